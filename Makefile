@@ -1,0 +1,188 @@
+# gpustage -- GNU make. `make` builds the command and the library object; `make demo` and `make test` are the two
+# commands of the README; everything made goes under build/.
+#
+#   make                build/gpustage, build/gpustage.o, build/libgpustage.so
+#   make demo           a small 360-degree sequence reprojected to 8 views a frame, under build/demo/
+#   make test           every test, on the split sources and on gpustage.h
+#   make asan tsan      every test under AddressSanitizer + UBSan, under ThreadSanitizer
+#   make check          gpustage.h is current, every declaration documented, the header compiles everywhere
+#   make amalgamate     gpustage.h from core/, backends/ and kernels/
+#   make install        header, pkg-config file and command under DESTDIR/PREFIX
+#   make clean
+
+BUILD ?= build
+PREFIX ?= /usr/local
+CFLAGS ?= -O2 -g -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+PYTHON ?= python3
+JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+# Set by the targets asan and tsan for the makes that they start.
+SANITIZE ?=
+TEST_BUILDS ?= split amalgam
+TEST_SECONDS ?= 120
+TEST_FLOOR ?= 1
+
+MAKEFLAGS += --no-print-directory
+SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
+.SECONDARY:
+.DELETE_ON_ERROR:
+.PRECIOUS: gpustage.h
+.PHONY: all demo demo-run test test-run asan tsan check amalgamate install clean FORCE
+
+all:
+
+# ---- what this machine has -----------------------------------------------------------
+HASH := \#
+has_header = $(shell echo '$(HASH)include <$(1)>' | $(CC) $(2) -E -x c - >/dev/null 2>&1 && echo yes)
+
+ifndef OPENMP
+OPENMP := $(if $(findstring thread,$(SANITIZE)),,$(if $(call has_header,omp.h,-fopenmp),-fopenmp))
+endif
+TOOL_JPEG := $(call has_header,turbojpeg.h)
+TOOL_PNG := $(call has_header,spng.h)
+HAVE_CMOCKA := $(call has_header,cmocka.h)
+HAVE_PYTHON := $(shell command -v $(PYTHON) 2>/dev/null)
+
+FLAGS = $(CPPFLAGS) $(CFLAGS) $(SANITIZE) $(OPENMP) -pthread
+LINK_FLAGS = $(LDFLAGS) $(SANITIZE) $(OPENMP) -pthread
+TOOL_FLAGS := $(if $(TOOL_JPEG),-DGPST_TOOL_JPEG) $(if $(TOOL_PNG),-DGPST_TOOL_PNG)
+TOOL_LIBS := $(if $(TOOL_JPEG),-lturbojpeg) $(if $(TOOL_PNG),-lspng) -lm
+DEPEND = -MMD -MP -MF $@.d -MT $@
+
+# Everything is built again when the compiler, its flags or the libraries found change.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(FLAGS) $(LDFLAGS) $(TOOL_FLAGS)' | cmp -s - $@ || echo '$(CC) $(FLAGS) $(LDFLAGS) $(TOOL_FLAGS)' > $@
+
+# ---- the header ------------------------------------------------------------------------
+SPLIT_SOURCES := $(sort $(wildcard core/*.c backends/*.c kernels/*.c))
+HEADER_SOURCES := $(SPLIT_SOURCES) $(wildcard core/*.h core/preamble.txt backends/*.h kernels/*.h kernels/*.def)
+
+ifneq ($(HAVE_PYTHON),)
+gpustage.h: amalgamate.py $(HEADER_SOURCES)
+	@$(PYTHON) amalgamate.py
+endif
+
+amalgamate:
+	$(PYTHON) amalgamate.py
+
+# ---- the library and the command ---------------------------------------------------------
+TOOL_SOURCES := $(sort $(wildcard tools/gpustage/*.c))
+TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/%.o)
+COMMAND := $(BUILD)/gpustage
+
+all: $(COMMAND) $(BUILD)/gpustage.o $(BUILD)/libgpustage.so
+
+$(BUILD)/gpustage.o: gpustage.c gpustage.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -c $< -o $@
+
+$(BUILD)/libgpustage.so: gpustage.c gpustage.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -DGPUSTAGE_SHARED -fPIC -fvisibility=hidden -shared $< -o $@ $(LINK_FLAGS) -lm
+
+$(BUILD)/tools/%.o: tools/%.c $(BUILD)/flags | gpustage.h
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(TOOL_FLAGS) $(DEPEND) -c $< -o $@
+
+$(COMMAND): $(TOOL_OBJECTS) $(BUILD)/gpustage.o
+	$(CC) $^ -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
+
+# Developers' programs: the demo's scene writes its frames with the command's own codecs.
+$(BUILD)/demo_scene: $(BUILD)/tools/demo_scene.o $(filter-out %/main.o,$(TOOL_OBJECTS)) $(BUILD)/gpustage.o
+	$(CC) $^ -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
+
+$(BUILD)/bench_%: tools/bench_%.c gpustage.h $(BUILD)/flags
+	$(CC) $(FLAGS) $< -o $@ $(LINK_FLAGS) -lm
+
+$(BUILD)/examples/%: examples/%.c gpustage.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -std=c11 $(SANITIZE) -I. $< -o $@ $(LDFLAGS) -pthread -lm
+
+# ---- tests ---------------------------------------------------------------------------------
+SPLIT_OBJECTS := $(SPLIT_SOURCES:%.c=$(BUILD)/split/%.o)
+SPLIT_LIBRARY := $(BUILD)/split/libgpustage_split.a
+TEST_SOURCES := $(sort $(wildcard tests/test_*.c))
+TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh tests/test_*.py))
+TEST_NAMES := $(TEST_SOURCES:tests/%.c=%)
+TEST_PROGRAMS := $(foreach build,$(TEST_BUILDS),$(TEST_NAMES:%=$(BUILD)/tests/$(build)/%))
+TEST_LIBS := -lcmocka $(TOOL_LIBS)
+EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(sort $(wildcard examples/*.c)))
+
+$(BUILD)/split/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -DGPUSTAGE_SPLIT_BUILD $(DEPEND) -c $< -o $@
+
+$(SPLIT_LIBRARY): $(SPLIT_OBJECTS)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/tests/split/%: tests/%.c $(SPLIT_LIBRARY) | gpustage.h
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPUSTAGE_SPLIT_BUILD $(DEPEND) $< $(SPLIT_LIBRARY) -o $@ $(LINK_FLAGS) $(TEST_LIBS)
+
+$(BUILD)/tests/amalgam/%: tests/%.c gpustage.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPST_TEST_AMALGAM $(DEPEND) $< -o $@ $(LINK_FLAGS) $(TEST_LIBS)
+
+-include $(SPLIT_OBJECTS:=.d) $(TOOL_OBJECTS:=.d) $(BUILD)/tools/demo_scene.o.d $(TEST_PROGRAMS:=.d)
+
+# Without cmocka the test programs cannot be built: they are counted as skipped.
+RUNNABLE = $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_SCRIPTS)
+SKIPPED = $(if $(HAVE_CMOCKA),,$(TEST_PROGRAMS:%=--skip %='no cmocka: install libcmocka-dev'))
+
+test:
+	@sh tools/setup.sh test
+	@$(SUBMAKE) test-run
+
+test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(EXAMPLES) $(COMMAND) $(if $(SANITIZE),,$(BUILD)/libgpustage.so)
+ifneq ($(HAVE_PYTHON),)
+	@GPST_BUILD=$(abspath $(BUILD)) GPST_SANITIZE='$(SANITIZE)' CC='$(CC)' \
+	    $(PYTHON) tests/run.py --seconds $(TEST_SECONDS) --jobs $(JOBS) --floor $(TEST_FLOOR) $(SKIPPED) $(RUNNABLE)
+else
+	@echo 'no $(PYTHON): nothing can run the tests; install python3'
+	@echo '0 passed, 1 failed, $(words $(TEST_PROGRAMS) $(TEST_SCRIPTS)) skipped'
+	@false
+endif
+
+asan:
+	@ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	    $(SUBMAKE) test-run BUILD=$(BUILD)/asan TEST_BUILDS=split TEST_SECONDS=480 \
+	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
+
+tsan:
+	@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
+	    $(SUBMAKE) test-run BUILD=$(BUILD)/tsan TEST_BUILDS=split TEST_SECONDS=960 \
+	    SANITIZE='-fsanitize=thread -fno-omit-frame-pointer'
+
+check:
+	$(PYTHON) amalgamate.py --check
+	$(PYTHON) tools/check_docs.py
+	$(PYTHON) tests/compile/matrix.py --jobs $(JOBS)
+
+# ---- demo ------------------------------------------------------------------------------------
+DEMO_FRAMES ?= 24
+DEMO_VIEWS ?= 8
+
+demo:
+	@sh tools/setup.sh demo
+	@$(SUBMAKE) demo-run
+
+demo-run: $(COMMAND) $(BUILD)/demo_scene
+	@rm -rf $(BUILD)/demo
+	@mkdir -p $(BUILD)/demo/in
+	@echo 'rendering $(DEMO_FRAMES) frames of a 360-degree scene into $(BUILD)/demo/in'
+	@$(BUILD)/demo_scene $(BUILD)/demo/in $(DEMO_FRAMES)
+	@$(COMMAND) reproject $(BUILD)/demo/in -o $(BUILD)/demo --views $(DEMO_VIEWS)
+	@echo 'the views of each frame are $(abspath $(BUILD)/demo)/*_v00.* ... *_v0$(shell expr $(DEMO_VIEWS) - 1).*'
+
+# ---- install -----------------------------------------------------------------------------------
+VERSION := $(shell sed -n 's/^.define GPST_VERSION_TEXT "\(.*\)"/\1/p' core/config.h)
+
+install: $(COMMAND)
+	mkdir -p $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin
+	cp gpustage.h $(DESTDIR)$(PREFIX)/include/gpustage.h
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' gpustage.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/gpustage.pc
+	cp $(COMMAND) $(DESTDIR)$(PREFIX)/bin/gpustage
+
+clean:
+	rm -rf $(BUILD)

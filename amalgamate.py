@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+"""amalgamate.py -- makes gpustage.h from core/, backends/ and kernels/.
+
+    python3 amalgamate.py            writes gpustage.h
+    python3 amalgamate.py --check    fails when gpustage.h is not, byte for byte, what this makes
+    python3 amalgamate.py --line     writes gpustage.h with #line, so that a debugger shows the split sources
+    -o FILE                          another file than gpustage.h
+
+The manifest below is the only order, and every file of the three folders stands in it. Nothing but those files goes
+into the output: no date, host, user, commit or path of this machine. Needs Python 3.9 or later, and no git.
+"""
+import argparse
+import hashlib
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.abspath(__file__))
+FOLDERS = ("core", "backends", "kernels")
+
+# The header's opening comment.
+PROSE = "core/preamble.txt"
+
+# Feature macros: ahead of any system header, and only where the implementation is compiled.
+PLATFORM = "core/platform_internal.h"
+
+# What users see, in the order in which they read it.
+PUBLIC = [
+    "core/config.h",
+    "core/base.h",
+    "core/context.h",
+    "core/pool.h",
+    "core/ring.h",
+    "core/reader.h",
+    "core/tier.h",
+    "kernels/image.h",
+    "kernels/warp.h",
+    "core/profile.h",
+    "core/pipeline.h",
+]
+
+# The implementation: internal headers first, each after what it needs, then the code from the ground up.
+PRIVATE = [
+    "core/os_internal.h",
+    "core/base_internal.h",
+    "backends/backend.h",
+    "backends/operation_internal.h",
+    "backends/sim_internal.h",
+    "kernels/exact_internal.h",
+    "kernels/warp_internal.h",
+    "kernels/warp_pixel_internal.h",
+    "kernels/warp_rows_internal.h",
+    "core/context_internal.h",
+    "core/profile_internal.h",
+    "core/scheduler_internal.h",
+    "core/io_internal.h",
+    "core/reader_internal.h",
+    "core/writer_internal.h",
+    "core/pipeline_internal.h",
+    "core/os.c",
+    "core/os_limits.c",
+    "core/os_posix.c",
+    "core/os_windows.c",
+    "core/base.c",
+    "kernels/exact.c",
+    "kernels/image.c",
+    "kernels/warp_cpu.c",
+    "kernels/warp.c",
+    "backends/cpu.c",
+    "backends/sim_params.c",
+    "backends/sim_stream.c",
+    "backends/sim.c",
+    "core/profile.c",
+    "core/scheduler.c",
+    "core/context.c",
+    "core/tier.c",
+    "core/io.c",
+    "core/pool.c",
+    "core/ring.c",
+    "core/reader.c",
+    "core/writer.c",
+    "core/slot.c",
+    "core/offload.c",
+    "core/finish.c",
+    "core/flow.c",
+    "core/plain.c",
+    "core/push.c",
+    "core/report.c",
+    "core/pipeline.c",
+]
+
+# A file with this comment is a template: its text is put in at every include instead of once.
+TEMPLATE_MARK = "/* amalgamate: template */"
+
+PUBLIC_SYSTEM_HEADERS = {"stdbool.h", "stddef.h", "stdint.h"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+BANNER_COLUMNS = 80
+
+
+class Refused(Exception):
+    """The sources break a rule; the message names the file and the line."""
+
+
+class Output:
+    """Lines of text, each with the file and line it came from (None where this script made it)."""
+
+    def __init__(self):
+        self.lines = []
+        self.origins = []
+
+    def add(self, text, path=None, number=0):
+        if text == "" and self.lines and self.lines[-1] == "":
+            return  # dropped includes leave runs of blank lines behind
+        self.lines.append(text)
+        self.origins.append((path, number))
+
+    def text(self, with_lines=False):
+        result = []
+        previous = (None, 0)
+        for line, origin in zip(self.lines, self.origins):
+            path, number = origin
+            if with_lines and path and path.endswith((".c", ".h")) and origin != (previous[0], previous[1] + 1):
+                result.append('#line %d "%s"' % (number, path))
+            previous = origin
+            result.append(line)
+        return "\n".join(result) + "\n"
+
+
+def load(path):
+    """The lines of a source file, checked byte by byte."""
+    try:
+        with open(os.path.join(ROOT, path), "rb") as stream:
+            data = stream.read()
+    except OSError as error:
+        raise Refused("%s: stands in the manifest of amalgamate.py: %s" % (path, error.strerror)) from error
+    if not data.endswith(b"\n"):
+        raise Refused("%s: must end with a newline" % path)
+    lines = data[:-1].split(b"\n")
+    for number, line in enumerate(lines, 1):
+        for broken, rule in (
+            (b"\r" in line, "carriage return: lines end with LF alone"),
+            (b"\t" in line, "tab: indent with 4 spaces"),
+            (line.endswith(b" "), "blank at the end of the line"),
+            (any(byte > 126 or byte < 32 for byte in line if byte not in b"\r\t"), "byte that is not printable ASCII"),
+            (b"/* ==== >>" in line, "section banners are made by amalgamate.py"),
+        ):
+            if broken:
+                raise Refused("%s:%d: %s" % (path, number, rule))
+    return data, [line.decode("ascii") for line in lines]
+
+
+class Sources:
+    """Every file of the manifest, and what may be asked of all of them together."""
+
+    def __init__(self):
+        self.order = [PROSE, PLATFORM] + PUBLIC + PRIVATE
+        self.position = {path: index for index, path in enumerate(self.order)}
+        if len(self.position) != len(self.order):
+            twice = sorted({path for path in self.order if self.order.count(path) > 1})
+            raise Refused("amalgamate.py: %s stands in the manifest twice" % ", ".join(twice))
+        self.check_folders()
+        digest = hashlib.sha256()
+        self.lines = {}
+        for path in self.order:
+            data, self.lines[path] = load(path)
+            digest.update(path.encode("ascii") + b"\0" + data + b"\0")
+        self.digest = digest.hexdigest()
+        self.templates = {path for path in self.order if TEMPLATE_MARK in self.lines[path]}
+        self.version = self.read_version()
+
+    def check_folders(self):
+        for folder in FOLDERS:
+            for here, _, names in sorted(os.walk(os.path.join(ROOT, folder))):
+                for name in sorted(names):
+                    path = os.path.relpath(os.path.join(here, name), ROOT).replace(os.sep, "/")
+                    if path not in self.position:
+                        raise Refused("%s: not in the manifest of amalgamate.py: add it there, in order" % path)
+
+    def read_version(self):
+        config = "\n".join(self.lines["core/config.h"])
+        numbers = []
+        for part in ("MAJOR", "MINOR", "PATCH"):
+            found = re.search(r"^#define GPST_VERSION_%s (\d+)$" % part, config, re.M)
+            if not found:
+                raise Refused("core/config.h: no line '#define GPST_VERSION_%s N'" % part)
+            numbers.append(found.group(1))
+        version = ".".join(numbers)
+        if '#define GPST_VERSION_TEXT "%s"' % version not in config:
+            raise Refused("core/config.h: GPST_VERSION_TEXT is not the text of GPST_VERSION, %s" % version)
+        return version
+
+    def public_functions(self):
+        """Names of the functions that the public headers declare, in order."""
+        names = []
+        for path in PUBLIC:
+            text = re.sub(r"/\*.*?\*/", " ", "\n".join(self.lines[path]), flags=re.S)
+            text = re.sub(r"^\s*#(?:.*\\\n)*.*$", "", text, flags=re.M)
+            for declaration in re.findall(r"\bGPST_API\b([^;]*);", text):
+                found = re.search(r"\b(gpst_\w+)\s*\(", declaration)
+                if not found:
+                    raise Refused("%s: GPST_API in front of what is no function: %s" % (path, declaration.strip()))
+                names.append(found.group(1))
+        return names
+
+
+def config_macros(lines):
+    """Macros that users may set, as the comment in core/config.h lists them."""
+    return [found.group(1) for found in (re.match(r"^   (GPUSTAGE_\w+)  ", line) for line in lines) if found]
+
+
+def banner(path):
+    stem = os.path.basename(path).split(".")[0]
+    head, tail = "/* ==== >>%s " % stem, " %s */" % path
+    return head + "=" * (BANNER_COLUMNS - len(head) - len(tail)) + tail
+
+
+def add_file(out, sources, path, public=False):
+    """One file under its banner, its project includes dropped (they came earlier) or, templates, put in place."""
+    out.add("")
+    out.add(banner(path))
+    for number, line in enumerate(sources.lines[path], 1):
+        include = INCLUDE.match(line)
+        if line == TEMPLATE_MARK:
+            continue
+        if not include:
+            out.add(line, path, number)
+            continue
+        where = "%s:%d" % (path, number)
+        if include.group(2):
+            if public and include.group(2) not in PUBLIC_SYSTEM_HEADERS:
+                raise Refused("%s: a public header may include only %s"
+                              % (where, ", ".join("<%s>" % name for name in sorted(PUBLIC_SYSTEM_HEADERS))))
+            out.add(line, path, number)
+            continue
+        target = os.path.normpath(os.path.join(os.path.dirname(path), include.group(1))).replace(os.sep, "/")
+        if target not in sources.position:
+            raise Refused('%s: "%s" is not in the manifest of amalgamate.py' % (where, target))
+        if target in sources.templates:
+            add_file(out, sources, target)
+            out.add("")
+        elif sources.position[target] >= sources.position[path]:
+            raise Refused('%s: "%s" must come before %s in the manifest of amalgamate.py' % (where, target, path))
+        elif public and target not in PUBLIC:
+            raise Refused('%s: "%s" is not public' % (where, target))
+
+
+def add_prose(out, sources):
+    lines = sources.lines[PROSE]
+    listed = config_macros(sources.lines["core/config.h"])
+    told = config_macros(lines)
+    if sorted(listed) != sorted(told):
+        raise Refused("%s: its table of macros and the list in core/config.h differ in %s"
+                      % (PROSE, ", ".join(sorted(set(listed) ^ set(told)))))
+    for number, line in enumerate(lines, 1):
+        if "*/" in line:
+            raise Refused("%s:%d: ends the comment it is put into" % (PROSE, number))
+        line = line.replace("@VERSION@", sources.version).replace("@SHA256@", sources.digest)
+        out.add(("/* " if number == 1 else "   " if line else "") + line, PROSE, number)
+    if not re.search(r"sha256 [0-9a-f]{64}$", out.lines[1]):
+        raise Refused("%s:2: must end with 'sha256 @SHA256@'" % PROSE)
+    out.lines[-1] += " */"
+
+
+def add_prefix(out, sources):
+    out.add("")
+    out.add("/* GPUSTAGE_PREFIX: every public function under another name at link time (list made by amalgamate.py). */")
+    out.add("#if defined(GPUSTAGE_PREFIX)")
+    out.add("#define GPSTI_PASTE_TOKENS(a, b) a##b")
+    out.add("#define GPSTI_PASTE(a, b) GPSTI_PASTE_TOKENS(a, b)")
+    for name in sources.public_functions():
+        out.add("#define %s GPSTI_PASTE(GPUSTAGE_PREFIX, %s)" % (name, name))
+    out.add("#endif")
+
+
+def amalgamate():
+    sources = Sources()
+    out = Output()
+    add_prose(out, sources)
+    out.add("")
+    out.add("#if defined(GPUSTAGE_IMPLEMENTATION)")
+    add_file(out, sources, PLATFORM)
+    out.add("#endif")
+    out.add("")
+    out.add("#ifndef GPUSTAGE_H")
+    out.add("#define GPUSTAGE_H")
+    for path in PUBLIC:
+        add_file(out, sources, path, public=True)
+        if path == "core/config.h":
+            add_prefix(out, sources)
+    out.add("")
+    out.add("#endif /* GPUSTAGE_H */")
+    out.add("")
+    out.add("/* Stop here if you only want the API: what follows is the implementation. */")
+    out.add("#if defined(GPUSTAGE_IMPLEMENTATION) && !defined(GPSTI_IMPLEMENTED)")
+    out.add("#define GPSTI_IMPLEMENTED")
+    for path in PRIVATE:
+        if path not in sources.templates:
+            add_file(out, sources, path)
+    out.add("")
+    out.add("#endif /* GPUSTAGE_IMPLEMENTATION */")
+    return out
+
+
+def check(out, target):
+    try:
+        with open(target, "rb") as stream:
+            there = stream.read()
+    except OSError as error:
+        return "%s: %s: run python3 amalgamate.py" % (os.path.basename(target), error.strerror)
+    if there == out.text().encode("ascii"):
+        return None
+    lines = there.decode("ascii", "replace").split("\n")
+    wanted = out.lines + [""]
+    # Line 2 holds the digest of all sources: it differs whenever anything else does, so look for the rest first.
+    numbers = [n for n in range(max(len(lines), len(wanted))) if lines[n:n + 1] != wanted[n:n + 1]]
+    number = next((n for n in numbers if n != 1), numbers[0])
+    path, line = out.origins[number] if number < len(out.origins) else (None, 0)
+    name = os.path.basename(target)
+    where = "%s:%d" % (path, line) if path and number != 1 else "the sources under core/, backends/, kernels/"
+    return ("%s:%d: is not what amalgamate.py makes from %s\n"
+            "%s is generated: edit %s, then run: python3 amalgamate.py"
+            % (name, number + 1, where, name, path if path and number != 1 else "those"))
+
+
+def write_if_changed(target, data):
+    """Leaves an identical file alone, so that make has nothing to build again."""
+    try:
+        with open(target, "rb") as stream:
+            if stream.read() == data:
+                return
+    except OSError:
+        pass
+    with open(target, "wb") as stream:
+        stream.write(data)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Makes gpustage.h from core/, backends/ and kernels/.")
+    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    parser.add_argument("--line", action="store_true", help="emit #line for debugging builds")
+    parser.add_argument("-o", metavar="FILE", default=os.path.join(ROOT, "gpustage.h"))
+    arguments = parser.parse_args()
+    if arguments.check and arguments.line:
+        parser.error("--check and --line exclude each other")
+    try:
+        out = amalgamate()
+    except Refused as refused:
+        print("amalgamate.py: %s" % refused, file=sys.stderr)
+        return 1
+    if arguments.check:
+        message = check(out, arguments.o)
+        if message:
+            print("amalgamate.py: %s" % message, file=sys.stderr)
+        return 1 if message else 0
+    write_if_changed(arguments.o, out.text(arguments.line).encode("ascii"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+/* backends/backend.h -- the device contract: what the engine may ask of any
+   backend. Internal: users name backends, they do not call them. */
+#ifndef GPSTI_BACKEND_H
+#define GPSTI_BACKEND_H
+
+#include "../core/base_internal.h"
+
+#define GPSTI_BACKEND_ABI 1
+#define GPSTI_ARGS_BYTES 256 /* largest argument block of a launch */
+
+typedef struct gpsti_backend_i gpsti_backend_i;
+
+/* Every backend's own structs begin with these. */
+typedef struct gpsti_device {
+    const gpsti_backend_i* i;
+    gpsti_host* host;
+} gpsti_device;
+typedef struct gpsti_stream {
+    gpsti_device* device;
+} gpsti_stream;
+typedef struct gpsti_event {
+    gpsti_device* device;
+} gpsti_event;
+typedef struct gpsti_graph {
+    gpsti_device* device;
+} gpsti_graph;
+
+typedef struct gpsti_device_info {
+    char name[128];
+    bool zero_copy;    /* device memory is host memory: upload and download may be left out */
+    bool asynchronous; /* false: every operation is done when its submission returns */
+    uint32_t n_copy_engines;
+    uint64_t memory_bytes, memory_free_bytes;
+} gpsti_device_info;
+
+typedef enum gpsti_copy_kind { GPSTI_COPY_H2D = 1, GPSTI_COPY_D2H = 2, GPSTI_COPY_D2D = 3 } gpsti_copy_kind;
+
+typedef struct gpsti_host_memory {
+    void* ptr;
+    size_t bytes;        /* usable, >= asked for */
+    size_t mapped_bytes; /* backend's own bookkeeping */
+    gpsti_pages_kind pages;
+    bool pinned;       /* true only where the device really has it page-locked */
+    char why_not[128]; /* why not the better pages or pinning; "" when nothing was refused */
+} gpsti_host_memory;
+
+/* How a kernel is told to use the CPU. */
+typedef struct gpsti_exec {
+    uint32_t n_threads; /* 1 = serial on the calling thread; more = OpenMP inside the call */
+} gpsti_exec;
+
+/* One operation. `host` computes it on the CPU from the argument block. A GPU backend adds its own entry. */
+typedef struct gpsti_kernel {
+    const char* name;
+    gpst_result (*host)(const void* args, const gpsti_exec* exec);
+} gpsti_kernel;
+
+/* A backend. Streams are in order; operations on different streams may overlap. Every submission returns at
+   once on an asynchronous device. Failures set the reason, with the vendor's own text. A failure is
+   reported once: by the submission, or, when it happens later, by the next notification or stream_wait_idle
+   of its stream (the first since the last of them; what follows it on the stream still runs). After loss of
+   the device every call returns GPST_ERROR_DEVICE_LOST, frees, destroys and waits still work, and pending
+   notifications are delivered with it. */
+struct gpsti_backend_i {
+    uint32_t size_bytes; /* sizeof(gpsti_backend_i) */
+    uint32_t abi;        /* GPSTI_BACKEND_ABI */
+    const char* name;
+
+    /* params: what follows "name:" in the backend's name, NULL or "" when nothing does. Required. */
+    gpst_result (*device_open)(gpsti_host* host, const char* params, gpsti_device** out);
+    void (*device_close)(gpsti_device* device); /* every stream, event, graph and memory is gone by then */
+    void (*device_query)(const gpsti_device* device, gpsti_device_info* out);
+
+    /* Device memory, aligned to 256 bytes at least. Required. */
+    gpst_result (*memory_alloc)(gpsti_device* device, size_t bytes, void** out);
+    void (*memory_free)(gpsti_device* device, void* ptr, size_t bytes);
+
+    /* Host memory that copies best: pinned where the device pins; page-aligned. Required. */
+    gpst_result (*host_alloc)(gpsti_device* device, size_t bytes, bool want_huge, gpsti_host_memory* out);
+    void (*host_free)(gpsti_device* device, gpsti_host_memory* memory);
+    /* Page-locks memory allocated by others. Optional: NULL = it stays pageable. */
+    gpst_result (*host_register)(gpsti_device* device, void* ptr, size_t bytes);
+    void (*host_unregister)(gpsti_device* device, void* ptr);
+
+    /* Required. */
+    gpst_result (*stream_create)(gpsti_device* device, gpsti_stream** out);
+    void (*stream_destroy)(gpsti_stream* stream); /* waits for its work */
+    gpst_result (*stream_wait_idle)(gpsti_stream* stream);
+    /* Calls func once, from a thread of the backend (or at once, from this one, when not asynchronous),
+       after all earlier work of the stream; result is that work's, its reason is on the thread of func.
+       func must not call the device. On failure of the submission itself func is not called. */
+    gpst_result (*stream_notify)(gpsti_stream* stream, void (*func)(void* user_data, gpst_result result),
+                                 void* user_data);
+
+    /* Timed events. time_ns is when the event happened on the device's own clock (comparable between events
+       of one device); valid after the event is done. Required. */
+    gpst_result (*event_create)(gpsti_device* device, gpsti_event** out);
+    void (*event_destroy)(gpsti_event* event);
+    gpst_result (*event_record)(gpsti_event* event, gpsti_stream* stream);
+    gpst_result (*event_query)(gpsti_event* event); /* OK or WOULD_BLOCK */
+    gpst_result (*event_wait)(gpsti_event* event);  /* blocks the caller */
+    gpst_result (*event_time)(gpsti_event* event, int64_t* time_ns);
+    gpst_result (*stream_wait_event)(gpsti_stream* stream,
+                                     gpsti_event* event); /* the stream waits, not the caller */
+
+    /* Required. */
+    gpst_result (*copy)(gpsti_stream* stream, gpsti_copy_kind kind, void* dst, const void* src, size_t bytes);
+    gpst_result (*memory_set)(gpsti_stream* stream, void* dst, int value, size_t bytes);
+    /* args (args_bytes <= GPSTI_ARGS_BYTES) is copied; what it points to must live until the work is done.
+       exec is meant for backends that compute on the CPU. */
+    gpst_result (*launch)(gpsti_stream* stream, const gpsti_kernel* kernel, const void* args,
+                          size_t args_bytes, const gpsti_exec* exec);
+
+    /* Graphs: between begin and end the stream records copies, sets and launches instead of running them;
+       anything else on it is GPST_ERROR_STATE. Required. */
+    gpst_result (*graph_begin)(gpsti_stream* stream);
+    gpst_result (*graph_end)(gpsti_stream* stream, gpsti_graph** out);
+    gpst_result (*graph_launch)(gpsti_graph* graph, gpsti_stream* stream);
+    void (*graph_destroy)(gpsti_graph* graph);
+
+    /* Copies between devices and sharing between processes. Optional: NULL = not here, stage through the
+       host. */
+    gpst_result (*copy_peer)(gpsti_stream* stream, void* dst, gpsti_device* dst_device, const void* src,
+                             size_t bytes);
+    gpst_result (*ipc_export)(gpsti_device* device, void* ptr, void* handle_64_bytes);
+    gpst_result (*ipc_import)(gpsti_device* device, const void* handle_64_bytes, void** out);
+
+    /* The vendor's text for the latest failure; never NULL. Required. */
+    const char* (*last_error)(const gpsti_device* device);
+};
+
+GPSTI_INTERN const gpsti_backend_i* gpsti_backend_cpu(void);
+GPSTI_INTERN const gpsti_backend_i* gpsti_backend_sim(void);
+
+#endif

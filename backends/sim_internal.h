@@ -1,0 +1,147 @@
+/* backends/sim_internal.h -- what a simulated device consists of: its parameters,
+   engines, streams and tasks. */
+#ifndef GPSTI_SIM_INTERNAL_H
+#define GPSTI_SIM_INTERNAL_H
+
+#include "operation_internal.h"
+
+#define GPSTI_SIM_BLOCK_TASKS 32
+
+typedef enum gpsti_sim_call { /* what can be told to fail at the n-th call */
+                              GPSTI_SIM_CALL_ALLOC = 0,
+                              GPSTI_SIM_CALL_HOST_ALLOC,
+                              GPSTI_SIM_CALL_COPY,
+                              GPSTI_SIM_CALL_LAUNCH,
+                              GPSTI_SIM_CALL_EVENT,
+                              GPSTI_SIM_CALL_STREAM,
+                              GPSTI_SIM_CALL_NOTIFY,
+                              GPSTI_SIM_N_CALLS,
+                              GPSTI_SIM_CALL_OTHER = GPSTI_SIM_N_CALLS
+} gpsti_sim_call;
+
+/* All of one type, so that one table describes them; 0 = not modelled, never, or as the host has it. */
+typedef struct gpsti_sim_params {
+    double h2d_gbps, d2h_gbps, d2d_gbps; /* 10^9 bytes a second; 0 = as fast as the host copies */
+    double launch_us, kernel_us;         /* kernel_us 0 = as long as the host computes */
+    double copy_engines;
+    double memory_mb, oom_mb; /* MiB: what the device says it has; where allocation really ends */
+    double fail[GPSTI_SIM_N_CALLS];
+    double lose_at;
+    double jitter_pct, seed;
+} gpsti_sim_params;
+
+/* ARGUMENT names the key, its rule and every key there is. */
+GPSTI_INTERN gpst_result gpsti_sim_parse(const char* text, gpsti_sim_params* params);
+
+typedef struct gpsti_sim_memory gpsti_sim_memory;
+struct gpsti_sim_memory {
+    gpsti_sim_memory* next;
+    char* ptr;
+    size_t bytes, mapped_bytes;
+};
+
+/* Does one thing at a time, first come first served. */
+typedef struct gpsti_sim_engine {
+    uint64_t next_ticket, serving;
+    int64_t free_ns; /* modelled end of what it did last */
+} gpsti_sim_engine;
+
+typedef enum gpsti_sim_vendor_error {
+    GPSTI_SIM_VENDOR_NONE = 0,
+    GPSTI_SIM_VENDOR_INJECTED,
+    GPSTI_SIM_VENDOR_MEMORY,
+    GPSTI_SIM_VENDOR_LOST,
+    GPSTI_SIM_VENDOR_KERNEL
+} gpsti_sim_vendor_error;
+
+typedef struct gpsti_sim_device {
+    gpsti_device base;
+    gpsti_sim_params params;
+    uint64_t memory_bytes;
+    gpsti_mutex mutex;  /* over all below, and every stream, event and graph */
+    gpsti_cond changed; /* an engine came free, an event or a stream is done, something is no longer in use */
+    gpsti_sim_engine copy_engines[2];
+    gpsti_sim_engine compute_engine;
+    gpsti_sim_memory* memories;
+    uint64_t used_bytes;
+    uint64_t n_calls[GPSTI_SIM_N_CALLS];
+    uint64_t n_launches;
+    uint64_t random;
+    bool lost;
+    gpsti_a32 vendor_error;
+} gpsti_sim_device;
+
+typedef struct gpsti_sim_event {
+    gpsti_event base;
+    uint64_t recorded, done; /* how often it was put on a stream, and was passed there */
+    int64_t time_ns;
+    uint32_t n_queued; /* tasks that name it */
+} gpsti_sim_event;
+
+typedef enum gpsti_sim_task_kind {
+    GPSTI_SIM_TASK_OPERATION = 0,
+    GPSTI_SIM_TASK_GRAPH,
+    GPSTI_SIM_TASK_RECORD,
+    GPSTI_SIM_TASK_WAIT,
+    GPSTI_SIM_TASK_NOTIFY
+} gpsti_sim_task_kind;
+
+typedef struct gpsti_sim_task gpsti_sim_task;
+struct gpsti_sim_task {
+    gpsti_sim_task* next;
+    gpsti_sim_task_kind kind;
+    int64_t submit_ns;
+    gpsti_operation operation;
+    gpsti_recording* recording;
+    gpsti_sim_event* event;
+    uint64_t sequence; /* which recording of the event */
+    void (*func)(void* user_data, gpst_result result);
+    void* user_data;
+};
+
+typedef struct gpsti_sim_block gpsti_sim_block;
+struct gpsti_sim_block {
+    gpsti_sim_block* next;
+    gpsti_sim_task tasks[GPSTI_SIM_BLOCK_TASKS];
+};
+
+typedef struct gpsti_sim_stream {
+    gpsti_stream base;
+    gpsti_thread thread;
+    gpsti_cond work;
+    bool stop;
+    gpsti_sim_task* first;
+    gpsti_sim_task* last;
+    gpsti_sim_task* free_tasks;
+    gpsti_sim_block* blocks;
+    uint64_t n_queued; /* with the one that runs */
+    gpsti_recording* recording;
+    int64_t time_ns;    /* modelled end of its latest operation */
+    gpst_result result; /* first failure that nobody was told of yet */
+    char reason[GPSTI_REASON_BYTES];
+} gpsti_sim_stream;
+
+GPSTI_INLINE gpsti_sim_device* gpsti_sim_of(const gpsti_stream* stream) {
+    return (gpsti_sim_device*)stream->device;
+}
+
+/* Every call that can fail passes here, under the mutex: a lost device refuses, and the n-th call fails on
+   request. */
+GPSTI_INTERN gpst_result gpsti_sim_enter(gpsti_sim_device* device, gpsti_sim_call call, const char* function);
+/* The same for who does not hold the mutex. */
+GPSTI_INTERN gpst_result gpsti_sim_enter_locking(gpsti_device* device, gpsti_sim_call call,
+                                                 const char* function);
+
+/* backends/sim_stream.c */
+GPSTI_INTERN gpst_result gpsti_sim_stream_create(gpsti_device* device, gpsti_stream** out);
+GPSTI_INTERN void gpsti_sim_stream_destroy(gpsti_stream* stream);
+GPSTI_INTERN gpst_result gpsti_sim_stream_wait_idle(gpsti_stream* stream);
+/* STATE with the reason set: for what cannot be recorded into a graph. */
+GPSTI_INTERN gpst_result gpsti_sim_check_not_recording(const gpsti_stream* stream, const char* function);
+/* Takes the mutex and hands out a task; on OK the mutex is held until gpsti_sim_submit_end. */
+GPSTI_INTERN gpst_result gpsti_sim_submit_begin(gpsti_stream* stream, gpsti_sim_call call,
+                                                const char* function, gpsti_sim_task** out);
+/* Queues the task when result is OK, takes it back when not; lets the mutex go and gives result back. */
+GPSTI_INTERN gpst_result gpsti_sim_submit_end(gpsti_stream* stream, gpsti_sim_task* task, gpst_result result);
+
+#endif

@@ -1,0 +1,326 @@
+/* backends/sim_stream.c -- a simulated stream: its thread, its queue and the
+   clock model. Computes nothing itself: an operation is run by the cpu backend's code. */
+#include "../core/platform_internal.h"
+
+#include "sim_internal.h"
+
+#include <string.h>
+
+#define GPSTI_SIM_SPIN_NS 50000 /* sleeping is no more exact than this */
+
+/* ---- the stream's thread ----------------------------------------------------- */
+
+GPSTI_PRIVATE int64_t gpsti_sim_later(int64_t a, int64_t b) { return a > b ? a : b; }
+
+GPSTI_PRIVATE void gpsti_sim_wait_until(int64_t time_ns) {
+    for (;;) {
+        const int64_t left_ns = time_ns - gpsti_now_ns();
+        if (left_ns <= 0)
+            return;
+        if (left_ns > GPSTI_SIM_SPIN_NS)
+            gpsti_sleep_ns(left_ns - GPSTI_SIM_SPIN_NS);
+        else
+            gpsti_relax();
+    }
+}
+
+GPSTI_PRIVATE void gpsti_sim_acquire(gpsti_sim_device* device, gpsti_sim_engine* engine) {
+    const uint64_t ticket = engine->next_ticket++;
+    while (engine->serving != ticket)
+        gpsti_cond_wait_until(&device->changed, &device->mutex, GPST_FOREVER);
+}
+
+GPSTI_PRIVATE void gpsti_sim_release(gpsti_sim_device* device, gpsti_sim_engine* engine) {
+    ++engine->serving;
+    gpsti_cond_broadcast(&device->changed);
+}
+
+GPSTI_PRIVATE gpsti_sim_engine* gpsti_sim_engine_for(gpsti_sim_device* device,
+                                                     const gpsti_operation* operation) {
+    if (operation->kind == GPSTI_OPERATION_COPY && operation->copy_kind == GPSTI_COPY_H2D)
+        return &device->copy_engines[0];
+    if (operation->kind == GPSTI_OPERATION_COPY && operation->copy_kind == GPSTI_COPY_D2H)
+        return &device->copy_engines[(uint32_t)device->params.copy_engines - 1];
+    return &device->compute_engine;
+}
+
+/* What the model says an operation takes; negative: it says nothing, the host's own time counts. */
+GPSTI_PRIVATE double gpsti_sim_modelled_ns(const gpsti_sim_params* params, const gpsti_operation* operation) {
+    double gbps = params->d2d_gbps;
+    if (operation->kind == GPSTI_OPERATION_LAUNCH)
+        return params->kernel_us > 0 ? params->kernel_us * 1e3 : -1;
+    if (operation->kind == GPSTI_OPERATION_COPY && operation->copy_kind == GPSTI_COPY_H2D)
+        gbps = params->h2d_gbps;
+    if (operation->kind == GPSTI_OPERATION_COPY && operation->copy_kind == GPSTI_COPY_D2H)
+        gbps = params->d2h_gbps;
+    return gbps > 0 ? (double)operation->bytes / gbps : -1;
+}
+
+/* Under the mutex. When an operation that began at start_ns ends, on the device's clock. */
+GPSTI_PRIVATE int64_t gpsti_sim_end(gpsti_sim_device* device, const gpsti_operation* operation,
+                                    int64_t start_ns, int64_t host_ns, double launch_us) {
+    const gpsti_sim_params* params = &device->params;
+    const double modelled_ns = gpsti_sim_modelled_ns(params, operation);
+    double duration_ns = modelled_ns < 0 ? (double)host_ns : modelled_ns;
+    if (operation->kind == GPSTI_OPERATION_LAUNCH)
+        duration_ns += launch_us * 1e3;
+    if (params->jitter_pct > 0) {
+        device->random = device->random * 6364136223846793005u + 1442695040888963407u;
+        const double unit = (double)(device->random >> 11) / 9007199254740992.0;
+        duration_ns *= 1 + params->jitter_pct / 100 * (2 * unit - 1);
+    }
+    const int64_t end_ns = start_ns + (int64_t)duration_ns;
+    return modelled_ns < 0 ? gpsti_sim_later(end_ns, gpsti_now_ns()) : end_ns;
+}
+
+GPSTI_PRIVATE void gpsti_sim_note_failure(gpsti_sim_stream* stream, gpst_result result, const char* reason) {
+    if (GPST_FAILED(stream->result))
+        return;
+    stream->result = result;
+    gpsti_copy_text(stream->reason, sizeof(stream->reason), reason);
+}
+
+/* Under the mutex, which is let go while the work and its modelled time pass. */
+GPSTI_PRIVATE void gpsti_sim_execute(gpsti_sim_stream* stream, const gpsti_operation* operation,
+                                     int64_t submit_ns, double launch_us) {
+    gpsti_sim_device* device = gpsti_sim_of(&stream->base);
+    gpsti_sim_engine* engine = gpsti_sim_engine_for(device, operation);
+    gpsti_sim_acquire(device, engine);
+    if (!device->lost && operation->kind == GPSTI_OPERATION_LAUNCH &&
+        (double)++device->n_launches == device->params.lose_at)
+        device->lost = true;
+    if (device->lost) {
+        gpsti_sim_release(device, engine);
+        return;
+    }
+    const int64_t start_ns = gpsti_sim_later(gpsti_sim_later(stream->time_ns, submit_ns), engine->free_ns);
+    gpsti_mutex_unlock(&device->mutex);
+    const int64_t host_start_ns = gpsti_now_ns();
+    const gpst_result result = gpsti_operation_run(operation);
+    const int64_t host_ns = gpsti_now_ns() - host_start_ns;
+    gpsti_mutex_lock(&device->mutex);
+    const int64_t end_ns = gpsti_sim_end(device, operation, start_ns, host_ns, launch_us);
+    gpsti_mutex_unlock(&device->mutex);
+    gpsti_sim_wait_until(end_ns);
+    gpsti_mutex_lock(&device->mutex);
+    stream->time_ns = engine->free_ns = end_ns;
+    if (GPST_FAILED(result)) {
+        gpsti_a32_store(&device->vendor_error, GPSTI_SIM_VENDOR_KERNEL);
+        gpsti_sim_note_failure(stream, result, gpst_last_reason());
+    }
+    gpsti_sim_release(device, engine);
+}
+
+/* One submission, so one launch cost, before the first operation. */
+GPSTI_PRIVATE void gpsti_sim_execute_graph(gpsti_sim_stream* stream, gpsti_sim_task* task) {
+    const gpsti_operation* operation;
+    const int64_t launch_ns = (int64_t)(gpsti_sim_of(&stream->base)->params.launch_us * 1e3);
+    stream->time_ns = gpsti_sim_later(stream->time_ns, task->submit_ns) + launch_ns;
+    for (operation = task->recording->first; operation; operation = operation->next)
+        gpsti_sim_execute(stream, operation, task->submit_ns, 0);
+    --task->recording->n_queued;
+}
+
+/* Under the mutex. What the stream has to say about its work since it last said something. */
+GPSTI_PRIVATE gpst_result gpsti_sim_take_result(gpsti_sim_stream* stream, char* reason) {
+    gpsti_sim_device* device = gpsti_sim_of(&stream->base);
+    gpst_result result = stream->result;
+    gpsti_copy_text(reason, GPSTI_REASON_BYTES, stream->reason);
+    if (device->lost) {
+        gpsti_copy_text(reason, GPSTI_REASON_BYTES, "backend sim: the simulated device is lost (lose_at)");
+        gpsti_a32_store(&device->vendor_error, GPSTI_SIM_VENDOR_LOST);
+        result = GPST_ERROR_DEVICE_LOST;
+    }
+    stream->result = GPST_OK;
+    return result;
+}
+
+GPSTI_PRIVATE void gpsti_sim_execute_notify(gpsti_sim_stream* stream, gpsti_sim_task* task) {
+    gpsti_sim_device* device = gpsti_sim_of(&stream->base);
+    char reason[GPSTI_REASON_BYTES];
+    const gpst_result result = gpsti_sim_take_result(stream, reason);
+    gpsti_mutex_unlock(&device->mutex);
+    if (GPST_FAILED(result))
+        gpsti_fail(result, "%s", reason); /* func finds the reason on its own thread */
+    task->func(task->user_data, result);
+    gpsti_mutex_lock(&device->mutex);
+}
+
+GPSTI_PRIVATE void gpsti_sim_execute_task(gpsti_sim_stream* stream, gpsti_sim_task* task) {
+    gpsti_sim_device* device = gpsti_sim_of(&stream->base);
+    gpsti_sim_event* event = task->event;
+    switch (task->kind) {
+    case GPSTI_SIM_TASK_OPERATION:
+        gpsti_sim_execute(stream, &task->operation, task->submit_ns, device->params.launch_us);
+        break;
+    case GPSTI_SIM_TASK_GRAPH:
+        gpsti_sim_execute_graph(stream, task);
+        break;
+    case GPSTI_SIM_TASK_RECORD:
+        event->time_ns = stream->time_ns = gpsti_sim_later(stream->time_ns, task->submit_ns);
+        event->done = task->sequence;
+        --event->n_queued;
+        break;
+    case GPSTI_SIM_TASK_WAIT:
+        while (event->done < task->sequence)
+            gpsti_cond_wait_until(&device->changed, &device->mutex, GPST_FOREVER);
+        stream->time_ns = gpsti_sim_later(stream->time_ns, event->time_ns);
+        --event->n_queued;
+        break;
+    case GPSTI_SIM_TASK_NOTIFY:
+        gpsti_sim_execute_notify(stream, task);
+        break;
+    }
+}
+
+GPSTI_PRIVATE void gpsti_sim_stream_main(void* arg) {
+    gpsti_sim_stream* stream = (gpsti_sim_stream*)arg;
+    gpsti_sim_device* device = gpsti_sim_of(&stream->base);
+    gpsti_mutex_lock(&device->mutex);
+    for (;;) {
+        while (!stream->first && !stream->stop)
+            gpsti_cond_wait_until(&stream->work, &device->mutex, GPST_FOREVER);
+        gpsti_sim_task* task = stream->first;
+        if (!task)
+            break;
+        stream->first = task->next;
+        gpsti_sim_execute_task(stream, task);
+        task->next = stream->free_tasks;
+        stream->free_tasks = task;
+        --stream->n_queued;
+        gpsti_cond_broadcast(&device->changed);
+    }
+    gpsti_mutex_unlock(&device->mutex);
+}
+
+/* ---- submission -------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_sim_add_block(gpsti_sim_stream* stream) {
+    size_t i;
+    gpsti_sim_block* block =
+        (gpsti_sim_block*)gpsti_alloc(stream->base.device->host, sizeof(gpsti_sim_block));
+    if (!block)
+        return GPST_ERROR_MEMORY;
+    block->next = stream->blocks;
+    stream->blocks = block;
+    for (i = 0; i < GPSTI_SIM_BLOCK_TASKS; ++i) {
+        block->tasks[i].next = stream->free_tasks;
+        stream->free_tasks = &block->tasks[i];
+    }
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_sim_submit_begin(gpsti_stream* stream, gpsti_sim_call call,
+                                                const char* function, gpsti_sim_task** out) {
+    gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
+    gpsti_sim_device* device = gpsti_sim_of(stream);
+    gpsti_mutex_lock(&device->mutex);
+    gpst_result result = gpsti_sim_enter(device, call, function);
+    if (!GPST_FAILED(result) && !sim_stream->free_tasks)
+        result = gpsti_sim_add_block(sim_stream);
+    if (GPST_FAILED(result)) {
+        gpsti_mutex_unlock(&device->mutex);
+        return result;
+    }
+    *out = sim_stream->free_tasks;
+    sim_stream->free_tasks = (*out)->next;
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_sim_submit_end(gpsti_stream* stream, gpsti_sim_task* task,
+                                              gpst_result result) {
+    gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
+    gpsti_sim_device* device = gpsti_sim_of(stream);
+    const bool record = task->kind == GPSTI_SIM_TASK_OPERATION && sim_stream->recording;
+    if (!GPST_FAILED(result) && record)
+        result = gpsti_recording_append(sim_stream->recording, &task->operation);
+    if (GPST_FAILED(result) || record) {
+        task->next = sim_stream->free_tasks;
+        sim_stream->free_tasks = task;
+    } else {
+        task->next = NULL;
+        task->submit_ns = gpsti_now_ns();
+        if (sim_stream->first)
+            sim_stream->last->next = task;
+        else
+            sim_stream->first = task;
+        sim_stream->last = task;
+        ++sim_stream->n_queued;
+        gpsti_cond_signal(&sim_stream->work);
+    }
+    gpsti_mutex_unlock(&device->mutex);
+    return result;
+}
+
+GPSTI_INTERN gpst_result gpsti_sim_check_not_recording(const gpsti_stream* stream, const char* function) {
+    GPSTI_FAIL_IF(((const gpsti_sim_stream*)stream)->recording, GPST_ERROR_STATE,
+                  "backend sim: %s: the stream is recording a graph", function);
+    return GPST_OK;
+}
+
+/* ---- life -------------------------------------------------------------------- */
+
+GPSTI_PRIVATE void gpsti_sim_stream_free(gpsti_sim_stream* stream) {
+    gpsti_host* host = stream->base.device->host;
+    while (stream->blocks) {
+        gpsti_sim_block* block = stream->blocks;
+        stream->blocks = block->next;
+        gpsti_free(host, block, sizeof(*block));
+    }
+    gpsti_recording_destroy(stream->recording);
+    gpsti_free(host, stream, sizeof(*stream));
+}
+
+GPSTI_INTERN gpst_result gpsti_sim_stream_create(gpsti_device* device, gpsti_stream** out) {
+    GPSTI_TRY(gpsti_sim_enter_locking(device, GPSTI_SIM_CALL_STREAM, "stream_create"));
+    gpsti_sim_stream* stream = (gpsti_sim_stream*)gpsti_alloc(device->host, sizeof(gpsti_sim_stream));
+    if (!stream)
+        return GPST_ERROR_MEMORY;
+    stream->base.device = device;
+    gpst_result result = gpsti_sim_add_block(stream);
+    if (!GPST_FAILED(result)) {
+        result = gpsti_cond_init(&stream->work);
+        if (!GPST_FAILED(result)) {
+            result = gpsti_thread_start(&stream->thread, gpsti_sim_stream_main, stream, "gpst-sim");
+            if (GPST_FAILED(result))
+                gpsti_cond_term(&stream->work);
+        }
+    }
+    if (GPST_FAILED(result)) {
+        gpsti_sim_stream_free(stream);
+        return result;
+    }
+    *out = &stream->base;
+    return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_sim_stream_destroy(gpsti_stream* stream) {
+    gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
+    if (!stream)
+        return;
+    gpsti_mutex_lock(&gpsti_sim_of(stream)->mutex);
+    sim_stream->stop = true;
+    gpsti_cond_signal(&sim_stream->work);
+    gpsti_mutex_unlock(&gpsti_sim_of(stream)->mutex);
+    gpsti_thread_join(&sim_stream->thread);
+    gpsti_cond_term(&sim_stream->work);
+    gpsti_sim_stream_free(sim_stream);
+}
+
+/* Waits even when the device is lost: what the caller frees next is not in use then. */
+GPSTI_INTERN gpst_result gpsti_sim_stream_wait_idle(gpsti_stream* stream) {
+    gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
+    gpsti_sim_device* device = gpsti_sim_of(stream);
+    char reason[GPSTI_REASON_BYTES];
+    gpsti_mutex_lock(&device->mutex);
+    gpst_result result = gpsti_sim_check_not_recording(stream, "stream_wait_idle");
+    if (GPST_FAILED(result)) {
+        gpsti_mutex_unlock(&device->mutex);
+        return result;
+    }
+    while (sim_stream->n_queued)
+        gpsti_cond_wait_until(&device->changed, &device->mutex, GPST_FOREVER);
+    result = gpsti_sim_take_result(sim_stream, reason);
+    gpsti_mutex_unlock(&device->mutex);
+    return GPST_FAILED(result) ? gpsti_fail(result, "%s", reason) : GPST_OK;
+}

@@ -1,0 +1,211 @@
+/* core/context.c -- chooses the backend and holds what is shared: devices,
+   workers, budgets. Knows no pipeline; computes nothing. */
+#include "platform_internal.h"
+
+#include "context_internal.h"
+#include "scheduler_internal.h"
+
+#include <string.h>
+
+#define GPSTI_MAX_WORKERS 1024u
+#define GPSTI_DEFAULT_HOST_BYTES ((uint64_t)1 << 30) /* where the system does not say what is available */
+
+/* ---- budgets and checks --------------------------------------------------------- */
+
+GPSTI_INTERN bool gpsti_budget_try_charge(gpsti_a64* held_bytes, uint64_t max_bytes, uint64_t bytes) {
+    uint64_t held = gpsti_a64_load_relaxed(held_bytes);
+    do {
+        if (held > max_bytes || bytes > max_bytes - held)
+            return false;
+    } while (!gpsti_a64_cas(held_bytes, &held, held + bytes));
+    return true;
+}
+
+GPSTI_INTERN gpst_result gpsti_budget_charge(gpsti_a64* held_bytes, uint64_t max_bytes, uint64_t bytes,
+                                             const char* what) {
+    GPSTI_FAIL_IF(!gpsti_budget_try_charge(held_bytes, max_bytes, bytes), GPST_ERROR_BUDGET,
+                  "%s: bytes=%llu: %llu of the budget of %llu bytes are held already", what,
+                  (unsigned long long)bytes, (unsigned long long)gpsti_a64_load_relaxed(held_bytes),
+                  (unsigned long long)max_bytes);
+    return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_budget_refund(gpsti_a64* held_bytes, uint64_t bytes) {
+    (void)gpsti_a64_add(held_bytes, (uint64_t)0 - bytes);
+}
+
+GPSTI_INTERN bool gpsti_context_forked(const gpst_context* context) {
+    return context->fork_guard ? gpsti_a32_load_relaxed(context->fork_guard) == 0
+                               : gpsti_pid() != context->host.pid;
+}
+
+GPSTI_INTERN gpst_result gpsti_context_check(const gpst_context* context, const char* function) {
+    GPSTI_FAIL_IF(!context, GPST_ERROR_ARGUMENT, "%s: context=NULL: must be a context", function);
+    GPSTI_FAIL_IF(gpsti_context_forked(context), GPST_ERROR_FORKED,
+                  "%s: pid=%llu: the context was made in process %llu; after fork the child may only exec",
+                  function, (unsigned long long)gpsti_pid(), (unsigned long long)context->host.pid);
+    return GPST_OK;
+}
+
+/* ---- choosing the backend --------------------------------------------------------- */
+
+typedef struct gpsti_candidate {
+    const char* name;
+    const gpsti_backend_i* (*backend)(void); /* NULL: not compiled in */
+} gpsti_candidate;
+
+GPSTI_PRIVATE const gpsti_candidate gpsti_candidates[] = {
+    {"auto", gpsti_backend_cpu}, {"cpu", gpsti_backend_cpu}, {"sim", gpsti_backend_sim},
+    {"cuda", NULL},              {"hip", NULL},
+};
+
+/* "sim:memory=1g" is the candidate "sim"; *params is what follows the colon, NULL without one. */
+GPSTI_PRIVATE const gpsti_candidate* gpsti_candidate_find(const char* name, const char** params) {
+    const size_t length = strcspn(name, ":");
+    *params = name[length] ? name + length + 1 : NULL;
+    for (size_t i = 0; i < sizeof gpsti_candidates / sizeof gpsti_candidates[0]; i++)
+        if (strlen(gpsti_candidates[i].name) == length && !strncmp(gpsti_candidates[i].name, name, length))
+            return &gpsti_candidates[i];
+    return NULL;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_context_choose(gpst_context* context, const char* asked,
+                                               const gpsti_candidate* candidate, const char* params) {
+    if (candidate->backend) {
+        const gpsti_backend_i* backend = candidate->backend();
+        gpsti_format(context->backend_reason, sizeof context->backend_reason, "%s: %s", asked,
+                     strcmp(asked, "auto") ? "asked for by name" : "cuda and hip are not compiled in");
+        if (backend != context->cpu->i || params)
+            return backend->device_open(&context->host, params, &context->device);
+        context->device = context->cpu;
+        return GPST_OK;
+    }
+    GPSTI_FAIL_IF(context->require_backend, GPST_ERROR_NO_BACKEND,
+                  "gpst_context_create: desc.backend=\"%s\": is required but not compiled into this gpustage",
+                  asked);
+    gpsti_format(context->backend_reason, sizeof context->backend_reason,
+                 "%s: not compiled into this gpustage; cpu is used instead", asked);
+    GPSTI_LOG(&context->host, GPST_LOG_WARNING, GPSTI_NO_ITEM, "backend %s", context->backend_reason);
+    context->device = context->cpu;
+    context->info.fell_back = true;
+    return GPST_OK;
+}
+
+/* ---- create / destroy ---------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_context_validate(const gpst_context_desc* desc) {
+    const char* function = "gpst_context_create";
+    const char* params = NULL;
+    GPSTI_TRY(gpsti_check_canaries(function, desc->start_canary, desc->end_canary));
+    GPSTI_FAIL_IF(!desc->allocator.alloc != !desc->allocator.free, GPST_ERROR_ARGUMENT,
+                  "%s: desc.allocator.%s=NULL: alloc and free must both be set, or neither", function,
+                  desc->allocator.alloc ? "free" : "alloc");
+    GPSTI_FAIL_IF((int)desc->logger.threshold < 0 || desc->logger.threshold > GPST_LOG_DEBUG,
+                  GPST_ERROR_ARGUMENT, "%s: desc.logger.threshold=%d: must be 0..%d", function,
+                  (int)desc->logger.threshold, (int)GPST_LOG_DEBUG);
+    GPSTI_FAIL_IF(desc->n_workers > GPSTI_MAX_WORKERS, GPST_ERROR_ARGUMENT,
+                  "%s: desc.n_workers=%u: must be 0 (default) .. %u", function, desc->n_workers,
+                  GPSTI_MAX_WORKERS);
+    GPSTI_FAIL_IF(desc->backend && !gpsti_candidate_find(desc->backend, &params), GPST_ERROR_ARGUMENT,
+                  "%s: desc.backend=\"%.100s\": must be auto, cpu, sim, cuda or hip, with \":key=value,...\" after "
+                  "those that take parameters",
+                  function, desc->backend);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_context_desc* desc) {
+    gpst_context_info* info = &context->info;
+    gpsti_device_info device;
+    gpsti_limits limits;
+    memset(&device, 0, sizeof device);
+    context->device->i->device_query(context->device, &device);
+    gpsti_limits_query(&limits);
+    gpsti_copy_text(context->backend_name, sizeof context->backend_name, context->device->i->name);
+    gpsti_copy_text(context->device_name, sizeof context->device_name, device.name);
+    info->backend = context->backend_name;
+    info->device_name = context->device_name;
+    info->backend_reason = context->backend_reason;
+    info->cores_allowed = limits.cores_allowed;
+    info->n_workers = desc->n_workers ? desc->n_workers : limits.cores_allowed;
+    if (info->n_workers > GPSTI_MAX_WORKERS)
+        info->n_workers = GPSTI_MAX_WORKERS;
+    info->max_host_bytes = limits.ram_available_bytes ? limits.ram_available_bytes / 2 : GPSTI_DEFAULT_HOST_BYTES;
+    if (desc->max_host_bytes)
+        info->max_host_bytes = desc->max_host_bytes;
+    info->max_device_bytes = desc->max_device_bytes;
+    if (!info->max_device_bytes)
+        info->max_device_bytes =
+            device.memory_free_bytes ? device.memory_free_bytes / 10 * 9 : GPSTI_DEFAULT_HOST_BYTES;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_context_desc* desc) {
+    const char* params = NULL;
+    const char* asked = desc->backend ? desc->backend : "auto";
+    const gpsti_candidate* candidate = gpsti_candidate_find(asked, &params);
+    context->require_backend = desc->require_backend;
+    context->fork_guard = gpsti_fork_guard_create();
+    GPSTI_TRY(gpsti_backend_cpu()->device_open(&context->host, NULL, &context->cpu));
+    GPSTI_TRY(gpsti_context_choose(context, asked, candidate, params));
+    gpsti_context_resolve(context, desc);
+    return gpsti_scheduler_create(&context->host, context->info.n_workers, &context->scheduler);
+}
+
+/* In this order nothing outlives what it was made with. */
+GPSTI_PRIVATE void gpsti_context_free(gpst_context* context) {
+    if (context->scheduler)
+        gpsti_scheduler_destroy(context->scheduler);
+    if (context->device && context->device != context->cpu)
+        context->device->i->device_close(context->device);
+    if (context->cpu)
+        context->cpu->i->device_close(context->cpu);
+    gpsti_fork_guard_destroy(context->fork_guard);
+    gpsti_host host = context->host;
+    const uint64_t left = gpsti_a64_load(&host.live_bytes) - sizeof *context;
+    if (left)
+        GPSTI_LOG(&host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
+                  "gpst_context_destroy: %llu bytes are still held: destroy pipelines, pools, rings and readers "
+                  "before their context",
+                  (unsigned long long)left);
+    gpsti_free(&host, context, sizeof *context);
+}
+
+GPST_API gpst_result gpst_context_create_versioned(uint32_t version, size_t desc_bytes,
+                                                   const gpst_context_desc* desc, gpst_context** out) {
+    gpst_context_desc defaults = GPST_ZERO;
+    gpsti_host host;
+    GPSTI_TRY(gpsti_check_version("gpst_context_create", version, desc_bytes, sizeof *desc));
+    GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "gpst_context_create: out=NULL: must point to a gpst_context*");
+    *out = NULL;
+    if (!desc)
+        desc = &defaults;
+    GPSTI_TRY(gpsti_context_validate(desc));
+    gpsti_host_init(&host, &desc->allocator, &desc->logger);
+    gpst_context* context = (gpst_context*)gpsti_alloc(&host, sizeof *context);
+    if (!context)
+        return GPST_ERROR_MEMORY;
+    context->host = host;
+    const gpst_result result = gpsti_context_build(context, desc);
+    if (GPST_FAILED(result)) {
+        gpsti_context_free(context);
+        return result;
+    }
+    *out = context;
+    return context->info.fell_back ? GPST_FELL_BACK : GPST_OK;
+}
+
+/* A forked child has none of the threads that destroy would wait for: there the memory is left to exec or exit. */
+GPST_API void gpst_context_destroy(gpst_context* context) {
+    if (context && !gpsti_context_forked(context))
+        gpsti_context_free(context);
+}
+
+GPST_API void gpst_context_query_info(const gpst_context* context, gpst_context_info* out) {
+    if (!out)
+        return;
+    memset(out, 0, sizeof *out);
+    if (!context)
+        return;
+    *out = context->info;
+    out->allocation_count = gpsti_a64_load_relaxed(&context->host.allocation_count);
+    out->live_bytes = gpsti_a64_load_relaxed(&context->host.live_bytes);
+}

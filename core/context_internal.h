@@ -1,0 +1,37 @@
+/* core/context_internal.h -- the parts of a context that other nouns use. */
+#ifndef GPSTI_CONTEXT_INTERNAL_H
+#define GPSTI_CONTEXT_INTERNAL_H
+
+#include "../backends/backend.h"
+#include "base_internal.h"
+#include "context.h"
+
+typedef struct gpsti_scheduler gpsti_scheduler; /* core/scheduler.c */
+
+struct gpst_context {
+    gpsti_host host;
+    gpsti_device* device;      /* the backend chosen */
+    gpsti_device* cpu;         /* the cpu backend's device, always there: what a lost device falls back to */
+    gpsti_scheduler* scheduler;
+    gpsti_a32* fork_guard;     /* NULL: processes are told apart by their number */
+    gpst_context_info info;
+    char backend_name[64];
+    char backend_reason[GPSTI_REASON_BYTES];
+    char device_name[128];
+    bool require_backend;
+    gpsti_a64 host_bytes, device_bytes; /* frame memory now held, charged against the budgets in info */
+};
+
+/* Adds bytes to a budget's account; BUDGET with the reason set, and nothing added, when max_bytes would be
+   passed. */
+GPSTI_INTERN gpst_result gpsti_budget_charge(gpsti_a64* held_bytes, uint64_t max_bytes, uint64_t bytes,
+                                             const char* what);
+GPSTI_INTERN bool gpsti_budget_try_charge(gpsti_a64* held_bytes, uint64_t max_bytes, uint64_t bytes); /* no reason */
+GPSTI_INTERN void gpsti_budget_refund(gpsti_a64* held_bytes, uint64_t bytes);
+
+/* ARGUMENT for NULL; FORKED in a child of the process that made the context. As cheap as a load where the system
+   can wipe a page on fork. */
+GPSTI_INTERN bool gpsti_context_forked(const gpst_context* context);
+GPSTI_INTERN gpst_result gpsti_context_check(const gpst_context* context, const char* function);
+
+#endif

@@ -1,0 +1,82 @@
+/* core/finish.c -- how an item ends: its files become whole or vanish, the sink
+   is told, the counts are kept. */
+#include "platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <string.h>
+
+GPSTI_PRIVATE void gpsti_finish_commit(gpsti_slot* slot) {
+    for (uint32_t o = 0; o < slot->item.n_outputs; o++) {
+        gpsti_emit* emit = slot->out[o].emits;
+        for (uint32_t e = 0; e < slot->out[o].n_emits; e++, emit = emit->next) {
+            if (GPST_FAILED(slot->item.result) || !emit->write.pending)
+                continue;
+            const gpst_result result = gpsti_write_commit(&emit->write);
+            emit->committed = !GPST_FAILED(result);
+            if (GPST_FAILED(result))
+                gpsti_slot_fail(slot, result, "write", emit->write.reason);
+        }
+    }
+}
+
+/* One bad output fails the item: none of its files stays. */
+GPSTI_PRIVATE void gpsti_finish_remove(gpsti_slot* slot) {
+    for (uint32_t o = 0; o < slot->item.n_outputs; o++) {
+        gpsti_emit* emit = slot->out[o].emits;
+        for (uint32_t e = 0; e < slot->out[o].n_emits; e++, emit = emit->next) {
+            if (emit->committed)
+                (void)gpsti_path_remove(emit->path);
+            else if (emit->write.pending)
+                gpsti_write_discard(&emit->write);
+            emit->committed = false;
+        }
+    }
+}
+
+GPSTI_PRIVATE void gpsti_finish_tell(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_call call;
+    if (!pipeline->desc.sink)
+        return;
+    const uint64_t serial = gpsti_fail_serial();
+    gpsti_call_enter(&call, pipeline);
+    const gpst_result result = pipeline->desc.sink(pipeline->desc.sink_user_data, &slot->item);
+    gpsti_call_leave();
+    if (GPST_FAILED(result))
+        gpsti_slot_fail(slot, result, "sink", gpsti_fail_serial() != serial ? gpst_last_reason() : "");
+}
+
+GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot) {
+    if (!GPST_FAILED(slot->item.result))
+        gpsti_finish_commit(slot);
+    if (GPST_FAILED(slot->item.result))
+        gpsti_finish_remove(slot); /* before the sink, so that what it is told is true */
+    slot->item.end_ns = gpsti_now_ns();
+    gpsti_finish_tell(slot);
+    if (GPST_FAILED(slot->item.result))
+        gpsti_finish_remove(slot);
+}
+
+GPSTI_INTERN void gpsti_finish_count(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    const gpst_result result = slot->item.result;
+    if (result == GPST_ERROR_CANCELLED)
+        pipeline->items_cancelled++;
+    else if (GPST_FAILED(result))
+        pipeline->items_failed++;
+    else
+        pipeline->items_ok++;
+    if (GPST_FAILED(result) && pipeline->desc.stop_on_error)
+        gpsti_a32_store(&pipeline->stop, 1);
+    gpsti_histogram_add(&pipeline->latency, slot->item.end_ns - slot->item.start_ns);
+    pipeline->end_ns = gpsti_now_ns();
+    if (!slot->served) {
+        slot->served = true;
+        pipeline->n_served++;
+    }
+    if (!pipeline->frozen && pipeline->n_served == pipeline->n_slots) {
+        pipeline->frozen = true;
+        pipeline->frozen_allocations = gpsti_report_allocations(pipeline);
+    }
+}

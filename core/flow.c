@@ -1,0 +1,561 @@
+/* core/flow.c -- which job of a pipeline runs next, and what follows when it is
+   done. Every decision is made under the scheduler's lock; callbacks run without it. */
+#include "platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <string.h>
+
+/* ---- callbacks ------------------------------------------------------------------------ */
+
+static GPSTI_TLS gpsti_call* gpsti_calls = NULL;
+
+GPSTI_INTERN void gpsti_call_enter(gpsti_call* call, gpst_pipeline* pipeline) {
+    call->pipeline = pipeline;
+    call->outer = gpsti_calls;
+    gpsti_calls = call;
+}
+
+GPSTI_INTERN void gpsti_call_leave(void) {
+    gpsti_calls = gpsti_calls->outer;
+}
+
+GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline) {
+    for (const gpsti_call* call = gpsti_calls; call; call = call->outer)
+        if (call->pipeline == pipeline)
+            return true;
+    return false;
+}
+
+GPSTI_INTERN gpst_result gpsti_flow_call_source(gpst_pipeline* pipeline, gpsti_slot* slot) {
+    gpst_input input;
+    gpsti_call call;
+    memset(&input, 0, sizeof input);
+    const uint64_t serial = gpsti_fail_serial();
+    gpsti_call_enter(&call, pipeline);
+    gpst_result result = pipeline->desc.source(pipeline->desc.source_user_data, slot->item.index, &input);
+    gpsti_call_leave();
+    if (result == GPST_END)
+        return result;
+    if (GPST_FAILED(result))
+        gpsti_slot_fail(slot, result, "source", gpsti_fail_serial() != serial ? gpst_last_reason() : "");
+    result = gpsti_slot_load(slot, &input); /* the name, at least, also for a failed item */
+    if (GPST_FAILED(result))
+        gpsti_slot_fail(slot, result, "source", gpst_last_reason());
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_flow_worker_state(gpsti_stage* stage, uint32_t worker_index, void** out) {
+    *out = stage->worker_states[worker_index];
+    if (stage->worker_started[worker_index] || !stage->desc.worker_init)
+        return GPST_OK;
+    GPSTI_TRY(stage->desc.worker_init(stage->desc.user_data, worker_index, out));
+    stage->worker_states[worker_index] = *out;
+    stage->worker_started[worker_index] = true;
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_flow_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t output,
+                                               uint32_t worker_index, char* reason) {
+    gpsti_stage* const stage = &slot->pipeline->stages[stage_index];
+    gpst_task task;
+    gpsti_call call;
+    task.item = &slot->item;
+    task.output_index = output;
+    task.worker_index = worker_index;
+    task.worker_state = NULL;
+    task.pipeline = slot->pipeline;
+    const uint64_t serial = gpsti_fail_serial();
+    gpsti_call_enter(&call, slot->pipeline);
+    gpst_result result = gpsti_flow_worker_state(stage, worker_index, &task.worker_state);
+    if (!GPST_FAILED(result))
+        result = stage->desc.func(stage->desc.user_data, &task);
+    gpsti_call_leave();
+    reason[0] = '\0';
+    if (GPST_FAILED(result))
+        gpsti_copy_text(reason, GPST_REASON_BYTES,
+                        gpsti_fail_serial() != serial ? gpst_last_reason() : gpst_result_text(result));
+    return result;
+}
+
+/* ---- lists of runnable jobs -------------------------------------------------------------- */
+
+GPSTI_PRIVATE void gpsti_step_insert(gpsti_step* step, gpsti_job* job) {
+    gpsti_job** link = &step->head;
+    if (step->ordered) {
+        while (*link && (*link)->slot->ticket < job->slot->ticket)
+            link = &(*link)->next;
+    } else if (step->tail && !job->slot->device_done) { /* what the device is done with waits for nobody */
+        link = &step->tail->next;
+    }
+    job->next = *link;
+    *link = job;
+    if (!job->next)
+        step->tail = job;
+}
+
+GPSTI_PRIVATE gpsti_job* gpsti_step_take(gpsti_step* step) {
+    gpsti_job* const job = step->head;
+    if (!job || (step->concurrency != 0 && step->running >= step->concurrency) ||
+        (step->ordered && job->slot->ticket != step->next_ticket))
+        return NULL;
+    step->head = job->next;
+    if (!step->head)
+        step->tail = NULL;
+    return job;
+}
+
+GPSTI_PRIVATE void gpsti_step_remove(gpsti_step* step, gpsti_job* job) {
+    gpsti_job* before = NULL;
+    gpsti_job** link = &step->head;
+    while (*link != job) {
+        before = *link;
+        link = &(*link)->next;
+    }
+    *link = job->next;
+    if (step->tail == job)
+        step->tail = before;
+}
+
+/* ---- from step to step -------------------------------------------------------------------- */
+
+GPSTI_PRIVATE void gpsti_flow_advance(gpsti_job* job);
+GPSTI_PRIVATE void gpsti_flow_read_done(gpst_read* read);
+GPSTI_PRIVATE void gpsti_flow_write_done(gpsti_write* write);
+
+GPSTI_PRIVATE bool gpsti_slot_failed(const gpsti_slot* slot) {
+    return GPST_FAILED(slot->item.result);
+}
+
+GPSTI_PRIVATE const char* gpsti_step_name(const gpst_pipeline* pipeline, const gpsti_step* step) {
+    return step->kind == GPSTI_STEP_FINISH ? "sink" : pipeline->stages[step->first_stage].name;
+}
+
+/* May the job be served, or has its item failed or been cancelled? */
+GPSTI_PRIVATE bool gpsti_flow_may_serve(gpsti_job* job, const gpsti_step* step) {
+    gpsti_slot* const slot = job->slot;
+    if (step->kind == GPSTI_STEP_FINISH)
+        return true;
+    if (gpsti_a32_load(&slot->pipeline->cancel) != 0)
+        gpsti_slot_fail(slot, GPST_ERROR_CANCELLED, gpsti_step_name(slot->pipeline, step), "cancelled");
+    return !gpsti_slot_failed(slot);
+}
+
+GPSTI_PRIVATE void gpsti_flow_start_read(gpsti_job* job) {
+    gpsti_slot* const slot = job->slot;
+    slot->started = true;
+    memset(&slot->read, 0, sizeof slot->read);
+    slot->read.path = slot->item.path;
+    slot->read.data = slot->file.data;
+    slot->read.capacity_bytes = slot->file.bytes;
+    slot->read.reserve = gpsti_slot_read_reserve;
+    slot->read.done = gpsti_flow_read_done;
+    slot->read.user_data = slot;
+    const gpst_result result = gpst_reader_submit(slot->pipeline->reader, &slot->read);
+    if (GPST_FAILED(result)) {
+        gpsti_slot_fail(slot, result, gpsti_step_name(slot->pipeline, &slot->pipeline->steps[job->step]),
+                        gpst_last_reason());
+        gpsti_flow_advance(job);
+    }
+}
+
+GPSTI_PRIVATE void gpsti_flow_start_writes(gpsti_job* job) {
+    gpsti_slot* const slot = job->slot;
+    gpsti_output* const output = &slot->out[job->output];
+    gpsti_emit* emit = output->emits;
+    const uint32_t n_emits = output->n_emits;
+    output->writes_pending = n_emits;
+    if (n_emits == 0) {
+        gpsti_flow_advance(job);
+        return;
+    }
+    for (uint32_t i = 0; i < n_emits; i++, emit = emit->next) {
+        emit->write.done = gpsti_flow_write_done;
+        emit->write.user_data = emit;
+        const gpst_result result = gpsti_writer_submit(slot->pipeline->writer, &emit->write);
+        if (!GPST_FAILED(result))
+            continue;
+        gpsti_slot_fail(slot, result, gpsti_step_name(slot->pipeline, &slot->pipeline->steps[job->step]),
+                        gpst_last_reason());
+        if (--output->writes_pending == 0)
+            gpsti_flow_advance(job);
+    }
+}
+
+/* Puts a job where its step waits. What no worker would take in hand, and outputs of an item that has failed
+   meanwhile, go straight on when there is nothing to do for them. */
+GPSTI_PRIVATE void gpsti_flow_enqueue(gpsti_job* job) {
+    gpst_pipeline* const pipeline = job->slot->pipeline;
+    gpsti_step* const step = &pipeline->steps[job->step];
+    job->ready_ns = gpsti_now_ns();
+    if ((step->per_output || step->kind == GPSTI_STEP_READ) && !gpsti_flow_may_serve(job, step))
+        gpsti_flow_advance(job);
+    else if (step->kind == GPSTI_STEP_READ)
+        gpsti_flow_start_read(job);
+    else if (step->kind == GPSTI_STEP_WRITE)
+        gpsti_flow_start_writes(job);
+    else {
+        gpsti_step_insert(step, job);
+        gpsti_scheduler_wake(pipeline->context->scheduler);
+    }
+}
+
+/* A failed item calls no stage any more, but takes its turn in ordered ones, else the next could not. */
+GPSTI_PRIVATE uint32_t gpsti_flow_next_step(const gpsti_slot* slot, uint32_t from) {
+    const gpst_pipeline* const pipeline = slot->pipeline;
+    uint32_t to = from + 1;
+    if (!gpsti_slot_failed(slot))
+        return to;
+    while (!pipeline->steps[to].ordered && pipeline->steps[to].kind != GPSTI_STEP_FINISH)
+        to++;
+    return to;
+}
+
+GPSTI_PRIVATE void gpsti_flow_go(gpsti_slot* slot, uint32_t to) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    if (!pipeline->steps[to].per_output) {
+        slot->job.step = to;
+        gpsti_flow_enqueue(&slot->job);
+        return;
+    }
+    slot->pending = pipeline->n_outputs;
+    for (uint32_t o = 0; o < pipeline->n_outputs; o++)
+        slot->out[o].job.step = to;
+    for (uint32_t o = 0; o < pipeline->n_outputs; o++)
+        gpsti_flow_enqueue(&slot->out[o].job);
+}
+
+GPSTI_PRIVATE void gpsti_flow_advance(gpsti_job* job) {
+    gpsti_slot* const slot = job->slot;
+    const gpsti_step* const steps = slot->pipeline->steps;
+    const uint32_t to = gpsti_flow_next_step(slot, job->step);
+    if (steps[job->step].per_output) {
+        if (steps[to].per_output) {
+            job->step = to;
+            gpsti_flow_enqueue(job);
+            return;
+        }
+        if (--slot->pending > 0)
+            return;
+    }
+    gpsti_flow_go(slot, to);
+}
+
+GPSTI_INTERN void gpsti_flow_begin(gpsti_slot* slot) {
+    gpsti_flow_go(slot, gpsti_slot_failed(slot) ? gpsti_flow_next_step(slot, (uint32_t)-1) : 0);
+}
+
+/* ---- slots ------------------------------------------------------------------------------------ */
+
+GPSTI_INTERN gpsti_slot* gpsti_flow_take_slot(gpst_pipeline* pipeline) {
+    gpsti_slot* const slot = pipeline->free_slots;
+    if (!slot)
+        return NULL;
+    pipeline->free_slots = slot->next;
+    slot->in_use = true;
+    slot->on_cpu = pipeline->device_lost;
+    pipeline->in_flight++;
+    if (pipeline->in_flight > pipeline->n_slots_used)
+        pipeline->n_slots_used = pipeline->in_flight;
+    return slot;
+}
+
+GPSTI_INTERN void gpsti_flow_tell_waiters(gpst_pipeline* pipeline) {
+    if (pipeline->n_waiters == 0)
+        return;
+    gpsti_cond_broadcast(&pipeline->progress);
+    if (pipeline->context->scheduler->n_helpers > 0)
+        gpsti_scheduler_wake_all(pipeline->context->scheduler); /* helpers wait there */
+}
+
+GPSTI_INTERN void gpsti_flow_release_slot(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    slot->in_use = false;
+    slot->next = pipeline->free_slots;
+    pipeline->free_slots = slot;
+    pipeline->in_flight--;
+    gpsti_flow_tell_waiters(pipeline);
+}
+
+GPSTI_INTERN bool gpsti_flow_drop_oldest(gpst_pipeline* pipeline) {
+    gpsti_slot* oldest = NULL;
+    for (gpsti_job* job = pipeline->steps[0].head; job; job = job->next)
+        if (job == &job->slot->job && !job->slot->started && (!oldest || job->slot->ticket < oldest->ticket))
+            oldest = job->slot;
+    if (!oldest)
+        return false;
+    gpsti_step_remove(&pipeline->steps[0], &oldest->job);
+    /* Nothing after it has passed an ordered step, since it has not: the order can be closed up. */
+    for (uint32_t i = 0; i < pipeline->n_slots; i++)
+        if (pipeline->slots[i].in_use && pipeline->slots[i].ticket > oldest->ticket)
+            pipeline->slots[i].ticket--;
+    pipeline->next_ticket--;
+    pipeline->items_dropped++;
+    gpsti_flow_release_slot(oldest);
+    return true;
+}
+
+GPSTI_INTERN bool gpsti_flow_is_over(gpst_pipeline* pipeline) {
+    gpsti_flow_notice(pipeline);
+    const bool no_more = pipeline->desc.source ? pipeline->source_done : pipeline->closed;
+    return no_more && !pipeline->source_running && pipeline->in_flight == 0 && pipeline->executing == 0;
+}
+
+GPSTI_INTERN void gpsti_flow_notice(gpst_pipeline* pipeline) {
+    const bool cancel = gpsti_a32_load(&pipeline->cancel) != 0;
+    if (cancel || gpsti_a32_load(&pipeline->stop) != 0)
+        pipeline->source_done = pipeline->closed = true;
+    if (cancel && !pipeline->cancel_noticed) {
+        pipeline->cancel_noticed = true;
+        if (pipeline->reader)
+            gpst_reader_cancel(pipeline->reader);
+    }
+}
+
+GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    const uint32_t worker_index = gpsti_scheduler_worker_index(scheduler);
+    /* Cancel may come from a signal handler, which cannot wake anybody: look at it now and then. */
+    const int64_t look_ns = gpsti_now_ns() + 50 * (int64_t)1000000;
+    const int64_t until_ns = deadline_ns < look_ns ? deadline_ns : look_ns;
+    gpsti_flow_notice(pipeline);
+    pipeline->n_waiters++;
+    if (worker_index < scheduler->n_workers)
+        gpsti_scheduler_help(scheduler, &pipeline->client, worker_index, until_ns);
+    else
+        gpsti_cond_wait_until(&pipeline->progress, &scheduler->mutex, until_ns);
+    pipeline->n_waiters--;
+    gpsti_flow_notice(pipeline);
+}
+
+/* ---- what is done elsewhere: reads, writes, the device -------------------------------------------- */
+
+GPSTI_PRIVATE void gpsti_flow_read_done(gpst_read* read) {
+    gpsti_slot* const slot = (gpsti_slot*)read->user_data;
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    const gpsti_step* const step = &pipeline->steps[slot->job.step];
+    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_clock_add(&pipeline->clocks[step->first_clock], read->end_ns - read->start_ns,
+                    read->start_ns - slot->job.ready_ns, read->bytes, GPST_FAILED(read->result));
+    pipeline->bytes_read += read->bytes;
+    slot->item.file_data = slot->file.data;
+    slot->item.file_bytes = read->bytes;
+    if (GPST_FAILED(read->result))
+        gpsti_slot_fail(slot, read->result, gpsti_step_name(pipeline, step), read->reason);
+    gpsti_flow_advance(&slot->job);
+    gpsti_mutex_unlock(&scheduler->mutex);
+}
+
+GPSTI_PRIVATE void gpsti_flow_write_done(gpsti_write* write) {
+    gpsti_emit* const emit = (gpsti_emit*)write->user_data;
+    gpsti_slot* const slot = emit->slot;
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_output* const output = &slot->out[emit->output];
+    const gpsti_step* const step = &pipeline->steps[output->job.step];
+    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_clock_add(&pipeline->clocks[step->first_clock], write->end_ns - write->start_ns,
+                    write->start_ns - output->job.ready_ns, write->bytes, GPST_FAILED(write->result));
+    if (GPST_FAILED(write->result))
+        gpsti_slot_fail(slot, write->result, gpsti_step_name(pipeline, step), write->reason);
+    else
+        pipeline->bytes_written += write->bytes;
+    if (--output->writes_pending == 0)
+        gpsti_flow_advance(&output->job);
+    gpsti_mutex_unlock(&scheduler->mutex);
+}
+
+/* The device group of a slot is over, one way or the other. Locked. */
+GPSTI_PRIVATE void gpsti_flow_end_offload(gpsti_slot* slot, gpst_result result, int64_t wait_ns, const char* reason) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    const gpsti_step* const step = &pipeline->steps[slot->job.step];
+    if (GPST_FAILED(result) && gpsti_offload_fall_back(slot, result, reason)) {
+        slot->lane = NULL;
+        gpsti_flow_enqueue(&slot->job);
+        return;
+    }
+    if (GPST_FAILED(result)) {
+        gpsti_clock_add(&pipeline->clocks[step->first_clock + 1], 0, 0, 0, true);
+        gpsti_slot_fail(slot, result, gpsti_step_name(pipeline, step), reason);
+    } else {
+        gpsti_offload_account(slot, step, wait_ns);
+    }
+    slot->lane = NULL;
+    gpsti_flow_advance(&slot->job);
+}
+
+/* On the backend's thread, which may not call the device: a worker goes on from here. */
+GPSTI_INTERN void gpsti_flow_offload_done(void* user_data, gpst_result result) {
+    gpsti_slot* const slot = (gpsti_slot*)user_data;
+    gpsti_scheduler* const scheduler = slot->pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    slot->device_done = true;
+    slot->device_result = result;
+    gpsti_copy_text(slot->reason, sizeof slot->reason, GPST_FAILED(result) ? gpst_last_reason() : "");
+    gpsti_flow_enqueue(&slot->job);
+    gpsti_mutex_unlock(&scheduler->mutex);
+}
+
+/* ---- what a worker does ------------------------------------------------------------------------------ */
+
+GPSTI_PRIVATE bool gpsti_flow_source_ready(const gpst_pipeline* pipeline) {
+    return pipeline->desc.source && pipeline->started && !pipeline->source_done && !pipeline->source_running &&
+           pipeline->free_slots;
+}
+
+GPSTI_PRIVATE void gpsti_flow_run_source(gpst_pipeline* pipeline) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_slot* const slot = gpsti_flow_take_slot(pipeline);
+    const uint64_t index = pipeline->next_index;
+    pipeline->source_running = true;
+    pipeline->executing++;
+    gpsti_mutex_unlock(&scheduler->mutex);
+    gpsti_slot_reset(slot, index);
+    const gpst_result result = gpsti_flow_call_source(pipeline, slot);
+    gpsti_mutex_lock(&scheduler->mutex);
+    pipeline->executing--;
+    pipeline->source_running = false;
+    if (result == GPST_END) {
+        pipeline->source_done = true;
+        gpsti_flow_release_slot(slot);
+        return;
+    }
+    pipeline->next_index++;
+    slot->ticket = pipeline->next_ticket++;
+    gpsti_flow_begin(slot);
+    if (gpsti_flow_source_ready(pipeline))
+        gpsti_scheduler_wake(scheduler);
+}
+
+GPSTI_INTERN gpsti_clock* gpsti_flow_cpu_clock(gpst_pipeline* pipeline, const gpsti_step* step) {
+    if (step->kind == GPSTI_STEP_FINISH)
+        return &pipeline->finish_clock;
+    if (step->kind == GPSTI_STEP_OFFLOAD)
+        return pipeline->device_on_host ? &pipeline->clocks[step->first_clock + 1] : &pipeline->submit_clock;
+    return &pipeline->clocks[step->first_clock];
+}
+
+GPSTI_INTERN void gpsti_flow_account_cpu(gpst_pipeline* pipeline, const gpsti_step* step, int64_t busy_ns,
+                                         int64_t cpu_ns) {
+    gpsti_clock* const clock = gpsti_flow_cpu_clock(pipeline, step);
+    const bool group = step->kind == GPSTI_STEP_OFFLOAD && pipeline->device_on_host;
+    if (clock == &pipeline->finish_clock || clock == &pipeline->submit_clock)
+        gpsti_clock_add(clock, busy_ns, 0, 0, false);
+    for (uint32_t s = 0; cpu_ns >= 0 && s < (group ? step->n_stages : 1); s++)
+        gpsti_clock_add_cpu(&clock[s], cpu_ns, busy_ns);
+}
+
+typedef struct gpsti_service { /* one run of one job, timed */
+    int64_t start_ns, wait_ns, busy_ns;
+    int64_t cpu_start_ns, cpu_ns; /* cpu_ns -1: not sampled */
+    gpst_result result;
+    bool finished;
+    char reason[GPST_REASON_BYTES];
+} gpsti_service;
+
+GPSTI_PRIVATE void gpsti_service_run(gpsti_service* service, gpsti_job* job, const gpsti_step* step,
+                                     uint32_t worker_index, bool sample_cpu) {
+    service->start_ns = gpsti_now_ns();
+    service->wait_ns = service->start_ns - job->ready_ns;
+    service->cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
+    service->finished = true;
+    service->reason[0] = '\0';
+    service->result = GPST_OK;
+    if (step->kind == GPSTI_STEP_OFFLOAD)
+        job->slot->device_wait_ns = service->wait_ns;
+    if (step->kind == GPSTI_STEP_HOST)
+        service->result =
+            gpsti_flow_call_stage(job->slot, step->first_stage, job->output, worker_index, service->reason);
+    else if (step->kind == GPSTI_STEP_OFFLOAD)
+        service->result = gpsti_offload_run(job->slot, step, worker_index, &service->finished, service->reason);
+    else
+        gpsti_finish_item(job->slot);
+    service->busy_ns = gpsti_now_ns() - service->start_ns;
+    service->cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - service->cpu_start_ns : -1;
+}
+
+GPSTI_PRIVATE void gpsti_flow_end_item(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_finish_count(slot);
+    if (pipeline->desc.sink || pipeline->desc.source) {
+        gpsti_flow_release_slot(slot);
+        return;
+    }
+    slot->next = NULL;
+    if (pipeline->last_result)
+        pipeline->last_result->next = slot;
+    else
+        pipeline->first_result = slot;
+    pipeline->last_result = slot;
+    gpsti_flow_tell_waiters(pipeline);
+}
+
+GPSTI_PRIVATE void gpsti_flow_end_service(gpsti_job* job, gpsti_step* step, const gpsti_service* service) {
+    gpsti_slot* const slot = job->slot;
+    gpst_pipeline* const pipeline = slot->pipeline;
+    if (step->kind == GPSTI_STEP_FINISH) {
+        gpsti_flow_end_item(slot);
+        return;
+    }
+    if (step->kind == GPSTI_STEP_OFFLOAD) {
+        gpsti_flow_end_offload(slot, service->result, service->wait_ns, service->reason);
+        return;
+    }
+    gpsti_clock_add(&pipeline->clocks[step->first_clock], service->busy_ns, service->wait_ns, 0,
+                    GPST_FAILED(service->result));
+    if (GPST_FAILED(service->result))
+        gpsti_slot_fail(slot, service->result, gpsti_step_name(pipeline, step), service->reason);
+    gpsti_flow_advance(job);
+}
+
+GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step, gpsti_job* job,
+                                      uint32_t worker_index) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_service service;
+    if (job->slot->device_done) {
+        job->slot->device_done = false;
+        gpsti_flow_end_offload(job->slot, job->slot->device_result, job->slot->device_wait_ns, job->slot->reason);
+        return;
+    }
+    if (!gpsti_flow_may_serve(job, step)) {
+        step->next_ticket += step->ordered ? 1 : 0;
+        gpsti_flow_advance(job);
+        return;
+    }
+    const bool sample_cpu = gpsti_clock_wants_cpu(gpsti_flow_cpu_clock(pipeline, step));
+    job->slot->started = true;
+    step->running++;
+    pipeline->executing++;
+    gpsti_mutex_unlock(&scheduler->mutex);
+    gpsti_service_run(&service, job, step, worker_index, sample_cpu);
+    gpsti_mutex_lock(&scheduler->mutex);
+    pipeline->executing--;
+    step->running--;
+    step->next_ticket += step->ordered ? 1 : 0;
+    gpsti_flow_account_cpu(pipeline, step, service.busy_ns, service.cpu_ns);
+    if (service.finished) /* else the job is the device's now, and may be gone already */
+        gpsti_flow_end_service(job, step, &service);
+    if (step->head)
+        gpsti_scheduler_wake(scheduler);
+}
+
+/* Work that others then do by themselves comes first: a source with a free slot keeps the reader busy. After it the
+   runnable job nearest the sink, so that memory stays bounded and items leave. */
+GPSTI_INTERN bool gpsti_flow_run_one(gpsti_client* client, uint32_t worker_index) {
+    gpst_pipeline* const pipeline = (gpst_pipeline*)client;
+    gpsti_flow_notice(pipeline);
+    if (gpsti_flow_source_ready(pipeline)) {
+        gpsti_flow_run_source(pipeline);
+        return true;
+    }
+    for (uint32_t s = pipeline->n_steps; s-- > 0;) {
+        gpsti_step* const step = &pipeline->steps[s];
+        gpsti_job* const job = gpsti_step_take(step);
+        if (job) {
+            gpsti_flow_run_job(pipeline, step, job, worker_index);
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,192 @@
+/* core/io.c -- the threads that block on files for the reader and the writer.
+   Owns the threads and the order of the jobs, never a job. */
+#include "platform_internal.h"
+
+#include "io_internal.h"
+
+#include <string.h>
+
+/* ---- queue ------------------------------------------------------------------- */
+
+GPSTI_PRIVATE void** gpsti_io_next(const gpsti_io* io, void* job) {
+    return (void**)(void*)((char*)job + io->i->next_offset);
+}
+
+GPSTI_PRIVATE void gpsti_io_push(gpsti_io* io, gpsti_io_queue* queue, void* job) {
+    *gpsti_io_next(io, job) = NULL;
+    if (queue->first)
+        *gpsti_io_next(io, queue->last) = job;
+    else
+        queue->first = job;
+    queue->last = job;
+}
+
+GPSTI_PRIVATE void* gpsti_io_pop(gpsti_io* io, gpsti_io_queue* queue) {
+    void* job = queue->first;
+    if (job)
+        queue->first = *gpsti_io_next(io, job);
+    return job;
+}
+
+/* Under the mutex. */
+GPSTI_PRIVATE void gpsti_io_cancel_queued(gpsti_io* io) {
+    void* job;
+    while ((job = gpsti_io_pop(io, &io->queued)) != NULL)
+        gpsti_io_push(io, &io->cancelled, job);
+    gpsti_cond_broadcast(&io->work);
+}
+
+/* ---- running ----------------------------------------------------------------- */
+
+GPSTI_PRIVATE void gpsti_io_enter(gpsti_io* io) {
+    if (io->n_running++ == 0)
+        io->busy_since_ns = gpsti_now_ns();
+}
+
+GPSTI_PRIVATE void gpsti_io_leave(gpsti_io* io, const gpsti_io_outcome* outcome) {
+    ++io->info.jobs;
+    io->info.failed += outcome->failed;
+    io->info.bytes += outcome->bytes;
+    io->info.calls += outcome->calls;
+    io->info.service_ns += (uint64_t)outcome->service_ns;
+    if (--io->n_running == 0)
+        io->info.busy_ns += (uint64_t)(gpsti_now_ns() - io->busy_since_ns);
+    if (io->queued.first)
+        gpsti_cond_signal(&io->work); /* someone may have waited for the limit */
+}
+
+/* The thread's clock costs too much for every job: it is read when the thread has nothing to do. */
+GPSTI_PRIVATE void gpsti_io_count_cpu(gpsti_io* io, int64_t* counted_ns) {
+    const int64_t now_ns = gpsti_thread_cpu_ns();
+    io->info.cpu_ns += (uint64_t)(now_ns - *counted_ns);
+    *counted_ns = now_ns;
+}
+
+/* Under the mutex: the next job, or NULL when there is none for this thread now. */
+GPSTI_PRIVATE void* gpsti_io_take(gpsti_io* io, bool* cancelled) {
+    void* job = gpsti_io_pop(io, &io->cancelled);
+    *cancelled = job != NULL;
+    if (!job && io->n_running < io->info.n_in_flight)
+        job = gpsti_io_pop(io, &io->queued);
+    return job;
+}
+
+GPSTI_PRIVATE void gpsti_io_main(void* arg) {
+    gpsti_io* io = (gpsti_io*)arg;
+    int64_t counted_ns = 0;
+    gpsti_mutex_lock(&io->mutex);
+    for (;;) {
+        bool cancelled;
+        gpsti_io_outcome outcome;
+        void* job = gpsti_io_take(io, &cancelled);
+        if (!job) {
+            gpsti_io_count_cpu(io, &counted_ns);
+            if (io->stop)
+                break;
+            gpsti_cond_wait_until(&io->work, &io->mutex, GPST_FOREVER);
+            continue;
+        }
+        if (!cancelled) {
+            gpsti_io_enter(io);
+            gpsti_mutex_unlock(&io->mutex);
+            memset(&outcome, 0, sizeof(outcome));
+            io->i->run(io->owner, job, &outcome);
+            gpsti_mutex_lock(&io->mutex);
+            gpsti_io_leave(io, &outcome);
+        }
+        gpsti_mutex_unlock(&io->mutex);
+        io->i->done(io->owner, job, cancelled);
+        gpsti_mutex_lock(&io->mutex);
+    }
+    gpsti_mutex_unlock(&io->mutex);
+}
+
+GPSTI_INTERN void gpsti_io_run_now(gpsti_io* io, void* job) {
+    gpsti_io_outcome outcome;
+    memset(&outcome, 0, sizeof(outcome));
+    gpsti_mutex_lock(&io->mutex);
+    gpsti_io_enter(io);
+    gpsti_mutex_unlock(&io->mutex);
+    io->i->run(io->owner, job, &outcome);
+    gpsti_mutex_lock(&io->mutex);
+    gpsti_io_leave(io, &outcome);
+    gpsti_mutex_unlock(&io->mutex);
+}
+
+/* ---- life -------------------------------------------------------------------- */
+
+GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flight) {
+    gpst_result result = GPST_OK;
+    GPSTI_FAIL_IF(n_in_flight < 1 || n_in_flight > GPSTI_IO_MAX_THREADS, GPST_ERROR_ARGUMENT,
+                  "n_in_flight=%u: must be from 1 to %d", n_in_flight, GPSTI_IO_MAX_THREADS);
+    gpsti_mutex_lock(&io->mutex);
+    while (!GPST_FAILED(result) && io->n_threads < n_in_flight) {
+        result = gpsti_thread_start(&io->threads[io->n_threads], gpsti_io_main, io, io->thread_name);
+        if (!GPST_FAILED(result))
+            ++io->n_threads;
+    }
+    if (!GPST_FAILED(result)) {
+        io->info.n_in_flight = n_in_flight;
+        gpsti_cond_broadcast(&io->work);
+    }
+    gpsti_mutex_unlock(&io->mutex);
+    return result;
+}
+
+GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, void* owner,
+                                       uint32_t n_in_flight, const char* thread_name) {
+    memset(io, 0, sizeof(*io));
+    io->i = i;
+    io->owner = owner;
+    io->thread_name = thread_name;
+    GPSTI_TRY(gpsti_mutex_init(&io->mutex));
+    gpst_result result = gpsti_cond_init(&io->work);
+    if (GPST_FAILED(result)) {
+        gpsti_mutex_term(&io->mutex);
+        return result;
+    }
+    result = gpsti_io_set_in_flight(io, n_in_flight);
+    if (GPST_FAILED(result))
+        gpsti_io_term(io);
+    return result;
+}
+
+GPSTI_INTERN void gpsti_io_term(gpsti_io* io) {
+    uint32_t k;
+    gpsti_mutex_lock(&io->mutex);
+    io->stop = true;
+    gpsti_io_cancel_queued(io);
+    gpsti_mutex_unlock(&io->mutex);
+    for (k = 0; k < io->n_threads; ++k)
+        gpsti_thread_join(&io->threads[k]);
+    gpsti_cond_term(&io->work);
+    gpsti_mutex_term(&io->mutex);
+}
+
+GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job) {
+    gpsti_mutex_lock(&io->mutex);
+    const bool stop = io->stop;
+    if (!stop) {
+        gpsti_io_push(io, &io->queued, job);
+        if (io->n_running < io->info.n_in_flight)
+            gpsti_cond_signal(&io->work);
+    }
+    gpsti_mutex_unlock(&io->mutex);
+    GPSTI_FAIL_IF(stop, GPST_ERROR_CLOSED, "submit: the reader or writer is being destroyed");
+    return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io) {
+    gpsti_mutex_lock(&io->mutex);
+    gpsti_io_cancel_queued(io);
+    gpsti_mutex_unlock(&io->mutex);
+}
+
+GPSTI_INTERN void gpsti_io_query_info(const gpsti_io* io, gpsti_io_info* out) {
+    gpsti_io* self = (gpsti_io*)(uintptr_t)io; /* the mutex is not const */
+    gpsti_mutex_lock(&self->mutex);
+    *out = self->info;
+    if (self->n_running)
+        out->busy_ns += (uint64_t)(gpsti_now_ns() - self->busy_since_ns);
+    gpsti_mutex_unlock(&self->mutex);
+}

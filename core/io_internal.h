@@ -1,0 +1,60 @@
+/* core/io_internal.h -- the threads that block on files for the reader and the
+   writer: a queue in order of submission, a limit on what is in flight, and its
+   clocks. Knows nothing of what a job is. */
+#ifndef GPSTI_IO_INTERNAL_H
+#define GPSTI_IO_INTERNAL_H
+
+#include "context_internal.h"
+
+#define GPSTI_IO_MAX_THREADS 64
+
+typedef struct gpsti_io_outcome {
+    bool failed;
+    uint64_t bytes, calls;
+    int64_t service_ns;
+} gpsti_io_outcome;
+
+/* What the owner's jobs are. */
+typedef struct gpsti_io_job_i {
+    size_t next_offset; /* of the job's `void* next`, which is ours from submit to done */
+    void (*run)(void* owner, void* job, gpsti_io_outcome* outcome);
+    void (*done)(void* owner, void* job,
+                 bool cancelled); /* exactly once, on a thread of ours; may submit another */
+} gpsti_io_job_i;
+
+typedef struct gpsti_io_queue {
+    void* first;
+    void* last;
+} gpsti_io_queue;
+
+typedef struct gpsti_io_info {
+    uint32_t n_in_flight;
+    uint64_t jobs, failed, bytes, calls, busy_ns, service_ns, cpu_ns;
+} gpsti_io_info;
+
+typedef struct gpsti_io {
+    const gpsti_io_job_i* i;
+    void* owner;
+    const char* thread_name;
+    gpsti_mutex mutex; /* over all below */
+    gpsti_cond work;
+    gpsti_io_queue queued, cancelled;
+    bool stop;
+    uint32_t n_threads, n_running;
+    int64_t busy_since_ns;
+    gpsti_io_info info;
+    gpsti_thread threads[GPSTI_IO_MAX_THREADS];
+} gpsti_io;
+
+GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, void* owner,
+                                       uint32_t n_in_flight, const char* thread_name);
+/* Cancels what is queued, waits for what runs and for every `done`. Not from `done`. */
+GPSTI_INTERN void gpsti_io_term(gpsti_io* io);
+GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job); /* CLOSED while io_term runs */
+GPSTI_INTERN void gpsti_io_run_now(gpsti_io* io, void* job);       /* on this thread; `done` is not called */
+GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io);
+/* Starts threads as needed and parks those above the limit; on failure the setting stays. */
+GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flight);
+GPSTI_INTERN void gpsti_io_query_info(const gpsti_io* io, gpsti_io_info* out);
+
+#endif

@@ -1,0 +1,305 @@
+/* core/offload.c -- a device group of one item: upload, kernels, download, all
+   submitted at once on the slot's own stream. Owns the slot's device memory. */
+#include "platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <string.h>
+
+/* ---- what the group needs ------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_lane_prepare(gpsti_slot* slot, gpsti_lane* lane) {
+    const gpsti_backend_i* const i = lane->device->i;
+    const uint32_t n_events = slot->pipeline->n_events;
+    if (!lane->events) {
+        lane->events =
+            (gpsti_event**)gpsti_alloc(&slot->pipeline->context->host, n_events * sizeof(gpsti_event*));
+        if (!lane->events)
+            return GPST_ERROR_MEMORY;
+    }
+    if (!lane->stream)
+        GPSTI_TRY(i->stream_create(lane->device, &lane->stream));
+    for (; lane->n_events < n_events; lane->n_events++)
+        GPSTI_TRY(i->event_create(lane->device, &lane->events[lane->n_events]));
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, void** memory, size_t* held_bytes, size_t bytes) {
+    gpst_context* const context = slot->pipeline->context;
+    gpsti_device* const device = context->device;
+    if (*memory && *held_bytes >= bytes)
+        return GPST_OK;
+    if (*memory) {
+        device->i->memory_free(device, *memory, *held_bytes);
+        gpsti_budget_refund(&context->device_bytes, *held_bytes);
+        *memory = NULL;
+        *held_bytes = 0;
+    }
+    GPSTI_TRY(gpsti_budget_charge(&context->device_bytes, context->info.max_device_bytes, bytes, "device memory"));
+    const gpst_result result = device->i->memory_alloc(device, bytes, memory);
+    if (GPST_FAILED(result)) {
+        *memory = NULL;
+        gpsti_budget_refund(&context->device_bytes, bytes);
+        return result;
+    }
+    *held_bytes = bytes;
+    gpsti_a64_add(&slot->pipeline->slot_growths, 1);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_shape_outputs(gpsti_slot* slot, const gpsti_step* step) {
+    for (uint32_t s = 0; s < step->n_stages; s++) {
+        const gpst_warp* const warp = slot->pipeline->stages[step->first_stage + s].desc.warp;
+        gpst_image shape;
+        if (!warp)
+            continue;
+        gpst_warp_query_output(warp, &shape);
+        for (uint32_t o = 0; o < slot->item.n_outputs; o++)
+            GPSTI_TRY(gpsti_slot_set_output(slot, o, &shape));
+        return GPST_OK;
+    }
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_place(gpsti_slot* slot, bool on_host) {
+    size_t bytes = 0;
+    slot->device_source = slot->item.input;
+    memcpy(slot->device_images, slot->outputs, slot->item.n_outputs * sizeof *slot->device_images);
+    if (on_host)
+        return GPST_OK;
+    GPSTI_TRY(gpst_image_bytes(&slot->item.input, &bytes));
+    GPSTI_TRY(gpsti_offload_reserve(slot, &slot->device_input, &slot->device_input_bytes, bytes));
+    slot->device_source.data = slot->device_input;
+    for (uint32_t o = 0; slot->item.outputs && o < slot->item.n_outputs; o++) {
+        gpsti_output* const output = &slot->out[o];
+        GPSTI_TRY(gpst_image_bytes(&slot->outputs[o], &bytes));
+        GPSTI_TRY(gpsti_offload_reserve(slot, &output->device, &output->device_bytes, bytes));
+        slot->device_images[o].data = output->device;
+    }
+    return GPST_OK;
+}
+
+/* ---- submission -------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_offload_upload(gpsti_slot* slot) {
+    size_t bytes = 0;
+    GPSTI_TRY(gpst_image_bytes(&slot->item.input, &bytes));
+    return slot->lane->device->i->copy(slot->lane->stream, GPSTI_COPY_H2D, slot->device_source.data,
+                                       slot->item.input.data, bytes);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_download(gpsti_slot* slot) {
+    for (uint32_t o = 0; slot->item.outputs && o < slot->item.n_outputs; o++) {
+        size_t bytes = 0;
+        GPSTI_TRY(gpst_image_bytes(&slot->outputs[o], &bytes));
+        GPSTI_TRY(slot->lane->device->i->copy(slot->lane->stream, GPSTI_COPY_D2H, slot->outputs[o].data,
+                                              slot->device_images[o].data, bytes));
+    }
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t worker_index,
+                                              char* reason) {
+    const gpst_stage_desc* const stage = &slot->pipeline->stages[stage_index].desc;
+    gpsti_warp_args args;
+    if (stage->kind == GPST_STAGE_DEVICE)
+        return gpsti_flow_call_stage(slot, stage_index, 0, worker_index, reason);
+    memset(&args, 0, sizeof args);
+    args.warp = stage->warp;
+    args.source = slot->device_source;
+    args.outputs = slot->device_images;
+    args.n_outputs = slot->item.n_outputs;
+    GPSTI_TRY(gpsti_warp_check(stage->warp, &args.source, args.outputs, args.n_outputs));
+    return slot->lane->device->i->launch(slot->lane->stream, gpsti_warp_kernel(), &args, sizeof args,
+                                         &slot->pipeline->exec);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* slot, const gpsti_step* step, bool on_host,
+                                               uint32_t worker_index, char* reason) {
+    const gpsti_backend_i* const i = slot->lane->device->i;
+    gpsti_stream* const stream = slot->lane->stream;
+    gpsti_event** const events = slot->lane->events;
+    uint32_t e = 0;
+    GPSTI_TRY(i->event_record(events[e++], stream));
+    if (!on_host)
+        GPSTI_TRY(gpsti_offload_upload(slot));
+    GPSTI_TRY(i->event_record(events[e++], stream));
+    for (uint32_t s = 0; s < step->n_stages; s++) {
+        GPSTI_TRY(gpsti_offload_stage(slot, step->first_stage + s, worker_index, reason));
+        GPSTI_TRY(i->event_record(events[e++], stream));
+    }
+    if (!on_host)
+        GPSTI_TRY(gpsti_offload_download(slot));
+    return i->event_record(events[e++], stream);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
+                                              bool* finished, char* reason) {
+    const gpsti_backend_i* const i = slot->lane->device->i;
+    const bool on_host = slot->lane->on_host;
+    GPSTI_FAIL_IF(!slot->item.input.data, GPST_ERROR_STATE,
+                  "the item has no picture: a stage before must call gpst_task_set_input");
+    GPSTI_TRY(gpsti_offload_shape_outputs(slot, step));
+    GPSTI_TRY(gpsti_lane_prepare(slot, slot->lane));
+    GPSTI_TRY(gpsti_offload_place(slot, on_host));
+    GPSTI_TRY(gpsti_offload_submit(slot, step, on_host, worker_index, reason));
+    *finished = on_host || slot->pipeline->desc.mode != GPST_RUN_ENGINE;
+    return *finished ? i->stream_wait_idle(slot->lane->stream)
+                     : i->stream_notify(slot->lane->stream, gpsti_flow_offload_done, slot);
+}
+
+GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
+                                           bool* finished, char* reason) {
+    *finished = true;
+    slot->lane = &slot->lanes[slot->on_cpu ? 1 : 0];
+    reason[0] = '\0';
+    if (slot->reason[0]) { /* why the device could not; said here, where no lock is held */
+        GPSTI_LOG(&slot->pipeline->context->host, GPST_LOG_WARNING, slot->item.index,
+                  "device work done again on the CPU: %s", slot->reason);
+        slot->reason[0] = '\0';
+    }
+    const gpst_result result = gpsti_offload_start(slot, step, worker_index, finished, reason);
+    if (!GPST_FAILED(result))
+        return result;
+    if (!reason[0])
+        gpsti_copy_text(reason, GPST_REASON_BYTES, gpst_last_reason());
+    if (slot->lane->stream) /* what was submitted before the failure still touches the slot's memory */
+        slot->lane->device->i->stream_wait_idle(slot->lane->stream);
+    *finished = true;
+    return result;
+}
+
+/* ---- afterwards -------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE uint64_t gpsti_offload_output_bytes(const gpsti_slot* slot) {
+    uint64_t total = 0;
+    for (uint32_t o = 0; slot->item.outputs && o < slot->item.n_outputs; o++) {
+        size_t bytes = 0;
+        if (gpst_image_bytes(&slot->outputs[o], &bytes) == GPST_OK)
+            total += bytes;
+    }
+    return total;
+}
+
+/* Enters one interval between two events into a clock, and into the busy time of a device's resource. */
+GPSTI_PRIVATE void gpsti_offload_enter(gpsti_slot* slot, uint32_t clock_index, uint32_t first_event, uint64_t bytes,
+                                       int64_t wait_ns) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_clock* const clock = &pipeline->clocks[clock_index];
+    const gpsti_backend_i* const i = slot->lane->device->i;
+    int64_t from_ns = 0, to_ns = 0;
+    if (GPST_FAILED(i->event_time(slot->lane->events[first_event], &from_ns)) ||
+        GPST_FAILED(i->event_time(slot->lane->events[first_event + 1], &to_ns)))
+        return;
+    gpsti_clock_add(clock, to_ns - from_ns, wait_ns, bytes, false);
+    if (clock->resource != GPST_RESOURCE_CPU)
+        gpsti_busy_add(&pipeline->busy[clock->resource], from_ns, to_ns);
+}
+
+GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    const bool fell_back = slot->lane == &slot->lanes[1] && slot->lanes[0].device != slot->lanes[1].device;
+    if (fell_back) /* its device's clocks are about another device */
+        return;
+    const uint64_t out_bytes = gpsti_offload_output_bytes(slot);
+    size_t in_bytes = 0;
+    gpst_image_bytes(&slot->item.input, &in_bytes);
+    if (!slot->lane->on_host) {
+        gpsti_offload_enter(slot, step->first_clock, 0, in_bytes, 0);
+        gpsti_offload_enter(slot, step->first_clock + step->n_stages + 1, step->n_stages + 1, out_bytes, 0);
+        pipeline->bytes_h2d += in_bytes;
+        pipeline->bytes_d2h += out_bytes;
+    }
+    for (uint32_t s = 0; s < step->n_stages; s++)
+        gpsti_offload_enter(slot, step->first_clock + 1 + s, 1 + s, out_bytes, s == 0 ? wait_ns : 0);
+}
+
+GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    const bool device_trouble = result == GPST_ERROR_DEVICE || result == GPST_ERROR_DEVICE_MEMORY ||
+                                result == GPST_ERROR_DEVICE_LOST ||
+                                (result == GPST_ERROR_BUDGET && !slot->lanes[0].on_host);
+    if (!device_trouble || slot->on_cpu || pipeline->context->require_backend ||
+        slot->lanes[0].device == slot->lanes[1].device)
+        return false;
+    slot->on_cpu = true;
+    pipeline->device_lost = pipeline->device_lost || result == GPST_ERROR_DEVICE_LOST;
+    pipeline->device_fallbacks++;
+    gpsti_copy_text(slot->reason, sizeof slot->reason, reason);
+    if (!pipeline->fallback_reason[0])
+        gpsti_copy_text(pipeline->fallback_reason, sizeof pipeline->fallback_reason, reason);
+    return true;
+}
+
+GPSTI_PRIVATE void gpsti_lane_free(gpsti_slot* slot, gpsti_lane* lane) {
+    if (!lane->device)
+        return;
+    const gpsti_backend_i* const i = lane->device->i;
+    if (lane->stream)
+        i->stream_destroy(lane->stream);
+    for (uint32_t e = 0; e < lane->n_events; e++)
+        i->event_destroy(lane->events[e]);
+    if (lane->events)
+        gpsti_free(&slot->pipeline->context->host, lane->events, slot->pipeline->n_events * sizeof(gpsti_event*));
+}
+
+GPSTI_PRIVATE void gpsti_offload_free_memory(gpst_context* context, void* memory, size_t bytes) {
+    if (!memory)
+        return;
+    context->device->i->memory_free(context->device, memory, bytes);
+    gpsti_budget_refund(&context->device_bytes, bytes);
+}
+
+GPSTI_INTERN void gpsti_offload_free(gpsti_slot* slot) {
+    gpst_context* const context = slot->pipeline->context;
+    gpsti_lane_free(slot, &slot->lanes[0]);
+    gpsti_lane_free(slot, &slot->lanes[1]);
+    gpsti_offload_free_memory(context, slot->device_input, slot->device_input_bytes);
+    for (uint32_t o = 0; slot->out && o < slot->pipeline->n_outputs; o++)
+        gpsti_offload_free_memory(context, slot->out[o].device, slot->out[o].device_bytes);
+}
+
+/* ---- the user's own device work ------------------------------------------------------------ */
+
+typedef struct gpsti_user_launch {
+    gpst_result (*func)(const void* args);
+    unsigned char args[GPSTI_TASK_ARGS_BYTES];
+} gpsti_user_launch;
+
+GPSTI_STATIC_ASSERT(sizeof(gpsti_user_launch) <= GPSTI_ARGS_BYTES, "a user's launch must fit into a launch");
+
+GPSTI_PRIVATE gpst_result gpsti_user_launch_host(const void* args, const gpsti_exec* exec) {
+    const gpsti_user_launch* const launch = (const gpsti_user_launch*)args;
+    (void)exec;
+    return launch->func(launch->args);
+}
+
+GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const char* name, gpst_result (*func)(const void* args),
+                                       const void* args, size_t args_bytes) {
+    static const gpsti_kernel kernel = {"user", gpsti_user_launch_host};
+    gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)task->item;
+    gpsti_user_launch launch;
+    GPSTI_FAIL_IF(!func, GPST_ERROR_ARGUMENT, "gpst_task_enqueue: func=NULL: required (\"%s\")", name ? name : "");
+    GPSTI_FAIL_IF(args_bytes > sizeof launch.args, GPST_ERROR_ARGUMENT,
+                  "gpst_task_enqueue: args_bytes=%llu: at most %u (\"%s\")", (unsigned long long)args_bytes,
+                  (unsigned)sizeof launch.args, name ? name : "");
+    GPSTI_FAIL_IF(!slot->lane, GPST_ERROR_STATE, "gpst_task_enqueue: only from a DEVICE stage");
+    memset(&launch, 0, sizeof launch);
+    launch.func = func;
+    if (args_bytes > 0)
+        memcpy(launch.args, args, args_bytes);
+    return slot->lane->device->i->launch(slot->lane->stream, &kernel, &launch, sizeof launch, &slot->pipeline->exec);
+}
+
+GPST_API gpst_result gpst_task_device_images(gpst_task* task, gpst_image* input, gpst_image* outputs,
+                                             uint32_t n_outputs) {
+    gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)task->item;
+    GPSTI_FAIL_IF(!slot->lane, GPST_ERROR_STATE, "gpst_task_device_images: only from a DEVICE stage");
+    GPSTI_FAIL_IF(n_outputs > slot->item.n_outputs, GPST_ERROR_ARGUMENT,
+                  "gpst_task_device_images: n_outputs=%u: the item has %u", n_outputs, slot->item.n_outputs);
+    if (input)
+        *input = slot->device_source;
+    if (n_outputs > 0)
+        memcpy(outputs, slot->device_images, n_outputs * sizeof *outputs);
+    return GPST_OK;
+}

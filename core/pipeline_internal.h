@@ -1,0 +1,258 @@
+/* core/pipeline_internal.h -- what the files of the engine share: steps, jobs,
+   slots and the pipeline itself.
+
+   pipeline.c  checks the desc, makes and unmakes      slot.c     memory of one item in flight, and gpst_task_*
+   flow.c      which job runs next, and what follows   offload.c  a device group: upload, kernels, download
+   plain.c     the plain loops                         push.c     submit, results, close, drain
+   report.c    statistics and the verdict              finish.c   commit of files, sink, end of an item
+
+   All flow state is guarded by the scheduler's lock ("locked" in a comment = with it held). What a job that runs may
+   touch without it is its slot's memory, and of it a per-output job only its own output. */
+#ifndef GPSTI_PIPELINE_INTERNAL_H
+#define GPSTI_PIPELINE_INTERNAL_H
+
+#include "../kernels/warp_internal.h"
+#include "context_internal.h"
+#include "pipeline.h"
+#include "pool.h"
+#include "profile_internal.h"
+#include "reader.h"
+#include "scheduler_internal.h"
+#include "writer_internal.h"
+
+#define GPSTI_TASK_ARGS_BYTES 224
+
+typedef struct gpsti_slot gpsti_slot;
+
+/* ---- steps: the stages as the engine runs them ------------------------------------ */
+
+typedef enum gpsti_step_kind {
+    GPSTI_STEP_READ,    /* handed to the reader */
+    GPSTI_STEP_HOST,    /* one HOST stage */
+    GPSTI_STEP_OFFLOAD, /* WARP and DEVICE stages that follow one another */
+    GPSTI_STEP_WRITE,   /* handed to the writer */
+    GPSTI_STEP_FINISH   /* files committed, sink told; always the last */
+} gpsti_step_kind;
+
+/* One item, or one output of it, on its way: what waits in a step's list. */
+typedef struct gpsti_job {
+    gpsti_slot* slot;
+    uint32_t output;
+    uint32_t step;
+    int64_t ready_ns;
+    struct gpsti_job* next;
+} gpsti_job;
+
+typedef struct gpsti_step {
+    gpsti_step_kind kind;
+    uint32_t first_stage, n_stages;
+    uint32_t first_clock; /* OFFLOAD: upload, then a clock a stage, then download; else the one */
+    bool per_output, ordered;
+    uint32_t concurrency; /* 0 = any */
+    uint32_t running;
+    uint64_t next_ticket; /* ordered: whose turn it is */
+    gpsti_job* head;      /* runnable jobs; ordered: by ticket, else first come first served */
+    gpsti_job* tail;
+} gpsti_step;
+
+typedef struct gpsti_stage {
+    gpst_stage_desc desc;
+    char name[32];
+    void** worker_states;  /* n_workers + 1 */
+    bool* worker_started;
+} gpsti_stage;
+
+/* ---- slots ------------------------------------------------------------------------ */
+
+/* One file to write for an output. Nodes stay with the slot and are used again. */
+typedef struct gpsti_emit {
+    gpsti_write write;
+    gpsti_slot* slot;
+    uint32_t output;
+    gpst_buffer room;
+    char* path;
+    size_t path_capacity;
+    bool committed;
+    struct gpsti_emit* next;
+} gpsti_emit;
+
+typedef struct gpsti_output {
+    gpsti_job job;
+    gpst_buffer host;
+    void* device;
+    size_t device_bytes;
+    gpsti_emit* emits;       /* list; the first n_emits are in use, the next one holds the open room */
+    uint32_t n_emits;
+    uint32_t writes_pending; /* locked */
+} gpsti_output;
+
+/* A slot's stream on one device, with the events that time a group on it. Made when first needed. */
+typedef struct gpsti_lane {
+    gpsti_device* device;
+    bool on_host;         /* the device computes in host memory: nothing to copy */
+    gpsti_stream* stream;
+    gpsti_event** events; /* n_events of the pipeline */
+    uint32_t n_events;    /* made so far */
+} gpsti_lane;
+
+struct gpsti_slot {
+    gpst_item item; /* first: a task's item is its slot */
+    gpst_pipeline* pipeline;
+    uint64_t ticket;        /* place in the order; closed up when an item is dropped */
+    bool in_use;            /* between source and end */
+    bool started;           /* a stage has touched it */
+    bool served;            /* has carried an item to its end */
+    bool handed_out;        /* between next_result and release */
+    uint32_t pending;       /* locked: outputs still on their own way */
+    gpsti_job job;
+    char* text;             /* name and path */
+    size_t text_capacity;
+    char stage[32];
+    char reason[GPST_REASON_BYTES];
+    gpst_buffer file, input;
+    gpst_image* outputs;    /* n_outputs; what item.outputs points to */
+    gpsti_output* out;      /* n_outputs */
+    gpst_read read;
+    gpsti_a64 host_bytes;   /* frame memory of this slot, against max_item_bytes */
+
+    bool on_cpu;            /* this item's device work is done by the cpu backend: lanes[1] */
+    bool device_done;       /* locked: the device has reported device_result; its sentence is in reason */
+    gpst_result device_result;
+    int64_t device_wait_ns; /* from runnable to submitted */
+    gpsti_lane lanes[2];    /* the context's device, and what it falls back to */
+    gpsti_lane* lane;       /* of the group now on its way */
+    void* device_input;
+    size_t device_input_bytes;
+    gpst_image device_source;
+    gpst_image* device_images; /* n_outputs: the outputs in device memory */
+
+    gpsti_slot* next;       /* free list, results list */
+};
+
+/* ---- the pipeline ------------------------------------------------------------------- */
+
+struct gpst_pipeline {
+    gpsti_client client; /* first: the scheduler's client is its pipeline */
+    gpst_context* context;
+    gpst_pipeline_desc desc; /* every default resolved */
+    gpsti_stage* stages;
+    gpsti_step steps[GPST_MAX_STAGES + 1];
+    uint32_t n_steps;
+    gpsti_clock* clocks;
+    uint32_t n_clocks;
+    uint32_t n_outputs, n_events, n_workers;
+    bool device_on_host;     /* the context's device computes in host memory */
+    gpst_pool* pool;
+    gpst_reader* reader;     /* engine with a READ step */
+    gpsti_writer* writer;    /* engine with a WRITE step */
+    gpsti_exec exec;         /* how kernels use the CPU */
+
+    gpsti_cond progress;     /* something ended: waiters look again */
+    bool has_progress;
+    gpsti_slot* slots;
+    gpsti_slot* free_slots;
+    gpsti_slot* first_result; /* push without a sink: finished items in the order they are handed out */
+    gpsti_slot* last_result;
+    uint32_t n_slots, n_slots_used, n_served;
+    uint32_t in_flight;      /* slots in use, finished results among them */
+    uint32_t n_handed_out;   /* results the user has and has not released */
+    uint32_t n_waiters;      /* threads that wait on progress */
+    uint32_t executing;      /* calls of this pipeline on any thread now */
+    bool attached;           /* the scheduler knows us */
+    bool started, source_running, source_done, closed;
+    bool cancel_noticed;
+    gpsti_a32 cancel, stop;  /* set from anywhere, even signal handlers */
+    uint64_t next_index, next_ticket;
+    bool device_lost;        /* the device is gone: later items go to the CPU at once */
+
+    /* counts, locked */
+    uint64_t items_ok, items_failed, items_dropped, items_cancelled, device_fallbacks;
+    uint64_t items_refused; /* of those dropped: the ones that never got an index */
+    uint64_t bytes_read, bytes_h2d, bytes_d2h, bytes_written;
+    int64_t start_ns, end_ns;
+    int64_t plain_cpu_ns;    /* of a whole plain run */
+    gpsti_clock finish_clock, submit_clock; /* of what no stage's clock has: the sink; calls to an asynchronous device */
+    gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H; DISK_IN and DISK_OUT in the plain loops */
+    gpsti_histogram latency;
+    bool frozen;
+    uint64_t frozen_allocations;
+    gpsti_a64 slot_growths;
+    char fallback_reason[GPST_REASON_BYTES];
+};
+
+/* ---- slot.c ------------------------------------------------------------------------- */
+
+GPSTI_INTERN gpst_result gpsti_slots_create(gpst_pipeline* pipeline);
+GPSTI_INTERN void gpsti_slots_destroy(gpst_pipeline* pipeline);
+/* Makes buffer hold `bytes`; the first keep_bytes survive. Counts growth; BUDGET, MEMORY. */
+GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes);
+/* Fills the slot from what the source or submit gave; copies strings and frame. */
+GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input);
+GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index);
+GPSTI_INTERN gpst_result gpsti_slot_set_output(gpsti_slot* slot, uint32_t output_index, const gpst_image* shape);
+GPSTI_INTERN gpst_result gpsti_slot_read_reserve(gpst_read* read, size_t needed_bytes, size_t filled_bytes);
+/* Notes the item's first failure. Locked. */
+GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason);
+
+/* ---- flow.c -------------------------------------------------------------------------- */
+
+/* A thread's note of the callbacks it is inside of, innermost first. */
+typedef struct gpsti_call {
+    gpst_pipeline* pipeline;
+    struct gpsti_call* outer;
+} gpsti_call;
+GPSTI_INTERN void gpsti_call_enter(gpsti_call* call, gpst_pipeline* pipeline);
+GPSTI_INTERN void gpsti_call_leave(void);
+GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline);
+
+GPSTI_INTERN bool gpsti_flow_run_one(gpsti_client* client, uint32_t worker_index); /* locked */
+/* A loaded (or failed) slot begins its way. Locked. */
+GPSTI_INTERN void gpsti_flow_begin(gpsti_slot* slot);
+/* Takes a free slot for the next input; NULL when there is none. Locked. */
+GPSTI_INTERN gpsti_slot* gpsti_flow_take_slot(gpst_pipeline* pipeline);
+/* Gives up the oldest item that no stage has started; false when there is none. Locked. */
+GPSTI_INTERN bool gpsti_flow_drop_oldest(gpst_pipeline* pipeline);
+GPSTI_INTERN void gpsti_flow_release_slot(gpsti_slot* slot); /* locked */
+GPSTI_INTERN void gpsti_flow_tell_waiters(gpst_pipeline* pipeline); /* something ended: they look again; locked */
+GPSTI_INTERN bool gpsti_flow_is_over(gpst_pipeline* pipeline); /* locked */
+/* Waits for `progress` or a while, helping when this thread is a worker. Locked. */
+GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns);
+GPSTI_INTERN void gpsti_flow_notice(gpst_pipeline* pipeline); /* reacts to cancel and stop; locked */
+/* Calls the source; the slot is loaded, or END. Not locked. */
+GPSTI_INTERN gpst_result gpsti_flow_call_source(gpst_pipeline* pipeline, gpsti_slot* slot);
+/* The clock that has the CPU time of a step's services. */
+GPSTI_INTERN gpsti_clock* gpsti_flow_cpu_clock(gpst_pipeline* pipeline, const gpsti_step* step);
+/* Enters one service's CPU time, -1 when it was not sampled. Locked. */
+GPSTI_INTERN void gpsti_flow_account_cpu(gpst_pipeline* pipeline, const gpsti_step* step, int64_t busy_ns,
+                                         int64_t cpu_ns);
+/* One service of a HOST stage; the failure's sentence goes to reason (GPST_REASON_BYTES). Not locked. */
+GPSTI_INTERN gpst_result gpsti_flow_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t output,
+                                               uint32_t worker_index, char* reason);
+
+/* ---- offload.c ------------------------------------------------------------------------ */
+
+/* Submits the whole group. *finished: it is done already; else gpsti_offload_done is called by the backend. */
+GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
+                                           bool* finished, char* reason);
+/* Called by the flow when the device has reported; enters the events' times into the clocks. Locked. */
+GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns);
+/* May this failure be made good on the CPU? Then the slot is set for it. Locked. */
+GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason);
+GPSTI_INTERN void gpsti_offload_free(gpsti_slot* slot);
+GPSTI_INTERN void gpsti_flow_offload_done(void* slot, gpst_result result); /* flow.c: the backend's notification */
+
+/* ---- finish.c --------------------------------------------------------------------------- */
+
+/* Files committed or discarded, sink called. Not locked; returns the item's final result. */
+GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot);
+/* Counts, latency, freeze. Locked. */
+GPSTI_INTERN void gpsti_finish_count(gpsti_slot* slot);
+
+/* ---- plain.c, report.c -------------------------------------------------------------------- */
+
+GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline);
+GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out); /* locked */
+/* Calls of the allocator and of the pool's allocation so far, on behalf of this pipeline's context. */
+GPSTI_INTERN uint64_t gpsti_report_allocations(const gpst_pipeline* pipeline);
+
+#endif

@@ -1,0 +1,168 @@
+/* core/plain.c -- the plain loops: one item after the other on the caller's
+   thread. What the engine must never be slower than, so nothing here waits, hands over or shares. */
+#include "platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <string.h>
+
+typedef struct gpsti_plain {
+    gpst_pipeline* pipeline;
+    gpsti_slot* slot;
+    uint32_t worker_index;
+} gpsti_plain;
+
+GPSTI_PRIVATE gpst_result gpsti_plain_read(gpsti_plain* self, const gpsti_step* step, char* reason) {
+    gpst_pipeline* const pipeline = self->pipeline;
+    gpsti_slot* const slot = self->slot;
+    memset(&slot->read, 0, sizeof slot->read);
+    slot->read.path = slot->item.path;
+    slot->read.data = slot->file.data;
+    slot->read.capacity_bytes = slot->file.bytes;
+    slot->read.reserve = gpsti_slot_read_reserve;
+    slot->read.user_data = slot;
+    gpst_reader_read_now(NULL, &slot->read);
+    gpsti_clock_add(&pipeline->clocks[step->first_clock], slot->read.end_ns - slot->read.start_ns, 0, slot->read.bytes,
+                    GPST_FAILED(slot->read.result));
+    gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_IN], slot->read.start_ns, slot->read.end_ns);
+    pipeline->bytes_read += slot->read.bytes;
+    slot->item.file_data = slot->file.data;
+    slot->item.file_bytes = slot->read.bytes;
+    gpsti_copy_text(reason, GPST_REASON_BYTES, slot->read.reason);
+    return slot->read.result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, const gpsti_step* step, uint32_t output, char* reason) {
+    gpst_pipeline* const pipeline = self->pipeline;
+    gpsti_emit* emit = self->slot->out[output].emits;
+    for (uint32_t e = 0; e < self->slot->out[output].n_emits; e++, emit = emit->next) {
+        gpsti_writer_write_now(NULL, &emit->write);
+        gpsti_clock_add(&pipeline->clocks[step->first_clock], emit->write.end_ns - emit->write.start_ns, 0,
+                        emit->write.bytes, GPST_FAILED(emit->write.result));
+        gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], emit->write.start_ns, emit->write.end_ns);
+        gpsti_copy_text(reason, GPST_REASON_BYTES, emit->write.reason);
+        GPSTI_TRY(emit->write.result);
+        pipeline->bytes_written += emit->write.bytes;
+    }
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, const gpsti_step* step, char* reason) {
+    bool finished = false;
+    gpst_result result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
+    if (GPST_FAILED(result) && gpsti_offload_fall_back(self->slot, result, reason))
+        result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
+    if (GPST_FAILED(result))
+        gpsti_clock_add(&self->pipeline->clocks[step->first_clock + 1], 0, 0, 0, true);
+    else
+        gpsti_offload_account(self->slot, step, 0);
+    self->slot->lane = NULL;
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_plain_host(gpsti_plain* self, const gpsti_step* step, uint32_t output, char* reason) {
+    const int64_t start_ns = gpsti_now_ns();
+    const gpst_result result =
+        gpsti_flow_call_stage(self->slot, step->first_stage, output, self->worker_index, reason);
+    gpsti_clock_add(&self->pipeline->clocks[step->first_clock], gpsti_now_ns() - start_ns, 0, 0, GPST_FAILED(result));
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step* step, uint32_t output, char* reason) {
+    switch (step->kind) {
+    case GPSTI_STEP_READ:
+        return gpsti_plain_read(self, step, reason);
+    case GPSTI_STEP_HOST:
+        return gpsti_plain_host(self, step, output, reason);
+    case GPSTI_STEP_OFFLOAD:
+        return gpsti_plain_offload(self, step, reason);
+    case GPSTI_STEP_WRITE:
+        return gpsti_plain_write(self, step, output, reason);
+    case GPSTI_STEP_FINISH:
+        break;
+    }
+    return GPST_OK;
+}
+
+/* One service with its CPU time: what this thread used, times the threads that a kernel spread over. */
+GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step* step, uint32_t output, char* reason) {
+    const uint32_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? self->pipeline->exec.n_threads : 1;
+    const bool sample_cpu = gpsti_clock_wants_cpu(gpsti_flow_cpu_clock(self->pipeline, step));
+    const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
+    const int64_t start_ns = gpsti_now_ns();
+    const gpst_result result = gpsti_plain_serve(self, step, output, reason);
+    const int64_t busy_ns = gpsti_now_ns() - start_ns;
+    gpsti_flow_account_cpu(self->pipeline, step, busy_ns,
+                           sample_cpu ? (gpsti_thread_cpu_ns() - cpu_start_ns) * (int64_t)n_threads : -1);
+    return result;
+}
+
+GPSTI_PRIVATE void gpsti_plain_step(gpsti_plain* self, const gpsti_step* step, uint32_t output) {
+    const char* const name = self->pipeline->stages[step->first_stage].name;
+    char reason[GPST_REASON_BYTES] = "";
+    if (gpsti_a32_load(&self->pipeline->cancel) != 0)
+        gpsti_slot_fail(self->slot, GPST_ERROR_CANCELLED, name, "cancelled");
+    if (GPST_FAILED(self->slot->item.result))
+        return;
+    const gpst_result result = gpsti_plain_sample(self, step, output, reason);
+    if (GPST_FAILED(result))
+        gpsti_slot_fail(self->slot, result, name, reason);
+}
+
+/* Steps in order; steps that are per output run output by output, while its bytes are in the cache. */
+GPSTI_PRIVATE void gpsti_plain_item(gpsti_plain* self) {
+    const gpst_pipeline* const pipeline = self->pipeline;
+    uint32_t s = 0;
+    while (pipeline->steps[s].kind != GPSTI_STEP_FINISH) {
+        uint32_t end = s + 1;
+        while (pipeline->steps[s].per_output && pipeline->steps[end].per_output)
+            end++;
+        const uint32_t n_outputs = pipeline->steps[s].per_output ? pipeline->n_outputs : 1;
+        for (uint32_t o = 0; o < n_outputs; o++)
+            for (uint32_t i = s; i < end; i++)
+                gpsti_plain_step(self, &pipeline->steps[i], o);
+        s = end;
+    }
+    gpsti_finish_item(self->slot);
+}
+
+GPSTI_PRIVATE bool gpsti_plain_next(gpsti_plain* self) {
+    gpst_pipeline* const pipeline = self->pipeline;
+    if (gpsti_a32_load(&pipeline->cancel) != 0 || gpsti_a32_load(&pipeline->stop) != 0)
+        return false;
+    gpsti_slot_reset(self->slot, pipeline->next_index);
+    self->slot->on_cpu = pipeline->device_lost;
+    if (gpsti_flow_call_source(pipeline, self->slot) == GPST_END)
+        return false;
+    pipeline->next_index++;
+    return true;
+}
+
+/* What the other threads inside kernels used. For the rest this thread's own clock knows better than samples. */
+GPSTI_PRIVATE int64_t gpsti_plain_inside_cpu_ns(const gpst_pipeline* pipeline) {
+    const int64_t n_threads = (int64_t)pipeline->exec.n_threads;
+    int64_t total_ns = 0;
+    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
+        const gpsti_step* const step = &pipeline->steps[s];
+        for (uint32_t c = 0; step->kind == GPSTI_STEP_OFFLOAD && pipeline->device_on_host && c < step->n_stages; c++)
+            total_ns += gpsti_clock_cpu_ns(&pipeline->clocks[step->first_clock + 1 + c]);
+    }
+    return total_ns - total_ns / n_threads;
+}
+
+GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_plain self;
+    self.pipeline = pipeline;
+    self.slot = &pipeline->slots[0];
+    self.worker_index = scheduler->n_workers;
+    pipeline->n_slots_used = 1;
+    const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
+    while (gpsti_plain_next(&self)) {
+        gpsti_plain_item(&self);
+        gpsti_finish_count(self.slot);
+    }
+    pipeline->source_done = true;
+    pipeline->plain_cpu_ns = gpsti_thread_cpu_ns() - cpu_start_ns + gpsti_plain_inside_cpu_ns(pipeline);
+    return GPST_OK;
+}

@@ -1,0 +1,174 @@
+/* core/profile.c -- histograms, stage clocks and the verdict. Pure arithmetic:
+   reads no clock and takes no lock. */
+#include "platform_internal.h"
+
+#include "profile_internal.h"
+
+#include <string.h>
+
+/* ---- histogram ---------------------------------------------------------------- */
+
+GPSTI_PRIVATE uint32_t gpsti_histogram_bucket(uint64_t value) {
+    uint32_t octave = 0;
+    uint64_t rest = value / GPSTI_HISTOGRAM_SUB;
+    if (value < GPSTI_HISTOGRAM_SUB)
+        return (uint32_t)value;
+    while (rest > 1) {
+        rest >>= 1;
+        octave++;
+    }
+    const uint32_t sub = (uint32_t)(value >> octave) - GPSTI_HISTOGRAM_SUB;
+    const uint32_t bucket = (octave + 1) * GPSTI_HISTOGRAM_SUB + sub;
+    return bucket < GPSTI_HISTOGRAM_BUCKETS ? bucket : GPSTI_HISTOGRAM_BUCKETS - 1;
+}
+
+GPSTI_PRIVATE int64_t gpsti_histogram_upper_edge(uint32_t bucket) {
+    if (bucket < GPSTI_HISTOGRAM_SUB)
+        return (int64_t)bucket;
+    const uint32_t octave = bucket / GPSTI_HISTOGRAM_SUB - 1;
+    const uint64_t sub = bucket % GPSTI_HISTOGRAM_SUB + GPSTI_HISTOGRAM_SUB;
+    return (int64_t)(((sub + 1) << octave) - 1);
+}
+
+GPSTI_INTERN void gpsti_histogram_add(gpsti_histogram* histogram, int64_t value_ns) {
+    const int64_t value = value_ns > 0 ? value_ns : 0;
+    histogram->buckets[gpsti_histogram_bucket((uint64_t)value)]++;
+    histogram->count++;
+    if (value > histogram->max_ns)
+        histogram->max_ns = value;
+}
+
+GPSTI_INTERN int64_t gpsti_histogram_quantile(const gpsti_histogram* histogram, double fraction) {
+    const double wanted = fraction * (double)histogram->count;
+    uint64_t seen = 0;
+    if (histogram->count == 0)
+        return 0;
+    for (uint32_t bucket = 0; bucket < GPSTI_HISTOGRAM_BUCKETS; bucket++) {
+        seen += histogram->buckets[bucket];
+        if (seen > 0 && (double)seen >= wanted) {
+            const int64_t edge = gpsti_histogram_upper_edge(bucket);
+            return edge < histogram->max_ns ? edge : histogram->max_ns;
+        }
+    }
+    return histogram->max_ns;
+}
+
+/* ---- stage clocks ---------------------------------------------------------------- */
+
+GPSTI_INTERN void gpsti_clock_add(gpsti_clock* clock, int64_t busy_ns, int64_t wait_ns, uint64_t bytes, bool failed) {
+    clock->count++;
+    clock->failed += failed ? 1 : 0;
+    clock->bytes += bytes;
+    clock->busy_ns += busy_ns;
+    clock->wait_ns += wait_ns;
+    gpsti_histogram_add(&clock->histogram, busy_ns);
+}
+
+GPSTI_INTERN void gpsti_clock_add_cpu(gpsti_clock* clock, int64_t cpu_ns, int64_t busy_ns) {
+    clock->cpu_samples++;
+    clock->cpu_ns += cpu_ns;
+    clock->cpu_busy_ns += busy_ns;
+}
+
+GPSTI_INTERN bool gpsti_clock_wants_cpu(const gpsti_clock* clock) {
+    const int64_t one_ms = 1000000;
+    if (clock->count == 0 || clock->busy_ns / (int64_t)clock->count >= one_ms)
+        return true;
+    return clock->count % 16 == 0;
+}
+
+GPSTI_INTERN int64_t gpsti_clock_cpu_ns(const gpsti_clock* clock) {
+    if (clock->cpu_samples == 0 || clock->cpu_busy_ns == 0)
+        return 0;
+    return (int64_t)((double)clock->cpu_ns * ((double)clock->busy_ns / (double)clock->cpu_busy_ns));
+}
+
+GPSTI_INTERN void gpsti_clock_report(const gpsti_clock* clock, int64_t wall_ns, gpst_stage_stats* out) {
+    memset(out, 0, sizeof *out);
+    memcpy(out->name, clock->name, sizeof out->name);
+    out->resource = clock->resource;
+    out->count = clock->count;
+    out->failed = clock->failed;
+    out->bytes = clock->bytes;
+    out->busy_ns = clock->busy_ns;
+    out->wait_ns = clock->wait_ns;
+    out->cpu_ns = gpsti_clock_cpu_ns(clock);
+    out->p50_ns = gpsti_histogram_quantile(&clock->histogram, 0.50);
+    out->p90_ns = gpsti_histogram_quantile(&clock->histogram, 0.90);
+    out->p99_ns = gpsti_histogram_quantile(&clock->histogram, 0.99);
+    out->p999_ns = gpsti_histogram_quantile(&clock->histogram, 0.999);
+    out->max_ns = clock->histogram.max_ns;
+    out->occupancy = wall_ns > 0 ? (double)clock->busy_ns / (double)wall_ns : 0.0;
+}
+
+GPSTI_INTERN void gpsti_busy_add(gpsti_busy* busy, int64_t start_ns, int64_t end_ns) {
+    const int64_t from_ns = start_ns > busy->last_end_ns ? start_ns : busy->last_end_ns;
+    if (end_ns > from_ns)
+        busy->busy_ns += end_ns - from_ns;
+    if (end_ns > busy->last_end_ns)
+        busy->last_end_ns = end_ns;
+}
+
+/* ---- verdict ---------------------------------------------------------------------- */
+
+GPST_API const char* gpst_resource_name(gpst_resource resource) {
+    static const char* const names[GPST_RESOURCE_COUNT] = {"none", "disk_in", "cpu", "h2d", "gpu", "d2h", "disk_out"};
+    const int index = (int)resource;
+    return index >= 0 && index < (int)GPST_RESOURCE_COUNT ? names[index] : "unknown";
+}
+
+GPSTI_PRIVATE int gpsti_verdict_largest(const gpsti_verdict_input* input, int except) {
+    int largest = 0;
+    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++)
+        if (r != except && (largest == 0 || input->demand_ns[r] > input->demand_ns[largest]))
+            largest = r;
+    return largest;
+}
+
+GPSTI_PRIVATE void gpsti_verdict_text(const gpsti_verdict_input* input, int largest, gpst_verdict* out) {
+    char others[160] = "";
+    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
+        const size_t used = strlen(others);
+        const int tenths = (int)(out->share[r] * 1000.0 + 0.5);
+        if (r != largest && input->demand_ns[r] > 0)
+            gpsti_format(others + used, sizeof others - used, ", %s %d.%d %%", gpst_resource_name((gpst_resource)r),
+                         tenths / 10, tenths % 10);
+    }
+    const int cap = (int)(out->cap[largest] * 100.0 + 0.5);
+    const int efficiency = (int)(out->efficiency * 1000.0 + 0.5);
+    gpsti_format(out->text, sizeof out->text,
+                 "%s-bound: %s busy %d %%%s; without any %s cost at most %d.%02dx; %d.%d %% of the bound reached",
+                 out->bound == GPST_RESOURCE_NONE ? "latency" : gpst_resource_name(out->bound),
+                 gpst_resource_name((gpst_resource)largest), (int)(out->share[largest] * 100.0 + 0.5), others,
+                 gpst_resource_name((gpst_resource)largest), cap / 100, cap % 100, efficiency / 10,
+                 efficiency % 10);
+}
+
+/* Bound = N * max demand + one item's fill and drain (its way alone, less its time on the bound resource);
+   cap of r = period / largest demand of the other resources. */
+GPSTI_INTERN void gpsti_verdict_make(const gpsti_verdict_input* input, gpst_verdict* out) {
+    memset(out, 0, sizeof *out);
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        out->cap[r] = 1.0;
+    const int largest = gpsti_verdict_largest(input, 0);
+    if (input->n_items == 0 || input->wall_ns <= 0 || input->demand_ns[largest] <= 0) {
+        gpsti_format(out->text, sizeof out->text, "no verdict: nothing was processed");
+        return;
+    }
+    const double wall = (double)input->wall_ns;
+    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
+        const double others = (double)input->demand_ns[gpsti_verdict_largest(input, r)];
+        out->share[r] = (double)input->demand_ns[r] / wall;
+        out->cap[r] = others > 0.0 && others < wall ? wall / others : 1.0;
+        if (others <= 0.0)
+            out->cap[r] = 1000.0; /* nothing else costs anything that was measured */
+        out->cap[r] = out->cap[r] < 1000.0 ? out->cap[r] : 1000.0;
+    }
+    const double demand = (double)input->demand_ns[largest];
+    const double fill = (double)input->alone_ns - demand / (double)input->n_items;
+    const double bound = demand + (fill > 0.0 ? fill : 0.0);
+    out->bound = out->share[largest] > 0.70 ? (gpst_resource)largest : GPST_RESOURCE_NONE;
+    out->bound_s = bound / 1e9;
+    out->efficiency = bound < wall ? bound / wall : 1.0;
+    gpsti_verdict_text(input, largest, out);
+}

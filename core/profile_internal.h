@@ -1,0 +1,56 @@
+/* core/profile_internal.h -- the clocks behind profile.h: histograms, stage
+   clocks, busy time of a resource, and the arithmetic of the verdict. */
+#ifndef GPSTI_PROFILE_INTERNAL_H
+#define GPSTI_PROFILE_INTERNAL_H
+
+#include "base_internal.h"
+#include "profile.h"
+
+/* Log-linear: 16 buckets an octave, so a percentile is within 1/16 of the true value. */
+#define GPSTI_HISTOGRAM_SUB 16
+#define GPSTI_HISTOGRAM_BUCKETS (GPSTI_HISTOGRAM_SUB * 44)
+
+typedef struct gpsti_histogram {
+    uint64_t count;
+    int64_t max_ns;
+    uint32_t buckets[GPSTI_HISTOGRAM_BUCKETS];
+} gpsti_histogram;
+
+GPSTI_INTERN void gpsti_histogram_add(gpsti_histogram* histogram, int64_t value_ns);
+/* The upper edge of the bucket that holds the given fraction (0..1] of all values; 0 when there are none. */
+GPSTI_INTERN int64_t gpsti_histogram_quantile(const gpsti_histogram* histogram, double fraction);
+
+/* One stage's clock. Not thread-safe: its owner has a lock. */
+typedef struct gpsti_clock {
+    char name[32];
+    gpst_resource resource;
+    uint64_t count, failed, bytes;
+    int64_t busy_ns, wait_ns;
+    uint64_t cpu_samples;
+    int64_t cpu_ns, cpu_busy_ns; /* CPU time of the sampled services, and their service time */
+    gpsti_histogram histogram;
+} gpsti_clock;
+
+GPSTI_INTERN void gpsti_clock_add(gpsti_clock* clock, int64_t busy_ns, int64_t wait_ns, uint64_t bytes, bool failed);
+GPSTI_INTERN void gpsti_clock_add_cpu(gpsti_clock* clock, int64_t cpu_ns, int64_t busy_ns);
+/* Is the next service to have its CPU time read? The thread clock costs 400 ns: always from 1 ms on, else 1 in 16. */
+GPSTI_INTERN bool gpsti_clock_wants_cpu(const gpsti_clock* clock);
+GPSTI_INTERN int64_t gpsti_clock_cpu_ns(const gpsti_clock* clock); /* scaled up to every service */
+GPSTI_INTERN void gpsti_clock_report(const gpsti_clock* clock, int64_t wall_ns, gpst_stage_stats* out);
+
+/* Time during which a resource had at least one interval on it, for intervals that arrive about in order of their end. */
+typedef struct gpsti_busy {
+    int64_t busy_ns, last_end_ns;
+} gpsti_busy;
+GPSTI_INTERN void gpsti_busy_add(gpsti_busy* busy, int64_t start_ns, int64_t end_ns);
+
+typedef struct gpsti_verdict_input {
+    uint64_t n_items;
+    int64_t wall_ns;
+    int64_t demand_ns[GPST_RESOURCE_COUNT]; /* of the whole run */
+    int64_t alone_ns;                       /* one item's way through all stages with nothing in its way */
+    uint32_t cores;
+} gpsti_verdict_input;
+GPSTI_INTERN void gpsti_verdict_make(const gpsti_verdict_input* input, gpst_verdict* out);
+
+#endif

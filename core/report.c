@@ -1,0 +1,169 @@
+/* core/report.c -- what a pipeline's clocks and counts say: statistics, demands,
+   verdict, and the path the bytes took. Reads; changes nothing. */
+#include "platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+GPSTI_INTERN uint64_t gpsti_report_allocations(const gpst_pipeline* pipeline) {
+    gpst_pool_info pool;
+    gpst_pool_query_info(pipeline->pool, &pool);
+    return gpsti_a64_load(&pipeline->context->host.allocation_count) + pool.allocations;
+}
+
+/* ---- demands ------------------------------------------------------------------------------ */
+
+GPSTI_PRIVATE int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline) {
+    if (pipeline->plain_cpu_ns > 0)
+        return pipeline->plain_cpu_ns;
+    int64_t total_ns = gpsti_clock_cpu_ns(&pipeline->finish_clock) + gpsti_clock_cpu_ns(&pipeline->submit_clock);
+    for (uint32_t c = 0; c < pipeline->n_clocks; c++)
+        total_ns += gpsti_clock_cpu_ns(&pipeline->clocks[c]);
+    if (pipeline->reader) {
+        gpst_reader_info info;
+        gpst_reader_query_info(pipeline->reader, &info);
+        total_ns += (int64_t)info.cpu_ns;
+    }
+    if (pipeline->writer) {
+        gpsti_writer_info info;
+        gpsti_writer_query_info(pipeline->writer, &info);
+        total_ns += (int64_t)info.cpu_ns;
+    }
+    return total_ns;
+}
+
+/* The engine's reader and writer know when they had work at all; the plain loops' busy time is kept by hand. */
+GPSTI_PRIVATE void gpsti_report_disks(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
+    if (pipeline->reader) {
+        gpst_reader_info info;
+        gpst_reader_query_info(pipeline->reader, &info);
+        input->demand_ns[GPST_RESOURCE_DISK_IN] = (int64_t)info.busy_ns;
+    }
+    if (pipeline->writer) {
+        gpsti_writer_info info;
+        gpsti_writer_query_info(pipeline->writer, &info);
+        input->demand_ns[GPST_RESOURCE_DISK_OUT] = (int64_t)info.busy_ns;
+    }
+}
+
+/* One item's way with nothing in its way: every step's mean service, outputs side by side as far as workers go. */
+GPSTI_PRIVATE int64_t gpsti_report_alone_ns(const gpst_pipeline* pipeline) {
+    const uint32_t lanes = pipeline->desc.mode == GPST_RUN_ENGINE ? pipeline->n_workers : 1;
+    const uint32_t rounds = (pipeline->n_outputs + lanes - 1) / lanes;
+    int64_t total_ns = 0;
+    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
+        const gpsti_step* const step = &pipeline->steps[s];
+        const uint32_t n_clocks = step->kind == GPSTI_STEP_OFFLOAD ? step->n_stages + 2 : 1;
+        for (uint32_t c = step->first_clock; step->kind != GPSTI_STEP_FINISH && c < step->first_clock + n_clocks; c++) {
+            const gpsti_clock* const clock = &pipeline->clocks[c];
+            if (clock->count > 0)
+                total_ns += clock->busy_ns / (int64_t)clock->count * (step->per_output ? (int64_t)rounds : 1);
+        }
+    }
+    return total_ns;
+}
+
+GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stats* out) {
+    gpsti_verdict_input input;
+    memset(&input, 0, sizeof input);
+    input.n_items = out->items_ok + out->items_failed;
+    input.wall_ns = out->wall_ns;
+    input.cores = pipeline->context->info.cores_allowed;
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        input.demand_ns[r] = pipeline->busy[r].busy_ns;
+    gpsti_report_disks(pipeline, &input);
+    input.demand_ns[GPST_RESOURCE_CPU] = out->cpu_ns / (int64_t)input.cores;
+    input.alone_ns = gpsti_report_alone_ns(pipeline);
+    gpsti_verdict_make(&input, &out->verdict);
+}
+
+/* ---- the path of the bytes ------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_path* gpsti_report_add_path(gpst_stats* out, const char* what, const char* taken) {
+    gpst_path* const path = &out->paths[out->n_paths++];
+    gpsti_copy_text(path->what, sizeof path->what, what);
+    gpsti_copy_text(path->taken, sizeof path->taken, taken);
+    return path;
+}
+
+GPSTI_PRIVATE void gpsti_report_memory_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    gpst_pool_info pool;
+    gpst_pool_query_info(pipeline->pool, &pool);
+    char taken[32];
+    snprintf(taken, sizeof taken, "%s, %s", pool.pinned_bytes > 0 ? "pinned" : "pageable",
+             pool.hugetlb_bytes > 0 ? "hugetlb" : pool.thp_bytes > 0 ? "thp" : "small pages");
+    gpst_path* const path = gpsti_report_add_path(out, "host_memory", taken);
+    gpsti_copy_text(path->why_not, sizeof path->why_not, pool.pages_reason);
+}
+
+GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats* out) {
+    const gpst_context_info* const info = &pipeline->context->info;
+    gpst_path* path = NULL;
+    if (pipeline->steps[0].kind == GPSTI_STEP_READ) {
+        path = gpsti_report_add_path(out, "read", "pread, buffered");
+        gpsti_copy_text(path->why_not, sizeof path->why_not,
+                        "direct: not in this version; io_uring: not in this version; gds: no GPU backend compiled in");
+    }
+    gpsti_report_memory_path(pipeline, out);
+    path = gpsti_report_add_path(out, "device", pipeline->device_lost ? "cpu" : info->backend);
+    gpsti_copy_text(path->why_not, sizeof path->why_not,
+                    pipeline->fallback_reason[0] ? pipeline->fallback_reason : info->backend_reason);
+    path = gpsti_report_add_path(out, "graph", "launches");
+    gpsti_copy_text(path->why_not, sizeof path->why_not, "graph: not used by the engine in this version");
+}
+
+GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {
+    static const char* const modes[] = {"engine", "engine", "plain-serial", "plain-inside"};
+    snprintf(out->settings, sizeof out->settings,
+             "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s",
+             modes[(int)pipeline->desc.mode], pipeline->n_workers, pipeline->n_slots, pipeline->desc.n_reads,
+             pipeline->desc.n_writes, pipeline->exec.n_threads, pipeline->desc.as_ready ? "ready" : "input",
+             pipeline->desc.fsync == GPST_FSYNC_FILE ? "file" : "none");
+}
+
+/* ---- all of it --------------------------------------------------------------------------------- */
+
+GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
+    const bool over = pipeline->in_flight == 0 && pipeline->end_ns != 0;
+    const int64_t end_ns = over ? pipeline->end_ns : gpsti_now_ns();
+    out->wall_ns = pipeline->start_ns != 0 ? end_ns - pipeline->start_ns : 0;
+    out->items_total = pipeline->next_index + pipeline->items_refused;
+    out->items_ok = pipeline->items_ok;
+    out->items_failed = pipeline->items_failed;
+    out->items_dropped = pipeline->items_dropped;
+    out->items_cancelled = pipeline->items_cancelled;
+    out->bytes_read = pipeline->bytes_read;
+    out->bytes_h2d = pipeline->bytes_h2d;
+    out->bytes_d2h = pipeline->bytes_d2h;
+    out->bytes_written = pipeline->bytes_written;
+    out->slots = pipeline->n_slots;
+    out->slots_used = pipeline->n_slots_used;
+    out->slot_growths = gpsti_a64_load(&pipeline->slot_growths);
+    out->allocations_after_freeze =
+        pipeline->frozen ? gpsti_report_allocations(pipeline) - pipeline->frozen_allocations : 0;
+    out->device_fallbacks = pipeline->device_fallbacks;
+    out->latency_p50_ns = gpsti_histogram_quantile(&pipeline->latency, 0.50);
+    out->latency_p99_ns = gpsti_histogram_quantile(&pipeline->latency, 0.99);
+    out->latency_max_ns = pipeline->latency.max_ns;
+    out->cpu_ns = gpsti_report_cpu_ns(pipeline);
+    out->n_stages = pipeline->n_clocks;
+    for (uint32_t c = 0; c < pipeline->n_clocks; c++)
+        gpsti_clock_report(&pipeline->clocks[c], out->wall_ns, &out->stages[c]);
+    gpsti_report_verdict(pipeline, out);
+    gpsti_report_paths(pipeline, out);
+    gpsti_report_settings(pipeline, out);
+}
+
+GPST_API void gpst_pipeline_query_stats(gpst_pipeline* pipeline, gpst_stats* out) {
+    if (!out)
+        return;
+    memset(out, 0, sizeof *out);
+    if (!pipeline || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_query_stats")))
+        return;
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_report_make(pipeline, out);
+    gpsti_mutex_unlock(&scheduler->mutex);
+}

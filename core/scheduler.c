@@ -1,0 +1,158 @@
+/* core/scheduler.c -- worker threads that ask clients for one task at a time.
+   Owns the threads and the lock; the order of tasks is the clients' business. */
+#include "platform_internal.h"
+
+#include "scheduler_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct gpsti_worker {
+    gpsti_scheduler* scheduler;
+    uint32_t index;
+} gpsti_worker;
+
+static GPSTI_TLS const gpsti_worker* gpsti_this_worker = NULL;
+
+/* ---- clients ------------------------------------------------------------------ */
+
+GPSTI_INTERN void gpsti_scheduler_remove(gpsti_scheduler* scheduler, gpsti_client* client) {
+    (void)scheduler;
+    client->previous->next = client->next;
+    client->next->previous = client->previous;
+    client->next = client->previous = NULL;
+}
+
+GPSTI_PRIVATE void gpsti_scheduler_append(gpsti_scheduler* scheduler, gpsti_client* client) {
+    client->next = &scheduler->clients;
+    client->previous = scheduler->clients.previous;
+    scheduler->clients.previous->next = client;
+    scheduler->clients.previous = client;
+}
+
+GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* client) {
+    gpsti_scheduler_append(scheduler, client);
+    gpsti_scheduler_wake_all(scheduler);
+}
+
+/* The client that ran goes to the back, so that several pipelines share the workers evenly. It is still there: a client
+   is removed only when none of its tasks runs. */
+GPSTI_PRIVATE bool gpsti_scheduler_run_any(gpsti_scheduler* scheduler, uint32_t worker_index) {
+    gpsti_client* const head = &scheduler->clients;
+    for (gpsti_client* client = head->next; client != head; client = client->next) {
+        if (client->run_one(client, worker_index)) {
+            gpsti_scheduler_remove(scheduler, client);
+            gpsti_scheduler_append(scheduler, client);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- workers -------------------------------------------------------------------- */
+
+GPSTI_PRIVATE void gpsti_scheduler_sleep(gpsti_scheduler* scheduler, int64_t deadline_ns) {
+    scheduler->n_idle++;
+    gpsti_cond_wait_until(&scheduler->work, &scheduler->mutex, deadline_ns);
+    scheduler->n_idle--;
+}
+
+GPSTI_PRIVATE void gpsti_worker_main(void* argument) {
+    const gpsti_worker* const self = (const gpsti_worker*)argument;
+    gpsti_scheduler* const scheduler = self->scheduler;
+    gpsti_this_worker = self;
+    gpsti_mutex_lock(&scheduler->mutex);
+    while (!scheduler->stopping)
+        if (!gpsti_scheduler_run_any(scheduler, self->index))
+            gpsti_scheduler_sleep(scheduler, GPST_FOREVER);
+    gpsti_mutex_unlock(&scheduler->mutex);
+}
+
+GPSTI_INTERN void gpsti_scheduler_wake(gpsti_scheduler* scheduler) {
+    if (scheduler->n_idle == 0)
+        return;
+    if (scheduler->n_helpers > 0)
+        gpsti_cond_broadcast(&scheduler->work); /* a single wake might reach a helper that cannot run the task */
+    else
+        gpsti_cond_signal(&scheduler->work);
+}
+
+GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler) {
+    if (scheduler->n_idle > 0)
+        gpsti_cond_broadcast(&scheduler->work);
+}
+
+GPSTI_INTERN void gpsti_scheduler_help(gpsti_scheduler* scheduler, gpsti_client* client, uint32_t worker_index,
+                                       int64_t deadline_ns) {
+    if (client->run_one(client, worker_index))
+        return;
+    scheduler->n_helpers++;
+    gpsti_scheduler_sleep(scheduler, deadline_ns);
+    scheduler->n_helpers--;
+}
+
+GPSTI_INTERN uint32_t gpsti_scheduler_worker_index(const gpsti_scheduler* scheduler) {
+    const gpsti_worker* const self = gpsti_this_worker;
+    return self && self->scheduler == scheduler ? self->index : scheduler->n_workers;
+}
+
+/* ---- create / destroy ------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_scheduler_start(gpsti_scheduler* scheduler) {
+    for (uint32_t i = 0; i < scheduler->n_workers; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "gpst-work-%u", (unsigned)(i % 1000));
+        scheduler->workers[i].scheduler = scheduler;
+        scheduler->workers[i].index = i;
+        GPSTI_TRY(gpsti_thread_start(&scheduler->threads[i], gpsti_worker_main, &scheduler->workers[i], name));
+        scheduler->n_started++;
+    }
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_scheduler_create(gpsti_host* host, uint32_t n_workers, gpsti_scheduler** out) {
+    gpsti_scheduler* const scheduler = (gpsti_scheduler*)gpsti_alloc(host, sizeof *scheduler);
+    if (!scheduler)
+        return GPST_ERROR_MEMORY;
+    scheduler->host = host;
+    scheduler->n_workers = n_workers;
+    scheduler->clients.next = scheduler->clients.previous = &scheduler->clients;
+    gpst_result result = gpsti_mutex_init(&scheduler->mutex);
+    if (GPST_FAILED(result)) {
+        gpsti_free(host, scheduler, sizeof *scheduler);
+        return result;
+    }
+    result = gpsti_cond_init(&scheduler->work);
+    if (GPST_FAILED(result)) {
+        gpsti_mutex_term(&scheduler->mutex);
+        gpsti_free(host, scheduler, sizeof *scheduler);
+        return result;
+    }
+    scheduler->threads = (gpsti_thread*)gpsti_alloc(host, n_workers * sizeof *scheduler->threads);
+    scheduler->workers = (gpsti_worker*)gpsti_alloc(host, n_workers * sizeof *scheduler->workers);
+    result = scheduler->threads && scheduler->workers ? gpsti_scheduler_start(scheduler) : GPST_ERROR_MEMORY;
+    if (GPST_FAILED(result)) {
+        gpsti_scheduler_destroy(scheduler);
+        return result;
+    }
+    *out = scheduler;
+    return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_scheduler_destroy(gpsti_scheduler* scheduler) {
+    if (!scheduler)
+        return;
+    gpsti_mutex_lock(&scheduler->mutex);
+    scheduler->stopping = true;
+    gpsti_scheduler_wake_all(scheduler);
+    gpsti_mutex_unlock(&scheduler->mutex);
+    for (uint32_t i = 0; i < scheduler->n_started; i++)
+        gpsti_thread_join(&scheduler->threads[i]);
+    gpsti_cond_term(&scheduler->work);
+    gpsti_mutex_term(&scheduler->mutex);
+    if (scheduler->threads)
+        gpsti_free(scheduler->host, scheduler->threads, scheduler->n_workers * sizeof *scheduler->threads);
+    if (scheduler->workers)
+        gpsti_free(scheduler->host, scheduler->workers, scheduler->n_workers * sizeof *scheduler->workers);
+    gpsti_free(scheduler->host, scheduler, sizeof *scheduler);
+}

@@ -1,0 +1,46 @@
+/* core/writer_internal.h -- memory into files that are whole or absent: written
+   under a temporary name, renamed later by whoever knows that the item is good. */
+#ifndef GPSTI_WRITER_INTERNAL_H
+#define GPSTI_WRITER_INTERNAL_H
+
+#include "context_internal.h"
+
+typedef struct gpsti_writer gpsti_writer;
+typedef struct gpsti_write gpsti_write;
+
+/* One file, owned by the caller, alive and in place from submit until `done` was called. */
+struct gpsti_write {
+    const char* path; /* final name; must live until commit or discard */
+    const void* data;
+    size_t bytes;
+    bool sync;                        /* fsync before done */
+    void (*done)(gpsti_write* write); /* on a writer's thread, exactly once */
+    void* user_data;
+    gpst_result result; /* set before done; failed = the temporary file is gone already */
+    bool pending;       /* a temporary file is there: commit or discard it */
+    int64_t start_ns, end_ns;
+    char reason[256];
+    uint64_t temporary_id; /* the rest is the writer's own */
+    void* next;
+};
+
+typedef struct gpsti_writer_info {
+    uint32_t n_in_flight;
+    uint64_t writes, failed, bytes;
+    uint64_t busy_ns; /* time with at least one write in flight */
+    uint64_t service_ns, cpu_ns;
+} gpsti_writer_info;
+
+/* n_in_flight: threads, 0 = 2, at most 64. */
+GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_in_flight, gpsti_writer** out);
+/* Cancels what is queued, waits for what runs and for every `done`. Not from `done`. */
+GPSTI_INTERN void gpsti_writer_destroy(gpsti_writer* writer);
+GPSTI_INTERN gpst_result gpsti_writer_submit(gpsti_writer* writer, gpsti_write* write);
+/* On this thread; `done` is not called; writer may be NULL. */
+GPSTI_INTERN gpst_result gpsti_writer_write_now(gpsti_writer* writer, gpsti_write* write);
+/* Temporary name -> path (replaces). On failure the temporary file is gone, and result and reason are set. */
+GPSTI_INTERN gpst_result gpsti_write_commit(gpsti_write* write);
+GPSTI_INTERN void gpsti_write_discard(gpsti_write* write);
+GPSTI_INTERN void gpsti_writer_query_info(const gpsti_writer* writer, gpsti_writer_info* out);
+
+#endif

@@ -1,0 +1,2 @@
+#define GPUSTAGE_IMPLEMENTATION
+#include "gpustage.h"

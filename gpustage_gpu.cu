@@ -1,0 +1,2 @@
+#define GPUSTAGE_GPU_IMPLEMENTATION
+#include "gpustage.h"

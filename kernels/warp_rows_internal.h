@@ -1,0 +1,364 @@
+/* kernels/warp_rows_internal.h -- the row loop of the CPU, stage by stage over
+   blocks of pixels so that compilers vectorise it. A template: warp_cpu.c includes it once for each level of the
+   machine. Gives the bits of warp_pixel_internal.h, whose steps it keeps; obeys exact_internal.h. */
+/* amalgamate: template */
+/* Set by the includer, unset at the end:
+   GPSTI_ROWS(name)   the function's name at this level
+   GPSTI_ROWS_TARGET  attribute of every function of this level
+   GPSTI_ROWS_INLINE  the same for those that must be inlined
+   GPSTI_ROWS_FMA     float multiply-add, rounded once */
+
+/* ---- where -------------------------------------------------------------------------
+   Whole blocks are computed even where the row ends within: a fixed count vectorises everywhere. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(angles)(const float* GPSTI_RESTRICT y, const float* GPSTI_RESTRICT x,
+                                                        float scale, int32_t quarter, int32_t offset,
+                                                        int32_t* GPSTI_RESTRICT out) {
+    for (int k = 0; k < GPSTI_BLOCK; k++) {
+        const float ay = gpsti_abs32(y[k]), ax = gpsti_abs32(x[k]);
+        const float high = ay > ax ? ay : ax, low = ay < ax ? ay : ax;
+        const float r = low / (high > 1e-30f ? high : 1e-30f); /* 0 where both are 0 */
+        const float z = r * r;
+        const float arc = r * GPSTI_ATAN_POLYNOMIAL(GPSTI_ROWS_FMA, z);
+        int32_t angle = (int32_t)GPSTI_ROWS_FMA(arc, scale, 0.5f);
+        angle = ay > ax ? quarter - angle : angle;
+        angle = x[k] < 0 ? 2 * quarter - angle : angle;
+        out[k] = (y[k] < 0 ? -angle : angle) + offset;
+    }
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(equirect)(const gpsti_warp_job* job, const gpsti_warp_row* row,
+                                                          int32_t x, gpsti_block* block) {
+    const int32_t n = 2 * x + 1 - job->width;
+    const gpsti_warp_view* view = &job->view;
+    for (int c = 0; c < 3; c++) {
+        const float a_high = view->a_high[c], a_low = view->a_low[c], high = row->high[c], low = row->low[c];
+        float* GPSTI_RESTRICT ray = block->ray[c];
+        for (int k = 0; k < GPSTI_BLOCK; k++) {
+            const float at = (float)(n + 2 * k);
+            ray[k] = GPSTI_ROWS_FMA(a_high, at, high) + GPSTI_ROWS_FMA(a_low, at, low);
+        }
+    }
+    for (int k = 0; k < GPSTI_BLOCK; k++)
+        block->across[k] = GPSTI_ROWS_FMA(block->ray[0][k], block->ray[0][k], block->ray[2][k] * block->ray[2][k]);
+    gpsti_sqrt32_block(block->across, GPSTI_BLOCK);
+    GPSTI_ROWS(angles)(block->ray[0], block->ray[2], job->scale_u, job->quarter_u, job->offset_u, block->u);
+    GPSTI_ROWS(angles)(block->ray[1], block->across, job->scale_v, job->quarter_v, job->offset_v, block->v);
+}
+
+/* u and v to pixels and fractions. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(places)(const gpsti_warp_job* job, gpsti_block* block) {
+    const int32_t half = job->filter == GPST_FILTER_NEAREST ? 16384 : 0;
+    for (int k = 0; k < GPSTI_BLOCK; k++) {
+        block->x[k] = gpsti_warp_floor(block->u[k] + half);
+        block->y[k] = gpsti_warp_floor(block->v[k] + half);
+    }
+    if (half)
+        return;
+    for (int k = 0; k < GPSTI_BLOCK; k++) {
+        const int32_t rest_x = block->u[k] & 32767, rest_y = block->v[k] & 32767;
+        block->wx[k] = (rest_x + 8) >> 4;
+        block->wy[k] = (rest_y + 8) >> 4;
+        block->fx[k] = (float)rest_x * (1.0f / 32768.0f);
+        block->fy[k] = (float)rest_y * (1.0f / 32768.0f);
+    }
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(keep)(const gpsti_warp_job* job, int32_t count, gpsti_block* block) {
+    for (int32_t k = 0; k < count; k++) {
+        int32_t x = gpsti_warp_floor(block->u[k] + 16384), y = gpsti_warp_floor(block->v[k] + 16384);
+        gpsti_warp_border(job, &x, &y);
+        block->keep[k] = job->mask[(ptrdiff_t)(y * job->mask_pitch) + x] != 0 ? UINT32_MAX : 0;
+    }
+}
+
+/* ---- which -------------------------------------------------------------------------
+   Away from the borders the four taps are two by two neighbours; pixels of 3 bytes are read as 4, which stays inside
+   the row for all but its last one. */
+GPSTI_PRIVATE GPSTI_ROWS_INLINE uint32_t GPSTI_ROWS(load)(const uint8_t* p, uint32_t pixel_bytes) {
+    if (pixel_bytes == 1)
+        return p[0];
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(gather_of)(const gpsti_warp_job* job, int32_t count, uint32_t pixel_bytes,
+                                                           bool bilinear, gpsti_block* block) {
+    const uint8_t* const source = job->source;
+    const ptrdiff_t pitch = (ptrdiff_t)job->source_pitch;
+    const uint32_t inner_width = job->source_width > 2 ? (uint32_t)job->source_width - 2 : 0;
+    const uint32_t inner_height = (uint32_t)job->source_height - 1;
+    for (int32_t k = 0; k < count; k++) {
+        const int32_t x = block->x[k], y = block->y[k];
+        if ((uint32_t)x < inner_width && (uint32_t)y < inner_height) {
+            const uint8_t* p = source + y * pitch + (ptrdiff_t)x * (ptrdiff_t)pixel_bytes;
+            block->tap[0][k] = GPSTI_ROWS(load)(p, pixel_bytes);
+            if (bilinear) {
+                block->tap[1][k] = GPSTI_ROWS(load)(p + pixel_bytes, pixel_bytes);
+                block->tap[2][k] = GPSTI_ROWS(load)(p + pitch, pixel_bytes);
+                block->tap[3][k] = GPSTI_ROWS(load)(p + pitch + pixel_bytes, pixel_bytes);
+            }
+        } else {
+            for (int32_t t = 0; t < (bilinear ? 4 : 1); t++)
+                block->tap[t][k] = gpsti_warp_read(job, x + (t & 1), y + (t >> 1));
+        }
+    }
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(gather)(const gpsti_warp_job* job, int32_t count, gpsti_block* block) {
+    const bool bilinear = job->filter == GPST_FILTER_BILINEAR;
+    if (job->source_pixel_bytes == 1 && bilinear)
+        GPSTI_ROWS(gather_of)(job, count, 1, true, block);
+    else if (job->source_pixel_bytes == 3 && bilinear)
+        GPSTI_ROWS(gather_of)(job, count, 3, true, block);
+    else if (job->source_pixel_bytes == 4 && bilinear)
+        GPSTI_ROWS(gather_of)(job, count, 4, true, block);
+    else if (job->source_pixel_bytes == 1)
+        GPSTI_ROWS(gather_of)(job, count, 1, false, block);
+    else if (job->source_pixel_bytes == 3)
+        GPSTI_ROWS(gather_of)(job, count, 3, false, block);
+    else
+        GPSTI_ROWS(gather_of)(job, count, 4, false, block);
+}
+
+/* ---- what --------------------------------------------------------------------------
+   Integer samples are collected in block->packed, output channel c in bits 8 c and up; float samples in value[c]. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(blend)(uint32_t shift, uint32_t c, gpsti_block* block) {
+    for (int k = 0; k < GPSTI_BLOCK; k++) {
+        const int32_t a = (int32_t)((block->tap[0][k] >> shift) & 255), b = (int32_t)((block->tap[1][k] >> shift) & 255);
+        const int32_t d = (int32_t)((block->tap[2][k] >> shift) & 255), e = (int32_t)((block->tap[3][k] >> shift) & 255);
+        const int32_t upper = ((a << 11) + (b - a) * block->wx[k] + 8) >> 4;
+        const int32_t lower = ((d << 11) + (e - d) * block->wx[k] + 8) >> 4;
+        const int32_t value = ((upper << 11) + (lower - upper) * block->wy[k] + (1 << 17)) >> 18;
+        block->packed[k] |= (uint32_t)value << (8 * c);
+    }
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(pick)(uint32_t shift, uint32_t c, gpsti_block* block) {
+    for (int k = 0; k < GPSTI_BLOCK; k++)
+        block->packed[k] |= ((block->tap[0][k] >> shift) & 255) << (8 * c);
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(ffmpeg_weights)(gpsti_block* block) {
+    for (int k = 0; k < GPSTI_BLOCK; k++) {
+        const float fx = block->fx[k], fy = block->fy[k], gx = 1.0f - fx, gy = 1.0f - fy;
+        const float w[4] = {gx * gy, fx * gy, gx * fy, fx * fy};
+        block->weight[0][k] = gpsti_f32_bits(GPSTI_ROWS_FMA(w[0], 16385.0f, GPSTI_WARP_ROUNDER));
+        block->weight[1][k] = gpsti_f32_bits(GPSTI_ROWS_FMA(w[1], 16385.0f, GPSTI_WARP_ROUNDER));
+        block->weight[2][k] = gpsti_f32_bits(GPSTI_ROWS_FMA(w[2], 16385.0f, GPSTI_WARP_ROUNDER));
+        block->weight[3][k] = gpsti_f32_bits(GPSTI_ROWS_FMA(w[3], 16385.0f, GPSTI_WARP_ROUNDER));
+    }
+    for (int t = 0; t < 4; t++)
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            block->weight[t][k] -= GPSTI_WARP_ROUNDER_BITS;
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(blend_ffmpeg)(uint32_t shift, uint32_t c, gpsti_block* block) {
+    for (int k = 0; k < GPSTI_BLOCK; k++) {
+        uint32_t sum = ((block->tap[0][k] >> shift) & 255) * block->weight[0][k];
+        sum += ((block->tap[1][k] >> shift) & 255) * block->weight[1][k];
+        sum += ((block->tap[2][k] >> shift) & 255) * block->weight[2][k];
+        sum += ((block->tap[3][k] >> shift) & 255) * block->weight[3][k];
+        sum >>= 14;
+        block->packed[k] |= (sum > 255 ? 255 : sum) << (8 * c);
+    }
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(blend_float)(uint32_t shift, float* GPSTI_RESTRICT value,
+                                                             const gpsti_block* block) {
+    for (int k = 0; k < GPSTI_BLOCK; k++) {
+        const int32_t a = (int32_t)((block->tap[0][k] >> shift) & 255), b = (int32_t)((block->tap[1][k] >> shift) & 255);
+        const int32_t d = (int32_t)((block->tap[2][k] >> shift) & 255), e = (int32_t)((block->tap[3][k] >> shift) & 255);
+        const float upper = GPSTI_ROWS_FMA((float)(b - a), block->fx[k], (float)a);
+        const float lower = GPSTI_ROWS_FMA((float)(e - d), block->fx[k], (float)d);
+        value[k] = GPSTI_ROWS_FMA(lower - upper, block->fy[k], upper);
+    }
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_integers)(const gpsti_warp_job* job, gpsti_block* block) {
+    const bool ffmpeg = job->convention == GPST_CONVENTION_FFMPEG && job->filter == GPST_FILTER_BILINEAR;
+    memset(block->packed, 0, sizeof block->packed);
+    if (ffmpeg)
+        GPSTI_ROWS(ffmpeg_weights)(block);
+    for (uint32_t c = 0; c < job->n_channels; c++) {
+        const uint32_t shift = job->shift[c];
+        if (shift == GPSTI_WARP_CHANNEL_FULL) {
+            for (int k = 0; k < GPSTI_BLOCK; k++)
+                block->packed[k] |= (uint32_t)255 << (8 * c);
+        } else if (job->filter == GPST_FILTER_NEAREST) {
+            GPSTI_ROWS(pick)(shift, c, block);
+        } else if (ffmpeg) {
+            GPSTI_ROWS(blend_ffmpeg)(shift, c, block);
+        } else {
+            GPSTI_ROWS(blend)(shift, c, block);
+        }
+    }
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_floats)(const gpsti_warp_job* job, gpsti_block* block) {
+    for (uint32_t c = 0; c < job->n_channels; c++) {
+        if (job->shift[c] == GPSTI_WARP_CHANNEL_FULL) {
+            for (int k = 0; k < GPSTI_BLOCK; k++)
+                block->value[c][k] = 255.0f;
+        } else {
+            GPSTI_ROWS(blend_float)(job->shift[c], block->value[c], block);
+        }
+    }
+}
+
+/* ---- how --------------------------------------------------------------------------- */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(floats_from_packed)(const gpsti_warp_job* job, gpsti_block* block) {
+    for (uint32_t c = 0; c < job->n_channels; c++)
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            block->value[c][k] = (float)(int32_t)((block->packed[k] >> (8 * c)) & 255);
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(scale)(const gpsti_warp_job* job, gpsti_block* block) {
+    for (uint32_t c = 0; c < job->n_channels; c++) {
+        const float scale = job->scale[c], bias = job->bias[c];
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            block->value[c][k] = GPSTI_ROWS_FMA(block->value[c][k], scale, bias);
+    }
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(packed_from_floats)(const gpsti_warp_job* job, gpsti_block* block) {
+    memset(block->packed, 0, sizeof block->packed);
+    for (uint32_t c = 0; c < job->n_channels; c++)
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            block->packed[k] |= (uint32_t)gpsti_warp_byte(block->value[c][k]) << (8 * c);
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(mask)(const gpsti_warp_job* job, bool packed, gpsti_block* block) {
+    if (packed) {
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            block->packed[k] &= block->keep[k];
+        return;
+    }
+    for (uint32_t c = 0; c < job->n_channels; c++)
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            block->value[c][k] = block->keep[k] ? block->value[c][k] : 0.0f;
+}
+
+/* Interleaved pixels of n bytes, each written as four bytes of which the next pixel overwrites the rest. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(store_bytes)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
+                                                             const gpsti_block* block) {
+    const uint32_t n = job->n_channels;
+    if (job->layout == GPST_LAYOUT_CHW || n == 1) {
+        for (uint32_t c = 0; c < n; c++) {
+            uint8_t plane[GPSTI_BLOCK];
+            for (int k = 0; k < GPSTI_BLOCK; k++)
+                plane[k] = (uint8_t)(block->packed[k] >> (8 * c));
+            memcpy(gpsti_warp_output(job, x, y, c), plane, (size_t)count);
+        }
+        return;
+    }
+    uint8_t* GPSTI_RESTRICT out = gpsti_warp_output(job, x, y, 0);
+    const int32_t whole = n == 4 ? count : count - 1;
+    for (int32_t k = 0; k < whole; k++, out += n) {
+        out[0] = (uint8_t)block->packed[k];
+        out[1] = (uint8_t)(block->packed[k] >> 8);
+        out[2] = (uint8_t)(block->packed[k] >> 16);
+        out[3] = (uint8_t)(block->packed[k] >> 24);
+    }
+    for (uint32_t c = 0; whole < count && c < n; c++)
+        out[c] = (uint8_t)(block->packed[whole] >> (8 * c));
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(store_halves)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                              int32_t count, gpsti_block* block) {
+    const uint32_t n = job->n_channels;
+    for (uint32_t c = 0; c < n; c++)
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            block->half[c][k] = gpsti_f16_from_f32(block->value[c][k]);
+    if (job->layout == GPST_LAYOUT_CHW || n == 1) {
+        for (uint32_t c = 0; c < n; c++)
+            memcpy(gpsti_warp_output(job, x, y, c), block->half[c], (size_t)count * sizeof(uint16_t));
+        return;
+    }
+    uint16_t row[4 * GPSTI_BLOCK];
+    for (uint32_t c = 0; c < n; c++)
+        for (int32_t k = 0; k < count; k++)
+            row[(uint32_t)k * n + c] = block->half[c][k];
+    memcpy(gpsti_warp_output(job, x, y, 0), row, (size_t)count * n * sizeof(uint16_t));
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(store_floats)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                              int32_t count, const gpsti_block* block) {
+    const uint32_t n = job->n_channels;
+    if (job->layout == GPST_LAYOUT_CHW || n == 1) {
+        for (uint32_t c = 0; c < n; c++)
+            memcpy(gpsti_warp_output(job, x, y, c), block->value[c], (size_t)count * sizeof(float));
+        return;
+    }
+    float row[4 * GPSTI_BLOCK];
+    for (uint32_t c = 0; c < n; c++)
+        for (int32_t k = 0; k < count; k++)
+            row[(uint32_t)k * n + c] = block->value[c][k];
+    memcpy(gpsti_warp_output(job, x, y, 0), row, (size_t)count * n * sizeof(float));
+}
+
+/* ---- a block, a band ------------------------------------------------------------------
+   The block's places are known; the rest is the same for every map. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
+                                                        gpsti_block* block) {
+    const bool bytes_out = job->dtype == GPST_DTYPE_U8;
+    const bool integers = (bytes_out && !job->has_scale) || job->filter == GPST_FILTER_NEAREST ||
+                          job->convention == GPST_CONVENTION_FFMPEG;
+    GPSTI_ROWS(gather)(job, count, block);
+    if (integers)
+        GPSTI_ROWS(sample_integers)(job, block);
+    else
+        GPSTI_ROWS(sample_floats)(job, block);
+    if (integers && (job->has_scale || !bytes_out))
+        GPSTI_ROWS(floats_from_packed)(job, block);
+    if (job->has_scale)
+        GPSTI_ROWS(scale)(job, block);
+    if (bytes_out && job->has_scale)
+        GPSTI_ROWS(packed_from_floats)(job, block);
+    if (job->mask) {
+        GPSTI_ROWS(keep)(job, count, block);
+        GPSTI_ROWS(mask)(job, bytes_out, block);
+    }
+    if (bytes_out)
+        GPSTI_ROWS(store_bytes)(job, x, y, count, block);
+    else if (job->dtype == GPST_DTYPE_F16)
+        GPSTI_ROWS(store_halves)(job, x, y, count, block);
+    else
+        GPSTI_ROWS(store_floats)(job, x, y, count, block);
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_equirect)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end,
+                                                               gpsti_block* block) {
+    for (int32_t y = y_begin; y < y_end; y++) {
+        const gpsti_warp_row row = gpsti_warp_view_row(job, y);
+        for (int32_t x = 0; x < job->width; x += GPSTI_BLOCK) {
+            GPSTI_ROWS(equirect)(job, &row, x, block);
+            GPSTI_ROWS(places)(job, block);
+            GPSTI_ROWS(finish)(job, x, y, job->width - x < GPSTI_BLOCK ? job->width - x : GPSTI_BLOCK, block);
+        }
+    }
+}
+
+/* Columns outside, so that their taps (a division each) are computed once a band. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_resize)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end,
+                                                             gpsti_block* block) {
+    const bool nearest = job->filter == GPST_FILTER_NEAREST;
+    for (int32_t x = 0; x < job->width; x += GPSTI_BLOCK) {
+        const int32_t count = job->width - x < GPSTI_BLOCK ? job->width - x : GPSTI_BLOCK;
+        for (int32_t k = 0; k < count; k++) {
+            const gpsti_warp_tap tap = gpsti_warp_resize_tap((uint32_t)(x + k), (uint32_t)job->source_width,
+                                                             (uint32_t)job->width, nearest);
+            block->x[k] = tap.pixel, block->wx[k] = tap.weight, block->fx[k] = tap.fraction;
+        }
+        for (int32_t y = y_begin; y < y_end; y++) {
+            const gpsti_warp_tap tap =
+                gpsti_warp_resize_tap((uint32_t)y, (uint32_t)job->source_height, (uint32_t)job->height, nearest);
+            for (int k = 0; k < GPSTI_BLOCK; k++)
+                block->y[k] = tap.pixel, block->wy[k] = tap.weight, block->fy[k] = tap.fraction;
+            GPSTI_ROWS(finish)(job, x, y, count, block);
+        }
+    }
+}
+
+#undef GPSTI_ROWS
+#undef GPSTI_ROWS_TARGET
+#undef GPSTI_ROWS_INLINE
+#undef GPSTI_ROWS_FMA

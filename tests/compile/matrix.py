@@ -1,0 +1,457 @@
+#!/usr/bin/env python3
+"""tests/compile/matrix.py -- compiles the header in every way users do, without a warning, and links what must (and
+must not) link.
+
+    python3 tests/compile/matrix.py [--jobs N] [--list] [CASE...]     CASE: part of a case's name
+
+A case whose compiler is not on this machine is skipped, with the reason. The closing line is
+`N passed, N failed, N skipped`.
+"""
+import argparse
+import concurrent.futures
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.join(ROOT, "tests", "compile")
+sys.path.insert(0, ROOT)
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import amalgamate  # noqa: E402
+import snippets  # noqa: E402
+
+WARNINGS = "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror".split()
+HOST = [("gcc", "c11"), ("gcc", "c17"), ("clang", "c11"), ("clang", "c17"),
+        ("g++", "c++17"), ("g++", "c++20"), ("clang++", "c++17"), ("clang++", "c++20")]
+FOUR = [("gcc", "c11"), ("clang", "c11"), ("g++", "c++17"), ("clang++", "c++17")]
+MAX_OBJECT_BYTES = 1 << 20
+MAX_COMPILE_SECONDS = 20
+# Macros that are tested in the code but are not for users.
+OWN_MACROS = {"GPUSTAGE_H", "GPUSTAGE_SPLIT_BUILD"}
+MACRO_VALUES = {"GPUSTAGE_PREFIX": "stranger_"}
+
+
+class Failed(Exception):
+    pass
+
+
+class Skipped(Exception):
+    pass
+
+
+def run(command, cwd=ROOT, environment=None):
+    """Standard output of a command that must succeed."""
+    if not shutil.which(command[0]):
+        raise Skipped("no %s" % command[0])
+    done = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          errors="replace", env=dict(os.environ, **(environment or {})))
+    if done.returncode:
+        raise Failed("%s\n%s%s" % (" ".join(command), done.stdout, done.stderr))
+    return done.stdout
+
+
+def runs(program):
+    try:
+        run([program, "--version"])
+    except (Failed, Skipped):
+        return False
+    return True
+
+
+def refuse(command, text):
+    """The command must fail and say text."""
+    try:
+        run(command)
+    except Failed as failed:
+        if text in str(failed):
+            return
+        raise Failed("failed, as it must, but without saying '%s':\n%s" % (text, failed)) from failed
+    raise Failed("%s\nmust fail, and did not" % " ".join(command))
+
+
+def compiler(name, standard):
+    language = ["-x", "c++"] if "++" in name else ["-x", "c"]
+    return [name, "-std=" + standard] + language + WARNINGS + ["-I", ROOT]
+
+
+def macros():
+    with open(os.path.join(ROOT, "core", "config.h"), encoding="ascii") as stream:
+        return amalgamate.config_macros(stream.read().split("\n"))
+
+
+def define(names):
+    return ["-D%s%s" % (name, "=" + MACRO_VALUES[name] if name in MACRO_VALUES else "") for name in names]
+
+
+CASES = []
+
+
+def case(name):
+    """Registers function(folder), which raises Failed or Skipped, under a name."""
+    def register(function):
+        CASES.append((name, function))
+        return function
+    return register
+
+
+# ---- every compiler and standard -----------------------------------------------------------
+
+def add_host_cases():
+    for name, standard in HOST:
+        for what in ("implementation", "header_only"):
+            def compile_it(folder, name=name, standard=standard, what=what):
+                run(compiler(name, standard) + ["-O2", "-c", "%s/%s.c" % (HERE, what), "-o", folder + "/o"])
+            case("host %s %s %s" % (name, standard, what))(compile_it)
+    for name, standard in FOUR:
+        def compile_openmp(folder, name=name, standard=standard):
+            run(compiler(name, standard) + ["-O2", "-fopenmp", "-c", "gpustage.c", "-o", folder + "/o"])
+
+        def compile_levels(folder, name=name, standard=standard):
+            for level in ("-O0", "-O1", "-O3"):  # what a compiler warns of depends on what it looks into
+                run(compiler(name, standard) + [level, "-c", "gpustage.c", "-o", folder + "/o"])
+
+        def compile_split(folder, name=name, standard=standard):
+            for path in sorted(glob.glob(ROOT + "/core/*.c") + glob.glob(ROOT + "/backends/*.c")
+                               + glob.glob(ROOT + "/kernels/*.c")):
+                run(compiler(name, standard) + ["-O1", "-DGPUSTAGE_SPLIT_BUILD", "-c", path, "-o", folder + "/o"])
+        if "clang" not in name:  # clang's OpenMP is a package of its own
+            case("host %s %s openmp" % (name, standard))(compile_openmp)
+        case("host %s %s -O0 -O1 -O3" % (name, standard))(compile_levels)
+        case("split files %s %s" % (name, standard))(compile_split)
+
+
+@case("host g++ no exceptions, no rtti, no static guards")
+def no_exceptions(folder):
+    run(compiler("g++", "c++17") + ["-O1", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-c", "gpustage.c",
+                                    "-o", folder + "/o"])
+
+
+@case("host gcc -m32")
+def thirty_two_bits(folder):
+    if subprocess.run(["gcc", "-m32", "-E", "-x", "c", "-include", "stdlib.h", "/dev/null"], capture_output=True,
+                      check=False).returncode:
+        raise Skipped("no 32-bit headers (gcc-multilib)")
+    run(compiler("gcc", "c11") + ["-m32", "-O1", "-c", "gpustage.c", "-o", folder + "/o"])
+
+
+@case("host musl-gcc c11")
+def musl(folder):
+    run(compiler("musl-gcc", "c11") + ["-O1", "-c", "gpustage.c", "-o", folder + "/o"])
+
+
+# ---- configuration macros ---------------------------------------------------------------------
+
+@case("macros: config.h lists what the code tests, and the code tests what config.h lists")
+def macro_names(folder):
+    tested = set()
+    with open(os.path.join(ROOT, "gpustage.h"), encoding="ascii") as stream:
+        for line in stream:
+            if re.match(r"\s*#\s*(if|elif|ifdef|ifndef|define \w+ .*GPSTI_PASTE)", line):
+                tested.update(re.findall(r"\bGPUSTAGE_\w+", line))
+    wrong = tested - OWN_MACROS ^ set(macros())
+    if wrong:
+        raise Failed("only on one side: %s" % ", ".join(sorted(wrong)))
+
+
+def add_macro_cases():
+    names = [name for name in macros() if name != "GPUSTAGE_IMPLEMENTATION"]
+    sets = [("all off", [])] + [(name, [name]) for name in names]
+    for left_out in ("GPUSTAGE_STATIC", "GPUSTAGE_SHARED"):
+        sets.append(("all but " + left_out, [name for name in names if name != left_out]))
+    for title, chosen in sets:
+        for name, standard in (("gcc", "c11"), ("clang++", "c++17")):
+            def compile_set(folder, name=name, standard=standard, chosen=chosen):
+                base = compiler(name, standard) + define(chosen) + ["-O0", "-o", folder + "/o", "-c"]
+                run(base + ["gpustage.c"])
+                if "GPUSTAGE_STATIC" not in chosen:  # then only the unit that implements it has functions to call
+                    run(base + [HERE + "/header_only.c"])
+            case("macros %s: %s" % (name, title))(compile_set)
+
+
+@case("macros: STATIC with SHARED is refused")
+def exclusive(folder):
+    refuse(compiler("gcc", "c11") + define(["GPUSTAGE_STATIC", "GPUSTAGE_SHARED"])
+           + ["-fsyntax-only", "gpustage.c"], "exclude each other")
+
+
+@case("macros: a system header before the implementation is refused")
+def too_late(folder):
+    path = folder + "/late.c"
+    with open(path, "w", encoding="ascii") as stream:
+        stream.write('#include <stdio.h>\n#define GPUSTAGE_IMPLEMENTATION\n#include "gpustage.h"\n')
+    refuse(compiler("gcc", "c11") + ["-fsyntax-only", path], "before any system header")
+
+
+# ---- device compilers and other systems -----------------------------------------------------------
+
+def add_device_cases():
+    for architecture in ("sm_80", "sm_90"):
+        def compile_cuda(folder, architecture=architecture):
+            for source in ("gpustage.c", "gpustage_gpu.cu"):
+                run(["nvcc", "-x", "cu", "-arch=" + architecture, "-Werror", "all-warnings", "-Xcompiler",
+                     "-Wall,-Wextra,-Werror", "-I", ROOT, "-c", source, "-o", folder + "/o"])
+        case("device nvcc " + architecture)(compile_cuda)
+    for architecture in ("gfx90a", "gfx1030"):
+        def compile_hip(folder, architecture=architecture):
+            for source in ("gpustage.c", "gpustage_gpu.cu"):
+                run(["hipcc", "-x", "hip", "--offload-arch=" + architecture, "-Wall", "-Wextra", "-Werror", "-I", ROOT,
+                     "-c", source, "-o", folder + "/o"])
+        case("device hipcc " + architecture)(compile_hip)
+    for name, standard in (("gcc", "c11"), ("g++", "c++17")):
+        def compile_windows(folder, name=name, standard=standard):
+            for source in ("gpustage.c", HERE + "/header_only.c"):
+                run(compiler("x86_64-w64-mingw32-" + name, standard) + ["-O1", "-c", source, "-o", folder + "/o"])
+        case("mingw %s %s" % (name, standard))(compile_windows)
+
+
+# ---- linking --------------------------------------------------------------------------------------
+
+@case("link: two static copies in one program")
+def two_static(folder):
+    base = compiler("gcc", "c11") + ["-O0", "-c", HERE + "/two_static.c"]
+    run(base + ["-DTWO_STATIC_NAME=two_static_a", "-DTWO_STATIC_MAIN", "-o", folder + "/a.o"])
+    run(base + ["-DTWO_STATIC_NAME=two_static_b", "-DGPUSTAGE_NO_STDIO", "-o", folder + "/b.o"])
+    run(["gcc", folder + "/a.o", folder + "/b.o", "-o", folder + "/two", "-pthread", "-lm"])
+    run([folder + "/two"])
+
+
+@case("link: two plain implementations are refused")
+def twice(folder):
+    base = compiler("gcc", "c11") + ["-O0", "-c", "gpustage.c", "-o"]
+    run(base + [folder + "/a.o"])
+    run(base + [folder + "/b.o"])
+    run(compiler("gcc", "c11") + ["-c", HERE + "/header_only.c", "-o", folder + "/main.o"])
+    refuse(["gcc", folder + "/main.o", folder + "/a.o", folder + "/b.o", "-o", folder + "/two", "-pthread", "-lm"],
+           "multiple definition")
+
+
+@case("link: two prefixes in one program")
+def two_prefixes(folder):
+    for prefix in ("one_", "two_"):
+        run(compiler("gcc", "c11") + ["-O0", "-DGPUSTAGE_PREFIX=" + prefix, "-c", "gpustage.c", "-o",
+                                      "%s/%s.o" % (folder, prefix)])
+    run(["gcc", "-I", ROOT, "-DGPUSTAGE_PREFIX=two_", HERE + "/prefix.c", folder + "/one_.o", folder + "/two_.o", "-o",
+         folder + "/prefix", "-pthread", "-lm"])
+    run([folder + "/prefix"])
+    names = {line.split()[-1] for line in run(["nm", "-g", "--defined-only", folder + "/two_.o"]).splitlines()}
+    if not names or any(not name.startswith("two_gpst_") for name in names):
+        raise Failed("without the prefix: %s" % ", ".join(sorted(n for n in names if not n.startswith("two_gpst_"))))
+
+
+@case("link: C program, implementation by a C++ compiler")
+def c_calls_cxx(folder):
+    run(compiler("g++", "c++17") + ["-O0", "-fno-exceptions", "-fno-threadsafe-statics", "-c", "gpustage.c", "-o",
+                                    folder + "/i.o"])
+    run(["gcc", "-I", ROOT, HERE + "/header_only.c", folder + "/i.o", "-o", folder + "/main", "-pthread", "-lm"])
+    run([folder + "/main"])
+
+
+@case("symbols: a shared library exports the public functions and nothing else")
+def exported(folder):
+    run(compiler("gcc", "c11") + ["-O0", "-DGPUSTAGE_SHARED", "-fPIC", "-shared", "gpustage.c", "-o", folder + "/l.so",
+                                  "-pthread", "-lm"])
+    names = {line.split()[-1] for line in run(["nm", "-D", "--defined-only", folder + "/l.so"]).splitlines()}
+    wrong = names ^ set(amalgamate.Sources().public_functions())
+    if wrong:
+        raise Failed("only on one side: %s" % ", ".join(sorted(wrong)))
+
+
+@case("symbols: every public function is defined, and only gpst_ names are global")
+def defined(folder):
+    run(compiler("gcc", "c11") + ["-O0", "-c", "gpustage.c", "-o", folder + "/o"])
+    names = {line.split()[-1] for line in run(["nm", "-g", "--defined-only", folder + "/o"]).splitlines()}
+    wrong = names ^ set(amalgamate.Sources().public_functions())
+    if wrong:
+        raise Failed("only on one side: %s" % ", ".join(sorted(wrong)))
+
+
+@case("symbols: nothing runs before main or after it")
+def no_constructors(folder):
+    run(["gcc", "-O2", "-std=c11", "-c", "gpustage.c", "-o", folder + "/o"])
+    for section in (".init_array", ".fini_array", ".ctors", ".dtors"):
+        if section in run(["objdump", "-h", folder + "/o"]):
+            raise Failed("the object has a section %s" % section)
+
+
+@case("budget: the CPU object stays small and quick to compile")
+def budget(folder):
+    start = time.monotonic()
+    run(["gcc", "-O2", "-std=c11", "-c", "gpustage.c", "-o", folder + "/o"])
+    seconds = time.monotonic() - start
+    size = os.path.getsize(folder + "/o")
+    if size >= MAX_OBJECT_BYTES or seconds >= MAX_COMPILE_SECONDS:
+        raise Failed("%d bytes (limit %d), %.1f s (limit %d)" % (size, MAX_OBJECT_BYTES, seconds, MAX_COMPILE_SECONDS))
+    return "%d KiB, %.1f s" % (size >> 10, seconds)
+
+
+# ---- the generator ----------------------------------------------------------------------------------
+
+def add_generator_cases():
+    for version in ("3.9", "3.11", "3.12"):
+        def generate(folder, version=version):
+            """From a copy without git, under another Python: the same bytes."""
+            candidates = ["python" + version] + sorted(glob.glob(os.path.expanduser(
+                "~/.pyenv/versions/%s.*/bin/python3" % version)))
+            name = next((name for name in candidates if runs(name)), None)
+            if not name:
+                raise Skipped("no Python " + version)
+            copy = folder + "/copy"
+            os.mkdir(copy)
+            for part in amalgamate.FOLDERS:
+                shutil.copytree(os.path.join(ROOT, part), os.path.join(copy, part))
+            for part in ("amalgamate.py", "gpustage.h"):
+                shutil.copy(os.path.join(ROOT, part), copy)
+            run([name, "amalgamate.py", "--check"], cwd=copy)
+        case("amalgamate under Python %s, without git" % version)(generate)
+
+
+@case("amalgamate refuses what it must")
+def generator_refuses(folder):
+    def broken(title, text, change):
+        copy = "%s/%s" % (folder, title)
+        os.mkdir(copy)
+        for part in amalgamate.FOLDERS:
+            shutil.copytree(os.path.join(ROOT, part), os.path.join(copy, part))
+        for part in ("amalgamate.py", "gpustage.h"):
+            shutil.copy(os.path.join(ROOT, part), copy)
+        change(copy)
+        refuse([sys.executable, copy + "/amalgamate.py", "--check"], text)
+
+    def append(data):
+        def change(copy):
+            with open(copy + "/core/base.h", "ab") as stream:
+                stream.write(data)
+        return change
+
+    broken("unlisted", "not in the manifest", lambda copy: open(copy + "/core/stray.h", "w", encoding="ascii").close())
+    broken("missing", "stands in the manifest", lambda copy: os.remove(copy + "/core/ring.h"))
+    broken("include", "not in the manifest", append(b'#include "stray.h"\n'))
+    broken("order", "must come before", append(b'#include "ring.h"\n'))
+    broken("system", "may include only", append(b"#include <stdio.h>\n"))
+    broken("tab", "tab", append(b"\t/* */\n"))
+    broken("blank", "blank at the end", append(b"/* */ \n"))
+    broken("return", "carriage return", append(b"/* */\r\n"))
+    broken("ascii", "ASCII", append(b"/* \xc3\xa9 */\n"))
+    broken("newline", "newline", append(b"/* */"))
+    broken("banner", "banners", append(b"/* ==== >>ring == core/ring.c */\n"))
+    broken("edited", "edit core/base.h", append(b"/* an edit */\n"))
+
+
+# ---- the texts and the installed copy ------------------------------------------------------------------
+
+@case("text: the example in the header compiles and runs")
+def header_example(folder):
+    run([sys.executable, "tools/snippets.py", "core/preamble.txt", folder])
+    for name, standard in FOUR:
+        run(compiler(name, standard) + ["-O1", folder + "/example.c", "-o", folder + "/example", "-pthread", "-lm"])
+        run([folder + "/example"])
+
+
+def install(folder):
+    """make install into folder/root, with the command of the ordinary build."""
+    run(["make", "install", "PREFIX=" + folder + "/root", "BUILD=" + os.environ.get("GPST_BUILD", "build")])
+    return {"PKG_CONFIG_PATH": folder + "/root/lib/pkgconfig", "PATH": folder + "/root/bin:" + os.environ["PATH"],
+            "CMAKE_PREFIX_PATH": folder + "/root"}
+
+
+@case("install: a stranger's program through pkg-config, and the command")
+def stranger(folder):
+    environment = install(folder)
+    with open(folder + "/gpustage_unit.c", "w", encoding="ascii") as stream:
+        stream.write('#define GPUSTAGE_IMPLEMENTATION\n#include <gpustage.h>\n')
+    shutil.copy(HERE + "/header_only.c", folder)
+    flags = run(["pkg-config", "--cflags", "--libs", "gpustage"], environment=environment).split()
+    run(["gcc", "header_only.c", "gpustage_unit.c", "-o", "stranger"] + flags, cwd=folder)
+    run([folder + "/stranger"])
+    version = run(["pkg-config", "--modversion", "gpustage"], environment=environment).strip()
+    if version != amalgamate.Sources().version:
+        raise Failed("gpustage.pc says version %s" % version)
+    run([folder + "/root/bin/gpustage", "probe"])
+
+
+def project(folder, needed):
+    """A folder with a vendored gpustage and the README's snippets."""
+    run([sys.executable, "tools/snippets.py", "README.md", folder])
+    for name in needed:
+        if not os.path.exists(os.path.join(folder, name)):
+            raise Failed("README.md has no block named %s" % name)
+    os.mkdir(folder + "/gpustage")
+    for name in ("gpustage.h", "gpustage.c"):
+        shutil.copy(os.path.join(ROOT, name), folder + "/gpustage")
+
+
+@case("text: the README's example builds as C and as C++")
+def readme_example(folder):
+    project(folder, ["app.c"])
+    run(["gcc", "-std=c11"] + WARNINGS + ["-I", "gpustage", "app.c", "gpustage/gpustage.c", "-o", "app", "-pthread",
+                                          "-lm"], cwd=folder)
+    run(["g++", "-std=c++17", "-x", "c++"] + WARNINGS + ["-I", "gpustage", "app.c", "gpustage/gpustage.c", "-o", "app",
+                                                         "-pthread", "-lm"], cwd=folder)
+
+
+@case("text: the README's CMake project")
+def readme_cmake(folder):
+    project(folder, ["app.c", "CMakeLists.txt"])
+    run(["cmake", "-S", folder, "-B", folder + "/out"])
+    run(["cmake", "--build", folder + "/out"])
+    run(["test", "-x", folder + "/out/app"])
+
+
+@case("text: the README's Meson project")
+def readme_meson(folder):
+    project(folder, ["app.c", "meson.build"])
+    run(["meson", "setup", folder + "/out", folder])
+    run(["meson", "compile", "-C", folder + "/out"])
+    run(["test", "-x", folder + "/out/app"])
+
+
+def attempt(function):
+    with tempfile.TemporaryDirectory(prefix="gpustage-") as folder:
+        start = time.monotonic()
+        try:
+            verdict, text = "passed", function(folder) or ""
+        except Skipped as skipped:
+            verdict, text = "skipped", str(skipped)
+        except (Failed, amalgamate.Refused) as failed:
+            verdict, text = "failed", str(failed)
+        return verdict, text, time.monotonic() - start
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Compiles the header in every way users do.")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="part of a case's name")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--list", action="store_true")
+    arguments = parser.parse_args()
+    add_host_cases()
+    add_macro_cases()
+    add_device_cases()
+    add_generator_cases()
+    chosen = [(name, function) for name, function in CASES
+              if not arguments.cases or any(part in name for part in arguments.cases)]
+    if arguments.list:
+        print("\n".join(name for name, _ in chosen))
+        return 0
+    count = {"passed": 0, "failed": 0, "skipped": 0}
+    with concurrent.futures.ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
+        running = {pool.submit(attempt, function): name for name, function in chosen}
+        for done in concurrent.futures.as_completed(running):
+            verdict, text, seconds = done.result()
+            count[verdict] += 1
+            first = text if verdict != "failed" else ""
+            print("%-7s %5.1f s  %s%s" % (verdict, seconds, running[done], ": " + first if first else ""), flush=True)
+            if verdict == "failed":
+                print("".join("    | %s\n" % line for line in text.splitlines()[:60]), end="", flush=True)
+    if not chosen:
+        print("no such case")
+    print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % count)
+    return 1 if count["failed"] or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""tests/run.py -- runs test programs, one process each, with a time limit, and counts what came of them.
+
+Exit status of a test: 0 passed, 77 skipped (the last line it printed is the reason), anything else failed. The
+output of a failed test is shown. The closing line is `N passed, N failed, N skipped`. Needs Python 3.9 or later.
+"""
+import argparse
+import concurrent.futures
+import os
+import signal
+import subprocess
+import sys
+import time
+
+SKIPPED = 77
+
+
+def label(path):
+    """build/tests/split/test_ring -> split/test_ring; tests/test_examples.sh -> test_examples.sh"""
+    parts = path.split("/")
+    return "/".join(parts[-2:]) if parts[-2:-1] in (["split"], ["amalgam"]) else parts[-1]
+
+
+def command(path):
+    if path.endswith(".py"):
+        return [sys.executable, path]
+    if path.endswith(".sh"):
+        return ["sh", path]
+    return [os.path.abspath(path)]
+
+
+def run(path, seconds):
+    """(verdict, reason, output, seconds taken). The test and what it started are gone when this returns."""
+    start = time.monotonic()
+    try:
+        child = subprocess.Popen(command(path), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, start_new_session=True)
+    except OSError as error:
+        return "failed", str(error), "", 0.0
+    try:
+        output, _ = child.communicate(timeout=seconds)
+        late = False
+    except subprocess.TimeoutExpired:
+        late = True
+        os.killpg(child.pid, signal.SIGKILL)
+        output, _ = child.communicate()
+    text = output.decode("utf-8", "replace")
+    taken = time.monotonic() - start
+    lines = text.strip().splitlines()
+    if late:
+        return "failed", "no end within %d s" % seconds, text, taken
+    if child.returncode == 0:
+        return "passed", "", text, taken
+    if child.returncode == SKIPPED:
+        return "skipped", lines[-1].strip() if lines else "no reason given", text, taken
+    if child.returncode < 0:
+        return "failed", "killed by %s" % signal.Signals(-child.returncode).name, text, taken
+    return "failed", "exit status %d" % child.returncode, text, taken
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Runs test programs and counts what came of them.")
+    parser.add_argument("tests", nargs="*", help="executables, .py or .sh files")
+    parser.add_argument("--list", action="store_true", help="print the names and stop")
+    parser.add_argument("--seconds", type=float, default=120, help="time limit of one test (default 120)")
+    parser.add_argument("--jobs", type=int, default=1, help="tests at once (default 1)")
+    parser.add_argument("--floor", type=int, default=0, help="fail when fewer tests than this were executed")
+    parser.add_argument("--skip", action="append", default=[], metavar="TEST=REASON", help="count as skipped")
+    arguments = parser.parse_args()
+    skips = [text.partition("=") for text in arguments.skip]
+    if arguments.list:
+        for path in arguments.tests + [path for path, _, _ in skips]:
+            print(label(path))
+        return 0
+
+    limit = arguments.seconds * float(os.environ.get("GPST_TIME_FACTOR", "1"))
+    count = {"passed": 0, "failed": 0, "skipped": len(skips)}
+    for path, _, reason in skips:
+        print("skipped %-40s %s" % (label(path), reason))
+    with concurrent.futures.ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
+        running = {pool.submit(run, path, limit): path for path in arguments.tests}
+        for done in concurrent.futures.as_completed(running):
+            verdict, reason, output, taken = done.result()
+            count[verdict] += 1
+            print("%-7s %-40s %6.1f s  %s" % (verdict, label(running[done]), taken, reason), flush=True)
+            if verdict == "failed":
+                print("".join("    | %s\n" % line for line in output.splitlines()[-200:]), end="", flush=True)
+    executed = count["passed"] + count["failed"]
+    if executed < arguments.floor:
+        print("only %d executed, at least %d are expected" % (executed, arguments.floor))
+    print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % count)
+    return 1 if count["failed"] or executed < arguments.floor else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+/* tests/test.h -- the first include of every test: the library's inside, from
+   the split sources or (GPST_TEST_AMALGAM) from the one header, then cmocka. */
+#ifndef GPST_TEST_H
+#define GPST_TEST_H
+
+#if defined(GPST_TEST_AMALGAM)
+#define GPUSTAGE_IMPLEMENTATION
+#include "../gpustage.h"
+#else
+#include "../core/platform_internal.h"
+
+#include "../backends/backend.h"
+#include "../core/base_internal.h"
+#include "../core/context_internal.h"
+#include "../core/pipeline.h"
+#include "../core/pool.h"
+#include "../core/reader.h"
+#include "../core/ring.h"
+#include "../core/tier.h"
+#include "../core/writer_internal.h"
+#include "../kernels/warp_internal.h"
+#endif
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Exit status of a test that cannot run here; print the reason first. */
+#define GPST_TEST_SKIP 77
+
+/* The seed of a randomised test: GPST_SEED from the environment, else the default; always printed. */
+static inline uint64_t test_seed(uint64_t default_seed) {
+    const char* text = getenv("GPST_SEED");
+    const uint64_t seed = text ? strtoull(text, NULL, 0) : default_seed;
+    printf("seed %llu (set GPST_SEED to replay)\n", (unsigned long long)seed);
+    return seed;
+}
+
+/* splitmix64: small, seedable, the same everywhere. */
+static inline uint64_t test_random(uint64_t* state) {
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+#endif

@@ -1,0 +1,84 @@
+/* tests/test_allocator.h -- an allocator that counts and can refuse its n-th
+   call, and a logger that remembers: for tests that inject faults. */
+#ifndef GPST_TEST_ALLOCATOR_H
+#define GPST_TEST_ALLOCATOR_H
+
+#include "test.h"
+
+typedef struct test_memory {
+    gpsti_a64 calls, live_bytes, live_blocks;
+    uint64_t fail_at; /* the n-th call, from 1, returns NULL; 0 = none does */
+} test_memory;
+
+static inline void* test_memory_alloc(void* user_data, size_t bytes, size_t align_bytes) {
+    test_memory* memory = (test_memory*)user_data;
+    if (gpsti_a64_add(&memory->calls, 1) + 1 == memory->fail_at)
+        return NULL;
+    void* ptr = gpsti_aligned_alloc(bytes, align_bytes);
+    assert_non_null(ptr);
+    memset(ptr, 0xA5, bytes);
+    (void)gpsti_a64_add(&memory->live_bytes, bytes);
+    (void)gpsti_a64_add(&memory->live_blocks, 1);
+    return ptr;
+}
+
+static inline void test_memory_free(void* user_data, void* ptr, size_t bytes) {
+    test_memory* memory = (test_memory*)user_data;
+    assert_non_null(ptr);
+    (void)gpsti_a64_add(&memory->live_bytes, (uint64_t)0 - bytes);
+    (void)gpsti_a64_add(&memory->live_blocks, UINT64_MAX);
+    memset(ptr, 0xA5, bytes);
+    gpsti_aligned_free(ptr);
+}
+
+static inline gpst_allocator test_memory_hooks(test_memory* memory) {
+    gpst_allocator hooks;
+    memset(memory, 0, sizeof *memory);
+    hooks.alloc = test_memory_alloc;
+    hooks.free = test_memory_free;
+    hooks.user_data = memory;
+    return hooks;
+}
+
+/* Nothing is left, and as many bytes came back as went out. */
+static inline void test_memory_check(const test_memory* memory) {
+    assert_int_equal(gpsti_a64_load(&memory->live_blocks), 0);
+    assert_int_equal(gpsti_a64_load(&memory->live_bytes), 0);
+}
+
+typedef struct test_log {
+    gpsti_a32 n_errors, n_warnings, n_others;
+    char last[1024];
+    uint64_t item_index;
+    int line;
+} test_log;
+
+static inline void test_log_func(void* user_data, gpst_log_level level, uint64_t item_index, const char* message,
+                          const char* file, int line) {
+    test_log* log = (test_log*)user_data;
+    (void)gpsti_a32_add(level == GPST_LOG_ERROR     ? &log->n_errors
+                        : level == GPST_LOG_WARNING ? &log->n_warnings
+                                                    : &log->n_others,
+                        1);
+    assert_non_null(file);
+    gpsti_copy_text(log->last, sizeof log->last, message);
+    log->item_index = item_index;
+    log->line = line;
+}
+
+static inline gpst_logger test_log_hooks(test_log* log) {
+    gpst_logger hooks;
+    memset(log, 0, sizeof *log);
+    hooks.func = test_log_func;
+    hooks.user_data = log;
+    hooks.threshold = GPST_LOG_DEFAULT;
+    return hooks;
+}
+
+/* The result came with a sentence that holds both texts. */
+static inline void test_reason_has(const char* first, const char* second) {
+    if (!strstr(gpst_last_reason(), first) || !strstr(gpst_last_reason(), second))
+        fail_msg("reason \"%s\" lacks \"%s\" or \"%s\"", gpst_last_reason(), first, second);
+}
+
+#endif

@@ -1,0 +1,322 @@
+/* tests/test_context.c -- validation, choice of the backend, budgets, forks, and
+   a create whose every allocation fails once. */
+#include "test.h"
+
+#include "test_allocator.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct test_subject {
+    test_memory memory;
+    test_log log;
+    gpst_context_desc desc;
+    gpst_context* context;
+} test_subject;
+
+static void test_begin(test_subject* t) {
+    memset(t, 0, sizeof *t);
+    t->desc.allocator = test_memory_hooks(&t->memory);
+    t->desc.logger = test_log_hooks(&t->log);
+    t->desc.n_workers = 1;
+    t->context = (gpst_context*)&t->desc; /* must be overwritten with NULL by a failing create */
+}
+
+static void test_end(test_subject* t) {
+    gpst_context_destroy(t->context);
+    test_memory_check(&t->memory);
+    assert_int_equal(gpsti_a32_load(&t->log.n_errors), 0);
+}
+
+static void test_refused(gpst_context_desc desc, gpst_result result, const char* first, const char* second) {
+    gpst_context* context = (gpst_context*)&desc;
+    gpst_clear_reason();
+    assert_int_equal(gpst_context_create(&desc, &context), result);
+    assert_null(context);
+    test_reason_has("gpst_context_create: ", first);
+    test_reason_has(second, second);
+}
+
+/* ---- validation ----------------------------------------------------------------- */
+
+static void test_defaults(void** state) {
+    const gpst_context_desc zero = GPST_ZERO;
+    gpst_context* context = NULL;
+    gpst_context_info info;
+    gpsti_limits limits;
+    (void)state;
+    gpsti_limits_query(&limits);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(gpst_context_create(i ? &zero : NULL, &context), GPST_OK);
+        memset(&info, 0xA5, sizeof info);
+        gpst_context_query_info(context, &info);
+        assert_string_equal(info.backend, "cpu");
+        assert_true(strlen(info.device_name) > 0 && strlen(info.backend_reason) > 0);
+        assert_false(info.fell_back);
+        assert_int_equal(info.cores_allowed, limits.cores_allowed);
+        assert_int_equal(info.n_workers, limits.cores_allowed);
+        assert_true(info.max_host_bytes > 0 && info.max_host_bytes <= limits.ram_bytes);
+        assert_true(info.max_device_bytes > 0);
+        assert_true(info.allocation_count > 0 && info.live_bytes >= sizeof *context);
+        assert_ptr_equal(context->device, context->cpu);
+        gpst_context_destroy(context);
+    }
+    gpst_context_destroy(NULL);
+    gpst_context_query_info(NULL, &info);
+    assert_null(info.backend);
+    gpst_context_query_info(NULL, NULL);
+}
+
+static void test_versions(void** state) {
+    const gpst_context_desc desc = GPST_ZERO;
+    gpst_context* context = NULL;
+    (void)state;
+    assert_int_equal(gpst_context_create_versioned(GPST_VERSION + 1, sizeof desc, &desc, &context),
+                     GPST_ERROR_VERSION);
+    test_reason_has("version=101", "version 100");
+    assert_int_equal(gpst_context_create_versioned(GPST_VERSION, sizeof desc - 8, &desc, &context),
+                     GPST_ERROR_VERSION);
+    test_reason_has("gpst_context_create", "desc_bytes=");
+    assert_int_equal(gpst_context_create(&desc, NULL), GPST_ERROR_ARGUMENT);
+    test_reason_has("gpst_context_create", "out=NULL");
+    assert_null(context);
+}
+
+static void test_rules(void** state) {
+    gpst_context_desc desc = GPST_ZERO;
+    test_memory memory;
+    (void)state;
+    desc.start_canary = 0xA5A5A5A5u;
+    test_refused(desc, GPST_ERROR_ARGUMENT, "start_canary=2779096485", "GPST_ZERO");
+    desc.start_canary = 0;
+    desc.end_canary = 1;
+    test_refused(desc, GPST_ERROR_ARGUMENT, "end_canary=1", "must be 0");
+    desc.end_canary = 0;
+    desc.allocator = test_memory_hooks(&memory);
+    desc.allocator.free = NULL;
+    test_refused(desc, GPST_ERROR_ARGUMENT, "allocator.free=NULL", "both");
+    desc.allocator = test_memory_hooks(&memory);
+    desc.allocator.alloc = NULL;
+    test_refused(desc, GPST_ERROR_ARGUMENT, "allocator.alloc=NULL", "both");
+    desc.allocator.free = NULL;
+    desc.logger.threshold = (gpst_log_level)9;
+    test_refused(desc, GPST_ERROR_ARGUMENT, "logger.threshold=9", "0..4");
+    desc.logger.threshold = GPST_LOG_DEFAULT;
+    desc.n_workers = 5000;
+    test_refused(desc, GPST_ERROR_ARGUMENT, "n_workers=5000", "1024");
+    desc.n_workers = 0;
+    desc.backend = "opencl";
+    test_refused(desc, GPST_ERROR_ARGUMENT, "backend=\"opencl\"", "auto, cpu, sim, cuda or hip");
+    desc.backend = "cpux";
+    test_refused(desc, GPST_ERROR_ARGUMENT, "backend=\"cpux\"", "must be");
+    desc.backend = "";
+    test_refused(desc, GPST_ERROR_ARGUMENT, "backend=\"\"", "must be");
+}
+
+/* ---- the backend -------------------------------------------------------------------- */
+
+static void test_by_name(void** state) {
+    static const char* const names[][2] = {{"auto", "cpu"}, {"cpu", "cpu"}, {"sim", "sim"}};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        test_subject t;
+        gpst_context_info info;
+        char name[8];
+        test_begin(&t);
+        gpsti_copy_text(name, sizeof name, names[i][0]);
+        t.desc.backend = name;
+        t.desc.require_backend = i > 0;
+        t.desc.max_host_bytes = 12345;
+        t.desc.max_device_bytes = 54321;
+        assert_int_equal(gpst_context_create(&t.desc, &t.context), GPST_OK);
+        memset(name, 'x', sizeof name - 1); /* it was copied */
+        gpst_context_query_info(t.context, &info);
+        assert_string_equal(info.backend, names[i][1]);
+        assert_non_null(strstr(info.backend_reason, names[i][0]));
+        assert_int_equal(info.n_workers, 1);
+        assert_int_equal(info.max_host_bytes, 12345);
+        assert_int_equal(info.max_device_bytes, 54321);
+        assert_string_equal(t.context->cpu->i->name, "cpu"); /* what a lost device falls back to */
+        assert_int_equal(t.context->device == t.context->cpu, i < 2);
+        test_end(&t);
+    }
+}
+
+static void test_parameters(void** state) {
+    test_subject t;
+    (void)state;
+    test_begin(&t);
+    t.desc.backend = "sim:no_such_key=1";
+    assert_true(GPST_FAILED(gpst_context_create(&t.desc, &t.context)));
+    test_reason_has("no_such_key", "no_such_key");
+    test_end(&t);
+}
+
+static void test_fallback(void** state) {
+    static const char* const names[] = {"cuda", "hip", "cuda:1"};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        test_subject t;
+        gpst_context_info info;
+        test_begin(&t);
+        t.desc.backend = names[i];
+        assert_int_equal(gpst_context_create(&t.desc, &t.context), GPST_FELL_BACK);
+        gpst_context_query_info(t.context, &info);
+        assert_true(info.fell_back);
+        assert_string_equal(info.backend, "cpu");
+        assert_non_null(strstr(info.backend_reason, names[i]));
+        assert_non_null(strstr(info.backend_reason, "not compiled"));
+        assert_int_equal(gpsti_a32_load(&t.log.n_warnings), 1);
+        assert_non_null(strstr(t.log.last, names[i]));
+        test_end(&t);
+        t.desc.require_backend = true;
+        assert_int_equal(gpst_context_create(&t.desc, &t.context), GPST_ERROR_NO_BACKEND);
+        assert_null(t.context);
+        test_reason_has("desc.backend=\"", "not compiled");
+        test_end(&t);
+    }
+}
+
+/* ---- budgets -------------------------------------------------------------------------- */
+
+static void test_budget(void** state) {
+    gpsti_a64 held;
+    (void)state;
+    gpsti_a64_store(&held, 0);
+    assert_int_equal(gpsti_budget_charge(&held, 100, 60, "what"), GPST_OK);
+    assert_int_equal(gpsti_budget_charge(&held, 100, 41, "what"), GPST_ERROR_BUDGET);
+    test_reason_has("what: bytes=41", "60 of the budget of 100");
+    assert_int_equal(gpsti_budget_charge(&held, 100, 40, "what"), GPST_OK);
+    assert_int_equal(gpsti_budget_charge(&held, 100, 0, "what"), GPST_OK);
+    assert_int_equal(gpsti_budget_charge(&held, 50, 0, "what"), GPST_ERROR_BUDGET);
+    assert_int_equal(gpsti_budget_charge(&held, UINT64_MAX, UINT64_MAX - 50, "what"), GPST_ERROR_BUDGET);
+    assert_int_equal(gpsti_a64_load(&held), 100);
+    gpsti_budget_refund(&held, 100);
+    assert_int_equal(gpsti_a64_load(&held), 0);
+}
+
+typedef struct test_payer {
+    gpsti_a64* held;
+    gpsti_a64* most;
+    uint64_t refused;
+    uint64_t seed;
+} test_payer;
+
+static void test_pay(void* arg) {
+    test_payer* payer = (test_payer*)arg;
+    for (int i = 0; i < 20000; i++) {
+        const uint64_t bytes = test_random(&payer->seed) % 60;
+        if (!gpsti_budget_try_charge(payer->held, 100, bytes)) {
+            payer->refused++;
+            continue;
+        }
+        const uint64_t seen = gpsti_a64_load(payer->held);
+        uint64_t most = gpsti_a64_load(payer->most);
+        while (seen > most && !gpsti_a64_cas(payer->most, &most, seen)) {
+        }
+        if (i % 8 == 0)
+            gpsti_yield(); /* so that on few cores they hold at the same time too */
+        gpsti_budget_refund(payer->held, bytes);
+    }
+}
+
+static void test_budget_threads(void** state) {
+    gpsti_a64 held, most;
+    gpsti_thread threads[4];
+    test_payer payers[4];
+    uint64_t seed = test_seed(3);
+    (void)state;
+    gpsti_a64_store(&held, 0);
+    gpsti_a64_store(&most, 0);
+    for (int i = 0; i < 4; i++) {
+        payers[i].held = &held;
+        payers[i].most = &most;
+        payers[i].refused = 0;
+        payers[i].seed = test_random(&seed);
+        assert_int_equal(gpsti_thread_start(&threads[i], test_pay, &payers[i], "payer"), GPST_OK);
+    }
+    for (int i = 0; i < 4; i++)
+        gpsti_thread_join(&threads[i]);
+    assert_int_equal(gpsti_a64_load(&held), 0);
+    assert_true(gpsti_a64_load(&most) <= 100);
+}
+
+/* ---- forks and faults ----------------------------------------------------------------- */
+
+static void test_fork(void** state) {
+    test_subject t;
+    int status = -1;
+    (void)state;
+    test_begin(&t);
+    assert_int_equal(gpst_context_create(&t.desc, &t.context), GPST_OK);
+    for (int with_guard = 1; with_guard >= 0; with_guard--) {
+        gpsti_a32* guard = t.context->fork_guard;
+        if (!with_guard)
+            t.context->fork_guard = NULL; /* as on a system without one */
+        assert_int_equal(gpsti_context_check(t.context, "f"), GPST_OK);
+        const pid_t child = fork();
+        if (!child) {
+            const bool forked = gpsti_context_check(t.context, "f") == GPST_ERROR_FORKED;
+            const bool reason = strstr(gpst_last_reason(), "f: pid=") && strstr(gpst_last_reason(), "exec");
+            gpst_context_destroy(t.context); /* must not wait for threads that are not here */
+            _exit(forked && reason ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        t.context->fork_guard = guard;
+    }
+    assert_int_equal(gpsti_context_check(t.context, "f"), GPST_OK);
+    assert_int_equal(gpsti_context_check(NULL, "f"), GPST_ERROR_ARGUMENT);
+    test_reason_has("f: ", "context=NULL");
+    test_end(&t);
+}
+
+static void test_leak_is_told(void** state) {
+    test_subject t;
+    (void)state;
+    test_begin(&t);
+    assert_int_equal(gpst_context_create(&t.desc, &t.context), GPST_OK);
+    void* forgotten = gpsti_alloc(&t.context->host, 100);
+    gpst_context_destroy(t.context);
+    assert_int_equal(gpsti_a32_load(&t.log.n_errors), 1);
+    assert_non_null(strstr(t.log.last, "100 bytes are still held"));
+    assert_int_equal(gpsti_a64_load(&t.memory.live_blocks), 1);
+    gpsti_aligned_free(forgotten);
+}
+
+static void test_faults_of(const char* backend) {
+    test_subject t;
+    uint64_t fail_at = 0;
+    gpst_result result = GPST_ERROR_MEMORY;
+    for (fail_at = 1; GPST_FAILED(result); fail_at++) {
+        test_begin(&t);
+        t.desc.backend = backend;
+        t.memory.fail_at = fail_at;
+        gpst_clear_reason();
+        result = gpst_context_create(&t.desc, &t.context);
+        assert_true(result == GPST_OK || result == GPST_ERROR_MEMORY);
+        assert_int_equal(t.context == NULL, GPST_FAILED(result));
+        if (GPST_FAILED(result))
+            test_reason_has("out of memory", "bytes=");
+        test_end(&t);
+    }
+    assert_true(fail_at > 3);
+}
+
+static void test_faults(void** state) {
+    (void)state;
+    test_faults_of("cpu");
+    test_faults_of("sim");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),   cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_rules),      cmocka_unit_test(test_by_name),
+        cmocka_unit_test(test_parameters), cmocka_unit_test(test_fallback),
+        cmocka_unit_test(test_budget),     cmocka_unit_test(test_budget_threads),
+        cmocka_unit_test(test_fork),       cmocka_unit_test(test_leak_is_told),
+        cmocka_unit_test(test_faults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

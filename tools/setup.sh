@@ -1,0 +1,69 @@
+#!/bin/sh
+# tools/setup.sh -- looks for what a target needs and, as root on Debian or Ubuntu, installs what is missing. Never
+# through sudo, and never an error: what stays missing is named, and the build goes on with what can be built.
+#
+#   sh tools/setup.sh demo     C compiler, libjpeg-turbo, libspng
+#   sh tools/setup.sh test     the same, cmocka, python3
+#   sh tools/setup.sh peers    the same, and what results are compared with
+#   sh tools/setup.sh ci       the same, and every compiler and checker of .ci/run
+set -u
+want=${1:-demo}
+missing=
+
+program() { # NAME PACKAGE
+    command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
+}
+header() { # NAME PACKAGE
+    printf '#include <%s>\n' "$1" | "${CC:-cc}" -E -x c - >/dev/null 2>&1 || missing="$missing $2"
+}
+file() { # PATTERN PACKAGE
+    ls $1 >/dev/null 2>&1 || missing="$missing $2"
+}
+
+program "${CC:-cc}" gcc
+header stdlib.h libc6-dev
+header turbojpeg.h libturbojpeg0-dev
+header spng.h libspng-dev
+case $want in test | peers | ci)
+    header cmocka.h libcmocka-dev
+    program python3 python3
+    ;;
+esac
+case $want in peers | ci)
+    program ffmpeg ffmpeg
+    ;;
+esac
+case $want in ci)
+    program git git
+    program make make
+    program g++ g++
+    program clang clang
+    program pkg-config pkg-config
+    program cmake cmake
+    program meson meson
+    program ninja ninja-build
+    program hipcc hipcc
+    file '/usr/include/hip/hip_runtime.h' libamdhip64-dev
+    program x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64
+    program x86_64-w64-mingw32-g++ g++-mingw-w64-x86-64
+    ;;
+esac
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    echo "not found:$missing"
+    echo "to have everything, run as root:  apt-get install -y --no-install-recommends$missing"
+    exit 0
+fi
+echo "installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq >/dev/null 2>&1
+apt_install() {
+    apt-get install -qq -y --no-install-recommends "$@" </dev/null >/dev/null 2>&1
+}
+if ! apt_install $missing; then
+    for package in $missing; do # one that this system lacks must not keep the others away
+        apt_install "$package" || echo "could not be installed: $package"
+    done
+fi
+exit 0
