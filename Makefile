@@ -15,7 +15,8 @@ PREFIX ?= /usr/local
 CFLAGS ?= -O2 -g -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow
 PYTHON ?= python3
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
-# Set by the targets asan and tsan for the makes that they start.
+# Set by the targets asan and tsan for the makes that they start. In instrumented code gcc sees array bounds and
+# uninitialised values that are not there.
 SANITIZE ?=
 TEST_BUILDS ?= split amalgam
 TEST_SECONDS ?= 120
@@ -132,7 +133,7 @@ SKIPPED = $(if $(HAVE_CMOCKA),,$(TEST_PROGRAMS:%=--skip %='no cmocka: install li
 
 test:
 	@sh tools/setup.sh test
-	@$(SUBMAKE) test-run
+	+@$(SUBMAKE) test-run
 
 test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(EXAMPLES) $(COMMAND) $(if $(SANITIZE),,$(BUILD)/libgpustage.so)
 ifneq ($(HAVE_PYTHON),)
@@ -144,15 +145,17 @@ else
 	@false
 endif
 
+QUIET := -Wno-array-bounds -Wno-maybe-uninitialized
+
 asan:
-	@ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	+@ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	    $(SUBMAKE) test-run BUILD=$(BUILD)/asan TEST_BUILDS=split TEST_SECONDS=480 \
-	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
+	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer $(QUIET)'
 
 tsan:
-	@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
+	+@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
 	    $(SUBMAKE) test-run BUILD=$(BUILD)/tsan TEST_BUILDS=split TEST_SECONDS=960 \
-	    SANITIZE='-fsanitize=thread -fno-omit-frame-pointer'
+	    SANITIZE='-fsanitize=thread -fno-omit-frame-pointer $(QUIET)'
 
 check:
 	$(PYTHON) amalgamate.py --check
@@ -165,7 +168,7 @@ DEMO_VIEWS ?= 8
 
 demo:
 	@sh tools/setup.sh demo
-	@$(SUBMAKE) demo-run
+	+@$(SUBMAKE) demo-run
 
 demo-run: $(COMMAND) $(BUILD)/demo_scene
 	@rm -rf $(BUILD)/demo
@@ -173,7 +176,7 @@ demo-run: $(COMMAND) $(BUILD)/demo_scene
 	@echo 'rendering $(DEMO_FRAMES) frames of a 360-degree scene into $(BUILD)/demo/in'
 	@$(BUILD)/demo_scene $(BUILD)/demo/in $(DEMO_FRAMES)
 	@$(COMMAND) reproject $(BUILD)/demo/in -o $(BUILD)/demo --views $(DEMO_VIEWS)
-	@echo 'the views of each frame are $(abspath $(BUILD)/demo)/*_v00.* ... *_v0$(shell expr $(DEMO_VIEWS) - 1).*'
+	@echo 'the views of each frame are $(BUILD)/demo/*_v00.* ... *_v0$(shell expr $(DEMO_VIEWS) - 1).*'
 
 # ---- install -----------------------------------------------------------------------------------
 VERSION := $(shell sed -n 's/^.define GPST_VERSION_TEXT "\(.*\)"/\1/p' core/config.h)

@@ -111,9 +111,7 @@ GPSTI_INTERN gpst_result gpsti_fail(gpst_result result, const char* format, ...)
     return result;
 }
 
-GPSTI_INTERN uint64_t gpsti_fail_serial(void) {
-    return gpsti_reason_serial;
-}
+GPSTI_INTERN uint64_t gpsti_fail_serial(void) { return gpsti_reason_serial; }
 
 GPSTI_INTERN gpst_result gpsti_fail_in(gpst_result result, const char* prefix) {
     return gpsti_fail(result, "%s: %s", prefix, gpsti_reason);
@@ -121,15 +119,16 @@ GPSTI_INTERN gpst_result gpsti_fail_in(gpst_result result, const char* prefix) {
 
 GPSTI_INTERN gpst_result gpsti_check_version(const char* function, uint32_t version, size_t desc_bytes,
                                              size_t own_desc_bytes) {
-    GPSTI_FAIL_IF(version != GPST_VERSION || desc_bytes != own_desc_bytes, GPST_ERROR_VERSION,
-                  "%s: version=%u desc_bytes=%zu: this implementation is version %u with %zu; compile the caller "
-                  "and the implementation from one gpustage.h",
-                  function, version, desc_bytes, (unsigned)GPST_VERSION, own_desc_bytes);
+    GPSTI_FAIL_IF(
+        version != GPST_VERSION || desc_bytes != own_desc_bytes, GPST_ERROR_VERSION,
+        "%s: version=%u desc_bytes=%zu: this implementation is version %u with %zu; compile the caller "
+        "and the implementation from one gpustage.h",
+        function, version, desc_bytes, (unsigned)GPST_VERSION, own_desc_bytes);
     return GPST_OK;
 }
 
 GPSTI_INTERN gpst_result gpsti_check_canaries(const char* function, uint32_t start_canary,
-                                             uint32_t end_canary) {
+                                              uint32_t end_canary) {
     GPSTI_FAIL_IF(start_canary || end_canary, GPST_ERROR_ARGUMENT,
                   "%s: desc.%s_canary=%u: must be 0; define the desc with = GPST_ZERO", function,
                   start_canary ? "start" : "end", start_canary ? start_canary : end_canary);

@@ -27,19 +27,19 @@ GPSTI_INTERN gpst_result gpsti_check_version(const char* function, uint32_t vers
                                              size_t own_desc_bytes);
 /* ARGUMENT when a desc's canaries are not zero: it was not zeroed, or something wrote over it. */
 GPSTI_INTERN gpst_result gpsti_check_canaries(const char* function, uint32_t start_canary,
-                                             uint32_t end_canary);
+                                              uint32_t end_canary);
 
-#define GPSTI_FAIL_IF(condition, result, ...)          \
-    do {                                               \
-        if (condition)                                 \
-            return gpsti_fail(result, __VA_ARGS__);    \
+#define GPSTI_FAIL_IF(condition, result, ...)       \
+    do {                                            \
+        if (condition)                              \
+            return gpsti_fail(result, __VA_ARGS__); \
     } while (0)
 
-#define GPSTI_TRY(expression)                            \
-    do {                                                 \
+#define GPSTI_TRY(expression)                              \
+    do {                                                   \
         const gpst_result gpsti_try_result = (expression); \
-        if (GPST_FAILED(gpsti_try_result))               \
-            return gpsti_try_result;                     \
+        if (GPST_FAILED(gpsti_try_result))                 \
+            return gpsti_try_result;                       \
     } while (0)
 
 /* Checked sizes: true when the true result fits in SIZE_MAX / 2, else false and *out is untouched. */

@@ -55,8 +55,11 @@ typedef struct gpsti_candidate {
 } gpsti_candidate;
 
 GPSTI_PRIVATE const gpsti_candidate gpsti_candidates[] = {
-    {"auto", gpsti_backend_cpu}, {"cpu", gpsti_backend_cpu}, {"sim", gpsti_backend_sim},
-    {"cuda", NULL},              {"hip", NULL},
+    {"auto", gpsti_backend_cpu},
+    {"cpu", gpsti_backend_cpu},
+    {"sim", gpsti_backend_sim},
+    {"cuda", NULL},
+    {"hip", NULL},
 };
 
 /* "sim:memory=1g" is the candidate "sim"; *params is what follows the colon, NULL without one. */
@@ -71,23 +74,14 @@ GPSTI_PRIVATE const gpsti_candidate* gpsti_candidate_find(const char* name, cons
 
 GPSTI_PRIVATE gpst_result gpsti_context_choose(gpst_context* context, const char* asked,
                                                const gpsti_candidate* candidate, const char* params) {
-    if (candidate->backend) {
-        const gpsti_backend_i* backend = candidate->backend();
-        gpsti_format(context->backend_reason, sizeof context->backend_reason, "%s: %s", asked,
-                     strcmp(asked, "auto") ? "asked for by name" : "cuda and hip are not compiled in");
-        if (backend != context->cpu->i || params)
-            return backend->device_open(&context->host, params, &context->device);
-        context->device = context->cpu;
-        return GPST_OK;
-    }
-    GPSTI_FAIL_IF(context->require_backend, GPST_ERROR_NO_BACKEND,
-                  "gpst_context_create: desc.backend=\"%s\": is required but not compiled into this gpustage",
-                  asked);
-    gpsti_format(context->backend_reason, sizeof context->backend_reason,
-                 "%s: not compiled into this gpustage; cpu is used instead", asked);
-    GPSTI_LOG(&context->host, GPST_LOG_WARNING, GPSTI_NO_ITEM, "backend %s", context->backend_reason);
+    GPSTI_FAIL_IF(!candidate->backend, GPST_ERROR_NO_BACKEND,
+                  "gpst_context_create: desc.backend=\"%s\": not compiled into this gpustage", asked);
+    const gpsti_backend_i* const backend = candidate->backend();
+    gpsti_format(context->backend_reason, sizeof context->backend_reason, "%s: %s", asked,
+                 strcmp(asked, "auto") ? "asked for by name" : "cuda and hip are not compiled in");
+    if (backend != context->cpu->i || params)
+        return backend->device_open(&context->host, params, &context->device);
     context->device = context->cpu;
-    context->info.fell_back = true;
     return GPST_OK;
 }
 
@@ -106,10 +100,11 @@ GPSTI_PRIVATE gpst_result gpsti_context_validate(const gpst_context_desc* desc) 
     GPSTI_FAIL_IF(desc->n_workers > GPSTI_MAX_WORKERS, GPST_ERROR_ARGUMENT,
                   "%s: desc.n_workers=%u: must be 0 (default) .. %u", function, desc->n_workers,
                   GPSTI_MAX_WORKERS);
-    GPSTI_FAIL_IF(desc->backend && !gpsti_candidate_find(desc->backend, &params), GPST_ERROR_ARGUMENT,
-                  "%s: desc.backend=\"%.100s\": must be auto, cpu, sim, cuda or hip, with \":key=value,...\" after "
-                  "those that take parameters",
-                  function, desc->backend);
+    GPSTI_FAIL_IF(
+        desc->backend && !gpsti_candidate_find(desc->backend, &params), GPST_ERROR_ARGUMENT,
+        "%s: desc.backend=\"%.100s\": must be auto, cpu, sim, cuda or hip, with \":key=value,...\" after "
+        "those that take parameters",
+        function, desc->backend);
     return GPST_OK;
 }
 
@@ -129,7 +124,8 @@ GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_conte
     info->n_workers = desc->n_workers ? desc->n_workers : limits.cores_allowed;
     if (info->n_workers > GPSTI_MAX_WORKERS)
         info->n_workers = GPSTI_MAX_WORKERS;
-    info->max_host_bytes = limits.ram_available_bytes ? limits.ram_available_bytes / 2 : GPSTI_DEFAULT_HOST_BYTES;
+    info->max_host_bytes =
+        limits.ram_available_bytes ? limits.ram_available_bytes / 2 : GPSTI_DEFAULT_HOST_BYTES;
     if (desc->max_host_bytes)
         info->max_host_bytes = desc->max_host_bytes;
     info->max_device_bytes = desc->max_device_bytes;
@@ -162,10 +158,11 @@ GPSTI_PRIVATE void gpsti_context_free(gpst_context* context) {
     gpsti_host host = context->host;
     const uint64_t left = gpsti_a64_load(&host.live_bytes) - sizeof *context;
     if (left)
-        GPSTI_LOG(&host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
-                  "gpst_context_destroy: %llu bytes are still held: destroy pipelines, pools, rings and readers "
-                  "before their context",
-                  (unsigned long long)left);
+        GPSTI_LOG(
+            &host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
+            "gpst_context_destroy: %llu bytes are still held: destroy pipelines, pools, rings and readers "
+            "before their context",
+            (unsigned long long)left);
     gpsti_free(&host, context, sizeof *context);
 }
 
@@ -190,10 +187,10 @@ GPST_API gpst_result gpst_context_create_versioned(uint32_t version, size_t desc
         return result;
     }
     *out = context;
-    return context->info.fell_back ? GPST_FELL_BACK : GPST_OK;
+    return GPST_OK;
 }
 
-/* A forked child has none of the threads that destroy would wait for: there the memory is left to exec or exit. */
+/* A forked child has none of the threads that destroy would wait for: the memory is left to exec or exit. */
 GPST_API void gpst_context_destroy(gpst_context* context) {
     if (context && !gpsti_context_forked(context))
         gpsti_context_free(context);

@@ -11,24 +11,33 @@ extern "C" {
 
 typedef struct gpst_context gpst_context;
 
-/* All-zero is valid. */
+/* gpst_context_desc -- what a context is made of; all-zero is valid
+
+   Ownership    the caller's; read during create only, strings too
+   Since 0.1
+*/
 typedef struct gpst_context_desc {
-    uint32_t start_canary;  /* 0 */
+    uint32_t start_canary; /* 0 */
     gpst_allocator allocator;
     gpst_logger logger;
-    const char* backend;    /* "auto" (default), "cpu", "cuda", "hip", "sim" or "sim:key=value,..."; copied */
-    bool require_backend;   /* a named backend that is absent, or lost later, is an error: no fallback */
-    uint32_t n_workers;     /* threads that run stages; 0 = cores allowed by affinity and quota */
+    /* "auto" (NULL = "auto"; falls back to "cpu"), "cpu", "cuda", "hip", "sim" or "sim:key=value,..." */
+    const char* backend;
+    bool require_backend; /* device trouble fails the item; else the CPU does its work again */
+    uint32_t n_workers;   /* threads that run stages, up to 1024; 0 = cores allowed by affinity and quota */
     uint64_t max_host_bytes;   /* frame memory on the host; 0 = half of the RAM available now */
     uint64_t max_device_bytes; /* frame memory on the device; 0 = 9/10 of what is free now */
-    uint32_t end_canary;    /* 0 */
+    uint32_t end_canary;       /* 0 */
 } gpst_context_desc;
 
+/* gpst_context_info -- what was chosen, and what is held
+
+   Ownership    the caller's; the strings are the context's and die with it
+   Since 0.1
+*/
 typedef struct gpst_context_info {
-    const char* backend;      /* "cpu", "sim", "cuda", "hip": what was chosen */
+    const char* backend; /* "cpu", "sim", "cuda", "hip" */
     const char* device_name;
-    const char* backend_reason; /* why this one: names what was asked for and what every other candidate said */
-    bool fell_back;           /* not the backend asked for */
+    const char* backend_reason; /* what was asked for, and why this one serves it */
     uint32_t n_workers;
     uint32_t cores_allowed;
     uint64_t max_host_bytes, max_device_bytes;
@@ -36,11 +45,55 @@ typedef struct gpst_context_info {
     uint64_t live_bytes;       /* metadata bytes now held */
 } gpst_context_info;
 
+/* gpst_context_create -- opens the backend, starts the workers, sets the budgets
+
+   The macro passes the version and the size of the desc, so that a caller and an implementation from
+   different headers refuse each other; gpst_context_create_versioned is what it calls.
+
+   Parameters   desc  (in)   NULL = all defaults
+                out   (out)  the context; NULL on failure
+   Shapes       none
+   Returns      GPST_OK | GPST_ERROR_NO_BACKEND (a named backend is not here; "auto" takes what is, and
+                gpst_context_info.backend_reason says why) | GPST_ERROR_ARGUMENT | GPST_ERROR_VERSION | GPST_ERROR_MEMORY | what opening
+                the device gave
+   Ownership    destroy with gpst_context_destroy; what is created in it goes first
+   Threads      any
+   Blocking     starts n_workers threads; allocates
+   Device       opens it
+   Source       core/context.c          Tests  tests/test_context.c          Since 0.1
+*/
 #define gpst_context_create(desc, out) \
     gpst_context_create_versioned(GPST_VERSION, sizeof(gpst_context_desc), (desc), (out))
 GPST_API gpst_result gpst_context_create_versioned(uint32_t version, size_t desc_bytes,
                                                    const gpst_context_desc* desc, gpst_context** out);
+
+/* gpst_context_destroy -- stops the workers and closes the device
+
+   What was created in the context and not destroyed before is logged as an error, and must not be used now.
+
+   Parameters   context  (in)  NULL is a no-op
+   Shapes       none
+   Returns      none
+   Ownership    everything of the context is gone; its strings too
+   Threads      one, and no call on the context or on what was made in it is running; not from a callback
+   Blocking     until the workers have ended; in a forked child it does nothing
+   Device       closes it
+   Source       core/context.c          Tests  tests/test_context.c          Since 0.1
+*/
 GPST_API void gpst_context_destroy(gpst_context* context);
+
+/* gpst_context_query_info -- the resolved settings
+
+   Parameters   context  (in)   NULL fills with zeroes
+                out      (out)  NULL is a no-op
+   Shapes       none
+   Returns      none
+   Ownership    see gpst_context_info
+   Threads      any
+   Blocking     never; no allocation
+   Device       none
+   Source       core/context.c          Tests  tests/test_context.c          Since 0.1
+*/
 GPST_API void gpst_context_query_info(const gpst_context* context, gpst_context_info* out);
 
 #ifdef __cplusplus

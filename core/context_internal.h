@@ -10,10 +10,10 @@ typedef struct gpsti_scheduler gpsti_scheduler; /* core/scheduler.c */
 
 struct gpst_context {
     gpsti_host host;
-    gpsti_device* device;      /* the backend chosen */
-    gpsti_device* cpu;         /* the cpu backend's device, always there: what a lost device falls back to */
+    gpsti_device* device; /* the backend chosen */
+    gpsti_device* cpu;    /* the cpu backend's device, always there: what a lost device falls back to */
     gpsti_scheduler* scheduler;
-    gpsti_a32* fork_guard;     /* NULL: processes are told apart by their number */
+    gpsti_a32* fork_guard; /* NULL: processes are told apart by their number */
     gpst_context_info info;
     char backend_name[64];
     char backend_reason[GPSTI_REASON_BYTES];
@@ -26,11 +26,12 @@ struct gpst_context {
    passed. */
 GPSTI_INTERN gpst_result gpsti_budget_charge(gpsti_a64* held_bytes, uint64_t max_bytes, uint64_t bytes,
                                              const char* what);
-GPSTI_INTERN bool gpsti_budget_try_charge(gpsti_a64* held_bytes, uint64_t max_bytes, uint64_t bytes); /* no reason */
+/* The same without a reason: false when it does not fit. */
+GPSTI_INTERN bool gpsti_budget_try_charge(gpsti_a64* held_bytes, uint64_t max_bytes, uint64_t bytes);
 GPSTI_INTERN void gpsti_budget_refund(gpsti_a64* held_bytes, uint64_t bytes);
 
-/* ARGUMENT for NULL; FORKED in a child of the process that made the context. As cheap as a load where the system
-   can wipe a page on fork. */
+/* ARGUMENT for NULL; FORKED in a child of the process that made the context. As cheap as a load where the
+   system can wipe a page on fork. */
 GPSTI_INTERN bool gpsti_context_forked(const gpst_context* context);
 GPSTI_INTERN gpst_result gpsti_context_check(const gpst_context* context, const char* function);
 

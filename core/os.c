@@ -1,5 +1,5 @@
 /* core/os.c -- what the files beside it share: system errors in words, a futex
-   for systems without one, deadlines. The calls themselves are in os_posix.c, os_limits.c and os_windows.c. */
+   for systems without one, deadlines. The calls are in os_posix.c, os_limits.c and os_windows.c. */
 #include "platform_internal.h"
 
 #include "base_internal.h"
@@ -93,7 +93,8 @@ GPSTI_INTERN gpst_result gpsti_os_fail(const char* what, const char* path, int c
 
 /* Rounded up: a quota of 1.5 cores can keep two threads busy most of the time. */
 GPSTI_INTERN void gpsti_limits_cores(gpsti_limits* limits) {
-    uint32_t cores = limits->cores_online < limits->cores_affinity ? limits->cores_online : limits->cores_affinity;
+    uint32_t cores =
+        limits->cores_online < limits->cores_affinity ? limits->cores_online : limits->cores_affinity;
     if (limits->cores_quota > 0.0 && limits->cores_quota < cores) {
         const uint32_t whole = (uint32_t)limits->cores_quota;
         cores = whole + ((double)whole < limits->cores_quota ? 1u : 0u);

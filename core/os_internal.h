@@ -40,7 +40,7 @@
 /* Two lines of x86, because the adjacent-line prefetcher pairs them. */
 #define GPSTI_CACHE_LINE 128
 
-/* Under AddressSanitizer frame memory that nobody holds is poisoned, so that a use after release is caught. */
+/* Under AddressSanitizer frame memory that nobody holds is poisoned: a use after release is caught. */
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #define GPSTI_POISON(ptr, bytes) ASAN_POISON_MEMORY_REGION(ptr, bytes)
@@ -53,8 +53,12 @@
 /* ---- atomics ----------------------------------------------------------------
    Plain integers behind accessors: <stdatomic.h> is not C++17 and std::atomic is not C.
    load = acquire, store = release, read-modify-write = acquire-release, fence = sequentially consistent. */
-typedef struct gpsti_a32 { volatile uint32_t value; } gpsti_a32;
-typedef struct gpsti_a64 { GPSTI_ALIGNAS(8) volatile uint64_t value; } gpsti_a64;
+typedef struct gpsti_a32 {
+    volatile uint32_t value;
+} gpsti_a32;
+typedef struct gpsti_a64 {
+    GPSTI_ALIGNAS(8) volatile uint64_t value;
+} gpsti_a64;
 
 #if defined(_MSC_VER) && !defined(__clang__)
 #include <intrin.h>
@@ -113,7 +117,9 @@ GPSTI_INLINE void gpsti_fence(void) { _mm_mfence(); }
 GPSTI_INLINE void gpsti_relax(void) { _mm_pause(); }
 #endif
 #else
-GPSTI_INLINE uint32_t gpsti_a32_load(const gpsti_a32* a) { return __atomic_load_n(&a->value, __ATOMIC_ACQUIRE); }
+GPSTI_INLINE uint32_t gpsti_a32_load(const gpsti_a32* a) {
+    return __atomic_load_n(&a->value, __ATOMIC_ACQUIRE);
+}
 GPSTI_INLINE uint32_t gpsti_a32_load_relaxed(const gpsti_a32* a) {
     return __atomic_load_n(&a->value, __ATOMIC_RELAXED);
 }
@@ -130,9 +136,12 @@ GPSTI_INLINE uint32_t gpsti_a32_exchange(gpsti_a32* a, uint32_t value) {
     return __atomic_exchange_n(&a->value, value, __ATOMIC_ACQ_REL);
 }
 GPSTI_INLINE bool gpsti_a32_cas(gpsti_a32* a, uint32_t* expected, uint32_t desired) {
-    return __atomic_compare_exchange_n(&a->value, expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return __atomic_compare_exchange_n(&a->value, expected, desired, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
 }
-GPSTI_INLINE uint64_t gpsti_a64_load(const gpsti_a64* a) { return __atomic_load_n(&a->value, __ATOMIC_ACQUIRE); }
+GPSTI_INLINE uint64_t gpsti_a64_load(const gpsti_a64* a) {
+    return __atomic_load_n(&a->value, __ATOMIC_ACQUIRE);
+}
 GPSTI_INLINE uint64_t gpsti_a64_load_relaxed(const gpsti_a64* a) {
     return __atomic_load_n(&a->value, __ATOMIC_RELAXED);
 }
@@ -146,9 +155,11 @@ GPSTI_INLINE uint64_t gpsti_a64_add(gpsti_a64* a, uint64_t amount) {
     return __atomic_fetch_add(&a->value, amount, __ATOMIC_ACQ_REL);
 }
 GPSTI_INLINE bool gpsti_a64_cas(gpsti_a64* a, uint64_t* expected, uint64_t desired) {
-    return __atomic_compare_exchange_n(&a->value, expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return __atomic_compare_exchange_n(&a->value, expected, desired, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
 }
-#if defined(__SANITIZE_THREAD__) /* which does not know fences; a locked operation is one on every machine it runs on */
+/* ThreadSanitizer does not know fences; on the machines it runs on a locked operation is one. */
+#if defined(__SANITIZE_THREAD__)
 GPSTI_INLINE void gpsti_fence(void) {
     uint32_t word = 0;
     (void)__atomic_fetch_add(&word, 1, __ATOMIC_SEQ_CST);
@@ -169,14 +180,31 @@ GPSTI_INLINE void gpsti_relax(void) {
    Workers block every asynchronous signal, so that the host application's handlers run on its own threads;
    the faults of a thread's own (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT) keep their handlers. */
 #if defined(_WIN32)
-typedef struct gpsti_mutex { void* srwlock; } gpsti_mutex;
-typedef struct gpsti_cond { void* variable; } gpsti_cond;
-typedef struct gpsti_thread { void* handle; void (*func)(void*); void* arg; } gpsti_thread;
+typedef struct gpsti_mutex {
+    void* srwlock;
+} gpsti_mutex;
+typedef struct gpsti_cond {
+    void* variable;
+} gpsti_cond;
+typedef struct gpsti_thread {
+    void* handle;
+    void (*func)(void*);
+    void* arg;
+} gpsti_thread;
 #else
 #include <pthread.h>
-typedef struct gpsti_mutex { pthread_mutex_t mutex; } gpsti_mutex;
-typedef struct gpsti_cond { pthread_cond_t cond; } gpsti_cond; /* on the monotonic clock */
-typedef struct gpsti_thread { pthread_t thread; void (*func)(void*); void* arg; char name[16]; } gpsti_thread;
+typedef struct gpsti_mutex {
+    pthread_mutex_t mutex;
+} gpsti_mutex;
+typedef struct gpsti_cond {
+    pthread_cond_t cond;
+} gpsti_cond; /* on the monotonic clock */
+typedef struct gpsti_thread {
+    pthread_t thread;
+    void (*func)(void*);
+    void* arg;
+    char name[16];
+} gpsti_thread;
 #endif
 
 GPSTI_INTERN gpst_result gpsti_mutex_init(gpsti_mutex* mutex);
@@ -218,17 +246,20 @@ GPSTI_INTERN int64_t gpsti_deadline(int64_t timeout_ns);
 /* ---- files --------------------------------------------------------------------
    All failures set the reason "open \"x.jpg\": No such file or directory (2)" and map errno to NOT_FOUND,
    ACCESS, EXISTS, NO_SPACE, MEMORY or IO. Handles are close-on-exec. Offsets are 64-bit. */
-typedef struct gpsti_file { intptr_t handle; } gpsti_file;
+typedef struct gpsti_file {
+    intptr_t handle;
+} gpsti_file;
 
 typedef struct gpsti_file_info {
-    uint64_t bytes;    /* 0 when unknown */
-    bool is_regular;   /* false for FIFOs, /dev/stdin and devices: size unknown, read in order */
+    uint64_t bytes;  /* 0 when unknown */
+    bool is_regular; /* false for FIFOs, /dev/stdin and devices: size unknown, read in order */
     bool is_directory;
     uint64_t modified_ns;
 } gpsti_file_info;
 
 GPSTI_INTERN gpst_result gpsti_file_open_read(const char* path, gpsti_file* out);
-GPSTI_INTERN gpst_result gpsti_file_create(const char* path, gpsti_file* out); /* exclusive: EXISTS if there */
+GPSTI_INTERN gpst_result gpsti_file_create(const char* path,
+                                           gpsti_file* out); /* exclusive: EXISTS if there */
 GPSTI_INTERN gpst_result gpsti_file_query(const gpsti_file* file, const char* path, gpsti_file_info* out);
 GPSTI_INTERN gpst_result gpsti_path_query(const char* path, gpsti_file_info* out);
 /* One system call: *done may be less than bytes; 0 = end of file. EINTR is retried.
@@ -239,7 +270,7 @@ GPSTI_INTERN gpst_result gpsti_file_write(const gpsti_file* file, const char* pa
                                           size_t bytes); /* all of it, from the current position */
 GPSTI_INTERN gpst_result gpsti_file_sync(const gpsti_file* file, const char* path);
 GPSTI_INTERN gpst_result gpsti_file_close(gpsti_file* file, const char* path); /* reports late write errors */
-GPSTI_INTERN gpst_result gpsti_path_rename(const char* from, const char* to); /* replaces */
+GPSTI_INTERN gpst_result gpsti_path_rename(const char* from, const char* to);  /* replaces */
 GPSTI_INTERN gpst_result gpsti_path_remove(const char* path);
 GPSTI_INTERN gpst_result gpsti_path_make_directory(const char* path); /* OK when it is there already */
 
@@ -253,13 +284,13 @@ GPSTI_INTERN void gpsti_aligned_free(void* ptr);
 /* ---- pages -------------------------------------------------------------------- */
 typedef enum gpsti_pages_kind {
     GPSTI_PAGES_NONE = 0,
-    GPSTI_PAGES_SMALL = 1,   /* the system's ordinary pages */
-    GPSTI_PAGES_THP = 2,     /* transparent huge pages asked for (Linux) */
-    GPSTI_PAGES_HUGETLB = 3  /* from the reserved huge-page pool (Linux), large pages (Windows) */
+    GPSTI_PAGES_SMALL = 1,  /* the system's ordinary pages */
+    GPSTI_PAGES_THP = 2,    /* transparent huge pages asked for (Linux) */
+    GPSTI_PAGES_HUGETLB = 3 /* from the reserved huge-page pool (Linux), large pages (Windows) */
 } gpsti_pages_kind;
 
 /* Zeroed, page-aligned (2 MiB-aligned when huge), bytes > 0 rounded up to whole pages in *mapped_bytes.
-   want_huge: tries hugetlb, then THP, then small pages; why_not (may be NULL, else 128 bytes) says what failed. */
+   want_huge: tries hugetlb, then THP, then small pages; why_not (NULL, or 128 bytes) says what failed. */
 GPSTI_INTERN gpst_result gpsti_pages_alloc(size_t bytes, bool want_huge, void** out, size_t* mapped_bytes,
                                            gpsti_pages_kind* kind, char* why_not);
 GPSTI_INTERN void gpsti_pages_free(void* ptr, size_t mapped_bytes);
@@ -267,11 +298,11 @@ GPSTI_INTERN void gpsti_pages_free(void* ptr, size_t mapped_bytes);
 /* ---- limits ------------------------------------------------------------------- */
 typedef struct gpsti_limits {
     uint32_t cores_online;
-    uint32_t cores_affinity; /* in this process's mask */
-    double cores_quota;      /* cgroup v2/v1 quota in cores; 0 = none */
-    uint32_t cores_allowed;  /* what to use: min of the above, rounded up, at least 1 */
+    uint32_t cores_affinity;                 /* in this process's mask */
+    double cores_quota;                      /* cgroup v2/v1 quota in cores; 0 = none */
+    uint32_t cores_allowed;                  /* what to use: min of the above, rounded up, at least 1 */
     uint64_t ram_bytes, ram_available_bytes; /* the smaller of the machine's and the cgroup's */
-    uint64_t memlock_bytes;  /* UINT64_MAX = unlimited */
+    uint64_t memlock_bytes;                  /* UINT64_MAX = unlimited */
     uint32_t page_bytes;
 } gpsti_limits;
 GPSTI_INTERN void gpsti_limits_query(gpsti_limits* out);
@@ -285,8 +316,10 @@ GPSTI_INTERN void gpsti_limits_query_under(const char* root, gpsti_limits* out);
 GPSTI_INTERN const char* gpsti_os_error_text(int code);
 /* what "path": text (code), with the result that the code means. */
 GPSTI_INTERN gpst_result gpsti_os_fail(const char* what, const char* path, int code);
-/* POSIX: the beginning of a small text file, without setting a reason; false when it cannot be read. */
+#if !defined(_WIN32)
+/* The beginning of a small text file, without setting a reason; false when it cannot be read. */
 GPSTI_INTERN bool gpsti_read_text(const char* root, const char* path, char* out, size_t out_bytes);
+#endif
 GPSTI_INTERN void gpsti_limits_cores(gpsti_limits* limits); /* cores_allowed from the other members */
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The number after `key` at a line's beginning ("" = the first number); false when there is none, as in "max". */
+/* The number after `key` at a line's beginning ("" = the first number); false for none, as in "max". */
 GPSTI_PRIVATE bool gpsti_find_number(const char* text, const char* key, uint64_t* out) {
     const size_t length = strlen(key);
     for (const char* line = text; line; line = strchr(line, '\n')) {
@@ -27,7 +27,7 @@ GPSTI_PRIVATE bool gpsti_find_number(const char* text, const char* key, uint64_t
     return false;
 }
 
-/* What /proc/self/cgroup says about a controller: "5:cpu,cpuacct:/path" in version 1, "0::/path" in version 2. */
+/* What /proc/self/cgroup says of a controller: "5:cpu,cpuacct:/path" in version 1, "0::/path" in 2. */
 GPSTI_PRIVATE bool gpsti_cgroup_path(const char* table, const char* controller, char* out, size_t out_bytes) {
     for (const char* line = table; *line;) {
         const size_t line_bytes = strcspn(line, "\n");
@@ -58,7 +58,8 @@ GPSTI_PRIVATE bool gpsti_cgroup_read(const gpsti_cgroup* at, const char* file, c
     return gpsti_read_text(at->root, path, out, out_bytes);
 }
 
-GPSTI_PRIVATE bool gpsti_cgroup_number(const gpsti_cgroup* at, const char* file, const char* key, uint64_t* out) {
+GPSTI_PRIVATE bool gpsti_cgroup_number(const gpsti_cgroup* at, const char* file, const char* key,
+                                       uint64_t* out) {
     char text[8192];
     return gpsti_cgroup_read(at, file, text, sizeof text) && gpsti_find_number(text, key, out);
 }
@@ -96,10 +97,13 @@ GPSTI_PRIVATE void gpsti_cgroup_memory(const gpsti_cgroup* at, bool v2, gpsti_li
         out->ram_available_bytes = available;
 }
 
-/* The tightest limit on the way from this process's group up to the root holds. Inside a container the path may
-   name a group of the host that is not mounted here; its files are then missing and the root's are what counts. */
-GPSTI_PRIVATE void gpsti_cgroup_walk(const char* root, const char* table, const char* controller, const char* mount,
-                                     void (*look)(const gpsti_cgroup*, bool, gpsti_limits*), gpsti_limits* out) {
+/* The tightest limit on the way from this process's group up to the root holds. Inside a container the path
+   may name a group of the host that is not mounted here; its files are then missing and the root's are what
+   counts. */
+GPSTI_PRIVATE void gpsti_cgroup_walk(const char* root, const char* table, const char* controller,
+                                     const char* mount,
+                                     void (*look)(const gpsti_cgroup*, bool, gpsti_limits*),
+                                     gpsti_limits* out) {
     gpsti_cgroup at;
     at.root = root;
     at.mount = mount;

@@ -127,7 +127,8 @@ GPSTI_INTERN uint64_t gpsti_pid(void) { return (uint64_t)getpid(); }
 #if defined(__linux__)
 #define GPSTI_FUTEX_PRIVATE 128
 #define GPSTI_FUTEX_WAKE (1 | GPSTI_FUTEX_PRIVATE)
-#define GPSTI_FUTEX_WAIT_BITSET (9 | GPSTI_FUTEX_PRIVATE) /* its deadline is absolute, on the monotonic clock */
+#define GPSTI_FUTEX_WAIT_BITSET \
+    (9 | GPSTI_FUTEX_PRIVATE) /* its deadline is absolute, on the monotonic clock */
 
 /* A 32-bit system with a 64-bit time_t has its own call for that layout of timespec. */
 #if defined(SYS_futex_time64) && defined(SYS_futex)
@@ -141,7 +142,8 @@ GPSTI_INTERN uint64_t gpsti_pid(void) { return (uint64_t)getpid(); }
 GPSTI_INTERN void gpsti_futex_wait(gpsti_a32* word, uint32_t expected, int64_t deadline_ns) {
     const struct timespec time = gpsti_timespec(deadline_ns);
     (void)syscall(GPSTI_SYS_FUTEX, &word->value, GPSTI_FUTEX_WAIT_BITSET, expected,
-                  deadline_ns == GPST_FOREVER ? (const struct timespec*)NULL : &time, (void*)NULL, UINT32_MAX);
+                  deadline_ns == GPST_FOREVER ? (const struct timespec*)NULL : &time, (void*)NULL,
+                  UINT32_MAX);
 }
 
 GPSTI_INTERN void gpsti_futex_wake(gpsti_a32* word, uint32_t wake_count) {
@@ -188,8 +190,7 @@ GPSTI_INTERN int64_t gpsti_thread_cpu_ns(void) { return gpsti_clock_ns(CLOCK_THR
 
 GPSTI_INTERN void gpsti_sleep_ns(int64_t duration_ns) {
     struct timespec time = gpsti_timespec(duration_ns);
-    while (nanosleep(&time, &time) && errno == EINTR) {
-    }
+    while (nanosleep(&time, &time) && errno == EINTR) {}
 }
 
 /* ---- files ------------------------------------------------------------------------ */
@@ -245,8 +246,9 @@ GPSTI_INTERN gpst_result gpsti_file_read(const gpsti_file* file, const char* pat
                                          uint64_t offset_bytes, size_t* done) {
     const size_t want = bytes < GPSTI_OS_CALL_BYTES ? bytes : GPSTI_OS_CALL_BYTES;
     ssize_t got = 0;
-    GPSTI_FAIL_IF(offset_bytes != UINT64_MAX && offset_bytes > (uint64_t)INT64_MAX - want, GPST_ERROR_OVERFLOW,
-                  "read \"%s\": offset_bytes=%llu: must be below 2^63", path, (unsigned long long)offset_bytes);
+    GPSTI_FAIL_IF(offset_bytes != UINT64_MAX && offset_bytes > (uint64_t)INT64_MAX - want,
+                  GPST_ERROR_OVERFLOW, "read \"%s\": offset_bytes=%llu: must be below 2^63", path,
+                  (unsigned long long)offset_bytes);
     do {
         got = offset_bytes == UINT64_MAX ? read((int)file->handle, data, want)
                                          : pread((int)file->handle, data, want, (off_t)offset_bytes);
@@ -286,7 +288,8 @@ GPSTI_INTERN gpst_result gpsti_file_sync(const gpsti_file* file, const char* pat
 GPSTI_INTERN gpst_result gpsti_file_close(gpsti_file* file, const char* path) {
     const int failed = close((int)file->handle);
     file->handle = -1;
-    if (failed && errno != EINTR) /* after EINTR the descriptor is closed, and a retry could close another's */
+    if (failed &&
+        errno != EINTR) /* after EINTR the descriptor is closed, and a retry could close another's */
         return gpsti_os_fail("close", path, errno);
     return GPST_OK;
 }

@@ -23,7 +23,9 @@ GPSTI_INTERN gpst_result gpsti_mutex_init(gpsti_mutex* mutex) {
 
 GPSTI_INTERN void gpsti_mutex_term(gpsti_mutex* mutex) { (void)mutex; }
 GPSTI_INTERN void gpsti_mutex_lock(gpsti_mutex* mutex) { AcquireSRWLockExclusive((SRWLOCK*)&mutex->srwlock); }
-GPSTI_INTERN void gpsti_mutex_unlock(gpsti_mutex* mutex) { ReleaseSRWLockExclusive((SRWLOCK*)&mutex->srwlock); }
+GPSTI_INTERN void gpsti_mutex_unlock(gpsti_mutex* mutex) {
+    ReleaseSRWLockExclusive((SRWLOCK*)&mutex->srwlock);
+}
 
 GPSTI_INTERN gpst_result gpsti_cond_init(gpsti_cond* cond) {
     InitializeConditionVariable((CONDITION_VARIABLE*)&cond->variable);
@@ -115,8 +117,8 @@ GPSTI_PRIVATE gpst_result gpsti_file_open(const char* what, const char* path, DW
                                           gpsti_file* out) {
     wchar_t wide[GPSTI_PATH_CHARS];
     GPSTI_TRY(gpsti_wide_path(path, wide));
-    const HANDLE handle = CreateFileW(wide, access, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
-                                      disposition, FILE_ATTRIBUTE_NORMAL, NULL);
+    const HANDLE handle = CreateFileW(wide, access, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                                      NULL, disposition, FILE_ATTRIBUTE_NORMAL, NULL);
     if (handle == INVALID_HANDLE_VALUE)
         return gpsti_os_fail(what, path, (int)GetLastError());
     out->handle = (intptr_t)handle;
@@ -147,7 +149,8 @@ GPSTI_INTERN gpst_result gpsti_file_query(const gpsti_file* file, const char* pa
         return GPST_OK;
     if (!GetFileInformationByHandle((HANDLE)file->handle, &info))
         return gpsti_os_fail("query", path, (int)GetLastError());
-    gpsti_file_info_of(info.dwFileAttributes, info.nFileSizeHigh, info.nFileSizeLow, info.ftLastWriteTime, out);
+    gpsti_file_info_of(info.dwFileAttributes, info.nFileSizeHigh, info.nFileSizeLow, info.ftLastWriteTime,
+                       out);
     return GPST_OK;
 }
 
@@ -157,7 +160,8 @@ GPSTI_INTERN gpst_result gpsti_path_query(const char* path, gpsti_file_info* out
     GPSTI_TRY(gpsti_wide_path(path, wide));
     if (!GetFileAttributesExW(wide, GetFileExInfoStandard, &info))
         return gpsti_os_fail("query", path, (int)GetLastError());
-    gpsti_file_info_of(info.dwFileAttributes, info.nFileSizeHigh, info.nFileSizeLow, info.ftLastWriteTime, out);
+    gpsti_file_info_of(info.dwFileAttributes, info.nFileSizeHigh, info.nFileSizeLow, info.ftLastWriteTime,
+                       out);
     return GPST_OK;
 }
 
@@ -168,8 +172,9 @@ GPSTI_INTERN gpst_result gpsti_file_read(const gpsti_file* file, const char* pat
     memset(&at, 0, sizeof at);
     at.Offset = (DWORD)(offset_bytes & 0xffffffffu);
     at.OffsetHigh = (DWORD)(offset_bytes >> 32);
-    if (!ReadFile((HANDLE)file->handle, data, (DWORD)(bytes < GPSTI_OS_CALL_BYTES ? bytes : GPSTI_OS_CALL_BYTES),
-                  &got, offset_bytes == UINT64_MAX ? NULL : &at)) {
+    if (!ReadFile((HANDLE)file->handle, data,
+                  (DWORD)(bytes < GPSTI_OS_CALL_BYTES ? bytes : GPSTI_OS_CALL_BYTES), &got,
+                  offset_bytes == UINT64_MAX ? NULL : &at)) {
         const DWORD code = GetLastError();
         if (code != ERROR_HANDLE_EOF && code != ERROR_BROKEN_PIPE)
             return gpsti_os_fail("read", path, (int)code);
@@ -196,7 +201,8 @@ GPSTI_INTERN gpst_result gpsti_file_write(const gpsti_file* file, const char* pa
 }
 
 GPSTI_INTERN gpst_result gpsti_file_sync(const gpsti_file* file, const char* path) {
-    return FlushFileBuffers((HANDLE)file->handle) ? GPST_OK : gpsti_os_fail("sync", path, (int)GetLastError());
+    return FlushFileBuffers((HANDLE)file->handle) ? GPST_OK
+                                                  : gpsti_os_fail("sync", path, (int)GetLastError());
 }
 
 GPSTI_INTERN gpst_result gpsti_file_close(gpsti_file* file, const char* path) {

@@ -105,6 +105,7 @@ struct gpsti_slot {
     bool handed_out;        /* between next_result and release */
     uint32_t pending;       /* locked: outputs still on their own way */
     gpsti_job job;
+    char numbered[32];      /* "item N" */
     char* text;             /* name and path */
     size_t text_capacity;
     char stage[32];

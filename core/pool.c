@@ -15,11 +15,12 @@
 /* One buffer of the pool, on loan or free; or, without memory, an entry to be used again. */
 typedef struct gpsti_pool_entry {
     gpsti_host_memory memory;
+    gpsti_device* device; /* whose memory it is */
     size_t bytes;         /* of the size class: what is lent */
     uint64_t charged_bytes;
     uint32_t class_index;
-    uint32_t next;        /* in its class's free list, or among the unused entries */
-    uint32_t loan;        /* counts loans, so that the id of an earlier one is known for what it is */
+    uint32_t next; /* in its class's free list, or among the unused entries */
+    uint32_t loan; /* counts loans, so that the id of an earlier one is known for what it is */
     bool on_loan;
 } gpsti_pool_entry;
 
@@ -30,8 +31,8 @@ struct gpst_pool {
     gpsti_cond released;
     gpsti_pool_entry* entries;
     uint32_t n_entries, max_entries;
-    uint32_t unused;      /* list of entries without memory */
-    uint32_t n_out;       /* on loan, or being allocated: what a waiter may hope for */
+    uint32_t unused; /* list of entries without memory */
+    uint32_t n_out;  /* on loan, or being allocated: what a waiter may hope for */
     uint32_t n_waiters;
     gpsti_a64 held_bytes; /* charged to desc.max_bytes */
     gpst_pool_info info;
@@ -39,7 +40,7 @@ struct gpst_pool {
 };
 
 /* ---- size classes ---------------------------------------------------------------
-   One for every page count up to 8, then eight between one power of two and the next: less than 1/8 is waste. */
+   One for every page count up to 8, then eight from one power of two to the next: less than 1/8 is waste. */
 
 GPSTI_PRIVATE uint32_t gpsti_pool_log2(size_t value) {
     uint32_t log = 0;
@@ -135,7 +136,7 @@ GPSTI_PRIVATE bool gpsti_pool_charge(gpst_pool* pool, uint64_t bytes) {
 GPSTI_PRIVATE void gpsti_pool_drop_free(gpst_pool* pool, uint32_t class_index) {
     const uint32_t index = pool->free_lists[class_index];
     gpsti_pool_entry* entry = &pool->entries[index];
-    gpsti_device* device = pool->context->device;
+    gpsti_device* device = entry->device;
     pool->free_lists[class_index] = entry->next;
     *gpsti_pool_pages_account(pool, entry->memory.pages) -= entry->charged_bytes;
     if (entry->memory.pinned)
@@ -167,11 +168,10 @@ typedef struct gpsti_pool_request {
     int64_t timeout_ns, deadline_ns; /* deadline 0 = not looked at the clock yet */
 } gpsti_pool_request;
 
-/* Memory for a class whose bytes are charged already. Pages may come in larger units than the class: the rest is
-   charged too, or ordinary pages are taken. Without the mutex: mapping and pinning take milliseconds. */
-GPSTI_PRIVATE gpst_result gpsti_pool_allocate(gpst_pool* pool, size_t bytes, gpsti_host_memory* memory,
-                                              uint64_t* charged_bytes) {
-    gpsti_device* device = pool->context->device;
+/* Memory for a class whose bytes are charged already. Pages may come in larger units than the class: the rest
+   is charged too, or ordinary pages are taken. Without the mutex: mapping and pinning take milliseconds. */
+GPSTI_PRIVATE gpst_result gpsti_pool_allocate(gpst_pool* pool, gpsti_device* device, size_t bytes,
+                                              gpsti_host_memory* memory, uint64_t* charged_bytes) {
     const gpst_huge_pages huge = pool->desc.huge_pages;
     const bool want_huge =
         huge == GPST_HUGE_PAGES_ALWAYS || (huge == GPST_HUGE_PAGES_DEFAULT && bytes >= GPSTI_POOL_HUGE_BYTES);
@@ -192,8 +192,10 @@ GPSTI_PRIVATE gpst_result gpsti_pool_allocate(gpst_pool* pool, size_t bytes, gps
 }
 
 /* Called with the mutex held and the class's bytes charged; lets the mutex go while it allocates. */
-GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_request* request, gpst_buffer* out) {
+GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_request* request,
+                                          gpst_buffer* out) {
     gpsti_host_memory memory;
+    gpsti_device* device = pool->context->device;
     uint64_t charged_bytes = request->bytes;
     gpst_result result = gpsti_pool_reserve_entry(pool);
     const uint32_t index = pool->unused;
@@ -201,7 +203,12 @@ GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_requ
     if (!GPST_FAILED(result)) {
         pool->unused = pool->entries[index].next;
         gpsti_mutex_unlock(&pool->mutex);
-        result = gpsti_pool_allocate(pool, request->bytes, &memory, &charged_bytes);
+        result = gpsti_pool_allocate(pool, device, request->bytes, &memory, &charged_bytes);
+        if (result == GPST_ERROR_DEVICE_LOST &&
+            !pool->context->require_backend) { /* the job goes on without it */
+            device = pool->context->cpu;
+            result = gpsti_pool_allocate(pool, device, request->bytes, &memory, &charged_bytes);
+        }
         gpsti_mutex_lock(&pool->mutex);
         if (GPST_FAILED(result)) {
             pool->entries[index].next = pool->unused;
@@ -217,6 +224,7 @@ GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_requ
     }
     gpsti_pool_entry* entry = &pool->entries[index];
     entry->memory = memory;
+    entry->device = device;
     entry->bytes = request->bytes;
     entry->charged_bytes = charged_bytes;
     entry->class_index = request->class_index;
@@ -235,15 +243,17 @@ GPSTI_PRIVATE gpst_result gpsti_pool_over_budget(const gpst_pool* pool, const gp
     const uint64_t cap = pool->desc.max_bytes;
     const uint64_t held = gpsti_a64_load_relaxed(&pool->held_bytes);
     if (cap && (held > cap || request->bytes > cap - held))
-        return gpsti_fail(GPST_ERROR_BUDGET,
-                          "gpst_pool_acquire: bytes=%zu: takes %zu, and %llu of desc.max_bytes=%llu are in use",
-                          request->asked_bytes, request->bytes, (unsigned long long)held, (unsigned long long)cap);
-    return gpsti_fail(GPST_ERROR_BUDGET,
-                      "gpst_pool_acquire: bytes=%zu: takes %zu, and %llu of the context's max_host_bytes=%llu are in "
-                      "use",
-                      request->asked_bytes, request->bytes,
-                      (unsigned long long)gpsti_a64_load_relaxed(&context->host_bytes),
-                      (unsigned long long)context->info.max_host_bytes);
+        return gpsti_fail(
+            GPST_ERROR_BUDGET,
+            "gpst_pool_acquire: bytes=%zu: takes %zu, and %llu of desc.max_bytes=%llu are in use",
+            request->asked_bytes, request->bytes, (unsigned long long)held, (unsigned long long)cap);
+    return gpsti_fail(
+        GPST_ERROR_BUDGET,
+        "gpst_pool_acquire: bytes=%zu: takes %zu, and %llu of the context's max_host_bytes=%llu are in "
+        "use",
+        request->asked_bytes, request->bytes,
+        (unsigned long long)gpsti_a64_load_relaxed(&context->host_bytes),
+        (unsigned long long)context->info.max_host_bytes);
 }
 
 /* OK after a wait that may have helped; else the result of the whole request. */
@@ -252,19 +262,21 @@ GPSTI_PRIVATE gpst_result gpsti_pool_wait(gpst_pool* pool, gpsti_pool_request* r
     const uint64_t live = pool->info.live_bytes;
     if (!pool->n_out || (cap && request->bytes > cap) || request->bytes > pool->context->info.max_host_bytes)
         return gpsti_pool_over_budget(pool, request);
-    GPSTI_FAIL_IF(request->timeout_ns <= 0, GPST_ERROR_WOULD_BLOCK,
-                  "gpst_pool_acquire: bytes=%zu: %llu bytes of the pool are on loan and its budget has no room for "
-                  "%zu more",
-                  request->asked_bytes, (unsigned long long)live, request->bytes);
+    GPSTI_FAIL_IF(
+        request->timeout_ns <= 0, GPST_ERROR_WOULD_BLOCK,
+        "gpst_pool_acquire: bytes=%zu: %llu bytes of the pool are on loan and its budget has no room for "
+        "%zu more",
+        request->asked_bytes, (unsigned long long)live, request->bytes);
     const int64_t start_ns = gpsti_now_ns();
     if (!request->deadline_ns) {
         request->deadline_ns = gpsti_deadline(request->timeout_ns);
         pool->info.waits++;
     }
-    GPSTI_FAIL_IF(start_ns >= request->deadline_ns, GPST_ERROR_TIMEOUT,
-                  "gpst_pool_acquire: bytes=%zu: nothing that fits came back within %lld ns (%llu bytes are on "
-                  "loan)",
-                  request->asked_bytes, (long long)request->timeout_ns, (unsigned long long)live);
+    GPSTI_FAIL_IF(
+        start_ns >= request->deadline_ns, GPST_ERROR_TIMEOUT,
+        "gpst_pool_acquire: bytes=%zu: nothing that fits came back within %lld ns (%llu bytes are on "
+        "loan)",
+        request->asked_bytes, (long long)request->timeout_ns, (unsigned long long)live);
     pool->n_waiters++;
     (void)gpsti_cond_wait_until(&pool->released, &pool->mutex, request->deadline_ns);
     pool->n_waiters--;
@@ -329,10 +341,11 @@ GPST_API void gpst_pool_release(gpst_pool* pool, gpst_buffer* buffer) {
     }
     gpsti_mutex_unlock(&pool->mutex);
     if (!entry)
-        GPSTI_LOG(&pool->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
-                  "gpst_pool_release: buffer.id=%llu data=%p: not on loan from this pool (released already, or "
-                  "another's); ignored",
-                  (unsigned long long)buffer->id, buffer->data);
+        GPSTI_LOG(
+            &pool->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
+            "gpst_pool_release: buffer.id=%llu data=%p: not on loan from this pool (released already, or "
+            "another's); ignored",
+            (unsigned long long)buffer->id, buffer->data);
     memset(buffer, 0, sizeof *buffer);
 }
 
@@ -340,8 +353,7 @@ GPST_API void gpst_pool_trim(gpst_pool* pool) {
     if (!pool)
         return;
     gpsti_mutex_lock(&pool->mutex);
-    while (gpsti_pool_drop_any(pool)) {
-    }
+    while (gpsti_pool_drop_any(pool)) {}
     gpsti_mutex_unlock(&pool->mutex);
 }
 
@@ -406,7 +418,8 @@ GPST_API gpst_result gpst_pool_destroy(gpst_pool* pool) {
     gpsti_mutex_lock(&pool->mutex);
     const uint32_t n_out = pool->n_out;
     gpsti_mutex_unlock(&pool->mutex);
-    GPSTI_FAIL_IF(n_out, GPST_ERROR_STATE, "gpst_pool_destroy: %u buffers are on loan: release them first", n_out);
+    GPSTI_FAIL_IF(n_out, GPST_ERROR_STATE, "gpst_pool_destroy: %u buffers are on loan: release them first",
+                  n_out);
     gpst_pool_trim(pool);
     gpsti_cond_term(&pool->released);
     gpsti_mutex_term(&pool->mutex);

@@ -48,13 +48,18 @@ GPSTI_PRIVATE void gpsti_report_disks(const gpst_pipeline* pipeline, gpsti_verdi
     }
 }
 
-/* One item's way with nothing in its way: every step's mean service, outputs side by side as far as workers go. */
-GPSTI_PRIVATE int64_t gpsti_report_alone_ns(const gpst_pipeline* pipeline) {
+/* One item's way with nothing in its way: every step's mean service, outputs side by side as far as workers go. The
+   services of an asynchronous device hold waits for other items; what its engines were busy for each item does not. */
+GPSTI_PRIVATE int64_t gpsti_report_alone_ns(const gpst_pipeline* pipeline, uint64_t n_items) {
     const uint32_t lanes = pipeline->desc.mode == GPST_RUN_ENGINE ? pipeline->n_workers : 1;
     const uint32_t rounds = (pipeline->n_outputs + lanes - 1) / lanes;
-    int64_t total_ns = 0;
+    const int64_t device_ns = pipeline->busy[GPST_RESOURCE_H2D].busy_ns + pipeline->busy[GPST_RESOURCE_GPU].busy_ns +
+                              pipeline->busy[GPST_RESOURCE_D2H].busy_ns;
+    int64_t total_ns = n_items > 0 ? device_ns / (int64_t)n_items : 0;
     for (uint32_t s = 0; s < pipeline->n_steps; s++) {
         const gpsti_step* const step = &pipeline->steps[s];
+        if (step->kind == GPSTI_STEP_OFFLOAD && !pipeline->device_on_host)
+            continue;
         const uint32_t n_clocks = step->kind == GPSTI_STEP_OFFLOAD ? step->n_stages + 2 : 1;
         for (uint32_t c = step->first_clock; step->kind != GPSTI_STEP_FINISH && c < step->first_clock + n_clocks; c++) {
             const gpsti_clock* const clock = &pipeline->clocks[c];
@@ -75,7 +80,7 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
         input.demand_ns[r] = pipeline->busy[r].busy_ns;
     gpsti_report_disks(pipeline, &input);
     input.demand_ns[GPST_RESOURCE_CPU] = out->cpu_ns / (int64_t)input.cores;
-    input.alone_ns = gpsti_report_alone_ns(pipeline);
+    input.alone_ns = gpsti_report_alone_ns(pipeline, input.n_items);
     gpsti_verdict_make(&input, &out->verdict);
 }
 

@@ -1,11 +1,12 @@
 /* core/ring.c -- slots from producers to consumers: who holds which slot, who
    waits, what is given up. Owns the slots' memory; knows nothing of what is in it.
 
-   Slots are ids. A free id goes to a producer, from there in the order of the commits to a consumer, and back.
-   So an abandoned slot leaves no hole, slots may be released in any order, and a smaller depth only means that
-   fewer ids circulate: nothing is moved or freed.
-   SPSC: two queues of ids, one each way; each side writes only its own index and reads the other's when its copy
-   says "nothing there". MPMC: the same under one mutex, which next to items of 0.1 ms and more costs nothing. */
+   Slots are ids. A free id goes to a producer, from there in the order of the commits to a consumer, and
+   back. So an abandoned slot leaves no hole, slots may be released in any order, and a smaller depth only
+   means that fewer ids circulate: nothing is moved or freed.
+   SPSC: two queues of ids, one each way; each side writes only its own index and reads the other's when its
+   copy says "nothing there". MPMC: the same under one mutex, which next to items of 0.1 ms and more costs
+   nothing. */
 #include "platform_internal.h"
 
 #include "context_internal.h"
@@ -16,8 +17,8 @@
 #define GPSTI_RING_MAX_SLOTS 65536u
 #define GPSTI_RING_MAX_ALIGN 4096u
 #define GPSTI_RING_HUGE_BYTES ((size_t)2 << 20)
-#define GPSTI_RING_SPINS 256       /* pauses before parking: about what a wake-up costs */
-#define GPSTI_RING_TRIES_MASK 15   /* a look every 16 pauses */
+#define GPSTI_RING_SPINS 256         /* pauses before parking: about what a wake-up costs */
+#define GPSTI_RING_TRIES_MASK 15     /* a look every 16 pauses */
 #define GPSTI_RING_TAKEN 0x80000000u /* in a consumer's gpst_ring_slot.id, so that it cannot be committed */
 #define GPSTI_RING_NO_SLOT UINT32_MAX
 
@@ -37,21 +38,21 @@ typedef struct gpsti_ring_event {
 /* Written by producers: one thread (SPSC), or under the mutex (MPMC). */
 typedef struct gpsti_ring_producer {
     GPSTI_ALIGNAS(GPSTI_CACHE_LINE) gpsti_a64 tail; /* commits so far */
-    gpsti_a32 n_held;         /* acquired, not yet committed */
-    uint32_t n_free;          /* ids on the stack of free ones */
-    uint64_t granted;         /* acquires less abandons (SPSC) */
-    uint64_t returned_seen;   /* the latest look at consumer.returned (SPSC) */
-    uint64_t returned_read;   /* how many of the returned ids were used again (SPSC) */
-    gpsti_a64 ticks;          /* sum of the times of all commits, since creation */
+    gpsti_a32 n_held;                               /* acquired, not yet committed */
+    uint32_t n_free;                                /* ids on the stack of free ones */
+    uint64_t granted;                               /* acquires less abandons (SPSC) */
+    uint64_t returned_seen;                         /* the latest look at consumer.returned (SPSC) */
+    uint64_t returned_read;                         /* how many of the returned ids were used again (SPSC) */
+    gpsti_a64 ticks;                                /* sum of the times of all commits, since creation */
     gpsti_a64 abandoned, dropped;
 } gpsti_ring_producer;
 
 /* Written by consumers. */
 typedef struct gpsti_ring_consumer {
     GPSTI_ALIGNAS(GPSTI_CACHE_LINE) gpsti_a64 head; /* takes, and commits given up, so far */
-    gpsti_a64 returned;       /* releases so far (SPSC) */
-    uint64_t tail_seen;       /* the latest look at producer.tail (SPSC) */
-    gpsti_a64 ticks;          /* sum of the times at which cells left the queue, since creation */
+    gpsti_a64 returned;                             /* releases so far (SPSC) */
+    uint64_t tail_seen;                             /* the latest look at producer.tail (SPSC) */
+    gpsti_a64 ticks; /* sum of the times at which cells left the queue, since creation */
     gpsti_a64 taken;
 } gpsti_ring_consumer;
 
@@ -60,22 +61,22 @@ struct gpst_ring {
     gpst_ring_desc desc;
     bool spsc;
     uint32_t n_spins;
-    uint32_t n_cells;         /* power of two >= max_slots */
+    uint32_t n_cells; /* power of two >= max_slots */
     size_t stride_bytes;
     gpsti_host_memory memory; /* of all slots */
     uint64_t charged_bytes;
-    gpsti_ring_cell* cells;   /* committed */
-    uint32_t* returned;       /* ids on their way back (SPSC) */
-    uint32_t* free_ids;       /* a stack: the slot used last is the warmest */
+    gpsti_ring_cell* cells; /* committed */
+    uint32_t* returned;     /* ids on their way back (SPSC) */
+    uint32_t* free_ids;     /* a stack: the slot used last is the warmest */
     uint64_t created_ticks;
     gpsti_a32 depth;
     gpsti_a32 closed;
     gpsti_ring_producer producer;
     gpsti_ring_consumer consumer;
-    gpsti_ring_event space;   /* producers wait for it */
-    gpsti_ring_event items;   /* consumers wait for them */
-    gpsti_mutex mutex;        /* MPMC: guards producer, consumer, n_used, free_ids and cells */
-    uint32_t n_used;          /* slots that are not free (MPMC) */
+    gpsti_ring_event space; /* producers wait for it */
+    gpsti_ring_event items; /* consumers wait for them */
+    gpsti_mutex mutex;      /* MPMC: guards producer, consumer, n_used, free_ids and cells */
+    uint32_t n_used;        /* slots that are not free (MPMC) */
 };
 
 /* ---- small pieces ----------------------------------------------------------------- */
@@ -145,8 +146,8 @@ GPSTI_PRIVATE void gpsti_ring_set_held(gpst_ring* ring, int change) {
 /* ---- one producer, one consumer ------------------------------------------------------
    try functions: OK, WOULD_BLOCK, or the result to return; they set no reason. */
 
-/* Counts itself as a holder before it looks at `closed`, so that a consumer that saw the close and no holder knows
-   that nothing more can come. */
+/* Counts itself as a holder before it looks at `closed`, so that a consumer that saw the close and no holder
+   knows that nothing more can come. */
 GPSTI_PRIVATE gpst_result gpsti_ring_spsc_try_acquire(gpst_ring* ring, gpst_ring_slot* out) {
     gpsti_ring_producer* producer = &ring->producer;
     const uint32_t depth = gpsti_a32_load_relaxed(&ring->depth);
@@ -232,8 +233,7 @@ GPSTI_PRIVATE gpst_result gpsti_ring_mpmc_try_acquire_locked(gpst_ring* ring, gp
     if (gpsti_a32_load_relaxed(&ring->closed))
         return GPST_ERROR_CLOSED;
     if (ring->desc.policy == GPST_RING_DROP_OLDEST || ring->desc.policy == GPST_RING_LATEST_ONLY)
-        while (!gpsti_ring_has_space(ring) && gpsti_ring_give_up_oldest(ring)) {
-        }
+        while (!gpsti_ring_has_space(ring) && gpsti_ring_give_up_oldest(ring)) {}
     if (!gpsti_ring_has_space(ring))
         return GPST_ERROR_WOULD_BLOCK;
     ring->n_used++;
@@ -274,8 +274,7 @@ GPSTI_PRIVATE gpst_result gpsti_ring_mpmc_try_take(gpst_ring* ring, gpst_ring_sl
 GPSTI_PRIVATE void gpsti_ring_mpmc_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot) {
     gpsti_mutex_lock(&ring->mutex);
     if (ring->desc.policy == GPST_RING_LATEST_ONLY)
-        while (gpsti_ring_give_up_oldest(ring)) {
-        }
+        while (gpsti_ring_give_up_oldest(ring)) {}
     gpsti_ring_enqueue(ring, id, slot);
     gpsti_ring_set_held(ring, -1);
     const bool last = gpsti_a32_load_relaxed(&ring->closed) != 0;
@@ -345,8 +344,14 @@ GPSTI_PRIVATE gpst_result gpsti_ring_wait(gpst_ring* ring, gpsti_ring_try look, 
 
 /* ---- the public calls -------------------------------------------------------------------- */
 
-GPSTI_PRIVATE gpst_result gpsti_ring_check(const gpst_ring* ring, const gpst_ring_slot* out,
-                                           const char* function) {
+GPSTI_PRIVATE void gpsti_ring_forget(gpst_ring_slot* slot) {
+    slot->data = NULL;
+    slot->id = 0;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_ring_check(const gpst_ring* ring, gpst_ring_slot* out, const char* function) {
+    if (out)
+        gpsti_ring_forget(out);
     GPSTI_FAIL_IF(!ring || !out, GPST_ERROR_ARGUMENT, "%s: %s=NULL: must not be NULL", function,
                   ring ? "out" : "ring");
     return gpsti_context_check(ring->context, function);
@@ -355,7 +360,8 @@ GPSTI_PRIVATE gpst_result gpsti_ring_check(const gpst_ring* ring, const gpst_rin
 GPSTI_PRIVATE gpst_result gpsti_ring_explain(gpst_result result, const char* function, int64_t timeout_ns,
                                              const char* what) {
     if (result == GPST_ERROR_TIMEOUT)
-        return gpsti_fail(result, "%s: timeout_ns=%lld: %s all that time", function, (long long)timeout_ns, what);
+        return gpsti_fail(result, "%s: timeout_ns=%lld: %s all that time", function, (long long)timeout_ns,
+                          what);
     if (result == GPST_ERROR_WOULD_BLOCK)
         return gpsti_fail(result, "%s: timeout_ns=0: %s", function, what);
     if (result == GPST_ERROR_CLOSED)
@@ -363,21 +369,16 @@ GPSTI_PRIVATE gpst_result gpsti_ring_explain(gpst_result result, const char* fun
     return result;
 }
 
-/* The slot's id if the caller holds it in the right role, else NO_SLOT with a logged error. What callers see is the
-   id + 1, so that a zeroed slot is none. */
+/* The slot's id if the caller holds it in the right role, else NO_SLOT with a logged error. What callers see
+   is the id + 1, so that a zeroed slot is none. */
 GPSTI_PRIVATE uint32_t gpsti_ring_claim(gpst_ring* ring, gpst_ring_slot* slot, uint32_t role,
                                         const char* function) {
     const uint32_t number = slot->id ^ role;
     if (number >= 1 && number <= ring->desc.max_slots)
         return number - 1;
-    GPSTI_LOG(&ring->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM, "%s: slot.id=%u: not held by the caller; ignored",
-              function, slot->id);
+    GPSTI_LOG(&ring->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
+              "%s: slot.id=%u: not held by the caller; ignored", function, slot->id);
     return GPSTI_RING_NO_SLOT;
-}
-
-GPSTI_PRIVATE void gpsti_ring_forget(gpst_ring_slot* slot) {
-    slot->data = NULL;
-    slot->id = 0;
 }
 
 GPST_API gpst_result gpst_ring_acquire(gpst_ring* ring, int64_t timeout_ns, gpst_ring_slot* out) {
@@ -386,7 +387,6 @@ GPST_API gpst_result gpst_ring_acquire(gpst_ring* ring, int64_t timeout_ns, gpst
     gpst_result result = look(ring, out);
     if (result == GPST_OK)
         return GPST_OK;
-    gpsti_ring_forget(out);
     if (result == GPST_ERROR_WOULD_BLOCK && ring->desc.policy != GPST_RING_BLOCK) {
         (void)gpsti_a64_add(&ring->producer.dropped, 1);
         return GPST_DROPPED;
@@ -397,7 +397,8 @@ GPST_API gpst_result gpst_ring_acquire(gpst_ring* ring, int64_t timeout_ns, gpst
 }
 
 GPST_API void gpst_ring_commit(gpst_ring* ring, gpst_ring_slot* slot) {
-    const uint32_t id = ring && slot ? gpsti_ring_claim(ring, slot, 0, "gpst_ring_commit") : GPSTI_RING_NO_SLOT;
+    const uint32_t id =
+        ring && slot ? gpsti_ring_claim(ring, slot, 0, "gpst_ring_commit") : GPSTI_RING_NO_SLOT;
     if (id == GPSTI_RING_NO_SLOT)
         return;
     if (ring->spsc) {
@@ -430,15 +431,14 @@ GPST_API gpst_result gpst_ring_take(gpst_ring* ring, int64_t timeout_ns, gpst_ri
     gpst_result result = look(ring, out);
     if (result == GPST_OK)
         return GPST_OK;
-    gpsti_ring_forget(out);
     if (result == GPST_ERROR_WOULD_BLOCK && timeout_ns > 0)
         result = gpsti_ring_wait(ring, look, &ring->items, timeout_ns, out);
     return gpsti_ring_explain(result, "gpst_ring_take", timeout_ns, "nothing was committed");
 }
 
 GPST_API void gpst_ring_release(gpst_ring* ring, gpst_ring_slot* slot) {
-    const uint32_t id =
-        ring && slot ? gpsti_ring_claim(ring, slot, GPSTI_RING_TAKEN, "gpst_ring_release") : GPSTI_RING_NO_SLOT;
+    const uint32_t id = ring && slot ? gpsti_ring_claim(ring, slot, GPSTI_RING_TAKEN, "gpst_ring_release")
+                                     : GPSTI_RING_NO_SLOT;
     if (id == GPSTI_RING_NO_SLOT)
         return;
     if (ring->spsc) {
@@ -453,7 +453,8 @@ GPST_API void gpst_ring_release(gpst_ring* ring, gpst_ring_slot* slot) {
 GPST_API gpst_result gpst_ring_set_depth(gpst_ring* ring, uint32_t depth) {
     GPSTI_FAIL_IF(!ring, GPST_ERROR_ARGUMENT, "gpst_ring_set_depth: ring=NULL: must not be NULL");
     GPSTI_FAIL_IF(!depth || depth > ring->desc.max_slots, GPST_ERROR_ARGUMENT,
-                  "gpst_ring_set_depth: depth=%u: must be 1..%u (desc.max_slots)", depth, ring->desc.max_slots);
+                  "gpst_ring_set_depth: depth=%u: must be 1..%u (desc.max_slots)", depth,
+                  ring->desc.max_slots);
     gpsti_a32_store(&ring->depth, depth);
     gpsti_ring_notify(&ring->space, UINT32_MAX);
     return GPST_OK;
@@ -470,8 +471,9 @@ GPST_API void gpst_ring_close(gpst_ring* ring) {
     gpsti_ring_notify(&ring->items, UINT32_MAX);
 }
 
-/* The integral of the occupancy over time is what the departures' times sum up to, less the arrivals', with those
-   still there departing now. Exact under the mutex; in a running SPSC ring off by an item or two at most. */
+/* The integral of the occupancy over time is what the departures' times sum up to, less the arrivals', with
+   those still there departing now. Exact under the mutex; in a running SPSC ring off by an item or two at
+   most. */
 GPSTI_PRIVATE double gpsti_ring_mean_occupancy(const gpst_ring* ring, uint64_t head, uint64_t tail) {
     const uint64_t now = gpsti_ring_time(ring);
     const uint64_t integral = gpsti_a64_load_relaxed(&ring->consumer.ticks) -
@@ -488,7 +490,8 @@ GPST_API void gpst_ring_query_info(const gpst_ring* ring, gpst_ring_info* out) {
         return;
     gpst_ring* locked = (gpst_ring*)ring;
     gpsti_mutex_lock(&locked->mutex);
-    const uint64_t head = gpsti_a64_load(&locked->consumer.head); /* before tail: never more taken than committed */
+    const uint64_t head =
+        gpsti_a64_load(&locked->consumer.head); /* before tail: never more taken than committed */
     const uint64_t tail = gpsti_a64_load(&locked->producer.tail);
     out->max_slots = locked->desc.max_slots;
     out->depth = gpsti_a32_load(&locked->depth);
@@ -517,16 +520,19 @@ GPSTI_PRIVATE gpst_result gpsti_ring_validate(const gpst_ring_desc* desc) {
                   "%s: desc.depth=%u: must be 0 (max_slots) .. %u (max_slots)", function, desc->depth,
                   desc->max_slots);
     GPSTI_FAIL_IF((desc->align_bytes & (desc->align_bytes - 1)) || desc->align_bytes > GPSTI_RING_MAX_ALIGN,
-                  GPST_ERROR_ARGUMENT, "%s: desc.align_bytes=%zu: must be 0 (default) or a power of two up to %u",
-                  function, desc->align_bytes, GPSTI_RING_MAX_ALIGN);
+                  GPST_ERROR_ARGUMENT,
+                  "%s: desc.align_bytes=%zu: must be 0 (default) or a power of two up to %u", function,
+                  desc->align_bytes, GPSTI_RING_MAX_ALIGN);
     GPSTI_FAIL_IF((int)desc->sharing < 0 || desc->sharing > GPST_RING_MPMC, GPST_ERROR_ARGUMENT,
                   "%s: desc.sharing=%d: must be 0..%d", function, (int)desc->sharing, (int)GPST_RING_MPMC);
     GPSTI_FAIL_IF((int)desc->policy < 0 || desc->policy > GPST_RING_LATEST_ONLY, GPST_ERROR_ARGUMENT,
-                  "%s: desc.policy=%d: must be 0..%d", function, (int)desc->policy, (int)GPST_RING_LATEST_ONLY);
-    GPSTI_FAIL_IF(desc->sharing == GPST_RING_SPSC && drops_old, GPST_ERROR_ARGUMENT,
-                  "%s: desc.policy=%d: takes slots back from the consumer's side, which SPSC does not allow: use "
-                  "desc.sharing=GPST_RING_MPMC",
-                  function, (int)desc->policy);
+                  "%s: desc.policy=%d: must be 0..%d", function, (int)desc->policy,
+                  (int)GPST_RING_LATEST_ONLY);
+    GPSTI_FAIL_IF(
+        desc->sharing == GPST_RING_SPSC && drops_old, GPST_ERROR_ARGUMENT,
+        "%s: desc.policy=%d: takes slots back from the consumer's side, which SPSC does not allow: use "
+        "desc.sharing=GPST_RING_MPMC",
+        function, (int)desc->policy);
     return GPST_OK;
 }
 
@@ -539,11 +545,12 @@ GPSTI_PRIVATE gpst_result gpsti_ring_map_slots(gpst_ring* ring) {
         return GPST_OK;
     fits = gpsti_size_round_up(ring->desc.slot_bytes, ring->desc.align_bytes, &ring->stride_bytes) &&
            gpsti_size_mul(ring->stride_bytes, ring->desc.max_slots, &bytes);
-    const bool huge = bytes >= GPSTI_RING_HUGE_BYTES; /* then whole ones, so that what is charged is what is taken */
+    const bool huge =
+        bytes >= GPSTI_RING_HUGE_BYTES; /* then whole ones, so that what is charged is what is taken */
     fits = fits && gpsti_size_round_up(bytes, huge ? GPSTI_RING_HUGE_BYTES : GPSTI_RING_MAX_ALIGN, &bytes);
     GPSTI_FAIL_IF(!fits, GPST_ERROR_OVERFLOW,
-                  "gpst_ring_create: desc.slot_bytes=%zu: times max_slots=%u does not fit", ring->desc.slot_bytes,
-                  ring->desc.max_slots);
+                  "gpst_ring_create: desc.slot_bytes=%zu: times max_slots=%u does not fit",
+                  ring->desc.slot_bytes, ring->desc.max_slots);
     GPSTI_TRY(gpsti_budget_charge(&context->host_bytes, context->info.max_host_bytes, bytes,
                                   "gpst_ring_create: the context's max_host_bytes"));
     ring->charged_bytes = bytes;

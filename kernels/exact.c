@@ -21,10 +21,12 @@ GPSTI_PRIVATE double gpsti_exact_polynomial(const double* coefficients, uint32_t
 
 GPSTI_INTERN void gpsti_sin_cos_degrees(double degrees, double* sine, double* cosine) {
     /* sin x = x + x z S(z), cos x = 1 - z / 2 + z z C(z), z = x x, on +-pi/4 */
-    static const double s[6] = {-0.16666666666666632047,   0.0083333333333224190513, -0.00019841269829812358686,
-                                2.7557313693566354014e-6,  -2.5050758383469974188e-8, 1.5896811749410585636e-10};
-    static const double c[6] = {0.041666666666666599516,   -0.0013888888888874131307, 0.000024801587289487017871,
-                                -2.7557314353789640165e-7, 2.0875723479007841482e-9,  -1.1359658838463137365e-11};
+    static const double s[6] = {-0.16666666666666632047,    0.0083333333333224190513,
+                                -0.00019841269829812358686, 2.7557313693566354014e-6,
+                                -2.5050758383469974188e-8,  1.5896811749410585636e-10};
+    static const double c[6] = {0.041666666666666599516,    -0.0013888888888874131307,
+                                0.000024801587289487017871, -2.7557314353789640165e-7,
+                                2.0875723479007841482e-9,   -1.1359658838463137365e-11};
     const int64_t quarter = (int64_t)(degrees / 90.0 + (degrees < 0 ? -0.5 : 0.5));
     const double rest = degrees - (double)(90 * quarter); /* exact */
     const double x = gpsti_mul64(rest, GPSTI_PI / 180.0);
@@ -40,10 +42,10 @@ GPSTI_INTERN void gpsti_sin_cos_degrees(double degrees, double* sine, double* co
 
 /* r in 0..1 */
 GPSTI_PRIVATE double gpsti_exact_atan(double r) {
-    static const double a[12] = {0.99999999999999999882,   -0.33333333333333133298,  0.19999999999943707977,
-                                 -0.14285714279505329316,  0.11111110756771419996,   -0.090908971303727689612,
-                                 0.076920507622876615506,  -0.066630107832131447129, 0.058472896214234051051,
-                                 -0.050368841229451821733, 0.038008872558971726948,  -0.017851506329428187809};
+    static const double a[12] = {
+        0.99999999999999999882,  -0.33333333333333133298,  0.19999999999943707977,  -0.14285714279505329316,
+        0.11111110756771419996,  -0.090908971303727689612, 0.076920507622876615506, -0.066630107832131447129,
+        0.058472896214234051051, -0.050368841229451821733, 0.038008872558971726948, -0.017851506329428187809};
     const bool upper = r > 0.41421356237309503; /* tan(pi / 8): above it, pi / 4 plus the arc of the rest */
     const double t = upper ? (r - 1.0) / (r + 1.0) : r;
     const double arc = gpsti_mul64(t, gpsti_exact_polynomial(a, 12, gpsti_mul64(t, t)));
@@ -115,8 +117,8 @@ GPSTI_PRIVATE const char* gpsti_exact_test_arithmetic(void) {
 }
 
 GPSTI_PRIVATE const char* gpsti_exact_test_fma(void) {
-    /* a * b + c = result with, in turn: a product of 48 bits that nearly cancels; a sum that lies just below a tie and is
-       on it in double; the same with a subnormal result. */
+    /* a * b + c = result with, in turn: a product of 48 bits that nearly cancels; a sum that lies just below
+       a tie and is on it in double; the same with a subnormal result. */
     static const uint32_t cases[3][4] = {{0x3f800001u, 0x3f800001u, 0xbf800002u, 0x28800000u},
                                          {0x3f800001u, 0x337ffffeu, 0x3f800001u, 0x3f800001u},
                                          {0x1a000001u, 0x19fffffeu, 0x00400001u, 0x00400001u}};
@@ -131,8 +133,10 @@ GPSTI_PRIVATE const char* gpsti_exact_test_fma(void) {
 }
 
 GPSTI_INTERN const char* gpsti_exact_self_test(void) {
-#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST)
-    return "compiled with -ffast-math or a part of it, which gives up the promise of the same bits: leave it out";
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \
+    defined(_M_FP_FAST)
+    return "compiled with -ffast-math or a part of it, which gives up the promise of the same bits: leave it "
+           "out";
 #else
     const gpsti_fp_mode mode = gpsti_fp_enter();
     const char* reason = gpsti_exact_test_arithmetic();

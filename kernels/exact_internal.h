@@ -17,15 +17,18 @@
 
 /* The rules. A kernel that keeps them gives the same bits on every compiler, option and device:
 
-   1. A float product never feeds a sum, except as gpsti_fma(a, b, c): one rounding everywhere. No bare a * b + c, also
-      not through a variable: compilers contract across statements.
-   2. A double product that feeds a sum goes through gpsti_mul64: rounded on its own everywhere. Doubles are for set-up
-      (views, rows), never for pixels.
-   3. Besides these: + - / and comparisons; square roots by gpsti_sqrt32 and gpsti_sqrt64. No function of libm, whose
-      results differ between systems: sines, tangents and arcs are the polynomials below.
+   1. A float product never feeds a sum, except as gpsti_fma(a, b, c): one rounding everywhere. No bare
+      a * b + c, also not through a variable: compilers contract across statements. (A product with a power of
+      two is exact and may.)
+   2. A double product that feeds a sum goes through gpsti_mul64: rounded on its own everywhere. Doubles are
+      for set-up (views, rows), never for pixels.
+   3. Besides these: + - / and comparisons; square roots by gpsti_sqrt32 and gpsti_sqrt64. No function of
+      libm, whose results differ between systems: sines, tangents and arcs are the polynomials below.
    4. Float to integer by a cast of a value known to fit (towards zero). No rounding function, no saturation.
-   5. Selection by comparison (a < b ? a : b), not fminf. No NaN is ever made; no result depends on the sign of a zero.
+   5. Selection by comparison (a < b ? a : b), not fminf. No NaN is ever made; no result depends on the sign
+      of a zero.
    6. Sums are written in their order; no loop is a reduction.
+   7. Double to float by gpsti_narrow: gcc 12 takes (double)(float)x for x where it computes two at once.
 
    The floating-point mode (nearest, subnormals kept) is set by gpsti_fp_enter around every computation.
    gpsti_exact_self_test notices a build that breaks the rules from outside (-ffast-math, x87). */
@@ -61,24 +64,41 @@ GPSTI_DEVICE GPSTI_INLINE double gpsti_f64_from_bits(uint64_t bits) {
     return value;
 }
 
-/* By its bits: where a loop needs the sign again, a comparison for it here would keep compilers from vectorising. */
-GPSTI_DEVICE GPSTI_INLINE float gpsti_abs32(float value) { return gpsti_f32_from_bits(gpsti_f32_bits(value) & 0x7fffffffu); }
+/* By its bits: where a loop needs the sign again, a comparison for it here would keep compilers from
+   vectorising. */
+GPSTI_DEVICE GPSTI_INLINE float gpsti_abs32(float value) {
+    return gpsti_f32_from_bits(gpsti_f32_bits(value) & 0x7fffffffu);
+}
+
+/* To float, rounded, even where the result is widened again. */
+GPSTI_DEVICE GPSTI_INLINE float gpsti_narrow(double value) {
+    float narrow = (float)value;
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDA_ARCH__)
+#if defined(GPSTI_HAS_SSE2)
+    __asm__("" : "+x"(narrow));
+#else
+    __asm__("" : "+m"(narrow));
+#endif
+#endif
+    return narrow;
+}
 
 /* ---- products and sums ---------------------------------------------------------
-   fma without the instruction. The product of two floats is exact in double, so only the sum is rounded twice: to
-   double, then to float. The second rounding goes wrong only where the first one landed on its tie, or where the
-   float is subnormal and has its tie elsewhere; there the sum is first rounded to odd, which never makes a tie. */
+   fma without the instruction. The product of two floats is exact in double, so only the sum is rounded
+   twice: to double, then to float. The second rounding goes wrong only where the first one landed on its tie,
+   or where the float is subnormal and has its tie elsewhere; there the sum is first rounded to odd, which
+   never makes a tie. */
 GPSTI_DEVICE GPSTI_INLINE float gpsti_fma_soft(float a, float b, float c) {
     const double product = (double)a * (double)b;
     const double sum = product + (double)c;
     uint64_t bits = gpsti_f64_bits(sum);
     if ((bits & 0x1fffffffu) != 0x10000000u && (bits & 0x7fffffffffffffffu) >= 0x3810000000000000u)
-        return (float)sum;
+        return gpsti_narrow(sum);
     const double c_part = sum - product;
     const double lost = (product - (sum - c_part)) + ((double)c - c_part);
     if ((lost > 0 || lost < 0) && (bits & 1) == 0)
         bits += (lost > 0) == (sum > 0) ? 1u : ~(uint64_t)0;
-    return (float)gpsti_f64_from_bits(bits);
+    return gpsti_narrow(gpsti_f64_from_bits(bits));
 }
 
 /* a * b + c, rounded once. */
@@ -102,9 +122,15 @@ GPSTI_DEVICE GPSTI_INLINE double gpsti_mul64(double a, double b) {
 #endif
 }
 
+/* value as the sum of two floats, to 48 bits. */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_split(double value, float* high, float* low) {
+    *high = gpsti_narrow(value);
+    *low = gpsti_narrow(value - (double)*high);
+}
+
 /* ---- square roots ---------------------------------------------------------------
-   The root of bits (n_pairs pairs of binary digits, highest first), one binary digit a pair; the lowest bit of the
-   result is set when something remains. For machines whose instruction we do not know. */
+   The root of bits (n_pairs pairs of binary digits, highest first), one binary digit a pair; the lowest bit
+   of the result is set when something remains. For machines whose instruction we do not know. */
 GPSTI_INLINE uint64_t gpsti_root_digits(uint64_t bits, uint32_t n_bits, uint32_t n_digits) {
     uint64_t root = 0, rest = 0;
     for (uint32_t i = 0; i < n_digits; i++) {
@@ -121,7 +147,8 @@ GPSTI_INLINE uint64_t gpsti_root_digits(uint64_t bits, uint32_t n_bits, uint32_t
     return (root << 1) | (rest != 0);
 }
 
-/* Positive finite doubles. A float's root comes out correctly rounded from this, too: 53 >= 2 * 24 + 2 bits. */
+/* Positive finite doubles. A float's root comes out correctly rounded from this, too: 53 >= 2 * 24 + 2 bits.
+   */
 GPSTI_INLINE double gpsti_sqrt64_soft(double value) {
     uint64_t bits = gpsti_f64_bits(value);
     int32_t exponent = 0;
@@ -168,7 +195,7 @@ GPSTI_DEVICE GPSTI_INLINE float gpsti_sqrt32(float value) {
 #elif defined(GPSTI_HAS_NEON64)
     return vget_lane_f32(vsqrt_f32(vdup_n_f32(value)), 0);
 #else
-    return (float)gpsti_sqrt64_soft((double)value);
+    return gpsti_narrow(gpsti_sqrt64_soft((double)value));
 #endif
 }
 
@@ -187,35 +214,40 @@ GPSTI_INLINE void gpsti_sqrt32_block(float* values, uint32_t n) {
 }
 
 /* ---- arcs -----------------------------------------------------------------------
-   atan(r) = r * GPSTI_ATAN_POLYNOMIAL(fma, r * r) on 0..1: our minimax fit; with every coefficient and step rounded to
-   float the error stays below 1.3e-7 rad (the fit alone: 4.0e-8). fma names the multiply-add to use, so that code
-   compiled for several levels of one machine can name the instruction. */
-#define GPSTI_ATAN_POLYNOMIAL(fma, z)                                                                          \
-    fma(fma(fma(fma(fma(fma(fma(-4.09448321866e-3f, z, 2.20179961178e-2f), z, -5.61552509068e-2f), z,          \
-                        9.66181674530e-2f), z, -1.39172708275e-1f), z, 1.99485777934e-1f), z,                  \
-            -3.33300787464e-1f), z, 9.99999412595e-1f)
+   atan(r) = r * GPSTI_ATAN_POLYNOMIAL(fma, r * r) on 0..1: our minimax fit; with every coefficient and step
+   rounded to float the error stays below 1.3e-7 rad (the fit alone: 4.0e-8). fma names the multiply-add to
+   use, so that code compiled for several levels of one machine can name the instruction. */
+#define GPSTI_ATAN_POLYNOMIAL(fma, z)                                                                 \
+    fma(fma(fma(fma(fma(fma(fma(-4.09448321866e-3f, z, 2.20179961178e-2f), z, -5.61552509068e-2f), z, \
+                        9.66181674530e-2f),                                                           \
+                    z, -1.39172708275e-1f),                                                           \
+                z, 1.99485777934e-1f),                                                                \
+            z, -3.33300787464e-1f),                                                                   \
+        z, 9.99999412595e-1f)
 
 #define GPSTI_PI 3.14159265358979323846
 
-/* Host set-up in double: each within 1e-15 of the truth, relative (sine, cosine) or absolute (radians), and the same
-   bits everywhere. Degrees within +-1e6; multiples of 90 come out exact. */
+/* Host set-up in double: each within 1e-15 of the truth, relative (sine, cosine) or absolute (radians), and
+   the same bits everywhere. Degrees within +-1e6; multiples of 90 come out exact. */
 GPSTI_INTERN void gpsti_sin_cos_degrees(double degrees, double* sine, double* cosine);
 GPSTI_INTERN double gpsti_atan2_radians(double y, double x);
 
 /* ---- half floats ----------------------------------------------------------------
-   float -> binary16, to nearest even, in integers: too large becomes infinity, subnormals are exact, NaN becomes the
-   quiet NaN of its sign. */
+   float -> binary16, to nearest even, in integers: too large becomes infinity, subnormals are exact, NaN
+   becomes the quiet NaN of its sign. */
 GPSTI_DEVICE GPSTI_INLINE uint16_t gpsti_f16_from_f32(float value) {
     const uint32_t bits = gpsti_f32_bits(value);
     const uint32_t sign = (bits >> 16) & 0x8000u;
     const uint32_t magnitude = bits & 0x7fffffffu;
-    /* Normal: the exponent moves from bias 127 to 15, and 13 bits are rounded off; a carry runs into the exponent. */
+    /* Normal: the exponent moves from bias 127 to 15, and 13 bits are rounded off; a carry runs into the
+       exponent. */
     const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1)) >> 13;
     /* Subnormal: the significand in units of 2^-24, shifted right by at most 25, where nothing is left. */
     const uint32_t below = magnitude < 0x38800000u ? 126 - (magnitude >> 23) : 25;
     const uint32_t shift = below < 25 ? below : 25;
     const uint32_t significand = (magnitude & 0x7fffffu) | 0x800000u;
-    const uint32_t subnormal = (significand + (1u << (shift - 1)) - 1 + ((significand >> shift) & 1)) >> shift;
+    const uint32_t subnormal =
+        (significand + (1u << (shift - 1)) - 1 + ((significand >> shift) & 1)) >> shift;
     const uint32_t finite = magnitude < 0x38800000u ? subnormal : normal;
     const uint32_t large = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
     return (uint16_t)(sign | (magnitude < 0x477ff000u ? finite : large));
@@ -223,13 +255,15 @@ GPSTI_DEVICE GPSTI_INLINE uint16_t gpsti_f16_from_f32(float value) {
 
 /* ---- the floating-point mode ----------------------------------------------------
    enter: rounding to nearest, subnormals kept, exceptions masked, on this thread; leave: as it was found. */
-typedef struct gpsti_fp_mode { uint64_t saved; } gpsti_fp_mode;
+typedef struct gpsti_fp_mode {
+    uint64_t saved;
+} gpsti_fp_mode;
 
 GPSTI_INTERN gpsti_fp_mode gpsti_fp_enter(void);
 GPSTI_INTERN void gpsti_fp_leave(gpsti_fp_mode mode);
 
-/* NULL when this build computes as the rules say (in the mode of gpsti_fp_enter), else a sentence saying what is
-   wrong and what to do. */
+/* NULL when this build computes as the rules say (in the mode of gpsti_fp_enter), else a sentence saying what
+   is wrong and what to do. */
 GPSTI_INTERN const char* gpsti_exact_self_test(void);
 
 #endif

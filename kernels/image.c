@@ -5,21 +5,29 @@
 
 GPST_API uint32_t gpst_format_channels(gpst_format format) {
     switch (format) {
-        case GPST_FORMAT_GRAY: return 1;
-        case GPST_FORMAT_RGB:
-        case GPST_FORMAT_BGR: return 3;
-        case GPST_FORMAT_RGBA: return 4;
-        default: return 0;
+    case GPST_FORMAT_GRAY:
+        return 1;
+    case GPST_FORMAT_RGB:
+    case GPST_FORMAT_BGR:
+        return 3;
+    case GPST_FORMAT_RGBA:
+        return 4;
+    default:
+        return 0;
     }
 }
 
 GPST_API uint32_t gpst_dtype_bytes(gpst_dtype dtype) {
     switch (dtype) {
-        case GPST_DTYPE_DEFAULT:
-        case GPST_DTYPE_U8: return 1;
-        case GPST_DTYPE_F16: return 2;
-        case GPST_DTYPE_F32: return 4;
-        default: return 0;
+    case GPST_DTYPE_DEFAULT:
+    case GPST_DTYPE_U8:
+        return 1;
+    case GPST_DTYPE_F16:
+        return 2;
+    case GPST_DTYPE_F32:
+        return 4;
+    default:
+        return 0;
     }
 }
 
@@ -36,7 +44,8 @@ GPST_API size_t gpst_image_row_bytes(const gpst_image* image) {
 
 /* Rows one pitch apart: planes follow each other without a seam. */
 GPSTI_PRIVATE uint64_t gpsti_image_rows(const gpst_image* image) {
-    return (uint64_t)image->height * (image->layout == GPST_LAYOUT_CHW ? gpst_format_channels(image->format) : 1);
+    return (uint64_t)image->height *
+           (image->layout == GPST_LAYOUT_CHW ? gpst_format_channels(image->format) : 1);
 }
 
 GPSTI_PRIVATE uint64_t gpsti_image_stride(const gpst_image* image) {
@@ -55,27 +64,28 @@ GPSTI_INTERN gpst_image gpsti_image_resolved(const gpst_image* image) {
 }
 
 /* Everything but data. */
-GPSTI_PRIVATE gpst_result gpsti_image_check_shape(const gpst_image* image, const char* function, const char* member) {
+GPSTI_PRIVATE gpst_result gpsti_image_check_shape(const gpst_image* image, const char* function,
+                                                  const char* member) {
     GPSTI_FAIL_IF(gpst_format_channels(image->format) == 0, GPST_ERROR_ARGUMENT,
                   "%s: %s.format=%d: must be GRAY, RGB, BGR or RGBA", function, member, (int)image->format);
-    GPSTI_FAIL_IF(gpst_dtype_bytes(image->dtype) == 0, GPST_ERROR_ARGUMENT, "%s: %s.dtype=%d: must be U8, F16 or F32",
-                  function, member, (int)image->dtype);
+    GPSTI_FAIL_IF(gpst_dtype_bytes(image->dtype) == 0, GPST_ERROR_ARGUMENT,
+                  "%s: %s.dtype=%d: must be U8, F16 or F32", function, member, (int)image->dtype);
     GPSTI_FAIL_IF((int)image->layout < 0 || (int)image->layout > (int)GPST_LAYOUT_CHW, GPST_ERROR_ARGUMENT,
                   "%s: %s.layout=%d: must be HWC or CHW", function, member, (int)image->layout);
     GPSTI_FAIL_IF(image->width == 0 || image->height == 0, GPST_ERROR_ARGUMENT,
                   "%s: %s.width=%u, height=%u: must be 1 or more", function, member, (unsigned)image->width,
                   (unsigned)image->height);
     const size_t row_bytes = gpst_image_row_bytes(image);
-    GPSTI_FAIL_IF(row_bytes == 0, GPST_ERROR_OVERFLOW, "%s: %s.width=%u: a row does not fit in memory", function,
-                  member, (unsigned)image->width);
+    GPSTI_FAIL_IF(row_bytes == 0, GPST_ERROR_OVERFLOW, "%s: %s.width=%u: a row does not fit in memory",
+                  function, member, (unsigned)image->width);
     GPSTI_FAIL_IF(image->pitch_bytes != 0 && gpsti_image_stride(image) < row_bytes, GPST_ERROR_ARGUMENT,
-                  "%s: %s.pitch_bytes=%lld: must be 0, or in size at least the %llu bytes of a row", function, member,
-                  (long long)image->pitch_bytes, (unsigned long long)row_bytes);
+                  "%s: %s.pitch_bytes=%lld: must be 0, or in size at least the %llu bytes of a row", function,
+                  member, (long long)image->pitch_bytes, (unsigned long long)row_bytes);
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_image_extent(const gpst_image* image, const char* function, const char* member,
-                                             size_t* out) {
+GPSTI_PRIVATE gpst_result gpsti_image_extent(const gpst_image* image, const char* function,
+                                             const char* member, size_t* out) {
     GPSTI_TRY(gpsti_image_check_shape(image, function, member));
     const gpst_image resolved = gpsti_image_resolved(image);
     const uint64_t rows = gpsti_image_rows(&resolved), stride = gpsti_image_stride(&resolved);
@@ -83,8 +93,8 @@ GPSTI_PRIVATE gpst_result gpsti_image_extent(const gpst_image* image, const char
     const bool representable = (size_t)(rows - 1) == rows - 1 && (size_t)stride == stride;
     GPSTI_FAIL_IF(!representable || !gpsti_size_mul((size_t)(rows - 1), (size_t)stride, &bytes) ||
                       !gpsti_size_add(bytes, gpst_image_row_bytes(&resolved), &bytes),
-                  GPST_ERROR_OVERFLOW, "%s: %s: %llu rows of %llu bytes do not fit in memory", function, member,
-                  (unsigned long long)rows, (unsigned long long)stride);
+                  GPST_ERROR_OVERFLOW, "%s: %s: %llu rows of %llu bytes do not fit in memory", function,
+                  member, (unsigned long long)rows, (unsigned long long)stride);
     *out = bytes;
     return GPST_OK;
 }
@@ -95,17 +105,18 @@ GPST_API gpst_result gpst_image_bytes(const gpst_image* image, size_t* out) {
     return gpsti_image_extent(image, "gpst_image_bytes", "image", out);
 }
 
-GPSTI_INTERN gpst_result gpsti_image_check(const gpst_image* image, const char* function, const char* member) {
+GPSTI_INTERN gpst_result gpsti_image_check(const gpst_image* image, const char* function,
+                                           const char* member) {
     size_t bytes = 0;
     GPSTI_FAIL_IF(!image->data, GPST_ERROR_ARGUMENT, "%s: %s.data=NULL: required", function, member);
     GPSTI_TRY(gpsti_image_extent(image, function, member, &bytes));
     const uint32_t align = gpst_dtype_bytes(image->dtype);
     GPSTI_FAIL_IF((uintptr_t)image->data % align != 0, GPST_ERROR_ARGUMENT,
-                  "%s: %s.data=%p: must be a multiple of the %u bytes of its dtype", function, member, image->data,
-                  (unsigned)align);
+                  "%s: %s.data=%p: must be a multiple of the %u bytes of its dtype", function, member,
+                  image->data, (unsigned)align);
     GPSTI_FAIL_IF(image->pitch_bytes % (int64_t)align != 0, GPST_ERROR_ARGUMENT,
-                  "%s: %s.pitch_bytes=%lld: must be a multiple of the %u bytes of its dtype", function, member,
-                  (long long)image->pitch_bytes, (unsigned)align);
+                  "%s: %s.pitch_bytes=%lld: must be a multiple of the %u bytes of its dtype", function,
+                  member, (long long)image->pitch_bytes, (unsigned)align);
     return GPST_OK;
 }
 

@@ -10,11 +10,11 @@ extern "C" {
 #endif
 
 typedef enum gpst_format { /* channels and their order */
-    GPST_FORMAT_INVALID = 0,
-    GPST_FORMAT_GRAY = 1,
-    GPST_FORMAT_RGB = 2,
-    GPST_FORMAT_BGR = 3,
-    GPST_FORMAT_RGBA = 4
+                           GPST_FORMAT_INVALID = 0,
+                           GPST_FORMAT_GRAY = 1,
+                           GPST_FORMAT_RGB = 2,
+                           GPST_FORMAT_BGR = 3,
+                           GPST_FORMAT_RGBA = 4
 } gpst_format;
 
 typedef enum gpst_dtype {
@@ -30,9 +30,15 @@ typedef enum gpst_layout {
     GPST_LAYOUT_CHW = 2      /* one plane after the other, height * pitch_bytes apart */
 } gpst_layout;
 
-/* data is the first byte of the first (top) row, so with a negative pitch it lies above the others in memory.
-   u8 at any address and pitch; f16 and f32 naturally aligned. The last row ends at its own bytes: nothing past it is
-   read or written. */
+/* gpst_image -- a picture in memory
+
+   data is the first byte of the first (top) row, so with a negative pitch it lies above the others in memory;
+   with CHW the planes go on in the direction of the rows. u8 at any address and pitch; f16 and f32 naturally
+   aligned. The last row ends at its own bytes: nothing past it is read or written.
+
+   Ownership    the struct is the caller's, and so is the memory it describes
+   Since 0.1
+*/
 typedef struct gpst_image {
     void* data;
     int64_t pitch_bytes; /* from one row to the next; 0 = rows without gaps */
@@ -42,11 +48,46 @@ typedef struct gpst_image {
     gpst_layout layout;
 } gpst_image;
 
-GPST_API uint32_t gpst_format_channels(gpst_format format); /* 0 when invalid */
+/* gpst_format_channels, gpst_dtype_bytes -- how many channels a format has, how many bytes a value of a dtype
+
+   Parameters   format, dtype  (in)  any value
+   Shapes       none
+   Returns      the number; 0 when the value is none of the enum's (or GPST_FORMAT_INVALID)
+   Ownership    none
+   Threads      any
+   Blocking     never
+   Device       none
+   Source       kernels/image.c      Tests  tests/test_image.c         Since 0.1
+*/
+GPST_API uint32_t gpst_format_channels(gpst_format format);
 GPST_API uint32_t gpst_dtype_bytes(gpst_dtype dtype);
-/* Bytes of one row of one plane; 0 when width or format is out of range. */
+
+/* gpst_image_row_bytes -- bytes of one row (of one plane, with CHW) without its gap
+
+   Parameters   image  (in)  width, format, dtype and layout are read; NULL is allowed
+   Shapes       none
+   Returns      the bytes; 0 when width, format or dtype is out of range, or a row does not fit in memory
+   Ownership    none
+   Threads      any
+   Blocking     never
+   Device       none
+   Source       kernels/image.c      Tests  tests/test_image.c         Since 0.1
+*/
 GPST_API size_t gpst_image_row_bytes(const gpst_image* image);
-/* Bytes from the lowest address to one past the highest (pitch 0 resolved); OVERFLOW, ARGUMENT. */
+
+/* gpst_image_bytes -- bytes from the lowest address of an image to one past the highest
+
+   Parameters   image  (in)   everything but data is read; pitch_bytes may be 0 or negative
+                out    (out)  the bytes; untouched on failure
+   Shapes       (rows - 1) * |pitch| + row_bytes, where rows = height, times the channels with CHW
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT (a member breaks its rule) | GPST_ERROR_OVERFLOW (does not fit
+                in memory)
+   Ownership    none
+   Threads      any
+   Blocking     never
+   Device       none
+   Source       kernels/image.c      Tests  tests/test_image.c         Since 0.1
+*/
 GPST_API gpst_result gpst_image_bytes(const gpst_image* image, size_t* out);
 
 #ifdef __cplusplus

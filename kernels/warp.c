@@ -14,16 +14,23 @@
 /* False for NaN and infinities, too. */
 GPSTI_PRIVATE bool gpsti_warp_within(double value, double limit) { return value >= -limit && value <= limit; }
 
+GPSTI_PRIVATE bool gpsti_warp_finite(float value) {
+    return (gpsti_f32_bits(value) & 0x7f800000u) != 0x7f800000u;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_warp_check_view(const gpst_view* view, uint32_t index) {
     const double angles[3] = {view->yaw, view->pitch, view->roll};
     static const char* const names[3] = {"yaw", "pitch", "roll"};
     for (int i = 0; i < 3; i++)
         GPSTI_WARP_RULE(gpsti_warp_within(angles[i], GPSTI_WARP_MAX_DEGREES),
-                        "views[%u].%s=%g: degrees, must be within +-1e6", (unsigned)index, names[i], angles[i]);
-    GPSTI_WARP_RULE(view->hfov >= 0 && view->hfov < 180, "views[%u].hfov=%g: must be 0 (90 degrees) or between 0 and 180",
-                    (unsigned)index, view->hfov);
+                        "views[%u].%s=%g: degrees, must be within +-1e6", (unsigned)index, names[i],
+                        angles[i]);
+    GPSTI_WARP_RULE(view->hfov >= 0 && view->hfov < 180,
+                    "views[%u].hfov=%g: must be 0 (90 degrees) or between 0 and 180", (unsigned)index,
+                    view->hfov);
     GPSTI_WARP_RULE(view->vfov >= 0 && view->vfov < 180,
-                    "views[%u].vfov=%g: must be 0 (square pixels) or between 0 and 180", (unsigned)index, view->vfov);
+                    "views[%u].vfov=%g: must be 0 (square pixels) or between 0 and 180", (unsigned)index,
+                    view->vfov);
     return GPST_OK;
 }
 
@@ -33,7 +40,8 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_enums(const gpst_warp_desc* desc) {
     GPSTI_WARP_RULE(desc->filter == GPST_FILTER_DEFAULT || desc->filter == GPST_FILTER_NEAREST ||
                         desc->filter == GPST_FILTER_BILINEAR,
                     "filter=%d: must be NEAREST or BILINEAR", (int)desc->filter);
-    GPSTI_WARP_RULE(desc->convention == GPST_CONVENTION_DEFAULT || desc->convention == GPST_CONVENTION_NATIVE ||
+    GPSTI_WARP_RULE(desc->convention == GPST_CONVENTION_DEFAULT ||
+                        desc->convention == GPST_CONVENTION_NATIVE ||
                         desc->convention == GPST_CONVENTION_FFMPEG,
                     "convention=%d: must be NATIVE or FFMPEG", (int)desc->convention);
     GPSTI_WARP_RULE(desc->convention != GPST_CONVENTION_FFMPEG || desc->map == GPST_MAP_EQUIRECT,
@@ -53,7 +61,8 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_mask(const gpst_warp_desc* desc) {
     GPSTI_WARP_RULE(desc->map == GPST_MAP_EQUIRECT, "mask: only with map=EQUIRECT");
     GPSTI_TRY(gpsti_image_check(&desc->mask, "gpst_warp_create", "mask"));
     GPSTI_WARP_RULE(desc->mask.format == GPST_FORMAT_GRAY && gpst_dtype_bytes(desc->mask.dtype) == 1,
-                    "mask.format=%d, dtype=%d: must be GRAY and U8", (int)desc->mask.format, (int)desc->mask.dtype);
+                    "mask.format=%d, dtype=%d: must be GRAY and U8", (int)desc->mask.format,
+                    (int)desc->mask.dtype);
     return GPST_OK;
 }
 
@@ -65,9 +74,9 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_desc(const gpst_warp_desc* desc) {
     GPSTI_WARP_RULE(desc->height >= 1 && desc->height <= GPSTI_WARP_MAX_SIDE, "height=%u: required, 1 to %d",
                     (unsigned)desc->height, GPSTI_WARP_MAX_SIDE);
     for (uint32_t c = 0; desc->has_scale && c < gpst_format_channels(desc->format); c++)
-        GPSTI_WARP_RULE(gpsti_warp_within((double)desc->scale[c], 3e38) && gpsti_warp_within((double)desc->bias[c], 3e38),
-                        "scale[%u]=%g, bias[%u]=%g: must be finite", (unsigned)c, (double)desc->scale[c], (unsigned)c,
-                        (double)desc->bias[c]);
+        GPSTI_WARP_RULE(gpsti_warp_finite(desc->scale[c]) && gpsti_warp_finite(desc->bias[c]),
+                        "scale[%u]=%g, bias[%u]=%g: must be finite", (unsigned)c, (double)desc->scale[c],
+                        (unsigned)c, (double)desc->bias[c]);
     if (desc->map == GPST_MAP_RESIZE) {
         GPSTI_WARP_RULE(desc->n_views <= 1, "n_views=%u: 0 or 1 with map=RESIZE", (unsigned)desc->n_views);
     } else {
@@ -84,7 +93,8 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_desc(const gpst_warp_desc* desc) {
 GPST_API void gpst_view_rotation(const gpst_view* view, double out[9]) {
     double sy, cy, sp, cp, sr, cr;
     memset(out, 0, 9 * sizeof *out);
-    if (!gpsti_warp_within(view->yaw, GPSTI_WARP_MAX_DEGREES) || !gpsti_warp_within(view->pitch, GPSTI_WARP_MAX_DEGREES) ||
+    if (!gpsti_warp_within(view->yaw, GPSTI_WARP_MAX_DEGREES) ||
+        !gpsti_warp_within(view->pitch, GPSTI_WARP_MAX_DEGREES) ||
         !gpsti_warp_within(view->roll, GPSTI_WARP_MAX_DEGREES))
         return;
     const gpsti_fp_mode mode = gpsti_fp_enter();
@@ -110,16 +120,17 @@ GPSTI_PRIVATE double gpsti_warp_tan_half(double fov_degrees) {
     return sine / cosine;
 }
 
-GPSTI_PRIVATE void gpsti_warp_plan_view(const gpst_view* view, uint32_t width, uint32_t height, gpsti_warp_view* plan) {
+GPSTI_PRIVATE void gpsti_warp_plan_view(const gpst_view* view, uint32_t width, uint32_t height,
+                                        gpsti_warp_view* plan) {
     gpst_view_rotation(view, plan->rotation);
     plan->tan_x = gpsti_warp_tan_half(view->hfov > 0 ? view->hfov : 90.0);
-    plan->tan_y = view->vfov > 0 ? gpsti_warp_tan_half(view->vfov) : gpsti_mul64(plan->tan_x, (double)height) / width;
+    plan->tan_y =
+        view->vfov > 0 ? gpsti_warp_tan_half(view->vfov) : gpsti_mul64(plan->tan_x, (double)height) / width;
     for (int c = 0; c < 3; c++) {
         plan->a[c] = gpsti_mul64(plan->rotation[3 * c], plan->tan_x) / width;
         plan->b[c] = gpsti_mul64(plan->rotation[3 * c + 1], plan->tan_y) / height;
         plan->d[c] = plan->rotation[3 * c + 2];
-        plan->a_high[c] = (float)plan->a[c];
-        plan->a_low[c] = (float)(plan->a[c] - (double)plan->a_high[c]);
+        gpsti_split(plan->a[c], &plan->a_high[c], &plan->a_low[c]);
     }
 }
 
@@ -153,8 +164,10 @@ GPSTI_PRIVATE gpst_result gpsti_warp_alloc(gpsti_host* host, const gpst_warp_des
     const bool fits = gpsti_size_round_up(sizeof(gpst_warp), 64, &plans_at) &&
                       gpsti_size_mul(n_views, sizeof(gpsti_warp_view), &views_at) &&
                       gpsti_size_add(views_at, plans_at, &views_at) &&
-                      gpsti_size_mul(n_views, sizeof(gpst_view), &bytes) && gpsti_size_add(bytes, views_at, &bytes);
-    GPSTI_FAIL_IF(!fits, GPST_ERROR_OVERFLOW, "gpst_warp_create: n_views=%u: do not fit in memory", (unsigned)n_views);
+                      gpsti_size_mul(n_views, sizeof(gpst_view), &bytes) &&
+                      gpsti_size_add(bytes, views_at, &bytes);
+    GPSTI_FAIL_IF(!fits, GPST_ERROR_OVERFLOW, "gpst_warp_create: n_views=%u: do not fit in memory",
+                  (unsigned)n_views);
     uint8_t* block = (uint8_t*)gpsti_alloc(host, bytes);
     if (!block)
         return gpsti_fail_in(GPST_ERROR_MEMORY, "gpst_warp_create");
@@ -167,15 +180,17 @@ GPSTI_PRIVATE gpst_result gpsti_warp_alloc(gpsti_host* host, const gpst_warp_des
     return GPST_OK;
 }
 
-GPST_API gpst_result gpst_warp_create_versioned(uint32_t version, size_t desc_bytes, const gpst_warp_desc* desc,
-                                                const gpst_allocator* allocator, gpst_warp** out) {
+GPST_API gpst_result gpst_warp_create_versioned(uint32_t version, size_t desc_bytes,
+                                                const gpst_warp_desc* desc, const gpst_allocator* allocator,
+                                                gpst_warp** out) {
     GPSTI_WARP_RULE(out, "out=NULL: required");
     *out = NULL;
     GPSTI_TRY(gpsti_check_version("gpst_warp_create", version, desc_bytes, sizeof(gpst_warp_desc)));
     GPSTI_WARP_RULE(desc, "desc=NULL: required");
     GPSTI_TRY(gpsti_warp_check_desc(desc));
     const char* inexact = gpsti_exact_self_test();
-    GPSTI_FAIL_IF(inexact, GPST_ERROR_UNSUPPORTED, "gpst_warp_create: this build does not compute exactly: %s", inexact);
+    GPSTI_FAIL_IF(inexact, GPST_ERROR_UNSUPPORTED,
+                  "gpst_warp_create: this build does not compute exactly: %s", inexact);
     gpsti_host host;
     gpsti_host_init(&host, allocator, NULL);
     GPSTI_TRY(gpsti_warp_alloc(&host, desc, out));
@@ -218,7 +233,8 @@ GPST_API gpst_result gpst_warp_position(const gpst_warp* warp, uint32_t output_i
     GPSTI_WARP_POSITION_RULE(output_index < warp->n_outputs, "output_index=%u: the warp has %u outputs",
                              (unsigned)output_index, (unsigned)warp->n_outputs);
     GPSTI_WARP_POSITION_RULE(x < warp->desc.width && y < warp->desc.height, "x=%u, y=%u: outputs are %u x %u",
-                             (unsigned)x, (unsigned)y, (unsigned)warp->desc.width, (unsigned)warp->desc.height);
+                             (unsigned)x, (unsigned)y, (unsigned)warp->desc.width,
+                             (unsigned)warp->desc.height);
     GPSTI_WARP_POSITION_RULE(source_width >= 1 && source_width <= GPSTI_WARP_MAX_SIDE && source_height >= 1 &&
                                  source_height <= GPSTI_WARP_MAX_SIDE,
                              "source_width=%u, source_height=%u: must be 1 to %d", (unsigned)source_width,
@@ -285,17 +301,20 @@ GPST_API void gpst_warp_query_bytes(const gpst_warp* warp, const gpst_image* sou
     const uint64_t taps = warp->desc.filter == GPST_FILTER_NEAREST ? 1 : 2; /* on each axis */
     uint64_t pixels;
     if (warp->desc.map == GPST_MAP_RESIZE) {
-        pixels = gpsti_warp_min64(source->width, taps * width) * gpsti_warp_min64(source->height, taps * height);
+        pixels =
+            gpsti_warp_min64(source->width, taps * width) * gpsti_warp_min64(source->height, taps * height);
     } else {
         const double seen = gpsti_warp_seen_share(warp) * (double)source->width * (double)source->height;
         pixels = gpsti_warp_min64((uint64_t)seen, n_outputs * width * height * taps * taps);
     }
     *read_bytes = pixels * (pixel_bytes + (warp->desc.mask.data ? 1 : 0));
-    *written_bytes = n_outputs * width * height * gpst_format_channels(warp->desc.format) * gpst_dtype_bytes(warp->desc.dtype);
+    *written_bytes = n_outputs * width * height * gpst_format_channels(warp->desc.format) *
+                     gpst_dtype_bytes(warp->desc.dtype);
 }
 
 /* ---- running ------------------------------------------------------------------------------ */
-#define GPSTI_WARP_RUN_RULE(condition, ...) GPSTI_FAIL_IF(!(condition), GPST_ERROR_ARGUMENT, "gpst_warp_run: " __VA_ARGS__)
+#define GPSTI_WARP_RUN_RULE(condition, ...) \
+    GPSTI_FAIL_IF(!(condition), GPST_ERROR_ARGUMENT, "gpst_warp_run: " __VA_ARGS__)
 
 GPSTI_PRIVATE gpst_result gpsti_warp_check_source(const gpst_warp* warp, const gpst_image* source) {
     const gpst_image* mask = &warp->desc.mask;
@@ -303,7 +322,8 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_source(const gpst_warp* warp, const g
     GPSTI_WARP_RUN_RULE(source->width <= GPSTI_WARP_MAX_SIDE && source->height <= GPSTI_WARP_MAX_SIDE,
                         "source.width=%u, height=%u: must be at most %d", (unsigned)source->width,
                         (unsigned)source->height, GPSTI_WARP_MAX_SIDE);
-    GPSTI_WARP_RUN_RULE(gpst_dtype_bytes(source->dtype) == 1, "source.dtype=%d: must be U8", (int)source->dtype);
+    GPSTI_WARP_RUN_RULE(gpst_dtype_bytes(source->dtype) == 1, "source.dtype=%d: must be U8",
+                        (int)source->dtype);
     GPSTI_WARP_RUN_RULE(source->layout != GPST_LAYOUT_CHW || source->format == GPST_FORMAT_GRAY,
                         "source.layout=CHW: must be HWC");
     GPSTI_WARP_RUN_RULE(source->format == GPST_FORMAT_GRAY || warp->desc.format != GPST_FORMAT_GRAY,
@@ -317,9 +337,11 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_source(const gpst_warp* warp, const g
 GPSTI_PRIVATE bool gpsti_warp_overlap(const gpst_image* a, const gpst_image* b) {
     size_t a_bytes = 0, b_bytes = 0;
     const gpst_image a_whole = gpsti_image_resolved(a), b_whole = gpsti_image_resolved(b);
-    if (GPST_FAILED(gpst_image_bytes(&a_whole, &a_bytes)) || GPST_FAILED(gpst_image_bytes(&b_whole, &b_bytes)))
+    if (GPST_FAILED(gpst_image_bytes(&a_whole, &a_bytes)) ||
+        GPST_FAILED(gpst_image_bytes(&b_whole, &b_bytes)))
         return true;
-    const uintptr_t a_begin = (uintptr_t)gpsti_image_lowest(&a_whole), b_begin = (uintptr_t)gpsti_image_lowest(&b_whole);
+    const uintptr_t a_begin = (uintptr_t)gpsti_image_lowest(&a_whole),
+                    b_begin = (uintptr_t)gpsti_image_lowest(&b_whole);
     return a_begin < b_begin + b_bytes && b_begin < a_begin + a_bytes;
 }
 
@@ -333,11 +355,12 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_output(const gpst_warp* warp, const g
     GPSTI_WARP_RUN_RULE(image.width == desc->width && image.height == desc->height,
                         "%s.width=%u, height=%u: must be the warp's %u x %u", member, (unsigned)image.width,
                         (unsigned)image.height, (unsigned)desc->width, (unsigned)desc->height);
-    GPSTI_WARP_RUN_RULE(image.format == desc->format && image.dtype == desc->dtype && image.layout == desc->layout,
-                        "%s.format=%d, dtype=%d, layout=%d: must be the warp's %d, %d, %d", member, (int)image.format,
-                        (int)image.dtype, (int)image.layout, (int)desc->format, (int)desc->dtype, (int)desc->layout);
-    GPSTI_WARP_RUN_RULE(!gpsti_warp_overlap(&image, source), "%s.data=%p: must not overlap the source", member,
-                        output->data);
+    GPSTI_WARP_RUN_RULE(
+        image.format == desc->format && image.dtype == desc->dtype && image.layout == desc->layout,
+        "%s.format=%d, dtype=%d, layout=%d: must be the warp's %d, %d, %d", member, (int)image.format,
+        (int)image.dtype, (int)image.layout, (int)desc->format, (int)desc->dtype, (int)desc->layout);
+    GPSTI_WARP_RUN_RULE(!gpsti_warp_overlap(&image, source), "%s.data=%p: must not overlap the source",
+                        member, output->data);
     GPSTI_WARP_RUN_RULE(!desc->mask.data || !gpsti_warp_overlap(&image, &desc->mask),
                         "%s.data=%p: must not overlap the mask", member, output->data);
     return GPST_OK;
@@ -369,17 +392,20 @@ GPSTI_PRIVATE void gpsti_warp_channels(gpst_format source, gpst_format output, u
 
 GPSTI_PRIVATE void gpsti_warp_job_equirect(gpsti_warp_job* job) {
     const bool native = job->convention == GPST_CONVENTION_NATIVE;
-    const int32_t width = job->source_width - (native ? 0 : 1), height = job->source_height - (native ? 0 : 1);
-    job->scale_u = (float)(width * (32768.0 / (2 * GPSTI_PI)));
-    job->scale_v = (float)(height * (32768.0 / GPSTI_PI));
+    const int32_t width = job->source_width - (native ? 0 : 1),
+                  height = job->source_height - (native ? 0 : 1);
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    job->scale_u = gpsti_narrow(width * (32768.0 / (2 * GPSTI_PI)));
+    job->scale_v = gpsti_narrow(height * (32768.0 / GPSTI_PI));
+    gpsti_fp_leave(mode);
     job->quarter_u = width * 8192;
     job->quarter_v = height * 16384;
     job->offset_u = width * 16384 - (native ? 16384 : 0);
     job->offset_v = height * 16384 - (native ? 16384 : 0);
 }
 
-GPSTI_INTERN void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
-                                      uint32_t output_index, gpsti_warp_job* out) {
+GPSTI_INTERN void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source,
+                                      const gpst_image* output, uint32_t output_index, gpsti_warp_job* out) {
     const gpst_warp_desc* desc = &warp->desc;
     const gpst_image from = gpsti_image_resolved(source), to = gpsti_image_resolved(output);
     memset(out, 0, sizeof *out);

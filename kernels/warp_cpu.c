@@ -12,7 +12,8 @@
 #endif
 
 /* Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as if it were 32. */
-#if (defined(__x86_64__) || defined(__i386__)) && (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
+#if (defined(__x86_64__) || defined(__i386__)) && \
+    (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
 #define GPSTI_WARP_HAS_AVX2 1
 #endif
 
@@ -77,7 +78,7 @@ GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_warp_level le
         gpsti_rows_band_resize_avx2(job, y_begin, y_end, &block);
     else
 #endif
-    if (job->map == GPST_MAP_EQUIRECT)
+        if (job->map == GPST_MAP_EQUIRECT)
         gpsti_rows_band_equirect_portable(job, y_begin, y_end, &block);
     else
         gpsti_rows_band_resize_portable(job, y_begin, y_end, &block);
@@ -110,8 +111,8 @@ GPSTI_INTERN void gpsti_warp_compute(const gpsti_warp_args* args, uint32_t n_thr
         const uint32_t wanted = 4 * (uint32_t)n, height = args->warp->desc.height;
         const uint32_t n_bands = wanted < height ? wanted : height;
         const int64_t n_tasks = (int64_t)args->n_outputs * n_bands;
-        _Pragma("omp parallel for schedule(dynamic) num_threads(n)")
-        for (int64_t task = 0; task < n_tasks; task++)
+        _Pragma("omp parallel for schedule(dynamic) num_threads(n)") for (int64_t task = 0; task < n_tasks;
+                                                                          task++)
             gpsti_warp_band(args, (uint64_t)task, n_bands);
         return;
     }

@@ -19,14 +19,16 @@ GPSTI_INTERN const gpsti_kernel* gpsti_warp_kernel(void);
 /* Everything gpst_warp_run checks, without running: ARGUMENT with the reason set. */
 GPSTI_INTERN gpst_result gpsti_warp_check(const gpst_warp* warp, const gpst_image* source,
                                           const gpst_image* outputs, uint32_t n_outputs);
-/* An image by itself: data, sizes, format, dtype, layout, pitch, alignment. The reason begins "function: member." */
+/* An image by itself: data, sizes, format, dtype, layout, pitch, alignment. The reason begins "function:
+   member." */
 GPSTI_INTERN gpst_result gpsti_image_check(const gpst_image* image, const char* function, const char* member);
 GPSTI_INTERN gpst_image gpsti_image_resolved(const gpst_image* image); /* the defaults written out */
 /* The lowest address of a checked image; gpst_image_bytes are there. */
 GPSTI_INTERN const uint8_t* gpsti_image_lowest(const gpst_image* image);
 
 /* ---- the inside ------------------------------------------------------------------ */
-#define GPSTI_WARP_MAX_SIDE 65535 /* of sources and outputs: positions are 16 bits of pixel and 15 of fraction */
+#define GPSTI_WARP_MAX_SIDE \
+    65535 /* of sources and outputs: positions are 16 bits of pixel and 15 of fraction */
 #define GPSTI_WARP_CHANNEL_FULL 32 /* as a shift: a channel that the source lacks and that reads 255 */
 
 /* How much of the CPU the row loop may use. Both give the same bits. */
@@ -35,9 +37,9 @@ typedef enum gpsti_warp_level {
     GPSTI_WARP_AVX2 = 1      /* AVX2 and FMA, compiled in beside it and chosen at run time */
 } gpsti_warp_level;
 
-/* Ray of output pixel (i, j): component c is a[c] * n + (b[c] * m + d[c]), n = 2 i + 1 - width, m = 2 j + 1 - height.
-   a is split in two floats: where the sum cancels, near the poles, what is left is still right to a float's
-   precision. */
+/* Ray of output pixel (i, j): component c is a[c] * n + (b[c] * m + d[c]), n = 2 i + 1 - width, m = 2 j + 1 -
+   height. a is split in two floats: where the sum cancels, near the poles, what is left is still right to a
+   float's precision. */
 typedef struct gpsti_warp_view {
     float a_high[3], a_low[3];
     double a[3], b[3], d[3];
@@ -47,10 +49,10 @@ typedef struct gpsti_warp_view {
 
 struct gpst_warp {
     gpsti_host host;
-    size_t bytes;            /* of this block, views and all */
-    gpst_warp_desc desc;     /* resolved */
-    gpst_view* views;        /* n_outputs, resolved; NULL for RESIZE */
-    gpsti_warp_view* plans;  /* n_outputs; NULL for RESIZE */
+    size_t bytes;           /* of this block, views and all */
+    gpst_warp_desc desc;    /* resolved */
+    gpst_view* views;       /* n_outputs, resolved; NULL for RESIZE */
+    gpsti_warp_view* plans; /* n_outputs; NULL for RESIZE */
     uint32_t n_outputs;
     gpsti_warp_level level;
 };
@@ -69,7 +71,8 @@ typedef struct gpsti_warp_job {
     int64_t source_pitch;
     int32_t source_width, source_height;
     uint32_t source_pixel_bytes;
-    uint32_t shift[4]; /* of output channel c in a source pixel read low byte first; GPSTI_WARP_CHANNEL_FULL */
+    uint32_t
+        shift[4]; /* of output channel c in a source pixel read low byte first; GPSTI_WARP_CHANNEL_FULL */
 
     /* EQUIRECT, in 1/32768 pixel: position = angle * scale + offset; quarter is a right angle. */
     float scale_u, scale_v;
@@ -86,8 +89,8 @@ typedef struct gpsti_warp_job {
 } gpsti_warp_job;
 
 /* warp and images as gpsti_warp_check passes them. */
-GPSTI_INTERN void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
-                                      uint32_t output_index, gpsti_warp_job* out);
+GPSTI_INTERN void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source,
+                                      const gpst_image* output, uint32_t output_index, gpsti_warp_job* out);
 /* The highest level that this machine has and GPUSTAGE_CPU=portable in the environment does not forbid. */
 GPSTI_INTERN gpsti_warp_level gpsti_warp_level_query(void);
 /* Rows y_begin up to y_end of one output, on this thread. */

@@ -7,8 +7,9 @@
 #include "warp_internal.h"
 
 /* ---- where: the map --------------------------------------------------------------
-   The pixel up and left of the position, which may lie one outside the source, and how far on the position is:
-   in 1/2048 of a pixel, rounded, for the sampler in integers, and as a float. NEAREST: the pixel, and zeros. */
+   The pixel up and left of the position, which may lie one outside the source, and how far on the position
+   is: in 1/2048 of a pixel, rounded, for the sampler in integers, and as a float. NEAREST: the pixel, and
+   zeros. */
 typedef struct gpsti_warp_place {
     int32_t x, y;
     int32_t wx, wy;
@@ -22,7 +23,8 @@ typedef struct gpsti_warp_tap {
     float fraction;
 } gpsti_warp_tap;
 
-GPSTI_DEVICE GPSTI_INLINE gpsti_warp_tap gpsti_warp_resize_tap(uint32_t i, uint32_t in, uint32_t out, bool nearest) {
+GPSTI_DEVICE GPSTI_INLINE gpsti_warp_tap gpsti_warp_resize_tap(uint32_t i, uint32_t in, uint32_t out,
+                                                               bool nearest) {
     gpsti_warp_tap tap;
     const uint64_t den = 2 * (uint64_t)out;
     /* One pixel more than the bilinear position, so that nothing is negative. */
@@ -44,14 +46,14 @@ GPSTI_DEVICE GPSTI_INLINE gpsti_warp_row gpsti_warp_view_row(const gpsti_warp_jo
     const double m = (double)(2 * y + 1 - job->height);
     for (int c = 0; c < 3; c++) {
         const double value = gpsti_mul64(job->view.b[c], m) + job->view.d[c];
-        row.high[c] = (float)value;
-        row.low[c] = (float)(value - (double)row.high[c]);
+        gpsti_split(value, &row.high[c], &row.low[c]);
     }
     return row;
 }
 
-/* The angle of (x, y) from the x axis as y / x would tell it, times scale, in whole 1/32768 pixels. The arc is computed
-   for the first half of a quarter turn only and reflected in integers, which costs no precision. */
+/* The angle of (x, y) from the x axis as y / x would tell it, times scale, in whole 1/32768 pixels. The arc
+   is computed for the first half of a quarter turn only and reflected in integers, which costs no precision.
+   */
 GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_angle(float y, float x, float scale, int32_t quarter) {
     const float ay = gpsti_abs32(y), ax = gpsti_abs32(x);
     const float high = ay > ax ? ay : ax, low = ay < ax ? ay : ax;
@@ -68,19 +70,21 @@ GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_floor(int32_t position) {
     return (int32_t)(((uint32_t)position + 32768u) >> 15) - 1;
 }
 
-GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_equirect(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t* u,
-                                                   int32_t* v) {
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_equirect(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                   int32_t* u, int32_t* v) {
     const gpsti_warp_row row = gpsti_warp_view_row(job, y);
     const float n = (float)(2 * x + 1 - job->width);
     float ray[3];
     for (int c = 0; c < 3; c++)
-        ray[c] = gpsti_fma(job->view.a_high[c], n, row.high[c]) + gpsti_fma(job->view.a_low[c], n, row.low[c]);
+        ray[c] =
+            gpsti_fma(job->view.a_high[c], n, row.high[c]) + gpsti_fma(job->view.a_low[c], n, row.low[c]);
     const float across = gpsti_sqrt32(gpsti_fma(ray[0], ray[0], ray[2] * ray[2]));
     *u = gpsti_warp_angle(ray[0], ray[2], job->scale_u, job->quarter_u) + job->offset_u;
     *v = gpsti_warp_angle(ray[1], across, job->scale_v, job->quarter_v) + job->offset_v;
 }
 
-GPSTI_DEVICE GPSTI_INLINE gpsti_warp_place gpsti_warp_locate(const gpsti_warp_job* job, int32_t x, int32_t y) {
+GPSTI_DEVICE GPSTI_INLINE gpsti_warp_place gpsti_warp_locate(const gpsti_warp_job* job, int32_t x,
+                                                             int32_t y) {
     gpsti_warp_place place;
     const bool nearest = job->filter == GPST_FILTER_NEAREST;
     if (job->map == GPST_MAP_RESIZE) {
@@ -103,8 +107,8 @@ GPSTI_DEVICE GPSTI_INLINE gpsti_warp_place gpsti_warp_locate(const gpsti_warp_jo
 }
 
 /* ---- which pixel: the border ------------------------------------------------------
-   RESIZE repeats the edge. EQUIRECT goes over the pole, to the row it came from half a turn on (with an odd width the
-   half is rounded down), and around in x. */
+   RESIZE repeats the edge. EQUIRECT goes over the pole, to the row it came from half a turn on (with an odd
+   width the half is rounded down), and around in x. */
 GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_border(const gpsti_warp_job* job, int32_t* x, int32_t* y) {
     const int32_t width = job->source_width, height = job->source_height;
     if (job->map == GPST_MAP_RESIZE) {
@@ -122,7 +126,8 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_border(const gpsti_warp_job* job, int3
 /* A source pixel, its bytes from the lowest up. */
 GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_read(const gpsti_warp_job* job, int32_t x, int32_t y) {
     gpsti_warp_border(job, &x, &y);
-    const uint8_t* p = job->source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)x * job->source_pixel_bytes;
+    const uint8_t* p =
+        job->source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)x * job->source_pixel_bytes;
     uint32_t pixel = 0;
     for (uint32_t i = 0; i < job->source_pixel_bytes; i++)
         pixel |= (uint32_t)p[i] << (8 * i);
@@ -145,7 +150,8 @@ GPSTI_DEVICE GPSTI_INLINE bool gpsti_warp_keeps(const gpsti_warp_job* job, int32
 }
 
 /* ---- what: the sampler -------------------------------------------------------------
-   Four taps in the order of reading. In integers: across to 7 bits below the byte, then down, each rounded. */
+   Four taps in the order of reading. In integers: across to 7 bits below the byte, then down, each rounded.
+   */
 GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_blend(const int32_t tap[4], int32_t wx, int32_t wy) {
     const int32_t upper = (tap[0] * (2048 - wx) + tap[1] * wx + 8) >> 4;
     const int32_t lower = (tap[2] * (2048 - wx) + tap[3] * wx + 8) >> 4;
@@ -158,20 +164,22 @@ GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_blend_float(const int32_t tap[4], flo
     return gpsti_fma(lower - upper, fy, upper);
 }
 
-/* value >= 0 or so small in magnitude that the sum below is exact, rounded to the nearest integer, ties to even:
-   in the float 1.5 * 2^23 + value the integer stands in the low bits. */
+/* value >= 0 or so small in magnitude that the sum below is exact, rounded to the nearest integer, ties to
+   even: in the float 1.5 * 2^23 + value the integer stands in the low bits. */
 #define GPSTI_WARP_ROUNDER 12582912.0f
 #define GPSTI_WARP_ROUNDER_BITS 0x4b400000u
 
 /* FFmpeg's weights: products of the fractions, times 16385, each rounded. */
 GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_ffmpeg_weight(float across, float down) {
-    return (int32_t)(gpsti_f32_bits(gpsti_fma(across * down, 16385.0f, GPSTI_WARP_ROUNDER)) - GPSTI_WARP_ROUNDER_BITS);
+    return (int32_t)(gpsti_f32_bits(gpsti_fma(across * down, 16385.0f, GPSTI_WARP_ROUNDER)) -
+                     GPSTI_WARP_ROUNDER_BITS);
 }
 
 GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_blend_ffmpeg(const int32_t tap[4], float fx, float fy) {
     const int32_t sum = tap[0] * gpsti_warp_ffmpeg_weight(1.0f - fx, 1.0f - fy) +
                         tap[1] * gpsti_warp_ffmpeg_weight(fx, 1.0f - fy) +
-                        tap[2] * gpsti_warp_ffmpeg_weight(1.0f - fx, fy) + tap[3] * gpsti_warp_ffmpeg_weight(fx, fy);
+                        tap[2] * gpsti_warp_ffmpeg_weight(1.0f - fx, fy) +
+                        tap[3] * gpsti_warp_ffmpeg_weight(fx, fy);
     return sum >> 14 > 255 ? 255 : sum >> 14;
 }
 
@@ -181,7 +189,8 @@ GPSTI_DEVICE GPSTI_INLINE uint8_t gpsti_warp_byte(float value) {
     return (uint8_t)(gpsti_f32_bits(clamped + GPSTI_WARP_ROUNDER) - GPSTI_WARP_ROUNDER_BITS);
 }
 
-GPSTI_DEVICE GPSTI_INLINE uint8_t* gpsti_warp_output(const gpsti_warp_job* job, int32_t x, int32_t y, uint32_t c) {
+GPSTI_DEVICE GPSTI_INLINE uint8_t* gpsti_warp_output(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                     uint32_t c) {
     const uint32_t bytes = job->dtype == GPST_DTYPE_F32 ? 4 : job->dtype == GPST_DTYPE_F16 ? 2 : 1;
     uint8_t* row = job->output + (ptrdiff_t)(y * job->output_pitch);
     if (job->layout == GPST_LAYOUT_CHW)
@@ -219,9 +228,10 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_pixel(const gpsti_warp_job* job, int32
         if (!integers) {
             value = gpsti_warp_blend_float(tap, place.fx, place.fy);
         } else {
-            whole = !bilinear                                      ? tap[0]
-                    : job->convention == GPST_CONVENTION_FFMPEG ? gpsti_warp_blend_ffmpeg(tap, place.fx, place.fy)
-                                                                   : gpsti_warp_blend(tap, place.wx, place.wy);
+            whole = !bilinear ? tap[0]
+                    : job->convention == GPST_CONVENTION_FFMPEG
+                        ? gpsti_warp_blend_ffmpeg(tap, place.fx, place.fy)
+                        : gpsti_warp_blend(tap, place.wx, place.wy);
             value = (float)whole;
         }
         if (job->has_scale)

@@ -1,6 +1,6 @@
 /* kernels/warp_rows_internal.h -- the row loop of the CPU, stage by stage over
-   blocks of pixels so that compilers vectorise it. A template: warp_cpu.c includes it once for each level of the
-   machine. Gives the bits of warp_pixel_internal.h, whose steps it keeps; obeys exact_internal.h. */
+   blocks of pixels so that compilers vectorise it. A template: warp_cpu.c includes it once for each level of
+   the machine. Gives the bits of warp_pixel_internal.h, whose steps it keeps; obeys exact_internal.h. */
 /* amalgamate: template */
 /* Set by the includer, unset at the end:
    GPSTI_ROWS(name)   the function's name at this level
@@ -10,8 +10,9 @@
 
 /* ---- where -------------------------------------------------------------------------
    Whole blocks are computed even where the row ends within: a fixed count vectorises everywhere. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(angles)(const float* GPSTI_RESTRICT y, const float* GPSTI_RESTRICT x,
-                                                        float scale, int32_t quarter, int32_t offset,
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(angles)(const float* GPSTI_RESTRICT y,
+                                                        const float* GPSTI_RESTRICT x, float scale,
+                                                        int32_t quarter, int32_t offset,
                                                         int32_t* GPSTI_RESTRICT out) {
     for (int k = 0; k < GPSTI_BLOCK; k++) {
         const float ay = gpsti_abs32(y[k]), ax = gpsti_abs32(x[k]);
@@ -26,8 +27,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(angles)(const float* GPSTI_RESTR
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(equirect)(const gpsti_warp_job* job, const gpsti_warp_row* row,
-                                                          int32_t x, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void
+GPSTI_ROWS(equirect)(const gpsti_warp_job* job, const gpsti_warp_row* row, int32_t x, gpsti_block* block) {
     const int32_t n = 2 * x + 1 - job->width;
     const gpsti_warp_view* view = &job->view;
     for (int c = 0; c < 3; c++) {
@@ -39,7 +40,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(equirect)(const gpsti_warp_job* 
         }
     }
     for (int k = 0; k < GPSTI_BLOCK; k++)
-        block->across[k] = GPSTI_ROWS_FMA(block->ray[0][k], block->ray[0][k], block->ray[2][k] * block->ray[2][k]);
+        block->across[k] =
+            GPSTI_ROWS_FMA(block->ray[0][k], block->ray[0][k], block->ray[2][k] * block->ray[2][k]);
     gpsti_sqrt32_block(block->across, GPSTI_BLOCK);
     GPSTI_ROWS(angles)(block->ray[0], block->ray[2], job->scale_u, job->quarter_u, job->offset_u, block->u);
     GPSTI_ROWS(angles)(block->ray[1], block->across, job->scale_v, job->quarter_v, job->offset_v, block->v);
@@ -63,7 +65,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(places)(const gpsti_warp_job* jo
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(keep)(const gpsti_warp_job* job, int32_t count, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(keep)(const gpsti_warp_job* job, int32_t count,
+                                                      gpsti_block* block) {
     for (int32_t k = 0; k < count; k++) {
         int32_t x = gpsti_warp_floor(block->u[k] + 16384), y = gpsti_warp_floor(block->v[k] + 16384);
         gpsti_warp_border(job, &x, &y);
@@ -72,16 +75,17 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(keep)(const gpsti_warp_job* job,
 }
 
 /* ---- which -------------------------------------------------------------------------
-   Away from the borders the four taps are two by two neighbours; pixels of 3 bytes are read as 4, which stays inside
-   the row for all but its last one. */
+   Away from the borders the four taps are two by two neighbours; pixels of 3 bytes are read as 4, which stays
+   inside the row for all but its last one. */
 GPSTI_PRIVATE GPSTI_ROWS_INLINE uint32_t GPSTI_ROWS(load)(const uint8_t* p, uint32_t pixel_bytes) {
     if (pixel_bytes == 1)
         return p[0];
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(gather_of)(const gpsti_warp_job* job, int32_t count, uint32_t pixel_bytes,
-                                                           bool bilinear, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(gather_of)(const gpsti_warp_job* job, int32_t count,
+                                                           uint32_t pixel_bytes, bool bilinear,
+                                                           gpsti_block* block) {
     const uint8_t* const source = job->source;
     const ptrdiff_t pitch = (ptrdiff_t)job->source_pitch;
     const uint32_t inner_width = job->source_width > 2 ? (uint32_t)job->source_width - 2 : 0;
@@ -103,7 +107,8 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(gather_of)(const gpsti_warp_job*
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(gather)(const gpsti_warp_job* job, int32_t count, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(gather)(const gpsti_warp_job* job, int32_t count,
+                                                        gpsti_block* block) {
     const bool bilinear = job->filter == GPST_FILTER_BILINEAR;
     if (job->source_pixel_bytes == 1 && bilinear)
         GPSTI_ROWS(gather_of)(job, count, 1, true, block);
@@ -120,11 +125,14 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(gather)(const gpsti_warp_job* jo
 }
 
 /* ---- what --------------------------------------------------------------------------
-   Integer samples are collected in block->packed, output channel c in bits 8 c and up; float samples in value[c]. */
+   Integer samples are collected in block->packed, output channel c in bits 8 c and up; float samples in
+   value[c]. */
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(blend)(uint32_t shift, uint32_t c, gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++) {
-        const int32_t a = (int32_t)((block->tap[0][k] >> shift) & 255), b = (int32_t)((block->tap[1][k] >> shift) & 255);
-        const int32_t d = (int32_t)((block->tap[2][k] >> shift) & 255), e = (int32_t)((block->tap[3][k] >> shift) & 255);
+        const int32_t a = (int32_t)((block->tap[0][k] >> shift) & 255),
+                      b = (int32_t)((block->tap[1][k] >> shift) & 255);
+        const int32_t d = (int32_t)((block->tap[2][k] >> shift) & 255),
+                      e = (int32_t)((block->tap[3][k] >> shift) & 255);
         const int32_t upper = ((a << 11) + (b - a) * block->wx[k] + 8) >> 4;
         const int32_t lower = ((d << 11) + (e - d) * block->wx[k] + 8) >> 4;
         const int32_t value = ((upper << 11) + (lower - upper) * block->wy[k] + (1 << 17)) >> 18;
@@ -151,7 +159,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(ffmpeg_weights)(gpsti_block* blo
             block->weight[t][k] -= GPSTI_WARP_ROUNDER_BITS;
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(blend_ffmpeg)(uint32_t shift, uint32_t c, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(blend_ffmpeg)(uint32_t shift, uint32_t c,
+                                                              gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++) {
         uint32_t sum = ((block->tap[0][k] >> shift) & 255) * block->weight[0][k];
         sum += ((block->tap[1][k] >> shift) & 255) * block->weight[1][k];
@@ -165,15 +174,18 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(blend_ffmpeg)(uint32_t shift, ui
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(blend_float)(uint32_t shift, float* GPSTI_RESTRICT value,
                                                              const gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++) {
-        const int32_t a = (int32_t)((block->tap[0][k] >> shift) & 255), b = (int32_t)((block->tap[1][k] >> shift) & 255);
-        const int32_t d = (int32_t)((block->tap[2][k] >> shift) & 255), e = (int32_t)((block->tap[3][k] >> shift) & 255);
+        const int32_t a = (int32_t)((block->tap[0][k] >> shift) & 255),
+                      b = (int32_t)((block->tap[1][k] >> shift) & 255);
+        const int32_t d = (int32_t)((block->tap[2][k] >> shift) & 255),
+                      e = (int32_t)((block->tap[3][k] >> shift) & 255);
         const float upper = GPSTI_ROWS_FMA((float)(b - a), block->fx[k], (float)a);
         const float lower = GPSTI_ROWS_FMA((float)(e - d), block->fx[k], (float)d);
         value[k] = GPSTI_ROWS_FMA(lower - upper, block->fy[k], upper);
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_integers)(const gpsti_warp_job* job, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_integers)(const gpsti_warp_job* job,
+                                                                 gpsti_block* block) {
     const bool ffmpeg = job->convention == GPST_CONVENTION_FFMPEG && job->filter == GPST_FILTER_BILINEAR;
     memset(block->packed, 0, sizeof block->packed);
     if (ffmpeg)
@@ -193,7 +205,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_integers)(const gpsti_war
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_floats)(const gpsti_warp_job* job, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_floats)(const gpsti_warp_job* job,
+                                                               gpsti_block* block) {
     for (uint32_t c = 0; c < job->n_channels; c++) {
         if (job->shift[c] == GPSTI_WARP_CHANNEL_FULL) {
             for (int k = 0; k < GPSTI_BLOCK; k++)
@@ -205,7 +218,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_floats)(const gpsti_warp_
 }
 
 /* ---- how --------------------------------------------------------------------------- */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(floats_from_packed)(const gpsti_warp_job* job, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(floats_from_packed)(const gpsti_warp_job* job,
+                                                                    gpsti_block* block) {
     for (uint32_t c = 0; c < job->n_channels; c++)
         for (int k = 0; k < GPSTI_BLOCK; k++)
             block->value[c][k] = (float)(int32_t)((block->packed[k] >> (8 * c)) & 255);
@@ -219,14 +233,16 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(scale)(const gpsti_warp_job* job
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(packed_from_floats)(const gpsti_warp_job* job, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(packed_from_floats)(const gpsti_warp_job* job,
+                                                                    gpsti_block* block) {
     memset(block->packed, 0, sizeof block->packed);
     for (uint32_t c = 0; c < job->n_channels; c++)
         for (int k = 0; k < GPSTI_BLOCK; k++)
             block->packed[k] |= (uint32_t)gpsti_warp_byte(block->value[c][k]) << (8 * c);
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(mask)(const gpsti_warp_job* job, bool packed, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(mask)(const gpsti_warp_job* job, bool packed,
+                                                      gpsti_block* block) {
     if (packed) {
         for (int k = 0; k < GPSTI_BLOCK; k++)
             block->packed[k] &= block->keep[k];
@@ -238,8 +254,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(mask)(const gpsti_warp_job* job,
 }
 
 /* Interleaved pixels of n bytes, each written as four bytes of which the next pixel overwrites the rest. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(store_bytes)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
-                                                             const gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(store_bytes)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                             int32_t count, const gpsti_block* block) {
     const uint32_t n = job->n_channels;
     if (job->layout == GPST_LAYOUT_CHW || n == 1) {
         for (uint32_t c = 0; c < n; c++) {
@@ -297,8 +313,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(store_floats)(const gpsti_warp_j
 
 /* ---- a block, a band ------------------------------------------------------------------
    The block's places are known; the rest is the same for every map. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
-                                                        gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                        int32_t count, gpsti_block* block) {
     const bool bytes_out = job->dtype == GPST_DTYPE_U8;
     const bool integers = (bytes_out && !job->has_scale) || job->filter == GPST_FILTER_NEAREST ||
                           job->convention == GPST_CONVENTION_FFMPEG;
@@ -325,8 +341,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* jo
         GPSTI_ROWS(store_floats)(job, x, y, count, block);
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_equirect)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end,
-                                                               gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_equirect)(const gpsti_warp_job* job, int32_t y_begin,
+                                                               int32_t y_end, gpsti_block* block) {
     for (int32_t y = y_begin; y < y_end; y++) {
         const gpsti_warp_row row = gpsti_warp_view_row(job, y);
         for (int32_t x = 0; x < job->width; x += GPSTI_BLOCK) {
@@ -338,8 +354,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_equirect)(const gpsti_warp_
 }
 
 /* Columns outside, so that their taps (a division each) are computed once a band. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_resize)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end,
-                                                             gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_resize)(const gpsti_warp_job* job, int32_t y_begin,
+                                                             int32_t y_end, gpsti_block* block) {
     const bool nearest = job->filter == GPST_FILTER_NEAREST;
     for (int32_t x = 0; x < job->width; x += GPSTI_BLOCK) {
         const int32_t count = job->width - x < GPSTI_BLOCK ? job->width - x : GPSTI_BLOCK;
@@ -349,8 +365,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_resize)(const gpsti_warp_jo
             block->x[k] = tap.pixel, block->wx[k] = tap.weight, block->fx[k] = tap.fraction;
         }
         for (int32_t y = y_begin; y < y_end; y++) {
-            const gpsti_warp_tap tap =
-                gpsti_warp_resize_tap((uint32_t)y, (uint32_t)job->source_height, (uint32_t)job->height, nearest);
+            const gpsti_warp_tap tap = gpsti_warp_resize_tap((uint32_t)y, (uint32_t)job->source_height,
+                                                             (uint32_t)job->height, nearest);
             for (int k = 0; k < GPSTI_BLOCK; k++)
                 block->y[k] = tap.pixel, block->wy[k] = tap.weight, block->fy[k] = tap.fraction;
             GPSTI_ROWS(finish)(job, x, y, count, block);

@@ -53,8 +53,8 @@ typedef struct test_log {
     int line;
 } test_log;
 
-static inline void test_log_func(void* user_data, gpst_log_level level, uint64_t item_index, const char* message,
-                          const char* file, int line) {
+static inline void test_log_func(void* user_data, gpst_log_level level, uint64_t item_index,
+                                 const char* message, const char* file, int line) {
     test_log* log = (test_log*)user_data;
     (void)gpsti_a32_add(level == GPST_LOG_ERROR     ? &log->n_errors
                         : level == GPST_LOG_WARNING ? &log->n_warnings

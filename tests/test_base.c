@@ -322,13 +322,20 @@ static void test_default_logger(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_result_names),       cmocka_unit_test(test_version),
-        cmocka_unit_test(test_reasons),            cmocka_unit_test(test_fail_macros),
-        cmocka_unit_test(test_desc_checks),        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_locale),             cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_sizes_random),       cmocka_unit_test(test_allocation),
-        cmocka_unit_test(test_misaligned_allocator), cmocka_unit_test(test_default_allocator),
-        cmocka_unit_test(test_logging),            cmocka_unit_test(test_default_logger),
+        cmocka_unit_test(test_result_names),
+        cmocka_unit_test(test_version),
+        cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_fail_macros),
+        cmocka_unit_test(test_desc_checks),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_locale),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_sizes_random),
+        cmocka_unit_test(test_allocation),
+        cmocka_unit_test(test_misaligned_allocator),
+        cmocka_unit_test(test_default_allocator),
+        cmocka_unit_test(test_logging),
+        cmocka_unit_test(test_default_logger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

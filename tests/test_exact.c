@@ -37,7 +37,8 @@ static void fma_equals_libm(void** state) {
         const float want = fmaf(v[0], v[1], v[2]), soft = gpsti_fma_soft(v[0], v[1], v[2]);
         const float used = gpsti_fma(v[0], v[1], v[2]);
         const bool both_nan = isnan(want) && isnan(soft) && isnan(used);
-        if (!both_nan && (gpsti_f32_bits(want) != gpsti_f32_bits(soft) || gpsti_f32_bits(want) != gpsti_f32_bits(used)))
+        if (!both_nan &&
+            (gpsti_f32_bits(want) != gpsti_f32_bits(soft) || gpsti_f32_bits(want) != gpsti_f32_bits(used)))
             fail_msg("fma(%a, %a, %a): libm %a, soft %a, used %a", (double)v[0], (double)v[1], (double)v[2],
                      (double)want, (double)soft, (double)used);
     }
@@ -57,7 +58,8 @@ static void roots_equal_libm(void** state) {
         if (narrow < INFINITY) {
             float block[4] = {narrow, 2.0f, 3.0f, narrow};
             gpsti_sqrt32_block(block, 4);
-            assert_true(gpsti_sqrt32(narrow) == sqrtf(narrow) && block[0] == sqrtf(narrow) && block[3] == block[0]);
+            assert_true(gpsti_sqrt32(narrow) == sqrtf(narrow) && block[0] == sqrtf(narrow) &&
+                        block[3] == block[0]);
             assert_true((float)gpsti_sqrt64_soft((double)narrow) == sqrtf(narrow));
         }
     }
@@ -66,7 +68,8 @@ static void roots_equal_libm(void** state) {
 /* The oracle must be better than what it judges. */
 static long double wide_sine(double degrees, bool cosine) {
     const double quarters = floor(degrees / 90.0 + 0.5);
-    const long double x = ((long double)degrees - 90.0L * (long double)quarters) * 3.14159265358979323846264338L / 180.0L;
+    const long double x =
+        ((long double)degrees - 90.0L * (long double)quarters) * 3.14159265358979323846264338L / 180.0L;
     const int64_t turn = (int64_t)quarters + (cosine ? 1 : 0);
     const long double part = (turn & 1) ? cosl(x) : sinl(x);
     return (turn & 2) ? -part : part;
@@ -84,11 +87,13 @@ static void set_up_functions_keep_their_bounds(void** state) {
         const double sine_error = (double)fabsl((long double)sine / wide_sine(degrees, false) - 1);
         const double cosine_error = (double)fabsl((long double)cosine / wide_sine(degrees, true) - 1);
         worst_sine = fmax(worst_sine, fmax(sine_error, cosine_error));
-        const double y = (double)(int64_t)test_random(&seed) * (i & 2 ? 1e-9 : 1.0), x = (double)(int64_t)test_random(&seed);
+        const double y = (double)(int64_t)test_random(&seed) * (i & 2 ? 1e-9 : 1.0),
+                     x = (double)(int64_t)test_random(&seed);
         worst_arc = fmax(worst_arc, (double)fabsl((long double)gpsti_atan2_radians(y, x) -
                                                   atan2l((long double)y, (long double)x)));
     }
-    printf("sine and cosine: worst relative error %.2e; arc tangent: worst error %.2e rad\n", worst_sine, worst_arc);
+    printf("sine and cosine: worst relative error %.2e; arc tangent: worst error %.2e rad\n", worst_sine,
+           worst_arc);
     assert_true(worst_sine < 1e-15);
     assert_true(worst_arc < 1e-15);
     for (int quarter = -8; quarter <= 8; quarter++) {
@@ -113,7 +118,8 @@ static void pixel_arc_keeps_its_bound(void** state) {
 
 static double half_value(uint16_t half) {
     const int exponent = (half >> 10) & 31, significand = half & 1023;
-    const double magnitude = exponent == 0 ? ldexp(significand, -24) : ldexp(1024 + significand, exponent - 25);
+    const double magnitude =
+        exponent == 0 ? ldexp(significand, -24) : ldexp(1024 + significand, exponent - 25);
     return half & 0x8000 ? -magnitude : magnitude;
 }
 

@@ -1,7 +1,8 @@
 /* tests/test_image.c -- sizes and rules of images. */
 #include "test.h"
 
-static gpst_image image_of(uint32_t width, uint32_t height, gpst_format format, gpst_dtype dtype, gpst_layout layout) {
+static gpst_image image_of(uint32_t width, uint32_t height, gpst_format format, gpst_dtype dtype,
+                           gpst_layout layout) {
     gpst_image image = GPST_ZERO;
     image.width = width;
     image.height = height;

@@ -95,8 +95,7 @@ static void test_condition(void** state) {
     assert_int_equal(gpsti_cond_init(&seen.cond), GPST_OK);
     gpsti_mutex_lock(&seen.mutex);
     int64_t deadline = gpsti_deadline(20 * TEST_MS);
-    while (gpsti_cond_wait_until(&seen.cond, &seen.mutex, deadline)) {
-    }
+    while (gpsti_cond_wait_until(&seen.cond, &seen.mutex, deadline)) {}
     assert_true(gpsti_now_ns() >= deadline);
     assert_false(gpsti_cond_wait_until(&seen.cond, &seen.mutex, -5)); /* long past */
     assert_int_equal(gpsti_thread_start(&thread, test_signal_on_go, &seen, "signal"), GPST_OK);
@@ -141,8 +140,7 @@ static void test_add_and_swap(void* arg) {
     for (int i = 0; i < 20000; i++) {
         (void)gpsti_a32_add(&seen->word, 1);
         uint32_t old = gpsti_a32_load_relaxed(&seen->ready);
-        while (!gpsti_a32_cas(&seen->ready, &old, old + 1)) {
-        }
+        while (!gpsti_a32_cas(&seen->ready, &old, old + 1)) {}
     }
 }
 
@@ -296,7 +294,8 @@ static void test_file_errors(void** state) {
     memset(longer, 'p', sizeof longer);
     memcpy(longer + sizeof longer - 5, ".jpg", 5);
     assert_int_equal(gpsti_file_open_read(longer, &file), GPST_ERROR_IO);
-    test_reason_has("open \"...ppp", ".jpg\": File name too long (36)"); /* the end of the path, and the error */
+    test_reason_has("open \"...ppp",
+                    ".jpg\": File name too long (36)"); /* the end of the path, and the error */
     file.handle = open("/dev/full", O_WRONLY | O_CLOEXEC);
     assert_true(file.handle >= 0);
     assert_int_equal(gpsti_file_write(&file, "/dev/full", "x", 1), GPST_ERROR_NO_SPACE);
@@ -406,7 +405,8 @@ static void test_pages(void** state) {
     test_pages_of(((size_t)4 << 20) + 1, true);
     assert_int_equal(gpsti_pages_alloc(0, false, &ptr, &mapped, &kind, NULL), GPST_ERROR_OVERFLOW);
     assert_int_equal(gpsti_pages_alloc(SIZE_MAX, true, &ptr, &mapped, &kind, NULL), GPST_ERROR_OVERFLOW);
-    assert_int_equal(gpsti_pages_alloc(SIZE_MAX / 2 - 8192, true, &ptr, &mapped, &kind, NULL), GPST_ERROR_MEMORY);
+    assert_int_equal(gpsti_pages_alloc(SIZE_MAX / 2 - 8192, true, &ptr, &mapped, &kind, NULL),
+                     GPST_ERROR_MEMORY);
     test_reason_has("map memory: bytes=", "Cannot allocate memory (12)");
     gpsti_pages_free(NULL, 0);
 }
@@ -477,8 +477,10 @@ static void test_limits_cgroup_v1(void** state) {
     gpsti_limits limits;
     (void)state;
     test_tree("/proc/meminfo", "MemAvailable:   32000000 kB\n");
-    test_tree("/proc/self/cgroup", "12:cpuset:/x\n5:cpuacct,cpu:/docker/1\n4:memory:/docker/1\n1:name=systemd:/\n");
-    test_tree("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "110000\n"); /* in the container the group's path is the root */
+    test_tree("/proc/self/cgroup",
+              "12:cpuset:/x\n5:cpuacct,cpu:/docker/1\n4:memory:/docker/1\n1:name=systemd:/\n");
+    test_tree("/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
+              "110000\n"); /* in the container the group's path is the root */
     test_tree("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
     test_tree("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2000000\n");
     test_tree("/sys/fs/cgroup/memory/memory.usage_in_bytes", "1500000\n");

@@ -126,8 +126,10 @@ static void test_arguments(void** state) {
     test_reason_has("gpst_pool_create: ", "context=NULL");
     assert_null(pool);
     assert_int_equal(gpst_pool_create(t.context, &desc, NULL), GPST_ERROR_ARGUMENT);
-    assert_int_equal(gpst_pool_create_versioned(99, sizeof desc, t.context, &desc, &pool), GPST_ERROR_VERSION);
-    assert_int_equal(gpst_pool_create_versioned(GPST_VERSION, 8, t.context, &desc, &pool), GPST_ERROR_VERSION);
+    assert_int_equal(gpst_pool_create_versioned(99, sizeof desc, t.context, &desc, &pool),
+                     GPST_ERROR_VERSION);
+    assert_int_equal(gpst_pool_create_versioned(GPST_VERSION, 8, t.context, &desc, &pool),
+                     GPST_ERROR_VERSION);
     desc.huge_pages = (gpst_huge_pages)3;
     assert_int_equal(gpst_pool_create(t.context, &desc, &pool), GPST_ERROR_ARGUMENT);
     test_reason_has("gpst_pool_create: ", "huge_pages=3");
@@ -186,7 +188,8 @@ static void test_context_budget(void** state) {
     test_begin(&t, 16384, 0);
     assert_int_equal(gpst_pool_create(t.context, NULL, &other), GPST_OK);
     assert_int_equal(gpst_pool_acquire(other, 12288, 0, &a), GPST_OK);
-    assert_int_equal(gpst_pool_acquire(t.pool, 8192, GPST_FOREVER, &b), GPST_ERROR_BUDGET); /* nothing to wait for */
+    assert_int_equal(gpst_pool_acquire(t.pool, 8192, GPST_FOREVER, &b),
+                     GPST_ERROR_BUDGET); /* nothing to wait for */
     test_reason_has("bytes=8192: takes 8192, and 12288", "max_host_bytes=16384");
     assert_int_equal(gpst_pool_acquire(t.pool, 4096, 0, &b), GPST_OK);
     assert_int_equal(gpst_pool_acquire(t.pool, 4096, 0, &c), GPST_ERROR_WOULD_BLOCK);
@@ -237,11 +240,13 @@ static void test_misuse(void** state) {
 static gpsti_backend_i test_device;
 static gpst_result (*test_real_host_alloc)(gpsti_device*, size_t, bool, gpsti_host_memory*);
 static uint64_t test_fail_device_at, test_device_calls;
+static gpst_result test_device_result;
 static size_t test_huge_unit_bytes;
 
-static gpst_result test_host_alloc(gpsti_device* device, size_t bytes, bool want_huge, gpsti_host_memory* out) {
+static gpst_result test_host_alloc(gpsti_device* device, size_t bytes, bool want_huge,
+                                   gpsti_host_memory* out) {
     if (++test_device_calls == test_fail_device_at)
-        return gpsti_fail(GPST_ERROR_MEMORY, "test device: bytes=%zu: none left", bytes);
+        return gpsti_fail(test_device_result, "test device: bytes=%zu: none left", bytes);
     if (want_huge && test_huge_unit_bytes)
         (void)gpsti_size_round_up(bytes, test_huge_unit_bytes, &bytes);
     GPSTI_TRY(test_real_host_alloc(device, bytes, false, out));
@@ -256,6 +261,7 @@ static void test_use_device(test_pool* t) {
     test_device.host_alloc = test_host_alloc;
     t->context->device->i = &test_device;
     test_fail_device_at = 0;
+    test_device_result = GPST_ERROR_MEMORY;
     test_device_calls = 0;
     test_huge_unit_bytes = 0;
 }
@@ -279,10 +285,31 @@ static void test_device_failure(void** state) {
         assert_int_equal(gpst_pool_acquire(t.pool, 100, 0, &b), GPST_ERROR_MEMORY);
     }
     assert_int_equal(gpsti_a64_load(&t.memory.live_bytes), live_bytes); /* failures leave nothing behind */
-    assert_int_equal(gpst_pool_acquire(t.pool, 100, 0, &b), GPST_OK); /* the next attempt works */
+    assert_int_equal(gpst_pool_acquire(t.pool, 100, 0, &b), GPST_OK);   /* the next attempt works */
     assert_int_equal(test_info(&t).held_bytes, 8192);
     gpst_pool_release(t.pool, &a);
     gpst_pool_release(t.pool, &b);
+    test_end(&t, 0);
+}
+
+/* Of a lost device nothing more can be had: the cpu's memory serves, unless the backend is required. */
+static void test_device_lost(void** state) {
+    test_pool t;
+    gpst_buffer a;
+    (void)state;
+    test_begin(&t, 64 * TEST_MIB, 0);
+    test_use_device(&t);
+    test_device_result = GPST_ERROR_DEVICE_LOST;
+    test_fail_device_at = 1;
+    assert_int_equal(gpst_pool_acquire(t.pool, 100, 0, &a), GPST_OK);
+    assert_int_equal(test_device_calls, 2);
+    memset(a.data, 1, a.bytes);
+    gpst_pool_release(t.pool, &a);
+    gpst_pool_trim(t.pool);
+    t.context->require_backend = true;
+    test_fail_device_at = 3;
+    assert_int_equal(gpst_pool_acquire(t.pool, 100, 0, &a), GPST_ERROR_DEVICE_LOST);
+    assert_int_equal(test_info(&t).held_bytes, 0);
     test_end(&t, 0);
 }
 
@@ -308,7 +335,8 @@ static void test_huge_pages(void** state) {
     assert_int_equal(gpst_pool_acquire(t.pool, 3 * TEST_MIB, 0, &c), GPST_OK);
     gpst_pool_release(t.pool, &c);
     gpst_pool_trim(t.pool);
-    t.context->info.max_host_bytes = 9 * TEST_MIB + 4096; /* no room for the rest of a huge page: small ones */
+    t.context->info.max_host_bytes =
+        9 * TEST_MIB + 4096; /* no room for the rest of a huge page: small ones */
     assert_int_equal(gpst_pool_acquire(t.pool, 3 * TEST_MIB, 0, &c), GPST_OK);
     assert_int_equal(test_info(&t).held_bytes, 9 * TEST_MIB);
     assert_int_equal(test_info(&t).small_bytes, 3 * TEST_MIB);
@@ -371,14 +399,16 @@ static void test_waiters(void** state) {
         waiters[i].pool = t.pool;
         waiters[i].bytes = i ? 4096 : 8192;
         waiters[i].result = GPST_ERROR_INTERNAL;
-        assert_int_equal(gpsti_thread_start(&threads[i], test_wait_for_buffer, &waiters[i], "waiter"), GPST_OK);
+        assert_int_equal(gpsti_thread_start(&threads[i], test_wait_for_buffer, &waiters[i], "waiter"),
+                         GPST_OK);
         while (!gpsti_a32_load(&waiters[i].started))
             gpsti_yield();
     }
     while (test_info(&t).waits < 3)
         gpsti_sleep_ns(TEST_MS);
     gpst_pool_release(t.pool, &held[0]);
-    for (int i = 1; i < 3; i++) /* the first waiter, who wants more, must not keep the others from what is there */
+    for (int i = 1; i < 3;
+         i++) /* the first waiter, who wants more, must not keep the others from what is there */
         gpsti_thread_join(&threads[i]);
     gpst_pool_release(t.pool, &held[1]);
     gpsti_thread_join(&threads[0]);
@@ -503,9 +533,10 @@ int main(void) {
         cmocka_unit_test(test_classes),        cmocka_unit_test(test_reuse),
         cmocka_unit_test(test_arguments),      cmocka_unit_test(test_cap),
         cmocka_unit_test(test_context_budget), cmocka_unit_test(test_misuse),
-        cmocka_unit_test(test_device_failure), cmocka_unit_test(test_huge_pages),
-        cmocka_unit_test(test_huge_pages_choice), cmocka_unit_test(test_waiters),
-        cmocka_unit_test(test_threads),        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_device_failure), cmocka_unit_test(test_device_lost),
+        cmocka_unit_test(test_huge_pages),     cmocka_unit_test(test_huge_pages_choice),
+        cmocka_unit_test(test_waiters),        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

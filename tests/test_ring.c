@@ -275,7 +275,8 @@ static void test_arguments(void** state) {
     assert_int_equal(gpst_ring_create(t.context, NULL, &ring), GPST_ERROR_ARGUMENT);
     assert_int_equal(gpst_ring_create(t.context, &desc, NULL), GPST_ERROR_ARGUMENT);
     assert_int_equal(gpst_ring_create_versioned(1, sizeof desc, t.context, &desc, &ring), GPST_ERROR_VERSION);
-    assert_int_equal(gpst_ring_create_versioned(GPST_VERSION, 1, t.context, &desc, &ring), GPST_ERROR_VERSION);
+    assert_int_equal(gpst_ring_create_versioned(GPST_VERSION, 1, t.context, &desc, &ring),
+                     GPST_ERROR_VERSION);
     assert_int_equal(gpst_ring_acquire(NULL, 0, &slot), GPST_ERROR_ARGUMENT);
     assert_int_equal(gpst_ring_take(NULL, 0, &slot), GPST_ERROR_ARGUMENT);
     gpst_ring_close(NULL);
@@ -331,7 +332,7 @@ static void test_drop_oldest(void** state) {
     assert_int_equal(test_info(t.ring).occupancy, 3);
     assert_int_equal(gpst_ring_take(t.ring, 0, &held), GPST_OK);
     assert_int_equal(held.words[0], 4);
-    assert_int_equal(held.sequence, 4); /* the gap tells what was given up */
+    assert_int_equal(held.sequence, 4);             /* the gap tells what was given up */
     assert_int_equal(test_put(t.ring, 7), GPST_OK); /* gives up 5, never what a consumer holds */
     assert_int_equal(held.words[0], 4);
     assert_int_equal(*(uint8_t*)held.data, 4);
@@ -475,8 +476,14 @@ static void test_sleep_in_ring(void* arg) {
 }
 
 typedef enum test_cause {
-    TEST_BY_COMMIT, TEST_BY_CLOSE, TEST_BY_LAST_ABANDON, TEST_BY_RELEASE, TEST_BY_ABANDON, TEST_BY_DEPTH,
-    TEST_BY_CLOSE_FULL, TEST_N_CAUSES
+    TEST_BY_COMMIT,
+    TEST_BY_CLOSE,
+    TEST_BY_LAST_ABANDON,
+    TEST_BY_RELEASE,
+    TEST_BY_ABANDON,
+    TEST_BY_DEPTH,
+    TEST_BY_CLOSE_FULL,
+    TEST_N_CAUSES
 } test_cause;
 
 /* A side that sleeps without a time-out is woken by whatever could concern it. */
@@ -551,7 +558,7 @@ typedef struct test_flow {
     gpst_ring* ring;
     uint32_t n_producers, n_consumers, n_items; /* n_items: of each producer */
     gpsti_a32 producers_left;
-    gpsti_a32* seen;    /* [n_producers * n_items]: how often each item came */
+    gpsti_a32* seen; /* [n_producers * n_items]: how often each item came */
     bool poll;
     uint64_t seed;
 } test_flow;
@@ -619,7 +626,8 @@ static void test_consume(void* arg) {
             gpst_ring_release(flow->ring, &kept);
         result = gpst_ring_take(flow->ring, kept.data ? 0 : test_patience(side, random >> 8), &slot);
         if (result != GPST_OK) {
-            side->n_wrong += result != GPST_END && result != GPST_ERROR_TIMEOUT && result != GPST_ERROR_WOULD_BLOCK;
+            side->n_wrong +=
+                result != GPST_END && result != GPST_ERROR_TIMEOUT && result != GPST_ERROR_WOULD_BLOCK;
             if (kept.data)
                 gpst_ring_release(flow->ring, &kept);
             continue;
@@ -638,8 +646,8 @@ static void test_consume(void* arg) {
     }
 }
 
-static void test_run_flow(gpst_ring_sharing sharing, gpst_ring_policy policy, uint32_t n_sides, uint32_t n_items,
-                          uint32_t max_slots, bool poll, uint64_t* seed) {
+static void test_run_flow(gpst_ring_sharing sharing, gpst_ring_policy policy, uint32_t n_sides,
+                          uint32_t n_items, uint32_t max_slots, bool poll, uint64_t* seed) {
     test_ring t;
     test_flow flow;
     test_side sides[2 * TEST_MAX_SIDES];
@@ -660,7 +668,8 @@ static void test_run_flow(gpst_ring_sharing sharing, gpst_ring_policy policy, ui
         sides[i].index = i % n_sides;
         sides[i].seed = test_random(seed);
         assert_int_equal(
-            gpsti_thread_start(&threads[i], i < n_sides ? test_produce : test_consume, &sides[i], "side"), GPST_OK);
+            gpsti_thread_start(&threads[i], i < n_sides ? test_produce : test_consume, &sides[i], "side"),
+            GPST_OK);
     }
     while (gpsti_a32_load(&flow.producers_left)) { /* the depth changes all the time */
         const uint64_t random = test_random(seed);
@@ -751,8 +760,10 @@ static void test_close_races(void** state) {
         memset(sides, 0, sizeof sides);
         flow.ring = t.ring;
         sides[0].flow = sides[1].flow = &flow;
-        assert_int_equal(gpsti_thread_start(&threads[0], test_produce_until_closed, &sides[0], "produce"), GPST_OK);
-        assert_int_equal(gpsti_thread_start(&threads[1], test_consume_until_end, &sides[1], "consume"), GPST_OK);
+        assert_int_equal(gpsti_thread_start(&threads[0], test_produce_until_closed, &sides[0], "produce"),
+                         GPST_OK);
+        assert_int_equal(gpsti_thread_start(&threads[1], test_consume_until_end, &sides[1], "consume"),
+                         GPST_OK);
         for (uint64_t i = test_random(&seed) % 2000; i; i--)
             gpsti_relax();
         gpst_ring_close(t.ring);
@@ -789,14 +800,14 @@ static void test_faults(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slots),       cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_hot_slots),   cmocka_unit_test(test_misuse),
-        cmocka_unit_test(test_arguments),   cmocka_unit_test(test_drop_newest),
-        cmocka_unit_test(test_drop_oldest), cmocka_unit_test(test_latest_only),
+        cmocka_unit_test(test_slots),           cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_hot_slots),       cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_arguments),       cmocka_unit_test(test_drop_newest),
+        cmocka_unit_test(test_drop_oldest),     cmocka_unit_test(test_latest_only),
         cmocka_unit_test(test_close_and_drain), cmocka_unit_test(test_timeouts),
-        cmocka_unit_test(test_occupancy),   cmocka_unit_test(test_wakes),
-        cmocka_unit_test(test_mpmc_flow),   cmocka_unit_test(test_spsc_flow),
-        cmocka_unit_test(test_drop_flows),  cmocka_unit_test(test_close_races),
+        cmocka_unit_test(test_occupancy),       cmocka_unit_test(test_wakes),
+        cmocka_unit_test(test_mpmc_flow),       cmocka_unit_test(test_spsc_flow),
+        cmocka_unit_test(test_drop_flows),      cmocka_unit_test(test_close_races),
         cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,16 @@
+#!/bin/sh
+# tests/test_fuzz_codec.sh -- the fuzz target of the codecs over its corpus, without a fuzzer.
+# Environment: CC and GPST_SANITIZE (compiler flags).
+set -eu
+cd "$(dirname "$0")/.."
+cc=${CC:-cc}
+flags="-std=c11 -O1 -g ${GPST_SANITIZE:-}"
+libraries=
+has() { printf '#include <%s>\n' "$1" | $cc -E -x c - >/dev/null 2>&1; }
+if has turbojpeg.h; then flags="$flags -DGPST_TOOL_JPEG" libraries="$libraries -lturbojpeg"; fi
+if has spng.h; then flags="$flags -DGPST_TOOL_PNG" libraries="$libraries -lspng"; fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+$cc $flags tests/fuzz/fuzz_codec.c tests/fuzz/run_corpus.c tools/gpustage/codec*.c gpustage.c \
+    -o "$folder/fuzz" $libraries -pthread
+"$folder/fuzz" tests/fuzz/corpus/codec/*

@@ -1,0 +1,429 @@
+/* tests/test_pipeline_device.c -- the engine on an asynchronous device: the same bytes as on the CPU, whatever the
+   simulated device does wrong, and the slowest resource always busy. */
+#include "pipeline_kit.h"
+
+/* ---- the same pictures from every backend ----------------------------------------------------- */
+
+#define FRAME_WIDTH 64u
+#define FRAME_HEIGHT 32u
+#define VIEW_WIDTH 24u
+#define VIEW_HEIGHT 16u
+#define N_VIEWS 3u
+#define N_FRAMES 12u
+#define VIEW_BYTES (VIEW_WIDTH * VIEW_HEIGHT * 3u)
+
+static uint8_t frame_pixels[FRAME_WIDTH * FRAME_HEIGHT * 3];
+static uint8_t pictures[N_FRAMES][N_VIEWS][VIEW_BYTES];
+
+static gpst_image rgb_shape(uint32_t width, uint32_t height) {
+    gpst_image shape = kit_shape(width, height);
+    shape.format = GPST_FORMAT_RGB;
+    return shape;
+}
+
+static gpst_result frame_source(void* user_data, uint64_t index, gpst_input* out) {
+    uint64_t random = index + 1;
+    (void)user_data;
+    if (index >= N_FRAMES)
+        return GPST_END;
+    for (size_t i = 0; i < sizeof frame_pixels; i++)
+        frame_pixels[i] = (uint8_t)test_random(&random);
+    out->frame = rgb_shape(FRAME_WIDTH, FRAME_HEIGHT);
+    out->frame.data = frame_pixels;
+    return GPST_OK;
+}
+
+static gpst_result picture_sink(void* user_data, const gpst_item* item) {
+    kit* const self = (kit*)user_data;
+    for (uint32_t v = 0; item->result == GPST_OK && v < item->n_outputs; v++)
+        memcpy(pictures[item->index][v], item->outputs[v].data, VIEW_BYTES);
+    return kit_sink(self, item);
+}
+
+static gpst_warp* make_views(void) {
+    gpst_view views[N_VIEWS];
+    gpst_warp_desc desc = GPST_ZERO;
+    gpst_warp* warp = NULL;
+    memset(views, 0, sizeof views);
+    for (uint32_t v = 0; v < N_VIEWS; v++) {
+        views[v].yaw = 120.0 * v;
+        views[v].pitch = 30.0 * v - 30.0;
+    }
+    desc.map = GPST_MAP_EQUIRECT;
+    desc.views = views;
+    desc.n_views = N_VIEWS;
+    desc.width = VIEW_WIDTH;
+    desc.height = VIEW_HEIGHT;
+    desc.format = GPST_FORMAT_RGB;
+    assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
+    return warp;
+}
+
+/* The user's own device work behind the warp, in the same group: every output byte plus its view's number. */
+static gpst_result add_view_number(const void* args) {
+    uint8_t* data = NULL;
+    memcpy(&data, args, sizeof data);
+    for (size_t i = 0; i < VIEW_BYTES; i++)
+        data[i] = (uint8_t)(data[i] + ((const uint8_t*)args)[sizeof data]);
+    return GPST_OK;
+}
+
+static gpst_result number_views(void* user_data, gpst_task* task) {
+    gpst_image outputs[N_VIEWS];
+    (void)user_data;
+    GPSTI_TRY(gpst_task_device_images(task, NULL, outputs, N_VIEWS));
+    for (uint32_t v = 0; v < N_VIEWS; v++) {
+        uint8_t args[sizeof(void*) + 1];
+        memcpy(args, &outputs[v].data, sizeof(void*));
+        args[sizeof(void*)] = (uint8_t)v;
+        GPSTI_TRY(gpst_task_enqueue(task, "number", add_view_number, args, sizeof args));
+    }
+    return GPST_OK;
+}
+
+static gpst_result run_views(const char* backend, gpst_run_mode mode, const gpst_warp* warp, gpst_stats* stats) {
+    kit* const self = kit_open(backend, 2);
+    memset(pictures, 0xA5, sizeof pictures);
+    self->n_items = N_FRAMES;
+    self->stages[0] = kit_stage(self, GPST_STAGE_WARP, NULL, NULL);
+    self->stages[0].warp = warp;
+    self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, number_views, "number");
+    self->n_stages = 2;
+    gpst_pipeline_desc desc = kit_desc(self);
+    desc.source = frame_source;
+    desc.sink = picture_sink;
+    desc.n_outputs = 0; /* the warp's */
+    desc.mode = mode;
+    const gpst_result result = kit_run(self, &desc, stats);
+    kit_close(self);
+    return result;
+}
+
+static void test_same_pictures(void** state) {
+    (void)state;
+    static uint8_t wanted[N_FRAMES][N_VIEWS][VIEW_BYTES];
+    static const char* const backends[] = {"cpu", "sim", "sim:h2d_gbps=0.01,d2h_gbps=0.02,kernel_us=300,launch_us=20",
+                                           "sim:copy_engines=1,jitter_pct=50,seed=3,kernel_us=100", "sim:lose_at=7"};
+    gpst_warp* const warp = make_views();
+    gpst_image outputs[N_VIEWS], source = rgb_shape(FRAME_WIDTH, FRAME_HEIGHT);
+    gpst_input input = GPST_ZERO;
+    source.data = frame_pixels;
+    for (uint32_t n = 0; n < N_FRAMES; n++) {
+        frame_source(NULL, n, &input);
+        for (uint32_t v = 0; v < N_VIEWS; v++) {
+            outputs[v] = rgb_shape(VIEW_WIDTH, VIEW_HEIGHT);
+            outputs[v].data = wanted[n][v];
+        }
+        /* On all cores: OpenMP keeps its threads, so they are there before the kit counts any. */
+        assert_int_equal(gpst_warp_run(warp, &source, outputs, N_VIEWS, 0), GPST_OK);
+        for (uint32_t v = 0; v < N_VIEWS; v++)
+            for (size_t i = 0; i < VIEW_BYTES; i++)
+                wanted[n][v][i] = (uint8_t)(wanted[n][v][i] + v);
+    }
+    for (int b = 0; b < 5; b++) {
+        for (int mode = GPST_RUN_ENGINE; mode <= GPST_RUN_PLAIN_INSIDE; mode++) {
+            gpst_stats stats;
+            assert_int_equal(run_views(backends[b], (gpst_run_mode)mode, warp, &stats), GPST_OK);
+            assert_memory_equal(pictures, wanted, sizeof wanted);
+            assert_int_equal(stats.n_stages, 4); /* one upload and one download for the group */
+            assert_string_equal(stats.stages[0].name, "upload");
+            assert_string_equal(stats.stages[1].name, "kernel");
+            assert_string_equal(stats.stages[2].name, "number");
+            assert_string_equal(stats.stages[3].name, "download");
+            if (b < 4) {
+                const uint64_t n_copied = b == 0 ? 0 : N_FRAMES;
+                assert_int_equal(stats.bytes_h2d, n_copied * sizeof frame_pixels);
+                assert_int_equal(stats.bytes_d2h, n_copied * N_VIEWS * VIEW_BYTES);
+                assert_int_equal(stats.stages[0].count, n_copied);
+                assert_int_equal(stats.stages[2].count, N_FRAMES);
+                assert_int_equal(stats.stages[2].resource, b == 0 ? GPST_RESOURCE_CPU : GPST_RESOURCE_GPU);
+                assert_int_equal(stats.device_fallbacks, 0);
+                assert_string_equal(stats.paths[1].what, "device");
+                assert_string_equal(stats.paths[1].taken, b == 0 ? "cpu" : "sim");
+            } else {
+                assert_true(stats.device_fallbacks > 0);
+                assert_string_equal(stats.paths[1].taken, "cpu");
+                assert_non_null(strstr(stats.paths[1].why_not, "lost"));
+            }
+        }
+    }
+    gpst_warp_destroy(warp);
+}
+
+/* Two device groups with a host stage between: two uploads, and the second sees what the host made of the first. */
+static gpst_result outputs_to_input(void* user_data, gpst_task* task) {
+    const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
+    gpst_image image;
+    kit* const self = (kit*)user_data;
+    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    for (size_t i = 0; i < KIT_BYTES; i++) {
+        const uint8_t pixel = kit_pixel(task->item->index, i);
+        kit_check(self, ((const uint8_t*)task->item->outputs[1].data)[i] == kit_result(pixel, 1));
+        ((uint8_t*)image.data)[i] = pixel;
+    }
+    for (uint32_t o = 0; o < task->item->n_outputs; o++)
+        memset(task->item->outputs[o].data, 0xA5, KIT_BYTES);
+    return GPST_OK;
+}
+
+static void test_two_groups(void** state) {
+    (void)state;
+    static const char* const backends[] = {"cpu", "sim", "sim:kernel_us=200"};
+    for (int b = 0; b < 3; b++) {
+        kit* const self = kit_open(backends[b], 2);
+        gpst_pipeline_desc desc = kit_standard(self, 15);
+        gpst_stats stats;
+        self->stages[5] = self->stages[3];
+        self->stages[6] = self->stages[4];
+        self->stages[4] = self->stages[2];
+        self->stages[3] = kit_stage(self, GPST_STAGE_HOST, outputs_to_input, "between");
+        desc.n_stages = 7;
+        assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+        assert_int_equal(stats.bytes_h2d, b == 0 ? 0 : 2 * 15 * KIT_BYTES);
+        assert_int_equal(stats.n_stages, 11);
+        kit_check_files(self);
+        kit_close(self);
+    }
+}
+
+/* ---- a device in trouble ------------------------------------------------------------------------------ */
+
+typedef struct trouble {
+    const char* backend;
+    gpst_result result;  /* of the items it hits, when the backend is required */
+    const char* reason;
+    uint64_t n_failed;   /* then */
+} trouble;
+
+/* 20 items of one upload, three launches, three downloads; two slots of four allocations, one stream, four events. */
+static const trouble troubles[] = {
+    {"sim:fail_launch=1", GPST_ERROR_DEVICE, "launch: injected fault", 1},
+    {"sim:fail_launch=32", GPST_ERROR_DEVICE, "launch: injected fault", 1},
+    {"sim:fail_copy=1", GPST_ERROR_DEVICE, "copy: injected fault", 1},
+    {"sim:fail_copy=18", GPST_ERROR_DEVICE, "copy: injected fault", 1},
+    {"sim:fail_alloc=1", GPST_ERROR_DEVICE_MEMORY, "memory_alloc: injected fault", 1},
+    {"sim:fail_alloc=7", GPST_ERROR_DEVICE_MEMORY, "memory_alloc: injected fault", 1},
+    {"sim:fail_event=2", GPST_ERROR_DEVICE, "injected fault", 1},
+    {"sim:fail_event=40", GPST_ERROR_DEVICE, "injected fault", 1},
+    {"sim:fail_stream=1", GPST_ERROR_DEVICE, "stream_create: injected fault", 1},
+    {"sim:fail_notify=3", GPST_ERROR_DEVICE, "stream_notify: injected fault", 1},
+    {"sim:oom_mb=0.0002", GPST_ERROR_DEVICE_MEMORY, "out of simulated memory", 20},
+    {"sim:lose_at=1", GPST_ERROR_DEVICE_LOST, "lost", 20},
+    {"sim:lose_at=1,kernel_us=500", GPST_ERROR_DEVICE_LOST, "lost", 20},
+};
+
+static void test_trouble_costs_no_item(void** state) {
+    (void)state;
+    for (size_t t = 0; t < sizeof troubles / sizeof troubles[0]; t++) {
+        for (int m = 0; m < 2; m++) {
+            kit* const self = kit_open(troubles[t].backend, 2);
+            gpst_pipeline_desc desc = kit_standard(self, 20);
+            gpst_stats stats;
+            self->sink_ns = 100000;
+            desc.n_slots = 2;
+            desc.mode = m ? GPST_RUN_PLAIN_SERIAL : GPST_RUN_ENGINE;
+            if (m && strstr(troubles[t].backend, "fail_notify")) { /* a plain loop asks for none */
+                kit_close(self);
+                continue;
+            }
+            if (m && strstr(troubles[t].backend, "fail_alloc=7")) { /* nor for a seventh */
+                kit_close(self);
+                continue;
+            }
+            if (kit_run(self, &desc, &stats) != GPST_OK)
+                fail_msg("%s: %s: %s", troubles[t].backend, self->failed_stage, self->failed_reason);
+            assert_int_equal(self->n_ok, 20);
+            assert_true(stats.device_fallbacks >= 1);
+            if (troubles[t].n_failed == 1)
+                assert_int_equal(stats.device_fallbacks, 1);
+            assert_int_equal(gpsti_a32_load(&self->log.n_warnings), stats.device_fallbacks);
+            assert_non_null(strstr(self->log.last, "done again on the CPU"));
+            assert_non_null(strstr(stats.paths[2].why_not, troubles[t].reason));
+            kit_check_files(self);
+            kit_close(self);
+        }
+    }
+}
+
+static void test_trouble_of_a_required_backend(void** state) {
+    (void)state;
+    for (size_t t = 0; t < sizeof troubles / sizeof troubles[0]; t++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_context_desc context = GPST_ZERO;
+        gpst_stats stats;
+        context.backend = troubles[t].backend;
+        context.require_backend = true;
+        context.n_workers = 2;
+        kit_reopen(self, &context);
+        gpst_pipeline_desc desc = kit_standard(self, 20);
+        self->sink_ns = 100000;
+        desc.n_slots = 2;
+        assert_int_equal(kit_run(self, &desc, &stats), GPST_PARTIAL);
+        assert_int_equal(self->n_sinks, 20);
+        if (self->n_failed != troubles[t].n_failed)
+            fail_msg("%s: %u items failed", troubles[t].backend, (unsigned)self->n_failed);
+        for (uint64_t n = 0; n < 20; n++)
+            assert_true(self->results[n] == GPST_OK || self->results[n] == troubles[t].result);
+        if (troubles[t].result != GPST_ERROR_DEVICE_LOST) /* which gives no host memory either: it may hit earlier */
+            assert_string_equal(self->failed_stage, "compute");
+        if (!strstr(self->failed_reason, troubles[t].reason))
+            fail_msg("%s: \"%s\" lacks \"%s\"", troubles[t].backend, self->failed_reason, troubles[t].reason);
+        assert_int_equal(stats.device_fallbacks, 0);
+        kit_check_files(self);
+        kit_close(self);
+    }
+}
+
+/* The device goes while several items are on it, at every moment in turn. */
+static void test_lost_in_flight(void** state) {
+    (void)state;
+    for (int lose_at = 1; lose_at < 60; lose_at += 4) {
+        char backend[64];
+        snprintf(backend, sizeof backend, "sim:lose_at=%d,kernel_us=%d", lose_at, 50 * (lose_at % 3));
+        kit* const self = kit_open(backend, 3);
+        gpst_pipeline_desc desc = kit_standard(self, 20);
+        gpst_stats stats;
+        desc.n_slots = 6;
+        assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+        assert_int_equal(self->n_ok, 20);
+        assert_in_range(stats.device_fallbacks, 1, 6);
+        kit_check_files(self);
+        kit_close(self);
+    }
+}
+
+/* More than the budget allows: those slots' items go to the CPU. */
+static void test_device_budget(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_context_desc context = GPST_ZERO;
+    gpst_stats stats;
+    context.backend = "sim";
+    context.max_device_bytes = 5 * KIT_BYTES; /* one slot has room */
+    context.n_workers = 2;
+    kit_reopen(self, &context);
+    gpst_pipeline_desc desc = kit_standard(self, 20);
+    self->sink_ns = 100000;
+    desc.n_slots = 2;
+    assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+    assert_true(stats.device_fallbacks > 0);
+    assert_non_null(strstr(stats.paths[2].why_not, "device memory"));
+    kit_check_files(self);
+    kit_close(self);
+}
+
+/* The user's own failure is not the device's: nothing is done again, and the sentence is the user's. */
+static void test_failing_kernel(void** state) {
+    (void)state;
+    static const kit_place places[] = {KIT_DEVICE, KIT_DEVICE_LATER};
+    for (int p = 0; p < 2; p++) {
+        for (int m = 0; m < 2; m++) {
+            kit* const self = kit_open("sim", 2);
+            gpst_pipeline_desc desc = kit_standard(self, 20);
+            gpst_stats stats;
+            self->fail_place = places[p];
+            self->fail_every = 4;
+            desc.mode = m ? GPST_RUN_PLAIN_SERIAL : GPST_RUN_ENGINE;
+            assert_int_equal(kit_run(self, &desc, &stats), GPST_PARTIAL);
+            assert_int_equal(self->n_failed, 5);
+            assert_int_equal(stats.device_fallbacks, 0);
+            assert_int_equal(stats.stages[3].failed, 5);
+            assert_string_equal(self->failed_stage, "compute");
+            assert_string_equal(self->failed_reason, p == 0 ? "no launch for item 16" : "the kernel found a NaN");
+            for (uint64_t n = 0; n < 20; n++)
+                assert_int_equal(self->results[n], n % 4 == 0 ? GPST_ERROR_FORMAT : GPST_OK);
+            kit_check_files(self);
+            kit_close(self);
+        }
+    }
+}
+
+/* Host memory that the device cannot give fails the item that needed it; where room to spare was asked for, what is
+   really needed is asked for first. */
+static void test_no_host_memory(void** state) {
+    (void)state;
+    for (int exact = 0; exact < 2; exact++) {
+        kit* const self = kit_open("sim:fail_host_alloc=3", 2);
+        gpst_pipeline_desc desc = kit_standard(self, 20);
+        desc.max_item_bytes = exact ? 1 << 20 : 0;
+        assert_int_equal(kit_run(self, &desc, NULL), exact ? GPST_PARTIAL : GPST_OK);
+        assert_int_equal(self->n_failed, exact);
+        if (exact)
+            assert_non_null(strstr(self->failed_reason, "host_alloc: injected fault"));
+        kit_check_files(self);
+        kit_close(self);
+    }
+}
+
+static void cancel_soon(void* argument) {
+    kit* const self = (kit*)argument;
+    gpsti_sleep_ns(self->encode_ns);
+    gpst_pipeline_cancel(self->pipeline);
+}
+
+static void test_cancel_with_work_on_the_device(void** state) {
+    (void)state;
+    uint64_t random = test_seed(7);
+    kit* const self = kit_open("sim:kernel_us=100,h2d_gbps=0.001", 2);
+    gpst_pipeline_desc desc = kit_standard(self, 40);
+    for (int i = 0; i < 30; i++) {
+        gpsti_thread thread;
+        gpst_stats stats;
+        kit_forget(self);
+        self->encode_ns = 0;
+        desc.n_slots = 1 + (uint32_t)(test_random(&random) % 6);
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        self->encode_ns = (int64_t)(test_random(&random) % 10000000);
+        self->stages[3].func = kit_encode;
+        assert_int_equal(gpsti_thread_start(&thread, cancel_soon, self, "cancel"), GPST_OK);
+        const gpst_result result = gpst_pipeline_run(self->pipeline);
+        gpsti_thread_join(&thread);
+        assert_true(result == GPST_OK || result == GPST_ERROR_CANCELLED);
+        gpst_pipeline_query_stats(self->pipeline, &stats);
+        assert_int_equal(stats.items_ok + stats.items_cancelled, self->n_sinks);
+        assert_int_equal(stats.items_ok, self->n_ok);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        kit_check_files(self);
+        kit_remove_files(self, "out_");
+    }
+    kit_close(self);
+}
+
+/* ---- overlap ---------------------------------------------------------------------------------------------- */
+
+/* Each item: 3 ms up, 3 x 1 ms of kernels, 3 x 1 ms down, so 9 ms alone, and 3 ms when all three overlap. */
+static void test_overlap(void** state) {
+    (void)state;
+    kit* const self = kit_open("sim:h2d_gbps=0.0000213333,d2h_gbps=0.000064,kernel_us=1000,launch_us=0", 2);
+    gpst_pipeline_desc desc = kit_standard(self, 40);
+    gpst_stats stats;
+    desc.n_slots = 6;
+    assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+    const gpst_verdict* const v = &stats.verdict;
+    printf("%s (efficiency %.3f, %lld us an item instead of 3000)\n", v->text, v->efficiency,
+           (long long)(stats.wall_ns / 1000 / 40));
+    assert_true(v->bound == GPST_RESOURCE_H2D || v->bound == GPST_RESOURCE_GPU || v->bound == GPST_RESOURCE_D2H ||
+                v->bound == GPST_RESOURCE_NONE);
+    assert_true(v->share[GPST_RESOURCE_H2D] > 0 && v->share[GPST_RESOURCE_GPU] > 0 && v->share[GPST_RESOURCE_D2H] > 0);
+    assert_true(stats.wall_ns >= 40 * (int64_t)3000000); /* nobody is faster than the model */
+    if (v->efficiency < 0.9)
+        printf("below 0.9: this machine is busy, or overlap is broken\n");
+    assert_true(v->efficiency > 0.6);
+    kit_close(self);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_pictures),
+        cmocka_unit_test(test_two_groups),
+        cmocka_unit_test(test_trouble_costs_no_item),
+        cmocka_unit_test(test_trouble_of_a_required_backend),
+        cmocka_unit_test(test_lost_in_flight),
+        cmocka_unit_test(test_device_budget),
+        cmocka_unit_test(test_failing_kernel),
+        cmocka_unit_test(test_no_host_memory),
+        cmocka_unit_test(test_cancel_with_work_on_the_device),
+        cmocka_unit_test(test_overlap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

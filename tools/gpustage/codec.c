@@ -1,0 +1,272 @@
+/* tools/gpustage/codec.c -- which format is asked for and the checks that all of them share; headerless
+   pixels too. The formats themselves are in codec_<format>.c. */
+#include "codec_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+gpst_result codec_fail(char* reason, gpst_result result, const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, CODEC_REASON_BYTES, format, arguments);
+    va_end(arguments);
+    return result;
+}
+
+gpst_result codec_check_sides(const char* name, uint64_t width, uint64_t height, char* reason) {
+    if (width >= 1 && width <= CODEC_MAX_SIDE && height >= 1 && height <= CODEC_MAX_SIDE)
+        return GPST_OK;
+    return codec_fail(reason, width && height ? GPST_ERROR_UNSUPPORTED : GPST_ERROR_FORMAT,
+                      "%s: the header says %llux%llu pixels; sides of 1 to %u are possible", name,
+                      (unsigned long long)width, (unsigned long long)height, CODEC_MAX_SIDE);
+}
+
+uint8_t* codec_row(const gpst_image* image, size_t y) {
+    return (uint8_t*)image->data + (ptrdiff_t)(image->pitch_bytes * (int64_t)y);
+}
+
+/* Rows of all planes together. */
+static size_t codec_n_rows(const gpst_image* image) {
+    return (size_t)image->height *
+           (image->layout == GPST_LAYOUT_CHW ? gpst_format_channels(image->format) : 1);
+}
+
+size_t codec_plain_bytes(const gpst_image* image) {
+    return gpst_image_row_bytes(image) * codec_n_rows(image);
+}
+
+void codec_write_plain(const gpst_image* image, uint8_t* out) {
+    const size_t row_bytes = gpst_image_row_bytes(image);
+    for (size_t y = 0; y < codec_n_rows(image); y++)
+        memcpy(out + row_bytes * y, codec_row(image, y), row_bytes);
+}
+
+static void codec_read_plain(const gpst_image* image, const uint8_t* from) {
+    const size_t row_bytes = gpst_image_row_bytes(image);
+    for (size_t y = 0; y < codec_n_rows(image); y++)
+        memcpy(codec_row(image, y), from + row_bytes * y, row_bytes);
+}
+
+const uint8_t* codec_rgb_row(codec* self, const gpst_image* image, uint32_t y) {
+    const uint8_t* row = codec_row(image, y);
+    if (image->format != GPST_FORMAT_BGR)
+        return row;
+    for (size_t i = 0; i < 3 * (size_t)image->width; i += 3) {
+        self->row[i] = row[i + 2];
+        self->row[i + 1] = row[i + 1];
+        self->row[i + 2] = row[i];
+    }
+    return self->row;
+}
+
+bool codec_is_picture(const gpst_image* image) {
+    return gpst_dtype_bytes(image->dtype) == 1 && image->layout != GPST_LAYOUT_CHW &&
+           image->width <= CODEC_MAX_SIDE && image->height <= CODEC_MAX_SIDE;
+}
+
+/* ---- headerless ----------------------------------------------------------------- */
+
+static size_t codec_raw_bound(const gpst_image* image, const codec_options* options) {
+    (void)options;
+    return codec_plain_bytes(image);
+}
+
+static gpst_result codec_raw_encode(codec* self, const gpst_image* image, const codec_options* options,
+                                    uint8_t* out, size_t* bytes, char* reason) {
+    (void)self, (void)options, (void)reason;
+    codec_write_plain(image, out);
+    *bytes = codec_plain_bytes(image);
+    return GPST_OK;
+}
+
+static const codec_format codec_headerless = {CODEC_RAW, "raw",           "raw",           true, NULL, NULL,
+                                              NULL,      codec_raw_bound, codec_raw_encode};
+
+static gpst_result codec_read_raw(const codec_raw* raw, size_t bytes, gpst_image* shape, char* reason) {
+    shape->width = raw->width;
+    shape->height = raw->height;
+    shape->format = raw->format;
+    const gpst_result result = codec_check_sides("raw", raw->width, raw->height, reason);
+    if (GPST_FAILED(result))
+        return result;
+    const size_t wanted = codec_plain_bytes(shape);
+    if (wanted == 0)
+        return codec_fail(reason, GPST_ERROR_ARGUMENT, "raw: format=%d: no such format", (int)raw->format);
+    if (bytes != wanted)
+        return codec_fail(reason, bytes < wanted ? GPST_ERROR_TRUNCATED : GPST_ERROR_FORMAT,
+                          "raw: %zu bytes; %ux%u pixels are %zu", bytes, raw->width, raw->height, wanted);
+    return GPST_OK;
+}
+
+/* ---- which ------------------------------------------------------------------------ */
+
+static const codec_format* const codec_formats[] = {&codec_jpeg, &codec_png, &codec_pnm, &codec_npy,
+                                                    &codec_headerless};
+#define CODEC_N_FORMATS (sizeof codec_formats / sizeof codec_formats[0])
+
+static const codec_format* codec_find(codec_kind kind) {
+    for (size_t i = 0; i < CODEC_N_FORMATS; i++)
+        if (codec_formats[i]->kind == kind)
+            return codec_formats[i];
+    return NULL;
+}
+
+static const codec_format* codec_recognise(const uint8_t* data, size_t bytes) {
+    for (size_t i = 0; i < CODEC_N_FORMATS; i++)
+        if (codec_formats[i]->is && codec_formats[i]->is(data, bytes))
+            return codec_formats[i];
+    return NULL;
+}
+
+const char* codec_extension(codec_kind kind) {
+    const codec_format* format = codec_find(kind);
+    return format ? format->extension : "";
+}
+
+bool codec_available(codec_kind kind) {
+    const codec_format* format = codec_find(kind);
+    return format && format->available;
+}
+
+static gpst_result codec_not_available(const codec_format* format, char* reason) {
+    return codec_fail(reason, GPST_ERROR_UNSUPPORTED, "%s: this build is without %s", format->name,
+                      format->kind == CODEC_JPEG ? "libjpeg-turbo" : "libspng");
+}
+
+/* ---- the way in ------------------------------------------------------------------- */
+
+codec* codec_create(void) {
+    codec* self = (codec*)calloc(1, sizeof *self);
+    if (self && !codec_jpeg_create(self)) {
+        codec_destroy(self);
+        return NULL;
+    }
+    return self;
+}
+
+void codec_destroy(codec* self) {
+    if (!self)
+        return;
+    codec_jpeg_destroy(self);
+    free(self);
+}
+
+static void codec_clear_shape(gpst_image* shape) {
+    memset(shape, 0, sizeof *shape);
+    shape->dtype = GPST_DTYPE_U8;
+    shape->layout = GPST_LAYOUT_HWC;
+}
+
+gpst_result codec_read_header(codec* self, const void* data, size_t bytes, const codec_raw* raw,
+                              codec_kind* kind, gpst_image* shape, char* reason) {
+    (void)self;
+    codec_clear_shape(shape);
+    reason[0] = '\0';
+    *kind = CODEC_UNKNOWN;
+    if (raw && raw->format != GPST_FORMAT_INVALID) {
+        *kind = CODEC_RAW;
+        return codec_read_raw(raw, bytes, shape, reason);
+    }
+    if (bytes == 0)
+        return codec_fail(reason, GPST_ERROR_TRUNCATED, "the file is empty");
+    const codec_format* format = codec_recognise((const uint8_t*)data, bytes);
+    if (!format)
+        return codec_fail(reason, GPST_ERROR_FORMAT,
+                          "not a JPEG, PNG, PNM, PAM or .npy file by its first bytes");
+    *kind = format->kind;
+    if (!format->available)
+        return codec_not_available(format, reason);
+    size_t offset;
+    const gpst_result result = format->read_header((const uint8_t*)data, bytes, shape, &offset, reason);
+    if (GPST_FAILED(result))
+        codec_clear_shape(shape);
+    return result;
+}
+
+static gpst_result codec_decode_raw(const void* data, size_t bytes, const gpst_image* image, char* reason) {
+    const size_t wanted = codec_plain_bytes(image);
+    if (bytes != wanted)
+        return codec_fail(reason, bytes < wanted ? GPST_ERROR_TRUNCATED : GPST_ERROR_FORMAT,
+                          "raw: %zu bytes; %ux%u pixels are %zu", bytes, image->width, image->height, wanted);
+    codec_read_plain(image, (const uint8_t*)data);
+    return GPST_OK;
+}
+
+/* pitch 0 and the defaults resolved; nothing where the image breaks a rule. */
+static gpst_result codec_resolve(const gpst_image* image, gpst_image* out, char* reason) {
+    size_t bytes;
+    if (GPST_FAILED(gpst_image_bytes(image, &bytes)))
+        return codec_fail(reason, GPST_ERROR_ARGUMENT, "%s", gpst_last_reason());
+    *out = *image;
+    if (out->pitch_bytes == 0)
+        out->pitch_bytes = (int64_t)gpst_image_row_bytes(image);
+    return GPST_OK;
+}
+
+gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind kind,
+                         const gpst_image* image, char* reason) {
+    const codec_format* format = codec_find(kind);
+    gpst_image shape, target;
+    size_t offset = 0;
+    reason[0] = '\0';
+    if (!format)
+        return codec_fail(reason, GPST_ERROR_FORMAT, "not a file of a known kind");
+    if (!format->available)
+        return codec_not_available(format, reason);
+    gpst_result result = codec_resolve(image, &target, reason);
+    if (GPST_FAILED(result))
+        return result;
+    if (!target.data)
+        return codec_fail(reason, GPST_ERROR_ARGUMENT, "%s: data=NULL: memory is required", format->name);
+    if (kind == CODEC_RAW)
+        return codec_decode_raw(data, bytes, &target, reason);
+    codec_clear_shape(&shape);
+    result = format->read_header((const uint8_t*)data, bytes, &shape, &offset, reason);
+    if (GPST_FAILED(result))
+        return result;
+    if (shape.width != target.width || shape.height != target.height || shape.format != target.format ||
+        !codec_is_picture(&target))
+        return codec_fail(reason, GPST_ERROR_ARGUMENT,
+                          "%s: the image is not of the shape of the file (%ux%u)", format->name, shape.width,
+                          shape.height);
+    if (format->decode)
+        return format->decode(self, (const uint8_t*)data, bytes, &target, reason);
+    codec_read_plain(&target, (const uint8_t*)data + offset);
+    return GPST_OK;
+}
+
+/* ---- the way out ------------------------------------------------------------------ */
+
+size_t codec_encode_bound(codec_kind kind, const gpst_image* image, const codec_options* options) {
+    const codec_format* format = codec_find(kind);
+    size_t bytes;
+    if (!format || !format->available || GPST_FAILED(gpst_image_bytes(image, &bytes)))
+        return 0;
+    return format->bound(image, options);
+}
+
+gpst_result codec_encode(codec* self, codec_kind kind, const gpst_image* image, const codec_options* options,
+                         void* out, size_t* bytes, char* reason) {
+    const codec_format* format = codec_find(kind);
+    gpst_image source;
+    reason[0] = '\0';
+    if (!format)
+        return codec_fail(reason, GPST_ERROR_ARGUMENT, "kind=%d: no such format", (int)kind);
+    if (!format->available)
+        return codec_not_available(format, reason);
+    const gpst_result result = codec_resolve(image, &source, reason);
+    if (GPST_FAILED(result))
+        return result;
+    const size_t bound = format->bound(&source, options);
+    if (bound == 0)
+        return codec_fail(reason, GPST_ERROR_UNSUPPORTED,
+                          "%s: cannot hold this image (or quality, or chroma): pictures "
+                          "are u8 with interleaved channels and sides up to %u",
+                          format->name, CODEC_MAX_SIDE);
+    if (*bytes < bound)
+        return codec_fail(reason, GPST_ERROR_ARGUMENT, "%s: room for %zu bytes; %zu are needed", format->name,
+                          *bytes, bound);
+    return format->encode(self, &source, options, (uint8_t*)out, bytes, reason);
+}

@@ -1,0 +1,50 @@
+/* tools/gpustage/codec_internal.h -- what the codec_*.c files share: one table of functions a format, and the
+   rules that hold for all of them. */
+#ifndef GPST_TOOL_CODEC_INTERNAL_H
+#define GPST_TOOL_CODEC_INTERNAL_H
+
+#include "codec.h"
+
+struct codec {
+    void *jpeg_decoder, *jpeg_encoder;
+    uint8_t row[CODEC_MAX_SIDE * 4]; /* one row on its way, where its channels change order */
+};
+
+typedef struct codec_format {
+    codec_kind kind;
+    const char* name;
+    const char* extension;
+    bool available;
+    bool (*is)(const uint8_t* data, size_t bytes);
+    /* Fills width, height and format of shape; offset: where plain pixels begin. */
+    gpst_result (*read_header)(const uint8_t* data, size_t bytes, gpst_image* shape, size_t* offset,
+                               char* reason);
+    /* The image has the shape of the header, pitch resolved; NULL = plain pixels at the offset. */
+    gpst_result (*decode)(codec* self, const uint8_t* data, size_t bytes, const gpst_image* image,
+                          char* reason);
+    /* 0 = cannot hold it. */
+    size_t (*bound)(const gpst_image* image, const codec_options* options);
+    /* The image is valid, pitch resolved, and the room is at least the bound. */
+    gpst_result (*encode)(codec* self, const gpst_image* image, const codec_options* options, uint8_t* out,
+                          size_t* bytes, char* reason);
+} codec_format;
+
+extern const codec_format codec_jpeg, codec_png, codec_pnm, codec_npy;
+
+/* Fills reason (CODEC_REASON_BYTES) and returns result. */
+gpst_result codec_fail(char* reason, gpst_result result, const char* format, ...) GPSTI_PRINTF(3, 4);
+/* The sides of a picture are 1..CODEC_MAX_SIDE. */
+gpst_result codec_check_sides(const char* name, uint64_t width, uint64_t height, char* reason);
+uint8_t* codec_row(const gpst_image* image, size_t y);
+/* Plain pixels: the planes one after the other, row by row without gaps. */
+size_t codec_plain_bytes(const gpst_image* image);
+void codec_write_plain(const gpst_image* image, uint8_t* out);
+/* A row of an HWC u8 image, BGR turned into RGB through self->row. */
+const uint8_t* codec_rgb_row(codec* self, const gpst_image* image, uint32_t y);
+/* U8, HWC, sides within the limit: what picture formats hold. */
+bool codec_is_picture(const gpst_image* image);
+
+bool codec_jpeg_create(codec* self);
+void codec_jpeg_destroy(codec* self);
+
+#endif

@@ -1,0 +1,68 @@
+/* tools/gpustage/interrupt.c -- Ctrl-C and SIGTERM: the first drains the pipeline, the second cancels it, a
+   third ends the process. The library itself installs no handler. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+
+#include "interrupt.h"
+
+#include "console.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static gpst_pipeline* volatile interrupt_pipeline;
+static volatile sig_atomic_t interrupt_count;
+static volatile sig_atomic_t interrupt_says; /* not quiet */
+
+static void interrupt_handle(int number) {
+    static const char said[] = "\ngpustage: finishing what is in flight; once more to drop it\n";
+    const int saved_errno = errno;
+    const int count = (int)interrupt_count + 1;
+    gpst_pipeline* const pipeline = interrupt_pipeline;
+    interrupt_count = count;
+    gpst_pipeline_stop(pipeline);
+    if (count == 1 && interrupt_says) {
+        const ssize_t ignored = write(2, said, sizeof said - 1);
+        (void)ignored;
+    }
+    if (count >= 2) {
+        gpst_pipeline_cancel(pipeline);
+        signal(number, SIG_DFL);
+    }
+#if defined(_WIN32)
+    else
+        signal(number, interrupt_handle); /* there, a handler serves once */
+#endif
+    errno = saved_errno;
+}
+
+void interrupt_open(void) {
+    interrupt_says = !console_is_quiet();
+#if defined(_WIN32)
+    signal(SIGINT, interrupt_handle);
+    signal(SIGTERM, interrupt_handle);
+#else
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = interrupt_handle;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, SIGINT);
+    sigaddset(&action.sa_mask, SIGTERM);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+#endif
+}
+
+/* An interrupt may have come before there was anything to stop. */
+void interrupt_watch(gpst_pipeline* pipeline) {
+    interrupt_pipeline = pipeline;
+    if (pipeline && interrupt_count > 0)
+        gpst_pipeline_stop(pipeline);
+}
+
+bool interrupt_happened(void) { return interrupt_count > 0; }

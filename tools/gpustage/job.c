@@ -1,0 +1,280 @@
+/* tools/gpustage/job.c -- a run from its inputs to its exit status: what is checked first, the pipeline, what
+   is told at the end. The work on pictures is in job_stages.c. */
+#include "job.h"
+
+#include "console.h"
+#include "files.h"
+#include "interrupt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- source and sink ---------------------------------------------------------------- */
+
+static gpst_result job_next_input(void* user_data, uint64_t index, gpst_input* out) {
+    job* const self = (job*)user_data;
+    (void)index;
+    while (self->next_input < self->inputs.count && self->inputs.items[self->next_input].skip)
+        self->next_input++;
+    if (self->next_input == self->inputs.count)
+        return GPST_END;
+    input* const in = &self->inputs.items[self->next_input++];
+    out->path = in->path;
+    out->user_data = in;
+    if (in->problem)
+        return GPST_ERROR_ACCESS;
+    inputs_refresh(in); /* before it is read: if it changes afterwards, --resume does it again */
+    return GPST_OK;
+}
+
+static void job_list_whole(job* self, const input* in) {
+    if (self->desc.stacked)
+        return;
+    text sizes = outputs_sizes(&self->names, in);
+    if (sizes.data && !sizes.failed)
+        manifest_add(&self->manifest, in, sizes.data);
+    text_free(&sizes);
+}
+
+static gpst_result job_take_item(void* user_data, const gpst_item* item) {
+    job* const self = (job*)user_data;
+    const input* const in = (const input*)item->user_data;
+    if (!GPST_FAILED(item->result)) {
+        self->counts.ok++;
+        job_list_whole(self, in);
+    } else if (item->result != GPST_ERROR_CANCELLED) {
+        const char* const reason = in->problem ? in->problem : item->reason;
+        self->counts.failed++;
+        console_error("%s: %s: %s", item->name, item->stage, reason);
+        if (!counts_add_error(&self->counts, (size_t)(in - self->inputs.items), item->name, item->stage,
+                              item->result, reason))
+            console_error("%s: out of memory: not listed in --stats", item->name);
+    }
+    console_progress(self->counts.ok + self->counts.failed, self->n_to_do, self->counts.failed,
+                     files_clock_ns() - self->start_ns);
+    return GPST_OK;
+}
+
+/* ---- open ------------------------------------------------------------------------------ */
+
+static int job_open_context(job* self) {
+    const options* const asked = self->desc.asked;
+    gpst_context_desc desc = GPST_ZERO;
+    desc.backend = asked->backend;
+    /* A GPU that was named and is not there is not replaced; the simulated device is always there. */
+    desc.require_backend = !strncmp(asked->backend, "cuda", 4) || !strncmp(asked->backend, "hip", 3);
+    desc.n_workers = asked->workers;
+    desc.logger.func = console_log;
+    const gpst_result result = gpst_context_create(&desc, &self->context);
+    if (result == GPST_ERROR_ARGUMENT)
+        return console_usage(asked->command_name, "--backend=%s: %s", asked->backend, gpst_last_reason());
+    if (GPST_FAILED(result)) {
+        console_error("--backend=%s: %s", asked->backend, gpst_last_reason());
+        return EXIT_MACHINE;
+    }
+    return EXIT_DONE;
+}
+
+static uint32_t job_make_stages(job* self, gpst_stage_desc stages[5]) {
+    uint32_t n = 0;
+    memset(stages, 0, 5 * sizeof *stages);
+    stages[n++].kind = GPST_STAGE_READ;
+    stages[n].name = "decode";
+    stages[n].kind = GPST_STAGE_HOST;
+    stages[n++].func = job_decode;
+    stages[n].kind = GPST_STAGE_WARP;
+    stages[n++].warp = self->desc.warp;
+    stages[n].name = self->desc.stacked ? "write" : "encode";
+    stages[n].kind = GPST_STAGE_HOST;
+    stages[n].per_output = !self->desc.stacked;
+    stages[n++].func = self->desc.stacked ? job_write_row : job_encode;
+    if (!self->desc.stacked)
+        stages[n++].kind = GPST_STAGE_WRITE;
+    for (uint32_t s = 0; s < n; s++)
+        if (stages[s].kind == GPST_STAGE_HOST) {
+            stages[s].user_data = self;
+            stages[s].worker_init = job_worker_init;
+            stages[s].worker_term = job_worker_term;
+        }
+    return n;
+}
+
+static int job_open_pipeline(job* self) {
+    const options* const asked = self->desc.asked;
+    gpst_stage_desc stages[5];
+    gpst_pipeline_desc desc = GPST_ZERO;
+    desc.stages = stages;
+    desc.n_stages = job_make_stages(self, stages);
+    desc.source = job_next_input;
+    desc.source_user_data = self;
+    desc.n_items_expected = self->n_to_do;
+    desc.sink = job_take_item;
+    desc.sink_user_data = self;
+    desc.as_ready = true;
+    desc.mode = (gpst_run_mode)asked->mode;
+    desc.n_slots = asked->slots;
+    desc.n_reads = asked->readers;
+    desc.n_writes = asked->writers;
+    desc.stop_on_error = asked->stop_on_error != 0;
+    if (!GPST_FAILED(gpst_pipeline_create(self->context, &desc, &self->pipeline)))
+        return EXIT_DONE;
+    console_error("%s", gpst_last_reason());
+    return EXIT_MACHINE;
+}
+
+static int job_open_stacked(job* self) {
+    const options* const asked = self->desc.asked;
+    file_info info;
+    gpst_image row;
+    if (asked->resume)
+        return console_usage(asked->command_name, "--resume: needs -o DIR: one .npy file is whole or absent");
+    if (!files_query(asked->output, &info) && !info.is_regular)
+        return console_usage(asked->command_name, "-o=%s: is no regular file", asked->output);
+    for (size_t i = 0; i < self->inputs.count; i++)
+        if (files_same_directory(asked->output, self->inputs.items[i].path))
+            return console_usage(asked->command_name, "-o=%s: would overwrite the input %s", asked->output,
+                                 self->inputs.items[i].path);
+    const int status = outputs_check_parent("-o", asked->output, asked->command_name);
+    if (status != EXIT_DONE)
+        return status;
+    gpst_warp_query_output(self->desc.warp, &row);
+    const char* const problem = tensor_create(&self->tensor, asked->output, &row, self->inputs.count);
+    if (!problem)
+        return EXIT_DONE;
+    console_error("-o=%s: %s", asked->output, problem);
+    return EXIT_MACHINE;
+}
+
+/* What the manifest lists under the same settings, of an input that has not changed, and whose files are all
+   there. */
+static void job_skip_whole(job* self) {
+    for (size_t i = 0; i < self->inputs.count; i++) {
+        input* const in = &self->inputs.items[i];
+        inputs_refresh(in);
+        const char* const listed = manifest_find(&self->manifest, in);
+        text sizes = GPST_ZERO;
+        if (listed)
+            sizes = outputs_sizes(&self->names, in);
+        in->skip = sizes.data && !sizes.failed && !strcmp(sizes.data, listed);
+        self->counts.skipped += in->skip ? 1 : 0;
+        text_free(&sizes);
+    }
+}
+
+static int job_open_directory(job* self) {
+    const options* const asked = self->desc.asked;
+    int status = outputs_check_inputs(&self->names, &self->inputs, asked->command_name);
+    if (status == EXIT_DONE)
+        status = outputs_open_directory(asked->output, asked->command_name);
+    if (status == EXIT_DONE)
+        status = manifest_open(&self->manifest, asked->output, self->desc.settings, asked->resume,
+                               asked->command_name);
+    if (status == EXIT_DONE && asked->resume)
+        job_skip_whole(self);
+    return status;
+}
+
+int job_open(job* self, const job_desc* desc) {
+    const options* const asked = desc->asked;
+    memset(self, 0, sizeof *self);
+    self->desc = *desc;
+    self->names.directory = asked->output;
+    self->names.kind = desc->kind;
+    self->names.numbered = desc->numbered;
+    self->names.masks = desc->mask->n_views > 0;
+    self->names.n_outputs = gpst_warp_n_outputs(desc->warp);
+    if (!desc->stacked && !codec_available(desc->kind)) {
+        console_error("--format=%s: is not built into this gpustage", codec_extension(desc->kind));
+        return EXIT_MACHINE;
+    }
+    interrupt_open();
+    int status = inputs_collect(&self->inputs, asked, !desc->stacked);
+    if (status == EXIT_DONE && asked->stats)
+        status = outputs_check_parent("--stats", asked->stats, asked->command_name);
+    if (status == EXIT_DONE)
+        status = job_open_context(self);
+    if (status == EXIT_DONE)
+        status = desc->stacked ? job_open_stacked(self) : job_open_directory(self);
+    self->counts.total = self->inputs.count;
+    self->n_to_do = self->counts.total - self->counts.skipped;
+    return status == EXIT_DONE ? job_open_pipeline(self) : status;
+}
+
+/* ---- run --------------------------------------------------------------------------------- */
+
+static int job_write_stats(const job* self, const gpst_stats* stats) {
+    gpst_context_info info;
+    if (!self->desc.asked->stats)
+        return EXIT_DONE;
+    gpst_context_query_info(self->context, &info);
+    text out = stats_make_json(&self->counts, stats, &info);
+    const char* const problem =
+        out.failed ? "out of memory" : files_write_whole(self->desc.asked->stats, out.data, out.bytes);
+    text_free(&out);
+    if (!problem)
+        return EXIT_DONE;
+    console_error("--stats=%s: %s", self->desc.asked->stats, problem);
+    return EXIT_FAILED_ITEMS;
+}
+
+/* The stacked file is whole when every input has had its turn: then a row that is zero is one that failed. */
+static int job_close_tensor(job* self) {
+    if (!self->desc.stacked)
+        return EXIT_DONE;
+    self->counts.row_bytes_written = self->counts.ok * self->tensor.row_bytes;
+    const bool whole = self->counts.not_done == 0;
+    const char* const problem = tensor_close(&self->tensor, whole);
+    if (problem)
+        console_error("-o=%s: %s", self->desc.asked->output, problem);
+    else if (!whole)
+        console_note("note: %s: not every input had its turn: not written", self->desc.asked->output);
+    return problem ? EXIT_FAILED_ITEMS : EXIT_DONE;
+}
+
+static void job_print_outcome(const job* self, const gpst_stats* stats) {
+    const run_counts* const counts = &self->counts;
+    const double wall_s = (double)stats->wall_ns * 1e-9;
+    if (console_is_quiet())
+        return;
+    printf("%llu of %llu done", (unsigned long long)counts->ok, (unsigned long long)counts->total);
+    if (counts->failed > 0)
+        printf(", %llu failed", (unsigned long long)counts->failed);
+    if (counts->skipped > 0)
+        printf(", %llu skipped", (unsigned long long)counts->skipped);
+    if (counts->not_done > 0)
+        printf(", %llu not done", (unsigned long long)counts->not_done);
+    printf(" in %.2f s, %.1f items/s; %s\n", wall_s, wall_s > 0.0 ? (double)counts->ok / wall_s : 0.0,
+           stats->verdict.text);
+}
+
+int job_run(job* self) {
+    gpst_stats stats;
+    int status = EXIT_DONE;
+    self->start_ns = files_clock_ns();
+    interrupt_watch(self->pipeline);
+    const gpst_result result = gpst_pipeline_run(self->pipeline);
+    interrupt_watch(NULL);
+    console_progress_end();
+    if (GPST_FAILED(result) && result != GPST_ERROR_CANCELLED) {
+        console_error("%s", gpst_last_reason());
+        status = EXIT_FAILED_ITEMS;
+    }
+    gpst_pipeline_query_stats(self->pipeline, &stats);
+    self->counts.not_done = self->n_to_do - self->counts.ok - self->counts.failed;
+    if (job_close_tensor(self) != EXIT_DONE || self->counts.failed > 0)
+        status = EXIT_FAILED_ITEMS;
+    if (job_write_stats(self, &stats) != EXIT_DONE)
+        status = EXIT_FAILED_ITEMS;
+    job_print_outcome(self, &stats);
+    return interrupt_happened() ? EXIT_INTERRUPTED : status;
+}
+
+void job_close(job* self) {
+    (void)gpst_pipeline_destroy(self->pipeline);
+    gpst_context_destroy(self->context);
+    (void)tensor_close(&self->tensor, false);
+    manifest_close(&self->manifest);
+    inputs_free(&self->inputs);
+    counts_free(&self->counts);
+}

@@ -1,0 +1,133 @@
+/* tools/gpustage/job_stages.c -- the host stages of a job: decode before the warp, encode or a row of the
+   tensor behind it. Each runs on any worker. */
+#include "job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+gpst_result job_worker_init(void* user_data, uint32_t worker_index, void** worker_state) {
+    (void)user_data;
+    (void)worker_index;
+    job_worker* const worker = (job_worker*)calloc(1, sizeof *worker);
+    if (!worker)
+        return GPST_ERROR_MEMORY;
+    worker->codec = codec_create();
+    if (!worker->codec) {
+        free(worker);
+        return GPST_ERROR_MEMORY;
+    }
+    *worker_state = worker;
+    return GPST_OK;
+}
+
+void job_worker_term(void* user_data, uint32_t worker_index, void* worker_state) {
+    (void)user_data;
+    (void)worker_index;
+    job_worker* const worker = (job_worker*)worker_state;
+    if (!worker)
+        return;
+    codec_destroy(worker->codec);
+    free(worker->scratch);
+    free(worker);
+}
+
+gpst_result job_decode(void* user_data, gpst_task* task) {
+    const job* const self = (const job*)user_data;
+    const job_worker* const worker = (const job_worker*)task->worker_state;
+    const gpst_item* const item = task->item;
+    const gpst_image* const mask_image = &self->desc.mask->image;
+    char reason[CODEC_REASON_BYTES] = "";
+    codec_kind kind = CODEC_UNKNOWN;
+    gpst_image shape, picture;
+    gpst_result result = codec_read_header(worker->codec, item->file_data, item->file_bytes,
+                                           &self->desc.asked->raw, &kind, &shape, reason);
+    if (GPST_FAILED(result))
+        return gpst_task_fail(task, result, "%s", reason);
+    if (mask_image->data && (shape.width != mask_image->width || shape.height != mask_image->height))
+        return gpst_task_fail(task, GPST_ERROR_FORMAT,
+                              "the picture is %ux%u, the mask %ux%u: they must be of one size", shape.width,
+                              shape.height, mask_image->width, mask_image->height);
+    result = gpst_task_set_input(task, &shape, &picture);
+    if (GPST_FAILED(result))
+        return result;
+    result = codec_decode(worker->codec, item->file_data, item->file_bytes, kind, &picture, reason);
+    return GPST_FAILED(result) ? gpst_task_fail(task, result, "%s", reason) : GPST_OK;
+}
+
+static gpst_result job_fit_scratch(job_worker* worker, gpst_task* task, size_t bytes) {
+    if (worker->scratch_bytes >= bytes)
+        return GPST_OK;
+    free(worker->scratch);
+    worker->scratch = malloc(bytes);
+    worker->scratch_bytes = worker->scratch ? bytes : 0;
+    return worker->scratch
+               ? GPST_OK
+               : gpst_task_fail(task, GPST_ERROR_MEMORY, "out of memory: %zu bytes to encode in", bytes);
+}
+
+/* Formats that do not compress are written straight into the slot, the others by way of the worker's scratch.
+ */
+static gpst_result job_encode_picture(const job* self, gpst_task* task, const gpst_image* picture,
+                                      size_t* bytes) {
+    job_worker* const worker = (job_worker*)task->worker_state;
+    const bool direct = self->desc.kind == CODEC_PNM || self->desc.kind == CODEC_NPY;
+    char reason[CODEC_REASON_BYTES] = "";
+    codec_options settings;
+    void* room = NULL;
+    settings.quality = (int)self->desc.asked->quality;
+    settings.chroma = self->desc.asked->chroma;
+    *bytes = codec_encode_bound(self->desc.kind, picture, &settings);
+    if (*bytes == 0)
+        return gpst_task_fail(task, GPST_ERROR_UNSUPPORTED, "%ux%u: too large for .%s", picture->width,
+                              picture->height, codec_extension(self->desc.kind));
+    gpst_result result =
+        direct ? gpst_task_encoded(task, *bytes, &room) : job_fit_scratch(worker, task, *bytes);
+    if (GPST_FAILED(result))
+        return result;
+    result = codec_encode(worker->codec, self->desc.kind, picture, &settings, direct ? room : worker->scratch,
+                          bytes, reason);
+    if (GPST_FAILED(result))
+        return gpst_task_fail(task, result, "%s", reason);
+    result = direct ? GPST_OK : gpst_task_encoded(task, *bytes, &room);
+    if (!direct && !GPST_FAILED(result))
+        memcpy(room, worker->scratch, *bytes);
+    return result;
+}
+
+static gpst_result job_emit(const job* self, gpst_task* task, bool of_mask, size_t bytes) {
+    char path[OUTPUTS_PATH_BYTES];
+    const input* const in = (const input*)task->item->user_data;
+    if (!outputs_path(&self->names, in, task->output_index, of_mask, path))
+        return gpst_task_fail(task, GPST_ERROR_ARGUMENT, "the output's path is too long");
+    return gpst_task_emit(task, path, bytes);
+}
+
+static gpst_result job_emit_mask(const job* self, gpst_task* task) {
+    const mask_view* const view = &self->desc.mask->views[task->output_index];
+    void* room = NULL;
+    const gpst_result result = gpst_task_encoded(task, view->bytes, &room);
+    if (GPST_FAILED(result))
+        return result;
+    memcpy(room, view->data, view->bytes);
+    return job_emit(self, task, true, view->bytes);
+}
+
+gpst_result job_encode(void* user_data, gpst_task* task) {
+    const job* const self = (const job*)user_data;
+    size_t bytes = 0;
+    gpst_result result = job_encode_picture(self, task, &task->item->outputs[task->output_index], &bytes);
+    if (!GPST_FAILED(result))
+        result = job_emit(self, task, false, bytes);
+    if (!GPST_FAILED(result) && self->desc.mask->n_views > 0)
+        result = job_emit_mask(self, task);
+    return result;
+}
+
+gpst_result job_write_row(void* user_data, gpst_task* task) {
+    const job* const self = (const job*)user_data;
+    const input* const in = (const input*)task->item->user_data;
+    const char* const problem =
+        tensor_write_row(&self->tensor, (uint64_t)(in - self->inputs.items), task->item->outputs[0].data);
+    return problem ? gpst_task_fail(task, GPST_ERROR_IO, "write \"%s\": %s", self->tensor.path, problem)
+                   : GPST_OK;
+}

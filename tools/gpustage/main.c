@@ -1,0 +1,62 @@
+/* tools/gpustage/main.c -- the command's entry: which command, its help, its exit status. Does no work
+   itself. */
+#include "commands.h"
+#include "console.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct command_entry {
+    const char* name;
+    command_id id;
+    int (*run)(const options* asked); /* NULL: of a later version */
+} command_entry;
+
+static const command_entry commands[] = {{"probe", COMMAND_PROBE, command_probe},
+                                         {"reproject", COMMAND_REPROJECT, command_reproject},
+                                         {"preprocess", COMMAND_PREPROCESS, command_preprocess},
+                                         {"bench", COMMAND_BENCH, NULL}};
+
+static const command_entry* main_find(const char* name) {
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        if (!strcmp(commands[i].name, name))
+            return &commands[i];
+    return NULL;
+}
+
+static int main_run(const command_entry* entry, int argc, char** argv) {
+    options asked;
+    if (!entry->run && !(argc == 1 && !strcmp(argv[0], "--help")))
+        return console_usage(NULL, "%s: this command comes with a later version", entry->name);
+    int status = options_read(&asked, entry->id, argc, argv);
+    console_open(asked.quiet);
+    if (status == EXIT_DONE && asked.help)
+        options_print_help(entry->id);
+    else if (status == EXIT_DONE)
+        status = entry->run(&asked);
+    options_free(&asked);
+    if (fflush(stdout) != 0 && status == EXIT_DONE) {
+        console_error("standard output cannot be written");
+        status = EXIT_FAILED_ITEMS;
+    }
+    return status;
+}
+
+/* setlocale is never called: points stay points. */
+int main(int argc, char** argv) {
+    console_open(false);
+    if (argc < 2)
+        return console_usage(NULL, "a command is required: probe, reproject or preprocess");
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        options_print_help(COMMAND_NONE);
+        return EXIT_DONE;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("gpustage " GPST_VERSION_TEXT "\n%s\n", gpst_build_info());
+        return EXIT_DONE;
+    }
+    const command_entry* const entry = main_find(argv[1]);
+    if (!entry)
+        return console_usage(NULL, "%s: no such command: probe, reproject or preprocess", argv[1]);
+    return main_run(entry, argc - 2, argv + 2);
+}

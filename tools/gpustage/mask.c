@@ -1,0 +1,161 @@
+/* tools/gpustage/mask.c -- the equirectangular mask, and the mask of every view made from it. Knows no frame.
+ */
+#include "mask.h"
+
+#include "console.h"
+#include "files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the mask -------------------------------------------------------------------- */
+
+/* Any colour channel that is not zero keeps the pixel; alpha does not count. */
+static void mask_set_pixels(const gpst_image* from, gpst_image* to) {
+    const uint32_t channels = gpst_format_channels(from->format);
+    const uint32_t colours = channels > 3 ? 3 : channels;
+    for (uint32_t y = 0; y < from->height; y++) {
+        const uint8_t* in = (const uint8_t*)from->data + (int64_t)y * from->pitch_bytes;
+        uint8_t* const out = (uint8_t*)to->data + (int64_t)y * to->pitch_bytes;
+        for (uint32_t x = 0; x < from->width; x++, in += channels) {
+            bool keep = false;
+            for (uint32_t c = 0; c < colours; c++)
+                keep = keep || in[c] != 0;
+            out[x] = keep ? 255 : 0;
+        }
+    }
+}
+
+static gpst_result mask_decode(mask* self, codec* worker, const text* file, char* reason) {
+    codec_raw raw;
+    codec_kind kind = CODEC_UNKNOWN;
+    gpst_image picture;
+    size_t bytes = 0;
+    memset(&raw, 0, sizeof raw);
+    gpst_result result = codec_read_header(worker, file->data, file->bytes, &raw, &kind, &picture, reason);
+    if (GPST_FAILED(result))
+        return result;
+    picture.pitch_bytes = (int64_t)gpst_image_row_bytes(&picture);
+    self->image = picture;
+    self->image.format = GPST_FORMAT_GRAY;
+    self->image.pitch_bytes = picture.width;
+    result = gpst_image_bytes(&picture, &bytes);
+    picture.data = GPST_FAILED(result) ? NULL : malloc(bytes);
+    self->image.data = malloc((size_t)picture.width * picture.height);
+    if (picture.data && self->image.data)
+        result = codec_decode(worker, file->data, file->bytes, kind, &picture, reason);
+    else
+        result = GPST_ERROR_MEMORY;
+    if (!GPST_FAILED(result))
+        mask_set_pixels(&picture, &self->image);
+    free(picture.data);
+    return result;
+}
+
+int mask_load(mask* self, const options* asked) {
+    text file = GPST_ZERO;
+    file_info info;
+    char reason[CODEC_REASON_BYTES] = "";
+    memset(self, 0, sizeof *self);
+    if (!asked->mask)
+        return EXIT_DONE;
+    const char* problem = files_query(asked->mask, &info);
+    if (!problem)
+        problem = files_read(asked->mask, &file);
+    codec* const worker = problem ? NULL : codec_create();
+    if (!problem) {
+        const gpst_result result = worker ? mask_decode(self, worker, &file, reason) : GPST_ERROR_MEMORY;
+        problem = !GPST_FAILED(result) ? NULL : reason[0] ? reason : gpst_result_text(result);
+    }
+    codec_destroy(worker);
+    text_free(&file);
+    self->file_bytes = info.bytes;
+    self->mtime_ns = info.mtime_ns;
+    return problem ? console_usage(asked->command_name, "--mask=%s: %s", asked->mask, problem) : EXIT_DONE;
+}
+
+void mask_free(mask* self) {
+    for (uint32_t i = 0; i < self->n_views; i++)
+        free(self->views[i].data);
+    free(self->views);
+    free(self->image.data);
+    memset(self, 0, sizeof *self);
+}
+
+/* ---- the masks of the views --------------------------------------------------------- */
+
+/* A white frame, seen through the mask: what is not black was kept. */
+static gpst_result mask_warp_white(const mask* self, const gpst_warp* warp, const gpst_image* outputs) {
+    gpst_image white = self->image;
+    const size_t bytes = (size_t)white.width * white.height;
+    white.data = malloc(bytes);
+    if (!white.data)
+        return GPST_ERROR_MEMORY;
+    memset(white.data, 255, bytes);
+    const gpst_result result = gpst_warp_run(warp, &white, outputs, self->n_views, 1);
+    free(white.data);
+    return result;
+}
+
+static gpst_result mask_encode(mask_view* view, codec* worker, const gpst_image* rgb, char* reason) {
+    codec_options settings;
+    gpst_image gray = *rgb;
+    memset(&settings, 0, sizeof settings);
+    gray.format = GPST_FORMAT_GRAY;
+    gray.pitch_bytes = gray.width;
+    uint8_t* const pixels = (uint8_t*)rgb->data;
+    for (size_t i = 0; i < (size_t)rgb->width * rgb->height; i++)
+        pixels[i] = pixels[3 * i] ? 255 : 0; /* in place: i never passes 3 i */
+    size_t bytes = codec_encode_bound(CODEC_PNG, &gray, &settings);
+    uint8_t* const room = bytes ? (uint8_t*)malloc(bytes) : NULL;
+    if (!room)
+        return GPST_ERROR_MEMORY;
+    const gpst_result result = codec_encode(worker, CODEC_PNG, &gray, &settings, room, &bytes, reason);
+    uint8_t* const fitting = GPST_FAILED(result) ? NULL : (uint8_t*)realloc(room, bytes ? bytes : 1);
+    view->data = fitting ? fitting : room;
+    view->bytes = bytes;
+    return result;
+}
+
+static gpst_result mask_warp_and_encode(mask* self, const gpst_warp* warp, codec* worker, char* reason) {
+    gpst_image shape;
+    gpst_warp_query_output(warp, &shape);
+    const size_t bytes = (size_t)shape.pitch_bytes * shape.height;
+    gpst_image* const outputs = (gpst_image*)calloc(self->n_views, sizeof *outputs);
+    uint8_t* const pixels = (uint8_t*)calloc(self->n_views, bytes);
+    gpst_result result = outputs && pixels ? GPST_OK : GPST_ERROR_MEMORY;
+    for (uint32_t i = 0; !GPST_FAILED(result) && i < self->n_views; i++) {
+        outputs[i] = shape;
+        outputs[i].data = pixels + i * bytes;
+    }
+    if (!GPST_FAILED(result))
+        result = mask_warp_white(self, warp, outputs);
+    for (uint32_t i = 0; !GPST_FAILED(result) && i < self->n_views; i++)
+        result = mask_encode(&self->views[i], worker, &outputs[i], reason);
+    free(pixels);
+    free(outputs);
+    return result;
+}
+
+int mask_make_views(mask* self, const options* asked, const gpst_warp* warp) {
+    char reason[CODEC_REASON_BYTES] = "";
+    if (!asked->mask_out)
+        return EXIT_DONE;
+    if (!codec_available(CODEC_PNG)) {
+        console_error("--mask-out: PNG is not built into this gpustage");
+        return EXIT_MACHINE;
+    }
+    codec* const worker = codec_create();
+    self->n_views = gpst_warp_n_outputs(warp);
+    self->views = (mask_view*)calloc(self->n_views, sizeof *self->views);
+    gpst_result result = GPST_ERROR_MEMORY;
+    if (worker && self->views)
+        result = mask_warp_and_encode(self, warp, worker, reason);
+    if (!self->views)
+        self->n_views = 0;
+    codec_destroy(worker);
+    if (!GPST_FAILED(result))
+        return EXIT_DONE;
+    console_error("--mask-out: %s", reason[0] ? reason : gpst_result_text(result));
+    return EXIT_MACHINE;
+}

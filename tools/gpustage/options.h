@@ -1,0 +1,73 @@
+/* tools/gpustage/options.h -- the command line: what every command takes, checked, with every default
+   resolved. */
+#ifndef GPST_TOOL_OPTIONS_H
+#define GPST_TOOL_OPTIONS_H
+
+#include "codec.h"
+#include "text.h"
+
+typedef enum command_id {
+    COMMAND_NONE = 0,
+    COMMAND_PROBE = 1,
+    COMMAND_REPROJECT = 2,
+    COMMAND_PREPROCESS = 4,
+    COMMAND_BENCH = 8
+} command_id; /* bits, because an option may belong to several */
+
+#define OPTIONS_MAX_VIEWS 1000
+#define OPTIONS_MAX_RINGS 64
+
+typedef struct options {
+    command_id command;
+    const char* command_name;
+    text_list inputs;   /* probe: PATH */
+    const char* output; /* -o */
+    bool help;
+
+    /* reproject: geometry */
+    uint32_t n_views_asked; /* --views; 0 = not given */
+    gpst_view* views;       /* --view while parsing; afterwards every view, rings laid out */
+    uint32_t n_views;
+    double rings[OPTIONS_MAX_RINGS]; /* --pitch-rings */
+    uint32_t n_rings;
+    double hfov, vfov; /* vfov 0 = square pixels */
+    const char* mask;
+    bool mask_out;
+    const char* rig;
+    int format; /* codec_kind */
+    uint32_t quality;
+    int chroma;
+
+    /* preprocess: tensor */
+    double mean[3], std[3]; /* R, G, B, on the 0..1 scale */
+    bool has_mean, has_std;
+    int layout; /* gpst_layout */
+    int dtype;  /* gpst_dtype */
+    bool swap_rb;
+
+    /* both */
+    uint32_t width, height; /* --size; 0 = not given */
+    int filter;             /* gpst_filter */
+    int convention;         /* gpst_convention */
+    codec_raw raw;
+
+    /* engine */
+    const char* backend;
+    int mode;                                  /* gpst_run_mode */
+    uint32_t slots, readers, writers, workers; /* 0 = the engine's default */
+    int stop_on_error;                         /* 0 or 1 */
+    bool resume;
+    const char* stats;
+    bool quiet;
+    int ignored; /* options whose one value of today is the default */
+
+    bool json; /* probe */
+} options;
+
+/* Reads argv behind the command's name. EXIT_DONE, or EXIT_USAGE with the sentence printed. */
+int options_read(options* self, command_id command, int argc, char** argv);
+void options_free(options* self);
+
+void options_print_help(command_id command);
+
+#endif

@@ -1,0 +1,307 @@
+/* tools/gpustage/options_table.c -- one line an option, and how each kind of value is read. Knows no rule
+   that joins two options; options.c does. */
+#include "options_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BOTH (COMMAND_REPROJECT | COMMAND_PREPROCESS)
+#define ENGINE (BOTH)
+
+/* ---- kinds of values ----------------------------------------------------------- */
+
+static void* option_member(const option* spec, options* self) { return (char*)self + spec->offset; }
+
+static bool take_flag(const option* spec, options* self, const char* value, char* rule) {
+    (void)value;
+    (void)rule;
+    *(bool*)option_member(spec, self) = true;
+    return true;
+}
+
+static bool take_text(const option* spec, options* self, const char* value, char* rule) {
+    snprintf(rule, OPTIONS_RULE_BYTES, "must not be empty");
+    *(const char**)option_member(spec, self) = value;
+    return value[0] != '\0';
+}
+
+static bool take_count(const option* spec, options* self, const char* value, char* rule) {
+    uint64_t count = 0;
+    snprintf(rule, OPTIONS_RULE_BYTES, "must be a whole number from %.0f to %.0f", spec->min, spec->max);
+    if (!text_read_count(&value, &count) || *value || (double)count < spec->min || (double)count > spec->max)
+        return false;
+    *(uint32_t*)option_member(spec, self) = (uint32_t)count;
+    return true;
+}
+
+/* A field of view. */
+static bool take_angle(const option* spec, options* self, const char* value, char* rule) {
+    double angle = 0.0;
+    snprintf(rule, OPTIONS_RULE_BYTES, "must be between %.0f and %.0f (exclusive)", spec->min, spec->max);
+    if (!text_read_number(&value, &angle) || *value || !(angle > spec->min && angle < spec->max))
+        return false;
+    *(double*)option_member(spec, self) = angle;
+    return true;
+}
+
+static bool take_choice(const option* spec, options* self, const char* value, char* rule) {
+    size_t used = (size_t)snprintf(rule, OPTIONS_RULE_BYTES, "must be one of");
+    for (const option_choice* choice = spec->choices; choice->name; choice++) {
+        if (!strcmp(choice->name, value)) {
+            snprintf(rule, OPTIONS_RULE_BYTES, OPTIONS_LATER);
+            *(int*)option_member(spec, self) = choice->value;
+            return !choice->later;
+        }
+        if (!choice->later && used < OPTIONS_RULE_BYTES)
+            used += (size_t)snprintf(rule + used, OPTIONS_RULE_BYTES - used, " %s", choice->name);
+    }
+    return false;
+}
+
+/* Up to `most` numbers within +-limit, between commas. */
+static bool read_numbers(const char* value, double limit, uint32_t most, double* out, uint32_t* n) {
+    for (*n = 0; *n < most; value++) {
+        if (!text_read_number(&value, &out[*n]) || out[*n] > limit || out[*n] < -limit)
+            return false;
+        ++*n;
+        if (*value != ',')
+            break;
+    }
+    return *value == '\0';
+}
+
+/* ---- options with a syntax of their own -------------------------------------------- */
+
+static bool read_size(const char** at, uint32_t* width, uint32_t* height) {
+    uint64_t w = 0, h = 0;
+    if (!text_read_count(at, &w) || *(*at)++ != 'x' || !text_read_count(at, &h) || w < 1 || h < 1 ||
+        w > CODEC_MAX_SIDE || h > CODEC_MAX_SIDE)
+        return false;
+    *width = (uint32_t)w;
+    *height = (uint32_t)h;
+    return true;
+}
+
+static bool take_size(const option* spec, options* self, const char* value, char* rule) {
+    (void)spec;
+    snprintf(rule, OPTIONS_RULE_BYTES, "must be WIDTHxHEIGHT, each from 1 to %u", CODEC_MAX_SIDE);
+    return read_size(&value, &self->width, &self->height) && *value == '\0';
+}
+
+static bool take_raw(const option* spec, options* self, const char* value, char* rule) {
+    static const option_choice formats[] = {{"gray8", GPST_FORMAT_GRAY, false},
+                                            {"rgb8", GPST_FORMAT_RGB, false},
+                                            {"bgr8", GPST_FORMAT_BGR, false},
+                                            {"rgba8", GPST_FORMAT_RGBA, false},
+                                            {NULL, 0, false}};
+    (void)spec;
+    snprintf(rule, OPTIONS_RULE_BYTES,
+             "must be WIDTHxHEIGHT:FORMAT with sides from 1 to %u and FORMAT one of gray8 rgb8 bgr8 rgba8",
+             CODEC_MAX_SIDE);
+    if (!read_size(&value, &self->raw.width, &self->raw.height) || *value++ != ':')
+        return false;
+    for (const option_choice* format = formats; format->name; format++)
+        if (!strcmp(format->name, value))
+            self->raw.format = (gpst_format)format->value;
+    return self->raw.format != GPST_FORMAT_INVALID;
+}
+
+static bool take_view(const option* spec, options* self, const char* value, char* rule) {
+    double numbers[4] = {0.0, 0.0, 0.0, 0.0};
+    uint32_t n = 0;
+    (void)spec;
+    snprintf(rule, OPTIONS_RULE_BYTES,
+             "must be YAW,PITCH,ROLL or YAW,PITCH,ROLL,HFOV: degrees within +-360, HFOV between 0 and 180 "
+             "(exclusive)");
+    if (!read_numbers(value, 360.0, 4, numbers, &n) || n < 3 ||
+        (n == 4 && !(numbers[3] > 0.0 && numbers[3] < 180.0)))
+        return false;
+    snprintf(rule, OPTIONS_RULE_BYTES, "at most %d views", OPTIONS_MAX_VIEWS);
+    if (self->n_views == OPTIONS_MAX_VIEWS)
+        return false;
+    gpst_view* const views = (gpst_view*)realloc(self->views, (self->n_views + 1) * sizeof *views);
+    snprintf(rule, OPTIONS_RULE_BYTES, "out of memory");
+    if (!views)
+        return false;
+    gpst_view* const view = &views[self->n_views];
+    memset(view, 0, sizeof *view);
+    view->yaw = numbers[0];
+    view->pitch = numbers[1];
+    view->roll = numbers[2];
+    view->hfov = numbers[3];
+    self->views = views;
+    self->n_views++;
+    return true;
+}
+
+static bool take_rings(const option* spec, options* self, const char* value, char* rule) {
+    (void)spec;
+    snprintf(rule, OPTIONS_RULE_BYTES, "must be up to %d pitches, degrees within +-90, between commas",
+             OPTIONS_MAX_RINGS);
+    return read_numbers(value, 90.0, OPTIONS_MAX_RINGS, self->rings, &self->n_rings);
+}
+
+/* One number for all three channels, or three. */
+static bool read_rgb(const char* value, double limit, double out[3]) {
+    uint32_t n = 0;
+    if (!read_numbers(value, limit, 3, out, &n) || n == 2)
+        return false;
+    if (n == 1)
+        out[1] = out[2] = out[0];
+    return true;
+}
+
+static bool take_mean(const option* spec, options* self, const char* value, char* rule) {
+    (void)spec;
+    snprintf(rule, OPTIONS_RULE_BYTES,
+             "must be R,G,B or one number for all, on the 0..1 scale, within +-1000");
+    self->has_mean = read_rgb(value, 1000.0, self->mean);
+    return self->has_mean;
+}
+
+static bool take_std(const option* spec, options* self, const char* value, char* rule) {
+    (void)spec;
+    snprintf(rule, OPTIONS_RULE_BYTES,
+             "must be R,G,B or one number for all, on the 0..1 scale, from 1e-6 to 1000");
+    self->has_std = read_rgb(value, 1000.0, self->std);
+    for (int c = 0; c < 3; c++)
+        self->has_std = self->has_std && self->std[c] >= 1e-6;
+    return self->has_std;
+}
+
+static bool take_plain(const option* spec, options* self, const char* value, char* rule) {
+    return take_choice(spec, self, value ? value : "serial", rule);
+}
+
+/* A file of settings may have any name. */
+static bool take_tune(const option* spec, options* self, const char* value, char* rule) {
+    (void)spec;
+    (void)self;
+    snprintf(rule, OPTIONS_RULE_BYTES, "%s; only off is known to this one", OPTIONS_LATER);
+    return !strcmp(value, "off");
+}
+
+/* ---- choices ----------------------------------------------------------------------------- */
+
+static const option_choice filters[] = {{"nearest", GPST_FILTER_NEAREST, false},
+                                        {"bilinear", GPST_FILTER_BILINEAR, false},
+                                        {"area", 0, true},
+                                        {NULL, 0, false}};
+static const option_choice conventions[] = {{"native", GPST_CONVENTION_NATIVE, false},
+                                            {"ffmpeg", GPST_CONVENTION_FFMPEG, false},
+                                            {"py360", 0, true},
+                                            {"opencv", 0, true},
+                                            {"torch", 0, true},
+                                            {NULL, 0, false}};
+static const option_choice resize_conventions[] = {{"native", GPST_CONVENTION_NATIVE, false},
+                                                   {"ffmpeg", 0, true},
+                                                   {"py360", 0, true},
+                                                   {"opencv", 0, true},
+                                                   {"torch", 0, true},
+                                                   {NULL, 0, false}};
+static const option_choice formats[] = {{"jpg", CODEC_JPEG, false},
+                                        {"png", CODEC_PNG, false},
+                                        {"ppm", CODEC_PNM, false},
+                                        {"npy", CODEC_NPY, false},
+                                        {NULL, 0, false}};
+static const option_choice chromas[] = {
+    {"444", 444, false}, {"422", 422, false}, {"420", 420, false}, {NULL, 0, false}};
+static const option_choice layouts[] = {
+    {"chw", GPST_LAYOUT_CHW, false}, {"hwc", GPST_LAYOUT_HWC, false}, {NULL, 0, false}};
+static const option_choice dtypes[] = {{"u8", GPST_DTYPE_U8, false},
+                                       {"f16", GPST_DTYPE_F16, false},
+                                       {"f32", GPST_DTYPE_F32, false},
+                                       {NULL, 0, false}};
+static const option_choice modes[] = {
+    {"balanced", 0, false}, {"latency", 0, true}, {"throughput", 0, true}, {NULL, 0, false}};
+static const option_choice plains[] = {
+    {"serial", GPST_RUN_PLAIN_SERIAL, false}, {"inside", GPST_RUN_PLAIN_INSIDE, false}, {NULL, 0, false}};
+static const option_choice policies[] = {{"continue", 0, false}, {"stop", 1, false}, {NULL, 0, false}};
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+#define AT(member) offsetof(options, member)
+
+const option options_table[] = {
+    {NULL, 0, BOTH, NULL, NULL, 0, 0, 0, NULL, "Files"},
+    {"output", 'o', COMMAND_REPROJECT, "DIR", take_text, AT(output), 0, 0, NULL,
+     "required; made when its parent exists. Views are DIR/<stem>_v00.<ext>, _v01, ..."},
+    {"output", 'o', COMMAND_PREPROCESS, "DIR|FILE.npy", take_text, AT(output), 0, 0, NULL,
+     "required; DIR/<stem>.npy for every input, or one file with a row for every input"},
+    {"raw", 0, BOTH, "WxH:FORMAT", take_raw, 0, 0, 0, NULL,
+     "inputs are pixels without a header; FORMAT is gray8, rgb8, bgr8 or rgba8"},
+    {"format", 0, COMMAND_REPROJECT, "jpg|png|ppm|npy", take_choice, AT(format), 0, 0, formats,
+     "of the views (default jpg; ppm where JPEG is not built in)"},
+    {"quality", 0, COMMAND_REPROJECT, "N", take_count, AT(quality), 1, 100, NULL,
+     "of JPEG, 1 to 100 (default 95)"},
+    {"chroma", 0, COMMAND_REPROJECT, "444|422|420", take_choice, AT(chroma), 0, 0, chromas,
+     "of JPEG (default 444: nothing is thrown away)"},
+
+    {NULL, 0, COMMAND_REPROJECT, NULL, NULL, 0, 0, 0, NULL, "Geometry"},
+    {"views", 0, COMMAND_REPROJECT, "N", take_count, AT(n_views_asked), 1, OPTIONS_MAX_VIEWS, NULL,
+     "N yaws, evenly spaced from 0, pitch 0 (default 8)"},
+    {"pitch-rings", 0, COMMAND_REPROJECT, "P1,P2,...", take_rings, 0, 0, 0, NULL,
+     "the N views on a ring at each of these pitches, ring after ring"},
+    {"view", 0, COMMAND_REPROJECT, "Y,P,R[,HFOV]", take_view, 0, 0, 0, NULL,
+     "one view, repeatable, in degrees: yaw turns right, pitch up, roll clockwise (roll first)"},
+    {"hfov", 0, COMMAND_REPROJECT, "DEGREES", take_angle, AT(hfov), 0, 180, NULL,
+     "horizontal field of view (default 90)"},
+    {"vfov", 0, COMMAND_REPROJECT, "DEGREES", take_angle, AT(vfov), 0, 180, NULL,
+     "vertical field of view (default: square pixels)"},
+    {"size", 0, COMMAND_REPROJECT, "WxH", take_size, 0, 0, 0, NULL, "of every view (default 1920x1080)"},
+    {"convention", 0, COMMAND_REPROJECT, "native|ffmpeg", take_choice, AT(convention), 0, 0, conventions,
+     "where pixels lie: half-pixel centres (native, the default), or exactly as FFmpeg's v360 does it"},
+    {"mask", 0, COMMAND_REPROJECT, "FILE", take_text, AT(mask), 0, 0, NULL,
+     "equirectangular picture of the frames' size, non-zero = keep; dropped pixels become 0"},
+    {"mask-out", 0, COMMAND_REPROJECT, NULL, take_flag, AT(mask_out), 0, 0, NULL,
+     "the mask of each view beside it, <view>.png: 255 keep, 0 drop"},
+    {"rig", 0, COMMAND_REPROJECT, "FILE.json", take_text, AT(rig), 0, 0, NULL,
+     "intrinsics and rotation of every view, as COLMAP's rig_configurator reads them. COLMAP finds the views "
+     "of a frame by folder: <stem>_v00.jpg goes to v00/<stem>.jpg"},
+
+    {NULL, 0, COMMAND_PREPROCESS, NULL, NULL, 0, 0, 0, NULL, "Tensor"},
+    {"size", 0, COMMAND_PREPROCESS, "WxH", take_size, 0, 0, 0, NULL,
+     "required: every input is resized to it"},
+    {"dtype", 0, COMMAND_PREPROCESS, "u8|f16|f32", take_choice, AT(dtype), 0, 0, dtypes,
+     "default f32. Floats are on the 0..1 scale (value / 255); u8 keeps 0..255"},
+    {"mean", 0, COMMAND_PREPROCESS, "R,G,B", take_mean, 0, 0, 0, NULL,
+     "subtracted, on the 0..1 scale; one number serves all"},
+    {"std", 0, COMMAND_PREPROCESS, "R,G,B", take_std, 0, 0, 0, NULL, "divided by, after the mean"},
+    {"layout", 0, COMMAND_PREPROCESS, "chw|hwc", take_choice, AT(layout), 0, 0, layouts, "default chw"},
+    {"swap-rb", 0, COMMAND_PREPROCESS, NULL, take_flag, AT(swap_rb), 0, 0, NULL,
+     "channels stored B, G, R; mean and std still belong to the colours by name"},
+    {"convention", 0, COMMAND_PREPROCESS, "native", take_choice, AT(convention), 0, 0, resize_conventions,
+     "half-pixel centres, as OpenCV and PyTorch (align_corners=False) have them"},
+
+    {"filter", 0, BOTH, "nearest|bilinear", take_choice, AT(filter), 0, 0, filters, "default bilinear"},
+
+    {NULL, 0, ENGINE, NULL, NULL, 0, 0, 0, NULL, "Engine"},
+    {"backend", 0, ENGINE, "NAME", take_text, AT(backend), 0, 0, NULL,
+     "auto (default), cpu, cuda, hip, or sim[:key=value,...], the simulated device. One named must be there"},
+    {"plain", 0, ENGINE, "[=serial|inside]", take_plain, AT(mode), 0, 0, plains,
+     "a plain loop instead of the engine: one item after the other on one thread, or with all cores inside "
+     "the kernel"},
+    {"mode", 0, ENGINE, "balanced", take_choice, AT(ignored), 0, 0, modes, "the preset of the knobs"},
+    {"tune", 0, ENGINE, "off", take_tune, 0, 0, 0, NULL, "knobs stay where they are set"},
+    {"workers", 0, ENGINE, "N", take_count, AT(workers), 1, 1024, NULL,
+     "threads that compute (default: cores allowed)"},
+    {"slots", 0, ENGINE, "N", take_count, AT(slots), 1, 4096, NULL,
+     "items in flight (default: workers + readers + 2)"},
+    {"readers", 0, ENGINE, "N", take_count, AT(readers), 1, 64, NULL, "reads in flight (default 4)"},
+    {"writers", 0, ENGINE, "N", take_count, AT(writers), 1, 64, NULL, "writes in flight (default 4)"},
+    {"on-error", 0, ENGINE, "continue|stop", take_choice, AT(stop_on_error), 0, 0, policies,
+     "after a failed item: go on (default), or finish what is in flight"},
+    {"resume", 0, ENGINE, NULL, take_flag, AT(resume), 0, 0, NULL,
+     "skip what the manifest under -o lists as whole under the same settings"},
+    {"stats", 0, ENGINE, "FILE.json", take_text, AT(stats), 0, 0, NULL, "everything counted and timed"},
+    {"quiet", 0, ENGINE, NULL, take_flag, AT(quiet), 0, 0, NULL, "errors only"},
+    {"batch", 0, ENGINE, "N", NULL, 0, 0, 0, NULL, NULL},
+    {"trace", 0, ENGINE, "FILE", NULL, 0, 0, 0, NULL, NULL},
+    {"report", 0, ENGINE, "FILE", NULL, 0, 0, 0, NULL, NULL},
+
+    {NULL, 0, COMMAND_PROBE, NULL, NULL, 0, 0, 0, NULL, "Options"},
+    {"json", 0, COMMAND_PROBE, NULL, take_flag, AT(json), 0, 0, NULL, "the same as JSON"},
+};
+
+const size_t options_table_count = sizeof options_table / sizeof options_table[0];

@@ -1,0 +1,30 @@
+/* tools/gpustage/outputs.h -- how the files that a run writes are named, and the directory they go to. */
+#ifndef GPST_TOOL_OUTPUTS_H
+#define GPST_TOOL_OUTPUTS_H
+
+#include "inputs.h"
+
+#define OUTPUTS_PATH_BYTES 4096
+
+typedef struct outputs {
+    const char* directory;
+    codec_kind kind;
+    bool numbered;      /* <stem>_v00, _v01, ...; else <stem> */
+    bool masks;         /* <picture>.png beside each */
+    uint32_t n_outputs; /* of an item */
+} outputs;
+
+/* False: the path is too long. */
+bool outputs_path(const outputs* self, const input* in, uint32_t index, bool mask,
+                  char out[OUTPUTS_PATH_BYTES]);
+/* Sizes of the files of an item as "n,n,..."; empty when one is not there. text_free. */
+text outputs_sizes(const outputs* self, const input* in);
+
+/* EXIT_DONE, or EXIT_USAGE with the sentence printed. */
+int outputs_open_directory(const char* directory, const char* command); /* makes it when its parent exists */
+int outputs_check_parent(const char* option, const char* path,
+                         const char* command); /* of a file named by an option */
+int outputs_check_inputs(const outputs* self, const input_list* inputs,
+                         const char* command); /* none is overwritten */
+
+#endif

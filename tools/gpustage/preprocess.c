@@ -1,0 +1,88 @@
+/* tools/gpustage/preprocess.c -- images to normalised tensors: from the options to a warp and a job. */
+#include "commands.h"
+
+#include "console.h"
+#include "job.h"
+
+#include <string.h>
+
+static bool preprocess_is_stacked(const char* output) {
+    const size_t bytes = strlen(output);
+    return bytes > 4 && !strcmp(output + bytes - 4, ".npy");
+}
+
+static const char* preprocess_dtype_name(int dtype) {
+    return dtype == (int)GPST_DTYPE_U8 ? "u8" : dtype == (int)GPST_DTYPE_F16 ? "f16" : "f32";
+}
+
+/* All that the tensors depend on, as --resume compares it. */
+static text preprocess_settings(const options* asked) {
+    text out = GPST_ZERO;
+    text_format(&out, "version=" GPST_VERSION_TEXT "\ncommand=preprocess\nsize=%ux%u\ndtype=%s\nlayout=%s\n",
+                asked->width, asked->height, preprocess_dtype_name(asked->dtype),
+                asked->layout == (int)GPST_LAYOUT_CHW ? "chw" : "hwc");
+    text_format(&out, "mean=%.17g,%.17g,%.17g\nstd=%.17g,%.17g,%.17g\n", asked->mean[0], asked->mean[1],
+                asked->mean[2], asked->std[0], asked->std[1], asked->std[2]);
+    text_format(&out, "swap-rb=%d\nfilter=%s\n", asked->swap_rb ? 1 : 0,
+                asked->filter == (int)GPST_FILTER_NEAREST ? "nearest" : "bilinear");
+    if (asked->raw.format != GPST_FORMAT_INVALID)
+        text_format(&out, "raw=%ux%u:%d\n", asked->raw.width, asked->raw.height, (int)asked->raw.format);
+    return out;
+}
+
+/* (value / 255 - mean) / std is value * scale + bias. Means belong to R, G, B by name; scale and bias to
+   channels as they are stored. */
+static void preprocess_set_scale(const options* asked, gpst_warp_desc* desc) {
+    desc->has_scale = asked->dtype != (int)GPST_DTYPE_U8;
+    for (int c = 0; desc->has_scale && c < 3; c++) {
+        const int colour = asked->swap_rb ? 2 - c : c;
+        desc->scale[c] = (float)(1.0 / (255.0 * asked->std[colour]));
+        desc->bias[c] = (float)(0.0 - asked->mean[colour] / asked->std[colour]);
+    }
+}
+
+static int preprocess_make_warp(const options* asked, gpst_warp** out) {
+    gpst_warp_desc desc = GPST_ZERO;
+    desc.map = GPST_MAP_RESIZE;
+    desc.filter = (gpst_filter)asked->filter;
+    desc.convention = (gpst_convention)asked->convention;
+    desc.width = asked->width;
+    desc.height = asked->height;
+    desc.format = asked->swap_rb ? GPST_FORMAT_BGR : GPST_FORMAT_RGB;
+    desc.dtype = (gpst_dtype)asked->dtype;
+    desc.layout = (gpst_layout)asked->layout;
+    preprocess_set_scale(asked, &desc);
+    const gpst_result result = gpst_warp_create(&desc, out);
+    if (result == GPST_ERROR_ARGUMENT)
+        return console_usage(asked->command_name, "%s", gpst_last_reason());
+    if (!GPST_FAILED(result))
+        return EXIT_DONE;
+    console_error("%s", gpst_last_reason());
+    return EXIT_MACHINE;
+}
+
+int command_preprocess(const options* asked) {
+    gpst_warp* warp = NULL;
+    mask no_mask;
+    job_desc desc;
+    job run;
+    int status = preprocess_make_warp(asked, &warp);
+    if (status != EXIT_DONE)
+        return status;
+    text settings = preprocess_settings(asked);
+    memset(&no_mask, 0, sizeof no_mask);
+    memset(&desc, 0, sizeof desc);
+    desc.asked = asked;
+    desc.warp = warp;
+    desc.mask = &no_mask;
+    desc.kind = CODEC_NPY;
+    desc.stacked = preprocess_is_stacked(asked->output);
+    desc.settings = settings.failed ? "" : settings.data;
+    status = job_open(&run, &desc);
+    if (status == EXIT_DONE)
+        status = job_run(&run);
+    job_close(&run);
+    text_free(&settings);
+    gpst_warp_destroy(warp);
+    return status;
+}

@@ -1,0 +1,107 @@
+/* tools/gpustage/reproject.c -- equirectangular frames to perspective views: from the options to a warp and a
+   job. */
+#include "commands.h"
+
+#include "console.h"
+#include "files.h"
+#include "job.h"
+#include "rig.h"
+
+#include <string.h>
+
+/* All that the views depend on, as --resume compares it. */
+static text reproject_settings(const options* asked, const mask* mask_used) {
+    text out = GPST_ZERO;
+    text_format(&out, "version=" GPST_VERSION_TEXT "\ncommand=reproject\nsize=%ux%u\nviews=%u\n",
+                asked->width, asked->height, asked->n_views);
+    for (uint32_t i = 0; i < asked->n_views; i++) {
+        const gpst_view* const view = &asked->views[i];
+        text_format(&out, "view%02u=%.17g,%.17g,%.17g,%.17g,%.17g\n", (unsigned)i, view->yaw, view->pitch,
+                    view->roll, view->hfov, view->vfov);
+    }
+    text_format(&out, "filter=%s\nconvention=%s\nformat=%s\n",
+                asked->filter == (int)GPST_FILTER_NEAREST ? "nearest" : "bilinear",
+                asked->convention == (int)GPST_CONVENTION_FFMPEG ? "ffmpeg" : "native",
+                codec_extension((codec_kind)asked->format));
+    if (asked->format == (int)CODEC_JPEG)
+        text_format(&out, "quality=%u\nchroma=%d\n", asked->quality, asked->chroma);
+    if (asked->raw.format != GPST_FORMAT_INVALID)
+        text_format(&out, "raw=%ux%u:%d\n", asked->raw.width, asked->raw.height, (int)asked->raw.format);
+    if (asked->mask)
+        text_format(&out, "mask=%llu bytes of time %lld\nmask-out=%d\n",
+                    (unsigned long long)mask_used->file_bytes, (long long)mask_used->mtime_ns,
+                    asked->mask_out ? 1 : 0);
+    return out;
+}
+
+static int reproject_make_warp(const options* asked, const mask* mask_used, gpst_warp** out) {
+    gpst_warp_desc desc = GPST_ZERO;
+    desc.map = GPST_MAP_EQUIRECT;
+    desc.filter = (gpst_filter)asked->filter;
+    desc.convention = (gpst_convention)asked->convention;
+    desc.views = asked->views;
+    desc.n_views = asked->n_views;
+    desc.width = asked->width;
+    desc.height = asked->height;
+    desc.format = GPST_FORMAT_RGB;
+    desc.dtype = GPST_DTYPE_U8;
+    desc.layout = GPST_LAYOUT_HWC;
+    desc.mask = mask_used->image;
+    const gpst_result result = gpst_warp_create(&desc, out);
+    if (result == GPST_ERROR_ARGUMENT)
+        return console_usage(asked->command_name, "%s", gpst_last_reason());
+    if (!GPST_FAILED(result))
+        return EXIT_DONE;
+    console_error("%s", gpst_last_reason());
+    return EXIT_MACHINE;
+}
+
+static int reproject_write_rig(const options* asked) {
+    if (!asked->rig)
+        return EXIT_DONE;
+    text rig = rig_make_json(asked->views, asked->n_views, asked->width, asked->height,
+                             codec_extension((codec_kind)asked->format));
+    const char* const problem =
+        rig.failed ? "out of memory" : files_write_whole(asked->rig, rig.data, rig.bytes);
+    text_free(&rig);
+    return problem ? console_usage(asked->command_name, "--rig=%s: %s", asked->rig, problem) : EXIT_DONE;
+}
+
+static int reproject_run(const options* asked, const mask* mask_used, const gpst_warp* warp) {
+    job_desc desc;
+    job run;
+    text settings = reproject_settings(asked, mask_used);
+    memset(&desc, 0, sizeof desc);
+    desc.asked = asked;
+    desc.warp = warp;
+    desc.mask = mask_used;
+    desc.kind = (codec_kind)asked->format;
+    desc.numbered = true;
+    desc.settings = settings.failed ? "" : settings.data;
+    int status = asked->rig ? outputs_check_parent("--rig", asked->rig, asked->command_name) : EXIT_DONE;
+    if (status == EXIT_DONE) {
+        status = job_open(&run, &desc);
+        if (status == EXIT_DONE)
+            status = reproject_write_rig(asked);
+        if (status == EXIT_DONE)
+            status = job_run(&run);
+        job_close(&run);
+    }
+    text_free(&settings);
+    return status;
+}
+
+int command_reproject(const options* asked) {
+    mask mask_used;
+    gpst_warp* warp = NULL;
+    int status = mask_load(&mask_used, asked);
+    if (status == EXIT_DONE)
+        status = reproject_make_warp(asked, &mask_used, &warp);
+    if (status == EXIT_DONE)
+        status = mask_make_views(&mask_used, asked, warp);
+    if (status == EXIT_DONE)
+        status = reproject_run(asked, &mask_used, warp);
+    gpst_warp_destroy(warp);
+    mask_free(&mask_used);
+    return status;
+}

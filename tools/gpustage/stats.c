@@ -1,0 +1,227 @@
+/* tools/gpustage/stats.c -- what a run did, as the JSON that --stats writes. Counts and times nothing itself.
+ */
+#include "stats.h"
+
+#include "json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- errors ---------------------------------------------------------------------- */
+
+bool counts_add_error(run_counts* self, size_t index, const char* item, const char* stage, gpst_result result,
+                      const char* reason) {
+    if (self->n_errors == self->error_capacity) {
+        const size_t capacity = self->error_capacity ? self->error_capacity * 2 : 16;
+        item_error* const errors = (item_error*)realloc(self->errors, capacity * sizeof *errors);
+        if (!errors)
+            return false;
+        self->errors = errors;
+        self->error_capacity = capacity;
+    }
+    item_error* const error = &self->errors[self->n_errors++];
+    error->index = index;
+    error->result = result;
+    error->item = text_copy(item, strlen(item));
+    error->stage = text_copy(stage, strlen(stage));
+    error->reason = text_copy(reason, strlen(reason));
+    return error->item && error->stage && error->reason;
+}
+
+void counts_free(run_counts* self) {
+    for (size_t i = 0; i < self->n_errors; i++) {
+        free(self->errors[i].item);
+        free(self->errors[i].stage);
+        free(self->errors[i].reason);
+    }
+    free(self->errors);
+    memset(self, 0, sizeof *self);
+}
+
+static int stats_compare_errors(const void* a, const void* b) {
+    const item_error* const first = (const item_error*)a;
+    const item_error* const second = (const item_error*)b;
+    return first->index < second->index ? -1 : first->index > second->index;
+}
+
+/* ---- parts --------------------------------------------------------------------------- */
+
+static double stats_seconds(int64_t ns) { return (double)ns / 1e9; }
+
+static void stats_items(json* out, const run_counts* counts) {
+    json_open(out, "items", '{');
+    json_count(out, "total", counts->total);
+    json_count(out, "ok", counts->ok);
+    json_count(out, "failed", counts->failed);
+    json_count(out, "skipped", counts->skipped);
+    json_count(out, "not_done", counts->not_done);
+    json_close(out, '}');
+}
+
+static void stats_bytes(json* out, const run_counts* counts, const gpst_stats* stats) {
+    json_open(out, "bytes", '{');
+    json_count(out, "read", stats->bytes_read);
+    json_count(out, "h2d", stats->bytes_h2d);
+    json_count(out, "d2h", stats->bytes_d2h);
+    json_count(out, "written", stats->bytes_written + counts->row_bytes_written);
+    json_close(out, '}');
+}
+
+static const gpst_stage_stats* stats_find_stage(const gpst_stats* stats, const char* name) {
+    for (uint32_t i = 0; i < stats->n_stages; i++)
+        if (!strcmp(stats->stages[i].name, name))
+            return &stats->stages[i];
+    return NULL;
+}
+
+/* Every key is always there; a stage that the run did not have counts nothing. */
+static void stats_stages(json* out, const gpst_stats* stats) {
+    static const char* const names[] = {"read", "decode", "upload", "kernel", "download", "encode", "write"};
+    static const gpst_stage_stats absent = GPST_ZERO;
+    json_open(out, "stages", '{');
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const gpst_stage_stats* const found = stats_find_stage(stats, names[i]);
+        const gpst_stage_stats* const stage = found ? found : &absent;
+        json_open(out, names[i], '{');
+        json_count(out, "count", stage->count);
+        json_number(out, "busy_s", stats_seconds(stage->busy_ns));
+        json_number(out, "wait_s", stats_seconds(stage->wait_ns));
+        json_number(out, "cpu_s", stats_seconds(stage->cpu_ns));
+        json_number(out, "p50_us", (double)stage->p50_ns / 1e3);
+        json_number(out, "p90_us", (double)stage->p90_ns / 1e3);
+        json_number(out, "p99_us", (double)stage->p99_ns / 1e3);
+        json_number(out, "max_us", (double)stage->max_ns / 1e3);
+        json_close(out, '}');
+    }
+    json_close(out, '}');
+}
+
+static void stats_resources(json* out, const char* key, const double* values) {
+    json_open(out, key, '{');
+    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++)
+        json_number(out, gpst_resource_name((gpst_resource)r), values[r]);
+    json_close(out, '}');
+}
+
+static void stats_verdict(json* out, const gpst_verdict* verdict) {
+    json_open(out, "verdict", '{');
+    json_string(out, "bound", gpst_resource_name(verdict->bound));
+    json_number(out, "efficiency", verdict->efficiency);
+    json_number(out, "bound_s", verdict->bound_s);
+    stats_resources(out, "share", verdict->share);
+    stats_resources(out, "cap", verdict->cap);
+    json_string(out, "text", verdict->text);
+    json_close(out, '}');
+}
+
+static const char* stats_find_within(const char* from, size_t bytes, const char* what) {
+    const char* const found = strstr(from, what);
+    return found && (size_t)(found - from) < bytes ? found : NULL;
+}
+
+/* Length of the first "name: reason" of a list of them; a piece without a name belongs to the one before it.
+ */
+static size_t stats_piece_bytes(const char* pieces) {
+    const char* at = pieces;
+    for (;;) {
+        const char* const end = strstr(at, "; ");
+        if (!end)
+            return strlen(pieces);
+        const char* const next_end = strstr(end + 2, "; ");
+        const size_t next_bytes = next_end ? (size_t)(next_end - end - 2) : strlen(end + 2);
+        if (stats_find_within(end + 2, next_bytes, ": "))
+            return (size_t)(end - pieces);
+        at = end + 2;
+    }
+}
+
+/* "name: reason; name: reason" */
+static void stats_why_not(json* out, const char* pieces) {
+    json_open(out, "why_not", '{');
+    while (*pieces) {
+        const size_t bytes = stats_piece_bytes(pieces);
+        const char* const colon = stats_find_within(pieces, bytes, ": ");
+        const char* const from = colon ? colon + 2 : pieces;
+        char* const name = colon ? text_copy(pieces, (size_t)(colon - pieces)) : text_copy("reason", 6);
+        char* const reason = text_copy(from, bytes - (size_t)(from - pieces));
+        if (name && reason)
+            json_string(out, name, reason);
+        free(name);
+        free(reason);
+        pieces += bytes + (pieces[bytes] ? 2 : 0);
+    }
+    json_close(out, '}');
+}
+
+static void stats_path(json* out, const gpst_stats* stats) {
+    static const char* const names[] = {"read", "host_memory", "device", "graph"};
+    json_open(out, "path", '{');
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+        const gpst_path* path = NULL;
+        for (uint32_t i = 0; i < stats->n_paths; i++)
+            if (!strcmp(stats->paths[i].what, names[n]))
+                path = &stats->paths[i];
+        json_open(out, names[n], '{');
+        json_string(out, "taken", path ? path->taken : "none");
+        stats_why_not(out, path ? path->why_not : "");
+        json_close(out, '}');
+    }
+    json_close(out, '}');
+}
+
+static void stats_engine(json* out, const gpst_stats* stats) {
+    json_open(out, "engine", '{');
+    json_number(out, "cpu_s", stats_seconds(stats->cpu_ns));
+    json_count(out, "slots", stats->slots);
+    json_count(out, "slots_used", stats->slots_used);
+    json_count(out, "slot_growths", stats->slot_growths);
+    json_count(out, "device_fallbacks", stats->device_fallbacks);
+    json_number(out, "latency_p50_us", (double)stats->latency_p50_ns / 1e3);
+    json_number(out, "latency_p99_us", (double)stats->latency_p99_ns / 1e3);
+    json_number(out, "latency_max_us", (double)stats->latency_max_ns / 1e3);
+    json_close(out, '}');
+}
+
+static void stats_errors(json* out, const run_counts* counts) {
+    if (counts->n_errors > 1)
+        qsort(counts->errors, counts->n_errors, sizeof *counts->errors, stats_compare_errors);
+    json_open(out, "errors", '[');
+    for (size_t i = 0; i < counts->n_errors; i++) {
+        const item_error* const error = &counts->errors[i];
+        json_open(out, NULL, '{');
+        json_string(out, "item", error->item ? error->item : "");
+        json_string(out, "stage", error->stage ? error->stage : "");
+        json_string(out, "result", gpst_result_name(error->result));
+        json_string(out, "reason", error->reason ? error->reason : "");
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+/* ---- all of it ------------------------------------------------------------------------- */
+
+text stats_make_json(const run_counts* counts, const gpst_stats* stats, const gpst_context_info* context) {
+    json out = GPST_ZERO;
+    const double wall_s = stats_seconds(stats->wall_ns);
+    json_open(&out, NULL, '{');
+    json_string(&out, "version", GPST_VERSION_TEXT);
+    json_string(&out, "backend", context->backend);
+    json_string(&out, "device", context->device_name);
+    stats_items(&out, counts);
+    json_number(&out, "wall_s", wall_s);
+    json_number(&out, "items_per_s", wall_s > 0.0 ? (double)counts->ok / wall_s : 0.0);
+    stats_bytes(&out, counts, stats);
+    stats_stages(&out, stats);
+    stats_verdict(&out, &stats->verdict);
+    stats_path(&out, stats);
+    json_open(&out, "tuner", '{');
+    json_string(&out, "settings", stats->settings);
+    json_open(&out, "decisions", '[');
+    json_close(&out, ']');
+    json_close(&out, '}');
+    json_count(&out, "allocations_after_freeze", stats->allocations_after_freeze);
+    stats_engine(&out, stats);
+    stats_errors(&out, counts);
+    json_close(&out, '}');
+    return out.out;
+}

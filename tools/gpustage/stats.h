@@ -1,0 +1,30 @@
+/* tools/gpustage/stats.h -- what a run did, as the JSON that --stats writes. Its keys are stable. */
+#ifndef GPST_TOOL_STATS_H
+#define GPST_TOOL_STATS_H
+
+#include "text.h"
+
+typedef struct item_error {
+    size_t index; /* of the input: the order in which they are listed */
+    char* item;
+    char* stage;
+    char* reason;
+    gpst_result result;
+} item_error;
+
+/* What the engine cannot know: inputs that never entered it, and rows of a stacked tensor. */
+typedef struct run_counts {
+    uint64_t total, ok, failed, skipped;
+    uint64_t not_done; /* never begun, or dropped: after an interrupt or with --on-error stop */
+    uint64_t row_bytes_written;
+    item_error* errors;
+    size_t n_errors, error_capacity;
+} run_counts;
+
+bool counts_add_error(run_counts* self, size_t index, const char* item, const char* stage, gpst_result result,
+                      const char* reason);
+void counts_free(run_counts* self);
+
+text stats_make_json(const run_counts* counts, const gpst_stats* stats, const gpst_context_info* context);
+
+#endif

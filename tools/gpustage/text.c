@@ -1,0 +1,162 @@
+/* tools/gpustage/text.c -- strings that grow, lists of strings, and numbers read in one way wherever the user
+   lives. Prints nothing. */
+#include "text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- text -------------------------------------------------------------------- */
+
+void text_free(text* self) {
+    free(self->data);
+    memset(self, 0, sizeof *self);
+}
+
+static bool text_reserve(text* self, size_t more) {
+    if (self->failed || more > SIZE_MAX / 4 || self->bytes > SIZE_MAX / 4)
+        self->failed = true;
+    else if (self->bytes + more + 1 > self->capacity) {
+        const size_t capacity = (self->bytes + more + 1) * 2;
+        char* const data = (char*)realloc(self->data, capacity);
+        self->failed = !data;
+        if (data) {
+            self->data = data;
+            self->capacity = capacity;
+        }
+    }
+    return !self->failed;
+}
+
+void text_append(text* self, const char* data, size_t bytes) {
+    if (!text_reserve(self, bytes))
+        return;
+    memcpy(self->data + self->bytes, data, bytes);
+    self->bytes += bytes;
+    self->data[self->bytes] = '\0';
+}
+
+void text_add(text* self, const char* string) { text_append(self, string, strlen(string)); }
+
+void text_format(text* self, const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const int bytes = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (bytes < 0 || !text_reserve(self, (size_t)bytes))
+        return;
+    va_start(arguments, format);
+    vsnprintf(self->data + self->bytes, (size_t)bytes + 1, format, arguments);
+    va_end(arguments);
+    self->bytes += (size_t)bytes;
+}
+
+/* ---- list -------------------------------------------------------------------- */
+
+char* text_copy(const char* string, size_t bytes) {
+    char* const copy = (char*)malloc(bytes + 1);
+    if (!copy)
+        return NULL;
+    memcpy(copy, string, bytes);
+    copy[bytes] = '\0';
+    return copy;
+}
+
+bool text_list_add(text_list* self, const char* item) {
+    if (self->count == self->capacity) {
+        const size_t capacity = self->capacity ? self->capacity * 2 : 16;
+        char** const items = (char**)realloc(self->items, capacity * sizeof *items);
+        if (!items)
+            return false;
+        self->items = items;
+        self->capacity = capacity;
+    }
+    char* const copy = text_copy(item, strlen(item));
+    if (copy)
+        self->items[self->count++] = copy;
+    return copy != NULL;
+}
+
+void text_list_free(text_list* self) {
+    for (size_t i = 0; i < self->count; i++)
+        free(self->items[i]);
+    free(self->items);
+    memset(self, 0, sizeof *self);
+}
+
+/* ---- numbers ------------------------------------------------------------------- */
+
+bool text_read_count(const char** at, uint64_t* out) {
+    const char* p = *at;
+    uint64_t value = 0;
+    while (*p >= '0' && *p <= '9') {
+        const uint64_t digit = (uint64_t)(*p++ - '0');
+        if (value > (UINT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    if (p == *at)
+        return false;
+    *at = p;
+    *out = value;
+    return true;
+}
+
+static double text_scale(double mantissa, int exponent) {
+    double power = 1.0;
+    for (int i = exponent < 0 ? -exponent : exponent; i > 0; i--)
+        power *= 10.0;
+    return exponent < 0 ? mantissa / power : mantissa * power;
+}
+
+static bool text_read_exponent(const char** at, int* exponent) {
+    const char* p = *at + 1;
+    const bool negative = *p == '-';
+    uint64_t value;
+    if (*p == '-' || *p == '+')
+        p++;
+    if (!text_read_count(&p, &value) || value > 300)
+        return false;
+    *exponent += negative ? -(int)value : (int)value;
+    *at = p;
+    return true;
+}
+
+/* Up to 15 digits and a power of ten up to 22 are exact, so their one product or quotient is the nearest
+   double; with more it may be one unit in the last place beside it, and digits beyond the seventeenth count
+   as zero. */
+bool text_read_number(const char** at, double* out) {
+    const char* p = *at;
+    const bool negative = *p == '-';
+    uint64_t mantissa = 0;
+    int exponent = 0, digits = 0;
+    bool point = false;
+    if (*p == '-' || *p == '+')
+        p++;
+    for (; (*p >= '0' && *p <= '9') || (*p == '.' && !point); p++) {
+        if (*p == '.') {
+            point = true;
+            continue;
+        }
+        digits++;
+        if (mantissa < 10000000000000000u) {
+            mantissa = mantissa * 10 + (uint64_t)(*p - '0');
+            exponent -= point ? 1 : 0;
+        } else {
+            exponent += point ? 0 : 1;
+        }
+    }
+    if (digits == 0 || ((*p == 'e' || *p == 'E') && !text_read_exponent(&p, &exponent)))
+        return false;
+    *out = text_scale(negative ? -(double)mantissa : (double)mantissa, exponent);
+    *at = p;
+    return true;
+}
+
+void text_printable(char* out, size_t out_bytes, const char* string) {
+    size_t i = 0;
+    for (; string[i] && i + 1 < out_bytes; i++)
+        out[i] = (unsigned char)string[i] < 0x20 || string[i] == 0x7f ? '?' : string[i];
+    out[i] = '\0';
+}

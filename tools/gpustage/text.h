@@ -1,0 +1,43 @@
+/* tools/gpustage/text.h -- strings that grow, lists of strings, and numbers read in one way wherever the user
+   lives. */
+#ifndef GPST_TOOL_TEXT_H
+#define GPST_TOOL_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../gpustage.h"
+
+/* All-zero is an empty text. Out of memory: `failed` is set and stays, what was there stays. */
+typedef struct text {
+    char* data; /* NULL, or ends in 0 */
+    size_t bytes, capacity;
+    bool failed;
+} text;
+
+void text_free(text* self);
+void text_append(text* self, const char* data, size_t bytes);
+void text_add(text* self, const char* string);
+void text_format(text* self, const char* format, ...) GPSTI_PRINTF(2, 3);
+
+/* All-zero is an empty list. */
+typedef struct text_list {
+    char** items;
+    size_t count, capacity;
+} text_list;
+
+bool text_list_add(text_list* self, const char* item); /* copies; false: out of memory */
+void text_list_free(text_list* self);
+
+char* text_copy(const char* string, size_t bytes); /* NULL: out of memory */
+
+/* Reads a number off the front of *at and moves *at behind it; false: there is none, and *at stays. Decimal
+   only (no 0x, inf, nan or blanks), with a point whatever the locale says. */
+bool text_read_number(const char** at, double* out);
+bool text_read_count(const char** at, uint64_t* out); /* digits; false also when it does not fit */
+
+/* Copies and puts '?' for control characters: for what goes to a terminal. */
+void text_printable(char* out, size_t out_bytes, const char* string);
+
+#endif
