@@ -77,6 +77,7 @@ GPSTI_INTERN void gpsti_finish_count(gpsti_slot* slot) {
     }
     if (!pipeline->frozen && pipeline->n_served == pipeline->n_slots) {
         pipeline->frozen = true;
-        pipeline->frozen_allocations = gpsti_report_allocations(pipeline);
+        pipeline->frozen_allocations = gpsti_a64_load(&pipeline->context->host.allocation_count);
+        pipeline->frozen_growths = gpsti_report_growths(pipeline);
     }
 }

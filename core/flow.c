@@ -270,6 +270,7 @@ GPSTI_INTERN void gpsti_flow_tell_waiters(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN void gpsti_flow_release_slot(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_slot_give_back(slot);
     slot->in_use = false;
     slot->next = pipeline->free_slots;
     pipeline->free_slots = slot;
@@ -436,6 +437,15 @@ GPSTI_INTERN gpsti_clock* gpsti_flow_cpu_clock(gpst_pipeline* pipeline, const gp
     return &pipeline->clocks[step->first_clock];
 }
 
+GPSTI_INTERN bool gpsti_flow_wants_cpu(gpst_pipeline* pipeline, const gpsti_step* step) {
+    const gpsti_clock* const clock = gpsti_flow_cpu_clock(pipeline, step);
+    const uint32_t n_clocks = step->kind == GPSTI_STEP_OFFLOAD && pipeline->device_on_host ? step->n_stages : 1;
+    for (uint32_t s = 0; s < n_clocks; s++)
+        if (gpsti_clock_wants_cpu(&clock[s]))
+            return true;
+    return false;
+}
+
 GPSTI_INTERN void gpsti_flow_account_cpu(gpst_pipeline* pipeline, const gpsti_step* step, int64_t busy_ns,
                                          int64_t cpu_ns) {
     gpsti_clock* const clock = gpsti_flow_cpu_clock(pipeline, step);
@@ -523,7 +533,7 @@ GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step,
         gpsti_flow_advance(job);
         return;
     }
-    const bool sample_cpu = gpsti_clock_wants_cpu(gpsti_flow_cpu_clock(pipeline, step));
+    const bool sample_cpu = gpsti_flow_wants_cpu(pipeline, step);
     job->slot->started = true;
     step->running++;
     pipeline->executing++;

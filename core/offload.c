@@ -43,7 +43,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, void** memory,
         return result;
     }
     *held_bytes = bytes;
-    gpsti_a64_add(&slot->pipeline->slot_growths, 1);
+    gpsti_a64_add(&slot->pipeline->device_growths, 1);
     return GPST_OK;
 }
 

@@ -82,7 +82,7 @@ typedef gpst_result (*gpst_stage_func)(void* user_data, gpst_task* task);
    Returns      GPST_OK | ARGUMENT (shape) | OVERFLOW | BUDGET (max_item_bytes or the context's) | MEMORY
    Ownership    the slot owns the memory; it is there until the item ends
    Threads      within a callback of this task only, of a stage before the outputs exist
-   Blocking     never waits; allocates when the slot is too small, which is counted (slot_growths)
+   Blocking     never waits; allocates when the pool has no free buffer, which is counted (growths)
    Device       pinned where the device pins
    Source       core/slot.c          Tests  tests/test_pipeline.c          Since 0.1
 */
@@ -97,7 +97,7 @@ GPST_API gpst_result gpst_task_set_input(gpst_task* task, const gpst_image* shap
    Returns      GPST_OK | ARGUMENT (index, shape) | OVERFLOW | BUDGET | MEMORY
    Ownership    the slot owns the memory; it is there until the item ends
    Threads      within a callback of this task only; a per-output stage only for its own output
-   Blocking     never waits; allocates when the slot is too small, which is counted
+   Blocking     never waits; allocates when the pool has no free buffer, which is counted
    Device       pinned where the device pins
    Source       core/slot.c          Tests  tests/test_pipeline.c          Since 0.1
 */
@@ -112,7 +112,7 @@ GPST_API gpst_result gpst_task_set_output(gpst_task* task, uint32_t output_index
    Returns      GPST_OK | OVERFLOW | BUDGET | MEMORY
    Ownership    the slot owns the memory; it is there until the item ends
    Threads      within a callback of this task only
-   Blocking     never waits; allocates when the slot is too small, which is counted
+   Blocking     never waits; allocates when the pool has no free buffer, which is counted
    Device       none
    Source       core/slot.c          Tests  tests/test_pipeline.c          Since 0.1
 */
@@ -287,8 +287,10 @@ typedef struct gpst_stats {
     gpst_path paths[8];
     char settings[256];         /* "mode=engine workers=2 slots=8 reads=4 writes=4" */
     uint32_t slots, slots_used;
-    uint64_t slot_growths;      /* times a slot's memory grew */
-    uint64_t allocations_after_freeze; /* allocator and pool calls after every slot had served an item */
+    /* Frozen: every slot has served an item. From then on an item's way calls the allocator no more; the set of frame
+       buffers may still grow, when more items than ever are past the reader at once or a larger one comes. */
+    uint64_t growths, growths_after_freeze; /* allocations of frame memory, host and device */
+    uint64_t allocations_after_freeze;      /* calls to the allocator by the whole context */
     uint64_t device_fallbacks;  /* items whose device work was done again on the CPU */
     int64_t latency_p50_ns, latency_p99_ns, latency_max_ns; /* of items, source to sink */
     int64_t cpu_ns;             /* thread CPU time of all workers, readers and writers for this run */

@@ -176,8 +176,8 @@ struct gpst_pipeline {
     gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H; DISK_IN and DISK_OUT in the plain loops */
     gpsti_histogram latency;
     bool frozen;
-    uint64_t frozen_allocations;
-    gpsti_a64 slot_growths;
+    uint64_t frozen_allocations, frozen_growths;
+    gpsti_a64 device_growths; /* allocations of device memory */
     char fallback_reason[GPST_REASON_BYTES];
 };
 
@@ -185,8 +185,10 @@ struct gpst_pipeline {
 
 GPSTI_INTERN gpst_result gpsti_slots_create(gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_slots_destroy(gpst_pipeline* pipeline);
-/* Makes buffer hold `bytes`; the first keep_bytes survive. Counts growth; BUDGET, MEMORY. */
+/* Makes buffer hold `bytes`; the first keep_bytes survive. BUDGET, MEMORY. */
 GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes);
+/* Gives the slot's frame memory back to the pool: the item is over. */
+GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot);
 /* Fills the slot from what the source or submit gave; copies strings and frame. */
 GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input);
 GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index);
@@ -223,6 +225,8 @@ GPSTI_INTERN void gpsti_flow_notice(gpst_pipeline* pipeline); /* reacts to cance
 GPSTI_INTERN gpst_result gpsti_flow_call_source(gpst_pipeline* pipeline, gpsti_slot* slot);
 /* The clock that has the CPU time of a step's services. */
 GPSTI_INTERN gpsti_clock* gpsti_flow_cpu_clock(gpst_pipeline* pipeline, const gpsti_step* step);
+/* Is the next service's CPU time to be read? Of a group, when one of its stages would have it. Locked. */
+GPSTI_INTERN bool gpsti_flow_wants_cpu(gpst_pipeline* pipeline, const gpsti_step* step);
 /* Enters one service's CPU time, -1 when it was not sampled. Locked. */
 GPSTI_INTERN void gpsti_flow_account_cpu(gpst_pipeline* pipeline, const gpsti_step* step, int64_t busy_ns,
                                          int64_t cpu_ns);
@@ -253,7 +257,7 @@ GPSTI_INTERN void gpsti_finish_count(gpsti_slot* slot);
 
 GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out); /* locked */
-/* Calls of the allocator and of the pool's allocation so far, on behalf of this pipeline's context. */
-GPSTI_INTERN uint64_t gpsti_report_allocations(const gpst_pipeline* pipeline);
+/* Times frame memory was allocated for items so far, on the host or on the device. */
+GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline);
 
 #endif

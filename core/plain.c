@@ -87,7 +87,7 @@ GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step*
 /* One service with its CPU time: what this thread used, times the threads that a kernel spread over. */
 GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step* step, uint32_t output, char* reason) {
     const uint32_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? self->pipeline->exec.n_threads : 1;
-    const bool sample_cpu = gpsti_clock_wants_cpu(gpsti_flow_cpu_clock(self->pipeline, step));
+    const bool sample_cpu = gpsti_flow_wants_cpu(self->pipeline, step);
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
     const int64_t start_ns = gpsti_now_ns();
     const gpst_result result = gpsti_plain_serve(self, step, output, reason);

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-GPSTI_INTERN uint64_t gpsti_report_allocations(const gpst_pipeline* pipeline) {
+GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline) {
     gpst_pool_info pool;
     gpst_pool_query_info(pipeline->pool, &pool);
-    return gpsti_a64_load(&pipeline->context->host.allocation_count) + pool.allocations;
+    return gpsti_a64_load(&pipeline->device_growths) + pool.allocations;
 }
 
 /* ---- demands ------------------------------------------------------------------------------ */
@@ -145,9 +145,12 @@ GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
     out->bytes_written = pipeline->bytes_written;
     out->slots = pipeline->n_slots;
     out->slots_used = pipeline->n_slots_used;
-    out->slot_growths = gpsti_a64_load(&pipeline->slot_growths);
-    out->allocations_after_freeze =
-        pipeline->frozen ? gpsti_report_allocations(pipeline) - pipeline->frozen_allocations : 0;
+    out->growths = gpsti_report_growths(pipeline);
+    if (pipeline->frozen) {
+        const uint64_t allocations = gpsti_a64_load(&pipeline->context->host.allocation_count);
+        out->allocations_after_freeze = allocations - pipeline->frozen_allocations;
+        out->growths_after_freeze = out->growths - pipeline->frozen_growths;
+    }
     out->device_fallbacks = pipeline->device_fallbacks;
     out->latency_p50_ns = gpsti_histogram_quantile(&pipeline->latency, 0.50);
     out->latency_p99_ns = gpsti_histogram_quantile(&pipeline->latency, 0.99);

@@ -10,10 +10,13 @@
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-/* Room to spare, so that files of about the same size do not make a slot grow again and again. */
-GPSTI_PRIVATE size_t gpsti_slot_generous(size_t bytes) {
-    size_t generous = bytes;
-    return gpsti_size_add(bytes, bytes / 8, &generous) ? generous : bytes;
+/* Files of about the same size share a size of buffer, so that the pool's are used again. */
+GPSTI_PRIVATE size_t gpsti_slot_file_room(size_t bytes) {
+    const size_t largest_rounded = (size_t)64 << 20;
+    size_t room = 4096;
+    while (room < bytes && room < largest_rounded)
+        room *= 2;
+    return room < bytes ? bytes : room;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_slot_check_budget(gpsti_slot* slot, size_t old_bytes, size_t new_bytes) {
@@ -36,11 +39,7 @@ GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffe
         gpst_pool_release(pipeline->pool, buffer);
         memset(buffer, 0, sizeof *buffer);
     }
-    gpst_result result = GPST_OK;
-    if (pipeline->desc.max_item_bytes == 0)
-        result = gpst_pool_acquire(pipeline->pool, gpsti_slot_generous(bytes), 0, &larger);
-    if (!larger.data) /* nothing to spare: exactly what is needed, then */
-        result = gpst_pool_acquire(pipeline->pool, bytes, 0, &larger);
+    const gpst_result result = gpst_pool_acquire(pipeline->pool, bytes, 0, &larger);
     if (GPST_FAILED(result))
         return result == GPST_ERROR_WOULD_BLOCK ? GPST_ERROR_BUDGET : result;
     if (buffer->data) {
@@ -50,16 +49,40 @@ GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffe
     }
     *buffer = larger;
     gpsti_a64_add(&slot->host_bytes, larger.bytes);
-    gpsti_a64_add(&pipeline->slot_growths, 1);
     return GPST_OK;
 }
 
 GPSTI_INTERN gpst_result gpsti_slot_read_reserve(gpst_read* read, size_t needed_bytes, size_t filled_bytes) {
     gpsti_slot* const slot = (gpsti_slot*)read->user_data;
-    GPSTI_TRY(gpsti_slot_reserve(slot, &slot->file, needed_bytes, filled_bytes));
+    const size_t room = gpsti_slot_file_room(needed_bytes);
+    gpst_result result = GPST_ERROR_BUDGET;
+    if (slot->pipeline->desc.max_item_bytes == 0)
+        result = gpsti_slot_reserve(slot, &slot->file, room, filled_bytes);
+    if (GPST_FAILED(result)) /* nothing to spare: exactly what is needed, then */
+        GPSTI_TRY(gpsti_slot_reserve(slot, &slot->file, needed_bytes, filled_bytes));
     read->data = slot->file.data;
     read->capacity_bytes = slot->file.bytes;
     return GPST_OK;
+}
+
+GPSTI_PRIVATE void gpsti_slot_give_back_one(gpst_pipeline* pipeline, gpst_buffer* buffer) {
+    if (buffer->data)
+        gpst_pool_release(pipeline->pool, buffer);
+    memset(buffer, 0, sizeof *buffer);
+}
+
+/* The next item, of this slot or another, takes the memory that was used last: what waits to be decoded has none, so few
+   sets of pictures are ever touched. */
+GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_slot_give_back_one(pipeline, &slot->file);
+    gpsti_slot_give_back_one(pipeline, &slot->input);
+    for (uint32_t i = 0; i < pipeline->n_outputs; i++) {
+        gpsti_slot_give_back_one(pipeline, &slot->out[i].host);
+        for (gpsti_emit* emit = slot->out[i].emits; emit; emit = emit->next)
+            gpsti_slot_give_back_one(pipeline, &emit->room);
+    }
+    gpsti_a64_store(&slot->host_bytes, 0);
 }
 
 /* ---- strings and pictures ------------------------------------------------------------ */
@@ -308,8 +331,6 @@ GPSTI_PRIVATE void gpsti_slot_free_emits(gpst_pipeline* pipeline, gpsti_emit* em
     gpsti_host* const host = &pipeline->context->host;
     while (emit) {
         gpsti_emit* const next = emit->next;
-        if (emit->room.data)
-            gpst_pool_release(pipeline->pool, &emit->room);
         if (emit->path)
             gpsti_free(host, emit->path, emit->path_capacity);
         gpsti_free(host, emit, sizeof *emit);
@@ -322,15 +343,10 @@ GPSTI_PRIVATE void gpsti_slot_destroy(gpst_pipeline* pipeline, gpsti_slot* slot)
     const uint32_t n = pipeline->n_outputs;
     if (slot->pipeline)
         gpsti_offload_free(slot);
-    for (uint32_t i = 0; slot->out && i < n; i++) {
+    if (slot->out)
+        gpsti_slot_give_back(slot);
+    for (uint32_t i = 0; slot->out && i < n; i++)
         gpsti_slot_free_emits(pipeline, slot->out[i].emits);
-        if (slot->out[i].host.data)
-            gpst_pool_release(pipeline->pool, &slot->out[i].host);
-    }
-    if (slot->file.data)
-        gpst_pool_release(pipeline->pool, &slot->file);
-    if (slot->input.data)
-        gpst_pool_release(pipeline->pool, &slot->input);
     if (slot->text)
         gpsti_free(host, slot->text, slot->text_capacity);
     if (slot->outputs)

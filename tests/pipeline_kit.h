@@ -232,6 +232,9 @@ GPSTI_PRIVATE gpst_result kit_sink(void* user_data, const gpst_item* item) {
     else
         self->n_ok++;
     if (GPST_FAILED(item->result)) {
+        char path[100]; /* what the sink is told is true by then: nothing of a failed item is there */
+        kit_output_path(self, item->index, 0, path, sizeof path);
+        kit_check(self, access(path, F_OK) != 0);
         gpsti_copy_text(self->failed_stage, sizeof self->failed_stage, item->stage);
         gpsti_copy_text(self->failed_reason, sizeof self->failed_reason, item->reason);
     }

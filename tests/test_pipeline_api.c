@@ -345,7 +345,7 @@ static int call_everything_in_a_child(kit* self, gpst_pipeline* pull, gpst_pipel
     gpst_pipeline_close(push); /* those that return nothing do nothing, and do not hang */
     gpst_pipeline_release(push, held);
     gpst_pipeline_query_stats(push, &stats);
-    if (stats.n_stages != 0)
+    if (stats.n_stages != 0 || push->closed || push->n_handed_out != 1)
         return 7;
     gpst_context_destroy(self->context);
     return 0;
@@ -601,10 +601,11 @@ static void test_cpu_time_of_a_group(void** state) {
         assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
         assert_string_equal(stats.stages[4].name, "one");
         for (int s = 4; s < 6; s++)
-            if (stats.stages[s].cpu_ns < 8000000 || stats.stages[s].cpu_ns > 72000000)
+            if (stats.stages[s].cpu_ns < 4000000)
                 fail_msg("%s: %lld ns instead of about 24 ms", stats.stages[s].name,
                          (long long)stats.stages[s].cpu_ns);
-        assert_true(stats.cpu_ns > 40000000);
+        if (stats.cpu_ns < 40000000 || stats.cpu_ns > 120000000)
+            fail_msg("%lld ns instead of about 48 ms", (long long)stats.cpu_ns);
         kit_close(self);
     }
 }

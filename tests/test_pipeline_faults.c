@@ -363,11 +363,11 @@ static void test_slots_grow_and_freeze(void** state) {
         self->sink_ns = 200000; /* so that both slots are used */
         assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
         assert_int_equal(stats.slots_used, 2);
-        if (step == 0) { /* items of one size: once for input and output of each slot, and never again */
-            assert_int_equal(stats.slot_growths, 4);
+        if (step == 0) { /* items of one size: at most once for input and output of each slot */
+            assert_in_range(stats.growths, 2, 4);
             assert_int_equal(stats.allocations_after_freeze, 0);
         } else {
-            assert_true(stats.slot_growths > 20);
+            assert_true(stats.growths > 20 && stats.growths_after_freeze > 0);
         }
         kit_close(self);
     }

@@ -416,8 +416,10 @@ static void test_results_hold_their_slots(void** state) {
 static void test_release_twice_is_ignored(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 1);
-    const gpst_pipeline_desc desc = push_desc(self, kit_nothing, false);
+    gpst_pipeline_desc desc = push_desc(self, kit_nothing, false);
     const gpst_item* item = NULL;
+    const gpst_item* other = NULL;
+    desc.n_slots = 2;
     gpst_pipeline* const pipeline = push_create(self, &desc);
     assert_int_equal(submit_number(pipeline, 0, 0, NULL), GPST_OK);
     assert_int_equal(gpst_pipeline_next_result(pipeline, GPST_FOREVER, &item), GPST_OK);
@@ -426,8 +428,13 @@ static void test_release_twice_is_ignored(void** state) {
     assert_int_equal(gpsti_a32_load(&self->log.n_errors), 1);
     assert_non_null(strstr(self->log.last, "gpst_pipeline_release"));
     gpsti_a32_store(&self->log.n_errors, 0);
-    assert_int_equal(submit_number(pipeline, 1, 0, NULL), GPST_OK);
+    for (int64_t n = 1; n < 3; n++)
+        assert_int_equal(submit_number(pipeline, n, 0, NULL), GPST_OK);
+    assert_int_equal(submit_number(pipeline, 3, 0, NULL), GPST_ERROR_WOULD_BLOCK); /* two slots are two */
     assert_int_equal(gpst_pipeline_next_result(pipeline, GPST_FOREVER, &item), GPST_OK);
+    assert_int_equal(gpst_pipeline_next_result(pipeline, GPST_FOREVER, &other), GPST_OK);
+    assert_ptr_not_equal(item, other);
+    gpst_pipeline_release(pipeline, other);
     gpst_pipeline_release(pipeline, item);
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     kit_close(self);

@@ -1,5 +1,5 @@
-/* tests/compile/header_only.c -- a unit that only includes the header and calls it: its own implementation is
-   elsewhere. Also the program that a stranger builds against an installed copy. */
+/* tests/compile/header_only.c -- a unit that only includes the header and calls it: its own implementation
+   is elsewhere. Also the program that a stranger builds against an installed copy. */
 #include "gpustage.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* tests/compile/implementation.c -- a user's unit that holds the implementation, as the header's own text shows it. */
+/* tests/compile/implementation.c -- a user's unit that holds the implementation, as the header's own text
+   shows it. */
 #define GPUSTAGE_IMPLEMENTATION
 #include "gpustage.h"
 

@@ -1,5 +1,5 @@
-/* tests/compile/two_static.c -- compiled twice, with TWO_STATIC_NAME set to a and b, and linked into one program: two
-   private copies of the library live side by side. */
+/* tests/compile/two_static.c -- compiled twice, with TWO_STATIC_NAME set to a and b, and linked into one
+   program: two private copies of the library live side by side. */
 #define GPUSTAGE_STATIC
 #define GPUSTAGE_IMPLEMENTATION
 #include "gpustage.h"

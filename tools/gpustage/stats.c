@@ -174,7 +174,8 @@ static void stats_engine(json* out, const gpst_stats* stats) {
     json_number(out, "cpu_s", stats_seconds(stats->cpu_ns));
     json_count(out, "slots", stats->slots);
     json_count(out, "slots_used", stats->slots_used);
-    json_count(out, "slot_growths", stats->slot_growths);
+    json_count(out, "growths", stats->growths);
+    json_count(out, "growths_after_freeze", stats->growths_after_freeze);
     json_count(out, "device_fallbacks", stats->device_fallbacks);
     json_number(out, "latency_p50_us", (double)stats->latency_p50_ns / 1e3);
     json_number(out, "latency_p99_us", (double)stats->latency_p99_ns / 1e3);
