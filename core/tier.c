@@ -27,7 +27,7 @@
 
 /* false and an empty text when it cannot be read. */
 GPSTI_PRIVATE bool gpsti_tier_read_text(const char* path, char* out, size_t out_bytes) {
-    gpsti_file file;
+    gpsti_file file = GPST_ZERO;
     size_t filled = 0;
     size_t done = 1;
     out[0] = 0;

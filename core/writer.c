@@ -85,7 +85,7 @@ GPSTI_PRIVATE gpst_result gpsti_writer_give_up(gpsti_write* write, gpst_result r
 
 GPSTI_PRIVATE gpst_result gpsti_writer_write_path(gpsti_write* write) {
     char temporary[GPSTI_WRITER_PATH_BYTES];
-    gpsti_file file;
+    gpsti_file file = GPST_ZERO;
     GPSTI_FAIL_IF(!write->path || !write->path[0], GPST_ERROR_ARGUMENT, "write: path: must not be empty");
     GPSTI_FAIL_IF(!write->data && write->bytes, GPST_ERROR_ARGUMENT,
                   "write \"%s\": data is NULL for %zu bytes", write->path, write->bytes);

@@ -269,8 +269,9 @@ static gpst_result helper_init(void* user_data, uint32_t worker_index, void** wo
     kit_check(self->owner, worker_index < MAX_WORKERS);
     gpsti_a32_add(&self->inits[worker_index], 1);
     *worker_state = &self->uses[worker_index];
-    return GPST_FAILED(self->init_result) ? gpst_task_fail(NULL, self->init_result, "no codec for worker %u", worker_index)
-                                          : GPST_OK;
+    if (GPST_FAILED(self->init_result))
+        return gpst_task_fail(NULL, self->init_result, "no codec for worker %u", worker_index);
+    return GPST_OK;
 }
 
 static void helper_term(void* user_data, uint32_t worker_index, void* worker_state) {
