@@ -54,8 +54,8 @@ typedef struct gpst_context_info {
                 out   (out)  the context; NULL on failure
    Shapes       none
    Returns      GPST_OK | GPST_ERROR_NO_BACKEND (a named backend is not here; "auto" takes what is, and
-                gpst_context_info.backend_reason says why) | GPST_ERROR_ARGUMENT | GPST_ERROR_VERSION | GPST_ERROR_MEMORY | what opening
-                the device gave
+                gpst_context_info.backend_reason says why) | GPST_ERROR_ARGUMENT | GPST_ERROR_VERSION |
+                GPST_ERROR_MEMORY | what opening the device gave
    Ownership    destroy with gpst_context_destroy; what is created in it goes first
    Threads      any
    Blocking     starts n_workers threads; allocates

@@ -16,9 +16,7 @@ GPSTI_INTERN void gpsti_call_enter(gpsti_call* call, gpst_pipeline* pipeline) {
     gpsti_calls = call;
 }
 
-GPSTI_INTERN void gpsti_call_leave(void) {
-    gpsti_calls = gpsti_calls->outer;
-}
+GPSTI_INTERN void gpsti_call_leave(void) { gpsti_calls = gpsti_calls->outer; }
 
 GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline) {
     for (const gpsti_call* call = gpsti_calls; call; call = call->outer)
@@ -123,9 +121,7 @@ GPSTI_PRIVATE void gpsti_flow_advance(gpsti_job* job);
 GPSTI_PRIVATE void gpsti_flow_read_done(gpst_read* read);
 GPSTI_PRIVATE void gpsti_flow_write_done(gpsti_write* write);
 
-GPSTI_PRIVATE bool gpsti_slot_failed(const gpsti_slot* slot) {
-    return GPST_FAILED(slot->item.result);
-}
+GPSTI_PRIVATE bool gpsti_slot_failed(const gpsti_slot* slot) { return GPST_FAILED(slot->item.result); }
 
 GPSTI_PRIVATE const char* gpsti_step_name(const gpst_pipeline* pipeline, const gpsti_step* step) {
     return step->kind == GPSTI_STEP_FINISH ? "sink" : pipeline->stages[step->first_stage].name;
@@ -368,7 +364,8 @@ GPSTI_PRIVATE void gpsti_flow_write_done(gpsti_write* write) {
 }
 
 /* The device group of a slot is over, one way or the other. Locked. */
-GPSTI_PRIVATE void gpsti_flow_end_offload(gpsti_slot* slot, gpst_result result, int64_t wait_ns, const char* reason) {
+GPSTI_PRIVATE void gpsti_flow_end_offload(gpsti_slot* slot, gpst_result result, int64_t wait_ns,
+                                          const char* reason) {
     gpst_pipeline* const pipeline = slot->pipeline;
     const gpsti_step* const step = &pipeline->steps[slot->job.step];
     if (GPST_FAILED(result) && gpsti_offload_fall_back(slot, result, reason)) {
@@ -401,8 +398,8 @@ GPSTI_INTERN void gpsti_flow_offload_done(void* user_data, gpst_result result) {
 /* ---- what a worker does ------------------------------------------------------------------------------ */
 
 GPSTI_PRIVATE bool gpsti_flow_source_ready(const gpst_pipeline* pipeline) {
-    return pipeline->desc.source && pipeline->started && !pipeline->source_done && !pipeline->source_running &&
-           pipeline->free_slots;
+    return pipeline->desc.source && pipeline->started && !pipeline->source_done &&
+           !pipeline->source_running && pipeline->free_slots;
 }
 
 GPSTI_PRIVATE void gpsti_flow_run_source(gpst_pipeline* pipeline) {
@@ -439,7 +436,8 @@ GPSTI_INTERN gpsti_clock* gpsti_flow_cpu_clock(gpst_pipeline* pipeline, const gp
 
 GPSTI_INTERN bool gpsti_flow_wants_cpu(gpst_pipeline* pipeline, const gpsti_step* step) {
     const gpsti_clock* const clock = gpsti_flow_cpu_clock(pipeline, step);
-    const uint32_t n_clocks = step->kind == GPSTI_STEP_OFFLOAD && pipeline->device_on_host ? step->n_stages : 1;
+    const uint32_t n_clocks =
+        step->kind == GPSTI_STEP_OFFLOAD && pipeline->device_on_host ? step->n_stages : 1;
     for (uint32_t s = 0; s < n_clocks; s++)
         if (gpsti_clock_wants_cpu(&clock[s]))
             return true;
@@ -478,7 +476,8 @@ GPSTI_PRIVATE void gpsti_service_run(gpsti_service* service, gpsti_job* job, con
         service->result =
             gpsti_flow_call_stage(job->slot, step->first_stage, job->output, worker_index, service->reason);
     else if (step->kind == GPSTI_STEP_OFFLOAD)
-        service->result = gpsti_offload_run(job->slot, step, worker_index, &service->finished, service->reason);
+        service->result =
+            gpsti_offload_run(job->slot, step, worker_index, &service->finished, service->reason);
     else
         gpsti_finish_item(job->slot);
     service->busy_ns = gpsti_now_ns() - service->start_ns;
@@ -525,7 +524,8 @@ GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step,
     gpsti_service service;
     if (job->slot->device_done) {
         job->slot->device_done = false;
-        gpsti_flow_end_offload(job->slot, job->slot->device_result, job->slot->device_wait_ns, job->slot->reason);
+        gpsti_flow_end_offload(job->slot, job->slot->device_result, job->slot->device_wait_ns,
+                               job->slot->reason);
         return;
     }
     if (!gpsti_flow_may_serve(job, step)) {

@@ -24,7 +24,8 @@ GPSTI_PRIVATE gpst_result gpsti_lane_prepare(gpsti_slot* slot, gpsti_lane* lane)
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, void** memory, size_t* held_bytes, size_t bytes) {
+GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, void** memory, size_t* held_bytes,
+                                                size_t bytes) {
     gpst_context* const context = slot->pipeline->context;
     gpsti_device* const device = context->device;
     if (*memory && *held_bytes >= bytes)
@@ -35,7 +36,8 @@ GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, void** memory,
         *memory = NULL;
         *held_bytes = 0;
     }
-    GPSTI_TRY(gpsti_budget_charge(&context->device_bytes, context->info.max_device_bytes, bytes, "device memory"));
+    GPSTI_TRY(
+        gpsti_budget_charge(&context->device_bytes, context->info.max_device_bytes, bytes, "device memory"));
     const gpst_result result = device->i->memory_alloc(device, bytes, memory);
     if (GPST_FAILED(result)) {
         *memory = NULL;
@@ -182,8 +184,8 @@ GPSTI_PRIVATE uint64_t gpsti_offload_output_bytes(const gpsti_slot* slot) {
 }
 
 /* Enters one interval between two events into a clock, and into the busy time of a device's resource. */
-GPSTI_PRIVATE void gpsti_offload_enter(gpsti_slot* slot, uint32_t clock_index, uint32_t first_event, uint64_t bytes,
-                                       int64_t wait_ns) {
+GPSTI_PRIVATE void gpsti_offload_enter(gpsti_slot* slot, uint32_t clock_index, uint32_t first_event,
+                                       uint64_t bytes, int64_t wait_ns) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_clock* const clock = &pipeline->clocks[clock_index];
     const gpsti_backend_i* const i = slot->lane->device->i;
@@ -240,7 +242,8 @@ GPSTI_PRIVATE void gpsti_lane_free(gpsti_slot* slot, gpsti_lane* lane) {
     for (uint32_t e = 0; e < lane->n_events; e++)
         i->event_destroy(lane->events[e]);
     if (lane->events)
-        gpsti_free(&slot->pipeline->context->host, lane->events, slot->pipeline->n_events * sizeof(gpsti_event*));
+        gpsti_free(&slot->pipeline->context->host, lane->events,
+                   slot->pipeline->n_events * sizeof(gpsti_event*));
 }
 
 GPSTI_PRIVATE void gpsti_offload_free_memory(gpst_context* context, void* memory, size_t bytes) {
@@ -274,12 +277,14 @@ GPSTI_PRIVATE gpst_result gpsti_user_launch_host(const void* args, const gpsti_e
     return launch->func(launch->args);
 }
 
-GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const char* name, gpst_result (*func)(const void* args),
-                                       const void* args, size_t args_bytes) {
+GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const char* name,
+                                       gpst_result (*func)(const void* args), const void* args,
+                                       size_t args_bytes) {
     static const gpsti_kernel kernel = {"user", gpsti_user_launch_host};
     gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)task->item;
     gpsti_user_launch launch;
-    GPSTI_FAIL_IF(!func, GPST_ERROR_ARGUMENT, "gpst_task_enqueue: func=NULL: required (\"%s\")", name ? name : "");
+    GPSTI_FAIL_IF(!func, GPST_ERROR_ARGUMENT, "gpst_task_enqueue: func=NULL: required (\"%s\")",
+                  name ? name : "");
     GPSTI_FAIL_IF(args_bytes > sizeof launch.args, GPST_ERROR_ARGUMENT,
                   "gpst_task_enqueue: args_bytes=%llu: at most %u (\"%s\")", (unsigned long long)args_bytes,
                   (unsigned)sizeof launch.args, name ? name : "");
@@ -288,7 +293,8 @@ GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const char* name, gpst_r
     launch.func = func;
     if (args_bytes > 0)
         memcpy(launch.args, args, args_bytes);
-    return slot->lane->device->i->launch(slot->lane->stream, &kernel, &launch, sizeof launch, &slot->pipeline->exec);
+    return slot->lane->device->i->launch(slot->lane->stream, &kernel, &launch, sizeof launch,
+                                         &slot->pipeline->exec);
 }
 
 GPST_API gpst_result gpst_task_device_images(gpst_task* task, gpst_image* input, gpst_image* outputs,

@@ -23,10 +23,12 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check(const gpst_pipeline_desc* desc, uint
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WRITE && s + 1 != desc->n_stages, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].kind=WRITE: only the last stage writes", s);
     GPSTI_FAIL_IF((stage->kind == GPST_STAGE_HOST || stage->kind == GPST_STAGE_DEVICE) && !stage->func,
-                  GPST_ERROR_ARGUMENT, GPSTI_CREATE ": stages[%u].func=NULL: required for HOST and DEVICE", s);
+                  GPST_ERROR_ARGUMENT, GPSTI_CREATE ": stages[%u].func=NULL: required for HOST and DEVICE",
+                  s);
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WARP && !stage->warp, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].warp=NULL: required for WARP", s);
-    GPSTI_FAIL_IF(stage->per_output && (stage->kind != GPST_STAGE_HOST || stage->ordered), GPST_ERROR_ARGUMENT,
+    GPSTI_FAIL_IF(stage->per_output && (stage->kind != GPST_STAGE_HOST || stage->ordered),
+                  GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].per_output: only for a HOST stage that is not ordered", s);
     GPSTI_FAIL_IF(gpsti_stage_is_offload(stage) && after_outputs, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u]: device work comes before per-output stages", s);
@@ -40,8 +42,9 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check(const gpst_pipeline_desc* desc, uint
 GPSTI_PRIVATE gpst_result gpsti_stages_check(const gpst_pipeline_desc* desc) {
     bool after_outputs = false;
     uint32_t n_warp_outputs = 0;
-    GPSTI_FAIL_IF(!desc->stages || desc->n_stages == 0 || desc->n_stages > GPST_MAX_STAGES, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": n_stages=%u: 1..%d stages are required", desc->n_stages, GPST_MAX_STAGES);
+    GPSTI_FAIL_IF(!desc->stages || desc->n_stages == 0 || desc->n_stages > GPST_MAX_STAGES,
+                  GPST_ERROR_ARGUMENT, GPSTI_CREATE ": n_stages=%u: 1..%d stages are required",
+                  desc->n_stages, GPST_MAX_STAGES);
     for (uint32_t s = 0; s < desc->n_stages; s++) {
         GPSTI_TRY(gpsti_stage_check(desc, s, after_outputs));
         after_outputs = after_outputs || desc->stages[s].per_output;
@@ -60,7 +63,9 @@ GPSTI_PRIVATE gpst_result gpsti_stages_check(const gpst_pipeline_desc* desc) {
 GPSTI_PRIVATE gpst_result gpsti_pipeline_check(const gpst_context* context, const gpst_pipeline_desc* desc,
                                                gpst_pipeline** out) {
     GPSTI_FAIL_IF(!context || !desc || !out, GPST_ERROR_ARGUMENT, GPSTI_CREATE ": %s=NULL: required",
-                  !context ? "context" : !desc ? "desc" : "out");
+                  !context ? "context"
+                  : !desc  ? "desc"
+                           : "out");
     GPSTI_TRY(gpsti_check_canaries(GPSTI_CREATE, desc->start_canary, desc->end_canary));
     GPSTI_TRY(gpsti_context_check(context, GPSTI_CREATE));
     GPSTI_TRY(gpsti_stages_check(desc));
@@ -90,11 +95,13 @@ GPSTI_PRIVATE const char* gpsti_stage_default_name(gpst_stage_kind kind) {
     return names[(int)kind];
 }
 
-GPSTI_PRIVATE gpst_result gpsti_stage_copy(gpst_pipeline* pipeline, gpsti_stage* stage, const gpst_stage_desc* desc) {
+GPSTI_PRIVATE gpst_result gpsti_stage_copy(gpst_pipeline* pipeline, gpsti_stage* stage,
+                                           const gpst_stage_desc* desc) {
     gpsti_host* const host = &pipeline->context->host;
     const size_t n = (size_t)pipeline->n_workers + 1;
     stage->desc = *desc;
-    gpsti_copy_text(stage->name, sizeof stage->name, desc->name ? desc->name : gpsti_stage_default_name(desc->kind));
+    gpsti_copy_text(stage->name, sizeof stage->name,
+                    desc->name ? desc->name : gpsti_stage_default_name(desc->kind));
     stage->desc.name = stage->name;
     stage->worker_states = (void**)gpsti_alloc(host, n * sizeof *stage->worker_states);
     stage->worker_started = (bool*)gpsti_alloc(host, n * sizeof *stage->worker_started);
@@ -251,8 +258,9 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
     gpsti_free(host, pipeline, sizeof *pipeline);
 }
 
-GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
-                                                    const gpst_pipeline_desc* desc, gpst_pipeline** out) {
+GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t desc_bytes,
+                                                    gpst_context* context, const gpst_pipeline_desc* desc,
+                                                    gpst_pipeline** out) {
     GPSTI_TRY(gpsti_check_version(GPSTI_CREATE, version, desc_bytes, sizeof(gpst_pipeline_desc)));
     GPSTI_TRY(gpsti_pipeline_check(context, desc, out));
     *out = NULL;
@@ -295,7 +303,8 @@ GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline) {
         gpsti_flow_notice(pipeline);
         gpsti_scheduler_wake_all(scheduler);
         gpsti_pipeline_drop_results(pipeline);
-        while (pipeline->in_flight > pipeline->n_handed_out || pipeline->executing > 0 || pipeline->source_running) {
+        while (pipeline->in_flight > pipeline->n_handed_out || pipeline->executing > 0 ||
+               pipeline->source_running) {
             gpsti_flow_wait(pipeline, GPST_FOREVER);
             gpsti_pipeline_drop_results(pipeline);
         }
@@ -320,7 +329,8 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
     GPSTI_TRY(gpsti_context_check(pipeline->context, "gpst_pipeline_run"));
     GPSTI_FAIL_IF(gpsti_call_inside(pipeline), GPST_ERROR_REENTRANT,
                   "gpst_pipeline_run: not from a callback of the same pipeline");
-    GPSTI_FAIL_IF(!pipeline->desc.source, GPST_ERROR_STATE, "gpst_pipeline_run: the pipeline has no source: submit");
+    GPSTI_FAIL_IF(!pipeline->desc.source, GPST_ERROR_STATE,
+                  "gpst_pipeline_run: the pipeline has no source: submit");
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
     const bool again = pipeline->started;

@@ -124,7 +124,8 @@ GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out
                 bytes (in)   the first so many of the room; at most what gpst_task_encoded gave
    Shapes       none
    Returns      GPST_OK | ARGUMENT | MEMORY
-   Ownership    the room is the file's until the item ends; the next gpst_task_encoded gives another, so one output may emit many files
+   Ownership    the room is the file's until the item ends; the next gpst_task_encoded gives another, so
+                one output may emit many files
    Threads      within a callback of this task only
    Blocking     never waits; allocates at an output's first use of a longer path
    Device       none
@@ -321,7 +322,8 @@ GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t des
    Shapes       none
    Returns      GPST_OK | REENTRANT (from one of its own callbacks; nothing is done) | FORKED (likewise)
    Ownership    items still in the user's hands die with it
-   Threads      any, once; no callback of the pipeline runs after it returned
+   Threads      any, once, and no other thread is inside a call on the pipeline: cancel first, let run return;
+                no callback runs after it returned
    Blocking     until every running callback has returned
    Device       waits for the slots' streams
    Source       core/pipeline.c          Tests  tests/test_pipeline.c          Since 0.1
@@ -349,7 +351,8 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline);
                 timeout_ns (in)   how long to wait for a slot under the policy BLOCK; 0 = not at all, GPST_FOREVER
                 index      (out)  the item's; may be NULL
    Shapes       none
-   Returns      GPST_OK | GPST_DROPPED (by the policy) | WOULD_BLOCK (timeout 0) | TIMEOUT | CLOSED | ARGUMENT | BUDGET | MEMORY
+   Returns      GPST_OK | GPST_DROPPED (by the policy) | WOULD_BLOCK (timeout 0) | TIMEOUT | CLOSED | ARGUMENT | BUDGET
+                | MEMORY
    Ownership    none
    Threads      any, several at once; from a callback of the same pipeline it never waits
    Blocking     up to timeout_ns, and while the frame is copied
@@ -365,7 +368,8 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
                 timeout_ns (in)   0 = not at all, GPST_FOREVER
                 out        (out)  the item; NULL unless GPST_OK
    Shapes       none
-   Returns      GPST_OK | GPST_END (closed, and everything was handed out) | WOULD_BLOCK | TIMEOUT | STATE (has a sink) | REENTRANT
+   Returns      GPST_OK | GPST_END (closed, and everything was handed out) | WOULD_BLOCK | TIMEOUT | STATE (has a sink)
+                | REENTRANT
    Ownership    the item holds a slot until gpst_pipeline_release
    Threads      any, several at once; in input order unless as_ready
    Blocking     up to timeout_ns
@@ -415,7 +419,8 @@ GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline);
 */
 GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeout_ns);
 
-/* gpst_pipeline_cancel, gpst_pipeline_stop -- cancel: items not finished end CANCELLED at their next stage; stop: only the source ends
+/* gpst_pipeline_cancel, gpst_pipeline_stop -- cancel: items not finished end CANCELLED at their next stage;
+   stop: only the source ends
 
    Parameters   pipeline (in)  NULL is a no-op
    Shapes       none

@@ -22,8 +22,8 @@ GPSTI_PRIVATE gpst_result gpsti_plain_read(gpsti_plain* self, const gpsti_step* 
     slot->read.reserve = gpsti_slot_read_reserve;
     slot->read.user_data = slot;
     gpst_reader_read_now(NULL, &slot->read);
-    gpsti_clock_add(&pipeline->clocks[step->first_clock], slot->read.end_ns - slot->read.start_ns, 0, slot->read.bytes,
-                    GPST_FAILED(slot->read.result));
+    gpsti_clock_add(&pipeline->clocks[step->first_clock], slot->read.end_ns - slot->read.start_ns, 0,
+                    slot->read.bytes, GPST_FAILED(slot->read.result));
     gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_IN], slot->read.start_ns, slot->read.end_ns);
     pipeline->bytes_read += slot->read.bytes;
     slot->item.file_data = slot->file.data;
@@ -32,7 +32,8 @@ GPSTI_PRIVATE gpst_result gpsti_plain_read(gpsti_plain* self, const gpsti_step* 
     return slot->read.result;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, const gpsti_step* step, uint32_t output, char* reason) {
+GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, const gpsti_step* step, uint32_t output,
+                                            char* reason) {
     gpst_pipeline* const pipeline = self->pipeline;
     gpsti_emit* emit = self->slot->out[output].emits;
     for (uint32_t e = 0; e < self->slot->out[output].n_emits; e++, emit = emit->next) {
@@ -60,15 +61,18 @@ GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, const gpsti_ste
     return result;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_plain_host(gpsti_plain* self, const gpsti_step* step, uint32_t output, char* reason) {
+GPSTI_PRIVATE gpst_result gpsti_plain_host(gpsti_plain* self, const gpsti_step* step, uint32_t output,
+                                           char* reason) {
     const int64_t start_ns = gpsti_now_ns();
     const gpst_result result =
         gpsti_flow_call_stage(self->slot, step->first_stage, output, self->worker_index, reason);
-    gpsti_clock_add(&self->pipeline->clocks[step->first_clock], gpsti_now_ns() - start_ns, 0, 0, GPST_FAILED(result));
+    gpsti_clock_add(&self->pipeline->clocks[step->first_clock], gpsti_now_ns() - start_ns, 0, 0,
+                    GPST_FAILED(result));
     return result;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step* step, uint32_t output, char* reason) {
+GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step* step, uint32_t output,
+                                            char* reason) {
     switch (step->kind) {
     case GPSTI_STEP_READ:
         return gpsti_plain_read(self, step, reason);
@@ -85,7 +89,8 @@ GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step*
 }
 
 /* One service with its CPU time: what this thread used, times the threads that a kernel spread over. */
-GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step* step, uint32_t output, char* reason) {
+GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step* step, uint32_t output,
+                                             char* reason) {
     const uint32_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? self->pipeline->exec.n_threads : 1;
     const bool sample_cpu = gpsti_flow_wants_cpu(self->pipeline, step);
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
@@ -144,7 +149,8 @@ GPSTI_PRIVATE int64_t gpsti_plain_inside_cpu_ns(const gpst_pipeline* pipeline) {
     int64_t total_ns = 0;
     for (uint32_t s = 0; s < pipeline->n_steps; s++) {
         const gpsti_step* const step = &pipeline->steps[s];
-        for (uint32_t c = 0; step->kind == GPSTI_STEP_OFFLOAD && pipeline->device_on_host && c < step->n_stages; c++)
+        for (uint32_t c = 0;
+             step->kind == GPSTI_STEP_OFFLOAD && pipeline->device_on_host && c < step->n_stages; c++)
             total_ns += gpsti_clock_cpu_ns(&pipeline->clocks[step->first_clock + 1 + c]);
     }
     return total_ns - total_ns / n_threads;

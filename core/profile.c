@@ -55,7 +55,8 @@ GPSTI_INTERN int64_t gpsti_histogram_quantile(const gpsti_histogram* histogram, 
 
 /* ---- stage clocks ---------------------------------------------------------------- */
 
-GPSTI_INTERN void gpsti_clock_add(gpsti_clock* clock, int64_t busy_ns, int64_t wait_ns, uint64_t bytes, bool failed) {
+GPSTI_INTERN void gpsti_clock_add(gpsti_clock* clock, int64_t busy_ns, int64_t wait_ns, uint64_t bytes,
+                                  bool failed) {
     clock->count++;
     clock->failed += failed ? 1 : 0;
     clock->bytes += bytes;
@@ -112,7 +113,8 @@ GPSTI_INTERN void gpsti_busy_add(gpsti_busy* busy, int64_t start_ns, int64_t end
 /* ---- verdict ---------------------------------------------------------------------- */
 
 GPST_API const char* gpst_resource_name(gpst_resource resource) {
-    static const char* const names[GPST_RESOURCE_COUNT] = {"none", "disk_in", "cpu", "h2d", "gpu", "d2h", "disk_out"};
+    static const char* const names[GPST_RESOURCE_COUNT] = {"none", "disk_in", "cpu",     "h2d",
+                                                           "gpu",  "d2h",     "disk_out"};
     const int index = (int)resource;
     return index >= 0 && index < (int)GPST_RESOURCE_COUNT ? names[index] : "unknown";
 }
@@ -131,17 +133,17 @@ GPSTI_PRIVATE void gpsti_verdict_text(const gpsti_verdict_input* input, int larg
         const size_t used = strlen(others);
         const int tenths = (int)(out->share[r] * 1000.0 + 0.5);
         if (r != largest && input->demand_ns[r] > 0)
-            gpsti_format(others + used, sizeof others - used, ", %s %d.%d %%", gpst_resource_name((gpst_resource)r),
-                         tenths / 10, tenths % 10);
+            gpsti_format(others + used, sizeof others - used, ", %s %d.%d %%",
+                         gpst_resource_name((gpst_resource)r), tenths / 10, tenths % 10);
     }
     const int cap = (int)(out->cap[largest] * 100.0 + 0.5);
     const int efficiency = (int)(out->efficiency * 1000.0 + 0.5);
-    gpsti_format(out->text, sizeof out->text,
-                 "%s-bound: %s busy %d %%%s; without any %s cost at most %d.%02dx; %d.%d %% of the bound reached",
-                 out->bound == GPST_RESOURCE_NONE ? "latency" : gpst_resource_name(out->bound),
-                 gpst_resource_name((gpst_resource)largest), (int)(out->share[largest] * 100.0 + 0.5), others,
-                 gpst_resource_name((gpst_resource)largest), cap / 100, cap % 100, efficiency / 10,
-                 efficiency % 10);
+    gpsti_format(
+        out->text, sizeof out->text,
+        "%s-bound: %s busy %d %%%s; without any %s cost at most %d.%02dx; %d.%d %% of the bound reached",
+        out->bound == GPST_RESOURCE_NONE ? "latency" : gpst_resource_name(out->bound),
+        gpst_resource_name((gpst_resource)largest), (int)(out->share[largest] * 100.0 + 0.5), others,
+        gpst_resource_name((gpst_resource)largest), cap / 100, cap % 100, efficiency / 10, efficiency % 10);
 }
 
 /* Bound = N * max demand + one item's fill and drain (its way alone, less its time on the bound resource);

@@ -7,7 +7,8 @@
 GPSTI_PRIVATE gpst_result gpsti_push_check(gpst_pipeline* pipeline, const char* function) {
     GPSTI_FAIL_IF(!pipeline, GPST_ERROR_ARGUMENT, "%s: pipeline=NULL: required", function);
     GPSTI_TRY(gpsti_context_check(pipeline->context, function));
-    GPSTI_FAIL_IF(pipeline->desc.source, GPST_ERROR_STATE, "%s: the pipeline has a source: it pulls", function);
+    GPSTI_FAIL_IF(pipeline->desc.source, GPST_ERROR_STATE, "%s: the pipeline has a source: it pulls",
+                  function);
     return GPST_OK;
 }
 
@@ -74,8 +75,8 @@ GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_in
     return GPST_OK;
 }
 
-GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_input* input, int64_t timeout_ns,
-                                          uint64_t* index) {
+GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_input* input,
+                                          int64_t timeout_ns, uint64_t* index) {
     GPSTI_TRY(gpsti_push_check(pipeline, "gpst_pipeline_submit"));
     GPSTI_FAIL_IF(!input, GPST_ERROR_ARGUMENT, "gpst_pipeline_submit: input=NULL: required");
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
@@ -92,7 +93,8 @@ GPSTI_PRIVATE bool gpsti_push_exhausted(const gpst_pipeline* pipeline) {
     return pipeline->closed && !pipeline->source_running && pipeline->in_flight == pipeline->n_handed_out;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpst_pipeline* pipeline, int64_t timeout_ns, const gpst_item** out) {
+GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpst_pipeline* pipeline, int64_t timeout_ns,
+                                                 const gpst_item** out) {
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     while (!pipeline->first_result) {
         gpsti_flow_notice(pipeline);
@@ -112,7 +114,8 @@ GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpst_pipeline* pipeline, int64_
     return GPST_OK;
 }
 
-GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t timeout_ns, const gpst_item** out) {
+GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t timeout_ns,
+                                               const gpst_item** out) {
     GPSTI_TRY(gpsti_push_check(pipeline, "gpst_pipeline_next_result"));
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "gpst_pipeline_next_result: out=NULL: required");
     GPSTI_FAIL_IF(pipeline->desc.sink, GPST_ERROR_STATE, "gpst_pipeline_next_result: results go to the sink");
@@ -141,7 +144,8 @@ GPST_API void gpst_pipeline_release(gpst_pipeline* pipeline, const gpst_item* it
     gpsti_mutex_unlock(&scheduler->mutex);
     if (!handed_out)
         GPSTI_LOG(&pipeline->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
-                  "gpst_pipeline_release: item=%p: not handed out, or released already; ignored", (const void*)item);
+                  "gpst_pipeline_release: item=%p: not handed out, or released already; ignored",
+                  (const void*)item);
 }
 
 GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline) {

@@ -18,7 +18,8 @@ GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline) {
 GPSTI_PRIVATE int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline) {
     if (pipeline->plain_cpu_ns > 0)
         return pipeline->plain_cpu_ns;
-    int64_t total_ns = gpsti_clock_cpu_ns(&pipeline->finish_clock) + gpsti_clock_cpu_ns(&pipeline->submit_clock);
+    int64_t total_ns =
+        gpsti_clock_cpu_ns(&pipeline->finish_clock) + gpsti_clock_cpu_ns(&pipeline->submit_clock);
     for (uint32_t c = 0; c < pipeline->n_clocks; c++)
         total_ns += gpsti_clock_cpu_ns(&pipeline->clocks[c]);
     if (pipeline->reader) {
@@ -53,7 +54,8 @@ GPSTI_PRIVATE void gpsti_report_disks(const gpst_pipeline* pipeline, gpsti_verdi
 GPSTI_PRIVATE int64_t gpsti_report_alone_ns(const gpst_pipeline* pipeline, uint64_t n_items) {
     const uint32_t lanes = pipeline->desc.mode == GPST_RUN_ENGINE ? pipeline->n_workers : 1;
     const uint32_t rounds = (pipeline->n_outputs + lanes - 1) / lanes;
-    const int64_t device_ns = pipeline->busy[GPST_RESOURCE_H2D].busy_ns + pipeline->busy[GPST_RESOURCE_GPU].busy_ns +
+    const int64_t device_ns = pipeline->busy[GPST_RESOURCE_H2D].busy_ns +
+                              pipeline->busy[GPST_RESOURCE_GPU].busy_ns +
                               pipeline->busy[GPST_RESOURCE_D2H].busy_ns;
     int64_t total_ns = n_items > 0 ? device_ns / (int64_t)n_items : 0;
     for (uint32_t s = 0; s < pipeline->n_steps; s++) {
@@ -61,7 +63,8 @@ GPSTI_PRIVATE int64_t gpsti_report_alone_ns(const gpst_pipeline* pipeline, uint6
         if (step->kind == GPSTI_STEP_OFFLOAD && !pipeline->device_on_host)
             continue;
         const uint32_t n_clocks = step->kind == GPSTI_STEP_OFFLOAD ? step->n_stages + 2 : 1;
-        for (uint32_t c = step->first_clock; step->kind != GPSTI_STEP_FINISH && c < step->first_clock + n_clocks; c++) {
+        for (uint32_t c = step->first_clock;
+             step->kind != GPSTI_STEP_FINISH && c < step->first_clock + n_clocks; c++) {
             const gpsti_clock* const clock = &pipeline->clocks[c];
             if (clock->count > 0)
                 total_ns += clock->busy_ns / (int64_t)clock->count * (step->per_output ? (int64_t)rounds : 1);
@@ -98,7 +101,9 @@ GPSTI_PRIVATE void gpsti_report_memory_path(const gpst_pipeline* pipeline, gpst_
     gpst_pool_query_info(pipeline->pool, &pool);
     char taken[32];
     snprintf(taken, sizeof taken, "%s, %s", pool.pinned_bytes > 0 ? "pinned" : "pageable",
-             pool.hugetlb_bytes > 0 ? "hugetlb" : pool.thp_bytes > 0 ? "thp" : "small pages");
+             pool.hugetlb_bytes > 0 ? "hugetlb"
+             : pool.thp_bytes > 0   ? "thp"
+                                    : "small pages");
     gpst_path* const path = gpsti_report_add_path(out, "host_memory", taken);
     gpsti_copy_text(path->why_not, sizeof path->why_not, pool.pages_reason);
 }
@@ -108,8 +113,9 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
     gpst_path* path = NULL;
     if (pipeline->steps[0].kind == GPSTI_STEP_READ) {
         path = gpsti_report_add_path(out, "read", "pread, buffered");
-        gpsti_copy_text(path->why_not, sizeof path->why_not,
-                        "direct: not in this version; io_uring: not in this version; gds: no GPU backend compiled in");
+        gpsti_copy_text(
+            path->why_not, sizeof path->why_not,
+            "direct: not in this version; io_uring: not in this version; gds: no GPU backend compiled in");
     }
     gpsti_report_memory_path(pipeline, out);
     path = gpsti_report_add_path(out, "device", pipeline->device_lost ? "cpu" : info->backend);

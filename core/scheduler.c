@@ -72,7 +72,8 @@ GPSTI_INTERN void gpsti_scheduler_wake(gpsti_scheduler* scheduler) {
     if (scheduler->n_idle == 0)
         return;
     if (scheduler->n_helpers > 0)
-        gpsti_cond_broadcast(&scheduler->work); /* a single wake might reach a helper that cannot run the task */
+        gpsti_cond_broadcast(
+            &scheduler->work); /* a single wake might reach a helper that cannot run the task */
     else
         gpsti_cond_signal(&scheduler->work);
 }
@@ -82,8 +83,8 @@ GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler) {
         gpsti_cond_broadcast(&scheduler->work);
 }
 
-GPSTI_INTERN void gpsti_scheduler_help(gpsti_scheduler* scheduler, gpsti_client* client, uint32_t worker_index,
-                                       int64_t deadline_ns) {
+GPSTI_INTERN void gpsti_scheduler_help(gpsti_scheduler* scheduler, gpsti_client* client,
+                                       uint32_t worker_index, int64_t deadline_ns) {
     if (client->run_one(client, worker_index))
         return;
     scheduler->n_helpers++;
@@ -104,7 +105,8 @@ GPSTI_PRIVATE gpst_result gpsti_scheduler_start(gpsti_scheduler* scheduler) {
         snprintf(name, sizeof name, "gpst-work-%u", (unsigned)(i % 1000));
         scheduler->workers[i].scheduler = scheduler;
         scheduler->workers[i].index = i;
-        GPSTI_TRY(gpsti_thread_start(&scheduler->threads[i], gpsti_worker_main, &scheduler->workers[i], name));
+        GPSTI_TRY(
+            gpsti_thread_start(&scheduler->threads[i], gpsti_worker_main, &scheduler->workers[i], name));
         scheduler->n_started++;
     }
     return GPST_OK;

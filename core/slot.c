@@ -28,7 +28,8 @@ GPSTI_PRIVATE gpst_result gpsti_slot_check_budget(gpsti_slot* slot, size_t old_b
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes) {
+GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes,
+                                            size_t keep_bytes) {
     gpst_pipeline* const pipeline = slot->pipeline;
     if (buffer->data && buffer->bytes >= bytes)
         return GPST_OK;
@@ -128,7 +129,8 @@ GPSTI_PRIVATE gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_inp
     if (!name[0])
         return GPST_OK;
     const size_t path_bytes = strlen(path) + 1, name_bytes = strlen(name) + 1;
-    GPSTI_TRY(gpsti_slot_reserve_text(slot->pipeline, &slot->text, &slot->text_capacity, path_bytes + name_bytes));
+    GPSTI_TRY(
+        gpsti_slot_reserve_text(slot->pipeline, &slot->text, &slot->text_capacity, path_bytes + name_bytes));
     memcpy(slot->text, path, path_bytes);
     memcpy(slot->text + path_bytes, name, name_bytes);
     slot->item.path = input->path ? slot->text : NULL;
@@ -140,15 +142,16 @@ GPSTI_PRIVATE gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_inp
 GPSTI_PRIVATE gpst_result gpsti_slot_shape(const gpst_image* shape, const char* function, gpst_image* out,
                                            size_t* bytes) {
     GPSTI_FAIL_IF(!shape || shape->width == 0 || shape->height == 0, GPST_ERROR_ARGUMENT,
-                  "%s: shape=%u x %u: width and height must be at least 1", function, shape ? shape->width : 0,
-                  shape ? shape->height : 0);
+                  "%s: shape=%u x %u: width and height must be at least 1", function,
+                  shape ? shape->width : 0, shape ? shape->height : 0);
     *out = *shape;
     out->pitch_bytes = 0;
     out->pitch_bytes = (int64_t)gpst_image_row_bytes(out);
     return gpst_image_bytes(out, bytes);
 }
 
-GPSTI_PRIVATE gpst_result gpsti_slot_set_input(gpsti_slot* slot, const gpst_image* shape, const char* function) {
+GPSTI_PRIVATE gpst_result gpsti_slot_set_input(gpsti_slot* slot, const gpst_image* shape,
+                                               const char* function) {
     gpst_image image;
     size_t bytes = 0;
     GPSTI_TRY(gpsti_slot_shape(shape, function, &image, &bytes));
@@ -159,7 +162,8 @@ GPSTI_PRIVATE gpst_result gpsti_slot_set_input(gpsti_slot* slot, const gpst_imag
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_slot_set_output(gpsti_slot* slot, uint32_t output_index, const gpst_image* shape) {
+GPSTI_INTERN gpst_result gpsti_slot_set_output(gpsti_slot* slot, uint32_t output_index,
+                                               const gpst_image* shape) {
     gpst_image image;
     size_t bytes = 0;
     GPSTI_TRY(gpsti_slot_shape(shape, "gpst_task_set_output", &image, &bytes));
@@ -182,8 +186,8 @@ GPSTI_PRIVATE gpst_result gpsti_slot_copy_frame(gpsti_slot* slot, const gpst_ima
     const int64_t from_pitch = frame->pitch_bytes ? frame->pitch_bytes : (int64_t)row_bytes;
     const uint32_t rows = frame->height * planes;
     for (uint32_t y = 0; y < rows; y++)
-        memcpy((char*)to->data + (int64_t)y * to->pitch_bytes, (const char*)frame->data + (int64_t)y * from_pitch,
-               row_bytes);
+        memcpy((char*)to->data + (int64_t)y * to->pitch_bytes,
+               (const char*)frame->data + (int64_t)y * from_pitch, row_bytes);
     return GPST_OK;
 }
 
@@ -196,12 +200,14 @@ GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* inp
     return input->frame.data ? gpsti_slot_copy_frame(slot, &input->frame) : GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason) {
+GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage,
+                                  const char* reason) {
     if (GPST_FAILED(slot->item.result))
         return;
     slot->item.result = result;
     gpsti_copy_text(slot->stage, sizeof slot->stage, stage);
-    gpsti_copy_text(slot->reason, sizeof slot->reason, reason && reason[0] ? reason : gpst_result_text(result));
+    gpsti_copy_text(slot->reason, sizeof slot->reason,
+                    reason && reason[0] ? reason : gpst_result_text(result));
     slot->item.stage = slot->stage;
     slot->item.reason = slot->reason;
 }
@@ -261,9 +267,10 @@ GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t by
     gpsti_emit* const emit = gpsti_task_open_emit(task);
     if (!emit)
         return GPST_ERROR_MEMORY;
-    GPSTI_FAIL_IF(slot->pipeline->steps[slot->pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE, GPST_ERROR_STATE,
-                  "gpst_task_emit: the pipeline has no WRITE stage");
-    GPSTI_FAIL_IF(!path || !path[0], GPST_ERROR_ARGUMENT, "gpst_task_emit: path=%s: required", path ? "\"\"" : "NULL");
+    GPSTI_FAIL_IF(slot->pipeline->steps[slot->pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE,
+                  GPST_ERROR_STATE, "gpst_task_emit: the pipeline has no WRITE stage");
+    GPSTI_FAIL_IF(!path || !path[0], GPST_ERROR_ARGUMENT, "gpst_task_emit: path=%s: required",
+                  path ? "\"\"" : "NULL");
     GPSTI_FAIL_IF(bytes > emit->room.bytes, GPST_ERROR_ARGUMENT,
                   "gpst_task_emit: bytes=%llu: more than the %llu that gpst_task_encoded gave",
                   (unsigned long long)bytes, (unsigned long long)emit->room.bytes);

@@ -21,16 +21,16 @@
 #define KIT_BYTES ((size_t)KIT_WIDTH * KIT_HEIGHT)
 
 typedef enum kit_place { /* where an item is made to fail, in flow order */
-    KIT_NOWHERE = 0,
-    KIT_SOURCE,
-    KIT_READ,
-    KIT_DECODE,
-    KIT_DEVICE,       /* the DEVICE stage's own function */
-    KIT_DEVICE_LATER, /* what it put on the stream */
-    KIT_ENCODE,       /* of the last output only */
-    KIT_WRITE,        /* likewise */
-    KIT_COMMIT,       /* likewise */
-    KIT_SINK
+                         KIT_NOWHERE = 0,
+                         KIT_SOURCE,
+                         KIT_READ,
+                         KIT_DECODE,
+                         KIT_DEVICE,       /* the DEVICE stage's own function */
+                         KIT_DEVICE_LATER, /* what it put on the stream */
+                         KIT_ENCODE,       /* of the last output only */
+                         KIT_WRITE,        /* likewise */
+                         KIT_COMMIT,       /* likewise */
+                         KIT_SINK
 } kit_place;
 
 typedef struct kit {
@@ -47,11 +47,11 @@ typedef struct kit {
     uint64_t fail_every, fail_first; /* items fail_first, fail_first + fail_every, ... */
     int64_t source_ns, decode_ns, encode_ns, sink_ns;
     gpst_pipeline* pipeline;
-    const char* written[3];          /* what callbacks found wrong first: text, file; line beside */
+    const char* written[3]; /* what callbacks found wrong first: text, file; line beside */
     int written_line;
     gpsti_a32 broken;
     gpsti_a32 in_log;
-    gpsti_a32 in_source, in_sink;    /* calls now inside */
+    gpsti_a32 in_source, in_sink; /* calls now inside */
     uint64_t next_source;
     char path[120]; /* the source's: copied by the engine before the next call */
     bool as_ready;
@@ -69,10 +69,10 @@ GPSTI_PRIVATE void kit_note(kit* self, const char* text, const char* file, int l
     self->written_line = line;
 }
 /* For callbacks: the first condition that does not hold fails the test at kit_close. */
-#define kit_check(self, condition)                               \
-    do {                                                         \
-        if (!(condition))                                        \
-            kit_note(self, #condition, __FILE__, __LINE__);      \
+#define kit_check(self, condition)                          \
+    do {                                                    \
+        if (!(condition))                                   \
+            kit_note(self, #condition, __FILE__, __LINE__); \
     } while (0)
 
 /* ---- the machine around it --------------------------------------------------------------- */
@@ -125,9 +125,7 @@ GPSTI_PRIVATE void kit_remove_files(const kit* self, const char* prefix) {
     closedir(dir);
 }
 
-GPSTI_PRIVATE uint8_t kit_pixel(uint64_t index, size_t i) {
-    return (uint8_t)(index * 31 + i * 7 + 1);
-}
+GPSTI_PRIVATE uint8_t kit_pixel(uint64_t index, size_t i) { return (uint8_t)(index * 31 + i * 7 + 1); }
 GPSTI_PRIVATE uint8_t kit_result(uint8_t pixel, uint32_t output) {
     return (uint8_t)((pixel ^ 0x5a) + output * 41);
 }
@@ -135,7 +133,8 @@ GPSTI_PRIVATE uint8_t kit_result(uint8_t pixel, uint32_t output) {
 GPSTI_PRIVATE void kit_input_path(const kit* self, uint64_t index, char* out, size_t bytes) {
     snprintf(out, bytes, "%s/in_%05u.raw", self->dir, (unsigned)index);
 }
-GPSTI_PRIVATE void kit_output_path(const kit* self, uint64_t index, uint32_t output, char* out, size_t bytes) {
+GPSTI_PRIVATE void kit_output_path(const kit* self, uint64_t index, uint32_t output, char* out,
+                                   size_t bytes) {
     snprintf(out, bytes, "%s/out_%05u_%02u.raw", self->dir, (unsigned)index, (unsigned)output);
 }
 
@@ -173,7 +172,8 @@ GPSTI_PRIVATE bool kit_output_is_right(const kit* self, uint64_t index, uint32_t
 
 GPSTI_PRIVATE bool kit_fails(const kit* self, kit_place place, uint64_t index) {
     return self->fail_place == place && index >= self->fail_first &&
-           (self->fail_every == 0 ? index == self->fail_first : (index - self->fail_first) % self->fail_every == 0);
+           (self->fail_every == 0 ? index == self->fail_first
+                                  : (index - self->fail_first) % self->fail_every == 0);
 }
 
 /* n_items files of the kit's directory. */
@@ -241,8 +241,9 @@ GPSTI_PRIVATE gpst_result kit_sink(void* user_data, const gpst_item* item) {
     if (self->sink_ns > 0)
         gpsti_sleep_ns(self->sink_ns);
     (void)gpsti_a32_add(&self->in_sink, UINT32_MAX);
-    return kit_fails(self, KIT_SINK, item->index) ? gpst_task_fail(NULL, GPST_ERROR_IO, "the sink did not like it")
-                                                  : GPST_OK;
+    return kit_fails(self, KIT_SINK, item->index)
+               ? gpst_task_fail(NULL, GPST_ERROR_IO, "the sink did not like it")
+               : GPST_OK;
 }
 
 /* ---- the standard stages ---------------------------------------------------------------------- */
@@ -263,7 +264,8 @@ GPSTI_PRIVATE gpst_result kit_decode(void* user_data, gpst_task* task) {
     if (self->decode_ns > 0)
         gpsti_sleep_ns(self->decode_ns);
     if (kit_fails(self, KIT_DECODE, task->item->index))
-        return gpst_task_fail(task, GPST_ERROR_FORMAT, "header of item %u is bad", (unsigned)task->item->index);
+        return gpst_task_fail(task, GPST_ERROR_FORMAT, "header of item %u is bad",
+                              (unsigned)task->item->index);
     kit_check(self, task->item->file_bytes == KIT_BYTES);
     GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
     memcpy(image.data, task->item->file_data, KIT_BYTES);
@@ -337,7 +339,8 @@ GPSTI_PRIVATE gpst_result kit_nothing(void* user_data, gpst_task* task) {
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_stage_desc kit_stage(kit* self, gpst_stage_kind kind, gpst_stage_func func, const char* name) {
+GPSTI_PRIVATE gpst_stage_desc kit_stage(kit* self, gpst_stage_kind kind, gpst_stage_func func,
+                                        const char* name) {
     gpst_stage_desc stage;
     memset(&stage, 0, sizeof stage);
     stage.kind = kind;
@@ -369,9 +372,7 @@ GPSTI_PRIVATE gpst_logger kit_log_hooks(kit* self) {
     return hooks;
 }
 
-GPSTI_PRIVATE void kit_no_work(void* argument) {
-    (void)argument;
-}
+GPSTI_PRIVATE void kit_no_work(void* argument) { (void)argument; }
 
 GPSTI_PRIVATE kit* kit_open(const char* backend, uint32_t n_workers) {
     kit* const self = &kit_the;
@@ -383,7 +384,8 @@ GPSTI_PRIVATE kit* kit_open(const char* backend, uint32_t n_workers) {
     memset(self, 0, sizeof *self);
     self->n_threads_before = kit_count_threads();
     self->n_outputs = 3;
-    snprintf(self->dir, sizeof self->dir, "%s/gpst_kit_XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    snprintf(self->dir, sizeof self->dir, "%s/gpst_kit_XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     assert_non_null(mkdtemp(self->dir));
     desc.allocator = test_memory_hooks(&self->memory);
     desc.logger = kit_log_hooks(self);
@@ -418,7 +420,8 @@ GPSTI_PRIVATE void kit_close(kit* self) {
 
 /* Forgets what the sink saw. */
 GPSTI_PRIVATE void kit_forget(kit* self) {
-    self->next_source = self->n_sinks = self->n_ok = self->n_failed = self->n_cancelled = self->last_index = 0;
+    self->next_source = self->n_sinks = self->n_ok = self->n_failed = self->n_cancelled = self->last_index =
+        0;
     memset(self->seen, 0, sizeof self->seen);
     memset(self->results, 0, sizeof self->results);
     self->failed_stage[0] = self->failed_reason[0] = '\0';

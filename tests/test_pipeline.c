@@ -126,8 +126,7 @@ static gpst_result pass_gate(void* user_data, gpst_task* task) {
     uint32_t most = gpsti_a32_load(&self->most);
     (void)task;
     gpsti_a32_add(&self->calls, 1);
-    while (now > most && !gpsti_a32_cas(&self->most, &most, now)) {
-    }
+    while (now > most && !gpsti_a32_cas(&self->most, &most, now)) {}
     while (gpsti_a32_load(&self->most) < self->wanted && gpsti_now_ns() < give_up_ns)
         gpsti_yield();
     gpsti_sleep_ns(20000); /* time for one too many */

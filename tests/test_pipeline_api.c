@@ -25,7 +25,9 @@ static void break_stages(rule_case* c) { c->desc.stages = NULL; }
 static void break_none(rule_case* c) { c->desc.n_stages = 0; }
 static void break_many(rule_case* c) { c->desc.n_stages = GPST_MAX_STAGES + 1; }
 static void break_kind(rule_case* c) { c->stages[1].kind = GPST_STAGE_INVALID; }
-static void break_kind_high(rule_case* c) { c->stages[1].kind = (gpst_stage_kind)(int)(GPST_STAGE_WRITE + 1); }
+static void break_kind_high(rule_case* c) {
+    c->stages[1].kind = (gpst_stage_kind)(int)(GPST_STAGE_WRITE + 1);
+}
 static void break_read(rule_case* c) { c->stages[1].kind = GPST_STAGE_READ; }
 static void break_write(rule_case* c) { c->stages[1].kind = GPST_STAGE_WRITE; }
 static void break_func(rule_case* c) { c->stages[1].func = NULL; }
@@ -55,7 +57,9 @@ static void break_ordered(rule_case* c) { c->stages[0].ordered = true; }
 static void break_name(rule_case* c) { c->stages[1].name = "a name of thirty-two bytes or so"; }
 static void break_mode(rule_case* c) { c->desc.mode = (gpst_run_mode)(int)(GPST_RUN_PLAIN_INSIDE + 1); }
 static void break_mode_low(rule_case* c) { c->desc.mode = (gpst_run_mode)-1; }
-static void break_policy(rule_case* c) { c->desc.full_policy = (gpst_full_policy)(int)(GPST_FULL_LATEST_ONLY + 1); }
+static void break_policy(rule_case* c) {
+    c->desc.full_policy = (gpst_full_policy)(int)(GPST_FULL_LATEST_ONLY + 1);
+}
 static void break_fsync(rule_case* c) { c->desc.fsync = (gpst_fsync)(int)(GPST_FSYNC_NONE + 1); }
 static void break_plain_push(rule_case* c) {
     c->desc.mode = GPST_RUN_PLAIN_SERIAL;
@@ -130,7 +134,8 @@ static void test_every_rule(void** state) {
     gpst_pipeline* pipeline = NULL;
     for (size_t r = 0; r < sizeof rules / sizeof rules[0]; r++) {
         rule_case_init(&c, self, warp);
-        assert_int_equal(gpst_pipeline_create(self->context, &c.desc, &pipeline), GPST_OK); /* right until broken */
+        assert_int_equal(gpst_pipeline_create(self->context, &c.desc, &pipeline),
+                         GPST_OK); /* right until broken */
         assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
         rules[r].break_it(&c);
         gpst_clear_reason();
@@ -156,10 +161,12 @@ static void test_arguments_and_version(void** state) {
     test_reason_has("gpst_pipeline_create", "desc=NULL");
     assert_int_equal(gpst_pipeline_create(self->context, &desc, NULL), GPST_ERROR_ARGUMENT);
     test_reason_has("gpst_pipeline_create", "out=NULL");
-    assert_int_equal(gpst_pipeline_create_versioned(GPST_VERSION + 1, sizeof desc, self->context, &desc, &pipeline),
-                     GPST_ERROR_VERSION);
-    assert_int_equal(gpst_pipeline_create_versioned(GPST_VERSION, sizeof desc + 8, self->context, &desc, &pipeline),
-                     GPST_ERROR_VERSION);
+    assert_int_equal(
+        gpst_pipeline_create_versioned(GPST_VERSION + 1, sizeof desc, self->context, &desc, &pipeline),
+        GPST_ERROR_VERSION);
+    assert_int_equal(
+        gpst_pipeline_create_versioned(GPST_VERSION, sizeof desc + 8, self->context, &desc, &pipeline),
+        GPST_ERROR_VERSION);
     assert_int_equal(gpst_pipeline_run(NULL), GPST_ERROR_ARGUMENT);
     assert_null(pipeline);
     kit_close(self);
@@ -322,8 +329,8 @@ static void test_run_twice(void** state) {
 /* ---- after fork -------------------------------------------------------------------------------------- */
 
 /* The first call of a child that does not say so; 0 when all do. */
-static int call_everything_in_a_child(kit* self, gpst_pipeline* pull, gpst_pipeline* push, const gpst_item* held,
-                                      const gpst_pipeline_desc* desc) {
+static int call_everything_in_a_child(kit* self, gpst_pipeline* pull, gpst_pipeline* push,
+                                      const gpst_item* held, const gpst_pipeline_desc* desc) {
     gpst_pipeline* made = NULL;
     const gpst_item* item = NULL;
     gpst_input input = GPST_ZERO;
@@ -404,7 +411,8 @@ static gpst_result ask_wrongly(void* user_data, gpst_task* task) {
     kit_check(self, gpst_task_device_images(task, &image, images, 1) == GPST_ERROR_STATE);
     kit_check(self, gpst_task_encoded(task, 100, &room) == GPST_OK);
     memset(room, 1, 100);
-    kit_check(self, gpst_task_emit(task, "", 100) == (self->n_stages == 2 ? GPST_ERROR_ARGUMENT : GPST_ERROR_STATE));
+    kit_check(self, gpst_task_emit(task, "", 100) ==
+                        (self->n_stages == 2 ? GPST_ERROR_ARGUMENT : GPST_ERROR_STATE));
     kit_check(self, gpst_task_emit(task, "x", (size_t)1 << 40) ==
                         (self->n_stages == 2 ? GPST_ERROR_ARGUMENT : GPST_ERROR_STATE));
     kit_check(self, gpst_task_set_input(task, &good, &image) == GPST_OK);
@@ -510,8 +518,7 @@ static gpst_result burn(void* user_data, gpst_task* task) {
     const int64_t until_ns = gpsti_thread_cpu_ns() + 1200000; /* from 1 ms on every service is sampled */
     (void)user_data;
     (void)task;
-    while (gpsti_thread_cpu_ns() < until_ns) {
-    }
+    while (gpsti_thread_cpu_ns() < until_ns) {}
     return GPST_OK;
 }
 
@@ -530,7 +537,9 @@ static void test_stats(void** state) {
         assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
         assert_int_equal(stats.n_stages, 7);
         for (uint32_t s = 0; s < 7; s++) {
-            const uint64_t wanted = s == 2 || s == 4 ? 0 : s < 5 ? 20 : 60; /* no copies on the CPU; 3 outputs */
+            const uint64_t wanted = s == 2 || s == 4 ? 0
+                                    : s < 5          ? 20
+                                                     : 60; /* no copies on the CPU; 3 outputs */
             assert_string_equal(stats.stages[s].name, names[s]);
             assert_int_equal(stats.stages[s].resource, resources[s]);
             assert_int_equal(stats.stages[s].count, wanted);

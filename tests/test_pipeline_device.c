@@ -81,7 +81,8 @@ static gpst_result number_views(void* user_data, gpst_task* task) {
     return GPST_OK;
 }
 
-static gpst_result run_views(const char* backend, gpst_run_mode mode, const gpst_warp* warp, gpst_stats* stats) {
+static gpst_result run_views(const char* backend, gpst_run_mode mode, const gpst_warp* warp,
+                             gpst_stats* stats) {
     kit* const self = kit_open(backend, 2);
     memset(pictures, 0xA5, sizeof pictures);
     self->n_items = N_FRAMES;
@@ -102,8 +103,9 @@ static gpst_result run_views(const char* backend, gpst_run_mode mode, const gpst
 static void test_same_pictures(void** state) {
     (void)state;
     static uint8_t wanted[N_FRAMES][N_VIEWS][VIEW_BYTES];
-    static const char* const backends[] = {"cpu", "sim", "sim:h2d_gbps=0.01,d2h_gbps=0.02,kernel_us=300,launch_us=20",
-                                           "sim:copy_engines=1,jitter_pct=50,seed=3,kernel_us=100", "sim:lose_at=7"};
+    static const char* const backends[] = {
+        "cpu", "sim", "sim:h2d_gbps=0.01,d2h_gbps=0.02,kernel_us=300,launch_us=20",
+        "sim:copy_engines=1,jitter_pct=50,seed=3,kernel_us=100", "sim:lose_at=7"};
     gpst_warp* const warp = make_views();
     gpst_image outputs[N_VIEWS], source = rgb_shape(FRAME_WIDTH, FRAME_HEIGHT);
     gpst_input input = GPST_ZERO;
@@ -190,9 +192,9 @@ static void test_two_groups(void** state) {
 
 typedef struct trouble {
     const char* backend;
-    gpst_result result;  /* of the items it hits, when the backend is required */
+    gpst_result result; /* of the items it hits, when the backend is required */
     const char* reason;
-    uint64_t n_failed;   /* then */
+    uint64_t n_failed; /* then */
 } trouble;
 
 /* 20 items of one upload, three launches, three downloads; two slots of four allocations, one stream, four events. */
@@ -264,7 +266,8 @@ static void test_trouble_of_a_required_backend(void** state) {
             fail_msg("%s: %u items failed", troubles[t].backend, (unsigned)self->n_failed);
         for (uint64_t n = 0; n < 20; n++)
             assert_true(self->results[n] == GPST_OK || self->results[n] == troubles[t].result);
-        if (troubles[t].result != GPST_ERROR_DEVICE_LOST) /* which gives no host memory either: it may hit earlier */
+        if (troubles[t].result !=
+            GPST_ERROR_DEVICE_LOST) /* which gives no host memory either: it may hit earlier */
             assert_string_equal(self->failed_stage, "compute");
         if (!strstr(self->failed_reason, troubles[t].reason))
             fail_msg("%s: \"%s\" lacks \"%s\"", troubles[t].backend, self->failed_reason, troubles[t].reason);
@@ -329,7 +332,8 @@ static void test_failing_kernel(void** state) {
             assert_int_equal(stats.device_fallbacks, 0);
             assert_int_equal(stats.stages[3].failed, 5);
             assert_string_equal(self->failed_stage, "compute");
-            assert_string_equal(self->failed_reason, p == 0 ? "no launch for item 16" : "the kernel found a NaN");
+            assert_string_equal(self->failed_reason,
+                                p == 0 ? "no launch for item 16" : "the kernel found a NaN");
             for (uint64_t n = 0; n < 20; n++)
                 assert_int_equal(self->results[n], n % 4 == 0 ? GPST_ERROR_FORMAT : GPST_OK);
             kit_check_files(self);
@@ -338,8 +342,8 @@ static void test_failing_kernel(void** state) {
     }
 }
 
-/* Host memory that the device cannot give fails the item that needed it; where room to spare was asked for, as the first
-   read does, what is really needed is asked for then. */
+/* Host memory that the device cannot give fails the item that needed it; where room to spare was asked for, as
+   the first read does, what is really needed is asked for then. */
 static void test_no_host_memory(void** state) {
     (void)state;
     for (int exact = 0; exact < 2; exact++) {
@@ -402,9 +406,10 @@ static void test_overlap(void** state) {
     const gpst_verdict* const v = &stats.verdict;
     printf("%s (efficiency %.3f, %lld us an item instead of 3000)\n", v->text, v->efficiency,
            (long long)(stats.wall_ns / 1000 / 40));
-    assert_true(v->bound == GPST_RESOURCE_H2D || v->bound == GPST_RESOURCE_GPU || v->bound == GPST_RESOURCE_D2H ||
-                v->bound == GPST_RESOURCE_NONE);
-    assert_true(v->share[GPST_RESOURCE_H2D] > 0 && v->share[GPST_RESOURCE_GPU] > 0 && v->share[GPST_RESOURCE_D2H] > 0);
+    assert_true(v->bound == GPST_RESOURCE_H2D || v->bound == GPST_RESOURCE_GPU ||
+                v->bound == GPST_RESOURCE_D2H || v->bound == GPST_RESOURCE_NONE);
+    assert_true(v->share[GPST_RESOURCE_H2D] > 0 && v->share[GPST_RESOURCE_GPU] > 0 &&
+                v->share[GPST_RESOURCE_D2H] > 0);
     assert_true(stats.wall_ns >= 40 * (int64_t)3000000); /* nobody is faster than the model */
     if (v->efficiency < 0.9)
         printf("below 0.9: this machine is busy, or overlap is broken\n");

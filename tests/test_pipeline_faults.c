@@ -149,7 +149,8 @@ static gpst_result run_and_cancel(kit* self, gpst_pipeline_desc* desc, uint64_t*
     kit_forget(self);
     assert_int_equal(gpst_pipeline_create(self->context, desc, &self->pipeline), GPST_OK);
     signalled_pipeline = self->pipeline;
-    assert_int_equal(gpsti_thread_start(&canceller_the.thread, cancel_main, &canceller_the, "cancel"), GPST_OK);
+    assert_int_equal(gpsti_thread_start(&canceller_the.thread, cancel_main, &canceller_the, "cancel"),
+                     GPST_OK);
     const gpst_result result = gpst_pipeline_run(self->pipeline);
     gpst_pipeline_query_stats(self->pipeline, &stats);
     gpsti_thread_join(&canceller_the.thread);

@@ -42,7 +42,8 @@ static gpst_pipeline* push_create(kit* self, const gpst_pipeline_desc* desc) {
     return self->pipeline;
 }
 
-static gpst_result submit_number(gpst_pipeline* pipeline, int64_t number, int64_t timeout_ns, uint64_t* index) {
+static gpst_result submit_number(gpst_pipeline* pipeline, int64_t number, int64_t timeout_ns,
+                                 uint64_t* index) {
     gpst_input input = GPST_ZERO;
     input.timestamp_ns = number;
     return gpst_pipeline_submit(pipeline, &input, timeout_ns, index);
@@ -77,7 +78,7 @@ static gpst_result invert_frame(void* user_data, gpst_task* task) {
     kit_check(self, input->data && input->width == 8 && input->height == 2 && input->pitch_bytes == 8);
     GPSTI_TRY(gpst_task_set_output(task, 0, &shape, &image));
     for (int i = 0; i < 16; i++)
-        ((uint8_t*)image.data)[i] = (uint8_t)~((const uint8_t*)input->data)[i];
+        ((uint8_t*)image.data)[i] = (uint8_t) ~((const uint8_t*)input->data)[i];
     return GPST_OK;
 }
 
@@ -94,7 +95,8 @@ static void pusher_main(void* argument) {
         input.frame.data = pixels + 1 + 11;
         input.frame.pitch_bytes = -11;
         input.timestamp_ns = self->first + n;
-        kit_check(self->owner, gpst_pipeline_submit(self->owner->pipeline, &input, GPST_FOREVER, &index) == GPST_OK);
+        kit_check(self->owner,
+                  gpst_pipeline_submit(self->owner->pipeline, &input, GPST_FOREVER, &index) == GPST_OK);
         kit_check(self->owner, index < PUSHERS * PER_PUSHER);
         self->n_submitted++;
     }
@@ -112,11 +114,12 @@ static void taker_main(void* argument) {
         if (result != GPST_OK)
             break;
         kit_check(self->owner, item->result == GPST_OK);
-        kit_check(self->owner, self->n_taken == 0 || item->index > last_index); /* its own share is in order, too */
+        kit_check(self->owner,
+                  self->n_taken == 0 || item->index > last_index); /* its own share is in order, too */
         last_index = item->index;
         const uint8_t* const pixels = (const uint8_t*)item->outputs[0].data;
         for (int i = 0; i < 16; i++)
-            kit_check(self->owner, pixels[i] == (uint8_t)~(item->timestamp_ns >> (i < 8 ? 0 : 8)));
+            kit_check(self->owner, pixels[i] == (uint8_t) ~(item->timestamp_ns >> (i < 8 ? 0 : 8)));
         gpsti_a32_add(&taken_count[item->timestamp_ns], 1);
         gpst_pipeline_release(self->owner->pipeline, item);
         self->n_taken++;
@@ -145,7 +148,8 @@ static void test_many_threads(void** state) {
         for (int i = 0; i < PUSHERS; i++) {
             pushers[i].owner = self;
             pushers[i].first = i * PER_PUSHER;
-            assert_int_equal(gpsti_thread_start(&pushers[i].thread, pusher_main, &pushers[i], "pusher"), GPST_OK);
+            assert_int_equal(gpsti_thread_start(&pushers[i].thread, pusher_main, &pushers[i], "pusher"),
+                             GPST_OK);
         }
         for (int i = 0; i < PUSHERS; i++)
             gpsti_thread_join(&pushers[i].thread);
@@ -186,7 +190,8 @@ static void test_impatient_threads(void** state) {
         push_create(self, &desc);
         for (int i = 0; i < PUSHERS; i++) {
             pushers[i].owner = self;
-            assert_int_equal(gpsti_thread_start(&pushers[i].thread, impatient_main, &pushers[i], "pusher"), GPST_OK);
+            assert_int_equal(gpsti_thread_start(&pushers[i].thread, impatient_main, &pushers[i], "pusher"),
+                             GPST_OK);
         }
         for (int i = 0; i < PUSHERS; i++)
             gpsti_thread_join(&pushers[i].thread);
@@ -394,7 +399,8 @@ static void test_results_hold_their_slots(void** state) {
         assert_ptr_equal(items[i]->user_data, &items[i]);
     }
     assert_string_equal(items[1]->name, "frame-1");
-    assert_int_equal(submit_number(pipeline, 3, 0, NULL), GPST_ERROR_WOULD_BLOCK); /* all slots are in our hands */
+    assert_int_equal(submit_number(pipeline, 3, 0, NULL),
+                     GPST_ERROR_WOULD_BLOCK); /* all slots are in our hands */
     assert_int_equal(gpst_pipeline_drain(pipeline, 2 * MS), GPST_ERROR_TIMEOUT);
     assert_int_equal(gpst_pipeline_drain(pipeline, 0), GPST_ERROR_WOULD_BLOCK);
     gpst_pipeline_release(pipeline, items[1]); /* in any order */

@@ -41,7 +41,8 @@ static void test_histogram_edges(void** state) {
     fill(odd, 3);
     assert_int_equal(gpsti_histogram_quantile(&histogram, 0.5), 0);
     assert_int_equal(histogram.max_ns, INT64_MAX);
-    assert_true(gpsti_histogram_quantile(&histogram, 1.0) > (int64_t)1 << 46); /* the last bucket: over a day */
+    assert_true(gpsti_histogram_quantile(&histogram, 1.0) > (int64_t)1
+                                                                << 46); /* the last bucket: over a day */
 }
 
 static int compare_ns(const void* a, const void* b) {
@@ -61,7 +62,8 @@ static void test_histogram_quantiles_are_within_a_sixteenth(void** state) {
         fill(values, 2000);
         qsort(values, 2000, sizeof values[0], compare_ns);
         for (size_t f = 0; f < sizeof fractions / sizeof fractions[0]; f++) {
-            const size_t rank = (size_t)(fractions[f] * 2000.0 + 0.999999); /* how many values are not above it */
+            const size_t rank =
+                (size_t)(fractions[f] * 2000.0 + 0.999999); /* how many values are not above it */
             const int64_t exact = values[rank - 1];
             const int64_t got = gpsti_histogram_quantile(&histogram, fractions[f]);
             if (got < exact || got - exact > exact / 16 + 1)
@@ -145,8 +147,8 @@ static void test_busy_is_the_union(void** state) {
 
 /* ---- verdict ------------------------------------------------------------------------- */
 
-static gpst_verdict verdict_of(uint64_t n_items, int64_t wall_ns, int64_t alone_ns, int64_t disk_in, int64_t cpu,
-                               int64_t gpu) {
+static gpst_verdict verdict_of(uint64_t n_items, int64_t wall_ns, int64_t alone_ns, int64_t disk_in,
+                               int64_t cpu, int64_t gpu) {
     gpsti_verdict_input input;
     gpst_verdict verdict;
     memset(&input, 0, sizeof input);
@@ -162,8 +164,8 @@ static gpst_verdict verdict_of(uint64_t n_items, int64_t wall_ns, int64_t alone_
     return verdict;
 }
 
-/* 100 items of 10 ms on disk, 2 on the CPU, 0.1 on the GPU, 1.02 s in all: one item alone takes 12.1 ms, so the bound is
-   1000 + 2.1 ms. Without the disk 200 ms would remain. */
+/* 100 items of 10 ms on disk, 2 on the CPU, 0.1 on the GPU, 1.02 s in all: one item alone takes 12.1 ms, so the
+   bound is 1000 + 2.1 ms. Without the disk 200 ms would remain. */
 static void test_verdict_disk_bound(void** state) {
     (void)state;
     const gpst_verdict v = verdict_of(100, 1020000000, 12100000, 1000000000, 200000000, 10000000);
@@ -177,8 +179,8 @@ static void test_verdict_disk_bound(void** state) {
     assert_near(v.cap[GPST_RESOURCE_DISK_IN], 5.1);
     assert_near(v.cap[GPST_RESOURCE_CPU], 1.02); /* the disk remains */
     assert_near(v.cap[GPST_RESOURCE_GPU], 1.02);
-    assert_string_equal(v.text, "disk_in-bound: disk_in busy 98 %, cpu 19.6 %, gpu 1.0 %; without any disk_in cost at "
-                                "most 5.10x; 98.2 % of the bound reached");
+    assert_string_equal(v.text, "disk_in-bound: disk_in busy 98 %, cpu 19.6 %, gpu 1.0 %; "
+                                "without any disk_in cost at most 5.10x; 98.2 % of the bound reached");
 }
 
 /* 10 items: 900 of 1000 ms on the CPU, 500 on the disk; alone 150 ms, so the bound is 900 + 60. */
@@ -190,8 +192,8 @@ static void test_verdict_cpu_bound(void** state) {
     assert_near(v.efficiency, 0.96);
     assert_near(v.cap[GPST_RESOURCE_CPU], 2.0);
     assert_near(v.cap[GPST_RESOURCE_DISK_IN], 1.0 / 0.9);
-    assert_string_equal(v.text, "cpu-bound: cpu busy 90 %, disk_in 50.0 %; without any cpu cost at most 2.00x; 96.0 % of "
-                                "the bound reached");
+    assert_string_equal(v.text, "cpu-bound: cpu busy 90 %, disk_in 50.0 %; "
+                                "without any cpu cost at most 2.00x; 96.0 % of the bound reached");
 }
 
 static void test_verdict_latency_bound(void** state) {
@@ -219,7 +221,8 @@ static void test_verdict_is_clamped(void** state) {
     assert_near(v.efficiency, 1.0);
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++)
         assert_near(v.cap[r], 1.0);
-    const gpst_verdict alone = verdict_of(4, 1000, 250, 0, 1000, 0); /* nothing else costs anything measured */
+    const gpst_verdict alone =
+        verdict_of(4, 1000, 250, 0, 1000, 0); /* nothing else costs anything measured */
     assert_near(alone.cap[GPST_RESOURCE_CPU], 1000.0);
     assert_near(alone.cap[GPST_RESOURCE_GPU], 1.0);
 }

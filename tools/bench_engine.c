@@ -61,8 +61,8 @@ int main(void) {
     for (int round = 0; round < N_ROUNDS; round++)
         for (int m = 0; m < 2; m++)
             us[m][round] = run_once(context, modes[m]);
-    printf("%s\n%d empty items, one HOST stage, %u workers, %d rounds interleaved; us an item\n", gpst_build_info(),
-           N_ITEMS, info.n_workers, N_ROUNDS);
+    printf("%s\n%d empty items, one HOST stage, %u workers, %d rounds interleaved; us an item\n",
+           gpst_build_info(), N_ITEMS, info.n_workers, N_ROUNDS);
     for (int m = 0; m < 2; m++) {
         qsort(us[m], N_ROUNDS, sizeof us[m][0], compare);
         if (us[m][0] < 0.0) {
