@@ -205,7 +205,8 @@ typedef struct gpst_stage_desc {
     uint32_t concurrency;  /* HOST: services at once; 0 = any number, 1 = serial */
     bool ordered;          /* HOST: in input order (then concurrency is 1) */
     bool per_output;       /* HOST after the outputs exist: once for every output, in parallel */
-    gpst_result (*worker_init)(void* user_data, uint32_t worker_index, void** worker_state); /* optional; on the worker */
+    /* Both optional. init on the worker itself, before its first service; term when the pipeline is destroyed. */
+    gpst_result (*worker_init)(void* user_data, uint32_t worker_index, void** worker_state);
     void (*worker_term)(void* user_data, uint32_t worker_index, void* worker_state);
     const gpst_warp* warp; /* WARP: required; must outlive the pipeline */
 } gpst_stage_desc;
@@ -215,7 +216,7 @@ typedef struct gpst_stage_desc {
 /* GPST_OK with *out filled, GPST_END when there is nothing more, or negative: that item fails at stage "source" and the
    next is asked for. Never two calls at once. Strings are copied on return. */
 typedef gpst_result (*gpst_source_func)(void* user_data, uint64_t index, gpst_input* out);
-/* Every item once, good or failed; never two calls at once. A negative result fails the item (its files are removed). */
+/* Every item once, good or failed; never two calls at once. A negative result fails the item, and its files go. */
 typedef gpst_result (*gpst_sink_func)(void* user_data, const gpst_item* item);
 
 typedef enum gpst_run_mode {
@@ -334,8 +335,8 @@ GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline);
 
    Parameters   pipeline (in)  made with a source; runs once
    Shapes       none
-   Returns      GPST_OK | GPST_PARTIAL (some items failed; the sink was told which) | CANCELLED | STATE (ran before, or no
-                source) | REENTRANT | FORKED
+   Returns      GPST_OK | GPST_PARTIAL (some items failed; the sink was told which) | CANCELLED | STATE (ran
+                before, or no source) | REENTRANT | FORKED
    Ownership    none
    Threads      any; from a stage of another pipeline of the same context the calling worker helps
    Blocking     until the last sink call returned

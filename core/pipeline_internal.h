@@ -172,7 +172,7 @@ struct gpst_pipeline {
     uint64_t bytes_read, bytes_h2d, bytes_d2h, bytes_written;
     int64_t start_ns, end_ns;
     int64_t plain_cpu_ns;    /* of a whole plain run */
-    gpsti_clock finish_clock, submit_clock; /* of what no stage's clock has: the sink; calls to an asynchronous device */
+    gpsti_clock finish_clock, submit_clock; /* CPU time that no stage's clock has: sink, calls to a device */
     gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H; DISK_IN and DISK_OUT in the plain loops */
     gpsti_histogram latency;
     bool frozen;

@@ -38,7 +38,7 @@ GPSTI_INTERN bool gpsti_clock_wants_cpu(const gpsti_clock* clock);
 GPSTI_INTERN int64_t gpsti_clock_cpu_ns(const gpsti_clock* clock); /* scaled up to every service */
 GPSTI_INTERN void gpsti_clock_report(const gpsti_clock* clock, int64_t wall_ns, gpst_stage_stats* out);
 
-/* Time during which a resource had at least one interval on it, for intervals that arrive about in order of their end. */
+/* Time during which a resource had at least one interval on it; intervals arrive about in order of their end. */
 typedef struct gpsti_busy {
     int64_t busy_ns, last_end_ns;
 } gpsti_busy;

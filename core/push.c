@@ -49,8 +49,8 @@ GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, int64_t 
     }
 }
 
-/* Copies the input into a slot and sends it on its way. Loads are one after the other, so that index and order are those
-   of the calls. Locked; open while it copies. */
+/* Copies the input into a slot and sends it on its way. Loads are one after the other, so that index and order are
+   those of the calls. Locked; open while it copies. */
 GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_input* input, uint64_t* index) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_slot* const slot = gpsti_flow_take_slot(pipeline);

@@ -72,8 +72,8 @@ GPSTI_PRIVATE void gpsti_slot_give_back_one(gpst_pipeline* pipeline, gpst_buffer
     memset(buffer, 0, sizeof *buffer);
 }
 
-/* The next item, of this slot or another, takes the memory that was used last: what waits to be decoded has none, so few
-   sets of pictures are ever touched. */
+/* The next item, of this slot or another, takes the memory that was used last: what waits to be decoded has none, so
+   few sets of pictures are ever touched. */
 GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_slot_give_back_one(pipeline, &slot->file);
