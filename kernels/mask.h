@@ -165,6 +165,102 @@ GPST_API float gpst_logit(double probability);
 GPST_API gpst_result gpst_mask_pack(const gpst_image* mask, const gpst_bitmap* bitmap, uint32_t n_threads);
 GPST_API gpst_result gpst_mask_unpack(const gpst_bitmap* bitmap, const gpst_image* mask, uint32_t n_threads);
 
+/* gpst_mask_box -- where a mask is, and how much of it
+
+   Parameters   mask       (in)  GRAY, U8
+                out        (out) the box; all zero when nothing is in
+   Shapes       mask [height][width]
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_OVERFLOW
+   Ownership    nothing is kept
+   Threads      any; calls are independent; computes on the calling thread
+   Blocking     computes; no allocation; no device call
+   Device       host memory only
+   Formula      exact
+   Source       kernels/mask_box.c          Tests  tests/test_mask_window.c          Since 0.1
+*/
+GPST_API gpst_result gpst_mask_box(const gpst_image* mask, gpst_box* out);
+
+/* gpst_mask_label_boxes -- where each label is, and how much of it
+
+   Parameters   labels     (in)  labels of n_classes and more are passed over
+                out        (out) a box for each class, all zero where there is none of it
+   Shapes       labels [height][width]; out [n_classes]
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_OVERFLOW
+   Ownership    nothing is kept
+   Threads      any; calls are independent; computes on the calling thread
+   Blocking     computes; no allocation; no device call
+   Device       host memory only
+   Formula      exact
+   Source       kernels/mask_box.c          Tests  tests/test_mask_window.c          Since 0.1
+*/
+GPST_API gpst_result gpst_mask_label_boxes(const gpst_labels* labels, gpst_box* out);
+
+/* gpst_mask_morph -- erode, dilate, open or close a mask
+
+   Parameters   mask       (in)  GRAY, U8
+                op         (in)  which
+                size       (in)  3 or 5: a square window of that side
+                output     (in)  GRAY, U8, of mask's size: where 0 and 255 go
+                n_threads  (in)  1 = this thread, 0 = all
+   Shapes       both [height][width]
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_OVERFLOW
+   Ownership    nothing is kept
+   Threads      any; calls are independent
+   Blocking     computes; no allocation; no device call
+   Device       host memory only
+   Formula      exact. The border: what lies outside the image does not count, so that eroding takes nothing away and
+                dilating adds nothing from there; in both steps of OPEN and CLOSE
+   Source       kernels/mask_window.c, kernels/mask_window_cpu.c          Tests  tests/test_mask_window.c
+   Since 0.1
+*/
+GPST_API gpst_result gpst_mask_morph(const gpst_image* mask, gpst_morph op, uint32_t size, const gpst_image* output,
+                                     uint32_t n_threads);
+
+/* gpst_mask_smooth -- the weighted mean of a window, for soft edges
+
+   Parameters   source     (in)  GRAY, U8; a mask or any picture
+                kind       (in)  box or Gaussian
+                size       (in)  3 or 5: a square window of that side
+                output     (in)  GRAY, U8, of source's size
+                n_threads  (in)  1 = this thread, 0 = all
+   Shapes       both [height][width]
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_OVERFLOW
+   Ownership    nothing is kept
+   Threads      any; calls are independent
+   Blocking     computes; no allocation; no device call
+   Device       host memory only
+   Formula      in integers: (sum of weight * value + half the sum of weights) / sum of weights, rounded down: to
+                nearest, a half up. Box: weights 1; Gaussian: 1 2 1 or 1 4 6 4 1 on both axes. The edge is repeated
+   Source       kernels/mask_window.c, kernels/mask_window_cpu.c          Tests  tests/test_mask_window.c
+   Since 0.1
+*/
+GPST_API gpst_result gpst_mask_smooth(const gpst_image* source, gpst_smooth kind, uint32_t size,
+                                      const gpst_image* output, uint32_t n_threads);
+
+/* gpst_mask_refine -- clean the edges of labels, with the picture's help
+
+   Parameters   labels     (in)  what to refine; any value is a label
+                guide      (in)  U8, of labels' size, any format, HWC: the picture that was labelled; NULL = none
+                tolerance  (in)  0 to 255: how far two pixels of guide may differ in any channel and still belong
+                                 together; without guide it is not used
+                output     (in)  labels of the same size and n_classes
+                n_threads  (in)  1 = this thread, 0 = all
+   Shapes       both [height][width]
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_OVERFLOW
+   Ownership    nothing is kept
+   Threads      any; calls are independent
+   Blocking     computes; no allocation; no device call
+   Device       host memory only
+   Formula      each pixel takes the label that most of its 3 x 3 window has, itself included, of those pixels that lie
+                inside the image and whose guide is within tolerance of its own in every channel. Ties go to its own
+                label, else to the lowest. So single pixels and frayed edges go, and an edge of labels moves, a pixel
+                a call, to the edge in the picture, over which nobody votes: call it again for more
+   Source       kernels/mask_window.c, kernels/mask_window_cpu.c          Tests  tests/test_mask_window.c
+   Since 0.1
+*/
+GPST_API gpst_result gpst_mask_refine(const gpst_labels* labels, const gpst_image* guide, uint32_t tolerance,
+                                      const gpst_labels* output, uint32_t n_threads);
+
 #ifdef __cplusplus
 }
 #endif

@@ -41,16 +41,44 @@ typedef struct gpsti_mask_job {
     float threshold;  /* ABOVE_F32 */
 } gpsti_mask_job;
 
+typedef enum gpsti_window_op {
+    GPSTI_WINDOW_ERODE = 1,
+    GPSTI_WINDOW_DILATE = 2,
+    GPSTI_WINDOW_OPEN = 3,
+    GPSTI_WINDOW_CLOSE = 4,
+    GPSTI_WINDOW_BOX = 5,
+    GPSTI_WINDOW_GAUSSIAN = 6,
+    GPSTI_WINDOW_REFINE = 7
+} gpsti_window_op;
+
+/* A window of (2 radius + 1) squared source pixels gives an output pixel. */
+typedef struct gpsti_window_job {
+    gpsti_window_op op;
+    int32_t radius; /* 1 or 2 */
+    bool wide;      /* REFINE: labels of u16 */
+    const uint8_t* source;
+    int64_t source_pitch;
+    uint8_t* output;
+    int64_t output_pitch;
+    int32_t width, height;
+    const uint8_t* guide; /* REFINE: NULL = none */
+    int64_t guide_pitch;
+    int32_t guide_channels, tolerance;
+} gpsti_window_job;
+
 /* Rows y_begin up to y_end on this thread: by the loops of a level, and by the per-pixel reference. */
 GPSTI_INTERN void gpsti_argmax_rows(const gpsti_argmax_job* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end);
 GPSTI_INTERN void gpsti_argmax_rows_reference(const gpsti_argmax_job* job, uint32_t y_begin, uint32_t y_end);
 GPSTI_INTERN void gpsti_mask_rows(const gpsti_mask_job* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end);
 GPSTI_INTERN void gpsti_mask_rows_reference(const gpsti_mask_job* job, uint32_t y_begin, uint32_t y_end);
+GPSTI_INTERN void gpsti_window_rows(const gpsti_window_job* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end);
+GPSTI_INTERN void gpsti_window_rows_reference(const gpsti_window_job* job, uint32_t y_begin, uint32_t y_end);
 /* All rows at the machine's level, in bands; n_threads as in the public calls. */
 typedef void (*gpsti_mask_band_func)(const void* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end);
 GPSTI_INTERN void gpsti_mask_bands(gpsti_mask_band_func band, const void* job, uint32_t height, uint32_t n_threads);
 GPSTI_INTERN void gpsti_argmax_compute(const gpsti_argmax_job* job, uint32_t n_threads);
 GPSTI_INTERN void gpsti_mask_compute(const gpsti_mask_job* job, uint32_t n_threads);
+GPSTI_INTERN void gpsti_window_compute(const gpsti_window_job* job, uint32_t n_threads);
 
 /* ---- rules that the public calls share ------------------------------------------------
    Each sets the reason, beginning "function: member". */
@@ -82,5 +110,11 @@ GPSTI_INTERN gpst_result gpsti_threshold_job_init(const char* function, const gp
                                                   const gpst_image* mask, gpsti_mask_job* out);
 GPSTI_INTERN gpst_result gpsti_bitmap_job_init(const char* function, gpsti_mask_op op, const gpst_image* mask,
                                                const gpst_bitmap* bitmap, gpsti_mask_job* out);
+GPSTI_INTERN gpst_result gpsti_morph_job_init(const gpst_image* mask, gpst_morph op, uint32_t size,
+                                              const gpst_image* output, gpsti_window_job* out);
+GPSTI_INTERN gpst_result gpsti_smooth_job_init(const gpst_image* source, gpst_smooth kind, uint32_t size,
+                                               const gpst_image* output, gpsti_window_job* out);
+GPSTI_INTERN gpst_result gpsti_refine_job_init(const gpst_labels* labels, const gpst_image* guide, uint32_t tolerance,
+                                               const gpst_labels* output, gpsti_window_job* out);
 
 #endif

@@ -115,4 +115,113 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_mask_pixel(const gpsti_mask_job* job, uint3
     }
 }
 
+/* ---- windows ------------------------------------------------------------------------ */
+GPSTI_DEVICE GPSTI_INLINE bool gpsti_window_inside(const gpsti_window_job* job, int32_t x, int32_t y) {
+    return x >= 0 && y >= 0 && x < job->width && y < job->height;
+}
+
+GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_window_read(const gpsti_window_job* job, int32_t x, int32_t y) {
+    const uint8_t* row = job->source + (ptrdiff_t)(y * job->source_pitch);
+    uint16_t wide;
+    if (!job->wide)
+        return row[x];
+    memcpy(&wide, row + (size_t)x * sizeof wide, sizeof wide);
+    return wide;
+}
+
+/* Whether any pixel of the window is in (dilate), or any is out (what eroding asks). */
+GPSTI_DEVICE GPSTI_INLINE bool gpsti_window_any(const gpsti_window_job* job, int32_t x, int32_t y, bool in) {
+    for (int32_t v = y - job->radius; v <= y + job->radius; v++)
+        for (int32_t u = x - job->radius; u <= x + job->radius; u++)
+            if (gpsti_window_inside(job, u, v) && (gpsti_window_read(job, u, v) != 0) == in)
+                return true;
+    return false;
+}
+
+/* OPEN: whether any pixel of the window survives eroding. CLOSE: whether any stays out after dilating. */
+GPSTI_DEVICE GPSTI_INLINE bool gpsti_window_any_uniform(const gpsti_window_job* job, int32_t x, int32_t y, bool in) {
+    for (int32_t v = y - job->radius; v <= y + job->radius; v++)
+        for (int32_t u = x - job->radius; u <= x + job->radius; u++)
+            if (gpsti_window_inside(job, u, v) && !gpsti_window_any(job, u, v, !in))
+                return true;
+    return false;
+}
+
+GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_window_weight(const gpsti_window_job* job, int32_t offset) {
+    const int32_t at = offset < 0 ? -offset : offset;
+    if (job->op == GPSTI_WINDOW_BOX)
+        return 1;
+    if (job->radius == 1)
+        return 2 - at;
+    return at == 0 ? 6 : at == 1 ? 4 : 1;
+}
+
+GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_window_mean(const gpsti_window_job* job, int32_t x, int32_t y) {
+    int32_t sum = 0, weights = 0;
+    for (int32_t v = y - job->radius; v <= y + job->radius; v++)
+        for (int32_t u = x - job->radius; u <= x + job->radius; u++) {
+            const int32_t at_x = u < 0 ? 0 : u >= job->width ? job->width - 1 : u;
+            const int32_t at_y = v < 0 ? 0 : v >= job->height ? job->height - 1 : v;
+            const int32_t weight = gpsti_window_weight(job, u - x) * gpsti_window_weight(job, v - y);
+            sum += weight * (int32_t)gpsti_window_read(job, at_x, at_y);
+            weights += weight;
+        }
+    return (uint32_t)((sum + weights / 2) / weights);
+}
+
+/* Whether (u, v) has a vote on the label of (x, y). */
+GPSTI_DEVICE GPSTI_INLINE bool gpsti_window_votes(const gpsti_window_job* job, int32_t x, int32_t y, int32_t u, int32_t v) {
+    if (!gpsti_window_inside(job, u, v))
+        return false;
+    for (int32_t c = 0; job->guide && c < job->guide_channels; c++) {
+        const int32_t own = job->guide[(ptrdiff_t)(y * job->guide_pitch) + (ptrdiff_t)x * job->guide_channels + c];
+        const int32_t other = job->guide[(ptrdiff_t)(v * job->guide_pitch) + (ptrdiff_t)u * job->guide_channels + c];
+        if (other - own > job->tolerance || own - other > job->tolerance)
+            return false;
+    }
+    return true;
+}
+
+GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_window_count(const gpsti_window_job* job, int32_t x, int32_t y, uint32_t label) {
+    uint32_t n = 0;
+    for (int32_t v = y - 1; v <= y + 1; v++)
+        for (int32_t u = x - 1; u <= x + 1; u++)
+            n += gpsti_window_votes(job, x, y, u, v) && gpsti_window_read(job, u, v) == label ? 1u : 0u;
+    return n;
+}
+
+GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_window_elect(const gpsti_window_job* job, int32_t x, int32_t y) {
+    const uint32_t own = gpsti_window_read(job, x, y), own_count = gpsti_window_count(job, x, y, own);
+    uint32_t label = own, most = own_count;
+    for (int32_t v = y - 1; v <= y + 1; v++)
+        for (int32_t u = x - 1; u <= x + 1; u++) {
+            if (!gpsti_window_votes(job, x, y, u, v))
+                continue;
+            const uint32_t other = gpsti_window_read(job, u, v), count = gpsti_window_count(job, x, y, other);
+            if (count > most || (count == most && most > own_count && other < label)) {
+                label = other;
+                most = count;
+            }
+        }
+    return label;
+}
+
+GPSTI_DEVICE GPSTI_INLINE void gpsti_window_pixel(const gpsti_window_job* job, int32_t x, int32_t y) {
+    uint8_t* row = job->output + (ptrdiff_t)(y * job->output_pitch);
+    uint32_t value = 0;
+    switch (job->op) {
+    case GPSTI_WINDOW_ERODE: value = gpsti_window_any(job, x, y, false) ? 0 : 255; break;
+    case GPSTI_WINDOW_DILATE: value = gpsti_window_any(job, x, y, true) ? 255 : 0; break;
+    case GPSTI_WINDOW_OPEN: value = gpsti_window_any_uniform(job, x, y, true) ? 255 : 0; break;
+    case GPSTI_WINDOW_CLOSE: value = gpsti_window_any_uniform(job, x, y, false) ? 0 : 255; break;
+    case GPSTI_WINDOW_REFINE: value = gpsti_window_elect(job, x, y); break;
+    default: value = gpsti_window_mean(job, x, y); break;
+    }
+    const uint16_t wide = (uint16_t)value;
+    if (job->wide)
+        memcpy(row + (size_t)x * sizeof wide, &wide, sizeof wide);
+    else
+        row[x] = (uint8_t)value;
+}
+
 #endif
