@@ -1,0 +1,187 @@
+/* kernels/quantise.h -- floats to 8-bit integers and back, and the scales for
+   it from samples. Symmetric: zero stays zero. */
+#ifndef GPSTI_QUANTISE_H
+#define GPSTI_QUANTISE_H
+
+#include "image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A tensor without gaps, of which one axis has scales of its own: [n_outer][n_channels][n_inner]. NCHW: N, C, H * W.
+   NHWC: N * H * W, C, 1. One scale for all: 1, 1, count. Naturally aligned.
+
+   Ownership    data is the caller's
+   Since 0.1 */
+typedef struct gpst_channels {
+    void* data;
+    gpst_dtype dtype;    /* required: F16 or F32 */
+    uint32_t n_channels; /* 1 or more */
+    size_t n_outer;      /* 1 or more */
+    size_t n_inner;      /* 1 or more */
+} gpst_channels;
+
+/* gpst_quantise -- floats to 8-bit integers
+
+   Parameters   values     (in)  the tensor
+                scales     (in)  one a channel; finite, above 0
+                out        (in)  where the integers go, in the same order; must not overlap values
+                n_threads  (in)  1 = this thread, 0 = all cores through OpenMP where compiled in
+   Shapes       values and out [n_outer][n_channels][n_inner]; scales [n_channels]
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_OVERFLOW | GPST_ERROR_UNSUPPORTED (a build that does not
+                compute exactly)
+   Ownership    nothing is kept
+   Threads      any; calls are independent
+   Blocking     computes; no allocation; no device call
+   Device       host memory only
+   Formula      value / scale in float, correctly rounded, then to the nearest integer, ties to even, then into -128 to
+                127: what ONNX's QuantizeLinear does without a zero point. NaN becomes 0, infinities the ends. The same
+                bits on every machine
+   Source       kernels/quantise.c          Tests  tests/test_quantise.c          Since 0.1
+*/
+GPST_API gpst_result gpst_quantise(const gpst_channels* values, const float* scales, int8_t* out, uint32_t n_threads);
+
+/* gpst_dequantise -- 8-bit integers back to floats
+
+   Parameters   integers   (in)  in the order of out
+                scales     (in)  one a channel; finite, above 0
+                out        (in)  where the floats go; must not overlap integers
+   Shapes       integers and out [n_outer][n_channels][n_inner]; scales [n_channels]
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_OVERFLOW | GPST_ERROR_UNSUPPORTED (a build that does not
+                compute exactly)
+   Ownership    nothing is kept
+   Threads      any; calls are independent; computes on the calling thread
+   Blocking     computes; no allocation; no device call
+   Device       host memory only
+   Formula      integer * scale in float, correctly rounded; F16: rounded once more
+   Source       kernels/quantise.c          Tests  tests/test_quantise.c          Since 0.1
+*/
+GPST_API gpst_result gpst_dequantise(const int8_t* integers, const float* scales, const gpst_channels* out);
+
+/* How samples are looked at. All zero: one channel, percentiles.
+
+   Ownership    copied
+   Since 0.1 */
+typedef struct gpst_calibration_desc {
+    uint32_t start_canary;
+    uint32_t n_channels; /* 0 = 1: all values of every tensor together */
+    bool max_only;       /* no histogram: 64 bytes a channel instead of 255 KB, and no percentile but 100 */
+    uint32_t end_canary;
+} gpst_calibration_desc;
+
+/* What a channel's samples were. min and max are of the finite ones, 0 when there was none.
+
+   Ownership    none
+   Since 0.1 */
+typedef struct gpst_calibration_info {
+    uint64_t n_finite, n_infinite, n_nan;
+    float min, max;
+} gpst_calibration_info;
+
+typedef struct gpst_calibration gpst_calibration;
+
+#define gpst_calibration_create(desc, out) \
+    gpst_calibration_create_versioned(GPST_VERSION, sizeof(gpst_calibration_desc), (desc), NULL, (out))
+
+/* gpst_calibration_create -- begin to look at samples (through the macro, which passes version and size)
+
+   Parameters   version     (in)  GPST_VERSION
+                desc_bytes  (in)  sizeof(gpst_calibration_desc)
+                desc        (in)  how; NULL is refused
+                allocator   (in)  NULL = the C library
+                out         (out) the calibration; NULL on failure
+   Shapes       none
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_VERSION | GPST_ERROR_OVERFLOW | GPST_ERROR_MEMORY
+   Ownership    the caller destroys it
+   Threads      any
+   Blocking     allocates
+   Device       none
+   Source       kernels/calibration.c          Tests  tests/test_quantise.c          Since 0.1
+*/
+GPST_API gpst_result gpst_calibration_create_versioned(uint32_t version, size_t desc_bytes,
+                                                       const gpst_calibration_desc* desc,
+                                                       const gpst_allocator* allocator, gpst_calibration** out);
+
+/* gpst_calibration_destroy -- forget the samples
+
+   Parameters   calibration  (in)  NULL is allowed
+   Shapes       none
+   Returns      nothing
+   Ownership    frees it
+   Threads      one at a time
+   Blocking     never
+   Device       none
+   Source       kernels/calibration.c          Tests  tests/test_quantise.c          Since 0.1
+*/
+GPST_API void gpst_calibration_destroy(gpst_calibration* calibration);
+
+/* gpst_calibration_add -- look at a tensor
+
+   Parameters   calibration  (in)  where it is counted
+                values       (in)  of the calibration's n_channels; of any where that is 1
+   Shapes       values [n_outer][n_channels][n_inner]
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_OVERFLOW
+   Ownership    nothing is kept of values
+   Threads      one at a time for a calibration; for more threads, one calibration each, merged at the end
+   Blocking     computes; no allocation; no device call
+   Device       host memory only
+   Formula      exact counts: their order, and how samples were spread over calibrations, changes nothing
+   Source       kernels/calibration.c          Tests  tests/test_quantise.c          Since 0.1
+*/
+GPST_API gpst_result gpst_calibration_add(gpst_calibration* calibration, const gpst_channels* values);
+
+/* gpst_calibration_merge -- add what another calibration saw
+
+   Parameters   calibration  (in)  where it is counted
+                other        (in)  of the same desc; unchanged
+   Shapes       none
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT
+   Ownership    other stays the caller's
+   Threads      one at a time for both
+   Blocking     computes; no allocation
+   Device       none
+   Source       kernels/calibration.c          Tests  tests/test_quantise.c          Since 0.1
+*/
+GPST_API gpst_result gpst_calibration_merge(gpst_calibration* calibration, const gpst_calibration* other);
+
+/* gpst_calibration_query -- what was seen of a channel
+
+   Parameters   calibration  (in)  which
+                channel      (in)  below n_channels
+                out          (out) counts and range
+   Shapes       none
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT
+   Ownership    none
+   Threads      one at a time
+   Blocking     never
+   Device       none
+   Source       kernels/calibration.c          Tests  tests/test_quantise.c          Since 0.1
+*/
+GPST_API gpst_result gpst_calibration_query(const gpst_calibration* calibration, uint32_t channel,
+                                            gpst_calibration_info* out);
+
+/* gpst_calibration_scales -- the scales for what was seen
+
+   Parameters   calibration  (in)  which
+                percentile   (in)  above 0, to 100: so many percent of the magnitudes are not clamped; 100 = min-max
+                scales       (out) one a channel
+   Shapes       scales [n_channels]
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_STATE (a percentile below 100 without histogram)
+   Ownership    none
+   Threads      one at a time
+   Blocking     computes; no allocation
+   Device       none
+   Formula      range / 127, correctly rounded; at least the least positive float; 1 where nothing but zeros was seen.
+                range at 100: the largest finite magnitude. Below: the magnitude of rank ceil(percentile / 100 * n) of
+                the n finite ones, from a histogram of 128 bins an octave, rounded up to the bin's end: never less than
+                the true one, and less than 1/128 more (magnitudes below 2^-126: less than 2^-133 more). The same bits
+                on every machine
+   Source       kernels/calibration.c          Tests  tests/test_quantise.c          Since 0.1
+*/
+GPST_API gpst_result gpst_calibration_scales(const gpst_calibration* calibration, double percentile, float* scales);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
