@@ -259,17 +259,18 @@ GPSTI_PRIVATE double gpsti_logit_log(double value) {
     return gpsti_mul64((double)exponent, 0.69314718055994530942) + gpsti_logit_series((m - 1.0) / (m + 1.0));
 }
 
+GPSTI_INTERN double gpsti_logit(double probability) {
+    if (probability >= 0.25 && probability <= 0.75)
+        return gpsti_logit_series((probability - 0.5) + (probability - 0.5));
+    return gpsti_logit_log(probability / (1.0 - probability));
+}
+
 GPST_API float gpst_logit(double probability) {
     const gpsti_fp_mode mode = gpsti_fp_enter();
-    float logit;
-    if (!(probability > 0.0))
-        logit = gpsti_f32_from_bits(0xff800000u);
-    else if (probability >= 1.0)
-        logit = gpsti_f32_from_bits(0x7f800000u);
-    else if (probability >= 0.25 && probability <= 0.75)
-        logit = (float)gpsti_logit_series((probability - 0.5) + (probability - 0.5));
-    else
-        logit = (float)gpsti_logit_log(probability / (1.0 - probability));
+    const bool above = probability > 0.0, below = probability < 1.0;
+    const float logit = !above   ? gpsti_f32_from_bits(0xff800000u)
+                        : !below ? gpsti_f32_from_bits(0x7f800000u)
+                                 : (float)gpsti_logit(probability);
     gpsti_fp_leave(mode);
     return logit;
 }

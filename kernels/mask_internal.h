@@ -106,6 +106,7 @@ GPSTI_INTERN gpst_result gpsti_mask_check_exact(const char* function); /* UNSUPP
 /* Everything the public calls check, and the job that comes of it. */
 GPSTI_INTERN gpst_result gpsti_argmax_job_init(const gpst_logits* logits, const gpst_labels* labels,
                                                gpsti_argmax_job* out);
+GPSTI_INTERN double gpsti_logit(double probability); /* between 0 and 1; in the mode of gpsti_fp_enter */
 GPSTI_INTERN gpst_result gpsti_threshold_job_init(const char* function, const gpst_image* source, float threshold,
                                                   const gpst_image* mask, gpsti_mask_job* out);
 GPSTI_INTERN gpst_result gpsti_bitmap_job_init(const char* function, gpsti_mask_op op, const gpst_image* mask,
