@@ -430,15 +430,16 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(pack_row)(const gpsti_mask_job* 
     for (uint32_t x = 0; x < job->width; x += GPSTI_MASK_BLOCK) {
         const uint8_t* from = x < whole ? in + x : rest;
         const uint32_t n_bytes = (x < whole ? GPSTI_MASK_BLOCK : job->width - whole + 7) / 8;
-        uint8_t ones[GPSTI_MASK_BLOCK];
+        uint8_t ones[GPSTI_MASK_BLOCK], packed[GPSTI_MASK_BLOCK / 8];
         for (int k = 0; k < GPSTI_MASK_BLOCK; k++)
             ones[k] = from[k] != 0 ? 1 : 0;
-        for (uint32_t i = 0; i < n_bytes; i++) {
+        for (uint32_t i = 0; i < GPSTI_MASK_BLOCK / 8; i++) {
             const uint8_t* p = ones + 8 * i;
             const uint64_t word = (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 |
                                   (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
-            out[x / 8 + i] = (uint8_t)((word * 0x0102040810204080u) >> 56);
+            packed[i] = (uint8_t)((word * 0x0102040810204080u) >> 56);
         }
+        memcpy(out + x / 8, packed, n_bytes);
     }
 }
 
