@@ -170,7 +170,7 @@ GPSTI_INTERN gpst_result gpsti_argmax_job_init(const gpst_logits* logits, const 
 }
 
 GPST_API gpst_result gpst_mask_argmax(const gpst_logits* logits, const gpst_labels* labels, uint32_t n_threads) {
-    gpsti_argmax_job job;
+    gpsti_argmax_job job = GPST_ZERO;
     GPSTI_TRY(gpsti_argmax_job_init(logits, labels, &job));
     GPSTI_TRY(gpsti_mask_check_exact("gpst_mask_argmax"));
     gpsti_argmax_compute(&job, n_threads);
@@ -217,7 +217,7 @@ GPSTI_INTERN gpst_result gpsti_threshold_job_init(const char* function, const gp
 
 GPST_API gpst_result gpst_mask_threshold(const gpst_image* source, float threshold, const gpst_image* mask,
                                          uint32_t n_threads) {
-    gpsti_mask_job job;
+    gpsti_mask_job job = GPST_ZERO;
     GPSTI_FAIL_IF(!(threshold <= 0.0f || threshold > 0.0f), GPST_ERROR_ARGUMENT,
                   "gpst_mask_threshold: threshold=NaN: must be a number");
     GPSTI_TRY(gpsti_mask_check_exact("gpst_mask_threshold"));
@@ -228,7 +228,7 @@ GPST_API gpst_result gpst_mask_threshold(const gpst_image* source, float thresho
 
 GPST_API gpst_result gpst_mask_threshold_sigmoid(const gpst_image* logits, double probability, const gpst_image* mask,
                                                  uint32_t n_threads) {
-    gpsti_mask_job job;
+    gpsti_mask_job job = GPST_ZERO;
     GPSTI_FAIL_IF(!(probability >= 0.0 && probability <= 1.0), GPST_ERROR_ARGUMENT,
                   "gpst_mask_threshold_sigmoid: probability=%g: must be 0 to 1", probability);
     GPSTI_TRY(gpsti_mask_check_exact("gpst_mask_threshold_sigmoid"));
@@ -309,14 +309,14 @@ GPSTI_INTERN gpst_result gpsti_bitmap_job_init(const char* function, gpsti_mask_
 }
 
 GPST_API gpst_result gpst_mask_pack(const gpst_image* mask, const gpst_bitmap* bitmap, uint32_t n_threads) {
-    gpsti_mask_job job;
+    gpsti_mask_job job = GPST_ZERO;
     GPSTI_TRY(gpsti_bitmap_job_init("gpst_mask_pack", GPSTI_MASK_PACK, mask, bitmap, &job));
     gpsti_mask_compute(&job, n_threads);
     return GPST_OK;
 }
 
 GPST_API gpst_result gpst_mask_unpack(const gpst_bitmap* bitmap, const gpst_image* mask, uint32_t n_threads) {
-    gpsti_mask_job job;
+    gpsti_mask_job job = GPST_ZERO;
     GPSTI_TRY(gpsti_bitmap_job_init("gpst_mask_unpack", GPSTI_MASK_UNPACK, mask, bitmap, &job));
     gpsti_mask_compute(&job, n_threads);
     return GPST_OK;

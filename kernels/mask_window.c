@@ -43,7 +43,7 @@ GPSTI_INTERN gpst_result gpsti_morph_job_init(const gpst_image* mask, gpst_morph
 
 GPST_API gpst_result gpst_mask_morph(const gpst_image* mask, gpst_morph op, uint32_t size, const gpst_image* output,
                                      uint32_t n_threads) {
-    gpsti_window_job job;
+    gpsti_window_job job = GPST_ZERO;
     GPSTI_TRY(gpsti_morph_job_init(mask, op, size, output, &job));
     gpsti_window_compute(&job, n_threads);
     return GPST_OK;
@@ -62,7 +62,7 @@ GPSTI_INTERN gpst_result gpsti_smooth_job_init(const gpst_image* source, gpst_sm
 
 GPST_API gpst_result gpst_mask_smooth(const gpst_image* source, gpst_smooth kind, uint32_t size,
                                       const gpst_image* output, uint32_t n_threads) {
-    gpsti_window_job job;
+    gpsti_window_job job = GPST_ZERO;
     GPSTI_TRY(gpsti_smooth_job_init(source, kind, size, output, &job));
     gpsti_window_compute(&job, n_threads);
     return GPST_OK;
@@ -116,7 +116,7 @@ GPSTI_INTERN gpst_result gpsti_refine_job_init(const gpst_labels* labels, const 
 
 GPST_API gpst_result gpst_mask_refine(const gpst_labels* labels, const gpst_image* guide, uint32_t tolerance,
                                       const gpst_labels* output, uint32_t n_threads) {
-    gpsti_window_job job;
+    gpsti_window_job job = GPST_ZERO;
     GPSTI_TRY(gpsti_refine_job_init(labels, guide, tolerance, output, &job));
     gpsti_window_compute(&job, n_threads);
     return GPST_OK;
