@@ -73,6 +73,14 @@ GPSTI_PRIVATE gpst_result gpsti_quantise_check(const char* function, const gpst_
 GPSTI_PRIVATE void gpsti_quantise_scales(const gpst_channels* values, const float* scales, size_t first, size_t n,
                                          float* out) {
     uint32_t channel = gpsti_quantise_channel(values, first);
+    if (values->n_inner == 1) { /* the scales themselves, over and over */
+        for (size_t k = 0, run = 0; k < n; k += run, channel = 0) {
+            const size_t to_last = values->n_channels - channel;
+            run = to_last < n - k ? to_last : n - k;
+            memcpy(out + k, scales + channel, run * sizeof *out);
+        }
+        return;
+    }
     size_t left = values->n_inner - first % values->n_inner; /* of this channel */
     for (size_t k = 0; k < n;) {
         const size_t run = left < n - k ? left : n - k;

@@ -15,13 +15,15 @@ GPSTI_PRIVATE GPSTI_QUANTISE_TARGET void GPSTI_QUANTISE(block)(const float* GPST
                                                                const float* GPSTI_RESTRICT scales,
                                                                int8_t* GPSTI_RESTRICT out) {
     int32_t whole[GPSTI_QUANTISE_BLOCK];
-    for (int k = 0; k < GPSTI_QUANTISE_BLOCK; k++) {
-        const float ratio = in[k] / scales[k], number = ratio == ratio ? ratio : 0.0f;
-        const float high = number < 127.0f ? number : 127.0f, clamped = high > -128.0f ? high : -128.0f;
-        whole[k] = (int32_t)gpsti_f32_bits(clamped + 12582912.0f);
+    for (int k = 0; k < GPSTI_QUANTISE_BLOCK; k++) { /* the magnitude cut to 128 by its bits, NaN to 0 */
+        const uint32_t bits = gpsti_f32_bits(in[k] / scales[k]), magnitude = bits & 0x7fffffffu;
+        const uint32_t number = magnitude > 0x7f800000u ? 0 : magnitude;
+        const uint32_t cut = number < 0x43000000u ? number : 0x43000000u;
+        const float rounded = gpsti_f32_from_bits(cut | (bits & 0x80000000u)) + 12582912.0f;
+        whole[k] = (int32_t)(gpsti_f32_bits(rounded) - 0x4b400000u);
     }
     for (int k = 0; k < GPSTI_QUANTISE_BLOCK; k++)
-        out[k] = (int8_t)whole[k];
+        out[k] = (int8_t)(whole[k] < 127 ? whole[k] : 127);
 }
 
 #undef GPSTI_QUANTISE
