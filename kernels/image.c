@@ -11,6 +11,7 @@ GPST_API uint32_t gpst_format_channels(gpst_format format) {
     case GPST_FORMAT_BGR:
         return 3;
     case GPST_FORMAT_RGBA:
+    case GPST_FORMAT_BGRA:
         return 4;
     default:
         return 0;
@@ -21,6 +22,7 @@ GPST_API uint32_t gpst_dtype_bytes(gpst_dtype dtype) {
     switch (dtype) {
     case GPST_DTYPE_DEFAULT:
     case GPST_DTYPE_U8:
+    case GPST_DTYPE_I8:
         return 1;
     case GPST_DTYPE_F16:
         return 2;
@@ -67,9 +69,10 @@ GPSTI_INTERN gpst_image gpsti_image_resolved(const gpst_image* image) {
 GPSTI_PRIVATE gpst_result gpsti_image_check_shape(const gpst_image* image, const char* function,
                                                   const char* member) {
     GPSTI_FAIL_IF(gpst_format_channels(image->format) == 0, GPST_ERROR_ARGUMENT,
-                  "%s: %s.format=%d: must be GRAY, RGB, BGR or RGBA", function, member, (int)image->format);
+                  "%s: %s.format=%d: must be GRAY, RGB, BGR, RGBA or BGRA", function, member,
+                  (int)image->format);
     GPSTI_FAIL_IF(gpst_dtype_bytes(image->dtype) == 0, GPST_ERROR_ARGUMENT,
-                  "%s: %s.dtype=%d: must be U8, F16 or F32", function, member, (int)image->dtype);
+                  "%s: %s.dtype=%d: must be U8, I8, F16 or F32", function, member, (int)image->dtype);
     GPSTI_FAIL_IF((int)image->layout < 0 || (int)image->layout > (int)GPST_LAYOUT_CHW, GPST_ERROR_ARGUMENT,
                   "%s: %s.layout=%d: must be HWC or CHW", function, member, (int)image->layout);
     GPSTI_FAIL_IF(image->width == 0 || image->height == 0, GPST_ERROR_ARGUMENT,

@@ -14,14 +14,16 @@ typedef enum gpst_format { /* channels and their order */
                            GPST_FORMAT_GRAY = 1,
                            GPST_FORMAT_RGB = 2,
                            GPST_FORMAT_BGR = 3,
-                           GPST_FORMAT_RGBA = 4
+                           GPST_FORMAT_RGBA = 4,
+                           GPST_FORMAT_BGRA = 5
 } gpst_format;
 
 typedef enum gpst_dtype {
     GPST_DTYPE_DEFAULT = 0, /* U8 */
     GPST_DTYPE_U8 = 1,
     GPST_DTYPE_F16 = 2,
-    GPST_DTYPE_F32 = 3
+    GPST_DTYPE_F32 = 3,
+    GPST_DTYPE_I8 = 4
 } gpst_dtype;
 
 typedef enum gpst_layout {
@@ -33,8 +35,8 @@ typedef enum gpst_layout {
 /* gpst_image -- a picture in memory
 
    data is the first byte of the first (top) row, so with a negative pitch it lies above the others in memory;
-   with CHW the planes go on in the direction of the rows. u8 at any address and pitch; f16 and f32 naturally
-   aligned. The last row ends at its own bytes: nothing past it is read or written.
+   with CHW the planes go on in the direction of the rows. u8 and i8 at any address and pitch; f16 and f32
+   naturally aligned. The last row ends at its own bytes: nothing past it is read or written.
 
    Ownership    the struct is the caller's, and so is the memory it describes
    Since 0.1

@@ -46,9 +46,11 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_enums(const gpst_warp_desc* desc) {
                     "convention=%d: must be NATIVE or FFMPEG", (int)desc->convention);
     GPSTI_WARP_RULE(desc->convention != GPST_CONVENTION_FFMPEG || desc->map == GPST_MAP_EQUIRECT,
                     "convention=FFMPEG: only with map=EQUIRECT");
-    GPSTI_WARP_RULE(gpst_format_channels(desc->format) != 0, "format=%d: required, GRAY, RGB, BGR or RGBA",
-                    (int)desc->format);
-    GPSTI_WARP_RULE(gpst_dtype_bytes(desc->dtype) != 0, "dtype=%d: must be U8, F16 or F32", (int)desc->dtype);
+    GPSTI_WARP_RULE(gpst_format_channels(desc->format) != 0,
+                    "format=%d: required, GRAY, RGB, BGR, RGBA or BGRA", (int)desc->format);
+    GPSTI_WARP_RULE(gpst_dtype_bytes(desc->dtype) != 0, "dtype=%d: must be U8, I8, F16 or F32",
+                    (int)desc->dtype);
+    GPSTI_WARP_RULE(desc->dtype != GPST_DTYPE_I8 || desc->has_scale, "dtype=I8: only with has_scale");
     GPSTI_WARP_RULE(desc->layout == GPST_LAYOUT_DEFAULT || desc->layout == GPST_LAYOUT_HWC ||
                         desc->layout == GPST_LAYOUT_CHW,
                     "layout=%d: must be HWC or CHW", (int)desc->layout);
@@ -60,7 +62,8 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_mask(const gpst_warp_desc* desc) {
         return GPST_OK;
     GPSTI_WARP_RULE(desc->map == GPST_MAP_EQUIRECT, "mask: only with map=EQUIRECT");
     GPSTI_TRY(gpsti_image_check(&desc->mask, "gpst_warp_create", "mask"));
-    GPSTI_WARP_RULE(desc->mask.format == GPST_FORMAT_GRAY && gpst_dtype_bytes(desc->mask.dtype) == 1,
+    GPSTI_WARP_RULE(desc->mask.format == GPST_FORMAT_GRAY &&
+                        (desc->mask.dtype == GPST_DTYPE_DEFAULT || desc->mask.dtype == GPST_DTYPE_U8),
                     "mask.format=%d, dtype=%d: must be GRAY and U8", (int)desc->mask.format,
                     (int)desc->mask.dtype);
     return GPST_OK;
@@ -322,8 +325,8 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_source(const gpst_warp* warp, const g
     GPSTI_WARP_RUN_RULE(source->width <= GPSTI_WARP_MAX_SIDE && source->height <= GPSTI_WARP_MAX_SIDE,
                         "source.width=%u, height=%u: must be at most %d", (unsigned)source->width,
                         (unsigned)source->height, GPSTI_WARP_MAX_SIDE);
-    GPSTI_WARP_RUN_RULE(gpst_dtype_bytes(source->dtype) == 1, "source.dtype=%d: must be U8",
-                        (int)source->dtype);
+    GPSTI_WARP_RUN_RULE(source->dtype == GPST_DTYPE_DEFAULT || source->dtype == GPST_DTYPE_U8,
+                        "source.dtype=%d: must be U8", (int)source->dtype);
     GPSTI_WARP_RUN_RULE(source->layout != GPST_LAYOUT_CHW || source->format == GPST_FORMAT_GRAY,
                         "source.layout=CHW: must be HWC");
     GPSTI_WARP_RUN_RULE(source->format == GPST_FORMAT_GRAY || warp->desc.format != GPST_FORMAT_GRAY,
@@ -377,16 +380,20 @@ GPSTI_INTERN gpst_result gpsti_warp_check(const gpst_warp* warp, const gpst_imag
     return GPST_OK;
 }
 
+GPSTI_PRIVATE bool gpsti_warp_blue_first(gpst_format format) {
+    return format == GPST_FORMAT_BGR || format == GPST_FORMAT_BGRA;
+}
+
 /* Where each output channel stands in a source pixel. */
 GPSTI_PRIVATE void gpsti_warp_channels(gpst_format source, gpst_format output, uint32_t shift[4]) {
     for (uint32_t c = 0; c < 4; c++) {
-        const uint32_t red_first = output == GPST_FORMAT_BGR && c < 3 ? 2 - c : c;
-        if (c == 3 && source != GPST_FORMAT_RGBA)
+        const bool swapped = gpsti_warp_blue_first(source) != gpsti_warp_blue_first(output);
+        if (c >= gpst_format_channels(source) && c == 3)
             shift[c] = GPSTI_WARP_CHANNEL_FULL;
         else if (source == GPST_FORMAT_GRAY)
             shift[c] = 0;
         else
-            shift[c] = 8 * (source == GPST_FORMAT_BGR ? 2 - red_first : red_first);
+            shift[c] = 8 * (swapped && c < 3 ? 2 - c : c);
     }
 }
 

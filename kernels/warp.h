@@ -56,14 +56,15 @@ typedef struct gpst_warp_desc {
     uint32_t n_views;           /* EQUIRECT: required; RESIZE: 0 or 1 */
 
     /* Of every output: sizes 1..65535 and format are required. Format from a GRAY source: repeated; from
-       RGBA: alpha dropped or sampled; RGBA from a source without alpha: 255; GRAY from colour: refused. */
+       RGBA and BGRA: alpha dropped or sampled; alpha from a source without one: 255; GRAY from colour:
+       refused. */
     uint32_t width, height;
     gpst_format format;
     gpst_dtype dtype;
     gpst_layout layout;
 
-    /* Store value * scale[c] + bias[c] (c in output order) instead of value. Both finite. U8 rounds the
-       result to nearest even and clamps it. */
+    /* Store value * scale[c] + bias[c] (c in output order) instead of value. Both finite. U8 and I8
+       round the result to nearest even and clamp it. I8 requires it. */
     bool has_scale;
     float scale[4], bias[4];
 

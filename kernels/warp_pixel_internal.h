@@ -189,6 +189,12 @@ GPSTI_DEVICE GPSTI_INLINE uint8_t gpsti_warp_byte(float value) {
     return (uint8_t)(gpsti_f32_bits(clamped + GPSTI_WARP_ROUNDER) - GPSTI_WARP_ROUNDER_BITS);
 }
 
+/* As the byte that stands for it. */
+GPSTI_DEVICE GPSTI_INLINE uint8_t gpsti_warp_signed_byte(float value) {
+    const float high = value < 127.0f ? value : 127.0f, clamped = high > -128.0f ? high : -128.0f;
+    return (uint8_t)(gpsti_f32_bits(clamped + GPSTI_WARP_ROUNDER) - GPSTI_WARP_ROUNDER_BITS);
+}
+
 GPSTI_DEVICE GPSTI_INLINE uint8_t* gpsti_warp_output(const gpsti_warp_job* job, int32_t x, int32_t y,
                                                      uint32_t c) {
     const uint32_t bytes = job->dtype == GPST_DTYPE_F32 ? 4 : job->dtype == GPST_DTYPE_F16 ? 2 : 1;
@@ -204,6 +210,8 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_store(const gpsti_warp_job* job, uint8
     } else if (job->dtype == GPST_DTYPE_F16) {
         const uint16_t half = gpsti_f16_from_f32(value);
         memcpy(output, &half, sizeof half);
+    } else if (job->dtype == GPST_DTYPE_I8) {
+        *output = gpsti_warp_signed_byte(value);
     } else {
         *output = gpsti_warp_byte(value);
     }

@@ -233,12 +233,20 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(scale)(const gpsti_warp_job* job
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(packed_from_floats)(const gpsti_warp_job* job,
-                                                                    gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(bytes_from_floats)(const gpsti_warp_job* job,
+                                                                   gpsti_block* block) {
     memset(block->packed, 0, sizeof block->packed);
     for (uint32_t c = 0; c < job->n_channels; c++)
         for (int k = 0; k < GPSTI_BLOCK; k++)
             block->packed[k] |= (uint32_t)gpsti_warp_byte(block->value[c][k]) << (8 * c);
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(signed_from_floats)(const gpsti_warp_job* job,
+                                                                    gpsti_block* block) {
+    memset(block->packed, 0, sizeof block->packed);
+    for (uint32_t c = 0; c < job->n_channels; c++)
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            block->packed[k] |= (uint32_t)gpsti_warp_signed_byte(block->value[c][k]) << (8 * c);
 }
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(mask)(const gpsti_warp_job* job, bool packed,
@@ -315,7 +323,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(store_floats)(const gpsti_warp_j
    The block's places are known; the rest is the same for every map. */
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* job, int32_t x, int32_t y,
                                                         int32_t count, gpsti_block* block) {
-    const bool bytes_out = job->dtype == GPST_DTYPE_U8;
+    const bool bytes_out = job->dtype == GPST_DTYPE_U8 || job->dtype == GPST_DTYPE_I8;
     const bool integers = (bytes_out && !job->has_scale) || job->filter == GPST_FILTER_NEAREST ||
                           job->convention == GPST_CONVENTION_FFMPEG;
     GPSTI_ROWS(gather)(job, count, block);
@@ -327,8 +335,10 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* jo
         GPSTI_ROWS(floats_from_packed)(job, block);
     if (job->has_scale)
         GPSTI_ROWS(scale)(job, block);
-    if (bytes_out && job->has_scale)
-        GPSTI_ROWS(packed_from_floats)(job, block);
+    if (job->dtype == GPST_DTYPE_I8)
+        GPSTI_ROWS(signed_from_floats)(job, block);
+    else if (bytes_out && job->has_scale)
+        GPSTI_ROWS(bytes_from_floats)(job, block);
     if (job->mask) {
         GPSTI_ROWS(keep)(job, count, block);
         GPSTI_ROWS(mask)(job, bytes_out, block);

@@ -18,10 +18,12 @@ static void channels_and_bytes(void** state) {
     assert_int_equal(gpst_format_channels(GPST_FORMAT_RGB), 3);
     assert_int_equal(gpst_format_channels(GPST_FORMAT_BGR), 3);
     assert_int_equal(gpst_format_channels(GPST_FORMAT_RGBA), 4);
+    assert_int_equal(gpst_format_channels(GPST_FORMAT_BGRA), 4);
     assert_int_equal(gpst_format_channels(GPST_FORMAT_INVALID), 0);
     assert_int_equal(gpst_format_channels((gpst_format)99), 0);
     assert_int_equal(gpst_dtype_bytes(GPST_DTYPE_DEFAULT), 1);
     assert_int_equal(gpst_dtype_bytes(GPST_DTYPE_U8), 1);
+    assert_int_equal(gpst_dtype_bytes(GPST_DTYPE_I8), 1);
     assert_int_equal(gpst_dtype_bytes(GPST_DTYPE_F16), 2);
     assert_int_equal(gpst_dtype_bytes(GPST_DTYPE_F32), 4);
     assert_int_equal(gpst_dtype_bytes((gpst_dtype)99), 0);

@@ -156,23 +156,24 @@ static void vertical_field_of_view(void** state) {
 
 /* ---- channels, masks, stores ------------------------------------------------------------------ */
 static void channels_are_ordered(void** state) {
-    static const gpst_format formats[3] = {GPST_FORMAT_RGB, GPST_FORMAT_BGR, GPST_FORMAT_RGBA};
+    static const gpst_format formats[4] = {GPST_FORMAT_RGB, GPST_FORMAT_BGR, GPST_FORMAT_RGBA,
+                                           GPST_FORMAT_BGRA};
     uint8_t pixel[4] = {10, 20, 30, 40}, gray = 77;
     (void)state;
-    for (int from = 0; from < 3; from++)
-        for (int to = 0; to < 3; to++) {
+    for (int from = 0; from < 4; from++)
+        for (int to = 0; to < 4; to++) {
             gpst_warp_desc desc = good_desc();
             gpst_image source = GPST_ZERO;
             desc.map = GPST_MAP_RESIZE, desc.n_views = 0, desc.width = 2, desc.height = 1,
             desc.format = formats[to];
             source.data = pixel, source.width = 1, source.height = 1, source.format = formats[from];
             gpst_warp_destroy(run_desc(&desc, &source));
-            const bool swapped = (from == 1) != (to == 1);
+            const bool swapped = (from & 1) != (to & 1);
             assert_int_equal(output_pixels[0], swapped ? 30 : 10);
             assert_int_equal(output_pixels[1], 20);
             assert_int_equal(output_pixels[2], swapped ? 10 : 30);
-            if (to == 2)
-                assert_int_equal(output_pixels[3], from == 2 ? 40 : 255);
+            if (to >= 2)
+                assert_int_equal(output_pixels[3], from >= 2 ? 40 : 255);
         }
     gpst_warp_desc desc = good_desc();
     gpst_image source = GPST_ZERO;
@@ -223,6 +224,30 @@ static void scaled_bytes_round_and_clamp(void** state) {
         source.data = &pixel, source.width = 1, source.height = 1, source.format = GPST_FORMAT_GRAY;
         gpst_warp_destroy(run_desc(&desc, &source));
         assert_int_equal(output_pixels[0], cases[i].wanted);
+    }
+}
+
+/* Signed bytes: to nearest, ties to even, clamped to -128..127; masked pixels 0. */
+static void signed_bytes_round_and_clamp(void** state) {
+    static const struct {
+        uint8_t pixel;
+        float scale, bias;
+        int8_t wanted;
+    } cases[] = {{5, 0.5f, 0.0f, 2},        {7, 0.5f, 0.0f, 4},       {5, -0.5f, 0.0f, -2},
+                 {7, -0.5f, 0.0f, -4},      {255, 1.0f, 0.0f, 127},   {127, 1.0f, 0.5f, 127},
+                 {255, -1.0f, 0.0f, -128},  {128, -1.0f, 0.0f, -128}, {1, 3e38f, 3e38f, 127},
+                 {1, -3e38f, -3e38f, -128}, {0, 1.0f, -0.5f, 0},      {255, 1.0f, -128.0f, 127}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        gpst_warp_desc desc = good_desc();
+        gpst_image source = GPST_ZERO;
+        uint8_t pixel = cases[i].pixel;
+        desc.map = GPST_MAP_RESIZE, desc.n_views = 0, desc.width = 1, desc.height = 1;
+        desc.format = GPST_FORMAT_GRAY, desc.dtype = GPST_DTYPE_I8;
+        desc.has_scale = true, desc.scale[0] = cases[i].scale, desc.bias[0] = cases[i].bias;
+        source.data = &pixel, source.width = 1, source.height = 1, source.format = GPST_FORMAT_GRAY;
+        gpst_warp_destroy(run_desc(&desc, &source));
+        assert_int_equal((int8_t)output_pixels[0], cases[i].wanted);
     }
 }
 
@@ -324,6 +349,7 @@ static void rules_of_create_fire(void** state) {
                    (desc.map = GPST_MAP_RESIZE, desc.convention = GPST_CONVENTION_FFMPEG));
     EXPECT_REFUSED("format=0", desc.format = GPST_FORMAT_INVALID);
     EXPECT_REFUSED("dtype=9", desc.dtype = (gpst_dtype)9);
+    EXPECT_REFUSED("dtype=I8: only with has_scale", desc.dtype = GPST_DTYPE_I8);
     EXPECT_REFUSED("layout=9", desc.layout = (gpst_layout)9);
     EXPECT_REFUSED("width=0", desc.width = 0);
     EXPECT_REFUSED("width=65536", desc.width = 65536);
@@ -343,6 +369,8 @@ static void rules_of_create_fire(void** state) {
     EXPECT_REFUSED("mask: only", (desc.map = GPST_MAP_RESIZE, desc.mask = mask_image()));
     EXPECT_REFUSED("mask.format=2",
                    (desc.mask = mask_image(), desc.mask.format = GPST_FORMAT_RGB, desc.mask.width = 9));
+    EXPECT_REFUSED("dtype=4: must be GRAY and U8",
+                   (desc.mask = mask_image(), desc.mask.dtype = GPST_DTYPE_I8));
     EXPECT_REFUSED("mask.pitch_bytes=5", (desc.mask = mask_image(), desc.mask.pitch_bytes = 5));
 }
 
@@ -380,6 +408,7 @@ static void rules_of_run_fire(void** state) {
     EXPECT_RUN_REFUSED("source.width=70000", (source.width = 70000, source.pitch_bytes = 0));
     EXPECT_RUN_REFUSED("source.width=0", source.width = 0);
     EXPECT_RUN_REFUSED("source.dtype=3", source.dtype = GPST_DTYPE_F32);
+    EXPECT_RUN_REFUSED("source.dtype=4: must be U8", source.dtype = GPST_DTYPE_I8);
     EXPECT_RUN_REFUSED("source.layout=CHW", source.layout = GPST_LAYOUT_CHW);
     EXPECT_RUN_REFUSED("source.pitch_bytes=-3", source.pitch_bytes = -3);
     EXPECT_RUN_REFUSED("the mask's", source.height--);
@@ -455,13 +484,21 @@ static void memory_comes_from_the_allocator(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(yaw_turns_right),           cmocka_unit_test(pitch_turns_up),
-        cmocka_unit_test(roll_turns_clockwise),      cmocka_unit_test(rotation_matches_its_definition),
-        cmocka_unit_test(vertical_field_of_view),    cmocka_unit_test(channels_are_ordered),
-        cmocka_unit_test(masked_pixels_become_zero), cmocka_unit_test(scaled_bytes_round_and_clamp),
-        cmocka_unit_test(query_output_is_resolved),  cmocka_unit_test(query_bytes_counts_unique_bytes),
-        cmocka_unit_test(rules_of_create_fire),      cmocka_unit_test(rules_of_run_fire),
-        cmocka_unit_test(rules_of_position_fire),    cmocka_unit_test(memory_comes_from_the_allocator),
+        cmocka_unit_test(yaw_turns_right),
+        cmocka_unit_test(pitch_turns_up),
+        cmocka_unit_test(roll_turns_clockwise),
+        cmocka_unit_test(rotation_matches_its_definition),
+        cmocka_unit_test(vertical_field_of_view),
+        cmocka_unit_test(channels_are_ordered),
+        cmocka_unit_test(masked_pixels_become_zero),
+        cmocka_unit_test(scaled_bytes_round_and_clamp),
+        cmocka_unit_test(signed_bytes_round_and_clamp),
+        cmocka_unit_test(query_output_is_resolved),
+        cmocka_unit_test(query_bytes_counts_unique_bytes),
+        cmocka_unit_test(rules_of_create_fire),
+        cmocka_unit_test(rules_of_run_fire),
+        cmocka_unit_test(rules_of_position_fire),
+        cmocka_unit_test(memory_comes_from_the_allocator),
     };
     return cmocka_run_group_tests(tests, draw_source, NULL);
 }
