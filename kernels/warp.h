@@ -13,7 +13,11 @@ extern "C" {
 typedef enum gpst_map {
     GPST_MAP_INVALID = 0,
     GPST_MAP_RESIZE = 1,
-    GPST_MAP_EQUIRECT = 2 /* equirectangular -> perspective, one output per view */
+    GPST_MAP_EQUIRECT = 2, /* equirectangular -> perspective, one output per view */
+    GPST_MAP_ROI = 3,      /* resize of a rectangle, one output per roi */
+    GPST_MAP_AFFINE = 4,   /* one output per matrix */
+    GPST_MAP_ROTATE = 5,   /* equirectangular -> equirectangular, one output per view */
+    GPST_MAP_TABLE = 6     /* the caller says where each pixel is looked up */
 } gpst_map;
 
 typedef enum gpst_filter {
@@ -21,6 +25,13 @@ typedef enum gpst_filter {
     GPST_FILTER_NEAREST = 1,
     GPST_FILTER_BILINEAR = 2
 } gpst_filter;
+
+/* What lies beyond the source's edge. Equirectangular sources have none: there it goes around. */
+typedef enum gpst_border {
+    GPST_BORDER_DEFAULT = 0, /* ZERO with AFFINE and TABLE, else EDGE */
+    GPST_BORDER_EDGE = 1,    /* the nearest pixel of the edge */
+    GPST_BORDER_ZERO = 2     /* 0 in every channel that the source has, ahead of scale and bias */
+} gpst_border;
 
 typedef enum gpst_convention {
     GPST_CONVENTION_DEFAULT = 0, /* native */
@@ -41,10 +52,37 @@ typedef struct gpst_view {
     double hfov, vfov; /* 0 < fov < 180; hfov 0 = 90; vfov 0 = square pixels */
 } gpst_view;
 
-/* gpst_warp_desc -- what a warp does; zero it, then set map, width, height, format, and views for EQUIRECT
+/* gpst_roi -- a rectangle of the source that becomes an output
 
-   Ownership    the caller's, read during create only; views are copied; the pixels of mask must live as long
-                as the warp
+   In pixels of the source: x = 0 is the left edge of the first pixel, so (0, 0, W, H) is the whole source and
+   gives what RESIZE gives. Kept to 1/65536 pixel; x and y within +-2^20, width and height above 0 and at most
+   2^20. It may lie partly or wholly outside, where the border rules. Taps are not cut at the rectangle: the
+   neighbours beyond it are read.
+
+   Ownership    the caller's; copied by whoever keeps it
+   Since 0.1
+*/
+typedef struct gpst_roi {
+    float x, y, width, height;
+} gpst_roi;
+
+/* gpst_affine -- a matrix from output to source
+
+   The output point (x, y) shows the source point (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]); pixel i
+   has its centre at i + 1/2 on both sides, so RESIZE is {W/width, 0, 0, 0, H/height, 0}. m[2] and m[5] within
+   +-2^29, the others within +-65536, all kept to 1/2^28.
+
+   Ownership    the caller's; copied by whoever keeps it
+   Since 0.1
+*/
+typedef struct gpst_affine {
+    double m[6];
+} gpst_affine;
+
+/* gpst_warp_desc -- what a warp does; zero it, then set map, width, height, format, and the list of the map
+
+   Ownership    the caller's, read during create only; views, rois and affines are copied; table and the
+                pixels of mask must live as long as the warp
    Since 0.1
 */
 typedef struct gpst_warp_desc {
@@ -52,8 +90,18 @@ typedef struct gpst_warp_desc {
     gpst_map map;               /* required */
     gpst_filter filter;         /* default bilinear */
     gpst_convention convention; /* default native; FFMPEG with EQUIRECT only */
-    const gpst_view* views;     /* EQUIRECT: n_views of them; copied */
-    uint32_t n_views;           /* EQUIRECT: required; RESIZE: 0 or 1 */
+    gpst_border border;         /* EDGE only with RESIZE; none with EQUIRECT and ROTATE */
+    const gpst_view* views;     /* EQUIRECT, ROTATE: n_views of them; ROTATE: hfov and vfov 0 */
+    uint32_t n_views;           /* EQUIRECT, ROTATE: required; RESIZE: 0 or 1 */
+    const gpst_roi* rois;       /* ROI: n_rois of them */
+    uint32_t n_rois;            /* ROI: required */
+    const gpst_affine* affines; /* AFFINE: n_affines of them */
+    uint32_t n_affines;         /* AFFINE: required */
+
+    /* TABLE: float[height][width][2], x and y of each output pixel in pixels of the source, 0 = centre of the
+       first, as gpst_warp_position says them; rounded to 1/32768. NaN is outside. Not copied. */
+    const float* table;
+    int64_t table_pitch_bytes; /* 0 = width * 8; a multiple of 4 */
 
     /* Of every output: sizes 1..65535 and format are required. Format from a GRAY source: repeated; from
        RGBA and BGRA: alpha dropped or sampled; alpha from a source without one: 255; GRAY from colour:
@@ -68,8 +116,9 @@ typedef struct gpst_warp_desc {
     bool has_scale;
     float scale[4], bias[4];
 
-    /* EQUIRECT: GRAY u8 of the source's size, non-zero = keep; data NULL = none. Sampled to the nearest pixel
-       by the same map; dropped pixels are stored as 0 in every channel, whatever scale and bias are. */
+    /* GRAY u8 of the source's size, non-zero = keep; data NULL = none. Sampled to the nearest pixel by the
+       same map; dropped pixels, and those outside with ZERO, are stored as 0 in every channel, whatever scale
+       and bias are. */
     gpst_image mask;
     uint32_t end_canary; /* 0 */
 } gpst_warp_desc;
@@ -81,7 +130,7 @@ typedef struct gpst_warp gpst_warp;
    Parameters   desc       (in)   not NULL
                 allocator  (in)   (versioned form) NULL = the C library; copied
                 out        (out)  the warp; NULL on failure
-   Shapes       n_views outputs for EQUIRECT, one for RESIZE, all of width x height
+   Shapes       as many outputs as views, rois or affines, else one; all of width x height
    Returns      GPST_OK | GPST_ERROR_ARGUMENT (a member breaks its rule; the reason names it) |
                 GPST_ERROR_VERSION | GPST_ERROR_MEMORY | GPST_ERROR_OVERFLOW | GPST_ERROR_UNSUPPORTED (this
                 build cannot keep the promise of the same bits: -ffast-math, x87)
@@ -131,8 +180,8 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 source     (in)  U8, HWC, any format (GRAY where the outputs are GRAY), 1..65535 on a side; of
                                  the mask's size where there is one
                 outputs    (in)  n_outputs images of the shape that gpst_warp_query_output gives, with any
-                                 pitch; they must not overlap the source or the mask, judged by their first
-                                 and last bytes
+                                 pitch; they must not overlap the source, the mask or the table, judged by
+                                 their first and last bytes
                 n_outputs  (in)  gpst_warp_n_outputs(warp)
                 n_threads  (in)  1 = on the calling thread; 0 = all cores, more = so many, through OpenMP
                                  where it is compiled in, else on the calling thread
@@ -145,20 +194,25 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
    Blocking     computes; no allocation; the floating-point mode of the thread is set and restored
    Device       none: this is the CPU's form
    Formula      RESIZE: position = (i + 1/2) in / out - 1/2 on each axis, exact in integers; edges repeat.
+                ROI: the same, in = the rectangle's side, plus its corner. AFFINE: by 64-bit integers from the
+                matrix in 1/2^28, to 1/32768 pixel. TABLE: as it says, to 1/32768 pixel.
                 EQUIRECT: ray = R (tan(hfov/2) ((2 i + 1) / width - 1), tan(vfov/2) ((2 j + 1) / height - 1),
                 1) with R = gpst_view_rotation; u = (atan2(x, z) / 2 pi + 1/2) W - 1/2,
                 v = (atan2(y, hypot(x, z)) / pi + 1/2) H - 1/2; W - 1, H - 1 and no - 1/2 with FFMPEG. In x
                 the source goes round; over a pole it goes on at row -1 - y, x + W / 2 (rounded down).
+                ROTATE: the same with ray = R (cos b sin a, sin b, cos b cos a), a = pi ((2 i + 1) / width -
+                1), b = pi/2 ((2 j + 1) / height - 1).
                 BILINEAR into U8: weights of 11 bits, in integers; FFMPEG: its four weights of 14 bits,
                 truncated; into floats: float weights. Then one multiply-add for scale and bias, then the
                 store's rounding.
-   Accuracy     EQUIRECT into U8 against double precision: 0.6 LSB at the worst seen, 1.5 promised, 0.75 on
-                99.99 % of samples; RESIZE into U8: within 1 LSB; floats within 1e-6 of the range for the
-                position used. The bits are the same on every machine. FFMPEG against FFmpeg 5.1: 72 dB PSNR
-                seen, 50 promised
-   Source       kernels/warp.c, kernels/warp_cpu.c, kernels/warp_pixel_internal.h (the reference)
-   Tests        tests/test_warp.c, tests/test_warp_bits.c, tests/test_warp_accuracy.c,
-                tests/test_warp_ffmpeg.c
+   Accuracy     EQUIRECT and ROTATE into U8 against double precision: 0.6 LSB at the worst seen, 1.5
+                promised, 0.75 on 99.99 % of samples; other maps into U8: within 1 LSB; floats within 1e-6 of
+                the range for the position used. The bits are the same on every machine. FFMPEG against FFmpeg
+                5.1: 72 dB PSNR seen, 50 promised
+   Source       kernels/warp.c, kernels/warp_cpu.c, kernels/warp_map_internal.h and
+                kernels/warp_pixel_internal.h (the reference)
+   Tests        tests/test_warp.c, tests/test_warp_bits.c, tests/test_warp_cases.c, tests/test_warp_maps.c,
+                tests/test_warp_accuracy.c, tests/test_warp_ffmpeg.c
    Since 0.1
 */
 GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* source, const gpst_image* outputs,
@@ -171,14 +225,14 @@ GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* sour
                 x, y                         (in)   pixel of that output
                 source_width, source_height  (in)   1..65535
                 source_x, source_y           (out)  in pixels, 0 = centre of the first; ahead of the border
-                                                    rule, so from -1 to the size; untouched on failure
+                                                    rule; untouched on failure
    Shapes       none
    Returns      GPST_OK | GPST_ERROR_ARGUMENT
    Ownership    none
    Threads      any
    Blocking     never
    Device       none
-   Source       kernels/warp.c       Tests  tests/test_warp_accuracy.c, tests/test_warp.c          Since 0.1
+   Source       kernels/warp.c       Tests  tests/test_warp_accuracy.c, tests/test_warp_maps.c     Since 0.1
 */
 GPST_API gpst_result gpst_warp_position(const gpst_warp* warp, uint32_t output_index, uint32_t x, uint32_t y,
                                         uint32_t source_width, uint32_t source_height, double* source_x,
@@ -196,7 +250,7 @@ GPST_API gpst_result gpst_warp_position(const gpst_warp* warp, uint32_t output_i
    Blocking     never
    Device       none; our own arithmetic, the same bits everywhere, each element within 1e-15; multiples of 90
                 are exact
-   Source       kernels/warp.c       Tests  tests/test_warp.c          Since 0.1
+   Source       kernels/warp_plan.c  Tests  tests/test_warp.c          Since 0.1
 */
 GPST_API void gpst_view_rotation(const gpst_view* view, double out[9]);
 
@@ -205,8 +259,8 @@ GPST_API void gpst_view_rotation(const gpst_view* view, double out[9]);
    Parameters   warp           (in)   not NULL
                 source         (in)   width, height, format and dtype are read
                 read_bytes     (out)  RESIZE: rows times columns touched. EQUIRECT: an estimate, what the
-                                      views see together by 256 x 128 cells of the sphere, and no more than
-                                      their samples need
+                                      views see together by 256 x 128 cells of the sphere. Other maps: at most
+                                      the whole source. Never more than the samples need
                 written_bytes  (out)  exact
    Shapes       none
    Returns      nothing

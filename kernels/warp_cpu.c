@@ -23,8 +23,6 @@
 #define GPSTI_ALWAYS_INLINE inline __attribute__((always_inline))
 #endif
 
-#define GPSTI_BLOCK 64 /* pixels; a multiple of every vector's length */
-
 /* What is known of a block of pixels, stage by stage; always whole, so that loops have a fixed count. */
 typedef struct gpsti_block {
     GPSTI_ALIGNAS(64) float ray[3][GPSTI_BLOCK];
@@ -69,19 +67,20 @@ GPSTI_INTERN gpsti_warp_level gpsti_warp_level_query(void) {
 GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_warp_level level, int32_t y_begin,
                                   int32_t y_end) {
     gpsti_block block;
+    const bool by_axes = gpsti_warp_by_axes(job->map);
     const gpsti_fp_mode mode = gpsti_fp_enter();
     memset(&block, 0, sizeof block); /* the end of a row's last block is computed, too, and never used */
 #if defined(GPSTI_WARP_HAS_AVX2)
-    if (level == GPSTI_WARP_AVX2 && job->map == GPST_MAP_EQUIRECT)
-        gpsti_rows_band_equirect_avx2(job, y_begin, y_end, &block);
+    if (level == GPSTI_WARP_AVX2 && by_axes)
+        gpsti_rows_band_by_axes_avx2(job, y_begin, y_end, &block);
     else if (level == GPSTI_WARP_AVX2)
-        gpsti_rows_band_resize_avx2(job, y_begin, y_end, &block);
+        gpsti_rows_band_by_positions_avx2(job, y_begin, y_end, &block);
     else
 #endif
-        if (job->map == GPST_MAP_EQUIRECT)
-        gpsti_rows_band_equirect_portable(job, y_begin, y_end, &block);
+        if (by_axes)
+        gpsti_rows_band_by_axes_portable(job, y_begin, y_end, &block);
     else
-        gpsti_rows_band_resize_portable(job, y_begin, y_end, &block);
+        gpsti_rows_band_by_positions_portable(job, y_begin, y_end, &block);
     (void)level;
     gpsti_fp_leave(mode);
 }
@@ -109,7 +108,8 @@ GPSTI_INTERN void gpsti_warp_compute(const gpsti_warp_args* args, uint32_t n_thr
     if (n_threads != 1) {
         const int n = n_threads ? (int)n_threads : omp_get_max_threads();
         const uint32_t wanted = 4 * (uint32_t)n, height = args->warp->desc.height;
-        const uint32_t n_bands = wanted < height ? wanted : height;
+        const uint32_t most = wanted < height ? wanted : height;
+        const uint32_t n_bands = args->n_outputs < 4 * wanted ? most : 1;
         const int64_t n_tasks = (int64_t)args->n_outputs * n_bands;
         _Pragma("omp parallel for schedule(dynamic) num_threads(n)") for (int64_t task = 0; task < n_tasks;
                                                                           task++)

@@ -28,7 +28,9 @@ GPSTI_INTERN const uint8_t* gpsti_image_lowest(const gpst_image* image);
 
 /* ---- the inside ------------------------------------------------------------------ */
 #define GPSTI_WARP_MAX_SIDE \
-    65535 /* of sources and outputs: positions are 16 bits of pixel and 15 of fraction */
+    65535              /* of sources and outputs: positions are 16 bits of pixel and 15 of fraction */
+#define GPSTI_BLOCK 64 /* pixels that the CPU's loops take together; a multiple of every vector's length */
+#define GPSTI_BORDER_SPHERE 3      /* beside gpst_border: around in x, over the poles in y */
 #define GPSTI_WARP_CHANNEL_FULL 32 /* as a shift: a channel that the source lacks and that reads 255 */
 
 /* How much of the CPU the row loop may use. Both give the same bits. */
@@ -47,12 +49,34 @@ typedef struct gpsti_warp_view {
     double rotation[9];
 } gpsti_warp_view;
 
+/* An axis of RESIZE and ROI: out output pixels over extent source pixels from begin, both in 1/65536 pixel.
+   */
+typedef struct gpsti_warp_axis {
+    int64_t begin, extent;
+    int32_t in, out;
+} gpsti_warp_axis;
+
+typedef struct gpsti_warp_roi { /* in 1/65536 pixel */
+    int64_t x, y, width, height;
+} gpsti_warp_roi;
+
+/* Positions of output pixel (i, j) in 1/2^29 pixel, 0 = centre of the first: q[0] * n + q[1] * m + q[2] in x,
+   the rest in y; n = 2 i + 1, m = 2 j + 1. */
+typedef struct gpsti_warp_matrix {
+    int64_t q[6];
+} gpsti_warp_matrix;
+
+/* What each map keeps of its outputs, n_outputs of each; NULL for other maps. */
 struct gpst_warp {
     gpsti_host host;
-    size_t bytes;           /* of this block, views and all */
-    gpst_warp_desc desc;    /* resolved */
-    gpst_view* views;       /* n_outputs, resolved; NULL for RESIZE */
-    gpsti_warp_view* plans; /* n_outputs; NULL for RESIZE */
+    size_t bytes;               /* of this block with all that follows it */
+    gpst_warp_desc desc;        /* resolved; of the caller's lists only views are kept, copied */
+    gpst_view* views;           /* EQUIRECT, ROTATE */
+    gpsti_warp_view* plans;     /* EQUIRECT, ROTATE: there the rotation only */
+    gpsti_warp_roi* rois;       /* ROI */
+    gpsti_warp_matrix* affines; /* AFFINE */
+    float* turns;               /* ROTATE: turn_floats each; see gpsti_warp_job */
+    size_t turn_floats;
     uint32_t n_outputs;
     gpsti_warp_level level;
 };
@@ -65,7 +89,7 @@ typedef struct gpsti_warp_job {
     gpst_dtype dtype;
     gpst_layout layout;
     bool has_scale;
-    gpsti_warp_view view;
+    int border; /* gpst_border or GPSTI_BORDER_SPHERE */
 
     const uint8_t* source;
     int64_t source_pitch;
@@ -74,7 +98,7 @@ typedef struct gpsti_warp_job {
     uint32_t
         shift[4]; /* of output channel c in a source pixel read low byte first; GPSTI_WARP_CHANNEL_FULL */
 
-    /* EQUIRECT, in 1/32768 pixel: position = angle * scale + offset; quarter is a right angle. */
+    /* EQUIRECT and ROTATE, in 1/32768 pixel: position = angle * scale + offset; quarter is a right angle. */
     float scale_u, scale_v;
     int32_t quarter_u, quarter_v, offset_u, offset_v;
 
@@ -86,8 +110,26 @@ typedef struct gpsti_warp_job {
     int32_t width, height;
     uint32_t n_channels;
     float scale[4], bias[4];
+
+    gpsti_warp_axis across, down; /* RESIZE, ROI */
+    gpsti_warp_view view;         /* EQUIRECT */
+    gpsti_warp_matrix affine;     /* AFFINE */
+    const float* table;           /* TABLE */
+    int64_t table_pitch;
+    /* ROTATE, in pairs of floats, high and low. Of the columns, six arrays turn_stride apart: what
+       cos(latitude) is multiplied with, in x, y and z. Of each row, eight floats: cos(latitude), and what is
+       added in x, y and z. */
+    const float *turn_columns, *turn_rows;
+    int32_t turn_stride;
 } gpsti_warp_job;
 
+/* Every rule of a desc. */
+GPSTI_INTERN gpst_result gpsti_warp_check_desc(const gpst_warp_desc* desc);
+/* Outputs of a checked desc. */
+GPSTI_INTERN uint32_t gpsti_warp_count_outputs(const gpst_warp_desc* desc);
+/* Everything that follows from the desc, into a warp whose memory is laid out. */
+GPSTI_INTERN void gpsti_warp_plan(gpst_warp* warp, const gpst_warp_desc* desc);
+GPSTI_INTERN size_t gpsti_warp_turn_floats(uint32_t width, uint32_t height);
 /* warp and images as gpsti_warp_check passes them. */
 GPSTI_INTERN void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source,
                                       const gpst_image* output, uint32_t output_index, gpsti_warp_job* out);

@@ -27,6 +27,15 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(angles)(const float* GPSTI_RESTR
     }
 }
 
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sphere)(const gpsti_warp_job* job, gpsti_block* block) {
+    for (int k = 0; k < GPSTI_BLOCK; k++)
+        block->across[k] =
+            GPSTI_ROWS_FMA(block->ray[0][k], block->ray[0][k], block->ray[2][k] * block->ray[2][k]);
+    gpsti_sqrt32_block(block->across, GPSTI_BLOCK);
+    GPSTI_ROWS(angles)(block->ray[0], block->ray[2], job->scale_u, job->quarter_u, job->offset_u, block->u);
+    GPSTI_ROWS(angles)(block->ray[1], block->across, job->scale_v, job->quarter_v, job->offset_v, block->v);
+}
+
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void
 GPSTI_ROWS(equirect)(const gpsti_warp_job* job, const gpsti_warp_row* row, int32_t x, gpsti_block* block) {
     const int32_t n = 2 * x + 1 - job->width;
@@ -39,12 +48,45 @@ GPSTI_ROWS(equirect)(const gpsti_warp_job* job, const gpsti_warp_row* row, int32
             ray[k] = GPSTI_ROWS_FMA(a_high, at, high) + GPSTI_ROWS_FMA(a_low, at, low);
         }
     }
+    GPSTI_ROWS(sphere)(job, block);
+}
+
+/* Columns are padded to whole blocks. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(rotate)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                        gpsti_block* block) {
+    const float* const row = job->turn_rows + 8 * (ptrdiff_t)y;
+    for (int c = 0; c < 3; c++) {
+        const float* GPSTI_RESTRICT high = job->turn_columns + (2 * c) * (ptrdiff_t)job->turn_stride + x;
+        const float* GPSTI_RESTRICT low = high + job->turn_stride;
+        const float cos_high = row[0], cos_low = row[1], row_high = row[2 + 2 * c], row_low = row[3 + 2 * c];
+        float* GPSTI_RESTRICT ray = block->ray[c];
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            ray[k] = GPSTI_ROWS_FMA(high[k], cos_high, row_high) +
+                     GPSTI_ROWS_FMA(high[k], cos_low, GPSTI_ROWS_FMA(low[k], cos_high, row_low));
+    }
+    GPSTI_ROWS(sphere)(job, block);
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(affine)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                        gpsti_block* block) {
+    const int64_t n = 2 * (int64_t)x + 1, m = 2 * (int64_t)y + 1;
+    const int64_t* const q = job->affine.q;
+    const int64_t begin_u = q[0] * n + q[1] * m + q[2], step_u = 2 * q[0];
+    const int64_t begin_v = q[3] * n + q[4] * m + q[5], step_v = 2 * q[3];
     for (int k = 0; k < GPSTI_BLOCK; k++)
-        block->across[k] =
-            GPSTI_ROWS_FMA(block->ray[0][k], block->ray[0][k], block->ray[2][k] * block->ray[2][k]);
-    gpsti_sqrt32_block(block->across, GPSTI_BLOCK);
-    GPSTI_ROWS(angles)(block->ray[0], block->ray[2], job->scale_u, job->quarter_u, job->offset_u, block->u);
-    GPSTI_ROWS(angles)(block->ray[1], block->across, job->scale_v, job->quarter_v, job->offset_v, block->v);
+        block->u[k] = gpsti_warp_affine_at(begin_u + k * step_u, job->source_width);
+    for (int k = 0; k < GPSTI_BLOCK; k++)
+        block->v[k] = gpsti_warp_affine_at(begin_v + k * step_v, job->source_height);
+}
+
+/* The table ends with its row: what is past count keeps the places of before. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(table)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                       int32_t count, gpsti_block* block) {
+    const float* GPSTI_RESTRICT entry = gpsti_warp_table_row(job, y) + 2 * (ptrdiff_t)x;
+    for (int32_t k = 0; k < count; k++) {
+        block->u[k] = gpsti_warp_table_at(entry[2 * k], job->source_width);
+        block->v[k] = gpsti_warp_table_at(entry[2 * k + 1], job->source_height);
+    }
 }
 
 /* u and v to pixels and fractions. */
@@ -67,11 +109,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(places)(const gpsti_warp_job* jo
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(keep)(const gpsti_warp_job* job, int32_t count,
                                                       gpsti_block* block) {
-    for (int32_t k = 0; k < count; k++) {
-        int32_t x = gpsti_warp_floor(block->u[k] + 16384), y = gpsti_warp_floor(block->v[k] + 16384);
-        gpsti_warp_border(job, &x, &y);
-        block->keep[k] = job->mask[(ptrdiff_t)(y * job->mask_pitch) + x] != 0 ? UINT32_MAX : 0;
-    }
+    for (int32_t k = 0; k < count; k++)
+        block->keep[k] = gpsti_warp_mask_at(job, block->u[k], block->v[k]);
 }
 
 /* ---- which -------------------------------------------------------------------------
@@ -261,6 +300,15 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(mask)(const gpsti_warp_job* job,
             block->value[c][k] = block->keep[k] ? block->value[c][k] : 0.0f;
 }
 
+/* A whole block in a few vectors; gcc takes the slow string move where it only knows a bound. */
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(copy)(void* to, const void* from, int32_t count,
+                                                      size_t bytes_each) {
+    if (count == GPSTI_BLOCK)
+        memcpy(to, from, GPSTI_BLOCK * bytes_each);
+    else
+        memcpy(to, from, (size_t)count * bytes_each);
+}
+
 /* Interleaved pixels of n bytes, each written as four bytes of which the next pixel overwrites the rest. */
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(store_bytes)(const gpsti_warp_job* job, int32_t x, int32_t y,
                                                              int32_t count, const gpsti_block* block) {
@@ -270,7 +318,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(store_bytes)(const gpsti_warp_jo
             uint8_t plane[GPSTI_BLOCK];
             for (int k = 0; k < GPSTI_BLOCK; k++)
                 plane[k] = (uint8_t)(block->packed[k] >> (8 * c));
-            memcpy(gpsti_warp_output(job, x, y, c), plane, (size_t)count);
+            GPSTI_ROWS(copy)(gpsti_warp_output(job, x, y, c), plane, count, 1);
         }
         return;
     }
@@ -294,7 +342,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(store_halves)(const gpsti_warp_j
             block->half[c][k] = gpsti_f16_from_f32(block->value[c][k]);
     if (job->layout == GPST_LAYOUT_CHW || n == 1) {
         for (uint32_t c = 0; c < n; c++)
-            memcpy(gpsti_warp_output(job, x, y, c), block->half[c], (size_t)count * sizeof(uint16_t));
+            GPSTI_ROWS(copy)(gpsti_warp_output(job, x, y, c), block->half[c], count, 2);
         return;
     }
     uint16_t row[4 * GPSTI_BLOCK];
@@ -309,7 +357,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(store_floats)(const gpsti_warp_j
     const uint32_t n = job->n_channels;
     if (job->layout == GPST_LAYOUT_CHW || n == 1) {
         for (uint32_t c = 0; c < n; c++)
-            memcpy(gpsti_warp_output(job, x, y, c), block->value[c], (size_t)count * sizeof(float));
+            GPSTI_ROWS(copy)(gpsti_warp_output(job, x, y, c), block->value[c], count, 4);
         return;
     }
     float row[4 * GPSTI_BLOCK];
@@ -351,34 +399,46 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* jo
         GPSTI_ROWS(store_floats)(job, x, y, count, block);
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_equirect)(const gpsti_warp_job* job, int32_t y_begin,
-                                                               int32_t y_end, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_positions)(const gpsti_warp_job* job, int32_t y_begin,
+                                                                   int32_t y_end, gpsti_block* block) {
+    gpsti_warp_row row;
+    memset(&row, 0, sizeof row);
     for (int32_t y = y_begin; y < y_end; y++) {
-        const gpsti_warp_row row = gpsti_warp_view_row(job, y);
+        if (job->map == GPST_MAP_EQUIRECT)
+            row = gpsti_warp_view_row(job, y);
         for (int32_t x = 0; x < job->width; x += GPSTI_BLOCK) {
-            GPSTI_ROWS(equirect)(job, &row, x, block);
+            const int32_t count = job->width - x < GPSTI_BLOCK ? job->width - x : GPSTI_BLOCK;
+            if (job->map == GPST_MAP_EQUIRECT)
+                GPSTI_ROWS(equirect)(job, &row, x, block);
+            else if (job->map == GPST_MAP_ROTATE)
+                GPSTI_ROWS(rotate)(job, x, y, block);
+            else if (job->map == GPST_MAP_AFFINE)
+                GPSTI_ROWS(affine)(job, x, y, block);
+            else
+                GPSTI_ROWS(table)(job, x, y, count, block);
             GPSTI_ROWS(places)(job, block);
-            GPSTI_ROWS(finish)(job, x, y, job->width - x < GPSTI_BLOCK ? job->width - x : GPSTI_BLOCK, block);
+            GPSTI_ROWS(finish)(job, x, y, count, block);
         }
     }
 }
 
-/* Columns outside, so that their taps (a division each) are computed once a band. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_resize)(const gpsti_warp_job* job, int32_t y_begin,
-                                                             int32_t y_end, gpsti_block* block) {
+/* Columns outside, so that their taps (divisions) are computed once a band. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_axes)(const gpsti_warp_job* job, int32_t y_begin,
+                                                              int32_t y_end, gpsti_block* block) {
     const bool nearest = job->filter == GPST_FILTER_NEAREST;
     for (int32_t x = 0; x < job->width; x += GPSTI_BLOCK) {
         const int32_t count = job->width - x < GPSTI_BLOCK ? job->width - x : GPSTI_BLOCK;
         for (int32_t k = 0; k < count; k++) {
-            const gpsti_warp_tap tap = gpsti_warp_resize_tap((uint32_t)(x + k), (uint32_t)job->source_width,
-                                                             (uint32_t)job->width, nearest);
+            const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->across, x + k, nearest);
             block->x[k] = tap.pixel, block->wx[k] = tap.weight, block->fx[k] = tap.fraction;
+            block->u[k] = tap.nearest * 32768;
         }
         for (int32_t y = y_begin; y < y_end; y++) {
-            const gpsti_warp_tap tap = gpsti_warp_resize_tap((uint32_t)y, (uint32_t)job->source_height,
-                                                             (uint32_t)job->height, nearest);
-            for (int k = 0; k < GPSTI_BLOCK; k++)
+            const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->down, y, nearest);
+            for (int k = 0; k < GPSTI_BLOCK; k++) {
                 block->y[k] = tap.pixel, block->wy[k] = tap.weight, block->fy[k] = tap.fraction;
+                block->v[k] = tap.nearest * 32768;
+            }
             GPSTI_ROWS(finish)(job, x, y, count, block);
         }
     }

@@ -366,7 +366,6 @@ static void rules_of_create_fire(void** state) {
     EXPECT_REFUSED("views[0].vfov=nan", one_view.vfov = NAN);
     EXPECT_REFUSED("scale[2]=inf", (desc.has_scale = true, desc.scale[2] = INFINITY));
     EXPECT_REFUSED("bias[0]=nan", (desc.has_scale = true, desc.bias[0] = NAN));
-    EXPECT_REFUSED("mask: only", (desc.map = GPST_MAP_RESIZE, desc.mask = mask_image()));
     EXPECT_REFUSED("mask.format=2",
                    (desc.mask = mask_image(), desc.mask.format = GPST_FORMAT_RGB, desc.mask.width = 9));
     EXPECT_REFUSED("dtype=4: must be GRAY and U8",

@@ -1,5 +1,6 @@
-/* tests/test_warp_cases.c -- every loop against the per-pixel reference for what the first table
-   (test_warp_bits.c) does not hold: family by family, each with a hash that every build must give (--hash prints them alone). */
+/* tests/test_warp_cases.c -- every loop against the per-pixel reference for what the table of
+   test_warp_bits.c does not hold: family by family, each with a hash that every build must give (--hash
+   prints them alone). */
 #include "test_warp_bits.h"
 
 /* One case: what the choice says, the rest by chance. */
@@ -8,6 +9,9 @@ typedef struct kit {
     gpst_warp_desc desc;
     gpst_image source;
     gpst_view view;
+    gpst_roi roi;
+    gpst_affine affine;
+    arena table;
 } kit;
 
 typedef struct family {
@@ -64,10 +68,98 @@ static bool choose_bytes(kit* k, uint32_t choice, uint64_t* seed) {
     return is_new && (k->desc.format != GPST_FORMAT_GRAY || k->source.format == GPST_FORMAT_GRAY);
 }
 
+/* ---- the other maps -------------------------------------------------------------------------- */
+/* A number of 1/64 from -span to span, exact in any rounding mode. */
+static double pick_number(uint64_t* seed, int span) {
+    return (double)((int64_t)(test_random(seed) % (uint64_t)(128 * span + 1)) - 64 * span) / 64.0;
+}
+
+/* Inside, around and far outside of the source, tiny and huge. */
+static void pick_roi(kit* k, uint64_t* seed) {
+    const float w = (float)k->source.width, h = (float)k->source.height;
+    gpst_roi roi = {0, 0, w, h};
+    if (test_random(seed) % 4) {
+        roi.x = (float)pick_number(seed, (int)k->source.width + 2);
+        roi.y = (float)pick_number(seed, (int)k->source.height + 2);
+        roi.width = (float)(pick_number(seed, 60) + 60.015625),
+        roi.height = (float)(pick_number(seed, 9) + 9.015625);
+    }
+    if (test_random(seed) % 16 == 0)
+        roi.x = 1048576, roi.y = -1048576, roi.width = 1048576, roi.height = 0.00001f;
+    k->roi = roi;
+    k->desc.rois = &k->roi;
+    k->desc.n_rois = 1;
+}
+
+static void pick_affine(kit* k, uint64_t* seed) {
+    double* m = k->affine.m;
+    m[0] = pick_number(seed, 3), m[1] = pick_number(seed, 2), m[2] = pick_number(seed, 100);
+    m[3] = pick_number(seed, 2), m[4] = pick_number(seed, 3), m[5] = pick_number(seed, 60);
+    if (test_random(seed) % 16 == 0)
+        m[0] = 65536, m[1] = -65536, m[2] = 536870912, m[3] = -65536, m[4] = 65536, m[5] = -536870912;
+    k->desc.affines = &k->affine;
+    k->desc.n_affines = 1;
+}
+
+/* The table ends at the protected page. */
+static void pick_table(kit* k, uint64_t* seed) {
+    static const uint32_t special[6] = {0x7fc00000u, 0xff800000u, 0x7f800000u,
+                                        0x80000001u, 0x4f000000u, 0xcf000000u};
+    const uint32_t w = k->desc.width, h = k->desc.height, gap = (uint32_t)(test_random(seed) % 3);
+    const size_t row = (size_t)2 * w + gap;
+    float* table = (float*)(void*)(k->table.begin + ARENA_BYTES) - (row * (h - 1) + (size_t)2 * w);
+    for (uint32_t y = 0; y < h; y++)
+        for (uint32_t x = 0; x < w; x++) {
+            table[y * row + 2 * x] = (float)pick_number(seed, (int)k->source.width + 3);
+            table[y * row + 2 * x + 1] = (float)pick_number(seed, (int)k->source.height + 3);
+            if (test_random(seed) % 16 == 0)
+                memcpy(&table[y * row + 2 * x], &special[test_random(seed) % 6], 4);
+        }
+    k->desc.table = table;
+    k->desc.table_pitch_bytes = gap ? (int64_t)(row * 4) : 0;
+}
+
+static bool choose_maps(kit* k, uint32_t choice, uint64_t* seed) {
+    static const gpst_map maps[4] = {GPST_MAP_ROI, GPST_MAP_AFFINE, GPST_MAP_ROTATE, GPST_MAP_TABLE};
+    static const gpst_dtype dtypes[3] = {GPST_DTYPE_U8, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    static const gpst_format sources[3] = {GPST_FORMAT_GRAY, GPST_FORMAT_RGB, GPST_FORMAT_BGRA};
+    const gpst_map map = maps[take(&choice, 4)];
+    k->desc.filter = take(&choice, 2) ? GPST_FILTER_NEAREST : GPST_FILTER_BILINEAR;
+    k->desc.layout = take(&choice, 2) ? GPST_LAYOUT_CHW : GPST_LAYOUT_HWC;
+    k->desc.dtype = dtypes[take(&choice, 3)];
+    k->source.format = sources[take(&choice, 3)];
+    k->desc.format = take(&choice, 2) ? GPST_FORMAT_RGBA : GPST_FORMAT_RGB;
+    k->desc.border = map == GPST_MAP_ROTATE ? GPST_BORDER_DEFAULT : (gpst_border)take(&choice, 3);
+    pick_scale(k, seed, take(&choice, 2) != 0);
+    pick_mask(k, take(&choice, 2) != 0);
+    pick_map(k, seed, map);
+    k->desc.n_views = map == GPST_MAP_ROTATE ? 1 : 0;
+    k->view.hfov = k->view.vfov = 0;
+    if (map == GPST_MAP_ROI)
+        pick_roi(k, seed);
+    else if (map == GPST_MAP_AFFINE)
+        pick_affine(k, seed);
+    else if (map == GPST_MAP_TABLE)
+        pick_table(k, seed);
+    return true;
+}
+
+/* RESIZE carries masks, too. */
+static bool choose_resize_masks(kit* k, uint32_t choice, uint64_t* seed) {
+    k->desc.filter = take(&choice, 2) ? GPST_FILTER_NEAREST : GPST_FILTER_BILINEAR;
+    k->desc.dtype = take(&choice, 2) ? GPST_DTYPE_F32 : GPST_DTYPE_U8;
+    k->source.format = k->desc.format = take(&choice, 2) ? GPST_FORMAT_GRAY : GPST_FORMAT_RGB;
+    pick_mask(k, true);
+    pick_map(k, seed, GPST_MAP_RESIZE);
+    return true;
+}
+
 /* What every compiler, option and machine must compute. A change of any formula changes it: then say so in
    the change log and put the new value here. */
 static const family families[] = {
     {"bytes", 2 * 2 * 2 * 4 * 5 * 5, choose_bytes, 0x25b9939f63d0346au},
+    {"maps", 4 * 2 * 2 * 3 * 3 * 2 * 3 * 2 * 2, choose_maps, 0x47521825235b73bau},
+    {"resize masks", 2 * 2 * 2 * 8, choose_resize_masks, 0x27a8b07ddd62ad3bu},
 };
 #define N_FAMILIES (sizeof families / sizeof families[0])
 
@@ -76,6 +168,7 @@ static tally run_family(const family* f, uint64_t seed) {
     tally count = {0, 0xcbf29ce484222325u};
     memset(&k, 0, sizeof k);
     k.a.source = arena_open(), k.a.mask = arena_open(), k.a.rows = arena_open(), k.a.reference = arena_open();
+    k.table = arena_open();
     for (size_t i = 0; i < ARENA_BYTES; i++) {
         const uint64_t random = test_random(&seed);
         k.a.source.begin[i] = (uint8_t)random;
@@ -88,6 +181,7 @@ static tally run_family(const family* f, uint64_t seed) {
             run_case(&k.a, &k.desc, &k.source, &seed, &count);
     }
     arena_close(k.a.source), arena_close(k.a.mask), arena_close(k.a.rows), arena_close(k.a.reference);
+    arena_close(k.table);
     return count;
 }
 

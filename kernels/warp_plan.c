@@ -1,0 +1,249 @@
+/* kernels/warp_plan.c -- what a warp computes ahead of its pixels: the plan of
+   every output, once, and the job of one output of one call. Checks nothing. */
+#include "../core/platform_internal.h"
+
+#include "exact_internal.h"
+#include "warp_internal.h"
+
+/* ---- the plan ------------------------------------------------------------------------ */
+GPSTI_PRIVATE bool gpsti_warp_angle_fits(double degrees) { return degrees >= -1e6 && degrees <= 1e6; }
+
+/* Ry(yaw) Rx(pitch) Rz(roll); element by element, in a fixed order. */
+GPST_API void gpst_view_rotation(const gpst_view* view, double out[9]) {
+    double sy, cy, sp, cp, sr, cr;
+    memset(out, 0, 9 * sizeof *out);
+    if (!gpsti_warp_angle_fits(view->yaw) || !gpsti_warp_angle_fits(view->pitch) ||
+        !gpsti_warp_angle_fits(view->roll))
+        return;
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    gpsti_sin_cos_degrees(view->yaw, &sy, &cy);
+    gpsti_sin_cos_degrees(view->pitch, &sp, &cp);
+    gpsti_sin_cos_degrees(view->roll, &sr, &cr);
+    const double sp_sr = gpsti_mul64(sp, sr), sp_cr = gpsti_mul64(sp, cr);
+    out[0] = gpsti_mul64(cy, cr) + gpsti_mul64(sy, sp_sr);
+    out[1] = gpsti_mul64(sy, sp_cr) - gpsti_mul64(cy, sr);
+    out[2] = gpsti_mul64(sy, cp);
+    out[3] = gpsti_mul64(cp, sr);
+    out[4] = gpsti_mul64(cp, cr);
+    out[5] = 0.0 - sp;
+    out[6] = gpsti_mul64(cy, sp_sr) - gpsti_mul64(sy, cr);
+    out[7] = gpsti_mul64(sy, sr) + gpsti_mul64(cy, sp_cr);
+    out[8] = gpsti_mul64(cy, cp);
+    gpsti_fp_leave(mode);
+}
+
+GPSTI_PRIVATE double gpsti_warp_tan_half(double fov_degrees) {
+    double sine, cosine;
+    gpsti_sin_cos_degrees(gpsti_mul64(fov_degrees, 0.5), &sine, &cosine);
+    return sine / cosine;
+}
+
+GPSTI_PRIVATE void gpsti_warp_plan_view(const gpst_view* view, uint32_t width, uint32_t height,
+                                        gpsti_warp_view* plan) {
+    gpst_view_rotation(view, plan->rotation);
+    plan->tan_x = gpsti_warp_tan_half(view->hfov > 0 ? view->hfov : 90.0);
+    plan->tan_y =
+        view->vfov > 0 ? gpsti_warp_tan_half(view->vfov) : gpsti_mul64(plan->tan_x, (double)height) / width;
+    for (int c = 0; c < 3; c++) {
+        plan->a[c] = gpsti_mul64(plan->rotation[3 * c], plan->tan_x) / width;
+        plan->b[c] = gpsti_mul64(plan->rotation[3 * c + 1], plan->tan_y) / height;
+        plan->d[c] = plan->rotation[3 * c + 2];
+        gpsti_split(plan->a[c], &plan->a_high[c], &plan->a_low[c]);
+    }
+}
+
+/* Floats of one output of ROTATE: six columns padded to whole blocks, rows of eight. */
+GPSTI_PRIVATE uint32_t gpsti_warp_turn_stride(uint32_t width) {
+    return (width + GPSTI_BLOCK - 1) / GPSTI_BLOCK * GPSTI_BLOCK;
+}
+
+GPSTI_INTERN size_t gpsti_warp_turn_floats(uint32_t width, uint32_t height) {
+    return (size_t)6 * gpsti_warp_turn_stride(width) + (size_t)8 * height;
+}
+
+/* Component c of the turned direction is cos(b) (r[c][0] sin(a) + r[c][2] cos(a)) + r[c][1] sin(b). */
+GPSTI_PRIVATE void gpsti_warp_plan_turn(const gpst_view* view, uint32_t width, uint32_t height,
+                                        gpsti_warp_view* plan, float* turn) {
+    const uint32_t stride = gpsti_warp_turn_stride(width);
+    const double* r = plan->rotation;
+    float* const rows = turn + (size_t)6 * stride;
+    double sine, cosine;
+    gpst_view_rotation(view, plan->rotation);
+    memset(turn, 0, gpsti_warp_turn_floats(width, height) * sizeof *turn);
+    for (uint32_t x = 0; x < width; x++) {
+        gpsti_sin_cos_degrees(gpsti_mul64(180.0, 2.0 * x + 1.0 - width) / width, &sine, &cosine);
+        for (uint32_t c = 0; c < 3; c++)
+            gpsti_split(gpsti_mul64(r[3 * c], sine) + gpsti_mul64(r[3 * c + 2], cosine),
+                        turn + 2 * c * stride + x, turn + (2 * c + 1) * stride + x);
+    }
+    for (uint32_t y = 0; y < height; y++) {
+        float* row = rows + (size_t)8 * y;
+        gpsti_sin_cos_degrees(gpsti_mul64(90.0, 2.0 * y + 1.0 - height) / height, &sine, &cosine);
+        gpsti_split(cosine, &row[0], &row[1]);
+        for (uint32_t c = 0; c < 3; c++)
+            gpsti_split(gpsti_mul64(r[3 * c + 1], sine), &row[2 + 2 * c], &row[3 + 2 * c]);
+    }
+}
+
+/* To the nearest integer; the value is known to fit. */
+GPSTI_PRIVATE int64_t gpsti_warp_whole(double value) { return (int64_t)(value + (value < 0 ? -0.5 : 0.5)); }
+
+GPSTI_PRIVATE void gpsti_warp_plan_roi(const gpst_roi* roi, gpsti_warp_roi* plan) {
+    plan->x = gpsti_warp_whole((double)roi->x * 65536.0);
+    plan->y = gpsti_warp_whole((double)roi->y * 65536.0);
+    plan->width = gpsti_warp_whole((double)roi->width * 65536.0);
+    plan->height = gpsti_warp_whole((double)roi->height * 65536.0);
+}
+
+/* Half a pixel less, so that 0 is the centre of the first. */
+GPSTI_PRIVATE void gpsti_warp_plan_affine(const gpst_affine* affine, gpsti_warp_matrix* plan) {
+    const int64_t half = (int64_t)1 << 28;
+    for (int e = 0; e < 6; e++)
+        plan->q[e] = e % 3 == 2 ? gpsti_warp_whole(affine->m[e] * 536870912.0) - half
+                                : gpsti_warp_whole(affine->m[e] * 268435456.0);
+}
+
+GPSTI_INTERN uint32_t gpsti_warp_count_outputs(const gpst_warp_desc* desc) {
+    switch (desc->map) {
+    case GPST_MAP_EQUIRECT:
+    case GPST_MAP_ROTATE:
+        return desc->n_views;
+    case GPST_MAP_ROI:
+        return desc->n_rois;
+    case GPST_MAP_AFFINE:
+        return desc->n_affines;
+    default:
+        return 1;
+    }
+}
+
+GPSTI_PRIVATE void gpsti_warp_resolve(const gpst_warp_desc* desc, gpst_warp_desc* out) {
+    *out = *desc;
+    if (desc->filter == GPST_FILTER_DEFAULT)
+        out->filter = GPST_FILTER_BILINEAR;
+    if (desc->convention == GPST_CONVENTION_DEFAULT)
+        out->convention = GPST_CONVENTION_NATIVE;
+    if (desc->border == GPST_BORDER_DEFAULT)
+        out->border =
+            desc->map == GPST_MAP_AFFINE || desc->map == GPST_MAP_TABLE ? GPST_BORDER_ZERO : GPST_BORDER_EDGE;
+    if (desc->dtype == GPST_DTYPE_DEFAULT)
+        out->dtype = GPST_DTYPE_U8;
+    if (desc->layout == GPST_LAYOUT_DEFAULT)
+        out->layout = GPST_LAYOUT_HWC;
+    if (desc->mask.data)
+        out->mask = gpsti_image_resolved(&desc->mask);
+    if (desc->table_pitch_bytes == 0)
+        out->table_pitch_bytes = (int64_t)desc->width * 8;
+    out->rois = NULL;
+    out->affines = NULL;
+}
+
+GPSTI_INTERN void gpsti_warp_plan(gpst_warp* warp, const gpst_warp_desc* desc) {
+    gpsti_warp_resolve(desc, &warp->desc);
+    warp->desc.views = warp->views;
+    warp->desc.n_views = warp->views ? warp->n_outputs : 0;
+    warp->level = gpsti_warp_level_query();
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    for (uint32_t i = 0; i < warp->n_outputs; i++) {
+        if (warp->views)
+            warp->views[i] = desc->views[i];
+        if (warp->turns)
+            gpsti_warp_plan_turn(&warp->views[i], desc->width, desc->height, &warp->plans[i],
+                                 warp->turns + warp->turn_floats * i);
+        else if (warp->views)
+            gpsti_warp_plan_view(&warp->views[i], desc->width, desc->height, &warp->plans[i]);
+        if (warp->rois)
+            gpsti_warp_plan_roi(&desc->rois[i], &warp->rois[i]);
+        if (warp->affines)
+            gpsti_warp_plan_affine(&desc->affines[i], &warp->affines[i]);
+    }
+    gpsti_fp_leave(mode);
+}
+
+/* ---- the job ------------------------------------------------------------------------- */
+GPSTI_PRIVATE bool gpsti_warp_blue_first(gpst_format format) {
+    return format == GPST_FORMAT_BGR || format == GPST_FORMAT_BGRA;
+}
+
+/* Where each output channel stands in a source pixel. */
+GPSTI_PRIVATE void gpsti_warp_channels(gpst_format source, gpst_format output, uint32_t shift[4]) {
+    for (uint32_t c = 0; c < 4; c++) {
+        const bool swapped = gpsti_warp_blue_first(source) != gpsti_warp_blue_first(output);
+        if (c >= gpst_format_channels(source) && c == 3)
+            shift[c] = GPSTI_WARP_CHANNEL_FULL;
+        else if (source == GPST_FORMAT_GRAY)
+            shift[c] = 0;
+        else
+            shift[c] = 8 * (swapped && c < 3 ? 2 - c : c);
+    }
+}
+
+GPSTI_PRIVATE void gpsti_warp_job_equirect(gpsti_warp_job* job) {
+    const bool native = job->convention == GPST_CONVENTION_NATIVE;
+    const int32_t width = job->source_width - (native ? 0 : 1),
+                  height = job->source_height - (native ? 0 : 1);
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    job->scale_u = gpsti_narrow(width * (32768.0 / (2 * GPSTI_PI)));
+    job->scale_v = gpsti_narrow(height * (32768.0 / GPSTI_PI));
+    gpsti_fp_leave(mode);
+    job->quarter_u = width * 8192;
+    job->quarter_v = height * 16384;
+    job->offset_u = width * 16384 - (native ? 16384 : 0);
+    job->offset_v = height * 16384 - (native ? 16384 : 0);
+}
+
+GPSTI_PRIVATE gpsti_warp_axis gpsti_warp_axis_of(int64_t begin, int64_t extent, int32_t in, int32_t out) {
+    gpsti_warp_axis axis;
+    axis.begin = begin, axis.extent = extent;
+    axis.in = in, axis.out = out;
+    return axis;
+}
+
+/* What the map knows of this output; the sizes of both images are in the job. */
+GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_index, gpsti_warp_job* job) {
+    const int32_t width = job->source_width, height = job->source_height;
+    job->border = (int)warp->desc.border;
+    if (job->map == GPST_MAP_RESIZE) {
+        job->across = gpsti_warp_axis_of(0, width * (int64_t)65536, width, job->width);
+        job->down = gpsti_warp_axis_of(0, height * (int64_t)65536, height, job->height);
+    } else if (job->map == GPST_MAP_ROI) {
+        const gpsti_warp_roi* roi = &warp->rois[output_index];
+        job->across = gpsti_warp_axis_of(roi->x, roi->width, width, job->width);
+        job->down = gpsti_warp_axis_of(roi->y, roi->height, height, job->height);
+    } else if (job->map == GPST_MAP_AFFINE) {
+        job->affine = warp->affines[output_index];
+    } else if (job->map == GPST_MAP_TABLE) {
+        job->table = warp->desc.table;
+        job->table_pitch = warp->desc.table_pitch_bytes;
+    } else {
+        job->border = GPSTI_BORDER_SPHERE;
+        job->view = warp->plans[output_index];
+        gpsti_warp_job_equirect(job);
+    }
+    if (job->map == GPST_MAP_ROTATE) {
+        job->turn_stride = (int32_t)gpsti_warp_turn_stride((uint32_t)job->width);
+        job->turn_columns = warp->turns + warp->turn_floats * output_index;
+        job->turn_rows = job->turn_columns + (ptrdiff_t)6 * job->turn_stride;
+    }
+}
+
+GPSTI_INTERN void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source,
+                                      const gpst_image* output, uint32_t output_index, gpsti_warp_job* out) {
+    const gpst_warp_desc* desc = &warp->desc;
+    const gpst_image from = gpsti_image_resolved(source), to = gpsti_image_resolved(output);
+    memset(out, 0, sizeof *out);
+    out->map = desc->map, out->filter = desc->filter, out->convention = desc->convention;
+    out->dtype = desc->dtype, out->layout = desc->layout, out->has_scale = desc->has_scale;
+    out->source = (const uint8_t*)from.data, out->source_pitch = from.pitch_bytes;
+    out->source_width = (int32_t)from.width, out->source_height = (int32_t)from.height;
+    out->source_pixel_bytes = gpst_format_channels(from.format);
+    gpsti_warp_channels(from.format, desc->format, out->shift);
+    out->mask = (const uint8_t*)desc->mask.data, out->mask_pitch = desc->mask.pitch_bytes;
+    out->output = (uint8_t*)to.data, out->output_pitch = to.pitch_bytes;
+    out->plane_bytes = to.pitch_bytes * (int64_t)to.height;
+    out->width = (int32_t)to.width, out->height = (int32_t)to.height;
+    out->n_channels = gpst_format_channels(desc->format);
+    gpsti_warp_job_map(warp, output_index, out);
+    memcpy(out->scale, desc->scale, sizeof out->scale);
+    memcpy(out->bias, desc->bias, sizeof out->bias);
+}
