@@ -195,7 +195,10 @@ GPST_API void gpst_warp_query_bytes(const gpst_warp* warp, const gpst_image* sou
                                     uint64_t* written_bytes) {
     const uint64_t width = warp->desc.width, height = warp->desc.height, n_outputs = warp->n_outputs;
     const uint64_t pixel_bytes = gpst_format_channels(source->format) * gpst_dtype_bytes(source->dtype);
-    const uint64_t taps = warp->desc.filter == GPST_FILTER_NEAREST ? 1 : 2; /* on each axis */
+    /* On each axis; AREA: all. */
+    const uint64_t taps = warp->desc.filter == GPST_FILTER_NEAREST    ? 1
+                          : warp->desc.filter == GPST_FILTER_BILINEAR ? 2
+                                                                      : GPSTI_WARP_MAX_SIDE;
     uint64_t pixels;
     if (warp->desc.map == GPST_MAP_RESIZE) {
         pixels =

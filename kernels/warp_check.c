@@ -43,8 +43,13 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_enums(const gpst_warp_desc* desc) {
     GPSTI_WARP_RULE((int)desc->map >= (int)GPST_MAP_RESIZE && (int)desc->map <= (int)GPST_MAP_TABLE,
                     "map=%d: required, RESIZE, EQUIRECT, ROI, AFFINE, ROTATE or TABLE", (int)desc->map);
     GPSTI_WARP_RULE(desc->filter == GPST_FILTER_DEFAULT || desc->filter == GPST_FILTER_NEAREST ||
-                        desc->filter == GPST_FILTER_BILINEAR,
-                    "filter=%d: must be NEAREST or BILINEAR", (int)desc->filter);
+                        desc->filter == GPST_FILTER_BILINEAR || desc->filter == GPST_FILTER_AREA,
+                    "filter=%d: must be NEAREST, BILINEAR or AREA", (int)desc->filter);
+    GPSTI_WARP_RULE(desc->filter != GPST_FILTER_AREA || desc->map == GPST_MAP_RESIZE ||
+                        desc->map == GPST_MAP_ROI,
+                    "filter=AREA: only with map=RESIZE and ROI");
+    GPSTI_WARP_RULE(desc->filter != GPST_FILTER_AREA || desc->border != GPST_BORDER_ZERO,
+                    "border=ZERO: not with filter=AREA, which never looks outside");
     GPSTI_WARP_RULE(desc->convention == GPST_CONVENTION_DEFAULT ||
                         desc->convention == GPST_CONVENTION_NATIVE ||
                         desc->convention == GPST_CONVENTION_FFMPEG,

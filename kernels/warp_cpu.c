@@ -39,6 +39,14 @@ typedef struct gpsti_block {
     uint16_t half[4][GPSTI_BLOCK];
 } gpsti_block;
 
+#define GPSTI_AREA_STRIP 512 /* source pixels */
+
+/* What AREA needs besides. */
+typedef struct gpsti_area {
+    float strip[4 * GPSTI_AREA_STRIP];
+    gpsti_warp_window across[GPSTI_BLOCK];
+} gpsti_area;
+
 #define GPSTI_ROWS(name) gpsti_rows_##name##_portable
 #define GPSTI_ROWS_TARGET
 #define GPSTI_ROWS_INLINE GPSTI_ALWAYS_INLINE
@@ -67,20 +75,14 @@ GPSTI_INTERN gpsti_warp_level gpsti_warp_level_query(void) {
 GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_warp_level level, int32_t y_begin,
                                   int32_t y_end) {
     gpsti_block block;
-    const bool by_axes = gpsti_warp_by_axes(job->map);
     const gpsti_fp_mode mode = gpsti_fp_enter();
     memset(&block, 0, sizeof block); /* the end of a row's last block is computed, too, and never used */
 #if defined(GPSTI_WARP_HAS_AVX2)
-    if (level == GPSTI_WARP_AVX2 && by_axes)
-        gpsti_rows_band_by_axes_avx2(job, y_begin, y_end, &block);
-    else if (level == GPSTI_WARP_AVX2)
-        gpsti_rows_band_by_positions_avx2(job, y_begin, y_end, &block);
+    if (level == GPSTI_WARP_AVX2)
+        gpsti_rows_band_avx2(job, y_begin, y_end, &block);
     else
 #endif
-        if (by_axes)
-        gpsti_rows_band_by_axes_portable(job, y_begin, y_end, &block);
-    else
-        gpsti_rows_band_by_positions_portable(job, y_begin, y_end, &block);
+        gpsti_rows_band_portable(job, y_begin, y_end, &block);
     (void)level;
     gpsti_fp_leave(mode);
 }

@@ -5,7 +5,7 @@
 #define GPSTI_WARP_PIXEL_INTERNAL_H
 
 #include "exact_internal.h"
-#include "warp_map_internal.h"
+#include "warp_area_internal.h"
 
 /* A source pixel, its bytes from the lowest up. */
 GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_read(const gpsti_warp_job* job, int32_t x, int32_t y) {
@@ -66,6 +66,24 @@ GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_blend_ffmpeg(const int32_t tap[4], 
     return sum >> 14 > 255 ? 255 : sum >> 14;
 }
 
+/* One channel of the windows: down, then across, each in order. */
+GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_area(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                uint32_t shift) {
+    const gpsti_warp_window across = gpsti_warp_window_of(&job->across, x);
+    const gpsti_warp_window down = gpsti_warp_window_of(&job->down, y);
+    float sum = 0.0f;
+    if (shift == GPSTI_WARP_CHANNEL_FULL)
+        return 255.0f;
+    for (int32_t at_x = across.begin; at_x < across.end; at_x++) {
+        float column = 0.0f;
+        for (int32_t at_y = down.begin; at_y < down.end; at_y++)
+            column = gpsti_fma(gpsti_warp_window_weight(&down, at_y),
+                               (float)gpsti_warp_channel(gpsti_warp_read(job, at_x, at_y), shift), column);
+        sum = gpsti_fma(gpsti_warp_window_weight(&across, at_x), column, sum);
+    }
+    return sum;
+}
+
 /* ---- how: the pixel transform and the store ----------------------------------------- */
 GPSTI_DEVICE GPSTI_INLINE uint8_t gpsti_warp_byte(float value) {
     const float high = value < 255.0f ? value : 255.0f, clamped = high > 0.0f ? high : 0.0f;
@@ -100,31 +118,38 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_store(const gpsti_warp_job* job, uint8
     }
 }
 
-/* Output pixel (x, y). */
-GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_pixel(const gpsti_warp_job* job, int32_t x, int32_t y) {
-    const gpsti_warp_place place = gpsti_warp_locate(job, x, y);
-    const bool bilinear = job->filter == GPST_FILTER_BILINEAR;
-    const bool keep = gpsti_warp_keeps(job, x, y);
+/* One sample of NEAREST or BILINEAR from its four taps. */
+GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_sample(const gpsti_warp_job* job, const gpsti_warp_place* place,
+                                                  const int32_t tap[4]) {
     /* Bytes to bytes stay integers, and so does FFmpeg's sampler. */
     const bool bytes_out = job->dtype == GPST_DTYPE_U8 && !job->has_scale;
-    const bool integers = bytes_out || !bilinear || job->convention == GPST_CONVENTION_FFMPEG;
-    uint32_t pixel[4];
-    for (int t = 0; t < 4; t++)
-        pixel[t] = bilinear || t == 0 ? gpsti_warp_read(job, place.x + (t & 1), place.y + (t >> 1)) : 0;
+    if (job->filter == GPST_FILTER_NEAREST)
+        return (float)tap[0];
+    if (job->convention == GPST_CONVENTION_FFMPEG)
+        return (float)gpsti_warp_blend_ffmpeg(tap, place->fx, place->fy);
+    if (bytes_out)
+        return (float)gpsti_warp_blend(tap, place->wx, place->wy);
+    return gpsti_warp_blend_float(tap, place->fx, place->fy);
+}
+
+/* Output pixel (x, y). */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_pixel(const gpsti_warp_job* job, int32_t x, int32_t y) {
+    const bool area = job->filter == GPST_FILTER_AREA, bilinear = job->filter == GPST_FILTER_BILINEAR;
+    const bool keep = gpsti_warp_keeps(job, x, y);
+    gpsti_warp_place place;
+    memset(&place, 0, sizeof place);
+    uint32_t pixel[4] = {0, 0, 0, 0};
+    if (!area) {
+        place = gpsti_warp_locate(job, x, y);
+        for (int t = 0; t < (bilinear ? 4 : 1); t++)
+            pixel[t] = gpsti_warp_read(job, place.x + (t & 1), place.y + (t >> 1));
+    }
     for (uint32_t c = 0; c < job->n_channels; c++) {
-        int32_t tap[4], whole = 0;
+        int32_t tap[4];
         float value;
         for (int t = 0; t < 4; t++)
             tap[t] = gpsti_warp_channel(pixel[t], job->shift[c]);
-        if (!integers) {
-            value = gpsti_warp_blend_float(tap, place.fx, place.fy);
-        } else {
-            whole = !bilinear ? tap[0]
-                    : job->convention == GPST_CONVENTION_FFMPEG
-                        ? gpsti_warp_blend_ffmpeg(tap, place.fx, place.fy)
-                        : gpsti_warp_blend(tap, place.wx, place.wy);
-            value = (float)whole;
-        }
+        value = area ? gpsti_warp_area(job, x, y, job->shift[c]) : gpsti_warp_sample(job, &place, tap);
         if (job->has_scale)
             value = gpsti_fma(value, job->scale[c], job->bias[c]);
         gpsti_warp_store(job, gpsti_warp_output(job, x, y, c), keep ? value : 0.0f);

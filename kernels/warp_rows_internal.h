@@ -368,24 +368,18 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(store_floats)(const gpsti_warp_j
 }
 
 /* ---- a block, a band ------------------------------------------------------------------
-   The block's places are known; the rest is the same for every map. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                        int32_t count, gpsti_block* block) {
+   From the samples on: in packed, else in value. */
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(emit)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                      int32_t count, bool in_packed, gpsti_block* block) {
     const bool bytes_out = job->dtype == GPST_DTYPE_U8 || job->dtype == GPST_DTYPE_I8;
-    const bool integers = (bytes_out && !job->has_scale) || job->filter == GPST_FILTER_NEAREST ||
-                          job->convention == GPST_CONVENTION_FFMPEG;
-    GPSTI_ROWS(gather)(job, count, block);
-    if (integers)
-        GPSTI_ROWS(sample_integers)(job, block);
-    else
-        GPSTI_ROWS(sample_floats)(job, block);
-    if (integers && (job->has_scale || !bytes_out))
+    const bool as_floats = job->has_scale || !bytes_out || !in_packed;
+    if (in_packed && as_floats)
         GPSTI_ROWS(floats_from_packed)(job, block);
     if (job->has_scale)
         GPSTI_ROWS(scale)(job, block);
     if (job->dtype == GPST_DTYPE_I8)
         GPSTI_ROWS(signed_from_floats)(job, block);
-    else if (bytes_out && job->has_scale)
+    else if (bytes_out && as_floats)
         GPSTI_ROWS(bytes_from_floats)(job, block);
     if (job->mask) {
         GPSTI_ROWS(keep)(job, count, block);
@@ -397,6 +391,19 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* jo
         GPSTI_ROWS(store_halves)(job, x, y, count, block);
     else
         GPSTI_ROWS(store_floats)(job, x, y, count, block);
+}
+
+/* The block's places are known; the rest is the same for every map. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                        int32_t count, gpsti_block* block) {
+    const bool integers = (job->dtype == GPST_DTYPE_U8 && !job->has_scale) ||
+                          job->filter == GPST_FILTER_NEAREST || job->convention == GPST_CONVENTION_FFMPEG;
+    GPSTI_ROWS(gather)(job, count, block);
+    if (integers)
+        GPSTI_ROWS(sample_integers)(job, block);
+    else
+        GPSTI_ROWS(sample_floats)(job, block);
+    GPSTI_ROWS(emit)(job, x, y, count, integers, block);
 }
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_positions)(const gpsti_warp_job* job, int32_t y_begin,
@@ -435,13 +442,25 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_axes)(const gpsti_warp_j
         }
         for (int32_t y = y_begin; y < y_end; y++) {
             const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->down, y, nearest);
-            for (int k = 0; k < GPSTI_BLOCK; k++) {
+            for (int k = 0; k < GPSTI_BLOCK; k++)
                 block->y[k] = tap.pixel, block->wy[k] = tap.weight, block->fy[k] = tap.fraction;
+            for (int k = 0; job->mask && k < GPSTI_BLOCK; k++)
                 block->v[k] = tap.nearest * 32768;
-            }
             GPSTI_ROWS(finish)(job, x, y, count, block);
         }
     }
+}
+
+#include "warp_area_rows_internal.h"
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band)(const gpsti_warp_job* job, int32_t y_begin,
+                                                      int32_t y_end, gpsti_block* block) {
+    if (job->filter == GPST_FILTER_AREA)
+        GPSTI_ROWS(band_area)(job, y_begin, y_end, block);
+    else if (gpsti_warp_by_axes(job->map))
+        GPSTI_ROWS(band_by_axes)(job, y_begin, y_end, block);
+    else
+        GPSTI_ROWS(band_by_positions)(job, y_begin, y_end, block);
 }
 
 #undef GPSTI_ROWS

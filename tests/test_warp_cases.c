@@ -154,12 +154,33 @@ static bool choose_resize_masks(kit* k, uint32_t choice, uint64_t* seed) {
     return true;
 }
 
+/* ---- area ---------------------------------------------------------------------------------------- */
+static bool choose_area(kit* k, uint32_t choice, uint64_t* seed) {
+    static const gpst_dtype dtypes[4] = {GPST_DTYPE_U8, GPST_DTYPE_I8, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    static const gpst_format sources[3] = {GPST_FORMAT_GRAY, GPST_FORMAT_BGR, GPST_FORMAT_RGBA};
+    const gpst_map map = take(&choice, 2) ? GPST_MAP_ROI : GPST_MAP_RESIZE;
+    k->desc.filter = GPST_FILTER_AREA;
+    k->desc.layout = take(&choice, 2) ? GPST_LAYOUT_CHW : GPST_LAYOUT_HWC;
+    k->desc.dtype = dtypes[take(&choice, 4)];
+    k->source.format = sources[take(&choice, 3)];
+    k->desc.format = take(&choice, 2) ? GPST_FORMAT_RGBA : GPST_FORMAT_RGB;
+    pick_scale(k, seed, k->desc.dtype == GPST_DTYPE_I8 || take(&choice, 2) != 0);
+    pick_mask(k, test_random(seed) % 4 == 0);
+    pick_map(k, seed, map);
+    if (test_random(seed) % 8 == 0) /* wider than a strip */
+        k->source.width = 1500, k->source.height = 1 + (uint32_t)(test_random(seed) % 5);
+    if (map == GPST_MAP_ROI)
+        pick_roi(k, seed);
+    return true;
+}
+
 /* What every compiler, option and machine must compute. A change of any formula changes it: then say so in
    the change log and put the new value here. */
 static const family families[] = {
     {"bytes", 2 * 2 * 2 * 4 * 5 * 5, choose_bytes, 0x25b9939f63d0346au},
     {"maps", 4 * 2 * 2 * 3 * 3 * 2 * 3 * 2 * 2, choose_maps, 0x47521825235b73bau},
     {"resize masks", 2 * 2 * 2 * 8, choose_resize_masks, 0x27a8b07ddd62ad3bu},
+    {"area", 2 * 2 * 4 * 3 * 2 * 2 * 4, choose_area, 0x1cbd480b10845559u},
 };
 #define N_FAMILIES (sizeof families / sizeof families[0])
 

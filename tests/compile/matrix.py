@@ -280,9 +280,9 @@ def no_constructors(folder):
 
 @case("budget: the CPU object stays small and quick to compile")
 def budget(folder):
-    start = time.monotonic()
-    run(["gcc", "-O2", "-std=c11", "-c", "gpustage.c", "-o", folder + "/o"])
-    seconds = time.monotonic() - start
+    # CPU time, measured by the shell: how busy the machine is must not decide.
+    times = run(["sh", "-c", "gcc -O2 -std=c11 -c gpustage.c -o '%s/o' && times" % folder]).split()
+    seconds = sum(float(text.split("m")[0]) * 60 + float(text.split("m")[1].rstrip("s")) for text in times[2:4])
     size = os.path.getsize(folder + "/o")
     if size >= MAX_OBJECT_BYTES or seconds >= MAX_COMPILE_SECONDS:
         raise Failed("%d bytes (limit %d), %.1f s (limit %d)" % (size, MAX_OBJECT_BYTES, seconds, MAX_COMPILE_SECONDS))

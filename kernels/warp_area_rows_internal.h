@@ -1,0 +1,91 @@
+/* kernels/warp_area_rows_internal.h -- the row loop of the filter AREA: down first,
+   over a strip of neighbouring source pixels, then across; nothing larger than the strip is kept. A template
+   beside warp_rows_internal.h, whose macros it uses. Gives the bits of warp_pixel_internal.h. */
+/* amalgamate: template */
+
+/* Adds one row of bytes to the strip. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_add_row)(const uint8_t* GPSTI_RESTRICT row, float weight,
+                                                              float* GPSTI_RESTRICT strip, int32_t n) {
+    for (int32_t j = 0; j < n; j++)
+        strip[j] = GPSTI_ROWS_FMA(weight, (float)row[j], strip[j]);
+}
+
+/* Pixels begin <= x < end of the rows of a window, summed down; interleaved. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_down)(const gpsti_warp_job* job,
+                                                           const gpsti_warp_window* down, int32_t begin,
+                                                           int32_t end, float* strip) {
+    const int32_t bytes = (int32_t)job->source_pixel_bytes, n = (end - begin) * bytes;
+    const uint8_t* row =
+        job->source + (ptrdiff_t)(down->begin * job->source_pitch) + (ptrdiff_t)begin * bytes;
+    memset(strip, 0, (size_t)n * sizeof *strip);
+    for (int32_t y = down->begin; y < down->end; y++, row += job->source_pitch)
+        GPSTI_ROWS(area_add_row)
+    (row, gpsti_warp_triangle(down->origin, down->step, y - down->begin) * down->norm, strip, n);
+}
+
+/* Adds pixels begin <= x < end of the strip, of n_channels, to the sums of every output that has them. */
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(area_across)(const gpsti_area* area, int32_t begin,
+                                                             int32_t end, int32_t count, int32_t n_channels,
+                                                             float sums[4][GPSTI_BLOCK]) {
+    for (int32_t k = 0; k < count; k++) {
+        const gpsti_warp_window* window = &area->across[k];
+        const int32_t from = window->begin > begin ? window->begin : begin;
+        const int32_t to = window->end < end ? window->end : end;
+        const float origin = window->origin, step = window->step, norm = window->norm;
+        const float* pixel = area->strip + (from - begin) * n_channels;
+        float sum[4];
+        for (int32_t c = 0; c < n_channels; c++)
+            sum[c] = sums[c][k];
+        for (int32_t x = from; x < to; x++, pixel += n_channels) {
+            const float height = 1.0f - gpsti_abs32(GPSTI_ROWS_FMA((float)(x - window->begin), step, origin));
+            const float weight = (height > 0.0f ? height : 0.0f) * norm;
+            for (int32_t c = 0; c < n_channels; c++)
+                sum[c] = GPSTI_ROWS_FMA(weight, pixel[c], sum[c]);
+        }
+        for (int32_t c = 0; c < n_channels; c++)
+            sums[c][k] = sum[c];
+    }
+}
+
+/* The samples of a block of one row into block->value. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_sample)(const gpsti_warp_job* job,
+                                                             const gpsti_warp_window* down, int32_t count,
+                                                             gpsti_area* area, gpsti_block* block) {
+    const int32_t n_channels = (int32_t)job->source_pixel_bytes, last = area->across[count - 1].end;
+    float sums[4][GPSTI_BLOCK];
+    memset(sums, 0, sizeof sums);
+    for (int32_t begin = area->across[0].begin; begin < last; begin += GPSTI_AREA_STRIP) {
+        const int32_t end = last - begin < GPSTI_AREA_STRIP ? last : begin + GPSTI_AREA_STRIP;
+        GPSTI_ROWS(area_down)(job, down, begin, end, area->strip);
+        if (n_channels == 1)
+            GPSTI_ROWS(area_across)(area, begin, end, count, 1, sums);
+        else if (n_channels == 3)
+            GPSTI_ROWS(area_across)(area, begin, end, count, 3, sums);
+        else
+            GPSTI_ROWS(area_across)(area, begin, end, count, 4, sums);
+    }
+    for (uint32_t c = 0; c < job->n_channels; c++)
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            block->value[c][k] =
+                job->shift[c] == GPSTI_WARP_CHANNEL_FULL ? 255.0f : sums[job->shift[c] / 8][k];
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_area)(const gpsti_warp_job* job, int32_t y_begin,
+                                                           int32_t y_end, gpsti_block* block) {
+    gpsti_area area;
+    for (int32_t x = 0; x < job->width; x += GPSTI_BLOCK) {
+        const int32_t count = job->width - x < GPSTI_BLOCK ? job->width - x : GPSTI_BLOCK;
+        for (int32_t k = 0; k < count; k++) {
+            area.across[k] = gpsti_warp_window_of(&job->across, x + k);
+            block->u[k] = gpsti_warp_axis_tap(&job->across, x + k, true).nearest * 32768;
+        }
+        for (int32_t y = y_begin; y < y_end; y++) {
+            const gpsti_warp_window down = gpsti_warp_window_of(&job->down, y);
+            const int32_t v = gpsti_warp_axis_tap(&job->down, y, true).nearest * 32768;
+            for (int k = 0; k < GPSTI_BLOCK; k++)
+                block->v[k] = v;
+            GPSTI_ROWS(area_sample)(job, &down, count, &area, block);
+            GPSTI_ROWS(emit)(job, x, y, count, false, block);
+        }
+    }
+}
