@@ -47,6 +47,7 @@ PRIVATE = [
     "core/base_internal.h",
     "backends/backend.h",
     "backends/operation_internal.h",
+    "backends/gpu_runtime_internal.h",
     "backends/sim_internal.h",
     "kernels/exact_internal.h",
     "kernels/warp_internal.h",
@@ -108,6 +109,10 @@ PRIVATE = [
     "core/push.c",
     "core/report.c",
     "core/pipeline.c",
+]
+
+# What nvcc or hipcc compiles: last, so that it sees all of the host's side. Each guards itself with GPSTI_GPU_UNIT.
+DEVICE = [
 ]
 
 # A file with this comment is a template: its text is put in at every include instead of once.
@@ -174,7 +179,7 @@ class Sources:
     """Every file of the manifest, and what may be asked of all of them together."""
 
     def __init__(self):
-        self.order = [PROSE, PLATFORM] + PUBLIC + PRIVATE
+        self.order = [PROSE, PLATFORM] + PUBLIC + PRIVATE + DEVICE
         self.position = {path: index for index, path in enumerate(self.order)}
         if len(self.position) != len(self.order):
             twice = sorted({path for path in self.order if self.order.count(path) > 1})
@@ -221,6 +226,23 @@ class Sources:
                 if not found:
                     raise Refused("%s: GPST_API in front of what is no function: %s" % (path, declaration.strip()))
                 names.append(found.group(1))
+        return names
+
+
+    def linked_functions(self):
+        """Names of the functions between the host half and the GPU half, in order."""
+        names = []
+        for path in PRIVATE + DEVICE:
+            if not path.endswith(".h"):
+                continue
+            text = re.sub(r"/\*.*?\*/", " ", "\n".join(self.lines[path]), flags=re.S)
+            text = re.sub(r"^\s*#(?:.*\\\n)*.*$", "", text, flags=re.M)
+            for declaration in re.findall(r"\bGPSTI_LINK\b([^;{]*)", text):
+                found = re.search(r"\b(gpsti_\w+)\s*\(", declaration)
+                if not found:
+                    raise Refused("%s: GPSTI_LINK in front of what is no function: %s" % (path, declaration.strip()))
+                if found.group(1) not in names:
+                    names.append(found.group(1))
         return names
 
 
@@ -288,7 +310,7 @@ def add_prefix(out, sources):
     out.add("#if defined(GPUSTAGE_PREFIX)")
     out.add("#define GPSTI_PASTE_TOKENS(a, b) a##b")
     out.add("#define GPSTI_PASTE(a, b) GPSTI_PASTE_TOKENS(a, b)")
-    for name in sources.public_functions():
+    for name in sources.public_functions() + sources.linked_functions():
         out.add("#define %s GPSTI_PASTE(GPUSTAGE_PREFIX, %s)" % (name, name))
     out.add("#endif")
 
@@ -298,7 +320,7 @@ def amalgamate():
     out = Output()
     add_prose(out, sources)
     out.add("")
-    out.add("#if defined(GPUSTAGE_IMPLEMENTATION)")
+    out.add("#if defined(GPUSTAGE_IMPLEMENTATION) || defined(GPUSTAGE_GPU_IMPLEMENTATION)")
     add_file(out, sources, PLATFORM)
     out.add("#endif")
     out.add("")
@@ -312,13 +334,24 @@ def amalgamate():
     out.add("#endif /* GPUSTAGE_H */")
     out.add("")
     out.add("/* Stop here if you only want the API: what follows is the implementation. */")
-    out.add("#if defined(GPUSTAGE_IMPLEMENTATION) && !defined(GPSTI_IMPLEMENTED)")
+    out.add("#if (defined(GPUSTAGE_IMPLEMENTATION) || defined(GPUSTAGE_GPU_IMPLEMENTATION)) && !defined(GPSTI_IMPLEMENTED)")
     out.add("#define GPSTI_IMPLEMENTED")
-    for path in PRIVATE:
-        if path not in sources.templates:
+    out.add('#define GPSTI_SOURCE_ID "%s"' % sources.digest[:32])
+    files = [path for path in PRIVATE if path not in sources.templates]
+    for path in files:
+        if path.endswith(".h"):
+            add_file(out, sources, path)
+    out.add("")
+    out.add("#if defined(GPUSTAGE_IMPLEMENTATION)")
+    for path in files:
+        if not path.endswith(".h"):
             add_file(out, sources, path)
     out.add("")
     out.add("#endif /* GPUSTAGE_IMPLEMENTATION */")
+    for path in DEVICE:
+        add_file(out, sources, path)
+    out.add("")
+    out.add("#endif /* GPUSTAGE_IMPLEMENTATION || GPUSTAGE_GPU_IMPLEMENTATION */")
     return out
 
 

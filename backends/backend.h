@@ -5,8 +5,14 @@
 
 #include "../core/base_internal.h"
 
-#define GPSTI_BACKEND_ABI 1
+#define GPSTI_BACKEND_ABI 2
 #define GPSTI_ARGS_BYTES 256 /* largest argument block of a launch */
+
+/* Of the sources in gpustage.h (amalgamate.py defines it there): units made from different headers refuse each
+   other. "" in the split build: taken on trust. */
+#if !defined(GPSTI_SOURCE_ID)
+#define GPSTI_SOURCE_ID ""
+#endif
 
 typedef struct gpsti_backend_i gpsti_backend_i;
 
@@ -49,11 +55,23 @@ typedef struct gpsti_exec {
     uint32_t n_threads; /* 1 = serial on the calling thread; more = OpenMP inside the call */
 } gpsti_exec;
 
-/* One operation. `host` computes it on the CPU from the argument block. A GPU backend adds its own entry. */
+/* One operation, from one argument block. `host` computes it on the CPU. `gpu` runs on the calling thread too: it
+   puts the work on native_stream (a cudaStream_t or hipStream_t), with the device current, and returns; it
+   is defined in a .cu.h file with GPSTI_LINK, uses backends/gpu_runtime_internal.h, and must neither wait
+   nor allocate on the way of an item. NULL where the program has no GPU (see GPSTI_GPU_LAUNCHER) or the
+   operation no GPU form: then a GPU backend's launch is GPST_ERROR_UNSUPPORTED. */
 typedef struct gpsti_kernel {
     const char* name;
     gpst_result (*host)(const void* args, const gpsti_exec* exec);
+    gpst_result (*gpu)(const void* args, void* native_stream);
 } gpsti_kernel;
+
+/* {"warp", gpsti_warp_kernel_host, GPSTI_GPU_LAUNCHER(gpsti_warp_kernel_gpu)} */
+#if defined(GPSTI_GPU)
+#define GPSTI_GPU_LAUNCHER(function) function
+#else
+#define GPSTI_GPU_LAUNCHER(function) NULL
+#endif
 
 /* A backend. Streams are in order; operations on different streams may overlap. Every submission returns at
    once on an asynchronous device. Failures set the reason, with the vendor's own text. A failure is
@@ -64,6 +82,7 @@ typedef struct gpsti_kernel {
 struct gpsti_backend_i {
     uint32_t size_bytes; /* sizeof(gpsti_backend_i) */
     uint32_t abi;        /* GPSTI_BACKEND_ABI */
+    const char* source_id; /* GPSTI_SOURCE_ID */
     const char* name;
 
     /* params: what follows "name:" in the backend's name, NULL or "" when nothing does. Required. */

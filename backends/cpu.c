@@ -361,6 +361,7 @@ GPSTI_PRIVATE const char* gpsti_cpu_last_error(const gpsti_device* device) {
 
 GPSTI_PRIVATE const gpsti_backend_i gpsti_cpu_backend = {sizeof(gpsti_backend_i),
                                                          GPSTI_BACKEND_ABI,
+                                                         GPSTI_SOURCE_ID,
                                                          "cpu",
                                                          gpsti_cpu_device_open,
                                                          gpsti_cpu_device_close,

@@ -398,6 +398,7 @@ GPSTI_PRIVATE const char* gpsti_sim_last_error(const gpsti_device* device) {
 
 GPSTI_PRIVATE const gpsti_backend_i gpsti_sim_backend = {sizeof(gpsti_backend_i),
                                                          GPSTI_BACKEND_ABI,
+                                                         GPSTI_SOURCE_ID,
                                                          "sim",
                                                          gpsti_sim_device_open,
                                                          gpsti_sim_device_close,

@@ -85,14 +85,14 @@ static GPSTI_TLS uint64_t gpsti_reason_serial = 0;
 GPST_API const char* gpst_last_reason(void) { return gpsti_reason; }
 GPST_API void gpst_clear_reason(void) { gpsti_reason[0] = 0; }
 
-GPSTI_INTERN void gpsti_copy_text(char* out, size_t out_bytes, const char* text) {
+GPSTI_LINK void gpsti_copy_text(char* out, size_t out_bytes, const char* text) {
     const size_t length = strlen(text);
     const size_t kept = length < out_bytes ? length : out_bytes - 1;
     memmove(out, text, kept);
     out[kept] = 0;
 }
 
-GPSTI_INTERN void gpsti_format(char* out, size_t out_bytes, const char* format, ...) {
+GPSTI_LINK void gpsti_format(char* out, size_t out_bytes, const char* format, ...) {
     va_list list;
     va_start(list, format);
     gpsti_format_list(out, out_bytes, format, list);
@@ -100,7 +100,7 @@ GPSTI_INTERN void gpsti_format(char* out, size_t out_bytes, const char* format, 
 }
 
 /* By way of a copy, because an argument may be the reason itself. */
-GPSTI_INTERN gpst_result gpsti_fail(gpst_result result, const char* format, ...) {
+GPSTI_LINK gpst_result gpsti_fail(gpst_result result, const char* format, ...) {
     char text[GPSTI_REASON_BYTES];
     va_list list;
     va_start(list, format);
@@ -153,7 +153,7 @@ GPSTI_PRIVATE void gpsti_log_default(gpst_log_level level, uint64_t item_index, 
 }
 #endif
 
-GPSTI_INTERN void gpsti_log(gpsti_host* host, gpst_log_level level, uint64_t item_index, const char* file,
+GPSTI_LINK void gpsti_log(gpsti_host* host, gpst_log_level level, uint64_t item_index, const char* file,
                             int line, const char* format, ...) {
     const gpst_log_level threshold =
         host->logger.threshold == GPST_LOG_DEFAULT ? GPST_LOG_WARNING : host->logger.threshold;
@@ -221,7 +221,7 @@ GPSTI_INTERN void gpsti_host_init(gpsti_host* host, const gpst_allocator* alloca
     host->pid = gpsti_pid();
 }
 
-GPSTI_INTERN void* gpsti_alloc(gpsti_host* host, size_t bytes) {
+GPSTI_LINK void* gpsti_alloc(gpsti_host* host, size_t bytes) {
     const size_t asked = bytes ? bytes : 1;
     void* ptr = NULL;
     if (asked <= SIZE_MAX / 2)
@@ -242,7 +242,7 @@ GPSTI_INTERN void* gpsti_alloc(gpsti_host* host, size_t bytes) {
     return ptr;
 }
 
-GPSTI_INTERN void gpsti_free(gpsti_host* host, void* ptr, size_t bytes) {
+GPSTI_LINK void gpsti_free(gpsti_host* host, void* ptr, size_t bytes) {
     const size_t asked = bytes ? bytes : 1;
     if (!ptr)
         return;

@@ -10,7 +10,7 @@
 #define GPSTI_NO_ITEM UINT64_MAX
 
 /* Sets this thread's reason and gives the result back: return gpsti_fail(GPST_ERROR_IO, "...", ...) */
-GPSTI_INTERN gpst_result gpsti_fail(gpst_result result, const char* format, ...) GPSTI_PRINTF(2, 3);
+GPSTI_LINK gpst_result gpsti_fail(gpst_result result, const char* format, ...) GPSTI_PRINTF(2, 3);
 
 /* Counts this thread's failures: a callback that changed it has set the reason. */
 GPSTI_INTERN uint64_t gpsti_fail_serial(void);
@@ -19,8 +19,8 @@ GPSTI_INTERN uint64_t gpsti_fail_serial(void);
 GPSTI_INTERN gpst_result gpsti_fail_in(gpst_result result, const char* prefix);
 
 /* Both cut what does not fit and always terminate; format is in the C locale whatever the process's is. */
-GPSTI_INTERN void gpsti_copy_text(char* out, size_t out_bytes, const char* text);
-GPSTI_INTERN void gpsti_format(char* out, size_t out_bytes, const char* format, ...) GPSTI_PRINTF(3, 4);
+GPSTI_LINK void gpsti_copy_text(char* out, size_t out_bytes, const char* text);
+GPSTI_LINK void gpsti_format(char* out, size_t out_bytes, const char* format, ...) GPSTI_PRINTF(3, 4);
 
 /* What every create checks first: VERSION when caller and implementation come from different headers. */
 GPSTI_INTERN gpst_result gpsti_check_version(const char* function, uint32_t version, size_t desc_bytes,
@@ -59,11 +59,11 @@ typedef struct gpsti_host {
 GPSTI_INTERN void gpsti_host_init(gpsti_host* host, const gpst_allocator* allocator,
                                   const gpst_logger* logger);
 /* Zeroed memory aligned to at least 64 bytes; NULL with the reason set when there is none. */
-GPSTI_INTERN void* gpsti_alloc(gpsti_host* host, size_t bytes);
-GPSTI_INTERN void gpsti_free(gpsti_host* host, void* ptr, size_t bytes);
+GPSTI_LINK void* gpsti_alloc(gpsti_host* host, size_t bytes);
+GPSTI_LINK void gpsti_free(gpsti_host* host, void* ptr, size_t bytes);
 GPSTI_INTERN char* gpsti_copy_string(gpsti_host* host, const char* text); /* free with strlen + 1 */
 
-GPSTI_INTERN void gpsti_log(gpsti_host* host, gpst_log_level level, uint64_t item_index, const char* file,
+GPSTI_LINK void gpsti_log(gpsti_host* host, gpst_log_level level, uint64_t item_index, const char* file,
                             int line, const char* format, ...) GPSTI_PRINTF(6, 7);
 #define GPSTI_LOG(host, level, item, ...) gpsti_log(host, level, item, __FILE__, __LINE__, __VA_ARGS__)
 

@@ -17,6 +17,10 @@
 /* Configuration macros, all optional, set before the first include:
 
    GPUSTAGE_IMPLEMENTATION  in exactly one unit: compile the code as well
+   GPUSTAGE_GPU_IMPLEMENTATION  in exactly one unit for nvcc or hipcc, where another compiler has the
+                            implementation: compile what runs on the GPU, and the calls to its vendor
+   GPUSTAGE_CUDA            such a unit, by nvcc, is linked (nvcc itself needs not be told)
+   GPUSTAGE_HIP             such a unit, by hipcc, is linked (hipcc itself needs not be told)
    GPUSTAGE_STATIC          every function static: private to the unit that implements it
    GPUSTAGE_SHARED          every public function exported (for a shared library)
    GPUSTAGE_PREFIX          a token put before every public symbol at link time, so that

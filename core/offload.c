@@ -280,7 +280,7 @@ GPSTI_PRIVATE gpst_result gpsti_user_launch_host(const void* args, const gpsti_e
 GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const char* name,
                                        gpst_result (*func)(const void* args), const void* args,
                                        size_t args_bytes) {
-    static const gpsti_kernel kernel = {"user", gpsti_user_launch_host};
+    static const gpsti_kernel kernel = {"user", gpsti_user_launch_host, NULL};
     gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)task->item;
     gpsti_user_launch launch;
     GPSTI_FAIL_IF(!func, GPST_ERROR_ARGUMENT, "gpst_task_enqueue: func=NULL: required (\"%s\")",

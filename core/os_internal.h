@@ -8,14 +8,55 @@
 
 #include "base.h"
 
-#if defined(GPUSTAGE_SPLIT_BUILD)
-#if defined(_WIN32)
-#define GPSTI_INTERN extern
-#else
-#define GPSTI_INTERN extern __attribute__((visibility("hidden")))
+/* ---- units --------------------------------------------------------------------
+   GPSTI_CUDA, GPSTI_HIP  the program has that backend       GPSTI_GPU  it has either
+   GPSTI_GPU_UNIT         this unit holds the device code: nvcc or hipcc compiles it
+
+   With GPSTI_GPU there are one unit or two. One: nvcc or hipcc compiles everything. Two: the user's compiler has
+   the host half (GPUSTAGE_CUDA or GPUSTAGE_HIP says that there is another), and GPUSTAGE_GPU_IMPLEMENTATION
+   is the GPU half: the internal headers and the .cu.h files, none of the .c files. */
+#if defined(GPUSTAGE_CUDA) && defined(GPUSTAGE_HIP)
+#error "gpustage: GPUSTAGE_CUDA and GPUSTAGE_HIP exclude each other in one program"
 #endif
+#if defined(GPUSTAGE_GPU_IMPLEMENTATION) && !defined(__CUDACC__) && !defined(__HIPCC__)
+#error "gpustage: GPUSTAGE_GPU_IMPLEMENTATION is for nvcc (-x cu) or hipcc (-x hip)"
+#endif
+#if defined(GPUSTAGE_HIP) || (defined(__HIPCC__) && !defined(GPUSTAGE_CUDA))
+#define GPSTI_HIP 1
+#elif defined(GPUSTAGE_CUDA) || defined(__CUDACC__)
+#define GPSTI_CUDA 1
+#endif
+#if defined(GPSTI_CUDA) || defined(GPSTI_HIP)
+#define GPSTI_GPU 1
+#endif
+#if defined(GPUSTAGE_GPU_IMPLEMENTATION) || \
+    (defined(GPUSTAGE_IMPLEMENTATION) && (defined(__CUDACC__) || defined(__HIPCC__)))
+#define GPSTI_GPU_UNIT 1
+#endif
+
+#if defined(_WIN32)
+#define GPSTI_HIDDEN extern
+#else
+#define GPSTI_HIDDEN extern __attribute__((visibility("hidden")))
+#endif
+
+/* Shared between files. In the GPU half nothing but inline functions of the host's is there to be called ... */
+#if defined(GPUSTAGE_SPLIT_BUILD) || !defined(GPUSTAGE_IMPLEMENTATION)
+#define GPSTI_INTERN GPSTI_HIDDEN
 #else
 #define GPSTI_INTERN GPSTI_UNUSED static
+#endif
+/* ... and what is spelt GPSTI_LINK: functions that one half defines and both may call. They keep C linkage, and
+   GPUSTAGE_PREFIX renames them as it renames the public ones. */
+#if !defined(GPUSTAGE_SPLIT_BUILD) && defined(GPUSTAGE_IMPLEMENTATION) && \
+    (!defined(GPSTI_GPU) || defined(GPSTI_GPU_UNIT))
+#define GPSTI_LINK GPSTI_INTERN
+#elif defined(__cplusplus) && defined(_WIN32)
+#define GPSTI_LINK extern "C"
+#elif defined(__cplusplus)
+#define GPSTI_LINK extern "C" __attribute__((visibility("hidden")))
+#else
+#define GPSTI_LINK GPSTI_HIDDEN
 #endif
 #define GPSTI_PRIVATE GPSTI_UNUSED static
 #define GPSTI_INLINE GPSTI_UNUSED static inline
@@ -207,20 +248,20 @@ typedef struct gpsti_thread {
 } gpsti_thread;
 #endif
 
-GPSTI_INTERN gpst_result gpsti_mutex_init(gpsti_mutex* mutex);
-GPSTI_INTERN void gpsti_mutex_term(gpsti_mutex* mutex);
-GPSTI_INTERN void gpsti_mutex_lock(gpsti_mutex* mutex);
-GPSTI_INTERN void gpsti_mutex_unlock(gpsti_mutex* mutex);
-GPSTI_INTERN gpst_result gpsti_cond_init(gpsti_cond* cond);
-GPSTI_INTERN void gpsti_cond_term(gpsti_cond* cond);
+GPSTI_LINK gpst_result gpsti_mutex_init(gpsti_mutex* mutex);
+GPSTI_LINK void gpsti_mutex_term(gpsti_mutex* mutex);
+GPSTI_LINK void gpsti_mutex_lock(gpsti_mutex* mutex);
+GPSTI_LINK void gpsti_mutex_unlock(gpsti_mutex* mutex);
+GPSTI_LINK gpst_result gpsti_cond_init(gpsti_cond* cond);
+GPSTI_LINK void gpsti_cond_term(gpsti_cond* cond);
 /* false when deadline_ns (on gpsti_now_ns; GPST_FOREVER = never) passed; wakes may be spurious. */
-GPSTI_INTERN bool gpsti_cond_wait_until(gpsti_cond* cond, gpsti_mutex* mutex, int64_t deadline_ns);
-GPSTI_INTERN void gpsti_cond_signal(gpsti_cond* cond);
-GPSTI_INTERN void gpsti_cond_broadcast(gpsti_cond* cond);
+GPSTI_LINK bool gpsti_cond_wait_until(gpsti_cond* cond, gpsti_mutex* mutex, int64_t deadline_ns);
+GPSTI_LINK void gpsti_cond_signal(gpsti_cond* cond);
+GPSTI_LINK void gpsti_cond_broadcast(gpsti_cond* cond);
 /* *thread stays where it is until the join. name: at most 15 bytes, shown by ps and debuggers. */
-GPSTI_INTERN gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(void*), void* arg,
+GPSTI_LINK gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(void*), void* arg,
                                             const char* name);
-GPSTI_INTERN void gpsti_thread_join(gpsti_thread* thread);
+GPSTI_LINK void gpsti_thread_join(gpsti_thread* thread);
 GPSTI_INTERN void gpsti_yield(void);
 
 /* Futex: sleeps while *word == expected, until a wake, deadline_ns or a spurious return.
@@ -235,9 +276,9 @@ GPSTI_INTERN gpsti_a32* gpsti_fork_guard_create(void);
 GPSTI_INTERN void gpsti_fork_guard_destroy(gpsti_a32* guard);
 
 /* ---- clocks ------------------------------------------------------------------ */
-GPSTI_INTERN int64_t gpsti_now_ns(void);        /* monotonic */
+GPSTI_LINK int64_t gpsti_now_ns(void);        /* monotonic */
 GPSTI_INTERN int64_t gpsti_thread_cpu_ns(void); /* of the calling thread; about 400 ns a call */
-GPSTI_INTERN void gpsti_sleep_ns(int64_t duration_ns);
+GPSTI_LINK void gpsti_sleep_ns(int64_t duration_ns);
 /* A counter that runs evenly and costs little, for ratios of times only: its unit is not known. */
 GPSTI_INTERN uint64_t gpsti_ticks(void);
 /* now + timeout, saturating; GPST_FOREVER stays GPST_FOREVER; negative = now. */
@@ -291,9 +332,9 @@ typedef enum gpsti_pages_kind {
 
 /* Zeroed, page-aligned (2 MiB-aligned when huge), bytes > 0 rounded up to whole pages in *mapped_bytes.
    want_huge: tries hugetlb, then THP, then small pages; why_not (NULL, or 128 bytes) says what failed. */
-GPSTI_INTERN gpst_result gpsti_pages_alloc(size_t bytes, bool want_huge, void** out, size_t* mapped_bytes,
+GPSTI_LINK gpst_result gpsti_pages_alloc(size_t bytes, bool want_huge, void** out, size_t* mapped_bytes,
                                            gpsti_pages_kind* kind, char* why_not);
-GPSTI_INTERN void gpsti_pages_free(void* ptr, size_t mapped_bytes);
+GPSTI_LINK void gpsti_pages_free(void* ptr, size_t mapped_bytes);
 
 /* ---- limits ------------------------------------------------------------------- */
 typedef struct gpsti_limits {

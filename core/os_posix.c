@@ -37,16 +37,16 @@ GPSTI_PRIVATE struct timespec gpsti_timespec(int64_t ns) {
     return time;
 }
 
-GPSTI_INTERN gpst_result gpsti_mutex_init(gpsti_mutex* mutex) {
+GPSTI_LINK gpst_result gpsti_mutex_init(gpsti_mutex* mutex) {
     const int code = pthread_mutex_init(&mutex->mutex, NULL);
     return code ? gpsti_os_fail("create", "mutex", code) : GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_mutex_term(gpsti_mutex* mutex) { (void)pthread_mutex_destroy(&mutex->mutex); }
-GPSTI_INTERN void gpsti_mutex_lock(gpsti_mutex* mutex) { (void)pthread_mutex_lock(&mutex->mutex); }
-GPSTI_INTERN void gpsti_mutex_unlock(gpsti_mutex* mutex) { (void)pthread_mutex_unlock(&mutex->mutex); }
+GPSTI_LINK void gpsti_mutex_term(gpsti_mutex* mutex) { (void)pthread_mutex_destroy(&mutex->mutex); }
+GPSTI_LINK void gpsti_mutex_lock(gpsti_mutex* mutex) { (void)pthread_mutex_lock(&mutex->mutex); }
+GPSTI_LINK void gpsti_mutex_unlock(gpsti_mutex* mutex) { (void)pthread_mutex_unlock(&mutex->mutex); }
 
-GPSTI_INTERN gpst_result gpsti_cond_init(gpsti_cond* cond) {
+GPSTI_LINK gpst_result gpsti_cond_init(gpsti_cond* cond) {
 #if defined(__APPLE__) /* has no clock attribute; waits are relative there */
     const int code = pthread_cond_init(&cond->cond, NULL);
 #else
@@ -61,9 +61,9 @@ GPSTI_INTERN gpst_result gpsti_cond_init(gpsti_cond* cond) {
     return code ? gpsti_os_fail("create", "condition variable", code) : GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_cond_term(gpsti_cond* cond) { (void)pthread_cond_destroy(&cond->cond); }
+GPSTI_LINK void gpsti_cond_term(gpsti_cond* cond) { (void)pthread_cond_destroy(&cond->cond); }
 
-GPSTI_INTERN bool gpsti_cond_wait_until(gpsti_cond* cond, gpsti_mutex* mutex, int64_t deadline_ns) {
+GPSTI_LINK bool gpsti_cond_wait_until(gpsti_cond* cond, gpsti_mutex* mutex, int64_t deadline_ns) {
     if (deadline_ns == GPST_FOREVER) {
         (void)pthread_cond_wait(&cond->cond, &mutex->mutex);
         return true;
@@ -77,8 +77,8 @@ GPSTI_INTERN bool gpsti_cond_wait_until(gpsti_cond* cond, gpsti_mutex* mutex, in
 #endif
 }
 
-GPSTI_INTERN void gpsti_cond_signal(gpsti_cond* cond) { (void)pthread_cond_signal(&cond->cond); }
-GPSTI_INTERN void gpsti_cond_broadcast(gpsti_cond* cond) { (void)pthread_cond_broadcast(&cond->cond); }
+GPSTI_LINK void gpsti_cond_signal(gpsti_cond* cond) { (void)pthread_cond_signal(&cond->cond); }
+GPSTI_LINK void gpsti_cond_broadcast(gpsti_cond* cond) { (void)pthread_cond_broadcast(&cond->cond); }
 
 GPSTI_PRIVATE void* gpsti_thread_main(void* arg) {
     gpsti_thread* thread = (gpsti_thread*)arg;
@@ -98,7 +98,7 @@ GPSTI_PRIVATE void gpsti_thread_signals(sigset_t* set) {
         (void)sigdelset(set, own[i]);
 }
 
-GPSTI_INTERN gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(void*), void* arg,
+GPSTI_LINK gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(void*), void* arg,
                                             const char* name) {
     const size_t least_stack_bytes = (size_t)1 << 20; /* musl's default is too small for image decoders */
     pthread_attr_t attributes;
@@ -120,7 +120,7 @@ GPSTI_INTERN gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(v
     return code ? gpsti_os_fail("start thread", name, code) : GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_thread_join(gpsti_thread* thread) { (void)pthread_join(thread->thread, NULL); }
+GPSTI_LINK void gpsti_thread_join(gpsti_thread* thread) { (void)pthread_join(thread->thread, NULL); }
 GPSTI_INTERN void gpsti_yield(void) { (void)sched_yield(); }
 GPSTI_INTERN uint64_t gpsti_pid(void) { return (uint64_t)getpid(); }
 
@@ -185,10 +185,10 @@ GPSTI_PRIVATE int64_t gpsti_clock_ns(clockid_t clock) {
     return (int64_t)time.tv_sec * GPSTI_OS_NS + time.tv_nsec;
 }
 
-GPSTI_INTERN int64_t gpsti_now_ns(void) { return gpsti_clock_ns(CLOCK_MONOTONIC); }
+GPSTI_LINK int64_t gpsti_now_ns(void) { return gpsti_clock_ns(CLOCK_MONOTONIC); }
 GPSTI_INTERN int64_t gpsti_thread_cpu_ns(void) { return gpsti_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-GPSTI_INTERN void gpsti_sleep_ns(int64_t duration_ns) {
+GPSTI_LINK void gpsti_sleep_ns(int64_t duration_ns) {
     struct timespec time = gpsti_timespec(duration_ns);
     while (nanosleep(&time, &time) && errno == EINTR) {}
 }
@@ -420,7 +420,7 @@ GPSTI_PRIVATE void* gpsti_pages_huge(size_t* mapped_bytes, gpsti_pages_kind* kin
 #endif
 }
 
-GPSTI_INTERN gpst_result gpsti_pages_alloc(size_t bytes, bool want_huge, void** out, size_t* mapped_bytes,
+GPSTI_LINK gpst_result gpsti_pages_alloc(size_t bytes, bool want_huge, void** out, size_t* mapped_bytes,
                                            gpsti_pages_kind* kind, char* why_not) {
     char reason[128] = "";
     size_t mapped = 0;
@@ -440,7 +440,7 @@ GPSTI_INTERN gpst_result gpsti_pages_alloc(size_t bytes, bool want_huge, void** 
     return GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_pages_free(void* ptr, size_t mapped_bytes) {
+GPSTI_LINK void gpsti_pages_free(void* ptr, size_t mapped_bytes) {
     if (ptr)
         (void)munmap(ptr, mapped_bytes);
 }

@@ -16,23 +16,23 @@
 
 /* ---- threads -------------------------------------------------------------------- */
 
-GPSTI_INTERN gpst_result gpsti_mutex_init(gpsti_mutex* mutex) {
+GPSTI_LINK gpst_result gpsti_mutex_init(gpsti_mutex* mutex) {
     InitializeSRWLock((SRWLOCK*)&mutex->srwlock);
     return GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_mutex_term(gpsti_mutex* mutex) { (void)mutex; }
-GPSTI_INTERN void gpsti_mutex_lock(gpsti_mutex* mutex) { AcquireSRWLockExclusive((SRWLOCK*)&mutex->srwlock); }
-GPSTI_INTERN void gpsti_mutex_unlock(gpsti_mutex* mutex) {
+GPSTI_LINK void gpsti_mutex_term(gpsti_mutex* mutex) { (void)mutex; }
+GPSTI_LINK void gpsti_mutex_lock(gpsti_mutex* mutex) { AcquireSRWLockExclusive((SRWLOCK*)&mutex->srwlock); }
+GPSTI_LINK void gpsti_mutex_unlock(gpsti_mutex* mutex) {
     ReleaseSRWLockExclusive((SRWLOCK*)&mutex->srwlock);
 }
 
-GPSTI_INTERN gpst_result gpsti_cond_init(gpsti_cond* cond) {
+GPSTI_LINK gpst_result gpsti_cond_init(gpsti_cond* cond) {
     InitializeConditionVariable((CONDITION_VARIABLE*)&cond->variable);
     return GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_cond_term(gpsti_cond* cond) { (void)cond; }
+GPSTI_LINK void gpsti_cond_term(gpsti_cond* cond) { (void)cond; }
 
 GPSTI_PRIVATE DWORD gpsti_milliseconds(int64_t ns) {
     const int64_t most = (int64_t)INFINITE - 1;
@@ -40,7 +40,7 @@ GPSTI_PRIVATE DWORD gpsti_milliseconds(int64_t ns) {
     return (DWORD)(ms < most ? ms : most);
 }
 
-GPSTI_INTERN bool gpsti_cond_wait_until(gpsti_cond* cond, gpsti_mutex* mutex, int64_t deadline_ns) {
+GPSTI_LINK bool gpsti_cond_wait_until(gpsti_cond* cond, gpsti_mutex* mutex, int64_t deadline_ns) {
     const DWORD wait_ms =
         deadline_ns == GPST_FOREVER ? INFINITE : gpsti_milliseconds(deadline_ns - gpsti_now_ns());
     return SleepConditionVariableSRW((CONDITION_VARIABLE*)&cond->variable, (SRWLOCK*)&mutex->srwlock, wait_ms,
@@ -48,11 +48,11 @@ GPSTI_INTERN bool gpsti_cond_wait_until(gpsti_cond* cond, gpsti_mutex* mutex, in
            gpsti_now_ns() < deadline_ns;
 }
 
-GPSTI_INTERN void gpsti_cond_signal(gpsti_cond* cond) {
+GPSTI_LINK void gpsti_cond_signal(gpsti_cond* cond) {
     WakeConditionVariable((CONDITION_VARIABLE*)&cond->variable);
 }
 
-GPSTI_INTERN void gpsti_cond_broadcast(gpsti_cond* cond) {
+GPSTI_LINK void gpsti_cond_broadcast(gpsti_cond* cond) {
     WakeAllConditionVariable((CONDITION_VARIABLE*)&cond->variable);
 }
 
@@ -62,7 +62,7 @@ GPSTI_PRIVATE unsigned __stdcall gpsti_thread_main(void* arg) {
     return 0;
 }
 
-GPSTI_INTERN gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(void*), void* arg,
+GPSTI_LINK gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(void*), void* arg,
                                             const char* name) {
     thread->func = func;
     thread->arg = arg;
@@ -71,7 +71,7 @@ GPSTI_INTERN gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(v
     return GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_thread_join(gpsti_thread* thread) {
+GPSTI_LINK void gpsti_thread_join(gpsti_thread* thread) {
     (void)WaitForSingleObject((HANDLE)thread->handle, INFINITE);
     (void)CloseHandle((HANDLE)thread->handle);
 }
@@ -83,7 +83,7 @@ GPSTI_INTERN void gpsti_fork_guard_destroy(gpsti_a32* guard) { (void)guard; }
 
 /* ---- clocks ----------------------------------------------------------------------- */
 
-GPSTI_INTERN int64_t gpsti_now_ns(void) {
+GPSTI_LINK int64_t gpsti_now_ns(void) {
     LARGE_INTEGER count, frequency;
     (void)QueryPerformanceFrequency(&frequency);
     (void)QueryPerformanceCounter(&count);
@@ -102,7 +102,7 @@ GPSTI_INTERN int64_t gpsti_thread_cpu_ns(void) {
     return (int64_t)((gpsti_filetime(kernel) + gpsti_filetime(user)) * 100);
 }
 
-GPSTI_INTERN void gpsti_sleep_ns(int64_t duration_ns) { Sleep(gpsti_milliseconds(duration_ns)); }
+GPSTI_LINK void gpsti_sleep_ns(int64_t duration_ns) { Sleep(gpsti_milliseconds(duration_ns)); }
 
 /* ---- files ------------------------------------------------------------------------ */
 
@@ -258,7 +258,7 @@ GPSTI_INTERN void* gpsti_aligned_alloc(size_t bytes, size_t align_bytes) {
 
 GPSTI_INTERN void gpsti_aligned_free(void* ptr) { _aligned_free(ptr); }
 
-GPSTI_INTERN gpst_result gpsti_pages_alloc(size_t bytes, bool want_huge, void** out, size_t* mapped_bytes,
+GPSTI_LINK gpst_result gpsti_pages_alloc(size_t bytes, bool want_huge, void** out, size_t* mapped_bytes,
                                            gpsti_pages_kind* kind, char* why_not) {
     const size_t large_bytes = want_huge ? GetLargePageMinimum() : 0;
     char reason[128] = "";
@@ -285,7 +285,7 @@ GPSTI_INTERN gpst_result gpsti_pages_alloc(size_t bytes, bool want_huge, void** 
     return GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_pages_free(void* ptr, size_t mapped_bytes) {
+GPSTI_LINK void gpsti_pages_free(void* ptr, size_t mapped_bytes) {
     (void)mapped_bytes;
     if (ptr)
         (void)VirtualFree(ptr, 0, MEM_RELEASE);

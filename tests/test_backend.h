@@ -49,7 +49,7 @@ static gpst_result test_step_host(const void* args, const gpsti_exec* exec) {
     *step->value = *step->value * 3 + step->add;
     return GPST_OK;
 }
-static const gpsti_kernel test_step = {"step", test_step_host};
+static const gpsti_kernel test_step = {"step", test_step_host, NULL};
 
 typedef struct test_gate_args {
     gpsti_a32* open;
@@ -63,14 +63,14 @@ static gpst_result test_gate_host(const void* args, const gpsti_exec* exec) {
         gpsti_sleep_ns(100000);
     return GPST_OK;
 }
-static const gpsti_kernel test_gate = {"gate", test_gate_host};
+static const gpsti_kernel test_gate = {"gate", test_gate_host, NULL};
 
 static gpst_result test_failing_host(const void* args, const gpsti_exec* exec) {
     (void)args;
     (void)exec;
     return gpsti_fail(GPST_ERROR_DEVICE, "test_failing: value=%d: fails always", 7);
 }
-static const gpsti_kernel test_failing = {"failing", test_failing_host};
+static const gpsti_kernel test_failing = {"failing", test_failing_host, NULL};
 
 static gpst_result test_exec_host(const void* args, const gpsti_exec* exec) {
     uint32_t* seen;
@@ -78,7 +78,7 @@ static gpst_result test_exec_host(const void* args, const gpsti_exec* exec) {
     *seen = exec->n_threads;
     return GPST_OK;
 }
-static const gpsti_kernel test_exec = {"exec", test_exec_host};
+static const gpsti_kernel test_exec = {"exec", test_exec_host, NULL};
 
 static void test_launch_step(test_device* t, gpsti_stream* stream, uint64_t* value, uint64_t add) {
     test_step_args args;

@@ -271,7 +271,7 @@ static gpst_result sim_nothing_host(const void* args, const gpsti_exec* exec) {
     return GPST_OK;
 }
 static gpst_result sim_call_launch(test_device* t) {
-    static const gpsti_kernel nothing = {"nothing", sim_nothing_host};
+    static const gpsti_kernel nothing = {"nothing", sim_nothing_host, NULL};
     return t->i->launch(t->stream, &nothing, NULL, 0, NULL);
 }
 static gpst_result sim_call_event(test_device* t) {

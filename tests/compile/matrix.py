@@ -159,10 +159,11 @@ def macro_names(folder):
 
 
 def add_macro_cases():
-    names = [name for name in macros() if name != "GPUSTAGE_IMPLEMENTATION"]
+    units = ("GPUSTAGE_IMPLEMENTATION", "GPUSTAGE_GPU_IMPLEMENTATION")
+    names = [name for name in macros() if name not in units]
     sets = [("all off", [])] + [(name, [name]) for name in names]
-    for left_out in ("GPUSTAGE_STATIC", "GPUSTAGE_SHARED"):
-        sets.append(("all but " + left_out, [name for name in names if name != left_out]))
+    for left_out in (("GPUSTAGE_STATIC", "GPUSTAGE_HIP"), ("GPUSTAGE_SHARED", "GPUSTAGE_CUDA")):
+        sets.append(("all but " + " and ".join(left_out), [name for name in names if name not in left_out]))
     for title, chosen in sets:
         for name, standard in (("gcc", "c11"), ("clang++", "c++17")):
             def compile_set(folder, name=name, standard=standard, chosen=chosen):
@@ -177,6 +178,13 @@ def add_macro_cases():
 def exclusive(folder):
     refuse(compiler("gcc", "c11") + define(["GPUSTAGE_STATIC", "GPUSTAGE_SHARED"])
            + ["-fsyntax-only", "gpustage.c"], "exclude each other")
+
+
+@case("macros: what cannot be is refused")
+def impossible(folder):
+    base = compiler("gcc", "c11") + ["-fsyntax-only"]
+    refuse(base + define(["GPUSTAGE_CUDA", "GPUSTAGE_HIP"]) + ["gpustage.c"], "exclude each other")
+    refuse(base + ["gpustage_gpu.cu"], "is for nvcc")
 
 
 @case("macros: a system header before the implementation is refused")

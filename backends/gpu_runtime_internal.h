@@ -1,0 +1,106 @@
+/* backends/gpu_runtime_internal.h -- how device code is spelt: CUDA's and HIP's
+   runtime calls under one name each, what a launch is, what their errors become. Empty but for the unit of nvcc or hipcc.
+
+   A kernel's file is kernels/NAME.cu.h: it includes this header, stands in amalgamate.py's list DEVICE, has all
+   its code under #if defined(GPSTI_GPU_UNIT), and one launcher that C code knows:
+
+       GPSTI_LINK gpst_result gpsti_NAME_kernel_gpu(const void* args, void* native_stream);   (in NAME_internal.h)
+
+   In the two-unit build the .c files are in the other unit, compiled by another compiler: a launcher calls of
+   the host's side only inline functions and those declared GPSTI_LINK (in the .h and at the definition; make
+   it so for what you need), never public ones. No vendor name is redefined: write GPSTI_RT(MemcpyAsync). */
+#ifndef GPSTI_GPU_RUNTIME_INTERNAL_H
+#define GPSTI_GPU_RUNTIME_INTERNAL_H
+
+#include "backend.h"
+
+#if defined(GPSTI_GPU_UNIT)
+#if defined(GPSTI_HIP)
+#include <hip/hip_runtime.h>
+#define GPSTI_RT(name) hip##name
+#define GPSTI_RT_NAME "hip"
+#else
+#include <cuda_runtime.h>
+#define GPSTI_RT(name) cuda##name
+#define GPSTI_RT_NAME "cuda"
+#endif
+
+typedef GPSTI_RT(Error_t) gpsti_rt_error;
+typedef GPSTI_RT(Stream_t) gpsti_rt_stream;
+
+/* What is not spelt alike. */
+#if defined(GPSTI_HIP)
+typedef hipDeviceProp_t gpsti_rt_properties;
+#define GPSTI_RT_ERROR_MEMORY hipErrorOutOfMemory
+#define GPSTI_RT_HOST_ALLOC hipHostMalloc
+#define GPSTI_RT_HOST_FREE hipHostFree
+#else
+typedef cudaDeviceProp gpsti_rt_properties;
+#define GPSTI_RT_ERROR_MEMORY cudaErrorMemoryAllocation
+#define GPSTI_RT_HOST_ALLOC cudaHostAlloc
+#define GPSTI_RT_HOST_FREE cudaFreeHost
+#endif
+
+/* Errors after which the runtime answers every call with the same error: the process has lost the device. The
+   numbers are those that CUDA and HIP share; older headers do not name them all. */
+GPSTI_PRIVATE bool gpsti_rt_error_is_sticky(gpsti_rt_error error) {
+    switch ((int)error) {
+    case 4:   /* driver shutting down */
+    case 46:  /* devices unavailable */
+    case 214: /* uncorrectable memory error */
+    case 220: /* uncorrectable link error */
+    case 226: /* contained memory error */
+    case 700: /* illegal address */
+    case 702: /* launch timeout */
+    case 709: /* context destroyed */
+    case 710: /* device-side assertion */
+    case 714: /* hardware stack error */
+    case 715: /* illegal instruction */
+    case 716: /* misaligned address */
+    case 717: /* invalid address space */
+    case 718: /* invalid program counter */
+    case 719: /* launch failure */
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* OK, or "function: the vendor's sentence (its name, its number)" with the result that it means. The runtime's note of
+   the error is cleared: the next call that looks is not told of ours. */
+GPSTI_PRIVATE gpst_result gpsti_rt_check(gpsti_rt_error error, const char* function) {
+    if (error == GPSTI_RT(Success))
+        return GPST_OK;
+    (void)GPSTI_RT(GetLastError)();
+    return gpsti_fail(error == GPSTI_RT_ERROR_MEMORY          ? GPST_ERROR_DEVICE_MEMORY
+                      : gpsti_rt_error_is_sticky(error)       ? GPST_ERROR_DEVICE_LOST
+                      : error == GPSTI_RT(ErrorNotReady)      ? GPST_ERROR_WOULD_BLOCK
+                      : error == GPSTI_RT(ErrorInvalidValue)  ? GPST_ERROR_ARGUMENT
+                                                              : GPST_ERROR_DEVICE,
+                      "%s: %s (%s, %d)", function, GPSTI_RT(GetErrorString)(error),
+                      GPSTI_RT(GetErrorName)(error), (int)error);
+}
+
+#define GPSTI_RT_TRY(expression, function) GPSTI_TRY(gpsti_rt_check((expression), (function)))
+
+/* ---- kernels ---------------------------------------------------------------------
+   GPSTI_KERNEL void gpsti_fill_device(const gpsti_fill_args args) { ... }
+   return gpsti_gpu_launch("gpsti_fill_kernel_gpu", gpsti_fill_device, grid, block, 0, &args, native_stream);
+
+   A kernel takes one struct of plain data, by value, of at most 4096 bytes; it may be a template's instance. The
+   runtime's note of errors is neither read nor cleared, so what the host application left there is not taken
+   for ours. */
+#define GPSTI_KERNEL __global__ GPSTI_PRIVATE
+
+template <typename Args>
+GPSTI_PRIVATE gpst_result gpsti_gpu_launch(const char* function, void (*kernel)(Args), dim3 grid, dim3 block,
+                                           size_t shared_bytes, const Args* args, void* native_stream) {
+    static_assert(sizeof(Args) <= 4096, "what a kernel takes by value");
+    void* parameters[1] = {const_cast<void*>(static_cast<const void*>(args))};
+    return gpsti_rt_check(GPSTI_RT(LaunchKernel)(reinterpret_cast<const void*>(kernel), grid, block, parameters,
+                                                 shared_bytes, static_cast<gpsti_rt_stream>(native_stream)),
+                          function);
+}
+#endif
+
+#endif
