@@ -180,14 +180,7 @@ GPSTI_PRIVATE gpst_result gpsti_slot_copy_frame(gpsti_slot* slot, const gpst_ima
     size_t ignored = 0;
     GPSTI_TRY(gpst_image_bytes(frame, &ignored));
     GPSTI_TRY(gpsti_slot_set_input(slot, frame, "gpst_input.frame"));
-    const gpst_image* const to = &slot->item.input;
-    const size_t row_bytes = gpst_image_row_bytes(frame);
-    const uint32_t planes = frame->layout == GPST_LAYOUT_CHW ? gpst_format_channels(frame->format) : 1;
-    const int64_t from_pitch = frame->pitch_bytes ? frame->pitch_bytes : (int64_t)row_bytes;
-    const uint32_t rows = frame->height * planes;
-    for (uint32_t y = 0; y < rows; y++)
-        memcpy((char*)to->data + (int64_t)y * to->pitch_bytes,
-               (const char*)frame->data + (int64_t)y * from_pitch, row_bytes);
+    gpsti_image_copy(frame, &slot->item.input);
     return GPST_OK;
 }
 

@@ -15,7 +15,9 @@ typedef enum gpst_format { /* channels and their order */
                            GPST_FORMAT_RGB = 2,
                            GPST_FORMAT_BGR = 3,
                            GPST_FORMAT_RGBA = 4,
-                           GPST_FORMAT_BGRA = 5
+                           GPST_FORMAT_BGRA = 5,
+                           GPST_FORMAT_NV12 = 6, /* Y, then CbCr interleaved at half size; see gpst_image */
+                           GPST_FORMAT_I420 = 7  /* Y, then Cb, then Cr at half size */
 } gpst_format;
 
 typedef enum gpst_dtype {
@@ -38,6 +40,11 @@ typedef enum gpst_layout {
    with CHW the planes go on in the direction of the rows. u8 and i8 at any address and pitch; f16 and f32
    naturally aligned. The last row ends at its own bytes: nothing past it is read or written.
 
+   NV12 and I420 are U8, HWC and never bottom-up; data and pitch_bytes are those of Y. The chroma, half as wide
+   and high, rounded up, follows height * pitch_bytes behind: of NV12 one plane of pairs with pitch_bytes
+   rounded up to even, of I420 two planes with half of that each. So without gaps it is what video tools write
+   as raw frames, odd sizes too.
+
    Ownership    the struct is the caller's, and so is the memory it describes
    Since 0.1
 */
@@ -54,7 +61,8 @@ typedef struct gpst_image {
 
    Parameters   format, dtype  (in)  any value
    Shapes       none
-   Returns      the number; 0 when the value is none of the enum's (or GPST_FORMAT_INVALID)
+   Returns      the number, 3 for NV12 and I420; 0 when the value is none of the enum's (or
+                GPST_FORMAT_INVALID)
    Ownership    none
    Threads      any
    Blocking     never
@@ -64,7 +72,7 @@ typedef struct gpst_image {
 GPST_API uint32_t gpst_format_channels(gpst_format format);
 GPST_API uint32_t gpst_dtype_bytes(gpst_dtype dtype);
 
-/* gpst_image_row_bytes -- bytes of one row (of one plane, with CHW) without its gap
+/* gpst_image_row_bytes -- bytes of one row (of one plane, with CHW; of Y, with NV12 and I420) without its gap
 
    Parameters   image  (in)  width, format, dtype and layout are read; NULL is allowed
    Shapes       none
@@ -81,7 +89,8 @@ GPST_API size_t gpst_image_row_bytes(const gpst_image* image);
 
    Parameters   image  (in)   everything but data is read; pitch_bytes may be 0 or negative
                 out    (out)  the bytes; untouched on failure
-   Shapes       (rows - 1) * |pitch| + row_bytes, where rows = height, times the channels with CHW
+   Shapes       (rows - 1) * |pitch| + row_bytes, where rows = height, times the channels with CHW; with NV12
+                and I420 up to the end of the last chroma row
    Returns      GPST_OK | GPST_ERROR_ARGUMENT (a member breaks its rule) | GPST_ERROR_OVERFLOW (does not fit
                 in memory)
    Ownership    none

@@ -86,8 +86,8 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out) {
 /* begin + (2 i + 1) * extent / (2 out) - 1/2 */
 GPSTI_PRIVATE double gpsti_warp_axis_position(const gpsti_warp_axis* axis, uint32_t i) {
     const int64_t out = axis->out;
-    return (double)(2 * out * axis->begin + (2 * (int64_t)i + 1) * axis->extent - out * 65536) /
-           ((double)out * 131072.0);
+    return (double)(2 * out * axis->begin + (2 * (int64_t)i + 1) * axis->extent - out * 131072) /
+           ((double)out * 262144.0);
 }
 
 /* As pixels are computed, in double: where on the source's sphere the output pixel looks. */
@@ -194,7 +194,10 @@ GPSTI_PRIVATE uint64_t gpsti_warp_min64(uint64_t a, uint64_t b) { return a < b ?
 GPST_API void gpst_warp_query_bytes(const gpst_warp* warp, const gpst_image* source, uint64_t* read_bytes,
                                     uint64_t* written_bytes) {
     const uint64_t width = warp->desc.width, height = warp->desc.height, n_outputs = warp->n_outputs;
-    const uint64_t pixel_bytes = gpst_format_channels(source->format) * gpst_dtype_bytes(source->dtype);
+    const uint64_t samples =
+        gpsti_image_is_yuv(source->format) ? 3 : 2 * gpst_format_channels(source->format);
+    const uint64_t mask_samples =
+        warp->desc.mask.data ? 2 : 0; /* in half bytes, as NV12 has 12 bits a pixel */
     /* On each axis; AREA: all. */
     const uint64_t taps = warp->desc.filter == GPST_FILTER_NEAREST    ? 1
                           : warp->desc.filter == GPST_FILTER_BILINEAR ? 2
@@ -210,7 +213,7 @@ GPST_API void gpst_warp_query_bytes(const gpst_warp* warp, const gpst_image* sou
         const double seen = gpsti_warp_seen_share(warp) * (double)source->width * (double)source->height;
         pixels = gpsti_warp_min64((uint64_t)seen, n_outputs * width * height * taps * taps);
     }
-    *read_bytes = pixels * (pixel_bytes + (warp->desc.mask.data ? 1 : 0));
+    *read_bytes = pixels * (samples * gpst_dtype_bytes(source->dtype) + mask_samples) / 2;
     *written_bytes = n_outputs * width * height * gpst_format_channels(warp->desc.format) *
                      gpst_dtype_bytes(warp->desc.dtype);
 }

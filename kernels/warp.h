@@ -34,6 +34,22 @@ typedef enum gpst_border {
     GPST_BORDER_ZERO = 2     /* 0 in every channel that the source has, ahead of scale and bias */
 } gpst_border;
 
+/* What the numbers of NV12 and I420 mean: matrix and range. */
+typedef enum gpst_yuv {
+    GPST_YUV_DEFAULT = 0,     /* BT709_VIDEO: HD video as decoders give it */
+    GPST_YUV_BT601_VIDEO = 1, /* Y 16..235, Cb and Cr 16..240: SD video, cameras, OpenCV's conversions */
+    GPST_YUV_BT601_FULL = 2,  /* 0..255: JPEG */
+    GPST_YUV_BT709_VIDEO = 3,
+    GPST_YUV_BT709_FULL = 4
+} gpst_yuv;
+
+/* Where the chroma of NV12 and I420 lies across; down it is between two rows. */
+typedef enum gpst_siting {
+    GPST_SITING_DEFAULT = 0, /* LEFT: MPEG-2, H.264, H.265 unless they say otherwise */
+    GPST_SITING_LEFT = 1,    /* on every other pixel, from the first */
+    GPST_SITING_CENTER = 2   /* between two pixels: MPEG-1, JPEG */
+} gpst_siting;
+
 typedef enum gpst_convention {
     GPST_CONVENTION_DEFAULT = 0, /* native */
     GPST_CONVENTION_NATIVE = 1,  /* half-pixel centres on both sides */
@@ -117,6 +133,9 @@ typedef struct gpst_warp_desc {
     bool has_scale;
     float scale[4], bias[4];
 
+    gpst_yuv yuv;       /* of NV12 and I420 sources */
+    gpst_siting siting; /* of NV12 and I420 sources; NEAREST takes the chroma of the pixel's 2 x 2 */
+
     /* GRAY u8 of the source's size, non-zero = keep; data NULL = none. Sampled to the nearest pixel by the
        same map; dropped pixels, and those outside with ZERO, are stored as 0 in every channel, whatever scale
        and bias are. */
@@ -178,7 +197,8 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
 /* gpst_warp_run -- computes every output of one source, on the CPU, now
 
    Parameters   warp       (in)  not NULL
-                source     (in)  U8, HWC, any format (GRAY where the outputs are GRAY), 1..65535 on a side; of
+                source     (in)  U8, HWC, any format (GRAY where the outputs are GRAY; NV12 and I420
+                                 not with FFMPEG), 1..65535 on a side; of
                                  the mask's size where there is one
                 outputs    (in)  n_outputs images of the shape that gpst_warp_query_output gives, with any
                                  pitch; they must not overlap the source, the mask or the table, judged by
@@ -205,19 +225,24 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 1), b = pi/2 ((2 j + 1) / height - 1).
                 BILINEAR into U8: weights of 11 bits, in integers; FFMPEG: its four weights of 14 bits,
                 truncated; into floats: float weights. AREA, on each axis: weight max(0, 1 - |x + 1/2 -
-                centre| / s) with s = max(scale, 1), divided by their sum; the centre is kept within the source and
-                what lies beyond its edge has no weight (PyTorch's antialias=True, Pillow's BILINEAR); in
-                floats into every store: down, then across, in order, one multiply-add each. Then one
+                centre| / s) with s = max(scale, 1), divided by their sum; the centre is kept within the
+                source and what lies beyond its edge has no weight (PyTorch's antialias=True, Pillow's
+                BILINEAR); in floats into every store: down, then across, in order, one multiply-add each. Then one
                 multiply-add for scale and bias, then the store's rounding.
+                NV12, I420: Y and chroma are sampled in floats, each where it lies (NEAREST: whole), turned
+                into red, green and blue, cut to 0..255; outside is black. Around a sphere the chroma goes
+                round by its own size.
    Accuracy     EQUIRECT and ROTATE into U8 against double precision: 0.6 LSB at the worst seen, 1.5
                 promised, 0.75 on 99.99 % of samples; other maps into U8: within 1 LSB; floats within 1e-6 of
                 the range for the position used, and AREA within 2e-6 where windows have up to 100 x 100
                 pixels. The bits are the same on every machine. FFMPEG against FFmpeg 5.1: 72 dB PSNR seen, 50
                 promised
    Source       kernels/warp.c, kernels/warp_cpu.c, kernels/warp_map_internal.h,
-                kernels/warp_area_internal.h and kernels/warp_pixel_internal.h (the reference)
+                kernels/warp_area_internal.h, kernels/warp_yuv_internal.h and
+                kernels/warp_pixel_internal.h (the reference)
    Tests        tests/test_warp.c, tests/test_warp_bits.c, tests/test_warp_cases.c, tests/test_warp_maps.c,
-                tests/test_warp_area.c, tests/test_warp_accuracy.c, tests/test_warp_ffmpeg.c
+                tests/test_warp_area.c, tests/test_warp_yuv.c, tests/test_warp_accuracy.c,
+                tests/test_warp_ffmpeg.c
    Since 0.1
 */
 GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* source, const gpst_image* outputs,
@@ -263,9 +288,9 @@ GPST_API void gpst_view_rotation(const gpst_view* view, double out[9]);
 
    Parameters   warp           (in)   not NULL
                 source         (in)   width, height, format and dtype are read
-                read_bytes     (out)  RESIZE: rows times columns touched, AREA all. EQUIRECT: an estimate, what
-                                      the views see together by 256 x 128 cells of the sphere. Other maps: at most
-                                      the whole source. Never more than the samples need
+                read_bytes     (out)  RESIZE: rows times columns touched, AREA all. EQUIRECT: an estimate,
+                                      what the views see together by 256 x 128 cells of the sphere. Other
+                                      maps: at most the whole source. Never more than the samples need
                 written_bytes  (out)  exact
    Shapes       none
    Returns      nothing

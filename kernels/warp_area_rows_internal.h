@@ -11,28 +11,29 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_add_row)(const uint8_t* GPS
 }
 
 /* Pixels begin <= x < end of the rows of a window, summed down; interleaved. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_down)(const gpsti_warp_job* job,
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_down)(const gpsti_area_plane* plane,
                                                            const gpsti_warp_window* down, int32_t begin,
                                                            int32_t end, float* strip) {
-    const int32_t bytes = (int32_t)job->source_pixel_bytes, n = (end - begin) * bytes;
-    const uint8_t* row =
-        job->source + (ptrdiff_t)(down->begin * job->source_pitch) + (ptrdiff_t)begin * bytes;
+    const int32_t n = (end - begin) * plane->n_channels;
+    const uint8_t* const first = plane->data + (ptrdiff_t)begin * plane->n_channels;
     memset(strip, 0, (size_t)n * sizeof *strip);
-    for (int32_t y = down->begin; y < down->end; y++, row += job->source_pitch)
+    for (int32_t y = down->begin; y < down->end; y++)
         GPSTI_ROWS(area_add_row)
-    (row, gpsti_warp_triangle(down->origin, down->step, y - down->begin) * down->norm, strip, n);
+    (first + (ptrdiff_t)(y * plane->pitch),
+     gpsti_warp_triangle(down->origin, down->step, y - down->begin) * down->norm, strip, n);
 }
 
 /* Adds pixels begin <= x < end of the strip, of n_channels, to the sums of every output that has them. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(area_across)(const gpsti_area* area, int32_t begin,
-                                                             int32_t end, int32_t count, int32_t n_channels,
-                                                             float sums[4][GPSTI_BLOCK]) {
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(area_across)(const gpsti_warp_window* across,
+                                                             const float* strip, int32_t begin, int32_t end,
+                                                             int32_t count, int32_t n_channels,
+                                                             float (*sums)[GPSTI_BLOCK]) {
     for (int32_t k = 0; k < count; k++) {
-        const gpsti_warp_window* window = &area->across[k];
+        const gpsti_warp_window* window = &across[k];
         const int32_t from = window->begin > begin ? window->begin : begin;
         const int32_t to = window->end < end ? window->end : end;
         const float origin = window->origin, step = window->step, norm = window->norm;
-        const float* pixel = area->strip + (from - begin) * n_channels;
+        const float* pixel = strip + (from - begin) * n_channels;
         float sum[4];
         for (int32_t c = 0; c < n_channels; c++)
             sum[c] = sums[c][k];
@@ -47,27 +48,52 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(area_across)(const gpsti_area* a
     }
 }
 
-/* The samples of a block of one row into block->value. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_sample)(const gpsti_warp_job* job,
-                                                             const gpsti_warp_window* down, int32_t count,
-                                                             gpsti_area* area, gpsti_block* block) {
-    const int32_t n_channels = (int32_t)job->source_pixel_bytes, last = area->across[count - 1].end;
-    float sums[4][GPSTI_BLOCK];
-    memset(sums, 0, sizeof sums);
-    for (int32_t begin = area->across[0].begin; begin < last; begin += GPSTI_AREA_STRIP) {
+/* The sums of a block of one row of a plane, channel by channel. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_plane)(const gpsti_area_plane* plane,
+                                                            const gpsti_warp_window* across,
+                                                            const gpsti_warp_window* down, int32_t count,
+                                                            float* strip, float (*sums)[GPSTI_BLOCK]) {
+    const int32_t last = across[count - 1].end;
+    memset(sums, 0, (size_t)plane->n_channels * sizeof sums[0]);
+    for (int32_t begin = across[0].begin; begin < last; begin += GPSTI_AREA_STRIP) {
         const int32_t end = last - begin < GPSTI_AREA_STRIP ? last : begin + GPSTI_AREA_STRIP;
-        GPSTI_ROWS(area_down)(job, down, begin, end, area->strip);
-        if (n_channels == 1)
-            GPSTI_ROWS(area_across)(area, begin, end, count, 1, sums);
-        else if (n_channels == 3)
-            GPSTI_ROWS(area_across)(area, begin, end, count, 3, sums);
+        GPSTI_ROWS(area_down)(plane, down, begin, end, strip);
+        if (plane->n_channels == 1)
+            GPSTI_ROWS(area_across)(across, strip, begin, end, count, 1, sums);
+        else if (plane->n_channels == 2)
+            GPSTI_ROWS(area_across)(across, strip, begin, end, count, 2, sums);
+        else if (plane->n_channels == 3)
+            GPSTI_ROWS(area_across)(across, strip, begin, end, count, 3, sums);
         else
-            GPSTI_ROWS(area_across)(area, begin, end, count, 4, sums);
+            GPSTI_ROWS(area_across)(across, strip, begin, end, count, 4, sums);
     }
-    for (uint32_t c = 0; c < job->n_channels; c++)
-        for (int k = 0; k < GPSTI_BLOCK; k++)
-            block->value[c][k] =
-                job->shift[c] == GPSTI_WARP_CHANNEL_FULL ? 255.0f : sums[job->shift[c] / 8][k];
+}
+
+/* The samples of a block of one row into block->value. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_sample)(const gpsti_warp_job* job, int32_t y,
+                                                             int32_t count, gpsti_area* area,
+                                                             gpsti_block* block) {
+    const gpsti_warp_window down = gpsti_warp_window_of(&job->down, y);
+    gpsti_area_plane plane;
+    float sums[4][GPSTI_BLOCK];
+    plane.data = job->source, plane.pitch = job->source_pitch,
+    plane.n_channels = (int32_t)job->source_pixel_bytes;
+    if (!job->cb) {
+        GPSTI_ROWS(area_plane)(&plane, area->across, &down, count, area->strip, sums);
+        for (uint32_t c = 0; c < job->n_channels; c++)
+            for (int32_t k = 0; k < count; k++)
+                block->value[c][k] =
+                    job->shift[c] == GPSTI_WARP_CHANNEL_FULL ? 255.0f : sums[job->shift[c] / 8][k];
+        return;
+    }
+    const gpsti_warp_window chroma_down = gpsti_warp_window_of(&job->chroma_down, y);
+    GPSTI_ROWS(area_plane)(&plane, area->across, &down, count, area->strip, &block->yuv[0]);
+    plane.data = job->cb, plane.pitch = job->chroma_pitch, plane.n_channels = job->chroma_step;
+    GPSTI_ROWS(area_plane)(&plane, area->chroma_across, &chroma_down, count, area->strip, &block->yuv[1]);
+    plane.data = job->cr;
+    if (job->chroma_step == 1)
+        GPSTI_ROWS(area_plane)(&plane, area->chroma_across, &chroma_down, count, area->strip, &block->yuv[2]);
+    GPSTI_ROWS(colours)(job, block);
 }
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_area)(const gpsti_warp_job* job, int32_t y_begin,
@@ -79,12 +105,13 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_area)(const gpsti_warp_job*
             area.across[k] = gpsti_warp_window_of(&job->across, x + k);
             block->u[k] = gpsti_warp_axis_tap(&job->across, x + k, true).nearest * 32768;
         }
+        for (int32_t k = 0; job->cb && k < count; k++)
+            area.chroma_across[k] = gpsti_warp_window_of(&job->chroma_across, x + k);
         for (int32_t y = y_begin; y < y_end; y++) {
-            const gpsti_warp_window down = gpsti_warp_window_of(&job->down, y);
             const int32_t v = gpsti_warp_axis_tap(&job->down, y, true).nearest * 32768;
             for (int k = 0; k < GPSTI_BLOCK; k++)
                 block->v[k] = v;
-            GPSTI_ROWS(area_sample)(job, &down, count, &area, block);
+            GPSTI_ROWS(area_sample)(job, y, count, &area, block);
             GPSTI_ROWS(emit)(job, x, y, count, false, block);
         }
     }

@@ -63,7 +63,11 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_enums(const gpst_warp_desc* desc) {
     GPSTI_WARP_RULE(!gpsti_warp_has_views(desc->map) || desc->border == GPST_BORDER_DEFAULT,
                     "border=%d: must be 0 with map=EQUIRECT and ROTATE, whose sources go around",
                     (int)desc->border);
-    GPSTI_WARP_RULE(gpst_format_channels(desc->format) != 0,
+    GPSTI_WARP_RULE((int)desc->yuv >= 0 && (int)desc->yuv <= (int)GPST_YUV_BT709_FULL,
+                    "yuv=%d: must be one of gpst_yuv", (int)desc->yuv);
+    GPSTI_WARP_RULE((int)desc->siting >= 0 && (int)desc->siting <= (int)GPST_SITING_CENTER,
+                    "siting=%d: must be LEFT or CENTER", (int)desc->siting);
+    GPSTI_WARP_RULE((int)desc->format >= (int)GPST_FORMAT_GRAY && (int)desc->format <= (int)GPST_FORMAT_BGRA,
                     "format=%d: required, GRAY, RGB, BGR, RGBA or BGRA", (int)desc->format);
     GPSTI_WARP_RULE(gpst_dtype_bytes(desc->dtype) != 0, "dtype=%d: must be U8, I8, F16 or F32",
                     (int)desc->dtype);
@@ -197,6 +201,9 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_source(const gpst_warp* warp, const g
                         "source.layout=CHW: must be HWC");
     GPSTI_WARP_RUN_RULE(source->format == GPST_FORMAT_GRAY || warp->desc.format != GPST_FORMAT_GRAY,
                         "source.format=%d: must be GRAY where the outputs are GRAY", (int)source->format);
+    GPSTI_WARP_RUN_RULE(!gpsti_image_is_yuv(source->format) ||
+                            warp->desc.convention != GPST_CONVENTION_FFMPEG,
+                        "source.format=%d: not with convention=FFMPEG", (int)source->format);
     GPSTI_WARP_RUN_RULE(!mask->data || (mask->width == source->width && mask->height == source->height),
                         "source.width=%u, height=%u: must be the mask's %u x %u", (unsigned)source->width,
                         (unsigned)source->height, (unsigned)mask->width, (unsigned)mask->height);

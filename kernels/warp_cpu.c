@@ -36,6 +36,9 @@ typedef struct gpsti_block {
     uint32_t packed[GPSTI_BLOCK];
     uint32_t keep[GPSTI_BLOCK];
     float value[4][GPSTI_BLOCK];
+    int32_t chroma_x[GPSTI_BLOCK], chroma_y[GPSTI_BLOCK];
+    float chroma_fx[GPSTI_BLOCK], chroma_fy[GPSTI_BLOCK];
+    float yuv[3][GPSTI_BLOCK];
     uint16_t half[4][GPSTI_BLOCK];
 } gpsti_block;
 
@@ -44,8 +47,14 @@ typedef struct gpsti_block {
 /* What AREA needs besides. */
 typedef struct gpsti_area {
     float strip[4 * GPSTI_AREA_STRIP];
-    gpsti_warp_window across[GPSTI_BLOCK];
+    gpsti_warp_window across[GPSTI_BLOCK], chroma_across[GPSTI_BLOCK];
 } gpsti_area;
+
+typedef struct gpsti_area_plane {
+    const uint8_t* data;
+    int64_t pitch;
+    int32_t n_channels;
+} gpsti_area_plane;
 
 #define GPSTI_ROWS(name) gpsti_rows_##name##_portable
 #define GPSTI_ROWS_TARGET

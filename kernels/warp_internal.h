@@ -23,6 +23,15 @@ GPSTI_INTERN gpst_result gpsti_warp_check(const gpst_warp* warp, const gpst_imag
    member." */
 GPSTI_INTERN gpst_result gpsti_image_check(const gpst_image* image, const char* function, const char* member);
 GPSTI_INTERN gpst_image gpsti_image_resolved(const gpst_image* image); /* the defaults written out */
+GPSTI_INTERN bool gpsti_image_is_yuv(gpst_format format);
+/* The chroma of an NV12 or I420 image whose pitch is resolved; height * pitch_bytes behind its data. */
+typedef struct gpsti_image_chroma {
+    int64_t pitch_bytes;
+    uint32_t width, height, step, n_planes; /* step: bytes from one sample to the next */
+} gpsti_image_chroma;
+GPSTI_INTERN gpsti_image_chroma gpsti_image_chroma_of(const gpst_image* image);
+/* Rows from one image to another of the same shape, any pitch; both are checked and do not overlap. */
+GPSTI_INTERN void gpsti_image_copy(const gpst_image* from, const gpst_image* to);
 /* The lowest address of a checked image; gpst_image_bytes are there. */
 GPSTI_INTERN const uint8_t* gpsti_image_lowest(const gpst_image* image);
 
@@ -49,8 +58,8 @@ typedef struct gpsti_warp_view {
     double rotation[9];
 } gpsti_warp_view;
 
-/* An axis of RESIZE and ROI: out output pixels over extent source pixels from begin, both in 1/65536 pixel.
-   */
+/* An axis of RESIZE and ROI: out output pixels over extent source pixels from begin, both in 1/131072
+   pixel. */
 typedef struct gpsti_warp_axis {
     int64_t begin, extent;
     int32_t in, out;
@@ -81,6 +90,12 @@ struct gpst_warp {
     gpsti_warp_level level;
 };
 
+/* red = y Y + red_v V + red, and so on. */
+typedef struct gpsti_warp_colours {
+    float y, red_v, green_u, green_v, blue_u;
+    float red, green, blue;
+} gpsti_warp_colours;
+
 /* One output of one call as plain data, the same for the CPU and a GPU. */
 typedef struct gpsti_warp_job {
     gpst_map map;
@@ -98,6 +113,15 @@ typedef struct gpsti_warp_job {
     uint32_t
         shift[4]; /* of output channel c in a source pixel read low byte first; GPSTI_WARP_CHANNEL_FULL */
 
+    uint32_t outside; /* what source reads where the border says that there is nothing */
+
+    /* NV12 and I420, where source is Y; cb is NULL for others. */
+    const uint8_t *cb, *cr;
+    int64_t chroma_pitch;
+    int32_t chroma_step, chroma_width, chroma_height;
+    bool cosited; /* across; down they never are */
+    gpsti_warp_colours colours;
+
     /* EQUIRECT and ROTATE, in 1/32768 pixel: position = angle * scale + offset; quarter is a right angle. */
     float scale_u, scale_v;
     int32_t quarter_u, quarter_v, offset_u, offset_v;
@@ -112,9 +136,10 @@ typedef struct gpsti_warp_job {
     float scale[4], bias[4];
 
     gpsti_warp_axis across, down; /* RESIZE, ROI */
-    gpsti_warp_view view;         /* EQUIRECT */
-    gpsti_warp_matrix affine;     /* AFFINE */
-    const float* table;           /* TABLE */
+    gpsti_warp_axis chroma_across, chroma_down;
+    gpsti_warp_view view;     /* EQUIRECT */
+    gpsti_warp_matrix affine; /* AFFINE */
+    const float* table;       /* TABLE */
     int64_t table_pitch;
     /* ROTATE, in pairs of floats, high and low. Of the columns, six arrays turn_stride apart: what
        cos(latitude) is multiplied with, in x, y and z. Of each row, eight floats: cos(latitude), and what is

@@ -28,10 +28,10 @@ typedef struct gpsti_warp_tap {
 GPSTI_DEVICE GPSTI_INLINE gpsti_warp_tap gpsti_warp_axis_tap(const gpsti_warp_axis* axis, int32_t i,
                                                              bool nearest) {
     gpsti_warp_tap tap;
-    const int64_t out = axis->out, den = out << 17;
+    const int64_t out = axis->out, den = out << 18;
     const int64_t centre =
         GPSTI_WARP_LIFT * den + 2 * out * axis->begin + (2 * (int64_t)i + 1) * axis->extent;
-    const uint64_t num = (uint64_t)(nearest ? centre : centre - (out << 16));
+    const uint64_t num = (uint64_t)(nearest ? centre : centre - (out << 17));
     const int64_t rest = (int64_t)(num % (uint64_t)den);
     const int32_t at = (int32_t)((uint64_t)centre / (uint64_t)den) - GPSTI_WARP_LIFT;
     tap.pixel = (int32_t)(num / (uint64_t)den) - GPSTI_WARP_LIFT;
@@ -185,9 +185,9 @@ GPSTI_DEVICE GPSTI_INLINE gpsti_warp_place gpsti_warp_locate(const gpsti_warp_jo
 /* ---- which pixel: the border ------------------------------------------------------
    EDGE repeats the edge. The sphere goes over the pole, to the row it came from half a turn on (with an odd
    width the half is rounded down), and around in x. False: outside, which reads 0. */
-GPSTI_DEVICE GPSTI_INLINE bool gpsti_warp_border(const gpsti_warp_job* job, int32_t* x, int32_t* y) {
-    const int32_t width = job->source_width, height = job->source_height;
-    if (job->border == GPSTI_BORDER_SPHERE) {
+GPSTI_DEVICE GPSTI_INLINE bool gpsti_warp_border_of(int border, int32_t width, int32_t height, int32_t* x,
+                                                    int32_t* y) {
+    if (border == GPSTI_BORDER_SPHERE) {
         if (*y < 0 || *y >= height) {
             *y = *y < 0 ? -1 - *y : 2 * height - 1 - *y;
             *x += width / 2;
@@ -198,7 +198,11 @@ GPSTI_DEVICE GPSTI_INLINE bool gpsti_warp_border(const gpsti_warp_job* job, int3
     const bool inside = *x >= 0 && *x < width && *y >= 0 && *y < height;
     *x = *x < 0 ? 0 : *x >= width ? width - 1 : *x;
     *y = *y < 0 ? 0 : *y >= height ? height - 1 : *y;
-    return inside || job->border == GPST_BORDER_EDGE;
+    return inside || border == GPST_BORDER_EDGE;
+}
+
+GPSTI_DEVICE GPSTI_INLINE bool gpsti_warp_border(const gpsti_warp_job* job, int32_t* x, int32_t* y) {
+    return gpsti_warp_border_of(job->border, job->source_width, job->source_height, x, y);
 }
 
 /* Whether the mask keeps the pixel nearest to a position; outside, with ZERO, nothing is kept. */

@@ -5,12 +5,12 @@
 #define GPSTI_WARP_PIXEL_INTERNAL_H
 
 #include "exact_internal.h"
-#include "warp_area_internal.h"
+#include "warp_yuv_internal.h"
 
 /* A source pixel, its bytes from the lowest up. */
 GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_read(const gpsti_warp_job* job, int32_t x, int32_t y) {
     if (!gpsti_warp_border(job, &x, &y))
-        return 0;
+        return job->outside;
     const uint8_t* p =
         job->source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)x * job->source_pixel_bytes;
     uint32_t pixel = 0;
@@ -66,22 +66,81 @@ GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_blend_ffmpeg(const int32_t tap[4], 
     return sum >> 14 > 255 ? 255 : sum >> 14;
 }
 
-/* One channel of the windows: down, then across, each in order. */
-GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_area(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                uint32_t shift) {
-    const gpsti_warp_window across = gpsti_warp_window_of(&job->across, x);
-    const gpsti_warp_window down = gpsti_warp_window_of(&job->down, y);
+/* One channel of the windows, of the chroma or of the other source: down, then across, each in order. */
+GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_area_of(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                   bool chroma, uint32_t shift) {
+    const gpsti_warp_window across = gpsti_warp_window_of(chroma ? &job->chroma_across : &job->across, x);
+    const gpsti_warp_window down = gpsti_warp_window_of(chroma ? &job->chroma_down : &job->down, y);
     float sum = 0.0f;
-    if (shift == GPSTI_WARP_CHANNEL_FULL)
-        return 255.0f;
     for (int32_t at_x = across.begin; at_x < across.end; at_x++) {
         float column = 0.0f;
-        for (int32_t at_y = down.begin; at_y < down.end; at_y++)
-            column = gpsti_fma(gpsti_warp_window_weight(&down, at_y),
-                               (float)gpsti_warp_channel(gpsti_warp_read(job, at_x, at_y), shift), column);
+        for (int32_t at_y = down.begin; at_y < down.end; at_y++) {
+            const uint32_t pixel =
+                chroma ? gpsti_warp_read_chroma(job, at_x, at_y) : gpsti_warp_read(job, at_x, at_y);
+            column = gpsti_fma(gpsti_warp_window_weight(&down, at_y), (float)gpsti_warp_channel(pixel, shift),
+                               column);
+        }
         sum = gpsti_fma(gpsti_warp_window_weight(&across, at_x), column, sum);
     }
     return sum;
+}
+
+GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_area(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                uint32_t shift) {
+    return shift == GPSTI_WARP_CHANNEL_FULL ? 255.0f : gpsti_warp_area_of(job, x, y, false, shift);
+}
+
+/* Where the chroma of an output pixel is looked up. */
+GPSTI_DEVICE GPSTI_INLINE gpsti_warp_place gpsti_warp_locate_chroma(const gpsti_warp_job* job, int32_t x,
+                                                                    int32_t y) {
+    gpsti_warp_place place;
+    memset(&place, 0, sizeof place);
+    if (gpsti_warp_by_axes(job->map)) {
+        const gpsti_warp_tap across = gpsti_warp_axis_tap(&job->chroma_across, x, false);
+        const gpsti_warp_tap down = gpsti_warp_axis_tap(&job->chroma_down, y, false);
+        place.x = across.pixel, place.fx = across.fraction;
+        place.y = down.pixel, place.fy = down.fraction;
+        return place;
+    }
+    int32_t u, v;
+    gpsti_warp_position(job, x, y, &u, &v);
+    u = gpsti_warp_chroma_u(job, u), v = gpsti_warp_chroma_v(job, v);
+    place.x = gpsti_warp_floor(u), place.fx = (float)(u & 32767) * (1.0f / 32768.0f);
+    place.y = gpsti_warp_floor(v), place.fy = (float)(v & 32767) * (1.0f / 32768.0f);
+    return place;
+}
+
+/* NEAREST: the chroma of the pixel's two by two, black outside. */
+GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_near_chroma(const gpsti_warp_job* job, int32_t x, int32_t y) {
+    if (!gpsti_warp_border(job, &x, &y))
+        return 128u | 128u << 8;
+    return gpsti_warp_read_chroma(job, x >> 1, y >> 1);
+}
+
+/* Y, Cb and Cr of an output pixel. */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_yuv(const gpsti_warp_job* job, int32_t x, int32_t y, float yuv[3]) {
+    if (job->filter == GPST_FILTER_AREA) {
+        for (uint32_t c = 0; c < 3; c++)
+            yuv[c] = gpsti_warp_area_of(job, x, y, c > 0, c == 2 ? 8 : 0);
+        return;
+    }
+    const gpsti_warp_place luma = gpsti_warp_locate(job, x, y);
+    if (job->filter == GPST_FILTER_NEAREST) {
+        const uint32_t chroma = gpsti_warp_near_chroma(job, luma.x, luma.y);
+        yuv[0] = (float)gpsti_warp_channel(gpsti_warp_read(job, luma.x, luma.y), 0);
+        yuv[1] = (float)gpsti_warp_channel(chroma, 0), yuv[2] = (float)gpsti_warp_channel(chroma, 8);
+        return;
+    }
+    const gpsti_warp_place chroma = gpsti_warp_locate_chroma(job, x, y);
+    int32_t tap[3][4];
+    for (int t = 0; t < 4; t++) {
+        const uint32_t pair = gpsti_warp_read_chroma(job, chroma.x + (t & 1), chroma.y + (t >> 1));
+        tap[0][t] = gpsti_warp_channel(gpsti_warp_read(job, luma.x + (t & 1), luma.y + (t >> 1)), 0);
+        tap[1][t] = gpsti_warp_channel(pair, 0), tap[2][t] = gpsti_warp_channel(pair, 8);
+    }
+    yuv[0] = gpsti_warp_blend_float(tap[0], luma.fx, luma.fy);
+    yuv[1] = gpsti_warp_blend_float(tap[1], chroma.fx, chroma.fy);
+    yuv[2] = gpsti_warp_blend_float(tap[2], chroma.fx, chroma.fy);
 }
 
 /* ---- how: the pixel transform and the store ----------------------------------------- */
@@ -132,27 +191,44 @@ GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_sample(const gpsti_warp_job* job, con
     return gpsti_warp_blend_float(tap, place->fx, place->fy);
 }
 
-/* Output pixel (x, y). */
-GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_pixel(const gpsti_warp_job* job, int32_t x, int32_t y) {
-    const bool area = job->filter == GPST_FILTER_AREA, bilinear = job->filter == GPST_FILTER_BILINEAR;
-    const bool keep = gpsti_warp_keeps(job, x, y);
-    gpsti_warp_place place;
-    memset(&place, 0, sizeof place);
-    uint32_t pixel[4] = {0, 0, 0, 0};
-    if (!area) {
-        place = gpsti_warp_locate(job, x, y);
-        for (int t = 0; t < (bilinear ? 4 : 1); t++)
-            pixel[t] = gpsti_warp_read(job, place.x + (t & 1), place.y + (t >> 1));
+/* The channels of an output pixel in their order, ahead of scale and bias. */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_samples(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                  float value[4]) {
+    const bool bilinear = job->filter == GPST_FILTER_BILINEAR;
+    if (job->cb) {
+        float yuv[3], rgb[3];
+        gpsti_warp_yuv(job, x, y, yuv);
+        gpsti_warp_rgb_of(&job->colours, yuv, rgb);
+        for (uint32_t c = 0; c < job->n_channels; c++)
+            value[c] = job->shift[c] == GPSTI_WARP_CHANNEL_FULL ? 255.0f : rgb[job->shift[c] / 8];
+        return;
     }
+    if (job->filter == GPST_FILTER_AREA) {
+        for (uint32_t c = 0; c < job->n_channels; c++)
+            value[c] = gpsti_warp_area(job, x, y, job->shift[c]);
+        return;
+    }
+    const gpsti_warp_place place = gpsti_warp_locate(job, x, y);
+    uint32_t pixel[4] = {0, 0, 0, 0};
+    for (int t = 0; t < (bilinear ? 4 : 1); t++)
+        pixel[t] = gpsti_warp_read(job, place.x + (t & 1), place.y + (t >> 1));
     for (uint32_t c = 0; c < job->n_channels; c++) {
         int32_t tap[4];
-        float value;
         for (int t = 0; t < 4; t++)
             tap[t] = gpsti_warp_channel(pixel[t], job->shift[c]);
-        value = area ? gpsti_warp_area(job, x, y, job->shift[c]) : gpsti_warp_sample(job, &place, tap);
+        value[c] = gpsti_warp_sample(job, &place, tap);
+    }
+}
+
+/* Output pixel (x, y). */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_pixel(const gpsti_warp_job* job, int32_t x, int32_t y) {
+    const bool keep = gpsti_warp_keeps(job, x, y);
+    float value[4];
+    gpsti_warp_samples(job, x, y, value);
+    for (uint32_t c = 0; c < job->n_channels; c++) {
         if (job->has_scale)
-            value = gpsti_fma(value, job->scale[c], job->bias[c]);
-        gpsti_warp_store(job, gpsti_warp_output(job, x, y, c), keep ? value : 0.0f);
+            value[c] = gpsti_fma(value[c], job->scale[c], job->bias[c]);
+        gpsti_warp_store(job, gpsti_warp_output(job, x, y, c), keep ? value[c] : 0.0f);
     }
 }
 

@@ -126,6 +126,10 @@ GPSTI_PRIVATE void gpsti_warp_resolve(const gpst_warp_desc* desc, gpst_warp_desc
     if (desc->border == GPST_BORDER_DEFAULT)
         out->border =
             desc->map == GPST_MAP_AFFINE || desc->map == GPST_MAP_TABLE ? GPST_BORDER_ZERO : GPST_BORDER_EDGE;
+    if (desc->yuv == GPST_YUV_DEFAULT)
+        out->yuv = GPST_YUV_BT709_VIDEO;
+    if (desc->siting == GPST_SITING_DEFAULT)
+        out->siting = GPST_SITING_LEFT;
     if (desc->dtype == GPST_DTYPE_DEFAULT)
         out->dtype = GPST_DTYPE_U8;
     if (desc->layout == GPST_LAYOUT_DEFAULT)
@@ -204,12 +208,12 @@ GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_ind
     const int32_t width = job->source_width, height = job->source_height;
     job->border = (int)warp->desc.border;
     if (job->map == GPST_MAP_RESIZE) {
-        job->across = gpsti_warp_axis_of(0, width * (int64_t)65536, width, job->width);
-        job->down = gpsti_warp_axis_of(0, height * (int64_t)65536, height, job->height);
+        job->across = gpsti_warp_axis_of(0, width * (int64_t)131072, width, job->width);
+        job->down = gpsti_warp_axis_of(0, height * (int64_t)131072, height, job->height);
     } else if (job->map == GPST_MAP_ROI) {
         const gpsti_warp_roi* roi = &warp->rois[output_index];
-        job->across = gpsti_warp_axis_of(roi->x, roi->width, width, job->width);
-        job->down = gpsti_warp_axis_of(roi->y, roi->height, height, job->height);
+        job->across = gpsti_warp_axis_of(2 * roi->x, 2 * roi->width, width, job->width);
+        job->down = gpsti_warp_axis_of(2 * roi->y, 2 * roi->height, height, job->height);
     } else if (job->map == GPST_MAP_AFFINE) {
         job->affine = warp->affines[output_index];
     } else if (job->map == GPST_MAP_TABLE) {
@@ -220,11 +224,50 @@ GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_ind
         job->view = warp->plans[output_index];
         gpsti_warp_job_equirect(job);
     }
+    if (job->cb && (job->map == GPST_MAP_RESIZE || job->map == GPST_MAP_ROI)) {
+        const int64_t shift = job->cosited ? 32768 : 0; /* a quarter of a chroma pixel */
+        job->chroma_across = gpsti_warp_axis_of(job->across.begin / 2 + shift, job->across.extent / 2,
+                                                job->chroma_width, job->width);
+        job->chroma_down =
+            gpsti_warp_axis_of(job->down.begin / 2, job->down.extent / 2, job->chroma_height, job->height);
+    }
     if (job->map == GPST_MAP_ROTATE) {
         job->turn_stride = (int32_t)gpsti_warp_turn_stride((uint32_t)job->width);
         job->turn_columns = warp->turns + warp->turn_floats * output_index;
         job->turn_rows = job->turn_columns + (ptrdiff_t)6 * job->turn_stride;
     }
+}
+
+/* Kr and Kb of the standard; the ranges are 16..235 and 16..240 (video), or 0..255. */
+GPSTI_PRIVATE void gpsti_warp_plan_colours(gpst_yuv yuv, gpsti_warp_colours* out) {
+    const bool old = yuv == GPST_YUV_BT601_VIDEO || yuv == GPST_YUV_BT601_FULL;
+    const bool full = yuv == GPST_YUV_BT601_FULL || yuv == GPST_YUV_BT709_FULL;
+    const double kr = old ? 0.299 : 0.2126, kb = old ? 0.114 : 0.0722, kg = 1.0 - kr - kb;
+    const double y = full ? 1.0 : 255.0 / 219.0, chroma = full ? 2.0 : 2.0 * 255.0 / 224.0;
+    const double red_v = gpsti_mul64(chroma, 1.0 - kr), blue_u = gpsti_mul64(chroma, 1.0 - kb);
+    const double green_u = -gpsti_mul64(blue_u, kb) / kg, green_v = -gpsti_mul64(red_v, kr) / kg;
+    const double black = full ? 0.0 : -gpsti_mul64(16.0, y);
+    out->y = gpsti_narrow(y), out->red_v = gpsti_narrow(red_v), out->blue_u = gpsti_narrow(blue_u);
+    out->green_u = gpsti_narrow(green_u), out->green_v = gpsti_narrow(green_v);
+    out->red = gpsti_narrow(black - 128.0 * red_v);
+    out->green = gpsti_narrow(black - 128.0 * (green_u + green_v));
+    out->blue = gpsti_narrow(black - 128.0 * blue_u);
+}
+
+GPSTI_PRIVATE void gpsti_warp_job_yuv(const gpst_warp_desc* desc, const gpst_image* source,
+                                      gpsti_warp_job* out) {
+    const gpsti_image_chroma chroma = gpsti_image_chroma_of(source);
+    const gpst_yuv yuv = desc->yuv;
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    gpsti_warp_plan_colours(yuv, &out->colours);
+    gpsti_fp_leave(mode);
+    out->outside = yuv == GPST_YUV_BT601_FULL || yuv == GPST_YUV_BT709_FULL ? 0 : 16;
+    out->cb = out->source + (ptrdiff_t)(source->height * source->pitch_bytes);
+    out->cr = chroma.n_planes == 1 ? out->cb + 1 : out->cb + (ptrdiff_t)(chroma.height * chroma.pitch_bytes);
+    out->chroma_pitch = chroma.pitch_bytes;
+    out->chroma_step = (int32_t)chroma.step;
+    out->chroma_width = (int32_t)chroma.width, out->chroma_height = (int32_t)chroma.height;
+    out->cosited = desc->siting == GPST_SITING_LEFT;
 }
 
 GPSTI_INTERN void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source,
@@ -236,8 +279,10 @@ GPSTI_INTERN void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* s
     out->dtype = desc->dtype, out->layout = desc->layout, out->has_scale = desc->has_scale;
     out->source = (const uint8_t*)from.data, out->source_pitch = from.pitch_bytes;
     out->source_width = (int32_t)from.width, out->source_height = (int32_t)from.height;
-    out->source_pixel_bytes = gpst_format_channels(from.format);
+    out->source_pixel_bytes = gpsti_image_is_yuv(from.format) ? 1 : gpst_format_channels(from.format);
     gpsti_warp_channels(from.format, desc->format, out->shift);
+    if (gpsti_image_is_yuv(from.format))
+        gpsti_warp_job_yuv(desc, &from, out);
     out->mask = (const uint8_t*)desc->mask.data, out->mask_pitch = desc->mask.pitch_bytes;
     out->output = (uint8_t*)to.data, out->output_pitch = to.pitch_bytes;
     out->plane_bytes = to.pitch_bytes * (int64_t)to.height;

@@ -210,16 +210,18 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(blend_ffmpeg)(uint32_t shift, ui
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(blend_float)(uint32_t shift, float* GPSTI_RESTRICT value,
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(blend_float)(uint32_t shift, const float* GPSTI_RESTRICT fx,
+                                                             const float* GPSTI_RESTRICT fy,
+                                                             float* GPSTI_RESTRICT value,
                                                              const gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++) {
         const int32_t a = (int32_t)((block->tap[0][k] >> shift) & 255),
                       b = (int32_t)((block->tap[1][k] >> shift) & 255);
         const int32_t d = (int32_t)((block->tap[2][k] >> shift) & 255),
                       e = (int32_t)((block->tap[3][k] >> shift) & 255);
-        const float upper = GPSTI_ROWS_FMA((float)(b - a), block->fx[k], (float)a);
-        const float lower = GPSTI_ROWS_FMA((float)(e - d), block->fx[k], (float)d);
-        value[k] = GPSTI_ROWS_FMA(lower - upper, block->fy[k], upper);
+        const float upper = GPSTI_ROWS_FMA((float)(b - a), fx[k], (float)a);
+        const float lower = GPSTI_ROWS_FMA((float)(e - d), fx[k], (float)d);
+        value[k] = GPSTI_ROWS_FMA(lower - upper, fy[k], upper);
     }
 }
 
@@ -251,7 +253,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_floats)(const gpsti_warp_
             for (int k = 0; k < GPSTI_BLOCK; k++)
                 block->value[c][k] = 255.0f;
         } else {
-            GPSTI_ROWS(blend_float)(job->shift[c], block->value[c], block);
+            GPSTI_ROWS(blend_float)(job->shift[c], block->fx, block->fy, block->value[c], block);
         }
     }
 }
@@ -367,6 +369,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(store_floats)(const gpsti_warp_j
     memcpy(gpsti_warp_output(job, x, y, 0), row, (size_t)count * n * sizeof(float));
 }
 
+#include "warp_yuv_rows_internal.h"
+
 /* ---- a block, a band ------------------------------------------------------------------
    From the samples on: in packed, else in value. */
 GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(emit)(const gpsti_warp_job* job, int32_t x, int32_t y,
@@ -399,11 +403,13 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* jo
     const bool integers = (job->dtype == GPST_DTYPE_U8 && !job->has_scale) ||
                           job->filter == GPST_FILTER_NEAREST || job->convention == GPST_CONVENTION_FFMPEG;
     GPSTI_ROWS(gather)(job, count, block);
-    if (integers)
+    if (job->cb)
+        GPSTI_ROWS(sample_yuv)(job, count, block);
+    else if (integers)
         GPSTI_ROWS(sample_integers)(job, block);
     else
         GPSTI_ROWS(sample_floats)(job, block);
-    GPSTI_ROWS(emit)(job, x, y, count, integers, block);
+    GPSTI_ROWS(emit)(job, x, y, count, integers && !job->cb, block);
 }
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_positions)(const gpsti_warp_job* job, int32_t y_begin,
@@ -440,12 +446,21 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_axes)(const gpsti_warp_j
             block->x[k] = tap.pixel, block->wx[k] = tap.weight, block->fx[k] = tap.fraction;
             block->u[k] = tap.nearest * 32768;
         }
+        for (int32_t k = 0; job->cb && k < count; k++) {
+            const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->chroma_across, x + k, false);
+            block->chroma_x[k] = tap.pixel, block->chroma_fx[k] = tap.fraction;
+        }
         for (int32_t y = y_begin; y < y_end; y++) {
             const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->down, y, nearest);
             for (int k = 0; k < GPSTI_BLOCK; k++)
                 block->y[k] = tap.pixel, block->wy[k] = tap.weight, block->fy[k] = tap.fraction;
             for (int k = 0; job->mask && k < GPSTI_BLOCK; k++)
                 block->v[k] = tap.nearest * 32768;
+            if (job->cb) {
+                const gpsti_warp_tap chroma = gpsti_warp_axis_tap(&job->chroma_down, y, false);
+                for (int k = 0; k < GPSTI_BLOCK; k++)
+                    block->chroma_y[k] = chroma.pixel, block->chroma_fy[k] = chroma.fraction;
+            }
             GPSTI_ROWS(finish)(job, x, y, count, block);
         }
     }

@@ -174,6 +174,37 @@ static bool choose_area(kit* k, uint32_t choice, uint64_t* seed) {
     return true;
 }
 
+/* ---- NV12, I420 ---------------------------------------------------------------------------------- */
+static bool choose_yuv(kit* k, uint32_t choice, uint64_t* seed) {
+    static const gpst_map maps[6] = {GPST_MAP_RESIZE, GPST_MAP_ROI,    GPST_MAP_EQUIRECT,
+                                     GPST_MAP_AFFINE, GPST_MAP_ROTATE, GPST_MAP_TABLE};
+    static const gpst_dtype dtypes[3] = {GPST_DTYPE_U8, GPST_DTYPE_I8, GPST_DTYPE_F32};
+    const gpst_map map = maps[take(&choice, 6)];
+    const bool on_sphere = map == GPST_MAP_EQUIRECT || map == GPST_MAP_ROTATE;
+    k->desc.filter = (gpst_filter)(1 + take(&choice, 3));
+    k->desc.dtype = dtypes[take(&choice, 3)];
+    k->source.format = take(&choice, 2) ? GPST_FORMAT_NV12 : GPST_FORMAT_I420;
+    k->desc.format = take(&choice, 2) ? GPST_FORMAT_BGRA : GPST_FORMAT_RGB;
+    k->desc.yuv = (gpst_yuv)take(&choice, 5);
+    k->desc.siting = (gpst_siting)take(&choice, 3);
+    pick_scale(k, seed, k->desc.dtype == GPST_DTYPE_I8 || (test_random(seed) & 1) != 0);
+    pick_mask(k, test_random(seed) % 4 == 0);
+    pick_map(k, seed, map);
+    k->desc.layout = test_random(seed) & 1 ? GPST_LAYOUT_CHW : GPST_LAYOUT_HWC;
+    k->desc.n_views = on_sphere ? 1 : 0;
+    if (map == GPST_MAP_ROTATE)
+        k->view.hfov = k->view.vfov = 0;
+    if (k->desc.filter != GPST_FILTER_AREA && map != GPST_MAP_RESIZE && !on_sphere)
+        k->desc.border = (gpst_border)(test_random(seed) % 3);
+    if (map == GPST_MAP_ROI)
+        pick_roi(k, seed);
+    else if (map == GPST_MAP_AFFINE)
+        pick_affine(k, seed);
+    else if (map == GPST_MAP_TABLE)
+        pick_table(k, seed);
+    return k->desc.filter != GPST_FILTER_AREA || map == GPST_MAP_RESIZE || map == GPST_MAP_ROI;
+}
+
 /* What every compiler, option and machine must compute. A change of any formula changes it: then say so in
    the change log and put the new value here. */
 static const family families[] = {
@@ -181,6 +212,7 @@ static const family families[] = {
     {"maps", 4 * 2 * 2 * 3 * 3 * 2 * 3 * 2 * 2, choose_maps, 0x47521825235b73bau},
     {"resize masks", 2 * 2 * 2 * 8, choose_resize_masks, 0x27a8b07ddd62ad3bu},
     {"area", 2 * 2 * 4 * 3 * 2 * 2 * 4, choose_area, 0x1cbd480b10845559u},
+    {"yuv", 6 * 3 * 3 * 2 * 2 * 5 * 3, choose_yuv, 0xb5dd3b405e4731b4u},
 };
 #define N_FAMILIES (sizeof families / sizeof families[0])
 
