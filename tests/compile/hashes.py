@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""tests/compile/hashes.py -- one hash of everything the kernels compute, whatever compiled them.
+
+    python3 tests/compile/hashes.py [--jobs N]
+
+Builds the tests that know `--hash` (they run generated tables of cases and print one number) with several
+compilers, optimisations and contraction flags, at every level of the CPU, and fails where a number differs from
+the first build's. A compiler that is not on this machine is skipped. The closing line is
+`N passed, N failed, N skipped`.
+"""
+import argparse
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILDS = [
+    ("gcc", "-std=c11 -O0"),
+    ("gcc", "-std=c11 -O2 -ffp-contract=off"),
+    ("gcc", "-std=gnu17 -O3 -march=native -ffp-contract=fast"),
+    ("clang", "-std=c11 -O0"),
+    ("clang", "-std=gnu17 -O3 -march=native -ffp-contract=fast"),
+    ("clang", "-std=c11 -O2 -ffp-contract=off"),
+]
+LEVELS = ["", "portable"]  # GPUSTAGE_CPU; the empty one is the best that the machine has
+
+
+def hashing_tests():
+    """Names of the tests with --hash."""
+    names = []
+    for path in sorted(glob.glob(os.path.join(ROOT, "tests", "test_*.c"))):
+        with open(path, encoding="ascii") as file:
+            if '"--hash"' in file.read():
+                names.append(os.path.basename(path)[:-2])
+    return names
+
+
+def build(folder, compiler, flags, names, jobs):
+    programs = [os.path.join(folder, "tests", "split", name) for name in names]
+    done = subprocess.run(["make", "-j%d" % jobs, "BUILD=" + folder, "CC=" + compiler, "CFLAGS=" + flags] + programs,
+                          cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.stderr.write(done.stdout + done.stderr)
+        return None
+    return programs
+
+
+def hashes(programs):
+    """What each program prints, at each level; a program that fails says so instead."""
+    found = {}
+    for program in programs:
+        for level in LEVELS:
+            environment = dict(os.environ, GPUSTAGE_CPU=level)
+            if not level:
+                del environment["GPUSTAGE_CPU"]
+            done = subprocess.run([program, "--hash"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  check=False, env=environment)
+            whole = done.returncode == 0 and re.fullmatch(r"(([a-z0-9 ]+ )?[0-9a-f]{16}\n)+", done.stdout)
+            found.setdefault(os.path.basename(program), []).append(
+                " ".join(done.stdout.split()) if whole else "no hash, exit status %d" % done.returncode)
+    return found
+
+
+def verdict(found, expected):
+    """None when every hash is the expected one, else what differs."""
+    for name, values in found.items():
+        for level, value in zip(LEVELS, values):
+            if value.startswith("no hash") or value != expected[name]:
+                return "%s%s: %s, expected %s" % (name, " (%s)" % level if level else "", value, expected[name])
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description="One hash of what the kernels compute, whatever compiled them.")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    jobs = parser.parse_args().jobs
+    names = hashing_tests()
+    expected = None
+    count = {"passed": 0, "failed": 0, "skipped": 0}
+    for compiler, flags in BUILDS:
+        outcome, text = "passed", ""
+        if not shutil.which(compiler):
+            outcome, text = "skipped", "no %s" % compiler
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                programs = build(folder, compiler, flags, names, jobs)
+                found = hashes(programs) if programs else None
+            if found and expected is None:
+                expected = {name: values[0] for name, values in found.items()}
+            text = verdict(found, expected) if found else "does not build"
+            outcome = "failed" if text else "passed"
+        count[outcome] += 1
+        print("%-7s %-6s %-50s %s" % (outcome, compiler, flags, text or "%d hashes" % (len(names) * len(LEVELS))))
+        sys.stdout.flush()
+    print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % count)
+    return 1 if count["failed"] or not names or expected is None else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
