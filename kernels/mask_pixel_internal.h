@@ -39,7 +39,7 @@ GPSTI_DEVICE GPSTI_INLINE gpsti_argmax_tap gpsti_argmax_locate(uint32_t i, uint3
     const int32_t last = (int32_t)in - 1;
     gpsti_warp_axis axis;
     axis.begin = 0;
-    axis.extent = (int64_t)in << 16;
+    axis.extent = (int64_t)in * GPSTI_WARP_AXIS_UNIT;
     axis.in = (int32_t)in;
     axis.out = (int32_t)out;
     const gpsti_warp_tap tap = gpsti_warp_axis_tap(&axis, (int32_t)i, false);

@@ -58,8 +58,10 @@ typedef struct gpsti_warp_view {
     double rotation[9];
 } gpsti_warp_view;
 
-/* An axis of RESIZE and ROI: out output pixels over extent source pixels from begin, both in 1/131072
-   pixel. */
+#define GPSTI_WARP_AXIS_UNIT 131072
+
+/* An axis of RESIZE and ROI: out output pixels over extent source pixels from begin, both in
+   1/GPSTI_WARP_AXIS_UNIT pixel. */
 typedef struct gpsti_warp_axis {
     int64_t begin, extent;
     int32_t in, out;

@@ -208,8 +208,8 @@ GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_ind
     const int32_t width = job->source_width, height = job->source_height;
     job->border = (int)warp->desc.border;
     if (job->map == GPST_MAP_RESIZE) {
-        job->across = gpsti_warp_axis_of(0, width * (int64_t)131072, width, job->width);
-        job->down = gpsti_warp_axis_of(0, height * (int64_t)131072, height, job->height);
+        job->across = gpsti_warp_axis_of(0, width * (int64_t)GPSTI_WARP_AXIS_UNIT, width, job->width);
+        job->down = gpsti_warp_axis_of(0, height * (int64_t)GPSTI_WARP_AXIS_UNIT, height, job->height);
     } else if (job->map == GPST_MAP_ROI) {
         const gpsti_warp_roi* roi = &warp->rois[output_index];
         job->across = gpsti_warp_axis_of(2 * roi->x, 2 * roi->width, width, job->width);
