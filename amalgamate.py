@@ -38,6 +38,7 @@ PUBLIC = [
     "kernels/mask.h",
     "kernels/quantise.h",
     "core/profile.h",
+    "core/tuner.h",
     "core/pipeline.h",
 ]
 
@@ -67,6 +68,7 @@ PRIVATE = [
     "kernels/quantise_rows_internal.h",
     "core/context_internal.h",
     "core/profile_internal.h",
+    "core/tuner_internal.h",
     "core/scheduler_internal.h",
     "core/io_internal.h",
     "core/reader_internal.h",
@@ -95,6 +97,8 @@ PRIVATE = [
     "backends/sim_stream.c",
     "backends/sim.c",
     "core/profile.c",
+    "core/tuner.c",
+    "core/tuner_text.c",
     "core/scheduler.c",
     "core/context.c",
     "core/tier.c",

@@ -1,0 +1,429 @@
+/* core/tuner.c -- where the knobs start and which one moves next. A pure policy:
+   what it is told are clocks, what it says are values; core/tune.c asks and obeys. */
+#include "platform_internal.h"
+
+#include "tuner_internal.h"
+
+#include <string.h>
+
+#define GPSTI_TUNER_FULL 0.85 /* a limit that is used so far is what holds things up */
+#define GPSTI_TUNER_WIN 0.02  /* a smaller gain is none */
+#define GPSTI_TUNER_DRIFT 0.20
+#define GPSTI_TUNER_UP 1u
+#define GPSTI_TUNER_DOWN 2u
+
+GPSTI_PRIVATE uint32_t gpsti_tuner_clamp(uint64_t value, uint32_t least, uint32_t most) {
+    return value < least ? least : value > most ? most : (uint32_t)value;
+}
+
+GPSTI_INTERN gpst_tuner_decision* gpsti_tuner_note(gpsti_tuner* tuner, gpst_knob knob, uint32_t before,
+                                                   uint32_t after) {
+    const uint32_t last = GPST_MAX_DECISIONS - 1;
+    const uint32_t place = tuner->n_decisions < last ? tuner->n_decisions : last;
+    gpst_tuner_decision* const decision = &tuner->decisions[place];
+    memset(decision, 0, sizeof *decision);
+    decision->item = tuner->n_items;
+    decision->knob = knob;
+    decision->before = before;
+    decision->after = after;
+    tuner->n_decisions++;
+    return decision;
+}
+
+/* ---- budgets ------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE void gpsti_tuner_limit(gpsti_tuner* tuner, gpst_knob knob, uint32_t least, uint32_t most) {
+    const uint32_t fixed = tuner->budget.fixed.value[knob];
+    tuner->least.value[knob] = fixed ? fixed : least;
+    tuner->most.value[knob] = fixed ? fixed : most;
+}
+
+/* How many items fit. A tenth is left for what is not counted in items. */
+GPSTI_PRIVATE uint32_t gpsti_tuner_fit(uint64_t bytes, uint64_t item_bytes) {
+    if (bytes == 0 || item_bytes == 0)
+        return UINT32_MAX;
+    const uint64_t n = bytes / 10 * 9 / item_bytes;
+    return gpsti_tuner_clamp(n, 1, UINT32_MAX);
+}
+
+GPSTI_PRIVATE uint32_t gpsti_tuner_most_slots(const gpsti_tuner_budget* budget) {
+    const uint32_t by_preset = budget->preset == GPST_PRESET_LATENCY      ? 20
+                               : budget->preset == GPST_PRESET_THROUGHPUT ? GPSTI_TUNER_MAX_SLOTS
+                                                                          : 100;
+    const uint32_t on_host = gpsti_tuner_fit(budget->host_bytes, budget->item_host_bytes);
+    return on_host < by_preset ? on_host : by_preset;
+}
+
+GPSTI_PRIVATE void gpsti_tuner_limits(gpsti_tuner* tuner) {
+    const gpsti_tuner_budget* const budget = &tuner->budget;
+    const uint32_t slots = gpsti_tuner_most_slots(budget);
+    const uint32_t on_device = gpsti_tuner_fit(budget->device_bytes, budget->item_device_bytes);
+    gpsti_tuner_limit(tuner, GPST_KNOB_WORKERS, 1, budget->workers);
+    gpsti_tuner_limit(tuner, GPST_KNOB_SLOTS, 1, slots);
+    gpsti_tuner_limit(tuner, GPST_KNOB_READS, budget->reads ? 1 : 0, budget->reads ? 64 : 0);
+    gpsti_tuner_limit(tuner, GPST_KNOB_WRITES, budget->writes ? 1 : 0, budget->writes ? 64 : 0);
+    gpsti_tuner_limit(tuner, GPST_KNOB_STREAMS, budget->streams ? 1 : 0,
+                      !budget->streams    ? 0
+                      : on_device < slots ? on_device
+                                          : slots);
+    gpsti_tuner_limit(tuner, GPST_KNOB_INSIDE, 1, budget->inside ? budget->cores : 1);
+    gpsti_tuner_limit(tuner, GPST_KNOB_LOOP, 1, 1); /* GPST_RUN_ENGINE: the plain loops are the guard's */
+}
+
+GPSTI_PRIVATE void gpsti_tuner_clamp_all(gpsti_tuner* tuner, gpst_settings* settings) {
+    for (int k = 1; k < (int)GPST_KNOB_COUNT; k++)
+        settings->value[k] =
+            gpsti_tuner_clamp(settings->value[k], tuner->least.value[k], tuner->most.value[k]);
+}
+
+/* ---- the model: where the knobs start -------------------------------------------------------- */
+
+GPSTI_PRIVATE uint32_t gpsti_tuner_in_flight(const gpsti_tuner* tuner, int64_t service_ns,
+                                             int64_t period_ns) {
+    const uint32_t most = tuner->budget.preset == GPST_PRESET_THROUGHPUT ? 32 : 16;
+    return period_ns > 0 ? gpsti_tuner_clamp((uint64_t)(service_ns / period_ns) + 1, 1, most) : 4;
+}
+
+/* The shortest time an item could take of the run: disks serve many at once, so they do not set it. */
+GPSTI_PRIVATE int64_t gpsti_tuner_period_ns(const gpsti_tuner_costs* costs, uint32_t workers) {
+    int64_t period_ns = costs->service_ns[GPST_RESOURCE_CPU] / (int64_t)workers;
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
+        if (costs->service_ns[r] > period_ns)
+            period_ns = costs->service_ns[r];
+    return period_ns;
+}
+
+GPSTI_PRIVATE uint32_t gpsti_tuner_start_slots(const gpsti_tuner* tuner, const gpst_settings* settings,
+                                               uint32_t writes) {
+    const gpst_preset preset = tuner->budget.preset;
+    const uint32_t busy = settings->value[GPST_KNOB_WORKERS] + settings->value[GPST_KNOB_READS] +
+                          settings->value[GPST_KNOB_STREAMS] + writes;
+    const uint32_t to_spare = preset == GPST_PRESET_LATENCY ? 0 : preset == GPST_PRESET_THROUGHPUT ? busy : 2;
+    return busy + to_spare;
+}
+
+/* Little's law: in flight = service time / period, and one more, so that there is always a next. */
+GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
+    gpst_settings* const now = &tuner->now;
+    const uint32_t workers = tuner->budget.workers;
+    const int64_t period_ns = costs ? gpsti_tuner_period_ns(costs, workers) : 0;
+    const int64_t* const service_ns = costs ? costs->service_ns : NULL;
+    uint32_t in_write = 0;
+    memset(now, 0, sizeof *now);
+    now->value[GPST_KNOB_WORKERS] = workers;
+    now->value[GPST_KNOB_READS] =
+        gpsti_tuner_in_flight(tuner, costs ? service_ns[GPST_RESOURCE_DISK_IN] : 0, period_ns);
+    now->value[GPST_KNOB_WRITES] =
+        gpsti_tuner_in_flight(tuner, costs ? service_ns[GPST_RESOURCE_DISK_OUT] : 0, period_ns);
+    now->value[GPST_KNOB_STREAMS] = 4;
+    if (tuner->budget.writes)
+        in_write = gpsti_tuner_clamp(now->value[GPST_KNOB_WRITES], 1, 4);
+    gpsti_tuner_clamp_all(tuner, now);
+    now->value[GPST_KNOB_SLOTS] = gpsti_tuner_start_slots(tuner, now, in_write);
+    gpsti_tuner_clamp_all(tuner, now);
+    if (tuner->budget.inside && now->value[GPST_KNOB_SLOTS] < workers) /* memory for few items: wide ones */
+        now->value[GPST_KNOB_INSIDE] = workers / now->value[GPST_KNOB_SLOTS];
+    gpsti_tuner_clamp_all(tuner, now);
+}
+
+GPSTI_INTERN void gpsti_tuner_init(gpsti_tuner* tuner, const gpsti_tuner_budget* budget,
+                                   const gpsti_tuner_costs* costs) {
+    memset(tuner, 0, sizeof *tuner);
+    tuner->budget = *budget;
+    if (budget->fixed.value[GPST_KNOB_WORKERS] > budget->workers)
+        tuner->budget.fixed.value[GPST_KNOB_WORKERS] = budget->workers;
+    tuner->patience = 2;
+    gpsti_tuner_limits(tuner);
+    gpsti_tuner_model(tuner, costs);
+    tuner->kept = tuner->now;
+}
+
+GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* settings) {
+    for (int k = 1; k < (int)GPST_KNOB_COUNT; k++)
+        if (settings->value[k] != 0)
+            tuner->now.value[k] = settings->value[k];
+    gpsti_tuner_clamp_all(tuner, &tuner->now);
+    tuner->kept = tuner->now;
+    tuner->state = GPSTI_TUNER_FROZEN;
+    gpsti_copy_text(gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0)->reason, sizeof tuner->decisions[0].reason,
+                    "frozen: settings were given");
+}
+
+GPSTI_INTERN bool gpsti_tuner_resize(gpsti_tuner* tuner, uint64_t item_host_bytes,
+                                     uint64_t item_device_bytes) {
+    const gpst_settings before = tuner->now;
+    if (item_host_bytes <= tuner->budget.item_host_bytes &&
+        item_device_bytes <= tuner->budget.item_device_bytes)
+        return false;
+    if (item_host_bytes > tuner->budget.item_host_bytes)
+        tuner->budget.item_host_bytes = item_host_bytes;
+    if (item_device_bytes > tuner->budget.item_device_bytes)
+        tuner->budget.item_device_bytes = item_device_bytes;
+    gpsti_tuner_limits(tuner);
+    gpsti_tuner_clamp_all(tuner, &tuner->now);
+    gpsti_tuner_clamp_all(tuner, &tuner->kept);
+    if (memcmp(&before, &tuner->now, sizeof before) == 0)
+        return false;
+    gpst_tuner_decision* const decision = gpsti_tuner_note(
+        tuner, GPST_KNOB_SLOTS, before.value[GPST_KNOB_SLOTS], tuner->now.value[GPST_KNOB_SLOTS]);
+    gpsti_format(decision->reason, sizeof decision->reason,
+                 "an item takes %llu MB on the host and %llu MB on the device: no more fit the budgets",
+                 (unsigned long long)(tuner->budget.item_host_bytes >> 20),
+                 (unsigned long long)(tuner->budget.item_device_bytes >> 20));
+    return true;
+}
+
+/* ---- what holds the run up --------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_knob gpsti_tuner_knob_of(gpst_resource resource) {
+    switch (resource) {
+    case GPST_RESOURCE_DISK_IN:
+        return GPST_KNOB_READS;
+    case GPST_RESOURCE_CPU:
+        return GPST_KNOB_WORKERS;
+    case GPST_RESOURCE_H2D:
+    case GPST_RESOURCE_GPU:
+    case GPST_RESOURCE_D2H:
+        return GPST_KNOB_STREAMS;
+    case GPST_RESOURCE_DISK_OUT:
+        return GPST_KNOB_WRITES;
+    case GPST_RESOURCE_NONE:
+    case GPST_RESOURCE_COUNT:
+        break;
+    }
+    return GPST_KNOB_SLOTS;
+}
+
+/* How far the limit on a resource is used; the engines of a device are one thing each and have none. */
+GPSTI_PRIVATE double gpsti_tuner_fullness(const gpst_settings* now, const gpsti_tuner_window* window,
+                                          gpst_resource resource, uint32_t cores) {
+    const double wall_ns = (double)window->wall_ns;
+    if (resource >= GPST_RESOURCE_H2D && resource <= GPST_RESOURCE_D2H)
+        return (double)window->busy_ns[resource] / wall_ns;
+    const uint32_t limit = now->value[gpsti_tuner_knob_of(resource)];
+    if (limit == 0)
+        return 0.0;
+    const double by_limit = (double)window->service_ns[resource] / wall_ns / limit;
+    const double by_cores = (double)window->cpu_ns / wall_ns / cores;
+    return resource == GPST_RESOURCE_CPU && by_cores > by_limit ? by_cores : by_limit;
+}
+
+/* Of several that are full, the one that most is waiting for: upstream of it things pile up. */
+GPSTI_INTERN gpst_resource gpsti_tuner_bottleneck(const gpst_settings* now, const gpsti_tuner_window* window,
+                                                  uint32_t cores) {
+    int worst = (int)GPST_RESOURCE_NONE;
+    if (window->wall_ns <= 0)
+        return GPST_RESOURCE_NONE;
+    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
+        if (gpsti_tuner_fullness(now, window, (gpst_resource)r, cores) < GPSTI_TUNER_FULL)
+            continue;
+        if (worst == (int)GPST_RESOURCE_NONE || window->wait_ns[r] > window->wait_ns[worst])
+            worst = r;
+    }
+    return (gpst_resource)worst;
+}
+
+/* ---- moves ----------------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE uint32_t gpsti_tuner_step(gpst_knob knob, uint32_t value, uint32_t direction) {
+    const bool doubles = knob == GPST_KNOB_READS || knob == GPST_KNOB_WRITES || knob == GPST_KNOB_STREAMS;
+    if (direction == GPSTI_TUNER_UP)
+        return doubles ? value * 2 : value + (value + 1) / 2;
+    return doubles ? value / 2 : value - (value + 3) / 4;
+}
+
+/* Sets the next value to try. What is in flight at one place is in no other: slots go along. */
+GPSTI_PRIVATE bool gpsti_tuner_try(gpsti_tuner* tuner, gpst_knob knob, uint32_t direction) {
+    const uint32_t before = tuner->now.value[knob];
+    const uint32_t after = gpsti_tuner_clamp(gpsti_tuner_step(knob, before, direction),
+                                             tuner->least.value[knob], tuner->most.value[knob]);
+    uint32_t* const slots = &tuner->now.value[GPST_KNOB_SLOTS];
+    if (after == before || (tuner->tried[knob] & direction))
+        return false;
+    tuner->now.value[knob] = after;
+    if (knob != GPST_KNOB_SLOTS && after > before)
+        *slots = gpsti_tuner_clamp(*slots + after - before, *slots, tuner->most.value[GPST_KNOB_SLOTS]);
+    tuner->knob = knob;
+    tuner->direction = direction;
+    tuner->state = GPSTI_TUNER_TRIAL;
+    return true;
+}
+
+GPSTI_PRIVATE bool gpsti_tuner_try_disk(gpsti_tuner* tuner, gpst_knob knob) {
+    return gpsti_tuner_try(tuner, knob, GPSTI_TUNER_UP) || gpsti_tuner_try(tuner, knob, GPSTI_TUNER_DOWN);
+}
+
+/* Workers that are all taken without using the cores wait for something: more of them, or, when there are more than
+   cores already, fewer. */
+GPSTI_PRIVATE bool gpsti_tuner_try_cpu(gpsti_tuner* tuner) {
+    const gpsti_tuner_window* const window = &tuner->kept_window;
+    const double cores = (double)tuner->budget.cores;
+    const bool cores_busy = (double)window->cpu_ns >= GPSTI_TUNER_FULL * cores * (double)window->wall_ns;
+    if (tuner->now.value[GPST_KNOB_WORKERS] > tuner->budget.cores)
+        return gpsti_tuner_try(tuner, GPST_KNOB_WORKERS, GPSTI_TUNER_DOWN);
+    return !cores_busy && gpsti_tuner_try(tuner, GPST_KNOB_WORKERS, GPSTI_TUNER_UP);
+}
+
+GPSTI_PRIVATE bool gpsti_tuner_is_serial(const gpsti_tuner_window* window) {
+    return (double)window->serial_ns >= GPSTI_TUNER_FULL * (double)window->wall_ns;
+}
+
+/* Nothing is busy enough to be what holds the run up: items wait for one another. */
+GPSTI_PRIVATE bool gpsti_tuner_try_latency(gpsti_tuner* tuner) {
+    const gpsti_tuner_window* const window = &tuner->kept_window;
+    const double wall_ns = (double)window->wall_ns;
+    if (gpsti_tuner_is_serial(window))
+        return false;
+    const uint32_t streams = tuner->now.value[GPST_KNOB_STREAMS];
+    const int64_t on_device_ns = window->service_ns[GPST_RESOURCE_H2D] +
+                                 window->service_ns[GPST_RESOURCE_GPU] +
+                                 window->service_ns[GPST_RESOURCE_D2H];
+    if (streams > 0 && (double)on_device_ns >= GPSTI_TUNER_FULL * wall_ns * streams &&
+        gpsti_tuner_try(tuner, GPST_KNOB_STREAMS, GPSTI_TUNER_UP))
+        return true;
+    return (double)window->starved_ns >= 0.5 * wall_ns &&
+           gpsti_tuner_try(tuner, GPST_KNOB_SLOTS, GPSTI_TUNER_UP);
+}
+
+GPSTI_PRIVATE bool gpsti_tuner_try_next(gpsti_tuner* tuner, gpst_resource bottleneck) {
+    switch (bottleneck) {
+    case GPST_RESOURCE_DISK_IN:
+    case GPST_RESOURCE_DISK_OUT:
+        return gpsti_tuner_try_disk(tuner, gpsti_tuner_knob_of(bottleneck));
+    case GPST_RESOURCE_CPU:
+        return gpsti_tuner_try_cpu(tuner);
+    case GPST_RESOURCE_NONE:
+        return gpsti_tuner_try_latency(tuner);
+    case GPST_RESOURCE_H2D: /* an engine of the device that is always busy has no knob */
+    case GPST_RESOURCE_GPU:
+    case GPST_RESOURCE_D2H:
+    case GPST_RESOURCE_COUNT:
+        break;
+    }
+    return false;
+}
+
+/* ---- freeze and drift -------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE void gpsti_tuner_freeze(gpsti_tuner* tuner, gpst_resource bottleneck) {
+    const bool serial = gpsti_tuner_is_serial(&tuner->kept_window);
+    gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0);
+    decision->items_per_s_before = decision->items_per_s_after = tuner->kept_rate;
+    if (bottleneck != GPST_RESOURCE_NONE)
+        gpsti_format(decision->reason, sizeof decision->reason,
+                     "frozen: %s-bound, and no knob that serves it brings more",
+                     gpst_resource_name(bottleneck));
+    else
+        gpsti_copy_text(decision->reason, sizeof decision->reason,
+                        serial ? "frozen: a stage that serves one at a time bounds the run"
+                               : "frozen: nothing is full, and more items in flight bring nothing");
+    tuner->state = GPSTI_TUNER_FROZEN;
+    tuner->has_reference = false;
+    tuner->n_drifted = 0;
+}
+
+GPSTI_PRIVATE void gpsti_tuner_refer(gpsti_tuner* tuner, const gpsti_tuner_window* window, double rate) {
+    tuner->has_reference = true;
+    tuner->reference_rate = rate;
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        tuner->reference_service[r] = (double)window->service_ns[r] / (double)window->n_items;
+}
+
+/* Another rate by more than chance, or a service that takes a fifth of the period has become another one. */
+GPSTI_PRIVATE bool gpsti_tuner_differs(const gpsti_tuner* tuner, const gpsti_tuner_window* window,
+                                       double rate) {
+    const double allowed = GPSTI_TUNER_DRIFT + 2.0 * window->noise;
+    const double period_ns = 1e9 / tuner->reference_rate;
+    if (rate > tuner->reference_rate * (1.0 + allowed) || rate < tuner->reference_rate * (1.0 - allowed))
+        return true;
+    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
+        const double before = tuner->reference_service[r];
+        const double now = (double)window->service_ns[r] / (double)window->n_items;
+        const double change = now > before ? now - before : before - now;
+        if (change > allowed * before && change > allowed * period_ns)
+            return true;
+    }
+    return false;
+}
+
+/* True: thawed. What was tried under other clocks says nothing under these. Each time it takes twice as long to
+   believe it, so that a run that never settles is not tuned all the time. */
+GPSTI_PRIVATE bool gpsti_tuner_drifts(gpsti_tuner* tuner, const gpsti_tuner_window* window, double rate) {
+    if (!tuner->has_reference) {
+        gpsti_tuner_refer(tuner, window, rate);
+        return false;
+    }
+    tuner->n_drifted = gpsti_tuner_differs(tuner, window, rate) ? tuner->n_drifted + 1 : 0;
+    if (tuner->n_drifted < tuner->patience)
+        return false;
+    gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0);
+    decision->items_per_s_before = tuner->reference_rate;
+    decision->items_per_s_after = rate;
+    gpsti_copy_text(decision->reason, sizeof decision->reason, "looks again: the clocks have drifted");
+    tuner->patience *= tuner->patience < 64 ? 2 : 1;
+    tuner->state = GPSTI_TUNER_BASE;
+    memset(tuner->tried, 0, sizeof tuner->tried);
+    return true;
+}
+
+/* ---- judging a window ---------------------------------------------------------------------------------- */
+
+/* What the windows to come are held against. */
+GPSTI_PRIVATE void gpsti_tuner_set_base(gpsti_tuner* tuner, const gpsti_tuner_window* window, double rate) {
+    tuner->kept = tuner->now;
+    tuner->kept_rate = rate;
+    tuner->kept_window = *window;
+}
+
+GPSTI_PRIVATE void gpsti_tuner_keep(gpsti_tuner* tuner, const gpsti_tuner_window* window, double rate) {
+    gpst_tuner_decision* const decision =
+        gpsti_tuner_note(tuner, tuner->knob, tuner->kept.value[tuner->knob], tuner->now.value[tuner->knob]);
+    decision->items_per_s_before = tuner->kept_rate;
+    decision->items_per_s_after = rate;
+    gpsti_format(decision->reason, sizeof decision->reason, "kept: %+d %%",
+                 (int)((rate / tuner->kept_rate - 1.0) * 100.0));
+    gpsti_tuner_set_base(tuner, window, rate);
+    memset(tuner->tried, 0, sizeof tuner->tried);
+    tuner->tried[tuner->knob] = tuner->direction == GPSTI_TUNER_UP
+                                    ? GPSTI_TUNER_DOWN
+                                    : GPSTI_TUNER_UP; /* where it came from was worse */
+}
+
+GPSTI_PRIVATE void gpsti_tuner_take_back(gpsti_tuner* tuner, double rate) {
+    const uint32_t value = tuner->kept.value[tuner->knob];
+    gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, tuner->knob, value, value);
+    decision->items_per_s_before = tuner->kept_rate;
+    decision->items_per_s_after = rate;
+    gpsti_format(decision->reason, sizeof decision->reason, "taken back: %u %s",
+                 tuner->now.value[tuner->knob],
+                 rate < tuner->kept_rate * (1.0 - GPSTI_TUNER_WIN) ? "lost" : "brought nothing");
+    tuner->tried[tuner->knob] |= tuner->direction;
+    tuner->now = tuner->kept;
+}
+
+/* Was the move a win by more than chance? */
+GPSTI_PRIVATE bool gpsti_tuner_won(const gpsti_tuner* tuner, const gpsti_tuner_window* window, double rate) {
+    const double noise = window->noise + tuner->kept_window.noise;
+    return rate > tuner->kept_rate * (1.0 + (noise > GPSTI_TUNER_WIN ? noise : GPSTI_TUNER_WIN));
+}
+
+GPSTI_INTERN bool gpsti_tuner_judge(gpsti_tuner* tuner, const gpsti_tuner_window* window, uint64_t n_items) {
+    const gpst_settings before = tuner->now;
+    if (window->n_items == 0 || window->wall_ns <= 0)
+        return false;
+    const double rate = (double)window->n_items * 1e9 / (double)window->wall_ns;
+    tuner->n_items = n_items;
+    if (tuner->state == GPSTI_TUNER_FROZEN && !gpsti_tuner_drifts(tuner, window, rate))
+        return false;
+    if (tuner->state != GPSTI_TUNER_TRIAL)
+        gpsti_tuner_set_base(tuner, window, rate);
+    else if (gpsti_tuner_won(tuner, window, rate))
+        gpsti_tuner_keep(tuner, window, rate);
+    else
+        gpsti_tuner_take_back(tuner, rate);
+    const gpst_resource bottleneck =
+        gpsti_tuner_bottleneck(&tuner->kept, &tuner->kept_window, tuner->budget.cores);
+    if (!gpsti_tuner_try_next(tuner, bottleneck))
+        gpsti_tuner_freeze(tuner, bottleneck);
+    return memcmp(&before, &tuner->now, sizeof before) != 0;
+}

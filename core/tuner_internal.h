@@ -1,0 +1,83 @@
+/* core/tuner_internal.h -- the tuner as a pure policy: clocks and counts of a
+   stretch of the run in, values of knobs out. Reads no clock, takes no lock, allocates nothing. */
+#ifndef GPSTI_TUNER_INTERNAL_H
+#define GPSTI_TUNER_INTERNAL_H
+
+#include "base_internal.h"
+#include "profile.h"
+#include "tuner.h"
+
+#define GPSTI_TUNER_MAX_SLOTS 200
+
+/* What a run may use, and what of it is there to be tuned. */
+typedef struct gpsti_tuner_budget {
+    uint32_t cores;   /* allowed by affinity and quota */
+    uint32_t workers; /* threads of the context */
+    bool reads, writes, streams; /* the pipeline has such a stage; streams: on an asynchronous device */
+    bool inside;      /* kernels run on the CPU and can use threads */
+    uint64_t host_bytes, device_bytes;           /* ceilings; 0 = none */
+    uint64_t item_host_bytes, item_device_bytes; /* what an item in flight takes; 0 = not known */
+    gpst_preset preset;
+    gpst_settings fixed; /* non-zero: the user's, not to be moved */
+} gpsti_tuner_budget;
+
+/* One item's services, alone: of item 0, or the means of many. */
+typedef struct gpsti_tuner_costs {
+    int64_t service_ns[GPST_RESOURCE_COUNT];
+} gpsti_tuner_costs;
+
+/* A stretch of the run under one setting, from the end of one item to the end of another. */
+typedef struct gpsti_tuner_window {
+    uint64_t n_items;
+    int64_t wall_ns;
+    double noise;        /* standard error of the mean time an item, as a part of it */
+    int64_t service_ns[GPST_RESOURCE_COUNT]; /* summed over all that ran at once */
+    int64_t wait_ns[GPST_RESOURCE_COUNT];    /* summed, from runnable to running */
+    int64_t busy_ns[GPST_RESOURCE_COUNT];    /* H2D, GPU, D2H: at least one at work */
+    int64_t cpu_ns;      /* thread CPU time of everything */
+    int64_t serial_ns;   /* busy time of the busiest stage that serves one at a time */
+    int64_t starved_ns;  /* the source had inputs and no free slot */
+} gpsti_tuner_window;
+
+typedef enum gpsti_tuner_state {
+    GPSTI_TUNER_BASE,   /* the next window says what the setting gives */
+    GPSTI_TUNER_TRIAL,  /* the next window says whether the move was a win */
+    GPSTI_TUNER_FROZEN
+} gpsti_tuner_state;
+
+typedef struct gpsti_tuner {
+    gpsti_tuner_budget budget;
+    gpst_settings now, kept; /* in force; the last that held its ground */
+    gpst_settings least, most;
+    gpsti_tuner_state state;
+    uint64_t n_items;        /* of all windows and what passed between them */
+    double kept_rate;        /* items a second under `kept` */
+    gpsti_tuner_window kept_window; /* that measured it */
+    gpst_knob knob;          /* of the trial */
+    uint32_t tried[GPST_KNOB_COUNT]; /* moves that brought nothing: GPSTI_TUNER_UP, GPSTI_TUNER_DOWN */
+    uint32_t direction;
+    bool has_reference;      /* what the frozen setting gives is known */
+    double reference_rate;
+    double reference_service[GPST_RESOURCE_COUNT];
+    uint32_t n_drifted, patience; /* windows in a row that differ, and how many are believed */
+    uint32_t n_decisions;
+    gpst_tuner_decision decisions[GPST_MAX_DECISIONS];
+} gpsti_tuner;
+
+/* Starts from the model. costs NULL: nothing is known of an item yet. */
+GPSTI_INTERN void gpsti_tuner_init(gpsti_tuner* tuner, const gpsti_tuner_budget* budget,
+                                   const gpsti_tuner_costs* costs);
+/* Starts from settings that were found before, and looks again only when the clocks drift. */
+GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* settings);
+/* What is known of the size of an item has changed: the budgets may now hold fewer. True: `now` has changed. */
+GPSTI_INTERN bool gpsti_tuner_resize(gpsti_tuner* tuner, uint64_t item_host_bytes, uint64_t item_device_bytes);
+/* Takes a window; n_items: done since the run began. True: `now` has changed, and the next window is to begin when
+   what was in flight has left. */
+GPSTI_INTERN bool gpsti_tuner_judge(gpsti_tuner* tuner, const gpsti_tuner_window* window, uint64_t n_items);
+/* The resource that holds a window up; NONE: none is busy enough to. */
+GPSTI_INTERN gpst_resource gpsti_tuner_bottleneck(const gpst_settings* now, const gpsti_tuner_window* window,
+                                                  uint32_t cores);
+/* Enters a line. */
+GPSTI_INTERN gpst_tuner_decision* gpsti_tuner_note(gpsti_tuner* tuner, gpst_knob knob, uint32_t before, uint32_t after);
+
+#endif
