@@ -4,13 +4,16 @@
 #   make                build/gpustage, build/gpustage.o, build/libgpustage.so
 #   make demo           a small 360-degree sequence reprojected to 8 views a frame, under build/demo/
 #   make test           every test, on the split sources and on gpustage.h
+#   make GPU=cuda       the same with the GPU half, by nvcc (GPU=hip: by hipcc); under build/cuda (build/hip)
 #   make asan tsan      every test under AddressSanitizer + UBSan, under ThreadSanitizer
 #   make check          gpustage.h is current, every declaration documented, the header compiles everywhere
 #   make amalgamate     gpustage.h from core/, backends/ and kernels/
 #   make install        header, pkg-config file and command under DESTDIR/PREFIX
 #   make clean
 
-BUILD ?= build
+# cuda, hip, or nothing: then there is no GPU half.
+GPU ?=
+BUILD ?= build$(if $(GPU),/$(GPU))
 PREFIX ?= /usr/local
 CFLAGS ?= -O2 -g -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow
 PYTHON ?= python3
@@ -43,8 +46,29 @@ TOOL_PNG := $(call has_header,spng.h)
 HAVE_CMOCKA := $(call has_header,cmocka.h)
 HAVE_PYTHON := $(shell command -v $(PYTHON) 2>/dev/null)
 
-FLAGS = $(CPPFLAGS) $(CFLAGS) $(SANITIZE) $(OPENMP) -pthread
-LINK_FLAGS = $(LDFLAGS) $(SANITIZE) $(OPENMP) -pthread
+# ---- the GPU half ----------------------------------------------------------------------
+# Host code stays the C compiler's; nvcc or hipcc makes one object more, which needs the vendor's runtime.
+NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc)
+HIPCC ?= hipcc
+GPU_ARCH ?= native
+GPU_FLAGS ?= -O3
+GPU_XCOMPILER := -Wall,-Wextra,-fno-exceptions,-fno-threadsafe-statics,-fPIC
+ifeq ($(GPU),cuda)
+GPU_COMPILE = $(NVCC) -x cu -std=c++17 -arch=$(GPU_ARCH) $(GPU_FLAGS) -Werror all-warnings -Xcompiler $(GPU_XCOMPILER)
+GPU_LIBS := -L$(dir $(NVCC))../lib64 -lcudart_static -lrt -ldl -lpthread
+GPU_DEFINE := -DGPUSTAGE_CUDA
+else ifeq ($(GPU),hip)
+GPU_COMPILE = $(HIPCC) -x hip -std=c++17 $(if $(filter-out native,$(GPU_ARCH)),--offload-arch=$(GPU_ARCH)) $(GPU_FLAGS) \
+    -Wall -Wextra -Werror -fno-exceptions -fno-threadsafe-statics -fPIC
+GPU_LIBS := -lamdhip64
+GPU_DEFINE := -DGPUSTAGE_HIP
+else ifneq ($(GPU),)
+$(error GPU=$(GPU): must be cuda, hip or nothing)
+endif
+GPU_OBJECT := $(if $(GPU),$(BUILD)/gpustage_gpu.o)
+
+FLAGS = $(CPPFLAGS) $(CFLAGS) $(GPU_DEFINE) $(SANITIZE) $(OPENMP) -pthread
+LINK_FLAGS = $(LDFLAGS) $(SANITIZE) $(OPENMP) $(GPU_LIBS) -pthread
 TOOL_FLAGS := $(if $(TOOL_JPEG),-DGPST_TOOL_JPEG) $(if $(TOOL_PNG),-DGPST_TOOL_PNG)
 TOOL_LIBS := $(if $(TOOL_JPEG),-lturbojpeg) $(if $(TOOL_PNG),-lspng) -lm
 DEPEND = -MMD -MP -MF $@.d -MT $@
@@ -52,7 +76,8 @@ DEPEND = -MMD -MP -MF $@.d -MT $@
 # Everything is built again when the compiler, its flags or the libraries found change.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(FLAGS) $(LDFLAGS) $(TOOL_FLAGS)' | cmp -s - $@ || echo '$(CC) $(FLAGS) $(LDFLAGS) $(TOOL_FLAGS)' > $@
+	@echo '$(CC) $(FLAGS) $(LDFLAGS) $(TOOL_FLAGS) $(GPU_COMPILE)' > $@.now
+	@cmp -s $@.now $@ || cp $@.now $@
 
 # ---- the header ------------------------------------------------------------------------
 SPLIT_SOURCES := $(sort $(wildcard core/*.c backends/*.c kernels/*.c))
@@ -77,32 +102,36 @@ $(BUILD)/gpustage.o: gpustage.c gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -c $< -o $@
 
-$(BUILD)/libgpustage.so: gpustage.c gpustage.h $(BUILD)/flags
+$(GPU_OBJECT): gpustage_gpu.cu gpustage.h $(BUILD)/flags
+	$(GPU_COMPILE) -c $< -o $@
+
+$(BUILD)/libgpustage.so: gpustage.c $(GPU_OBJECT) gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) -DGPUSTAGE_SHARED -fPIC -fvisibility=hidden -shared $< -o $@ $(LINK_FLAGS) -lm
+	$(CC) $(FLAGS) -DGPUSTAGE_SHARED -fPIC -fvisibility=hidden -shared $< $(GPU_OBJECT) -o $@ $(LINK_FLAGS) -lm
 
 $(BUILD)/tools/%.o: tools/%.c $(BUILD)/flags | gpustage.h
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(TOOL_FLAGS) $(DEPEND) -c $< -o $@
 
-$(COMMAND): $(TOOL_OBJECTS) $(BUILD)/gpustage.o
+$(COMMAND): $(TOOL_OBJECTS) $(BUILD)/gpustage.o $(GPU_OBJECT)
 	$(CC) $^ -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
 
 # Developers' programs: the demo's scene writes its frames with the command's own codecs.
-$(BUILD)/demo_scene: $(BUILD)/tools/demo_scene.o $(filter-out %/main.o,$(TOOL_OBJECTS)) $(BUILD)/gpustage.o
+$(BUILD)/demo_scene: $(BUILD)/tools/demo_scene.o $(filter-out %/main.o,$(TOOL_OBJECTS)) $(BUILD)/gpustage.o $(GPU_OBJECT)
 	$(CC) $^ -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
 
-$(BUILD)/bench_%: tools/bench_%.c gpustage.h $(BUILD)/flags
-	$(CC) $(FLAGS) $< -o $@ $(LINK_FLAGS) -lm
+$(BUILD)/bench_%: tools/bench_%.c $(GPU_OBJECT) gpustage.h $(BUILD)/flags
+	$(CC) $(FLAGS) $< $(GPU_OBJECT) -o $@ $(LINK_FLAGS) -lm
 
-$(BUILD)/examples/%: examples/%.c gpustage.h $(BUILD)/flags
+$(BUILD)/examples/%: examples/%.c $(GPU_OBJECT) gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -std=c11 $(SANITIZE) -I. $< -o $@ $(LDFLAGS) -pthread -lm
+	$(CC) $(CPPFLAGS) -std=c11 $(GPU_DEFINE) $(SANITIZE) -I. $< $(GPU_OBJECT) -o $@ $(LDFLAGS) $(GPU_LIBS) -pthread -lm
 
 # ---- tests ---------------------------------------------------------------------------------
 SPLIT_OBJECTS := $(SPLIT_SOURCES:%.c=$(BUILD)/split/%.o)
 SPLIT_LIBRARY := $(BUILD)/split/libgpustage_split.a
-TEST_SOURCES := $(sort $(wildcard tests/test_*.c))
+TEST_SOURCES := $(sort $(filter-out $(if $(GPU),,tests/test_backend_gpu.c tests/test_pipeline_gpu.c),$(wildcard tests/test_*.c)))
+TEST_GPU_OBJECT := $(if $(GPU),$(BUILD)/tests/gpu_kernels.o)
 TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh tests/test_*.py))
 TEST_NAMES := $(TEST_SOURCES:tests/%.c=%)
 TEST_PROGRAMS := $(foreach build,$(TEST_BUILDS),$(TEST_NAMES:%=$(BUILD)/tests/$(build)/%))
@@ -117,13 +146,19 @@ $(SPLIT_LIBRARY): $(SPLIT_OBJECTS)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(BUILD)/tests/split/%: tests/%.c $(SPLIT_LIBRARY) | gpustage.h
+$(BUILD)/tests/split/%: tests/%.c $(SPLIT_LIBRARY) $(GPU_OBJECT) $(TEST_GPU_OBJECT) | gpustage.h
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPUSTAGE_SPLIT_BUILD $(DEPEND) $< $(SPLIT_LIBRARY) -o $@ $(LINK_FLAGS) $(TEST_LIBS)
+	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPUSTAGE_SPLIT_BUILD $(DEPEND) $< $(TEST_GPU_OBJECT) $(GPU_OBJECT) $(SPLIT_LIBRARY) \
+	    -o $@ $(LINK_FLAGS) $(TEST_LIBS)
 
-$(BUILD)/tests/amalgam/%: tests/%.c gpustage.h $(BUILD)/flags
+$(BUILD)/tests/amalgam/%: tests/%.c $(GPU_OBJECT) $(TEST_GPU_OBJECT) gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPST_TEST_AMALGAM $(DEPEND) $< -o $@ $(LINK_FLAGS) $(TEST_LIBS)
+	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPST_TEST_AMALGAM $(DEPEND) $< $(GPU_OBJECT) $(TEST_GPU_OBJECT) -o $@ $(LINK_FLAGS) \
+	    $(TEST_LIBS)
+
+$(BUILD)/tests/gpu_kernels.o: tests/gpu_kernels.cu gpustage.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(GPU_COMPILE) -I. -c $< -o $@
 
 -include $(SPLIT_OBJECTS:=.d) $(TOOL_OBJECTS:=.d) $(BUILD)/tools/demo_scene.o.d $(TEST_PROGRAMS:=.d)
 

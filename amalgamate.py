@@ -48,7 +48,9 @@ PRIVATE = [
     "core/base_internal.h",
     "backends/backend.h",
     "backends/operation_internal.h",
+    "backends/params_internal.h",
     "backends/gpu_runtime_internal.h",
+    "backends/gpu_internal.h",
     "backends/sim_internal.h",
     "kernels/exact_internal.h",
     "kernels/warp_internal.h",
@@ -93,6 +95,7 @@ PRIVATE = [
     "kernels/quantise.c",
     "kernels/calibration.c",
     "backends/cpu.c",
+    "backends/params.c",
     "backends/sim_params.c",
     "backends/sim_stream.c",
     "backends/sim.c",
@@ -119,6 +122,9 @@ PRIVATE = [
 
 # What nvcc or hipcc compiles: last, so that it sees all of the host's side. Each guards itself with GPSTI_GPU_UNIT.
 DEVICE = [
+    "backends/gpu_device.cu.h",
+    "backends/gpu_stream.cu.h",
+    "backends/gpu.cu.h",
 ]
 
 # A file with this comment is a template: its text is put in at every include instead of once.

@@ -85,6 +85,10 @@ struct gpsti_backend_i {
     const char* source_id; /* GPSTI_SOURCE_ID */
     const char* name;
 
+    /* What device_open would open, without touching it: no context is made, memory_free_bytes is 0. NO_BACKEND with
+       the vendor's text when there is none. Optional: NULL = opening costs nothing. */
+    gpst_result (*device_probe)(const char* params, gpsti_device_info* out);
+
     /* params: what follows "name:" in the backend's name, NULL or "" when nothing does. Required. */
     gpst_result (*device_open)(gpsti_host* host, const char* params, gpsti_device** out);
     void (*device_close)(gpsti_device* device); /* every stream, event, graph and memory is gone by then */
@@ -99,7 +103,7 @@ struct gpsti_backend_i {
     void (*host_free)(gpsti_device* device, gpsti_host_memory* memory);
     /* Page-locks memory allocated by others. Optional: NULL = it stays pageable. */
     gpst_result (*host_register)(gpsti_device* device, void* ptr, size_t bytes);
-    void (*host_unregister)(gpsti_device* device, void* ptr);
+    void (*host_unregister)(gpsti_device* device, void* ptr, size_t bytes); /* as it was registered */
 
     /* Required. */
     gpst_result (*stream_create)(gpsti_device* device, gpsti_stream** out);
@@ -110,6 +114,9 @@ struct gpsti_backend_i {
        func must not call the device. On failure of the submission itself func is not called. */
     gpst_result (*stream_notify)(gpsti_stream* stream, void (*func)(void* user_data, gpst_result result),
                                  void* user_data);
+
+    /* The cudaStream_t or hipStream_t. Optional: NULL = the backend computes on the host. */
+    void* (*stream_native)(gpsti_stream* stream);
 
     /* Timed events. time_ns is when the event happened on the device's own clock (comparable between events
        of one device); valid after the event is done. Required. */
@@ -143,6 +150,7 @@ struct gpsti_backend_i {
                              size_t bytes);
     gpst_result (*ipc_export)(gpsti_device* device, void* ptr, void* handle_64_bytes);
     gpst_result (*ipc_import)(gpsti_device* device, const void* handle_64_bytes, void** out);
+    void (*ipc_close)(gpsti_device* device, void* ptr); /* of what import gave; the exporter frees it afterwards */
 
     /* The vendor's text for the latest failure; never NULL. Required. */
     const char* (*last_error)(const gpsti_device* device);
@@ -150,5 +158,8 @@ struct gpsti_backend_i {
 
 GPSTI_INTERN const gpsti_backend_i* gpsti_backend_cpu(void);
 GPSTI_INTERN const gpsti_backend_i* gpsti_backend_sim(void);
+#if defined(GPSTI_GPU)
+GPSTI_LINK const gpsti_backend_i* gpsti_backend_gpu(void); /* cuda or hip */
+#endif
 
 #endif

@@ -1,10 +1,13 @@
 /* backends/gpu_runtime_internal.h -- how device code is spelt: CUDA's and HIP's
-   runtime calls under one name each, what a launch is, what their errors become. Empty but for the unit of nvcc or hipcc.
+   runtime calls under one name each, what a launch is, what their errors become.
+   Empty but for the unit of nvcc or hipcc.
 
    A kernel's file is kernels/NAME.cu.h: it includes this header, stands in amalgamate.py's list DEVICE, has all
    its code under #if defined(GPSTI_GPU_UNIT), and one launcher that C code knows:
 
-       GPSTI_LINK gpst_result gpsti_NAME_kernel_gpu(const void* args, void* native_stream);   (in NAME_internal.h)
+       GPSTI_LINK gpst_result gpsti_NAME_kernel_gpu(const void* args, void* native_stream);
+
+   declared so in NAME_internal.h, under #if defined(GPSTI_GPU).
 
    In the two-unit build the .c files are in the other unit, compiled by another compiler: a launcher calls of
    the host's side only inline functions and those declared GPSTI_LINK (in the .h and at the definition; make
@@ -27,18 +30,20 @@
 
 typedef GPSTI_RT(Error_t) gpsti_rt_error;
 typedef GPSTI_RT(Stream_t) gpsti_rt_stream;
+typedef GPSTI_RT(Event_t) gpsti_rt_event;
+typedef GPSTI_RT(GraphExec_t) gpsti_rt_graph_exec;
 
 /* What is not spelt alike. */
 #if defined(GPSTI_HIP)
 typedef hipDeviceProp_t gpsti_rt_properties;
 #define GPSTI_RT_ERROR_MEMORY hipErrorOutOfMemory
-#define GPSTI_RT_HOST_ALLOC hipHostMalloc
-#define GPSTI_RT_HOST_FREE hipHostFree
+#define GPSTI_RT_ATTRIBUTE_COPY_ENGINES hipDeviceAttributeAsyncEngineCount
+#define GPSTI_RT_CALLBACK
 #else
 typedef cudaDeviceProp gpsti_rt_properties;
 #define GPSTI_RT_ERROR_MEMORY cudaErrorMemoryAllocation
-#define GPSTI_RT_HOST_ALLOC cudaHostAlloc
-#define GPSTI_RT_HOST_FREE cudaFreeHost
+#define GPSTI_RT_ATTRIBUTE_COPY_ENGINES cudaDevAttrAsyncEngineCount
+#define GPSTI_RT_CALLBACK CUDART_CB
 #endif
 
 /* Errors after which the runtime answers every call with the same error: the process has lost the device. The
@@ -66,12 +71,8 @@ GPSTI_PRIVATE bool gpsti_rt_error_is_sticky(gpsti_rt_error error) {
     }
 }
 
-/* OK, or "function: the vendor's sentence (its name, its number)" with the result that it means. The runtime's note of
-   the error is cleared: the next call that looks is not told of ours. */
-GPSTI_PRIVATE gpst_result gpsti_rt_check(gpsti_rt_error error, const char* function) {
-    if (error == GPSTI_RT(Success))
-        return GPST_OK;
-    (void)GPSTI_RT(GetLastError)();
+/* "function: the vendor's sentence (its name, its number)", with the result that it means. */
+GPSTI_PRIVATE gpst_result gpsti_rt_fail(gpsti_rt_error error, const char* function) {
     return gpsti_fail(error == GPSTI_RT_ERROR_MEMORY          ? GPST_ERROR_DEVICE_MEMORY
                       : gpsti_rt_error_is_sticky(error)       ? GPST_ERROR_DEVICE_LOST
                       : error == GPSTI_RT(ErrorNotReady)      ? GPST_ERROR_WOULD_BLOCK
@@ -79,6 +80,14 @@ GPSTI_PRIVATE gpst_result gpsti_rt_check(gpsti_rt_error error, const char* funct
                                                               : GPST_ERROR_DEVICE,
                       "%s: %s (%s, %d)", function, GPSTI_RT(GetErrorString)(error),
                       GPSTI_RT(GetErrorName)(error), (int)error);
+}
+
+/* OK, or that. The runtime's note of the error is cleared: who looks at it next is not told of ours. */
+GPSTI_PRIVATE gpst_result gpsti_rt_check(gpsti_rt_error error, const char* function) {
+    if (error == GPSTI_RT(Success))
+        return GPST_OK;
+    (void)GPSTI_RT(GetLastError)();
+    return gpsti_rt_fail(error, function);
 }
 
 #define GPSTI_RT_TRY(expression, function) GPSTI_TRY(gpsti_rt_check((expression), (function)))

@@ -14,21 +14,21 @@ GPSTI_PRIVATE gpst_result gpsti_sim_fail_lost(gpsti_sim_device* device, const ch
                       function);
 }
 
-GPSTI_INTERN gpst_result gpsti_sim_enter(gpsti_sim_device* device, gpsti_sim_call call,
+GPSTI_INTERN gpst_result gpsti_sim_enter(gpsti_sim_device* device, gpsti_fault call,
                                          const char* function) {
     if (device->lost)
         return gpsti_sim_fail_lost(device, function);
-    if (call == GPSTI_SIM_CALL_OTHER || (double)++device->n_calls[call] != device->params.fail[call])
+    if (call == GPSTI_FAULT_NONE || (double)++device->n_calls[call] != device->params.fail[call])
         return GPST_OK;
     gpsti_a32_store(&device->vendor_error, GPSTI_SIM_VENDOR_INJECTED);
-    return gpsti_fail(call == GPSTI_SIM_CALL_ALLOC        ? GPST_ERROR_DEVICE_MEMORY
-                      : call == GPSTI_SIM_CALL_HOST_ALLOC ? GPST_ERROR_MEMORY
+    return gpsti_fail(call == GPSTI_FAULT_ALLOC        ? GPST_ERROR_DEVICE_MEMORY
+                      : call == GPSTI_FAULT_HOST_ALLOC ? GPST_ERROR_MEMORY
                                                           : GPST_ERROR_DEVICE,
                       "backend sim: %s: injected fault at call %u", function,
                       (unsigned)device->n_calls[call]);
 }
 
-GPSTI_INTERN gpst_result gpsti_sim_enter_locking(gpsti_device* device, gpsti_sim_call call,
+GPSTI_INTERN gpst_result gpsti_sim_enter_locking(gpsti_device* device, gpsti_fault call,
                                                  const char* function) {
     gpsti_sim_device* sim = (gpsti_sim_device*)device;
     gpsti_mutex_lock(&sim->mutex);
@@ -89,7 +89,7 @@ GPSTI_PRIVATE void gpsti_sim_device_query(const gpsti_device* device, gpsti_devi
 
 GPSTI_PRIVATE gpst_result gpsti_sim_charge(gpsti_sim_device* device, size_t bytes) {
     const uint64_t oom_bytes = (uint64_t)(device->params.oom_mb * 1048576);
-    GPSTI_TRY(gpsti_sim_enter(device, GPSTI_SIM_CALL_ALLOC, "memory_alloc"));
+    GPSTI_TRY(gpsti_sim_enter(device, GPSTI_FAULT_ALLOC, "memory_alloc"));
     if (bytes > device->memory_bytes - device->used_bytes ||
         (oom_bytes && (device->used_bytes > oom_bytes || bytes > oom_bytes - device->used_bytes))) {
         gpsti_a32_store(&device->vendor_error, GPSTI_SIM_VENDOR_MEMORY);
@@ -173,7 +173,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_host_alloc(gpsti_device* device, size_t byte
                                                gpsti_host_memory* out) {
     memset(out, 0, sizeof(*out));
     GPSTI_FAIL_IF(!bytes, GPST_ERROR_ARGUMENT, "backend sim: host_alloc: bytes=0: must be above 0");
-    GPSTI_TRY(gpsti_sim_enter_locking(device, GPSTI_SIM_CALL_HOST_ALLOC, "host_alloc"));
+    GPSTI_TRY(gpsti_sim_enter_locking(device, GPSTI_FAULT_HOST_ALLOC, "host_alloc"));
     GPSTI_TRY(gpsti_pages_alloc(bytes, want_huge, &out->ptr, &out->mapped_bytes, &out->pages, out->why_not));
     out->bytes = out->mapped_bytes;
     if (!out->why_not[0])
@@ -195,7 +195,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_copy(gpsti_stream* stream, gpsti_copy_kind k
                                          const void* src, size_t bytes) {
     gpsti_sim_device* device = gpsti_sim_of(stream);
     gpsti_sim_task* task;
-    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_SIM_CALL_COPY, "copy", &task));
+    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_FAULT_COPY, "copy", &task));
     task->kind = GPSTI_SIM_TASK_OPERATION;
     gpst_result result = gpsti_operation_copy(&task->operation, "backend sim: copy", kind, dst, src, bytes);
     if (!GPST_FAILED(result) && bytes) {
@@ -211,7 +211,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_copy(gpsti_stream* stream, gpsti_copy_kind k
 
 GPSTI_PRIVATE gpst_result gpsti_sim_memory_set(gpsti_stream* stream, void* dst, int value, size_t bytes) {
     gpsti_sim_task* task;
-    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_SIM_CALL_OTHER, "memory_set", &task));
+    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_FAULT_NONE, "memory_set", &task));
     task->kind = GPSTI_SIM_TASK_OPERATION;
     gpst_result result = gpsti_operation_set(&task->operation, "backend sim: memory_set", dst, value, bytes);
     if (!GPST_FAILED(result) && bytes && !gpsti_sim_owns(gpsti_sim_of(stream), dst, bytes))
@@ -222,7 +222,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_memory_set(gpsti_stream* stream, void* dst, 
 GPSTI_PRIVATE gpst_result gpsti_sim_launch(gpsti_stream* stream, const gpsti_kernel* kernel, const void* args,
                                            size_t args_bytes, const gpsti_exec* exec) {
     gpsti_sim_task* task;
-    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_SIM_CALL_LAUNCH, "launch", &task));
+    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_FAULT_LAUNCH, "launch", &task));
     task->kind = GPSTI_SIM_TASK_OPERATION;
     return gpsti_sim_submit_end(
         stream, task,
@@ -233,7 +233,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_stream_notify(gpsti_stream* stream,
                                                   void (*func)(void* user_data, gpst_result result),
                                                   void* user_data) {
     gpsti_sim_task* task;
-    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_SIM_CALL_NOTIFY, "stream_notify", &task));
+    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_FAULT_NOTIFY, "stream_notify", &task));
     task->kind = GPSTI_SIM_TASK_NOTIFY;
     task->func = func;
     task->user_data = user_data;
@@ -243,7 +243,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_stream_notify(gpsti_stream* stream,
 GPSTI_PRIVATE gpst_result gpsti_sim_event_record(gpsti_event* event, gpsti_stream* stream) {
     gpsti_sim_event* sim_event = (gpsti_sim_event*)event;
     gpsti_sim_task* task;
-    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_SIM_CALL_EVENT, "event_record", &task));
+    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_FAULT_EVENT, "event_record", &task));
     const gpst_result result = gpsti_sim_check_not_recording(stream, "event_record");
     task->kind = GPSTI_SIM_TASK_RECORD;
     task->event = sim_event;
@@ -257,7 +257,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_event_record(gpsti_event* event, gpsti_strea
 GPSTI_PRIVATE gpst_result gpsti_sim_stream_wait_event(gpsti_stream* stream, gpsti_event* event) {
     gpsti_sim_event* sim_event = (gpsti_sim_event*)event;
     gpsti_sim_task* task;
-    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_SIM_CALL_OTHER, "stream_wait_event", &task));
+    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_FAULT_NONE, "stream_wait_event", &task));
     const gpst_result result = gpsti_sim_check_not_recording(stream, "stream_wait_event");
     task->kind = GPSTI_SIM_TASK_WAIT;
     task->event = sim_event;
@@ -270,7 +270,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_stream_wait_event(gpsti_stream* stream, gpst
 /* ---- events ------------------------------------------------------------------ */
 
 GPSTI_PRIVATE gpst_result gpsti_sim_event_create(gpsti_device* device, gpsti_event** out) {
-    GPSTI_TRY(gpsti_sim_enter_locking(device, GPSTI_SIM_CALL_EVENT, "event_create"));
+    GPSTI_TRY(gpsti_sim_enter_locking(device, GPSTI_FAULT_EVENT, "event_create"));
     gpsti_sim_event* event = (gpsti_sim_event*)gpsti_alloc(device->host, sizeof(gpsti_sim_event));
     if (!event)
         return GPST_ERROR_MEMORY;
@@ -296,7 +296,7 @@ GPSTI_PRIVATE void gpsti_sim_event_destroy(gpsti_event* event) {
 GPSTI_PRIVATE gpst_result gpsti_sim_event_state(gpsti_sim_event* event, const char* function) {
     GPSTI_FAIL_IF(event->done < event->recorded, GPST_ERROR_WOULD_BLOCK,
                   "backend sim: %s: the event is not done", function);
-    return gpsti_sim_enter((gpsti_sim_device*)event->base.device, GPSTI_SIM_CALL_OTHER, function);
+    return gpsti_sim_enter((gpsti_sim_device*)event->base.device, GPSTI_FAULT_NONE, function);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_sim_event_query(gpsti_event* event) {
@@ -314,7 +314,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_event_wait(gpsti_event* event) {
     const uint64_t sequence = sim_event->recorded;
     while (sim_event->done < sequence)
         gpsti_cond_wait_until(&device->changed, &device->mutex, GPST_FOREVER);
-    const gpst_result result = gpsti_sim_enter(device, GPSTI_SIM_CALL_OTHER, "event_wait");
+    const gpst_result result = gpsti_sim_enter(device, GPSTI_FAULT_NONE, "event_wait");
     gpsti_mutex_unlock(&device->mutex);
     return result;
 }
@@ -338,7 +338,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_graph_begin(gpsti_stream* stream) {
     gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
     gpsti_sim_device* device = gpsti_sim_of(stream);
     gpsti_mutex_lock(&device->mutex);
-    gpst_result result = gpsti_sim_enter(device, GPSTI_SIM_CALL_OTHER, "graph_begin");
+    gpst_result result = gpsti_sim_enter(device, GPSTI_FAULT_NONE, "graph_begin");
     if (!GPST_FAILED(result))
         result = gpsti_sim_check_not_recording(stream, "graph_begin");
     if (!GPST_FAILED(result))
@@ -352,7 +352,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_graph_end(gpsti_stream* stream, gpsti_graph*
     gpsti_sim_device* device = gpsti_sim_of(stream);
     gpsti_mutex_lock(&device->mutex);
     gpsti_recording* recording = sim_stream->recording;
-    gpst_result result = gpsti_sim_enter(device, GPSTI_SIM_CALL_OTHER, "graph_end");
+    gpst_result result = gpsti_sim_enter(device, GPSTI_FAULT_NONE, "graph_end");
     sim_stream->recording = NULL;
     if (!recording)
         result = gpsti_fail(GPST_ERROR_STATE, "backend sim: graph_end: the stream is not recording a graph");
@@ -368,7 +368,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_graph_end(gpsti_stream* stream, gpsti_graph*
 GPSTI_PRIVATE gpst_result gpsti_sim_graph_launch(gpsti_graph* graph, gpsti_stream* stream) {
     gpsti_recording* recording = (gpsti_recording*)graph;
     gpsti_sim_task* task;
-    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_SIM_CALL_LAUNCH, "graph_launch", &task));
+    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_FAULT_LAUNCH, "graph_launch", &task));
     const gpst_result result = gpsti_sim_check_not_recording(stream, "graph_launch");
     task->kind = GPSTI_SIM_TASK_GRAPH;
     task->recording = recording;
@@ -400,6 +400,7 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_sim_backend = {sizeof(gpsti_backend_i)
                                                          GPSTI_BACKEND_ABI,
                                                          GPSTI_SOURCE_ID,
                                                          "sim",
+                                                         NULL,
                                                          gpsti_sim_device_open,
                                                          gpsti_sim_device_close,
                                                          gpsti_sim_device_query,
@@ -413,6 +414,7 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_sim_backend = {sizeof(gpsti_backend_i)
                                                          gpsti_sim_stream_destroy,
                                                          gpsti_sim_stream_wait_idle,
                                                          gpsti_sim_stream_notify,
+                                                         NULL,
                                                          gpsti_sim_event_create,
                                                          gpsti_sim_event_destroy,
                                                          gpsti_sim_event_record,
@@ -427,6 +429,7 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_sim_backend = {sizeof(gpsti_backend_i)
                                                          gpsti_sim_graph_end,
                                                          gpsti_sim_graph_launch,
                                                          gpsti_sim_graph_destroy,
+                                                         NULL,
                                                          NULL,
                                                          NULL,
                                                          NULL,

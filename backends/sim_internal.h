@@ -4,20 +4,9 @@
 #define GPSTI_SIM_INTERNAL_H
 
 #include "operation_internal.h"
+#include "params_internal.h"
 
 #define GPSTI_SIM_BLOCK_TASKS 32
-
-typedef enum gpsti_sim_call { /* what can be told to fail at the n-th call */
-                              GPSTI_SIM_CALL_ALLOC = 0,
-                              GPSTI_SIM_CALL_HOST_ALLOC,
-                              GPSTI_SIM_CALL_COPY,
-                              GPSTI_SIM_CALL_LAUNCH,
-                              GPSTI_SIM_CALL_EVENT,
-                              GPSTI_SIM_CALL_STREAM,
-                              GPSTI_SIM_CALL_NOTIFY,
-                              GPSTI_SIM_N_CALLS,
-                              GPSTI_SIM_CALL_OTHER = GPSTI_SIM_N_CALLS
-} gpsti_sim_call;
 
 /* All of one type, so that one table describes them; 0 = not modelled, never, or as the host has it. */
 typedef struct gpsti_sim_params {
@@ -25,7 +14,7 @@ typedef struct gpsti_sim_params {
     double launch_us, kernel_us;         /* kernel_us 0 = as long as the host computes */
     double copy_engines;
     double memory_mb, oom_mb; /* MiB: what the device says it has; where allocation really ends */
-    double fail[GPSTI_SIM_N_CALLS];
+    double fail[GPSTI_N_FAULTS];
     double lose_at;
     double jitter_pct, seed;
 } gpsti_sim_params;
@@ -64,7 +53,7 @@ typedef struct gpsti_sim_device {
     gpsti_sim_engine compute_engine;
     gpsti_sim_memory* memories;
     uint64_t used_bytes;
-    uint64_t n_calls[GPSTI_SIM_N_CALLS];
+    uint64_t n_calls[GPSTI_N_FAULTS];
     uint64_t n_launches;
     uint64_t random;
     bool lost;
@@ -127,9 +116,9 @@ GPSTI_INLINE gpsti_sim_device* gpsti_sim_of(const gpsti_stream* stream) {
 
 /* Every call that can fail passes here, under the mutex: a lost device refuses, and the n-th call fails on
    request. */
-GPSTI_INTERN gpst_result gpsti_sim_enter(gpsti_sim_device* device, gpsti_sim_call call, const char* function);
+GPSTI_INTERN gpst_result gpsti_sim_enter(gpsti_sim_device* device, gpsti_fault call, const char* function);
 /* The same for who does not hold the mutex. */
-GPSTI_INTERN gpst_result gpsti_sim_enter_locking(gpsti_device* device, gpsti_sim_call call,
+GPSTI_INTERN gpst_result gpsti_sim_enter_locking(gpsti_device* device, gpsti_fault call,
                                                  const char* function);
 
 /* backends/sim_stream.c */
@@ -139,7 +128,7 @@ GPSTI_INTERN gpst_result gpsti_sim_stream_wait_idle(gpsti_stream* stream);
 /* STATE with the reason set: for what cannot be recorded into a graph. */
 GPSTI_INTERN gpst_result gpsti_sim_check_not_recording(const gpsti_stream* stream, const char* function);
 /* Takes the mutex and hands out a task; on OK the mutex is held until gpsti_sim_submit_end. */
-GPSTI_INTERN gpst_result gpsti_sim_submit_begin(gpsti_stream* stream, gpsti_sim_call call,
+GPSTI_INTERN gpst_result gpsti_sim_submit_begin(gpsti_stream* stream, gpsti_fault call,
                                                 const char* function, gpsti_sim_task** out);
 /* Queues the task when result is OK, takes it back when not; lets the mutex go and gives result back. */
 GPSTI_INTERN gpst_result gpsti_sim_submit_end(gpsti_stream* stream, gpsti_sim_task* task, gpst_result result);

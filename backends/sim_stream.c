@@ -210,7 +210,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_add_block(gpsti_sim_stream* stream) {
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_sim_submit_begin(gpsti_stream* stream, gpsti_sim_call call,
+GPSTI_INTERN gpst_result gpsti_sim_submit_begin(gpsti_stream* stream, gpsti_fault call,
                                                 const char* function, gpsti_sim_task** out) {
     gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
     gpsti_sim_device* device = gpsti_sim_of(stream);
@@ -272,7 +272,7 @@ GPSTI_PRIVATE void gpsti_sim_stream_free(gpsti_sim_stream* stream) {
 }
 
 GPSTI_INTERN gpst_result gpsti_sim_stream_create(gpsti_device* device, gpsti_stream** out) {
-    GPSTI_TRY(gpsti_sim_enter_locking(device, GPSTI_SIM_CALL_STREAM, "stream_create"));
+    GPSTI_TRY(gpsti_sim_enter_locking(device, GPSTI_FAULT_STREAM, "stream_create"));
     gpsti_sim_stream* stream = (gpsti_sim_stream*)gpsti_alloc(device->host, sizeof(gpsti_sim_stream));
     if (!stream)
         return GPST_ERROR_MEMORY;

@@ -51,6 +51,13 @@ GPST_API const char* gpst_result_text(gpst_result result) {
 #else
 #define GPSTI_BUILD_LANGUAGE "C " GPSTI_QUOTE(__STDC_VERSION__)
 #endif
+#if defined(GPSTI_CUDA)
+#define GPSTI_BUILD_GPU " cuda"
+#elif defined(GPSTI_HIP)
+#define GPSTI_BUILD_GPU " hip"
+#else
+#define GPSTI_BUILD_GPU ""
+#endif
 #if defined(_OPENMP) && !defined(GPUSTAGE_NO_OPENMP)
 #define GPSTI_BUILD_OPENMP GPSTI_QUOTE(_OPENMP)
 #else
@@ -73,7 +80,7 @@ GPST_API uint32_t gpst_version(void) { return GPST_VERSION; }
 
 GPST_API const char* gpst_build_info(void) {
     return "gpustage " GPST_VERSION_TEXT "; " GPSTI_BUILD_COMPILER "; " GPSTI_BUILD_LANGUAGE
-           "; backends: cpu sim; OpenMP: " GPSTI_BUILD_OPENMP "; sanitizer: " GPSTI_BUILD_SANITIZER
+           "; backends: cpu sim" GPSTI_BUILD_GPU "; OpenMP: " GPSTI_BUILD_OPENMP "; sanitizer: " GPSTI_BUILD_SANITIZER
            "; NDEBUG: " GPSTI_BUILD_NDEBUG;
 }
 

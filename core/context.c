@@ -54,35 +54,94 @@ typedef struct gpsti_candidate {
     const gpsti_backend_i* (*backend)(void); /* NULL: not compiled in */
 } gpsti_candidate;
 
+#if defined(GPSTI_CUDA)
+#define GPSTI_CANDIDATE_CUDA gpsti_backend_gpu
+#define GPSTI_CANDIDATE_HIP NULL
+#elif defined(GPSTI_HIP)
+#define GPSTI_CANDIDATE_CUDA NULL
+#define GPSTI_CANDIDATE_HIP gpsti_backend_gpu
+#else
+#define GPSTI_CANDIDATE_CUDA NULL
+#define GPSTI_CANDIDATE_HIP NULL
+#endif
+
+/* In the order in which gpst_probe lists them. */
 GPSTI_PRIVATE const gpsti_candidate gpsti_candidates[] = {
-    {"auto", gpsti_backend_cpu},
     {"cpu", gpsti_backend_cpu},
     {"sim", gpsti_backend_sim},
-    {"cuda", NULL},
-    {"hip", NULL},
+    {"cuda", GPSTI_CANDIDATE_CUDA},
+    {"hip", GPSTI_CANDIDATE_HIP},
 };
+#define GPSTI_N_CANDIDATES (sizeof gpsti_candidates / sizeof gpsti_candidates[0])
 
-/* "sim:memory=1g" is the candidate "sim"; *params is what follows the colon, NULL without one. */
+GPSTI_INTERN const gpsti_backend_i* gpsti_backend_at(size_t index, const char** name) {
+    *name = index < GPSTI_N_CANDIDATES ? gpsti_candidates[index].name : NULL;
+    return *name && gpsti_candidates[index].backend ? gpsti_candidates[index].backend() : NULL;
+}
+
+GPSTI_INTERN gpst_result gpsti_backend_check(const gpsti_backend_i* backend) {
+    GPSTI_FAIL_IF(backend->size_bytes != sizeof *backend || backend->abi != GPSTI_BACKEND_ABI ||
+                      (backend->source_id[0] && GPSTI_SOURCE_ID[0] && strcmp(backend->source_id, GPSTI_SOURCE_ID)),
+                  GPST_ERROR_VERSION,
+                  "backend: abi=%u: the GPU half was compiled from another gpustage.h than this half (abi %u): "
+                  "compile both again",
+                  (unsigned)backend->abi, (unsigned)GPSTI_BACKEND_ABI);
+    return GPST_OK;
+}
+
+/* "sim:memory=1g" is the candidate "sim"; *params is what follows the colon, NULL without one. NULL for "auto" and
+   for names that are none. */
 GPSTI_PRIVATE const gpsti_candidate* gpsti_candidate_find(const char* name, const char** params) {
     const size_t length = strcspn(name, ":");
     *params = name[length] ? name + length + 1 : NULL;
-    for (size_t i = 0; i < sizeof gpsti_candidates / sizeof gpsti_candidates[0]; i++)
+    for (size_t i = 0; i < GPSTI_N_CANDIDATES; i++)
         if (strlen(gpsti_candidates[i].name) == length && !strncmp(gpsti_candidates[i].name, name, length))
             return &gpsti_candidates[i];
     return NULL;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_context_choose(gpst_context* context, const char* asked,
-                                               const gpsti_candidate* candidate, const char* params) {
-    GPSTI_FAIL_IF(!candidate->backend, GPST_ERROR_NO_BACKEND,
-                  "gpst_context_create: desc.backend=\"%s\": not compiled into this gpustage", asked);
+GPSTI_PRIVATE gpst_result gpsti_context_open(gpst_context* context, const gpsti_candidate* candidate,
+                                             const char* params) {
     const gpsti_backend_i* const backend = candidate->backend();
-    gpsti_format(context->backend_reason, sizeof context->backend_reason, "%s: %s", asked,
-                 strcmp(asked, "auto") ? "asked for by name" : "cuda and hip are not compiled in");
+    GPSTI_TRY(gpsti_backend_check(backend));
     if (backend != context->cpu->i || params)
         return backend->device_open(&context->host, params, &context->device);
     context->device = context->cpu;
     return GPST_OK;
+}
+
+/* The GPU when there is one that answers, else the CPU: why not is no failure of the caller's. */
+GPSTI_PRIVATE gpst_result gpsti_context_choose_auto(gpst_context* context) {
+    char before[GPSTI_REASON_BYTES];
+    gpsti_copy_text(before, sizeof before, gpst_last_reason());
+    gpsti_copy_text(context->backend_reason, sizeof context->backend_reason,
+                    "auto: cuda and hip are not compiled in");
+    for (size_t i = 0; i < GPSTI_N_CANDIDATES && !context->device; i++) {
+        const gpsti_candidate* const candidate = &gpsti_candidates[i];
+        if (!candidate->backend || candidate->backend == gpsti_backend_cpu ||
+            candidate->backend == gpsti_backend_sim)
+            continue;
+        if (gpsti_context_open(context, candidate, NULL) == GPST_OK)
+            gpsti_format(context->backend_reason, sizeof context->backend_reason, "auto: %s is available",
+                         candidate->name);
+        else
+            gpsti_format(context->backend_reason, sizeof context->backend_reason, "auto: %.480s",
+                         gpst_last_reason());
+    }
+    if (!context->device)
+        context->device = context->cpu;
+    return gpsti_fail(GPST_OK, "%s", before);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_context_choose(gpst_context* context, const char* asked) {
+    const char* params = NULL;
+    const gpsti_candidate* const candidate = gpsti_candidate_find(asked, &params);
+    if (!candidate)
+        return gpsti_context_choose_auto(context);
+    GPSTI_FAIL_IF(!candidate->backend, GPST_ERROR_NO_BACKEND,
+                  "gpst_context_create: desc.backend=\"%s\": not compiled into this gpustage", asked);
+    gpsti_format(context->backend_reason, sizeof context->backend_reason, "%s: asked for by name", asked);
+    return gpsti_context_open(context, candidate, params);
 }
 
 /* ---- create / destroy ---------------------------------------------------------------- */
@@ -101,7 +160,8 @@ GPSTI_PRIVATE gpst_result gpsti_context_validate(const gpst_context_desc* desc) 
                   "%s: desc.n_workers=%u: must be 0 (default) .. %u", function, desc->n_workers,
                   GPSTI_MAX_WORKERS);
     GPSTI_FAIL_IF(
-        desc->backend && !gpsti_candidate_find(desc->backend, &params), GPST_ERROR_ARGUMENT,
+        desc->backend && strcmp(desc->backend, "auto") && !gpsti_candidate_find(desc->backend, &params),
+        GPST_ERROR_ARGUMENT,
         "%s: desc.backend=\"%.100s\": must be auto, cpu, sim, cuda or hip, with \":key=value,...\" after "
         "those that take parameters",
         function, desc->backend);
@@ -135,13 +195,10 @@ GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_conte
 }
 
 GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_context_desc* desc) {
-    const char* params = NULL;
-    const char* asked = desc->backend ? desc->backend : "auto";
-    const gpsti_candidate* candidate = gpsti_candidate_find(asked, &params);
     context->require_backend = desc->require_backend;
     context->fork_guard = gpsti_fork_guard_create();
     GPSTI_TRY(gpsti_backend_cpu()->device_open(&context->host, NULL, &context->cpu));
-    GPSTI_TRY(gpsti_context_choose(context, asked, candidate, params));
+    GPSTI_TRY(gpsti_context_choose(context, desc->backend ? desc->backend : "auto"));
     gpsti_context_resolve(context, desc);
     return gpsti_scheduler_create(&context->host, context->info.n_workers, &context->scheduler);
 }

@@ -20,7 +20,8 @@ typedef struct gpst_context_desc {
     uint32_t start_canary; /* 0 */
     gpst_allocator allocator;
     gpst_logger logger;
-    /* "auto" (NULL = "auto"; falls back to "cpu"), "cpu", "cuda", "hip", "sim" or "sim:key=value,..." */
+    /* "auto" (NULL = "auto": the GPU if one answers, else "cpu"), "cpu", "cuda", "hip" ("cuda:device=1" for another
+       than the first), "sim" or "sim:key=value,..." */
     const char* backend;
     bool require_backend; /* device trouble fails the item; else the CPU does its work again */
     uint32_t n_workers;   /* threads that run stages, up to 1024; 0 = cores allowed by affinity and quota */

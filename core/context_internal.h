@@ -22,6 +22,11 @@ struct gpst_context {
     gpsti_a64 host_bytes, device_bytes; /* frame memory now held, charged against the budgets in info */
 };
 
+/* The index-th backend that there can be, NULL when it is not compiled in; *name is NULL behind the last. */
+GPSTI_INTERN const gpsti_backend_i* gpsti_backend_at(size_t index, const char** name);
+/* VERSION when the backend's half of the program comes from other sources than this one. */
+GPSTI_INTERN gpst_result gpsti_backend_check(const gpsti_backend_i* backend);
+
 /* Adds bytes to a budget's account; BUDGET with the reason set, and nothing added, when max_bytes would be
    passed. */
 GPSTI_INTERN gpst_result gpsti_budget_charge(gpsti_a64* held_bytes, uint64_t max_bytes, uint64_t bytes,

@@ -219,7 +219,7 @@ GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step
 GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason) {
     gpst_pipeline* const pipeline = slot->pipeline;
     const bool device_trouble = result == GPST_ERROR_DEVICE || result == GPST_ERROR_DEVICE_MEMORY ||
-                                result == GPST_ERROR_DEVICE_LOST ||
+                                result == GPST_ERROR_DEVICE_LOST || result == GPST_ERROR_UNSUPPORTED ||
                                 (result == GPST_ERROR_BUDGET && !slot->lanes[0].on_host);
     if (!device_trouble || slot->on_cpu || pipeline->context->require_backend ||
         slot->lanes[0].device == slot->lanes[1].device)
@@ -265,7 +265,7 @@ GPSTI_INTERN void gpsti_offload_free(gpsti_slot* slot) {
 /* ---- the user's own device work ------------------------------------------------------------ */
 
 typedef struct gpsti_user_launch {
-    gpst_result (*func)(const void* args);
+    const gpst_kernel* kernel;
     unsigned char args[GPSTI_TASK_ARGS_BYTES];
 } gpsti_user_launch;
 
@@ -274,27 +274,41 @@ GPSTI_STATIC_ASSERT(sizeof(gpsti_user_launch) <= GPSTI_ARGS_BYTES, "a user's lau
 GPSTI_PRIVATE gpst_result gpsti_user_launch_host(const void* args, const gpsti_exec* exec) {
     const gpsti_user_launch* const launch = (const gpsti_user_launch*)args;
     (void)exec;
-    return launch->func(launch->args);
+    return launch->kernel->host(launch->args);
 }
 
-GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const char* name,
-                                       gpst_result (*func)(const void* args), const void* args,
+GPSTI_PRIVATE gpst_result gpsti_user_launch_gpu(const void* args, void* native_stream) {
+    const gpsti_user_launch* const launch = (const gpsti_user_launch*)args;
+    return launch->kernel->gpu(launch->args, native_stream);
+}
+
+GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kernel, const void* args,
                                        size_t args_bytes) {
-    static const gpsti_kernel kernel = {"user", gpsti_user_launch_host, NULL};
+    static const gpsti_kernel user = {"user", gpsti_user_launch_host, gpsti_user_launch_gpu};
     gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)task->item;
     gpsti_user_launch launch;
-    GPSTI_FAIL_IF(!func, GPST_ERROR_ARGUMENT, "gpst_task_enqueue: func=NULL: required (\"%s\")",
-                  name ? name : "");
+    GPSTI_FAIL_IF(!kernel || (!kernel->host && !kernel->gpu), GPST_ERROR_ARGUMENT,
+                  "gpst_task_enqueue: kernel: must have host or gpu");
     GPSTI_FAIL_IF(args_bytes > sizeof launch.args, GPST_ERROR_ARGUMENT,
                   "gpst_task_enqueue: args_bytes=%llu: at most %u (\"%s\")", (unsigned long long)args_bytes,
-                  (unsigned)sizeof launch.args, name ? name : "");
+                  (unsigned)sizeof launch.args, kernel->name ? kernel->name : "");
     GPSTI_FAIL_IF(!slot->lane, GPST_ERROR_STATE, "gpst_task_enqueue: only from a DEVICE stage");
+    const bool on_gpu = slot->lane->device->i->stream_native != NULL;
+    GPSTI_FAIL_IF(on_gpu ? !kernel->gpu : !kernel->host, GPST_ERROR_UNSUPPORTED,
+                  "gpst_task_enqueue: kernel \"%s\": has no form for the backend %s",
+                  kernel->name ? kernel->name : "", slot->lane->device->i->name);
     memset(&launch, 0, sizeof launch);
-    launch.func = func;
+    launch.kernel = kernel;
     if (args_bytes > 0)
         memcpy(launch.args, args, args_bytes);
-    return slot->lane->device->i->launch(slot->lane->stream, &kernel, &launch, sizeof launch,
+    return slot->lane->device->i->launch(slot->lane->stream, &user, &launch, sizeof launch,
                                          &slot->pipeline->exec);
+}
+
+GPST_API void* gpst_task_native_stream(gpst_task* task) {
+    const gpsti_slot* const slot = (const gpsti_slot*)(uintptr_t)task->item;
+    const bool on_gpu = slot->lane && slot->lane->device->i->stream_native;
+    return on_gpu ? slot->lane->device->i->stream_native(slot->lane->stream) : NULL;
 }
 
 GPST_API gpst_result gpst_task_device_images(gpst_task* task, gpst_image* input, gpst_image* outputs,

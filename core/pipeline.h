@@ -146,23 +146,52 @@ GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t by
    Source       core/slot.c          Tests  tests/test_pipeline.c          Since 0.1
 */
 GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const char* format, ...) GPSTI_PRINTF(3, 4);
-/* gpst_task_enqueue -- in a DEVICE stage: puts a function on the slot's stream, after what is there
+/* gpst_kernel -- one operation of the user's, as functions for the devices that it may run on
+
+   Ownership    the caller's; lives until the device work of the items that use it is done
+   Since 0.1
+*/
+typedef struct gpst_kernel {
+    const char* name; /* for reports and errors */
+    /* Computes on the host from args; negative = the device work of the item failed. NULL: no CPU has it. */
+    gpst_result (*host)(const void* args);
+    /* Puts the work on native_stream (a cudaStream_t, a hipStream_t) and returns, without waiting; called at once, on
+       the stage's thread, with the device current. NULL: no GPU has it, and items go to the CPU. */
+    gpst_result (*gpu)(const void* args, void* native_stream);
+} gpst_kernel;
+
+/* gpst_task_enqueue -- in a DEVICE stage: puts an operation on the slot's stream, after what is there
 
    Parameters   task       (in)  the callback's
-                name       (in)  for reports and errors
-                func       (in)  computes on the host from args; negative = the device work of the item failed
+                kernel     (in)  host or gpu, or both
                 args       (in)  argument block; copied
                 args_bytes (in)  at most 224
    Shapes       none
-   Returns      GPST_OK | ARGUMENT | STATE (not a DEVICE stage) | what the device says
+   Returns      GPST_OK | ARGUMENT | STATE (not a DEVICE stage) | UNSUPPORTED (the kernel has no form for this
+                device; the item's device work is then done again on the CPU, unless the backend is
+                required) | what the device or the kernel says
    Ownership    args is copied; what it points to must live until the item's device work is done
    Threads      within a callback of this task only
-   Blocking     never on an asynchronous device; on the cpu backend func runs at once
+   Blocking     never on an asynchronous device; on the cpu backend kernel->host runs at once
    Device       runs on the slot's stream
    Source       core/offload.c          Tests  tests/test_pipeline_device.c          Since 0.1
 */
-GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const char* name, gpst_result (*func)(const void* args),
-                                       const void* args, size_t args_bytes);
+GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kernel, const void* args,
+                                       size_t args_bytes);
+/* gpst_task_native_stream -- in a DEVICE stage: the vendor's stream, for libraries that want one
+
+   Parameters   task  (in)   the callback's
+   Shapes       none
+   Returns      a cudaStream_t or hipStream_t; NULL on backends that compute on the host, and outside of a
+                DEVICE stage
+   Ownership    the slot's; what is put on it must neither wait nor outlive its arguments; the caller makes
+                the stream's device current where that is not the first
+   Threads      within a callback of this task only
+   Blocking     never; no allocation
+   Device       what is put on it runs between the stages before and behind
+   Source       core/offload.c          Tests  tests/test_pipeline_device.c          Since 0.1
+*/
+GPST_API void* gpst_task_native_stream(gpst_task* task);
 /* gpst_task_device_images -- in a DEVICE stage: input and outputs where the device has them
 
    Parameters   task      (in)   the callback's

@@ -2,7 +2,7 @@
    why. Changes nothing and opens no device. */
 #include "platform_internal.h"
 
-#include "../backends/backend.h"
+#include "context_internal.h"
 #include "tier.h"
 
 #include <string.h>
@@ -295,11 +295,23 @@ GPSTI_PRIVATE void gpsti_tier_look_at_storage(const char* path, gpst_probe_stora
 
 /* ---- backends ---------------------------------------------------------------- */
 
+/* What opening it would open. */
+GPSTI_PRIVATE gpst_result gpsti_tier_ask_backend(const gpsti_backend_i* backend, gpsti_device_info* info) {
+    gpsti_host host;
+    gpsti_device* device = NULL;
+    GPSTI_TRY(gpsti_backend_check(backend));
+    if (backend->device_probe)
+        return backend->device_probe(NULL, info);
+    gpsti_host_init(&host, NULL, NULL);
+    GPSTI_TRY(backend->device_open(&host, NULL, &device));
+    backend->device_query(device, info);
+    backend->device_close(device);
+    return GPST_OK;
+}
+
 GPSTI_PRIVATE void gpsti_tier_add_backend(gpst_probe_info* out, const char* name,
                                           const gpsti_backend_i* backend) {
     gpst_probe_backend* row = &out->backends[out->n_backends++];
-    gpsti_host host;
-    gpsti_device* device = NULL;
     gpsti_device_info info;
     gpsti_copy_text(row->name, sizeof(row->name), name);
     row->compiled_in = backend != NULL;
@@ -308,17 +320,27 @@ GPSTI_PRIVATE void gpsti_tier_add_backend(gpst_probe_info* out, const char* name
         gpsti_copy_text(row->reason, sizeof(row->reason), "not compiled in");
         return;
     }
-    gpsti_host_init(&host, NULL, NULL);
-    row->result = backend->device_open(&host, NULL, &device);
+    memset(&info, 0, sizeof(info));
+    row->result = gpsti_tier_ask_backend(backend, &info);
     row->available = !GPST_FAILED(row->result);
-    if (!row->available) {
+    if (!row->available)
         gpsti_copy_text(row->reason, sizeof(row->reason), gpst_last_reason());
-        return;
-    }
-    backend->device_query(device, &info);
     gpsti_copy_text(row->device_name, sizeof(row->device_name), info.name);
     row->memory_bytes = info.memory_bytes;
-    backend->device_close(device);
+}
+
+/* A GPU that answers makes GPU_BASE: pinned memory and streams come with every one. */
+GPSTI_PRIVATE void gpsti_tier_judge(gpst_probe_info* out) {
+    out->tier = GPST_TIER_CPU_ONLY;
+    gpsti_copy_text(out->tier_reason, sizeof(out->tier_reason), "cuda and hip: not compiled in");
+    for (uint32_t i = 0; i < out->n_backends; i++) {
+        const gpst_probe_backend* row = &out->backends[i];
+        if (!row->compiled_in || (strcmp(row->name, "cuda") && strcmp(row->name, "hip")))
+            continue;
+        out->tier = row->available ? GPST_TIER_GPU_BASE : GPST_TIER_CPU_ONLY;
+        gpsti_copy_text(out->tier_reason, sizeof(out->tier_reason),
+                        row->available ? "cuFile is not looked for in this version" : row->reason);
+    }
 }
 
 /* ---- the public face --------------------------------------------------------- */
@@ -335,12 +357,11 @@ GPST_API gpst_result gpst_probe(const char* path, gpst_probe_info* out) {
     gpsti_tier_look_at_huge_pages(out);
     gpsti_tier_look_at_io_uring(out);
     gpsti_tier_look_at_storage(path, &out->storage);
-    gpsti_tier_add_backend(out, "cpu", gpsti_backend_cpu());
-    gpsti_tier_add_backend(out, "sim", gpsti_backend_sim());
-    gpsti_tier_add_backend(out, "cuda", NULL);
-    gpsti_tier_add_backend(out, "hip", NULL);
-    out->tier = GPST_TIER_CPU_ONLY;
-    gpsti_copy_text(out->tier_reason, sizeof(out->tier_reason), "cuda and hip: not compiled in");
+    const char* name = NULL;
+    const gpsti_backend_i* backend = gpsti_backend_at(0, &name);
+    for (size_t i = 1; name; backend = gpsti_backend_at(i++, &name))
+        gpsti_tier_add_backend(out, name, backend);
+    gpsti_tier_judge(out);
     out->duration_ns = gpsti_now_ns() - start_ns;
     return gpsti_fail(GPST_OK, "%s", before); /* looking for what is absent is no failure of the caller's */
 }

@@ -7,6 +7,8 @@
 
 #include "test_allocator.h"
 
+#include "gpu_kernels.h"
+
 #if !defined(GPST_TEST_AMALGAM)
 #include "../core/pipeline_internal.h"
 #endif
@@ -276,21 +278,16 @@ GPSTI_PRIVATE gpst_result kit_decode(void* user_data, gpst_task* task) {
     return GPST_OK;
 }
 
-typedef struct kit_args {
-    const uint8_t* from;
-    uint8_t* to;
-    uint32_t output;
-    bool fail;
-} kit_args;
-
-GPSTI_PRIVATE gpst_result kit_kernel(const void* args) {
+GPSTI_PRIVATE gpst_result kit_kernel_host(const void* args) {
     const kit_args* const a = (const kit_args*)args;
     if (a->fail)
         return gpst_task_fail(NULL, GPST_ERROR_FORMAT, "the kernel found a NaN");
-    for (size_t i = 0; i < KIT_BYTES; i++)
+    for (uint32_t i = 0; i < a->bytes; i++)
         a->to[i] = kit_result(a->from[i], a->output);
     return GPST_OK;
 }
+
+GPSTI_PRIVATE const gpst_kernel kit_kernel = {"kit", kit_kernel_host, TEST_GPU(kit_kernel_gpu)};
 
 GPSTI_PRIVATE gpst_result kit_device(void* user_data, gpst_task* task) {
     kit* const self = (kit*)user_data;
@@ -305,8 +302,9 @@ GPSTI_PRIVATE gpst_result kit_device(void* user_data, gpst_task* task) {
         args.from = (const uint8_t*)input.data;
         args.to = (uint8_t*)outputs[o].data;
         args.output = o;
+        args.bytes = (uint32_t)KIT_BYTES;
         args.fail = o == 0 && kit_fails(self, KIT_DEVICE_LATER, task->item->index);
-        GPSTI_TRY(gpst_task_enqueue(task, "kit", kit_kernel, &args, sizeof args));
+        GPSTI_TRY(gpst_task_enqueue(task, &kit_kernel, &args, sizeof args));
     }
     return GPST_OK;
 }

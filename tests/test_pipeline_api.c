@@ -406,7 +406,7 @@ static gpst_result ask_wrongly(void* user_data, gpst_task* task) {
     kit_check(self, gpst_task_set_output(task, 2, &good, &image) == GPST_ERROR_ARGUMENT);
     kit_check(self, strstr(gpst_last_reason(), "output_index=2") != NULL);
     kit_check(self, gpst_task_set_output(task, 0, &empty, &image) == GPST_ERROR_ARGUMENT);
-    kit_check(self, gpst_task_enqueue(task, "x", kit_kernel, NULL, 0) == GPST_ERROR_STATE);
+    kit_check(self, gpst_task_enqueue(task, &kit_kernel, NULL, 0) == GPST_ERROR_STATE);
     kit_check(self, strstr(gpst_last_reason(), "only from a DEVICE stage") != NULL);
     kit_check(self, gpst_task_device_images(task, &image, images, 1) == GPST_ERROR_STATE);
     kit_check(self, gpst_task_encoded(task, 100, &room) == GPST_OK);
@@ -440,8 +440,8 @@ static gpst_result ask_device_wrongly(void* user_data, gpst_task* task) {
     gpst_image input, outputs[5];
     unsigned char args[225];
     memset(args, 0, sizeof args);
-    kit_check(self, gpst_task_enqueue(task, "x", NULL, NULL, 0) == GPST_ERROR_ARGUMENT);
-    kit_check(self, gpst_task_enqueue(task, "x", kit_kernel, args, sizeof args) == GPST_ERROR_ARGUMENT);
+    kit_check(self, gpst_task_enqueue(task, NULL, NULL, 0) == GPST_ERROR_ARGUMENT);
+    kit_check(self, gpst_task_enqueue(task, &kit_kernel, args, sizeof args) == GPST_ERROR_ARGUMENT);
     kit_check(self, strstr(gpst_last_reason(), "args_bytes=225") != NULL);
     kit_check(self, gpst_task_device_images(task, &input, outputs, 5) == GPST_ERROR_ARGUMENT);
     return kit_device(user_data, task);
@@ -594,8 +594,9 @@ static gpst_result burning_kernel(const void* args) {
 }
 
 static gpst_result burning_device(void* user_data, gpst_task* task) {
+    static const gpst_kernel kernel = {"burn", burning_kernel, NULL};
     (void)user_data;
-    return gpst_task_enqueue(task, "burn", burning_kernel, NULL, 0);
+    return gpst_task_enqueue(task, &kernel, NULL, 0);
 }
 
 /* Two stages of one device group: each has its own half. */

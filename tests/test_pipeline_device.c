@@ -2,6 +2,16 @@
    simulated device does wrong, and the slowest resource always busy. */
 #include "pipeline_kit.h"
 
+/* The device under test: a backend by name, and what it is given beside a fault. test_pipeline_gpu.c includes this
+   file with another one. */
+#if !defined(DEVICE)
+#define DEVICE "sim"
+#define DEVICE_WITH(modelled) "sim:" modelled
+#define DEVICE_AND(modelled) "," modelled
+#define DEVICE_OUT_OF_MEMORY "out of simulated memory"
+#define DEVICE_IS_MODELLED 1
+#endif
+
 /* ---- the same pictures from every backend ----------------------------------------------------- */
 
 #define FRAME_WIDTH 64u
@@ -61,22 +71,24 @@ static gpst_warp* make_views(void) {
 
 /* The user's own device work behind the warp, in the same group: every output byte plus its view's number. */
 static gpst_result add_view_number(const void* args) {
-    uint8_t* data = NULL;
-    memcpy(&data, args, sizeof data);
-    for (size_t i = 0; i < VIEW_BYTES; i++)
-        data[i] = (uint8_t)(data[i] + ((const uint8_t*)args)[sizeof data]);
+    const test_number_args* const a = (const test_number_args*)args;
+    for (uint32_t i = 0; i < a->bytes; i++)
+        a->data[i] = (uint8_t)(a->data[i] + a->add);
     return GPST_OK;
 }
 
 static gpst_result number_views(void* user_data, gpst_task* task) {
+    static const gpst_kernel kernel = {"number", add_view_number, TEST_GPU(test_number_gpu)};
     gpst_image outputs[N_VIEWS];
     (void)user_data;
     GPSTI_TRY(gpst_task_device_images(task, NULL, outputs, N_VIEWS));
     for (uint32_t v = 0; v < N_VIEWS; v++) {
-        uint8_t args[sizeof(void*) + 1];
-        memcpy(args, &outputs[v].data, sizeof(void*));
-        args[sizeof(void*)] = (uint8_t)v;
-        GPSTI_TRY(gpst_task_enqueue(task, "number", add_view_number, args, sizeof args));
+        test_number_args args;
+        memset(&args, 0, sizeof args);
+        args.data = (uint8_t*)outputs[v].data;
+        args.add = v;
+        args.bytes = VIEW_BYTES;
+        GPSTI_TRY(gpst_task_enqueue(task, &kernel, &args, sizeof args));
     }
     return GPST_OK;
 }
@@ -104,8 +116,8 @@ static void test_same_pictures(void** state) {
     (void)state;
     static uint8_t wanted[N_FRAMES][N_VIEWS][VIEW_BYTES];
     static const char* const backends[] = {
-        "cpu", "sim", "sim:h2d_gbps=0.01,d2h_gbps=0.02,kernel_us=300,launch_us=20",
-        "sim:copy_engines=1,jitter_pct=50,seed=3,kernel_us=100", "sim:lose_at=7"};
+        "cpu", DEVICE, DEVICE_WITH("h2d_gbps=0.01,d2h_gbps=0.02,kernel_us=300,launch_us=20"),
+        DEVICE_WITH("copy_engines=1,jitter_pct=50,seed=3,kernel_us=100"), DEVICE ":lose_at=7"};
     gpst_warp* const warp = make_views();
     gpst_image outputs[N_VIEWS], source = rgb_shape(FRAME_WIDTH, FRAME_HEIGHT);
     gpst_input input = GPST_ZERO;
@@ -141,7 +153,7 @@ static void test_same_pictures(void** state) {
                 assert_int_equal(stats.stages[2].resource, b == 0 ? GPST_RESOURCE_CPU : GPST_RESOURCE_GPU);
                 assert_int_equal(stats.device_fallbacks, 0);
                 assert_string_equal(stats.paths[1].what, "device");
-                assert_string_equal(stats.paths[1].taken, b == 0 ? "cpu" : "sim");
+                assert_string_equal(stats.paths[1].taken, b == 0 ? "cpu" : DEVICE);
             } else {
                 assert_true(stats.device_fallbacks > 0);
                 assert_string_equal(stats.paths[1].taken, "cpu");
@@ -170,7 +182,7 @@ static gpst_result outputs_to_input(void* user_data, gpst_task* task) {
 
 static void test_two_groups(void** state) {
     (void)state;
-    static const char* const backends[] = {"cpu", "sim", "sim:kernel_us=200"};
+    static const char* const backends[] = {"cpu", DEVICE, DEVICE_WITH("kernel_us=200")};
     for (int b = 0; b < 3; b++) {
         kit* const self = kit_open(backends[b], 2);
         gpst_pipeline_desc desc = kit_standard(self, 15);
@@ -199,19 +211,19 @@ typedef struct trouble {
 
 /* 20 items of one upload, three launches, three downloads; two slots of four allocations, one stream, four events. */
 static const trouble troubles[] = {
-    {"sim:fail_launch=1", GPST_ERROR_DEVICE, "launch: injected fault", 1},
-    {"sim:fail_launch=32", GPST_ERROR_DEVICE, "launch: injected fault", 1},
-    {"sim:fail_copy=1", GPST_ERROR_DEVICE, "copy: injected fault", 1},
-    {"sim:fail_copy=18", GPST_ERROR_DEVICE, "copy: injected fault", 1},
-    {"sim:fail_alloc=1", GPST_ERROR_DEVICE_MEMORY, "memory_alloc: injected fault", 1},
-    {"sim:fail_alloc=7", GPST_ERROR_DEVICE_MEMORY, "memory_alloc: injected fault", 1},
-    {"sim:fail_event=2", GPST_ERROR_DEVICE, "injected fault", 1},
-    {"sim:fail_event=40", GPST_ERROR_DEVICE, "injected fault", 1},
-    {"sim:fail_stream=1", GPST_ERROR_DEVICE, "stream_create: injected fault", 1},
-    {"sim:fail_notify=3", GPST_ERROR_DEVICE, "stream_notify: injected fault", 1},
-    {"sim:oom_mb=0.0002", GPST_ERROR_DEVICE_MEMORY, "out of simulated memory", 20},
-    {"sim:lose_at=1", GPST_ERROR_DEVICE_LOST, "lost", 20},
-    {"sim:lose_at=1,kernel_us=500", GPST_ERROR_DEVICE_LOST, "lost", 20},
+    {DEVICE ":fail_launch=1", GPST_ERROR_DEVICE, "launch: injected fault", 1},
+    {DEVICE ":fail_launch=32", GPST_ERROR_DEVICE, "launch: injected fault", 1},
+    {DEVICE ":fail_copy=1", GPST_ERROR_DEVICE, "copy: injected fault", 1},
+    {DEVICE ":fail_copy=18", GPST_ERROR_DEVICE, "copy: injected fault", 1},
+    {DEVICE ":fail_alloc=1", GPST_ERROR_DEVICE_MEMORY, "memory_alloc: injected fault", 1},
+    {DEVICE ":fail_alloc=7", GPST_ERROR_DEVICE_MEMORY, "memory_alloc: injected fault", 1},
+    {DEVICE ":fail_event=2", GPST_ERROR_DEVICE, "injected fault", 1},
+    {DEVICE ":fail_event=40", GPST_ERROR_DEVICE, "injected fault", 1},
+    {DEVICE ":fail_stream=1", GPST_ERROR_DEVICE, "stream_create: injected fault", 1},
+    {DEVICE ":fail_notify=3", GPST_ERROR_DEVICE, "stream_notify: injected fault", 1},
+    {DEVICE ":oom_mb=0.0002", GPST_ERROR_DEVICE_MEMORY, DEVICE_OUT_OF_MEMORY, 20},
+    {DEVICE ":lose_at=1", GPST_ERROR_DEVICE_LOST, "lost", 20},
+    {DEVICE ":lose_at=1" DEVICE_AND("kernel_us=500"), GPST_ERROR_DEVICE_LOST, "lost", 20},
 };
 
 static void test_trouble_costs_no_item(void** state) {
@@ -282,7 +294,8 @@ static void test_lost_in_flight(void** state) {
     (void)state;
     for (int lose_at = 1; lose_at < 60; lose_at += 4) {
         char backend[64];
-        snprintf(backend, sizeof backend, "sim:lose_at=%d,kernel_us=%d", lose_at, 50 * (lose_at % 3));
+        snprintf(backend, sizeof backend, DEVICE ":lose_at=%d%s", lose_at,
+                 lose_at % 3 ? DEVICE_AND("kernel_us=75") : "");
         kit* const self = kit_open(backend, 3);
         gpst_pipeline_desc desc = kit_standard(self, 20);
         gpst_stats stats;
@@ -301,7 +314,7 @@ static void test_device_budget(void** state) {
     kit* const self = kit_open("cpu", 2);
     gpst_context_desc context = GPST_ZERO;
     gpst_stats stats;
-    context.backend = "sim";
+    context.backend = DEVICE;
     context.max_device_bytes = 5 * KIT_BYTES; /* one slot has room */
     context.n_workers = 2;
     kit_reopen(self, &context);
@@ -321,7 +334,7 @@ static void test_failing_kernel(void** state) {
     static const kit_place places[] = {KIT_DEVICE, KIT_DEVICE_LATER};
     for (int p = 0; p < 2; p++) {
         for (int m = 0; m < 2; m++) {
-            kit* const self = kit_open("sim", 2);
+            kit* const self = kit_open(DEVICE, 2);
             gpst_pipeline_desc desc = kit_standard(self, 20);
             gpst_stats stats;
             self->fail_place = places[p];
@@ -347,7 +360,7 @@ static void test_failing_kernel(void** state) {
 static void test_no_host_memory(void** state) {
     (void)state;
     for (int exact = 0; exact < 2; exact++) {
-        kit* const self = kit_open("sim:fail_host_alloc=1", 2);
+        kit* const self = kit_open(DEVICE ":fail_host_alloc=1", 2);
         gpst_pipeline_desc desc = kit_standard(self, 20);
         desc.max_item_bytes = exact ? 1 << 20 : 0;
         assert_int_equal(kit_run(self, &desc, NULL), exact ? GPST_PARTIAL : GPST_OK);
@@ -368,7 +381,7 @@ static void cancel_soon(void* argument) {
 static void test_cancel_with_work_on_the_device(void** state) {
     (void)state;
     uint64_t random = test_seed(7);
-    kit* const self = kit_open("sim:kernel_us=100,h2d_gbps=0.001", 2);
+    kit* const self = kit_open(DEVICE_WITH("kernel_us=100,h2d_gbps=0.001"), 2);
     gpst_pipeline_desc desc = kit_standard(self, 40);
     for (int i = 0; i < 30; i++) {
         gpsti_thread thread;
@@ -395,6 +408,7 @@ static void test_cancel_with_work_on_the_device(void** state) {
 
 /* ---- overlap ---------------------------------------------------------------------------------------------- */
 
+#if DEVICE_IS_MODELLED
 /* Each item: 3 ms up, 3 x 1 ms of kernels, 3 x 1 ms down, so 9 ms alone, and 3 ms when all three overlap. */
 static void test_overlap(void** state) {
     (void)state;
@@ -416,8 +430,13 @@ static void test_overlap(void** state) {
     assert_true(v->efficiency > 0.6);
     kit_close(self);
 }
+#endif
 
 int main(void) {
+#if !DEVICE_IS_MODELLED
+    if (!device_is_there())
+        return GPST_TEST_SKIP;
+#endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_pictures),
         cmocka_unit_test(test_two_groups),
@@ -428,7 +447,9 @@ int main(void) {
         cmocka_unit_test(test_failing_kernel),
         cmocka_unit_test(test_no_host_memory),
         cmocka_unit_test(test_cancel_with_work_on_the_device),
+#if DEVICE_IS_MODELLED
         cmocka_unit_test(test_overlap),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,411 @@
+/* backends/gpu_stream.cu.h -- streams of CUDA and HIP and what happens on them:
+   copies, launches, events, notifications, graphs. */
+#include "gpu_internal.h"
+
+#if defined(GPSTI_GPU_UNIT)
+
+#include <string.h>
+
+GPSTI_PRIVATE gpsti_rt_stream gpsti_gpu_native(const gpsti_stream* stream) {
+    return ((const gpsti_gpu_stream*)stream)->native;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_check_not_recording(const gpsti_stream* stream, const char* function) {
+    GPSTI_FAIL_IF(((const gpsti_gpu_stream*)stream)->recording, GPST_ERROR_STATE,
+                  "%s: the stream is recording a graph", function);
+    return GPST_OK;
+}
+
+/* ---- waiting ------------------------------------------------------------------
+   Blocking, by an event made for it: what the runtime does by itself is spin. A thread needs some microseconds
+   to wake up, so for about as long it looks before it sleeps: small work is not made slower. */
+#define GPSTI_GPU_SPIN_NS 20000
+
+GPSTI_PRIVATE gpsti_rt_error gpsti_gpu_wait(gpsti_rt_event event) {
+    const int64_t end_ns = gpsti_now_ns() + GPSTI_GPU_SPIN_NS;
+    gpsti_rt_error error;
+    do {
+        error = GPSTI_RT(EventQuery)(event);
+    } while (error == GPSTI_RT(ErrorNotReady) && gpsti_now_ns() < end_ns);
+    return error == GPSTI_RT(ErrorNotReady) ? GPSTI_RT(EventSynchronize)(event) : error;
+}
+
+/* ---- notifications -------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpsti_gpu_note* gpsti_gpu_note_take(gpsti_gpu_stream* stream) {
+    gpsti_mutex_lock(&stream->mutex);
+    gpsti_gpu_note* note = stream->free_notes;
+    if (note)
+        stream->free_notes = note->next;
+    else
+        note = (gpsti_gpu_note*)gpsti_alloc(stream->base.device->host, sizeof(*note));
+    if (note)
+        ++stream->n_pending;
+    gpsti_mutex_unlock(&stream->mutex);
+    return note;
+}
+
+GPSTI_PRIVATE void gpsti_gpu_note_give_back(gpsti_gpu_note* note) {
+    gpsti_gpu_stream* stream = note->stream;
+    gpsti_mutex_lock(&stream->mutex);
+    note->next = stream->free_notes;
+    stream->free_notes = note;
+    if (--stream->n_pending == 0)
+        gpsti_cond_broadcast(&stream->delivered);
+    gpsti_mutex_unlock(&stream->mutex);
+}
+
+/* On a thread of the runtime, where no call to it is allowed: errors are put into words only. This form of callback
+   is told of errors and comes after them too, which cudaLaunchHostFunc's does not. */
+GPSTI_PRIVATE void GPSTI_RT_CALLBACK gpsti_gpu_notified(gpsti_rt_stream native, gpsti_rt_error error,
+                                                        void* user_data) {
+    gpsti_gpu_note* note = (gpsti_gpu_note*)user_data;
+    gpsti_device* device = note->stream->base.device;
+    gpst_result result = GPST_OK;
+    (void)native;
+    if (error != GPSTI_RT(Success)) {
+        gpsti_gpu_note_error((gpsti_gpu_device*)device, error);
+        result = gpsti_rt_fail(error, GPSTI_GPU_CALL("stream_notify"));
+    } else {
+        result = gpsti_gpu_enter(device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("stream_notify"));
+    }
+    note->func(note->user_data, result);
+    gpsti_gpu_note_give_back(note);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_stream_notify(gpsti_stream* base,
+                                                  void (*func)(void* user_data, gpst_result result),
+                                                  void* user_data) {
+    gpsti_gpu_stream* stream = (gpsti_gpu_stream*)base;
+    GPSTI_TRY(gpsti_gpu_check_not_recording(base, GPSTI_GPU_CALL("stream_notify")));
+    GPSTI_TRY(gpsti_gpu_enter(base->device, GPSTI_FAULT_NOTIFY, GPSTI_GPU_CALL("stream_notify")));
+    const gpsti_gpu_current current(base->device);
+    gpsti_gpu_note* note = gpsti_gpu_note_take(stream);
+    if (!note)
+        return GPST_ERROR_MEMORY;
+    note->stream = stream;
+    note->func = func;
+    note->user_data = user_data;
+    const gpsti_rt_error error = GPSTI_RT(StreamAddCallback)(stream->native, gpsti_gpu_notified, note, 0);
+    if (error != GPSTI_RT(Success))
+        gpsti_gpu_note_give_back(note);
+    return gpsti_gpu_result(base->device, error, GPSTI_GPU_CALL("stream_notify"));
+}
+
+/* ---- create, destroy, wait --------------------------------------------------------- */
+
+GPSTI_PRIVATE void gpsti_gpu_stream_free(gpsti_gpu_stream* stream) {
+    gpsti_device* device = stream->base.device;
+    if (stream->native)
+        gpsti_gpu_ignore(device, GPSTI_RT(StreamDestroy)(stream->native));
+    if (stream->idle)
+        gpsti_gpu_ignore(device, GPSTI_RT(EventDestroy)(stream->idle));
+    while (stream->free_notes) {
+        gpsti_gpu_note* note = stream->free_notes;
+        stream->free_notes = note->next;
+        gpsti_free(device->host, note, sizeof(*note));
+    }
+    if (stream->has_mutex) {
+        gpsti_cond_term(&stream->delivered);
+        gpsti_mutex_term(&stream->mutex);
+    }
+    gpsti_free(device->host, stream, sizeof(*stream));
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_stream_open(gpsti_gpu_stream* stream) {
+    gpsti_device* device = stream->base.device;
+    GPSTI_TRY(gpsti_mutex_init(&stream->mutex));
+    const gpst_result result = gpsti_cond_init(&stream->delivered);
+    stream->has_mutex = !GPST_FAILED(result);
+    if (GPST_FAILED(result)) {
+        gpsti_mutex_term(&stream->mutex);
+        return result;
+    }
+    GPSTI_GPU_TRY(device, GPSTI_RT(StreamCreateWithFlags)(&stream->native, GPSTI_RT(StreamNonBlocking)),
+                  "stream_create");
+    GPSTI_GPU_TRY(device,
+                  GPSTI_RT(EventCreateWithFlags)(&stream->idle,
+                                                 GPSTI_RT(EventBlockingSync) | GPSTI_RT(EventDisableTiming)),
+                  "stream_create");
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_stream_create(gpsti_device* device, gpsti_stream** out) {
+    GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_STREAM, GPSTI_GPU_CALL("stream_create")));
+    const gpsti_gpu_current current(device);
+    gpsti_gpu_stream* stream = (gpsti_gpu_stream*)gpsti_alloc(device->host, sizeof(gpsti_gpu_stream));
+    if (!stream)
+        return GPST_ERROR_MEMORY;
+    stream->base.device = device;
+    const gpst_result result = gpsti_gpu_stream_open(stream);
+    if (GPST_FAILED(result)) {
+        gpsti_gpu_stream_free(stream);
+        return result;
+    }
+    *out = &stream->base;
+    return GPST_OK;
+}
+
+/* Without setting a reason. */
+GPSTI_PRIVATE gpsti_rt_error gpsti_gpu_stream_finish(gpsti_gpu_stream* stream) {
+    const gpsti_rt_error error = GPSTI_RT(EventRecord)(stream->idle, stream->native);
+    return error == GPSTI_RT(Success) ? gpsti_gpu_wait(stream->idle) : error;
+}
+
+/* After an error of the device the runtime does not wait, but its callbacks still come. */
+GPSTI_PRIVATE void gpsti_gpu_stream_destroy(gpsti_stream* base) {
+    gpsti_gpu_stream* stream = (gpsti_gpu_stream*)base;
+    if (!stream)
+        return;
+    const gpsti_gpu_current current(base->device);
+    if (stream->recording) {
+        GPSTI_RT(Graph_t) graph = NULL;
+        gpsti_gpu_ignore(base->device, GPSTI_RT(StreamEndCapture)(stream->native, &graph));
+        if (graph)
+            gpsti_gpu_ignore(base->device, GPSTI_RT(GraphDestroy)(graph));
+    }
+    gpsti_gpu_ignore(base->device, gpsti_gpu_stream_finish(stream));
+    gpsti_mutex_lock(&stream->mutex);
+    while (stream->n_pending)
+        (void)gpsti_cond_wait_until(&stream->delivered, &stream->mutex, GPST_FOREVER);
+    gpsti_mutex_unlock(&stream->mutex);
+    gpsti_gpu_stream_free(stream);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_stream_wait_idle(gpsti_stream* base) {
+    GPSTI_TRY(gpsti_gpu_check_not_recording(base, GPSTI_GPU_CALL("stream_wait_idle")));
+    const gpsti_gpu_current current(base->device);
+    GPSTI_GPU_TRY(base->device, gpsti_gpu_stream_finish((gpsti_gpu_stream*)base), "stream_wait_idle");
+    return gpsti_gpu_enter(base->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("stream_wait_idle"));
+}
+
+GPSTI_PRIVATE void* gpsti_gpu_stream_native(gpsti_stream* stream) { return gpsti_gpu_native(stream); }
+
+/* ---- events -------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_event_create(gpsti_device* device, gpsti_event** out) {
+    GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_EVENT, GPSTI_GPU_CALL("event_create")));
+    const gpsti_gpu_current current(device);
+    gpsti_gpu_event* event = (gpsti_gpu_event*)gpsti_alloc(device->host, sizeof(gpsti_gpu_event));
+    if (!event)
+        return GPST_ERROR_MEMORY;
+    event->base.device = device;
+    const gpsti_rt_error error = GPSTI_RT(EventCreateWithFlags)(&event->native, GPSTI_RT(EventBlockingSync));
+    if (error != GPSTI_RT(Success)) {
+        gpsti_free(device->host, event, sizeof(*event));
+        return gpsti_gpu_result(device, error, GPSTI_GPU_CALL("event_create"));
+    }
+    *out = &event->base;
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE void gpsti_gpu_event_destroy(gpsti_event* base) {
+    gpsti_gpu_event* event = (gpsti_gpu_event*)base;
+    if (!event)
+        return;
+    const gpsti_gpu_current current(base->device);
+    gpsti_gpu_ignore(base->device, GPSTI_RT(EventDestroy)(event->native));
+    gpsti_free(base->device->host, event, sizeof(*event));
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_event_record(gpsti_event* base, gpsti_stream* stream) {
+    gpsti_gpu_event* event = (gpsti_gpu_event*)base;
+    GPSTI_TRY(gpsti_gpu_check_not_recording(stream, GPSTI_GPU_CALL("event_record")));
+    GPSTI_TRY(gpsti_gpu_enter(base->device, GPSTI_FAULT_EVENT, GPSTI_GPU_CALL("event_record")));
+    const gpsti_gpu_current current(base->device);
+    gpsti_gpu_clock_tick((gpsti_gpu_device*)base->device);
+    GPSTI_GPU_TRY(base->device, GPSTI_RT(EventRecord)(event->native, gpsti_gpu_native(stream)), "event_record");
+    event->recorded = true;
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_event_query(gpsti_event* base) {
+    const gpsti_gpu_current current(base->device);
+    const gpsti_rt_error error = GPSTI_RT(EventQuery)(((gpsti_gpu_event*)base)->native);
+    GPSTI_FAIL_IF(error == GPSTI_RT(ErrorNotReady), GPST_ERROR_WOULD_BLOCK, "%s: the event is not done",
+                  GPSTI_GPU_CALL("event_query"));
+    GPSTI_TRY(gpsti_gpu_result(base->device, error, GPSTI_GPU_CALL("event_query")));
+    return gpsti_gpu_enter(base->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("event_query"));
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_event_wait(gpsti_event* base) {
+    const gpsti_gpu_current current(base->device);
+    GPSTI_GPU_TRY(base->device, gpsti_gpu_wait(((gpsti_gpu_event*)base)->native), "event_wait");
+    return gpsti_gpu_enter(base->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("event_wait"));
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_event_time(gpsti_event* base, int64_t* time_ns) {
+    gpsti_gpu_event* event = (gpsti_gpu_event*)base;
+    GPSTI_FAIL_IF(!event->recorded, GPST_ERROR_STATE, "%s: the event was never recorded",
+                  GPSTI_GPU_CALL("event_time"));
+    GPSTI_TRY(gpsti_gpu_enter(base->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("event_time")));
+    const gpsti_gpu_current current(base->device);
+    return gpsti_gpu_clock_read((gpsti_gpu_device*)base->device, event->native, time_ns);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_stream_wait_event(gpsti_stream* stream, gpsti_event* event) {
+    GPSTI_TRY(gpsti_gpu_check_not_recording(stream, GPSTI_GPU_CALL("stream_wait_event")));
+    GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("stream_wait_event")));
+    const gpsti_gpu_current current(stream->device);
+    return gpsti_gpu_result(
+        stream->device, GPSTI_RT(StreamWaitEvent)(gpsti_gpu_native(stream), ((gpsti_gpu_event*)event)->native, 0),
+        GPSTI_GPU_CALL("stream_wait_event"));
+}
+
+/* ---- operations ------------------------------------------------------------------------ */
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_copy(gpsti_stream* stream, gpsti_copy_kind kind, void* dst, const void* src,
+                                         size_t bytes) {
+    GPSTI_FAIL_IF(kind < GPSTI_COPY_H2D || kind > GPSTI_COPY_D2D, GPST_ERROR_ARGUMENT,
+                  "%s: kind=%d: must be H2D, D2H or D2D", GPSTI_GPU_CALL("copy"), (int)kind);
+    GPSTI_FAIL_IF(bytes && (!dst || !src), GPST_ERROR_ARGUMENT, "%s: dst or src is NULL for %zu bytes",
+                  GPSTI_GPU_CALL("copy"), bytes);
+    GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_COPY, GPSTI_GPU_CALL("copy")));
+    if (!bytes)
+        return GPST_OK;
+    const gpsti_gpu_current current(stream->device);
+    return gpsti_gpu_result(stream->device,
+                            GPSTI_RT(MemcpyAsync)(dst, src, bytes,
+                                                  kind == GPSTI_COPY_H2D   ? GPSTI_RT(MemcpyHostToDevice)
+                                                  : kind == GPSTI_COPY_D2H ? GPSTI_RT(MemcpyDeviceToHost)
+                                                                           : GPSTI_RT(MemcpyDeviceToDevice),
+                                                  gpsti_gpu_native(stream)),
+                            GPSTI_GPU_CALL("copy"));
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_copy_peer(gpsti_stream* stream, void* dst, gpsti_device* dst_device,
+                                              const void* src, size_t bytes) {
+    GPSTI_FAIL_IF(bytes && (!dst || !src), GPST_ERROR_ARGUMENT, "%s: dst or src is NULL for %zu bytes",
+                  GPSTI_GPU_CALL("copy_peer"), bytes);
+    GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_COPY, GPSTI_GPU_CALL("copy_peer")));
+    if (!bytes)
+        return GPST_OK;
+    const gpsti_gpu_current current(stream->device);
+    return gpsti_gpu_result(stream->device,
+                            GPSTI_RT(MemcpyPeerAsync)(dst, ((const gpsti_gpu_device*)dst_device)->ordinal, src,
+                                                      ((const gpsti_gpu_device*)stream->device)->ordinal, bytes,
+                                                      gpsti_gpu_native(stream)),
+                            GPSTI_GPU_CALL("copy_peer"));
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_memory_set(gpsti_stream* stream, void* dst, int value, size_t bytes) {
+    GPSTI_FAIL_IF(bytes && !dst, GPST_ERROR_ARGUMENT, "%s: dst is NULL for %zu bytes", GPSTI_GPU_CALL("memory_set"),
+                  bytes);
+    GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("memory_set")));
+    if (!bytes)
+        return GPST_OK;
+    const gpsti_gpu_current current(stream->device);
+    return gpsti_gpu_result(stream->device, GPSTI_RT(MemsetAsync)(dst, value, bytes, gpsti_gpu_native(stream)),
+                            GPSTI_GPU_CALL("memory_set"));
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_check_launch(const gpsti_kernel* kernel, const void* args, size_t args_bytes) {
+    const char* function = GPSTI_GPU_CALL("launch");
+    GPSTI_FAIL_IF(!kernel || !kernel->host, GPST_ERROR_ARGUMENT, "%s: kernel: must have a host form", function);
+    GPSTI_FAIL_IF(args_bytes > GPSTI_ARGS_BYTES, GPST_ERROR_ARGUMENT, "%s: args_bytes=%zu: must be at most %d",
+                  function, args_bytes, GPSTI_ARGS_BYTES);
+    GPSTI_FAIL_IF(args_bytes && !args, GPST_ERROR_ARGUMENT, "%s: args is NULL for %zu bytes", function, args_bytes);
+    GPSTI_FAIL_IF(!kernel->gpu, GPST_ERROR_UNSUPPORTED, "%s: kernel \"%s\" has no GPU form", function, kernel->name);
+    return GPST_OK;
+}
+
+/* lose_at: from this launch on the device is treated as lost. */
+GPSTI_PRIVATE void gpsti_gpu_count_launch(gpsti_gpu_device* device) {
+    if (device->params.lose_at <= 0 ||
+        gpsti_a64_add(&device->n_launches, 1) + 1 != (uint64_t)device->params.lose_at)
+        return;
+    gpsti_a32_store(&device->last_error, GPSTI_GPU_INJECTED);
+    gpsti_a32_store(&device->lost, 1);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_launch_kernel(gpsti_stream* stream, const gpsti_kernel* kernel,
+                                                  const void* args, size_t args_bytes, const gpsti_exec* exec) {
+    gpsti_gpu_device* device = (gpsti_gpu_device*)stream->device;
+    (void)exec;
+    GPSTI_TRY(gpsti_gpu_check_launch(kernel, args, args_bytes));
+    gpsti_gpu_count_launch(device);
+    GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_LAUNCH, GPSTI_GPU_CALL("launch")));
+    const gpsti_gpu_current current(stream->device);
+    const gpst_result result = kernel->gpu(args, gpsti_gpu_native(stream));
+    if (result == GPST_ERROR_DEVICE_LOST)
+        gpsti_a32_store(&device->lost, 1);
+    return result;
+}
+
+/* ---- graphs ------------------------------------------------------------------------------ */
+
+/* Relaxed: other threads, and this one, may allocate and pin meanwhile, and end it. */
+GPSTI_PRIVATE gpst_result gpsti_gpu_graph_begin(gpsti_stream* stream) {
+    GPSTI_TRY(gpsti_gpu_check_not_recording(stream, GPSTI_GPU_CALL("graph_begin")));
+    GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("graph_begin")));
+    const gpsti_gpu_current current(stream->device);
+    GPSTI_GPU_TRY(stream->device,
+                  GPSTI_RT(StreamBeginCapture)(gpsti_gpu_native(stream), GPSTI_RT(StreamCaptureModeRelaxed)),
+                  "graph_begin");
+    ((gpsti_gpu_stream*)stream)->recording = true;
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE void gpsti_gpu_graph_destroy(gpsti_graph* base) {
+    gpsti_gpu_graph* graph = (gpsti_gpu_graph*)base;
+    if (!graph)
+        return;
+    const gpsti_gpu_current current(base->device);
+    if (graph->done) { /* HIP does not say that a graph may go while it runs */
+        gpsti_gpu_ignore(base->device, gpsti_gpu_wait(graph->done));
+        gpsti_gpu_ignore(base->device, GPSTI_RT(EventDestroy)(graph->done));
+    }
+    if (graph->native)
+        gpsti_gpu_ignore(base->device, GPSTI_RT(GraphExecDestroy)(graph->native));
+    gpsti_free(base->device->host, graph, sizeof(*graph));
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_graph_make(gpsti_device* device, GPSTI_RT(Graph_t) captured,
+                                               gpsti_graph** out) {
+    gpsti_gpu_graph* graph = (gpsti_gpu_graph*)gpsti_alloc(device->host, sizeof(gpsti_gpu_graph));
+    if (!graph)
+        return GPST_ERROR_MEMORY;
+    graph->base.device = device;
+    gpst_result result =
+        gpsti_gpu_result(device, GPSTI_RT(GraphInstantiateWithFlags)(&graph->native, captured, 0),
+                         GPSTI_GPU_CALL("graph_end"));
+    if (!GPST_FAILED(result))
+        result = gpsti_gpu_result(device,
+                                  GPSTI_RT(EventCreateWithFlags)(
+                                      &graph->done, GPSTI_RT(EventBlockingSync) | GPSTI_RT(EventDisableTiming)),
+                                  GPSTI_GPU_CALL("graph_end"));
+    if (GPST_FAILED(result)) {
+        gpsti_gpu_graph_destroy(&graph->base);
+        return result;
+    }
+    *out = &graph->base;
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_graph_end(gpsti_stream* base, gpsti_graph** out) {
+    gpsti_gpu_stream* stream = (gpsti_gpu_stream*)base;
+    GPSTI_RT(Graph_t) captured = NULL;
+    GPSTI_FAIL_IF(!stream->recording, GPST_ERROR_STATE, "%s: the stream is not recording a graph",
+                  GPSTI_GPU_CALL("graph_end"));
+    const gpsti_gpu_current current(base->device);
+    stream->recording = false;
+    GPSTI_GPU_TRY(base->device, GPSTI_RT(StreamEndCapture)(stream->native, &captured), "graph_end");
+    gpst_result result = gpsti_gpu_enter(base->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("graph_end"));
+    if (!GPST_FAILED(result))
+        result = gpsti_gpu_graph_make(base->device, captured, out);
+    gpsti_gpu_ignore(base->device, GPSTI_RT(GraphDestroy)(captured));
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_graph_launch(gpsti_graph* base, gpsti_stream* stream) {
+    gpsti_gpu_graph* graph = (gpsti_gpu_graph*)base;
+    GPSTI_TRY(gpsti_gpu_check_not_recording(stream, GPSTI_GPU_CALL("graph_launch")));
+    gpsti_gpu_count_launch((gpsti_gpu_device*)stream->device);
+    GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_LAUNCH, GPSTI_GPU_CALL("graph_launch")));
+    const gpsti_gpu_current current(stream->device);
+    GPSTI_GPU_TRY(stream->device, GPSTI_RT(GraphLaunch)(graph->native, gpsti_gpu_native(stream)), "graph_launch");
+    GPSTI_GPU_TRY(stream->device, GPSTI_RT(EventRecord)(graph->done, gpsti_gpu_native(stream)), "graph_launch");
+    return GPST_OK;
+}
+
+#endif

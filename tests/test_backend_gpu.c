@@ -1,0 +1,314 @@
+/* tests/test_backend_gpu.c -- the backend cuda (or hip) keeps the device contract, fails where it is told to,
+   leaves the host application's device as it was, and survives the loss of its own. Skipped without a device. */
+#include "gpu_device.h"
+#include "test_backend.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const test_backend* test_subject(void) {
+    static test_backend subject;
+    subject.i = gpsti_backend_gpu();
+    subject.params = NULL;
+    subject.zero_copy = false;
+    subject.asynchronous = true;
+    subject.on_gpu = true;
+    return &subject;
+}
+
+static void gpu_open(test_device* t, const char* params) { test_device_open(t, gpsti_backend_gpu(), params); }
+
+static void gpu_parameters(void** state) {
+    gpsti_host host;
+    gpsti_device* device = NULL;
+    (void)state;
+    gpsti_host_init(&host, NULL, NULL);
+    assert_int_equal(gpsti_backend_gpu()->device_open(&host, "speed=1", &device), GPST_ERROR_ARGUMENT);
+    assert_non_null(strstr(gpst_last_reason(), "device, oom_mb, fail_alloc"));
+    assert_int_equal(gpsti_backend_gpu()->device_open(&host, "device=1000", &device), GPST_ERROR_NO_BACKEND);
+    assert_non_null(strstr(gpst_last_reason(), "device=1000: there are"));
+    assert_int_equal(gpsti_backend_gpu()->device_open(&host, "device=0", &device), GPST_OK);
+    gpsti_backend_gpu()->device_close(device);
+    assert_int_equal(gpsti_a64_load(&host.live_bytes), 0);
+}
+
+/* ---- faults on request -------------------------------------------------------- */
+
+static gpst_result gpu_call_alloc(test_device* t) {
+    void* memory = NULL;
+    const gpst_result result = t->i->memory_alloc(t->device, 100, &memory);
+    t->i->memory_free(t->device, memory, 100);
+    return result;
+}
+
+static gpst_result gpu_call_host_alloc(test_device* t) {
+    gpsti_host_memory memory;
+    const gpst_result result = t->i->host_alloc(t->device, 100, false, &memory);
+    t->i->host_free(t->device, &memory);
+    return result;
+}
+
+static gpst_result gpu_call_copy(test_device* t) { return t->i->copy(t->stream, GPSTI_COPY_D2D, NULL, NULL, 0); }
+
+static gpst_result gpu_nothing_host(const void* args, const gpsti_exec* exec) {
+    (void)args;
+    (void)exec;
+    return GPST_OK;
+}
+static gpst_result gpu_nothing(const void* args, void* native_stream) {
+    (void)args;
+    return native_stream ? GPST_OK : GPST_ERROR_INTERNAL;
+}
+static const gpsti_kernel gpu_nothing_kernel = {"nothing", gpu_nothing_host, gpu_nothing};
+
+static gpst_result gpu_call_launch(test_device* t) {
+    return t->i->launch(t->stream, &gpu_nothing_kernel, NULL, 0, NULL);
+}
+
+static gpst_result gpu_call_event(test_device* t) {
+    gpsti_event* event = NULL;
+    const gpst_result result = t->i->event_create(t->device, &event);
+    t->i->event_destroy(event);
+    return result;
+}
+
+static gpst_result gpu_call_stream(test_device* t) {
+    gpsti_stream* stream = NULL;
+    const gpst_result result = t->i->stream_create(t->device, &stream);
+    t->i->stream_destroy(stream);
+    return result;
+}
+
+static gpst_result gpu_call_notify(test_device* t) {
+    static test_note note;
+    return t->i->stream_notify(t->stream, test_note_down, &note);
+}
+
+typedef struct gpu_fault {
+    const char* key;
+    gpst_result result;
+    gpst_result (*call)(test_device* t);
+    uint64_t n; /* the call at which it is asked for: test_device_open makes one stream */
+} gpu_fault;
+
+static void gpu_faults(void** state) {
+    static const gpu_fault faults[] = {{"fail_alloc", GPST_ERROR_DEVICE_MEMORY, gpu_call_alloc, 2},
+                                       {"fail_host_alloc", GPST_ERROR_MEMORY, gpu_call_host_alloc, 2},
+                                       {"fail_copy", GPST_ERROR_DEVICE, gpu_call_copy, 2},
+                                       {"fail_launch", GPST_ERROR_DEVICE, gpu_call_launch, 2},
+                                       {"fail_event", GPST_ERROR_DEVICE, gpu_call_event, 2},
+                                       {"fail_stream", GPST_ERROR_DEVICE, gpu_call_stream, 3},
+                                       {"fail_notify", GPST_ERROR_DEVICE, gpu_call_notify, 2}};
+    (void)state;
+    for (size_t k = 0; k < sizeof faults / sizeof faults[0]; k++) {
+        char params[64];
+        test_device t;
+        snprintf(params, sizeof params, "%s=%d", faults[k].key, (int)faults[k].n);
+        gpu_open(&t, params);
+        assert_int_equal(faults[k].call(&t), GPST_OK);
+        assert_int_equal(faults[k].call(&t), faults[k].result);
+        assert_non_null(strstr(gpst_last_reason(), "injected fault"));
+        assert_string_equal(t.i->last_error(t.device), "injected fault");
+        assert_int_equal(faults[k].call(&t), GPST_OK); /* once */
+        assert_int_equal(t.i->stream_wait_idle(t.stream), GPST_OK);
+        test_device_close(&t);
+    }
+}
+
+static void gpu_memory_ends(void** state) {
+    void* a = NULL;
+    void* b = NULL;
+    test_device t;
+    gpsti_device_info info;
+    (void)state;
+    gpu_open(&t, "oom_mb=2");
+    assert_int_equal(t.i->memory_alloc(t.device, 1 << 20, &a), GPST_OK);
+    assert_int_equal(t.i->memory_alloc(t.device, (1 << 20) + 1, &b), GPST_ERROR_DEVICE_MEMORY);
+    assert_null(b);
+    assert_int_equal(t.i->memory_alloc(t.device, 1 << 20, &b), GPST_OK);
+    t.i->memory_free(t.device, a, 1 << 20);
+    t.i->memory_free(t.device, b, 1 << 20);
+    /* The real end: more than there is, told in the vendor's words, and nothing is broken by it. */
+    test_device_close(&t);
+    gpu_open(&t, NULL);
+    t.i->device_query(t.device, &info);
+    assert_int_equal(t.i->memory_alloc(t.device, (size_t)info.memory_bytes * 2, &a), GPST_ERROR_DEVICE_MEMORY);
+    assert_non_null(strstr(gpst_last_reason(), "memory"));
+    assert_string_not_equal(t.i->last_error(t.device), "none");
+    assert_int_equal(gpu_call_alloc(&t), GPST_OK);
+    test_device_close(&t);
+}
+
+/* ---- loss --------------------------------------------------------------------- */
+
+static void gpu_told_to_be_lost(void** state) {
+    test_device t;
+    test_note note;
+    void* memory = NULL;
+    (void)state;
+    memset(&note, 0, sizeof note);
+    gpu_open(&t, "lose_at=2");
+    uint64_t* value = test_new_value(&t);
+    test_launch_step(&t, t.stream, value, 1);
+    assert_int_equal(t.i->stream_notify(t.stream, test_note_down, &note), GPST_OK);
+    assert_int_equal(t.i->launch(t.stream, &gpu_nothing_kernel, NULL, 0, NULL), GPST_ERROR_DEVICE_LOST);
+    assert_int_equal(t.i->memory_alloc(t.device, 8, &memory), GPST_ERROR_DEVICE_LOST);
+    assert_int_equal(t.i->stream_wait_idle(t.stream), GPST_ERROR_DEVICE_LOST);
+    t.i->memory_free(t.device, value, sizeof *value);
+    test_device_close(&t);
+    assert_int_equal(gpsti_a32_load(&note.count), 1);
+}
+
+/* A kernel that traps takes the context with it, so this happens in a process of its own: the errors stick, pending
+   notifications come with DEVICE_LOST, frees and destroys work, and nothing leaks. */
+static int gpu_trap_in_child(void) {
+    static const gpsti_kernel trap = {"trap", gpu_nothing_host, test_trap_gpu};
+    gpsti_host host;
+    gpsti_device* device = NULL;
+    gpsti_stream* stream = NULL;
+    void* memory = NULL;
+    void* more = NULL;
+    test_note note;
+    memset(&note, 0, sizeof note);
+    gpsti_host_init(&host, NULL, NULL);
+    const gpsti_backend_i* i = gpsti_backend_gpu();
+    if (i->device_open(&host, NULL, &device) != GPST_OK || i->stream_create(device, &stream) != GPST_OK ||
+        i->memory_alloc(device, 64, &memory) != GPST_OK || i->launch(stream, &trap, NULL, 0, NULL) != GPST_OK ||
+        i->stream_notify(stream, test_note_down, &note) != GPST_OK)
+        return 2;
+    if (i->stream_wait_idle(stream) != GPST_ERROR_DEVICE_LOST)
+        return 3;
+    fprintf(stderr, "as it must: %s\n", gpst_last_reason());
+    if (i->memory_alloc(device, 64, &more) != GPST_ERROR_DEVICE_LOST)
+        return 4;
+    i->memory_free(device, memory, 64);
+    i->stream_destroy(stream);
+    i->device_close(device);
+    if (gpsti_a32_load(&note.count) != 1 || note.result != GPST_ERROR_DEVICE_LOST || !note.reason[0])
+        return 5;
+    return gpsti_a64_load(&host.live_bytes) == 0 ? 0 : 6;
+}
+
+static const char* gpu_program;
+
+static void gpu_really_lost(void** state) {
+    char command[1024];
+    (void)state;
+    snprintf(command, sizeof command, "'%s' trap", gpu_program);
+    const int status = system(command);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* ---- in a host application ------------------------------------------------------ */
+
+static void gpu_leaves_the_device_current(void** state) {
+    test_device t;
+    const int n = test_count_devices();
+    (void)state;
+    for (int current = 0; current < n; current++) {
+        char params[32];
+        snprintf(params, sizeof params, "device=%d", n - 1 - current);
+        test_set_device(current);
+        gpu_open(&t, params);
+        uint64_t* value = test_new_value(&t);
+        test_launch_step(&t, t.stream, value, 5);
+        assert_int_equal(test_get_value(&t, value), 5);
+        assert_int_equal(test_current_device(), current);
+        t.i->memory_free(t.device, value, sizeof *value);
+        test_device_close(&t);
+        assert_int_equal(test_current_device(), current);
+    }
+}
+
+static void gpu_registers_foreign_memory(void** state) {
+    const size_t bytes = (size_t)3 << 20;
+    test_device t;
+    (void)state;
+    gpu_open(&t, NULL);
+    void* memory = aligned_alloc(4096, bytes);
+    assert_non_null(memory);
+    assert_int_equal(t.i->host_register(t.device, memory, bytes), GPST_OK);
+    assert_int_not_equal(t.i->host_register(t.device, memory, bytes), GPST_OK); /* it is already */
+    assert_non_null(strstr(gpst_last_reason(), "host_register"));
+    uint64_t* value = test_new_value(&t); /* and the error did not stick */
+    test_launch_step(&t, t.stream, value, 5);
+    assert_int_equal(t.i->copy(t.stream, GPSTI_COPY_D2H, memory, value, sizeof *value), GPST_OK);
+    assert_int_equal(t.i->stream_wait_idle(t.stream), GPST_OK);
+    assert_int_equal(*(uint64_t*)memory, 5);
+    t.i->host_unregister(t.device, memory, bytes);
+    assert_int_equal(t.i->host_register(t.device, memory, bytes), GPST_OK);
+    t.i->host_unregister(t.device, memory, bytes);
+    t.i->memory_free(t.device, value, sizeof *value);
+    free(memory);
+    test_device_close(&t);
+}
+
+static void gpu_notifies_behind_slow_work(void** state) {
+    test_device t;
+    test_note note;
+    test_gate_args args;
+    gpsti_a32 gate;
+    (void)state;
+    memset(&note, 0, sizeof note);
+    memset(&gate, 0, sizeof gate);
+    gpu_open(&t, NULL);
+    args.open = &gate;
+    assert_int_equal(t.i->launch(t.stream, &test_gate, &args, sizeof args, NULL), GPST_OK);
+    assert_int_equal(t.i->stream_notify(t.stream, test_note_down, &note), GPST_OK);
+    gpsti_sleep_ns(20000000);
+    assert_int_equal(gpsti_a32_load(&note.count), 0);
+    gpsti_a32_store(&gate, 1);
+    assert_int_equal(t.i->stream_wait_idle(t.stream), GPST_OK);
+    assert_int_equal(gpsti_a32_load(&note.count), 1);
+    assert_int_equal(note.result, GPST_OK);
+    test_device_close(&t);
+}
+
+/* Over more than one of the clock's steps, times go with the host's clock. */
+static void gpu_clock_keeps_time(void** state) {
+    test_device t;
+    gpsti_event* events[5];
+    int64_t device_ns[5], host_ns[5];
+    (void)state;
+    gpu_open(&t, NULL);
+    for (int k = 0; k < 5; k++) {
+        assert_int_equal(t.i->event_create(t.device, &events[k]), GPST_OK);
+        if (k > 0)
+            gpsti_sleep_ns(700000000);
+        host_ns[k] = gpsti_now_ns();
+        assert_int_equal(t.i->event_record(events[k], t.stream), GPST_OK);
+        assert_int_equal(t.i->event_wait(events[k]), GPST_OK);
+        assert_int_equal(t.i->event_time(events[k], &device_ns[k]), GPST_OK);
+    }
+    for (int k = 1; k < 5; k++) {
+        const int64_t passed_ns = device_ns[k] - device_ns[0], wanted_ns = host_ns[k] - host_ns[0];
+        int64_t again_ns = 0;
+        printf("%lld ns by the host, %lld by the device\n", (long long)wanted_ns, (long long)passed_ns);
+        assert_true(passed_ns > wanted_ns - 20000000 && passed_ns < wanted_ns + 20000000);
+        assert_int_equal(t.i->event_time(events[k], &again_ns), GPST_OK); /* from before the present origin */
+        assert_true(again_ns - device_ns[k] < 2000 && device_ns[k] - again_ns < 2000);
+    }
+    for (int k = 0; k < 5; k++)
+        t.i->event_destroy(events[k]);
+    test_device_close(&t);
+}
+
+int main(int n_arguments, char** arguments) {
+    const struct CMUnitTest tests[] = {TEST_BACKEND_CONTRACT,
+                                       cmocka_unit_test(gpu_parameters),
+                                       cmocka_unit_test(gpu_faults),
+                                       cmocka_unit_test(gpu_memory_ends),
+                                       cmocka_unit_test(gpu_told_to_be_lost),
+                                       cmocka_unit_test(gpu_really_lost),
+                                       cmocka_unit_test(gpu_leaves_the_device_current),
+                                       cmocka_unit_test(gpu_registers_foreign_memory),
+                                       cmocka_unit_test(gpu_notifies_behind_slow_work),
+                                       cmocka_unit_test(gpu_clock_keeps_time)};
+    gpu_program = arguments[0];
+    if (!device_is_there())
+        return GPST_TEST_SKIP;
+    if (n_arguments > 1)
+        return gpu_trap_in_child();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
