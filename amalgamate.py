@@ -125,6 +125,8 @@ DEVICE = [
     "backends/gpu_device.cu.h",
     "backends/gpu_stream.cu.h",
     "backends/gpu.cu.h",
+    "kernels/warp_block.cu.h",
+    "kernels/warp.cu.h",
 ]
 
 # A file with this comment is a template: its text is put in at every include instead of once.

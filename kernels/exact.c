@@ -10,36 +10,7 @@
 #include <intrin.h>
 #endif
 
-/* ---- sine, cosine, arc tangent --------------------------------------------------
-   Minimax fits of our own; the fits alone are good to 4e-17. Coefficients from the lowest power up. */
-GPSTI_PRIVATE double gpsti_exact_polynomial(const double* coefficients, uint32_t n, double z) {
-    double value = coefficients[n - 1];
-    for (uint32_t i = n - 1; i > 0; i--)
-        value = gpsti_mul64(value, z) + coefficients[i - 1];
-    return value;
-}
-
-GPSTI_INTERN void gpsti_sin_cos_degrees(double degrees, double* sine, double* cosine) {
-    /* sin x = x + x z S(z), cos x = 1 - z / 2 + z z C(z), z = x x, on +-pi/4 */
-    static const double s[6] = {-0.16666666666666632047,    0.0083333333333224190513,
-                                -0.00019841269829812358686, 2.7557313693566354014e-6,
-                                -2.5050758383469974188e-8,  1.5896811749410585636e-10};
-    static const double c[6] = {0.041666666666666599516,    -0.0013888888888874131307,
-                                0.000024801587289487017871, -2.7557314353789640165e-7,
-                                2.0875723479007841482e-9,   -1.1359658838463137365e-11};
-    const int64_t quarter = (int64_t)(degrees / 90.0 + (degrees < 0 ? -0.5 : 0.5));
-    const double rest = degrees - (double)(90 * quarter); /* exact */
-    const double x = gpsti_mul64(rest, GPSTI_PI / 180.0);
-    const double z = gpsti_mul64(x, x);
-    const double sine_0 = x + gpsti_mul64(gpsti_mul64(x, z), gpsti_exact_polynomial(s, 6, z));
-    const double tail = gpsti_mul64(gpsti_mul64(z, z), gpsti_exact_polynomial(c, 6, z));
-    const double cosine_0 = 1.0 - (gpsti_mul64(z, 0.5) - tail);
-    const bool odd = (quarter & 1) != 0;
-    const double first = odd ? cosine_0 : sine_0, second = odd ? sine_0 : cosine_0;
-    *sine = (quarter & 2) != 0 ? 0.0 - first : first;
-    *cosine = ((quarter + 1) & 2) != 0 ? 0.0 - second : second;
-}
-
+/* ---- arc tangent ------------------------------------------------------------------ */
 /* r in 0..1 */
 GPSTI_PRIVATE double gpsti_exact_atan(double r) {
     static const double a[12] = {

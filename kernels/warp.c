@@ -241,6 +241,7 @@ GPSTI_PRIVATE gpst_result gpsti_warp_kernel_host(const void* args, const gpsti_e
 }
 
 GPSTI_INTERN const gpsti_kernel* gpsti_warp_kernel(void) {
-    static const gpsti_kernel kernel = {"warp", gpsti_warp_kernel_host, NULL};
+    static const gpsti_kernel kernel = {"warp", gpsti_warp_kernel_host,
+                                        GPSTI_GPU_LAUNCHER(gpsti_warp_kernel_gpu)};
     return &kernel;
 }

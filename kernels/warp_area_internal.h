@@ -27,6 +27,8 @@ GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_window_weight(const gpsti_warp_window
    out, 1) pixel are exact, in units of 1 / (2 pixel) pixel. */
 GPSTI_DEVICE GPSTI_INLINE gpsti_warp_window gpsti_warp_window_of(const gpsti_warp_axis* axis, int32_t i) {
     gpsti_warp_window window;
+    if (axis->ahead)
+        return axis->ahead->windows[i - axis->ahead->first];
     const int64_t pixel = (int64_t)axis->out << 17, last = 2 * pixel * axis->in;
     const int64_t at = 2 * (int64_t)axis->out * axis->begin + (2 * (int64_t)i + 1) * axis->extent;
     const int64_t centre = at < 0 ? 0 : at > last ? last : at;

@@ -16,6 +16,12 @@ typedef struct gpsti_warp_args {
 } gpsti_warp_args;
 
 GPSTI_INTERN const gpsti_kernel* gpsti_warp_kernel(void);
+#if defined(GPSTI_GPU)
+GPSTI_LINK gpst_result gpsti_warp_kernel_gpu(const void* args, void* native_stream);
+/* The same for several sources, one after the other in args->outputs; args->source is not read. */
+GPSTI_LINK gpst_result gpsti_warp_gpu_enqueue(const gpsti_warp_args* args, const gpst_image* sources,
+                                              uint32_t n_sources, void* native_stream);
+#endif
 /* Everything gpst_warp_run checks, without running: ARGUMENT with the reason set. */
 GPSTI_INTERN gpst_result gpsti_warp_check(const gpst_warp* warp, const gpst_image* source,
                                           const gpst_image* outputs, uint32_t n_outputs);
@@ -65,6 +71,7 @@ typedef struct gpsti_warp_view {
 typedef struct gpsti_warp_axis {
     int64_t begin, extent;
     int32_t in, out;
+    const struct gpsti_warp_ahead* ahead; /* NULL: each pixel computes its own */
 } gpsti_warp_axis;
 
 typedef struct gpsti_warp_roi { /* in 1/65536 pixel */
@@ -148,6 +155,11 @@ typedef struct gpsti_warp_job {
        added in x, y and z. */
     const float *turn_columns, *turn_rows;
     int32_t turn_stride;
+
+    /* On a GPU, where a block of pixels computes ahead what its rows and columns have in common: of which output
+       column and row the first of turn_columns, turn_rows and view_rows is. Else 0 and NULL. */
+    int32_t first_column, first_row;
+    const struct gpsti_warp_row* view_rows;
 } gpsti_warp_job;
 
 /* Every rule of a desc. */
@@ -158,8 +170,8 @@ GPSTI_INTERN uint32_t gpsti_warp_count_outputs(const gpst_warp_desc* desc);
 GPSTI_INTERN void gpsti_warp_plan(gpst_warp* warp, const gpst_warp_desc* desc);
 GPSTI_INTERN size_t gpsti_warp_turn_floats(uint32_t width, uint32_t height);
 /* warp and images as gpsti_warp_check passes them. */
-GPSTI_INTERN void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source,
-                                      const gpst_image* output, uint32_t output_index, gpsti_warp_job* out);
+GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
+                                    uint32_t output_index, gpsti_warp_job* out);
 /* The highest level that this machine has and GPUSTAGE_CPU=portable in the environment does not forbid. */
 GPSTI_INTERN gpsti_warp_level gpsti_warp_level_query(void);
 /* Rows y_begin up to y_end of one output, on this thread. */

@@ -23,11 +23,30 @@ typedef struct gpsti_warp_tap {
     int32_t nearest; /* the pixel nearest to the position, from -1 to the size */
 } gpsti_warp_tap;
 
+GPSTI_DEVICE GPSTI_INLINE gpsti_warp_axis gpsti_warp_axis_of(int64_t begin, int64_t extent, int32_t in,
+                                                                 int32_t out) {
+    gpsti_warp_axis axis;
+    memset(&axis, 0, sizeof axis);
+    axis.begin = begin, axis.extent = extent;
+    axis.in = in, axis.out = out;
+    return axis;
+}
+
+/* What was computed ahead for the output pixels from first on; windows NULL without AREA. */
+typedef struct gpsti_warp_ahead {
+    int32_t first;
+    const gpsti_warp_tap* taps;
+    const struct gpsti_warp_window* windows;
+} gpsti_warp_ahead;
+
 #define GPSTI_WARP_LIFT (1 << 21) /* pixels; added so that nothing is negative */
 
+/* nearest: pixel is the nearest one, too, and the rest 0. */
 GPSTI_DEVICE GPSTI_INLINE gpsti_warp_tap gpsti_warp_axis_tap(const gpsti_warp_axis* axis, int32_t i,
                                                              bool nearest) {
     gpsti_warp_tap tap;
+    if (axis->ahead)
+        return axis->ahead->taps[i - axis->ahead->first];
     const int64_t out = axis->out, den = out << 18;
     const int64_t centre =
         GPSTI_WARP_LIFT * den + 2 * out * axis->begin + (2 * (int64_t)i + 1) * axis->extent;
@@ -49,6 +68,8 @@ typedef struct gpsti_warp_row {
 
 GPSTI_DEVICE GPSTI_INLINE gpsti_warp_row gpsti_warp_view_row(const gpsti_warp_job* job, int32_t y) {
     gpsti_warp_row row;
+    if (job->view_rows)
+        return job->view_rows[y - job->first_row];
     const double m = (double)(2 * y + 1 - job->height);
     for (int c = 0; c < 3; c++) {
         const double value = gpsti_mul64(job->view.b[c], m) + job->view.d[c];
@@ -81,11 +102,31 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_view_ray(const gpsti_warp_job* job, in
             gpsti_fma(job->view.a_high[c], n, row.high[c]) + gpsti_fma(job->view.a_low[c], n, row.low[c]);
 }
 
+/* Component c of the turned direction is cos(b) (r[c][0] sin(a) + r[c][2] cos(a)) + r[c][1] sin(b): the six floats
+   of a column, the eight of a row. */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_turn_column(const double r[9], uint32_t width, uint32_t x,
+                                                      float out[6]) {
+    double sine, cosine;
+    gpsti_sin_cos_degrees(gpsti_mul64(180.0, 2.0 * x + 1.0 - width) / width, &sine, &cosine);
+    for (int c = 0; c < 3; c++)
+        gpsti_split(gpsti_mul64(r[3 * c], sine) + gpsti_mul64(r[3 * c + 2], cosine), &out[2 * c],
+                    &out[2 * c + 1]);
+}
+
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_turn_row(const double r[9], uint32_t height, uint32_t y,
+                                                   float out[8]) {
+    double sine, cosine;
+    gpsti_sin_cos_degrees(gpsti_mul64(90.0, 2.0 * y + 1.0 - height) / height, &sine, &cosine);
+    gpsti_split(cosine, &out[0], &out[1]);
+    for (int c = 0; c < 3; c++)
+        gpsti_split(gpsti_mul64(r[3 * c + 1], sine), &out[2 + 2 * c], &out[3 + 2 * c]);
+}
+
 /* The direction of the output pixel, turned: column[c] * cos(latitude) + row[c], each in two floats. */
 GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_turned_ray(const gpsti_warp_job* job, int32_t x, int32_t y,
                                                      float ray[3]) {
-    const float* column = job->turn_columns + x;
-    const float* row = job->turn_rows + 8 * (ptrdiff_t)y;
+    const float* column = job->turn_columns + (x - job->first_column);
+    const float* row = job->turn_rows + 8 * (ptrdiff_t)(y - job->first_row);
     for (int c = 0; c < 3; c++) {
         const float high = column[(2 * c) * (ptrdiff_t)job->turn_stride],
                     low = column[(2 * c + 1) * (ptrdiff_t)job->turn_stride];

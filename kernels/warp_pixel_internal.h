@@ -7,16 +7,20 @@
 #include "exact_internal.h"
 #include "warp_yuv_internal.h"
 
-/* A source pixel, its bytes from the lowest up. */
-GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_read(const gpsti_warp_job* job, int32_t x, int32_t y) {
+/* A source pixel, its bytes from the lowest up; job->source need not be set. */
+GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_read_of(const gpsti_warp_job* job, const uint8_t* source,
+                                                      int32_t x, int32_t y) {
     if (!gpsti_warp_border(job, &x, &y))
         return job->outside;
-    const uint8_t* p =
-        job->source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)x * job->source_pixel_bytes;
+    const uint8_t* p = source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)x * job->source_pixel_bytes;
     uint32_t pixel = 0;
     for (uint32_t i = 0; i < job->source_pixel_bytes; i++)
         pixel |= (uint32_t)p[i] << (8 * i);
     return pixel;
+}
+
+GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_read(const gpsti_warp_job* job, int32_t x, int32_t y) {
+    return gpsti_warp_read_of(job, job->source, x, y);
 }
 
 GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_channel(uint32_t pixel, uint32_t shift) {

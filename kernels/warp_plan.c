@@ -2,8 +2,7 @@
    every output, once, and the job of one output of one call. Checks nothing. */
 #include "../core/platform_internal.h"
 
-#include "exact_internal.h"
-#include "warp_internal.h"
+#include "warp_yuv_internal.h"
 
 /* ---- the plan ------------------------------------------------------------------------ */
 GPSTI_PRIVATE bool gpsti_warp_angle_fits(double degrees) { return degrees >= -1e6 && degrees <= 1e6; }
@@ -61,28 +60,20 @@ GPSTI_INTERN size_t gpsti_warp_turn_floats(uint32_t width, uint32_t height) {
     return (size_t)6 * gpsti_warp_turn_stride(width) + (size_t)8 * height;
 }
 
-/* Component c of the turned direction is cos(b) (r[c][0] sin(a) + r[c][2] cos(a)) + r[c][1] sin(b). */
 GPSTI_PRIVATE void gpsti_warp_plan_turn(const gpst_view* view, uint32_t width, uint32_t height,
                                         gpsti_warp_view* plan, float* turn) {
     const uint32_t stride = gpsti_warp_turn_stride(width);
-    const double* r = plan->rotation;
     float* const rows = turn + (size_t)6 * stride;
-    double sine, cosine;
+    float column[6];
     gpst_view_rotation(view, plan->rotation);
     memset(turn, 0, gpsti_warp_turn_floats(width, height) * sizeof *turn);
     for (uint32_t x = 0; x < width; x++) {
-        gpsti_sin_cos_degrees(gpsti_mul64(180.0, 2.0 * x + 1.0 - width) / width, &sine, &cosine);
-        for (uint32_t c = 0; c < 3; c++)
-            gpsti_split(gpsti_mul64(r[3 * c], sine) + gpsti_mul64(r[3 * c + 2], cosine),
-                        turn + 2 * c * stride + x, turn + (2 * c + 1) * stride + x);
+        gpsti_warp_turn_column(plan->rotation, width, x, column);
+        for (uint32_t i = 0; i < 6; i++)
+            turn[i * stride + x] = column[i];
     }
-    for (uint32_t y = 0; y < height; y++) {
-        float* row = rows + (size_t)8 * y;
-        gpsti_sin_cos_degrees(gpsti_mul64(90.0, 2.0 * y + 1.0 - height) / height, &sine, &cosine);
-        gpsti_split(cosine, &row[0], &row[1]);
-        for (uint32_t c = 0; c < 3; c++)
-            gpsti_split(gpsti_mul64(r[3 * c + 1], sine), &row[2 + 2 * c], &row[3 + 2 * c]);
-    }
+    for (uint32_t y = 0; y < height; y++)
+        gpsti_warp_turn_row(plan->rotation, height, y, rows + (size_t)8 * y);
 }
 
 /* To the nearest integer; the value is known to fit. */
@@ -196,13 +187,6 @@ GPSTI_PRIVATE void gpsti_warp_job_equirect(gpsti_warp_job* job) {
     job->offset_v = height * 16384 - (native ? 16384 : 0);
 }
 
-GPSTI_PRIVATE gpsti_warp_axis gpsti_warp_axis_of(int64_t begin, int64_t extent, int32_t in, int32_t out) {
-    gpsti_warp_axis axis;
-    axis.begin = begin, axis.extent = extent;
-    axis.in = in, axis.out = out;
-    return axis;
-}
-
 /* What the map knows of this output; the sizes of both images are in the job. */
 GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_index, gpsti_warp_job* job) {
     const int32_t width = job->source_width, height = job->source_height;
@@ -224,13 +208,8 @@ GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_ind
         job->view = warp->plans[output_index];
         gpsti_warp_job_equirect(job);
     }
-    if (job->cb && (job->map == GPST_MAP_RESIZE || job->map == GPST_MAP_ROI)) {
-        const int64_t shift = job->cosited ? 32768 : 0; /* a quarter of a chroma pixel */
-        job->chroma_across = gpsti_warp_axis_of(job->across.begin / 2 + shift, job->across.extent / 2,
-                                                job->chroma_width, job->width);
-        job->chroma_down =
-            gpsti_warp_axis_of(job->down.begin / 2, job->down.extent / 2, job->chroma_height, job->height);
-    }
+    if (job->cb && gpsti_warp_by_axes(job->map))
+        gpsti_warp_chroma_axes(job);
     if (job->map == GPST_MAP_ROTATE) {
         job->turn_stride = (int32_t)gpsti_warp_turn_stride((uint32_t)job->width);
         job->turn_columns = warp->turns + warp->turn_floats * output_index;
@@ -270,8 +249,8 @@ GPSTI_PRIVATE void gpsti_warp_job_yuv(const gpst_warp_desc* desc, const gpst_ima
     out->cosited = desc->siting == GPST_SITING_LEFT;
 }
 
-GPSTI_INTERN void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source,
-                                      const gpst_image* output, uint32_t output_index, gpsti_warp_job* out) {
+GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
+                                    uint32_t output_index, gpsti_warp_job* out) {
     const gpst_warp_desc* desc = &warp->desc;
     const gpst_image from = gpsti_image_resolved(source), to = gpsti_image_resolved(output);
     memset(out, 0, sizeof *out);

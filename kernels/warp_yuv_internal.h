@@ -25,6 +25,15 @@ GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_chroma_v(const gpsti_warp_job* job,
                                 job->chroma_height);
 }
 
+/* RESIZE, ROI: the axes of the chroma from those of the luma. */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_chroma_axes(gpsti_warp_job* job) {
+    const int64_t shift = job->cosited ? 32768 : 0; /* a quarter of a chroma pixel */
+    job->chroma_across = gpsti_warp_axis_of(job->across.begin / 2 + shift, job->across.extent / 2,
+                                            job->chroma_width, job->width);
+    job->chroma_down =
+        gpsti_warp_axis_of(job->down.begin / 2, job->down.extent / 2, job->chroma_height, job->height);
+}
+
 /* Cb and, 8 bits up, Cr. */
 GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_read_chroma(const gpsti_warp_job* job, int32_t x, int32_t y) {
     if (!gpsti_warp_border_of(job->border, job->chroma_width, job->chroma_height, &x, &y))

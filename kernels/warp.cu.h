@@ -1,0 +1,107 @@
+/* kernels/warp.cu.h -- the warp on a GPU: outputs gathered into launches, and which
+   kernel a launch is for. Checks nothing: warp.c did. */
+#ifndef GPSTI_WARP_CU_H
+#define GPSTI_WARP_CU_H
+
+#include "warp_block.cu.h"
+
+#if defined(GPSTI_GPU_UNIT)
+
+/* ---- gathering ------------------------------------------------------------------------ */
+GPSTI_PRIVATE uint32_t gpsti_warp_item_bytes(gpst_map map) {
+    const size_t ends = offsetof(gpsti_warp_item, map);
+    switch (map) {
+    case GPST_MAP_ROI: return (uint32_t)(ends + 4 * sizeof(int64_t));
+    case GPST_MAP_AFFINE: return (uint32_t)(ends + 6 * sizeof(int64_t));
+    case GPST_MAP_EQUIRECT: return (uint32_t)(ends + sizeof(gpsti_warp_item_view));
+    case GPST_MAP_ROTATE: return (uint32_t)(ends + 9 * sizeof(double));
+    default: return (uint32_t)ends;
+    }
+}
+
+/* What output has of its own moves from its job to item: what stays is common. */
+GPSTI_PRIVATE void gpsti_warp_item_split(gpsti_warp_job* job, gpsti_warp_item* item) {
+    item->source = job->source;
+    item->output = job->output;
+    job->source = NULL, job->cb = NULL, job->cr = NULL;
+    job->output = NULL;
+    job->turn_columns = NULL, job->turn_rows = NULL; /* the host's; blocks compute their own */
+    if (job->map == GPST_MAP_ROI) {
+        item->map.axes[0] = job->across.begin, item->map.axes[1] = job->across.extent;
+        item->map.axes[2] = job->down.begin, item->map.axes[3] = job->down.extent;
+        job->across.begin = 0, job->across.extent = 0;
+        job->down.begin = 0, job->down.extent = 0;
+        memset(&job->chroma_across, 0, sizeof job->chroma_across);
+        memset(&job->chroma_down, 0, sizeof job->chroma_down);
+    } else if (job->map == GPST_MAP_AFFINE) {
+        memcpy(item->map.affine, job->affine.q, sizeof item->map.affine);
+        memset(&job->affine, 0, sizeof job->affine);
+    } else if (job->map == GPST_MAP_EQUIRECT) {
+        memcpy(item->map.view.a_high, job->view.a_high, sizeof item->map.view.a_high);
+        memcpy(item->map.view.a_low, job->view.a_low, sizeof item->map.view.a_low);
+        memcpy(item->map.view.b, job->view.b, sizeof item->map.view.b);
+        memcpy(item->map.view.d, job->view.d, sizeof item->map.view.d);
+    } else if (job->map == GPST_MAP_ROTATE) {
+        memcpy(item->map.rotation, job->view.rotation, sizeof item->map.rotation);
+    }
+    memset(&job->view, 0, sizeof job->view);
+}
+
+/* ---- launching ------------------------------------------------------------------------ */
+#define GPSTI_WARP_GRID_MAX 65535u
+
+GPSTI_PRIVATE uint32_t gpsti_warp_tiles(int32_t pixels, uint32_t tile) {
+    return ((uint32_t)pixels + tile - 1) / tile;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_warp_gpu_flush(gpsti_warp_launch* launch, void* stream) {
+    const uint32_t n = launch->n_items < GPSTI_WARP_GRID_MAX ? launch->n_items : GPSTI_WARP_GRID_MAX;
+    if (launch->n_items == 0)
+        return GPST_OK;
+    const dim3 grid(gpsti_warp_tiles(launch->job.width, GPSTI_WARP_TILE),
+                    gpsti_warp_tiles(launch->job.height, GPSTI_WARP_TILE), n);
+    const dim3 block(GPSTI_WARP_TILE, GPSTI_WARP_THREADS_Y, 1);
+    return gpsti_gpu_launch("gpst_warp_launch", gpsti_warp_general_device, grid, block, 0, launch, stream);
+}
+
+/* One output into the launch; what came before is launched when it does not fit to it. */
+GPSTI_PRIVATE gpst_result gpsti_warp_gpu_add(gpsti_warp_launch* launch, gpsti_warp_job* job, void* stream) {
+    const int64_t cb_offset = job->cb ? job->cb - job->source : 0, cr_offset = job->cb ? job->cr - job->source : 0;
+    gpsti_warp_item item;
+    gpsti_warp_item_split(job, &item);
+    const uint32_t item_bytes = gpsti_warp_item_bytes(job->map);
+    const bool full = (launch->n_items + 1) * item_bytes > GPSTI_WARP_ITEMS_BYTES;
+    const bool fits = !full && cb_offset == launch->cb_offset && cr_offset == launch->cr_offset;
+    if (!fits || memcmp(&launch->job, job, sizeof *job) != 0) {
+        GPSTI_TRY(gpsti_warp_gpu_flush(launch, stream));
+        launch->n_items = 0;
+        launch->item_bytes = item_bytes;
+        launch->cb_offset = cb_offset, launch->cr_offset = cr_offset;
+        launch->job = *job;
+    }
+    memcpy((uint8_t*)launch->items + launch->n_items * (size_t)item_bytes, &item, item_bytes);
+    launch->n_items++;
+    return GPST_OK;
+}
+
+GPSTI_LINK gpst_result gpsti_warp_gpu_enqueue(const gpsti_warp_args* args, const gpst_image* sources,
+                                              uint32_t n_sources, void* native_stream) {
+    gpsti_warp_launch launch;
+    memset(&launch, 0, sizeof launch);
+    for (uint32_t s = 0; s < n_sources; s++)
+        for (uint32_t o = 0; o < args->n_outputs; o++) {
+            gpsti_warp_job job;
+            gpsti_warp_job_init(args->warp, &sources[s], &args->outputs[(size_t)s * args->n_outputs + o],
+                                args->first_output + o, &job);
+            GPSTI_TRY(gpsti_warp_gpu_add(&launch, &job, native_stream));
+        }
+    return gpsti_warp_gpu_flush(&launch, native_stream);
+}
+
+GPSTI_LINK gpst_result gpsti_warp_kernel_gpu(const void* args, void* native_stream) {
+    const gpsti_warp_args* const warp_args = (const gpsti_warp_args*)args;
+    return gpsti_warp_gpu_enqueue(warp_args, &warp_args->source, 1, native_stream);
+}
+
+#endif
+#endif

@@ -1,0 +1,170 @@
+/* kernels/warp_block.cu.h -- the warp on a GPU: what a launch is told, and the
+   kernel that computes every kind of warp, by the per-pixel reference. Chooses nothing and launches nothing. */
+#ifndef GPSTI_WARP_BLOCK_CU_H
+#define GPSTI_WARP_BLOCK_CU_H
+
+#include "../backends/gpu_runtime_internal.h"
+#include "warp_pixel_internal.h"
+
+#if defined(GPSTI_GPU_UNIT)
+
+/* ---- what a launch is told -----------------------------------------------------------
+   One struct by value, as large as kernels may take: nothing is allocated or copied on the way of an item, a
+   graph keeps it, and the caller's lists may change at once. job is what all outputs of the launch have in
+   common; what each has of its own is an item, which ends after the member of its map. More outputs than fit
+   are several launches. */
+typedef struct gpsti_warp_item_view {
+    float a_high[3], a_low[3];
+    double b[3], d[3];
+} gpsti_warp_item_view;
+
+typedef struct gpsti_warp_item {
+    const uint8_t* source;
+    uint8_t* output;
+    union {
+        int64_t axes[4];             /* ROI: begin and extent across, then down */
+        int64_t affine[6];           /* AFFINE */
+        gpsti_warp_item_view view;   /* EQUIRECT */
+        double rotation[9];          /* ROTATE */
+    } map;
+} gpsti_warp_item;
+
+#define GPSTI_WARP_ITEMS_BYTES 3264
+
+typedef struct gpsti_warp_launch {
+    gpsti_warp_job job;
+    int64_t cb_offset, cr_offset; /* NV12, I420: bytes from source */
+    uint32_t n_items, item_bytes;
+    uint64_t items[GPSTI_WARP_ITEMS_BYTES / 8];
+} gpsti_warp_launch;
+
+GPSTI_DEVICE GPSTI_INLINE const gpsti_warp_item* gpsti_warp_item_of(const gpsti_warp_launch* launch,
+                                                                    uint32_t index) {
+    return (const gpsti_warp_item*)(const void*)((const uint8_t*)launch->items +
+                                                 (size_t)index * launch->item_bytes);
+}
+
+/* ---- a block of the general kernel -----------------------------------------------------
+   GPSTI_WARP_TILE columns and rows. Its job is whole again: the item's part put in, and what its rows and
+   columns have in common computed once, by one thread each, not by every pixel. */
+#define GPSTI_WARP_TILE 32
+#define GPSTI_WARP_THREADS_Y 8
+
+typedef struct gpsti_warp_block {
+    gpsti_warp_job job;
+    gpsti_warp_ahead ahead[4]; /* across, down, and of the chroma */
+    gpsti_warp_tap taps[4][GPSTI_WARP_TILE];
+    gpsti_warp_window windows[4][GPSTI_WARP_TILE];
+    gpsti_warp_row view_rows[GPSTI_WARP_TILE];
+    float turn_columns[6 * GPSTI_WARP_TILE], turn_rows[8 * GPSTI_WARP_TILE];
+} gpsti_warp_block;
+
+__device__ GPSTI_INLINE void gpsti_warp_block_take(const gpsti_warp_launch* launch, const gpsti_warp_item* item,
+                                                   gpsti_warp_job* job) {
+    job->source = item->source;
+    job->output = item->output;
+    if (launch->cb_offset) {
+        job->cb = item->source + launch->cb_offset;
+        job->cr = item->source + launch->cr_offset;
+    }
+    if (job->map == GPST_MAP_ROI) {
+        job->across.begin = item->map.axes[0], job->across.extent = item->map.axes[1];
+        job->down.begin = item->map.axes[2], job->down.extent = item->map.axes[3];
+        gpsti_warp_chroma_axes(job);
+    } else if (job->map == GPST_MAP_AFFINE) {
+        for (int i = 0; i < 6; i++)
+            job->affine.q[i] = item->map.affine[i];
+    } else if (job->map == GPST_MAP_EQUIRECT) {
+        for (int c = 0; c < 3; c++) {
+            job->view.a_high[c] = item->map.view.a_high[c], job->view.a_low[c] = item->map.view.a_low[c];
+            job->view.b[c] = item->map.view.b[c], job->view.d[c] = item->map.view.d[c];
+        }
+    } else if (job->map == GPST_MAP_ROTATE) {
+        for (int i = 0; i < 9; i++)
+            job->view.rotation[i] = item->map.rotation[i];
+    }
+}
+
+/* What thread i of GPSTI_WARP_TILE computes ahead for its column and row, clamped to the output: the rest of the
+   last tile is never read. */
+__device__ GPSTI_INLINE void gpsti_warp_block_axes(gpsti_warp_block* block, int32_t i, int32_t x, int32_t y) {
+    const gpsti_warp_job* job = &block->job;
+    const gpsti_warp_axis axes[4] = {job->across, job->down, job->chroma_across, job->chroma_down};
+    for (int a = 0; a < (job->cb ? 4 : 2); a++) {
+        const gpsti_warp_axis axis = gpsti_warp_axis_of(axes[a].begin, axes[a].extent, axes[a].in, axes[a].out);
+        const int32_t at = a % 2 == 0 ? x : y;
+        block->taps[a][i] = gpsti_warp_axis_tap(&axis, at, a < 2 && job->filter == GPST_FILTER_NEAREST);
+        if (job->filter == GPST_FILTER_AREA)
+            block->windows[a][i] = gpsti_warp_window_of(&axis, at);
+    }
+}
+
+__device__ GPSTI_INLINE void gpsti_warp_block_turn(gpsti_warp_block* block, int32_t i, int32_t x, int32_t y) {
+    float column[6];
+    gpsti_warp_turn_column(block->job.view.rotation, (uint32_t)block->job.width, (uint32_t)x, column);
+    for (int k = 0; k < 6; k++)
+        block->turn_columns[k * GPSTI_WARP_TILE + i] = column[k];
+    gpsti_warp_turn_row(block->job.view.rotation, (uint32_t)block->job.height, (uint32_t)y,
+                        block->turn_rows + 8 * i);
+}
+
+__device__ GPSTI_INLINE void gpsti_warp_block_ahead(gpsti_warp_block* block, int32_t i, int32_t x0, int32_t y0) {
+    const gpsti_warp_job* job = &block->job;
+    const int32_t x = x0 + i < job->width ? x0 + i : job->width - 1;
+    const int32_t y = y0 + i < job->height ? y0 + i : job->height - 1;
+    if (gpsti_warp_by_axes(job->map)) {
+        gpsti_warp_block_axes(block, i, x, y);
+    } else if (job->map == GPST_MAP_ROTATE) {
+        gpsti_warp_block_turn(block, i, x, y);
+    } else if (job->map == GPST_MAP_EQUIRECT) {
+        gpsti_warp_job own = *job;
+        own.view_rows = NULL;
+        block->view_rows[i] = gpsti_warp_view_row(&own, y);
+    }
+}
+
+/* By one thread, once the item is in: where pixels find what was computed ahead. */
+__device__ GPSTI_INLINE void gpsti_warp_block_point(gpsti_warp_block* block, int32_t x0, int32_t y0) {
+    gpsti_warp_job* job = &block->job;
+    gpsti_warp_axis* const axes[4] = {&job->across, &job->down, &job->chroma_across, &job->chroma_down};
+    for (int axis = 0; axis < 4; axis++) {
+        block->ahead[axis].first = axis % 2 == 0 ? x0 : y0;
+        block->ahead[axis].taps = block->taps[axis];
+        block->ahead[axis].windows = block->windows[axis];
+        axes[axis]->ahead = &block->ahead[axis];
+    }
+    job->first_column = x0, job->first_row = y0;
+    job->view_rows = block->view_rows;
+    job->turn_columns = block->turn_columns, job->turn_rows = block->turn_rows;
+    job->turn_stride = GPSTI_WARP_TILE;
+}
+
+/* blockDim is GPSTI_WARP_TILE x GPSTI_WARP_THREADS_Y; the grid covers the output with tiles, z the items, in
+   turns when there are more. */
+GPSTI_KERNEL void gpsti_warp_general_device(const gpsti_warp_launch launch) {
+    __shared__ gpsti_warp_block block;
+    const int32_t thread = (int32_t)(threadIdx.y * GPSTI_WARP_TILE + threadIdx.x);
+    const int32_t x0 = (int32_t)(blockIdx.x * GPSTI_WARP_TILE), y0 = (int32_t)(blockIdx.y * GPSTI_WARP_TILE);
+    const int32_t x = x0 + (int32_t)threadIdx.x;
+    uint32_t* const to = (uint32_t*)(void*)&block.job;
+    const uint32_t* const from = (const uint32_t*)(const void*)&launch.job;
+    for (uint32_t i = (uint32_t)thread; i < sizeof(gpsti_warp_job) / 4; i += GPSTI_WARP_TILE * GPSTI_WARP_THREADS_Y)
+        to[i] = from[i];
+    for (uint32_t i = blockIdx.z; i < launch.n_items; i += gridDim.z) {
+        __syncthreads(); /* the job is there, and the item before is done with */
+        if (thread == 0) {
+            gpsti_warp_block_take(&launch, gpsti_warp_item_of(&launch, i), &block.job);
+            gpsti_warp_block_point(&block, x0, y0);
+        }
+        __syncthreads();
+        if (thread < GPSTI_WARP_TILE)
+            gpsti_warp_block_ahead(&block, thread, x0, y0);
+        __syncthreads();
+        for (int32_t y = y0 + (int32_t)threadIdx.y; y < y0 + GPSTI_WARP_TILE; y += GPSTI_WARP_THREADS_Y)
+            if (x < block.job.width && y < block.job.height)
+                gpsti_warp_pixel(&block.job, x, y);
+    }
+}
+
+#endif
+#endif
