@@ -235,6 +235,30 @@ GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* sour
     return GPST_OK;
 }
 
+GPST_API gpst_result gpst_warp_launch(const gpst_warp* warp, const gpst_image* sources, uint32_t n_sources,
+                                      const gpst_image* outputs, uint32_t n_outputs, void* stream) {
+    GPSTI_FAIL_IF(!warp || !sources || !outputs || n_sources == 0, GPST_ERROR_ARGUMENT,
+                  "gpst_warp_launch: warp, sources and outputs: required");
+    GPSTI_FAIL_IF(n_outputs != (uint64_t)n_sources * warp->n_outputs, GPST_ERROR_ARGUMENT,
+                  "gpst_warp_launch: n_outputs=%u: %u sources with %u outputs each", (unsigned)n_outputs,
+                  (unsigned)n_sources, (unsigned)warp->n_outputs);
+    for (uint32_t s = 0; s < n_sources; s++)
+        GPSTI_TRY(gpsti_warp_check(warp, &sources[s], outputs + (size_t)s * warp->n_outputs, warp->n_outputs));
+#if defined(GPSTI_GPU)
+    gpsti_warp_args args;
+    memset(&args, 0, sizeof args);
+    args.warp = warp;
+    args.outputs = outputs;
+    args.n_outputs = warp->n_outputs;
+    return gpsti_warp_gpu_enqueue(&args, sources, n_sources, stream);
+#else
+    (void)stream;
+    return gpsti_fail(GPST_ERROR_UNSUPPORTED,
+                      "gpst_warp_launch: this program has no GPU code: compile gpustage.c with nvcc or hipcc, "
+                      "or link gpustage_gpu.cu");
+#endif
+}
+
 GPSTI_PRIVATE gpst_result gpsti_warp_kernel_host(const void* args, const gpsti_exec* exec) {
     gpsti_warp_compute((const gpsti_warp_args*)args, exec ? exec->n_threads : 1);
     return GPST_OK;

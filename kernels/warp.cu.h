@@ -11,11 +11,16 @@
 GPSTI_PRIVATE uint32_t gpsti_warp_item_bytes(gpst_map map) {
     const size_t ends = offsetof(gpsti_warp_item, map);
     switch (map) {
-    case GPST_MAP_ROI: return (uint32_t)(ends + 4 * sizeof(int64_t));
-    case GPST_MAP_AFFINE: return (uint32_t)(ends + 6 * sizeof(int64_t));
-    case GPST_MAP_EQUIRECT: return (uint32_t)(ends + sizeof(gpsti_warp_item_view));
-    case GPST_MAP_ROTATE: return (uint32_t)(ends + 9 * sizeof(double));
-    default: return (uint32_t)ends;
+    case GPST_MAP_ROI:
+        return (uint32_t)(ends + 4 * sizeof(int64_t));
+    case GPST_MAP_AFFINE:
+        return (uint32_t)(ends + 6 * sizeof(int64_t));
+    case GPST_MAP_EQUIRECT:
+        return (uint32_t)(ends + sizeof(gpsti_warp_item_view));
+    case GPST_MAP_ROTATE:
+        return (uint32_t)(ends + 9 * sizeof(double));
+    default:
+        return (uint32_t)ends;
     }
 }
 
@@ -50,9 +55,7 @@ GPSTI_PRIVATE void gpsti_warp_item_split(gpsti_warp_job* job, gpsti_warp_item* i
 /* ---- launching ------------------------------------------------------------------------ */
 #define GPSTI_WARP_GRID_MAX 65535u
 
-GPSTI_PRIVATE uint32_t gpsti_warp_tiles(int32_t pixels, uint32_t tile) {
-    return ((uint32_t)pixels + tile - 1) / tile;
-}
+GPSTI_PRIVATE uint32_t gpsti_warp_tiles(int32_t pixels, uint32_t tile) { return ((uint32_t)pixels + tile - 1) / tile; }
 
 GPSTI_PRIVATE gpst_result gpsti_warp_gpu_flush(gpsti_warp_launch* launch, void* stream) {
     const uint32_t n = launch->n_items < GPSTI_WARP_GRID_MAX ? launch->n_items : GPSTI_WARP_GRID_MAX;

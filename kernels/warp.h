@@ -248,6 +248,34 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
 GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* source, const gpst_image* outputs,
                                    uint32_t n_outputs, uint32_t n_threads);
 
+/* gpst_warp_launch -- puts the warp of several sources on a stream of the caller's own, for the GPU to compute
+
+   Parameters   warp       (in)  not NULL; its mask and table, where it has them, must be memory that the device
+                                 reads: device memory, pinned or managed
+                sources    (in)  n_sources images as for gpst_warp_run, in memory of the device
+                n_sources  (in)  at least 1
+                outputs    (in)  n_sources times gpst_warp_n_outputs images as for gpst_warp_run, in memory of the
+                                 device, those of the first source first
+                n_outputs  (in)  n_sources * gpst_warp_n_outputs(warp)
+                stream     (in)  cudaStream_t or hipStream_t of the current device
+   Shapes       as gpst_warp_run
+   Returns      GPST_OK: it will be computed, in the order of the stream | GPST_ERROR_ARGUMENT (an image breaks
+                its rule; nothing was launched) | GPST_ERROR_OVERFLOW | GPST_ERROR_UNSUPPORTED (this program has no
+                GPU code: see GPUSTAGE_GPU_IMPLEMENTATION) | GPST_ERROR_DEVICE, GPST_ERROR_DEVICE_LOST (the
+                vendor's text is the reason)
+   Ownership    none is taken; the lists may go when it returns, the warp and the pixels when the work is done
+   Threads      any, also several at once on one warp
+   Blocking     never; no allocation; no copy, no synchronisation: it may be captured into a graph
+   Device       the current device is left as found. One launch for all outputs that fit into 3264 bytes of
+                arguments and whose images have the same sizes and pitches: 204 of RESIZE, 68 of ROI, 51 of
+                AFFINE, 37 of EQUIRECT and ROTATE; more are several launches
+   Formula      as gpst_warp_run, whose bits it gives
+   Accuracy     the same bits as gpst_warp_run
+   Source       kernels/warp.c, kernels/warp.cu.h       Tests  tests/test_gpu_warp.cu     Since 0.1
+*/
+GPST_API gpst_result gpst_warp_launch(const gpst_warp* warp, const gpst_image* sources, uint32_t n_sources,
+                                      const gpst_image* outputs, uint32_t n_outputs, void* stream);
+
 /* gpst_warp_position -- where in the source an output pixel is looked up, in double precision
 
    Parameters   warp                         (in)   not NULL

@@ -22,10 +22,10 @@ typedef struct gpsti_warp_item {
     const uint8_t* source;
     uint8_t* output;
     union {
-        int64_t axes[4];             /* ROI: begin and extent across, then down */
-        int64_t affine[6];           /* AFFINE */
-        gpsti_warp_item_view view;   /* EQUIRECT */
-        double rotation[9];          /* ROTATE */
+        int64_t axes[4];           /* ROI: begin and extent across, then down */
+        int64_t affine[6];         /* AFFINE */
+        gpsti_warp_item_view view; /* EQUIRECT */
+        double rotation[9];        /* ROTATE */
     } map;
 } gpsti_warp_item;
 
@@ -38,10 +38,8 @@ typedef struct gpsti_warp_launch {
     uint64_t items[GPSTI_WARP_ITEMS_BYTES / 8];
 } gpsti_warp_launch;
 
-GPSTI_DEVICE GPSTI_INLINE const gpsti_warp_item* gpsti_warp_item_of(const gpsti_warp_launch* launch,
-                                                                    uint32_t index) {
-    return (const gpsti_warp_item*)(const void*)((const uint8_t*)launch->items +
-                                                 (size_t)index * launch->item_bytes);
+GPSTI_DEVICE GPSTI_INLINE const gpsti_warp_item* gpsti_warp_item_of(const gpsti_warp_launch* launch, uint32_t index) {
+    return (const gpsti_warp_item*)(const void*)((const uint8_t*)launch->items + (size_t)index * launch->item_bytes);
 }
 
 /* ---- a block of the general kernel -----------------------------------------------------
@@ -85,18 +83,16 @@ __device__ GPSTI_INLINE void gpsti_warp_block_take(const gpsti_warp_launch* laun
     }
 }
 
-/* What thread i of GPSTI_WARP_TILE computes ahead for its column and row, clamped to the output: the rest of the
-   last tile is never read. */
-__device__ GPSTI_INLINE void gpsti_warp_block_axes(gpsti_warp_block* block, int32_t i, int32_t x, int32_t y) {
-    const gpsti_warp_job* job = &block->job;
-    const gpsti_warp_axis axes[4] = {job->across, job->down, job->chroma_across, job->chroma_down};
-    for (int a = 0; a < (job->cb ? 4 : 2); a++) {
-        const gpsti_warp_axis axis = gpsti_warp_axis_of(axes[a].begin, axes[a].extent, axes[a].in, axes[a].out);
-        const int32_t at = a % 2 == 0 ? x : y;
-        block->taps[a][i] = gpsti_warp_axis_tap(&axis, at, a < 2 && job->filter == GPST_FILTER_NEAREST);
-        if (job->filter == GPST_FILTER_AREA)
-            block->windows[a][i] = gpsti_warp_window_of(&axis, at);
-    }
+__device__ GPSTI_INLINE gpsti_warp_axis* gpsti_warp_block_axis(gpsti_warp_job* job, int32_t axis) {
+    return axis == 0 ? &job->across : axis == 1 ? &job->down : axis == 2 ? &job->chroma_across : &job->chroma_down;
+}
+
+__device__ GPSTI_INLINE void gpsti_warp_block_tap(gpsti_warp_block* block, int32_t axis, int32_t i, int32_t at) {
+    const gpsti_warp_axis* from = gpsti_warp_block_axis(&block->job, axis);
+    const gpsti_warp_axis own = gpsti_warp_axis_of(from->begin, from->extent, from->in, from->out);
+    block->taps[axis][i] = gpsti_warp_axis_tap(&own, at, axis < 2 && block->job.filter == GPST_FILTER_NEAREST);
+    if (block->job.filter == GPST_FILTER_AREA)
+        block->windows[axis][i] = gpsti_warp_window_of(&own, at);
 }
 
 __device__ GPSTI_INLINE void gpsti_warp_block_turn(gpsti_warp_block* block, int32_t i, int32_t x, int32_t y) {
@@ -104,19 +100,22 @@ __device__ GPSTI_INLINE void gpsti_warp_block_turn(gpsti_warp_block* block, int3
     gpsti_warp_turn_column(block->job.view.rotation, (uint32_t)block->job.width, (uint32_t)x, column);
     for (int k = 0; k < 6; k++)
         block->turn_columns[k * GPSTI_WARP_TILE + i] = column[k];
-    gpsti_warp_turn_row(block->job.view.rotation, (uint32_t)block->job.height, (uint32_t)y,
-                        block->turn_rows + 8 * i);
+    gpsti_warp_turn_row(block->job.view.rotation, (uint32_t)block->job.height, (uint32_t)y, block->turn_rows + 8 * i);
 }
 
-__device__ GPSTI_INLINE void gpsti_warp_block_ahead(gpsti_warp_block* block, int32_t i, int32_t x0, int32_t y0) {
+/* What one thread computes ahead, of column or row i of the tile; clamped to the output, as the rest of the last
+   tile is never read. */
+__device__ GPSTI_INLINE void gpsti_warp_block_ahead(gpsti_warp_block* block, int32_t thread, int32_t x0, int32_t y0) {
     const gpsti_warp_job* job = &block->job;
+    const int32_t i = thread % GPSTI_WARP_TILE, axis = thread / GPSTI_WARP_TILE;
     const int32_t x = x0 + i < job->width ? x0 + i : job->width - 1;
     const int32_t y = y0 + i < job->height ? y0 + i : job->height - 1;
     if (gpsti_warp_by_axes(job->map)) {
-        gpsti_warp_block_axes(block, i, x, y);
-    } else if (job->map == GPST_MAP_ROTATE) {
+        if (axis < (job->cb ? 4 : 2))
+            gpsti_warp_block_tap(block, axis, i, axis % 2 == 0 ? x : y);
+    } else if (axis == 0 && job->map == GPST_MAP_ROTATE) {
         gpsti_warp_block_turn(block, i, x, y);
-    } else if (job->map == GPST_MAP_EQUIRECT) {
+    } else if (axis == 0 && job->map == GPST_MAP_EQUIRECT) {
         gpsti_warp_job own = *job;
         own.view_rows = NULL;
         block->view_rows[i] = gpsti_warp_view_row(&own, y);
@@ -126,12 +125,11 @@ __device__ GPSTI_INLINE void gpsti_warp_block_ahead(gpsti_warp_block* block, int
 /* By one thread, once the item is in: where pixels find what was computed ahead. */
 __device__ GPSTI_INLINE void gpsti_warp_block_point(gpsti_warp_block* block, int32_t x0, int32_t y0) {
     gpsti_warp_job* job = &block->job;
-    gpsti_warp_axis* const axes[4] = {&job->across, &job->down, &job->chroma_across, &job->chroma_down};
-    for (int axis = 0; axis < 4; axis++) {
+    for (int32_t axis = 0; axis < 4; axis++) {
         block->ahead[axis].first = axis % 2 == 0 ? x0 : y0;
         block->ahead[axis].taps = block->taps[axis];
         block->ahead[axis].windows = block->windows[axis];
-        axes[axis]->ahead = &block->ahead[axis];
+        gpsti_warp_block_axis(job, axis)->ahead = &block->ahead[axis];
     }
     job->first_column = x0, job->first_row = y0;
     job->view_rows = block->view_rows;
@@ -157,8 +155,7 @@ GPSTI_KERNEL void gpsti_warp_general_device(const gpsti_warp_launch launch) {
             gpsti_warp_block_point(&block, x0, y0);
         }
         __syncthreads();
-        if (thread < GPSTI_WARP_TILE)
-            gpsti_warp_block_ahead(&block, thread, x0, y0);
+        gpsti_warp_block_ahead(&block, thread, x0, y0);
         __syncthreads();
         for (int32_t y = y0 + (int32_t)threadIdx.y; y < y0 + GPSTI_WARP_TILE; y += GPSTI_WARP_THREADS_Y)
             if (x < block.job.width && y < block.job.height)

@@ -481,8 +481,35 @@ static void memory_comes_from_the_allocator(void** state) {
     assert_null(warp);
 }
 
+/* On a GPU tests/test_gpu_warp.cu looks at what is computed; here at the rules. */
+static void launch_has_rules(void** state) {
+    static uint8_t pixels[4 * 4 * 3], out[2 * 2 * 3];
+    gpst_warp_desc desc = GPST_ZERO;
+    gpst_image source = GPST_ZERO, output = GPST_ZERO;
+    gpst_warp* warp = NULL;
+    (void)state;
+    desc.map = GPST_MAP_RESIZE, desc.width = 2, desc.height = 2, desc.format = GPST_FORMAT_RGB;
+    assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
+    gpst_warp_query_output(warp, &output);
+    output.data = out;
+    source.data = pixels, source.width = 4, source.height = 4, source.format = GPST_FORMAT_RGB;
+    assert_int_equal(gpst_warp_launch(NULL, &source, 1, &output, 1, NULL), GPST_ERROR_ARGUMENT);
+    assert_int_equal(gpst_warp_launch(warp, &source, 0, &output, 0, NULL), GPST_ERROR_ARGUMENT);
+    assert_int_equal(gpst_warp_launch(warp, &source, 1, &output, 2, NULL), GPST_ERROR_ARGUMENT);
+    assert_non_null(strstr(gpst_last_reason(), "n_outputs=2"));
+    output.width = 3;
+    assert_int_equal(gpst_warp_launch(warp, &source, 1, &output, 1, NULL), GPST_ERROR_ARGUMENT);
+    output.width = 2;
+#if !defined(GPSTI_GPU)
+    assert_int_equal(gpst_warp_launch(warp, &source, 1, &output, 1, NULL), GPST_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(gpst_last_reason(), "no GPU code"));
+#endif
+    gpst_warp_destroy(warp);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launch_has_rules),
         cmocka_unit_test(yaw_turns_right),
         cmocka_unit_test(pitch_turns_up),
         cmocka_unit_test(roll_turns_clockwise),

@@ -63,7 +63,7 @@ def problems(path, text):
         if missing:
             yield "%s: the comment above has no %s" % (where, ", ".join(missing))
         for heading in ("Source", "Tests"):
-            for named in re.findall(r"[\w/]+\.(?:c|h|sh|py)\b", heading_text(comment, heading) or ""):
+            for named in re.findall(r"[\w/]+\.(?:cu\.h|cu|c|h|sh|py)\b", heading_text(comment, heading) or ""):
                 if not os.path.exists(os.path.join(ROOT, named)):
                     yield "%s: '%s' names %s, which does not exist" % (where, heading, named)
 
