@@ -58,6 +58,7 @@ PRIVATE = [
     "kernels/warp_area_internal.h",
     "kernels/warp_yuv_internal.h",
     "kernels/warp_pixel_internal.h",
+    "kernels/warp_hot_internal.h",
     "kernels/warp_rows_internal.h",
     "kernels/warp_yuv_rows_internal.h",
     "kernels/warp_area_rows_internal.h",

@@ -312,6 +312,20 @@ GPST_API gpst_result gpst_warp_position(const gpst_warp* warp, uint32_t output_i
 */
 GPST_API void gpst_view_rotation(const gpst_view* view, double out[9]);
 
+/* gpst_warp_cpu_level -- which of the CPU's loops a warp runs
+
+   Parameters   warp  (in)  not NULL
+   Shapes       none
+   Returns      "portable", "avx2" or "avx512": the highest that machine and compiler have when the warp is created,
+                or what GPUSTAGE_CPU=portable or =avx2 in the environment leaves of it. The bits are the same
+   Ownership    static text; do not free
+   Threads      any
+   Blocking     never
+   Device       none
+   Source       kernels/warp_cpu.c   Tests  tests/test_warp.c          Since 0.1
+*/
+GPST_API const char* gpst_warp_cpu_level(const gpst_warp* warp);
+
 /* gpst_warp_query_bytes -- unique source bytes read and output bytes written for one source of this size
 
    Parameters   warp           (in)   not NULL

@@ -11,10 +11,16 @@
 #include <omp.h>
 #endif
 
-/* Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as if it were 32. */
-#if (defined(__x86_64__) || defined(__i386__)) && \
-    (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
-#define GPSTI_WARP_HAS_AVX2 1
+/* The levels above the portable one. Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as
+   if it were 32. */
+#if (defined(__x86_64__) || defined(__i386__)) && (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
+#define GPSTI_WARP_HAS_X86 1
+#include <immintrin.h>
+#if defined(__clang__)
+#define GPSTI_WARP_AVX512_TARGET "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl"
+#else
+#define GPSTI_WARP_AVX512_TARGET "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"
+#endif
 #endif
 
 #if defined(_MSC_VER) && !defined(__clang__)
@@ -22,6 +28,22 @@
 #else
 #define GPSTI_ALWAYS_INLINE inline __attribute__((always_inline))
 #endif
+
+#define GPSTI_STRIP 16    /* blocks of columns whose taps are kept */
+#define GPSTI_HOT_DEPTH 4 /* blocks; two already hide the memory's latency */
+
+/* A block that waits for its source lines: warp_hot_internal.h. */
+typedef struct gpsti_hot_block {
+    GPSTI_ALIGNAS(64) int32_t at[GPSTI_BLOCK];
+    int32_t wx[GPSTI_BLOCK], wy[GPSTI_BLOCK];
+    float fx[GPSTI_BLOCK], fy[GPSTI_BLOCK];
+    int32_t at_x, at_y, count;
+} gpsti_hot_block;
+
+typedef struct gpsti_hot_queue {
+    gpsti_hot_block blocks[GPSTI_HOT_DEPTH];
+    uint32_t put, taken;
+} gpsti_hot_queue;
 
 /* What is known of a block of pixels, stage by stage; always whole, so that loops have a fixed count. */
 typedef struct gpsti_block {
@@ -40,7 +62,14 @@ typedef struct gpsti_block {
     float chroma_fx[GPSTI_BLOCK], chroma_fy[GPSTI_BLOCK];
     float yuv[3][GPSTI_BLOCK];
     uint16_t half[4][GPSTI_BLOCK];
+    gpsti_hot_queue queue;
 } gpsti_block;
+
+/* What a block of RESIZE or ROI needs of its columns, the same in every row. */
+typedef struct gpsti_columns {
+    int32_t x[GPSTI_BLOCK], wx[GPSTI_BLOCK], u[GPSTI_BLOCK], chroma_x[GPSTI_BLOCK];
+    float fx[GPSTI_BLOCK], chroma_fx[GPSTI_BLOCK];
+} gpsti_columns;
 
 #define GPSTI_AREA_STRIP 512 /* source pixels */
 
@@ -56,38 +85,125 @@ typedef struct gpsti_area_plane {
     int32_t n_channels;
 } gpsti_area_plane;
 
+/* The portable level has no vector instructions that it could name. */
+GPSTI_PRIVATE bool gpsti_rows_hot_portable(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
+                                           gpsti_block* block) {
+    (void)job, (void)x, (void)y, (void)count, (void)block;
+    return false;
+}
+
+GPSTI_PRIVATE void gpsti_rows_hot_drain_portable(const gpsti_warp_job* job, gpsti_hot_queue* queue) {
+    (void)job, (void)queue;
+}
+
+GPSTI_PRIVATE void gpsti_rows_sqrt_portable(float* values) { gpsti_sqrt32_block(values, GPSTI_BLOCK); }
+
 #define GPSTI_ROWS(name) gpsti_rows_##name##_portable
 #define GPSTI_ROWS_TARGET
 #define GPSTI_ROWS_INLINE GPSTI_ALWAYS_INLINE
 #define GPSTI_ROWS_FMA gpsti_fma
 #include "warp_rows_internal.h"
 
-#if defined(GPSTI_WARP_HAS_AVX2)
+#if defined(GPSTI_WARP_HAS_X86)
 #define GPSTI_ROWS(name) gpsti_rows_##name##_avx2
 #define GPSTI_ROWS_TARGET __attribute__((target("avx2,fma")))
 #define GPSTI_ROWS_INLINE GPSTI_ALWAYS_INLINE GPSTI_ROWS_TARGET
 #define GPSTI_ROWS_FMA __builtin_fmaf
+#define GPSTI_HOT_LANES 2
+#define GPSTI_HOT_INTS __m256i
+#define GPSTI_HOT_FLOATS __m256
+#define GPSTI_HOT_OP(name) _mm256_##name
+#define GPSTI_HOT_BITS(name) _mm256_##name##_si256
+#define GPSTI_HOT_AS_INTS(v) _mm256_castps_si256(v)
+#define GPSTI_HOT_AS_FLOATS(v) _mm256_castsi256_ps(v)
+#define GPSTI_HOT_SIGNS(v) _mm256_movemask_ps(_mm256_castsi256_ps(v))
+#define GPSTI_HOT_JOIN(row, at) \
+    _mm256_setr_m128i(gpsti_rows_hot_pair_avx2(row, at), gpsti_rows_hot_pair_avx2(row, (at) + 4))
+#define GPSTI_HOT_SPREAD(v) _mm256_broadcastsi128_si256(v)
+#define GPSTI_HOT_REPEAT(v, which) _mm256_shuffle_epi32(v, which)
+#define GPSTI_HOT_CLOSE(v, out) gpsti_hot_close_avx2(v, out)
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void gpsti_rows_sqrt_avx2(float* values) {
+    for (int k = 0; k < GPSTI_BLOCK; k += 8)
+        _mm256_storeu_ps(values + k, _mm256_sqrt_ps(_mm256_loadu_ps(values + k)));
+}
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx2(__m256i v, uint8_t* out) {
+    const __m256i closed = _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7));
+    _mm_storeu_si128((__m128i*)(void*)out, _mm256_castsi256_si128(closed));
+    _mm_storel_epi64((__m128i*)(void*)(out + 16), _mm256_extracti128_si256(closed, 1));
+}
+#include "warp_hot_internal.h"
 #include "warp_rows_internal.h"
+
+#if !defined(__clang__)
+#pragma GCC diagnostic push /* gcc warns of what its own intrinsics leave undefined */
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#define GPSTI_ROWS(name) gpsti_rows_##name##_avx512
+#define GPSTI_ROWS_TARGET __attribute__((target(GPSTI_WARP_AVX512_TARGET)))
+#define GPSTI_ROWS_INLINE GPSTI_ALWAYS_INLINE GPSTI_ROWS_TARGET
+#define GPSTI_ROWS_FMA __builtin_fmaf
+#define GPSTI_HOT_LANES 4
+#define GPSTI_HOT_INTS __m512i
+#define GPSTI_HOT_FLOATS __m512
+#define GPSTI_HOT_OP(name) _mm512_##name
+#define GPSTI_HOT_BITS(name) _mm512_##name##_si512
+#define GPSTI_HOT_AS_INTS(v) _mm512_castps_si512(v)
+#define GPSTI_HOT_AS_FLOATS(v) _mm512_castsi512_ps(v)
+#define GPSTI_HOT_SIGNS(v) _mm512_movepi32_mask(v)
+#define GPSTI_HOT_HALF(row, at) \
+    _mm256_setr_m128i(gpsti_rows_hot_pair_avx512(row, at), gpsti_rows_hot_pair_avx512(row, (at) + 4))
+#define GPSTI_HOT_JOIN(row, at) \
+    _mm512_inserti64x4(_mm512_castsi256_si512(GPSTI_HOT_HALF(row, at)), GPSTI_HOT_HALF(row, (at) + 8), 1)
+#define GPSTI_HOT_SPREAD(v) _mm512_broadcast_i32x4(v)
+#define GPSTI_HOT_REPEAT(v, which) _mm512_shuffle_epi32(v, (_MM_PERM_ENUM)(which))
+#define GPSTI_HOT_CLOSE(v, out) gpsti_hot_close_avx512(v, out)
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void gpsti_rows_sqrt_avx512(float* values) {
+    for (int k = 0; k < GPSTI_BLOCK; k += 16)
+        _mm512_storeu_ps(values + k, _mm512_sqrt_ps(_mm512_loadu_ps(values + k)));
+}
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx512(__m512i v, uint8_t* out) {
+    const __m512i order = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15);
+    const __m512i closed = _mm512_permutexvar_epi32(order, v);
+    _mm256_storeu_si256((__m256i*)(void*)out, _mm512_castsi512_si256(closed));
+    _mm_storeu_si128((__m128i*)(void*)(out + 32), _mm512_extracti32x4_epi32(closed, 2));
+}
+#include "warp_hot_internal.h"
+#include "warp_rows_internal.h"
+#undef GPSTI_HOT_HALF
+#if !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #endif
 
 GPSTI_INTERN gpsti_warp_level gpsti_warp_level_query(void) {
-#if defined(GPSTI_WARP_HAS_AVX2)
+#if defined(GPSTI_WARP_HAS_X86)
     const char* wanted = getenv("GPUSTAGE_CPU");
     if (wanted && strcmp(wanted, "portable") == 0)
         return GPSTI_WARP_PORTABLE;
+    const bool up_to_avx2 = wanted && strcmp(wanted, "avx2") == 0;
+    if (!up_to_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return GPSTI_WARP_AVX512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return GPSTI_WARP_AVX2;
 #endif
     return GPSTI_WARP_PORTABLE;
 }
 
-GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_warp_level level, int32_t y_begin,
-                                  int32_t y_end) {
+GPST_API const char* gpst_warp_cpu_level(const gpst_warp* warp) {
+    static const char* const names[] = {"portable", "avx2", "avx512"};
+    return names[(int)warp->level];
+}
+
+GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_warp_level level, int32_t y_begin, int32_t y_end) {
     gpsti_block block;
     const gpsti_fp_mode mode = gpsti_fp_enter();
     memset(&block, 0, sizeof block); /* the end of a row's last block is computed, too, and never used */
-#if defined(GPSTI_WARP_HAS_AVX2)
-    if (level == GPSTI_WARP_AVX2)
+#if defined(GPSTI_WARP_HAS_X86)
+    if (level == GPSTI_WARP_AVX512)
+        gpsti_rows_band_avx512(job, y_begin, y_end, &block);
+    else if (level == GPSTI_WARP_AVX2)
         gpsti_rows_band_avx2(job, y_begin, y_end, &block);
     else
 #endif
@@ -122,8 +238,7 @@ GPSTI_INTERN void gpsti_warp_compute(const gpsti_warp_args* args, uint32_t n_thr
         const uint32_t most = wanted < height ? wanted : height;
         const uint32_t n_bands = args->n_outputs < 4 * wanted ? most : 1;
         const int64_t n_tasks = (int64_t)args->n_outputs * n_bands;
-        _Pragma("omp parallel for schedule(dynamic) num_threads(n)") for (int64_t task = 0; task < n_tasks;
-                                                                          task++)
+        _Pragma("omp parallel for schedule(dynamic) num_threads(n)") for (int64_t task = 0; task < n_tasks; task++)
             gpsti_warp_band(args, (uint64_t)task, n_bands);
         return;
     }

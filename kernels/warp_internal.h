@@ -48,10 +48,11 @@ GPSTI_INTERN const uint8_t* gpsti_image_lowest(const gpst_image* image);
 #define GPSTI_BORDER_SPHERE 3      /* beside gpst_border: around in x, over the poles in y */
 #define GPSTI_WARP_CHANNEL_FULL 32 /* as a shift: a channel that the source lacks and that reads 255 */
 
-/* How much of the CPU the row loop may use. Both give the same bits. */
+/* How much of the CPU the row loop may use. All give the same bits. */
 typedef enum gpsti_warp_level {
     GPSTI_WARP_PORTABLE = 0, /* what the compiler was told */
-    GPSTI_WARP_AVX2 = 1      /* AVX2 and FMA, compiled in beside it and chosen at run time */
+    GPSTI_WARP_AVX2 = 1,     /* AVX2 and FMA, compiled in beside it and chosen at run time */
+    GPSTI_WARP_AVX512 = 2    /* AVX-512 F, BW, DQ and VL, likewise */
 } gpsti_warp_level;
 
 /* Ray of output pixel (i, j): component c is a[c] * n + (b[c] * m + d[c]), n = 2 i + 1 - width, m = 2 j + 1 -
@@ -172,7 +173,7 @@ GPSTI_INTERN size_t gpsti_warp_turn_floats(uint32_t width, uint32_t height);
 /* warp and images as gpsti_warp_check passes them. */
 GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
                                     uint32_t output_index, gpsti_warp_job* out);
-/* The highest level that this machine has and GPUSTAGE_CPU=portable in the environment does not forbid. */
+/* The highest level that this machine has and GPUSTAGE_CPU=portable or =avx2 in the environment does not forbid. */
 GPSTI_INTERN gpsti_warp_level gpsti_warp_level_query(void);
 /* Rows y_begin up to y_end of one output, on this thread. */
 GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_warp_level level, int32_t y_begin,

@@ -6,7 +6,9 @@
    GPSTI_ROWS(name)   the function's name at this level
    GPSTI_ROWS_TARGET  attribute of every function of this level
    GPSTI_ROWS_INLINE  the same for those that must be inlined
-   GPSTI_ROWS_FMA     float multiply-add, rounded once */
+   GPSTI_ROWS_FMA     float multiply-add, rounded once
+   and the functions GPSTI_ROWS(sqrt) of a block's floats, in place, GPSTI_ROWS(hot), which takes a block if it can,
+   and GPSTI_ROWS(hot_drain), which finishes those taken: warp_hot_internal.h */
 
 /* ---- where -------------------------------------------------------------------------
    Whole blocks are computed even where the row ends within: a fixed count vectorises everywhere. */
@@ -31,7 +33,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sphere)(const gpsti_warp_job* jo
     for (int k = 0; k < GPSTI_BLOCK; k++)
         block->across[k] =
             GPSTI_ROWS_FMA(block->ray[0][k], block->ray[0][k], block->ray[2][k] * block->ray[2][k]);
-    gpsti_sqrt32_block(block->across, GPSTI_BLOCK);
+    GPSTI_ROWS(sqrt)(block->across);
     GPSTI_ROWS(angles)(block->ray[0], block->ray[2], job->scale_u, job->quarter_u, job->offset_u, block->u);
     GPSTI_ROWS(angles)(block->ray[1], block->across, job->scale_v, job->quarter_v, job->offset_v, block->v);
 }
@@ -402,6 +404,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* jo
                                                         int32_t count, gpsti_block* block) {
     const bool integers = (job->dtype == GPST_DTYPE_U8 && !job->has_scale) ||
                           job->filter == GPST_FILTER_NEAREST || job->convention == GPST_CONVENTION_FFMPEG;
+    if (GPSTI_ROWS(hot)(job, x, y, count, block))
+        return;
     GPSTI_ROWS(gather)(job, count, block);
     if (job->cb)
         GPSTI_ROWS(sample_yuv)(job, count, block);
@@ -435,34 +439,62 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_positions)(const gpsti_w
     }
 }
 
-/* Columns outside, so that their taps (divisions) are computed once a band. */
+/* ---- by axes -------------------------------------------------------------------------
+   Strips of columns outside, so that their taps (divisions) are computed once a band; rows inside, and in them
+   blocks: a strip reads its source row after row. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(columns)(const gpsti_warp_job* job, int32_t x, int32_t count,
+                                                         gpsti_columns* columns) {
+    const bool nearest = job->filter == GPST_FILTER_NEAREST;
+    for (int32_t k = 0; k < count; k++) {
+        const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->across, x + k, nearest);
+        columns->x[k] = tap.pixel, columns->wx[k] = tap.weight, columns->fx[k] = tap.fraction;
+        columns->u[k] = tap.nearest * 32768;
+    }
+    for (int32_t k = 0; job->cb && k < count; k++) {
+        const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->chroma_across, x + k, false);
+        columns->chroma_x[k] = tap.pixel, columns->chroma_fx[k] = tap.fraction;
+    }
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(row_by_axes)(const gpsti_warp_job* job, int32_t x_begin,
+                                                             int32_t x_end, int32_t y, const gpsti_columns* columns,
+                                                             gpsti_block* block) {
+    const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->down, y, job->filter == GPST_FILTER_NEAREST);
+    for (int k = 0; k < GPSTI_BLOCK; k++)
+        block->y[k] = tap.pixel, block->wy[k] = tap.weight, block->fy[k] = tap.fraction;
+    for (int k = 0; job->mask && k < GPSTI_BLOCK; k++)
+        block->v[k] = tap.nearest * 32768;
+    if (job->cb) {
+        const gpsti_warp_tap chroma = gpsti_warp_axis_tap(&job->chroma_down, y, false);
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            block->chroma_y[k] = chroma.pixel, block->chroma_fy[k] = chroma.fraction;
+    }
+    for (int32_t x = x_begin; x < x_end; x += GPSTI_BLOCK, columns++) {
+        memcpy(block->x, columns->x, sizeof block->x), memcpy(block->wx, columns->wx, sizeof block->wx);
+        memcpy(block->fx, columns->fx, sizeof block->fx);
+        if (job->mask)
+            memcpy(block->u, columns->u, sizeof block->u);
+        if (job->cb) {
+            memcpy(block->chroma_x, columns->chroma_x, sizeof block->chroma_x);
+            memcpy(block->chroma_fx, columns->chroma_fx, sizeof block->chroma_fx);
+        }
+        GPSTI_ROWS(finish)(job, x, y, x_end - x < GPSTI_BLOCK ? x_end - x : GPSTI_BLOCK, block);
+    }
+}
+
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_axes)(const gpsti_warp_job* job, int32_t y_begin,
                                                               int32_t y_end, gpsti_block* block) {
-    const bool nearest = job->filter == GPST_FILTER_NEAREST;
-    for (int32_t x = 0; x < job->width; x += GPSTI_BLOCK) {
-        const int32_t count = job->width - x < GPSTI_BLOCK ? job->width - x : GPSTI_BLOCK;
-        for (int32_t k = 0; k < count; k++) {
-            const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->across, x + k, nearest);
-            block->x[k] = tap.pixel, block->wx[k] = tap.weight, block->fx[k] = tap.fraction;
-            block->u[k] = tap.nearest * 32768;
+    gpsti_columns strip[GPSTI_STRIP];
+    memset(strip, 0, sizeof strip); /* as the block: the end of a row */
+    for (int32_t x = 0; x < job->width; x += GPSTI_STRIP * GPSTI_BLOCK) {
+        const int32_t rest = job->width - x;
+        const int32_t x_end = rest < GPSTI_STRIP * GPSTI_BLOCK ? job->width : x + GPSTI_STRIP * GPSTI_BLOCK;
+        for (int32_t i = 0; x + i * GPSTI_BLOCK < x_end; i++) {
+            const int32_t left = x_end - x - i * GPSTI_BLOCK;
+            GPSTI_ROWS(columns)(job, x + i * GPSTI_BLOCK, left < GPSTI_BLOCK ? left : GPSTI_BLOCK, &strip[i]);
         }
-        for (int32_t k = 0; job->cb && k < count; k++) {
-            const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->chroma_across, x + k, false);
-            block->chroma_x[k] = tap.pixel, block->chroma_fx[k] = tap.fraction;
-        }
-        for (int32_t y = y_begin; y < y_end; y++) {
-            const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->down, y, nearest);
-            for (int k = 0; k < GPSTI_BLOCK; k++)
-                block->y[k] = tap.pixel, block->wy[k] = tap.weight, block->fy[k] = tap.fraction;
-            for (int k = 0; job->mask && k < GPSTI_BLOCK; k++)
-                block->v[k] = tap.nearest * 32768;
-            if (job->cb) {
-                const gpsti_warp_tap chroma = gpsti_warp_axis_tap(&job->chroma_down, y, false);
-                for (int k = 0; k < GPSTI_BLOCK; k++)
-                    block->chroma_y[k] = chroma.pixel, block->chroma_fy[k] = chroma.fraction;
-            }
-            GPSTI_ROWS(finish)(job, x, y, count, block);
-        }
+        for (int32_t y = y_begin; y < y_end; y++)
+            GPSTI_ROWS(row_by_axes)(job, x, x_end, y, strip, block);
     }
 }
 
@@ -476,6 +508,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band)(const gpsti_warp_job* job,
         GPSTI_ROWS(band_by_axes)(job, y_begin, y_end, block);
     else
         GPSTI_ROWS(band_by_positions)(job, y_begin, y_end, block);
+    GPSTI_ROWS(hot_drain)(job, &block->queue);
 }
 
 #undef GPSTI_ROWS

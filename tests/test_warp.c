@@ -304,6 +304,23 @@ static void query_bytes_counts_unique_bytes(void** state) {
     assert_int_equal(read_bytes, 64 * 64 * 3);
 }
 
+/* The environment takes levels away, and adds none. */
+static void the_level_has_a_name(void** state) {
+    static const char* const wanted[] = {"portable", "avx2", ""};
+    gpst_warp_desc desc = good_desc();
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        gpst_warp* warp = NULL;
+        setenv("GPUSTAGE_CPU", wanted[i], 1);
+        assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
+        const char* const level = gpst_warp_cpu_level(warp);
+        gpst_warp_destroy(warp);
+        assert_true(!strcmp(level, "portable") || (i > 0 && !strcmp(level, "avx2")) ||
+                    (i > 1 && !strcmp(level, "avx512")));
+    }
+    unsetenv("GPUSTAGE_CPU");
+}
+
 /* ---- rules ------------------------------------------------------------------------------------------ */
 static void expect_reason(gpst_result result, gpst_result wanted, const char* text) {
     if (result != wanted)
@@ -521,6 +538,7 @@ int main(void) {
         cmocka_unit_test(signed_bytes_round_and_clamp),
         cmocka_unit_test(query_output_is_resolved),
         cmocka_unit_test(query_bytes_counts_unique_bytes),
+        cmocka_unit_test(the_level_has_a_name),
         cmocka_unit_test(rules_of_create_fire),
         cmocka_unit_test(rules_of_run_fire),
         cmocka_unit_test(rules_of_position_fire),

@@ -26,7 +26,7 @@ BUILDS = [
     ("clang", "-std=gnu17 -O3 -march=native -ffp-contract=fast"),
     ("clang", "-std=c11 -O2 -ffp-contract=off"),
 ]
-LEVELS = ["", "portable"]  # GPUSTAGE_CPU; the empty one is the best that the machine has
+LEVELS = ["", "avx2", "portable"]  # GPUSTAGE_CPU; the empty one is the best that the machine has
 
 
 def hashing_tests():
