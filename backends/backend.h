@@ -35,6 +35,7 @@ typedef struct gpsti_device_info {
     char name[128];
     bool zero_copy;    /* device memory is host memory: upload and download may be left out */
     bool asynchronous; /* false: every operation is done when its submission returns */
+    bool counts_bytes; /* a launch takes the time that its gpsti_exec.bytes need: worth counting them */
     uint32_t n_copy_engines;
     uint64_t memory_bytes, memory_free_bytes;
 } gpsti_device_info;
@@ -50,9 +51,10 @@ typedef struct gpsti_host_memory {
     char why_not[128]; /* why not the better pages or pinning; "" when nothing was refused */
 } gpsti_host_memory;
 
-/* How a kernel is told to use the CPU. */
+/* What a launch is told beside its arguments. */
 typedef struct gpsti_exec {
-    uint32_t n_threads; /* 1 = serial on the calling thread; more = OpenMP inside the call */
+    uint32_t n_threads; /* on the CPU: 1 = serial on the calling thread; more = OpenMP inside the call */
+    uint64_t bytes;     /* unique bytes the launch reads and writes; 0 = not known. For device_info.counts_bytes */
 } gpsti_exec;
 
 /* One operation, from one argument block. `host` computes it on the CPU. `gpu` runs on the calling thread too: it
@@ -133,7 +135,7 @@ struct gpsti_backend_i {
     gpst_result (*copy)(gpsti_stream* stream, gpsti_copy_kind kind, void* dst, const void* src, size_t bytes);
     gpst_result (*memory_set)(gpsti_stream* stream, void* dst, int value, size_t bytes);
     /* args (args_bytes <= GPSTI_ARGS_BYTES) is copied; what it points to must live until the work is done.
-       exec is meant for backends that compute on the CPU. */
+       exec is meant for backends that compute on the CPU; NULL: one thread, bytes not known. */
     gpst_result (*launch)(gpsti_stream* stream, const gpsti_kernel* kernel, const void* args,
                           size_t args_bytes, const gpsti_exec* exec);
 

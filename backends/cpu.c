@@ -67,6 +67,7 @@ GPSTI_INTERN gpst_result gpsti_operation_launch(gpsti_operation* operation, cons
     operation->kind = GPSTI_OPERATION_LAUNCH;
     operation->kernel = kernel;
     operation->exec.n_threads = exec && exec->n_threads ? exec->n_threads : 1;
+    operation->exec.bytes = exec ? exec->bytes : 0;
     if (args_bytes)
         memcpy(operation->args, args, args_bytes);
     return GPST_OK;

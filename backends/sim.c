@@ -80,6 +80,7 @@ GPSTI_PRIVATE void gpsti_sim_device_query(const gpsti_device* device, gpsti_devi
     memset(out, 0, sizeof(*out));
     gpsti_copy_text(out->name, sizeof(out->name), "simulated device");
     out->asynchronous = true;
+    out->counts_bytes = sim->params.kernel_gbps > 0;
     out->n_copy_engines = (uint32_t)sim->params.copy_engines;
     out->memory_bytes = sim->memory_bytes;
     gpsti_mutex_lock(&sim->mutex);
@@ -296,6 +297,7 @@ GPSTI_PRIVATE void gpsti_sim_event_destroy(gpsti_event* event) {
 GPSTI_PRIVATE gpst_result gpsti_sim_event_state(gpsti_sim_event* event, const char* function) {
     GPSTI_FAIL_IF(event->done < event->recorded, GPST_ERROR_WOULD_BLOCK,
                   "backend sim: %s: the event is not done", function);
+    gpsti_sim_tell((gpsti_sim_device*)event->base.device, event->time_ns);
     return gpsti_sim_enter((gpsti_sim_device*)event->base.device, GPSTI_FAULT_NONE, function);
 }
 
@@ -314,6 +316,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_event_wait(gpsti_event* event) {
     const uint64_t sequence = sim_event->recorded;
     while (sim_event->done < sequence)
         gpsti_cond_wait_until(&device->changed, &device->mutex, GPST_FOREVER);
+    gpsti_sim_tell(device, sim_event->time_ns);
     const gpst_result result = gpsti_sim_enter(device, GPSTI_FAULT_NONE, "event_wait");
     gpsti_mutex_unlock(&device->mutex);
     return result;

@@ -11,12 +11,14 @@
 /* All of one type, so that one table describes them; 0 = not modelled, never, or as the host has it. */
 typedef struct gpsti_sim_params {
     double h2d_gbps, d2h_gbps, d2d_gbps; /* 10^9 bytes a second; 0 = as fast as the host copies */
-    double launch_us, kernel_us;         /* kernel_us 0 = as long as the host computes */
+    double launch_us;
+    double kernel_us, kernel_gbps; /* of a kernel: us + its bytes / gbps; both 0 = as long as the host computes */
     double copy_engines;
     double memory_mb, oom_mb; /* MiB: what the device says it has; where allocation really ends */
     double fail[GPSTI_N_FAULTS];
     double lose_at;
     double jitter_pct, seed;
+    double virtual_clock; /* 1: modelled time passes on the device's clock only, and nobody waits for it */
 } gpsti_sim_params;
 
 /* ARGUMENT names the key, its rule and every key there is. */
@@ -56,6 +58,7 @@ typedef struct gpsti_sim_device {
     uint64_t n_calls[GPSTI_N_FAULTS];
     uint64_t n_launches;
     uint64_t random;
+    int64_t told_ns; /* virtual clock: the latest end the host was told of; what it submits next is not earlier */
     bool lost;
     gpsti_a32 vendor_error;
 } gpsti_sim_device;
@@ -112,6 +115,12 @@ typedef struct gpsti_sim_stream {
 
 GPSTI_INLINE gpsti_sim_device* gpsti_sim_of(const gpsti_stream* stream) {
     return (gpsti_sim_device*)stream->device;
+}
+
+/* Under the mutex. The host learns that the device got as far as time_ns. */
+GPSTI_INLINE void gpsti_sim_tell(gpsti_sim_device* device, int64_t time_ns) {
+    if (time_ns > device->told_ns)
+        device->told_ns = time_ns;
 }
 
 /* Every call that can fail passes here, under the mutex: a lost device refuses, and the n-th call fails on

@@ -44,11 +44,18 @@ GPSTI_PRIVATE gpsti_sim_engine* gpsti_sim_engine_for(gpsti_sim_device* device,
     return &device->compute_engine;
 }
 
+GPSTI_PRIVATE double gpsti_sim_kernel_ns(const gpsti_sim_params* params, uint64_t bytes) {
+    const bool by_bytes = params->kernel_gbps > 0 && bytes > 0;
+    if (params->kernel_us <= 0 && !by_bytes)
+        return -1;
+    return params->kernel_us * 1e3 + (by_bytes ? (double)bytes / params->kernel_gbps : 0);
+}
+
 /* What the model says an operation takes; negative: it says nothing, the host's own time counts. */
 GPSTI_PRIVATE double gpsti_sim_modelled_ns(const gpsti_sim_params* params, const gpsti_operation* operation) {
     double gbps = params->d2d_gbps;
     if (operation->kind == GPSTI_OPERATION_LAUNCH)
-        return params->kernel_us > 0 ? params->kernel_us * 1e3 : -1;
+        return gpsti_sim_kernel_ns(params, operation->exec.bytes);
     if (operation->kind == GPSTI_OPERATION_COPY && operation->copy_kind == GPSTI_COPY_H2D)
         gbps = params->h2d_gbps;
     if (operation->kind == GPSTI_OPERATION_COPY && operation->copy_kind == GPSTI_COPY_D2H)
@@ -61,7 +68,8 @@ GPSTI_PRIVATE int64_t gpsti_sim_end(gpsti_sim_device* device, const gpsti_operat
                                     int64_t start_ns, int64_t host_ns, double launch_us) {
     const gpsti_sim_params* params = &device->params;
     const double modelled_ns = gpsti_sim_modelled_ns(params, operation);
-    double duration_ns = modelled_ns < 0 ? (double)host_ns : modelled_ns;
+    const bool is_virtual = params->virtual_clock > 0;
+    double duration_ns = modelled_ns < 0 ? (is_virtual ? 0 : (double)host_ns) : modelled_ns;
     if (operation->kind == GPSTI_OPERATION_LAUNCH)
         duration_ns += launch_us * 1e3;
     if (params->jitter_pct > 0) {
@@ -70,7 +78,7 @@ GPSTI_PRIVATE int64_t gpsti_sim_end(gpsti_sim_device* device, const gpsti_operat
         duration_ns *= 1 + params->jitter_pct / 100 * (2 * unit - 1);
     }
     const int64_t end_ns = start_ns + (int64_t)duration_ns;
-    return modelled_ns < 0 ? gpsti_sim_later(end_ns, gpsti_now_ns()) : end_ns;
+    return modelled_ns < 0 && !is_virtual ? gpsti_sim_later(end_ns, gpsti_now_ns()) : end_ns;
 }
 
 GPSTI_PRIVATE void gpsti_sim_note_failure(gpsti_sim_stream* stream, gpst_result result, const char* reason) {
@@ -100,9 +108,11 @@ GPSTI_PRIVATE void gpsti_sim_execute(gpsti_sim_stream* stream, const gpsti_opera
     const int64_t host_ns = gpsti_now_ns() - host_start_ns;
     gpsti_mutex_lock(&device->mutex);
     const int64_t end_ns = gpsti_sim_end(device, operation, start_ns, host_ns, launch_us);
-    gpsti_mutex_unlock(&device->mutex);
-    gpsti_sim_wait_until(end_ns);
-    gpsti_mutex_lock(&device->mutex);
+    if (device->params.virtual_clock <= 0) {
+        gpsti_mutex_unlock(&device->mutex);
+        gpsti_sim_wait_until(end_ns);
+        gpsti_mutex_lock(&device->mutex);
+    }
     stream->time_ns = engine->free_ns = end_ns;
     if (GPST_FAILED(result)) {
         gpsti_a32_store(&device->vendor_error, GPSTI_SIM_VENDOR_KERNEL);
@@ -139,6 +149,7 @@ GPSTI_PRIVATE void gpsti_sim_execute_notify(gpsti_sim_stream* stream, gpsti_sim_
     gpsti_sim_device* device = gpsti_sim_of(&stream->base);
     char reason[GPSTI_REASON_BYTES];
     const gpst_result result = gpsti_sim_take_result(stream, reason);
+    gpsti_sim_tell(device, stream->time_ns);
     gpsti_mutex_unlock(&device->mutex);
     if (GPST_FAILED(result))
         gpsti_fail(result, "%s", reason); /* func finds the reason on its own thread */
@@ -239,7 +250,7 @@ GPSTI_INTERN gpst_result gpsti_sim_submit_end(gpsti_stream* stream, gpsti_sim_ta
         sim_stream->free_tasks = task;
     } else {
         task->next = NULL;
-        task->submit_ns = gpsti_now_ns();
+        task->submit_ns = device->params.virtual_clock > 0 ? device->told_ns : gpsti_now_ns();
         if (sim_stream->first)
             sim_stream->last->next = task;
         else
@@ -320,6 +331,7 @@ GPSTI_INTERN gpst_result gpsti_sim_stream_wait_idle(gpsti_stream* stream) {
     }
     while (sim_stream->n_queued)
         gpsti_cond_wait_until(&device->changed, &device->mutex, GPST_FOREVER);
+    gpsti_sim_tell(device, sim_stream->time_ns);
     result = gpsti_sim_take_result(sim_stream, reason);
     gpsti_mutex_unlock(&device->mutex);
     return GPST_FAILED(result) ? gpsti_fail(result, "%s", reason) : GPST_OK;

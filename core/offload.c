@@ -100,9 +100,26 @@ GPSTI_PRIVATE gpst_result gpsti_offload_download(gpsti_slot* slot) {
     return GPST_OK;
 }
 
+/* Counting takes longer than an item may: done again only when the slot's pictures change their shape. */
+GPSTI_PRIVATE uint64_t gpsti_offload_warp_bytes(gpsti_slot* slot, const gpst_warp* warp) {
+    const gpst_image* const source = &slot->device_source;
+    const gpst_image* const counted = &slot->counted_source;
+    if (!slot->pipeline->device_counts_bytes)
+        return 0;
+    if (counted->width != source->width || counted->height != source->height || counted->format != source->format ||
+        counted->dtype != source->dtype) {
+        uint64_t read_bytes = 0, written_bytes = 0;
+        gpst_warp_query_bytes(warp, source, &read_bytes, &written_bytes);
+        slot->counted_source = *source;
+        slot->counted_bytes = read_bytes + written_bytes;
+    }
+    return slot->counted_bytes;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t worker_index,
                                               char* reason) {
     const gpst_stage_desc* const stage = &slot->pipeline->stages[stage_index].desc;
+    gpsti_exec exec = slot->pipeline->exec;
     gpsti_warp_args args;
     if (stage->kind == GPST_STAGE_DEVICE)
         return gpsti_flow_call_stage(slot, stage_index, 0, worker_index, reason);
@@ -112,8 +129,8 @@ GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* slot, uint32_t stage_i
     args.outputs = slot->device_images;
     args.n_outputs = slot->item.n_outputs;
     GPSTI_TRY(gpsti_warp_check(stage->warp, &args.source, args.outputs, args.n_outputs));
-    return slot->lane->device->i->launch(slot->lane->stream, gpsti_warp_kernel(), &args, sizeof args,
-                                         &slot->pipeline->exec);
+    exec.bytes = gpsti_offload_warp_bytes(slot, stage->warp);
+    return slot->lane->device->i->launch(slot->lane->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* slot, const gpsti_step* step, bool on_host,

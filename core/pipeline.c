@@ -205,6 +205,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     pipeline->has_progress = true;
     pipeline->context->device->i->device_query(pipeline->context->device, &device);
     pipeline->device_on_host = device.zero_copy;
+    pipeline->device_counts_bytes = device.counts_bytes;
     gpsti_pipeline_resolve(pipeline, desc);
     pipeline->stages = (gpsti_stage*)gpsti_alloc(host, desc->n_stages * sizeof *pipeline->stages);
     pipeline->clocks = (gpsti_clock*)gpsti_alloc(host, GPST_MAX_STATS * sizeof *pipeline->clocks);

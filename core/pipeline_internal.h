@@ -126,6 +126,8 @@ struct gpsti_slot {
     size_t device_input_bytes;
     gpst_image device_source;
     gpst_image* device_images; /* n_outputs: the outputs in device memory */
+    gpst_image counted_source; /* what counted_bytes are of */
+    uint64_t counted_bytes;    /* a WARP launch reads and writes */
 
     gpsti_slot* next;       /* free list, results list */
 };
@@ -143,6 +145,7 @@ struct gpst_pipeline {
     uint32_t n_clocks;
     uint32_t n_outputs, n_events, n_workers;
     bool device_on_host;     /* the context's device computes in host memory */
+    bool device_counts_bytes; /* its launches take the time that their bytes need */
     gpst_pool* pool;
     gpst_reader* reader;     /* engine with a READ step */
     gpsti_writer* writer;    /* engine with a WRITE step */

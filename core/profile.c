@@ -157,7 +157,9 @@ GPSTI_INTERN void gpsti_verdict_make(const gpsti_verdict_input* input, gpst_verd
         gpsti_format(out->text, sizeof out->text, "no verdict: nothing was processed");
         return;
     }
-    const double wall = (double)input->wall_ns;
+    /* Clocks disagree a little, and nobody waits for a virtual one: a run is no shorter than its largest demand. */
+    const double demand = (double)input->demand_ns[largest];
+    const double wall = (double)input->wall_ns > demand ? (double)input->wall_ns : demand;
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
         const double others = (double)input->demand_ns[gpsti_verdict_largest(input, r)];
         out->share[r] = (double)input->demand_ns[r] / wall;
@@ -166,7 +168,6 @@ GPSTI_INTERN void gpsti_verdict_make(const gpsti_verdict_input* input, gpst_verd
             out->cap[r] = 1000.0; /* nothing else costs anything that was measured */
         out->cap[r] = out->cap[r] < 1000.0 ? out->cap[r] : 1000.0;
     }
-    const double demand = (double)input->demand_ns[largest];
     const double fill = (double)input->alone_ns - demand / (double)input->n_items;
     const double bound = demand + (fill > 0.0 ? fill : 0.0);
     out->bound = out->share[largest] > 0.70 ? (gpst_resource)largest : GPST_RESOURCE_NONE;

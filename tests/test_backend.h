@@ -229,6 +229,7 @@ static void contract_exec_reaches_the_kernel(void** state) {
     assert_int_equal(t.i->memory_alloc(t.device, sizeof(*seen), &memory), GPST_OK);
     seen = (uint32_t*)memory;
     exec.n_threads = 3;
+    exec.bytes = 0;
     assert_int_equal(t.i->launch(t.stream, &test_exec, &seen, sizeof(seen), &exec), GPST_OK);
     assert_int_equal(t.i->stream_wait_idle(t.stream), GPST_OK);
     assert_int_equal(*seen, 3);

@@ -43,6 +43,11 @@ static void sim_refuses_bad_parameters(void** state) {
                                          {"fail_copy=1,fail_copy=2", "given twice"},
                                          {",", "no such key"},
                                          {"h2d_gbps=nan", "nan"},
+                                         {"preset=rtx", "rtx3090, rtx5070ti, h200 or old_laptop"},
+                                         {"preset=rtx30900", "\"rtx30900\""},
+                                         {"preset=", "preset=\"\""},
+                                         {"seed=1,preset=h200", "\"preset\": no such key"},
+                                         {"virtual=2", "from 0 to 1"},
                                          {"h2d_gbps=99999999999999999999", "h2d_gbps"}};
     gpsti_host host;
     gpsti_device* device = NULL;
@@ -55,7 +60,7 @@ static void sim_refuses_bad_parameters(void** state) {
                          GPST_ERROR_ARGUMENT);
         if (!strstr(gpst_last_reason(), bad[k].named))
             fail_msg("\"%s\": \"%s\" is not in: %s", bad[k].params, bad[k].named, gpst_last_reason());
-        if (!strstr(bad[k].named, "twice"))
+        if (!strstr(bad[k].named, "twice") && strncmp(bad[k].params, "preset=", 7) != 0)
             assert_non_null(strstr(gpst_last_reason(), "h2d_gbps, d2h_gbps,")); /* the keys there are */
     }
     assert_null(device);
@@ -69,10 +74,34 @@ static void sim_takes_every_parameter(void** state) {
     sim_open(&t,
              "h2d_gbps=1.5,d2h_gbps=.5,d2d_gbps=2.,launch_us=1,kernel_us=2,copy_engines=1,memory_mb=64,"
              "oom_mb=32,fail_alloc=0,fail_host_alloc=0,fail_copy=0,fail_launch=0,fail_event=0,fail_stream=0,"
-             "fail_notify=0,lose_at=0,jitter_pct=10,seed=5");
+             "fail_notify=0,lose_at=0,jitter_pct=10,seed=5,kernel_gbps=3,virtual=0");
     t.i->device_query(t.device, &info);
     assert_int_equal(info.n_copy_engines, 1);
     assert_int_equal(info.memory_bytes, 64 << 20);
+    test_device_close(&t);
+}
+
+static void sim_presets_are_overridden(void** state) {
+    static const char* const presets[] = {"preset=rtx3090", "preset=rtx5070ti", "preset=h200",
+                                          "preset=old_laptop"};
+    static const double gib[] = {24, 15.9, 140, 2};
+    gpsti_device_info info;
+    test_device t;
+    (void)state;
+    for (int k = 0; k < 4; ++k) {
+        sim_open(&t, presets[k]);
+        t.i->device_query(t.device, &info);
+        assert_true((double)info.memory_bytes / 1073741824.0 > gib[k] - 0.5 &&
+                    (double)info.memory_bytes / 1073741824.0 < gib[k] + 0.5);
+        assert_int_equal(info.n_copy_engines, k == 3 ? 1 : 2);
+        assert_true(info.counts_bytes);
+        test_device_close(&t);
+    }
+    sim_open(&t, "preset=rtx3090,memory_mb=64,kernel_gbps=0");
+    t.i->device_query(t.device, &info);
+    assert_int_equal(info.memory_bytes, 64 << 20);
+    assert_int_equal(info.n_copy_engines, 2);
+    assert_false(info.counts_bytes);
     test_device_close(&t);
 }
 
@@ -242,6 +271,87 @@ static void sim_kernels_take_the_time_given(void** state) {
     test_device_close(&t);
 }
 
+static gpst_result sim_nothing_host(const void* args, const gpsti_exec* exec) {
+    (void)args;
+    (void)exec;
+    return GPST_OK;
+}
+static const gpsti_kernel sim_nothing = {"nothing", sim_nothing_host, NULL};
+
+/* How long a launch that moves so many bytes takes, between two events, on a device whose clock nobody waits for. */
+static int64_t sim_launch_ns(const char* params, uint64_t bytes) {
+    test_device t;
+    gpsti_event* events[2];
+    int64_t times[2];
+    gpsti_exec exec;
+    exec.n_threads = 1;
+    exec.bytes = bytes;
+    sim_open(&t, params);
+    for (int k = 0; k < 2; ++k) {
+        assert_int_equal(t.i->event_create(t.device, &events[k]), GPST_OK);
+        assert_int_equal(t.i->event_record(events[k], t.stream), GPST_OK);
+        if (k == 0)
+            assert_int_equal(t.i->launch(t.stream, &sim_nothing, NULL, 0, &exec), GPST_OK);
+    }
+    assert_int_equal(t.i->stream_wait_idle(t.stream), GPST_OK);
+    for (int k = 0; k < 2; ++k) {
+        assert_int_equal(t.i->event_time(events[k], &times[k]), GPST_OK);
+        t.i->event_destroy(events[k]);
+    }
+    test_device_close(&t);
+    return times[1] - times[0];
+}
+
+static void sim_kernels_cost_their_bytes(void** state) {
+    (void)state;
+    assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2", 1000000), 501000);
+    assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2,kernel_us=3", 1000000), 504000);
+    assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2,kernel_us=3", 0), 4000);
+    assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2", 0), 1000); /* as the host: no time here */
+    assert_int_equal(sim_launch_ns("preset=rtx3090,virtual=1", 840000000), 1004000);
+    assert_true(sim_launch_ns("launch_us=0,kernel_gbps=1", 2000000) >= 2000000);
+}
+
+/* An hour on the device passes at once, on two engines as on a real clock, and the next submission comes after what
+   the host was told of. */
+static void sim_virtual_time_is_not_waited_for(void** state) {
+    const char* const params = "virtual=1,h2d_gbps=0.000001,launch_us=0,kernel_us=1000000";
+    const int64_t hour_ns = (int64_t)3600 * 1000000000, second_ns = 1000000000;
+    char* host = (char*)calloc(1, 3600 * 1000);
+    gpsti_event* events[3];
+    gpsti_stream* other;
+    int64_t times[3];
+    test_device t;
+    (void)state;
+    const int64_t start_ns = gpsti_now_ns();
+    sim_open(&t, params);
+    void* device = sim_alloc(&t, 3600 * 1000);
+    assert_int_equal(t.i->stream_create(t.device, &other), GPST_OK);
+    for (int k = 0; k < 3; ++k)
+        assert_int_equal(t.i->event_create(t.device, &events[k]), GPST_OK);
+    assert_int_equal(t.i->copy(t.stream, GPSTI_COPY_H2D, device, host, 3600 * 1000), GPST_OK);
+    assert_int_equal(t.i->event_record(events[0], t.stream), GPST_OK);
+    assert_int_equal(t.i->launch(other, &sim_nothing, NULL, 0, NULL), GPST_OK);
+    assert_int_equal(t.i->event_record(events[1], other), GPST_OK);
+    assert_int_equal(t.i->event_wait(events[1]), GPST_OK);
+    assert_int_equal(t.i->event_wait(events[0]), GPST_OK);
+    assert_int_equal(t.i->launch(other, &sim_nothing, NULL, 0, NULL), GPST_OK);
+    assert_int_equal(t.i->event_record(events[2], other), GPST_OK);
+    assert_int_equal(t.i->event_wait(events[2]), GPST_OK);
+    for (int k = 0; k < 3; ++k) {
+        assert_int_equal(t.i->event_time(events[k], &times[k]), GPST_OK);
+        t.i->event_destroy(events[k]);
+    }
+    assert_int_equal(times[0], hour_ns);
+    assert_int_equal(times[1], second_ns);
+    assert_int_equal(times[2], hour_ns + second_ns);
+    assert_true(gpsti_now_ns() - start_ns < hour_ns);
+    t.i->stream_destroy(other);
+    t.i->memory_free(t.device, device, 3600 * 1000);
+    test_device_close(&t);
+    free(host);
+}
+
 /* ---- faults ------------------------------------------------------------------ */
 
 typedef struct sim_fault {
@@ -265,14 +375,8 @@ static gpst_result sim_call_host_alloc(test_device* t) {
 static gpst_result sim_call_copy(test_device* t) {
     return t->i->copy(t->stream, GPSTI_COPY_H2D, NULL, NULL, 0);
 }
-static gpst_result sim_nothing_host(const void* args, const gpsti_exec* exec) {
-    (void)args;
-    (void)exec;
-    return GPST_OK;
-}
 static gpst_result sim_call_launch(test_device* t) {
-    static const gpsti_kernel nothing = {"nothing", sim_nothing_host, NULL};
-    return t->i->launch(t->stream, &nothing, NULL, 0, NULL);
+    return t->i->launch(t->stream, &sim_nothing, NULL, 0, NULL);
 }
 static gpst_result sim_call_event(test_device* t) {
     gpsti_event* event = NULL;
@@ -510,11 +614,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {TEST_BACKEND_CONTRACT,
                                        cmocka_unit_test(sim_refuses_bad_parameters),
                                        cmocka_unit_test(sim_takes_every_parameter),
+                                       cmocka_unit_test(sim_presets_are_overridden),
                                        cmocka_unit_test(sim_copies_overlap_on_two_engines),
                                        cmocka_unit_test(sim_copies_queue_on_one_engine),
                                        cmocka_unit_test(sim_kernels_overlap_copies_but_not_kernels),
                                        cmocka_unit_test(sim_graphs_cost_one_launch),
                                        cmocka_unit_test(sim_kernels_take_the_time_given),
+                                       cmocka_unit_test(sim_kernels_cost_their_bytes),
+                                       cmocka_unit_test(sim_virtual_time_is_not_waited_for),
                                        cmocka_unit_test(sim_fails_the_nth_call),
                                        cmocka_unit_test(sim_runs_out_of_memory),
                                        cmocka_unit_test(sim_checks_where_pointers_point),

@@ -406,9 +406,38 @@ static void test_cancel_with_work_on_the_device(void** state) {
     kit_close(self);
 }
 
-/* ---- overlap ---------------------------------------------------------------------------------------------- */
+/* ---- the model's times ------------------------------------------------------------------------------------- */
 
 #if DEVICE_IS_MODELLED
+/* On the virtual clock the device's times are the model's, whatever machine this is: bytes over GB/s, launches. */
+static void test_virtual_times(void** state) {
+    (void)state;
+    const double gbps = 0.01, ns = 1 / gbps;
+    gpst_warp* const warp = make_views();
+    const gpst_image source = rgb_shape(FRAME_WIDTH, FRAME_HEIGHT);
+    uint64_t read_bytes = 0, written_bytes = 0;
+    gpst_stats stats;
+    gpst_warp_query_bytes(warp, &source, &read_bytes, &written_bytes);
+    const double kernel_ns = (double)(read_bytes + written_bytes) * ns + 1000;
+    for (int mode = GPST_RUN_ENGINE; mode <= GPST_RUN_PLAIN_SERIAL; mode++) {
+        assert_int_equal(run_views("sim:virtual=1,h2d_gbps=0.01,d2h_gbps=0.01,kernel_gbps=0.01,launch_us=1",
+                                   (gpst_run_mode)mode, warp, &stats),
+                         GPST_OK);
+        assert_true(stats.stages[0].max_ns >= (int64_t)(sizeof frame_pixels * ns));
+        assert_true((double)stats.stages[1].max_ns >= kernel_ns - 2);
+        if (mode == GPST_RUN_ENGINE) /* streams wait for one another's engines: between events there is more */
+            continue;
+        assert_int_equal(stats.stages[0].busy_ns, N_FRAMES * (int64_t)(sizeof frame_pixels * ns));
+        assert_true((double)stats.stages[1].busy_ns > N_FRAMES * (kernel_ns - 2) &&
+                    (double)stats.stages[1].busy_ns < N_FRAMES * (kernel_ns + 2));
+        assert_int_equal(stats.stages[2].busy_ns, N_FRAMES * (int64_t)N_VIEWS * 1000); /* launches alone */
+        assert_int_equal(stats.stages[3].busy_ns, N_FRAMES * (int64_t)(N_VIEWS * VIEW_BYTES * ns));
+    }
+    gpst_warp_destroy(warp);
+}
+
+/* ---- overlap ---------------------------------------------------------------------------------------------- */
+
 /* Each item: 3 ms up, 3 x 1 ms of kernels, 3 x 1 ms down, so 9 ms alone, and 3 ms when all three overlap. */
 static void test_overlap(void** state) {
     (void)state;
@@ -448,6 +477,7 @@ int main(void) {
         cmocka_unit_test(test_no_host_memory),
         cmocka_unit_test(test_cancel_with_work_on_the_device),
 #if DEVICE_IS_MODELLED
+        cmocka_unit_test(test_virtual_times),
         cmocka_unit_test(test_overlap),
 #endif
     };

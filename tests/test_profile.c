@@ -214,13 +214,15 @@ static void test_verdict_of_one_item(void** state) {
     assert_near(v.efficiency, 0.8);
 }
 
-/* Clocks that disagree a little must not give more than 100 %, nor a gain below 1. */
+/* Clocks that disagree a little, or that nobody waits for, must not give more than 100 %, nor a gain below 1. */
 static void test_verdict_is_clamped(void** state) {
     (void)state;
     const gpst_verdict v = verdict_of(4, 1000, 900, 1100, 1200, 0);
     assert_near(v.efficiency, 1.0);
+    assert_near(v.share[GPST_RESOURCE_CPU], 1.0);
+    assert_near(v.share[GPST_RESOURCE_DISK_IN], 1100.0 / 1200.0);
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++)
-        assert_near(v.cap[r], 1.0);
+        assert_near(v.cap[r], r == GPST_RESOURCE_CPU ? 1200.0 / 1100.0 : 1.0);
     const gpst_verdict alone =
         verdict_of(4, 1000, 250, 0, 1000, 0); /* nothing else costs anything measured */
     assert_near(alone.cap[GPST_RESOURCE_CPU], 1000.0);

@@ -119,6 +119,7 @@ static void threads_give_the_same_bits(void** state) {
     args.n_outputs = 2;
     args.first_output = 1;
     exec.n_threads = 1;
+    exec.bytes = 0;
     for (int v = 0; v < VIEWS; v++)
         outputs[v].data = threaded[v];
     assert_int_equal(gpsti_warp_kernel()->host(&args, &exec), GPST_OK);
