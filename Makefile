@@ -11,7 +11,7 @@
 #   make install        header, pkg-config file and command under DESTDIR/PREFIX
 #   make clean
 
-# cuda, hip, or nothing: then there is no GPU half.
+# cuda, hip, hip_on_nvidia, or nothing: then there is no GPU half.
 GPU ?=
 BUILD ?= build$(if $(GPU),/$(GPU))
 PREFIX ?= /usr/local
@@ -57,13 +57,19 @@ ifeq ($(GPU),cuda)
 GPU_COMPILE = $(NVCC) -x cu -std=c++17 -arch=$(GPU_ARCH) $(GPU_FLAGS) -Werror all-warnings -Xcompiler $(GPU_XCOMPILER)
 GPU_LIBS := -L$(dir $(NVCC))../lib64 -lcudart_static -lrt -ldl -lpthread
 GPU_DEFINE := -DGPUSTAGE_CUDA
+else ifeq ($(GPU),hip_on_nvidia)
+# HIP's own headers for NVIDIA devices: proves how our HIP calls are spelt, on hardware that is at hand.
+GPU_COMPILE = $(NVCC) -x cu -std=c++17 -arch=$(GPU_ARCH) $(GPU_FLAGS) -D__HIP_PLATFORM_NVIDIA__ -DGPUSTAGE_HIP \
+    -include tests/hip_on_nvidia.h -diag-suppress 2810,940 -Werror all-warnings -Xcompiler $(GPU_XCOMPILER)
+GPU_LIBS := -L$(dir $(NVCC))../lib64 -lcudart_static -lrt -ldl -lpthread
+GPU_DEFINE := -DGPUSTAGE_HIP
 else ifeq ($(GPU),hip)
 GPU_COMPILE = $(HIPCC) -x hip -std=c++17 $(if $(filter-out native,$(GPU_ARCH)),--offload-arch=$(GPU_ARCH)) $(GPU_FLAGS) \
     -Wall -Wextra -Werror -fno-exceptions -fno-threadsafe-statics -fPIC
 GPU_LIBS := -lamdhip64
 GPU_DEFINE := -DGPUSTAGE_HIP
 else ifneq ($(GPU),)
-$(error GPU=$(GPU): must be cuda, hip or nothing)
+$(error GPU=$(GPU): must be cuda, hip, hip_on_nvidia or nothing)
 endif
 GPU_OBJECT := $(if $(GPU),$(BUILD)/gpustage_gpu.o)
 

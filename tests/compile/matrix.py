@@ -31,6 +31,9 @@ HOST = [("gcc", "c11"), ("gcc", "c17"), ("clang", "c11"), ("clang", "c17"),
 FOUR = [("gcc", "c11"), ("clang", "c11"), ("g++", "c++17"), ("clang++", "c++17")]
 MAX_OBJECT_BYTES = 1 << 20
 MAX_COMPILE_SECONDS = 20
+CUDA_ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
+MAX_GPU_OBJECT_BYTES = 6 << 20
+MAX_GPU_COMPILE_SECONDS = 240  # of CPU time: two minutes on two cores
 # Macros that are tested in the code but are not for users.
 OWN_MACROS = {"GPUSTAGE_H", "GPUSTAGE_SPLIT_BUILD"}
 MACRO_VALUES = {"GPUSTAGE_PREFIX": "stranger_"}
@@ -44,15 +47,15 @@ class Skipped(Exception):
     pass
 
 
-def run(command, cwd=ROOT, environment=None):
-    """Standard output of a command that must succeed."""
+def run(command, cwd=ROOT, environment=None, errors=False):
+    """Standard output (and with errors=True what follows on standard error) of a command that must succeed."""
     if not shutil.which(command[0]):
         raise Skipped("no %s" % command[0])
     done = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                           errors="replace", env=dict(os.environ, **(environment or {})))
     if done.returncode:
         raise Failed("%s\n%s%s" % (" ".join(command), done.stdout, done.stderr))
-    return done.stdout
+    return done.stdout + (done.stderr if errors else "")
 
 
 def runs(program):
@@ -197,13 +200,28 @@ def too_late(folder):
 
 # ---- device compilers and other systems -----------------------------------------------------------
 
+def nvcc(*arguments):
+    """nvcc on a CUDA source, where not even a remark of its own is allowed."""
+    return (["nvcc", "-x", "cu", "-std=c++17", "-Werror", "all-warnings", "-Xcompiler",
+             "-Wall,-Wextra,-Werror,-fno-exceptions,-fno-threadsafe-statics", "-I", ROOT] + list(arguments))
+
+
 def add_device_cases():
-    for architecture in ("sm_80", "sm_90"):
+    for architecture in CUDA_ARCHITECTURES:
         def compile_cuda(folder, architecture=architecture):
-            for source in ("gpustage.c", "gpustage_gpu.cu"):
-                run(["nvcc", "-x", "cu", "-arch=" + architecture, "-Werror", "all-warnings", "-Xcompiler",
-                     "-Wall,-Wextra,-Werror", "-I", ROOT, "-c", source, "-o", folder + "/o"])
+            """The GPU half; what ptxas says of registers is printed, and nothing may be spilled."""
+            command = nvcc("-arch=" + architecture, "-O3", "-Xptxas", "-v", "-c", "gpustage_gpu.cu", "-o", folder + "/o")
+            said = run(command, errors=True)
+            spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said)
+            if any(int(stores) or int(loads) for stores, loads in spills):
+                raise Failed("ptxas spills:\n" + said)
+            registers = [int(text) for text in re.findall(r"Used (\d+) registers", said)]
+            return "%d kernels, at most %d registers, no spills" % (len(registers), max(registers or [0]))
         case("device nvcc " + architecture)(compile_cuda)
+    for architecture in ("sm_80", "sm_90"):
+        def compile_unit(folder, architecture=architecture):
+            run(nvcc("-arch=" + architecture, "-O1", "-c", "gpustage.c", "-o", folder + "/o"))
+        case("device nvcc one unit " + architecture)(compile_unit)
     for architecture in ("gfx90a", "gfx1030"):
         def compile_hip(folder, architecture=architecture):
             for source in ("gpustage.c", "gpustage_gpu.cu"):
@@ -215,6 +233,84 @@ def add_device_cases():
             for source in ("gpustage.c", HERE + "/header_only.c"):
                 run(compiler("x86_64-w64-mingw32-" + name, standard) + ["-O1", "-c", source, "-o", folder + "/o"])
         case("mingw %s %s" % (name, standard))(compile_windows)
+
+
+@case("device hip on nvidia")
+def hip_on_nvidia(folder):
+    if not os.path.exists("/usr/include/hip/nvidia_detail"):
+        raise Skipped("no HIP headers for NVIDIA (libamdhip64-dev)")
+    run(nvcc("-arch=sm_90", "-O1", "-D__HIP_PLATFORM_NVIDIA__", "-DGPUSTAGE_HIP", "-include",
+             ROOT + "/tests/hip_on_nvidia.h", "-diag-suppress", "2810,940", "-c", "gpustage_gpu.cu", "-o", folder + "/o"))
+
+
+def link_cuda(objects, target):
+    """The line that the header's text gives."""
+    toolkit = os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("nvcc") or "")))
+    return ["gcc"] + objects + ["-o", target, "-L%s/lib64" % toolkit, "-lcudart_static", "-lrt", "-ldl", "-lpthread",
+                                "-lm"]
+
+
+@case("link: a C program with a GPU half by nvcc")
+def gpu_half(folder):
+    run(nvcc("-arch=sm_90", "-O1", "-c", "gpustage_gpu.cu", "-o", folder + "/gpu.o"))
+    run(compiler("gcc", "c11") + ["-O0", "-DGPUSTAGE_CUDA", "-c", "gpustage.c", "-o", folder + "/host.o"])
+    run(compiler("gcc", "c11") + ["-c", HERE + "/gpu_half.c", "-o", folder + "/main.o"])
+    run(link_cuda([folder + "/main.o", folder + "/host.o", folder + "/gpu.o"], folder + "/main"))
+    run([folder + "/main"])
+    run(compiler("gcc", "c11") + ["-O0", "-DGPUSTAGE_CUDA", "-DGPUSTAGE_SHARED", "-fPIC", "-c", "gpustage.c", "-o",
+                                  folder + "/shared.o"])
+    run(nvcc("-arch=sm_90", "-O1", "-Xcompiler", "-fPIC", "-c", "gpustage_gpu.cu", "-o", folder + "/gpu_pic.o"))
+    run(link_cuda([folder + "/shared.o", folder + "/gpu_pic.o"], folder + "/l.so") + ["-shared"])
+    names = {line.split()[-1] for line in run(["nm", "-D", "--defined-only", folder + "/l.so"]).splitlines()}
+    wrong = names ^ set(amalgamate.Sources().public_functions())
+    if wrong:
+        raise Failed("exported, or not: %s" % ", ".join(sorted(wrong)))
+
+
+@case("link: halves from different headers refuse each other")
+def halves_differ(folder):
+    copy = folder + "/copy"
+    os.mkdir(copy)
+    for part in amalgamate.FOLDERS:
+        shutil.copytree(os.path.join(ROOT, part), os.path.join(copy, part))
+    for part in ("amalgamate.py", "gpustage_gpu.cu"):
+        shutil.copy(os.path.join(ROOT, part), copy)
+    with open(copy + "/core/base.h", "a", encoding="ascii") as stream:
+        stream.write("/* another */\n")
+    run([sys.executable, "amalgamate.py"], cwd=copy)
+    run(nvcc("-arch=sm_90", "-O1", "-c", copy + "/gpustage_gpu.cu", "-o", folder + "/gpu.o"), cwd=copy)
+    run(compiler("gcc", "c11") + ["-O0", "-DGPUSTAGE_CUDA", "-c", "gpustage.c", "-o", folder + "/host.o"])
+    run(compiler("gcc", "c11") + ["-c", HERE + "/gpu_half.c", "-o", folder + "/main.o"])
+    run(link_cuda([folder + "/main.o", folder + "/host.o", folder + "/gpu.o"], folder + "/main"))
+    run([folder + "/main", "differ"])
+
+
+@case("link: two prefixes, each with a GPU half")
+def gpu_prefixes(folder):
+    for prefix in ("one_", "two_"):
+        run(compiler("gcc", "c11") + ["-O0", "-DGPUSTAGE_CUDA", "-DGPUSTAGE_PREFIX=" + prefix, "-c", "gpustage.c", "-o",
+                                      "%s/%s.o" % (folder, prefix)])
+        run(nvcc("-arch=sm_90", "-O1", "-DGPUSTAGE_PREFIX=" + prefix, "-c", "gpustage_gpu.cu", "-o",
+                 "%s/%sgpu.o" % (folder, prefix)))
+    run(["gcc", "-I", ROOT, "-DGPUSTAGE_PREFIX=two_", "-c", HERE + "/gpu_half.c", "-o", folder + "/main.o"])
+    run(link_cuda([folder + "/main.o"] + ["%s/%s" % (folder, name) for name in ("one_.o", "one_gpu.o", "two_.o",
+                                                                               "two_gpu.o")], folder + "/main"))
+    run([folder + "/main"])
+
+
+@case("budget: the GPU object for six architectures")
+def gpu_budget(folder):
+    flags = ["-gencode=arch=compute_%s,code=sm_%s" % (name[3:], name[3:]) for name in CUDA_ARCHITECTURES]
+    command = nvcc(*flags, "-O3", "-c", "gpustage_gpu.cu", "-o", folder + "/o")
+    if not shutil.which("nvcc"):
+        raise Skipped("no nvcc")
+    times = run(["sh", "-c", '"$@" && times', "nvcc"] + command).split()
+    seconds = sum(float(text.split("m")[0]) * 60 + float(text.split("m")[1].rstrip("s")) for text in times[2:4])
+    size = os.path.getsize(folder + "/o")
+    if size >= MAX_GPU_OBJECT_BYTES or seconds >= MAX_GPU_COMPILE_SECONDS:
+        raise Failed("%d bytes (limit %d), %.1f s (limit %d)" % (size, MAX_GPU_OBJECT_BYTES, seconds,
+                                                                 MAX_GPU_COMPILE_SECONDS))
+    return "%d KiB, %.1f s" % (size >> 10, seconds)
 
 
 # ---- linking --------------------------------------------------------------------------------------
