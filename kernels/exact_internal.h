@@ -25,8 +25,9 @@
    3. Besides these: + - / and comparisons; square roots by gpsti_sqrt32 and gpsti_sqrt64. No function of
       libm, whose results differ between systems: sines, tangents and arcs are the polynomials below.
    4. Float to integer by a cast of a value known to fit (towards zero). No rounding function, no saturation.
-   5. Selection by comparison (a < b ? a : b), not fminf. No NaN is ever made; no result depends on the sign
-      of a zero.
+   5. Selection by comparison (a < b ? a : b), not fminf. No NaN is ever made, except of floats that were given:
+      machines differ in its bits, so one pattern replaces it ahead of the store (value == value). No result
+      depends on the sign of a zero.
    6. Sums are written in their order; no loop is a reduction.
    7. Double to float by gpsti_narrow: gcc 12 takes (double)(float)x for x where it computes two at once.
 

@@ -29,6 +29,7 @@ GPST_API uint32_t gpst_dtype_bytes(gpst_dtype dtype) {
     case GPST_DTYPE_I8:
         return 1;
     case GPST_DTYPE_F16:
+    case GPST_DTYPE_U16:
         return 2;
     case GPST_DTYPE_F32:
         return 4;
@@ -80,7 +81,7 @@ GPSTI_PRIVATE gpst_result gpsti_image_check_shape(const gpst_image* image, const
     GPSTI_FAIL_IF(gpst_format_channels(image->format) == 0, GPST_ERROR_ARGUMENT,
                   "%s: %s.format=%d: must be one of gpst_format", function, member, (int)image->format);
     GPSTI_FAIL_IF(gpst_dtype_bytes(image->dtype) == 0, GPST_ERROR_ARGUMENT,
-                  "%s: %s.dtype=%d: must be U8, I8, F16 or F32", function, member, (int)image->dtype);
+                  "%s: %s.dtype=%d: must be one of gpst_dtype", function, member, (int)image->dtype);
     GPSTI_FAIL_IF((int)image->layout < 0 || (int)image->layout > (int)GPST_LAYOUT_CHW, GPST_ERROR_ARGUMENT,
                   "%s: %s.layout=%d: must be HWC or CHW", function, member, (int)image->layout);
     GPSTI_FAIL_IF(image->width == 0 || image->height == 0, GPST_ERROR_ARGUMENT,

@@ -25,7 +25,8 @@ typedef enum gpst_dtype {
     GPST_DTYPE_U8 = 1,
     GPST_DTYPE_F16 = 2,
     GPST_DTYPE_F32 = 3,
-    GPST_DTYPE_I8 = 4
+    GPST_DTYPE_I8 = 4,
+    GPST_DTYPE_U16 = 5 /* of sources */
 } gpst_dtype;
 
 typedef enum gpst_layout {
@@ -37,8 +38,8 @@ typedef enum gpst_layout {
 /* gpst_image -- a picture in memory
 
    data is the first byte of the first (top) row, so with a negative pitch it lies above the others in memory;
-   with CHW the planes go on in the direction of the rows. u8 and i8 at any address and pitch; f16 and f32
-   naturally aligned. The last row ends at its own bytes: nothing past it is read or written.
+   with CHW the planes go on in the direction of the rows. u8 and i8 at any address and pitch; u16, f16
+   and f32 naturally aligned. The last row ends at its own bytes: nothing past it is read or written.
 
    NV12 and I420 are U8, HWC and never bottom-up; data and pitch_bytes are those of Y. The chroma, half as wide
    and high, rounded up, follows height * pitch_bytes behind: of NV12 one plane of pairs with pitch_bytes

@@ -195,6 +195,8 @@ GPSTI_INTERN gpst_result gpsti_threshold_job_init(const char* function, const gp
     GPSTI_TRY(gpsti_mask_check_image(function, "source", source, &from, &source_span));
     GPSTI_FAIL_IF(from.format != GPST_FORMAT_GRAY, GPST_ERROR_ARGUMENT, "%s: source.format=%d: must be GRAY", function,
                   (int)from.format);
+    GPSTI_FAIL_IF(from.dtype != GPST_DTYPE_U8 && from.dtype != GPST_DTYPE_F16 && from.dtype != GPST_DTYPE_F32,
+                  GPST_ERROR_ARGUMENT, "%s: source.dtype=%d: must be U8, F16 or F32", function, (int)from.dtype);
     GPSTI_TRY(gpsti_mask_check_mask(function, "mask", mask, &to, &output_span));
     GPSTI_TRY(gpsti_mask_check_pair(function, "mask", source_span, from.width, from.height, output_span, to.width,
                                     to.height));

@@ -96,7 +96,7 @@ GPST_API gpst_result gpst_mask_argmax(const gpst_logits* logits, const gpst_labe
 
 /* gpst_mask_threshold -- in where a value is above the threshold
 
-   Parameters   source     (in)  GRAY, any dtype
+   Parameters   source     (in)  GRAY; U8, F16 or F32
                 threshold  (in)  not NaN
                 mask       (in)  GRAY, U8, of source's size: where 0 and 255 go
                 n_threads  (in)  1 = this thread, 0 = all

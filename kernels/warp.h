@@ -121,8 +121,8 @@ typedef struct gpst_warp_desc {
     int64_t table_pitch_bytes; /* 0 = width * 8; a multiple of 4 */
 
     /* Of every output: sizes 1..65535 and format are required. Format from a GRAY source: repeated; from
-       RGBA and BGRA: alpha dropped or sampled; alpha from a source without one: 255; GRAY from colour:
-       refused. */
+       RGBA and BGRA: alpha dropped or sampled, straight, never multiplied in; alpha from a source without one:
+       full (255; 65535 of U16, 1 of floats); GRAY from colour: refused, NV12's and I420's too. */
     uint32_t width, height;
     gpst_format format;
     gpst_dtype dtype;
@@ -197,16 +197,16 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
 /* gpst_warp_run -- computes every output of one source, on the CPU, now
 
    Parameters   warp       (in)  not NULL
-                source     (in)  U8, HWC, any format (GRAY where the outputs are GRAY; NV12 and I420
-                                 not with FFMPEG), 1..65535 on a side; of
-                                 the mask's size where there is one
+                source     (in)  HWC, any format (GRAY where the outputs are GRAY); U8, U16, F16 or F32, with
+                                 NV12 and I420 U8; FFMPEG: neither these two nor wider than a byte; 1..65535
+                                 on a side; of the mask's size where there is one
                 outputs    (in)  n_outputs images of the shape that gpst_warp_query_output gives, with any
                                  pitch; they must not overlap the source, the mask or the table, judged by
                                  their first and last bytes
                 n_outputs  (in)  gpst_warp_n_outputs(warp)
                 n_threads  (in)  1 = on the calling thread; 0 = all cores, more = so many, through OpenMP
                                  where it is compiled in, else on the calling thread
-   Shapes       source: uint8_t[height][width][channels]; outputs: dtype[height][width][channels], or
+   Shapes       source: dtype[height][width][channels]; outputs: dtype[height][width][channels], or
                 [channels][height][width] with CHW
    Returns      GPST_OK | GPST_ERROR_ARGUMENT (an image breaks its rule; nothing was written) |
                 GPST_ERROR_OVERFLOW
@@ -232,16 +232,21 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 NV12, I420: Y and chroma are sampled in floats, each where it lies (NEAREST: whole), turned
                 into red, green and blue, cut to 0..255; outside is black. Around a sphere the chroma goes
                 round by its own size.
+                U16, F16, F32: in floats on their own scale, of which full (a missing alpha) is 65535, 1 and 1.
+                Into U8 without scale full becomes 255: U16 is divided by 257, floats are multiplied by 255.
+                NEAREST copies. BILINEAR of floats: a (1 - f) + b f, across, then down; pixels of weight 0 do
+                not count (with AREA they may), infinities as IEEE 754 sums them. NaN comes out as 0x7fc00000,
+                in F16 as 0x7e00, in U8 and I8 as 0. Subnormals are kept.
    Accuracy     EQUIRECT and ROTATE into U8 against double precision: 0.6 LSB at the worst seen, 1.5
                 promised, 0.75 on 99.99 % of samples; other maps into U8: within 1 LSB; floats within 1e-6 of
-                the range for the position used, and AREA within 2e-6 where windows have up to 100 x 100
+                the range (of floats: of the largest of the pixels) for the position used, and AREA within 2e-6 where windows have up to 100 x 100
                 pixels. The bits are the same on every machine. FFMPEG against FFmpeg 5.1: 72 dB PSNR seen, 50
                 promised
    Source       kernels/warp.c, kernels/warp_cpu.c, kernels/warp_map_internal.h,
-                kernels/warp_area_internal.h, kernels/warp_yuv_internal.h and
+                kernels/warp_area_internal.h, kernels/warp_yuv_internal.h, kernels/warp_wide_internal.h and
                 kernels/warp_pixel_internal.h (the reference)
    Tests        tests/test_warp.c, tests/test_warp_bits.c, tests/test_warp_cases.c, tests/test_warp_maps.c,
-                tests/test_warp_area.c, tests/test_warp_yuv.c, tests/test_warp_accuracy.c,
+                tests/test_warp_area.c, tests/test_warp_yuv.c, tests/test_warp_wide.c, tests/test_warp_accuracy.c,
                 tests/test_warp_ffmpeg.c
    Since 0.1
 */

@@ -15,12 +15,17 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_down)(const gpsti_area_plan
                                                            const gpsti_warp_window* down, int32_t begin,
                                                            int32_t end, float* strip) {
     const int32_t n = (end - begin) * plane->n_channels;
-    const uint8_t* const first = plane->data + (ptrdiff_t)begin * plane->n_channels;
+    const uint8_t* const first =
+        plane->data + (ptrdiff_t)begin * plane->n_channels * (ptrdiff_t)gpst_dtype_bytes(plane->dtype);
     memset(strip, 0, (size_t)n * sizeof *strip);
-    for (int32_t y = down->begin; y < down->end; y++)
-        GPSTI_ROWS(area_add_row)
-    (first + (ptrdiff_t)(y * plane->pitch),
-     gpsti_warp_triangle(down->origin, down->step, y - down->begin) * down->norm, strip, n);
+    for (int32_t y = down->begin; y < down->end; y++) {
+        const uint8_t* const row = first + (ptrdiff_t)(y * plane->pitch);
+        const float weight = gpsti_warp_window_weight(down, y);
+        if (plane->dtype == GPST_DTYPE_U8)
+            GPSTI_ROWS(area_add_row)(row, weight, strip, n);
+        else
+            GPSTI_ROWS(area_add_wide)(row, plane->dtype, weight, strip, n);
+    }
 }
 
 /* Adds pixels begin <= x < end of the strip, of n_channels, to the sums of every output that has them. */
@@ -76,14 +81,14 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_sample)(const gpsti_warp_jo
     const gpsti_warp_window down = gpsti_warp_window_of(&job->down, y);
     gpsti_area_plane plane;
     float sums[4][GPSTI_BLOCK];
-    plane.data = job->source, plane.pitch = job->source_pitch,
-    plane.n_channels = (int32_t)job->source_pixel_bytes;
+    plane.data = job->source, plane.pitch = job->source_pitch, plane.dtype = job->source_dtype;
+    plane.n_channels = (int32_t)(job->source_pixel_bytes / gpst_dtype_bytes(plane.dtype));
     if (!job->cb) {
         GPSTI_ROWS(area_plane)(&plane, area->across, &down, count, area->strip, sums);
         for (uint32_t c = 0; c < job->n_channels; c++)
             for (int32_t k = 0; k < count; k++)
                 block->value[c][k] =
-                    job->shift[c] == GPSTI_WARP_CHANNEL_FULL ? 255.0f : sums[job->shift[c] / 8][k];
+                    job->shift[c] == GPSTI_WARP_CHANNEL_FULL ? job->full : sums[job->shift[c] / 8][k];
         return;
     }
     const gpsti_warp_window chroma_down = gpsti_warp_window_of(&job->chroma_down, y);

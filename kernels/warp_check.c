@@ -69,8 +69,8 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_enums(const gpst_warp_desc* desc) {
                     "siting=%d: must be LEFT or CENTER", (int)desc->siting);
     GPSTI_WARP_RULE((int)desc->format >= (int)GPST_FORMAT_GRAY && (int)desc->format <= (int)GPST_FORMAT_BGRA,
                     "format=%d: required, GRAY, RGB, BGR, RGBA or BGRA", (int)desc->format);
-    GPSTI_WARP_RULE(gpst_dtype_bytes(desc->dtype) != 0, "dtype=%d: must be U8, I8, F16 or F32",
-                    (int)desc->dtype);
+    GPSTI_WARP_RULE(gpst_dtype_bytes(desc->dtype) != 0 && desc->dtype != GPST_DTYPE_U16,
+                    "dtype=%d: must be U8, I8, F16 or F32", (int)desc->dtype);
     GPSTI_WARP_RULE(desc->dtype != GPST_DTYPE_I8 || desc->has_scale, "dtype=I8: only with has_scale");
     GPSTI_WARP_RULE(desc->layout == GPST_LAYOUT_DEFAULT || desc->layout == GPST_LAYOUT_HWC ||
                         desc->layout == GPST_LAYOUT_CHW,
@@ -195,15 +195,16 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_source(const gpst_warp* warp, const g
     GPSTI_WARP_RUN_RULE(source->width <= GPSTI_WARP_MAX_SIDE && source->height <= GPSTI_WARP_MAX_SIDE,
                         "source.width=%u, height=%u: must be at most %d", (unsigned)source->width,
                         (unsigned)source->height, GPSTI_WARP_MAX_SIDE);
-    GPSTI_WARP_RUN_RULE(source->dtype == GPST_DTYPE_DEFAULT || source->dtype == GPST_DTYPE_U8,
-                        "source.dtype=%d: must be U8", (int)source->dtype);
+    GPSTI_WARP_RUN_RULE(source->dtype != GPST_DTYPE_I8, "source.dtype=%d: must be U8, U16, F16 or F32",
+                        (int)source->dtype);
     GPSTI_WARP_RUN_RULE(source->layout != GPST_LAYOUT_CHW || source->format == GPST_FORMAT_GRAY,
                         "source.layout=CHW: must be HWC");
     GPSTI_WARP_RUN_RULE(source->format == GPST_FORMAT_GRAY || warp->desc.format != GPST_FORMAT_GRAY,
                         "source.format=%d: must be GRAY where the outputs are GRAY", (int)source->format);
-    GPSTI_WARP_RUN_RULE(!gpsti_image_is_yuv(source->format) ||
-                            warp->desc.convention != GPST_CONVENTION_FFMPEG,
-                        "source.format=%d: not with convention=FFMPEG", (int)source->format);
+    GPSTI_WARP_RUN_RULE(warp->desc.convention != GPST_CONVENTION_FFMPEG ||
+                            (!gpsti_image_is_yuv(source->format) && gpst_dtype_bytes(source->dtype) == 1),
+                        "source.format=%d, dtype=%d: NV12, I420 and wider than a byte not with convention=FFMPEG",
+                        (int)source->format, (int)source->dtype);
     GPSTI_WARP_RUN_RULE(!mask->data || (mask->width == source->width && mask->height == source->height),
                         "source.width=%u, height=%u: must be the mask's %u x %u", (unsigned)source->width,
                         (unsigned)source->height, (unsigned)mask->width, (unsigned)mask->height);

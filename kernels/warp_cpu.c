@@ -61,6 +61,7 @@ typedef struct gpsti_block {
     int32_t chroma_x[GPSTI_BLOCK], chroma_y[GPSTI_BLOCK];
     float chroma_fx[GPSTI_BLOCK], chroma_fy[GPSTI_BLOCK];
     float yuv[3][GPSTI_BLOCK];
+    float wide[4][GPSTI_BLOCK];
     uint16_t half[4][GPSTI_BLOCK];
     gpsti_hot_queue queue;
 } gpsti_block;
@@ -80,6 +81,7 @@ typedef struct gpsti_area {
 } gpsti_area;
 
 typedef struct gpsti_area_plane {
+    gpst_dtype dtype;
     const uint8_t* data;
     int64_t pitch;
     int32_t n_channels;

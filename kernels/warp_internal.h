@@ -123,6 +123,9 @@ typedef struct gpsti_warp_job {
     uint32_t
         shift[4]; /* of output channel c in a source pixel read low byte first; GPSTI_WARP_CHANNEL_FULL */
 
+    gpst_dtype source_dtype;
+    float full;         /* a channel that the source lacks */
+    float not_a_number; /* what NaN is stored as */
     uint32_t outside; /* what source reads where the border says that there is nothing */
 
     /* NV12 and I420, where source is Y; cb is NULL for others. */

@@ -5,7 +5,7 @@
 #define GPSTI_WARP_PIXEL_INTERNAL_H
 
 #include "exact_internal.h"
-#include "warp_yuv_internal.h"
+#include "warp_wide_internal.h"
 
 /* A source pixel, its bytes from the lowest up; job->source need not be set. */
 GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_read_of(const gpsti_warp_job* job, const uint8_t* source,
@@ -70,6 +70,13 @@ GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_blend_ffmpeg(const int32_t tap[4], 
     return sum >> 14 > 255 ? 255 : sum >> 14;
 }
 
+GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_area_value(const gpsti_warp_job* job, int32_t x, int32_t y, bool chroma,
+                                                      uint32_t shift) {
+    if (gpsti_warp_is_wide(job->source_dtype))
+        return gpsti_warp_read_wide(job, x, y, shift);
+    return (float)gpsti_warp_channel(chroma ? gpsti_warp_read_chroma(job, x, y) : gpsti_warp_read(job, x, y), shift);
+}
+
 /* One channel of the windows, of the chroma or of the other source: down, then across, each in order. */
 GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_area_of(const gpsti_warp_job* job, int32_t x, int32_t y,
                                                    bool chroma, uint32_t shift) {
@@ -79,10 +86,8 @@ GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_area_of(const gpsti_warp_job* job, in
     for (int32_t at_x = across.begin; at_x < across.end; at_x++) {
         float column = 0.0f;
         for (int32_t at_y = down.begin; at_y < down.end; at_y++) {
-            const uint32_t pixel =
-                chroma ? gpsti_warp_read_chroma(job, at_x, at_y) : gpsti_warp_read(job, at_x, at_y);
-            column = gpsti_fma(gpsti_warp_window_weight(&down, at_y), (float)gpsti_warp_channel(pixel, shift),
-                               column);
+            const float value = gpsti_warp_area_value(job, at_x, at_y, chroma, shift);
+            column = gpsti_fma(gpsti_warp_window_weight(&down, at_y), value, column);
         }
         sum = gpsti_fma(gpsti_warp_window_weight(&across, at_x), column, sum);
     }
@@ -91,7 +96,7 @@ GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_area_of(const gpsti_warp_job* job, in
 
 GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_area(const gpsti_warp_job* job, int32_t x, int32_t y,
                                                 uint32_t shift) {
-    return shift == GPSTI_WARP_CHANNEL_FULL ? 255.0f : gpsti_warp_area_of(job, x, y, false, shift);
+    return shift == GPSTI_WARP_CHANNEL_FULL ? job->full : gpsti_warp_area_of(job, x, y, false, shift);
 }
 
 /* Where the chroma of an output pixel is looked up. */
@@ -213,6 +218,12 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_samples(const gpsti_warp_job* job, int
         return;
     }
     const gpsti_warp_place place = gpsti_warp_locate(job, x, y);
+    if (gpsti_warp_is_wide(job->source_dtype)) {
+        for (uint32_t c = 0; c < job->n_channels; c++)
+            value[c] =
+                job->shift[c] == GPSTI_WARP_CHANNEL_FULL ? job->full : gpsti_warp_wide(job, &place, job->shift[c]);
+        return;
+    }
     uint32_t pixel[4] = {0, 0, 0, 0};
     for (int t = 0; t < (bilinear ? 4 : 1); t++)
         pixel[t] = gpsti_warp_read(job, place.x + (t & 1), place.y + (t >> 1));
@@ -232,7 +243,7 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_pixel(const gpsti_warp_job* job, int32
     for (uint32_t c = 0; c < job->n_channels; c++) {
         if (job->has_scale)
             value[c] = gpsti_fma(value[c], job->scale[c], job->bias[c]);
-        gpsti_warp_store(job, gpsti_warp_output(job, x, y, c), keep ? value[c] : 0.0f);
+        gpsti_warp_store(job, gpsti_warp_output(job, x, y, c), keep ? gpsti_warp_settle(job, value[c]) : 0.0f);
     }
 }
 

@@ -249,6 +249,18 @@ GPSTI_PRIVATE void gpsti_warp_job_yuv(const gpst_warp_desc* desc, const gpst_ima
     out->cosited = desc->siting == GPST_SITING_LEFT;
 }
 
+/* Full is 255, 65535 or 1; stored in bytes as 255. */
+GPSTI_PRIVATE void gpsti_warp_job_full(gpsti_warp_job* job) {
+    const bool bytes_out = job->dtype == GPST_DTYPE_U8 || job->dtype == GPST_DTYPE_I8;
+    job->full = job->source_dtype == GPST_DTYPE_U8 ? 255.0f : job->source_dtype == GPST_DTYPE_U16 ? 65535.0f : 1.0f;
+    job->not_a_number = bytes_out ? 0.0f : gpsti_f32_from_bits(0x7fc00000u);
+    if (job->source_dtype == GPST_DTYPE_U8 || job->dtype != GPST_DTYPE_U8 || job->has_scale)
+        return;
+    job->has_scale = true;
+    for (int c = 0; c < 4; c++)
+        job->scale[c] = job->source_dtype == GPST_DTYPE_U16 ? 1.0f / 257.0f : 255.0f, job->bias[c] = 0.0f;
+}
+
 GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
                                     uint32_t output_index, gpsti_warp_job* out) {
     const gpst_warp_desc* desc = &warp->desc;
@@ -258,7 +270,9 @@ GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* sou
     out->dtype = desc->dtype, out->layout = desc->layout, out->has_scale = desc->has_scale;
     out->source = (const uint8_t*)from.data, out->source_pitch = from.pitch_bytes;
     out->source_width = (int32_t)from.width, out->source_height = (int32_t)from.height;
-    out->source_pixel_bytes = gpsti_image_is_yuv(from.format) ? 1 : gpst_format_channels(from.format);
+    out->source_dtype = from.dtype;
+    out->source_pixel_bytes =
+        (gpsti_image_is_yuv(from.format) ? 1 : gpst_format_channels(from.format)) * gpst_dtype_bytes(from.dtype);
     gpsti_warp_channels(from.format, desc->format, out->shift);
     if (gpsti_image_is_yuv(from.format))
         gpsti_warp_job_yuv(desc, &from, out);
@@ -270,4 +284,5 @@ GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* sou
     gpsti_warp_job_map(warp, output_index, out);
     memcpy(out->scale, desc->scale, sizeof out->scale);
     memcpy(out->bias, desc->bias, sizeof out->bias);
+    gpsti_warp_job_full(out);
 }

@@ -372,6 +372,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(store_floats)(const gpsti_warp_j
 }
 
 #include "warp_yuv_rows_internal.h"
+#include "warp_wide_rows_internal.h"
 
 /* ---- a block, a band ------------------------------------------------------------------
    From the samples on: in packed, else in value. */
@@ -383,6 +384,8 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(emit)(const gpsti_warp_job* job,
         GPSTI_ROWS(floats_from_packed)(job, block);
     if (job->has_scale)
         GPSTI_ROWS(scale)(job, block);
+    if (job->source_dtype == GPST_DTYPE_F16 || job->source_dtype == GPST_DTYPE_F32)
+        GPSTI_ROWS(settle)(job, block);
     if (job->dtype == GPST_DTYPE_I8)
         GPSTI_ROWS(signed_from_floats)(job, block);
     else if (bytes_out && as_floats)
@@ -404,6 +407,11 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* jo
                                                         int32_t count, gpsti_block* block) {
     const bool integers = (job->dtype == GPST_DTYPE_U8 && !job->has_scale) ||
                           job->filter == GPST_FILTER_NEAREST || job->convention == GPST_CONVENTION_FFMPEG;
+    if (gpsti_warp_is_wide(job->source_dtype)) {
+        GPSTI_ROWS(sample_wide)(job, count, block);
+        GPSTI_ROWS(emit)(job, x, y, count, false, block);
+        return;
+    }
     if (GPSTI_ROWS(hot)(job, x, y, count, block))
         return;
     GPSTI_ROWS(gather)(job, count, block);

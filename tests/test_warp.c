@@ -423,7 +423,6 @@ static void rules_of_run_fire(void** state) {
     EXPECT_RUN_REFUSED("outputs[0].data=NULL", output.data = NULL);
     EXPECT_RUN_REFUSED("source.width=70000", (source.width = 70000, source.pitch_bytes = 0));
     EXPECT_RUN_REFUSED("source.width=0", source.width = 0);
-    EXPECT_RUN_REFUSED("source.dtype=3", source.dtype = GPST_DTYPE_F32);
     EXPECT_RUN_REFUSED("source.dtype=4: must be U8", source.dtype = GPST_DTYPE_I8);
     EXPECT_RUN_REFUSED("source.layout=CHW", source.layout = GPST_LAYOUT_CHW);
     EXPECT_RUN_REFUSED("source.pitch_bytes=-3", source.pitch_bytes = -3);

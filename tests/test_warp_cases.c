@@ -174,22 +174,9 @@ static bool choose_area(kit* k, uint32_t choice, uint64_t* seed) {
     return true;
 }
 
-/* ---- NV12, I420 ---------------------------------------------------------------------------------- */
-static bool choose_yuv(kit* k, uint32_t choice, uint64_t* seed) {
-    static const gpst_map maps[6] = {GPST_MAP_RESIZE, GPST_MAP_ROI,    GPST_MAP_EQUIRECT,
-                                     GPST_MAP_AFFINE, GPST_MAP_ROTATE, GPST_MAP_TABLE};
-    static const gpst_dtype dtypes[3] = {GPST_DTYPE_U8, GPST_DTYPE_I8, GPST_DTYPE_F32};
-    const gpst_map map = maps[take(&choice, 6)];
+/* What a map takes besides sizes, in a family that has every map. */
+static void pick_rest(kit* k, uint64_t* seed, gpst_map map) {
     const bool on_sphere = map == GPST_MAP_EQUIRECT || map == GPST_MAP_ROTATE;
-    k->desc.filter = (gpst_filter)(1 + take(&choice, 3));
-    k->desc.dtype = dtypes[take(&choice, 3)];
-    k->source.format = take(&choice, 2) ? GPST_FORMAT_NV12 : GPST_FORMAT_I420;
-    k->desc.format = take(&choice, 2) ? GPST_FORMAT_BGRA : GPST_FORMAT_RGB;
-    k->desc.yuv = (gpst_yuv)take(&choice, 5);
-    k->desc.siting = (gpst_siting)take(&choice, 3);
-    pick_scale(k, seed, k->desc.dtype == GPST_DTYPE_I8 || (test_random(seed) & 1) != 0);
-    pick_mask(k, test_random(seed) % 4 == 0);
-    pick_map(k, seed, map);
     k->desc.layout = test_random(seed) & 1 ? GPST_LAYOUT_CHW : GPST_LAYOUT_HWC;
     k->desc.n_views = on_sphere ? 1 : 0;
     if (map == GPST_MAP_ROTATE)
@@ -202,7 +189,47 @@ static bool choose_yuv(kit* k, uint32_t choice, uint64_t* seed) {
         pick_affine(k, seed);
     else if (map == GPST_MAP_TABLE)
         pick_table(k, seed);
-    return k->desc.filter != GPST_FILTER_AREA || map == GPST_MAP_RESIZE || map == GPST_MAP_ROI;
+}
+
+static bool has_area(gpst_map map) { return map == GPST_MAP_RESIZE || map == GPST_MAP_ROI; }
+
+static const gpst_map every_map[6] = {GPST_MAP_RESIZE, GPST_MAP_ROI,    GPST_MAP_EQUIRECT,
+                                      GPST_MAP_AFFINE, GPST_MAP_ROTATE, GPST_MAP_TABLE};
+
+/* ---- NV12, I420 ---------------------------------------------------------------------------------- */
+static bool choose_yuv(kit* k, uint32_t choice, uint64_t* seed) {
+    static const gpst_dtype dtypes[3] = {GPST_DTYPE_U8, GPST_DTYPE_I8, GPST_DTYPE_F32};
+    const gpst_map map = every_map[take(&choice, 6)];
+    k->desc.filter = (gpst_filter)(1 + take(&choice, 3));
+    k->desc.dtype = dtypes[take(&choice, 3)];
+    k->source.format = take(&choice, 2) ? GPST_FORMAT_NV12 : GPST_FORMAT_I420;
+    k->desc.format = take(&choice, 2) ? GPST_FORMAT_BGRA : GPST_FORMAT_RGB;
+    k->desc.yuv = (gpst_yuv)take(&choice, 5);
+    k->desc.siting = (gpst_siting)take(&choice, 3);
+    pick_scale(k, seed, k->desc.dtype == GPST_DTYPE_I8 || (test_random(seed) & 1) != 0);
+    pick_mask(k, test_random(seed) % 4 == 0);
+    pick_map(k, seed, map);
+    pick_rest(k, seed, map);
+    return k->desc.filter != GPST_FILTER_AREA || has_area(map);
+}
+
+/* ---- 16 bits and floats, every pattern of bits: NaN, infinities, subnormals -------------------------- */
+static bool choose_wide(kit* k, uint32_t choice, uint64_t* seed) {
+    static const gpst_dtype dtypes[4] = {GPST_DTYPE_U8, GPST_DTYPE_I8, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    static const gpst_dtype sources[3] = {GPST_DTYPE_U16, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    const gpst_map map = every_map[take(&choice, 6)];
+    k->desc.filter = (gpst_filter)(1 + take(&choice, 3));
+    k->desc.dtype = dtypes[take(&choice, 4)];
+    k->source.dtype = sources[take(&choice, 3)];
+    k->source.format = (gpst_format)(1 + take(&choice, 5));
+    k->desc.format = take(&choice, 2) ? GPST_FORMAT_BGRA : GPST_FORMAT_RGB;
+    pick_scale(k, seed, k->desc.dtype == GPST_DTYPE_I8 || take(&choice, 2) != 0);
+    pick_mask(k, test_random(seed) % 4 == 0);
+    pick_map(k, seed, map);
+    if (k->source.width == 200) /* of 16 bytes a pixel no more fit */
+        k->source.height = 50;
+    pick_rest(k, seed, map);
+    return k->desc.filter != GPST_FILTER_AREA || has_area(map);
 }
 
 /* What every compiler, option and machine must compute. A change of any formula changes it: then say so in
@@ -212,6 +239,7 @@ static const family families[] = {
     {"maps", 4 * 2 * 2 * 3 * 3 * 2 * 3 * 2 * 2, choose_maps, 0x47521825235b73bau},
     {"resize masks", 2 * 2 * 2 * 8, choose_resize_masks, 0x27a8b07ddd62ad3bu},
     {"area", 2 * 2 * 4 * 3 * 2 * 2 * 4, choose_area, 0x1cbd480b10845559u},
+    {"wide", 6 * 3 * 4 * 3 * 5 * 2 * 2, choose_wide, 0xf4ad4ccc6d33c609u},
     {"yuv", 6 * 3 * 3 * 2 * 2 * 5 * 3, choose_yuv, 0xb5dd3b405e4731b4u},
 };
 #define N_FAMILIES (sizeof families / sizeof families[0])

@@ -250,7 +250,7 @@ static void rules_fire(void** state) {
     gpst_warp_query_output(warp, &output);
     output.data = out_bytes;
     expect_reason(gpst_warp_run(warp, &image, &output, 1, 1), GPST_ERROR_ARGUMENT,
-                  "source.format=6: not with convention=FFMPEG");
+                  "source.format=6, dtype=1: NV12, I420");
     gpst_warp_destroy(warp);
     desc = desc_of(8, 8, GPST_DTYPE_U8);
     assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
