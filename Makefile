@@ -6,6 +6,7 @@
 #   make test           every test, on the split sources and on gpustage.h
 #   make GPU=cuda       the same with the GPU half, by nvcc (GPU=hip: by hipcc); under build/cuda (build/hip)
 #   make asan tsan      every test under AddressSanitizer + UBSan, under ThreadSanitizer
+#   make valgrind       the kernels' portable loops under valgrind
 #   make check          gpustage.h is current, every declaration documented, the header compiles everywhere
 #   make amalgamate     gpustage.h from core/, backends/ and kernels/
 #   make install        header, pkg-config file and command under DESTDIR/PREFIX
@@ -30,7 +31,7 @@ SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PRECIOUS: gpustage.h
-.PHONY: all demo demo-run test test-run asan tsan check amalgamate install clean FORCE
+.PHONY: all demo demo-run test test-run asan tsan valgrind check amalgamate install clean FORCE
 
 all:
 
@@ -197,6 +198,14 @@ tsan:
 	+@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
 	    $(SUBMAKE) test-run BUILD=$(BUILD)/tsan TEST_BUILDS=split TEST_SECONDS=960 \
 	    SANITIZE='-fsanitize=thread -fno-omit-frame-pointer $(QUIET)'
+
+# Leaks that are only possible are libgomp's.
+VALGRIND := valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite
+KERNEL_TESTS := warp warp_bits warp_maps warp_area warp_yuv mask mask_window quantise
+KERNEL_PROGRAMS := $(KERNEL_TESTS:%=$(BUILD)/tests/split/test_%)
+valgrind:
+	+@$(SUBMAKE) $(KERNEL_PROGRAMS)
+	@GPUSTAGE_CPU=portable $(PYTHON) tests/run.py --seconds 960 --jobs $(JOBS) --under '$(VALGRIND)' $(KERNEL_PROGRAMS)
 
 check:
 	$(PYTHON) amalgamate.py --check

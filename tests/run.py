@@ -7,6 +7,7 @@ output of a failed test is shown. The closing line is `N passed, N failed, N ski
 import argparse
 import concurrent.futures
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -21,19 +22,19 @@ def label(path):
     return "/".join(parts[-2:]) if parts[-2:-1] in (["split"], ["amalgam"]) else parts[-1]
 
 
-def command(path):
+def command(path, under):
     if path.endswith(".py"):
         return [sys.executable, path]
     if path.endswith(".sh"):
         return ["sh", path]
-    return [os.path.abspath(path)]
+    return under + [os.path.abspath(path)]
 
 
-def run(path, seconds):
+def run(path, seconds, under):
     """(verdict, reason, output, seconds taken). The test and what it started are gone when this returns."""
     start = time.monotonic()
     try:
-        child = subprocess.Popen(command(path), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        child = subprocess.Popen(command(path, under), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, start_new_session=True)
     except OSError as error:
         return "failed", str(error), "", 0.0
@@ -65,6 +66,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=120, help="time limit of one test (default 120)")
     parser.add_argument("--jobs", type=int, default=1, help="tests at once (default 1)")
     parser.add_argument("--floor", type=int, default=0, help="fail when fewer tests than this were executed")
+    parser.add_argument("--under", default="", metavar="COMMAND", help="run programs under this: \"valgrind -q\"")
     parser.add_argument("--skip", action="append", default=[], metavar="TEST=REASON", help="count as skipped")
     arguments = parser.parse_args()
     skips = [text.partition("=") for text in arguments.skip]
@@ -78,7 +80,7 @@ def main():
     for path, _, reason in skips:
         print("skipped %-40s %s" % (label(path), reason))
     with concurrent.futures.ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
-        running = {pool.submit(run, path, limit): path for path in arguments.tests}
+        running = {pool.submit(run, path, limit, shlex.split(arguments.under)): path for path in arguments.tests}
         for done in concurrent.futures.as_completed(running):
             verdict, reason, output, taken = done.result()
             count[verdict] += 1

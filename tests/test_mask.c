@@ -335,7 +335,9 @@ static void logit_is_within_its_bound(void** state) {
         worst_double = exact < 0 || exact > 0 ? (relative > worst_double ? relative : worst_double) : worst_double;
     }
     printf("worst error of gpst_logit: %.7f ulp, in double %.2g\n", worst, worst_double);
-    assert_true(worst <= 0.500001 && worst_double <= 2e-15);
+    /* valgrind computes long double as double, which is too little to judge a double by. */
+    const volatile long double one = 1.0L;
+    assert_true(worst <= 0.500001 && (worst_double <= 2e-15 || one + 0x1p-60L <= one));
     assert_true(gpst_logit(0.5) == 0.0f);
     assert_true((double)gpst_logit(0.0) == -HUGE_VAL && (double)gpst_logit(-1.0) == -HUGE_VAL);
     assert_true((double)gpst_logit(1.0) == HUGE_VAL && (double)gpst_logit(2.0) == HUGE_VAL);

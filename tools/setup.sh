@@ -35,6 +35,7 @@ case $want in peers | ci)
 esac
 case $want in ci)
     program git git
+    program valgrind valgrind
     program make make
     program g++ g++
     program clang clang
