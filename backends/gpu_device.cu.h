@@ -50,15 +50,12 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_find(const char* text, gpsti_gpu_params* par
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_describe(int ordinal, gpsti_device_info* out) {
     gpsti_rt_properties properties;
-    int n_engines = 0;
     memset(out, 0, sizeof(*out));
     GPSTI_RT_TRY(GPSTI_RT(GetDeviceProperties)(&properties, ordinal), GPSTI_GPU_CALL("device_probe"));
-    GPSTI_RT_TRY(GPSTI_RT(DeviceGetAttribute)(&n_engines, GPSTI_RT_ATTRIBUTE_COPY_ENGINES, ordinal),
-                 GPSTI_GPU_CALL("device_probe"));
     gpsti_format(out->name, sizeof(out->name), "%.90s (%d.%d)", properties.name, properties.major,
                  properties.minor);
     out->asynchronous = true;
-    out->n_copy_engines = (uint32_t)n_engines;
+    out->n_copy_engines = (uint32_t)properties.asyncEngineCount;
     out->memory_bytes = properties.totalGlobalMem;
     return GPST_OK;
 }

@@ -37,12 +37,10 @@ typedef GPSTI_RT(GraphExec_t) gpsti_rt_graph_exec;
 #if defined(GPSTI_HIP)
 typedef hipDeviceProp_t gpsti_rt_properties;
 #define GPSTI_RT_ERROR_MEMORY hipErrorOutOfMemory
-#define GPSTI_RT_ATTRIBUTE_COPY_ENGINES hipDeviceAttributeAsyncEngineCount
 #define GPSTI_RT_CALLBACK
 #else
 typedef cudaDeviceProp gpsti_rt_properties;
 #define GPSTI_RT_ERROR_MEMORY cudaErrorMemoryAllocation
-#define GPSTI_RT_ATTRIBUTE_COPY_ENGINES cudaDevAttrAsyncEngineCount
 #define GPSTI_RT_CALLBACK CUDART_CB
 #endif
 

@@ -524,6 +524,11 @@ GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step,
     gpsti_service service;
     if (job->slot->device_done) {
         job->slot->device_done = false;
+        pipeline->executing++;
+        gpsti_mutex_unlock(&scheduler->mutex);
+        gpsti_offload_read_times(job->slot, step);
+        gpsti_mutex_lock(&scheduler->mutex);
+        pipeline->executing--;
         gpsti_flow_end_offload(job->slot, job->slot->device_result, job->slot->device_wait_ns,
                                job->slot->reason);
         return;

@@ -11,12 +11,13 @@
 GPSTI_PRIVATE gpst_result gpsti_lane_prepare(gpsti_slot* slot, gpsti_lane* lane) {
     const gpsti_backend_i* const i = lane->device->i;
     const uint32_t n_events = slot->pipeline->n_events;
-    if (!lane->events) {
-        lane->events =
-            (gpsti_event**)gpsti_alloc(&slot->pipeline->context->host, n_events * sizeof(gpsti_event*));
-        if (!lane->events)
-            return GPST_ERROR_MEMORY;
-    }
+    gpsti_host* const host = &slot->pipeline->context->host;
+    if (!lane->events)
+        lane->events = (gpsti_event**)gpsti_alloc(host, n_events * sizeof(gpsti_event*));
+    if (!lane->times_ns)
+        lane->times_ns = (int64_t*)gpsti_alloc(host, n_events * sizeof(int64_t));
+    if (!lane->events || !lane->times_ns)
+        return GPST_ERROR_MEMORY;
     if (!lane->stream)
         GPSTI_TRY(i->stream_create(lane->device, &lane->stream));
     for (; lane->n_events < n_events; lane->n_events++)
@@ -178,6 +179,8 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
         slot->reason[0] = '\0';
     }
     const gpst_result result = gpsti_offload_start(slot, step, worker_index, finished, reason);
+    if (!GPST_FAILED(result) && *finished)
+        gpsti_offload_read_times(slot, step);
     if (!GPST_FAILED(result))
         return result;
     if (!reason[0])
@@ -200,16 +203,23 @@ GPSTI_PRIVATE uint64_t gpsti_offload_output_bytes(const gpsti_slot* slot) {
     return total;
 }
 
+GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot, const gpsti_step* step) {
+    gpsti_lane* const lane = slot->lane;
+    lane->n_times = 0;
+    while (lane->n_times < step->n_stages + 3 &&
+           lane->device->i->event_time(lane->events[lane->n_times], &lane->times_ns[lane->n_times]) == GPST_OK)
+        lane->n_times++;
+}
+
 /* Enters one interval between two events into a clock, and into the busy time of a device's resource. */
 GPSTI_PRIVATE void gpsti_offload_enter(gpsti_slot* slot, uint32_t clock_index, uint32_t first_event,
                                        uint64_t bytes, int64_t wait_ns) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_clock* const clock = &pipeline->clocks[clock_index];
-    const gpsti_backend_i* const i = slot->lane->device->i;
-    int64_t from_ns = 0, to_ns = 0;
-    if (GPST_FAILED(i->event_time(slot->lane->events[first_event], &from_ns)) ||
-        GPST_FAILED(i->event_time(slot->lane->events[first_event + 1], &to_ns)))
+    if (first_event + 1 >= slot->lane->n_times)
         return;
+    const int64_t from_ns = slot->lane->times_ns[first_event];
+    const int64_t to_ns = slot->lane->times_ns[first_event + 1];
     gpsti_clock_add(clock, to_ns - from_ns, wait_ns, bytes, false);
     if (clock->resource != GPST_RESOURCE_CPU)
         gpsti_busy_add(&pipeline->busy[clock->resource], from_ns, to_ns);
@@ -258,6 +268,8 @@ GPSTI_PRIVATE void gpsti_lane_free(gpsti_slot* slot, gpsti_lane* lane) {
         i->stream_destroy(lane->stream);
     for (uint32_t e = 0; e < lane->n_events; e++)
         i->event_destroy(lane->events[e]);
+    if (lane->times_ns)
+        gpsti_free(&slot->pipeline->context->host, lane->times_ns, slot->pipeline->n_events * sizeof(int64_t));
     if (lane->events)
         gpsti_free(&slot->pipeline->context->host, lane->events,
                    slot->pipeline->n_events * sizeof(gpsti_event*));

@@ -87,6 +87,23 @@ typedef gpst_result (*gpst_stage_func)(void* user_data, gpst_task* task);
    Source       core/slot.c          Tests  tests/test_pipeline.c          Since 0.1
 */
 GPST_API gpst_result gpst_task_set_input(gpst_task* task, const gpst_image* shape, gpst_image* out);
+/* gpst_task_map_input -- the picture lies in the file as it is: no copy is made
+
+   Parameters   task         (in)   the callback's
+                shape        (in)   as for gpst_task_set_input
+                offset_bytes (in)   of the first pixel from the file's beginning; a multiple of the dtype's size
+                out          (out)  the same with data in item->file_data and tight pitch set; also item->input
+   Shapes       out->data: as for gpst_task_set_input
+   Returns      GPST_OK | ARGUMENT (shape, offset_bytes) | STATE (no file was read) | TRUNCATED (the file ends
+                before the picture) | OVERFLOW
+   Ownership    the slot owns the memory; it is there until the item ends
+   Threads      within a callback of this task only, of a stage before the outputs exist
+   Blocking     never; no allocation
+   Device       pinned where the device pins
+   Source       core/slot.c          Tests  tests/test_pipeline_api.c          Since 0.1
+*/
+GPST_API gpst_result gpst_task_map_input(gpst_task* task, const gpst_image* shape, size_t offset_bytes,
+                                         gpst_image* out);
 /* gpst_task_set_output -- room for one output in the slot's host memory, for stages that compute outputs themselves
 
    Parameters   task         (in)   the callback's

@@ -93,6 +93,8 @@ typedef struct gpsti_lane {
     gpsti_stream* stream;
     gpsti_event** events; /* n_events of the pipeline */
     uint32_t n_events;    /* made so far */
+    int64_t* times_ns;    /* when the first n_times of them happened, in the latest group */
+    uint32_t n_times;
 } gpsti_lane;
 
 struct gpsti_slot {
@@ -242,6 +244,8 @@ GPSTI_INTERN gpst_result gpsti_flow_call_stage(gpsti_slot* slot, uint32_t stage_
 /* Submits the whole group. *finished: it is done already; else gpsti_offload_done is called by the backend. */
 GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
                                            bool* finished, char* reason);
+/* When the group's events happened, from a device that has reported: its calls take time. Not locked. */
+GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot, const gpsti_step* step);
 /* Called by the flow when the device has reported; enters the events' times into the clocks. Locked. */
 GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns);
 /* May this failure be made good on the CPU? Then the slot is set for it. Locked. */

@@ -218,6 +218,24 @@ GPST_API gpst_result gpst_task_set_input(gpst_task* task, const gpst_image* shap
     return GPST_OK;
 }
 
+GPST_API gpst_result gpst_task_map_input(gpst_task* task, const gpst_image* shape, size_t offset_bytes,
+                                         gpst_image* out) {
+    gpsti_slot* const slot = gpsti_task_slot(task);
+    gpst_image image;
+    size_t bytes = 0;
+    GPSTI_TRY(gpsti_slot_shape(shape, "gpst_task_map_input", &image, &bytes));
+    GPSTI_FAIL_IF(!slot->item.file_data, GPST_ERROR_STATE, "gpst_task_map_input: no file was read");
+    GPSTI_FAIL_IF(offset_bytes > slot->item.file_bytes || bytes > slot->item.file_bytes - offset_bytes,
+                  GPST_ERROR_TRUNCATED, "gpst_task_map_input: offset_bytes=%llu: %llu bytes do not fit into %llu",
+                  (unsigned long long)offset_bytes, (unsigned long long)bytes,
+                  (unsigned long long)slot->item.file_bytes);
+    image.data = (uint8_t*)slot->file.data + offset_bytes;
+    GPSTI_TRY(gpsti_image_check(&image, "gpst_task_map_input", "shape"));
+    slot->item.input = image;
+    *out = image;
+    return GPST_OK;
+}
+
 GPST_API gpst_result gpst_task_set_output(gpst_task* task, uint32_t output_index, const gpst_image* shape,
                                           gpst_image* out) {
     gpsti_slot* const slot = gpsti_task_slot(task);

@@ -194,6 +194,8 @@ static const char* gpu_program;
 static void gpu_really_lost(void** state) {
     char command[1024];
     (void)state;
+    if (getenv("GPST_NO_TRAP")) /* compute-sanitizer would count what must happen there as errors */
+        skip();
     snprintf(command, sizeof command, "'%s' trap", gpu_program);
     const int status = system(command);
     assert_true(WIFEXITED(status));
@@ -306,9 +308,9 @@ int main(int n_arguments, char** arguments) {
                                        cmocka_unit_test(gpu_notifies_behind_slow_work),
                                        cmocka_unit_test(gpu_clock_keeps_time)};
     gpu_program = arguments[0];
-    if (!device_is_there())
-        return GPST_TEST_SKIP;
     if (n_arguments > 1)
         return gpu_trap_in_child();
+    if (!device_is_there())
+        return GPST_TEST_SKIP;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -435,6 +435,44 @@ static void test_tasks_refuse(void** state) {
     }
 }
 
+/* Files of KIT_BYTES: a picture that begins 4 bytes into the file is the file's own memory. */
+static gpst_result map_file(void* user_data, gpst_task* task) {
+    kit* const self = (kit*)user_data;
+    const gpst_item* const item = task->item;
+    gpst_image shape = kit_shape(4, 1), image;
+    kit_check(self, gpst_task_map_input(task, &shape, KIT_BYTES - 3, &image) == GPST_ERROR_TRUNCATED);
+    kit_check(self, gpst_task_map_input(task, &shape, SIZE_MAX, &image) == GPST_ERROR_TRUNCATED);
+    shape.dtype = GPST_DTYPE_F32;
+    kit_check(self, gpst_task_map_input(task, &shape, 2, &image) == GPST_ERROR_ARGUMENT);
+    kit_check(self, item->input.data == NULL);
+    shape = kit_shape(KIT_WIDTH, KIT_HEIGHT - 1);
+    GPSTI_TRY(gpst_task_map_input(task, &shape, 4, &image));
+    kit_check(self, image.data == (const uint8_t*)item->file_data + 4 && item->input.data == image.data);
+    kit_check(self, ((const uint8_t*)image.data)[0] == kit_pixel(item->index, 4));
+    return GPST_OK;
+}
+
+static gpst_result map_nothing(void* user_data, gpst_task* task) {
+    const gpst_image shape = kit_shape(4, 1);
+    gpst_image image;
+    kit_check((kit*)user_data, gpst_task_map_input(task, &shape, 0, &image) == GPST_ERROR_STATE);
+    return GPST_OK;
+}
+
+static void test_map_input(void** state) {
+    (void)state;
+    kit* self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = kit_standard(self, 10);
+    self->stages[1] = kit_stage(self, GPST_STAGE_HOST, map_file, "map");
+    desc.n_stages = 2;
+    assert_int_equal(kit_run(self, &desc, NULL), GPST_OK);
+    kit_close(self);
+    self = kit_open("cpu", 2);
+    desc = kit_simple(self, 3, map_nothing);
+    assert_int_equal(kit_run(self, &desc, NULL), GPST_OK);
+    kit_close(self);
+}
+
 static gpst_result ask_device_wrongly(void* user_data, gpst_task* task) {
     kit* const self = (kit*)user_data;
     gpst_image input, outputs[5];
@@ -652,6 +690,7 @@ int main(void) {
         cmocka_unit_test(test_run_twice),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_tasks_refuse),
+        cmocka_unit_test(test_map_input),
         cmocka_unit_test(test_device_tasks_refuse),
         cmocka_unit_test(test_device_without_a_picture),
         cmocka_unit_test(test_two_files_of_an_output),

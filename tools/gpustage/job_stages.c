@@ -47,6 +47,8 @@ gpst_result job_decode(void* user_data, gpst_task* task) {
         return gpst_task_fail(task, GPST_ERROR_FORMAT,
                               "the picture is %ux%u, the mask %ux%u: they must be of one size", shape.width,
                               shape.height, mask_image->width, mask_image->height);
+    if (kind == CODEC_RAW) /* the file is the picture */
+        return gpst_task_map_input(task, &shape, 0, &picture);
     result = gpst_task_set_input(task, &shape, &picture);
     if (GPST_FAILED(result))
         return result;
