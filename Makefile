@@ -8,6 +8,7 @@
 #   make asan tsan      every test under AddressSanitizer + UBSan, under ThreadSanitizer
 #   make valgrind       the kernels' portable loops under valgrind
 #   make check          gpustage.h is current, every declaration documented, the header compiles everywhere
+#   make peers          the kernels against those of other projects, as far as they are installed
 #   make amalgamate     gpustage.h from core/, backends/ and kernels/
 #   make install        header, pkg-config file and command under DESTDIR/PREFIX
 #   make clean
@@ -31,7 +32,7 @@ SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PRECIOUS: gpustage.h
-.PHONY: all demo demo-run test test-run asan tsan valgrind check amalgamate install clean FORCE
+.PHONY: all demo demo-run test test-run asan tsan valgrind check peers peers-run amalgamate install clean FORCE
 
 all:
 
@@ -211,6 +212,22 @@ check:
 	$(PYTHON) amalgamate.py --check
 	$(PYTHON) tools/check_docs.py
 	$(PYTHON) tests/compile/matrix.py --jobs $(JOBS)
+
+# ---- other projects' kernels: tools/peers/ -----------------------------------------------------
+OPENCV ?= /usr/include/opencv4
+PEERS = $(if $(wildcard $(OPENCV)/opencv2/dnn.hpp),$(BUILD)/peers/opencv)
+
+$(BUILD)/peers/opencv: tools/peers/opencv.cpp tools/peers/peer.h tools/workloads.h tools/measure.h $(BUILD)/gpustage.o
+	@mkdir -p $(@D)
+	$(CXX) -O2 -std=c++17 -Wall -Wextra $(OPENMP) -pthread -isystem $(OPENCV) $< $(BUILD)/gpustage.o -o $@ \
+	    $(LINK_FLAGS) -lopencv_dnn -lopencv_imgproc -lopencv_core -lm
+
+peers:
+	@sh tools/setup.sh peers
+	+@$(SUBMAKE) peers-run
+
+peers-run: $(PEERS) $(BUILD)/libgpustage.so
+	@$(PYTHON) tools/peers/run.py --build $(BUILD)
 
 # ---- demo ------------------------------------------------------------------------------------
 DEMO_FRAMES ?= 24

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""tests/test_cli.py -- the command line and what the command makes of pictures: probe, reproject, preprocess."""
+"""tests/test_cli.py -- the command line and what the command makes of pictures: probe, bench, reproject, preprocess."""
 import json
 import math
 import os
 import shutil
 import sys
 import threading
+import unittest
 
 sys.dont_write_bytecode = True # the tree stays as it was
 from cli_kit import (  # noqa: E402
@@ -131,8 +132,6 @@ class Usage(Case):
     def test_wrong_commands(self):
         self.check(gpustage(), 2, "a command is required", "see gpustage --help")
         self.check(gpustage("project"), 2, "project: no such command")
-        self.check(gpustage("bench"), 2, "comes with a later version")
-        self.check(gpustage("bench", "warp", "--list"), 2, "comes with a later version")
         self.check(gpustage("reproject", "-o", self.path("out")), 2, "INPUT is required")
         self.check(gpustage("reproject", "x.ppm"), 2, "-o DIR is required")
         self.check(gpustage("probe", "/", "/tmp"), 2, "one PATH at most")
@@ -163,6 +162,35 @@ class Probe(Case):
 
     def test_missing_path(self):
         self.check(gpustage("probe", self.path("none")), 1, "none")
+
+
+class Bench(Case):
+    def test_cases_are_listed_and_checked(self):
+        listed = self.check(gpustage("bench", "--list"), 0).out
+        for name in ("kernels", "limits", "pipeline", "never-slower", "tuner", "verdict"):
+            self.assertRegex(listed, r"(?m)^%s " % name)
+        self.assertIn("--json FILE", gpustage("bench", "--help").out)
+        self.check(gpustage("bench", "warp"), 2, "warp: no such case", "see gpustage bench --help")
+        self.check(gpustage("bench", "kernels", "limits"), 2, "limits: comes with a later version")
+        self.check(gpustage("bench", "--json", self.path("no", "b.json")), 2, "its parent")
+        self.check(gpustage("bench", "--views", "3"), 2, "--views: bench has no such option")
+
+    @unittest.skipIf(os.environ.get("GPST_SANITIZE"), "instrumented code is not measured")
+    def test_kernels(self):
+        outcome = self.check(gpustage("bench", "kernels", "--json", self.path("b.json")), 0)
+        report = self.stats("b.json")
+        self.assertIn(report["build"], outcome.out)
+        kernels = report["cases"]["kernels"]
+        self.assertIn(kernels["level"], ("portable", "avx2", "avx512"))
+        self.assertEqual({row["work"] for row in kernels["rows"]}, {"equirect", "tensor", "tensor-nv12", "argmax",
+                                                                "upscale-argmax"})
+        self.assertEqual({row["threads"] for row in kernels["rows"]}, {1, report["cores"]})
+        for row in kernels["rows"]:
+            self.assertEqual(len(row["samples_s"]), kernels["rounds"])
+            self.assertEqual(sorted(row["samples_s"])[kernels["rounds"] // 2], row["median_s"])
+            self.assertEqual(len(row["memcpy_samples_s"]), kernels["rounds"])
+            self.assertGreater(row["share_of_memcpy"], 0)
+            self.assertGreaterEqual(row["sets"] * (row["read_bytes"] + row["written_bytes"]), kernels["cache_bytes"])
 
 
 # ---- reproject -----------------------------------------------------------------------------------------

@@ -33,6 +33,11 @@ case $want in peers | ci)
     program ffmpeg ffmpeg
     ;;
 esac
+case $want in peers)
+    program "${CXX:-g++}" g++
+    file /usr/include/opencv4/opencv2/dnn.hpp libopencv-dnn-dev
+    ;;
+esac
 case $want in ci)
     program git git
     program valgrind valgrind

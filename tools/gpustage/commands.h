@@ -7,5 +7,6 @@
 int command_probe(const options* asked);
 int command_reproject(const options* asked);
 int command_preprocess(const options* asked);
+int command_bench(const options* asked);
 
 #endif

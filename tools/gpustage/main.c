@@ -9,13 +9,13 @@
 typedef struct command_entry {
     const char* name;
     command_id id;
-    int (*run)(const options* asked); /* NULL: of a later version */
+    int (*run)(const options* asked);
 } command_entry;
 
 static const command_entry commands[] = {{"probe", COMMAND_PROBE, command_probe},
                                          {"reproject", COMMAND_REPROJECT, command_reproject},
                                          {"preprocess", COMMAND_PREPROCESS, command_preprocess},
-                                         {"bench", COMMAND_BENCH, NULL}};
+                                         {"bench", COMMAND_BENCH, command_bench}};
 
 static const command_entry* main_find(const char* name) {
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
@@ -26,8 +26,6 @@ static const command_entry* main_find(const char* name) {
 
 static int main_run(const command_entry* entry, int argc, char** argv) {
     options asked;
-    if (!entry->run && !(argc == 1 && !strcmp(argv[0], "--help")))
-        return console_usage(NULL, "%s: this command comes with a later version", entry->name);
     int status = options_read(&asked, entry->id, argc, argv);
     console_open(asked.quiet);
     if (status == EXIT_DONE && asked.help)
@@ -46,7 +44,7 @@ static int main_run(const command_entry* entry, int argc, char** argv) {
 int main(int argc, char** argv) {
     console_open(false);
     if (argc < 2)
-        return console_usage(NULL, "a command is required: probe, reproject or preprocess");
+        return console_usage(NULL, "a command is required: probe, reproject, preprocess or bench");
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         options_print_help(COMMAND_NONE);
         return EXIT_DONE;
@@ -57,6 +55,6 @@ int main(int argc, char** argv) {
     }
     const command_entry* const entry = main_find(argv[1]);
     if (!entry)
-        return console_usage(NULL, "%s: no such command: probe, reproject or preprocess", argv[1]);
+        return console_usage(NULL, "%s: no such command: probe, reproject, preprocess or bench", argv[1]);
     return main_run(entry, argc - 2, argv + 2);
 }

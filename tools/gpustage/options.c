@@ -151,6 +151,8 @@ static int options_join(options* self) {
             return console_usage(command, "%s: one PATH at most", self->inputs.items[1]);
         return EXIT_DONE;
     }
+    if (self->command == COMMAND_BENCH)
+        return EXIT_DONE;
     if (self->inputs.count == 0)
         return console_usage(command, "INPUT is required: files, directories or @list.txt");
     if (!self->output)
@@ -253,7 +255,7 @@ static void help_command(command_id command, const char* opening, const char* cl
         else if (spec->help)
             help_option(spec);
     }
-    if (command != COMMAND_PROBE)
+    if (command & (COMMAND_REPROJECT | COMMAND_PREPROCESS))
         help_later(command);
     printf("%s", closing);
 }
@@ -264,6 +266,7 @@ static const char help_general[] =
     "  probe       what this machine is, what is compiled in and available, and why not\n"
     "  reproject   equirectangular (360-degree) frames to perspective views\n"
     "  preprocess  images to normalised tensors (.npy)\n"
+    "  bench       measured against this machine's own limits\n"
     "\n"
     "gpustage COMMAND --help lists a command's options. gpustage --version says what was built.\n";
 
@@ -280,6 +283,10 @@ static const char help_exits[] =
 static const char help_probe[] =
     "usage: gpustage probe [--json] [PATH]\n\n"
     "What this machine is, what is compiled in and available, and why not. PATH: the storage under it, too.\n";
+
+static const char help_bench[] =
+    "usage: gpustage bench [CASE...] [--list] [--json FILE]\n\n"
+    "Measures gpustage against this machine's own limits. Without CASE: all there are. Takes up to 1 GB.\n";
 
 static const char help_reproject[] =
     "usage: gpustage reproject INPUT... -o DIR [options]\n\n"
@@ -312,7 +319,7 @@ void options_print_help(command_id command) {
         help_command(command, "", help_exits);
         printf("%s", help_preprocess_example);
     } else if (command == COMMAND_BENCH) {
-        printf("usage: gpustage bench [CASE...] [--list] [--json FILE]\n\nThis command " OPTIONS_LATER ".\n");
+        help_command(command, help_bench, "\nExample:\n  gpustage bench kernels --json kernels.json\n");
     } else {
         printf("%s", help_general);
     }

@@ -20,7 +20,7 @@ typedef enum command_id {
 typedef struct options {
     command_id command;
     const char* command_name;
-    text_list inputs;   /* probe: PATH */
+    text_list inputs;   /* probe: PATH; bench: CASE... */
     const char* output; /* -o */
     bool help;
 
@@ -61,7 +61,9 @@ typedef struct options {
     bool quiet;
     int ignored; /* options whose one value of today is the default */
 
-    bool json; /* probe */
+    bool json;             /* probe */
+    bool list;             /* bench */
+    const char* json_file; /* bench */
 } options;
 
 /* Reads argv behind the command's name. EXIT_DONE, or EXIT_USAGE with the sentence printed. */

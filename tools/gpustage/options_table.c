@@ -302,6 +302,10 @@ const option options_table[] = {
 
     {NULL, 0, COMMAND_PROBE, NULL, NULL, 0, 0, 0, NULL, "Options"},
     {"json", 0, COMMAND_PROBE, NULL, take_flag, AT(json), 0, 0, NULL, "the same as JSON"},
+
+    {NULL, 0, COMMAND_BENCH, NULL, NULL, 0, 0, 0, NULL, "Options"},
+    {"list", 0, COMMAND_BENCH, NULL, take_flag, AT(list), 0, 0, NULL, "the cases, and nothing else"},
+    {"json", 0, COMMAND_BENCH, "FILE", take_text, AT(json_file), 0, 0, NULL, "everything, with all samples"},
 };
 
 const size_t options_table_count = sizeof options_table / sizeof options_table[0];

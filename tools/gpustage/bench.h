@@ -1,0 +1,13 @@
+/* tools/gpustage/bench.h -- what the cases of gpustage bench share. */
+#ifndef GPST_TOOL_BENCH_H
+#define GPST_TOOL_BENCH_H
+
+#include "json.h"
+
+#define BENCH_ROUNDS 11
+#define BENCH_SAMPLE_S 0.02
+
+/* A case prints its table and puts its members into the open object of out; returns the exit status. */
+int bench_kernels(json* out);
+
+#endif
