@@ -70,7 +70,6 @@ GPSTI_INTERN void gpsti_finish_count(gpsti_slot* slot) {
     if (GPST_FAILED(result) && pipeline->desc.stop_on_error)
         gpsti_a32_store(&pipeline->stop, 1);
     gpsti_histogram_add(&pipeline->latency, slot->item.end_ns - slot->item.start_ns);
-    pipeline->end_ns = gpsti_now_ns();
     if (!slot->served) {
         slot->served = true;
         pipeline->n_served++;

@@ -88,15 +88,25 @@ GPSTI_PRIVATE void gpsti_step_insert(gpsti_step* step, gpsti_job* job) {
     }
     job->next = *link;
     *link = job;
+    step->n_queued++;
     if (!job->next)
         step->tail = job;
 }
 
+GPSTI_PRIVATE uint32_t gpsti_step_n_runnable(const gpsti_step* step) {
+    if (!step->head || (step->ordered && step->head->slot->ticket != step->next_ticket))
+        return 0;
+    if (step->concurrency == 0)
+        return step->n_queued;
+    const uint32_t n_free = step->running < step->concurrency ? step->concurrency - step->running : 0;
+    return n_free < step->n_queued ? n_free : step->n_queued;
+}
+
 GPSTI_PRIVATE gpsti_job* gpsti_step_take(gpsti_step* step) {
     gpsti_job* const job = step->head;
-    if (!job || (step->concurrency != 0 && step->running >= step->concurrency) ||
-        (step->ordered && job->slot->ticket != step->next_ticket))
+    if (gpsti_step_n_runnable(step) == 0)
         return NULL;
+    step->n_queued--;
     step->head = job->next;
     if (!step->head)
         step->tail = NULL;
@@ -111,8 +121,21 @@ GPSTI_PRIVATE void gpsti_step_remove(gpsti_step* step, gpsti_job* job) {
         link = &(*link)->next;
     }
     *link = job->next;
+    step->n_queued--;
     if (step->tail == job)
         step->tail = before;
+}
+
+/* ---- how long tasks take ------------------------------------------------------------------ */
+
+GPSTI_PRIVATE int64_t gpsti_work_ns(int64_t seen_ns) {
+    return seen_ns != 0 ? seen_ns : 1000000; /* nobody knows yet: worth a worker */
+}
+
+GPSTI_PRIVATE void gpsti_work_note(int64_t* seen_ns, int64_t busy_ns) {
+    *seen_ns = gpsti_work_ns(*seen_ns) + (busy_ns - gpsti_work_ns(*seen_ns)) / 8;
+    if (*seen_ns <= 0)
+        *seen_ns = 1;
 }
 
 /* ---- from step to step -------------------------------------------------------------------- */
@@ -257,7 +280,7 @@ GPSTI_INTERN gpsti_slot* gpsti_flow_take_slot(gpst_pipeline* pipeline) {
 }
 
 GPSTI_INTERN void gpsti_flow_tell_waiters(gpst_pipeline* pipeline) {
-    if (pipeline->n_waiters == 0)
+    if (pipeline->n_waiters == 0 && (pipeline->n_end_waiters == 0 || pipeline->in_flight > 0))
         return;
     gpsti_cond_broadcast(&pipeline->progress);
     if (pipeline->context->scheduler->n_helpers > 0)
@@ -309,20 +332,29 @@ GPSTI_INTERN void gpsti_flow_notice(gpst_pipeline* pipeline) {
     }
 }
 
-GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns) {
+GPSTI_PRIVATE void gpsti_flow_wait_as(gpst_pipeline* pipeline, uint32_t* n_waiters, int64_t deadline_ns) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     const uint32_t worker_index = gpsti_scheduler_worker_index(scheduler);
     /* Cancel may come from a signal handler, which cannot wake anybody: look at it now and then. */
     const int64_t look_ns = gpsti_now_ns() + 50 * (int64_t)1000000;
     const int64_t until_ns = deadline_ns < look_ns ? deadline_ns : look_ns;
     gpsti_flow_notice(pipeline);
-    pipeline->n_waiters++;
+    ++*n_waiters;
     if (worker_index < scheduler->n_workers)
         gpsti_scheduler_help(scheduler, &pipeline->client, worker_index, until_ns);
     else
         gpsti_cond_wait_until(&pipeline->progress, &scheduler->mutex, until_ns);
-    pipeline->n_waiters--;
+    --*n_waiters;
     gpsti_flow_notice(pipeline);
+}
+
+GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns) {
+    gpsti_flow_wait_as(pipeline, &pipeline->n_waiters, deadline_ns);
+}
+
+GPSTI_INTERN void gpsti_flow_wait_end(gpst_pipeline* pipeline) {
+    while (!gpsti_flow_is_over(pipeline))
+        gpsti_flow_wait_as(pipeline, &pipeline->n_end_waiters, GPST_FOREVER);
 }
 
 /* ---- what is done elsewhere: reads, writes, the device -------------------------------------------- */
@@ -406,12 +438,17 @@ GPSTI_PRIVATE void gpsti_flow_run_source(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_slot* const slot = gpsti_flow_take_slot(pipeline);
     const uint64_t index = pipeline->next_index;
+    const int64_t work_ns = gpsti_work_ns(pipeline->source_work_ns);
     pipeline->source_running = true;
     pipeline->executing++;
+    gpsti_scheduler_leave(scheduler, work_ns);
     gpsti_mutex_unlock(&scheduler->mutex);
     gpsti_slot_reset(slot, index);
     const gpst_result result = gpsti_flow_call_source(pipeline, slot);
+    const int64_t end_ns = gpsti_now_ns();
     gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_scheduler_return(scheduler, work_ns);
+    gpsti_work_note(&pipeline->source_work_ns, end_ns - slot->item.start_ns);
     pipeline->executing--;
     pipeline->source_running = false;
     if (result == GPST_END) {
@@ -422,8 +459,6 @@ GPSTI_PRIVATE void gpsti_flow_run_source(gpst_pipeline* pipeline) {
     pipeline->next_index++;
     slot->ticket = pipeline->next_ticket++;
     gpsti_flow_begin(slot);
-    if (gpsti_flow_source_ready(pipeline))
-        gpsti_scheduler_wake(scheduler);
 }
 
 GPSTI_INTERN gpsti_clock* gpsti_flow_cpu_clock(gpst_pipeline* pipeline, const gpsti_step* step) {
@@ -504,6 +539,7 @@ GPSTI_PRIVATE void gpsti_flow_end_service(gpsti_job* job, gpsti_step* step, cons
     gpsti_slot* const slot = job->slot;
     gpst_pipeline* const pipeline = slot->pipeline;
     if (step->kind == GPSTI_STEP_FINISH) {
+        pipeline->end_ns = service->start_ns + service->busy_ns;
         gpsti_flow_end_item(slot);
         return;
     }
@@ -539,20 +575,30 @@ GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step,
         return;
     }
     const bool sample_cpu = gpsti_flow_wants_cpu(pipeline, step);
+    const int64_t work_ns = gpsti_work_ns(step->work_ns);
     job->slot->started = true;
     step->running++;
     pipeline->executing++;
+    gpsti_scheduler_leave(scheduler, work_ns);
     gpsti_mutex_unlock(&scheduler->mutex);
     gpsti_service_run(&service, job, step, worker_index, sample_cpu);
     gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_scheduler_return(scheduler, work_ns);
+    gpsti_work_note(&step->work_ns, service.busy_ns);
     pipeline->executing--;
     step->running--;
     step->next_ticket += step->ordered ? 1 : 0;
     gpsti_flow_account_cpu(pipeline, step, service.busy_ns, service.cpu_ns);
     if (service.finished) /* else the job is the device's now, and may be gone already */
         gpsti_flow_end_service(job, step, &service);
-    if (step->head)
-        gpsti_scheduler_wake(scheduler);
+}
+
+GPSTI_INTERN int64_t gpsti_flow_backlog_ns(gpsti_client* client) {
+    const gpst_pipeline* const pipeline = (const gpst_pipeline*)client;
+    int64_t total_ns = gpsti_flow_source_ready(pipeline) ? gpsti_work_ns(pipeline->source_work_ns) : 0;
+    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+        total_ns += gpsti_work_ns(pipeline->steps[s].work_ns) * (int64_t)gpsti_step_n_runnable(&pipeline->steps[s]);
+    return total_ns;
 }
 
 /* Work that others then do by themselves comes first: a source with a free slot keeps the reader busy. After it the

@@ -222,6 +222,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
 GPSTI_PRIVATE void gpsti_pipeline_attach(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     pipeline->client.run_one = gpsti_flow_run_one;
+    pipeline->client.backlog_ns = gpsti_flow_backlog_ns;
     gpsti_mutex_lock(&scheduler->mutex);
     pipeline->attached = true;
     gpsti_scheduler_add(scheduler, &pipeline->client);
@@ -340,8 +341,7 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
         pipeline->start_ns = gpsti_now_ns();
     if (!again && pipeline->attached) {
         gpsti_scheduler_wake_all(scheduler);
-        while (!gpsti_flow_is_over(pipeline))
-            gpsti_flow_wait(pipeline, GPST_FOREVER);
+        gpsti_flow_wait_end(pipeline);
     }
     gpsti_mutex_unlock(&scheduler->mutex);
     GPSTI_FAIL_IF(again, GPST_ERROR_STATE, "gpst_pipeline_run: a pipeline runs once: create another");

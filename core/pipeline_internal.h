@@ -50,6 +50,8 @@ typedef struct gpsti_step {
     bool per_output, ordered;
     uint32_t concurrency; /* 0 = any */
     uint32_t running;
+    uint32_t n_queued;    /* jobs in the list */
+    int64_t work_ns;      /* about how long a service takes, of the last ones; 0 = there was none yet */
     uint64_t next_ticket; /* ordered: whose turn it is */
     gpsti_job* head;      /* runnable jobs; ordered: by ticket, else first come first served */
     gpsti_job* tail;
@@ -163,10 +165,12 @@ struct gpst_pipeline {
     uint32_t in_flight;      /* slots in use, finished results among them */
     uint32_t n_handed_out;   /* results the user has and has not released */
     uint32_t n_waiters;      /* threads that wait on progress */
+    uint32_t n_end_waiters;  /* threads that wait on it for the end of everything */
     uint32_t executing;      /* calls of this pipeline on any thread now */
     bool attached;           /* the scheduler knows us */
     bool started, source_running, source_done, closed;
     bool cancel_noticed;
+    int64_t source_work_ns;  /* as a step's */
     gpsti_a32 cancel, stop;  /* set from anywhere, even signal handlers */
     uint64_t next_index, next_ticket;
     bool device_lost;        /* the device is gone: later items go to the CPU at once */
@@ -214,6 +218,7 @@ GPSTI_INTERN void gpsti_call_leave(void);
 GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline);
 
 GPSTI_INTERN bool gpsti_flow_run_one(gpsti_client* client, uint32_t worker_index); /* locked */
+GPSTI_INTERN int64_t gpsti_flow_backlog_ns(gpsti_client* client); /* locked */
 /* A loaded (or failed) slot begins its way. Locked. */
 GPSTI_INTERN void gpsti_flow_begin(gpsti_slot* slot);
 /* Takes a free slot for the next input; NULL when there is none. Locked. */
@@ -223,6 +228,8 @@ GPSTI_INTERN bool gpsti_flow_drop_oldest(gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_flow_release_slot(gpsti_slot* slot); /* locked */
 GPSTI_INTERN void gpsti_flow_tell_waiters(gpst_pipeline* pipeline); /* something ended: they look again; locked */
 GPSTI_INTERN bool gpsti_flow_is_over(gpst_pipeline* pipeline); /* locked */
+/* The same until everything is over: not told of each item. Locked. */
+GPSTI_INTERN void gpsti_flow_wait_end(gpst_pipeline* pipeline);
 /* Waits for `progress` or a while, helping when this thread is a worker. Locked. */
 GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns);
 GPSTI_INTERN void gpsti_flow_notice(gpst_pipeline* pipeline); /* reacts to cancel and stop; locked */

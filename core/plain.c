@@ -63,12 +63,7 @@ GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, const gpsti_ste
 
 GPSTI_PRIVATE gpst_result gpsti_plain_host(gpsti_plain* self, const gpsti_step* step, uint32_t output,
                                            char* reason) {
-    const int64_t start_ns = gpsti_now_ns();
-    const gpst_result result =
-        gpsti_flow_call_stage(self->slot, step->first_stage, output, self->worker_index, reason);
-    gpsti_clock_add(&self->pipeline->clocks[step->first_clock], gpsti_now_ns() - start_ns, 0, 0,
-                    GPST_FAILED(result));
-    return result;
+    return gpsti_flow_call_stage(self->slot, step->first_stage, output, self->worker_index, reason);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step* step, uint32_t output,
@@ -97,6 +92,8 @@ GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step
     const int64_t start_ns = gpsti_now_ns();
     const gpst_result result = gpsti_plain_serve(self, step, output, reason);
     const int64_t busy_ns = gpsti_now_ns() - start_ns;
+    if (step->kind == GPSTI_STEP_HOST) /* the others know better what they did when */
+        gpsti_clock_add(&self->pipeline->clocks[step->first_clock], busy_ns, 0, 0, GPST_FAILED(result));
     gpsti_flow_account_cpu(self->pipeline, step, busy_ns,
                            sample_cpu ? (gpsti_thread_cpu_ns() - cpu_start_ns) * (int64_t)n_threads : -1);
     return result;
@@ -169,6 +166,7 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
         gpsti_finish_count(self.slot);
     }
     pipeline->source_done = true;
+    pipeline->end_ns = gpsti_now_ns();
     pipeline->plain_cpu_ns = gpsti_thread_cpu_ns() - cpu_start_ns + gpsti_plain_inside_cpu_ns(pipeline);
     return GPST_OK;
 }

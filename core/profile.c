@@ -10,13 +10,11 @@
 
 GPSTI_PRIVATE uint32_t gpsti_histogram_bucket(uint64_t value) {
     uint32_t octave = 0;
-    uint64_t rest = value / GPSTI_HISTOGRAM_SUB;
     if (value < GPSTI_HISTOGRAM_SUB)
         return (uint32_t)value;
-    while (rest > 1) {
-        rest >>= 1;
-        octave++;
-    }
+    for (uint32_t step = 32; step > 0; step /= 2)
+        if (value >> (octave + step) >= GPSTI_HISTOGRAM_SUB)
+            octave += step;
     const uint32_t sub = (uint32_t)(value >> octave) - GPSTI_HISTOGRAM_SUB;
     const uint32_t bucket = (octave + 1) * GPSTI_HISTOGRAM_SUB + sub;
     return bucket < GPSTI_HISTOGRAM_BUCKETS ? bucket : GPSTI_HISTOGRAM_BUCKETS - 1;
@@ -75,7 +73,7 @@ GPSTI_INTERN bool gpsti_clock_wants_cpu(const gpsti_clock* clock) {
     const int64_t one_ms = 1000000;
     if (clock->count == 0 || clock->busy_ns / (int64_t)clock->count >= one_ms)
         return true;
-    return clock->count % 16 == 0;
+    return clock->count % (clock->busy_ns / (int64_t)clock->count >= one_ms / 64 ? 16 : 256) == 0;
 }
 
 GPSTI_INTERN int64_t gpsti_clock_cpu_ns(const gpsti_clock* clock) {

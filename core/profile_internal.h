@@ -33,7 +33,8 @@ typedef struct gpsti_clock {
 
 GPSTI_INTERN void gpsti_clock_add(gpsti_clock* clock, int64_t busy_ns, int64_t wait_ns, uint64_t bytes, bool failed);
 GPSTI_INTERN void gpsti_clock_add_cpu(gpsti_clock* clock, int64_t cpu_ns, int64_t busy_ns);
-/* Is the next service to have its CPU time read? The thread clock costs 400 ns: always from 1 ms on, else 1 in 16. */
+/* Is the next service to have its CPU time read? The thread clock costs 400 ns: always from 1 ms on, 1 in 16
+   from 1/64 ms on, else 1 in 256. */
 GPSTI_INTERN bool gpsti_clock_wants_cpu(const gpsti_clock* clock);
 GPSTI_INTERN int64_t gpsti_clock_cpu_ns(const gpsti_clock* clock); /* scaled up to every service */
 GPSTI_INTERN void gpsti_clock_report(const gpsti_clock* clock, int64_t wall_ns, gpst_stage_stats* out);

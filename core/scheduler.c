@@ -12,6 +12,9 @@ typedef struct gpsti_worker {
     uint32_t index;
 } gpsti_worker;
 
+#define GPSTI_BRIEF_NS 20000  /* work that is done before a thread that sleeps is called and there */
+#define GPSTI_WATCH_NS 500000 /* how long such work may wait when it was not brief after all */
+
 static GPSTI_TLS const gpsti_worker* gpsti_this_worker = NULL;
 
 /* ---- clients ------------------------------------------------------------------ */
@@ -51,10 +54,25 @@ GPSTI_PRIVATE bool gpsti_scheduler_run_any(gpsti_scheduler* scheduler, uint32_t 
 
 /* ---- workers -------------------------------------------------------------------- */
 
+/* Returns looking. */
 GPSTI_PRIVATE void gpsti_scheduler_sleep(gpsti_scheduler* scheduler, int64_t deadline_ns) {
+    scheduler->looking = false;
+    scheduler->n_attentive--;
     scheduler->n_idle++;
     gpsti_cond_wait_until(&scheduler->work, &scheduler->mutex, deadline_ns);
     scheduler->n_idle--;
+    scheduler->n_waking -= scheduler->n_waking > 0 ? 1 : 0;
+    scheduler->n_attentive++;
+    scheduler->looking = true;
+}
+
+/* Nothing is runnable. One of the sleepers looks by itself for as long as others rely on tasks being brief. */
+GPSTI_PRIVATE void gpsti_worker_sleep(gpsti_scheduler* scheduler) {
+    const bool watch = scheduler->wants_watch && scheduler->n_watching == 0;
+    scheduler->wants_watch = scheduler->wants_watch && !watch;
+    scheduler->n_watching += watch ? 1 : 0;
+    gpsti_scheduler_sleep(scheduler, watch ? gpsti_now_ns() + GPSTI_WATCH_NS : GPST_FOREVER);
+    scheduler->n_watching -= watch ? 1 : 0;
 }
 
 GPSTI_PRIVATE void gpsti_worker_main(void* argument) {
@@ -62,20 +80,57 @@ GPSTI_PRIVATE void gpsti_worker_main(void* argument) {
     gpsti_scheduler* const scheduler = self->scheduler;
     gpsti_this_worker = self;
     gpsti_mutex_lock(&scheduler->mutex);
+    scheduler->n_attentive++;
+    scheduler->looking = true;
     while (!scheduler->stopping)
         if (!gpsti_scheduler_run_any(scheduler, self->index))
-            gpsti_scheduler_sleep(scheduler, GPST_FOREVER);
+            gpsti_worker_sleep(scheduler);
+    scheduler->n_attentive--;
+    scheduler->looking = false;
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 
-GPSTI_INTERN void gpsti_scheduler_wake(gpsti_scheduler* scheduler) {
-    if (scheduler->n_idle == 0)
+GPSTI_PRIVATE int64_t gpsti_scheduler_backlog_ns(const gpsti_scheduler* scheduler) {
+    int64_t total_ns = 0;
+    for (gpsti_client* client = scheduler->clients.next; client != &scheduler->clients; client = client->next)
+        total_ns += client->backlog_ns(client);
+    return total_ns;
+}
+
+/* One at a time: who comes calls the next, if there is more than it takes itself. */
+GPSTI_PRIVATE void gpsti_scheduler_call(gpsti_scheduler* scheduler) {
+    if (scheduler->n_idle == 0 || scheduler->n_waking > 0)
         return;
+    const int64_t backlog_ns = gpsti_scheduler_backlog_ns(scheduler);
+    if (backlog_ns == 0)
+        return;
+    if (backlog_ns < GPSTI_BRIEF_NS && scheduler->n_attentive > 0) {
+        scheduler->wants_watch = true;
+        if (scheduler->n_watching > 0)
+            return;
+    }
+    scheduler->n_waking++;
     if (scheduler->n_helpers > 0)
         gpsti_cond_broadcast(
             &scheduler->work); /* a single wake might reach a helper that cannot run the task */
     else
         gpsti_cond_signal(&scheduler->work);
+}
+
+GPSTI_INTERN void gpsti_scheduler_wake(gpsti_scheduler* scheduler) {
+    if (!scheduler->looking)
+        gpsti_scheduler_call(scheduler);
+}
+
+GPSTI_INTERN void gpsti_scheduler_leave(gpsti_scheduler* scheduler, int64_t work_ns) {
+    scheduler->n_attentive -= work_ns < GPSTI_BRIEF_NS ? 0 : 1;
+    scheduler->looking = false;
+    gpsti_scheduler_call(scheduler);
+}
+
+GPSTI_INTERN void gpsti_scheduler_return(gpsti_scheduler* scheduler, int64_t work_ns) {
+    scheduler->n_attentive += work_ns < GPSTI_BRIEF_NS ? 0 : 1;
+    scheduler->looking = true;
 }
 
 GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler) {
@@ -85,11 +140,15 @@ GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler) {
 
 GPSTI_INTERN void gpsti_scheduler_help(gpsti_scheduler* scheduler, gpsti_client* client,
                                        uint32_t worker_index, int64_t deadline_ns) {
-    if (client->run_one(client, worker_index))
-        return;
-    scheduler->n_helpers++;
-    gpsti_scheduler_sleep(scheduler, deadline_ns);
-    scheduler->n_helpers--;
+    scheduler->n_attentive++;
+    scheduler->looking = true;
+    if (!client->run_one(client, worker_index)) {
+        scheduler->n_helpers++;
+        gpsti_scheduler_sleep(scheduler, deadline_ns);
+        scheduler->n_helpers--;
+    }
+    scheduler->n_attentive--;
+    scheduler->looking = false;
 }
 
 GPSTI_INTERN uint32_t gpsti_scheduler_worker_index(const gpsti_scheduler* scheduler) {

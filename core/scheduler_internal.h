@@ -10,6 +10,8 @@ typedef struct gpsti_client gpsti_client;
 struct gpsti_client {
     /* Called with the lock held. Runs at most one task, without the lock while it runs, and says whether it did. */
     bool (*run_one)(gpsti_client* client, uint32_t worker_index);
+    /* About how long everything takes that run_one would run now; 0 = there is nothing. Called with the lock held. */
+    int64_t (*backlog_ns)(gpsti_client* client);
     gpsti_client* next;
     gpsti_client* previous;
 };
@@ -23,6 +25,11 @@ struct gpsti_scheduler {
     uint32_t n_workers, n_started;
     uint32_t n_idle;        /* threads that wait on `work` */
     uint32_t n_helpers;     /* of them, helping threads, which serve one client only */
+    uint32_t n_waking;      /* of them, called and not here yet */
+    uint32_t n_watching;    /* of them, those that look now and then without being called: 0 or 1 */
+    uint32_t n_attentive;   /* threads that will look for a task soon: they look now, or their task is brief */
+    bool looking;           /* who holds the lock is about to look for a task */
+    bool wants_watch;       /* brief tasks are left to who is attentive: somebody is to watch */
     bool stopping;
     gpsti_client clients;   /* ring with this as its head; rotated, so that no client starves another */
 };
@@ -33,8 +40,12 @@ GPSTI_INTERN void gpsti_scheduler_destroy(gpsti_scheduler* scheduler); /* no cli
 /* The rest with the lock held. */
 GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* client);
 GPSTI_INTERN void gpsti_scheduler_remove(gpsti_scheduler* scheduler, gpsti_client* client);
-/* A task became runnable: wakes a worker if one sleeps. */
+/* A task became runnable: calls a worker, unless one is coming anyway, or who is attentive gets to it before a sleeper
+   would. */
 GPSTI_INTERN void gpsti_scheduler_wake(gpsti_scheduler* scheduler);
+/* The calling thread took a task that takes about work_ns and lets the lock go; and is back, with the lock. */
+GPSTI_INTERN void gpsti_scheduler_leave(gpsti_scheduler* scheduler, int64_t work_ns);
+GPSTI_INTERN void gpsti_scheduler_return(gpsti_scheduler* scheduler, int64_t work_ns);
 /* Wakes everybody: something ended. */
 GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler);
 /* From a worker's own thread while it waits for a client: runs one of the client's tasks, or sleeps until something

@@ -124,13 +124,15 @@ GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index) {
 GPSTI_PRIVATE gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_input* input) {
     const char* const path = input->path ? input->path : "";
     const char* const name = input->name && input->name[0] ? input->name : path;
-    snprintf(slot->numbered, sizeof slot->numbered, "item %llu", (unsigned long long)slot->item.index);
-    slot->item.name = slot->numbered; /* unless there is a better one, and memory for it */
-    if (!name[0])
-        return GPST_OK;
     const size_t path_bytes = strlen(path) + 1, name_bytes = strlen(name) + 1;
-    GPSTI_TRY(
-        gpsti_slot_reserve_text(slot->pipeline, &slot->text, &slot->text_capacity, path_bytes + name_bytes));
+    gpst_result result = GPST_OK;
+    if (name[0])
+        result = gpsti_slot_reserve_text(slot->pipeline, &slot->text, &slot->text_capacity, path_bytes + name_bytes);
+    if (!name[0] || GPST_FAILED(result)) {
+        snprintf(slot->numbered, sizeof slot->numbered, "item %llu", (unsigned long long)slot->item.index);
+        slot->item.name = slot->numbered;
+        return result;
+    }
     memcpy(slot->text, path, path_bytes);
     memcpy(slot->text + path_bytes, name, name_bytes);
     slot->item.path = input->path ? slot->text : NULL;
