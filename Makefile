@@ -32,7 +32,7 @@ SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PRECIOUS: gpustage.h
-.PHONY: all demo demo-run test test-run asan tsan valgrind check peers peers-run amalgamate install clean FORCE
+.PHONY: gpu-check-build all demo demo-run test test-run asan tsan valgrind check peers peers-run amalgamate install clean FORCE
 
 all:
 
@@ -139,6 +139,8 @@ $(BUILD)/examples/%: examples/%.c $(GPU_OBJECT) gpustage.h $(BUILD)/flags
 SPLIT_OBJECTS := $(SPLIT_SOURCES:%.c=$(BUILD)/split/%.o)
 SPLIT_LIBRARY := $(BUILD)/split/libgpustage_split.a
 TEST_SOURCES := $(sort $(filter-out $(if $(GPU),,tests/test_backend_gpu.c tests/test_pipeline_gpu.c),$(wildcard tests/test_*.c)))
+# One unit each, by nvcc or hipcc: the GPU tests that need no cmocka.
+TEST_GPU_NAMES := $(if $(GPU),$(patsubst tests/%.cu,%,$(sort $(wildcard tests/test_*.cu))))
 TEST_GPU_OBJECT := $(if $(GPU),$(BUILD)/tests/gpu_kernels.o)
 TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh tests/test_*.py))
 TEST_NAMES := $(TEST_SOURCES:tests/%.c=%)
@@ -164,6 +166,14 @@ $(BUILD)/tests/amalgam/%: tests/%.c $(GPU_OBJECT) $(TEST_GPU_OBJECT) gpustage.h 
 	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPST_TEST_AMALGAM $(DEPEND) $< $(GPU_OBJECT) $(TEST_GPU_OBJECT) -o $@ $(LINK_FLAGS) \
 	    $(TEST_LIBS)
 
+$(BUILD)/tests/gpu/%: tests/%.cu gpustage.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(GPU_COMPILE) -Xcompiler -Wno-format-zero-length -I. $< -o $@ $(GPU_LIBS)
+
+$(BUILD)/bench_gpu_%: tools/bench_gpu_%.cu gpustage.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(GPU_COMPILE) -I. $< -o $@ $(GPU_LIBS)
+
 $(BUILD)/tests/gpu_kernels.o: tests/gpu_kernels.cu gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(GPU_COMPILE) -I. -c $< -o $@
@@ -171,14 +181,20 @@ $(BUILD)/tests/gpu_kernels.o: tests/gpu_kernels.cu gpustage.h $(BUILD)/flags
 -include $(SPLIT_OBJECTS:=.d) $(TOOL_OBJECTS:=.d) $(BUILD)/tools/demo_scene.o.d $(TEST_PROGRAMS:=.d)
 
 # Without cmocka the test programs cannot be built: they are counted as skipped.
-RUNNABLE = $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_SCRIPTS)
+TEST_GPU_PROGRAMS := $(TEST_GPU_NAMES:%=$(BUILD)/tests/gpu/%)
+RUNNABLE = $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(TEST_SCRIPTS)
 SKIPPED = $(if $(HAVE_CMOCKA),,$(TEST_PROGRAMS:%=--skip %='no cmocka: install libcmocka-dev'))
+
+# What tools/gpu_check.sh runs: programs that end with 77 where no device answers.
+CHECK_TESTS := $(if $(HAVE_CMOCKA),$(addprefix $(BUILD)/tests/split/,test_backend_gpu test_pipeline_gpu)) $(TEST_GPU_PROGRAMS)
+CHECK_BENCHES := $(patsubst tools/%.cu,$(BUILD)/%,$(sort $(wildcard tools/bench_gpu_*.cu)))
+gpu-check-build: $(COMMAND) $(CHECK_TESTS) $(CHECK_BENCHES)
 
 test:
 	@sh tools/setup.sh test
 	+@$(SUBMAKE) test-run
 
-test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(EXAMPLES) $(COMMAND) $(if $(SANITIZE),,$(BUILD)/libgpustage.so)
+test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(EXAMPLES) $(COMMAND) $(if $(SANITIZE),,$(BUILD)/libgpustage.so)
 ifneq ($(HAVE_PYTHON),)
 	@GPST_BUILD=$(abspath $(BUILD)) GPST_SANITIZE='$(SANITIZE)' CC='$(CC)' \
 	    $(PYTHON) tests/run.py --seconds $(TEST_SECONDS) --jobs $(JOBS) --floor $(TEST_FLOOR) $(SKIPPED) $(RUNNABLE)

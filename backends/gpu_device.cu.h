@@ -55,7 +55,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_describe(int ordinal, gpsti_device_info* out
     gpsti_format(out->name, sizeof(out->name), "%.90s (%d.%d)", properties.name, properties.major,
                  properties.minor);
     out->asynchronous = true;
-    out->n_copy_engines = (uint32_t)properties.asyncEngineCount;
+    out->n_copy_engines = (uint32_t)GPSTI_RT_COPY_ENGINES(properties);
     out->memory_bytes = properties.totalGlobalMem;
     return GPST_OK;
 }

@@ -1,0 +1,481 @@
+/* tools/bench_gpu_engine.cu -- what the engine makes of a GPU's links: copies through it against bare copies of the same
+   run, the latency of one small item, many small items, and whole frames to views. One unit, by nvcc:
+
+       nvcc -O3 -arch=native -I. tools/bench_gpu_engine.cu -o bench_gpu_engine
+       ./bench_gpu_engine [--json FILE] [--dir DIR] [CASE...]      CASE: copies latency small views
+
+   DIR takes eight raw frames, 708 MB, for the case views (default /dev/shm); they are removed again. */
+#define GPUSTAGE_IMPLEMENTATION
+#include "gpustage.h"
+
+#include <algorithm>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FRAME_WIDTH 7680u
+#define FRAME_HEIGHT 3840u
+#define FRAME_BYTES ((size_t)FRAME_WIDTH * FRAME_HEIGHT * 3)
+#define N_ROUNDS 7
+
+static FILE* json;
+
+static void die(const char* what) {
+    fprintf(stderr, "bench_gpu_engine: %s: %s\n", what, gpst_last_reason());
+    exit(1);
+}
+
+static void need(gpst_result result, const char* what) {
+    if (GPST_FAILED(result))
+        die(what);
+}
+
+static void record(const char* name, double value, const char* unit) {
+    printf("%-52s %12.3f %s\n", name, value, unit);
+    if (json)
+        fprintf(json, "%s\n  {\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\"}", ftell(json) > 2 ? "," : "", name, value,
+                unit);
+    fflush(stdout);
+}
+
+static double median(double* values, int n) {
+    std::sort(values, values + n);
+    return values[n / 2];
+}
+
+static double spread(const double* sorted, int n) { return (sorted[n - 1] - sorted[0]) / sorted[n / 2] * 100; }
+
+/* ---- copies ------------------------------------------------------------------------ */
+
+typedef enum way { UP = 0, DOWN = 1, BOTH = 2 } way;
+static const char* const way_names[] = {"H2D", "D2H", "both ways, each"};
+
+#define N_BUFFERS 3
+#define N_COPIES 48
+
+typedef struct bare {
+    gpsti_device* device;
+    gpsti_stream* streams[2];
+    gpsti_host_memory host[2][N_BUFFERS];
+    void* pageable;
+    void* memory[2][N_BUFFERS];
+} bare;
+
+static void bare_open(bare* self, gpst_context* context) {
+    self->device = context->device;
+    const gpsti_backend_i* i = self->device->i;
+    for (int d = 0; d < 2; d++) {
+        need(i->stream_create(self->device, &self->streams[d]), "stream");
+        for (int b = 0; b < N_BUFFERS; b++) {
+            need(i->host_alloc(self->device, FRAME_BYTES, true, &self->host[d][b]), "host memory");
+            memset(self->host[d][b].ptr, b, FRAME_BYTES);
+            need(i->memory_alloc(self->device, FRAME_BYTES, &self->memory[d][b]), "device memory");
+        }
+    }
+    self->pageable = malloc(FRAME_BYTES);
+    memset(self->pageable, 1, FRAME_BYTES);
+}
+
+static void bare_close(bare* self) {
+    const gpsti_backend_i* i = self->device->i;
+    for (int d = 0; d < 2; d++) {
+        i->stream_destroy(self->streams[d]);
+        for (int b = 0; b < N_BUFFERS; b++) {
+            i->host_free(self->device, &self->host[d][b]);
+            i->memory_free(self->device, self->memory[d][b], FRAME_BYTES);
+        }
+    }
+    free(self->pageable);
+}
+
+static void bare_copy(bare* self, int direction, int n, bool pinned) {
+    void* const host = pinned ? self->host[direction][n % N_BUFFERS].ptr : self->pageable;
+    void* const memory = self->memory[direction][n % N_BUFFERS];
+    need(direction == UP ? self->device->i->copy(self->streams[UP], GPSTI_COPY_H2D, memory, host, FRAME_BYTES)
+                         : self->device->i->copy(self->streams[DOWN], GPSTI_COPY_D2H, host, memory, FRAME_BYTES),
+         "copy");
+}
+
+/* GB/s in each direction that is used. */
+static double bare_rate(bare* self, way direction, bool pinned) {
+    const int n_copies = pinned ? N_COPIES : N_COPIES / 8;
+    const int64_t start_ns = gpsti_now_ns();
+    for (int n = 0; n < n_copies; n++)
+        for (int d = 0; d < 2; d++)
+            if (direction == BOTH || (int)direction == d)
+                bare_copy(self, d, n, pinned);
+    for (int d = 0; d < 2; d++)
+        need(self->device->i->stream_wait_idle(self->streams[d]), "wait");
+    return (double)FRAME_BYTES * n_copies / (double)(gpsti_now_ns() - start_ns);
+}
+
+typedef struct flow { /* items through the engine, and when they ended */
+    way direction;
+    uint64_t n_items, n_done, n_warm;
+    int64_t warm_ns, last_ns;
+} flow;
+
+static gpst_result flow_next(void* user_data, uint64_t index, gpst_input* out) {
+    (void)out;
+    return index < ((flow*)user_data)->n_items ? GPST_OK : GPST_END;
+}
+
+/* Large in one direction or both; what is in the picture does not matter to a copy. */
+static gpst_result flow_shape(void* user_data, gpst_task* task) {
+    const way direction = ((flow*)user_data)->direction;
+    gpst_image large = GPST_ZERO, tiny = GPST_ZERO, image;
+    large.format = tiny.format = GPST_FORMAT_RGB;
+    large.width = FRAME_WIDTH;
+    large.height = FRAME_HEIGHT;
+    tiny.width = tiny.height = 1;
+    GPSTI_TRY(gpst_task_set_input(task, direction == DOWN ? &tiny : &large, &image));
+    return gpst_task_set_output(task, 0, direction == UP ? &tiny : &large, &image);
+}
+
+static gpst_result flow_nothing(void* user_data, gpst_task* task) {
+    (void)user_data;
+    (void)task;
+    return GPST_OK;
+}
+
+static gpst_result flow_sink(void* user_data, const gpst_item* item) {
+    flow* const self = (flow*)user_data;
+    if (GPST_FAILED(item->result))
+        fprintf(stderr, "item %llu: %s\n", (unsigned long long)item->index, item->reason);
+    self->n_done++;
+    self->last_ns = gpsti_now_ns();
+    if (self->n_done == self->n_warm)
+        self->warm_ns = self->last_ns;
+    return GPST_OK;
+}
+
+static double flow_rate(gpst_pipeline* pipeline, flow* self) {
+    self->n_done = 0;
+    need(gpst_pipeline_run(pipeline), "run");
+    return (double)FRAME_BYTES * (double)(self->n_done - self->n_warm) / (double)(self->last_ns - self->warm_ns);
+}
+
+static void bench_copies(gpst_context* context) {
+    static double rates[3][N_ROUNDS];
+    bare bare_copies;
+    memset(&bare_copies, 0, sizeof bare_copies);
+    bare_open(&bare_copies, context);
+    for (int d = UP; d <= BOTH; d++) {
+        flow self;
+        char name[96];
+        memset(&self, 0, sizeof self);
+        self.direction = (way)d;
+        self.n_items = 96;
+        self.n_warm = 32;
+        for (int round = 0; round < N_ROUNDS; round++) {
+            gpst_stage_desc stages[2] = {};
+            gpst_pipeline_desc desc = GPST_ZERO;
+            gpst_pipeline* pipeline = NULL;
+            stages[0].kind = GPST_STAGE_HOST;
+            stages[0].func = flow_shape;
+            stages[0].user_data = &self;
+            stages[1].kind = GPST_STAGE_DEVICE;
+            stages[1].func = flow_nothing;
+            desc.stages = stages;
+            desc.n_stages = 2;
+            desc.source = flow_next;
+            desc.source_user_data = &self;
+            desc.sink = flow_sink;
+            desc.sink_user_data = &self;
+            desc.n_slots = 6;
+            need(gpst_pipeline_create(context, &desc, &pipeline), "pipeline");
+            rates[0][round] = bare_rate(&bare_copies, (way)d, true);
+            rates[1][round] = flow_rate(pipeline, &self);
+            rates[2][round] = d == BOTH ? 0 : bare_rate(&bare_copies, (way)d, false);
+            need(gpst_pipeline_destroy(pipeline), "destroy");
+        }
+        const char* const what[3] = {"bare pinned", "through the engine", "pageable"};
+        double middle[3];
+        for (int k = 0; k < (d == BOTH ? 2 : 3); k++) {
+            middle[k] = median(rates[k], N_ROUNDS);
+            snprintf(name, sizeof name, "%s, %s (spread %.1f %%)", way_names[d], what[k], spread(rates[k], N_ROUNDS));
+            record(name, middle[k], "GB/s");
+        }
+        snprintf(name, sizeof name, "%s, engine / bare", way_names[d]);
+        record(name, middle[1] / middle[0], "");
+        if (d == BOTH)
+            continue;
+        snprintf(name, sizeof name, "%s, engine / pageable", way_names[d]);
+        record(name, middle[1] / middle[2], "");
+    }
+    bare_close(&bare_copies);
+}
+
+/* ---- one small item ------------------------------------------------------------------- */
+
+#define N_CALLS 4000
+
+static __global__ void empty(void) {}
+
+static void report_latency(const char* name, double* us) {
+    char text[96];
+    std::sort(us, us + N_CALLS);
+    snprintf(text, sizeof text, "%s (p10 %.1f, p99 %.1f)", name, us[N_CALLS / 10], us[N_CALLS * 99 / 100]);
+    record(text, us[N_CALLS / 2], "us");
+}
+
+static double empty_launches(double* us, bool blocking) {
+    cudaStream_t stream;
+    cudaEvent_t event;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaEventCreateWithFlags(&event, cudaEventBlockingSync | cudaEventDisableTiming);
+    for (int n = 0; n < N_CALLS; n++) {
+        const int64_t start_ns = gpsti_now_ns();
+        empty<<<1, 1, 0, stream>>>();
+        if (blocking) {
+            cudaEventRecord(event, stream);
+            cudaEventSynchronize(event);
+        } else {
+            cudaStreamSynchronize(stream);
+        }
+        us[n] = (double)(gpsti_now_ns() - start_ns) / 1e3;
+    }
+    cudaEventDestroy(event);
+    cudaStreamDestroy(stream);
+    report_latency(blocking ? "empty launch, blocking wait" : "empty launch, spinning wait", us);
+    return us[N_CALLS / 2];
+}
+
+static gpst_warp* small_warp(void) {
+    gpst_warp_desc desc = GPST_ZERO;
+    gpst_warp* warp = NULL;
+    desc.map = GPST_MAP_RESIZE;
+    desc.width = desc.height = 32;
+    desc.format = GPST_FORMAT_RGB;
+    need(gpst_warp_create(&desc, &warp), "warp");
+    return warp;
+}
+
+static void bench_latency(gpst_context* context) {
+    static double us[N_CALLS];
+    static uint8_t pixels[64 * 64 * 3];
+    gpst_warp* const warp = small_warp();
+    gpst_stage_desc stage = GPST_ZERO;
+    gpst_pipeline_desc desc = GPST_ZERO;
+    gpst_pipeline* pipeline = NULL;
+    gpst_input input = GPST_ZERO;
+    empty_launches(us, false);
+    const double blocking_us = empty_launches(us, true);
+    stage.kind = GPST_STAGE_WARP;
+    stage.warp = warp;
+    desc.stages = &stage;
+    desc.n_stages = 1;
+    input.frame.data = pixels;
+    input.frame.width = input.frame.height = 64;
+    input.frame.format = GPST_FORMAT_RGB;
+    need(gpst_pipeline_create(context, &desc, &pipeline), "pipeline");
+    for (int n = 0; n < N_CALLS; n++) {
+        const gpst_item* item = NULL;
+        const int64_t start_ns = gpsti_now_ns();
+        need(gpst_pipeline_submit(pipeline, &input, GPST_FOREVER, NULL), "submit");
+        need(gpst_pipeline_next_result(pipeline, GPST_FOREVER, &item), "next_result");
+        us[n] = (double)(gpsti_now_ns() - start_ns) / 1e3;
+        need(item->result, item->reason);
+        gpst_pipeline_release(pipeline, item);
+    }
+    report_latency("one 64x64 item through the engine", us);
+    record("engine / empty launch with a blocking wait", us[N_CALLS / 2] / blocking_us, "");
+    need(gpst_pipeline_destroy(pipeline), "destroy");
+    gpst_warp_destroy(warp);
+}
+
+/* ---- many small items -------------------------------------------------------------------- */
+
+#define N_SMALL 100000
+
+static gpst_result small_next(void* user_data, uint64_t index, gpst_input* out) {
+    static uint8_t pixels[96 * 96 * 3];
+    uint64_t* const random = (uint64_t*)user_data;
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    out->frame.data = pixels;
+    out->frame.width = 1 + (uint32_t)(*random >> 33) % 96;
+    out->frame.height = 1 + (uint32_t)(*random >> 45) % 96;
+    out->frame.format = GPST_FORMAT_RGB;
+    return index < N_SMALL ? GPST_OK : GPST_END;
+}
+
+static void bench_small(gpst_context* context) {
+    gpst_warp* const warp = small_warp();
+    gpst_stage_desc stage = GPST_ZERO;
+    gpst_pipeline_desc desc = GPST_ZERO;
+    gpst_pipeline* pipeline = NULL;
+    gpst_context_info before, after;
+    gpsti_device_info device_before, device_after;
+    gpst_stats stats;
+    uint64_t random = 1;
+    context->device->i->device_query(context->device, &device_before);
+    gpst_context_query_info(context, &before);
+    stage.kind = GPST_STAGE_WARP;
+    stage.warp = warp;
+    desc.stages = &stage;
+    desc.n_stages = 1;
+    desc.source = small_next;
+    desc.source_user_data = &random;
+    need(gpst_pipeline_create(context, &desc, &pipeline), "pipeline");
+    need(gpst_pipeline_run(pipeline), "run");
+    gpst_pipeline_query_stats(pipeline, &stats);
+    need(gpst_pipeline_destroy(pipeline), "destroy");
+    gpst_warp_destroy(warp);
+    context->device->i->device_query(context->device, &device_after);
+    gpst_context_query_info(context, &after);
+    record("100000 small items of random sizes", (double)stats.wall_ns / 1e3 / N_SMALL, "us an item");
+    record("  items ok", (double)stats.items_ok, "");
+    record("  allocations of frame memory, all of the run", (double)stats.growths, "");
+    record("  allocations by the allocator after the freeze", (double)stats.allocations_after_freeze, "");
+    record("  host bytes left behind", (double)after.live_bytes - (double)before.live_bytes, "bytes");
+    record("  device bytes left behind",
+           (double)device_before.memory_free_bytes - (double)device_after.memory_free_bytes, "bytes");
+    printf("  %s\n", stats.verdict.text);
+}
+
+/* ---- frames to views ---------------------------------------------------------------------- */
+
+#define N_FILES 8u
+#define N_FRAMES 400u
+
+typedef struct views {
+    char dir[400], path[512];
+} views;
+
+static void frame_path(const views* self, uint64_t index, char* out, size_t bytes) {
+    snprintf(out, bytes, "%s/bench_gpu_engine_%u.raw", self->dir, (unsigned)(index % N_FILES));
+}
+
+static gpst_result frame_next(void* user_data, uint64_t index, gpst_input* out) {
+    views* const self = (views*)user_data;
+    frame_path(self, index, self->path, sizeof self->path);
+    out->path = self->path;
+    return index < N_FRAMES ? GPST_OK : GPST_END;
+}
+
+static gpst_result frame_map(void* user_data, gpst_task* task) {
+    gpst_image shape = GPST_ZERO, image;
+    (void)user_data;
+    shape.width = FRAME_WIDTH;
+    shape.height = FRAME_HEIGHT;
+    shape.format = GPST_FORMAT_RGB;
+    return gpst_task_map_input(task, &shape, 0, &image);
+}
+
+static void write_frames(const views* self) {
+    uint8_t* const pixels = (uint8_t*)malloc(FRAME_BYTES);
+    char path[512];
+    for (unsigned n = 0; n < N_FILES; n++) {
+        for (size_t i = 0; i < FRAME_BYTES; i++)
+            pixels[i] = (uint8_t)(i * (n + 1) >> 4);
+        frame_path(self, n, path, sizeof path);
+        FILE* const file = fopen(path, "wb");
+        if (!file || fwrite(pixels, 1, FRAME_BYTES, file) != FRAME_BYTES || fclose(file) != 0) {
+            fprintf(stderr, "bench_gpu_engine: cannot write %s\n", path);
+            exit(1);
+        }
+    }
+    free(pixels);
+}
+
+static void run_views(gpst_context* context, views* self, const gpst_warp* warp, uint32_t n_reads) {
+    gpst_stage_desc stages[3] = {};
+    gpst_pipeline_desc desc = GPST_ZERO;
+    gpst_pipeline* pipeline = NULL;
+    gpst_stats stats;
+    char name[96];
+    stages[0].kind = GPST_STAGE_READ;
+    stages[1].kind = GPST_STAGE_HOST;
+    stages[1].func = frame_map;
+    stages[2].kind = GPST_STAGE_WARP;
+    stages[2].warp = warp;
+    desc.stages = stages;
+    desc.n_stages = 3;
+    desc.source = frame_next;
+    desc.source_user_data = self;
+    desc.n_slots = n_reads + 6;
+    desc.n_reads = n_reads;
+    need(gpst_pipeline_create(context, &desc, &pipeline), "pipeline");
+    need(gpst_pipeline_run(pipeline), "run");
+    gpst_pipeline_query_stats(pipeline, &stats);
+    need(gpst_pipeline_destroy(pipeline), "destroy");
+    snprintf(name, sizeof name, "%u frames to 8 views, %u reads in flight", (unsigned)N_FRAMES, n_reads);
+    record(name, (double)stats.wall_ns / 1e6 / N_FRAMES, "ms a frame");
+    record("  efficiency", stats.verdict.efficiency, "");
+    printf("  %s\n", stats.verdict.text);
+}
+
+static void bench_views(gpst_context* context, const char* dir) {
+    views self;
+    gpst_view view[8] = {};
+    gpst_warp_desc desc = GPST_ZERO;
+    gpst_warp* warp = NULL;
+    char path[512];
+    snprintf(self.dir, sizeof self.dir, "%s", dir);
+    write_frames(&self);
+    for (int v = 0; v < 8; v++)
+        view[v].yaw = 45.0 * v;
+    desc.map = GPST_MAP_EQUIRECT;
+    desc.views = view;
+    desc.n_views = 8;
+    desc.width = 1920;
+    desc.height = 1080;
+    desc.format = GPST_FORMAT_RGB;
+    need(gpst_warp_create(&desc, &warp), "warp");
+    for (uint32_t n_reads = 4; n_reads <= 12; n_reads += 4)
+        run_views(context, &self, warp, n_reads);
+    gpst_warp_destroy(warp);
+    for (unsigned n = 0; n < N_FILES; n++) {
+        frame_path(&self, n, path, sizeof path);
+        (void)unlink(path);
+    }
+}
+
+static bool chosen(int argc, char** argv, int first, const char* name) {
+    bool any = false;
+    for (int i = first; i < argc; i++) {
+        any = true;
+        if (!strcmp(argv[i], name))
+            return true;
+    }
+    return !any;
+}
+
+int main(int argc, char** argv) {
+    const char* dir = "/dev/shm";
+    gpst_context_desc desc = GPST_ZERO;
+    gpst_context* context = NULL;
+    gpst_context_info info;
+    int first = 1;
+    for (; first + 1 < argc && !strncmp(argv[first], "--", 2); first += 2) {
+        if (!strcmp(argv[first], "--json"))
+            json = fopen(argv[first + 1], "w");
+        else
+            dir = argv[first + 1];
+    }
+    desc.backend = "cuda";
+    desc.require_backend = true;
+    if (GPST_FAILED(gpst_context_create(&desc, &context))) {
+        printf("%s\n", gpst_last_reason());
+        return 77;
+    }
+    gpst_context_query_info(context, &info);
+    printf("%s\n%s, %u workers\n", gpst_build_info(), info.device_name, info.n_workers);
+    if (json)
+        fprintf(json, "[");
+    if (chosen(argc, argv, first, "copies"))
+        bench_copies(context);
+    if (chosen(argc, argv, first, "latency"))
+        bench_latency(context);
+    if (chosen(argc, argv, first, "small"))
+        bench_small(context);
+    if (chosen(argc, argv, first, "views"))
+        bench_views(context, dir);
+    if (json) {
+        fprintf(json, "\n]\n");
+        fclose(json);
+    }
+    gpst_context_destroy(context);
+    return 0;
+}
