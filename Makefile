@@ -8,7 +8,8 @@
 #   make asan tsan      every test under AddressSanitizer + UBSan, under ThreadSanitizer
 #   make valgrind       the kernels' portable loops under valgrind
 #   make check          gpustage.h is current, every declaration documented, the header compiles everywhere
-#   make peers          the kernels against those of other projects, as far as they are installed
+#   make peers          the kernels against those of other projects, as far as they are installed: results (peers-results
+#                       alone: the conventions of the warp) and speed
 #   make amalgamate     gpustage.h from core/, backends/ and kernels/
 #   make install        header, pkg-config file and command under DESTDIR/PREFIX
 #   make clean
@@ -32,7 +33,7 @@ SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PRECIOUS: gpustage.h
-.PHONY: gpu-check-build all demo demo-run test test-run asan tsan valgrind check peers peers-run amalgamate install clean FORCE
+.PHONY: gpu-check-build all demo demo-run test test-run asan tsan valgrind check peers peers-results peers-run amalgamate install clean FORCE
 
 all:
 
@@ -240,7 +241,13 @@ $(BUILD)/peers/opencv: tools/peers/opencv.cpp tools/peers/peer.h tools/workloads
 
 peers:
 	@sh tools/setup.sh peers
+	+@$(SUBMAKE) peers-results
 	+@$(SUBMAKE) peers-run
+
+peers-results: $(BUILD)/tests/split/test_warp_peers
+	@rm -rf $(BUILD)/golden
+	@$(PYTHON) tests/golden/make_goldens.py --out $(BUILD)/golden
+	@GPST_GOLDEN=$(BUILD)/golden $<
 
 peers-run: $(PEERS) $(BUILD)/libgpustage.so
 	@$(PYTHON) tools/peers/run.py --build $(BUILD)

@@ -37,12 +37,8 @@ typedef struct gpsti_argmax_tap {
 
 GPSTI_DEVICE GPSTI_INLINE gpsti_argmax_tap gpsti_argmax_locate(uint32_t i, uint32_t in, uint32_t out) {
     const int32_t last = (int32_t)in - 1;
-    gpsti_warp_axis axis;
-    axis.begin = 0;
-    axis.extent = (int64_t)in * GPSTI_WARP_AXIS_UNIT;
-    axis.in = (int32_t)in;
-    axis.out = (int32_t)out;
-    axis.ahead = NULL;
+    const gpsti_warp_axis axis =
+        gpsti_warp_axis_of(0, (int64_t)in * GPSTI_WARP_AXIS_UNIT, (int32_t)in, (int32_t)out);
     const gpsti_warp_tap tap = gpsti_warp_axis_tap(&axis, (int32_t)i, false);
     gpsti_argmax_tap taps;
     taps.first = (uint32_t)(tap.pixel < 0 ? 0 : tap.pixel > last ? last : tap.pixel);

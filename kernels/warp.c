@@ -86,7 +86,8 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out) {
 /* begin + (2 i + 1) * extent / (2 out) - 1/2 */
 GPSTI_PRIVATE double gpsti_warp_axis_position(const gpsti_warp_axis* axis, uint32_t i) {
     const int64_t out = axis->out;
-    return (double)(2 * out * axis->begin + (2 * (int64_t)i + 1) * axis->extent - out * 131072) /
+    const int64_t n = 2 * (int64_t)i + (axis->corner ? 0 : 1);
+    return (double)(2 * out * axis->begin + n * axis->extent - out * GPSTI_WARP_AXIS_UNIT) /
            ((double)out * 262144.0);
 }
 
@@ -112,7 +113,7 @@ GPSTI_PRIVATE void gpsti_warp_sphere_position(const gpst_warp* warp, const gpsti
     const double across = gpsti_sqrt64(gpsti_mul64(ray[0], ray[0]) + gpsti_mul64(ray[2], ray[2]));
     const double turn = gpsti_atan2_radians(ray[0], ray[2]) / (2 * GPSTI_PI) + 0.5;
     const double tilt = gpsti_atan2_radians(ray[1], across) / GPSTI_PI + 0.5;
-    const bool native = warp->desc.convention == GPST_CONVENTION_NATIVE;
+    const bool native = warp->desc.convention != GPST_CONVENTION_FFMPEG;
     *source_x = native ? gpsti_mul64(turn, source_width) - 0.5 : gpsti_mul64(turn, source_width - 1.0);
     *source_y = native ? gpsti_mul64(tilt, source_height) - 0.5 : gpsti_mul64(tilt, source_height - 1.0);
 }

@@ -50,10 +50,29 @@ typedef enum gpst_siting {
     GPST_SITING_CENTER = 2   /* between two pixels: MPEG-1, JPEG */
 } gpst_siting;
 
+/* Whose results come out. Where another project does what NATIVE does, its name changes nothing: of a convention only
+   the differences are listed, each measured against that project (tests/golden). */
 typedef enum gpst_convention {
     GPST_CONVENTION_DEFAULT = 0, /* native */
     GPST_CONVENTION_NATIVE = 1,  /* half-pixel centres on both sides */
-    GPST_CONVENTION_FFMPEG = 2   /* EQUIRECT: FFmpeg 5.1 v360's W-1 input mapping, weights and truncation */
+
+    /* EQUIRECT: FFmpeg 5.1's v360, its W-1 input mapping, weights and truncation. */
+    GPST_CONVENTION_FFMPEG = 2,
+
+    /* OpenCV 4. RESIZE, ROI: resize, NEAREST as INTER_NEAREST (pixel floor(i in / out)), AREA as INTER_AREA (the part
+       of each pixel that the output pixel covers; where OpenCV enlarges on one axis and shrinks on the other it does
+       otherwise). AFFINE: warpAffine with WARP_INVERSE_MAP: m maps centres, which lie on whole numbers on both sides.
+       AFFINE, TABLE (remap), EQUIRECT, ROTATE: BILINEAR at positions rounded to 1/32 pixel. */
+    GPST_CONVENTION_OPENCV = 3,
+
+    /* RESIZE: PyTorch's interpolate, align_corners=False. NEAREST as mode="nearest" (pixel floor(i in / out); what
+       NATIVE does is "nearest-exact"), BILINEAR with positions in floats, as mode="bilinear" has them; AREA is the same
+       with antialias=True, as NATIVE. */
+    GPST_CONVENTION_TORCH = 4,
+
+    /* EQUIRECT: py360convert 1.0's e2p through OpenCV: the first and the last pixel lie on the edges of the view
+       (linspace), so width and height are 2 or more; BILINEAR at positions rounded to 1/32 pixel. */
+    GPST_CONVENTION_PY360 = 5
 } gpst_convention;
 
 /* gpst_view -- a perspective camera at the centre of the sphere
@@ -86,7 +105,7 @@ typedef struct gpst_roi {
 /* gpst_affine -- a matrix from output to source
 
    The output point (x, y) shows the source point (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]); pixel i
-   has its centre at i + 1/2 on both sides, so RESIZE is {W/width, 0, 0, 0, H/height, 0}. m[2] and m[5] within
+   has its centre at i + 1/2 on both sides (OPENCV: at i), so RESIZE is {W/width, 0, 0, 0, H/height, 0}. m[2] and m[5] within
    +-2^29, the others within +-65536, all kept to 1/2^28.
 
    Ownership    the caller's; copied by whoever keeps it
@@ -106,7 +125,7 @@ typedef struct gpst_warp_desc {
     uint32_t start_canary;      /* 0 */
     gpst_map map;               /* required */
     gpst_filter filter;         /* default bilinear */
-    gpst_convention convention; /* default native; FFMPEG with EQUIRECT only */
+    gpst_convention convention; /* default native */
     gpst_border border;         /* EDGE only with RESIZE and AREA; none with EQUIRECT and ROTATE */
     const gpst_view* views;     /* EQUIRECT, ROTATE: n_views of them; ROTATE: hfov and vfov 0 */
     uint32_t n_views;           /* EQUIRECT, ROTATE: required; RESIZE: 0 or 1 */
@@ -218,7 +237,7 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 ROI: the same, in = the rectangle's side, plus its corner. AFFINE: by 64-bit integers from the
                 matrix in 1/2^28, to 1/32768 pixel. TABLE: as it says, to 1/32768 pixel.
                 EQUIRECT: ray = R (tan(hfov/2) ((2 i + 1) / width - 1), tan(vfov/2) ((2 j + 1) / height - 1),
-                1) with R = gpst_view_rotation; u = (atan2(x, z) / 2 pi + 1/2) W - 1/2,
+                1) with R = gpst_view_rotation (PY360: 2 i / (width - 1), 2 j / (height - 1)); u = (atan2(x, z) / 2 pi + 1/2) W - 1/2,
                 v = (atan2(y, hypot(x, z)) / pi + 1/2) H - 1/2; W - 1, H - 1 and no - 1/2 with FFMPEG. In x
                 the source goes round; over a pole it goes on at row -1 - y, x + W / 2 (rounded down).
                 ROTATE: the same with ray = R (cos b sin a, sin b, cos b cos a), a = pi ((2 i + 1) / width -
@@ -240,14 +259,15 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
    Accuracy     EQUIRECT and ROTATE into U8 against double precision: 0.6 LSB at the worst seen, 1.5
                 promised, 0.75 on 99.99 % of samples; other maps into U8: within 1 LSB; floats within 1e-6 of
                 the range (of floats: of the largest of the pixels) for the position used, and AREA within 2e-6 where windows have up to 100 x 100
-                pixels. The bits are the same on every machine. FFMPEG against FFmpeg 5.1: 72 dB PSNR seen, 50
-                promised
+                pixels. The bits are the same on every machine. Against the projects of the conventions: u8
+                within 1 LSB of OpenCV's and PyTorch's resizes, floats within 1e-5; EQUIRECT FFMPEG 72 dB PSNR seen, 50
+                promised; PY360 84 seen, 57 promised
    Source       kernels/warp.c, kernels/warp_cpu.c, kernels/warp_map_internal.h,
                 kernels/warp_area_internal.h, kernels/warp_yuv_internal.h, kernels/warp_wide_internal.h and
                 kernels/warp_pixel_internal.h (the reference)
    Tests        tests/test_warp.c, tests/test_warp_bits.c, tests/test_warp_cases.c, tests/test_warp_maps.c,
                 tests/test_warp_area.c, tests/test_warp_yuv.c, tests/test_warp_wide.c, tests/test_warp_accuracy.c,
-                tests/test_warp_ffmpeg.c
+                tests/test_warp_peers.c, tests/test_warp_ffmpeg.c
    Since 0.1
 */
 GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* source, const gpst_image* outputs,

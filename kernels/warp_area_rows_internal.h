@@ -37,13 +37,14 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(area_across)(const gpsti_warp_wi
         const gpsti_warp_window* window = &across[k];
         const int32_t from = window->begin > begin ? window->begin : begin;
         const int32_t to = window->end < end ? window->end : end;
-        const float origin = window->origin, step = window->step, norm = window->norm;
+        const float origin = window->origin, step = window->step, norm = window->norm, top = window->top;
         const float* pixel = strip + (from - begin) * n_channels;
         float sum[4];
         for (int32_t c = 0; c < n_channels; c++)
             sum[c] = sums[c][k];
         for (int32_t x = from; x < to; x++, pixel += n_channels) {
-            const float height = 1.0f - gpsti_abs32(GPSTI_ROWS_FMA((float)(x - window->begin), step, origin));
+            const float slope = 1.0f - gpsti_abs32(GPSTI_ROWS_FMA((float)(x - window->begin), step, origin));
+            const float height = slope < top ? slope : top;
             const float weight = (height > 0.0f ? height : 0.0f) * norm;
             for (int32_t c = 0; c < n_channels; c++)
                 sum[c] = GPSTI_ROWS_FMA(weight, pixel[c], sum[c]);

@@ -89,7 +89,8 @@ __device__ GPSTI_INLINE gpsti_warp_axis* gpsti_warp_block_axis(gpsti_warp_job* j
 
 __device__ GPSTI_INLINE void gpsti_warp_block_tap(gpsti_warp_block* block, int32_t axis, int32_t i, int32_t at) {
     const gpsti_warp_axis* from = gpsti_warp_block_axis(&block->job, axis);
-    const gpsti_warp_axis own = gpsti_warp_axis_of(from->begin, from->extent, from->in, from->out);
+    gpsti_warp_axis own = *from;
+    own.ahead = NULL;
     block->taps[axis][i] = gpsti_warp_axis_tap(&own, at, axis < 2 && block->job.filter == GPST_FILTER_NEAREST);
     if (block->job.filter == GPST_FILTER_AREA)
         block->windows[axis][i] = gpsti_warp_window_of(&own, at);

@@ -39,6 +39,21 @@ GPSTI_PRIVATE bool gpsti_warp_has_views(gpst_map map) {
     return map == GPST_MAP_EQUIRECT || map == GPST_MAP_ROTATE;
 }
 
+GPSTI_PRIVATE gpst_result gpsti_warp_check_convention(const gpst_warp_desc* desc) {
+    GPSTI_WARP_RULE((int)desc->convention >= 0 && (int)desc->convention <= (int)GPST_CONVENTION_PY360,
+                    "convention=%d: must be one of gpst_convention", (int)desc->convention);
+    GPSTI_WARP_RULE(desc->convention != GPST_CONVENTION_FFMPEG || desc->map == GPST_MAP_EQUIRECT,
+                    "convention=FFMPEG: only with map=EQUIRECT");
+    GPSTI_WARP_RULE(desc->convention != GPST_CONVENTION_TORCH || desc->map == GPST_MAP_RESIZE,
+                    "convention=TORCH: only with map=RESIZE");
+    GPSTI_WARP_RULE(desc->convention != GPST_CONVENTION_PY360 || desc->map == GPST_MAP_EQUIRECT,
+                    "convention=PY360: only with map=EQUIRECT");
+    GPSTI_WARP_RULE(desc->convention != GPST_CONVENTION_PY360 || (desc->width > 1 && desc->height > 1),
+                    "width=%u, height=%u: must be 2 or more with convention=PY360", (unsigned)desc->width,
+                    (unsigned)desc->height);
+    return GPST_OK;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_warp_check_enums(const gpst_warp_desc* desc) {
     GPSTI_WARP_RULE((int)desc->map >= (int)GPST_MAP_RESIZE && (int)desc->map <= (int)GPST_MAP_TABLE,
                     "map=%d: required, RESIZE, EQUIRECT, ROI, AFFINE, ROTATE or TABLE", (int)desc->map);
@@ -50,12 +65,7 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_enums(const gpst_warp_desc* desc) {
                     "filter=AREA: only with map=RESIZE and ROI");
     GPSTI_WARP_RULE(desc->filter != GPST_FILTER_AREA || desc->border != GPST_BORDER_ZERO,
                     "border=ZERO: not with filter=AREA, which never looks outside");
-    GPSTI_WARP_RULE(desc->convention == GPST_CONVENTION_DEFAULT ||
-                        desc->convention == GPST_CONVENTION_NATIVE ||
-                        desc->convention == GPST_CONVENTION_FFMPEG,
-                    "convention=%d: must be NATIVE or FFMPEG", (int)desc->convention);
-    GPSTI_WARP_RULE(desc->convention != GPST_CONVENTION_FFMPEG || desc->map == GPST_MAP_EQUIRECT,
-                    "convention=FFMPEG: only with map=EQUIRECT");
+    GPSTI_TRY(gpsti_warp_check_convention(desc));
     GPSTI_WARP_RULE((int)desc->border >= 0 && (int)desc->border <= (int)GPST_BORDER_ZERO,
                     "border=%d: must be EDGE or ZERO", (int)desc->border);
     GPSTI_WARP_RULE(desc->map != GPST_MAP_RESIZE || desc->border != GPST_BORDER_ZERO,

@@ -6,6 +6,11 @@
 #include "exact_internal.h"
 #include "warp_internal.h"
 
+/* value >= 0 or so small in magnitude that the sum below is exact, rounded to the nearest integer, ties to
+   even: in the float 1.5 * 2^23 + value the integer stands in the low bits. */
+#define GPSTI_WARP_ROUNDER 12582912.0f
+#define GPSTI_WARP_ROUNDER_BITS 0x4b400000u
+
 /* The pixel up and left of the position, which may lie outside the source, and how far on the position is: in
    1/2048 of a pixel, rounded, for the sampler in integers, and as a float. NEAREST: the pixel, and zeros. */
 typedef struct gpsti_warp_place {
@@ -41,6 +46,14 @@ typedef struct gpsti_warp_ahead {
 
 #define GPSTI_WARP_LIFT (1 << 21) /* pixels; added so that nothing is negative */
 
+/* PyTorch's position, in floats: its rounding, at large sizes, is more than a sample's. */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_axis_torch(const gpsti_warp_axis* axis, int32_t i, gpsti_warp_tap* tap) {
+    const float at = gpsti_fma(axis->scale, (float)i + 0.5f, -0.5f), position = at > 0.0f ? at : 0.0f;
+    tap->pixel = (int32_t)position;
+    tap->fraction = position - (float)tap->pixel;
+    tap->weight = (int32_t)(tap->fraction * 2048.0f + 0.5f); /* the product is exact */
+}
+
 /* nearest: pixel is the nearest one, too, and the rest 0. */
 GPSTI_DEVICE GPSTI_INLINE gpsti_warp_tap gpsti_warp_axis_tap(const gpsti_warp_axis* axis, int32_t i,
                                                              bool nearest) {
@@ -49,7 +62,7 @@ GPSTI_DEVICE GPSTI_INLINE gpsti_warp_tap gpsti_warp_axis_tap(const gpsti_warp_ax
         return axis->ahead->taps[i - axis->ahead->first];
     const int64_t out = axis->out, den = out << 18;
     const int64_t centre =
-        GPSTI_WARP_LIFT * den + 2 * out * axis->begin + (2 * (int64_t)i + 1) * axis->extent;
+        GPSTI_WARP_LIFT * den + 2 * out * axis->begin + (2 * (int64_t)i + (axis->corner ? 0 : 1)) * axis->extent;
     const uint64_t num = (uint64_t)(nearest ? centre : centre - (out << 17));
     const int64_t rest = (int64_t)(num % (uint64_t)den);
     const int32_t at = (int32_t)((uint64_t)centre / (uint64_t)den) - GPSTI_WARP_LIFT;
@@ -57,6 +70,8 @@ GPSTI_DEVICE GPSTI_INLINE gpsti_warp_tap gpsti_warp_axis_tap(const gpsti_warp_ax
     tap.weight = nearest ? 0 : (int32_t)((rest * 4096 + den) / (2 * den));
     tap.fraction = nearest ? 0.0f : (float)rest / (float)den;
     tap.nearest = at < -1 ? -1 : at > axis->in ? axis->in : at;
+    if (axis->scale > 0 && !nearest)
+        gpsti_warp_axis_torch(axis, i, &tap);
     return tap;
 }
 
@@ -151,10 +166,33 @@ GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_affine_at(int64_t position, int32_t
     return (int32_t)((uint64_t)(clamped + one + (1 << 13)) >> 14) - 32768;
 }
 
-/* The same of a table's entry; NaN is far outside. */
-GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_table_at(float position, int32_t size) {
+/* OPENCV and PY360 with BILINEAR: to 1/32 pixel, as remap and warpAffine do. */
+GPSTI_DEVICE GPSTI_INLINE bool gpsti_warp_on_grid(const gpsti_warp_job* job) {
+    return (job->convention == GPST_CONVENTION_OPENCV || job->convention == GPST_CONVENTION_PY360) &&
+           job->filter == GPST_FILTER_BILINEAR;
+}
+
+GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_to_grid(int32_t position) {
+    return (int32_t)(((uint32_t)position + 512) & ~(uint32_t)1023);
+}
+
+/* warpAffine's: each of the two sums of a position to 1/1024 pixel. */
+GPSTI_DEVICE GPSTI_INLINE int64_t gpsti_warp_affine_part(int64_t position) {
+    const uint64_t lift = (uint64_t)1 << 62;
+    return (int64_t)(((uint64_t)position + lift + (1 << 18)) >> 19) - ((int64_t)1 << 43);
+}
+
+GPSTI_DEVICE GPSTI_INLINE int64_t gpsti_warp_affine_opencv(const int64_t q[3], int32_t x, int32_t y) {
+    const int64_t across = gpsti_warp_affine_part(2 * q[0] * x);
+    return (across + gpsti_warp_affine_part(2 * q[1] * y + q[0] + q[1] + q[2])) * (1 << 19);
+}
+
+/* The same of a table's entry; NaN is far outside. On OpenCV's grid ties go to even. */
+GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_table_at(float position, int32_t size, bool on_grid) {
     const float last = (float)size, above = position > -1.0f ? position : -1.0f;
-    const float scaled = (above < last ? above : last) * 32768.0f; /* exact */
+    const float clamped = above < last ? above : last, scaled = clamped * 32768.0f; /* exact */
+    if (on_grid)
+        return (int32_t)(gpsti_f32_bits(clamped * 32.0f + GPSTI_WARP_ROUNDER) - GPSTI_WARP_ROUNDER_BITS) * 1024;
     return (int32_t)(scaled + (scaled < 0 ? -0.5f : 0.5f));
 }
 
@@ -162,6 +200,11 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_affine(const gpsti_warp_job* job, int3
                                                  int32_t* v) {
     const int64_t n = 2 * (int64_t)x + 1, m = 2 * (int64_t)y + 1;
     const int64_t* q = job->affine.q;
+    if (job->convention == GPST_CONVENTION_OPENCV) {
+        *u = gpsti_warp_affine_at(gpsti_warp_affine_opencv(q, x, y), job->source_width);
+        *v = gpsti_warp_affine_at(gpsti_warp_affine_opencv(q + 3, x, y), job->source_height);
+        return;
+    }
     *u = gpsti_warp_affine_at(q[0] * n + q[1] * m + q[2], job->source_width);
     *v = gpsti_warp_affine_at(q[3] * n + q[4] * m + q[5], job->source_height);
 }
@@ -191,8 +234,8 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_position(const gpsti_warp_job* job, in
         gpsti_warp_affine(job, x, y, u, v);
     } else if (job->map == GPST_MAP_TABLE) {
         const float* entry = gpsti_warp_table_row(job, y) + 2 * (ptrdiff_t)x;
-        *u = gpsti_warp_table_at(entry[0], job->source_width);
-        *v = gpsti_warp_table_at(entry[1], job->source_height);
+        *u = gpsti_warp_table_at(entry[0], job->source_width, gpsti_warp_on_grid(job));
+        *v = gpsti_warp_table_at(entry[1], job->source_height, gpsti_warp_on_grid(job));
     } else {
         if (job->map == GPST_MAP_ROTATE)
             gpsti_warp_turned_ray(job, x, y, ray);
@@ -215,6 +258,8 @@ GPSTI_DEVICE GPSTI_INLINE gpsti_warp_place gpsti_warp_locate(const gpsti_warp_jo
     }
     int32_t u, v;
     gpsti_warp_position(job, x, y, &u, &v);
+    if (gpsti_warp_on_grid(job))
+        u = gpsti_warp_to_grid(u), v = gpsti_warp_to_grid(v);
     place.x = gpsti_warp_floor(nearest ? u + 16384 : u);
     place.y = gpsti_warp_floor(nearest ? v + 16384 : v);
     const int32_t rest_x = nearest ? 0 : u & 32767, rest_y = nearest ? 0 : v & 32767;

@@ -51,11 +51,6 @@ GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_blend_float(const int32_t tap[4], flo
     return gpsti_fma(lower - upper, fy, upper);
 }
 
-/* value >= 0 or so small in magnitude that the sum below is exact, rounded to the nearest integer, ties to
-   even: in the float 1.5 * 2^23 + value the integer stands in the low bits. */
-#define GPSTI_WARP_ROUNDER 12582912.0f
-#define GPSTI_WARP_ROUNDER_BITS 0x4b400000u
-
 /* FFmpeg's weights: products of the fractions, times 16385, each rounded. */
 GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_ffmpeg_weight(float across, float down) {
     return (int32_t)(gpsti_f32_bits(gpsti_fma(across * down, 16385.0f, GPSTI_WARP_ROUNDER)) -

@@ -37,15 +37,16 @@ GPSTI_PRIVATE double gpsti_warp_tan_half(double fov_degrees) {
     return sine / cosine;
 }
 
-GPSTI_PRIVATE void gpsti_warp_plan_view(const gpst_view* view, uint32_t width, uint32_t height,
-                                        gpsti_warp_view* plan) {
+/* PY360 spreads the pixels from edge to edge: their centres lie on the edges. */
+GPSTI_PRIVATE void gpsti_warp_plan_view(const gpst_view* view, const gpst_warp_desc* desc, gpsti_warp_view* plan) {
+    const uint32_t edge = desc->convention == GPST_CONVENTION_PY360 ? 1 : 0, width = desc->width, height = desc->height;
     gpst_view_rotation(view, plan->rotation);
     plan->tan_x = gpsti_warp_tan_half(view->hfov > 0 ? view->hfov : 90.0);
     plan->tan_y =
         view->vfov > 0 ? gpsti_warp_tan_half(view->vfov) : gpsti_mul64(plan->tan_x, (double)height) / width;
     for (int c = 0; c < 3; c++) {
-        plan->a[c] = gpsti_mul64(plan->rotation[3 * c], plan->tan_x) / width;
-        plan->b[c] = gpsti_mul64(plan->rotation[3 * c + 1], plan->tan_y) / height;
+        plan->a[c] = gpsti_mul64(plan->rotation[3 * c], plan->tan_x) / (width - edge);
+        plan->b[c] = gpsti_mul64(plan->rotation[3 * c + 1], plan->tan_y) / (height - edge);
         plan->d[c] = plan->rotation[3 * c + 2];
         gpsti_split(plan->a[c], &plan->a_high[c], &plan->a_low[c]);
     }
@@ -86,12 +87,14 @@ GPSTI_PRIVATE void gpsti_warp_plan_roi(const gpst_roi* roi, gpsti_warp_roi* plan
     plan->height = gpsti_warp_whole((double)roi->height * 65536.0);
 }
 
-/* Half a pixel less, so that 0 is the centre of the first. */
-GPSTI_PRIVATE void gpsti_warp_plan_affine(const gpst_affine* affine, gpsti_warp_matrix* plan) {
+/* Half a pixel less, so that 0 is the centre of the first; OPENCV: that of the output, too. */
+GPSTI_PRIVATE void gpsti_warp_plan_affine(const gpst_affine* affine, bool opencv, gpsti_warp_matrix* plan) {
     const int64_t half = (int64_t)1 << 28;
     for (int e = 0; e < 6; e++)
-        plan->q[e] = e % 3 == 2 ? gpsti_warp_whole(affine->m[e] * 536870912.0) - half
+        plan->q[e] = e % 3 == 2 ? gpsti_warp_whole(affine->m[e] * 536870912.0)
                                 : gpsti_warp_whole(affine->m[e] * 268435456.0);
+    plan->q[2] -= opencv ? plan->q[0] + plan->q[1] : half;
+    plan->q[5] -= opencv ? plan->q[3] + plan->q[4] : half;
 }
 
 GPSTI_INTERN uint32_t gpsti_warp_count_outputs(const gpst_warp_desc* desc) {
@@ -146,11 +149,12 @@ GPSTI_INTERN void gpsti_warp_plan(gpst_warp* warp, const gpst_warp_desc* desc) {
             gpsti_warp_plan_turn(&warp->views[i], desc->width, desc->height, &warp->plans[i],
                                  warp->turns + warp->turn_floats * i);
         else if (warp->views)
-            gpsti_warp_plan_view(&warp->views[i], desc->width, desc->height, &warp->plans[i]);
+            gpsti_warp_plan_view(&warp->views[i], desc, &warp->plans[i]);
         if (warp->rois)
             gpsti_warp_plan_roi(&desc->rois[i], &warp->rois[i]);
         if (warp->affines)
-            gpsti_warp_plan_affine(&desc->affines[i], &warp->affines[i]);
+            gpsti_warp_plan_affine(&desc->affines[i], warp->desc.convention == GPST_CONVENTION_OPENCV,
+                                   &warp->affines[i]);
     }
     gpsti_fp_leave(mode);
 }
@@ -174,7 +178,7 @@ GPSTI_PRIVATE void gpsti_warp_channels(gpst_format source, gpst_format output, u
 }
 
 GPSTI_PRIVATE void gpsti_warp_job_equirect(gpsti_warp_job* job) {
-    const bool native = job->convention == GPST_CONVENTION_NATIVE;
+    const bool native = job->convention != GPST_CONVENTION_FFMPEG;
     const int32_t width = job->source_width - (native ? 0 : 1),
                   height = job->source_height - (native ? 0 : 1);
     const gpsti_fp_mode mode = gpsti_fp_enter();
@@ -185,6 +189,19 @@ GPSTI_PRIVATE void gpsti_warp_job_equirect(gpsti_warp_job* job) {
     job->quarter_v = height * 16384;
     job->offset_u = width * 16384 - (native ? 16384 : 0);
     job->offset_v = height * 16384 - (native ? 16384 : 0);
+}
+
+/* What a convention changes of the axes. */
+GPSTI_PRIVATE void gpsti_warp_job_convention(gpsti_warp_job* job) {
+    const bool opencv = job->convention == GPST_CONVENTION_OPENCV, torch = job->convention == GPST_CONVENTION_TORCH;
+    job->across.box = job->down.box = opencv;
+    job->across.corner = job->down.corner = job->filter == GPST_FILTER_NEAREST && (opencv || torch);
+    if (torch && job->filter == GPST_FILTER_BILINEAR) {
+        const gpsti_fp_mode mode = gpsti_fp_enter();
+        job->across.scale = (float)job->source_width / (float)job->width;
+        job->down.scale = (float)job->source_height / (float)job->height;
+        gpsti_fp_leave(mode);
+    }
 }
 
 /* What the map knows of this output; the sizes of both images are in the job. */
@@ -208,6 +225,7 @@ GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_ind
         job->view = warp->plans[output_index];
         gpsti_warp_job_equirect(job);
     }
+    gpsti_warp_job_convention(job);
     if (job->cb && gpsti_warp_by_axes(job->map))
         gpsti_warp_chroma_axes(job);
     if (job->map == GPST_MAP_ROTATE) {

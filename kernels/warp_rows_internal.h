@@ -73,6 +73,11 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(affine)(const gpsti_warp_job* jo
                                                         gpsti_block* block) {
     const int64_t n = 2 * (int64_t)x + 1, m = 2 * (int64_t)y + 1;
     const int64_t* const q = job->affine.q;
+    if (job->convention == GPST_CONVENTION_OPENCV) {
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            gpsti_warp_affine(job, x + k, y, &block->u[k], &block->v[k]);
+        return;
+    }
     const int64_t begin_u = q[0] * n + q[1] * m + q[2], step_u = 2 * q[0];
     const int64_t begin_v = q[3] * n + q[4] * m + q[5], step_v = 2 * q[3];
     for (int k = 0; k < GPSTI_BLOCK; k++)
@@ -85,15 +90,31 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(affine)(const gpsti_warp_job* jo
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(table)(const gpsti_warp_job* job, int32_t x, int32_t y,
                                                        int32_t count, gpsti_block* block) {
     const float* GPSTI_RESTRICT entry = gpsti_warp_table_row(job, y) + 2 * (ptrdiff_t)x;
+    const bool on_grid = gpsti_warp_on_grid(job);
     for (int32_t k = 0; k < count; k++) {
-        block->u[k] = gpsti_warp_table_at(entry[2 * k], job->source_width);
-        block->v[k] = gpsti_warp_table_at(entry[2 * k + 1], job->source_height);
+        block->u[k] = gpsti_warp_table_at(entry[2 * k], job->source_width, on_grid);
+        block->v[k] = gpsti_warp_table_at(entry[2 * k + 1], job->source_height, on_grid);
+    }
+}
+
+/* The same as places on OpenCV's grid; u and v stay as they are for the mask. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(grid_places)(gpsti_block* block) {
+    for (int k = 0; k < GPSTI_BLOCK; k++) {
+        const int32_t u = gpsti_warp_to_grid(block->u[k]), v = gpsti_warp_to_grid(block->v[k]);
+        block->x[k] = gpsti_warp_floor(u), block->y[k] = gpsti_warp_floor(v);
+        block->wx[k] = (u & 32767) >> 4, block->wy[k] = (v & 32767) >> 4;
+        block->fx[k] = (float)(u & 32767) * (1.0f / 32768.0f);
+        block->fy[k] = (float)(v & 32767) * (1.0f / 32768.0f);
     }
 }
 
 /* u and v to pixels and fractions. */
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(places)(const gpsti_warp_job* job, gpsti_block* block) {
     const int32_t half = job->filter == GPST_FILTER_NEAREST ? 16384 : 0;
+    if (gpsti_warp_on_grid(job)) {
+        GPSTI_ROWS(grid_places)(block);
+        return;
+    }
     for (int k = 0; k < GPSTI_BLOCK; k++) {
         block->x[k] = gpsti_warp_floor(block->u[k] + half);
         block->y[k] = gpsti_warp_floor(block->v[k] + half);

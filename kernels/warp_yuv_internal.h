@@ -32,6 +32,7 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_chroma_axes(gpsti_warp_job* job) {
                                             job->chroma_width, job->width);
     job->chroma_down =
         gpsti_warp_axis_of(job->down.begin / 2, job->down.extent / 2, job->chroma_height, job->height);
+    job->chroma_across.box = job->across.box, job->chroma_down.box = job->down.box;
 }
 
 /* Cb and, 8 bits up, Cr. */

@@ -364,6 +364,11 @@ static void rules_of_create_fire(void** state) {
     EXPECT_REFUSED("convention=9", desc.convention = (gpst_convention)9);
     EXPECT_REFUSED("convention=FFMPEG",
                    (desc.map = GPST_MAP_RESIZE, desc.convention = GPST_CONVENTION_FFMPEG));
+    EXPECT_REFUSED("convention=TORCH: only with map=RESIZE", desc.convention = GPST_CONVENTION_TORCH);
+    EXPECT_REFUSED("convention=PY360: only with map=EQUIRECT",
+                   (desc.map = GPST_MAP_RESIZE, desc.convention = GPST_CONVENTION_PY360));
+    EXPECT_REFUSED("height=1: must be 2 or more with convention=PY360",
+                   (desc.height = 1, desc.convention = GPST_CONVENTION_PY360));
     EXPECT_REFUSED("format=0", desc.format = GPST_FORMAT_INVALID);
     EXPECT_REFUSED("dtype=9", desc.dtype = (gpst_dtype)9);
     EXPECT_REFUSED("dtype=I8: only with has_scale", desc.dtype = GPST_DTYPE_I8);

@@ -144,6 +144,21 @@ static void the_largest_source_becomes_one_pixel(void** state) {
     free(wide);
 }
 
+/* OPENCV's boxes narrower than any float could tell, between two pixels and far outside. */
+static void boxes_are_never_empty(void** state) {
+    const gpst_roi rois[3] = {{10, 5, 0.00001f, 0.00001f}, {9.5f, 4.5f, 0.00001f, 1}, {-900, 5, 0.00001f, 0.00001f}};
+    const gpst_image source = image_of(20, 10);
+    (void)state;
+    memset(pixels, 77, 20 * 10 * 3);
+    for (int r = 0; r < 3; r++) {
+        gpst_warp_desc desc = desc_of(65535, 1, GPST_DTYPE_U8);
+        desc.map = GPST_MAP_ROI, desc.rois = &rois[r], desc.n_rois = 1, desc.convention = GPST_CONVENTION_OPENCV;
+        run_desc(&desc, &source, out_bytes, sizeof out_bytes);
+        for (int i = 0; i < 65535 * 3; i++)
+            assert_int_equal(out_bytes[i], 77);
+    }
+}
+
 static void rules_of_area_fire(void** state) {
     const gpst_view view = GPST_ZERO;
     const gpst_roi roi = {0, 0, 1, 1};
@@ -184,6 +199,7 @@ int main(void) {
         cmocka_unit_test(area_agrees_with_double),
         cmocka_unit_test(area_keeps_what_it_must),
         cmocka_unit_test(the_largest_source_becomes_one_pixel),
+        cmocka_unit_test(boxes_are_never_empty),
         cmocka_unit_test(rules_of_area_fire),
         cmocka_unit_test(query_bytes_counts_the_whole_source),
     };

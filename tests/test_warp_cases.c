@@ -232,6 +232,31 @@ static bool choose_wide(kit* k, uint32_t choice, uint64_t* seed) {
     return k->desc.filter != GPST_FILTER_AREA || has_area(map);
 }
 
+/* ---- conventions ----------------------------------------------------------------------------------------- */
+static bool choose_conventions(kit* k, uint32_t choice, uint64_t* seed) {
+    static const gpst_convention conventions[8] = {
+        GPST_CONVENTION_OPENCV, GPST_CONVENTION_OPENCV, GPST_CONVENTION_OPENCV, GPST_CONVENTION_OPENCV,
+        GPST_CONVENTION_OPENCV, GPST_CONVENTION_OPENCV, GPST_CONVENTION_TORCH,  GPST_CONVENTION_PY360};
+    static const gpst_map maps[8] = {GPST_MAP_RESIZE, GPST_MAP_ROI,   GPST_MAP_EQUIRECT, GPST_MAP_AFFINE,
+                                     GPST_MAP_ROTATE, GPST_MAP_TABLE, GPST_MAP_RESIZE,   GPST_MAP_EQUIRECT};
+    const uint32_t which = take(&choice, 8);
+    k->desc.convention = conventions[which];
+    k->desc.filter = (gpst_filter)(1 + take(&choice, 3));
+    k->desc.dtype = take(&choice, 2) ? GPST_DTYPE_F32 : GPST_DTYPE_U8;
+    k->source.format = take(&choice, 3) ? GPST_FORMAT_RGB : GPST_FORMAT_NV12;
+    k->source.dtype = k->source.format == GPST_FORMAT_RGB && take(&choice, 2) ? GPST_DTYPE_F32 : GPST_DTYPE_U8;
+    k->desc.format = GPST_FORMAT_RGB;
+    pick_scale(k, seed, test_random(seed) & 1);
+    pick_mask(k, test_random(seed) % 3 == 0);
+    pick_map(k, seed, maps[which]);
+    if (k->source.width == 200)
+        k->source.height = 50;
+    if (k->desc.convention == GPST_CONVENTION_PY360)
+        k->desc.width++, k->desc.height++;
+    pick_rest(k, seed, maps[which]);
+    return k->desc.filter != GPST_FILTER_AREA || has_area(maps[which]);
+}
+
 /* What every compiler, option and machine must compute. A change of any formula changes it: then say so in
    the change log and put the new value here. */
 static const family families[] = {
@@ -239,6 +264,7 @@ static const family families[] = {
     {"maps", 4 * 2 * 2 * 3 * 3 * 2 * 3 * 2 * 2, choose_maps, 0x47521825235b73bau},
     {"resize masks", 2 * 2 * 2 * 8, choose_resize_masks, 0x27a8b07ddd62ad3bu},
     {"area", 2 * 2 * 4 * 3 * 2 * 2 * 4, choose_area, 0x1cbd480b10845559u},
+    {"conventions", 8 * 3 * 2 * 3 * 2 * 16, choose_conventions, 0xae40fe2bac6b333du},
     {"wide", 6 * 3 * 4 * 3 * 5 * 2 * 2, choose_wide, 0xf4ad4ccc6d33c609u},
     {"yuv", 6 * 3 * 3 * 2 * 2 * 5 * 3, choose_yuv, 0xb5dd3b405e4731b4u},
 };
