@@ -156,6 +156,10 @@ struct gpsti_backend_i {
 
     /* The vendor's text for the latest failure; never NULL. Required. */
     const char* (*last_error)(const gpsti_device* device);
+
+    /* When a file's bytes, asked for at start_ns, are moved on a modelled machine's disk. Optional: NULL = the disk is
+       real. */
+    int64_t (*disk_end)(gpsti_device* device, bool write, size_t bytes, int64_t start_ns);
 };
 
 GPSTI_INTERN const gpsti_backend_i* gpsti_backend_cpu(void);

@@ -397,6 +397,7 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_cpu_backend = {sizeof(gpsti_backend_i)
                                                          NULL,
                                                          NULL,
                                                          NULL,
-                                                         gpsti_cpu_last_error};
+                                                         gpsti_cpu_last_error,
+                                                         NULL};
 
 GPSTI_INTERN const gpsti_backend_i* gpsti_backend_cpu(void) { return &gpsti_cpu_backend; }

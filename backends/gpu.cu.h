@@ -41,7 +41,8 @@ static const gpsti_backend_i gpsti_gpu_backend = {sizeof(gpsti_backend_i),
                                                   gpsti_gpu_ipc_export,
                                                   gpsti_gpu_ipc_import,
                                                   gpsti_gpu_ipc_close,
-                                                  gpsti_gpu_last_error};
+                                                  gpsti_gpu_last_error,
+                                                  NULL};
 
 GPSTI_LINK const gpsti_backend_i* gpsti_backend_gpu(void) { return &gpsti_gpu_backend; }
 

@@ -14,6 +14,7 @@ typedef struct gpsti_sim_params {
     double launch_us;
     double kernel_us, kernel_gbps; /* of a kernel: us + its bytes / gbps; both 0 = as long as the host computes */
     double copy_engines;
+    double read_gbps, write_gbps, read_us, write_us; /* of files: bandwidth, and each file's own time; 0 = as it is */
     double memory_mb, oom_mb; /* MiB: what the device says it has; where allocation really ends */
     double fail[GPSTI_N_FAULTS];
     double lose_at;
@@ -59,6 +60,7 @@ typedef struct gpsti_sim_device {
     uint64_t n_launches;
     uint64_t random;
     int64_t told_ns; /* virtual clock: the latest end the host was told of; what it submits next is not earlier */
+    int64_t read_free_ns, write_free_ns; /* when the modelled disk has moved what was asked for by now */
     bool lost;
     gpsti_a32 vendor_error;
 } gpsti_sim_device;

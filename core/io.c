@@ -113,6 +113,16 @@ GPSTI_INTERN void gpsti_io_run_now(gpsti_io* io, void* job) {
     gpsti_mutex_unlock(&io->mutex);
 }
 
+GPSTI_INTERN int64_t gpsti_io_wait_disk(const gpst_context* context, bool write, size_t bytes, int64_t start_ns) {
+    gpsti_device* const device = context->device;
+    if (device->i->disk_end) {
+        const int64_t left_ns = device->i->disk_end(device, write, bytes, start_ns) - gpsti_now_ns();
+        if (left_ns > 0)
+            gpsti_sleep_ns(left_ns);
+    }
+    return gpsti_now_ns();
+}
+
 /* ---- life -------------------------------------------------------------------- */
 
 GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flight) {

@@ -55,6 +55,9 @@ GPSTI_INTERN void gpsti_io_run_now(gpsti_io* io, void* job);       /* on this th
 GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io);
 /* Starts threads as needed and parks those above the limit; on failure the setting stays. */
 GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flight);
+/* After a file's bytes were moved from start_ns on: waits for as long as a modelled disk would still take. Returns when
+   that was. */
+GPSTI_INTERN int64_t gpsti_io_wait_disk(const gpst_context* context, bool write, size_t bytes, int64_t start_ns);
 GPSTI_INTERN void gpsti_io_query_info(const gpsti_io* io, gpsti_io_info* out);
 
 #endif

@@ -2,6 +2,7 @@
    thread. What the engine must never be slower than, so nothing here waits, hands over or shares. */
 #include "platform_internal.h"
 
+#include "io_internal.h"
 #include "pipeline_internal.h"
 
 #include <string.h>
@@ -22,6 +23,7 @@ GPSTI_PRIVATE gpst_result gpsti_plain_read(gpsti_plain* self, const gpsti_step* 
     slot->read.reserve = gpsti_slot_read_reserve;
     slot->read.user_data = slot;
     gpst_reader_read_now(NULL, &slot->read);
+    slot->read.end_ns = gpsti_io_wait_disk(pipeline->context, false, slot->read.bytes, slot->read.start_ns);
     gpsti_clock_add(&pipeline->clocks[step->first_clock], slot->read.end_ns - slot->read.start_ns, 0,
                     slot->read.bytes, GPST_FAILED(slot->read.result));
     gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_IN], slot->read.start_ns, slot->read.end_ns);
@@ -38,6 +40,8 @@ GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, const gpsti_step*
     gpsti_emit* emit = self->slot->out[output].emits;
     for (uint32_t e = 0; e < self->slot->out[output].n_emits; e++, emit = emit->next) {
         gpsti_writer_write_now(NULL, &emit->write);
+        emit->write.end_ns =
+            gpsti_io_wait_disk(pipeline->context, true, emit->write.bytes, emit->write.start_ns);
         gpsti_clock_add(&pipeline->clocks[step->first_clock], emit->write.end_ns - emit->write.start_ns, 0,
                         emit->write.bytes, GPST_FAILED(emit->write.result));
         gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], emit->write.start_ns, emit->write.end_ns);

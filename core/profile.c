@@ -100,12 +100,44 @@ GPSTI_INTERN void gpsti_clock_report(const gpsti_clock* clock, int64_t wall_ns, 
     out->occupancy = wall_ns > 0 ? (double)clock->busy_ns / (double)wall_ns : 0.0;
 }
 
+/* Stretches that the new one touches become one with it; what they had is not counted again. */
+GPSTI_PRIVATE void gpsti_busy_merge(gpsti_busy* busy, gpsti_stretch* merged) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < busy->n_stretches; i++) {
+        const gpsti_stretch old = busy->stretches[i];
+        if (old.end_ns < merged->start_ns || old.start_ns > merged->end_ns) {
+            busy->stretches[kept++] = old;
+            continue;
+        }
+        busy->busy_ns -= old.end_ns - old.start_ns;
+        merged->start_ns = old.start_ns < merged->start_ns ? old.start_ns : merged->start_ns;
+        merged->end_ns = old.end_ns > merged->end_ns ? old.end_ns : merged->end_ns;
+    }
+    busy->n_stretches = kept;
+}
+
 GPSTI_INTERN void gpsti_busy_add(gpsti_busy* busy, int64_t start_ns, int64_t end_ns) {
-    const int64_t from_ns = start_ns > busy->last_end_ns ? start_ns : busy->last_end_ns;
-    if (end_ns > from_ns)
-        busy->busy_ns += end_ns - from_ns;
-    if (end_ns > busy->last_end_ns)
-        busy->last_end_ns = end_ns;
+    gpsti_stretch merged;
+    uint32_t at = 0;
+    merged.start_ns = start_ns > busy->closed_ns ? start_ns : busy->closed_ns;
+    merged.end_ns = end_ns;
+    if (end_ns <= merged.start_ns)
+        return;
+    gpsti_busy_merge(busy, &merged);
+    if (busy->n_stretches == GPSTI_BUSY_STRETCHES) {
+        busy->closed_ns = busy->stretches[0].end_ns;
+        busy->n_stretches--;
+        memmove(&busy->stretches[0], &busy->stretches[1], busy->n_stretches * sizeof busy->stretches[0]);
+        merged.start_ns = merged.start_ns > busy->closed_ns ? merged.start_ns : busy->closed_ns;
+        if (merged.end_ns <= merged.start_ns)
+            return;
+    }
+    busy->busy_ns += merged.end_ns - merged.start_ns;
+    while (at < busy->n_stretches && busy->stretches[at].start_ns < merged.start_ns)
+        at++;
+    memmove(&busy->stretches[at + 1], &busy->stretches[at], (busy->n_stretches - at) * sizeof busy->stretches[0]);
+    busy->stretches[at] = merged;
+    busy->n_stretches++;
 }
 
 /* ---- verdict ---------------------------------------------------------------------- */
@@ -125,8 +157,24 @@ GPSTI_PRIVATE int gpsti_verdict_largest(const gpsti_verdict_input* input, int ex
     return largest;
 }
 
-GPSTI_PRIVATE void gpsti_verdict_text(const gpsti_verdict_input* input, int largest, gpst_verdict* out) {
+/* Why nothing is busy, where that is known: what comes between "-bound: " and the largest share. */
+GPSTI_PRIVATE void gpsti_verdict_why(const gpsti_verdict_input* input, const gpst_verdict* verdict, double wall,
+                                     char* out, size_t out_bytes) {
+    const double share = (double)input->stage_ns / wall;
+    out[0] = '\0';
+    if (verdict->bound != GPST_RESOURCE_NONE)
+        return;
+    if (input->serial)
+        gpsti_format(out, out_bytes, "one item after the other; ");
+    else if (share > 0.70)
+        gpsti_format(out, out_bytes, "stage %s busy %d %% of what its concurrency allows; ", input->stage,
+                     (int)((share < 1.0 ? share : 1.0) * 100.0 + 0.5));
+}
+
+GPSTI_PRIVATE void gpsti_verdict_text(const gpsti_verdict_input* input, int largest, double wall, gpst_verdict* out) {
     char others[160] = "";
+    char why[96];
+    gpsti_verdict_why(input, out, wall, why, sizeof why);
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
         const size_t used = strlen(others);
         const int tenths = (int)(out->share[r] * 1000.0 + 0.5);
@@ -138,14 +186,30 @@ GPSTI_PRIVATE void gpsti_verdict_text(const gpsti_verdict_input* input, int larg
     const int efficiency = (int)(out->efficiency * 1000.0 + 0.5);
     gpsti_format(
         out->text, sizeof out->text,
-        "%s-bound: %s busy %d %%%s; without any %s cost at most %d.%02dx; %d.%d %% of the bound reached",
+        "%s-bound: %s%s busy %d %%%s; without any %s cost at most %d.%02dx; %d.%d %% of the bound reached",
         out->bound == GPST_RESOURCE_NONE ? "latency" : gpst_resource_name(out->bound),
-        gpst_resource_name((gpst_resource)largest), (int)(out->share[largest] * 100.0 + 0.5), others,
+        why, gpst_resource_name((gpst_resource)largest), (int)(out->share[largest] * 100.0 + 0.5), others,
         gpst_resource_name((gpst_resource)largest), cap / 100, cap % 100, efficiency / 10, efficiency % 10);
 }
 
+GPSTI_PRIVATE double gpsti_verdict_larger(double a, double b) { return a > b ? a : b; }
+
+/* How long the run takes at least when r costs nothing: what the other resources need, a stage that runs only so many
+   times at once, and items that are in flight only so many at once. One after the other, only r's own time is saved. */
+GPSTI_PRIVATE double gpsti_verdict_without(const gpsti_verdict_input* input, int r, double wall) {
+    const double others = (double)input->demand_ns[gpsti_verdict_largest(input, r)];
+    const bool cpu = r == (int)GPST_RESOURCE_CPU;
+    if (input->serial)
+        return gpsti_verdict_larger(others,
+                                    wall - (double)(cpu ? input->serial_cpu_ns : input->demand_ns[r]));
+    const double stage = (double)(input->stage_ns - (cpu ? input->stage_cpu_ns : 0));
+    const double way = (double)(input->alone_ns - input->alone_on_ns[r]) * (double)input->n_items;
+    const double floor_ns = input->n_slots > 0 && way > 0.0 ? way / input->n_slots : 0.0;
+    return gpsti_verdict_larger(others, gpsti_verdict_larger(stage, floor_ns));
+}
+
 /* Bound = N * max demand + one item's fill and drain (its way alone, less its time on the bound resource);
-   cap of r = period / largest demand of the other resources. */
+   cap of r = period / what it is at least without r. */
 GPSTI_INTERN void gpsti_verdict_make(const gpsti_verdict_input* input, gpst_verdict* out) {
     memset(out, 0, sizeof *out);
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
@@ -159,10 +223,10 @@ GPSTI_INTERN void gpsti_verdict_make(const gpsti_verdict_input* input, gpst_verd
     const double demand = (double)input->demand_ns[largest];
     const double wall = (double)input->wall_ns > demand ? (double)input->wall_ns : demand;
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
-        const double others = (double)input->demand_ns[gpsti_verdict_largest(input, r)];
+        const double without = gpsti_verdict_without(input, r, wall);
         out->share[r] = (double)input->demand_ns[r] / wall;
-        out->cap[r] = others > 0.0 && others < wall ? wall / others : 1.0;
-        if (others <= 0.0)
+        out->cap[r] = without > 0.0 && without < wall ? wall / without : 1.0;
+        if (without <= 0.0)
             out->cap[r] = 1000.0; /* nothing else costs anything that was measured */
         out->cap[r] = out->cap[r] < 1000.0 ? out->cap[r] : 1000.0;
     }
@@ -171,5 +235,5 @@ GPSTI_INTERN void gpsti_verdict_make(const gpsti_verdict_input* input, gpst_verd
     out->bound = out->share[largest] > 0.70 ? (gpst_resource)largest : GPST_RESOURCE_NONE;
     out->bound_s = bound / 1e9;
     out->efficiency = bound < wall ? bound / wall : 1.0;
-    gpsti_verdict_text(input, largest, out);
+    gpsti_verdict_text(input, largest, wall, out);
 }

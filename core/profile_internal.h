@@ -39,9 +39,17 @@ GPSTI_INTERN bool gpsti_clock_wants_cpu(const gpsti_clock* clock);
 GPSTI_INTERN int64_t gpsti_clock_cpu_ns(const gpsti_clock* clock); /* scaled up to every service */
 GPSTI_INTERN void gpsti_clock_report(const gpsti_clock* clock, int64_t wall_ns, gpst_stage_stats* out);
 
-/* Time during which a resource had at least one interval on it; intervals arrive about in order of their end. */
+/* Time during which a resource had at least one interval on it. Intervals arrive about in order: the last disjoint
+   stretches are kept, and what comes earlier than all of them is taken as counted. */
+#define GPSTI_BUSY_STRETCHES 16
+typedef struct gpsti_stretch {
+    int64_t start_ns, end_ns;
+} gpsti_stretch;
 typedef struct gpsti_busy {
-    int64_t busy_ns, last_end_ns;
+    int64_t busy_ns;
+    int64_t closed_ns; /* up to here nothing is added any more */
+    uint32_t n_stretches;
+    gpsti_stretch stretches[GPSTI_BUSY_STRETCHES]; /* by time */
 } gpsti_busy;
 GPSTI_INTERN void gpsti_busy_add(gpsti_busy* busy, int64_t start_ns, int64_t end_ns);
 
@@ -50,7 +58,14 @@ typedef struct gpsti_verdict_input {
     int64_t wall_ns;
     int64_t demand_ns[GPST_RESOURCE_COUNT]; /* of the whole run */
     int64_t alone_ns;                       /* one item's way through all stages with nothing in its way */
-    uint32_t cores;
+    int64_t alone_on_ns[GPST_RESOURCE_COUNT]; /* what of it is spent on each resource */
+    uint32_t n_slots;                       /* items in flight at most; 0 = any number */
+    bool serial;                            /* one item after the other: what is saved on one is saved on all */
+    int64_t serial_cpu_ns;                  /* serial: how long the loop computed */
+    /* The stage that is nearest to what its own concurrency allows: busy time over concurrency, and the part of it
+       that is CPU time. "" = every stage may run any number of times at once. */
+    const char* stage;
+    int64_t stage_ns, stage_cpu_ns;
 } gpsti_verdict_input;
 GPSTI_INTERN void gpsti_verdict_make(const gpsti_verdict_input* input, gpst_verdict* out);
 

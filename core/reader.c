@@ -176,7 +176,9 @@ GPSTI_PRIVATE void gpsti_reader_run_kind(const gpsti_reader_kind_i* kind, gpst_r
 
 GPSTI_PRIVATE void gpsti_reader_run(void* owner, void* job, gpsti_io_outcome* outcome) {
     gpst_read* read = (gpst_read*)job;
-    gpsti_reader_run_kind(((gpst_reader*)owner)->kind, read);
+    gpst_reader* reader = (gpst_reader*)owner;
+    gpsti_reader_run_kind(reader->kind, read);
+    read->end_ns = gpsti_io_wait_disk(reader->context, false, read->bytes, read->start_ns);
     outcome->failed = GPST_FAILED(read->result);
     outcome->bytes = read->bytes;
     outcome->calls = read->n_calls;

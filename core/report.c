@@ -49,15 +49,14 @@ GPSTI_PRIVATE void gpsti_report_disks(const gpst_pipeline* pipeline, gpsti_verdi
     }
 }
 
-/* One item's way with nothing in its way: every step's mean service, outputs side by side as far as workers go. The
-   services of an asynchronous device hold waits for other items; what its engines were busy for each item does not. */
-GPSTI_PRIVATE int64_t gpsti_report_alone_ns(const gpst_pipeline* pipeline, uint64_t n_items) {
+/* One item's way with nothing in its way, by resource: every step's mean service, outputs side by side as far as
+   workers go. The services of an asynchronous device hold waits for other items; what its engines were busy for each
+   item does not. */
+GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
     const uint32_t lanes = pipeline->desc.mode == GPST_RUN_ENGINE ? pipeline->n_workers : 1;
     const uint32_t rounds = (pipeline->n_outputs + lanes - 1) / lanes;
-    const int64_t device_ns = pipeline->busy[GPST_RESOURCE_H2D].busy_ns +
-                              pipeline->busy[GPST_RESOURCE_GPU].busy_ns +
-                              pipeline->busy[GPST_RESOURCE_D2H].busy_ns;
-    int64_t total_ns = n_items > 0 ? device_ns / (int64_t)n_items : 0;
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H && input->n_items > 0; r++)
+        input->alone_on_ns[r] = pipeline->busy[r].busy_ns / (int64_t)input->n_items;
     for (uint32_t s = 0; s < pipeline->n_steps; s++) {
         const gpsti_step* const step = &pipeline->steps[s];
         if (step->kind == GPSTI_STEP_OFFLOAD && !pipeline->device_on_host)
@@ -67,10 +66,43 @@ GPSTI_PRIVATE int64_t gpsti_report_alone_ns(const gpst_pipeline* pipeline, uint6
              step->kind != GPSTI_STEP_FINISH && c < step->first_clock + n_clocks; c++) {
             const gpsti_clock* const clock = &pipeline->clocks[c];
             if (clock->count > 0)
-                total_ns += clock->busy_ns / (int64_t)clock->count * (step->per_output ? (int64_t)rounds : 1);
+                input->alone_on_ns[clock->resource] +=
+                    clock->busy_ns / (int64_t)clock->count * (step->per_output ? (int64_t)rounds : 1);
         }
     }
-    return total_ns;
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        input->alone_ns += input->alone_on_ns[r];
+}
+
+/* The CPU is used up when the machine's cores are, or when the workers are: what only they do cannot go faster. */
+GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int64_t total_ns) {
+    const int64_t cores = (int64_t)pipeline->context->info.cores_allowed;
+    const int64_t workers = (int64_t)pipeline->n_workers < cores ? (int64_t)pipeline->n_workers : cores;
+    int64_t on_workers_ns =
+        gpsti_clock_cpu_ns(&pipeline->finish_clock) + gpsti_clock_cpu_ns(&pipeline->submit_clock);
+    if (pipeline->desc.mode != GPST_RUN_ENGINE)
+        return total_ns / cores;
+    for (uint32_t c = 0; c < pipeline->n_clocks; c++)
+        if (pipeline->clocks[c].resource == GPST_RESOURCE_CPU)
+            on_workers_ns += gpsti_clock_cpu_ns(&pipeline->clocks[c]);
+    const int64_t by_workers_ns = on_workers_ns / workers;
+    return by_workers_ns > total_ns / cores ? by_workers_ns : total_ns / cores;
+}
+
+/* Among the stages that run only so many times at once, and the sink, the one nearest to that. */
+GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
+    input->stage = "";
+    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
+        const gpsti_step* const step = &pipeline->steps[s];
+        const bool sink = step->kind == GPSTI_STEP_FINISH;
+        const gpsti_clock* const clock = sink ? &pipeline->finish_clock : &pipeline->clocks[step->first_clock];
+        if (step->concurrency == 0 || (!sink && step->kind != GPSTI_STEP_HOST) ||
+            clock->busy_ns / (int64_t)step->concurrency <= input->stage_ns)
+            continue;
+        input->stage = sink ? "sink" : pipeline->stages[step->first_stage].name;
+        input->stage_ns = clock->busy_ns / (int64_t)step->concurrency;
+        input->stage_cpu_ns = gpsti_clock_cpu_ns(clock) / (int64_t)step->concurrency;
+    }
 }
 
 GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stats* out) {
@@ -78,12 +110,16 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     memset(&input, 0, sizeof input);
     input.n_items = out->items_ok + out->items_failed;
     input.wall_ns = out->wall_ns;
-    input.cores = pipeline->context->info.cores_allowed;
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
         input.demand_ns[r] = pipeline->busy[r].busy_ns;
     gpsti_report_disks(pipeline, &input);
-    input.demand_ns[GPST_RESOURCE_CPU] = out->cpu_ns / (int64_t)input.cores;
-    input.alone_ns = gpsti_report_alone_ns(pipeline, input.n_items);
+    input.demand_ns[GPST_RESOURCE_CPU] = gpsti_report_cpu_demand(pipeline, out->cpu_ns);
+    input.serial = pipeline->desc.mode != GPST_RUN_ENGINE;
+    input.serial_cpu_ns = out->cpu_ns / (int64_t)pipeline->exec.n_threads;
+    input.n_slots = input.serial ? 0 : pipeline->n_slots;
+    if (!input.serial)
+        gpsti_report_busiest_stage(pipeline, &input);
+    gpsti_report_alone(pipeline, &input);
     gpsti_verdict_make(&input, &out->verdict);
 }
 
@@ -108,6 +144,32 @@ GPSTI_PRIVATE void gpsti_report_memory_path(const gpst_pipeline* pipeline, gpst_
     gpsti_copy_text(path->why_not, sizeof path->why_not, pool.pages_reason);
 }
 
+GPSTI_PRIVATE void gpsti_report_write_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    if (pipeline->n_steps < 2 || pipeline->steps[pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE)
+        return;
+    const bool synced = pipeline->desc.fsync == GPST_FSYNC_FILE;
+    gpst_path* const path = gpsti_report_add_path(out, "write", synced ? "buffered, fsync" : "buffered");
+    gpsti_copy_text(path->why_not, sizeof path->why_not,
+                    synced ? "buffered alone: desc.fsync wants a file whole on the disk before it has its name" : "");
+}
+
+GPSTI_PRIVATE void gpsti_report_copies_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    bool offloads = false;
+    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+        offloads = offloads || pipeline->steps[s].kind == GPSTI_STEP_OFFLOAD;
+    if (!offloads)
+        return;
+    if (pipeline->device_on_host) {
+        (void)gpsti_report_add_path(out, "copies", "none: computed in place");
+        return;
+    }
+    const bool engine = pipeline->desc.mode == GPST_RUN_ENGINE;
+    gpst_path* const path =
+        gpsti_report_add_path(out, "copies", engine ? "up and down, a stream a slot" : "up and down, one stream");
+    gpsti_format(path->why_not, sizeof path->why_not, "in place: the device has memory of its own%s",
+                 engine ? "" : "; overlapped: a plain loop waits for each item");
+}
+
 GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats* out) {
     const gpst_context_info* const info = &pipeline->context->info;
     gpst_path* path = NULL;
@@ -121,6 +183,8 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
     path = gpsti_report_add_path(out, "device", pipeline->device_lost ? "cpu" : info->backend);
     gpsti_copy_text(path->why_not, sizeof path->why_not,
                     pipeline->fallback_reason[0] ? pipeline->fallback_reason : info->backend_reason);
+    gpsti_report_write_path(pipeline, out);
+    gpsti_report_copies_path(pipeline, out);
     path = gpsti_report_add_path(out, "graph", "launches");
     gpsti_copy_text(path->why_not, sizeof path->why_not, "graph: not used by the engine in this version");
 }

@@ -132,8 +132,8 @@ GPSTI_INTERN void gpsti_write_discard(gpsti_write* write) {
 
 GPSTI_PRIVATE void gpsti_writer_run(void* owner, void* job, gpsti_io_outcome* outcome) {
     gpsti_write* write = (gpsti_write*)job;
-    (void)owner;
     gpsti_writer_run_write(write);
+    write->end_ns = gpsti_io_wait_disk(((gpsti_writer*)owner)->context, true, write->bytes, write->start_ns);
     outcome->failed = GPST_FAILED(write->result);
     outcome->bytes = outcome->failed ? 0 : write->bytes;
     outcome->service_ns = write->end_ns - write->start_ns;

@@ -409,6 +409,26 @@ static void test_cancel_with_work_on_the_device(void** state) {
 /* ---- the model's times ------------------------------------------------------------------------------------- */
 
 #if DEVICE_IS_MODELLED
+/* A modelled disk: nobody is faster than it, in the engine and in the plain loop, and the verdict's shares have it. */
+static void test_modelled_disk(void** state) {
+    (void)state;
+    for (int mode = GPST_RUN_ENGINE; mode <= GPST_RUN_PLAIN_SERIAL; mode++) {
+        kit* const self = kit_open("sim:read_gbps=0.00003,write_us=3000", 2);
+        gpst_pipeline_desc desc = kit_standard(self, 12);
+        gpst_stats stats;
+        desc.mode = (gpst_run_mode)mode;
+        assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+        const gpst_stage_stats* const write = &stats.stages[stats.n_stages - 1];
+        const int64_t read_ns = (int64_t)((double)stats.bytes_read / 0.00003);
+        assert_true(stats.bytes_read > 0 && write->count > 0);
+        assert_true(stats.wall_ns >= read_ns);
+        assert_true(stats.stages[0].busy_ns >= read_ns);
+        assert_true(write->busy_ns >= (int64_t)write->count * 3000000);
+        assert_true(stats.verdict.share[GPST_RESOURCE_DISK_IN] >= 0.99 * (double)read_ns / (double)stats.wall_ns);
+        kit_close(self);
+    }
+}
+
 /* On the virtual clock the device's times are the model's, whatever machine this is: bytes over GB/s, launches. */
 static void test_virtual_times(void** state) {
     (void)state;
@@ -477,6 +497,7 @@ int main(void) {
         cmocka_unit_test(test_no_host_memory),
         cmocka_unit_test(test_cancel_with_work_on_the_device),
 #if DEVICE_IS_MODELLED
+        cmocka_unit_test(test_modelled_disk),
         cmocka_unit_test(test_virtual_times),
         cmocka_unit_test(test_overlap),
 #endif

@@ -143,6 +143,38 @@ static void test_busy_is_the_union(void** state) {
     assert_int_equal(busy.busy_ns, 160);
     gpsti_busy_add(&busy, 310, 310); /* nothing */
     assert_int_equal(busy.busy_ns, 160);
+    gpsti_busy_add(&busy, 240, 305); /* late, and closes the gap */
+    assert_int_equal(busy.busy_ns, 210);
+    gpsti_busy_add(&busy, 50, 60); /* later still */
+    assert_int_equal(busy.busy_ns, 220);
+}
+
+/* Any order within the stretches that are kept; what comes later than that counts as counted. */
+static void test_busy_in_any_order(void** state) {
+    (void)state;
+    uint64_t random = test_seed(5);
+    static bool covered[4000];
+    gpsti_busy busy = GPST_ZERO;
+    int64_t exact = 0;
+    memset(covered, 0, sizeof covered);
+    for (int i = 0; i < 350; i++) { /* starts wander forward, back by up to 20 */
+        const int64_t start = i * 10 + (int64_t)(test_random(&random) % 20);
+        const int64_t end = start + (int64_t)(test_random(&random) % 30);
+        gpsti_busy_add(&busy, start, end);
+        for (int64_t t = start; t < end; t++) {
+            exact += covered[t] ? 0 : 1;
+            covered[t] = true;
+        }
+    }
+    assert_int_equal(busy.busy_ns, exact);
+    memset(&busy, 0, sizeof busy);
+    for (int64_t i = 0; i < 40; i++)
+        gpsti_busy_add(&busy, 100 * i, 100 * i + 10);
+    assert_int_equal(busy.busy_ns, 400);
+    gpsti_busy_add(&busy, 50, 60);
+    assert_int_equal(busy.busy_ns, 400);
+    gpsti_busy_add(&busy, 0, 3950);
+    assert_int_equal(busy.busy_ns, 400 + (3950 - 2310) - 160);
 }
 
 /* ---- verdict ------------------------------------------------------------------------- */
@@ -156,7 +188,6 @@ static gpst_verdict verdict_of(uint64_t n_items, int64_t wall_ns, int64_t alone_
     input.n_items = n_items;
     input.wall_ns = wall_ns;
     input.alone_ns = alone_ns;
-    input.cores = 2;
     input.demand_ns[GPST_RESOURCE_DISK_IN] = disk_in;
     input.demand_ns[GPST_RESOURCE_CPU] = cpu;
     input.demand_ns[GPST_RESOURCE_GPU] = gpu;
@@ -274,6 +305,7 @@ int main(void) {
         cmocka_unit_test(test_clock_scales_sampled_cpu_time),
         cmocka_unit_test(test_clock_samples_long_services_always_and_short_ones_rarely),
         cmocka_unit_test(test_busy_is_the_union),
+        cmocka_unit_test(test_busy_in_any_order),
         cmocka_unit_test(test_verdict_disk_bound),
         cmocka_unit_test(test_verdict_cpu_bound),
         cmocka_unit_test(test_verdict_latency_bound),

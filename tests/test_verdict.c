@@ -1,0 +1,185 @@
+/* tests/test_verdict.c -- the verdict on generated mixes: a model of a pipeline on paper (no thread, no clock) says how
+   long a run takes, the verdict must name what it is bound by, and its cap must be what taking that away gives. */
+#include "test.h"
+
+#if !defined(GPST_TEST_AMALGAM)
+#include "../core/profile_internal.h"
+#endif
+
+enum { N_MIXES = 200, N_ITEMS = 200, N_CORES = 4, MAX_SLOTS = 64 };
+
+/* What an item needs of each resource, ns; of the CPU on one core. */
+typedef struct mix {
+    int64_t need_ns[GPST_RESOURCE_COUNT];
+    uint32_t n_slots;
+    bool serial;
+} mix;
+
+static uint32_t mix_servers(int resource) { return resource == (int)GPST_RESOURCE_CPU ? N_CORES : 1; }
+
+/* Items in order over every resource, each served as soon as one of its servers is free; a slot is free again when its
+   item is done. */
+static int64_t mix_wall_ns(const mix* self) {
+    int64_t server_ns[GPST_RESOURCE_COUNT][N_CORES], slot_ns[MAX_SLOTS], wall_ns = 0;
+    const uint32_t n_slots = self->serial ? 1 : self->n_slots;
+    memset(server_ns, 0, sizeof server_ns);
+    memset(slot_ns, 0, sizeof slot_ns);
+    for (uint32_t i = 0; i < N_ITEMS; i++) {
+        uint32_t slot = 0;
+        for (uint32_t s = 1; s < n_slots; s++)
+            slot = slot_ns[s] < slot_ns[slot] ? s : slot;
+        int64_t now_ns = slot_ns[slot];
+        for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
+            uint32_t server = 0;
+            for (uint32_t s = 1; s < mix_servers(r); s++)
+                server = server_ns[r][s] < server_ns[r][server] ? s : server;
+            now_ns = (now_ns > server_ns[r][server] ? now_ns : server_ns[r][server]) + self->need_ns[r];
+            server_ns[r][server] = now_ns;
+        }
+        slot_ns[slot] = now_ns;
+        wall_ns = now_ns > wall_ns ? now_ns : wall_ns;
+    }
+    return wall_ns;
+}
+
+static gpst_verdict mix_verdict(const mix* self) {
+    gpsti_verdict_input input;
+    gpst_verdict verdict;
+    memset(&input, 0, sizeof input);
+    memset(&verdict, 0xA5, sizeof verdict);
+    input.n_items = N_ITEMS;
+    input.wall_ns = mix_wall_ns(self);
+    input.stage = "";
+    input.serial = self->serial;
+    input.serial_cpu_ns = N_ITEMS * self->need_ns[GPST_RESOURCE_CPU];
+    input.n_slots = self->serial ? 0 : self->n_slots;
+    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
+        input.demand_ns[r] = N_ITEMS * self->need_ns[r] / (int64_t)mix_servers(r);
+        input.alone_on_ns[r] = self->need_ns[r];
+        input.alone_ns += self->need_ns[r];
+    }
+    gpsti_verdict_make(&input, &verdict);
+    return verdict;
+}
+
+static double mix_gain_without(const mix* self, int resource) {
+    mix without = *self;
+    without.need_ns[resource] = 0;
+    return (double)mix_wall_ns(self) / (double)mix_wall_ns(&without);
+}
+
+/* Demands from nothing to 2 ms; the largest is larger than the next by 5 % at least. */
+static mix mix_make(uint64_t* random, bool serial) {
+    mix self;
+    int64_t first_ns, second_ns;
+    do {
+        memset(&self, 0, sizeof self);
+        first_ns = second_ns = 0;
+        for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
+            const int64_t demand_ns = test_random(random) % 4 == 0 ? 0 : (int64_t)(test_random(random) % 2000000);
+            self.need_ns[r] = demand_ns * (int64_t)mix_servers(r);
+            second_ns = demand_ns > first_ns ? first_ns : demand_ns > second_ns ? demand_ns : second_ns;
+            first_ns = demand_ns > first_ns ? demand_ns : first_ns;
+        }
+    } while (first_ns < 500000 || second_ns < 100000 || (double)second_ns > 0.95 * (double)first_ns);
+    self.n_slots = 10 + (uint32_t)(test_random(random) % 20);
+    self.serial = serial;
+    return self;
+}
+
+static int mix_largest(const mix* self) {
+    int largest = 1;
+    for (int r = 2; r < (int)GPST_RESOURCE_COUNT; r++)
+        if (self->need_ns[r] / (int64_t)mix_servers(r) > self->need_ns[largest] / (int64_t)mix_servers(largest))
+            largest = r;
+    return largest;
+}
+
+static void test_engine_mixes(void** state) {
+    (void)state;
+    uint64_t random = test_seed(2026);
+    uint32_t n_right = 0, n_caps = 0;
+    for (int m = 0; m < N_MIXES; m++) {
+        const mix self = mix_make(&random, false);
+        const gpst_verdict verdict = mix_verdict(&self);
+        const int largest = mix_largest(&self);
+        const double gain = mix_gain_without(&self, largest), cap = verdict.cap[largest];
+        n_right += (int)verdict.bound == largest ? 1 : 0;
+        n_caps += cap > 0.9 * gain && cap < 1.1 * gain ? 1 : 0;
+        if ((int)verdict.bound != largest || cap < 0.9 * gain || cap > 1.1 * gain)
+            printf("mix %d: %s; really %s, %.2fx\n", m, verdict.text, gpst_resource_name((gpst_resource)largest),
+                   gain);
+    }
+    printf("%u of %d verdicts right, %u caps within 10 %%\n", n_right, N_MIXES, n_caps);
+    assert_true(n_right >= N_MIXES * 95 / 100);
+    assert_true(n_caps >= N_MIXES * 95 / 100);
+}
+
+/* Few slots: no resource is busy, and the cap of each is what items in flight allow. */
+static void test_latency_bound_mixes(void** state) {
+    (void)state;
+    uint64_t random = test_seed(2027);
+    for (int m = 0; m < N_MIXES; m++) {
+        mix self = mix_make(&random, false);
+        self.n_slots = 1;
+        const gpst_verdict verdict = mix_verdict(&self);
+        for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
+            const double gain = mix_gain_without(&self, r);
+            assert_true(verdict.cap[r] > 0.98 * gain && verdict.cap[r] < 1.02 * gain);
+        }
+    }
+}
+
+/* A plain loop: what is saved on one resource is saved on the whole. */
+static void test_plain_mixes(void** state) {
+    (void)state;
+    uint64_t random = test_seed(2028);
+    for (int m = 0; m < N_MIXES; m++) {
+        const mix self = mix_make(&random, true);
+        const gpst_verdict verdict = mix_verdict(&self);
+        for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
+            const double gain = mix_gain_without(&self, r);
+            assert_true(verdict.cap[r] > 0.999 * gain && verdict.cap[r] < 1.001 * gain);
+        }
+        if (verdict.bound == GPST_RESOURCE_NONE)
+            assert_non_null(strstr(verdict.text, "latency-bound: one item after the other; "));
+        else
+            assert_true(verdict.share[verdict.bound] > 0.70);
+    }
+}
+
+/* 4 items of 10 ms in a stage that runs once at a time, 8 ms of it waiting: the machine has nothing to do. */
+static void test_serial_stage(void** state) {
+    (void)state;
+    gpsti_verdict_input input;
+    gpst_verdict verdict;
+    memset(&input, 0, sizeof input);
+    memset(&verdict, 0xA5, sizeof verdict);
+    input.n_items = 4;
+    input.wall_ns = 40400000;
+    input.demand_ns[GPST_RESOURCE_CPU] = 4000000;
+    input.demand_ns[GPST_RESOURCE_GPU] = 8000000;
+    input.stage = "grab";
+    input.stage_ns = 40000000;
+    input.stage_cpu_ns = 8000000;
+    gpsti_verdict_make(&input, &verdict);
+    assert_int_equal(verdict.bound, GPST_RESOURCE_NONE);
+    assert_non_null(
+        strstr(verdict.text, "latency-bound: stage grab busy 99 % of what its concurrency allows; gpu busy"));
+    assert_true(verdict.cap[GPST_RESOURCE_GPU] > 1.009 && verdict.cap[GPST_RESOURCE_GPU] < 1.011);
+    assert_true(verdict.cap[GPST_RESOURCE_CPU] > 1.262 && verdict.cap[GPST_RESOURCE_CPU] < 1.263);
+    input.demand_ns[GPST_RESOURCE_GPU] = 38000000;
+    gpsti_verdict_make(&input, &verdict);
+    assert_int_equal(verdict.bound, GPST_RESOURCE_GPU);
+    assert_null(strstr(verdict.text, "grab"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_engine_mixes),
+        cmocka_unit_test(test_latency_bound_mixes),
+        cmocka_unit_test(test_plain_mixes),
+        cmocka_unit_test(test_serial_stage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
