@@ -69,8 +69,8 @@ class Usage(Case):
             (["--views", "1000", "--pitch-rings", "0,10"], "at most 1000 views"),
             (["--filter", "area"], "--filter=area: comes with a later version"),
             (["--filter", "cubic"], "--filter=cubic: must be one of nearest bilinear"),
-            (["--convention", "py360"], "--convention=py360: comes with a later version"),
-            (["--convention", "opencv"], "--convention=opencv: comes with a later version"),
+            (["--convention", "torch"], "--convention=torch: must be one of native ffmpeg py360 opencv"),
+            (["--convention", "py360", "--size", "64x1"], "height=1: must be 2 or more with convention=PY360"),
             (["--format", "gif"], "--format=gif: must be one of jpg png ppm npy"),
             (["--quality", "101"], "--quality=101: must be a whole number from 1 to 100"),
             (["--chroma", "411"], "--chroma=411: must be one of 444 422 420"),
@@ -120,7 +120,8 @@ class Usage(Case):
                 (["--size", "8x8", "--mean", "0.5", "--dtype", "u8"], "--mean: needs --dtype f16 or f32"),
                 (["--size", "8x8", "--dtype", "i8"], "--dtype=i8: must be one of u8 f16 f32"),
                 (["--size", "8x8", "--layout", "nchw"], "--layout=nchw: must be one of chw hwc"),
-                (["--size", "8x8", "--convention", "torch"], "--convention=torch: comes with a later version"),
+                (["--size", "8x8", "--convention", "ffmpeg"], "--convention=ffmpeg: must be one of native opencv torch"),
+                (["--size", "8x8", "--filter", "cubic"], "--filter=cubic: must be one of nearest bilinear area"),
                 (["--size", "8x8", "--views", "2"], "--views: preprocess has no such option")]:
             with self.subTest(flags=flags):
                 self.check(gpustage("preprocess", self.path("a.ppm"), "-o", self.path("out"), *flags), 2, says,
@@ -368,11 +369,12 @@ class Reproject(Case):
         rows = [bytes((x * 37 + y * 101 + c * 59) & 255 for x in range(64) for c in range(3)) for y in range(32)]
         write_ppm(self.path("a.ppm"), 64, 32, rows)
         made = set()
-        for flags in (["--convention", "native"], ["--convention", "ffmpeg"], ["--filter", "nearest"]):
+        for flags in (["--convention", "native"], ["--convention", "ffmpeg"], ["--convention", "py360"],
+                      ["--convention", "opencv"], ["--filter", "nearest"]):
             self.check(gpustage("reproject", self.path("a.ppm"), "-o", self.path("out"), "--views", "1", "--size", "64x48",
                                 "--format", "ppm", *flags), 0)
             made.add(read_pnm(self.path("out", "a_v00.ppm"))[3])
-        self.assertEqual(len(made), 3)
+        self.assertEqual(len(made), 5)
 
     def test_locale(self):
         write_directions(self.path("a.ppm"))
@@ -471,6 +473,26 @@ class Preprocess(Case):
         self.check_values(values, wanted, 1e-6)
         values = self.run_one("--filter", "nearest", "--dtype", "u8", size="24x18")[2]
         self.assertEqual(values, [self.pixels[y // 3][x // 3][c] for c in range(3) for y in range(18) for x in range(24)])
+
+    def test_area_and_conventions(self):
+        """From 8 x 6 to 4 x 3: OpenCV's area is the mean of each 2 x 2 block, our own is twice as wide; to 5 x 5 the
+        nearest pixel of OpenCV and PyTorch begins at the output pixel's corner, ours is under its middle."""
+        flags = ["--dtype", "u8", "--layout", "hwc"]
+        def pixel(x, y, c):
+            return self.pixels[min(max(y, 0), 5)][min(max(x, 0), 7)][c]
+        box = self.run_one(*flags, "--filter", "area", "--convention", "opencv", size="4x3")[2]
+        self.check_values(box, [sum(pixel(2 * x + i, 2 * y + j, c) for i in (0, 1) for j in (0, 1)) / 4
+                                for y in range(3) for x in range(4) for c in range(3)], 0.5)
+        wide = self.run_one(*flags, "--filter", "area", size="4x3")[2]
+        self.assertNotEqual(wide, box)
+        weights = (1, 3, 3, 1)
+        middle = sum(weights[i] * weights[j] * pixel(2 + i - 1, 2 + j - 1, 1) for i in range(4) for j in range(4)) / 64
+        self.assertAlmostEqual(wide[(1 * 4 + 1) * 3 + 1], middle, delta=0.5)
+        self.assertEqual(self.run_one(*flags, "--filter", "area", "--convention", "torch", size="4x3")[2], wide)
+        for convention, at in (("native", 1), ("opencv", 0), ("torch", 0)):
+            values = self.run_one(*flags, "--filter", "nearest", "--convention", convention, size="5x5")[2]
+            self.assertEqual(values, [pixel((2 * x + at) * 8 // 10, (2 * y + at) * 6 // 10, c)
+                                      for y in range(5) for x in range(5) for c in range(3)])
 
     def test_stacked(self):
         write_ppm(self.path("c.ppm"), 2, 2, [bytes((10, 20, 30)) * 2] * 2)

@@ -279,6 +279,7 @@ class Interrupt(Case):
         arguments = ["reproject", folder, "-o", self.path("out")] + self.VIEWS
         self.check(gpustage(*arguments), 0)
         for flags, says in ((["--hfov", "80"], "view00="), (["--filter", "nearest"], "filter=bilinear"),
+                            (["--convention", "opencv"], "convention=native"),
                             (["--format", "npy"], "format=ppm"), (["--views", "3"], "views=2, this run has views=3"),
                             (["--size", "16x17"], "size=16x16, this run has size=16x17")):
             self.check(gpustage(*arguments, "--resume", *flags), 2, "--resume: ", says, "see gpustage reproject --help")

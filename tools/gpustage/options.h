@@ -69,6 +69,9 @@ typedef struct options {
 /* Reads argv behind the command's name. EXIT_DONE, or EXIT_USAGE with the sentence printed. */
 int options_read(options* self, command_id command, int argc, char** argv);
 void options_free(options* self);
+/* As the command line has it. */
+const char* options_filter_name(const options* self);
+const char* options_convention_name(const options* self);
 
 void options_print_help(command_id command);
 

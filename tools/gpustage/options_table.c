@@ -186,19 +186,20 @@ static bool take_tune(const option* spec, options* self, const char* value, char
 
 static const option_choice filters[] = {{"nearest", GPST_FILTER_NEAREST, false},
                                         {"bilinear", GPST_FILTER_BILINEAR, false},
-                                        {"area", 0, true},
+                                        {"area", GPST_FILTER_AREA, false},
                                         {NULL, 0, false}};
+static const option_choice view_filters[] = {{"nearest", GPST_FILTER_NEAREST, false},
+                                             {"bilinear", GPST_FILTER_BILINEAR, false},
+                                             {"area", 0, true},
+                                             {NULL, 0, false}};
 static const option_choice conventions[] = {{"native", GPST_CONVENTION_NATIVE, false},
                                             {"ffmpeg", GPST_CONVENTION_FFMPEG, false},
-                                            {"py360", 0, true},
-                                            {"opencv", 0, true},
-                                            {"torch", 0, true},
+                                            {"py360", GPST_CONVENTION_PY360, false},
+                                            {"opencv", GPST_CONVENTION_OPENCV, false},
                                             {NULL, 0, false}};
 static const option_choice resize_conventions[] = {{"native", GPST_CONVENTION_NATIVE, false},
-                                                   {"ffmpeg", 0, true},
-                                                   {"py360", 0, true},
-                                                   {"opencv", 0, true},
-                                                   {"torch", 0, true},
+                                                   {"opencv", GPST_CONVENTION_OPENCV, false},
+                                                   {"torch", GPST_CONVENTION_TORCH, false},
                                                    {NULL, 0, false}};
 static const option_choice formats[] = {{"jpg", CODEC_JPEG, false},
                                         {"png", CODEC_PNG, false},
@@ -218,6 +219,19 @@ static const option_choice modes[] = {
 static const option_choice plains[] = {
     {"serial", GPST_RUN_PLAIN_SERIAL, false}, {"inside", GPST_RUN_PLAIN_INSIDE, false}, {NULL, 0, false}};
 static const option_choice policies[] = {{"continue", 0, false}, {"stop", 1, false}, {NULL, 0, false}};
+
+static const char* choice_name(const option_choice* choices, int value) {
+    while (choices->name && (choices->later || choices->value != value))
+        choices++;
+    return choices->name;
+}
+
+const char* options_filter_name(const options* self) { return choice_name(filters, self->filter); }
+
+const char* options_convention_name(const options* self) {
+    const char* const name = choice_name(conventions, self->convention);
+    return name ? name : choice_name(resize_conventions, self->convention);
+}
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -250,8 +264,9 @@ const option options_table[] = {
     {"vfov", 0, COMMAND_REPROJECT, "DEGREES", take_angle, AT(vfov), 0, 180, NULL,
      "vertical field of view (default: square pixels)"},
     {"size", 0, COMMAND_REPROJECT, "WxH", take_size, 0, 0, 0, NULL, "of every view (default 1920x1080)"},
-    {"convention", 0, COMMAND_REPROJECT, "native|ffmpeg", take_choice, AT(convention), 0, 0, conventions,
-     "where pixels lie: half-pixel centres (native, the default), or exactly as FFmpeg's v360 does it"},
+    {"convention", 0, COMMAND_REPROJECT, "native|ffmpeg|py360|opencv", take_choice, AT(convention), 0, 0, conventions,
+     "where pixels lie and how they are sampled: half-pixel centres (native, the default), or as FFmpeg's v360, "
+     "py360convert or OpenCV's remap do it, for comparison"},
     {"mask", 0, COMMAND_REPROJECT, "FILE", take_text, AT(mask), 0, 0, NULL,
      "equirectangular picture of the frames' size, non-zero = keep; dropped pixels become 0"},
     {"mask-out", 0, COMMAND_REPROJECT, NULL, take_flag, AT(mask_out), 0, 0, NULL,
@@ -271,10 +286,14 @@ const option options_table[] = {
     {"layout", 0, COMMAND_PREPROCESS, "chw|hwc", take_choice, AT(layout), 0, 0, layouts, "default chw"},
     {"swap-rb", 0, COMMAND_PREPROCESS, NULL, take_flag, AT(swap_rb), 0, 0, NULL,
      "channels stored B, G, R; mean and std still belong to the colours by name"},
-    {"convention", 0, COMMAND_PREPROCESS, "native", take_choice, AT(convention), 0, 0, resize_conventions,
-     "half-pixel centres, as OpenCV and PyTorch (align_corners=False) have them"},
+    {"convention", 0, COMMAND_PREPROCESS, "native|opencv|torch", take_choice, AT(convention), 0, 0, resize_conventions,
+     "half-pixel centres in all (PyTorch: align_corners=False). opencv: nearest and area as INTER_NEAREST and "
+     "INTER_AREA; torch: nearest as mode=nearest, positions rounded as there"},
+    {"filter", 0, COMMAND_PREPROCESS, "nearest|bilinear|area", take_choice, AT(filter), 0, 0, filters,
+     "default bilinear; area is antialiased, for much smaller sizes"},
 
-    {"filter", 0, BOTH, "nearest|bilinear", take_choice, AT(filter), 0, 0, filters, "default bilinear"},
+    {"filter", 0, COMMAND_REPROJECT, "nearest|bilinear", take_choice, AT(filter), 0, 0, view_filters,
+     "default bilinear"},
 
     {NULL, 0, ENGINE, NULL, NULL, 0, 0, 0, NULL, "Engine"},
     {"backend", 0, ENGINE, "NAME", take_text, AT(backend), 0, 0, NULL,

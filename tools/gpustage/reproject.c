@@ -19,10 +19,8 @@ static text reproject_settings(const options* asked, const mask* mask_used) {
         text_format(&out, "view%02u=%.17g,%.17g,%.17g,%.17g,%.17g\n", (unsigned)i, view->yaw, view->pitch,
                     view->roll, view->hfov, view->vfov);
     }
-    text_format(&out, "filter=%s\nconvention=%s\nformat=%s\n",
-                asked->filter == (int)GPST_FILTER_NEAREST ? "nearest" : "bilinear",
-                asked->convention == (int)GPST_CONVENTION_FFMPEG ? "ffmpeg" : "native",
-                codec_extension((codec_kind)asked->format));
+    text_format(&out, "filter=%s\nconvention=%s\nformat=%s\n", options_filter_name(asked),
+                options_convention_name(asked), codec_extension((codec_kind)asked->format));
     if (asked->format == (int)CODEC_JPEG)
         text_format(&out, "quality=%u\nchroma=%d\n", asked->quality, asked->chroma);
     if (asked->raw.format != GPST_FORMAT_INVALID)
