@@ -136,6 +136,10 @@ $(BUILD)/examples/%: examples/%.c $(GPU_OBJECT) gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -std=c11 $(GPU_DEFINE) $(SANITIZE) -I. $< $(GPU_OBJECT) -o $@ $(LDFLAGS) $(GPU_LIBS) -pthread -lm
 
+$(BUILD)/examples/%: examples/%.cu gpustage.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(GPU_COMPILE) -I. $< -o $@ $(GPU_LIBS)
+
 # ---- tests ---------------------------------------------------------------------------------
 SPLIT_OBJECTS := $(SPLIT_SOURCES:%.c=$(BUILD)/split/%.o)
 SPLIT_LIBRARY := $(BUILD)/split/libgpustage_split.a
@@ -189,7 +193,7 @@ SKIPPED = $(if $(HAVE_CMOCKA),,$(TEST_PROGRAMS:%=--skip %='no cmocka: install li
 # What tools/gpu_check.sh runs: programs that end with 77 where no device answers.
 CHECK_TESTS := $(if $(HAVE_CMOCKA),$(addprefix $(BUILD)/tests/split/,test_backend_gpu test_pipeline_gpu)) $(TEST_GPU_PROGRAMS)
 CHECK_BENCHES := $(patsubst tools/%.cu,$(BUILD)/%,$(sort $(wildcard tools/bench_gpu_*.cu)))
-gpu-check-build: $(COMMAND) $(CHECK_TESTS) $(CHECK_BENCHES)
+gpu-check-build: $(COMMAND) $(CHECK_TESTS) $(CHECK_BENCHES) $(BUILD)/examples/06_own_kernel
 
 test:
 	@sh tools/setup.sh test

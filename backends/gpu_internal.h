@@ -44,7 +44,7 @@ typedef struct gpsti_gpu_device {
 
 typedef struct gpsti_gpu_stream gpsti_gpu_stream;
 
-/* A notification on its way. Notes stay with the stream and are used again. */
+/* A notification on its way. Notes stay with the stream, from its creation on, and are used again. */
 typedef struct gpsti_gpu_note gpsti_gpu_note;
 struct gpsti_gpu_note {
     gpsti_gpu_note* next;

@@ -32,17 +32,29 @@ GPSTI_PRIVATE gpsti_rt_error gpsti_gpu_wait(gpsti_rt_event event) {
 
 /* ---- notifications -------------------------------------------------------------- */
 
-GPSTI_PRIVATE gpsti_gpu_note* gpsti_gpu_note_take(gpsti_gpu_stream* stream) {
+/* One more note on the free list; under the mutex, or while nobody else has the stream. */
+GPSTI_PRIVATE gpst_result gpsti_gpu_note_make(gpsti_gpu_stream* stream) {
+    gpsti_gpu_note* note = (gpsti_gpu_note*)gpsti_alloc(stream->base.device->host, sizeof(*note));
+    if (!note)
+        return GPST_ERROR_MEMORY;
+    note->stream = stream;
+    note->next = stream->free_notes;
+    stream->free_notes = note;
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_note_take(gpsti_gpu_stream* stream, gpsti_gpu_note** out) {
+    gpst_result result = GPST_OK;
     gpsti_mutex_lock(&stream->mutex);
-    gpsti_gpu_note* note = stream->free_notes;
-    if (note)
-        stream->free_notes = note->next;
-    else
-        note = (gpsti_gpu_note*)gpsti_alloc(stream->base.device->host, sizeof(*note));
-    if (note)
+    if (!stream->free_notes)
+        result = gpsti_gpu_note_make(stream);
+    *out = stream->free_notes;
+    if (*out) {
+        stream->free_notes = (*out)->next;
         ++stream->n_pending;
+    }
     gpsti_mutex_unlock(&stream->mutex);
-    return note;
+    return result;
 }
 
 GPSTI_PRIVATE void gpsti_gpu_note_give_back(gpsti_gpu_note* note) {
@@ -50,6 +62,12 @@ GPSTI_PRIVATE void gpsti_gpu_note_give_back(gpsti_gpu_note* note) {
     gpsti_mutex_lock(&stream->mutex);
     note->next = stream->free_notes;
     stream->free_notes = note;
+    gpsti_mutex_unlock(&stream->mutex);
+}
+
+/* After this the stream may be gone. */
+GPSTI_PRIVATE void gpsti_gpu_note_delivered(gpsti_gpu_stream* stream) {
+    gpsti_mutex_lock(&stream->mutex);
     if (--stream->n_pending == 0)
         gpsti_cond_broadcast(&stream->delivered);
     gpsti_mutex_unlock(&stream->mutex);
@@ -59,8 +77,8 @@ GPSTI_PRIVATE void gpsti_gpu_note_give_back(gpsti_gpu_note* note) {
    is told of errors and comes after them too, which cudaLaunchHostFunc's does not. */
 GPSTI_PRIVATE void GPSTI_RT_CALLBACK gpsti_gpu_notified(gpsti_rt_stream native, gpsti_rt_error error,
                                                         void* user_data) {
-    gpsti_gpu_note* note = (gpsti_gpu_note*)user_data;
-    gpsti_device* device = note->stream->base.device;
+    const gpsti_gpu_note note = *(gpsti_gpu_note*)user_data;
+    gpsti_device* device = note.stream->base.device;
     gpst_result result = GPST_OK;
     (void)native;
     if (error != GPSTI_RT(Success)) {
@@ -69,8 +87,9 @@ GPSTI_PRIVATE void GPSTI_RT_CALLBACK gpsti_gpu_notified(gpsti_rt_stream native, 
     } else {
         result = gpsti_gpu_enter(device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("stream_notify"));
     }
-    note->func(note->user_data, result);
-    gpsti_gpu_note_give_back(note);
+    gpsti_gpu_note_give_back((gpsti_gpu_note*)user_data); /* first: what func sets going may ask for one */
+    note.func(note.user_data, result);
+    gpsti_gpu_note_delivered(note.stream);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_stream_notify(gpsti_stream* base,
@@ -80,15 +99,15 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_stream_notify(gpsti_stream* base,
     GPSTI_TRY(gpsti_gpu_check_not_recording(base, GPSTI_GPU_CALL("stream_notify")));
     GPSTI_TRY(gpsti_gpu_enter(base->device, GPSTI_FAULT_NOTIFY, GPSTI_GPU_CALL("stream_notify")));
     const gpsti_gpu_current current(base->device);
-    gpsti_gpu_note* note = gpsti_gpu_note_take(stream);
-    if (!note)
-        return GPST_ERROR_MEMORY;
-    note->stream = stream;
+    gpsti_gpu_note* note = NULL;
+    GPSTI_TRY(gpsti_gpu_note_take(stream, &note));
     note->func = func;
     note->user_data = user_data;
     const gpsti_rt_error error = GPSTI_RT(StreamAddCallback)(stream->native, gpsti_gpu_notified, note, 0);
-    if (error != GPSTI_RT(Success))
+    if (error != GPSTI_RT(Success)) {
         gpsti_gpu_note_give_back(note);
+        gpsti_gpu_note_delivered(stream);
+    }
     return gpsti_gpu_result(base->device, error, GPSTI_GPU_CALL("stream_notify"));
 }
 
@@ -121,6 +140,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_stream_open(gpsti_gpu_stream* stream) {
         gpsti_mutex_term(&stream->mutex);
         return result;
     }
+    GPSTI_TRY(gpsti_gpu_note_make(stream));
     GPSTI_GPU_TRY(device, GPSTI_RT(StreamCreateWithFlags)(&stream->native, GPSTI_RT(StreamNonBlocking)),
                   "stream_create");
     GPSTI_GPU_TRY(device,

@@ -577,6 +577,7 @@ GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step,
     const bool sample_cpu = gpsti_flow_wants_cpu(pipeline, step);
     const int64_t work_ns = gpsti_work_ns(step->work_ns);
     job->slot->started = true;
+    job->slot->alone = !pipeline->desc.source && pipeline->in_flight == 1;
     step->running++;
     pipeline->executing++;
     gpsti_scheduler_leave(scheduler, work_ns);

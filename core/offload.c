@@ -153,6 +153,19 @@ GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* slot, const gpsti_ste
     return i->event_record(events[e++], stream);
 }
 
+/* The device may be done before a notification could have woken anybody. Nobody else's work waits for this worker:
+   the item is alone. */
+#define GPSTI_OFFLOAD_LOOK_NS 50000
+
+GPSTI_PRIVATE bool gpsti_offload_look(const gpsti_slot* slot, const gpsti_step* step) {
+    const gpsti_lane* const lane = slot->lane;
+    const int64_t end_ns = gpsti_now_ns() + GPSTI_OFFLOAD_LOOK_NS;
+    gpst_result result = GPST_ERROR_WOULD_BLOCK;
+    while (result == GPST_ERROR_WOULD_BLOCK && gpsti_now_ns() < end_ns)
+        result = lane->device->i->event_query(lane->events[step->n_stages + 2]);
+    return result == GPST_OK;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
                                               bool* finished, char* reason) {
     const gpsti_backend_i* const i = slot->lane->device->i;
@@ -163,7 +176,8 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* slot, const gpsti_step
     GPSTI_TRY(gpsti_lane_prepare(slot, slot->lane));
     GPSTI_TRY(gpsti_offload_place(slot, on_host));
     GPSTI_TRY(gpsti_offload_submit(slot, step, on_host, worker_index, reason));
-    *finished = on_host || slot->pipeline->desc.mode != GPST_RUN_ENGINE;
+    *finished = on_host || slot->pipeline->desc.mode != GPST_RUN_ENGINE ||
+                (slot->alone && gpsti_offload_look(slot, step));
     return *finished ? i->stream_wait_idle(slot->lane->stream)
                      : i->stream_notify(slot->lane->stream, gpsti_flow_offload_done, slot);
 }

@@ -120,6 +120,7 @@ struct gpsti_slot {
     gpst_read read;
     gpsti_a64 host_bytes;   /* frame memory of this slot, against max_item_bytes */
 
+    bool alone;             /* pushed, and nothing else was in flight when its device work began */
     bool on_cpu;            /* this item's device work is done by the cpu backend: lanes[1] */
     bool device_done;       /* locked: the device has reported device_result; its sentence is in reason */
     gpst_result device_result;

@@ -63,6 +63,7 @@ if has tests; then
     for test in "$BUILD"/tests/gpu/test_*; do
         [ -x "$test" ] && attempt tests "$(basename "$test")" 240 "$test"
     done
+    [ -x "$BUILD/examples/06_own_kernel" ] && attempt tests 06_own_kernel 60 "$BUILD/examples/06_own_kernel" cuda
     GPST_BUILD=$(cd "$BUILD" && pwd) attempt tests test_cli_gpu.py 120 python3 tests/test_cli_gpu.py
 fi
 

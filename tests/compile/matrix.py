@@ -243,6 +243,14 @@ def hip_on_nvidia(folder):
              ROOT + "/tests/hip_on_nvidia.h", "-diag-suppress", "2810,940", "-c", "gpustage_gpu.cu", "-o", folder + "/o"))
 
 
+@case("device nvcc the example of a kernel of one's own, on the CPU")
+def own_kernel(folder):
+    run(nvcc("-arch=sm_90", "-O1", "examples/06_own_kernel.cu", "-o", folder + "/own_kernel"))
+    said = run([folder + "/own_kernel", "cpu"])
+    if "0 bytes differ" not in said:
+        raise Failed(said)
+
+
 def link_cuda(objects, target):
     """The line that the header's text gives."""
     toolkit = os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("nvcc") or "")))
