@@ -178,13 +178,20 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx512(__m512i v, uint8_t* 
 #endif
 #endif
 
+/* gcc's AddressSanitizer can move a frame to memory aligned to 32 bytes, where 64-byte vectors on the stack fault. */
+#if defined(GPSTI_WARP_HAS_X86) && !(defined(__SANITIZE_ADDRESS__) && !defined(__clang__))
+#define GPSTI_WARP_AVX512_RUNS 1
+#else
+#define GPSTI_WARP_AVX512_RUNS 0
+#endif
+
 GPSTI_INTERN gpsti_warp_level gpsti_warp_level_query(void) {
 #if defined(GPSTI_WARP_HAS_X86)
     const char* wanted = getenv("GPUSTAGE_CPU");
     if (wanted && strcmp(wanted, "portable") == 0)
         return GPSTI_WARP_PORTABLE;
     const bool up_to_avx2 = wanted && strcmp(wanted, "avx2") == 0;
-    if (!up_to_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+    if (GPSTI_WARP_AVX512_RUNS && !up_to_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return GPSTI_WARP_AVX512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
