@@ -1,10 +1,11 @@
 /* core/reader.c -- one read from open to close, and the reader's public face.
-   Owns open files while they are read; the threads are core/io.c's. */
+   Owns open files while they are read; the threads are core/io.c's, the ways of reading core/reader_kinds.c's. */
 #include "platform_internal.h"
 
 #include "io_internal.h"
 #include "reader_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define GPSTI_READER_DEFAULT_IN_FLIGHT 4
@@ -14,16 +15,15 @@ struct gpst_reader {
     gpst_context* context;
     const gpsti_reader_kind_i* kind;
     gpsti_io io;
+    gpsti_reader_ways ways;
 };
-
-static const gpsti_reader_kind_i gpsti_reader_pread = {"pread", gpsti_file_read};
 
 /* ---- one read ---------------------------------------------------------------- */
 
 typedef struct gpsti_reader_job {
     const gpsti_reader_kind_i* kind;
     gpst_read* read;
-    gpsti_file file;
+    gpsti_reader_file file;
     bool in_order; /* a FIFO, a terminal, a socket: no offsets */
 } gpsti_reader_job;
 
@@ -61,7 +61,7 @@ GPSTI_PRIVATE gpst_result gpsti_reader_call(gpsti_reader_job* job, void* data, s
     gpst_read* read = job->read;
     const uint64_t offset_bytes = job->in_order ? UINT64_MAX : read->offset_bytes + read->bytes;
     *done = 0;
-    GPSTI_TRY(job->kind->read_at(&job->file, read->path, data, bytes, offset_bytes, done));
+    GPSTI_TRY(job->kind->read_at(&job->file, data, bytes, offset_bytes, done));
     read->n_calls += *done > 0;
     return GPST_OK;
 }
@@ -124,7 +124,7 @@ GPSTI_PRIVATE gpst_result gpsti_reader_read_open(gpsti_reader_job* job) {
     gpst_read* read = job->read;
     gpsti_file_info info;
     memset(&info, 0, sizeof(info));
-    GPSTI_TRY(gpsti_file_query(&job->file, read->path, &info));
+    GPSTI_TRY(gpsti_file_query(&job->file.file, read->path, &info));
     GPSTI_FAIL_IF(info.is_directory, GPST_ERROR_IO, "read \"%s\": is a directory", read->path);
     job->in_order = !info.is_regular;
     GPSTI_FAIL_IF(job->in_order && read->offset_bytes, GPST_ERROR_ARGUMENT,
@@ -138,12 +138,19 @@ GPSTI_PRIVATE gpst_result gpsti_reader_read_open(gpsti_reader_job* job) {
                   "read \"%s\": length_bytes=%llu at offset_bytes=%llu: the file has only %llu bytes",
                   read->path, (unsigned long long)read->length_bytes, (unsigned long long)read->offset_bytes,
                   (unsigned long long)info.bytes);
-    if (read->length_bytes)
-        return gpsti_reader_read_range(job);
-    return gpsti_reader_read_whole(job, info.bytes ? info.bytes - read->offset_bytes : 0);
+    job->file.bytes = info.bytes;
+    if (info.is_regular && job->kind->open)
+        job->kind->open(&job->file);
+    const gpst_result result =
+        read->length_bytes ? gpsti_reader_read_range(job)
+                           : gpsti_reader_read_whole(job, info.bytes ? info.bytes - read->offset_bytes : 0);
+    if (info.is_regular && job->kind->close)
+        job->kind->close(&job->file);
+    return result;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_reader_read_path(const gpsti_reader_kind_i* kind, gpst_read* read) {
+GPSTI_PRIVATE gpst_result gpsti_reader_read_path(const gpsti_reader_kind_i* kind, gpsti_reader_ways* ways,
+                                                 gpst_read* read) {
     gpsti_reader_job job;
     GPSTI_FAIL_IF(!read->path, GPST_ERROR_ARGUMENT, "read: path is NULL");
     GPSTI_FAIL_IF(!read->data && read->capacity_bytes, GPST_ERROR_ARGUMENT,
@@ -151,25 +158,34 @@ GPSTI_PRIVATE gpst_result gpsti_reader_read_path(const gpsti_reader_kind_i* kind
     memset(&job, 0, sizeof(job));
     job.kind = kind;
     job.read = read;
-    GPSTI_TRY(gpsti_file_open_read(read->path, &job.file));
+    job.file.path = read->path;
+    job.file.ways = ways;
+    GPSTI_TRY(gpsti_file_open_read(read->path, &job.file.file));
     const gpst_result result = gpsti_reader_read_open(&job);
     if (GPST_FAILED(result)) { /* closing must not hide why */
         gpsti_copy_text(read->reason, sizeof(read->reason), gpst_last_reason());
-        (void)gpsti_file_close(&job.file, read->path);
+        (void)gpsti_file_close(&job.file.file, read->path);
         return gpsti_fail(result, "%s", read->reason);
     }
-    return gpsti_file_close(&job.file, read->path);
+    return gpsti_file_close(&job.file.file, read->path);
 }
 
-GPSTI_PRIVATE void gpsti_reader_run_kind(const gpsti_reader_kind_i* kind, gpst_read* read) {
+/* Ways that were tried and refused leave reasons: a read that succeeded in the end takes them back. */
+GPSTI_PRIVATE void gpsti_reader_run_kind(const gpsti_reader_kind_i* kind, gpsti_reader_ways* ways,
+                                         gpst_read* read) {
+    char before[GPSTI_REASON_BYTES];
+    const uint64_t serial = gpsti_fail_serial();
+    gpsti_copy_text(before, sizeof(before), gpst_last_reason());
     read->bytes = 0;
     read->n_calls = 0;
     read->reason[0] = 0;
     read->start_ns = gpsti_now_ns();
-    read->result = gpsti_reader_read_path(kind, read);
+    read->result = gpsti_reader_read_path(kind, ways, read);
     read->end_ns = gpsti_now_ns();
     if (GPST_FAILED(read->result))
         gpsti_copy_text(read->reason, sizeof(read->reason), gpst_last_reason());
+    else if (gpsti_fail_serial() != serial)
+        gpsti_fail(GPST_OK, "%s", before);
 }
 
 /* ---- jobs of core/io --------------------------------------------------------- */
@@ -177,7 +193,8 @@ GPSTI_PRIVATE void gpsti_reader_run_kind(const gpsti_reader_kind_i* kind, gpst_r
 GPSTI_PRIVATE void gpsti_reader_run(void* owner, void* job, gpsti_io_outcome* outcome) {
     gpst_read* read = (gpst_read*)job;
     gpst_reader* reader = (gpst_reader*)owner;
-    gpsti_reader_run_kind(reader->kind, read);
+    gpsti_reader_run_kind(reader->kind, &reader->ways, read);
+    gpsti_a64_add(&reader->ways.file_bytes, read->bytes);
     read->end_ns = gpsti_io_wait_disk(reader->context, false, read->bytes, read->start_ns);
     outcome->failed = GPST_FAILED(read->result);
     outcome->bytes = read->bytes;
@@ -204,6 +221,19 @@ static const gpsti_io_job_i gpsti_reader_job_i = {offsetof(gpst_read, next), gps
 
 /* ---- the public face --------------------------------------------------------- */
 
+GPSTI_PRIVATE gpst_result gpsti_reader_init(gpst_reader* reader, uint32_t n_in_flight) {
+    GPSTI_TRY(gpsti_reader_ways_init(&reader->ways));
+    gpst_result result = GPST_OK;
+    if (!strcmp(reader->kind->name, "uring"))
+        result = gpsti_reader_ways_need_ring(&reader->ways);
+    if (!GPST_FAILED(result))
+        result = gpsti_io_init(&reader->io, &gpsti_reader_job_i, reader,
+                               n_in_flight ? n_in_flight : GPSTI_READER_DEFAULT_IN_FLIGHT, "gpst-read");
+    if (GPST_FAILED(result))
+        gpsti_reader_ways_term(&reader->ways);
+    return result;
+}
+
 GPSTI_INTERN gpst_result gpsti_reader_create(gpst_context* context, const gpsti_reader_kind_i* kind,
                                              uint32_t n_in_flight, gpst_reader** out) {
     gpst_reader* reader = (gpst_reader*)gpsti_alloc(&context->host, sizeof(gpst_reader));
@@ -211,9 +241,7 @@ GPSTI_INTERN gpst_result gpsti_reader_create(gpst_context* context, const gpsti_
         return GPST_ERROR_MEMORY;
     reader->context = context;
     reader->kind = kind;
-    const gpst_result result =
-        gpsti_io_init(&reader->io, &gpsti_reader_job_i, reader,
-                      n_in_flight ? n_in_flight : GPSTI_READER_DEFAULT_IN_FLIGHT, "gpst-read");
+    const gpst_result result = gpsti_reader_init(reader, n_in_flight);
     if (GPST_FAILED(result)) {
         gpsti_free(&context->host, reader, sizeof(*reader));
         return gpsti_fail_in(result, "gpst_reader_create");
@@ -222,9 +250,23 @@ GPSTI_INTERN gpst_result gpsti_reader_create(gpst_context* context, const gpsti_
     return GPST_OK;
 }
 
+GPSTI_INTERN gpsti_reader_ways* gpsti_reader_ways_of(gpst_reader* reader) { return &reader->ways; }
+
+/* What the caller says counts, then what the environment says. */
+GPSTI_PRIVATE gpst_result gpsti_reader_choose_kind(const char* asked, const gpsti_reader_kind_i** out) {
+    const char* const fixed = getenv("GPUSTAGE_IO");
+    const char* const name = asked ? asked : fixed && fixed[0] ? fixed : "auto";
+    *out = gpsti_reader_kind_find(name);
+    GPSTI_FAIL_IF(!*out, GPST_ERROR_ARGUMENT,
+                  "gpst_reader_create: %s=\"%.64s\": must be \"auto\", \"pread\", \"direct\" or \"uring\"",
+                  asked ? "kind" : "GPUSTAGE_IO", name);
+    return GPST_OK;
+}
+
 GPST_API gpst_result gpst_reader_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
                                                   const gpst_reader_desc* desc, gpst_reader** out) {
     gpst_reader_desc defaults = GPST_ZERO;
+    const gpsti_reader_kind_i* kind = NULL;
     GPSTI_TRY(gpsti_check_version("gpst_reader_create", version, desc_bytes, sizeof(*desc)));
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "gpst_reader_create: out=NULL: must point to a gpst_reader*");
     *out = NULL;
@@ -234,10 +276,9 @@ GPST_API gpst_result gpst_reader_create_versioned(uint32_t version, size_t desc_
     GPSTI_FAIL_IF(desc->n_in_flight > GPSTI_IO_MAX_THREADS, GPST_ERROR_ARGUMENT,
                   "gpst_reader_create: n_in_flight=%u: must be at most %d", desc->n_in_flight,
                   GPSTI_IO_MAX_THREADS);
-    GPSTI_FAIL_IF(desc->kind && strcmp(desc->kind, gpsti_reader_pread.name) != 0, GPST_ERROR_ARGUMENT,
-                  "gpst_reader_create: kind=\"%.64s\": must be \"pread\"", desc->kind);
+    GPSTI_TRY(gpsti_reader_choose_kind(desc->kind, &kind));
     GPSTI_TRY(gpsti_context_check(context, "gpst_reader_create"));
-    return gpsti_reader_create(context, &gpsti_reader_pread, desc->n_in_flight, out);
+    return gpsti_reader_create(context, kind, desc->n_in_flight, out);
 }
 
 GPST_API void gpst_reader_destroy(gpst_reader* reader) {
@@ -245,6 +286,7 @@ GPST_API void gpst_reader_destroy(gpst_reader* reader) {
     if (!reader || gpsti_pid() != reader->context->host.pid)
         return;
     gpsti_io_term(&reader->io);
+    gpsti_reader_ways_term(&reader->ways);
     gpsti_free(&reader->context->host, reader, sizeof(*reader));
 }
 
@@ -261,7 +303,7 @@ GPST_API gpst_result gpst_reader_read_now(gpst_reader* reader, gpst_read* read) 
     if (reader)
         gpsti_io_run_now(&reader->io, read);
     else
-        gpsti_reader_run_kind(&gpsti_reader_pread, read);
+        gpsti_reader_run_kind(gpsti_reader_kind_find("pread"), NULL, read);
     return read->result;
 }
 
@@ -292,4 +334,5 @@ GPST_API void gpst_reader_query_info(const gpst_reader* reader, gpst_reader_info
     out->busy_ns = info.busy_ns;
     out->service_ns = info.service_ns;
     out->cpu_ns = info.cpu_ns;
+    gpsti_reader_ways_tell(&((gpst_reader*)(uintptr_t)reader)->ways, out->kind, out);
 }

@@ -20,7 +20,13 @@ typedef struct gpst_read gpst_read;
 typedef struct gpst_reader_desc {
     uint32_t start_canary; /* 0 */
     uint32_t n_in_flight;  /* reads at once = threads; 0 = 4; at most 64 */
-    const char* kind;      /* how bytes are read: "pread" (NULL = "pread") */
+    /* How bytes are read; NULL = what the environment's GPUSTAGE_IO says, else "auto".
+       "pread"   by the page cache
+       "direct"  past it (O_DIRECT) as far as block and address alignment allow, the rest by the cache
+       "uring"   the same with eight pieces of 1 MiB of a file in flight; an error where io_uring is refused
+       "auto"    by the cache until this reader has read half of the available memory; from then on windows of
+                 8 MiB that are not resident, of files of 8 MiB or more, go past it */
+    const char* kind;
     uint32_t end_canary;   /* 0 */
 } gpst_reader_desc;
 
@@ -74,6 +80,9 @@ typedef struct gpst_reader_info {
     uint64_t busy_ns;    /* time with at least one read in flight */
     uint64_t service_ns; /* start to end, summed over the reads */
     uint64_t cpu_ns;     /* of the reader's threads; a thread's part is added when it has nothing to do */
+    uint64_t direct_bytes; /* of bytes: past the page cache */
+    char path[32];         /* "pread, buffered", "io_uring, 99 % direct", ... */
+    char why_not[256];     /* "direct: reason; io_uring: reason" for what was not taken */
 } gpst_reader_info;
 
 /* gpst_reader_create -- start a reader and its threads
@@ -84,6 +93,7 @@ typedef struct gpst_reader_info {
                 version and desc_bytes of the second form come from the macro
    Shapes       none
    Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_VERSION | GPST_ERROR_FORKED | GPST_ERROR_MEMORY
+                | GPST_ERROR_UNSUPPORTED ("uring" where this process can have none: kernel, seccomp, sysctl)
    Ownership    the caller's, until gpst_reader_destroy
    Threads      any
    Blocking     starts n_in_flight threads; the only allocation the reader ever makes

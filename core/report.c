@@ -170,15 +170,22 @@ GPSTI_PRIVATE void gpsti_report_copies_path(const gpst_pipeline* pipeline, gpst_
                  engine ? "" : "; overlapped: a plain loop waits for each item");
 }
 
+/* A plain loop has no reader: it reads by the cache, like the loop it stands for. */
+GPSTI_PRIVATE void gpsti_report_read_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    gpst_reader_info info;
+    gpst_reader_query_info(pipeline->reader, &info);
+    const bool plain = pipeline->reader == NULL;
+    gpst_path* const path = gpsti_report_add_path(out, "read", plain ? "pread, buffered" : info.path);
+    gpsti_format(path->why_not, sizeof path->why_not, "%s%sgds: not in this version",
+                 plain ? "direct, io_uring: not in a plain loop" : info.why_not,
+                 plain || info.why_not[0] ? "; " : "");
+}
+
 GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats* out) {
     const gpst_context_info* const info = &pipeline->context->info;
     gpst_path* path = NULL;
-    if (pipeline->steps[0].kind == GPSTI_STEP_READ) {
-        path = gpsti_report_add_path(out, "read", "pread, buffered");
-        gpsti_copy_text(
-            path->why_not, sizeof path->why_not,
-            "direct: not in this version; io_uring: not in this version; gds: no GPU backend compiled in");
-    }
+    if (pipeline->steps[0].kind == GPSTI_STEP_READ)
+        gpsti_report_read_path(pipeline, out);
     gpsti_report_memory_path(pipeline, out);
     path = gpsti_report_add_path(out, "device", pipeline->device_lost ? "cpu" : info->backend);
     gpsti_copy_text(path->why_not, sizeof path->why_not,

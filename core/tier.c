@@ -3,6 +3,7 @@
 #include "platform_internal.h"
 
 #include "context_internal.h"
+#include "os_direct_internal.h"
 #include "tier.h"
 
 #include <string.h>
@@ -117,45 +118,13 @@ GPSTI_PRIVATE void gpsti_tier_look_at_huge_pages(gpst_probe_info* out) {
 
 /* ---- io_uring ---------------------------------------------------------------- */
 
-#if defined(__linux__) && !defined(__ANDROID__)
-#if !defined(SYS_io_uring_setup)
-#define SYS_io_uring_setup 425 /* the same on every architecture */
-#endif
-
-GPSTI_PRIVATE void gpsti_tier_explain_io_uring(int error, gpst_probe_info* out) {
-    char text[64];
-    uint64_t disabled = 0;
-    gpsti_tier_read_text("/proc/sys/kernel/io_uring_disabled", text, sizeof(text));
-    gpsti_tier_find_number(text, "", &disabled);
-    if (error == ENOSYS)
-        gpsti_copy_text(out->io_uring_reason, sizeof(out->io_uring_reason),
-                        "this kernel has no io_uring, or a seccomp filter hides it (ENOSYS)");
-    else if (error == EPERM && disabled)
-        gpsti_format(out->io_uring_reason, sizeof(out->io_uring_reason),
-                     "kernel.io_uring_disabled=%u forbids it to this process (EPERM)", (unsigned)disabled);
-    else if (error == EPERM)
-        gpsti_copy_text(out->io_uring_reason, sizeof(out->io_uring_reason),
-                        "refused, as the seccomp filters of containers do (EPERM)");
-    else
-        gpsti_format(out->io_uring_reason, sizeof(out->io_uring_reason),
-                     "io_uring_setup failed with errno %d", error);
-}
-
 GPSTI_PRIVATE void gpsti_tier_look_at_io_uring(gpst_probe_info* out) {
-    uint32_t params[30]; /* struct io_uring_params, 120 bytes, all zero */
-    memset(params, 0, sizeof(params));
-    const long ring = syscall(SYS_io_uring_setup, 1, params);
-    out->io_uring = ring >= 0;
-    if (ring >= 0)
-        close((int)ring);
-    else
-        gpsti_tier_explain_io_uring(errno, out);
+    gpsti_uring ring;
+    out->io_uring = !GPST_FAILED(gpsti_uring_open(&ring));
+    if (!out->io_uring)
+        gpsti_copy_text(out->io_uring_reason, sizeof(out->io_uring_reason), gpst_last_reason());
+    gpsti_uring_close(&ring);
 }
-#else
-GPSTI_PRIVATE void gpsti_tier_look_at_io_uring(gpst_probe_info* out) {
-    gpsti_copy_text(out->io_uring_reason, sizeof(out->io_uring_reason), "not a thing of this system");
-}
-#endif
 
 /* ---- storage ----------------------------------------------------------------- */
 

@@ -40,7 +40,8 @@ static void reads_whole_files(void** state) {
         free(data);
     }
     gpst_reader_query_info(reader, &info);
-    assert_string_equal(info.kind, "pread");
+    assert_string_equal(info.kind, "auto");
+    assert_string_equal(info.path, "pread, buffered");
     assert_int_equal(info.n_in_flight, 4);
     assert_int_equal(info.reads, 12);
     assert_int_equal(info.failed, 0);

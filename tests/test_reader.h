@@ -37,7 +37,7 @@ static inline gpst_result test_reserve(gpst_read* read, size_t needed_bytes, siz
     ++self->n_reserves;
     if (self->reserve_at_most && needed_bytes > self->reserve_at_most)
         return self->reserve_result;
-    grown = (unsigned char*)malloc(needed_bytes);
+    grown = (unsigned char*)gpsti_aligned_alloc(needed_bytes, 4096); /* as slots are; free() takes it */
     memset(grown, 0xA5, needed_bytes);
     if (filled_bytes)
         memcpy(grown, read->data, filled_bytes);
@@ -96,8 +96,9 @@ static struct {
     gpsti_a32 running, most_running;
 } test_trouble;
 
-static inline gpst_result test_trouble_read_at(const gpsti_file* file, const char* path, void* data,
-                                               size_t bytes, uint64_t offset_bytes, size_t* done) {
+static inline gpst_result test_trouble_read_at(gpsti_reader_file* file, void* data, size_t bytes,
+                                               uint64_t offset_bytes, size_t* done) {
+    const char* const path = file->path;
     const uint32_t call = gpsti_a32_add(&test_trouble.calls, 1) + 1;
     const uint32_t running = gpsti_a32_add(&test_trouble.running, 1) + 1;
     uint32_t most = gpsti_a32_load(&test_trouble.most_running);
@@ -108,14 +109,14 @@ static inline gpst_result test_trouble_read_at(const gpsti_file* file, const cha
     if (call == test_trouble.fail_at)
         result = gpsti_fail(GPST_ERROR_IO, "read \"%s\": injected Input/output error (5)", path);
     else
-        result = gpsti_file_read(file, path, data,
+        result = gpsti_file_read(&file->file, path, data,
                                  test_trouble.at_most && bytes > test_trouble.at_most ? test_trouble.at_most
                                                                                       : bytes,
                                  offset_bytes, done);
     gpsti_a32_add(&test_trouble.running, (uint32_t)-1);
     return result;
 }
-static const gpsti_reader_kind_i test_trouble_kind = {"trouble", test_trouble_read_at};
+static const gpsti_reader_kind_i test_trouble_kind = {"trouble", NULL, NULL, test_trouble_read_at};
 
 static gpsti_a32 test_gate;
 

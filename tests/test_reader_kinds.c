@@ -1,0 +1,686 @@
+/* tests/test_reader_kinds.c -- every way of reading gives the same bytes and the
+   same errors, whatever the kernel does; and which way is taken, and why not another. */
+#include "test_reader.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* ---- the kernel misbehaves on request ------------------------------------------ */
+
+static struct {
+    gpsti_a32 calls;     /* of pread, or completions of the ring */
+    uint32_t fail_from;  /* this call and all later ones of the kind below fail */
+    uint32_t n_failing;  /* so many of them; 0 = all */
+    int code;            /* errno */
+    bool direct_only;    /* reads by the cache go well */
+    size_t at_most;      /* no call moves more */
+    const char* cut;     /* a file that call cut_at shortens */
+    uint32_t cut_at;
+    size_t cut_to;
+} test_kernel;
+
+static int test_kernel_next(uint32_t* call) {
+    *call = gpsti_a32_add(&test_kernel.calls, 1) + 1;
+    if (test_kernel.cut && *call == test_kernel.cut_at)
+        assert_int_equal(truncate(test_kernel.cut, (off_t)test_kernel.cut_to), 0);
+    return test_kernel.fail_from && *call >= test_kernel.fail_from &&
+                   (!test_kernel.n_failing || *call < test_kernel.fail_from + test_kernel.n_failing)
+               ? test_kernel.code
+               : 0;
+}
+
+/* Takes the place of the C library's. */
+ssize_t pread64(int descriptor, void* data, size_t bytes, off64_t offset) {
+    uint32_t call = 0;
+    const bool counted = !test_kernel.direct_only || (fcntl(descriptor, F_GETFL) & O_DIRECT) != 0;
+    const int code = counted ? test_kernel_next(&call) : 0;
+    if (code) {
+        errno = code;
+        return -1;
+    }
+    if (counted && test_kernel.at_most && bytes > test_kernel.at_most)
+        bytes = test_kernel.at_most;
+    return (ssize_t)syscall(SYS_pread64, descriptor, data, bytes, offset);
+}
+
+static int32_t test_ring_fault(int32_t result) {
+    uint32_t call = 0;
+    const int code = test_kernel_next(&call);
+    if (code)
+        return -code;
+    if (test_kernel.at_most && result > (int32_t)test_kernel.at_most)
+        return (int32_t)test_kernel.at_most;
+    return result;
+}
+
+/* ---- readers of every kind --------------------------------------------------------- */
+
+static const char* const test_kinds[] = {"pread", "auto", "direct", "uring"};
+enum { TEST_N_KINDS = 4 };
+static bool test_has_ring;
+
+/* NULL where io_uring is refused here. */
+static gpst_reader* test_kind_new(int kind) {
+    gpst_reader* reader = NULL;
+    gpst_reader_desc desc = GPST_ZERO;
+    memset(&test_kernel, 0, sizeof test_kernel);
+    if (kind == 3 && !test_has_ring)
+        return NULL;
+    desc.kind = test_kinds[kind];
+    desc.n_in_flight = 2;
+    assert_int_equal(gpst_reader_create(test_context, &desc, &reader), GPST_OK);
+    gpsti_reader_ways* const ways = gpsti_reader_ways_of(reader);
+    gpsti_a64_store(&ways->direct_after_bytes, 1);
+    for (int k = 0; k < GPSTI_READER_RINGS; k++)
+        if (ways->rings[k].open)
+            ways->rings[k].fault = test_ring_fault;
+    return reader;
+}
+
+/* The reads of a test go by the one ring that has the fault. */
+static gpst_result test_read_kind(gpst_reader* reader, test_read* t) {
+    return gpst_reader_read_now(reader, &t->read);
+}
+
+static void every_kind_gives_the_same_bytes(void** state) {
+    static const size_t sizes[] = {0, 1, 511, 512, 513, 4095, 4096, 4097, 70000, 1048576, 3145729, 9437201};
+    uint64_t seed = test_seed(31);
+    char path[TEST_PATH_BYTES];
+    (void)state;
+    test_path(path, "same");
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        unsigned char* data = test_bytes(sizes[s], s);
+        test_file_make(path, data, sizes[s]);
+        for (int kind = 0; kind < TEST_N_KINDS; kind++) {
+            gpst_reader* reader = test_kind_new(kind);
+            for (int k = 0; reader && k < 12; k++) {
+                const size_t room = sizes[s] + (size_t)(test_random(&seed) % 9000);
+                const size_t shift = k % 3 ? (size_t)(test_random(&seed) % 4096) : 0;
+                const size_t from = k < 4 ? 0 : (size_t)(test_random(&seed) % (sizes[s] + 1));
+                const size_t length = k < 8 ? 0 : (size_t)(test_random(&seed) % (sizes[s] - from + 1));
+                const size_t expected = length ? length : sizes[s] - from;
+                unsigned char* base = (unsigned char*)gpsti_aligned_alloc(room + 8192, 4096);
+                test_read t;
+                memset(base, 0xA5, room + 8192);
+                test_read_init(&t, path);
+                t.read.data = base + shift;
+                t.read.capacity_bytes = k == 11 ? expected : room;
+                t.read.offset_bytes = from;
+                t.read.length_bytes = length;
+                test_read_kind(reader, &t);
+                test_read_check(&t, data + from, expected);
+                if (!t.allocated) { /* nothing before or behind is touched */
+                    assert_true(shift == 0 || base[shift - 1] == 0xA5);
+                    assert_int_equal(base[shift + expected], 0xA5);
+                }
+                test_read_term(&t);
+                gpsti_aligned_free(base);
+            }
+            gpst_reader_destroy(reader);
+        }
+        free(data);
+    }
+}
+
+/* Short ones, interrupted ones, and the two together. */
+static void odd_calls_change_nothing(void** state) {
+    static const size_t limits[] = {0, 512, 4096, 5000, 70001};
+    const size_t bytes = 200003;
+    unsigned char* data = test_bytes(bytes, 5);
+    char path[TEST_PATH_BYTES];
+    (void)state;
+    test_file_make(test_path(path, "odd"), data, bytes);
+    for (int kind = 0; kind < TEST_N_KINDS; kind++)
+        for (int k = 0; k < 10; k++) {
+            gpst_reader* reader = test_kind_new(kind);
+            test_read t;
+            if (!reader)
+                continue;
+            test_kernel.at_most = limits[k % 5];
+            test_kernel.fail_from = k < 5 ? 0 : 2;
+            test_kernel.n_failing = 1;
+            test_kernel.code = EINTR;
+            test_read_init(&t, path);
+            test_read_kind(reader, &t);
+            test_read_check(&t, data, bytes);
+            if (test_kernel.at_most)
+                assert_true(gpsti_a32_load(&test_kernel.calls) * test_kernel.at_most >= bytes);
+            test_read_term(&t);
+            gpst_reader_destroy(reader);
+        }
+    free(data);
+}
+
+/* Whatever fails past the cache is read again by it; what fails there is the read's error. */
+static void the_nth_call_fails(void** state) {
+    const size_t bytes = 5 * 1048576 + 100;
+    unsigned char* data = test_bytes(bytes, 6);
+    char path[TEST_PATH_BYTES];
+    (void)state;
+    test_file_make(test_path(path, "nth"), data, bytes);
+    for (int kind = 0; kind < TEST_N_KINDS; kind++)
+        for (uint32_t n = 1; n <= 8; n++)
+            for (int code = 0; code < 2; code++) {
+                gpst_reader* reader = test_kind_new(kind);
+                test_read t;
+                if (!reader)
+                    continue;
+                test_kernel.fail_from = n;
+                test_kernel.code = code ? EIO : EINVAL;
+                test_kernel.direct_only = true;
+                test_kernel.at_most = 1048576;
+                gpst_clear_reason();
+                test_read_init(&t, path);
+                test_read_kind(reader, &t);
+                test_read_check(&t, data, bytes);
+                assert_string_equal(gpst_last_reason(), "");
+                test_read_term(&t);
+                if (kind < 3) { /* six calls with bytes, one that finds the end */
+                    gpsti_a32_store(&test_kernel.calls, 0);
+                    test_kernel.direct_only = false;
+                    test_read_init(&t, path);
+                    assert_int_equal(test_read_kind(reader, &t), n <= 7 ? GPST_ERROR_IO : GPST_OK);
+                    assert_int_equal(t.read.reason[0] != 0, n <= 7);
+                    test_read_term(&t);
+                }
+                gpst_reader_destroy(reader);
+            }
+    free(data);
+}
+
+/* No SIGBUS and no bytes that are not the file's: an error of the read. */
+static void a_file_is_cut_short(void** state) {
+    const size_t bytes = 6 * 1048576;
+    unsigned char* data = test_bytes(bytes, 7);
+    char path[TEST_PATH_BYTES];
+    (void)state;
+    test_path(path, "cut");
+    for (int kind = 0; kind < TEST_N_KINDS; kind++)
+        for (uint32_t n = 1; n <= 3; n++)
+            for (int whole = 0; whole < 2; whole++) {
+                gpst_reader* reader = test_kind_new(kind);
+                test_read t;
+                if (!reader)
+                    continue;
+                test_file_make(path, data, bytes);
+                test_kernel.at_most = 1048576;
+                test_kernel.cut = path;
+                test_kernel.cut_at = n;
+                test_kernel.cut_to = whole ? 0 : 700001;
+                test_read_init(&t, path);
+                t.read.length_bytes = n == 2 ? bytes : 0;
+                const gpst_result result = test_read_kind(reader, &t);
+                if (kind < 3) { /* the ring may have had it all in hand */
+                    assert_int_equal(result, GPST_ERROR_TRUNCATED);
+                    assert_true(t.read.bytes < bytes);
+                }
+                assert_true(result == GPST_OK || result == GPST_ERROR_TRUNCATED);
+                assert_memory_equal(t.read.data, data, t.read.bytes);
+                test_read_term(&t);
+                gpst_reader_destroy(reader);
+            }
+    free(data);
+}
+
+static const char* test_grown_path;
+static gpst_result test_grow_in_reserve(gpst_read* read, size_t needed_bytes, size_t filled_bytes) {
+    if (test_grown_path) { /* between the size and the first byte */
+        FILE* file = fopen(test_grown_path, "ab");
+        unsigned char* more = test_bytes(300000, 99);
+        assert_int_equal(fwrite(more, 1, 300000, file), 300000);
+        fclose(file);
+        free(more);
+        test_grown_path = NULL;
+    }
+    return test_reserve(read, needed_bytes, filled_bytes);
+}
+
+static void a_file_grows(void** state) {
+    unsigned char* data = test_bytes(1300000, 8);
+    unsigned char* more = test_bytes(300000, 99);
+    char path[TEST_PATH_BYTES];
+    (void)state;
+    memcpy(data + 1000000, more, 300000);
+    test_path(path, "grows");
+    for (int kind = 0; kind < TEST_N_KINDS; kind++) {
+        gpst_reader* reader = test_kind_new(kind);
+        test_read t;
+        if (!reader)
+            continue;
+        test_file_make(path, data, 1000000);
+        test_grown_path = path;
+        test_read_init(&t, path);
+        t.read.reserve = test_grow_in_reserve;
+        test_read_kind(reader, &t);
+        test_read_check(&t, data, 1300000);
+        test_read_term(&t);
+        gpst_reader_destroy(reader);
+    }
+    free(more);
+    free(data);
+}
+
+static void* test_feed_fifo(void* path) {
+    FILE* file = fopen((const char*)path, "wb");
+    for (int k = 0; k < 3000; k++)
+        fprintf(file, "%d\n", k);
+    fclose(file);
+    return NULL;
+}
+
+static void what_has_no_size(void** state) {
+    char path[TEST_PATH_BYTES];
+    (void)state;
+    assert_int_equal(mkfifo(test_path(path, "fifo"), 0600), 0);
+    for (int kind = 0; kind < TEST_N_KINDS; kind++) {
+        gpst_reader* reader = test_kind_new(kind);
+        pthread_t feeder;
+        test_read t;
+        if (!reader)
+            continue;
+        assert_int_equal(pthread_create(&feeder, NULL, test_feed_fifo, path), 0);
+        test_read_init(&t, path);
+        assert_int_equal(test_read_kind(reader, &t), GPST_OK);
+        pthread_join(feeder, NULL);
+        assert_int_equal(t.read.bytes, 13890);
+        assert_memory_equal((char*)t.read.data + 13885, "2999\n", 5);
+        test_read_term(&t);
+        test_read_init(&t, "/proc/self/status");
+        assert_int_equal(test_read_kind(reader, &t), GPST_OK);
+        assert_true(t.read.bytes > 100);
+        test_read_term(&t);
+        gpst_reader_destroy(reader);
+    }
+}
+
+static void no_descriptor_is_left_open(void** state) {
+    unsigned char* data = test_bytes(50000, 18);
+    char path[TEST_PATH_BYTES];
+    (void)state;
+    test_file_make(test_path(path, "open"), data, 50000);
+    const unsigned before = test_directory_count("/proc/self/fd");
+    for (int kind = 0; kind < TEST_N_KINDS; kind++)
+        for (uint32_t fail_from = 0; fail_from < 4; fail_from++) {
+            gpst_reader* reader = test_kind_new(kind);
+            test_read t;
+            if (!reader)
+                continue;
+            test_kernel.fail_from = fail_from;
+            test_kernel.code = EIO;
+            test_read_init(&t, path);
+            test_read_kind(reader, &t);
+            test_read_term(&t);
+            gpst_reader_destroy(reader);
+        }
+    assert_int_equal(test_directory_count("/proc/self/fd"), before);
+    free(data);
+}
+
+static void many_reads_at_once(void** state) {
+    enum { N_FILES = 6, N_READS = 60 };
+    static test_read reads[N_READS];
+    unsigned char* data = test_bytes(3000000, 12);
+    char paths[N_FILES][TEST_PATH_BYTES];
+    (void)state;
+    for (size_t f = 0; f < N_FILES; f++) {
+        char name[16];
+        snprintf(name, sizeof name, "many%u", (unsigned)f);
+        test_file_make(test_path(paths[f], name), data + f, 2000000 + f * 4096);
+    }
+    for (int kind = 0; kind < TEST_N_KINDS; kind++) {
+        gpst_reader* reader = test_kind_new(kind);
+        if (!reader)
+            continue;
+        assert_int_equal(gpst_reader_set_in_flight(reader, 8), GPST_OK);
+        memset(&test_kernel, 0, sizeof test_kernel);
+        for (size_t r = 0; r < N_READS; r++) {
+            test_read_init(&reads[r], paths[r % N_FILES]);
+            assert_int_equal(gpst_reader_submit(reader, &reads[r].read), GPST_OK);
+        }
+        for (size_t r = 0; r < N_READS; r++) {
+            test_read_wait(&reads[r]);
+            test_read_check(&reads[r], data + r % N_FILES, 2000000 + r % N_FILES * 4096);
+            test_read_term(&reads[r]);
+        }
+        gpst_reader_destroy(reader);
+    }
+    free(data);
+}
+
+/* ---- which way is taken, and why ------------------------------------------------------ */
+
+static void test_evict(const char* path, off_t from, off_t bytes) {
+    const int file = open(path, O_RDONLY);
+    assert_int_equal(fsync(file), 0);
+    assert_int_equal(posix_fadvise(file, from, bytes, POSIX_FADV_DONTNEED), 0);
+    close(file);
+}
+
+/* Not by the code under test. */
+static uint32_t test_resident(const char* path, off_t from, size_t bytes) {
+    static unsigned char pages[65536];
+    const int file = open(path, O_RDONLY);
+    uint32_t n = 0;
+    void* map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, from);
+    assert_true(map != MAP_FAILED && bytes / 4096 < sizeof pages);
+    assert_int_equal(mincore(map, bytes, pages), 0);
+    for (size_t i = 0; i < bytes / 4096; i++)
+        n += pages[i] & 1u;
+    munmap(map, bytes);
+    close(file);
+    return (uint32_t)(n * 100 / (bytes / 4096));
+}
+
+static gpst_result test_reserve_pages(gpst_read* read, size_t needed_bytes, size_t filled_bytes) {
+    assert_int_equal(filled_bytes, 0);
+    read->data = gpsti_aligned_alloc(needed_bytes, 4096);
+    read->capacity_bytes = needed_bytes;
+    return GPST_OK;
+}
+
+static uint64_t test_direct_aligned(gpst_reader* reader, const char* path, const void* data, size_t bytes) {
+    gpst_reader_info before, after;
+    test_read t;
+    gpst_reader_query_info(reader, &before);
+    test_read_init(&t, path);
+    t.read.reserve = test_reserve_pages;
+    test_read_kind(reader, &t);
+    test_read_check(&t, data, bytes);
+    gpsti_aligned_free(t.read.data);
+    gpst_reader_query_info(reader, &after);
+    return after.direct_bytes - before.direct_bytes;
+}
+
+static void auto_goes_past_the_cache_where_it_is_cold(void** state) {
+    const size_t window = (size_t)GPSTI_READER_LARGE_BYTES, bytes = 2 * window + 5000;
+    unsigned char* data = test_bytes(bytes, 14);
+    gpst_reader* reader = test_kind_new(1);
+    gpst_reader_info info;
+    char path[TEST_PATH_BYTES], small[TEST_PATH_BYTES];
+    (void)state;
+    test_file_make(test_path(path, "large"), data, bytes);
+    test_file_make(test_path(small, "small"), data, 100000);
+    test_evict(path, 0, 0);
+    if (test_resident(path, 0, window) != 0) {
+        printf("skipped: nothing can be put out of the page cache here\n");
+    } else {
+        gpst_reader_query_info(reader, &info);
+        assert_string_equal(info.path, "pread, buffered");
+        assert_non_null(strstr(info.why_not, "direct: no file of 8 MiB or more"));
+        assert_non_null(strstr(info.why_not, "io_uring: only when asked for"));
+        gpsti_a64_store(&gpsti_reader_ways_of(reader)->direct_after_bytes, UINT64_MAX);
+        assert_int_equal(test_direct_aligned(reader, path, data, bytes), 0); /* fits in memory */
+        gpst_reader_query_info(reader, &info);
+        assert_non_null(strstr(info.why_not, "direct: what is read fits in memory"));
+        gpsti_a64_store(&gpsti_reader_ways_of(reader)->direct_after_bytes, 1);
+        assert_int_equal(test_direct_aligned(reader, path, data, bytes), 0); /* resident now */
+        gpst_reader_query_info(reader, &info);
+        assert_non_null(strstr(info.why_not, "direct: what was read was resident"));
+        assert_true(test_resident(path, 0, window) > 90);
+        test_evict(path, 0, 0);
+        assert_true(test_direct_aligned(reader, path, data, bytes) >= 2 * window); /* cold */
+        assert_int_equal(test_resident(path, 0, window), 0);                       /* and stays so */
+        test_evict(path, 0, 0);
+        assert_int_equal(test_direct_aligned(reader, small, data, 100000), 0); /* small ones never */
+        gpsti_a64_store(&gpsti_reader_ways_of(reader)->direct_after_bytes, UINT64_MAX);
+        test_direct_aligned(reader, path, data, bytes); /* warm again */
+        gpsti_a64_store(&gpsti_reader_ways_of(reader)->direct_after_bytes, 1);
+        test_evict(path, (off_t)window, (off_t)(window + 8192));
+        const uint64_t half = test_direct_aligned(reader, path, data, bytes);
+        assert_true(half >= window && half < 2 * window); /* the second window alone */
+        gpst_reader_query_info(reader, &info);
+        assert_non_null(strstr(info.path, "% direct"));
+        assert_null(strstr(info.why_not, "direct:"));
+    }
+    gpst_reader_destroy(reader);
+    free(data);
+}
+
+/* Between two opens the path may come to name another file: never a mixture of the two. */
+static void the_second_way_in_is_to_the_same_file(void** state) {
+    unsigned char* data = test_bytes(8192, 17);
+    char path[TEST_PATH_BYTES];
+    gpsti_file file, direct;
+    gpsti_direct_rules rules;
+    (void)state;
+    test_file_make(test_path(path, "replaced"), data, 8192);
+    assert_int_equal(gpsti_file_open_read(path, &file), GPST_OK);
+    assert_int_equal(unlink(path), 0);
+    test_file_make(path, data + 1, 8191);
+    assert_int_equal(gpsti_file_open_direct(&file, path, &direct, &rules), GPST_ERROR_IO);
+    test_reason_has("replaced", "another file by now");
+    gpsti_file_close(&file, path);
+    free(data);
+}
+
+static void the_path_is_told(void** state) {
+    unsigned char* data = test_bytes(2000000, 15);
+    gpst_reader_info info;
+    char path[TEST_PATH_BYTES];
+    (void)state;
+    test_file_make(test_path(path, "told"), data, 2000000);
+    for (int kind = 0; kind < TEST_N_KINDS; kind++) {
+        gpst_reader* reader = test_kind_new(kind);
+        if (!reader)
+            continue;
+        const uint64_t direct_bytes = test_direct_aligned(reader, path, data, 2000000);
+        gpst_reader_query_info(reader, &info);
+        printf("%s: %s; %s\n", info.kind, info.path, info.why_not);
+        assert_string_equal(info.kind, test_kinds[kind]);
+        if (kind < 2)
+            assert_string_equal(info.path, "pread, buffered");
+        else if (direct_bytes)
+            assert_string_equal(info.path, kind == 2 ? "pread, 99 % direct" : "io_uring, 99 % direct");
+        else
+            assert_non_null(strstr(info.why_not, "direct: "));
+        if (kind == 0)
+            assert_non_null(strstr(info.why_not, "direct: pread was asked for"));
+        if (kind > 1) { /* an address that O_DIRECT cannot take */
+            gpst_reader* other = test_kind_new(kind);
+            char* base = (char*)gpsti_aligned_alloc(2004096, 4096);
+            test_read t;
+            test_read_init(&t, path);
+            t.read.data = base + 1;
+            t.read.capacity_bytes = 2000000;
+            test_read_kind(other, &t);
+            test_read_check(&t, data, 2000000);
+            gpst_reader_query_info(other, &info);
+            assert_int_equal(info.direct_bytes, 0);
+            gpsti_aligned_free(base);
+            gpst_reader_destroy(other);
+        }
+        gpst_reader_destroy(reader);
+    }
+    free(data);
+}
+
+static void the_environment_fixes_the_kind(void** state) {
+    gpst_reader_desc desc = GPST_ZERO;
+    gpst_reader_info info;
+    gpst_reader* reader = NULL;
+    (void)state;
+    assert_int_equal(setenv("GPUSTAGE_IO", "direct", 1), 0);
+    assert_int_equal(gpst_reader_create(test_context, &desc, &reader), GPST_OK);
+    gpst_reader_query_info(reader, &info);
+    assert_string_equal(info.kind, "direct");
+    gpst_reader_destroy(reader);
+    desc.kind = "pread"; /* the caller's word counts more */
+    assert_int_equal(gpst_reader_create(test_context, &desc, &reader), GPST_OK);
+    gpst_reader_query_info(reader, &info);
+    assert_string_equal(info.kind, "pread");
+    gpst_reader_destroy(reader);
+    desc.kind = NULL;
+    assert_int_equal(setenv("GPUSTAGE_IO", "mmap", 1), 0);
+    assert_int_equal(gpst_reader_create(test_context, &desc, &reader), GPST_ERROR_ARGUMENT);
+    test_reason_has("GPUSTAGE_IO=\"mmap\"", "\"uring\"");
+    assert_null(reader);
+    assert_int_equal(setenv("GPUSTAGE_IO", "", 1), 0);
+    assert_int_equal(gpst_reader_create(test_context, &desc, &reader), GPST_OK);
+    gpst_reader_destroy(reader);
+    assert_int_equal(unsetenv("GPUSTAGE_IO"), 0);
+}
+
+/* ---- io_uring forbidden, little locked memory --------------------------------------------- */
+
+static bool test_forbid_io_uring(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 425, 0, 2),
+        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, 427, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program;
+    program.len = 5;
+    program.filter = code;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static int test_without_io_uring(const char* path, const unsigned char* data, size_t bytes) {
+    gpst_context* context = NULL;
+    gpst_reader* reader = NULL;
+    gpst_reader_desc desc = GPST_ZERO;
+    gpst_probe_info* probe = (gpst_probe_info*)malloc(sizeof *probe);
+    test_read t;
+    if (!test_forbid_io_uring())
+        return GPST_TEST_SKIP;
+    if (gpst_probe(NULL, probe) != GPST_OK || probe->io_uring || !strstr(probe->io_uring_reason, "EPERM"))
+        return 2;
+    if (gpst_context_create(NULL, &context) != GPST_OK)
+        return 3;
+    desc.kind = "uring";
+    if (gpst_reader_create(context, &desc, &reader) != GPST_ERROR_UNSUPPORTED || reader ||
+        !strstr(gpst_last_reason(), "EPERM"))
+        return 4;
+    desc.kind = "auto";
+    if (gpst_reader_create(context, &desc, &reader) != GPST_OK)
+        return 5;
+    test_read_init(&t, path);
+    if (gpst_reader_read_now(reader, &t.read) != GPST_OK || t.read.bytes != bytes ||
+        memcmp(t.read.data, data, bytes) != 0)
+        return 6;
+    test_read_term(&t);
+    gpst_reader_destroy(reader);
+    gpst_context_destroy(context);
+    free(probe);
+    return 0;
+}
+
+/* A ring that a filter shuts while it is in use: what it had goes by the cache. */
+static int test_io_uring_shut_later(const char* path, const unsigned char* data, size_t bytes) {
+    gpst_context* context = NULL;
+    gpst_reader* reader = NULL;
+    gpst_reader_desc desc = GPST_ZERO;
+    test_read t;
+    desc.kind = "uring";
+    if (gpst_context_create(NULL, &context) != GPST_OK ||
+        gpst_reader_create(context, &desc, &reader) != GPST_OK || !test_forbid_io_uring())
+        return GPST_TEST_SKIP;
+    for (int k = 0; k < 2; k++) { /* the second one gets no ring at all */
+        test_read_init(&t, path);
+        if (gpst_reader_read_now(reader, &t.read) != GPST_OK || t.read.bytes != bytes ||
+            memcmp(t.read.data, data, bytes) != 0)
+            return 7;
+        test_read_term(&t);
+    }
+    gpst_reader_destroy(reader);
+    gpst_context_destroy(context);
+    return 0;
+}
+
+static int test_little_memlock(const char* path, const unsigned char* data, size_t bytes) {
+    struct rlimit limit;
+    gpst_context* context = NULL;
+    int done = 0;
+    limit.rlim_cur = limit.rlim_max = (rlim_t)2 << 20;
+    if (setrlimit(RLIMIT_MEMLOCK, &limit) || gpst_context_create(NULL, &context) != GPST_OK)
+        return GPST_TEST_SKIP;
+    for (int kind = 0; kind < TEST_N_KINDS; kind++) {
+        gpst_reader_desc desc = GPST_ZERO;
+        gpst_reader* reader = NULL;
+        test_read t;
+        desc.kind = test_kinds[kind];
+        const gpst_result result = gpst_reader_create(context, &desc, &reader);
+        if (result == GPST_ERROR_UNSUPPORTED && kind == 3)
+            continue;
+        test_read_init(&t, path);
+        if (result != GPST_OK || gpst_reader_read_now(reader, &t.read) != GPST_OK ||
+            t.read.bytes != bytes || memcmp(t.read.data, data, bytes) != 0)
+            return 8;
+        test_read_term(&t);
+        gpst_reader_destroy(reader);
+        done++;
+    }
+    gpst_context_destroy(context);
+    return done >= 3 ? 0 : 9;
+}
+
+static void test_in_child(const char* name, int (*func)(const char*, const unsigned char*, size_t)) {
+    unsigned char* data = test_bytes(9000000, 16);
+    char path[TEST_PATH_BYTES];
+    int status = 0;
+#if defined(__SANITIZE_THREAD__)
+    printf("skipped: %s: ThreadSanitizer starts no threads after a fork\n", name);
+    func = NULL;
+#endif
+    if (!func) {
+        free(data);
+        return;
+    }
+    test_file_make(test_path(path, "child"), data, 9000000);
+    fflush(NULL);
+    memset(&test_kernel, 0, sizeof test_kernel);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(func(path, data, 9000000));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == GPST_TEST_SKIP)
+        printf("skipped: %s: not possible here\n", name);
+    else
+        assert_int_equal(WEXITSTATUS(status), 0);
+    free(data);
+}
+
+static void io_uring_is_forbidden(void** state) {
+    (void)state;
+    test_in_child("seccomp", test_without_io_uring);
+    test_in_child("seccomp later", test_io_uring_shut_later);
+}
+
+static void little_memory_may_be_locked(void** state) {
+    (void)state;
+    test_in_child("memlock", test_little_memlock);
+}
+
+int main(void) {
+    gpsti_uring ring;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_kind_gives_the_same_bytes),
+                                       cmocka_unit_test(odd_calls_change_nothing),
+                                       cmocka_unit_test(the_nth_call_fails),
+                                       cmocka_unit_test(a_file_is_cut_short),
+                                       cmocka_unit_test(a_file_grows),
+                                       cmocka_unit_test(what_has_no_size),
+                                       cmocka_unit_test(no_descriptor_is_left_open),
+                                       cmocka_unit_test(many_reads_at_once),
+                                       cmocka_unit_test(auto_goes_past_the_cache_where_it_is_cold),
+                                       cmocka_unit_test(the_second_way_in_is_to_the_same_file),
+                                       cmocka_unit_test(the_path_is_told),
+                                       cmocka_unit_test(the_environment_fixes_the_kind),
+                                       cmocka_unit_test(io_uring_is_forbidden),
+                                       cmocka_unit_test(little_memory_may_be_locked)};
+    test_has_ring = !GPST_FAILED(gpsti_uring_open(&ring));
+    if (!test_has_ring)
+        printf("io_uring: %s: its cases are left out\n", gpst_last_reason());
+    gpsti_uring_close(&ring);
+    return cmocka_run_group_tests(tests, test_group_begin, test_group_end);
+}
