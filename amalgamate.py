@@ -124,6 +124,7 @@ PRIVATE = [
     "core/plain.c",
     "core/push.c",
     "core/report.c",
+    "core/tune.c",
     "core/pipeline.c",
 ]
 

@@ -74,7 +74,8 @@ GPSTI_INTERN void gpsti_finish_count(gpsti_slot* slot) {
         slot->served = true;
         pipeline->n_served++;
     }
-    if (!pipeline->frozen && pipeline->n_served == pipeline->n_slots) {
+    const bool settled = !pipeline->tune.on || pipeline->tune.tuner.state == GPSTI_TUNER_FROZEN;
+    if (!pipeline->frozen && settled && pipeline->n_served >= pipeline->n_slots) {
         pipeline->frozen = true;
         pipeline->frozen_allocations = gpsti_a64_load(&pipeline->context->host.allocation_count);
         pipeline->frozen_growths = gpsti_report_growths(pipeline);

@@ -96,6 +96,10 @@ GPSTI_PRIVATE void gpsti_step_insert(gpsti_step* step, gpsti_job* job) {
 GPSTI_PRIVATE uint32_t gpsti_step_n_runnable(const gpsti_step* step) {
     if (!step->head || (step->ordered && step->head->slot->ticket != step->next_ticket))
         return 0;
+    if (step->streams != 0 && !step->head->slot->device_done) {
+        const uint32_t n_room = step->on_device < step->streams ? step->streams - step->on_device : 0;
+        return n_room < step->n_queued ? n_room : step->n_queued;
+    }
     if (step->concurrency == 0)
         return step->n_queued;
     const uint32_t n_free = step->running < step->concurrency ? step->concurrency - step->running : 0;
@@ -264,18 +268,29 @@ GPSTI_INTERN void gpsti_flow_begin(gpsti_slot* slot) {
     gpsti_flow_go(slot, gpsti_slot_failed(slot) ? gpsti_flow_next_step(slot, (uint32_t)-1) : 0);
 }
 
+GPSTI_INTERN void gpsti_flow_continue(gpsti_slot* slot, uint32_t step) {
+    gpsti_flow_go(slot, gpsti_slot_failed(slot) ? gpsti_flow_next_step(slot, step - 1) : step);
+}
+
 /* ---- slots ------------------------------------------------------------------------------------ */
+
+GPSTI_INTERN bool gpsti_flow_has_slot(const gpst_pipeline* pipeline) {
+    return pipeline->free_slots && pipeline->in_flight < pipeline->n_slots;
+}
 
 GPSTI_INTERN gpsti_slot* gpsti_flow_take_slot(gpst_pipeline* pipeline) {
     gpsti_slot* const slot = pipeline->free_slots;
-    if (!slot)
+    if (!gpsti_flow_has_slot(pipeline))
         return NULL;
     pipeline->free_slots = slot->next;
     slot->in_use = true;
+    slot->plain = false;
     slot->on_cpu = pipeline->device_lost;
     pipeline->in_flight++;
     if (pipeline->in_flight > pipeline->n_slots_used)
         pipeline->n_slots_used = pipeline->in_flight;
+    if (pipeline->tune.on && pipeline->in_flight == pipeline->n_slots)
+        pipeline->tune.full_since_ns = gpsti_now_ns();
     return slot;
 }
 
@@ -290,6 +305,10 @@ GPSTI_INTERN void gpsti_flow_tell_waiters(gpst_pipeline* pipeline) {
 GPSTI_INTERN void gpsti_flow_release_slot(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_slot_give_back(slot);
+    if (pipeline->tune.full_since_ns != 0) {
+        pipeline->tune.full_ns += gpsti_now_ns() - pipeline->tune.full_since_ns;
+        pipeline->tune.full_since_ns = 0;
+    }
     slot->in_use = false;
     slot->next = pipeline->free_slots;
     pipeline->free_slots = slot;
@@ -306,7 +325,7 @@ GPSTI_INTERN bool gpsti_flow_drop_oldest(gpst_pipeline* pipeline) {
         return false;
     gpsti_step_remove(&pipeline->steps[0], &oldest->job);
     /* Nothing after it has passed an ordered step, since it has not: the order can be closed up. */
-    for (uint32_t i = 0; i < pipeline->n_slots; i++)
+    for (uint32_t i = 0; i < pipeline->n_slots_made; i++)
         if (pipeline->slots[i].in_use && pipeline->slots[i].ticket > oldest->ticket)
             pipeline->slots[i].ticket--;
     pipeline->next_ticket--;
@@ -431,7 +450,7 @@ GPSTI_INTERN void gpsti_flow_offload_done(void* user_data, gpst_result result) {
 
 GPSTI_PRIVATE bool gpsti_flow_source_ready(const gpst_pipeline* pipeline) {
     return pipeline->desc.source && pipeline->started && !pipeline->source_done &&
-           !pipeline->source_running && pipeline->free_slots;
+           !pipeline->source_running && gpsti_flow_has_slot(pipeline);
 }
 
 GPSTI_PRIVATE void gpsti_flow_run_source(gpst_pipeline* pipeline) {
@@ -501,6 +520,7 @@ GPSTI_PRIVATE void gpsti_service_run(gpsti_service* service, gpsti_job* job, con
                                      uint32_t worker_index, bool sample_cpu) {
     service->start_ns = gpsti_now_ns();
     service->wait_ns = service->start_ns - job->ready_ns;
+    const int64_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? (int64_t)job->slot->exec.n_threads : 1;
     service->cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
     service->finished = true;
     service->reason[0] = '\0';
@@ -516,12 +536,13 @@ GPSTI_PRIVATE void gpsti_service_run(gpsti_service* service, gpsti_job* job, con
     else
         gpsti_finish_item(job->slot);
     service->busy_ns = gpsti_now_ns() - service->start_ns;
-    service->cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - service->cpu_start_ns : -1;
+    service->cpu_ns = sample_cpu ? (gpsti_thread_cpu_ns() - service->cpu_start_ns) * n_threads : -1;
 }
 
 GPSTI_PRIVATE void gpsti_flow_end_item(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_finish_count(slot);
+    gpsti_tune_count(slot);
     if (pipeline->desc.sink || pipeline->desc.source) {
         gpsti_flow_release_slot(slot);
         return;
@@ -560,6 +581,7 @@ GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step,
     gpsti_service service;
     if (job->slot->device_done) {
         job->slot->device_done = false;
+        step->on_device--;
         pipeline->executing++;
         gpsti_mutex_unlock(&scheduler->mutex);
         gpsti_offload_read_times(job->slot, step);
@@ -578,7 +600,10 @@ GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step,
     const int64_t work_ns = gpsti_work_ns(step->work_ns);
     job->slot->started = true;
     job->slot->alone = !pipeline->desc.source && pipeline->in_flight == 1;
+    if (step->kind == GPSTI_STEP_OFFLOAD)
+        job->slot->exec = pipeline->exec;
     step->running++;
+    step->on_device += step->kind == GPSTI_STEP_OFFLOAD ? 1 : 0;
     pipeline->executing++;
     gpsti_scheduler_leave(scheduler, work_ns);
     gpsti_mutex_unlock(&scheduler->mutex);
@@ -590,12 +615,16 @@ GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step,
     step->running--;
     step->next_ticket += step->ordered ? 1 : 0;
     gpsti_flow_account_cpu(pipeline, step, service.busy_ns, service.cpu_ns);
-    if (service.finished) /* else the job is the device's now, and may be gone already */
+    if (service.finished) { /* else the job is the device's now, and may be gone already */
+        step->on_device -= step->kind == GPSTI_STEP_OFFLOAD ? 1 : 0;
         gpsti_flow_end_service(job, step, &service);
+    }
 }
 
 GPSTI_INTERN int64_t gpsti_flow_backlog_ns(gpsti_client* client) {
     const gpst_pipeline* const pipeline = (const gpst_pipeline*)client;
+    if (pipeline->executing >= pipeline->n_active) /* who returns takes the next */
+        return 0;
     int64_t total_ns = gpsti_flow_source_ready(pipeline) ? gpsti_work_ns(pipeline->source_work_ns) : 0;
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
         total_ns += gpsti_work_ns(pipeline->steps[s].work_ns) * (int64_t)gpsti_step_n_runnable(&pipeline->steps[s]);
@@ -606,6 +635,8 @@ GPSTI_INTERN int64_t gpsti_flow_backlog_ns(gpsti_client* client) {
    runnable job nearest the sink, so that memory stays bounded and items leave. */
 GPSTI_INTERN bool gpsti_flow_run_one(gpsti_client* client, uint32_t worker_index) {
     gpst_pipeline* const pipeline = (gpst_pipeline*)client;
+    if (pipeline->executing >= pipeline->n_active)
+        return false;
     gpsti_flow_notice(pipeline);
     if (gpsti_flow_source_ready(pipeline)) {
         gpsti_flow_run_source(pipeline);

@@ -120,7 +120,7 @@ GPSTI_PRIVATE uint64_t gpsti_offload_warp_bytes(gpsti_slot* slot, const gpst_war
 GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t worker_index,
                                               char* reason) {
     const gpst_stage_desc* const stage = &slot->pipeline->stages[stage_index].desc;
-    gpsti_exec exec = slot->pipeline->exec;
+    gpsti_exec exec = slot->exec;
     gpsti_warp_args args;
     if (stage->kind == GPST_STAGE_DEVICE)
         return gpsti_flow_call_stage(slot, stage_index, 0, worker_index, reason);
@@ -176,7 +176,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* slot, const gpsti_step
     GPSTI_TRY(gpsti_lane_prepare(slot, slot->lane));
     GPSTI_TRY(gpsti_offload_place(slot, on_host));
     GPSTI_TRY(gpsti_offload_submit(slot, step, on_host, worker_index, reason));
-    *finished = on_host || slot->pipeline->desc.mode != GPST_RUN_ENGINE ||
+    *finished = on_host || slot->plain ||
                 (slot->alone && gpsti_offload_look(slot, step));
     return *finished ? i->stream_wait_idle(slot->lane->stream)
                      : i->stream_notify(slot->lane->stream, gpsti_flow_offload_done, slot);
@@ -345,7 +345,7 @@ GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kerne
     if (args_bytes > 0)
         memcpy(launch.args, args, args_bytes);
     return slot->lane->device->i->launch(slot->lane->stream, &user, &launch, sizeof launch,
-                                         &slot->pipeline->exec);
+                                         &slot->exec);
 }
 
 GPST_API void* gpst_task_native_stream(gpst_task* task) {

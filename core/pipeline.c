@@ -85,7 +85,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_check(const gpst_context* context, cons
                   desc->n_reads > 64 ? desc->n_reads : desc->n_writes);
     GPSTI_FAIL_IF(desc->n_outputs > 4096, GPST_ERROR_ARGUMENT, GPSTI_CREATE ": n_outputs=%u: at most 4096",
                   desc->n_outputs);
-    return GPST_OK;
+    return gpsti_tune_check(desc, GPSTI_CREATE);
 }
 
 /* ---- stages become steps ------------------------------------------------------------------------ */
@@ -165,7 +165,7 @@ GPSTI_PRIVATE void gpsti_pipeline_resolve(gpst_pipeline* pipeline, const gpst_pi
     gpst_pipeline_desc* const resolved = &pipeline->desc;
     *resolved = *desc;
     if (resolved->mode == GPST_RUN_DEFAULT)
-        resolved->mode = GPST_RUN_ENGINE;
+        resolved->mode = gpsti_tune_loop(desc);
     if (resolved->fsync == GPST_FSYNC_DEFAULT)
         resolved->fsync = GPST_FSYNC_FILE;
     resolved->n_reads = desc->n_reads ? desc->n_reads : 4;
@@ -180,13 +180,13 @@ GPSTI_PRIVATE void gpsti_pipeline_resolve(gpst_pipeline* pipeline, const gpst_pi
     pipeline->exec.n_threads = 1;
     if (resolved->mode != GPST_RUN_ENGINE)
         pipeline->n_slots = 1;
+    pipeline->slots_capacity = pipeline->n_slots;
+    pipeline->n_active = pipeline->n_workers;
     if (resolved->mode == GPST_RUN_PLAIN_INSIDE)
         pipeline->exec.n_threads = pipeline->context->info.cores_allowed;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_pipeline_open_files(gpst_pipeline* pipeline) {
-    if (pipeline->desc.mode != GPST_RUN_ENGINE)
-        return GPST_OK;
     if (pipeline->steps[0].kind == GPSTI_STEP_READ) {
         gpst_reader_desc reader = GPST_ZERO;
         reader.n_in_flight = pipeline->desc.n_reads;
@@ -214,19 +214,32 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     for (uint32_t s = 0; s < desc->n_stages; s++)
         GPSTI_TRY(gpsti_stage_copy(pipeline, &pipeline->stages[s], &desc->stages[s]));
     gpsti_steps_make(pipeline);
+    gpsti_tune_init(pipeline, desc);
     GPSTI_TRY(gpst_pool_create(pipeline->context, &pool, &pipeline->pool));
-    GPSTI_TRY(gpsti_pipeline_open_files(pipeline));
     return gpsti_slots_create(pipeline);
 }
 
+/* Locked. */
 GPSTI_PRIVATE void gpsti_pipeline_attach(gpst_pipeline* pipeline) {
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     pipeline->client.run_one = gpsti_flow_run_one;
     pipeline->client.backlog_ns = gpsti_flow_backlog_ns;
-    gpsti_mutex_lock(&scheduler->mutex);
     pipeline->attached = true;
-    gpsti_scheduler_add(scheduler, &pipeline->client);
-    gpsti_mutex_unlock(&scheduler->mutex);
+    gpsti_scheduler_add(pipeline->context->scheduler, &pipeline->client);
+}
+
+GPSTI_INTERN gpst_result gpsti_pipeline_open(gpst_pipeline* pipeline) {
+    GPSTI_TRY(gpsti_pipeline_open_files(pipeline));
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    if (pipeline->tune.on)
+        gpsti_tune_apply(pipeline);
+    gpsti_pipeline_attach(pipeline);
+    if (pipeline->left) {
+        gpsti_slot* const slot = pipeline->left;
+        pipeline->left = NULL;
+        gpsti_flow_continue(slot, pipeline->left_step);
+    }
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    return GPST_OK;
 }
 
 GPSTI_PRIVATE void gpsti_stage_free(gpst_pipeline* pipeline, gpsti_stage* stage) {
@@ -270,14 +283,14 @@ GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t des
     if (!pipeline)
         return GPST_ERROR_MEMORY;
     pipeline->context = context;
-    const gpst_result result = gpsti_pipeline_build(pipeline, desc);
+    gpst_result result = gpsti_pipeline_build(pipeline, desc);
+    if (!GPST_FAILED(result) && pipeline->desc.mode == GPST_RUN_ENGINE && !pipeline->tune.starts_plain)
+        result = gpsti_pipeline_open(pipeline);
     if (GPST_FAILED(result)) {
         gpsti_pipeline_free(pipeline);
         return result;
     }
     pipeline->desc.stages = NULL; /* the user's array may be gone */
-    if (pipeline->desc.mode == GPST_RUN_ENGINE)
-        gpsti_pipeline_attach(pipeline);
     *out = pipeline;
     return GPST_OK;
 }
@@ -326,6 +339,14 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_outcome(const gpst_pipeline* pipeline) 
     return pipeline->items_failed > 0 ? GPST_PARTIAL : GPST_OK;
 }
 
+GPSTI_PRIVATE void gpsti_pipeline_wait(gpst_pipeline* pipeline) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_scheduler_wake_all(scheduler);
+    gpsti_flow_wait_end(pipeline);
+    gpsti_mutex_unlock(&scheduler->mutex);
+}
+
 GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
     GPSTI_FAIL_IF(!pipeline, GPST_ERROR_ARGUMENT, "gpst_pipeline_run: pipeline=NULL: required");
     GPSTI_TRY(gpsti_context_check(pipeline->context, "gpst_pipeline_run"));
@@ -339,14 +360,12 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
     pipeline->started = true;
     if (!again)
         pipeline->start_ns = gpsti_now_ns();
-    if (!again && pipeline->attached) {
-        gpsti_scheduler_wake_all(scheduler);
-        gpsti_flow_wait_end(pipeline);
-    }
     gpsti_mutex_unlock(&scheduler->mutex);
     GPSTI_FAIL_IF(again, GPST_ERROR_STATE, "gpst_pipeline_run: a pipeline runs once: create another");
-    if (!pipeline->attached)
+    if (pipeline->desc.mode != GPST_RUN_ENGINE)
         GPSTI_TRY(gpsti_plain_run(pipeline));
+    else if (pipeline->attached || gpsti_tune_start(pipeline))
+        gpsti_pipeline_wait(pipeline);
     return gpsti_pipeline_outcome(pipeline);
 }
 

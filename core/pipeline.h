@@ -6,6 +6,7 @@
 #include "../kernels/warp.h"
 #include "context.h"
 #include "profile.h"
+#include "tuner.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -266,8 +267,9 @@ typedef gpst_result (*gpst_source_func)(void* user_data, uint64_t index, gpst_in
 typedef gpst_result (*gpst_sink_func)(void* user_data, const gpst_item* item);
 
 typedef enum gpst_run_mode {
-    GPST_RUN_DEFAULT = 0,      /* the engine */
-    GPST_RUN_ENGINE = 1,
+    GPST_RUN_DEFAULT = 0,      /* pull: plain-serial until what is left is worth threads, then the engine, tuned; push:
+                                  the engine */
+    GPST_RUN_ENGINE = 1,       /* the engine from the first item on */
     GPST_RUN_PLAIN_SERIAL = 2, /* one item after the other on the caller's thread, nothing else */
     GPST_RUN_PLAIN_INSIDE = 3  /* the same, with all cores inside a kernel (OpenMP, where compiled in) */
 } gpst_run_mode;
@@ -297,11 +299,16 @@ typedef struct gpst_pipeline_desc {
     void* sink_user_data;
     bool as_ready;                 /* sink: as items finish instead of in input order */
     gpst_run_mode mode;
+    gpst_tune tune;                /* may knobs move while the run goes on? Not in the plain loops */
+    gpst_preset preset;            /* how deep the tuner may make queues */
+    gpst_settings settings;        /* tuned: where to start, as found by a run before; frozen there until clocks drift.
+                                      All-zero = the model's. loop: a plain loop found best is run at once */
     gpst_full_policy full_policy;
     uint32_t n_outputs;            /* without a WARP stage: outputs of an item; 0 = 1. With one: the warp's */
-    uint32_t n_slots;              /* items in flight; 0 = workers + reads in flight + 2 */
-    uint32_t n_reads;              /* reads in flight; 0 = 4 */
-    uint32_t n_writes;             /* writes in flight; 0 = 4 */
+    /* Fixed, or 0 = the tuner's; without it the default named. */
+    uint32_t n_slots;              /* items in flight; workers + reads in flight + 2 */
+    uint32_t n_reads;              /* reads in flight; 4 */
+    uint32_t n_writes;             /* writes in flight; 4 */
     uint64_t max_item_bytes;       /* host memory one item may take; 0 = learn (a slot grows as items need) */
     gpst_fsync fsync;
     bool stop_on_error;            /* the first failed item stops the source; what is in flight completes */
@@ -494,6 +501,20 @@ GPST_API void gpst_pipeline_stop(gpst_pipeline* pipeline);
    Source       core/report.c          Tests  tests/test_pipeline.c          Since 0.1
 */
 GPST_API void gpst_pipeline_query_stats(gpst_pipeline* pipeline, gpst_stats* out);
+
+/* gpst_pipeline_query_tuner -- where the knobs are, what they may reach, and every decision about them
+
+   Parameters   pipeline (in)
+                out      (out)  of the moment; settings can be saved by gpst_settings_format
+   Shapes       none
+   Returns      nothing
+   Ownership    plain values
+   Threads      any
+   Blocking     never waits long; no allocation
+   Device       none
+   Source       core/tune.c          Tests  tests/test_pipeline_tune.c          Since 0.1
+*/
+GPST_API void gpst_pipeline_query_tuner(gpst_pipeline* pipeline, gpst_tuner_report* out);
 
 #ifdef __cplusplus
 }

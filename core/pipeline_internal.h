@@ -5,6 +5,7 @@
    flow.c      which job runs next, and what follows   offload.c  a device group: upload, kernels, download
    plain.c     the plain loops                         push.c     submit, results, close, drain
    report.c    statistics and the verdict              finish.c   commit of files, sink, end of an item
+   tune.c      windows for the tuner, and its knobs
 
    All flow state is guarded by the scheduler's lock ("locked" in a comment = with it held). What a job that runs may
    touch without it is its slot's memory, and of it a per-output job only its own output. */
@@ -18,6 +19,7 @@
 #include "profile_internal.h"
 #include "reader.h"
 #include "scheduler_internal.h"
+#include "tuner_internal.h"
 #include "writer_internal.h"
 
 #define GPSTI_TASK_ARGS_BYTES 224
@@ -52,6 +54,7 @@ typedef struct gpsti_step {
     uint32_t running;
     uint32_t n_queued;    /* jobs in the list */
     int64_t work_ns;      /* about how long a service takes, of the last ones; 0 = there was none yet */
+    uint32_t streams, on_device; /* OFFLOAD: items on the device at most (0 = any) and now */
     uint64_t next_ticket; /* ordered: whose turn it is */
     gpsti_job* head;      /* runnable jobs; ordered: by ticket, else first come first served */
     gpsti_job* tail;
@@ -107,6 +110,7 @@ struct gpsti_slot {
     bool started;           /* a stage has touched it */
     bool served;            /* has carried an item to its end */
     bool handed_out;        /* between next_result and release */
+    bool plain;             /* a plain loop has it: device work is waited for */
     uint32_t pending;       /* locked: outputs still on their own way */
     gpsti_job job;
     char numbered[32];      /* "item N" */
@@ -121,6 +125,7 @@ struct gpsti_slot {
     gpsti_a64 host_bytes;   /* frame memory of this slot, against max_item_bytes */
 
     bool alone;             /* pushed, and nothing else was in flight when its device work began */
+    gpsti_exec exec;        /* how this item's kernels use the CPU */
     bool on_cpu;            /* this item's device work is done by the cpu backend: lanes[1] */
     bool device_done;       /* locked: the device has reported device_result; its sentence is in reason */
     gpst_result device_result;
@@ -136,6 +141,32 @@ struct gpsti_slot {
 
     gpsti_slot* next;       /* free list, results list */
 };
+
+/* ---- tuning ------------------------------------------------------------------------- */
+
+/* Everything since the run began, of which a window is the difference of two. */
+typedef struct gpsti_tune_totals {
+    gpsti_tuner_window window;
+    int64_t serial_ns[GPST_MAX_STAGES + 1]; /* by step: busy time of those that serve one at a time */
+} gpsti_tune_totals;
+
+/* What the tuner's windows are made of. Locked. */
+typedef struct gpsti_tune {
+    bool on;
+    bool starts_plain;     /* the engine is opened only when the run is found to be worth it */
+    bool modelled;         /* the model has seen a whole item */
+    uint64_t n_to_settle;  /* items that are still of the setting before */
+    uint64_t n_items;      /* of the window */
+    int64_t start_ns;
+    gpsti_tune_totals totals; /* at its start */
+    /* its noise: the spread of the times of blocks of items */
+    uint64_t n_blocks, n_in_block;
+    int64_t block_start_ns;
+    double block_sum, block_squares;
+    int64_t full_since_ns, full_ns; /* every slot in use: since (0 = now it is not), and before */
+    uint64_t item_host_bytes, item_device_bytes; /* of the largest item */
+    gpsti_tuner tuner;
+} gpsti_tune;
 
 /* ---- the pipeline ------------------------------------------------------------------- */
 
@@ -154,7 +185,7 @@ struct gpst_pipeline {
     gpst_pool* pool;
     gpst_reader* reader;     /* engine with a READ step */
     gpsti_writer* writer;    /* engine with a WRITE step */
-    gpsti_exec exec;         /* how kernels use the CPU */
+    gpsti_exec exec;         /* how kernels use the CPU, from the next item on the device on */
 
     gpsti_cond progress;     /* something ended: waiters look again */
     bool has_progress;
@@ -162,7 +193,13 @@ struct gpst_pipeline {
     gpsti_slot* free_slots;
     gpsti_slot* first_result; /* push without a sink: finished items in the order they are handed out */
     gpsti_slot* last_result;
-    uint32_t n_slots, n_slots_used, n_served;
+    uint32_t n_slots;        /* items in flight at most */
+    uint32_t n_slots_made, slots_capacity; /* of `slots`: ready for use; there is room for */
+    uint32_t n_slots_used, n_served;
+    uint32_t n_active;       /* calls at once at most: the workers, or fewer */
+    gpsti_tune tune;
+    gpsti_slot* left;        /* an item that a plain loop left to the workers, and the step where it goes on */
+    uint32_t left_step;
     uint32_t in_flight;      /* slots in use, finished results among them */
     uint32_t n_handed_out;   /* results the user has and has not released */
     uint32_t n_waiters;      /* threads that wait on progress */
@@ -193,7 +230,9 @@ struct gpst_pipeline {
 
 /* ---- slot.c ------------------------------------------------------------------------- */
 
-GPSTI_INTERN gpst_result gpsti_slots_create(gpst_pipeline* pipeline);
+GPSTI_INTERN gpst_result gpsti_slots_create(gpst_pipeline* pipeline); /* room for slots_capacity */
+/* Makes slots until there are n of them. Locked, once the pipeline is attached. */
+GPSTI_INTERN gpst_result gpsti_slots_make(gpst_pipeline* pipeline, uint32_t n);
 GPSTI_INTERN void gpsti_slots_destroy(gpst_pipeline* pipeline);
 /* Makes buffer hold `bytes`; the first keep_bytes survive. BUDGET, MEMORY. */
 GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes);
@@ -222,6 +261,9 @@ GPSTI_INTERN bool gpsti_flow_run_one(gpsti_client* client, uint32_t worker_index
 GPSTI_INTERN int64_t gpsti_flow_backlog_ns(gpsti_client* client); /* locked */
 /* A loaded (or failed) slot begins its way. Locked. */
 GPSTI_INTERN void gpsti_flow_begin(gpsti_slot* slot);
+/* Likewise of one whose steps before this one are done already. */
+GPSTI_INTERN void gpsti_flow_continue(gpsti_slot* slot, uint32_t step);
+GPSTI_INTERN bool gpsti_flow_has_slot(const gpst_pipeline* pipeline); /* locked */
 /* Takes a free slot for the next input; NULL when there is none. Locked. */
 GPSTI_INTERN gpsti_slot* gpsti_flow_take_slot(gpst_pipeline* pipeline);
 /* Gives up the oldest item that no stage has started; false when there is none. Locked. */
@@ -271,8 +313,30 @@ GPSTI_INTERN void gpsti_finish_count(gpsti_slot* slot);
 /* ---- plain.c, report.c -------------------------------------------------------------------- */
 
 GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline);
+/* Items one after the other on this thread within an engine's pipeline, in its slots and its order, at most n_items.
+   worth_ns: stops in the midst of an item as soon as what is left is worth so much; 0 = never. False: the source is
+   dry. No other call of the pipeline runs, the source among them. */
+GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, int64_t worth_ns);
 GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out); /* locked */
 /* Times frame memory was allocated for items so far, on the host or on the device. */
 GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline);
+GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline); /* thread CPU time of everything so far */
+
+/* ---- tune.c ------------------------------------------------------------------------------- */
+
+GPSTI_INTERN gpst_result gpsti_tune_check(const gpst_pipeline_desc* desc, const char* function);
+/* What DEFAULT means: the engine, or the plain loop that the settings name. */
+GPSTI_INTERN gpst_run_mode gpsti_tune_loop(const gpst_pipeline_desc* desc);
+/* From the desc: is there to be a tuner, and how many slots may there ever be? */
+GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc);
+/* Plain until what is left is worth threads, then the engine is opened. False: nothing is left. */
+GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline);
+/* Sets the knobs to where the tuner has them. Locked. */
+GPSTI_INTERN void gpsti_tune_apply(gpst_pipeline* pipeline);
+/* An item has ended; its slot still has its memory. Locked. */
+GPSTI_INTERN void gpsti_tune_note_item(const gpsti_slot* slot);
+GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot); /* likewise in the engine: the tuner's clock */
+/* Opens reader and writer and lets the workers in. */
+GPSTI_INTERN gpst_result gpsti_pipeline_open(gpst_pipeline* pipeline); /* pipeline.c */
 
 #endif

@@ -1,5 +1,5 @@
 /* core/plain.c -- the plain loops: one item after the other on the caller's
-   thread. What the engine must never be slower than, so nothing here waits, hands over or shares. */
+   thread. What the engine must never be slower than, so nothing here waits or shares. */
 #include "platform_internal.h"
 
 #include "io_internal.h"
@@ -7,11 +7,26 @@
 
 #include <string.h>
 
+#define GPSTI_PLAIN_LEAST_NS 10000 /* handing over what costs less costs more */
+
 typedef struct gpsti_plain {
     gpst_pipeline* pipeline;
     gpsti_slot* slot;
     uint32_t worker_index;
+    bool within;      /* the pipeline is an engine's: others look at its counts */
+    int64_t worth_ns; /* hand the item over when what is left of the run is worth so much; 0 = never */
+    int64_t item_ns;  /* what the item before took */
 } gpsti_plain;
+
+GPSTI_PRIVATE void gpsti_plain_lock(const gpsti_plain* self) {
+    if (self->within)
+        gpsti_mutex_lock(&self->pipeline->context->scheduler->mutex);
+}
+
+GPSTI_PRIVATE void gpsti_plain_unlock(const gpsti_plain* self) {
+    if (self->within)
+        gpsti_mutex_unlock(&self->pipeline->context->scheduler->mutex);
+}
 
 GPSTI_PRIVATE gpst_result gpsti_plain_read(gpsti_plain* self, const gpsti_step* step, char* reason) {
     gpst_pipeline* const pipeline = self->pipeline;
@@ -24,10 +39,12 @@ GPSTI_PRIVATE gpst_result gpsti_plain_read(gpsti_plain* self, const gpsti_step* 
     slot->read.user_data = slot;
     gpst_reader_read_now(NULL, &slot->read);
     slot->read.end_ns = gpsti_io_wait_disk(pipeline->context, false, slot->read.bytes, slot->read.start_ns);
+    gpsti_plain_lock(self);
     gpsti_clock_add(&pipeline->clocks[step->first_clock], slot->read.end_ns - slot->read.start_ns, 0,
                     slot->read.bytes, GPST_FAILED(slot->read.result));
     gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_IN], slot->read.start_ns, slot->read.end_ns);
     pipeline->bytes_read += slot->read.bytes;
+    gpsti_plain_unlock(self);
     slot->item.file_data = slot->file.data;
     slot->item.file_bytes = slot->read.bytes;
     gpsti_copy_text(reason, GPST_REASON_BYTES, slot->read.reason);
@@ -42,26 +59,34 @@ GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, const gpsti_step*
         gpsti_writer_write_now(NULL, &emit->write);
         emit->write.end_ns =
             gpsti_io_wait_disk(pipeline->context, true, emit->write.bytes, emit->write.start_ns);
+        gpsti_plain_lock(self);
         gpsti_clock_add(&pipeline->clocks[step->first_clock], emit->write.end_ns - emit->write.start_ns, 0,
                         emit->write.bytes, GPST_FAILED(emit->write.result));
         gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], emit->write.start_ns, emit->write.end_ns);
+        pipeline->bytes_written += GPST_FAILED(emit->write.result) ? 0 : emit->write.bytes;
+        gpsti_plain_unlock(self);
         gpsti_copy_text(reason, GPST_REASON_BYTES, emit->write.reason);
         GPSTI_TRY(emit->write.result);
-        pipeline->bytes_written += emit->write.bytes;
     }
     return GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, const gpsti_step* step, char* reason) {
     bool finished = false;
+    self->slot->exec = self->pipeline->exec;
     gpst_result result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
-    if (GPST_FAILED(result) && gpsti_offload_fall_back(self->slot, result, reason))
+    gpsti_plain_lock(self);
+    const bool again = GPST_FAILED(result) && gpsti_offload_fall_back(self->slot, result, reason);
+    gpsti_plain_unlock(self);
+    if (again)
         result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
+    gpsti_plain_lock(self);
     if (GPST_FAILED(result))
         gpsti_clock_add(&self->pipeline->clocks[step->first_clock + 1], 0, 0, 0, true);
     else
         gpsti_offload_account(self->slot, step, 0);
     self->slot->lane = NULL;
+    gpsti_plain_unlock(self);
     return result;
 }
 
@@ -96,10 +121,12 @@ GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step
     const int64_t start_ns = gpsti_now_ns();
     const gpst_result result = gpsti_plain_serve(self, step, output, reason);
     const int64_t busy_ns = gpsti_now_ns() - start_ns;
+    gpsti_plain_lock(self);
     if (step->kind == GPSTI_STEP_HOST) /* the others know better what they did when */
         gpsti_clock_add(&self->pipeline->clocks[step->first_clock], busy_ns, 0, 0, GPST_FAILED(result));
     gpsti_flow_account_cpu(self->pipeline, step, busy_ns,
                            sample_cpu ? (gpsti_thread_cpu_ns() - cpu_start_ns) * (int64_t)n_threads : -1);
+    gpsti_plain_unlock(self);
     return result;
 }
 
@@ -115,11 +142,36 @@ GPSTI_PRIVATE void gpsti_plain_step(gpsti_plain* self, const gpsti_step* step, u
         gpsti_slot_fail(self->slot, result, name, reason);
 }
 
-/* Steps in order; steps that are per output run output by output, while its bytes are in the cache. */
-GPSTI_PRIVATE void gpsti_plain_item(gpsti_plain* self) {
+/* Is what is left of the run, were it all like the item before or what this one has cost by now, worth handing over?
+   Outputs that are still to be encoded are work for others, too. */
+GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     const gpst_pipeline* const pipeline = self->pipeline;
-    uint32_t s = 0;
+    const uint64_t expected = pipeline->desc.n_items_expected;
+    const bool wide = pipeline->n_outputs > 1 && pipeline->steps[s].per_output;
+    if (self->worth_ns == 0)
+        return false;
+    uint64_t n_left = wide ? 1 : 0;
+    if (expected == 0)
+        n_left += pipeline->next_index; /* as many as there have been */
+    else if (expected > pipeline->next_index)
+        n_left += expected - pipeline->next_index;
+    int64_t spent_ns = gpsti_now_ns() - self->slot->item.start_ns;
+    spent_ns = spent_ns > self->item_ns ? spent_ns : self->item_ns;
+    return n_left > 0 && spent_ns >= GPSTI_PLAIN_LEAST_NS &&
+           spent_ns >= self->worth_ns / (int64_t)(n_left < 1000000 ? n_left : 1000000);
+}
+
+/* Steps in order; steps that are per output run output by output, while its bytes are in the cache. Gives the step
+   before which the item was handed over: FINISH = it was not. */
+GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
+    const gpst_pipeline* const pipeline = self->pipeline;
+    uint32_t s = from;
+    self->slot->plain = true;
     while (pipeline->steps[s].kind != GPSTI_STEP_FINISH) {
+        if (gpsti_plain_hands_over(self, s)) {
+            self->slot->plain = false;
+            return s;
+        }
         uint32_t end = s + 1;
         while (pipeline->steps[s].per_output && pipeline->steps[end].per_output)
             end++;
@@ -130,6 +182,8 @@ GPSTI_PRIVATE void gpsti_plain_item(gpsti_plain* self) {
         s = end;
     }
     gpsti_finish_item(self->slot);
+    self->item_ns = gpsti_now_ns() - self->slot->item.start_ns;
+    return s;
 }
 
 GPSTI_PRIVATE bool gpsti_plain_next(gpsti_plain* self) {
@@ -140,7 +194,9 @@ GPSTI_PRIVATE bool gpsti_plain_next(gpsti_plain* self) {
     self->slot->on_cpu = pipeline->device_lost;
     if (gpsti_flow_call_source(pipeline, self->slot) == GPST_END)
         return false;
+    gpsti_plain_lock(self);
     pipeline->next_index++;
+    gpsti_plain_unlock(self);
     return true;
 }
 
@@ -163,14 +219,87 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
     self.pipeline = pipeline;
     self.slot = &pipeline->slots[0];
     self.worker_index = scheduler->n_workers;
+    self.within = false;
+    self.worth_ns = self.item_ns = 0;
     pipeline->n_slots_used = 1;
     const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
     while (gpsti_plain_next(&self)) {
-        gpsti_plain_item(&self);
+        (void)gpsti_plain_item(&self, 0);
         gpsti_finish_count(self.slot);
     }
     pipeline->source_done = true;
     pipeline->end_ns = gpsti_now_ns();
     pipeline->plain_cpu_ns = gpsti_thread_cpu_ns() - cpu_start_ns + gpsti_plain_inside_cpu_ns(pipeline);
     return GPST_OK;
+}
+
+/* ---- plain items within an engine -------------------------------------------------------------- */
+
+/* Its turn in these steps, where they are ordered, is over. Locked. */
+GPSTI_PRIVATE void gpsti_plain_pass(gpst_pipeline* pipeline, uint32_t from, uint32_t to) {
+    for (uint32_t s = from; s < to; s++)
+        pipeline->steps[s].next_ticket += pipeline->steps[s].ordered ? 1 : 0;
+}
+
+/* A new item, or the one that was left. False: the source is dry. Locked, but not while the source is called. */
+GPSTI_PRIVATE bool gpsti_plain_begin(gpsti_plain* self) {
+    gpst_pipeline* const pipeline = self->pipeline;
+    self->slot = pipeline->left;
+    pipeline->left = NULL;
+    if (self->slot)
+        return true;
+    pipeline->left_step = 0;
+    self->slot = gpsti_flow_take_slot(pipeline);
+    gpsti_plain_unlock(self);
+    const bool more = gpsti_plain_next(self);
+    gpsti_plain_lock(self);
+    if (more)
+        self->slot->ticket = pipeline->next_ticket++;
+    else
+        gpsti_flow_release_slot(self->slot);
+    return more;
+}
+
+/* An item to its end, or to where it is handed over. Locked, but not while callbacks run. */
+GPSTI_PRIVATE bool gpsti_plain_one(gpsti_plain* self) {
+    gpst_pipeline* const pipeline = self->pipeline;
+    if (!gpsti_plain_begin(self))
+        return false;
+    const uint32_t from = pipeline->left_step;
+    gpsti_plain_unlock(self);
+    const uint32_t step = gpsti_plain_item(self, from);
+    gpsti_plain_lock(self);
+    const bool whole = pipeline->steps[step].kind == GPSTI_STEP_FINISH;
+    gpsti_plain_pass(pipeline, from, whole ? step + 1 : step);
+    if (!whole) {
+        pipeline->left = self->slot;
+        pipeline->left_step = step;
+        return true;
+    }
+    pipeline->end_ns = gpsti_now_ns();
+    gpsti_finish_count(self->slot);
+    gpsti_tune_note_item(self->slot);
+    gpsti_flow_release_slot(self->slot);
+    return true;
+}
+
+GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, int64_t worth_ns) {
+    gpsti_plain self;
+    bool more = true;
+    self.pipeline = pipeline;
+    self.slot = NULL;
+    self.worker_index = pipeline->context->scheduler->n_workers;
+    self.within = true;
+    self.worth_ns = worth_ns;
+    self.item_ns = 0;
+    gpsti_plain_lock(&self);
+    for (uint64_t n = 0; n < n_items && more; n++) {
+        more = gpsti_plain_one(&self);
+        if (pipeline->left)
+            break;
+    }
+    if (!more)
+        pipeline->source_done = true;
+    gpsti_plain_unlock(&self);
+    return more;
 }

@@ -19,7 +19,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_too_late(const char* function, int64_t time
 }
 
 GPSTI_PRIVATE bool gpsti_push_can_load(const gpst_pipeline* pipeline) {
-    return pipeline->free_slots && !pipeline->source_running;
+    return gpsti_flow_has_slot(pipeline) && !pipeline->source_running;
 }
 
 /* Makes room as the policy says. OK: there is a free slot; DROPPED: the new one goes. Locked. */
@@ -34,15 +34,16 @@ GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, int64_t 
                 ;
         if (gpsti_push_can_load(pipeline))
             return GPST_OK;
-        if (!pipeline->free_slots && policy == GPST_FULL_DROP_OLDEST && gpsti_flow_drop_oldest(pipeline))
+        const bool full = !gpsti_flow_has_slot(pipeline);
+        if (full && policy == GPST_FULL_DROP_OLDEST && gpsti_flow_drop_oldest(pipeline))
             continue;
-        if (!pipeline->free_slots && policy != GPST_FULL_BLOCK) {
+        if (full && policy != GPST_FULL_BLOCK) {
             pipeline->items_dropped++;
             pipeline->items_refused++;
             return GPST_DROPPED;
         }
         /* Another load is over soon: it is waited for as the copy itself is, but from a callback nothing is. */
-        const bool only_load = pipeline->free_slots && !gpsti_call_inside(pipeline);
+        const bool only_load = !full && !gpsti_call_inside(pipeline);
         if (!only_load && gpsti_now_ns() >= deadline_ns)
             return gpsti_push_too_late("gpst_pipeline_submit", timeout_ns);
         gpsti_flow_wait(pipeline, only_load ? GPST_FOREVER : deadline_ns);

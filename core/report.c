@@ -15,13 +15,17 @@ GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline) {
 
 /* ---- demands ------------------------------------------------------------------------------ */
 
-GPSTI_PRIVATE int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline) {
+GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline) {
     if (pipeline->plain_cpu_ns > 0)
         return pipeline->plain_cpu_ns;
     int64_t total_ns =
         gpsti_clock_cpu_ns(&pipeline->finish_clock) + gpsti_clock_cpu_ns(&pipeline->submit_clock);
     for (uint32_t c = 0; c < pipeline->n_clocks; c++)
-        total_ns += gpsti_clock_cpu_ns(&pipeline->clocks[c]);
+        if (pipeline->clocks[c].resource == GPST_RESOURCE_DISK_IN ||
+            pipeline->clocks[c].resource == GPST_RESOURCE_DISK_OUT)
+            total_ns += pipeline->clocks[c].cpu_ns; /* of plain items; reader and writer know about theirs */
+        else
+            total_ns += gpsti_clock_cpu_ns(&pipeline->clocks[c]);
     if (pipeline->reader) {
         gpst_reader_info info;
         gpst_reader_query_info(pipeline->reader, &info);
@@ -40,12 +44,12 @@ GPSTI_PRIVATE void gpsti_report_disks(const gpst_pipeline* pipeline, gpsti_verdi
     if (pipeline->reader) {
         gpst_reader_info info;
         gpst_reader_query_info(pipeline->reader, &info);
-        input->demand_ns[GPST_RESOURCE_DISK_IN] = (int64_t)info.busy_ns;
+        input->demand_ns[GPST_RESOURCE_DISK_IN] += (int64_t)info.busy_ns;
     }
     if (pipeline->writer) {
         gpsti_writer_info info;
         gpsti_writer_query_info(pipeline->writer, &info);
-        input->demand_ns[GPST_RESOURCE_DISK_OUT] = (int64_t)info.busy_ns;
+        input->demand_ns[GPST_RESOURCE_DISK_OUT] += (int64_t)info.busy_ns;
     }
 }
 
@@ -198,9 +202,11 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
 
 GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {
     static const char* const modes[] = {"engine", "engine", "plain-serial", "plain-inside"};
+    const bool opened = pipeline->attached || !pipeline->tune.starts_plain;
     snprintf(out->settings, sizeof out->settings,
              "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s",
-             modes[(int)pipeline->desc.mode], pipeline->n_workers, pipeline->n_slots, pipeline->desc.n_reads,
+             modes[opened ? (int)pipeline->desc.mode : (int)GPST_RUN_PLAIN_SERIAL],
+             pipeline->n_active, pipeline->n_slots, pipeline->desc.n_reads,
              pipeline->desc.n_writes, pipeline->exec.n_threads, pipeline->desc.as_ready ? "ready" : "input",
              pipeline->desc.fsync == GPST_FSYNC_FILE ? "file" : "none");
 }

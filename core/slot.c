@@ -333,20 +333,6 @@ GPSTI_PRIVATE gpst_result gpsti_slot_create(gpst_pipeline* pipeline, gpsti_slot*
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_slots_create(gpst_pipeline* pipeline) {
-    pipeline->slots =
-        (gpsti_slot*)gpsti_alloc(&pipeline->context->host, pipeline->n_slots * sizeof *pipeline->slots);
-    if (!pipeline->slots)
-        return GPST_ERROR_MEMORY;
-    for (uint32_t i = pipeline->n_slots; i-- > 0;) {
-        gpsti_slot* const slot = &pipeline->slots[i];
-        GPSTI_TRY(gpsti_slot_create(pipeline, slot));
-        slot->next = pipeline->free_slots;
-        pipeline->free_slots = slot;
-    }
-    return GPST_OK;
-}
-
 GPSTI_PRIVATE void gpsti_slot_free_emits(gpst_pipeline* pipeline, gpsti_emit* emit) {
     gpsti_host* const host = &pipeline->context->host;
     while (emit) {
@@ -375,12 +361,34 @@ GPSTI_PRIVATE void gpsti_slot_destroy(gpst_pipeline* pipeline, gpsti_slot* slot)
         gpsti_free(host, slot->device_images, n * sizeof *slot->device_images);
     if (slot->out)
         gpsti_free(host, slot->out, n * sizeof *slot->out);
+    memset(slot, 0, sizeof *slot);
+}
+
+GPSTI_INTERN gpst_result gpsti_slots_create(gpst_pipeline* pipeline) {
+    pipeline->slots = (gpsti_slot*)gpsti_alloc(&pipeline->context->host,
+                                               pipeline->slots_capacity * sizeof *pipeline->slots);
+    return pipeline->slots ? gpsti_slots_make(pipeline, pipeline->n_slots) : GPST_ERROR_MEMORY;
+}
+
+GPSTI_INTERN gpst_result gpsti_slots_make(gpst_pipeline* pipeline, uint32_t n) {
+    while (pipeline->n_slots_made < n) {
+        gpsti_slot* const slot = &pipeline->slots[pipeline->n_slots_made];
+        const gpst_result result = gpsti_slot_create(pipeline, slot);
+        if (GPST_FAILED(result)) {
+            gpsti_slot_destroy(pipeline, slot);
+            return result;
+        }
+        slot->next = pipeline->free_slots;
+        pipeline->free_slots = slot;
+        pipeline->n_slots_made++;
+    }
+    return GPST_OK;
 }
 
 GPSTI_INTERN void gpsti_slots_destroy(gpst_pipeline* pipeline) {
     if (!pipeline->slots)
         return;
-    for (uint32_t i = 0; i < pipeline->n_slots; i++)
+    for (uint32_t i = 0; i < pipeline->n_slots_made; i++)
         gpsti_slot_destroy(pipeline, &pipeline->slots[i]);
-    gpsti_free(&pipeline->context->host, pipeline->slots, pipeline->n_slots * sizeof *pipeline->slots);
+    gpsti_free(&pipeline->context->host, pipeline->slots, pipeline->slots_capacity * sizeof *pipeline->slots);
 }

@@ -48,10 +48,12 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_fit(uint64_t bytes, uint64_t item_bytes) {
 
 GPSTI_PRIVATE uint32_t gpsti_tuner_most_slots(const gpsti_tuner_budget* budget) {
     const uint32_t by_preset = budget->preset == GPST_PRESET_LATENCY      ? 20
-                               : budget->preset == GPST_PRESET_THROUGHPUT ? GPSTI_TUNER_MAX_SLOTS
+                               : budget->preset == GPST_PRESET_THROUGHPUT ? 200
                                                                           : 100;
+    const uint32_t for_workers = budget->workers + 4;
+    const uint32_t wanted = by_preset > for_workers ? by_preset : for_workers;
     const uint32_t on_host = gpsti_tuner_fit(budget->host_bytes, budget->item_host_bytes);
-    return on_host < by_preset ? on_host : by_preset;
+    return on_host < wanted ? on_host : wanted;
 }
 
 GPSTI_PRIVATE void gpsti_tuner_limits(gpsti_tuner* tuner) {

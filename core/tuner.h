@@ -27,7 +27,7 @@ typedef enum gpst_tune {
     GPST_TUNE_OFF = 2
 } gpst_tune;
 
-typedef enum gpst_preset { /* how deep queues may become: what a knob may reach, nothing else */
+typedef enum gpst_preset { /* how deep queues may become (or the workers and 4, where that is more), nothing else */
     GPST_PRESET_DEFAULT = 0,    /* BALANCED */
     GPST_PRESET_LATENCY = 1,    /* at most 20 items in flight, none to spare */
     GPST_PRESET_BALANCED = 2,   /* at most 100, 2 to spare */

@@ -7,8 +7,6 @@
 #include "profile.h"
 #include "tuner.h"
 
-#define GPSTI_TUNER_MAX_SLOTS 200
-
 /* What a run may use, and what of it is there to be tuned. */
 typedef struct gpsti_tuner_budget {
     uint32_t cores;   /* allowed by affinity and quota */

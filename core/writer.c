@@ -194,6 +194,10 @@ GPSTI_INTERN gpst_result gpsti_writer_write_now(gpsti_writer* writer, gpsti_writ
     return write->result;
 }
 
+GPSTI_INTERN gpst_result gpsti_writer_set_in_flight(gpsti_writer* writer, uint32_t n_in_flight) {
+    return gpsti_io_set_in_flight(&writer->io, n_in_flight);
+}
+
 GPSTI_INTERN void gpsti_writer_query_info(const gpsti_writer* writer, gpsti_writer_info* out) {
     gpsti_io_info info;
     gpsti_io_query_info(&writer->io, &info);

@@ -41,6 +41,8 @@ GPSTI_INTERN gpst_result gpsti_writer_write_now(gpsti_writer* writer, gpsti_writ
 /* Temporary name -> path (replaces). On failure the temporary file is gone, and result and reason are set. */
 GPSTI_INTERN gpst_result gpsti_write_commit(gpsti_write* write);
 GPSTI_INTERN void gpsti_write_discard(gpsti_write* write);
+/* How many writes may run at once, from now on; on failure the setting stays. */
+GPSTI_INTERN gpst_result gpsti_writer_set_in_flight(gpsti_writer* writer, uint32_t n_in_flight);
 GPSTI_INTERN void gpsti_writer_query_info(const gpsti_writer* writer, gpsti_writer_info* out);
 
 #endif

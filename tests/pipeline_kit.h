@@ -433,6 +433,7 @@ GPSTI_PRIVATE gpst_pipeline_desc kit_desc(kit* self) {
     desc.source_user_data = self;
     desc.sink = kit_sink;
     desc.sink_user_data = self;
+    desc.mode = GPST_RUN_ENGINE; /* not tuned: what is in flight is what the test says */
     desc.n_outputs = self->n_outputs;
     desc.fsync = GPST_FSYNC_NONE;
     desc.as_ready = self->as_ready;

@@ -135,7 +135,7 @@ static void test_same_pictures(void** state) {
                 wanted[n][v][i] = (uint8_t)(wanted[n][v][i] + v);
     }
     for (int b = 0; b < 5; b++) {
-        for (int mode = GPST_RUN_ENGINE; mode <= GPST_RUN_PLAIN_INSIDE; mode++) {
+        for (int mode = GPST_RUN_DEFAULT; mode <= GPST_RUN_PLAIN_INSIDE; mode++) {
             gpst_stats stats;
             assert_int_equal(run_views(backends[b], (gpst_run_mode)mode, warp, &stats), GPST_OK);
             assert_memory_equal(pictures, wanted, sizeof wanted);

@@ -4,7 +4,8 @@
 
 #include <signal.h>
 
-static const gpst_run_mode modes[] = {GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL};
+#define N_MODES 3
+static const gpst_run_mode modes[N_MODES] = {GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL, GPST_RUN_DEFAULT};
 
 /* ---- a failing item at every stage ------------------------------------------------------------ */
 
@@ -29,7 +30,7 @@ static const failure failures[] = {
 static void test_failing_items(void** state) {
     (void)state;
     for (size_t f = 0; f < sizeof failures / sizeof failures[0]; f++) {
-        for (int m = 0; m < 2; m++) {
+        for (int m = 0; m < N_MODES; m++) {
             kit* const self = kit_open("cpu", 3);
             char path[100];
             gpst_stats stats;
@@ -57,7 +58,7 @@ static void test_failing_items(void** state) {
 /* The sink comes last: it saw a good item, and what it says then fails it and removes its files. */
 static void test_failing_sink(void** state) {
     (void)state;
-    for (int m = 0; m < 2; m++) {
+    for (int m = 0; m < N_MODES; m++) {
         kit* const self = kit_open("cpu", 2);
         gpst_stats stats;
         gpst_pipeline_desc desc = kit_standard(self, 20);
@@ -198,7 +199,7 @@ static void test_cancel_200_times(void** state) {
 
 static void test_cancel_before_run(void** state) {
     (void)state;
-    for (int m = 0; m < 2; m++) {
+    for (int m = 0; m < N_MODES; m++) {
         kit* const self = kit_open("cpu", 2);
         gpst_pipeline_desc desc = kit_simple(self, 100, kit_nothing);
         desc.mode = modes[m];
@@ -233,7 +234,7 @@ static gpst_result stop_at_10(void* user_data, gpst_task* task) {
 /* The source ends; every item that it gave comes to its end. */
 static void test_stop(void** state) {
     (void)state;
-    for (int m = 0; m < 2; m++) {
+    for (int m = 0; m < N_MODES; m++) {
         kit* const self = kit_open("cpu", 2);
         gpst_pipeline_desc desc = kit_simple(self, 1000, stop_at_10);
         desc.mode = modes[m];
@@ -252,7 +253,7 @@ static gpst_result fail_at_10(void* user_data, gpst_task* task) {
 
 static void test_stop_on_error(void** state) {
     (void)state;
-    for (int m = 0; m < 2; m++) {
+    for (int m = 0; m < N_MODES; m++) {
         kit* const self = kit_open("cpu", 2);
         gpst_pipeline_desc desc = kit_simple(self, 1000, fail_at_10);
         desc.mode = modes[m];
@@ -394,7 +395,7 @@ static void test_no_allocation_after_freeze(void** state) {
 /* Items 0 to 5 fit into 100 KiB for input and output, later ones do not. */
 static void test_max_item_bytes(void** state) {
     (void)state;
-    for (int m = 0; m < 2; m++) {
+    for (int m = 0; m < N_MODES; m++) {
         kit* const self = kit_open("cpu", 2);
         sizes pictures;
         gpst_pipeline_desc desc = sizes_desc(self, &pictures, 1, 2);

@@ -1,0 +1,362 @@
+/* core/tune.c -- what stands between an engine and the tuner's policy: the start of
+   a run, windows made of the clocks, and knobs set. Decides nothing about values: tuner.c does. */
+#include "platform_internal.h"
+
+#include "../kernels/exact_internal.h"
+#include "pipeline_internal.h"
+
+#include <string.h>
+
+/* What opening the engine costs, about: threads for reads and writes, workers that wake, queues. */
+#define GPSTI_TUNE_OPEN_NS 500000
+#define GPSTI_TUNE_LEAST_ITEMS 16
+#define GPSTI_TUNE_MOST_ITEMS 64
+#define GPSTI_TUNE_LEAST_NS 5000000
+#define GPSTI_TUNE_MOST_NS 500000000
+#define GPSTI_TUNE_LEAST_BLOCKS 4
+#define GPSTI_TUNE_QUIET 0.01 /* noise at which a window says enough */
+
+/* ---- budget ---------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE bool gpsti_tune_has(const gpst_pipeline* pipeline, gpsti_step_kind kind) {
+    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+        if (pipeline->steps[s].kind == kind)
+            return true;
+    return false;
+}
+
+GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_pipeline_desc* desc,
+                                     gpsti_tuner_budget* out) {
+    const gpst_context_info* const info = &pipeline->context->info;
+    gpsti_device_info device;
+    pipeline->context->device->i->device_query(pipeline->context->device, &device);
+    memset(out, 0, sizeof *out);
+    out->cores = info->cores_allowed;
+    out->workers = pipeline->n_workers;
+    out->reads = gpsti_tune_has(pipeline, GPSTI_STEP_READ);
+    out->writes = gpsti_tune_has(pipeline, GPSTI_STEP_WRITE);
+    out->streams = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && device.asynchronous;
+    out->inside = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->device_on_host;
+    out->host_bytes = info->max_host_bytes;
+    out->device_bytes = info->max_device_bytes;
+    out->preset = desc->preset;
+    out->fixed.value[GPST_KNOB_SLOTS] = desc->n_slots;
+    out->fixed.value[GPST_KNOB_READS] = out->reads ? desc->n_reads : 0;
+    out->fixed.value[GPST_KNOB_WRITES] = out->writes ? desc->n_writes : 0;
+}
+
+/* What reader and writer are, or will be, opened with. */
+GPSTI_PRIVATE void gpsti_tune_set_files(gpst_pipeline* pipeline) {
+    pipeline->desc.n_reads = pipeline->tune.tuner.now.value[GPST_KNOB_READS];
+    pipeline->desc.n_writes = pipeline->tune.tuner.now.value[GPST_KNOB_WRITES];
+}
+
+GPSTI_INTERN gpst_result gpsti_tune_check(const gpst_pipeline_desc* desc, const char* function) {
+    const int tune = (int)desc->tune, preset = (int)desc->preset;
+    const uint32_t loop = desc->settings.value[GPST_KNOB_LOOP];
+    GPSTI_FAIL_IF(tune < 0 || tune > (int)GPST_TUNE_OFF, GPST_ERROR_ARGUMENT, "%s: tune=%d: unknown",
+                  function, tune);
+    GPSTI_FAIL_IF(preset < 0 || preset > (int)GPST_PRESET_THROUGHPUT, GPST_ERROR_ARGUMENT,
+                  "%s: preset=%d: unknown", function, preset);
+    GPSTI_FAIL_IF(loop > (uint32_t)GPST_RUN_PLAIN_INSIDE, GPST_ERROR_ARGUMENT,
+                  "%s: settings.value[LOOP]=%u: unknown", function, loop);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE bool gpsti_tune_is_wanted(const gpst_pipeline_desc* desc) {
+    return desc->tune == GPST_TUNE_ON ||
+           (desc->tune == GPST_TUNE_DEFAULT && desc->mode == GPST_RUN_DEFAULT && desc->source);
+}
+
+GPSTI_INTERN gpst_run_mode gpsti_tune_loop(const gpst_pipeline_desc* desc) {
+    static const gpst_run_mode loops[] = {GPST_RUN_ENGINE, GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL,
+                                          GPST_RUN_PLAIN_INSIDE};
+    return gpsti_tune_is_wanted(desc) && desc->source ? loops[desc->settings.value[GPST_KNOB_LOOP]]
+                                                      : GPST_RUN_ENGINE;
+}
+
+GPSTI_PRIVATE bool gpsti_tune_is_given(const gpst_settings* settings) {
+    for (int k = 1; k < (int)GPST_KNOB_COUNT; k++)
+        if (settings->value[k] != 0)
+            return true;
+    return false;
+}
+
+GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
+    gpsti_tune* const tune = &pipeline->tune;
+    gpsti_tuner_budget budget;
+    tune->tuner.now.value[GPST_KNOB_LOOP] = (uint32_t)pipeline->desc.mode;
+    if (pipeline->desc.mode != GPST_RUN_ENGINE || !gpsti_tune_is_wanted(desc))
+        return;
+    tune->on = true;
+    tune->starts_plain = desc->mode == GPST_RUN_DEFAULT && desc->source;
+    gpsti_tune_budget(pipeline, desc, &budget);
+    gpsti_tuner_init(&tune->tuner, &budget, NULL);
+    tune->modelled = gpsti_tune_is_given(&desc->settings);
+    if (tune->modelled)
+        gpsti_tuner_load(&tune->tuner, &desc->settings);
+    pipeline->slots_capacity = tune->tuner.most.value[GPST_KNOB_SLOTS];
+    pipeline->n_slots = tune->tuner.now.value[GPST_KNOB_SLOTS];
+    gpsti_tune_set_files(pipeline);
+}
+
+/* ---- knobs ------------------------------------------------------------------------------------- */
+
+/* A knob that could not be moved stays where it was, for good. */
+GPSTI_PRIVATE void gpsti_tune_refused(gpst_pipeline* pipeline, gpst_knob knob, uint32_t value) {
+    gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, knob, value, value);
+    gpsti_format(decision->reason, sizeof decision->reason, "%u refused: %.80s", tuner->now.value[knob],
+                 gpst_last_reason());
+    tuner->now.value[knob] = tuner->most.value[knob] = value;
+}
+
+GPSTI_PRIVATE void gpsti_tune_apply_slots(gpst_pipeline* pipeline) {
+    const uint32_t n = pipeline->tune.tuner.now.value[GPST_KNOB_SLOTS];
+    if (GPST_FAILED(gpsti_slots_make(pipeline, n)))
+        gpsti_tune_refused(pipeline, GPST_KNOB_SLOTS, pipeline->n_slots_made);
+    pipeline->n_slots = pipeline->tune.tuner.now.value[GPST_KNOB_SLOTS];
+}
+
+GPSTI_PRIVATE void gpsti_tune_apply_files(gpst_pipeline* pipeline) {
+    const uint32_t* const now = pipeline->tune.tuner.now.value;
+    const uint32_t reads = now[GPST_KNOB_READS], writes = now[GPST_KNOB_WRITES];
+    if (pipeline->reader && reads != pipeline->desc.n_reads &&
+        GPST_FAILED(gpst_reader_set_in_flight(pipeline->reader, reads)))
+        gpsti_tune_refused(pipeline, GPST_KNOB_READS, pipeline->desc.n_reads);
+    if (pipeline->writer && writes != pipeline->desc.n_writes &&
+        GPST_FAILED(gpsti_writer_set_in_flight(pipeline->writer, writes)))
+        gpsti_tune_refused(pipeline, GPST_KNOB_WRITES, pipeline->desc.n_writes);
+    gpsti_tune_set_files(pipeline);
+}
+
+GPSTI_INTERN void gpsti_tune_apply(gpst_pipeline* pipeline) {
+    const uint32_t* const now = pipeline->tune.tuner.now.value;
+    gpsti_tune_apply_slots(pipeline);
+    gpsti_tune_apply_files(pipeline);
+    pipeline->n_active = now[GPST_KNOB_WORKERS];
+    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+        if (pipeline->steps[s].kind == GPSTI_STEP_OFFLOAD)
+            pipeline->steps[s].streams = now[GPST_KNOB_STREAMS];
+    pipeline->exec.n_threads = now[GPST_KNOB_INSIDE];
+    pipeline->frozen = false;
+    gpsti_scheduler_wake_all(pipeline->context->scheduler);
+}
+
+/* ---- windows -------------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tune_totals* out) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    gpsti_tuner_window* const total = &out->window;
+    const int64_t now_ns = gpsti_now_ns();
+    memset(out, 0, sizeof *out);
+    for (uint32_t c = 0; c < pipeline->n_clocks; c++) {
+        const gpsti_clock* const clock = &pipeline->clocks[c];
+        total->service_ns[clock->resource] += clock->busy_ns;
+        total->wait_ns[clock->resource] += clock->wait_ns;
+    }
+    total->service_ns[GPST_RESOURCE_CPU] += pipeline->finish_clock.busy_ns + pipeline->submit_clock.busy_ns;
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        total->busy_ns[r] = pipeline->busy[r].busy_ns;
+    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+        if (pipeline->steps[s].concurrency == 1)
+            out->serial_ns[s] = pipeline->steps[s].kind == GPSTI_STEP_FINISH
+                                    ? pipeline->finish_clock.busy_ns
+                                    : pipeline->clocks[pipeline->steps[s].first_clock].busy_ns;
+    total->cpu_ns = gpsti_report_cpu_ns(pipeline);
+    total->starved_ns = tune->full_ns + (tune->full_since_ns ? now_ns - tune->full_since_ns : 0);
+}
+
+GPSTI_PRIVATE void gpsti_tune_open_window(gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = &pipeline->tune;
+    tune->n_items = tune->n_blocks = tune->n_in_block = 0;
+    tune->block_sum = tune->block_squares = 0.0;
+    tune->start_ns = tune->block_start_ns = pipeline->end_ns;
+    gpsti_tune_sum(pipeline, &tune->totals);
+}
+
+/* Items end in bunches, as many as are worked on side by side: only whole bunches can be compared. */
+GPSTI_PRIVATE void gpsti_tune_add_block(gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = &pipeline->tune;
+    const uint64_t block_items = pipeline->n_active < 4 ? 4 : pipeline->n_active;
+    if (++tune->n_in_block < block_items)
+        return;
+    const double block_ns = (double)(pipeline->end_ns - tune->block_start_ns);
+    tune->block_sum += block_ns;
+    tune->block_squares += block_ns * block_ns;
+    tune->n_blocks++;
+    tune->n_in_block = 0;
+    tune->block_start_ns = pipeline->end_ns;
+}
+
+/* Standard error of the mean block, as a part of it. */
+GPSTI_PRIVATE double gpsti_tune_noise(const gpsti_tune* tune) {
+    const double n = (double)tune->n_blocks;
+    if (tune->n_blocks < 2 || tune->block_sum <= 0.0)
+        return 1.0;
+    const double mean = tune->block_sum / n;
+    const double variance = (tune->block_squares - n * mean * mean) / (n - 1.0);
+    return variance > 0.0 ? gpsti_sqrt64(variance / n) / mean : 0.0;
+}
+
+GPSTI_PRIVATE bool gpsti_tune_window_is_full(const gpst_pipeline* pipeline) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    const int64_t wall_ns = pipeline->end_ns - tune->start_ns;
+    const bool frozen = tune->tuner.state == GPSTI_TUNER_FROZEN;
+    if (tune->n_items < GPSTI_TUNE_LEAST_ITEMS || tune->n_blocks < GPSTI_TUNE_LEAST_BLOCKS ||
+        wall_ns < GPSTI_TUNE_LEAST_NS)
+        return false;
+    if (tune->n_items >= GPSTI_TUNE_MOST_ITEMS && (!frozen || wall_ns >= 10 * GPSTI_TUNE_LEAST_NS))
+        return true;
+    return wall_ns >= GPSTI_TUNE_MOST_NS || (!frozen && gpsti_tune_noise(tune) <= GPSTI_TUNE_QUIET);
+}
+
+GPSTI_PRIVATE void gpsti_tune_close_window(gpst_pipeline* pipeline, gpsti_tuner_window* out) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    const gpsti_tuner_window* const before = &tune->totals.window;
+    gpsti_tune_totals totals;
+    gpsti_tune_sum(pipeline, &totals);
+    *out = totals.window;
+    out->n_items = tune->n_items;
+    out->wall_ns = pipeline->end_ns - tune->start_ns;
+    out->noise = gpsti_tune_noise(tune);
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) {
+        out->service_ns[r] -= before->service_ns[r];
+        out->wait_ns[r] -= before->wait_ns[r];
+        out->busy_ns[r] -= before->busy_ns[r];
+    }
+    out->cpu_ns -= before->cpu_ns;
+    out->starved_ns -= before->starved_ns;
+    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
+        const int64_t serial_ns = totals.serial_ns[s] - tune->totals.serial_ns[s];
+        out->serial_ns = serial_ns > out->serial_ns ? serial_ns : out->serial_ns;
+    }
+}
+
+/* ---- the model, from items that have been ----------------------------------------------------------- */
+
+/* What is in flight has entered the clocks in part: good enough to begin with. */
+GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = &pipeline->tune;
+    const uint64_t n_items = pipeline->items_ok + pipeline->items_failed;
+    gpsti_tuner_budget budget = tune->tuner.budget;
+    gpsti_tune_totals totals;
+    gpsti_tuner_costs costs;
+    gpsti_tune_sum(pipeline, &totals);
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        costs.service_ns[r] = totals.window.service_ns[r] / (int64_t)n_items;
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
+        costs.service_ns[r] = totals.window.busy_ns[r] / (int64_t)n_items;
+    budget.item_host_bytes = tune->item_host_bytes;
+    budget.item_device_bytes = tune->item_device_bytes;
+    gpsti_tuner_init(&tune->tuner, &budget, &costs);
+    tune->tuner.n_items = n_items;
+    if (tune->tuner.most.value[GPST_KNOB_SLOTS] > pipeline->slots_capacity)
+        tune->tuner.most.value[GPST_KNOB_SLOTS] = pipeline->slots_capacity;
+    const uint32_t* const now = tune->tuner.now.value;
+    gpst_tuner_decision* const decision = gpsti_tuner_note(&tune->tuner, GPST_KNOB_NONE, 0, 0);
+    gpsti_format(decision->reason, sizeof decision->reason,
+                 "starts with workers=%u slots=%u reads=%u writes=%u streams=%u inside=%u",
+                 now[GPST_KNOB_WORKERS], now[GPST_KNOB_SLOTS], now[GPST_KNOB_READS], now[GPST_KNOB_WRITES],
+                 now[GPST_KNOB_STREAMS], now[GPST_KNOB_INSIDE]);
+    tune->modelled = true;
+}
+
+GPSTI_INTERN void gpsti_tune_note_item(const gpsti_slot* slot) {
+    gpsti_tune* const tune = &slot->pipeline->tune;
+    const uint64_t host_bytes = gpsti_a64_load(&slot->host_bytes);
+    uint64_t device_bytes = slot->device_input_bytes;
+    for (uint32_t o = 0; o < slot->pipeline->n_outputs; o++)
+        device_bytes += slot->out[o].device_bytes;
+    if (host_bytes > tune->item_host_bytes)
+        tune->item_host_bytes = host_bytes;
+    if (device_bytes > tune->item_device_bytes)
+        tune->item_device_bytes = device_bytes;
+}
+
+GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = &pipeline->tune;
+    gpsti_tuner_window window;
+    gpsti_tune_close_window(pipeline, &window);
+    bool moved = gpsti_tuner_resize(&tune->tuner, tune->item_host_bytes, tune->item_device_bytes);
+    moved = gpsti_tuner_judge(&tune->tuner, &window, pipeline->items_ok + pipeline->items_failed) || moved;
+    tune->n_to_settle = moved ? pipeline->in_flight : 0;
+    if (moved)
+        gpsti_tune_apply(pipeline);
+    gpsti_tune_open_window(pipeline);
+}
+
+GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_tune* const tune = &pipeline->tune;
+    if (!tune->on || slot->item.result == GPST_ERROR_CANCELLED)
+        return;
+    gpsti_tune_note_item(slot);
+    if (!tune->modelled && GPST_FAILED(slot->item.result)) /* what it took says little of the others */
+        return;
+    if (!tune->modelled) {
+        gpsti_tune_model(pipeline);
+        gpsti_tune_apply(pipeline);
+        tune->n_to_settle = pipeline->in_flight;
+        return;
+    }
+    if (tune->n_to_settle > 0) {
+        if (--tune->n_to_settle == 0)
+            gpsti_tune_open_window(pipeline);
+        return;
+    }
+    tune->n_items++;
+    gpsti_tune_add_block(pipeline);
+    if (gpsti_tune_window_is_full(pipeline))
+        gpsti_tune_judge(pipeline);
+}
+
+/* ---- the start of a run ---------------------------------------------------------------------------------- */
+
+/* No engine to be had: the plain loop can do the rest as well. An item it left to the workers it ends itself. */
+GPSTI_PRIVATE void gpsti_tune_stay_plain(gpst_pipeline* pipeline) {
+    gpst_tuner_decision* const decision =
+        gpsti_tuner_note(&pipeline->tune.tuner, GPST_KNOB_LOOP, GPST_RUN_PLAIN_SERIAL, GPST_RUN_PLAIN_SERIAL);
+    gpsti_format(decision->reason, sizeof decision->reason, "no engine: %.100s", gpst_last_reason());
+    GPSTI_LOG(&pipeline->context->host, GPST_LOG_WARNING, GPSTI_NO_ITEM, "gpst_pipeline_run: %s",
+              decision->reason);
+    (void)gpsti_plain_within(pipeline, UINT64_MAX, 0);
+}
+
+GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
+    if (!gpsti_plain_within(pipeline, UINT64_MAX, GPSTI_TUNE_OPEN_NS)) {
+        pipeline->plain_cpu_ns = gpsti_thread_cpu_ns() - cpu_start_ns; /* better than samples */
+        return false;
+    }
+    gpsti_mutex_lock(&scheduler->mutex);
+    if (pipeline->items_ok > 0 && !pipeline->tune.modelled)
+        gpsti_tune_model(pipeline);
+    pipeline->tune.n_to_settle = pipeline->n_active;
+    gpsti_tune_set_files(pipeline);
+    gpsti_mutex_unlock(&scheduler->mutex);
+    if (!GPST_FAILED(gpsti_pipeline_open(pipeline)))
+        return true;
+    gpsti_tune_stay_plain(pipeline);
+    return false;
+}
+
+GPST_API void gpst_pipeline_query_tuner(gpst_pipeline* pipeline, gpst_tuner_report* out) {
+    if (!out)
+        return;
+    memset(out, 0, sizeof *out);
+    if (!pipeline || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_query_tuner")))
+        return;
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    const gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    gpsti_mutex_lock(&scheduler->mutex);
+    out->on = pipeline->tune.on;
+    out->frozen = tuner->state == GPSTI_TUNER_FROZEN;
+    out->settings = tuner->now;
+    out->least = tuner->least;
+    out->most = tuner->most;
+    out->n_decisions = tuner->n_decisions;
+    memcpy(out->decisions, tuner->decisions, sizeof out->decisions);
+    gpsti_mutex_unlock(&scheduler->mutex);
+}

@@ -1,0 +1,376 @@
+/* tests/test_pipeline_tune.c -- the tuner in the engine: the plain start, knobs that move while items flow, budgets,
+   and the same results whatever it does. */
+#include "pipeline_kit.h"
+
+static gpst_tuner_report report;
+
+/* As kit_run, and keeps what the tuner has to say. */
+static gpst_result run_tuned(kit* self, gpst_pipeline_desc* desc, gpst_stats* stats) {
+    if (desc->mode == GPST_RUN_ENGINE && desc->tune == GPST_TUNE_DEFAULT)
+        desc->mode = GPST_RUN_DEFAULT;
+    kit_forget(self);
+    assert_int_equal(gpst_pipeline_create(self->context, desc, &self->pipeline), GPST_OK);
+    const gpst_result result = gpst_pipeline_run(self->pipeline);
+    gpst_pipeline_query_stats(self->pipeline, stats);
+    gpst_pipeline_query_tuner(self->pipeline, &report);
+    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+    self->pipeline = NULL;
+    for (int k = 1; k < (int)GPST_KNOB_COUNT && report.on; k++) {
+        assert_true(report.settings.value[k] >= report.least.value[k]);
+        assert_true(report.settings.value[k] <= report.most.value[k]);
+    }
+    return result;
+}
+
+static void print_decisions(void) {
+    for (uint32_t i = 0; i < report.n_decisions && i < GPST_MAX_DECISIONS; i++) {
+        const gpst_tuner_decision* const d = &report.decisions[i];
+        printf("    item %4llu %-8s %3u -> %3u  %8.1f -> %8.1f items/s  %s\n", (unsigned long long)d->item,
+               gpst_knob_name(d->knob), d->before, d->after, d->items_per_s_before, d->items_per_s_after,
+               d->reason);
+    }
+}
+
+/* ---- the start ---------------------------------------------------------------------------------- */
+
+static gpst_result sleep_a_little(void* user_data, gpst_task* task) {
+    kit* const self = (kit*)user_data;
+    (void)task;
+    gpsti_sleep_ns(self->decode_ns);
+    return GPST_OK;
+}
+
+/* Too little to start threads for: everything on the caller's thread, and no thread is made. */
+static void test_small_runs_stay_plain(void** state) {
+    (void)state;
+    for (uint64_t n_items = 0; n_items < 4; n_items++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_stats stats;
+        gpst_pipeline_desc desc = kit_standard(self, n_items);
+        const uint32_t n_threads = kit_count_threads();
+        desc.n_items_expected = n_items;
+        desc.n_outputs = self->n_outputs = 1;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_non_null(strstr(stats.settings, "mode=plain-serial"));
+        assert_int_equal(kit_count_threads(), n_threads);
+        assert_int_equal(self->n_ok, n_items);
+        assert_int_equal(stats.slots_used, n_items > 0 || stats.slots_used > 0 ? 1 : 0);
+        kit_check_files(self);
+        kit_close(self);
+    }
+}
+
+/* 10,000 items of nothing: each costs less than handing it over. */
+static void test_tiny_items_stay_plain(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_simple(self, KIT_MAX_ITEMS, kit_nothing);
+    desc.n_items_expected = KIT_MAX_ITEMS;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, KIT_MAX_ITEMS);
+    assert_int_equal(stats.items_ok, KIT_MAX_ITEMS);
+    kit_close(self);
+}
+
+/* Item 0 goes on in the engine as soon as it has cost enough, wherever it is then. */
+static void test_item_0_is_handed_over(void** state) {
+    (void)state;
+    static const char* const backends[] = {"cpu", "sim:kernel_us=100"};
+    for (int i = 0; i < 2 * 4; i++) {
+        kit* const self = kit_open(backends[i % 2], 2);
+        gpst_stats stats;
+        gpst_pipeline_desc desc = kit_standard(self, 20);
+        desc.n_items_expected = i / 2 < 2 ? 20 : 0;
+        self->source_ns = i / 2 == 0 ? 2000000 : 0;
+        self->decode_ns = i / 2 == 1 || i / 2 == 3 ? 2000000 : 0;
+        self->encode_ns = i / 2 == 2 ? 2000000 : 0;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_non_null(strstr(stats.settings, "mode=engine"));
+        assert_int_equal(self->n_ok, 20);
+        assert_int_equal(stats.stages[0].count, 20);
+        assert_true(report.n_decisions >= 1);
+        assert_non_null(strstr(report.decisions[0].reason, "starts with"));
+        kit_check_files(self);
+        kit_close(self);
+    }
+}
+
+/* One item with many outputs that are worth workers. */
+static void test_one_wide_item_is_shared(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 4);
+    gpst_stats stats;
+    self->n_outputs = 8;
+    gpst_pipeline_desc desc = kit_standard(self, 1);
+    desc.n_items_expected = 1;
+    self->decode_ns = 2000000;
+    self->encode_ns = 20000000;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_non_null(strstr(stats.settings, "mode=engine"));
+    assert_true(stats.stages[3].occupancy >= 0.0);
+    kit_check_files(self);
+    kit_close(self);
+}
+
+/* No memory for the engine: the plain loop does it all, and says why. */
+static void test_no_engine_stays_plain(void** state) {
+    (void)state;
+    uint32_t n_plain = 0;
+    for (uint64_t n = 1; n < 40; n++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_stats stats;
+        gpst_pipeline_desc desc = kit_standard(self, 20);
+        desc.n_items_expected = 20;
+        desc.mode = GPST_RUN_DEFAULT;
+        self->decode_ns = 1000000;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        self->memory.fail_at = gpsti_a64_load(&self->memory.calls) + n;
+        const gpst_result result = gpst_pipeline_run(self->pipeline);
+        self->memory.fail_at = 0;
+        gpst_pipeline_query_stats(self->pipeline, &stats);
+        gpst_pipeline_query_tuner(self->pipeline, &report);
+        assert_true(result == GPST_OK || result == GPST_PARTIAL);
+        assert_int_equal(stats.items_ok + stats.items_failed, 20);
+        assert_true(stats.items_failed <= 1);
+        if (strstr(stats.settings, "mode=plain-serial")) {
+            n_plain++;
+            assert_int_equal(stats.items_ok, 20);
+            assert_non_null(strstr(report.decisions[report.n_decisions - 1].reason, "no engine"));
+        }
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        kit_check_files(self);
+        kit_close(self);
+    }
+    assert_true(n_plain > 0);
+}
+
+/* ---- while it runs -------------------------------------------------------------------------------------- */
+
+/* Workers that sleep are no load: with 2 of 6 to begin with, and all slots taken, more of them win. */
+static void test_knobs_move(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 6);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_simple(self, 700, sleep_a_little);
+    self->decode_ns = 1000000;
+    desc.settings.value[GPST_KNOB_WORKERS] = 0;
+    desc.n_items_expected = 700;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    print_decisions();
+    assert_true(report.on);
+    assert_true(report.n_decisions >= 2);
+    assert_true(report.frozen);
+    assert_int_equal(stats.allocations_after_freeze, 0);
+    kit_close(self);
+}
+
+typedef struct meter { /* how many are in a stage at once */
+    kit* self;
+    gpsti_a32 now, most;
+} meter;
+
+static gpst_result metered(void* user_data, gpst_task* task) {
+    meter* const m = (meter*)user_data;
+    const uint32_t now = gpsti_a32_add(&m->now, 1) + 1;
+    (void)task;
+    for (uint32_t most = gpsti_a32_load(&m->most); now > most; most = gpsti_a32_load(&m->most))
+        gpsti_a32_store(&m->most, now);
+    gpsti_sleep_ns(200000);
+    (void)gpsti_a32_add(&m->now, UINT32_MAX);
+    return GPST_OK;
+}
+
+/* Settings that were found before are where it starts: never more at once than they say, and frozen. */
+static void test_settings_are_given(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 4);
+    meter in_stage;
+    gpst_stats stats;
+    memset(&in_stage, 0, sizeof in_stage);
+    gpst_pipeline_desc desc = kit_simple(self, 100, metered);
+    self->stages[0].user_data = &in_stage;
+    desc.n_items_expected = 100;
+    desc.settings.value[GPST_KNOB_WORKERS] = 2;
+    desc.settings.value[GPST_KNOB_SLOTS] = 3;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(report.settings.value[GPST_KNOB_WORKERS], 2);
+    assert_int_equal(report.settings.value[GPST_KNOB_SLOTS], 3);
+    assert_true(report.frozen);
+    assert_true(gpsti_a32_load(&in_stage.most) <= 2);
+    assert_true(stats.slots_used <= 3);
+    kit_close(self);
+}
+
+static void test_a_plain_loop_is_given(void** state) {
+    (void)state;
+    static const char* const names[] = {"mode=plain-serial", "mode=plain-inside"};
+    for (uint32_t loop = 0; loop < 2; loop++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_stats stats;
+        gpst_pipeline_desc desc = kit_standard(self, 10);
+        desc.settings.value[GPST_KNOB_LOOP] = (uint32_t)GPST_RUN_PLAIN_SERIAL + loop;
+        self->decode_ns = 1000000;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_non_null(strstr(stats.settings, names[loop]));
+        assert_int_equal(report.settings.value[GPST_KNOB_LOOP], (uint32_t)GPST_RUN_PLAIN_SERIAL + loop);
+        assert_false(report.on);
+        kit_check_files(self);
+        kit_close(self);
+    }
+}
+
+/* Fixed is fixed. */
+static void test_fixed_knobs_stay(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 4);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_standard(self, 150);
+    desc.n_slots = 2;
+    desc.n_reads = 3;
+    desc.n_writes = 1;
+    desc.preset = GPST_PRESET_THROUGHPUT;
+    self->decode_ns = 300000;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(report.settings.value[GPST_KNOB_SLOTS], 2);
+    assert_int_equal(report.settings.value[GPST_KNOB_READS], 3);
+    assert_int_equal(report.settings.value[GPST_KNOB_WRITES], 1);
+    assert_true(stats.slots_used <= 2);
+    kit_check_files(self);
+    kit_close(self);
+}
+
+/* Half a megabyte of frame memory for items of 100 KB: the slots are cut to what fits, and no item fails. */
+static gpst_result large_input(void* user_data, gpst_task* task) {
+    const gpst_image shape = kit_shape(100000, 1);
+    gpst_image image;
+    (void)user_data;
+    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    gpsti_sleep_ns(500000);
+    return GPST_OK;
+}
+
+static void test_memory_budget_is_kept(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 4);
+    gpst_context_desc context = GPST_ZERO;
+    gpst_stats stats;
+    context.n_workers = 4;
+    context.max_host_bytes = 560000;
+    kit_reopen(self, &context);
+    gpst_pipeline_desc desc = kit_simple(self, 120, large_input);
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, 120);
+    assert_true(report.most.value[GPST_KNOB_SLOTS] <= 5);
+    kit_close(self);
+}
+
+/* ---- anything at any time -------------------------------------------------------------------------------- */
+
+static void cancel_soon(void* argument) {
+    kit* const self = (kit*)argument;
+    gpsti_sleep_ns(self->sink_ns * 100);
+    gpst_pipeline_cancel(self->pipeline);
+}
+
+static void test_anything_goes(void** state) {
+    (void)state;
+    uint64_t random = test_seed(41);
+    static const char* const backends[] = {"cpu", "sim", "sim:kernel_us=200"};
+    for (int round = 0; round < 30; round++) {
+        kit* const self = kit_open(backends[round % 3], 1 + (uint32_t)(test_random(&random) % 4));
+        gpst_stats stats;
+        gpsti_thread thread;
+        self->as_ready = test_random(&random) % 2 == 0;
+        gpst_pipeline_desc desc = kit_standard(self, test_random(&random) % 120);
+        desc.mode = GPST_RUN_DEFAULT;
+        desc.preset = (gpst_preset)(int)(test_random(&random) % 4);
+        desc.n_items_expected = test_random(&random) % 2 ? self->n_items : 0;
+        desc.n_slots = (uint32_t)(test_random(&random) % 3);
+        self->stages[1].ordered = test_random(&random) % 3 == 0;
+        self->decode_ns = test_random(&random) % 3 ? (int64_t)(test_random(&random) % 500000) : 0;
+        self->sink_ns = (int64_t)(test_random(&random) % 100000) + 1;
+        self->fail_place = (kit_place)(int)(test_random(&random) % 10);
+        self->fail_every = 7;
+        self->fail_first = test_random(&random) % 7;
+        if (self->fail_place == KIT_COMMIT) /* what is in the way would have to be made */
+            self->fail_place = KIT_DECODE;
+        const bool cancels = round % 2 == 0;
+        kit_forget(self);
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        if (cancels)
+            assert_int_equal(gpsti_thread_start(&thread, cancel_soon, self, "cancel"), GPST_OK);
+        const gpst_result result = gpst_pipeline_run(self->pipeline);
+        if (cancels)
+            gpsti_thread_join(&thread);
+        gpst_pipeline_query_stats(self->pipeline, &stats);
+        assert_true(result == GPST_OK || result == GPST_PARTIAL ||
+                    (cancels && result == GPST_ERROR_CANCELLED));
+        assert_int_equal(stats.items_total, self->n_sinks);
+        assert_int_equal(stats.items_ok + stats.items_failed + stats.items_cancelled, self->n_sinks);
+        assert_true(cancels || self->n_sinks == self->n_items);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        self->pipeline = NULL;
+        kit_check_files(self);
+        kit_close(self);
+    }
+}
+
+/* A pushed pipeline is tuned only when asked. */
+static void test_push_is_tuned_when_asked(void** state) {
+    (void)state;
+    for (int on = 0; on < 2; on++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_pipeline_desc desc = kit_simple(self, 300, sleep_a_little);
+        gpst_input input = GPST_ZERO;
+        desc.source = NULL;
+        desc.mode = GPST_RUN_DEFAULT;
+        desc.tune = on ? GPST_TUNE_ON : GPST_TUNE_DEFAULT;
+        self->decode_ns = 100000;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        for (int i = 0; i < 300; i++)
+            assert_int_equal(gpst_pipeline_submit(self->pipeline, &input, GPST_FOREVER, NULL), GPST_OK);
+        assert_int_equal(gpst_pipeline_drain(self->pipeline, GPST_FOREVER), GPST_OK);
+        gpst_pipeline_query_tuner(self->pipeline, &report);
+        assert_int_equal(report.on, on == 1);
+        assert_true(on == 0 || report.n_decisions >= 1);
+        assert_int_equal(self->n_ok, 300);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        self->pipeline = NULL;
+        kit_close(self);
+    }
+}
+
+static void test_bad_values_are_refused(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 1);
+    gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
+    desc.tune = (gpst_tune)3;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_ERROR_ARGUMENT);
+    test_reason_has("gpst_pipeline_create", "tune=3");
+    desc.tune = GPST_TUNE_ON;
+    desc.preset = (gpst_preset)4;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_ERROR_ARGUMENT);
+    test_reason_has("gpst_pipeline_create", "preset=4");
+    desc.preset = GPST_PRESET_LATENCY;
+    desc.settings.value[GPST_KNOB_LOOP] = 4;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_ERROR_ARGUMENT);
+    test_reason_has("gpst_pipeline_create", "LOOP");
+    gpst_pipeline_query_tuner(NULL, &report);
+    assert_false(report.on);
+    gpst_pipeline_query_tuner(NULL, NULL);
+    kit_close(self);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small_runs_stay_plain),  cmocka_unit_test(test_tiny_items_stay_plain),
+        cmocka_unit_test(test_item_0_is_handed_over),  cmocka_unit_test(test_one_wide_item_is_shared),
+        cmocka_unit_test(test_no_engine_stays_plain),  cmocka_unit_test(test_knobs_move),
+        cmocka_unit_test(test_settings_are_given),     cmocka_unit_test(test_a_plain_loop_is_given),
+        cmocka_unit_test(test_fixed_knobs_stay),       cmocka_unit_test(test_memory_budget_is_kept),
+        cmocka_unit_test(test_anything_goes),          cmocka_unit_test(test_push_is_tuned_when_asked),
+        cmocka_unit_test(test_bad_values_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
