@@ -77,8 +77,8 @@ typedef struct gpsti_gpu_graph {
     gpsti_rt_event done; /* of its latest launch */
 } gpsti_gpu_graph;
 
-/* The device current on this thread for as long as this lives; then the host application's again. Runtime calls act
-   in the device's primary context, which is made when the first of them needs it. */
+/* The device current on this thread for as long as this lives; then the host application's again (since CUDA 12
+   that makes the latter's context, if it has none yet). Runtime calls act in the device's primary context. */
 struct gpsti_gpu_current {
     int before;
     bool changed;

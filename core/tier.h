@@ -83,8 +83,9 @@ typedef struct gpst_probe_info {
    Ownership    none
    Threads      any; needs no context
    Blocking     a few ms: small files of /proc and /sys; where the kernel does not tell O_DIRECT's rules, one
-                read of 4096 bytes of the file
-   Device       none is opened
+                read of 4096 bytes of the file; with a GPU backend compiled in its driver is started, about
+                100 ms once a process
+   Device       none is opened: no context is made
    Source       core/tier.c          Tests  tests/test_tier.c          Since 0.1
 */
 GPST_API gpst_result gpst_probe(const char* path, gpst_probe_info* out);

@@ -139,6 +139,8 @@ static void gpu_memory_ends(void** state) {
     test_device_close(&t);
 }
 
+static const char* gpu_program; /* this very program, for what needs a process of its own */
+
 /* ---- loss --------------------------------------------------------------------- */
 
 static void gpu_told_to_be_lost(void** state) {
@@ -189,8 +191,6 @@ static int gpu_trap_in_child(void) {
     return gpsti_a64_load(&host.live_bytes) == 0 ? 0 : 6;
 }
 
-static const char* gpu_program;
-
 static void gpu_really_lost(void** state) {
     char command[1024];
     (void)state;
@@ -200,6 +200,93 @@ static void gpu_really_lost(void** state) {
     const int status = system(command);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* ---- between devices and processes --------------------------------------------- */
+
+static void gpu_copies_between_devices(void** state) {
+    const gpsti_backend_i* const i = gpsti_backend_gpu();
+    gpsti_device* other = NULL;
+    void *from = NULL, *to = NULL;
+    uint8_t back[256];
+    test_device t;
+    (void)state;
+    gpu_open(&t, NULL);
+    assert_int_equal(i->device_open(&t.host, test_count_devices() > 1 ? "device=1" : NULL, &other), GPST_OK);
+    assert_int_equal(i->memory_alloc(t.device, 1000003, &from), GPST_OK);
+    assert_int_equal(i->memory_alloc(other, 1000003, &to), GPST_OK);
+    assert_int_equal(i->memory_set(t.stream, from, 0x3C, 1000003), GPST_OK);
+    assert_int_equal(i->copy_peer(t.stream, to, other, from, 1000003), GPST_OK);
+    assert_int_equal(i->copy_peer(t.stream, NULL, other, NULL, 0), GPST_OK);
+    assert_int_equal(i->copy_peer(t.stream, NULL, other, from, 1), GPST_ERROR_ARGUMENT);
+    memset(back, 0xA5, sizeof back);
+    assert_int_equal(i->copy(t.stream, GPSTI_COPY_D2H, back, (uint8_t*)to + 1000003 - 256, 256), GPST_OK);
+    assert_int_equal(i->stream_wait_idle(t.stream), GPST_OK);
+    for (int k = 0; k < 256; k++)
+        assert_int_equal(back[k], 0x3C);
+    i->memory_free(t.device, from, 1000003);
+    i->memory_free(other, to, 1000003);
+    i->device_close(other);
+    test_device_close(&t);
+}
+
+/* The importing side: its exit status says what it saw. */
+static int gpu_import_in_child(const char* hex) {
+    const gpsti_backend_i* const i = gpsti_backend_gpu();
+    unsigned char handle[64];
+    uint8_t back[64];
+    void* memory = NULL;
+    gpsti_host host;
+    gpsti_device* device = NULL;
+    gpsti_stream* stream = NULL;
+    for (int k = 0; k < 64; k++) {
+        unsigned value = 0;
+        if (sscanf(hex + 2 * k, "%2x", &value) != 1)
+            return 2;
+        handle[k] = (unsigned char)value;
+    }
+    gpsti_host_init(&host, NULL, NULL);
+    if (i->device_open(&host, NULL, &device) != GPST_OK || i->stream_create(device, &stream) != GPST_OK)
+        return 3;
+    if (i->ipc_import(device, handle, &memory) != GPST_OK) {
+        fprintf(stderr, "%s\n", gpst_last_reason());
+        return 4;
+    }
+    memset(back, 0, sizeof back);
+    if (i->copy(stream, GPSTI_COPY_D2H, back, (uint8_t*)memory + 4096, sizeof back) != GPST_OK ||
+        i->stream_wait_idle(stream) != GPST_OK)
+        return 5;
+    i->ipc_close(device, memory);
+    i->stream_destroy(stream);
+    i->device_close(device);
+    return back[0] == 0x5A && back[63] == 0x5A && gpsti_a64_load(&host.live_bytes) == 0 ? 0 : 6;
+}
+
+static void gpu_shares_memory(void** state) {
+    const size_t bytes = (size_t)2 << 20;
+    unsigned char handle[64];
+    char command[1024], hex[129];
+    void* memory = NULL;
+    test_device t;
+    (void)state;
+    gpu_open(&t, NULL);
+    assert_int_equal(t.i->memory_alloc(t.device, bytes, &memory), GPST_OK);
+    assert_int_equal(t.i->memory_set(t.stream, memory, 0x5A, bytes), GPST_OK);
+    assert_int_equal(t.i->stream_wait_idle(t.stream), GPST_OK);
+    assert_int_equal(t.i->ipc_export(t.device, memory, handle), GPST_OK);
+    for (int k = 0; k < 64; k++)
+        snprintf(hex + 2 * k, 3, "%02x", handle[k]);
+    snprintf(command, sizeof command, "'%s' import %s", gpu_program, hex);
+    const int status = system(command);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    memset(handle, 0, sizeof handle); /* what is no handle is refused, and nothing sticks */
+    void* none = NULL;
+    assert_true(GPST_FAILED(t.i->ipc_import(t.device, handle, &none)));
+    assert_int_equal(t.i->memory_set(t.stream, memory, 1, bytes), GPST_OK);
+    assert_int_equal(t.i->stream_wait_idle(t.stream), GPST_OK);
+    t.i->memory_free(t.device, memory, bytes);
+    test_device_close(&t);
 }
 
 /* ---- in a host application ------------------------------------------------------ */
@@ -303,13 +390,15 @@ int main(int n_arguments, char** arguments) {
                                        cmocka_unit_test(gpu_memory_ends),
                                        cmocka_unit_test(gpu_told_to_be_lost),
                                        cmocka_unit_test(gpu_really_lost),
+                                       cmocka_unit_test(gpu_copies_between_devices),
+                                       cmocka_unit_test(gpu_shares_memory),
                                        cmocka_unit_test(gpu_leaves_the_device_current),
                                        cmocka_unit_test(gpu_registers_foreign_memory),
                                        cmocka_unit_test(gpu_notifies_behind_slow_work),
                                        cmocka_unit_test(gpu_clock_keeps_time)};
     gpu_program = arguments[0];
     if (n_arguments > 1)
-        return gpu_trap_in_child();
+        return n_arguments > 2 ? gpu_import_in_child(arguments[2]) : gpu_trap_in_child();
     if (!device_is_there())
         return GPST_TEST_SKIP;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,14 +67,14 @@ if has tests; then
     GPST_BUILD=$(cd "$BUILD" && pwd) attempt tests test_cli_gpu.py 120 python3 tests/test_cli_gpu.py
 fi
 
-# The reduced set: the device contract, and of the kernels what their tests call --quick. API errors are part of the
+# The reduced set: the device contract, the engine on the GPU, and of the kernels what their tests call --quick. API errors are part of the
 # contract's tests, so they are not counted; the test that makes a kernel trap is left out.
 if has sanitizer; then
     export GPST_NO_TRAP=1
     for tool in memcheck racecheck initcheck synccheck; do
         more=
         [ $tool = memcheck ] && more="--leak-check full"
-        for test in "$SPLIT/test_backend_gpu" "$BUILD"/tests/gpu/test_*; do
+        for test in "$SPLIT/test_backend_gpu" "$SPLIT/test_pipeline_gpu" "$BUILD"/tests/gpu/test_*; do
             [ -x "$test" ] || continue
             quick=
             case $test in */gpu/*) quick=--quick ;; esac
