@@ -36,6 +36,7 @@ PUBLIC = [
     "kernels/image.h",
     "kernels/warp.h",
     "kernels/mask.h",
+    "kernels/mask_launch.h",
     "kernels/quantise.h",
     "core/profile.h",
     "core/tuner.h",
@@ -69,6 +70,7 @@ PRIVATE = [
     "kernels/mask_pixel_internal.h",
     "kernels/mask_rows_internal.h",
     "kernels/mask_window_rows_internal.h",
+    "kernels/mask_launch_internal.h",
     "kernels/quantise_internal.h",
     "kernels/quantise_rows_internal.h",
     "core/context_internal.h",
@@ -98,7 +100,9 @@ PRIVATE = [
     "kernels/mask_box.c",
     "kernels/mask_window_cpu.c",
     "kernels/mask_window.c",
+    "kernels/mask_launch.c",
     "kernels/quantise.c",
+    "kernels/quantise_launch.c",
     "kernels/calibration.c",
     "backends/cpu.c",
     "backends/params.c",
@@ -135,6 +139,11 @@ DEVICE = [
     "backends/gpu.cu.h",
     "kernels/warp_block.cu.h",
     "kernels/warp.cu.h",
+    "kernels/mask_argmax.cu.h",
+    "kernels/mask_window.cu.h",
+    "kernels/mask_box.cu.h",
+    "kernels/mask.cu.h",
+    "kernels/quantise.cu.h",
 ]
 
 # A file with this comment is a template: its text is put in at every include instead of once.

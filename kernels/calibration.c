@@ -138,6 +138,28 @@ GPST_API gpst_result gpst_calibration_merge(gpst_calibration* calibration, const
     return GPST_OK;
 }
 
+GPST_API gpst_result gpst_calibration_add_info(gpst_calibration* calibration, const gpst_calibration_info* infos,
+                                               uint32_t n_channels) {
+    GPSTI_CALIBRATION_RULE("gpst_calibration_add_info", calibration && infos, "calibration and infos: required");
+    GPSTI_CALIBRATION_RULE("gpst_calibration_add_info",
+                           n_channels > 0 && (calibration->n_channels == 1 || n_channels == calibration->n_channels),
+                           "n_channels=%u: must be the calibration's %u", (unsigned)n_channels,
+                           (unsigned)calibration->n_channels);
+    GPSTI_FAIL_IF(calibration->histograms, GPST_ERROR_STATE,
+                  "gpst_calibration_add_info: calibration: must be max_only, for infos know no histogram");
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    for (uint32_t c = 0; c < n_channels; c++) {
+        gpsti_calibration_channel* to = &calibration->channels[calibration->n_channels == 1 ? 0 : c];
+        if (infos[c].n_finite)
+            gpsti_calibration_widen(to, infos[c].min, infos[c].max);
+        to->n_finite += infos[c].n_finite;
+        to->n_infinite += infos[c].n_infinite;
+        to->n_nan += infos[c].n_nan;
+    }
+    gpsti_fp_leave(mode);
+    return GPST_OK;
+}
+
 GPST_API gpst_result gpst_calibration_query(const gpst_calibration* calibration, uint32_t channel,
                                             gpst_calibration_info* out) {
     GPSTI_CALIBRATION_RULE("gpst_calibration_query", calibration && out, "calibration and out: required");

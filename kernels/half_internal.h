@@ -7,10 +7,20 @@
 
 /* Exact for every value; NaN stays NaN. The product moves the exponent's bias and never rounds. */
 GPSTI_DEVICE GPSTI_INLINE float gpsti_f32_from_f16(uint16_t half) {
+#if defined(__CUDA_ARCH__)
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+    return value;
+#elif defined(__HIP_DEVICE_COMPILE__)
+    _Float16 value;
+    memcpy(&value, &half, sizeof value);
+    return (float)value;
+#else
     const uint32_t magnitude = half & 0x7fffu, sign = (uint32_t)(half & 0x8000u) << 16;
     const uint32_t moved =
         gpsti_f32_bits(gpsti_f32_from_bits(magnitude << 13) * 5192296858534827628530496329220096.0f /* 2^112 */);
     return gpsti_f32_from_bits(moved | (magnitude >= 0x7c00u ? 0x7f800000u : 0) | sign);
+#endif
 }
 
 /* Larger for larger values, the same for both zeros, least of all for NaN. */

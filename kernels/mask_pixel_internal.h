@@ -35,16 +35,17 @@ typedef struct gpsti_argmax_tap {
     float weight;
 } gpsti_argmax_tap;
 
+/* Half-pixel centres: (i + 1/2) in / out - 1/2, a pixel further on and in units of 1 / (2 out) of a pixel. Divisions of
+   64 bits are slow on devices, and hardly ever needed. */
 GPSTI_DEVICE GPSTI_INLINE gpsti_argmax_tap gpsti_argmax_locate(uint32_t i, uint32_t in, uint32_t out) {
-    const int32_t last = (int32_t)in - 1;
-    const gpsti_warp_axis axis =
-        gpsti_warp_axis_of(0, (int64_t)in * GPSTI_WARP_AXIS_UNIT, (int32_t)in, (int32_t)out);
-    const gpsti_warp_tap tap = gpsti_warp_axis_tap(&axis, (int32_t)i, false);
-    gpsti_argmax_tap taps;
-    taps.first = (uint32_t)(tap.pixel < 0 ? 0 : tap.pixel > last ? last : tap.pixel);
-    taps.second = (uint32_t)(tap.pixel + 1 > last ? last : tap.pixel + 1);
-    taps.weight = tap.fraction;
-    return taps;
+    const uint64_t position = (2 * (uint64_t)i + 1) * in + out;
+    const uint32_t unit = 2 * out, last = in - 1;
+    const uint32_t pixel = position >> 32 ? (uint32_t)(position / unit) : (uint32_t)position / unit; /* a pixel further on */
+    gpsti_argmax_tap tap;
+    tap.first = pixel == 0 ? 0 : pixel - 1 > last ? last : pixel - 1;
+    tap.second = pixel > last ? last : pixel;
+    tap.weight = (float)(uint32_t)(position - (uint64_t)pixel * unit) / (float)unit;
+    return tap;
 }
 
 GPSTI_DEVICE GPSTI_INLINE float gpsti_argmax_across(const gpsti_argmax_job* job, gpsti_argmax_tap x, uint32_t y,

@@ -145,6 +145,25 @@ GPST_API gpst_result gpst_calibration_add(gpst_calibration* calibration, const g
 */
 GPST_API gpst_result gpst_calibration_merge(gpst_calibration* calibration, const gpst_calibration* other);
 
+/* gpst_calibration_add_info -- count what others saw of samples
+
+   Parameters   calibration  (in)  where it is counted; max_only
+                infos        (in)  host memory: of n_channels channels, as gpst_calibration_query or
+                                   gpst_calibration_ranges_launch give them
+                n_channels   (in)  the calibration's; any where that is 1
+   Shapes       infos [n_channels]
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_STATE (a calibration with histograms, of which infos know
+                nothing)
+   Ownership    nothing is kept of infos
+   Threads      one at a time for a calibration
+   Blocking     never; no allocation
+   Device       host memory only
+   Formula      exact: counts add up, ranges widen
+   Source       kernels/calibration.c          Tests  tests/test_quantise.c          Since 0.1
+*/
+GPST_API gpst_result gpst_calibration_add_info(gpst_calibration* calibration, const gpst_calibration_info* infos,
+                                               uint32_t n_channels);
+
 /* gpst_calibration_query -- what was seen of a channel
 
    Parameters   calibration  (in)  which
@@ -180,6 +199,47 @@ GPST_API gpst_result gpst_calibration_query(const gpst_calibration* calibration,
    Source       kernels/calibration.c          Tests  tests/test_quantise.c          Since 0.1
 */
 GPST_API gpst_result gpst_calibration_scales(const gpst_calibration* calibration, double percentile, float* scales);
+
+/* gpst_quantise_launch, gpst_dequantise_launch -- the same on a GPU: enqueued on the caller's own stream
+
+   Parameters   values, integers, out  (in)  as for the functions without _launch, in memory of the device
+                scales                 (in)  memory of the device: one a channel; finite and above 0, which is not checked
+                stream                 (in)  cudaStream_t or hipStream_t of the current device
+   Shapes       values, integers and out [n_outer][n_channels][n_inner]; scales [n_channels]
+   Returns      GPST_OK: it will be computed, in the order of the stream | GPST_ERROR_ARGUMENT | GPST_ERROR_OVERFLOW |
+                GPST_ERROR_UNSUPPORTED (this program has no GPU code: see GPUSTAGE_GPU_IMPLEMENTATION) |
+                GPST_ERROR_DEVICE, GPST_ERROR_DEVICE_LOST (the vendor's text is the reason)
+   Ownership    nothing is kept of the description; values, scales and integers stay until the work is done
+   Threads      any; calls are independent
+   Blocking     never; no allocation, so a graph may capture it
+   Device       memory of the device
+   Formula      those of gpst_quantise and gpst_dequantise, and their bits (not with -use_fast_math)
+   Source       kernels/quantise_launch.c, kernels/quantise.cu.h          Tests  tests/test_gpu_mask.cu
+   Since 0.1
+*/
+GPST_API gpst_result gpst_quantise_launch(const gpst_channels* values, const float* scales, int8_t* out, void* stream);
+GPST_API gpst_result gpst_dequantise_launch(const int8_t* integers, const float* scales, const gpst_channels* out,
+                                            void* stream);
+
+/* gpst_calibration_ranges_launch -- look at a tensor on a GPU, for min-max
+
+   Parameters   values  (in)  memory of the device
+                infos   (in)  memory of the device, a multiple of 8: what is seen of each channel, of this tensor alone.
+                              Copied to the host, gpst_calibration_add_info counts it
+                stream  (in)  cudaStream_t or hipStream_t of the current device
+   Shapes       values [n_outer][n_channels][n_inner]; infos [n_channels]
+   Returns      as gpst_quantise_launch
+   Ownership    nothing is kept of the description; values and infos stay until the work is done
+   Threads      any; calls are independent
+   Blocking     never; no allocation; infos are also the scratch: they mean nothing until the work is done
+   Device       memory of the device; three launches in the stream's order: cleared, grown, finished
+   Formula      what gpst_calibration_query says after one gpst_calibration_add of the same. Integers only: the order of
+                blocks changes nothing
+   Source       kernels/quantise_launch.c, kernels/quantise.cu.h          Tests  tests/test_gpu_mask.cu
+   Since 0.1
+*/
+GPST_API gpst_result gpst_calibration_ranges_launch(const gpst_channels* values, gpst_calibration_info* infos,
+                                                    void* stream);
 
 #ifdef __cplusplus
 }

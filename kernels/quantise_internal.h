@@ -29,4 +29,23 @@ GPSTI_INTERN gpst_result gpsti_channels_check(const char* function, const gpst_c
 GPSTI_INTERN void gpsti_quantise_range(const gpst_channels* values, const float* scales, int8_t* out,
                                        gpsti_warp_level level, size_t first, size_t end);
 
+/* ---- launches, from quantise_launch.c to quantise.cu.h ---------------------------- */
+typedef struct gpsti_quantise_args {
+    gpst_channels shape; /* data: floats */
+    int8_t* integers;
+    const float* scales;
+    uint64_t n_values;
+    bool back; /* integers to floats */
+} gpsti_quantise_args;
+
+typedef struct gpsti_range_args {
+    gpst_channels shape;
+    gpst_calibration_info* infos;
+} gpsti_range_args;
+
+#if defined(GPSTI_GPU)
+GPSTI_LINK gpst_result gpsti_quantise_gpu_launch(const char* function, const gpsti_quantise_args* args, void* stream);
+GPSTI_LINK gpst_result gpsti_range_gpu_launch(const char* function, const gpsti_range_args* args, void* stream);
+#endif
+
 #endif

@@ -254,6 +254,48 @@ static void unusual_samples(void** state) {
     gpst_calibration_destroy(calibration);
 }
 
+/* What a device saw of two tensors, counted here: as if they had been looked at. */
+static void infos_count_as_samples(void** state) {
+    enum { N = 200 };
+    static float samples[2][N][3];
+    uint64_t seed = test_seed(64);
+    gpst_calibration_info infos[3], one, other;
+    gpst_calibration *whole = calibration_of(3, true), *parts = calibration_of(3, true), *together = calibration_of(1, true);
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        const gpst_channels values = channels_of(samples[t], GPST_DTYPE_F32, N, 3, 1);
+        gpst_calibration* part = calibration_of(3, true);
+        for (int i = 0; i < N * 3; i++)
+            samples[t][i / 3][i % 3] = pick_f32((uint32_t)(i + t) % 5, &seed);
+        assert_int_equal(gpst_calibration_add(whole, &values), GPST_OK);
+        assert_int_equal(gpst_calibration_add(part, &values), GPST_OK);
+        for (uint32_t c = 0; c < 3; c++)
+            assert_int_equal(gpst_calibration_query(part, c, &infos[c]), GPST_OK);
+        gpst_calibration_destroy(part);
+        assert_int_equal(gpst_calibration_add_info(parts, infos, 3), GPST_OK);
+        assert_int_equal(gpst_calibration_add_info(together, infos, 3), GPST_OK);
+    }
+    memset(infos, 0, sizeof infos);
+    assert_int_equal(gpst_calibration_add_info(parts, infos, 3), GPST_OK); /* nothing seen: no range */
+    uint64_t n_finite = 0;
+    float most = 0;
+    for (uint32_t c = 0; c < 3; c++) {
+        assert_int_equal(gpst_calibration_query(whole, c, &one), GPST_OK);
+        assert_int_equal(gpst_calibration_query(parts, c, &other), GPST_OK);
+        assert_memory_equal(&one, &other, sizeof one);
+        n_finite += one.n_finite;
+        most = one.max > most ? one.max : most;
+    }
+    assert_int_equal(gpst_calibration_query(together, 0, &one), GPST_OK);
+    assert_true(one.n_finite == n_finite && one.max == most);
+    gpst_calibration* histograms = calibration_of(3, false);
+    expect_refused(gpst_calibration_add_info(parts, NULL, 3), "required");
+    expect_refused(gpst_calibration_add_info(parts, infos, 2), "n_channels=2");
+    assert_int_equal(gpst_calibration_add_info(histograms, infos, 3), GPST_ERROR_STATE);
+    gpst_calibration_destroy(whole), gpst_calibration_destroy(parts);
+    gpst_calibration_destroy(together), gpst_calibration_destroy(histograms);
+}
+
 static void faults(void** state) {
     test_memory memory;
     const gpst_allocator hooks = test_memory_hooks(&memory);
@@ -333,6 +375,7 @@ int main(int argc, char** argv) {
         cmocka_unit_test(percentiles_are_within_their_bound),
         cmocka_unit_test(order_and_parts_change_nothing),
         cmocka_unit_test(unusual_samples),
+        cmocka_unit_test(infos_count_as_samples),
         cmocka_unit_test(faults),
         cmocka_unit_test(bad_calls_are_refused),
     };

@@ -1,0 +1,699 @@
+/* tests/test_gpu_mask.cu -- masks and quantising on a GPU against the per-pixel references on the CPU, bit for bit: tables
+   of cases by chance, several items a launch, large images, a graph. Needs no library but the runtime; exits with 77
+   where no device answers.
+
+   nvcc -O2 -x cu tests/test_gpu_mask.cu -o test_gpu_mask && ./test_gpu_mask [--quick] */
+#define GPUSTAGE_IMPLEMENTATION
+#include "../gpustage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA_BYTES ((size_t)1 << 20)
+#define MAX_ITEMS 3
+
+static uint64_t seed_of_all;
+
+static uint64_t random_next(void) {
+    uint64_t z = (seed_of_all += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static uint32_t random_below(uint32_t n) { return (uint32_t)(random_next() % n); }
+
+#define CHECK(condition, ...)                                      \
+    do {                                                           \
+        if (!(condition)) {                                        \
+            printf("%s:%d: %s: ", __FILE__, __LINE__, #condition); \
+            printf(__VA_ARGS__);                                   \
+            printf("; %s\n", gpst_last_reason());                  \
+            exit(1);                                               \
+        }                                                          \
+    } while (0)
+#define CHECK_RT(call) CHECK((call) == GPSTI_RT(Success), "the runtime failed")
+#define CHECK_OK(call) CHECK((call) == GPST_OK, "refused")
+
+static gpsti_rt_stream stream;
+
+/* ---- memory ------------------------------------------------------------------------------
+   What a case needs, on the host and at the end of a device allocation, so that a byte read behind it is seen by
+   compute-sanitizer, and one written beside the rows by comparing all of it. */
+typedef struct arena {
+    uint8_t *host, *back, *device;
+    size_t used, shift;
+} arena;
+
+static arena source, output;
+
+static void arena_open(arena* a) {
+    void* device = NULL;
+    CHECK_RT(GPSTI_RT(Malloc)(&device, ARENA_BYTES));
+    a->device = (uint8_t*)device;
+    a->host = (uint8_t*)aligned_alloc(256, ARENA_BYTES);
+    a->back = (uint8_t*)malloc(ARENA_BYTES);
+    CHECK(a->host && a->back, "no memory");
+}
+
+static void arena_close(arena* a) {
+    CHECK_RT(GPSTI_RT(Free)(a->device));
+    free(a->host);
+    free(a->back);
+}
+
+static void arenas_begin(void) {
+    source.used = output.used = 0;
+    memset(output.host, 0xa5, ARENA_BYTES);
+}
+
+static bool tidy; /* of this case: places and pitches as hot loops like them */
+
+static void* take(arena* a, size_t bytes, size_t unit) {
+    const size_t align = tidy ? 16 : unit;
+    a->used = (a->used + align - 1) / align * align + (tidy ? 0 : unit * random_below(5));
+    void* const at = a->host + a->used;
+    a->used += bytes;
+    CHECK(a->used <= ARENA_BYTES, "the arena is full: %zu", a->used);
+    return at;
+}
+
+/* The end of what was taken is that of the allocation, as near as alignment allows. */
+static void arenas_upload(size_t unit) {
+    arena* const both[2] = {&source, &output};
+    for (int i = 0; i < 2; i++) {
+        const size_t align = tidy ? 16 : unit;
+        both[i]->shift = (ARENA_BYTES - both[i]->used) / align * align;
+        CHECK_RT(GPSTI_RT(MemcpyAsync)(both[i]->device + both[i]->shift, both[i]->host, both[i]->used,
+                                       GPSTI_RT(MemcpyHostToDevice), stream));
+    }
+}
+
+static void* on_device(const arena* a, const void* host) {
+    return host ? a->device + a->shift + ((const uint8_t*)host - a->host) : NULL;
+}
+
+/* The host's output is the reference's by now. */
+static void arenas_compare(const char* what, uint32_t number, uint32_t detail) {
+    CHECK_RT(GPSTI_RT(MemcpyAsync)(output.back, output.device + output.shift, output.used, GPSTI_RT(MemcpyDeviceToHost),
+                                   stream));
+    CHECK_RT(GPSTI_RT(StreamSynchronize)(stream));
+    for (size_t i = 0; i < output.used; i++)
+        CHECK(output.back[i] == output.host[i], "%s, case %u (%u): byte %zu is %d, reference %d", what, number, detail, i,
+              output.back[i], output.host[i]);
+}
+
+static int64_t pick_pitch(size_t row_bytes, size_t unit) {
+    if (tidy)
+        return (int64_t)((row_bytes + 15) / 16 * 16);
+    return (int64_t)(row_bytes + (random_below(2) ? 0 : unit * random_below(14)));
+}
+
+static gpst_image place_image(arena* a, uint32_t width, uint32_t height, gpst_format format, gpst_dtype dtype) {
+    gpst_image image = GPST_ZERO;
+    size_t bytes = 0;
+    image.width = width, image.height = height;
+    image.format = format, image.dtype = dtype;
+    image.pitch_bytes = pick_pitch(gpst_image_row_bytes(&image), gpst_dtype_bytes(dtype));
+    CHECK_OK(gpst_image_bytes(&image, &bytes));
+    image.data = take(a, bytes, gpst_dtype_bytes(dtype));
+    if (random_below(3) == 0) { /* bottom up */
+        image.data = (uint8_t*)image.data + (size_t)(height - 1) * (size_t)image.pitch_bytes;
+        image.pitch_bytes = -image.pitch_bytes;
+    }
+    return image;
+}
+
+static gpst_image image_on_device(const arena* a, const gpst_image* image) {
+    gpst_image moved = *image;
+    moved.data = on_device(a, image->data);
+    return moved;
+}
+
+static gpst_labels place_labels(arena* a, uint32_t n_classes, uint32_t width, uint32_t height) {
+    gpst_labels labels = GPST_ZERO;
+    const size_t unit = n_classes > 256 ? 2 : 1;
+    labels.n_classes = n_classes;
+    labels.width = width, labels.height = height;
+    labels.pitch_bytes = pick_pitch(width * unit, unit);
+    labels.data = take(a, (size_t)labels.pitch_bytes * (height - 1) + width * unit, unit);
+    return labels;
+}
+
+static gpst_labels labels_on_device(const arena* a, const gpst_labels* labels) {
+    gpst_labels moved = *labels;
+    moved.data = on_device(a, labels->data);
+    return moved;
+}
+
+/* Floats that are few (so that ties happen), any, or special. */
+static float pick_f32(uint32_t kind) {
+    static const uint32_t special[] = {0x7fc00000, 0xffc00000, 0x7f800001, 0x7f800000, 0xff800000, 0x00000000, 0x80000000,
+                                       0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x3f800000};
+    const uint64_t random = random_next();
+    if (kind == 0)
+        return (float)((int32_t)(random % 7) - 3);
+    if (kind == 1)
+        return (float)((double)(int32_t)(uint32_t)random / 1e8);
+    if (kind == 2)
+        return gpsti_f32_from_bits((uint32_t)random);
+    if (kind == 3)
+        return gpsti_f32_from_bits(random & 1 ? 0x7fc12345 : 0xff800000);
+    return gpsti_f32_from_bits(special[random % 14]);
+}
+
+static void fill_scores(gpst_dtype dtype, uint32_t kind) {
+    const size_t unit = gpst_dtype_bytes(dtype);
+    for (size_t i = 0; i < source.used / unit; i++) {
+        const float value = pick_f32(kind);
+        const uint16_t half = kind == 2 ? (uint16_t)random_next() : gpsti_f16_from_f32(value);
+        if (dtype == GPST_DTYPE_U8)
+            source.host[i] = (uint8_t)random_next();
+        else
+            memcpy(source.host + i * unit, dtype == GPST_DTYPE_F32 ? (const void*)&value : (const void*)&half, unit);
+    }
+}
+
+/* ---- argmax --------------------------------------------------------------------------------- */
+static gpst_logits place_logits(uint32_t n_classes, uint32_t width, uint32_t height, gpst_dtype dtype,
+                                gpst_layout layout) {
+    gpst_logits logits = GPST_ZERO;
+    const bool planes = layout == GPST_LAYOUT_CHW;
+    const size_t unit = gpst_dtype_bytes(dtype), row = (size_t)width * unit * (planes ? 1 : n_classes);
+    logits.n_classes = n_classes;
+    logits.width = width, logits.height = height;
+    logits.dtype = dtype, logits.layout = layout;
+    logits.pitch_bytes = pick_pitch(row, unit);
+    size_t bytes = (size_t)logits.pitch_bytes * (height - 1) + row;
+    if (planes) {
+        logits.plane_bytes = logits.pitch_bytes * height + (int64_t)(tidy ? 0 : unit * random_below(3));
+        bytes += (size_t)logits.plane_bytes * (n_classes - 1);
+    }
+    logits.data = take(&source, bytes, unit);
+    return logits;
+}
+
+static void test_argmax(uint32_t n_cases) {
+    static const uint32_t classes[] = {1, 2, 3, 4, 5, 6, 7, 8, 13, 14, 15, 21, 33, 64, 256, 257, 300};
+    static const uint32_t sizes[][2] = {{1, 1}, {2, 1}, {1, 3}, {3, 2}, {63, 2}, {64, 1}, {65, 3}, {17, 5}, {40, 9}, {256, 3}};
+    static const uint32_t targets[][2] = {{1, 1},  {2, 3},    {5, 4},  {64, 7},   {65, 20}, {131, 37},
+                                          {17, 40}, {270, 101}, {3, 1}, {129, 300}, {700, 5}, {66, 3}};
+    for (uint32_t choice = 0; choice < n_cases; choice++) {
+        const gpst_dtype dtype = choice & 1 ? GPST_DTYPE_F16 : GPST_DTYPE_F32;
+        const gpst_layout layout = choice & 2 ? GPST_LAYOUT_HWC : GPST_LAYOUT_CHW;
+        const uint32_t n_classes = classes[choice / 8 % 17], n_items = 1 + random_below(n_classes > 64 ? 1 : MAX_ITEMS);
+        const uint32_t* size = sizes[random_below(n_classes > 64 ? 7 : 10)];
+        const uint32_t* target = choice & 4 ? targets[random_below(12)] : size;
+        gpst_logits logits[MAX_ITEMS], device_logits[MAX_ITEMS];
+        gpst_labels labels[MAX_ITEMS], device_labels[MAX_ITEMS];
+        tidy = random_below(2);
+        arenas_begin();
+        for (uint32_t i = 0; i < n_items; i++) {
+            logits[i] = place_logits(n_classes, size[0], size[1], dtype, layout);
+            labels[i] = place_labels(&output, n_classes, target[0], target[1]);
+            if (i && random_below(2)) { /* the pitches of the first, so that they share a launch */
+                logits[i].pitch_bytes = logits[0].pitch_bytes, logits[i].plane_bytes = logits[0].plane_bytes;
+                logits[i].data = logits[0].data;
+            }
+        }
+        fill_scores(dtype, choice / 8 % 5);
+        arenas_upload(4);
+        for (uint32_t i = 0; i < n_items; i++) {
+            gpsti_argmax_job job;
+            CHECK_OK(gpsti_argmax_job_init(&logits[i], &labels[i], &job));
+            gpsti_argmax_rows_reference(&job, 0, job.height);
+            device_logits[i] = logits[i];
+            device_logits[i].data = on_device(&source, logits[i].data);
+            device_labels[i] = labels_on_device(&output, &labels[i]);
+        }
+        CHECK_OK(gpst_mask_argmax_launch(device_logits, device_labels, n_items, stream));
+        arenas_compare("argmax", choice, n_classes);
+    }
+    printf("argmax: %u cases\n", n_cases);
+}
+
+/* ---- thresholds, bits --------------------------------------------------------------------------- */
+static void test_thresholds(uint32_t n_cases) {
+    static const uint32_t widths[] = {1, 2, 3, 31, 63, 64, 65, 127, 200, 512, 4099};
+    for (uint32_t choice = 0; choice < n_cases; choice++) {
+        const gpst_dtype dtype = (gpst_dtype)(1 + choice % 3);
+        const uint32_t width = widths[random_below(11)], height = 1 + random_below(4), n_items = 1 + random_below(MAX_ITEMS);
+        const bool is_sigmoid = dtype != GPST_DTYPE_U8 && random_below(4) == 0;
+        const double probability = (double)random_below(1001) / 1000;
+        float threshold = dtype == GPST_DTYPE_U8 ? (float)((double)random_below(1100) / 4 - 5) : pick_f32(random_below(5));
+        gpst_image from[MAX_ITEMS], to[MAX_ITEMS], device_from[MAX_ITEMS], device_to[MAX_ITEMS];
+        if (!(threshold <= 0 || threshold > 0))
+            threshold = -gpsti_f32_from_bits(0x7f800000);
+        if (is_sigmoid)
+            threshold = gpst_logit(probability);
+        tidy = random_below(2);
+        arenas_begin();
+        for (uint32_t i = 0; i < n_items; i++) {
+            from[i] = place_image(&source, width, height, GPST_FORMAT_GRAY, dtype);
+            to[i] = place_image(&output, width, height, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
+        }
+        fill_scores(dtype, choice / 3 % 5);
+        arenas_upload(4);
+        for (uint32_t i = 0; i < n_items; i++) {
+            gpsti_mask_job job;
+            CHECK_OK(gpsti_threshold_job_init("test", &from[i], threshold, &to[i], &job));
+            gpsti_mask_rows_reference(&job, 0, job.height);
+            device_from[i] = image_on_device(&source, &from[i]);
+            device_to[i] = image_on_device(&output, &to[i]);
+        }
+        if (is_sigmoid)
+            CHECK_OK(gpst_mask_threshold_sigmoid_launch(device_from, probability, device_to, n_items, stream));
+        else
+            CHECK_OK(gpst_mask_threshold_launch(device_from, threshold, device_to, n_items, stream));
+        arenas_compare("threshold", choice, width);
+    }
+    printf("thresholds: %u cases\n", n_cases);
+}
+
+/* Masks of few or many pixels, in every non-zero value. */
+static void fill_mask(uint32_t kind) {
+    for (size_t i = 0; i < source.used; i++) {
+        const uint64_t random = random_next();
+        const bool in = random >> 32 < (uint64_t)0x100000000u * (1 + 6 * kind) / 20;
+        source.host[i] = in ? (uint8_t)(1 + random % 255) : 0;
+    }
+}
+
+static gpst_bitmap place_bitmap(arena* a, uint32_t width, uint32_t height) {
+    gpst_bitmap bitmap = GPST_ZERO;
+    bitmap.width = width, bitmap.height = height;
+    bitmap.pitch_bytes = pick_pitch((width + 7) / 8, 1);
+    bitmap.data = take(a, (size_t)bitmap.pitch_bytes * (height - 1) + (width + 7) / 8, 1);
+    return bitmap;
+}
+
+static void test_bits(uint32_t n_cases) {
+    static const uint32_t widths[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 160, 1000, 2048, 8199};
+    for (uint32_t choice = 0; choice < n_cases; choice++) {
+        const bool packs = choice & 1;
+        const uint32_t width = widths[random_below(20)], height = 1 + random_below(4), n_items = 1 + random_below(MAX_ITEMS);
+        gpst_image masks[MAX_ITEMS], device_masks[MAX_ITEMS];
+        gpst_bitmap bitmaps[MAX_ITEMS], device_bitmaps[MAX_ITEMS];
+        tidy = random_below(2);
+        arenas_begin();
+        for (uint32_t i = 0; i < n_items; i++) {
+            masks[i] = place_image(packs ? &source : &output, width, height, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
+            bitmaps[i] = place_bitmap(packs ? &output : &source, width, height);
+        }
+        fill_mask(choice % 4);
+        arenas_upload(1);
+        for (uint32_t i = 0; i < n_items; i++) {
+            gpsti_mask_job job;
+            CHECK_OK(gpsti_bitmap_job_init("test", packs ? GPSTI_MASK_PACK : GPSTI_MASK_UNPACK, &masks[i], &bitmaps[i], &job));
+            gpsti_mask_rows_reference(&job, 0, job.height);
+            device_masks[i] = image_on_device(packs ? &source : &output, &masks[i]);
+            device_bitmaps[i] = bitmaps[i];
+            device_bitmaps[i].data = on_device(packs ? &output : &source, bitmaps[i].data);
+        }
+        if (packs)
+            CHECK_OK(gpst_mask_pack_launch(device_masks, device_bitmaps, n_items, stream));
+        else
+            CHECK_OK(gpst_mask_unpack_launch(device_bitmaps, device_masks, n_items, stream));
+        arenas_compare(packs ? "pack" : "unpack", choice, width);
+    }
+    printf("bits: %u cases\n", n_cases);
+}
+
+/* ---- boxes ------------------------------------------------------------------------------------------ */
+static void pick_size(uint32_t* width, uint32_t* height) {
+    static const uint32_t widths[] = {1, 2, 3, 4, 5, 9, 31, 127, 128, 129, 131, 133, 260, 600};
+    static const uint32_t heights[] = {1, 2, 3, 4, 5, 8, 23, 31, 32, 33, 35, 50, 64, 65};
+    *width = widths[random_below(14)];
+    *height = heights[random_below(14)];
+}
+
+static void test_boxes(uint32_t n_cases) {
+    for (uint32_t choice = 0; choice < n_cases; choice++) {
+        const uint32_t n_items = 1 + random_below(MAX_ITEMS);
+        gpst_image masks[MAX_ITEMS], device_masks[MAX_ITEMS];
+        tidy = random_below(2);
+        arenas_begin();
+        gpst_box* const boxes = (gpst_box*)take(&output, n_items * sizeof(gpst_box), 8);
+        for (uint32_t i = 0; i < n_items; i++) {
+            uint32_t width, height;
+            pick_size(&width, &height);
+            masks[i] = place_image(&source, width, height, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
+        }
+        memset(source.host, 0, source.used);
+        for (uint32_t i = 0; i < choice % 5 * choice % 40; i++)
+            source.host[random_next() % source.used] = (uint8_t)(1 + random_below(255));
+        arenas_upload(8);
+        for (uint32_t i = 0; i < n_items; i++) {
+            CHECK_OK(gpst_mask_box(&masks[i], &boxes[i]));
+            device_masks[i] = image_on_device(&source, &masks[i]);
+        }
+        CHECK_OK(gpst_mask_box_launch(device_masks, (gpst_box*)on_device(&output, boxes), n_items, stream));
+        arenas_compare("box", choice, n_items);
+    }
+    printf("boxes: %u cases\n", n_cases);
+}
+
+static void test_label_boxes(uint32_t n_cases) {
+    for (uint32_t choice = 0; choice < n_cases; choice++) {
+        static const uint32_t all[] = {5, 300, 21, 256, 1};
+        const uint32_t n_classes = all[choice % 5], unit = n_classes > 256 ? 2 : 1, n_items = 1 + random_below(MAX_ITEMS);
+        gpst_labels labels[MAX_ITEMS], device_labels[MAX_ITEMS];
+        tidy = random_below(2);
+        arenas_begin();
+        gpst_box* const boxes = (gpst_box*)take(&output, n_items * n_classes * sizeof(gpst_box), 8);
+        for (uint32_t i = 0; i < n_items; i++) {
+            uint32_t width, height;
+            pick_size(&width, &height);
+            labels[i] = place_labels(&source, n_classes, width, height);
+        }
+        uint32_t label = 0;
+        for (size_t i = 0; i < source.used / unit; i++) { /* runs, some of labels that are none */
+            const uint64_t random = random_next();
+            label = random % 9 < choice % 9 ? label : (uint32_t)(random >> 32) % 7 + (n_classes >= 256 ? n_classes - 5 : 0);
+            if (unit == 1)
+                source.host[i] = (uint8_t)label;
+            else
+                ((uint16_t*)(void*)source.host)[i] = (uint16_t)label;
+        }
+        arenas_upload(8);
+        for (uint32_t i = 0; i < n_items; i++) {
+            CHECK_OK(gpst_mask_label_boxes(&labels[i], boxes + (size_t)i * n_classes));
+            device_labels[i] = labels_on_device(&source, &labels[i]);
+        }
+        CHECK_OK(gpst_mask_label_boxes_launch(device_labels, (gpst_box*)on_device(&output, boxes), n_items, stream));
+        arenas_compare("label boxes", choice, n_classes);
+    }
+    printf("label boxes: %u cases\n", n_cases);
+}
+
+/* ---- windows ------------------------------------------------------------------------------------------- */
+static void test_windows(uint32_t n_cases) {
+    for (uint32_t choice = 0; choice < n_cases; choice++) {
+        const uint32_t op = choice % 6 + 1, size = choice / 6 % 2 ? 5 : 3, n_items = 1 + random_below(MAX_ITEMS);
+        gpst_image from[MAX_ITEMS], to[MAX_ITEMS], device_from[MAX_ITEMS], device_to[MAX_ITEMS];
+        uint32_t width, height;
+        pick_size(&width, &height);
+        tidy = random_below(2);
+        arenas_begin();
+        for (uint32_t i = 0; i < n_items; i++) {
+            from[i] = place_image(&source, width, height, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
+            to[i] = place_image(&output, width, height, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
+        }
+        fill_mask(choice / 12 % 4);
+        arenas_upload(1);
+        for (uint32_t i = 0; i < n_items; i++) {
+            gpsti_window_job job;
+            CHECK_OK(op <= 4 ? gpsti_morph_job_init(&from[i], (gpst_morph)op, size, &to[i], &job)
+                             : gpsti_smooth_job_init(&from[i], (gpst_smooth)(op - 4), size, &to[i], &job));
+            gpsti_window_rows_reference(&job, 0, height);
+            device_from[i] = image_on_device(&source, &from[i]);
+            device_to[i] = image_on_device(&output, &to[i]);
+        }
+        CHECK_OK(op <= 4 ? gpst_mask_morph_launch(device_from, (gpst_morph)op, size, device_to, n_items, stream)
+                         : gpst_mask_smooth_launch(device_from, (gpst_smooth)(op - 4), size, device_to, n_items, stream));
+        arenas_compare("window", choice, op * 10 + size);
+    }
+    printf("windows: %u cases\n", n_cases);
+}
+
+static void test_refine(uint32_t n_cases) {
+    for (uint32_t choice = 0; choice < n_cases; choice++) {
+        const uint32_t unit = choice % 2 + 1, format = choice / 2 % 5, n_items = 1 + random_below(2);
+        const uint32_t tolerance = choice % 12 == 0 ? 0 : choice % 12 == 1 ? 255 : random_below(200);
+        gpst_labels from[2], to[2], device_from[2], device_to[2];
+        gpst_image guides[2], device_guides[2];
+        uint32_t width, height;
+        pick_size(&width, &height);
+        tidy = random_below(2);
+        arenas_begin();
+        for (uint32_t i = 0; i < n_items; i++) {
+            from[i] = place_labels(&source, unit == 2 ? 1000 : 256, width, height);
+            to[i] = place_labels(&output, unit == 2 ? 1000 : 256, width, height);
+        }
+        const size_t n_labels = source.used;
+        for (uint32_t i = 0; format && i < n_items; i++)
+            guides[i] = place_image(&source, width, height, (gpst_format)format, GPST_DTYPE_U8);
+        for (size_t i = 0; i < source.used; i++) {
+            const uint64_t random = random_next();
+            source.host[i] = i < n_labels ? (uint8_t)(random % 3 * 127) : (uint8_t)(random >> 32);
+        }
+        arenas_upload(2);
+        for (uint32_t i = 0; i < n_items; i++) {
+            gpsti_window_job job;
+            CHECK_OK(gpsti_refine_job_init(&from[i], format ? &guides[i] : NULL, tolerance, &to[i], &job));
+            gpsti_window_rows_reference(&job, 0, height);
+            device_from[i] = labels_on_device(&source, &from[i]);
+            device_to[i] = labels_on_device(&output, &to[i]);
+            if (format)
+                device_guides[i] = image_on_device(&source, &guides[i]);
+        }
+        CHECK_OK(gpst_mask_refine_launch(device_from, format ? device_guides : NULL, tolerance, device_to, n_items, stream));
+        arenas_compare("refine", choice, format * 10 + unit);
+    }
+    printf("refine: %u cases\n", n_cases);
+}
+
+/* ---- quantise ---------------------------------------------------------------------------------------------- */
+static gpst_channels pick_channels(arena* a, gpst_dtype dtype) {
+    static const size_t outers[] = {1, 2, 7, 64}, inners[] = {1, 2, 9, 63, 64, 65, 127, 200, 1030};
+    static const uint32_t channels[] = {1, 2, 3, 5, 16, 300};
+    gpst_channels values = GPST_ZERO;
+    values.dtype = dtype;
+    values.n_channels = channels[random_below(6)];
+    values.n_outer = outers[random_below(4)];
+    values.n_inner = values.n_outer == 64 ? 1 + random_below(3) : inners[random_below(values.n_channels > 16 ? 4 : 9)];
+    values.data = take(a, values.n_outer * values.n_channels * values.n_inner * gpst_dtype_bytes(dtype), gpst_dtype_bytes(dtype));
+    return values;
+}
+
+static void test_quantise(uint32_t n_cases) {
+    for (uint32_t choice = 0; choice < n_cases; choice++) {
+        const gpst_dtype dtype = choice & 1 ? GPST_DTYPE_F16 : GPST_DTYPE_F32;
+        const bool back = choice & 2;
+        tidy = random_below(2);
+        arenas_begin();
+        gpst_channels values = pick_channels(back ? &output : &source, dtype);
+        const size_t n = values.n_outer * values.n_channels * values.n_inner;
+        int8_t* const integers = (int8_t*)take(back ? &source : &output, n, 1);
+        if (back)
+            for (size_t i = 0; i < source.used; i++)
+                source.host[i] = (uint8_t)random_next();
+        else
+            fill_scores(dtype, choice / 4 % 5);
+        float* const scales = (float*)take(&source, values.n_channels * sizeof(float), 4 + (size_t)(tidy ? 0 : 4));
+        for (uint32_t c = 0; c < values.n_channels; c++) {
+            const uint32_t bits = (uint32_t)(random_next() % 0x7f800000u);
+            scales[c] = choice % 3 == 0 ? gpsti_f32_from_bits(bits ? bits : 1) : (float)((double)(1 + random_below(64)) / 512);
+        }
+        arenas_upload(8);
+        for (size_t i = 0; i < n && !back; i++)
+            integers[i] = gpsti_quantise_value(gpsti_quantise_read(&values, i), scales[gpsti_quantise_channel(&values, i)]);
+        if (back)
+            CHECK_OK(gpst_dequantise(integers, scales, &values));
+        values.data = on_device(back ? &output : &source, values.data);
+        const float* const device_scales = (const float*)on_device(&source, scales);
+        int8_t* const device_integers = (int8_t*)on_device(back ? &source : &output, integers);
+        CHECK_OK(back ? gpst_dequantise_launch(device_integers, device_scales, &values, stream)
+                      : gpst_quantise_launch(&values, device_scales, device_integers, stream));
+        arenas_compare(back ? "dequantise" : "quantise", choice, values.n_channels);
+    }
+    printf("quantise: %u cases\n", n_cases);
+}
+
+static void test_ranges(uint32_t n_cases) {
+    for (uint32_t choice = 0; choice < n_cases; choice++) {
+        const gpst_dtype dtype = choice & 1 ? GPST_DTYPE_F16 : GPST_DTYPE_F32;
+        gpst_calibration_desc desc = GPST_ZERO;
+        gpst_calibration* calibration = NULL;
+        tidy = random_below(2);
+        arenas_begin();
+        gpst_channels values = pick_channels(&source, dtype);
+        gpst_calibration_info* const infos =
+            (gpst_calibration_info*)take(&output, values.n_channels * sizeof(gpst_calibration_info), 8);
+        fill_scores(dtype, choice / 2 % 5);
+        arenas_upload(8);
+        desc.n_channels = values.n_channels, desc.max_only = true;
+        CHECK_OK(gpst_calibration_create(&desc, &calibration));
+        CHECK_OK(gpst_calibration_add(calibration, &values));
+        for (uint32_t c = 0; c < values.n_channels; c++)
+            CHECK_OK(gpst_calibration_query(calibration, c, &infos[c]));
+        gpst_calibration_destroy(calibration);
+        values.data = on_device(&source, values.data);
+        CHECK_OK(gpst_calibration_ranges_launch(&values, (gpst_calibration_info*)on_device(&output, infos), stream));
+        arenas_compare("ranges", choice, values.n_channels);
+    }
+    printf("ranges: %u cases\n", n_cases);
+}
+
+/* ---- more than a launch holds --------------------------------------------------------------------------------- */
+static void test_many_items(void) {
+    enum { N = 300, W = 20, H = 6 };
+    static gpst_image from[N], to[N], device_from[N], device_to[N];
+    tidy = true;
+    arenas_begin();
+    for (uint32_t i = 0; i < N; i++) {
+        from[i] = place_image(&source, i % 70 == 69 ? W + 1 : W, H, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
+        to[i] = place_image(&output, from[i].width, H, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
+    }
+    fill_mask(1);
+    arenas_upload(1);
+    for (uint32_t i = 0; i < N; i++) {
+        CHECK_OK(gpst_mask_morph(&from[i], GPST_MORPH_CLOSE, 5, &to[i], 1));
+        device_from[i] = image_on_device(&source, &from[i]);
+        device_to[i] = image_on_device(&output, &to[i]);
+    }
+    CHECK_OK(gpst_mask_morph_launch(device_from, GPST_MORPH_CLOSE, 5, device_to, N, stream));
+    arenas_compare("many items", 0, N);
+    printf("many items: %u\n", (unsigned)N);
+}
+
+/* ---- large -------------------------------------------------------------------------------------------------------- */
+typedef struct large {
+    uint8_t *host, *device;
+    size_t bytes;
+} large;
+
+static large large_open(size_t bytes, bool random) {
+    large l;
+    void* device = NULL;
+    l.bytes = bytes;
+    l.host = (uint8_t*)malloc(bytes);
+    CHECK_RT(GPSTI_RT(Malloc)(&device, bytes));
+    CHECK(l.host != NULL, "no memory");
+    l.device = (uint8_t*)device;
+    if (random) {
+        for (size_t i = 0; i + 4 <= bytes; i += 4) {
+            const uint32_t bits = (uint32_t)((i * 0x9e3779b97f4a7c15u) >> 29) ^ (uint32_t)(i >> 11);
+            memcpy(l.host + i, &bits, 4);
+        }
+        CHECK_RT(GPSTI_RT(Memcpy)(l.device, l.host, bytes, GPSTI_RT(MemcpyHostToDevice)));
+    } else {
+        memset(l.host, 0xa5, bytes);
+        CHECK_RT(GPSTI_RT(Memset)(l.device, 0xa5, bytes));
+    }
+    return l;
+}
+
+static void large_close(large* l, bool compare, const char* what) {
+    if (compare) {
+        uint8_t* const back = (uint8_t*)malloc(l->bytes);
+        CHECK(back != NULL, "no memory");
+        CHECK_RT(GPSTI_RT(StreamSynchronize)(stream));
+        CHECK_RT(GPSTI_RT(Memcpy)(back, l->device, l->bytes, GPSTI_RT(MemcpyDeviceToHost)));
+        CHECK(memcmp(back, l->host, l->bytes) == 0, "%s", what);
+        free(back);
+        printf("large: %s\n", what);
+    }
+    CHECK_RT(GPSTI_RT(Free)(l->device));
+    free(l->host);
+}
+
+/* Scores whose last class, and masks whose last rows, lie beyond 2^31 bytes. */
+static void test_large(void) {
+    gpst_logits logits = GPST_ZERO;
+    gpst_labels labels = GPST_ZERO;
+    gpst_image image = GPST_ZERO, mask = GPST_ZERO;
+    gpst_channels values = GPST_ZERO;
+    const float scales[3] = {1e30f, 3.0f, 2e-20f};
+    large scores = large_open((size_t)301 * 1500 * 1250 * 4, true), out = large_open(1500 * 1250 * 2, false);
+    logits.data = scores.host, logits.n_classes = labels.n_classes = 301;
+    logits.width = labels.width = 1500, logits.height = labels.height = 1250;
+    logits.dtype = GPST_DTYPE_F32, logits.layout = GPST_LAYOUT_CHW;
+    labels.data = out.host;
+    CHECK_OK(gpst_mask_argmax(&logits, &labels, 0));
+    logits.data = scores.device, labels.data = out.device;
+    CHECK_OK(gpst_mask_argmax_launch(&logits, &labels, 1, stream));
+    large_close(&out, true, "argmax");
+    out = large_open((size_t)301 * 1500 * 1250, false);
+    values.data = scores.host, values.dtype = GPST_DTYPE_F32;
+    values.n_outer = 1250, values.n_channels = 301, values.n_inner = 1500;
+    large scale = large_open(301 * 4, false);
+    for (uint32_t c = 0; c < 301; c++)
+        memcpy(scale.host + 4 * c, &scales[c % 3], 4);
+    CHECK_RT(GPSTI_RT(Memcpy)(scale.device, scale.host, 301 * 4, GPSTI_RT(MemcpyHostToDevice)));
+    CHECK_OK(gpst_quantise(&values, (const float*)(void*)scale.host, (int8_t*)out.host, 0));
+    values.data = scores.device;
+    CHECK_OK(gpst_quantise_launch(&values, (const float*)(void*)scale.device, (int8_t*)out.device, stream));
+    large_close(&out, true, "quantise");
+    large_close(&scale, false, "");
+    image.data = scores.host, image.width = 49999, image.height = 45000;
+    image.format = mask.format = GPST_FORMAT_GRAY;
+    out = large_open((size_t)49999 * 45000, false);
+    mask = image, mask.data = out.host;
+    CHECK_OK(gpst_mask_threshold(&image, 100, &mask, 0));
+    image.data = scores.device, mask.data = out.device;
+    CHECK_OK(gpst_mask_threshold_launch(&image, 100, &mask, 1, stream));
+    CHECK_OK(gpst_mask_morph_launch(&mask, GPST_MORPH_OPEN, 3, &image, 1, stream)); /* over the scores */
+    CHECK_RT(GPSTI_RT(StreamSynchronize)(stream));
+    image.data = scores.host, mask.data = out.host;
+    CHECK_OK(gpst_mask_morph(&mask, GPST_MORPH_OPEN, 3, &image, 0));
+    large_close(&out, true, "threshold");
+    scores.bytes = (size_t)49999 * 45000;
+    large_close(&scores, true, "open");
+}
+
+/* A graph keeps what it was told: argmax and its boxes, launched twice. */
+static void test_graph(void) {
+    GPSTI_RT(Graph_t) graph;
+    gpsti_rt_graph_exec exec;
+    gpst_logits logits, device_logits;
+    gpst_labels labels, device_labels;
+    tidy = true;
+    arenas_begin();
+    gpst_box* const boxes = (gpst_box*)take(&output, 5 * sizeof(gpst_box), 8);
+    logits = place_logits(5, 40, 30, GPST_DTYPE_F32, GPST_LAYOUT_CHW);
+    labels = place_labels(&output, 5, 90, 70);
+    fill_scores(GPST_DTYPE_F32, 1);
+    arenas_upload(8);
+    device_logits = logits, device_logits.data = on_device(&source, logits.data);
+    device_labels = labels_on_device(&output, &labels);
+    CHECK_RT(GPSTI_RT(StreamBeginCapture)(stream, GPSTI_RT(StreamCaptureModeThreadLocal)));
+    CHECK_OK(gpst_mask_argmax_launch(&device_logits, &device_labels, 1, stream));
+    CHECK_OK(gpst_mask_label_boxes_launch(&device_labels, (gpst_box*)on_device(&output, boxes), 1, stream));
+    CHECK_RT(GPSTI_RT(StreamEndCapture)(stream, &graph));
+    CHECK_RT(GPSTI_RT(GraphInstantiateWithFlags)(&exec, graph, 0));
+    memset(&device_logits, 0, sizeof device_logits);
+    CHECK_OK(gpst_mask_argmax(&logits, &labels, 1));
+    CHECK_OK(gpst_mask_label_boxes(&labels, boxes));
+    for (int i = 0; i < 2; i++) {
+        CHECK_RT(GPSTI_RT(GraphLaunch)(exec, stream));
+        arenas_compare("graph", 0, 0);
+    }
+    CHECK_RT(GPSTI_RT(GraphExecDestroy)(exec));
+    CHECK_RT(GPSTI_RT(GraphDestroy)(graph));
+    printf("graph: 1\n");
+}
+
+int main(int argc, char** argv) {
+    const bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
+    const char* const text = getenv("GPST_SEED");
+    const uint32_t scale = quick ? 1 : 12;
+    int n_devices = 0;
+    const gpsti_rt_error error = GPSTI_RT(GetDeviceCount)(&n_devices);
+    if (error != GPSTI_RT(Success) || n_devices == 0) {
+        printf("skipped: no device: %s\n", GPSTI_RT(GetErrorString)(error));
+        return 77;
+    }
+    seed_of_all = text ? strtoull(text, NULL, 0) : 42;
+    printf("seed %llu (set GPST_SEED to replay)\n", (unsigned long long)seed_of_all);
+    CHECK_RT(GPSTI_RT(StreamCreateWithFlags)(&stream, GPSTI_RT(StreamNonBlocking)));
+    arena_open(&source), arena_open(&output);
+    test_argmax(8 * 17 * scale);
+    test_thresholds(40 * scale);
+    test_bits(40 * scale);
+    test_boxes(30 * scale);
+    test_label_boxes(30 * scale);
+    test_windows(48 * scale);
+    test_refine(40 * scale);
+    test_quantise(80 * scale);
+    test_ranges(40 * scale);
+    test_many_items();
+    if (!quick) {
+        test_graph();
+        test_large();
+    }
+    arena_close(&source), arena_close(&output);
+    CHECK_RT(GPSTI_RT(StreamDestroy)(stream));
+    return 0;
+}
