@@ -149,6 +149,13 @@ static void pick_lists(test_case* t, uint32_t w, uint32_t h) {
     }
 }
 
+/* Another project's, of those that the map has. */
+static gpst_convention pick_convention(gpst_map map) {
+    if (map == GPST_MAP_EQUIRECT && random_below(2))
+        return random_below(2) ? GPST_CONVENTION_FFMPEG : GPST_CONVENTION_PY360;
+    return map == GPST_MAP_RESIZE && random_below(2) ? GPST_CONVENTION_TORCH : GPST_CONVENTION_OPENCV;
+}
+
 static void pick_choices(test_case* t) {
     gpst_warp_desc* d = &t->desc;
     d->map = (gpst_map)(1 + random_below(6));
@@ -156,8 +163,8 @@ static void pick_choices(test_case* t) {
     d->filter = (gpst_filter)(1 + random_below(axes ? 3 : 2));
     if (random_below(2))
         d->filter = GPST_FILTER_BILINEAR;
-    if (d->map == GPST_MAP_EQUIRECT && random_below(4) == 0)
-        d->convention = GPST_CONVENTION_FFMPEG;
+    if (random_below(4) == 0)
+        d->convention = pick_convention(d->map);
     if (d->map == GPST_MAP_AFFINE || d->map == GPST_MAP_TABLE)
         d->border = (gpst_border)random_below(3);
     if (d->map == GPST_MAP_ROI && d->filter != GPST_FILTER_AREA)
@@ -214,7 +221,8 @@ static void pick_images(test_case* t, arena* a) {
     const uint32_t* from = sides[random_below(12)];
     const uint32_t* to = outs[random_below(12)];
     const gpst_format format = pick_source_format(&t->desc);
-    t->desc.width = to[0], t->desc.height = to[1];
+    const uint32_t least = t->desc.convention == GPST_CONVENTION_PY360 ? 2 : 1;
+    t->desc.width = to[0] < least ? least : to[0], t->desc.height = to[1] < least ? least : to[1];
     pick_lists(t, from[0], from[1]);
     gpst_image first = GPST_ZERO;
     first.width = from[0], first.height = from[1], first.format = format;

@@ -259,6 +259,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
             desc.mask.data = NULL;
     }
     float* table = take_table(&desc, &left);
+    desc.yuv = (gpst_yuv)(take(&left) % 6);
+    desc.siting = (gpst_siting)(take(&left) % 4);
     const gpst_result result = gpst_warp_create(&desc, &warp);
     REQUIRE(GPST_FAILED(result) == (warp == NULL));
     if (warp)
