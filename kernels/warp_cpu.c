@@ -37,6 +37,8 @@ typedef struct gpsti_hot_block {
     GPSTI_ALIGNAS(64) int32_t at[GPSTI_BLOCK];
     int32_t wx[GPSTI_BLOCK], wy[GPSTI_BLOCK];
     float fx[GPSTI_BLOCK], fy[GPSTI_BLOCK];
+    int32_t chroma_at[GPSTI_BLOCK]; /* NV12 */
+    float chroma_fx[GPSTI_BLOCK], chroma_fy[GPSTI_BLOCK];
     int32_t at_x, at_y, count;
 } gpsti_hot_block;
 
@@ -66,10 +68,10 @@ typedef struct gpsti_block {
     gpsti_hot_queue queue;
 } gpsti_block;
 
-/* What a block of RESIZE or ROI needs of its columns, the same in every row. */
+/* What a block of RESIZE, of ROI or of a level view needs of its columns, the same in every row. */
 typedef struct gpsti_columns {
     int32_t x[GPSTI_BLOCK], wx[GPSTI_BLOCK], u[GPSTI_BLOCK], chroma_x[GPSTI_BLOCK];
-    float fx[GPSTI_BLOCK], chroma_fx[GPSTI_BLOCK];
+    float fx[GPSTI_BLOCK], chroma_fx[GPSTI_BLOCK], across[GPSTI_BLOCK];
 } gpsti_columns;
 
 #define GPSTI_AREA_STRIP 512 /* source pixels */
@@ -121,6 +123,7 @@ GPSTI_PRIVATE void gpsti_rows_sqrt_portable(float* values) { gpsti_sqrt32_block(
 #define GPSTI_HOT_SIGNS(v) _mm256_movemask_ps(_mm256_castsi256_ps(v))
 #define GPSTI_HOT_JOIN(row, at) \
     _mm256_setr_m128i(gpsti_rows_hot_pair_avx2(row, at), gpsti_rows_hot_pair_avx2(row, (at) + 4))
+#define GPSTI_HOT_GATHER(p, at) _mm256_i32gather_epi32((const int*)(const void*)(p), at, 1)
 #define GPSTI_HOT_SPREAD(v) _mm256_broadcastsi128_si256(v)
 #define GPSTI_HOT_REPEAT(v, which) _mm256_shuffle_epi32(v, which)
 #define GPSTI_HOT_CLOSE(v, out) gpsti_hot_close_avx2(v, out)
@@ -137,9 +140,10 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx2(__m256i v, uint8_t* ou
 #include "warp_rows_internal.h"
 
 #if !defined(__clang__)
-#pragma GCC diagnostic push /* gcc warns of what its own intrinsics leave undefined */
+#pragma GCC diagnostic push /* gcc warns of its own intrinsics: undefined values, and at -O0 a mask's sign */
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
 #define GPSTI_ROWS(name) gpsti_rows_##name##_avx512
 #define GPSTI_ROWS_TARGET __attribute__((target(GPSTI_WARP_AVX512_TARGET)))
@@ -157,6 +161,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx2(__m256i v, uint8_t* ou
     _mm256_setr_m128i(gpsti_rows_hot_pair_avx512(row, at), gpsti_rows_hot_pair_avx512(row, (at) + 4))
 #define GPSTI_HOT_JOIN(row, at) \
     _mm512_inserti64x4(_mm512_castsi256_si512(GPSTI_HOT_HALF(row, at)), GPSTI_HOT_HALF(row, (at) + 8), 1)
+#define GPSTI_HOT_GATHER(p, at) _mm512_i32gather_epi32(at, (const void*)(p), 1)
 #define GPSTI_HOT_SPREAD(v) _mm512_broadcast_i32x4(v)
 #define GPSTI_HOT_REPEAT(v, which) _mm512_shuffle_epi32(v, (_MM_PERM_ENUM)(which))
 #define GPSTI_HOT_CLOSE(v, out) gpsti_hot_close_avx512(v, out)

@@ -38,18 +38,20 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sphere)(const gpsti_warp_job* jo
     GPSTI_ROWS(angles)(block->ray[1], block->across, job->scale_v, job->quarter_v, job->offset_v, block->v);
 }
 
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(ray)(const gpsti_warp_job* job, const gpsti_warp_row* row, int32_t x,
+                                                     int c, float* GPSTI_RESTRICT ray) {
+    const int32_t n = 2 * x + 1 - job->width;
+    const float a_high = job->view.a_high[c], a_low = job->view.a_low[c], high = row->high[c], low = row->low[c];
+    for (int k = 0; k < GPSTI_BLOCK; k++) {
+        const float at = (float)(n + 2 * k);
+        ray[k] = GPSTI_ROWS_FMA(a_high, at, high) + GPSTI_ROWS_FMA(a_low, at, low);
+    }
+}
+
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void
 GPSTI_ROWS(equirect)(const gpsti_warp_job* job, const gpsti_warp_row* row, int32_t x, gpsti_block* block) {
-    const int32_t n = 2 * x + 1 - job->width;
-    const gpsti_warp_view* view = &job->view;
-    for (int c = 0; c < 3; c++) {
-        const float a_high = view->a_high[c], a_low = view->a_low[c], high = row->high[c], low = row->low[c];
-        float* GPSTI_RESTRICT ray = block->ray[c];
-        for (int k = 0; k < GPSTI_BLOCK; k++) {
-            const float at = (float)(n + 2 * k);
-            ray[k] = GPSTI_ROWS_FMA(a_high, at, high) + GPSTI_ROWS_FMA(a_low, at, low);
-        }
-    }
+    for (int c = 0; c < 3; c++)
+        GPSTI_ROWS(ray)(job, row, x, c, block->ray[c]);
     GPSTI_ROWS(sphere)(job, block);
 }
 
@@ -97,37 +99,33 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(table)(const gpsti_warp_job* job
     }
 }
 
-/* The same as places on OpenCV's grid; u and v stay as they are for the mask. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(grid_places)(gpsti_block* block) {
-    for (int k = 0; k < GPSTI_BLOCK; k++) {
-        const int32_t u = gpsti_warp_to_grid(block->u[k]), v = gpsti_warp_to_grid(block->v[k]);
-        block->x[k] = gpsti_warp_floor(u), block->y[k] = gpsti_warp_floor(v);
-        block->wx[k] = (u & 32767) >> 4, block->wy[k] = (v & 32767) >> 4;
-        block->fx[k] = (float)(u & 32767) * (1.0f / 32768.0f);
-        block->fy[k] = (float)(v & 32767) * (1.0f / 32768.0f);
-    }
-}
-
-/* u and v to pixels and fractions. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(places)(const gpsti_warp_job* job, gpsti_block* block) {
+/* Positions to pixels and fractions, of one axis; positions stay as they are for the mask, on OpenCV's grid too. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(places_of)(const gpsti_warp_job* job,
+                                                           const int32_t* GPSTI_RESTRICT position,
+                                                           int32_t* GPSTI_RESTRICT pixel,
+                                                           int32_t* GPSTI_RESTRICT weight,
+                                                           float* GPSTI_RESTRICT fraction) {
     const int32_t half = job->filter == GPST_FILTER_NEAREST ? 16384 : 0;
+    int32_t on_grid[GPSTI_BLOCK];
     if (gpsti_warp_on_grid(job)) {
-        GPSTI_ROWS(grid_places)(block);
-        return;
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            on_grid[k] = gpsti_warp_to_grid(position[k]);
+        position = on_grid;
     }
-    for (int k = 0; k < GPSTI_BLOCK; k++) {
-        block->x[k] = gpsti_warp_floor(block->u[k] + half);
-        block->y[k] = gpsti_warp_floor(block->v[k] + half);
-    }
+    for (int k = 0; k < GPSTI_BLOCK; k++)
+        pixel[k] = gpsti_warp_floor(position[k] + half);
     if (half)
         return;
     for (int k = 0; k < GPSTI_BLOCK; k++) {
-        const int32_t rest_x = block->u[k] & 32767, rest_y = block->v[k] & 32767;
-        block->wx[k] = (rest_x + 8) >> 4;
-        block->wy[k] = (rest_y + 8) >> 4;
-        block->fx[k] = (float)rest_x * (1.0f / 32768.0f);
-        block->fy[k] = (float)rest_y * (1.0f / 32768.0f);
+        const int32_t rest = position[k] & 32767;
+        weight[k] = (rest + 8) >> 4;
+        fraction[k] = (float)rest * (1.0f / 32768.0f);
     }
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(places)(const gpsti_warp_job* job, gpsti_block* block) {
+    GPSTI_ROWS(places_of)(job, block->u, block->x, block->wx, block->fx);
+    GPSTI_ROWS(places_of)(job, block->v, block->y, block->wy, block->fy);
 }
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(keep)(const gpsti_warp_job* job, int32_t count,
@@ -527,6 +525,48 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_axes)(const gpsti_warp_j
     }
 }
 
+/* ---- level views -------------------------------------------------------------------
+   Without pitch and roll a column has the same azimuth in every row: as by axes, strips of columns outside. */
+GPSTI_PRIVATE GPSTI_ROWS_INLINE bool GPSTI_ROWS(is_level)(const gpsti_warp_job* job) {
+    return job->map == GPST_MAP_EQUIRECT && job->view.b[0] == 0.0 && job->view.b[2] == 0.0;
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(level_columns)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                               gpsti_columns* columns, gpsti_block* block) {
+    const gpsti_warp_row row = gpsti_warp_view_row(job, y);
+    GPSTI_ROWS(equirect)(job, &row, x, block);
+    memcpy(columns->u, block->u, sizeof columns->u);
+    memcpy(columns->across, block->across, sizeof columns->across);
+    GPSTI_ROWS(places_of)(job, columns->u, columns->x, columns->wx, columns->fx);
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(level_row)(const gpsti_warp_job* job, int32_t x_begin, int32_t x_end,
+                                                           int32_t y, const gpsti_columns* columns,
+                                                           gpsti_block* block) {
+    const gpsti_warp_row row = gpsti_warp_view_row(job, y);
+    for (int32_t x = x_begin; x < x_end; x += GPSTI_BLOCK, columns++) {
+        memcpy(block->u, columns->u, sizeof block->u), memcpy(block->x, columns->x, sizeof block->x);
+        memcpy(block->wx, columns->wx, sizeof block->wx), memcpy(block->fx, columns->fx, sizeof block->fx);
+        GPSTI_ROWS(ray)(job, &row, x, 1, block->ray[1]);
+        GPSTI_ROWS(angles)(block->ray[1], columns->across, job->scale_v, job->quarter_v, job->offset_v, block->v);
+        GPSTI_ROWS(places_of)(job, block->v, block->y, block->wy, block->fy);
+        GPSTI_ROWS(finish)(job, x, y, x_end - x < GPSTI_BLOCK ? x_end - x : GPSTI_BLOCK, block);
+    }
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_level)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end,
+                                                            gpsti_block* block) {
+    gpsti_columns strip[GPSTI_STRIP];
+    for (int32_t x = 0; x < job->width && y_begin < y_end; x += GPSTI_STRIP * GPSTI_BLOCK) {
+        const int32_t rest = job->width - x;
+        const int32_t x_end = rest < GPSTI_STRIP * GPSTI_BLOCK ? job->width : x + GPSTI_STRIP * GPSTI_BLOCK;
+        for (int32_t i = 0; x + i * GPSTI_BLOCK < x_end; i++)
+            GPSTI_ROWS(level_columns)(job, x + i * GPSTI_BLOCK, y_begin, &strip[i], block);
+        for (int32_t y = y_begin; y < y_end; y++)
+            GPSTI_ROWS(level_row)(job, x, x_end, y, strip, block);
+    }
+}
+
 #include "warp_area_rows_internal.h"
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band)(const gpsti_warp_job* job, int32_t y_begin,
@@ -535,6 +575,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band)(const gpsti_warp_job* job,
         GPSTI_ROWS(band_area)(job, y_begin, y_end, block);
     else if (gpsti_warp_by_axes(job->map))
         GPSTI_ROWS(band_by_axes)(job, y_begin, y_end, block);
+    else if (GPSTI_ROWS(is_level)(job))
+        GPSTI_ROWS(band_level)(job, y_begin, y_end, block);
     else
         GPSTI_ROWS(band_by_positions)(job, y_begin, y_end, block);
     GPSTI_ROWS(hot_drain)(job, &block->queue);

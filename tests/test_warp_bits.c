@@ -64,6 +64,34 @@ static void every_build_gives_the_same_hash(void** state) {
                  (unsigned long long)HASH_OF_ALL);
 }
 
+/* Tensors whose last pixels need the last luma and chroma of their rows, and just not those behind. */
+static void tensors_from_nv12_give_the_bits_of_the_reference(void** state) {
+    static const uint32_t sizes[][2] = {{64, 32}, {64, 16}, {130, 65}, {260, 65}, {7, 4}, {4, 2}, {3, 2}, {2, 1}, {64, 64}};
+    enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
+    uint64_t seed = test_seed(22);
+    tally count = {0, 0};
+    arenas a;
+    (void)state;
+    a.source = arena_open(), a.mask = arena_open(), a.rows = arena_open(), a.reference = arena_open();
+    for (size_t i = 0; i < ARENA_BYTES; i++)
+        a.source.begin[i] = (uint8_t)test_random(&seed);
+    for (uint32_t choice = 0; choice < N_SIZES * N_SIZES * 3; choice++) {
+        const uint32_t *across = sizes[choice % N_SIZES], *down = sizes[choice / N_SIZES % N_SIZES];
+        gpst_warp_desc desc = GPST_ZERO;
+        gpst_image source = GPST_ZERO;
+        desc.map = GPST_MAP_RESIZE;
+        desc.width = across[1], desc.height = down[1];
+        desc.format = choice & 1 ? GPST_FORMAT_RGB : GPST_FORMAT_BGR;
+        desc.dtype = GPST_DTYPE_F32;
+        desc.layout = GPST_LAYOUT_CHW;
+        desc.siting = (gpst_siting)(choice / (N_SIZES * N_SIZES));
+        source.width = across[0], source.height = down[0];
+        source.format = GPST_FORMAT_NV12;
+        run_case(&a, &desc, &source, &seed, &count);
+    }
+    arena_close(a.source), arena_close(a.mask), arena_close(a.rows), arena_close(a.reference);
+}
+
 /* Threads, bands and several outputs change nothing. */
 static void threads_give_the_same_bits(void** state) {
     enum { W = 150, H = 75, VIEWS = 3, OUT_W = 70, OUT_H = 41 };
@@ -144,6 +172,7 @@ int main(int argc, char** argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_give_the_bits_of_the_reference),
         cmocka_unit_test(every_build_gives_the_same_hash),
+        cmocka_unit_test(tensors_from_nv12_give_the_bits_of_the_reference),
         cmocka_unit_test(threads_give_the_same_bits),
         cmocka_unit_test(the_callers_mode_changes_nothing),
     };
