@@ -51,7 +51,7 @@ typedef enum gpst_siting {
 } gpst_siting;
 
 /* Whose results come out. Where another project does what NATIVE does, its name changes nothing: of a convention only
-   the differences are listed, each measured against that project (tests/golden). */
+   the differences are listed, each measured against that project (tests/golden, docs/conventions.md). */
 typedef enum gpst_convention {
     GPST_CONVENTION_DEFAULT = 0, /* native */
     GPST_CONVENTION_NATIVE = 1,  /* half-pixel centres on both sides */
