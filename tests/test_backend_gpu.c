@@ -354,6 +354,33 @@ static void gpu_notifies_behind_slow_work(void** state) {
     test_device_close(&t);
 }
 
+/* The host application's legacy default stream, busy with something of its own, holds nobody up. */
+static void gpu_does_not_wait_for_the_default_stream(void** state) {
+    test_device t;
+    test_gate_args args;
+    gpsti_a32 gate;
+    gpsti_event* event = NULL;
+    (void)state;
+    memset(&gate, 0, sizeof gate);
+    gpu_open(&t, NULL);
+    assert_int_equal(t.i->event_create(t.device, &event), GPST_OK);
+    uint64_t* value = test_new_value(&t);
+    args.open = &gate;
+    assert_int_equal(test_gate_gpu(&args, NULL), GPST_OK);
+    test_launch_step(&t, t.stream, value, 5);
+    assert_int_equal(t.i->event_record(event, t.stream), GPST_OK);
+    gpst_result result = GPST_ERROR_WOULD_BLOCK;
+    for (int k = 0; k < 2000 && result == GPST_ERROR_WOULD_BLOCK; k++) {
+        gpsti_sleep_ns(1000000);
+        result = t.i->event_query(event);
+    }
+    gpsti_a32_store(&gate, 1);
+    assert_int_equal(result, GPST_OK);
+    t.i->event_destroy(event);
+    t.i->memory_free(t.device, value, sizeof *value);
+    test_device_close(&t);
+}
+
 /* Over more than one of the clock's steps, times go with the host's clock. */
 static void gpu_clock_keeps_time(void** state) {
     test_device t;
@@ -395,6 +422,7 @@ int main(int n_arguments, char** arguments) {
                                        cmocka_unit_test(gpu_leaves_the_device_current),
                                        cmocka_unit_test(gpu_registers_foreign_memory),
                                        cmocka_unit_test(gpu_notifies_behind_slow_work),
+                                       cmocka_unit_test(gpu_does_not_wait_for_the_default_stream),
                                        cmocka_unit_test(gpu_clock_keeps_time)};
     gpu_program = arguments[0];
     if (n_arguments > 1)

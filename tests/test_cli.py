@@ -139,7 +139,10 @@ class Usage(Case):
 
     def test_a_required_backend_that_is_not_there(self):
         write_directions(self.path("a.ppm"))
+        rows = {row["name"]: row for row in json.loads(gpustage("probe", "--json").out)["backends"]}
         for name in ("cuda", "hip"):
+            if rows[name]["compiled_in"]:
+                continue # what it says then is test_cli_gpu.py's
             outcome = gpustage("reproject", self.path("a.ppm"), "-o", self.path("out"), "--backend", name)
             self.check(outcome, 3, "--backend=" + name, "not compiled")
             self.assertFalse(os.path.exists(self.path("out")))
@@ -151,7 +154,7 @@ class Probe(Case):
         for word in ("tier", "cores", "memory", "io_uring", "cuda", "hip", "formats", "storage"):
             self.assertIn(word, text)
         facts = json.loads(self.check(gpustage("probe", "--json", self.dir), 0).out)
-        self.assertEqual(facts["tier"], "CPU_ONLY")
+        self.assertIn(facts["tier"], ("CPU_ONLY", "GPU_BASE"))
         self.assertGreaterEqual(facts["cores"]["allowed"], 1)
         self.assertEqual(facts["storage"]["path"], self.dir)
         backends = {b["name"]: b for b in facts["backends"]}
