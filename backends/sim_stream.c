@@ -8,6 +8,14 @@
 
 #define GPSTI_SIM_SPIN_NS 50000 /* sleeping is no more exact than this */
 
+GPSTI_INTERN double gpsti_sim_jitter(gpsti_sim_device* device) {
+    if (device->params.jitter_pct <= 0)
+        return 1;
+    device->random = device->random * 6364136223846793005u + 1442695040888963407u;
+    const double unit = (double)(device->random >> 11) / 9007199254740992.0;
+    return 1 + device->params.jitter_pct / 100 * (2 * unit - 1);
+}
+
 /* ---- the stream's thread ----------------------------------------------------- */
 
 GPSTI_PRIVATE int64_t gpsti_sim_later(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -72,11 +80,7 @@ GPSTI_PRIVATE int64_t gpsti_sim_end(gpsti_sim_device* device, const gpsti_operat
     double duration_ns = modelled_ns < 0 ? (is_virtual ? 0 : (double)host_ns) : modelled_ns;
     if (operation->kind == GPSTI_OPERATION_LAUNCH)
         duration_ns += launch_us * 1e3;
-    if (params->jitter_pct > 0) {
-        device->random = device->random * 6364136223846793005u + 1442695040888963407u;
-        const double unit = (double)(device->random >> 11) / 9007199254740992.0;
-        duration_ns *= 1 + params->jitter_pct / 100 * (2 * unit - 1);
-    }
+    duration_ns *= gpsti_sim_jitter(device);
     const int64_t end_ns = start_ns + (int64_t)duration_ns;
     return modelled_ns < 0 && !is_virtual ? gpsti_sim_later(end_ns, gpsti_now_ns()) : end_ns;
 }

@@ -53,11 +53,16 @@ GPSTI_PRIVATE void gpsti_report_disks(const gpst_pipeline* pipeline, gpsti_verdi
     }
 }
 
+/* A plain loop, or a run that never was worth more. */
+GPSTI_PRIVATE bool gpsti_report_is_serial(const gpst_pipeline* pipeline) {
+    return pipeline->desc.mode != GPST_RUN_ENGINE || (pipeline->tune.starts_plain && !pipeline->attached);
+}
+
 /* One item's way with nothing in its way, by resource: every step's mean service, outputs side by side as far as
    workers go. The services of an asynchronous device hold waits for other items; what its engines were busy for each
    item does not. */
 GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
-    const uint32_t lanes = pipeline->desc.mode == GPST_RUN_ENGINE ? pipeline->n_workers : 1;
+    const uint32_t lanes = gpsti_report_is_serial(pipeline) ? 1 : pipeline->n_workers;
     const uint32_t rounds = (pipeline->n_outputs + lanes - 1) / lanes;
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H && input->n_items > 0; r++)
         input->alone_on_ns[r] = pipeline->busy[r].busy_ns / (int64_t)input->n_items;
@@ -84,7 +89,7 @@ GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int
     const int64_t workers = (int64_t)pipeline->n_workers < cores ? (int64_t)pipeline->n_workers : cores;
     int64_t on_workers_ns =
         gpsti_clock_cpu_ns(&pipeline->finish_clock) + gpsti_clock_cpu_ns(&pipeline->submit_clock);
-    if (pipeline->desc.mode != GPST_RUN_ENGINE)
+    if (gpsti_report_is_serial(pipeline))
         return total_ns / cores;
     for (uint32_t c = 0; c < pipeline->n_clocks; c++)
         if (pipeline->clocks[c].resource == GPST_RESOURCE_CPU)
@@ -118,7 +123,7 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
         input.demand_ns[r] = pipeline->busy[r].busy_ns;
     gpsti_report_disks(pipeline, &input);
     input.demand_ns[GPST_RESOURCE_CPU] = gpsti_report_cpu_demand(pipeline, out->cpu_ns);
-    input.serial = pipeline->desc.mode != GPST_RUN_ENGINE;
+    input.serial = gpsti_report_is_serial(pipeline);
     input.serial_cpu_ns = out->cpu_ns / (int64_t)pipeline->exec.n_threads;
     input.n_slots = input.serial ? 0 : pipeline->n_slots;
     if (!input.serial)
@@ -167,7 +172,7 @@ GPSTI_PRIVATE void gpsti_report_copies_path(const gpst_pipeline* pipeline, gpst_
         (void)gpsti_report_add_path(out, "copies", "none: computed in place");
         return;
     }
-    const bool engine = pipeline->desc.mode == GPST_RUN_ENGINE;
+    const bool engine = !gpsti_report_is_serial(pipeline);
     gpst_path* const path =
         gpsti_report_add_path(out, "copies", engine ? "up and down, a stream a slot" : "up and down, one stream");
     gpsti_format(path->why_not, sizeof path->why_not, "in place: the device has memory of its own%s",

@@ -53,6 +53,7 @@ static void run_meeting(uint32_t n_workers, uint32_t n_wanted, bool push) {
     desc.stages = &stage;
     desc.n_stages = 1;
     desc.as_ready = true;
+    desc.mode = GPST_RUN_ENGINE; /* no tuner takes workers away */
     desc.source = push ? NULL : next_item;
     assert_int_equal(gpst_pipeline_create(context, &desc, &pipeline), GPST_OK);
     if (push) {

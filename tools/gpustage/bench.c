@@ -21,11 +21,11 @@ typedef struct bench_case {
 
 static const bench_case bench_cases[] = {
     {"kernels", bench_kernels, "the kernels, on 1 thread and on all cores, against memcpy of the same bytes"},
-    {"limits", NULL, "each resource alone"},
-    {"pipeline", NULL, "files to files"},
-    {"never-slower", NULL, "the engine against both plain loops"},
+    {"limits", bench_limits, "each resource alone: memory, reading, a JPEG frame, writing"},
+    {"pipeline", bench_pipeline, "files to files, plain and in the engine, each with its verdict"},
+    {"never-slower", bench_never_slower, "the engine against both plain loops and the best pool of threads"},
     {"tuner", NULL, "its decisions against a searched grid"},
-    {"verdict", NULL, "what it names against what the machine was given"},
+    {"verdict", bench_verdict, "200 mixes of known demands on sim: what it names, and what its caps promise"},
 };
 #define BENCH_N_CASES (sizeof bench_cases / sizeof bench_cases[0])
 

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* clock_gettime, sysconf */
 #endif
 #include "bench.h"
+#include "bench_load.h"
 
 #include "../measure.h"
 #include "../workloads.h"
@@ -71,11 +72,6 @@ static int bench_kernels_one(const workload* work, uint32_t cores, json* out) {
 }
 
 /* ---- the case --------------------------------------------------------------------------------- */
-
-static uint32_t bench_cores(void) {
-    static gpst_probe_info info;
-    return GPST_FAILED(gpst_probe(NULL, &info)) || info.cores_allowed == 0 ? 1 : info.cores_allowed;
-}
 
 static void bench_kernels_head(json* out) {
     static workload_run run;

@@ -191,6 +191,14 @@ const char* files_rename(const char* from, const char* to) {
 
 void files_remove(const char* path) { (void)remove(path); }
 
+void files_remove_directory(const char* path) {
+#if defined(_WIN32)
+    (void)_rmdir(path);
+#else
+    (void)rmdir(path);
+#endif
+}
+
 const char* files_write_whole(const char* path, const void* data, size_t bytes) {
     file_info info;
     if (!files_query(path, &info) && !info.is_regular)

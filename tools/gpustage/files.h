@@ -23,6 +23,7 @@ const char* files_read(const char* path, text* out); /* the whole file */
 const char* files_write_whole(const char* path, const void* data, size_t bytes);
 const char* files_rename(const char* from, const char* to); /* replaces */
 void files_remove(const char* path);
+void files_remove_directory(const char* path); /* an empty one */
 const char* files_append(const char* path, const void* data,
                          size_t bytes); /* in one write; made when absent */
 const char* files_truncate(const char* path, uint64_t bytes);

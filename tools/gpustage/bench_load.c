@@ -1,0 +1,309 @@
+/* tools/gpustage/bench_load.c -- runs jobs made of known demands. Compares nothing. */
+#include "bench_load.h"
+
+#include "files.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { N_FILES = 16, N_NAMES = 256, MAX_POOL = 64, SHAPE_WIDTH = 1024 };
+
+struct bench_job {
+    bench_load load;
+    gpst_context* context;
+    gpst_context* pools[MAX_POOL + 1]; /* by number of threads; made when first asked for */
+    gpst_warp* warp;
+    text directory;
+    char inputs[N_FILES][320];
+    uint32_t n_inputs;
+};
+
+/* One run: the threads of a pool share it. */
+typedef struct bench_run {
+    bench_job* job;
+    bench_way way;
+    uint32_t next; /* __atomic */
+} bench_run;
+
+uint32_t bench_cores(void) {
+    static gpst_probe_info info;
+    return GPST_FAILED(gpst_probe(NULL, &info)) || info.cores_allowed == 0 ? 1 : info.cores_allowed;
+}
+
+/* ---- what an item does --------------------------------------------------------------------- */
+
+static int64_t bench_cpu_ns(void) {
+#if defined(_WIN32)
+    return files_clock_ns();
+#else
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+#endif
+}
+
+static void bench_spin(double us) {
+    volatile uint32_t work = 1;
+    const int64_t end_ns = bench_cpu_ns() + (int64_t)(us * 1e3);
+    while (us > 0.0 && bench_cpu_ns() < end_ns)
+        for (int i = 0; i < 2000; i++)
+            work = work * 1664525u + 1013904223u;
+}
+
+static gpst_result bench_next(void* user_data, uint64_t index, gpst_input* out) {
+    bench_run* const self = (bench_run*)user_data;
+    const uint32_t n = __atomic_fetch_add(&self->next, 1, __ATOMIC_RELAXED);
+    (void)index;
+    if (n >= self->job->load.n_items)
+        return GPST_END;
+    out->name = "item";
+    if (self->job->n_inputs > 0)
+        out->path = self->job->inputs[n % self->job->n_inputs];
+    return GPST_OK;
+}
+
+static gpst_image bench_shape(size_t bytes) {
+    gpst_image shape = GPST_ZERO;
+    shape.width = SHAPE_WIDTH;
+    shape.height = (uint32_t)(bytes / SHAPE_WIDTH);
+    shape.format = GPST_FORMAT_GRAY;
+    shape.dtype = GPST_DTYPE_U8;
+    return shape;
+}
+
+static gpst_result bench_decode(void* user_data, gpst_task* task) {
+    const bench_load* const load = &((const bench_job*)user_data)->load;
+    gpst_image shape = bench_shape(load->up_bytes), out;
+    gpst_result result = GPST_OK;
+    bench_spin(load->cpu_us);
+    if (load->warp) {
+        shape.height = 512;
+        shape.format = GPST_FORMAT_RGB;
+    }
+    if (load->up_bytes > 0 || load->warp)
+        result = gpst_task_set_input(task, &shape, &out);
+    shape = bench_shape(load->down_bytes);
+    for (uint32_t o = 0; result == GPST_OK && load->down_bytes > 0 && o < task->item->n_outputs; o++)
+        result = gpst_task_set_output(task, o, &shape, &out);
+    return result;
+}
+
+static gpst_result bench_nothing(const void* args) {
+    (void)args;
+    return GPST_OK;
+}
+
+static gpst_result bench_kernel(void* user_data, gpst_task* task) {
+    static const gpst_kernel kernel = {"nothing", bench_nothing, NULL};
+    (void)user_data;
+    return gpst_task_enqueue(task, &kernel, NULL, 0);
+}
+
+static gpst_result bench_encode(void* user_data, gpst_task* task) {
+    const bench_job* const self = (const bench_job*)user_data;
+    char path[360];
+    void* room = NULL;
+    const gpst_result result = gpst_task_encoded(task, self->load.write_bytes, &room);
+    if (GPST_FAILED(result))
+        return result;
+    memset(room, 7, self->load.write_bytes);
+    bench_spin(self->load.encode_us);
+    snprintf(path, sizeof path, "%s/out_%u.bin", self->directory.data,
+             (unsigned)((task->item->index * task->item->n_outputs + task->output_index) % N_NAMES));
+    return gpst_task_emit(task, path, self->load.write_bytes);
+}
+
+/* ---- running ----------------------------------------------------------------------------------- */
+
+static uint32_t bench_stages(bench_job* self, gpst_stage_desc* stages) {
+    const bench_load* const load = &self->load;
+    uint32_t n = 0;
+    memset(stages, 0, 5 * sizeof *stages);
+    if (load->read_bytes > 0)
+        stages[n++].kind = GPST_STAGE_READ;
+    stages[n].kind = GPST_STAGE_HOST;
+    stages[n].name = "decode";
+    stages[n].func = bench_decode;
+    stages[n++].user_data = self;
+    if (load->warp) {
+        stages[n].kind = GPST_STAGE_WARP;
+        stages[n++].warp = self->warp;
+    } else if (load->up_bytes > 0) {
+        stages[n].kind = GPST_STAGE_DEVICE;
+        stages[n].name = "kernel";
+        stages[n++].func = bench_kernel;
+    }
+    if (load->write_bytes > 0) {
+        stages[n].kind = GPST_STAGE_HOST;
+        stages[n].name = "encode";
+        stages[n].func = bench_encode;
+        stages[n].per_output = true;
+        stages[n++].user_data = self;
+        stages[n++].kind = GPST_STAGE_WRITE;
+    }
+    return n;
+}
+
+static gpst_result bench_run_one(bench_run* run, gpst_stats* stats) {
+    static const gpst_run_mode modes[] = {GPST_RUN_DEFAULT,      GPST_RUN_PLAIN_SERIAL, GPST_RUN_PLAIN_INSIDE,
+                                          GPST_RUN_PLAIN_SERIAL, GPST_RUN_ENGINE,       GPST_RUN_ENGINE};
+    gpst_stage_desc stages[5];
+    gpst_pipeline_desc desc = GPST_ZERO;
+    gpst_pipeline* pipeline = NULL;
+    desc.stages = stages;
+    desc.n_stages = bench_stages(run->job, stages);
+    for (uint32_t s = 0; run->way == BENCH_EVERYTHING && s < desc.n_stages; s++)
+        stages[s].concurrency = stages[s].kind == GPST_STAGE_HOST ? 1 : 0;
+    desc.source = bench_next;
+    desc.source_user_data = run;
+    desc.mode = modes[(int)run->way];
+    desc.n_outputs = run->job->load.warp ? 0 : run->job->load.n_outputs;
+    if (run->way == BENCH_EVERYTHING) {
+        desc.n_reads = desc.n_writes = 1;
+        desc.n_slots = 3;
+    }
+    desc.n_items_expected = run->job->load.n_items;
+    desc.fsync = run->job->load.synced ? GPST_FSYNC_FILE : GPST_FSYNC_NONE;
+    gpst_result result = gpst_pipeline_create(run->job->context, &desc, &pipeline);
+    if (GPST_FAILED(result))
+        return result;
+    result = gpst_pipeline_run(pipeline);
+    if (stats)
+        gpst_pipeline_query_stats(pipeline, stats);
+    gpst_pipeline_destroy(pipeline);
+    return result == GPST_PARTIAL ? GPST_ERROR_IO : result;
+}
+
+static gpst_result bench_pool_next(void* user_data, uint64_t index, gpst_input* out) {
+    out->name = "thread";
+    return index < *(const uint32_t*)user_data ? GPST_OK : GPST_END;
+}
+
+static gpst_result bench_pool_thread(void* user_data, gpst_task* task) {
+    (void)task;
+    return bench_run_one((bench_run*)user_data, NULL);
+}
+
+/* The threads of the pool are the workers of a context of their own, each with one long item. */
+static gpst_result bench_run_pool(bench_run* run, uint32_t n_threads) {
+    gpst_context** const context = &run->job->pools[n_threads];
+    gpst_context_desc context_desc = GPST_ZERO;
+    gpst_stage_desc stage = GPST_ZERO;
+    gpst_pipeline_desc desc = GPST_ZERO;
+    gpst_pipeline* pipeline = NULL;
+    context_desc.n_workers = n_threads;
+    context_desc.backend = "cpu";
+    gpst_result result = *context ? GPST_OK : gpst_context_create(&context_desc, context);
+    if (GPST_FAILED(result))
+        return result;
+    stage.kind = GPST_STAGE_HOST;
+    stage.func = bench_pool_thread;
+    stage.user_data = run;
+    desc.stages = &stage;
+    desc.n_stages = 1;
+    desc.n_slots = n_threads;
+    desc.source = bench_pool_next;
+    desc.source_user_data = &n_threads;
+    desc.mode = GPST_RUN_ENGINE;
+    result = gpst_pipeline_create(*context, &desc, &pipeline);
+    if (GPST_FAILED(result))
+        return result;
+    result = gpst_pipeline_run(pipeline);
+    gpst_pipeline_destroy(pipeline);
+    return result;
+}
+
+double bench_job_run(bench_job* self, bench_way way, uint32_t n_threads, gpst_stats* stats) {
+    bench_run run;
+    run.job = self;
+    run.way = way;
+    run.next = 0;
+    const int64_t start_ns = files_clock_ns();
+    const gpst_result result = way == BENCH_POOL ? bench_run_pool(&run, n_threads) : bench_run_one(&run, stats);
+    const double seconds = (double)(files_clock_ns() - start_ns) / 1e9;
+    return result == GPST_OK ? seconds : -1.0;
+}
+
+/* ---- open / close --------------------------------------------------------------------------------- */
+
+static bool bench_make_directory(bench_job* self) {
+    static uint32_t n_made = 0;
+    const char* root = getenv("TMPDIR");
+    char name[64];
+    if (!root)
+        root = getenv("TEMP");
+    if (!root)
+        root = "/tmp";
+    snprintf(name, sizeof name, "/gpustage-bench-%llx-%u", (unsigned long long)files_clock_ns(), (unsigned)n_made++);
+    text_add(&self->directory, root);
+    text_add(&self->directory, name);
+    return !self->directory.failed && strlen(self->directory.data) < 280 &&
+           !files_make_directory(self->directory.data);
+}
+
+static bool bench_make_inputs(bench_job* self) {
+    const bench_load* const load = &self->load;
+    const uint32_t most = load->read_bytes > ((size_t)16 << 20) ? 2 : N_FILES;
+    char* const data = (char*)malloc(load->read_bytes ? load->read_bytes : 1);
+    const char* wrong = data ? NULL : "out of memory";
+    if (data)
+        memset(data, 3, load->read_bytes ? load->read_bytes : 1);
+    while (!wrong && load->read_bytes > 0 && self->n_inputs < most) {
+        char* const path = self->inputs[self->n_inputs];
+        const bool small = load->mixed && self->n_inputs % 8 != 0;
+        snprintf(path, sizeof self->inputs[0], "%s/in_%u.bin", self->directory.data, (unsigned)self->n_inputs);
+        wrong = files_write_whole(path, data, small ? load->read_bytes / 16 : load->read_bytes);
+        self->n_inputs++;
+    }
+    free(data);
+    return !wrong;
+}
+
+static bool bench_make_warp(bench_job* self) {
+    gpst_warp_desc desc = GPST_ZERO;
+    gpst_view view;
+    memset(&view, 0, sizeof view);
+    desc.map = GPST_MAP_EQUIRECT;
+    desc.views = &view;
+    desc.n_views = 1;
+    desc.width = 640;
+    desc.height = 480;
+    desc.format = GPST_FORMAT_RGB;
+    return !self->load.warp || gpst_warp_create(&desc, &self->warp) == GPST_OK;
+}
+
+bench_job* bench_job_open(const bench_load* load, uint32_t n_workers) {
+    bench_job* const self = (bench_job*)calloc(1, sizeof *self);
+    gpst_context_desc desc = GPST_ZERO;
+    if (!self)
+        return NULL;
+    self->load = *load;
+    desc.backend = load->backend;
+    desc.n_workers = n_workers;
+    if (gpst_context_create(&desc, &self->context) == GPST_OK && bench_make_warp(self) &&
+        ((load->read_bytes == 0 && load->write_bytes == 0) ||
+         (bench_make_directory(self) && bench_make_inputs(self))))
+        return self;
+    bench_job_close(self);
+    return NULL;
+}
+
+void bench_job_close(bench_job* self) {
+    char path[360];
+    for (uint32_t i = 0; i < self->n_inputs; i++)
+        files_remove(self->inputs[i]);
+    for (uint32_t i = 0; self->load.write_bytes > 0 && self->directory.data && i < N_NAMES; i++) {
+        snprintf(path, sizeof path, "%s/out_%u.bin", self->directory.data, (unsigned)i);
+        files_remove(path);
+    }
+    if (self->directory.data)
+        files_remove_directory(self->directory.data);
+    text_free(&self->directory);
+    for (uint32_t i = 0; i <= MAX_POOL; i++)
+        gpst_context_destroy(self->pools[i]);
+    gpst_context_destroy(self->context);
+    gpst_warp_destroy(self->warp);
+    free(self);
+}

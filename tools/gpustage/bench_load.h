@@ -1,0 +1,47 @@
+/* tools/gpustage/bench_load.h -- a job made of known demands (files of a size, so much CPU time, so many bytes to a
+   device and back), and the ways of running it that the cases of gpustage bench compare. */
+#ifndef GPST_TOOL_BENCH_LOAD_H
+#define GPST_TOOL_BENCH_LOAD_H
+
+#include "bench.h"
+
+/* Zero = the job has none of it. */
+typedef struct bench_load {
+    const char* name;
+    const char* text;
+    const char* backend;
+    uint32_t n_items, n_outputs; /* outputs: 0 = 1; down_bytes and write_bytes are of each */
+    size_t read_bytes;         /* each item's file */
+    double cpu_us;             /* CPU time of a HOST stage */
+    size_t up_bytes, down_bytes; /* to the device, through a kernel, and back; multiples of 1024 */
+    bool warp;                 /* the kernel is a warp of 1024 x 512 RGB into one 640 x 480 view */
+    double encode_us;          /* CPU time of each output's HOST stage, with write_bytes */
+    size_t write_bytes;        /* each output's file */
+    bool synced;               /* outputs are on the disk before they have their names */
+    bool mixed;                /* of eight items one reads all of read_bytes, the others a sixteenth */
+} bench_load;
+
+typedef enum bench_way {
+    BENCH_GPUSTAGE = 0, /* what one gets who asks for nothing: plain while that is enough, then the tuned engine */
+    BENCH_PLAIN_SERIAL,
+    BENCH_PLAIN_INSIDE,
+    BENCH_POOL,
+    BENCH_FIXED, /* the engine from the start, every knob where it is */
+    BENCH_EVERYTHING /* what GPU pipelines switch on first: pinned memory, one prefetching reader, a ring of three
+                        slots with a stream each, and one thread that decodes and one that encodes */
+} bench_way;
+
+typedef struct bench_job bench_job;
+
+/* Makes the context and the input files, in a directory of its own under TMPDIR. NULL: it failed, gpst_last_reason says
+   why. n_workers 0 = the default. */
+bench_job* bench_job_open(const bench_load* load, uint32_t n_workers);
+void bench_job_close(bench_job* self); /* and removes the files */
+
+/* Makes a pipeline, runs every item, and unmakes it; seconds for all of that, negative when it failed. BENCH_POOL:
+   n_threads plain loops on one list, the pool one would write by hand. stats may be NULL; of a pool it stays. */
+double bench_job_run(bench_job* self, bench_way way, uint32_t n_threads, gpst_stats* stats);
+
+uint32_t bench_cores(void);
+
+#endif
