@@ -186,8 +186,8 @@ class Bench(Case):
         self.assertIn(report["build"], outcome.out)
         kernels = report["cases"]["kernels"]
         self.assertIn(kernels["level"], ("portable", "avx2", "avx512"))
-        self.assertEqual({row["work"] for row in kernels["rows"]}, {"equirect", "tensor", "tensor-nv12", "argmax",
-                                                                "upscale-argmax"})
+        self.assertEqual({row["work"] for row in kernels["rows"]}, {"equirect", "tilted", "table", "tensor",
+                                                                "tensor-nv12", "argmax", "upscale-argmax"})
         self.assertEqual({row["threads"] for row in kernels["rows"]}, {1, report["cores"]})
         for row in kernels["rows"]:
             self.assertEqual(len(row["samples_s"]), kernels["rounds"])

@@ -25,6 +25,7 @@ typedef struct workload_set {
 typedef struct workload_run {
     const workload* work;
     gpst_warp* warp; /* of warps */
+    float* table;    /* of the map TABLE */
     uint32_t n_outputs, n_sets, n_threads;
     uint64_t read_bytes, written_bytes, output_pixels; /* of one piece of work; bytes are unique ones */
     workload_set sets[WORKLOAD_MAX_SETS];
@@ -75,16 +76,40 @@ static inline bool workload_plan_warp(workload_run* self, gpst_warp_desc* desc) 
     return true;
 }
 
-static inline bool workload_plan_views(workload_run* self) {
+static inline bool workload_plan_views_at(workload_run* self, double pitch, double roll) {
     gpst_warp_desc desc = GPST_ZERO;
     gpst_view views[WORKLOAD_MAX_OUTPUTS];
     memset(views, 0, sizeof views);
     for (uint32_t i = 0; i < 8; i++)
-        views[i].yaw = 45.0 * i;
+        views[i].yaw = 45.0 * i, views[i].pitch = pitch, views[i].roll = roll;
     desc.map = GPST_MAP_EQUIRECT;
     desc.views = views;
     desc.n_views = 8;
     return workload_plan_warp(self, &desc);
+}
+
+static inline bool workload_plan_views(workload_run* self) { return workload_plan_views_at(self, 0.0, 0.0); }
+
+static inline bool workload_plan_tilted(workload_run* self) { return workload_plan_views_at(self, 20.0, 5.0); }
+
+/* The first tilted view again, its positions prepared. */
+static inline bool workload_plan_table(workload_run* self) {
+    gpst_warp_desc desc = GPST_ZERO;
+    const uint32_t width = self->work->to_width, height = self->work->to_height;
+    self->table = (float*)malloc((size_t)width * height * 2 * sizeof(float));
+    bool ok = self->table && workload_plan_tilted(self);
+    for (uint32_t i = 0; ok && i < width * height; i++) {
+        double x = 0.0, y = 0.0;
+        ok = gpst_warp_position(self->warp, 0, i % width, i / width, self->work->width, self->work->height, &x, &y) ==
+             GPST_OK;
+        self->table[2 * i] = (float)x, self->table[2 * i + 1] = (float)y;
+    }
+    gpst_warp_destroy(self->warp);
+    self->warp = NULL;
+    memset(self->sets[0].outputs, 0, sizeof self->sets[0].outputs);
+    desc.map = GPST_MAP_TABLE;
+    desc.table = self->table;
+    return ok && workload_plan_warp(self, &desc);
 }
 
 static inline bool workload_plan_tensor(workload_run* self) {
@@ -130,6 +155,10 @@ static inline bool workload_run_argmax(void* run, uint32_t turn) {
 static const workload workloads[] = {
     {"equirect", "7680x3840 RGB8 to 8 views of 1920x1080 RGB8, bilinear", workload_plan_views, workload_run_warp, 7680,
      3840, GPST_FORMAT_RGB, 1920, 1080},
+    {"tilted", "the same at pitch 20 and roll 5", workload_plan_tilted, workload_run_warp, 7680, 3840, GPST_FORMAT_RGB,
+     1920, 1080},
+    {"table", "one of the tilted views by a table of positions", workload_plan_table, workload_run_warp, 7680, 3840,
+     GPST_FORMAT_RGB, 1920, 1080},
     {"tensor", "1920x1080 BGR8 to 512x512 f32 CHW RGB, mean and std, bilinear", workload_plan_tensor,
      workload_run_warp, 1920, 1080, GPST_FORMAT_BGR, 512, 512},
     {"tensor-nv12", "the same from NV12", workload_plan_tensor, workload_run_warp, 1920, 1080, GPST_FORMAT_NV12, 512,
@@ -181,6 +210,7 @@ static inline void workload_close(workload_run* self) {
             free(self->sets[s].outputs[i].data);
     }
     gpst_warp_destroy(self->warp);
+    free(self->table);
     memset(self, 0, sizeof *self);
 }
 
