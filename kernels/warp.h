@@ -66,8 +66,8 @@ typedef enum gpst_convention {
     GPST_CONVENTION_OPENCV = 3,
 
     /* RESIZE: PyTorch's interpolate, align_corners=False. NEAREST as mode="nearest" (pixel floor(i in / out); what
-       NATIVE does is "nearest-exact"), BILINEAR with positions in floats, as mode="bilinear" has them; AREA is the same
-       with antialias=True, as NATIVE. */
+       NATIVE does is "nearest-exact"), BILINEAR as mode="bilinear" and AREA as the same with antialias=True, both with
+       positions in floats as there. */
     GPST_CONVENTION_TORCH = 4,
 
     /* EQUIRECT: py360convert 1.0's e2p through OpenCV: the first and the last pixel lie on the edges of the view
@@ -261,8 +261,7 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 the range (of floats: of the largest of the pixels) for the position used, and AREA within 2e-6 where windows have up to 100 x 100
                 pixels. The bits are the same on every machine. Against the projects of the conventions: u8
                 within 1 LSB of OpenCV's and PyTorch's resizes; floats (value / 255 - mean) / std within 1e-5 of
-                PyTorch's, 2e-6 seen, but where antialias=True enlarges 3e-4 (its CPU and its GPU differ there, too);
-                EQUIRECT FFMPEG 72 dB PSNR seen, 50 promised; PY360 84 seen, 57 promised
+                PyTorch's (of its CPU; its GPU rounds antialias=True otherwise, 1e-4 where it enlarges); EQUIRECT FFMPEG 72 dB PSNR seen, 50 promised; PY360 84 seen, 57 promised
    Source       kernels/warp.c, kernels/warp_cpu.c, kernels/warp_map_internal.h,
                 kernels/warp_area_internal.h, kernels/warp_yuv_internal.h, kernels/warp_wide_internal.h and
                 kernels/warp_pixel_internal.h (the reference)

@@ -25,6 +25,12 @@ GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_window_weight(const gpsti_warp_window
     return gpsti_warp_height(window, x - window->begin) * window->norm;
 }
 
+/* PyTorch's centre, a float. */
+GPSTI_DEVICE GPSTI_INLINE int64_t gpsti_warp_window_torch(float scale, int32_t i, int64_t unit) {
+    const float centre = scale * ((float)i + 0.5f);
+    return (int64_t)((double)centre * (double)unit);
+}
+
 /* The centre begin + (2 i + 1) * extent / (2 out), kept within the source, and the half width are exact, in units of
    1 / (2 pixel) pixel. With s = extent / out the half width is max(s, 1) pixel. A box: what of a pixel lies between
    s / 2 on both sides of the centre is min((s + 1) / 2 - distance, s, 1), so the half width is (s + 1) / 2 and the top
@@ -34,7 +40,8 @@ GPSTI_DEVICE GPSTI_INLINE gpsti_warp_window gpsti_warp_window_of(const gpsti_war
     if (axis->ahead)
         return axis->ahead->windows[i - axis->ahead->first];
     const int64_t pixel = (int64_t)axis->out << 17, last = 2 * pixel * axis->in;
-    const int64_t at = 2 * (int64_t)axis->out * axis->begin + (2 * (int64_t)i + 1) * axis->extent;
+    const int64_t exact = 2 * (int64_t)axis->out * axis->begin + (2 * (int64_t)i + 1) * axis->extent;
+    const int64_t at = axis->scale > 0 ? gpsti_warp_window_torch(axis->scale, i, 2 * pixel) : exact;
     const int64_t centre = at < 0 ? 0 : at > last ? last : at;
     const int64_t wide = axis->extent > pixel ? axis->extent : pixel, least = pixel / 1024;
     const int64_t box = axis->extent > least ? axis->extent : least, narrow = box < pixel ? box : pixel;

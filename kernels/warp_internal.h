@@ -72,7 +72,7 @@ typedef struct gpsti_warp_view {
 typedef struct gpsti_warp_axis {
     int64_t begin, extent;
     int32_t in, out;
-    float scale; /* TORCH with BILINEAR: extent / out; else 0 */
+    float scale; /* TORCH with BILINEAR and AREA: extent / out; else 0 */
     bool corner; /* of an output pixel's first corner, not of its centre */
     bool box;    /* AREA: what an output pixel covers, not a triangle */
     const struct gpsti_warp_ahead* ahead; /* NULL: each pixel computes its own */

@@ -196,7 +196,7 @@ GPSTI_PRIVATE void gpsti_warp_job_convention(gpsti_warp_job* job) {
     const bool opencv = job->convention == GPST_CONVENTION_OPENCV, torch = job->convention == GPST_CONVENTION_TORCH;
     job->across.box = job->down.box = opencv;
     job->across.corner = job->down.corner = job->filter == GPST_FILTER_NEAREST && (opencv || torch);
-    if (torch && job->filter == GPST_FILTER_BILINEAR) {
+    if (torch && job->filter != GPST_FILTER_NEAREST) {
         const gpsti_fp_mode mode = gpsti_fp_enter();
         job->across.scale = (float)job->source_width / (float)job->width;
         job->down.scale = (float)job->source_height / (float)job->height;
