@@ -243,8 +243,8 @@ __device__ GPSTI_INLINE void gpsti_enlarge_some(const gpsti_argmax_job* job, uin
                                                 gpsti_enlarge_block* block) {
     if (block->n_rows == n)
         gpsti_enlarge_rows<n>(job, n_steps, x, block);
-    else if constexpr (n > 1)
-        gpsti_enlarge_some<n - 1>(job, n_steps, x, block);
+    else if (n > 1) /* C++14 has no constexpr for it: the last one names itself */
+        gpsti_enlarge_some<(n > 1 ? n - 1 : 1)>(job, n_steps, x, block);
 }
 
 GPSTI_KERNEL void gpsti_argmax_enlarge_device(const gpsti_enlarge_args args) {
