@@ -483,9 +483,12 @@ static void test_quantise(uint32_t n_cases) {
             fill_scores(dtype, choice / 4 % 5);
         float* const scales = (float*)take(&source, values.n_channels * sizeof(float), 4 + (size_t)(tidy ? 0 : 4));
         for (uint32_t c = 0; c < values.n_channels; c++) {
-            const uint32_t bits = (uint32_t)(random_next() % 0x7f800000u);
+            const bool huge = random_below(8) == 0; /* whose inverse is subnormal */
+            const uint32_t bits = (uint32_t)(huge ? 0x7e800001u + random_next() % 0xfffffeu : random_next() % 0x7f800000u);
             scales[c] = choice % 3 == 0 ? gpsti_f32_from_bits(bits ? bits : 1) : (float)((double)(1 + random_below(64)) / 512);
         }
+        for (size_t i = 0; i < n && !back && dtype == GPST_DTYPE_F32; i += 3) /* on ties, or next to them */
+            ((float*)values.data)[i] = ((float)random_below(300) - 150.5f) * scales[gpsti_quantise_channel(&values, i)];
         arenas_upload(8);
         for (size_t i = 0; i < n && !back; i++)
             integers[i] = gpsti_quantise_value(gpsti_quantise_read(&values, i), scales[gpsti_quantise_channel(&values, i)]);
@@ -533,7 +536,7 @@ static void test_many_items(void) {
     tidy = true;
     arenas_begin();
     for (uint32_t i = 0; i < N; i++) {
-        from[i] = place_image(&source, i % 70 == 69 ? W + 1 : W, H, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
+        from[i] = place_image(&source, i % 200 == 199 ? W + 1 : W, H, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
         to[i] = place_image(&output, from[i].width, H, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
     }
     fill_mask(1);
