@@ -138,6 +138,7 @@ DEVICE = [
     "backends/gpu_stream.cu.h",
     "backends/gpu.cu.h",
     "kernels/warp_block.cu.h",
+    "kernels/warp_hot.cu.h",
     "kernels/warp.cu.h",
     "kernels/mask_argmax.cu.h",
     "kernels/mask_window.cu.h",

@@ -3,7 +3,7 @@
 #ifndef GPSTI_WARP_CU_H
 #define GPSTI_WARP_CU_H
 
-#include "warp_block.cu.h"
+#include "warp_hot.cu.h"
 
 #if defined(GPSTI_GPU_UNIT)
 
@@ -50,38 +50,55 @@ GPSTI_PRIVATE void gpsti_warp_item_split(gpsti_warp_job* job, gpsti_warp_item* i
         memcpy(item->map.rotation, job->view.rotation, sizeof item->map.rotation);
     }
     memset(&job->view, 0, sizeof job->view);
+    for (int c = 0; c < 4 && !job->has_scale; c++)
+        job->scale[c] = 1.0f, job->bias[c] = 0.0f; /* which changes no value */
 }
 
 /* ---- launching ------------------------------------------------------------------------ */
-#define GPSTI_WARP_GRID_MAX 65535u
-
 GPSTI_PRIVATE uint32_t gpsti_warp_tiles(int32_t pixels, uint32_t tile) { return ((uint32_t)pixels + tile - 1) / tile; }
 
-GPSTI_PRIVATE gpst_result gpsti_warp_gpu_flush(gpsti_warp_launch* launch, void* stream) {
-    const uint32_t n = launch->n_items < GPSTI_WARP_GRID_MAX ? launch->n_items : GPSTI_WARP_GRID_MAX;
+/* What goes into the next launch, and the kernel of its own that it is for (NULL: the general one). */
+typedef struct gpsti_warp_batch {
+    gpsti_warp_launch launch;
+    gpsti_hot_kernel hot;
+} gpsti_warp_batch;
+
+GPSTI_PRIVATE gpst_result gpsti_warp_gpu_flush(gpsti_warp_batch* batch, void* stream) {
+    gpsti_warp_launch* const launch = &batch->launch;
     if (launch->n_items == 0)
         return GPST_OK;
-    const dim3 grid(gpsti_warp_tiles(launch->job.width, GPSTI_WARP_TILE),
-                    gpsti_warp_tiles(launch->job.height, GPSTI_WARP_TILE), n);
-    const dim3 block(GPSTI_WARP_TILE, GPSTI_WARP_THREADS_Y, 1);
-    return gpsti_gpu_launch("gpst_warp_launch", gpsti_warp_general_device, grid, block, 0, launch, stream);
+    const uint32_t tile_x = batch->hot ? GPSTI_HOT_COLUMNS : GPSTI_WARP_TILE;
+    const uint32_t tile_y = batch->hot ? GPSTI_HOT_ROWS : GPSTI_WARP_TILE;
+    const dim3 grid(gpsti_warp_tiles(launch->job.width, tile_x), gpsti_warp_tiles(launch->job.height, tile_y),
+                    launch->n_items);
+    const dim3 block(batch->hot ? GPSTI_HOT_LANES : GPSTI_WARP_TILE,
+                     batch->hot ? GPSTI_HOT_THREADS_Y : GPSTI_WARP_THREADS_Y, 1);
+    if (batch->hot)
+        gpsti_hot_select(launch);
+    return gpsti_gpu_launch("gpst_warp_launch", batch->hot ? batch->hot : gpsti_warp_general_device, grid, block, 0,
+                            launch, stream);
 }
 
-/* One output into the launch; what came before is launched when it does not fit to it. */
-GPSTI_PRIVATE gpst_result gpsti_warp_gpu_add(gpsti_warp_launch* launch, gpsti_warp_job* job, void* stream) {
+/* One output into the next launch; what came before is launched when it does not fit to it. */
+GPSTI_PRIVATE gpst_result gpsti_warp_gpu_add(gpsti_warp_batch* batch, gpsti_warp_job* job, void* stream) {
+    gpsti_warp_launch* const launch = &batch->launch;
     const int64_t cb_offset = job->cb ? job->cb - job->source : 0, cr_offset = job->cb ? job->cr - job->source : 0;
     gpsti_warp_item item;
     gpsti_warp_item_split(job, &item);
+    const gpsti_hot_kernel hot = cb_offset ? NULL : gpsti_hot_choose(job, &item);
     const uint32_t item_bytes = gpsti_warp_item_bytes(job->map);
     const bool full = (launch->n_items + 1) * item_bytes > GPSTI_WARP_ITEMS_BYTES;
-    const bool fits = !full && cb_offset == launch->cb_offset && cr_offset == launch->cr_offset;
-    if (!fits || memcmp(&launch->job, job, sizeof *job) != 0) {
-        GPSTI_TRY(gpsti_warp_gpu_flush(launch, stream));
+    const bool alike = cb_offset == launch->cb_offset && cr_offset == launch->cr_offset && hot == batch->hot;
+    if (full || !alike || memcmp(&launch->job, job, sizeof *job) != 0) {
+        GPSTI_TRY(gpsti_warp_gpu_flush(batch, stream));
+        batch->hot = hot;
         launch->n_items = 0;
         launch->item_bytes = item_bytes;
         launch->cb_offset = cb_offset, launch->cr_offset = cr_offset;
         launch->job = *job;
+        launch->words = 1;
     }
+    launch->words &= ((uintptr_t)item.output | (uintptr_t)job->output_pitch) % 4 == 0 ? 1u : 0u;
     memcpy((uint8_t*)launch->items + launch->n_items * (size_t)item_bytes, &item, item_bytes);
     launch->n_items++;
     return GPST_OK;
@@ -89,16 +106,16 @@ GPSTI_PRIVATE gpst_result gpsti_warp_gpu_add(gpsti_warp_launch* launch, gpsti_wa
 
 GPSTI_LINK gpst_result gpsti_warp_gpu_enqueue(const gpsti_warp_args* args, const gpst_image* sources,
                                               uint32_t n_sources, void* native_stream) {
-    gpsti_warp_launch launch;
-    memset(&launch, 0, sizeof launch);
+    gpsti_warp_batch batch;
+    memset(&batch, 0, sizeof batch);
     for (uint32_t s = 0; s < n_sources; s++)
         for (uint32_t o = 0; o < args->n_outputs; o++) {
             gpsti_warp_job job;
             gpsti_warp_job_init(args->warp, &sources[s], &args->outputs[(size_t)s * args->n_outputs + o],
                                 args->first_output + o, &job);
-            GPSTI_TRY(gpsti_warp_gpu_add(&launch, &job, native_stream));
+            GPSTI_TRY(gpsti_warp_gpu_add(&batch, &job, native_stream));
         }
-    return gpsti_warp_gpu_flush(&launch, native_stream);
+    return gpsti_warp_gpu_flush(&batch, native_stream);
 }
 
 GPSTI_LINK gpst_result gpsti_warp_kernel_gpu(const void* args, void* native_stream) {

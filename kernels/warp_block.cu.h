@@ -34,6 +34,8 @@ typedef struct gpsti_warp_item {
 typedef struct gpsti_warp_launch {
     gpsti_warp_job job;
     int64_t cb_offset, cr_offset; /* NV12, I420: bytes from source */
+    /* Of warp_hot.cu.h: selectors of gpsti_hot_pick, and whether packed rows may be stored in words. */
+    uint32_t first_pairs, last_pair, taps[3], words;
     uint32_t n_items, item_bytes;
     uint64_t items[GPSTI_WARP_ITEMS_BYTES / 8];
 } gpsti_warp_launch;
@@ -138,8 +140,7 @@ __device__ GPSTI_INLINE void gpsti_warp_block_point(gpsti_warp_block* block, int
     job->turn_stride = GPSTI_WARP_TILE;
 }
 
-/* blockDim is GPSTI_WARP_TILE x GPSTI_WARP_THREADS_Y; the grid covers the output with tiles, z the items, in
-   turns when there are more. */
+/* blockDim is GPSTI_WARP_TILE x GPSTI_WARP_THREADS_Y; the grid covers the output with tiles, z is the item. */
 GPSTI_KERNEL void gpsti_warp_general_device(const gpsti_warp_launch launch) {
     __shared__ gpsti_warp_block block;
     const int32_t thread = (int32_t)(threadIdx.y * GPSTI_WARP_TILE + threadIdx.x);
@@ -149,19 +150,17 @@ GPSTI_KERNEL void gpsti_warp_general_device(const gpsti_warp_launch launch) {
     const uint32_t* const from = (const uint32_t*)(const void*)&launch.job;
     for (uint32_t i = (uint32_t)thread; i < sizeof(gpsti_warp_job) / 4; i += GPSTI_WARP_TILE * GPSTI_WARP_THREADS_Y)
         to[i] = from[i];
-    for (uint32_t i = blockIdx.z; i < launch.n_items; i += gridDim.z) {
-        __syncthreads(); /* the job is there, and the item before is done with */
-        if (thread == 0) {
-            gpsti_warp_block_take(&launch, gpsti_warp_item_of(&launch, i), &block.job);
-            gpsti_warp_block_point(&block, x0, y0);
-        }
-        __syncthreads();
-        gpsti_warp_block_ahead(&block, thread, x0, y0);
-        __syncthreads();
-        for (int32_t y = y0 + (int32_t)threadIdx.y; y < y0 + GPSTI_WARP_TILE; y += GPSTI_WARP_THREADS_Y)
-            if (x < block.job.width && y < block.job.height)
-                gpsti_warp_pixel(&block.job, x, y);
+    __syncthreads();
+    if (thread == 0) {
+        gpsti_warp_block_take(&launch, gpsti_warp_item_of(&launch, blockIdx.z), &block.job);
+        gpsti_warp_block_point(&block, x0, y0);
     }
+    __syncthreads();
+    gpsti_warp_block_ahead(&block, thread, x0, y0);
+    __syncthreads();
+    for (int32_t y = y0 + (int32_t)threadIdx.y; y < y0 + GPSTI_WARP_TILE; y += GPSTI_WARP_THREADS_Y)
+        if (x < block.job.width && y < block.job.height)
+            gpsti_warp_pixel(&block.job, x, y);
 }
 
 #endif
