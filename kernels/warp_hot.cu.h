@@ -16,12 +16,12 @@
 #define GPSTI_HOT_ROWS 32
 
 /* Where one address of the launch does for all threads, what is rare stays out of the way of the rest. */
-#if defined(GPSTI_HIP)
-#define GPSTI_HOT_RARE GPSTI_INLINE
-#define GPSTI_HOT_ARGUMENT
-#else
+#if defined(__CUDACC__)
 #define GPSTI_HOT_RARE __noinline__ GPSTI_PRIVATE
 #define GPSTI_HOT_ARGUMENT __grid_constant__
+#else
+#define GPSTI_HOT_RARE GPSTI_INLINE
+#define GPSTI_HOT_ARGUMENT
 #endif
 
 typedef enum gpsti_hot_map { GPSTI_HOT_VIEWS, GPSTI_HOT_AXES } gpsti_hot_map;
@@ -62,10 +62,10 @@ __device__ GPSTI_INLINE uint32_t gpsti_hot_dot(uint32_t weights, uint32_t pairs,
 
 /* What the next thread of the row has. */
 __device__ GPSTI_INLINE uint32_t gpsti_hot_next(uint32_t value) {
-#if defined(GPSTI_HIP)
-    return __shfl_down(value, 1);
-#else
+#if defined(__CUDACC__)
     return __shfl_down_sync(0xffffffffu, value, 1); /* all 32: CUDA's warps have that many, and all are here */
+#else
+    return __shfl_down(value, 1);
 #endif
 }
 
@@ -521,7 +521,7 @@ GPSTI_PRIVATE bool gpsti_hot_has_source(const gpsti_warp_job* job, const gpsti_w
     for (uint32_t c = 0; c < job->n_channels; c++)
         if (job->shift[c] >= 8 * job->source_pixel_bytes)
             return false;
-    return (job->source_pixel_bytes == 3 || job->source_pixel_bytes == 4) && span < INT32_MAX &&
+    return job->source_dtype == GPST_DTYPE_U8 && (job->source_pixel_bytes == 3 || job->source_pixel_bytes == 4) && span < INT32_MAX &&
            ((uintptr_t)item->source | (uintptr_t)pitch) % 4 == 0;
 }
 
