@@ -68,8 +68,8 @@ GPSTI_PRIVATE gpst_result gpsti_warp_gpu_flush(gpsti_warp_batch* batch, void* st
     if (launch->n_items == 0)
         return GPST_OK;
     const uint32_t tile_x = batch->hot ? GPSTI_HOT_COLUMNS : GPSTI_WARP_TILE;
-    const uint32_t tile_y = batch->hot ? GPSTI_HOT_ROWS : GPSTI_WARP_TILE;
-    const dim3 grid(gpsti_warp_tiles(launch->job.width, tile_x), gpsti_warp_tiles(launch->job.height, tile_y),
+    launch->tile_rows = batch->hot ? gpsti_hot_tile_rows(launch) : GPSTI_WARP_TILE;
+    const dim3 grid(gpsti_warp_tiles(launch->job.width, tile_x), gpsti_warp_tiles(launch->job.height, (uint32_t)launch->tile_rows),
                     launch->n_items);
     const dim3 block(batch->hot ? GPSTI_HOT_LANES : GPSTI_WARP_TILE,
                      batch->hot ? GPSTI_HOT_THREADS_Y : GPSTI_WARP_THREADS_Y, 1);

@@ -34,8 +34,10 @@ typedef struct gpsti_warp_item {
 typedef struct gpsti_warp_launch {
     gpsti_warp_job job;
     int64_t cb_offset, cr_offset; /* NV12, I420: bytes from source */
-    /* Of warp_hot.cu.h: selectors of gpsti_hot_pick, and whether packed rows may be stored in words. */
+    /* Of warp_hot.cu.h: selectors of gpsti_hot_pick; whether packed rows may be stored in words. */
     uint32_t first_pairs, last_pair, taps[3], words;
+    int32_t tile_rows;
+    double inverses[2]; /* of the output's sides */
     uint32_t n_items, item_bytes;
     uint64_t items[GPSTI_WARP_ITEMS_BYTES / 8];
 } gpsti_warp_launch;

@@ -10,10 +10,11 @@
 
 /* A thread has GPSTI_HOT_TOGETHER columns of its tile, GPSTI_HOT_LANES apart, in every eighth row. */
 #define GPSTI_HOT_LANES 32
-#define GPSTI_HOT_TOGETHER 4
+#define GPSTI_HOT_TOGETHER 2
 #define GPSTI_HOT_COLUMNS (GPSTI_HOT_LANES * GPSTI_HOT_TOGETHER)
 #define GPSTI_HOT_THREADS_Y 8
-#define GPSTI_HOT_ROWS 32
+#define GPSTI_HOT_TILES_WANTED 1500 /* some for each multiprocessor of the largest devices, several times over */
+#define GPSTI_HOT_ROWS 64 /* at most; see gpsti_hot_tile_rows */
 
 /* Where one address of the launch does for all threads, what is rare stays out of the way of the rest. */
 #if defined(__CUDACC__)
@@ -115,7 +116,7 @@ __device__ GPSTI_INLINE float gpsti_hot_divide(float a, float b) {
     const float quotient = __fmul_rn(a, inverse);
     return __fmaf_rn(inverse, __fmaf_rn(-b, quotient, a), quotient);
 #else
-    return a / b;
+    return a / (b > 1e-30f ? b : 1e-30f);
 #endif
 }
 
@@ -140,7 +141,8 @@ typedef struct gpsti_hot_view {
 } gpsti_hot_view;
 
 typedef struct gpsti_hot_tile {
-    uint32_t inner_width, inner_height; /* of the source: left and upper taps below them need no border */
+    uint32_t inner_bytes, inner_height; /* left and upper taps below them, and no further than last_at, need no */
+    int32_t last_at;                    /* border: bytes of a row, rows, bytes from the first row's begin */
     uint32_t word_selects[4];           /* of the threads of four pixels; see gpsti_hot_store_bytes */
     gpsti_warp_tap taps[GPSTI_HOT_COLUMNS + GPSTI_HOT_ROWS]; /* AXES: of the columns, then of the rows */
     gpsti_warp_row rows[GPSTI_HOT_ROWS];                     /* VIEWS, and the rest */
@@ -149,9 +151,9 @@ typedef struct gpsti_hot_tile {
 
 /* What a column has: of AXES for good; of views in every row anew, unless the view is level (see below). */
 typedef struct gpsti_hot_column {
-    int32_t x; /* of the left taps; -1 where only the reference will do */
-    int32_t u; /* in 1/32768 pixel; of AXES that of the nearest pixel */
-    int32_t weight;
+    int32_t at;       /* of the left taps, bytes from the row's begin */
+    int32_t u;        /* in 1/32768 pixel; of AXES that of the nearest pixel */
+    uint32_t weights; /* 2048 - weight and weight, of 16 bits */
     float fraction;
     float n, across; /* VIEWS */
 } gpsti_hot_column;
@@ -160,15 +162,22 @@ typedef struct gpsti_hot_column {
    then the right one's. */
 typedef struct gpsti_hot_pixel {
     gpsti_hot_column column;
-    int32_t y, v, weight;
+    int32_t y, v;
+    uint32_t below; /* the lower taps' weight, times 64 */
     float fraction;
     uint32_t low[2], high[2];
-    uint32_t keep; /* all bits, or none where the mask drops it */
 } gpsti_hot_pixel;
 
+/* What becomes of it: three bytes, or three floats. */
+typedef struct gpsti_hot_sample {
+    uint32_t packed;
+    float value[3];
+} gpsti_hot_sample;
+
 /* ---- where: views ----------------------------------------------------------------------
-   gpsti_warp_angle, sign and offset included, for x and y of which the larger is 1e-15 to 1e17: where the quotient is
-   below 1e-10 it may be wrong in its last bits, but then the angle is 0 at any scale; else no step is subnormal. */
+   gpsti_warp_angle, sign and offset included. The larger of x and y is 0, or 1e-25 to 1e17, or x is tiny and y is not:
+   where the quotient is below 1e-10 it may be wrong in its last bits, but then the angle is 0 at any scale; else no
+   step is subnormal. Of two zeros the quotient is NaN, whose integer is 0. */
 __device__ GPSTI_INLINE int32_t gpsti_hot_angle(float y, float x, bool x_positive, float scale, int32_t quarter,
                                                 int32_t offset) {
     const float ay = gpsti_hot_abs(y), ax = gpsti_hot_abs(x);
@@ -185,69 +194,61 @@ __device__ GPSTI_INLINE float gpsti_hot_ray(const gpsti_hot_view* view, const gp
     return gpsti_fma(view->a_high[c], n, row->high[c]) + gpsti_fma(view->a_low[c], n, row->low[c]);
 }
 
-/* Half of gpsti_warp_sphere: what follows from x and z of the ray. Next to a pole they may vanish together. */
+__device__ GPSTI_INLINE void gpsti_hot_set_u(int32_t u, int32_t pixel_bytes, gpsti_hot_column* column) {
+    column->u = u;
+    column->at = (u >> 15) * pixel_bytes;
+    column->weights = (((uint32_t)(u & 32767) + 8) >> 4) * 65535u + 2048u;
+    column->fraction = (float)(u & 32767) * (1.0f / 32768.0f);
+}
+
+__device__ GPSTI_INLINE void gpsti_hot_set_v(int32_t v, gpsti_hot_pixel* pixel) {
+    pixel->v = v;
+    pixel->y = v >> 15;
+    pixel->below = (((uint32_t)(v & 32767) + 8) & ~15u) << 2;
+    pixel->fraction = (float)(v & 32767) * (1.0f / 32768.0f);
+}
+
+/* Half of gpsti_warp_sphere: what follows from x and z of the ray. They vanish together right next to a pole only,
+   where y is about 1: any tiny distance from the axis gives the angle of the pole itself. */
+template <int pixel_bytes>
 __device__ GPSTI_INLINE void gpsti_hot_turn(const gpsti_hot_view* view, const gpsti_warp_row* row,
                                             gpsti_hot_column* column) {
     const float x = gpsti_hot_ray(view, row, 0, column->n), z = gpsti_hot_ray(view, row, 2, column->n);
     const float square = gpsti_fma(x, x, z * z);
-    column->across = gpsti_hot_root(square);
-    column->u = gpsti_hot_angle(x, z, false, view->scale_u, view->quarter_u, view->offset_u);
-    column->x = square < 1e-30f ? -1 : column->u >> 15;
-    column->weight = ((column->u & 32767) + 8) >> 4;
-    column->fraction = (float)(column->u & 32767) * (1.0f / 32768.0f);
+    column->across = square < 1e-30f ? 0.0f : gpsti_hot_root(square);
+    gpsti_hot_set_u(gpsti_hot_angle(x, z, false, view->scale_u, view->quarter_u, view->offset_u), pixel_bytes,
+                    column);
 }
 
 /* The other half. */
 __device__ GPSTI_INLINE void gpsti_hot_tilt(const gpsti_hot_view* view, const gpsti_warp_row* row,
                                             gpsti_hot_pixel* pixel) {
     const float y = gpsti_hot_ray(view, row, 1, pixel->column.n);
-    pixel->v = gpsti_hot_angle(y, pixel->column.across, true, view->scale_v, view->quarter_v, view->offset_v);
-    pixel->y = pixel->v >> 15;
-    pixel->weight = ((pixel->v & 32767) + 8) >> 4;
-    pixel->fraction = (float)(pixel->v & 32767) * (1.0f / 32768.0f);
-}
-
-/* The reference itself. */
-typedef struct gpsti_hot_position {
-    int32_t u, v;
-} gpsti_hot_position;
-
-__device__ GPSTI_HOT_RARE gpsti_hot_position gpsti_hot_position_any(const gpsti_warp_job* job, float x, float y,
-                                                                    float z) {
-    const float ray[3] = {x, y, z};
-    gpsti_hot_position position;
-    gpsti_warp_sphere(job, ray, &position.u, &position.v);
-    return position;
-}
-
-__device__ GPSTI_INLINE void gpsti_hot_locate_any(const gpsti_warp_job* job, const gpsti_hot_view* view,
-                                                  const gpsti_warp_row* row, gpsti_hot_pixel* pixel) {
-    const float n = pixel->column.n;
-    const gpsti_hot_position at = gpsti_hot_position_any(job, gpsti_hot_ray(view, row, 0, n),
-                                                         gpsti_hot_ray(view, row, 1, n), gpsti_hot_ray(view, row, 2, n));
-    pixel->column.u = at.u, pixel->column.x = at.u >> 15;
-    pixel->column.weight = ((at.u & 32767) + 8) >> 4;
-    pixel->column.fraction = (float)(at.u & 32767) * (1.0f / 32768.0f);
-    pixel->v = at.v, pixel->y = at.v >> 15;
-    pixel->weight = ((at.v & 32767) + 8) >> 4;
-    pixel->fraction = (float)(at.v & 32767) * (1.0f / 32768.0f);
+    gpsti_hot_set_v(
+        gpsti_hot_angle(y, pixel->column.across, true, view->scale_v, view->quarter_v, view->offset_v), pixel);
 }
 
 /* ---- where: what a tile computes ahead ---------------------------------------------------
    Away from the borders taps are read in whole words, aligned as the source and its pitch are. Of 3 byte pixels three
-   words have the six bytes, and end with the row at the latest for the fourth pixel from its end. */
+   words have the six bytes, and may run over the row's end into the next: not from the last row, whose end is the
+   image's, and not where rows go backwards, and the last is the first. */
 __device__ GPSTI_INLINE void gpsti_hot_fill_constants(const gpsti_warp_job* job, gpsti_hot_tile* tile, int32_t i) {
-    const int32_t width = job->source_width - (job->source_pixel_bytes == 3 ? 3 : 1);
+    const int32_t pixel_bytes = (int32_t)job->source_pixel_bytes, pitch = (int32_t)job->source_pitch;
+    const int32_t spared = pixel_bytes == 3 && pitch < 0 ? 3 : 1, width = job->source_width - spared;
     if (i == 0) {
-        tile->inner_width = width > 0 ? (uint32_t)width : 0;
+        tile->inner_bytes = width > 0 ? (uint32_t)(width * pixel_bytes) : 0;
         tile->inner_height = (uint32_t)(job->source_height - 1);
+        tile->last_at = pixel_bytes == 3 && pitch > 0
+                            ? (job->source_height - 2) * pitch + 3 * job->source_width - 12
+                            : INT32_MAX;
     }
     if (i < 4)
         tile->word_selects[i] = i == 0 ? 0x4210 : i == 1 ? 0x5421 : 0x6542;
 }
 
-__device__ GPSTI_INLINE void gpsti_hot_fill_view(const gpsti_warp_job* job, const gpsti_warp_item* item,
+__device__ GPSTI_INLINE void gpsti_hot_fill_view(const gpsti_warp_launch* launch, const gpsti_warp_item* item,
                                                  gpsti_hot_tile* tile, int32_t i, int32_t y0) {
+    const gpsti_warp_job* const job = &launch->job;
     const int32_t y = y0 + i < job->height ? y0 + i : job->height - 1;
     const double m = (double)(2 * y + 1 - job->height);
     gpsti_hot_view* const view = &tile->view;
@@ -257,39 +258,59 @@ __device__ GPSTI_INLINE void gpsti_hot_fill_view(const gpsti_warp_job* job, cons
         view->scale_u = job->scale_u, view->quarter_u = job->quarter_u, view->offset_u = job->offset_u;
         view->scale_v = job->scale_v, view->quarter_v = job->quarter_v, view->offset_v = job->offset_v;
     }
-    for (int c = 0; c < 3 && i < GPSTI_HOT_ROWS; c++)
+    for (int c = 0; c < 3 && i < launch->tile_rows; c++)
         gpsti_split(gpsti_mul64(item->map.view.b[c], m) + item->map.view.d[c], &tile->rows[i].high[c],
                     &tile->rows[i].low[c]);
 }
 
-__device__ GPSTI_INLINE void gpsti_hot_fill_axes(const gpsti_warp_job* job, const gpsti_warp_item* item,
+/* gpsti_warp_axis_tap of BILINEAR without a division of 64 bits: quotients by a reciprocal are off by one at most, which
+   their remainders tell. inverse is 1 / axis->out, rounded. */
+__device__ GPSTI_INLINE gpsti_warp_tap gpsti_hot_tap(const gpsti_warp_axis* axis, int32_t i, double inverse) {
+    gpsti_warp_tap tap;
+    const int64_t out = axis->out, den = out << 18;
+    const int64_t num =
+        GPSTI_WARP_LIFT * den + 2 * out * axis->begin + (2 * (int64_t)i + 1) * axis->extent - (out << 17);
+    int32_t whole = (int32_t)((double)(num >> 18) * inverse);
+    int64_t rest = num - whole * den;
+    whole += rest < 0 ? -1 : rest >= den ? 1 : 0;
+    rest += rest < 0 ? den : rest >= den ? -den : 0;
+    tap.pixel = whole - GPSTI_WARP_LIFT;
+    tap.fraction = (float)rest / (float)den;
+    tap.weight = (int32_t)(tap.fraction * 2048.0f);
+    tap.weight += rest * 4096 + den >= 2 * den * (tap.weight + 1) ? 1 : rest * 4096 + den < 2 * den * tap.weight ? -1 : 0;
+    const int32_t at = tap.pixel + (2 * rest >= den ? 1 : 0);
+    tap.nearest = at < -1 ? -1 : at > axis->in ? axis->in : at;
+    return tap;
+}
+
+__device__ GPSTI_INLINE void gpsti_hot_fill_axes(const gpsti_warp_launch* launch, const gpsti_warp_item* item,
                                                  gpsti_hot_tile* tile, int32_t i, int32_t x0, int32_t y0) {
+    const gpsti_warp_job* const job = &launch->job;
     const bool is_row = i >= GPSTI_HOT_COLUMNS;
     gpsti_warp_axis axis = is_row ? job->down : job->across;
     const int32_t at = is_row ? y0 + i - GPSTI_HOT_COLUMNS : x0 + i, last = axis.out - 1;
-    if (i >= GPSTI_HOT_COLUMNS + GPSTI_HOT_ROWS)
+    if (i >= GPSTI_HOT_COLUMNS + launch->tile_rows)
         return;
     if (job->map == GPST_MAP_ROI)
         axis.begin = item->map.axes[is_row ? 2 : 0], axis.extent = item->map.axes[is_row ? 3 : 1];
-    tile->taps[i] = gpsti_warp_axis_tap(&axis, at < last ? at : last, false);
+    tile->taps[i] = gpsti_hot_tap(&axis, at < last ? at : last, launch->inverses[is_row ? 1 : 0]);
 }
 
-__device__ GPSTI_INLINE void gpsti_hot_take_column(const gpsti_warp_tap* tap, gpsti_hot_column* column) {
-    column->x = tap->pixel, column->u = tap->nearest * 32768;
-    column->weight = tap->weight, column->fraction = tap->fraction;
+__device__ GPSTI_INLINE void gpsti_hot_take_column(const gpsti_warp_tap* tap, int32_t pixel_bytes,
+                                                   gpsti_hot_column* column) {
+    column->at = tap->pixel * pixel_bytes, column->u = tap->nearest * 32768;
+    column->weights = (uint32_t)tap->weight * 65535u + 2048u, column->fraction = tap->fraction;
 }
 
 __device__ GPSTI_INLINE void gpsti_hot_take_row(const gpsti_warp_tap* tap, gpsti_hot_pixel* pixel) {
     pixel->y = tap->pixel, pixel->v = tap->nearest * 32768;
-    pixel->weight = tap->weight, pixel->fraction = tap->fraction;
+    pixel->below = (uint32_t)tap->weight << 6, pixel->fraction = tap->fraction;
 }
 
 /* ---- which: the taps -------------------------------------------------------------------- */
 template <int pixel_bytes>
-__device__ GPSTI_INLINE void gpsti_hot_read_inner(const gpsti_warp_job* job, const uint8_t* source,
+__device__ GPSTI_INLINE void gpsti_hot_read_inner(const uint8_t* source, int32_t pitch, int32_t at,
                                                   gpsti_hot_pixel* pixel) {
-    const int32_t pitch = (int32_t)job->source_pitch;
-    const int32_t at = pixel->y * pitch + pixel->column.x * pixel_bytes;
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         const uint32_t* const words =
@@ -302,23 +323,38 @@ __device__ GPSTI_INLINE void gpsti_hot_read_inner(const gpsti_warp_job* job, con
     }
 }
 
-/* The four taps in the order of reading, by the border's rule. */
+/* gpsti_warp_read of the four taps, all loads at once: what the border replaces is read, too, where the edge is. */
 typedef struct gpsti_hot_taps {
     uint32_t tap[4];
 } gpsti_hot_taps;
 
-__device__ GPSTI_HOT_RARE gpsti_hot_taps gpsti_hot_taps_any(const gpsti_warp_job* job, const uint8_t* source,
-                                                            int32_t x, int32_t y) {
+template <int pixel_bytes>
+__device__ GPSTI_INLINE gpsti_hot_taps gpsti_hot_taps_any(const gpsti_warp_job* job, const uint8_t* source,
+                                                            int32_t left, int32_t upper) {
     gpsti_hot_taps taps;
-    for (int t = 0; t < 4; t++)
-        taps.tap[t] = gpsti_warp_read_of(job, source, x + (t & 1), y + (t >> 1));
+    const uint8_t* from[4];
+    bool inside[4];
+#pragma unroll
+    for (int t = 0; t < 4; t++) {
+        int32_t x = left + (t & 1), y = upper + (t >> 1);
+        inside[t] = gpsti_warp_border(job, &x, &y);
+        from[t] = source + (ptrdiff_t)(y * job->source_pitch) + x * pixel_bytes;
+    }
+#pragma unroll
+    for (int t = 0; t < 4; t++) {
+        taps.tap[t] = 0;
+        for (int i = 0; i < pixel_bytes; i++)
+            taps.tap[t] |= (uint32_t)from[t][i] << (8 * i);
+        taps.tap[t] = inside[t] ? taps.tap[t] : job->outside;
+    }
     return taps;
 }
 
 template <int pixel_bytes>
 __device__ GPSTI_INLINE void gpsti_hot_read_any(const gpsti_warp_job* job, const uint8_t* source,
                                                 gpsti_hot_pixel* pixel) {
-    const gpsti_hot_taps taps = gpsti_hot_taps_any(job, source, pixel->column.x, pixel->y);
+    const gpsti_hot_taps taps =
+        gpsti_hot_taps_any<pixel_bytes>(job, source, pixel->column.at / pixel_bytes, pixel->y);
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         const uint32_t left = taps.tap[2 * r], right = taps.tap[2 * r + 1];
@@ -331,8 +367,7 @@ __device__ GPSTI_INLINE void gpsti_hot_read_any(const gpsti_warp_job* job, const
    Into bytes: gpsti_warp_blend with the weights down 64 times as large, so that each sum has its byte on top. The
    fourth byte means nothing. */
 __device__ GPSTI_INLINE uint32_t gpsti_hot_blend(const gpsti_warp_launch* launch, const gpsti_hot_pixel* pixel) {
-    const uint32_t across = (uint32_t)pixel->column.weight * 65535u + 2048u; /* 2048 - weight below, weight above */
-    const uint32_t below = (uint32_t)pixel->weight << 6, above = (2048u << 6) - below;
+    const uint32_t across = pixel->column.weights, below = pixel->below, above = (2048u << 6) - below;
     uint32_t row[2][3], sum[3];
 #pragma unroll
     for (int r = 0; r < 2; r++) {
@@ -391,36 +426,39 @@ __device__ GPSTI_INLINE void gpsti_hot_store_floats(const gpsti_warp_launch* lau
     }
 }
 
-/* The pixels of a thread, from column x on. words: their row and the whole tile allow it. */
-__device__ GPSTI_INLINE void gpsti_hot_finish_bytes(const gpsti_warp_launch* launch, const gpsti_hot_pixel* pixels,
-                                                    uint8_t* row, int32_t x, bool words, uint32_t select) {
-    uint32_t packed[GPSTI_HOT_TOGETHER];
-#pragma unroll
-    for (int p = 0; p < GPSTI_HOT_TOGETHER; p++)
-        packed[p] = gpsti_hot_blend(launch, &pixels[p]) & pixels[p].keep;
-    if (words) {
-#pragma unroll
-        for (int p = 0; p < GPSTI_HOT_TOGETHER; p++)
-            gpsti_hot_store_words(row, x + p * GPSTI_HOT_LANES, select, packed[p]);
-    } else {
-#pragma unroll
-        for (int p = 0; p < GPSTI_HOT_TOGETHER; p++)
-            if (x + p * GPSTI_HOT_LANES < launch->job.width)
-                gpsti_hot_store_bytes(row, x + p * GPSTI_HOT_LANES, packed[p]);
+template <int pixel_bytes, int store>
+__device__ GPSTI_INLINE void gpsti_hot_take_sample(const gpsti_warp_launch* launch, const gpsti_hot_pixel* pixel,
+                                                   gpsti_hot_sample* sample) {
+    const gpsti_warp_job* const job = &launch->job;
+    const uint32_t keep = job->mask ? gpsti_warp_mask_at(job, pixel->column.u, pixel->v) : UINT32_MAX;
+    if (store == GPSTI_HOT_U8) {
+        sample->packed = gpsti_hot_blend(launch, pixel) & keep;
+        return;
     }
+    gpsti_hot_blend_float<pixel_bytes>(launch, pixel, sample->value);
+    for (int c = 0; c < 3; c++)
+        sample->value[c] = gpsti_f32_from_bits(gpsti_f32_bits(sample->value[c]) & keep);
 }
 
-template <int pixel_bytes, int store>
-__device__ GPSTI_INLINE void gpsti_hot_finish_floats(const gpsti_warp_launch* launch, const gpsti_hot_pixel* pixels,
-                                                     uint8_t* row, int32_t x) {
+/* The samples of a thread, from column x on. words: their row and the whole tile allow it. */
+template <int store>
+__device__ GPSTI_INLINE void gpsti_hot_store_all(const gpsti_warp_launch* launch, const gpsti_hot_sample* samples,
+                                                 uint8_t* row, int32_t x, bool words, uint32_t select) {
+    if (store == GPSTI_HOT_U8 && words) {
+#pragma unroll
+        for (int p = 0; p < GPSTI_HOT_TOGETHER; p++)
+            gpsti_hot_store_words(row, x + p * GPSTI_HOT_LANES, select, samples[p].packed);
+        return;
+    }
 #pragma unroll
     for (int p = 0; p < GPSTI_HOT_TOGETHER; p++) {
-        float value[3];
-        gpsti_hot_blend_float<pixel_bytes>(launch, &pixels[p], value);
-        for (int c = 0; c < 3; c++)
-            value[c] = gpsti_f32_from_bits(gpsti_f32_bits(value[c]) & pixels[p].keep);
-        if (x + p * GPSTI_HOT_LANES < launch->job.width)
-            gpsti_hot_store_floats<store>(launch, row, x + p * GPSTI_HOT_LANES, value);
+        const int32_t at = x + p * GPSTI_HOT_LANES;
+        if (at >= launch->job.width)
+            return;
+        if (store == GPSTI_HOT_U8)
+            gpsti_hot_store_bytes(row, at, samples[p].packed);
+        else
+            gpsti_hot_store_floats<store>(launch, row, at, samples[p].value);
     }
 }
 
@@ -429,21 +467,22 @@ __device__ GPSTI_INLINE void gpsti_hot_finish_floats(const gpsti_warp_launch* la
    beyond the output compute what its end has, and store nothing.
    A level view (pitch and roll 0) has x and z of its rays, and so half of the arithmetic, the same in every row. */
 template <int map, int pixel_bytes, int store>
-GPSTI_KERNEL void __launch_bounds__(GPSTI_HOT_LANES* GPSTI_HOT_THREADS_Y)
+GPSTI_KERNEL void __launch_bounds__(GPSTI_HOT_LANES* GPSTI_HOT_THREADS_Y, 4)
     gpsti_warp_hot_device(const GPSTI_HOT_ARGUMENT gpsti_warp_launch launch) {
     __shared__ gpsti_hot_tile tile;
     const gpsti_warp_item* const item = gpsti_warp_item_of(&launch, blockIdx.z);
     const gpsti_warp_job* const job = &launch.job;
-    const int32_t y0 = (int32_t)(blockIdx.y * GPSTI_HOT_ROWS), x0 = (int32_t)(blockIdx.x * GPSTI_HOT_COLUMNS);
+    const int32_t y0 = (int32_t)blockIdx.y * launch.tile_rows, x0 = (int32_t)(blockIdx.x * GPSTI_HOT_COLUMNS);
     const int32_t line = (int32_t)threadIdx.y, lane = (int32_t)threadIdx.x;
     gpsti_hot_fill_constants(job, &tile, line * GPSTI_HOT_LANES + lane);
     if (map == GPSTI_HOT_AXES)
-        gpsti_hot_fill_axes(job, item, &tile, line * GPSTI_HOT_LANES + lane, x0, y0);
+        gpsti_hot_fill_axes(&launch, item, &tile, line * GPSTI_HOT_LANES + lane, x0, y0);
     else
-        gpsti_hot_fill_view(job, item, &tile, line * GPSTI_HOT_LANES + lane, y0);
+        gpsti_hot_fill_view(&launch, item, &tile, line * GPSTI_HOT_LANES + lane, y0);
     __syncthreads();
     const gpsti_hot_view view = tile.view;
-    const uint32_t inner_width = tile.inner_width, inner_height = tile.inner_height;
+    const uint32_t inner_bytes = tile.inner_bytes, inner_height = tile.inner_height;
+    const int32_t last_at = tile.last_at;
     const uint32_t select = tile.word_selects[lane & 3];
     const bool words = launch.words && x0 + GPSTI_HOT_COLUMNS <= job->width;
     const bool level = map == GPSTI_HOT_VIEWS && item->map.view.b[0] == 0 && item->map.view.b[2] == 0;
@@ -452,48 +491,43 @@ GPSTI_KERNEL void __launch_bounds__(GPSTI_HOT_LANES* GPSTI_HOT_THREADS_Y)
     for (int p = 0; p < GPSTI_HOT_TOGETHER; p++) {
         columns[p].n = (float)(2 * (x0 + lane + p * GPSTI_HOT_LANES) + 1 - job->width);
         if (map == GPSTI_HOT_AXES)
-            gpsti_hot_take_column(&tile.taps[lane + p * GPSTI_HOT_LANES], &columns[p]);
+            gpsti_hot_take_column(&tile.taps[lane + p * GPSTI_HOT_LANES], pixel_bytes, &columns[p]);
         else if (level)
-            gpsti_hot_turn(&view, &tile.rows[0], &columns[p]);
+            gpsti_hot_turn<pixel_bytes>(&view, &tile.rows[0], &columns[p]);
     }
+    const uint8_t* const source = item->source;
+    const int32_t pitch = (int32_t)job->source_pitch;
 #pragma unroll 1
-    for (int32_t j = line; j < GPSTI_HOT_ROWS && y0 + j < job->height; j += GPSTI_HOT_THREADS_Y) {
+    for (int32_t j = line; j < launch.tile_rows && y0 + j < job->height; j += GPSTI_HOT_THREADS_Y) {
         uint8_t* const row = item->output + (ptrdiff_t)((y0 + j) * job->output_pitch);
         gpsti_hot_pixel pixels[GPSTI_HOT_TOGETHER];
-        bool inner = true;
+        gpsti_hot_sample samples[GPSTI_HOT_TOGETHER];
+        bool inner[GPSTI_HOT_TOGETHER], all_inner = true;
 #pragma unroll
         for (int p = 0; p < GPSTI_HOT_TOGETHER; p++) {
             if (map == GPSTI_HOT_VIEWS && !level)
-                gpsti_hot_turn(&view, &tile.rows[j], &columns[p]);
+                gpsti_hot_turn<pixel_bytes>(&view, &tile.rows[j], &columns[p]);
             pixels[p].column = columns[p];
             if (map == GPSTI_HOT_VIEWS)
                 gpsti_hot_tilt(&view, &tile.rows[j], &pixels[p]);
             else
                 gpsti_hot_take_row(&tile.taps[GPSTI_HOT_COLUMNS + j], &pixels[p]);
-            inner = inner && (uint32_t)pixels[p].column.x < inner_width && (uint32_t)pixels[p].y < inner_height;
-            pixels[p].keep = UINT32_MAX;
+            const int32_t at = pixels[p].y * pitch + pixels[p].column.at;
+            inner[p] = (uint32_t)pixels[p].column.at < inner_bytes && (uint32_t)pixels[p].y < inner_height &&
+                       at <= last_at;
+            all_inner = all_inner && inner[p];
+            gpsti_hot_read_inner<pixel_bytes>(source, pitch, inner[p] ? at : 0, &pixels[p]);
         }
-        if (inner) {
+        if (!all_inner) {
 #pragma unroll
             for (int p = 0; p < GPSTI_HOT_TOGETHER; p++)
-                gpsti_hot_read_inner<pixel_bytes>(job, item->source, &pixels[p]);
-        } else {
-#pragma unroll
-            for (int p = 0; p < GPSTI_HOT_TOGETHER; p++) {
-                if (map == GPSTI_HOT_VIEWS)
-                    gpsti_hot_locate_any(job, &view, &tile.rows[j], &pixels[p]);
-                gpsti_hot_read_any<pixel_bytes>(job, item->source, &pixels[p]);
-            }
+                if (!inner[p])
+                    gpsti_hot_read_any<pixel_bytes>(job, source, &pixels[p]);
         }
-        if (job->mask) {
 #pragma unroll
-            for (int p = 0; p < GPSTI_HOT_TOGETHER; p++)
-                pixels[p].keep = gpsti_warp_mask_at(job, pixels[p].column.u, pixels[p].v);
-        }
-        if (store == GPSTI_HOT_U8)
-            gpsti_hot_finish_bytes(&launch, pixels, row, x0 + lane, words, select);
-        else
-            gpsti_hot_finish_floats<pixel_bytes, store>(&launch, pixels, row, x0 + lane);
+        for (int p = 0; p < GPSTI_HOT_TOGETHER; p++)
+            gpsti_hot_take_sample<pixel_bytes, store>(&launch, &pixels[p], &samples[p]);
+        gpsti_hot_store_all<store>(&launch, samples, row, x0 + lane, words, select);
     }
 }
 
@@ -521,13 +555,28 @@ GPSTI_PRIVATE bool gpsti_hot_has_source(const gpsti_warp_job* job, const gpsti_w
     for (uint32_t c = 0; c < job->n_channels; c++)
         if (job->shift[c] >= 8 * job->source_pixel_bytes)
             return false;
+    /* Where a pixel is at a border, words are read from the first pixel's taps, for nothing. */
+    if (rows < 2 || job->source_width < 4)
+        return false;
     return job->source_dtype == GPST_DTYPE_U8 && (job->source_pixel_bytes == 3 || job->source_pixel_bytes == 4) && span < INT32_MAX &&
            ((uintptr_t)item->source | (uintptr_t)pitch) % 4 == 0;
 }
 
+/* Steps from pixel to pixel of 1e-9 and more, and angles in double as they are given, leave no x and z below 1e-25 but
+   0: what cancels in a ray has a last digit above that. */
+GPSTI_PRIVATE bool gpsti_hot_has_view(const gpsti_warp_item_view* view) {
+    double a = 0, b = 0;
+    for (int c = 0; c < 3; c++) {
+        const double a_c = (double)gpsti_abs32(view->a_high[c]), b_c = view->b[c] < 0 ? -view->b[c] : view->b[c];
+        a = a_c > a ? a_c : a, b = b_c > b ? b_c : b;
+    }
+    return a >= 1e-9 && b >= 1e-9;
+}
+
 /* NULL: no kernel of its own. job is what outputs have in common. */
 GPSTI_PRIVATE gpsti_hot_kernel gpsti_hot_choose(const gpsti_warp_job* job, const gpsti_warp_item* item) {
-    const bool views = job->map == GPST_MAP_EQUIRECT && job->convention == GPST_CONVENTION_NATIVE;
+    const bool views = job->map == GPST_MAP_EQUIRECT && job->convention == GPST_CONVENTION_NATIVE &&
+                       gpsti_hot_has_view(&item->map.view);
     if (job->filter != GPST_FILTER_BILINEAR || !(views || gpsti_warp_by_axes(job->map)) || job->n_channels != 3 ||
         !gpsti_hot_has_source(job, item) || !gpsti_hot_has_store(job))
         return NULL;
@@ -548,6 +597,17 @@ GPSTI_PRIVATE void gpsti_hot_select(gpsti_warp_launch* launch) {
     }
     launch->first_pairs = pairs[0] | pairs[1] << 8;
     launch->last_pair = pairs[2];
+    launch->inverses[0] = 1.0 / launch->job.width, launch->inverses[1] = 1.0 / launch->job.height;
+}
+
+/* Many rows save what a tile computes ahead; few outputs need many tiles, for all multiprocessors to have some. */
+GPSTI_PRIVATE int32_t gpsti_hot_tile_rows(const gpsti_warp_launch* launch) {
+    const uint64_t columns = (uint64_t)(launch->job.width + GPSTI_HOT_COLUMNS - 1) / GPSTI_HOT_COLUMNS;
+    int32_t rows = GPSTI_HOT_ROWS;
+    while (rows > GPSTI_HOT_THREADS_Y &&
+           columns * (uint64_t)(launch->job.height / rows) * launch->n_items < GPSTI_HOT_TILES_WANTED)
+        rows /= 2;
+    return rows;
 }
 
 #endif

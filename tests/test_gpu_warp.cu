@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARENA_BYTES ((size_t)2 << 20)
+#define ARENA_BYTES ((size_t)4 << 20)
 
 static uint64_t seed_of_all;
 
