@@ -280,6 +280,8 @@ __device__ GPSTI_INLINE gpsti_warp_tap gpsti_hot_tap(const gpsti_warp_axis* axis
     tap.weight += rest * 4096 + den >= 2 * den * (tap.weight + 1) ? 1 : rest * 4096 + den < 2 * den * tap.weight ? -1 : 0;
     const int32_t at = tap.pixel + (2 * rest >= den ? 1 : 0);
     tap.nearest = at < -1 ? -1 : at > axis->in ? axis->in : at;
+    if (axis->scale > 0)
+        gpsti_warp_axis_torch(axis, i, &tap);
     return tap;
 }
 
