@@ -119,7 +119,8 @@ GPSTI_PRIVATE uint64_t gpsti_offload_warp_bytes(gpsti_slot* slot, const gpst_war
 
 GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t worker_index,
                                               char* reason) {
-    const gpst_stage_desc* const stage = &slot->pipeline->stages[stage_index].desc;
+    const gpsti_stage* const owner = &slot->pipeline->stages[stage_index];
+    const gpst_stage_desc* const stage = &owner->desc;
     gpsti_exec exec = slot->exec;
     gpsti_warp_args args;
     if (stage->kind == GPST_STAGE_DEVICE)
@@ -129,6 +130,10 @@ GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* slot, uint32_t stage_i
     args.source = slot->device_source;
     args.outputs = slot->device_images;
     args.n_outputs = slot->item.n_outputs;
+    if (slot->lane == &slot->lanes[0]) {
+        GPSTI_FAIL_IF(GPST_FAILED(owner->constants_result), owner->constants_result, "%s", owner->constants_reason);
+        args.mask = owner->mask, args.table = owner->table;
+    }
     GPSTI_TRY(gpsti_warp_check(stage->warp, &args.source, args.outputs, args.n_outputs));
     exec.bytes = gpsti_offload_warp_bytes(slot, stage->warp);
     return slot->lane->device->i->launch(slot->lane->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
@@ -303,6 +308,59 @@ GPSTI_INTERN void gpsti_offload_free(gpsti_slot* slot) {
     gpsti_offload_free_memory(context, slot->device_input, slot->device_input_bytes);
     for (uint32_t o = 0; slot->out && o < slot->pipeline->n_outputs; o++)
         gpsti_offload_free_memory(context, slot->out[o].device, slot->out[o].device_bytes);
+}
+
+/* ---- what a warp keeps on the device --------------------------------------------------------- */
+GPSTI_PRIVATE gpst_result gpsti_offload_constants_copy(gpsti_device* device, void* to, const void* from, size_t bytes) {
+    gpsti_stream* stream = NULL;
+    GPSTI_TRY(device->i->stream_create(device, &stream));
+    gpst_result result = device->i->copy(stream, GPSTI_COPY_H2D, to, from, bytes);
+    if (!GPST_FAILED(result))
+        result = device->i->stream_wait_idle(stream);
+    device->i->stream_destroy(stream);
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_constants_make(gpst_pipeline* pipeline, gpsti_stage* stage) {
+    gpst_context* const context = pipeline->context;
+    gpsti_device* const device = context->device;
+    const void *mask = NULL, *table = NULL;
+    ptrdiff_t mask_data = 0; /* from the mask's lowest byte: bottom-up its first row is the last in memory */
+    size_t mask_bytes = 0, table_bytes = 0, bytes = 0;
+    gpsti_warp_query_constants(stage->desc.warp, &mask, &mask_bytes, &mask_data, &table, &table_bytes);
+    if (mask_bytes + table_bytes == 0)
+        return GPST_OK;
+    GPSTI_FAIL_IF(!gpsti_size_round_up(mask_bytes, 64, &bytes) || !gpsti_size_add(bytes, table_bytes, &bytes),
+                  GPST_ERROR_OVERFLOW, "gpst_pipeline_create: the warp's mask and table do not fit in memory");
+    GPSTI_TRY(
+        gpsti_budget_charge(&context->device_bytes, context->info.max_device_bytes, bytes, "device memory"));
+    const gpst_result result = device->i->memory_alloc(device, bytes, &stage->constants);
+    if (GPST_FAILED(result)) {
+        stage->constants = NULL;
+        gpsti_budget_refund(&context->device_bytes, bytes);
+        return result;
+    }
+    stage->constants_bytes = bytes;
+    uint8_t* const table_copy = (uint8_t*)stage->constants + (bytes - table_bytes);
+    if (mask_bytes > 0)
+        GPSTI_TRY(gpsti_offload_constants_copy(device, stage->constants, mask, mask_bytes));
+    if (table_bytes > 0)
+        GPSTI_TRY(gpsti_offload_constants_copy(device, table_copy, table, table_bytes));
+    stage->mask = mask_bytes > 0 ? (const uint8_t*)stage->constants + mask_data : NULL;
+    stage->table = table_bytes > 0 ? table_copy : NULL;
+    return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_offload_constants_load(gpst_pipeline* pipeline, gpsti_stage* stage) {
+    if (!stage->desc.warp)
+        return;
+    stage->constants_result = gpsti_offload_constants_make(pipeline, stage);
+    if (GPST_FAILED(stage->constants_result))
+        gpsti_copy_text(stage->constants_reason, sizeof stage->constants_reason, gpst_last_reason());
+}
+
+GPSTI_INTERN void gpsti_offload_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage) {
+    gpsti_offload_free_memory(pipeline->context, stage->constants, stage->constants_bytes);
 }
 
 /* ---- the user's own device work ------------------------------------------------------------ */

@@ -213,6 +213,8 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
         return GPST_ERROR_MEMORY;
     for (uint32_t s = 0; s < desc->n_stages; s++)
         GPSTI_TRY(gpsti_stage_copy(pipeline, &pipeline->stages[s], &desc->stages[s]));
+    for (uint32_t s = 0; !device.zero_copy && s < desc->n_stages; s++)
+        gpsti_offload_constants_load(pipeline, &pipeline->stages[s]);
     gpsti_steps_make(pipeline);
     gpsti_tune_init(pipeline, desc);
     GPSTI_TRY(gpst_pool_create(pipeline->context, &pool, &pipeline->pool));
@@ -252,6 +254,7 @@ GPSTI_PRIVATE void gpsti_stage_free(gpst_pipeline* pipeline, gpsti_stage* stage)
         gpsti_free(host, stage->worker_states, n * sizeof *stage->worker_states);
     if (stage->worker_started)
         gpsti_free(host, stage->worker_started, n * sizeof *stage->worker_started);
+    gpsti_offload_constants_free(pipeline, stage);
 }
 
 /* Nothing runs any more. */

@@ -65,6 +65,14 @@ typedef struct gpsti_stage {
     char name[32];
     void** worker_states;  /* n_workers + 1 */
     bool* worker_started;
+
+    /* WARP on a device with memory of its own: its copies of the warp's mask and table, in one block; or why there
+       are none: then every item of it fails like that, and is done on the CPU. */
+    void* constants;
+    size_t constants_bytes;
+    const void *mask, *table;
+    gpst_result constants_result;
+    char constants_reason[GPST_REASON_BYTES];
 } gpsti_stage;
 
 /* ---- slots ------------------------------------------------------------------------ */
@@ -301,6 +309,8 @@ GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step
 /* May this failure be made good on the CPU? Then the slot is set for it. Locked. */
 GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason);
 GPSTI_INTERN void gpsti_offload_free(gpsti_slot* slot);
+GPSTI_INTERN void gpsti_offload_constants_load(gpst_pipeline* pipeline, gpsti_stage* stage);
+GPSTI_INTERN void gpsti_offload_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage);
 GPSTI_INTERN void gpsti_flow_offload_done(void* slot, gpst_result result); /* flow.c: the backend's notification */
 
 /* ---- finish.c --------------------------------------------------------------------------- */

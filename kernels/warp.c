@@ -219,6 +219,19 @@ GPST_API void gpst_warp_query_bytes(const gpst_warp* warp, const gpst_image* sou
                      gpst_dtype_bytes(warp->desc.dtype);
 }
 
+GPSTI_INTERN void gpsti_warp_query_constants(const gpst_warp* warp, const void** mask, size_t* mask_bytes,
+                                             ptrdiff_t* mask_data, const void** table, size_t* table_bytes) {
+    const gpst_warp_desc* const desc = &warp->desc;
+    *mask = NULL, *mask_bytes = 0, *mask_data = 0;
+    if (desc->mask.data && gpst_image_bytes(&desc->mask, mask_bytes) == GPST_OK) {
+        *mask = gpsti_image_lowest(&desc->mask);
+        *mask_data = (const uint8_t*)desc->mask.data - (const uint8_t*)*mask;
+    }
+    *table = desc->table;
+    *table_bytes =
+        desc->table ? (size_t)desc->table_pitch_bytes * (desc->height - 1) + (size_t)desc->width * 2 * sizeof(float) : 0;
+}
+
 /* ---- running ------------------------------------------------------------------------------ */
 GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* source, const gpst_image* outputs,
                                    uint32_t n_outputs, uint32_t n_threads) {

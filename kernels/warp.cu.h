@@ -113,6 +113,7 @@ GPSTI_LINK gpst_result gpsti_warp_gpu_enqueue(const gpsti_warp_args* args, const
             gpsti_warp_job job;
             gpsti_warp_job_init(args->warp, &sources[s], &args->outputs[(size_t)s * args->n_outputs + o],
                                 args->first_output + o, &job);
+            gpsti_warp_job_place(args, &job);
             GPSTI_TRY(gpsti_warp_gpu_add(&batch, &job, native_stream));
         }
     return gpsti_warp_gpu_flush(&batch, native_stream);

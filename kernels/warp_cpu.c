@@ -240,6 +240,7 @@ GPSTI_PRIVATE void gpsti_warp_band(const gpsti_warp_args* args, uint64_t task, u
     const uint64_t height = args->warp->desc.height;
     gpsti_warp_job job;
     gpsti_warp_job_init(args->warp, &args->source, &args->outputs[output], args->first_output + output, &job);
+    gpsti_warp_job_place(args, &job);
     gpsti_warp_rows(&job, args->warp->level, (int32_t)(height * band / n_bands),
                     (int32_t)(height * (band + 1) / n_bands));
 }

@@ -13,6 +13,7 @@ typedef struct gpsti_warp_args {
     const gpst_image* outputs;
     uint32_t n_outputs;
     uint32_t first_output; /* outputs[0] is this view */
+    const void *mask, *table; /* the device's copies; NULL: the warp's own */
 } gpsti_warp_args;
 
 GPSTI_INTERN const gpsti_kernel* gpsti_warp_kernel(void);
@@ -169,6 +170,14 @@ typedef struct gpsti_warp_job {
     const struct gpsti_warp_row* view_rows;
 } gpsti_warp_job;
 
+/* The device's copies in place of the warp's own. */
+GPSTI_INLINE void gpsti_warp_job_place(const gpsti_warp_args* args, gpsti_warp_job* job) {
+    if (args->mask)
+        job->mask = (const uint8_t*)args->mask;
+    if (args->table)
+        job->table = (const float*)args->table;
+}
+
 /* Every rule of a desc. */
 GPSTI_INTERN gpst_result gpsti_warp_check_desc(const gpst_warp_desc* desc);
 /* Outputs of a checked desc. */
@@ -176,6 +185,10 @@ GPSTI_INTERN uint32_t gpsti_warp_count_outputs(const gpst_warp_desc* desc);
 /* Everything that follows from the desc, into a warp whose memory is laid out. */
 GPSTI_INTERN void gpsti_warp_plan(gpst_warp* warp, const gpst_warp_desc* desc);
 GPSTI_INTERN size_t gpsti_warp_turn_floats(uint32_t width, uint32_t height);
+/* What a device with memory of its own needs a copy of: bytes 0 where there is none. mask is the lowest byte of the
+   mask's rows, mask_data how far above it the first row begins. */
+GPSTI_INTERN void gpsti_warp_query_constants(const gpst_warp* warp, const void** mask, size_t* mask_bytes,
+                                             ptrdiff_t* mask_data, const void** table, size_t* table_bytes);
 /* warp and images as gpsti_warp_check passes them. */
 GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
                                     uint32_t output_index, gpsti_warp_job* out);

@@ -112,6 +112,58 @@ static gpst_result run_views(const char* backend, gpst_run_mode mode, const gpst
     return result;
 }
 
+/* A device with memory of its own has its copies of mask and table, made ahead of the first item: what becomes of the
+   caller's afterwards does not matter to it. */
+static uint8_t mask_pixels[FRAME_WIDTH * FRAME_HEIGHT];
+static float table_entries[VIEW_WIDTH * VIEW_HEIGHT * 2];
+
+static gpst_result spoiling_source(void* user_data, uint64_t index, gpst_input* out) {
+    if (index == 0) {
+        memset(mask_pixels, 0, sizeof mask_pixels);
+        memset(table_entries, 0, sizeof table_entries);
+    }
+    return frame_source(user_data, index, out);
+}
+
+static void test_mask_and_table_are_copied(void** state) {
+    static uint8_t wanted[VIEW_BYTES];
+    gpst_warp_desc warp_desc = GPST_ZERO;
+    gpst_warp* warp = NULL;
+    gpst_image source = rgb_shape(FRAME_WIDTH, FRAME_HEIGHT), output = rgb_shape(VIEW_WIDTH, VIEW_HEIGHT);
+    gpst_input input = GPST_ZERO;
+    gpst_stats stats;
+    (void)state;
+    for (size_t i = 0; i < sizeof mask_pixels; i++)
+        mask_pixels[i] = (uint8_t)(i % 5 > 1);
+    for (size_t i = 0; i < VIEW_WIDTH * VIEW_HEIGHT; i++) {
+        table_entries[2 * i] = (float)(i * 7 % FRAME_WIDTH) + 0.25f;
+        table_entries[2 * i + 1] = (float)(i * 3 % FRAME_HEIGHT) + 0.5f;
+    }
+    warp_desc.map = GPST_MAP_TABLE, warp_desc.table = table_entries;
+    warp_desc.width = VIEW_WIDTH, warp_desc.height = VIEW_HEIGHT, warp_desc.format = GPST_FORMAT_RGB;
+    warp_desc.mask.width = FRAME_WIDTH, warp_desc.mask.height = FRAME_HEIGHT;
+    warp_desc.mask.format = GPST_FORMAT_GRAY;
+    warp_desc.mask.data = mask_pixels + (FRAME_HEIGHT - 1) * FRAME_WIDTH; /* bottom-up */
+    warp_desc.mask.pitch_bytes = -(int64_t)FRAME_WIDTH;
+    assert_int_equal(gpst_warp_create(&warp_desc, &warp), GPST_OK);
+    frame_source(NULL, 0, &input);
+    source.data = frame_pixels, output.data = wanted;
+    assert_int_equal(gpst_warp_run(warp, &source, &output, 1, 0), GPST_OK);
+    kit* const self = kit_open(DEVICE, 2);
+    memset(pictures, 0xA5, sizeof pictures);
+    self->n_items = N_FRAMES;
+    self->stages[0] = kit_stage(self, GPST_STAGE_WARP, NULL, NULL);
+    self->stages[0].warp = warp;
+    self->n_stages = 1;
+    gpst_pipeline_desc desc = kit_desc(self);
+    desc.source = spoiling_source, desc.sink = picture_sink, desc.n_outputs = 0;
+    assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+    kit_close(self);
+    assert_memory_equal(pictures[0][0], wanted, sizeof wanted);
+    assert_int_equal(stats.device_fallbacks, 0);
+    gpst_warp_destroy(warp);
+}
+
 static void test_same_pictures(void** state) {
     (void)state;
     static uint8_t wanted[N_FRAMES][N_VIEWS][VIEW_BYTES];
@@ -488,6 +540,7 @@ int main(void) {
 #endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_pictures),
+        cmocka_unit_test(test_mask_and_table_are_copied),
         cmocka_unit_test(test_two_groups),
         cmocka_unit_test(test_trouble_costs_no_item),
         cmocka_unit_test(test_trouble_of_a_required_backend),
