@@ -1,0 +1,347 @@
+/* tests/test_prefetch.c -- frames of a list are the files', whoever asks in
+   whatever order, with any cap; and the counters say what foresight was worth. */
+#include "test_reader.h"
+#if !defined(GPST_TEST_AMALGAM)
+#include "../core/prefetch.h"
+#endif
+
+enum { TEST_N_FRAMES = 40 };
+static char test_frame_paths[TEST_N_FRAMES][TEST_PATH_BYTES];
+static const char* test_frame_list[TEST_N_FRAMES];
+static unsigned char* test_frame_data;
+
+static size_t test_frame_bytes(uint64_t index) { return index == 11 ? 0 : 20000 + (size_t)index * 100; }
+
+static void test_frames_make(void) {
+    test_frame_data = test_bytes(100000, 77);
+    for (size_t k = 0; k < TEST_N_FRAMES; k++) {
+        char name[32];
+        snprintf(name, sizeof name, "frame%02u", (unsigned)k);
+        test_file_make(test_path(test_frame_paths[k], name), test_frame_data + k, test_frame_bytes(k));
+        test_frame_list[k] = test_frame_paths[k];
+    }
+}
+
+static gpst_prefetch_desc test_prefetch_desc(void) {
+    gpst_prefetch_desc desc = GPST_ZERO;
+    desc.paths = test_frame_list;
+    desc.n_paths = TEST_N_FRAMES;
+    desc.n_in_flight = 2;
+    return desc;
+}
+
+static gpst_prefetch* test_prefetch_new(const gpst_prefetch_desc* desc) {
+    gpst_prefetch* prefetch = NULL;
+    assert_int_equal(gpst_prefetch_create(test_context, desc, &prefetch), GPST_OK);
+    return prefetch;
+}
+
+static void test_get(gpst_prefetch* prefetch, uint64_t index) {
+    const gpst_frame* frame = NULL;
+    if (gpst_prefetch_get(prefetch, index, &frame) != GPST_OK)
+        fail_msg("%s", gpst_last_reason());
+    assert_int_equal(frame->index, index);
+    assert_string_equal(frame->path, test_frame_list[index]);
+    assert_int_equal(frame->bytes, test_frame_bytes(index));
+    if (frame->bytes)
+        assert_memory_equal(frame->data, test_frame_data + index, frame->bytes);
+    gpst_prefetch_release(prefetch, frame);
+}
+
+static void test_settle(gpst_prefetch* prefetch) { /* nothing is late: for counters that are exact */
+    (void)prefetch;
+    gpsti_sleep_ns(20000000);
+}
+
+/* ---- what comes out ---------------------------------------------------------------- */
+
+static void a_sequence_is_there_before_it_is_asked_for(void** state) {
+    gpst_prefetch_desc desc = test_prefetch_desc();
+    gpst_prefetch* prefetch = test_prefetch_new(&desc);
+    gpst_prefetch_info info;
+    (void)state;
+    for (uint64_t k = 0; k < TEST_N_FRAMES; k++)
+        test_get(prefetch, k);
+    gpst_prefetch_query_info(prefetch, &info);
+    assert_string_equal(info.pattern, "sequence");
+    assert_int_equal(info.asked, TEST_N_FRAMES);
+    assert_int_equal(info.misses, 4);
+    assert_int_equal(info.hits + info.late, 36);
+    assert_int_equal(info.fetched, 36);
+    assert_int_equal(info.used, 36);
+    assert_int_equal(info.wasted, 0);
+    for (uint64_t k = 0; k < TEST_N_FRAMES; k++) /* all are kept: nothing is read again */
+        test_get(prefetch, k);
+    gpst_prefetch_query_info(prefetch, &info);
+    assert_int_equal(info.misses, 4);
+    assert_int_equal(info.fetched, 36);
+    gpst_prefetch_destroy(prefetch);
+}
+
+static void a_schedule_is_fetched_once_each(void** state) {
+    gpst_prefetch_desc desc = test_prefetch_desc();
+    gpst_prefetch_info info;
+    uint64_t schedule[200], order[200];
+    uint64_t seed = test_seed(41);
+    (void)state;
+    for (int k = 0; k < 200; k++)
+        schedule[k] = test_random(&seed) % TEST_N_FRAMES;
+    desc.schedule = schedule;
+    desc.n_schedule = 200;
+    gpst_prefetch* prefetch = test_prefetch_new(&desc);
+    memcpy(order, schedule, sizeof order);
+    memset(schedule, 0xA5, sizeof schedule); /* it was copied */
+    for (int k = 0; k < 200; k++)
+        test_get(prefetch, order[k]);
+    gpst_prefetch_query_info(prefetch, &info);
+    assert_string_equal(info.pattern, "schedule");
+    assert_true(info.misses <= 2);
+    assert_true(info.fetched <= TEST_N_FRAMES);
+    assert_int_equal(info.wasted, 0);
+    gpst_prefetch_destroy(prefetch);
+}
+
+static void random_access_fetches_nothing(void** state) {
+    gpst_prefetch_desc desc = test_prefetch_desc();
+    gpst_prefetch_info info;
+    uint64_t seed = test_seed(43);
+    (void)state;
+    desc.max_bytes = 5 * 24000;
+    gpst_prefetch* prefetch = test_prefetch_new(&desc);
+    for (int k = 0; k < 500; k++)
+        test_get(prefetch, test_random(&seed) % TEST_N_FRAMES);
+    gpst_prefetch_query_info(prefetch, &info);
+    printf("%s: %llu hits, %llu misses, %llu fetched, %llu wasted\n", info.pattern,
+           (unsigned long long)info.hits, (unsigned long long)info.misses, (unsigned long long)info.fetched,
+           (unsigned long long)info.wasted);
+    assert_true(info.fetched < 30);
+    assert_true(info.hits > 20); /* what is kept serves */
+    assert_true(info.most_bytes <= desc.max_bytes + 24000);
+    gpst_prefetch_destroy(prefetch);
+}
+
+static void the_cap_is_kept(void** state) {
+    gpst_prefetch_desc desc = test_prefetch_desc();
+    gpst_prefetch_info info;
+    const gpst_frame* held[6];
+    (void)state;
+    for (uint64_t cap = 1; cap < 300000; cap = cap * 5 + 20000) {
+        desc.max_bytes = cap;
+        gpst_prefetch* prefetch = test_prefetch_new(&desc);
+        for (int round = 0; round < 2; round++)
+            for (uint64_t k = 0; k < TEST_N_FRAMES; k++)
+                test_get(prefetch, k);
+        test_settle(prefetch);
+        gpst_prefetch_query_info(prefetch, &info);
+        assert_true(info.bytes <= cap);
+        assert_true(info.most_bytes <= cap + 24000); /* the one asked for */
+        for (uint64_t k = 0; k < 6; k++) /* what is held is not taken away */
+            assert_int_equal(gpst_prefetch_get(prefetch, 3 * k, &held[k]), GPST_OK);
+        for (uint64_t k = 0; k < 6; k++)
+            assert_memory_equal(held[k]->data, test_frame_data + 3 * k, held[k]->bytes);
+        for (uint64_t k = 0; k < 6; k++)
+            gpst_prefetch_release(prefetch, held[k]);
+        test_settle(prefetch);
+        gpst_prefetch_query_info(prefetch, &info);
+        assert_true(info.bytes <= cap);
+        gpst_prefetch_destroy(prefetch);
+    }
+}
+
+static void an_error_is_told_at_its_item_only(void** state) {
+    gpst_prefetch_desc desc = test_prefetch_desc();
+    gpst_prefetch_info info;
+    const gpst_frame* frame = NULL;
+    const char* list[TEST_N_FRAMES];
+    char missing[TEST_PATH_BYTES];
+    (void)state;
+    memcpy(list, test_frame_list, sizeof list);
+    list[12] = test_path(missing, "comes later");
+    desc.paths = list;
+    gpst_prefetch* prefetch = test_prefetch_new(&desc);
+    for (uint64_t k = 0; k < TEST_N_FRAMES; k++) {
+        if (k != 12) {
+            test_get(prefetch, k);
+            continue;
+        }
+        test_settle(prefetch); /* its fetching has failed by now */
+        assert_int_equal(gpst_prefetch_get(prefetch, 12, &frame), GPST_ERROR_NOT_FOUND);
+        assert_null(frame);
+        test_reason_has("comes later", "open");
+    }
+    gpst_prefetch_query_info(prefetch, &info);
+    assert_true(info.failed >= 1);
+    test_file_make(missing, test_frame_data + 12, test_frame_bytes(12)); /* now it is there: tried again */
+    assert_int_equal(gpst_prefetch_get(prefetch, 12, &frame), GPST_OK);
+    assert_memory_equal(frame->data, test_frame_data + 12, test_frame_bytes(12));
+    gpst_prefetch_release(prefetch, frame);
+    assert_int_equal(gpst_prefetch_get(prefetch, TEST_N_FRAMES, &frame), GPST_ERROR_ARGUMENT);
+    gpst_prefetch_destroy(prefetch);
+}
+
+/* ---- decoded frames ------------------------------------------------------------------- */
+
+static gpsti_a32 test_n_decoded, test_n_freed;
+
+static gpst_result test_decode(void* user_data, uint64_t index, const void* file, size_t file_bytes, void** out,
+                               size_t* out_bytes) {
+    unsigned char* data = (unsigned char*)malloc(file_bytes * 2 + 1);
+    assert_ptr_equal(user_data, &test_n_decoded);
+    if (index == 7) {
+        free(data);
+        *out = &test_n_freed; /* not to be taken for a frame */
+        return GPST_ERROR_FORMAT;
+    }
+    for (size_t k = 0; k < file_bytes; k++)
+        data[2 * k] = data[2 * k + 1] = ((const unsigned char*)file)[k];
+    *out = data;
+    *out_bytes = file_bytes * 2;
+    gpsti_a32_add(&test_n_decoded, 1);
+    return GPST_OK;
+}
+
+static void test_decode_free(void* user_data, void* frame, size_t frame_bytes) {
+    (void)user_data;
+    memset(frame, 0xA5, frame_bytes);
+    free(frame);
+    gpsti_a32_add(&test_n_freed, 1);
+}
+
+static void decoded_frames_are_kept(void** state) {
+    gpst_prefetch_desc desc = test_prefetch_desc();
+    (void)state;
+    desc.decode = test_decode;
+    desc.decode_free = test_decode_free;
+    desc.decode_user_data = &test_n_decoded;
+    gpst_prefetch* prefetch = test_prefetch_new(&desc);
+    for (int round = 0; round < 3; round++)
+        for (uint64_t k = 0; k < TEST_N_FRAMES; k++) {
+            const gpst_frame* frame = NULL;
+            const gpst_result result = gpst_prefetch_get(prefetch, k, &frame);
+            assert_int_equal(result, k == 7 ? GPST_ERROR_FORMAT : GPST_OK);
+            if (k == 7)
+                continue;
+            assert_int_equal(frame->bytes, 2 * test_frame_bytes(k));
+            for (size_t i = 0; i < frame->bytes; i += 97)
+                assert_int_equal(((const unsigned char*)frame->data)[i], test_frame_data[k + i / 2]);
+            gpst_prefetch_release(prefetch, frame);
+        }
+    assert_int_equal(gpsti_a32_load(&test_n_decoded), TEST_N_FRAMES - 1); /* once each */
+    gpst_prefetch_destroy(prefetch);
+    assert_int_equal(gpsti_a32_load(&test_n_freed), TEST_N_FRAMES - 1);
+}
+
+/* ---- many at once, no memory, wrong descs ------------------------------------------------- */
+
+typedef struct test_asker {
+    gpst_prefetch* prefetch;
+    uint64_t seed;
+    pthread_t thread;
+} test_asker;
+
+static void* test_ask(void* arg) {
+    test_asker* self = (test_asker*)arg;
+    for (int k = 0; k < 300; k++)
+        test_get(self->prefetch, k % 60 < 40 ? (uint64_t)(k % 60) : test_random(&self->seed) % TEST_N_FRAMES);
+    return NULL;
+}
+
+static void many_ask_at_once(void** state) {
+    gpst_prefetch_desc desc = test_prefetch_desc();
+    gpst_prefetch_info info;
+    test_asker askers[4];
+    (void)state;
+    desc.max_bytes = 150000;
+    gpst_prefetch* prefetch = test_prefetch_new(&desc);
+    for (unsigned k = 0; k < 4; k++) {
+        askers[k].prefetch = prefetch;
+        askers[k].seed = k;
+        assert_int_equal(pthread_create(&askers[k].thread, NULL, test_ask, &askers[k]), 0);
+    }
+    for (unsigned k = 0; k < 4; k++)
+        pthread_join(askers[k].thread, NULL);
+    test_settle(prefetch);
+    gpst_prefetch_query_info(prefetch, &info);
+    assert_int_equal(info.asked, 1200);
+    assert_int_equal(info.hits + info.late + info.misses, 1200);
+    assert_true(info.bytes <= desc.max_bytes);
+    assert_true(info.used + info.wasted <= info.fetched);
+    gpst_prefetch_destroy(prefetch); /* with fetches under way, at times */
+}
+
+static void every_allocation_may_fail(void** state) {
+    test_memory memory;
+    gpst_context_desc context_desc = GPST_ZERO;
+    gpst_prefetch_desc desc = test_prefetch_desc();
+    (void)state;
+    for (uint64_t n = 1; n < 90; n++) {
+        gpst_context* context = NULL;
+        gpst_prefetch* prefetch = NULL;
+        context_desc.n_workers = 1;
+        context_desc.allocator = test_memory_hooks(&memory);
+        assert_int_equal(gpst_context_create(&context_desc, &context), GPST_OK);
+        memory.fail_at = gpsti_a64_load(&memory.calls) + n;
+        gpst_result result = gpst_prefetch_create(context, &desc, &prefetch);
+        assert_true(result == GPST_OK || (result == GPST_ERROR_MEMORY && !prefetch));
+        for (uint64_t k = 0; prefetch && k < 20; k++) {
+            const gpst_frame* frame = NULL;
+            result = gpst_prefetch_get(prefetch, k, &frame);
+            assert_true(result == GPST_OK || result == GPST_ERROR_MEMORY);
+            gpst_prefetch_release(prefetch, frame);
+        }
+        gpst_prefetch_destroy(prefetch);
+        gpst_context_destroy(context);
+        test_memory_check(&memory);
+    }
+}
+
+static void wrong_descs_are_refused(void** state) {
+    const char* hole[] = {"a", NULL};
+    const uint64_t beyond[] = {0, TEST_N_FRAMES};
+    (void)state;
+    for (int k = 0; k < 6; k++) {
+        gpst_prefetch_desc desc = test_prefetch_desc();
+        gpst_prefetch* prefetch = NULL;
+        if (k == 0)
+            desc.n_paths = 0;
+        if (k == 1)
+            desc.paths = hole, desc.n_paths = 2;
+        if (k == 2)
+            desc.schedule = beyond, desc.n_schedule = 2;
+        if (k == 3)
+            desc.max_ahead = 65;
+        if (k == 4)
+            desc.decode = test_decode;
+        if (k == 5)
+            desc.end_canary = 1;
+        assert_int_equal(gpst_prefetch_create(test_context, &desc, &prefetch), GPST_ERROR_ARGUMENT);
+        assert_null(prefetch);
+        test_reason_has("gpst_prefetch_create", "");
+    }
+    gpst_prefetch_destroy(NULL);
+    gpst_prefetch_release(NULL, NULL);
+}
+
+static int test_begin(void** state) {
+    test_group_begin(state);
+    test_frames_make();
+    return 0;
+}
+
+static int test_end(void** state) {
+    free(test_frame_data);
+    return test_group_end(state);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_sequence_is_there_before_it_is_asked_for),
+                                       cmocka_unit_test(a_schedule_is_fetched_once_each),
+                                       cmocka_unit_test(random_access_fetches_nothing),
+                                       cmocka_unit_test(the_cap_is_kept),
+                                       cmocka_unit_test(an_error_is_told_at_its_item_only),
+                                       cmocka_unit_test(decoded_frames_are_kept),
+                                       cmocka_unit_test(many_ask_at_once),
+                                       cmocka_unit_test(every_allocation_may_fail),
+                                       cmocka_unit_test(wrong_descs_are_refused)};
+    return cmocka_run_group_tests(tests, test_begin, test_end);
+}
