@@ -275,6 +275,27 @@ GPSTI_INTERN gpst_result gpsti_file_write(const gpsti_file* file, const char* pa
     return GPST_OK;
 }
 
+GPSTI_INTERN gpst_result gpsti_file_flush(const gpsti_file* file, const char* path, uint64_t offset_bytes,
+                                          uint64_t bytes, bool wait) {
+#if defined(__linux__) && defined(SYNC_FILE_RANGE_WRITE)
+    const unsigned flags = wait ? SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER
+                                : SYNC_FILE_RANGE_WRITE;
+    int failed = 0;
+    do {
+        failed = sync_file_range((int)file->handle, (off_t)offset_bytes, (off_t)bytes, flags);
+    } while (failed && errno == EINTR);
+    if (failed && (errno == EIO || errno == ENOSPC)) /* else it is this kernel or file that does not take the call */
+        return gpsti_os_fail("write back", path, errno);
+#else
+    (void)file;
+    (void)path;
+    (void)offset_bytes;
+    (void)bytes;
+    (void)wait;
+#endif
+    return GPST_OK;
+}
+
 GPSTI_INTERN gpst_result gpsti_file_sync(const gpsti_file* file, const char* path) {
     int failed = 0;
     do {

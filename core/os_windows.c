@@ -200,6 +200,16 @@ GPSTI_INTERN gpst_result gpsti_file_write(const gpsti_file* file, const char* pa
     return GPST_OK;
 }
 
+GPSTI_INTERN gpst_result gpsti_file_flush(const gpsti_file* file, const char* path, uint64_t offset_bytes,
+                                          uint64_t bytes, bool wait) {
+    (void)file;
+    (void)path;
+    (void)offset_bytes;
+    (void)bytes;
+    (void)wait;
+    return GPST_OK;
+}
+
 GPSTI_INTERN gpst_result gpsti_file_sync(const gpsti_file* file, const char* path) {
     return FlushFileBuffers((HANDLE)file->handle) ? GPST_OK
                                                   : gpsti_os_fail("sync", path, (int)GetLastError());

@@ -311,6 +311,8 @@ typedef struct gpst_pipeline_desc {
     uint32_t n_writes;             /* writes in flight; 4 */
     uint64_t max_item_bytes;       /* host memory one item may take; 0 = learn (a slot grows as items need) */
     gpst_fsync fsync;
+    uint64_t dirty_bytes;          /* of a file that is written: after so many the disk is set to work, and what came
+                                      before them is waited for; 0 = the system's own limits (Linux; else ignored) */
     bool stop_on_error;            /* the first failed item stops the source; what is in flight completes */
     uint32_t end_canary;
 } gpst_pipeline_desc;

@@ -295,6 +295,7 @@ GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t by
     emit->write.data = emit->room.data;
     emit->write.bytes = bytes;
     emit->write.sync = slot->pipeline->desc.fsync == GPST_FSYNC_FILE;
+    emit->write.dirty_bytes = slot->pipeline->desc.dirty_bytes;
     emit->committed = false;
     slot->out[task->output_index].n_emits++;
     return GPST_OK;

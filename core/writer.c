@@ -60,9 +60,27 @@ GPSTI_PRIVATE gpst_result gpsti_writer_create_temporary(gpsti_write* write, char
     return gpsti_fail_in(result, prefix);
 }
 
+/* Window after window: while one is written the one before goes to the disk, and it is waited for, so that memory does
+   not fill with what is yet to be written until the system stops everybody. */
+GPSTI_PRIVATE gpst_result gpsti_writer_put(const gpsti_write* write, const gpsti_file* file) {
+    const size_t window = write->dirty_bytes && write->dirty_bytes < write->bytes ? (size_t)write->dirty_bytes : 0;
+    size_t at = 0;
+    if (!window)
+        return gpsti_file_write(file, write->path, write->data, write->bytes);
+    while (at < write->bytes) {
+        const size_t bytes = write->bytes - at < window ? write->bytes - at : window;
+        GPSTI_TRY(gpsti_file_write(file, write->path, (const char*)write->data + at, bytes));
+        GPSTI_TRY(gpsti_file_flush(file, write->path, at, bytes, false));
+        if (at)
+            GPSTI_TRY(gpsti_file_flush(file, write->path, at - window, window, true));
+        at += bytes;
+    }
+    return GPST_OK;
+}
+
 /* Messages name the file that the user knows. */
 GPSTI_PRIVATE gpst_result gpsti_writer_fill(const gpsti_write* write, gpsti_file* file) {
-    gpst_result result = gpsti_file_write(file, write->path, write->data, write->bytes);
+    gpst_result result = gpsti_writer_put(write, file);
     if (!GPST_FAILED(result) && write->sync)
         result = gpsti_file_sync(file, write->path);
     if (!GPST_FAILED(result))

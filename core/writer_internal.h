@@ -14,6 +14,7 @@ struct gpsti_write {
     const void* data;
     size_t bytes;
     bool sync;                        /* fsync before done */
+    uint64_t dirty_bytes;             /* so many at most wait in memory for the disk, twice; 0 = as the system does */
     void (*done)(gpsti_write* write); /* on a writer's thread, exactly once */
     void* user_data;
     gpst_result result; /* set before done; failed = the temporary file is gone already */

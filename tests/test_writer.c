@@ -66,6 +66,71 @@ static int test_end(void** state) {
     return 0;
 }
 
+/* ---- windows ------------------------------------------------------------------ */
+
+static struct {
+    unsigned begun, waited, fail_at;
+    uint64_t begun_bytes, waited_bytes;
+    int code;
+} test_flush;
+
+/* Takes the place of the C library's. */
+int sync_file_range(int file, off64_t offset, off64_t bytes, unsigned flags) {
+    (void)file;
+    if (test_flush.fail_at && test_flush.begun + test_flush.waited + 1 == test_flush.fail_at) {
+        test_flush.begun++;
+        errno = test_flush.code;
+        return -1;
+    }
+    if (flags & SYNC_FILE_RANGE_WAIT_AFTER) {
+        assert_int_equal(offset, test_flush.waited_bytes);
+        test_flush.waited++;
+        test_flush.waited_bytes += (uint64_t)bytes;
+    } else {
+        assert_int_equal(offset, test_flush.begun_bytes);
+        test_flush.begun++;
+        test_flush.begun_bytes += (uint64_t)bytes;
+    }
+    return 0;
+}
+
+static void a_file_goes_to_the_disk_in_windows(void** state) {
+    static const uint64_t windows[] = {0, 1000, 4096, 99999, 100000, 100001, UINT64_MAX};
+    unsigned char* data = test_bytes(100000, 6);
+    char path[TEST_PATH_BYTES];
+    (void)state;
+    test_path(path, "windows");
+    for (size_t k = 0; k < sizeof windows / sizeof windows[0]; k++) {
+        test_write t;
+        const uint64_t window = windows[k];
+        memset(&test_flush, 0, sizeof test_flush);
+        test_write_init(&t, path, data, 100000);
+        t.write.dirty_bytes = window;
+        assert_int_equal(gpsti_writer_write_now(NULL, &t.write), GPST_OK);
+        assert_int_equal(gpsti_write_commit(&t.write), GPST_OK);
+        test_file_check(path, data, 100000);
+        assert_int_equal(test_flush.begun_bytes, window && window < 100000 ? 100000 : 0);
+        assert_int_equal(test_flush.begun, window && window < 100000 ? (100000 + window - 1) / window : 0);
+        assert_int_equal(test_flush.waited, test_flush.begun ? test_flush.begun - 1 : 0); /* never the last one */
+    }
+    for (unsigned n = 1; n <= 20; n++) { /* ten begun, nine waited for */
+        test_write t;
+        memset(&test_flush, 0, sizeof test_flush);
+        test_flush.fail_at = n;
+        test_flush.code = EIO;
+        test_write_init(&t, path, data, 100000);
+        t.write.dirty_bytes = 10000;
+        const gpst_result result = gpsti_writer_write_now(NULL, &t.write);
+        assert_int_equal(result, n <= 19 ? GPST_ERROR_IO : GPST_OK);
+        assert_int_equal(t.write.pending, n > 19);
+        if (n <= 19)
+            assert_non_null(strstr(t.write.reason, "write back"));
+        gpsti_write_discard(&t.write);
+        assert_int_equal(test_directory_count(test_directory), 1); /* what was committed above */
+    }
+    free(data);
+}
+
 /* ---- commit and discard ------------------------------------------------------- */
 
 static void committed_files_are_whole(void** state) {
@@ -351,6 +416,7 @@ int main(void) {
                                        TEST_CASE(temporary_names_of_others_are_left_alone),
                                        TEST_CASE(failed_writes_leave_nothing),
                                        TEST_CASE(a_full_disk),
+                                       TEST_CASE(a_file_goes_to_the_disk_in_windows),
                                        TEST_CASE(many_at_once),
                                        TEST_CASE(destroy_cancels_and_waits)};
     return cmocka_run_group_tests(tests, test_group_begin, test_group_end);
