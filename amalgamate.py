@@ -78,6 +78,7 @@ PRIVATE = [
     "core/context_internal.h",
     "core/profile_internal.h",
     "core/tuner_internal.h",
+    "core/guard_internal.h",
     "core/scheduler_internal.h",
     "core/io_internal.h",
     "core/os_direct_internal.h",
@@ -115,6 +116,7 @@ PRIVATE = [
     "core/profile.c",
     "core/tuner.c",
     "core/tuner_text.c",
+    "core/guard.c",
     "core/scheduler.c",
     "core/context.c",
     "core/tier.c",
@@ -135,6 +137,7 @@ PRIVATE = [
     "core/push.c",
     "core/report.c",
     "core/tune.c",
+    "core/tune_guard.c",
     "core/pipeline.c",
 ]
 

@@ -373,7 +373,10 @@ GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns) 
 
 GPSTI_INTERN void gpsti_flow_wait_end(gpst_pipeline* pipeline) {
     while (!gpsti_flow_is_over(pipeline))
-        gpsti_flow_wait_as(pipeline, &pipeline->n_end_waiters, GPST_FOREVER);
+        if (gpsti_tune_is_empty(pipeline))
+            gpsti_tune_run_block(pipeline);
+        else
+            gpsti_flow_wait_as(pipeline, &pipeline->n_end_waiters, GPST_FOREVER);
 }
 
 /* ---- what is done elsewhere: reads, writes, the device -------------------------------------------- */
@@ -450,7 +453,7 @@ GPSTI_INTERN void gpsti_flow_offload_done(void* user_data, gpst_result result) {
 
 GPSTI_PRIVATE bool gpsti_flow_source_ready(const gpst_pipeline* pipeline) {
     return pipeline->desc.source && pipeline->started && !pipeline->source_done &&
-           !pipeline->source_running && gpsti_flow_has_slot(pipeline);
+           !pipeline->source_running && !pipeline->tune.paused && gpsti_flow_has_slot(pipeline);
 }
 
 GPSTI_PRIVATE void gpsti_flow_run_source(gpst_pipeline* pipeline) {

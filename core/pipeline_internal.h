@@ -5,7 +5,7 @@
    flow.c      which job runs next, and what follows   offload.c  a device group: upload, kernels, download
    plain.c     the plain loops                         push.c     submit, results, close, drain
    report.c    statistics and the verdict              finish.c   commit of files, sink, end of an item
-   tune.c      windows for the tuner, and its knobs
+   tune.c      windows for the tuner, and its knobs    tune_guard.c  plain blocks within an engine
 
    All flow state is guarded by the scheduler's lock ("locked" in a comment = with it held). What a job that runs may
    touch without it is its slot's memory, and of it a per-output job only its own output. */
@@ -14,6 +14,7 @@
 
 #include "../kernels/warp_internal.h"
 #include "context_internal.h"
+#include "guard_internal.h"
 #include "pipeline.h"
 #include "pool.h"
 #include "profile_internal.h"
@@ -174,6 +175,14 @@ typedef struct gpsti_tune {
     int64_t full_since_ns, full_ns; /* every slot in use: since (0 = now it is not), and before */
     uint64_t item_host_bytes, item_device_bytes; /* of the largest item */
     gpsti_tuner tuner;
+    gpsti_guard guard;
+    bool paused;           /* the source rests until a plain block is over */
+    uint32_t block_loop;   /* of that block: a gpst_run_mode */
+    uint64_t block_items;
+    int64_t paused_ns;     /* when */
+    uint64_t paused_items; /* items done by then */
+    double plain_ns;       /* the plain loop stays: an item's time by which its drift is seen; 0 = not known yet */
+    uint32_t n_drifted;
 } gpsti_tune;
 
 /* ---- the pipeline ------------------------------------------------------------------- */
@@ -348,5 +357,14 @@ GPSTI_INTERN void gpsti_tune_note_item(const gpsti_slot* slot);
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot); /* likewise in the engine: the tuner's clock */
 /* Opens reader and writer and lets the workers in. */
 GPSTI_INTERN gpst_result gpsti_pipeline_open(gpst_pipeline* pipeline); /* pipeline.c */
+
+/* ---- tune_guard.c -------------------------------------------------------------------------- */
+
+/* After a window of the frozen setting: pauses the source if a plain block is to be. Locked. */
+GPSTI_INTERN void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_window* window);
+/* Has the engine run empty for a plain block? Locked. */
+GPSTI_INTERN bool gpsti_tune_is_empty(const gpst_pipeline* pipeline);
+/* Runs the block on this thread, the one that called gpst_pipeline_run. Locked, but not while items run. */
+GPSTI_INTERN void gpsti_tune_run_block(gpst_pipeline* pipeline);
 
 #endif

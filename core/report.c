@@ -114,6 +114,13 @@ GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gps
     }
 }
 
+/* The verdict's line ends with what the engine was worth. */
+GPSTI_PRIVATE void gpsti_report_guard(const gpst_pipeline* pipeline, gpst_verdict* out) {
+    const size_t used = strlen(out->text);
+    if (pipeline->tune.guard.report.text[0])
+        gpsti_format(out->text + used, sizeof out->text - used, "; %s", pipeline->tune.guard.report.text);
+}
+
 GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stats* out) {
     gpsti_verdict_input input;
     memset(&input, 0, sizeof input);
@@ -130,6 +137,7 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
         gpsti_report_busiest_stage(pipeline, &input);
     gpsti_report_alone(pipeline, &input);
     gpsti_verdict_make(&input, &out->verdict);
+    gpsti_report_guard(pipeline, &out->verdict);
 }
 
 /* ---- the path of the bytes ------------------------------------------------------------------- */
@@ -207,10 +215,9 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
 
 GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {
     static const char* const modes[] = {"engine", "engine", "plain-serial", "plain-inside"};
-    const bool opened = pipeline->attached || !pipeline->tune.starts_plain;
     snprintf(out->settings, sizeof out->settings,
              "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s",
-             modes[opened ? (int)pipeline->desc.mode : (int)GPST_RUN_PLAIN_SERIAL],
+             modes[pipeline->tune.tuner.now.value[GPST_KNOB_LOOP]],
              pipeline->n_active, pipeline->n_slots, pipeline->desc.n_reads,
              pipeline->desc.n_writes, pipeline->exec.n_threads, pipeline->desc.as_ready ? "ready" : "input",
              pipeline->desc.fsync == GPST_FSYNC_FILE ? "file" : "none");

@@ -283,6 +283,10 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     tune->n_to_settle = moved ? pipeline->in_flight : 0;
     if (moved)
         gpsti_tune_apply(pipeline);
+    if (tune->tuner.state != GPSTI_TUNER_FROZEN)
+        gpsti_guard_forget(&tune->guard);
+    else if (tune->starts_plain && !moved)
+        gpsti_tune_guard(pipeline, &window);
     gpsti_tune_open_window(pipeline);
 }
 
@@ -300,6 +304,8 @@ GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
         tune->n_to_settle = pipeline->in_flight;
         return;
     }
+    if (tune->paused)
+        return;
     if (tune->n_to_settle > 0) {
         if (--tune->n_to_settle == 0)
             gpsti_tune_open_window(pipeline);
@@ -313,13 +319,24 @@ GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
 
 /* ---- the start of a run ---------------------------------------------------------------------------------- */
 
+GPSTI_PRIVATE void gpsti_tune_stayed_plain(gpst_pipeline* pipeline, const char* reason) {
+    gpsti_tune* const tune = &pipeline->tune;
+    const uint32_t loop = (uint32_t)GPST_RUN_PLAIN_SERIAL;
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    tune->tuner.n_items = pipeline->items_ok + pipeline->items_failed;
+    tune->tuner.now.value[GPST_KNOB_LOOP] = loop;
+    gpst_tuner_decision* const decision = gpsti_tuner_note(&tune->tuner, GPST_KNOB_LOOP, loop, loop);
+    gpsti_copy_text(decision->reason, sizeof decision->reason, reason);
+    gpsti_format(tune->guard.report.text, sizeof tune->guard.report.text, "plain-serial: %s", reason);
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+}
+
 /* No engine to be had: the plain loop can do the rest as well. An item it left to the workers it ends itself. */
 GPSTI_PRIVATE void gpsti_tune_stay_plain(gpst_pipeline* pipeline) {
-    gpst_tuner_decision* const decision =
-        gpsti_tuner_note(&pipeline->tune.tuner, GPST_KNOB_LOOP, GPST_RUN_PLAIN_SERIAL, GPST_RUN_PLAIN_SERIAL);
-    gpsti_format(decision->reason, sizeof decision->reason, "no engine: %.100s", gpst_last_reason());
-    GPSTI_LOG(&pipeline->context->host, GPST_LOG_WARNING, GPSTI_NO_ITEM, "gpst_pipeline_run: %s",
-              decision->reason);
+    char reason[128];
+    gpsti_format(reason, sizeof reason, "no engine: %.100s", gpst_last_reason());
+    GPSTI_LOG(&pipeline->context->host, GPST_LOG_WARNING, GPSTI_NO_ITEM, "gpst_pipeline_run: %s", reason);
+    gpsti_tune_stayed_plain(pipeline, reason);
     (void)gpsti_plain_within(pipeline, UINT64_MAX, 0);
 }
 
@@ -328,6 +345,7 @@ GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline) {
     const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
     if (!gpsti_plain_within(pipeline, UINT64_MAX, GPSTI_TUNE_OPEN_NS)) {
         pipeline->plain_cpu_ns = gpsti_thread_cpu_ns() - cpu_start_ns; /* better than samples */
+        gpsti_tune_stayed_plain(pipeline, "the run is too small for threads");
         return false;
     }
     gpsti_mutex_lock(&scheduler->mutex);
@@ -358,5 +376,6 @@ GPST_API void gpst_pipeline_query_tuner(gpst_pipeline* pipeline, gpst_tuner_repo
     out->most = tuner->most;
     out->n_decisions = tuner->n_decisions;
     memcpy(out->decisions, tuner->decisions, sizeof out->decisions);
+    out->guard = pipeline->tune.guard.report;
     gpsti_mutex_unlock(&scheduler->mutex);
 }

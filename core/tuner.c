@@ -69,7 +69,7 @@ GPSTI_PRIVATE void gpsti_tuner_limits(gpsti_tuner* tuner) {
                       : on_device < slots ? on_device
                                           : slots);
     gpsti_tuner_limit(tuner, GPST_KNOB_INSIDE, 1, budget->inside ? budget->cores : 1);
-    gpsti_tuner_limit(tuner, GPST_KNOB_LOOP, 1, 1); /* GPST_RUN_ENGINE: the plain loops are the guard's */
+    gpsti_tuner_limit(tuner, GPST_KNOB_LOOP, 1, 3); /* any gpst_run_mode; the plain loops are the guard's */
 }
 
 GPSTI_PRIVATE void gpsti_tuner_clamp_all(gpsti_tuner* tuner, gpst_settings* settings) {

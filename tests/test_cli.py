@@ -76,11 +76,10 @@ class Usage(Case):
             (["--chroma", "411"], "--chroma=411: must be one of 444 422 420"),
             (["--mask-out"], "--mask-out: needs --mask"),
             (["--mask", self.path("none.png")], "none.png: No such file"),
-            (["--mode", "latency"], "--mode=latency: comes with a later version"),
-            (["--mode", "fast"], "--mode=fast: must be one of balanced"),
+            (["--mode", "fast"], "--mode=fast: must be one of latency balanced throughput"),
             (["--plain=both"], "--plain=both: must be one of serial inside"),
-            (["--tune", "on"], "--tune=on: comes with a later version"),
-            (["--tune", "file.txt"], "--tune=file.txt: comes with a later version"),
+            (["--tune", ""], "--tune=: must be off, on or a file"),
+            (["--tune", self.path("a.ppm")], "a.ppm: gpst_settings_parse: line 1: "),
             (["--batch", "4"], "--batch=4: comes with a later version"),
             (["--trace", "t.json"], "--trace=t.json: comes with a later version"),
             (["--report=r.html"], "--report=r.html: comes with a later version"),
@@ -253,7 +252,10 @@ class Reproject(Case):
                 "sim_slow": ["--backend=sim:kernel_us=500,h2d_gbps=1,copy_engines=1", "--slots", "3"],
                 "serial": ["--plain"], "inside": ["--plain=inside"], "serial_sim": ["--plain=serial", "--backend", "sim"],
                 "narrow": ["--slots", "1", "--workers", "1", "--readers", "1", "--writers", "1"],
-                "neutral": ["--mode", "balanced", "--tune", "off", "--on-error", "continue"]}
+                "neutral": ["--mode", "balanced", "--tune", "off", "--on-error", "continue"],
+                "latency": ["--mode", "latency", "--tune", "on"],
+                "throughput": ["--mode", "throughput", "--tune", self.path("kept.txt")],
+                "kept": ["--tune", self.path("kept.txt")]}
         formats = ["ppm"] + [f for f in ("jpg", "png", "npy") if has_format(f)]
         first = {}
         for form in formats:

@@ -333,9 +333,37 @@ class Told(Case):
             for way in stats["path"].values():
                 self.assertTrue(way["taken"])
                 self.assertIsInstance(way["why_not"], dict)
-            self.assertEqual(stats["tuner"]["decisions"], [])
-            self.assertIn("workers=", stats["tuner"]["settings"])
+            self.check_tuner(stats["tuner"], tuned="--plain" not in engine)
             self.assertEqual(sorted(stats["errors"][0]), ["item", "reason", "result", "stage"])
+
+    def check_tuner(self, tuner, tuned):
+        self.assertIn("workers=", tuner["settings"])
+        self.assertEqual(tuner["on"], 1 if tuned else 0)
+        self.assertEqual(tuner["n_decisions"] > 0, tuned)
+        for line in tuner["decisions"]:
+            self.assertEqual(sorted(line), sorted("item knob before after items_per_s_before items_per_s_after "
+                                                  "reason".split()))
+            self.assertTrue(line["reason"])
+        for key in "text measured engine_us plain_serial_us plain_inside_us plain_items cost_s".split():
+            self.assertIn(key, tuner["guard"])
+
+    def test_settings_are_kept(self):
+        """--tune FILE leaves what was found, and begins with it; what was fixed is in it, too."""
+        kept = self.path("kept.txt")
+        for i in range(30):
+            write_directions(self.path("p%02d.ppm" % i))
+        common = [self.dir, "-o", self.path("out"), "--views", "2", "--size", "32x32", "--format", "ppm"]
+        self.check(gpustage("reproject", *common, "--readers", "3", "--slots", "5", "--tune", kept), 0)
+        with open(kept) as stream:
+            found = dict(line.split("=") for line in stream.read().split())
+        self.assertIn(found["loop"], ("engine", "plain-serial", "plain-inside"))
+        self.assertEqual((found["reads"], found["slots"]), ("3", "5"))
+        with open(kept, "w") as stream:
+            stream.write("loop=plain-inside\n")
+        self.check(gpustage("reproject", *common, "--tune", kept, "--stats", self.path("stats.json")), 0)
+        self.assertIn("mode=plain-inside", self.stats()["tuner"]["settings"])
+        with open(kept) as stream:
+            self.assertIn("loop=plain-inside", stream.read())
 
     def test_strange_names(self):
         names = [b"quo\"te\\.ppm", b"t\tab\x01.ppm", b"umlaut-\xc3\xa4.ppm", b"latin-\xe4.ppm", b"-dash.ppm", b"%41 100%.ppm",

@@ -316,6 +316,126 @@ static void test_anything_goes(void** state) {
     }
 }
 
+/* ---- the guard ------------------------------------------------------------------------------------------------- */
+
+/* Stages that get in each other's way: alone 0.1 ms, two at once 3 ms each. The plain loop stays. */
+static gpst_result crowded(void* user_data, gpst_task* task) {
+    meter* const m = (meter*)user_data;
+    const uint32_t now = gpsti_a32_add(&m->now, 1) + 1;
+    (void)task;
+    gpsti_sleep_ns(now > 1 ? 3000000 : 100000);
+    (void)gpsti_a32_add(&m->now, UINT32_MAX);
+    return GPST_OK;
+}
+
+/* What stays is what was faster. */
+static void check_guard(const gpst_stats* stats) {
+    const gpst_guard_report* const guard = &report.guard;
+    const uint32_t loop = report.settings.value[GPST_KNOB_LOOP];
+    if (guard->engine_ns <= 0.0) /* never frozen for long enough, or never an engine */
+        return;
+    if (guard->text[0] == 'p')
+        assert_true(guard->measured && guard->plain_serial_ns < guard->engine_ns);
+    else if (guard->measured)
+        assert_true(guard->plain_serial_ns >= guard->engine_ns * 0.98);
+    assert_true(loop == (uint32_t)GPST_RUN_ENGINE || guard->plain_items > 0);
+    assert_non_null(strstr(stats->verdict.text, guard->text));
+    assert_non_null(strstr(stats->settings, loop == (uint32_t)GPST_RUN_ENGINE ? "mode=engine" : "mode=plain"));
+}
+
+static void test_plain_stays_where_it_wins(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    meter in_stage;
+    gpst_stats stats;
+    memset(&in_stage, 0, sizeof in_stage);
+    gpst_pipeline_desc desc = kit_simple(self, 4000, crowded);
+    self->stages[0].user_data = &in_stage;
+    desc.n_items_expected = 4000;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    print_decisions();
+    printf("%s\n%s\n", stats.verdict.text, stats.settings);
+    assert_int_equal(self->n_ok, 4000);
+    check_guard(&stats); /* on a machine that is busy with other things the engine may seem to win */
+    kit_close(self);
+}
+
+static void test_the_engine_stays_where_it_wins(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_simple(self, 2500, sleep_a_little);
+    self->decode_ns = 500000;
+    desc.n_items_expected = 2500;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    print_decisions();
+    printf("%s\ncost of the guard %.2f %%\n", stats.verdict.text,
+           100.0 * (double)report.guard.cost_ns / (double)stats.wall_ns);
+    check_guard(&stats);
+    kit_close(self);
+}
+
+/* Plain blocks at any moment, some of which stay for a while: order, errors, files and cancel are as ever. */
+static gpst_result decode_and_interfere(void* user_data, gpst_task* task) {
+    kit* const self = (kit*)user_data;
+    gpst_pipeline* const pipeline = self->pipeline;
+    gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
+    gpsti_tune* const tune = &pipeline->tune;
+    const uint64_t index = task->item->index;
+    gpsti_mutex_lock(mutex);
+    if (pipeline->attached && !tune->paused && index % 5 == 0) {
+        tune->paused = true;
+        tune->block_loop = 2 + (uint32_t)(index / 5 % 2);
+        tune->block_items = 1 + index % 4;
+        tune->paused_ns = gpsti_now_ns();
+        tune->guard.n_windows = 1;
+        tune->guard.engine_sum_ns = 1000.0;
+        tune->guard.decided = index % 3 == 0;
+        tune->plain_ns = 1.0; /* that stay differ from it at once */
+    }
+    gpsti_mutex_unlock(mutex);
+    return kit_decode(user_data, task);
+}
+
+static void test_plain_blocks_at_any_moment(void** state) {
+    (void)state;
+    uint64_t random = test_seed(43);
+    static const char* const backends[] = {"cpu", "sim:kernel_us=50"};
+    for (int round = 0; round < 24; round++) {
+        kit* const self = kit_open(backends[round % 2], 1 + (uint32_t)(test_random(&random) % 3));
+        gpst_stats stats;
+        gpsti_thread thread;
+        self->as_ready = test_random(&random) % 2 == 0;
+        gpst_pipeline_desc desc = kit_standard(self, 40 + test_random(&random) % 80);
+        desc.mode = GPST_RUN_DEFAULT;
+        desc.n_items_expected = self->n_items;
+        self->stages[1].func = decode_and_interfere;
+        self->stages[1].ordered = test_random(&random) % 3 == 0;
+        self->decode_ns = 300000;
+        self->sink_ns = (int64_t)(test_random(&random) % 50000) + 1;
+        self->fail_place = (kit_place)(int)(test_random(&random) % 8);
+        self->fail_every = 7;
+        const bool cancels = round % 4 == 3;
+        kit_forget(self);
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        if (cancels)
+            assert_int_equal(gpsti_thread_start(&thread, cancel_soon, self, "cancel"), GPST_OK);
+        const gpst_result result = gpst_pipeline_run(self->pipeline);
+        if (cancels)
+            gpsti_thread_join(&thread);
+        gpst_pipeline_query_stats(self->pipeline, &stats);
+        gpst_pipeline_query_tuner(self->pipeline, &report);
+        assert_true(result == GPST_OK || result == GPST_PARTIAL || (cancels && result == GPST_ERROR_CANCELLED));
+        assert_int_equal(stats.items_ok + stats.items_failed + stats.items_cancelled, self->n_sinks);
+        assert_true(cancels || self->n_sinks == self->n_items);
+        assert_true(cancels || report.guard.plain_items > 0);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        self->pipeline = NULL;
+        kit_check_files(self);
+        kit_close(self);
+    }
+}
+
 /* A pushed pipeline is tuned only when asked. */
 static void test_push_is_tuned_when_asked(void** state) {
     (void)state;
@@ -369,7 +489,10 @@ int main(void) {
         cmocka_unit_test(test_no_engine_stays_plain),  cmocka_unit_test(test_knobs_move),
         cmocka_unit_test(test_settings_are_given),     cmocka_unit_test(test_a_plain_loop_is_given),
         cmocka_unit_test(test_fixed_knobs_stay),       cmocka_unit_test(test_memory_budget_is_kept),
-        cmocka_unit_test(test_anything_goes),          cmocka_unit_test(test_push_is_tuned_when_asked),
+        cmocka_unit_test(test_anything_goes),          cmocka_unit_test(test_plain_stays_where_it_wins),
+        cmocka_unit_test(test_the_engine_stays_where_it_wins),
+        cmocka_unit_test(test_plain_blocks_at_any_moment),
+        cmocka_unit_test(test_push_is_tuned_when_asked),
         cmocka_unit_test(test_bad_values_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

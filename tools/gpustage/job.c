@@ -100,6 +100,24 @@ static uint32_t job_make_stages(job* self, gpst_stage_desc stages[5]) {
     return n;
 }
 
+/* What a run before has left; nothing where there is no such file yet. */
+static int job_load_settings(job* self) {
+    const options* const asked = self->desc.asked;
+    text found = GPST_ZERO;
+    file_info info;
+    if (!asked->tune_file)
+        return EXIT_DONE;
+    const int status = outputs_check_parent("--tune", asked->tune_file, asked->command_name);
+    if (status != EXIT_DONE || files_query(asked->tune_file, &info))
+        return status;
+    const char* const problem = files_read(asked->tune_file, &found);
+    const bool wrong = problem || GPST_FAILED(gpst_settings_parse(found.data ? found.data : "", &self->settings));
+    text_free(&found);
+    return wrong ? console_usage(asked->command_name, "--tune=%s: %s", asked->tune_file,
+                                 problem ? problem : gpst_last_reason())
+                 : EXIT_DONE;
+}
+
 static int job_open_pipeline(job* self) {
     const options* const asked = self->desc.asked;
     gpst_stage_desc stages[5];
@@ -113,6 +131,9 @@ static int job_open_pipeline(job* self) {
     desc.sink_user_data = self;
     desc.as_ready = true;
     desc.mode = (gpst_run_mode)asked->mode;
+    desc.preset = (gpst_preset)asked->preset;
+    desc.tune = (gpst_tune)asked->tune;
+    desc.settings = self->settings;
     desc.n_slots = asked->slots;
     desc.n_reads = asked->readers;
     desc.n_writes = asked->writers;
@@ -193,6 +214,8 @@ int job_open(job* self, const job_desc* desc) {
     if (status == EXIT_DONE && asked->stats)
         status = outputs_check_parent("--stats", asked->stats, asked->command_name);
     if (status == EXIT_DONE)
+        status = job_load_settings(self);
+    if (status == EXIT_DONE)
         status = job_open_context(self);
     if (status == EXIT_DONE)
         status = desc->stacked ? job_open_stacked(self) : job_open_directory(self);
@@ -203,12 +226,30 @@ int job_open(job* self, const job_desc* desc) {
 
 /* ---- run --------------------------------------------------------------------------------- */
 
+static int job_save_settings(const job* self) {
+    const char* const file = self->desc.asked->tune_file;
+    static gpst_tuner_report report;
+    char found[256];
+    if (!file)
+        return EXIT_DONE;
+    gpst_pipeline_query_tuner(self->pipeline, &report);
+    const char* problem = gpst_last_reason();
+    if (!GPST_FAILED(gpst_settings_format(&report.settings, found, sizeof found)))
+        problem = files_write_whole(file, found, strlen(found));
+    if (!problem)
+        return EXIT_DONE;
+    console_error("--tune=%s: %s", file, problem);
+    return EXIT_FAILED_ITEMS;
+}
+
 static int job_write_stats(const job* self, const gpst_stats* stats) {
+    static gpst_tuner_report report;
     gpst_context_info info;
     if (!self->desc.asked->stats)
         return EXIT_DONE;
     gpst_context_query_info(self->context, &info);
-    text out = stats_make_json(&self->counts, stats, &info);
+    gpst_pipeline_query_tuner(self->pipeline, &report);
+    text out = stats_make_json(&self->counts, stats, &report, &info);
     const char* const problem =
         out.failed ? "out of memory" : files_write_whole(self->desc.asked->stats, out.data, out.bytes);
     text_free(&out);
@@ -264,7 +305,7 @@ int job_run(job* self) {
     self->counts.not_done = self->n_to_do - self->counts.ok - self->counts.failed;
     if (job_close_tensor(self) != EXIT_DONE || self->counts.failed > 0)
         status = EXIT_FAILED_ITEMS;
-    if (job_write_stats(self, &stats) != EXIT_DONE)
+    if (job_write_stats(self, &stats) != EXIT_DONE || job_save_settings(self) != EXIT_DONE)
         status = EXIT_FAILED_ITEMS;
     job_print_outcome(self, &stats);
     return interrupt_happened() ? EXIT_INTERRUPTED : status;

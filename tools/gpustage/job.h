@@ -28,6 +28,7 @@ typedef struct job {
     tensor_file tensor;
     gpst_context* context;
     gpst_pipeline* pipeline;
+    gpst_settings settings; /* of --tune FILE */
     size_t next_input;
     uint64_t n_to_do;
     int64_t start_ns;

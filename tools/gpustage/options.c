@@ -174,7 +174,7 @@ int options_read(options* self, command_id command, int argc, char** argv) {
     self->convention = (int)GPST_CONVENTION_NATIVE;
     self->layout = (int)GPST_LAYOUT_CHW;
     self->dtype = (int)GPST_DTYPE_F32;
-    self->mode = (int)GPST_RUN_ENGINE;
+    self->mode = (int)GPST_RUN_DEFAULT;
     self->backend = "auto";
     for (int c = 0; c < 3; c++)
         self->std[c] = 1.0;

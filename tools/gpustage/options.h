@@ -54,12 +54,13 @@ typedef struct options {
     /* engine */
     const char* backend;
     int mode;                                  /* gpst_run_mode */
+    int preset, tune;                          /* gpst_preset, gpst_tune */
+    const char* tune_file;                     /* settings found are kept here; NULL = nowhere */
     uint32_t slots, readers, writers, workers; /* 0 = the engine's default */
     int stop_on_error;                         /* 0 or 1 */
     bool resume;
     const char* stats;
     bool quiet;
-    int ignored; /* options whose one value of today is the default */
 
     bool json;             /* probe */
     bool list;             /* bench */

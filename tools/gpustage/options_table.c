@@ -177,9 +177,10 @@ static bool take_plain(const option* spec, options* self, const char* value, cha
 /* A file of settings may have any name. */
 static bool take_tune(const option* spec, options* self, const char* value, char* rule) {
     (void)spec;
-    (void)self;
-    snprintf(rule, OPTIONS_RULE_BYTES, "%s; only off is known to this one", OPTIONS_LATER);
-    return !strcmp(value, "off");
+    snprintf(rule, OPTIONS_RULE_BYTES, "must be off, on or a file");
+    self->tune = (int)(!strcmp(value, "off") ? GPST_TUNE_OFF : GPST_TUNE_DEFAULT);
+    self->tune_file = strcmp(value, "off") && strcmp(value, "on") ? value : NULL;
+    return *value != 0;
 }
 
 /* ---- choices ----------------------------------------------------------------------------- */
@@ -214,8 +215,10 @@ static const option_choice dtypes[] = {{"u8", GPST_DTYPE_U8, false},
                                        {"f16", GPST_DTYPE_F16, false},
                                        {"f32", GPST_DTYPE_F32, false},
                                        {NULL, 0, false}};
-static const option_choice modes[] = {
-    {"balanced", 0, false}, {"latency", 0, true}, {"throughput", 0, true}, {NULL, 0, false}};
+static const option_choice modes[] = {{"latency", GPST_PRESET_LATENCY, false},
+                                      {"balanced", GPST_PRESET_BALANCED, false},
+                                      {"throughput", GPST_PRESET_THROUGHPUT, false},
+                                      {NULL, 0, false}};
 static const option_choice plains[] = {
     {"serial", GPST_RUN_PLAIN_SERIAL, false}, {"inside", GPST_RUN_PLAIN_INSIDE, false}, {NULL, 0, false}};
 static const option_choice policies[] = {{"continue", 0, false}, {"stop", 1, false}, {NULL, 0, false}};
@@ -301,14 +304,17 @@ const option options_table[] = {
     {"plain", 0, ENGINE, "[=serial|inside]", take_plain, AT(mode), 0, 0, plains,
      "a plain loop instead of the engine: one item after the other on one thread, or with all cores inside "
      "the kernel"},
-    {"mode", 0, ENGINE, "balanced", take_choice, AT(ignored), 0, 0, modes, "the preset of the knobs"},
-    {"tune", 0, ENGINE, "off", take_tune, 0, 0, 0, NULL, "knobs stay where they are set"},
+    {"mode", 0, ENGINE, "latency|balanced|throughput", take_choice, AT(preset), 0, 0, modes,
+     "how many items may be in flight: 20, 100 (default), 200, or the workers and 4"},
+    {"tune", 0, ENGINE, "off|on|FILE", take_tune, 0, 0, 0, NULL,
+     "knobs not given move while the job runs (on, the default), or stay; FILE: begin with the settings in it, if it is "
+     "there, and leave in it what was found"},
     {"workers", 0, ENGINE, "N", take_count, AT(workers), 1, 1024, NULL,
      "threads that compute (default: cores allowed)"},
     {"slots", 0, ENGINE, "N", take_count, AT(slots), 1, 4096, NULL,
-     "items in flight (default: workers + readers + 2)"},
-    {"readers", 0, ENGINE, "N", take_count, AT(readers), 1, 64, NULL, "reads in flight (default 4)"},
-    {"writers", 0, ENGINE, "N", take_count, AT(writers), 1, 64, NULL, "writes in flight (default 4)"},
+     "items in flight (default: tuned)"},
+    {"readers", 0, ENGINE, "N", take_count, AT(readers), 1, 64, NULL, "reads in flight (default: tuned)"},
+    {"writers", 0, ENGINE, "N", take_count, AT(writers), 1, 64, NULL, "writes in flight (default: tuned)"},
     {"on-error", 0, ENGINE, "continue|stop", take_choice, AT(stop_on_error), 0, 0, policies,
      "after a failed item: go on (default), or finish what is in flight"},
     {"resume", 0, ENGINE, NULL, take_flag, AT(resume), 0, 0, NULL,

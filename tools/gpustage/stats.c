@@ -183,6 +183,49 @@ static void stats_engine(json* out, const gpst_stats* stats) {
     json_close(out, '}');
 }
 
+static void stats_decision(json* out, const gpst_tuner_decision* decision) {
+    json_open(out, NULL, '{');
+    json_count(out, "item", decision->item);
+    json_string(out, "knob", gpst_knob_name(decision->knob));
+    json_count(out, "before", decision->before);
+    json_count(out, "after", decision->after);
+    json_number(out, "items_per_s_before", decision->items_per_s_before);
+    json_number(out, "items_per_s_after", decision->items_per_s_after);
+    json_string(out, "reason", decision->reason);
+    json_close(out, '}');
+}
+
+static void stats_guard(json* out, const gpst_guard_report* guard) {
+    json_open(out, "guard", '{');
+    json_string(out, "text", guard->text);
+    json_count(out, "measured", guard->measured);
+    json_number(out, "engine_us", guard->engine_ns / 1e3);
+    json_number(out, "plain_serial_us", guard->plain_serial_ns / 1e3);
+    json_number(out, "plain_inside_us", guard->plain_inside_ns / 1e3);
+    json_count(out, "plain_items", guard->plain_items);
+    json_number(out, "cost_s", stats_seconds(guard->cost_ns));
+    json_close(out, '}');
+}
+
+static void stats_tuner(json* out, const gpst_stats* stats, const gpst_tuner_report* tuner) {
+    const uint32_t n = tuner->n_decisions < GPST_MAX_DECISIONS ? tuner->n_decisions : GPST_MAX_DECISIONS;
+    json_open(out, "tuner", '{');
+    json_string(out, "settings", stats->settings);
+    json_count(out, "on", tuner->on);
+    json_count(out, "frozen", tuner->frozen);
+    json_open(out, "most", '{');
+    for (int k = (int)GPST_KNOB_WORKERS; k < (int)GPST_KNOB_COUNT; k++)
+        json_count(out, gpst_knob_name((gpst_knob)k), tuner->most.value[k]);
+    json_close(out, '}');
+    json_count(out, "n_decisions", tuner->n_decisions);
+    json_open(out, "decisions", '[');
+    for (uint32_t i = 0; i < n; i++)
+        stats_decision(out, &tuner->decisions[i]);
+    json_close(out, ']');
+    stats_guard(out, &tuner->guard);
+    json_close(out, '}');
+}
+
 static void stats_errors(json* out, const run_counts* counts) {
     if (counts->n_errors > 1)
         qsort(counts->errors, counts->n_errors, sizeof *counts->errors, stats_compare_errors);
@@ -201,7 +244,8 @@ static void stats_errors(json* out, const run_counts* counts) {
 
 /* ---- all of it ------------------------------------------------------------------------- */
 
-text stats_make_json(const run_counts* counts, const gpst_stats* stats, const gpst_context_info* context) {
+text stats_make_json(const run_counts* counts, const gpst_stats* stats, const gpst_tuner_report* tuner,
+                     const gpst_context_info* context) {
     json out = GPST_ZERO;
     const double wall_s = stats_seconds(stats->wall_ns);
     json_open(&out, NULL, '{');
@@ -215,11 +259,7 @@ text stats_make_json(const run_counts* counts, const gpst_stats* stats, const gp
     stats_stages(&out, stats);
     stats_verdict(&out, &stats->verdict);
     stats_path(&out, stats);
-    json_open(&out, "tuner", '{');
-    json_string(&out, "settings", stats->settings);
-    json_open(&out, "decisions", '[');
-    json_close(&out, ']');
-    json_close(&out, '}');
+    stats_tuner(&out, stats, tuner);
     json_count(&out, "allocations_after_freeze", stats->allocations_after_freeze);
     stats_engine(&out, stats);
     stats_errors(&out, counts);

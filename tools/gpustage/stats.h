@@ -25,6 +25,7 @@ bool counts_add_error(run_counts* self, size_t index, const char* item, const ch
                       const char* reason);
 void counts_free(run_counts* self);
 
-text stats_make_json(const run_counts* counts, const gpst_stats* stats, const gpst_context_info* context);
+text stats_make_json(const run_counts* counts, const gpst_stats* stats, const gpst_tuner_report* tuner,
+                     const gpst_context_info* context);
 
 #endif
