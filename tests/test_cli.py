@@ -174,7 +174,6 @@ class Bench(Case):
             self.assertRegex(listed, r"(?m)^%s " % name)
         self.assertIn("--json FILE", gpustage("bench", "--help").out)
         self.check(gpustage("bench", "warp"), 2, "warp: no such case", "see gpustage bench --help")
-        self.check(gpustage("bench", "kernels", "tuner"), 2, "tuner: comes with a later version")
         self.check(gpustage("bench", "--json", self.path("no", "b.json")), 2, "its parent")
         self.check(gpustage("bench", "--views", "3"), 2, "--views: bench has no such option")
 

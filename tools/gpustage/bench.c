@@ -24,7 +24,7 @@ static const bench_case bench_cases[] = {
     {"limits", bench_limits, "each resource alone: memory, reading, a JPEG frame, writing"},
     {"pipeline", bench_pipeline, "files to files, plain and in the engine, each with its verdict"},
     {"never-slower", bench_never_slower, "the engine against both plain loops and the best pool of threads"},
-    {"tuner", NULL, "its decisions against a searched grid"},
+    {"tuner", bench_tuner, "what it finds in 200 items against a searched grid, on simulated devices and disks"},
     {"verdict", bench_verdict, "200 mixes of known demands on sim: what it names, and what its caps promise"},
 };
 #define BENCH_N_CASES (sizeof bench_cases / sizeof bench_cases[0])

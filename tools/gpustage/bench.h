@@ -12,6 +12,7 @@ int bench_kernels(json* out);
 int bench_limits(json* out);
 int bench_pipeline(json* out);
 int bench_never_slower(json* out);
+int bench_tuner(json* out);
 int bench_verdict(json* out);
 
 #endif
