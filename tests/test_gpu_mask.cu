@@ -529,6 +529,15 @@ static void test_ranges(uint32_t n_cases) {
     printf("ranges: %u cases\n", n_cases);
 }
 
+/* Top down, as all of them. */
+static gpst_image upright(gpst_image image) {
+    if (image.pitch_bytes < 0) {
+        image.data = (uint8_t*)image.data + (ptrdiff_t)((image.height - 1) * image.pitch_bytes);
+        image.pitch_bytes = -image.pitch_bytes;
+    }
+    return image;
+}
+
 /* ---- more than a launch holds --------------------------------------------------------------------------------- */
 static void test_many_items(void) {
     enum { N = 300, W = 20, H = 6 };
@@ -536,8 +545,8 @@ static void test_many_items(void) {
     tidy = true;
     arenas_begin();
     for (uint32_t i = 0; i < N; i++) {
-        from[i] = place_image(&source, i % 200 == 199 ? W + 1 : W, H, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
-        to[i] = place_image(&output, from[i].width, H, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
+        from[i] = upright(place_image(&source, i % 200 == 199 ? W + 1 : W, H, GPST_FORMAT_GRAY, GPST_DTYPE_U8));
+        to[i] = upright(place_image(&output, from[i].width, H, GPST_FORMAT_GRAY, GPST_DTYPE_U8));
     }
     fill_mask(1);
     arenas_upload(1);
