@@ -2,7 +2,7 @@
    the samples need of the source, and the outputs.
 
    nvcc -O3 -std=c++17 -arch=native -x cu tools/bench_gpu_kernels.cu -o bench_gpu_kernels
-   ./bench_gpu_kernels [FILE.json] */
+   ./bench_gpu_kernels [--json FILE] */
 #define GPUSTAGE_IMPLEMENTATION
 #include "../gpustage.h"
 
@@ -147,7 +147,7 @@ int main(int argc, char** argv) {
     BENCH_RT(cudaGetDeviceProperties(&properties, 0));
     BENCH_RT(cudaDriverGetVersion(&driver));
     BENCH_RT(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    json = argc > 1 ? fopen(argv[1], "w") : nullptr;
+    json = argc > 2 && strcmp(argv[1], "--json") == 0 ? fopen(argv[2], "w") : nullptr;
     copy_rate = bench_copy_bytes_per_us(stream);
     printf("%s, driver %d, runtime %d, gpustage %s; a copy of 512 MiB reads and writes %.0f GB/s\n", properties.name,
            driver, CUDART_VERSION, GPST_VERSION_TEXT, copy_rate / 1e3);
