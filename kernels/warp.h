@@ -258,10 +258,11 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 in F16 as 0x7e00, in U8 and I8 as 0. Subnormals are kept.
    Accuracy     EQUIRECT and ROTATE into U8 against double precision: 0.6 LSB at the worst seen, 1.5
                 promised, 0.75 on 99.99 % of samples; other maps into U8: within 1 LSB; floats within 1e-6 of
-                the range (of floats: of the largest of the pixels) for the position used, and AREA within 2e-6 where windows have up to 100 x 100
-                pixels. The bits are the same on every machine. Against the projects of the conventions: u8
-                within 1 LSB of OpenCV's and PyTorch's resizes; floats (value / 255 - mean) / std within 1e-5 of
-                PyTorch's (of its CPU; its GPU rounds antialias=True otherwise, 1e-4 where it enlarges); EQUIRECT FFMPEG 72 dB PSNR seen, 50 promised; PY360 84 seen, 57 promised
+                the range (of floats: of the largest of the pixels) for the position used, and AREA within 2e-6 where
+                windows have up to 100 x 100 pixels. The bits are the same on every machine. Against the projects of the
+                conventions: u8 within 1 LSB of OpenCV's and PyTorch's resizes; floats (value / 255 - mean) / std within
+                1e-5 of PyTorch's (of its CPU; its GPU rounds antialias=True otherwise, 1e-4 where it enlarges);
+                EQUIRECT FFMPEG 72 dB PSNR seen, 50 promised; PY360 84 seen, 57 promised
    Source       kernels/warp.c, kernels/warp_cpu.c, kernels/warp_map_internal.h,
                 kernels/warp_area_internal.h, kernels/warp_yuv_internal.h, kernels/warp_wide_internal.h and
                 kernels/warp_pixel_internal.h (the reference)
