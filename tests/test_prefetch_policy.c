@@ -211,6 +211,12 @@ static void one_ahead_at_most(void** state) {
         gpsti_prefetch_policy_note(&policy, k);
     assert_int_equal(gpsti_prefetch_policy_want(&policy, want), 1);
     assert_int_equal(want[0], 30);
+    gpsti_prefetch_policy_init(&policy, 1000, 10, NULL, 0); /* no power of two: never beyond it */
+    for (uint64_t k = 0; k < 60; k++) {
+        gpsti_prefetch_policy_note(&policy, k);
+        assert_true(gpsti_prefetch_policy_want(&policy, want) <= 10);
+    }
+    assert_int_equal(gpsti_prefetch_policy_want(&policy, want), 10);
 }
 
 static void what_is_wasted_switches_it_off(void** state) {
