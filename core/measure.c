@@ -111,7 +111,7 @@ GPSTI_PRIVATE gpst_result gpsti_measure_disk(gpsti_measure* self, const char* pa
     gpsti_measure_reads reads;
     gpst_reader_desc desc = GPST_ZERO;
     gpst_reader_info info;
-    gpsti_file_info file;
+    gpsti_file_info file = GPST_ZERO;
     memset(&reads, 0, sizeof reads);
     GPSTI_TRY(gpsti_path_query(path, &file));
     GPSTI_FAIL_IF(!file.is_regular || file.bytes < 2 * GPSTI_MEASURE_READ, GPST_ERROR_ARGUMENT,

@@ -149,18 +149,13 @@ __device__ GPSTI_INLINE uint32_t gpsti_enlarge_step_of(gpsti_argmax_tap across) 
     return across.second == 0 ? 0 : across.first + 1;
 }
 
-/* Divisions of 64 bits are slow, and hardly ever needed. */
-__device__ GPSTI_INLINE uint32_t gpsti_enlarge_divide(uint64_t a, uint32_t b) {
-    return a >> 32 ? (uint32_t)(a / b) : (uint32_t)a / b;
-}
-
 /* The first output row that lies below the centre of source row `upper` - 1, or on it. */
 __device__ GPSTI_INLINE uint32_t gpsti_enlarge_first_row(uint32_t upper, uint32_t in, uint32_t out) {
     const uint64_t centre = 2 * (uint64_t)upper * out, shift = (uint64_t)in + out; /* (2 row + 1) in + out >= 2 upper out */
-    return centre <= shift ? 0 : gpsti_enlarge_divide(centre - shift + 2 * in - 1, 2 * in);
+    return centre <= shift ? 0 : (uint32_t)((centre - shift + 2 * (uint64_t)in - 1) / (2 * (uint64_t)in));
 }
 
-/* By the first threads, one a row; all see it after the next barrier. */
+/* By the first threads; all see it after the next barrier. */
 __device__ GPSTI_INLINE void gpsti_enlarge_place(const gpsti_enlarge_args* args, const gpsti_argmax_job* job,
                                                  gpsti_enlarge_block* block) {
     const uint32_t group = blockIdx.x / args->n_parts, part = blockIdx.x % args->n_parts;
@@ -168,8 +163,8 @@ __device__ GPSTI_INLINE void gpsti_enlarge_place(const gpsti_enlarge_args* args,
     const uint32_t end = group == job->source_height
                              ? job->height
                              : gpsti_enlarge_first_row(group + 1, job->source_height, job->height);
-    const uint32_t y = begin + gpsti_enlarge_divide((uint64_t)(end - begin) * part, args->n_parts);
-    const uint32_t y_end = begin + gpsti_enlarge_divide((uint64_t)(end - begin) * (part + 1), args->n_parts);
+    const uint32_t y = begin + (uint32_t)((uint64_t)(end - begin) * part / args->n_parts);
+    const uint32_t y_end = begin + (uint32_t)((uint64_t)(end - begin) * (part + 1) / args->n_parts);
     if (threadIdx.x == 0) {
         const gpsti_argmax_tap across =
             gpsti_argmax_locate(blockIdx.y * GPSTI_ENLARGE_COLUMNS, job->source_width, job->width);
@@ -255,8 +250,7 @@ __device__ GPSTI_INLINE void gpsti_enlarge_some(const gpsti_argmax_job* job, uin
 GPSTI_KERNEL void gpsti_argmax_enlarge_device(const gpsti_enlarge_args args) {
     __shared__ gpsti_enlarge_block block;
     const gpsti_argmax_job job = gpsti_argmax_take(&args.batch);
-    if (threadIdx.x < GPSTI_ENLARGE_ROWS)
-        gpsti_enlarge_place(&args, &job, &block);
+    gpsti_enlarge_place(&args, &job, &block);
     __syncthreads();
     gpsti_enlarge_some<GPSTI_ENLARGE_ROWS>(&job, args.n_steps, blockIdx.y * GPSTI_ENLARGE_COLUMNS + threadIdx.x, &block);
 }

@@ -203,48 +203,25 @@ __device__ GPSTI_INLINE uint32_t gpsti_refine_elect(const uint32_t* labels, uint
     return label;
 }
 
-__device__ GPSTI_INLINE uint32_t gpsti_refine_pixel(const gpsti_window_job* job, int32_t x, int32_t y) {
+GPSTI_KERNEL void gpsti_refine_device(const gpsti_mask_batch batch) {
+    const gpsti_window_job job = gpsti_window_take(&batch);
+    const int32_t x = (int32_t)(blockIdx.x * blockDim.x + threadIdx.x);
+    const int32_t y = (int32_t)(blockIdx.y * blockDim.y + threadIdx.y);
     uint32_t labels[9], votes = 0;
+    if (x >= job.width || y >= job.height)
+        return;
 #pragma unroll
     for (int32_t j = 0; j < 9; j++) {
         const int32_t u = x + j % 3 - 1, v = y + j / 3 - 1;
-        labels[j] = gpsti_window_inside(job, u, v) ? gpsti_window_read(job, u, v) : 0;
-        votes |= gpsti_window_votes(job, x, y, u, v) ? 1u << j : 0;
+        labels[j] = gpsti_window_inside(&job, u, v) ? gpsti_window_read(&job, u, v) : 0;
+        votes |= gpsti_window_votes(&job, x, y, u, v) ? 1u << j : 0;
     }
-    return gpsti_refine_elect(labels, votes);
-}
-
-/* Whether all that the four pixels from x on look at, and a little more, has the label of the first: then nothing else
-   can be elected. Most of a picture is so. */
-__device__ GPSTI_INLINE bool gpsti_refine_is_settled(const gpsti_window_job* job, int32_t x, int32_t y) {
-    const bool aligned = gpsti_lanes_fit(job->source, job->source_pitch, 4);
-    const uint32_t middle = gpsti_tile_read(job, x, y, aligned), same = (middle & 255u) * 0x01010101u;
-    uint32_t different = middle ^ same;
-#pragma unroll
-    for (int32_t j = 0; j < 9; j++)
-        different |= j == 4 ? 0 : gpsti_tile_read(job, x + 4 * (j % 3 - 1), y + j / 3 - 1, aligned) ^ same;
-    return different == 0;
-}
-
-/* Four labels of a byte a thread, or one of two bytes. */
-GPSTI_KERNEL void gpsti_refine_device(const gpsti_mask_batch batch) {
-    const gpsti_window_job job = gpsti_window_take(&batch);
-    const int32_t n = job.wide ? 1 : 4, x = n * (int32_t)(blockIdx.x * blockDim.x + threadIdx.x);
-    const int32_t y = (int32_t)(blockIdx.y * blockDim.y + threadIdx.y);
-    uint32_t word = 0;
-    if (x >= job.width || y >= job.height)
-        return;
-    if (job.wide) {
-        uint8_t* row = job.output + (ptrdiff_t)(y * job.output_pitch);
-        ((uint16_t*)(void*)row)[x] = (uint16_t)gpsti_refine_pixel(&job, x, y);
-        return;
-    }
-    if (gpsti_refine_is_settled(&job, x, y))
-        word = gpsti_window_read(&job, x, y) * 0x01010101u;
+    const uint32_t label = gpsti_refine_elect(labels, votes);
+    uint8_t* row = job.output + (ptrdiff_t)(y * job.output_pitch);
+    if (job.wide)
+        ((uint16_t*)(void*)row)[x] = (uint16_t)label;
     else
-        for (int32_t i = 0; i < 4 && x + i < job.width; i++)
-            word |= gpsti_refine_pixel(&job, x + i, y) << (8 * i);
-    gpsti_tile_write(&job, x, y, gpsti_lanes_fit(job.output, job.output_pitch, 4), word);
+        row[x] = (uint8_t)label;
 }
 
 /* ---- launching ----------------------------------------------------------------------------------- */
@@ -256,7 +233,7 @@ GPSTI_PRIVATE gpst_result gpsti_window_launch(const char* function, const gpsti_
     switch (job->op) {
     case GPSTI_WINDOW_REFINE:
         return gpsti_gpu_launch(function, gpsti_refine_device,
-                                dim3(gpsti_gpu_blocks(width, job->wide ? 32 : 128), gpsti_gpu_blocks(height, 8), batch->n_items),
+                                dim3(gpsti_gpu_blocks(width, 32), gpsti_gpu_blocks(height, 8), batch->n_items),
                                 dim3(32, 8), 0, batch, stream);
     case GPSTI_WINDOW_BOX:
         return gpsti_gpu_launch(function, job->radius == 1 ? gpsti_smooth_device<1, true> : gpsti_smooth_device<2, true>,

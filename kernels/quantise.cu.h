@@ -34,90 +34,39 @@ __device__ GPSTI_INLINE void gpsti_quantise_step(const gpst_channels* shape, gps
     }
 }
 
-/* 1 / value to a few units in the last place; where it would be subnormal 0, and infinite for what is subnormal. */
-__device__ GPSTI_INLINE float gpsti_quantise_inverse(float value) {
-#if defined(__CUDA_ARCH__)
-    float inverse;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(value));
-    return inverse;
-#elif defined(__HIP_DEVICE_COMPILE__)
-    return __builtin_amdgcn_rcpf(value);
-#else
-    return 1.0f / value;
-#endif
+__device__ GPSTI_INLINE int8_t gpsti_quantise_one(float value, float scale) { return gpsti_quantise_value(value, scale); }
+__device__ GPSTI_INLINE int8_t gpsti_quantise_one(uint16_t value, float scale) {
+    return gpsti_quantise_value(gpsti_f32_from_f16(value), scale);
 }
-
-/* gpsti_quantise_value without its division, which is the most of it: a product with the inverse is within 1e-4 of the
-   ratio where that is not clamped. Unless it lies so close to a tie, both have the same nearest integer. What is not
-   finite, and scales whose inverse is not to be had, are divided, too. */
-__device__ GPSTI_INLINE int8_t gpsti_quantise_quick(float value, float scale, float inverse) {
-    const float ratio = value * inverse, magnitude = gpsti_abs32(ratio);
-    const float high = ratio < 127.0f ? ratio : 127.0f, clamped = high > -128.0f ? high : -128.0f;
-    const float rounded = clamped + 12582912.0f, rest = gpsti_abs32(clamped - (rounded - 12582912.0f));
-    if (rest < 0.4999f && magnitude < 1e30f && inverse > 0.0f)
-        return (int8_t)(uint8_t)gpsti_f32_bits(rounded);
-    return gpsti_quantise_value(value, scale);
-}
-
-__device__ GPSTI_INLINE int8_t gpsti_quantise_one(float value, float scale, float inverse) {
-    return gpsti_quantise_quick(value, scale, inverse);
-}
-__device__ GPSTI_INLINE int8_t gpsti_quantise_one(uint16_t value, float scale, float inverse) {
-    return gpsti_quantise_quick(gpsti_f32_from_f16(value), scale, inverse);
-}
-
-/* gpsti_f16_from_f32 of what is not NaN: the same rounding, by an instruction. */
-__device__ GPSTI_INLINE uint16_t gpsti_dequantise_half(float value) {
-#if defined(__CUDA_ARCH__)
-    uint16_t half;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
-    return half;
-#else
-    return gpsti_f16_from_f32(value);
-#endif
-}
-
 __device__ GPSTI_INLINE void gpsti_dequantise_one(int8_t integer, float scale, float* out) { *out = (float)integer * scale; }
 __device__ GPSTI_INLINE void gpsti_dequantise_one(int8_t integer, float scale, uint16_t* out) {
-    *out = gpsti_dequantise_half((float)integer * scale);
+    *out = gpsti_f16_from_f32((float)integer * scale);
 }
 
 /* n values from number i on. */
 template <typename T, uint32_t n>
 __device__ GPSTI_INLINE void gpsti_quantise_lanes(const gpsti_quantise_args* args, uint64_t i) {
     gpsti_quantise_place place = gpsti_quantise_locate(&args->shape, i);
-    const bool one_channel = place.inner + n <= args->shape.n_inner;
-    const gpsti_lanes<T, n> values = ((const gpsti_lanes<T, n>*)args->shape.data)[i / n];
-    float scale = args->scales[place.channel], inverse = gpsti_quantise_inverse(scale);
-    gpsti_lanes<int8_t, n> integers;
+    gpsti_lanes<T, n>* values = (gpsti_lanes<T, n>*)args->shape.data + i / n;
+    gpsti_lanes<int8_t, n>* integers = (gpsti_lanes<int8_t, n>*)(void*)args->integers + i / n;
+    gpsti_lanes<T, n> wide;
+    gpsti_lanes<int8_t, n> narrow;
+    if (args->back)
+        narrow = *integers;
+    else
+        wide = *values;
 #pragma unroll
-    for (uint32_t k = 0; k < n; k++) {
-        integers.at[k] = gpsti_quantise_one(values.at[k], scale, inverse);
-        if (one_channel || k + 1 == n)
-            continue;
-        gpsti_quantise_step(&args->shape, &place);
-        scale = args->scales[place.channel];
-        inverse = gpsti_quantise_inverse(scale);
+    for (uint32_t k = 0; k < n; k++, gpsti_quantise_step(&args->shape, &place)) {
+        const float scale = args->scales[place.channel];
+        if (args->back)
+            gpsti_dequantise_one(narrow.at[k], scale, &wide.at[k]);
+        else
+            narrow.at[k] = gpsti_quantise_one(wide.at[k], scale);
     }
-    ((gpsti_lanes<int8_t, n>*)(void*)args->integers)[i / n] = integers;
-}
-
-template <typename T, uint32_t n>
-__device__ GPSTI_INLINE void gpsti_dequantise_lanes(const gpsti_quantise_args* args, uint64_t i) {
-    gpsti_quantise_place place = gpsti_quantise_locate(&args->shape, i);
-    const bool one_channel = place.inner + n <= args->shape.n_inner;
-    const gpsti_lanes<int8_t, n> integers = ((const gpsti_lanes<int8_t, n>*)(const void*)args->integers)[i / n];
-    float scale = args->scales[place.channel];
-    gpsti_lanes<T, n> values;
-#pragma unroll
-    for (uint32_t k = 0; k < n; k++) {
-        gpsti_dequantise_one(integers.at[k], scale, &values.at[k]);
-        if (one_channel || k + 1 == n)
-            continue;
-        gpsti_quantise_step(&args->shape, &place);
-        scale = args->scales[place.channel];
-    }
-    ((gpsti_lanes<T, n>*)args->shape.data)[i / n] = values;
+    if (args->back)
+        *values = wide;
+    else
+        *integers = narrow;
 }
 
 template <typename T, bool fits>
@@ -129,17 +78,6 @@ GPSTI_KERNEL void gpsti_quantise_device(const gpsti_quantise_args args) {
     else
         for (; i < args.n_values; i++)
             gpsti_quantise_lanes<T, 1>(&args, i);
-}
-
-template <typename T, bool fits>
-GPSTI_KERNEL void gpsti_dequantise_device(const gpsti_quantise_args args) {
-    constexpr uint32_t n = fits ? 16 / sizeof(T) : 1;
-    uint64_t i = ((uint64_t)blockIdx.x * GPSTI_QUANTISE_THREADS + threadIdx.x) * n;
-    if (i < args.n_values && args.n_values - i >= n)
-        gpsti_dequantise_lanes<T, n>(&args, i);
-    else
-        for (; i < args.n_values; i++)
-            gpsti_dequantise_lanes<T, 1>(&args, i);
 }
 
 /* ---- ranges ----------------------------------------------------------------------------------
@@ -270,12 +208,8 @@ GPSTI_PRIVATE gpst_result gpsti_quantise_launch(const char* function, const gpst
     const uint32_t n = 16 / sizeof(T);
     const bool fits = gpsti_lanes_fit(args->shape.data, 0, 16) && gpsti_lanes_fit(args->integers, 0, n);
     const dim3 grid(gpsti_gpu_blocks(args->n_values, GPSTI_QUANTISE_THREADS * (fits ? n : 1)));
-    const dim3 block(GPSTI_QUANTISE_THREADS);
-    if (args->back)
-        return gpsti_gpu_launch(function, fits ? gpsti_dequantise_device<T, true> : gpsti_dequantise_device<T, false>, grid,
-                                block, 0, args, stream);
-    return gpsti_gpu_launch(function, fits ? gpsti_quantise_device<T, true> : gpsti_quantise_device<T, false>, grid, block,
-                            0, args, stream);
+    return gpsti_gpu_launch(function, fits ? gpsti_quantise_device<T, true> : gpsti_quantise_device<T, false>, grid,
+                            dim3(GPSTI_QUANTISE_THREADS), 0, args, stream);
 }
 
 GPSTI_LINK gpst_result gpsti_quantise_gpu_launch(const char* function, const gpsti_quantise_args* args, void* stream) {

@@ -106,7 +106,11 @@ benchmarks = {}
 for path in sorted(glob.glob(os.path.join(out, "bench_*.json"))):
     try:
         with open(path, encoding="utf-8") as stream:
-            benchmarks[os.path.basename(path)[:-5]] = json.load(stream)
+            text = stream.read()
+            rows = [line for line in text.splitlines() if line.strip()]
+            # One document, or one a line.
+            benchmarks[os.path.basename(path)[:-5]] = (json.loads(text) if len(rows) <= 1 or rows[0].strip() in "[{"
+                                                       else [json.loads(line) for line in rows])
     except ValueError as error:
         benchmarks[os.path.basename(path)[:-5]] = str(error)
 with open(os.path.join(out, "gpu_check.json"), "w", encoding="utf-8") as stream:
