@@ -40,23 +40,33 @@ static gpst_result sleep_a_little(void* user_data, gpst_task* task) {
     return GPST_OK;
 }
 
-/* Too little to start threads for: everything on the caller's thread, and no thread is made. */
+/* Whether a run of short items stayed on the caller's thread; then no thread was made and one slot used. */
+static bool small_run_stays_plain(uint64_t n_items) {
+    kit* const self = kit_open("cpu", 2);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_simple(self, n_items, sleep_a_little);
+    const uint32_t n_threads = kit_count_threads();
+    self->decode_ns = 20000; /* more than handing over costs, less than threads */
+    desc.n_items_expected = n_items;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    const bool plain = strstr(stats.settings, "mode=plain-serial") != NULL;
+    if (plain)
+        assert_int_equal(kit_count_threads(), n_threads);
+    if (plain && n_items > 0)
+        assert_int_equal(stats.slots_used, 1);
+    assert_int_equal(self->n_ok, n_items);
+    kit_close(self);
+    return plain;
+}
+
+/* Too little to start threads for. On a busy machine a short item can look long: there are several tries. */
 static void test_small_runs_stay_plain(void** state) {
     (void)state;
     for (uint64_t n_items = 0; n_items < 4; n_items++) {
-        kit* const self = kit_open("cpu", 2);
-        gpst_stats stats;
-        gpst_pipeline_desc desc = kit_standard(self, n_items);
-        const uint32_t n_threads = kit_count_threads();
-        desc.n_items_expected = n_items;
-        desc.n_outputs = self->n_outputs = 1;
-        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-        assert_non_null(strstr(stats.settings, "mode=plain-serial"));
-        assert_int_equal(kit_count_threads(), n_threads);
-        assert_int_equal(self->n_ok, n_items);
-        assert_int_equal(stats.slots_used, n_items > 0 || stats.slots_used > 0 ? 1 : 0);
-        kit_check_files(self);
-        kit_close(self);
+        bool plain = false;
+        for (int i = 0; i < 20 && !plain; i++)
+            plain = small_run_stays_plain(n_items);
+        assert_true(plain);
     }
 }
 
