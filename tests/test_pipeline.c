@@ -341,7 +341,7 @@ static void test_plain_loops_give_the_same_files(void** state) {
     (void)state;
     static const kit_place places[] = {KIT_NOWHERE, KIT_SOURCE, KIT_READ, KIT_ENCODE, KIT_SINK};
     for (int p = 0; p < 5; p++) {
-        gpst_result results[3][30];
+        gpst_result results[N_MODES][30];
         for (int m = 0; m < N_MODES; m++) {
             kit* const self = kit_open("cpu", 2);
             gpst_pipeline_desc desc = kit_standard(self, 30);
@@ -357,8 +357,8 @@ static void test_plain_loops_give_the_same_files(void** state) {
             memcpy(results[m], self->results, sizeof results[m]);
             kit_close(self);
         }
-        assert_memory_equal(results[0], results[1], sizeof results[0]);
-        assert_memory_equal(results[0], results[2], sizeof results[0]);
+        for (int m = 1; m < N_MODES; m++)
+            assert_memory_equal(results[0], results[m], sizeof results[0]);
     }
 }
 
