@@ -170,7 +170,7 @@ class Probe(Case):
 class Bench(Case):
     def test_cases_are_listed_and_checked(self):
         listed = self.check(gpustage("bench", "--list"), 0).out
-        for name in ("kernels", "limits", "pipeline", "never-slower", "tuner", "verdict"):
+        for name in ("kernels", "limits", "readers", "pipeline", "never-slower", "tuner", "verdict"):
             self.assertRegex(listed, r"(?m)^%s " % name)
         self.assertIn("--json FILE", gpustage("bench", "--help").out)
         self.check(gpustage("bench", "warp"), 2, "warp: no such case", "see gpustage bench --help")

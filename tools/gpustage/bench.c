@@ -22,6 +22,7 @@ typedef struct bench_case {
 static const bench_case bench_cases[] = {
     {"kernels", bench_kernels, "the kernels, on 1 thread and on all cores, against memcpy of the same bytes"},
     {"limits", bench_limits, "each resource alone: memory, reading, a JPEG frame, writing"},
+    {"readers", bench_readers, "each way of reading, on files that are in memory and on files that are not"},
     {"pipeline", bench_pipeline, "files to files, plain and in the engine, each with its verdict"},
     {"never-slower", bench_never_slower, "the engine against both plain loops and the best pool of threads"},
     {"tuner", bench_tuner, "what it finds in 200 items against a searched grid, on simulated devices and disks"},

@@ -10,6 +10,7 @@
 /* A case prints its table and puts its members into the open object of out; returns the exit status. */
 int bench_kernels(json* out);
 int bench_limits(json* out);
+int bench_readers(json* out);
 int bench_pipeline(json* out);
 int bench_never_slower(json* out);
 int bench_tuner(json* out);

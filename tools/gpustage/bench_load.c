@@ -228,7 +228,7 @@ double bench_job_run(bench_job* self, bench_way way, uint32_t n_threads, gpst_st
 
 /* ---- open / close --------------------------------------------------------------------------------- */
 
-static bool bench_make_directory(bench_job* self) {
+bool bench_make_directory(text* path) {
     static uint32_t n_made = 0;
     const char* root = getenv("TMPDIR");
     char name[64];
@@ -237,10 +237,9 @@ static bool bench_make_directory(bench_job* self) {
     if (!root)
         root = "/tmp";
     snprintf(name, sizeof name, "/gpustage-bench-%llx-%u", (unsigned long long)files_clock_ns(), (unsigned)n_made++);
-    text_add(&self->directory, root);
-    text_add(&self->directory, name);
-    return !self->directory.failed && strlen(self->directory.data) < 280 &&
-           !files_make_directory(self->directory.data);
+    text_add(path, root);
+    text_add(path, name);
+    return !path->failed && strlen(path->data) < 280 && !files_make_directory(path->data);
 }
 
 static bool bench_make_inputs(bench_job* self) {
@@ -284,7 +283,7 @@ bench_job* bench_job_open(const bench_load* load, uint32_t n_workers) {
     desc.n_workers = n_workers;
     if (gpst_context_create(&desc, &self->context) == GPST_OK && bench_make_warp(self) &&
         ((load->read_bytes == 0 && load->write_bytes == 0) ||
-         (bench_make_directory(self) && bench_make_inputs(self))))
+         (bench_make_directory(&self->directory) && bench_make_inputs(self))))
         return self;
     bench_job_close(self);
     return NULL;

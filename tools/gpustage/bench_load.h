@@ -31,6 +31,9 @@ typedef enum bench_way {
                         slots with a stream each, and one thread that decodes and one that encodes */
 } bench_way;
 
+/* A directory of its own under TMPDIR. */
+bool bench_make_directory(text* path);
+
 typedef struct bench_job bench_job;
 
 /* Makes the context and the input files, in a directory of its own under TMPDIR. NULL: it failed, gpst_last_reason says

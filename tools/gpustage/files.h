@@ -27,6 +27,9 @@ void files_remove_directory(const char* path); /* an empty one */
 const char* files_append(const char* path, const void* data,
                          size_t bytes); /* in one write; made when absent */
 const char* files_truncate(const char* path, uint64_t bytes);
+/* Takes a file out of the page cache: how many of 100 of its pages are there all the same; -1: this system does not
+   tell. */
+int files_drop_cached(const char* path);
 
 /* A file that several threads write at places of their own. */
 typedef struct place_file {
