@@ -181,7 +181,10 @@ GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_conte
     info->device_name = context->device_name;
     info->backend_reason = context->backend_reason;
     info->cores_allowed = limits.cores_allowed;
-    info->n_workers = desc->n_workers ? desc->n_workers : limits.cores_allowed;
+    if (context->pin.on && context->pin.n_cores < info->cores_allowed)
+        info->cores_allowed = context->pin.n_cores;
+    info->pinned = context->pin.text;
+    info->n_workers = desc->n_workers ? desc->n_workers : info->cores_allowed;
     if (info->n_workers > GPSTI_MAX_WORKERS)
         info->n_workers = GPSTI_MAX_WORKERS;
     info->max_host_bytes =
@@ -195,12 +198,13 @@ GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_conte
 }
 
 GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_context_desc* desc) {
+    GPSTI_TRY(gpsti_pin_parse(desc->pin, &context->pin));
     context->require_backend = desc->require_backend;
     context->fork_guard = gpsti_fork_guard_create();
     GPSTI_TRY(gpsti_backend_cpu()->device_open(&context->host, NULL, &context->cpu));
     GPSTI_TRY(gpsti_context_choose(context, desc->backend ? desc->backend : "auto"));
     gpsti_context_resolve(context, desc);
-    return gpsti_scheduler_create(&context->host, context->info.n_workers, &context->scheduler);
+    return gpsti_scheduler_create(&context->host, context->info.n_workers, &context->pin, &context->scheduler);
 }
 
 /* In this order nothing outlives what it was made with. */

@@ -24,7 +24,12 @@ typedef struct gpst_context_desc {
        than the first), "sim" or "sim:key=value,..." */
     const char* backend;
     bool require_backend; /* device trouble fails the item; else the CPU does its work again */
-    uint32_t n_workers;   /* threads that run stages, up to 1024; 0 = cores allowed by affinity and quota */
+    uint32_t n_workers;   /* threads that run stages, up to 1024; 0 = cores allowed by affinity, quota and pin */
+    /* Linux; elsewhere nothing is pinned. NULL or "none": threads run where the system puts them. "cores": each worker
+       on one of the cores that the process may run on, in turn. "0-3,8": the same with these cores, and the threads that
+       read and write files on any of them. Threads that a worker's own calls start (OpenMP's, a driver's) inherit its
+       core; the caller's threads are left alone. */
+    const char* pin;
     uint64_t max_host_bytes;   /* frame memory on the host; 0 = half of the RAM available now */
     uint64_t max_device_bytes; /* frame memory on the device; 0 = 9/10 of what is free now */
     uint32_t end_canary;       /* 0 */
@@ -41,6 +46,7 @@ typedef struct gpst_context_info {
     const char* backend_reason; /* what was asked for, and why this one serves it */
     uint32_t n_workers;
     uint32_t cores_allowed;
+    const char* pinned;  /* "none", "cores 0-3,8", "none: not on this system" */
     uint64_t max_host_bytes, max_device_bytes;
     uint64_t allocation_count; /* calls to the allocator since creation */
     uint64_t live_bytes;       /* metadata bytes now held */

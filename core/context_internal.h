@@ -5,6 +5,7 @@
 #include "../backends/backend.h"
 #include "base_internal.h"
 #include "context.h"
+#include "pin_internal.h"
 
 typedef struct gpsti_scheduler gpsti_scheduler; /* core/scheduler.c */
 
@@ -15,6 +16,7 @@ struct gpst_context {
     gpsti_scheduler* scheduler;
     gpsti_a32* fork_guard; /* NULL: processes are told apart by their number */
     gpst_context_info info;
+    gpsti_pin pin;
     char backend_name[64];
     char backend_reason[GPSTI_REASON_BYTES];
     char device_name[128];

@@ -133,7 +133,7 @@ GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flig
     while (!GPST_FAILED(result) && io->n_threads < n_in_flight) {
         result = gpsti_thread_start(&io->threads[io->n_threads], gpsti_io_main, io, io->thread_name);
         if (!GPST_FAILED(result))
-            ++io->n_threads;
+            result = gpsti_pin_io(io->pin, &io->threads[io->n_threads++]);
     }
     if (!GPST_FAILED(result)) {
         io->info.n_in_flight = n_in_flight;
@@ -144,11 +144,12 @@ GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flig
 }
 
 GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, void* owner,
-                                       uint32_t n_in_flight, const char* thread_name) {
+                                       uint32_t n_in_flight, const char* thread_name, const gpsti_pin* pin) {
     memset(io, 0, sizeof(*io));
     io->i = i;
     io->owner = owner;
     io->thread_name = thread_name;
+    io->pin = pin;
     GPSTI_TRY(gpsti_mutex_init(&io->mutex));
     gpst_result result = gpsti_cond_init(&io->work);
     if (GPST_FAILED(result)) {

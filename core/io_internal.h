@@ -36,6 +36,7 @@ typedef struct gpsti_io {
     const gpsti_io_job_i* i;
     void* owner;
     const char* thread_name;
+    const gpsti_pin* pin;
     gpsti_mutex mutex; /* over all below */
     gpsti_cond work;
     gpsti_io_queue queued, cancelled;
@@ -47,7 +48,7 @@ typedef struct gpsti_io {
 } gpsti_io;
 
 GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, void* owner,
-                                       uint32_t n_in_flight, const char* thread_name);
+                                       uint32_t n_in_flight, const char* thread_name, const gpsti_pin* pin);
 /* Cancels what is queued, waits for what runs and for every `done`. Not from `done`. */
 GPSTI_INTERN void gpsti_io_term(gpsti_io* io);
 GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job); /* CLOSED while io_term runs */

@@ -262,6 +262,15 @@ GPSTI_LINK void gpsti_cond_broadcast(gpsti_cond* cond);
 GPSTI_LINK gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(void*), void* arg,
                                             const char* name);
 GPSTI_LINK void gpsti_thread_join(gpsti_thread* thread);
+
+#define GPSTI_MAX_CORES 16384u
+typedef struct gpsti_cores { /* a set, by the system's numbers */
+    uint64_t words[GPSTI_MAX_CORES / 64];
+} gpsti_cores;
+/* Those that the calling thread may run on; false where the system does not tell or cannot bind threads. */
+GPSTI_INTERN bool gpsti_cores_query(gpsti_cores* out);
+/* A thread that has been started; UNSUPPORTED where gpsti_cores_query is false. */
+GPSTI_INTERN gpst_result gpsti_thread_pin(gpsti_thread* thread, const gpsti_cores* cores);
 GPSTI_INTERN void gpsti_yield(void);
 
 /* Futex: sleeps while *word == expected, until a wake, deadline_ns or a spurious return.

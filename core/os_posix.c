@@ -121,6 +121,42 @@ GPSTI_LINK gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(voi
 }
 
 GPSTI_LINK void gpsti_thread_join(gpsti_thread* thread) { (void)pthread_join(thread->thread, NULL); }
+
+#if defined(__linux__) && !defined(__ANDROID__)
+#define GPSTI_CPU_SETS (GPSTI_MAX_CORES / CPU_SETSIZE)
+
+GPSTI_INTERN bool gpsti_cores_query(gpsti_cores* out) {
+    cpu_set_t sets[GPSTI_CPU_SETS];
+    memset(out, 0, sizeof *out);
+    if (sched_getaffinity(0, sizeof sets, sets))
+        return false;
+    for (uint32_t core = 0; core < GPSTI_MAX_CORES; core++)
+        if (CPU_ISSET_S(core, sizeof sets, sets))
+            out->words[core / 64] |= (uint64_t)1 << core % 64;
+    return true;
+}
+
+GPSTI_INTERN gpst_result gpsti_thread_pin(gpsti_thread* thread, const gpsti_cores* cores) {
+    cpu_set_t sets[GPSTI_CPU_SETS];
+    memset(sets, 0, sizeof sets);
+    for (uint32_t core = 0; core < GPSTI_MAX_CORES; core++)
+        if (cores->words[core / 64] >> core % 64 & 1u)
+            CPU_SET_S(core, sizeof sets, sets);
+    const int code = pthread_setaffinity_np(thread->thread, sizeof sets, sets);
+    return code ? gpsti_os_fail("pin thread", thread->name, code) : GPST_OK;
+}
+#else
+GPSTI_INTERN bool gpsti_cores_query(gpsti_cores* out) {
+    memset(out, 0, sizeof *out);
+    return false;
+}
+
+GPSTI_INTERN gpst_result gpsti_thread_pin(gpsti_thread* thread, const gpsti_cores* cores) {
+    (void)cores;
+    return gpsti_fail(GPST_ERROR_UNSUPPORTED, "pin thread \"%s\": not on this system", thread->name);
+}
+#endif
+
 GPSTI_INTERN void gpsti_yield(void) { (void)sched_yield(); }
 GPSTI_INTERN uint64_t gpsti_pid(void) { return (uint64_t)getpid(); }
 

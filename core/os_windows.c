@@ -76,6 +76,18 @@ GPSTI_LINK void gpsti_thread_join(gpsti_thread* thread) {
     (void)CloseHandle((HANDLE)thread->handle);
 }
 
+
+GPSTI_INTERN bool gpsti_cores_query(gpsti_cores* out) {
+    memset(out, 0, sizeof *out);
+    return false;
+}
+
+GPSTI_INTERN gpst_result gpsti_thread_pin(gpsti_thread* thread, const gpsti_cores* cores) {
+    (void)thread;
+    (void)cores;
+    return gpsti_fail(GPST_ERROR_UNSUPPORTED, "pin thread: not on this system");
+}
+
 GPSTI_INTERN void gpsti_yield(void) { (void)SwitchToThread(); }
 GPSTI_INTERN uint64_t gpsti_pid(void) { return GetCurrentProcessId(); }
 GPSTI_INTERN gpsti_a32* gpsti_fork_guard_create(void) { return NULL; }

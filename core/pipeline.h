@@ -323,7 +323,7 @@ typedef struct gpst_pipeline_desc {
    Since        0.1
 */
 typedef struct gpst_path {
-    char what[16];    /* "read", "host_memory", "device", "write", "copies", "graph" */
+    char what[16];    /* "read", "host_memory", "device", "write", "copies", "graph", "threads" */
     char taken[32];
     char why_not[256]; /* "name: reason; name: reason" for every faster way not taken; "" = none is faster */
 } gpst_path;
@@ -341,7 +341,7 @@ typedef struct gpst_stats {
     gpst_stage_stats stages[GPST_MAX_STATS]; /* in flow order; a device group shows as upload, its stages, download */
     gpst_verdict verdict;
     uint32_t n_paths;
-    gpst_path paths[8];
+    gpst_path paths[12];
     char settings[256];         /* "mode=engine workers=2 slots=8 reads=4 writes=4" */
     uint32_t slots, slots_used;
     /* Frozen: every slot has served an item. From then on an item's way calls the allocator no more; the set of frame

@@ -228,7 +228,8 @@ GPSTI_PRIVATE gpst_result gpsti_reader_init(gpst_reader* reader, uint32_t n_in_f
         result = gpsti_reader_ways_need_ring(&reader->ways);
     if (!GPST_FAILED(result))
         result = gpsti_io_init(&reader->io, &gpsti_reader_job_i, reader,
-                               n_in_flight ? n_in_flight : GPSTI_READER_DEFAULT_IN_FLIGHT, "gpst-read");
+                               n_in_flight ? n_in_flight : GPSTI_READER_DEFAULT_IN_FLIGHT, "gpst-read",
+                               &reader->context->pin);
     if (GPST_FAILED(result))
         gpsti_reader_ways_term(&reader->ways);
     return result;

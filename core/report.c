@@ -161,6 +161,15 @@ GPSTI_PRIVATE void gpsti_report_memory_path(const gpst_pipeline* pipeline, gpst_
     gpsti_copy_text(path->why_not, sizeof path->why_not, pool.pages_reason);
 }
 
+GPSTI_PRIVATE void gpsti_report_threads_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    const gpsti_pin* const pin = &pipeline->context->pin;
+    gpst_path* const path = gpsti_report_add_path(out, "threads", pin->on ? pin->text : "not pinned");
+    gpsti_copy_text(path->why_not, sizeof path->why_not,
+                    pin->on                            ? ""
+                    : strcmp(pin->text, "none") == 0 ? "pinned: not asked for"
+                                                     : "pinned: not on this system");
+}
+
 GPSTI_PRIVATE void gpsti_report_write_path(const gpst_pipeline* pipeline, gpst_stats* out) {
     if (pipeline->n_steps < 2 || pipeline->steps[pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE)
         return;
@@ -211,16 +220,18 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
     gpsti_report_copies_path(pipeline, out);
     path = gpsti_report_add_path(out, "graph", "launches");
     gpsti_copy_text(path->why_not, sizeof path->why_not, "graph: not used by the engine in this version");
+    gpsti_report_threads_path(pipeline, out);
 }
 
 GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {
     static const char* const modes[] = {"engine", "engine", "plain-serial", "plain-inside"};
     snprintf(out->settings, sizeof out->settings,
-             "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s",
+             "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu",
              modes[pipeline->tune.tuner.now.value[GPST_KNOB_LOOP]],
              pipeline->n_active, pipeline->n_slots, pipeline->desc.n_reads,
              pipeline->desc.n_writes, pipeline->exec.n_threads, pipeline->desc.as_ready ? "ready" : "input",
-             pipeline->desc.fsync == GPST_FSYNC_FILE ? "file" : "none");
+             pipeline->desc.fsync == GPST_FSYNC_FILE ? "file" : "none",
+             (unsigned long long)pipeline->desc.dirty_bytes);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------- */

@@ -158,7 +158,7 @@ GPSTI_INTERN uint32_t gpsti_scheduler_worker_index(const gpsti_scheduler* schedu
 
 /* ---- create / destroy ------------------------------------------------------------- */
 
-GPSTI_PRIVATE gpst_result gpsti_scheduler_start(gpsti_scheduler* scheduler) {
+GPSTI_PRIVATE gpst_result gpsti_scheduler_start(gpsti_scheduler* scheduler, const gpsti_pin* pin) {
     for (uint32_t i = 0; i < scheduler->n_workers; i++) {
         char name[16];
         snprintf(name, sizeof name, "gpst-work-%u", (unsigned)(i % 1000));
@@ -167,11 +167,13 @@ GPSTI_PRIVATE gpst_result gpsti_scheduler_start(gpsti_scheduler* scheduler) {
         GPSTI_TRY(
             gpsti_thread_start(&scheduler->threads[i], gpsti_worker_main, &scheduler->workers[i], name));
         scheduler->n_started++;
+        GPSTI_TRY(gpsti_pin_worker(pin, &scheduler->threads[i], i));
     }
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_scheduler_create(gpsti_host* host, uint32_t n_workers, gpsti_scheduler** out) {
+GPSTI_INTERN gpst_result gpsti_scheduler_create(gpsti_host* host, uint32_t n_workers, const gpsti_pin* pin,
+                                                gpsti_scheduler** out) {
     gpsti_scheduler* const scheduler = (gpsti_scheduler*)gpsti_alloc(host, sizeof *scheduler);
     if (!scheduler)
         return GPST_ERROR_MEMORY;
@@ -191,7 +193,7 @@ GPSTI_INTERN gpst_result gpsti_scheduler_create(gpsti_host* host, uint32_t n_wor
     }
     scheduler->threads = (gpsti_thread*)gpsti_alloc(host, n_workers * sizeof *scheduler->threads);
     scheduler->workers = (gpsti_worker*)gpsti_alloc(host, n_workers * sizeof *scheduler->workers);
-    result = scheduler->threads && scheduler->workers ? gpsti_scheduler_start(scheduler) : GPST_ERROR_MEMORY;
+    result = scheduler->threads && scheduler->workers ? gpsti_scheduler_start(scheduler, pin) : GPST_ERROR_MEMORY;
     if (GPST_FAILED(result)) {
         gpsti_scheduler_destroy(scheduler);
         return result;

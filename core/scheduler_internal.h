@@ -34,7 +34,8 @@ struct gpsti_scheduler {
     gpsti_client clients;   /* ring with this as its head; rotated, so that no client starves another */
 };
 
-GPSTI_INTERN gpst_result gpsti_scheduler_create(gpsti_host* host, uint32_t n_workers, gpsti_scheduler** out);
+GPSTI_INTERN gpst_result gpsti_scheduler_create(gpsti_host* host, uint32_t n_workers, const gpsti_pin* pin,
+                                                gpsti_scheduler** out);
 GPSTI_INTERN void gpsti_scheduler_destroy(gpsti_scheduler* scheduler); /* no client is left by then */
 
 /* The rest with the lock held. */

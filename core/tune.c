@@ -36,7 +36,8 @@ GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_p
     out->reads = gpsti_tune_has(pipeline, GPSTI_STEP_READ);
     out->writes = gpsti_tune_has(pipeline, GPSTI_STEP_WRITE);
     out->streams = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && device.asynchronous;
-    out->inside = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->device_on_host;
+    out->inside = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->device_on_host &&
+                  !pipeline->context->pin.on; /* threads inside would inherit their worker's one core */
     out->host_bytes = info->max_host_bytes;
     out->device_bytes = info->max_device_bytes;
     out->preset = desc->preset;

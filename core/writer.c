@@ -184,7 +184,8 @@ GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_i
     writer->context = context;
     const gpst_result result =
         gpsti_io_init(&writer->io, &gpsti_writer_job_i, writer,
-                      n_in_flight ? n_in_flight : GPSTI_WRITER_DEFAULT_IN_FLIGHT, "gpst-write");
+                      n_in_flight ? n_in_flight : GPSTI_WRITER_DEFAULT_IN_FLIGHT, "gpst-write",
+                      &context->pin);
     if (GPST_FAILED(result)) {
         gpsti_free(&context->host, writer, sizeof(*writer));
         return gpsti_fail_in(result, "gpsti_writer_create");

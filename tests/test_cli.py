@@ -31,7 +31,7 @@ class Usage(Case):
 
     def test_help_lists_every_option_of_the_design(self):
         reproject, preprocess = gpustage("reproject", "--help").out, gpustage("preprocess", "--help").out
-        engine = "backend mode plain tune slots readers writers workers batch on-error resume stats trace report quiet"
+        engine = "backend mode plain tune slots readers writers workers fsync dirty-bytes pin batch on-error resume stats trace report quiet"
         for name in (engine + " raw filter convention output").split():
             self.assertIn("--" + name, reproject)
             self.assertIn("--" + name, preprocess)
@@ -78,6 +78,14 @@ class Usage(Case):
             (["--mask", self.path("none.png")], "none.png: No such file"),
             (["--mode", "fast"], "--mode=fast: must be one of latency balanced throughput"),
             (["--plain=both"], "--plain=both: must be one of serial inside"),
+            (["--fsync", "always"], "--fsync=always: must be one of file none"),
+            (["--dirty-bytes", "0"], "--dirty-bytes=0: must be a whole number above 0, with K, M or G behind it"),
+            (["--dirty-bytes", "1MB"], "--dirty-bytes=1MB: must be"),
+            (["--dirty-bytes", "1T"], "--dirty-bytes=1T: must be"),
+            (["--dirty-bytes", "17179869185G"], "--dirty-bytes=17179869185G: must be"),
+            (["--pin", "all"], "--pin=all: gpst_context_create: desc.pin=\"all\": must be none, cores, or a list of cores"),
+            (["--pin", "0-"], "--pin=0-: "), (["--pin", "1-0"], "--pin=1-0: "), (["--pin", "0,"], "--pin=0,: "),
+            (["--pin", "16000"], "core 16000: not one that this process may run on"),
             (["--tune", ""], "--tune=: must be off, on or a file"),
             (["--tune", self.path("a.ppm")], "a.ppm: gpst_settings_parse: line 1: "),
             (["--batch", "4"], "--batch=4: comes with a later version"),
@@ -254,7 +262,9 @@ class Reproject(Case):
                 "neutral": ["--mode", "balanced", "--tune", "off", "--on-error", "continue"],
                 "latency": ["--mode", "latency", "--tune", "on"],
                 "throughput": ["--mode", "throughput", "--tune", self.path("kept.txt")],
-                "kept": ["--tune", self.path("kept.txt")]}
+                "kept": ["--tune", self.path("kept.txt")],
+                "unsynced": ["--fsync", "none", "--dirty-bytes", "4K"], "pinned": ["--pin", "cores"],
+                "one_core": ["--pin", str(min(os.sched_getaffinity(0)))]}
         formats = ["ppm"] + [f for f in ("jpg", "png", "npy") if has_format(f)]
         first = {}
         for form in formats:

@@ -329,7 +329,7 @@ class Told(Case):
             self.assertTrue(0 < verdict["efficiency"] <= 1)
             self.assertTrue(all(v >= 1 for v in verdict["cap"].values()))
             self.assertIn(verdict["text"], outcome.out)
-            self.assertEqual(sorted(stats["path"]), ["device", "graph", "host_memory", "read"])
+            self.assertEqual(sorted(stats["path"]), ["device", "graph", "host_memory", "read", "threads", "write"])
             for way in stats["path"].values():
                 self.assertTrue(way["taken"])
                 self.assertIsInstance(way["why_not"], dict)
@@ -346,6 +346,20 @@ class Told(Case):
             self.assertTrue(line["reason"])
         for key in "text measured engine_us plain_serial_us plain_inside_us plain_items cost_s".split():
             self.assertIn(key, tuner["guard"])
+
+    def test_writer_knobs_and_pinning_are_told(self):
+        core = str(min(os.sched_getaffinity(0)))
+        common = [self.panoramas(3), "-o", self.path("out"), "--views", "1", "--size", "16x16", "--format", "ppm",
+                  "--stats", self.path("stats.json")]
+        self.check(gpustage("reproject", *common), 0)
+        path = self.stats()["path"]
+        self.assertEqual(path["write"]["taken"], "buffered, fsync")
+        self.assertEqual((path["threads"]["taken"], path["threads"]["why_not"]), ("not pinned", {"pinned": "not asked for"}))
+        self.check(gpustage("reproject", *common, "--fsync=none", "--dirty-bytes", "3K", "--pin", core), 0)
+        stats = self.stats()
+        self.assertEqual(stats["path"]["write"]["taken"], "buffered")
+        self.assertEqual(stats["path"]["threads"], {"taken": "cores " + core, "why_not": {}})
+        self.assertIn("fsync=none dirty_bytes=3072", stats["tuner"]["settings"])
 
     def test_settings_are_kept(self):
         """--tune FILE leaves what was found, and begins with it; what was fixed is in it, too."""

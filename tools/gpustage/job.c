@@ -65,10 +65,13 @@ static int job_open_context(job* self) {
     /* A GPU that was named and is not there is not replaced; the simulated device is always there. */
     desc.require_backend = !strncmp(asked->backend, "cuda", 4) || !strncmp(asked->backend, "hip", 3);
     desc.n_workers = asked->workers;
+    desc.pin = asked->pin;
     desc.logger.func = console_log;
     const gpst_result result = gpst_context_create(&desc, &self->context);
     if (result == GPST_ERROR_ARGUMENT)
-        return console_usage(asked->command_name, "--backend=%s: %s", asked->backend, gpst_last_reason());
+        return strstr(gpst_last_reason(), "desc.pin")
+                   ? console_usage(asked->command_name, "--pin=%s: %s", asked->pin, gpst_last_reason())
+                   : console_usage(asked->command_name, "--backend=%s: %s", asked->backend, gpst_last_reason());
     if (GPST_FAILED(result)) {
         console_error("--backend=%s: %s", asked->backend, gpst_last_reason());
         return EXIT_MACHINE;
@@ -137,6 +140,8 @@ static int job_open_pipeline(job* self) {
     desc.n_slots = asked->slots;
     desc.n_reads = asked->readers;
     desc.n_writes = asked->writers;
+    desc.fsync = (gpst_fsync)asked->fsync;
+    desc.dirty_bytes = asked->dirty_bytes;
     desc.stop_on_error = asked->stop_on_error != 0;
     if (!GPST_FAILED(gpst_pipeline_create(self->context, &desc, &self->pipeline)))
         return EXIT_DONE;
@@ -161,6 +166,7 @@ static int job_open_stacked(job* self) {
         return status;
     gpst_warp_query_output(self->desc.warp, &row);
     const char* const problem = tensor_create(&self->tensor, asked->output, &row, self->inputs.count);
+    self->tensor.sync = asked->fsync != (int)GPST_FSYNC_NONE;
     if (!problem)
         return EXIT_DONE;
     console_error("-o=%s: %s", asked->output, problem);

@@ -57,6 +57,9 @@ typedef struct options {
     int preset, tune;                          /* gpst_preset, gpst_tune */
     const char* tune_file;                     /* settings found are kept here; NULL = nowhere */
     uint32_t slots, readers, writers, workers; /* 0 = the engine's default */
+    int fsync;                                 /* gpst_fsync */
+    uint64_t dirty_bytes;                      /* 0 = the system's */
+    const char* pin;
     int stop_on_error;                         /* 0 or 1 */
     bool resume;
     const char* stats;

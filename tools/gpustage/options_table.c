@@ -175,6 +175,21 @@ static bool take_plain(const option* spec, options* self, const char* value, cha
 }
 
 /* A file of settings may have any name. */
+/* 1048576, 1024K or 1M. */
+static bool take_bytes(const option* spec, options* self, const char* value, char* rule) {
+    static const char units[] = "KMG";
+    uint64_t bytes = 0;
+    snprintf(rule, OPTIONS_RULE_BYTES, "must be a whole number above 0, with K, M or G behind it or nothing");
+    if (!text_read_count(&value, &bytes) || bytes == 0)
+        return false;
+    const char* const unit = *value ? strchr(units, *value) : NULL;
+    const unsigned shift = unit ? 10u * (unsigned)(unit - units + 1) : 0u;
+    if (value[unit ? 1 : 0] || bytes > UINT64_MAX >> shift)
+        return false;
+    *(uint64_t*)option_member(spec, self) = bytes << shift;
+    return true;
+}
+
 static bool take_tune(const option* spec, options* self, const char* value, char* rule) {
     (void)spec;
     snprintf(rule, OPTIONS_RULE_BYTES, "must be off, on or a file");
@@ -221,6 +236,8 @@ static const option_choice modes[] = {{"latency", GPST_PRESET_LATENCY, false},
                                       {NULL, 0, false}};
 static const option_choice plains[] = {
     {"serial", GPST_RUN_PLAIN_SERIAL, false}, {"inside", GPST_RUN_PLAIN_INSIDE, false}, {NULL, 0, false}};
+static const option_choice syncs[] = {
+    {"file", GPST_FSYNC_FILE, false}, {"none", GPST_FSYNC_NONE, false}, {NULL, 0, false}};
 static const option_choice policies[] = {{"continue", 0, false}, {"stop", 1, false}, {NULL, 0, false}};
 
 static const char* choice_name(const option_choice* choices, int value) {
@@ -315,6 +332,13 @@ const option options_table[] = {
      "items in flight (default: tuned)"},
     {"readers", 0, ENGINE, "N", take_count, AT(readers), 1, 64, NULL, "reads in flight (default: tuned)"},
     {"writers", 0, ENGINE, "N", take_count, AT(writers), 1, 64, NULL, "writes in flight (default: tuned)"},
+    {"fsync", 0, ENGINE, "file|none", take_choice, AT(fsync), 0, 0, syncs,
+     "a file is on the disk before it has its name (default), or whenever the system writes it: faster, and a file may be "
+     "empty after a power cut"},
+    {"dirty-bytes", 0, ENGINE, "N[K|M|G]", take_bytes, AT(dirty_bytes), 0, 0, NULL,
+     "of a file under -o DIR about twice so much waits in memory for the disk (default: as much as the system allows)"},
+    {"pin", 0, ENGINE, "none|cores|LIST", take_text, AT(pin), 0, 0, NULL,
+     "bind each worker to one core: of those allowed, or of a LIST like 0-3,8 (Linux; default none)"},
     {"on-error", 0, ENGINE, "continue|stop", take_choice, AT(stop_on_error), 0, 0, policies,
      "after a failed item: go on (default), or finish what is in flight"},
     {"resume", 0, ENGINE, NULL, take_flag, AT(resume), 0, 0, NULL,

@@ -154,7 +154,7 @@ static void stats_why_not(json* out, const char* pieces) {
 }
 
 static void stats_path(json* out, const gpst_stats* stats) {
-    static const char* const names[] = {"read", "host_memory", "device", "graph"};
+    static const char* const names[] = {"read", "host_memory", "threads", "device", "write", "graph"};
     json_open(out, "path", '{');
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
         const gpst_path* path = NULL;

@@ -57,7 +57,7 @@ const char* tensor_write_row(const tensor_file* self, uint64_t index, const void
 const char* tensor_close(tensor_file* self, bool whole) {
     if (!self->temporary.data)
         return NULL;
-    const char* problem = files_place_close(&self->file, whole);
+    const char* problem = files_place_close(&self->file, whole && self->sync);
     if (!problem && whole)
         problem = files_rename(self->temporary.data, self->path);
     if (problem || !whole)

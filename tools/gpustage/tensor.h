@@ -10,6 +10,7 @@ typedef struct tensor_file {
     const char* path;
     place_file file;
     size_t header_bytes, row_bytes;
+    bool sync; /* on the disk before it has its name; tensor_create sets it */
 } tensor_file;
 
 /* Rows are shaped like `row`, all zero at first. NULL, or what went wrong. */
