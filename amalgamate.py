@@ -77,6 +77,7 @@ PRIVATE = [
     "kernels/quantise_rows_internal.h",
     "core/pin_internal.h",
     "core/context_internal.h",
+    "core/pool_internal.h",
     "core/profile_internal.h",
     "core/tuner_internal.h",
     "core/guard_internal.h",

@@ -172,13 +172,16 @@ GPSTI_PRIVATE bool gpsti_sim_owns(const gpsti_sim_device* device, const void* pt
 
 GPSTI_PRIVATE gpst_result gpsti_sim_host_alloc(gpsti_device* device, size_t bytes, bool want_huge,
                                                gpsti_host_memory* out) {
+    const gpsti_sim_device* const sim = (const gpsti_sim_device*)device;
     memset(out, 0, sizeof(*out));
     GPSTI_FAIL_IF(!bytes, GPST_ERROR_ARGUMENT, "backend sim: host_alloc: bytes=0: must be above 0");
     GPSTI_TRY(gpsti_sim_enter_locking(device, GPSTI_FAULT_HOST_ALLOC, "host_alloc"));
     GPSTI_TRY(gpsti_pages_alloc(bytes, want_huge, &out->ptr, &out->mapped_bytes, &out->pages, out->why_not));
     out->bytes = out->mapped_bytes;
+    if (sim->params.pin_gbps > 0 && sim->params.virtual_clock <= 0)
+        gpsti_sleep_ns((int64_t)((double)bytes / sim->params.pin_gbps));
     if (!out->why_not[0])
-        gpsti_copy_text(out->why_not, sizeof(out->why_not), "sim backend: pinning is not simulated");
+        gpsti_copy_text(out->why_not, sizeof(out->why_not), "sim backend: only the time of pinning is simulated");
     return GPST_OK;
 }
 

@@ -19,6 +19,7 @@ typedef struct gpsti_sim_params {
     double fail[GPSTI_N_FAULTS];
     double lose_at;
     double jitter_pct, seed;
+    double pin_gbps;      /* of making host memory, on the calling thread; 0 = as long as the system takes */
     double virtual_clock; /* 1: modelled time passes on the device's clock only, and nobody waits for it */
 } gpsti_sim_params;
 

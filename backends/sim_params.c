@@ -14,6 +14,7 @@ static const gpsti_param gpsti_sim_keys[] = {
     {"launch_us", offsetof(gpsti_sim_params, launch_us), 0, 1e9, false},
     {"kernel_us", offsetof(gpsti_sim_params, kernel_us), 0, 1e9, false},
     {"kernel_gbps", offsetof(gpsti_sim_params, kernel_gbps), 0, 1e6, false},
+    {"pin_gbps", offsetof(gpsti_sim_params, pin_gbps), 0, 1e6, false},
     {"copy_engines", offsetof(gpsti_sim_params, copy_engines), 1, 2, true},
     {"read_gbps", offsetof(gpsti_sim_params, read_gbps), 0, 1e6, false},
     {"write_gbps", offsetof(gpsti_sim_params, write_gbps), 0, 1e6, false},

@@ -8,7 +8,7 @@
 
 /* ---- what the group needs ------------------------------------------------------------- */
 
-GPSTI_PRIVATE gpst_result gpsti_lane_prepare(gpsti_slot* slot, gpsti_lane* lane) {
+GPSTI_PRIVATE gpst_result gpsti_lane_make(gpsti_slot* slot, gpsti_lane* lane) {
     const gpsti_backend_i* const i = lane->device->i;
     const uint32_t n_events = slot->pipeline->n_events;
     gpsti_host* const host = &slot->pipeline->context->host;
@@ -25,12 +25,9 @@ GPSTI_PRIVATE gpst_result gpsti_lane_prepare(gpsti_slot* slot, gpsti_lane* lane)
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, void** memory, size_t* held_bytes,
-                                                size_t bytes) {
+GPSTI_PRIVATE gpst_result gpsti_offload_grow(gpsti_slot* slot, void** memory, size_t* held_bytes, size_t bytes) {
     gpst_context* const context = slot->pipeline->context;
     gpsti_device* const device = context->device;
-    if (*memory && *held_bytes >= bytes)
-        return GPST_OK;
     if (*memory) {
         device->i->memory_free(device, *memory, *held_bytes);
         gpsti_budget_refund(&context->device_bytes, *held_bytes);
@@ -48,6 +45,29 @@ GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, void** memory,
     *held_bytes = bytes;
     gpsti_a64_add(&slot->pipeline->device_growths, 1);
     return GPST_OK;
+}
+
+GPSTI_PRIVATE void gpsti_offload_count_setup(gpsti_slot* slot, int64_t start_ns) {
+    gpsti_a64_add(&slot->pipeline->device_setup_ns, (uint64_t)(gpsti_now_ns() - start_ns));
+}
+
+GPSTI_PRIVATE gpst_result gpsti_lane_prepare(gpsti_slot* slot, gpsti_lane* lane) {
+    if (lane->stream && lane->n_events == slot->pipeline->n_events)
+        return GPST_OK;
+    const int64_t start_ns = gpsti_now_ns();
+    const gpst_result result = gpsti_lane_make(slot, lane);
+    gpsti_offload_count_setup(slot, start_ns);
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, void** memory, size_t* held_bytes,
+                                                size_t bytes) {
+    if (*memory && *held_bytes >= bytes)
+        return GPST_OK;
+    const int64_t start_ns = gpsti_now_ns();
+    const gpst_result result = gpsti_offload_grow(slot, memory, held_bytes, bytes);
+    gpsti_offload_count_setup(slot, start_ns);
+    return result;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_shape_outputs(gpsti_slot* slot, const gpsti_step* step) {

@@ -16,7 +16,7 @@
 #include "context_internal.h"
 #include "guard_internal.h"
 #include "pipeline.h"
-#include "pool.h"
+#include "pool_internal.h"
 #include "profile_internal.h"
 #include "reader.h"
 #include "scheduler_internal.h"
@@ -174,6 +174,8 @@ typedef struct gpsti_tune {
     double block_sum, block_squares;
     int64_t full_since_ns, full_ns; /* every slot in use: since (0 = now it is not), and before */
     uint64_t item_host_bytes, item_device_bytes; /* of the largest item */
+    int64_t setup_ns[GPST_RESOURCE_COUNT]; /* of the plain start, in whose clocks it is: making one slot's memory */
+    int64_t item_ns;       /* of the plain start: its last item, or what there was of it, without set-up */
     gpsti_tuner tuner;
     gpsti_guard guard;
     bool paused;           /* the source rests until a plain block is over */
@@ -242,6 +244,7 @@ struct gpst_pipeline {
     bool frozen;
     uint64_t frozen_allocations, frozen_growths;
     gpsti_a64 device_growths; /* allocations of device memory */
+    gpsti_a64 device_setup_ns; /* time they took, with the slots' streams and events */
     char fallback_reason[GPST_REASON_BYTES];
 };
 

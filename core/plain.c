@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define GPSTI_PLAIN_LEAST_NS 10000 /* handing over what costs less costs more */
+/* Two more slots at least, taken down again at the end, and half of a plain item's time to be gained at the most. */
+#define GPSTI_PLAIN_SETUPS 8
 
 typedef struct gpsti_plain {
     gpst_pipeline* pipeline;
@@ -15,7 +17,8 @@ typedef struct gpsti_plain {
     uint32_t worker_index;
     bool within;      /* the pipeline is an engine's: others look at its counts */
     int64_t worth_ns; /* hand the item over when what is left of the run is worth so much; 0 = never */
-    int64_t item_ns;  /* what the item before took */
+    int64_t item_ns;  /* what the item before took, without set-up */
+    int64_t setup_ns; /* of the pipeline when the item began */
 } gpsti_plain;
 
 GPSTI_PRIVATE void gpsti_plain_lock(const gpsti_plain* self) {
@@ -112,16 +115,36 @@ GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step*
     return GPST_OK;
 }
 
+/* What making memory, streams and events took so far. */
+GPSTI_PRIVATE int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline) {
+    return gpsti_pool_growth_ns(pipeline->pool) + (int64_t)gpsti_a64_load_relaxed(&pipeline->device_setup_ns);
+}
+
+/* Time of the item at hand so far, as if there had been a slot for it already. */
+GPSTI_PRIVATE int64_t gpsti_plain_spent_ns(const gpsti_plain* self) {
+    return gpsti_now_ns() - self->slot->item.start_ns - (gpsti_plain_setup_ns(self->pipeline) - self->setup_ns);
+}
+
+/* Whose clock a service of the step is in, as the calling thread sees it. */
+GPSTI_PRIVATE gpst_resource gpsti_plain_resource(const gpsti_step* step) {
+    return step->kind == GPSTI_STEP_READ    ? GPST_RESOURCE_DISK_IN
+           : step->kind == GPSTI_STEP_WRITE ? GPST_RESOURCE_DISK_OUT
+                                            : GPST_RESOURCE_CPU;
+}
+
 /* One service with its CPU time: what this thread used, times the threads that a kernel spread over. */
 GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step* step, uint32_t output,
                                              char* reason) {
     const uint32_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? self->pipeline->exec.n_threads : 1;
     const bool sample_cpu = gpsti_flow_wants_cpu(self->pipeline, step);
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
+    const int64_t setup_ns = gpsti_plain_setup_ns(self->pipeline);
     const int64_t start_ns = gpsti_now_ns();
     const gpst_result result = gpsti_plain_serve(self, step, output, reason);
     const int64_t busy_ns = gpsti_now_ns() - start_ns;
     gpsti_plain_lock(self);
+    self->pipeline->tune.setup_ns[gpsti_plain_resource(step)] +=
+        gpsti_plain_setup_ns(self->pipeline) - setup_ns;
     if (step->kind == GPSTI_STEP_HOST) /* the others know better what they did when */
         gpsti_clock_add(&self->pipeline->clocks[step->first_clock], busy_ns, 0, 0, GPST_FAILED(result));
     gpsti_flow_account_cpu(self->pipeline, step, busy_ns,
@@ -143,22 +166,23 @@ GPSTI_PRIVATE void gpsti_plain_step(gpsti_plain* self, const gpsti_step* step, u
 }
 
 /* Is what is left of the run, were it all like the item before or what this one has cost by now, worth handing over?
-   Outputs that are still to be encoded are work for others, too. */
+   Outputs that are still to be encoded are work for others, too. More items at once need more slots, and what the
+   first one took to make is known: that has to come back. */
 GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     const gpst_pipeline* const pipeline = self->pipeline;
     const uint64_t expected = pipeline->desc.n_items_expected;
     const bool wide = pipeline->n_outputs > 1 && pipeline->steps[s].per_output;
     if (self->worth_ns == 0)
         return false;
-    uint64_t n_left = wide ? 1 : 0;
+    uint64_t n_left = expected > pipeline->next_index ? expected - pipeline->next_index : 0;
     if (expected == 0)
-        n_left += pipeline->next_index; /* as many as there have been */
-    else if (expected > pipeline->next_index)
-        n_left += expected - pipeline->next_index;
-    int64_t spent_ns = gpsti_now_ns() - self->slot->item.start_ns;
+        n_left = pipeline->next_index; /* as many as there have been */
+    const int64_t setup_ns = n_left > 0 ? GPSTI_PLAIN_SETUPS * gpsti_plain_setup_ns(pipeline) : 0;
+    n_left += wide ? 1 : 0;
+    int64_t spent_ns = gpsti_plain_spent_ns(self);
     spent_ns = spent_ns > self->item_ns ? spent_ns : self->item_ns;
     return n_left > 0 && spent_ns >= GPSTI_PLAIN_LEAST_NS &&
-           spent_ns >= self->worth_ns / (int64_t)(n_left < 1000000 ? n_left : 1000000);
+           spent_ns >= (self->worth_ns + setup_ns) / (int64_t)(n_left < 1000000 ? n_left : 1000000);
 }
 
 /* Steps in order; steps that are per output run output by output, while its bytes are in the cache. Gives the step
@@ -167,8 +191,10 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
     const gpst_pipeline* const pipeline = self->pipeline;
     uint32_t s = from;
     self->slot->plain = true;
+    self->setup_ns = gpsti_plain_setup_ns(pipeline);
     while (pipeline->steps[s].kind != GPSTI_STEP_FINISH) {
         if (gpsti_plain_hands_over(self, s)) {
+            self->item_ns = gpsti_plain_spent_ns(self);
             self->slot->plain = false;
             return s;
         }
@@ -182,7 +208,7 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
         s = end;
     }
     gpsti_finish_item(self->slot);
-    self->item_ns = gpsti_now_ns() - self->slot->item.start_ns;
+    self->item_ns = gpsti_plain_spent_ns(self);
     return s;
 }
 
@@ -220,7 +246,7 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
     self.slot = &pipeline->slots[0];
     self.worker_index = scheduler->n_workers;
     self.within = false;
-    self.worth_ns = self.item_ns = 0;
+    self.worth_ns = self.item_ns = self.setup_ns = 0;
     pipeline->n_slots_used = 1;
     const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
     while (gpsti_plain_next(&self)) {
@@ -291,13 +317,14 @@ GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, 
     self.worker_index = pipeline->context->scheduler->n_workers;
     self.within = true;
     self.worth_ns = worth_ns;
-    self.item_ns = 0;
+    self.item_ns = self.setup_ns = 0;
     gpsti_plain_lock(&self);
     for (uint64_t n = 0; n < n_items && more; n++) {
         more = gpsti_plain_one(&self);
         if (pipeline->left)
             break;
     }
+    pipeline->tune.item_ns = self.item_ns;
     if (!more)
         pipeline->source_done = true;
     gpsti_plain_unlock(&self);

@@ -3,7 +3,7 @@
 #include "platform_internal.h"
 
 #include "context_internal.h"
-#include "pool.h"
+#include "pool_internal.h"
 
 #include <string.h>
 
@@ -35,6 +35,7 @@ struct gpst_pool {
     uint32_t n_out;  /* on loan, or being allocated: what a waiter may hope for */
     uint32_t n_waiters;
     gpsti_a64 held_bytes; /* charged to desc.max_bytes */
+    gpsti_a64 growth_ns;
     gpst_pool_info info;
     uint32_t free_lists[GPSTI_POOL_CLASSES];
 };
@@ -203,12 +204,14 @@ GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_requ
     if (!GPST_FAILED(result)) {
         pool->unused = pool->entries[index].next;
         gpsti_mutex_unlock(&pool->mutex);
+        const int64_t start_ns = gpsti_now_ns();
         result = gpsti_pool_allocate(pool, device, request->bytes, &memory, &charged_bytes);
         if (result == GPST_ERROR_DEVICE_LOST &&
             !pool->context->require_backend) { /* the job goes on without it */
             device = pool->context->cpu;
             result = gpsti_pool_allocate(pool, device, request->bytes, &memory, &charged_bytes);
         }
+        gpsti_a64_add(&pool->growth_ns, (uint64_t)(gpsti_now_ns() - start_ns));
         gpsti_mutex_lock(&pool->mutex);
         if (GPST_FAILED(result)) {
             pool->entries[index].next = pool->unused;
@@ -347,6 +350,10 @@ GPST_API void gpst_pool_release(gpst_pool* pool, gpst_buffer* buffer) {
             "another's); ignored",
             (unsigned long long)buffer->id, buffer->data);
     memset(buffer, 0, sizeof *buffer);
+}
+
+GPSTI_INTERN int64_t gpsti_pool_growth_ns(gpst_pool* pool) {
+    return (int64_t)gpsti_a64_load_relaxed(&pool->growth_ns);
 }
 
 GPST_API void gpst_pool_trim(gpst_pool* pool) {

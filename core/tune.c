@@ -14,6 +14,8 @@
 #define GPSTI_TUNE_LEAST_NS 5000000
 #define GPSTI_TUNE_MOST_NS 500000000
 #define GPSTI_TUNE_LEAST_BLOCKS 4
+#define GPSTI_TUNE_LEAST_SLOTS 3   /* one that is filled, one that is worked on, one that is emptied */
+#define GPSTI_TUNE_SOME_ITEMS 256  /* a run of unknown length is believed to go on for so long */
 #define GPSTI_TUNE_QUIET 0.01 /* noise at which a window says enough */
 
 /* ---- budget ---------------------------------------------------------------------------------- */
@@ -234,6 +236,33 @@ GPSTI_PRIVATE void gpsti_tune_close_window(gpst_pipeline* pipeline, gpsti_tuner_
     }
 }
 
+/* ---- what slots cost ------------------------------------------------------------------------------- */
+
+/* A run of `left` items on n slots takes about n set-ups and left / n items one after the other. The sum is least
+   where both are the same. Nothing beside it is known of the engine yet; and more than that rarely pays. */
+GPSTI_PRIVATE uint32_t gpsti_tune_slots_worth(const gpst_pipeline* pipeline) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    const uint64_t expected = pipeline->desc.n_items_expected, done = pipeline->next_index;
+    double setup_ns = 0.0;
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        setup_ns += (double)tune->setup_ns[r];
+    if (setup_ns <= 0.0 || tune->item_ns <= 0)
+        return 0;
+    uint64_t n_left = expected > done ? expected - done : 0;
+    if (expected == 0)
+        n_left = done > GPSTI_TUNE_SOME_ITEMS ? done : GPSTI_TUNE_SOME_ITEMS;
+    const double n = gpsti_sqrt64((double)n_left * (double)tune->item_ns / setup_ns);
+    return n < (double)GPSTI_TUNE_LEAST_SLOTS ? GPSTI_TUNE_LEAST_SLOTS : n > 1e6 ? 1000000 : (uint32_t)n;
+}
+
+/* While a run of unknown length goes on, more slots are worth their making. */
+GPSTI_PRIVATE void gpsti_tune_afford_more(gpst_pipeline* pipeline) {
+    gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    const uint32_t slots = gpsti_tune_slots_worth(pipeline);
+    if (pipeline->desc.n_items_expected == 0 && slots > tuner->budget.slots_worth && tuner->budget.slots_worth > 0)
+        gpsti_tuner_afford(tuner, slots);
+}
+
 /* ---- the model, from items that have been ----------------------------------------------------------- */
 
 /* What is in flight has entered the clocks in part: good enough to begin with. */
@@ -245,7 +274,7 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     gpsti_tuner_costs costs;
     gpsti_tune_sum(pipeline, &totals);
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        costs.service_ns[r] = totals.window.service_ns[r] / (int64_t)n_items;
+        costs.service_ns[r] = (totals.window.service_ns[r] - tune->setup_ns[r]) / (int64_t)n_items;
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
         costs.service_ns[r] = totals.window.busy_ns[r] / (int64_t)n_items;
     budget.item_host_bytes = tune->item_host_bytes;
@@ -279,6 +308,7 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
     gpsti_tuner_window window;
     gpsti_tune_close_window(pipeline, &window);
+    gpsti_tune_afford_more(pipeline);
     bool moved = gpsti_tuner_resize(&tune->tuner, tune->item_host_bytes, tune->item_device_bytes);
     moved = gpsti_tuner_judge(&tune->tuner, &window, pipeline->items_ok + pipeline->items_failed) || moved;
     tune->n_to_settle = moved ? pipeline->in_flight : 0;
@@ -350,6 +380,8 @@ GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline) {
         return false;
     }
     gpsti_mutex_lock(&scheduler->mutex);
+    if (!pipeline->tune.modelled)
+        gpsti_tuner_afford(&pipeline->tune.tuner, gpsti_tune_slots_worth(pipeline));
     if (pipeline->items_ok > 0 && !pipeline->tune.modelled)
         gpsti_tune_model(pipeline);
     pipeline->tune.n_to_settle = pipeline->n_active;

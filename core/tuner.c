@@ -51,7 +51,8 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_most_slots(const gpsti_tuner_budget* budget) 
                                : budget->preset == GPST_PRESET_THROUGHPUT ? 200
                                                                           : 100;
     const uint32_t for_workers = budget->workers + 4;
-    const uint32_t wanted = by_preset > for_workers ? by_preset : for_workers;
+    const uint32_t useful = by_preset > for_workers ? by_preset : for_workers;
+    const uint32_t wanted = budget->slots_worth > 0 && budget->slots_worth < useful ? budget->slots_worth : useful;
     const uint32_t on_host = gpsti_tuner_fit(budget->host_bytes, budget->item_host_bytes);
     return on_host < wanted ? on_host : wanted;
 }
@@ -138,6 +139,13 @@ GPSTI_INTERN void gpsti_tuner_init(gpsti_tuner* tuner, const gpsti_tuner_budget*
     gpsti_tuner_limits(tuner);
     gpsti_tuner_model(tuner, costs);
     tuner->kept = tuner->now;
+}
+
+GPSTI_INTERN void gpsti_tuner_afford(gpsti_tuner* tuner, uint32_t slots_worth) {
+    tuner->budget.slots_worth = slots_worth;
+    gpsti_tuner_limits(tuner);
+    gpsti_tuner_clamp_all(tuner, &tuner->now);
+    gpsti_tuner_clamp_all(tuner, &tuner->kept);
 }
 
 GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* settings) {

@@ -15,6 +15,7 @@ typedef struct gpsti_tuner_budget {
     bool inside;      /* kernels run on the CPU and can use threads */
     uint64_t host_bytes, device_bytes;           /* ceilings; 0 = none */
     uint64_t item_host_bytes, item_device_bytes; /* what an item in flight takes; 0 = not known */
+    uint32_t slots_worth; /* more take longer to make than they save; 0 = any number is */
     gpst_preset preset;
     gpst_settings fixed; /* non-zero: the user's, not to be moved */
 } gpsti_tuner_budget;
@@ -69,6 +70,8 @@ GPSTI_INTERN void gpsti_tuner_init(gpsti_tuner* tuner, const gpsti_tuner_budget*
 GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* settings);
 /* What is known of the size of an item has changed: the budgets may now hold fewer. True: `now` has changed. */
 GPSTI_INTERN bool gpsti_tuner_resize(gpsti_tuner* tuner, uint64_t item_host_bytes, uint64_t item_device_bytes);
+/* How many slots are worth making; 0 = any number. */
+GPSTI_INTERN void gpsti_tuner_afford(gpsti_tuner* tuner, uint32_t slots_worth);
 /* Takes a window; n_items: done since the run began. True: `now` has changed, and the next window is to begin when
    what was in flight has left. */
 GPSTI_INTERN bool gpsti_tuner_judge(gpsti_tuner* tuner, const gpsti_tuner_window* window, uint64_t n_items);

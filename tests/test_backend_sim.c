@@ -74,7 +74,7 @@ static void sim_takes_every_parameter(void** state) {
     sim_open(&t,
              "h2d_gbps=1.5,d2h_gbps=.5,d2d_gbps=2.,launch_us=1,kernel_us=2,copy_engines=1,memory_mb=64,"
              "oom_mb=32,fail_alloc=0,fail_host_alloc=0,fail_copy=0,fail_launch=0,fail_event=0,fail_stream=0,"
-             "fail_notify=0,lose_at=0,jitter_pct=10,seed=5,kernel_gbps=3,virtual=0");
+             "fail_notify=0,lose_at=0,jitter_pct=10,seed=5,kernel_gbps=3,pin_gbps=4,virtual=0");
     t.i->device_query(t.device, &info);
     assert_int_equal(info.n_copy_engines, 1);
     assert_int_equal(info.memory_bytes, 64 << 20);

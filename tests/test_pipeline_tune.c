@@ -123,6 +123,50 @@ static void test_one_wide_item_is_shared(void** state) {
     kit_close(self);
 }
 
+/* Memory that takes longer to make than the whole run: no slot but the first is. */
+static void test_dear_memory_stays_plain(void** state) {
+    (void)state;
+    kit* const self = kit_open("sim:pin_gbps=0.0004", 4); /* 10 ms a page */
+    gpst_stats stats;
+    self->n_outputs = 1;
+    gpst_pipeline_desc desc = kit_standard(self, 5);
+    desc.n_items_expected = 5;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_non_null(strstr(stats.settings, "mode=plain-serial"));
+    assert_int_equal(stats.slots_used, 1);
+    assert_int_equal(self->n_ok, 5);
+    kit_check_files(self);
+    kit_close(self);
+}
+
+/* The most slots of a run whose items are worth an engine, on memory made so fast. */
+static uint32_t most_slots(const char* backend, uint64_t expected) {
+    kit* const self = kit_open(backend, 4);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_standard(self, 60);
+    desc.n_items_expected = expected;
+    self->decode_ns = 5000000;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    print_decisions();
+    assert_non_null(strstr(stats.settings, "mode=engine"));
+    assert_true(stats.slots_used <= report.most.value[GPST_KNOB_SLOTS]);
+    assert_int_equal(self->n_ok, 60);
+    kit_check_files(self);
+    kit_close(self);
+    return report.most.value[GPST_KNOB_SLOTS];
+}
+
+/* Set-up of one slot: about five pages of 1 ms; of the run: 60 items of 5 ms. */
+static void test_slots_must_pay(void** state) {
+    (void)state;
+    const uint32_t few = most_slots("sim:pin_gbps=0.004", 60), unknown = most_slots("sim:pin_gbps=0.004", 0);
+    const uint32_t any = most_slots("sim", 60);
+    printf("    at most %u slots; %u of a run of unknown length; %u of memory that costs nothing\n", few, unknown, any);
+    assert_true(few >= 3 && few < 40);
+    assert_true(unknown >= 3 && unknown < 80);
+    assert_true(any > few);
+}
+
 /* No memory for the engine: the plain loop does it all, and says why. */
 static void test_no_engine_stays_plain(void** state) {
     (void)state;
@@ -496,6 +540,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_runs_stay_plain),  cmocka_unit_test(test_tiny_items_stay_plain),
         cmocka_unit_test(test_item_0_is_handed_over),  cmocka_unit_test(test_one_wide_item_is_shared),
+        cmocka_unit_test(test_dear_memory_stays_plain), cmocka_unit_test(test_slots_must_pay),
         cmocka_unit_test(test_no_engine_stays_plain),  cmocka_unit_test(test_knobs_move),
         cmocka_unit_test(test_settings_are_given),     cmocka_unit_test(test_a_plain_loop_is_given),
         cmocka_unit_test(test_fixed_knobs_stay),       cmocka_unit_test(test_memory_budget_is_kept),
