@@ -143,7 +143,7 @@ $(BUILD)/examples/%: examples/%.cu gpustage.h $(BUILD)/flags
 # ---- tests ---------------------------------------------------------------------------------
 SPLIT_OBJECTS := $(SPLIT_SOURCES:%.c=$(BUILD)/split/%.o)
 SPLIT_LIBRARY := $(BUILD)/split/libgpustage_split.a
-TEST_SOURCES := $(sort $(filter-out $(if $(GPU),,tests/test_backend_gpu.c tests/test_pipeline_gpu.c),$(wildcard tests/test_*.c)))
+TEST_SOURCES := $(sort $(filter-out $(if $(GPU),,tests/test_backend_gpu.c tests/test_pipeline_gpu.c tests/test_batch_gpu.c),$(wildcard tests/test_*.c)))
 # One unit each, by nvcc or hipcc: the GPU tests that need no cmocka.
 TEST_GPU_NAMES := $(if $(GPU),$(patsubst tests/%.cu,%,$(sort $(wildcard tests/test_*.cu))))
 TEST_GPU_OBJECT := $(if $(GPU),$(BUILD)/tests/gpu_kernels.o)
@@ -192,7 +192,7 @@ RUNNABLE = $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(TEST_SCR
 SKIPPED = $(if $(HAVE_CMOCKA),,$(TEST_PROGRAMS:%=--skip %='no cmocka: install libcmocka-dev'))
 
 # What tools/gpu_check.sh runs: programs that end with 77 where no device answers.
-CHECK_TESTS := $(if $(HAVE_CMOCKA),$(addprefix $(BUILD)/tests/split/,test_backend_gpu test_pipeline_gpu)) $(TEST_GPU_PROGRAMS)
+CHECK_TESTS := $(if $(HAVE_CMOCKA),$(addprefix $(BUILD)/tests/split/,test_backend_gpu test_pipeline_gpu test_batch_gpu)) $(TEST_GPU_PROGRAMS)
 CHECK_BENCHES := $(patsubst tools/%.cu,$(BUILD)/%,$(sort $(wildcard tools/bench_gpu_*.cu)))
 gpu-check-build: $(COMMAND) $(CHECK_TESTS) $(CHECK_BENCHES) $(BUILD)/examples/06_own_kernel
 

@@ -135,6 +135,7 @@ PRIVATE = [
     "core/slot.c",
     "core/offload.c",
     "core/finish.c",
+    "core/step.c",
     "core/flow.c",
     "core/plain.c",
     "core/push.c",

@@ -76,60 +76,6 @@ GPSTI_INTERN gpst_result gpsti_flow_call_stage(gpsti_slot* slot, uint32_t stage_
     return result;
 }
 
-/* ---- lists of runnable jobs -------------------------------------------------------------- */
-
-GPSTI_PRIVATE void gpsti_step_insert(gpsti_step* step, gpsti_job* job) {
-    gpsti_job** link = &step->head;
-    if (step->ordered) {
-        while (*link && (*link)->slot->ticket < job->slot->ticket)
-            link = &(*link)->next;
-    } else if (step->tail && !job->slot->device_done) { /* what the device is done with waits for nobody */
-        link = &step->tail->next;
-    }
-    job->next = *link;
-    *link = job;
-    step->n_queued++;
-    if (!job->next)
-        step->tail = job;
-}
-
-GPSTI_PRIVATE uint32_t gpsti_step_n_runnable(const gpsti_step* step) {
-    if (!step->head || (step->ordered && step->head->slot->ticket != step->next_ticket))
-        return 0;
-    if (step->streams != 0 && !step->head->slot->device_done) {
-        const uint32_t n_room = step->on_device < step->streams ? step->streams - step->on_device : 0;
-        return n_room < step->n_queued ? n_room : step->n_queued;
-    }
-    if (step->concurrency == 0)
-        return step->n_queued;
-    const uint32_t n_free = step->running < step->concurrency ? step->concurrency - step->running : 0;
-    return n_free < step->n_queued ? n_free : step->n_queued;
-}
-
-GPSTI_PRIVATE gpsti_job* gpsti_step_take(gpsti_step* step) {
-    gpsti_job* const job = step->head;
-    if (gpsti_step_n_runnable(step) == 0)
-        return NULL;
-    step->n_queued--;
-    step->head = job->next;
-    if (!step->head)
-        step->tail = NULL;
-    return job;
-}
-
-GPSTI_PRIVATE void gpsti_step_remove(gpsti_step* step, gpsti_job* job) {
-    gpsti_job* before = NULL;
-    gpsti_job** link = &step->head;
-    while (*link != job) {
-        before = *link;
-        link = &(*link)->next;
-    }
-    *link = job->next;
-    step->n_queued--;
-    if (step->tail == job)
-        step->tail = before;
-}
-
 /* ---- how long tasks take ------------------------------------------------------------------ */
 
 GPSTI_PRIVATE int64_t gpsti_work_ns(int64_t seen_ns) {
@@ -417,7 +363,7 @@ GPSTI_PRIVATE void gpsti_flow_write_done(gpsti_write* write) {
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 
-/* The device group of a slot is over, one way or the other. Locked. */
+/* The device group of one item is over, one way or the other. Locked. */
 GPSTI_PRIVATE void gpsti_flow_end_offload(gpsti_slot* slot, gpst_result result, int64_t wait_ns,
                                           const char* reason) {
     gpst_pipeline* const pipeline = slot->pipeline;
@@ -435,6 +381,33 @@ GPSTI_PRIVATE void gpsti_flow_end_offload(gpsti_slot* slot, gpst_result result, 
     }
     slot->lane = NULL;
     gpsti_flow_advance(&slot->job);
+}
+
+/* Nobody knows whose fault it was: each item tries by itself, and those that can do well do. Locked. */
+GPSTI_PRIVATE void gpsti_flow_retry_single(gpsti_slot* slot) {
+    slot->lane = NULL;
+    slot->single = true;
+    slot->reason[0] = '\0';
+    gpsti_flow_enqueue(&slot->job);
+}
+
+/* The device is done with an item and its companions. Locked. */
+GPSTI_PRIVATE void gpsti_flow_end_submission(gpsti_slot* first, gpst_result result, const char* reason) {
+    gpst_pipeline* const pipeline = first->pipeline;
+    const bool apart = GPST_FAILED(result) && first->companion;
+    pipeline->n_submissions++;
+    pipeline->n_taken_apart += apart ? 1 : 0;
+    if (apart)
+        gpsti_copy_text(pipeline->apart_reason, sizeof pipeline->apart_reason, reason);
+    for (gpsti_slot *slot = first, *next = NULL; slot; slot = next) {
+        next = slot->companion;
+        slot->companion = NULL;
+        pipeline->n_submitted++;
+        if (apart)
+            gpsti_flow_retry_single(slot);
+        else
+            gpsti_flow_end_offload(slot, result, slot->device_wait_ns, reason);
+    }
 }
 
 /* On the backend's thread, which may not call the device: a worker goes on from here. */
@@ -568,7 +541,7 @@ GPSTI_PRIVATE void gpsti_flow_end_service(gpsti_job* job, gpsti_step* step, cons
         return;
     }
     if (step->kind == GPSTI_STEP_OFFLOAD) {
-        gpsti_flow_end_offload(slot, service->result, service->wait_ns, service->reason);
+        gpsti_flow_end_submission(slot, service->result, service->reason);
         return;
     }
     gpsti_clock_add(&pipeline->clocks[step->first_clock], service->busy_ns, service->wait_ns, 0,
@@ -576,6 +549,29 @@ GPSTI_PRIVATE void gpsti_flow_end_service(gpsti_job* job, gpsti_step* step, cons
     if (GPST_FAILED(service->result))
         gpsti_slot_fail(slot, service->result, gpsti_step_name(pipeline, step), service->reason);
     gpsti_flow_advance(job);
+}
+
+/* What else is ready goes along, as far as the knob allows. Locked. */
+GPSTI_PRIVATE void gpsti_flow_gather(gpsti_step* step, gpsti_slot* first) {
+    const int64_t now_ns = gpsti_now_ns();
+    gpsti_slot* last = first;
+    first->exec = first->pipeline->exec;
+    first->companion = NULL;
+    for (uint32_t n = 1; n < step->batch && !first->on_cpu && !first->single;) {
+        gpsti_job* const job = gpsti_step_take_companion(step);
+        if (!job)
+            return;
+        if (!gpsti_flow_may_serve(job, step)) {
+            gpsti_flow_advance(job);
+            continue;
+        }
+        last->companion = job->slot;
+        last = job->slot;
+        last->companion = NULL;
+        last->started = true;
+        last->device_wait_ns = now_ns - job->ready_ns;
+        n++;
+    }
 }
 
 GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step, gpsti_job* job,
@@ -590,8 +586,7 @@ GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step,
         gpsti_offload_read_times(job->slot, step);
         gpsti_mutex_lock(&scheduler->mutex);
         pipeline->executing--;
-        gpsti_flow_end_offload(job->slot, job->slot->device_result, job->slot->device_wait_ns,
-                               job->slot->reason);
+        gpsti_flow_end_submission(job->slot, job->slot->device_result, job->slot->reason);
         return;
     }
     if (!gpsti_flow_may_serve(job, step)) {
@@ -604,7 +599,7 @@ GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step,
     job->slot->started = true;
     job->slot->alone = !pipeline->desc.source && pipeline->in_flight == 1;
     if (step->kind == GPSTI_STEP_OFFLOAD)
-        job->slot->exec = pipeline->exec;
+        gpsti_flow_gather(step, job->slot);
     step->running++;
     step->on_device += step->kind == GPSTI_STEP_OFFLOAD ? 1 : 0;
     pipeline->executing++;

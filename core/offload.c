@@ -1,5 +1,5 @@
-/* core/offload.c -- a device group of one item: upload, kernels, download, all
-   submitted at once on the slot's own stream. Owns the slot's device memory. */
+/* core/offload.c -- a device group: upload, kernels, download, all submitted at once
+   on the slot's own stream, for one item or for several together. Owns the slot's device memory. */
 #include "platform_internal.h"
 
 #include "pipeline_internal.h"
@@ -8,10 +8,23 @@
 
 /* ---- what the group needs ------------------------------------------------------------- */
 
+/* Room for batches is made once, for the largest there may be. */
+GPSTI_PRIVATE gpst_result gpsti_lane_make_room(gpst_pipeline* pipeline, gpsti_lane* lane) {
+    const size_t n = pipeline->batch_most;
+    if (n <= 1 || lane->on_host)
+        return GPST_OK;
+    if (!lane->sources)
+        lane->sources = (gpst_image*)gpsti_alloc(&pipeline->context->host, n * sizeof *lane->sources);
+    if (!lane->images)
+        lane->images = (gpst_image*)gpsti_alloc(&pipeline->context->host, n * pipeline->n_outputs * sizeof *lane->images);
+    return lane->sources && lane->images ? GPST_OK : GPST_ERROR_MEMORY;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_lane_make(gpsti_slot* slot, gpsti_lane* lane) {
     const gpsti_backend_i* const i = lane->device->i;
     const uint32_t n_events = slot->pipeline->n_events;
     gpsti_host* const host = &slot->pipeline->context->host;
+    GPSTI_TRY(gpsti_lane_make_room(slot->pipeline, lane));
     if (!lane->events)
         lane->events = (gpsti_event**)gpsti_alloc(host, n_events * sizeof(gpsti_event*));
     if (!lane->times_ns)
@@ -137,43 +150,66 @@ GPSTI_PRIVATE uint64_t gpsti_offload_warp_bytes(gpsti_slot* slot, const gpst_war
     return slot->counted_bytes;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t worker_index,
-                                              char* reason) {
-    const gpsti_stage* const owner = &slot->pipeline->stages[stage_index];
-    const gpst_stage_desc* const stage = &owner->desc;
-    gpsti_exec exec = slot->exec;
-    gpsti_warp_args args;
-    if (stage->kind == GPST_STAGE_DEVICE)
-        return gpsti_flow_call_stage(slot, stage_index, 0, worker_index, reason);
-    memset(&args, 0, sizeof args);
-    args.warp = stage->warp;
-    args.source = slot->device_source;
-    args.outputs = slot->device_images;
-    args.n_outputs = slot->item.n_outputs;
-    if (slot->lane == &slot->lanes[0]) {
-        GPSTI_FAIL_IF(GPST_FAILED(owner->constants_result), owner->constants_result, "%s", owner->constants_reason);
-        args.mask = owner->mask, args.table = owner->table;
+/* The pictures of a batch side by side, as a launch takes them. */
+GPSTI_PRIVATE void gpsti_offload_collect(gpsti_slot* first, gpsti_warp_args* args) {
+    const gpsti_lane* const lane = first->lane;
+    args->sources = &first->device_source;
+    args->outputs = first->device_images;
+    if (!first->companion)
+        return;
+    uint32_t n = 0;
+    for (const gpsti_slot* slot = first; slot; slot = slot->companion, n++) {
+        lane->sources[n] = slot->device_source;
+        memcpy(&lane->images[(size_t)n * args->n_outputs], slot->device_images, args->n_outputs * sizeof *lane->images);
     }
-    GPSTI_TRY(gpsti_warp_check(stage->warp, &args.source, args.outputs, args.n_outputs));
-    exec.bytes = gpsti_offload_warp_bytes(slot, stage->warp);
-    return slot->lane->device->i->launch(slot->lane->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
+    args->sources = lane->sources;
+    args->outputs = lane->images;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* slot, const gpsti_step* step, bool on_host,
-                                               uint32_t worker_index, char* reason) {
-    const gpsti_backend_i* const i = slot->lane->device->i;
-    gpsti_stream* const stream = slot->lane->stream;
-    gpsti_event** const events = slot->lane->events;
+GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stage* stage) {
+    gpsti_exec exec = first->exec;
+    gpsti_warp_args args;
+    memset(&args, 0, sizeof args);
+    args.warp = stage->desc.warp;
+    args.n_sources = first->lane->n_items;
+    args.n_outputs = first->item.n_outputs;
+    if (!first->on_cpu) {
+        GPSTI_FAIL_IF(GPST_FAILED(stage->constants_result), stage->constants_result, "%s", stage->constants_reason);
+        args.mask = stage->mask, args.table = stage->table;
+    }
+    exec.bytes = 0;
+    for (gpsti_slot* slot = first; slot; slot = slot->companion) {
+        GPSTI_TRY(gpsti_warp_check(args.warp, &slot->device_source, slot->device_images, args.n_outputs));
+        exec.bytes += gpsti_offload_warp_bytes(slot, args.warp);
+    }
+    gpsti_offload_collect(first, &args);
+    return first->lane->device->i->launch(first->lane->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, uint32_t stage_index, uint32_t worker_index,
+                                              char* reason) {
+    const gpsti_stage* const stage = &first->pipeline->stages[stage_index];
+    if (stage->desc.kind == GPST_STAGE_DEVICE) /* which has no companions */
+        return gpsti_flow_call_stage(first, stage_index, 0, worker_index, reason);
+    return gpsti_offload_warp(first, stage);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,
+                                               char* reason) {
+    const gpsti_lane* const lane = first->lane;
+    const gpsti_backend_i* const i = lane->device->i;
+    gpsti_stream* const stream = lane->stream;
+    gpsti_event** const events = lane->events;
     uint32_t e = 0;
     GPSTI_TRY(i->event_record(events[e++], stream));
-    if (!on_host)
+    for (gpsti_slot* slot = first; slot && !lane->on_host; slot = slot->companion)
         GPSTI_TRY(gpsti_offload_upload(slot));
     GPSTI_TRY(i->event_record(events[e++], stream));
     for (uint32_t s = 0; s < step->n_stages; s++) {
-        GPSTI_TRY(gpsti_offload_stage(slot, step->first_stage + s, worker_index, reason));
+        GPSTI_TRY(gpsti_offload_stage(first, step->first_stage + s, worker_index, reason));
         GPSTI_TRY(i->event_record(events[e++], stream));
     }
-    if (!on_host)
+    for (gpsti_slot* slot = first; slot && !lane->on_host; slot = slot->companion)
         GPSTI_TRY(gpsti_offload_download(slot));
     return i->event_record(events[e++], stream);
 }
@@ -191,20 +227,24 @@ GPSTI_PRIVATE bool gpsti_offload_look(const gpsti_slot* slot, const gpsti_step* 
     return result == GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
+GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,
                                               bool* finished, char* reason) {
-    const gpsti_backend_i* const i = slot->lane->device->i;
-    const bool on_host = slot->lane->on_host;
-    GPSTI_FAIL_IF(!slot->item.input.data, GPST_ERROR_STATE,
-                  "the item has no picture: a stage before must call gpst_task_set_input");
-    GPSTI_TRY(gpsti_offload_shape_outputs(slot, step));
-    GPSTI_TRY(gpsti_lane_prepare(slot, slot->lane));
-    GPSTI_TRY(gpsti_offload_place(slot, on_host));
-    GPSTI_TRY(gpsti_offload_submit(slot, step, on_host, worker_index, reason));
-    *finished = on_host || slot->plain ||
-                (slot->alone && gpsti_offload_look(slot, step));
-    return *finished ? i->stream_wait_idle(slot->lane->stream)
-                     : i->stream_notify(slot->lane->stream, gpsti_flow_offload_done, slot);
+    gpsti_lane* const lane = first->lane;
+    const gpsti_backend_i* const i = lane->device->i;
+    lane->n_items = 0;
+    for (gpsti_slot* slot = first; slot; slot = slot->companion, lane->n_items++) {
+        slot->lane = lane;
+        GPSTI_FAIL_IF(!slot->item.input.data, GPST_ERROR_STATE,
+                      "the item has no picture: a stage before must call gpst_task_set_input");
+        GPSTI_TRY(gpsti_offload_shape_outputs(slot, step));
+    }
+    GPSTI_TRY(gpsti_lane_prepare(first, lane));
+    for (gpsti_slot* slot = first; slot; slot = slot->companion)
+        GPSTI_TRY(gpsti_offload_place(slot, lane->on_host));
+    GPSTI_TRY(gpsti_offload_submit(first, step, worker_index, reason));
+    *finished = lane->on_host || first->plain || (first->alone && gpsti_offload_look(first, step));
+    return *finished ? i->stream_wait_idle(lane->stream)
+                     : i->stream_notify(lane->stream, gpsti_flow_offload_done, first);
 }
 
 GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
@@ -250,7 +290,8 @@ GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot, const gpsti_step* s
         lane->n_times++;
 }
 
-/* Enters one interval between two events into a clock, and into the busy time of a device's resource. */
+/* Enters one interval between two events into a clock, an item's share of it, and into the busy time of a device's
+   resource. */
 GPSTI_PRIVATE void gpsti_offload_enter(gpsti_slot* slot, uint32_t clock_index, uint32_t first_event,
                                        uint64_t bytes, int64_t wait_ns) {
     gpst_pipeline* const pipeline = slot->pipeline;
@@ -259,15 +300,14 @@ GPSTI_PRIVATE void gpsti_offload_enter(gpsti_slot* slot, uint32_t clock_index, u
         return;
     const int64_t from_ns = slot->lane->times_ns[first_event];
     const int64_t to_ns = slot->lane->times_ns[first_event + 1];
-    gpsti_clock_add(clock, to_ns - from_ns, wait_ns, bytes, false);
+    gpsti_clock_add(clock, (to_ns - from_ns) / (int64_t)slot->lane->n_items, wait_ns, bytes, false);
     if (clock->resource != GPST_RESOURCE_CPU)
         gpsti_busy_add(&pipeline->busy[clock->resource], from_ns, to_ns);
 }
 
 GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns) {
     gpst_pipeline* const pipeline = slot->pipeline;
-    const bool fell_back = slot->lane == &slot->lanes[1] && slot->lanes[0].device != slot->lanes[1].device;
-    if (fell_back) /* its device's clocks are about another device */
+    if (slot->on_cpu && slot->lanes[0].device != slot->lanes[1].device) /* the clocks are about another device */
         return;
     const uint64_t out_bytes = gpsti_offload_output_bytes(slot);
     size_t in_bytes = 0;
@@ -312,6 +352,11 @@ GPSTI_PRIVATE void gpsti_lane_free(gpsti_slot* slot, gpsti_lane* lane) {
     if (lane->events)
         gpsti_free(&slot->pipeline->context->host, lane->events,
                    slot->pipeline->n_events * sizeof(gpsti_event*));
+    const size_t n = slot->pipeline->batch_most;
+    if (lane->sources)
+        gpsti_free(&slot->pipeline->context->host, lane->sources, n * sizeof *lane->sources);
+    if (lane->images)
+        gpsti_free(&slot->pipeline->context->host, lane->images, n * slot->pipeline->n_outputs * sizeof *lane->images);
 }
 
 GPSTI_PRIVATE void gpsti_offload_free_memory(gpst_context* context, void* memory, size_t bytes) {

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define GPSTI_CREATE "gpst_pipeline_create"
+#define GPSTI_MOST_BATCH 64
+#define GPSTI_MOST_BATCH_OUTPUTS 1024u
 
 /* ---- the desc is right, or the sentence says what is not ------------------------------------- */
 
@@ -83,6 +85,8 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_check(const gpst_context* context, cons
     GPSTI_FAIL_IF(desc->n_reads > 64 || desc->n_writes > 64, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": n_%s=%u: at most 64", desc->n_reads > 64 ? "reads" : "writes",
                   desc->n_reads > 64 ? desc->n_reads : desc->n_writes);
+    GPSTI_FAIL_IF(desc->batch > GPSTI_MOST_BATCH, GPST_ERROR_ARGUMENT, GPSTI_CREATE ": batch=%u: at most %d",
+                  desc->batch, GPSTI_MOST_BATCH);
     GPSTI_FAIL_IF(desc->n_outputs > 4096, GPST_ERROR_ARGUMENT, GPSTI_CREATE ": n_outputs=%u: at most 4096",
                   desc->n_outputs);
     return gpsti_tune_check(desc, GPSTI_CREATE);
@@ -159,6 +163,28 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline) {
     finish->ordered = !pipeline->desc.as_ready;
 }
 
+/* ---- batches ------------------------------------------------------------------------------------- */
+
+/* What the user's own device work does is called for each item, so a DEVICE stage has none. */
+GPSTI_PRIVATE uint32_t gpsti_pipeline_batch_most(const gpst_pipeline* pipeline, bool asynchronous) {
+    const uint32_t fit = GPSTI_MOST_BATCH_OUTPUTS / pipeline->n_outputs;
+    bool alone = false;
+    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+        alone = alone || (pipeline->steps[s].n_stages == 1 &&
+                          pipeline->stages[pipeline->steps[s].first_stage].desc.kind == GPST_STAGE_WARP);
+    if (!alone || !asynchronous || pipeline->device_on_host || pipeline->desc.mode != GPST_RUN_ENGINE || fit < 2)
+        return 1;
+    return fit < GPSTI_MOST_BATCH ? fit : GPSTI_MOST_BATCH;
+}
+
+/* Without a tuner the slots are enough for three batches, if the user has said nothing else. */
+GPSTI_PRIVATE void gpsti_pipeline_set_batch(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
+    if (!pipeline->tune.on && desc->n_slots == 0 && desc->batch > 1 && pipeline->batch_most > 1 &&
+        pipeline->n_slots < 3 * desc->batch)
+        pipeline->n_slots = pipeline->slots_capacity = 3 * desc->batch;
+    gpsti_steps_set_batch(pipeline, desc->batch);
+}
+
 /* ---- create / destroy ------------------------------------------------------------------------------ */
 
 GPSTI_PRIVATE void gpsti_pipeline_resolve(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
@@ -216,7 +242,9 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     for (uint32_t s = 0; !device.zero_copy && s < desc->n_stages; s++)
         gpsti_offload_constants_load(pipeline, &pipeline->stages[s]);
     gpsti_steps_make(pipeline);
+    pipeline->batch_most = gpsti_pipeline_batch_most(pipeline, device.asynchronous);
     gpsti_tune_init(pipeline, desc);
+    gpsti_pipeline_set_batch(pipeline, desc);
     GPSTI_TRY(gpst_pool_create(pipeline->context, &pool, &pipeline->pool));
     return gpsti_slots_create(pipeline);
 }

@@ -309,6 +309,11 @@ typedef struct gpst_pipeline_desc {
     uint32_t n_slots;              /* items in flight; workers + reads in flight + 2 */
     uint32_t n_reads;              /* reads in flight; 4 */
     uint32_t n_writes;             /* writes in flight; 4 */
+    uint32_t batch;                /* items in one submission to the device at most: one upload behind the other, one
+                                      launch for all (several, where shapes differ), one report. While the device is
+                                      busy items wait until a batch is full, but not with preset LATENCY; 1. Only for
+                                      a WARP stage with no DEVICE stage beside it, on a device with memory of its own;
+                                      at most 64, with at most 1024 outputs together */
     uint64_t max_item_bytes;       /* host memory one item may take; 0 = learn (a slot grows as items need) */
     gpst_fsync fsync;
     uint64_t dirty_bytes;          /* of a file that is written: after so many the disk is set to work, and what came

@@ -3,6 +3,7 @@
 
    pipeline.c  checks the desc, makes and unmakes      slot.c     memory of one item in flight, and gpst_task_*
    flow.c      which job runs next, and what follows   offload.c  a device group: upload, kernels, download
+   step.c      the jobs that wait in a step
    plain.c     the plain loops                         push.c     submit, results, close, drain
    report.c    statistics and the verdict              finish.c   commit of files, sink, end of an item
    tune.c      windows for the tuner, and its knobs    tune_guard.c  plain blocks within an engine
@@ -55,7 +56,9 @@ typedef struct gpsti_step {
     uint32_t running;
     uint32_t n_queued;    /* jobs in the list */
     int64_t work_ns;      /* about how long a service takes, of the last ones; 0 = there was none yet */
-    uint32_t streams, on_device; /* OFFLOAD: items on the device at most (0 = any) and now */
+    uint32_t streams, on_device; /* OFFLOAD: items or batches on the device at most (0 = any) and now */
+    uint32_t batch;       /* OFFLOAD: items in one submission at most; else 1 */
+    uint32_t batch_full;  /* so many do not wait for more */
     uint64_t next_ticket; /* ordered: whose turn it is */
     gpsti_job* head;      /* runnable jobs; ordered: by ticket, else first come first served */
     gpsti_job* tail;
@@ -106,6 +109,9 @@ typedef struct gpsti_lane {
     bool on_host;         /* the device computes in host memory: nothing to copy */
     gpsti_stream* stream;
     gpsti_event** events; /* n_events of the pipeline */
+    gpst_image* sources;  /* of a batch: batch_most pictures, and all their outputs */
+    gpst_image* images;
+    uint32_t n_items;     /* in the latest group */
     uint32_t n_events;    /* made so far */
     int64_t* times_ns;    /* when the first n_times of them happened, in the latest group */
     uint32_t n_times;
@@ -139,8 +145,10 @@ struct gpsti_slot {
     bool device_done;       /* locked: the device has reported device_result; its sentence is in reason */
     gpst_result device_result;
     int64_t device_wait_ns; /* from runnable to submitted */
+    bool single;            /* a batch with it failed: it is submitted by itself */
+    gpsti_slot* companion;  /* the next item of its batch; the first item's stream and events are all of theirs */
     gpsti_lane lanes[2];    /* the context's device, and what it falls back to */
-    gpsti_lane* lane;       /* of the group now on its way */
+    gpsti_lane* lane;       /* of the group now on its way: of a batch the first item's */
     void* device_input;
     size_t device_input_bytes;
     gpst_image device_source;
@@ -201,6 +209,7 @@ struct gpst_pipeline {
     uint32_t n_outputs, n_events, n_workers;
     bool device_on_host;     /* the context's device computes in host memory */
     bool device_counts_bytes; /* its launches take the time that their bytes need */
+    uint32_t batch_most;     /* items that a submission may ever have; 1 = batches are not for this pipeline */
     gpst_pool* pool;
     gpst_reader* reader;     /* engine with a READ step */
     gpsti_writer* writer;    /* engine with a WRITE step */
@@ -235,6 +244,9 @@ struct gpst_pipeline {
     /* counts, locked */
     uint64_t items_ok, items_failed, items_dropped, items_cancelled, device_fallbacks;
     uint64_t items_refused; /* of those dropped: the ones that never got an index */
+    uint64_t n_submissions, n_submitted; /* to the device, of so many items */
+    uint64_t n_taken_apart; /* batches that failed, the latest for this reason */
+    char apart_reason[GPST_REASON_BYTES];
     uint64_t bytes_read, bytes_h2d, bytes_d2h, bytes_written;
     int64_t start_ns, end_ns;
     int64_t plain_cpu_ns;    /* of a whole plain run */
@@ -265,6 +277,17 @@ GPSTI_INTERN gpst_result gpsti_slot_set_output(gpsti_slot* slot, uint32_t output
 GPSTI_INTERN gpst_result gpsti_slot_read_reserve(gpst_read* read, size_t needed_bytes, size_t filled_bytes);
 /* Notes the item's first failure. Locked. */
 GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason);
+
+/* ---- step.c -------------------------------------------------------------------------- */
+
+GPSTI_INTERN void gpsti_step_insert(gpsti_step* step, gpsti_job* job);
+GPSTI_INTERN uint32_t gpsti_step_n_runnable(const gpsti_step* step); /* services that could begin now */
+GPSTI_INTERN gpsti_job* gpsti_step_take(gpsti_step* step);           /* the next that may run; NULL: none */
+/* The next one, if it may share a submission; NULL: it may not, or there is none. */
+GPSTI_INTERN gpsti_job* gpsti_step_take_companion(gpsti_step* step);
+GPSTI_INTERN void gpsti_step_remove(gpsti_step* step, gpsti_job* job);
+/* Items in one submission from now on; fewer where the pipeline cannot. n_slots is set. */
+GPSTI_INTERN void gpsti_steps_set_batch(gpst_pipeline* pipeline, uint32_t batch);
 
 /* ---- flow.c -------------------------------------------------------------------------- */
 
@@ -311,7 +334,8 @@ GPSTI_INTERN gpst_result gpsti_flow_call_stage(gpsti_slot* slot, uint32_t stage_
 
 /* ---- offload.c ------------------------------------------------------------------------ */
 
-/* Submits the whole group. *finished: it is done already; else gpsti_offload_done is called by the backend. */
+/* Submits the group of a slot and its companions. *finished: it is done already; else the backend calls
+   gpsti_flow_offload_done. */
 GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
                                            bool* finished, char* reason);
 /* When the group's events happened, from a device that has reported: its calls take time. Not locked. */

@@ -196,6 +196,29 @@ GPSTI_PRIVATE void gpsti_report_copies_path(const gpst_pipeline* pipeline, gpst_
                  engine ? "" : "; overlapped: a plain loop waits for each item");
 }
 
+/* "2.7 items together", and what stood in the way of more. */
+GPSTI_PRIVATE void gpsti_report_batch_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    const uint64_t n = pipeline->n_submissions ? pipeline->n_submissions : 1;
+    const uint64_t tenths = (pipeline->n_submitted * 10 + n / 2) / n;
+    const uint32_t wanted = pipeline->tune.on ? pipeline->tune.tuner.now.value[GPST_KNOB_BATCH] : pipeline->desc.batch;
+    char taken[32];
+    if (pipeline->n_submissions == 0 || (pipeline->batch_most < 2 && wanted < 2))
+        return;
+    snprintf(taken, sizeof taken, "%u.%u items together", (unsigned)(tenths / 10), (unsigned)(tenths % 10));
+    gpst_path* const path = gpsti_report_add_path(out, "batch", tenths == 10 ? "each by itself" : taken);
+    if (pipeline->batch_most < 2)
+        gpsti_format(path->why_not, sizeof path->why_not, "together: %s",
+                     pipeline->device_on_host ? "computed in place" : "DEVICE stages are called for each item");
+    else if (pipeline->n_taken_apart > 0)
+        gpsti_format(path->why_not, sizeof path->why_not, "together: %llu batches failed and were taken apart: %.150s",
+                     (unsigned long long)pipeline->n_taken_apart, pipeline->apart_reason);
+    else if (wanted < 2)
+        gpsti_copy_text(path->why_not, sizeof path->why_not, "together: batch=1");
+    else if (tenths < 10 * (uint64_t)wanted)
+        gpsti_format(path->why_not, sizeof path->why_not, "%u together: so many were not ready when the device was",
+                     wanted);
+}
+
 /* A plain loop has no reader: it reads by the cache, like the loop it stands for. */
 GPSTI_PRIVATE void gpsti_report_read_path(const gpst_pipeline* pipeline, gpst_stats* out) {
     gpst_reader_info info;
@@ -218,6 +241,7 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
                     pipeline->fallback_reason[0] ? pipeline->fallback_reason : info->backend_reason);
     gpsti_report_write_path(pipeline, out);
     gpsti_report_copies_path(pipeline, out);
+    gpsti_report_batch_path(pipeline, out);
     path = gpsti_report_add_path(out, "graph", "launches");
     gpsti_copy_text(path->why_not, sizeof path->why_not, "graph: not used by the engine in this version");
     gpsti_report_threads_path(pipeline, out);

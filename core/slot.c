@@ -111,7 +111,8 @@ GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index) {
     item->name = item->stage = item->reason = "";
     item->n_outputs = slot->pipeline->n_outputs;
     item->start_ns = gpsti_now_ns();
-    slot->started = false;
+    slot->started = slot->single = false;
+    slot->companion = NULL;
     slot->pending = 0;
     slot->stage[0] = slot->reason[0] = '\0';
     for (uint32_t i = 0; i < slot->pipeline->n_outputs; i++) {

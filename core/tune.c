@@ -40,12 +40,14 @@ GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_p
     out->streams = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && device.asynchronous;
     out->inside = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->device_on_host &&
                   !pipeline->context->pin.on; /* threads inside would inherit their worker's one core */
+    out->batch = pipeline->batch_most;
     out->host_bytes = info->max_host_bytes;
     out->device_bytes = info->max_device_bytes;
     out->preset = desc->preset;
     out->fixed.value[GPST_KNOB_SLOTS] = desc->n_slots;
     out->fixed.value[GPST_KNOB_READS] = out->reads ? desc->n_reads : 0;
     out->fixed.value[GPST_KNOB_WRITES] = out->writes ? desc->n_writes : 0;
+    out->fixed.value[GPST_KNOB_BATCH] = out->batch > 1 ? desc->batch : 0;
 }
 
 /* What reader and writer are, or will be, opened with. */
@@ -141,6 +143,7 @@ GPSTI_INTERN void gpsti_tune_apply(gpst_pipeline* pipeline) {
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
         if (pipeline->steps[s].kind == GPSTI_STEP_OFFLOAD)
             pipeline->steps[s].streams = now[GPST_KNOB_STREAMS];
+    gpsti_steps_set_batch(pipeline, now[GPST_KNOB_BATCH]);
     pipeline->exec.n_threads = now[GPST_KNOB_INSIDE];
     pipeline->frozen = false;
     gpsti_scheduler_wake_all(pipeline->context->scheduler);
@@ -286,9 +289,9 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     const uint32_t* const now = tune->tuner.now.value;
     gpst_tuner_decision* const decision = gpsti_tuner_note(&tune->tuner, GPST_KNOB_NONE, 0, 0);
     gpsti_format(decision->reason, sizeof decision->reason,
-                 "starts with workers=%u slots=%u reads=%u writes=%u streams=%u inside=%u",
+                 "starts with workers=%u slots=%u reads=%u writes=%u streams=%u inside=%u batch=%u",
                  now[GPST_KNOB_WORKERS], now[GPST_KNOB_SLOTS], now[GPST_KNOB_READS], now[GPST_KNOB_WRITES],
-                 now[GPST_KNOB_STREAMS], now[GPST_KNOB_INSIDE]);
+                 now[GPST_KNOB_STREAMS], now[GPST_KNOB_INSIDE], now[GPST_KNOB_BATCH]);
     tune->modelled = true;
 }
 

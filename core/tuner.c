@@ -69,6 +69,8 @@ GPSTI_PRIVATE void gpsti_tuner_limits(gpsti_tuner* tuner) {
                       !budget->streams    ? 0
                       : on_device < slots ? on_device
                                           : slots);
+    gpsti_tuner_limit(tuner, GPST_KNOB_BATCH, budget->batch > 1 ? 1 : 0,
+                      budget->batch < 2 ? 0 : gpsti_tuner_clamp(slots / 3, 1, budget->batch));
     gpsti_tuner_limit(tuner, GPST_KNOB_INSIDE, 1, budget->inside ? budget->cores : 1);
     gpsti_tuner_limit(tuner, GPST_KNOB_LOOP, 1, 3); /* any gpst_run_mode; the plain loops are the guard's */
 }
@@ -236,10 +238,16 @@ GPSTI_INTERN gpst_resource gpsti_tuner_bottleneck(const gpst_settings* now, cons
 /* ---- moves ----------------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE uint32_t gpsti_tuner_step(gpst_knob knob, uint32_t value, uint32_t direction) {
-    const bool doubles = knob == GPST_KNOB_READS || knob == GPST_KNOB_WRITES || knob == GPST_KNOB_STREAMS;
+    const bool doubles = knob == GPST_KNOB_READS || knob == GPST_KNOB_WRITES || knob == GPST_KNOB_STREAMS ||
+                         knob == GPST_KNOB_BATCH;
     if (direction == GPSTI_TUNER_UP)
         return doubles ? value * 2 : value + (value + 1) / 2;
     return doubles ? value / 2 : value - (value + 3) / 4;
+}
+
+/* Of a batch one is gathered, one on its way up, one computed, and one on its way down. */
+GPSTI_PRIVATE uint32_t gpsti_tuner_more_slots(gpst_knob knob, uint32_t before, uint32_t after) {
+    return (after - before) * (knob == GPST_KNOB_BATCH ? 4 : 1);
 }
 
 /* Sets the next value to try. What is in flight at one place is in no other: slots go along. */
@@ -252,7 +260,8 @@ GPSTI_PRIVATE bool gpsti_tuner_try(gpsti_tuner* tuner, gpst_knob knob, uint32_t 
         return false;
     tuner->now.value[knob] = after;
     if (knob != GPST_KNOB_SLOTS && after > before)
-        *slots = gpsti_tuner_clamp(*slots + after - before, *slots, tuner->most.value[GPST_KNOB_SLOTS]);
+        *slots = gpsti_tuner_clamp((uint64_t)*slots + gpsti_tuner_more_slots(knob, before, after), *slots,
+                                   tuner->most.value[GPST_KNOB_SLOTS]);
     tuner->knob = knob;
     tuner->direction = direction;
     tuner->state = GPSTI_TUNER_TRIAL;
@@ -304,8 +313,9 @@ GPSTI_PRIVATE bool gpsti_tuner_try_next(gpsti_tuner* tuner, gpst_resource bottle
         return gpsti_tuner_try_cpu(tuner);
     case GPST_RESOURCE_NONE:
         return gpsti_tuner_try_latency(tuner);
-    case GPST_RESOURCE_H2D: /* an engine of the device that is always busy has no knob */
-    case GPST_RESOURCE_GPU:
+    case GPST_RESOURCE_GPU: /* small items: it may be launches that take the time */
+        return gpsti_tuner_try(tuner, GPST_KNOB_BATCH, GPSTI_TUNER_UP);
+    case GPST_RESOURCE_H2D: /* a copy engine that is always busy has no knob */
     case GPST_RESOURCE_D2H:
     case GPST_RESOURCE_COUNT:
         break;

@@ -16,9 +16,10 @@ typedef enum gpst_knob {
     GPST_KNOB_SLOTS = 3,   /* items in flight */
     GPST_KNOB_READS = 4,   /* reads in flight */
     GPST_KNOB_WRITES = 5,  /* writes in flight */
-    GPST_KNOB_STREAMS = 6, /* items on the device at once */
+    GPST_KNOB_STREAMS = 6, /* submissions on the device at once: items, or batches of them */
     GPST_KNOB_INSIDE = 7,  /* threads inside one kernel on the CPU (OpenMP, where compiled in) */
-    GPST_KNOB_COUNT = 8
+    GPST_KNOB_BATCH = 8,   /* items in one submission to the device at most: one launch where their shapes are alike */
+    GPST_KNOB_COUNT = 9
 } gpst_knob;
 
 typedef enum gpst_tune {
@@ -92,7 +93,8 @@ typedef struct gpst_tuner_report {
 
    Parameters   knob (in)  any value
    Shapes       none
-   Returns      "none", "loop", "workers", "slots", "reads", "writes", "streams", "inside"; "unknown" for others
+   Returns      "none", "loop", "workers", "slots", "reads", "writes", "streams", "inside", "batch"; "unknown" for
+                others
    Ownership    static text; do not free
    Threads      any
    Blocking     never; no allocation

@@ -13,6 +13,7 @@ typedef struct gpsti_tuner_budget {
     uint32_t workers; /* threads of the context */
     bool reads, writes, streams; /* the pipeline has such a stage; streams: on an asynchronous device */
     bool inside;      /* kernels run on the CPU and can use threads */
+    uint32_t batch;   /* items that a submission to the device may have at most; 0 or 1: batches are not for it */
     uint64_t host_bytes, device_bytes;           /* ceilings; 0 = none */
     uint64_t item_host_bytes, item_device_bytes; /* what an item in flight takes; 0 = not known */
     uint32_t slots_worth; /* more take longer to make than they save; 0 = any number is */

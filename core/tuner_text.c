@@ -12,7 +12,7 @@ static const char* const gpsti_loop_names[] = {"", "engine", "plain-serial",
 
 GPST_API const char* gpst_knob_name(gpst_knob knob) {
     static const char* const names[GPST_KNOB_COUNT] = {"none",  "loop",   "workers", "slots",
-                                                       "reads", "writes", "streams", "inside"};
+                                                       "reads", "writes", "streams", "inside", "batch"};
     const int index = (int)knob;
     return index >= 0 && index < (int)GPST_KNOB_COUNT ? names[index] : "unknown";
 }

@@ -242,7 +242,8 @@ GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* sour
     gpsti_warp_args args;
     memset(&args, 0, sizeof args);
     args.warp = warp;
-    args.source = *source;
+    args.sources = source;
+    args.n_sources = 1;
     args.outputs = outputs;
     args.n_outputs = n_outputs;
     gpsti_warp_compute(&args, n_threads);
@@ -262,9 +263,11 @@ GPST_API gpst_result gpst_warp_launch(const gpst_warp* warp, const gpst_image* s
     gpsti_warp_args args;
     memset(&args, 0, sizeof args);
     args.warp = warp;
+    args.sources = sources;
+    args.n_sources = n_sources;
     args.outputs = outputs;
     args.n_outputs = warp->n_outputs;
-    return gpsti_warp_gpu_enqueue(&args, sources, n_sources, stream);
+    return gpsti_warp_kernel_gpu(&args, stream);
 #else
     (void)stream;
     return gpsti_fail(GPST_ERROR_UNSUPPORTED,

@@ -104,24 +104,19 @@ GPSTI_PRIVATE gpst_result gpsti_warp_gpu_add(gpsti_warp_batch* batch, gpsti_warp
     return GPST_OK;
 }
 
-GPSTI_LINK gpst_result gpsti_warp_gpu_enqueue(const gpsti_warp_args* args, const gpst_image* sources,
-                                              uint32_t n_sources, void* native_stream) {
+GPSTI_LINK gpst_result gpsti_warp_kernel_gpu(const void* warp_args, void* native_stream) {
+    const gpsti_warp_args* const args = (const gpsti_warp_args*)warp_args;
     gpsti_warp_batch batch;
     memset(&batch, 0, sizeof batch);
-    for (uint32_t s = 0; s < n_sources; s++)
+    for (uint32_t s = 0; s < args->n_sources; s++)
         for (uint32_t o = 0; o < args->n_outputs; o++) {
             gpsti_warp_job job;
-            gpsti_warp_job_init(args->warp, &sources[s], &args->outputs[(size_t)s * args->n_outputs + o],
+            gpsti_warp_job_init(args->warp, &args->sources[s], &args->outputs[(size_t)s * args->n_outputs + o],
                                 args->first_output + o, &job);
             gpsti_warp_job_place(args, &job);
             GPSTI_TRY(gpsti_warp_gpu_add(&batch, &job, native_stream));
         }
     return gpsti_warp_gpu_flush(&batch, native_stream);
-}
-
-GPSTI_LINK gpst_result gpsti_warp_kernel_gpu(const void* args, void* native_stream) {
-    const gpsti_warp_args* const warp_args = (const gpsti_warp_args*)args;
-    return gpsti_warp_gpu_enqueue(warp_args, &warp_args->source, 1, native_stream);
 }
 
 #endif

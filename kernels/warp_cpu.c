@@ -234,31 +234,34 @@ GPSTI_INTERN void gpsti_warp_rows_reference(const gpsti_warp_job* job, int32_t y
     gpsti_fp_leave(mode);
 }
 
-/* Band number `task` of all bands of all outputs. */
+/* Band number `task` of all bands of all outputs of all sources. */
 GPSTI_PRIVATE void gpsti_warp_band(const gpsti_warp_args* args, uint64_t task, uint32_t n_bands) {
-    const uint32_t output = (uint32_t)(task / n_bands), band = (uint32_t)(task % n_bands);
+    const uint64_t image = task / n_bands, band = task % n_bands;
+    const uint32_t output = (uint32_t)(image % args->n_outputs);
     const uint64_t height = args->warp->desc.height;
     gpsti_warp_job job;
-    gpsti_warp_job_init(args->warp, &args->source, &args->outputs[output], args->first_output + output, &job);
+    gpsti_warp_job_init(args->warp, &args->sources[image / args->n_outputs], &args->outputs[image],
+                        args->first_output + output, &job);
     gpsti_warp_job_place(args, &job);
     gpsti_warp_rows(&job, args->warp->level, (int32_t)(height * band / n_bands),
                     (int32_t)(height * (band + 1) / n_bands));
 }
 
 GPSTI_INTERN void gpsti_warp_compute(const gpsti_warp_args* args, uint32_t n_threads) {
+    const uint64_t n_images = (uint64_t)args->n_sources * args->n_outputs;
 #if defined(GPSTI_WARP_OPENMP)
     if (n_threads != 1) {
         const int n = n_threads ? (int)n_threads : omp_get_max_threads();
         const uint32_t wanted = 4 * (uint32_t)n, height = args->warp->desc.height;
         const uint32_t most = wanted < height ? wanted : height;
-        const uint32_t n_bands = args->n_outputs < 4 * wanted ? most : 1;
-        const int64_t n_tasks = (int64_t)args->n_outputs * n_bands;
+        const uint32_t n_bands = n_images < 4 * (uint64_t)wanted ? most : 1;
+        const int64_t n_tasks = (int64_t)(n_images * n_bands);
         _Pragma("omp parallel for schedule(dynamic) num_threads(n)") for (int64_t task = 0; task < n_tasks; task++)
             gpsti_warp_band(args, (uint64_t)task, n_bands);
         return;
     }
 #endif
     (void)n_threads;
-    for (uint32_t i = 0; i < args->n_outputs; i++)
+    for (uint64_t i = 0; i < n_images; i++)
         gpsti_warp_band(args, i, 1);
 }

@@ -9,8 +9,9 @@
 /* The argument block of gpsti_warp_kernel(); every pointer lives until the launch is done. */
 typedef struct gpsti_warp_args {
     const gpst_warp* warp;
-    gpst_image source;
-    const gpst_image* outputs;
+    const gpst_image* sources;
+    uint32_t n_sources;        /* at least 1 */
+    const gpst_image* outputs; /* n_outputs of each source, source by source */
     uint32_t n_outputs;
     uint32_t first_output; /* outputs[0] is this view */
     const void *mask, *table; /* the device's copies; NULL: the warp's own */
@@ -19,9 +20,6 @@ typedef struct gpsti_warp_args {
 GPSTI_INTERN const gpsti_kernel* gpsti_warp_kernel(void);
 #if defined(GPSTI_GPU)
 GPSTI_LINK gpst_result gpsti_warp_kernel_gpu(const void* args, void* native_stream);
-/* The same for several sources, one after the other in args->outputs; args->source is not read. */
-GPSTI_LINK gpst_result gpsti_warp_gpu_enqueue(const gpsti_warp_args* args, const gpst_image* sources,
-                                              uint32_t n_sources, void* native_stream);
 #endif
 /* Everything gpst_warp_run checks, without running: ARGUMENT with the reason set. */
 GPSTI_INTERN gpst_result gpsti_warp_check(const gpst_warp* warp, const gpst_image* source,

@@ -88,7 +88,7 @@ class Usage(Case):
             (["--pin", "16000"], "core 16000: not one that this process may run on"),
             (["--tune", ""], "--tune=: must be off, on or a file"),
             (["--tune", self.path("a.ppm")], "a.ppm: gpst_settings_parse: line 1: "),
-            (["--batch", "4"], "--batch=4: comes with a later version"),
+            (["--batch", "65"], "--batch=65: must be a whole number from 1 to 64"),
             (["--trace", "t.json"], "--trace=t.json: comes with a later version"),
             (["--report=r.html"], "--report=r.html: comes with a later version"),
             (["--slots", "0"], "--slots=0: must be a whole number"),

@@ -413,6 +413,34 @@ static void test_fewer_workers_than_waiting_ones(void** state) {
     assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 6);
 }
 
+/* A GPU that is always busy may be so with launches: batches of two, then of four, with slots for them. */
+static void test_a_busy_device_gets_batches(void** state) {
+    (void)state;
+    const machine* const m = machine_named("kernel");
+    uint64_t random = 1;
+    gpsti_tuner_budget budget = budget_of(m);
+    gpsti_tuner tuner;
+    budget.streams = true;
+    budget.batch = 64;
+    gpsti_tuner_init(&tuner, &budget, NULL);
+    assert_int_equal(tuner.now.value[GPST_KNOB_BATCH], 1);
+    assert_int_equal(tuner.most.value[GPST_KNOB_BATCH], tuner.most.value[GPST_KNOB_SLOTS] / 3);
+    const uint32_t slots = tuner.now.value[GPST_KNOB_SLOTS];
+    gpsti_tuner_window window = window_of(m, &tuner.now, 16, &random);
+    window.noise = 0;
+    window.busy_ns[GPST_RESOURCE_GPU] = window.wall_ns;
+    window.wait_ns[GPST_RESOURCE_GPU] = 1000 * window.wall_ns;
+    assert_true(gpsti_tuner_judge(&tuner, &window, 17));
+    assert_int_equal(tuner.now.value[GPST_KNOB_BATCH], 2);
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], slots + 4);
+    window.wall_ns = window.busy_ns[GPST_RESOURCE_GPU] = window.wall_ns / 2;
+    assert_true(gpsti_tuner_judge(&tuner, &window, 33));
+    assert_int_equal(tuner.now.value[GPST_KNOB_BATCH], 4);
+    assert_true(gpsti_tuner_judge(&tuner, &window, 49)); /* no faster: back to two, for good */
+    assert_int_equal(tuner.now.value[GPST_KNOB_BATCH], 2);
+    assert_int_equal(tuner.state, GPSTI_TUNER_FROZEN);
+}
+
 static void test_nothing_measured_is_nothing_judged(void** state) {
     (void)state;
     gpsti_tuner tuner = tuner_of(machine_named("kernel"));
@@ -664,6 +692,7 @@ int main(void) {
         cmocka_unit_test(test_a_serial_stage_has_no_knob),
         cmocka_unit_test(test_busy_cores_want_no_more_workers),
         cmocka_unit_test(test_a_slow_source_has_no_knob),
+        cmocka_unit_test(test_a_busy_device_gets_batches),
         cmocka_unit_test(test_loaded_settings_are_frozen_until_drift),
         cmocka_unit_test(test_decisions_are_bounded),
         cmocka_unit_test(test_settings_survive_text),

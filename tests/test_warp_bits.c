@@ -142,7 +142,8 @@ static void threads_give_the_same_bits(void** state) {
     memset(&args, 0, sizeof args);
     memset(threaded, 0xa5, sizeof threaded);
     args.warp = warp;
-    args.source = source;
+    args.sources = &source;
+    args.n_sources = 1;
     args.outputs = &outputs[1];
     args.n_outputs = 2;
     args.first_output = 1;

@@ -56,7 +56,7 @@ fi
 
 SPLIT=$BUILD/tests/split
 if has tests; then
-    for test in "$SPLIT/test_backend_gpu" "$SPLIT/test_pipeline_gpu"; do
+    for test in "$SPLIT/test_backend_gpu" "$SPLIT/test_pipeline_gpu" "$SPLIT/test_batch_gpu"; do
         if [ -x "$test" ]; then attempt tests "$(basename "$test")" 120 "$test"
         else note tests "$(basename "$test")" skipped "not built: install libcmocka-dev"; fi
     done
@@ -74,7 +74,7 @@ if has sanitizer; then
     for tool in memcheck racecheck initcheck synccheck; do
         more=
         [ $tool = memcheck ] && more="--leak-check full"
-        for test in "$SPLIT/test_backend_gpu" "$SPLIT/test_pipeline_gpu" "$BUILD"/tests/gpu/test_*; do
+        for test in "$SPLIT/test_backend_gpu" "$SPLIT/test_pipeline_gpu" "$SPLIT/test_batch_gpu" "$BUILD"/tests/gpu/test_*; do
             [ -x "$test" ] || continue
             quick=
             case $test in */gpu/*) quick=--quick ;; esac

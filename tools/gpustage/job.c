@@ -138,6 +138,7 @@ static int job_open_pipeline(job* self) {
     desc.tune = (gpst_tune)asked->tune;
     desc.settings = self->settings;
     desc.n_slots = asked->slots;
+    desc.batch = asked->batch;
     desc.n_reads = asked->readers;
     desc.n_writes = asked->writers;
     desc.fsync = (gpst_fsync)asked->fsync;

@@ -56,7 +56,7 @@ typedef struct options {
     int mode;                                  /* gpst_run_mode */
     int preset, tune;                          /* gpst_preset, gpst_tune */
     const char* tune_file;                     /* settings found are kept here; NULL = nowhere */
-    uint32_t slots, readers, writers, workers; /* 0 = the engine's default */
+    uint32_t slots, readers, writers, workers, batch; /* 0 = the engine's default */
     int fsync;                                 /* gpst_fsync */
     uint64_t dirty_bytes;                      /* 0 = the system's */
     const char* pin;
