@@ -24,7 +24,7 @@ typedef enum gpst_filter {
     GPST_FILTER_DEFAULT = 0,
     GPST_FILTER_NEAREST = 1,
     GPST_FILTER_BILINEAR = 2,
-    GPST_FILTER_AREA = 3 /* RESIZE and ROI: antialiased, as wide as the output pixel */
+    GPST_FILTER_AREA = 3 /* antialiased: the mean over what an output pixel covers */
 } gpst_filter;
 
 /* What lies beyond the source's edge. Equirectangular sources have none: there it goes around. */
@@ -126,7 +126,7 @@ typedef struct gpst_warp_desc {
     gpst_map map;               /* required */
     gpst_filter filter;         /* default bilinear */
     gpst_convention convention; /* default native */
-    gpst_border border;         /* EDGE only with RESIZE and AREA; none with EQUIRECT and ROTATE */
+    gpst_border border;         /* EDGE only with RESIZE, and ROI with AREA; none with EQUIRECT and ROTATE */
     const gpst_view* views;     /* EQUIRECT, ROTATE: n_views of them; ROTATE: hfov and vfov 0 */
     uint32_t n_views;           /* EQUIRECT, ROTATE: required; RESIZE: 0 or 1 */
     const gpst_roi* rois;       /* ROI: n_rois of them */
@@ -243,10 +243,16 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 ROTATE: the same with ray = R (cos b sin a, sin b, cos b cos a), a = pi ((2 i + 1) / width -
                 1), b = pi/2 ((2 j + 1) / height - 1).
                 BILINEAR into U8: weights of 11 bits, in integers; FFMPEG: its four weights of 14 bits,
-                truncated; into floats: float weights. AREA, on each axis: weight max(0, 1 - |x + 1/2 -
+                truncated; into floats: float weights. AREA of RESIZE and ROI, on each axis: weight max(0, 1 - |x + 1/2 -
                 centre| / s) with s = max(scale, 1), divided by their sum; the centre is kept within the
                 source and what lies beyond its edge has no weight (PyTorch's antialias=True, Pillow's
-                BILINEAR); in floats into every store: down, then across, in order, one multiply-add each. Then one
+                BILINEAR); in floats into every store: down, then across, in order, one multiply-add each.
+                AREA of the other maps: the mean of n x m samples as BILINEAR into floats has them (of NATIVE), evenly
+                spread over the output pixel, so many that they lie at most one pixel of the source apart, and 64: n
+                from the step from one output pixel to the next across, m down. EQUIRECT, ROTATE: in the middle of the
+                view, a pixel counted as on the equator; around the centre of its pixel ROTATE goes along the plane
+                that touches the sphere. TABLE: each pixel its own n and m, by the entry before or behind, whichever is
+                nearer: where a table jumps nothing is smeared. Where nothing is minified it is one sample. Then one
                 multiply-add for scale and bias, then the store's rounding.
                 NV12, I420: Y and chroma are sampled in floats, each where it lies (NEAREST: whole), turned
                 into red, green and blue, cut to 0..255; outside is black. Around a sphere the chroma goes
@@ -264,11 +270,11 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 1e-5 of PyTorch's (of its CPU; its GPU rounds antialias=True otherwise, 1e-4 where it enlarges);
                 EQUIRECT FFMPEG 72 dB PSNR seen, 50 promised; PY360 84 seen, 57 promised
    Source       kernels/warp.c, kernels/warp_cpu.c, kernels/warp_map_internal.h,
-                kernels/warp_area_internal.h, kernels/warp_yuv_internal.h, kernels/warp_wide_internal.h and
-                kernels/warp_pixel_internal.h (the reference)
+                kernels/warp_area_internal.h, kernels/warp_footprint_internal.h, kernels/warp_yuv_internal.h,
+                kernels/warp_wide_internal.h and kernels/warp_pixel_internal.h (the reference)
    Tests        tests/test_warp.c, tests/test_warp_bits.c, tests/test_warp_cases.c, tests/test_warp_maps.c,
                 tests/test_warp_area.c, tests/test_warp_yuv.c, tests/test_warp_wide.c, tests/test_warp_accuracy.c,
-                tests/test_warp_peers.c, tests/test_warp_ffmpeg.c
+                tests/test_warp_footprint.c, tests/test_warp_peers.c, tests/test_warp_ffmpeg.c
    Since 0.1
 */
 GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* source, const gpst_image* outputs,

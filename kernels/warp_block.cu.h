@@ -58,7 +58,7 @@ typedef struct gpsti_warp_block {
     gpsti_warp_tap taps[4][GPSTI_WARP_TILE];
     gpsti_warp_window windows[4][GPSTI_WARP_TILE];
     gpsti_warp_row view_rows[GPSTI_WARP_TILE];
-    float turn_columns[6 * GPSTI_WARP_TILE], turn_rows[8 * GPSTI_WARP_TILE];
+    float turn_columns[GPSTI_WARP_TURN_COLUMN * GPSTI_WARP_TILE], turn_rows[GPSTI_WARP_TURN_ROW * GPSTI_WARP_TILE];
 } gpsti_warp_block;
 
 __device__ GPSTI_INLINE void gpsti_warp_block_take(const gpsti_warp_launch* launch, const gpsti_warp_item* item,
@@ -101,11 +101,12 @@ __device__ GPSTI_INLINE void gpsti_warp_block_tap(gpsti_warp_block* block, int32
 }
 
 __device__ GPSTI_INLINE void gpsti_warp_block_turn(gpsti_warp_block* block, int32_t i, int32_t x, int32_t y) {
-    float column[6];
+    float column[GPSTI_WARP_TURN_COLUMN];
     gpsti_warp_turn_column(block->job.view.rotation, (uint32_t)block->job.width, (uint32_t)x, column);
-    for (int k = 0; k < 6; k++)
+    for (int k = 0; k < GPSTI_WARP_TURN_COLUMN; k++)
         block->turn_columns[k * GPSTI_WARP_TILE + i] = column[k];
-    gpsti_warp_turn_row(block->job.view.rotation, (uint32_t)block->job.height, (uint32_t)y, block->turn_rows + 8 * i);
+    gpsti_warp_turn_row(block->job.view.rotation, (uint32_t)block->job.height, (uint32_t)y,
+                        block->turn_rows + GPSTI_WARP_TURN_ROW * i);
 }
 
 /* What one thread computes ahead, of column or row i of the tile; clamped to the output, as the rest of the last

@@ -60,11 +60,9 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_enums(const gpst_warp_desc* desc) {
     GPSTI_WARP_RULE(desc->filter == GPST_FILTER_DEFAULT || desc->filter == GPST_FILTER_NEAREST ||
                         desc->filter == GPST_FILTER_BILINEAR || desc->filter == GPST_FILTER_AREA,
                     "filter=%d: must be NEAREST, BILINEAR or AREA", (int)desc->filter);
-    GPSTI_WARP_RULE(desc->filter != GPST_FILTER_AREA || desc->map == GPST_MAP_RESIZE ||
-                        desc->map == GPST_MAP_ROI,
-                    "filter=AREA: only with map=RESIZE and ROI");
-    GPSTI_WARP_RULE(desc->filter != GPST_FILTER_AREA || desc->border != GPST_BORDER_ZERO,
-                    "border=ZERO: not with filter=AREA, which never looks outside");
+    GPSTI_WARP_RULE(desc->filter != GPST_FILTER_AREA || desc->map != GPST_MAP_ROI ||
+                        desc->border != GPST_BORDER_ZERO,
+                    "border=ZERO: not with map=ROI and filter=AREA, which never looks outside");
     GPSTI_TRY(gpsti_warp_check_convention(desc));
     GPSTI_WARP_RULE((int)desc->border >= 0 && (int)desc->border <= (int)GPST_BORDER_ZERO,
                     "border=%d: must be EDGE or ZERO", (int)desc->border);

@@ -89,6 +89,18 @@ typedef struct gpsti_area_plane {
     int32_t n_channels;
 } gpsti_area_plane;
 
+/* What AREA needs where the map does not go by axes: warp_footprint_rows_internal.h. */
+typedef struct gpsti_footprint {
+    GPSTI_ALIGNAS(64) float at[3][GPSTI_BLOCK];
+    float step_x[3][GPSTI_BLOCK], step_y[3][GPSTI_BLOCK], twist[3][GPSTI_BLOCK]; /* twist: 0 but of ROTATE */
+    int32_t across[GPSTI_BLOCK], down[GPSTI_BLOCK]; /* samples */
+    int32_t most_across, most_down;
+    gpsti_warp_footprint affine; /* of the block's first pixel */
+    gpsti_warp_job bilinear;
+    float samples[GPSTI_HOT_DEPTH][4][GPSTI_BLOCK];
+    float line[4][GPSTI_BLOCK], sum[4][GPSTI_BLOCK];
+} gpsti_footprint;
+
 /* The portable level has no vector instructions that it could name. */
 GPSTI_PRIVATE bool gpsti_rows_hot_portable(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
                                            gpsti_block* block) {

@@ -158,9 +158,11 @@ typedef struct gpsti_warp_job {
     int64_t table_pitch;
     /* ROTATE, in pairs of floats, high and low. Of the columns, six arrays turn_stride apart: what
        cos(latitude) is multiplied with, in x, y and z. Of each row, eight floats: cos(latitude), and what is
-       added in x, y and z. */
+       added in x, y and z. Then as single floats what three of the first and four of the second gain to the next
+       output pixel. */
     const float *turn_columns, *turn_rows;
     int32_t turn_stride;
+    int32_t n_across, n_down; /* AREA of spheres and AFFINE: samples of an output pixel; else 0 */
 
     /* On a GPU, where a block of pixels computes ahead what its rows and columns have in common: of which output
        column and row the first of turn_columns, turn_rows and view_rows is. Else 0 and NULL. */

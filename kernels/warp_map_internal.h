@@ -117,37 +117,62 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_view_ray(const gpsti_warp_job* job, in
             gpsti_fma(job->view.a_high[c], n, row.high[c]) + gpsti_fma(job->view.a_low[c], n, row.low[c]);
 }
 
-/* Component c of the turned direction is cos(b) (r[c][0] sin(a) + r[c][2] cos(a)) + r[c][1] sin(b): the six floats
-   of a column, the eight of a row. */
+/* Component c of the turned direction is cos(b) (r[c][0] sin(a) + r[c][2] cos(a)) + r[c][1] sin(b): the floats of a
+   column, those of a row, each with what it gains to the next. */
+#define GPSTI_WARP_TURN_COLUMN 9
+#define GPSTI_WARP_TURN_ROW 12
+
 GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_turn_column(const double r[9], uint32_t width, uint32_t x,
-                                                      float out[6]) {
+                                                      float out[GPSTI_WARP_TURN_COLUMN]) {
     double sine, cosine;
     gpsti_sin_cos_degrees(gpsti_mul64(180.0, 2.0 * x + 1.0 - width) / width, &sine, &cosine);
-    for (int c = 0; c < 3; c++)
+    for (int c = 0; c < 3; c++) {
+        const double gain = gpsti_mul64(r[3 * c], cosine) - gpsti_mul64(r[3 * c + 2], sine);
         gpsti_split(gpsti_mul64(r[3 * c], sine) + gpsti_mul64(r[3 * c + 2], cosine), &out[2 * c],
                     &out[2 * c + 1]);
+        out[6 + c] = gpsti_narrow(gpsti_mul64(gain, 2 * GPSTI_PI) / width);
+    }
 }
 
 GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_turn_row(const double r[9], uint32_t height, uint32_t y,
-                                                   float out[8]) {
+                                                   float out[GPSTI_WARP_TURN_ROW]) {
     double sine, cosine;
     gpsti_sin_cos_degrees(gpsti_mul64(90.0, 2.0 * y + 1.0 - height) / height, &sine, &cosine);
     gpsti_split(cosine, &out[0], &out[1]);
-    for (int c = 0; c < 3; c++)
+    out[8] = gpsti_narrow(gpsti_mul64(-sine, GPSTI_PI) / height);
+    for (int c = 0; c < 3; c++) {
         gpsti_split(gpsti_mul64(r[3 * c + 1], sine), &out[2 + 2 * c], &out[3 + 2 * c]);
+        out[9 + c] = gpsti_narrow(gpsti_mul64(gpsti_mul64(r[3 * c + 1], cosine), GPSTI_PI) / height);
+    }
 }
 
 /* The direction of the output pixel, turned: column[c] * cos(latitude) + row[c], each in two floats. */
 GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_turned_ray(const gpsti_warp_job* job, int32_t x, int32_t y,
                                                      float ray[3]) {
     const float* column = job->turn_columns + (x - job->first_column);
-    const float* row = job->turn_rows + 8 * (ptrdiff_t)(y - job->first_row);
+    const float* row = job->turn_rows + GPSTI_WARP_TURN_ROW * (ptrdiff_t)(y - job->first_row);
     for (int c = 0; c < 3; c++) {
         const float high = column[(2 * c) * (ptrdiff_t)job->turn_stride],
                     low = column[(2 * c + 1) * (ptrdiff_t)job->turn_stride];
         ray[c] = gpsti_fma(high, row[0], row[2 + 2 * c]) +
                  gpsti_fma(high, row[1], gpsti_fma(low, row[0], row[3 + 2 * c]));
     }
+}
+
+/* What component c of a direction gains from one output pixel to the next, across and down; twist: and what the first
+   gains to the next below. */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_view_steps(const gpsti_warp_job* job, int c, float* across, float* down) {
+    *across = 2.0f * job->view.a_high[c];
+    *down = gpsti_narrow(2.0 * job->view.b[c]);
+}
+
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_turned_steps(const gpsti_warp_job* job, int32_t x, int32_t y, int c,
+                                                       float* across, float* down, float* twist) {
+    const float* column = job->turn_columns + (x - job->first_column);
+    const float* row = job->turn_rows + GPSTI_WARP_TURN_ROW * (ptrdiff_t)(y - job->first_row);
+    *across = column[(6 + c) * (ptrdiff_t)job->turn_stride] * row[0];
+    *twist = column[(6 + c) * (ptrdiff_t)job->turn_stride] * row[8];
+    *down = gpsti_fma(column[(2 * c) * (ptrdiff_t)job->turn_stride], row[8], row[9 + c]);
 }
 
 GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_sphere(const gpsti_warp_job* job, const float ray[3], int32_t* u,
@@ -245,6 +270,16 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_position(const gpsti_warp_job* job, in
     }
 }
 
+GPSTI_DEVICE GPSTI_INLINE gpsti_warp_place gpsti_warp_place_of(int32_t u, int32_t v, bool nearest) {
+    gpsti_warp_place place;
+    place.x = gpsti_warp_floor(nearest ? u + 16384 : u);
+    place.y = gpsti_warp_floor(nearest ? v + 16384 : v);
+    const int32_t rest_x = nearest ? 0 : u & 32767, rest_y = nearest ? 0 : v & 32767;
+    place.wx = (rest_x + 8) >> 4, place.fx = (float)rest_x * (1.0f / 32768.0f);
+    place.wy = (rest_y + 8) >> 4, place.fy = (float)rest_y * (1.0f / 32768.0f);
+    return place;
+}
+
 GPSTI_DEVICE GPSTI_INLINE gpsti_warp_place gpsti_warp_locate(const gpsti_warp_job* job, int32_t x,
                                                              int32_t y) {
     gpsti_warp_place place;
@@ -260,12 +295,7 @@ GPSTI_DEVICE GPSTI_INLINE gpsti_warp_place gpsti_warp_locate(const gpsti_warp_jo
     gpsti_warp_position(job, x, y, &u, &v);
     if (gpsti_warp_on_grid(job))
         u = gpsti_warp_to_grid(u), v = gpsti_warp_to_grid(v);
-    place.x = gpsti_warp_floor(nearest ? u + 16384 : u);
-    place.y = gpsti_warp_floor(nearest ? v + 16384 : v);
-    const int32_t rest_x = nearest ? 0 : u & 32767, rest_y = nearest ? 0 : v & 32767;
-    place.wx = (rest_x + 8) >> 4, place.fx = (float)rest_x * (1.0f / 32768.0f);
-    place.wy = (rest_y + 8) >> 4, place.fy = (float)rest_y * (1.0f / 32768.0f);
-    return place;
+    return gpsti_warp_place_of(u, v, nearest);
 }
 
 /* ---- which pixel: the border ------------------------------------------------------

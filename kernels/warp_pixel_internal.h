@@ -5,6 +5,7 @@
 #define GPSTI_WARP_PIXEL_INTERNAL_H
 
 #include "exact_internal.h"
+#include "warp_footprint_internal.h"
 #include "warp_wide_internal.h"
 
 /* A source pixel, its bytes from the lowest up; job->source need not be set. */
@@ -94,6 +95,11 @@ GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_area(const gpsti_warp_job* job, int32
     return shift == GPSTI_WARP_CHANNEL_FULL ? job->full : gpsti_warp_area_of(job, x, y, false, shift);
 }
 
+/* Where the chroma of a position is looked up. */
+GPSTI_DEVICE GPSTI_INLINE gpsti_warp_place gpsti_warp_chroma_place(const gpsti_warp_job* job, int32_t u, int32_t v) {
+    return gpsti_warp_place_of(gpsti_warp_chroma_u(job, u), gpsti_warp_chroma_v(job, v), false);
+}
+
 /* Where the chroma of an output pixel is looked up. */
 GPSTI_DEVICE GPSTI_INLINE gpsti_warp_place gpsti_warp_locate_chroma(const gpsti_warp_job* job, int32_t x,
                                                                     int32_t y) {
@@ -108,10 +114,7 @@ GPSTI_DEVICE GPSTI_INLINE gpsti_warp_place gpsti_warp_locate_chroma(const gpsti_
     }
     int32_t u, v;
     gpsti_warp_position(job, x, y, &u, &v);
-    u = gpsti_warp_chroma_u(job, u), v = gpsti_warp_chroma_v(job, v);
-    place.x = gpsti_warp_floor(u), place.fx = (float)(u & 32767) * (1.0f / 32768.0f);
-    place.y = gpsti_warp_floor(v), place.fy = (float)(v & 32767) * (1.0f / 32768.0f);
-    return place;
+    return gpsti_warp_chroma_place(job, u, v);
 }
 
 /* NEAREST: the chroma of the pixel's two by two, black outside. */
@@ -119,6 +122,20 @@ GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_near_chroma(const gpsti_warp_job* 
     if (!gpsti_warp_border(job, &x, &y))
         return 128u | 128u << 8;
     return gpsti_warp_read_chroma(job, x >> 1, y >> 1);
+}
+
+/* Y, Cb and Cr between the taps of both places. */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_blend_yuv(const gpsti_warp_job* job, const gpsti_warp_place* luma,
+                                                    const gpsti_warp_place* chroma, float yuv[3]) {
+    int32_t tap[3][4];
+    for (int t = 0; t < 4; t++) {
+        const uint32_t pair = gpsti_warp_read_chroma(job, chroma->x + (t & 1), chroma->y + (t >> 1));
+        tap[0][t] = gpsti_warp_channel(gpsti_warp_read(job, luma->x + (t & 1), luma->y + (t >> 1)), 0);
+        tap[1][t] = gpsti_warp_channel(pair, 0), tap[2][t] = gpsti_warp_channel(pair, 8);
+    }
+    yuv[0] = gpsti_warp_blend_float(tap[0], luma->fx, luma->fy);
+    yuv[1] = gpsti_warp_blend_float(tap[1], chroma->fx, chroma->fy);
+    yuv[2] = gpsti_warp_blend_float(tap[2], chroma->fx, chroma->fy);
 }
 
 /* Y, Cb and Cr of an output pixel. */
@@ -136,15 +153,14 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_yuv(const gpsti_warp_job* job, int32_t
         return;
     }
     const gpsti_warp_place chroma = gpsti_warp_locate_chroma(job, x, y);
-    int32_t tap[3][4];
-    for (int t = 0; t < 4; t++) {
-        const uint32_t pair = gpsti_warp_read_chroma(job, chroma.x + (t & 1), chroma.y + (t >> 1));
-        tap[0][t] = gpsti_warp_channel(gpsti_warp_read(job, luma.x + (t & 1), luma.y + (t >> 1)), 0);
-        tap[1][t] = gpsti_warp_channel(pair, 0), tap[2][t] = gpsti_warp_channel(pair, 8);
-    }
-    yuv[0] = gpsti_warp_blend_float(tap[0], luma.fx, luma.fy);
-    yuv[1] = gpsti_warp_blend_float(tap[1], chroma.fx, chroma.fy);
-    yuv[2] = gpsti_warp_blend_float(tap[2], chroma.fx, chroma.fy);
+    gpsti_warp_blend_yuv(job, &luma, &chroma, yuv);
+}
+
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_colour(const gpsti_warp_job* job, const float yuv[3], float value[4]) {
+    float rgb[3];
+    gpsti_warp_rgb_of(&job->colours, yuv, rgb);
+    for (uint32_t c = 0; c < job->n_channels; c++)
+        value[c] = job->shift[c] == GPSTI_WARP_CHANNEL_FULL ? 255.0f : rgb[job->shift[c] / 8];
 }
 
 /* ---- how: the pixel transform and the store ----------------------------------------- */
@@ -181,13 +197,15 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_store(const gpsti_warp_job* job, uint8
     }
 }
 
-/* One sample of NEAREST or BILINEAR from its four taps. */
+/* One sample from its four taps. */
 GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_sample(const gpsti_warp_job* job, const gpsti_warp_place* place,
                                                   const int32_t tap[4]) {
     /* Bytes to bytes stay integers, and so does FFmpeg's sampler. */
     const bool bytes_out = job->dtype == GPST_DTYPE_U8 && !job->has_scale;
     if (job->filter == GPST_FILTER_NEAREST)
         return (float)tap[0];
+    if (job->filter == GPST_FILTER_AREA)
+        return gpsti_warp_blend_float(tap, place->fx, place->fy);
     if (job->convention == GPST_CONVENTION_FFMPEG)
         return (float)gpsti_warp_blend_ffmpeg(tap, place->fx, place->fy);
     if (bytes_out)
@@ -195,38 +213,72 @@ GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_sample(const gpsti_warp_job* job, con
     return gpsti_warp_blend_float(tap, place->fx, place->fy);
 }
 
-/* The channels of an output pixel in their order, ahead of scale and bias. */
-GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_samples(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                  float value[4]) {
-    const bool bilinear = job->filter == GPST_FILTER_BILINEAR;
-    if (job->cb) {
-        float yuv[3], rgb[3];
-        gpsti_warp_yuv(job, x, y, yuv);
-        gpsti_warp_rgb_of(&job->colours, yuv, rgb);
-        for (uint32_t c = 0; c < job->n_channels; c++)
-            value[c] = job->shift[c] == GPSTI_WARP_CHANNEL_FULL ? 255.0f : rgb[job->shift[c] / 8];
-        return;
-    }
-    if (job->filter == GPST_FILTER_AREA) {
-        for (uint32_t c = 0; c < job->n_channels; c++)
-            value[c] = gpsti_warp_area(job, x, y, job->shift[c]);
-        return;
-    }
-    const gpsti_warp_place place = gpsti_warp_locate(job, x, y);
+/* The channels at a place, other than of NV12 and I420. */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_samples_at(const gpsti_warp_job* job, const gpsti_warp_place* place,
+                                                     float value[4]) {
     if (gpsti_warp_is_wide(job->source_dtype)) {
         for (uint32_t c = 0; c < job->n_channels; c++)
             value[c] =
-                job->shift[c] == GPSTI_WARP_CHANNEL_FULL ? job->full : gpsti_warp_wide(job, &place, job->shift[c]);
+                job->shift[c] == GPSTI_WARP_CHANNEL_FULL ? job->full : gpsti_warp_wide(job, place, job->shift[c]);
         return;
     }
     uint32_t pixel[4] = {0, 0, 0, 0};
-    for (int t = 0; t < (bilinear ? 4 : 1); t++)
-        pixel[t] = gpsti_warp_read(job, place.x + (t & 1), place.y + (t >> 1));
+    for (int t = 0; t < (job->filter == GPST_FILTER_NEAREST ? 1 : 4); t++)
+        pixel[t] = gpsti_warp_read(job, place->x + (t & 1), place->y + (t >> 1));
     for (uint32_t c = 0; c < job->n_channels; c++) {
         int32_t tap[4];
         for (int t = 0; t < 4; t++)
             tap[t] = gpsti_warp_channel(pixel[t], job->shift[c]);
-        value[c] = gpsti_warp_sample(job, &place, tap);
+        value[c] = gpsti_warp_sample(job, place, tap);
+    }
+}
+
+/* AREA where the map does not go by axes: the mean of the samples of the footprint, each as BILINEAR into floats has
+   it; summed across, then down. */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_mean(const gpsti_warp_job* job, int32_t x, int32_t y, float value[4]) {
+    const gpsti_warp_footprint footprint = gpsti_warp_footprint_of(job, x, y);
+    float sum[4] = {0, 0, 0, 0};
+    for (int32_t j = 0; j < footprint.down; j++) {
+        float line[4] = {0, 0, 0, 0};
+        for (int32_t i = 0; i < footprint.across; i++) {
+            int32_t u, v;
+            gpsti_warp_sample_position(job, &footprint, i, j, &u, &v);
+            const gpsti_warp_place place = gpsti_warp_place_of(u, v, false);
+            if (job->cb) {
+                const gpsti_warp_place chroma = gpsti_warp_chroma_place(job, u, v);
+                float yuv[3];
+                gpsti_warp_blend_yuv(job, &place, &chroma, yuv);
+                gpsti_warp_colour(job, yuv, value);
+            } else {
+                gpsti_warp_samples_at(job, &place, value);
+            }
+            for (uint32_t c = 0; c < job->n_channels; c++)
+                line[c] += value[c];
+        }
+        for (uint32_t c = 0; c < job->n_channels; c++)
+            sum[c] += line[c];
+    }
+    for (uint32_t c = 0; c < job->n_channels; c++)
+        value[c] = job->shift[c] == GPSTI_WARP_CHANNEL_FULL
+                       ? job->full
+                       : sum[c] / (float)(footprint.across * footprint.down);
+}
+
+/* The channels of an output pixel in their order, ahead of scale and bias. */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_samples(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                  float value[4]) {
+    if (job->filter == GPST_FILTER_AREA && !gpsti_warp_by_axes(job->map)) {
+        gpsti_warp_mean(job, x, y, value);
+    } else if (job->cb) {
+        float yuv[3];
+        gpsti_warp_yuv(job, x, y, yuv);
+        gpsti_warp_colour(job, yuv, value);
+    } else if (job->filter == GPST_FILTER_AREA) {
+        for (uint32_t c = 0; c < job->n_channels; c++)
+            value[c] = gpsti_warp_area(job, x, y, job->shift[c]);
+    } else {
+        const gpsti_warp_place place = gpsti_warp_locate(job, x, y);
+        gpsti_warp_samples_at(job, &place, value);
     }
 }
 

@@ -2,6 +2,7 @@
    every output, once, and the job of one output of one call. Checks nothing. */
 #include "../core/platform_internal.h"
 
+#include "warp_footprint_internal.h"
 #include "warp_yuv_internal.h"
 
 /* ---- the plan ------------------------------------------------------------------------ */
@@ -52,29 +53,29 @@ GPSTI_PRIVATE void gpsti_warp_plan_view(const gpst_view* view, const gpst_warp_d
     }
 }
 
-/* Floats of one output of ROTATE: six columns padded to whole blocks, rows of eight. */
+/* Floats of one output of ROTATE: columns padded to whole blocks, then rows. */
 GPSTI_PRIVATE uint32_t gpsti_warp_turn_stride(uint32_t width) {
     return (width + GPSTI_BLOCK - 1) / GPSTI_BLOCK * GPSTI_BLOCK;
 }
 
 GPSTI_INTERN size_t gpsti_warp_turn_floats(uint32_t width, uint32_t height) {
-    return (size_t)6 * gpsti_warp_turn_stride(width) + (size_t)8 * height;
+    return (size_t)GPSTI_WARP_TURN_COLUMN * gpsti_warp_turn_stride(width) + (size_t)GPSTI_WARP_TURN_ROW * height;
 }
 
 GPSTI_PRIVATE void gpsti_warp_plan_turn(const gpst_view* view, uint32_t width, uint32_t height,
                                         gpsti_warp_view* plan, float* turn) {
     const uint32_t stride = gpsti_warp_turn_stride(width);
-    float* const rows = turn + (size_t)6 * stride;
-    float column[6];
+    float* const rows = turn + (size_t)GPSTI_WARP_TURN_COLUMN * stride;
+    float column[GPSTI_WARP_TURN_COLUMN];
     gpst_view_rotation(view, plan->rotation);
     memset(turn, 0, gpsti_warp_turn_floats(width, height) * sizeof *turn);
     for (uint32_t x = 0; x < width; x++) {
         gpsti_warp_turn_column(plan->rotation, width, x, column);
-        for (uint32_t i = 0; i < 6; i++)
+        for (uint32_t i = 0; i < GPSTI_WARP_TURN_COLUMN; i++)
             turn[i * stride + x] = column[i];
     }
     for (uint32_t y = 0; y < height; y++)
-        gpsti_warp_turn_row(plan->rotation, height, y, rows + (size_t)8 * y);
+        gpsti_warp_turn_row(plan->rotation, height, y, rows + (size_t)GPSTI_WARP_TURN_ROW * y);
 }
 
 /* To the nearest integer; the value is known to fit. */
@@ -191,6 +192,10 @@ GPSTI_PRIVATE void gpsti_warp_job_equirect(gpsti_warp_job* job) {
     job->offset_v = height * 16384 - (native ? 16384 : 0);
 }
 
+GPSTI_PRIVATE double gpsti_warp_length(const double v[3]) {
+    return gpsti_sqrt64(gpsti_mul64(v[0], v[0]) + gpsti_mul64(v[1], v[1]) + gpsti_mul64(v[2], v[2]));
+}
+
 /* What a convention changes of the axes. */
 GPSTI_PRIVATE void gpsti_warp_job_convention(gpsti_warp_job* job) {
     const bool opencv = job->convention == GPST_CONVENTION_OPENCV, torch = job->convention == GPST_CONVENTION_TORCH;
@@ -202,6 +207,27 @@ GPSTI_PRIVATE void gpsti_warp_job_convention(gpsti_warp_job* job) {
         job->down.scale = (float)job->source_height / (float)job->height;
         gpsti_fp_leave(mode);
     }
+}
+
+/* How many pixels of the source an output pixel is wide and high, where it is widest and highest. Of a sphere a pixel
+   counts as it is on the equator: towards the poles the source has more of them, and no more to show. */
+GPSTI_PRIVATE void gpsti_warp_job_samples(gpsti_warp_job* job) {
+    const double around = job->source_width > 2 * job->source_height ? job->source_width : 2.0 * job->source_height;
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    double across = 0, down = 0;
+    if (job->map == GPST_MAP_ROTATE) {
+        across = around / job->width, down = gpsti_mul64(around, 0.5) / job->height;
+    } else if (job->map == GPST_MAP_EQUIRECT) {
+        across = gpsti_mul64(gpsti_warp_length(job->view.a), around) / GPSTI_PI;
+        down = gpsti_mul64(gpsti_warp_length(job->view.b), around) / GPSTI_PI;
+    } else if (job->map == GPST_MAP_AFFINE) {
+        const int64_t* const q = job->affine.q;
+        const double x[3] = {(double)q[0], (double)q[3], 0}, y[3] = {(double)q[1], (double)q[4], 0};
+        across = gpsti_warp_length(x) / 268435456.0, down = gpsti_warp_length(y) / 268435456.0;
+    }
+    job->n_across = job->map == GPST_MAP_TABLE ? 0 : gpsti_warp_n_samples(gpsti_narrow(across));
+    job->n_down = job->map == GPST_MAP_TABLE ? 0 : gpsti_warp_n_samples(gpsti_narrow(down));
+    gpsti_fp_leave(mode);
 }
 
 /* What the map knows of this output; the sizes of both images are in the job. */
@@ -231,8 +257,10 @@ GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_ind
     if (job->map == GPST_MAP_ROTATE) {
         job->turn_stride = (int32_t)gpsti_warp_turn_stride((uint32_t)job->width);
         job->turn_columns = warp->turns + warp->turn_floats * output_index;
-        job->turn_rows = job->turn_columns + (ptrdiff_t)6 * job->turn_stride;
+        job->turn_rows = job->turn_columns + (ptrdiff_t)GPSTI_WARP_TURN_COLUMN * job->turn_stride;
     }
+    if (job->filter == GPST_FILTER_AREA && !gpsti_warp_by_axes(job->map))
+        gpsti_warp_job_samples(job);
 }
 
 /* Kr and Kb of the standard; the ranges are 16..235 and 16..240 (video), or 0..255. */

@@ -58,7 +58,7 @@ GPSTI_ROWS(equirect)(const gpsti_warp_job* job, const gpsti_warp_row* row, int32
 /* Columns are padded to whole blocks. */
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(rotate)(const gpsti_warp_job* job, int32_t x, int32_t y,
                                                         gpsti_block* block) {
-    const float* const row = job->turn_rows + 8 * (ptrdiff_t)y;
+    const float* const row = job->turn_rows + GPSTI_WARP_TURN_ROW * (ptrdiff_t)y;
     for (int c = 0; c < 3; c++) {
         const float* GPSTI_RESTRICT high = job->turn_columns + (2 * c) * (ptrdiff_t)job->turn_stride + x;
         const float* GPSTI_RESTRICT low = high + job->turn_stride;
@@ -443,6 +443,18 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* jo
     GPSTI_ROWS(emit)(job, x, y, count, integers && !job->cb, block);
 }
 
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(positions)(const gpsti_warp_job* job, const gpsti_warp_row* row,
+                                                           int32_t x, int32_t y, int32_t count, gpsti_block* block) {
+    if (job->map == GPST_MAP_EQUIRECT)
+        GPSTI_ROWS(equirect)(job, row, x, block);
+    else if (job->map == GPST_MAP_ROTATE)
+        GPSTI_ROWS(rotate)(job, x, y, block);
+    else if (job->map == GPST_MAP_AFFINE)
+        GPSTI_ROWS(affine)(job, x, y, block);
+    else
+        GPSTI_ROWS(table)(job, x, y, count, block);
+}
+
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_positions)(const gpsti_warp_job* job, int32_t y_begin,
                                                                    int32_t y_end, gpsti_block* block) {
     gpsti_warp_row row;
@@ -452,14 +464,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_positions)(const gpsti_w
             row = gpsti_warp_view_row(job, y);
         for (int32_t x = 0; x < job->width; x += GPSTI_BLOCK) {
             const int32_t count = job->width - x < GPSTI_BLOCK ? job->width - x : GPSTI_BLOCK;
-            if (job->map == GPST_MAP_EQUIRECT)
-                GPSTI_ROWS(equirect)(job, &row, x, block);
-            else if (job->map == GPST_MAP_ROTATE)
-                GPSTI_ROWS(rotate)(job, x, y, block);
-            else if (job->map == GPST_MAP_AFFINE)
-                GPSTI_ROWS(affine)(job, x, y, block);
-            else
-                GPSTI_ROWS(table)(job, x, y, count, block);
+            GPSTI_ROWS(positions)(job, &row, x, y, count, block);
             GPSTI_ROWS(places)(job, block);
             GPSTI_ROWS(finish)(job, x, y, count, block);
         }
@@ -568,11 +573,14 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_level)(const gpsti_warp_job
 }
 
 #include "warp_area_rows_internal.h"
+#include "warp_footprint_rows_internal.h"
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band)(const gpsti_warp_job* job, int32_t y_begin,
                                                       int32_t y_end, gpsti_block* block) {
-    if (job->filter == GPST_FILTER_AREA)
+    if (job->filter == GPST_FILTER_AREA && gpsti_warp_by_axes(job->map))
         GPSTI_ROWS(band_area)(job, y_begin, y_end, block);
+    else if (job->filter == GPST_FILTER_AREA)
+        GPSTI_ROWS(band_footprint)(job, y_begin, y_end, block);
     else if (gpsti_warp_by_axes(job->map))
         GPSTI_ROWS(band_by_axes)(job, y_begin, y_end, block);
     else if (GPSTI_ROWS(is_level)(job))

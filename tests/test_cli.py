@@ -67,8 +67,7 @@ class Usage(Case):
             (["--view", "0,0,0", "--pitch-rings", "4"], "--view: cannot be joined with --pitch-rings"),
             (["--pitch-rings", "0,100"], "--pitch-rings=0,100: must be"),
             (["--views", "1000", "--pitch-rings", "0,10"], "at most 1000 views"),
-            (["--filter", "area"], "--filter=area: comes with a later version"),
-            (["--filter", "cubic"], "--filter=cubic: must be one of nearest bilinear"),
+            (["--filter", "cubic"], "--filter=cubic: must be one of nearest bilinear area"),
             (["--convention", "torch"], "--convention=torch: must be one of native ffmpeg py360 opencv"),
             (["--convention", "py360", "--size", "64x1"], "height=1: must be 2 or more with convention=PY360"),
             (["--format", "gif"], "--format=gif: must be one of jpg png ppm npy"),
@@ -384,11 +383,11 @@ class Reproject(Case):
         write_ppm(self.path("a.ppm"), 64, 32, rows)
         made = set()
         for flags in (["--convention", "native"], ["--convention", "ffmpeg"], ["--convention", "py360"],
-                      ["--convention", "opencv"], ["--filter", "nearest"]):
+                      ["--convention", "opencv"], ["--filter", "nearest"], ["--filter", "area"]):
             self.check(gpustage("reproject", self.path("a.ppm"), "-o", self.path("out"), "--views", "1", "--size", "64x48",
                                 "--format", "ppm", *flags), 0)
             made.add(read_pnm(self.path("out", "a_v00.ppm"))[3])
-        self.assertEqual(len(made), 5)
+        self.assertEqual(len(made), 6)
 
     def test_locale(self):
         write_directions(self.path("a.ppm"))

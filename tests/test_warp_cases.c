@@ -191,6 +191,7 @@ static void pick_rest(kit* k, uint64_t* seed, gpst_map map) {
         pick_table(k, seed);
 }
 
+/* Of AREA these families have what goes by axes; the family of footprints has the rest. */
 static bool has_area(gpst_map map) { return map == GPST_MAP_RESIZE || map == GPST_MAP_ROI; }
 
 static const gpst_map every_map[6] = {GPST_MAP_RESIZE, GPST_MAP_ROI,    GPST_MAP_EQUIRECT,
@@ -257,6 +258,54 @@ static bool choose_conventions(kit* k, uint32_t choice, uint64_t* seed) {
     return k->desc.filter != GPST_FILTER_AREA || has_area(maps[which]);
 }
 
+/* ---- area of the maps that do not go by axes ------------------------------------------------------------- */
+/* Smooth but for seams and entries that are no number, so that most pixels have few samples. */
+static void pick_smooth_table(kit* k, uint64_t* seed) {
+    pick_table(k, seed);
+    const double step_x = pick_number(seed, 3), step_y = pick_number(seed, 2), turn = pick_number(seed, 1);
+    const size_t row = k->desc.table_pitch_bytes ? (size_t)k->desc.table_pitch_bytes / 4 : (size_t)2 * k->desc.width;
+    float* const table = (float*)(void*)(k->table.begin + ARENA_BYTES) - (row * (k->desc.height - 1) + 2 * k->desc.width);
+    const uint32_t seam = (uint32_t)(test_random(seed) % (2 * k->desc.width));
+    for (uint32_t y = 0; y < k->desc.height; y++)
+        for (uint32_t x = 0; x < k->desc.width; x++)
+            if (test_random(seed) % 512) {
+                table[y * row + 2 * x] = (float)(step_x * x + turn * y - (x >= seam ? k->source.width : 0));
+                table[y * row + 2 * x + 1] = (float)(step_y * y + turn * x);
+            }
+}
+
+static bool choose_footprints(kit* k, uint32_t choice, uint64_t* seed) {
+    static const gpst_map maps[4] = {GPST_MAP_EQUIRECT, GPST_MAP_AFFINE, GPST_MAP_ROTATE, GPST_MAP_TABLE};
+    static const gpst_dtype dtypes[4] = {GPST_DTYPE_U8, GPST_DTYPE_I8, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    static const gpst_format formats[6] = {GPST_FORMAT_RGB,  GPST_FORMAT_BGR,  GPST_FORMAT_BGRA,
+                                           GPST_FORMAT_GRAY, GPST_FORMAT_NV12, GPST_FORMAT_I420};
+    static const gpst_dtype wide[3] = {GPST_DTYPE_U16, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    const gpst_map map = maps[take(&choice, 4)];
+    const uint32_t from = take(&choice, 9);
+    k->desc.filter = GPST_FILTER_AREA;
+    k->desc.dtype = dtypes[take(&choice, 4)];
+    k->source.format = from < 6 ? formats[from] : (gpst_format)(1 + test_random(seed) % 5);
+    k->source.dtype = from < 6 ? GPST_DTYPE_U8 : wide[from - 6];
+    k->desc.format = take(&choice, 2) ? GPST_FORMAT_BGRA : GPST_FORMAT_RGB;
+    k->desc.yuv = (gpst_yuv)(test_random(seed) % 5), k->desc.siting = (gpst_siting)(test_random(seed) % 3);
+    if (test_random(seed) % 4 == 0)
+        k->desc.convention = map == GPST_MAP_EQUIRECT && from < 4 ? GPST_CONVENTION_FFMPEG : GPST_CONVENTION_OPENCV;
+    pick_scale(k, seed, k->desc.dtype == GPST_DTYPE_I8 || (test_random(seed) & 1) != 0);
+    pick_mask(k, test_random(seed) % 4 == 0);
+    pick_map(k, seed, map);
+    if (k->source.width == 200)
+        k->source.height = 50;
+    pick_rest(k, seed, map);
+    if (map == GPST_MAP_TABLE)
+        pick_smooth_table(k, seed);
+    if (k->desc.width * k->desc.height > 1) { /* else thousands of samples a pixel */
+        k->view.hfov = map == GPST_MAP_EQUIRECT ? 10 : 0, k->view.vfov = 0;
+        for (int e = 0; map == GPST_MAP_AFFINE && e < 6; e++)
+            k->affine.m[e] = e % 3 == 2 ? k->affine.m[e] : pick_number(seed, 3);
+    }
+    return true;
+}
+
 /* What every compiler, option and machine must compute. A change of any formula changes it: then say so in
    the change log and put the new value here. */
 static const family families[] = {
@@ -264,6 +313,7 @@ static const family families[] = {
     {"maps", 4 * 2 * 2 * 3 * 3 * 2 * 3 * 2 * 2, choose_maps, 0x47521825235b73bau},
     {"resize masks", 2 * 2 * 2 * 8, choose_resize_masks, 0x27a8b07ddd62ad3bu},
     {"area", 2 * 2 * 4 * 3 * 2 * 2 * 4, choose_area, 0x1cbd480b10845559u},
+    {"footprints", 4 * 9 * 4 * 2 * 2, choose_footprints, 0x11f0587c691b8328u},
     {"conventions", 8 * 3 * 2 * 3 * 2 * 16, choose_conventions, 0x96078d1b8cc5b37du},
     {"wide", 6 * 3 * 4 * 3 * 5 * 2 * 2, choose_wide, 0xf4ad4ccc6d33c609u},
     {"yuv", 6 * 3 * 3 * 2 * 2 * 5 * 3, choose_yuv, 0xb5dd3b405e4731b4u},

@@ -49,11 +49,10 @@ static bool take_choice(const option* spec, options* self, const char* value, ch
     size_t used = (size_t)snprintf(rule, OPTIONS_RULE_BYTES, "must be one of");
     for (const option_choice* choice = spec->choices; choice->name; choice++) {
         if (!strcmp(choice->name, value)) {
-            snprintf(rule, OPTIONS_RULE_BYTES, OPTIONS_LATER);
             *(int*)option_member(spec, self) = choice->value;
-            return !choice->later;
+            return true;
         }
-        if (!choice->later && used < OPTIONS_RULE_BYTES)
+        if (used < OPTIONS_RULE_BYTES)
             used += (size_t)snprintf(rule + used, OPTIONS_RULE_BYTES - used, " %s", choice->name);
     }
     return false;
@@ -90,11 +89,11 @@ static bool take_size(const option* spec, options* self, const char* value, char
 }
 
 static bool take_raw(const option* spec, options* self, const char* value, char* rule) {
-    static const option_choice formats[] = {{"gray8", GPST_FORMAT_GRAY, false},
-                                            {"rgb8", GPST_FORMAT_RGB, false},
-                                            {"bgr8", GPST_FORMAT_BGR, false},
-                                            {"rgba8", GPST_FORMAT_RGBA, false},
-                                            {NULL, 0, false}};
+    static const option_choice formats[] = {{"gray8", GPST_FORMAT_GRAY},
+                                            {"rgb8", GPST_FORMAT_RGB},
+                                            {"bgr8", GPST_FORMAT_BGR},
+                                            {"rgba8", GPST_FORMAT_RGBA},
+                                            {NULL, 0}};
     (void)spec;
     snprintf(rule, OPTIONS_RULE_BYTES,
              "must be WIDTHxHEIGHT:FORMAT with sides from 1 to %u and FORMAT one of gray8 rgb8 bgr8 rgba8",
@@ -200,48 +199,44 @@ static bool take_tune(const option* spec, options* self, const char* value, char
 
 /* ---- choices ----------------------------------------------------------------------------- */
 
-static const option_choice filters[] = {{"nearest", GPST_FILTER_NEAREST, false},
-                                        {"bilinear", GPST_FILTER_BILINEAR, false},
-                                        {"area", GPST_FILTER_AREA, false},
-                                        {NULL, 0, false}};
-static const option_choice view_filters[] = {{"nearest", GPST_FILTER_NEAREST, false},
-                                             {"bilinear", GPST_FILTER_BILINEAR, false},
-                                             {"area", 0, true},
-                                             {NULL, 0, false}};
-static const option_choice conventions[] = {{"native", GPST_CONVENTION_NATIVE, false},
-                                            {"ffmpeg", GPST_CONVENTION_FFMPEG, false},
-                                            {"py360", GPST_CONVENTION_PY360, false},
-                                            {"opencv", GPST_CONVENTION_OPENCV, false},
-                                            {NULL, 0, false}};
-static const option_choice resize_conventions[] = {{"native", GPST_CONVENTION_NATIVE, false},
-                                                   {"opencv", GPST_CONVENTION_OPENCV, false},
-                                                   {"torch", GPST_CONVENTION_TORCH, false},
-                                                   {NULL, 0, false}};
-static const option_choice formats[] = {{"jpg", CODEC_JPEG, false},
-                                        {"png", CODEC_PNG, false},
-                                        {"ppm", CODEC_PNM, false},
-                                        {"npy", CODEC_NPY, false},
-                                        {NULL, 0, false}};
+static const option_choice filters[] = {{"nearest", GPST_FILTER_NEAREST},
+                                        {"bilinear", GPST_FILTER_BILINEAR},
+                                        {"area", GPST_FILTER_AREA},
+                                        {NULL, 0}};
+static const option_choice conventions[] = {{"native", GPST_CONVENTION_NATIVE},
+                                            {"ffmpeg", GPST_CONVENTION_FFMPEG},
+                                            {"py360", GPST_CONVENTION_PY360},
+                                            {"opencv", GPST_CONVENTION_OPENCV},
+                                            {NULL, 0}};
+static const option_choice resize_conventions[] = {{"native", GPST_CONVENTION_NATIVE},
+                                                   {"opencv", GPST_CONVENTION_OPENCV},
+                                                   {"torch", GPST_CONVENTION_TORCH},
+                                                   {NULL, 0}};
+static const option_choice formats[] = {{"jpg", CODEC_JPEG},
+                                        {"png", CODEC_PNG},
+                                        {"ppm", CODEC_PNM},
+                                        {"npy", CODEC_NPY},
+                                        {NULL, 0}};
 static const option_choice chromas[] = {
-    {"444", 444, false}, {"422", 422, false}, {"420", 420, false}, {NULL, 0, false}};
+    {"444", 444}, {"422", 422}, {"420", 420}, {NULL, 0}};
 static const option_choice layouts[] = {
-    {"chw", GPST_LAYOUT_CHW, false}, {"hwc", GPST_LAYOUT_HWC, false}, {NULL, 0, false}};
-static const option_choice dtypes[] = {{"u8", GPST_DTYPE_U8, false},
-                                       {"f16", GPST_DTYPE_F16, false},
-                                       {"f32", GPST_DTYPE_F32, false},
-                                       {NULL, 0, false}};
-static const option_choice modes[] = {{"latency", GPST_PRESET_LATENCY, false},
-                                      {"balanced", GPST_PRESET_BALANCED, false},
-                                      {"throughput", GPST_PRESET_THROUGHPUT, false},
-                                      {NULL, 0, false}};
+    {"chw", GPST_LAYOUT_CHW}, {"hwc", GPST_LAYOUT_HWC}, {NULL, 0}};
+static const option_choice dtypes[] = {{"u8", GPST_DTYPE_U8},
+                                       {"f16", GPST_DTYPE_F16},
+                                       {"f32", GPST_DTYPE_F32},
+                                       {NULL, 0}};
+static const option_choice modes[] = {{"latency", GPST_PRESET_LATENCY},
+                                      {"balanced", GPST_PRESET_BALANCED},
+                                      {"throughput", GPST_PRESET_THROUGHPUT},
+                                      {NULL, 0}};
 static const option_choice plains[] = {
-    {"serial", GPST_RUN_PLAIN_SERIAL, false}, {"inside", GPST_RUN_PLAIN_INSIDE, false}, {NULL, 0, false}};
+    {"serial", GPST_RUN_PLAIN_SERIAL}, {"inside", GPST_RUN_PLAIN_INSIDE}, {NULL, 0}};
 static const option_choice syncs[] = {
-    {"file", GPST_FSYNC_FILE, false}, {"none", GPST_FSYNC_NONE, false}, {NULL, 0, false}};
-static const option_choice policies[] = {{"continue", 0, false}, {"stop", 1, false}, {NULL, 0, false}};
+    {"file", GPST_FSYNC_FILE}, {"none", GPST_FSYNC_NONE}, {NULL, 0}};
+static const option_choice policies[] = {{"continue", 0}, {"stop", 1}, {NULL, 0}};
 
 static const char* choice_name(const option_choice* choices, int value) {
-    while (choices->name && (choices->later || choices->value != value))
+    while (choices->name && choices->value != value)
         choices++;
     return choices->name;
 }
@@ -312,8 +307,8 @@ const option options_table[] = {
     {"filter", 0, COMMAND_PREPROCESS, "nearest|bilinear|area", take_choice, AT(filter), 0, 0, filters,
      "default bilinear; area is antialiased, for much smaller sizes"},
 
-    {"filter", 0, COMMAND_REPROJECT, "nearest|bilinear", take_choice, AT(filter), 0, 0, view_filters,
-     "default bilinear"},
+    {"filter", 0, COMMAND_REPROJECT, "nearest|bilinear|area", take_choice, AT(filter), 0, 0, filters,
+     "default bilinear; area is antialiased, for views much coarser than the frames"},
 
     {NULL, 0, ENGINE, NULL, NULL, 0, 0, 0, NULL, "Engine"},
     {"backend", 0, ENGINE, "NAME", take_text, AT(backend), 0, 0, NULL,

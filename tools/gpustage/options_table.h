@@ -11,7 +11,6 @@
 typedef struct option_choice {
     const char* name; /* NULL ends the list */
     int value;
-    bool later; /* recognised, and refused */
 } option_choice;
 
 typedef struct option option;
