@@ -6,12 +6,17 @@
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sphere_footprint)(const gpsti_warp_job* job, int32_t x, int32_t y,
                                                                   const gpsti_block* block, gpsti_footprint* out) {
     memcpy(out->at, block->ray, sizeof out->at);
-    for (int c = 0; c < 3; c++)
-        for (int k = 0; k < GPSTI_BLOCK; k++)
-            if (job->map == GPST_MAP_ROTATE)
+    for (int c = 0; c < 3; c++) {
+        if (job->map == GPST_MAP_ROTATE) {
+            for (int k = 0; k < GPSTI_BLOCK; k++)
                 gpsti_warp_turned_steps(job, x + k, y, c, &out->step_x[c][k], &out->step_y[c][k], &out->twist[c][k]);
-            else
-                gpsti_warp_view_steps(job, c, &out->step_x[c][k], &out->step_y[c][k]);
+        } else {
+            float step_x, step_y;
+            gpsti_warp_view_steps(job, c, &step_x, &step_y);
+            for (int k = 0; k < GPSTI_BLOCK; k++)
+                out->step_x[c][k] = step_x, out->step_y[c][k] = step_y;
+        }
+    }
 }
 
 /* Of TABLE each pixel has its own; what is past count keeps the steps of before. */
@@ -60,6 +65,14 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_places)(const gpsti_warp_
     }
 }
 
+/* counts: all bits, or none; a choice would keep compilers from vectorising. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(add_sample)(const float* GPSTI_RESTRICT sample,
+                                                            const uint32_t* GPSTI_RESTRICT counts,
+                                                            float* GPSTI_RESTRICT line) {
+    for (int k = 0; k < GPSTI_BLOCK; k++)
+        line[k] += gpsti_f32_from_bits(gpsti_f32_bits(sample[k]) & counts[k]);
+}
+
 /* Samples first, first + 1, ... of row j, n of them and at most GPSTI_HOT_DEPTH, added to the line's sums, in order. */
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_some)(const gpsti_warp_job* job, int32_t first, int32_t n,
                                                              int32_t j, int32_t count, gpsti_footprint* footprint,
@@ -73,13 +86,13 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_some)(const gpsti_warp_jo
         GPSTI_ROWS(finish)(&footprint->bilinear, 0, i - first, count, block);
     }
     GPSTI_ROWS(hot_drain)(&footprint->bilinear, &block->queue);
-    for (int32_t i = first; i < first + n; i++)
-        for (uint32_t c = 0; c < job->n_channels; c++) {
-            const float* GPSTI_RESTRICT sample = footprint->samples[i - first][c];
-            float* GPSTI_RESTRICT line = footprint->line[c];
-            for (int k = 0; k < GPSTI_BLOCK; k++)
-                line[k] += i < footprint->across[k] && j < footprint->down[k] ? sample[k] : 0.0f;
-        }
+    for (int32_t i = first; i < first + n; i++) {
+        uint32_t counts[GPSTI_BLOCK];
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            counts[k] = i < footprint->across[k] && j < footprint->down[k] ? UINT32_MAX : 0;
+        for (uint32_t c = 0; c < job->n_channels; c++)
+            GPSTI_ROWS(add_sample)(footprint->samples[i - first][c], counts, footprint->line[c]);
+    }
 }
 
 /* The mean of all samples into block->value. */
@@ -96,11 +109,12 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(mean)(const gpsti_warp_job* job,
             for (int k = 0; k < GPSTI_BLOCK; k++)
                 footprint->sum[c][k] += footprint->line[c][k];
     }
-    for (uint32_t c = 0; c < job->n_channels; c++)
+    for (uint32_t c = 0; c < job->n_channels; c++) {
         for (int k = 0; k < GPSTI_BLOCK; k++)
-            block->value[c][k] = job->shift[c] == GPSTI_WARP_CHANNEL_FULL
-                                     ? job->full
-                                     : footprint->sum[c][k] / (float)(footprint->across[k] * footprint->down[k]);
+            block->value[c][k] = footprint->sum[c][k] / (float)(footprint->across[k] * footprint->down[k]);
+        for (int k = 0; job->shift[c] == GPSTI_WARP_CHANNEL_FULL && k < GPSTI_BLOCK; k++)
+            block->value[c][k] = job->full;
+    }
 }
 
 /* What samples the block: the job's source by BILINEAR, as planes of floats into footprint->samples. */
