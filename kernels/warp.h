@@ -150,6 +150,7 @@ typedef struct gpst_warp_desc {
     /* Store value * scale[c] + bias[c] (c in output order) instead of value. Both finite. U8 and I8
        round the result to nearest even and clamp it. I8 requires it. */
     bool has_scale;
+    bool scale_of_full; /* with has_scale: of value / full instead, full as above: one warp for sources of any dtype */
     float scale[4], bias[4];
 
     gpst_yuv yuv;       /* of NV12 and I420 sources */

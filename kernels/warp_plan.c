@@ -296,10 +296,14 @@ GPSTI_PRIVATE void gpsti_warp_job_yuv(const gpst_warp_desc* desc, const gpst_ima
 }
 
 /* Full is 255, 65535 or 1; stored in bytes as 255. */
-GPSTI_PRIVATE void gpsti_warp_job_full(gpsti_warp_job* job) {
+GPSTI_PRIVATE void gpsti_warp_job_full(const gpst_warp_desc* desc, gpsti_warp_job* job) {
     const bool bytes_out = job->dtype == GPST_DTYPE_U8 || job->dtype == GPST_DTYPE_I8;
     job->full = job->source_dtype == GPST_DTYPE_U8 ? 255.0f : job->source_dtype == GPST_DTYPE_U16 ? 65535.0f : 1.0f;
     job->not_a_number = bytes_out ? 0.0f : gpsti_f32_from_bits(0x7fc00000u);
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    for (int c = 0; desc->scale_of_full && c < 4; c++)
+        job->scale[c] = job->scale[c] / job->full;
+    gpsti_fp_leave(mode);
     if (job->source_dtype == GPST_DTYPE_U8 || job->dtype != GPST_DTYPE_U8 || job->has_scale)
         return;
     job->has_scale = true;
@@ -330,5 +334,5 @@ GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* sou
     gpsti_warp_job_map(warp, output_index, out);
     memcpy(out->scale, desc->scale, sizeof out->scale);
     memcpy(out->bias, desc->bias, sizeof out->bias);
-    gpsti_warp_job_full(out);
+    gpsti_warp_job_full(desc, out);
 }

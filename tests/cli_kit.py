@@ -34,6 +34,27 @@ def write_pgm(path, width, height, rows):
         stream.write(b"P5\n%d %d\n255\n" % (width, height) + b"".join(rows))
 
 
+def write_npy(path, descr, width, height, values):
+    """values: width * height RGB pixels, flat."""
+    code = {"|u1": "B", "<u2": "H", ">u2": ">H", "<f2": "e", "<f4": "f"}[descr]
+    header = "{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d, 3), }" % (descr, height, width)
+    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+    with open(path, "wb") as stream:
+        stream.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode("ascii"))
+        stream.write(struct.pack("%s%d%s" % (">" if code[0] == ">" else "<", len(values), code[-1]), *values))
+
+
+def write_png16(path, width, height, values):
+    """values: width * height RGB pixels of 0..65535, flat."""
+    def chunk(name, body):
+        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+    rows = b"".join(b"\0" + struct.pack(">%dH" % (3 * width), *values[3 * width * y:3 * width * (y + 1)])
+                    for y in range(height))
+    with open(path, "wb") as stream:
+        stream.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 16, 2, 0, 0, 0)) +
+                     chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
 def directions(width=256, height=128):
     """A panorama whose colour says where one looks: front red, right green, back blue, left yellow, up white, down gray."""
     side = width // 8

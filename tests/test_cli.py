@@ -11,7 +11,7 @@ import unittest
 sys.dont_write_bytecode = True # the tree stays as it was
 from cli_kit import (  # noqa: E402
     Case, RED, GREEN, BLUE, YELLOW, WHITE, GRAY, write_ppm, write_pgm, directions,
-    write_directions, read_pnm, pixel, read_gray_png, read_npy, read_files, gpustage,
+    write_directions, write_npy, write_png16, read_pnm, pixel, read_gray_png, read_npy, read_files, gpustage,
     has_format, main
 )
 
@@ -318,6 +318,34 @@ class Reproject(Case):
         self.check(gpustage("reproject", self.path("npy", "g_v00.npy"), *base), 0)
         self.assertEqual(pixel(read_pnm(self.path("out", "g_v00_v00.ppm")), 9, 9), (77, 77, 77))
 
+    def test_numbers_wider_than_a_byte(self):
+        """The same picture as bytes, 16 bits and floats of 0..1 gives the same views; what cannot be read says so."""
+        values = [v for row in directions(64, 32) for v in row]
+        write_directions(self.path("a.ppm"), 64, 32)
+        write_npy(self.path("u2.npy"), "<u2", 64, 32, [257 * v for v in values])
+        write_npy(self.path("f2.npy"), "<f2", 64, 32, [v / 255 for v in values])
+        write_npy(self.path("f4.npy"), "<f4", 64, 32, [v / 255 for v in values])
+        names = ["a.ppm", "u2.npy", "f2.npy", "f4.npy"]
+        if has_format("png"):
+            write_png16(self.path("deep.png"), 64, 32, [257 * v for v in values])
+            names.append("deep.png")
+        base = ["--views", "2", "--size", "48x48", "--format", "ppm", "-o", self.path("out")]
+        self.check(gpustage("reproject", *[self.path(name) for name in names], *base), 0)
+        for view in range(2):
+            wanted = read_pnm(self.path("out", "a_v%02d.ppm" % view))[3]
+            for name in names[1:]:
+                found = read_pnm(self.path("out", "%s_v%02d.ppm" % (name.split(".")[0], view)))[3]
+                self.assertLessEqual(max(abs(a - b) for a, b in zip(found, wanted)), 1, name)
+        write_npy(self.path("big.npy"), ">u2", 64, 32, values)
+        self.check(gpustage("reproject", self.path("big.npy"), *base), 1,
+                   'big.npy: decode: NPY: descr=">u2"; u1, u2, f2 and f4 are read')
+        self.check(gpustage("reproject", self.path("u2.npy"), "--convention", "ffmpeg", *base), 1,
+                   "wider than a byte not with convention=FFMPEG")
+        write_npy(self.path("mask.npy"), "<f4", 64, 32, [-0.0 if i // 3 % 64 < 32 else 0.5 for i in range(64 * 32 * 3)])
+        self.check(gpustage("reproject", self.path("f4.npy"), "--mask", self.path("mask.npy"), *base), 0)
+        kept = read_pnm(self.path("out", "f4_v00.ppm"))
+        self.assertEqual((pixel(kept, 3, 24), pixel(kept, 44, 24)), ((0, 0, 0), RED))
+
     def test_inputs_of_different_sizes(self):
         for size in ((64, 32), (256, 128), (128, 65), (1, 1)):
             write_ppm(self.path("s%dx%d.ppm" % size), size[0], size[1], [bytes(RED) * size[0]] * size[1])
@@ -486,6 +514,22 @@ class Preprocess(Case):
         self.check_values(values, wanted, 1e-6)
         values = self.run_one("--filter", "nearest", "--dtype", "u8", size="24x18")[2]
         self.assertEqual(values, [self.pixels[y // 3][x // 3][c] for c in range(3) for y in range(18) for x in range(24)])
+
+    def test_numbers_wider_than_a_byte(self):
+        """All on the 0..1 scale: bytes, 16 bits and floats in one run give one tensor."""
+        values = [v for row in self.pixels for p in row for v in p]
+        write_npy(self.path("u2.npy"), "<u2", 8, 6, [257 * v for v in values])
+        write_npy(self.path("f4.npy"), "<f4", 8, 6, [v / 255 for v in values])
+        write_npy(self.path("f2.npy"), "<f2", 8, 6, [v / 255 for v in values])
+        files = [self.path(name) for name in ("a.ppm", "u2.npy", "f4.npy", "f2.npy")]
+        flags = ["--size", "5x4", "--mean", "0.485,0.456,0.406", "--std", "0.229,0.224,0.225"]
+        self.check(gpustage("preprocess", *files, "-o", self.path("out"), *flags), 0)
+        wanted = read_npy(self.path("out", "a.npy"))[2]
+        for name, tolerance in (("u2", 3e-6), ("f4", 3e-6), ("f2", 3e-3)):
+            self.check_values(read_npy(self.path("out", name + ".npy"))[2], wanted, tolerance)
+        self.check(gpustage("preprocess", *files, "-o", self.path("bytes"), "--size", "8x6", "--dtype", "u8"), 0)
+        for name in ("u2", "f4"):
+            self.assertEqual(read_npy(self.path("bytes", name + ".npy")), read_npy(self.path("bytes", "a.npy")))
 
     def test_area_and_conventions(self):
         """From 8 x 6 to 4 x 3: OpenCV's area is the mean of each 2 x 2 block, our own is twice as wide; to 5 x 5 the

@@ -427,13 +427,11 @@ static void test_png_kinds(void** state) {
     }
     codec_kind kind;
     gpst_image image;
-    const png_parts deep = {1, 1, 16, 2, 0, NULL, NULL, 0, 0};
     const uint8_t rows[] = {0, 1, 2, 3, 4, 5, 6};
-    size_t bytes = make_png(&deep, rows, sizeof rows);
-    expect(GPST_ERROR_UNSUPPORTED, read_header(file, bytes, &kind, &image));
-    assert_non_null(strstr(reason, "later"));
-    const png_parts odd = {1, 1, 4, 2, 0, NULL, NULL, 0, 0};
-    bytes = make_png(&odd, rows, sizeof rows);
+    const png_parts odd = {1, 1, 4, 2, 0, NULL, NULL, 0, 0}, deep_palette = {1, 1, 16, 3, 0, palette, NULL, 9, 0};
+    size_t bytes = make_png(&odd, rows, sizeof rows);
+    expect(GPST_ERROR_FORMAT, read_header(file, bytes, &kind, &image));
+    bytes = make_png(&deep_palette, rows, sizeof rows);
     expect(GPST_ERROR_FORMAT, read_header(file, bytes, &kind, &image));
     /* A wrong check sum is damage. */
     const png_parts plain = {6, 1, 8, 0, 0, NULL, NULL, 0, 0};
@@ -444,6 +442,39 @@ static void test_png_kinds(void** state) {
     file[8 + 25 + 8 + 7 + 3] ^= 1;
     file[bytes - 12 - 4] ^= 1; /* the last data chunk's own sum, behind the last pixel */
     expect(GPST_ERROR_FORMAT, decode(file, bytes, &kind, &image));
+}
+
+/* 16 bits, highest byte first in the file, the machine's own order in memory. */
+static void test_png_of_16_bits(void** state) {
+    static const uint8_t key[2] = {0x12, 0x34};
+    static const struct {
+        png_parts parts;
+        gpst_format format;
+        uint8_t rows[17];
+        uint32_t n_bytes;
+        uint16_t wanted[8];
+    } cases[] = {
+        {{2, 1, 16, 0, 0, NULL, NULL, 0, 0}, GPST_FORMAT_GRAY, {0, 0x12, 0x34, 0xff, 0xfe}, 5, {0x1234, 0xfffe}},
+        {{1, 1, 16, 2, 0, NULL, NULL, 0, 0}, GPST_FORMAT_RGB, {0, 1, 2, 3, 4, 5, 6}, 7, {0x102, 0x304, 0x506}},
+        {{1, 1, 16, 6, 0, NULL, NULL, 0, 0}, GPST_FORMAT_RGBA, {0, 1, 2, 3, 4, 5, 6, 7, 8}, 9,
+         {0x102, 0x304, 0x506, 0x708}},
+        {{1, 1, 16, 4, 0, NULL, NULL, 0, 0}, GPST_FORMAT_RGBA, {0, 1, 2, 3, 4}, 5, {0x102, 0x102, 0x102, 0x304}},
+        {{2, 1, 16, 0, 0, NULL, key, 0, 2}, GPST_FORMAT_RGBA, {0, 0x12, 0x34, 0, 9}, 5,
+         {0x1234, 0x1234, 0x1234, 0, 9, 9, 9, 0xffff}},
+    };
+    (void)state;
+    need(CODEC_PNG);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        codec_kind kind;
+        gpst_image image;
+        const size_t bytes = make_png(&cases[i].parts, cases[i].rows, cases[i].n_bytes);
+        expect(GPST_OK, decode(file, bytes, &kind, &image));
+        assert_int_equal(image.format, cases[i].format);
+        assert_int_equal(image.dtype, GPST_DTYPE_U16);
+        assert_memory_equal(decoded, cases[i].wanted, codec_plain_bytes(&image));
+        image.dtype = GPST_DTYPE_U8, image.data = decoded;
+        expect(GPST_ERROR_ARGUMENT, codec_decode(self, file, bytes, CODEC_PNG, &image, reason));
+    }
 }
 
 /* ---- JPEG that others write --------------------------------------------------------- */
@@ -603,7 +634,15 @@ static void test_npy_headers(void** state) {
          GPST_FORMAT_GRAY},
         {"{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }", GPST_ERROR_UNSUPPORTED, 0, 0,
          GPST_FORMAT_INVALID},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", GPST_ERROR_UNSUPPORTED, 0, 0,
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", GPST_ERROR_TRUNCATED, 0, 0,
+         GPST_FORMAT_INVALID},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (1, 1, 3), }", GPST_OK, 1, 1, GPST_FORMAT_RGB},
+        {"{'descr': '=f2', 'fortran_order': False, 'shape': (3, 1), }", GPST_OK, 1, 3, GPST_FORMAT_GRAY},
+        {"{'descr': '>u2', 'fortran_order': False, 'shape': (1, 3), }", GPST_ERROR_UNSUPPORTED, 0, 0,
+         GPST_FORMAT_INVALID},
+        {"{'descr': '<i2', 'fortran_order': False, 'shape': (1, 3), }", GPST_ERROR_UNSUPPORTED, 0, 0,
+         GPST_FORMAT_INVALID},
+        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 3), }", GPST_ERROR_UNSUPPORTED, 0, 0,
          GPST_FORMAT_INVALID},
         {"{'descr': '|b1', 'fortran_order': False, 'shape': (2, 3), }", GPST_ERROR_UNSUPPORTED, 0, 0,
          GPST_FORMAT_INVALID},
@@ -655,6 +694,24 @@ static void test_npy_headers(void** state) {
     codec_kind kind;
     gpst_image image;
     expect(GPST_ERROR_UNSUPPORTED, decode(file, make_npy(4, cases[0].text, 6), &kind, &image));
+}
+
+/* This machine has its lowest byte first, as all that the tests run on. */
+static void test_npy_dtypes(void** state) {
+    static const char* const descrs[4] = {"|u1", "<u2", "<f2", "<f4"};
+    static const gpst_dtype dtypes[4] = {GPST_DTYPE_U8, GPST_DTYPE_U16, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char text[96];
+        codec_kind kind;
+        gpst_image image;
+        const size_t n = 6 * gpst_dtype_bytes(dtypes[i]);
+        snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (1, 2, 3), }", descrs[i]);
+        expect(GPST_OK, decode(file, make_npy(1, text, n), &kind, &image));
+        assert_int_equal(image.dtype, dtypes[i]);
+        for (size_t k = 0; k < n; k++)
+            assert_int_equal(((uint8_t*)decoded)[k], k + 1);
+    }
 }
 
 static void test_unknown_and_raw(void** state) {
@@ -781,9 +838,11 @@ int main(void) {
         cmocka_unit_test(test_npy_types_and_layouts),
         cmocka_unit_test(test_encode_refuses),
         cmocka_unit_test(test_png_kinds),
+        cmocka_unit_test(test_png_of_16_bits),
         cmocka_unit_test(test_jpeg_kinds),
         cmocka_unit_test(test_pnm_headers),
         cmocka_unit_test(test_npy_headers),
+        cmocka_unit_test(test_npy_dtypes),
         cmocka_unit_test(test_unknown_and_raw),
         cmocka_unit_test(test_wrong_shape),
         cmocka_unit_test(test_every_truncation),

@@ -224,6 +224,35 @@ static void expect_reason(gpst_result result, const char* text) {
         fail_msg("%s: \"%s\", wanted \"%s\"", gpst_result_name(result), gpst_last_reason(), text);
 }
 
+/* One warp for every dtype: full is 1 ahead of scale and bias, NaN and alpha that the source lacks included. */
+static void scales_of_full(void** state) {
+    static const float full[4] = {255, 65535, 1, 1};
+    static const gpst_dtype dtypes[4] = {GPST_DTYPE_U8, GPST_DTYPE_U16, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    gpst_warp_desc desc = desc_of(1, 1, GPST_FORMAT_RGBA, GPST_DTYPE_F32);
+    (void)state;
+    desc.has_scale = desc.scale_of_full = true;
+    for (int c = 0; c < 4; c++)
+        desc.scale[c] = (float)(2 + c), desc.bias[c] = -0.5f;
+    for (int i = 0; i < 4; i++) {
+        const gpst_image source = image_of(1, 1, GPST_FORMAT_RGB, dtypes[i]);
+        float value[4];
+        for (int c = 0; c < 3; c++) {
+            const float number = full[i] * (i == 0 ? 1.0f : 0.5f) - (i == 1 ? 0.5f : 0.0f);
+            if (dtypes[i] == GPST_DTYPE_U8)
+                ((uint8_t*)&pixels)[c] = (uint8_t)number;
+            else if (dtypes[i] == GPST_DTYPE_F32)
+                pixels.floats[c] = number;
+            else
+                pixels.halves[c] = dtypes[i] == GPST_DTYPE_U16 ? (uint16_t)number : gpsti_f16_from_f32(number);
+        }
+        run_desc(&desc, &source, value, sizeof value);
+        for (int c = 0; c < 4; c++) {
+            const double share = c == 3 || i == 0 ? 1.0 : i == 1 ? 32767.0 / 65535 : 0.5;
+            assert_true(fabs((double)value[c] - (share * (2 + c) - 0.5)) < 1e-6);
+        }
+    }
+}
+
 static void rules_fire(void** state) {
     const gpst_view view = GPST_ZERO;
     gpst_warp_desc desc = desc_of(4, 4, GPST_FORMAT_RGB, GPST_DTYPE_U16);
@@ -232,6 +261,9 @@ static void rules_fire(void** state) {
     uint64_t read_bytes = 0, written_bytes = 0;
     (void)state;
     expect_reason(gpst_warp_create(&desc, &warp), "dtype=5: must be U8, I8, F16 or F32");
+    desc.dtype = GPST_DTYPE_F32, desc.scale_of_full = true;
+    expect_reason(gpst_warp_create(&desc, &warp), "scale_of_full: only with has_scale");
+    desc.scale_of_full = false;
     desc.dtype = GPST_DTYPE_U8, desc.mask = image_of(4, 4, GPST_FORMAT_GRAY, GPST_DTYPE_U16);
     expect_reason(gpst_warp_create(&desc, &warp), "mask.format=1, dtype=5: must be GRAY and U8");
     desc.mask.data = NULL;
@@ -260,7 +292,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_agree_with_double), cmocka_unit_test(area_agrees_with_double),
         cmocka_unit_test(sixteen_bits_become_eight), cmocka_unit_test(specials_in_place),
-        cmocka_unit_test(specials_between),          cmocka_unit_test(rules_fire),
+        cmocka_unit_test(specials_between),          cmocka_unit_test(scales_of_full),
+        cmocka_unit_test(rules_fire),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

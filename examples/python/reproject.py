@@ -30,7 +30,7 @@ class WarpDesc(c.Structure):
                 ("n_rois", c.c_uint32), ("affines", c.c_void_p), ("n_affines", c.c_uint32),
                 ("table", c.c_void_p), ("table_pitch_bytes", c.c_int64), ("width", c.c_uint32),
                 ("height", c.c_uint32), ("format", c.c_int), ("dtype", c.c_int), ("layout", c.c_int),
-                ("has_scale", c.c_bool), ("scale", c.c_float * 4), ("bias", c.c_float * 4),
+                ("has_scale", c.c_bool), ("scale_of_full", c.c_bool), ("scale", c.c_float * 4), ("bias", c.c_float * 4),
                 ("yuv", c.c_int), ("siting", c.c_int), ("mask", Image),
                 ("end_canary", c.c_uint32)]
 

@@ -200,6 +200,8 @@ static gpst_result codec_resolve(const gpst_image* image, gpst_image* out, char*
     if (GPST_FAILED(gpst_image_bytes(image, &bytes)))
         return codec_fail(reason, GPST_ERROR_ARGUMENT, "%s", gpst_last_reason());
     *out = *image;
+    if (out->dtype == GPST_DTYPE_DEFAULT)
+        out->dtype = GPST_DTYPE_U8;
     if (out->pitch_bytes == 0)
         out->pitch_bytes = (int64_t)gpst_image_row_bytes(image);
     return GPST_OK;
@@ -227,7 +229,7 @@ gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind
     if (GPST_FAILED(result))
         return result;
     if (shape.width != target.width || shape.height != target.height || shape.format != target.format ||
-        !codec_is_picture(&target))
+        shape.dtype != target.dtype || target.layout == GPST_LAYOUT_CHW)
         return codec_fail(reason, GPST_ERROR_ARGUMENT,
                           "%s: the image is not of the shape of the file (%ux%u)", format->name, shape.width,
                           shape.height);

@@ -32,8 +32,8 @@ codec* codec_create(void); /* NULL when out of memory */
 void codec_destroy(codec* self);
 
 /* What the bytes are (by magic, never by name; raw wins when set) and the shape of the picture: width,
-   height, format, dtype U8, layout HWC, pitch 0, data NULL. Sizes 1..32767. FORMAT | TRUNCATED |
-   UNSUPPORTED, reason filled. */
+   height, format, dtype (U16 of PNG with 16 bits; U8, U16, F16 or F32 of .npy; else U8), layout HWC, pitch 0,
+   data NULL. Sizes 1..32767. FORMAT | TRUNCATED | UNSUPPORTED, reason filled. */
 gpst_result codec_read_header(codec* self, const void* data, size_t bytes, const codec_raw* raw,
                               codec_kind* kind, gpst_image* shape, char* reason);
 /* Decodes into image (shape as read by the header, data and pitch set; of RAW, the shape is the image's

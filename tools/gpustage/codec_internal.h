@@ -16,7 +16,7 @@ typedef struct codec_format {
     const char* extension;
     bool available;
     bool (*is)(const uint8_t* data, size_t bytes);
-    /* Fills width, height and format of shape; offset: where plain pixels begin. */
+    /* Fills width, height, format and, other than U8, dtype of shape; offset: where plain pixels begin. */
     gpst_result (*read_header)(const uint8_t* data, size_t bytes, gpst_image* shape, size_t* offset,
                                char* reason);
     /* The image has the shape of the header, pitch resolved; NULL = plain pixels at the offset. */

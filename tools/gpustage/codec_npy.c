@@ -1,4 +1,4 @@
-/* tools/gpustage/codec_npy.c -- NumPy's .npy: bytes (H,W) and (H,W,1|3|4) in, any type and layout out. Its
+/* tools/gpustage/codec_npy.c -- NumPy's .npy: (H,W) and (H,W,1|3|4) of u1, u2, f2 and f4 in, any layout out. Its
    header is a Python dictionary, of which exactly the three keys of the format are understood. */
 #include "codec_internal.h"
 
@@ -109,6 +109,11 @@ static bool codec_npy_dictionary(codec_npy_cursor* cursor, codec_npy_fields* hea
     return codec_npy_peek(cursor) == '\0' && header->keys == 7;
 }
 
+static char codec_npy_order(uint32_t bytes_each) {
+    const uint16_t probe = 1;
+    return bytes_each == 1 ? '|' : *(const uint8_t*)&probe ? '<' : '>';
+}
+
 /* Where the dictionary is; offset: where it ends. */
 static gpst_result codec_npy_locate(const uint8_t* data, size_t bytes, codec_npy_cursor* out, size_t* offset,
                                     char* reason) {
@@ -129,6 +134,23 @@ static gpst_result codec_npy_locate(const uint8_t* data, size_t bytes, codec_npy
     return GPST_OK;
 }
 
+/* What order stands for is the machine's own; of single bytes it is any. */
+static bool codec_npy_order_fits(char order, uint32_t bytes_each) {
+    return bytes_each == 1 || order == '=' || order == codec_npy_order(bytes_each);
+}
+
+/* DEFAULT: none of those that are read. */
+static gpst_dtype codec_npy_dtype(const char* descr) {
+    static const gpst_dtype dtypes[4] = {GPST_DTYPE_U8, GPST_DTYPE_U16, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    static const char names[4][3] = {"u1", "u2", "f2", "f4"};
+    const size_t length = strlen(descr);
+    for (int i = 0; length >= 2 && length <= 3 && i < 4; i++)
+        if (strcmp(descr + length - 2, names[i]) == 0 &&
+            codec_npy_order_fits(length == 3 ? descr[0] : '=', gpst_dtype_bytes(dtypes[i])))
+            return dtypes[i];
+    return GPST_DTYPE_DEFAULT;
+}
+
 static gpst_result codec_npy_read_header(const uint8_t* data, size_t bytes, gpst_image* shape, size_t* offset,
                                          char* reason) {
     codec_npy_cursor cursor = {NULL, NULL};
@@ -141,10 +163,10 @@ static gpst_result codec_npy_read_header(const uint8_t* data, size_t bytes, gpst
         return codec_fail(reason, GPST_ERROR_FORMAT,
                           "NPY: the header is not a dictionary of descr, fortran_order and "
                           "shape");
-    const size_t length = strlen(header.descr);
-    if (length < 2 || strcmp(header.descr + length - 2, "u1") != 0)
-        return codec_fail(reason, GPST_ERROR_UNSUPPORTED, "NPY: descr=\"%s\"; only bytes (u1) are read",
-                          header.descr);
+    shape->dtype = codec_npy_dtype(header.descr);
+    if (shape->dtype == GPST_DTYPE_DEFAULT)
+        return codec_fail(reason, GPST_ERROR_UNSUPPORTED,
+                          "NPY: descr=\"%s\"; u1, u2, f2 and f4 are read, in this machine's byte order", header.descr);
     if (header.fortran_order)
         return codec_fail(reason, GPST_ERROR_UNSUPPORTED, "NPY: fortran_order=True; only C order is read");
     const uint64_t channels = header.n_dims == 2 ? 1 : header.n_dims == 3 ? header.dims[2] : 0;
@@ -169,11 +191,6 @@ static gpst_result codec_npy_read_header(const uint8_t* data, size_t bytes, gpst
 }
 
 /* ---- writing ---------------------------------------------------------------------- */
-
-static char codec_npy_order(uint32_t bytes_each) {
-    const uint16_t probe = 1;
-    return bytes_each == 1 ? '|' : *(const uint8_t*)&probe ? '<' : '>';
-}
 
 size_t codec_npy_header(gpst_dtype dtype, const uint64_t* shape, uint32_t n_dims, void* out) {
     char text[CODEC_NPY_HEADER_BYTES], *header = (char*)out;

@@ -1,4 +1,4 @@
-/* tools/gpustage/codec_png.c -- PNG of up to 8 bits a channel, through libspng. The first chunks are read
+/* tools/gpustage/codec_png.c -- PNG, read at 8 and 16 bits a channel and written at 8, through libspng. The first chunks are read
    here, so that a picture's size is known and judged before the library allocates anything for it. */
 #include "codec_internal.h"
 
@@ -50,12 +50,9 @@ static gpst_result codec_png_read_header(const uint8_t* data, size_t bytes, gpst
     gpst_result result = codec_check_sides("PNG", width, height, reason);
     if (GPST_FAILED(result))
         return result;
-    if (bits == 16)
-        return codec_fail(reason, GPST_ERROR_UNSUPPORTED,
-                          "PNG: 16 bits a channel come in a later version; 8 are read");
     const bool color_known = color == 0 || color == 2 || color == 3 || color == 4 || color == 6;
-    if (!color_known ||
-        (bits != 8 && (color == 2 || color == 4 || color == 6 || (bits != 1 && bits != 2 && bits != 4))))
+    const bool few = bits == 1 || bits == 2 || bits == 4; /* gray and palettes only; palettes have no 16 */
+    if (!color_known || !(bits == 8 || (bits == 16 && color != 3) || (few && (color == 0 || color == 3))))
         return codec_fail(reason, GPST_ERROR_FORMAT, "PNG: colour type %d with %d bits does not exist", color,
                           bits);
     /* Deflate packs 1032 bytes into one at most. */
@@ -70,6 +67,7 @@ static gpst_result codec_png_read_header(const uint8_t* data, size_t bytes, gpst
         return result;
     shape->width = (uint32_t)width;
     shape->height = (uint32_t)height;
+    shape->dtype = bits == 16 ? GPST_DTYPE_U16 : GPST_DTYPE_U8;
     if (transparent)
         shape->format = GPST_FORMAT_RGBA;
     else
@@ -86,10 +84,17 @@ static gpst_result codec_png_fail(int error, char* reason) {
                       "PNG: %s", spng_strerror(error));
 }
 
+/* Of 16 bits without alpha the library has no name: they come as they are, in the machine's byte order. */
+static int codec_png_layout(const gpst_image* image) {
+    if (image->dtype == GPST_DTYPE_U16)
+        return image->format == GPST_FORMAT_RGBA ? SPNG_FMT_RGBA16 : SPNG_FMT_PNG;
+    return image->format == GPST_FORMAT_GRAY  ? SPNG_FMT_G8
+           : image->format == GPST_FORMAT_RGB ? SPNG_FMT_RGB8
+                                              : SPNG_FMT_RGBA8;
+}
+
 static int codec_png_decode_rows(spng_ctx* context, const gpst_image* image) {
-    const int format = image->format == GPST_FORMAT_GRAY  ? SPNG_FMT_G8
-                       : image->format == GPST_FORMAT_RGB ? SPNG_FMT_RGB8
-                                                          : SPNG_FMT_RGBA8;
+    const int format = codec_png_layout(image);
     int error = spng_decode_image(context, NULL, 0, format, SPNG_DECODE_TRNS | SPNG_DECODE_PROGRESSIVE);
     while (!error) {
         struct spng_row_info row;

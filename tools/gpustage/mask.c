@@ -10,17 +10,30 @@
 
 /* ---- the mask -------------------------------------------------------------------- */
 
+static bool mask_is_set(const uint8_t* at, gpst_dtype dtype) {
+    uint16_t half;
+    float value;
+    if (dtype == GPST_DTYPE_F32) {
+        memcpy(&value, at, sizeof value);
+        return value < 0 || value > 0;
+    }
+    if (dtype == GPST_DTYPE_U8)
+        return *at != 0;
+    memcpy(&half, at, sizeof half);
+    return (dtype == GPST_DTYPE_U16 ? half : half & 0x7fff) != 0; /* of F16 without its sign */
+}
+
 /* Any colour channel that is not zero keeps the pixel; alpha does not count. */
 static void mask_set_pixels(const gpst_image* from, gpst_image* to) {
     const uint32_t channels = gpst_format_channels(from->format);
-    const uint32_t colours = channels > 3 ? 3 : channels;
+    const uint32_t colours = channels > 3 ? 3 : channels, bytes_each = gpst_dtype_bytes(from->dtype);
     for (uint32_t y = 0; y < from->height; y++) {
         const uint8_t* in = (const uint8_t*)from->data + (int64_t)y * from->pitch_bytes;
         uint8_t* const out = (uint8_t*)to->data + (int64_t)y * to->pitch_bytes;
-        for (uint32_t x = 0; x < from->width; x++, in += channels) {
+        for (uint32_t x = 0; x < from->width; x++, in += (size_t)channels * bytes_each) {
             bool keep = false;
             for (uint32_t c = 0; c < colours; c++)
-                keep = keep || in[c] != 0;
+                keep = keep || mask_is_set(in + (size_t)c * bytes_each, from->dtype);
             out[x] = keep ? 255 : 0;
         }
     }
@@ -38,6 +51,7 @@ static gpst_result mask_decode(mask* self, codec* worker, const text* file, char
     picture.pitch_bytes = (int64_t)gpst_image_row_bytes(&picture);
     self->image = picture;
     self->image.format = GPST_FORMAT_GRAY;
+    self->image.dtype = GPST_DTYPE_U8;
     self->image.pitch_bytes = picture.width;
     result = gpst_image_bytes(&picture, &bytes);
     picture.data = GPST_FAILED(result) ? NULL : malloc(bytes);

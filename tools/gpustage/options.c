@@ -273,7 +273,8 @@ static const char help_general[] =
 static const char help_inputs[] =
     "INPUT: files (JPEG, PNG, PPM, PGM, PAM, .npy; told by their contents), directories (the pictures in\n"
     "them, sorted by name), @list.txt (a path a line), /dev/stdin and FIFOs. No two inputs may have the same\n"
-    "name without extension.\n";
+    "name without extension. PNG may have 16 bits a channel, .npy of (H,W) or (H,W,1|3|4) u1, u2, f2 or f4: of\n"
+    "16 bits 65535 is full, of floats 1.\n";
 
 static const char help_exits[] =
     "\nExit status: 0 all items done; 1 some failed, each listed with stage and reason on stderr and in\n"
@@ -299,7 +300,7 @@ static const char help_reproject_example[] =
 
 static const char help_preprocess[] =
     "usage: gpustage preprocess INPUT... -o DIR|FILE.npy --size WxH [options]\n\n"
-    "Images to normalised tensors: stored = (value / 255 - mean) / std, three channels, gray repeated, alpha\n"
+    "Images to normalised tensors: stored = (value / full - mean) / std, three channels, gray repeated, alpha\n"
     "dropped. In one FILE.npy, shape (N, ...) in the order of the inputs, a failed input leaves its row zero\n"
     "and is listed.\n\n";
 

@@ -30,13 +30,13 @@ static text preprocess_settings(const options* asked) {
     return out;
 }
 
-/* (value / 255 - mean) / std is value * scale + bias. Means belong to R, G, B by name; scale and bias to
+/* (value / full - mean) / std is (value / full) * scale + bias. Means belong to R, G, B by name; scale and bias to
    channels as they are stored. */
 static void preprocess_set_scale(const options* asked, gpst_warp_desc* desc) {
-    desc->has_scale = asked->dtype != (int)GPST_DTYPE_U8;
+    desc->has_scale = desc->scale_of_full = asked->dtype != (int)GPST_DTYPE_U8;
     for (int c = 0; desc->has_scale && c < 3; c++) {
         const int colour = asked->swap_rb ? 2 - c : c;
-        desc->scale[c] = (float)(1.0 / (255.0 * asked->std[colour]));
+        desc->scale[c] = (float)(1.0 / asked->std[colour]);
         desc->bias[c] = (float)(0.0 - asked->mean[colour] / asked->std[colour]);
     }
 }
