@@ -1,5 +1,5 @@
 /* tests/test_warp_bits.c -- every loop against the per-pixel reference, bit for bit, between protected pages;
-   and one hash of it all that every build must give (--hash prints it alone). */
+   and one hash of it all that every build must give (--hash prints it alone; --levels what GPUSTAGE_CPU may name here). */
 #include "test_warp_bits.h"
 
 /* What every compiler, option and machine must compute. A change of any formula changes it: then say so in
@@ -179,6 +179,12 @@ int main(int argc, char** argv) {
     };
     if (argc > 1 && strcmp(argv[1], "--hash") == 0) {
         printf("%016llx\n", (unsigned long long)run_all(1).hash);
+        return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "--levels") == 0) {
+        static const char* const levels[] = {"portable", "avx2", "avx512"};
+        for (int level = 0; level <= (int)gpsti_warp_level_query(); level++)
+            printf("%s\n", levels[level]);
         return 0;
     }
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,9 @@ BUILDS = [
     ("clang", "-std=gnu17 -O3 -march=native -ffp-contract=fast"),
     ("clang", "-std=c11 -O2 -ffp-contract=off"),
 ]
-LEVELS = ["", "avx2", "portable"]  # GPUSTAGE_CPU; the empty one is the best that the machine has
+# What a machine must have for each level, as Linux names it.
+LEVELS = {"portable": set(), "avx2": {"avx2", "fma"},
+          "avx512": {"avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"}}
 
 
 def hashing_tests():
@@ -49,14 +51,30 @@ def build(folder, compiler, flags, names, jobs):
     return programs
 
 
-def hashes(programs):
+def machine_levels():
+    """The levels that this machine has, by its own word; None where it has none."""
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            flags = set(re.search(r"^flags\s*:(.*)$", file.read(), re.MULTILINE).group(1).split())
+    except (OSError, AttributeError):
+        return None
+    return [level for level, needs in LEVELS.items() if needs <= flags]
+
+
+def program_levels(programs):
+    """The levels that the programs take here."""
+    environment = {name: value for name, value in os.environ.items() if name != "GPUSTAGE_CPU"}
+    program = next(path for path in programs if path.endswith("test_warp_bits"))
+    return subprocess.run([program, "--levels"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
+                          env=environment).stdout.split()
+
+
+def hashes(programs, levels):
     """What each program prints, at each level; a program that fails says so instead."""
     found = {}
     for program in programs:
-        for level in LEVELS:
+        for level in levels:
             environment = dict(os.environ, GPUSTAGE_CPU=level)
-            if not level:
-                del environment["GPUSTAGE_CPU"]
             done = subprocess.run([program, "--hash"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                   check=False, env=environment)
             whole = done.returncode == 0 and re.fullmatch(r"(([a-z0-9 ]+ )?[0-9a-f]{16}\n)+", done.stdout)
@@ -65,12 +83,15 @@ def hashes(programs):
     return found
 
 
-def verdict(found, expected):
-    """None when every hash is the expected one, else what differs."""
+def verdict(found, levels, expected):
+    """None when every level was there and every hash is the expected one, else what differs."""
+    missing = [level for level in machine_levels() or [] if level not in levels]
+    if missing:
+        return "the machine has %s, the programs do not take it" % " ".join(missing)
     for name, values in found.items():
-        for level, value in zip(LEVELS, values):
+        for level, value in zip(levels, values):
             if value.startswith("no hash") or value != expected[name]:
-                return "%s%s: %s, expected %s" % (name, " (%s)" % level if level else "", value, expected[name])
+                return "%s (%s): %s, expected %s" % (name, level, value, expected[name])
     return None
 
 
@@ -82,19 +103,20 @@ def main():
     expected = None
     count = {"passed": 0, "failed": 0, "skipped": 0}
     for compiler, flags in BUILDS:
-        outcome, text = "passed", ""
+        outcome, text, levels = "passed", "", []
         if not shutil.which(compiler):
             outcome, text = "skipped", "no %s" % compiler
         else:
             with tempfile.TemporaryDirectory() as folder:
                 programs = build(folder, compiler, flags, names, jobs)
-                found = hashes(programs) if programs else None
+                levels = program_levels(programs) if programs else []
+                found = hashes(programs, levels) if programs else None
             if found and expected is None:
                 expected = {name: values[0] for name, values in found.items()}
-            text = verdict(found, expected) if found else "does not build"
+            text = verdict(found, levels, expected) if found else "does not build"
             outcome = "failed" if text else "passed"
         count[outcome] += 1
-        print("%-7s %-6s %-50s %s" % (outcome, compiler, flags, text or "%d hashes" % (len(names) * len(LEVELS))))
+        print("%-7s %-6s %-50s %s" % (outcome, compiler, flags, text or "%d tests at %s" % (len(names), " ".join(levels))))
         sys.stdout.flush()
     print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % count)
     return 1 if count["failed"] or not names or expected is None else 0
