@@ -22,7 +22,7 @@ def main():
     if not numpy.array_equal(out, numpy.argmax(inputs[0], axis=0)):
         sys.exit("results differ")
     for threads in peer.thread_counts():
-        peer.compare("argmax", "NumPy %s argmax (1 thread)" % numpy.__version__, threads,
+        peer.compare("argmax", "NumPy %s argmax (1 thread)" % numpy.__version__, threads, inputs[0].nbytes + out.nbytes,
                      lambda turn, n=threads: peer.argmax(lib, inputs[turn % len(inputs)], out, n),
                      lambda turn: numpy.argmax(inputs[turn % len(inputs)], axis=0))
 

@@ -31,7 +31,7 @@ def compare(lib, work, side, size, threads):
     if apart > 1e-4:
         sys.exit("%s: %g of the labels differ" % (work, apart))
     torch.set_num_threads(threads)
-    peer.compare(work, "PyTorch %s CPU" % torch.__version__, threads,
+    peer.compare(work, "PyTorch %s CPU" % torch.__version__, threads, inputs[0].nbytes + out.nbytes,
                  lambda turn: peer.argmax(lib, inputs[turn % n], out, threads),
                  lambda turn: labels_of(tensors[turn % n], size))
 

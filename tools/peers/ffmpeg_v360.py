@@ -54,11 +54,20 @@ def compare(lib, version, threads):
         return (time.perf_counter() - begin) / N_FRAMES
 
     views, nulls = [VIEW % (45 * i - 360 * (i > 4)) for i in range(8)], ["null"] * 8
-    ours, theirs = [], []
+    copy = peer.Copy(warp.moved((7680, 3840), peer.FORMAT_RGB), threads)
+
+    def copy_s():
+        begin = time.perf_counter()
+        for turn in range(N_FRAMES):
+            copy.run(turn)
+        return (time.perf_counter() - begin) / N_FRAMES
+
+    ours, theirs, copies = [], [], []
     for _ in range(peer.ROUNDS):
         ours.append(ours_s())
         theirs.append(frame_s(views, threads) - frame_s(nulls, threads))
-    peer.row("equirect", "FFmpeg %s v360 less null" % version, threads, ours, theirs)
+        copies.append(copy_s())
+    peer.row("equirect", "FFmpeg %s v360 less null" % version, threads, ours, theirs, copies)
 
 
 def main():

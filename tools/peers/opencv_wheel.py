@@ -53,7 +53,8 @@ def compare_remap(lib, threads):
     mine = outputs[0][1].astype(numpy.float64)
     theirs(0)
     decibels = 10 * numpy.log10(255.0 ** 2 / numpy.mean((mine - outputs[0][1]) ** 2))
-    peer.compare("equirect", NAME + "remap, fixed-point maps", threads, ours, theirs, decibels)
+    moved = warp.moved((7680, 3840), peer.FORMAT_RGB)
+    peer.compare("equirect", NAME + "remap, fixed-point maps", threads, moved, ours, theirs, decibels)
 
 
 def blob_of(picture):
@@ -85,11 +86,12 @@ def compare_tensor(lib, threads, nv12):
         at = turn % len(sources)
         chain_of(sources[at], tensors[at])
 
+    moved = warp.moved((1920, 1080), source_format)
     if nv12:
-        peer.compare("tensor-nv12", NAME + "cvtColor, dnn.blobFromImage (one scale)", threads, ours, blob)
+        peer.compare("tensor-nv12", NAME + "cvtColor, dnn.blobFromImage (one scale)", threads, moved, ours, blob)
         return
-    peer.compare("tensor", NAME + "dnn.blobFromImage (one scale)", threads, ours, blob)
-    peer.compare("tensor", NAME + "resize cvtColor astype split subtract divide", threads, ours, chain)
+    peer.compare("tensor", NAME + "dnn.blobFromImage (one scale)", threads, moved, ours, blob)
+    peer.compare("tensor", NAME + "resize cvtColor astype split subtract divide", threads, moved, ours, chain)
 
 
 def main():

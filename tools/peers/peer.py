@@ -1,5 +1,6 @@
 """tools/peers/peer.py -- what the peer scripts share: the library over ctypes, rounds that are interleaved, and a line of
 JSON for a comparison. run.py makes the table."""
+import concurrent.futures
 import ctypes
 import json
 import os
@@ -83,17 +84,39 @@ def race(contestants):
     return seconds
 
 
-def row(work, peer, threads, ours_s, theirs_s, psnr_db=None):
+class Copy:
+    """memcpy of what a work moves: half of the bytes read, half of them written, on as many threads."""
+
+    def __init__(self, moved, threads):
+        self.bytes, self.threads = moved // 2, threads
+        self.pairs = [[ctypes.create_string_buffer(self.bytes) for _ in range(2)] for _ in range(rotation(self.bytes))]
+        for pair in self.pairs:
+            for side, buffer in enumerate(pair): # every page is there before the clock runs
+                ctypes.memset(buffer, 1 + side, self.bytes)
+        self.pool = concurrent.futures.ThreadPoolExecutor(threads)
+
+    def part(self, turn, i):
+        source, target = self.pairs[turn % len(self.pairs)]
+        begin, end = self.bytes * i // self.threads, self.bytes * (i + 1) // self.threads
+        ctypes.memmove(ctypes.addressof(target) + begin, ctypes.addressof(source) + begin, end - begin)
+
+    def run(self, turn):
+        if self.threads == 1:
+            self.part(turn, 0)
+        else:
+            list(self.pool.map(self.part, [turn] * self.threads, range(self.threads)))
+
+
+def row(work, peer, threads, ours_s, theirs_s, memcpy_s, psnr_db=None):
     """Prints the line."""
     print(json.dumps({"work": work, "peer": peer, "threads": threads, "psnr_db": psnr_db, "ours_s": ours_s,
-                      "theirs_s": theirs_s, "memcpy_s": None}))
+                      "theirs_s": theirs_s, "memcpy_s": memcpy_s}))
     sys.stdout.flush()
 
 
-def compare(work, peer, threads, ours, theirs, psnr_db=None):
-    """Runs both in turn and prints the line."""
-    ours_s, theirs_s = race([ours, theirs])
-    row(work, peer, threads, ours_s, theirs_s, psnr_db)
+def compare(work, peer, threads, moved, ours, theirs, psnr_db=None):
+    """Runs both and a copy of the bytes moved in turn and prints the line."""
+    row(work, peer, threads, *race([ours, theirs, Copy(moved, threads).run]), psnr_db)
 
 
 # ---- warps ------------------------------------------------------------------------------
@@ -104,6 +127,13 @@ class Warp:
         self.lib, self.desc, self.handle = lib, desc, ctypes.c_void_p()
         check(lib, lib.gpst_warp_create_versioned(lib.gpst_version(), ctypes.sizeof(desc), ctypes.byref(desc), None,
                                                   ctypes.byref(self.handle)))
+
+    def moved(self, size, source_format):
+        """Bytes read and written for a source of this size."""
+        read, written = ctypes.c_uint64(), ctypes.c_uint64()
+        image = Image(width=size[0], height=size[1], format=source_format)
+        self.lib.gpst_warp_query_bytes(self.handle, ctypes.byref(image), ctypes.byref(read), ctypes.byref(written))
+        return read.value + written.value
 
     def run(self, source, size, source_format, outputs, n_threads):
         """source holds a picture of size (width, height) in source_format."""
