@@ -92,16 +92,23 @@ static inline bool workload_plan_views(workload_run* self) { return workload_pla
 
 static inline bool workload_plan_tilted(workload_run* self) { return workload_plan_views_at(self, 20.0, 5.0); }
 
-/* The first tilted view again, its positions prepared. */
+/* The tilted views again, one above the other, their positions prepared. */
 static inline bool workload_plan_table(workload_run* self) {
     gpst_warp_desc desc = GPST_ZERO;
-    const uint32_t width = self->work->to_width, height = self->work->to_height;
-    self->table = (float*)malloc((size_t)width * height * 2 * sizeof(float));
+    workload views = *self->work;
+    const workload* const own = self->work;
+    const uint32_t width = own->to_width, height = own->to_height;
+    const size_t bytes = (size_t)width * height * 2 * sizeof(float);
+    views.to_height = height / 8;
+    self->table = (float*)malloc(bytes);
+    self->work = &views;
     bool ok = self->table && workload_plan_tilted(self);
+    self->work = own;
     for (uint32_t i = 0; ok && i < width * height; i++) {
         double x = 0.0, y = 0.0;
-        ok = gpst_warp_position(self->warp, 0, i % width, i / width, self->work->width, self->work->height, &x, &y) ==
-             GPST_OK;
+        const uint32_t row = i / width;
+        ok = gpst_warp_position(self->warp, row / views.to_height, i % width, row % views.to_height, own->width,
+                                own->height, &x, &y) == GPST_OK;
         self->table[2 * i] = (float)x, self->table[2 * i + 1] = (float)y;
     }
     gpst_warp_destroy(self->warp);
@@ -109,7 +116,9 @@ static inline bool workload_plan_table(workload_run* self) {
     memset(self->sets[0].outputs, 0, sizeof self->sets[0].outputs);
     desc.map = GPST_MAP_TABLE;
     desc.table = self->table;
-    return ok && workload_plan_warp(self, &desc);
+    ok = ok && workload_plan_warp(self, &desc);
+    self->read_bytes += bytes;
+    return ok;
 }
 
 static inline bool workload_plan_tensor(workload_run* self) {
@@ -157,8 +166,8 @@ static const workload workloads[] = {
      3840, GPST_FORMAT_RGB, 1920, 1080},
     {"tilted", "the same at pitch 20 and roll 5", workload_plan_tilted, workload_run_warp, 7680, 3840, GPST_FORMAT_RGB,
      1920, 1080},
-    {"table", "one of the tilted views by a table of positions", workload_plan_table, workload_run_warp, 7680, 3840,
-     GPST_FORMAT_RGB, 1920, 1080},
+    {"table", "the tilted views, one above the other, by a table of positions", workload_plan_table, workload_run_warp,
+     7680, 3840, GPST_FORMAT_RGB, 1920, 8 * 1080},
     {"tensor", "1920x1080 BGR8 to 512x512 f32 CHW RGB, mean and std, bilinear", workload_plan_tensor,
      workload_run_warp, 1920, 1080, GPST_FORMAT_BGR, 512, 512},
     {"tensor-nv12", "the same from NV12", workload_plan_tensor, workload_run_warp, 1920, 1080, GPST_FORMAT_NV12, 512,
