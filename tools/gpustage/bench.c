@@ -15,7 +15,7 @@
 
 typedef struct bench_case {
     const char* name;
-    int (*run)(json* out); /* NULL: of a later version */
+    int (*run)(const bench_ask* asked, json* out); /* NULL: of a later version */
     const char* text;
 } bench_case;
 
@@ -108,7 +108,7 @@ static void bench_machine(json* out) {
     json_number(out, "load_before", load);
 }
 
-static int bench_run(const bool chosen[], json* out) {
+static int bench_run(const bench_ask* asked, const bool chosen[], json* out) {
     int status = EXIT_DONE;
     json_open(out, NULL, '{');
     bench_machine(out);
@@ -116,7 +116,7 @@ static int bench_run(const bool chosen[], json* out) {
     for (size_t i = 0; i < BENCH_N_CASES && status == EXIT_DONE; i++)
         if (chosen[i]) {
             json_open(out, bench_cases[i].name, '{');
-            status = bench_cases[i].run(out);
+            status = bench_cases[i].run(asked, out);
             json_close(out, '}');
         }
     json_close(out, '}');
@@ -129,13 +129,16 @@ static int bench_run(const bool chosen[], json* out) {
 int command_bench(const options* asked) {
     bool chosen[BENCH_N_CASES] = {false};
     json out = GPST_ZERO;
+    bench_ask ask;
+    ask.only = asked->only;
+    ask.budget_s = asked->budget_s;
     if (asked->list)
         return bench_list();
     int status = bench_choose(asked, chosen);
     if (status == EXIT_DONE)
         status = bench_check_file(asked);
     if (status == EXIT_DONE)
-        status = bench_run(chosen, &out);
+        status = bench_run(&ask, chosen, &out);
     if (status == EXIT_DONE && asked->json_file) {
         const char* const wrong =
             out.out.failed ? "out of memory" : files_write_whole(asked->json_file, out.out.data, out.out.bytes);

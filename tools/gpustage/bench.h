@@ -7,13 +7,19 @@
 #define BENCH_ROUNDS 11
 #define BENCH_SAMPLE_S 0.02
 
+/* What the command line says of cases that have parts. */
+typedef struct bench_ask {
+    const char* only;  /* parts whose name has one of these in it, between commas; NULL = all */
+    uint32_t budget_s; /* about so long for all of them; 0 = as long as it takes */
+} bench_ask;
+
 /* A case prints its table and puts its members into the open object of out; returns the exit status. */
-int bench_kernels(json* out);
-int bench_limits(json* out);
-int bench_readers(json* out);
-int bench_pipeline(json* out);
-int bench_never_slower(json* out);
-int bench_tuner(json* out);
-int bench_verdict(json* out);
+int bench_kernels(const bench_ask* asked, json* out);
+int bench_limits(const bench_ask* asked, json* out);
+int bench_readers(const bench_ask* asked, json* out);
+int bench_pipeline(const bench_ask* asked, json* out);
+int bench_never_slower(const bench_ask* asked, json* out);
+int bench_tuner(const bench_ask* asked, json* out);
+int bench_verdict(const bench_ask* asked, json* out);
 
 #endif

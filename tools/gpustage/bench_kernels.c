@@ -91,7 +91,8 @@ static void bench_kernels_head(json* out) {
     json_count(out, "rounds", BENCH_ROUNDS);
 }
 
-int bench_kernels(json* out) {
+int bench_kernels(const bench_ask* asked, json* out) {
+    (void)asked;
     const uint32_t cores = bench_cores();
     int status = EXIT_DONE;
     bench_kernels_head(out);

@@ -105,18 +105,6 @@ static bool limits_jpeg_times(codec* self, const gpst_image* frame, text* file, 
     return true;
 }
 
-/* Waves with a little noise: a picture that costs about what a photograph does. */
-static void limits_paint(const gpst_image* frame) {
-    uint8_t* const pixels = (uint8_t*)frame->data;
-    uint32_t noise = 1;
-    for (size_t y = 0; y < FRAME_HEIGHT; y++)
-        for (size_t x = 0; x < FRAME_WIDTH * 3; x++) {
-            noise = noise * 1664525u + 1013904223u;
-            pixels[y * FRAME_WIDTH * 3 + x] =
-                (uint8_t)((x / 30 + y / 10 + x * y / 50000 + (noise >> 29)) & 255);
-        }
-}
-
 static bool limits_jpeg(json* out) {
     codec* const self = codec_create();
     codec_options options;
@@ -135,7 +123,7 @@ static bool limits_jpeg(json* out) {
     file.data = (char*)malloc(file.capacity);
     ok = ok && frame.data && file.data;
     if (ok) {
-        limits_paint(&frame);
+        bench_paint(&frame);
         ok = limits_jpeg_times(self, &frame, &file, out);
     }
     free(file.data);
@@ -146,7 +134,8 @@ static bool limits_jpeg(json* out) {
 
 /* ---- the case ------------------------------------------------------------------------------------------ */
 
-int bench_limits(json* out) {
+int bench_limits(const bench_ask* asked, json* out) {
+    (void)asked;
     bench_load read, write;
     memset(&read, 0, sizeof read);
     read.text = "read 16 MiB, page cache";

@@ -1,6 +1,7 @@
 /* tools/gpustage/bench_load.c -- runs jobs made of known demands. Compares nothing. */
 #include "bench_load.h"
 
+#include "codec.h"
 #include "files.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { N_FILES = 16, N_NAMES = 256, MAX_POOL = 64, SHAPE_WIDTH = 1024 };
+enum { N_FILES = 16, MOST_FILES = 64, N_NAMES = 256, MAX_POOL = 64, SHAPE_WIDTH = 1024 };
 
 struct bench_job {
     bench_load load;
@@ -16,8 +17,9 @@ struct bench_job {
     gpst_context* pools[MAX_POOL + 1]; /* by number of threads; made when first asked for */
     gpst_warp* warp;
     text directory;
-    char inputs[N_FILES][320];
+    char inputs[MOST_FILES][320];
     uint32_t n_inputs;
+    double resident_pct;
 };
 
 /* One run: the threads of a pool share it. */
@@ -73,6 +75,32 @@ static gpst_image bench_shape(size_t bytes) {
     return shape;
 }
 
+static gpst_result bench_codec_start(void* user_data, uint32_t worker_index, void** state) {
+    (void)user_data;
+    (void)worker_index;
+    *state = codec_create();
+    return *state ? GPST_OK : GPST_ERROR_MEMORY;
+}
+
+static void bench_codec_end(void* user_data, uint32_t worker_index, void* state) {
+    (void)user_data;
+    (void)worker_index;
+    codec_destroy((codec*)state);
+}
+
+static gpst_result bench_decode_jpeg(void* user_data, gpst_task* task) {
+    codec* const self = (codec*)task->worker_state;
+    const gpst_item* const item = task->item;
+    codec_kind kind = CODEC_JPEG;
+    gpst_image shape, image;
+    char reason[CODEC_REASON_BYTES];
+    (void)user_data;
+    gpst_result result = codec_read_header(self, item->file_data, item->file_bytes, NULL, &kind, &shape, reason);
+    if (result == GPST_OK)
+        result = gpst_task_set_input(task, &shape, &image);
+    return result == GPST_OK ? codec_decode(self, item->file_data, item->file_bytes, kind, &image, reason) : result;
+}
+
 static gpst_result bench_decode(void* user_data, gpst_task* task) {
     const bench_load* const load = &((const bench_job*)user_data)->load;
     gpst_image shape = bench_shape(load->up_bytes), out;
@@ -95,8 +123,14 @@ static gpst_result bench_nothing(const void* args) {
     return GPST_OK;
 }
 
+static gpst_result bench_nothing_on_gpu(const void* args, void* native_stream) {
+    (void)args;
+    (void)native_stream;
+    return GPST_OK;
+}
+
 static gpst_result bench_kernel(void* user_data, gpst_task* task) {
-    static const gpst_kernel kernel = {"nothing", bench_nothing, NULL};
+    static const gpst_kernel kernel = {"nothing", bench_nothing, bench_nothing_on_gpu};
     (void)user_data;
     return gpst_task_enqueue(task, &kernel, NULL, 0);
 }
@@ -121,11 +155,13 @@ static uint32_t bench_stages(bench_job* self, gpst_stage_desc* stages) {
     const bench_load* const load = &self->load;
     uint32_t n = 0;
     memset(stages, 0, 5 * sizeof *stages);
-    if (load->read_bytes > 0)
+    if (self->n_inputs > 0)
         stages[n++].kind = GPST_STAGE_READ;
     stages[n].kind = GPST_STAGE_HOST;
     stages[n].name = "decode";
-    stages[n].func = bench_decode;
+    stages[n].func = load->jpeg_width > 0 ? bench_decode_jpeg : bench_decode;
+    stages[n].worker_init = load->jpeg_width > 0 ? bench_codec_start : NULL;
+    stages[n].worker_term = load->jpeg_width > 0 ? bench_codec_end : NULL;
     stages[n++].user_data = self;
     if (load->warp) {
         stages[n].kind = GPST_STAGE_WARP;
@@ -215,8 +251,22 @@ static gpst_result bench_run_pool(bench_run* run, uint32_t n_threads) {
     return result;
 }
 
+/* What cannot be dropped is seen in what is resident; what cannot be asked counts as all of it. */
+static void bench_drop_inputs(bench_job* self) {
+    for (uint32_t i = 0; i < self->n_inputs; i++) {
+        const int resident_pct = files_drop_cached(self->inputs[i]);
+        const double pct = resident_pct < 0 ? 100.0 : resident_pct;
+        if (pct > self->resident_pct)
+            self->resident_pct = pct;
+    }
+}
+
+double bench_job_resident_pct(const bench_job* self) { return self->resident_pct; }
+
 double bench_job_run(bench_job* self, bench_way way, uint32_t n_threads, gpst_stats* stats) {
     bench_run run;
+    if (self->load.cold)
+        bench_drop_inputs(self);
     run.job = self;
     run.way = way;
     run.next = 0;
@@ -242,23 +292,68 @@ bool bench_make_directory(text* path) {
     return !path->failed && strlen(path->data) < 280 && !files_make_directory(path->data);
 }
 
+static const char* bench_write_input(bench_job* self, const void* data, size_t bytes) {
+    char* const path = self->inputs[self->n_inputs++];
+    snprintf(path, sizeof self->inputs[0], "%s/in_%u.bin", self->directory.data, (unsigned)self->n_inputs);
+    return files_write_whole(path, data, bytes);
+}
+
 static bool bench_make_inputs(bench_job* self) {
     const bench_load* const load = &self->load;
-    const uint32_t most = load->read_bytes > ((size_t)16 << 20) ? 2 : N_FILES;
+    const uint32_t items = load->n_items < MOST_FILES ? load->n_items : MOST_FILES;
+    const uint32_t most = load->cold ? items : load->read_bytes > ((size_t)16 << 20) ? 2 : N_FILES;
     char* const data = (char*)malloc(load->read_bytes ? load->read_bytes : 1);
     const char* wrong = data ? NULL : "out of memory";
     if (data)
         memset(data, 3, load->read_bytes ? load->read_bytes : 1);
     while (!wrong && load->read_bytes > 0 && self->n_inputs < most) {
-        char* const path = self->inputs[self->n_inputs];
         const bool small = load->mixed && self->n_inputs % 8 != 0;
-        snprintf(path, sizeof self->inputs[0], "%s/in_%u.bin", self->directory.data, (unsigned)self->n_inputs);
-        wrong = files_write_whole(path, data, small ? load->read_bytes / 16 : load->read_bytes);
-        self->n_inputs++;
+        wrong = bench_write_input(self, data, small ? load->read_bytes / 16 : load->read_bytes);
     }
     free(data);
     return !wrong;
 }
+
+/* Waves with a little noise: a picture that costs about what a photograph does. */
+void bench_paint(const gpst_image* frame) {
+    uint32_t noise = 1;
+    for (size_t y = 0; y < frame->height; y++)
+        for (size_t x = 0; x < (size_t)frame->width * 3; x++) {
+            noise = noise * 1664525u + 1013904223u;
+            ((uint8_t*)frame->data)[y * (size_t)frame->pitch_bytes + x] =
+                (uint8_t)((x / 30 + y / 10 + x * y / 50000 + (noise >> 29)) & 255);
+        }
+}
+
+static bool bench_make_jpeg(bench_job* self) {
+    codec* const encoder = codec_create();
+    codec_options options;
+    gpst_image frame = GPST_ZERO;
+    char reason[CODEC_REASON_BYTES];
+    options.quality = 95;
+    options.chroma = 444;
+    frame.width = self->load.jpeg_width;
+    frame.height = self->load.jpeg_width / 2;
+    frame.format = GPST_FORMAT_RGB;
+    frame.dtype = GPST_DTYPE_U8;
+    frame.pitch_bytes = (int64_t)frame.width * 3;
+    frame.data = malloc((size_t)frame.pitch_bytes * frame.height);
+    size_t bytes = codec_encode_bound(CODEC_JPEG, &frame, &options);
+    char* const data = (char*)malloc(bytes ? bytes : 1);
+    bool ok = encoder && frame.data && data;
+    if (ok) {
+        bench_paint(&frame);
+        ok = codec_encode(encoder, CODEC_JPEG, &frame, &options, data, &bytes, reason) == GPST_OK;
+    }
+    while (ok && self->n_inputs < N_FILES)
+        ok = !bench_write_input(self, data, bytes);
+    free(data);
+    free(frame.data);
+    codec_destroy(encoder);
+    return ok;
+}
+
+bool bench_has_jpeg(void) { return codec_available(CODEC_JPEG); }
 
 static bool bench_make_warp(bench_job* self) {
     gpst_warp_desc desc = GPST_ZERO;
@@ -282,8 +377,8 @@ bench_job* bench_job_open(const bench_load* load, uint32_t n_workers) {
     desc.backend = load->backend;
     desc.n_workers = n_workers;
     if (gpst_context_create(&desc, &self->context) == GPST_OK && bench_make_warp(self) &&
-        ((load->read_bytes == 0 && load->write_bytes == 0) ||
-         (bench_make_directory(&self->directory) && bench_make_inputs(self))))
+        ((load->read_bytes == 0 && load->write_bytes == 0 && load->jpeg_width == 0) ||
+         (bench_make_directory(&self->directory) && (load->jpeg_width > 0 ? bench_make_jpeg(self) : bench_make_inputs(self)))))
         return self;
     bench_job_close(self);
     return NULL;

@@ -19,6 +19,8 @@ typedef struct bench_load {
     size_t write_bytes;        /* each output's file */
     bool synced;               /* outputs are on the disk before they have their names */
     bool mixed;                /* of eight items one reads all of read_bytes, the others a sixteenth */
+    uint32_t jpeg_width;       /* the file is a JPEG of this width and half the height, and is decoded; with warp */
+    bool cold;                 /* every run begins with none of the files in the page cache */
 } bench_load;
 
 typedef enum bench_way {
@@ -45,6 +47,11 @@ void bench_job_close(bench_job* self); /* and removes the files */
    n_threads plain loops on one list, the pool one would write by hand. stats may be NULL; of a pool it stays. */
 double bench_job_run(bench_job* self, bench_way way, uint32_t n_threads, gpst_stats* stats);
 
+/* With cold: the most of a file that was still in the page cache when a run began. */
+double bench_job_resident_pct(const bench_job* self);
+
 uint32_t bench_cores(void);
+bool bench_has_jpeg(void);
+void bench_paint(const gpst_image* frame); /* RGB that costs a codec about what a photograph does */
 
 #endif

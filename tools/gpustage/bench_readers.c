@@ -142,7 +142,8 @@ static bool readers_make_files(readers_bench* self) {
     return ok;
 }
 
-int bench_readers(json* out) {
+int bench_readers(const bench_ask* asked, json* out) {
+    (void)asked;
     static readers_bench self;
     gpst_context_desc desc = GPST_ZERO;
     memset(&self, 0, sizeof self);

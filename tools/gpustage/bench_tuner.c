@@ -252,7 +252,8 @@ static gpst_warp* tuner_make_warp(void) {
     return GPST_FAILED(gpst_warp_create(&desc, &warp)) ? NULL : warp;
 }
 
-int bench_tuner(json* out) {
+int bench_tuner(const bench_ask* asked, json* out) {
+    (void)asked;
     static tuner_bench self;
     gpst_warp* const warp = tuner_make_warp();
     bool ok = warp && tuner_open(&self);

@@ -68,6 +68,8 @@ typedef struct options {
     bool json;             /* probe */
     bool list;             /* bench */
     const char* json_file; /* bench */
+    const char* only;      /* bench never-slower: NULL = every cell */
+    uint32_t budget_s;     /* bench never-slower: 0 = none */
 } options;
 
 /* Reads argv behind the command's name. EXIT_DONE, or EXIT_USAGE with the sentence printed. */

@@ -351,6 +351,10 @@ const option options_table[] = {
     {NULL, 0, COMMAND_BENCH, NULL, NULL, 0, 0, 0, NULL, "Options"},
     {"list", 0, COMMAND_BENCH, NULL, take_flag, AT(list), 0, 0, NULL, "the cases, and nothing else"},
     {"json", 0, COMMAND_BENCH, "FILE", take_text, AT(json_file), 0, 0, NULL, "everything, with all samples"},
+    {"only", 0, COMMAND_BENCH, "TEXT,...", take_text, AT(only), 0, 0, NULL,
+     "never-slower: the cells whose CELL/BACKEND has one of these in it"},
+    {"budget", 0, COMMAND_BENCH, "SECONDS", take_count, AT(budget_s), 1, 36000, NULL,
+     "never-slower: about so long for all of them; wide intervals when that is little"},
 };
 
 const size_t options_table_count = sizeof options_table / sizeof options_table[0];
