@@ -183,7 +183,7 @@ typedef struct gpsti_tune {
     int64_t full_since_ns, full_ns; /* every slot in use: since (0 = now it is not), and before */
     uint64_t item_host_bytes, item_device_bytes; /* of the largest item */
     int64_t setup_ns[GPST_RESOURCE_COUNT]; /* of the plain start, in whose clocks it is: making one slot's memory */
-    int64_t item_ns;       /* of the plain start: its last item, or what there was of it, without set-up */
+    int64_t item_ns;       /* of the plain start: mean time of an item without set-up */
     gpsti_tuner tuner;
     gpsti_guard guard;
     bool paused;           /* the source rests until a plain block is over */
@@ -377,6 +377,8 @@ GPSTI_INTERN gpst_run_mode gpsti_tune_loop(const gpst_pipeline_desc* desc);
 GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc);
 /* Plain until what is left is worth threads, then the engine is opened. False: nothing is left. */
 GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline);
+/* From the items so far: what the engine takes an item at best, by the model. */
+GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline);
 /* Sets the knobs to where the tuner has them. Locked. */
 GPSTI_INTERN void gpsti_tune_apply(gpst_pipeline* pipeline);
 /* An item has ended; its slot still has its memory. Locked. */

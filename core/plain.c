@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define GPSTI_PLAIN_LEAST_NS 10000 /* handing over what costs less costs more */
-/* Two more slots at least, taken down again at the end, and half of a plain item's time to be gained at the most. */
-#define GPSTI_PLAIN_SETUPS 8
+#define GPSTI_PLAIN_LONG_NS 1000000
+#define GPSTI_PLAIN_SETUPS 8 /* two more slots at least, taken down again at the end, for half the gain at the most */
 
 typedef struct gpsti_plain {
     gpst_pipeline* pipeline;
@@ -17,8 +17,7 @@ typedef struct gpsti_plain {
     uint32_t worker_index;
     bool within;      /* the pipeline is an engine's: others look at its counts */
     int64_t worth_ns; /* hand the item over when what is left of the run is worth so much; 0 = never */
-    int64_t item_ns;  /* what the item before took, without set-up */
-    int64_t setup_ns; /* of the pipeline when the item began */
+    uint64_t asks_at; /* whether the engine would gain, at that item again */
 } gpsti_plain;
 
 GPSTI_PRIVATE void gpsti_plain_lock(const gpsti_plain* self) {
@@ -120,11 +119,6 @@ GPSTI_PRIVATE int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline) {
     return gpsti_pool_growth_ns(pipeline->pool) + (int64_t)gpsti_a64_load_relaxed(&pipeline->device_setup_ns);
 }
 
-/* Time of the item at hand so far, as if there had been a slot for it already. */
-GPSTI_PRIVATE int64_t gpsti_plain_spent_ns(const gpsti_plain* self) {
-    return gpsti_now_ns() - self->slot->item.start_ns - (gpsti_plain_setup_ns(self->pipeline) - self->setup_ns);
-}
-
 /* Whose clock a service of the step is in, as the calling thread sees it. */
 GPSTI_PRIVATE gpst_resource gpsti_plain_resource(const gpsti_step* step) {
     return step->kind == GPSTI_STEP_READ    ? GPST_RESOURCE_DISK_IN
@@ -165,24 +159,44 @@ GPSTI_PRIVATE void gpsti_plain_step(gpsti_plain* self, const gpsti_step* step, u
         gpsti_slot_fail(self->slot, result, name, reason);
 }
 
-/* Is what is left of the run, were it all like the item before or what this one has cost by now, worth handing over?
-   Outputs that are still to be encoded are work for others, too. More items at once need more slots, and what the
-   first one took to make is known: that has to come back. */
-GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
+/* Mean time of the items so far, the one at hand with what it has cost by now, as if their slot had been made before. */
+GPSTI_PRIVATE int64_t gpsti_plain_mean_ns(const gpsti_plain* self) {
     const gpst_pipeline* const pipeline = self->pipeline;
-    const uint64_t expected = pipeline->desc.n_items_expected;
-    const bool wide = pipeline->n_outputs > 1 && pipeline->steps[s].per_output;
+    return (gpsti_now_ns() - pipeline->start_ns - gpsti_plain_setup_ns(pipeline)) / (int64_t)pipeline->next_index;
+}
+
+GPSTI_PRIVATE uint64_t gpsti_plain_left(const gpst_pipeline* pipeline) {
+    const uint64_t expected = pipeline->desc.n_items_expected, begun = pipeline->next_index;
+    const uint64_t n_left = expected == 0 ? begun : expected > begun ? expected - begun : 0; /* 0: as many again */
+    return n_left < 1000000 ? n_left : 1000000;
+}
+
+/* An engine gains at most what an item takes now beyond what the busiest resource needs for it. That is asked after 1,
+   2, 4, ... items: with each time the answer is better known and less depends on it. */
+GPSTI_PRIVATE bool gpsti_plain_gains(gpsti_plain* self, int64_t mean_ns, int64_t cost_ns, uint64_t n_left) {
+    if (self->pipeline->next_index < self->asks_at)
+        return false;
+    self->asks_at = 2 * self->pipeline->next_index;
+    return (mean_ns - gpsti_tune_period_ns(self->pipeline)) * (int64_t)n_left >= cost_ns / 2;
+}
+
+/* Is what is left of the run, were it all like the items so far, worth handing over? Outputs that are still to be
+   encoded are work for others, too. More items at once need more slots, and what the first one took to make is known:
+   that has to come back. Item 0 is left before its end only if it is long: before that, nothing is known of gains. */
+GPSTI_PRIVATE bool gpsti_plain_hands_over(gpsti_plain* self, uint32_t s) {
+    const gpst_pipeline* const pipeline = self->pipeline;
     if (self->worth_ns == 0)
         return false;
-    uint64_t n_left = expected > pipeline->next_index ? expected - pipeline->next_index : 0;
-    if (expected == 0)
-        n_left = pipeline->next_index; /* as many as there have been */
-    const int64_t setup_ns = n_left > 0 ? GPSTI_PLAIN_SETUPS * gpsti_plain_setup_ns(pipeline) : 0;
-    n_left += wide ? 1 : 0;
-    int64_t spent_ns = gpsti_plain_spent_ns(self);
-    spent_ns = spent_ns > self->item_ns ? spent_ns : self->item_ns;
-    return n_left > 0 && spent_ns >= GPSTI_PLAIN_LEAST_NS &&
-           spent_ns >= (self->worth_ns + setup_ns) / (int64_t)(n_left < 1000000 ? n_left : 1000000);
+    const bool wide = pipeline->n_outputs > 1 && pipeline->steps[s].per_output;
+    const uint64_t n_left = gpsti_plain_left(pipeline);
+    const int64_t mean_ns = gpsti_plain_mean_ns(self);
+    if (n_left == 0)
+        return wide && mean_ns >= self->worth_ns;
+    const int64_t cost_ns = self->worth_ns + GPSTI_PLAIN_SETUPS * gpsti_plain_setup_ns(pipeline);
+    if (mean_ns < GPSTI_PLAIN_LEAST_NS || mean_ns * (int64_t)(n_left + wide) < cost_ns)
+        return false;
+    return pipeline->next_index == 1 ? mean_ns >= GPSTI_PLAIN_LONG_NS
+                                     : gpsti_plain_gains(self, mean_ns, cost_ns, n_left);
 }
 
 /* Steps in order; steps that are per output run output by output, while its bytes are in the cache. Gives the step
@@ -191,10 +205,8 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
     const gpst_pipeline* const pipeline = self->pipeline;
     uint32_t s = from;
     self->slot->plain = true;
-    self->setup_ns = gpsti_plain_setup_ns(pipeline);
     while (pipeline->steps[s].kind != GPSTI_STEP_FINISH) {
         if (gpsti_plain_hands_over(self, s)) {
-            self->item_ns = gpsti_plain_spent_ns(self);
             self->slot->plain = false;
             return s;
         }
@@ -208,7 +220,6 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
         s = end;
     }
     gpsti_finish_item(self->slot);
-    self->item_ns = gpsti_plain_spent_ns(self);
     return s;
 }
 
@@ -246,7 +257,8 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
     self.slot = &pipeline->slots[0];
     self.worker_index = scheduler->n_workers;
     self.within = false;
-    self.worth_ns = self.item_ns = self.setup_ns = 0;
+    self.worth_ns = 0;
+    self.asks_at = 0;
     pipeline->n_slots_used = 1;
     const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
     while (gpsti_plain_next(&self)) {
@@ -317,14 +329,15 @@ GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, 
     self.worker_index = pipeline->context->scheduler->n_workers;
     self.within = true;
     self.worth_ns = worth_ns;
-    self.item_ns = self.setup_ns = 0;
+    self.asks_at = 0;
     gpsti_plain_lock(&self);
     for (uint64_t n = 0; n < n_items && more; n++) {
         more = gpsti_plain_one(&self);
         if (pipeline->left)
             break;
     }
-    pipeline->tune.item_ns = self.item_ns;
+    if (worth_ns > 0 && pipeline->next_index > 0)
+        pipeline->tune.item_ns = gpsti_plain_mean_ns(&self);
     if (!more)
         pipeline->source_done = true;
     gpsti_plain_unlock(&self);

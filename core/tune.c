@@ -9,6 +9,9 @@
 
 /* What opening the engine costs, about: threads for reads and writes, workers that wake, queues. */
 #define GPSTI_TUNE_OPEN_NS 500000
+/* What the engine spends on an item of nothing, about; on a device on top of it calls, notifications and wake-ups. */
+#define GPSTI_TUNE_ITEM_NS 2000
+#define GPSTI_TUNE_DEVICE_ITEM_NS 30000
 #define GPSTI_TUNE_LEAST_ITEMS 16
 #define GPSTI_TUNE_MOST_ITEMS 64
 #define GPSTI_TUNE_LEAST_NS 5000000
@@ -268,18 +271,33 @@ GPSTI_PRIVATE void gpsti_tune_afford_more(gpst_pipeline* pipeline) {
 
 /* ---- the model, from items that have been ----------------------------------------------------------- */
 
-/* What is in flight has entered the clocks in part: good enough to begin with. */
+/* Means of the items that have ended. What is in flight has entered the clocks in part: good enough to begin with. */
+GPSTI_PRIVATE void gpsti_tune_costs(gpst_pipeline* pipeline, gpsti_tuner_costs* out) {
+    const uint64_t n_done = pipeline->items_ok + pipeline->items_failed;
+    const int64_t n_items = n_done > 0 ? (int64_t)n_done : 1;
+    gpsti_tune_totals totals;
+    gpsti_tune_sum(pipeline, &totals);
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        out->service_ns[r] = (totals.window.service_ns[r] - pipeline->tune.setup_ns[r]) / n_items;
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
+        out->service_ns[r] = totals.window.busy_ns[r] / n_items;
+}
+
+GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline) {
+    const gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    const int64_t least_ns = tuner->budget.streams ? GPSTI_TUNE_DEVICE_ITEM_NS : GPSTI_TUNE_ITEM_NS;
+    gpsti_tuner_costs costs;
+    gpsti_tune_costs(pipeline, &costs);
+    const int64_t period_ns = gpsti_tuner_period_ns(&costs, tuner->budget.workers);
+    return period_ns > least_ns ? period_ns : least_ns;
+}
+
 GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
     const uint64_t n_items = pipeline->items_ok + pipeline->items_failed;
     gpsti_tuner_budget budget = tune->tuner.budget;
-    gpsti_tune_totals totals;
     gpsti_tuner_costs costs;
-    gpsti_tune_sum(pipeline, &totals);
-    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        costs.service_ns[r] = (totals.window.service_ns[r] - tune->setup_ns[r]) / (int64_t)n_items;
-    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
-        costs.service_ns[r] = totals.window.busy_ns[r] / (int64_t)n_items;
+    gpsti_tune_costs(pipeline, &costs);
     budget.item_host_bytes = tune->item_host_bytes;
     budget.item_device_bytes = tune->item_device_bytes;
     gpsti_tuner_init(&tune->tuner, &budget, &costs);

@@ -90,7 +90,7 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_in_flight(const gpsti_tuner* tuner, int64_t s
 }
 
 /* The shortest time an item could take of the run: disks serve many at once, so they do not set it. */
-GPSTI_PRIVATE int64_t gpsti_tuner_period_ns(const gpsti_tuner_costs* costs, uint32_t workers) {
+GPSTI_INTERN int64_t gpsti_tuner_period_ns(const gpsti_tuner_costs* costs, uint32_t workers) {
     int64_t period_ns = costs->service_ns[GPST_RESOURCE_CPU] / (int64_t)workers;
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
         if (costs->service_ns[r] > period_ns)

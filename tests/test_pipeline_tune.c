@@ -145,7 +145,7 @@ static uint32_t most_slots(const char* backend, uint64_t expected) {
     gpst_stats stats;
     gpst_pipeline_desc desc = kit_standard(self, 60);
     desc.n_items_expected = expected;
-    self->decode_ns = 5000000;
+    self->decode_ns = 20000000;
     assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
     print_decisions();
     assert_non_null(strstr(stats.settings, "mode=engine"));
@@ -156,10 +156,10 @@ static uint32_t most_slots(const char* backend, uint64_t expected) {
     return report.most.value[GPST_KNOB_SLOTS];
 }
 
-/* Set-up of one slot: about five pages of 1 ms; of the run: 60 items of 5 ms. */
+/* Set-up of one slot: about five pages of 10 ms; of the run: 60 items of 20 ms. */
 static void test_slots_must_pay(void** state) {
     (void)state;
-    const uint32_t few = most_slots("sim:pin_gbps=0.004", 60), unknown = most_slots("sim:pin_gbps=0.004", 0);
+    const uint32_t few = most_slots("sim:pin_gbps=0.0004", 60), unknown = most_slots("sim:pin_gbps=0.0004", 0);
     const uint32_t any = most_slots("sim", 60);
     printf("    at most %u slots; %u of a run of unknown length; %u of memory that costs nothing\n", few, unknown, any);
     assert_true(few >= 3 && few < 40);
