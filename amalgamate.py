@@ -138,6 +138,7 @@ PRIVATE = [
     "core/offload.c",
     "core/finish.c",
     "core/step.c",
+    "core/carry.c",
     "core/flow.c",
     "core/plain.c",
     "core/push.c",

@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#define GPSTI_FLOW_FINISH_ITEMS 16 /* ended at once at most, and for about how long their slots may wait */
+#define GPSTI_FLOW_FINISH_NS 50000
+
 /* ---- callbacks ------------------------------------------------------------------------ */
 
 static GPSTI_TLS gpsti_call* gpsti_calls = NULL;
@@ -82,8 +85,8 @@ GPSTI_PRIVATE int64_t gpsti_work_ns(int64_t seen_ns) {
     return seen_ns != 0 ? seen_ns : 1000000; /* nobody knows yet: worth a worker */
 }
 
-GPSTI_PRIVATE void gpsti_work_note(int64_t* seen_ns, int64_t busy_ns) {
-    *seen_ns = gpsti_work_ns(*seen_ns) + (busy_ns - gpsti_work_ns(*seen_ns)) / 8;
+GPSTI_INTERN void gpsti_work_note(int64_t* seen_ns, int64_t busy_ns) {
+    *seen_ns += *seen_ns != 0 ? (busy_ns - *seen_ns) / 8 : busy_ns;
     if (*seen_ns <= 0)
         *seen_ns = 1;
 }
@@ -110,16 +113,20 @@ GPSTI_PRIVATE bool gpsti_flow_may_serve(gpsti_job* job, const gpsti_step* step) 
     return !gpsti_slot_failed(slot);
 }
 
-GPSTI_PRIVATE void gpsti_flow_start_read(gpsti_job* job) {
-    gpsti_slot* const slot = job->slot;
-    slot->started = true;
+GPSTI_INTERN void gpsti_flow_prepare_read(gpsti_slot* slot) {
     memset(&slot->read, 0, sizeof slot->read);
     slot->read.path = slot->item.path;
     slot->read.data = slot->file.data;
     slot->read.capacity_bytes = slot->file.bytes;
     slot->read.reserve = gpsti_slot_read_reserve;
-    slot->read.done = gpsti_flow_read_done;
     slot->read.user_data = slot;
+}
+
+GPSTI_PRIVATE void gpsti_flow_start_read(gpsti_job* job) {
+    gpsti_slot* const slot = job->slot;
+    slot->started = true;
+    gpsti_flow_prepare_read(slot);
+    slot->read.done = gpsti_flow_read_done;
     const gpst_result result = gpst_reader_submit(slot->pipeline->reader, &slot->read);
     if (GPST_FAILED(result)) {
         gpsti_slot_fail(slot, result, gpsti_step_name(slot->pipeline, &slot->pipeline->steps[job->step]),
@@ -429,31 +436,16 @@ GPSTI_PRIVATE bool gpsti_flow_source_ready(const gpst_pipeline* pipeline) {
            !pipeline->source_running && !pipeline->tune.paused && gpsti_flow_has_slot(pipeline);
 }
 
-GPSTI_PRIVATE void gpsti_flow_run_source(gpst_pipeline* pipeline) {
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_slot* const slot = gpsti_flow_take_slot(pipeline);
-    const uint64_t index = pipeline->next_index;
-    const int64_t work_ns = gpsti_work_ns(pipeline->source_work_ns);
-    pipeline->source_running = true;
-    pipeline->executing++;
-    gpsti_scheduler_leave(scheduler, work_ns);
-    gpsti_mutex_unlock(&scheduler->mutex);
-    gpsti_slot_reset(slot, index);
-    const gpst_result result = gpsti_flow_call_source(pipeline, slot);
-    const int64_t end_ns = gpsti_now_ns();
-    gpsti_mutex_lock(&scheduler->mutex);
-    gpsti_scheduler_return(scheduler, work_ns);
-    gpsti_work_note(&pipeline->source_work_ns, end_ns - slot->item.start_ns);
-    pipeline->executing--;
-    pipeline->source_running = false;
-    if (result == GPST_END) {
-        pipeline->source_done = true;
-        gpsti_flow_release_slot(slot);
-        return;
-    }
-    pipeline->next_index++;
-    slot->ticket = pipeline->next_ticket++;
-    gpsti_flow_begin(slot);
+GPSTI_PRIVATE bool gpsti_flow_run_source(gpst_pipeline* pipeline, uint32_t worker_index) {
+    if (!gpsti_flow_source_ready(pipeline))
+        return false;
+    gpsti_carry_run(pipeline, worker_index);
+    return true;
+}
+
+/* Of what one worker takes from the source at once. */
+GPSTI_INTERN int64_t gpsti_flow_source_work_ns(const gpst_pipeline* pipeline) {
+    return gpsti_work_ns(pipeline->source_work_ns) * (int64_t)gpsti_carry_n_items(pipeline);
 }
 
 GPSTI_INTERN gpsti_clock* gpsti_flow_cpu_clock(gpst_pipeline* pipeline, const gpsti_step* step) {
@@ -482,6 +474,8 @@ GPSTI_INTERN void gpsti_flow_account_cpu(gpst_pipeline* pipeline, const gpsti_st
         gpsti_clock_add(clock, busy_ns, 0, 0, false);
     for (uint32_t s = 0; cpu_ns >= 0 && s < (group ? step->n_stages : 1); s++)
         gpsti_clock_add_cpu(&clock[s], cpu_ns, busy_ns);
+    if (cpu_ns >= 0 && step->kind == GPSTI_STEP_READ)
+        gpsti_carry_note_read(pipeline, busy_ns, cpu_ns);
 }
 
 typedef struct gpsti_service { /* one run of one job, timed */
@@ -623,30 +617,63 @@ GPSTI_INTERN int64_t gpsti_flow_backlog_ns(gpsti_client* client) {
     const gpst_pipeline* const pipeline = (const gpst_pipeline*)client;
     if (pipeline->executing >= pipeline->n_active) /* who returns takes the next */
         return 0;
-    int64_t total_ns = gpsti_flow_source_ready(pipeline) ? gpsti_work_ns(pipeline->source_work_ns) : 0;
+    int64_t total_ns = gpsti_flow_source_ready(pipeline) ? gpsti_flow_source_work_ns(pipeline) : 0;
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
         total_ns += gpsti_work_ns(pipeline->steps[s].work_ns) * (int64_t)gpsti_step_n_runnable(&pipeline->steps[s]);
     return total_ns;
 }
 
+/* The sink's turn for all that have ended in order by now, as many as are brief. */
+GPSTI_PRIVATE void gpsti_flow_run_finish(gpst_pipeline* pipeline, gpsti_step* step, uint32_t worker_index) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_job* jobs[GPSTI_FLOW_FINISH_ITEMS];
+    gpsti_service services[GPSTI_FLOW_FINISH_ITEMS];
+    const int64_t item_ns = gpsti_work_ns(step->work_ns);
+    const bool sample_cpu = gpsti_flow_wants_cpu(pipeline, step);
+    uint32_t n = 0;
+    while (n < GPSTI_FLOW_FINISH_ITEMS && item_ns * (int64_t)n < GPSTI_FLOW_FINISH_NS &&
+           (jobs[n] = gpsti_step_take(step)) != NULL) {
+        jobs[n++]->slot->started = true;
+        step->next_ticket += step->ordered ? 1 : 0;
+    }
+    step->running++;
+    pipeline->executing++;
+    gpsti_scheduler_leave(scheduler, item_ns * (int64_t)n);
+    gpsti_mutex_unlock(&scheduler->mutex);
+    for (uint32_t i = 0; i < n; i++)
+        gpsti_service_run(&services[i], jobs[i], step, worker_index, sample_cpu && i == 0);
+    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_scheduler_return(scheduler, item_ns * (int64_t)n);
+    pipeline->executing--;
+    step->running--;
+    for (uint32_t i = 0; i < n; i++) {
+        gpsti_work_note(&step->work_ns, services[i].busy_ns);
+        gpsti_flow_account_cpu(pipeline, step, services[i].busy_ns, services[i].cpu_ns);
+        gpsti_flow_end_service(jobs[i], step, &services[i]);
+    }
+}
+
+GPSTI_PRIVATE bool gpsti_flow_run_step(gpst_pipeline* pipeline, gpsti_step* step, uint32_t worker_index) {
+    if (gpsti_step_n_runnable(step) == 0)
+        return false;
+    if (step->kind == GPSTI_STEP_FINISH)
+        gpsti_flow_run_finish(pipeline, step, worker_index);
+    else
+        gpsti_flow_run_job(pipeline, step, gpsti_step_take(step), worker_index);
+    return true;
+}
+
 /* Work that others then do by themselves comes first: a source with a free slot keeps the reader busy. After it the
-   runnable job nearest the sink, so that memory stays bounded and items leave. */
+   runnable job nearest the sink, so that memory stays bounded and items leave; and last a source whose items the worker
+   itself would work on. */
 GPSTI_INTERN bool gpsti_flow_run_one(gpsti_client* client, uint32_t worker_index) {
     gpst_pipeline* const pipeline = (gpst_pipeline*)client;
     if (pipeline->executing >= pipeline->n_active)
         return false;
     gpsti_flow_notice(pipeline);
-    if (gpsti_flow_source_ready(pipeline)) {
-        gpsti_flow_run_source(pipeline);
-        return true;
-    }
-    for (uint32_t s = pipeline->n_steps; s-- > 0;) {
-        gpsti_step* const step = &pipeline->steps[s];
-        gpsti_job* const job = gpsti_step_take(step);
-        if (job) {
-            gpsti_flow_run_job(pipeline, step, job, worker_index);
-            return true;
-        }
-    }
-    return false;
+    const bool source_last = gpsti_carry_is_work(pipeline);
+    bool ran = !source_last && gpsti_flow_run_source(pipeline, worker_index);
+    for (uint32_t s = pipeline->n_steps; !ran && s-- > 0;)
+        ran = gpsti_flow_run_step(pipeline, &pipeline->steps[s], worker_index);
+    return ran || (source_last && gpsti_flow_run_source(pipeline, worker_index));
 }

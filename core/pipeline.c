@@ -204,6 +204,7 @@ GPSTI_PRIVATE void gpsti_pipeline_resolve(gpst_pipeline* pipeline, const gpst_pi
     const uint32_t reads = desc->stages[0].kind == GPST_STAGE_READ ? resolved->n_reads : 0;
     pipeline->n_slots = desc->n_slots ? desc->n_slots : pipeline->n_workers + reads + 2;
     pipeline->exec.n_threads = 1;
+    pipeline->read_cpu_part = -1.0;
     if (resolved->mode != GPST_RUN_ENGINE)
         pipeline->n_slots = 1;
     pipeline->slots_capacity = pipeline->n_slots;

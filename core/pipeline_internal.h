@@ -6,6 +6,7 @@
    step.c      the jobs that wait in a step
    plain.c     the plain loops                         push.c     submit, results, close, drain
    report.c    statistics and the verdict              finish.c   commit of files, sink, end of an item
+   carry.c     items a worker brings through several steps at once
    tune.c      windows for the tuner, and its knobs    tune_guard.c  plain blocks within an engine
 
    All flow state is guarded by the scheduler's lock ("locked" in a comment = with it held). What a job that runs may
@@ -236,7 +237,8 @@ struct gpst_pipeline {
     bool attached;           /* the scheduler knows us */
     bool started, source_running, source_done, closed;
     bool cancel_noticed;
-    int64_t source_work_ns;  /* as a step's */
+    int64_t source_work_ns;  /* as a step's, of what a worker does for an item it takes from the source */
+    double read_cpu_part;    /* of its time a read computes, of the last ones; negative = not known */
     gpsti_a32 cancel, stop;  /* set from anywhere, even signal handlers */
     uint64_t next_index, next_ticket;
     bool device_lost;        /* the device is gone: later items go to the CPU at once */
@@ -249,7 +251,8 @@ struct gpst_pipeline {
     char apart_reason[GPST_REASON_BYTES];
     uint64_t bytes_read, bytes_h2d, bytes_d2h, bytes_written;
     int64_t start_ns, end_ns;
-    int64_t plain_cpu_ns;    /* of a whole plain run */
+    int64_t plain_cpu_ns;    /* of a whole plain run, on its thread */
+    int64_t plain_inside_cpu_ns; /* of the other threads inside kernels */
     gpsti_clock finish_clock, submit_clock; /* CPU time that no stage's clock has: sink, calls to a device */
     gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H; DISK_IN and DISK_OUT in the plain loops */
     gpsti_histogram latency;
@@ -331,6 +334,24 @@ GPSTI_INTERN void gpsti_flow_account_cpu(gpst_pipeline* pipeline, const gpsti_st
 /* One service of a HOST stage; the failure's sentence goes to reason (GPST_REASON_BYTES). Not locked. */
 GPSTI_INTERN gpst_result gpsti_flow_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t output,
                                                uint32_t worker_index, char* reason);
+
+GPSTI_INTERN int64_t gpsti_flow_source_work_ns(const gpst_pipeline* pipeline);
+/* Takes a service's time into about how long they take. */
+GPSTI_INTERN void gpsti_work_note(int64_t* seen_ns, int64_t busy_ns);
+GPSTI_INTERN void gpsti_flow_prepare_read(gpsti_slot* slot); /* slot->read, but for done */
+
+/* ---- carry.c --------------------------------------------------------------------------- */
+
+/* Takes items from the source, which is ready, and brings them as far as this worker can alone. Locked, but not while
+   callbacks run. */
+GPSTI_INTERN void gpsti_carry_run(gpst_pipeline* pipeline, uint32_t worker_index);
+GPSTI_INTERN uint32_t gpsti_carry_n_items(const gpst_pipeline* pipeline); /* that it would take now; locked */
+/* Does it more than call the source? Locked. */
+GPSTI_INTERN bool gpsti_carry_is_work(const gpst_pipeline* pipeline);
+/* Do workers read, because that is computing? Locked. */
+GPSTI_INTERN bool gpsti_carry_reads(const gpst_pipeline* pipeline);
+/* A read's CPU time was sampled. Locked. */
+GPSTI_INTERN void gpsti_carry_note_read(gpst_pipeline* pipeline, int64_t busy_ns, int64_t cpu_ns);
 
 /* ---- offload.c ------------------------------------------------------------------------ */
 

@@ -10,6 +10,8 @@
 #define GPSTI_PLAIN_LEAST_NS 10000 /* handing over what costs less costs more */
 #define GPSTI_PLAIN_LONG_NS 1000000
 #define GPSTI_PLAIN_SETUPS 8 /* two more slots at least, taken down again at the end, for half the gain at the most */
+#define GPSTI_PLAIN_WIDE_PIXELS ((uint64_t)1 << 18) /* of a warp that is worth threads inside it */
+#define GPSTI_PLAIN_INSIDE_LOSS 32 /* of a kernel's time on every core, about so small a part is lost */
 
 typedef struct gpsti_plain {
     gpst_pipeline* pipeline;
@@ -17,7 +19,9 @@ typedef struct gpsti_plain {
     uint32_t worker_index;
     bool within;      /* the pipeline is an engine's: others look at its counts */
     int64_t worth_ns; /* hand the item over when what is left of the run is worth so much; 0 = never */
-    uint64_t asks_at; /* whether the engine would gain, at that item again */
+    uint64_t asks_at;   /* whether the engine would gain, at that item again */
+    int64_t inside_ns;  /* with every core inside a kernel */
+    int64_t first_ns;   /* the work of item 0 */
 } gpsti_plain;
 
 GPSTI_PRIVATE void gpsti_plain_lock(const gpsti_plain* self) {
@@ -73,9 +77,27 @@ GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, const gpsti_step*
     return GPST_OK;
 }
 
+/* Before the engine is opened nobody else wants the cores: a wide kernel may have them all. */
+GPSTI_PRIVATE uint32_t gpsti_plain_n_threads(const gpsti_plain* self, const gpsti_step* step) {
+    const gpst_pipeline* const pipeline = self->pipeline;
+    uint64_t n_pixels = 0;
+#if defined(_OPENMP)
+    for (uint32_t s = 0; self->worth_ns > 0 && s < step->n_stages; s++) {
+        const gpst_warp* const warp = pipeline->stages[step->first_stage + s].desc.warp;
+        if (warp)
+            n_pixels += (uint64_t)warp->desc.width * warp->desc.height * pipeline->n_outputs;
+    }
+#else
+    (void)step;
+#endif
+    return n_pixels >= GPSTI_PLAIN_WIDE_PIXELS ? pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE]
+                                               : pipeline->exec.n_threads;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, const gpsti_step* step, char* reason) {
     bool finished = false;
     self->slot->exec = self->pipeline->exec;
+    self->slot->exec.n_threads = gpsti_plain_n_threads(self, step);
     gpst_result result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
     gpsti_plain_lock(self);
     const bool again = GPST_FAILED(result) && gpsti_offload_fall_back(self->slot, result, reason);
@@ -119,6 +141,13 @@ GPSTI_PRIVATE int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline) {
     return gpsti_pool_growth_ns(pipeline->pool) + (int64_t)gpsti_a64_load_relaxed(&pipeline->device_setup_ns);
 }
 
+/* Work so far, as if the slot had been made before, and without what every core worked on: others could not do that
+   faster. */
+GPSTI_PRIVATE int64_t gpsti_plain_work_ns(const gpsti_plain* self) {
+    const int64_t inside_ns = self->inside_ns - self->inside_ns / GPSTI_PLAIN_INSIDE_LOSS;
+    return gpsti_now_ns() - self->pipeline->start_ns - gpsti_plain_setup_ns(self->pipeline) - inside_ns;
+}
+
 /* Whose clock a service of the step is in, as the calling thread sees it. */
 GPSTI_PRIVATE gpst_resource gpsti_plain_resource(const gpsti_step* step) {
     return step->kind == GPSTI_STEP_READ    ? GPST_RESOURCE_DISK_IN
@@ -129,16 +158,18 @@ GPSTI_PRIVATE gpst_resource gpsti_plain_resource(const gpsti_step* step) {
 /* One service with its CPU time: what this thread used, times the threads that a kernel spread over. */
 GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step* step, uint32_t output,
                                              char* reason) {
-    const uint32_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? self->pipeline->exec.n_threads : 1;
     const bool sample_cpu = gpsti_flow_wants_cpu(self->pipeline, step);
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
     const int64_t setup_ns = gpsti_plain_setup_ns(self->pipeline);
     const int64_t start_ns = gpsti_now_ns();
     const gpst_result result = gpsti_plain_serve(self, step, output, reason);
     const int64_t busy_ns = gpsti_now_ns() - start_ns;
+    const uint32_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? self->slot->exec.n_threads : 1;
+    self->inside_ns += n_threads > 1 ? busy_ns : 0;
     gpsti_plain_lock(self);
     self->pipeline->tune.setup_ns[gpsti_plain_resource(step)] +=
         gpsti_plain_setup_ns(self->pipeline) - setup_ns;
+    self->pipeline->plain_inside_cpu_ns += busy_ns * (int64_t)(n_threads - 1);
     if (step->kind == GPSTI_STEP_HOST) /* the others know better what they did when */
         gpsti_clock_add(&self->pipeline->clocks[step->first_clock], busy_ns, 0, 0, GPST_FAILED(result));
     gpsti_flow_account_cpu(self->pipeline, step, busy_ns,
@@ -159,10 +190,12 @@ GPSTI_PRIVATE void gpsti_plain_step(gpsti_plain* self, const gpsti_step* step, u
         gpsti_slot_fail(self->slot, result, name, reason);
 }
 
-/* Mean time of the items so far, the one at hand with what it has cost by now, as if their slot had been made before. */
+/* Mean work of an item, the one at hand with what it has cost by now. What all begins with (pages, caches, clocks of the
+   processor) is in item 0, so it counts only while there is no other. */
 GPSTI_PRIVATE int64_t gpsti_plain_mean_ns(const gpsti_plain* self) {
-    const gpst_pipeline* const pipeline = self->pipeline;
-    return (gpsti_now_ns() - pipeline->start_ns - gpsti_plain_setup_ns(pipeline)) / (int64_t)pipeline->next_index;
+    const int64_t n_items = (int64_t)self->pipeline->next_index;
+    const int64_t work_ns = gpsti_plain_work_ns(self);
+    return n_items > 1 ? (work_ns - self->first_ns) / (n_items - 1) : work_ns;
 }
 
 GPSTI_PRIVATE uint64_t gpsti_plain_left(const gpst_pipeline* pipeline) {
@@ -220,6 +253,8 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
         s = end;
     }
     gpsti_finish_item(self->slot);
+    if (self->worth_ns > 0 && pipeline->next_index == 1)
+        self->first_ns = gpsti_plain_work_ns(self);
     return s;
 }
 
@@ -237,19 +272,6 @@ GPSTI_PRIVATE bool gpsti_plain_next(gpsti_plain* self) {
     return true;
 }
 
-/* What the other threads inside kernels used. For the rest this thread's own clock knows better than samples. */
-GPSTI_PRIVATE int64_t gpsti_plain_inside_cpu_ns(const gpst_pipeline* pipeline) {
-    const int64_t n_threads = (int64_t)pipeline->exec.n_threads;
-    int64_t total_ns = 0;
-    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
-        const gpsti_step* const step = &pipeline->steps[s];
-        for (uint32_t c = 0;
-             step->kind == GPSTI_STEP_OFFLOAD && pipeline->device_on_host && c < step->n_stages; c++)
-            total_ns += gpsti_clock_cpu_ns(&pipeline->clocks[step->first_clock + 1 + c]);
-    }
-    return total_ns - total_ns / n_threads;
-}
-
 GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_plain self;
@@ -257,7 +279,7 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
     self.slot = &pipeline->slots[0];
     self.worker_index = scheduler->n_workers;
     self.within = false;
-    self.worth_ns = 0;
+    self.worth_ns = self.inside_ns = self.first_ns = 0;
     self.asks_at = 0;
     pipeline->n_slots_used = 1;
     const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
@@ -267,7 +289,7 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
     }
     pipeline->source_done = true;
     pipeline->end_ns = gpsti_now_ns();
-    pipeline->plain_cpu_ns = gpsti_thread_cpu_ns() - cpu_start_ns + gpsti_plain_inside_cpu_ns(pipeline);
+    pipeline->plain_cpu_ns = gpsti_thread_cpu_ns() - cpu_start_ns;
     return GPST_OK;
 }
 
@@ -329,6 +351,7 @@ GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, 
     self.worker_index = pipeline->context->scheduler->n_workers;
     self.within = true;
     self.worth_ns = worth_ns;
+    self.inside_ns = self.first_ns = 0;
     self.asks_at = 0;
     gpsti_plain_lock(&self);
     for (uint64_t n = 0; n < n_items && more; n++) {

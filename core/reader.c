@@ -188,14 +188,18 @@ GPSTI_PRIVATE void gpsti_reader_run_kind(const gpsti_reader_kind_i* kind, gpsti_
         gpsti_fail(GPST_OK, "%s", before);
 }
 
+GPSTI_INTERN void gpsti_reader_read_here(gpst_reader* reader, gpst_read* read) {
+    gpsti_reader_run_kind(reader->kind, &reader->ways, read);
+    gpsti_a64_add(&reader->ways.file_bytes, read->bytes);
+    read->end_ns = gpsti_io_wait_disk(reader->context, false, read->bytes, read->start_ns);
+}
+
 /* ---- jobs of core/io --------------------------------------------------------- */
 
 GPSTI_PRIVATE void gpsti_reader_run(void* owner, void* job, gpsti_io_outcome* outcome) {
     gpst_read* read = (gpst_read*)job;
     gpst_reader* reader = (gpst_reader*)owner;
-    gpsti_reader_run_kind(reader->kind, &reader->ways, read);
-    gpsti_a64_add(&reader->ways.file_bytes, read->bytes);
-    read->end_ns = gpsti_io_wait_disk(reader->context, false, read->bytes, read->start_ns);
+    gpsti_reader_read_here(reader, read);
     outcome->failed = GPST_FAILED(read->result);
     outcome->bytes = read->bytes;
     outcome->calls = read->n_calls;

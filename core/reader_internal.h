@@ -57,6 +57,8 @@ GPSTI_INTERN void gpsti_reader_ways_tell(gpsti_reader_ways* ways, const char* ki
 /* A reader of a kind that no name stands for; n_in_flight as in gpst_reader_desc. */
 GPSTI_INTERN gpst_result gpsti_reader_create(gpst_context* context, const gpsti_reader_kind_i* kind,
                                              uint32_t n_in_flight, gpst_reader** out);
+/* On this thread, and beside the reader's clocks. */
+GPSTI_INTERN void gpsti_reader_read_here(gpst_reader* reader, gpst_read* read);
 GPSTI_INTERN gpsti_reader_ways* gpsti_reader_ways_of(gpst_reader* reader);
 
 #endif

@@ -17,11 +17,11 @@ GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline) {
 
 GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline) {
     if (pipeline->plain_cpu_ns > 0)
-        return pipeline->plain_cpu_ns;
+        return pipeline->plain_cpu_ns + pipeline->plain_inside_cpu_ns;
     int64_t total_ns =
         gpsti_clock_cpu_ns(&pipeline->finish_clock) + gpsti_clock_cpu_ns(&pipeline->submit_clock);
     for (uint32_t c = 0; c < pipeline->n_clocks; c++)
-        if (pipeline->clocks[c].resource == GPST_RESOURCE_DISK_IN ||
+        if ((pipeline->clocks[c].resource == GPST_RESOURCE_DISK_IN && !gpsti_carry_reads(pipeline)) ||
             pipeline->clocks[c].resource == GPST_RESOURCE_DISK_OUT)
             total_ns += pipeline->clocks[c].cpu_ns; /* of plain items; reader and writer know about theirs */
         else
@@ -131,7 +131,7 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     gpsti_report_disks(pipeline, &input);
     input.demand_ns[GPST_RESOURCE_CPU] = gpsti_report_cpu_demand(pipeline, out->cpu_ns);
     input.serial = gpsti_report_is_serial(pipeline);
-    input.serial_cpu_ns = out->cpu_ns / (int64_t)pipeline->exec.n_threads;
+    input.serial_cpu_ns = out->cpu_ns - pipeline->plain_inside_cpu_ns;
     input.n_slots = input.serial ? 0 : pipeline->n_slots;
     if (!input.serial)
         gpsti_report_busiest_stage(pipeline, &input);
@@ -224,7 +224,11 @@ GPSTI_PRIVATE void gpsti_report_read_path(const gpst_pipeline* pipeline, gpst_st
     gpst_reader_info info;
     gpst_reader_query_info(pipeline->reader, &info);
     const bool plain = pipeline->reader == NULL;
-    gpst_path* const path = gpsti_report_add_path(out, "read", plain ? "pread, buffered" : info.path);
+    const bool carried = gpsti_carry_reads(pipeline);
+    gpst_path* const path = gpsti_report_add_path(out, "read",
+                                                  plain     ? "pread, buffered"
+                                                  : carried ? "pread, buffered, by workers"
+                                                            : info.path);
     gpsti_format(path->why_not, sizeof path->why_not, "%s%sgds: not in this version",
                  plain ? "direct, io_uring: not in a plain loop" : info.why_not,
                  plain || info.why_not[0] ? "; " : "");

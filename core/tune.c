@@ -164,6 +164,10 @@ GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tune_totals* ou
         total->service_ns[clock->resource] += clock->busy_ns;
         total->wait_ns[clock->resource] += clock->wait_ns;
     }
+    if (gpsti_carry_reads(pipeline)) { /* from the page cache, by workers: what they do is computing */
+        total->service_ns[GPST_RESOURCE_CPU] += total->service_ns[GPST_RESOURCE_DISK_IN];
+        total->service_ns[GPST_RESOURCE_DISK_IN] = total->wait_ns[GPST_RESOURCE_DISK_IN] = 0;
+    }
     total->service_ns[GPST_RESOURCE_CPU] += pipeline->finish_clock.busy_ns + pipeline->submit_clock.busy_ns;
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
         total->busy_ns[r] = pipeline->busy[r].busy_ns;
@@ -277,8 +281,10 @@ GPSTI_PRIVATE void gpsti_tune_costs(gpst_pipeline* pipeline, gpsti_tuner_costs* 
     const int64_t n_items = n_done > 0 ? (int64_t)n_done : 1;
     gpsti_tune_totals totals;
     gpsti_tune_sum(pipeline, &totals);
-    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        out->service_ns[r] = (totals.window.service_ns[r] - pipeline->tune.setup_ns[r]) / n_items;
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) {
+        const int64_t service_ns = totals.window.service_ns[r] - pipeline->tune.setup_ns[r];
+        out->service_ns[r] = service_ns > 0 ? service_ns / n_items : 0; /* reads may be the CPU's by now */
+    }
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
         out->service_ns[r] = totals.window.busy_ns[r] / n_items;
 }
@@ -373,13 +379,15 @@ GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
 
 GPSTI_PRIVATE void gpsti_tune_stayed_plain(gpst_pipeline* pipeline, const char* reason) {
     gpsti_tune* const tune = &pipeline->tune;
-    const uint32_t loop = (uint32_t)GPST_RUN_PLAIN_SERIAL;
+    const bool inside = pipeline->plain_inside_cpu_ns > 0;
+    const uint32_t loop = (uint32_t)(inside ? GPST_RUN_PLAIN_INSIDE : GPST_RUN_PLAIN_SERIAL);
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     tune->tuner.n_items = pipeline->items_ok + pipeline->items_failed;
     tune->tuner.now.value[GPST_KNOB_LOOP] = loop;
     gpst_tuner_decision* const decision = gpsti_tuner_note(&tune->tuner, GPST_KNOB_LOOP, loop, loop);
     gpsti_copy_text(decision->reason, sizeof decision->reason, reason);
-    gpsti_format(tune->guard.report.text, sizeof tune->guard.report.text, "plain-serial: %s", reason);
+    gpsti_format(tune->guard.report.text, sizeof tune->guard.report.text, "plain-%s: %s", inside ? "inside" : "serial",
+                 reason);
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
 }
 

@@ -9,6 +9,8 @@
 #define GPSTI_TUNER_FULL 0.85 /* a limit that is used so far is what holds things up */
 #define GPSTI_TUNER_WIN 0.02  /* a smaller gain is none */
 #define GPSTI_TUNER_DRIFT 0.20
+#define GPSTI_TUNER_BRIEF_NS 50000
+#define GPSTI_TUNER_BUNCH 8
 #define GPSTI_TUNER_UP 1u
 #define GPSTI_TUNER_DOWN 2u
 
@@ -98,13 +100,21 @@ GPSTI_INTERN int64_t gpsti_tuner_period_ns(const gpsti_tuner_costs* costs, uint3
     return period_ns;
 }
 
+/* Workers take brief items in bunches: slots for several of each. */
+GPSTI_PRIVATE bool gpsti_tuner_is_brief(const gpsti_tuner_costs* costs) {
+    int64_t total_ns = 0;
+    for (int r = 1; costs && r < (int)GPST_RESOURCE_COUNT; r++)
+        total_ns += costs->service_ns[r];
+    return total_ns > 0 && total_ns < GPSTI_TUNER_BRIEF_NS;
+}
+
 GPSTI_PRIVATE uint32_t gpsti_tuner_start_slots(const gpsti_tuner* tuner, const gpst_settings* settings,
-                                               uint32_t writes) {
+                                               uint32_t writes, bool brief) {
     const gpst_preset preset = tuner->budget.preset;
     const uint32_t busy = settings->value[GPST_KNOB_WORKERS] + settings->value[GPST_KNOB_READS] +
                           settings->value[GPST_KNOB_STREAMS] + writes;
     const uint32_t to_spare = preset == GPST_PRESET_LATENCY ? 0 : preset == GPST_PRESET_THROUGHPUT ? busy : 2;
-    return busy + to_spare;
+    return busy + to_spare + (brief ? settings->value[GPST_KNOB_WORKERS] * GPSTI_TUNER_BUNCH : 0);
 }
 
 /* Little's law: in flight = service time / period, and one more, so that there is always a next. */
@@ -124,7 +134,7 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     if (tuner->budget.writes)
         in_write = gpsti_tuner_clamp(now->value[GPST_KNOB_WRITES], 1, 4);
     gpsti_tuner_clamp_all(tuner, now);
-    now->value[GPST_KNOB_SLOTS] = gpsti_tuner_start_slots(tuner, now, in_write);
+    now->value[GPST_KNOB_SLOTS] = gpsti_tuner_start_slots(tuner, now, in_write, gpsti_tuner_is_brief(costs));
     gpsti_tuner_clamp_all(tuner, now);
     if (tuner->budget.inside && now->value[GPST_KNOB_SLOTS] < workers) /* memory for few items: wide ones */
         now->value[GPST_KNOB_INSIDE] = workers / now->value[GPST_KNOB_SLOTS];

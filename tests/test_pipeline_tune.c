@@ -106,6 +106,57 @@ static void test_item_0_is_handed_over(void** state) {
     }
 }
 
+static uint8_t wide_frame[64 * 32 * 3];
+
+static gpst_result wide_source(void* user_data, uint64_t index, gpst_input* out) {
+    (void)user_data;
+    out->frame = kit_shape(64, 32);
+    out->frame.format = GPST_FORMAT_RGB;
+    out->frame.pitch_bytes = 64 * 3;
+    out->frame.data = wide_frame;
+    return index == 0 ? GPST_OK : GPST_END;
+}
+
+/* One item, whose kernel may have every core while nobody else wants them, when it is wide enough. */
+static void test_a_lone_wide_kernel_has_every_core(void** state) {
+    (void)state;
+#if defined(_OPENMP)
+    static const uint32_t sides[] = {64, 1024};
+#pragma omp parallel
+    kit_no_work(NULL); /* its threads stay: they are there before the kit counts */
+    for (int wide = 0; wide < 2; wide++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_context_info info;
+        gpst_view view;
+        gpst_warp_desc warp_desc = GPST_ZERO;
+        gpst_warp* warp = NULL;
+        gpst_stats stats;
+        gpst_context_query_info(self->context, &info);
+        memset(&view, 0, sizeof view);
+        warp_desc.map = GPST_MAP_EQUIRECT;
+        warp_desc.views = &view;
+        warp_desc.n_views = 1;
+        warp_desc.width = warp_desc.height = sides[wide];
+        warp_desc.format = GPST_FORMAT_RGB;
+        assert_int_equal(gpst_warp_create(&warp_desc, &warp), GPST_OK);
+        gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
+        self->stages[0] = kit_stage(self, GPST_STAGE_WARP, NULL, NULL);
+        self->stages[0].warp = warp;
+        desc.source = wide_source;
+        desc.n_outputs = 0;
+        desc.n_items_expected = 1;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        const bool inside = wide && info.cores_allowed > 1;
+        assert_non_null(strstr(stats.settings, inside ? "mode=plain-inside" : "mode=plain-serial"));
+        assert_non_null(strstr(stats.verdict.text, inside ? "plain-inside: the run is too small"
+                                                          : "plain-serial: the run is too small"));
+        assert_int_equal(self->n_ok, 1);
+        gpst_warp_destroy(warp);
+        kit_close(self);
+    }
+#endif
+}
+
 /* One item with many outputs that are worth workers. */
 static void test_one_wide_item_is_shared(void** state) {
     (void)state;
@@ -542,6 +593,7 @@ int main(void) {
         cmocka_unit_test(test_item_0_is_handed_over),  cmocka_unit_test(test_one_wide_item_is_shared),
         cmocka_unit_test(test_dear_memory_stays_plain), cmocka_unit_test(test_slots_must_pay),
         cmocka_unit_test(test_no_engine_stays_plain),  cmocka_unit_test(test_knobs_move),
+        cmocka_unit_test(test_a_lone_wide_kernel_has_every_core),
         cmocka_unit_test(test_settings_are_given),     cmocka_unit_test(test_a_plain_loop_is_given),
         cmocka_unit_test(test_fixed_knobs_stay),       cmocka_unit_test(test_memory_budget_is_kept),
         cmocka_unit_test(test_anything_goes),          cmocka_unit_test(test_plain_stays_where_it_wins),

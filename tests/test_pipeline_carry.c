@@ -1,0 +1,179 @@
+/* tests/test_pipeline_carry.c -- what a worker does for several steps at once: reads of resident files by the workers,
+   brief items in bunches, and the same results, order and errors as one step at a time. */
+#include "pipeline_kit.h"
+
+enum { N_ITEMS = 4000 };
+
+/* What calls saw of one another. */
+typedef struct carry_watch {
+    kit* books;
+    uint64_t n_sources; /* in a row, without a stage between */
+    uint64_t most_sources, n_pairs;
+    gpsti_a64 n_works;
+    uint64_t n_works_before;
+    uint64_t cancel_at;
+} carry_watch;
+
+static gpst_result watched_source(void* user_data, uint64_t index, gpst_input* out) {
+    carry_watch* const self = (carry_watch*)user_data;
+    const uint64_t n_works = gpsti_a64_load(&self->n_works);
+    self->n_sources = n_works == self->n_works_before ? self->n_sources + 1 : 1;
+    self->n_works_before = n_works;
+    if (index < self->books->n_items && self->n_sources > self->most_sources)
+        self->most_sources = self->n_sources;
+    self->n_pairs += self->n_sources == 2 ? 1 : 0;
+    return kit_source(self->books, index, out);
+}
+
+static gpst_result watched_work(void* user_data, gpst_task* task) {
+    carry_watch* const self = (carry_watch*)user_data;
+    const uint8_t* const data = (const uint8_t*)task->item->file_data;
+    (void)gpsti_a64_add(&self->n_works, 1);
+    kit_check(self->books, task->item->file_bytes == KIT_BYTES);
+    for (size_t i = 0; i < KIT_BYTES; i++)
+        kit_check(self->books, data[i] == kit_pixel(task->item->index, i));
+    if (self->cancel_at != 0 && task->item->index == self->cancel_at)
+        gpst_pipeline_cancel(self->books->pipeline);
+    if (self->books->decode_ns > 0) {
+        const int64_t end_ns = gpsti_now_ns() + self->books->decode_ns;
+        while (gpsti_now_ns() < end_ns)
+            continue;
+    }
+    return kit_fails(self->books, KIT_DECODE, task->item->index)
+               ? gpst_task_fail(task, GPST_ERROR_FORMAT, "item %u is bad", (unsigned)task->item->index)
+               : GPST_OK;
+}
+
+/* READ and a stage that looks at every byte. */
+static gpst_pipeline_desc carry_desc(kit* self, carry_watch* watch, uint64_t n_items) {
+    memset(watch, 0, sizeof *watch);
+    watch->books = self;
+    self->n_items = n_items;
+    self->n_outputs = 1;
+    kit_make_inputs(self);
+    self->stages[0] = kit_stage(self, GPST_STAGE_READ, NULL, NULL);
+    self->stages[1] = kit_stage(self, GPST_STAGE_HOST, watched_work, "work");
+    self->stages[1].user_data = watch;
+    self->n_stages = 2;
+    gpst_pipeline_desc desc = kit_desc(self);
+    desc.source = watched_source;
+    desc.source_user_data = watch;
+    desc.mode = GPST_RUN_DEFAULT;
+    desc.n_items_expected = n_items;
+    return desc;
+}
+
+/* Files that were just written are resident: a read of one computes, and is the workers' own. Each item once, in order,
+   every byte right, whatever was taken in bunches. */
+static void test_resident_files_are_read_by_workers(void** state) {
+    (void)state;
+    for (uint32_t n_workers = 1; n_workers <= 4; n_workers++) {
+        kit* const self = kit_open("cpu", n_workers);
+        carry_watch watch;
+        gpst_stats stats;
+        gpst_pipeline_desc desc = carry_desc(self, &watch, N_ITEMS);
+        self->decode_ns = 12000; /* more than handing over costs */
+        assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+        assert_int_equal(self->n_ok, N_ITEMS);
+        assert_int_equal(stats.stages[0].count, N_ITEMS);
+        assert_int_equal(stats.stages[1].count, N_ITEMS);
+        assert_int_equal(stats.bytes_read, N_ITEMS * KIT_BYTES);
+        assert_true(stats.cpu_ns > 0 && stats.stages[0].busy_ns > 0);
+        if (strstr(stats.settings, "mode=engine"))
+            assert_string_equal(stats.paths[0].taken, "pread, buffered, by workers");
+        printf("  %u workers: %s, %s; at most %u sources in a row\n", n_workers, stats.settings, stats.paths[0].taken,
+               (unsigned)watch.most_sources);
+        kit_close(self);
+    }
+}
+
+/* One worker takes several brief items of a list of known length before it works on the first of them, and of a source
+   of unknown length, which may wait for what the worker still has in hand, never more than one. (While the run leaves the plain start two may come in a row.) */
+static void test_brief_items_come_in_bunches(void** state) {
+    (void)state;
+    uint64_t most = 0;
+    for (int i = 0; i < 10 && most < 2; i++) {
+        kit* const self = kit_open("cpu", 1);
+        carry_watch watch;
+        gpst_pipeline_desc desc = carry_desc(self, &watch, N_ITEMS);
+        self->decode_ns = 12000;
+        assert_int_equal(kit_run(self, &desc, NULL), GPST_OK);
+        most = watch.most_sources;
+        kit_close(self);
+    }
+    assert_in_range(most, 2, 16);
+    kit* const self = kit_open("cpu", 1);
+    carry_watch watch;
+    gpst_pipeline_desc desc = carry_desc(self, &watch, 1000);
+    desc.n_items_expected = 0;
+    self->decode_ns = 12000;
+    assert_int_equal(kit_run(self, &desc, NULL), GPST_OK);
+    assert_in_range(watch.n_pairs, 0, 5);
+    kit_close(self);
+}
+
+/* An error is its item's alone, with stage and sentence, also in the midst of a bunch. */
+static void test_errors_in_bunches(void** state) {
+    (void)state;
+    static const kit_place places[] = {KIT_SOURCE, KIT_READ, KIT_DECODE, KIT_SINK};
+    static const char* const stages[] = {"source", "read", "work", "sink"};
+    for (int p = 0; p < 4; p++) {
+        kit* const self = kit_open("cpu", 3);
+        carry_watch watch;
+        gpst_stats stats;
+        gpst_pipeline_desc desc = carry_desc(self, &watch, N_ITEMS);
+        self->decode_ns = 12000;
+        self->fail_place = places[p];
+        self->fail_first = 3;
+        self->fail_every = 7;
+        assert_int_equal(kit_run(self, &desc, &stats), GPST_PARTIAL);
+        assert_int_equal(stats.items_failed, (N_ITEMS - 4) / 7 + 1);
+        assert_int_equal(stats.items_ok + stats.items_failed, N_ITEMS);
+        if (places[p] != KIT_SINK) {
+            assert_string_equal(self->failed_stage, stages[p]);
+            assert_int_equal(self->n_failed, stats.items_failed);
+            for (uint64_t n = 0; n < N_ITEMS; n++)
+                assert_int_equal(GPST_FAILED(self->results[n]), n >= 3 && (n - 3) % 7 == 0);
+        }
+        kit_close(self);
+    }
+}
+
+/* A cancel reaches what a worker has in hand: no item is lost, and the source is not asked again. */
+static void test_cancel_in_bunches(void** state) {
+    (void)state;
+    for (uint64_t at = 500; at < 2500; at += 500) {
+        kit* const self = kit_open("cpu", 2);
+        carry_watch watch;
+        gpst_stats stats;
+        gpst_pipeline_desc desc = carry_desc(self, &watch, N_ITEMS);
+        self->decode_ns = 12000;
+        watch.cancel_at = at;
+        assert_int_equal(kit_run(self, &desc, &stats), GPST_ERROR_CANCELLED);
+        assert_true(self->n_sinks >= at && self->n_sinks < N_ITEMS);
+        assert_int_equal(self->n_ok + self->n_cancelled, self->n_sinks);
+        kit_close(self);
+    }
+}
+
+/* Each read sleeps on a modelled disk: that is for the reader, whose threads may wait. */
+static void test_waiting_reads_are_the_readers(void** state) {
+    (void)state;
+    kit* const self = kit_open("sim:read_us=1000", 2);
+    carry_watch watch;
+    gpst_stats stats;
+    gpst_pipeline_desc desc = carry_desc(self, &watch, 200);
+    assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+    assert_non_null(strstr(stats.settings, "mode=engine"));
+    assert_string_equal(stats.paths[0].taken, "pread, buffered");
+    assert_int_equal(stats.stages[0].count, 200);
+    kit_close(self);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_resident_files_are_read_by_workers), cmocka_unit_test(test_brief_items_come_in_bunches),
+        cmocka_unit_test(test_errors_in_bunches), cmocka_unit_test(test_cancel_in_bunches),
+        cmocka_unit_test(test_waiting_reads_are_the_readers)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
