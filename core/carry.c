@@ -21,6 +21,7 @@ typedef struct gpsti_carry {
     uint32_t n_items, n_steps;
     gpsti_slot* slots[GPSTI_CARRY_ITEMS];
     uint32_t n_served[GPSTI_CARRY_ITEMS]; /* steps; fewer than n_steps when the item failed */
+    int64_t source_ns;
     bool wants_cpu[GPST_MAX_STAGES];      /* of the first item */
     gpsti_carry_note notes[GPSTI_CARRY_ITEMS][GPST_MAX_STAGES];
 } gpsti_carry;
@@ -77,13 +78,17 @@ GPSTI_INTERN uint32_t gpsti_carry_n_items(const gpst_pipeline* pipeline) {
 /* False: the source is dry; the slots from n_items on hold nothing. */
 GPSTI_PRIVATE bool gpsti_carry_call_source(gpsti_carry* self, uint64_t index) {
     const uint32_t n_slots = self->n_items;
-    for (self->n_items = 0; self->n_items < n_slots; self->n_items++) {
+    const int64_t start_ns = gpsti_now_ns();
+    bool more = true;
+    self->n_items = 0;
+    while (more && self->n_items < n_slots) {
         gpsti_slot* const slot = self->slots[self->n_items];
         gpsti_slot_reset(slot, index + self->n_items);
-        if (gpsti_flow_call_source(self->pipeline, slot) == GPST_END)
-            return false;
+        more = gpsti_flow_call_source(self->pipeline, slot) != GPST_END;
+        self->n_items += more ? 1 : 0;
     }
-    return true;
+    self->source_ns = gpsti_now_ns() - start_ns;
+    return more;
 }
 
 GPSTI_PRIVATE void gpsti_carry_read(gpsti_slot* slot, gpsti_carry_note* note, char* reason) {
@@ -147,6 +152,8 @@ GPSTI_PRIVATE void gpsti_carry_number(gpsti_carry* self, uint32_t n_slots, bool 
     pipeline->source_running = false;
     pipeline->source_done = pipeline->source_done || !more;
     pipeline->next_index += self->n_items;
+    pipeline->n_sourced += self->n_items;
+    pipeline->source_busy_ns += self->source_ns;
     for (uint32_t i = 0; i < self->n_items; i++)
         self->slots[i]->ticket = pipeline->next_ticket++;
     for (uint32_t i = self->n_items; i < n_slots; i++)

@@ -11,6 +11,7 @@
 #define GPSTI_GUARD_ENGINE 1u    /* GPST_RUN_ENGINE; the plain loops are 2 and 3 */
 #define GPSTI_GUARD_PLAIN 2u
 #define GPSTI_GUARD_WIN 0.98     /* the plain loop must be faster by more than chance */
+#define GPSTI_GUARD_EXPECTED 0.80 /* likewise where only clocks say so; they rather say too much of a plain loop */
 
 static const char* const gpsti_guard_names[] = {"", "engine", "plain-serial", "plain-inside"};
 
@@ -29,10 +30,15 @@ GPSTI_PRIVATE double gpsti_guard_allowance_ns(const gpsti_guard* guard, const gp
     return run_ns / 100.0 - (double)guard->report.cost_ns;
 }
 
+/* What the plain loop would have to beat. */
+GPSTI_PRIVATE double gpsti_guard_bar_ns(const gpsti_guard* guard, int p, double engine_ns) {
+    return engine_ns * (guard->n_items[p] > 0 ? GPSTI_GUARD_WIN : GPSTI_GUARD_EXPECTED);
+}
+
 GPSTI_PRIVATE void gpsti_guard_decide(gpsti_guard* guard, const gpsti_guard_input* input, bool measured) {
     gpst_guard_report* const report = &guard->report;
     const double engine_ns = gpsti_guard_engine_ns(guard);
-    double best_ns = engine_ns * GPSTI_GUARD_WIN, nearest_ns = 0.0;
+    double best_ns = engine_ns, nearest_ns = 0.0;
     uint32_t nearest = GPSTI_GUARD_PLAIN;
     guard->decided = true;
     guard->loop = GPSTI_GUARD_ENGINE;
@@ -42,7 +48,7 @@ GPSTI_PRIVATE void gpsti_guard_decide(gpsti_guard* guard, const gpsti_guard_inpu
             nearest_ns = plain_ns;
             nearest = GPSTI_GUARD_PLAIN + (uint32_t)p;
         }
-        if (measured && plain_ns > 0.0 && plain_ns < best_ns) {
+        if (plain_ns > 0.0 && plain_ns < best_ns && plain_ns < gpsti_guard_bar_ns(guard, p, engine_ns)) {
             best_ns = plain_ns;
             guard->loop = GPSTI_GUARD_PLAIN + (uint32_t)p;
         }

@@ -238,6 +238,8 @@ struct gpst_pipeline {
     bool started, source_running, source_done, closed;
     bool cancel_noticed;
     int64_t source_work_ns;  /* as a step's, of what a worker does for an item it takes from the source */
+    int64_t source_busy_ns;  /* of the source's calls in the engine, and how many items they gave */
+    uint64_t n_sourced;
     double read_cpu_part;    /* of its time a read computes, of the last ones; negative = not known */
     gpsti_a32 cancel, stop;  /* set from anywhere, even signal handlers */
     uint64_t next_index, next_ticket;

@@ -29,6 +29,8 @@ GPSTI_PRIVATE void gpsti_tune_expect(const gpst_pipeline* pipeline, const gpsti_
                                   ? window->busy_ns[r]
                                   : window->service_ns[r]);
     out->plain_ns[0] = serial_ns / n_items;
+    if (pipeline->n_sourced > 0)
+        out->plain_ns[0] += (double)pipeline->source_busy_ns / (double)pipeline->n_sourced;
     out->plain_ns[1] = 0.0;
 #if defined(_OPENMP)
     const uint64_t n_done = pipeline->items_ok + pipeline->items_failed;

@@ -64,6 +64,8 @@ static const guard_case cases[] = {
     {"bandwidth, expected dearer", {0, 4, 3, 3.5}, 8, 8, 1000, SERIAL, true},
     {"one big kernel", {0, 30, 40, 12}, 41, 21, 5000, INSIDE, true},
     {"too short to know", {0, 10, 12, 0}, 12, 0, 100, ENGINE, false},
+    {"too short, near", {0, 10, 8.5, 0}, 8.5, 0, 100, ENGINE, false},
+    {"too short, clocks are sure", {0, 10, 6, 0}, 7, 0, 100, SERIAL, false},
 };
 
 /* The best loop stays, and finding it takes no more than a hundredth of the run. */

@@ -448,6 +448,23 @@ static void check_guard(const gpst_stats* stats) {
     assert_non_null(strstr(stats->settings, loop == (uint32_t)GPST_RUN_ENGINE ? "mode=engine" : "mode=plain"));
 }
 
+/* The source's time is the plain loop's, too: an engine that waits for nothing but its source is not given up for what
+   the stages' clocks alone would promise. */
+static void test_a_slow_source_is_no_reason(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_simple(self, 120, sleep_a_little);
+    self->source_ns = 1000000;
+    self->decode_ns = 200000;
+    desc.n_items_expected = 120;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    print_decisions();
+    assert_non_null(strstr(stats.settings, "mode=engine"));
+    assert_int_equal(self->n_ok, 120);
+    kit_close(self);
+}
+
 static void test_plain_stays_where_it_wins(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 2);
@@ -597,6 +614,7 @@ int main(void) {
         cmocka_unit_test(test_settings_are_given),     cmocka_unit_test(test_a_plain_loop_is_given),
         cmocka_unit_test(test_fixed_knobs_stay),       cmocka_unit_test(test_memory_budget_is_kept),
         cmocka_unit_test(test_anything_goes),          cmocka_unit_test(test_plain_stays_where_it_wins),
+        cmocka_unit_test(test_a_slow_source_is_no_reason),
         cmocka_unit_test(test_the_engine_stays_where_it_wins),
         cmocka_unit_test(test_plain_blocks_at_any_moment),
         cmocka_unit_test(test_push_is_tuned_when_asked),

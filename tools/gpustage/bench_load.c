@@ -20,6 +20,7 @@ struct bench_job {
     char inputs[MOST_FILES][320];
     uint32_t n_inputs;
     double resident_pct;
+    gpst_tuner_report report; /* of the last run of gpustage's */
 };
 
 /* One run: the threads of a pool share it. */
@@ -208,6 +209,8 @@ static gpst_result bench_run_one(bench_run* run, gpst_stats* stats) {
     result = gpst_pipeline_run(pipeline);
     if (stats)
         gpst_pipeline_query_stats(pipeline, stats);
+    if (run->way == BENCH_GPUSTAGE)
+        gpst_pipeline_query_tuner(pipeline, &run->job->report);
     gpst_pipeline_destroy(pipeline);
     return result == GPST_PARTIAL ? GPST_ERROR_IO : result;
 }
@@ -262,6 +265,7 @@ static void bench_drop_inputs(bench_job* self) {
 }
 
 double bench_job_resident_pct(const bench_job* self) { return self->resident_pct; }
+const gpst_tuner_report* bench_job_report(const bench_job* self) { return &self->report; }
 
 double bench_job_run(bench_job* self, bench_way way, uint32_t n_threads, gpst_stats* stats) {
     bench_run run;

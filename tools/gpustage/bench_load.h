@@ -49,6 +49,7 @@ double bench_job_run(bench_job* self, bench_way way, uint32_t n_threads, gpst_st
 
 /* With cold: the most of a file that was still in the page cache when a run began. */
 double bench_job_resident_pct(const bench_job* self);
+const gpst_tuner_report* bench_job_report(const bench_job* self); /* of the latest run that BENCH_GPUSTAGE was */
 
 uint32_t bench_cores(void);
 bool bench_has_jpeg(void);

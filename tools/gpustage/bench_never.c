@@ -232,8 +232,16 @@ static row_verdict row_judge(const never_row* row, const row_times* times, const
     return out;
 }
 
+/* What the latest run spent on comparing, and asked of memory when it should not any more. */
+static void row_json_costs(const gpst_stats* stats, const gpst_guard_report* guard, json* out) {
+    json_number(out, "guard_part", stats->wall_ns > 0 ? (double)guard->cost_ns / (double)stats->wall_ns : 0.0);
+    json_string(out, "guard", guard->text);
+    json_count(out, "allocations_after_freeze", stats->allocations_after_freeze);
+    json_count(out, "growths_after_freeze", stats->growths_after_freeze);
+}
+
 static void row_json(const never_row* row, const row_times* times, const row_verdict* verdict, const gpst_stats* stats,
-                     double residency_pct, json* out) {
+                     const bench_job* job, json* out) {
     json_open(out, NULL, '{');
     json_string(out, "cell", row->name);
     json_string(out, "text", row->load.text);
@@ -251,7 +259,8 @@ static void row_json(const never_row* row, const row_times* times, const row_ver
     json_string(out, "verdict", stats->verdict.text);
     json_string(out, "settings", stats->settings);
     if (row->load.cold)
-        json_number(out, "resident_before_pct", residency_pct);
+        json_number(out, "resident_before_pct", bench_job_resident_pct(job));
+    row_json_costs(stats, &bench_job_report(job)->guard, out);
     for (int way = 0; way < N_WAYS; way++) {
         if (way == BENCH_PLAIN_INSIDE && !times->has_inside)
             continue;
@@ -299,7 +308,7 @@ static bool row_run(const never_row* row, double budget_s, never_counts* counts,
     if (ok) {
         const row_verdict verdict = row_judge(row, &times, &stats);
         row_print(row, &times, &verdict, &stats, bench_job_resident_pct(job));
-        row_json(row, &times, &verdict, &stats, bench_job_resident_pct(job), out);
+        row_json(row, &times, &verdict, &stats, job, out);
         counts->rows++;
         counts->plain += verdict.plain_holds ? 1 : 0;
         counts->pool += verdict.pool_holds ? 1 : 0;
