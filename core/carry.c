@@ -85,6 +85,8 @@ GPSTI_PRIVATE bool gpsti_carry_call_source(gpsti_carry* self, uint64_t index) {
         gpsti_slot* const slot = self->slots[self->n_items];
         gpsti_slot_reset(slot, index + self->n_items);
         more = gpsti_flow_call_source(self->pipeline, slot) != GPST_END;
+        if (more)
+            gpsti_reader_expect(self->pipeline->reader, slot->item.path, index + self->n_items);
         self->n_items += more ? 1 : 0;
     }
     self->source_ns = gpsti_now_ns() - start_ns;

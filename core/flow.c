@@ -127,8 +127,10 @@ GPSTI_PRIVATE void gpsti_flow_start_read(gpsti_job* job) {
     slot->started = true;
     gpsti_flow_prepare_read(slot);
     slot->read.done = gpsti_flow_read_done;
+    slot->pipeline->n_reading++;
     const gpst_result result = gpst_reader_submit(slot->pipeline->reader, &slot->read);
     if (GPST_FAILED(result)) {
+        slot->pipeline->n_reading--;
         gpsti_slot_fail(slot, result, gpsti_step_name(slot->pipeline, &slot->pipeline->steps[job->step]),
                         gpst_last_reason());
         gpsti_flow_advance(job);
@@ -301,6 +303,7 @@ GPSTI_INTERN void gpsti_flow_notice(gpst_pipeline* pipeline) {
         pipeline->cancel_noticed = true;
         if (pipeline->reader)
             gpst_reader_cancel(pipeline->reader);
+        gpsti_reader_pause_ahead(pipeline->reader, false);
     }
 }
 
@@ -334,12 +337,19 @@ GPSTI_INTERN void gpsti_flow_wait_end(gpst_pipeline* pipeline) {
 
 /* ---- what is done elsewhere: reads, writes, the device -------------------------------------------- */
 
+/* A read has ended: were there fewer items behind it than the workers could have served? Locked. */
+GPSTI_PRIVATE bool gpsti_flow_starves(const gpst_pipeline* pipeline) {
+    return pipeline->in_flight - pipeline->n_reading - pipeline->n_handed_out <= pipeline->n_active;
+}
+
 GPSTI_PRIVATE void gpsti_flow_read_done(gpst_read* read) {
     gpsti_slot* const slot = (gpsti_slot*)read->user_data;
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     const gpsti_step* const step = &pipeline->steps[slot->job.step];
     gpsti_mutex_lock(&scheduler->mutex);
+    pipeline->n_reading--;
+    gpsti_reader_weigh(pipeline->reader, gpsti_flow_starves(pipeline));
     gpsti_clock_add(&pipeline->clocks[step->first_clock], read->end_ns - read->start_ns,
                     read->start_ns - slot->job.ready_ns, read->bytes, GPST_FAILED(read->result));
     pipeline->bytes_read += read->bytes;

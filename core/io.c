@@ -43,16 +43,20 @@ GPSTI_PRIVATE void gpsti_io_enter(gpsti_io* io) {
         io->busy_since_ns = gpsti_now_ns();
 }
 
+GPSTI_PRIVATE void gpsti_io_rest(gpsti_io* io) {
+    if (--io->n_running == 0)
+        io->info.busy_ns += (uint64_t)(gpsti_now_ns() - io->busy_since_ns);
+    if (io->queued.first)
+        gpsti_cond_signal(&io->work); /* someone may have waited for the limit */
+}
+
 GPSTI_PRIVATE void gpsti_io_leave(gpsti_io* io, const gpsti_io_outcome* outcome) {
     ++io->info.jobs;
     io->info.failed += outcome->failed;
     io->info.bytes += outcome->bytes;
     io->info.calls += outcome->calls;
     io->info.service_ns += (uint64_t)outcome->service_ns;
-    if (--io->n_running == 0)
-        io->info.busy_ns += (uint64_t)(gpsti_now_ns() - io->busy_since_ns);
-    if (io->queued.first)
-        gpsti_cond_signal(&io->work); /* someone may have waited for the limit */
+    gpsti_io_rest(io);
 }
 
 /* The thread's clock costs too much for every job: it is read when the thread has nothing to do. */
@@ -71,6 +75,23 @@ GPSTI_PRIVATE void* gpsti_io_take(gpsti_io* io, bool* cancelled) {
     return job;
 }
 
+/* Under the mutex, open while it runs. It counts as being busy, and against the limit, but is no job. */
+GPSTI_PRIVATE bool gpsti_io_run_idle(gpsti_io* io) {
+    const uint32_t n_calls = io->n_idle_calls;
+    if (!io->i->idle || io->stop || io->n_idle_over == n_calls || io->n_running >= io->info.n_in_flight)
+        return false;
+    gpsti_io_enter(io);
+    gpsti_mutex_unlock(&io->mutex);
+    const bool more = io->i->idle(io->owner);
+    gpsti_mutex_lock(&io->mutex);
+    gpsti_io_rest(io);
+    if (!more)
+        io->n_idle_over = n_calls;
+    else if (io->n_running + 1 < io->info.n_in_flight)
+        gpsti_cond_signal(&io->work); /* what takes several steps is for several threads */
+    return true;
+}
+
 GPSTI_PRIVATE void gpsti_io_main(void* arg) {
     gpsti_io* io = (gpsti_io*)arg;
     int64_t counted_ns = 0;
@@ -79,6 +100,8 @@ GPSTI_PRIVATE void gpsti_io_main(void* arg) {
         bool cancelled;
         gpsti_io_outcome outcome;
         void* job = gpsti_io_take(io, &cancelled);
+        if (!job && gpsti_io_run_idle(io))
+            continue;
         if (!job) {
             gpsti_io_count_cpu(io, &counted_ns);
             if (io->stop)
@@ -190,6 +213,14 @@ GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job) {
 GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io) {
     gpsti_mutex_lock(&io->mutex);
     gpsti_io_cancel_queued(io);
+    gpsti_mutex_unlock(&io->mutex);
+}
+
+GPSTI_INTERN void gpsti_io_call_idle(gpsti_io* io) {
+    gpsti_mutex_lock(&io->mutex);
+    io->n_idle_calls++;
+    if (io->n_running < io->info.n_in_flight)
+        gpsti_cond_signal(&io->work);
     gpsti_mutex_unlock(&io->mutex);
 }
 

@@ -20,6 +20,8 @@ typedef struct gpsti_io_job_i {
     void (*run)(void* owner, void* job, gpsti_io_outcome* outcome);
     void (*done)(void* owner, void* job,
                  bool cancelled); /* exactly once, on a thread of ours; may submit another */
+    /* Optional: something short to do where no job waits, asked for by gpsti_io_call_idle. False: nothing is left. */
+    bool (*idle)(void* owner);
 } gpsti_io_job_i;
 
 typedef struct gpsti_io_queue {
@@ -41,6 +43,7 @@ typedef struct gpsti_io {
     gpsti_cond work;
     gpsti_io_queue queued, cancelled;
     bool stop;
+    uint32_t n_idle_calls, n_idle_over; /* calls for idle work so far, and those after which none was left */
     uint32_t n_threads, n_running;
     int64_t busy_since_ns;
     gpsti_io_info info;
@@ -54,6 +57,8 @@ GPSTI_INTERN void gpsti_io_term(gpsti_io* io);
 GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job); /* CLOSED while io_term runs */
 GPSTI_INTERN void gpsti_io_run_now(gpsti_io* io, void* job);       /* on this thread; `done` is not called */
 GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io);
+/* There is something for `idle` to do. */
+GPSTI_INTERN void gpsti_io_call_idle(gpsti_io* io);
 /* Starts threads as needed and parks those above the limit; on failure the setting stays. */
 GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flight);
 /* After a file's bytes were moved from start_ns on: waits for as long as a modelled disk would still take. Returns when

@@ -89,6 +89,12 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_check(const gpst_context* context, cons
                   desc->batch, GPSTI_MOST_BATCH);
     GPSTI_FAIL_IF(desc->n_outputs > 4096, GPST_ERROR_ARGUMENT, GPSTI_CREATE ": n_outputs=%u: at most 4096",
                   desc->n_outputs);
+    GPSTI_FAIL_IF(desc->n_paths > UINT32_MAX - 1 || (desc->n_paths > 0 && !desc->paths), GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": n_paths=%llu: at most 2^32 - 2, and paths must not be NULL",
+                  (unsigned long long)desc->n_paths);
+    for (uint64_t k = 0; k < desc->n_paths; k++)
+        GPSTI_FAIL_IF(!desc->paths[k], GPST_ERROR_ARGUMENT, GPSTI_CREATE ": paths[%llu]=NULL: required",
+                      (unsigned long long)k);
     return gpsti_tune_check(desc, GPSTI_CREATE);
 }
 
@@ -218,6 +224,9 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_open_files(gpst_pipeline* pipeline) {
         gpst_reader_desc reader = GPST_ZERO;
         reader.n_in_flight = pipeline->desc.n_reads;
         GPSTI_TRY(gpst_reader_create(pipeline->context, &reader, &pipeline->reader));
+        if (pipeline->desc.n_paths > 0 && !pipeline->desc.no_prefetch)
+            GPSTI_TRY(gpsti_reader_set_list(pipeline->reader, pipeline->desc.paths, pipeline->desc.n_paths,
+                                            pipeline->desc.source != NULL));
     }
     if (pipeline->steps[pipeline->n_steps - 2].kind == GPSTI_STEP_WRITE)
         GPSTI_TRY(gpsti_writer_create(pipeline->context, pipeline->desc.n_writes, &pipeline->writer));

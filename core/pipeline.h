@@ -6,6 +6,7 @@
 #include "../kernels/warp.h"
 #include "context.h"
 #include "profile.h"
+#include "reader.h"
 #include "tuner.h"
 
 #ifdef __cplusplus
@@ -295,6 +296,12 @@ typedef struct gpst_pipeline_desc {
     gpst_source_func source;       /* NULL: push, by gpst_pipeline_submit */
     void* source_user_data;
     uint64_t n_items_expected;     /* for reports only; 0 = not known */
+    /* Optional, with a READ stage: the files that inputs will name, so that cold ones are read ahead by readers that have
+       nothing to read. Pull: in the source's order. Push: in any; what comes next is foreseen from what is submitted.
+       Not copied: must outlive the pipeline. n_paths at most 2^32 - 2 */
+    const char* const* paths;
+    uint64_t n_paths;
+    bool no_prefetch;
     gpst_sink_func sink;           /* NULL: push results wait for gpst_pipeline_next_result; pull: nobody is told */
     void* sink_user_data;
     bool as_ready;                 /* sink: as items finish instead of in input order */
@@ -328,7 +335,7 @@ typedef struct gpst_pipeline_desc {
    Since        0.1
 */
 typedef struct gpst_path {
-    char what[16];    /* "read", "host_memory", "device", "write", "copies", "graph", "threads" */
+    char what[16];    /* "read", "host_memory", "device", "write", "copies", "graph", "threads", "prefetch" */
     char taken[32];
     char why_not[256]; /* "name: reason; name: reason" for every faster way not taken; "" = none is faster */
 } gpst_path;
@@ -345,6 +352,7 @@ typedef struct gpst_stats {
     uint32_t n_stages;
     gpst_stage_stats stages[GPST_MAX_STATS]; /* in flow order; a device group shows as upload, its stages, download */
     gpst_verdict verdict;
+    gpst_read_ahead read_ahead; /* of desc.paths */
     uint32_t n_paths;
     gpst_path paths[12];
     char settings[256];         /* "mode=engine workers=2 slots=8 reads=4 writes=4" */

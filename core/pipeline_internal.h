@@ -20,7 +20,7 @@
 #include "pipeline.h"
 #include "pool_internal.h"
 #include "profile_internal.h"
-#include "reader.h"
+#include "reader_internal.h"
 #include "scheduler_internal.h"
 #include "tuner_internal.h"
 #include "writer_internal.h"
@@ -230,6 +230,7 @@ struct gpst_pipeline {
     gpsti_slot* left;        /* an item that a plain loop left to the workers, and the step where it goes on */
     uint32_t left_step;
     uint32_t in_flight;      /* slots in use, finished results among them */
+    uint32_t n_reading;      /* of them, those that the reader has */
     uint32_t n_handed_out;   /* results the user has and has not released */
     uint32_t n_waiters;      /* threads that wait on progress */
     uint32_t n_end_waiters;  /* threads that wait on it for the end of everything */

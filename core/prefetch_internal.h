@@ -16,7 +16,8 @@
 typedef struct gpsti_prefetch_policy {
     uint64_t n;               /* indices are below it */
     uint32_t max_ahead;
-    const uint64_t* schedule; /* what is asked for, in order, when it is known; else NULL */
+    bool scheduled;           /* what is asked for is known: */
+    const uint64_t* schedule; /* in this order; NULL = 0, 1, 2, ... */
     uint64_t n_schedule, position;
     bool started;
     uint64_t last;
@@ -32,7 +33,7 @@ typedef struct gpsti_prefetch_policy {
     uint32_t times_off;
 } gpsti_prefetch_policy;
 
-/* max_ahead 1 .. GPSTI_PREFETCH_MAX_AHEAD. */
+/* max_ahead 1 .. GPSTI_PREFETCH_MAX_AHEAD. n_schedule 0: nothing is known; schedule NULL: 0 .. n_schedule - 1. */
 GPSTI_INTERN void gpsti_prefetch_policy_init(gpsti_prefetch_policy* policy, uint64_t n, uint32_t max_ahead,
                                              const uint64_t* schedule, uint64_t n_schedule);
 /* index was asked for. */

@@ -11,19 +11,24 @@ GPSTI_INTERN void gpsti_prefetch_policy_init(gpsti_prefetch_policy* policy, uint
     memset(policy, 0, sizeof *policy);
     policy->n = n;
     policy->max_ahead = max_ahead;
-    policy->schedule = n_schedule ? schedule : NULL;
+    policy->scheduled = n_schedule > 0;
+    policy->schedule = schedule;
     policy->n_schedule = n_schedule;
     policy->pause = GPSTI_PREFETCH_FIRST_PAUSE;
 }
 
 /* ---- a schedule ----------------------------------------------------------------- */
 
+GPSTI_PRIVATE uint64_t gpsti_prefetch_scheduled(const gpsti_prefetch_policy* policy, uint64_t position) {
+    return policy->schedule ? policy->schedule[position] : position;
+}
+
 /* What is skipped is passed over; what the schedule does not have soon leaves it where it is. */
 GPSTI_PRIVATE void gpsti_prefetch_follow(gpsti_prefetch_policy* policy, uint64_t index) {
     const uint64_t left = policy->n_schedule - policy->position;
     const uint64_t end = policy->position + (left < GPSTI_PREFETCH_MAX_AHEAD ? left : GPSTI_PREFETCH_MAX_AHEAD);
     for (uint64_t k = policy->position; k < end; k++)
-        if (policy->schedule[k] == index) {
+        if (gpsti_prefetch_scheduled(policy, k) == index) {
             policy->position = k + 1;
             return;
         }
@@ -97,9 +102,9 @@ GPSTI_PRIVATE void gpsti_prefetch_learn(gpsti_prefetch_policy* policy, int64_t m
 GPSTI_INTERN void gpsti_prefetch_policy_note(gpsti_prefetch_policy* policy, uint64_t index) {
     if (policy->pause_left > 0)
         policy->pause_left--;
-    if (policy->schedule)
+    if (policy->scheduled)
         gpsti_prefetch_follow(policy, index);
-    if (policy->started)
+    else if (policy->started)
         gpsti_prefetch_learn(policy, (int64_t)(index - policy->last));
     policy->started = true;
     policy->last = index;
@@ -118,10 +123,12 @@ GPSTI_INTERN uint32_t gpsti_prefetch_policy_want(const gpsti_prefetch_policy* po
                                                  uint64_t out[GPSTI_PREFETCH_MAX_AHEAD]) {
     uint32_t n = 0;
     uint64_t at = policy->last;
-    if (policy->schedule) {
-        for (uint64_t k = policy->position; k < policy->n_schedule && k < policy->position + policy->max_ahead; k++)
-            if (policy->schedule[k] != policy->last && !gpsti_prefetch_has(out, n, policy->schedule[k]))
-                out[n++] = policy->schedule[k];
+    if (policy->scheduled) {
+        for (uint64_t k = policy->position; k < policy->n_schedule && k < policy->position + policy->max_ahead; k++) {
+            const uint64_t index = gpsti_prefetch_scheduled(policy, k);
+            if (index != policy->last && !gpsti_prefetch_has(out, n, index))
+                out[n++] = index;
+        }
         return n;
     }
     if (policy->pause_left > 0)
@@ -141,7 +148,7 @@ GPSTI_INTERN uint32_t gpsti_prefetch_policy_want(const gpsti_prefetch_policy* po
 GPSTI_INTERN void gpsti_prefetch_policy_judge(gpsti_prefetch_policy* policy, bool used) {
     policy->n_used += used ? 1 : 0;
     policy->n_wasted += used ? 0 : 1;
-    if (policy->schedule || policy->n_used + policy->n_wasted < GPSTI_PREFETCH_JUDGED)
+    if (policy->scheduled || policy->n_used + policy->n_wasted < GPSTI_PREFETCH_JUDGED)
         return;
     if (policy->n_wasted >= policy->n_used) {
         policy->pause_left = policy->pause;
@@ -153,7 +160,7 @@ GPSTI_INTERN void gpsti_prefetch_policy_judge(gpsti_prefetch_policy* policy, boo
 
 GPSTI_INTERN void gpsti_prefetch_policy_name(const gpsti_prefetch_policy* policy, char* out, size_t out_bytes) {
     const int64_t step = policy->period ? gpsti_prefetch_step_ago(policy, policy->period - 1) : 0;
-    if (policy->schedule)
+    if (policy->scheduled)
         gpsti_copy_text(out, out_bytes, "schedule");
     else if (policy->pause_left > 0)
         gpsti_copy_text(out, out_bytes, "off");

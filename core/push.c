@@ -59,6 +59,8 @@ GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_in
     gpsti_mutex_unlock(&scheduler->mutex);
     gpsti_slot_reset(slot, pipeline->next_index);
     const gpst_result result = gpsti_slot_load(slot, input);
+    if (!GPST_FAILED(result))
+        gpsti_reader_expect(pipeline->reader, slot->item.path, pipeline->next_index);
     gpsti_mutex_lock(&scheduler->mutex);
     pipeline->source_running = false;
     if (GPST_FAILED(result)) {

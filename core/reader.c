@@ -2,6 +2,7 @@
    Owns open files while they are read; the threads are core/io.c's, the ways of reading core/reader_kinds.c's. */
 #include "platform_internal.h"
 
+#include "ahead_internal.h"
 #include "io_internal.h"
 #include "reader_internal.h"
 
@@ -16,6 +17,7 @@ struct gpst_reader {
     const gpsti_reader_kind_i* kind;
     gpsti_io io;
     gpsti_reader_ways ways;
+    gpsti_ahead* ahead; /* NULL: there is no list */
 };
 
 /* ---- one read ---------------------------------------------------------------- */
@@ -189,9 +191,14 @@ GPSTI_PRIVATE void gpsti_reader_run_kind(const gpsti_reader_kind_i* kind, gpsti_
 }
 
 GPSTI_INTERN void gpsti_reader_read_here(gpst_reader* reader, gpst_read* read) {
+    const uint64_t brought = reader->ahead ? gpsti_ahead_take(reader->ahead, read->path) : 0;
     gpsti_reader_run_kind(reader->kind, &reader->ways, read);
     gpsti_a64_add(&reader->ways.file_bytes, read->bytes);
-    read->end_ns = gpsti_io_wait_disk(reader->context, false, read->bytes, read->start_ns);
+    if (brought == 0 || brought < read->bytes)
+        read->end_ns =
+            gpsti_io_wait_disk(reader->context, false, (size_t)(read->bytes - brought), read->start_ns);
+    if (reader->ahead && gpsti_a64_load_relaxed(&reader->ways.direct_bytes) > 0)
+        gpsti_ahead_stop(reader->ahead, "reads go past the page cache");
 }
 
 /* ---- jobs of core/io --------------------------------------------------------- */
@@ -220,8 +227,46 @@ GPSTI_PRIVATE void gpsti_reader_done(void* owner, void* job, bool cancelled) {
         read->done(read);
 }
 
+GPSTI_PRIVATE bool gpsti_reader_idle(void* owner) {
+    gpst_reader* const reader = (gpst_reader*)owner;
+    return reader->ahead && gpsti_ahead_run(reader->ahead);
+}
+
 static const gpsti_io_job_i gpsti_reader_job_i = {offsetof(gpst_read, next), gpsti_reader_run,
-                                                  gpsti_reader_done};
+                                                  gpsti_reader_done, gpsti_reader_idle};
+
+/* ---- reading ahead ----------------------------------------------------------- */
+
+/* What is read past the page cache gains nothing by being in it. */
+GPSTI_INTERN gpst_result gpsti_reader_set_list(gpst_reader* reader, const char* const* paths, uint64_t n_paths,
+                                               bool in_order) {
+    const bool past = !strcmp(reader->kind->name, "direct") || !strcmp(reader->kind->name, "uring");
+    return past ? GPST_OK : gpsti_ahead_create(reader->context, paths, n_paths, in_order, &reader->ahead);
+}
+
+GPSTI_INTERN void gpsti_reader_expect(gpst_reader* reader, const char* path, uint64_t n_asked) {
+    if (reader && reader->ahead && path && gpsti_ahead_note(reader->ahead, path, n_asked))
+        gpsti_io_call_idle(&reader->io);
+}
+
+GPSTI_INTERN void gpsti_reader_weigh(gpst_reader* reader, bool starving) {
+    if (reader && reader->ahead)
+        gpsti_ahead_weigh(reader->ahead, starving);
+}
+
+GPSTI_INTERN void gpsti_reader_pause_ahead(gpst_reader* reader, bool undo) {
+    if (reader && reader->ahead)
+        gpsti_ahead_pause(reader->ahead, undo);
+}
+
+GPSTI_INTERN void gpsti_reader_query_ahead(gpst_reader* reader, gpst_read_ahead* out) {
+    memset(out, 0, sizeof *out);
+    if (reader && reader->ahead)
+        gpsti_ahead_query(reader->ahead, out);
+    else
+        gpsti_copy_text(out->state, sizeof out->state,
+                        !reader ? "off: not in a plain loop" : "off: reads go past the page cache");
+}
 
 /* ---- the public face --------------------------------------------------------- */
 
@@ -291,6 +336,7 @@ GPST_API void gpst_reader_destroy(gpst_reader* reader) {
     if (!reader || gpsti_pid() != reader->context->host.pid)
         return;
     gpsti_io_term(&reader->io);
+    gpsti_ahead_destroy(reader->ahead);
     gpsti_reader_ways_term(&reader->ways);
     gpsti_free(&reader->context->host, reader, sizeof(*reader));
 }

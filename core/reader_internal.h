@@ -61,4 +61,15 @@ GPSTI_INTERN gpst_result gpsti_reader_create(gpst_context* context, const gpsti_
 GPSTI_INTERN void gpsti_reader_read_here(gpst_reader* reader, gpst_read* read);
 GPSTI_INTERN gpsti_reader_ways* gpsti_reader_ways_of(gpst_reader* reader);
 
+/* ---- reading ahead: what idle threads do. reader NULL: nothing ---------------------- */
+
+/* Once, before the first read. See gpsti_ahead_create. */
+GPSTI_INTERN gpst_result gpsti_reader_set_list(gpst_reader* reader, const char* const* paths, uint64_t n_paths,
+                                               bool in_order);
+/* path, the n_asked-th of all, will be read soon. Never two calls at once. */
+GPSTI_INTERN void gpsti_reader_expect(gpst_reader* reader, const char* path, uint64_t n_asked);
+GPSTI_INTERN void gpsti_reader_weigh(gpst_reader* reader, bool starving);
+GPSTI_INTERN void gpsti_reader_pause_ahead(gpst_reader* reader, bool undo);
+GPSTI_INTERN void gpsti_reader_query_ahead(gpst_reader* reader, gpst_read_ahead* out);
+
 #endif

@@ -234,6 +234,26 @@ GPSTI_PRIVATE void gpsti_report_read_path(const gpst_pipeline* pipeline, gpst_st
                  plain || info.why_not[0] ? "; " : "");
 }
 
+GPSTI_PRIVATE void gpsti_report_read_ahead(const gpst_pipeline* pipeline, gpst_stats* out) {
+    gpst_read_ahead* const ahead = &out->read_ahead;
+    char taken[32] = "none";
+    gpsti_reader_query_ahead(pipeline->reader, ahead);
+    if (pipeline->desc.no_prefetch)
+        gpsti_copy_text(ahead->state, sizeof ahead->state, "off: switched off");
+    else if (pipeline->desc.n_paths == 0)
+        gpsti_copy_text(ahead->state, sizeof ahead->state, "off: no list of files");
+    if (pipeline->steps[0].kind != GPSTI_STEP_READ)
+        return;
+    if (ahead->fetched > 0)
+        gpsti_format(taken, sizeof taken, "%llu files ahead", (unsigned long long)ahead->fetched);
+    gpst_path* const path = gpsti_report_add_path(out, "prefetch", taken);
+    if (!strncmp(ahead->state, "off: ", 5))
+        gpsti_format(path->why_not, sizeof path->why_not, "%s: %s", ahead->fetched > 0 ? "more" : "ahead",
+                     ahead->state + 5);
+    else if (ahead->fetched == 0)
+        gpsti_copy_text(path->why_not, sizeof path->why_not, "ahead: readers were never idle, or nothing was foreseen");
+}
+
 GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats* out) {
     const gpst_context_info* const info = &pipeline->context->info;
     gpst_path* path = NULL;
@@ -249,6 +269,7 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
     path = gpsti_report_add_path(out, "graph", "launches");
     gpsti_copy_text(path->why_not, sizeof path->why_not, "graph: not used by the engine in this version");
     gpsti_report_threads_path(pipeline, out);
+    gpsti_report_read_ahead(pipeline, out);
 }
 
 GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {

@@ -141,6 +141,7 @@ GPSTI_INTERN void gpsti_tune_run_block(gpst_pipeline* pipeline) {
     const int64_t start_ns = gpsti_now_ns();
     pipeline->exec.n_threads = inside ? pipeline->context->info.cores_allowed : 1;
     gpsti_mutex_unlock(&scheduler->mutex);
+    gpsti_reader_pause_ahead(pipeline->reader, true); /* a plain loop has nobody who reads ahead for it */
     (void)gpsti_plain_within(pipeline, tune->block_items, 0);
     gpsti_mutex_lock(&scheduler->mutex);
     pipeline->exec.n_threads = tune->tuner.now.value[GPST_KNOB_INSIDE];

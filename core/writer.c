@@ -171,7 +171,7 @@ GPSTI_PRIVATE void gpsti_writer_done(void* owner, void* job, bool cancelled) {
 }
 
 static const gpsti_io_job_i gpsti_writer_job_i = {offsetof(gpsti_write, next), gpsti_writer_run,
-                                                  gpsti_writer_done};
+                                                  gpsti_writer_done, NULL};
 
 /* ---- the writer -------------------------------------------------------------- */
 

@@ -31,7 +31,7 @@ class Usage(Case):
 
     def test_help_lists_every_option_of_the_design(self):
         reproject, preprocess = gpustage("reproject", "--help").out, gpustage("preprocess", "--help").out
-        engine = "backend mode plain tune slots readers writers workers fsync dirty-bytes pin batch on-error resume stats trace report quiet"
+        engine = "backend mode plain tune slots readers writers workers prefetch fsync dirty-bytes pin batch on-error resume stats trace report quiet"
         for name in (engine + " raw filter convention output").split():
             self.assertIn("--" + name, reproject)
             self.assertIn("--" + name, preprocess)
@@ -77,6 +77,7 @@ class Usage(Case):
             (["--mask", self.path("none.png")], "none.png: No such file"),
             (["--mode", "fast"], "--mode=fast: must be one of latency balanced throughput"),
             (["--plain=both"], "--plain=both: must be one of serial inside"),
+            (["--prefetch", "maybe"], "--prefetch=maybe: must be one of on off"),
             (["--fsync", "always"], "--fsync=always: must be one of file none"),
             (["--dirty-bytes", "0"], "--dirty-bytes=0: must be a whole number above 0, with K, M or G behind it"),
             (["--dirty-bytes", "1MB"], "--dirty-bytes=1MB: must be"),
@@ -280,7 +281,7 @@ class Reproject(Case):
                 "latency": ["--mode", "latency", "--tune", "on"],
                 "throughput": ["--mode", "throughput", "--tune", self.path("kept.txt")],
                 "kept": ["--tune", self.path("kept.txt")],
-                "unsynced": ["--fsync", "none", "--dirty-bytes", "4K"], "pinned": ["--pin", "cores"],
+                "unsynced": ["--fsync", "none", "--dirty-bytes", "4K"], "pinned": ["--pin", "cores"], "no_prefetch": ["--prefetch", "off"],
                 "one_core": ["--pin", str(min(os.sched_getaffinity(0)))]}
         formats = ["ppm"] + [f for f in ("jpg", "png", "npy") if has_format(f)]
         first = {}

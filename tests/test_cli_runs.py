@@ -329,7 +329,7 @@ class Told(Case):
             self.assertTrue(0 < verdict["efficiency"] <= 1)
             self.assertTrue(all(v >= 1 for v in verdict["cap"].values()))
             self.assertIn(verdict["text"], outcome.out)
-            self.assertEqual(sorted(stats["path"]), ["device", "graph", "host_memory", "read", "threads", "write"])
+            self.assertEqual(sorted(stats["path"]), ["device", "graph", "host_memory", "prefetch", "read", "threads", "write"])
             for way in stats["path"].values():
                 self.assertTrue(way["taken"])
                 self.assertIsInstance(way["why_not"], dict)
@@ -360,6 +360,20 @@ class Told(Case):
         self.assertEqual(stats["path"]["write"]["taken"], "buffered")
         self.assertEqual(stats["path"]["threads"], {"taken": "cores " + core, "why_not": {}})
         self.assertIn("fsync=none dirty_bytes=3072", stats["tuner"]["settings"])
+
+    def test_prefetch_is_told(self):
+        common = [self.panoramas(30), "-o", self.path("out"), "--views", "1", "--size", "16x16", "--format", "ppm",
+                  "--stats", self.path("stats.json"), "--backend", "sim:read_us=3000", "--slots", "2"]
+        self.check(gpustage("reproject", *common), 0)
+        stats = self.stats()
+        ahead = stats["prefetch"]
+        self.assertEqual(ahead["state"], "schedule")
+        self.assertEqual(stats["path"]["prefetch"]["taken"], "%d files ahead" % ahead["fetched"] if ahead["fetched"] else "none")
+        self.assertLessEqual(ahead["used"] + ahead["late"] + ahead["wasted"] + ahead["failed"], ahead["fetched"])
+        self.check(gpustage("reproject", *common, "--prefetch=off"), 0)
+        stats = self.stats()
+        self.assertEqual((stats["prefetch"]["state"], stats["prefetch"]["fetched"]), ("off: switched off", 0))
+        self.assertEqual(stats["path"]["prefetch"], {"taken": "none", "why_not": {"ahead": "switched off"}})
 
     def test_settings_are_kept(self):
         """--tune FILE leaves what was found, and begins with it; what was fixed is in it, too."""

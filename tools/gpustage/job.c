@@ -121,6 +121,16 @@ static int job_load_settings(job* self) {
                  : EXIT_DONE;
 }
 
+/* What the source will hand out, in its order: read ahead where it is cold. Without memory for it nothing is. */
+static uint64_t job_list_paths(job* self) {
+    uint64_t n = 0;
+    self->paths = (const char**)malloc((self->inputs.count + 1) * sizeof *self->paths);
+    for (size_t i = 0; self->paths && i < self->inputs.count; i++)
+        if (!self->inputs.items[i].skip)
+            self->paths[n++] = self->inputs.items[i].path;
+    return n;
+}
+
 static int job_open_pipeline(job* self) {
     const options* const asked = self->desc.asked;
     gpst_stage_desc stages[5];
@@ -130,6 +140,9 @@ static int job_open_pipeline(job* self) {
     desc.source = job_next_input;
     desc.source_user_data = self;
     desc.n_items_expected = self->n_to_do;
+    desc.n_paths = job_list_paths(self);
+    desc.paths = self->paths;
+    desc.no_prefetch = asked->no_prefetch != 0;
     desc.sink = job_take_item;
     desc.sink_user_data = self;
     desc.as_ready = true;
@@ -323,6 +336,7 @@ void job_close(job* self) {
     gpst_context_destroy(self->context);
     (void)tensor_close(&self->tensor, false);
     manifest_close(&self->manifest);
+    free(self->paths);
     inputs_free(&self->inputs);
     counts_free(&self->counts);
 }

@@ -26,6 +26,7 @@ typedef struct job {
     outputs names;
     manifest manifest;
     tensor_file tensor;
+    const char** paths; /* what the source will hand out, in order */
     gpst_context* context;
     gpst_pipeline* pipeline;
     gpst_settings settings; /* of --tune FILE */

@@ -57,6 +57,7 @@ typedef struct options {
     int preset, tune;                          /* gpst_preset, gpst_tune */
     const char* tune_file;                     /* settings found are kept here; NULL = nowhere */
     uint32_t slots, readers, writers, workers, batch; /* 0 = the engine's default */
+    int no_prefetch;                           /* 0 or 1 */
     int fsync;                                 /* gpst_fsync */
     uint64_t dirty_bytes;                      /* 0 = the system's */
     const char* pin;

@@ -233,6 +233,7 @@ static const option_choice plains[] = {
     {"serial", GPST_RUN_PLAIN_SERIAL}, {"inside", GPST_RUN_PLAIN_INSIDE}, {NULL, 0}};
 static const option_choice syncs[] = {
     {"file", GPST_FSYNC_FILE}, {"none", GPST_FSYNC_NONE}, {NULL, 0}};
+static const option_choice prefetches[] = {{"on", 0}, {"off", 1}, {NULL, 0}};
 static const option_choice policies[] = {{"continue", 0}, {"stop", 1}, {NULL, 0}};
 
 static const char* choice_name(const option_choice* choices, int value) {
@@ -327,6 +328,8 @@ const option options_table[] = {
      "items in flight (default: tuned)"},
     {"readers", 0, ENGINE, "N", take_count, AT(readers), 1, 64, NULL, "reads in flight (default: tuned)"},
     {"writers", 0, ENGINE, "N", take_count, AT(writers), 1, 64, NULL, "writes in flight (default: tuned)"},
+    {"prefetch", 0, ENGINE, "on|off", take_choice, AT(no_prefetch), 0, 0, prefetches,
+     "files that are not in memory are read ahead while readers are idle (on, the default), or never"},
     {"fsync", 0, ENGINE, "file|none", take_choice, AT(fsync), 0, 0, syncs,
      "a file is on the disk before it has its name (default), or whenever the system writes it: faster, and a file may be "
      "empty after a power cut"},

@@ -154,7 +154,7 @@ static void stats_why_not(json* out, const char* pieces) {
 }
 
 static void stats_path(json* out, const gpst_stats* stats) {
-    static const char* const names[] = {"read", "host_memory", "threads", "device", "write", "graph"};
+    static const char* const names[] = {"read", "prefetch", "host_memory", "threads", "device", "write", "graph"};
     json_open(out, "path", '{');
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
         const gpst_path* path = NULL;
@@ -166,6 +166,21 @@ static void stats_path(json* out, const gpst_stats* stats) {
         stats_why_not(out, path ? path->why_not : "");
         json_close(out, '}');
     }
+    json_close(out, '}');
+}
+
+static void stats_prefetch(json* out, const gpst_read_ahead* ahead) {
+    json_open(out, "prefetch", '{');
+    json_string(out, "state", ahead->state);
+    json_count(out, "fetched", ahead->fetched);
+    json_count(out, "used", ahead->used);
+    json_count(out, "late", ahead->late);
+    json_count(out, "wasted", ahead->wasted);
+    json_count(out, "failed", ahead->failed);
+    json_count(out, "resident", ahead->resident);
+    json_count(out, "bytes", ahead->bytes);
+    json_count(out, "window", ahead->window);
+    json_count(out, "most_window", ahead->most_window);
     json_close(out, '}');
 }
 
@@ -259,6 +274,7 @@ text stats_make_json(const run_counts* counts, const gpst_stats* stats, const gp
     stats_stages(&out, stats);
     stats_verdict(&out, &stats->verdict);
     stats_path(&out, stats);
+    stats_prefetch(&out, &stats->read_ahead);
     stats_tuner(&out, stats, tuner);
     json_count(&out, "allocations_after_freeze", stats->allocations_after_freeze);
     stats_engine(&out, stats);
