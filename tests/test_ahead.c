@@ -384,6 +384,21 @@ static void the_engine_reads_ahead(void** state) {
     kit_close(self);
 }
 
+/* Items queue for the workers: what the disk would do for later ones is not what anybody waits for. */
+static void a_busy_engine_reads_nothing_ahead(void** state) {
+    kit* const self = kit_open("sim:read_us=1000", 2);
+    gpst_pipeline_desc desc = listed(self, 100);
+    gpst_stats stats;
+    (void)state;
+    desc.n_slots = 12;
+    desc.n_reads = 4;
+    self->decode_ns = 4000000;
+    assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+    assert_string_equal(stats.read_ahead.state, "off: reading is not what waits");
+    assert_true(stats.read_ahead.fetched < 50);
+    kit_close(self);
+}
+
 static void it_says_why_not(void** state) {
     kit* const self = kit_open("sim:read_us=1000", 2);
     gpst_pipeline_desc desc = listed(self, 20);
@@ -544,6 +559,7 @@ int main(void) {
                                        cmocka_unit_test(dropped_items_hold_nothing_for_ever),
                                        cmocka_unit_test(cold_files_are_warm_when_they_are_read),
                                        cmocka_unit_test(the_engine_reads_ahead),
+                                       cmocka_unit_test(a_busy_engine_reads_nothing_ahead),
                                        cmocka_unit_test(it_says_why_not),
                                        cmocka_unit_test(errors_stay_with_their_items),
                                        cmocka_unit_test(pushed_items_are_foreseen),
