@@ -275,6 +275,11 @@ GPSTI_PRIVATE void gpsti_tune_afford_more(gpst_pipeline* pipeline) {
 
 /* ---- the model, from items that have been ----------------------------------------------------------- */
 
+/* Host memory that an item takes; 0 would mean that none has been seen. */
+GPSTI_PRIVATE uint64_t gpsti_tune_item_bytes(const gpsti_tune* tune) {
+    return tune->item_host_bytes ? tune->item_host_bytes : 1;
+}
+
 /* Means of the items that have ended. What is in flight has entered the clocks in part: good enough to begin with. */
 GPSTI_PRIVATE void gpsti_tune_costs(gpst_pipeline* pipeline, gpsti_tuner_costs* out) {
     const uint64_t n_done = pipeline->items_ok + pipeline->items_failed;
@@ -304,7 +309,7 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     gpsti_tuner_budget budget = tune->tuner.budget;
     gpsti_tuner_costs costs;
     gpsti_tune_costs(pipeline, &costs);
-    budget.item_host_bytes = tune->item_host_bytes;
+    budget.item_host_bytes = gpsti_tune_item_bytes(tune);
     budget.item_device_bytes = tune->item_device_bytes;
     gpsti_tuner_init(&tune->tuner, &budget, &costs);
     tune->tuner.n_items = n_items;
@@ -336,8 +341,8 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     gpsti_tuner_window window;
     gpsti_tune_close_window(pipeline, &window);
     gpsti_tune_afford_more(pipeline);
-    bool moved = gpsti_tuner_resize(&tune->tuner, tune->item_host_bytes, tune->item_device_bytes);
-    moved = gpsti_tuner_judge(&tune->tuner, &window, pipeline->items_ok + pipeline->items_failed) || moved;
+    const bool moved =
+        gpsti_tuner_judge(&tune->tuner, &window, pipeline->items_ok + pipeline->items_failed);
     tune->n_to_settle = moved ? pipeline->in_flight : 0;
     if (moved)
         gpsti_tune_apply(pipeline);
@@ -346,6 +351,16 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     else if (tune->starts_plain && !moved)
         gpsti_tune_guard(pipeline, &window);
     gpsti_tune_open_window(pipeline);
+}
+
+/* True: an item was larger than any before, and fewer fit; or the first one of given settings was seen. */
+GPSTI_PRIVATE bool gpsti_tune_learn(gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = &pipeline->tune;
+    if (!gpsti_tuner_resize(&tune->tuner, gpsti_tune_item_bytes(tune), tune->item_device_bytes))
+        return false;
+    gpsti_tune_apply(pipeline);
+    tune->n_to_settle = pipeline->in_flight;
+    return true;
 }
 
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
@@ -362,7 +377,7 @@ GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
         tune->n_to_settle = pipeline->in_flight;
         return;
     }
-    if (tune->paused)
+    if (tune->paused || (!GPST_FAILED(slot->item.result) && gpsti_tune_learn(pipeline)))
         return;
     if (tune->n_to_settle > 0) {
         if (--tune->n_to_settle == 0)

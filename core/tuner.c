@@ -13,6 +13,7 @@
 #define GPSTI_TUNER_BUNCH 8
 #define GPSTI_TUNER_UP 1u
 #define GPSTI_TUNER_DOWN 2u
+#define GPSTI_TUNER_UNSEEN_BYTES ((uint64_t)256 << 20) /* of host memory, at most, that an item nobody has seen may take */
 
 GPSTI_PRIVATE uint32_t gpsti_tuner_clamp(uint64_t value, uint32_t least, uint32_t most) {
     return value < least ? least : value > most ? most : (uint32_t)value;
@@ -141,6 +142,14 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     gpsti_tuner_clamp_all(tuner, now);
 }
 
+/* Until the first item is whole, no more are let in than fit if they are large ones. */
+GPSTI_PRIVATE void gpsti_tuner_hold_back(gpsti_tuner* tuner) {
+    const uint32_t fit = gpsti_tuner_fit(tuner->budget.host_bytes, GPSTI_TUNER_UNSEEN_BYTES);
+    uint32_t* const slots = &tuner->now.value[GPST_KNOB_SLOTS];
+    if (tuner->budget.item_host_bytes == 0 && tuner->budget.fixed.value[GPST_KNOB_SLOTS] == 0 && *slots > fit)
+        *slots = fit;
+}
+
 GPSTI_INTERN void gpsti_tuner_init(gpsti_tuner* tuner, const gpsti_tuner_budget* budget,
                                    const gpsti_tuner_costs* costs) {
     memset(tuner, 0, sizeof *tuner);
@@ -151,6 +160,22 @@ GPSTI_INTERN void gpsti_tuner_init(gpsti_tuner* tuner, const gpsti_tuner_budget*
     gpsti_tuner_limits(tuner);
     gpsti_tuner_model(tuner, costs);
     tuner->kept = tuner->now;
+    gpsti_tuner_hold_back(tuner);
+}
+
+/* Settings may come from another machine: what this one does not allow is said. */
+GPSTI_PRIVATE void gpsti_tuner_say_given(gpsti_tuner* tuner, const gpst_settings* settings) {
+    char* const reason = gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0)->reason;
+    const char* before = ": ";
+    gpsti_copy_text(reason, sizeof tuner->decisions[0].reason, "frozen: settings were given");
+    for (int k = 1; k < (int)GPST_KNOB_COUNT; k++) {
+        const size_t used = strlen(reason);
+        if (settings->value[k] == 0 || settings->value[k] == tuner->kept.value[k])
+            continue;
+        gpsti_format(reason + used, sizeof tuner->decisions[0].reason - used, "%s%s %u, not %u", before,
+                     gpst_knob_name((gpst_knob)k), tuner->kept.value[k], settings->value[k]);
+        before = "; ";
+    }
 }
 
 GPSTI_INTERN void gpsti_tuner_afford(gpsti_tuner* tuner, uint32_t slots_worth) {
@@ -161,14 +186,15 @@ GPSTI_INTERN void gpsti_tuner_afford(gpsti_tuner* tuner, uint32_t slots_worth) {
 }
 
 GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* settings) {
+    tuner->now = tuner->kept;
     for (int k = 1; k < (int)GPST_KNOB_COUNT; k++)
         if (settings->value[k] != 0)
             tuner->now.value[k] = settings->value[k];
     gpsti_tuner_clamp_all(tuner, &tuner->now);
     tuner->kept = tuner->now;
+    gpsti_tuner_hold_back(tuner);
     tuner->state = GPSTI_TUNER_FROZEN;
-    gpsti_copy_text(gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0)->reason, sizeof tuner->decisions[0].reason,
-                    "frozen: settings were given");
+    gpsti_tuner_say_given(tuner, settings);
 }
 
 GPSTI_INTERN bool gpsti_tuner_resize(gpsti_tuner* tuner, uint64_t item_host_bytes,
@@ -177,6 +203,9 @@ GPSTI_INTERN bool gpsti_tuner_resize(gpsti_tuner* tuner, uint64_t item_host_byte
     if (item_host_bytes <= tuner->budget.item_host_bytes &&
         item_device_bytes <= tuner->budget.item_device_bytes)
         return false;
+    if (tuner->budget.item_host_bytes == 0) /* held back until now */
+        tuner->now = tuner->kept;
+    const gpst_settings wanted = tuner->now;
     if (item_host_bytes > tuner->budget.item_host_bytes)
         tuner->budget.item_host_bytes = item_host_bytes;
     if (item_device_bytes > tuner->budget.item_device_bytes)
@@ -184,10 +213,10 @@ GPSTI_INTERN bool gpsti_tuner_resize(gpsti_tuner* tuner, uint64_t item_host_byte
     gpsti_tuner_limits(tuner);
     gpsti_tuner_clamp_all(tuner, &tuner->now);
     gpsti_tuner_clamp_all(tuner, &tuner->kept);
-    if (memcmp(&before, &tuner->now, sizeof before) == 0)
-        return false;
+    if (memcmp(&wanted, &tuner->now, sizeof wanted) == 0)
+        return memcmp(&before, &tuner->now, sizeof before) != 0;
     gpst_tuner_decision* const decision = gpsti_tuner_note(
-        tuner, GPST_KNOB_SLOTS, before.value[GPST_KNOB_SLOTS], tuner->now.value[GPST_KNOB_SLOTS]);
+        tuner, GPST_KNOB_SLOTS, wanted.value[GPST_KNOB_SLOTS], tuner->now.value[GPST_KNOB_SLOTS]);
     gpsti_format(decision->reason, sizeof decision->reason,
                  "an item takes %llu MB on the host and %llu MB on the device: no more fit the budgets",
                  (unsigned long long)(tuner->budget.item_host_bytes >> 20),

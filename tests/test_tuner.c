@@ -335,8 +335,10 @@ static void test_memory_is_learnt(void** state) {
     budget.host_bytes = (uint64_t)1000 << 20;
     gpsti_tuner tuner;
     gpsti_tuner_init(&tuner, &budget, NULL);
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 3); /* as long as an item may take 256 MiB */
+    assert_true(gpsti_tuner_resize(&tuner, 1 << 20, 0));
     assert_true(tuner.now.value[GPST_KNOB_SLOTS] > 30);
-    assert_false(gpsti_tuner_resize(&tuner, 1 << 20, 0));
+    assert_int_equal(tuner.n_decisions, 0);
     assert_true(gpsti_tuner_resize(&tuner, (uint64_t)88 << 20, 0));
     assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 10);
     assert_int_equal(tuner.kept.value[GPST_KNOB_SLOTS], 10);
@@ -344,6 +346,40 @@ static void test_memory_is_learnt(void** state) {
     assert_int_equal(tuner.decisions[tuner.n_decisions - 1].after, 10);
     assert_false(gpsti_tuner_resize(&tuner, 1 << 20, 0)); /* and never got back from one small item */
     assert_within(&tuner);
+}
+
+/* Settings are held back likewise, and what this machine does not allow of them is said. */
+static void test_given_settings_are_made_to_fit(void** state) {
+    (void)state;
+    gpsti_tuner_budget budget = budget_of(machine_named("decode, 16 cores"));
+    gpst_settings given = GPST_ZERO;
+    gpsti_tuner tuner;
+    given.value[GPST_KNOB_WORKERS] = 999;
+    given.value[GPST_KNOB_SLOTS] = 40;
+    given.value[GPST_KNOB_READS] = 7;
+    budget.host_bytes = (uint64_t)4000 << 20;
+    gpsti_tuner_init(&tuner, &budget, NULL);
+    const uint32_t writes = tuner.now.value[GPST_KNOB_WRITES];
+    gpsti_tuner_load(&tuner, &given);
+    assert_within(&tuner);
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 14);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], budget.workers);
+    assert_int_equal(tuner.now.value[GPST_KNOB_READS], 7);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WRITES], writes); /* not given: the model's */
+    assert_string_equal(tuner.decisions[0].reason, "frozen: settings were given: workers 16, not 999");
+    assert_true(gpsti_tuner_resize(&tuner, 1 << 20, 0));
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 40);
+    assert_false(gpsti_tuner_resize(&tuner, 1 << 20, 0));
+    assert_true(gpsti_tuner_resize(&tuner, (uint64_t)180 << 20, 0));
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 20);
+    gpsti_tuner_init(&tuner, &budget, NULL);
+    given.value[GPST_KNOB_WORKERS] = 16;
+    given.value[GPST_KNOB_SLOTS] = 14;
+    gpsti_tuner_load(&tuner, &given);
+    assert_string_equal(tuner.decisions[0].reason, "frozen: settings were given");
+    budget.fixed.value[GPST_KNOB_SLOTS] = 30; /* the user's word, whatever comes of it */
+    gpsti_tuner_init(&tuner, &budget, NULL);
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 30);
 }
 
 static void test_fixed_values_stay(void** state) {
@@ -682,6 +718,7 @@ int main(void) {
         cmocka_unit_test(test_presets_bound_the_slots),
         cmocka_unit_test(test_memory_bounds_the_slots),
         cmocka_unit_test(test_memory_is_learnt),
+        cmocka_unit_test(test_given_settings_are_made_to_fit),
         cmocka_unit_test(test_fixed_values_stay),
         cmocka_unit_test(test_a_win_is_kept_and_a_loss_taken_back),
         cmocka_unit_test(test_fewer_workers_than_waiting_ones),
