@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,18 @@ const char* files_list(const char* directory, text_list* out) {
     return problem;
 }
 
+bool files_process_is_gone(unsigned long id) {
+#if defined(_WIN32)
+    HANDLE const process = OpenProcess(SYNCHRONIZE, FALSE, (DWORD)id);
+    const bool gone = !process && GetLastError() == ERROR_INVALID_PARAMETER;
+    if (process)
+        CloseHandle(process);
+    return gone;
+#else
+    return kill((pid_t)id, 0) != 0 && errno == ESRCH;
+#endif
+}
+
 bool files_is_terminal(int descriptor) { return isatty(descriptor) != 0; }
 
 int64_t files_clock_ns(void) {
@@ -147,26 +160,28 @@ static const char* files_put(int descriptor, const void* data, size_t bytes) {
     return NULL;
 }
 
-const char* files_read(const char* path, text* out) {
+const char* files_read_at_most(const char* path, size_t most_bytes, text* out) {
     char piece[16384];
     const int descriptor = open(path, O_RDONLY | FILES_FLAGS);
     if (descriptor < 0)
         return strerror(errno);
     const char* problem = NULL;
-    for (;;) {
+    while (!problem && !out->failed) {
         const ssize_t done = read(descriptor, piece, sizeof piece);
         if (done == 0)
             break;
         if (done > 0)
             text_append(out, piece, (size_t)done);
-        else if (errno != EINTR) {
+        else if (errno != EINTR)
             problem = strerror(errno);
-            break;
-        }
+        if (out->bytes > most_bytes)
+            problem = "is too large";
     }
     close(descriptor);
     return problem ? problem : out->failed ? "out of memory" : NULL;
 }
+
+const char* files_read(const char* path, text* out) { return files_read_at_most(path, SIZE_MAX, out); }
 
 static const char* files_write_to(const char* path, int flags, const void* data, size_t bytes, bool sync) {
     const int descriptor = open(path, O_WRONLY | flags | FILES_FLAGS, 0666);

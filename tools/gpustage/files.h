@@ -18,6 +18,8 @@ const char* files_check_writable(const char* directory);
 const char* files_list(const char* directory,
                        text_list* out); /* names without "." and "..", as the system gives them */
 const char* files_read(const char* path, text* out); /* the whole file */
+/* Likewise; of more than most_bytes it is refused: a device may never end. */
+const char* files_read_at_most(const char* path, size_t most_bytes, text* out);
 /* Whole or absent: under a temporary name, then renamed. What is no regular file (a terminal, a pipe) is
    written to. */
 const char* files_write_whole(const char* path, const void* data, size_t bytes);
@@ -46,6 +48,7 @@ bool files_same_directory(const char* a, const char* b); /* both exist and are t
 text files_parent(const char* path);                     /* "." when the path names none; text_free */
 text files_temporary_beside(const char* path); /* a name of this process in the same directory; text_free */
 
+bool files_process_is_gone(unsigned long id); /* false: it is there, or cannot be asked for */
 bool files_is_terminal(int descriptor);
 int64_t files_clock_ns(void); /* monotonic */
 

@@ -55,6 +55,7 @@ void interrupt_open(void) {
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file may not become so large: an error of its item */
 #endif
 }
 

@@ -103,6 +103,8 @@ static uint32_t job_make_stages(job* self, gpst_stage_desc stages[5]) {
     return n;
 }
 
+#define JOB_TUNE_BYTES 65536 /* of a file of settings, at most */
+
 /* What a run before has left; nothing where there is no such file yet. */
 static int job_load_settings(job* self) {
     const options* const asked = self->desc.asked;
@@ -113,7 +115,7 @@ static int job_load_settings(job* self) {
     const int status = outputs_check_parent("--tune", asked->tune_file, asked->command_name);
     if (status != EXIT_DONE || files_query(asked->tune_file, &info))
         return status;
-    const char* const problem = files_read(asked->tune_file, &found);
+    const char* const problem = files_read_at_most(asked->tune_file, JOB_TUNE_BYTES, &found);
     const bool wrong = problem || GPST_FAILED(gpst_settings_parse(found.data ? found.data : "", &self->settings));
     text_free(&found);
     return wrong ? console_usage(asked->command_name, "--tune=%s: %s", asked->tune_file,
@@ -129,6 +131,20 @@ static uint64_t job_list_paths(job* self) {
         if (!self->inputs.items[i].skip)
             self->paths[n++] = self->inputs.items[i].path;
     return n;
+}
+
+/* Settings found on another machine, or beside flags that say otherwise: what is not taken from them. */
+static void job_say_settings(const job* self) {
+    static gpst_tuner_report report;
+    gpst_pipeline_query_tuner(self->pipeline, &report);
+    for (int k = (int)GPST_KNOB_WORKERS; report.on && k < (int)GPST_KNOB_COUNT; k++) {
+        const uint32_t given = self->settings.value[k];
+        const bool too_many = given > report.most.value[k];
+        if (given != 0 && (too_many || given < report.least.value[k]))
+            console_note("note: --tune=%s: %s=%u: %s %u here", self->desc.asked->tune_file,
+                         gpst_knob_name((gpst_knob)k), given, too_many ? "at most" : "at least",
+                         too_many ? report.most.value[k] : report.least.value[k]);
+    }
 }
 
 static int job_open_pipeline(job* self) {
@@ -157,8 +173,10 @@ static int job_open_pipeline(job* self) {
     desc.fsync = (gpst_fsync)asked->fsync;
     desc.dirty_bytes = asked->dirty_bytes;
     desc.stop_on_error = asked->stop_on_error != 0;
-    if (!GPST_FAILED(gpst_pipeline_create(self->context, &desc, &self->pipeline)))
+    if (!GPST_FAILED(gpst_pipeline_create(self->context, &desc, &self->pipeline))) {
+        job_say_settings(self);
         return EXIT_DONE;
+    }
     console_error("%s", gpst_last_reason());
     return EXIT_MACHINE;
 }
@@ -211,8 +229,10 @@ static int job_open_directory(job* self) {
     if (status == EXIT_DONE)
         status = manifest_open(&self->manifest, asked->output, self->desc.settings, asked->resume,
                                asked->command_name);
-    if (status == EXIT_DONE && asked->resume)
+    if (status == EXIT_DONE && asked->resume) {
+        outputs_remove_leftovers(asked->output);
         job_skip_whole(self);
+    }
     return status;
 }
 

@@ -342,7 +342,7 @@ const option options_table[] = {
     {"on-error", 0, ENGINE, "continue|stop", take_choice, AT(stop_on_error), 0, 0, policies,
      "after a failed item: go on (default), or finish what is in flight"},
     {"resume", 0, ENGINE, NULL, take_flag, AT(resume), 0, 0, NULL,
-     "skip what the manifest under -o lists as whole under the same settings"},
+     "skip what the manifest under -o lists as whole under the same settings, and remove what killed runs left half-written"},
     {"stats", 0, ENGINE, "FILE.json", take_text, AT(stats), 0, 0, NULL, "everything counted and timed"},
     {"quiet", 0, ENGINE, NULL, take_flag, AT(quiet), 0, 0, NULL, "errors only"},
     {"trace", 0, ENGINE, "FILE", NULL, 0, 0, 0, NULL, NULL},

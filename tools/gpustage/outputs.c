@@ -75,6 +75,22 @@ int outputs_open_directory(const char* directory, const char* command) {
     return problem ? console_usage(command, "-o=%s: %s", directory, problem) : EXIT_DONE;
 }
 
+void outputs_remove_leftovers(const char* directory) {
+    text_list names = GPST_ZERO;
+    (void)files_list(directory, &names);
+    for (size_t i = 0; i < names.count; i++) {
+        unsigned long process = 0, number = 0;
+        int bytes = 0;
+        char path[OUTPUTS_PATH_BYTES];
+        if (sscanf(names.items[i], ".gpustage-%lu-%lu.tmp%n", &process, &number, &bytes) != 2 || bytes == 0 ||
+            names.items[i][bytes] || !files_process_is_gone(process))
+            continue;
+        if (snprintf(path, sizeof path, "%s/%s", directory, names.items[i]) < (int)sizeof path)
+            files_remove(path);
+    }
+    text_list_free(&names);
+}
+
 /* ---- nothing that is read is written ------------------------------------------------- */
 
 static int outputs_compare(const void* a, const void* b) {

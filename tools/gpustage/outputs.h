@@ -22,6 +22,8 @@ text outputs_sizes(const outputs* self, const input* in);
 
 /* EXIT_DONE, or EXIT_USAGE with the sentence printed. */
 int outputs_open_directory(const char* directory, const char* command); /* makes it when its parent exists */
+/* What runs that were killed have left there under temporary names. */
+void outputs_remove_leftovers(const char* directory);
 int outputs_check_parent(const char* option, const char* path,
                          const char* command); /* of a file named by an option */
 int outputs_check_inputs(const outputs* self, const input_list* inputs,
