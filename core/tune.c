@@ -398,6 +398,7 @@ GPSTI_PRIVATE void gpsti_tune_stayed_plain(gpst_pipeline* pipeline, const char* 
     const uint32_t loop = (uint32_t)(inside ? GPST_RUN_PLAIN_INSIDE : GPST_RUN_PLAIN_SERIAL);
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     tune->tuner.n_items = pipeline->items_ok + pipeline->items_failed;
+    tune->tuner.state = GPSTI_TUNER_BASE; /* whatever was given: nothing was found */
     tune->tuner.now.value[GPST_KNOB_LOOP] = loop;
     gpst_tuner_decision* const decision = gpsti_tuner_note(&tune->tuner, GPST_KNOB_LOOP, loop, loop);
     gpsti_copy_text(decision->reason, sizeof decision->reason, reason);

@@ -393,6 +393,35 @@ class Told(Case):
         with open(kept) as stream:
             self.assertIn("loop=plain-inside", stream.read())
 
+    def test_settings_of_elsewhere(self):
+        """What this machine does not allow is said; what a short run did is no finding; what is no settings is refused."""
+        folder = self.panoramas(40)
+        kept = self.path("kept.txt")
+        common = ["-o", self.path("out"), "--views", "1", "--size", "16x16", "--format", "ppm", "--tune", kept]
+        given = "workers=64\nslots=5000\nreads=3\n"
+        with open(kept, "w") as stream:
+            stream.write(given)
+        one = os.path.join(folder, "pano00.ppm")
+        self.check(gpustage("reproject", one, *common, "--workers", "2"), 0, "workers=64: at most 2 here",
+                   "slots=5000: at most ", "too short to find settings: left as it was")
+        with open(kept) as stream:
+            self.assertEqual(stream.read(), given)
+        slow = ["--backend", "sim:kernel_us=2000", "--workers", "2"]
+        outcome = self.check(gpustage("reproject", folder, *common, *slow), 0, "workers=64: at most 2 here")
+        self.assertNotIn("too short", outcome.err)
+        with open(kept) as stream:
+            found = dict(line.split("=") for line in stream.read().split())
+        self.assertEqual((found["loop"], found["workers"], found["reads"]), ("engine", "2", "3"))
+        self.assertEqual(self.check(gpustage("reproject", folder, *common, *slow), 0).err, "", "they fit now")
+        for text, says in (("reads=8\nfast=1\n", "line 2: \"fast\": no such knob"), ("x" * 70000, "is too large")):
+            with open(kept, "w") as stream:
+                stream.write(text)
+            self.check(gpustage("reproject", folder, *common), 2, "--tune=%s: " % kept, says)
+            with open(kept) as stream:
+                self.assertEqual(stream.read(), text)
+        outcome = self.check(gpustage("reproject", self.path("none.ppm"), "-o", self.path("out")), 1)
+        self.assertEqual(outcome.out, "0 of 1 done, 1 failed\n", "no verdict of nothing")
+
     def test_strange_names(self):
         names = [b"quo\"te\\.ppm", b"t\tab\x01.ppm", b"umlaut-\xc3\xa4.ppm", b"latin-\xe4.ppm", b"-dash.ppm", b"%41 100%.ppm",
                  b"line\nfeed.ppm", b"noext", b"two.dots.ppm"]

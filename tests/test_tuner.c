@@ -293,6 +293,40 @@ static void test_model_is_little_s_law(void** state) {
     assert_int_equal(tuner.now.value[GPST_KNOB_INSIDE], 1);
 }
 
+/* What the device takes is a period, too; with little to wait for, nothing is to spare. */
+static void test_model_knows_the_device(void** state) {
+    (void)state;
+    machine m = *machine_named("link up");
+    m.read = 20.0; /* and 8 ms up: 3 reads in flight; by the cores alone it would be 16 */
+    m.preset = GPST_PRESET_LATENCY;
+    const gpsti_tuner_budget budget = budget_of(&m);
+    const gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(tuner.now.value[GPST_KNOB_READS], 3);
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 4 + 3 + 4);
+}
+
+/* What a pipeline does not have, no knob moves. */
+static void test_limits_of_what_is_not_there(void** state) {
+    (void)state;
+    gpsti_tuner_budget budget;
+    gpsti_tuner tuner;
+    memset(&budget, 0, sizeof budget);
+    budget.cores = budget.workers = 150;
+    budget.preset = GPST_PRESET_LATENCY;
+    gpsti_tuner_init(&tuner, &budget, NULL);
+    static const gpst_knob none[] = {GPST_KNOB_READS, GPST_KNOB_WRITES, GPST_KNOB_STREAMS};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        assert_int_equal(tuner.least.value[none[i]], 0);
+        assert_int_equal(tuner.most.value[none[i]], 0);
+        assert_int_equal(tuner.now.value[none[i]], 0);
+    }
+    assert_int_equal(tuner.most.value[GPST_KNOB_INSIDE], 1);
+    assert_int_equal(tuner.most.value[GPST_KNOB_WORKERS], 150);
+    assert_int_equal(tuner.most.value[GPST_KNOB_SLOTS], 154); /* more than the preset says: each worker has an item */
+}
+
 static void test_presets_bound_the_slots(void** state) {
     (void)state;
     static const uint32_t most[] = {100, 20, 100, 200};
@@ -326,6 +360,10 @@ static void test_memory_bounds_the_slots(void** state) {
     gpsti_tuner_init(&tuner, &budget, NULL);
     assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 1);
     assert_int_equal(tuner.now.value[GPST_KNOB_INSIDE], 16);
+    budget.item_host_bytes = (uint64_t)200 << 20; /* one that does not fit fails by itself */
+    gpsti_tuner_init(&tuner, &budget, NULL);
+    assert_int_equal(tuner.most.value[GPST_KNOB_SLOTS], 1);
+    assert_within(&tuner);
 }
 
 /* Items turn out larger while the run goes on: what no longer fits is given up, with a line. */
@@ -345,6 +383,12 @@ static void test_memory_is_learnt(void** state) {
     assert_int_equal(tuner.decisions[tuner.n_decisions - 1].knob, GPST_KNOB_SLOTS);
     assert_int_equal(tuner.decisions[tuner.n_decisions - 1].after, 10);
     assert_false(gpsti_tuner_resize(&tuner, 1 << 20, 0)); /* and never got back from one small item */
+    budget = budget_of(machine_named("link up"));
+    budget.device_bytes = (uint64_t)1000 << 20;
+    gpsti_tuner_init(&tuner, &budget, NULL);
+    assert_int_equal(tuner.now.value[GPST_KNOB_STREAMS], 4);
+    assert_true(gpsti_tuner_resize(&tuner, 1, (uint64_t)300 << 20));
+    assert_int_equal(tuner.now.value[GPST_KNOB_STREAMS], 3);
     assert_within(&tuner);
 }
 
@@ -372,6 +416,12 @@ static void test_given_settings_are_made_to_fit(void** state) {
     assert_false(gpsti_tuner_resize(&tuner, 1 << 20, 0));
     assert_true(gpsti_tuner_resize(&tuner, (uint64_t)180 << 20, 0));
     assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 20);
+    const uint32_t modelled = (gpsti_tuner_init(&tuner, &budget, NULL), tuner.kept.value[GPST_KNOB_SLOTS]);
+    given.value[GPST_KNOB_SLOTS] = 0; /* not given: the model's, once the first item is whole */
+    gpsti_tuner_load(&tuner, &given);
+    assert_true(tuner.now.value[GPST_KNOB_SLOTS] < modelled);
+    assert_true(gpsti_tuner_resize(&tuner, 1 << 20, 0));
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], modelled);
     gpsti_tuner_init(&tuner, &budget, NULL);
     given.value[GPST_KNOB_WORKERS] = 16;
     given.value[GPST_KNOB_SLOTS] = 14;
@@ -437,6 +487,23 @@ static void test_a_win_is_kept_and_a_loss_taken_back(void** state) {
     judge_a_trial(-0.30, 0.0, false);
     judge_a_trial(0.05, 0.04, false); /* two windows of 4 % noise: 5 % is none */
     judge_a_trial(0.10, 0.04, true);
+}
+
+/* Under another setting what brought nothing may bring something; only the way back is known. */
+static void test_a_win_opens_the_other_knobs(void** state) {
+    (void)state;
+    const machine* const m = machine_named("disk, scales to 8");
+    uint64_t random = 1;
+    gpsti_tuner tuner = tuner_of(m);
+    gpsti_tuner_window window = window_of(m, &tuner.now, 16, &random);
+    tuner.tried[GPST_KNOB_WRITES] = tuner.tried[GPST_KNOB_WORKERS] = 3;
+    assert_true(gpsti_tuner_judge(&tuner, &window, 17)); /* 4 reads -> 8 */
+    window = window_of(m, &tuner.now, 16, &random);
+    assert_true(gpsti_tuner_judge(&tuner, &window, 33));
+    assert_int_equal(tuner.kept.value[GPST_KNOB_READS], 8);
+    assert_int_equal(tuner.tried[GPST_KNOB_WRITES], 0);
+    assert_int_equal(tuner.tried[GPST_KNOB_WORKERS], 0);
+    assert_int_equal(tuner.tried[GPST_KNOB_READS], 2); /* down */
 }
 
 static void test_fewer_workers_than_waiting_ones(void** state) {
@@ -517,6 +584,73 @@ static void test_drift_thaws(void** state) {
     assert_true(strstr(tuner.decisions[n_decisions].reason, "drifted") != NULL);
     (void)run(&tuner, &m, items + 2000, &random);
     assert_true(best_period_ms(&m, &tuner) / period_ms(&m, &tuner.now) >= 0.95);
+}
+
+/* Frozen on "disk, scales to 8"; gives the window that it is then held against. */
+static gpsti_tuner frozen_tuner(gpsti_tuner_window* reference) {
+    const machine* const m = machine_named("disk, scales to 8");
+    uint64_t random = 1;
+    gpsti_tuner tuner = tuner_of(m);
+    (void)run(&tuner, m, 1000, &random);
+    *reference = window_of(m, &tuner.now, 64, &random);
+    assert_false(gpsti_tuner_judge(&tuner, reference, 1000));
+    return tuner;
+}
+
+/* Windows like this one until it looks again; 0: it never does. */
+static int windows_until_thaw(gpsti_tuner* tuner, const gpsti_tuner_window* window) {
+    const uint32_t n_decisions = tuner->n_decisions;
+    for (int i = 1; i <= 10; i++) {
+        (void)gpsti_tuner_judge(tuner, window, tuner->n_items + 64);
+        if (tuner->n_decisions != n_decisions)
+            return i;
+    }
+    return 0;
+}
+
+/* The rate alone, either way; a service that is a good part of the period; not one that is little, and not chance. */
+static void test_what_is_drift(void** state) {
+    (void)state;
+    gpsti_tuner_window reference, window;
+    gpsti_tuner tuner = frozen_tuner(&reference);
+    assert_int_equal(windows_until_thaw(&tuner, &reference), 0);
+    window = reference;
+    window.wall_ns = reference.wall_ns * 13 / 10;
+    tuner = frozen_tuner(&reference);
+    assert_int_equal(windows_until_thaw(&tuner, &window), 2);
+    window.noise = 0.06;
+    tuner = frozen_tuner(&reference);
+    assert_int_equal(windows_until_thaw(&tuner, &window), 0);
+    window = reference;
+    window.wall_ns = reference.wall_ns * 7 / 10;
+    tuner = frozen_tuner(&reference);
+    assert_int_equal(windows_until_thaw(&tuner, &window), 2);
+    window = reference;
+    window.service_ns[GPST_RESOURCE_DISK_OUT] = reference.wall_ns / 2; /* there was none */
+    tuner = frozen_tuner(&reference);
+    assert_int_equal(windows_until_thaw(&tuner, &window), 2);
+    window.service_ns[GPST_RESOURCE_DISK_OUT] = reference.wall_ns / 10;
+    tuner = frozen_tuner(&reference);
+    assert_int_equal(windows_until_thaw(&tuner, &window), 0);
+}
+
+/* Frozen anew it is held against what it gives then, and twice as many windows are asked for. */
+static void test_after_the_second_freeze(void** state) {
+    (void)state;
+    machine m = *machine_named("disk, scales to 8");
+    uint64_t random = 1;
+    gpsti_tuner_window reference;
+    gpsti_tuner tuner = frozen_tuner(&reference);
+    m.read *= 4.0;
+    gpsti_tuner_window window = window_of(&m, &tuner.now, 64, &random);
+    assert_int_equal(windows_until_thaw(&tuner, &window), 2);
+    (void)run(&tuner, &m, 1000, &random);
+    assert_int_equal(tuner.state, GPSTI_TUNER_FROZEN);
+    window = window_of(&m, &tuner.now, 64, &random);
+    assert_false(gpsti_tuner_judge(&tuner, &window, 2000));
+    m.read *= 4.0;
+    window = window_of(&m, &tuner.now, 64, &random);
+    assert_int_equal(windows_until_thaw(&tuner, &window), 4);
 }
 
 /* Clocks that never settle are believed later and later: few moves for many windows. */
@@ -664,6 +798,9 @@ static void test_settings_text(void** state) {
     assert_string_equal(text, "loop=plain-serial\nworkers=2\nreads=16\n");
     assert_int_equal(gpst_settings_format(&settings, little, sizeof little), GPST_ERROR_OVERFLOW);
     assert_string_equal(little, "loop=plain-serial\nw");
+    assert_int_equal(gpst_settings_format(&settings, text, 37), GPST_ERROR_OVERFLOW); /* 37 and the end */
+    assert_int_equal(gpst_settings_format(&settings, text, 38), GPST_OK);
+    assert_string_equal(text, "loop=plain-serial\nworkers=2\nreads=16\n");
     settings.value[GPST_KNOB_LOOP] = 4;
     assert_int_equal(gpst_settings_format(&settings, text, sizeof text), GPST_ERROR_ARGUMENT);
     assert_int_equal(gpst_settings_format(NULL, text, sizeof text), GPST_ERROR_ARGUMENT);
@@ -674,6 +811,8 @@ static void test_settings_text(void** state) {
     assert_int_equal(settings.value[GPST_KNOB_SLOTS], 12);
     assert_int_equal(settings.value[GPST_KNOB_LOOP], 1);
     assert_int_equal(settings.value[GPST_KNOB_WORKERS], 0);
+    assert_int_equal(gpst_settings_parse("reads=8\r\nslots=3\r\n", &settings), GPST_OK);
+    assert_int_equal(settings.value[GPST_KNOB_SLOTS], 3);
 }
 
 static void test_bad_settings_are_named(void** state) {
@@ -715,15 +854,20 @@ int main(void) {
         cmocka_unit_test(test_converges),
         cmocka_unit_test(test_bottlenecks),
         cmocka_unit_test(test_model_is_little_s_law),
+        cmocka_unit_test(test_model_knows_the_device),
+        cmocka_unit_test(test_limits_of_what_is_not_there),
         cmocka_unit_test(test_presets_bound_the_slots),
         cmocka_unit_test(test_memory_bounds_the_slots),
         cmocka_unit_test(test_memory_is_learnt),
         cmocka_unit_test(test_given_settings_are_made_to_fit),
         cmocka_unit_test(test_fixed_values_stay),
         cmocka_unit_test(test_a_win_is_kept_and_a_loss_taken_back),
+        cmocka_unit_test(test_a_win_opens_the_other_knobs),
         cmocka_unit_test(test_fewer_workers_than_waiting_ones),
         cmocka_unit_test(test_nothing_measured_is_nothing_judged),
         cmocka_unit_test(test_drift_thaws),
+        cmocka_unit_test(test_what_is_drift),
+        cmocka_unit_test(test_after_the_second_freeze),
         cmocka_unit_test(test_hunting_is_bounded),
         cmocka_unit_test(test_drift_is_in_a_row),
         cmocka_unit_test(test_a_serial_stage_has_no_knob),

@@ -273,6 +273,10 @@ static int job_save_settings(const job* self) {
     if (!file)
         return EXIT_DONE;
     gpst_pipeline_query_tuner(self->pipeline, &report);
+    if (report.on && !report.frozen && report.settings.value[GPST_KNOB_LOOP] != (uint32_t)GPST_RUN_ENGINE) {
+        console_note("note: --tune=%s: the run was too short to find settings: left as it was", file);
+        return EXIT_DONE;
+    }
     const char* problem = gpst_last_reason();
     if (!GPST_FAILED(gpst_settings_format(&report.settings, found, sizeof found)))
         problem = files_write_whole(file, found, strlen(found));
@@ -325,8 +329,11 @@ static void job_print_outcome(const job* self, const gpst_stats* stats) {
         printf(", %llu skipped", (unsigned long long)counts->skipped);
     if (counts->not_done > 0)
         printf(", %llu not done", (unsigned long long)counts->not_done);
-    printf(" in %.2f s, %.1f items/s; %s\n", wall_s, wall_s > 0.0 ? (double)counts->ok / wall_s : 0.0,
-           stats->verdict.text);
+    if (counts->ok == 0)
+        printf("\n"); /* a rate and a verdict of nothing would say nothing */
+    else
+        printf(" in %.2f s, %.1f items/s; %s\n", wall_s, wall_s > 0.0 ? (double)counts->ok / wall_s : 0.0,
+               stats->verdict.text);
 }
 
 int job_run(job* self) {
