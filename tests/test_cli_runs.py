@@ -413,7 +413,7 @@ class Told(Case):
             found = dict(line.split("=") for line in stream.read().split())
         self.assertEqual((found["loop"], found["workers"], found["reads"]), ("engine", "2", "3"))
         self.assertEqual(self.check(gpustage("reproject", folder, *common, *slow), 0).err, "", "they fit now")
-        for text, says in (("reads=8\nfast=1\n", "line 2: \"fast\": no such knob"), ("x" * 70000, "is too large")):
+        for text, says in (("reads=8\nfast=1\n", "line 2: \"fast\": no such knob"), ("x" * 1100000, "is too large")):
             with open(kept, "w") as stream:
                 stream.write(text)
             self.check(gpustage("reproject", folder, *common), 2, "--tune=%s: " % kept, says)

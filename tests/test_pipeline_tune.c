@@ -345,6 +345,61 @@ static void test_fixed_knobs_stay(void** state) {
     kit_close(self);
 }
 
+/* What the desc says is what the tuner is given. */
+static void test_limits_are_of_the_desc(void** state) {
+    (void)state;
+    static const uint32_t most[] = {100, 20, 100, 200};
+    for (int preset = 0; preset < 4; preset++) {
+        kit* const self = kit_open("sim", 2);
+        gpst_pipeline_desc desc = kit_standard(self, 1);
+        desc.mode = GPST_RUN_DEFAULT;
+        desc.preset = (gpst_preset)preset;
+        desc.n_writes = 5;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        gpst_pipeline_query_tuner(self->pipeline, &report);
+        assert_int_equal(report.most.value[GPST_KNOB_SLOTS], most[preset]);
+        assert_int_equal(report.least.value[GPST_KNOB_WRITES], 5);
+        assert_int_equal(report.most.value[GPST_KNOB_WRITES], 5);
+        assert_int_equal(report.most.value[GPST_KNOB_READS], 64);
+        assert_int_equal(report.most.value[GPST_KNOB_WORKERS], 2);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        self->pipeline = NULL;
+        kit_close(self);
+    }
+}
+
+/* And what the tuner says is what the engine does. */
+static void test_the_engine_obeys(void** state) {
+    (void)state;
+    static const char* const backends[] = {"cpu", "sim"};
+    for (int b = 0; b < 2; b++) {
+        kit* const self = kit_open(backends[b], 4);
+        gpst_pipeline_desc desc = kit_standard(self, 60);
+        desc.mode = GPST_RUN_DEFAULT;
+        self->decode_ns = 300000;
+        kit_forget(self);
+        for (int k = (int)GPST_KNOB_WORKERS; k < (int)GPST_KNOB_COUNT; k++)
+            desc.settings.value[k] = k == (int)GPST_KNOB_SLOTS ? 9 : 3;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
+        gpst_pipeline_query_tuner(self->pipeline, &report);
+        const gpst_pipeline* const p = self->pipeline;
+        const uint32_t* const now = report.settings.value;
+        assert_int_equal(p->n_active, now[GPST_KNOB_WORKERS]);
+        assert_int_equal(p->n_slots, now[GPST_KNOB_SLOTS]);
+        assert_int_equal(p->desc.n_reads, now[GPST_KNOB_READS]);
+        assert_int_equal(p->desc.n_writes, now[GPST_KNOB_WRITES]);
+        assert_int_equal(p->exec.n_threads, now[GPST_KNOB_INSIDE]);
+        for (uint32_t s = 0; s < p->n_steps; s++)
+            if (p->steps[s].kind == GPSTI_STEP_OFFLOAD)
+                assert_int_equal(p->steps[s].streams, now[GPST_KNOB_STREAMS]);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        self->pipeline = NULL;
+        kit_check_files(self);
+        kit_close(self);
+    }
+}
+
 /* Half a megabyte of frame memory for items of 100 KB: the slots are cut to what fits, and no item fails. */
 static gpst_result large_input(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(100000, 1);
@@ -612,7 +667,8 @@ int main(void) {
         cmocka_unit_test(test_no_engine_stays_plain),  cmocka_unit_test(test_knobs_move),
         cmocka_unit_test(test_a_lone_wide_kernel_has_every_core),
         cmocka_unit_test(test_settings_are_given),     cmocka_unit_test(test_a_plain_loop_is_given),
-        cmocka_unit_test(test_fixed_knobs_stay),       cmocka_unit_test(test_memory_budget_is_kept),
+        cmocka_unit_test(test_fixed_knobs_stay),       cmocka_unit_test(test_limits_are_of_the_desc),
+        cmocka_unit_test(test_the_engine_obeys),       cmocka_unit_test(test_memory_budget_is_kept),
         cmocka_unit_test(test_anything_goes),          cmocka_unit_test(test_plain_stays_where_it_wins),
         cmocka_unit_test(test_a_slow_source_is_no_reason),
         cmocka_unit_test(test_the_engine_stays_where_it_wins),

@@ -478,6 +478,31 @@ static void judge_a_trial(double gain, double noise, bool kept) {
     assert_int_equal(tuner.kept.value[GPST_KNOB_SLOTS], kept ? slots + 4 : slots);
 }
 
+/* What pays in full goes twice as far next; what was too far then is tried at half the way. */
+static void test_what_pays_in_full_goes_far(void** state) {
+    (void)state;
+    machine m = *machine_named("disk, scales to 8");
+    uint64_t random = 1;
+    m.read_least = 0.1; /* 117 reads would be of use */
+    gpsti_tuner tuner = tuner_of(&m);
+    static const uint32_t ways[] = {4, 8, 32};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(tuner.now.value[GPST_KNOB_READS], ways[i]);
+        const gpsti_tuner_window window = window_of(&m, &tuner.now, 16, &random);
+        assert_true(gpsti_tuner_judge(&tuner, &window, 17));
+    }
+    m.read_least = 1.0; /* from 8 on it seeks: 32 are slower, 16 are not */
+    m.read_crowd = 0.02;
+    tuner = tuner_of(&m);
+    static const uint32_t back[] = {4, 8, 32, 16};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(tuner.now.value[GPST_KNOB_READS], back[i]);
+        const gpsti_tuner_window window = window_of(&m, &tuner.now, 16, &random);
+        assert_true(gpsti_tuner_judge(&tuner, &window, 17));
+    }
+    assert_int_equal(tuner.kept.value[GPST_KNOB_READS], 16);
+}
+
 static void test_a_win_is_kept_and_a_loss_taken_back(void** state) {
     (void)state;
     judge_a_trial(0.50, 0.0, true);
@@ -575,6 +600,7 @@ static void test_drift_thaws(void** state) {
     assert_memory_equal(&tuner.now, &settled, sizeof settled);
     m.noise = 0.0;
     m.read *= 4.0;
+    m.read_least *= 4.0;
     bool moved = false;
     for (int i = 0; i < 4 && !moved; i++) {
         const gpsti_tuner_window window = window_of(&m, &tuner.now, 64, &random);
@@ -642,6 +668,7 @@ static void test_after_the_second_freeze(void** state) {
     gpsti_tuner_window reference;
     gpsti_tuner tuner = frozen_tuner(&reference);
     m.read *= 4.0;
+    m.read_least *= 4.0;
     gpsti_tuner_window window = window_of(&m, &tuner.now, 64, &random);
     assert_int_equal(windows_until_thaw(&tuner, &window), 2);
     (void)run(&tuner, &m, 1000, &random);
@@ -649,6 +676,7 @@ static void test_after_the_second_freeze(void** state) {
     window = window_of(&m, &tuner.now, 64, &random);
     assert_false(gpsti_tuner_judge(&tuner, &window, 2000));
     m.read *= 4.0;
+    m.read_least *= 4.0;
     window = window_of(&m, &tuner.now, 64, &random);
     assert_int_equal(windows_until_thaw(&tuner, &window), 4);
 }
@@ -861,6 +889,7 @@ int main(void) {
         cmocka_unit_test(test_memory_is_learnt),
         cmocka_unit_test(test_given_settings_are_made_to_fit),
         cmocka_unit_test(test_fixed_values_stay),
+        cmocka_unit_test(test_what_pays_in_full_goes_far),
         cmocka_unit_test(test_a_win_is_kept_and_a_loss_taken_back),
         cmocka_unit_test(test_a_win_opens_the_other_knobs),
         cmocka_unit_test(test_fewer_workers_than_waiting_ones),

@@ -103,7 +103,7 @@ static uint32_t job_make_stages(job* self, gpst_stage_desc stages[5]) {
     return n;
 }
 
-#define JOB_TUNE_BYTES 65536 /* of a file of settings, at most */
+#define JOB_TUNE_BYTES 1048576 /* of a file of settings, at most */
 
 /* What a run before has left; nothing where there is no such file yet. */
 static int job_load_settings(job* self) {
