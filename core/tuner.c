@@ -13,7 +13,7 @@
 #define GPSTI_TUNER_BUNCH 8
 #define GPSTI_TUNER_UP 1u
 #define GPSTI_TUNER_DOWN 2u
-#define GPSTI_TUNER_UNSEEN_BYTES ((uint64_t)256 << 20) /* of host memory, at most, that an item nobody has seen may take */
+#define GPSTI_TUNER_UNSEEN_BYTES ((uint64_t)256 << 20) /* of host memory, at most, in an item nobody has seen */
 
 GPSTI_PRIVATE uint32_t gpsti_tuner_clamp(uint64_t value, uint32_t least, uint32_t most) {
     return value < least ? least : value > most ? most : (uint32_t)value;

@@ -400,6 +400,43 @@ static void test_the_engine_obeys(void** state) {
     }
 }
 
+/* The window that the last decision was made of: sums of what was in it and of nothing else, so none is longer than
+   what can have run at once. */
+static void test_windows_are_sums(void** state) {
+    (void)state;
+    kit* const self = kit_open("sim:kernel_us=400,h2d_gbps=0.01,d2h_gbps=0.01", 2);
+    gpst_pipeline_desc desc = kit_standard(self, 400);
+    desc.mode = GPST_RUN_DEFAULT;
+    desc.n_slots = 3;
+    desc.n_items_expected = 400;
+    self->stages[1].concurrency = 1;
+    self->decode_ns = 300000;
+    kit_forget(self);
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+    assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
+    const gpsti_tuner_window w = self->pipeline->tune.tuner.kept_window;
+    const double wall = (double)w.wall_ns * 1.05; /* a service that began before ends within */
+    assert_true(w.n_items >= 16 && w.n_items <= 64 && w.wall_ns > 0);
+    assert_true(w.noise >= 0.0 && w.noise <= 1.0);
+    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
+        assert_true(w.service_ns[r] > 0 && (double)w.service_ns[r] <= wall * 3.0);
+        assert_true(w.wait_ns[r] >= 0 && w.busy_ns[r] >= 0);
+        assert_true((double)w.busy_ns[r] <= wall);
+    }
+    assert_true((double)w.service_ns[GPST_RESOURCE_CPU] >= 300000.0 * (double)w.n_items);
+    assert_true((double)w.service_ns[GPST_RESOURCE_CPU] <= wall * 2.0);
+    assert_true(w.wait_ns[GPST_RESOURCE_CPU] > 0);
+    assert_true((double)w.busy_ns[GPST_RESOURCE_GPU] >= 0.3 * 400000.0 * (double)w.n_items);
+    assert_true(w.busy_ns[GPST_RESOURCE_H2D] > 0 && w.busy_ns[GPST_RESOURCE_D2H] > 0);
+    assert_true(w.cpu_ns > 0 && (double)w.cpu_ns <= wall * 8.0);
+    assert_true((double)w.serial_ns >= 300000.0 * (double)w.n_items && (double)w.serial_ns <= wall);
+    assert_true(w.starved_ns > 0 && (double)w.starved_ns <= wall);
+    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+    self->pipeline = NULL;
+    kit_check_files(self);
+    kit_close(self);
+}
+
 /* Half a megabyte of frame memory for items of 100 KB: the slots are cut to what fits, and no item fails. */
 static gpst_result large_input(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(100000, 1);
@@ -668,7 +705,8 @@ int main(void) {
         cmocka_unit_test(test_a_lone_wide_kernel_has_every_core),
         cmocka_unit_test(test_settings_are_given),     cmocka_unit_test(test_a_plain_loop_is_given),
         cmocka_unit_test(test_fixed_knobs_stay),       cmocka_unit_test(test_limits_are_of_the_desc),
-        cmocka_unit_test(test_the_engine_obeys),       cmocka_unit_test(test_memory_budget_is_kept),
+        cmocka_unit_test(test_the_engine_obeys),       cmocka_unit_test(test_windows_are_sums),
+        cmocka_unit_test(test_memory_budget_is_kept),
         cmocka_unit_test(test_anything_goes),          cmocka_unit_test(test_plain_stays_where_it_wins),
         cmocka_unit_test(test_a_slow_source_is_no_reason),
         cmocka_unit_test(test_the_engine_stays_where_it_wins),
