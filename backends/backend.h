@@ -5,7 +5,7 @@
 
 #include "../core/base_internal.h"
 
-#define GPSTI_BACKEND_ABI 2
+#define GPSTI_BACKEND_ABI 3
 #define GPSTI_ARGS_BYTES 256 /* largest argument block of a launch */
 
 /* Of the sources in gpustage.h (amalgamate.py defines it there): units made from different headers refuse each
@@ -35,6 +35,7 @@ typedef struct gpsti_device_info {
     char name[128];
     bool zero_copy;    /* device memory is host memory: upload and download may be left out */
     bool asynchronous; /* false: every operation is done when its submission returns */
+    bool reaches_host; /* kernels read and write pinned host memory at its own address, over the link */
     bool counts_bytes; /* a launch takes the time that its gpsti_exec.bytes need: worth counting them */
     uint32_t n_copy_engines;
     uint64_t memory_bytes, memory_free_bytes;
@@ -77,8 +78,8 @@ typedef struct gpsti_kernel {
 
 /* A backend. Streams are in order; operations on different streams may overlap. Every submission returns at
    once on an asynchronous device. Failures set the reason, with the vendor's own text. A failure is
-   reported once: by the submission, or, when it happens later, by the next notification or stream_wait_idle
-   of its stream (the first since the last of them; what follows it on the stream still runs). After loss of
+   reported once: by the submission, or, when it happens later, by the next notification, stream_query that does
+   not block, or stream_wait_idle of its stream (the first since the last of them; what follows it on the stream still runs). After loss of
    the device every call returns GPST_ERROR_DEVICE_LOST, frees, destroys and waits still work, and pending
    notifications are delivered with it. */
 struct gpsti_backend_i {
@@ -111,6 +112,8 @@ struct gpsti_backend_i {
     gpst_result (*stream_create)(gpsti_device* device, gpsti_stream** out);
     void (*stream_destroy)(gpsti_stream* stream); /* waits for its work */
     gpst_result (*stream_wait_idle)(gpsti_stream* stream);
+    /* The same at once: WOULD_BLOCK, without a reason, while there is work. */
+    gpst_result (*stream_query)(gpsti_stream* stream);
     /* Calls func once, from a thread of the backend (or at once, from this one, when not asynchronous),
        after all earlier work of the stream; result is that work's, its reason is on the thread of func.
        func must not call the device. On failure of the submission itself func is not called. */

@@ -48,6 +48,15 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_find(const char* text, gpsti_gpu_params* par
     return GPST_OK;
 }
 
+/* A runtime that does not know the question answers no. */
+GPSTI_PRIVATE bool gpsti_gpu_reaches_host(int ordinal) {
+    int reaches = 0;
+    if (GPSTI_RT(DeviceGetAttribute)(&reaches, GPSTI_RT_REACHES_HOST, ordinal) == GPSTI_RT(Success))
+        return reaches != 0;
+    (void)GPSTI_RT(GetLastError)();
+    return false;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_gpu_describe(int ordinal, gpsti_device_info* out) {
     gpsti_rt_properties properties;
     memset(out, 0, sizeof(*out));
@@ -55,6 +64,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_describe(int ordinal, gpsti_device_info* out
     gpsti_format(out->name, sizeof(out->name), "%.90s (%d.%d)", properties.name, properties.major,
                  properties.minor);
     out->asynchronous = true;
+    out->reaches_host = gpsti_gpu_reaches_host(ordinal);
     out->n_copy_engines = (uint32_t)GPSTI_RT_COPY_ENGINES(properties);
     out->memory_bytes = properties.totalGlobalMem;
     return GPST_OK;

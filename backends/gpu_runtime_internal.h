@@ -38,11 +38,13 @@ typedef GPSTI_RT(GraphExec_t) gpsti_rt_graph_exec;
 typedef hipDeviceProp_t gpsti_rt_properties;
 #define GPSTI_RT_ERROR_MEMORY hipErrorOutOfMemory
 #define GPSTI_RT_COPY_ENGINES(properties) 2 /* HIP does not tell; AMD's devices have two or more */
+#define GPSTI_RT_REACHES_HOST hipDeviceAttributeCanUseHostPointerForRegisteredMem
 #define GPSTI_RT_CALLBACK
 #else
 typedef cudaDeviceProp gpsti_rt_properties;
 #define GPSTI_RT_ERROR_MEMORY cudaErrorMemoryAllocation
 #define GPSTI_RT_COPY_ENGINES(properties) ((properties).asyncEngineCount)
+#define GPSTI_RT_REACHES_HOST cudaDevAttrCanUseHostPointerForRegisteredMem
 #define GPSTI_RT_CALLBACK CUDART_CB
 #endif
 

@@ -199,6 +199,16 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_stream_wait_idle(gpsti_stream* base) {
     return gpsti_gpu_enter(base->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("stream_wait_idle"));
 }
 
+GPSTI_PRIVATE gpst_result gpsti_gpu_stream_query(gpsti_stream* base) {
+    GPSTI_TRY(gpsti_gpu_check_not_recording(base, GPSTI_GPU_CALL("stream_query")));
+    const gpsti_gpu_current current(base->device);
+    const gpsti_rt_error error = GPSTI_RT(StreamQuery)(gpsti_gpu_native(base));
+    if (error == GPSTI_RT(ErrorNotReady))
+        return GPST_ERROR_WOULD_BLOCK;
+    GPSTI_GPU_TRY(base->device, error, "stream_query");
+    return gpsti_gpu_enter(base->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("stream_query"));
+}
+
 GPSTI_PRIVATE void* gpsti_gpu_stream_native(gpsti_stream* stream) { return gpsti_gpu_native(stream); }
 
 /* ---- events -------------------------------------------------------------------------- */

@@ -81,6 +81,7 @@ GPSTI_PRIVATE void gpsti_sim_device_query(const gpsti_device* device, gpsti_devi
     gpsti_copy_text(out->name, sizeof(out->name), "simulated device");
     out->asynchronous = true;
     out->counts_bytes = sim->params.kernel_gbps > 0;
+    out->reaches_host = sim->params.mapped > 0;
     out->n_copy_engines = (uint32_t)sim->params.copy_engines;
     out->memory_bytes = sim->memory_bytes;
     gpsti_mutex_lock(&sim->mutex);
@@ -178,9 +179,10 @@ GPSTI_PRIVATE gpst_result gpsti_sim_host_alloc(gpsti_device* device, size_t byte
     GPSTI_TRY(gpsti_sim_enter_locking(device, GPSTI_FAULT_HOST_ALLOC, "host_alloc"));
     GPSTI_TRY(gpsti_pages_alloc(bytes, want_huge, &out->ptr, &out->mapped_bytes, &out->pages, out->why_not));
     out->bytes = out->mapped_bytes;
+    out->pinned = sim->params.mapped > 0;
     if (sim->params.pin_gbps > 0 && sim->params.virtual_clock <= 0)
         gpsti_sleep_ns((int64_t)((double)bytes / sim->params.pin_gbps));
-    if (!out->why_not[0])
+    if (!out->why_not[0] && !out->pinned)
         gpsti_copy_text(out->why_not, sizeof(out->why_not), "sim backend: only the time of pinning is simulated");
     return GPST_OK;
 }
@@ -439,6 +441,7 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_sim_backend = {sizeof(gpsti_backend_i)
                                                          gpsti_sim_stream_create,
                                                          gpsti_sim_stream_destroy,
                                                          gpsti_sim_stream_wait_idle,
+                                                         gpsti_sim_stream_query,
                                                          gpsti_sim_stream_notify,
                                                          NULL,
                                                          gpsti_sim_event_create,

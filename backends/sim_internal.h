@@ -20,6 +20,7 @@ typedef struct gpsti_sim_params {
     double lose_at;
     double jitter_pct, seed;
     double pin_gbps;      /* of making host memory, on the calling thread; 0 = as long as the system takes */
+    double mapped;        /* 1: kernels reach pinned host memory */
     double virtual_clock; /* 1: modelled time passes on the device's clock only, and nobody waits for it */
 } gpsti_sim_params;
 
@@ -138,6 +139,7 @@ GPSTI_INTERN double gpsti_sim_jitter(gpsti_sim_device* device); /* the next fact
 GPSTI_INTERN gpst_result gpsti_sim_stream_create(gpsti_device* device, gpsti_stream** out);
 GPSTI_INTERN void gpsti_sim_stream_destroy(gpsti_stream* stream);
 GPSTI_INTERN gpst_result gpsti_sim_stream_wait_idle(gpsti_stream* stream);
+GPSTI_INTERN gpst_result gpsti_sim_stream_query(gpsti_stream* stream);
 /* STATE with the reason set: for what cannot be recorded into a graph. */
 GPSTI_INTERN gpst_result gpsti_sim_check_not_recording(const gpsti_stream* stream, const char* function);
 /* Takes the mutex and hands out a task; on OK the mutex is held until gpsti_sim_submit_end. */

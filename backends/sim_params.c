@@ -32,6 +32,7 @@ static const gpsti_param gpsti_sim_keys[] = {
     {"lose_at", offsetof(gpsti_sim_params, lose_at), 0, 1e9, true},
     {"jitter_pct", offsetof(gpsti_sim_params, jitter_pct), 0, 100, false},
     {"seed", offsetof(gpsti_sim_params, seed), 0, 1e9, true},
+    {"mapped", offsetof(gpsti_sim_params, mapped), 0, 1, true},
     {"virtual", offsetof(gpsti_sim_params, virtual_clock), 0, 1, true}};
 
 /* What a copy of pinned memory and a kernel bound by memory reach on such a machine, a tenth or so below the data

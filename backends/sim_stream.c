@@ -323,20 +323,30 @@ GPSTI_INTERN void gpsti_sim_stream_destroy(gpsti_stream* stream) {
 }
 
 /* Waits even when the device is lost: what the caller frees next is not in use then. */
-GPSTI_INTERN gpst_result gpsti_sim_stream_wait_idle(gpsti_stream* stream) {
+GPSTI_PRIVATE gpst_result gpsti_sim_stream_finish(gpsti_stream* stream, bool wait, const char* function) {
     gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
     gpsti_sim_device* device = gpsti_sim_of(stream);
     char reason[GPSTI_REASON_BYTES];
     gpsti_mutex_lock(&device->mutex);
-    gpst_result result = gpsti_sim_check_not_recording(stream, "stream_wait_idle");
+    gpst_result result = gpsti_sim_check_not_recording(stream, function);
+    while (!GPST_FAILED(result) && wait && sim_stream->n_queued)
+        gpsti_cond_wait_until(&device->changed, &device->mutex, GPST_FOREVER);
+    if (!GPST_FAILED(result) && sim_stream->n_queued)
+        result = GPST_ERROR_WOULD_BLOCK;
     if (GPST_FAILED(result)) {
         gpsti_mutex_unlock(&device->mutex);
         return result;
     }
-    while (sim_stream->n_queued)
-        gpsti_cond_wait_until(&device->changed, &device->mutex, GPST_FOREVER);
     gpsti_sim_tell(device, sim_stream->time_ns);
     result = gpsti_sim_take_result(sim_stream, reason);
     gpsti_mutex_unlock(&device->mutex);
     return GPST_FAILED(result) ? gpsti_fail(result, "%s", reason) : GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_sim_stream_wait_idle(gpsti_stream* stream) {
+    return gpsti_sim_stream_finish(stream, true, "stream_wait_idle");
+}
+
+GPSTI_INTERN gpst_result gpsti_sim_stream_query(gpsti_stream* stream) {
+    return gpsti_sim_stream_finish(stream, false, "stream_query");
 }

@@ -623,6 +623,39 @@ GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step,
     }
 }
 
+/* What is known to take no longer may keep a thread that waits anyway. */
+#define GPSTI_FLOW_BRIEF_NS 200000
+
+GPSTI_PRIVATE gpsti_job* gpsti_flow_take_brief(gpst_pipeline* pipeline, gpsti_step** step) {
+    for (uint32_t s = pipeline->n_steps; s-- > 0;) {
+        *step = &pipeline->steps[s];
+        gpsti_job* const job = (*step)->no_callbacks && gpsti_work_ns((*step)->work_ns) <= GPSTI_FLOW_BRIEF_NS
+                                   ? gpsti_step_take(*step)
+                                   : NULL;
+        if (job)
+            return job;
+    }
+    return NULL;
+}
+
+GPSTI_INTERN bool gpsti_flow_serve_lone(gpst_pipeline* pipeline, int64_t deadline_ns) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_step* step = NULL;
+    gpsti_job* job = NULL;
+    bool served = false;
+    if (pipeline->in_flight != 1 || pipeline->executing > 0 ||
+        gpsti_scheduler_worker_index(scheduler) < scheduler->n_workers ||
+        deadline_ns - gpsti_now_ns() < 10 * GPSTI_FLOW_BRIEF_NS)
+        return false;
+    gpsti_scheduler_enter(scheduler);
+    while (pipeline->executing == 0 && (job = gpsti_flow_take_brief(pipeline, &step)) != NULL) {
+        gpsti_flow_run_job(pipeline, step, job, scheduler->n_workers);
+        served = true;
+    }
+    gpsti_scheduler_exit(scheduler);
+    return served;
+}
+
 GPSTI_INTERN int64_t gpsti_flow_backlog_ns(gpsti_client* client) {
     const gpst_pipeline* const pipeline = (const gpst_pipeline*)client;
     if (pipeline->executing >= pipeline->n_active) /* who returns takes the next */

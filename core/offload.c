@@ -97,12 +97,40 @@ GPSTI_PRIVATE gpst_result gpsti_offload_shape_outputs(gpsti_slot* slot, const gp
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_offload_place(gpsti_slot* slot, bool on_host) {
+/* Of input and outputs together. Below it two copies take longer to be asked for than the kernel takes to reach over
+   the link (docs/benchmarks). */
+#define GPSTI_OFFLOAD_IN_PLACE_BYTES 262144
+
+GPSTI_PRIVATE bool gpsti_offload_input_is_pinned(const gpsti_slot* slot) {
+    const uintptr_t data = (uintptr_t)slot->item.input.data, file = (uintptr_t)slot->file.data;
+    const bool in_file = slot->file.data && data >= file && data < file + slot->file.bytes;
+    return in_file ? slot->file.pinned : slot->input.pinned;
+}
+
+/* May the kernel work on the slot's host memory? Not the user's own kernels: who knows how often they look there. */
+GPSTI_PRIVATE bool gpsti_offload_is_in_place(const gpsti_slot* slot, const gpsti_step* step) {
+    size_t total = 0, bytes = 0;
+    if (slot->lane->on_host)
+        return true;
+    if (!slot->pipeline->device_reaches_host || !step->no_callbacks || !gpsti_offload_input_is_pinned(slot) ||
+        gpst_image_bytes(&slot->item.input, &total) != GPST_OK)
+        return false;
+    for (uint32_t o = 0; o < slot->item.n_outputs && total <= GPSTI_OFFLOAD_IN_PLACE_BYTES; o++) {
+        if (!slot->out[o].host.pinned || gpst_image_bytes(&slot->outputs[o], &bytes) != GPST_OK)
+            return false;
+        total += bytes;
+    }
+    return total <= GPSTI_OFFLOAD_IN_PLACE_BYTES;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_place(gpsti_slot* slot, const gpsti_step* step) {
     size_t bytes = 0;
     slot->device_source = slot->item.input;
     memcpy(slot->device_images, slot->outputs, slot->item.n_outputs * sizeof *slot->device_images);
-    if (on_host)
+    slot->in_place = gpsti_offload_is_in_place(slot, step);
+    if (slot->in_place)
         return GPST_OK;
+    slot->lane->copies = true;
     GPSTI_TRY(gpst_image_bytes(&slot->item.input, &bytes));
     GPSTI_TRY(gpsti_offload_reserve(slot, &slot->device_input, &slot->device_input_bytes, bytes));
     slot->device_source.data = slot->device_input;
@@ -119,13 +147,15 @@ GPSTI_PRIVATE gpst_result gpsti_offload_place(gpsti_slot* slot, bool on_host) {
 
 GPSTI_PRIVATE gpst_result gpsti_offload_upload(gpsti_slot* slot) {
     size_t bytes = 0;
+    if (slot->in_place)
+        return GPST_OK;
     GPSTI_TRY(gpst_image_bytes(&slot->item.input, &bytes));
     return slot->lane->device->i->copy(slot->lane->stream, GPSTI_COPY_H2D, slot->device_source.data,
                                        slot->item.input.data, bytes);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_download(gpsti_slot* slot) {
-    for (uint32_t o = 0; slot->item.outputs && o < slot->item.n_outputs; o++) {
+    for (uint32_t o = 0; !slot->in_place && slot->item.outputs && o < slot->item.n_outputs; o++) {
         size_t bytes = 0;
         GPSTI_TRY(gpst_image_bytes(&slot->outputs[o], &bytes));
         GPSTI_TRY(slot->lane->device->i->copy(slot->lane->stream, GPSTI_COPY_D2H, slot->outputs[o].data,
@@ -202,36 +232,48 @@ GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* first, const gpsti_st
     gpsti_event** const events = lane->events;
     uint32_t e = 0;
     GPSTI_TRY(i->event_record(events[e++], stream));
-    for (gpsti_slot* slot = first; slot && !lane->on_host; slot = slot->companion)
+    for (gpsti_slot* slot = first; slot; slot = slot->companion)
         GPSTI_TRY(gpsti_offload_upload(slot));
-    GPSTI_TRY(i->event_record(events[e++], stream));
+    if (lane->copies)
+        GPSTI_TRY(i->event_record(events[e++], stream));
     for (uint32_t s = 0; s < step->n_stages; s++) {
         GPSTI_TRY(gpsti_offload_stage(first, step->first_stage + s, worker_index, reason));
         GPSTI_TRY(i->event_record(events[e++], stream));
     }
-    for (gpsti_slot* slot = first; slot && !lane->on_host; slot = slot->companion)
+    for (gpsti_slot* slot = first; slot; slot = slot->companion)
         GPSTI_TRY(gpsti_offload_download(slot));
-    return i->event_record(events[e++], stream);
+    return lane->copies ? i->event_record(events[e++], stream) : GPST_OK;
 }
 
 /* The device may be done before a notification could have woken anybody. Nobody else's work waits for this worker:
    the item is alone. */
 #define GPSTI_OFFLOAD_LOOK_NS 50000
 
-GPSTI_PRIVATE bool gpsti_offload_look(const gpsti_slot* slot, const gpsti_step* step) {
-    const gpsti_lane* const lane = slot->lane;
+GPSTI_PRIVATE gpst_result gpsti_offload_look(gpsti_stream* stream) {
     const int64_t end_ns = gpsti_now_ns() + GPSTI_OFFLOAD_LOOK_NS;
     gpst_result result = GPST_ERROR_WOULD_BLOCK;
     while (result == GPST_ERROR_WOULD_BLOCK && gpsti_now_ns() < end_ns)
-        result = lane->device->i->event_query(lane->events[step->n_stages + 2]);
-    return result == GPST_OK;
+        result = stream->device->i->stream_query(stream);
+    return result;
+}
+
+/* To the end of what was submitted where that is soon or nobody else is kept waiting; else the backend says when. */
+GPSTI_PRIVATE gpst_result gpsti_offload_wait(gpsti_slot* first, bool* finished) {
+    gpsti_stream* const stream = first->lane->stream;
+    const bool stays = first->lane->on_host || first->plain;
+    const gpst_result result = stays || first->alone ? gpsti_offload_look(stream) : GPST_ERROR_WOULD_BLOCK;
+    *finished = stays || result != GPST_ERROR_WOULD_BLOCK;
+    if (result != GPST_ERROR_WOULD_BLOCK)
+        return result;
+    return stays ? stream->device->i->stream_wait_idle(stream)
+                 : stream->device->i->stream_notify(stream, gpsti_flow_offload_done, first);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,
                                               bool* finished, char* reason) {
     gpsti_lane* const lane = first->lane;
-    const gpsti_backend_i* const i = lane->device->i;
     lane->n_items = 0;
+    lane->copies = false;
     for (gpsti_slot* slot = first; slot; slot = slot->companion, lane->n_items++) {
         slot->lane = lane;
         GPSTI_FAIL_IF(!slot->item.input.data, GPST_ERROR_STATE,
@@ -240,11 +282,9 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_ste
     }
     GPSTI_TRY(gpsti_lane_prepare(first, lane));
     for (gpsti_slot* slot = first; slot; slot = slot->companion)
-        GPSTI_TRY(gpsti_offload_place(slot, lane->on_host));
+        GPSTI_TRY(gpsti_offload_place(slot, step));
     GPSTI_TRY(gpsti_offload_submit(first, step, worker_index, reason));
-    *finished = lane->on_host || first->plain || (first->alone && gpsti_offload_look(first, step));
-    return *finished ? i->stream_wait_idle(lane->stream)
-                     : i->stream_notify(lane->stream, gpsti_flow_offload_done, first);
+    return gpsti_offload_wait(first, finished);
 }
 
 GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
@@ -284,8 +324,9 @@ GPSTI_PRIVATE uint64_t gpsti_offload_output_bytes(const gpsti_slot* slot) {
 
 GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot, const gpsti_step* step) {
     gpsti_lane* const lane = slot->lane;
+    const uint32_t n = step->n_stages + (lane->copies ? 3 : 1);
     lane->n_times = 0;
-    while (lane->n_times < step->n_stages + 3 &&
+    while (lane->n_times < n &&
            lane->device->i->event_time(lane->events[lane->n_times], &lane->times_ns[lane->n_times]) == GPST_OK)
         lane->n_times++;
 }
@@ -312,14 +353,19 @@ GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step
     const uint64_t out_bytes = gpsti_offload_output_bytes(slot);
     size_t in_bytes = 0;
     gpst_image_bytes(&slot->item.input, &in_bytes);
-    if (!slot->lane->on_host) {
+    const uint32_t first_event = slot->lane->copies ? 1 : 0; /* of the stages */
+    if (!slot->in_place) {
         gpsti_offload_enter(slot, step->first_clock, 0, in_bytes, 0);
         gpsti_offload_enter(slot, step->first_clock + step->n_stages + 1, step->n_stages + 1, out_bytes, 0);
+    }
+    if (!slot->lane->on_host) { /* over the link either way */
         pipeline->bytes_h2d += in_bytes;
         pipeline->bytes_d2h += out_bytes;
+        pipeline->n_in_place += slot->in_place ? 1 : 0;
+        pipeline->n_copied += slot->in_place ? 0 : 1;
     }
     for (uint32_t s = 0; s < step->n_stages; s++)
-        gpsti_offload_enter(slot, step->first_clock + 1 + s, 1 + s, out_bytes, s == 0 ? wait_ns : 0);
+        gpsti_offload_enter(slot, step->first_clock + 1 + s, first_event + s, out_bytes, s == 0 ? wait_ns : 0);
 }
 
 GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason) {

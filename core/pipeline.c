@@ -155,6 +155,7 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline) {
         while (step->kind == GPSTI_STEP_OFFLOAD && s < pipeline->desc.n_stages &&
                gpsti_stage_is_offload(&pipeline->stages[s].desc))
             s++;
+        step->no_callbacks = stage->kind == GPST_STAGE_WARP && s == step->first_stage + 1;
         step->n_stages = s - step->first_stage;
         step->per_output = stage->per_output || step->kind == GPSTI_STEP_WRITE;
         step->ordered = stage->ordered;
@@ -167,6 +168,7 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline) {
     finish->kind = GPSTI_STEP_FINISH;
     finish->concurrency = 1;
     finish->ordered = !pipeline->desc.as_ready;
+    finish->no_callbacks = !pipeline->desc.sink && (finish - 1)->kind != GPSTI_STEP_WRITE;
 }
 
 /* ---- batches ------------------------------------------------------------------------------------- */
@@ -176,8 +178,7 @@ GPSTI_PRIVATE uint32_t gpsti_pipeline_batch_most(const gpst_pipeline* pipeline, 
     const uint32_t fit = GPSTI_MOST_BATCH_OUTPUTS / pipeline->n_outputs;
     bool alone = false;
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
-        alone = alone || (pipeline->steps[s].n_stages == 1 &&
-                          pipeline->stages[pipeline->steps[s].first_stage].desc.kind == GPST_STAGE_WARP);
+        alone = alone || (pipeline->steps[s].kind == GPSTI_STEP_OFFLOAD && pipeline->steps[s].no_callbacks);
     if (!alone || !asynchronous || pipeline->device_on_host || pipeline->desc.mode != GPST_RUN_ENGINE || fit < 2)
         return 1;
     return fit < GPSTI_MOST_BATCH ? fit : GPSTI_MOST_BATCH;
@@ -242,6 +243,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     pipeline->context->device->i->device_query(pipeline->context->device, &device);
     pipeline->device_on_host = device.zero_copy;
     pipeline->device_counts_bytes = device.counts_bytes;
+    pipeline->device_reaches_host = device.reaches_host;
     gpsti_pipeline_resolve(pipeline, desc);
     pipeline->stages = (gpsti_stage*)gpsti_alloc(host, desc->n_stages * sizeof *pipeline->stages);
     pipeline->clocks = (gpsti_clock*)gpsti_alloc(host, GPST_MAX_STATS * sizeof *pipeline->clocks);

@@ -440,9 +440,10 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
    Returns      GPST_OK | GPST_END (closed, and everything was handed out) | WOULD_BLOCK | TIMEOUT | STATE (has a sink)
                 | REENTRANT
    Ownership    the item holds a slot until gpst_pipeline_release
-   Threads      any, several at once; in input order unless as_ready
+   Threads      any, several at once; in input order unless as_ready. Does the device work of an item itself when that is
+                the only one in flight, brief, and a built-in's: no callback runs on it
    Blocking     up to timeout_ns
-   Device       none
+   Device       then
    Source       core/push.c          Tests  tests/test_pipeline_push.c          Since 0.1
 */
 GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t timeout_ns, const gpst_item** out);

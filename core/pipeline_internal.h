@@ -53,6 +53,7 @@ typedef struct gpsti_step {
     uint32_t first_stage, n_stages;
     uint32_t first_clock; /* OFFLOAD: upload, then a clock a stage, then download; else the one */
     bool per_output, ordered;
+    bool no_callbacks;    /* OFFLOAD, FINISH: nothing of the user's runs in it, and no file is written */
     uint32_t concurrency; /* 0 = any */
     uint32_t running;
     uint32_t n_queued;    /* jobs in the list */
@@ -113,6 +114,7 @@ typedef struct gpsti_lane {
     gpst_image* sources;  /* of a batch: batch_most pictures, and all their outputs */
     gpst_image* images;
     uint32_t n_items;     /* in the latest group */
+    bool copies;          /* which has an upload and a download, each between two events */
     uint32_t n_events;    /* made so far */
     int64_t* times_ns;    /* when the first n_times of them happened, in the latest group */
     uint32_t n_times;
@@ -152,8 +154,9 @@ struct gpsti_slot {
     gpsti_lane* lane;       /* of the group now on its way: of a batch the first item's */
     void* device_input;
     size_t device_input_bytes;
+    bool in_place;          /* its kernel works on host memory: nothing to copy */
     gpst_image device_source;
-    gpst_image* device_images; /* n_outputs: the outputs in device memory */
+    gpst_image* device_images; /* n_outputs: the outputs where kernels write them */
     gpst_image counted_source; /* what counted_bytes are of */
     uint64_t counted_bytes;    /* a WARP launch reads and writes */
 
@@ -209,6 +212,7 @@ struct gpst_pipeline {
     uint32_t n_clocks;
     uint32_t n_outputs, n_events, n_workers;
     bool device_on_host;     /* the context's device computes in host memory */
+    bool device_reaches_host; /* its kernels read and write page-locked host memory */
     bool device_counts_bytes; /* its launches take the time that their bytes need */
     uint32_t batch_most;     /* items that a submission may ever have; 1 = batches are not for this pipeline */
     gpst_pool* pool;
@@ -250,6 +254,7 @@ struct gpst_pipeline {
     uint64_t items_ok, items_failed, items_dropped, items_cancelled, device_fallbacks;
     uint64_t items_refused; /* of those dropped: the ones that never got an index */
     uint64_t n_submissions, n_submitted; /* to the device, of so many items */
+    uint64_t n_copied, n_in_place; /* items of a device with memory of its own: how they came there */
     uint64_t n_taken_apart; /* batches that failed, the latest for this reason */
     char apart_reason[GPST_REASON_BYTES];
     uint64_t bytes_read, bytes_h2d, bytes_d2h, bytes_written;
@@ -307,6 +312,9 @@ GPSTI_INTERN void gpsti_call_leave(void);
 GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline);
 
 GPSTI_INTERN bool gpsti_flow_run_one(gpsti_client* client, uint32_t worker_index); /* locked */
+/* On the thread of who waits for the only item there is: what is left of it to do, if that is brief and no callback's.
+   False: nothing was done. Locked. */
+GPSTI_INTERN bool gpsti_flow_serve_lone(gpst_pipeline* pipeline, int64_t deadline_ns);
 GPSTI_INTERN int64_t gpsti_flow_backlog_ns(gpsti_client* client); /* locked */
 /* A loaded (or failed) slot begins its way. Locked. */
 GPSTI_INTERN void gpsti_flow_begin(gpsti_slot* slot);

@@ -99,6 +99,7 @@ GPSTI_PRIVATE void gpsti_pool_lend(gpst_pool* pool, uint32_t index, gpst_buffer*
     out->data = entry->memory.ptr;
     out->bytes = entry->bytes;
     out->id = ((uint64_t)entry->loan << 32) | index;
+    out->pinned = entry->memory.pinned;
 }
 
 /* The buffer's entry if it is on loan under this very id, else NULL. */

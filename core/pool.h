@@ -39,6 +39,7 @@ typedef struct gpst_buffer {
     void* data;   /* page-aligned */
     size_t bytes; /* of the size class: at least what was asked for */
     uint64_t id;  /* the pool's own: this loan */
+    bool pinned;  /* the device has it page-locked */
 } gpst_buffer;
 
 /* gpst_pool_info -- what a pool holds and has done since its creation

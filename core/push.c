@@ -105,7 +105,8 @@ GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpst_pipeline* pipeline, int64_
             return GPST_END;
         if (gpsti_now_ns() >= deadline_ns)
             return gpsti_push_too_late("gpst_pipeline_next_result", timeout_ns);
-        gpsti_flow_wait(pipeline, deadline_ns);
+        if (!gpsti_flow_serve_lone(pipeline, deadline_ns))
+            gpsti_flow_wait(pipeline, deadline_ns);
     }
     gpsti_slot* const slot = pipeline->first_result;
     pipeline->first_result = slot->next;

@@ -190,10 +190,18 @@ GPSTI_PRIVATE void gpsti_report_copies_path(const gpst_pipeline* pipeline, gpst_
         return;
     }
     const bool engine = !gpsti_report_is_serial(pipeline);
+    if (pipeline->n_in_place > 0 && pipeline->n_copied == 0) {
+        (void)gpsti_report_add_path(out, "copies", "none: small, over the link");
+        return;
+    }
     gpst_path* const path =
         gpsti_report_add_path(out, "copies", engine ? "up and down, a stream a slot" : "up and down, one stream");
     gpsti_format(path->why_not, sizeof path->why_not, "in place: the device has memory of its own%s",
                  engine ? "" : "; overlapped: a plain loop waits for each item");
+    const size_t used = strlen(path->why_not);
+    if (pipeline->n_in_place > 0)
+        gpsti_format(path->why_not + used, sizeof path->why_not - used, ", but %llu items were small enough",
+                     (unsigned long long)pipeline->n_in_place);
 }
 
 /* "2.7 items together", and what stood in the way of more. */
@@ -267,7 +275,7 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
     gpsti_report_copies_path(pipeline, out);
     gpsti_report_batch_path(pipeline, out);
     path = gpsti_report_add_path(out, "graph", "launches");
-    gpsti_copy_text(path->why_not, sizeof path->why_not, "graph: not used by the engine in this version");
+    gpsti_copy_text(path->why_not, sizeof path->why_not, "graph: not in this version; for a small item it takes longer than a launch in place");
     gpsti_report_threads_path(pipeline, out);
     gpsti_report_read_ahead(pipeline, out);
 }

@@ -133,6 +133,18 @@ GPSTI_INTERN void gpsti_scheduler_return(gpsti_scheduler* scheduler, int64_t wor
     scheduler->looking = true;
 }
 
+GPSTI_INTERN void gpsti_scheduler_enter(gpsti_scheduler* scheduler) {
+    scheduler->n_attentive++;
+    scheduler->looking = true;
+}
+
+/* What became runnable meanwhile was left to it. */
+GPSTI_INTERN void gpsti_scheduler_exit(gpsti_scheduler* scheduler) {
+    scheduler->n_attentive--;
+    scheduler->looking = false;
+    gpsti_scheduler_call(scheduler);
+}
+
 GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler) {
     if (scheduler->n_idle > 0)
         gpsti_cond_broadcast(&scheduler->work);

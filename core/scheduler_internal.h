@@ -47,6 +47,9 @@ GPSTI_INTERN void gpsti_scheduler_wake(gpsti_scheduler* scheduler);
 /* The calling thread took a task that takes about work_ns and lets the lock go; and is back, with the lock. */
 GPSTI_INTERN void gpsti_scheduler_leave(gpsti_scheduler* scheduler, int64_t work_ns);
 GPSTI_INTERN void gpsti_scheduler_return(gpsti_scheduler* scheduler, int64_t work_ns);
+/* A thread that is no worker runs tasks of a client that it took itself: from here on, and up to here. */
+GPSTI_INTERN void gpsti_scheduler_enter(gpsti_scheduler* scheduler);
+GPSTI_INTERN void gpsti_scheduler_exit(gpsti_scheduler* scheduler);
 /* Wakes everybody: something ended. */
 GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler);
 /* From a worker's own thread while it waits for a client: runs one of the client's tasks, or sleeps until something

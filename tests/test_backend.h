@@ -244,9 +244,11 @@ static void contract_events(void** state) {
     test_device t;
     gpsti_event* events[2];
     int64_t times[2];
+    gpst_result result = GPST_OK;
     (void)state;
     test_device_open(&t, test_subject()->i, test_subject()->params);
     uint64_t* value = test_new_value(&t);
+    assert_int_equal(t.i->stream_query(t.stream), GPST_OK); /* nothing was ever asked of it */
     assert_int_equal(t.i->event_create(t.device, &events[0]), GPST_OK);
     assert_int_equal(t.i->event_create(t.device, &events[1]), GPST_OK);
     assert_int_equal(t.i->event_time(events[0], &times[0]), GPST_ERROR_STATE);
@@ -255,6 +257,9 @@ static void contract_events(void** state) {
     test_launch_step(&t, t.stream, value, 1);
     assert_int_equal(t.i->event_record(events[1], t.stream), GPST_OK);
     assert_int_equal(t.i->event_wait(events[1]), GPST_OK);
+    while ((result = t.i->stream_query(t.stream)) == GPST_ERROR_WOULD_BLOCK)
+        gpsti_yield();
+    assert_int_equal(result, GPST_OK);
     assert_int_equal(t.i->event_query(events[0]), GPST_OK);
     assert_int_equal(t.i->event_query(events[1]), GPST_OK);
     assert_int_equal(t.i->event_time(events[0], &times[0]), GPST_OK);

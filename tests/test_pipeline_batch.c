@@ -10,13 +10,14 @@
 
 #define N_ITEMS 40u
 #define MOST_SIDE 40u
+#define LARGE_SIDE 300u /* with its outputs beyond what stays in place */
 #define OUT_WIDTH 12u
 #define OUT_HEIGHT 10u
 #define VIEW_BYTES (OUT_WIDTH * OUT_HEIGHT * 3u)
 #define N_VIEWS 3u
 #define OUT_BYTES (N_VIEWS * VIEW_BYTES)
 
-static uint8_t frames[N_ITEMS][MOST_SIDE * MOST_SIDE * 3];
+static uint8_t frames[N_ITEMS][LARGE_SIDE * LARGE_SIDE * 3];
 static gpst_image shapes[N_ITEMS];
 static uint8_t wanted[N_ITEMS][OUT_BYTES], got[N_ITEMS][OUT_BYTES];
 static gpst_warp* warp;
@@ -59,6 +60,8 @@ static int make_items(void** state) {
         shapes[n] = n < N_ITEMS / 2 ? rgb_shape(MOST_SIDE, MOST_SIDE - 1) /* alike, then of any size */
                                     : rgb_shape(1 + (uint32_t)(test_random(&random) % MOST_SIDE),
                                                 1 + (uint32_t)(test_random(&random) % MOST_SIDE));
+        if (n > N_ITEMS / 2 && n % 4 == 3)
+            shapes[n] = rgb_shape(LARGE_SIDE, LARGE_SIDE);
         shapes[n].data = frames[n];
         for (uint32_t v = 0; v < N_VIEWS; v++) {
             outputs[v] = rgb_shape(OUT_WIDTH, OUT_HEIGHT);

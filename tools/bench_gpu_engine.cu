@@ -337,7 +337,8 @@ static gpst_result small_next(void* user_data, uint64_t index, gpst_input* out) 
     return index < N_SMALL ? GPST_OK : GPST_END;
 }
 
-static void bench_small(gpst_context* context) {
+static void bench_small(gpst_context* context, uint32_t batch) {
+    char name[96];
     gpst_warp* const warp = small_warp();
     gpst_stage_desc stage = GPST_ZERO;
     gpst_pipeline_desc desc = GPST_ZERO;
@@ -352,6 +353,7 @@ static void bench_small(gpst_context* context) {
     desc.n_stages = 1;
     desc.source = small_next;
     desc.source_user_data = &random;
+    desc.batch = batch;
     for (int round = 0; round < 2; round++) { /* what the runtime makes once for all is there after the first */
         context->device->i->device_query(context->device, &device_before);
         gpst_context_query_info(context, &before);
@@ -363,7 +365,11 @@ static void bench_small(gpst_context* context) {
     context->device->i->device_query(context->device, &device_after);
     gpst_context_query_info(context, &after);
     gpst_warp_destroy(warp);
-    record("100000 small items of random sizes", (double)stats.wall_ns / 1e3 / N_SMALL, "us an item");
+    snprintf(name, sizeof name, "100000 small items of random sizes, batch=%u", batch);
+    record(name, (double)stats.wall_ns / 1e3 / N_SMALL, "us an item");
+    for (uint32_t p = 0; p < stats.n_paths; p++)
+        if (!strcmp(stats.paths[p].what, "batch") || !strcmp(stats.paths[p].what, "copies"))
+            printf("  %s: %s; %s\n", stats.paths[p].what, stats.paths[p].taken, stats.paths[p].why_not);
     record("  items ok", (double)stats.items_ok, "");
     record("  allocations of frame memory, all of the run", (double)stats.growths, "");
     record("  allocations by the allocator after the freeze", (double)stats.allocations_after_freeze, "");
@@ -508,7 +514,8 @@ int main(int argc, char** argv) {
     if (chosen(argc, argv, first, "latency"))
         bench_latency(context);
     if (chosen(argc, argv, first, "small"))
-        bench_small(context);
+        for (uint32_t batch = 0; batch <= 16; batch = batch ? batch * 4 : 1) /* 0: tuned */
+            bench_small(context, batch);
     if (chosen(argc, argv, first, "views"))
         bench_views(context, dir);
     if (json) {
