@@ -345,7 +345,8 @@ GPSTI_PRIVATE bool gpsti_tuner_try_latency(gpsti_tuner* tuner) {
         gpsti_tuner_try(tuner, GPST_KNOB_STREAMS, GPSTI_TUNER_UP))
         return true;
     return (double)window->starved_ns >= 0.5 * wall_ns &&
-           gpsti_tuner_try(tuner, GPST_KNOB_SLOTS, GPSTI_TUNER_UP);
+           (gpsti_tuner_try(tuner, GPST_KNOB_SLOTS, GPSTI_TUNER_UP) ||
+            gpsti_tuner_try(tuner, GPST_KNOB_BATCH, GPSTI_TUNER_UP)); /* what each submission costs, in part */
 }
 
 GPSTI_PRIVATE bool gpsti_tuner_try_next(gpsti_tuner* tuner, gpst_resource bottleneck) {
