@@ -3,6 +3,7 @@
 #ifndef GPSTI_WARP_CU_H
 #define GPSTI_WARP_CU_H
 
+#include "warp_area.cu.h"
 #include "warp_hot.cu.h"
 
 #if defined(GPSTI_GPU_UNIT)
@@ -57,26 +58,67 @@ GPSTI_PRIVATE void gpsti_warp_item_split(gpsti_warp_job* job, gpsti_warp_item* i
 /* ---- launching ------------------------------------------------------------------------ */
 GPSTI_PRIVATE uint32_t gpsti_warp_tiles(int32_t pixels, uint32_t tile) { return ((uint32_t)pixels + tile - 1) / tile; }
 
-/* What goes into the next launch, and the kernel of its own that it is for (NULL: the general one). */
+/* What goes into the next launch, and the kernel that it is for. */
 typedef struct gpsti_warp_batch {
     gpsti_warp_launch launch;
-    gpsti_hot_kernel hot;
+    gpsti_warp_device kernel;
 } gpsti_warp_batch;
+
+/* Many rows save what a tile computes ahead; few outputs need many tiles, for all multiprocessors to have some. */
+#define GPSTI_WARP_TILES_WANTED 1500 /* some for each multiprocessor of the largest devices, several times over */
+
+GPSTI_PRIVATE int32_t gpsti_warp_tile_rows(const gpsti_warp_launch* launch, uint32_t columns, int32_t most,
+                                           int32_t least) {
+    const uint64_t across = gpsti_warp_tiles(launch->job.width, columns);
+    int32_t rows = most;
+    while (rows > least && across * (uint64_t)(launch->job.height / rows) * launch->n_items < GPSTI_WARP_TILES_WANTED)
+        rows /= 2;
+    return rows;
+}
+
+/* How a kernel's blocks cover outputs. */
+typedef struct gpsti_warp_shape {
+    uint32_t lanes, threads_y, columns;
+    int32_t rows;
+} gpsti_warp_shape;
+
+GPSTI_PRIVATE gpsti_warp_shape gpsti_warp_shape_of(const gpsti_warp_batch* batch) {
+    const gpsti_warp_launch* const launch = &batch->launch;
+    gpsti_warp_shape shape;
+    if (batch->kernel == gpsti_warp_general_device) {
+        shape.lanes = GPSTI_WARP_TILE, shape.threads_y = GPSTI_WARP_THREADS_Y;
+        shape.columns = GPSTI_WARP_TILE, shape.rows = GPSTI_WARP_TILE;
+    } else if (launch->job.filter == GPST_FILTER_AREA) {
+        shape.lanes = GPSTI_AREA_LANES, shape.threads_y = GPSTI_AREA_THREADS_Y;
+        shape.columns = GPSTI_AREA_COLUMNS;
+        shape.rows = gpsti_warp_tile_rows(launch, shape.columns, GPSTI_AREA_ROWS, GPSTI_AREA_THREADS_Y);
+    } else {
+        shape.lanes = GPSTI_HOT_LANES, shape.columns = GPSTI_HOT_COLUMNS;
+        shape.threads_y = GPSTI_HOT_THREADS_Y(launch->job.map == GPST_MAP_EQUIRECT ? GPSTI_HOT_VIEWS : GPSTI_HOT_AXES);
+        shape.rows = gpsti_warp_tile_rows(launch, shape.columns, GPSTI_HOT_ROWS, (int32_t)shape.threads_y);
+    }
+    return shape;
+}
 
 GPSTI_PRIVATE gpst_result gpsti_warp_gpu_flush(gpsti_warp_batch* batch, void* stream) {
     gpsti_warp_launch* const launch = &batch->launch;
     if (launch->n_items == 0)
         return GPST_OK;
-    const uint32_t tile_x = batch->hot ? GPSTI_HOT_COLUMNS : GPSTI_WARP_TILE;
-    launch->tile_rows = batch->hot ? gpsti_hot_tile_rows(launch) : GPSTI_WARP_TILE;
-    const dim3 grid(gpsti_warp_tiles(launch->job.width, tile_x), gpsti_warp_tiles(launch->job.height, (uint32_t)launch->tile_rows),
-                    launch->n_items);
-    const dim3 block(batch->hot ? GPSTI_HOT_LANES : GPSTI_WARP_TILE,
-                     batch->hot ? GPSTI_HOT_THREADS_Y : GPSTI_WARP_THREADS_Y, 1);
-    if (batch->hot)
-        gpsti_hot_select(launch);
-    return gpsti_gpu_launch("gpst_warp_launch", batch->hot ? batch->hot : gpsti_warp_general_device, grid, block, 0,
-                            launch, stream);
+    const gpsti_warp_shape shape = gpsti_warp_shape_of(batch);
+    const dim3 grid(gpsti_warp_tiles(launch->job.width, shape.columns),
+                    gpsti_warp_tiles(launch->job.height, (uint32_t)shape.rows), launch->n_items);
+    const dim3 block(shape.lanes, shape.threads_y, 1);
+    launch->tile_rows = shape.rows;
+    gpsti_hot_select(launch);
+    return gpsti_gpu_launch("gpst_warp_launch", batch->kernel, grid, block, 0, launch, stream);
+}
+
+/* The kernel that job and item are for, which has their bits and is the fastest. */
+GPSTI_PRIVATE gpsti_warp_device gpsti_warp_device_of(const gpsti_warp_job* job, const gpsti_warp_item* item,
+                                                     int64_t cb_offset) {
+    const gpsti_warp_device area = gpsti_area_choose(job, item, cb_offset);
+    const gpsti_warp_device hot = area ? area : gpsti_hot_choose(job, item, cb_offset);
+    return hot ? hot : gpsti_warp_general_device;
 }
 
 /* One output into the next launch; what came before is launched when it does not fit to it. */
@@ -85,13 +127,13 @@ GPSTI_PRIVATE gpst_result gpsti_warp_gpu_add(gpsti_warp_batch* batch, gpsti_warp
     const int64_t cb_offset = job->cb ? job->cb - job->source : 0, cr_offset = job->cb ? job->cr - job->source : 0;
     gpsti_warp_item item;
     gpsti_warp_item_split(job, &item);
-    const gpsti_hot_kernel hot = cb_offset ? NULL : gpsti_hot_choose(job, &item);
+    const gpsti_warp_device kernel = gpsti_warp_device_of(job, &item, cb_offset);
     const uint32_t item_bytes = gpsti_warp_item_bytes(job->map);
     const bool full = (launch->n_items + 1) * item_bytes > GPSTI_WARP_ITEMS_BYTES;
-    const bool alike = cb_offset == launch->cb_offset && cr_offset == launch->cr_offset && hot == batch->hot;
+    const bool alike = cb_offset == launch->cb_offset && cr_offset == launch->cr_offset && kernel == batch->kernel;
     if (full || !alike || memcmp(&launch->job, job, sizeof *job) != 0) {
         GPSTI_TRY(gpsti_warp_gpu_flush(batch, stream));
-        batch->hot = hot;
+        batch->kernel = kernel;
         launch->n_items = 0;
         launch->item_bytes = item_bytes;
         launch->cb_offset = cb_offset, launch->cr_offset = cr_offset;

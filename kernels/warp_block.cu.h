@@ -31,16 +31,25 @@ typedef struct gpsti_warp_item {
 
 #define GPSTI_WARP_ITEMS_BYTES 3264
 
+/* Where one address of the launch does for all threads. */
+#if defined(__CUDACC__)
+#define GPSTI_WARP_ARGUMENT __grid_constant__
+#else
+#define GPSTI_WARP_ARGUMENT
+#endif
+
 typedef struct gpsti_warp_launch {
     gpsti_warp_job job;
     int64_t cb_offset, cr_offset; /* NV12, I420: bytes from source */
-    /* Of warp_hot.cu.h: selectors of gpsti_hot_pick; whether packed rows may be stored in words. */
-    uint32_t first_pairs, last_pair, taps[3], words;
+    /* Of warp_steps.cu.h: selectors of gpsti_hot_pick; whether packed rows may be stored in words. */
+    uint32_t order, taps[3], words;
     int32_t tile_rows;
     double inverses[2]; /* of the output's sides */
     uint32_t n_items, item_bytes;
     uint64_t items[GPSTI_WARP_ITEMS_BYTES / 8];
 } gpsti_warp_launch;
+
+typedef void (*gpsti_warp_device)(gpsti_warp_launch launch);
 
 GPSTI_DEVICE GPSTI_INLINE const gpsti_warp_item* gpsti_warp_item_of(const gpsti_warp_launch* launch, uint32_t index) {
     return (const gpsti_warp_item*)(const void*)((const uint8_t*)launch->items + (size_t)index * launch->item_bytes);

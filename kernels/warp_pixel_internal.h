@@ -175,13 +175,19 @@ GPSTI_DEVICE GPSTI_INLINE uint8_t gpsti_warp_signed_byte(float value) {
     return (uint8_t)(gpsti_f32_bits(clamped + GPSTI_WARP_ROUNDER) - GPSTI_WARP_ROUNDER_BITS);
 }
 
-GPSTI_DEVICE GPSTI_INLINE uint8_t* gpsti_warp_output(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                     uint32_t c) {
+/* Where a sample is stored; job->output need not be set. */
+GPSTI_DEVICE GPSTI_INLINE uint8_t* gpsti_warp_output_of(const gpsti_warp_job* job, uint8_t* output, int32_t x, int32_t y,
+                                                        uint32_t c) {
     const uint32_t bytes = job->dtype == GPST_DTYPE_F32 ? 4 : job->dtype == GPST_DTYPE_F16 ? 2 : 1;
-    uint8_t* row = job->output + (ptrdiff_t)(y * job->output_pitch);
+    uint8_t* row = output + (ptrdiff_t)(y * job->output_pitch);
     if (job->layout == GPST_LAYOUT_CHW)
         return row + (ptrdiff_t)(c * job->plane_bytes) + (ptrdiff_t)x * bytes;
     return row + ((ptrdiff_t)x * job->n_channels + c) * bytes;
+}
+
+GPSTI_DEVICE GPSTI_INLINE uint8_t* gpsti_warp_output(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                     uint32_t c) {
+    return gpsti_warp_output_of(job, job->output, x, y, c);
 }
 
 GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_store(const gpsti_warp_job* job, uint8_t* output, float value) {

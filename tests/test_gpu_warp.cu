@@ -398,7 +398,8 @@ static void test_rois(uint32_t n_rois, uint32_t w, uint32_t h) {
 }
 
 /* Whole frames as applications have them, against the CPU's loops. */
-static void test_frame(gpst_map map, gpst_format from, gpst_dtype dtype, uint32_t w, uint32_t h, uint32_t n) {
+static void test_frame(gpst_map map, gpst_filter filter, gpst_format from, gpst_dtype dtype, uint32_t w, uint32_t h,
+                       uint32_t n) {
     gpst_warp_desc desc = GPST_ZERO;
     gpst_view views[8];
     gpst_image source = GPST_ZERO, shape;
@@ -406,7 +407,7 @@ static void test_frame(gpst_map map, gpst_format from, gpst_dtype dtype, uint32_
     memset(views, 0, sizeof views);
     for (uint32_t i = 0; i < n; i++)
         views[i].yaw = 360.0 / n * i, views[i].pitch = i == 3 ? 83 : 0, views[i].roll = i == 4 ? 12 : 0;
-    desc.map = map, desc.views = views, desc.n_views = map == GPST_MAP_EQUIRECT ? n : 0;
+    desc.map = map, desc.filter = filter, desc.views = views, desc.n_views = map == GPST_MAP_EQUIRECT ? n : 0;
     desc.width = w, desc.height = h, desc.format = GPST_FORMAT_RGB, desc.dtype = dtype;
     desc.layout = dtype == GPST_DTYPE_U8 ? GPST_LAYOUT_HWC : GPST_LAYOUT_CHW;
     desc.has_scale = dtype != GPST_DTYPE_U8;
@@ -440,14 +441,19 @@ static void test_frame(gpst_map map, gpst_format from, gpst_dtype dtype, uint32_
 }
 
 static void test_frames(void) {
-    static const gpst_format formats[4] = {GPST_FORMAT_RGB, GPST_FORMAT_BGR, GPST_FORMAT_BGRA, GPST_FORMAT_NV12};
+    static const gpst_format formats[5] = {GPST_FORMAT_RGB, GPST_FORMAT_BGR, GPST_FORMAT_BGRA, GPST_FORMAT_NV12,
+                                           GPST_FORMAT_I420};
     static const gpst_dtype dtypes[3] = {GPST_DTYPE_U8, GPST_DTYPE_F16, GPST_DTYPE_F32};
-    for (int f = 0; f < 4; f++)
+    for (int f = 0; f < 5; f++)
         for (int d = 0; d < 3; d++) {
-            test_frame(GPST_MAP_EQUIRECT, formats[f], dtypes[d], 481, 271, 8);
-            test_frame(GPST_MAP_RESIZE, formats[f], dtypes[d], 512, 512, 1);
+            test_frame(GPST_MAP_EQUIRECT, GPST_FILTER_BILINEAR, formats[f], dtypes[d], 481, 271, 8);
+            /* whole tiles, rows of words */
+            test_frame(GPST_MAP_EQUIRECT, GPST_FILTER_BILINEAR, formats[f], dtypes[d], 512, 300, 8);
+            test_frame(GPST_MAP_RESIZE, GPST_FILTER_BILINEAR, formats[f], dtypes[d], 512, 512, 1);
+            test_frame(GPST_MAP_RESIZE, GPST_FILTER_AREA, formats[f], dtypes[d], 300, 200, 1);
+            test_frame(GPST_MAP_RESIZE, GPST_FILTER_AREA, formats[f], dtypes[d], 9, 5, 1); /* wide windows */
         }
-    printf("whole frames: 24\n");
+    printf("whole frames: 75\n");
 }
 
 int main(int argc, char** argv) {
