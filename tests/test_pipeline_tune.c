@@ -532,7 +532,7 @@ static void check_guard(const gpst_stats* stats) {
     if (guard->engine_ns <= 0.0) /* never frozen for long enough, or never an engine */
         return;
     if (guard->text[0] == 'p')
-        assert_true(guard->measured && guard->plain_serial_ns < guard->engine_ns);
+        assert_true(guard->plain_serial_ns < guard->engine_ns);
     else if (guard->measured)
         assert_true(guard->plain_serial_ns >= guard->engine_ns * 0.98);
     assert_true(loop == (uint32_t)GPST_RUN_ENGINE || guard->plain_items > 0);
@@ -576,17 +576,22 @@ static void test_plain_stays_where_it_wins(void** state) {
 
 static void test_the_engine_stays_where_it_wins(void** state) {
     (void)state;
-    kit* const self = kit_open("cpu", 2);
-    gpst_stats stats;
-    gpst_pipeline_desc desc = kit_simple(self, 2500, sleep_a_little);
-    self->decode_ns = 500000;
-    desc.n_items_expected = 2500;
-    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-    print_decisions();
-    printf("%s\ncost of the guard %.2f %%\n", stats.verdict.text,
-           100.0 * (double)report.guard.cost_ns / (double)stats.wall_ns);
-    check_guard(&stats);
-    kit_close(self);
+    bool measured = false;
+    for (int i = 0; i < 5 && !measured; i++) { /* a busy machine may never let it freeze */
+        kit* const self = kit_open("cpu", 2);
+        gpst_stats stats;
+        gpst_pipeline_desc desc = kit_simple(self, 2500, sleep_a_little);
+        self->decode_ns = 500000;
+        desc.n_items_expected = 2500;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        print_decisions();
+        printf("%s\ncost of the guard %.2f %%\n", stats.verdict.text,
+               100.0 * (double)report.guard.cost_ns / (double)stats.wall_ns);
+        check_guard(&stats);
+        measured = report.guard.measured && report.guard.plain_items > 0;
+        kit_close(self);
+    }
+    assert_true(measured);
 }
 
 /* Plain blocks at any moment, some of which stay for a while: order, errors, files and cancel are as ever. */
