@@ -369,7 +369,9 @@ GPSTI_PRIVATE void gpsti_slot_destroy(gpst_pipeline* pipeline, gpsti_slot* slot)
 GPSTI_INTERN gpst_result gpsti_slots_create(gpst_pipeline* pipeline) {
     pipeline->slots = (gpsti_slot*)gpsti_alloc(&pipeline->context->host,
                                                pipeline->slots_capacity * sizeof *pipeline->slots);
-    return pipeline->slots ? gpsti_slots_make(pipeline, pipeline->n_slots) : GPST_ERROR_MEMORY;
+    /* A run that begins plain needs one; the others are made when the engine is opened. */
+    return pipeline->slots ? gpsti_slots_make(pipeline, pipeline->tune.starts_plain ? 1 : pipeline->n_slots)
+                           : GPST_ERROR_MEMORY;
 }
 
 GPSTI_INTERN gpst_result gpsti_slots_make(gpst_pipeline* pipeline, uint32_t n) {

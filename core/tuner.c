@@ -9,7 +9,7 @@
 #define GPSTI_TUNER_FULL 0.85 /* a limit that is used so far is what holds things up */
 #define GPSTI_TUNER_WIN 0.02  /* a smaller gain is none */
 #define GPSTI_TUNER_DRIFT 0.20
-#define GPSTI_TUNER_BRIEF_NS 50000
+#define GPSTI_TUNER_BRIEF_NS 500000 /* of an item that is the first of a run: those after it take less */
 #define GPSTI_TUNER_BUNCH 8
 #define GPSTI_TUNER_UP 1u
 #define GPSTI_TUNER_DOWN 2u
