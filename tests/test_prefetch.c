@@ -148,6 +148,30 @@ static void the_cap_is_kept(void** state) {
     }
 }
 
+/* Room for three, eight wanted: what will be asked for soonest stays, and nothing is fetched only to be thrown out. */
+static void foresight_does_not_evict_foresight(void** state) {
+    uint64_t schedule[TEST_N_FRAMES];
+    gpst_prefetch_desc desc = test_prefetch_desc();
+    gpst_prefetch_info info;
+    (void)state;
+    for (uint64_t k = 0; k < TEST_N_FRAMES; k++)
+        schedule[k] = k;
+    desc.schedule = schedule;
+    desc.n_schedule = TEST_N_FRAMES;
+    desc.max_bytes = 3 * 21500;
+    desc.n_in_flight = 1;
+    gpst_prefetch* prefetch = test_prefetch_new(&desc);
+    for (uint64_t k = 0; k < 10; k++) {
+        test_get(prefetch, k);
+        test_settle(prefetch);
+    }
+    gpst_prefetch_query_info(prefetch, &info);
+    assert_int_equal(info.hits, 9);
+    assert_int_equal(info.misses, 1);
+    assert_int_equal(info.used, 9);
+    gpst_prefetch_destroy(prefetch);
+}
+
 static void an_error_is_told_at_its_item_only(void** state) {
     gpst_prefetch_desc desc = test_prefetch_desc();
     gpst_prefetch_info info;
@@ -338,6 +362,7 @@ int main(void) {
                                        cmocka_unit_test(a_schedule_is_fetched_once_each),
                                        cmocka_unit_test(random_access_fetches_nothing),
                                        cmocka_unit_test(the_cap_is_kept),
+                                       cmocka_unit_test(foresight_does_not_evict_foresight),
                                        cmocka_unit_test(an_error_is_told_at_its_item_only),
                                        cmocka_unit_test(decoded_frames_are_kept),
                                        cmocka_unit_test(many_ask_at_once),
