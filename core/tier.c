@@ -9,15 +9,11 @@
 #include <string.h>
 
 #if !defined(_WIN32)
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 #endif
 #if defined(__linux__)
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #endif
@@ -168,46 +164,35 @@ GPSTI_PRIVATE int32_t gpsti_tier_rotational(dev_t device) {
     return -1;
 }
 
-/* Of the 256 bytes of struct statx: older C libraries lack the members, but the kernel fills them. */
-#define GPSTI_TIER_STATX_DIOALIGN 0x2000u
-#define GPSTI_TIER_STATX_MEMORY_WORD (0x98 / 4)
-#define GPSTI_TIER_STATX_OFFSET_WORD (0x9C / 4)
-
-GPSTI_PRIVATE bool gpsti_tier_ask_direct(const char* path, gpst_probe_storage* storage) {
-#if defined(SYS_statx)
-    uint32_t words[64];
-    memset(words, 0, sizeof(words));
-    if (syscall(SYS_statx, AT_FDCWD, path, 0, GPSTI_TIER_STATX_DIOALIGN, words) != 0 ||
-        !(words[0] & GPSTI_TIER_STATX_DIOALIGN))
-        return false;
-    storage->direct_memory_align_bytes = words[GPSTI_TIER_STATX_MEMORY_WORD];
-    storage->direct_offset_align_bytes = words[GPSTI_TIER_STATX_OFFSET_WORD];
-    if (!storage->direct_offset_align_bytes)
-        gpsti_copy_text(storage->direct_reason, sizeof(storage->direct_reason),
-                        "the kernel says: not on this file");
-    return true;
-#else
-    (void)path;
-    (void)storage;
-    return false;
-#endif
+/* As a reader would: what opens past the page cache is read once, because not every file system that says yes means it. */
+GPSTI_PRIVATE gpst_result gpsti_tier_try_direct(const char* path, const gpsti_file* file, gpsti_direct_rules* rules) {
+    GPSTI_ALIGNAS(4096) char block[4096];
+    gpsti_file direct;
+    size_t done = 0;
+    GPSTI_TRY(gpsti_file_open_direct(file, path, &direct, rules));
+    const bool fits = rules->offset_align_bytes <= sizeof block && rules->memory_align_bytes <= sizeof block;
+    const gpst_result result = fits ? gpsti_file_read(&direct, path, block, sizeof block, 0, &done) : GPST_OK;
+    (void)gpsti_file_close(&direct, path);
+    return result;
 }
 
-/* The kernel not saying is not a no (tmpfs does not say, and takes it): one read tells. */
-GPSTI_PRIVATE void gpsti_tier_try_direct(const char* path, gpst_probe_storage* storage) {
-    GPSTI_ALIGNAS(4096) char block[4096];
-    const int file = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
-    if (file < 0) {
-        gpsti_format(storage->direct_reason, sizeof(storage->direct_reason), "open with O_DIRECT: errno %d",
-                     errno);
+GPSTI_PRIVATE void gpsti_tier_look_at_direct(const char* path, gpst_probe_storage* storage) {
+    gpsti_direct_rules rules;
+    gpsti_file file;
+    char before[GPSTI_REASON_BYTES]; /* what a file system cannot do is no failure of the caller's */
+    gpsti_copy_text(before, sizeof(before), gpst_last_reason());
+    gpst_result result = gpsti_file_open_read(path, &file);
+    if (!GPST_FAILED(result)) {
+        result = gpsti_tier_try_direct(path, &file, &rules);
+        (void)gpsti_file_close(&file, path);
+    }
+    if (GPST_FAILED(result)) {
+        gpsti_copy_text(storage->direct_reason, sizeof(storage->direct_reason), gpst_last_reason());
+        (void)gpsti_fail(GPST_OK, "%s", before);
         return;
     }
-    if (pread(file, block, sizeof(block), 0) >= 0)
-        storage->direct_memory_align_bytes = storage->direct_offset_align_bytes = sizeof(block);
-    else
-        gpsti_format(storage->direct_reason, sizeof(storage->direct_reason), "a read with O_DIRECT: errno %d",
-                     errno);
-    close(file);
+    storage->direct_memory_align_bytes = rules.memory_align_bytes;
+    storage->direct_offset_align_bytes = rules.offset_align_bytes;
 }
 
 GPSTI_PRIVATE void gpsti_tier_look_at_block_device(const char* path, gpst_probe_storage* storage) {
@@ -226,8 +211,8 @@ GPSTI_PRIVATE void gpsti_tier_look_at_block_device(const char* path, gpst_probe_
     if (!S_ISREG(file.st_mode))
         gpsti_copy_text(storage->direct_reason, sizeof(storage->direct_reason),
                         "only a regular file can be asked: name one");
-    else if (!gpsti_tier_ask_direct(path, storage))
-        gpsti_tier_try_direct(path, storage);
+    else
+        gpsti_tier_look_at_direct(path, storage);
 }
 #else
 GPSTI_PRIVATE void gpsti_tier_look_at_block_device(const char* path, gpst_probe_storage* storage) {
