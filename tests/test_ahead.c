@@ -220,6 +220,14 @@ static void the_budget_is_kept(void** state) {
     subject_close(self);
 }
 
+static gpsti_a32 pipe_opened;
+
+static void pipe_writer(void* argument) {
+    const int descriptor = open((const char*)argument, O_WRONLY); /* waits for a reader */
+    gpsti_a32_store(&pipe_opened, 1);
+    (void)close(descriptor);
+}
+
 /* A pipe's writer would notice; what is missing is its item's to tell. */
 static void what_is_no_file_is_not_touched(void** state) {
     subject* const self = subject_open("cpu", 1000, 6, true);
@@ -229,6 +237,10 @@ static void what_is_no_file_is_not_touched(void** state) {
     assert_int_equal(mkfifo(self->names[2], 0600), 0);
     assert_int_equal(unlink(self->names[3]), 0);
     assert_int_equal(mkdir(self->names[3], 0700), 0);
+    gpsti_thread writer;
+    gpsti_a32_store(&pipe_opened, 0);
+    assert_int_equal(gpsti_thread_start(&writer, pipe_writer, self->names[2], "writer"), GPST_OK);
+    gpsti_sleep_ns(20000000);
     for (uint64_t k = 0; k < 3; k++) {
         (void)gpsti_fail(GPST_OK, "a reason of before");
         (void)subject_note(self, k, k);
@@ -237,6 +249,11 @@ static void what_is_no_file_is_not_touched(void** state) {
     }
     assert_int_equal(subject_query(self).failed, 1);
     assert_int_equal(subject_query(self).fetched, 0);
+    gpsti_sleep_ns(20000000);
+    assert_int_equal(gpsti_a32_load(&pipe_opened), 0);
+    const int reader = open(self->names[2], O_RDONLY);
+    gpsti_thread_join(&writer);
+    (void)close(reader);
     subject_close(self);
 }
 
