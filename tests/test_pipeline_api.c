@@ -593,12 +593,13 @@ static void test_stats(void** state) {
         assert_true(stats.wall_ns > 0 && stats.cpu_ns > 0);
         assert_true(stats.verdict.text[0]);
         assert_true(stats.verdict.efficiency > 0 && stats.verdict.efficiency <= 1);
-        assert_int_equal(stats.n_paths, 7);
+        assert_int_equal(stats.n_paths, 8);
         assert_string_equal(stats.paths[3].what, "write");
         assert_string_equal(stats.paths[4].what, "copies");
         assert_string_equal(stats.paths[4].taken, "none: computed in place");
         assert_string_equal(stats.paths[5].what, "graph");
         assert_string_equal(stats.paths[6].what, "threads");
+        assert_string_equal(stats.paths[7].what, "prefetch");
         assert_string_equal(stats.paths[0].what, "read");
         assert_string_equal(stats.paths[2].taken, "cpu");
         kit_close(self);

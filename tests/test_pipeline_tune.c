@@ -419,7 +419,8 @@ static void test_windows_are_sums(void** state) {
     assert_true(w.n_items >= 16 && w.n_items <= 64 && w.wall_ns > 0);
     assert_true(w.noise >= 0.0 && w.noise <= 1.0);
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
-        assert_true(w.service_ns[r] > 0 && (double)w.service_ns[r] <= wall * 3.0);
+        assert_true(w.service_ns[r] > 0 || r == (int)GPST_RESOURCE_DISK_IN); /* resident files: the CPU's */
+        assert_true(w.service_ns[r] >= 0 && (double)w.service_ns[r] <= wall * 3.0);
         assert_true(w.wait_ns[r] >= 0 && w.busy_ns[r] >= 0);
         assert_true((double)w.busy_ns[r] <= wall);
     }

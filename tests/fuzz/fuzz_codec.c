@@ -59,7 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
         require(!GPST_FAILED(result) || kind == CODEC_JPEG ||
                 kind == CODEC_PNG); /* the header saw all of it */
         if (!GPST_FAILED(result)) {
-            write_and_read(self, &image, CODEC_PNM, image_bytes);
+            if (image.dtype == GPST_DTYPE_U8)
+                write_and_read(self, &image, CODEC_PNM, image_bytes);
             write_and_read(self, &image, CODEC_NPY, image_bytes);
         }
         free(image.data);
