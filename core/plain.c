@@ -22,6 +22,8 @@ typedef struct gpsti_plain {
     uint64_t asks_at;   /* whether the engine would gain, at that item again */
     int64_t inside_ns;  /* with every core inside a kernel */
     int64_t first_ns;   /* the work of item 0 */
+    int64_t alone_ns;   /* a wide kernel on one thread; 0 = not known */
+    bool stays_alone;   /* with every core it took longer: others have work for them, too */
 } gpsti_plain;
 
 GPSTI_PRIVATE void gpsti_plain_lock(const gpsti_plain* self) {
@@ -77,7 +79,8 @@ GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, const gpsti_step*
     return GPST_OK;
 }
 
-/* Before the engine is opened nobody else wants the cores: a wide kernel may have them all. */
+/* Before the engine is opened no other item wants the cores: a wide kernel may have them all. The first item tells what
+   one thread takes, unless there is no other: cores that have other work can make all of them slower than one. */
 GPSTI_PRIVATE uint32_t gpsti_plain_n_threads(const gpsti_plain* self, const gpsti_step* step) {
     const gpst_pipeline* const pipeline = self->pipeline;
     uint64_t n_pixels = 0;
@@ -90,8 +93,16 @@ GPSTI_PRIVATE uint32_t gpsti_plain_n_threads(const gpsti_plain* self, const gpst
 #else
     (void)step;
 #endif
-    return n_pixels >= GPSTI_PLAIN_WIDE_PIXELS ? pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE]
-                                               : pipeline->exec.n_threads;
+    const bool may = !self->stays_alone && (self->alone_ns > 0 || pipeline->desc.n_items_expected == 1);
+    return n_pixels >= GPSTI_PLAIN_WIDE_PIXELS && may ? pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE]
+                                                      : pipeline->exec.n_threads;
+}
+
+GPSTI_PRIVATE void gpsti_plain_learn(gpsti_plain* self, uint32_t n_threads, int64_t busy_ns) {
+    if (n_threads == 1 && self->alone_ns == 0)
+        self->alone_ns = busy_ns;
+    else if (n_threads > 1 && self->alone_ns > 0 && busy_ns > self->alone_ns)
+        self->stays_alone = true;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, const gpsti_step* step, char* reason) {
@@ -166,6 +177,8 @@ GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step
     const int64_t busy_ns = gpsti_now_ns() - start_ns;
     const uint32_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? self->slot->exec.n_threads : 1;
     self->inside_ns += n_threads > 1 ? busy_ns : 0;
+    if (step->kind == GPSTI_STEP_OFFLOAD)
+        gpsti_plain_learn(self, n_threads, busy_ns - (gpsti_plain_setup_ns(self->pipeline) - setup_ns));
     gpsti_plain_lock(self);
     self->pipeline->tune.setup_ns[gpsti_plain_resource(step)] +=
         gpsti_plain_setup_ns(self->pipeline) - setup_ns;
@@ -279,7 +292,8 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
     self.slot = &pipeline->slots[0];
     self.worker_index = scheduler->n_workers;
     self.within = false;
-    self.worth_ns = self.inside_ns = self.first_ns = 0;
+    self.worth_ns = self.inside_ns = self.first_ns = self.alone_ns = 0;
+    self.stays_alone = false;
     self.asks_at = 0;
     pipeline->n_slots_used = 1;
     const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
@@ -351,7 +365,8 @@ GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, 
     self.worker_index = pipeline->context->scheduler->n_workers;
     self.within = true;
     self.worth_ns = worth_ns;
-    self.inside_ns = self.first_ns = 0;
+    self.inside_ns = self.first_ns = self.alone_ns = 0;
+    self.stays_alone = false;
     self.asks_at = 0;
     gpsti_plain_lock(&self);
     for (uint64_t n = 0; n < n_items && more; n++) {

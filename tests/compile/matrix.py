@@ -309,7 +309,7 @@ def gpu_prefixes(folder):
 @case("budget: the GPU object for six architectures")
 def gpu_budget(folder):
     flags = ["-gencode=arch=compute_%s,code=sm_%s" % (name[3:], name[3:]) for name in CUDA_ARCHITECTURES]
-    command = nvcc(*flags, "-O3", "-c", "gpustage_gpu.cu", "-o", folder + "/o")
+    command = nvcc(*flags, "-O3", "-Xfatbin", "-compress-all", "-c", "gpustage_gpu.cu", "-o", folder + "/o")
     if not shutil.which("nvcc"):
         raise Skipped("no nvcc")
     times = run(["sh", "-c", '"$@" && times', "nvcc"] + command).split()
