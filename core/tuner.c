@@ -281,10 +281,10 @@ GPSTI_PRIVATE bool gpsti_tuner_doubles(gpst_knob knob) {
            knob == GPST_KNOB_BATCH;
 }
 
-GPSTI_PRIVATE uint32_t gpsti_tuner_step(gpst_knob knob, uint32_t value, uint32_t direction, bool far) {
+GPSTI_PRIVATE uint32_t gpsti_tuner_step(gpst_knob knob, uint32_t value, uint32_t direction, bool leaps) {
     const bool doubles = gpsti_tuner_doubles(knob);
     if (direction == GPSTI_TUNER_UP)
-        return doubles ? value * (far ? 4 : 2) : value + (value + 1) / 2;
+        return doubles ? value * (leaps ? 4 : 2) : value + (value + 1) / 2;
     return doubles ? value / 2 : value - (value + 3) / 4;
 }
 
@@ -295,9 +295,9 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_more_slots(gpst_knob knob, uint32_t before, u
 
 /* Sets the next value to try. What is in flight at one place is in no other: slots go along. */
 GPSTI_PRIVATE bool gpsti_tuner_try(gpsti_tuner* tuner, gpst_knob knob, uint32_t direction) {
-    tuner->far = tuner->far && knob == tuner->knob && direction == GPSTI_TUNER_UP;
+    tuner->leaps = tuner->leaps && knob == tuner->knob && direction == GPSTI_TUNER_UP;
     const uint32_t before = tuner->now.value[knob];
-    const uint32_t after = gpsti_tuner_clamp(gpsti_tuner_step(knob, before, direction, tuner->far),
+    const uint32_t after = gpsti_tuner_clamp(gpsti_tuner_step(knob, before, direction, tuner->leaps),
                                              tuner->least.value[knob], tuner->most.value[knob]);
     uint32_t* const slots = &tuner->now.value[GPST_KNOB_SLOTS];
     if (after == before || (tuner->tried[knob] & direction))
@@ -447,7 +447,7 @@ GPSTI_PRIVATE void gpsti_tuner_keep(gpsti_tuner* tuner, const gpsti_tuner_window
     decision->items_per_s_after = rate;
     gpsti_format(decision->reason, sizeof decision->reason, "kept: %+d %%",
                  (int)((rate / tuner->kept_rate - 1.0) * 100.0));
-    tuner->far = gpsti_tuner_doubles(tuner->knob) && tuner->knob != GPST_KNOB_BATCH && /* those make items wait */
+    tuner->leaps = gpsti_tuner_doubles(tuner->knob) && tuner->knob != GPST_KNOB_BATCH && /* those make items wait */
                  rate * decision->before >= GPSTI_TUNER_FULL * tuner->kept_rate * decision->after;
     gpsti_tuner_set_base(tuner, window, rate);
     memset(tuner->tried, 0, sizeof tuner->tried);
@@ -464,9 +464,9 @@ GPSTI_PRIVATE void gpsti_tuner_take_back(gpsti_tuner* tuner, double rate) {
     gpsti_format(decision->reason, sizeof decision->reason, "taken back: %u %s",
                  tuner->now.value[tuner->knob],
                  rate < tuner->kept_rate * (1.0 - GPSTI_TUNER_WIN) ? "lost" : "brought nothing");
-    if (!tuner->far) /* else half as far may do */
+    if (!tuner->leaps) /* else half as far may do */
         tuner->tried[tuner->knob] |= tuner->direction;
-    tuner->far = false;
+    tuner->leaps = false;
     tuner->now = tuner->kept;
 }
 

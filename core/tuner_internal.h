@@ -56,7 +56,7 @@ typedef struct gpsti_tuner {
     gpst_knob knob;          /* of the trial */
     uint32_t tried[GPST_KNOB_COUNT]; /* moves that brought nothing: GPSTI_TUNER_UP, GPSTI_TUNER_DOWN */
     uint32_t direction;
-    bool far;                /* the last move up paid in full: the next one of the knob goes twice as far */
+    bool leaps;              /* the last move up paid in full: the next one of the knob goes twice as far */
     bool has_reference;      /* what the frozen setting gives is known */
     double reference_rate;
     double reference_service[GPST_RESOURCE_COUNT];
