@@ -13,6 +13,8 @@
 
 #include "gpu_kernels.h"
 
+#include <time.h>
+
 static gpst_result launched(RT(Error_t) error) {
     return error == RT(Success) ? GPST_OK
                                 : gpst_task_fail(NULL, GPST_ERROR_DEVICE, "a test's launch: %s", RT(GetErrorString)(error));
@@ -25,12 +27,14 @@ gpst_result test_step_gpu(const void* args, void* native_stream) {
     return launched(RT(GetLastError)());
 }
 
-/* Polls without sleeping calls: what a callback may call is little. */
+/* Polls without sleeping calls: what a callback may call is little. A tool that lets only one call in at a time would
+   never see the gate opened, so it opens by itself after long enough for every test to have failed. */
 static void RT_CALLBACK wait_for_gate(RT(Stream_t) stream, RT(Error_t) error, void* user_data) {
     const volatile uint32_t* const open = (const volatile uint32_t*)user_data;
     (void)stream;
     (void)error;
-    while (*open == 0) {
+    const time_t start = time(NULL);
+    while (*open == 0 && time(NULL) - start < 10) {
     }
 }
 
