@@ -5,7 +5,7 @@
 #   make demo           a small 360-degree sequence reprojected to 8 views a frame, under build/demo/
 #   make test           every test, on the split sources and on gpustage.h
 #   make GPU=cuda       the same with the GPU half, by nvcc (GPU=hip: by hipcc); under build/cuda (build/hip)
-#   make asan tsan      every test under AddressSanitizer + UBSan, under ThreadSanitizer
+#   make asan tsan      every test under AddressSanitizer + UBSan, those with threads under ThreadSanitizer
 #   make valgrind       the kernels' portable loops under valgrind
 #   make check          gpustage.h is current, every declaration documented, the header compiles everywhere
 #   make peers          the kernels against those of other projects, as far as they are installed: results (peers-results
@@ -217,9 +217,13 @@ asan:
 	    $(SUBMAKE) test-run BUILD=$(BUILD)/asan TEST_BUILDS=split TEST_SECONDS=480 \
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer $(QUIET)'
 
+# Kernels on one thread have no races.
+ONE_THREAD := test_warp% test_mask test_mask_window test_quantise test_scene
 tsan:
 	+@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
 	    $(SUBMAKE) test-run BUILD=$(BUILD)/tsan TEST_BUILDS=split TEST_SECONDS=960 \
+	    TEST_NAMES='$(filter-out $(ONE_THREAD),$(TEST_NAMES))' \
+	    TEST_SCRIPTS='$(filter-out tests/test_fuzz_%,$(TEST_SCRIPTS))' \
 	    SANITIZE='-fsanitize=thread -fno-omit-frame-pointer $(QUIET)'
 
 # Leaks that are only possible are libgomp's.

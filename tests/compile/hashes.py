@@ -19,12 +19,10 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILDS = [
-    ("gcc", "-std=c11 -O0"),
-    ("gcc", "-std=c11 -O2 -ffp-contract=off"),
+    ("gcc", "-std=c11 -O0 -ffp-contract=off"),
     ("gcc", "-std=gnu17 -O3 -march=native -ffp-contract=fast"),
-    ("clang", "-std=c11 -O0"),
+    ("clang", "-std=c11 -O0 -ffp-contract=off"),
     ("clang", "-std=gnu17 -O3 -march=native -ffp-contract=fast"),
-    ("clang", "-std=c11 -O2 -ffp-contract=off"),
 ]
 # What a machine must have for each level, as Linux names it.
 LEVELS = {"portable": set(), "avx2": {"avx2", "fma"},
