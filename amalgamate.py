@@ -141,6 +141,7 @@ PRIVATE = [
     "core/finish.c",
     "core/step.c",
     "core/carry.c",
+    "core/call.c",
     "core/flow.c",
     "core/plain.c",
     "core/push.c",

@@ -60,7 +60,8 @@ GPSTI_INTERN bool gpsti_carry_is_work(const gpst_pipeline* pipeline) {
 /* Of brief items several, but no more than leaves every worker as many, and towards the end of the run a share of the
    rest. Only of a list whose length is known: elsewhere the source may wait for what the worker still has in hand. */
 GPSTI_INTERN uint32_t gpsti_carry_n_items(const gpst_pipeline* pipeline) {
-    const uint32_t n_free = pipeline->n_slots - pipeline->in_flight, share = pipeline->n_slots / (pipeline->n_active + 1);
+    const uint32_t n_free = pipeline->n_slots - pipeline->in_flight;
+    const uint32_t share = pipeline->n_slots / (pipeline->n_active + 1);
     const uint64_t expected = pipeline->desc.n_items_expected, next = pipeline->next_index;
     const uint64_t rest = expected > next ? (expected - next) / (2 * (uint64_t)pipeline->n_active) : 0;
     if (rest < 2 || pipeline->source_work_ns <= 0 || !gpsti_carry_is_work(pipeline))
@@ -84,7 +85,7 @@ GPSTI_PRIVATE bool gpsti_carry_call_source(gpsti_carry* self, uint64_t index) {
     while (more && self->n_items < n_slots) {
         gpsti_slot* const slot = self->slots[self->n_items];
         gpsti_slot_reset(slot, index + self->n_items);
-        more = gpsti_flow_call_source(self->pipeline, slot) != GPST_END;
+        more = gpsti_call_source(self->pipeline, slot) != GPST_END;
         if (more)
             gpsti_reader_expect(self->pipeline->reader, slot->item.path, index + self->n_items);
         self->n_items += more ? 1 : 0;
@@ -115,7 +116,7 @@ GPSTI_PRIVATE void gpsti_carry_serve(gpsti_carry* self, uint32_t i, uint32_t s) 
     if (step->kind == GPSTI_STEP_READ)
         gpsti_carry_read(slot, note, reason);
     else
-        note->result = gpsti_flow_call_stage(slot, step->first_stage, 0, self->worker_index, reason);
+        note->result = gpsti_call_stage(slot, step->first_stage, 0, self->worker_index, reason);
     note->busy_ns = gpsti_now_ns() - note->start_ns;
     note->cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
     if (GPST_FAILED(note->result))

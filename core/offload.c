@@ -220,7 +220,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, uint32_t stage_
                                               char* reason) {
     const gpsti_stage* const stage = &first->pipeline->stages[stage_index];
     if (stage->desc.kind == GPST_STAGE_DEVICE) /* which has no companions */
-        return gpsti_flow_call_stage(first, stage_index, 0, worker_index, reason);
+        return gpsti_call_stage(first, stage_index, 0, worker_index, reason);
     return gpsti_offload_warp(first, stage);
 }
 

@@ -3,7 +3,7 @@
 
    pipeline.c  checks the desc, makes and unmakes      slot.c     memory of one item in flight, and gpst_task_*
    flow.c      which job runs next, and what follows   offload.c  a device group: upload, kernels, download
-   step.c      the jobs that wait in a step
+   step.c      the jobs that wait in a step            call.c     the user's source and stages called
    plain.c     the plain loops                         push.c     submit, results, close, drain
    report.c    statistics and the verdict              finish.c   commit of files, sink, end of an item
    carry.c     items a worker brings through several steps at once
@@ -300,7 +300,7 @@ GPSTI_INTERN void gpsti_step_remove(gpsti_step* step, gpsti_job* job);
 /* Items in one submission from now on; fewer where the pipeline cannot. n_slots is set. */
 GPSTI_INTERN void gpsti_steps_set_batch(gpst_pipeline* pipeline, uint32_t batch);
 
-/* ---- flow.c -------------------------------------------------------------------------- */
+/* ---- call.c -------------------------------------------------------------------------- */
 
 /* A thread's note of the callbacks it is inside of, innermost first. */
 typedef struct gpsti_call {
@@ -310,6 +310,13 @@ typedef struct gpsti_call {
 GPSTI_INTERN void gpsti_call_enter(gpsti_call* call, gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_call_leave(void);
 GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline);
+/* Calls the source; the slot is loaded, or END. Not locked. */
+GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, gpsti_slot* slot);
+/* One service of a HOST stage; the failure's sentence goes to reason (GPST_REASON_BYTES). Not locked. */
+GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t output,
+                                          uint32_t worker_index, char* reason);
+
+/* ---- flow.c -------------------------------------------------------------------------- */
 
 GPSTI_INTERN bool gpsti_flow_run_one(gpsti_client* client, uint32_t worker_index); /* locked */
 /* On the thread of who waits for the only item there is: what is left of it to do, if that is brief and no callback's.
@@ -333,8 +340,6 @@ GPSTI_INTERN void gpsti_flow_wait_end(gpst_pipeline* pipeline);
 /* Waits for `progress` or a while, helping when this thread is a worker. Locked. */
 GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns);
 GPSTI_INTERN void gpsti_flow_notice(gpst_pipeline* pipeline); /* reacts to cancel and stop; locked */
-/* Calls the source; the slot is loaded, or END. Not locked. */
-GPSTI_INTERN gpst_result gpsti_flow_call_source(gpst_pipeline* pipeline, gpsti_slot* slot);
 /* The clock that has the CPU time of a step's services. */
 GPSTI_INTERN gpsti_clock* gpsti_flow_cpu_clock(gpst_pipeline* pipeline, const gpsti_step* step);
 /* Is the next service's CPU time to be read? Of a group, when one of its stages would have it. Locked. */
@@ -342,9 +347,6 @@ GPSTI_INTERN bool gpsti_flow_wants_cpu(gpst_pipeline* pipeline, const gpsti_step
 /* Enters one service's CPU time, -1 when it was not sampled. Locked. */
 GPSTI_INTERN void gpsti_flow_account_cpu(gpst_pipeline* pipeline, const gpsti_step* step, int64_t busy_ns,
                                          int64_t cpu_ns);
-/* One service of a HOST stage; the failure's sentence goes to reason (GPST_REASON_BYTES). Not locked. */
-GPSTI_INTERN gpst_result gpsti_flow_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t output,
-                                               uint32_t worker_index, char* reason);
 
 GPSTI_INTERN int64_t gpsti_flow_source_work_ns(const gpst_pipeline* pipeline);
 /* Takes a service's time into about how long they take. */

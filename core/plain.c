@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define GPSTI_PLAIN_LEAST_NS 10000 /* handing over what costs less costs more */
-#define GPSTI_PLAIN_LONG_NS 1000000
+#define GPSTI_PLAIN_LONG_NS 1000000 /* item 0 is not left before its end for less */
 #define GPSTI_PLAIN_SETUPS 8 /* two more slots at least, taken down again at the end, for half the gain at the most */
 #define GPSTI_PLAIN_WIDE_PIXELS ((uint64_t)1 << 18) /* of a warp that is worth threads inside it */
 #define GPSTI_PLAIN_INSIDE_LOSS 32 /* of a kernel's time on every core, about so small a part is lost */
@@ -17,8 +17,8 @@ typedef struct gpsti_plain {
     gpst_pipeline* pipeline;
     gpsti_slot* slot;
     uint32_t worker_index;
-    bool within;      /* the pipeline is an engine's: others look at its counts */
-    int64_t worth_ns; /* hand the item over when what is left of the run is worth so much; 0 = never */
+    bool within;        /* the pipeline is an engine's: others look at its counts */
+    int64_t worth_ns;   /* hand the item over when what is left of the run is worth so much; 0 = never */
     uint64_t asks_at;   /* whether the engine would gain, at that item again */
     int64_t inside_ns;  /* with every core inside a kernel */
     int64_t first_ns;   /* the work of item 0 */
@@ -127,7 +127,7 @@ GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, const gpsti_ste
 
 GPSTI_PRIVATE gpst_result gpsti_plain_host(gpsti_plain* self, const gpsti_step* step, uint32_t output,
                                            char* reason) {
-    return gpsti_flow_call_stage(self->slot, step->first_stage, output, self->worker_index, reason);
+    return gpsti_call_stage(self->slot, step->first_stage, output, self->worker_index, reason);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step* step, uint32_t output,
@@ -203,8 +203,8 @@ GPSTI_PRIVATE void gpsti_plain_step(gpsti_plain* self, const gpsti_step* step, u
         gpsti_slot_fail(self->slot, result, name, reason);
 }
 
-/* Mean work of an item, the one at hand with what it has cost by now. What all begins with (pages, caches, clocks of the
-   processor) is in item 0, so it counts only while there is no other. */
+/* Mean work of an item, the one at hand with what it has cost by now. What all begins with (pages, caches, clocks of
+   the processor) is in item 0, so it counts only while there is no other. */
 GPSTI_PRIVATE int64_t gpsti_plain_mean_ns(const gpsti_plain* self) {
     const int64_t n_items = (int64_t)self->pipeline->next_index;
     const int64_t work_ns = gpsti_plain_work_ns(self);
@@ -277,7 +277,7 @@ GPSTI_PRIVATE bool gpsti_plain_next(gpsti_plain* self) {
         return false;
     gpsti_slot_reset(self->slot, pipeline->next_index);
     self->slot->on_cpu = pipeline->device_lost;
-    if (gpsti_flow_call_source(pipeline, self->slot) == GPST_END)
+    if (gpsti_call_source(pipeline, self->slot) == GPST_END)
         return false;
     gpsti_plain_lock(self);
     pipeline->next_index++;

@@ -275,7 +275,8 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
     gpsti_report_copies_path(pipeline, out);
     gpsti_report_batch_path(pipeline, out);
     path = gpsti_report_add_path(out, "graph", "launches");
-    gpsti_copy_text(path->why_not, sizeof path->why_not, "graph: not in this version; for a small item it takes longer than a launch in place");
+    gpsti_copy_text(path->why_not, sizeof path->why_not,
+                    "graph: not in this version; for a small item it takes longer than a launch in place");
     gpsti_report_threads_path(pipeline, out);
     gpsti_report_read_ahead(pipeline, out);
 }

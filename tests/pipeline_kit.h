@@ -48,6 +48,7 @@ typedef struct kit {
     kit_place fail_place;
     uint64_t fail_every, fail_first; /* items fail_first, fail_first + fail_every, ... */
     int64_t source_ns, decode_ns, encode_ns, sink_ns;
+    int64_t cancel_ns; /* of kit_cancel_soon */
     gpst_pipeline* pipeline;
     const char* written[3]; /* what callbacks found wrong first: text, file; line beside */
     int written_line;
@@ -401,6 +402,13 @@ GPSTI_PRIVATE void kit_reopen(kit* self, const gpst_context_desc* changes) {
     desc.allocator = test_memory_hooks(&self->memory);
     desc.logger = kit_log_hooks(self);
     assert_int_equal(gpst_context_create(&desc, &self->context), GPST_OK);
+}
+
+/* For a thread: cancels the kit's pipeline after a while. */
+GPSTI_PRIVATE void kit_cancel_soon(void* argument) {
+    kit* const self = (kit*)argument;
+    gpsti_sleep_ns(self->cancel_ns);
+    gpst_pipeline_cancel(self->pipeline);
 }
 
 /* Nothing is left: no bytes, no thread, no temporary file; and no callback had anything to say. */

@@ -325,12 +325,6 @@ static void test_a_bad_item(void** state) {
     gpst_warp_destroy(masked);
 }
 
-static void cancel_soon(void* argument) {
-    kit* const self = (kit*)argument;
-    gpsti_sleep_ns(self->sink_ns);
-    gpst_pipeline_cancel(self->pipeline);
-}
-
 static void test_cancel(void** state) {
     (void)state;
     uint64_t random = test_seed(7);
@@ -341,9 +335,9 @@ static void test_cancel(void** state) {
         kit_forget(self);
         const gpst_pipeline_desc desc =
             batch_desc(self, N_ITEMS, 2 + (uint32_t)(test_random(&random) % 6), 1 + (uint32_t)(test_random(&random) % 15));
-        self->sink_ns = (int64_t)(test_random(&random) % 400000);
+        self->sink_ns = self->cancel_ns = (int64_t)(test_random(&random) % 400000);
         assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
-        assert_int_equal(gpsti_thread_start(&thread, cancel_soon, self, "cancel"), GPST_OK);
+        assert_int_equal(gpsti_thread_start(&thread, kit_cancel_soon, self, "cancel"), GPST_OK);
         const gpst_result result = gpst_pipeline_run(self->pipeline);
         gpsti_thread_join(&thread);
         assert_true(result == GPST_OK || result == GPST_ERROR_CANCELLED);

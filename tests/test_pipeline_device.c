@@ -424,12 +424,6 @@ static void test_no_host_memory(void** state) {
     }
 }
 
-static void cancel_soon(void* argument) {
-    kit* const self = (kit*)argument;
-    gpsti_sleep_ns(self->encode_ns);
-    gpst_pipeline_cancel(self->pipeline);
-}
-
 static void test_cancel_with_work_on_the_device(void** state) {
     (void)state;
     uint64_t random = test_seed(7);
@@ -442,9 +436,9 @@ static void test_cancel_with_work_on_the_device(void** state) {
         self->encode_ns = 0;
         desc.n_slots = 1 + (uint32_t)(test_random(&random) % 6);
         assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
-        self->encode_ns = (int64_t)(test_random(&random) % 10000000);
+        self->encode_ns = self->cancel_ns = (int64_t)(test_random(&random) % 10000000);
         self->stages[3].func = kit_encode;
-        assert_int_equal(gpsti_thread_start(&thread, cancel_soon, self, "cancel"), GPST_OK);
+        assert_int_equal(gpsti_thread_start(&thread, kit_cancel_soon, self, "cancel"), GPST_OK);
         const gpst_result result = gpst_pipeline_run(self->pipeline);
         gpsti_thread_join(&thread);
         assert_true(result == GPST_OK || result == GPST_ERROR_CANCELLED);

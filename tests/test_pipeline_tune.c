@@ -465,12 +465,6 @@ static void test_memory_budget_is_kept(void** state) {
 
 /* ---- anything at any time -------------------------------------------------------------------------------- */
 
-static void cancel_soon(void* argument) {
-    kit* const self = (kit*)argument;
-    gpsti_sleep_ns(self->sink_ns * 100);
-    gpst_pipeline_cancel(self->pipeline);
-}
-
 static void test_anything_goes(void** state) {
     (void)state;
     uint64_t random = test_seed(41);
@@ -488,6 +482,7 @@ static void test_anything_goes(void** state) {
         self->stages[1].ordered = test_random(&random) % 3 == 0;
         self->decode_ns = test_random(&random) % 3 ? (int64_t)(test_random(&random) % 500000) : 0;
         self->sink_ns = (int64_t)(test_random(&random) % 100000) + 1;
+        self->cancel_ns = self->sink_ns * 100;
         self->fail_place = (kit_place)(int)(test_random(&random) % 10);
         self->fail_every = 7;
         self->fail_first = test_random(&random) % 7;
@@ -497,7 +492,7 @@ static void test_anything_goes(void** state) {
         kit_forget(self);
         assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
         if (cancels)
-            assert_int_equal(gpsti_thread_start(&thread, cancel_soon, self, "cancel"), GPST_OK);
+            assert_int_equal(gpsti_thread_start(&thread, kit_cancel_soon, self, "cancel"), GPST_OK);
         const gpst_result result = gpst_pipeline_run(self->pipeline);
         if (cancels)
             gpsti_thread_join(&thread);
@@ -633,13 +628,14 @@ static void test_plain_blocks_at_any_moment(void** state) {
         self->stages[1].ordered = test_random(&random) % 3 == 0;
         self->decode_ns = 300000;
         self->sink_ns = (int64_t)(test_random(&random) % 50000) + 1;
+        self->cancel_ns = self->sink_ns * 100;
         self->fail_place = (kit_place)(int)(test_random(&random) % 8);
         self->fail_every = 7;
         const bool cancels = round % 4 == 3;
         kit_forget(self);
         assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
         if (cancels)
-            assert_int_equal(gpsti_thread_start(&thread, cancel_soon, self, "cancel"), GPST_OK);
+            assert_int_equal(gpsti_thread_start(&thread, kit_cancel_soon, self, "cancel"), GPST_OK);
         const gpst_result result = gpst_pipeline_run(self->pipeline);
         if (cancels)
             gpsti_thread_join(&thread);
