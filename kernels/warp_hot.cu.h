@@ -11,16 +11,16 @@
 /* ---- the kernel --------------------------------------------------------------------------
    blockDim is GPSTI_HOT_LANES x GPSTI_HOT_THREADS_Y(map); the grid covers the output with tiles, z is the item. Threads
    beyond the output compute what its end has, and store nothing. */
-/* Threads that a multiprocessor is to hold at once: NV12 and I420 need more registers. */
+/* Threads that a multiprocessor is to hold at once: views of NV12 and I420 need more registers. */
 #define GPSTI_HOT_RESIDENT(map, pixel_bytes) \
-    ((pixel_bytes) > GPSTI_HOT_YUV ? 1024 : (map) == GPSTI_HOT_AXES ? 768 : 640)
+    ((map) == GPSTI_HOT_AXES || (pixel_bytes) > 2 ? 1024 : (pixel_bytes) == GPSTI_HOT_NV12 ? 768 : 640)
 #define GPSTI_HOT_THREADS(map) (GPSTI_HOT_LANES * GPSTI_HOT_THREADS_Y(map))
 
 template <int map, int pixel_bytes, int store>
 GPSTI_KERNEL void __launch_bounds__(GPSTI_HOT_THREADS(map),
                                     GPSTI_HOT_RESIDENT(map, pixel_bytes) / GPSTI_HOT_THREADS(map))
     gpsti_warp_hot_device(const GPSTI_WARP_ARGUMENT gpsti_warp_launch launch) {
-    const bool yuv = pixel_bytes == GPSTI_HOT_YUV;
+    const bool yuv = GPSTI_HOT_IS_YUV(pixel_bytes);
     __shared__ gpsti_hot_tile tile;
     __shared__ gpsti_warp_tap chroma_taps[yuv ? GPSTI_HOT_COLUMNS + GPSTI_HOT_ROWS : 1];
     const gpsti_warp_item* const item = gpsti_warp_item_of(&launch, blockIdx.z);
@@ -48,9 +48,10 @@ GPSTI_KERNEL void __launch_bounds__(GPSTI_HOT_THREADS(map),
 #pragma unroll
     for (int p = 0; p < GPSTI_HOT_TOGETHER; p++) {
         if (map == GPSTI_HOT_AXES)
-            gpsti_hot_take_column(&tile.taps[lane + p * GPSTI_HOT_LANES], pixel_bytes, &columns[p]);
+            gpsti_hot_take_column(&tile.taps[lane + p * GPSTI_HOT_LANES], GPSTI_HOT_FIRST_BYTES(pixel_bytes),
+                                  &columns[p]);
         if (map == GPSTI_HOT_AXES && yuv)
-            gpsti_yuv_take_column(&chroma_taps[lane + p * GPSTI_HOT_LANES], job->chroma_step, &columns[p]);
+            gpsti_yuv_take_column(&chroma_taps[lane + p * GPSTI_HOT_LANES], pixel_bytes, &columns[p]);
         else if (level)
             columns[p] = tile.columns[lane + p * GPSTI_HOT_LANES];
         else if (map == GPSTI_HOT_VIEWS)
@@ -78,11 +79,11 @@ GPSTI_KERNEL void __launch_bounds__(GPSTI_HOT_THREADS(map),
                 gpsti_yuv_take_row(&chroma_taps[GPSTI_HOT_COLUMNS + j], &pixels[p]);
             const int32_t at = pixels[p].y * pitch + pixels[p].column.at;
             inner[p] = (uint32_t)pixels[p].column.at < inner_bytes && (uint32_t)pixels[p].y < inner_height &&
-                       at <= last_at && (!yuv || gpsti_yuv_is_inner(job, &pixels[p]));
+                       at <= last_at && (!yuv || gpsti_yuv_is_inner<pixel_bytes>(job, &pixels[p]));
             all_inner = all_inner && inner[p];
             if (yuv)
-                gpsti_yuv_read_inner(&launch, source + (inner[p] ? at : 0),
-                                     gpsti_yuv_chroma(&launch, source, &pixels[p], inner[p]), &taps[p]);
+                gpsti_yuv_read_inner<pixel_bytes>(&launch, source + (inner[p] ? at : 0),
+                                                  gpsti_yuv_chroma(&launch, source, &pixels[p], inner[p]), &taps[p]);
             else
                 gpsti_hot_read_inner<pixel_bytes>(source, pitch, inner[p] ? at : 0, &pixels[p]);
         }
@@ -90,7 +91,7 @@ GPSTI_KERNEL void __launch_bounds__(GPSTI_HOT_THREADS(map),
 #pragma unroll
             for (int p = 0; p < GPSTI_HOT_TOGETHER; p++) {
                 if (!inner[p] && yuv)
-                    gpsti_yuv_read_any(&launch, source, &pixels[p], &taps[p]);
+                    gpsti_yuv_read_any<pixel_bytes>(&launch, source, &pixels[p], &taps[p]);
                 else if (!inner[p])
                     gpsti_hot_read_any<pixel_bytes>(job, source, &pixels[p]);
             }
@@ -125,7 +126,7 @@ GPSTI_PRIVATE bool gpsti_hot_has_store(const gpsti_warp_job* job) {
 GPSTI_PRIVATE bool gpsti_hot_has_chroma(const gpsti_warp_job* job, const gpsti_warp_item* item, int64_t cb_offset) {
     const uintptr_t at = (uintptr_t)item->source + (uintptr_t)cb_offset;
     return job->chroma_pitch * job->chroma_height < INT32_MAX && job->chroma_width >= 2 && job->chroma_height >= 2 &&
-           (job->chroma_step == 1 || (at | (uintptr_t)job->chroma_pitch) % 2 == 0);
+           (job->chroma_step == GPSTI_HOT_I420 || (at | (uintptr_t)job->chroma_pitch) % 2 == 0);
 }
 
 /* Offsets of 32 bits, words where they belong. */
@@ -169,7 +170,8 @@ GPSTI_PRIVATE gpsti_warp_device gpsti_hot_choose(const gpsti_warp_job* job, cons
         !gpsti_hot_has_source(job, item, cb_offset) || !gpsti_hot_has_store(job))
         return NULL;
     if (cb_offset)
-        return gpsti_hot_kernel_for<GPSTI_HOT_YUV>(views, job->dtype);
+        return job->chroma_step == GPSTI_HOT_NV12 ? gpsti_hot_kernel_for<GPSTI_HOT_NV12>(views, job->dtype)
+                                                  : gpsti_hot_kernel_for<GPSTI_HOT_I420>(views, job->dtype);
     return job->source_pixel_bytes == 3 ? gpsti_hot_kernel_for<3>(views, job->dtype)
                                         : gpsti_hot_kernel_for<4>(views, job->dtype);
 }

@@ -21,7 +21,7 @@ typedef struct gpsti_level_column {
 template <int pixel_bytes>
 __device__ GPSTI_INLINE void gpsti_level_take_column(const gpsti_warp_launch* launch, const gpsti_hot_column* from,
                                                      const uint8_t* source, gpsti_level_column* column) {
-    column->first = source + (pixel_bytes == GPSTI_HOT_YUV ? from->at : from->at & ~3);
+    column->first = source + (GPSTI_HOT_IS_YUV(pixel_bytes) ? from->at : from->at & ~3);
     column->chroma = source + launch->cb_offset + from->chroma_at;
     column->chroma_fraction = from->chroma_fraction;
     column->bits = (uint32_t)from->at * 8;
@@ -41,9 +41,8 @@ __device__ GPSTI_INLINE bool gpsti_level_is_inner(const gpsti_warp_launch* launc
     for (int p = 0; p < GPSTI_HOT_TOGETHER; p++) {
         const gpsti_hot_column* const column = &tile->columns[(int32_t)threadIdx.x + p * GPSTI_HOT_LANES];
         inner = inner && highest < column->across && (uint32_t)column->at < tile->inner_bytes;
-        if (pixel_bytes == GPSTI_HOT_YUV)
-            inner = inner &&
-                    (uint32_t)column->chroma_at < (uint32_t)((launch->job.chroma_width - 1) * launch->job.chroma_step);
+        if (GPSTI_HOT_IS_YUV(pixel_bytes))
+            inner = inner && (uint32_t)column->chroma_at < (uint32_t)((launch->job.chroma_width - 1) * pixel_bytes);
     }
     return gpsti_hot_all(inner);
 }
@@ -59,7 +58,7 @@ __device__ GPSTI_INLINE int32_t gpsti_level_angle(const gpsti_level_column* colu
 /* gpsti_hot_set_v. Into bytes: a fraction that is rounded to a whole pixel may as well be no part of the next one. */
 template <int pixel_bytes, int store>
 __device__ GPSTI_INLINE int32_t gpsti_level_place(int32_t v, gpsti_hot_pixel* pixel) {
-    if (pixel_bytes == GPSTI_HOT_YUV || store != GPSTI_HOT_U8) {
+    if (GPSTI_HOT_IS_YUV(pixel_bytes) || store != GPSTI_HOT_U8) {
         gpsti_hot_set_v(v, pixel);
         return pixel->y;
     }
@@ -75,11 +74,11 @@ __device__ GPSTI_INLINE void gpsti_level_sample(const gpsti_warp_launch* launch,
     const int32_t y = gpsti_level_place<pixel_bytes, store>(v, &pixel);
     const uint8_t* const upper = gpsti_hot_advance(column->first, y, pitch);
     pixel.column.weights = column->weights, pixel.column.fraction = column->fraction;
-    if (pixel_bytes == GPSTI_HOT_YUV) {
+    if (GPSTI_HOT_IS_YUV(pixel_bytes)) {
         gpsti_yuv_taps taps;
         gpsti_hot_set_chroma_v(v, &pixel);
         pixel.column.chroma_fraction = column->chroma_fraction;
-        gpsti_yuv_read_inner(
+        gpsti_yuv_read_inner<pixel_bytes>(
             launch, upper, gpsti_hot_advance(column->chroma, pixel.chroma_y, (int32_t)launch->job.chroma_pitch), &taps);
         gpsti_yuv_sample<store>(launch, &taps, &pixel, sample);
         return;

@@ -17,8 +17,10 @@
 #define GPSTI_HOT_ROWS 64 /* at most; see gpsti_warp_tile_rows */
 
 typedef enum gpsti_hot_map { GPSTI_HOT_VIEWS, GPSTI_HOT_AXES } gpsti_hot_map;
-/* What pixel_bytes, by which the steps are compiled, is for NV12 and I420: that of their luma. */
-enum { GPSTI_HOT_YUV = 1 };
+/* What pixel_bytes, by which the steps are compiled, is for I420 and NV12: bytes from a sample of chroma to the next. */
+enum { GPSTI_HOT_I420 = 1, GPSTI_HOT_NV12 = 2 };
+#define GPSTI_HOT_IS_YUV(pixel_bytes) ((pixel_bytes) <= GPSTI_HOT_NV12)
+#define GPSTI_HOT_FIRST_BYTES(pixel_bytes) (GPSTI_HOT_IS_YUV(pixel_bytes) ? 1 : (pixel_bytes)) /* of the first plane */
 typedef enum gpsti_hot_store { GPSTI_HOT_U8, GPSTI_HOT_F16, GPSTI_HOT_F32 } gpsti_hot_store;
 
 /* ---- instructions ---------------------------------------------------------------------- */
@@ -174,8 +176,7 @@ typedef struct gpsti_hot_view {
     float a_high[3], a_low[3];
     float scale_u, scale_v;
     int32_t quarter_u, quarter_v, offset_u, offset_v;
-    bool cosited; /* of NV12 and I420, and */
-    int32_t chroma_step;
+    bool cosited; /* of NV12 and I420 */
 } gpsti_hot_view;
 
 /* What a column has: of AXES and of level views for good; of other views in every row anew. */
@@ -280,9 +281,9 @@ __device__ GPSTI_INLINE void gpsti_hot_turn(const gpsti_hot_view* view, const gp
     const float square = gpsti_fma(x, x, z * z);
     column->across = square < 1e-30f ? 0.0f : gpsti_hot_root(square);
     const int32_t u = gpsti_hot_angle(x, z, false, view->scale_u, view->quarter_u, view->offset_u);
-    gpsti_hot_set_u(u, pixel_bytes, column);
-    if (pixel_bytes == GPSTI_HOT_YUV)
-        gpsti_hot_set_chroma_u(u, view->cosited, view->chroma_step, column);
+    gpsti_hot_set_u(u, GPSTI_HOT_FIRST_BYTES(pixel_bytes), column);
+    if (GPSTI_HOT_IS_YUV(pixel_bytes))
+        gpsti_hot_set_chroma_u(u, view->cosited, pixel_bytes, column);
 }
 
 /* The other half. */
@@ -292,7 +293,7 @@ __device__ GPSTI_INLINE void gpsti_hot_tilt(const gpsti_hot_view* view, const gp
     const float y = gpsti_hot_ray(view, row, 1, pixel->column.n);
     const int32_t v = gpsti_hot_angle(y, pixel->column.across, true, view->scale_v, view->quarter_v, view->offset_v);
     gpsti_hot_set_v(v, pixel);
-    if (pixel_bytes == GPSTI_HOT_YUV)
+    if (GPSTI_HOT_IS_YUV(pixel_bytes))
         gpsti_hot_set_chroma_v(v, pixel);
 }
 
@@ -324,7 +325,7 @@ __device__ GPSTI_INLINE gpsti_hot_view gpsti_hot_view_of(const gpsti_warp_job* j
         view.a_high[c] = item->map.view.a_high[c], view.a_low[c] = item->map.view.a_low[c];
     view.scale_u = job->scale_u, view.quarter_u = job->quarter_u, view.offset_u = job->offset_u;
     view.scale_v = job->scale_v, view.quarter_v = job->quarter_v, view.offset_v = job->offset_v;
-    view.cosited = job->cosited, view.chroma_step = job->chroma_step;
+    view.cosited = job->cosited;
     return view;
 }
 

@@ -42,8 +42,9 @@ __device__ GPSTI_INLINE void gpsti_yuv_take_row(const gpsti_warp_tap* tap, gpsti
 }
 
 /* Whether the chroma of a pixel is away from its borders; where it is, or that of the first pixel. */
+template <int pixel_bytes>
 __device__ GPSTI_INLINE bool gpsti_yuv_is_inner(const gpsti_warp_job* job, const gpsti_hot_pixel* pixel) {
-    return (uint32_t)pixel->column.chroma_at < (uint32_t)((job->chroma_width - 1) * job->chroma_step) &&
+    return (uint32_t)pixel->column.chroma_at < (uint32_t)((job->chroma_width - 1) * pixel_bytes) &&
            (uint32_t)pixel->chroma_y < (uint32_t)(job->chroma_height - 1);
 }
 
@@ -54,13 +55,14 @@ __device__ GPSTI_INLINE const uint8_t* gpsti_yuv_chroma(const gpsti_warp_launch*
 }
 
 /* Away from the borders; cb is that of the upper left sample. NV12 is read in pairs. */
+template <int pixel_bytes>
 __device__ GPSTI_INLINE void gpsti_yuv_read_inner(const gpsti_warp_launch* launch, const uint8_t* y, const uint8_t* cb,
                                                   gpsti_yuv_taps* taps) {
     const int32_t pitch = (int32_t)launch->job.source_pitch, chroma_pitch = (int32_t)launch->job.chroma_pitch;
     const uint8_t *const lower_y = y + pitch, *const lower_cb = cb + chroma_pitch;
     taps->y[0] = gpsti_yuv_tap(gpsti_yuv_byte(y), 0), taps->y[1] = gpsti_yuv_tap(gpsti_yuv_byte(y + 1), 0);
     taps->y[2] = gpsti_yuv_tap(gpsti_yuv_byte(lower_y), 0), taps->y[3] = gpsti_yuv_tap(gpsti_yuv_byte(lower_y + 1), 0);
-    if (launch->job.chroma_step == 2) {
+    if (pixel_bytes == GPSTI_HOT_NV12) {
 #pragma unroll
         for (int t = 0; t < 4; t++) {
             const uint32_t pair = gpsti_yuv_pair((t < 2 ? cb : lower_cb) + 2 * (t & 1));
@@ -78,18 +80,17 @@ __device__ GPSTI_INLINE void gpsti_yuv_read_inner(const gpsti_warp_launch* launc
 }
 
 /* gpsti_warp_read and gpsti_warp_read_chroma. */
+template <int pixel_bytes>
 __device__ GPSTI_INLINE void gpsti_yuv_read_any(const gpsti_warp_launch* launch, const uint8_t* source,
                                                 const gpsti_hot_pixel* pixel, gpsti_yuv_taps* taps) {
     const gpsti_warp_job* const job = &launch->job;
-    const int32_t step = job->chroma_step;
 #pragma unroll
     for (int t = 0; t < 4; t++) {
         int32_t x = pixel->column.at + (t & 1), y = pixel->y + (t >> 1);
-        int32_t cx = (step == 2 ? pixel->column.chroma_at >> 1 : pixel->column.chroma_at) + (t & 1);
-        int32_t cy = pixel->chroma_y + (t >> 1);
+        int32_t cx = pixel->column.chroma_at / pixel_bytes + (t & 1), cy = pixel->chroma_y + (t >> 1);
         const bool has_luma = gpsti_warp_border(job, &x, &y);
         const bool has_chroma = gpsti_warp_border_of(job->border, job->chroma_width, job->chroma_height, &cx, &cy);
-        const uint8_t* const cb = source + launch->cb_offset + (cy * (int32_t)job->chroma_pitch + cx * step);
+        const uint8_t* const cb = source + launch->cb_offset + (cy * (int32_t)job->chroma_pitch + cx * pixel_bytes);
         const uint32_t luma = gpsti_yuv_byte(source + (y * (int32_t)job->source_pitch + x));
         const uint32_t blue = gpsti_yuv_byte(cb), red = gpsti_yuv_byte(cb + (launch->cr_offset - launch->cb_offset));
         taps->y[t] = gpsti_yuv_tap(has_luma ? luma : job->outside, 0);
