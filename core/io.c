@@ -75,6 +75,24 @@ GPSTI_PRIVATE void* gpsti_io_take(gpsti_io* io, bool* cancelled) {
     return job;
 }
 
+GPSTI_PRIVATE void gpsti_io_main(void* arg);
+
+/* Threads are started as work comes: one that has taken some, and leaves nobody to take the next, sees to that. Where
+   the system gives none, those there are do. Under the mutex, open while the thread starts. */
+GPSTI_PRIVATE void gpsti_io_grow(gpsti_io* io) {
+    if (io->n_idle > 0 || io->growing || io->stop || io->n_threads >= io->info.n_in_flight)
+        return;
+    gpsti_thread* const thread = &io->threads[io->n_threads];
+    io->growing = true;
+    gpsti_mutex_unlock(&io->mutex);
+    const gpst_result result = gpsti_thread_start(thread, gpsti_io_main, io, io->thread_name);
+    if (!GPST_FAILED(result))
+        (void)gpsti_pin_io(io->pin, thread);
+    gpsti_mutex_lock(&io->mutex);
+    io->n_threads += GPST_FAILED(result) ? 0 : 1;
+    io->growing = GPST_FAILED(result); /* and never again */
+}
+
 /* Under the mutex, open while it runs. It counts as being busy, and against the limit, but is no job. */
 GPSTI_PRIVATE bool gpsti_io_run_idle(gpsti_io* io) {
     const uint32_t n_calls = io->n_idle_calls;
@@ -87,8 +105,10 @@ GPSTI_PRIVATE bool gpsti_io_run_idle(gpsti_io* io) {
     gpsti_io_rest(io);
     if (!more)
         io->n_idle_over = n_calls;
-    else if (io->n_running + 1 < io->info.n_in_flight)
-        gpsti_cond_signal(&io->work); /* what takes several steps is for several threads */
+    else if (io->n_running + 1 < io->info.n_in_flight) { /* what takes several steps is for several threads */
+        gpsti_cond_signal(&io->work);
+        gpsti_io_grow(io);
+    }
     return true;
 }
 
@@ -106,11 +126,14 @@ GPSTI_PRIVATE void gpsti_io_main(void* arg) {
             gpsti_io_count_cpu(io, &counted_ns);
             if (io->stop)
                 break;
+            io->n_idle++;
             gpsti_cond_wait_until(&io->work, &io->mutex, GPST_FOREVER);
+            io->n_idle--;
             continue;
         }
         if (!cancelled) {
             gpsti_io_enter(io);
+            gpsti_io_grow(io);
             gpsti_mutex_unlock(&io->mutex);
             memset(&outcome, 0, sizeof(outcome));
             io->i->run(io->owner, job, &outcome);
@@ -153,14 +176,16 @@ GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flig
     GPSTI_FAIL_IF(n_in_flight < 1 || n_in_flight > GPSTI_IO_MAX_THREADS, GPST_ERROR_ARGUMENT,
                   "n_in_flight=%u: must be from 1 to %d", n_in_flight, GPSTI_IO_MAX_THREADS);
     gpsti_mutex_lock(&io->mutex);
-    while (!GPST_FAILED(result) && io->n_threads < n_in_flight) {
-        result = gpsti_thread_start(&io->threads[io->n_threads], gpsti_io_main, io, io->thread_name);
+    if (io->n_threads == 0) {
+        result = gpsti_thread_start(&io->threads[0], gpsti_io_main, io, io->thread_name);
         if (!GPST_FAILED(result))
             result = gpsti_pin_io(io->pin, &io->threads[io->n_threads++]);
     }
     if (!GPST_FAILED(result)) {
         io->info.n_in_flight = n_in_flight;
         gpsti_cond_broadcast(&io->work);
+        if (io->queued.first)
+            gpsti_io_grow(io);
     }
     gpsti_mutex_unlock(&io->mutex);
     return result;
@@ -185,13 +210,20 @@ GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, vo
     return result;
 }
 
+/* Thread `index`, should there be one: who starts it is a thread before it, and is joined by then. */
+GPSTI_PRIVATE bool gpsti_io_has_thread(gpsti_io* io, uint32_t index) {
+    gpsti_mutex_lock(&io->mutex);
+    const bool has = index < io->n_threads;
+    gpsti_mutex_unlock(&io->mutex);
+    return has;
+}
+
 GPSTI_INTERN void gpsti_io_term(gpsti_io* io) {
-    uint32_t k;
     gpsti_mutex_lock(&io->mutex);
     io->stop = true;
     gpsti_io_cancel_queued(io);
     gpsti_mutex_unlock(&io->mutex);
-    for (k = 0; k < io->n_threads; ++k)
+    for (uint32_t k = 0; gpsti_io_has_thread(io, k); k++)
         gpsti_thread_join(&io->threads[k]);
     gpsti_cond_term(&io->work);
     gpsti_mutex_term(&io->mutex);

@@ -44,7 +44,8 @@ typedef struct gpsti_io {
     gpsti_io_queue queued, cancelled;
     bool stop;
     uint32_t n_idle_calls, n_idle_over; /* calls for idle work so far, and those after which none was left */
-    uint32_t n_threads, n_running;
+    uint32_t n_threads, n_running, n_idle;
+    bool growing; /* somebody starts a thread, or none could be started */
     int64_t busy_since_ns;
     gpsti_io_info info;
     gpsti_thread threads[GPSTI_IO_MAX_THREADS];
@@ -59,7 +60,8 @@ GPSTI_INTERN void gpsti_io_run_now(gpsti_io* io, void* job);       /* on this th
 GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io);
 /* There is something for `idle` to do. */
 GPSTI_INTERN void gpsti_io_call_idle(gpsti_io* io);
-/* Starts threads as needed and parks those above the limit; on failure the setting stays. */
+/* How many may work at once: the first thread is started now, others as work comes; those above the limit are parked. On
+   failure the setting stays. */
 GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flight);
 /* After a file's bytes were moved from start_ns on: waits for as long as a modelled disk would still take. Returns when
    that was. */

@@ -86,6 +86,8 @@ GPSTI_PRIVATE void gpsti_cgroup_memory(const gpsti_cgroup* at, bool v2, gpsti_li
     uint64_t most = 0, used = 0, inactive = 0, active = 0;
     if (!gpsti_cgroup_number(at, v2 ? "memory.max" : "memory.limit_in_bytes", "", &most))
         return;
+    if (out->ram_bytes > 0 && most >= out->ram_bytes)
+        return; /* no limit; and memory.stat takes the kernel 0.1 ms to gather */
     (void)gpsti_cgroup_number(at, v2 ? "memory.current" : "memory.usage_in_bytes", "", &used);
     (void)gpsti_cgroup_number(at, "memory.stat", v2 ? "inactive_file" : "total_inactive_file", &inactive);
     (void)gpsti_cgroup_number(at, "memory.stat", v2 ? "active_file" : "total_active_file", &active);

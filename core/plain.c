@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#define GPSTI_PLAIN_LEAST_NS 10000 /* handing over what costs less costs more */
 #define GPSTI_PLAIN_LONG_NS 1000000 /* item 0 is not left before its end for less */
 #define GPSTI_PLAIN_SETUPS 8 /* two more slots at least, taken down again at the end, for half the gain at the most */
 #define GPSTI_PLAIN_WIDE_PIXELS ((uint64_t)1 << 18) /* of a warp that is worth threads inside it */
@@ -47,36 +46,39 @@ GPSTI_PRIVATE gpst_result gpsti_plain_read(gpsti_plain* self, const gpsti_step* 
     slot->read.user_data = slot;
     gpst_reader_read_now(NULL, &slot->read);
     slot->read.end_ns = gpsti_io_wait_disk(pipeline->context, false, slot->read.bytes, slot->read.start_ns);
+    slot->item.file_data = slot->file.data;
+    slot->item.file_bytes = slot->read.bytes;
+    gpsti_copy_text(reason, GPST_REASON_BYTES, slot->read.reason);
     gpsti_plain_lock(self);
     gpsti_clock_add(&pipeline->clocks[step->first_clock], slot->read.end_ns - slot->read.start_ns, 0,
                     slot->read.bytes, GPST_FAILED(slot->read.result));
     gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_IN], slot->read.start_ns, slot->read.end_ns);
     pipeline->bytes_read += slot->read.bytes;
-    gpsti_plain_unlock(self);
-    slot->item.file_data = slot->file.data;
-    slot->item.file_bytes = slot->read.bytes;
-    gpsti_copy_text(reason, GPST_REASON_BYTES, slot->read.reason);
     return slot->read.result;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, const gpsti_step* step, uint32_t output,
                                             char* reason) {
     gpst_pipeline* const pipeline = self->pipeline;
-    gpsti_emit* emit = self->slot->out[output].emits;
-    for (uint32_t e = 0; e < self->slot->out[output].n_emits; e++, emit = emit->next) {
+    const gpsti_output* const out = &self->slot->out[output];
+    gpst_result result = GPST_OK;
+    uint32_t n_written = 0;
+    gpsti_emit* emit = out->emits;
+    for (; n_written < out->n_emits && !GPST_FAILED(result); n_written++, emit = emit->next) {
         gpsti_writer_write_now(NULL, &emit->write);
-        emit->write.end_ns =
-            gpsti_io_wait_disk(pipeline->context, true, emit->write.bytes, emit->write.start_ns);
-        gpsti_plain_lock(self);
+        emit->write.end_ns = gpsti_io_wait_disk(pipeline->context, true, emit->write.bytes, emit->write.start_ns);
+        gpsti_copy_text(reason, GPST_REASON_BYTES, emit->write.reason);
+        result = emit->write.result;
+    }
+    gpsti_plain_lock(self);
+    emit = out->emits;
+    for (uint32_t e = 0; e < n_written; e++, emit = emit->next) {
         gpsti_clock_add(&pipeline->clocks[step->first_clock], emit->write.end_ns - emit->write.start_ns, 0,
                         emit->write.bytes, GPST_FAILED(emit->write.result));
         gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], emit->write.start_ns, emit->write.end_ns);
         pipeline->bytes_written += GPST_FAILED(emit->write.result) ? 0 : emit->write.bytes;
-        gpsti_plain_unlock(self);
-        gpsti_copy_text(reason, GPST_REASON_BYTES, emit->write.reason);
-        GPSTI_TRY(emit->write.result);
     }
-    return GPST_OK;
+    return result;
 }
 
 /* Before the engine is opened no other item wants the cores: a wide kernel may have them all. The first item tells what
@@ -111,25 +113,27 @@ GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, const gpsti_ste
     self->slot->exec.n_threads = gpsti_plain_n_threads(self, step);
     gpst_result result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
     gpsti_plain_lock(self);
-    const bool again = GPST_FAILED(result) && gpsti_offload_fall_back(self->slot, result, reason);
-    gpsti_plain_unlock(self);
-    if (again)
+    if (GPST_FAILED(result) && gpsti_offload_fall_back(self->slot, result, reason)) {
+        gpsti_plain_unlock(self);
         result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
-    gpsti_plain_lock(self);
+        gpsti_plain_lock(self);
+    }
     if (GPST_FAILED(result))
         gpsti_clock_add(&self->pipeline->clocks[step->first_clock + 1], 0, 0, 0, true);
     else
         gpsti_offload_account(self->slot, step, 0);
     self->slot->lane = NULL;
-    gpsti_plain_unlock(self);
     return result;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_plain_host(gpsti_plain* self, const gpsti_step* step, uint32_t output,
                                            char* reason) {
-    return gpsti_call_stage(self->slot, step->first_stage, output, self->worker_index, reason);
+    const gpst_result result = gpsti_call_stage(self->slot, step->first_stage, output, self->worker_index, reason);
+    gpsti_plain_lock(self);
+    return result;
 }
 
+/* Comes back with the lock: what follows it counts, too. */
 GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step* step, uint32_t output,
                                             char* reason) {
     switch (step->kind) {
@@ -144,6 +148,7 @@ GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step*
     case GPSTI_STEP_FINISH:
         break;
     }
+    gpsti_plain_lock(self);
     return GPST_OK;
 }
 
@@ -179,7 +184,6 @@ GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step
     self->inside_ns += n_threads > 1 ? busy_ns : 0;
     if (step->kind == GPSTI_STEP_OFFLOAD)
         gpsti_plain_learn(self, n_threads, busy_ns - (gpsti_plain_setup_ns(self->pipeline) - setup_ns));
-    gpsti_plain_lock(self);
     self->pipeline->tune.setup_ns[gpsti_plain_resource(step)] +=
         gpsti_plain_setup_ns(self->pipeline) - setup_ns;
     self->pipeline->plain_inside_cpu_ns += busy_ns * (int64_t)(n_threads - 1);
@@ -217,29 +221,26 @@ GPSTI_PRIVATE uint64_t gpsti_plain_left(const gpst_pipeline* pipeline) {
     return n_left < 1000000 ? n_left : 1000000;
 }
 
-/* An engine gains at most what an item takes now beyond what the busiest resource needs for it. That is asked after 1,
-   2, 4, ... items: with each time the answer is better known and less depends on it. */
-GPSTI_PRIVATE bool gpsti_plain_gains(gpsti_plain* self, int64_t mean_ns, int64_t cost_ns, uint64_t n_left) {
-    if (self->pipeline->next_index < self->asks_at)
-        return false;
-    self->asks_at = 2 * self->pipeline->next_index;
+/* An engine gains at most what an item takes now beyond what the busiest resource needs for it. */
+GPSTI_PRIVATE bool gpsti_plain_gains(const gpsti_plain* self, int64_t mean_ns, int64_t cost_ns, uint64_t n_left) {
     return (mean_ns - gpsti_tune_period_ns(self->pipeline)) * (int64_t)n_left >= cost_ns / 2;
 }
 
 /* Is what is left of the run, were it all like the items so far, worth handing over? Outputs that are still to be
    encoded are work for others, too. More items at once need more slots, and what the first one took to make is known:
-   that has to come back. Item 0 is left before its end only if it is long: before that, nothing is known of gains. */
-GPSTI_PRIVATE bool gpsti_plain_hands_over(gpsti_plain* self, uint32_t s) {
+   that has to come back. Item 0 is left before its end only if it is long: before that, nothing is known of gains.
+   Asked again after a quarter of the items so far: each time the answer is better known and less depends on it. */
+GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     const gpst_pipeline* const pipeline = self->pipeline;
-    if (self->worth_ns == 0)
+    const uint64_t n_left = gpsti_plain_left(pipeline);
+    if (self->worth_ns == 0 || (n_left > 0 && pipeline->next_index < self->asks_at))
         return false;
     const bool wide = pipeline->n_outputs > 1 && pipeline->steps[s].per_output;
-    const uint64_t n_left = gpsti_plain_left(pipeline);
     const int64_t mean_ns = gpsti_plain_mean_ns(self);
     if (n_left == 0)
         return wide && mean_ns >= self->worth_ns;
     const int64_t cost_ns = self->worth_ns + GPSTI_PLAIN_SETUPS * gpsti_plain_setup_ns(pipeline);
-    if (mean_ns < GPSTI_PLAIN_LEAST_NS || mean_ns * (int64_t)(n_left + wide) < cost_ns)
+    if (mean_ns * (int64_t)(n_left + wide) < cost_ns)
         return false;
     return pipeline->next_index == 1 ? mean_ns >= GPSTI_PLAIN_LONG_NS
                                      : gpsti_plain_gains(self, mean_ns, cost_ns, n_left);
@@ -268,9 +269,12 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
     gpsti_finish_item(self->slot);
     if (self->worth_ns > 0 && pipeline->next_index == 1)
         self->first_ns = gpsti_plain_work_ns(self);
+    if (pipeline->next_index >= self->asks_at)
+        self->asks_at = pipeline->next_index + pipeline->next_index / 4 + 1;
     return s;
 }
 
+/* True: a new item is in the slot, and the lock is held. */
 GPSTI_PRIVATE bool gpsti_plain_next(gpsti_plain* self) {
     gpst_pipeline* const pipeline = self->pipeline;
     if (gpsti_a32_load(&pipeline->cancel) != 0 || gpsti_a32_load(&pipeline->stop) != 0)
@@ -281,7 +285,6 @@ GPSTI_PRIVATE bool gpsti_plain_next(gpsti_plain* self) {
         return false;
     gpsti_plain_lock(self);
     pipeline->next_index++;
-    gpsti_plain_unlock(self);
     return true;
 }
 
@@ -315,23 +318,25 @@ GPSTI_PRIVATE void gpsti_plain_pass(gpst_pipeline* pipeline, uint32_t from, uint
         pipeline->steps[s].next_ticket += pipeline->steps[s].ordered ? 1 : 0;
 }
 
-/* A new item, or the one that was left. False: the source is dry. Locked, but not while the source is called. */
+/* A new item, or the one that was left. The slot stays the same: nothing is given back between items. False: the source
+   is dry. Locked, but not while the source is called. */
 GPSTI_PRIVATE bool gpsti_plain_begin(gpsti_plain* self) {
     gpst_pipeline* const pipeline = self->pipeline;
-    self->slot = pipeline->left;
-    pipeline->left = NULL;
-    if (self->slot)
+    if (pipeline->left) {
+        self->slot = pipeline->left;
+        pipeline->left = NULL;
         return true;
+    }
     pipeline->left_step = 0;
-    self->slot = gpsti_flow_take_slot(pipeline);
+    if (!self->slot)
+        self->slot = gpsti_flow_take_slot(pipeline);
     gpsti_plain_unlock(self);
-    const bool more = gpsti_plain_next(self);
-    gpsti_plain_lock(self);
-    if (more)
-        self->slot->ticket = pipeline->next_ticket++;
-    else
-        gpsti_flow_release_slot(self->slot);
-    return more;
+    if (!gpsti_plain_next(self)) {
+        gpsti_plain_lock(self);
+        return false;
+    }
+    self->slot->ticket = pipeline->next_ticket++;
+    return true;
 }
 
 /* An item to its end, or to where it is handed over. Locked, but not while callbacks run. */
@@ -348,12 +353,12 @@ GPSTI_PRIVATE bool gpsti_plain_one(gpsti_plain* self) {
     if (!whole) {
         pipeline->left = self->slot;
         pipeline->left_step = step;
+        self->slot = NULL;
         return true;
     }
     pipeline->end_ns = gpsti_now_ns();
     gpsti_finish_count(self->slot);
     gpsti_tune_note_item(self->slot);
-    gpsti_flow_release_slot(self->slot);
     return true;
 }
 
@@ -374,6 +379,8 @@ GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, 
         if (pipeline->left)
             break;
     }
+    if (self.slot)
+        gpsti_flow_release_slot(self.slot);
     if (worth_ns > 0 && pipeline->next_index > 0)
         pipeline->tune.item_ns = gpsti_plain_mean_ns(&self);
     if (!more)

@@ -17,7 +17,7 @@
 #define FRAME_WIDTH 7680u
 #define FRAME_HEIGHT 3840u
 #define FRAME_BYTES ((size_t)FRAME_WIDTH * FRAME_HEIGHT * 3)
-#define N_ROUNDS 7
+#define N_ROUNDS 5
 
 static FILE* json;
 
@@ -166,8 +166,8 @@ static void bench_copies(gpst_context* context) {
         char name[96];
         memset(&self, 0, sizeof self);
         self.direction = (way)d;
-        self.n_items = 96;
-        self.n_warm = 32;
+        self.n_items = 1200; /* slots of 88 MB take some 25 ms each to lock: a short run does without them */
+        self.n_warm = 600;
         for (int round = 0; round < N_ROUNDS; round++) {
             gpst_stage_desc stages[2] = {};
             gpst_pipeline_desc desc = GPST_ZERO;
@@ -184,6 +184,7 @@ static void bench_copies(gpst_context* context) {
             desc.sink = flow_sink;
             desc.sink_user_data = &self;
             desc.n_slots = 6;
+            desc.n_items_expected = self.n_items;
             need(gpst_pipeline_create(context, &desc, &pipeline), "pipeline");
             rates[0][round] = bare_rate(&bare_copies, (way)d, true);
             rates[1][round] = flow_rate(pipeline, &self);
@@ -337,6 +338,17 @@ static gpst_result small_next(void* user_data, uint64_t index, gpst_input* out) 
     return index < N_SMALL ? GPST_OK : GPST_END;
 }
 
+static void print_decisions(const gpst_tuner_report* tuner) {
+    const uint32_t most = sizeof tuner->decisions / sizeof tuner->decisions[0];
+    for (uint32_t d = 0; d < tuner->n_decisions && d < most; d++) {
+        const gpst_tuner_decision* const decision = &tuner->decisions[d];
+        printf("  after %llu: %s %u -> %u, %.0f -> %.0f items/s: %s\n", (unsigned long long)decision->item,
+               gpst_knob_name(decision->knob), decision->before, decision->after,
+               decision->items_per_s_before, decision->items_per_s_after, decision->reason);
+    }
+    printf("  guard: %s\n", tuner->guard.text);
+}
+
 static void bench_small(gpst_context* context, uint32_t batch) {
     char name[96];
     gpst_warp* const warp = small_warp();
@@ -346,6 +358,7 @@ static void bench_small(gpst_context* context, uint32_t batch) {
     gpst_context_info before, after;
     gpsti_device_info device_before, device_after;
     gpst_stats stats;
+    static gpst_tuner_report tuner;
     uint64_t random = 1;
     stage.kind = GPST_STAGE_WARP;
     stage.warp = warp;
@@ -360,6 +373,7 @@ static void bench_small(gpst_context* context, uint32_t batch) {
         need(gpst_pipeline_create(context, &desc, &pipeline), "pipeline");
         need(gpst_pipeline_run(pipeline), "run");
         gpst_pipeline_query_stats(pipeline, &stats);
+        gpst_pipeline_query_tuner(pipeline, &tuner);
         need(gpst_pipeline_destroy(pipeline), "destroy");
     }
     context->device->i->device_query(context->device, &device_after);
@@ -377,6 +391,8 @@ static void bench_small(gpst_context* context, uint32_t batch) {
     record("  device bytes left behind",
            (double)device_before.memory_free_bytes - (double)device_after.memory_free_bytes, "bytes");
     printf("  %s\n", stats.verdict.text);
+    if (batch == 0)
+        print_decisions(&tuner);
 }
 
 /* ---- frames to views ---------------------------------------------------------------------- */
