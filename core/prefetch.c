@@ -104,19 +104,64 @@ GPSTI_PRIVATE void gpsti_prefetch_drop(gpsti_prefetch_entry* entry) {
     gpsti_free(&prefetch->context->host, entry, sizeof *entry);
 }
 
-/* Makes room for so many bytes more, from what was used longest ago; what was fetched and waits to be asked for goes
-   last, and only when it is asked for something else. false when that does not suffice. */
-GPSTI_PRIVATE bool gpsti_prefetch_make_room(gpst_prefetch* prefetch, uint64_t bytes, bool asked) {
-    for (int waiting = 0; waiting < (asked ? 2 : 1); waiting++)
-        for (gpsti_prefetch_entry* entry = prefetch->oldest; entry;) {
-            gpsti_prefetch_entry* const next = entry->newer;
-            if (prefetch->info.bytes + bytes <= prefetch->desc.max_bytes)
-                return true;
-            if (!entry->n_holders && !entry->loading && (waiting || !entry->fetched))
-                gpsti_prefetch_drop(entry);
-            entry = next;
-        }
+GPSTI_PRIVATE bool gpsti_prefetch_fits(const gpst_prefetch* prefetch, uint64_t bytes) {
     return prefetch->info.bytes + bytes <= prefetch->desc.max_bytes;
+}
+
+GPSTI_PRIVATE bool gpsti_prefetch_may_go(const gpsti_prefetch_entry* entry, bool fetched) {
+    return !entry->n_holders && !entry->loading && entry->fetched == fetched;
+}
+
+/* How many will be asked for before it, as far as is foreseen; all of them when it is not foreseen any more. */
+GPSTI_PRIVATE uint32_t gpsti_prefetch_place(const uint64_t* want, uint32_t n, uint64_t index) {
+    uint32_t place = 0;
+    while (place < n && want[place] != index)
+        place++;
+    return place;
+}
+
+/* Of what was fetched and waits to be asked for, what that will come to last; NULL: only the next n_kept are left. */
+GPSTI_PRIVATE gpsti_prefetch_entry* gpsti_prefetch_last_due(gpst_prefetch* prefetch, uint32_t n_kept) {
+    uint64_t want[GPSTI_PREFETCH_MAX_AHEAD];
+    const uint32_t n = gpsti_prefetch_policy_want(&prefetch->policy, want);
+    gpsti_prefetch_entry* last = NULL;
+    uint32_t last_place = 0;
+    for (gpsti_prefetch_entry* entry = prefetch->oldest; entry; entry = entry->newer) {
+        const uint32_t place = gpsti_prefetch_place(want, n, entry->frame.index);
+        if (!gpsti_prefetch_may_go(entry, true) || place < n_kept || (last && place <= last_place))
+            continue;
+        last = entry;
+        last_place = place;
+    }
+    return last;
+}
+
+/* How many of those that will be asked for next keep their room when this entry wants some: those before it. */
+GPSTI_PRIVATE uint32_t gpsti_prefetch_n_kept(const gpsti_prefetch_entry* entry) {
+    uint64_t want[GPSTI_PREFETCH_MAX_AHEAD];
+    if (entry->n_holders > 0) /* it is asked for now */
+        return 0;
+    const uint32_t n = gpsti_prefetch_policy_want(&entry->prefetch->policy, want);
+    return gpsti_prefetch_place(want, n, entry->frame.index) + 1;
+}
+
+/* Makes room for so many bytes more: from what was used longest ago, then from what was fetched and is not among the
+   next n_kept that will be asked for, the last one first. false when that does not suffice. */
+GPSTI_PRIVATE bool gpsti_prefetch_make_room(gpst_prefetch* prefetch, uint64_t bytes, uint32_t n_kept) {
+    for (gpsti_prefetch_entry *entry = prefetch->oldest, *next = NULL; entry; entry = next) {
+        next = entry->newer;
+        if (gpsti_prefetch_fits(prefetch, bytes))
+            return true;
+        if (gpsti_prefetch_may_go(entry, false))
+            gpsti_prefetch_drop(entry);
+    }
+    while (!gpsti_prefetch_fits(prefetch, bytes)) {
+        gpsti_prefetch_entry* const entry = gpsti_prefetch_last_due(prefetch, n_kept);
+        if (!entry)
+            return false;
+        gpsti_prefetch_drop(entry);
+    }
+    return true;
 }
 
 /* ---- loading one: without the mutex ------------------------------------------------------- */
@@ -126,7 +171,7 @@ GPSTI_PRIVATE gpst_result gpsti_prefetch_reserve(gpst_read* read, size_t needed_
     gpst_prefetch* const prefetch = entry->prefetch;
     gpsti_mutex_lock(&prefetch->mutex);
     const bool asked = entry->n_holders > 0;
-    const bool fits = gpsti_prefetch_make_room(prefetch, needed_bytes, asked);
+    const bool fits = gpsti_prefetch_make_room(prefetch, needed_bytes, gpsti_prefetch_n_kept(entry));
     void* const room = fits || asked ? gpsti_alloc(&prefetch->context->host, needed_bytes) : NULL;
     if (room) {
         if (filled_bytes)
@@ -185,7 +230,7 @@ GPSTI_PRIVATE void gpsti_prefetch_finish(gpsti_prefetch_entry* entry) {
         prefetch->info.failed += result != GPST_ERROR_BUDGET && result != GPST_ERROR_CANCELLED;
         gpsti_prefetch_drop(entry);
     } else {
-        (void)gpsti_prefetch_make_room(prefetch, 0, entry->n_holders > 0);
+        (void)gpsti_prefetch_make_room(prefetch, 0, gpsti_prefetch_n_kept(entry));
     }
     gpsti_cond_broadcast(&prefetch->loaded);
     gpsti_mutex_unlock(&prefetch->mutex);
@@ -274,7 +319,7 @@ GPSTI_PRIVATE void gpsti_prefetch_let_go(gpsti_prefetch_entry* entry) {
     gpst_prefetch* const prefetch = entry->prefetch;
     if (--entry->n_holders == 0 && GPST_FAILED(entry->result))
         gpsti_prefetch_drop(entry);
-    (void)gpsti_prefetch_make_room(prefetch, 0, true);
+    (void)gpsti_prefetch_make_room(prefetch, 0, 0);
 }
 
 GPST_API gpst_result gpst_prefetch_get(gpst_prefetch* prefetch, uint64_t index, const gpst_frame** out) {
