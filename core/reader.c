@@ -313,6 +313,19 @@ GPSTI_PRIVATE gpst_result gpsti_reader_choose_kind(const char* asked, const gpst
     return GPST_OK;
 }
 
+/* What only the environment would like is had where it can be; elsewhere the report says why not. No read has begun. */
+GPSTI_PRIVATE void gpsti_reader_try_ring(gpst_reader* reader) {
+    if (!GPST_FAILED(gpsti_reader_ways_need_ring(&reader->ways))) {
+        reader->kind = gpsti_reader_kind_find("uring");
+        return;
+    }
+    gpsti_copy_text(reader->ways.ring_reason, sizeof reader->ways.ring_reason, gpst_last_reason());
+    GPSTI_LOG(&reader->context->host, GPST_LOG_WARNING, GPSTI_NO_ITEM,
+              "gpst_reader_create: GPUSTAGE_IO=uring: %s; reads as \"%s\"", reader->ways.ring_reason,
+              reader->kind->name);
+    gpst_clear_reason();
+}
+
 GPST_API gpst_result gpst_reader_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
                                                   const gpst_reader_desc* desc, gpst_reader** out) {
     gpst_reader_desc defaults = GPST_ZERO;
@@ -328,7 +341,11 @@ GPST_API gpst_result gpst_reader_create_versioned(uint32_t version, size_t desc_
                   GPSTI_IO_MAX_THREADS);
     GPSTI_TRY(gpsti_reader_choose_kind(desc->kind, &kind));
     GPSTI_TRY(gpsti_context_check(context, "gpst_reader_create"));
-    return gpsti_reader_create(context, kind, desc->n_in_flight, out);
+    const bool wished = !desc->kind && !strcmp(kind->name, "uring");
+    GPSTI_TRY(gpsti_reader_create(context, wished ? gpsti_reader_kind_find("auto") : kind, desc->n_in_flight, out));
+    if (wished)
+        gpsti_reader_try_ring(*out);
+    return GPST_OK;
 }
 
 GPST_API void gpst_reader_destroy(gpst_reader* reader) {

@@ -23,7 +23,8 @@ typedef struct gpst_reader_desc {
     /* How bytes are read; NULL = what the environment's GPUSTAGE_IO says, else "auto".
        "pread"   by the page cache
        "direct"  past it (O_DIRECT) as far as block and address alignment allow, the rest by the cache
-       "uring"   the same with eight pieces of 1 MiB of a file in flight; an error where io_uring is refused
+       "uring"   the same with eight pieces of 1 MiB of a file in flight; where io_uring is refused an error, or, when
+                 it is GPUSTAGE_IO that says so, a warning and "auto"
        "auto"    by the cache until this reader has read half of the available memory; from then on windows of
                  8 MiB that are not resident, of files of 8 MiB or more, go past it */
     const char* kind;

@@ -512,6 +512,15 @@ static void the_environment_fixes_the_kind(void** state) {
     gpst_reader_query_info(reader, &info);
     assert_string_equal(info.kind, "direct");
     gpst_reader_destroy(reader);
+    desc.kind = "uring";
+    const bool has_ring = gpst_reader_create(test_context, &desc, &reader) == GPST_OK;
+    gpst_reader_destroy(reader);
+    desc.kind = NULL;
+    assert_int_equal(setenv("GPUSTAGE_IO", "uring", 1), 0);
+    assert_int_equal(gpst_reader_create(test_context, &desc, &reader), GPST_OK);
+    gpst_reader_query_info(reader, &info);
+    assert_string_equal(info.kind, has_ring ? "uring" : "auto");
+    gpst_reader_destroy(reader);
     desc.kind = "pread"; /* the caller's word counts more */
     assert_int_equal(gpst_reader_create(test_context, &desc, &reader), GPST_OK);
     gpst_reader_query_info(reader, &info);
@@ -548,26 +557,36 @@ static int test_without_io_uring(const char* path, const unsigned char* data, si
     gpst_context* context = NULL;
     gpst_reader* reader = NULL;
     gpst_reader_desc desc = GPST_ZERO;
+    gpst_reader_info info;
+    gpst_context_desc context_desc = GPST_ZERO;
+    test_log log;
     gpst_probe_info* probe = (gpst_probe_info*)malloc(sizeof *probe);
     test_read t;
+    context_desc.logger = test_log_hooks(&log);
     if (!test_forbid_io_uring())
         return GPST_TEST_SKIP;
     if (gpst_probe(NULL, probe) != GPST_OK || probe->io_uring || !strstr(probe->io_uring_reason, "EPERM"))
         return 2;
-    if (gpst_context_create(NULL, &context) != GPST_OK)
+    if (gpst_context_create(&context_desc, &context) != GPST_OK)
         return 3;
     desc.kind = "uring";
     if (gpst_reader_create(context, &desc, &reader) != GPST_ERROR_UNSUPPORTED || reader ||
         !strstr(gpst_last_reason(), "EPERM"))
         return 4;
-    desc.kind = "auto";
-    if (gpst_reader_create(context, &desc, &reader) != GPST_OK)
+    desc.kind = NULL; /* a wish of the environment's is not a demand */
+    if (setenv("GPUSTAGE_IO", "uring", 1) || gpst_reader_create(context, &desc, &reader) != GPST_OK)
         return 5;
     test_read_init(&t, path);
     if (gpst_reader_read_now(reader, &t.read) != GPST_OK || t.read.bytes != bytes ||
         memcmp(t.read.data, data, bytes) != 0)
         return 6;
     test_read_term(&t);
+    gpst_reader_query_info(reader, &info);
+    if (strcmp(info.kind, "auto") != 0 || strncmp(info.path, "pread", 5) != 0 || !strstr(info.why_not, "io_uring: ") ||
+        !strstr(info.why_not, "EPERM"))
+        return 10;
+    if (gpsti_a32_load(&log.n_warnings) != 1 || !strstr(log.last, "GPUSTAGE_IO=uring: ") || !strstr(log.last, "EPERM"))
+        return 11;
     gpst_reader_destroy(reader);
     gpst_context_destroy(context);
     free(probe);
