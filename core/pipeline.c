@@ -274,6 +274,8 @@ GPSTI_INTERN gpst_result gpsti_pipeline_open(gpst_pipeline* pipeline) {
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     if (pipeline->tune.on)
         gpsti_tune_apply(pipeline);
+    else
+        gpsti_tune_hold_back(pipeline);
     gpsti_pipeline_attach(pipeline);
     if (pipeline->left) {
         gpsti_slot* const slot = pipeline->left;

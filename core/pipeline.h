@@ -313,7 +313,8 @@ typedef struct gpst_pipeline_desc {
     gpst_full_policy full_policy;
     uint32_t n_outputs;            /* without a WARP stage: outputs of an item; 0 = 1. With one: the warp's */
     /* Fixed, or 0 = the tuner's; without it the default named. */
-    uint32_t n_slots;              /* items in flight; workers + reads in flight + 2 */
+    uint32_t n_slots;              /* items in flight; workers + reads in flight + 2, with a source no more of them than
+                                      fit in max_host_bytes by the largest item so far */
     uint32_t n_reads;              /* reads in flight; 4 */
     uint32_t n_writes;             /* writes in flight; 4 */
     uint32_t batch;                /* items in one submission to the device at most: one upload behind the other, one

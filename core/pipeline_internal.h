@@ -415,6 +415,9 @@ GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline);
 GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline);
 /* Sets the knobs to where the tuner has them. Locked. */
 GPSTI_INTERN void gpsti_tune_apply(gpst_pipeline* pipeline);
+/* Without a tuner: slots that the user has not fixed are no more than memory holds. Pull only: who submits may count
+   on them. Locked, once the pipeline is attached. */
+GPSTI_INTERN void gpsti_tune_hold_back(gpst_pipeline* pipeline);
 /* An item has ended; its slot still has its memory. Locked. */
 GPSTI_INTERN void gpsti_tune_note_item(const gpsti_slot* slot);
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot); /* likewise in the engine: the tuner's clock */

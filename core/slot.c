@@ -41,8 +41,11 @@ GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffe
         memset(buffer, 0, sizeof *buffer);
     }
     const gpst_result result = gpst_pool_acquire(pipeline->pool, bytes, 0, &larger);
-    if (GPST_FAILED(result))
-        return result == GPST_ERROR_WOULD_BLOCK ? GPST_ERROR_BUDGET : result;
+    GPSTI_FAIL_IF(result == GPST_ERROR_WOULD_BLOCK, GPST_ERROR_BUDGET,
+                  "item needs %llu bytes more: max_host_bytes=%llu is taken by the items in flight with it: "
+                  "set a smaller n_slots",
+                  (unsigned long long)bytes, (unsigned long long)pipeline->context->info.max_host_bytes);
+    GPSTI_TRY(result);
     if (buffer->data) {
         memcpy(larger.data, buffer->data, keep_bytes);
         gpsti_a64_add(&slot->host_bytes, (uint64_t)0 - buffer->bytes);

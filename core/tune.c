@@ -12,7 +12,6 @@
 /* What the engine spends on an item of nothing, about; on a device on top of it calls, notifications and wake-ups. */
 #define GPSTI_TUNE_ITEM_NS 2000
 #define GPSTI_TUNE_DEVICE_ITEM_NS 30000
-#define GPSTI_TUNE_LEAST_ITEMS 16
 #define GPSTI_TUNE_MOST_ITEMS 64
 #define GPSTI_TUNE_LEAST_NS 5000000
 #define GPSTI_TUNE_MOST_NS 500000000
@@ -216,8 +215,7 @@ GPSTI_PRIVATE bool gpsti_tune_window_is_full(const gpst_pipeline* pipeline) {
     const gpsti_tune* const tune = &pipeline->tune;
     const int64_t wall_ns = pipeline->end_ns - tune->start_ns;
     const bool frozen = tune->tuner.state == GPSTI_TUNER_FROZEN;
-    if (tune->n_items < GPSTI_TUNE_LEAST_ITEMS || tune->n_blocks < GPSTI_TUNE_LEAST_BLOCKS ||
-        wall_ns < GPSTI_TUNE_LEAST_NS)
+    if (tune->n_blocks < GPSTI_TUNE_LEAST_BLOCKS || wall_ns < GPSTI_TUNE_LEAST_NS)
         return false;
     if (tune->n_items >= GPSTI_TUNE_MOST_ITEMS && (!frozen || wall_ns >= 10 * GPSTI_TUNE_LEAST_NS))
         return true;
@@ -336,6 +334,31 @@ GPSTI_INTERN void gpsti_tune_note_item(const gpsti_slot* slot) {
         tune->item_device_bytes = device_bytes;
 }
 
+/* ---- without a tuner ------------------------------------------------------------------------------------ */
+
+GPSTI_INTERN void gpsti_tune_hold_back(gpst_pipeline* pipeline) {
+    if (pipeline->desc.n_slots > 0 || !pipeline->desc.source)
+        return;
+    const uint32_t fit = gpsti_tuner_n_fit(pipeline->context->info.max_host_bytes, pipeline->tune.item_host_bytes);
+    const uint32_t n_slots = fit < pipeline->slots_capacity ? fit : pipeline->slots_capacity;
+    if (n_slots == pipeline->n_slots)
+        return;
+    pipeline->n_slots = n_slots;
+    gpsti_steps_set_batch(pipeline, pipeline->desc.batch);
+    pipeline->frozen = false;
+    gpsti_scheduler_wake_all(pipeline->context->scheduler);
+}
+
+/* Nothing moves but what memory must. */
+GPSTI_PRIVATE void gpsti_tune_count_fixed(const gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_tune_note_item(slot);
+    pipeline->tune.item_host_bytes = gpsti_tune_item_bytes(&pipeline->tune);
+    gpsti_tune_hold_back(pipeline);
+}
+
+/* ---- an item has ended ------------------------------------------------------------------------------------- */
+
 GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
     gpsti_tuner_window window;
@@ -366,8 +389,13 @@ GPSTI_PRIVATE bool gpsti_tune_learn(gpst_pipeline* pipeline) {
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_tune* const tune = &pipeline->tune;
-    if (!tune->on || slot->item.result == GPST_ERROR_CANCELLED)
+    if (slot->item.result == GPST_ERROR_CANCELLED)
         return;
+    if (!tune->on) {
+        if (!GPST_FAILED(slot->item.result))
+            gpsti_tune_count_fixed(slot);
+        return;
+    }
     gpsti_tune_note_item(slot);
     if (!tune->modelled && GPST_FAILED(slot->item.result)) /* what it took says little of the others */
         return;

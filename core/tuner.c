@@ -142,9 +142,13 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     gpsti_tuner_clamp_all(tuner, now);
 }
 
+GPSTI_INTERN uint32_t gpsti_tuner_n_fit(uint64_t host_bytes, uint64_t item_host_bytes) {
+    return gpsti_tuner_fit(host_bytes, item_host_bytes ? item_host_bytes : GPSTI_TUNER_UNSEEN_BYTES);
+}
+
 /* Until the first item is whole, no more are let in than fit if they are large ones. */
 GPSTI_PRIVATE void gpsti_tuner_hold_back(gpsti_tuner* tuner) {
-    const uint32_t fit = gpsti_tuner_fit(tuner->budget.host_bytes, GPSTI_TUNER_UNSEEN_BYTES);
+    const uint32_t fit = gpsti_tuner_n_fit(tuner->budget.host_bytes, 0);
     uint32_t* const slots = &tuner->now.value[GPST_KNOB_SLOTS];
     if (tuner->budget.item_host_bytes == 0 && tuner->budget.fixed.value[GPST_KNOB_SLOTS] == 0 && *slots > fit)
         *slots = fit;

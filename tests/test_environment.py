@@ -161,6 +161,13 @@ class Environment(Case):
                 tuner = self.stats()["tuner"]
                 if len(tuner["decisions"]) > 1:
                     self.assertLessEqual(tuner["most"]["slots"], fit, tuner)
+        for backend in (["--backend", "cpu"], SIM): # nor without a tuner
+            shutil.rmtree(self.path("out"), ignore_errors=True)
+            self.check(self.reproject("out", "--tune", "off", "--workers", "8", *backend, command=command), 0)
+            self.check_same("out")
+            self.assertLessEqual(self.stats()["engine"]["slots"], fit)
+        outcome = self.reproject("fixed", "--tune", "off", "--workers", "8", "--slots", "40", command=command)
+        self.check(outcome, 1, "max_host_bytes", "smaller n_slots")
 
     def test_little_locked_memory(self):
         def limit():
@@ -179,9 +186,13 @@ class Environment(Case):
         self.assertFalse(probe["io_uring"]["allowed"])
         self.assertIn("EPERM", probe["io_uring"]["reason"])
         self.check_runs(preexec_fn=forbid_io_uring)
-        outcome = self.reproject("asked", preexec_fn=forbid_io_uring, env=dict(os.environ, GPUSTAGE_IO="uring"))
-        self.check(outcome, 0, "no engine: ", "EPERM") # the plain loop needs no reader
+        outcome = self.reproject("asked", "--tune", "off", preexec_fn=forbid_io_uring, env=dict(os.environ, GPUSTAGE_IO="uring"))
+        self.check(outcome, 0, "GPUSTAGE_IO=uring: ", "EPERM") # a wish: the report says what it came to
         self.check_same("asked")
+        self.assertIn("mode=engine", self.stats()["tuner"]["settings"])
+        read = self.stats()["path"]["read"]
+        self.assertTrue(read["taken"].startswith("pread"), read)
+        self.assertIn("EPERM", read["why_not"]["io_uring"])
 
     # ---- disks
 
