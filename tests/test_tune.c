@@ -1,0 +1,672 @@
+/* tests/test_tune.c -- the hands of the tuner and the guard in the engine: clocks, counts and windows set by hand, and
+   what becomes of them. No run is timed. */
+#include "pipeline_kit.h"
+
+#include <math.h>
+
+#define MS 1000000
+
+static void lock(const kit* self) { gpsti_mutex_lock(&self->context->scheduler->mutex); }
+static void unlock(const kit* self) { gpsti_mutex_unlock(&self->context->scheduler->mutex); }
+
+static gpst_pipeline* make(kit* self, const gpst_pipeline_desc* desc) {
+    kit_forget(self);
+    if (gpst_pipeline_create(self->context, desc, &self->pipeline) != GPST_OK)
+        fail_msg("%s", gpst_last_reason());
+    return self->pipeline;
+}
+
+static void unmake(kit* self) {
+    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+    self->pipeline = NULL;
+    kit_close(self);
+}
+
+/* ---- windows ------------------------------------------------------------------------------------ */
+
+typedef struct window_case {
+    gpsti_tuner_state state;
+    uint32_t n_active;
+    double item_ms[2]; /* of every other block of items */
+    uint64_t n_items;  /* then the window is full */
+} window_case;
+
+/* A block is four items, or as many as workers. */
+static const window_case window_cases[] = {
+    {GPSTI_TUNER_BASE, 1, {1, 1}, 16},       /* four blocks */
+    {GPSTI_TUNER_BASE, 2, {1, 1}, 16},
+    {GPSTI_TUNER_TRIAL, 2, {1, 1}, 16},
+    {GPSTI_TUNER_BASE, 8, {1, 1}, 32},
+    {GPSTI_TUNER_BASE, 2, {0.1, 0.1}, 50},   /* 5 ms */
+    {GPSTI_TUNER_BASE, 2, {0.01, 0.01}, 500},
+    {GPSTI_TUNER_BASE, 2, {1, 1.03}, 16},    /* the mean of four blocks is known to 0.9 % */
+    {GPSTI_TUNER_BASE, 2, {1, 1.04}, 20},    /* to 1.1 %, of five to 0.96 % */
+    {GPSTI_TUNER_BASE, 2, {1, 2}, 64},       /* never quiet: 64 items are enough */
+    {GPSTI_TUNER_BASE, 2, {20, 30}, 21},     /* or half a second */
+    {GPSTI_TUNER_FROZEN, 2, {1, 1}, 64},     /* frozen there is time: 64 items */
+    {GPSTI_TUNER_FROZEN, 2, {0.1, 0.1}, 500}, /* and 50 ms */
+    {GPSTI_TUNER_FROZEN, 2, {20, 20}, 25},   /* or half a second */
+    {GPSTI_TUNER_FROZEN, 2, {200, 200}, 16}, /* and four blocks */
+};
+
+/* Items of a hand-set clock until a window is judged. */
+static uint64_t fill_window(gpst_pipeline* pipeline, const window_case* c) {
+    gpsti_tune* const tune = &pipeline->tune;
+    const uint64_t block = c->n_active < 4 ? 4 : c->n_active;
+    uint64_t n = 0;
+    tune->tuner.state = c->state;
+    tune->tuner.has_reference = false;
+    pipeline->n_active = c->n_active;
+    tune->n_to_settle = 1; /* the next item opens a window */
+    gpsti_tune_count(&pipeline->slots[0]);
+    do {
+        pipeline->end_ns += (int64_t)(c->item_ms[n / block % 2] * MS);
+        gpsti_tune_count(&pipeline->slots[0]);
+        n++;
+    } while (tune->n_items > 0 && n < 10000);
+    return n;
+}
+
+static void test_windows_are_long_enough(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
+    desc.tune = GPST_TUNE_ON;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    for (size_t i = 0; i < sizeof window_cases / sizeof window_cases[0]; i++) {
+        lock(self);
+        pipeline->end_ns = MS;
+        pipeline->tune.modelled = true;
+        pipeline->tune.tuner.budget.item_host_bytes = 1;
+        const uint64_t n_items = fill_window(pipeline, &window_cases[i]);
+        unlock(self);
+        if (n_items != window_cases[i].n_items)
+            fail_msg("window %u: full after %u items", (unsigned)i, (unsigned)n_items);
+    }
+    unmake(self);
+}
+
+/* What ended under the setting before is in no window, and neither is an item that was cancelled. */
+static void test_windows_begin_when_all_is_new(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
+    desc.tune = GPST_TUNE_ON;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    gpsti_tune* const tune = &pipeline->tune;
+    lock(self);
+    tune->modelled = true;
+    tune->tuner.budget.item_host_bytes = 1;
+    tune->n_to_settle = 3;
+    for (int i = 0; i < 3; i++) {
+        pipeline->end_ns += 7 * MS;
+        gpsti_tune_count(&pipeline->slots[0]);
+        assert_int_equal(tune->n_items, 0);
+    }
+    assert_int_equal(tune->start_ns, 21 * MS);
+    pipeline->slots[0].item.result = GPST_ERROR_CANCELLED;
+    gpsti_tune_count(&pipeline->slots[0]);
+    assert_int_equal(tune->n_items, 0);
+    pipeline->slots[0].item.result = GPST_OK;
+    gpsti_tune_count(&pipeline->slots[0]);
+    assert_int_equal(tune->n_items, 1);
+    unlock(self);
+    unmake(self);
+}
+
+/* ---- knobs -------------------------------------------------------------------------------------- */
+
+static const gpst_tuner_decision* last_decision(const gpst_pipeline* pipeline) {
+    return &pipeline->tune.tuner.decisions[pipeline->tune.tuner.n_decisions - 1];
+}
+
+/* A knob that cannot be moved stays where it was, says why, and is not tried again. */
+static void check_refused(const gpst_pipeline* pipeline, gpst_knob knob, uint32_t stays, const char* why) {
+    const gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    assert_int_equal(tuner->now.value[knob], stays);
+    assert_int_equal(tuner->most.value[knob], stays);
+    assert_int_equal(last_decision(pipeline)->knob, knob);
+    assert_int_equal(last_decision(pipeline)->before, stays);
+    assert_int_equal(last_decision(pipeline)->after, stays);
+    if (!strstr(last_decision(pipeline)->reason, why))
+        fail_msg("\"%s\" lacks \"%s\"", last_decision(pipeline)->reason, why);
+}
+
+static void test_refused_knobs_stay(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = kit_standard(self, 1);
+    desc.tune = GPST_TUNE_ON;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    uint32_t* const now = pipeline->tune.tuner.now.value;
+    lock(self);
+    const uint32_t reads = pipeline->desc.n_reads, writes = pipeline->desc.n_writes, slots = pipeline->n_slots_made;
+    now[GPST_KNOB_READS] = 65; /* more threads than there may be */
+    gpsti_tune_apply(pipeline);
+    check_refused(pipeline, GPST_KNOB_READS, reads, "65 refused: gpst_reader_set_in_flight");
+    assert_int_equal(pipeline->desc.n_reads, reads);
+    now[GPST_KNOB_WRITES] = 65;
+    gpsti_tune_apply(pipeline);
+    check_refused(pipeline, GPST_KNOB_WRITES, writes, "65 refused: ");
+    assert_int_equal(pipeline->desc.n_writes, writes);
+    now[GPST_KNOB_SLOTS] = slots + 3;
+    self->memory.fail_at = gpsti_a64_load(&self->memory.calls) + 4; /* the first of them is made of three pieces */
+    gpsti_tune_apply(pipeline);
+    self->memory.fail_at = 0;
+    char why[32];
+    snprintf(why, sizeof why, "%u refused: ", slots + 3);
+    check_refused(pipeline, GPST_KNOB_SLOTS, slots + 1, why);
+    assert_int_equal(pipeline->n_slots, slots + 1);
+    assert_int_equal(pipeline->n_slots_made, slots + 1);
+    unlock(self);
+    unmake(self);
+}
+
+/* A new setting is followed by what has to be made for it: that may allocate. */
+static void test_a_new_setting_thaws(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
+    desc.tune = GPST_TUNE_ON;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    lock(self);
+    pipeline->frozen = true;
+    gpsti_tune_apply(pipeline);
+    assert_false(pipeline->frozen);
+    unlock(self);
+    unmake(self);
+}
+
+typedef struct meeting {
+    gpsti_a32 n_here, n_missed;
+} meeting;
+
+/* Two items at once, or one waits for the other in vain. */
+static gpst_result meet(void* user_data, gpst_task* task) {
+    meeting* const self = (meeting*)user_data;
+    const int64_t give_up_ns = gpsti_now_ns() + (int64_t)10000 * MS;
+    (void)task;
+    gpsti_a32_add(&self->n_here, 1);
+    while (gpsti_a32_load(&self->n_here) < 2 && gpsti_now_ns() < give_up_ns)
+        gpsti_sleep_ns(100000);
+    if (gpsti_a32_load(&self->n_here) < 2)
+        gpsti_a32_add(&self->n_missed, 1);
+    return GPST_OK;
+}
+
+/* The second worker sleeps, because only one may work; then both may, and nobody but the tuner could call it. */
+static void test_a_new_setting_wakes(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    meeting there;
+    gpst_pipeline_desc desc = kit_simple(self, 2, meet);
+    gpst_input input = GPST_ZERO;
+    memset(&there, 0, sizeof there);
+    self->stages[0].user_data = &there;
+    desc.source = NULL;
+    desc.tune = GPST_TUNE_ON;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    lock(self);
+    pipeline->tune.tuner.now.value[GPST_KNOB_WORKERS] = 1;
+    gpsti_tune_apply(pipeline);
+    unlock(self);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(gpst_pipeline_submit(pipeline, &input, GPST_FOREVER, NULL), GPST_OK);
+    while (gpsti_a32_load(&there.n_here) == 0)
+        gpsti_sleep_ns(100000);
+    for (bool asleep = false; !asleep; gpsti_sleep_ns(100000)) {
+        lock(self);
+        asleep = self->context->scheduler->n_idle == 1;
+        unlock(self);
+    }
+    assert_int_equal(gpsti_a32_load(&there.n_here), 1);
+    lock(self);
+    pipeline->tune.tuner.now.value[GPST_KNOB_WORKERS] = 2;
+    gpsti_tune_apply(pipeline);
+    unlock(self);
+    assert_int_equal(gpst_pipeline_drain(pipeline, GPST_FOREVER), GPST_OK);
+    assert_int_equal(gpsti_a32_load(&there.n_missed), 0);
+    unmake(self);
+}
+
+/* ---- budgets ------------------------------------------------------------------------------------ */
+
+typedef struct budget_case {
+    const char* backend;
+    const char* pin;
+    bool files;   /* read, decode, compute, encode, write; else one HOST stage */
+    bool streams, inside;
+} budget_case;
+
+static const budget_case budget_cases[] = {
+    {"cpu", NULL, true, false, true},  {"cpu", "cores", true, false, false}, {"sim", NULL, true, true, false},
+    {"cpu", NULL, false, false, false}, {"sim", NULL, false, false, false},
+};
+
+/* Cores are the machine's, workers the context's; streams and threads inside are for who has a use for them. */
+static void test_budgets_are_of_the_pipeline(void** state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof budget_cases / sizeof budget_cases[0]; i++) {
+        const budget_case* const c = &budget_cases[i];
+        kit* const self = kit_open(c->backend, 2);
+        gpst_context_desc context = GPST_ZERO;
+#if !defined(__linux__)
+        if (c->pin) {
+            kit_close(self);
+            continue;
+        }
+#endif
+        context.backend = c->backend;
+        context.pin = c->pin;
+        context.n_workers = 7;
+        context.max_host_bytes = 123456789;
+        context.max_device_bytes = 98765432;
+        kit_reopen(self, &context);
+        self->context->info.cores_allowed = 5;
+        gpst_pipeline_desc desc = c->files ? kit_standard(self, 1) : kit_simple(self, 1, kit_nothing);
+        desc.mode = GPST_RUN_DEFAULT;
+        desc.n_slots = 11;
+        desc.n_reads = 3;
+        desc.n_writes = 2;
+        desc.preset = GPST_PRESET_THROUGHPUT;
+        const gpsti_tuner_budget* const budget = &make(self, &desc)->tune.tuner.budget;
+        assert_int_equal(budget->cores, 5);
+        assert_int_equal(budget->workers, 7);
+        assert_int_equal(budget->reads, c->files);
+        assert_int_equal(budget->writes, c->files);
+        assert_int_equal(budget->streams, c->streams);
+        assert_int_equal(budget->inside, c->inside);
+        assert_int_equal(budget->host_bytes, 123456789);
+        assert_int_equal(budget->device_bytes, 98765432);
+        assert_int_equal(budget->preset, GPST_PRESET_THROUGHPUT);
+        assert_int_equal(budget->fixed.value[GPST_KNOB_SLOTS], 11);
+        assert_int_equal(budget->fixed.value[GPST_KNOB_READS], c->files ? 3 : 0);
+        assert_int_equal(budget->fixed.value[GPST_KNOB_WRITES], c->files ? 2 : 0);
+        unmake(self);
+    }
+}
+
+/* ---- memory without a tuner ----------------------------------------------------------------------- */
+
+static uint8_t large_frame[100000];
+
+/* The frame is copied when the source gives it, so that each item in flight has its memory from the beginning. */
+static gpst_result large_source(void* user_data, uint64_t index, gpst_input* out) {
+    const kit* const self = (const kit*)user_data;
+    out->frame = kit_shape(sizeof large_frame, 1);
+    out->frame.pitch_bytes = sizeof large_frame;
+    out->frame.data = large_frame;
+    return index < self->n_items ? GPST_OK : GPST_END;
+}
+
+static gpst_result sleep_a_little(void* user_data, gpst_task* task) {
+    (void)user_data;
+    (void)task;
+    gpsti_sleep_ns(500000);
+    return GPST_OK;
+}
+
+/* Memory for five such items: the engine's own number of slots is cut to what fits, and the user's is not. */
+static void test_memory_holds_slots_back(void** state) {
+    (void)state;
+    for (uint32_t n_slots = 0; n_slots <= 12; n_slots += 12) {
+        kit* const self = kit_open("cpu", 4);
+        gpst_context_desc context = GPST_ZERO;
+        gpst_stats stats;
+        context.n_workers = 8;
+        context.max_host_bytes = 560000;
+        kit_reopen(self, &context);
+        gpst_pipeline_desc desc = kit_simple(self, 120, sleep_a_little);
+        desc.source = large_source;
+        desc.n_slots = n_slots;
+        const gpst_result result = kit_run(self, &desc, &stats);
+        if (n_slots == 0) {
+            assert_int_equal(result, GPST_OK);
+            assert_int_equal(stats.items_ok, 120);
+            assert_true(stats.slots_used > 1); /* but not for good at what a large item would need */
+            assert_true(stats.slots_used <= 5 && stats.slots == 4);
+        } else {
+            assert_int_equal(result, GPST_PARTIAL);
+            assert_int_equal(stats.slots, n_slots);
+            assert_non_null(strstr(self->failed_reason, "max_host_bytes=560000 is taken by the items in flight"));
+            assert_non_null(strstr(self->failed_reason, "set a smaller n_slots"));
+        }
+        kit_close(self);
+    }
+}
+
+/* Whoever submits may count on the slots, as many as there are. */
+static void test_who_submits_is_not_held_back(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_context_desc context = GPST_ZERO;
+    gpst_input input = GPST_ZERO;
+    context.n_workers = 2;
+    context.max_host_bytes = 560000;
+    kit_reopen(self, &context);
+    gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
+    desc.source = NULL;
+    desc.sink = NULL;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(gpst_pipeline_submit(pipeline, &input, GPST_FOREVER, NULL), GPST_OK);
+    unmake(self);
+}
+
+/* ---- what the guard expects ----------------------------------------------------------------------- */
+
+static gpst_result no_device_work(void* user_data, gpst_task* task) {
+    (void)user_data;
+    (void)task;
+    return GPST_OK;
+}
+
+/* A pipeline with a group of two DEVICE stages whose clocks say 20 and 10 ms of 10 items, on 4 cores; the window has 10
+   items more of 1 ms of each service, on an engine that took 100 ms an item. One is left: the clocks alone decide. */
+static gpst_guard_report expect(const char* backend, int64_t source_ms, uint64_t n_sourced, uint32_t cores) {
+    kit* const self = kit_open(backend, 2);
+    gpsti_tuner_window window;
+    gpst_pipeline_desc desc = kit_simple(self, 100, kit_nothing);
+    self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, no_device_work, "one");
+    self->stages[2] = kit_stage(self, GPST_STAGE_DEVICE, no_device_work, "two");
+    desc.n_stages = 3;
+    desc.mode = GPST_RUN_DEFAULT;
+    desc.n_items_expected = 100;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    gpsti_clock* const clocks = &pipeline->clocks[pipeline->steps[1].first_clock];
+    lock(self);
+    self->context->info.cores_allowed = cores;
+    pipeline->next_index = 99;
+    pipeline->items_ok = 9;
+    pipeline->items_failed = 1;
+    pipeline->start_ns = pipeline->end_ns = MS;
+    pipeline->source_busy_ns = source_ms * MS;
+    pipeline->n_sourced = n_sourced;
+    clocks[1].busy_ns = 20 * MS;
+    clocks[2].busy_ns = 10 * MS;
+    memset(&window, 0, sizeof window);
+    window.n_items = 10;
+    window.wall_ns = (int64_t)1000 * MS;
+    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
+        window.service_ns[r] = 10 * MS;
+        window.busy_ns[r] = 5 * MS;
+    }
+    gpsti_tune_guard(pipeline, &window);
+    const gpst_guard_report report = pipeline->tune.guard.report;
+    assert_true(pipeline->tune.guard.decided);
+    assert_false(report.measured);
+    assert_true(pipeline->tune.paused); /* a plain loop stays */
+    unlock(self);
+    unmake(self);
+    return report;
+}
+
+/* Services of disks and cores as they were, of the device what it was busy for each item; the source's time on top. */
+static void test_a_plain_loop_is_expected(void** state) {
+    (void)state;
+    const double item_ns = 3.0 * MS + 3.0 * 0.5 * MS;
+    gpst_guard_report report = expect("cpu", 0, 0, 4);
+    assert_true(report.engine_ns > 99.9 * MS && report.engine_ns < 100.1 * MS);
+    assert_true(report.plain_serial_ns > item_ns - 1.0 && report.plain_serial_ns < item_ns + 1.0);
+#if defined(_OPENMP)
+    const double inside_ns = item_ns - 3.0 * MS * (1.0 - 1.0 / 4.0); /* the kernels' 3 ms, shared by four */
+    assert_true(report.plain_inside_ns > inside_ns - 1.0 && report.plain_inside_ns < inside_ns + 1.0);
+#else
+    assert_true(report.plain_inside_ns <= 0.0);
+#endif
+    report = expect("cpu", 8, 4, 1);
+    assert_true(report.plain_serial_ns > item_ns + 2.0 * MS - 1.0 && report.plain_serial_ns < item_ns + 2.0 * MS + 1.0);
+    assert_true(report.plain_inside_ns <= 0.0); /* on one core there is no such loop */
+    report = expect("sim", 0, 0, 4);
+    assert_true(report.plain_serial_ns > item_ns - 1.0 && report.plain_serial_ns < item_ns + 1.0);
+    assert_true(report.plain_inside_ns <= 0.0); /* nor where kernels do not run on cores */
+}
+
+/* What the engine notes of its source. */
+static void test_the_source_has_a_clock(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = kit_simple(self, 20, kit_nothing);
+    self->source_ns = MS;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+    assert_int_equal(pipeline->n_sourced, 20);
+    assert_true(pipeline->source_busy_ns >= 20 * MS);
+    unmake(self);
+}
+
+/* ---- the guard's blocks ---------------------------------------------------------------------------- */
+
+static void test_empty_is_when_nothing_runs(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 1);
+    gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
+    desc.mode = GPST_RUN_DEFAULT;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    assert_false(gpsti_tune_is_empty(pipeline));
+    pipeline->tune.paused = true;
+    assert_true(gpsti_tune_is_empty(pipeline));
+    pipeline->in_flight = 1;
+    assert_false(gpsti_tune_is_empty(pipeline));
+    pipeline->in_flight = 0;
+    pipeline->executing = 1;
+    assert_false(gpsti_tune_is_empty(pipeline));
+    pipeline->executing = 0;
+    pipeline->source_running = true;
+    assert_false(gpsti_tune_is_empty(pipeline));
+    pipeline->source_running = false;
+    unmake(self);
+}
+
+static uint32_t seen_threads; /* inside a kernel, by the last item of a block */
+
+static gpst_result note_threads(void* user_data, gpst_task* task) {
+    (void)user_data;
+    seen_threads = ((const gpsti_slot*)task->item)->pipeline->exec.n_threads;
+    return GPST_OK;
+}
+
+static gpst_pipeline* make_for_blocks(kit* self, uint64_t n_items) {
+    gpst_pipeline_desc desc = kit_simple(self, n_items, note_threads);
+    desc.mode = GPST_RUN_DEFAULT;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    self->context->info.cores_allowed = 5;
+    pipeline->exec.n_threads = pipeline->tune.tuner.now.value[GPST_KNOB_INSIDE] = 3;
+    return pipeline;
+}
+
+/* The engine has lasted for so long since the pause, and would have done an item in a thousand seconds. */
+static void run_block(kit* self, gpst_run_mode loop, uint64_t n_items) {
+    gpsti_tune* const tune = &self->pipeline->tune;
+    lock(self);
+    tune->paused = true;
+    tune->block_loop = (uint32_t)loop;
+    tune->block_items = n_items;
+    tune->paused_ns = gpsti_now_ns() - (int64_t)10000 * 1000 * MS;
+    tune->paused_items = self->pipeline->items_ok;
+    tune->guard.n_windows = 2;
+    tune->guard.engine_sum_ns = 2.0 * 1000.0 * 1000.0 * MS;
+    tune->n_to_settle = 0;
+    gpsti_tune_run_block(self->pipeline);
+    unlock(self);
+}
+
+static void test_a_block_leaves_no_trace(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline* const pipeline = make_for_blocks(self, 5);
+    const gpsti_guard* const guard = &pipeline->tune.guard;
+    run_block(self, GPST_RUN_PLAIN_INSIDE, 3);
+    assert_int_equal(seen_threads, 5);
+    assert_int_equal(pipeline->exec.n_threads, 3);
+    assert_false(pipeline->tune.paused);
+    assert_int_equal(pipeline->tune.n_to_settle, pipeline->n_active);
+    assert_int_equal(guard->n_blocks[1], 1);
+    assert_int_equal(guard->n_items[1], 3);
+    assert_true(guard->block_ns[1] > 0);
+    /* 10000 s went by in which the engine would have done 3 items more than were done in 3000 s */
+    assert_true(guard->report.cost_ns >= (int64_t)7000 * 1000 * MS);
+    assert_true(guard->report.cost_ns < (int64_t)7900 * 1000 * MS);
+    run_block(self, GPST_RUN_PLAIN_SERIAL, 1);
+    assert_int_equal(seen_threads, 1);
+    assert_int_equal(pipeline->exec.n_threads, 3);
+    assert_int_equal(guard->n_blocks[0], 1);
+    assert_int_equal(guard->n_items[0], 1);
+    assert_int_equal(guard->report.plain_items, 4);
+    unmake(self);
+}
+
+/* A source that is dry in the midst of a block, or from its beginning: then there is nothing to be noted. */
+static void test_a_block_may_find_nothing(void** state) {
+    (void)state;
+    for (uint64_t n_items = 0; n_items < 4; n_items += 2) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_pipeline* const pipeline = make_for_blocks(self, n_items);
+        const gpsti_guard* const guard = &pipeline->tune.guard;
+        run_block(self, GPST_RUN_PLAIN_INSIDE, 8);
+        assert_int_equal(guard->n_blocks[1], n_items > 0);
+        assert_int_equal(guard->n_items[1], n_items);
+        assert_true(pipeline->source_done);
+        assert_false(pipeline->tune.paused);
+        assert_int_equal(pipeline->exec.n_threads, 3);
+        unmake(self);
+    }
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline* const pipeline = make_for_blocks(self, 0);
+    pipeline->tune.guard.decided = true; /* likewise for a plain loop that stays */
+    run_block(self, GPST_RUN_PLAIN_INSIDE, 8);
+    assert_true(pipeline->tune.plain_ns <= 0.0);
+    assert_false(pipeline->tune.paused);
+    unmake(self);
+}
+
+/* It is looked at as the frozen engine is: two blocks in a row that differ, and the engine has its turn. */
+static void test_a_plain_loop_that_stays_is_watched(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline* const pipeline = make_for_blocks(self, 100);
+    gpsti_tune* const tune = &pipeline->tune;
+    /* what the item's time is held against; from infinity nothing differs, by any part of it */
+    const double against[] = {0.0, 1.0, HUGE_VAL, 1e15, 1.0};
+    tune->guard.decided = true;
+    tune->guard.loop = (uint32_t)GPST_RUN_PLAIN_SERIAL;
+    tune->tuner.now.value[GPST_KNOB_LOOP] = (uint32_t)GPST_RUN_PLAIN_SERIAL;
+    for (size_t i = 0; i < sizeof against / sizeof against[0]; i++) {
+        assert_true(tune->guard.decided);
+        tune->plain_ns = against[i];
+        run_block(self, GPST_RUN_PLAIN_SERIAL, 2);
+        assert_int_equal(tune->guard.report.plain_items, 2 * (i + 1));
+        assert_true(tune->plain_ns > 0.0);
+        assert_int_equal(tune->paused, i < 4);
+    }
+    assert_false(tune->guard.decided);
+    assert_int_equal(tune->tuner.now.value[GPST_KNOB_LOOP], GPST_RUN_ENGINE);
+    assert_non_null(strstr(last_decision(pipeline)->reason, "looks again"));
+    unmake(self);
+}
+
+/* ---- what a plain start learns of wide kernels ------------------------------------------------------- */
+
+#if defined(_OPENMP)
+enum { N_WIDE = 8 };
+static uint32_t wide_threads[N_WIDE];
+static int64_t wide_alone_ns, wide_inside_ns;
+
+static gpst_result wide_kernel(const void* args) {
+    gpsti_sleep_ns(*(const int64_t*)args);
+    return GPST_OK;
+}
+
+static const gpst_kernel wide = {"wide", wide_kernel, NULL};
+
+/* Beside a warp whose pictures are worth threads: what the group takes on one, and on all. */
+static gpst_result wide_device(void* user_data, gpst_task* task) {
+    const uint32_t n_threads = ((const gpsti_slot*)task->item)->exec.n_threads;
+    (void)user_data;
+    wide_threads[task->item->index] = n_threads;
+    return gpst_task_enqueue(task, &wide, n_threads == 1 ? &wide_alone_ns : &wide_inside_ns, sizeof wide_alone_ns);
+}
+
+static gpst_result wide_source(void* user_data, uint64_t index, gpst_input* out) {
+    static uint8_t frame[64 * 32];
+    const kit* const self = (const kit*)user_data;
+    out->frame = kit_shape(64, 32);
+    out->frame.pitch_bytes = 64;
+    out->frame.data = frame;
+    return index < self->n_items ? GPST_OK : GPST_END;
+}
+
+static void run_wide(void) {
+    kit* const self = kit_open("cpu", 1); /* one worker gains nothing: the run stays plain */
+    gpst_view view;
+    gpst_warp_desc warp_desc = GPST_ZERO;
+    gpst_warp* warp = NULL;
+    memset(&view, 0, sizeof view);
+    warp_desc.map = GPST_MAP_EQUIRECT;
+    warp_desc.filter = GPST_FILTER_NEAREST;
+    warp_desc.views = &view;
+    warp_desc.n_views = 1;
+    warp_desc.width = warp_desc.height = 512;
+    warp_desc.format = GPST_FORMAT_GRAY;
+    assert_int_equal(gpst_warp_create(&warp_desc, &warp), GPST_OK);
+    gpst_pipeline_desc desc = kit_simple(self, N_WIDE, kit_nothing);
+    self->stages[0] = kit_stage(self, GPST_STAGE_WARP, NULL, NULL);
+    self->stages[0].warp = warp;
+    self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, wide_device, "wide");
+    desc.n_stages = 2;
+    desc.source = wide_source;
+    desc.n_outputs = 0;
+    desc.mode = GPST_RUN_DEFAULT;
+    desc.n_items_expected = N_WIDE;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE] = 4;
+    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+    assert_false(pipeline->attached);
+    assert_int_equal(self->n_ok, N_WIDE);
+    gpst_warp_destroy(warp);
+    unmake(self);
+}
+
+/* The first item has one thread, the second all of them; the others what was faster. */
+static void test_a_plain_start_learns(void** state) {
+    (void)state;
+#pragma omp parallel num_threads(4)
+    kit_no_work(NULL); /* its threads stay: they are there before the kit counts */
+    for (int slow = 0; slow < 2; slow++) {
+        memset(wide_threads, 0xA5, sizeof wide_threads);
+        wide_alone_ns = slow ? MS : 60 * MS;
+        wide_inside_ns = slow ? 60 * MS : MS;
+        run_wide();
+        assert_int_equal(wide_threads[0], 1);
+        assert_int_equal(wide_threads[1], 4);
+        for (int i = 2; i < N_WIDE; i++)
+            assert_int_equal(wide_threads[i], slow ? 1 : 4);
+    }
+}
+#else
+static void test_a_plain_start_learns(void** state) {
+    (void)state;
+    printf("no OpenMP: no kernel has more than one thread\n");
+}
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_windows_are_long_enough),
+        cmocka_unit_test(test_windows_begin_when_all_is_new),
+        cmocka_unit_test(test_refused_knobs_stay),
+        cmocka_unit_test(test_a_new_setting_thaws),
+        cmocka_unit_test(test_a_new_setting_wakes),
+        cmocka_unit_test(test_budgets_are_of_the_pipeline),
+        cmocka_unit_test(test_memory_holds_slots_back),
+        cmocka_unit_test(test_who_submits_is_not_held_back),
+        cmocka_unit_test(test_a_plain_loop_is_expected),
+        cmocka_unit_test(test_the_source_has_a_clock),
+        cmocka_unit_test(test_empty_is_when_nothing_runs),
+        cmocka_unit_test(test_a_block_leaves_no_trace),
+        cmocka_unit_test(test_a_block_may_find_nothing),
+        cmocka_unit_test(test_a_plain_loop_that_stays_is_watched),
+        cmocka_unit_test(test_a_plain_start_learns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
