@@ -22,7 +22,8 @@ typedef struct gpsti_prefetch_entry {
     size_t decoded_bytes;
     uint32_t n_holders; /* who asked for it and has not released it; a wait is a hold */
     bool loading;
-    bool refused; /* foresight found no room */
+    bool refused; /* foresight found no room, */
+    uint64_t refused_at; /* when so many had been asked for */
     bool fetched; /* ahead of being asked for, and not asked for yet */
     gpst_result result;
     char reason[256];
@@ -182,6 +183,7 @@ GPSTI_PRIVATE gpst_result gpsti_prefetch_reserve(gpst_read* read, size_t needed_
         entry->room_bytes = read->capacity_bytes = needed_bytes;
     }
     entry->refused = !fits && !asked;
+    entry->refused_at = prefetch->info.asked;
     gpsti_mutex_unlock(&prefetch->mutex);
     GPSTI_FAIL_IF(!fits && !asked, GPST_ERROR_BUDGET, "prefetch \"%s\": max_bytes=%llu: no room for %zu bytes",
                   read->path, (unsigned long long)prefetch->desc.max_bytes, needed_bytes);
@@ -206,6 +208,8 @@ GPSTI_PRIVATE gpst_result gpsti_prefetch_decode(gpsti_prefetch_entry* entry) {
     return result;
 }
 
+GPSTI_PRIVATE void gpsti_prefetch_go_ahead(gpst_prefetch* prefetch);
+
 /* The read is over, one way or the other: decodes, and tells those who wait. A frame that nobody asked for and that
    could not be had is forgotten: whoever asks for it will see for himself. */
 GPSTI_PRIVATE void gpsti_prefetch_finish(gpsti_prefetch_entry* entry) {
@@ -227,8 +231,11 @@ GPSTI_PRIVATE void gpsti_prefetch_finish(gpsti_prefetch_entry* entry) {
     if (entry->decoded)
         gpsti_prefetch_count_bytes(prefetch, entry->decoded_bytes, 0);
     if (GPST_FAILED(result) && !entry->n_holders) {
+        const bool again = entry->refused && entry->refused_at != prefetch->info.asked; /* who asked took it for read */
         prefetch->info.failed += result != GPST_ERROR_BUDGET && result != GPST_ERROR_CANCELLED;
         gpsti_prefetch_drop(entry);
+        if (again)
+            gpsti_prefetch_go_ahead(prefetch);
     } else {
         (void)gpsti_prefetch_make_room(prefetch, 0, gpsti_prefetch_n_kept(entry));
     }
