@@ -325,6 +325,37 @@ static void* test_ask(void* arg) {
     return NULL;
 }
 
+/* Room for its file beside the frame that is in use, but not for what it becomes: it is there all the same. */
+static void a_decoded_frame_does_not_push_out_itself(void** state) {
+    uint64_t schedule[2] = {0, 1};
+    gpst_prefetch_desc desc = test_prefetch_desc();
+    gpst_prefetch_info info;
+    const gpst_frame* held = NULL;
+    const gpst_frame* frame = NULL;
+    (void)state;
+    desc.schedule = schedule;
+    desc.n_schedule = 2;
+    desc.max_bytes = 70000;
+    desc.decode = test_decode;
+    desc.decode_free = test_decode_free;
+    desc.decode_user_data = &test_n_decoded;
+    gpst_prefetch* prefetch = test_prefetch_new(&desc);
+    assert_int_equal(gpst_prefetch_get(prefetch, 0, &held), GPST_OK);
+    do {
+        test_settle(prefetch);
+        gpst_prefetch_query_info(prefetch, &info);
+    } while (info.bytes < 2 * (test_frame_bytes(0) + test_frame_bytes(1)) && !info.wasted);
+    assert_int_equal(gpst_prefetch_get(prefetch, 1, &frame), GPST_OK);
+    gpst_prefetch_query_info(prefetch, &info);
+    assert_int_equal(info.hits, 1);
+    assert_int_equal(info.wasted, 0);
+    gpst_prefetch_release(prefetch, frame);
+    gpst_prefetch_release(prefetch, held);
+    gpst_prefetch_query_info(prefetch, &info);
+    assert_true(info.bytes <= desc.max_bytes);
+    gpst_prefetch_destroy(prefetch);
+}
+
 static void many_ask_at_once(void** state) {
     gpst_prefetch_desc desc = test_prefetch_desc();
     gpst_prefetch_info info;
@@ -422,6 +453,7 @@ int main(void) {
                                        cmocka_unit_test(the_last_due_goes_first),
                                        cmocka_unit_test(an_error_is_told_at_its_item_only),
                                        cmocka_unit_test(decoded_frames_are_kept),
+                                       cmocka_unit_test(a_decoded_frame_does_not_push_out_itself),
                                        cmocka_unit_test(many_ask_at_once),
                                        cmocka_unit_test(every_allocation_may_fail),
                                        cmocka_unit_test(wrong_descs_are_refused)};

@@ -335,21 +335,40 @@ static void test_memory_holds_slots_back(void** state) {
     }
 }
 
-/* Whoever submits may count on the slots, as many as there are. */
+/* Items that take no memory are held back until one has been seen. */
+static void test_items_without_memory_have_all_slots(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_context_desc context = GPST_ZERO;
+    gpst_stats stats;
+    context.n_workers = 2;
+    context.max_host_bytes = 560000;
+    kit_reopen(self, &context);
+    gpst_pipeline_desc desc = kit_simple(self, 20, kit_nothing);
+    assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+    assert_int_equal(stats.slots, 4);
+    kit_close(self);
+}
+
+/* Whoever submits may count on the slots, as many as there are: the fourth finds no memory, and says so. */
 static void test_who_submits_is_not_held_back(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 2);
     gpst_context_desc context = GPST_ZERO;
     gpst_input input = GPST_ZERO;
     context.n_workers = 2;
-    context.max_host_bytes = 560000;
+    context.max_host_bytes = 400000;
     kit_reopen(self, &context);
     gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
     desc.source = NULL;
     desc.sink = NULL;
     gpst_pipeline* const pipeline = make(self, &desc);
+    assert_int_equal(large_source(self, 0, &input), GPST_OK);
     for (int i = 0; i < 4; i++)
-        assert_int_equal(gpst_pipeline_submit(pipeline, &input, GPST_FOREVER, NULL), GPST_OK);
+        assert_int_equal(gpst_pipeline_submit(pipeline, &input, (int64_t)10000 * MS, NULL),
+                         i < 3 ? GPST_OK : GPST_ERROR_BUDGET);
+    test_reason_has("max_host_bytes=400000", "set a smaller n_slots");
+    assert_int_equal(pipeline->n_slots, 4);
     unmake(self);
 }
 
@@ -659,6 +678,7 @@ int main(void) {
         cmocka_unit_test(test_a_new_setting_wakes),
         cmocka_unit_test(test_budgets_are_of_the_pipeline),
         cmocka_unit_test(test_memory_holds_slots_back),
+        cmocka_unit_test(test_items_without_memory_have_all_slots),
         cmocka_unit_test(test_who_submits_is_not_held_back),
         cmocka_unit_test(test_a_plain_loop_is_expected),
         cmocka_unit_test(test_the_source_has_a_clock),
