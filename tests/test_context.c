@@ -2,31 +2,10 @@
    a create whose every allocation fails once. */
 #include "test.h"
 
-#include "test_allocator.h"
+#include "test_subject.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
-
-typedef struct test_subject {
-    test_memory memory;
-    test_log log;
-    gpst_context_desc desc;
-    gpst_context* context;
-} test_subject;
-
-static void test_begin(test_subject* t) {
-    memset(t, 0, sizeof *t);
-    t->desc.allocator = test_memory_hooks(&t->memory);
-    t->desc.logger = test_log_hooks(&t->log);
-    t->desc.n_workers = 1;
-    t->context = (gpst_context*)&t->desc; /* must be overwritten with NULL by a failing create */
-}
-
-static void test_end(test_subject* t) {
-    gpst_context_destroy(t->context);
-    test_memory_check(&t->memory);
-    assert_int_equal(gpsti_a32_load(&t->log.n_errors), 0);
-}
 
 static void test_refused(gpst_context_desc desc, gpst_result result, const char* first, const char* second) {
     gpst_context* context = (gpst_context*)&desc;

@@ -1,7 +1,7 @@
 /* tests/test_pin.c -- lists of cores, and which cores the threads of a context may run on. */
 #include "test.h"
 
-#include "test_allocator.h"
+#include "test_subject.h"
 
 #if !defined(__linux__)
 int main(void) {
@@ -11,25 +11,6 @@ int main(void) {
 #else
 #include <dirent.h>
 #include <sched.h>
-
-typedef struct test_subject {
-    test_memory memory;
-    test_log log;
-    gpst_context_desc desc;
-    gpst_context* context;
-} test_subject;
-
-static void test_begin(test_subject* t) {
-    memset(t, 0, sizeof *t);
-    t->desc.allocator = test_memory_hooks(&t->memory);
-    t->desc.logger = test_log_hooks(&t->log);
-}
-
-static void test_end(test_subject* t) {
-    gpst_context_destroy(t->context);
-    test_memory_check(&t->memory);
-    assert_int_equal(gpsti_a32_load(&t->log.n_errors), 0);
-}
 
 static void test_pin_texts(void** state) {
     gpsti_cores mine;
@@ -115,7 +96,6 @@ static void test_pinned_threads(void** state) {
         test_begin(&t);
         t.desc.n_workers = 3;
         t.desc.pin = pinned ? "cores" : NULL;
-        t.context = NULL;
         assert_int_equal(gpst_context_create(&t.desc, &t.context), GPST_OK);
         assert_int_equal(gpst_reader_create(t.context, NULL, &reader), GPST_OK);
         assert_int_equal(gpsti_writer_create(t.context, 1, &writer), GPST_OK);
@@ -156,7 +136,6 @@ static void test_pinned_to_a_list(void** state) {
     test_begin(&t);
     t.desc.n_workers = 0;
     t.desc.pin = list;
-    t.context = NULL;
     assert_int_equal(gpst_context_create(&t.desc, &t.context), GPST_OK);
     assert_int_equal(gpst_reader_create(t.context, NULL, &reader), GPST_OK);
     gpst_context_query_info(t.context, &info);
