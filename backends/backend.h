@@ -79,9 +79,9 @@ typedef struct gpsti_kernel {
 /* A backend. Streams are in order; operations on different streams may overlap. Every submission returns at
    once on an asynchronous device. Failures set the reason, with the vendor's own text. A failure is
    reported once: by the submission, or, when it happens later, by the next notification, stream_query that does
-   not block, or stream_wait_idle of its stream (the first since the last of them; what follows it on the stream still runs). After loss of
-   the device every call returns GPST_ERROR_DEVICE_LOST, frees, destroys and waits still work, and pending
-   notifications are delivered with it. */
+   not block, or stream_wait_idle of its stream (the first since the last of them; what follows it on the stream
+   still runs). After loss of the device every call returns GPST_ERROR_DEVICE_LOST, frees, destroys and waits
+   still work, and pending notifications are delivered with it. */
 struct gpsti_backend_i {
     uint32_t size_bytes; /* sizeof(gpsti_backend_i) */
     uint32_t abi;        /* GPSTI_BACKEND_ABI */

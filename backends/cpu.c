@@ -377,7 +377,7 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_cpu_backend = {sizeof(gpsti_backend_i)
                                                          gpsti_cpu_stream_create,
                                                          gpsti_cpu_stream_destroy,
                                                          gpsti_cpu_stream_wait_idle,
-                                                         gpsti_cpu_stream_wait_idle, /* as a query: nothing is ever under way */
+                                                         gpsti_cpu_stream_wait_idle, /* as a query: all is done */
                                                          gpsti_cpu_stream_notify,
                                                          NULL,
                                                          gpsti_cpu_event_create,

@@ -13,7 +13,8 @@ typedef struct gpsti_ahead gpsti_ahead;
 GPSTI_INTERN gpst_result gpsti_ahead_create(gpst_context* context, const char* const* paths, uint64_t n_paths,
                                             bool in_order, gpsti_ahead** out);
 GPSTI_INTERN void gpsti_ahead_destroy(gpsti_ahead* ahead); /* nobody is inside gpsti_ahead_run */
-/* path was asked for; n_asked: as how many-th of all. Never two calls at once. True: there is work for gpsti_ahead_run. */
+/* path was asked for; n_asked: as how many-th of all. Never two calls at once. True: there is work for
+   gpsti_ahead_run. */
 GPSTI_INTERN bool gpsti_ahead_note(gpsti_ahead* ahead, const char* path, uint64_t n_asked);
 /* One piece of a file, on a thread that would rest. False: there is none. */
 GPSTI_INTERN bool gpsti_ahead_run(gpsti_ahead* ahead);

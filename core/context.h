@@ -26,9 +26,9 @@ typedef struct gpst_context_desc {
     bool require_backend; /* device trouble fails the item; else the CPU does its work again */
     uint32_t n_workers;   /* threads that run stages, up to 1024; 0 = cores allowed by affinity, quota and pin */
     /* Linux; elsewhere nothing is pinned. NULL or "none": threads run where the system puts them. "cores": each worker
-       on one of the cores that the process may run on, in turn. "0-3,8": the same with these cores, and the threads that
-       read and write files on any of them. Threads that a worker's own calls start (OpenMP's, a driver's) inherit its
-       core; the caller's threads are left alone. */
+       on one of the cores that the process may run on, in turn. "0-3,8": the same with these cores, and the threads
+       that read and write files on any of them. Threads that a worker's own calls start (OpenMP's, a driver's) inherit
+       its core; the caller's threads are left alone. */
     const char* pin;
     uint64_t max_host_bytes;   /* frame memory on the host; 0 = half of the RAM available now */
     uint64_t max_device_bytes; /* frame memory on the device; 0 = 9/10 of what is free now */

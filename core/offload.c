@@ -16,7 +16,8 @@ GPSTI_PRIVATE gpst_result gpsti_lane_make_room(gpst_pipeline* pipeline, gpsti_la
     if (!lane->sources)
         lane->sources = (gpst_image*)gpsti_alloc(&pipeline->context->host, n * sizeof *lane->sources);
     if (!lane->images)
-        lane->images = (gpst_image*)gpsti_alloc(&pipeline->context->host, n * pipeline->n_outputs * sizeof *lane->images);
+        lane->images =
+            (gpst_image*)gpsti_alloc(&pipeline->context->host, n * pipeline->n_outputs * sizeof *lane->images);
     return lane->sources && lane->images ? GPST_OK : GPST_ERROR_MEMORY;
 }
 

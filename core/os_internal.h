@@ -318,7 +318,8 @@ GPSTI_INTERN gpst_result gpsti_file_read(const gpsti_file* file, const char* pat
                                          uint64_t offset_bytes, size_t* done);
 GPSTI_INTERN gpst_result gpsti_file_write(const gpsti_file* file, const char* path, const void* data,
                                           size_t bytes); /* all of it, from the current position */
-/* Has the kernel begin writing a range to the disk (wait: and waits for it). Where it cannot be asked nothing happens. */
+/* Has the kernel begin writing a range to the disk (wait: and waits for it). Where it cannot be asked nothing
+   happens. */
 GPSTI_INTERN gpst_result gpsti_file_flush(const gpsti_file* file, const char* path, uint64_t offset_bytes,
                                           uint64_t bytes, bool wait);
 GPSTI_INTERN gpst_result gpsti_file_sync(const gpsti_file* file, const char* path);

@@ -37,7 +37,7 @@ GPSTI_PRIVATE struct timespec gpsti_timespec(int64_t ns) {
     return time;
 }
 
-/* Held for well under a microsecond: who finds one taken does better to try again for a moment than to sleep at once. */
+/* Held for well under a microsecond: who finds one taken does better to try again for a moment than to sleep. */
 GPSTI_LINK gpst_result gpsti_mutex_init(gpsti_mutex* mutex) {
 #if defined(PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP)
     pthread_mutexattr_t attributes;

@@ -296,9 +296,9 @@ typedef struct gpst_pipeline_desc {
     gpst_source_func source;       /* NULL: push, by gpst_pipeline_submit */
     void* source_user_data;
     uint64_t n_items_expected;     /* for reports only; 0 = not known */
-    /* Optional, with a READ stage: the files that inputs will name, so that cold ones are read ahead by readers that have
-       nothing to read. Pull: in the source's order. Push: in any; what comes next is foreseen from what is submitted.
-       Not copied: must outlive the pipeline. n_paths at most 2^32 - 2 */
+    /* Optional, with a READ stage: the files that inputs will name, so that cold ones are read ahead by readers that
+       have nothing to read. Pull: in the source's order. Push: in any; what comes next is foreseen from what is
+       submitted. Not copied: must outlive the pipeline. n_paths at most 2^32 - 2 */
     const char* const* paths;
     uint64_t n_paths;
     bool no_prefetch;
@@ -441,8 +441,8 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
    Returns      GPST_OK | GPST_END (closed, and everything was handed out) | WOULD_BLOCK | TIMEOUT | STATE (has a sink)
                 | REENTRANT
    Ownership    the item holds a slot until gpst_pipeline_release
-   Threads      any, several at once; in input order unless as_ready. Does the device work of an item itself when that is
-                the only one in flight, brief, and a built-in's: no callback runs on it
+   Threads      any, several at once; in input order unless as_ready. Does the device work of an item itself when
+                that is the only one in flight, brief, and a built-in's: no callback runs on it
    Blocking     up to timeout_ns
    Device       then
    Source       core/push.c          Tests  tests/test_pipeline_push.c          Since 0.1

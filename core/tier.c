@@ -164,7 +164,8 @@ GPSTI_PRIVATE int32_t gpsti_tier_rotational(dev_t device) {
     return -1;
 }
 
-/* As a reader would: what opens past the page cache is read once, because not every file system that says yes means it. */
+/* As a reader would: what opens past the page cache is read once, because not every file system that says yes means
+   it. */
 GPSTI_PRIVATE gpst_result gpsti_tier_try_direct(const char* path, const gpsti_file* file, gpsti_direct_rules* rules) {
     GPSTI_ALIGNAS(4096) char block[4096];
     gpsti_file direct;

@@ -230,7 +230,8 @@ GPSTI_INLINE void gpsti_sqrt32_block(float* values, uint32_t n) {
 
 /* ---- sine and cosine -----------------------------------------------------------
    For set-up in double: each within 1e-15 of the truth, relative, and the same bits everywhere. Degrees within
-   +-1e6; multiples of 90 come out exact. Minimax fits of our own; the fits alone are good to 4e-17. Coefficients from the lowest power up. */
+   +-1e6; multiples of 90 come out exact. Minimax fits of our own; the fits alone are good to 4e-17. Coefficients
+   from the lowest power up. */
 GPSTI_DEVICE GPSTI_INLINE double gpsti_exact_polynomial(const double* coefficients, uint32_t n, double z) {
     double value = coefficients[n - 1];
     for (uint32_t i = n - 1; i > 0; i--)

@@ -66,8 +66,8 @@ GPSTI_INTERN gpst_result gpsti_mask_check_mask(const char* function, const char*
 }
 
 GPSTI_INTERN gpst_result gpsti_mask_check_pair(const char* function, const char* member, gpsti_span source,
-                                               uint32_t width, uint32_t height, gpsti_span output, uint32_t output_width,
-                                               uint32_t output_height) {
+                                               uint32_t width, uint32_t height, gpsti_span output,
+                                               uint32_t output_width, uint32_t output_height) {
     GPSTI_FAIL_IF(width != output_width || height != output_height, GPST_ERROR_ARGUMENT,
                   "%s: %s.width=%u, height=%u: must be the source's %u x %u", function, member, (unsigned)output_width,
                   (unsigned)output_height, (unsigned)width, (unsigned)height);
@@ -106,7 +106,8 @@ GPSTI_INTERN gpst_result gpsti_mask_check_exact(const char* function) {
 #define GPSTI_ARGMAX_RULE(condition, ...) \
     GPSTI_FAIL_IF(!(condition), GPST_ERROR_ARGUMENT, "gpst_mask_argmax: " __VA_ARGS__)
 
-GPSTI_PRIVATE gpst_result gpsti_argmax_check_logits(const gpst_logits* logits, gpst_logits* resolved, gpsti_span* span) {
+GPSTI_PRIVATE gpst_result gpsti_argmax_check_logits(const gpst_logits* logits, gpst_logits* resolved,
+                                                    gpsti_span* span) {
     GPSTI_ARGMAX_RULE(logits, "logits=NULL: required");
     GPSTI_TRY(gpsti_mask_check_sides("gpst_mask_argmax", "logits", logits->width, logits->height));
     GPSTI_ARGMAX_RULE(logits->n_classes >= 1 && logits->n_classes <= GPSTI_MASK_MAX_CLASSES,
@@ -121,7 +122,8 @@ GPSTI_PRIVATE gpst_result gpsti_argmax_check_logits(const gpst_logits* logits, g
     *resolved = *logits;
     if (logits->pitch_bytes == 0)
         resolved->pitch_bytes = (int64_t)row_bytes;
-    GPSTI_TRY(gpsti_mask_check_rows("gpst_mask_argmax", "logits", logits->data, resolved->pitch_bytes, row_bytes, unit));
+    GPSTI_TRY(
+        gpsti_mask_check_rows("gpst_mask_argmax", "logits", logits->data, resolved->pitch_bytes, row_bytes, unit));
     const size_t plane_extent = gpsti_mask_extent(logits->height, resolved->pitch_bytes, row_bytes);
     GPSTI_FAIL_IF(plane_extent == 0, GPST_ERROR_OVERFLOW,
                   "gpst_mask_argmax: logits: %u rows of %lld bytes do not fit in memory", (unsigned)logits->height,

@@ -146,7 +146,8 @@ GPSTI_INTERN void gpsti_mask_bands(gpsti_mask_band_func band, const void* job, u
         const uint32_t wanted = 4 * (uint32_t)n, n_bands = wanted < height ? wanted : height;
         _Pragma("omp parallel for schedule(dynamic) num_threads(n)")
         for (uint32_t i = 0; i < n_bands; i++)
-            band(job, level, (uint32_t)((uint64_t)height * i / n_bands), (uint32_t)((uint64_t)height * (i + 1) / n_bands));
+            band(job, level, (uint32_t)((uint64_t)height * i / n_bands),
+                 (uint32_t)((uint64_t)height * (i + 1) / n_bands));
         return;
     }
 #endif

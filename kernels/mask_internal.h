@@ -67,11 +67,13 @@ typedef struct gpsti_window_job {
 } gpsti_window_job;
 
 /* Rows y_begin up to y_end on this thread: by the loops of a level, and by the per-pixel reference. */
-GPSTI_INTERN void gpsti_argmax_rows(const gpsti_argmax_job* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end);
+GPSTI_INTERN void gpsti_argmax_rows(const gpsti_argmax_job* job, gpsti_warp_level level, uint32_t y_begin,
+                                    uint32_t y_end);
 GPSTI_INTERN void gpsti_argmax_rows_reference(const gpsti_argmax_job* job, uint32_t y_begin, uint32_t y_end);
 GPSTI_INTERN void gpsti_mask_rows(const gpsti_mask_job* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end);
 GPSTI_INTERN void gpsti_mask_rows_reference(const gpsti_mask_job* job, uint32_t y_begin, uint32_t y_end);
-GPSTI_INTERN void gpsti_window_rows(const gpsti_window_job* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end);
+GPSTI_INTERN void gpsti_window_rows(const gpsti_window_job* job, gpsti_warp_level level, uint32_t y_begin,
+                                    uint32_t y_end);
 GPSTI_INTERN void gpsti_window_rows_reference(const gpsti_window_job* job, uint32_t y_begin, uint32_t y_end);
 /* All rows at the machine's level, in bands; n_threads as in the public calls. */
 typedef void (*gpsti_mask_band_func)(const void* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end);
@@ -99,8 +101,8 @@ GPSTI_INTERN gpst_result gpsti_labels_check(const char* function, const char* me
                                             gpst_labels* resolved, gpsti_span* span);
 /* An output has the source's size and other memory. */
 GPSTI_INTERN gpst_result gpsti_mask_check_pair(const char* function, const char* member, gpsti_span source,
-                                               uint32_t width, uint32_t height, gpsti_span output, uint32_t output_width,
-                                               uint32_t output_height);
+                                               uint32_t width, uint32_t height, gpsti_span output,
+                                               uint32_t output_width, uint32_t output_height);
 GPSTI_INTERN gpst_result gpsti_mask_check_exact(const char* function); /* UNSUPPORTED when the self-test fails */
 
 /* Everything the public calls check, and the job that comes of it. */

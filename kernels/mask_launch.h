@@ -13,7 +13,8 @@ extern "C" {
    memory of the device, and is read and written when the stream comes to it. Items of the same size, pitch and kind
    share a launch, up to 128 of them; others are several launches. Nothing is allocated, copied or waited for, so a
    graph may capture it. Every item is checked before the first is launched; outputs of one item must not overlap
-   sources or outputs of another, which is not checked. Code compiled with -use_fast_math does not give the same bits. */
+   sources or outputs of another, which is not checked. Code compiled with -use_fast_math does not give the same
+   bits. */
 
 /* gpst_mask_argmax_launch -- gpst_mask_argmax of several pictures, for the GPU to compute
 

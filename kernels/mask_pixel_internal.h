@@ -40,7 +40,8 @@ typedef struct gpsti_argmax_tap {
 GPSTI_DEVICE GPSTI_INLINE gpsti_argmax_tap gpsti_argmax_locate(uint32_t i, uint32_t in, uint32_t out) {
     const uint64_t position = (2 * (uint64_t)i + 1) * in + out;
     const uint32_t unit = 2 * out, last = in - 1;
-    const uint32_t pixel = position >> 32 ? (uint32_t)(position / unit) : (uint32_t)position / unit; /* a pixel further on */
+    const uint32_t pixel =
+        position >> 32 ? (uint32_t)(position / unit) : (uint32_t)position / unit; /* a pixel further on */
     gpsti_argmax_tap tap;
     tap.first = pixel == 0 ? 0 : pixel - 1 > last ? last : pixel - 1;
     tap.second = pixel > last ? last : pixel;
@@ -173,7 +174,8 @@ GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_window_mean(const gpsti_window_job* job
 }
 
 /* Whether (u, v) has a vote on the label of (x, y). */
-GPSTI_DEVICE GPSTI_INLINE bool gpsti_window_votes(const gpsti_window_job* job, int32_t x, int32_t y, int32_t u, int32_t v) {
+GPSTI_DEVICE GPSTI_INLINE bool gpsti_window_votes(const gpsti_window_job* job, int32_t x, int32_t y, int32_t u,
+                                                  int32_t v) {
     if (!gpsti_window_inside(job, u, v))
         return false;
     for (int32_t c = 0; job->guide && c < job->guide_channels; c++) {
@@ -185,7 +187,8 @@ GPSTI_DEVICE GPSTI_INLINE bool gpsti_window_votes(const gpsti_window_job* job, i
     return true;
 }
 
-GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_window_count(const gpsti_window_job* job, int32_t x, int32_t y, uint32_t label) {
+GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_window_count(const gpsti_window_job* job, int32_t x, int32_t y,
+                                                      uint32_t label) {
     uint32_t n = 0;
     for (int32_t v = y - 1; v <= y + 1; v++)
         for (int32_t u = x - 1; u <= x + 1; u++)

@@ -19,10 +19,11 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(meet)(const float* GPSTI_RESTRIC
     }
 }
 
-GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(meet_block)(const float* GPSTI_RESTRICT a, const float* GPSTI_RESTRICT b,
-                                                            const float* GPSTI_RESTRICT c, const float* GPSTI_RESTRICT d,
-                                                            int32_t label, float* GPSTI_RESTRICT best,
-                                                            int32_t* GPSTI_RESTRICT index) {
+GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(meet_block)(const float* GPSTI_RESTRICT a,
+                                                            const float* GPSTI_RESTRICT b,
+                                                            const float* GPSTI_RESTRICT c,
+                                                            const float* GPSTI_RESTRICT d, int32_t label,
+                                                            float* GPSTI_RESTRICT best, int32_t* GPSTI_RESTRICT index) {
     for (int k = 0; k < GPSTI_MASK_BLOCK; k++) {
         float value = best[k];
         int32_t found = index[k];
@@ -92,8 +93,8 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(store)(const gpsti_argmax_job* j
 }
 
 /* Scores that are all NaN or -inf left the label at 0, but -inf wins over NaN. */
-GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(settle)(const gpsti_argmax_job* job, uint32_t x, uint32_t y, uint32_t count,
-                                                        const gpsti_argmax_run* run, int32_t* index) {
+GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(settle)(const gpsti_argmax_job* job, uint32_t x, uint32_t y,
+                                                        uint32_t count, const gpsti_argmax_run* run, int32_t* index) {
     uint32_t n_open = 0;
     for (uint32_t k = 0; k < count; k++)
         n_open += run->best[k] < -FLT_MAX ? 1 : 0;
@@ -105,8 +106,8 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(settle)(const gpsti_argmax_job* 
 /* ---- argmax: planes ---------------------------------------------------------------------
    count pixels, at most GPSTI_MASK_RUN, class by class in place; what is left after whole blocks goes through a
    copy, so that nothing past it is read. */
-GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(planes)(const gpsti_argmax_job* job, uint32_t x, uint32_t y, uint32_t count,
-                                                        gpsti_argmax_run* run) {
+GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(planes)(const gpsti_argmax_job* job, uint32_t x, uint32_t y,
+                                                        uint32_t count, gpsti_argmax_run* run) {
     const uint8_t* p = job->source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)(x * job->pixel_bytes);
     const uint32_t n_blocks = count / GPSTI_MASK_BLOCK, whole = n_blocks * GPSTI_MASK_BLOCK;
     const size_t step = (size_t)job->class_bytes, rest_bytes = (count - whole) * sizeof(float);
@@ -168,8 +169,8 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(planes_half)(const gpsti_argmax_
 
 /* ---- argmax: interleaved scores -----------------------------------------------------------
    Up to GPSTI_MASK_CLASSES classes of a block at a time are turned into planes. */
-GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(pixels)(const gpsti_argmax_job* job, uint32_t x, uint32_t y, uint32_t count,
-                                                        gpsti_argmax_run* run) {
+GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(pixels)(const gpsti_argmax_job* job, uint32_t x, uint32_t y,
+                                                        uint32_t count, gpsti_argmax_run* run) {
     const uint8_t* p = job->source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)(x * job->pixel_bytes);
     const float* scores = (const float*)(const void*)p;
     const size_t step = job->n_classes;
@@ -215,7 +216,8 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(pixels_half)(const gpsti_argmax_
    A block of columns at a time. Source rows are interpolated across for up to GPSTI_MASK_CLASSES classes; all output
    rows between the same two source rows then need one multiply-add a class. */
 GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(across)(const gpsti_argmax_job* job, uint32_t y, uint32_t c,
-                                                        const gpsti_argmax_columns* columns, float* GPSTI_RESTRICT out) {
+                                                        const gpsti_argmax_columns* columns,
+                                                        float* GPSTI_RESTRICT out) {
     const uint8_t* p = job->source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)(c * job->class_bytes);
     float first[GPSTI_MASK_BLOCK], second[GPSTI_MASK_BLOCK];
     if (job->half) {
@@ -242,9 +244,9 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(across)(const gpsti_argmax_job* 
     }
 }
 
-GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(down)(const float* GPSTI_RESTRICT upper, const float* GPSTI_RESTRICT change,
-                                                      float weight, int32_t label, float* GPSTI_RESTRICT best,
-                                                      int32_t* GPSTI_RESTRICT index) {
+GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(down)(const float* GPSTI_RESTRICT upper,
+                                                      const float* GPSTI_RESTRICT change, float weight, int32_t label,
+                                                      float* GPSTI_RESTRICT best, int32_t* GPSTI_RESTRICT index) {
     for (int k = 0; k < GPSTI_MASK_BLOCK; k++) {
         const float a = GPSTI_MASK_FMA(change[k], weight, upper[k]);
         index[k] = a > best[k] ? label : index[k];
@@ -254,8 +256,9 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(down)(const float* GPSTI_RESTRIC
 
 /* Four classes, which stand GPSTI_MASK_BLOCK apart. */
 GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(down_four)(const float* GPSTI_RESTRICT upper,
-                                                           const float* GPSTI_RESTRICT change, float weight, int32_t label,
-                                                           float* GPSTI_RESTRICT best, int32_t* GPSTI_RESTRICT index) {
+                                                           const float* GPSTI_RESTRICT change, float weight,
+                                                           int32_t label, float* GPSTI_RESTRICT best,
+                                                           int32_t* GPSTI_RESTRICT index) {
     for (int k = 0; k < GPSTI_MASK_BLOCK; k++) {
         const float a = GPSTI_MASK_FMA(change[k], weight, upper[k]);
         const float b = GPSTI_MASK_FMA(change[k + GPSTI_MASK_BLOCK], weight, upper[k + GPSTI_MASK_BLOCK]);
@@ -309,8 +312,8 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(group)(const gpsti_argmax_job* j
         for (uint32_t r = 0; r < n_rows; r++) {
             uint32_t i = 0;
             for (; i + 4 <= n; i += 4)
-                GPSTI_MASK(down_four)(tile->line[upper][i], tile->change[i], weights[r], (int32_t)(c + i), tile->best[r],
-                                      tile->index[r]);
+                GPSTI_MASK(down_four)(tile->line[upper][i], tile->change[i], weights[r], (int32_t)(c + i),
+                                      tile->best[r], tile->index[r]);
             for (; i < n; i++)
                 GPSTI_MASK(down)(tile->line[upper][i], tile->change[i], weights[r], (int32_t)(c + i), tile->best[r],
                                  tile->index[r]);
@@ -378,7 +381,8 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(argmax)(const gpsti_argmax_job* 
 }
 
 /* ---- threshold --------------------------------------------------------------------------------- */
-GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(above_u8)(const uint8_t* GPSTI_RESTRICT in, uint8_t limit, uint8_t* GPSTI_RESTRICT out) {
+GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(above_u8)(const uint8_t* GPSTI_RESTRICT in, uint8_t limit,
+                                                          uint8_t* GPSTI_RESTRICT out) {
     for (int k = 0; k < GPSTI_MASK_BLOCK; k++)
         out[k] = in[k] > limit ? 255 : 0;
 }
@@ -436,14 +440,16 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(pack_row)(const gpsti_mask_job* 
         for (uint32_t i = 0; i < GPSTI_MASK_BLOCK / 8; i++) {
             const uint8_t* p = ones + 8 * i;
             const uint64_t word = (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 |
-                                  (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
+                                  (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 |
+                                  (uint64_t)p[7] << 56;
             packed[i] = (uint8_t)((word * 0x0102040810204080u) >> 56);
         }
         memcpy(out + x / 8, packed, n_bytes);
     }
 }
 
-GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(unpack_row)(const gpsti_mask_job* job, const uint8_t* in, uint8_t* out) {
+GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(unpack_row)(const gpsti_mask_job* job, const uint8_t* in,
+                                                            uint8_t* out) {
     static const uint8_t bit[8] = {1, 2, 4, 8, 16, 32, 64, 128};
     uint8_t last[8];
     for (uint32_t x = 0; x < job->width; x += 8) {

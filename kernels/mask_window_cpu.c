@@ -66,7 +66,8 @@ GPSTI_PRIVATE void gpsti_window_repeat_edges(gpsti_window_tile* tile) {
         memcpy(tile->bytes[0][tile->row_end + k], tile->bytes[0][tile->row_end - 1], GPSTI_WINDOW_ROW);
 }
 
-GPSTI_PRIVATE void gpsti_window_load_labels(const gpsti_window_job* job, int32_t x, int32_t y, gpsti_window_tile* tile) {
+GPSTI_PRIVATE void gpsti_window_load_labels(const gpsti_window_job* job, int32_t x, int32_t y,
+                                            gpsti_window_tile* tile) {
     gpsti_window_cover(job, x, y, tile);
     memset(tile->bytes[0], 0, sizeof tile->bytes[0]);
     for (int32_t row = tile->row_first; row < tile->row_end; row++) {

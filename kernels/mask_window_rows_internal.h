@@ -107,7 +107,8 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(add_sums)(const uint16_t* GP
 
 /* (sum + half) / weights as (sum + half) * factor / 2^(16 + shift), which is the same for every sum there can be. */
 GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(divide)(const uint16_t* GPSTI_RESTRICT sum, uint16_t half,
-                                                            uint16_t factor, uint32_t shift, uint8_t* GPSTI_RESTRICT out) {
+                                                            uint16_t factor, uint32_t shift,
+                                                            uint8_t* GPSTI_RESTRICT out) {
     for (int k = 0; k < GPSTI_WINDOW_SPAN; k++) {
         const uint16_t value = (uint16_t)(sum[k] + half);
         out[k] = (uint8_t)((((uint32_t)value * factor) >> 16) >> shift);
@@ -169,7 +170,8 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(elect)(const uint16_t* GPSTI
                                                            const uint16_t* GPSTI_RESTRICT votes,
                                                            const uint16_t* GPSTI_RESTRICT count,
                                                            const uint16_t* GPSTI_RESTRICT own_count,
-                                                           uint16_t* GPSTI_RESTRICT most, uint16_t* GPSTI_RESTRICT label) {
+                                                           uint16_t* GPSTI_RESTRICT most,
+                                                           uint16_t* GPSTI_RESTRICT label) {
     for (int k = 0; k < GPSTI_WINDOW_SPAN; k++) {
         const uint16_t more = count[k] > most[k] ? 0xffff : 0, same = count[k] == most[k] ? 0xffff : 0;
         const uint16_t beaten = most[k] > own_count[k] ? 0xffff : 0, lower = other[k] < label[k] ? 0xffff : 0;
@@ -190,7 +192,8 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(refine_row)(const gpsti_wind
         labels[j] = tile->labels[at_y] + at_x;
         GPSTI_WINDOW(inside)(tile->bytes[0][at_y] + at_x, votes[j]);
         for (int32_t c = 0; c < job->guide_channels; c++)
-            GPSTI_WINDOW(similar)(tile->guide[c][y] + left, tile->guide[c][at_y] + at_x, (uint8_t)job->tolerance, votes[j]);
+            GPSTI_WINDOW(similar)(tile->guide[c][y] + left, tile->guide[c][at_y] + at_x, (uint8_t)job->tolerance,
+                                  votes[j]);
     }
     memset(count, 0, sizeof count);
     for (int i = 0; i < 9; i++)
@@ -203,8 +206,8 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(refine_row)(const gpsti_wind
 }
 
 /* ---- a tile ---------------------------------------------------------------------------------------- */
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(tile)(const gpsti_window_job* job, int32_t x, int32_t y, int32_t y_end,
-                                                          gpsti_window_tile* tile) {
+GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(tile)(const gpsti_window_job* job, int32_t x, int32_t y,
+                                                          int32_t y_end, gpsti_window_tile* tile) {
     if (job->op == GPSTI_WINDOW_REFINE) {
         gpsti_window_load_labels(job, x, y, tile);
         for (int32_t row = GPSTI_WINDOW_TOP; row < GPSTI_WINDOW_TOP + (y_end - y); row++)

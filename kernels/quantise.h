@@ -203,7 +203,8 @@ GPST_API gpst_result gpst_calibration_scales(const gpst_calibration* calibration
 /* gpst_quantise_launch, gpst_dequantise_launch -- the same on a GPU: enqueued on the caller's own stream
 
    Parameters   values, integers, out  (in)  as for the functions without _launch, in memory of the device
-                scales                 (in)  memory of the device: one a channel; finite and above 0, which is not checked
+                scales                 (in)  memory of the device: one a channel; finite and above 0, which is not
+                                             checked
                 stream                 (in)  cudaStream_t or hipStream_t of the current device
    Shapes       values, integers and out [n_outer][n_channels][n_inner]; scales [n_channels]
    Returns      GPST_OK: it will be computed, in the order of the stream | GPST_ERROR_ARGUMENT | GPST_ERROR_OVERFLOW |

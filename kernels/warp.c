@@ -228,8 +228,9 @@ GPSTI_INTERN void gpsti_warp_query_constants(const gpst_warp* warp, const void**
         *mask_data = (const uint8_t*)desc->mask.data - (const uint8_t*)*mask;
     }
     *table = desc->table;
-    *table_bytes =
-        desc->table ? (size_t)desc->table_pitch_bytes * (desc->height - 1) + (size_t)desc->width * 2 * sizeof(float) : 0;
+    *table_bytes = desc->table
+                       ? (size_t)desc->table_pitch_bytes * (desc->height - 1) + (size_t)desc->width * 2 * sizeof(float)
+                       : 0;
 }
 
 /* ---- running ------------------------------------------------------------------------------ */

@@ -105,8 +105,8 @@ typedef struct gpst_roi {
 /* gpst_affine -- a matrix from output to source
 
    The output point (x, y) shows the source point (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]); pixel i
-   has its centre at i + 1/2 on both sides (OPENCV: at i), so RESIZE is {W/width, 0, 0, 0, H/height, 0}. m[2] and m[5] within
-   +-2^29, the others within +-65536, all kept to 1/2^28.
+   has its centre at i + 1/2 on both sides (OPENCV: at i), so RESIZE is {W/width, 0, 0, 0, H/height, 0}. m[2]
+   and m[5] within +-2^29, the others within +-65536, all kept to 1/2^28.
 
    Ownership    the caller's; copied by whoever keeps it
    Since 0.1
@@ -238,16 +238,17 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 ROI: the same, in = the rectangle's side, plus its corner. AFFINE: by 64-bit integers from the
                 matrix in 1/2^28, to 1/32768 pixel. TABLE: as it says, to 1/32768 pixel.
                 EQUIRECT: ray = R (tan(hfov/2) ((2 i + 1) / width - 1), tan(vfov/2) ((2 j + 1) / height - 1),
-                1) with R = gpst_view_rotation (PY360: 2 i / (width - 1), 2 j / (height - 1)); u = (atan2(x, z) / 2 pi + 1/2) W - 1/2,
+                1) with R = gpst_view_rotation (PY360: 2 i / (width - 1), 2 j / (height - 1));
+                u = (atan2(x, z) / 2 pi + 1/2) W - 1/2,
                 v = (atan2(y, hypot(x, z)) / pi + 1/2) H - 1/2; W - 1, H - 1 and no - 1/2 with FFMPEG. In x
                 the source goes round; over a pole it goes on at row -1 - y, x + W / 2 (rounded down).
                 ROTATE: the same with ray = R (cos b sin a, sin b, cos b cos a), a = pi ((2 i + 1) / width -
                 1), b = pi/2 ((2 j + 1) / height - 1).
                 BILINEAR into U8: weights of 11 bits, in integers; FFMPEG: its four weights of 14 bits,
-                truncated; into floats: float weights. AREA of RESIZE and ROI, on each axis: weight max(0, 1 - |x + 1/2 -
-                centre| / s) with s = max(scale, 1), divided by their sum; the centre is kept within the
-                source and what lies beyond its edge has no weight (PyTorch's antialias=True, Pillow's
-                BILINEAR); in floats into every store: down, then across, in order, one multiply-add each.
+                truncated; into floats: float weights. AREA of RESIZE and ROI, on each axis: weight
+                max(0, 1 - |x + 1/2 - centre| / s) with s = max(scale, 1), divided by their sum; the centre is
+                kept within the source and what lies beyond its edge has no weight (PyTorch's antialias=True,
+                Pillow's BILINEAR); in floats into every store: down, then across, in order, one multiply-add each.
                 AREA of the other maps: the mean of n x m samples as BILINEAR into floats has them (of NATIVE), evenly
                 spread over the output pixel, so many that they lie at most one pixel of the source apart, and 64: n
                 from the step from one output pixel to the next across, m down. EQUIRECT, ROTATE: in the middle of the

@@ -176,8 +176,8 @@ GPSTI_DEVICE GPSTI_INLINE uint8_t gpsti_warp_signed_byte(float value) {
 }
 
 /* Where a sample is stored; job->output need not be set. */
-GPSTI_DEVICE GPSTI_INLINE uint8_t* gpsti_warp_output_of(const gpsti_warp_job* job, uint8_t* output, int32_t x, int32_t y,
-                                                        uint32_t c) {
+GPSTI_DEVICE GPSTI_INLINE uint8_t* gpsti_warp_output_of(const gpsti_warp_job* job, uint8_t* output, int32_t x,
+                                                        int32_t y, uint32_t c) {
     const uint32_t bytes = job->dtype == GPST_DTYPE_F32 ? 4 : job->dtype == GPST_DTYPE_F16 ? 2 : 1;
     uint8_t* row = output + (ptrdiff_t)(y * job->output_pitch);
     if (job->layout == GPST_LAYOUT_CHW)

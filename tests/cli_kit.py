@@ -17,7 +17,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COMMAND = os.path.join(os.environ.get("GPST_BUILD", os.path.join(ROOT, "build")), "gpustage")
 STAGES = ["read", "decode", "upload", "kernel", "download", "encode", "write"]
 RESOURCES = ["disk_in", "cpu", "h2d", "gpu", "d2h", "disk_out"]
-RED, GREEN, BLUE, YELLOW, WHITE, GRAY = (200, 0, 0), (0, 200, 0), (0, 0, 200), (200, 200, 0), (255, 255, 255), (90, 90, 90)
+RED, GREEN, BLUE, YELLOW = (200, 0, 0), (0, 200, 0), (0, 0, 200), (200, 200, 0)
+WHITE, GRAY = (255, 255, 255), (90, 90, 90)
 MANIFEST = ".gpustage-manifest"
 
 
@@ -56,7 +57,8 @@ def write_png16(path, width, height, values):
 
 
 def directions(width=256, height=128):
-    """A panorama whose colour says where one looks: front red, right green, back blue, left yellow, up white, down gray."""
+    """A panorama whose colour says where one looks: front red, right green, back blue, left yellow, up white, down
+    gray."""
     side = width // 8
     around = bytes(BLUE) * side + bytes(YELLOW) * (2 * side) + bytes(RED) * (2 * side) + bytes(GREEN) * (2 * side) + \
         bytes(BLUE) * side

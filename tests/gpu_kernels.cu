@@ -16,8 +16,9 @@
 #include <time.h>
 
 static gpst_result launched(RT(Error_t) error) {
-    return error == RT(Success) ? GPST_OK
-                                : gpst_task_fail(NULL, GPST_ERROR_DEVICE, "a test's launch: %s", RT(GetErrorString)(error));
+    return error == RT(Success)
+               ? GPST_OK
+               : gpst_task_fail(NULL, GPST_ERROR_DEVICE, "a test's launch: %s", RT(GetErrorString)(error));
 }
 
 static __global__ void step(test_step_args args) { *args.value = *args.value * 3 + args.add; }

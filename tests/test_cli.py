@@ -31,7 +31,8 @@ class Usage(Case):
 
     def test_help_lists_every_option_of_the_design(self):
         reproject, preprocess = gpustage("reproject", "--help").out, gpustage("preprocess", "--help").out
-        engine = "backend mode plain tune slots readers writers workers prefetch fsync dirty-bytes pin batch on-error resume stats trace report quiet"
+        engine = ("backend mode plain tune slots readers writers workers prefetch fsync dirty-bytes pin batch on-error "
+                  "resume stats trace report quiet")
         for name in (engine + " raw filter convention output").split():
             self.assertIn("--" + name, reproject)
             self.assertIn("--" + name, preprocess)
@@ -83,7 +84,8 @@ class Usage(Case):
             (["--dirty-bytes", "1MB"], "--dirty-bytes=1MB: must be"),
             (["--dirty-bytes", "1T"], "--dirty-bytes=1T: must be"),
             (["--dirty-bytes", "17179869185G"], "--dirty-bytes=17179869185G: must be"),
-            (["--pin", "all"], "--pin=all: gpst_context_create: desc.pin=\"all\": must be none, cores, or a list of cores"),
+            (["--pin", "all"],
+             "--pin=all: gpst_context_create: desc.pin=\"all\": must be none, cores, or a list of cores"),
             (["--pin", "0-"], "--pin=0-: "), (["--pin", "1-0"], "--pin=1-0: "), (["--pin", "0,"], "--pin=0,: "),
             (["--pin", "16000"], "core 16000: not one that this process may run on"),
             (["--tune", ""], "--tune=: must be off, on or a file"),
@@ -127,7 +129,8 @@ class Usage(Case):
                 (["--size", "8x8", "--mean", "0.5", "--dtype", "u8"], "--mean: needs --dtype f16 or f32"),
                 (["--size", "8x8", "--dtype", "i8"], "--dtype=i8: must be one of u8 f16 f32"),
                 (["--size", "8x8", "--layout", "nchw"], "--layout=nchw: must be one of chw hwc"),
-                (["--size", "8x8", "--convention", "ffmpeg"], "--convention=ffmpeg: must be one of native opencv torch"),
+                (["--size", "8x8", "--convention", "ffmpeg"],
+                 "--convention=ffmpeg: must be one of native opencv torch"),
                 (["--size", "8x8", "--filter", "cubic"], "--filter=cubic: must be one of nearest bilinear area"),
                 (["--size", "8x8", "--views", "2"], "--views: preprocess has no such option")]:
             with self.subTest(flags=flags):
@@ -229,8 +232,8 @@ class Reproject(Case):
         looks = [("0,0,0", RED), ("90,0,0", GREEN), ("180,0,0", BLUE), ("-90,0,0", YELLOW), ("270,0,0", YELLOW),
                  ("0,90,0", WHITE), ("0,-90,0", GRAY), ("90,0,45,30", GREEN)]
         flags = [part for look, _ in looks for part in ("--view", look)]
-        self.check(gpustage("reproject", self.path("a.ppm"), "-o", self.path("out"), "--format", "ppm", "--size", "65x33",
-                            *flags), 0)
+        self.check(gpustage("reproject", self.path("a.ppm"), "-o", self.path("out"), "--format", "ppm",
+                            "--size", "65x33", *flags), 0)
         self.assertEqual(self.outputs(), ["a_v%02d.ppm" % i for i in range(len(looks))])
         for i, (look, colour) in enumerate(looks):
             picture = read_pnm(self.path("out", "a_v%02d.ppm" % i))
@@ -240,12 +243,16 @@ class Reproject(Case):
     def test_signs_of_the_angles(self):
         """What yaw, pitch and roll bring into the corners and sides of a wide view."""
         write_directions(self.path("a.ppm"))
-        self.check(gpustage("reproject", self.path("a.ppm"), "-o", self.path("out"), "--format", "ppm", "--size", "65x65",
-                            "--hfov", "100", "--view", "0,0,0", "--view", "0,0,90", "--view", "45,0,0", "--view", "0,45,0"), 0)
+        self.check(gpustage("reproject", self.path("a.ppm"), "-o", self.path("out"), "--format", "ppm",
+                            "--size", "65x65",
+                            "--hfov", "100", "--view", "0,0,0", "--view", "0,0,90", "--view", "45,0,0", "--view",
+                            "0,45,0"), 0)
         level, rolled, right, up = (read_pnm(self.path("out", "a_v%02d.ppm" % i)) for i in range(4))
-        self.assertEqual([pixel(level, *at) for at in ((0, 32), (64, 32), (32, 0), (32, 64))], [YELLOW, GREEN, WHITE, GRAY])
+        self.assertEqual([pixel(level, *at) for at in ((0, 32), (64, 32), (32, 0), (32, 64))],
+                         [YELLOW, GREEN, WHITE, GRAY])
         # The camera rolled clockwise by 90 degrees has its top to the right.
-        self.assertEqual([pixel(rolled, *at) for at in ((0, 32), (64, 32), (32, 0), (32, 64))], [WHITE, GRAY, GREEN, YELLOW])
+        self.assertEqual([pixel(rolled, *at) for at in ((0, 32), (64, 32), (32, 0), (32, 64))],
+                         [WHITE, GRAY, GREEN, YELLOW])
         self.assertEqual((pixel(right, 16, 32), pixel(right, 48, 32)), (RED, GREEN))
         self.assertEqual((pixel(up, 32, 16), pixel(up, 32, 48)), (WHITE, RED))
 
@@ -271,17 +278,20 @@ class Reproject(Case):
         folder = self.path("in")
         os.mkdir(folder)
         for i in range(5):
-            rows = [bytes((x * 7 + y * 13 + i * 31 + c * 5) & 255 for x in range(96) for c in range(3)) for y in range(48)]
+            rows = [bytes((x * 7 + y * 13 + i * 31 + c * 5) & 255 for x in range(96) for c in range(3))
+                    for y in range(48)]
             write_ppm(os.path.join(folder, "p%d.ppm" % i), 96, 48, rows)
         runs = {"cpu": ["--backend", "cpu"], "auto": [], "sim": ["--backend", "sim"],
                 "sim_slow": ["--backend=sim:kernel_us=500,h2d_gbps=1,copy_engines=1", "--slots", "3"],
-                "serial": ["--plain"], "inside": ["--plain=inside"], "serial_sim": ["--plain=serial", "--backend", "sim"],
+                "serial": ["--plain"], "inside": ["--plain=inside"],
+                "serial_sim": ["--plain=serial", "--backend", "sim"],
                 "narrow": ["--slots", "1", "--workers", "1", "--readers", "1", "--writers", "1"],
                 "neutral": ["--mode", "balanced", "--tune", "off", "--on-error", "continue"],
                 "latency": ["--mode", "latency", "--tune", "on"],
                 "throughput": ["--mode", "throughput", "--tune", self.path("kept.txt")],
                 "kept": ["--tune", self.path("kept.txt")],
-                "unsynced": ["--fsync", "none", "--dirty-bytes", "4K"], "pinned": ["--pin", "cores"], "no_prefetch": ["--prefetch", "off"],
+                "unsynced": ["--fsync", "none", "--dirty-bytes", "4K"], "pinned": ["--pin", "cores"],
+                "no_prefetch": ["--prefetch", "off"],
                 "one_core": ["--pin", str(min(os.sched_getaffinity(0)))]}
         formats = ["ppm"] + [f for f in ("jpg", "png", "npy") if has_format(f)]
         first = {}
@@ -309,7 +319,8 @@ class Reproject(Case):
         feeder.start()
         with open(self.path("single.ppm"), "rb") as stream:
             data = stream.read()
-        outcome = gpustage("reproject", folder, self.path("single.ppm"), "@" + self.path("list.txt"), self.path("pipe.ppm"),
+        outcome = gpustage("reproject", folder, self.path("single.ppm"), "@" + self.path("list.txt"),
+                           self.path("pipe.ppm"),
                            "/dev/stdin", "-o", self.path("out"), "--views", "1", "--size", "32x32", "--format", "ppm",
                            data=data)
         feeder.join()
@@ -368,8 +379,8 @@ class Reproject(Case):
     def test_inputs_of_different_sizes(self):
         for size in ((64, 32), (256, 128), (128, 65), (1, 1)):
             write_ppm(self.path("s%dx%d.ppm" % size), size[0], size[1], [bytes(RED) * size[0]] * size[1])
-        self.check(gpustage("reproject", self.dir, "-o", self.path("out"), "--views", "2", "--size", "40x20", "--format",
-                            "ppm"), 0)
+        self.check(gpustage("reproject", self.dir, "-o", self.path("out"), "--views", "2", "--size", "40x20",
+                            "--format", "ppm"), 0)
         for name in self.outputs():
             self.assertEqual(set(zip(*[iter(read_pnm(self.path("out", name))[3])] * 3)), {RED})
 
@@ -379,7 +390,8 @@ class Reproject(Case):
         write_pgm(self.path("mask.pgm"), 256, 128, [bytes([1] * 128 + [0] * 128)] * 128)
         flags = ["--format", "ppm", "--size", "64x32", "--views", "2", "--mask", self.path("mask.pgm")]
         masks = ["--mask-out"] if has_format("png") else []
-        outcome = gpustage("reproject", self.path("a.ppm"), self.path("small.ppm"), "-o", self.path("out"), *flags, *masks)
+        outcome = gpustage("reproject", self.path("a.ppm"), self.path("small.ppm"), "-o", self.path("out"), *flags,
+                           *masks)
         self.check(outcome, 1, "small.ppm: decode: the picture is 64x32, the mask 256x128")
         self.assertEqual(self.outputs(), sorted(["a_v00.ppm", "a_v01.ppm"] +
                                                 (["a_v00.ppm.png", "a_v01.ppm.png"] if masks else [])))
@@ -400,8 +412,8 @@ class Reproject(Case):
         write_directions(self.path("a.ppm"))
         views = [(30, 10, 5, 80), (120, -35, 0, 100), (-75, 50, 170, 60), (200, 0, -20, 90)]
         flags = [part for v in views for part in ("--view", "%g,%g,%g,%g" % v)]
-        self.check(gpustage("reproject", self.path("a.ppm"), "-o", self.path("out"), "--format", "ppm", "--size", "64x48",
-                            "--rig", self.path("rig.json"), *flags), 0)
+        self.check(gpustage("reproject", self.path("a.ppm"), "-o", self.path("out"), "--format", "ppm",
+                            "--size", "64x48", "--rig", self.path("rig.json"), *flags), 0)
         with open(self.path("rig.json"), encoding="utf-8") as stream:
             (rig,) = json.load(stream)
         self.assertEqual(len(rig["cameras"]), len(views))
@@ -431,8 +443,8 @@ class Reproject(Case):
         made = set()
         for flags in (["--convention", "native"], ["--convention", "ffmpeg"], ["--convention", "py360"],
                       ["--convention", "opencv"], ["--filter", "nearest"], ["--filter", "area"]):
-            self.check(gpustage("reproject", self.path("a.ppm"), "-o", self.path("out"), "--views", "1", "--size", "64x48",
-                                "--format", "ppm", *flags), 0)
+            self.check(gpustage("reproject", self.path("a.ppm"), "-o", self.path("out"), "--views", "1",
+                                "--size", "64x48", "--format", "ppm", *flags), 0)
             made.add(read_pnm(self.path("out", "a_v00.ppm"))[3])
         self.assertEqual(len(made), 6)
 
@@ -440,7 +452,8 @@ class Reproject(Case):
         write_directions(self.path("a.ppm"))
         made = []
         for name in ("C", "de_DE.UTF-8"):
-            self.check(gpustage("reproject", self.path("a.ppm"), "-o", self.path("out"), "--views", "1", "--size", "64x48",
+            self.check(gpustage("reproject", self.path("a.ppm"), "-o", self.path("out"), "--views", "1",
+                                "--size", "64x48",
                                 "--format", "ppm", "--hfov", "77.5", "--stats", self.path("stats.json"), "--rig",
                                 self.path("rig.json"), env=dict(os.environ, LC_ALL=name, LANG=name)), 0)
             self.assertIsInstance(self.stats()["wall_s"], float)
@@ -518,7 +531,8 @@ class Preprocess(Case):
         dtype, _, values = self.run_one(*flags, "--dtype", "f16")
         self.assertEqual(dtype, "<f2")
         self.check_values(values, self.chw(normal), 0.0011)
-        self.check_values(self.run_one("--mean", "0.5", "--std=0.25")[2], self.chw(lambda v, c: (v / 255 - 0.5) / 0.25), 1e-6)
+        self.check_values(self.run_one("--mean", "0.5", "--std=0.25")[2], self.chw(lambda v, c: (v / 255 - 0.5) / 0.25),
+                          1e-6)
 
     def test_bytes(self):
         self.assertEqual(self.run_one("--dtype", "u8"), ("|u1", (3, 6, 8), self.chw(lambda v, c: v)))
@@ -532,7 +546,8 @@ class Preprocess(Case):
                   for c in range(3) for y in range(3) for x in range(4)]
         self.check_values(values, wanted, 1e-6)
         values = self.run_one("--filter", "nearest", "--dtype", "u8", size="24x18")[2]
-        self.assertEqual(values, [self.pixels[y // 3][x // 3][c] for c in range(3) for y in range(18) for x in range(24)])
+        self.assertEqual(values, [self.pixels[y // 3][x // 3][c] for c in range(3) for y in range(18)
+                                  for x in range(24)])
 
     def test_numbers_wider_than_a_byte(self):
         """All on the 0..1 scale: bytes, 16 bits and floats in one run give one tensor."""
@@ -589,8 +604,8 @@ class Preprocess(Case):
             self.assertEqual([e["item"] for e in stats["errors"]], [self.path("b.ppm")])
             self.assertEqual(stats["bytes"]["written"], 2 * row)
             self.check_no_leftovers(self.dir)
-        self.check(gpustage("preprocess", *inputs, "-o", self.path("s.npy"), *flags, "--on-error", "stop", "--plain"), 1,
-                   "not every input had its turn")
+        self.check(gpustage("preprocess", *inputs, "-o", self.path("s.npy"), *flags, "--on-error", "stop", "--plain"),
+                   1, "not every input had its turn")
         self.assertFalse(os.path.exists(self.path("s.npy")))
         self.check_no_leftovers(self.dir)
 

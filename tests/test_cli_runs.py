@@ -68,8 +68,8 @@ class BadInput(Case):
         inputs = [self.path("good1.ppm")] + [self.path(n) for n in bad] + [self.path("good2.ppm")]
         for engine in ([], ["--backend", "sim"], ["--plain"]):
             shutil.rmtree(self.path("out"), ignore_errors=True)
-            outcome = gpustage("reproject", *inputs, "-o", self.path("out"), "--views", "2", "--size", "32x16", "--format",
-                               "ppm", "--stats", self.path("stats.json"), *engine)
+            outcome = gpustage("reproject", *inputs, "-o", self.path("out"), "--views", "2", "--size", "32x16",
+                               "--format", "ppm", "--stats", self.path("stats.json"), *engine)
             self.check(outcome, 1)
             self.assertEqual(self.outputs(), ["good%d_v0%d.ppm" % (g, v) for g in (1, 2) for v in (0, 1)])
             stats = self.stats()
@@ -92,7 +92,8 @@ class BadInput(Case):
         folder = self.panoramas(30)
         self.write("in/pano03.ppm", b"P6\n")
         for engine in ([], ["--plain"]):
-            outcome = gpustage("reproject", folder, "-o", self.path("out"), "--views", "1", "--size", "16x16", "--format",
+            outcome = gpustage("reproject", folder, "-o", self.path("out"), "--views", "1", "--size", "16x16",
+                               "--format",
                                "ppm", "--on-error", "stop", "--slots", "2", "--stats", self.path("stats.json"), *engine)
             self.check(outcome, 1, "pano03.ppm: decode: ")
             items = self.stats()["items"]
@@ -112,9 +113,11 @@ class BadInput(Case):
         os.mkdir(self.path("nothing"))
         self.check(gpustage("reproject", self.path("nothing"), *out), 2, "holds no picture")
         self.assertFalse(os.path.exists(self.path("out")))
-        self.check(gpustage("reproject", self.path("x"), "-o", self.path("no", "where")), 2, "its parent", "No such file")
+        self.check(gpustage("reproject", self.path("x"), "-o", self.path("no", "where")), 2, "its parent",
+                   "No such file")
         self.check(gpustage("reproject", self.path("x"), "-o", self.path("x", "same.ppm")), 2, "is no directory")
-        self.check(gpustage("preprocess", self.path("x"), "-o", self.path("no", "t.npy"), "--size", "4x4"), 2, "its parent")
+        self.check(gpustage("preprocess", self.path("x"), "-o", self.path("no", "t.npy"), "--size", "4x4"), 2,
+                   "its parent")
         write_directions(self.path("x", "same_v00.ppm"))
         self.check(gpustage("reproject", self.path("x"), "-o", self.path("x"), "--format", "ppm"), 2,
                    "same_v00.ppm, made of", "would overwrite an input")
@@ -151,7 +154,8 @@ class BadInput(Case):
         os.chmod(self.path("sealed"), 0o555)
         self.addCleanup(os.chmod, locked, 0o755)
         flags = ["--views", "1", "--size", "16x16", "--format", "ppm", "--stats", self.path("stats.json")]
-        outcome = gpustage("reproject", locked, folder, self.path("secret.ppm"), "-o", self.path("out"), *flags, **keywords)
+        outcome = gpustage("reproject", locked, folder, self.path("secret.ppm"), "-o", self.path("out"), *flags,
+                           **keywords)
         self.check(outcome, 1, "locked: source: Permission denied", "secret.ppm: read: ")
         self.assertEqual(self.outputs(), ["pano00_v00.ppm", "pano01_v00.ppm"])
         self.assertEqual({e["result"] for e in self.stats()["errors"]}, {"GPST_ERROR_ACCESS"})
@@ -252,7 +256,8 @@ class Interrupt(Case):
 
     def test_resume_does_again_what_is_not_whole(self):
         folder = self.panoramas(5)
-        arguments = ["reproject", folder, "-o", self.path("out"), "--resume", "--stats", self.path("stats.json")] + self.VIEWS
+        arguments = ["reproject", folder, "-o", self.path("out"), "--resume",
+                     "--stats", self.path("stats.json")] + self.VIEWS
         self.check(gpustage(*arguments), 0)
         self.assertEqual(self.stats()["items"]["skipped"], 0)
         wanted = read_files(self.path("out"))
@@ -302,11 +307,12 @@ class Told(Case):
             stream.write(b"P6\n")
         sizes = sum(os.path.getsize(os.path.join(folder, n)) for n in os.listdir(folder))
         for engine, backend in (([], "cpu"), (["--backend", "sim"], "sim"), (["--plain"], "cpu")):
-            outcome = gpustage("reproject", folder, "-o", self.path("out"), "--views", "3", "--size", "16x16", "--format",
-                               "ppm", "--stats", self.path("stats.json"), *engine)
+            outcome = gpustage("reproject", folder, "-o", self.path("out"), "--views", "3", "--size", "16x16",
+                               "--format", "ppm", "--stats", self.path("stats.json"), *engine)
             self.check(outcome, 1)
             stats = self.stats()
-            for key in ("version backend device items wall_s items_per_s bytes stages verdict path tuner errors").split():
+            keys = "version backend device items wall_s items_per_s bytes stages verdict path tuner errors"
+            for key in keys.split():
                 self.assertIn(key, stats)
             self.assertEqual(stats["backend"], backend)
             self.assertEqual(stats["items"], {"total": 6, "ok": 5, "failed": 1, "skipped": 0, "not_done": 0})
@@ -329,7 +335,8 @@ class Told(Case):
             self.assertTrue(0 < verdict["efficiency"] <= 1)
             self.assertTrue(all(v >= 1 for v in verdict["cap"].values()))
             self.assertIn(verdict["text"], outcome.out)
-            self.assertEqual(sorted(stats["path"]), ["device", "graph", "host_memory", "prefetch", "read", "threads", "write"])
+            self.assertEqual(sorted(stats["path"]),
+                             ["device", "graph", "host_memory", "prefetch", "read", "threads", "write"])
             for way in stats["path"].values():
                 self.assertTrue(way["taken"])
                 self.assertIsInstance(way["why_not"], dict)
@@ -354,7 +361,8 @@ class Told(Case):
         self.check(gpustage("reproject", *common), 0)
         path = self.stats()["path"]
         self.assertEqual(path["write"]["taken"], "buffered, fsync")
-        self.assertEqual((path["threads"]["taken"], path["threads"]["why_not"]), ("not pinned", {"pinned": "not asked for"}))
+        self.assertEqual((path["threads"]["taken"], path["threads"]["why_not"]),
+                         ("not pinned", {"pinned": "not asked for"}))
         self.check(gpustage("reproject", *common, "--fsync=none", "--dirty-bytes", "3K", "--pin", core), 0)
         stats = self.stats()
         self.assertEqual(stats["path"]["write"]["taken"], "buffered")
@@ -368,7 +376,8 @@ class Told(Case):
         stats = self.stats()
         ahead = stats["prefetch"]
         self.assertEqual(ahead["state"], "schedule")
-        self.assertEqual(stats["path"]["prefetch"]["taken"], "%d files ahead" % ahead["fetched"] if ahead["fetched"] else "none")
+        self.assertEqual(stats["path"]["prefetch"]["taken"],
+                         "%d files ahead" % ahead["fetched"] if ahead["fetched"] else "none")
         self.assertLessEqual(ahead["used"] + ahead["late"] + ahead["wasted"] + ahead["failed"], ahead["fetched"])
         self.check(gpustage("reproject", *common, "--prefetch=off"), 0)
         stats = self.stats()
@@ -394,7 +403,8 @@ class Told(Case):
             self.assertIn("loop=plain-inside", stream.read())
 
     def test_settings_of_elsewhere(self):
-        """What this machine does not allow is said; what a short run did is no finding; what is no settings is refused."""
+        """What this machine does not allow is said; what a short run did is no finding; what is no settings is
+        refused."""
         folder = self.panoramas(40)
         kept = self.path("kept.txt")
         common = ["-o", self.path("out"), "--views", "1", "--size", "16x16", "--format", "ppm", "--tune", kept]
@@ -423,8 +433,8 @@ class Told(Case):
         self.assertEqual(outcome.out, "0 of 1 done, 1 failed\n", "no verdict of nothing")
 
     def test_strange_names(self):
-        names = [b"quo\"te\\.ppm", b"t\tab\x01.ppm", b"umlaut-\xc3\xa4.ppm", b"latin-\xe4.ppm", b"-dash.ppm", b"%41 100%.ppm",
-                 b"line\nfeed.ppm", b"noext", b"two.dots.ppm"]
+        names = [b"quo\"te\\.ppm", b"t\tab\x01.ppm", b"umlaut-\xc3\xa4.ppm", b"latin-\xe4.ppm", b"-dash.ppm",
+                 b"%41 100%.ppm", b"line\nfeed.ppm", b"noext", b"two.dots.ppm"]
         bad = (names[0], b"line\nfeed.ppm")
         for name in names:
             with open(os.path.join(os.fsencode(self.dir), name), "wb") as stream:
@@ -432,8 +442,8 @@ class Told(Case):
         arguments = ["reproject", "-o", self.path("out"), "--views", "1", "--size", "2x2", "--format", "ppm", "--stats",
                      self.path("stats.json"), "--resume", "--"] + [os.fsdecode(n) for n in names]
         for skipped in (0, len(names) - len(bad)):
-            child = subprocess.Popen([os.fsencode(a) for a in [COMMAND] + arguments], cwd=self.dir, stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+            child = subprocess.Popen([os.fsencode(a) for a in [COMMAND] + arguments], cwd=self.dir,
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
             outcome = self.check(finish(child), 1)
             self.assertEqual(len(outcome.err.splitlines()), 2, "control characters are not printed")
             stats = self.stats()
@@ -476,8 +486,8 @@ class Told(Case):
 
     def test_bar_on_a_terminal(self):
         folder = self.panoramas(12)
-        arguments = ["reproject", folder, self.path("none.ppm"), "-o", self.path("out"), "--views", "1", "--size", "8x8",
-                     "--format", "ppm", "--backend", "sim:kernel_us=60000", "--slots", "1"]
+        arguments = ["reproject", folder, self.path("none.ppm"), "-o", self.path("out"), "--views", "1",
+                     "--size", "8x8", "--format", "ppm", "--backend", "sim:kernel_us=60000", "--slots", "1"]
         seen = self.on_terminal(*arguments, NO_COLOR="")
         self.assertRegex(seen, r"\[[#-]+\] \d+/13  \d+\.\d items/s  ETA \d+:\d\d")
         self.assertIn("\033[1;31mgpustage:\033[0m ", seen)
@@ -496,15 +506,15 @@ class Told(Case):
     def test_nothing_is_written_outside(self):
         folder = self.panoramas(2)
         before = sorted(os.listdir(self.dir))
-        self.check(gpustage("reproject", folder, "-o", self.path("out"), "--views", "1", "--size", "8x8", "--format", "ppm",
-                            cwd=self.dir), 0)
+        self.check(gpustage("reproject", folder, "-o", self.path("out"), "--views", "1", "--size", "8x8",
+                            "--format", "ppm", cwd=self.dir), 0)
         self.assertEqual(sorted(os.listdir(self.dir)), sorted(before + ["out"]))
         self.assertEqual(sorted(os.listdir(self.path("out"))), [MANIFEST, "pano00_v00.ppm", "pano01_v00.ppm"])
 
     def test_a_lost_device_falls_back(self):
         folder = self.panoramas(6)
-        outcome = gpustage("reproject", folder, "-o", self.path("out"), "--views", "1", "--size", "8x8", "--format", "ppm",
-                           "--backend", "sim:lose_at=3", "--stats", self.path("stats.json"))
+        outcome = gpustage("reproject", folder, "-o", self.path("out"), "--views", "1", "--size", "8x8",
+                           "--format", "ppm", "--backend", "sim:lose_at=3", "--stats", self.path("stats.json"))
         self.check(outcome, 0)
         stats = self.stats()
         self.assertEqual(stats["items"]["ok"], 6)

@@ -28,7 +28,8 @@ def forbid_io_uring():
     class Program(ctypes.Structure):
         _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
     load, at_least, above, give = 0x20, 0x35, 0x25, 0x06 # instructions of a filter
-    lines = ((load, 0, 0, 0), (at_least, 0, 2, 425), (above, 1, 0, 427), (give, 0, 0, 0x00050001), (give, 0, 0, 0x7fff0000))
+    lines = ((load, 0, 0, 0), (at_least, 0, 2, 425), (above, 1, 0, 427), (give, 0, 0, 0x00050001),
+             (give, 0, 0, 0x7fff0000))
     program = Program(len(lines), b"".join(struct.pack("HBBI", *line) for line in lines))
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(program)): # no new privileges; the filter
@@ -44,8 +45,8 @@ class Environment(Case):
         self.assertEqual(len(self.wanted), 2 * N_FRAMES)
 
     def reproject(self, out, *flags, **keywords):
-        return gpustage("reproject", self.folder, "-o", self.path(out), "--stats", self.path("stats.json"), *VIEWS, *flags,
-                        **keywords)
+        return gpustage("reproject", self.folder, "-o", self.path(out), "--stats", self.path("stats.json"), *VIEWS,
+                        *flags, **keywords)
 
     def probe(self, **keywords):
         return json.loads(self.check(gpustage("probe", "--json", **keywords), 0).out)
@@ -186,7 +187,8 @@ class Environment(Case):
         self.assertFalse(probe["io_uring"]["allowed"])
         self.assertIn("EPERM", probe["io_uring"]["reason"])
         self.check_runs(preexec_fn=forbid_io_uring)
-        outcome = self.reproject("asked", "--tune", "off", preexec_fn=forbid_io_uring, env=dict(os.environ, GPUSTAGE_IO="uring"))
+        outcome = self.reproject("asked", "--tune", "off", preexec_fn=forbid_io_uring,
+                                 env=dict(os.environ, GPUSTAGE_IO="uring"))
         self.check(outcome, 0, "GPUSTAGE_IO=uring: ", "EPERM") # a wish: the report says what it came to
         self.check_same("asked")
         self.assertIn("mode=engine", self.stats()["tuner"]["settings"])
@@ -229,7 +231,8 @@ class Environment(Case):
             stream.write(bytes(60 << 10))
         outcome = self.check(self.reproject("disk/out"), 1, "No space left")
         stats = self.stats()
-        self.assertEqual({(e["stage"], e["result"]) for e in stats["errors"]}, {("write", "GPST_ERROR_NO_SPACE")}, outcome)
+        self.assertEqual({(e["stage"], e["result"]) for e in stats["errors"]}, {("write", "GPST_ERROR_NO_SPACE")},
+                         outcome)
         self.assertGreater(stats["items"]["ok"], 0)
         self.check_no_leftovers(self.path("disk"))
         for name, data in read_files(self.path("disk", "out")).items():
@@ -284,8 +287,8 @@ class Environment(Case):
         for engine in (["--backend", "sim:kernel_us=8000", "--slots", "4"],
                        ["--plain", "--backend", "sim:kernel_us=4000"]):
             shutil.rmtree(self.path("out"), ignore_errors=True)
-            arguments = ["reproject", self.folder, "-o", self.path("out"), "--resume", "--stats", self.path("stats.json"),
-                         *VIEWS, *engine]
+            arguments = ["reproject", self.folder, "-o", self.path("out"), "--resume",
+                         "--stats", self.path("stats.json"), *VIEWS, *engine]
             n_killed = sum(self.kill_when(arguments, written) for written in (1, 6, 16, 30))
             self.assertGreater(n_killed, 1)
             found = read_files(self.path("out"))

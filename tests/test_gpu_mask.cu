@@ -1,6 +1,6 @@
-/* tests/test_gpu_mask.cu -- masks and quantising on a GPU against the per-pixel references on the CPU, bit for bit: tables
-   of cases by chance, several items a launch, large images, a graph. Needs no library but the runtime; exits with 77
-   where no device answers.
+/* tests/test_gpu_mask.cu -- masks and quantising on a GPU against the per-pixel references on the CPU, bit for bit:
+   tables of cases by chance, several items a launch, large images, a graph. Needs no library but the runtime; exits
+   with 77 where no device answers.
 
    nvcc -O2 -x cu tests/test_gpu_mask.cu -o test_gpu_mask && ./test_gpu_mask [--quick] */
 #define GPUSTAGE_IMPLEMENTATION
@@ -100,8 +100,8 @@ static void arenas_compare(const char* what, uint32_t number, uint32_t detail) {
                                    stream));
     CHECK_RT(GPSTI_RT(StreamSynchronize)(stream));
     for (size_t i = 0; i < output.used; i++)
-        CHECK(output.back[i] == output.host[i], "%s, case %u (%u): byte %zu is %d, reference %d", what, number, detail, i,
-              output.back[i], output.host[i]);
+        CHECK(output.back[i] == output.host[i], "%s, case %u (%u): byte %zu is %d, reference %d", what, number, detail,
+              i, output.back[i], output.host[i]);
 }
 
 static int64_t pick_pitch(size_t row_bytes, size_t unit) {
@@ -149,8 +149,9 @@ static gpst_labels labels_on_device(const arena* a, const gpst_labels* labels) {
 
 /* Floats that are few (so that ties happen), any, or special. */
 static float pick_f32(uint32_t kind) {
-    static const uint32_t special[] = {0x7fc00000, 0xffc00000, 0x7f800001, 0x7f800000, 0xff800000, 0x00000000, 0x80000000,
-                                       0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x3f800000};
+    static const uint32_t special[] = {0x7fc00000, 0xffc00000, 0x7f800001, 0x7f800000, 0xff800000,
+                                       0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff,
+                                       0x00800000, 0x7f7fffff, 0xff7fffff, 0x3f800000};
     const uint64_t random = random_next();
     if (kind == 0)
         return (float)((int32_t)(random % 7) - 3);
@@ -196,7 +197,8 @@ static gpst_logits place_logits(uint32_t n_classes, uint32_t width, uint32_t hei
 
 static void test_argmax(uint32_t n_cases) {
     static const uint32_t classes[] = {1, 2, 3, 4, 5, 6, 7, 8, 13, 14, 15, 21, 33, 64, 256, 257, 300};
-    static const uint32_t sizes[][2] = {{1, 1}, {2, 1}, {1, 3}, {3, 2}, {63, 2}, {64, 1}, {65, 3}, {17, 5}, {40, 9}, {256, 3}};
+    static const uint32_t sizes[][2] = {{1, 1},  {2, 1},  {1, 3},  {3, 2},  {63, 2},
+                                        {64, 1}, {65, 3}, {17, 5}, {40, 9}, {256, 3}};
     static const uint32_t targets[][2] = {{1, 1},  {2, 3},    {5, 4},  {64, 7},   {65, 20}, {131, 37},
                                           {17, 40}, {270, 101}, {3, 1}, {129, 300}, {700, 5}, {66, 3}};
     for (uint32_t choice = 0; choice < n_cases; choice++) {
@@ -238,10 +240,12 @@ static void test_thresholds(uint32_t n_cases) {
     static const uint32_t widths[] = {1, 2, 3, 31, 63, 64, 65, 127, 200, 512, 4099};
     for (uint32_t choice = 0; choice < n_cases; choice++) {
         const gpst_dtype dtype = (gpst_dtype)(1 + choice % 3);
-        const uint32_t width = widths[random_below(11)], height = 1 + random_below(4), n_items = 1 + random_below(MAX_ITEMS);
+        const uint32_t width = widths[random_below(11)], height = 1 + random_below(4),
+                       n_items = 1 + random_below(MAX_ITEMS);
         const bool is_sigmoid = dtype != GPST_DTYPE_U8 && random_below(4) == 0;
         const double probability = (double)random_below(1001) / 1000;
-        float threshold = dtype == GPST_DTYPE_U8 ? (float)((double)random_below(1100) / 4 - 5) : pick_f32(random_below(5));
+        float threshold =
+            dtype == GPST_DTYPE_U8 ? (float)((double)random_below(1100) / 4 - 5) : pick_f32(random_below(5));
         gpst_image from[MAX_ITEMS], to[MAX_ITEMS], device_from[MAX_ITEMS], device_to[MAX_ITEMS];
         if (!(threshold <= 0 || threshold > 0))
             threshold = -gpsti_f32_from_bits(0x7f800000);
@@ -292,7 +296,8 @@ static void test_bits(uint32_t n_cases) {
     static const uint32_t widths[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 160, 1000, 2048, 8199};
     for (uint32_t choice = 0; choice < n_cases; choice++) {
         const bool packs = choice & 1;
-        const uint32_t width = widths[random_below(20)], height = 1 + random_below(4), n_items = 1 + random_below(MAX_ITEMS);
+        const uint32_t width = widths[random_below(20)], height = 1 + random_below(4),
+                       n_items = 1 + random_below(MAX_ITEMS);
         gpst_image masks[MAX_ITEMS], device_masks[MAX_ITEMS];
         gpst_bitmap bitmaps[MAX_ITEMS], device_bitmaps[MAX_ITEMS];
         tidy = random_below(2);
@@ -305,7 +310,8 @@ static void test_bits(uint32_t n_cases) {
         arenas_upload(1);
         for (uint32_t i = 0; i < n_items; i++) {
             gpsti_mask_job job;
-            CHECK_OK(gpsti_bitmap_job_init("test", packs ? GPSTI_MASK_PACK : GPSTI_MASK_UNPACK, &masks[i], &bitmaps[i], &job));
+            CHECK_OK(gpsti_bitmap_job_init("test", packs ? GPSTI_MASK_PACK : GPSTI_MASK_UNPACK, &masks[i], &bitmaps[i],
+                                           &job));
             gpsti_mask_rows_reference(&job, 0, job.height);
             device_masks[i] = image_on_device(packs ? &source : &output, &masks[i]);
             device_bitmaps[i] = bitmaps[i];
@@ -357,7 +363,8 @@ static void test_boxes(uint32_t n_cases) {
 static void test_label_boxes(uint32_t n_cases) {
     for (uint32_t choice = 0; choice < n_cases; choice++) {
         static const uint32_t all[] = {5, 300, 21, 256, 1};
-        const uint32_t n_classes = all[choice % 5], unit = n_classes > 256 ? 2 : 1, n_items = 1 + random_below(MAX_ITEMS);
+        const uint32_t n_classes = all[choice % 5], unit = n_classes > 256 ? 2 : 1,
+                       n_items = 1 + random_below(MAX_ITEMS);
         gpst_labels labels[MAX_ITEMS], device_labels[MAX_ITEMS];
         tidy = random_below(2);
         arenas_begin();
@@ -370,7 +377,8 @@ static void test_label_boxes(uint32_t n_cases) {
         uint32_t label = 0;
         for (size_t i = 0; i < source.used / unit; i++) { /* runs, some of labels that are none */
             const uint64_t random = random_next();
-            label = random % 9 < choice % 9 ? label : (uint32_t)(random >> 32) % 7 + (n_classes >= 256 ? n_classes - 5 : 0);
+            label =
+                random % 9 < choice % 9 ? label : (uint32_t)(random >> 32) % 7 + (n_classes >= 256 ? n_classes - 5 : 0);
             if (unit == 1)
                 source.host[i] = (uint8_t)label;
             else
@@ -410,8 +418,9 @@ static void test_windows(uint32_t n_cases) {
             device_from[i] = image_on_device(&source, &from[i]);
             device_to[i] = image_on_device(&output, &to[i]);
         }
-        CHECK_OK(op <= 4 ? gpst_mask_morph_launch(device_from, (gpst_morph)op, size, device_to, n_items, stream)
-                         : gpst_mask_smooth_launch(device_from, (gpst_smooth)(op - 4), size, device_to, n_items, stream));
+        CHECK_OK(op <= 4
+                     ? gpst_mask_morph_launch(device_from, (gpst_morph)op, size, device_to, n_items, stream)
+                     : gpst_mask_smooth_launch(device_from, (gpst_smooth)(op - 4), size, device_to, n_items, stream));
         arenas_compare("window", choice, op * 10 + size);
     }
     printf("windows: %u cases\n", n_cases);
@@ -448,7 +457,8 @@ static void test_refine(uint32_t n_cases) {
             if (format)
                 device_guides[i] = image_on_device(&source, &guides[i]);
         }
-        CHECK_OK(gpst_mask_refine_launch(device_from, format ? device_guides : NULL, tolerance, device_to, n_items, stream));
+        CHECK_OK(
+            gpst_mask_refine_launch(device_from, format ? device_guides : NULL, tolerance, device_to, n_items, stream));
         arenas_compare("refine", choice, format * 10 + unit);
     }
     printf("refine: %u cases\n", n_cases);
@@ -463,7 +473,8 @@ static gpst_channels pick_channels(arena* a, gpst_dtype dtype) {
     values.n_channels = channels[random_below(6)];
     values.n_outer = outers[random_below(4)];
     values.n_inner = values.n_outer == 64 ? 1 + random_below(3) : inners[random_below(values.n_channels > 16 ? 4 : 9)];
-    values.data = take(a, values.n_outer * values.n_channels * values.n_inner * gpst_dtype_bytes(dtype), gpst_dtype_bytes(dtype));
+    values.data =
+        take(a, values.n_outer * values.n_channels * values.n_inner * gpst_dtype_bytes(dtype), gpst_dtype_bytes(dtype));
     return values;
 }
 
@@ -484,14 +495,17 @@ static void test_quantise(uint32_t n_cases) {
         float* const scales = (float*)take(&source, values.n_channels * sizeof(float), 4 + (size_t)(tidy ? 0 : 4));
         for (uint32_t c = 0; c < values.n_channels; c++) {
             const bool huge = random_below(8) == 0; /* whose inverse is subnormal */
-            const uint32_t bits = (uint32_t)(huge ? 0x7e800001u + random_next() % 0xfffffeu : random_next() % 0x7f800000u);
-            scales[c] = choice % 3 == 0 ? gpsti_f32_from_bits(bits ? bits : 1) : (float)((double)(1 + random_below(64)) / 512);
+            const uint32_t bits =
+                (uint32_t)(huge ? 0x7e800001u + random_next() % 0xfffffeu : random_next() % 0x7f800000u);
+            scales[c] =
+                choice % 3 == 0 ? gpsti_f32_from_bits(bits ? bits : 1) : (float)((double)(1 + random_below(64)) / 512);
         }
         for (size_t i = 0; i < n && !back && dtype == GPST_DTYPE_F32; i += 3) /* on ties, or next to them */
             ((float*)values.data)[i] = ((float)random_below(300) - 150.5f) * scales[gpsti_quantise_channel(&values, i)];
         arenas_upload(8);
         for (size_t i = 0; i < n && !back; i++)
-            integers[i] = gpsti_quantise_value(gpsti_quantise_read(&values, i), scales[gpsti_quantise_channel(&values, i)]);
+            integers[i] =
+                gpsti_quantise_value(gpsti_quantise_read(&values, i), scales[gpsti_quantise_channel(&values, i)]);
         if (back)
             CHECK_OK(gpst_dequantise(integers, scales, &values));
         values.data = on_device(back ? &output : &source, values.data);
@@ -560,7 +574,7 @@ static void test_many_items(void) {
     printf("many items: %u\n", (unsigned)N);
 }
 
-/* ---- large -------------------------------------------------------------------------------------------------------- */
+/* ---- large --------------------------------------------------------------------------------------------------- */
 typedef struct large {
     uint8_t *host, *device;
     size_t bytes;

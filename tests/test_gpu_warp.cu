@@ -303,12 +303,12 @@ static void explain(const test_case* t, const arena* a, uint32_t number) {
     while (o + 1 < t->n_sources * t->n_per_source && gpsti_image_lowest(&t->outputs[o + 1]) <= a->host + at)
         o++;
     printf("case %u: map %d filter %d convention %d border %d dtype %d layout %d format %d scale %d mask %d, source "
-           "%ux%u format %d dtype %d pitch %lld, output %ux%u pitch %lld: %zu bytes differ, first byte %ld of output %u: "
-           "%d, reference %d\n",
+           "%ux%u format %d dtype %d pitch %lld, output %ux%u pitch %lld: %zu bytes differ, first byte %ld of output "
+           "%u: %d, reference %d\n",
            number, (int)t->desc.map, (int)t->desc.filter, (int)t->desc.convention, (int)t->desc.border,
            (int)t->desc.dtype, (int)t->desc.layout, (int)t->desc.format, t->desc.has_scale, t->desc.mask.data != NULL,
-           t->sources[0].width, t->sources[0].height, (int)t->sources[0].format, (int)t->sources[0].dtype, (long long)t->sources[0].pitch_bytes,
-           t->desc.width, t->desc.height, (long long)t->outputs[o].pitch_bytes, n,
+           t->sources[0].width, t->sources[0].height, (int)t->sources[0].format, (int)t->sources[0].dtype,
+           (long long)t->sources[0].pitch_bytes, t->desc.width, t->desc.height, (long long)t->outputs[o].pitch_bytes, n,
            (long)(a->host + at - (uint8_t*)t->outputs[o].data), o, a->back[at], a->host[at]);
     exit(1);
 }

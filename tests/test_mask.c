@@ -145,7 +145,8 @@ static uint32_t label_of(const float* scores, uint32_t n) {
 
 static void argmax_of_special_scores(void** state) {
     const float nan = gpsti_f32_from_bits(0x7fc00000), inf = gpsti_f32_from_bits(0x7f800000);
-    const float tie[4] = {1, 2, 2, 1}, nans[3] = {nan, nan, nan}, lowest[3] = {nan, -inf, -inf}, first[3] = {nan, 1, inf};
+    const float tie[4] = {1, 2, 2, 1}, nans[3] = {nan, nan, nan}, lowest[3] = {nan, -inf, -inf},
+                first[3] = {nan, 1, inf};
     const float zeros[3] = {-0.0f, 0.0f, -0.0f}, negative[3] = {-3, nan, -2};
     const float tiny[3] = {0.0f, gpsti_f32_from_bits(1), gpsti_f32_from_bits(0x80000001)};
     (void)state;
@@ -225,8 +226,8 @@ static void interpolation_agrees_with_double(void** state) {
 }
 
 /* ---- threshold ------------------------------------------------------------------------- */
-static uint64_t rows_case(const arenas* a, const gpsti_mask_job* job, size_t row_bytes, const char* what, uint32_t number,
-                          uint64_t hash) {
+static uint64_t rows_case(const arenas* a, const gpsti_mask_job* job, size_t row_bytes, const char* what,
+                          uint32_t number, uint64_t hash) {
     gpsti_mask_job expected = *job;
     expected.output = arena_moved(job->output, a->rows, a->reference);
     memset(a->reference.begin, 0xa5, ARENA_BYTES);
@@ -273,9 +274,10 @@ static void threshold_gives_the_bits_of_the_reference(void** state) {
 
 /* Every half against every kind of threshold: the limit in integers is the comparison of floats. */
 static void halves_compare_as_floats(void** state) {
-    const float thresholds[] = {0.0f,     -0.0f,   1e-8f, -1e-8f, 6e-8f, 1.0f,  0.99999f, 65504.0f, 65519.0f, 65520.0f,
+    const float thresholds[] = {0.0f, -0.0f, 1e-8f, -1e-8f, 6e-8f, 1.0f, 0.99999f, 65504.0f, 65519.0f, 65520.0f,
                                 -65520.0f, 1e30f, -1e30f, 3e-5f, -6.1e-5f, gpsti_f32_from_bits(0x7f800000),
-                                gpsti_f32_from_bits(0xff800000), gpsti_f32_from_bits(1), gpsti_f32_from_bits(0x80000001)};
+                                gpsti_f32_from_bits(0xff800000), gpsti_f32_from_bits(1),
+                                gpsti_f32_from_bits(0x80000001)};
     static uint16_t halves[65535];
     static uint8_t mask[65535];
     (void)state;
@@ -307,7 +309,8 @@ static void halves_are_exact(void** state) {
             assert_true(fraction ? value != value : (double)value == sign * HUGE_VAL);
             continue;
         }
-        assert_true((double)value == sign * (exponent ? ldexp(1024 + fraction, (int)exponent - 25) : ldexp(fraction, -24)));
+        assert_true((double)value ==
+                    sign * (exponent ? ldexp(1024 + fraction, (int)exponent - 25) : ldexp(fraction, -24)));
         assert_int_equal(gpsti_f32_bits(value) >> 31, bits >> 15);
     }
 }
@@ -387,8 +390,10 @@ static uint64_t bits_all(uint64_t seed) {
         gpsti_mask_job job;
         bitmap.width = width, bitmap.height = height;
         bitmap.pitch_bytes = pick_pitch(row_bytes, 1, &seed);
-        bitmap.data = arena_place(packs ? a.rows : a.source, (size_t)bitmap.pitch_bytes * (height - 1) + row_bytes, 1, &seed);
-        if (GPST_FAILED(gpsti_bitmap_job_init("test", packs ? GPSTI_MASK_PACK : GPSTI_MASK_UNPACK, &mask, &bitmap, &job)))
+        bitmap.data =
+            arena_place(packs ? a.rows : a.source, (size_t)bitmap.pitch_bytes * (height - 1) + row_bytes, 1, &seed);
+        if (GPST_FAILED(
+                gpsti_bitmap_job_init("test", packs ? GPSTI_MASK_PACK : GPSTI_MASK_UNPACK, &mask, &bitmap, &job)))
             fail_msg("%s", gpst_last_reason());
         hash = rows_case(&a, &job, packs ? row_bytes : width, "bits", choice, hash);
     }

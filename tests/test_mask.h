@@ -72,8 +72,9 @@ static inline gpst_image place_gray(arena a, uint32_t width, uint32_t height, gp
 
 /* Floats that are few (so that ties happen), any, or special. */
 static inline float pick_f32(uint32_t kind, uint64_t* seed) {
-    static const uint32_t special[] = {0x7fc00000, 0xffc00000, 0x7f800001, 0x7f800000, 0xff800000, 0x00000000, 0x80000000,
-                                       0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x3f800000};
+    static const uint32_t special[] = {0x7fc00000, 0xffc00000, 0x7f800001, 0x7f800000, 0xff800000,
+                                       0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff,
+                                       0x00800000, 0x7f7fffff, 0xff7fffff, 0x3f800000};
     const uint64_t random = test_random(seed);
     if (kind == 0)
         return (float)((int32_t)(random % 7) - 3);
@@ -113,8 +114,8 @@ static inline void expect_same(arena rows, arena reference, const char* what, ui
         return;
     while (rows.begin[at] == reference.begin[at])
         at++;
-    fail_msg("%s, case %u, level %u, %u: byte %lu is %d, reference %d", what, a, b, c, (unsigned long)at, rows.begin[at],
-             reference.begin[at]);
+    fail_msg("%s, case %u, level %u, %u: byte %lu is %d, reference %d", what, a, b, c, (unsigned long)at,
+             rows.begin[at], reference.begin[at]);
 }
 
 /* The call must be refused with this text in the reason. */

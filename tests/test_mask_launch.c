@@ -66,7 +66,8 @@ static void a_program_without_gpu_code_says_so(void** state) {
     values.n_outer = values.n_channels = 1, values.n_inner = 4;
     EXPECT_NO_GPU(gpst_mask_argmax_launch(logits, refined, 2, NULL), "gpst_mask_argmax_launch");
     EXPECT_NO_GPU(gpst_mask_threshold_launch(sources, 1, outputs, 2, NULL), "gpst_mask_threshold_launch");
-    EXPECT_NO_GPU(gpst_mask_threshold_sigmoid_launch(floats, 0.5, outputs, 2, NULL), "gpst_mask_threshold_sigmoid_launch");
+    EXPECT_NO_GPU(gpst_mask_threshold_sigmoid_launch(floats, 0.5, outputs, 2, NULL),
+                  "gpst_mask_threshold_sigmoid_launch");
     EXPECT_NO_GPU(gpst_mask_pack_launch(sources, bitmaps, 2, NULL), "gpst_mask_pack_launch");
     EXPECT_NO_GPU(gpst_mask_unpack_launch(bitmaps, sources, 2, NULL), "gpst_mask_unpack_launch");
     EXPECT_NO_GPU(gpst_mask_box_launch(sources, out, 2, NULL), "gpst_mask_box_launch");
@@ -74,7 +75,8 @@ static void a_program_without_gpu_code_says_so(void** state) {
     EXPECT_NO_GPU(gpst_mask_morph_launch(sources, GPST_MORPH_OPEN, 3, outputs, 2, NULL), "gpst_mask_morph_launch");
     EXPECT_NO_GPU(gpst_mask_smooth_launch(sources, GPST_SMOOTH_BOX, 3, outputs, 2, NULL), "gpst_mask_smooth_launch");
     EXPECT_NO_GPU(gpst_mask_refine_launch(labels, NULL, 0, refined, 2, NULL), "gpst_mask_refine_launch");
-    EXPECT_NO_GPU(gpst_quantise_launch(&values, (const float*)(void*)boxes, (int8_t*)to[0], NULL), "gpst_quantise_launch");
+    EXPECT_NO_GPU(gpst_quantise_launch(&values, (const float*)(void*)boxes, (int8_t*)to[0], NULL),
+                  "gpst_quantise_launch");
     EXPECT_NO_GPU(gpst_dequantise_launch((const int8_t*)to[0], (const float*)(void*)boxes, &values, NULL),
                   "gpst_dequantise_launch");
     EXPECT_NO_GPU(gpst_calibration_ranges_launch(&values, (gpst_calibration_info*)(void*)boxes, NULL),
@@ -116,12 +118,14 @@ static void bad_calls_are_refused(void** state) {
     expect_refused(gpst_mask_argmax_launch(logits, refined, 0, NULL), "n_items=0");
     expect_refused(gpst_mask_argmax_launch(NULL, refined, 1, NULL), "NULL");
     expect_refused(gpst_mask_threshold_launch(sources, 1, NULL, 1, NULL), "NULL");
-    expect_refused(gpst_mask_threshold_launch(sources, gpsti_f32_from_bits(0x7fc00000), outputs, 1, NULL), "threshold=NaN");
+    expect_refused(gpst_mask_threshold_launch(sources, gpsti_f32_from_bits(0x7fc00000), outputs, 1, NULL),
+                   "threshold=NaN");
     expect_refused(gpst_mask_threshold_sigmoid_launch(floats, 1.5, outputs, 1, NULL), "probability=1.5");
     expect_refused(gpst_mask_pack_launch(sources, NULL, 1, NULL), "NULL");
     expect_refused(gpst_mask_box_launch(sources, NULL, 1, NULL), "NULL");
     expect_refused(gpst_mask_box_launch(sources, (gpst_box*)(void*)((uint8_t*)out + 4), 1, NULL), "multiple of 8");
-    expect_refused(gpst_mask_label_boxes_launch(labels, (gpst_box*)(void*)((uint8_t*)out + 4), 1, NULL), "multiple of 8");
+    expect_refused(gpst_mask_label_boxes_launch(labels, (gpst_box*)(void*)((uint8_t*)out + 4), 1, NULL),
+                   "multiple of 8");
     expect_refused(gpst_mask_morph_launch(sources, GPST_MORPH_OPEN, 4, outputs, 1, NULL), "size=4");
     expect_refused(gpst_mask_smooth_launch(sources, GPST_SMOOTH_INVALID, 3, outputs, 1, NULL), "kind=0");
     expect_refused(gpst_mask_refine_launch(labels, sources, 256, refined, 1, NULL), "tolerance=256");
@@ -129,7 +133,8 @@ static void bad_calls_are_refused(void** state) {
     values.n_outer = values.n_channels = 1, values.n_inner = 4;
     expect_refused(gpst_quantise_launch(NULL, scales, integers, NULL), "values=NULL");
     expect_refused(gpst_quantise_launch(&values, NULL, integers, NULL), "scales=NULL");
-    expect_refused(gpst_quantise_launch(&values, (float*)(void*)((uint8_t*)boxes + 2), integers, NULL), "multiple of 4");
+    expect_refused(gpst_quantise_launch(&values, (float*)(void*)((uint8_t*)boxes + 2), integers, NULL),
+                   "multiple of 4");
     expect_refused(gpst_quantise_launch(&values, scales, NULL, NULL), "NULL: required");
     expect_refused(gpst_dequantise_launch((int8_t*)from[0] + 15, scales, &values, NULL), "overlap");
     expect_refused(gpst_calibration_ranges_launch(&values, NULL, NULL), "infos=");

@@ -280,7 +280,8 @@ static void label_boxes_are_those_of_masks(void** state) {
         pick_size(&labels.width, &labels.height, &seed);
         labels.n_classes = n_classes;
         labels.pitch_bytes = pick_pitch(labels.width * unit, unit, &seed);
-        labels.data = arena_place(a, (size_t)labels.pitch_bytes * (labels.height - 1) + labels.width * unit, unit, &seed);
+        labels.data =
+            arena_place(a, (size_t)labels.pitch_bytes * (labels.height - 1) + labels.width * unit, unit, &seed);
         uint32_t label = 0;
         for (size_t i = 0; i < ARENA_BYTES / unit; i++) { /* runs, some of labels that are none */
             const uint64_t random = test_random(&seed);

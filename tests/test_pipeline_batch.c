@@ -333,8 +333,8 @@ static void test_cancel(void** state) {
         gpsti_thread thread;
         gpst_stats stats;
         kit_forget(self);
-        const gpst_pipeline_desc desc =
-            batch_desc(self, N_ITEMS, 2 + (uint32_t)(test_random(&random) % 6), 1 + (uint32_t)(test_random(&random) % 15));
+        const gpst_pipeline_desc desc = batch_desc(self, N_ITEMS, 2 + (uint32_t)(test_random(&random) % 6),
+                                                   1 + (uint32_t)(test_random(&random) % 15));
         self->sink_ns = self->cancel_ns = (int64_t)(test_random(&random) % 400000);
         assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
         assert_int_equal(gpsti_thread_start(&thread, kit_cancel_soon, self, "cancel"), GPST_OK);

@@ -51,7 +51,8 @@ static uint64_t quantise_all(uint64_t seed) {
         }
         memset(a.reference.begin, 0xa5, ARENA_BYTES);
         for (size_t i = 0; i < n; i++)
-            expected[i] = gpsti_quantise_value(gpsti_quantise_read(&values, i), scales[gpsti_quantise_channel(&values, i)]);
+            expected[i] =
+                gpsti_quantise_value(gpsti_quantise_read(&values, i), scales[gpsti_quantise_channel(&values, i)]);
         for (uint32_t level = 0; level <= (uint32_t)gpsti_warp_level_query(); level++) {
             memset(a.rows.begin, 0xa5, ARENA_BYTES);
             gpsti_quantise_range(&values, scales, out, (gpsti_warp_level)level, 0, n);
@@ -93,7 +94,8 @@ static void one_value_is_what_the_library_rounds(void** state) {
         const float whole = ratio != ratio ? 0 : nearbyintf(ratio);
         const int expected = whole >= 127 ? 127 : whole <= -128 ? -128 : (int)whole;
         if (gpsti_quantise_value(value, scale) != expected)
-            fail_msg("%a / %a: %d, expected %d", (double)value, (double)scale, gpsti_quantise_value(value, scale), expected);
+            fail_msg("%a / %a: %d, expected %d", (double)value, (double)scale, gpsti_quantise_value(value, scale),
+                     expected);
     }
 }
 
@@ -260,7 +262,8 @@ static void infos_count_as_samples(void** state) {
     static float samples[2][N][3];
     uint64_t seed = test_seed(64);
     gpst_calibration_info infos[3], one, other;
-    gpst_calibration *whole = calibration_of(3, true), *parts = calibration_of(3, true), *together = calibration_of(1, true);
+    gpst_calibration *whole = calibration_of(3, true), *parts = calibration_of(3, true),
+                     *together = calibration_of(1, true);
     (void)state;
     for (int t = 0; t < 2; t++) {
         const gpst_channels values = channels_of(samples[t], GPST_DTYPE_F32, N, 3, 1);
@@ -307,7 +310,8 @@ static void faults(void** state) {
                      GPST_ERROR_MEMORY);
     assert_null(calibration);
     test_memory_check(&memory);
-    assert_int_equal(gpst_calibration_create_versioned(GPST_VERSION, sizeof desc, &desc, &hooks, &calibration), GPST_OK);
+    assert_int_equal(gpst_calibration_create_versioned(GPST_VERSION, sizeof desc, &desc, &hooks, &calibration),
+                     GPST_OK);
     gpst_calibration_destroy(calibration);
     test_memory_check(&memory);
 }

@@ -1,5 +1,5 @@
-/* tests/test_warp_bits.c -- every loop against the per-pixel reference, bit for bit, between protected pages;
-   and one hash of it all that every build must give (--hash prints it alone; --levels what GPUSTAGE_CPU may name here). */
+/* tests/test_warp_bits.c -- every loop against the per-pixel reference, bit for bit, between protected pages; and one
+   hash of it all that every build must give (--hash prints it alone; --levels what GPUSTAGE_CPU may name here). */
 #include "test_warp_bits.h"
 
 /* What every compiler, option and machine must compute. A change of any formula changes it: then say so in
@@ -66,7 +66,8 @@ static void every_build_gives_the_same_hash(void** state) {
 
 /* Tensors whose last pixels need the last luma and chroma of their rows, and just not those behind. */
 static void tensors_from_nv12_give_the_bits_of_the_reference(void** state) {
-    static const uint32_t sizes[][2] = {{64, 32}, {64, 16}, {130, 65}, {260, 65}, {7, 4}, {4, 2}, {3, 2}, {2, 1}, {64, 64}};
+    static const uint32_t sizes[][2] = {{64, 32}, {64, 16}, {130, 65}, {260, 65}, {7, 4},
+                                        {4, 2},   {3, 2},   {2, 1},    {64, 64}};
     enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
     uint64_t seed = test_seed(22);
     tally count = {0, 0};

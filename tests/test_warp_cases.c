@@ -264,7 +264,8 @@ static void pick_smooth_table(kit* k, uint64_t* seed) {
     pick_table(k, seed);
     const double step_x = pick_number(seed, 3), step_y = pick_number(seed, 2), turn = pick_number(seed, 1);
     const size_t row = k->desc.table_pitch_bytes ? (size_t)k->desc.table_pitch_bytes / 4 : (size_t)2 * k->desc.width;
-    float* const table = (float*)(void*)(k->table.begin + ARENA_BYTES) - (row * (k->desc.height - 1) + 2 * k->desc.width);
+    float* const table =
+        (float*)(void*)(k->table.begin + ARENA_BYTES) - (row * (k->desc.height - 1) + 2 * k->desc.width);
     const uint32_t seam = (uint32_t)(test_random(seed) % (2 * k->desc.width));
     for (uint32_t y = 0; y < k->desc.height; y++)
         for (uint32_t x = 0; x < k->desc.width; x++)

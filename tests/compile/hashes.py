@@ -114,7 +114,8 @@ def main():
             text = verdict(found, levels, expected) if found else "does not build"
             outcome = "failed" if text else "passed"
         count[outcome] += 1
-        print("%-7s %-6s %-50s %s" % (outcome, compiler, flags, text or "%d tests at %s" % (len(names), " ".join(levels))))
+        print("%-7s %-6s %-50s %s" % (outcome, compiler, flags,
+                                      text or "%d tests at %s" % (len(names), " ".join(levels))))
         sys.stdout.flush()
     print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % count)
     return 1 if count["failed"] or not names or expected is None else 0

@@ -130,8 +130,8 @@ def add_host_cases():
 
 @case("host g++ no exceptions, no rtti, no static guards")
 def no_exceptions(folder):
-    run(compiler("g++", "c++17") + ["-O1", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-c", "gpustage.c",
-                                    "-o", folder + "/o"])
+    run(compiler("g++", "c++17") + ["-O1", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
+                                    "-c", "gpustage.c", "-o", folder + "/o"])
 
 
 @case("host gcc -m32")
@@ -229,7 +229,8 @@ def hip_on_nvidia(folder):
     if not os.path.exists("/usr/include/hip/nvidia_detail"):
         raise Skipped("no HIP headers for NVIDIA (libamdhip64-dev)")
     run(nvcc("-arch=sm_90", "-O1", "-D__HIP_PLATFORM_NVIDIA__", "-DGPUSTAGE_HIP", "-include",
-             ROOT + "/tests/hip_on_nvidia.h", "-diag-suppress", "2810,940", "-c", "gpustage_gpu.cu", "-o", folder + "/o"))
+             ROOT + "/tests/hip_on_nvidia.h", "-diag-suppress", "2810,940", "-c", "gpustage_gpu.cu", "-o",
+             folder + "/o"))
 
 
 @case("device nvcc the example of a kernel of one's own, on the CPU")
