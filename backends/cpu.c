@@ -165,11 +165,9 @@ GPSTI_PRIVATE gpst_result gpsti_cpu_device_open(gpsti_host* host, const char* pa
     gpsti_cpu_device* device = (gpsti_cpu_device*)gpsti_alloc(host, sizeof(gpsti_cpu_device));
     if (!device)
         return GPST_ERROR_MEMORY;
-    gpsti_limits limits;
-    gpsti_limits_query(&limits);
     device->base.i = gpsti_backend_cpu();
     device->base.host = host;
-    device->page_bytes = limits.page_bytes;
+    device->page_bytes = gpsti_page_bytes();
     gpsti_cpu_name(device->name, sizeof(device->name));
     *out = &device->base;
     return GPST_OK;

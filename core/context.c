@@ -170,13 +170,12 @@ GPSTI_PRIVATE gpst_result gpsti_context_validate(const gpst_context_desc* desc) 
 
 GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_context_desc* desc) {
     gpst_context_info* info = &context->info;
-    gpsti_device_info device;
+    gpsti_device_info* const device = &context->device_info;
     gpsti_limits limits;
-    memset(&device, 0, sizeof device);
-    context->device->i->device_query(context->device, &device);
+    context->device->i->device_query(context->device, device);
     gpsti_limits_query(&limits);
     gpsti_copy_text(context->backend_name, sizeof context->backend_name, context->device->i->name);
-    gpsti_copy_text(context->device_name, sizeof context->device_name, device.name);
+    gpsti_copy_text(context->device_name, sizeof context->device_name, device->name);
     info->backend = context->backend_name;
     info->device_name = context->device_name;
     info->backend_reason = context->backend_reason;
@@ -194,7 +193,7 @@ GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_conte
     info->max_device_bytes = desc->max_device_bytes;
     if (!info->max_device_bytes)
         info->max_device_bytes =
-            device.memory_free_bytes ? device.memory_free_bytes / 10 * 9 : GPSTI_DEFAULT_HOST_BYTES;
+            device->memory_free_bytes ? device->memory_free_bytes / 10 * 9 : GPSTI_DEFAULT_HOST_BYTES;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_context_desc* desc) {

@@ -16,6 +16,7 @@ struct gpst_context {
     gpsti_scheduler* scheduler;
     gpsti_a32* fork_guard; /* NULL: processes are told apart by their number */
     gpst_context_info info;
+    gpsti_device_info device_info; /* as it was when the context was made: asking costs a good deal of a small run */
     gpsti_pin pin;
     char backend_name[64];
     char backend_reason[GPSTI_REASON_BYTES];

@@ -77,20 +77,18 @@ GPSTI_PRIVATE void* gpsti_io_take(gpsti_io* io, bool* cancelled) {
 
 GPSTI_PRIVATE void gpsti_io_main(void* arg);
 
-/* Threads are started as work comes: one that has taken some, and leaves nobody to take the next, sees to that. Where
-   the system gives none, those there are do. Under the mutex, open while the thread starts. */
-GPSTI_PRIVATE void gpsti_io_grow(gpsti_io* io) {
-    if (io->n_idle > 0 || io->growing || io->stop || io->n_threads >= io->info.n_in_flight)
-        return;
+GPSTI_PRIVATE gpst_result gpsti_io_add_thread(gpsti_io* io) {
     gpsti_thread* const thread = &io->threads[io->n_threads];
-    io->growing = true;
-    gpsti_mutex_unlock(&io->mutex);
-    const gpst_result result = gpsti_thread_start(thread, gpsti_io_main, io, io->thread_name);
-    if (!GPST_FAILED(result))
-        (void)gpsti_pin_io(io->pin, thread);
-    gpsti_mutex_lock(&io->mutex);
-    io->n_threads += GPST_FAILED(result) ? 0 : 1;
-    io->growing = GPST_FAILED(result); /* and never again */
+    GPSTI_TRY(gpsti_thread_start(thread, gpsti_io_main, io, io->thread_name));
+    io->n_threads++;
+    return gpsti_pin_io(io->pin, thread);
+}
+
+/* Threads are started as work comes: one that has taken some, and leaves nobody to take the next, sees to that. Where
+   the system gives no more, those there are do. Under the mutex. */
+GPSTI_PRIVATE void gpsti_io_grow(gpsti_io* io) {
+    if (io->n_idle == 0 && !io->stop && !io->no_more && io->n_threads < io->info.n_in_flight)
+        io->no_more = GPST_FAILED(gpsti_io_add_thread(io));
 }
 
 /* Under the mutex, open while it runs. It counts as being busy, and against the limit, but is no job. */
@@ -176,11 +174,8 @@ GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flig
     GPSTI_FAIL_IF(n_in_flight < 1 || n_in_flight > GPSTI_IO_MAX_THREADS, GPST_ERROR_ARGUMENT,
                   "n_in_flight=%u: must be from 1 to %d", n_in_flight, GPSTI_IO_MAX_THREADS);
     gpsti_mutex_lock(&io->mutex);
-    if (io->n_threads == 0) {
-        result = gpsti_thread_start(&io->threads[0], gpsti_io_main, io, io->thread_name);
-        if (!GPST_FAILED(result))
-            result = gpsti_pin_io(io->pin, &io->threads[io->n_threads++]);
-    }
+    if (io->n_threads == 0)
+        result = gpsti_io_add_thread(io);
     if (!GPST_FAILED(result)) {
         io->info.n_in_flight = n_in_flight;
         gpsti_cond_broadcast(&io->work);
@@ -210,7 +205,7 @@ GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, vo
     return result;
 }
 
-/* Thread `index`, should there be one: who starts it is a thread before it, and is joined by then. */
+/* Is there a thread `index`? Who starts one is a thread before it, and was joined by then. */
 GPSTI_PRIVATE bool gpsti_io_has_thread(gpsti_io* io, uint32_t index) {
     gpsti_mutex_lock(&io->mutex);
     const bool has = index < io->n_threads;

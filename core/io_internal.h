@@ -45,7 +45,7 @@ typedef struct gpsti_io {
     bool stop;
     uint32_t n_idle_calls, n_idle_over; /* calls for idle work so far, and those after which none was left */
     uint32_t n_threads, n_running, n_idle;
-    bool growing; /* somebody starts a thread, or none could be started */
+    bool no_more; /* threads could be started */
     int64_t busy_since_ns;
     gpsti_io_info info;
     gpsti_thread threads[GPSTI_IO_MAX_THREADS];

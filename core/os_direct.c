@@ -87,7 +87,7 @@ GPSTI_INTERN gpst_result gpsti_file_open_direct(const gpsti_file* file, const ch
 /* The mapping is never read, so a file cut short meanwhile costs no SIGBUS. */
 GPSTI_INTERN uint32_t gpsti_file_resident_pct(const gpsti_file* file, uint64_t offset_bytes, size_t bytes) {
     unsigned char pages[GPSTI_RESIDENT_PAGES];
-    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t page_bytes = gpsti_page_bytes();
     const uint64_t from = offset_bytes / page_bytes * page_bytes;
     const size_t most = GPSTI_RESIDENT_PAGES * page_bytes, wanted = (size_t)(offset_bytes - from) + bytes;
     const size_t length = wanted < most ? wanted : most;

@@ -141,6 +141,8 @@ GPSTI_PRIVATE uint32_t gpsti_cores_affinity(uint32_t otherwise) {
     return otherwise;
 }
 
+GPSTI_INTERN uint32_t gpsti_page_bytes(void) { return (uint32_t)sysconf(_SC_PAGESIZE); }
+
 GPSTI_INTERN void gpsti_limits_query_under(const char* root, gpsti_limits* out) {
     char text[8192];
     uint64_t kib = 0;
@@ -148,7 +150,7 @@ GPSTI_INTERN void gpsti_limits_query_under(const char* root, gpsti_limits* out) 
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     const long pages = sysconf(_SC_PHYS_PAGES);
     memset(out, 0, sizeof *out);
-    out->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+    out->page_bytes = gpsti_page_bytes();
     out->cores_online = online > 0 ? (uint32_t)online : 1;
     out->cores_affinity = gpsti_cores_affinity(out->cores_online);
     out->ram_bytes = pages > 0 ? (uint64_t)pages * out->page_bytes : 0;

@@ -322,6 +322,12 @@ GPSTI_PRIVATE uint32_t gpsti_count_bits(uint64_t mask) {
     return count;
 }
 
+GPSTI_INTERN uint32_t gpsti_page_bytes(void) {
+    SYSTEM_INFO system;
+    GetSystemInfo(&system);
+    return system.dwPageSize;
+}
+
 GPSTI_INTERN void gpsti_limits_query_under(const char* root, gpsti_limits* out) {
     SYSTEM_INFO system;
     MEMORYSTATUSEX memory;

@@ -237,13 +237,12 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_open_files(gpst_pipeline* pipeline) {
 GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
     gpsti_host* const host = &pipeline->context->host;
     gpst_pool_desc pool = GPST_ZERO;
-    gpsti_device_info device;
+    const gpsti_device_info* const device = &pipeline->context->device_info;
     GPSTI_TRY(gpsti_cond_init(&pipeline->progress));
     pipeline->has_progress = true;
-    pipeline->context->device->i->device_query(pipeline->context->device, &device);
-    pipeline->device_on_host = device.zero_copy;
-    pipeline->device_counts_bytes = device.counts_bytes;
-    pipeline->device_reaches_host = device.reaches_host;
+    pipeline->device_on_host = device->zero_copy;
+    pipeline->device_counts_bytes = device->counts_bytes;
+    pipeline->device_reaches_host = device->reaches_host;
     gpsti_pipeline_resolve(pipeline, desc);
     pipeline->stages = (gpsti_stage*)gpsti_alloc(host, desc->n_stages * sizeof *pipeline->stages);
     pipeline->clocks = (gpsti_clock*)gpsti_alloc(host, GPST_MAX_STATS * sizeof *pipeline->clocks);
@@ -251,10 +250,10 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
         return GPST_ERROR_MEMORY;
     for (uint32_t s = 0; s < desc->n_stages; s++)
         GPSTI_TRY(gpsti_stage_copy(pipeline, &pipeline->stages[s], &desc->stages[s]));
-    for (uint32_t s = 0; !device.zero_copy && s < desc->n_stages; s++)
+    for (uint32_t s = 0; !device->zero_copy && s < desc->n_stages; s++)
         gpsti_offload_constants_load(pipeline, &pipeline->stages[s]);
     gpsti_steps_make(pipeline);
-    pipeline->batch_most = gpsti_pipeline_batch_most(pipeline, device.asynchronous);
+    pipeline->batch_most = gpsti_pipeline_batch_most(pipeline, device->asynchronous);
     gpsti_tune_init(pipeline, desc);
     gpsti_pipeline_set_batch(pipeline, desc);
     GPSTI_TRY(gpst_pool_create(pipeline->context, &pool, &pipeline->pool));

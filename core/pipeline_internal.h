@@ -64,6 +64,7 @@ typedef struct gpsti_step {
     uint64_t next_ticket; /* ordered: whose turn it is */
     gpsti_job* head;      /* runnable jobs; ordered: by ticket, else first come first served */
     gpsti_job* tail;
+    gpsti_job* latest;    /* to have been inserted, while it is there */
 } gpsti_step;
 
 typedef struct gpsti_stage {

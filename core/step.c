@@ -9,6 +9,8 @@
 GPSTI_INTERN void gpsti_step_insert(gpsti_step* step, gpsti_job* job) {
     gpsti_job** link = &step->head;
     if (step->ordered) {
+        if (step->latest && step->latest->slot->ticket < job->slot->ticket) /* of a bunch each follows the one before */
+            link = &step->latest->next;
         while (*link && (*link)->slot->ticket < job->slot->ticket)
             link = &(*link)->next;
     } else if (step->tail && !job->slot->device_done) { /* what the device is done with waits for nobody */
@@ -16,6 +18,7 @@ GPSTI_INTERN void gpsti_step_insert(gpsti_step* step, gpsti_job* job) {
     }
     job->next = *link;
     *link = job;
+    step->latest = job;
     step->n_queued++;
     if (!job->next)
         step->tail = job;
@@ -27,6 +30,8 @@ GPSTI_PRIVATE gpsti_job* gpsti_step_pop(gpsti_step* step) {
     step->head = job->next;
     if (!step->head)
         step->tail = NULL;
+    if (step->latest == job)
+        step->latest = NULL;
     return job;
 }
 
@@ -45,6 +50,8 @@ GPSTI_INTERN void gpsti_step_remove(gpsti_step* step, gpsti_job* job) {
     step->n_queued--;
     if (step->tail == job)
         step->tail = before;
+    if (step->latest == job)
+        step->latest = NULL;
 }
 
 /* ---- batches ------------------------------------------------------------------------------- */

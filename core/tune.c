@@ -32,14 +32,12 @@ GPSTI_PRIVATE bool gpsti_tune_has(const gpst_pipeline* pipeline, gpsti_step_kind
 GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_pipeline_desc* desc,
                                      gpsti_tuner_budget* out) {
     const gpst_context_info* const info = &pipeline->context->info;
-    gpsti_device_info device;
-    pipeline->context->device->i->device_query(pipeline->context->device, &device);
     memset(out, 0, sizeof *out);
     out->cores = info->cores_allowed;
     out->workers = pipeline->n_workers;
     out->reads = gpsti_tune_has(pipeline, GPSTI_STEP_READ);
     out->writes = gpsti_tune_has(pipeline, GPSTI_STEP_WRITE);
-    out->streams = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && device.asynchronous;
+    out->streams = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->context->device_info.asynchronous;
     out->inside = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->device_on_host &&
                   !pipeline->context->pin.on; /* threads inside would inherit their worker's one core */
     out->batch = pipeline->batch_most;
