@@ -37,8 +37,6 @@ typedef struct gpsti_hot_block {
     GPSTI_ALIGNAS(64) int32_t at[GPSTI_BLOCK];
     int32_t wx[GPSTI_BLOCK], wy[GPSTI_BLOCK];
     float fx[GPSTI_BLOCK], fy[GPSTI_BLOCK];
-    int32_t chroma_at[GPSTI_BLOCK]; /* NV12 */
-    float chroma_fx[GPSTI_BLOCK], chroma_fy[GPSTI_BLOCK];
     int32_t at_x, at_y, count;
 } gpsti_hot_block;
 
@@ -68,11 +66,33 @@ typedef struct gpsti_block {
     gpsti_hot_queue queue;
 } gpsti_block;
 
+/* Where in a row the bytes of a block are, and of NV12 how they are picked: warp_hot_internal.h. */
+typedef struct gpsti_hot_bytes {
+    int32_t at[GPSTI_BLOCK];
+    int32_t window[GPSTI_BLOCK / 4]; /* first of 16 bytes for four pixels */
+    uint32_t pick[GPSTI_BLOCK];      /* shuffles the first byte of each pixel's, zeros above it */
+} gpsti_hot_bytes;
+
 /* What a block of RESIZE, of ROI or of a level view needs of its columns, the same in every row. */
 typedef struct gpsti_columns {
     int32_t x[GPSTI_BLOCK], wx[GPSTI_BLOCK], u[GPSTI_BLOCK], chroma_x[GPSTI_BLOCK];
     float fx[GPSTI_BLOCK], chroma_fx[GPSTI_BLOCK], across[GPSTI_BLOCK];
+    gpsti_hot_bytes bytes, chroma;
+    bool hot, windows; /* all of them inside; windows reach */
 } gpsti_columns;
+
+/* A row of RESIZE or ROI. */
+typedef struct gpsti_row_taps {
+    gpsti_warp_tap luma, chroma;
+} gpsti_row_taps;
+
+/* A block to sample: at, of the left taps, counts from above and below. */
+typedef struct gpsti_hot_work {
+    const uint8_t *above, *below, *chroma_above, *chroma_below;
+    const int32_t *at, *wx, *wy;
+    const float *fx, *fy, *chroma_fy;
+    int32_t x, y, count;
+} gpsti_hot_work;
 
 #define GPSTI_AREA_STRIP 512 /* source pixels */
 
@@ -112,6 +132,17 @@ GPSTI_PRIVATE void gpsti_rows_hot_drain_portable(const gpsti_warp_job* job, gpst
     (void)job, (void)queue;
 }
 
+GPSTI_PRIVATE void gpsti_rows_hot_columns_portable(const gpsti_warp_job* job, gpsti_columns* columns) {
+    (void)job, (void)columns;
+}
+
+GPSTI_PRIVATE bool gpsti_rows_hot_by_axes_portable(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
+                                                   const gpsti_row_taps* taps, const gpsti_row_taps* next,
+                                                   const gpsti_columns* columns, const gpsti_block* block) {
+    (void)job, (void)x, (void)y, (void)count, (void)taps, (void)next, (void)columns, (void)block;
+    return false;
+}
+
 GPSTI_PRIVATE void gpsti_rows_sqrt_portable(float* values) { gpsti_sqrt32_block(values, GPSTI_BLOCK); }
 
 #define GPSTI_ROWS(name) gpsti_rows_##name##_portable
@@ -135,6 +166,8 @@ GPSTI_PRIVATE void gpsti_rows_sqrt_portable(float* values) { gpsti_sqrt32_block(
 #define GPSTI_HOT_SIGNS(v) _mm256_movemask_ps(_mm256_castsi256_ps(v))
 #define GPSTI_HOT_JOIN(row, at) \
     _mm256_setr_m128i(gpsti_rows_hot_pair_avx2(row, at), gpsti_rows_hot_pair_avx2(row, (at) + 4))
+#define GPSTI_HOT_WINDOW(row, at) _mm_loadu_si128((const __m128i*)(const void*)((row) + *(at)))
+#define GPSTI_HOT_WINDOWS(row, at) _mm256_setr_m128i(GPSTI_HOT_WINDOW(row, at), GPSTI_HOT_WINDOW(row, (at) + 1))
 #define GPSTI_HOT_GATHER(p, at) _mm256_i32gather_epi32((const int*)(const void*)(p), at, 1)
 #define GPSTI_HOT_SPREAD(v) _mm256_broadcastsi128_si256(v)
 #define GPSTI_HOT_REPEAT(v, which) _mm256_shuffle_epi32(v, which)
@@ -173,6 +206,12 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx2(__m256i v, uint8_t* ou
     _mm256_setr_m128i(gpsti_rows_hot_pair_avx512(row, at), gpsti_rows_hot_pair_avx512(row, (at) + 4))
 #define GPSTI_HOT_JOIN(row, at) \
     _mm512_inserti64x4(_mm512_castsi256_si512(GPSTI_HOT_HALF(row, at)), GPSTI_HOT_HALF(row, (at) + 8), 1)
+#define GPSTI_HOT_PUT_WINDOW(v, row, at, lane) _mm512_inserti32x4(v, GPSTI_HOT_WINDOW(row, at), lane)
+#define GPSTI_HOT_WINDOWS(row, at)                                                                                    \
+    GPSTI_HOT_PUT_WINDOW(GPSTI_HOT_PUT_WINDOW(GPSTI_HOT_PUT_WINDOW(_mm512_castsi128_si512(GPSTI_HOT_WINDOW(row, at)), \
+                                                                   row, (at) + 1, 1),                                 \
+                                              row, (at) + 2, 2),                                                      \
+                         row, (at) + 3, 3)
 #define GPSTI_HOT_GATHER(p, at) _mm512_i32gather_epi32(at, (const void*)(p), 1)
 #define GPSTI_HOT_SPREAD(v) _mm512_broadcast_i32x4(v)
 #define GPSTI_HOT_REPEAT(v, which) _mm512_shuffle_epi32(v, (_MM_PERM_ENUM)(which))
@@ -190,6 +229,8 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx512(__m512i v, uint8_t* 
 #include "warp_hot_internal.h"
 #include "warp_rows_internal.h"
 #undef GPSTI_HOT_HALF
+#undef GPSTI_HOT_PUT_WINDOW
+#undef GPSTI_HOT_WINDOW
 #if !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif

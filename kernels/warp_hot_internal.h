@@ -10,6 +10,7 @@
    GPSTI_HOT_AS_INTS(v), _AS_FLOATS(v)
    GPSTI_HOT_SIGNS(v)                non-zero when an integer of v is negative
    GPSTI_HOT_JOIN(row, at)           hot_pair at at, at + 4, ...: a lane each
+   GPSTI_HOT_WINDOWS(row, at)        16 bytes from row + at[0], row + at[1], ...: a lane each
    GPSTI_HOT_GATHER(p, at)           32 bits from each p + at
    GPSTI_HOT_SPREAD(v)               16 bytes in every lane
    GPSTI_HOT_REPEAT(v, which)        shuffle of 32 bits in every lane
@@ -21,8 +22,8 @@
 
 /* Left and right tap of two output pixels: 8 source bytes each. */
 GPSTI_PRIVATE GPSTI_ROWS_INLINE __m128i GPSTI_ROWS(hot_pair)(const uint8_t* source, const int32_t* at) {
-    return _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i*)(const void*)(source + at[0])),
-                              _mm_loadl_epi64((const __m128i*)(const void*)(source + at[1])));
+    const __m128i first = _mm_loadl_epi64((const __m128i*)(const void*)(source + at[0]));
+    return _mm_castpd_si128(_mm_loadh_pd(_mm_castsi128_pd(first), (const double*)(const void*)(source + at[1])));
 }
 
 /* Where in the source each pixel's 8 bytes begin; false when a tap of the block lies outside, or so near the end of its
@@ -66,11 +67,11 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_INTS GPSTI_ROWS(hot_blend)(GPSTI_HOT_I
                                     18);
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_bytes)(const gpsti_warp_job* job, const gpsti_hot_block* block) {
-    const uint8_t *const above = job->source, *const below = above + job->source_pitch;
-    const int32_t* const at = block->at;
-    const int32_t count = block->count;
-    uint8_t* out = gpsti_warp_output(job, block->at_x, block->at_y, 0);
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_bytes)(const gpsti_warp_job* job, const gpsti_hot_work* work) {
+    const uint8_t *const above = work->above, *const below = work->below;
+    const int32_t* const at = work->at;
+    const int32_t count = work->count;
+    uint8_t* out = gpsti_warp_output(job, work->x, work->y, 0);
     const char n = (char)job->source_pixel_bytes, c0 = (char)(job->shift[0] / 8), c1 = (char)(job->shift[1] / 8),
                c2 = (char)(job->shift[2] / 8), none = -1;
     const __m128i pick_low = _mm_setr_epi8(c0, none, (char)(c0 + n), none, c1, none, (char)(c1 + n), none, c2, none,
@@ -83,7 +84,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_bytes)(const gpsti_warp_job*
     for (int32_t k = 0; k < count; k += GPSTI_HOT_STEP, out += 3 * GPSTI_HOT_STEP) {
         const GPSTI_HOT_INTS a = GPSTI_HOT_JOIN(above, at + k), b = GPSTI_HOT_JOIN(above, at + k + 2);
         const GPSTI_HOT_INTS d = GPSTI_HOT_JOIN(below, at + k), e = GPSTI_HOT_JOIN(below, at + k + 2);
-        const GPSTI_HOT_INTS wx = GPSTI_ROWS(hot_weights)(block->wx + k), wy = GPSTI_ROWS(hot_weights)(block->wy + k);
+        const GPSTI_HOT_INTS wx = GPSTI_ROWS(hot_weights)(work->wx + k), wy = GPSTI_ROWS(hot_weights)(work->wy + k);
         const GPSTI_HOT_INTS p0 =
             GPSTI_ROWS(hot_blend)(a, d, even, GPSTI_HOT_REPEAT(wx, 0x00), GPSTI_HOT_REPEAT(wy, 0x00));
         const GPSTI_HOT_INTS p1 =
@@ -106,23 +107,29 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_bytes)(const gpsti_warp_job*
 }
 
 /* ---- floats --------------------------------------------------------------------------
-   The left and the right pixel of every pair, 32 bits each, in the order of the output. */
+   Of every pair 8 bytes, the first 32 bits of each and the second, in the order of the output. */
 typedef struct GPSTI_ROWS(hot_taps) {
-    GPSTI_HOT_INTS left, right;
+    GPSTI_HOT_INTS low, high;
 } GPSTI_ROWS(hot_taps);
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_taps)
-    GPSTI_ROWS(hot_split)(const uint8_t* row, const int32_t* at, uint32_t pixel_bytes) {
+GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_taps) GPSTI_ROWS(hot_split)(const uint8_t* row, const int32_t* at) {
     const GPSTI_HOT_FLOATS a = GPSTI_HOT_AS_FLOATS(GPSTI_HOT_JOIN(row, at));
     const GPSTI_HOT_FLOATS b = GPSTI_HOT_AS_FLOATS(GPSTI_HOT_JOIN(row, at + 2));
-    const GPSTI_HOT_INTS low = GPSTI_HOT_AS_INTS(GPSTI_HOT_OP(shuffle_ps)(a, b, 0x88));
-    const GPSTI_HOT_INTS high = GPSTI_HOT_AS_INTS(GPSTI_HOT_OP(shuffle_ps)(a, b, 0xdd));
     GPSTI_ROWS(hot_taps) out;
-    out.left = low;
-    out.right = pixel_bytes == 4
-                    ? high
-                    : GPSTI_HOT_BITS(or)(GPSTI_HOT_OP(srli_epi32)(low, 24), GPSTI_HOT_OP(slli_epi32)(high, 8));
+    out.low = GPSTI_HOT_AS_INTS(GPSTI_HOT_OP(shuffle_ps)(a, b, 0x88));
+    out.high = GPSTI_HOT_AS_INTS(GPSTI_HOT_OP(shuffle_ps)(a, b, 0xdd));
     return out;
+}
+
+/* Byte number `byte` of each 32 bits; byte is a constant wherever this is called. */
+GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_INTS GPSTI_ROWS(hot_byte)(GPSTI_HOT_INTS v, int byte) {
+    if (byte == 0)
+        return GPSTI_HOT_BITS(and)(v, GPSTI_HOT_SET(255));
+    if (byte == 3)
+        return GPSTI_HOT_OP(srli_epi32)(v, 24);
+    return GPSTI_HOT_OP(shuffle_epi8)(
+        v, GPSTI_HOT_SPREAD(_mm_setr_epi8((char)byte, -1, -1, -1, (char)(byte + 4), -1, -1, -1, (char)(byte + 8), -1,
+                                          -1, -1, (char)(byte + 12), -1, -1, -1)));
 }
 
 GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_between)(GPSTI_HOT_INTS left, GPSTI_HOT_INTS right,
@@ -136,105 +143,126 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_down)(GPSTI_HOT_
     return GPSTI_HOT_OP(fmadd_ps)(GPSTI_HOT_OP(sub_ps)(lower, upper), fy, upper);
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_across)(GPSTI_ROWS(hot_taps) taps, GPSTI_HOT_INTS pick,
-                                                                        GPSTI_HOT_FLOATS fx) {
-    return GPSTI_ROWS(hot_between)(GPSTI_HOT_OP(shuffle_epi8)(taps.left, pick),
-                                   GPSTI_HOT_OP(shuffle_epi8)(taps.right, pick), fx);
+/* Byte number `byte` of the pixels. */
+GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_across)(GPSTI_ROWS(hot_taps) taps, int pixel_bytes,
+                                                                        int byte, GPSTI_HOT_FLOATS fx) {
+    const GPSTI_HOT_INTS right = pixel_bytes == 4 ? GPSTI_ROWS(hot_byte)(taps.high, byte)
+                                 : byte == 0      ? GPSTI_ROWS(hot_byte)(taps.low, 3)
+                                                  : GPSTI_ROWS(hot_byte)(taps.high, byte - 1);
+    return GPSTI_ROWS(hot_between)(GPSTI_ROWS(hot_byte)(taps.low, byte), right, fx);
 }
 
-/* A step of the block from pixel k on, of channel c. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_put_floats)(const gpsti_warp_job* job,
-                                                                const gpsti_hot_block* block, int32_t k, uint32_t c,
-                                                                GPSTI_HOT_FLOATS value) {
-    float* const out = (float*)(void*)gpsti_warp_output(job, block->at_x + k, block->at_y, c);
-    if (job->has_scale)
-        value = GPSTI_HOT_OP(fmadd_ps)(value, GPSTI_HOT_OP(set1_ps)(job->scale[c]),
-                                       GPSTI_HOT_OP(set1_ps)(job->bias[c]));
-    if (k + GPSTI_HOT_STEP <= block->count) {
-        GPSTI_HOT_OP(storeu_ps)(out, value);
+GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_four)(GPSTI_ROWS(hot_taps) upper,
+                                                                      GPSTI_ROWS(hot_taps) lower, int pixel_bytes,
+                                                                      int byte, GPSTI_HOT_FLOATS fx,
+                                                                      GPSTI_HOT_FLOATS fy) {
+    return GPSTI_ROWS(hot_down)(GPSTI_ROWS(hot_across)(upper, pixel_bytes, byte, fx),
+                                GPSTI_ROWS(hot_across)(lower, pixel_bytes, byte, fx), fy);
+}
+
+/* Where the samples of the source's red, green or blue go, and by what. */
+typedef struct GPSTI_ROWS(hot_plane) {
+    float* out;
+    float scale, bias;
+} GPSTI_ROWS(hot_plane);
+
+/* By the byte that a channel has in the source. */
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_planes)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                            GPSTI_ROWS(hot_plane) planes[3]) {
+    for (uint32_t c = 0; c < 3; c++) {
+        const uint32_t byte = job->shift[c] / 8;
+        planes[byte].out = (float*)(void*)gpsti_warp_output(job, x, y, c);
+        planes[byte].scale = job->scale[c], planes[byte].bias = job->bias[c];
+    }
+}
+
+/* A step from pixel k on of count. */
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_put)(GPSTI_ROWS(hot_plane) plane, int32_t k, int32_t count,
+                                                         bool has_scale, GPSTI_HOT_FLOATS value) {
+    if (has_scale)
+        value = GPSTI_HOT_OP(fmadd_ps)(value, GPSTI_HOT_OP(set1_ps)(plane.scale), GPSTI_HOT_OP(set1_ps)(plane.bias));
+    if (k + GPSTI_HOT_STEP <= count) {
+        GPSTI_HOT_OP(storeu_ps)(plane.out + k, value);
     } else {
         float rest[GPSTI_HOT_STEP];
         GPSTI_HOT_OP(storeu_ps)(rest, value);
-        memcpy(out, rest, (size_t)(block->count - k) * sizeof(float));
+        memcpy(plane.out + k, rest, (size_t)(count - k) * sizeof(float));
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_floats_of)(const gpsti_warp_job* job, uint32_t pixel_bytes,
-                                                               const gpsti_hot_block* block) {
-    const uint8_t *const above = job->source, *const below = above + job->source_pitch;
-    for (int32_t k = 0; k < block->count; k += GPSTI_HOT_STEP) {
-        const GPSTI_ROWS(hot_taps) upper = GPSTI_ROWS(hot_split)(above, block->at + k, pixel_bytes);
-        const GPSTI_ROWS(hot_taps) lower = GPSTI_ROWS(hot_split)(below, block->at + k, pixel_bytes);
-        const GPSTI_HOT_FLOATS fx = GPSTI_HOT_OP(loadu_ps)(block->fx + k), fy = GPSTI_HOT_OP(loadu_ps)(block->fy + k);
-        for (uint32_t c = 0; c < 3; c++) {
-            const char byte = (char)(job->shift[c] / 8);
-            const GPSTI_HOT_INTS pick =
-                GPSTI_HOT_SPREAD(_mm_setr_epi8(byte, -1, -1, -1, (char)(byte + 4), -1, -1, -1, (char)(byte + 8), -1, -1,
-                                               -1, (char)(byte + 12), -1, -1, -1));
-            const GPSTI_HOT_FLOATS top = GPSTI_ROWS(hot_across)(upper, pick, fx);
-            const GPSTI_HOT_FLOATS bottom = GPSTI_ROWS(hot_across)(lower, pick, fx);
-            GPSTI_ROWS(hot_put_floats)(job, block, k, c, GPSTI_ROWS(hot_down)(top, bottom, fy));
-        }
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_floats_of)(const gpsti_warp_job* job, int pixel_bytes,
+                                                               const gpsti_hot_work* work) {
+    const bool has_scale = job->has_scale;
+    GPSTI_ROWS(hot_plane) planes[3];
+    GPSTI_ROWS(hot_planes)(job, work->x, work->y, planes);
+    for (int32_t k = 0; k < work->count; k += GPSTI_HOT_STEP) {
+        const GPSTI_ROWS(hot_taps) upper = GPSTI_ROWS(hot_split)(work->above, work->at + k);
+        const GPSTI_ROWS(hot_taps) lower = GPSTI_ROWS(hot_split)(work->below, work->at + k);
+        const GPSTI_HOT_FLOATS fx = GPSTI_HOT_OP(loadu_ps)(work->fx + k), fy = GPSTI_HOT_OP(loadu_ps)(work->fy + k);
+        GPSTI_ROWS(hot_put)
+        (planes[0], k, work->count, has_scale, GPSTI_ROWS(hot_four)(upper, lower, pixel_bytes, 0, fx, fy));
+        GPSTI_ROWS(hot_put)
+        (planes[1], k, work->count, has_scale, GPSTI_ROWS(hot_four)(upper, lower, pixel_bytes, 1, fx, fy));
+        GPSTI_ROWS(hot_put)
+        (planes[2], k, work->count, has_scale, GPSTI_ROWS(hot_four)(upper, lower, pixel_bytes, 2, fx, fy));
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_floats)(const gpsti_warp_job* job, const gpsti_hot_block* block) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_floats)(const gpsti_warp_job* job, const gpsti_hot_work* work) {
     if (job->source_pixel_bytes == 3)
-        GPSTI_ROWS(hot_floats_of)(job, 3, block);
+        GPSTI_ROWS(hot_floats_of)(job, 3, work);
     else
-        GPSTI_ROWS(hot_floats_of)(job, 4, block);
+        GPSTI_ROWS(hot_floats_of)(job, 4, work);
 }
 
 /* ---- NV12 to floats ---------------------------------------------------------------------
-   Of luma, 4 bytes are read for the two of each row: behind the last row lies chroma. Of chroma they are both pairs. */
-#define GPSTI_HOT_BYTE(v, shift) GPSTI_HOT_BITS(and)(GPSTI_HOT_OP(srli_epi32)(v, shift), GPSTI_HOT_SET(255))
+   Where four pixels need no more than 16 bytes of a row, a lane reads those and picks; else it gathers 4 bytes for
+   each, of luma 2 too many: behind its last row lies chroma. */
+typedef struct GPSTI_ROWS(hot_rows) {
+    GPSTI_HOT_INTS above, below;
+} GPSTI_ROWS(hot_rows);
+
+GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_rows)
+    GPSTI_ROWS(hot_two_rows)(const uint8_t* above, const uint8_t* below, const gpsti_hot_bytes* bytes, int32_t k,
+                             bool windows) {
+    GPSTI_ROWS(hot_rows) out;
+    out.above = windows ? GPSTI_HOT_WINDOWS(above, bytes->window + k / 4)
+                        : GPSTI_HOT_GATHER(above, GPSTI_HOT_LOAD(bytes->at + k));
+    out.below = windows ? GPSTI_HOT_WINDOWS(below, bytes->window + k / 4)
+                        : GPSTI_HOT_GATHER(below, GPSTI_HOT_LOAD(bytes->at + k));
+    return out;
+}
+
+/* The bytes picked by left, and those `step` behind them. */
+GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_picked)(GPSTI_ROWS(hot_rows) rows, GPSTI_HOT_INTS left,
+                                                                        int step, GPSTI_HOT_FLOATS fx,
+                                                                        GPSTI_HOT_FLOATS fy) {
+    const GPSTI_HOT_INTS right = GPSTI_HOT_OP(add_epi32)(left, GPSTI_HOT_SET(step));
+    return GPSTI_ROWS(hot_down)(GPSTI_ROWS(hot_between)(GPSTI_HOT_OP(shuffle_epi8)(rows.above, left),
+                                                        GPSTI_HOT_OP(shuffle_epi8)(rows.above, right), fx),
+                                GPSTI_ROWS(hot_between)(GPSTI_HOT_OP(shuffle_epi8)(rows.below, left),
+                                                        GPSTI_HOT_OP(shuffle_epi8)(rows.below, right), fx),
+                                fy);
+}
 
 typedef struct GPSTI_ROWS(hot_yuv) {
     GPSTI_HOT_FLOATS y, cb, cr;
 } GPSTI_ROWS(hot_yuv);
 
-/* False when a tap of the block lies outside. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE bool GPSTI_ROWS(hot_yuv_offsets)(const gpsti_warp_job* job, const gpsti_block* block,
-                                                                 gpsti_hot_block* out) {
-    const GPSTI_HOT_INTS last_x = GPSTI_HOT_SET(job->source_width - 2), last_y = GPSTI_HOT_SET(job->source_height - 2);
-    const GPSTI_HOT_INTS last_cx = GPSTI_HOT_SET(job->chroma_width - 2);
-    const GPSTI_HOT_INTS last_cy = GPSTI_HOT_SET(job->chroma_height - 2);
-    const GPSTI_HOT_INTS pitch = GPSTI_HOT_SET(job->source_pitch), chroma_pitch = GPSTI_HOT_SET(job->chroma_pitch);
-    GPSTI_HOT_INTS outside = GPSTI_HOT_SET(0);
-    for (int k = 0; k < GPSTI_BLOCK; k += GPSTI_HOT_STEP) {
-        const GPSTI_HOT_INTS x = GPSTI_HOT_LOAD(block->x + k), y = GPSTI_HOT_LOAD(block->y + k);
-        const GPSTI_HOT_INTS cx = GPSTI_HOT_LOAD(block->chroma_x + k), cy = GPSTI_HOT_LOAD(block->chroma_y + k);
-        const GPSTI_HOT_INTS past =
-            GPSTI_HOT_BITS(or)(GPSTI_HOT_OP(sub_epi32)(last_x, x), GPSTI_HOT_OP(sub_epi32)(last_y, y));
-        const GPSTI_HOT_INTS chroma_past =
-            GPSTI_HOT_BITS(or)(GPSTI_HOT_OP(sub_epi32)(last_cx, cx), GPSTI_HOT_OP(sub_epi32)(last_cy, cy));
-        outside = GPSTI_HOT_BITS(or)(outside, GPSTI_HOT_BITS(or)(past, chroma_past));
-        outside = GPSTI_HOT_BITS(or)(outside, GPSTI_HOT_BITS(or)(GPSTI_HOT_BITS(or)(x, y), GPSTI_HOT_BITS(or)(cx, cy)));
-        GPSTI_HOT_STORE(out->at + k, GPSTI_HOT_OP(add_epi32)(GPSTI_HOT_OP(mullo_epi32)(y, pitch), x));
-        GPSTI_HOT_STORE(out->chroma_at + k, GPSTI_HOT_OP(add_epi32)(GPSTI_HOT_OP(mullo_epi32)(cy, chroma_pitch),
-                                                                    GPSTI_HOT_OP(add_epi32)(cx, cx)));
-    }
-    return !GPSTI_HOT_SIGNS(outside);
-}
-
 /* The samples of the block's pixels from k on. */
 GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_yuv)
-    GPSTI_ROWS(hot_sample_yuv)(const gpsti_warp_job* job, const gpsti_hot_block* block, int32_t k) {
-    const GPSTI_HOT_INTS at = GPSTI_HOT_LOAD(block->at + k), chroma_at = GPSTI_HOT_LOAD(block->chroma_at + k);
-    const GPSTI_HOT_FLOATS fx = GPSTI_HOT_OP(loadu_ps)(block->fx + k), fy = GPSTI_HOT_OP(loadu_ps)(block->fy + k);
-    const GPSTI_HOT_FLOATS cx = GPSTI_HOT_OP(loadu_ps)(block->chroma_fx + k),
-                           cy = GPSTI_HOT_OP(loadu_ps)(block->chroma_fy + k);
-    const GPSTI_HOT_INTS top = GPSTI_HOT_GATHER(job->source, at);
-    const GPSTI_HOT_INTS bottom = GPSTI_HOT_GATHER(job->source + job->source_pitch, at);
-    const GPSTI_HOT_INTS above = GPSTI_HOT_GATHER(job->cb, chroma_at);
-    const GPSTI_HOT_INTS below = GPSTI_HOT_GATHER(job->cb + job->chroma_pitch, chroma_at);
+    GPSTI_ROWS(hot_sample_yuv)(const gpsti_hot_work* work, const gpsti_columns* columns, int32_t k, bool windows) {
+    const GPSTI_ROWS(hot_rows) luma = GPSTI_ROWS(hot_two_rows)(work->above, work->below, &columns->bytes, k, windows);
+    const GPSTI_ROWS(hot_rows) chroma =
+        GPSTI_ROWS(hot_two_rows)(work->chroma_above, work->chroma_below, &columns->chroma, k, windows);
+    const GPSTI_HOT_FLOATS fx = GPSTI_HOT_OP(loadu_ps)(work->fx + k), fy = GPSTI_HOT_OP(loadu_ps)(work->fy + k);
+    const GPSTI_HOT_FLOATS cx = GPSTI_HOT_OP(loadu_ps)(columns->chroma_fx + k);
+    const GPSTI_HOT_FLOATS cy = GPSTI_HOT_OP(loadu_ps)(work->chroma_fy + k);
+    const GPSTI_HOT_INTS cb = GPSTI_HOT_LOAD(columns->chroma.pick + k);
     GPSTI_ROWS(hot_yuv) out;
-    out.y = GPSTI_ROWS(hot_down)(GPSTI_ROWS(hot_between)(GPSTI_HOT_BYTE(top, 0), GPSTI_HOT_BYTE(top, 8), fx),
-                                 GPSTI_ROWS(hot_between)(GPSTI_HOT_BYTE(bottom, 0), GPSTI_HOT_BYTE(bottom, 8), fx), fy);
-    out.cb = GPSTI_ROWS(hot_down)(GPSTI_ROWS(hot_between)(GPSTI_HOT_BYTE(above, 0), GPSTI_HOT_BYTE(above, 16), cx),
-                                  GPSTI_ROWS(hot_between)(GPSTI_HOT_BYTE(below, 0), GPSTI_HOT_BYTE(below, 16), cx), cy);
-    out.cr = GPSTI_ROWS(hot_down)(GPSTI_ROWS(hot_between)(GPSTI_HOT_BYTE(above, 8), GPSTI_HOT_BYTE(above, 24), cx),
-                                  GPSTI_ROWS(hot_between)(GPSTI_HOT_BYTE(below, 8), GPSTI_HOT_BYTE(below, 24), cx), cy);
+    out.y = GPSTI_ROWS(hot_picked)(luma, GPSTI_HOT_LOAD(columns->bytes.pick + k), 1, fx, fy);
+    out.cb = GPSTI_ROWS(hot_picked)(chroma, cb, 2, cx, cy);
+    out.cr = GPSTI_ROWS(hot_picked)(chroma, GPSTI_HOT_OP(add_epi32)(cb, GPSTI_HOT_SET(1)), 2, cx, cy);
     return out;
 }
 
@@ -244,49 +272,37 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_weigh)(GPSTI_HOT
     return GPSTI_HOT_OP(fmadd_ps)(sample, GPSTI_HOT_OP(set1_ps)(weight), value);
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_colour)(const gpsti_warp_colours* colours,
-                                                                        uint32_t shift, GPSTI_ROWS(hot_yuv) yuv) {
-    const float black = shift == 0 ? colours->red : shift == 8 ? colours->green : colours->blue;
-    GPSTI_HOT_FLOATS value = GPSTI_ROWS(hot_weigh)(yuv.y, colours->y, GPSTI_HOT_OP(set1_ps)(black));
-    if (shift == 0)
-        value = GPSTI_ROWS(hot_weigh)(yuv.cr, colours->red_v, value);
-    else if (shift == 8)
-        value = GPSTI_ROWS(hot_weigh)(yuv.cb, colours->green_u, GPSTI_ROWS(hot_weigh)(yuv.cr, colours->green_v, value));
-    else
-        value = GPSTI_ROWS(hot_weigh)(yuv.cb, colours->blue_u, value);
-    value = GPSTI_HOT_OP(min_ps)(value, GPSTI_HOT_OP(set1_ps)(255.0f));
-    return GPSTI_HOT_OP(max_ps)(value, GPSTI_HOT_OP(set1_ps)(0.0f));
+GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_clamp)(GPSTI_HOT_FLOATS value) {
+    return GPSTI_HOT_OP(max_ps)(GPSTI_HOT_OP(min_ps)(value, GPSTI_HOT_OP(set1_ps)(255.0f)),
+                                GPSTI_HOT_OP(set1_ps)(0.0f));
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_yuv_floats)(const gpsti_warp_job* job,
-                                                                const gpsti_hot_block* block) {
-    for (int32_t k = 0; k < block->count; k += GPSTI_HOT_STEP) {
-        const GPSTI_ROWS(hot_yuv) yuv = GPSTI_ROWS(hot_sample_yuv)(job, block, k);
-        for (uint32_t c = 0; c < 3; c++)
-            GPSTI_ROWS(hot_put_floats)(job, block, k, c, GPSTI_ROWS(hot_colour)(&job->colours, job->shift[c], yuv));
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_yuv_of)(const gpsti_warp_job* job, const gpsti_hot_work* work,
+                                                            const gpsti_columns* columns, bool windows) {
+    const gpsti_warp_colours by = job->colours;
+    const bool has_scale = job->has_scale;
+    GPSTI_ROWS(hot_plane) planes[3];
+    GPSTI_ROWS(hot_planes)(job, work->x, work->y, planes);
+    for (int32_t k = 0; k < work->count; k += GPSTI_HOT_STEP) {
+        const GPSTI_ROWS(hot_yuv) yuv = GPSTI_ROWS(hot_sample_yuv)(work, columns, k, windows);
+        GPSTI_HOT_FLOATS red = GPSTI_ROWS(hot_weigh)(yuv.y, by.y, GPSTI_HOT_OP(set1_ps)(by.red));
+        GPSTI_HOT_FLOATS green = GPSTI_ROWS(hot_weigh)(yuv.y, by.y, GPSTI_HOT_OP(set1_ps)(by.green));
+        GPSTI_HOT_FLOATS blue = GPSTI_ROWS(hot_weigh)(yuv.y, by.y, GPSTI_HOT_OP(set1_ps)(by.blue));
+        red = GPSTI_ROWS(hot_weigh)(yuv.cr, by.red_v, red);
+        green = GPSTI_ROWS(hot_weigh)(yuv.cb, by.green_u, GPSTI_ROWS(hot_weigh)(yuv.cr, by.green_v, green));
+        blue = GPSTI_ROWS(hot_weigh)(yuv.cb, by.blue_u, blue);
+        GPSTI_ROWS(hot_put)(planes[0], k, work->count, has_scale, GPSTI_ROWS(hot_clamp)(red));
+        GPSTI_ROWS(hot_put)(planes[1], k, work->count, has_scale, GPSTI_ROWS(hot_clamp)(green));
+        GPSTI_ROWS(hot_put)(planes[2], k, work->count, has_scale, GPSTI_ROWS(hot_clamp)(blue));
     }
 }
 
-/* ---- the queue --------------------------------------------------------------------------
-   A block whose places are known waits while GPSTI_HOT_DEPTH others are placed, and its source lines are asked for at
-   once: sampled, it would wait for each. Every fourth pixel reaches almost all of them; more only costs. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_ask)(const uint8_t* row, const int32_t* at) {
-    for (int k = 0; k < GPSTI_BLOCK; k += 4)
-        _mm_prefetch((const char*)(row + at[k]), _MM_HINT_T0);
-}
-
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_sample)(const gpsti_warp_job* job, const gpsti_hot_block* block) {
-    if (job->cb)
-        GPSTI_ROWS(hot_yuv_floats)(job, block);
-    else if (job->dtype == GPST_DTYPE_U8)
-        GPSTI_ROWS(hot_bytes)(job, block);
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_yuv_floats)(const gpsti_warp_job* job, const gpsti_hot_work* work,
+                                                                const gpsti_columns* columns) {
+    if (columns->windows)
+        GPSTI_ROWS(hot_yuv_of)(job, work, columns, true);
     else
-        GPSTI_ROWS(hot_floats)(job, block);
-}
-
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_drain)(const gpsti_warp_job* job, gpsti_hot_queue* queue) {
-    for (; queue->taken < queue->put; queue->taken++)
-        GPSTI_ROWS(hot_sample)(job, &queue->blocks[queue->taken % GPSTI_HOT_DEPTH]);
+        GPSTI_ROWS(hot_yuv_of)(job, work, columns, false);
 }
 
 /* ---- which work is hot ---------------------------------------------------------------- */
@@ -294,55 +310,132 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE bool GPSTI_ROWS(hot_job)(const gpsti_warp_job* j
     const int64_t pitch = job->source_pitch < 0 ? -job->source_pitch : job->source_pitch;
     const bool bytes = job->dtype == GPST_DTYPE_U8 && job->layout == GPST_LAYOUT_HWC && !job->has_scale;
     const bool floats = job->dtype == GPST_DTYPE_F32 && job->layout == GPST_LAYOUT_CHW;
-    const bool nv12 = job->cb && job->chroma_step == 2 && gpsti_warp_by_axes(job->map) &&
-                      job->chroma_pitch * job->chroma_height <= INT32_MAX;
+    const bool nv12 = job->cb && job->chroma_step == 2 && gpsti_warp_by_axes(job->map);
     return (job->cb ? nv12 && floats : job->source_pixel_bytes >= 3 && (bytes || floats)) && job->n_channels == 3 &&
-           !job->mask && job->filter == GPST_FILTER_BILINEAR && job->convention != GPST_CONVENTION_FFMPEG &&
-           pitch * job->source_height <= INT32_MAX;
+           job->source_dtype == GPST_DTYPE_U8 && !job->mask && job->filter == GPST_FILTER_BILINEAR &&
+           job->convention != GPST_CONVENTION_FFMPEG && pitch * job->source_height <= INT32_MAX;
 }
 
-/* True when places are known and all of them inside. The upper row is asked for where the row before had another lower
-   one: views and what is enlarged have not. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE bool GPSTI_ROWS(hot_place)(const gpsti_warp_job* job, const gpsti_block* block,
-                                                           gpsti_hot_block* out) {
-    const bool inside = job->cb ? GPSTI_ROWS(hot_yuv_offsets)(job, block, out)
-                                : GPSTI_ROWS(hot_offsets)(job, block, out->at);
-    if (!inside)
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_sample)(const gpsti_warp_job* job, const gpsti_hot_work* work) {
+    if (job->dtype == GPST_DTYPE_U8)
+        GPSTI_ROWS(hot_bytes)(job, work);
+    else
+        GPSTI_ROWS(hot_floats)(job, work);
+}
+
+/* Every fourth pixel of a packed source reaches almost all lines; more only costs. */
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_ask)(const uint8_t* row, const int32_t* at, int step) {
+    for (int k = 0; k < GPSTI_BLOCK; k += step)
+        _mm_prefetch((const char*)(row + at[k]), _MM_HINT_T0);
+}
+
+/* ---- maps by axes -----------------------------------------------------------------------
+   Where the bytes of a row are is known of a block's columns for all rows of the band, and the lines of the next row
+   are asked for one row ahead. */
+
+/* 16 bytes for each four pixels, kept inside the row; false when they are further apart, or the row is shorter. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot_windows)(int32_t row_bytes, int32_t tap_bytes,
+                                                             gpsti_hot_bytes* bytes) {
+    const int32_t last = row_bytes - 16;
+    bool fit = last >= 0;
+    for (int k = 0; fit && k < GPSTI_BLOCK; k += 4) {
+        const int32_t begin = bytes->at[k] < last ? bytes->at[k] : last;
+        bytes->window[k / 4] = begin;
+        for (int i = k; i < k + 4; i++) {
+            const int32_t from = bytes->at[i] - begin;
+            fit = fit && from >= 0 && from <= 16 - tap_bytes;
+            bytes->pick[i] = 0x80808000u | (uint32_t)from;
+        }
+    }
+    return fit;
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_columns)(const gpsti_warp_job* job, gpsti_columns* columns) {
+    const int32_t n = (int32_t)job->source_pixel_bytes;
+    columns->hot = GPSTI_ROWS(hot_job)(job);
+    for (int k = 0; columns->hot && k < GPSTI_BLOCK; k++) {
+        const int32_t x = columns->x[k], last_x = job->source_width - (job->cb ? 2 : 3);
+        columns->hot = x >= 0 && x <= last_x;
+        columns->bytes.at[k] = n * x;
+        if (job->cb) {
+            columns->hot = columns->hot && columns->chroma_x[k] >= 0 && columns->chroma_x[k] <= job->chroma_width - 2;
+            columns->chroma.at[k] = 2 * columns->chroma_x[k];
+        }
+    }
+    if (!columns->hot || !job->cb)
+        return;
+    columns->windows = GPSTI_ROWS(hot_windows)(job->source_width, 2, &columns->bytes) &&
+                       GPSTI_ROWS(hot_windows)(2 * job->chroma_width, 4, &columns->chroma);
+    for (uint32_t k = 0; !columns->windows && k < GPSTI_BLOCK; k++)
+        columns->bytes.pick[k] = columns->chroma.pick[k] = 0x80808000u | 4 * (k % 4);
+}
+
+/* True when the block is done; taps is of row y, next of the one behind it. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot_by_axes)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                             int32_t count, const gpsti_row_taps* taps,
+                                                             const gpsti_row_taps* next, const gpsti_columns* columns,
+                                                             const gpsti_block* block) {
+    const ptrdiff_t pitch = (ptrdiff_t)job->source_pitch, chroma_pitch = (ptrdiff_t)job->chroma_pitch;
+    const uint32_t last = (uint32_t)job->source_height - 1, chroma_last = (uint32_t)job->chroma_height - 1;
+    gpsti_hot_work work;
+    if (!columns->hot || (uint32_t)taps->luma.pixel >= last || (job->cb && (uint32_t)taps->chroma.pixel >= chroma_last))
         return false;
-    if (gpsti_warp_by_axes(job->map))
-        GPSTI_ROWS(hot_ask)(job->source, out->at);
-    GPSTI_ROWS(hot_ask)(job->source + job->source_pitch, out->at);
-    if (job->cb)
-        GPSTI_ROWS(hot_ask)(job->cb + job->chroma_pitch, out->chroma_at);
+    work.above = job->source + taps->luma.pixel * pitch, work.below = work.above + pitch;
+    work.at = columns->bytes.at, work.wx = columns->wx, work.wy = block->wy, work.fx = columns->fx, work.fy = block->fy;
+    work.x = x, work.y = y, work.count = count;
+    if ((uint32_t)next->luma.pixel < last && next->luma.pixel > taps->luma.pixel) {
+        const uint8_t* const above = job->source + next->luma.pixel * pitch;
+        const int step = job->cb ? 16 : 4;
+        if (next->luma.pixel > taps->luma.pixel + 1)
+            GPSTI_ROWS(hot_ask)(above, work.at, step);
+        GPSTI_ROWS(hot_ask)(above + pitch, work.at, step);
+    }
+    if (!job->cb) {
+        GPSTI_ROWS(hot_sample)(job, &work);
+        return true;
+    }
+    work.chroma_above = job->cb + taps->chroma.pixel * chroma_pitch;
+    work.chroma_below = work.chroma_above + chroma_pitch, work.chroma_fy = block->chroma_fy;
+    if ((uint32_t)next->chroma.pixel < chroma_last && next->chroma.pixel > taps->chroma.pixel)
+        GPSTI_ROWS(hot_ask)(job->cb + (next->chroma.pixel + 1) * chroma_pitch, columns->chroma.at, 16);
+    GPSTI_ROWS(hot_yuv_floats)(job, &work, columns);
     return true;
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_keep)(const gpsti_warp_job* job, const gpsti_block* block,
-                                                          gpsti_hot_block* out) {
-    if (job->dtype == GPST_DTYPE_U8) {
-        memcpy(out->wx, block->wx, sizeof out->wx), memcpy(out->wy, block->wy, sizeof out->wy);
-        return;
-    }
-    memcpy(out->fx, block->fx, sizeof out->fx), memcpy(out->fy, block->fy, sizeof out->fy);
-    if (job->cb) {
-        memcpy(out->chroma_fx, block->chroma_fx, sizeof out->chroma_fx);
-        memcpy(out->chroma_fy, block->chroma_fy, sizeof out->chroma_fy);
-    }
+/* ---- other maps: the queue ---------------------------------------------------------------
+   A block whose places are known waits while GPSTI_HOT_DEPTH others are placed, and its source lines are asked for at
+   once: sampled, it would wait for each. Only the lower row is: it was the upper one's lower row, as views are not
+   made smaller. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_take)(const gpsti_warp_job* job, const gpsti_hot_block* block) {
+    gpsti_hot_work work;
+    work.above = job->source, work.below = work.above + job->source_pitch;
+    work.at = block->at, work.wx = block->wx, work.wy = block->wy, work.fx = block->fx, work.fy = block->fy;
+    work.x = block->at_x, work.y = block->at_y, work.count = block->count;
+    GPSTI_ROWS(hot_sample)(job, &work);
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_drain)(const gpsti_warp_job* job, gpsti_hot_queue* queue) {
+    for (; queue->taken < queue->put; queue->taken++)
+        GPSTI_ROWS(hot_take)(job, &queue->blocks[queue->taken % GPSTI_HOT_DEPTH]);
 }
 
 /* True when the block is queued. */
 GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
                                                      gpsti_block* block) {
     gpsti_hot_queue* const queue = &block->queue;
-    if (!GPSTI_ROWS(hot_job)(job))
+    if (gpsti_warp_by_axes(job->map) || !GPSTI_ROWS(hot_job)(job))
         return false;
     if (queue->put - queue->taken == GPSTI_HOT_DEPTH)
-        GPSTI_ROWS(hot_sample)(job, &queue->blocks[queue->taken++ % GPSTI_HOT_DEPTH]);
+        GPSTI_ROWS(hot_take)(job, &queue->blocks[queue->taken++ % GPSTI_HOT_DEPTH]);
     gpsti_hot_block* const next = &queue->blocks[queue->put % GPSTI_HOT_DEPTH];
-    if (!GPSTI_ROWS(hot_place)(job, block, next))
+    if (!GPSTI_ROWS(hot_offsets)(job, block, next->at))
         return false;
+    GPSTI_ROWS(hot_ask)(job->source + job->source_pitch, next->at, 4);
     next->at_x = x, next->at_y = y, next->count = count;
-    GPSTI_ROWS(hot_keep)(job, block, next);
+    if (job->dtype == GPST_DTYPE_U8)
+        memcpy(next->wx, block->wx, sizeof next->wx), memcpy(next->wy, block->wy, sizeof next->wy);
+    else
+        memcpy(next->fx, block->fx, sizeof next->fx), memcpy(next->fy, block->fy, sizeof next->fy);
     queue->put++;
     return true;
 }
@@ -361,7 +454,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot)(const gpsti_warp_job* job, 
 #undef GPSTI_HOT_SIGNS
 #undef GPSTI_HOT_JOIN
 #undef GPSTI_HOT_GATHER
-#undef GPSTI_HOT_BYTE
+#undef GPSTI_HOT_WINDOWS
 #undef GPSTI_HOT_SPREAD
 #undef GPSTI_HOT_REPEAT
 #undef GPSTI_HOT_CLOSE

@@ -7,8 +7,9 @@
    GPSTI_ROWS_TARGET  attribute of every function of this level
    GPSTI_ROWS_INLINE  the same for those that must be inlined
    GPSTI_ROWS_FMA     float multiply-add, rounded once
-   and the functions GPSTI_ROWS(sqrt) of a block's floats, in place, GPSTI_ROWS(hot), which takes a block if it can,
-   and GPSTI_ROWS(hot_drain), which finishes those taken: warp_hot_internal.h */
+   and the functions GPSTI_ROWS(sqrt) of a block's floats, in place, GPSTI_ROWS(hot) and (hot_by_axes), which take a
+   block if they can, (hot_columns), which the latter needs, and (hot_drain), which finishes those that the former
+   took: warp_hot_internal.h */
 
 /* ---- where -------------------------------------------------------------------------
    Whole blocks are computed even where the row ends within: a fixed count vectorises everywhere. */
@@ -473,60 +474,79 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_positions)(const gpsti_w
 
 /* ---- by axes -------------------------------------------------------------------------
    Strips of columns outside, so that their taps (divisions) are computed once a band; rows inside, and in them
-   blocks: a strip reads its source row after row. */
+   blocks: a strip reads its source row after row. Past count a row's last block repeats its last column. */
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(columns)(const gpsti_warp_job* job, int32_t x, int32_t count,
                                                          gpsti_columns* columns) {
     const bool nearest = job->filter == GPST_FILTER_NEAREST;
-    for (int32_t k = 0; k < count; k++) {
-        const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->across, x + k, nearest);
+    for (int32_t k = 0; k < GPSTI_BLOCK; k++) {
+        const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->across, x + (k < count ? k : count - 1), nearest);
         columns->x[k] = tap.pixel, columns->wx[k] = tap.weight, columns->fx[k] = tap.fraction;
         columns->u[k] = tap.nearest * 32768;
     }
-    for (int32_t k = 0; job->cb && k < count; k++) {
-        const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->chroma_across, x + k, false);
+    for (int32_t k = 0; job->cb && k < GPSTI_BLOCK; k++) {
+        const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->chroma_across, x + (k < count ? k : count - 1), false);
         columns->chroma_x[k] = tap.pixel, columns->chroma_fx[k] = tap.fraction;
     }
+    GPSTI_ROWS(hot_columns)(job, columns);
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(row_by_axes)(const gpsti_warp_job* job, int32_t x_begin,
-                                                             int32_t x_end, int32_t y, const gpsti_columns* columns,
-                                                             gpsti_block* block) {
-    const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->down, y, job->filter == GPST_FILTER_NEAREST);
+GPSTI_PRIVATE GPSTI_ROWS_INLINE gpsti_row_taps GPSTI_ROWS(taps_of_row)(const gpsti_warp_job* job, int32_t y) {
+    gpsti_row_taps taps;
+    taps.luma = taps.chroma = gpsti_warp_axis_tap(&job->down, y, job->filter == GPST_FILTER_NEAREST);
+    if (job->cb)
+        taps.chroma = gpsti_warp_axis_tap(&job->chroma_down, y, false);
+    return taps;
+}
+
+/* A block of columns, where it is not hot. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(block_by_axes)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                               int32_t count, const gpsti_row_taps* taps,
+                                                               const gpsti_columns* columns, gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++)
-        block->y[k] = tap.pixel, block->wy[k] = tap.weight, block->fy[k] = tap.fraction;
-    for (int k = 0; job->mask && k < GPSTI_BLOCK; k++)
-        block->v[k] = tap.nearest * 32768;
+        block->y[k] = taps->luma.pixel, block->v[k] = taps->luma.nearest * 32768;
+    memcpy(block->x, columns->x, sizeof block->x), memcpy(block->wx, columns->wx, sizeof block->wx);
+    memcpy(block->fx, columns->fx, sizeof block->fx), memcpy(block->u, columns->u, sizeof block->u);
     if (job->cb) {
-        const gpsti_warp_tap chroma = gpsti_warp_axis_tap(&job->chroma_down, y, false);
         for (int k = 0; k < GPSTI_BLOCK; k++)
-            block->chroma_y[k] = chroma.pixel, block->chroma_fy[k] = chroma.fraction;
+            block->chroma_y[k] = taps->chroma.pixel;
+        memcpy(block->chroma_x, columns->chroma_x, sizeof block->chroma_x);
+        memcpy(block->chroma_fx, columns->chroma_fx, sizeof block->chroma_fx);
     }
+    GPSTI_ROWS(finish)(job, x, y, count, block);
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(row_by_axes)(const gpsti_warp_job* job, int32_t x_begin, int32_t x_end,
+                                                             int32_t y, const gpsti_row_taps* taps,
+                                                             const gpsti_row_taps* next, const gpsti_columns* columns,
+                                                             gpsti_block* block) {
+    for (int k = 0; k < GPSTI_BLOCK; k++)
+        block->wy[k] = taps->luma.weight, block->fy[k] = taps->luma.fraction;
+    for (int k = 0; k < GPSTI_BLOCK; k++)
+        block->chroma_fy[k] = taps->chroma.fraction;
     for (int32_t x = x_begin; x < x_end; x += GPSTI_BLOCK, columns++) {
-        memcpy(block->x, columns->x, sizeof block->x), memcpy(block->wx, columns->wx, sizeof block->wx);
-        memcpy(block->fx, columns->fx, sizeof block->fx);
-        if (job->mask)
-            memcpy(block->u, columns->u, sizeof block->u);
-        if (job->cb) {
-            memcpy(block->chroma_x, columns->chroma_x, sizeof block->chroma_x);
-            memcpy(block->chroma_fx, columns->chroma_fx, sizeof block->chroma_fx);
-        }
-        GPSTI_ROWS(finish)(job, x, y, x_end - x < GPSTI_BLOCK ? x_end - x : GPSTI_BLOCK, block);
+        const int32_t count = x_end - x < GPSTI_BLOCK ? x_end - x : GPSTI_BLOCK;
+        if (!GPSTI_ROWS(hot_by_axes)(job, x, y, count, taps, next, columns, block))
+            GPSTI_ROWS(block_by_axes)(job, x, y, count, taps, columns, block);
     }
 }
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_axes)(const gpsti_warp_job* job, int32_t y_begin,
                                                               int32_t y_end, gpsti_block* block) {
     gpsti_columns strip[GPSTI_STRIP];
-    memset(strip, 0, sizeof strip); /* as the block: the end of a row */
-    for (int32_t x = 0; x < job->width; x += GPSTI_STRIP * GPSTI_BLOCK) {
+    memset(strip, 0, sizeof strip);
+    for (int32_t x = 0; x < job->width && y_begin < y_end; x += GPSTI_STRIP * GPSTI_BLOCK) {
         const int32_t rest = job->width - x;
         const int32_t x_end = rest < GPSTI_STRIP * GPSTI_BLOCK ? job->width : x + GPSTI_STRIP * GPSTI_BLOCK;
         for (int32_t i = 0; x + i * GPSTI_BLOCK < x_end; i++) {
             const int32_t left = x_end - x - i * GPSTI_BLOCK;
             GPSTI_ROWS(columns)(job, x + i * GPSTI_BLOCK, left < GPSTI_BLOCK ? left : GPSTI_BLOCK, &strip[i]);
         }
-        for (int32_t y = y_begin; y < y_end; y++)
-            GPSTI_ROWS(row_by_axes)(job, x, x_end, y, strip, block);
+        gpsti_row_taps taps = GPSTI_ROWS(taps_of_row)(job, y_begin);
+        for (int32_t y = y_begin; y < y_end; y++) {
+            const gpsti_row_taps next = GPSTI_ROWS(taps_of_row)(job, y + 1 < y_end ? y + 1 : y);
+            GPSTI_ROWS(row_by_axes)(job, x, x_end, y, &taps, &next, strip, block);
+            taps = next;
+        }
     }
 }
 

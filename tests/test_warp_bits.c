@@ -67,7 +67,7 @@ static void every_build_gives_the_same_hash(void** state) {
 /* Tensors whose last pixels need the last luma and chroma of their rows, and just not those behind. */
 static void tensors_from_nv12_give_the_bits_of_the_reference(void** state) {
     static const uint32_t sizes[][2] = {{64, 32}, {64, 16}, {130, 65}, {260, 65}, {7, 4},
-                                        {4, 2},   {3, 2},   {2, 1},    {64, 64}};
+                                        {4, 2},   {3, 2},   {2, 1},    {64, 64},  {280, 64}};
     enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
     uint64_t seed = test_seed(22);
     tally count = {0, 0};
@@ -88,6 +88,38 @@ static void tensors_from_nv12_give_the_bits_of_the_reference(void** state) {
         desc.siting = (gpst_siting)(choice / (N_SIZES * N_SIZES));
         source.width = across[0], source.height = down[0];
         source.format = GPST_FORMAT_NV12;
+        run_case(&a, &desc, &source, &seed, &count);
+    }
+    arena_close(a.source), arena_close(a.mask), arena_close(a.rows), arena_close(a.reference);
+}
+
+/* What is made smaller and larger by axes in steps of vectors: rows whose last pixels are needed, bytes and tensors. */
+static void resizes_of_packed_pixels_give_the_bits_of_the_reference(void** state) {
+    static const uint32_t sizes[][2] = {{64, 5}, {71, 16}, {130, 33}, {263, 65}, {200, 9}, {6, 4}};
+    static const gpst_format packed[] = {GPST_FORMAT_RGB, GPST_FORMAT_RGBA, GPST_FORMAT_BGR, GPST_FORMAT_BGRA};
+    enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
+    uint64_t seed = test_seed(23);
+    tally count = {0, 0};
+    arenas a;
+    (void)state;
+    a.source = arena_open(), a.mask = arena_open(), a.rows = arena_open(), a.reference = arena_open();
+    for (size_t i = 0; i < ARENA_BYTES; i++)
+        a.source.begin[i] = (uint8_t)test_random(&seed);
+    for (uint32_t choice = 0; choice < N_SIZES * N_SIZES * 16; choice++) {
+        const uint32_t *from = sizes[choice % N_SIZES], *to = sizes[choice / N_SIZES % N_SIZES];
+        const uint32_t rest = choice / (N_SIZES * N_SIZES);
+        gpst_warp_desc desc = GPST_ZERO;
+        gpst_image source = GPST_ZERO;
+        desc.map = GPST_MAP_RESIZE;
+        desc.width = to[0], desc.height = to[1];
+        desc.format = rest & 1 ? GPST_FORMAT_RGB : GPST_FORMAT_BGR;
+        desc.dtype = rest & 2 ? GPST_DTYPE_F32 : GPST_DTYPE_U8;
+        desc.layout = rest & 2 ? GPST_LAYOUT_CHW : GPST_LAYOUT_HWC;
+        desc.has_scale = (rest & 2) != 0 && (test_random(&seed) & 1) != 0;
+        for (int c = 0; c < 4; c++)
+            desc.scale[c] = (float)(c + 1) / 64.0f, desc.bias[c] = (float)c - 1.5f;
+        source.width = from[0], source.height = from[1];
+        source.format = packed[rest / 4];
         run_case(&a, &desc, &source, &seed, &count);
     }
     arena_close(a.source), arena_close(a.mask), arena_close(a.rows), arena_close(a.reference);
@@ -175,6 +207,7 @@ int main(int argc, char** argv) {
         cmocka_unit_test(loops_give_the_bits_of_the_reference),
         cmocka_unit_test(every_build_gives_the_same_hash),
         cmocka_unit_test(tensors_from_nv12_give_the_bits_of_the_reference),
+        cmocka_unit_test(resizes_of_packed_pixels_give_the_bits_of_the_reference),
         cmocka_unit_test(threads_give_the_same_bits),
         cmocka_unit_test(the_callers_mode_changes_nothing),
     };
