@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(ROOT, "examples", "python"))
 # The one copy of the structs.
 from reproject import FORMAT_RGB, MAP_EQUIRECT, Image, View, WarpDesc, check, load  # noqa: E402,F401
 
-ROUNDS = 11
+ROUNDS = int(os.environ.get("PEER_ROUNDS", "11"))
 SAMPLE_S = 0.03
 N_CLASSES = 21
 F32, CHW, MAP_RESIZE, FORMAT_BGR, FORMAT_NV12 = 3, 2, 1, 3, 6

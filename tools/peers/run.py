@@ -6,11 +6,13 @@
 
 PROGRAM: build/peers/opencv, tools/peers/*.py; without any, all of them. Each prints a line of JSON for a comparison
 (work, peer, threads, psnr_db, ours_s, theirs_s, memcpy_s: a sample a round, rounds interleaved), or ends with 77 and
-says what is missing. Ratios are taken round by round; medians (smallest..largest).
+says what is missing. Ratios are taken round by round; medians (smallest..largest), and where the median of the ratios
+lies at 95 %. PEER_ROUNDS=N in the environment: so many rounds of the scripts.
 """
 import argparse
 import glob
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -47,6 +49,18 @@ def spread(values, scale, digits):
                                   digits, scale * max(values))
 
 
+def median_range(values):
+    """Where the median lies at 95 %: the innermost two of the sorted values that have it between them so often."""
+    ordered, outside, i = sorted(values), 0.0, 0
+    while i < (len(ordered) - 1) // 2:
+        outside += 2 * math.comb(len(ordered), i) / 2 ** len(ordered)
+        if outside > 0.05:
+            break
+        i += 1
+    i = max(i - 1, 0)
+    return "%.2f..%.2f" % (ordered[i], ordered[-1 - i])
+
+
 def print_row(row):
     ours = row["ours_s"]
     ratios = [theirs / mine for theirs, mine in zip(row["theirs_s"], ours)]
@@ -54,9 +68,9 @@ def print_row(row):
     if row.get("memcpy_s"):
         share = spread([copy / mine for copy, mine in zip(row["memcpy_s"], ours)], 100, 0)
     psnr = "-" if row.get("psnr_db") is None else "%.1f" % row["psnr_db"]
-    print("| %s | %s | %d | %s | %s | %s | %s | %s |" % (
+    print("| %s | %s | %d | %s | %s | %s | %s | %s | %s |" % (
         row["work"], row["peer"], row["threads"], spread(ours, 1e3, 2), spread(row["theirs_s"], 1e3, 2),
-        spread(ratios, 1, 2), share, psnr))
+        spread(ratios, 1, 2), median_range(ratios), share, psnr))
 
 
 def main():
@@ -66,8 +80,8 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="all rows with all samples")
     arguments = parser.parse_args()
     rows, failed = [], False
-    print("| work | peer | threads | ours ms | peer ms | times ours | % of memcpy | PSNR dB |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| work | peer | threads | ours ms | peer ms | times ours | its 95 % | % of memcpy | PSNR dB |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for path in arguments.programs or programs(arguments.build):
         found = run(path)
         failed = failed or found is None
