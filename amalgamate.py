@@ -64,6 +64,7 @@ PRIVATE = [
     "kernels/warp_yuv_internal.h",
     "kernels/warp_wide_internal.h",
     "kernels/warp_pixel_internal.h",
+    "kernels/warp_hot_area_internal.h",
     "kernels/warp_hot_internal.h",
     "kernels/warp_rows_internal.h",
     "kernels/warp_yuv_rows_internal.h",

@@ -56,11 +56,14 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(area_across)(const gpsti_warp_wi
 
 /* The sums of a block of one row of a plane, channel by channel. */
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_plane)(const gpsti_area_plane* plane,
-                                                            const gpsti_warp_window* across,
+                                                            const gpsti_area_columns* columns,
                                                             const gpsti_warp_window* down, int32_t count,
                                                             float* strip, float (*sums)[GPSTI_BLOCK]) {
+    const gpsti_warp_window* const across = columns->windows;
     const int32_t last = across[count - 1].end;
-    memset(sums, 0, (size_t)plane->n_channels * sizeof sums[0]);
+    if (GPSTI_ROWS(hot_area)(plane, columns, down, strip, sums))
+        return;
+    memset(sums, 0, (size_t)plane->n_channels * sizeof sums[0]); /* the rest of a block, too */
     for (int32_t begin = across[0].begin; begin < last; begin += GPSTI_AREA_STRIP) {
         const int32_t end = last - begin < GPSTI_AREA_STRIP ? last : begin + GPSTI_AREA_STRIP;
         GPSTI_ROWS(area_down)(plane, down, begin, end, strip);
@@ -75,31 +78,50 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_plane)(const gpsti_area_pla
     }
 }
 
+/* The plane of packed pixels, or of luma; of chroma the first of two, or both in one. */
+GPSTI_PRIVATE GPSTI_ROWS_INLINE gpsti_area_plane GPSTI_ROWS(plane_of)(const gpsti_warp_job* job, bool chroma) {
+    gpsti_area_plane plane;
+    plane.dtype = job->source_dtype;
+    plane.data = chroma ? job->cb : job->source, plane.pitch = chroma ? job->chroma_pitch : job->source_pitch;
+    plane.n_channels =
+        chroma ? job->chroma_step : (int32_t)(job->source_pixel_bytes / gpst_dtype_bytes(job->source_dtype));
+    return plane;
+}
+
 /* The samples of a block of one row into block->value. */
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_sample)(const gpsti_warp_job* job, int32_t y,
                                                              int32_t count, gpsti_area* area,
                                                              gpsti_block* block) {
     const gpsti_warp_window down = gpsti_warp_window_of(&job->down, y);
-    gpsti_area_plane plane;
+    gpsti_area_plane plane = GPSTI_ROWS(plane_of)(job, false);
     float sums[4][GPSTI_BLOCK];
-    plane.data = job->source, plane.pitch = job->source_pitch, plane.dtype = job->source_dtype;
-    plane.n_channels = (int32_t)(job->source_pixel_bytes / gpst_dtype_bytes(plane.dtype));
     if (!job->cb) {
-        GPSTI_ROWS(area_plane)(&plane, area->across, &down, count, area->strip, sums);
-        for (uint32_t c = 0; c < job->n_channels; c++)
-            for (int32_t k = 0; k < count; k++)
-                block->value[c][k] =
-                    job->shift[c] == GPSTI_WARP_CHANNEL_FULL ? job->full : sums[job->shift[c] / 8][k];
+        GPSTI_ROWS(area_plane)(&plane, &area->across, &down, count, area->strip, sums);
+        for (uint32_t c = 0; c < job->n_channels; c++) {
+            if (job->shift[c] != GPSTI_WARP_CHANNEL_FULL)
+                memcpy(block->value[c], sums[job->shift[c] / 8], sizeof block->value[c]);
+            for (int k = 0; job->shift[c] == GPSTI_WARP_CHANNEL_FULL && k < GPSTI_BLOCK; k++)
+                block->value[c][k] = job->full;
+        }
         return;
     }
     const gpsti_warp_window chroma_down = gpsti_warp_window_of(&job->chroma_down, y);
-    GPSTI_ROWS(area_plane)(&plane, area->across, &down, count, area->strip, &block->yuv[0]);
-    plane.data = job->cb, plane.pitch = job->chroma_pitch, plane.n_channels = job->chroma_step;
-    GPSTI_ROWS(area_plane)(&plane, area->chroma_across, &chroma_down, count, area->strip, &block->yuv[1]);
+    GPSTI_ROWS(area_plane)(&plane, &area->across, &down, count, area->strip, &block->yuv[0]);
+    plane = GPSTI_ROWS(plane_of)(job, true);
+    GPSTI_ROWS(area_plane)(&plane, &area->chroma_across, &chroma_down, count, area->strip, &block->yuv[1]);
     plane.data = job->cr;
     if (job->chroma_step == 1)
-        GPSTI_ROWS(area_plane)(&plane, area->chroma_across, &chroma_down, count, area->strip, &block->yuv[2]);
+        GPSTI_ROWS(area_plane)(&plane, &area->chroma_across, &chroma_down, count, area->strip, &block->yuv[2]);
     GPSTI_ROWS(colours)(job, block);
+}
+
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_columns)(const gpsti_warp_job* job, const gpsti_warp_axis* axis,
+                                                              bool chroma, int32_t x, int32_t count,
+                                                              gpsti_area_columns* columns) {
+    const gpsti_area_plane plane = GPSTI_ROWS(plane_of)(job, chroma);
+    for (int32_t k = 0; k < GPSTI_BLOCK; k++)
+        columns->windows[k] = k < count ? gpsti_warp_window_of(axis, x + k) : columns->windows[k - 1];
+    GPSTI_ROWS(hot_area_columns)(&plane, columns);
 }
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_area)(const gpsti_warp_job* job, int32_t y_begin,
@@ -107,12 +129,11 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_area)(const gpsti_warp_job*
     gpsti_area area;
     for (int32_t x = 0; x < job->width; x += GPSTI_BLOCK) {
         const int32_t count = job->width - x < GPSTI_BLOCK ? job->width - x : GPSTI_BLOCK;
-        for (int32_t k = 0; k < count; k++) {
-            area.across[k] = gpsti_warp_window_of(&job->across, x + k);
+        GPSTI_ROWS(area_columns)(job, &job->across, false, x, count, &area.across);
+        if (job->cb)
+            GPSTI_ROWS(area_columns)(job, &job->chroma_across, true, x, count, &area.chroma_across);
+        for (int32_t k = 0; k < count; k++)
             block->u[k] = gpsti_warp_axis_tap(&job->across, x + k, true).nearest * 32768;
-        }
-        for (int32_t k = 0; job->cb && k < count; k++)
-            area.chroma_across[k] = gpsti_warp_window_of(&job->chroma_across, x + k);
         for (int32_t y = y_begin; y < y_end; y++) {
             const int32_t v = gpsti_warp_axis_tap(&job->down, y, true).nearest * 32768;
             for (int k = 0; k < GPSTI_BLOCK; k++)

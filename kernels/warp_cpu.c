@@ -96,10 +96,20 @@ typedef struct gpsti_hot_work {
 
 #define GPSTI_AREA_STRIP 512 /* source pixels */
 
+#define GPSTI_AREA_TAPS 16   /* of windows whose weights are kept */
+#define GPSTI_AREA_PAD (4 * (GPSTI_AREA_TAPS + 1))
+
+/* The columns of a block of AREA; past the row's last the last again. */
+typedef struct gpsti_area_columns {
+    gpsti_warp_window windows[GPSTI_BLOCK];
+    float weights[GPSTI_BLOCK][GPSTI_AREA_TAPS];
+    int32_t n_taps; /* 0: weights are not kept */
+} gpsti_area_columns;
+
 /* What AREA needs besides. */
 typedef struct gpsti_area {
-    float strip[4 * GPSTI_AREA_STRIP];
-    gpsti_warp_window across[GPSTI_BLOCK], chroma_across[GPSTI_BLOCK];
+    float strip[4 * GPSTI_AREA_STRIP + GPSTI_AREA_PAD];
+    gpsti_area_columns across, chroma_across;
 } gpsti_area;
 
 typedef struct gpsti_area_plane {
@@ -143,7 +153,23 @@ GPSTI_PRIVATE bool gpsti_rows_hot_by_axes_portable(const gpsti_warp_job* job, in
     return false;
 }
 
+GPSTI_PRIVATE void gpsti_rows_hot_area_columns_portable(const gpsti_area_plane* plane, gpsti_area_columns* columns) {
+    (void)plane, (void)columns;
+}
+
+GPSTI_PRIVATE bool gpsti_rows_hot_area_portable(const gpsti_area_plane* plane, const gpsti_area_columns* columns,
+                                                const gpsti_warp_window* down, float* strip,
+                                                float (*sums)[GPSTI_BLOCK]) {
+    (void)plane, (void)columns, (void)down, (void)strip, (void)sums;
+    return false;
+}
+
 GPSTI_PRIVATE void gpsti_rows_sqrt_portable(float* values) { gpsti_sqrt32_block(values, GPSTI_BLOCK); }
+
+GPSTI_PRIVATE void gpsti_rows_round_portable(const float* values, bool is_signed, uint32_t shift, uint32_t* packed) {
+    for (int k = 0; k < GPSTI_BLOCK; k++)
+        packed[k] |= (uint32_t)(is_signed ? gpsti_warp_signed_byte(values[k]) : gpsti_warp_byte(values[k])) << shift;
+}
 
 #define GPSTI_ROWS(name) gpsti_rows_##name##_portable
 #define GPSTI_ROWS_TARGET
@@ -169,6 +195,7 @@ GPSTI_PRIVATE void gpsti_rows_sqrt_portable(float* values) { gpsti_sqrt32_block(
 #define GPSTI_HOT_WINDOW(row, at) _mm_loadu_si128((const __m128i*)(const void*)((row) + *(at)))
 #define GPSTI_HOT_WINDOWS(row, at) _mm256_setr_m128i(GPSTI_HOT_WINDOW(row, at), GPSTI_HOT_WINDOW(row, (at) + 1))
 #define GPSTI_HOT_GATHER(p, at) _mm256_i32gather_epi32((const int*)(const void*)(p), at, 1)
+#define GPSTI_HOT_WIDEN(p) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)(const void*)(p)))
 #define GPSTI_HOT_SPREAD(v) _mm256_broadcastsi128_si256(v)
 #define GPSTI_HOT_REPEAT(v, which) _mm256_shuffle_epi32(v, which)
 #define GPSTI_HOT_CLOSE(v, out) gpsti_hot_close_avx2(v, out)
@@ -213,6 +240,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx2(__m256i v, uint8_t* ou
                                               row, (at) + 2, 2),                                                      \
                          row, (at) + 3, 3)
 #define GPSTI_HOT_GATHER(p, at) _mm512_i32gather_epi32(at, (const void*)(p), 1)
+#define GPSTI_HOT_WIDEN(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)(const void*)(p)))
 #define GPSTI_HOT_SPREAD(v) _mm512_broadcast_i32x4(v)
 #define GPSTI_HOT_REPEAT(v, which) _mm512_shuffle_epi32(v, (_MM_PERM_ENUM)(which))
 #define GPSTI_HOT_CLOSE(v, out) gpsti_hot_close_avx512(v, out)

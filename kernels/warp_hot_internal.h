@@ -12,6 +12,7 @@
    GPSTI_HOT_JOIN(row, at)           hot_pair at at, at + 4, ...: a lane each
    GPSTI_HOT_WINDOWS(row, at)        16 bytes from row + at[0], row + at[1], ...: a lane each
    GPSTI_HOT_GATHER(p, at)           32 bits from each p + at
+   GPSTI_HOT_WIDEN(p)                a step of bytes as integers
    GPSTI_HOT_SPREAD(v)               16 bytes in every lane
    GPSTI_HOT_REPEAT(v, which)        shuffle of 32 bits in every lane
    GPSTI_HOT_CLOSE(v, out)           the first 12 bytes of every lane, one after the other, to out */
@@ -19,6 +20,23 @@
 #define GPSTI_HOT_SET(value) GPSTI_HOT_OP(set1_epi32)((int)(value))
 #define GPSTI_HOT_LOAD(p) GPSTI_HOT_BITS(loadu)((const GPSTI_HOT_INTS*)(const void*)(p))
 #define GPSTI_HOT_STORE(p, v) GPSTI_HOT_BITS(storeu)((GPSTI_HOT_INTS*)(void*)(p), v)
+
+/* A block's floats as bytes, or as signed ones, `shift` bits up in packed. */
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(round)(const float* values, bool is_signed, uint32_t shift,
+                                                       uint32_t* packed) {
+    const GPSTI_HOT_FLOATS most = GPSTI_HOT_OP(set1_ps)(is_signed ? 127.0f : 255.0f);
+    const GPSTI_HOT_FLOATS least = GPSTI_HOT_OP(set1_ps)(is_signed ? -128.0f : 0.0f);
+    const __m128i up = _mm_cvtsi32_si128((int)shift);
+    for (int k = 0; k < GPSTI_BLOCK; k += GPSTI_HOT_STEP) {
+        const GPSTI_HOT_FLOATS high = GPSTI_HOT_OP(min_ps)(GPSTI_HOT_OP(loadu_ps)(values + k), most);
+        const GPSTI_HOT_FLOATS rounded =
+            GPSTI_HOT_OP(add_ps)(GPSTI_HOT_OP(max_ps)(high, least), GPSTI_HOT_OP(set1_ps)(GPSTI_WARP_ROUNDER));
+        const GPSTI_HOT_INTS byte = GPSTI_HOT_BITS(and)(
+            GPSTI_HOT_OP(sub_epi32)(GPSTI_HOT_AS_INTS(rounded), GPSTI_HOT_SET(GPSTI_WARP_ROUNDER_BITS)),
+            GPSTI_HOT_SET(255));
+        GPSTI_HOT_STORE(packed + k, GPSTI_HOT_BITS(or)(GPSTI_HOT_LOAD(packed + k), GPSTI_HOT_OP(sll_epi32)(byte, up)));
+    }
+}
 
 /* Left and right tap of two output pixels: 8 source bytes each. */
 GPSTI_PRIVATE GPSTI_ROWS_INLINE __m128i GPSTI_ROWS(hot_pair)(const uint8_t* source, const int32_t* at) {
@@ -82,8 +100,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_bytes)(const gpsti_warp_job*
     const GPSTI_HOT_INTS packed =
         GPSTI_HOT_SPREAD(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
     for (int32_t k = 0; k < count; k += GPSTI_HOT_STEP, out += 3 * GPSTI_HOT_STEP) {
-        const GPSTI_HOT_INTS a = GPSTI_HOT_JOIN(above, at + k), b = GPSTI_HOT_JOIN(above, at + k + 2);
-        const GPSTI_HOT_INTS d = GPSTI_HOT_JOIN(below, at + k), e = GPSTI_HOT_JOIN(below, at + k + 2);
+        const GPSTI_HOT_INTS a = GPSTI_HOT_JOIN(above, at + k), d = GPSTI_HOT_JOIN(below, at + k);
+        const GPSTI_HOT_INTS b = GPSTI_HOT_JOIN(above, at + k + 2), e = GPSTI_HOT_JOIN(below, at + k + 2);
         const GPSTI_HOT_INTS wx = GPSTI_ROWS(hot_weights)(work->wx + k), wy = GPSTI_ROWS(hot_weights)(work->wy + k);
         const GPSTI_HOT_INTS p0 =
             GPSTI_ROWS(hot_blend)(a, d, even, GPSTI_HOT_REPEAT(wx, 0x00), GPSTI_HOT_REPEAT(wy, 0x00));
@@ -112,9 +130,8 @@ typedef struct GPSTI_ROWS(hot_taps) {
     GPSTI_HOT_INTS low, high;
 } GPSTI_ROWS(hot_taps);
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_taps) GPSTI_ROWS(hot_split)(const uint8_t* row, const int32_t* at) {
-    const GPSTI_HOT_FLOATS a = GPSTI_HOT_AS_FLOATS(GPSTI_HOT_JOIN(row, at));
-    const GPSTI_HOT_FLOATS b = GPSTI_HOT_AS_FLOATS(GPSTI_HOT_JOIN(row, at + 2));
+GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_taps) GPSTI_ROWS(hot_split)(GPSTI_HOT_INTS even, GPSTI_HOT_INTS odd) {
+    const GPSTI_HOT_FLOATS a = GPSTI_HOT_AS_FLOATS(even), b = GPSTI_HOT_AS_FLOATS(odd);
     GPSTI_ROWS(hot_taps) out;
     out.low = GPSTI_HOT_AS_INTS(GPSTI_HOT_OP(shuffle_ps)(a, b, 0x88));
     out.high = GPSTI_HOT_AS_INTS(GPSTI_HOT_OP(shuffle_ps)(a, b, 0xdd));
@@ -196,8 +213,10 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_floats_of)(const gpsti_warp_
     GPSTI_ROWS(hot_plane) planes[3];
     GPSTI_ROWS(hot_planes)(job, work->x, work->y, planes);
     for (int32_t k = 0; k < work->count; k += GPSTI_HOT_STEP) {
-        const GPSTI_ROWS(hot_taps) upper = GPSTI_ROWS(hot_split)(work->above, work->at + k);
-        const GPSTI_ROWS(hot_taps) lower = GPSTI_ROWS(hot_split)(work->below, work->at + k);
+        const int32_t* const at = work->at + k;
+        const GPSTI_HOT_INTS a = GPSTI_HOT_JOIN(work->above, at), d = GPSTI_HOT_JOIN(work->below, at);
+        const GPSTI_HOT_INTS b = GPSTI_HOT_JOIN(work->above, at + 2), e = GPSTI_HOT_JOIN(work->below, at + 2);
+        const GPSTI_ROWS(hot_taps) upper = GPSTI_ROWS(hot_split)(a, b), lower = GPSTI_ROWS(hot_split)(d, e);
         const GPSTI_HOT_FLOATS fx = GPSTI_HOT_OP(loadu_ps)(work->fx + k), fy = GPSTI_HOT_OP(loadu_ps)(work->fy + k);
         GPSTI_ROWS(hot_put)
         (planes[0], k, work->count, has_scale, GPSTI_ROWS(hot_four)(upper, lower, pixel_bytes, 0, fx, fy));
@@ -440,6 +459,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot)(const gpsti_warp_job* job, 
     return true;
 }
 
+#include "warp_hot_area_internal.h"
+
 #undef GPSTI_HOT_STEP
 #undef GPSTI_HOT_SET
 #undef GPSTI_HOT_LOAD
@@ -455,6 +476,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot)(const gpsti_warp_job* job, 
 #undef GPSTI_HOT_JOIN
 #undef GPSTI_HOT_GATHER
 #undef GPSTI_HOT_WINDOWS
+#undef GPSTI_HOT_WIDEN
 #undef GPSTI_HOT_SPREAD
 #undef GPSTI_HOT_REPEAT
 #undef GPSTI_HOT_CLOSE

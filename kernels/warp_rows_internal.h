@@ -7,7 +7,7 @@
    GPSTI_ROWS_TARGET  attribute of every function of this level
    GPSTI_ROWS_INLINE  the same for those that must be inlined
    GPSTI_ROWS_FMA     float multiply-add, rounded once
-   and the functions GPSTI_ROWS(sqrt) of a block's floats, in place, GPSTI_ROWS(hot) and (hot_by_axes), which take a
+   and the functions GPSTI_ROWS(sqrt) of a block's floats, in place, (round) of them to bytes, GPSTI_ROWS(hot) and (hot_by_axes), which take a
    block if they can, (hot_columns), which the latter needs, and (hot_drain), which finishes those that the former
    took: warp_hot_internal.h */
 
@@ -297,19 +297,10 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(scale)(const gpsti_warp_job* job
 }
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(bytes_from_floats)(const gpsti_warp_job* job,
-                                                                   gpsti_block* block) {
-    memset(block->packed, 0, sizeof block->packed);
-    for (uint32_t c = 0; c < job->n_channels; c++)
-        for (int k = 0; k < GPSTI_BLOCK; k++)
-            block->packed[k] |= (uint32_t)gpsti_warp_byte(block->value[c][k]) << (8 * c);
-}
-
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(signed_from_floats)(const gpsti_warp_job* job,
                                                                     gpsti_block* block) {
     memset(block->packed, 0, sizeof block->packed);
     for (uint32_t c = 0; c < job->n_channels; c++)
-        for (int k = 0; k < GPSTI_BLOCK; k++)
-            block->packed[k] |= (uint32_t)gpsti_warp_signed_byte(block->value[c][k]) << (8 * c);
+        GPSTI_ROWS(round)(block->value[c], job->dtype == GPST_DTYPE_I8, 8 * c, block->packed);
 }
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(mask)(const gpsti_warp_job* job, bool packed,
@@ -406,9 +397,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(emit)(const gpsti_warp_job* job,
         GPSTI_ROWS(scale)(job, block);
     if (job->source_dtype == GPST_DTYPE_F16 || job->source_dtype == GPST_DTYPE_F32)
         GPSTI_ROWS(settle)(job, block);
-    if (job->dtype == GPST_DTYPE_I8)
-        GPSTI_ROWS(signed_from_floats)(job, block);
-    else if (bytes_out && as_floats)
+    if (job->dtype == GPST_DTYPE_I8 || (bytes_out && as_floats))
         GPSTI_ROWS(bytes_from_floats)(job, block);
     if (job->mask) {
         GPSTI_ROWS(keep)(job, count, block);

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """tools/peers/ffmpeg_v360.py -- 8 views of an equirectangular picture against FFmpeg's v360 on gbrp. FFmpeg is a program
-of its own, so its time is that of a run with v360 less one with null in its place, each of some frames less each of
-one frame: what it takes to start and to make its maps does not count. Lines of JSON for run.py; 77 when FFmpeg or the
-library is not here."""
+of its own, so the time is what its filter `bench` says of v360 less what it says of null: what it takes to start, to
+make its maps and to have frames does not count. Its sources rotate as ours do: each has frames of its own, and those
+that are new, and so have just been written, do not count. Lines of JSON for run.py; 77 when FFmpeg or the library is
+not here."""
+import re
 import shutil
 import subprocess
 import sys
@@ -16,30 +18,29 @@ try:
 except ImportError:
     peer.skip("no NumPy: pip install numpy")
 
-N_FRAMES = 6
-SOURCE = "nullsrc=s=7680x3840:r=25:d=%g,format=gbrp"
+SOURCE = "nullsrc=s=7680x3840:r=25:d=0.08,format=gbrp" # two frames, of which the second has the first's memory
 VIEW = "v360=e:flat:w=1920:h=1080:h_fov=90:v_fov=58.7155:yaw=%d:interp=linear"
 
 
-def graph(filters):
-    """Splits the picture and sends each part through its filter."""
-    splits = "".join("[s%d]" % i for i in range(len(filters)))
-    return "split=%d%s;" % (len(filters), splits) + ";".join(
-        "[s%d]%s[o%d]" % (i, text, i) for i, text in enumerate(filters))
+def graph(filters, n_sources):
+    """Interleaves the sources, splits each picture and sends its copies through a filter each, between two clocks."""
+    sources = "".join("%s[in%d];" % (SOURCE, i) for i in range(n_sources))
+    joined = "".join("[in%d]" % i for i in range(n_sources)) + "interleave=nb_inputs=%d," % n_sources
+    splits = "split=%d" % len(filters) + "".join("[s%d]" % i for i in range(len(filters)))
+    return sources + joined + splits + ";" + ";".join(
+        "[s%d]bench=start,%s,bench=stop[o%d]" % (i, text, i) for i, text in enumerate(filters))
 
 
-def run_s(filters, n_frames, threads):
-    command = ["ffmpeg", "-v", "error", "-nostdin", "-filter_complex_threads", str(threads), "-filter_complex",
-               (SOURCE % (n_frames / 25)) + "[in];[in]" + graph(filters)]
+def frame_s(filters, n_sources, threads):
+    """A frame's time in all the filters: the mean of a round of sources, behind a first one."""
+    command = ["ffmpeg", "-v", "info", "-nostats", "-nostdin", "-filter_complex_threads", str(threads),
+               "-filter_complex", graph(filters, n_sources)]
     for i in range(len(filters)):
         command += ["-map", "[o%d]" % i, "-c:v", "wrapped_avframe", "-f", "null", "-"]
-    begin = time.perf_counter()
-    subprocess.run(command, stdin=subprocess.DEVNULL, check=True)
-    return time.perf_counter() - begin
-
-
-def frame_s(filters, threads):
-    return (run_s(filters, N_FRAMES, threads) - run_s(filters, 1, threads)) / (N_FRAMES - 1)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
+    seconds = [float(text) for text in re.findall(r"\bt:([0-9.]+) avg:", done.stderr)]
+    assert len(seconds) == 2 * n_sources * len(filters), done.stderr
+    return sum(seconds[len(seconds) // 2:]) / n_sources
 
 
 def compare(lib, version, threads):
@@ -49,23 +50,23 @@ def compare(lib, version, threads):
 
     def ours_s():
         begin = time.perf_counter()
-        for turn in range(N_FRAMES):
-            warp.run(sources[turn % len(sources)], (7680, 3840), peer.FORMAT_RGB, outputs, threads)
-        return (time.perf_counter() - begin) / N_FRAMES
+        for source in sources:
+            warp.run(source, (7680, 3840), peer.FORMAT_RGB, outputs, threads)
+        return (time.perf_counter() - begin) / len(sources)
 
     views, nulls = [VIEW % (45 * i - 360 * (i > 4)) for i in range(8)], ["null"] * 8
     copy = peer.Copy(warp.moved((7680, 3840), peer.FORMAT_RGB), threads)
 
     def copy_s():
         begin = time.perf_counter()
-        for turn in range(N_FRAMES):
+        for turn in range(len(sources)):
             copy.run(turn)
-        return (time.perf_counter() - begin) / N_FRAMES
+        return (time.perf_counter() - begin) / len(sources)
 
     ours, theirs, copies = [], [], []
     for _ in range(peer.ROUNDS):
         ours.append(ours_s())
-        theirs.append(frame_s(views, threads) - frame_s(nulls, threads))
+        theirs.append(frame_s(views, len(sources), threads) - frame_s(nulls, len(sources), threads))
         copies.append(copy_s())
     peer.row("equirect", "FFmpeg %s v360 less null" % version, threads, ours, theirs, copies)
 
