@@ -77,12 +77,12 @@ GPSTI_PRIVATE int64_t gpsti_sim_end(gpsti_sim_device* device, const gpsti_operat
     const gpsti_sim_params* params = &device->params;
     const double modelled_ns = gpsti_sim_modelled_ns(params, operation);
     const bool is_virtual = params->virtual_clock > 0;
-    double duration_ns = modelled_ns < 0 ? (is_virtual ? 0 : (double)host_ns) : modelled_ns;
+    const double least_ns = is_virtual ? 0 : (double)host_ns; /* this thread plays it: it is no faster than that */
+    double duration_ns = modelled_ns < 0 ? least_ns : modelled_ns;
     if (operation->kind == GPSTI_OPERATION_LAUNCH)
         duration_ns += launch_us * 1e3;
     duration_ns *= gpsti_sim_jitter(device);
-    const int64_t end_ns = start_ns + (int64_t)duration_ns;
-    return modelled_ns < 0 && !is_virtual ? gpsti_sim_later(end_ns, gpsti_now_ns()) : end_ns;
+    return start_ns + (int64_t)(duration_ns > least_ns ? duration_ns : least_ns);
 }
 
 GPSTI_PRIVATE void gpsti_sim_note_failure(gpsti_sim_stream* stream, gpst_result result, const char* reason) {

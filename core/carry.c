@@ -35,8 +35,12 @@ GPSTI_PRIVATE bool gpsti_carry_takes(const gpst_pipeline* pipeline, const gpsti_
            (!step->per_output || pipeline->n_outputs == 1);
 }
 
+GPSTI_INTERN bool gpsti_carry_computes(const gpst_pipeline* pipeline) {
+    return pipeline->read_cpu_part >= GPSTI_CARRY_READ_CPU;
+}
+
 GPSTI_INTERN bool gpsti_carry_reads(const gpst_pipeline* pipeline) {
-    return pipeline->reader && pipeline->read_cpu_part >= GPSTI_CARRY_READ_CPU;
+    return pipeline->reader && gpsti_carry_computes(pipeline);
 }
 
 GPSTI_INTERN void gpsti_carry_note_read(gpst_pipeline* pipeline, int64_t busy_ns, int64_t cpu_ns) {

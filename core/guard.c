@@ -8,6 +8,7 @@
 
 #define GPSTI_GUARD_BLOCKS 2     /* of each plain loop, each between windows of the engine */
 #define GPSTI_GUARD_MOST_ITEMS 16
+#define GPSTI_GUARD_PART 16      /* of what is left, for a block of a loop that is expected to be the faster one */
 #define GPSTI_GUARD_ENGINE 1u    /* GPST_RUN_ENGINE; the plain loops are 2 and 3 */
 #define GPSTI_GUARD_PLAIN 2u
 #define GPSTI_GUARD_WIN 0.98     /* the plain loop must be faster by more than chance */
@@ -63,6 +64,12 @@ GPSTI_PRIVATE void gpsti_guard_decide(gpsti_guard* guard, const gpsti_guard_inpu
                  gpsti_guard_names[nearest], measured ? "measured" : "by its stages' clocks");
 }
 
+/* What is expected to gain need not be afforded. */
+GPSTI_PRIVATE bool gpsti_guard_expects_gain(const gpsti_guard* guard, const gpsti_guard_input* input, int p) {
+    return guard->n_items[p] == 0 && input->n_left > 0 &&
+           input->plain_ns[p] < gpsti_guard_bar_ns(guard, p, gpsti_guard_engine_ns(guard));
+}
+
 /* The loop with the fewest blocks so far; -1: all have enough. */
 GPSTI_PRIVATE int gpsti_guard_next(const gpsti_guard* guard, const gpsti_guard_input* input) {
     int next = -1;
@@ -87,12 +94,14 @@ GPSTI_INTERN uint32_t gpsti_guard_ask(gpsti_guard* guard, const gpsti_guard_inpu
     /* A block costs what its items take longer, and one item's time until the engine is empty and full again. */
     const double plain_ns = gpsti_guard_plain_ns(guard, input, next);
     const double allowance_ns = gpsti_guard_allowance_ns(guard, input);
-    if (2.0 * plain_ns > allowance_ns) {
+    const bool gains = gpsti_guard_expects_gain(guard, input, next);
+    guard->input = *input;
+    if (!gains && 2.0 * plain_ns > allowance_ns) {
         gpsti_guard_decide(guard, input, false);
         guard->decided = input->n_left != 0; /* else there will be more to spend */
         return GPSTI_GUARD_ENGINE;
     }
-    const double n = allowance_ns / 4.0 / plain_ns;
+    const double n = gains ? (double)input->n_left / GPSTI_GUARD_PART : allowance_ns / 4.0 / plain_ns;
     *n_items = n < 1.0 ? 1 : n > GPSTI_GUARD_MOST_ITEMS ? GPSTI_GUARD_MOST_ITEMS : (uint64_t)n;
     return GPSTI_GUARD_PLAIN + (uint32_t)next;
 }
@@ -105,6 +114,9 @@ GPSTI_INTERN void gpsti_guard_note(gpsti_guard* guard, uint32_t loop, uint64_t n
     guard->block_ns[p] += block_ns;
     guard->report.plain_items += n_items;
     guard->report.cost_ns += cost_ns > 0 ? cost_ns : 0;
+    const double engine_ns = gpsti_guard_engine_ns(guard);
+    if ((double)block_ns / (double)n_items < engine_ns * GPSTI_GUARD_EXPECTED) /* no more need be known */
+        gpsti_guard_decide(guard, &guard->input, true);
 }
 
 GPSTI_INTERN void gpsti_guard_forget(gpsti_guard* guard) {

@@ -172,6 +172,12 @@ typedef struct gpsti_tune_totals {
     int64_t serial_ns[GPST_MAX_STAGES + 1]; /* by step: busy time of those that serve one at a time */
 } gpsti_tune_totals;
 
+/* What a clock had counted at some time. */
+typedef struct gpsti_tune_share {
+    uint64_t count;
+    int64_t busy_ns;
+} gpsti_tune_share;
+
 /* What the tuner's windows are made of. Locked. */
 typedef struct gpsti_tune {
     bool on;
@@ -188,7 +194,9 @@ typedef struct gpsti_tune {
     int64_t full_since_ns, full_ns; /* every slot in use: since (0 = now it is not), and before */
     uint64_t item_host_bytes, item_device_bytes; /* of the largest item */
     int64_t setup_ns[GPST_RESOURCE_COUNT]; /* of the plain start, in whose clocks it is: making one slot's memory */
+    gpsti_tune_share first[GPST_MAX_STATS]; /* by clock: item 0, which found no memory and no cache; zero = it counts */
     int64_t item_ns;       /* of the plain start: mean time of an item without set-up */
+    double serial_ns;      /* an item's time in the plain loop, at the start or in the latest block; 0 = not known */
     gpsti_tuner tuner;
     gpsti_guard guard;
     bool paused;           /* the source rests until a plain block is over */
@@ -362,6 +370,8 @@ GPSTI_INTERN void gpsti_carry_run(gpst_pipeline* pipeline, uint32_t worker_index
 GPSTI_INTERN uint32_t gpsti_carry_n_items(const gpst_pipeline* pipeline); /* that it would take now; locked */
 /* Does it more than call the source? Locked. */
 GPSTI_INTERN bool gpsti_carry_is_work(const gpst_pipeline* pipeline);
+/* Does a read compute (copy from the page cache) rather than wait? Locked. */
+GPSTI_INTERN bool gpsti_carry_computes(const gpst_pipeline* pipeline);
 /* Do workers read, because that is computing? Locked. */
 GPSTI_INTERN bool gpsti_carry_reads(const gpst_pipeline* pipeline);
 /* A read's CPU time was sampled. Locked. */
@@ -412,6 +422,8 @@ GPSTI_INTERN gpst_run_mode gpsti_tune_loop(const gpst_pipeline_desc* desc);
 GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc);
 /* Plain until what is left is worth threads, then the engine is opened. False: nothing is left. */
 GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline);
+/* Item 0 has ended: what others take is not to be told by it. Locked. */
+GPSTI_INTERN void gpsti_tune_leave_out(gpst_pipeline* pipeline);
 /* From the items so far: what the engine takes an item at best, by the model. */
 GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline);
 /* Sets the knobs to where the tuner has them. Locked. */
@@ -427,7 +439,9 @@ GPSTI_INTERN gpst_result gpsti_pipeline_open(gpst_pipeline* pipeline); /* pipeli
 
 /* ---- tune_guard.c -------------------------------------------------------------------------- */
 
-/* After a window of the frozen setting: pauses the source if a plain block is to be. Locked. */
+/* Do items take longer in the window so far than they did in the plain loop? Locked. */
+GPSTI_INTERN bool gpsti_tune_is_behind(const gpst_pipeline* pipeline);
+/* After a window of the frozen setting, or one that is behind: pauses the source if a plain block is to be. Locked. */
 GPSTI_INTERN void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_window* window);
 /* Has the engine run empty for a plain block? Locked. */
 GPSTI_INTERN bool gpsti_tune_is_empty(const gpst_pipeline* pipeline);

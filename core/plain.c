@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define GPSTI_PLAIN_LONG_NS 1000000 /* item 0 is not left before its end for less */
+#define GPSTI_PLAIN_MANY_ITEMS 128 /* of a run in which two whole items are nothing: they are waited for */
 #define GPSTI_PLAIN_SETUPS 8 /* two more slots at least, taken down again at the end, for half the gain at the most */
 #define GPSTI_PLAIN_WIDE_PIXELS ((uint64_t)1 << 18) /* of a warp that is worth threads inside it */
 #define GPSTI_PLAIN_INSIDE_LOSS 32 /* of a kernel's time on every core, about so small a part is lost */
@@ -21,6 +22,7 @@ typedef struct gpsti_plain {
     uint64_t asks_at;   /* whether the engine would gain, at that item again */
     int64_t inside_ns;  /* with every core inside a kernel */
     int64_t first_ns;   /* the work of item 0 */
+    int64_t whole_ns;   /* and of all before the item at which that is asked */
     int64_t alone_ns;   /* a wide kernel on one thread; 0 = not known */
     bool stays_alone;   /* with every core it took longer: others have work for them, too */
 } gpsti_plain;
@@ -221,6 +223,17 @@ GPSTI_PRIVATE uint64_t gpsti_plain_left(const gpst_pipeline* pipeline) {
     return n_left < 1000000 ? n_left : 1000000;
 }
 
+/* What an item took so far, for those who set the engine up. Item 0 and the one at hand only where there is no other. */
+GPSTI_PRIVATE void gpsti_plain_tell(const gpsti_plain* self) {
+    gpsti_tune* const tune = &self->pipeline->tune;
+    const int64_t n_items = (int64_t)self->pipeline->next_index;
+    tune->item_ns = gpsti_plain_mean_ns(self);
+    if (n_items < 3)
+        return;
+    tune->item_ns = (self->whole_ns - self->first_ns) / (n_items - 2);
+    tune->serial_ns = self->inside_ns == 0 ? (double)tune->item_ns : 0.0;
+}
+
 /* An engine gains at most what an item takes now beyond what the busiest resource needs for it. */
 GPSTI_PRIVATE bool gpsti_plain_gains(const gpsti_plain* self, int64_t mean_ns, int64_t cost_ns, uint64_t n_left) {
     return (mean_ns - gpsti_tune_period_ns(self->pipeline)) * (int64_t)n_left >= cost_ns / 2;
@@ -242,6 +255,8 @@ GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     const int64_t cost_ns = self->worth_ns + GPSTI_PLAIN_SETUPS * gpsti_plain_setup_ns(pipeline);
     if (mean_ns * (int64_t)(n_left + wide) < cost_ns)
         return false;
+    if (n_left >= GPSTI_PLAIN_MANY_ITEMS && pipeline->next_index < 3)
+        return false;
     return pipeline->next_index == 1 ? mean_ns >= GPSTI_PLAIN_LONG_NS
                                      : gpsti_plain_gains(self, mean_ns, cost_ns, n_left);
 }
@@ -252,6 +267,8 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
     const gpst_pipeline* const pipeline = self->pipeline;
     uint32_t s = from;
     self->slot->plain = true;
+    if (self->worth_ns > 0 && pipeline->next_index >= self->asks_at)
+        self->whole_ns = gpsti_plain_work_ns(self);
     while (pipeline->steps[s].kind != GPSTI_STEP_FINISH) {
         if (gpsti_plain_hands_over(self, s)) {
             self->slot->plain = false;
@@ -267,8 +284,12 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
         s = end;
     }
     gpsti_finish_item(self->slot);
-    if (self->worth_ns > 0 && pipeline->next_index == 1)
+    if (self->worth_ns > 0 && pipeline->next_index == 1) {
         self->first_ns = gpsti_plain_work_ns(self);
+        gpsti_plain_lock(self);
+        gpsti_tune_leave_out(self->pipeline);
+        gpsti_plain_unlock(self);
+    }
     if (pipeline->next_index >= self->asks_at)
         self->asks_at = pipeline->next_index + pipeline->next_index / 4 + 1;
     return s;
@@ -295,7 +316,7 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
     self.slot = &pipeline->slots[0];
     self.worker_index = scheduler->n_workers;
     self.within = false;
-    self.worth_ns = self.inside_ns = self.first_ns = self.alone_ns = 0;
+    self.worth_ns = self.inside_ns = self.first_ns = self.whole_ns = self.alone_ns = 0;
     self.stays_alone = false;
     self.asks_at = 0;
     pipeline->n_slots_used = 1;
@@ -370,7 +391,7 @@ GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, 
     self.worker_index = pipeline->context->scheduler->n_workers;
     self.within = true;
     self.worth_ns = worth_ns;
-    self.inside_ns = self.first_ns = self.alone_ns = 0;
+    self.inside_ns = self.first_ns = self.whole_ns = self.alone_ns = 0;
     self.stays_alone = false;
     self.asks_at = 0;
     gpsti_plain_lock(&self);
@@ -382,7 +403,7 @@ GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, 
     if (self.slot)
         gpsti_flow_release_slot(self.slot);
     if (worth_ns > 0 && pipeline->next_index > 0)
-        pipeline->tune.item_ns = gpsti_plain_mean_ns(&self);
+        gpsti_plain_tell(&self);
     if (!more)
         pipeline->source_done = true;
     gpsti_plain_unlock(&self);

@@ -76,16 +76,16 @@ GPSTI_PRIVATE void gpsti_slot_give_back_one(gpst_pipeline* pipeline, gpst_buffer
 }
 
 /* The next item, of this slot or another, takes the memory that was used last: what waits to be decoded has none, so
-   few sets of pictures are ever touched. */
+   few sets of pictures are ever touched. What was taken last goes first: the next file is read where the last one was. */
 GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
-    gpsti_slot_give_back_one(pipeline, &slot->file);
-    gpsti_slot_give_back_one(pipeline, &slot->input);
-    for (uint32_t i = 0; i < pipeline->n_outputs; i++) {
-        gpsti_slot_give_back_one(pipeline, &slot->out[i].host);
+    for (uint32_t i = pipeline->n_outputs; i-- > 0;) {
         for (gpsti_emit* emit = slot->out[i].emits; emit; emit = emit->next)
             gpsti_slot_give_back_one(pipeline, &emit->room);
+        gpsti_slot_give_back_one(pipeline, &slot->out[i].host);
     }
+    gpsti_slot_give_back_one(pipeline, &slot->input);
+    gpsti_slot_give_back_one(pipeline, &slot->file);
     gpsti_a64_store(&slot->host_bytes, 0);
 }
 

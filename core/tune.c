@@ -12,6 +12,7 @@
 /* What the engine spends on an item of nothing, about; on a device on top of it calls, notifications and wake-ups. */
 #define GPSTI_TUNE_ITEM_NS 2000
 #define GPSTI_TUNE_DEVICE_ITEM_NS 30000
+#define GPSTI_TUNE_FEW_ITEMS 8 /* that show an engine which is slower than the plain loop before it */
 #define GPSTI_TUNE_MOST_ITEMS 64
 #define GPSTI_TUNE_LEAST_NS 5000000
 #define GPSTI_TUNE_MOST_NS 500000000
@@ -213,6 +214,8 @@ GPSTI_PRIVATE bool gpsti_tune_window_is_full(const gpst_pipeline* pipeline) {
     const gpsti_tune* const tune = &pipeline->tune;
     const int64_t wall_ns = pipeline->end_ns - tune->start_ns;
     const bool frozen = tune->tuner.state == GPSTI_TUNER_FROZEN;
+    if (tune->n_items >= GPSTI_TUNE_FEW_ITEMS && tune->n_blocks >= 2 && gpsti_tune_is_behind(pipeline))
+        return true;
     if (tune->n_blocks < GPSTI_TUNE_LEAST_BLOCKS || wall_ns < GPSTI_TUNE_LEAST_NS)
         return false;
     if (tune->n_items >= GPSTI_TUNE_MOST_ITEMS && (!frozen || wall_ns >= 10 * GPSTI_TUNE_LEAST_NS))
@@ -276,18 +279,68 @@ GPSTI_PRIVATE uint64_t gpsti_tune_item_bytes(const gpsti_tune* tune) {
     return tune->item_host_bytes ? tune->item_host_bytes : 1;
 }
 
-/* Means of the items that have ended. What is in flight has entered the clocks in part: good enough to begin with. */
-GPSTI_PRIVATE void gpsti_tune_costs(gpst_pipeline* pipeline, gpsti_tuner_costs* out) {
-    const uint64_t n_done = pipeline->items_ok + pipeline->items_failed;
-    const int64_t n_items = n_done > 0 ? (int64_t)n_done : 1;
-    gpsti_tune_totals totals;
-    gpsti_tune_sum(pipeline, &totals);
-    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) {
-        const int64_t service_ns = totals.window.service_ns[r] - pipeline->tune.setup_ns[r];
-        out->service_ns[r] = service_ns > 0 ? service_ns / n_items : 0; /* reads may be the CPU's by now */
+GPSTI_PRIVATE void gpsti_tune_note_share(const gpsti_clock* clock, gpsti_tune_share* out) {
+    out->count = clock->count;
+    out->busy_ns = clock->busy_ns;
+}
+
+GPSTI_INTERN void gpsti_tune_leave_out(gpst_pipeline* pipeline) {
+    for (uint32_t c = 0; c < pipeline->n_clocks; c++)
+        gpsti_tune_note_share(&pipeline->clocks[c], &pipeline->tune.first[c]);
+}
+
+/* A call's mean by one clock; item 0 only where there is no other. */
+GPSTI_PRIVATE int64_t gpsti_tune_call_ns(const gpsti_clock* clock, const gpsti_tune_share* first) {
+    const int64_t busy_ns = clock->busy_ns - first->busy_ns;
+    const uint64_t count = clock->count - first->count;
+    if (count > 0)
+        return busy_ns / (int64_t)count;
+    return clock->count > 0 ? clock->busy_ns / (int64_t)clock->count : 0;
+}
+
+/* By the means of all calls, those of items in flight among them. */
+GPSTI_PRIVATE void gpsti_tune_services(const gpst_pipeline* pipeline, int64_t* out_ns) {
+    for (uint32_t s = 0; pipeline->steps[s].kind != GPSTI_STEP_FINISH; s++) {
+        const gpsti_step* const step = &pipeline->steps[s];
+        const uint32_t n_clocks = step->kind == GPSTI_STEP_OFFLOAD ? step->n_stages + 2 : 1;
+        const int64_t n_calls = step->per_output ? pipeline->n_outputs : 1;
+        for (uint32_t c = step->first_clock; c < step->first_clock + n_clocks; c++)
+            out_ns[pipeline->clocks[c].resource] +=
+                n_calls * gpsti_tune_call_ns(&pipeline->clocks[c], &pipeline->tune.first[c]);
     }
-    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
-        out->service_ns[r] = totals.window.busy_ns[r] / n_items;
+}
+
+/* What a device did for several items side by side counts once. */
+GPSTI_PRIVATE void gpsti_tune_share_device(const gpst_pipeline* pipeline, int64_t* out_ns) {
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++) {
+        int64_t total_ns = 0;
+        for (uint32_t c = 0; c < pipeline->n_clocks; c++)
+            total_ns += (int)pipeline->clocks[c].resource == r ? pipeline->clocks[c].busy_ns : 0;
+        if (total_ns > 0)
+            out_ns[r] = (int64_t)((double)out_ns[r] * (double)pipeline->busy[r].busy_ns / (double)total_ns);
+    }
+}
+
+/* An item's services. What calls of a device take is not to be had from a plain loop, where they wait for it; and its
+   reads from the page cache will be the workers'. */
+GPSTI_PRIVATE void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_costs* out) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    int64_t* const service_ns = out->service_ns;
+    memset(out, 0, sizeof *out);
+    gpsti_tune_services(pipeline, service_ns);
+    gpsti_tune_share_device(pipeline, service_ns);
+    service_ns[GPST_RESOURCE_CPU] += pipeline->finish_clock.count > 0
+                                         ? pipeline->finish_clock.busy_ns / (int64_t)pipeline->finish_clock.count
+                                         : 0;
+    service_ns[GPST_RESOURCE_CPU] += tune->tuner.budget.streams ? GPSTI_TUNE_DEVICE_ITEM_NS : GPSTI_TUNE_ITEM_NS;
+    for (int r = 0; tune->first[0].count == 0 && r < (int)GPST_RESOURCE_COUNT; r++) {
+        service_ns[r] -= tune->setup_ns[r] / (int64_t)(pipeline->next_index > 0 ? pipeline->next_index : 1);
+        service_ns[r] = service_ns[r] > 0 ? service_ns[r] : 0;
+    }
+    if (!gpsti_carry_computes(pipeline))
+        return;
+    service_ns[GPST_RESOURCE_CPU] += service_ns[GPST_RESOURCE_DISK_IN];
+    service_ns[GPST_RESOURCE_DISK_IN] = 0;
 }
 
 GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline) {
@@ -361,6 +414,11 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
     gpsti_tuner_window window;
     gpsti_tune_close_window(pipeline, &window);
+    if (gpsti_tune_is_behind(pipeline)) { /* before anything is tried: is it to be there at all? */
+        gpsti_tune_guard(pipeline, &window);
+        gpsti_tune_open_window(pipeline);
+        return;
+    }
     gpsti_tune_afford_more(pipeline);
     const bool moved =
         gpsti_tuner_judge(&tune->tuner, &window, pipeline->items_ok + pipeline->items_failed);

@@ -6,6 +6,7 @@
 
 #define GPSTI_TUNE_STAY_ITEMS 64 /* of a plain loop that stays, between two looks at its clock */
 #define GPSTI_TUNE_STAY_DRIFT 0.20
+#define GPSTI_TUNE_BEHIND 0.80 /* of the engine's time for an item: a plain loop that took less is to be looked at */
 
 /* ---- asking --------------------------------------------------------------------------------- */
 
@@ -19,10 +20,12 @@ GPSTI_PRIVATE int64_t gpsti_tune_kernel_ns(const gpst_pipeline* pipeline) {
     return total_ns;
 }
 
-/* One item's services, one after the other, as they were side by side: a plain loop has less in its way. */
+/* One item's services, one after the other, as they were side by side: a plain loop has less in its way, so that what
+   it really took is believed where it is less. */
 GPSTI_PRIVATE void gpsti_tune_expect(const gpst_pipeline* pipeline, const gpsti_tuner_window* window,
                                      gpsti_guard_input* out) {
     const double n_items = (double)window->n_items, cores = (double)pipeline->context->info.cores_allowed;
+    const double known_ns = pipeline->tune.serial_ns;
     double serial_ns = 0.0;
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++)
         serial_ns += (double)(r >= (int)GPST_RESOURCE_H2D && r <= (int)GPST_RESOURCE_D2H
@@ -31,6 +34,8 @@ GPSTI_PRIVATE void gpsti_tune_expect(const gpst_pipeline* pipeline, const gpsti_
     out->plain_ns[0] = serial_ns / n_items;
     if (pipeline->n_sourced > 0)
         out->plain_ns[0] += (double)pipeline->source_busy_ns / (double)pipeline->n_sourced;
+    if (known_ns > 0.0 && known_ns < out->plain_ns[0])
+        out->plain_ns[0] = known_ns;
     out->plain_ns[1] = 0.0;
 #if defined(_OPENMP)
     const uint64_t n_done = pipeline->items_ok + pipeline->items_failed;
@@ -66,6 +71,24 @@ GPSTI_PRIVATE void gpsti_tune_set_loop(gpst_pipeline* pipeline, uint32_t loop, c
     tuner->now.value[GPST_KNOB_LOOP] = tuner->kept.value[GPST_KNOB_LOOP] = loop;
 }
 
+/* The guard has decided. */
+GPSTI_PRIVATE void gpsti_tune_obey(gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = &pipeline->tune;
+    gpsti_tune_set_loop(pipeline, tune->guard.loop, tune->guard.report.text);
+    if (tune->guard.loop == (uint32_t)GPST_RUN_ENGINE)
+        return;
+    tune->plain_ns = 0.0;
+    tune->n_drifted = 0;
+    gpsti_tune_pause(pipeline, tune->guard.loop, GPSTI_TUNE_STAY_ITEMS);
+}
+
+GPSTI_INTERN bool gpsti_tune_is_behind(const gpst_pipeline* pipeline) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    const double wall_ns = (double)(pipeline->end_ns - tune->start_ns);
+    return tune->starts_plain && !tune->guard.decided && tune->serial_ns > 0.0 &&
+           wall_ns * GPSTI_TUNE_BEHIND > tune->serial_ns * (double)tune->n_items;
+}
+
 GPSTI_INTERN void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_window* window) {
     gpsti_tune* const tune = &pipeline->tune;
     const uint64_t expected = pipeline->desc.n_items_expected;
@@ -80,14 +103,8 @@ GPSTI_INTERN void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_wi
     const uint32_t loop = gpsti_guard_ask(&tune->guard, &input, &n_items);
     if (n_items > 0)
         gpsti_tune_pause(pipeline, loop, n_items);
-    if (!tune->guard.decided)
-        return;
-    gpsti_tune_set_loop(pipeline, tune->guard.loop, tune->guard.report.text);
-    if (tune->guard.loop == (uint32_t)GPST_RUN_ENGINE)
-        return;
-    tune->plain_ns = 0.0;
-    tune->n_drifted = 0;
-    gpsti_tune_pause(pipeline, tune->guard.loop, GPSTI_TUNE_STAY_ITEMS);
+    if (tune->guard.decided)
+        gpsti_tune_obey(pipeline);
 }
 
 /* ---- a block ---------------------------------------------------------------------------------- */
@@ -130,7 +147,12 @@ GPSTI_PRIVATE void gpsti_tune_note_block(gpst_pipeline* pipeline, uint64_t n_ite
     const double item_ns = (double)block_ns / (double)n_items;
     gpsti_guard_note(&tune->guard, tune->block_loop, n_items, block_ns,
                      (int64_t)(paused_ns - (double)n_since * engine_ns + item_ns));
-    gpsti_tune_resume(pipeline);
+    if (tune->block_loop == (uint32_t)GPST_RUN_PLAIN_SERIAL)
+        tune->serial_ns = item_ns;
+    if (tune->guard.decided)
+        gpsti_tune_obey(pipeline);
+    else
+        gpsti_tune_resume(pipeline);
 }
 
 GPSTI_INTERN void gpsti_tune_run_block(gpst_pipeline* pipeline) {

@@ -9,7 +9,7 @@
 #define GPSTI_TUNER_FULL 0.85 /* a limit that is used so far is what holds things up */
 #define GPSTI_TUNER_WIN 0.02  /* a smaller gain is none */
 #define GPSTI_TUNER_DRIFT 0.20
-#define GPSTI_TUNER_BRIEF_NS 500000 /* of an item that is the first of a run: those after it take less */
+#define GPSTI_TUNER_BUNCH_NS 100000 /* about how long a worker keeps to itself what it has taken, and of how many items */
 #define GPSTI_TUNER_BUNCH 8
 #define GPSTI_TUNER_UP 1u
 #define GPSTI_TUNER_DOWN 2u
@@ -101,21 +101,35 @@ GPSTI_INTERN int64_t gpsti_tuner_period_ns(const gpsti_tuner_costs* costs, uint3
     return period_ns;
 }
 
-/* Workers take brief items in bunches: slots for several of each. */
-GPSTI_PRIVATE bool gpsti_tuner_is_brief(const gpsti_tuner_costs* costs) {
+GPSTI_PRIVATE int64_t gpsti_tuner_total_ns(const gpsti_tuner_costs* costs) {
     int64_t total_ns = 0;
     for (int r = 1; costs && r < (int)GPST_RESOURCE_COUNT; r++)
         total_ns += costs->service_ns[r];
-    return total_ns > 0 && total_ns < GPSTI_TUNER_BRIEF_NS;
+    return total_ns;
+}
+
+/* Workers take brief items in bunches: slots for as many as each then has in hand. */
+GPSTI_PRIVATE uint32_t gpsti_tuner_bunch(const gpsti_tuner_costs* costs) {
+    const int64_t total_ns = gpsti_tuner_total_ns(costs);
+    return total_ns > 0 ? gpsti_tuner_clamp((uint64_t)(GPSTI_TUNER_BUNCH_NS / total_ns), 0, GPSTI_TUNER_BUNCH) : 0;
 }
 
 GPSTI_PRIVATE uint32_t gpsti_tuner_start_slots(const gpsti_tuner* tuner, const gpst_settings* settings,
-                                               uint32_t writes, bool brief) {
+                                               uint32_t writes) {
     const gpst_preset preset = tuner->budget.preset;
     const uint32_t busy = settings->value[GPST_KNOB_WORKERS] + settings->value[GPST_KNOB_READS] +
                           settings->value[GPST_KNOB_STREAMS] + writes;
-    const uint32_t to_spare = preset == GPST_PRESET_LATENCY ? 0 : preset == GPST_PRESET_THROUGHPUT ? busy : 2;
-    return busy + to_spare + (brief ? settings->value[GPST_KNOB_WORKERS] * GPSTI_TUNER_BUNCH : 0);
+    return busy + (preset == GPST_PRESET_LATENCY ? 0 : preset == GPST_PRESET_THROUGHPUT ? busy : 2);
+}
+
+/* Little's law for an item's whole way, and as many again for those that take longer: what more there is only waits for
+   what is busy anyway, and its memory drives the others' out of the caches. */
+GPSTI_PRIVATE uint32_t gpsti_tuner_useful_slots(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs,
+                                                int64_t period_ns) {
+    if (period_ns <= 0 || tuner->budget.preset == GPST_PRESET_THROUGHPUT)
+        return UINT32_MAX;
+    const uint64_t n = (uint64_t)(gpsti_tuner_total_ns(costs) / period_ns) + 1;
+    return gpsti_tuner_clamp(2 * n, 1, UINT32_MAX);
 }
 
 /* Little's law: in flight = service time / period, and one more, so that there is always a next. */
@@ -135,7 +149,9 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     if (tuner->budget.writes)
         in_write = gpsti_tuner_clamp(now->value[GPST_KNOB_WRITES], 1, 4);
     gpsti_tuner_clamp_all(tuner, now);
-    now->value[GPST_KNOB_SLOTS] = gpsti_tuner_start_slots(tuner, now, in_write, gpsti_tuner_is_brief(costs));
+    const uint32_t slots = gpsti_tuner_start_slots(tuner, now, in_write);
+    const uint32_t useful = gpsti_tuner_useful_slots(tuner, costs, period_ns);
+    now->value[GPST_KNOB_SLOTS] = (slots < useful ? slots : useful) + workers * gpsti_tuner_bunch(costs);
     gpsti_tuner_clamp_all(tuner, now);
     if (tuner->budget.inside && now->value[GPST_KNOB_SLOTS] < workers) /* memory for few items: wide ones */
         now->value[GPST_KNOB_INSIDE] = workers / now->value[GPST_KNOB_SLOTS];

@@ -160,7 +160,7 @@ static void sim_race_end(sim_race* race) {
     test_device_close(&race->t);
 }
 
-enum { SIM_MB = 1000000, SIM_COPY_NS = 10000000 }; /* 1 MB at 0.1 GB/s */
+enum { SIM_MB = 1000000, SIM_COPY_NS = 10000000 }; /* 1 MB at 0.1 GB/s, where the host is no slower */
 
 /* One upload and one download; later_ns: when the later of them is done, from the start. */
 static void sim_copy_race(const char* params, int64_t* first_ns, int64_t* later_ns) {
@@ -186,19 +186,19 @@ static void sim_copies_overlap_on_two_engines(void** state) {
     int64_t first, later;
     (void)state;
     sim_copy_race("h2d_gbps=0.1,d2h_gbps=0.1,copy_engines=2", &first, &later);
-    assert_int_equal(first, SIM_COPY_NS);
-    assert_int_equal(later, SIM_COPY_NS);
+    assert_in_range(first, SIM_COPY_NS, 2 * SIM_COPY_NS - 1);
+    assert_in_range(later, SIM_COPY_NS, 2 * SIM_COPY_NS - 1);
     sim_copy_race("h2d_gbps=0.1,d2h_gbps=0.05,copy_engines=2", &first, &later);
-    assert_int_equal(first, SIM_COPY_NS);
-    assert_int_equal(later, 2 * SIM_COPY_NS);
+    assert_in_range(first, SIM_COPY_NS, 2 * SIM_COPY_NS - 1);
+    assert_in_range(later, 2 * SIM_COPY_NS, 3 * SIM_COPY_NS - 1);
 }
 
 static void sim_copies_queue_on_one_engine(void** state) {
     int64_t first, later;
     (void)state;
     sim_copy_race("h2d_gbps=0.1,d2h_gbps=0.1,copy_engines=1", &first, &later);
-    assert_int_equal(first, SIM_COPY_NS);
-    assert_int_equal(later, 2 * SIM_COPY_NS);
+    assert_in_range(first, SIM_COPY_NS, 2 * SIM_COPY_NS - 1);
+    assert_in_range(later, 2 * SIM_COPY_NS, 3 * SIM_COPY_NS - 1);
 }
 
 static void sim_kernels_overlap_copies_but_not_kernels(void** state) {
@@ -239,7 +239,7 @@ static void sim_graphs_cost_one_launch(void** state) {
     assert_int_equal(race.t.i->graph_end(recorder, &graph), GPST_OK);
     assert_int_equal(race.t.i->graph_launch(graph, race.streams[0]), GPST_OK);
     sim_race_run(&race);
-    assert_int_equal(race.ends_ns[0] - race.start_ns, 5000000 + 3 * SIM_COPY_NS);
+    assert_in_range(race.ends_ns[0] - race.start_ns, 5000000 + 3 * SIM_COPY_NS, 2 * 5000000 + 3 * SIM_COPY_NS - 1);
     assert_int_equal(race.ends_ns[1], race.start_ns);
     race.t.i->graph_destroy(graph);
     race.t.i->stream_destroy(recorder);
@@ -279,7 +279,7 @@ static gpst_result sim_nothing_host(const void* args, const gpsti_exec* exec) {
 static const gpsti_kernel sim_nothing = {"nothing", sim_nothing_host, NULL};
 
 /* How long a launch that moves so many bytes takes, between two events, on a device whose clock nobody waits for. */
-static int64_t sim_launch_ns(const char* params, uint64_t bytes) {
+static int64_t sim_launch_ns(const char* params, uint64_t bytes, const gpsti_kernel* kernel) {
     test_device t;
     gpsti_event* events[2];
     int64_t times[2];
@@ -291,7 +291,7 @@ static int64_t sim_launch_ns(const char* params, uint64_t bytes) {
         assert_int_equal(t.i->event_create(t.device, &events[k]), GPST_OK);
         assert_int_equal(t.i->event_record(events[k], t.stream), GPST_OK);
         if (k == 0)
-            assert_int_equal(t.i->launch(t.stream, &sim_nothing, NULL, 0, &exec), GPST_OK);
+            assert_int_equal(t.i->launch(t.stream, kernel, NULL, 0, &exec), GPST_OK);
     }
     assert_int_equal(t.i->stream_wait_idle(t.stream), GPST_OK);
     for (int k = 0; k < 2; ++k) {
@@ -304,12 +304,28 @@ static int64_t sim_launch_ns(const char* params, uint64_t bytes) {
 
 static void sim_kernels_cost_their_bytes(void** state) {
     (void)state;
-    assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2", 1000000), 501000);
-    assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2,kernel_us=3", 1000000), 504000);
-    assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2,kernel_us=3", 0), 4000);
-    assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2", 0), 1000); /* as the host: no time here */
-    assert_int_equal(sim_launch_ns("preset=rtx3090,virtual=1", 840000000), 1004000);
-    assert_true(sim_launch_ns("launch_us=0,kernel_gbps=1", 2000000) >= 2000000);
+    assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2", 1000000, &sim_nothing), 501000);
+    assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2,kernel_us=3", 1000000, &sim_nothing), 504000);
+    assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2,kernel_us=3", 0, &sim_nothing), 4000);
+    assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2", 0, &sim_nothing), 1000); /* as the host: no time here */
+    assert_int_equal(sim_launch_ns("preset=rtx3090,virtual=1", 840000000, &sim_nothing), 1004000);
+    assert_true(sim_launch_ns("launch_us=0,kernel_gbps=1", 2000000, &sim_nothing) >= 2000000);
+}
+
+static gpst_result sim_slow_host(const void* args, const gpsti_exec* exec) {
+    (void)args;
+    (void)exec;
+    gpsti_sleep_ns(2000000);
+    return GPST_OK;
+}
+
+/* The host plays the device: what it needs longer than the model says is the device's time, and on its clock nobody's. */
+static void sim_is_no_faster_than_its_host(void** state) {
+    (void)state;
+    static const gpsti_kernel slow = {"slow", sim_slow_host, NULL};
+    assert_true(sim_launch_ns("launch_us=0,kernel_us=1", 0, &slow) >= 2000000);
+    assert_true(sim_launch_ns("launch_us=0,kernel_us=1,jitter_pct=100,seed=5", 0, &slow) >= 2000000);
+    assert_int_equal(sim_launch_ns("virtual=1,launch_us=0,kernel_us=1", 0, &slow), 1000);
 }
 
 /* An hour on the device passes at once, on two engines as on a real clock, and the next submission comes after what
@@ -621,6 +637,7 @@ int main(void) {
                                        cmocka_unit_test(sim_graphs_cost_one_launch),
                                        cmocka_unit_test(sim_kernels_take_the_time_given),
                                        cmocka_unit_test(sim_kernels_cost_their_bytes),
+                                       cmocka_unit_test(sim_is_no_faster_than_its_host),
                                        cmocka_unit_test(sim_virtual_time_is_not_waited_for),
                                        cmocka_unit_test(sim_fails_the_nth_call),
                                        cmocka_unit_test(sim_runs_out_of_memory),

@@ -65,7 +65,8 @@ static const guard_case cases[] = {
     {"one big kernel", {0, 30, 40, 12}, 41, 21, 5000, INSIDE, true},
     {"too short to know", {0, 10, 12, 0}, 12, 0, 100, ENGINE, false},
     {"too short, near", {0, 10, 8.5, 0}, 8.5, 0, 100, ENGINE, false},
-    {"too short, clocks are sure", {0, 10, 6, 0}, 7, 0, 100, SERIAL, false},
+    {"too short, but to gain", {0, 10, 6, 0}, 7, 0, 100, SERIAL, true},
+    {"expected wrongly", {0, 10, 12, 0}, 7, 0, 1000, ENGINE, true},
 };
 
 /* The best loop stays, and finding it takes no more than a hundredth of the run. */
@@ -124,6 +125,38 @@ static void test_unknown_length_waits(void** state) {
     assert_int_equal(n, 1);
 }
 
+/* A loop that is expected to gain is tried in a run of any length, and stays at once where it does. */
+static void test_a_gain_need_not_be_afforded(void** state) {
+    (void)state;
+    const gpsti_guard_input input = input_of(1.0, 0.5, 0.0, 20, 64);
+    gpsti_guard guard;
+    uint64_t n = 0;
+    memset(&guard, 0, sizeof guard);
+    assert_int_equal(gpsti_guard_ask(&guard, &input, &n), SERIAL);
+    assert_int_equal(n, 4); /* a sixteenth of what is left */
+    assert_false(guard.decided);
+    gpsti_guard_note(&guard, SERIAL, n, (int64_t)(4 * 0.6 * MS), 0);
+    assert_true(guard.decided);
+    assert_int_equal(guard.loop, SERIAL);
+    assert_string_equal(guard.report.text, "plain-serial stays: the engine is 0.60x plain-serial (measured)");
+}
+
+/* Found to be no faster, it is not tried a second time: that the run cannot afford. */
+static void test_a_gain_that_was_none_is_not_tried_again(void** state) {
+    (void)state;
+    const gpsti_guard_input input = input_of(1.0, 0.5, 0.0, 20, 64);
+    gpsti_guard guard;
+    uint64_t n = 0;
+    memset(&guard, 0, sizeof guard);
+    assert_int_equal(gpsti_guard_ask(&guard, &input, &n), SERIAL);
+    gpsti_guard_note(&guard, SERIAL, n, (int64_t)(4 * 0.99 * MS), 0);
+    assert_false(guard.decided);
+    assert_int_equal(gpsti_guard_ask(&guard, &input, &n), ENGINE);
+    assert_int_equal(n, 0);
+    assert_true(guard.decided);
+    assert_int_equal(guard.loop, ENGINE);
+}
+
 static void test_forgetting_keeps_the_cost(void** state) {
     (void)state;
     const gpsti_guard_input input = input_of(1, 2, 0, 1000, 0);
@@ -145,6 +178,8 @@ int main(void) {
         cmocka_unit_test(test_the_best_stays),
         cmocka_unit_test(test_blocks_are_interleaved),
         cmocka_unit_test(test_unknown_length_waits),
+        cmocka_unit_test(test_a_gain_need_not_be_afforded),
+        cmocka_unit_test(test_a_gain_that_was_none_is_not_tried_again),
         cmocka_unit_test(test_forgetting_keeps_the_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

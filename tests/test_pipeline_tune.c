@@ -570,6 +570,35 @@ static void test_plain_stays_where_it_wins(void** state) {
     kit_close(self);
 }
 
+/* At which item the plain loop was taken up again for good; 0 = it was not, and so it is where no engine was opened. */
+static uint64_t back_at(uint64_t n_items) {
+    kit* const self = kit_open("cpu", 2);
+    meter in_stage;
+    gpst_stats stats;
+    uint64_t at = 0;
+    memset(&in_stage, 0, sizeof in_stage);
+    gpst_pipeline_desc desc = kit_simple(self, n_items, crowded);
+    self->stages[0].user_data = &in_stage;
+    desc.n_items_expected = n_items;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    print_decisions();
+    assert_int_equal(self->n_ok, n_items);
+    for (uint32_t i = 0; i < report.n_decisions && i < GPST_MAX_DECISIONS && at == 0; i++)
+        if (report.decisions[i].knob == GPST_KNOB_LOOP && report.decisions[i].before == (uint32_t)GPST_RUN_ENGINE)
+            at = report.decisions[i].after == (uint32_t)GPST_RUN_PLAIN_SERIAL ? report.decisions[i].item : 0;
+    kit_close(self);
+    return at;
+}
+
+/* What the plain loop took before the engine was opened is remembered: an engine that is slower by far is not tuned. */
+static void test_plain_is_back_soon(void** state) {
+    (void)state;
+    uint64_t at = 0;
+    for (int i = 0; i < 5 && (at == 0 || at > 30); i++) /* a busy machine is slow in any loop */
+        at = back_at(128);
+    assert_in_range(at, 3, 30);
+}
+
 static void test_the_engine_stays_where_it_wins(void** state) {
     (void)state;
     bool measured = false;
@@ -710,6 +739,7 @@ int main(void) {
         cmocka_unit_test(test_the_engine_obeys),       cmocka_unit_test(test_windows_are_sums),
         cmocka_unit_test(test_memory_budget_is_kept),
         cmocka_unit_test(test_anything_goes),          cmocka_unit_test(test_plain_stays_where_it_wins),
+        cmocka_unit_test(test_plain_is_back_soon),
         cmocka_unit_test(test_a_slow_source_is_no_reason),
         cmocka_unit_test(test_the_engine_stays_where_it_wins),
         cmocka_unit_test(test_plain_blocks_at_any_moment),

@@ -304,7 +304,39 @@ static void test_model_knows_the_device(void** state) {
     gpsti_tuner tuner;
     gpsti_tuner_init(&tuner, &budget, &costs);
     assert_int_equal(tuner.now.value[GPST_KNOB_READS], 3);
-    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 4 + 3 + 4);
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 2 * 5); /* 34.1 ms in periods of 8 ms, and as many */
+}
+
+static uint32_t slots_of(const machine* m) {
+    const gpsti_tuner_budget budget = budget_of(m);
+    const gpsti_tuner_costs costs = costs_of(m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    return tuner.now.value[GPST_KNOB_SLOTS];
+}
+
+/* More slots than the busiest resource can serve only spread the work over more memory. */
+static void test_slots_are_what_is_of_use(void** state) {
+    (void)state;
+    machine m = *machine_named("link up"); /* 8 ms up of 15.1 ms */
+    assert_int_equal(slots_of(&m), 2 * 2);
+    m.preset = GPST_PRESET_THROUGHPUT; /* asked for more than that */
+    assert_int_equal(slots_of(&m), 2 * (4 + 1 + 4));
+    m = *machine_named("decode, 16 cores");
+    assert_int_equal(slots_of(&m), 16 + 2 + 4 + 1 + 2);
+}
+
+/* Workers take in a bunch what they do in a tenth of a millisecond. */
+static void test_brief_items_have_slots_for_bunches(void** state) {
+    (void)state;
+    machine m = *machine_named("decode, 2 cores");
+    m.h2d = m.d2h = m.gpu = m.delay = m.write = m.read = 0.0;
+    m.cpu = 0.2;
+    assert_int_equal(slots_of(&m), 2 + 2);
+    m.cpu = 0.03;
+    assert_int_equal(slots_of(&m), 2 + 2 + 2 * 3);
+    m.cpu = 0.002;
+    assert_int_equal(slots_of(&m), 2 + 2 + 2 * 8);
 }
 
 /* What a pipeline does not have, no knob moves. */
@@ -883,6 +915,8 @@ int main(void) {
         cmocka_unit_test(test_bottlenecks),
         cmocka_unit_test(test_model_is_little_s_law),
         cmocka_unit_test(test_model_knows_the_device),
+        cmocka_unit_test(test_slots_are_what_is_of_use),
+        cmocka_unit_test(test_brief_items_have_slots_for_bunches),
         cmocka_unit_test(test_limits_of_what_is_not_there),
         cmocka_unit_test(test_presets_bound_the_slots),
         cmocka_unit_test(test_memory_bounds_the_slots),
