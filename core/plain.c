@@ -23,8 +23,10 @@ typedef struct gpsti_plain {
     int64_t inside_ns;  /* with every core inside a kernel */
     int64_t first_ns;   /* the work of item 0 */
     int64_t whole_ns;   /* and of all before the item at which that is asked */
-    int64_t alone_ns;   /* a wide kernel on one thread; 0 = not known */
-    bool stays_alone;   /* with every core it took longer: others have work for them, too */
+    int64_t wide_ns;    /* the first wide kernel, with every core; 0 = there was none */
+    int64_t alone_ns;   /* one on one thread; 0 = not known */
+    bool doubts;        /* that others leave it the cores: one is to be tried */
+    bool stays_alone;   /* on one it was faster */
 } gpsti_plain;
 
 GPSTI_PRIVATE void gpsti_plain_lock(const gpsti_plain* self) {
@@ -83,9 +85,13 @@ GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, const gpsti_step*
     return result;
 }
 
-/* Before the engine is opened no other item wants the cores: a wide kernel may have them all. The first item tells what
-   one thread takes, unless there is no other: cores that have other work can make all of them slower than one. */
-GPSTI_PRIVATE uint32_t gpsti_plain_n_threads(const gpsti_plain* self, const gpsti_step* step) {
+/* What making memory, streams and events took so far. */
+GPSTI_PRIVATE int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline) {
+    return gpsti_pool_growth_ns(pipeline->pool) + (int64_t)gpsti_a64_load_relaxed(&pipeline->device_setup_ns);
+}
+
+/* Before the engine is opened no other item wants the cores: a wide kernel may have them all. */
+GPSTI_PRIVATE bool gpsti_plain_is_wide(const gpsti_plain* self, const gpsti_step* step) {
     const gpst_pipeline* const pipeline = self->pipeline;
     uint64_t n_pixels = 0;
 #if defined(_OPENMP)
@@ -95,25 +101,44 @@ GPSTI_PRIVATE uint32_t gpsti_plain_n_threads(const gpsti_plain* self, const gpst
             n_pixels += (uint64_t)warp->desc.width * warp->desc.height * pipeline->n_outputs;
     }
 #else
+    (void)pipeline;
     (void)step;
 #endif
-    const bool may = !self->stays_alone && (self->alone_ns > 0 || pipeline->desc.n_items_expected == 1);
-    return n_pixels >= GPSTI_PLAIN_WIDE_PIXELS && may ? pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE]
-                                                      : pipeline->exec.n_threads;
+    return n_pixels >= GPSTI_PLAIN_WIDE_PIXELS;
 }
 
-GPSTI_PRIVATE void gpsti_plain_learn(gpsti_plain* self, uint32_t n_threads, int64_t busy_ns) {
-    if (n_threads == 1 && self->alone_ns == 0)
+/* Cores that have other work can make all of them slower than one. Where less than half of their time was had in the
+   first item, the second one tells what one thread takes. */
+GPSTI_PRIVATE void gpsti_plain_learn(gpsti_plain* self, uint32_t n_threads, int64_t busy_ns, int64_t used_ns) {
+    if (n_threads > 1 && self->wide_ns == 0) {
+        self->wide_ns = busy_ns;
+        self->doubts = used_ns < busy_ns * (int64_t)n_threads / 2;
+    } else if (n_threads == 1 && self->alone_ns == 0) {
         self->alone_ns = busy_ns;
-    else if (n_threads > 1 && self->alone_ns > 0 && busy_ns > self->alone_ns)
-        self->stays_alone = true;
+    }
+    self->stays_alone = self->stays_alone || (self->alone_ns > 0 && n_threads > 1 && busy_ns > self->alone_ns) ||
+                        (self->alone_ns > 0 && self->wide_ns > self->alone_ns);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_plain_run_wide(gpsti_plain* self, const gpsti_step* step, char* reason) {
+    const gpst_pipeline* const pipeline = self->pipeline;
+    const int64_t setup_ns = gpsti_plain_setup_ns(pipeline), used_ns = gpsti_process_cpu_ns(), start_ns = gpsti_now_ns();
+    uint32_t* const n_threads = &self->slot->exec.n_threads;
+    bool finished = false;
+    if (!self->stays_alone && (!self->doubts || self->alone_ns > 0))
+        *n_threads = pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
+    const gpst_result result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
+    const int64_t busy_ns = gpsti_now_ns() - start_ns - (gpsti_plain_setup_ns(pipeline) - setup_ns);
+    gpsti_plain_learn(self, *n_threads, busy_ns, gpsti_process_cpu_ns() - used_ns);
+    return result;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, const gpsti_step* step, char* reason) {
     bool finished = false;
     self->slot->exec = self->pipeline->exec;
-    self->slot->exec.n_threads = gpsti_plain_n_threads(self, step);
-    gpst_result result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
+    gpst_result result = gpsti_plain_is_wide(self, step)
+                             ? gpsti_plain_run_wide(self, step, reason)
+                             : gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
     gpsti_plain_lock(self);
     if (GPST_FAILED(result) && gpsti_offload_fall_back(self->slot, result, reason)) {
         gpsti_plain_unlock(self);
@@ -154,11 +179,6 @@ GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step*
     return GPST_OK;
 }
 
-/* What making memory, streams and events took so far. */
-GPSTI_PRIVATE int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline) {
-    return gpsti_pool_growth_ns(pipeline->pool) + (int64_t)gpsti_a64_load_relaxed(&pipeline->device_setup_ns);
-}
-
 /* Work so far, as if the slot had been made before, and without what every core worked on: others could not do that
    faster. */
 GPSTI_PRIVATE int64_t gpsti_plain_work_ns(const gpsti_plain* self) {
@@ -184,8 +204,6 @@ GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step
     const int64_t busy_ns = gpsti_now_ns() - start_ns;
     const uint32_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? self->slot->exec.n_threads : 1;
     self->inside_ns += n_threads > 1 ? busy_ns : 0;
-    if (step->kind == GPSTI_STEP_OFFLOAD)
-        gpsti_plain_learn(self, n_threads, busy_ns - (gpsti_plain_setup_ns(self->pipeline) - setup_ns));
     self->pipeline->tune.setup_ns[gpsti_plain_resource(step)] +=
         gpsti_plain_setup_ns(self->pipeline) - setup_ns;
     self->pipeline->plain_inside_cpu_ns += busy_ns * (int64_t)(n_threads - 1);
@@ -309,16 +327,19 @@ GPSTI_PRIVATE bool gpsti_plain_next(gpsti_plain* self) {
     return true;
 }
 
-GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+GPSTI_PRIVATE gpsti_plain gpsti_plain_of(gpst_pipeline* pipeline, bool within, int64_t worth_ns) {
     gpsti_plain self;
+    memset(&self, 0, sizeof self);
     self.pipeline = pipeline;
+    self.worker_index = pipeline->context->scheduler->n_workers;
+    self.within = within;
+    self.worth_ns = worth_ns;
+    return self;
+}
+
+GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
+    gpsti_plain self = gpsti_plain_of(pipeline, false, 0);
     self.slot = &pipeline->slots[0];
-    self.worker_index = scheduler->n_workers;
-    self.within = false;
-    self.worth_ns = self.inside_ns = self.first_ns = self.whole_ns = self.alone_ns = 0;
-    self.stays_alone = false;
-    self.asks_at = 0;
     pipeline->n_slots_used = 1;
     const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
     while (gpsti_plain_next(&self)) {
@@ -384,16 +405,8 @@ GPSTI_PRIVATE bool gpsti_plain_one(gpsti_plain* self) {
 }
 
 GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, int64_t worth_ns) {
-    gpsti_plain self;
+    gpsti_plain self = gpsti_plain_of(pipeline, true, worth_ns);
     bool more = true;
-    self.pipeline = pipeline;
-    self.slot = NULL;
-    self.worker_index = pipeline->context->scheduler->n_workers;
-    self.within = true;
-    self.worth_ns = worth_ns;
-    self.inside_ns = self.first_ns = self.whole_ns = self.alone_ns = 0;
-    self.stays_alone = false;
-    self.asks_at = 0;
     gpsti_plain_lock(&self);
     for (uint64_t n = 0; n < n_items && more; n++) {
         more = gpsti_plain_one(&self);

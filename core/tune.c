@@ -12,6 +12,7 @@
 /* What the engine spends on an item of nothing, about; on a device on top of it calls, notifications and wake-ups. */
 #define GPSTI_TUNE_ITEM_NS 2000
 #define GPSTI_TUNE_DEVICE_ITEM_NS 30000
+#define GPSTI_TUNE_BATCH_ITEM_NS 15000 /* where items share that */
 #define GPSTI_TUNE_FEW_ITEMS 8 /* that show an engine which is slower than the plain loop before it */
 #define GPSTI_TUNE_MOST_ITEMS 64
 #define GPSTI_TUNE_LEAST_NS 5000000
@@ -345,7 +346,9 @@ GPSTI_PRIVATE void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_c
 
 GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline) {
     const gpsti_tuner* const tuner = &pipeline->tune.tuner;
-    const int64_t least_ns = tuner->budget.streams ? GPSTI_TUNE_DEVICE_ITEM_NS : GPSTI_TUNE_ITEM_NS;
+    const int64_t least_ns = tuner->budget.batch > 1   ? GPSTI_TUNE_BATCH_ITEM_NS
+                             : tuner->budget.streams ? GPSTI_TUNE_DEVICE_ITEM_NS
+                                                     : GPSTI_TUNE_ITEM_NS;
     gpsti_tuner_costs costs;
     gpsti_tune_costs(pipeline, &costs);
     const int64_t period_ns = gpsti_tuner_period_ns(&costs, tuner->budget.workers);

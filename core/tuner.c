@@ -11,6 +11,8 @@
 #define GPSTI_TUNER_DRIFT 0.20
 #define GPSTI_TUNER_BUNCH_NS 100000 /* about how long a worker keeps to itself what it has taken, and of how many items */
 #define GPSTI_TUNER_BUNCH 8
+#define GPSTI_TUNER_BATCH_NS 30000 /* about what a submission takes by itself: items that take a device less share one */
+#define GPSTI_TUNER_BATCH 4
 #define GPSTI_TUNER_UP 1u
 #define GPSTI_TUNER_DOWN 2u
 #define GPSTI_TUNER_UNSEEN_BYTES ((uint64_t)256 << 20) /* of host memory, at most, in an item nobody has seen */
@@ -53,7 +55,7 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_most_slots(const gpsti_tuner_budget* budget) 
     const uint32_t by_preset = budget->preset == GPST_PRESET_LATENCY      ? 20
                                : budget->preset == GPST_PRESET_THROUGHPUT ? 200
                                                                           : 100;
-    const uint32_t for_workers = budget->workers + 4;
+    const uint32_t for_workers = budget->workers * (1 + budget->bunch) + 4;
     const uint32_t useful = by_preset > for_workers ? by_preset : for_workers;
     const uint32_t wanted = budget->slots_worth > 0 && budget->slots_worth < useful ? budget->slots_worth : useful;
     const uint32_t on_host = gpsti_tuner_fit(budget->host_bytes, budget->item_host_bytes);
@@ -132,6 +134,13 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_useful_slots(const gpsti_tuner* tuner, const 
     return gpsti_tuner_clamp(2 * n, 1, UINT32_MAX);
 }
 
+GPSTI_PRIVATE uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs) {
+    int64_t device_ns = 0;
+    for (int r = (int)GPST_RESOURCE_H2D; costs && r <= (int)GPST_RESOURCE_D2H; r++)
+        device_ns += costs->service_ns[r];
+    return device_ns > 0 && device_ns < GPSTI_TUNER_BATCH_NS ? GPSTI_TUNER_BATCH : 1;
+}
+
 /* Little's law: in flight = service time / period, and one more, so that there is always a next. */
 GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
     gpst_settings* const now = &tuner->now;
@@ -146,12 +155,16 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     now->value[GPST_KNOB_WRITES] =
         gpsti_tuner_in_flight(tuner, costs ? service_ns[GPST_RESOURCE_DISK_OUT] : 0, period_ns);
     now->value[GPST_KNOB_STREAMS] = 4;
+    now->value[GPST_KNOB_BATCH] = gpsti_tuner_start_batch(costs);
     if (tuner->budget.writes)
         in_write = gpsti_tuner_clamp(now->value[GPST_KNOB_WRITES], 1, 4);
     gpsti_tuner_clamp_all(tuner, now);
     const uint32_t slots = gpsti_tuner_start_slots(tuner, now, in_write);
     const uint32_t useful = gpsti_tuner_useful_slots(tuner, costs, period_ns);
-    now->value[GPST_KNOB_SLOTS] = (slots < useful ? slots : useful) + workers * gpsti_tuner_bunch(costs);
+    const uint32_t for_batches = now->value[GPST_KNOB_BATCH] > 1 ? 3 * now->value[GPST_KNOB_BATCH] : 0;
+    now->value[GPST_KNOB_SLOTS] = (slots < useful ? slots : useful) + workers * tuner->budget.bunch;
+    if (now->value[GPST_KNOB_SLOTS] < for_batches)
+        now->value[GPST_KNOB_SLOTS] = for_batches;
     gpsti_tuner_clamp_all(tuner, now);
     if (tuner->budget.inside && now->value[GPST_KNOB_SLOTS] < workers) /* memory for few items: wide ones */
         now->value[GPST_KNOB_INSIDE] = workers / now->value[GPST_KNOB_SLOTS];
@@ -177,6 +190,7 @@ GPSTI_INTERN void gpsti_tuner_init(gpsti_tuner* tuner, const gpsti_tuner_budget*
     if (budget->fixed.value[GPST_KNOB_WORKERS] > budget->workers)
         tuner->budget.fixed.value[GPST_KNOB_WORKERS] = budget->workers;
     tuner->patience = 2;
+    tuner->budget.bunch = gpsti_tuner_bunch(costs);
     gpsti_tuner_limits(tuner);
     gpsti_tuner_model(tuner, costs);
     tuner->kept = tuner->now;

@@ -16,6 +16,7 @@ typedef struct gpsti_tuner_budget {
     uint32_t batch;   /* items that a submission to the device may have at most; 0 or 1: batches are not for it */
     uint64_t host_bytes, device_bytes;           /* ceilings; 0 = none */
     uint64_t item_host_bytes, item_device_bytes; /* what an item in flight takes; 0 = not known */
+    uint32_t bunch;       /* brief items that a worker takes at once: known with the costs */
     uint32_t slots_worth; /* more take longer to make than they save; 0 = any number is */
     gpst_preset preset;
     gpst_settings fixed; /* non-zero: the user's, not to be moved */

@@ -337,6 +337,35 @@ static void test_brief_items_have_slots_for_bunches(void** state) {
     assert_int_equal(slots_of(&m), 2 + 2 + 2 * 3);
     m.cpu = 0.002;
     assert_int_equal(slots_of(&m), 2 + 2 + 2 * 8);
+    m.cores = m.workers = 16; /* more than the preset's 100: so many that each worker has its bunch */
+    assert_int_equal(slots_of(&m), 16 + 2 + 16 * 8);
+    m.cpu = 0.2;
+    assert_int_equal(slots_of(&m), 16 + 2);
+}
+
+static uint32_t batch_of(const machine* m, uint32_t most, uint32_t* slots) {
+    gpsti_tuner_budget budget = budget_of(m);
+    const gpsti_tuner_costs costs = costs_of(m);
+    gpsti_tuner tuner;
+    budget.batch = most;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    *slots = tuner.now.value[GPST_KNOB_SLOTS];
+    return tuner.now.value[GPST_KNOB_BATCH];
+}
+
+/* What a device takes less for than for a submission shares one, and three of those have slots. */
+static void test_brief_device_work_starts_in_batches(void** state) {
+    (void)state;
+    machine m = *machine_named("link up");
+    uint32_t slots = 0;
+    m.read = m.write = m.cpu = m.delay = 0.0;
+    m.h2d = m.gpu = m.d2h = 0.009; /* 27 us of 30 */
+    assert_int_equal(batch_of(&m, 64, &slots), 4);
+    assert_true(slots >= 12);
+    assert_int_equal(batch_of(&m, 2, &slots), 2);
+    assert_int_equal(batch_of(&m, 1, &slots), 0); /* no such knob */
+    m.gpu = 0.013;
+    assert_int_equal(batch_of(&m, 64, &slots), 1);
 }
 
 /* What a pipeline does not have, no knob moves. */
@@ -917,6 +946,7 @@ int main(void) {
         cmocka_unit_test(test_model_knows_the_device),
         cmocka_unit_test(test_slots_are_what_is_of_use),
         cmocka_unit_test(test_brief_items_have_slots_for_bunches),
+        cmocka_unit_test(test_brief_device_work_starts_in_batches),
         cmocka_unit_test(test_limits_of_what_is_not_there),
         cmocka_unit_test(test_presets_bound_the_slots),
         cmocka_unit_test(test_memory_bounds_the_slots),
