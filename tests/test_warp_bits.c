@@ -125,6 +125,40 @@ static void resizes_of_packed_pixels_give_the_bits_of_the_reference(void** state
     arena_close(a.source), arena_close(a.mask), arena_close(a.rows), arena_close(a.reference);
 }
 
+/* Windows of a few taps and of many, columns near each other and far apart, every store of bytes and floats. */
+static void areas_of_bytes_give_the_bits_of_the_reference(void** state) {
+    static const uint32_t sizes[][2] = {{960, 64}, {300, 65}, {131, 64}, {64, 130}, {9, 4}};
+    static const gpst_format formats[] = {GPST_FORMAT_GRAY, GPST_FORMAT_RGB, GPST_FORMAT_BGRA, GPST_FORMAT_NV12,
+                                          GPST_FORMAT_I420};
+    static const gpst_dtype stores[] = {GPST_DTYPE_U8, GPST_DTYPE_I8, GPST_DTYPE_F32};
+    static const gpst_convention conventions[] = {GPST_CONVENTION_NATIVE, GPST_CONVENTION_OPENCV,
+                                                  GPST_CONVENTION_TORCH};
+    uint64_t seed = test_seed(24);
+    tally count = {0, 0};
+    arenas a;
+    (void)state;
+    a.source = arena_open(), a.mask = arena_open(), a.rows = arena_open(), a.reference = arena_open();
+    for (size_t i = 0; i < ARENA_BYTES; i++)
+        a.source.begin[i] = (uint8_t)test_random(&seed);
+    for (uint32_t choice = 0; choice < 5 * 5 * 3 * 3; choice++) {
+        gpst_warp_desc desc = GPST_ZERO;
+        gpst_image source = GPST_ZERO;
+        desc.map = GPST_MAP_RESIZE;
+        desc.filter = GPST_FILTER_AREA;
+        desc.convention = conventions[choice / 75];
+        desc.width = sizes[choice % 5][1], desc.height = 3;
+        desc.dtype = stores[choice / 25 % 3];
+        desc.has_scale = desc.dtype == GPST_DTYPE_I8;
+        for (int c = 0; c < 4; c++)
+            desc.scale[c] = 1.5f, desc.bias[c] = -190.0f;
+        source.format = formats[choice / 5 % 5];
+        desc.format = source.format == GPST_FORMAT_GRAY ? GPST_FORMAT_GRAY : GPST_FORMAT_RGB;
+        source.width = sizes[choice % 5][0], source.height = choice % 2 ? 7 : 61;
+        run_case(&a, &desc, &source, &seed, &count);
+    }
+    arena_close(a.source), arena_close(a.mask), arena_close(a.rows), arena_close(a.reference);
+}
+
 /* Threads, bands and several outputs change nothing. */
 static void threads_give_the_same_bits(void** state) {
     enum { W = 150, H = 75, VIEWS = 3, OUT_W = 70, OUT_H = 41 };
@@ -208,6 +242,7 @@ int main(int argc, char** argv) {
         cmocka_unit_test(every_build_gives_the_same_hash),
         cmocka_unit_test(tensors_from_nv12_give_the_bits_of_the_reference),
         cmocka_unit_test(resizes_of_packed_pixels_give_the_bits_of_the_reference),
+        cmocka_unit_test(areas_of_bytes_give_the_bits_of_the_reference),
         cmocka_unit_test(threads_give_the_same_bits),
         cmocka_unit_test(the_callers_mode_changes_nothing),
     };
