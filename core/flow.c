@@ -211,8 +211,8 @@ GPSTI_INTERN bool gpsti_flow_drop_oldest(gpst_pipeline* pipeline) {
     gpsti_step_remove(&pipeline->steps[0], &oldest->job);
     /* Nothing after it has passed an ordered step, since it has not: the order can be closed up. */
     for (uint32_t i = 0; i < pipeline->n_slots_made; i++)
-        if (pipeline->slots[i].in_use && pipeline->slots[i].ticket > oldest->ticket)
-            pipeline->slots[i].ticket--;
+        if (pipeline->slots[i]->in_use && pipeline->slots[i]->ticket > oldest->ticket)
+            pipeline->slots[i]->ticket--;
     pipeline->next_ticket--;
     pipeline->items_dropped++;
     gpsti_flow_release_slot(oldest);

@@ -231,7 +231,7 @@ struct gpst_pipeline {
 
     gpsti_cond progress;     /* something ended: waiters look again */
     bool has_progress;
-    gpsti_slot* slots;
+    gpsti_slot** slots; /* n_slots_made of them, with room for slots_capacity */
     gpsti_slot* free_slots;
     gpsti_slot* first_result; /* push without a sink: finished items in the order they are handed out */
     gpsti_slot* last_result;

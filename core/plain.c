@@ -122,14 +122,16 @@ GPSTI_PRIVATE void gpsti_plain_learn(gpsti_plain* self, uint32_t n_threads, int6
 
 GPSTI_PRIVATE gpst_result gpsti_plain_run_wide(gpsti_plain* self, const gpsti_step* step, char* reason) {
     const gpst_pipeline* const pipeline = self->pipeline;
-    const int64_t setup_ns = gpsti_plain_setup_ns(pipeline), used_ns = gpsti_process_cpu_ns(), start_ns = gpsti_now_ns();
+    const bool first = self->wide_ns == 0;
+    const int64_t setup_ns = gpsti_plain_setup_ns(pipeline), start_ns = gpsti_now_ns();
+    const int64_t used_ns = first ? gpsti_process_cpu_ns() : 0;
     uint32_t* const n_threads = &self->slot->exec.n_threads;
     bool finished = false;
     if (!self->stays_alone && (!self->doubts || self->alone_ns > 0))
         *n_threads = pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
     const gpst_result result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
     const int64_t busy_ns = gpsti_now_ns() - start_ns - (gpsti_plain_setup_ns(pipeline) - setup_ns);
-    gpsti_plain_learn(self, *n_threads, busy_ns, gpsti_process_cpu_ns() - used_ns);
+    gpsti_plain_learn(self, *n_threads, busy_ns, first ? gpsti_process_cpu_ns() - used_ns : 0);
     return result;
 }
 
@@ -260,7 +262,7 @@ GPSTI_PRIVATE bool gpsti_plain_gains(const gpsti_plain* self, int64_t mean_ns, i
 /* Is what is left of the run, were it all like the items so far, worth handing over? Outputs that are still to be
    encoded are work for others, too. More items at once need more slots, and what the first one took to make is known:
    that has to come back. Item 0 is left before its end only if it is long: before that, nothing is known of gains.
-   Asked again after a quarter of the items so far: each time the answer is better known and less depends on it. */
+   Asked again after some items: each time the answer is better known and less depends on it. */
 GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     const gpst_pipeline* const pipeline = self->pipeline;
     const uint64_t n_left = gpsti_plain_left(pipeline);
@@ -277,6 +279,12 @@ GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
         return false;
     return pipeline->next_index == 1 ? mean_ns >= GPSTI_PLAIN_LONG_NS
                                      : gpsti_plain_gains(self, mean_ns, cost_ns, n_left);
+}
+
+/* As many again; of a run of unknown length, whose rest is thought to grow with it, a quarter. */
+GPSTI_PRIVATE uint64_t gpsti_plain_next_ask(const gpst_pipeline* pipeline) {
+    const uint64_t n = pipeline->next_index;
+    return pipeline->desc.n_items_expected > 0 ? 2 * n : n + n / 4 + 1;
 }
 
 /* Steps in order; steps that are per output run output by output, while its bytes are in the cache. Gives the step
@@ -309,7 +317,7 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
         gpsti_plain_unlock(self);
     }
     if (pipeline->next_index >= self->asks_at)
-        self->asks_at = pipeline->next_index + pipeline->next_index / 4 + 1;
+        self->asks_at = gpsti_plain_next_ask(pipeline);
     return s;
 }
 
@@ -339,7 +347,7 @@ GPSTI_PRIVATE gpsti_plain gpsti_plain_of(gpst_pipeline* pipeline, bool within, i
 
 GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
     gpsti_plain self = gpsti_plain_of(pipeline, false, 0);
-    self.slot = &pipeline->slots[0];
+    self.slot = pipeline->slots[0];
     pipeline->n_slots_used = 1;
     const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
     while (gpsti_plain_next(&self)) {

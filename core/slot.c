@@ -370,32 +370,46 @@ GPSTI_PRIVATE void gpsti_slot_destroy(gpst_pipeline* pipeline, gpsti_slot* slot)
 }
 
 GPSTI_INTERN gpst_result gpsti_slots_create(gpst_pipeline* pipeline) {
-    pipeline->slots = (gpsti_slot*)gpsti_alloc(&pipeline->context->host,
-                                               pipeline->slots_capacity * sizeof *pipeline->slots);
+    pipeline->slots = (gpsti_slot**)gpsti_alloc(&pipeline->context->host,
+                                                pipeline->slots_capacity * sizeof *pipeline->slots);
     /* A run that begins plain needs one; the others are made when the engine is opened. */
     return pipeline->slots ? gpsti_slots_make(pipeline, pipeline->tune.starts_plain ? 1 : pipeline->n_slots)
                            : GPST_ERROR_MEMORY;
 }
 
+GPSTI_PRIVATE gpst_result gpsti_slot_make(gpst_pipeline* pipeline, gpsti_slot** out) {
+    gpsti_host* const host = &pipeline->context->host;
+    gpsti_slot* const slot = (gpsti_slot*)gpsti_alloc(host, sizeof *slot);
+    if (!slot)
+        return GPST_ERROR_MEMORY;
+    const gpst_result result = gpsti_slot_create(pipeline, slot);
+    if (GPST_FAILED(result)) {
+        gpsti_slot_destroy(pipeline, slot);
+        gpsti_free(host, slot, sizeof *slot);
+        return result;
+    }
+    *out = slot;
+    return GPST_OK;
+}
+
 GPSTI_INTERN gpst_result gpsti_slots_make(gpst_pipeline* pipeline, uint32_t n) {
     while (pipeline->n_slots_made < n) {
-        gpsti_slot* const slot = &pipeline->slots[pipeline->n_slots_made];
-        const gpst_result result = gpsti_slot_create(pipeline, slot);
-        if (GPST_FAILED(result)) {
-            gpsti_slot_destroy(pipeline, slot);
-            return result;
-        }
-        slot->next = pipeline->free_slots;
-        pipeline->free_slots = slot;
+        gpsti_slot** const slot = &pipeline->slots[pipeline->n_slots_made];
+        GPSTI_TRY(gpsti_slot_make(pipeline, slot));
+        (*slot)->next = pipeline->free_slots;
+        pipeline->free_slots = *slot;
         pipeline->n_slots_made++;
     }
     return GPST_OK;
 }
 
 GPSTI_INTERN void gpsti_slots_destroy(gpst_pipeline* pipeline) {
+    gpsti_host* const host = &pipeline->context->host;
     if (!pipeline->slots)
         return;
-    for (uint32_t i = 0; i < pipeline->n_slots_made; i++)
-        gpsti_slot_destroy(pipeline, &pipeline->slots[i]);
-    gpsti_free(&pipeline->context->host, pipeline->slots, pipeline->slots_capacity * sizeof *pipeline->slots);
+    for (uint32_t i = 0; i < pipeline->n_slots_made; i++) {
+        gpsti_slot_destroy(pipeline, pipeline->slots[i]);
+        gpsti_free(host, pipeline->slots[i], sizeof *pipeline->slots[i]);
+    }
+    gpsti_free(host, pipeline->slots, pipeline->slots_capacity * sizeof *pipeline->slots);
 }

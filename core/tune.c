@@ -102,7 +102,7 @@ GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_d
     tune->modelled = gpsti_tune_is_given(&desc->settings);
     if (tune->modelled)
         gpsti_tuner_load(&tune->tuner, &desc->settings);
-    pipeline->slots_capacity = tune->tuner.most.value[GPST_KNOB_SLOTS];
+    pipeline->slots_capacity = gpsti_tuner_slots_ever(&tune->tuner);
     pipeline->n_slots = tune->tuner.now.value[GPST_KNOB_SLOTS];
     gpsti_tune_set_files(pipeline);
 }
@@ -346,11 +346,14 @@ GPSTI_PRIVATE void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_c
 
 GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline) {
     const gpsti_tuner* const tuner = &pipeline->tune.tuner;
-    const int64_t least_ns = tuner->budget.batch > 1   ? GPSTI_TUNE_BATCH_ITEM_NS
+    const int64_t least_ns = tuner->budget.batch > 1 ? GPSTI_TUNE_BATCH_ITEM_NS
                              : tuner->budget.streams ? GPSTI_TUNE_DEVICE_ITEM_NS
                                                      : GPSTI_TUNE_ITEM_NS;
     gpsti_tuner_costs costs;
     gpsti_tune_costs(pipeline, &costs);
+    const uint32_t batch = tuner->budget.batch > 1 ? gpsti_tuner_start_batch(&costs) : 1;
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
+        costs.service_ns[r] /= batch; /* brief work on a device is mostly beginning and ending */
     const int64_t period_ns = gpsti_tuner_period_ns(&costs, tuner->budget.workers);
     return period_ns > least_ns ? period_ns : least_ns;
 }
@@ -367,7 +370,9 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     tune->tuner.n_items = n_items;
     if (tune->tuner.most.value[GPST_KNOB_SLOTS] > pipeline->slots_capacity)
         tune->tuner.most.value[GPST_KNOB_SLOTS] = pipeline->slots_capacity;
-    const uint32_t* const now = tune->tuner.now.value;
+    uint32_t* const now = tune->tuner.now.value;
+    if (now[GPST_KNOB_SLOTS] > pipeline->slots_capacity)
+        now[GPST_KNOB_SLOTS] = pipeline->slots_capacity;
     gpst_tuner_decision* const decision = gpsti_tuner_note(&tune->tuner, GPST_KNOB_NONE, 0, 0);
     gpsti_format(decision->reason, sizeof decision->reason,
                  "starts with workers=%u slots=%u reads=%u writes=%u streams=%u inside=%u batch=%u",

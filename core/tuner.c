@@ -134,7 +134,7 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_useful_slots(const gpsti_tuner* tuner, const 
     return gpsti_tuner_clamp(2 * n, 1, UINT32_MAX);
 }
 
-GPSTI_PRIVATE uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs) {
+GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs) {
     int64_t device_ns = 0;
     for (int r = (int)GPST_RESOURCE_H2D; costs && r <= (int)GPST_RESOURCE_D2H; r++)
         device_ns += costs->service_ns[r];
@@ -169,6 +169,12 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     if (tuner->budget.inside && now->value[GPST_KNOB_SLOTS] < workers) /* memory for few items: wide ones */
         now->value[GPST_KNOB_INSIDE] = workers / now->value[GPST_KNOB_SLOTS];
     gpsti_tuner_clamp_all(tuner, now);
+}
+
+GPSTI_INTERN uint32_t gpsti_tuner_slots_ever(const gpsti_tuner* tuner) {
+    gpsti_tuner_budget budget = tuner->budget;
+    budget.bunch = GPSTI_TUNER_BUNCH;
+    return budget.fixed.value[GPST_KNOB_SLOTS] ? budget.fixed.value[GPST_KNOB_SLOTS] : gpsti_tuner_most_slots(&budget);
 }
 
 GPSTI_INTERN uint32_t gpsti_tuner_n_fit(uint64_t host_bytes, uint64_t item_host_bytes) {

@@ -77,6 +77,10 @@ GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* sett
 GPSTI_INTERN bool gpsti_tuner_resize(gpsti_tuner* tuner, uint64_t item_host_bytes, uint64_t item_device_bytes);
 /* How many slots are worth making; 0 = any number. */
 GPSTI_INTERN void gpsti_tuner_afford(gpsti_tuner* tuner, uint32_t slots_worth);
+/* How many items begin to share a submission: 1 where each keeps a device busy. */
+GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs);
+/* More slots than these are never asked for, whatever items turn out to be. */
+GPSTI_INTERN uint32_t gpsti_tuner_slots_ever(const gpsti_tuner* tuner);
 /* How many items have room in so much memory, by the largest that was seen; 0: none was, and it may be a large one. */
 GPSTI_INTERN uint32_t gpsti_tuner_n_fit(uint64_t host_bytes, uint64_t item_host_bytes);
 /* Takes a window; n_items: done since the run began. True: `now` has changed, and the next window is to begin when

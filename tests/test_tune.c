@@ -58,10 +58,10 @@ static uint64_t fill_window(gpst_pipeline* pipeline, const window_case* c) {
     tune->tuner.has_reference = false;
     pipeline->n_active = c->n_active;
     tune->n_to_settle = 1; /* the next item opens a window */
-    gpsti_tune_count(&pipeline->slots[0]);
+    gpsti_tune_count(pipeline->slots[0]);
     do {
         pipeline->end_ns += (int64_t)(c->item_ms[n / block % 2] * MS);
-        gpsti_tune_count(&pipeline->slots[0]);
+        gpsti_tune_count(pipeline->slots[0]);
         n++;
     } while (tune->n_items > 0 && n < 10000);
     return n;
@@ -100,15 +100,15 @@ static void test_windows_begin_when_all_is_new(void** state) {
     tune->n_to_settle = 3;
     for (int i = 0; i < 3; i++) {
         pipeline->end_ns += 7 * MS;
-        gpsti_tune_count(&pipeline->slots[0]);
+        gpsti_tune_count(pipeline->slots[0]);
         assert_int_equal(tune->n_items, 0);
     }
     assert_int_equal(tune->start_ns, 21 * MS);
-    pipeline->slots[0].item.result = GPST_ERROR_CANCELLED;
-    gpsti_tune_count(&pipeline->slots[0]);
+    pipeline->slots[0]->item.result = GPST_ERROR_CANCELLED;
+    gpsti_tune_count(pipeline->slots[0]);
     assert_int_equal(tune->n_items, 0);
-    pipeline->slots[0].item.result = GPST_OK;
-    gpsti_tune_count(&pipeline->slots[0]);
+    pipeline->slots[0]->item.result = GPST_OK;
+    gpsti_tune_count(pipeline->slots[0]);
     assert_int_equal(tune->n_items, 1);
     unlock(self);
     unmake(self);
@@ -150,7 +150,7 @@ static void test_refused_knobs_stay(void** state) {
     check_refused(pipeline, GPST_KNOB_WRITES, writes, "65 refused: ");
     assert_int_equal(pipeline->desc.n_writes, writes);
     now[GPST_KNOB_SLOTS] = slots + 3;
-    self->memory.fail_at = gpsti_a64_load(&self->memory.calls) + 4; /* the first of them is made of three pieces */
+    self->memory.fail_at = gpsti_a64_load(&self->memory.calls) + 5; /* the first of them is made of four pieces */
     gpsti_tune_apply(pipeline);
     self->memory.fail_at = 0;
     char why[32];
