@@ -48,8 +48,11 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(affine_sample)(const gpsti_warp_
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_places)(const gpsti_warp_job* job, int32_t i, int32_t j,
                                                                const gpsti_footprint* from, gpsti_block* block) {
+    const float first_x = gpsti_warp_sample_at(i, from->across[0]), first_y = gpsti_warp_sample_at(j, from->down[0]);
     float x[GPSTI_BLOCK], y[GPSTI_BLOCK];
     for (int k = 0; k < GPSTI_BLOCK; k++)
+        x[k] = first_x, y[k] = first_y;
+    for (int k = 1; job->map == GPST_MAP_TABLE && k < GPSTI_BLOCK; k++)
         x[k] = gpsti_warp_sample_at(i, from->across[k]), y[k] = gpsti_warp_sample_at(j, from->down[k]);
     for (int c = 0; c < 3; c++)
         for (int k = 0; k < GPSTI_BLOCK; k++)
