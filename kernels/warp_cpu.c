@@ -45,6 +45,12 @@ typedef struct gpsti_hot_queue {
     uint32_t put, taken;
 } gpsti_hot_queue;
 
+/* Where a block's left upper taps are, and the weights of the others; of a level view x is its columns'. */
+typedef struct gpsti_places {
+    const int32_t *x, *y, *wx, *wy;
+    const float *fx, *fy;
+} gpsti_places;
+
 /* What is known of a block of pixels, stage by stage; always whole, so that loops have a fixed count. */
 typedef struct gpsti_block {
     GPSTI_ALIGNAS(64) float ray[3][GPSTI_BLOCK];
@@ -133,8 +139,8 @@ typedef struct gpsti_footprint {
 
 /* The portable level has no vector instructions that it could name. */
 GPSTI_PRIVATE bool gpsti_rows_hot_portable(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
-                                           gpsti_block* block) {
-    (void)job, (void)x, (void)y, (void)count, (void)block;
+                                           const gpsti_places* places, gpsti_hot_queue* queue) {
+    (void)job, (void)x, (void)y, (void)count, (void)places, (void)queue;
     return false;
 }
 

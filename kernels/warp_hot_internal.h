@@ -46,13 +46,13 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE __m128i GPSTI_ROWS(hot_pair)(const uint8_t* sour
 
 /* Where in the source each pixel's 8 bytes begin; false when a tap of the block lies outside, or so near the end of its
    row that 8 bytes go past it. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE bool GPSTI_ROWS(hot_offsets)(const gpsti_warp_job* job, const gpsti_block* block,
+GPSTI_PRIVATE GPSTI_ROWS_INLINE bool GPSTI_ROWS(hot_offsets)(const gpsti_warp_job* job, const gpsti_places* places,
                                                              int32_t* GPSTI_RESTRICT at) {
     const GPSTI_HOT_INTS last_x = GPSTI_HOT_SET(job->source_width - 3), last_y = GPSTI_HOT_SET(job->source_height - 2);
     const GPSTI_HOT_INTS pitch = GPSTI_HOT_SET(job->source_pitch), bytes = GPSTI_HOT_SET(job->source_pixel_bytes);
     GPSTI_HOT_INTS outside = GPSTI_HOT_SET(0);
     for (int k = 0; k < GPSTI_BLOCK; k += GPSTI_HOT_STEP) {
-        const GPSTI_HOT_INTS x = GPSTI_HOT_LOAD(block->x + k), y = GPSTI_HOT_LOAD(block->y + k);
+        const GPSTI_HOT_INTS x = GPSTI_HOT_LOAD(places->x + k), y = GPSTI_HOT_LOAD(places->y + k);
         const GPSTI_HOT_INTS past =
             GPSTI_HOT_BITS(or)(GPSTI_HOT_OP(sub_epi32)(last_x, x), GPSTI_HOT_OP(sub_epi32)(last_y, y));
         outside = GPSTI_HOT_BITS(or)(outside, GPSTI_HOT_BITS(or)(past, GPSTI_HOT_BITS(or)(x, y)));
@@ -438,23 +438,28 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_drain)(const gpsti_warp_job*
         GPSTI_ROWS(hot_take)(job, &queue->blocks[queue->taken % GPSTI_HOT_DEPTH]);
 }
 
+/* 32 bits of every pixel of a block. */
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_copy)(void* to, const void* from) {
+    for (int k = 0; k < 4 * GPSTI_BLOCK; k += 4 * GPSTI_HOT_STEP)
+        GPSTI_HOT_STORE((uint8_t*)to + k, GPSTI_HOT_LOAD((const uint8_t*)from + k));
+}
+
 /* True when the block is queued. */
 GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
-                                                     gpsti_block* block) {
-    gpsti_hot_queue* const queue = &block->queue;
+                                                     const gpsti_places* places, gpsti_hot_queue* queue) {
     if (gpsti_warp_by_axes(job->map) || !GPSTI_ROWS(hot_job)(job))
         return false;
     if (queue->put - queue->taken == GPSTI_HOT_DEPTH)
         GPSTI_ROWS(hot_take)(job, &queue->blocks[queue->taken++ % GPSTI_HOT_DEPTH]);
     gpsti_hot_block* const next = &queue->blocks[queue->put % GPSTI_HOT_DEPTH];
-    if (!GPSTI_ROWS(hot_offsets)(job, block, next->at))
+    if (!GPSTI_ROWS(hot_offsets)(job, places, next->at))
         return false;
     GPSTI_ROWS(hot_ask)(job->source + job->source_pitch, next->at, 4);
     next->at_x = x, next->at_y = y, next->count = count;
     if (job->dtype == GPST_DTYPE_U8)
-        memcpy(next->wx, block->wx, sizeof next->wx), memcpy(next->wy, block->wy, sizeof next->wy);
+        GPSTI_ROWS(hot_copy)(next->wx, places->wx), GPSTI_ROWS(hot_copy)(next->wy, places->wy);
     else
-        memcpy(next->fx, block->fx, sizeof next->fx), memcpy(next->fy, block->fy, sizeof next->fy);
+        GPSTI_ROWS(hot_copy)(next->fx, places->fx), GPSTI_ROWS(hot_copy)(next->fy, places->fy);
     queue->put++;
     return true;
 }

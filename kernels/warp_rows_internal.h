@@ -421,7 +421,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* jo
         GPSTI_ROWS(emit)(job, x, y, count, false, block);
         return;
     }
-    if (GPSTI_ROWS(hot)(job, x, y, count, block))
+    const gpsti_places places = {block->x, block->y, block->wx, block->wy, block->fx, block->fy};
+    if (GPSTI_ROWS(hot)(job, x, y, count, &places, &block->queue))
         return;
     GPSTI_ROWS(gather)(job, count, block);
     if (job->cb)
@@ -559,12 +560,16 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(level_row)(const gpsti_warp_job*
                                                            gpsti_block* block) {
     const gpsti_warp_row row = gpsti_warp_view_row(job, y);
     for (int32_t x = x_begin; x < x_end; x += GPSTI_BLOCK, columns++) {
-        memcpy(block->u, columns->u, sizeof block->u), memcpy(block->x, columns->x, sizeof block->x);
-        memcpy(block->wx, columns->wx, sizeof block->wx), memcpy(block->fx, columns->fx, sizeof block->fx);
+        const gpsti_places places = {columns->x, block->y, columns->wx, block->wy, columns->fx, block->fy};
+        const int32_t count = x_end - x < GPSTI_BLOCK ? x_end - x : GPSTI_BLOCK;
         GPSTI_ROWS(ray)(job, &row, x, 1, block->ray[1]);
         GPSTI_ROWS(angles)(block->ray[1], columns->across, job->scale_v, job->quarter_v, job->offset_v, block->v);
         GPSTI_ROWS(places_of)(job, block->v, block->y, block->wy, block->fy);
-        GPSTI_ROWS(finish)(job, x, y, x_end - x < GPSTI_BLOCK ? x_end - x : GPSTI_BLOCK, block);
+        if (GPSTI_ROWS(hot)(job, x, y, count, &places, &block->queue))
+            continue;
+        memcpy(block->u, columns->u, sizeof block->u), memcpy(block->x, columns->x, sizeof block->x);
+        memcpy(block->wx, columns->wx, sizeof block->wx), memcpy(block->fx, columns->fx, sizeof block->fx);
+        GPSTI_ROWS(finish)(job, x, y, count, block);
     }
 }
 
