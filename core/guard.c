@@ -31,9 +31,9 @@ GPSTI_PRIVATE double gpsti_guard_allowance_ns(const gpsti_guard* guard, const gp
     return run_ns / 100.0 - (double)guard->report.cost_ns;
 }
 
-/* What the plain loop would have to beat. */
-GPSTI_PRIVATE double gpsti_guard_bar_ns(const gpsti_guard* guard, int p, double engine_ns) {
-    return engine_ns * (guard->n_items[p] > 0 ? GPSTI_GUARD_WIN : GPSTI_GUARD_EXPECTED);
+/* What the plain loop would have to be, to be better than what takes other_ns. */
+GPSTI_PRIVATE double gpsti_guard_bar_ns(const gpsti_guard* guard, int p, double other_ns) {
+    return other_ns * (guard->n_items[p] > 0 ? GPSTI_GUARD_WIN : GPSTI_GUARD_EXPECTED);
 }
 
 GPSTI_PRIVATE void gpsti_guard_decide(gpsti_guard* guard, const gpsti_guard_input* input, bool measured) {
@@ -49,7 +49,7 @@ GPSTI_PRIVATE void gpsti_guard_decide(gpsti_guard* guard, const gpsti_guard_inpu
             nearest_ns = plain_ns;
             nearest = GPSTI_GUARD_PLAIN + (uint32_t)p;
         }
-        if (plain_ns > 0.0 && plain_ns < best_ns && plain_ns < gpsti_guard_bar_ns(guard, p, engine_ns)) {
+        if (plain_ns > 0.0 && plain_ns < gpsti_guard_bar_ns(guard, p, best_ns)) {
             best_ns = plain_ns;
             guard->loop = GPSTI_GUARD_PLAIN + (uint32_t)p;
         }

@@ -185,6 +185,7 @@ typedef struct gpsti_tune {
     bool modelled;         /* the model has seen a whole item */
     uint64_t n_to_settle;  /* items that are still of the setting before */
     uint64_t n_items;      /* of the window */
+    uint64_t growths;      /* when it was opened */
     int64_t start_ns;
     gpsti_tune_totals totals; /* at its start */
     /* its noise: the spread of the times of blocks of items */

@@ -10,6 +10,9 @@
 typedef struct gpsti_worker {
     gpsti_scheduler* scheduler;
     uint32_t index;
+    gpsti_cond called;          /* it sleeps on */
+    bool sleeps;                /* it is among the sleepers */
+    struct gpsti_worker* below; /* of the sleepers, the one that fell asleep before it */
 } gpsti_worker;
 
 #define GPSTI_BRIEF_NS 20000  /* work that is done before a thread that sleeps is called and there */
@@ -55,28 +58,53 @@ GPSTI_PRIVATE bool gpsti_scheduler_run_any(gpsti_scheduler* scheduler, uint32_t 
 /* ---- workers -------------------------------------------------------------------- */
 
 /* Returns looking. */
-GPSTI_PRIVATE void gpsti_scheduler_sleep(gpsti_scheduler* scheduler, int64_t deadline_ns) {
+GPSTI_PRIVATE void gpsti_scheduler_sleep(gpsti_scheduler* scheduler, gpsti_cond* cond, int64_t deadline_ns) {
     scheduler->looking = false;
     scheduler->n_attentive--;
     scheduler->n_idle++;
-    gpsti_cond_wait_until(&scheduler->work, &scheduler->mutex, deadline_ns);
+    gpsti_cond_wait_until(cond, &scheduler->mutex, deadline_ns);
     scheduler->n_idle--;
     scheduler->n_waking -= scheduler->n_waking > 0 ? 1 : 0;
     scheduler->n_attentive++;
     scheduler->looking = true;
 }
 
+/* The one that fell asleep last is called first: its core and what it worked on are the warmest. */
+GPSTI_PRIVATE void gpsti_scheduler_call_worker(gpsti_scheduler* scheduler) {
+    gpsti_worker* const worker = scheduler->sleepers;
+    if (!worker)
+        return;
+    scheduler->sleepers = worker->below;
+    worker->sleeps = false;
+    gpsti_cond_signal(&worker->called);
+}
+
+/* It may not have been called: time was up. */
+GPSTI_PRIVATE void gpsti_worker_get_up(gpsti_worker* self) {
+    gpsti_worker** link = &self->scheduler->sleepers;
+    while (self->sleeps && *link != self)
+        link = &(*link)->below;
+    if (self->sleeps)
+        *link = self->below;
+    self->sleeps = false;
+}
+
 /* Nothing is runnable. One of the sleepers looks by itself for as long as others rely on tasks being brief. */
-GPSTI_PRIVATE void gpsti_worker_sleep(gpsti_scheduler* scheduler) {
+GPSTI_PRIVATE void gpsti_worker_sleep(gpsti_worker* self) {
+    gpsti_scheduler* const scheduler = self->scheduler;
     const bool watch = scheduler->wants_watch && scheduler->n_watching == 0;
     scheduler->wants_watch = scheduler->wants_watch && !watch;
     scheduler->n_watching += watch ? 1 : 0;
-    gpsti_scheduler_sleep(scheduler, watch ? gpsti_now_ns() + GPSTI_WATCH_NS : GPST_FOREVER);
+    self->below = scheduler->sleepers;
+    self->sleeps = true;
+    scheduler->sleepers = self;
+    gpsti_scheduler_sleep(scheduler, &self->called, watch ? gpsti_now_ns() + GPSTI_WATCH_NS : GPST_FOREVER);
+    gpsti_worker_get_up(self);
     scheduler->n_watching -= watch ? 1 : 0;
 }
 
 GPSTI_PRIVATE void gpsti_worker_main(void* argument) {
-    const gpsti_worker* const self = (const gpsti_worker*)argument;
+    gpsti_worker* const self = (gpsti_worker*)argument;
     gpsti_scheduler* const scheduler = self->scheduler;
     gpsti_this_worker = self;
     gpsti_mutex_lock(&scheduler->mutex);
@@ -84,7 +112,7 @@ GPSTI_PRIVATE void gpsti_worker_main(void* argument) {
     scheduler->looking = true;
     while (!scheduler->stopping)
         if (!gpsti_scheduler_run_any(scheduler, self->index))
-            gpsti_worker_sleep(scheduler);
+            gpsti_worker_sleep(self);
     scheduler->n_attentive--;
     scheduler->looking = false;
     gpsti_mutex_unlock(&scheduler->mutex);
@@ -110,11 +138,9 @@ GPSTI_PRIVATE void gpsti_scheduler_call(gpsti_scheduler* scheduler) {
             return;
     }
     scheduler->n_waking++;
+    gpsti_scheduler_call_worker(scheduler);
     if (scheduler->n_helpers > 0)
-        gpsti_cond_broadcast(
-            &scheduler->work); /* a single wake might reach a helper that cannot run the task */
-    else
-        gpsti_cond_signal(&scheduler->work);
+        gpsti_cond_broadcast(&scheduler->work); /* each can run the tasks of one client only */
 }
 
 GPSTI_INTERN void gpsti_scheduler_wake(gpsti_scheduler* scheduler) {
@@ -146,7 +172,9 @@ GPSTI_INTERN void gpsti_scheduler_exit(gpsti_scheduler* scheduler) {
 }
 
 GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler) {
-    if (scheduler->n_idle > 0)
+    while (scheduler->sleepers)
+        gpsti_scheduler_call_worker(scheduler);
+    if (scheduler->n_helpers > 0)
         gpsti_cond_broadcast(&scheduler->work);
 }
 
@@ -156,7 +184,7 @@ GPSTI_INTERN void gpsti_scheduler_help(gpsti_scheduler* scheduler, gpsti_client*
     scheduler->looking = true;
     if (!client->run_one(client, worker_index)) {
         scheduler->n_helpers++;
-        gpsti_scheduler_sleep(scheduler, deadline_ns);
+        gpsti_scheduler_sleep(scheduler, &scheduler->work, deadline_ns);
         scheduler->n_helpers--;
     }
     scheduler->n_attentive--;
@@ -176,6 +204,8 @@ GPSTI_PRIVATE gpst_result gpsti_scheduler_start(gpsti_scheduler* scheduler, cons
         snprintf(name, sizeof name, "gpst-work-%u", (unsigned)(i % 1000));
         scheduler->workers[i].scheduler = scheduler;
         scheduler->workers[i].index = i;
+        GPSTI_TRY(gpsti_cond_init(&scheduler->workers[i].called));
+        scheduler->n_callable++;
         GPSTI_TRY(
             gpsti_thread_start(&scheduler->threads[i], gpsti_worker_main, &scheduler->workers[i], name));
         scheduler->n_started++;
@@ -223,6 +253,8 @@ GPSTI_INTERN void gpsti_scheduler_destroy(gpsti_scheduler* scheduler) {
     gpsti_mutex_unlock(&scheduler->mutex);
     for (uint32_t i = 0; i < scheduler->n_started; i++)
         gpsti_thread_join(&scheduler->threads[i]);
+    for (uint32_t i = 0; i < scheduler->n_callable; i++)
+        gpsti_cond_term(&scheduler->workers[i].called);
     gpsti_cond_term(&scheduler->work);
     gpsti_mutex_term(&scheduler->mutex);
     if (scheduler->threads)

@@ -19,11 +19,12 @@ struct gpsti_client {
 struct gpsti_scheduler {
     gpsti_host* host;
     gpsti_mutex mutex;      /* guards every client's flow, too */
-    gpsti_cond work;        /* a task may have become runnable */
+    gpsti_cond work;        /* a task may have become runnable: for helping threads */
     gpsti_thread* threads;
     struct gpsti_worker* workers;
-    uint32_t n_workers, n_started;
-    uint32_t n_idle;        /* threads that wait on `work` */
+    struct gpsti_worker* sleepers; /* the last to fall asleep first */
+    uint32_t n_workers, n_started, n_callable;
+    uint32_t n_idle;        /* threads that sleep */
     uint32_t n_helpers;     /* of them, helping threads, which serve one client only */
     uint32_t n_waking;      /* of them, called and not here yet */
     uint32_t n_watching;    /* of them, those that look now and then without being called: 0 or 1 */

@@ -13,7 +13,8 @@
 #define GPSTI_TUNE_ITEM_NS 2000
 #define GPSTI_TUNE_DEVICE_ITEM_NS 30000
 #define GPSTI_TUNE_BATCH_ITEM_NS 15000 /* where items share that */
-#define GPSTI_TUNE_FEW_ITEMS 8 /* that show an engine which is slower than the plain loop before it */
+#define GPSTI_TUNE_FEW_ITEMS 8 /* that show an engine which is slower than the plain loop before it, in so much time */
+#define GPSTI_TUNE_FEW_NS 2000000
 #define GPSTI_TUNE_MOST_ITEMS 64
 #define GPSTI_TUNE_LEAST_NS 5000000
 #define GPSTI_TUNE_MOST_NS 500000000
@@ -184,6 +185,7 @@ GPSTI_PRIVATE void gpsti_tune_open_window(gpst_pipeline* pipeline) {
     tune->n_items = tune->n_blocks = tune->n_in_block = 0;
     tune->block_sum = tune->block_squares = 0.0;
     tune->start_ns = tune->block_start_ns = pipeline->end_ns;
+    tune->growths = gpsti_report_growths(pipeline);
     gpsti_tune_sum(pipeline, &tune->totals);
 }
 
@@ -215,7 +217,8 @@ GPSTI_PRIVATE bool gpsti_tune_window_is_full(const gpst_pipeline* pipeline) {
     const gpsti_tune* const tune = &pipeline->tune;
     const int64_t wall_ns = pipeline->end_ns - tune->start_ns;
     const bool frozen = tune->tuner.state == GPSTI_TUNER_FROZEN;
-    if (tune->n_items >= GPSTI_TUNE_FEW_ITEMS && tune->n_blocks >= 2 && gpsti_tune_is_behind(pipeline))
+    if (tune->n_items >= GPSTI_TUNE_FEW_ITEMS && tune->n_blocks >= 2 && wall_ns >= GPSTI_TUNE_FEW_NS &&
+        gpsti_tune_is_behind(pipeline))
         return true;
     if (tune->n_blocks < GPSTI_TUNE_LEAST_BLOCKS || wall_ns < GPSTI_TUNE_LEAST_NS)
         return false;
@@ -328,6 +331,7 @@ GPSTI_PRIVATE void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_c
     const gpsti_tune* const tune = &pipeline->tune;
     int64_t* const service_ns = out->service_ns;
     memset(out, 0, sizeof *out);
+    out->is_first = tune->first[0].count == 0 && pipeline->items_ok + pipeline->items_failed < 2;
     gpsti_tune_services(pipeline, service_ns);
     gpsti_tune_share_device(pipeline, service_ns);
     service_ns[GPST_RESOURCE_CPU] += pipeline->finish_clock.count > 0
@@ -450,6 +454,13 @@ GPSTI_PRIVATE bool gpsti_tune_learn(gpst_pipeline* pipeline) {
     return true;
 }
 
+/* Is an item the first in some memory? Only at the start: items that grow all the time are what the engine takes. */
+GPSTI_PRIVATE bool gpsti_tune_finds_no_memory(const gpst_pipeline* pipeline) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    return tune->serial_ns > 0.0 && tune->n_items < GPSTI_TUNE_FEW_ITEMS &&
+           pipeline->items_ok < GPSTI_TUNE_MOST_ITEMS && tune->growths != gpsti_report_growths(pipeline);
+}
+
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_tune* const tune = &pipeline->tune;
@@ -474,6 +485,10 @@ GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
     if (tune->n_to_settle > 0) {
         if (--tune->n_to_settle == 0)
             gpsti_tune_open_window(pipeline);
+        return;
+    }
+    if (gpsti_tune_finds_no_memory(pipeline)) {
+        gpsti_tune_open_window(pipeline);
         return;
     }
     tune->n_items++;

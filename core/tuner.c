@@ -124,14 +124,27 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_start_slots(const gpsti_tuner* tuner, const g
     return busy + (preset == GPST_PRESET_LATENCY ? 0 : preset == GPST_PRESET_THROUGHPUT ? busy : 2);
 }
 
-/* Little's law for an item's whole way, and as many again for those that take longer: what more there is only waits for
-   what is busy anyway, and its memory drives the others' out of the caches. */
+/* What more there is of anything only waits for what is busy anyway, and its memory drives the others' out of the caches. */
+GPSTI_PRIVATE bool gpsti_tuner_knows_enough(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs,
+                                            int64_t period_ns) {
+    return period_ns > 0 && !costs->is_first && tuner->budget.preset != GPST_PRESET_THROUGHPUT;
+}
+
+/* Little's law, and as many again for items that take longer: of workers, for what they do of an item. */
+GPSTI_PRIVATE uint32_t gpsti_tuner_useful_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs,
+                                                  int64_t period_ns) {
+    const uint32_t workers = tuner->budget.workers;
+    if (!gpsti_tuner_knows_enough(tuner, costs, period_ns))
+        return workers;
+    return gpsti_tuner_clamp(2 * ((uint64_t)(costs->service_ns[GPST_RESOURCE_CPU] / period_ns) + 1), 1, workers);
+}
+
+/* Likewise, for an item's whole way. */
 GPSTI_PRIVATE uint32_t gpsti_tuner_useful_slots(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs,
                                                 int64_t period_ns) {
-    if (period_ns <= 0 || tuner->budget.preset == GPST_PRESET_THROUGHPUT)
+    if (!gpsti_tuner_knows_enough(tuner, costs, period_ns))
         return UINT32_MAX;
-    const uint64_t n = (uint64_t)(gpsti_tuner_total_ns(costs) / period_ns) + 1;
-    return gpsti_tuner_clamp(2 * n, 1, UINT32_MAX);
+    return gpsti_tuner_clamp(2 * ((uint64_t)(gpsti_tuner_total_ns(costs) / period_ns) + 1), 1, UINT32_MAX);
 }
 
 GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs) {
@@ -149,7 +162,7 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     const int64_t* const service_ns = costs ? costs->service_ns : NULL;
     uint32_t in_write = 0;
     memset(now, 0, sizeof *now);
-    now->value[GPST_KNOB_WORKERS] = workers;
+    now->value[GPST_KNOB_WORKERS] = gpsti_tuner_useful_workers(tuner, costs, period_ns);
     now->value[GPST_KNOB_READS] =
         gpsti_tuner_in_flight(tuner, costs ? service_ns[GPST_RESOURCE_DISK_IN] : 0, period_ns);
     now->value[GPST_KNOB_WRITES] =

@@ -141,6 +141,19 @@ static void test_a_gain_need_not_be_afforded(void** state) {
     assert_string_equal(guard.report.text, "plain-serial stays: the engine is 0.60x plain-serial (measured)");
 }
 
+/* What is only expected is not preferred to what was measured and is about as good. */
+static void test_the_measured_loop_is_preferred(void** state) {
+    (void)state;
+    const gpsti_guard_input input = input_of(1.0, 0.5, 0.49, 20, 64);
+    gpsti_guard guard;
+    uint64_t n = 0;
+    memset(&guard, 0, sizeof guard);
+    assert_int_equal(gpsti_guard_ask(&guard, &input, &n), SERIAL);
+    gpsti_guard_note(&guard, SERIAL, n, (int64_t)(4 * 0.5 * MS), 0);
+    assert_true(guard.decided);
+    assert_int_equal(guard.loop, SERIAL);
+}
+
 /* Found to be no faster, it is not tried a second time: that the run cannot afford. */
 static void test_a_gain_that_was_none_is_not_tried_again(void** state) {
     (void)state;
@@ -179,6 +192,7 @@ int main(void) {
         cmocka_unit_test(test_blocks_are_interleaved),
         cmocka_unit_test(test_unknown_length_waits),
         cmocka_unit_test(test_a_gain_need_not_be_afforded),
+        cmocka_unit_test(test_the_measured_loop_is_preferred),
         cmocka_unit_test(test_a_gain_that_was_none_is_not_tried_again),
         cmocka_unit_test(test_forgetting_keeps_the_cost),
     };

@@ -99,11 +99,67 @@ static void test_all_come_to_what_is_submitted(void** state) {
     run_meeting(N_MEETING + 1, N_MEETING, true);
 }
 
+/* ---- who is called ------------------------------------------------------------------------------------------------ */
+
+enum { N_LONE = 200 };
+
+static gpst_result take_a_seat(void* user_data, gpst_task* task) {
+    gpsti_a32* const seats = (gpsti_a32*)user_data;
+    gpsti_a32_add(&seats[task->worker_index < N_MEETING ? task->worker_index : N_MEETING], 1);
+    gpsti_sleep_ns(50000); /* not brief: a sleeper is called for it */
+    return GPST_OK;
+}
+
+/* Of items that come one by one, those that the busiest worker served. */
+static uint32_t most_of_lone_items(void) {
+    gpst_context_desc context_desc = GPST_ZERO;
+    gpst_stage_desc stage = GPST_ZERO;
+    gpst_pipeline_desc desc = GPST_ZERO;
+    gpst_context* context = NULL;
+    gpst_pipeline* pipeline = NULL;
+    gpst_input input = GPST_ZERO;
+    gpsti_a32 seats[N_MEETING + 1];
+    uint32_t most = 0;
+    memset(seats, 0, sizeof seats);
+    context_desc.n_workers = N_MEETING;
+    assert_int_equal(gpst_context_create(&context_desc, &context), GPST_OK);
+    stage.kind = GPST_STAGE_HOST;
+    stage.func = take_a_seat;
+    stage.user_data = seats;
+    desc.stages = &stage;
+    desc.n_stages = 1;
+    desc.mode = GPST_RUN_ENGINE;
+    assert_int_equal(gpst_pipeline_create(context, &desc, &pipeline), GPST_OK);
+    input.name = "item";
+    for (int i = 0; i < N_LONE; i++) {
+        const gpst_item* item = NULL;
+        assert_int_equal(gpst_pipeline_submit(pipeline, &input, GPST_FOREVER, NULL), GPST_OK);
+        assert_int_equal(gpst_pipeline_next_result(pipeline, GPST_FOREVER, &item), GPST_OK);
+        gpst_pipeline_release(pipeline, item);
+        gpsti_sleep_ns(200000); /* it sleeps again */
+    }
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    gpst_context_destroy(context);
+    for (int w = 0; w <= N_MEETING; w++)
+        most = gpsti_a32_load(&seats[w]) > most ? gpsti_a32_load(&seats[w]) : most;
+    return most;
+}
+
+/* Lone items go to the worker that fell asleep last, not to all in turn. */
+static void test_the_last_to_sleep_is_called(void** state) {
+    (void)state;
+    uint32_t most = 0;
+    for (int i = 0; i < 5 && most < N_LONE * 3 / 4; i++) /* on a busy machine it may not be asleep yet */
+        most = most_of_lone_items();
+    assert_in_range(most, N_LONE * 3 / 4, N_LONE);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_others_come_when_one_is_stuck),
         cmocka_unit_test(test_all_come),
         cmocka_unit_test(test_all_come_to_what_is_submitted),
+        cmocka_unit_test(test_the_last_to_sleep_is_called),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

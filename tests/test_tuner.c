@@ -304,7 +304,8 @@ static void test_model_knows_the_device(void** state) {
     gpsti_tuner tuner;
     gpsti_tuner_init(&tuner, &budget, &costs);
     assert_int_equal(tuner.now.value[GPST_KNOB_READS], 3);
-    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 2 * 5); /* 34.1 ms in periods of 8 ms, and as many */
+    assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 2); /* 1 ms, and as many again */
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 2 + 3 + 4);
 }
 
 static uint32_t slots_of(const machine* m) {
@@ -324,6 +325,30 @@ static void test_slots_are_what_is_of_use(void** state) {
     assert_int_equal(slots_of(&m), 2 * (4 + 1 + 4));
     m = *machine_named("decode, 16 cores");
     assert_int_equal(slots_of(&m), 16 + 2 + 4 + 1 + 2);
+}
+
+/* What the device bounds needs as many workers as keep it busy, and as many again; what they bound, all of them. */
+static void test_workers_are_what_is_of_use(void** state) {
+    (void)state;
+    machine m = *machine_named("decode, 16 cores");
+    gpsti_tuner_budget budget = budget_of(&m);
+    gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 16);
+    m.h2d = 60.0; /* of 150 ms on a worker */
+    costs = costs_of(&m);
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 2 * 3);
+    const uint32_t slots = tuner.now.value[GPST_KNOB_SLOTS];
+    costs.is_first = true; /* the device may have loaded its kernels meanwhile */
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 16);
+    assert_true(tuner.now.value[GPST_KNOB_SLOTS] > slots);
+    costs.is_first = false;
+    budget.preset = GPST_PRESET_THROUGHPUT;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 16);
 }
 
 /* Workers take in a bunch what they do in a tenth of a millisecond. */
@@ -945,6 +970,7 @@ int main(void) {
         cmocka_unit_test(test_model_is_little_s_law),
         cmocka_unit_test(test_model_knows_the_device),
         cmocka_unit_test(test_slots_are_what_is_of_use),
+        cmocka_unit_test(test_workers_are_what_is_of_use),
         cmocka_unit_test(test_brief_items_have_slots_for_bunches),
         cmocka_unit_test(test_brief_device_work_starts_in_batches),
         cmocka_unit_test(test_limits_of_what_is_not_there),
