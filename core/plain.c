@@ -8,7 +8,9 @@
 #include <string.h>
 
 #define GPSTI_PLAIN_LONG_NS 1000000 /* item 0 is not left before its end for less */
-#define GPSTI_PLAIN_MANY_ITEMS 128 /* of a run in which two whole items are nothing: they are waited for */
+#define GPSTI_PLAIN_MANY_ITEMS 128 /* of a run in which some whole items are nothing: they are waited for */
+#define GPSTI_PLAIN_PART 64        /* of the run */
+#define GPSTI_PLAIN_MOST_ITEMS 16  /* at most */
 #define GPSTI_PLAIN_SETUPS 8 /* two more slots at least, taken down again at the end, for half the gain at the most */
 #define GPSTI_PLAIN_WIDE_PIXELS ((uint64_t)1 << 18) /* of a warp that is worth threads inside it */
 #define GPSTI_PLAIN_INSIDE_LOSS 32 /* of a kernel's time on every core, about so small a part is lost */
@@ -259,6 +261,14 @@ GPSTI_PRIVATE bool gpsti_plain_gains(const gpsti_plain* self, int64_t mean_ns, i
     return (mean_ns - gpsti_tune_period_ns(self->pipeline)) * (int64_t)n_left >= cost_ns / 2;
 }
 
+/* In a long run the first items, which find caches and memory cold, need not tell alone what the others take. */
+GPSTI_PRIVATE uint64_t gpsti_plain_least_items(uint64_t n_left) {
+    const uint64_t n = 3 + n_left / GPSTI_PLAIN_PART;
+    if (n_left < GPSTI_PLAIN_MANY_ITEMS)
+        return 0;
+    return n < GPSTI_PLAIN_MOST_ITEMS ? n : GPSTI_PLAIN_MOST_ITEMS;
+}
+
 /* Is what is left of the run, were it all like the items so far, worth handing over? Outputs that are still to be
    encoded are work for others, too. More items at once need more slots, and what the first one took to make is known:
    that has to come back. Item 0 is left before its end only if it is long: before that, nothing is known of gains.
@@ -275,7 +285,7 @@ GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     const int64_t cost_ns = self->worth_ns + GPSTI_PLAIN_SETUPS * gpsti_plain_setup_ns(pipeline);
     if (mean_ns * (int64_t)(n_left + wide) < cost_ns)
         return false;
-    if (n_left >= GPSTI_PLAIN_MANY_ITEMS && pipeline->next_index < 3)
+    if (pipeline->next_index < gpsti_plain_least_items(n_left))
         return false;
     return pipeline->next_index == 1 ? mean_ns >= GPSTI_PLAIN_LONG_NS
                                      : gpsti_plain_gains(self, mean_ns, cost_ns, n_left);
