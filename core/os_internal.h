@@ -287,7 +287,6 @@ GPSTI_INTERN void gpsti_fork_guard_destroy(gpsti_a32* guard);
 /* ---- clocks ------------------------------------------------------------------ */
 GPSTI_LINK int64_t gpsti_now_ns(void);        /* monotonic */
 GPSTI_INTERN int64_t gpsti_thread_cpu_ns(void); /* of the calling thread; about 400 ns a call */
-GPSTI_INTERN int64_t gpsti_process_cpu_ns(void); /* of all its threads, each asked for: 50 us with 16 of them; Windows: to 16 ms */
 GPSTI_LINK void gpsti_sleep_ns(int64_t duration_ns);
 /* A counter that runs evenly and costs little, for ratios of times only: its unit is not known. */
 GPSTI_INTERN uint64_t gpsti_ticks(void);

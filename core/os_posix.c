@@ -235,7 +235,6 @@ GPSTI_PRIVATE int64_t gpsti_clock_ns(clockid_t clock) {
 
 GPSTI_LINK int64_t gpsti_now_ns(void) { return gpsti_clock_ns(CLOCK_MONOTONIC); }
 GPSTI_INTERN int64_t gpsti_thread_cpu_ns(void) { return gpsti_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
-GPSTI_INTERN int64_t gpsti_process_cpu_ns(void) { return gpsti_clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 
 GPSTI_LINK void gpsti_sleep_ns(int64_t duration_ns) {
     struct timespec time = gpsti_timespec(duration_ns);

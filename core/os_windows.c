@@ -114,13 +114,6 @@ GPSTI_INTERN int64_t gpsti_thread_cpu_ns(void) {
     return (int64_t)((gpsti_filetime(kernel) + gpsti_filetime(user)) * 100);
 }
 
-GPSTI_INTERN int64_t gpsti_process_cpu_ns(void) {
-    FILETIME created, ended, kernel, user;
-    if (!GetProcessTimes(GetCurrentProcess(), &created, &ended, &kernel, &user))
-        return 0;
-    return (int64_t)((gpsti_filetime(kernel) + gpsti_filetime(user)) * 100);
-}
-
 GPSTI_LINK void gpsti_sleep_ns(int64_t duration_ns) { Sleep(gpsti_milliseconds(duration_ns)); }
 
 /* ---- files ------------------------------------------------------------------------ */

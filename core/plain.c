@@ -25,10 +25,8 @@ typedef struct gpsti_plain {
     int64_t inside_ns;  /* with every core inside a kernel */
     int64_t first_ns;   /* the work of item 0 */
     int64_t whole_ns;   /* and of all before the item at which that is asked */
-    int64_t wide_ns;    /* the first wide kernel, with every core; 0 = there was none */
-    int64_t alone_ns;   /* one on one thread; 0 = not known */
-    bool doubts;        /* that others leave it the cores: one is to be tried */
-    bool stays_alone;   /* on one it was faster */
+    int64_t alone_ns;   /* a wide kernel on one thread; 0 = not known */
+    bool stays_alone;   /* with every core it took longer: others have work for them, too */
 } gpsti_plain;
 
 GPSTI_PRIVATE void gpsti_plain_lock(const gpsti_plain* self) {
@@ -109,31 +107,21 @@ GPSTI_PRIVATE bool gpsti_plain_is_wide(const gpsti_plain* self, const gpsti_step
     return n_pixels >= GPSTI_PLAIN_WIDE_PIXELS;
 }
 
-/* Cores that have other work can make all of them slower than one. Where less than half of their time was had in the
-   first item, the second one tells what one thread takes. */
-GPSTI_PRIVATE void gpsti_plain_learn(gpsti_plain* self, uint32_t n_threads, int64_t busy_ns, int64_t used_ns) {
-    if (n_threads > 1 && self->wide_ns == 0) {
-        self->wide_ns = busy_ns;
-        self->doubts = used_ns < busy_ns * (int64_t)n_threads / 2;
-    } else if (n_threads == 1 && self->alone_ns == 0) {
-        self->alone_ns = busy_ns;
-    }
-    self->stays_alone = self->stays_alone || (self->alone_ns > 0 && n_threads > 1 && busy_ns > self->alone_ns) ||
-                        (self->alone_ns > 0 && self->wide_ns > self->alone_ns);
-}
-
+/* Cores that have other work can make all of them slower than one: the first item tells what one thread takes, unless
+   there is no other. */
 GPSTI_PRIVATE gpst_result gpsti_plain_run_wide(gpsti_plain* self, const gpsti_step* step, char* reason) {
     const gpst_pipeline* const pipeline = self->pipeline;
-    const bool first = self->wide_ns == 0;
     const int64_t setup_ns = gpsti_plain_setup_ns(pipeline), start_ns = gpsti_now_ns();
-    const int64_t used_ns = first ? gpsti_process_cpu_ns() : 0;
-    uint32_t* const n_threads = &self->slot->exec.n_threads;
+    const bool wide = !self->stays_alone && (self->alone_ns > 0 || pipeline->desc.n_items_expected == 1);
     bool finished = false;
-    if (!self->stays_alone && (!self->doubts || self->alone_ns > 0))
-        *n_threads = pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
+    if (wide)
+        self->slot->exec.n_threads = pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
     const gpst_result result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
     const int64_t busy_ns = gpsti_now_ns() - start_ns - (gpsti_plain_setup_ns(pipeline) - setup_ns);
-    gpsti_plain_learn(self, *n_threads, busy_ns, first ? gpsti_process_cpu_ns() - used_ns : 0);
+    if (wide && self->alone_ns > 0 && busy_ns > self->alone_ns)
+        self->stays_alone = true;
+    if (!wide && self->alone_ns == 0)
+        self->alone_ns = busy_ns;
     return result;
 }
 

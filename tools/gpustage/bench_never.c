@@ -184,7 +184,8 @@ static bool row_goes_on(const row_times* times, double spent_s, double budget_s)
     return times->n < MIN_ROUNDS || (spent_s < (budget_s > 0.0 ? budget_s : CELL_S) && !row_is_narrow(times));
 }
 
-/* Every way once a round, in another order each time; a first round warms up. Without a kernel on the CPU the two plain
+/* Every way once a round, in another order each time and by turns backwards, so that none always follows the same one:
+   threads and memory that a way leaves behind are the next one's. A first round warms up. Without a kernel on the CPU the two plain
    loops are one. */
 static bool row_measure(bench_job* job, row_times* times, double start, double budget_s, gpst_stats* stats) {
     bool ok = true;
@@ -193,7 +194,8 @@ static bool row_measure(bench_job* job, row_times* times, double start, double b
             ok = bench_job_run(job, (bench_way)way, times->n_threads, stats) > 0.0;
     while (ok && row_goes_on(times, measure_now() - start, budget_s)) {
         for (int i = 0; ok && i < N_WAYS; i++) {
-            const int way = (i + (int)times->n) % N_WAYS;
+            const int turn = times->n % 2 == 0 ? i : N_WAYS - 1 - i;
+            const int way = (turn + (int)times->n / 2) % N_WAYS;
             if (way == BENCH_PLAIN_INSIDE && !times->has_inside)
                 continue;
             const double seconds = bench_job_run(job, (bench_way)way, times->n_threads, way == 0 ? stats : NULL);
