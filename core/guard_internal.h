@@ -29,7 +29,8 @@ typedef struct gpsti_guard {
 
 /* After a window of the frozen setting: the plain loop to be measured now and with how many items, or 1: go on. */
 GPSTI_INTERN uint32_t gpsti_guard_ask(gpsti_guard* guard, const gpsti_guard_input* input, uint64_t* n_items);
-/* A block has been: n items of a plain loop took block_ns; in all the engine lost cost_ns. Decides where that is clear. */
+/* A block has been: n items of a plain loop took block_ns; in all the engine lost cost_ns. Decides where that is
+   clear. */
 GPSTI_INTERN void gpsti_guard_note(gpsti_guard* guard, uint32_t loop, uint64_t n_items, int64_t block_ns,
                                    int64_t cost_ns);
 /* What was measured is of other clocks: all over again. What it has cost stays. */

@@ -60,8 +60,8 @@ GPSTI_INTERN void gpsti_io_run_now(gpsti_io* io, void* job);       /* on this th
 GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io);
 /* There is something for `idle` to do. */
 GPSTI_INTERN void gpsti_io_call_idle(gpsti_io* io);
-/* How many may work at once: the first thread is started now, others as work comes; those above the limit are parked. On
-   failure the setting stays. */
+/* How many may work at once: the first thread is started now, others as work comes; those above the limit are parked.
+   On failure the setting stays. */
 GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flight);
 /* After a file's bytes were moved from start_ns on: waits for as long as a modelled disk would still take. Returns when
    that was. */

@@ -233,7 +233,8 @@ GPSTI_PRIVATE uint64_t gpsti_plain_left(const gpst_pipeline* pipeline) {
     return n_left < 1000000 ? n_left : 1000000;
 }
 
-/* What an item took so far, for those who set the engine up. Item 0 and the one at hand only where there is no other. */
+/* What an item took so far, for those who set the engine up. Item 0 and the one at hand only where there is no
+   other. */
 GPSTI_PRIVATE void gpsti_plain_tell(const gpsti_plain* self) {
     gpsti_tune* const tune = &self->pipeline->tune;
     const int64_t n_items = (int64_t)self->pipeline->next_index;

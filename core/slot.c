@@ -76,7 +76,8 @@ GPSTI_PRIVATE void gpsti_slot_give_back_one(gpst_pipeline* pipeline, gpst_buffer
 }
 
 /* The next item, of this slot or another, takes the memory that was used last: what waits to be decoded has none, so
-   few sets of pictures are ever touched. What was taken last goes first: the next file is read where the last one was. */
+   few sets of pictures are ever touched. What was taken last goes first: the next file is read where the last one
+   was. */
 GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     for (uint32_t i = pipeline->n_outputs; i-- > 0;) {

@@ -9,9 +9,9 @@
 #define GPSTI_TUNER_FULL 0.85 /* a limit that is used so far is what holds things up */
 #define GPSTI_TUNER_WIN 0.02  /* a smaller gain is none */
 #define GPSTI_TUNER_DRIFT 0.20
-#define GPSTI_TUNER_BUNCH_NS 100000 /* about how long a worker keeps to itself what it has taken, and of how many items */
+#define GPSTI_TUNER_BUNCH_NS 100000 /* about how long a worker keeps to itself what it took, and of how many items */
 #define GPSTI_TUNER_BUNCH 8
-#define GPSTI_TUNER_BATCH_NS 30000 /* about what a submission takes by itself: items that take a device less share one */
+#define GPSTI_TUNER_BATCH_NS 30000 /* about what a submission takes by itself: items that take less share one */
 #define GPSTI_TUNER_BATCH 4
 #define GPSTI_TUNER_UP 1u
 #define GPSTI_TUNER_DOWN 2u
@@ -124,7 +124,8 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_start_slots(const gpsti_tuner* tuner, const g
     return busy + (preset == GPST_PRESET_LATENCY ? 0 : preset == GPST_PRESET_THROUGHPUT ? busy : 2);
 }
 
-/* What more there is of anything only waits for what is busy anyway, and its memory drives the others' out of the caches. */
+/* What more there is of anything only waits for what is busy anyway, and its memory drives the others' out of the
+   caches. */
 GPSTI_PRIVATE bool gpsti_tuner_knows_enough(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs,
                                             int64_t period_ns) {
     return period_ns > 0 && !costs->is_first && tuner->budget.preset != GPST_PRESET_THROUGHPUT;

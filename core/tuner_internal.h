@@ -25,7 +25,7 @@ typedef struct gpsti_tuner_budget {
 /* One item's services, alone: of item 0, or the means of many. */
 typedef struct gpsti_tuner_costs {
     int64_t service_ns[GPST_RESOURCE_COUNT];
-    bool is_first; /* of item 0 alone: a device that loads its kernels then says nothing of how few of anything will do */
+    bool is_first; /* of item 0 alone: a device that loads its kernels then does not say how few of anything will do */
 } gpsti_tuner_costs;
 
 /* A stretch of the run under one setting, from the end of one item to the end of another. */

@@ -283,8 +283,8 @@ GPSTI_INTERN gpsti_warp_level gpsti_warp_level_query(void) {
     if (wanted && strcmp(wanted, "portable") == 0)
         return GPSTI_WARP_PORTABLE;
     const bool up_to_avx2 = wanted && strcmp(wanted, "avx2") == 0;
-    if (GPSTI_WARP_AVX512_RUNS && !up_to_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (GPSTI_WARP_AVX512_RUNS && !up_to_avx2 && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return GPSTI_WARP_AVX512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return GPSTI_WARP_AVX2;

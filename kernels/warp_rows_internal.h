@@ -7,9 +7,9 @@
    GPSTI_ROWS_TARGET  attribute of every function of this level
    GPSTI_ROWS_INLINE  the same for those that must be inlined
    GPSTI_ROWS_FMA     float multiply-add, rounded once
-   and the functions GPSTI_ROWS(sqrt) of a block's floats, in place, (round) of them to bytes, GPSTI_ROWS(hot) and (hot_by_axes), which take a
-   block if they can, (hot_columns), which the latter needs, and (hot_drain), which finishes those that the former
-   took: warp_hot_internal.h */
+   and the functions GPSTI_ROWS(sqrt) of a block's floats, in place, (round) of them to bytes, GPSTI_ROWS(hot) and
+   (hot_by_axes), which take a block if they can, (hot_columns), which the latter needs, and (hot_drain), which finishes
+   those that the former took: warp_hot_internal.h */
 
 /* ---- where -------------------------------------------------------------------------
    Whole blocks are computed even where the row ends within: a fixed count vectorises everywhere. */

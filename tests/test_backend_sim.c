@@ -307,7 +307,8 @@ static void sim_kernels_cost_their_bytes(void** state) {
     assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2", 1000000, &sim_nothing), 501000);
     assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2,kernel_us=3", 1000000, &sim_nothing), 504000);
     assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2,kernel_us=3", 0, &sim_nothing), 4000);
-    assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2", 0, &sim_nothing), 1000); /* as the host: no time here */
+    /* as the host: no time here */
+    assert_int_equal(sim_launch_ns("virtual=1,launch_us=1,kernel_gbps=2", 0, &sim_nothing), 1000);
     assert_int_equal(sim_launch_ns("preset=rtx3090,virtual=1", 840000000, &sim_nothing), 1004000);
     assert_true(sim_launch_ns("launch_us=0,kernel_gbps=1", 2000000, &sim_nothing) >= 2000000);
 }
@@ -319,7 +320,8 @@ static gpst_result sim_slow_host(const void* args, const gpsti_exec* exec) {
     return GPST_OK;
 }
 
-/* The host plays the device: what it needs longer than the model says is the device's time, and on its clock nobody's. */
+/* The host plays the device: what it needs longer than the model says is the device's time, and on its clock
+   nobody's. */
 static void sim_is_no_faster_than_its_host(void** state) {
     (void)state;
     static const gpsti_kernel slow = {"slow", sim_slow_host, NULL};
