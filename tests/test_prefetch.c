@@ -341,14 +341,17 @@ static void a_decoded_frame_does_not_push_out_itself(void** state) {
     desc.decode_user_data = &test_n_decoded;
     gpst_prefetch* prefetch = test_prefetch_new(&desc);
     assert_int_equal(gpst_prefetch_get(prefetch, 0, &held), GPST_OK);
-    do {
+    gpst_prefetch_query_info(prefetch, &info);
+    for (int n = 0; n < 100 && info.bytes < 2 * (test_frame_bytes(0) + test_frame_bytes(1)); n++) {
+        /* it may have been there before the one in use, and made room for it: then it is fetched again */
+        assert_int_equal(gpst_prefetch_get(prefetch, 0, &frame), GPST_OK);
+        gpst_prefetch_release(prefetch, frame);
         test_settle(prefetch);
         gpst_prefetch_query_info(prefetch, &info);
-    } while (info.bytes < 2 * (test_frame_bytes(0) + test_frame_bytes(1)) && !info.wasted);
+    }
     assert_int_equal(gpst_prefetch_get(prefetch, 1, &frame), GPST_OK);
     gpst_prefetch_query_info(prefetch, &info);
-    assert_int_equal(info.hits, 1);
-    assert_int_equal(info.wasted, 0);
+    assert_int_equal(info.misses, 1);
     gpst_prefetch_release(prefetch, frame);
     gpst_prefetch_release(prefetch, held);
     gpst_prefetch_query_info(prefetch, &info);
