@@ -11,9 +11,16 @@
 /* ---- the kernel --------------------------------------------------------------------------
    blockDim is GPSTI_HOT_LANES x GPSTI_HOT_THREADS_Y(map); the grid covers the output with tiles, z is the item. Threads
    beyond the output compute what its end has, and store nothing. */
-/* Threads that a multiprocessor is to hold at once: views of NV12 and I420 need more registers. */
-#define GPSTI_HOT_RESIDENT(map, pixel_bytes) \
-    ((map) == GPSTI_HOT_AXES || (pixel_bytes) > 2 ? 1024 : (pixel_bytes) == GPSTI_HOT_NV12 ? 768 : 640)
+/* Threads that a multiprocessor is to hold at once: NV12 and I420 need more registers, the more in views; and for sm_120
+   the compiler takes some more for NV12, too. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+#define GPSTI_HOT_IS_LARGE(pixel_bytes) ((pixel_bytes) <= GPSTI_HOT_NV12)
+#else
+#define GPSTI_HOT_IS_LARGE(pixel_bytes) ((pixel_bytes) == GPSTI_HOT_I420)
+#endif
+#define GPSTI_HOT_RESIDENT(map, pixel_bytes)                          \
+    (GPSTI_HOT_IS_LARGE(pixel_bytes) ? (map) == GPSTI_HOT_AXES ? 768 : 640 \
+     : (pixel_bytes) == GPSTI_HOT_NV12 && (map) == GPSTI_HOT_VIEWS ? 768 : 1024)
 #define GPSTI_HOT_THREADS(map) (GPSTI_HOT_LANES * GPSTI_HOT_THREADS_Y(map))
 
 template <int map, int pixel_bytes, int store>

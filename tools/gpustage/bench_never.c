@@ -185,8 +185,8 @@ static bool row_goes_on(const row_times* times, double spent_s, double budget_s)
 }
 
 /* Every way once a round, in another order each time and by turns backwards, so that none always follows the same one:
-   threads and memory that a way leaves behind are the next one's. A first round warms up. Without a kernel on the CPU the two plain
-   loops are one. */
+   threads and memory that a way leaves behind are the next one's. A first round warms up. Without a kernel on the CPU
+   the two plain loops are one. */
 static bool row_measure(bench_job* job, row_times* times, double start, double budget_s, gpst_stats* stats) {
     bool ok = true;
     for (int way = 0; ok && way < N_WAYS; way++)
