@@ -397,6 +397,7 @@ GPSTI_PRIVATE kit* kit_open(const char* backend, uint32_t n_workers) {
 /* Another context for the same kit. */
 GPSTI_PRIVATE void kit_reopen(kit* self, const gpst_context_desc* changes) {
     gpst_context_desc desc = *changes;
+    desc.backend = desc.backend ? desc.backend : "cpu"; /* on machines with a GPU, too */
     gpst_context_destroy(self->context);
     test_memory_check(&self->memory);
     desc.allocator = test_memory_hooks(&self->memory);

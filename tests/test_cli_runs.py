@@ -306,7 +306,8 @@ class Told(Case):
         with open(self.path("in", "pano02.ppm"), "wb") as stream:
             stream.write(b"P6\n")
         sizes = sum(os.path.getsize(os.path.join(folder, n)) for n in os.listdir(folder))
-        for engine, backend in (([], "cpu"), (["--backend", "sim"], "sim"), (["--plain"], "cpu")):
+        for engine, backend in ((["--backend", "cpu"], "cpu"), (["--backend", "sim"], "sim"),
+                                (["--plain", "--backend", "cpu"], "cpu")):
             outcome = gpustage("reproject", folder, "-o", self.path("out"), "--views", "3", "--size", "16x16",
                                "--format", "ppm", "--stats", self.path("stats.json"), *engine)
             self.check(outcome, 1)

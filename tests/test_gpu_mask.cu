@@ -593,10 +593,10 @@ static large large_open(size_t bytes, bool random) {
             const uint32_t bits = (uint32_t)((i * 0x9e3779b97f4a7c15u) >> 29) ^ (uint32_t)(i >> 11);
             memcpy(l.host + i, &bits, 4);
         }
-        CHECK_RT(GPSTI_RT(Memcpy)(l.device, l.host, bytes, GPSTI_RT(MemcpyHostToDevice)));
+        CHECK_RT(GPSTI_RT(MemcpyAsync)(l.device, l.host, bytes, GPSTI_RT(MemcpyHostToDevice), stream));
     } else {
         memset(l.host, 0xa5, bytes);
-        CHECK_RT(GPSTI_RT(Memset)(l.device, 0xa5, bytes));
+        CHECK_RT(GPSTI_RT(MemsetAsync)(l.device, 0xa5, bytes, stream));
     }
     return l;
 }
@@ -637,7 +637,7 @@ static void test_large(void) {
     large scale = large_open(301 * 4, false);
     for (uint32_t c = 0; c < 301; c++)
         memcpy(scale.host + 4 * c, &scales[c % 3], 4);
-    CHECK_RT(GPSTI_RT(Memcpy)(scale.device, scale.host, 301 * 4, GPSTI_RT(MemcpyHostToDevice)));
+    CHECK_RT(GPSTI_RT(MemcpyAsync)(scale.device, scale.host, 301 * 4, GPSTI_RT(MemcpyHostToDevice), stream));
     CHECK_OK(gpst_quantise(&values, (const float*)(void*)scale.host, (int8_t*)out.host, 0));
     values.data = scores.device;
     CHECK_OK(gpst_quantise_launch(&values, (const float*)(void*)scale.device, (int8_t*)out.device, stream));

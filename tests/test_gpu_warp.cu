@@ -359,8 +359,8 @@ static void test_rois(uint32_t n_rois, uint32_t w, uint32_t h) {
         pixels[i] = (uint8_t)((i * 2654435761u) >> 13 ^ i >> 7);
     CHECK_RT(GPSTI_RT(Malloc)(&device_source, source_bytes));
     CHECK_RT(GPSTI_RT(Malloc)(&device_out, all));
-    CHECK_RT(GPSTI_RT(Memcpy)(device_source, pixels, source_bytes, GPSTI_RT(MemcpyHostToDevice)));
-    CHECK_RT(GPSTI_RT(Memset)(device_out, 0xa5, all));
+    CHECK_RT(GPSTI_RT(MemcpyAsync)(device_source, pixels, source_bytes, GPSTI_RT(MemcpyHostToDevice), stream));
+    CHECK_RT(GPSTI_RT(MemsetAsync)(device_out, 0xa5, all, stream));
     gpst_warp_desc desc = GPST_ZERO;
     gpst_image source = GPST_ZERO, device_image;
     source.data = pixels, source.width = w, source.height = h, source.format = GPST_FORMAT_RGB;
@@ -430,7 +430,7 @@ static void test_frame(gpst_map map, gpst_filter filter, gpst_format from, gpst_
         device[o].data = on_device(&a, outputs[o].data);
     }
     device_source.data = on_device(&a, source.data);
-    CHECK_RT(GPSTI_RT(Memcpy)(a.device, a.host, a.bytes, GPSTI_RT(MemcpyHostToDevice)));
+    CHECK_RT(GPSTI_RT(MemcpyAsync)(a.device, a.host, a.bytes, GPSTI_RT(MemcpyHostToDevice), stream)); /* in its order */
     CHECK(gpst_warp_launch(warp, &device_source, 1, device, n_outputs, stream) == GPST_OK, "launch");
     CHECK_RT(GPSTI_RT(StreamSynchronize)(stream));
     CHECK_RT(GPSTI_RT(Memcpy)(a.back, a.device, a.bytes, GPSTI_RT(MemcpyDeviceToHost)));

@@ -20,6 +20,7 @@ static void test_begin(test_pool* t, uint64_t max_host_bytes, uint64_t max_bytes
     memset(t, 0, sizeof *t);
     context.allocator = test_memory_hooks(&t->memory);
     context.logger = test_log_hooks(&t->log);
+    context.backend = "cpu";
     context.n_workers = 1;
     context.max_host_bytes = max_host_bytes;
     desc.max_bytes = max_bytes;

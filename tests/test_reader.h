@@ -137,6 +137,7 @@ static inline int test_group_begin(void** state) {
     gpst_context_info info;
     (void)state;
     desc.n_workers = 1;
+    desc.backend = "cpu";
     assert_int_equal(gpst_context_create(&desc, &test_context), GPST_OK);
     gpst_context_query_info(test_context, &info);
     test_live_bytes = info.live_bytes;
