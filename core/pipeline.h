@@ -377,7 +377,7 @@ typedef struct gpst_stats {
    Returns      GPST_OK | VERSION | ARGUMENT (member, value and rule in the reason) | FORKED | MEMORY | IO (threads)
    Ownership    destroy with gpst_pipeline_destroy
    Threads      any
-   Blocking     never waits; allocates slots' bookkeeping and starts reader and writer threads
+   Blocking     never waits; allocates slots' bookkeeping and starts a reader's and a writer's thread
    Device       none until the first item
    Source       core/pipeline.c          Tests  tests/test_pipeline.c          Since 0.1
 */

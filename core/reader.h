@@ -103,7 +103,7 @@ typedef struct gpst_read_ahead {
     char state[64];    /* "schedule", "sequence", "period 8", "off: the files are resident", ... */
 } gpst_read_ahead;
 
-/* gpst_reader_create -- start a reader and its threads
+/* gpst_reader_create -- start a reader; its threads come with its work
 
    Parameters   context  (in)   outlives the reader; not NULL
                 desc     (in)   NULL = all defaults
@@ -114,7 +114,8 @@ typedef struct gpst_read_ahead {
                 | GPST_ERROR_UNSUPPORTED ("uring" where this process can have none: kernel, seccomp, sysctl)
    Ownership    the caller's, until gpst_reader_destroy
    Threads      any
-   Blocking     starts n_in_flight threads; the only allocation the reader ever makes
+   Blocking     starts one thread, and each of up to n_in_flight when reads wait for it; the only allocation the
+                reader ever makes. Where the system gives no more threads, those there are do
    Device       none
    Source       core/reader.c       Tests  tests/test_reader.c, tests/test_reader_queue.c       Since 0.1
 */
@@ -184,10 +185,9 @@ GPST_API void gpst_reader_cancel(gpst_reader* reader);
                 n_in_flight  (in)  1..64; above it reads in flight run to their end, and threads rest
    Shapes       none
    Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_FORKED
-                | an error of starting a thread: the setting stays
    Ownership    none
    Threads      any
-   Blocking     starts threads that are missing; no allocation
+   Blocking     never; threads that are missing start as reads wait for them; no allocation
    Device       none
    Source       core/reader.c          Tests  tests/test_reader_queue.c          Since 0.1
 */
