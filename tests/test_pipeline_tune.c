@@ -70,8 +70,30 @@ static void test_small_runs_stay_plain(void** state) {
     }
 }
 
-/* 10,000 items of nothing: each costs less than handing it over. */
-static void test_tiny_items_stay_plain(void** state) {
+static gpst_result spin_a_little(void* user_data, gpst_task* task) {
+    const int64_t end_ns = gpsti_now_ns() + 6000;
+    (void)user_data;
+    (void)task;
+    while (gpsti_now_ns() < end_ns) {}
+    return GPST_OK;
+}
+
+/* 10,000 items of 6 us are worth an engine that takes them in bunches; all come out, in order. */
+static void test_brief_items_are_handed_over(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_simple(self, KIT_MAX_ITEMS, spin_a_little);
+    desc.n_items_expected = KIT_MAX_ITEMS;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, KIT_MAX_ITEMS);
+    assert_true(report.n_decisions >= 1);
+    assert_non_null(strstr(report.decisions[0].reason, "starts with"));
+    kit_close(self);
+}
+
+/* As many of nothing, in whichever loop. */
+static void test_tiny_items_are_all_done(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 2);
     gpst_stats stats;
@@ -775,7 +797,8 @@ static void test_bad_values_are_refused(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_runs_stay_plain),  cmocka_unit_test(test_tiny_items_stay_plain),
+        cmocka_unit_test(test_small_runs_stay_plain),  cmocka_unit_test(test_tiny_items_are_all_done),
+        cmocka_unit_test(test_brief_items_are_handed_over),
         cmocka_unit_test(test_item_0_is_handed_over),  cmocka_unit_test(test_one_wide_item_is_shared),
         cmocka_unit_test(test_dear_memory_stays_plain), cmocka_unit_test(test_slots_must_pay),
         cmocka_unit_test(test_no_engine_stays_plain),  cmocka_unit_test(test_knobs_move),

@@ -2,6 +2,10 @@
    order where there is one, within the limit, and nobody is left waiting at the end. */
 #include "test_reader.h"
 
+#if defined(__linux__)
+#include <dirent.h>
+#endif
+
 /* ---- many at once ------------------------------------------------------------ */
 
 enum { TEST_FILES = 200 };
@@ -102,6 +106,43 @@ static void the_limit_moves_while_running(void** state) {
     assert_int_equal(info.n_in_flight, 3);
     gpst_reader_destroy(reader);
 }
+
+#if defined(__linux__)
+static uint32_t test_count_threads(void) {
+    uint32_t n = 0;
+    DIR* const dir = opendir("/proc/self/task");
+    assert_non_null(dir);
+    for (const struct dirent* entry = readdir(dir); entry; entry = readdir(dir))
+        n += entry->d_name[0] != '.';
+    closedir(dir);
+    return n;
+}
+
+/* One to begin with, one more that waits for the next read, and as many as reads wait for. */
+static void threads_come_with_work(void** state) {
+    const uint32_t before = test_count_threads();
+    gpst_reader* reader = test_trouble_new(16);
+    char path[TEST_PATH_BYTES];
+    test_read t;
+    (void)state;
+    assert_int_equal(test_count_threads(), before + 1);
+    gpsti_a32_store(&test_gate, 1);
+    test_trouble.before = test_wait_for_gate;
+    test_file_make(test_path(path, "worked"), "abc", 3);
+    for (int n = 0; n < 12; n++) {
+        test_read_init(&t, path);
+        assert_int_equal(gpst_reader_submit(reader, &t.read), GPST_OK);
+        test_read_wait(&t);
+        test_read_check(&t, "abc", 3);
+        test_read_term(&t);
+        gpsti_sleep_ns(2000000); /* its thread rests again, but for one that has lost its core */
+    }
+    assert_true(test_count_threads() >= before + 2 && test_count_threads() <= before + 6);
+    assert_int_equal(test_most_running(reader, path, 16), 16);
+    assert_int_equal(test_count_threads(), before + 16);
+    gpst_reader_destroy(reader);
+}
+#endif
 
 static gpsti_a32 test_chain_left;
 static gpst_reader* test_chain_reader;
@@ -273,6 +314,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sixty_four_at_once),
                                        cmocka_unit_test(one_at_a_time_keeps_the_order),
                                        cmocka_unit_test(the_limit_moves_while_running),
+#if defined(__linux__)
+                                       cmocka_unit_test(threads_come_with_work),
+#endif
                                        cmocka_unit_test(done_may_submit_again),
                                        cmocka_unit_test(cancel_ends_what_is_queued),
                                        cmocka_unit_test(destroy_cancels_and_waits),

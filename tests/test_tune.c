@@ -306,6 +306,48 @@ static gpst_result sleep_a_little(void* user_data, gpst_task* task) {
     return GPST_OK;
 }
 
+/* Bunches may want more slots than the preset has: there is room for them from the start. */
+static void test_bunches_have_room(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 16);
+    gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
+    desc.tune = GPST_TUNE_ON;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    gpsti_clock* const clock = &pipeline->clocks[0];
+    lock(self);
+    for (int i = 0; i < 10; i++)
+        gpsti_clock_add(clock, 5000, 0, 0, false);
+    pipeline->items_ok = 10;
+    gpsti_tune_count(pipeline->slots[0]); /* the first that it sees: the model */
+    assert_true(pipeline->n_slots > 100);
+    assert_int_equal(pipeline->n_slots, pipeline->tune.tuner.now.value[GPST_KNOB_SLOTS]);
+    assert_int_equal(pipeline->n_slots_made, pipeline->n_slots);
+    assert_true(pipeline->n_slots <= pipeline->slots_capacity);
+    unlock(self);
+    unmake(self);
+}
+
+/* What an engine itself takes for an item, which no gain can be above: on a device more, in batches less of that. */
+static void test_an_item_takes_an_engine_time(void** state) {
+    (void)state;
+    static const struct {
+        const char* backend;
+        uint32_t batch_most;
+        int64_t least_ns;
+    } cases[] = {{"cpu", 1, 2000}, {"sim", 1, 30000}, {"sim", 8, 15000}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        kit* const self = kit_open(cases[i].backend, 4);
+        gpst_pipeline_desc desc = kit_standard(self, 1);
+        desc.tune = GPST_TUNE_ON;
+        gpst_pipeline* const pipeline = make(self, &desc);
+        lock(self);
+        pipeline->tune.tuner.budget.batch = cases[i].batch_most;
+        assert_int_equal(gpsti_tune_period_ns(pipeline), cases[i].least_ns);
+        unlock(self);
+        unmake(self);
+    }
+}
+
 /* Memory for five such items: the engine's own number of slots is cut to what fits, and the user's is not. */
 static void test_memory_holds_slots_back(void** state) {
     (void)state;
@@ -681,6 +723,8 @@ int main(void) {
         cmocka_unit_test(test_a_new_setting_thaws),
         cmocka_unit_test(test_a_new_setting_wakes),
         cmocka_unit_test(test_budgets_are_of_the_pipeline),
+        cmocka_unit_test(test_bunches_have_room),
+        cmocka_unit_test(test_an_item_takes_an_engine_time),
         cmocka_unit_test(test_memory_holds_slots_back),
         cmocka_unit_test(test_items_without_memory_have_all_slots),
         cmocka_unit_test(test_who_submits_is_not_held_back),
