@@ -1,11 +1,13 @@
 /* core/carry.c -- a worker takes items from the source and carries each through the steps that need nobody else, as a
-   plain loop would: brief items in bunches, so that the lock is taken once for many. What they wait for is flow.c's. */
+   plain loop would: brief items in bunches, so that the lock is taken once for many. What they wait for is flow.c's.
+   Whole items it carries through every step, and where nobody is told of them, to their end: then the workers are as
+   many plain loops on one list, which share nothing but the source. */
 #include "platform_internal.h"
 
 #include "pipeline_internal.h"
 #include "reader_internal.h"
 
-#define GPSTI_CARRY_NS 100000 /* about how long a worker keeps to itself what it has taken */
+#define GPSTI_CARRY_NS 200000 /* about how long a worker keeps to itself what it has taken */
 #define GPSTI_CARRY_ITEMS 16
 #define GPSTI_CARRY_READ_CPU 0.5 /* of its time: from here on a read computes (copies from the page cache) */
 
@@ -15,22 +17,29 @@ typedef struct gpsti_carry_note { /* one service */
     gpst_result result;
 } gpsti_carry_note;
 
+typedef struct gpsti_carry_end { /* one item that is over */
+    gpst_result result;
+    int64_t start_ns, end_ns, finish_ns;
+} gpsti_carry_end;
+
 typedef struct gpsti_carry {
     gpst_pipeline* pipeline;
     uint32_t worker_index;
     uint32_t n_items, n_steps;
-    gpsti_slot* slots[GPSTI_CARRY_ITEMS];
+    bool whole; /* what the pipeline was at when these items were taken */
+    gpsti_slot* slots[GPSTI_CARRY_ITEMS]; /* of items that end here the first one is all of theirs */
     uint32_t n_served[GPSTI_CARRY_ITEMS]; /* steps; fewer than n_steps when the item failed */
     int64_t source_ns;
     bool wants_cpu[GPST_MAX_STAGES];      /* of the first item */
     gpsti_carry_note notes[GPSTI_CARRY_ITEMS][GPST_MAX_STAGES];
+    gpsti_carry_end ends[GPSTI_CARRY_ITEMS];
 } gpsti_carry;
 
 /* ---- what may be carried ------------------------------------------------------------------- */
 
 GPSTI_PRIVATE bool gpsti_carry_takes(const gpst_pipeline* pipeline, const gpsti_step* step) {
     if (step->kind == GPSTI_STEP_READ)
-        return gpsti_carry_reads(pipeline);
+        return pipeline->whole || gpsti_carry_reads(pipeline);
     return step->kind == GPSTI_STEP_HOST && step->concurrency == 0 &&
            (!step->per_output || pipeline->n_outputs == 1);
 }
@@ -58,8 +67,11 @@ GPSTI_PRIVATE uint32_t gpsti_carry_n_steps(const gpst_pipeline* pipeline) {
 }
 
 GPSTI_INTERN bool gpsti_carry_is_work(const gpst_pipeline* pipeline) {
-    return gpsti_carry_takes(pipeline, &pipeline->steps[0]);
+    return pipeline->whole || gpsti_carry_takes(pipeline, &pipeline->steps[0]);
 }
+
+/* Do items end with the worker that took them? Else those who are told of them wait for their turn. */
+GPSTI_PRIVATE bool gpsti_carry_ends(const gpst_pipeline* pipeline) { return pipeline->whole && !pipeline->desc.sink; }
 
 /* Of brief items several, but no more than leaves every worker as many, and towards the end of the run a share of the
    rest. Only of a list whose length is known: elsewhere the source may wait for what the worker still has in hand. */
@@ -71,10 +83,12 @@ GPSTI_INTERN uint32_t gpsti_carry_n_items(const gpst_pipeline* pipeline) {
     if (rest < 2 || pipeline->source_work_ns <= 0 || !gpsti_carry_is_work(pipeline))
         return 1;
     uint64_t n = GPSTI_CARRY_NS / (uint64_t)pipeline->source_work_ns;
-    n = n < share ? n : share;
     n = n < rest ? n : rest;
-    n = n < n_free ? n : n_free;
     n = n < GPSTI_CARRY_ITEMS ? n : GPSTI_CARRY_ITEMS;
+    if (!gpsti_carry_ends(pipeline)) { /* each has a slot */
+        n = n < share ? n : share;
+        n = n < n_free ? n : n_free;
+    }
     return n > 1 ? (uint32_t)n : 1;
 }
 
@@ -141,28 +155,75 @@ GPSTI_PRIVATE void gpsti_carry_item(gpsti_carry* self, uint32_t i) {
         gpsti_carry_serve(self, i, s);
     }
     self->n_served[i] = s;
+    if (self->whole)
+        gpsti_plain_bring(slot, self->worker_index, self->n_steps);
+}
+
+/* False: the source is dry. It is called by one worker at a time, who need not have the lock for that. */
+GPSTI_PRIVATE bool gpsti_carry_next(gpsti_carry* self) {
+    gpst_pipeline* const pipeline = self->pipeline;
+    gpsti_slot* const slot = self->slots[0];
+    gpsti_slot_reset(slot, 0);
+    gpsti_mutex_lock(&pipeline->source_mutex);
+    const int64_t start_ns = gpsti_now_ns();
+    bool more = !pipeline->source_dry && gpsti_a32_load(&pipeline->cancel) == 0 && gpsti_a32_load(&pipeline->stop) == 0;
+    slot->item.index = pipeline->source_index;
+    more = more && gpsti_call_source(pipeline, slot) != GPST_END;
+    pipeline->source_index += more ? 1 : 0;
+    pipeline->source_dry = !more;
+    self->source_ns += gpsti_now_ns() - start_ns;
+    gpsti_mutex_unlock(&pipeline->source_mutex);
+    return more;
+}
+
+GPSTI_PRIVATE void gpsti_carry_to_end(gpsti_carry* self, uint32_t i) {
+    gpsti_slot* const slot = self->slots[0];
+    gpsti_carry_end* const end = &self->ends[i];
+    self->slots[i] = slot;
+    gpsti_carry_item(self, i);
+    const int64_t finish_ns = gpsti_now_ns();
+    gpsti_finish_item(slot);
+    end->result = slot->item.result;
+    end->start_ns = slot->item.start_ns;
+    end->end_ns = slot->item.end_ns;
+    end->finish_ns = slot->item.end_ns - finish_ns;
 }
 
 /* ---- with it ----------------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE void gpsti_carry_take_slots(gpsti_carry* self) {
-    self->n_items = gpsti_carry_n_items(self->pipeline);
-    self->n_steps = gpsti_carry_n_steps(self->pipeline);
-    for (uint32_t i = 0; i < self->n_items; i++)
-        self->slots[i] = gpsti_flow_take_slot(self->pipeline);
+GPSTI_PRIVATE void gpsti_carry_prepare(gpsti_carry* self, gpst_pipeline* pipeline, uint32_t worker_index) {
+    self->pipeline = pipeline;
+    self->worker_index = worker_index;
+    self->source_ns = 0;
+    self->whole = pipeline->whole;
+    self->n_steps = gpsti_carry_n_steps(pipeline);
     for (uint32_t s = 0; s < self->n_steps; s++)
-        self->wants_cpu[s] = gpsti_flow_wants_cpu(self->pipeline, &self->pipeline->steps[s]);
+        self->wants_cpu[s] = gpsti_flow_wants_cpu(pipeline, &pipeline->steps[s]);
 }
 
-GPSTI_PRIVATE void gpsti_carry_number(gpsti_carry* self, uint32_t n_slots, bool more) {
+GPSTI_PRIVATE void gpsti_carry_take_slots(gpsti_carry* self) {
+    self->n_items = gpsti_carry_n_items(self->pipeline);
+    for (uint32_t i = 0; i < self->n_items; i++)
+        self->slots[i] = gpsti_flow_take_slot(self->pipeline);
+}
+
+/* Counts the items that the source gave. */
+GPSTI_PRIVATE void gpsti_carry_number(const gpsti_carry* self, bool more) {
     gpst_pipeline* const pipeline = self->pipeline;
-    pipeline->source_running = false;
     pipeline->source_done = pipeline->source_done || !more;
     pipeline->next_index += self->n_items;
+    pipeline->next_ticket += self->n_items;
     pipeline->n_sourced += self->n_items;
     pipeline->source_busy_ns += self->source_ns;
+}
+
+/* The source is another's. */
+GPSTI_PRIVATE void gpsti_carry_leave_source(gpsti_carry* self, uint32_t n_slots, bool more) {
+    gpst_pipeline* const pipeline = self->pipeline;
+    pipeline->source_running = false;
     for (uint32_t i = 0; i < self->n_items; i++)
-        self->slots[i]->ticket = pipeline->next_ticket++;
+        self->slots[i]->ticket = pipeline->next_ticket + i;
+    gpsti_carry_number(self, more);
     for (uint32_t i = self->n_items; i < n_slots; i++)
         gpsti_flow_release_slot(self->slots[i]);
 }
@@ -182,11 +243,60 @@ GPSTI_PRIVATE void gpsti_carry_account(gpsti_carry* self, uint32_t i) {
     }
 }
 
-GPSTI_INTERN void gpsti_carry_run(gpst_pipeline* pipeline, uint32_t worker_index) {
+/* The slot has had several items since: it is each of them again for as long as that is counted. */
+GPSTI_PRIVATE void gpsti_carry_count(gpsti_carry* self, uint32_t i) {
+    gpst_pipeline* const pipeline = self->pipeline;
+    gpsti_slot* const slot = self->slots[0];
+    const gpsti_carry_end* const end = &self->ends[i];
+    slot->item.result = end->result;
+    slot->item.start_ns = end->start_ns;
+    slot->item.end_ns = end->end_ns;
+    if (end->end_ns > pipeline->end_ns)
+        pipeline->end_ns = end->end_ns;
+    gpsti_clock_add(&pipeline->finish_clock, end->finish_ns, 0, 0, false);
+    gpsti_finish_count(slot);
+    gpsti_tune_count(slot);
+}
+
+GPSTI_PRIVATE void gpsti_carry_run_to_end(gpst_pipeline* pipeline, uint32_t worker_index) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    const uint32_t n_items = gpsti_carry_n_items(pipeline);
+    const int64_t work_ns = gpsti_flow_source_work_ns(pipeline);
+    gpsti_carry self;
+    gpsti_carry_prepare(&self, pipeline, worker_index);
+    self.slots[0] = gpsti_flow_take_slot(pipeline);
+    if (pipeline->n_carrying++ == 0)
+        pipeline->source_index = pipeline->next_index;
+    pipeline->executing++;
+    gpsti_scheduler_leave(scheduler, work_ns);
+    gpsti_mutex_unlock(&scheduler->mutex);
+    const int64_t start_ns = gpsti_now_ns();
+    for (self.n_items = 0; self.n_items < n_items && gpsti_carry_next(&self); self.n_items++)
+        gpsti_carry_to_end(&self, self.n_items);
+    const int64_t spent_ns = gpsti_now_ns() - start_ns;
+    const bool more = self.n_items == n_items;
+    if (!more) { /* side by side now rather than one after the other when the pipeline is destroyed */
+        gpsti_slot_give_back(self.slots[0]);
+        gpst_pool_trim(pipeline->pool);
+    }
+    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_scheduler_return(scheduler, work_ns);
+    pipeline->n_carrying--;
+    pipeline->executing--;
+    gpsti_carry_number(&self, more);
+    if (self.n_items > 0)
+        gpsti_work_note(&pipeline->source_work_ns, spent_ns / (int64_t)self.n_items);
+    for (uint32_t i = 0; i < self.n_items; i++) {
+        gpsti_carry_account(&self, i);
+        gpsti_carry_count(&self, i);
+    }
+    gpsti_flow_release_slot(self.slots[0]);
+}
+
+GPSTI_PRIVATE void gpsti_carry_run_on(gpst_pipeline* pipeline, uint32_t worker_index) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_carry self;
-    self.pipeline = pipeline;
-    self.worker_index = worker_index;
+    gpsti_carry_prepare(&self, pipeline, worker_index);
     gpsti_carry_take_slots(&self);
     const uint32_t n_slots = self.n_items;
     const uint64_t index = pipeline->next_index;
@@ -197,9 +307,10 @@ GPSTI_INTERN void gpsti_carry_run(gpst_pipeline* pipeline, uint32_t worker_index
     gpsti_mutex_unlock(&scheduler->mutex);
     const int64_t start_ns = gpsti_now_ns();
     const bool more = gpsti_carry_call_source(&self, index);
-    if (self.n_steps > 0) { /* meanwhile the source is another's */
+    const bool serves = self.whole || self.n_steps > 0;
+    if (serves) { /* meanwhile the source is another's */
         gpsti_mutex_lock(&scheduler->mutex);
-        gpsti_carry_number(&self, n_slots, more);
+        gpsti_carry_leave_source(&self, n_slots, more);
         gpsti_scheduler_wake(scheduler);
         gpsti_mutex_unlock(&scheduler->mutex);
     }
@@ -209,12 +320,19 @@ GPSTI_INTERN void gpsti_carry_run(gpst_pipeline* pipeline, uint32_t worker_index
     gpsti_mutex_lock(&scheduler->mutex);
     gpsti_scheduler_return(scheduler, work_ns);
     pipeline->executing--;
-    if (self.n_steps == 0)
-        gpsti_carry_number(&self, n_slots, more);
+    if (!serves)
+        gpsti_carry_leave_source(&self, n_slots, more);
     if (self.n_items > 0)
         gpsti_work_note(&pipeline->source_work_ns, spent_ns / (int64_t)self.n_items);
     for (uint32_t i = 0; i < self.n_items; i++) {
         gpsti_carry_account(&self, i);
-        gpsti_flow_continue(self.slots[i], self.n_served[i]);
+        gpsti_flow_continue(self.slots[i], self.whole ? pipeline->n_steps - 1 : self.n_served[i]);
     }
+}
+
+GPSTI_INTERN void gpsti_carry_run(gpst_pipeline* pipeline, uint32_t worker_index) {
+    if (gpsti_carry_ends(pipeline))
+        gpsti_carry_run_to_end(pipeline, worker_index);
+    else
+        gpsti_carry_run_on(pipeline, worker_index);
 }

@@ -240,6 +240,8 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     const gpsti_device_info* const device = &pipeline->context->device_info;
     GPSTI_TRY(gpsti_cond_init(&pipeline->progress));
     pipeline->has_progress = true;
+    GPSTI_TRY(gpsti_mutex_init(&pipeline->source_mutex));
+    pipeline->has_source_mutex = true;
     pipeline->device_on_host = device->zero_copy;
     pipeline->device_counts_bytes = device->counts_bytes;
     pipeline->device_reaches_host = device->reaches_host;
@@ -314,6 +316,8 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
         gpsti_free(host, pipeline->clocks, GPST_MAX_STATS * sizeof *pipeline->clocks);
     if (pipeline->has_progress)
         gpsti_cond_term(&pipeline->progress);
+    if (pipeline->has_source_mutex)
+        gpsti_mutex_term(&pipeline->source_mutex);
     gpsti_free(host, pipeline, sizeof *pipeline);
 }
 

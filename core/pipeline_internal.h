@@ -251,6 +251,12 @@ struct gpst_pipeline {
     uint32_t executing;      /* calls of this pipeline on any thread now */
     bool attached;           /* the scheduler knows us */
     bool started, source_running, source_done, closed;
+    bool whole;              /* a worker brings its items through every step itself */
+    uint32_t n_carrying;     /* workers at items that end with them; those call the source under: */
+    gpsti_mutex source_mutex;
+    bool has_source_mutex;
+    bool source_dry;         /* to them; and the index of their next item: next_index, but for those they have begun */
+    uint64_t source_index;
     bool cancel_noticed;
     int64_t source_work_ns;  /* as a step's, of what a worker does for an item it takes from the source */
     int64_t source_busy_ns;  /* of the source's calls in the engine, and how many items they gave */
@@ -409,6 +415,8 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline);
    worth_ns: stops in the midst of an item as soon as what is left is worth so much; 0 = never. False: the source is
    dry. No other call of the pipeline runs, the source among them. */
 GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, int64_t worth_ns);
+/* An item through its steps from this one on, but not its end, on a worker. Not locked. */
+GPSTI_INTERN void gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, uint32_t from);
 GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out); /* locked */
 /* Times frame memory was allocated for items so far, on the host or on the device. */
 GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline);

@@ -196,8 +196,9 @@ GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step
     const int64_t busy_ns = gpsti_now_ns() - start_ns;
     const uint32_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? self->slot->exec.n_threads : 1;
     self->inside_ns += n_threads > 1 ? busy_ns : 0;
-    self->pipeline->tune.setup_ns[gpsti_plain_resource(step)] +=
-        gpsti_plain_setup_ns(self->pipeline) - setup_ns;
+    if (self->worth_ns > 0) /* else others may have made memory meanwhile */
+        self->pipeline->tune.setup_ns[gpsti_plain_resource(step)] +=
+            gpsti_plain_setup_ns(self->pipeline) - setup_ns;
     self->pipeline->plain_inside_cpu_ns += busy_ns * (int64_t)(n_threads - 1);
     if (step->kind == GPSTI_STEP_HOST) /* the others know better what they did when */
         gpsti_clock_add(&self->pipeline->clocks[step->first_clock], busy_ns, 0, 0, GPST_FAILED(result));
@@ -288,12 +289,10 @@ GPSTI_PRIVATE uint64_t gpsti_plain_next_ask(const gpst_pipeline* pipeline) {
 
 /* Steps in order; steps that are per output run output by output, while its bytes are in the cache. Gives the step
    before which the item was handed over: FINISH = it was not. */
-GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
+GPSTI_PRIVATE uint32_t gpsti_plain_steps(gpsti_plain* self, uint32_t from) {
     const gpst_pipeline* const pipeline = self->pipeline;
     uint32_t s = from;
     self->slot->plain = true;
-    if (self->worth_ns > 0 && pipeline->next_index >= self->asks_at)
-        self->whole_ns = gpsti_plain_work_ns(self);
     while (pipeline->steps[s].kind != GPSTI_STEP_FINISH) {
         if (gpsti_plain_hands_over(self, s)) {
             self->slot->plain = false;
@@ -308,6 +307,17 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
                 gpsti_plain_step(self, &pipeline->steps[i], o);
         s = end;
     }
+    return s;
+}
+
+/* To its end, or to the step before which it was handed over. */
+GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
+    const gpst_pipeline* const pipeline = self->pipeline;
+    if (self->worth_ns > 0 && pipeline->next_index >= self->asks_at)
+        self->whole_ns = gpsti_plain_work_ns(self);
+    const uint32_t s = gpsti_plain_steps(self, from);
+    if (pipeline->steps[s].kind != GPSTI_STEP_FINISH)
+        return s;
     gpsti_finish_item(self->slot);
     if (self->worth_ns > 0 && pipeline->next_index == 1) {
         self->first_ns = gpsti_plain_work_ns(self);
@@ -428,4 +438,11 @@ GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, 
         pipeline->source_done = true;
     gpsti_plain_unlock(&self);
     return more;
+}
+
+GPSTI_INTERN void gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, uint32_t from) {
+    gpsti_plain self = gpsti_plain_of(slot->pipeline, true, 0);
+    self.slot = slot;
+    self.worker_index = worker_index;
+    (void)gpsti_plain_steps(&self, from);
 }

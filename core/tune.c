@@ -362,6 +362,26 @@ GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline) {
     return period_ns > least_ns ? period_ns : least_ns;
 }
 
+/* ---- whole items ------------------------------------------------------------------------------------- */
+
+/* May workers bring items through every step, side by side? They call the source in turns: of a run whose length is
+   known, since another one may wait for its inputs. */
+GPSTI_PRIVATE bool gpsti_tune_allows_whole(const gpst_pipeline* pipeline, uint32_t n_workers) {
+    const uint64_t expected = pipeline->desc.n_items_expected, begun = pipeline->next_index;
+    const uint64_t least = (pipeline->n_outputs > 1 ? 4 : 2) * (uint64_t)n_workers; /* else outputs keep them busy */
+    bool allows = pipeline->tune.starts_plain && expected >= begun + least;
+    for (uint32_t s = 0; allows && pipeline->steps[s].kind != GPSTI_STEP_FINISH; s++)
+        allows = pipeline->steps[s].concurrency == 0;
+    return allows;
+}
+
+GPSTI_PRIVATE void gpsti_tune_choose_whole(gpst_pipeline* pipeline, const gpsti_tuner_costs* costs) {
+    const uint32_t n_workers = gpsti_tuner_whole_workers(&pipeline->tune.tuner, costs);
+    pipeline->whole = n_workers > 0 && gpsti_tune_allows_whole(pipeline, n_workers);
+    if (pipeline->whole)
+        gpsti_tuner_set_whole(&pipeline->tune.tuner, n_workers, pipeline->desc.sink != NULL);
+}
+
 GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
     const uint64_t n_items = pipeline->items_ok + pipeline->items_failed;
@@ -371,6 +391,7 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     budget.item_host_bytes = gpsti_tune_item_bytes(tune);
     budget.item_device_bytes = tune->item_device_bytes;
     gpsti_tuner_init(&tune->tuner, &budget, &costs);
+    gpsti_tune_choose_whole(pipeline, &costs);
     tune->tuner.n_items = n_items;
     if (tune->tuner.most.value[GPST_KNOB_SLOTS] > pipeline->slots_capacity)
         tune->tuner.most.value[GPST_KNOB_SLOTS] = pipeline->slots_capacity;
@@ -379,8 +400,8 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
         now[GPST_KNOB_SLOTS] = pipeline->slots_capacity;
     gpst_tuner_decision* const decision = gpsti_tuner_note(&tune->tuner, GPST_KNOB_NONE, 0, 0);
     gpsti_format(decision->reason, sizeof decision->reason,
-                 "starts with workers=%u slots=%u reads=%u writes=%u streams=%u inside=%u batch=%u",
-                 now[GPST_KNOB_WORKERS], now[GPST_KNOB_SLOTS], now[GPST_KNOB_READS], now[GPST_KNOB_WRITES],
+                 "starts with %sworkers=%u slots=%u reads=%u writes=%u streams=%u inside=%u batch=%u",
+                 pipeline->whole ? "whole items, " : "", now[GPST_KNOB_WORKERS], now[GPST_KNOB_SLOTS], now[GPST_KNOB_READS], now[GPST_KNOB_WRITES],
                  now[GPST_KNOB_STREAMS], now[GPST_KNOB_INSIDE], now[GPST_KNOB_BATCH]);
     tune->modelled = true;
 }

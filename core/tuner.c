@@ -13,6 +13,9 @@
 #define GPSTI_TUNER_BUNCH 8
 #define GPSTI_TUNER_BATCH_NS 30000 /* about what a submission takes by itself: items that take less share one */
 #define GPSTI_TUNER_BATCH 4
+#define GPSTI_TUNER_WHOLE_NS 10000000 /* of an item's way, at most: a longer one is worth handing from thread to thread */
+#define GPSTI_TUNER_WHOLE_FILES 8     /* that a disk serves at once about as fast as more of them */
+#define GPSTI_TUNER_WHOLE_LOSS 1.1    /* of the engine's time at best */
 #define GPSTI_TUNER_UP 1u
 #define GPSTI_TUNER_DOWN 2u
 #define GPSTI_TUNER_UNSEEN_BYTES ((uint64_t)256 << 20) /* of host memory, at most, in an item nobody has seen */
@@ -183,6 +186,38 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     if (tuner->budget.inside && now->value[GPST_KNOB_SLOTS] < workers) /* memory for few items: wide ones */
         now->value[GPST_KNOB_INSIDE] = workers / now->value[GPST_KNOB_SLOTS];
     gpsti_tuner_clamp_all(tuner, now);
+}
+
+GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
+    const uint32_t* const most = tuner->most.value;
+    const int64_t total_ns = gpsti_tuner_total_ns(costs);
+    int64_t period_ns = gpsti_tuner_period_ns(costs, most[GPST_KNOB_WORKERS]);
+    uint32_t n = most[GPST_KNOB_WORKERS] < most[GPST_KNOB_SLOTS] ? most[GPST_KNOB_WORKERS] : most[GPST_KNOB_SLOTS];
+    if (tuner->budget.streams && most[GPST_KNOB_STREAMS] < n)
+        n = most[GPST_KNOB_STREAMS];
+    if (costs->service_ns[GPST_RESOURCE_DISK_IN] / GPSTI_TUNER_WHOLE_FILES > period_ns)
+        period_ns = costs->service_ns[GPST_RESOURCE_DISK_IN] / GPSTI_TUNER_WHOLE_FILES;
+    if (costs->service_ns[GPST_RESOURCE_DISK_OUT] / GPSTI_TUNER_WHOLE_FILES > period_ns)
+        period_ns = costs->service_ns[GPST_RESOURCE_DISK_OUT] / GPSTI_TUNER_WHOLE_FILES;
+    if (period_ns <= 0 || total_ns > GPSTI_TUNER_WHOLE_NS ||
+        (double)total_ns > GPSTI_TUNER_WHOLE_LOSS * (double)period_ns * (double)n)
+        return 0;
+    return gpsti_tuner_clamp(2 * ((uint64_t)(total_ns / period_ns) + 1), 1, n);
+}
+
+/* Knobs that whole items have no use for stay where they are. */
+GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, uint32_t n_workers, bool waits_for_turns) {
+    static const gpst_knob unused[] = {GPST_KNOB_READS, GPST_KNOB_WRITES, GPST_KNOB_STREAMS, GPST_KNOB_BATCH,
+                                       GPST_KNOB_INSIDE};
+    uint32_t* const now = tuner->now.value;
+    now[GPST_KNOB_WORKERS] = n_workers;
+    if (!waits_for_turns) /* a worker has one, whatever it does */
+        now[GPST_KNOB_SLOTS] = tuner->most.value[GPST_KNOB_WORKERS];
+    for (size_t k = 0; k < sizeof unused / sizeof unused[0]; k++)
+        tuner->budget.fixed.value[unused[k]] = now[unused[k]];
+    gpsti_tuner_limits(tuner);
+    gpsti_tuner_clamp_all(tuner, &tuner->now);
+    tuner->kept = tuner->now;
 }
 
 GPSTI_INTERN uint32_t gpsti_tuner_slots_ever(const gpsti_tuner* tuner) {

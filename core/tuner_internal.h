@@ -80,6 +80,11 @@ GPSTI_INTERN bool gpsti_tuner_resize(gpsti_tuner* tuner, uint64_t item_host_byte
 GPSTI_INTERN void gpsti_tuner_afford(gpsti_tuner* tuner, uint32_t slots_worth);
 /* How many items begin to share a submission: 1 where each keeps a device busy. */
 GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs);
+/* How many workers that each bring an item through all of its steps are as fast as the engine at its best; 0: none are,
+   or items take too long. */
+GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs);
+/* Starts with so many; waits_for_turns: items that have come to their end may wait there in their slots. */
+GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, uint32_t n_workers, bool waits_for_turns);
 /* More slots than these are never asked for, whatever items turn out to be. */
 GPSTI_INTERN uint32_t gpsti_tuner_slots_ever(const gpsti_tuner* tuner);
 /* How many items have room in so much memory, by the largest that was seen; 0: none was, and it may be a large one. */
