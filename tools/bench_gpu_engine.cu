@@ -440,12 +440,17 @@ static void write_frames(const views* self) {
     free(pixels);
 }
 
-static void run_views(gpst_context* context, views* self, const gpst_warp* warp, uint32_t n_reads) {
+typedef struct views_result {
+    double ms, efficiency;
+} views_result;
+
+/* n_reads 0: what the engine takes, and finds. */
+static views_result run_views(gpst_context* context, views* self, const gpst_warp* warp, uint32_t n_reads) {
     gpst_stage_desc stages[3] = {};
     gpst_pipeline_desc desc = GPST_ZERO;
     gpst_pipeline* pipeline = NULL;
     gpst_stats stats;
-    char name[96];
+    static gpst_tuner_report tuner;
     stages[0].kind = GPST_STAGE_READ;
     stages[1].kind = GPST_STAGE_HOST;
     stages[1].func = frame_map;
@@ -455,16 +460,33 @@ static void run_views(gpst_context* context, views* self, const gpst_warp* warp,
     desc.n_stages = 3;
     desc.source = frame_next;
     desc.source_user_data = self;
-    desc.n_slots = n_reads + 6;
+    desc.n_items_expected = N_FRAMES;
+    desc.n_slots = n_reads ? n_reads + 6 : 0;
     desc.n_reads = n_reads;
     need(gpst_pipeline_create(context, &desc, &pipeline), "pipeline");
     need(gpst_pipeline_run(pipeline), "run");
     gpst_pipeline_query_stats(pipeline, &stats);
+    gpst_pipeline_query_tuner(pipeline, &tuner);
     need(gpst_pipeline_destroy(pipeline), "destroy");
-    snprintf(name, sizeof name, "%u frames to 8 views, %u reads in flight", (unsigned)N_FRAMES, n_reads);
-    record(name, (double)stats.wall_ns / 1e6 / N_FRAMES, "ms a frame");
-    record("  efficiency", stats.verdict.efficiency, "");
-    printf("  %s\n", stats.verdict.text);
+    printf("  %u reads asked for: %.3f ms a frame, %s\n", n_reads, (double)stats.wall_ns / 1e6 / N_FRAMES,
+           stats.verdict.text);
+    if (n_reads == 0)
+        print_decisions(&tuner);
+    return {(double)stats.wall_ns / 1e6 / N_FRAMES, stats.verdict.efficiency};
+}
+
+#define N_VIEWS 4
+#define N_VIEWS_ROUNDS 3
+static const uint32_t views_reads[N_VIEWS] = {0, 8, 12, 16};
+
+static void record_views(uint32_t n_reads, double* ms, double* efficiency) {
+    char name[96];
+    const double middle = median(ms, N_VIEWS_ROUNDS), part = median(efficiency, N_VIEWS_ROUNDS);
+    snprintf(name, sizeof name, "%u frames to 8 views, %u reads%s", (unsigned)N_FRAMES, n_reads, n_reads ? "" : ": tuned");
+    record(name, middle, "ms a frame");
+    printf("  %.3f..%.3f\n", ms[0], ms[N_VIEWS_ROUNDS - 1]);
+    record("  efficiency", part, "");
+    printf("  %.3f..%.3f\n", efficiency[0], efficiency[N_VIEWS_ROUNDS - 1]);
 }
 
 static void bench_views(gpst_context* context, const char* dir) {
@@ -484,8 +506,14 @@ static void bench_views(gpst_context* context, const char* dir) {
     desc.height = 1080;
     desc.format = GPST_FORMAT_RGB;
     need(gpst_warp_create(&desc, &warp), "warp");
-    for (uint32_t n_reads = 4; n_reads <= 12; n_reads += 4)
-        run_views(context, &self, warp, n_reads);
+    double ms[N_VIEWS][N_VIEWS_ROUNDS], efficiency[N_VIEWS][N_VIEWS_ROUNDS];
+    for (int round = 0; round < N_VIEWS_ROUNDS; round++)
+        for (int i = 0; i < N_VIEWS; i++) {
+            const views_result result = run_views(context, &self, warp, views_reads[i]);
+            ms[i][round] = result.ms, efficiency[i][round] = result.efficiency;
+        }
+    for (int i = 0; i < N_VIEWS; i++)
+        record_views(views_reads[i], ms[i], efficiency[i]);
     gpst_warp_destroy(warp);
     for (unsigned n = 0; n < N_FILES; n++) {
         frame_path(&self, n, path, sizeof path);

@@ -3,13 +3,19 @@
 torch.compile. One line a row and, with a file name, one JSON object a line.
 
     python3 tools/peers/torch_gpu.py [FILE.json]
+
+77 without PyTorch or GPU.
 """
 import json
 import math
 import sys
 
-import torch
-import torch.nn.functional as F
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError:
+    print("no PyTorch")
+    sys.exit(77)
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -86,6 +92,9 @@ def bench_tensors(out):
 
 
 def main():
+    if not torch.cuda.is_available():
+        print("no GPU")
+        return 77
     out = open(sys.argv[1], "w") if len(sys.argv) > 1 else None
     print("torch %s, %s" % (torch.__version__, torch.cuda.get_device_name()))
     with torch.inference_mode():
@@ -93,7 +102,8 @@ def main():
         bench_tensors(out)
     if out:
         out.close()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -29,7 +29,7 @@ def measure(name, inputs, call, together=20, samples=21):
         end.synchronize()
         if sample >= 0:
             times.append(begin.elapsed_time(end) * 1000 / together)
-    print("%-52s %9.2f us  (%.2f .. %.2f)" % (name, statistics.median(times), min(times), max(times)), flush=True)
+    print("%-52s %9.2f us  (%.2f .. %.2f)" % ("torch: " + name, statistics.median(times), min(times), max(times)), flush=True)
 
 
 def turns(shape, dtype=torch.float32):
