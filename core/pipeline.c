@@ -29,6 +29,8 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check(const gpst_pipeline_desc* desc, uint
                   s);
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WARP && !stage->warp, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].warp=NULL: required for WARP", s);
+    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WARP && stage->warp->desc.rois_in_place, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].warp: rois_in_place: there is one list, and items overlap", s);
     GPSTI_FAIL_IF(stage->per_output && (stage->kind != GPST_STAGE_HOST || stage->ordered),
                   GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].per_output: only for a HOST stage that is not ordered", s);

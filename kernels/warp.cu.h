@@ -32,7 +32,10 @@ GPSTI_PRIVATE void gpsti_warp_item_split(gpsti_warp_job* job, gpsti_warp_item* i
     job->source = NULL, job->cb = NULL, job->cr = NULL;
     job->output = NULL;
     job->turn_columns = NULL, job->turn_rows = NULL; /* the host's; blocks compute their own */
-    if (job->map == GPST_MAP_ROI) {
+    if (job->rois_in_place) {
+        item->map.listed = job->listed;
+        memset(&job->listed, 0, sizeof job->listed);
+    } else if (job->map == GPST_MAP_ROI) {
         item->map.axes[0] = job->across.begin, item->map.axes[1] = job->across.extent;
         item->map.axes[2] = job->down.begin, item->map.axes[3] = job->down.extent;
         job->across.begin = 0, job->across.extent = 0;
@@ -155,7 +158,7 @@ GPSTI_LINK gpst_result gpsti_warp_kernel_gpu(const void* warp_args, void* native
             gpsti_warp_job job;
             gpsti_warp_job_init(args->warp, &args->sources[s], &args->outputs[(size_t)s * args->n_outputs + o],
                                 args->first_output + o, &job);
-            gpsti_warp_job_place(args, &job);
+            gpsti_warp_job_place(args, s, args->first_output + o, &job);
             GPSTI_TRY(gpsti_warp_gpu_add(&batch, &job, native_stream));
         }
     return gpsti_warp_gpu_flush(&batch, native_stream);

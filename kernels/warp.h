@@ -92,8 +92,9 @@ typedef struct gpst_view {
 
    In pixels of the source: x = 0 is the left edge of the first pixel, so (0, 0, W, H) is the whole source and
    gives what RESIZE gives. Kept to 1/65536 pixel; x and y within +-2^20, width and height above 0 and at most
-   2^20. It may lie partly or wholly outside, where the border rules. Taps are not cut at the rectangle: the
-   neighbours beyond it are read.
+   2^20. Of rois in place nobody can check that: what is beyond is the nearest number within, a side below 0 is 0,
+   NaN is -2^20, or a side of 0. It may lie partly or wholly outside, where the border rules. Taps are not cut at
+   the rectangle: the neighbours beyond it are read.
 
    Ownership    the caller's; copied by whoever keeps it
    Since 0.1
@@ -117,8 +118,8 @@ typedef struct gpst_affine {
 
 /* gpst_warp_desc -- what a warp does; zero it, then set map, width, height, format, and the list of the map
 
-   Ownership    the caller's, read during create only; views, rois and affines are copied; table and the
-                pixels of mask must live as long as the warp
+   Ownership    the caller's, read during create only; views, rois and affines are copied, but for rois_in_place;
+                these, table and the pixels of mask must live as long as the warp
    Since 0.1
 */
 typedef struct gpst_warp_desc {
@@ -131,6 +132,14 @@ typedef struct gpst_warp_desc {
     uint32_t n_views;           /* EQUIRECT, ROTATE: required; RESIZE: 0 or 1 */
     const gpst_roi* rois;       /* ROI: n_rois of them */
     uint32_t n_rois;            /* ROI: required */
+
+    /* ROI: rois are not copied but read where they lie, by each run when its turn comes: of gpst_warp_launch, in
+       memory that the device reads, where a kernel ahead in the stream may have put them. n_rois for each source of a
+       launch, source after source. n_rois_used, in the same memory, one for each source: so many count, at most
+       n_rois; the outputs of the others stay as they are. NULL: all count. No output may lie over either. Not in a
+       pipeline, where items overlap. */
+    bool rois_in_place;
+    const uint32_t* n_rois_used;
     const gpst_affine* affines; /* AFFINE: n_affines of them */
     uint32_t n_affines;         /* AFFINE: required */
 
@@ -275,8 +284,9 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 kernels/warp_area_internal.h, kernels/warp_footprint_internal.h, kernels/warp_yuv_internal.h,
                 kernels/warp_wide_internal.h and kernels/warp_pixel_internal.h (the reference)
    Tests        tests/test_warp.c, tests/test_warp_bits.c, tests/test_warp_cases.c, tests/test_warp_maps.c,
-                tests/test_warp_area.c, tests/test_warp_yuv.c, tests/test_warp_wide.c, tests/test_warp_accuracy.c,
-                tests/test_warp_footprint.c, tests/test_warp_peers.c, tests/test_warp_ffmpeg.c
+                tests/test_warp_rois.c, tests/test_warp_area.c, tests/test_warp_yuv.c, tests/test_warp_wide.c,
+                tests/test_warp_accuracy.c, tests/test_warp_footprint.c, tests/test_warp_peers.c,
+                tests/test_warp_ffmpeg.c
    Since 0.1
 */
 GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* source, const gpst_image* outputs,
@@ -284,8 +294,8 @@ GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* sour
 
 /* gpst_warp_launch -- puts the warp of several sources on a stream of the caller's own, for the GPU to compute
 
-   Parameters   warp       (in)  not NULL; its mask and table, where it has them, must be memory that the device
-                                 reads: device memory, pinned or managed
+   Parameters   warp       (in)  not NULL; its mask, its table and rois in place, where it has them, must be memory that
+                                 the device reads: device memory, pinned or managed
                 sources    (in)  n_sources images as for gpst_warp_run, in memory of the device
                 n_sources  (in)  at least 1
                 outputs    (in)  n_sources times gpst_warp_n_outputs images as for gpst_warp_run, in memory of the
@@ -319,7 +329,7 @@ GPST_API gpst_result gpst_warp_launch(const gpst_warp* warp, const gpst_image* s
                 source_x, source_y           (out)  in pixels, 0 = centre of the first; ahead of the border
                                                     rule; untouched on failure
    Shapes       none
-   Returns      GPST_OK | GPST_ERROR_ARGUMENT
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_UNSUPPORTED (rois_in_place: where is known to each run only)
    Ownership    none
    Threads      any
    Blocking     never

@@ -141,12 +141,13 @@ GPSTI_PRIVATE bool gpsti_area_fits(int64_t extent, int32_t out) {
     return extent / out < (int64_t)(GPSTI_AREA_SPAN / 2 - 4) * GPSTI_WARP_AXIS_UNIT;
 }
 
-/* NULL: no kernel of its own. job is what outputs have in common; cb_offset 0: the source is not NV12 or I420. */
+/* NULL: no kernel of its own, as for rectangles whose windows are not known. job is what outputs have in common;
+   cb_offset 0: the source is not NV12 or I420. */
 GPSTI_PRIVATE gpsti_warp_device gpsti_area_choose(const gpsti_warp_job* job, const gpsti_warp_item* item,
                                                   int64_t cb_offset) {
     const int64_t extent = job->map == GPST_MAP_ROI ? item->map.axes[1] : job->across.extent;
-    if (job->filter != GPST_FILTER_AREA || !gpsti_warp_by_axes(job->map) || cb_offset || job->mask ||
-        job->n_channels != 3 || job->source_dtype != GPST_DTYPE_U8 || !gpsti_area_fits(extent, job->width))
+    if (job->filter != GPST_FILTER_AREA || !gpsti_warp_by_axes(job->map) || job->rois_in_place || cb_offset ||
+        job->mask || job->n_channels != 3 || job->source_dtype != GPST_DTYPE_U8 || !gpsti_area_fits(extent, job->width))
         return NULL;
     for (int c = 0; c < 3; c++)
         if (job->shift[c] > 16)

@@ -23,6 +23,7 @@ typedef struct gpsti_warp_item {
     uint8_t* output;
     union {
         int64_t axes[4];           /* ROI: begin and extent across, then down */
+        gpsti_warp_listed listed;  /* ROI in place */
         int64_t affine[6];         /* AFFINE */
         gpsti_warp_item_view view; /* EQUIRECT */
         double rotation[9];        /* ROTATE */
@@ -55,6 +56,22 @@ GPSTI_DEVICE GPSTI_INLINE const gpsti_warp_item* gpsti_warp_item_of(const gpsti_
     return (const gpsti_warp_item*)(const void*)((const uint8_t*)launch->items + (size_t)index * launch->item_bytes);
 }
 
+/* Of a list that is read where it lies, whether it has this output: the same for the whole block. */
+__device__ GPSTI_INLINE bool gpsti_warp_item_counts(const gpsti_warp_job* job, const gpsti_warp_item* item) {
+    return !job->rois_in_place || gpsti_warp_listed_counts(&item->map.listed);
+}
+
+/* ROI: what an axis has of the item. */
+__device__ GPSTI_INLINE void gpsti_warp_item_axis(const gpsti_warp_job* job, const gpsti_warp_item* item, bool is_row,
+                                                  gpsti_warp_axis* axis) {
+    if (job->rois_in_place) {
+        const gpsti_warp_roi roi = gpsti_warp_roi_of(item->map.listed.roi);
+        axis->begin = 2 * (is_row ? roi.y : roi.x), axis->extent = 2 * (is_row ? roi.height : roi.width);
+    } else if (job->map == GPST_MAP_ROI) {
+        axis->begin = item->map.axes[is_row ? 2 : 0], axis->extent = item->map.axes[is_row ? 3 : 1];
+    }
+}
+
 /* ---- a block of the general kernel -----------------------------------------------------
    GPSTI_WARP_TILE columns and rows. Its job is whole again: the item's part put in, and what its rows and
    columns have in common computed once, by one thread each, not by every pixel. */
@@ -79,8 +96,8 @@ __device__ GPSTI_INLINE void gpsti_warp_block_take(const gpsti_warp_launch* laun
         job->cr = item->source + launch->cr_offset;
     }
     if (job->map == GPST_MAP_ROI) {
-        job->across.begin = item->map.axes[0], job->across.extent = item->map.axes[1];
-        job->down.begin = item->map.axes[2], job->down.extent = item->map.axes[3];
+        gpsti_warp_item_axis(job, item, false, &job->across);
+        gpsti_warp_item_axis(job, item, true, &job->down);
         gpsti_warp_chroma_axes(job);
     } else if (job->map == GPST_MAP_AFFINE) {
         for (int i = 0; i < 6; i++)
@@ -160,6 +177,8 @@ GPSTI_KERNEL void gpsti_warp_general_device(const gpsti_warp_launch launch) {
     const int32_t x = x0 + (int32_t)threadIdx.x;
     uint32_t* const to = (uint32_t*)(void*)&block.job;
     const uint32_t* const from = (const uint32_t*)(const void*)&launch.job;
+    if (!gpsti_warp_item_counts(&launch.job, gpsti_warp_item_of(&launch, blockIdx.z)))
+        return;
     for (uint32_t i = (uint32_t)thread; i < sizeof(gpsti_warp_job) / 4; i += GPSTI_WARP_TILE * GPSTI_WARP_THREADS_Y)
         to[i] = from[i];
     __syncthreads();

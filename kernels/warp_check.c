@@ -2,11 +2,9 @@
    is run on. Changes nothing. */
 #include "../core/platform_internal.h"
 
-#include "exact_internal.h"
-#include "warp_internal.h"
+#include "warp_map_internal.h"
 
 #define GPSTI_WARP_MAX_DEGREES 1e6
-#define GPSTI_WARP_MAX_ROI 1048576.0
 
 /* ---- rules of the desc ------------------------------------------------------------- */
 #define GPSTI_WARP_RULE(condition, ...) \
@@ -117,21 +115,34 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_views(const gpst_warp_desc* desc) {
     return GPST_OK;
 }
 
+/* Their numbers are not looked at: they may not be there yet, nor where the host can read them. */
+GPSTI_PRIVATE gpst_result gpsti_warp_check_rois_in_place(const gpst_warp_desc* desc) {
+    GPSTI_WARP_RULE((uintptr_t)desc->rois % sizeof(float) == 0, "rois=%p: must be a multiple of 4 with rois_in_place",
+                    (const void*)desc->rois);
+    GPSTI_WARP_RULE((uintptr_t)desc->n_rois_used % sizeof(uint32_t) == 0, "n_rois_used=%p: must be a multiple of 4",
+                    (const void*)desc->n_rois_used);
+    return GPST_OK;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_warp_check_rois(const gpst_warp_desc* desc) {
+    GPSTI_WARP_RULE(!desc->rois_in_place || desc->map == GPST_MAP_ROI, "rois_in_place: only with map=ROI");
+    GPSTI_WARP_RULE(!desc->n_rois_used || desc->rois_in_place, "n_rois_used: only with rois_in_place");
     if (desc->map != GPST_MAP_ROI) {
         GPSTI_WARP_RULE(desc->n_rois == 0, "n_rois=%u: only with map=ROI", (unsigned)desc->n_rois);
         return GPST_OK;
     }
     GPSTI_WARP_RULE(desc->n_rois >= 1, "n_rois=0: required with map=ROI");
     GPSTI_WARP_RULE(desc->rois, "rois=NULL: required with map=ROI");
+    if (desc->rois_in_place)
+        return gpsti_warp_check_rois_in_place(desc);
     for (uint32_t i = 0; i < desc->n_rois; i++) {
         const gpst_roi* roi = &desc->rois[i];
-        GPSTI_WARP_RULE(gpsti_warp_within((double)roi->x, GPSTI_WARP_MAX_ROI) &&
-                            gpsti_warp_within((double)roi->y, GPSTI_WARP_MAX_ROI),
+        GPSTI_WARP_RULE(gpsti_warp_within((double)roi->x, (double)GPSTI_WARP_MAX_ROI) &&
+                            gpsti_warp_within((double)roi->y, (double)GPSTI_WARP_MAX_ROI),
                         "rois[%u].x=%g, y=%g: must be within +-2^20", (unsigned)i, (double)roi->x,
                         (double)roi->y);
-        GPSTI_WARP_RULE(roi->width > 0 && roi->width <= (float)GPSTI_WARP_MAX_ROI && roi->height > 0 &&
-                            roi->height <= (float)GPSTI_WARP_MAX_ROI,
+        GPSTI_WARP_RULE(roi->width > 0 && roi->width <= GPSTI_WARP_MAX_ROI && roi->height > 0 &&
+                            roi->height <= GPSTI_WARP_MAX_ROI,
                         "rois[%u].width=%g, height=%g: must be above 0 and at most 2^20", (unsigned)i,
                         (double)roi->width, (double)roi->height);
     }

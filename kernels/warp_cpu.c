@@ -321,17 +321,29 @@ GPSTI_INTERN void gpsti_warp_rows_reference(const gpsti_warp_job* job, int32_t y
     gpsti_fp_leave(mode);
 }
 
+/* Rois in place: the rectangle as it is now; false: the list is shorter. */
+GPSTI_PRIVATE bool gpsti_warp_band_roi(gpsti_warp_job* job) {
+    if (!job->rois_in_place)
+        return true;
+    if (!gpsti_warp_listed_counts(&job->listed))
+        return false;
+    const gpsti_warp_roi roi = gpsti_warp_roi_of(job->listed.roi);
+    gpsti_warp_take_roi(&roi, job);
+    return true;
+}
+
 /* Band number `task` of all bands of all outputs of all sources. */
 GPSTI_PRIVATE void gpsti_warp_band(const gpsti_warp_args* args, uint64_t task, uint32_t n_bands) {
     const uint64_t image = task / n_bands, band = task % n_bands;
-    const uint32_t output = (uint32_t)(image % args->n_outputs);
+    const uint32_t source = (uint32_t)(image / args->n_outputs);
+    const uint32_t output = args->first_output + (uint32_t)(image % args->n_outputs);
     const uint64_t height = args->warp->desc.height;
     gpsti_warp_job job;
-    gpsti_warp_job_init(args->warp, &args->sources[image / args->n_outputs], &args->outputs[image],
-                        args->first_output + output, &job);
-    gpsti_warp_job_place(args, &job);
-    gpsti_warp_rows(&job, args->warp->level, (int32_t)(height * band / n_bands),
-                    (int32_t)(height * (band + 1) / n_bands));
+    gpsti_warp_job_init(args->warp, &args->sources[source], &args->outputs[image], output, &job);
+    gpsti_warp_job_place(args, source, output, &job);
+    if (gpsti_warp_band_roi(&job))
+        gpsti_warp_rows(&job, args->warp->level, (int32_t)(height * band / n_bands),
+                        (int32_t)(height * (band + 1) / n_bands));
 }
 
 GPSTI_INTERN void gpsti_warp_compute(const gpsti_warp_args* args, uint32_t n_threads) {

@@ -35,6 +35,8 @@ GPSTI_KERNEL void __launch_bounds__(GPSTI_HOT_THREADS(map),
     const int32_t y0 = (int32_t)blockIdx.y * launch.tile_rows, x0 = (int32_t)(blockIdx.x * GPSTI_HOT_COLUMNS);
     const int32_t line = (int32_t)threadIdx.y, lane = (int32_t)threadIdx.x;
     const int32_t thread = line * GPSTI_HOT_LANES + lane;
+    if (map == GPSTI_HOT_AXES && !gpsti_warp_item_counts(job, item))
+        return;
     gpsti_hot_fill_constants(job, &tile, thread);
     if (map == GPSTI_HOT_VIEWS)
         gpsti_hot_fill_view<pixel_bytes>(&launch, item, &tile, thread, x0, y0);

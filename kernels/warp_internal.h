@@ -91,10 +91,10 @@ typedef struct gpsti_warp_matrix {
 struct gpst_warp {
     gpsti_host host;
     size_t bytes;               /* of this block with all that follows it */
-    gpst_warp_desc desc;        /* resolved; of the caller's lists only views are kept, copied */
+    gpst_warp_desc desc;        /* resolved; of the caller's lists only views, copied, and rois in place are kept */
     gpst_view* views;           /* EQUIRECT, ROTATE */
     gpsti_warp_view* plans;     /* EQUIRECT, ROTATE: there the rotation only */
-    gpsti_warp_roi* rois;       /* ROI */
+    gpsti_warp_roi* rois;       /* ROI, not in place */
     gpsti_warp_matrix* affines; /* AFFINE */
     float* turns;               /* ROTATE: turn_floats each; see gpsti_warp_job */
     size_t turn_floats;
@@ -107,6 +107,13 @@ typedef struct gpsti_warp_colours {
     float y, red_v, green_u, green_v, blue_u;
     float red, green, blue;
 } gpsti_warp_colours;
+
+/* A rectangle that is known when its run's turn comes: read by whoever computes. */
+typedef struct gpsti_warp_listed {
+    const gpst_roi* roi;
+    const uint32_t* n_used; /* NULL: all count */
+    uint32_t index;
+} gpsti_warp_listed;
 
 /* One output of one call as plain data, the same for the CPU and a GPU. */
 typedef struct gpsti_warp_job {
@@ -150,8 +157,10 @@ typedef struct gpsti_warp_job {
     uint32_t n_channels;
     float scale[4], bias[4];
 
-    gpsti_warp_axis across, down; /* RESIZE, ROI */
+    gpsti_warp_axis across, down; /* RESIZE, ROI; of rois in place from gpsti_warp_take_roi on */
     gpsti_warp_axis chroma_across, chroma_down;
+    bool rois_in_place;
+    gpsti_warp_listed listed;
     gpsti_warp_view view;     /* EQUIRECT */
     gpsti_warp_matrix affine; /* AFFINE */
     const float* table;       /* TABLE */
@@ -170,12 +179,20 @@ typedef struct gpsti_warp_job {
     const struct gpsti_warp_row* view_rows;
 } gpsti_warp_job;
 
-/* The device's copies in place of the warp's own. */
-GPSTI_INLINE void gpsti_warp_job_place(const gpsti_warp_args* args, gpsti_warp_job* job) {
+/* What the call knows of output `output` of source `source`: the device's copies in place of the warp's own, and where
+   the rectangle is listed. */
+GPSTI_INLINE void gpsti_warp_job_place(const gpsti_warp_args* args, uint32_t source, uint32_t output,
+                                       gpsti_warp_job* job) {
+    const gpst_warp_desc* const desc = &args->warp->desc;
     if (args->mask)
         job->mask = (const uint8_t*)args->mask;
     if (args->table)
         job->table = (const float*)args->table;
+    if (job->rois_in_place) {
+        job->listed.roi = desc->rois + (size_t)source * desc->n_rois + output;
+        job->listed.n_used = desc->n_rois_used ? desc->n_rois_used + source : NULL;
+        job->listed.index = output;
+    }
 }
 
 /* Every rule of a desc. */

@@ -37,6 +37,32 @@ GPSTI_DEVICE GPSTI_INLINE gpsti_warp_axis gpsti_warp_axis_of(int64_t begin, int6
     return axis;
 }
 
+/* To the nearest integer; the value is known to fit. */
+GPSTI_DEVICE GPSTI_INLINE int64_t gpsti_warp_whole(double value) {
+    return (int64_t)(value + (value < 0 ? -0.5 : 0.5));
+}
+
+#define GPSTI_WARP_MAX_ROI 1048576.0f
+
+/* In 1/65536 pixel; what is out of range is the nearest that is not, NaN the least. */
+GPSTI_DEVICE GPSTI_INLINE int64_t gpsti_warp_roi_part(float value, float least) {
+    const float above = value > least ? value : least;
+    return gpsti_warp_whole((double)(above < GPSTI_WARP_MAX_ROI ? above : GPSTI_WARP_MAX_ROI) * 65536.0);
+}
+
+GPSTI_DEVICE GPSTI_INLINE gpsti_warp_roi gpsti_warp_roi_of(const gpst_roi* from) {
+    gpsti_warp_roi roi;
+    roi.x = gpsti_warp_roi_part(from->x, -GPSTI_WARP_MAX_ROI);
+    roi.y = gpsti_warp_roi_part(from->y, -GPSTI_WARP_MAX_ROI);
+    roi.width = gpsti_warp_roi_part(from->width, 0.0f);
+    roi.height = gpsti_warp_roi_part(from->height, 0.0f);
+    return roi;
+}
+
+GPSTI_DEVICE GPSTI_INLINE bool gpsti_warp_listed_counts(const gpsti_warp_listed* listed) {
+    return !listed->n_used || listed->index < *listed->n_used;
+}
+
 /* What was computed ahead for the output pixels from first on; windows NULL without AREA. */
 typedef struct gpsti_warp_ahead {
     int32_t first;

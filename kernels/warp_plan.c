@@ -78,16 +78,6 @@ GPSTI_PRIVATE void gpsti_warp_plan_turn(const gpst_view* view, uint32_t width, u
         gpsti_warp_turn_row(plan->rotation, height, y, rows + (size_t)GPSTI_WARP_TURN_ROW * y);
 }
 
-/* To the nearest integer; the value is known to fit. */
-GPSTI_PRIVATE int64_t gpsti_warp_whole(double value) { return (int64_t)(value + (value < 0 ? -0.5 : 0.5)); }
-
-GPSTI_PRIVATE void gpsti_warp_plan_roi(const gpst_roi* roi, gpsti_warp_roi* plan) {
-    plan->x = gpsti_warp_whole((double)roi->x * 65536.0);
-    plan->y = gpsti_warp_whole((double)roi->y * 65536.0);
-    plan->width = gpsti_warp_whole((double)roi->width * 65536.0);
-    plan->height = gpsti_warp_whole((double)roi->height * 65536.0);
-}
-
 /* Half a pixel less, so that 0 is the centre of the first; OPENCV: that of the output, too. */
 GPSTI_PRIVATE void gpsti_warp_plan_affine(const gpst_affine* affine, bool opencv, gpsti_warp_matrix* plan) {
     const int64_t half = (int64_t)1 << 28;
@@ -133,7 +123,7 @@ GPSTI_PRIVATE void gpsti_warp_resolve(const gpst_warp_desc* desc, gpst_warp_desc
         out->mask = gpsti_image_resolved(&desc->mask);
     if (desc->table_pitch_bytes == 0)
         out->table_pitch_bytes = (int64_t)desc->width * 8;
-    out->rois = NULL;
+    out->rois = desc->rois_in_place ? desc->rois : NULL;
     out->affines = NULL;
 }
 
@@ -152,7 +142,7 @@ GPSTI_INTERN void gpsti_warp_plan(gpst_warp* warp, const gpst_warp_desc* desc) {
         else if (warp->views)
             gpsti_warp_plan_view(&warp->views[i], desc, &warp->plans[i]);
         if (warp->rois)
-            gpsti_warp_plan_roi(&desc->rois[i], &warp->rois[i]);
+            warp->rois[i] = gpsti_warp_roi_of(&desc->rois[i]);
         if (warp->affines)
             gpsti_warp_plan_affine(&desc->affines[i], warp->desc.convention == GPST_CONVENTION_OPENCV,
                                    &warp->affines[i]);
@@ -238,9 +228,9 @@ GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_ind
         job->across = gpsti_warp_axis_of(0, width * (int64_t)GPSTI_WARP_AXIS_UNIT, width, job->width);
         job->down = gpsti_warp_axis_of(0, height * (int64_t)GPSTI_WARP_AXIS_UNIT, height, job->height);
     } else if (job->map == GPST_MAP_ROI) {
-        const gpsti_warp_roi* roi = &warp->rois[output_index];
-        job->across = gpsti_warp_axis_of(2 * roi->x, 2 * roi->width, width, job->width);
-        job->down = gpsti_warp_axis_of(2 * roi->y, 2 * roi->height, height, job->height);
+        job->across = gpsti_warp_axis_of(0, 0, width, job->width);
+        job->down = gpsti_warp_axis_of(0, 0, height, job->height);
+        job->rois_in_place = warp->desc.rois_in_place;
     } else if (job->map == GPST_MAP_AFFINE) {
         job->affine = warp->affines[output_index];
     } else if (job->map == GPST_MAP_TABLE) {
@@ -252,7 +242,9 @@ GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_ind
         gpsti_warp_job_equirect(job);
     }
     gpsti_warp_job_convention(job);
-    if (job->cb && gpsti_warp_by_axes(job->map))
+    if (warp->rois)
+        gpsti_warp_take_roi(&warp->rois[output_index], job);
+    else if (job->cb && gpsti_warp_by_axes(job->map))
         gpsti_warp_chroma_axes(job);
     if (job->map == GPST_MAP_ROTATE) {
         job->turn_stride = (int32_t)gpsti_warp_turn_stride((uint32_t)job->width);

@@ -389,8 +389,7 @@ __device__ GPSTI_INLINE gpsti_warp_tap gpsti_hot_tap(const gpsti_warp_axis* axis
 __device__ GPSTI_INLINE gpsti_warp_axis gpsti_hot_axis(const gpsti_warp_job* job, const gpsti_warp_item* item,
                                                        bool is_row) {
     gpsti_warp_axis axis = is_row ? job->down : job->across;
-    if (job->map == GPST_MAP_ROI)
-        axis.begin = item->map.axes[is_row ? 2 : 0], axis.extent = item->map.axes[is_row ? 3 : 1];
+    gpsti_warp_item_axis(job, item, is_row, &axis);
     return axis;
 }
 

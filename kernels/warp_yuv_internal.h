@@ -35,6 +35,14 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_chroma_axes(gpsti_warp_job* job) {
     job->chroma_across.box = job->across.box, job->chroma_down.box = job->down.box;
 }
 
+/* ROI: the axes of a rectangle, once what a convention says of them is there. */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_take_roi(const gpsti_warp_roi* roi, gpsti_warp_job* job) {
+    job->across.begin = 2 * roi->x, job->across.extent = 2 * roi->width;
+    job->down.begin = 2 * roi->y, job->down.extent = 2 * roi->height;
+    if (job->cb)
+        gpsti_warp_chroma_axes(job);
+}
+
 /* Cb and, 8 bits up, Cr. */
 GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_read_chroma(const gpsti_warp_job* job, int32_t x, int32_t y) {
     if (!gpsti_warp_border_of(job->border, job->chroma_width, job->chroma_height, &x, &y))

@@ -139,7 +139,7 @@ static gpst_view pick_view(gpst_map map, bool area) {
 }
 
 static void pick_lists(test_case* t, uint32_t w, uint32_t h) {
-    for (uint32_t i = 0; i < t->n_per_source; i++) {
+    for (uint32_t i = 0; i < t->n_sources * t->n_per_source; i++) { /* in place each source has its own */
         t->views[i] = pick_view(t->desc.map, t->desc.filter == GPST_FILTER_AREA);
         t->rois[i].x = ((float)random_below(2000) / 1000.0f - 0.5f) * (float)w;
         t->rois[i].y = ((float)random_below(2000) / 1000.0f - 0.5f) * (float)h;
@@ -218,6 +218,48 @@ static void pick_table(test_case* t, arena* a, uint32_t w, uint32_t h) {
     d->table = table;
 }
 
+/* Of one rectangle a number that is out of range, and what it is taken for. area: none so wide that all of the source
+   is in each output pixel. */
+static void spoil(gpst_roi* given, gpst_roi* kept, bool area) {
+    const float most = 1048576.0f, none = 1e-9f /* which is rounded to 0 */, nan = gpsti_f32_from_bits(0x7fc00000u);
+    switch (random_below(area ? 4 : 8)) {
+    case 0:
+        given->x = nan, kept->x = -most;
+        break;
+    case 1:
+        given->y = 3 * most, kept->y = most;
+        break;
+    case 2:
+        given->width = -given->width, kept->width = none;
+        break;
+    case 3:
+        given->height = nan, kept->height = none;
+        break;
+    case 4:
+        given->width = 1e30f, kept->width = most;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Rectangles and counts in the device's memory; t->rois stays what they are taken for. */
+static void pick_rois_in_place(test_case* t, arena* a) {
+    const uint32_t n = t->n_sources * t->n_per_source;
+    if (t->desc.map != GPST_MAP_ROI || random_below(2))
+        return;
+    gpst_roi* const list = (gpst_roi*)take(a, n * sizeof *list, 4);
+    uint32_t* const used = (uint32_t*)take(a, t->n_sources * sizeof *used, 4);
+    memcpy(list, t->rois, n * sizeof *list);
+    for (uint32_t i = 0; i < n; i++)
+        spoil(&list[i], &t->rois[i], t->desc.filter == GPST_FILTER_AREA);
+    for (uint32_t s = 0; s < t->n_sources; s++)
+        used[s] = random_below(t->n_per_source + 2);
+    t->desc.rois_in_place = true;
+    t->desc.rois = list;
+    t->desc.n_rois_used = random_below(3) ? used : NULL;
+}
+
 static void pick_images(test_case* t, arena* a) {
     static const uint32_t sides[12][2] = {{1, 1},   {2, 1},    {1, 2},     {3, 3},  {5, 4},     {4, 2},
                                           {64, 33}, {131, 67}, {200, 100}, {97, 1}, {301, 150}, {256, 128}};
@@ -250,6 +292,7 @@ static void pick_images(test_case* t, arena* a) {
         a->host[i] = i % 3 == 0 && random_below(2) ? 0 : a->host[i];
     if (t->desc.map == GPST_MAP_TABLE)
         pick_table(t, a, from[0], from[1]);
+    pick_rois_in_place(t, a);
 }
 
 static gpst_warp* create(const gpst_warp_desc* desc) {
@@ -276,6 +319,10 @@ static void launch_case(const test_case* t, arena* a) {
     const uint32_t n = t->n_sources * t->n_per_source;
     desc.mask.data = on_device(a, desc.mask.data);
     desc.table = (const float*)on_device(a, desc.table);
+    if (desc.rois_in_place) {
+        desc.rois = (const gpst_roi*)on_device(a, desc.rois);
+        desc.n_rois_used = (const uint32_t*)on_device(a, desc.n_rois_used);
+    }
     for (uint32_t s = 0; s < t->n_sources; s++) {
         sources[s] = t->sources[s];
         sources[s].data = on_device(a, sources[s].data);
@@ -303,27 +350,34 @@ static void explain(const test_case* t, const arena* a, uint32_t number) {
     while (o + 1 < t->n_sources * t->n_per_source && gpsti_image_lowest(&t->outputs[o + 1]) <= a->host + at)
         o++;
     printf("case %u: map %d filter %d convention %d border %d dtype %d layout %d format %d scale %d mask %d, source "
-           "%ux%u format %d dtype %d pitch %lld, output %ux%u pitch %lld: %zu bytes differ, first byte %ld of output "
+           "%ux%u format %d dtype %d pitch %lld, output %ux%u pitch %lld, in place %d: %zu bytes differ, first byte %ld of output "
            "%u: %d, reference %d\n",
            number, (int)t->desc.map, (int)t->desc.filter, (int)t->desc.convention, (int)t->desc.border,
            (int)t->desc.dtype, (int)t->desc.layout, (int)t->desc.format, t->desc.has_scale, t->desc.mask.data != NULL,
            t->sources[0].width, t->sources[0].height, (int)t->sources[0].format, (int)t->sources[0].dtype,
-           (long long)t->sources[0].pitch_bytes, t->desc.width, t->desc.height, (long long)t->outputs[o].pitch_bytes, n,
+           (long long)t->sources[0].pitch_bytes, t->desc.width, t->desc.height, (long long)t->outputs[o].pitch_bytes,
+           t->desc.rois_in_place, n,
            (long)(a->host + at - (uint8_t*)t->outputs[o].data), o, a->back[at], a->host[at]);
     exit(1);
 }
 
 /* The reference into the host's bytes, then all bytes compared. */
 static void compare_case(const test_case* t, arena* a, uint32_t number) {
-    gpst_warp* const warp = create(&t->desc);
-    for (uint32_t o = 0; o < t->n_sources * t->n_per_source; o++) {
-        gpsti_warp_job job;
-        gpsti_warp_job_init(warp, &t->sources[o / t->n_per_source], &t->outputs[o], o % t->n_per_source, &job);
-        gpsti_warp_rows_reference(&job, 0, job.height);
+    for (uint32_t s = 0; s < t->n_sources; s++) {
+        gpst_warp_desc desc = t->desc;
+        const uint32_t n_used = desc.n_rois_used ? desc.n_rois_used[s] : UINT32_MAX;
+        if (desc.rois_in_place)
+            desc.rois = t->rois + s * t->n_per_source, desc.rois_in_place = false, desc.n_rois_used = NULL;
+        gpst_warp* const warp = create(&desc);
+        for (uint32_t o = 0; o < t->n_per_source && o < n_used; o++) {
+            gpsti_warp_job job;
+            gpsti_warp_job_init(warp, &t->sources[s], &t->outputs[s * t->n_per_source + o], o, &job);
+            gpsti_warp_rows_reference(&job, 0, job.height);
+        }
+        gpst_warp_destroy(warp);
     }
     if (memcmp(a->host, a->back, a->bytes) != 0)
         explain(t, a, number);
-    gpst_warp_destroy(warp);
 }
 
 static void test_cases_by_chance(uint32_t n_cases) {

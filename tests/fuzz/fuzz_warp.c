@@ -114,10 +114,12 @@ typedef struct lists {
     gpst_view views[MAX_LIST];
     gpst_roi rois[MAX_LIST];
     gpst_affine affines[MAX_LIST];
+    uint32_t n_used;
 } lists;
 
 static void take_lists(gpst_warp_desc* desc, lists* all, bytes_left* left) {
     const uint32_t which = take(left), n = which >> 4 & 3;
+    all->n_used = which >> 5;
     for (int i = 0; i < MAX_LIST; i++) {
         all->views[i].yaw = take_number(left), all->views[i].pitch = take_number(left);
         all->views[i].roll = take_number(left);
@@ -177,7 +179,10 @@ static void take_desc(gpst_warp_desc* desc, lists* all, bytes_left* left) {
     desc->format = (gpst_format)(take(left) % 9);
     desc->dtype = (gpst_dtype)(take(left) % 7);
     desc->layout = (gpst_layout)(take(left) % 4);
-    desc->has_scale = take(left) & 1;
+    const uint32_t flags = take(left);
+    desc->has_scale = flags & 1;
+    desc->rois_in_place = (flags & 6) == 6 && (desc->map == GPST_MAP_ROI || flags & 8);
+    desc->n_rois_used = desc->rois_in_place && flags & 16 ? &all->n_used : NULL;
     for (int c = 0; c < 4; c++) {
         desc->scale[c] = (float)take_number(left);
         desc->bias[c] = (float)take_number(left);
