@@ -129,6 +129,30 @@ static void bench_tensors(void) {
     measure("32 x 1080p bgr8 -> 512^2 f32 chw, area", desc, image_of(1920, 1080, GPST_FORMAT_BGR), 32, 2);
 }
 
+/* Crops as a detector's boxes ask for them: the list copied, and read in place by the launch, all of it or a quarter. */
+static void bench_crops(void) {
+    enum { N_CROPS = 64 };
+    const uint32_t n_used = N_CROPS / 4;
+    gpst_roi rois[N_CROPS];
+    for (int i = 0; i < N_CROPS; i++) {
+        rois[i].x = (float)(i % 8 * 190) + 0.25f, rois[i].y = (float)(i / 8 * 100) + 0.5f;
+        rois[i].width = (float)(150 + 5 * i), rois[i].height = (float)(120 + 3 * i);
+    }
+    gpst_warp_desc desc = tensor_desc(GPST_DTYPE_F32);
+    desc.map = GPST_MAP_ROI, desc.rois = rois, desc.n_rois = N_CROPS, desc.width = 224, desc.height = 224;
+    measure("64 crops of 1080p bgr8 -> 224^2 f32 chw", desc, image_of(1920, 1080, GPST_FORMAT_BGR), 1, 8);
+    uint8_t* const list = bench_alloc(sizeof rois);
+    uint8_t* const count = bench_alloc(sizeof n_used);
+    BENCH_RT(cudaMemcpy(list, rois, sizeof rois, cudaMemcpyHostToDevice));
+    BENCH_RT(cudaMemcpy(count, &n_used, sizeof n_used, cudaMemcpyHostToDevice));
+    desc.rois_in_place = true, desc.rois = (const gpst_roi*)(const void*)list;
+    measure("the same, rectangles in place", desc, image_of(1920, 1080, GPST_FORMAT_BGR), 1, 8);
+    desc.n_rois_used = (const uint32_t*)(const void*)count;
+    measure("the same, 16 of them count", desc, image_of(1920, 1080, GPST_FORMAT_BGR), 1, 8);
+    BENCH_RT(cudaFree(list));
+    BENCH_RT(cudaFree(count));
+}
+
 static __global__ void nothing(void) {}
 
 static void bench_latencies(void) {
@@ -136,8 +160,8 @@ static void bench_latencies(void) {
     c.prepare(tensor_desc(GPST_DTYPE_F32), image_of(1920, 1080, GPST_FORMAT_BGR), 1, 48);
     const bench_spread empty = bench_latency(stream, 2001, [&](int) { nothing<<<1, 1, 0, stream>>>(); });
     bench_row(json, "an empty launch, launch to done, spinning", empty, 0, copy_rate);
-    bench_row(json, "1 x 1080p bgr8 -> 512^2 f32 chw, launch to done", bench_latency(stream, 2001, [&](int i) { c.launch(i); }),
-              0, copy_rate);
+    const bench_spread one = bench_latency(stream, 2001, [&](int i) { c.launch(i); });
+    bench_row(json, "1 x 1080p bgr8 -> 512^2 f32 chw, launch to done", one, 0, copy_rate);
     c.finish();
 }
 
@@ -153,6 +177,7 @@ int main(int argc, char** argv) {
            driver, CUDART_VERSION, GPST_VERSION_TEXT, copy_rate / 1e3);
     bench_views();
     bench_tensors();
+    bench_crops();
     bench_latencies();
     if (json)
         fclose(json);
