@@ -332,12 +332,12 @@ GPSTI_PRIVATE void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_c
     int64_t* const service_ns = out->service_ns;
     memset(out, 0, sizeof *out);
     out->is_first = tune->first[0].count == 0 && pipeline->items_ok + pipeline->items_failed < 2;
+    out->item_ns = tune->item_ns;
     gpsti_tune_services(pipeline, service_ns);
     gpsti_tune_share_device(pipeline, service_ns);
     service_ns[GPST_RESOURCE_CPU] += pipeline->finish_clock.count > 0
                                          ? pipeline->finish_clock.busy_ns / (int64_t)pipeline->finish_clock.count
                                          : 0;
-    service_ns[GPST_RESOURCE_CPU] += tune->tuner.budget.streams ? GPSTI_TUNE_DEVICE_ITEM_NS : GPSTI_TUNE_ITEM_NS;
     for (int r = 0; tune->first[0].count == 0 && r < (int)GPST_RESOURCE_COUNT; r++) {
         service_ns[r] -= tune->setup_ns[r] / (int64_t)(pipeline->next_index > 0 ? pipeline->next_index : 1);
         service_ns[r] = service_ns[r] > 0 ? service_ns[r] : 0;
@@ -348,22 +348,6 @@ GPSTI_PRIVATE void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_c
     service_ns[GPST_RESOURCE_DISK_IN] = 0;
 }
 
-GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline) {
-    const gpsti_tuner* const tuner = &pipeline->tune.tuner;
-    const int64_t least_ns = tuner->budget.batch > 1 ? GPSTI_TUNE_BATCH_ITEM_NS
-                             : tuner->budget.streams ? GPSTI_TUNE_DEVICE_ITEM_NS
-                                                     : GPSTI_TUNE_ITEM_NS;
-    gpsti_tuner_costs costs;
-    gpsti_tune_costs(pipeline, &costs);
-    const uint32_t batch = tuner->budget.batch > 1 ? gpsti_tuner_start_batch(&costs) : 1;
-    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
-        costs.service_ns[r] /= batch; /* brief work on a device is mostly beginning and ending */
-    const int64_t period_ns = gpsti_tuner_period_ns(&costs, tuner->budget.workers);
-    return period_ns > least_ns ? period_ns : least_ns;
-}
-
-/* ---- whole items ------------------------------------------------------------------------------------- */
-
 /* May workers bring items through every step, side by side? They call the source in turns: of a run whose length is
    known, since another one may wait for its inputs. */
 GPSTI_PRIVATE bool gpsti_tune_allows_whole(const gpst_pipeline* pipeline, uint32_t n_workers) {
@@ -373,6 +357,28 @@ GPSTI_PRIVATE bool gpsti_tune_allows_whole(const gpst_pipeline* pipeline, uint32
     for (uint32_t s = 0; allows && pipeline->steps[s].kind != GPSTI_STEP_FINISH; s++)
         allows = pipeline->steps[s].concurrency == 0;
     return allows;
+}
+
+/* What handing an item from thread to thread takes. */
+GPSTI_PRIVATE void gpsti_tune_add_engine(const gpst_pipeline* pipeline, gpsti_tuner_costs* costs) {
+    costs->service_ns[GPST_RESOURCE_CPU] +=
+        pipeline->tune.tuner.budget.streams ? GPSTI_TUNE_DEVICE_ITEM_NS : GPSTI_TUNE_ITEM_NS;
+}
+
+GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline) {
+    const gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    const bool shared = tuner->budget.batch > 1 || gpsti_tune_allows_whole(pipeline, tuner->budget.workers);
+    const int64_t least_ns = !tuner->budget.streams ? GPSTI_TUNE_ITEM_NS
+                             : shared               ? GPSTI_TUNE_BATCH_ITEM_NS
+                                                    : GPSTI_TUNE_DEVICE_ITEM_NS;
+    gpsti_tuner_costs costs;
+    gpsti_tune_costs(pipeline, &costs);
+    gpsti_tune_add_engine(pipeline, &costs);
+    const uint32_t batch = tuner->budget.batch > 1 ? gpsti_tuner_start_batch(&costs) : 1;
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
+        costs.service_ns[r] /= batch; /* brief work on a device is mostly beginning and ending */
+    const int64_t period_ns = gpsti_tuner_period_ns(&costs, tuner->budget.workers);
+    return period_ns > least_ns ? period_ns : least_ns;
 }
 
 GPSTI_PRIVATE void gpsti_tune_choose_whole(gpst_pipeline* pipeline, const gpsti_tuner_costs* costs) {
@@ -386,12 +392,14 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
     const uint64_t n_items = pipeline->items_ok + pipeline->items_failed;
     gpsti_tuner_budget budget = tune->tuner.budget;
-    gpsti_tuner_costs costs;
+    gpsti_tuner_costs costs, whole;
     gpsti_tune_costs(pipeline, &costs);
+    whole = costs;
+    gpsti_tune_add_engine(pipeline, &costs);
     budget.item_host_bytes = gpsti_tune_item_bytes(tune);
     budget.item_device_bytes = tune->item_device_bytes;
     gpsti_tuner_init(&tune->tuner, &budget, &costs);
-    gpsti_tune_choose_whole(pipeline, &costs);
+    gpsti_tune_choose_whole(pipeline, &whole);
     tune->tuner.n_items = n_items;
     if (tune->tuner.most.value[GPST_KNOB_SLOTS] > pipeline->slots_capacity)
         tune->tuner.most.value[GPST_KNOB_SLOTS] = pipeline->slots_capacity;
@@ -401,8 +409,9 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     gpst_tuner_decision* const decision = gpsti_tuner_note(&tune->tuner, GPST_KNOB_NONE, 0, 0);
     gpsti_format(decision->reason, sizeof decision->reason,
                  "starts with %sworkers=%u slots=%u reads=%u writes=%u streams=%u inside=%u batch=%u",
-                 pipeline->whole ? "whole items, " : "", now[GPST_KNOB_WORKERS], now[GPST_KNOB_SLOTS], now[GPST_KNOB_READS], now[GPST_KNOB_WRITES],
-                 now[GPST_KNOB_STREAMS], now[GPST_KNOB_INSIDE], now[GPST_KNOB_BATCH]);
+                 pipeline->whole ? "whole items, " : "", now[GPST_KNOB_WORKERS], now[GPST_KNOB_SLOTS],
+                 now[GPST_KNOB_READS], now[GPST_KNOB_WRITES], now[GPST_KNOB_STREAMS], now[GPST_KNOB_INSIDE],
+                 now[GPST_KNOB_BATCH]);
     tune->modelled = true;
 }
 

@@ -190,7 +190,8 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
 
 GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
     const uint32_t* const most = tuner->most.value;
-    const int64_t total_ns = gpsti_tuner_total_ns(costs);
+    const int64_t services_ns = gpsti_tuner_total_ns(costs);
+    const int64_t total_ns = services_ns > costs->item_ns ? services_ns : costs->item_ns;
     int64_t period_ns = gpsti_tuner_period_ns(costs, most[GPST_KNOB_WORKERS]);
     uint32_t n = most[GPST_KNOB_WORKERS] < most[GPST_KNOB_SLOTS] ? most[GPST_KNOB_WORKERS] : most[GPST_KNOB_SLOTS];
     if (tuner->budget.streams && most[GPST_KNOB_STREAMS] < n)
@@ -202,7 +203,7 @@ GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const 
     if (period_ns <= 0 || total_ns > GPSTI_TUNER_WHOLE_NS ||
         (double)total_ns > GPSTI_TUNER_WHOLE_LOSS * (double)period_ns * (double)n)
         return 0;
-    return gpsti_tuner_clamp(2 * ((uint64_t)(total_ns / period_ns) + 1), 1, n);
+    return costs->is_first ? n : gpsti_tuner_clamp((uint64_t)(total_ns / period_ns) + 2, 1, n);
 }
 
 /* Knobs that whole items have no use for stay where they are. */
