@@ -39,15 +39,19 @@ GPSTI_PRIVATE gpst_result gpsti_lane_make(gpsti_slot* slot, gpsti_lane* lane) {
     return GPST_OK;
 }
 
+GPSTI_PRIVATE void gpsti_offload_free_memory(gpst_context* context, void** memory, size_t* held_bytes) {
+    if (!*memory)
+        return;
+    context->device->i->memory_free(context->device, *memory, *held_bytes);
+    gpsti_budget_refund(&context->device_bytes, *held_bytes);
+    *memory = NULL;
+    *held_bytes = 0;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_offload_grow(gpsti_slot* slot, void** memory, size_t* held_bytes, size_t bytes) {
     gpst_context* const context = slot->pipeline->context;
     gpsti_device* const device = context->device;
-    if (*memory) {
-        device->i->memory_free(device, *memory, *held_bytes);
-        gpsti_budget_refund(&context->device_bytes, *held_bytes);
-        *memory = NULL;
-        *held_bytes = 0;
-    }
+    gpsti_offload_free_memory(context, memory, held_bytes);
     GPSTI_TRY(
         gpsti_budget_charge(&context->device_bytes, context->info.max_device_bytes, bytes, "device memory"));
     const gpst_result result = device->i->memory_alloc(device, bytes, memory);
@@ -288,6 +292,23 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_ste
     return gpsti_offload_wait(first, finished);
 }
 
+GPSTI_PRIVATE void gpsti_offload_free_pictures(gpsti_slot* slot) {
+    gpst_context* const context = slot->pipeline->context;
+    gpsti_offload_free_memory(context, &slot->device_input, &slot->device_input_bytes);
+    for (uint32_t o = 0; slot->out && o < slot->pipeline->n_outputs; o++)
+        gpsti_offload_free_memory(context, &slot->out[o].device, &slot->out[o].device_bytes);
+}
+
+/* Afterwards nothing on the device touches the slots' memory. Where that was too little they keep none, so that others
+   have enough: each might hold a part of it, and none all. */
+GPSTI_PRIVATE void gpsti_offload_give_up(gpsti_slot* first, gpst_result result) {
+    const bool is_memory = result == GPST_ERROR_DEVICE_MEMORY || result == GPST_ERROR_BUDGET;
+    if (first->lane->stream) /* what was submitted before the failure */
+        first->lane->device->i->stream_wait_idle(first->lane->stream);
+    for (gpsti_slot* slot = first; slot && is_memory; slot = slot->companion)
+        gpsti_offload_free_pictures(slot);
+}
+
 GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
                                            bool* finished, char* reason) {
     *finished = true;
@@ -305,8 +326,7 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
         return result;
     if (!reason[0])
         gpsti_copy_text(reason, GPST_REASON_BYTES, gpst_last_reason());
-    if (slot->lane->stream) /* what was submitted before the failure still touches the slot's memory */
-        slot->lane->device->i->stream_wait_idle(slot->lane->stream);
+    gpsti_offload_give_up(slot, result);
     *finished = true;
     return result;
 }
@@ -406,20 +426,10 @@ GPSTI_PRIVATE void gpsti_lane_free(gpsti_slot* slot, gpsti_lane* lane) {
         gpsti_free(&slot->pipeline->context->host, lane->images, n * slot->pipeline->n_outputs * sizeof *lane->images);
 }
 
-GPSTI_PRIVATE void gpsti_offload_free_memory(gpst_context* context, void* memory, size_t bytes) {
-    if (!memory)
-        return;
-    context->device->i->memory_free(context->device, memory, bytes);
-    gpsti_budget_refund(&context->device_bytes, bytes);
-}
-
 GPSTI_INTERN void gpsti_offload_free(gpsti_slot* slot) {
-    gpst_context* const context = slot->pipeline->context;
     gpsti_lane_free(slot, &slot->lanes[0]);
     gpsti_lane_free(slot, &slot->lanes[1]);
-    gpsti_offload_free_memory(context, slot->device_input, slot->device_input_bytes);
-    for (uint32_t o = 0; slot->out && o < slot->pipeline->n_outputs; o++)
-        gpsti_offload_free_memory(context, slot->out[o].device, slot->out[o].device_bytes);
+    gpsti_offload_free_pictures(slot);
 }
 
 /* ---- what a warp keeps on the device --------------------------------------------------------- */
@@ -472,7 +482,7 @@ GPSTI_INTERN void gpsti_offload_constants_load(gpst_pipeline* pipeline, gpsti_st
 }
 
 GPSTI_INTERN void gpsti_offload_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage) {
-    gpsti_offload_free_memory(pipeline->context, stage->constants, stage->constants_bytes);
+    gpsti_offload_free_memory(pipeline->context, &stage->constants, &stage->constants_bytes);
 }
 
 /* ---- the user's own device work ------------------------------------------------------------ */

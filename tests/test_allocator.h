@@ -5,6 +5,8 @@
 
 #include "test.h"
 
+#include <unistd.h>
+
 typedef struct test_memory {
     gpsti_a64 calls, live_bytes, live_blocks;
     uint64_t fail_at; /* the n-th call, from 1, returns NULL; 0 = none does */
@@ -44,6 +46,17 @@ static inline gpst_allocator test_memory_hooks(test_memory* memory) {
 static inline void test_memory_check(const test_memory* memory) {
     assert_int_equal(gpsti_a64_load(&memory->live_blocks), 0);
     assert_int_equal(gpsti_a64_load(&memory->live_bytes), 0);
+}
+
+/* Memory of this process that lies in the machine's; 0 where the system does not say. */
+static inline uint64_t test_resident_bytes(void) {
+    unsigned long long pages = 0;
+    FILE* const file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%*u %llu", &pages) != 1)
+        pages = 0;
+    if (file)
+        fclose(file);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 typedef struct test_log {
