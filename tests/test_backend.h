@@ -303,6 +303,37 @@ static void contract_streams_wait_for_events(void** state) {
     test_device_close(&t);
 }
 
+/* However long that takes. */
+static void contract_streams_wait_behind_slow_work(void** state) {
+    test_device t;
+    gpsti_stream* other;
+    gpsti_event* events[2];
+    test_gate_args args;
+    gpsti_a32 gate;
+    (void)state;
+    if (!test_subject()->asynchronous)
+        return;
+    memset(&gate, 0, sizeof(gate));
+    args.open = &gate;
+    test_device_open(&t, test_subject()->i, test_subject()->params);
+    assert_int_equal(t.i->stream_create(t.device, &other), GPST_OK);
+    for (int e = 0; e < 2; ++e)
+        assert_int_equal(t.i->event_create(t.device, &events[e]), GPST_OK);
+    assert_int_equal(t.i->launch(t.stream, &test_gate, &args, sizeof(args), NULL), GPST_OK);
+    assert_int_equal(t.i->event_record(events[0], t.stream), GPST_OK);
+    assert_int_equal(t.i->stream_wait_event(other, events[0]), GPST_OK);
+    assert_int_equal(t.i->event_record(events[1], other), GPST_OK);
+    gpsti_sleep_ns(20000000);
+    assert_int_equal(t.i->event_query(events[1]), GPST_ERROR_WOULD_BLOCK);
+    gpsti_a32_store(&gate, 1);
+    assert_int_equal(t.i->stream_wait_idle(other), GPST_OK);
+    assert_int_equal(t.i->event_query(events[0]), GPST_OK);
+    for (int e = 0; e < 2; ++e)
+        t.i->event_destroy(events[e]);
+    t.i->stream_destroy(other);
+    test_device_close(&t);
+}
+
 typedef struct test_note {
     const uint64_t* value;
     uint64_t seen;
@@ -507,6 +538,7 @@ static void contract_survives_every_allocation_failure(void** state) {
         cmocka_unit_test(contract_host_memory), cmocka_unit_test(contract_copies),                         \
         cmocka_unit_test(contract_stream_is_in_order), cmocka_unit_test(contract_exec_reaches_the_kernel), \
         cmocka_unit_test(contract_events), cmocka_unit_test(contract_streams_wait_for_events),             \
+        cmocka_unit_test(contract_streams_wait_behind_slow_work),                                          \
         cmocka_unit_test(contract_notifications_follow_the_work),                                          \
         cmocka_unit_test(contract_a_failed_kernel_is_reported_once), cmocka_unit_test(contract_graphs),    \
         cmocka_unit_test(contract_misuse), cmocka_unit_test(contract_survives_every_allocation_failure)

@@ -354,6 +354,62 @@ static void gpu_notifies_behind_slow_work(void** state) {
     test_device_close(&t);
 }
 
+/* What a notification sets going may ask for the next one while it is still being delivered: the note is free by then,
+   and nothing is allocated. */
+typedef struct gpu_slow_note {
+    gpsti_a32 n_entered, go_on;
+} gpu_slow_note;
+
+static void gpu_slow_note_down(void* user_data, gpst_result result) {
+    gpu_slow_note* const self = (gpu_slow_note*)user_data;
+    (void)result;
+    gpsti_a32_add(&self->n_entered, 1);
+    while (!gpsti_a32_load(&self->go_on))
+        gpsti_sleep_ns(100000);
+}
+
+static void gpu_notes_are_used_again(void** state) {
+    test_device t;
+    gpu_slow_note note;
+    (void)state;
+    memset(&note, 0, sizeof note);
+    gpu_open(&t, NULL);
+    const uint64_t live_bytes = gpsti_a64_load(&t.host.live_bytes);
+    assert_int_equal(t.i->stream_notify(t.stream, gpu_slow_note_down, &note), GPST_OK);
+    while (gpsti_a32_load(&note.n_entered) == 0)
+        gpsti_sleep_ns(100000);
+    assert_int_equal(t.i->stream_notify(t.stream, gpu_slow_note_down, &note), GPST_OK);
+    assert_int_equal(gpsti_a64_load(&t.host.live_bytes), live_bytes);
+    gpsti_a32_store(&note.go_on, 1);
+    assert_int_equal(t.i->stream_wait_idle(t.stream), GPST_OK);
+    assert_int_equal(gpsti_a32_load(&note.n_entered), 2);
+    test_device_close(&t);
+}
+
+/* No tool counts streams and events that were never destroyed, but the process grows by them. */
+static void gpu_gives_streams_and_events_back(void** state) {
+    uint64_t resident_bytes[2] = {0, 0};
+    test_device t;
+    (void)state;
+    gpu_open(&t, NULL);
+    for (int n = 0; n < 2200; n++) {
+        gpsti_stream* stream = NULL;
+        gpsti_event* event = NULL;
+        if (n == 200)
+            resident_bytes[0] = test_resident_bytes();
+        assert_int_equal(t.i->stream_create(t.device, &stream), GPST_OK);
+        assert_int_equal(t.i->event_create(t.device, &event), GPST_OK);
+        assert_int_equal(t.i->event_record(event, stream), GPST_OK);
+        t.i->event_destroy(event);
+        t.i->stream_destroy(stream);
+    }
+    resident_bytes[1] = test_resident_bytes();
+    printf("%lld bytes more after 2000 streams and events\n",
+           (long long)resident_bytes[1] - (long long)resident_bytes[0]);
+    assert_true(resident_bytes[1] < resident_bytes[0] + 2000 * 512);
+    test_device_close(&t);
+}
+
 /* The host application's legacy default stream, busy with something of its own, holds nobody up. */
 static void gpu_does_not_wait_for_the_default_stream(void** state) {
     test_device t;
@@ -422,6 +478,8 @@ int main(int n_arguments, char** arguments) {
                                        cmocka_unit_test(gpu_leaves_the_device_current),
                                        cmocka_unit_test(gpu_registers_foreign_memory),
                                        cmocka_unit_test(gpu_notifies_behind_slow_work),
+                                       cmocka_unit_test(gpu_notes_are_used_again),
+                                       cmocka_unit_test(gpu_gives_streams_and_events_back),
                                        cmocka_unit_test(gpu_does_not_wait_for_the_default_stream),
                                        cmocka_unit_test(gpu_clock_keeps_time)};
     gpu_program = arguments[0];
