@@ -4,6 +4,7 @@
 #   make                build/gpustage, build/gpustage.o, build/libgpustage.so
 #   make demo           a small 360-degree sequence reprojected to 8 views a frame, under build/demo/
 #   make test           every test, on the split sources and on gpustage.h
+#   make test TEST_ON=  without the engine's second turn: its tests run again on the simulated device, or on the GPU
 #   make GPU=cuda       the same with the GPU half, by nvcc (GPU=hip: by hipcc); under build/cuda (build/hip)
 #   make asan tsan      every test under AddressSanitizer + UBSan, those with threads under ThreadSanitizer
 #   make valgrind       the kernels' portable loops under valgrind
@@ -152,6 +153,10 @@ TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh tests/test_*.py))
 TEST_NAMES := $(TEST_SOURCES:tests/%.c=%)
 TEST_PROGRAMS := $(foreach build,$(TEST_BUILDS),$(TEST_NAMES:%=$(BUILD)/tests/$(build)/%))
 TEST_LIBS := -lcmocka $(TOOL_LIBS)
+# The engine's tests once more, on another backend than they name: GPUSTAGE_TEST_BACKEND, in tests/pipeline_backend.h.
+TEST_ON ?= $(if $(SANITIZE),,$(or $(patsubst hip%,hip,$(GPU)),sim))
+TEST_ON_SOURCES := $(shell grep -l '"pipeline_kit.h"' $$(grep -L KIT_NAMES_ITS_BACKENDS $(TEST_SOURCES)))
+TEST_ON_PROGRAMS := $(if $(HAVE_CMOCKA),$(TEST_ON_SOURCES:tests/%.c=$(BUILD)/tests/$(firstword $(TEST_BUILDS))/%))
 EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(sort $(wildcard examples/*.c)))
 
 $(BUILD)/split/%.o: %.c $(BUILD)/flags
@@ -204,7 +209,8 @@ test:
 test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(EXAMPLES) $(COMMAND) $(if $(SANITIZE),,$(BUILD)/libgpustage.so)
 ifneq ($(HAVE_PYTHON),)
 	@GPST_BUILD=$(abspath $(BUILD)) GPST_SANITIZE='$(SANITIZE)' CC='$(CC)' \
-	    $(PYTHON) tests/run.py --seconds $(TEST_SECONDS) --jobs $(JOBS) --floor $(TEST_FLOOR) $(SKIPPED) $(RUNNABLE)
+	    $(PYTHON) tests/run.py --seconds $(TEST_SECONDS) --jobs $(JOBS) --floor $(TEST_FLOOR) $(SKIPPED) $(RUNNABLE) \
+	    $(if $(TEST_ON),--on $(TEST_ON) $(TEST_ON_PROGRAMS))
 else
 	@echo 'no $(PYTHON): nothing can run the tests; install python3'
 	@echo '0 passed, 1 failed, $(words $(TEST_PROGRAMS) $(TEST_SCRIPTS)) skipped'

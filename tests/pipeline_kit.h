@@ -7,7 +7,7 @@
 
 #include "test_allocator.h"
 
-#include "gpu_kernels.h"
+#include "pipeline_backend.h"
 
 #if !defined(GPST_TEST_AMALGAM)
 #include "../core/pipeline_internal.h"
@@ -39,6 +39,8 @@ typedef struct kit {
     test_memory memory;
     test_log log;
     gpst_context* context;
+    const char* opener;  /* the function that called kit_open */
+    const char* backend; /* what serves it: "cpu", "sim", "cuda" or "hip" */
     char dir[64];
     uint32_t n_threads_before;
     uint64_t n_items;
@@ -373,9 +375,32 @@ GPSTI_PRIVATE gpst_logger kit_log_hooks(kit* self) {
 
 GPSTI_PRIVATE void kit_no_work(void* argument) { (void)argument; }
 
-GPSTI_PRIVATE kit* kit_open(const char* backend, uint32_t n_workers) {
+/* The kit's context, by desc: on the backend that it names, or on the one that GPUSTAGE_TEST_BACKEND puts there. */
+GPSTI_PRIVATE void kit_make_context(kit* self, const gpst_context_desc* changes) {
+    gpst_context_desc desc = *changes;
+    gpst_context_info info;
+    char room[100];
+    desc.backend = kit_backend(self->opener, changes->backend, room, sizeof room);
+    desc.allocator = test_memory_hooks(&self->memory);
+    desc.logger = kit_log_hooks(self);
+    assert_int_equal(gpst_context_create(&desc, &self->context), GPST_OK);
+    gpst_context_query_info(self->context, &info);
+    self->backend = info.backend;
+    assert_memory_equal(self->backend, desc.backend, strlen(self->backend));
+}
+
+/* On sim times are the model's, and what a slot needs costs nothing. */
+GPSTI_PRIVATE bool kit_is_on_gpu(const kit* self) {
+    return strcmp(self->backend, "cpu") != 0 && strcmp(self->backend, "sim") != 0;
+}
+
+#define kit_open(backend, n_workers) kit_open_in(__func__, backend, n_workers)
+
+GPSTI_PRIVATE kit* kit_open_in(const char* opener, const char* backend, uint32_t n_workers) {
     kit* const self = &kit_the;
     gpst_context_desc desc = GPST_ZERO;
+    if (kit_wanted_backend())
+        kit_need_backend(kit_wanted_backend()); /* with its threads, before anybody counts any */
     gpsti_thread first; /* with the first thread a sanitizer starts one of its own, which stays */
     assert_int_equal(gpsti_thread_start(&first, kit_no_work, NULL, "first"), GPST_OK);
     gpsti_thread_join(&first);
@@ -386,11 +411,10 @@ GPSTI_PRIVATE kit* kit_open(const char* backend, uint32_t n_workers) {
     snprintf(self->dir, sizeof self->dir, "%s/gpst_kit_XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     assert_non_null(mkdtemp(self->dir));
-    desc.allocator = test_memory_hooks(&self->memory);
-    desc.logger = kit_log_hooks(self);
+    self->opener = opener;
     desc.backend = backend;
     desc.n_workers = n_workers;
-    assert_int_equal(gpst_context_create(&desc, &self->context), GPST_OK);
+    kit_make_context(self, &desc);
     return self;
 }
 
@@ -400,9 +424,7 @@ GPSTI_PRIVATE void kit_reopen(kit* self, const gpst_context_desc* changes) {
     desc.backend = desc.backend ? desc.backend : "cpu"; /* on machines with a GPU, too */
     gpst_context_destroy(self->context);
     test_memory_check(&self->memory);
-    desc.allocator = test_memory_hooks(&self->memory);
-    desc.logger = kit_log_hooks(self);
-    assert_int_equal(gpst_context_create(&desc, &self->context), GPST_OK);
+    kit_make_context(self, &desc);
 }
 
 /* For a thread: cancels the kit's pipeline after a while. */

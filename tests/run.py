@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """tests/run.py -- runs test programs, one process each, with a time limit, and counts what came of them.
 
+Programs behind --on BACKEND are run with GPUSTAGE_TEST_BACKEND=BACKEND: the engine's tests on that backend.
+
 Exit status of a test: 0 passed, 77 skipped (the last line it printed is the reason), anything else failed. The
 output of a failed test is shown. The closing line is `N passed, N failed, N skipped`. Needs Python 3.9 or later.
 """
@@ -16,10 +18,11 @@ import time
 SKIPPED = 77
 
 
-def label(path):
+def label(path, backend=None):
     """build/tests/split/test_ring -> split/test_ring; tests/test_examples.sh -> test_examples.sh"""
     parts = path.split("/")
-    return "/".join(parts[-2:]) if parts[-2:-1] in (["split"], ["amalgam"]) else parts[-1]
+    name = "/".join(parts[-2:]) if parts[-2:-1] in (["split"], ["amalgam"]) else parts[-1]
+    return name + " on " + backend if backend else name
 
 
 def command(path, under):
@@ -30,12 +33,13 @@ def command(path, under):
     return under + [os.path.abspath(path)]
 
 
-def run(path, seconds, under):
+def run(path, seconds, under, backend):
     """(verdict, reason, output, seconds taken). The test and what it started are gone when this returns."""
     start = time.monotonic()
+    environment = dict(os.environ, GPUSTAGE_TEST_BACKEND=backend) if backend else None
     try:
         child = subprocess.Popen(command(path, under), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, start_new_session=True)
+                                 stderr=subprocess.STDOUT, start_new_session=True, env=environment)
     except OSError as error:
         return "failed", str(error), "", 0.0
     try:
@@ -67,12 +71,14 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="tests at once (default 1)")
     parser.add_argument("--floor", type=int, default=0, help="fail when fewer tests than this were executed")
     parser.add_argument("--under", default="", metavar="COMMAND", help="run programs under this: \"valgrind -q\"")
+    parser.add_argument("--on", nargs="+", default=[], metavar=("BACKEND", "TEST"), help="run these on that backend")
     parser.add_argument("--skip", action="append", default=[], metavar="TEST=REASON", help="count as skipped")
     arguments = parser.parse_args()
     skips = [text.partition("=") for text in arguments.skip]
+    tests = [(path, None) for path in arguments.tests] + [(path, arguments.on[0]) for path in arguments.on[1:]]
     if arguments.list:
-        for path in arguments.tests + [path for path, _, _ in skips]:
-            print(label(path))
+        for path, backend in tests + [(path, None) for path, _, _ in skips]:
+            print(label(path, backend))
         return 0
 
     limit = arguments.seconds * float(os.environ.get("GPST_TIME_FACTOR", "1"))
@@ -80,11 +86,12 @@ def main():
     for path, _, reason in skips:
         print("skipped %-40s %s" % (label(path), reason))
     with concurrent.futures.ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
-        running = {pool.submit(run, path, limit, shlex.split(arguments.under)): path for path in arguments.tests}
+        running = {pool.submit(run, path, limit, shlex.split(arguments.under), backend): label(path, backend)
+                   for path, backend in tests}
         for done in concurrent.futures.as_completed(running):
             verdict, reason, output, taken = done.result()
             count[verdict] += 1
-            print("%-7s %-40s %6.1f s  %s" % (verdict, label(running[done]), taken, reason), flush=True)
+            print("%-7s %-40s %6.1f s  %s" % (verdict, running[done], taken, reason), flush=True)
             if verdict == "failed":
                 print("".join("    | %s\n" % line for line in output.splitlines()[-200:]), end="", flush=True)
     executed = count["passed"] + count["failed"]

@@ -1,5 +1,6 @@
 /* tests/test_ahead.c -- which files are brought ahead of their reads, and when none is: piece by piece on one thread,
    then in the engine on a modelled disk, where counters say what a clock would. */
+#define KIT_NAMES_ITS_BACKENDS
 #include "pipeline_kit.h"
 #include "test_files.h"
 #if !defined(GPST_TEST_AMALGAM)

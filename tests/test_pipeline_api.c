@@ -563,11 +563,13 @@ static gpst_result burn(void* user_data, gpst_task* task) {
 static void test_stats(void** state) {
     (void)state;
     static const char* const names[] = {"read", "decode", "upload", "compute", "download", "encode", "write"};
-    static const gpst_resource resources[] = {GPST_RESOURCE_DISK_IN, GPST_RESOURCE_CPU, GPST_RESOURCE_H2D,
-                                              GPST_RESOURCE_CPU,     GPST_RESOURCE_D2H, GPST_RESOURCE_CPU,
-                                              GPST_RESOURCE_DISK_OUT};
     for (int m = 0; m < 2; m++) {
         kit* const self = kit_open("cpu", 2);
+        const bool in_place = strcmp(self->backend, "cpu") == 0;
+        const gpst_resource kernels = in_place ? GPST_RESOURCE_CPU : GPST_RESOURCE_GPU;
+        const gpst_resource resources[] = {GPST_RESOURCE_DISK_IN, GPST_RESOURCE_CPU, GPST_RESOURCE_H2D,
+                                           kernels,               GPST_RESOURCE_D2H, GPST_RESOURCE_CPU,
+                                           GPST_RESOURCE_DISK_OUT};
         gpst_pipeline_desc desc = kit_standard(self, 20);
         gpst_stats stats;
         self->stages[1].name = "decode";
@@ -575,9 +577,8 @@ static void test_stats(void** state) {
         assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
         assert_int_equal(stats.n_stages, 7);
         for (uint32_t s = 0; s < 7; s++) {
-            const uint64_t wanted = s == 2 || s == 4 ? 0
-                                    : s < 5          ? 20
-                                                     : 60; /* no copies on the CPU; 3 outputs */
+            const bool is_copy = s == 2 || s == 4;
+            const uint64_t wanted = is_copy && in_place ? 0 : s < 5 ? 20 : 60; /* 3 outputs */
             assert_string_equal(stats.stages[s].name, names[s]);
             assert_int_equal(stats.stages[s].resource, resources[s]);
             assert_int_equal(stats.stages[s].count, wanted);
@@ -587,7 +588,8 @@ static void test_stats(void** state) {
         }
         assert_int_equal(stats.bytes_read, 20 * KIT_BYTES);
         assert_int_equal(stats.bytes_written, 60 * KIT_BYTES);
-        assert_int_equal(stats.bytes_h2d, 0);
+        assert_int_equal(stats.bytes_h2d, in_place ? 0 : 20 * KIT_BYTES);
+        assert_int_equal(stats.bytes_d2h, in_place ? 0 : 60 * KIT_BYTES);
         assert_int_equal(stats.device_fallbacks, 0);
         assert_non_null(strstr(stats.settings, m ? "mode=plain-serial" : "mode=engine"));
         assert_true(stats.wall_ns > 0 && stats.cpu_ns > 0);
@@ -596,12 +598,14 @@ static void test_stats(void** state) {
         assert_int_equal(stats.n_paths, 8);
         assert_string_equal(stats.paths[3].what, "write");
         assert_string_equal(stats.paths[4].what, "copies");
-        assert_string_equal(stats.paths[4].taken, "none: computed in place");
+        assert_string_equal(stats.paths[4].taken, in_place ? "none: computed in place"
+                                                   : m      ? "up and down, one stream"
+                                                            : "up and down, a stream a slot");
         assert_string_equal(stats.paths[5].what, "graph");
         assert_string_equal(stats.paths[6].what, "threads");
         assert_string_equal(stats.paths[7].what, "prefetch");
         assert_string_equal(stats.paths[0].what, "read");
-        assert_string_equal(stats.paths[2].taken, "cpu");
+        assert_string_equal(stats.paths[2].taken, self->backend);
         kit_close(self);
     }
 }

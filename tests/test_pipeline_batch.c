@@ -1,5 +1,6 @@
 /* tests/test_pipeline_batch.c -- several items in one submission to the device: how many go together, that their bits
    are those of items by themselves, and that one item's trouble is not its companions'. */
+#define KIT_NAMES_ITS_BACKENDS
 #include "pipeline_kit.h"
 
 /* The device under test; test_batch_gpu.c includes this file with another one. */
