@@ -23,6 +23,7 @@ static const kit_kept kit_all_kept[] = {
     {"run_wide", "a kernel's threads on cores"},
     {"test_without_a_worker", "a lone item on a thread that waits, to its end: for a device it asks a worker at times"},
     {"expect", "what the clocks of one backend mean and those of the other do not"},
+    {"test_an_item_takes_an_engine_time", "what an item costs an engine on the cpu and on a device"},
     {"test_waiting_reads_are_the_readers", "sim's disk"},
     {"test_dear_memory_stays_plain", "what memory costs in sim's model"},
     {"most_slots", "what memory costs in sim's model"},
