@@ -7,7 +7,7 @@
 #include "pipeline_internal.h"
 #include "reader_internal.h"
 
-#define GPSTI_CARRY_NS 200000 /* about how long a worker keeps to itself what it has taken */
+#define GPSTI_CARRY_NS 100000 /* about how long a worker keeps to itself what it has taken */
 #define GPSTI_CARRY_ITEMS 16
 #define GPSTI_CARRY_READ_CPU 0.5 /* of its time: from here on a read computes (copies from the page cache) */
 
@@ -274,16 +274,11 @@ GPSTI_PRIVATE void gpsti_carry_run_to_end(gpst_pipeline* pipeline, uint32_t work
     for (self.n_items = 0; self.n_items < n_items && gpsti_carry_next(&self); self.n_items++)
         gpsti_carry_to_end(&self, self.n_items);
     const int64_t spent_ns = gpsti_now_ns() - start_ns;
-    const bool more = self.n_items == n_items;
-    if (!more) { /* side by side now rather than one after the other when the pipeline is destroyed */
-        gpsti_slot_give_back(self.slots[0]);
-        gpst_pool_trim(pipeline->pool);
-    }
     gpsti_mutex_lock(&scheduler->mutex);
     gpsti_scheduler_return(scheduler, work_ns);
     pipeline->n_carrying--;
     pipeline->executing--;
-    gpsti_carry_number(&self, more);
+    gpsti_carry_number(&self, self.n_items == n_items);
     if (self.n_items > 0)
         gpsti_work_note(&pipeline->source_work_ns, spent_ns / (int64_t)self.n_items);
     for (uint32_t i = 0; i < self.n_items; i++) {

@@ -134,25 +134,20 @@ GPSTI_PRIVATE bool gpsti_pool_charge(gpst_pool* pool, uint64_t bytes) {
     return false;
 }
 
-/* Gives the first buffer of a class's free list back to the system, which may take as long as using it did: without the
-   mutex meanwhile. Who acquires then finds the budget as if it were gone. */
+/* Gives the first buffer of a class's free list back to the system. */
 GPSTI_PRIVATE void gpsti_pool_drop_free(gpst_pool* pool, uint32_t class_index) {
     const uint32_t index = pool->free_lists[class_index];
-    gpsti_pool_entry* const entry = &pool->entries[index];
-    gpsti_device* const device = entry->device;
-    gpsti_host_memory memory = entry->memory;
-    const uint64_t charged_bytes = entry->charged_bytes;
+    gpsti_pool_entry* entry = &pool->entries[index];
+    gpsti_device* device = entry->device;
     pool->free_lists[class_index] = entry->next;
-    *gpsti_pool_pages_account(pool, memory.pages) -= charged_bytes;
-    if (memory.pinned)
-        pool->info.pinned_bytes -= charged_bytes;
+    *gpsti_pool_pages_account(pool, entry->memory.pages) -= entry->charged_bytes;
+    if (entry->memory.pinned)
+        pool->info.pinned_bytes -= entry->charged_bytes;
+    GPSTI_UNPOISON(entry->memory.ptr, entry->bytes);
+    device->i->host_free(device, &entry->memory);
+    gpsti_pool_refund(pool, entry->charged_bytes);
     memset(&entry->memory, 0, sizeof entry->memory);
-    GPSTI_UNPOISON(memory.ptr, entry->bytes);
-    gpsti_pool_refund(pool, charged_bytes);
-    gpsti_mutex_unlock(&pool->mutex);
-    device->i->host_free(device, &memory);
-    gpsti_mutex_lock(&pool->mutex);
-    pool->entries[index].next = pool->unused;
+    entry->next = pool->unused;
     pool->unused = index;
 }
 

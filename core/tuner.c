@@ -191,7 +191,7 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
 GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
     const uint32_t* const most = tuner->most.value;
     const int64_t services_ns = gpsti_tuner_total_ns(costs);
-    const int64_t total_ns = services_ns > costs->item_ns ? services_ns : costs->item_ns;
+    const int64_t way_ns = services_ns > costs->item_ns ? services_ns : costs->item_ns; /* with what no clock has */
     int64_t period_ns = gpsti_tuner_period_ns(costs, most[GPST_KNOB_WORKERS]);
     uint32_t n = most[GPST_KNOB_WORKERS] < most[GPST_KNOB_SLOTS] ? most[GPST_KNOB_WORKERS] : most[GPST_KNOB_SLOTS];
     if (tuner->budget.streams && most[GPST_KNOB_STREAMS] < n)
@@ -200,10 +200,10 @@ GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const 
         period_ns = costs->service_ns[GPST_RESOURCE_DISK_IN] / GPSTI_TUNER_WHOLE_FILES;
     if (costs->service_ns[GPST_RESOURCE_DISK_OUT] / GPSTI_TUNER_WHOLE_FILES > period_ns)
         period_ns = costs->service_ns[GPST_RESOURCE_DISK_OUT] / GPSTI_TUNER_WHOLE_FILES;
-    if (period_ns <= 0 || total_ns > GPSTI_TUNER_WHOLE_NS ||
-        (double)total_ns > GPSTI_TUNER_WHOLE_LOSS * (double)period_ns * (double)n)
+    if (period_ns <= 0 || way_ns > GPSTI_TUNER_WHOLE_NS ||
+        (double)services_ns > GPSTI_TUNER_WHOLE_LOSS * (double)period_ns * (double)n)
         return 0;
-    return costs->is_first ? n : gpsti_tuner_clamp((uint64_t)(total_ns / period_ns) + 2, 1, n);
+    return costs->is_first ? n : gpsti_tuner_clamp((uint64_t)(way_ns / period_ns) + 2, 1, n);
 }
 
 /* Knobs that whole items have no use for stay where they are. */
