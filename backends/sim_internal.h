@@ -36,7 +36,9 @@ struct gpsti_sim_memory {
 
 /* Does one thing at a time, first come first served. */
 typedef struct gpsti_sim_engine {
-    uint64_t next_ticket, serving;
+    bool busy;
+    struct gpsti_sim_stream* first; /* who waits for it, in order of arrival */
+    struct gpsti_sim_stream* last;
     int64_t free_ns; /* modelled end of what it did last */
 } gpsti_sim_engine;
 
@@ -53,7 +55,7 @@ typedef struct gpsti_sim_device {
     gpsti_sim_params params;
     uint64_t memory_bytes;
     gpsti_mutex mutex;  /* over all below, and every stream, event and graph */
-    gpsti_cond changed; /* an engine came free, an event or a stream is done, something is no longer in use */
+    gpsti_cond changed; /* an event is done, an event or a graph is no longer in use */
     gpsti_sim_engine copy_engines[2];
     gpsti_sim_engine compute_engine;
     gpsti_sim_memory* memories;
@@ -104,13 +106,15 @@ struct gpsti_sim_block {
 typedef struct gpsti_sim_stream {
     gpsti_stream base;
     gpsti_thread thread;
-    gpsti_cond work;
-    bool stop;
+    gpsti_cond work; /* it has some, or the engine it waits for */
+    gpsti_cond idle; /* n_queued has come to 0 */
+    bool stop, has_engine;
+    struct gpsti_sim_stream* next; /* of those that wait for the same engine */
     gpsti_sim_task* first;
     gpsti_sim_task* last;
     gpsti_sim_task* free_tasks;
     gpsti_sim_block* blocks;
-    uint64_t n_queued; /* with the one that runs */
+    gpsti_a64 n_queued; /* with the one that runs; changed under the mutex */
     gpsti_recording* recording;
     int64_t time_ns;    /* modelled end of its latest operation */
     gpst_result result; /* first failure that nobody was told of yet */

@@ -32,15 +32,31 @@ GPSTI_PRIVATE void gpsti_sim_wait_until(int64_t time_ns) {
     }
 }
 
-GPSTI_PRIVATE void gpsti_sim_acquire(gpsti_sim_device* device, gpsti_sim_engine* engine) {
-    const uint64_t ticket = engine->next_ticket++;
-    while (engine->serving != ticket)
-        gpsti_cond_wait_until(&device->changed, &device->mutex, GPST_FOREVER);
+/* In order of arrival. Each waits by itself: of many that all wake only one could go on. */
+GPSTI_PRIVATE void gpsti_sim_acquire(gpsti_sim_stream* stream, gpsti_sim_engine* engine) {
+    if (!engine->busy) {
+        engine->busy = true;
+        return;
+    }
+    stream->has_engine = false;
+    stream->next = NULL;
+    if (engine->first)
+        engine->last->next = stream;
+    else
+        engine->first = stream;
+    engine->last = stream;
+    while (!stream->has_engine)
+        gpsti_cond_wait_until(&stream->work, &gpsti_sim_of(&stream->base)->mutex, GPST_FOREVER);
 }
 
-GPSTI_PRIVATE void gpsti_sim_release(gpsti_sim_device* device, gpsti_sim_engine* engine) {
-    ++engine->serving;
-    gpsti_cond_broadcast(&device->changed);
+GPSTI_PRIVATE void gpsti_sim_release(gpsti_sim_engine* engine) {
+    gpsti_sim_stream* const next = engine->first;
+    engine->busy = next != NULL;
+    if (!next)
+        return;
+    engine->first = next->next;
+    next->has_engine = true;
+    gpsti_cond_signal(&next->work);
 }
 
 GPSTI_PRIVATE gpsti_sim_engine* gpsti_sim_engine_for(gpsti_sim_device* device,
@@ -97,12 +113,12 @@ GPSTI_PRIVATE void gpsti_sim_execute(gpsti_sim_stream* stream, const gpsti_opera
                                      int64_t submit_ns, double launch_us) {
     gpsti_sim_device* device = gpsti_sim_of(&stream->base);
     gpsti_sim_engine* engine = gpsti_sim_engine_for(device, operation);
-    gpsti_sim_acquire(device, engine);
+    gpsti_sim_acquire(stream, engine);
     if (!device->lost && operation->kind == GPSTI_OPERATION_LAUNCH &&
         (double)++device->n_launches == device->params.lose_at)
         device->lost = true;
     if (device->lost) {
-        gpsti_sim_release(device, engine);
+        gpsti_sim_release(engine);
         return;
     }
     const int64_t start_ns = gpsti_sim_later(gpsti_sim_later(stream->time_ns, submit_ns), engine->free_ns);
@@ -122,7 +138,7 @@ GPSTI_PRIVATE void gpsti_sim_execute(gpsti_sim_stream* stream, const gpsti_opera
         gpsti_a32_store(&device->vendor_error, GPSTI_SIM_VENDOR_KERNEL);
         gpsti_sim_note_failure(stream, result, gpst_last_reason());
     }
-    gpsti_sim_release(device, engine);
+    gpsti_sim_release(engine);
 }
 
 /* One submission, so one launch cost, before the first operation. */
@@ -202,7 +218,9 @@ GPSTI_PRIVATE void gpsti_sim_stream_main(void* arg) {
         gpsti_sim_execute_task(stream, task);
         task->next = stream->free_tasks;
         stream->free_tasks = task;
-        --stream->n_queued;
+        gpsti_a64_add(&stream->n_queued, (uint64_t)-1);
+        if (gpsti_a64_load(&stream->n_queued) == 0)
+            gpsti_cond_broadcast(&stream->idle);
         gpsti_cond_broadcast(&device->changed);
     }
     gpsti_mutex_unlock(&device->mutex);
@@ -260,7 +278,7 @@ GPSTI_INTERN gpst_result gpsti_sim_submit_end(gpsti_stream* stream, gpsti_sim_ta
         else
             sim_stream->first = task;
         sim_stream->last = task;
-        ++sim_stream->n_queued;
+        gpsti_a64_add(&sim_stream->n_queued, 1);
         gpsti_cond_signal(&sim_stream->work);
     }
     gpsti_mutex_unlock(&device->mutex);
@@ -286,6 +304,19 @@ GPSTI_PRIVATE void gpsti_sim_stream_free(gpsti_sim_stream* stream) {
     gpsti_free(host, stream, sizeof(*stream));
 }
 
+GPSTI_PRIVATE gpst_result gpsti_sim_stream_start(gpsti_sim_stream* stream) {
+    GPSTI_TRY(gpsti_cond_init(&stream->work));
+    gpst_result result = gpsti_cond_init(&stream->idle);
+    if (!GPST_FAILED(result)) {
+        result = gpsti_thread_start(&stream->thread, gpsti_sim_stream_main, stream, "gpst-sim");
+        if (GPST_FAILED(result))
+            gpsti_cond_term(&stream->idle);
+    }
+    if (GPST_FAILED(result))
+        gpsti_cond_term(&stream->work);
+    return result;
+}
+
 GPSTI_INTERN gpst_result gpsti_sim_stream_create(gpsti_device* device, gpsti_stream** out) {
     GPSTI_TRY(gpsti_sim_enter_locking(device, GPSTI_FAULT_STREAM, "stream_create"));
     gpsti_sim_stream* stream = (gpsti_sim_stream*)gpsti_alloc(device->host, sizeof(gpsti_sim_stream));
@@ -293,14 +324,8 @@ GPSTI_INTERN gpst_result gpsti_sim_stream_create(gpsti_device* device, gpsti_str
         return GPST_ERROR_MEMORY;
     stream->base.device = device;
     gpst_result result = gpsti_sim_add_block(stream);
-    if (!GPST_FAILED(result)) {
-        result = gpsti_cond_init(&stream->work);
-        if (!GPST_FAILED(result)) {
-            result = gpsti_thread_start(&stream->thread, gpsti_sim_stream_main, stream, "gpst-sim");
-            if (GPST_FAILED(result))
-                gpsti_cond_term(&stream->work);
-        }
-    }
+    if (!GPST_FAILED(result))
+        result = gpsti_sim_stream_start(stream);
     if (GPST_FAILED(result)) {
         gpsti_sim_stream_free(stream);
         return result;
@@ -318,6 +343,7 @@ GPSTI_INTERN void gpsti_sim_stream_destroy(gpsti_stream* stream) {
     gpsti_cond_signal(&sim_stream->work);
     gpsti_mutex_unlock(&gpsti_sim_of(stream)->mutex);
     gpsti_thread_join(&sim_stream->thread);
+    gpsti_cond_term(&sim_stream->idle);
     gpsti_cond_term(&sim_stream->work);
     gpsti_sim_stream_free(sim_stream);
 }
@@ -327,11 +353,13 @@ GPSTI_PRIVATE gpst_result gpsti_sim_stream_finish(gpsti_stream* stream, bool wai
     gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
     gpsti_sim_device* device = gpsti_sim_of(stream);
     char reason[GPSTI_REASON_BYTES];
+    if (!wait && gpsti_a64_load(&sim_stream->n_queued) > 0) /* asked again and again: without keeping the streams out */
+        return GPST_ERROR_WOULD_BLOCK;
     gpsti_mutex_lock(&device->mutex);
     gpst_result result = gpsti_sim_check_not_recording(stream, function);
-    while (!GPST_FAILED(result) && wait && sim_stream->n_queued)
-        gpsti_cond_wait_until(&device->changed, &device->mutex, GPST_FOREVER);
-    if (!GPST_FAILED(result) && sim_stream->n_queued)
+    while (!GPST_FAILED(result) && wait && gpsti_a64_load(&sim_stream->n_queued) > 0)
+        gpsti_cond_wait_until(&sim_stream->idle, &device->mutex, GPST_FOREVER);
+    if (!GPST_FAILED(result) && gpsti_a64_load(&sim_stream->n_queued) > 0)
         result = GPST_ERROR_WOULD_BLOCK;
     if (GPST_FAILED(result)) {
         gpsti_mutex_unlock(&device->mutex);
