@@ -55,10 +55,17 @@ if has build; then
 fi
 
 SPLIT=$BUILD/tests/split
+# The engine's tests, which take their backend from the environment.
+KIND=${GPU%%_*}
+ENGINE=$(grep -l '"pipeline_kit.h"' tests/test_*.c | xargs grep -L KIT_NAMES_ITS_BACKENDS | sed 's|^tests/||; s|\.c$||')
 if has tests; then
     for test in "$SPLIT/test_backend_gpu" "$SPLIT/test_pipeline_gpu" "$SPLIT/test_batch_gpu"; do
         if [ -x "$test" ]; then attempt tests "$(basename "$test")" 120 "$test"
         else note tests "$(basename "$test")" skipped "not built: install libcmocka-dev"; fi
+    done
+    for name in $ENGINE; do
+        [ -x "$SPLIT/$name" ] &&
+            attempt tests "$name on $KIND" 120 env GPUSTAGE_TEST_BACKEND="$KIND" "$SPLIT/$name"
     done
     for test in "$BUILD"/tests/gpu/test_*; do
         [ -x "$test" ] && attempt tests "$(basename "$test")" 240 "$test"
@@ -67,8 +74,9 @@ if has tests; then
     GPST_BUILD=$(cd "$BUILD" && pwd) attempt tests test_cli_gpu.py 120 python3 tests/test_cli_gpu.py
 fi
 
-# The reduced set: the device contract, the engine on the GPU, and of the kernels what their tests call --quick. API
-# errors are part of the contract's tests, so they are not counted; the test that makes a kernel trap is left out.
+# The reduced set: the device contract, the engine on the GPU, and of the kernels what their tests call --quick; all tests
+# of the engine but the tuner's, which look at clocks, for memcheck alone: they have no kernels of their own. API errors
+# are part of the contract's tests, so they are not counted; the test that makes a kernel trap is left out.
 if has sanitizer; then
     export GPST_NO_TRAP=1
     for tool in memcheck racecheck initcheck synccheck; do
@@ -84,6 +92,12 @@ if has sanitizer; then
             attempt sanitizer "$tool $(basename "$test")" 90 compute-sanitizer --tool $tool $more \
                 --report-api-errors no --error-exitcode 9 "$test" $quick
         done
+    done
+    for name in $ENGINE; do
+        case $name in *tune | *carry) continue ;; esac
+        [ -x "$SPLIT/$name" ] &&
+            attempt sanitizer "memcheck $name on $KIND" 90 env GPUSTAGE_TEST_BACKEND="$KIND" compute-sanitizer \
+                --tool memcheck --leak-check full --report-api-errors no --error-exitcode 9 "$SPLIT/$name"
     done
     unset GPST_NO_TRAP
 fi
