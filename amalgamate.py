@@ -17,6 +17,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.abspath(__file__))
 FOLDERS = ("core", "backends", "kernels")
+MAX_COLUMNS = 120
 
 # The header's opening comment.
 PROSE = "core/preamble.txt"
@@ -223,6 +224,7 @@ def load(path):
             (b"\r" in line, "carriage return: lines end with LF alone"),
             (b"\t" in line, "tab: indent with 4 spaces"),
             (line.endswith(b" "), "blank at the end of the line"),
+            (len(line) > MAX_COLUMNS, "wider than %d columns" % MAX_COLUMNS),
             (any(byte > 126 or byte < 32 for byte in line if byte not in b"\r\t"), "byte that is not printable ASCII"),
             (b"/* ==== >>" in line, "section banners are made by amalgamate.py"),
         ):

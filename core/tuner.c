@@ -13,7 +13,7 @@
 #define GPSTI_TUNER_BUNCH 8
 #define GPSTI_TUNER_BATCH_NS 30000 /* about what a submission takes by itself: items that take less share one */
 #define GPSTI_TUNER_BATCH 4
-#define GPSTI_TUNER_WHOLE_NS 10000000 /* of an item's way, at most: a longer one is worth handing from thread to thread */
+#define GPSTI_TUNER_WHOLE_NS 10000000 /* of an item, at most: a longer one is worth handing from thread to thread */
 #define GPSTI_TUNER_WHOLE_FILES 8     /* that a disk serves at once about as fast as more of them */
 #define GPSTI_TUNER_WHOLE_LOSS 1.1    /* of the engine's time at best */
 #define GPSTI_TUNER_UP 1u

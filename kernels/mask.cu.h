@@ -55,7 +55,8 @@ __device__ GPSTI_INLINE uint32_t gpsti_rows_four_bits(uint32_t word) {
 GPSTI_KERNEL void gpsti_rows_pack_device(const gpsti_mask_batch batch) {
     const gpsti_mask_job job = gpsti_rows_take(&batch);
     const uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * 32, n_bytes = (job.width + 7) / 8;
-    const bool fits = gpsti_lanes_fit(job.source, job.source_pitch, 16) && gpsti_lanes_fit(job.output, job.output_pitch, 4);
+    const bool fits =
+        gpsti_lanes_fit(job.source, job.source_pitch, 16) && gpsti_lanes_fit(job.output, job.output_pitch, 4);
     if (fits && x < job.width && job.width - x >= 32) {
         const gpsti_lanes<uint32_t, 4>* words =
             (const gpsti_lanes<uint32_t, 4>*)(const void*)(job.source + (ptrdiff_t)(blockIdx.y * job.source_pitch) + x);
@@ -103,8 +104,8 @@ GPSTI_PRIVATE gpst_result gpsti_rows_launch_above(const char* function, const gp
     for (uint32_t i = 0; i < flat.n_items; i++)
         fits = fits && gpsti_lanes_fit(flat.items[i].source, job->height > 1 ? job->source_pitch : 0, 16) &&
                gpsti_lanes_fit(flat.items[i].output, job->height > 1 ? job->output_pitch : 0, 16 / sizeof(T));
-    const dim3 grid(gpsti_gpu_blocks(job->width, GPSTI_ROWS_THREADS * (fits ? 16 / (uint32_t)sizeof(T) : 1)), job->height,
-                    flat.n_items);
+    const uint32_t step = GPSTI_ROWS_THREADS * (fits ? 16 / (uint32_t)sizeof(T) : 1);
+    const dim3 grid(gpsti_gpu_blocks(job->width, step), job->height, flat.n_items);
     return gpsti_gpu_launch(function, fits ? gpsti_rows_above_device<T, true> : gpsti_rows_above_device<T, false>, grid,
                             dim3(GPSTI_ROWS_THREADS), 0, &flat, stream);
 }

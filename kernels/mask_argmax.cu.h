@@ -90,7 +90,8 @@ __device__ GPSTI_INLINE void gpsti_argmax_planes(const gpsti_argmax_job* job, ui
         gpsti_lanes<Score, n> scores[GPSTI_ARGMAX_AHEAD];
 #pragma unroll
         for (uint32_t u = 0; u < GPSTI_ARGMAX_AHEAD; u++)
-            scores[u] = *(const gpsti_lanes<Score, n>*)(const void*)(p + (ptrdiff_t)((u < last ? u : last) * job->class_bytes));
+            scores[u] = *(const gpsti_lanes<Score, n>*)(const void*)(
+                p + (ptrdiff_t)((u < last ? u : last) * job->class_bytes));
 #pragma unroll
         for (uint32_t u = 0; u < GPSTI_ARGMAX_AHEAD; u++)
 #pragma unroll
@@ -149,9 +150,10 @@ __device__ GPSTI_INLINE uint32_t gpsti_enlarge_step_of(gpsti_argmax_tap across) 
     return across.second == 0 ? 0 : across.first + 1;
 }
 
-/* The first output row that lies below the centre of source row `upper` - 1, or on it. */
+/* The first output row that lies below the centre of source row `upper` - 1, or on it:
+   (2 row + 1) in + out >= 2 upper out. */
 __device__ GPSTI_INLINE uint32_t gpsti_enlarge_first_row(uint32_t upper, uint32_t in, uint32_t out) {
-    const uint64_t centre = 2 * (uint64_t)upper * out, shift = (uint64_t)in + out; /* (2 row + 1) in + out >= 2 upper out */
+    const uint64_t centre = 2 * (uint64_t)upper * out, shift = (uint64_t)in + out;
     return centre <= shift ? 0 : (uint32_t)((centre - shift + 2 * (uint64_t)in - 1) / (2 * (uint64_t)in));
 }
 
@@ -252,7 +254,8 @@ GPSTI_KERNEL void gpsti_argmax_enlarge_device(const gpsti_enlarge_args args) {
     const gpsti_argmax_job job = gpsti_argmax_take(&args.batch);
     gpsti_enlarge_place(&args, &job, &block);
     __syncthreads();
-    gpsti_enlarge_some<GPSTI_ENLARGE_ROWS>(&job, args.n_steps, blockIdx.y * GPSTI_ENLARGE_COLUMNS + threadIdx.x, &block);
+    gpsti_enlarge_some<GPSTI_ENLARGE_ROWS>(&job, args.n_steps, blockIdx.y * GPSTI_ENLARGE_COLUMNS + threadIdx.x,
+                                           &block);
 }
 
 /* ---- everything else ------------------------------------------------------------------------ */
@@ -264,7 +267,8 @@ GPSTI_KERNEL void gpsti_argmax_general_device(const gpsti_mask_batch batch) {
 }
 
 /* ---- launching ------------------------------------------------------------------------------- */
-GPSTI_PRIVATE gpst_result gpsti_argmax_launch_enlarge(const char* function, const gpsti_mask_batch* batch, void* stream) {
+GPSTI_PRIVATE gpst_result gpsti_argmax_launch_enlarge(const char* function, const gpsti_mask_batch* batch,
+                                                      void* stream) {
     const gpsti_argmax_job* job = &batch->job.argmax;
     const uint32_t most_rows = gpsti_gpu_blocks(job->height, job->source_height);
     gpsti_enlarge_args args;
@@ -278,7 +282,8 @@ GPSTI_PRIVATE gpst_result gpsti_argmax_launch_enlarge(const char* function, cons
 
 /* Vectors where all that they touch is a multiple of them; rows without gaps are one row. */
 template <typename Score>
-GPSTI_PRIVATE gpst_result gpsti_argmax_launch_planes(const char* function, const gpsti_mask_batch* batch, void* stream) {
+GPSTI_PRIVATE gpst_result gpsti_argmax_launch_planes(const char* function, const gpsti_mask_batch* batch,
+                                                     void* stream) {
     const uint32_t n = 16 / sizeof(Score), label_bytes = batch->job.argmax.wide ? 2 : 1;
     gpsti_mask_batch flat = *batch;
     gpsti_argmax_job* job = &flat.job.argmax;
@@ -290,8 +295,9 @@ GPSTI_PRIVATE gpst_result gpsti_argmax_launch_planes(const char* function, const
                gpsti_lanes_fit(flat.items[i].output, job->height > 1 ? job->output_pitch : 0, n * label_bytes);
     const uint32_t step = GPSTI_ARGMAX_THREADS * (fits ? n : 1);
     const dim3 grid(gpsti_gpu_blocks(job->width, step), job->height, flat.n_items);
-    return gpsti_gpu_launch(function, fits ? gpsti_argmax_planes_device<Score, n> : gpsti_argmax_planes_device<Score, 1>,
-                            grid, dim3(GPSTI_ARGMAX_THREADS), 0, &flat, stream);
+    return gpsti_gpu_launch(function,
+                            fits ? gpsti_argmax_planes_device<Score, n> : gpsti_argmax_planes_device<Score, 1>, grid,
+                            dim3(GPSTI_ARGMAX_THREADS), 0, &flat, stream);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_argmax_launch(const char* function, const gpsti_mask_batch* batch, void* stream) {

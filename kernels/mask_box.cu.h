@@ -26,7 +26,8 @@ __device__ GPSTI_INLINE gpsti_extent_part gpsti_extent_none(void) {
     return none;
 }
 
-__device__ GPSTI_INLINE void gpsti_extent_grow(gpsti_extent_part* part, uint32_t x, uint32_t end, uint32_t y, uint32_t n) {
+__device__ GPSTI_INLINE void gpsti_extent_grow(gpsti_extent_part* part, uint32_t x, uint32_t end, uint32_t y,
+                                               uint32_t n) {
     part->x_first = x < part->x_first ? x : part->x_first;
     part->x_end = end > part->x_end ? end : part->x_end;
     part->y_first = y < part->y_first ? y : part->y_first;
@@ -185,16 +186,17 @@ GPSTI_STATIC_ASSERT(GPSTI_BOX_PARTS <= GPSTI_BOX_LANES * GPSTI_BOX_LINES, "a thr
 GPSTI_PRIVATE gpst_result gpsti_box_launch(const char* function, const gpsti_mask_batch* batch, void* stream) {
     const gpsti_box_job* job = &batch->job.box;
     const uint32_t n_boxes = job->n_classes ? job->n_classes : 1;
-    const dim3 each(gpsti_gpu_blocks(n_boxes, 128), 1, batch->n_items), block(GPSTI_BOX_LANES, GPSTI_BOX_LINES);
+    const dim3 each(gpsti_gpu_blocks(n_boxes, 128), 1, batch->n_items), each_block(n_boxes < 128 ? n_boxes : 128);
+    const dim3 block(GPSTI_BOX_LANES, GPSTI_BOX_LINES);
     const dim3 grid(gpsti_gpu_blocks(job->width, GPSTI_BOX_LANES * (job->wide ? 8 : 16)),
                     gpsti_gpu_blocks(job->height, GPSTI_BOX_ROWS), batch->n_items);
-    GPSTI_TRY(gpsti_gpu_launch(function, gpsti_box_clear_device, each, dim3(n_boxes < 128 ? n_boxes : 128), 0, batch, stream));
+    GPSTI_TRY(gpsti_gpu_launch(function, gpsti_box_clear_device, each, each_block, 0, batch, stream));
     GPSTI_TRY(gpsti_gpu_launch(function,
                                job->n_classes == 0 ? gpsti_box_mask_device
                                : job->wide         ? gpsti_box_labels_device<uint16_t>
                                                    : gpsti_box_labels_device<uint8_t>,
                                grid, block, 0, batch, stream));
-    return gpsti_gpu_launch(function, gpsti_box_finish_device, each, dim3(n_boxes < 128 ? n_boxes : 128), 0, batch, stream);
+    return gpsti_gpu_launch(function, gpsti_box_finish_device, each, each_block, 0, batch, stream);
 }
 
 #endif

@@ -112,7 +112,8 @@ GPSTI_KERNEL void gpsti_morph_device(const gpsti_mask_batch batch) {
         tile.words[row][word] = inside ? (gpsti_tile_in(gpsti_tile_read(&job, x, y, aligned_in)) ^ flip) & inside : 0;
     }
     __syncthreads();
-    for (uint32_t i = threadIdx.x; twice && i < (GPSTI_TILE_ALL_ROWS - 4) * GPSTI_TILE_ALL_WORDS; i += GPSTI_TILE_THREADS) {
+    for (uint32_t i = threadIdx.x; twice && i < (GPSTI_TILE_ALL_ROWS - 4) * GPSTI_TILE_ALL_WORDS;
+         i += GPSTI_TILE_THREADS) {
         const uint32_t row = 2 + i / GPSTI_TILE_ALL_WORDS, word = i % GPSTI_TILE_ALL_WORDS;
         once.words[row][word] = ~gpsti_tile_dilated<radius>(&tile, row, word) &
                                 gpsti_tile_inside(&job, gpsti_tile_x(word), gpsti_tile_y(row));
@@ -228,7 +229,8 @@ GPSTI_KERNEL void gpsti_refine_device(const gpsti_mask_batch batch) {
 GPSTI_PRIVATE gpst_result gpsti_window_launch(const char* function, const gpsti_mask_batch* batch, void* stream) {
     const gpsti_window_job* job = &batch->job.window;
     const uint32_t width = (uint32_t)job->width, height = (uint32_t)job->height;
-    const dim3 grid(gpsti_gpu_blocks(width, 4 * GPSTI_TILE_WORDS), gpsti_gpu_blocks(height, GPSTI_TILE_ROWS), batch->n_items);
+    const dim3 grid(gpsti_gpu_blocks(width, 4 * GPSTI_TILE_WORDS), gpsti_gpu_blocks(height, GPSTI_TILE_ROWS),
+                    batch->n_items);
     const dim3 block(GPSTI_TILE_THREADS);
     switch (job->op) {
     case GPSTI_WINDOW_REFINE:
@@ -236,14 +238,16 @@ GPSTI_PRIVATE gpst_result gpsti_window_launch(const char* function, const gpsti_
                                 dim3(gpsti_gpu_blocks(width, 32), gpsti_gpu_blocks(height, 8), batch->n_items),
                                 dim3(32, 8), 0, batch, stream);
     case GPSTI_WINDOW_BOX:
-        return gpsti_gpu_launch(function, job->radius == 1 ? gpsti_smooth_device<1, true> : gpsti_smooth_device<2, true>,
-                                grid, block, 0, batch, stream);
+        return gpsti_gpu_launch(function,
+                                job->radius == 1 ? gpsti_smooth_device<1, true> : gpsti_smooth_device<2, true>, grid,
+                                block, 0, batch, stream);
     case GPSTI_WINDOW_GAUSSIAN:
-        return gpsti_gpu_launch(function, job->radius == 1 ? gpsti_smooth_device<1, false> : gpsti_smooth_device<2, false>,
-                                grid, block, 0, batch, stream);
+        return gpsti_gpu_launch(function,
+                                job->radius == 1 ? gpsti_smooth_device<1, false> : gpsti_smooth_device<2, false>, grid,
+                                block, 0, batch, stream);
     default:
-        return gpsti_gpu_launch(function, job->radius == 1 ? gpsti_morph_device<1> : gpsti_morph_device<2>, grid, block, 0,
-                                batch, stream);
+        return gpsti_gpu_launch(function, job->radius == 1 ? gpsti_morph_device<1> : gpsti_morph_device<2>, grid, block,
+                                0, batch, stream);
     }
 }
 

@@ -34,11 +34,15 @@ __device__ GPSTI_INLINE void gpsti_quantise_step(const gpst_channels* shape, gps
     }
 }
 
-__device__ GPSTI_INLINE int8_t gpsti_quantise_one(float value, float scale) { return gpsti_quantise_value(value, scale); }
+__device__ GPSTI_INLINE int8_t gpsti_quantise_one(float value, float scale) {
+    return gpsti_quantise_value(value, scale);
+}
 __device__ GPSTI_INLINE int8_t gpsti_quantise_one(uint16_t value, float scale) {
     return gpsti_quantise_value(gpsti_f32_from_f16(value), scale);
 }
-__device__ GPSTI_INLINE void gpsti_dequantise_one(int8_t integer, float scale, float* out) { *out = (float)integer * scale; }
+__device__ GPSTI_INLINE void gpsti_dequantise_one(int8_t integer, float scale, float* out) {
+    *out = (float)integer * scale;
+}
 __device__ GPSTI_INLINE void gpsti_dequantise_one(int8_t integer, float scale, uint16_t* out) {
     *out = gpsti_f16_from_f32((float)integer * scale);
 }
@@ -217,7 +221,9 @@ GPSTI_LINK gpst_result gpsti_quantise_gpu_launch(const char* function, const gps
                                                : gpsti_quantise_launch<float>(function, args, stream);
 }
 
-GPSTI_PRIVATE uint32_t gpsti_range_split(uint64_t n, uint64_t most) { return (uint32_t)(n < 1 ? 1 : n < most ? n : most); }
+GPSTI_PRIVATE uint32_t gpsti_range_split(uint64_t n, uint64_t most) {
+    return (uint32_t)(n < 1 ? 1 : n < most ? n : most);
+}
 
 GPSTI_LINK gpst_result gpsti_range_gpu_launch(const char* function, const gpsti_range_args* args, void* stream) {
     const gpst_channels* shape = &args->shape;

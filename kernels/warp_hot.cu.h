@@ -11,8 +11,8 @@
 /* ---- the kernel --------------------------------------------------------------------------
    blockDim is GPSTI_HOT_LANES x GPSTI_HOT_THREADS_Y(map); the grid covers the output with tiles, z is the item. Threads
    beyond the output compute what its end has, and store nothing. */
-/* Threads that a multiprocessor is to hold at once: NV12 and I420 need more registers, the more in views; and for sm_120
-   the compiler takes some more for NV12, too. */
+/* Threads that a multiprocessor is to hold at once: NV12 and I420 need more registers, the more in views; and for
+   sm_120 the compiler takes some more for NV12, too. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
 #define GPSTI_HOT_IS_LARGE(pixel_bytes) ((pixel_bytes) <= GPSTI_HOT_NV12)
 #else

@@ -17,7 +17,8 @@
 #define GPSTI_HOT_ROWS 64 /* at most; see gpsti_warp_tile_rows */
 
 typedef enum gpsti_hot_map { GPSTI_HOT_VIEWS, GPSTI_HOT_AXES } gpsti_hot_map;
-/* What pixel_bytes, by which the steps are compiled, is for I420 and NV12: bytes from a sample of chroma to the next. */
+/* What pixel_bytes, by which the steps are compiled, is for I420 and NV12: bytes from a sample of chroma to the
+   next. */
 enum { GPSTI_HOT_I420 = 1, GPSTI_HOT_NV12 = 2 };
 #define GPSTI_HOT_IS_YUV(pixel_bytes) ((pixel_bytes) <= GPSTI_HOT_NV12)
 #define GPSTI_HOT_FIRST_BYTES(pixel_bytes) (GPSTI_HOT_IS_YUV(pixel_bytes) ? 1 : (pixel_bytes)) /* of the first plane */

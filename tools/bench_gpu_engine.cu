@@ -482,7 +482,8 @@ static const uint32_t views_reads[N_VIEWS] = {0, 8, 12, 16};
 static void record_views(uint32_t n_reads, double* ms, double* efficiency) {
     char name[96];
     const double middle = median(ms, N_VIEWS_ROUNDS), part = median(efficiency, N_VIEWS_ROUNDS);
-    snprintf(name, sizeof name, "%u frames to 8 views, %u reads%s", (unsigned)N_FRAMES, n_reads, n_reads ? "" : ": tuned");
+    snprintf(name, sizeof name, "%u frames to 8 views, %u reads%s", (unsigned)N_FRAMES, n_reads,
+             n_reads ? "" : ": tuned");
     record(name, middle, "ms a frame");
     printf("  %.3f..%.3f\n", ms[0], ms[N_VIEWS_ROUNDS - 1]);
     record("  efficiency", part, "");

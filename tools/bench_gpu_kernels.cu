@@ -129,7 +129,8 @@ static void bench_tensors(void) {
     measure("32 x 1080p bgr8 -> 512^2 f32 chw, area", desc, image_of(1920, 1080, GPST_FORMAT_BGR), 32, 2);
 }
 
-/* Crops as a detector's boxes ask for them: the list copied, and read in place by the launch, all of it or a quarter. */
+/* Crops as a detector's boxes ask for them: the list copied, and read in place by the launch, all of it or a
+   quarter. */
 static void bench_crops(void) {
     enum { N_CROPS = 64 };
     const uint32_t n_used = N_CROPS / 4;

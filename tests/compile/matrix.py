@@ -449,6 +449,7 @@ def generator_refuses(folder):
     broken("order", "must come before", append(b'#include "ring.h"\n'))
     broken("system", "may include only", append(b"#include <stdio.h>\n"))
     broken("tab", "tab", append(b"\t/* */\n"))
+    broken("wide", "wider than 120 columns", append(b"/*" + b" *" * 59 + b"/\n"))
     broken("blank", "blank at the end", append(b"/* */ \n"))
     broken("return", "carriage return", append(b"/* */\r\n"))
     broken("ascii", "ASCII", append(b"/* \xc3\xa9 */\n"))
