@@ -2,6 +2,7 @@
    thread. What the engine must never be slower than, so nothing here waits or shares. */
 #include "platform_internal.h"
 
+#include "inside_internal.h"
 #include "io_internal.h"
 #include "pipeline_internal.h"
 
@@ -13,6 +14,7 @@
 #define GPSTI_PLAIN_MOST_ITEMS 16  /* at most */
 #define GPSTI_PLAIN_SETUPS 8 /* two more slots at least, taken down again at the end, for half the gain at the most */
 #define GPSTI_PLAIN_WIDE_PIXELS ((uint64_t)1 << 18) /* of a warp that is worth threads inside it */
+#define GPSTI_PLAIN_PIXEL_NS 4 /* on one thread, about */
 #define GPSTI_PLAIN_INSIDE_LOSS 32 /* of a kernel's time on every core, about so small a part is lost */
 
 typedef struct gpsti_plain {
@@ -25,8 +27,7 @@ typedef struct gpsti_plain {
     int64_t inside_ns;  /* with every core inside a kernel */
     int64_t first_ns;   /* the work of item 0 */
     int64_t whole_ns;   /* and of all before the item at which that is asked */
-    int64_t alone_ns;   /* a wide kernel on one thread; 0 = not known */
-    bool stays_alone;   /* with every core it took longer: others have work for them, too */
+    gpsti_inside inside; /* of wide kernels */
 } gpsti_plain;
 
 GPSTI_PRIVATE void gpsti_plain_lock(const gpsti_plain* self) {
@@ -90,12 +91,18 @@ GPSTI_PRIVATE int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline) {
     return gpsti_pool_growth_ns(pipeline->pool) + (int64_t)gpsti_a64_load_relaxed(&pipeline->device_setup_ns);
 }
 
-/* Before the engine is opened no other item wants the cores: a wide kernel may have them all. */
-GPSTI_PRIVATE bool gpsti_plain_is_wide(const gpsti_plain* self, const gpsti_step* step) {
-    const gpst_pipeline* const pipeline = self->pipeline;
+/* Work so far, as if the slot had been made before, and without what every core worked on: others could not do that
+   faster. */
+GPSTI_PRIVATE int64_t gpsti_plain_work_ns(const gpsti_plain* self) {
+    const int64_t inside_ns = self->inside_ns - self->inside_ns / GPSTI_PLAIN_INSIDE_LOSS;
+    return gpsti_now_ns() - self->pipeline->start_ns - gpsti_plain_setup_ns(self->pipeline) - inside_ns;
+}
+
+/* That threads inside could share. */
+GPSTI_PRIVATE uint64_t gpsti_plain_pixels(const gpst_pipeline* pipeline, const gpsti_step* step) {
     uint64_t n_pixels = 0;
 #if defined(_OPENMP)
-    for (uint32_t s = 0; self->worth_ns > 0 && s < step->n_stages; s++) {
+    for (uint32_t s = 0; s < step->n_stages; s++) {
         const gpst_warp* const warp = pipeline->stages[step->first_stage + s].desc.warp;
         if (warp)
             n_pixels += (uint64_t)warp->desc.width * warp->desc.height * pipeline->n_outputs;
@@ -104,32 +111,41 @@ GPSTI_PRIVATE bool gpsti_plain_is_wide(const gpsti_plain* self, const gpsti_step
     (void)pipeline;
     (void)step;
 #endif
-    return n_pixels >= GPSTI_PLAIN_WIDE_PIXELS;
+    return n_pixels;
 }
 
-/* Cores that have other work can make all of them slower than one: the first item tells what one thread takes, unless
-   there is no other. */
-GPSTI_PRIVATE gpst_result gpsti_plain_run_wide(gpsti_plain* self, const gpsti_step* step, char* reason) {
+/* Before the engine is opened no other item wants the cores: a wide kernel may have them all. In item 0 only where what
+   was before it is little, unless there is no other item: threads that have just been inside a kernel look for more for
+   a while, and would take the cores from an engine that is opened for the rest. */
+GPSTI_PRIVATE bool gpsti_plain_is_wide(const gpsti_plain* self, uint64_t n_pixels) {
+    const gpst_pipeline* const pipeline = self->pipeline;
+    if (self->worth_ns == 0 || pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE] <= 1 ||
+        n_pixels < GPSTI_PLAIN_WIDE_PIXELS)
+        return false;
+    return pipeline->next_index > 1 || pipeline->desc.n_items_expected == 1 ||
+           gpsti_plain_work_ns(self) < (int64_t)n_pixels * GPSTI_PLAIN_PIXEL_NS / 4;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_plain_run_wide(gpsti_plain* self, const gpsti_step* step, uint64_t n_pixels,
+                                               char* reason) {
     const gpst_pipeline* const pipeline = self->pipeline;
     const int64_t setup_ns = gpsti_plain_setup_ns(pipeline), start_ns = gpsti_now_ns();
-    const bool wide = !self->stays_alone && (self->alone_ns > 0 || pipeline->desc.n_items_expected == 1);
     bool finished = false;
-    if (wide)
+    if (self->inside.alone_ns == 0)
+        gpsti_inside_init(&self->inside, (int64_t)n_pixels * GPSTI_PLAIN_PIXEL_NS);
+    if (gpsti_inside_wants(&self->inside))
         self->slot->exec.n_threads = pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
     const gpst_result result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
-    const int64_t busy_ns = gpsti_now_ns() - start_ns - (gpsti_plain_setup_ns(pipeline) - setup_ns);
-    if (wide && self->alone_ns > 0 && busy_ns > self->alone_ns)
-        self->stays_alone = true;
-    if (!wide && self->alone_ns == 0)
-        self->alone_ns = busy_ns;
+    gpsti_inside_note(&self->inside, gpsti_now_ns() - start_ns - (gpsti_plain_setup_ns(pipeline) - setup_ns));
     return result;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, const gpsti_step* step, char* reason) {
+    const uint64_t n_pixels = gpsti_plain_pixels(self->pipeline, step);
     bool finished = false;
     self->slot->exec = self->pipeline->exec;
-    gpst_result result = gpsti_plain_is_wide(self, step)
-                             ? gpsti_plain_run_wide(self, step, reason)
+    gpst_result result = gpsti_plain_is_wide(self, n_pixels)
+                             ? gpsti_plain_run_wide(self, step, n_pixels, reason)
                              : gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
     gpsti_plain_lock(self);
     if (GPST_FAILED(result) && gpsti_offload_fall_back(self->slot, result, reason)) {
@@ -169,13 +185,6 @@ GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step*
     }
     gpsti_plain_lock(self);
     return GPST_OK;
-}
-
-/* Work so far, as if the slot had been made before, and without what every core worked on: others could not do that
-   faster. */
-GPSTI_PRIVATE int64_t gpsti_plain_work_ns(const gpsti_plain* self) {
-    const int64_t inside_ns = self->inside_ns - self->inside_ns / GPSTI_PLAIN_INSIDE_LOSS;
-    return gpsti_now_ns() - self->pipeline->start_ns - gpsti_plain_setup_ns(self->pipeline) - inside_ns;
 }
 
 /* Whose clock a service of the step is in, as the calling thread sees it. */

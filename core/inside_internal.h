@@ -1,0 +1,22 @@
+/* core/inside_internal.h -- every core inside a kernel, or one thread, as a pure
+   policy: what kernels took in, which way the next one takes out. */
+#ifndef GPSTI_INSIDE_INTERNAL_H
+#define GPSTI_INSIDE_INTERNAL_H
+
+#include "base_internal.h"
+
+typedef struct gpsti_inside {
+    int64_t alone_ns;  /* a kernel on one thread: about, until one was measured */
+    int64_t total_ns;  /* of the latest ones on every core */
+    int64_t n;
+    uint32_t n_alone;  /* so many to come have one thread */
+    uint32_t pause;    /* so many had, the last time every core took longer */
+} gpsti_inside;
+
+GPSTI_INTERN void gpsti_inside_init(gpsti_inside* inside, int64_t about_alone_ns);
+/* Is the next kernel to have every core? */
+GPSTI_INTERN bool gpsti_inside_wants(const gpsti_inside* inside);
+/* What it took, that way. */
+GPSTI_INTERN void gpsti_inside_note(gpsti_inside* inside, int64_t busy_ns);
+
+#endif

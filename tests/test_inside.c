@@ -1,0 +1,94 @@
+/* tests/test_inside.c -- every core inside a kernel, or one thread: nanoseconds in, the way of the next kernel out. */
+#include "test.h"
+
+#if !defined(GPST_TEST_AMALGAM)
+#include "../core/inside_internal.h"
+#endif
+
+#define US 1000
+enum { MOST = 16 };
+
+typedef struct inside_case {
+    const char* name;
+    int64_t about_us, alone_us; /* a kernel on one thread: as it is thought, as it is */
+    int64_t wide_us[MOST];      /* the kernels on every core, the last n_again of them again and again */
+    uint32_t n_wide, n_again;
+    uint32_t n_kernels;
+    uint32_t n_alone;           /* of them on one thread */
+} inside_case;
+
+static const inside_case cases[] = {
+    {"free cores", 1200, 1500, {350, 80}, 2, 1, 500, 0},
+    {"a hiccup", 1200, 1500, {80, 80, 80, 80, 4000, 80}, 6, 1, 500, 0},
+    {"a hiccup at the start", 1200, 1500, {4000, 80}, 2, 1, 500, 1},
+    {"threads on one core for a while", 1200, 1500, {8000, 8000, 80}, 3, 1, 500, 9},
+    {"a slow kernel is not what was thought", 1200, 9000, {4600}, 1, 1, 500, 1},
+    {"a fast kernel on one core of two", 1200, 400, {700}, 1, 1, 500, 0}, /* below what is thought: not tried */
+    {"two busy cores", 1200, 900, {7000}, 1, 1, 80, 76},
+    {"two busy cores, mostly", 1200, 900, {7000, 500, 7000, 500}, 4, 4, 80, 73},
+    {"busy, but faster in the mean", 1200, 4000, {500, 7000}, 2, 2, 500, 1},
+};
+
+static uint32_t run(const inside_case* c) {
+    gpsti_inside inside;
+    uint32_t n_alone = 0, w = 0;
+    gpsti_inside_init(&inside, c->about_us * US);
+    for (uint32_t i = 0; i < c->n_kernels; i++) {
+        const bool wide = gpsti_inside_wants(&inside);
+        n_alone += wide ? 0 : 1;
+        gpsti_inside_note(&inside, (wide ? c->wide_us[w] : c->alone_us) * US);
+        if (wide && ++w == c->n_wide)
+            w -= c->n_again;
+    }
+    return n_alone;
+}
+
+static void test_one_thread_where_all_take_longer(void** state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const uint32_t n_alone = run(&cases[i]);
+        if (n_alone != cases[i].n_alone)
+            fail_msg("%s: %u on one thread, not %u", cases[i].name, n_alone, cases[i].n_alone);
+    }
+}
+
+/* One, eight, 64, and no more than some thousands. */
+static void test_every_core_has_another_turn(void** state) {
+    (void)state;
+    static const uint32_t pauses[] = {1, 8, 64, 512, 4096, 4096};
+    gpsti_inside inside;
+    gpsti_inside_init(&inside, 100 * US);
+    for (size_t i = 0; i < sizeof pauses / sizeof pauses[0]; i++) {
+        assert_true(gpsti_inside_wants(&inside));
+        gpsti_inside_note(&inside, 101 * US);
+        for (uint32_t k = 0; k < pauses[i]; k++) {
+            assert_false(gpsti_inside_wants(&inside));
+            gpsti_inside_note(&inside, 100 * US);
+        }
+    }
+    assert_true(gpsti_inside_wants(&inside));
+    gpsti_inside_note(&inside, 100 * US); /* no longer is enough */
+    assert_true(gpsti_inside_wants(&inside));
+}
+
+/* A thousand good kernels do not outweigh ten bad ones. */
+static void test_what_was_long_ago_says_little(void** state) {
+    (void)state;
+    gpsti_inside inside;
+    int n_bad = 0;
+    gpsti_inside_init(&inside, 1000 * US);
+    for (int i = 0; i < 1000; i++)
+        gpsti_inside_note(&inside, 100 * US);
+    for (; n_bad < 1000 && gpsti_inside_wants(&inside); n_bad++)
+        gpsti_inside_note(&inside, 7000 * US);
+    assert_in_range(n_bad, 2, 10);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_thread_where_all_take_longer),
+        cmocka_unit_test(test_every_core_has_another_turn),
+        cmocka_unit_test(test_what_was_long_ago_says_little),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
