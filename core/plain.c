@@ -12,6 +12,7 @@
 #define GPSTI_PLAIN_MANY_ITEMS 128 /* of a run in which some whole items are nothing: they are waited for */
 #define GPSTI_PLAIN_PART 64        /* of the run */
 #define GPSTI_PLAIN_MOST_ITEMS 16  /* at most */
+#define GPSTI_PLAIN_SURE_NS 200000 /* items that took so long together can tell, too */
 #define GPSTI_PLAIN_SETUPS 8 /* two more slots at least, taken down again at the end, for half the gain at the most */
 #define GPSTI_PLAIN_WIDE_PIXELS ((uint64_t)1 << 18) /* of a warp that is worth threads inside it */
 #define GPSTI_PLAIN_PIXEL_NS 4 /* on one thread, about */
@@ -284,7 +285,8 @@ GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     const int64_t cost_ns = self->worth_ns + GPSTI_PLAIN_SETUPS * gpsti_plain_setup_ns(pipeline);
     if (mean_ns * (int64_t)(n_left + wide) < cost_ns)
         return false;
-    if (pipeline->next_index < gpsti_plain_least_items(n_left))
+    if (pipeline->next_index < gpsti_plain_least_items(n_left) &&
+        mean_ns * (int64_t)pipeline->next_index < GPSTI_PLAIN_SURE_NS)
         return false;
     return pipeline->next_index == 1 ? mean_ns >= GPSTI_PLAIN_LONG_NS
                                      : gpsti_plain_gains(self, mean_ns, cost_ns, n_left);
