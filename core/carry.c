@@ -7,6 +7,8 @@
 #include "pipeline_internal.h"
 #include "reader_internal.h"
 
+#include <string.h>
+
 #define GPSTI_CARRY_NS 100000 /* about how long a worker keeps to itself what it has taken */
 #define GPSTI_CARRY_ITEMS 16
 #define GPSTI_CARRY_READ_CPU 0.5 /* of its time: from here on a read computes (copies from the page cache) */
@@ -26,11 +28,12 @@ typedef struct gpsti_carry {
     gpst_pipeline* pipeline;
     uint32_t worker_index;
     uint32_t n_items, n_steps;
-    bool whole; /* what the pipeline was at when these items were taken */
+    bool whole;  /* what the pipeline was at when these items were taken */
+    bool on_cpu; /* and where their device work began */
     gpsti_slot* slots[GPSTI_CARRY_ITEMS]; /* of items that end here the first one is all of theirs */
     uint32_t n_served[GPSTI_CARRY_ITEMS]; /* steps; fewer than n_steps when the item failed */
     int64_t source_ns;
-    bool wants_cpu[GPST_MAX_STAGES];      /* of the first item */
+    bool wants_cpu[GPST_MAX_STAGES];      /* by step, of the first item */
     gpsti_carry_note notes[GPSTI_CARRY_ITEMS][GPST_MAX_STAGES];
     gpsti_carry_end ends[GPSTI_CARRY_ITEMS];
 } gpsti_carry;
@@ -39,7 +42,7 @@ typedef struct gpsti_carry {
 
 GPSTI_PRIVATE bool gpsti_carry_takes(const gpst_pipeline* pipeline, const gpsti_step* step) {
     if (step->kind == GPSTI_STEP_READ)
-        return pipeline->whole || gpsti_carry_reads(pipeline);
+        return gpsti_carry_reads(pipeline);
     return step->kind == GPSTI_STEP_HOST && step->concurrency == 0 &&
            (!step->per_output || pipeline->n_outputs == 1);
 }
@@ -49,7 +52,7 @@ GPSTI_INTERN bool gpsti_carry_computes(const gpst_pipeline* pipeline) {
 }
 
 GPSTI_INTERN bool gpsti_carry_reads(const gpst_pipeline* pipeline) {
-    return pipeline->reader && gpsti_carry_computes(pipeline);
+    return pipeline->reader && (pipeline->whole || gpsti_carry_computes(pipeline));
 }
 
 GPSTI_INTERN void gpsti_carry_note_read(gpst_pipeline* pipeline, int64_t busy_ns, int64_t cpu_ns) {
@@ -70,8 +73,8 @@ GPSTI_INTERN bool gpsti_carry_is_work(const gpst_pipeline* pipeline) {
     return pipeline->whole || gpsti_carry_takes(pipeline, &pipeline->steps[0]);
 }
 
-/* Do items end with the worker that took them? Else those who are told of them wait for their turn. */
-GPSTI_PRIVATE bool gpsti_carry_ends(const gpst_pipeline* pipeline) { return pipeline->whole && !pipeline->desc.sink; }
+/* Else those who are told of them wait for their turn. */
+GPSTI_INTERN bool gpsti_carry_ends(const gpst_pipeline* pipeline) { return pipeline->whole && !pipeline->desc.sink; }
 
 /* Of brief items several, but no more than leaves every worker as many, and towards the end of the run a share of the
    rest. Only of a list whose length is known: elsewhere the source may wait for what the worker still has in hand. */
@@ -126,7 +129,7 @@ GPSTI_PRIVATE void gpsti_carry_serve(gpsti_carry* self, uint32_t i, uint32_t s) 
     const gpsti_step* const step = &self->pipeline->steps[s];
     gpsti_carry_note* const note = &self->notes[i][s];
     const char* const name = self->pipeline->stages[step->first_stage].name;
-    const bool sample_cpu = i == 0 && self->wants_cpu[s];
+    const bool sample_cpu = self->wants_cpu[s];
     char reason[GPST_REASON_BYTES] = "";
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
     note->bytes = 0;
@@ -156,7 +159,8 @@ GPSTI_PRIVATE void gpsti_carry_item(gpsti_carry* self, uint32_t i) {
     }
     self->n_served[i] = s;
     if (self->whole)
-        gpsti_plain_bring(slot, self->worker_index, self->n_steps);
+        gpsti_plain_bring(slot, self->worker_index, self->n_steps, self->wants_cpu);
+    memset(self->wants_cpu, 0, sizeof self->wants_cpu);
 }
 
 /* False: the source is dry. It is called by one worker at a time, who need not have the lock for that. */
@@ -164,10 +168,12 @@ GPSTI_PRIVATE bool gpsti_carry_next(gpsti_carry* self) {
     gpst_pipeline* const pipeline = self->pipeline;
     gpsti_slot* const slot = self->slots[0];
     gpsti_slot_reset(slot, 0);
+    slot->on_cpu = self->on_cpu; /* whatever became of the item before */
     gpsti_mutex_lock(&pipeline->source_mutex);
     const int64_t start_ns = gpsti_now_ns();
     bool more = !pipeline->source_dry && gpsti_a32_load(&pipeline->cancel) == 0 && gpsti_a32_load(&pipeline->stop) == 0;
     slot->item.index = pipeline->source_index;
+    slot->item.start_ns = start_ns;
     more = more && gpsti_call_source(pipeline, slot) != GPST_END;
     pipeline->source_index += more ? 1 : 0;
     pipeline->source_dry = !more;
@@ -187,6 +193,8 @@ GPSTI_PRIVATE void gpsti_carry_to_end(gpsti_carry* self, uint32_t i) {
     end->start_ns = slot->item.start_ns;
     end->end_ns = slot->item.end_ns;
     end->finish_ns = slot->item.end_ns - finish_ns;
+    if (GPST_FAILED(end->result) && self->pipeline->desc.stop_on_error) /* not only when the bunch is counted */
+        gpsti_a32_store(&self->pipeline->stop, 1);
 }
 
 /* ---- with it ----------------------------------------------------------------------------------- */
@@ -196,8 +204,10 @@ GPSTI_PRIVATE void gpsti_carry_prepare(gpsti_carry* self, gpst_pipeline* pipelin
     self->worker_index = worker_index;
     self->source_ns = 0;
     self->whole = pipeline->whole;
+    self->on_cpu = pipeline->device_lost;
     self->n_steps = gpsti_carry_n_steps(pipeline);
-    for (uint32_t s = 0; s < self->n_steps; s++)
+    const uint32_t n_served = self->whole ? pipeline->n_steps - 1 : self->n_steps;
+    for (uint32_t s = 0; s < n_served; s++)
         self->wants_cpu[s] = gpsti_flow_wants_cpu(pipeline, &pipeline->steps[s]);
 }
 

@@ -171,6 +171,7 @@ GPSTI_INTERN gpsti_slot* gpsti_flow_take_slot(gpst_pipeline* pipeline) {
     slot->in_use = true;
     slot->plain = false;
     slot->on_cpu = pipeline->device_lost;
+    slot->exec = pipeline->exec;
     pipeline->in_flight++;
     if (pipeline->in_flight > pipeline->n_slots_used)
         pipeline->n_slots_used = pipeline->in_flight;
@@ -373,7 +374,8 @@ GPSTI_INTERN void gpsti_flow_offload_done(void* user_data, gpst_result result) {
 
 GPSTI_PRIVATE bool gpsti_flow_source_ready(const gpst_pipeline* pipeline) {
     return pipeline->desc.source && pipeline->started && !pipeline->source_done &&
-           !pipeline->source_running && !pipeline->tune.paused && gpsti_flow_has_slot(pipeline);
+           !pipeline->source_running && (pipeline->n_carrying == 0 || gpsti_carry_ends(pipeline)) &&
+           !pipeline->tune.paused && gpsti_flow_has_slot(pipeline);
 }
 
 GPSTI_PRIVATE bool gpsti_flow_run_source(gpst_pipeline* pipeline, uint32_t worker_index) {

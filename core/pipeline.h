@@ -295,7 +295,8 @@ typedef struct gpst_pipeline_desc {
     uint32_t n_stages;             /* 1 .. GPST_MAX_STAGES */
     gpst_source_func source;       /* NULL: push, by gpst_pipeline_submit */
     void* source_user_data;
-    uint64_t n_items_expected;     /* for reports only; 0 = not known */
+    uint64_t n_items_expected;     /* 0 = not known. Decides how much a run is worth setting up, and whether workers
+                                      take several items at once; END may come earlier or later */
     /* Optional, with a READ stage: the files that inputs will name, so that cold ones are read ahead by readers that
        have nothing to read. Pull: in the source's order. Push: in any; what comes next is foreseen from what is
        submitted. Not copied: must outlive the pipeline. n_paths at most 2^32 - 2 */
@@ -336,7 +337,8 @@ typedef struct gpst_pipeline_desc {
    Since        0.1
 */
 typedef struct gpst_path {
-    char what[16];    /* "read", "host_memory", "device", "write", "copies", "graph", "threads", "prefetch" */
+    char what[16];    /* "read", "host_memory", "device", "write", "copies", "batch", "graph", "threads",
+                         "prefetch" */
     char taken[32];
     char why_not[256]; /* "name: reason; name: reason" for every faster way not taken; "" = none is faster */
 } gpst_path;
@@ -356,7 +358,9 @@ typedef struct gpst_stats {
     gpst_read_ahead read_ahead; /* of desc.paths */
     uint32_t n_paths;
     gpst_path paths[12];
-    char settings[256];         /* "mode=engine workers=2 slots=8 reads=4 writes=4" */
+    char settings[256];         /* "mode=engine items=staged workers=2 slots=8 reads=4 writes=4". items=whole: each
+                                   worker brings its items through every step itself, as many plain loops on one list
+                                   would; reads, writes and batches have no use then */
     uint32_t slots, slots_used;
     /* Frozen: every slot has served an item. From then on an item's way calls the allocator no more; the set of frame
        buffers may still grow, when more items than ever are past the reader at once or a larger one comes. */

@@ -196,6 +196,7 @@ typedef struct gpsti_tune {
     uint64_t item_host_bytes, item_device_bytes; /* of the largest item */
     int64_t setup_ns[GPST_RESOURCE_COUNT]; /* of the plain start, in whose clocks it is: making one slot's memory */
     gpsti_tune_share first[GPST_MAX_STATS]; /* by clock: item 0, which found no memory and no cache; zero = it counts */
+    int64_t source_ns;     /* of the plain start: the source's shortest time, so that no chance is in it */
     int64_t item_ns;       /* of the plain start: mean time of an item without set-up */
     double serial_ns;      /* an item's time in the plain loop, at the start or in the latest block; 0 = not known */
     gpsti_tuner tuner;
@@ -207,6 +208,7 @@ typedef struct gpsti_tune {
     uint64_t paused_items; /* items done by then */
     double plain_ns;       /* the plain loop stays: an item's time by which its drift is seen; 0 = not known yet */
     uint32_t n_drifted;
+    uint32_t n_outgrown;   /* windows in a row whose items the model would not bring whole */
 } gpsti_tune;
 
 /* ---- the pipeline ------------------------------------------------------------------- */
@@ -379,8 +381,10 @@ GPSTI_INTERN uint32_t gpsti_carry_n_items(const gpst_pipeline* pipeline); /* tha
 GPSTI_INTERN bool gpsti_carry_is_work(const gpst_pipeline* pipeline);
 /* Does a read compute (copy from the page cache) rather than wait? Locked. */
 GPSTI_INTERN bool gpsti_carry_computes(const gpst_pipeline* pipeline);
-/* Do workers read, because that is computing? Locked. */
+/* Do workers read, because that is computing or they bring items through every step? Locked. */
 GPSTI_INTERN bool gpsti_carry_reads(const gpst_pipeline* pipeline);
+/* Do items end with the worker that took them? Locked. */
+GPSTI_INTERN bool gpsti_carry_ends(const gpst_pipeline* pipeline);
 /* A read's CPU time was sampled. Locked. */
 GPSTI_INTERN void gpsti_carry_note_read(gpst_pipeline* pipeline, int64_t busy_ns, int64_t cpu_ns);
 
@@ -415,8 +419,8 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline);
    worth_ns: stops in the midst of an item as soon as what is left is worth so much; 0 = never. False: the source is
    dry. No other call of the pipeline runs, the source among them. */
 GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, int64_t worth_ns);
-/* An item through its steps from this one on, but not its end, on a worker. Not locked. */
-GPSTI_INTERN void gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, uint32_t from);
+/* An item through its steps from this one on, but not its end, on a worker. wants_cpu: by step. Not locked. */
+GPSTI_INTERN void gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, uint32_t from, const bool* wants_cpu);
 GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out); /* locked */
 /* Times frame memory was allocated for items so far, on the host or on the device. */
 GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline);
@@ -433,6 +437,8 @@ GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_d
 GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline);
 /* Item 0 has ended: what others take is not to be told by it. Locked. */
 GPSTI_INTERN void gpsti_tune_leave_out(gpst_pipeline* pipeline);
+/* Of the plain start: how long the source took. */
+GPSTI_INTERN void gpsti_tune_note_source(gpst_pipeline* pipeline, int64_t busy_ns);
 /* From the items so far: what the engine takes an item at best, by the model. */
 GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline);
 /* Sets the knobs to where the tuner has them. Locked. */

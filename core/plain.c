@@ -22,6 +22,8 @@ typedef struct gpsti_plain {
     gpst_pipeline* pipeline;
     gpsti_slot* slot;
     uint32_t worker_index;
+    gpsti_exec exec;    /* how kernels use the CPU, but for wide ones */
+    const bool* wants_cpu; /* by step; NULL = its clock says */
     bool within;        /* the pipeline is an engine's: others look at its counts */
     int64_t worth_ns;   /* hand the item over when what is left of the run is worth so much; 0 = never */
     uint64_t asks_at;   /* whether the engine would gain, at that item again */
@@ -144,7 +146,7 @@ GPSTI_PRIVATE gpst_result gpsti_plain_run_wide(gpsti_plain* self, const gpsti_st
 GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, const gpsti_step* step, char* reason) {
     const uint64_t n_pixels = gpsti_plain_pixels(self->pipeline, step);
     bool finished = false;
-    self->slot->exec = self->pipeline->exec;
+    self->slot->exec = self->exec;
     gpst_result result = gpsti_plain_is_wide(self, n_pixels)
                              ? gpsti_plain_run_wide(self, step, n_pixels, reason)
                              : gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
@@ -198,7 +200,8 @@ GPSTI_PRIVATE gpst_resource gpsti_plain_resource(const gpsti_step* step) {
 /* One service with its CPU time: what this thread used, times the threads that a kernel spread over. */
 GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step* step, uint32_t output,
                                              char* reason) {
-    const bool sample_cpu = gpsti_flow_wants_cpu(self->pipeline, step);
+    const bool sample_cpu = self->wants_cpu ? self->wants_cpu[step - self->pipeline->steps]
+                                            : gpsti_flow_wants_cpu(self->pipeline, step);
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
     const int64_t setup_ns = gpsti_plain_setup_ns(self->pipeline);
     const int64_t start_ns = gpsti_now_ns();
@@ -275,8 +278,10 @@ GPSTI_PRIVATE uint64_t gpsti_plain_least_items(uint64_t n_left) {
    Asked again after some items: each time the answer is better known and less depends on it. */
 GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     const gpst_pipeline* const pipeline = self->pipeline;
+    if (self->worth_ns == 0) /* on a worker others count meanwhile */
+        return false;
     const uint64_t n_left = gpsti_plain_left(pipeline);
-    if (self->worth_ns == 0 || (n_left > 0 && pipeline->next_index < self->asks_at))
+    if (n_left > 0 && pipeline->next_index < self->asks_at)
         return false;
     const bool wide = pipeline->n_outputs > 1 && pipeline->steps[s].per_output;
     const int64_t mean_ns = gpsti_plain_mean_ns(self);
@@ -350,15 +355,19 @@ GPSTI_PRIVATE bool gpsti_plain_next(gpsti_plain* self) {
     self->slot->on_cpu = pipeline->device_lost;
     if (gpsti_call_source(pipeline, self->slot) == GPST_END)
         return false;
+    if (self->worth_ns > 0)
+        gpsti_tune_note_source(pipeline, gpsti_now_ns() - self->slot->item.start_ns);
     gpsti_plain_lock(self);
     pipeline->next_index++;
     return true;
 }
 
-GPSTI_PRIVATE gpsti_plain gpsti_plain_of(gpst_pipeline* pipeline, bool within, int64_t worth_ns) {
+GPSTI_PRIVATE gpsti_plain gpsti_plain_of(gpst_pipeline* pipeline, const gpsti_exec* exec, bool within,
+                                         int64_t worth_ns) {
     gpsti_plain self;
     memset(&self, 0, sizeof self);
     self.pipeline = pipeline;
+    self.exec = *exec;
     self.worker_index = pipeline->context->scheduler->n_workers;
     self.within = within;
     self.worth_ns = worth_ns;
@@ -366,7 +375,7 @@ GPSTI_PRIVATE gpsti_plain gpsti_plain_of(gpst_pipeline* pipeline, bool within, i
 }
 
 GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
-    gpsti_plain self = gpsti_plain_of(pipeline, false, 0);
+    gpsti_plain self = gpsti_plain_of(pipeline, &pipeline->exec, false, 0);
     self.slot = pipeline->slots[0];
     pipeline->n_slots_used = 1;
     const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
@@ -433,7 +442,7 @@ GPSTI_PRIVATE bool gpsti_plain_one(gpsti_plain* self) {
 }
 
 GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, int64_t worth_ns) {
-    gpsti_plain self = gpsti_plain_of(pipeline, true, worth_ns);
+    gpsti_plain self = gpsti_plain_of(pipeline, &pipeline->exec, true, worth_ns);
     bool more = true;
     gpsti_plain_lock(&self);
     for (uint64_t n = 0; n < n_items && more; n++) {
@@ -451,9 +460,10 @@ GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, 
     return more;
 }
 
-GPSTI_INTERN void gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, uint32_t from) {
-    gpsti_plain self = gpsti_plain_of(slot->pipeline, true, 0);
+GPSTI_INTERN void gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, uint32_t from, const bool* wants_cpu) {
+    gpsti_plain self = gpsti_plain_of(slot->pipeline, &slot->exec, true, 0);
     self.slot = slot;
     self.worker_index = worker_index;
+    self.wants_cpu = wants_cpu;
     (void)gpsti_plain_steps(&self, from);
 }

@@ -22,7 +22,7 @@ GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline) {
         gpsti_clock_cpu_ns(&pipeline->finish_clock) + gpsti_clock_cpu_ns(&pipeline->submit_clock);
     for (uint32_t c = 0; c < pipeline->n_clocks; c++)
         if ((pipeline->clocks[c].resource == GPST_RESOURCE_DISK_IN && !gpsti_carry_reads(pipeline)) ||
-            pipeline->clocks[c].resource == GPST_RESOURCE_DISK_OUT)
+            (pipeline->clocks[c].resource == GPST_RESOURCE_DISK_OUT && !pipeline->whole))
             total_ns += pipeline->clocks[c].cpu_ns; /* of plain items; reader and writer know about theirs */
         else
             total_ns += gpsti_clock_cpu_ns(&pipeline->clocks[c]);
@@ -210,6 +210,11 @@ GPSTI_PRIVATE void gpsti_report_batch_path(const gpst_pipeline* pipeline, gpst_s
     const uint64_t tenths = (pipeline->n_submitted * 10 + n / 2) / n;
     const uint32_t wanted = pipeline->tune.on ? pipeline->tune.tuner.now.value[GPST_KNOB_BATCH] : pipeline->desc.batch;
     char taken[32];
+    if (pipeline->whole && pipeline->batch_most > 1) {
+        gpsti_copy_text(gpsti_report_add_path(out, "batch", "each by itself")->why_not, sizeof out->paths[0].why_not,
+                        "together: each worker brings its items through every step");
+        return;
+    }
     if (pipeline->n_submissions == 0 || (pipeline->batch_most < 2 && wanted < 2))
         return;
     snprintf(taken, sizeof taken, "%u.%u items together", (unsigned)(tenths / 10), (unsigned)(tenths % 10));
@@ -259,7 +264,9 @@ GPSTI_PRIVATE void gpsti_report_read_ahead(const gpst_pipeline* pipeline, gpst_s
         gpsti_format(path->why_not, sizeof path->why_not, "%s: %s", ahead->fetched > 0 ? "more" : "ahead",
                      ahead->state + 5);
     else if (ahead->fetched == 0)
-        gpsti_copy_text(path->why_not, sizeof path->why_not, "ahead: readers were never idle, or nothing was foreseen");
+        gpsti_copy_text(path->why_not, sizeof path->why_not,
+                        pipeline->whole ? "ahead: each worker reads its own items"
+                                        : "ahead: readers were never idle, or nothing was foreseen");
 }
 
 GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats* out) {
@@ -283,9 +290,10 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
 
 GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {
     static const char* const modes[] = {"engine", "engine", "plain-serial", "plain-inside"};
+    const uint32_t loop = pipeline->tune.tuner.now.value[GPST_KNOB_LOOP];
     snprintf(out->settings, sizeof out->settings,
-             "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu",
-             modes[pipeline->tune.tuner.now.value[GPST_KNOB_LOOP]],
+             "mode=%s%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu",
+             modes[loop], loop > (uint32_t)GPST_RUN_ENGINE ? "" : pipeline->whole ? " items=whole" : " items=staged",
              pipeline->n_active, pipeline->n_slots, pipeline->desc.n_reads,
              pipeline->desc.n_writes, pipeline->exec.n_threads, pipeline->desc.as_ready ? "ready" : "input",
              pipeline->desc.fsync == GPST_FSYNC_FILE ? "file" : "none",

@@ -119,6 +119,8 @@ GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index) {
     slot->companion = NULL;
     slot->pending = 0;
     slot->stage[0] = slot->reason[0] = '\0';
+    if (slot->pipeline->desc.max_item_bytes != 0) /* what an item before left here is not this one's */
+        gpsti_slot_give_back(slot);
     for (uint32_t i = 0; i < slot->pipeline->n_outputs; i++) {
         memset(&slot->outputs[i], 0, sizeof slot->outputs[i]);
         slot->out[i].n_emits = 0;

@@ -13,6 +13,7 @@
 #define GPSTI_TUNE_ITEM_NS 2000
 #define GPSTI_TUNE_DEVICE_ITEM_NS 30000
 #define GPSTI_TUNE_BATCH_ITEM_NS 15000 /* where items share that */
+#define GPSTI_TUNE_SOURCE_NS 100000 /* in which whom it keeps waiting could have done something else */
 #define GPSTI_TUNE_FEW_ITEMS 8 /* that show an engine which is slower than the plain loop before it, in so much time */
 #define GPSTI_TUNE_FEW_NS 2000000
 #define GPSTI_TUNE_MOST_ITEMS 64
@@ -154,6 +155,11 @@ GPSTI_INTERN void gpsti_tune_apply(gpst_pipeline* pipeline) {
 
 /* ---- windows -------------------------------------------------------------------------------------- */
 
+GPSTI_PRIVATE void gpsti_tune_leave_to_workers(gpsti_tuner_window* total, gpst_resource resource) {
+    total->service_ns[GPST_RESOURCE_CPU] += total->service_ns[resource];
+    total->service_ns[resource] = total->wait_ns[resource] = 0;
+}
+
 GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tune_totals* out) {
     const gpsti_tune* const tune = &pipeline->tune;
     gpsti_tuner_window* const total = &out->window;
@@ -164,10 +170,10 @@ GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tune_totals* ou
         total->service_ns[clock->resource] += clock->busy_ns;
         total->wait_ns[clock->resource] += clock->wait_ns;
     }
-    if (gpsti_carry_reads(pipeline)) { /* from the page cache, by workers: what they do is computing */
-        total->service_ns[GPST_RESOURCE_CPU] += total->service_ns[GPST_RESOURCE_DISK_IN];
-        total->service_ns[GPST_RESOURCE_DISK_IN] = total->wait_ns[GPST_RESOURCE_DISK_IN] = 0;
-    }
+    if (gpsti_carry_reads(pipeline)) /* by workers: what they do is computing, or keeps one of them */
+        gpsti_tune_leave_to_workers(total, GPST_RESOURCE_DISK_IN);
+    if (pipeline->whole)
+        gpsti_tune_leave_to_workers(total, GPST_RESOURCE_DISK_OUT);
     total->service_ns[GPST_RESOURCE_CPU] += pipeline->finish_clock.busy_ns + pipeline->submit_clock.busy_ns;
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
         total->busy_ns[r] = pipeline->busy[r].busy_ns;
@@ -187,6 +193,8 @@ GPSTI_PRIVATE void gpsti_tune_open_window(gpst_pipeline* pipeline) {
     tune->start_ns = tune->block_start_ns = pipeline->end_ns;
     tune->growths = gpsti_report_growths(pipeline);
     gpsti_tune_sum(pipeline, &tune->totals);
+    if (pipeline->whole)
+        gpsti_tune_leave_out(pipeline);
 }
 
 /* Items end in bunches, as many as are worked on side by side: only whole bunches can be compared. */
@@ -348,12 +356,18 @@ GPSTI_PRIVATE void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_c
     service_ns[GPST_RESOURCE_DISK_IN] = 0;
 }
 
-/* May workers bring items through every step, side by side? They call the source in turns: of a run whose length is
-   known, since another one may wait for its inputs. */
+GPSTI_INTERN void gpsti_tune_note_source(gpst_pipeline* pipeline, int64_t busy_ns) {
+    int64_t* const least_ns = &pipeline->tune.source_ns;
+    *least_ns = *least_ns == 0 || busy_ns < *least_ns ? busy_ns : *least_ns;
+}
+
+/* May workers bring items through every step, side by side? They wait for their turns at the source: of a run whose
+   length is known, since another one may wait for its inputs, and of one that does not keep them long. */
 GPSTI_PRIVATE bool gpsti_tune_allows_whole(const gpst_pipeline* pipeline, uint32_t n_workers) {
     const uint64_t expected = pipeline->desc.n_items_expected, begun = pipeline->next_index;
     const uint64_t least = (pipeline->n_outputs > 1 ? 4 : 2) * (uint64_t)n_workers; /* else outputs keep them busy */
-    bool allows = pipeline->tune.starts_plain && expected >= begun + least;
+    bool allows = pipeline->tune.starts_plain && expected >= begun + least &&
+                  pipeline->tune.source_ns <= GPSTI_TUNE_SOURCE_NS;
     for (uint32_t s = 0; allows && pipeline->steps[s].kind != GPSTI_STEP_FINISH; s++)
         allows = pipeline->steps[s].concurrency == 0;
     return allows;
@@ -381,11 +395,65 @@ GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline) {
     return period_ns > least_ns ? period_ns : least_ns;
 }
 
+/* ---- whole items ------------------------------------------------------------------------------------- */
+
+/* Items that end with their workers end side by side, and from then on in no order: nobody is told of them. */
+GPSTI_PRIVATE void gpsti_tune_set_ends(gpst_pipeline* pipeline, bool whole) {
+    gpsti_step* const finish = &pipeline->steps[pipeline->n_steps - 1];
+    pipeline->whole = whole;
+    if (pipeline->desc.sink)
+        return;
+    finish->ordered = false;
+    finish->concurrency = whole ? 0 : 1;
+}
+
 GPSTI_PRIVATE void gpsti_tune_choose_whole(gpst_pipeline* pipeline, const gpsti_tuner_costs* costs) {
     const uint32_t n_workers = gpsti_tuner_whole_workers(&pipeline->tune.tuner, costs);
-    pipeline->whole = n_workers > 0 && gpsti_tune_allows_whole(pipeline, n_workers);
-    if (pipeline->whole)
-        gpsti_tuner_set_whole(&pipeline->tune.tuner, n_workers, pipeline->desc.sink != NULL);
+    if (n_workers == 0 || !gpsti_tune_allows_whole(pipeline, n_workers))
+        return;
+    gpsti_tune_set_ends(pipeline, true);
+    gpsti_tuner_set_whole(&pipeline->tune.tuner, n_workers, pipeline->desc.sink != NULL);
+}
+
+GPSTI_PRIVATE void gpsti_tune_say_start(gpst_pipeline* pipeline, const char* how) {
+    gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    const uint32_t* const now = tuner->now.value;
+    gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0);
+    gpsti_format(decision->reason, sizeof decision->reason,
+                 "%sworkers=%u slots=%u reads=%u writes=%u streams=%u inside=%u batch=%u", how,
+                 now[GPST_KNOB_WORKERS], now[GPST_KNOB_SLOTS], now[GPST_KNOB_READS], now[GPST_KNOB_WRITES],
+                 now[GPST_KNOB_STREAMS], now[GPST_KNOB_INSIDE], now[GPST_KNOB_BATCH]);
+}
+
+GPSTI_PRIVATE void gpsti_tune_keep_capacity(gpst_pipeline* pipeline) {
+    gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    const uint32_t capacity = pipeline->slots_capacity;
+    uint32_t* const most = &tuner->most.value[GPST_KNOB_SLOTS];
+    uint32_t* const now = &tuner->now.value[GPST_KNOB_SLOTS];
+    *most = *most < capacity ? *most : capacity;
+    *now = *now < capacity ? *now : capacity;
+}
+
+/* Reads that became slow, items that became long: would the model still bring them whole? One window may be chance. */
+GPSTI_PRIVATE bool gpsti_tune_outgrows_whole(gpst_pipeline* pipeline, gpsti_tuner_costs* costs) {
+    gpsti_tune* const tune = &pipeline->tune;
+    gpsti_tune_costs(pipeline, costs);
+    tune->n_outgrown = gpsti_tuner_whole_workers(&tune->tuner, costs) == 0 ? tune->n_outgrown + 1 : 0;
+    return tune->n_outgrown == 2;
+}
+
+/* Once: what comes and goes is not worth it. */
+GPSTI_PRIVATE void gpsti_tune_go_staged(gpst_pipeline* pipeline, gpsti_tuner_costs* costs) {
+    gpsti_tune* const tune = &pipeline->tune;
+    gpsti_tune_add_engine(pipeline, costs);
+    gpsti_tune_set_ends(pipeline, false);
+    gpsti_tuner_set_staged(&tune->tuner, costs);
+    gpsti_tune_keep_capacity(pipeline);
+    tune->tuner.n_items = pipeline->items_ok + pipeline->items_failed;
+    gpsti_tune_say_start(pipeline, "items in stages again, ");
+    tune->n_to_settle = pipeline->in_flight;
+    gpsti_tune_apply(pipeline);
+    gpsti_guard_forget(&tune->guard);
 }
 
 GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
@@ -401,17 +469,8 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     gpsti_tuner_init(&tune->tuner, &budget, &costs);
     gpsti_tune_choose_whole(pipeline, &whole);
     tune->tuner.n_items = n_items;
-    if (tune->tuner.most.value[GPST_KNOB_SLOTS] > pipeline->slots_capacity)
-        tune->tuner.most.value[GPST_KNOB_SLOTS] = pipeline->slots_capacity;
-    uint32_t* const now = tune->tuner.now.value;
-    if (now[GPST_KNOB_SLOTS] > pipeline->slots_capacity)
-        now[GPST_KNOB_SLOTS] = pipeline->slots_capacity;
-    gpst_tuner_decision* const decision = gpsti_tuner_note(&tune->tuner, GPST_KNOB_NONE, 0, 0);
-    gpsti_format(decision->reason, sizeof decision->reason,
-                 "starts with %sworkers=%u slots=%u reads=%u writes=%u streams=%u inside=%u batch=%u",
-                 pipeline->whole ? "whole items, " : "", now[GPST_KNOB_WORKERS], now[GPST_KNOB_SLOTS],
-                 now[GPST_KNOB_READS], now[GPST_KNOB_WRITES], now[GPST_KNOB_STREAMS], now[GPST_KNOB_INSIDE],
-                 now[GPST_KNOB_BATCH]);
+    gpsti_tune_keep_capacity(pipeline);
+    gpsti_tune_say_start(pipeline, pipeline->whole ? "starts with whole items, " : "starts with ");
     tune->modelled = true;
 }
 
@@ -455,7 +514,12 @@ GPSTI_PRIVATE void gpsti_tune_count_fixed(const gpsti_slot* slot) {
 GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
     gpsti_tuner_window window;
+    gpsti_tuner_costs costs;
     gpsti_tune_close_window(pipeline, &window);
+    if (pipeline->whole && gpsti_tune_outgrows_whole(pipeline, &costs)) {
+        gpsti_tune_go_staged(pipeline, &costs);
+        return;
+    }
     if (gpsti_tune_is_behind(pipeline)) { /* before anything is tried: is it to be there at all? */
         gpsti_tune_guard(pipeline, &window);
         gpsti_tune_open_window(pipeline);

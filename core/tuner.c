@@ -69,7 +69,8 @@ GPSTI_PRIVATE void gpsti_tuner_limits(gpsti_tuner* tuner) {
     const gpsti_tuner_budget* const budget = &tuner->budget;
     const uint32_t slots = gpsti_tuner_most_slots(budget);
     const uint32_t on_device = gpsti_tuner_fit(budget->device_bytes, budget->item_device_bytes);
-    gpsti_tuner_limit(tuner, GPST_KNOB_WORKERS, 1, budget->workers);
+    const bool each_on_device = tuner->whole && budget->streams && on_device < budget->workers;
+    gpsti_tuner_limit(tuner, GPST_KNOB_WORKERS, 1, each_on_device ? on_device : budget->workers);
     gpsti_tuner_limit(tuner, GPST_KNOB_SLOTS, 1, slots);
     gpsti_tuner_limit(tuner, GPST_KNOB_READS, budget->reads ? 1 : 0, budget->reads ? 64 : 0);
     gpsti_tuner_limit(tuner, GPST_KNOB_WRITES, budget->writes ? 1 : 0, budget->writes ? 64 : 0);
@@ -188,6 +189,13 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     gpsti_tuner_clamp_all(tuner, now);
 }
 
+GPSTI_PRIVATE void gpsti_tuner_start(gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
+    tuner->budget.bunch = gpsti_tuner_bunch(costs);
+    gpsti_tuner_limits(tuner);
+    gpsti_tuner_model(tuner, costs);
+    tuner->kept = tuner->now;
+}
+
 GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
     const uint32_t* const most = tuner->most.value;
     const int64_t services_ns = gpsti_tuner_total_ns(costs);
@@ -206,16 +214,11 @@ GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const 
     return costs->is_first ? n : gpsti_tuner_clamp((uint64_t)(way_ns / period_ns) + 2, 1, n);
 }
 
-/* Knobs that whole items have no use for stay where they are. */
 GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, uint32_t n_workers, bool waits_for_turns) {
-    static const gpst_knob unused[] = {GPST_KNOB_READS, GPST_KNOB_WRITES, GPST_KNOB_STREAMS, GPST_KNOB_BATCH,
-                                       GPST_KNOB_INSIDE};
-    uint32_t* const now = tuner->now.value;
-    now[GPST_KNOB_WORKERS] = n_workers;
+    tuner->whole = true;
+    tuner->now.value[GPST_KNOB_WORKERS] = n_workers;
     if (!waits_for_turns) /* a worker has one, whatever it does */
-        now[GPST_KNOB_SLOTS] = tuner->most.value[GPST_KNOB_WORKERS];
-    for (size_t k = 0; k < sizeof unused / sizeof unused[0]; k++)
-        tuner->budget.fixed.value[unused[k]] = now[unused[k]];
+        tuner->now.value[GPST_KNOB_SLOTS] = n_workers;
     gpsti_tuner_limits(tuner);
     gpsti_tuner_clamp_all(tuner, &tuner->now);
     tuner->kept = tuner->now;
@@ -246,11 +249,16 @@ GPSTI_INTERN void gpsti_tuner_init(gpsti_tuner* tuner, const gpsti_tuner_budget*
     if (budget->fixed.value[GPST_KNOB_WORKERS] > budget->workers)
         tuner->budget.fixed.value[GPST_KNOB_WORKERS] = budget->workers;
     tuner->patience = 2;
-    tuner->budget.bunch = gpsti_tuner_bunch(costs);
-    gpsti_tuner_limits(tuner);
-    gpsti_tuner_model(tuner, costs);
-    tuner->kept = tuner->now;
+    gpsti_tuner_start(tuner, costs);
     gpsti_tuner_hold_back(tuner);
+}
+
+/* What was tried with whole items says nothing. */
+GPSTI_INTERN void gpsti_tuner_set_staged(gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
+    tuner->whole = tuner->leaps = false;
+    tuner->state = GPSTI_TUNER_BASE;
+    memset(tuner->tried, 0, sizeof tuner->tried);
+    gpsti_tuner_start(tuner, costs);
 }
 
 /* Settings may come from another machine: what this one does not allow is said. */
@@ -383,6 +391,11 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_more_slots(gpst_knob knob, uint32_t before, u
     return (after - before) * (knob == GPST_KNOB_BATCH ? 4 : 1);
 }
 
+/* Whole items have no other. */
+GPSTI_PRIVATE bool gpsti_tuner_uses(const gpsti_tuner* tuner, gpst_knob knob) {
+    return !tuner->whole || knob == GPST_KNOB_WORKERS || knob == GPST_KNOB_SLOTS;
+}
+
 /* Sets the next value to try. What is in flight at one place is in no other: slots go along. */
 GPSTI_PRIVATE bool gpsti_tuner_try(gpsti_tuner* tuner, gpst_knob knob, uint32_t direction) {
     tuner->leaps = tuner->leaps && knob == tuner->knob && direction == GPSTI_TUNER_UP;
@@ -390,7 +403,7 @@ GPSTI_PRIVATE bool gpsti_tuner_try(gpsti_tuner* tuner, gpst_knob knob, uint32_t 
     const uint32_t after = gpsti_tuner_clamp(gpsti_tuner_step(knob, before, direction, tuner->leaps),
                                              tuner->least.value[knob], tuner->most.value[knob]);
     uint32_t* const slots = &tuner->now.value[GPST_KNOB_SLOTS];
-    if (after == before || (tuner->tried[knob] & direction))
+    if (after == before || (tuner->tried[knob] & direction) || !gpsti_tuner_uses(tuner, knob))
         return false;
     tuner->now.value[knob] = after;
     if (knob != GPST_KNOB_SLOTS && after > before)
@@ -464,7 +477,10 @@ GPSTI_PRIVATE void gpsti_tuner_freeze(gpsti_tuner* tuner, gpst_resource bottlene
     const bool serial = gpsti_tuner_is_serial(&tuner->kept_window);
     gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0);
     decision->items_per_s_before = decision->items_per_s_after = tuner->kept_rate;
-    if (bottleneck != GPST_RESOURCE_NONE)
+    if (tuner->whole && bottleneck == GPST_RESOURCE_CPU)
+        gpsti_copy_text(decision->reason, sizeof decision->reason,
+                        "frozen: every worker has an item in hand, and another number of them brings nothing");
+    else if (bottleneck != GPST_RESOURCE_NONE)
         gpsti_format(decision->reason, sizeof decision->reason,
                      "frozen: %s-bound, and no knob that serves it brings more",
                      gpst_resource_name(bottleneck));

@@ -53,6 +53,7 @@ typedef struct gpsti_tuner {
     gpst_settings now, kept; /* in force; the last that held its ground */
     gpst_settings least, most;
     gpsti_tuner_state state;
+    bool whole;              /* each worker brings its items through every step: what serves single steps has no use */
     uint64_t n_items;        /* of all windows and what passed between them */
     double kept_rate;        /* items a second under `kept` */
     gpsti_tuner_window kept_window; /* that measured it */
@@ -86,6 +87,8 @@ GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs);
 GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs);
 /* Starts with so many; waits_for_turns: items that have come to their end may wait there in their slots. */
 GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, uint32_t n_workers, bool waits_for_turns);
+/* No longer: starts again from the model. */
+GPSTI_INTERN void gpsti_tuner_set_staged(gpsti_tuner* tuner, const gpsti_tuner_costs* costs);
 /* More slots than these are never asked for, whatever items turn out to be. */
 GPSTI_INTERN uint32_t gpsti_tuner_slots_ever(const gpsti_tuner* tuner);
 /* How many items have room in so much memory, by the largest that was seen; 0: none was, and it may be a large one. */

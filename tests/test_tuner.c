@@ -393,6 +393,198 @@ static void test_brief_device_work_starts_in_batches(void** state) {
     assert_int_equal(batch_of(&m, 64, &slots), 1);
 }
 
+/* ---- whole items ------------------------------------------------------------------------------------- */
+
+/* A machine of brief items, all times in ms, with n workers. */
+static machine brief_machine(uint32_t n_workers) {
+    machine m;
+    memset(&m, 0, sizeof m);
+    m.name = "brief items";
+    m.cores = m.workers = n_workers;
+    m.preset = GPST_PRESET_BALANCED;
+    return m;
+}
+
+static uint32_t whole_workers(const machine* m, const gpsti_tuner_budget* budget) {
+    const gpsti_tuner_costs costs = costs_of(m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, budget, &costs);
+    return gpsti_tuner_whole_workers(&tuner, &costs);
+}
+
+static uint32_t whole_workers_of(const machine* m) {
+    const gpsti_tuner_budget budget = budget_of(m);
+    return whole_workers(m, &budget);
+}
+
+/* All cores where computing is what there is to do; of a busy device's workers a few; none where a worker with an item
+   would wait for longer than the others can make good. */
+static void test_who_brings_whole_items(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    assert_int_equal(whole_workers_of(&m), 0); /* nothing is known */
+    m.cpu = 0.1;
+    assert_int_equal(whole_workers_of(&m), 16);
+    m.gpu = 0.05; /* 3 periods, and two to spare */
+    assert_int_equal(whole_workers_of(&m), 3 + 2);
+    m.workers = m.cores = 4;
+    assert_int_equal(whole_workers_of(&m), 4);
+    m.workers = m.cores = 2; /* 0.15 ms each: two bring an item every 0.075 ms, and the engine every 0.05 */
+    assert_int_equal(whole_workers_of(&m), 0);
+}
+
+/* Files that wait: as many at once as there are workers, of which a disk serves so many as fast as more. */
+static void test_whole_items_that_wait_for_files(void** state) {
+    (void)state;
+    for (int writes = 0; writes < 2; writes++) {
+        machine m = brief_machine(16);
+        m.cpu = 0.01;
+        *(writes ? &m.write : &m.read) = 0.8; /* the engine: every 0.1 ms; 10 workers: every 0.08 */
+        assert_int_equal(whole_workers_of(&m), 10);
+        m.workers = m.cores = 8;
+        assert_int_equal(whole_workers_of(&m), 8);
+        m.workers = m.cores = 7; /* every 0.116 ms */
+        assert_int_equal(whole_workers_of(&m), 0);
+        m.cpu = 4.0; /* 7 workers: every 0.686 ms, and the engine 0.571 */
+        assert_int_equal(whole_workers_of(&m), 0);
+        m.cpu = 8.1; /* what they wait is less than a tenth */
+        assert_int_equal(whole_workers_of(&m), 7);
+    }
+}
+
+/* What no clock has, of an item's way in the plain loop, wants workers, too; and of an item 0 alone all of them: it may
+   have loaded a device's kernels. */
+static void test_whole_items_on_a_device(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    m.gpu = 0.05;
+    const gpsti_tuner_budget budget = budget_of(&m);
+    gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    costs.item_ns = (int64_t)(0.4 * MS);
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 8 + 2);
+    costs.item_ns = (int64_t)(10.1 * MS); /* long after all */
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 0);
+    costs.item_ns = 0;
+    costs.is_first = true;
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 16);
+}
+
+static void test_long_items_are_not_whole(void** state) {
+    (void)state;
+    machine m = brief_machine(4);
+    m.cpu = 9.9;
+    assert_int_equal(whole_workers_of(&m), 4);
+    m.cpu = 10.1;
+    assert_int_equal(whole_workers_of(&m), 0);
+}
+
+/* Each worker's item has its memory, on the host and on the device. */
+static void test_memory_of_whole_items(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    gpsti_tuner_budget budget = budget_of(&m);
+    budget.host_bytes = (uint64_t)160 << 20;
+    budget.item_host_bytes = (uint64_t)9 << 20; /* 16 of them */
+    assert_int_equal(whole_workers(&m, &budget), 16);
+    budget.item_host_bytes = (uint64_t)12 << 20; /* 12: a quarter of the cores would rest */
+    assert_int_equal(whole_workers(&m, &budget), 0);
+    m.gpu = 0.05;
+    budget = budget_of(&m);
+    budget.device_bytes = (uint64_t)50 << 20;
+    budget.item_device_bytes = (uint64_t)11 << 20; /* 4 of them */
+    assert_int_equal(whole_workers(&m, &budget), 4);
+    budget.item_device_bytes = (uint64_t)30 << 20; /* 1, of 3 that are needed */
+    assert_int_equal(whole_workers(&m, &budget), 0);
+}
+
+/* Workers move, and slots with them; what serves single steps has no use. A worker is not tried that the device has no
+   memory for. */
+static void test_knobs_of_whole_items(void** state) {
+    (void)state;
+    for (int waits = 0; waits < 2; waits++) {
+        machine m = brief_machine(8);
+        m.cpu = m.gpu = 0.05;
+        m.read = m.write = 0.01;
+        gpsti_tuner_budget budget = budget_of(&m);
+        budget.batch = 16;
+        budget.device_bytes = (uint64_t)100 << 20;
+        budget.item_device_bytes = (uint64_t)1 << 20;
+        const gpsti_tuner_costs costs = costs_of(&m);
+        gpsti_tuner tuner;
+        gpsti_tuner_init(&tuner, &budget, &costs);
+        const gpst_settings before = tuner.now;
+        gpsti_tuner_set_whole(&tuner, 4, waits);
+        assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 4);
+        assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], waits ? before.value[GPST_KNOB_SLOTS] : 4);
+        assert_memory_equal(&tuner.now, &tuner.kept, sizeof tuner.now);
+        const gpst_settings first = tuner.now;
+        for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) { /* whatever a window is full of */
+            gpsti_tuner trial = tuner;
+            gpsti_tuner_window w;
+            memset(&w, 0, sizeof w);
+            w.n_items = 100;
+            w.wall_ns = w.starved_ns = 100000000;
+            w.wait_ns[r] = w.service_ns[r] = w.busy_ns[r] = 8 * w.wall_ns;
+            for (uint64_t n = 100; n < 2000; n += 100) {
+                (void)gpsti_tuner_judge(&trial, &w, n);
+                for (int k = 1; k < (int)GPST_KNOB_COUNT; k++)
+                    if (k != (int)GPST_KNOB_WORKERS && k != (int)GPST_KNOB_SLOTS)
+                        assert_int_equal(trial.now.value[k], first.value[k]);
+            }
+        }
+        gpsti_tuner_set_whole(&tuner, 4, waits);
+        (void)gpsti_tuner_resize(&tuner, 1, (uint64_t)30 << 20); /* 3 of them fit */
+        assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 3);
+        assert_int_equal(tuner.most.value[GPST_KNOB_WORKERS], 3);
+    }
+}
+
+/* Workers that wait are not all there could be: more of them are tried, with a slot for each, and kept where they
+   pay. */
+static void test_more_workers_with_whole_items(void** state) {
+    (void)state;
+    machine m = brief_machine(8);
+    m.cpu = 0.02;
+    m.blocked = 0.2;
+    const gpsti_tuner_budget budget = budget_of(&m);
+    const gpsti_tuner_costs costs = costs_of(&m);
+    uint64_t random = test_seed(31);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    gpsti_tuner_set_whole(&tuner, 4, false);
+    (void)run(&tuner, &m, 1000, &random);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 8);
+    assert_true(tuner.now.value[GPST_KNOB_SLOTS] >= 8);
+    assert_non_null(strstr(tuner.decisions[tuner.n_decisions - 1].reason, "every worker has an item"));
+}
+
+/* Given up, everything is where the model has it, and every knob may move again. */
+static void test_whole_items_given_up(void** state) {
+    (void)state;
+    const machine* const m = machine_named("decode, 16 cores");
+    const gpsti_tuner_budget budget = budget_of(m);
+    const gpsti_tuner_costs costs = costs_of(m);
+    uint64_t random = test_seed(32);
+    gpsti_tuner fresh, tuner;
+    gpsti_tuner_init(&fresh, &budget, &costs);
+    tuner = fresh;
+    gpsti_tuner_set_whole(&tuner, 3, false);
+    (void)run(&tuner, m, 1000, &random);
+    gpsti_tuner_set_staged(&tuner, &costs);
+    assert_memory_equal(&tuner.now, &fresh.now, sizeof tuner.now);
+    assert_memory_equal(&tuner.kept, &fresh.kept, sizeof tuner.kept);
+    assert_memory_equal(&tuner.most, &fresh.most, sizeof tuner.most);
+    assert_int_equal(tuner.state, GPSTI_TUNER_BASE);
+    assert_false(tuner.whole);
+    assert_int_equal(tuner.tried[GPST_KNOB_WORKERS], 0);
+    const uint64_t items = run(&tuner, m, 1000, &random);
+    assert_true(items < 1000 && best_period_ms(m, &tuner) / period_ms(m, &tuner.kept) >= 0.95);
+}
+
 /* What a pipeline does not have, no knob moves. */
 static void test_limits_of_what_is_not_there(void** state) {
     (void)state;
@@ -973,6 +1165,14 @@ int main(void) {
         cmocka_unit_test(test_workers_are_what_is_of_use),
         cmocka_unit_test(test_brief_items_have_slots_for_bunches),
         cmocka_unit_test(test_brief_device_work_starts_in_batches),
+        cmocka_unit_test(test_who_brings_whole_items),
+        cmocka_unit_test(test_whole_items_that_wait_for_files),
+        cmocka_unit_test(test_whole_items_on_a_device),
+        cmocka_unit_test(test_long_items_are_not_whole),
+        cmocka_unit_test(test_memory_of_whole_items),
+        cmocka_unit_test(test_knobs_of_whole_items),
+        cmocka_unit_test(test_more_workers_with_whole_items),
+        cmocka_unit_test(test_whole_items_given_up),
         cmocka_unit_test(test_limits_of_what_is_not_there),
         cmocka_unit_test(test_presets_bound_the_slots),
         cmocka_unit_test(test_memory_bounds_the_slots),
