@@ -196,22 +196,25 @@ GPSTI_PRIVATE void gpsti_tuner_start(gpsti_tuner* tuner, const gpsti_tuner_costs
     tuner->kept = tuner->now;
 }
 
+/* Of waiting for files there can be as much as there are workers; of a device's time not, so that more of them than
+   keep it busy only stand in each other's way. */
 GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
     const uint32_t* const most = tuner->most.value;
+    const int64_t* const service_ns = costs->service_ns;
+    const int64_t in_ns = service_ns[GPST_RESOURCE_DISK_IN], out_ns = service_ns[GPST_RESOURCE_DISK_OUT];
+    const int64_t files_ns = (in_ns > out_ns ? in_ns : out_ns) / GPSTI_TUNER_WHOLE_FILES;
+    const int64_t others_ns = gpsti_tuner_period_ns(costs, most[GPST_KNOB_WORKERS]);
+    const int64_t period_ns = files_ns > others_ns ? files_ns : others_ns;
     const int64_t services_ns = gpsti_tuner_total_ns(costs);
     const int64_t way_ns = services_ns > costs->item_ns ? services_ns : costs->item_ns; /* with what no clock has */
-    int64_t period_ns = gpsti_tuner_period_ns(costs, most[GPST_KNOB_WORKERS]);
     uint32_t n = most[GPST_KNOB_WORKERS] < most[GPST_KNOB_SLOTS] ? most[GPST_KNOB_WORKERS] : most[GPST_KNOB_SLOTS];
     if (tuner->budget.streams && most[GPST_KNOB_STREAMS] < n)
         n = most[GPST_KNOB_STREAMS];
-    if (costs->service_ns[GPST_RESOURCE_DISK_IN] / GPSTI_TUNER_WHOLE_FILES > period_ns)
-        period_ns = costs->service_ns[GPST_RESOURCE_DISK_IN] / GPSTI_TUNER_WHOLE_FILES;
-    if (costs->service_ns[GPST_RESOURCE_DISK_OUT] / GPSTI_TUNER_WHOLE_FILES > period_ns)
-        period_ns = costs->service_ns[GPST_RESOURCE_DISK_OUT] / GPSTI_TUNER_WHOLE_FILES;
     if (period_ns <= 0 || way_ns > GPSTI_TUNER_WHOLE_NS ||
         (double)services_ns > GPSTI_TUNER_WHOLE_LOSS * (double)period_ns * (double)n)
         return 0;
-    return costs->is_first ? n : gpsti_tuner_clamp((uint64_t)(way_ns / period_ns) + 2, 1, n);
+    const bool all = costs->is_first || files_ns > others_ns;
+    return all ? n : gpsti_tuner_clamp((uint64_t)(way_ns / period_ns) + 2, 1, n);
 }
 
 GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, uint32_t n_workers, bool waits_for_turns) {

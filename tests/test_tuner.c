@@ -439,8 +439,8 @@ static void test_whole_items_that_wait_for_files(void** state) {
     for (int writes = 0; writes < 2; writes++) {
         machine m = brief_machine(16);
         m.cpu = 0.01;
-        *(writes ? &m.write : &m.read) = 0.8; /* the engine: every 0.1 ms; 10 workers: every 0.08 */
-        assert_int_equal(whole_workers_of(&m), 10);
+        *(writes ? &m.write : &m.read) = 0.8; /* the engine: every 0.1 ms; 16 workers: every 0.05 */
+        assert_int_equal(whole_workers_of(&m), 16);
         m.workers = m.cores = 8;
         assert_int_equal(whole_workers_of(&m), 8);
         m.workers = m.cores = 7; /* every 0.116 ms */
