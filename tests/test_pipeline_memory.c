@@ -42,7 +42,7 @@ static void test_memory_for_one_slot(void** state) {
 #define MANY_SIDE 96u /* at most */
 #define MANY_BYTES (16u * 16u * 3u)
 #define MANY_SLOTS 8u
-#define MANY_SLOT_BYTES 65536u /* more than the largest item takes with all that is rounded up */
+#define MANY_SLOT_BYTES 131072u /* more than one buffer of each size that an item's pictures may need, 1 to 7 pages */
 
 static gpst_image many_shape(uint32_t width, uint32_t height) {
     gpst_image shape = kit_shape(width, height);
@@ -104,8 +104,12 @@ static gpst_result look_only(void* user_data, gpst_task* task) {
     return GPST_OK;
 }
 
-/* 30 us an item on a GPU; a tool that looks at every access takes longer. */
-static uint64_t many_items(const kit* self) { return kit_is_on_gpu(self) && !getenv("GPST_NO_TRAP") ? 100000 : 6000; }
+static bool a_tool_is_watching(void) {
+    return getenv("GPST_NO_TRAP") != NULL || !strstr(gpst_build_info(), "sanitizer: none");
+}
+
+/* 30 us an item on a GPU. */
+static uint64_t many_items(const kit* self) { return kit_is_on_gpu(self) && !a_tool_is_watching() ? 100000 : 6000; }
 
 static gpst_pipeline_desc many_desc(kit* self, many* books, const gpst_warp* warp, uint32_t copied) {
     memset(books, 0, sizeof *books);
@@ -156,9 +160,9 @@ static void test_many_items_need_no_more_memory(void** state) {
         assert_true(end.device_bytes <= MANY_SLOTS * MANY_SLOT_BYTES);
         assert_true(end.frame_bytes <= MANY_SLOTS * MANY_SLOT_BYTES);
         assert_true(end.other_bytes <= half_way.other_bytes + MANY_SLOTS * MANY_SLOT_BYTES);
-        if (strstr(gpst_build_info(), "sanitizer: none")) /* else memory is kept that was freed */
+        if (!a_tool_is_watching()) /* which keeps memory that was freed, and notes of each launch */
             assert_true(end.resident_bytes <=
-                        half_way.resident_bytes + 32 * books.n_items + MANY_SLOTS * MANY_SLOT_BYTES);
+                        half_way.resident_bytes + 32 * books.n_items + MANY_SLOTS * 65536u);
         assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
         assert_int_equal(what_is_held(self->context).device_bytes, before.device_bytes);
         assert_int_equal(what_is_held(self->context).frame_bytes, before.frame_bytes);
