@@ -150,6 +150,31 @@ static void test_the_users_work_is_copied(void** state) {
     kit_close(self);
 }
 
+/* Where the system would lock no more pages, pictures are pageable: those are copied. */
+static gpst_result unpin(void* user_data, gpst_task* task) {
+    gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)task->item;
+    gpst_buffer* const buffer = task->item->index % 2 ? &slot->input : &slot->out[0].host;
+    gpst_image shape = frame_of(OUT_SIDE), image;
+    shape.data = NULL;
+    kit_check((kit*)user_data, gpst_task_set_output(task, 0, &shape, &image) == GPST_OK);
+    buffer->pinned = false;
+    return GPST_OK;
+}
+
+static void test_pageable_items_are_copied(void** state) {
+    (void)state;
+    kit* const self = kit_open("sim:mapped=1", 1);
+    gpst_pipeline_desc desc = lone_desc(self, 12, true);
+    gpst_stats stats;
+    self->stages[1] = self->stages[0];
+    self->stages[0] = kit_stage(self, GPST_STAGE_HOST, unpin, "unpin");
+    desc.n_stages = 2;
+    assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+    assert_int_equal(stats.stages[1].count, 12);
+    assert_int_equal(stats.stages[3].count, 12);
+    kit_close(self);
+}
+
 static void test_trouble_in_place(void** state) {
     (void)state;
     static const char* const backends[] = {"sim:mapped=1,fail_launch=3", "sim:mapped=1,fail_event=9",
@@ -290,6 +315,7 @@ int main(void) {
         cmocka_unit_test(test_small_items_are_not_copied),
         cmocka_unit_test(test_large_items_are_copied),
         cmocka_unit_test(test_the_users_work_is_copied),
+        cmocka_unit_test(test_pageable_items_are_copied),
         cmocka_unit_test(test_trouble_in_place),
         cmocka_unit_test(test_without_a_worker),
         cmocka_unit_test(test_the_rest_is_a_workers),
