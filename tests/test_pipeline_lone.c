@@ -129,6 +129,24 @@ static void test_large_items_are_copied(void** state) {
     }
 }
 
+/* Events cost a microsecond each: an item in place has two of them, a copied one four, whichever came before it on the
+   same stream. Four are made; the last that is needed is reached, and none after it. */
+static void test_items_in_place_record_two_events(void** state) {
+    (void)state;
+    for (uint32_t past = 0; past < 2; past++) {
+        char backend[64];
+        snprintf(backend, sizeof backend, "sim:mapped=1,fail_event=%u", 4 + 4 * 4 + 8 * 2 + past);
+        kit* const self = kit_open(backend, 1);
+        gpst_pipeline_desc desc = lone_desc(self, 12, true);
+        gpst_stats stats;
+        self->fail_every = 3; /* nothing fails: see is_large */
+        desc.mode = GPST_RUN_PLAIN_SERIAL;
+        assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+        assert_int_equal(stats.device_fallbacks, 1 - past);
+        kit_close(self);
+    }
+}
+
 /* A user's kernel may look at a pixel many times: it is given device memory. */
 static gpst_result look_where(void* user_data, gpst_task* task) {
     kit* const self = (kit*)user_data;
@@ -314,6 +332,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_items_are_not_copied),
         cmocka_unit_test(test_large_items_are_copied),
+        cmocka_unit_test(test_items_in_place_record_two_events),
         cmocka_unit_test(test_the_users_work_is_copied),
         cmocka_unit_test(test_pageable_items_are_copied),
         cmocka_unit_test(test_trouble_in_place),
