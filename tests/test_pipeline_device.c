@@ -573,6 +573,40 @@ static void test_virtual_times(void** state) {
     gpst_warp_destroy(warp);
 }
 
+/* Frames of two sizes in turn through one slot: each takes what its own bytes take. */
+static gpst_result sizes_source(void* user_data, uint64_t index, gpst_input* out) {
+    const gpst_result result = frame_source(user_data, index, out);
+    out->frame.width = index % 2 ? FRAME_WIDTH : FRAME_WIDTH / 4;
+    return result;
+}
+
+static void test_virtual_times_of_sizes(void** state) {
+    (void)state;
+    gpst_warp* const warp = make_views();
+    double wanted_ns = 0;
+    gpst_stats stats;
+    for (uint32_t n = 0; n < N_FRAMES; n++) {
+        const gpst_image source = rgb_shape(n % 2 ? FRAME_WIDTH : FRAME_WIDTH / 4, FRAME_HEIGHT);
+        uint64_t read_bytes = 0, written_bytes = 0;
+        gpst_warp_query_bytes(warp, &source, &read_bytes, &written_bytes);
+        wanted_ns += (double)(read_bytes + written_bytes) * 100;
+    }
+    kit* const self = kit_open("sim:virtual=1,kernel_gbps=0.01,launch_us=0", 1);
+    self->n_items = N_FRAMES;
+    self->stages[0] = kit_stage(self, GPST_STAGE_WARP, NULL, NULL);
+    self->stages[0].warp = warp;
+    self->n_stages = 1;
+    gpst_pipeline_desc desc = kit_desc(self);
+    desc.source = sizes_source;
+    desc.n_outputs = 0; /* the warp's */
+    desc.mode = GPST_RUN_PLAIN_SERIAL;
+    assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+    assert_true((double)stats.stages[1].busy_ns > wanted_ns - 2 * N_FRAMES);
+    assert_true((double)stats.stages[1].busy_ns < wanted_ns + 2 * N_FRAMES);
+    kit_close(self);
+    gpst_warp_destroy(warp);
+}
+
 /* ---- overlap ---------------------------------------------------------------------------------------------- */
 
 /* Each item: 3 ms up, 3 x 1 ms of kernels, 3 x 1 ms down, so 9 ms alone, and 3 ms when all three overlap. */
@@ -619,6 +653,7 @@ int main(void) {
 #if DEVICE_IS_MODELLED
         cmocka_unit_test(test_modelled_disk),
         cmocka_unit_test(test_virtual_times),
+        cmocka_unit_test(test_virtual_times_of_sizes),
         cmocka_unit_test(test_overlap),
 #endif
     };
