@@ -45,19 +45,21 @@ GPSTI_PRIVATE const char* kit_wanted_backend(void) {
 #endif
 }
 
+GPSTI_PRIVATE bool kit_find_backend(const char* wanted) {
+    if (strcmp(wanted, "sim") == 0)
+        return true;
+#if defined(TEST_HAS_GPU)
+    if (strcmp(wanted, TEST_GPU_BACKEND) == 0)
+        return device_is_there(); /* which says why not */
+#endif
+    printf("GPUSTAGE_TEST_BACKEND=%s: not compiled in\n", wanted);
+    return false;
+}
+
 /* The wanted backend is there, or the whole program is skipped. */
 GPSTI_PRIVATE void kit_need_backend(const char* wanted) {
     static bool is_there;
-    if (is_there)
-        return;
-    is_there = strcmp(wanted, "sim") == 0;
-#if defined(TEST_HAS_GPU)
-    if (strcmp(wanted, TEST_GPU_BACKEND) == 0)
-        is_there = device_is_there();
-    else
-#endif
-        if (!is_there)
-        printf("GPUSTAGE_TEST_BACKEND=%s: not compiled in\n", wanted);
+    is_there = is_there || kit_find_backend(wanted);
     if (!is_there)
         exit(GPST_TEST_SKIP);
 }

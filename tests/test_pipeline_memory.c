@@ -161,8 +161,7 @@ static void test_many_items_need_no_more_memory(void** state) {
         assert_true(end.frame_bytes <= MANY_SLOTS * MANY_SLOT_BYTES);
         assert_true(end.other_bytes <= half_way.other_bytes + MANY_SLOTS * MANY_SLOT_BYTES);
         if (!a_tool_is_watching()) /* which keeps memory that was freed, and notes of each launch */
-            assert_true(end.resident_bytes <=
-                        half_way.resident_bytes + 32 * books.n_items + MANY_SLOTS * 65536u);
+            assert_true(end.resident_bytes <= half_way.resident_bytes + 32 * books.n_items + MANY_SLOTS * 65536u);
         assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
         assert_int_equal(what_is_held(self->context).device_bytes, before.device_bytes);
         assert_int_equal(what_is_held(self->context).frame_bytes, before.frame_bytes);
