@@ -121,14 +121,16 @@ GPSTI_PRIVATE void gpsti_tune_resume(gpst_pipeline* pipeline) {
 }
 
 /* A plain loop that stays is looked at as the frozen engine is: two blocks in a row that take longer are drift. That
-   brief items are briefer now is no reason to leave it. */
+   brief items are briefer now is no reason to leave it, nor is what still is less than the engine took. */
 GPSTI_PRIVATE void gpsti_tune_watch(gpst_pipeline* pipeline, double item_ns) {
     gpsti_tune* const tune = &pipeline->tune;
     if (tune->plain_ns <= 0.0) {
         tune->plain_ns = item_ns;
         return;
     }
-    tune->n_drifted = item_ns > (1.0 + GPSTI_TUNE_STAY_DRIFT) * tune->plain_ns ? tune->n_drifted + 1 : 0;
+    const bool drifts =
+        item_ns > (1.0 + GPSTI_TUNE_STAY_DRIFT) * tune->plain_ns && item_ns > tune->guard.report.engine_ns;
+    tune->n_drifted = drifts ? tune->n_drifted + 1 : 0;
     if (tune->n_drifted < 2)
         return;
     gpsti_tune_set_loop(pipeline, (uint32_t)GPST_RUN_ENGINE,
