@@ -162,37 +162,50 @@ static gpst_result kit_run_and_ask(kit* self, const gpst_pipeline_desc* desc, gp
     return result;
 }
 
+static bool was_whole(void) { return began_whole() && !said("in stages again"); }
+
+/* Each case until it began with whole items: a busy machine's clocks may say otherwise. */
+static void until_whole(void (*run)(uint32_t i), uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        bool whole = false;
+        for (int tries = 0; tries < 8 && !whole; tries++) {
+            run(i);
+            whole = began_whole();
+        }
+        assert_true(whole);
+    }
+}
+
 /* ---- brief items, in bunches ------------------------------------------------------------------- */
+
+static void run_every_item_once(uint32_t round) {
+    const uint32_t n_workers = 2 + round % 4;
+    kit* const self = kit_open("cpu", n_workers);
+    books* const own = books_open(self, 0, N_BRIEF);
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    gpst_pipeline_desc desc = books_desc(own, &stage);
+    desc.sink = round < 4 ? NULL : books_sink;
+    desc.sink_user_data = own;
+    assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
+    books_check(own, N_BRIEF);
+    assert_int_equal(stats.items_ok, N_BRIEF);
+    assert_int_equal(stats.stages[0].count, N_BRIEF);
+    assert_int_equal(own->n_sinks, desc.sink ? N_BRIEF : 0);
+    assert_true(stats.latency_p50_ns >= own->work_ns && stats.latency_p50_ns <= stats.latency_max_ns);
+    assert_true(stats.wall_ns >= stats.latency_max_ns && stats.cpu_ns > 0);
+    assert_int_equal(stats.allocations_after_freeze, 0);
+    if (began_whole() && strstr(stats.settings, "mode=engine"))
+        assert_non_null(strstr(stats.settings, said("in stages again") ? "items=staged" : "items=whole"));
+    if (was_whole() && !desc.sink)
+        assert_true(stats.slots_used <= n_workers + 1); /* and one that the plain loop left */
+    printf("  %u workers: %s; %s\n", n_workers, stats.settings, report.decisions[0].reason);
+    kit_close(self);
+}
 
 static void test_every_item_once(void** state) {
     (void)state;
-    uint32_t n_whole = 0;
-    for (uint32_t round = 0; round < 8; round++) {
-        const uint32_t n_workers = 2 + round % 4;
-        kit* const self = kit_open("cpu", n_workers);
-        books* const own = books_open(self, 0, N_BRIEF);
-        gpst_stage_desc stage;
-        gpst_stats stats;
-        gpst_pipeline_desc desc = books_desc(own, &stage);
-        desc.sink = round < 4 ? NULL : books_sink;
-        desc.sink_user_data = own;
-        assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
-        books_check(own, N_BRIEF);
-        assert_int_equal(stats.items_ok, N_BRIEF);
-        assert_int_equal(stats.stages[0].count, N_BRIEF);
-        assert_int_equal(own->n_sinks, desc.sink ? N_BRIEF : 0);
-        assert_true(stats.latency_p50_ns >= own->work_ns && stats.latency_p50_ns <= stats.latency_max_ns);
-        assert_true(stats.wall_ns >= stats.latency_max_ns && stats.cpu_ns > 0);
-        assert_int_equal(stats.allocations_after_freeze, 0);
-        if (began_whole() && strstr(stats.settings, "mode=engine"))
-            assert_non_null(strstr(stats.settings, said("in stages again") ? "items=staged" : "items=whole"));
-        if (began_whole() && !desc.sink)
-            assert_true(stats.slots_used <= n_workers + 1); /* and one that the plain loop left */
-        n_whole += began_whole();
-        printf("  %u workers: %s; %s\n", n_workers, stats.settings, report.decisions[0].reason);
-        kit_close(self);
-    }
-    assert_int_equal(n_whole, 8);
+    until_whole(run_every_item_once, 8);
 }
 
 static gpst_result note_worker(void* user_data, uint32_t worker_index, void** worker_state) {
@@ -216,8 +229,8 @@ static gpst_result work_as_worker(void* user_data, gpst_task* task) {
 }
 
 /* Each worker is prepared once, before its first item, and so is the thread that began. */
-static void test_workers_are_prepared(void** state) {
-    (void)state;
+static void run_prepared(uint32_t i) {
+    (void)i;
     kit* const self = kit_open("cpu", 3);
     books* const own = books_open(self, 0, N_BRIEF);
     gpst_stage_desc stage;
@@ -228,32 +241,45 @@ static void test_workers_are_prepared(void** state) {
     stage.worker_init = note_worker;
     stage.worker_term = note_end;
     assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
-    assert_true(began_whole());
     books_check(own, N_BRIEF);
     for (uint32_t w = 0; w < 4; w++)
         n_inits += gpsti_a32_load(&own->n_inits[w]);
     assert_int_equal(gpsti_a32_load(&own->n_inits[3]), 1); /* not a worker */
-    assert_true(n_inits > 1);
+    assert_true(n_inits > 1 || !began_whole());
     assert_int_equal(gpsti_a32_load(&own->n_terms), n_inits);
     kit_close(self);
 }
 
-/* Who waits for its turn at a slow source could do something else meanwhile. */
-static void test_not_with_a_slow_source(void** state) {
+static void test_workers_are_prepared(void** state) {
     (void)state;
+    until_whole(run_prepared, 1);
+}
+
+/* Who waits for its turn at a slow source could do something else meanwhile. */
+static void run_with_source(int64_t source_ns) {
     kit* const self = kit_open("cpu", 3);
     gpst_pipeline_desc desc = kit_simple(self, 300, kit_nothing);
     gpst_stats stats;
     self->stages[0].func = sleep_as_decode;
     self->decode_ns = 400000;
-    for (int slow = 0; slow < 2; slow++) {
-        self->source_ns = slow * 200000;
-        desc.mode = GPST_RUN_DEFAULT;
-        desc.n_items_expected = 300;
-        assert_int_equal(kit_run_and_ask(self, &desc, &stats), GPST_OK);
-        assert_int_equal(began_whole(), slow == 0);
-    }
+    self->source_ns = source_ns;
+    desc.mode = GPST_RUN_DEFAULT;
+    desc.n_items_expected = 300;
+    assert_int_equal(kit_run_and_ask(self, &desc, &stats), GPST_OK);
+    assert_int_equal(stats.items_ok, 300);
     kit_close(self);
+}
+
+static void run_with_quick_source(uint32_t i) {
+    (void)i;
+    run_with_source(0);
+}
+
+static void test_not_with_a_slow_source(void** state) {
+    (void)state;
+    until_whole(run_with_quick_source, 1);
+    run_with_source(200000);
+    assert_false(began_whole());
 }
 
 static gpst_result work_few_at_once(void* user_data, gpst_task* task) {
@@ -295,71 +321,75 @@ static void test_who_has_no_whole_items(void** state) {
 }
 
 /* The list is shorter, or longer, than was said. */
+static void run_the_end_comes_as_it_comes(uint32_t i) {
+    static const uint64_t expected[] = {N_BRIEF * 2, N_BRIEF / 2, N_BRIEF + 1};
+    kit* const self = kit_open("cpu", 3);
+    books* const own = books_open(self, 0, N_BRIEF);
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    gpst_pipeline_desc desc = books_desc(own, &stage);
+    desc.n_items_expected = expected[i % 3];
+    desc.sink = i < 3 ? NULL : books_sink;
+    desc.sink_user_data = own;
+    assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
+    books_check(own, N_BRIEF);
+    assert_int_equal(stats.items_total, N_BRIEF);
+    kit_close(self);
+}
+
 static void test_the_end_comes_as_it_comes(void** state) {
     (void)state;
-    static const uint64_t expected[] = {N_BRIEF * 2, N_BRIEF / 2, N_BRIEF + 1};
-    for (uint32_t i = 0; i < 6; i++) {
-        kit* const self = kit_open("cpu", 3);
-        books* const own = books_open(self, 0, N_BRIEF);
-        gpst_stage_desc stage;
-        gpst_stats stats;
-        gpst_pipeline_desc desc = books_desc(own, &stage);
-        desc.n_items_expected = expected[i % 3];
-        desc.sink = i < 3 ? NULL : books_sink;
-        desc.sink_user_data = own;
-        assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
-        assert_true(began_whole());
-        books_check(own, N_BRIEF);
-        assert_int_equal(stats.items_total, N_BRIEF);
-        kit_close(self);
-    }
+    until_whole(run_the_end_comes_as_it_comes, 6);
 }
 
 /* Cancelled and stopped from within: what was begun ends, what was not is not asked for. */
+static void run_cancel_and_stop(uint32_t i) {
+    kit* const self = kit_open("cpu", 3);
+    books* const own = books_open(self, 0, N_BRIEF);
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    gpst_pipeline_desc desc = books_desc(own, &stage);
+    own->act_at = 500 + 177 * i;
+    own->act = i % 2 ? gpst_pipeline_cancel : gpst_pipeline_stop;
+    stage.func = books_work_in_bunches;
+    desc.sink = i % 4 < 2 ? NULL : books_sink;
+    desc.sink_user_data = own;
+    assert_int_equal(books_run(own, &desc, &stats), i % 2 ? GPST_ERROR_CANCELLED : GPST_OK);
+    assert_in_range(stats.items_total, own->act_at + 1, own->n_asked_then + (was_whole() && !desc.sink ? 1 : 16));
+    assert_int_equal(stats.items_failed, 0);
+    assert_int_equal(gpsti_a64_load(&own->n_works), stats.items_ok);
+    assert_int_equal(own->n_sinks, desc.sink ? stats.items_total : 0);
+    if (i % 2 == 0)
+        books_check(own, stats.items_total);
+    kit_close(self);
+}
+
 static void test_cancel_and_stop(void** state) {
     (void)state;
-    for (uint32_t i = 0; i < 12; i++) {
-        kit* const self = kit_open("cpu", 3);
-        books* const own = books_open(self, 0, N_BRIEF);
-        gpst_stage_desc stage;
-        gpst_stats stats;
-        gpst_pipeline_desc desc = books_desc(own, &stage);
-        own->act_at = 500 + 177 * i;
-        own->act = i % 2 ? gpst_pipeline_cancel : gpst_pipeline_stop;
-        stage.func = books_work_in_bunches;
-        desc.sink = i % 4 < 2 ? NULL : books_sink;
-        desc.sink_user_data = own;
-        assert_int_equal(books_run(own, &desc, &stats), i % 2 ? GPST_ERROR_CANCELLED : GPST_OK);
-        assert_true(began_whole());
-        assert_in_range(stats.items_total, own->act_at + 1, own->n_asked_then + (desc.sink ? 16 : 1));
-        assert_int_equal(stats.items_failed, 0);
-        assert_int_equal(gpsti_a64_load(&own->n_works), stats.items_ok);
-        assert_int_equal(own->n_sinks, desc.sink ? stats.items_total : 0);
-        if (i % 2 == 0)
-            books_check(own, stats.items_total);
-        kit_close(self);
-    }
+    until_whole(run_cancel_and_stop, 12);
 }
 
 /* What each worker has in hand when the first item fails is its last. */
+static void run_stop_on_error(uint32_t i) {
+    kit* const self = kit_open("cpu", 3);
+    books* const own = books_open(self, 0, N_BRIEF);
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    gpst_pipeline_desc desc = books_desc(own, &stage);
+    own->fail_from = 1000 + i * 100;
+    stage.func = books_work_in_bunches;
+    desc.stop_on_error = true;
+    assert_int_equal(books_run(own, &desc, &stats), GPST_PARTIAL);
+    assert_int_equal(stats.items_ok, own->fail_from);
+    /* A worker's first, and one that was begun meanwhile. */
+    assert_in_range(stats.items_failed, 1, was_whole() ? 3 * 2 : 3 * 16);
+    books_check(own, stats.items_total);
+    kit_close(self);
+}
+
 static void test_stop_on_error(void** state) {
     (void)state;
-    for (uint32_t i = 0; i < 4; i++) {
-        kit* const self = kit_open("cpu", 3);
-        books* const own = books_open(self, 0, N_BRIEF);
-        gpst_stage_desc stage;
-        gpst_stats stats;
-        gpst_pipeline_desc desc = books_desc(own, &stage);
-        own->fail_from = 1000 + i * 100;
-        stage.func = books_work_in_bunches;
-        desc.stop_on_error = true;
-        assert_int_equal(books_run(own, &desc, &stats), GPST_PARTIAL);
-        assert_true(began_whole());
-        assert_int_equal(stats.items_ok, own->fail_from);
-        assert_in_range(stats.items_failed, 1, 3 * 2); /* a worker's first, and one that was begun meanwhile */
-        books_check(own, stats.items_total);
-        kit_close(self);
-    }
+    until_whole(run_stop_on_error, 4);
 }
 
 static void run_second(void* argument) {
@@ -412,24 +442,25 @@ static gpst_result work_and_interfere(void* user_data, gpst_task* task) {
     return books_work(self, task);
 }
 
+static void run_plain_blocks_between(uint32_t i) {
+    kit* const self = kit_open("cpu", 3);
+    books* const own = books_open(self, 0, N_BRIEF - i); /* a block meets the end of the list somewhere */
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    gpst_pipeline_desc desc = books_desc(own, &stage);
+    stage.func = work_and_interfere;
+    desc.sink = i < 2 ? NULL : books_sink;
+    desc.sink_user_data = own;
+    assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
+    assert_true(report.guard.plain_items > 0);
+    books_check(own, own->n_items);
+    assert_int_equal(stats.items_ok, own->n_items);
+    kit_close(self);
+}
+
 static void test_plain_blocks_between(void** state) {
     (void)state;
-    for (uint32_t i = 0; i < 4; i++) {
-        kit* const self = kit_open("cpu", 3);
-        books* const own = books_open(self, 0, N_BRIEF - i); /* a block meets the end of the list somewhere */
-        gpst_stage_desc stage;
-        gpst_stats stats;
-        gpst_pipeline_desc desc = books_desc(own, &stage);
-        stage.func = work_and_interfere;
-        desc.sink = i < 2 ? NULL : books_sink;
-        desc.sink_user_data = own;
-        assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
-        assert_true(began_whole());
-        assert_true(report.guard.plain_items > 0);
-        books_check(own, own->n_items);
-        assert_int_equal(stats.items_ok, own->n_items);
-        kit_close(self);
-    }
+    until_whole(run_plain_blocks_between, 4);
 }
 
 /* Items that become long are brought in stages again, while others are still on their whole way. */
@@ -444,7 +475,6 @@ static void run_to_long_items(bool has_sink) {
     desc.sink = has_sink ? books_sink : NULL;
     desc.sink_user_data = own;
     assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
-    assert_true(began_whole());
     if (said("in stages again"))
         assert_null(strstr(stats.settings, "items=whole"));
     books_check(own, own->n_items);
@@ -473,7 +503,7 @@ static gpst_pipeline_desc files_desc(kit* self, bool has_sink) {
     desc.mode = GPST_RUN_DEFAULT;
     desc.n_items_expected = N_FILES;
     desc.sink = has_sink ? kit_sink : NULL;
-    self->decode_ns = 2000000;
+    self->decode_ns = 4000000; /* of which the files take little, on any machine */
     return desc;
 }
 
@@ -557,7 +587,6 @@ static void test_reads_that_wait(void** state) {
         gpst_stats stats;
         gpst_pipeline_desc desc = files_desc(self, false);
         self->n_outputs = desc.n_outputs = 1;
-        self->decode_ns = 3000000;
         desc.n_stages = 2;
         assert_int_equal(kit_run_and_ask(self, &desc, &stats), GPST_OK);
         assert_int_equal(stats.items_ok, N_FILES);
@@ -692,23 +721,30 @@ static gpst_result take_in_turns(void* user_data, gpst_task* task) {
     return GPST_OK;
 }
 
+static void run_with_mode(gpst_run_mode mode) {
+    kit* const self = kit_open("cpu", 3);
+    books* const own = books_open(self, 0, N_BRIEF);
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    gpst_pipeline_desc desc = books_desc(own, &stage);
+    stage.func = take_in_turns;
+    desc.mode = mode;
+    desc.max_item_bytes = 24 * 4096;
+    assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
+    books_check(own, N_BRIEF);
+    kit_close(self);
+}
+
+static void run_with_default_mode(uint32_t i) {
+    (void)i;
+    run_with_mode(GPST_RUN_DEFAULT);
+}
+
 static void test_max_item_bytes_is_an_item_s(void** state) {
     (void)state;
-    for (int m = 0; m < 3; m++) {
-        static const gpst_run_mode modes[] = {GPST_RUN_DEFAULT, GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL};
-        kit* const self = kit_open("cpu", 3);
-        books* const own = books_open(self, 0, N_BRIEF);
-        gpst_stage_desc stage;
-        gpst_stats stats;
-        gpst_pipeline_desc desc = books_desc(own, &stage);
-        stage.func = take_in_turns;
-        desc.mode = modes[m];
-        desc.max_item_bytes = 24 * 4096;
-        assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
-        assert_true(m > 0 || began_whole());
-        books_check(own, N_BRIEF);
-        kit_close(self);
-    }
+    until_whole(run_with_default_mode, 1);
+    run_with_mode(GPST_RUN_ENGINE);
+    run_with_mode(GPST_RUN_PLAIN_SERIAL);
 }
 
 /* The n-th allocation is refused, for every n: at most its item fails, nothing is left, and the source is asked in
@@ -721,6 +757,7 @@ static void test_every_allocation_refused(void** state) {
     bool refused = true;
     const uint64_t live_bytes = gpsti_a64_load(&self->memory.live_bytes);
     self->n_items = desc.n_items_expected = 26;
+    self->decode_ns = 2000000;
     for (n = 1; refused && n < 400; n++) {
         gpst_pipeline* pipeline = NULL;
         gpst_stats stats;
