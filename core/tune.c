@@ -352,7 +352,8 @@ GPSTI_PRIVATE void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_c
     }
     if (!gpsti_carry_computes(pipeline))
         return;
-    service_ns[GPST_RESOURCE_CPU] += service_ns[GPST_RESOURCE_DISK_IN];
+    out->read_ns = service_ns[GPST_RESOURCE_DISK_IN];
+    service_ns[GPST_RESOURCE_CPU] += out->read_ns;
     service_ns[GPST_RESOURCE_DISK_IN] = 0;
 }
 

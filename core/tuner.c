@@ -121,10 +121,10 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_bunch(const gpsti_tuner_costs* costs) {
 }
 
 GPSTI_PRIVATE uint32_t gpsti_tuner_start_slots(const gpsti_tuner* tuner, const gpst_settings* settings,
-                                               uint32_t writes) {
+                                               uint32_t reads, uint32_t writes) {
     const gpst_preset preset = tuner->budget.preset;
-    const uint32_t busy = settings->value[GPST_KNOB_WORKERS] + settings->value[GPST_KNOB_READS] +
-                          settings->value[GPST_KNOB_STREAMS] + writes;
+    const uint32_t busy =
+        settings->value[GPST_KNOB_WORKERS] + reads + settings->value[GPST_KNOB_STREAMS] + writes;
     return busy + (preset == GPST_PRESET_LATENCY ? 0 : preset == GPST_PRESET_THROUGHPUT ? busy : 2);
 }
 
@@ -159,7 +159,8 @@ GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs) {
     return device_ns > 0 && device_ns < GPSTI_TUNER_BATCH_NS ? GPSTI_TUNER_BATCH : 1;
 }
 
-/* Little's law: in flight = service time / period, and one more, so that there is always a next. */
+/* Little's law: in flight = service time / period, and one more, so that there is always a next. Reads that workers do
+   now have no slots of their own, but as many readers in case they come to wait (where many at once lock memory). */
 GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
     gpst_settings* const now = &tuner->now;
     const uint32_t workers = tuner->budget.workers;
@@ -169,7 +170,7 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     memset(now, 0, sizeof *now);
     now->value[GPST_KNOB_WORKERS] = gpsti_tuner_useful_workers(tuner, costs, period_ns);
     now->value[GPST_KNOB_READS] =
-        gpsti_tuner_in_flight(tuner, costs ? service_ns[GPST_RESOURCE_DISK_IN] : 0, period_ns);
+        gpsti_tuner_in_flight(tuner, costs ? service_ns[GPST_RESOURCE_DISK_IN] + costs->read_ns : 0, period_ns);
     now->value[GPST_KNOB_WRITES] =
         gpsti_tuner_in_flight(tuner, costs ? service_ns[GPST_RESOURCE_DISK_OUT] : 0, period_ns);
     now->value[GPST_KNOB_STREAMS] = 4;
@@ -177,7 +178,8 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     if (tuner->budget.writes)
         in_write = gpsti_tuner_clamp(now->value[GPST_KNOB_WRITES], 1, 4);
     gpsti_tuner_clamp_all(tuner, now);
-    const uint32_t slots = gpsti_tuner_start_slots(tuner, now, in_write);
+    const uint32_t reads = now->value[GPST_KNOB_READS], in_read = costs && costs->read_ns > 0 && reads > 1 ? 1 : reads;
+    const uint32_t slots = gpsti_tuner_start_slots(tuner, now, in_read, in_write);
     const uint32_t useful = gpsti_tuner_useful_slots(tuner, costs, period_ns);
     const uint32_t for_batches = now->value[GPST_KNOB_BATCH] > 1 ? 3 * now->value[GPST_KNOB_BATCH] : 0;
     now->value[GPST_KNOB_SLOTS] = (slots < useful ? slots : useful) + workers * tuner->budget.bunch;

@@ -234,7 +234,8 @@ static uint32_t most_slots(const char* backend, uint64_t expected) {
     self->decode_ns = 20000000;
     assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
     print_decisions();
-    assert_non_null(strstr(stats.settings, "mode=engine"));
+    assert_true(report.n_decisions > 0); /* it was opened; a busy machine may give it up again */
+    assert_non_null(strstr(report.decisions[0].reason, "starts with"));
     assert_true(stats.slots_used <= report.most.value[GPST_KNOB_SLOTS]);
     assert_int_equal(self->n_ok, 60);
     kit_check_files(self);

@@ -368,6 +368,36 @@ static void test_brief_items_have_slots_for_bunches(void** state) {
     assert_int_equal(slots_of(&m), 16 + 2);
 }
 
+/* A machine of brief items, all times in ms, with n workers. */
+static machine brief_machine(uint32_t n_workers) {
+    machine m;
+    memset(&m, 0, sizeof m);
+    m.name = "brief items";
+    m.cores = m.workers = n_workers;
+    m.preset = GPST_PRESET_BALANCED;
+    return m;
+}
+
+/* Workers read what is in the page cache. Should that come to wait, readers are to be as many as it needs: no more
+   slots for that. */
+static void test_reads_of_workers_may_become_readers(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 20.0;
+    m.h2d = 2.0;
+    gpsti_tuner_budget budget = budget_of(&m);
+    budget.reads = true;
+    gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(tuner.now.value[GPST_KNOB_READS], 1);
+    const uint32_t slots = tuner.now.value[GPST_KNOB_SLOTS];
+    costs.read_ns = 20000000;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(tuner.now.value[GPST_KNOB_READS], 20 / 2 + 1);
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], slots);
+}
+
 static uint32_t batch_of(const machine* m, uint32_t most, uint32_t* slots) {
     gpsti_tuner_budget budget = budget_of(m);
     const gpsti_tuner_costs costs = costs_of(m);
@@ -394,16 +424,6 @@ static void test_brief_device_work_starts_in_batches(void** state) {
 }
 
 /* ---- whole items ------------------------------------------------------------------------------------- */
-
-/* A machine of brief items, all times in ms, with n workers. */
-static machine brief_machine(uint32_t n_workers) {
-    machine m;
-    memset(&m, 0, sizeof m);
-    m.name = "brief items";
-    m.cores = m.workers = n_workers;
-    m.preset = GPST_PRESET_BALANCED;
-    return m;
-}
 
 static uint32_t whole_workers(const machine* m, const gpsti_tuner_budget* budget) {
     const gpsti_tuner_costs costs = costs_of(m);
@@ -1165,6 +1185,7 @@ int main(void) {
         cmocka_unit_test(test_workers_are_what_is_of_use),
         cmocka_unit_test(test_brief_items_have_slots_for_bunches),
         cmocka_unit_test(test_brief_device_work_starts_in_batches),
+        cmocka_unit_test(test_reads_of_workers_may_become_readers),
         cmocka_unit_test(test_who_brings_whole_items),
         cmocka_unit_test(test_whole_items_that_wait_for_files),
         cmocka_unit_test(test_whole_items_on_a_device),
