@@ -1,0 +1,297 @@
+/* tests/test_pipeline_start.c -- how a tuned run starts: plain, until what is left is worth an engine, and with how much
+   of one. */
+#include "pipeline_kit.h"
+#include "pipeline_tuned.h"
+
+/* Whether a run of short items stayed on the caller's thread; then no thread was made and one slot used. */
+static bool small_run_stays_plain(uint64_t n_items) {
+    kit* const self = kit_open("cpu", 2);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_simple(self, n_items, sleep_a_little);
+    const uint32_t n_threads = kit_count_threads();
+    self->decode_ns = 20000; /* more than handing over costs, less than threads */
+    desc.n_items_expected = n_items;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    const bool plain = strstr(stats.settings, "mode=plain-serial") != NULL;
+    if (plain)
+        assert_int_equal(kit_count_threads(), n_threads);
+    if (plain && n_items > 0)
+        assert_int_equal(stats.slots_used, 1);
+    assert_int_equal(self->n_ok, n_items);
+    kit_close(self);
+    return plain;
+}
+
+/* Too little to start threads for. On a busy machine a short item can look long: there are several tries. */
+static void test_small_runs_stay_plain(void** state) {
+    (void)state;
+    for (uint64_t n_items = 0; n_items < 4; n_items++) {
+        bool plain = false;
+        for (int i = 0; i < 20 && !plain; i++)
+            plain = small_run_stays_plain(n_items);
+        assert_true(plain);
+    }
+}
+
+static gpst_result spin_a_little(void* user_data, gpst_task* task) {
+    const int64_t end_ns = gpsti_now_ns() + 6000;
+    (void)user_data;
+    (void)task;
+    while (gpsti_now_ns() < end_ns) {}
+    return GPST_OK;
+}
+
+/* 10,000 items of 6 us are worth an engine that takes them in bunches; all come out, in order. */
+static void test_brief_items_are_handed_over(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_simple(self, KIT_MAX_ITEMS, spin_a_little);
+    desc.n_items_expected = KIT_MAX_ITEMS;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, KIT_MAX_ITEMS);
+    assert_true(report.n_decisions >= 1);
+    assert_non_null(strstr(report.decisions[0].reason, "starts with"));
+    kit_close(self);
+}
+
+/* As many of nothing, in whichever loop. */
+static void test_tiny_items_are_all_done(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_simple(self, KIT_MAX_ITEMS, kit_nothing);
+    desc.n_items_expected = KIT_MAX_ITEMS;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, KIT_MAX_ITEMS);
+    assert_int_equal(stats.items_ok, KIT_MAX_ITEMS);
+    kit_close(self);
+}
+
+/* Item 0 goes on in the engine as soon as it has cost enough, wherever it is then. */
+static void test_item_0_is_handed_over(void** state) {
+    (void)state;
+    static const char* const backends[] = {"cpu", "sim:kernel_us=100"};
+    for (int i = 0; i < 2 * 4; i++) {
+        kit* const self = kit_open(backends[i % 2], 2);
+        gpst_stats stats;
+        const uint64_t n_items = kit_is_on_gpu(self) ? 100 : 20; /* where slots take long to make, the run is longer */
+        gpst_pipeline_desc desc = kit_standard(self, n_items);
+        desc.n_items_expected = i / 2 < 2 ? n_items : 0;
+        self->source_ns = i / 2 == 0 ? 2000000 : 0;
+        self->decode_ns = i / 2 == 1 || i / 2 == 3 ? 2000000 : 0;
+        self->encode_ns = i / 2 == 2 ? 2000000 : 0;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_true(strstr(stats.settings, "mode=engine") || kit_is_on_gpu(self)); /* which may be given up again */
+        assert_int_equal(self->n_ok, n_items);
+        assert_int_equal(stats.stages[0].count, n_items);
+        if (!stayed_plain_on_gpu(self)) {
+            assert_true(report.n_decisions >= 1);
+            assert_non_null(strstr(report.decisions[0].reason, "starts with"));
+        }
+        kit_check_files(self);
+        kit_close(self);
+    }
+}
+
+static uint8_t wide_frame[64 * 32 * 3];
+
+static gpst_result wide_source(void* user_data, uint64_t index, gpst_input* out) {
+    (void)user_data;
+    out->frame = kit_shape(64, 32);
+    out->frame.format = GPST_FORMAT_RGB;
+    out->frame.pitch_bytes = 64 * 3;
+    out->frame.data = wide_frame;
+    return index == 0 ? GPST_OK : GPST_END;
+}
+
+/* One item, whose kernel may have every core while nobody else wants them, when it is wide enough. */
+static void test_a_lone_wide_kernel_has_every_core(void** state) {
+    (void)state;
+#if defined(_OPENMP)
+    static const uint32_t sides[] = {64, 1024};
+#pragma omp parallel
+    kit_no_work(NULL); /* its threads stay: they are there before the kit counts */
+    for (int wide = 0; wide < 2; wide++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_context_info info;
+        gpst_view view;
+        gpst_warp_desc warp_desc = GPST_ZERO;
+        gpst_warp* warp = NULL;
+        gpst_stats stats;
+        gpst_context_query_info(self->context, &info);
+        memset(&view, 0, sizeof view);
+        warp_desc.map = GPST_MAP_EQUIRECT;
+        warp_desc.views = &view;
+        warp_desc.n_views = 1;
+        warp_desc.width = warp_desc.height = sides[wide];
+        warp_desc.format = GPST_FORMAT_RGB;
+        assert_int_equal(gpst_warp_create(&warp_desc, &warp), GPST_OK);
+        gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
+        self->stages[0] = kit_stage(self, GPST_STAGE_WARP, NULL, NULL);
+        self->stages[0].warp = warp;
+        desc.source = wide_source;
+        desc.n_outputs = 0;
+        desc.n_items_expected = 1;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        const bool inside = wide && info.cores_allowed > 1;
+        assert_non_null(strstr(stats.settings, inside ? "mode=plain-inside" : "mode=plain-serial"));
+        assert_non_null(strstr(stats.verdict.text, inside ? "plain-inside: the run is too small"
+                                                          : "plain-serial: the run is too small"));
+        assert_int_equal(self->n_ok, 1);
+        gpst_warp_destroy(warp);
+        kit_close(self);
+    }
+#endif
+}
+
+/* One item with many outputs that are worth workers. */
+static void test_one_wide_item_is_shared(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 4);
+    gpst_stats stats;
+    self->n_outputs = 8;
+    gpst_pipeline_desc desc = kit_standard(self, 1);
+    desc.n_items_expected = 1;
+    self->decode_ns = 2000000;
+    self->encode_ns = 20000000;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_non_null(strstr(stats.settings, "mode=engine"));
+    assert_true(stats.stages[3].occupancy >= 0.0);
+    kit_check_files(self);
+    kit_close(self);
+}
+
+/* Memory that takes longer to make than the whole run: no slot but the first is. */
+static void test_dear_memory_stays_plain(void** state) {
+    (void)state;
+    kit* const self = kit_open("sim:pin_gbps=0.0004", 4); /* 10 ms a page */
+    gpst_stats stats;
+    self->n_outputs = 1;
+    gpst_pipeline_desc desc = kit_standard(self, 5);
+    desc.n_items_expected = 5;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_non_null(strstr(stats.settings, "mode=plain-serial"));
+    assert_int_equal(stats.slots_used, 1);
+    assert_int_equal(self->n_ok, 5);
+    kit_check_files(self);
+    kit_close(self);
+}
+
+/* The most slots of a run whose items are worth an engine, on memory made so fast. */
+static uint32_t most_slots(const char* backend, uint64_t expected) {
+    kit* const self = kit_open(backend, 4);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_standard(self, 60);
+    desc.n_items_expected = expected;
+    self->decode_ns = 20000000;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    print_decisions();
+    assert_true(report.n_decisions > 0); /* it was opened; a busy machine may give it up again */
+    assert_non_null(strstr(report.decisions[0].reason, "starts with"));
+    assert_true(stats.slots_used <= report.most.value[GPST_KNOB_SLOTS]);
+    assert_int_equal(self->n_ok, 60);
+    kit_check_files(self);
+    kit_close(self);
+    return report.most.value[GPST_KNOB_SLOTS];
+}
+
+/* Set-up of one slot: about five pages of 10 ms; of the run: 60 items of 20 ms. */
+static void test_slots_must_pay(void** state) {
+    (void)state;
+    const uint32_t few = most_slots("sim:pin_gbps=0.0004", 60), unknown = most_slots("sim:pin_gbps=0.0004", 0);
+    const uint32_t any = most_slots("sim", 60);
+    printf("    at most %u slots; %u of a run of unknown length; %u of memory that costs nothing\n", few, unknown, any);
+    assert_true(few >= 3 && few < 40);
+    assert_true(unknown >= 3 && unknown < 80);
+    assert_true(any > few);
+}
+
+typedef struct first_item {
+    kit* kit;
+    int64_t period_ns; /* as it is known when item 2 is worked on */
+} first_item;
+
+static gpst_result first_takes_long(void* user_data, gpst_task* task) {
+    first_item* const self = (first_item*)user_data;
+    gpst_pipeline* const pipeline = self->kit->pipeline;
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    if (task->item->index == 2)
+        self->period_ns = gpsti_tune_period_ns(pipeline);
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    gpsti_sleep_ns(task->item->index == 0 ? 40000000 : 500000);
+    return GPST_OK;
+}
+
+static int64_t period_after_a_long_one(void) {
+    kit* const self = kit_open("cpu", 2);
+    gpst_stats stats;
+    first_item first;
+    first.kit = self;
+    first.period_ns = 0;
+    gpst_pipeline_desc desc = kit_simple(self, 200, first_takes_long);
+    self->stages[0].user_data = &first;
+    desc.n_items_expected = 200;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, 200);
+    kit_close(self);
+    return first.period_ns;
+}
+
+/* What item 0 took, which has to find memory and caches, says nothing of the others: in a long run two items are waited
+   for, and the first is left out. */
+static void test_item_0_is_left_out(void** state) {
+    (void)state;
+    int64_t period_ns = 0;
+    for (int i = 0; i < 5 && (period_ns == 0 || period_ns > 5000000); i++) /* busy machines sleep longer */
+        period_ns = period_after_a_long_one();
+    assert_in_range(period_ns, 200000, 5000000); /* 0.5 ms by two workers; with item 0 it would be 10 ms */
+}
+
+/* No memory for the engine: the plain loop does it all, and says why. */
+static void test_no_engine_stays_plain(void** state) {
+    (void)state;
+    uint32_t n_plain = 0;
+    for (uint64_t n = 1; n < 40; n++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_stats stats;
+        gpst_pipeline_desc desc = kit_standard(self, 20);
+        desc.n_items_expected = 20;
+        desc.mode = GPST_RUN_DEFAULT;
+        self->decode_ns = 1000000;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        self->memory.fail_at = gpsti_a64_load(&self->memory.calls) + n;
+        const gpst_result result = gpst_pipeline_run(self->pipeline);
+        self->memory.fail_at = 0;
+        gpst_pipeline_query_stats(self->pipeline, &stats);
+        gpst_pipeline_query_tuner(self->pipeline, &report);
+        assert_true(result == GPST_OK || result == GPST_PARTIAL);
+        assert_int_equal(stats.items_ok + stats.items_failed, 20);
+        assert_true(stats.items_failed <= 1);
+        if (strstr(stats.settings, "mode=plain-serial")) {
+            n_plain++;
+            assert_int_equal(stats.items_ok, 20);
+            assert_non_null(strstr(report.decisions[report.n_decisions - 1].reason, "no engine"));
+        }
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        kit_check_files(self);
+        kit_close(self);
+    }
+    assert_true(n_plain > 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small_runs_stay_plain),
+        cmocka_unit_test(test_tiny_items_are_all_done),
+        cmocka_unit_test(test_brief_items_are_handed_over),
+        cmocka_unit_test(test_item_0_is_handed_over),
+        cmocka_unit_test(test_one_wide_item_is_shared),
+        cmocka_unit_test(test_dear_memory_stays_plain),
+        cmocka_unit_test(test_slots_must_pay),
+        cmocka_unit_test(test_no_engine_stays_plain),
+        cmocka_unit_test(test_a_lone_wide_kernel_has_every_core),
+        cmocka_unit_test(test_item_0_is_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
