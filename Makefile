@@ -220,10 +220,11 @@ endif
 
 QUIET := -Wno-array-bounds -Wno-maybe-uninitialized
 
+# -O1: instrumented kernels take a third less time to compile than with -O2.
 asan:
 	+@ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	    $(SUBMAKE) test-run BUILD=$(BUILD)/asan TEST_BUILDS=split TEST_SECONDS=480 \
-	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer $(QUIET)'
+	    SANITIZE='-O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer $(QUIET)'
 
 # Kernels on one thread have no races.
 ONE_THREAD := test_warp% test_mask test_mask_window test_quantise test_scene
