@@ -1,6 +1,7 @@
 /* tests/pipeline_backend.h -- which backend a test of the engine runs on: the one that it names, or the one of the
-   environment. GPUSTAGE_TEST_BACKEND=cuda (hip, sim) puts that one in place of the cpu and of the simulated device,
-   faults included, in all tests but those listed here, which look at what only the backend they name has. */
+   environment. GPUSTAGE_TEST_BACKEND=cuda (hip, sim, cuda:device=1) puts that one in place of the cpu and of the
+   simulated device, faults included, in all tests but those listed here, which look at what only the backend they
+   name has. */
 #ifndef GPST_PIPELINE_BACKEND_H
 #define GPST_PIPELINE_BACKEND_H
 
@@ -49,10 +50,11 @@ GPSTI_PRIVATE const char* kit_wanted_backend(void) {
 }
 
 GPSTI_PRIVATE bool kit_find_backend(const char* wanted) {
-    if (strcmp(wanted, "sim") == 0)
+    const size_t length = strcspn(wanted, ":");
+    if (length == 3 && strncmp(wanted, "sim", length) == 0)
         return true;
 #if defined(TEST_HAS_GPU)
-    if (strcmp(wanted, TEST_GPU_BACKEND) == 0)
+    if (length == strlen(TEST_GPU_BACKEND) && strncmp(wanted, TEST_GPU_BACKEND, length) == 0)
         return device_is_there(); /* which says why not */
 #endif
     printf("GPUSTAGE_TEST_BACKEND=%s: not compiled in\n", wanted);
@@ -74,7 +76,7 @@ GPSTI_PRIVATE bool kit_is_fault(const char* param) {
 
 /* The wanted backend with the faults of the named one. */
 GPSTI_PRIVATE void kit_move_faults(const char* named, const char* wanted, char* out, size_t bytes) {
-    char separator = ':';
+    char separator = strchr(wanted, ':') ? ',' : ':';
     size_t n = (size_t)snprintf(out, bytes, "%s", wanted);
     for (const char* param = strchr(named, ':'); param; param = strchr(param + 1, ',')) {
         if (!kit_is_fault(param + 1))

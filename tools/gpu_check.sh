@@ -57,15 +57,19 @@ fi
 SPLIT=$BUILD/tests/split
 # The engine's tests, which take their backend from the environment.
 KIND=${GPU%%_*}
+# A second device shows what forgets to say which one it means.
+SECOND=$([ "$(nvidia-smi -L 2> /dev/null | grep -c GPU)" -gt 1 ] && echo "$KIND:device=1")
 ENGINE=$(grep -l '"pipeline_kit.h"' tests/test_*.c | xargs grep -L KIT_NAMES_ITS_BACKENDS | sed 's|^tests/||; s|\.c$||')
 if has tests; then
     for test in "$SPLIT/test_backend_gpu" "$SPLIT/test_pipeline_gpu" "$SPLIT/test_batch_gpu"; do
         if [ -x "$test" ]; then attempt tests "$(basename "$test")" 120 "$test"
         else note tests "$(basename "$test")" skipped "not built: install libcmocka-dev"; fi
     done
-    for name in $ENGINE; do
-        [ -x "$SPLIT/$name" ] &&
-            attempt tests "$name on $KIND" 120 env GPUSTAGE_TEST_BACKEND="$KIND" "$SPLIT/$name"
+    for on in $KIND $SECOND; do
+        for name in $ENGINE; do
+            [ -x "$SPLIT/$name" ] &&
+                attempt tests "$name on $on" 120 env GPUSTAGE_TEST_BACKEND="$on" "$SPLIT/$name"
+        done
     done
     for test in "$BUILD"/tests/gpu/test_*; do
         [ -x "$test" ] && attempt tests "$(basename "$test")" 240 "$test"
