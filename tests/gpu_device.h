@@ -15,16 +15,17 @@ static inline void device_warmed_up(void* user_data, gpst_result result) {
     (void)result;
 }
 
-/* false with the reason printed: the test is skipped. When true the runtime has started what threads it keeps, before
-   anybody counts any. */
-static inline bool device_is_there(void) {
+/* false with the reason printed: the test is skipped. When true the runtime has started what threads it keeps for the
+   device that params name (NULL: the first), before anybody counts any. */
+static inline bool device_is_there(const char* params) {
     const gpsti_backend_i* const i = gpsti_backend_gpu();
     gpsti_host host;
     gpsti_device_info info;
     gpsti_device* device = NULL;
     gpsti_stream* stream = NULL;
     gpsti_host_init(&host, NULL, NULL);
-    const bool is_there = i->device_probe(NULL, &info) == GPST_OK && i->device_open(&host, NULL, &device) == GPST_OK &&
+    const bool is_there = i->device_probe(params, &info) == GPST_OK &&
+                          i->device_open(&host, params, &device) == GPST_OK &&
                           i->stream_create(device, &stream) == GPST_OK &&
                           i->stream_notify(stream, device_warmed_up, NULL) == GPST_OK;
     printf("%s\n", is_there ? info.name : gpst_last_reason());

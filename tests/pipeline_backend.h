@@ -55,7 +55,7 @@ GPSTI_PRIVATE bool kit_find_backend(const char* wanted) {
         return true;
 #if defined(TEST_HAS_GPU)
     if (length == strlen(TEST_GPU_BACKEND) && strncmp(wanted, TEST_GPU_BACKEND, length) == 0)
-        return device_is_there(); /* which says why not */
+        return device_is_there(wanted[length] ? wanted + length + 1 : NULL); /* which says why not */
 #endif
     printf("GPUSTAGE_TEST_BACKEND=%s: not compiled in\n", wanted);
     return false;

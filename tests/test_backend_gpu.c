@@ -502,7 +502,7 @@ int main(int n_arguments, char** arguments) {
     gpu_program = arguments[0];
     if (n_arguments > 1)
         return n_arguments > 2 ? gpu_import_in_child(arguments[2]) : gpu_trap_in_child();
-    if (!device_is_there())
+    if (!device_is_there(NULL))
         return GPST_TEST_SKIP;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

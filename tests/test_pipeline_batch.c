@@ -416,7 +416,7 @@ static void test_where_there_are_none(void** state) {
 
 int main(void) {
 #if !DEVICE_IS_MODELLED
-    if (!device_is_there())
+    if (!device_is_there(NULL))
         return GPST_TEST_SKIP;
 #endif
     const struct CMUnitTest tests[] = {

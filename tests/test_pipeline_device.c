@@ -634,7 +634,7 @@ static void test_overlap(void** state) {
 
 int main(void) {
 #if !DEVICE_IS_MODELLED
-    if (!device_is_there())
+    if (!device_is_there(NULL))
         return GPST_TEST_SKIP;
 #endif
     const struct CMUnitTest tests[] = {
