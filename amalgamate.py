@@ -148,6 +148,8 @@ PRIVATE = [
     "core/call.c",
     "core/flow.c",
     "core/plain.c",
+    "core/early.c",
+    "core/tune_start.c",
     "core/push.c",
     "core/report.c",
     "core/tune.c",

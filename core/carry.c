@@ -11,6 +11,7 @@
 
 #define GPSTI_CARRY_NS 100000 /* about how long a worker keeps to itself what it has taken */
 #define GPSTI_CARRY_ITEMS 16
+#define GPSTI_CARRY_READS 8 /* that tell more than the plain start's */
 #define GPSTI_CARRY_READ_CPU 0.5 /* of its time: from here on a read computes (copies from the page cache) */
 
 typedef struct gpsti_carry_note { /* one service */
@@ -59,6 +60,16 @@ GPSTI_INTERN void gpsti_carry_note_read(gpst_pipeline* pipeline, int64_t busy_ns
     const double part = busy_ns > 0 ? (double)cpu_ns / (double)busy_ns : 1.0;
     pipeline->read_cpu_part += pipeline->read_cpu_part < 0.0 ? part - pipeline->read_cpu_part
                                                             : (part - pipeline->read_cpu_part) / 4.0;
+}
+
+GPSTI_INTERN void gpsti_carry_weigh_reads(gpst_pipeline* pipeline) {
+    gpst_reader_info info;
+    if (!pipeline->reader || gpsti_carry_computes(pipeline))
+        return;
+    gpst_reader_query_info(pipeline->reader, &info);
+    const double part = info.service_ns > 0 ? (double)info.cpu_ns / (double)info.service_ns : 0.0;
+    if (info.reads >= GPSTI_CARRY_READS && part >= GPSTI_CARRY_READ_CPU)
+        pipeline->read_cpu_part = part;
 }
 
 /* Steps from the first on, before FINISH. */

@@ -269,11 +269,20 @@ GPSTI_PRIVATE void gpsti_pipeline_attach(gpst_pipeline* pipeline) {
     pipeline->client.run_one = gpsti_flow_run_one;
     pipeline->client.backlog_ns = gpsti_flow_backlog_ns;
     pipeline->attached = true;
-    gpsti_scheduler_add(pipeline->context->scheduler, &pipeline->client);
+    if (pipeline->listed)
+        gpsti_scheduler_wake_all(pipeline->context->scheduler);
+    else
+        gpsti_scheduler_add(pipeline->context->scheduler, &pipeline->client);
+    pipeline->listed = true;
 }
 
 GPSTI_INTERN gpst_result gpsti_pipeline_open(gpst_pipeline* pipeline) {
-    GPSTI_TRY(gpsti_pipeline_open_files(pipeline));
+    const gpst_result result = gpsti_pipeline_open_files(pipeline);
+    if (GPST_FAILED(result)) { /* whole or not at all: it may be tried again */
+        gpst_reader_destroy(pipeline->reader);
+        pipeline->reader = NULL;
+        return result;
+    }
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     if (pipeline->tune.on)
         gpsti_tune_apply(pipeline);
@@ -363,7 +372,7 @@ GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline) {
                   "gpst_pipeline_destroy: not from a callback of the same pipeline");
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpst_pipeline_cancel(pipeline);
-    if (pipeline->attached) {
+    if (pipeline->listed) {
         gpsti_mutex_lock(&scheduler->mutex);
         gpsti_flow_notice(pipeline);
         gpsti_scheduler_wake_all(scheduler);

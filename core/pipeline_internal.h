@@ -198,6 +198,7 @@ typedef struct gpsti_tune {
     gpsti_tune_share first[GPST_MAX_STATS]; /* by clock: item 0, which found no memory and no cache; zero = it counts */
     int64_t source_ns;     /* of the plain start: the source's shortest time, so that no chance is in it */
     int64_t item_ns;       /* of the plain start: mean time of an item without set-up */
+    bool guessed;          /* of an item 0 that was not over: it takes no less */
     double serial_ns;      /* an item's time in the plain loop, at the start or in the latest block; 0 = not known */
     gpsti_tuner tuner;
     gpsti_guard guard;
@@ -210,6 +211,12 @@ typedef struct gpsti_tune {
     uint32_t n_drifted;
     uint32_t n_outgrown;   /* windows in a row whose items the model would not bring whole */
 } gpsti_tune;
+
+typedef enum gpsti_early {
+    GPSTI_EARLY_OFF = 0,
+    GPSTI_EARLY_WATCHED, /* workers look at it */
+    GPSTI_EARLY_OPENING  /* one of them opens the engine */
+} gpsti_early;
 
 /* ---- the pipeline ------------------------------------------------------------------- */
 
@@ -251,7 +258,9 @@ struct gpst_pipeline {
     uint32_t n_waiters;      /* threads that wait on progress */
     uint32_t n_end_waiters;  /* threads that wait on it for the end of everything */
     uint32_t executing;      /* calls of this pipeline on any thread now */
-    bool attached;           /* the scheduler knows us */
+    bool listed, attached;   /* the scheduler knows us; and that there is an engine to run */
+    gpsti_early early;       /* item 0 is at work, and no engine is opened yet */
+    const gpsti_step* early_step; /* at this one */
     bool started, source_running, source_done, closed;
     bool whole;              /* a worker brings its items through every step itself */
     uint32_t n_carrying;     /* workers at items that end with them; those call the source under: */
@@ -385,6 +394,9 @@ GPSTI_INTERN bool gpsti_carry_computes(const gpst_pipeline* pipeline);
 GPSTI_INTERN bool gpsti_carry_reads(const gpst_pipeline* pipeline);
 /* Do items end with the worker that took them? Locked. */
 GPSTI_INTERN bool gpsti_carry_ends(const gpst_pipeline* pipeline);
+/* The reader's threads know whether their reads compute: of one long read, whose thread may have waited for a core,
+   nobody can tell. Locked. */
+GPSTI_INTERN void gpsti_carry_weigh_reads(gpst_pipeline* pipeline);
 /* A read's CPU time was sampled. Locked. */
 GPSTI_INTERN void gpsti_carry_note_read(gpst_pipeline* pipeline, int64_t busy_ns, int64_t cpu_ns);
 
@@ -421,10 +433,24 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline);
 GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, int64_t worth_ns);
 /* An item through its steps from this one on, but not its end, on a worker. wants_cpu: by step. Not locked. */
 GPSTI_INTERN void gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, uint32_t from, const bool* wants_cpu);
+/* What making memory, streams and events took so far. */
+GPSTI_INTERN int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline);
+GPSTI_INTERN uint64_t gpsti_plain_left(const gpst_pipeline* pipeline); /* items still to begin, about; locked */
+/* Whose clock a service of the step is in, as the calling thread sees it. */
+GPSTI_INTERN gpst_resource gpsti_plain_resource(const gpsti_step* step);
 GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out); /* locked */
 /* Times frame memory was allocated for items so far, on the host or on the device. */
 GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline);
 GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline); /* thread CPU time of everything so far */
+
+/* ---- early.c ------------------------------------------------------------------------------ */
+
+/* Item 0 comes to a step, FINISH among them, and nobody has begun with the others. Locked. */
+GPSTI_INTERN void gpsti_early_enter(gpst_pipeline* pipeline, const gpsti_step* step);
+/* Workers have begun, or are about to: item 0 is to be left to them. Locked. */
+GPSTI_INTERN bool gpsti_early_has_begun(const gpst_pipeline* pipeline);
+/* The plain start is over: waits for who opens the engine. True: it is open. Not locked. */
+GPSTI_INTERN bool gpsti_early_join(gpst_pipeline* pipeline);
 
 /* ---- tune.c ------------------------------------------------------------------------------- */
 
@@ -435,6 +461,11 @@ GPSTI_INTERN gpst_run_mode gpsti_tune_loop(const gpst_pipeline_desc* desc);
 GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc);
 /* Plain until what is left is worth threads, then the engine is opened. False: nothing is left. */
 GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline);
+/* What is left of the run has to be worth so much for the engine to be opened. */
+GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline);
+/* Item 0 is at work on this: what is known of items by now. Locked. */
+GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline, gpst_resource resource);
+GPSTI_INTERN void gpsti_tune_prepare(gpst_pipeline* pipeline); /* knobs for an engine that is to be opened; locked */
 /* Item 0 has ended: what others take is not to be told by it. Locked. */
 GPSTI_INTERN void gpsti_tune_leave_out(gpst_pipeline* pipeline);
 /* Of the plain start: how long the source took. */

@@ -13,7 +13,6 @@
 #define GPSTI_PLAIN_PART 64        /* of the run */
 #define GPSTI_PLAIN_MOST_ITEMS 16  /* at most */
 #define GPSTI_PLAIN_SURE_NS 200000 /* items that took so long together can tell, too */
-#define GPSTI_PLAIN_SETUPS 8 /* two more slots at least, taken down again at the end, for half the gain at the most */
 #define GPSTI_PLAIN_WIDE_PIXELS ((uint64_t)1 << 18) /* of a warp that is worth threads inside it */
 #define GPSTI_PLAIN_PIXEL_NS 4 /* on one thread, about */
 #define GPSTI_PLAIN_INSIDE_LOSS 32 /* of a kernel's time on every core, about so small a part is lost */
@@ -30,6 +29,8 @@ typedef struct gpsti_plain {
     int64_t inside_ns;  /* with every core inside a kernel */
     int64_t first_ns;   /* the work of item 0 */
     int64_t whole_ns;   /* and of all before the item at which that is asked */
+    bool is_first;      /* item 0, which others need not wait for */
+    bool leaves;        /* the item is left to workers */
     gpsti_inside inside; /* of wide kernels */
 } gpsti_plain;
 
@@ -89,8 +90,7 @@ GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, const gpsti_step*
     return result;
 }
 
-/* What making memory, streams and events took so far. */
-GPSTI_PRIVATE int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline) {
+GPSTI_INTERN int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline) {
     return gpsti_pool_growth_ns(pipeline->pool) + (int64_t)gpsti_a64_load_relaxed(&pipeline->device_setup_ns);
 }
 
@@ -190,18 +190,27 @@ GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step*
     return GPST_OK;
 }
 
-/* Whose clock a service of the step is in, as the calling thread sees it. */
-GPSTI_PRIVATE gpst_resource gpsti_plain_resource(const gpsti_step* step) {
+GPSTI_INTERN gpst_resource gpsti_plain_resource(const gpsti_step* step) {
     return step->kind == GPSTI_STEP_READ    ? GPST_RESOURCE_DISK_IN
            : step->kind == GPSTI_STEP_WRITE ? GPST_RESOURCE_DISK_OUT
                                             : GPST_RESOURCE_CPU;
 }
 
+GPSTI_PRIVATE bool gpsti_plain_wants_cpu(const gpsti_plain* self, const gpsti_step* step) {
+    if (self->wants_cpu)
+        return self->wants_cpu[step - self->pipeline->steps];
+    if (!self->is_first)
+        return gpsti_flow_wants_cpu(self->pipeline, step);
+    gpsti_plain_lock(self); /* others may count already */
+    const bool wants = gpsti_flow_wants_cpu(self->pipeline, step);
+    gpsti_plain_unlock(self);
+    return wants;
+}
+
 /* One service with its CPU time: what this thread used, times the threads that a kernel spread over. */
 GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step* step, uint32_t output,
                                              char* reason) {
-    const bool sample_cpu = self->wants_cpu ? self->wants_cpu[step - self->pipeline->steps]
-                                            : gpsti_flow_wants_cpu(self->pipeline, step);
+    const bool sample_cpu = gpsti_plain_wants_cpu(self, step);
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
     const int64_t setup_ns = gpsti_plain_setup_ns(self->pipeline);
     const int64_t start_ns = gpsti_now_ns();
@@ -209,7 +218,7 @@ GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step
     const int64_t busy_ns = gpsti_now_ns() - start_ns;
     const uint32_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? self->slot->exec.n_threads : 1;
     self->inside_ns += n_threads > 1 ? busy_ns : 0;
-    if (self->worth_ns > 0) /* else others may have made memory meanwhile */
+    if (self->worth_ns > 0 && !gpsti_early_has_begun(self->pipeline)) /* else others may have made memory */
         self->pipeline->tune.setup_ns[gpsti_plain_resource(step)] +=
             gpsti_plain_setup_ns(self->pipeline) - setup_ns;
     self->pipeline->plain_inside_cpu_ns += busy_ns * (int64_t)(n_threads - 1);
@@ -241,7 +250,7 @@ GPSTI_PRIVATE int64_t gpsti_plain_mean_ns(const gpsti_plain* self) {
     return n_items > 1 ? (work_ns - self->first_ns) / (n_items - 1) : work_ns;
 }
 
-GPSTI_PRIVATE uint64_t gpsti_plain_left(const gpst_pipeline* pipeline) {
+GPSTI_INTERN uint64_t gpsti_plain_left(const gpst_pipeline* pipeline) {
     const uint64_t expected = pipeline->desc.n_items_expected, begun = pipeline->next_index;
     const uint64_t n_left = expected == 0 ? begun : expected > begun ? expected - begun : 0; /* 0: as many again */
     return n_left < 1000000 ? n_left : 1000000;
@@ -287,7 +296,7 @@ GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     const int64_t mean_ns = gpsti_plain_mean_ns(self);
     if (n_left == 0)
         return wide && mean_ns >= self->worth_ns;
-    const int64_t cost_ns = self->worth_ns + GPSTI_PLAIN_SETUPS * gpsti_plain_setup_ns(pipeline);
+    const int64_t cost_ns = gpsti_tune_price_ns(pipeline);
     if (mean_ns * (int64_t)(n_left + wide) < cost_ns)
         return false;
     if (pipeline->next_index < gpsti_plain_least_items(n_left) &&
@@ -303,17 +312,27 @@ GPSTI_PRIVATE uint64_t gpsti_plain_next_ask(const gpst_pipeline* pipeline) {
     return pipeline->desc.n_items_expected > 0 ? 2 * n : n + n / 4 + 1;
 }
 
+/* Before this step? The workers may have begun while item 0 was in the one before. */
+GPSTI_PRIVATE bool gpsti_plain_leaves(const gpsti_plain* self, uint32_t s) {
+    const gpsti_step* const step = &self->pipeline->steps[s];
+    if (!self->is_first)
+        return step->kind != GPSTI_STEP_FINISH && gpsti_plain_hands_over(self, s);
+    gpsti_plain_lock(self);
+    const bool leaves = gpsti_early_has_begun(self->pipeline) ||
+                        (step->kind != GPSTI_STEP_FINISH && gpsti_plain_hands_over(self, s));
+    if (!leaves)
+        gpsti_early_enter(self->pipeline, step);
+    gpsti_plain_unlock(self);
+    return leaves;
+}
+
 /* Steps in order; steps that are per output run output by output, while its bytes are in the cache. Gives the step
-   before which the item was handed over: FINISH = it was not. */
+   before which the item is left, or FINISH. */
 GPSTI_PRIVATE uint32_t gpsti_plain_steps(gpsti_plain* self, uint32_t from) {
     const gpst_pipeline* const pipeline = self->pipeline;
     uint32_t s = from;
     self->slot->plain = true;
-    while (pipeline->steps[s].kind != GPSTI_STEP_FINISH) {
-        if (gpsti_plain_hands_over(self, s)) {
-            self->slot->plain = false;
-            return s;
-        }
+    while (!(self->leaves = gpsti_plain_leaves(self, s)) && pipeline->steps[s].kind != GPSTI_STEP_FINISH) {
         uint32_t end = s + 1;
         while (pipeline->steps[s].per_output && pipeline->steps[end].per_output)
             end++;
@@ -323,19 +342,21 @@ GPSTI_PRIVATE uint32_t gpsti_plain_steps(gpsti_plain* self, uint32_t from) {
                 gpsti_plain_step(self, &pipeline->steps[i], o);
         s = end;
     }
+    self->slot->plain = !self->leaves;
     return s;
 }
 
-/* To its end, or to the step before which it was handed over. */
+/* To its end, or to the step before which it is left. */
 GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
     const gpst_pipeline* const pipeline = self->pipeline;
     if (self->worth_ns > 0 && pipeline->next_index >= self->asks_at)
         self->whole_ns = gpsti_plain_work_ns(self);
+    self->is_first = self->worth_ns > 0 && pipeline->next_index == 1;
     const uint32_t s = gpsti_plain_steps(self, from);
-    if (pipeline->steps[s].kind != GPSTI_STEP_FINISH)
+    if (self->leaves)
         return s;
     gpsti_finish_item(self->slot);
-    if (self->worth_ns > 0 && pipeline->next_index == 1) {
+    if (self->is_first) {
         self->first_ns = gpsti_plain_work_ns(self);
         gpsti_plain_lock(self);
         gpsti_tune_leave_out(self->pipeline);
@@ -418,7 +439,19 @@ GPSTI_PRIVATE bool gpsti_plain_begin(gpsti_plain* self) {
     return true;
 }
 
-/* An item to its end, or to where it is handed over. Locked, but not while callbacks run. */
+/* To the engine, or to who opens it. Locked. */
+GPSTI_PRIVATE void gpsti_plain_leave(gpsti_plain* self, uint32_t step) {
+    gpst_pipeline* const pipeline = self->pipeline;
+    if (pipeline->attached) {
+        gpsti_flow_continue(self->slot, step);
+    } else {
+        pipeline->left = self->slot;
+        pipeline->left_step = step;
+    }
+    self->slot = NULL;
+}
+
+/* An item to its end, or to where it is left. Locked, but not while callbacks run. */
 GPSTI_PRIVATE bool gpsti_plain_one(gpsti_plain* self) {
     gpst_pipeline* const pipeline = self->pipeline;
     if (!gpsti_plain_begin(self))
@@ -427,12 +460,9 @@ GPSTI_PRIVATE bool gpsti_plain_one(gpsti_plain* self) {
     gpsti_plain_unlock(self);
     const uint32_t step = gpsti_plain_item(self, from);
     gpsti_plain_lock(self);
-    const bool whole = pipeline->steps[step].kind == GPSTI_STEP_FINISH;
-    gpsti_plain_pass(pipeline, from, whole ? step + 1 : step);
-    if (!whole) {
-        pipeline->left = self->slot;
-        pipeline->left_step = step;
-        self->slot = NULL;
+    gpsti_plain_pass(pipeline, from, self->leaves ? step : step + 1);
+    if (self->leaves) {
+        gpsti_plain_leave(self, step);
         return true;
     }
     pipeline->end_ns = gpsti_now_ns();
@@ -447,12 +477,12 @@ GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, 
     gpsti_plain_lock(&self);
     for (uint64_t n = 0; n < n_items && more; n++) {
         more = gpsti_plain_one(&self);
-        if (pipeline->left)
+        if (self.leaves)
             break;
     }
     if (self.slot)
         gpsti_flow_release_slot(self.slot);
-    if (worth_ns > 0 && pipeline->next_index > 0)
+    if (worth_ns > 0 && pipeline->next_index > 0 && !gpsti_early_has_begun(pipeline))
         gpsti_plain_tell(&self);
     if (!more)
         pipeline->source_done = true;

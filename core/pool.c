@@ -32,6 +32,7 @@ struct gpst_pool {
     gpsti_pool_entry* entries;
     uint32_t n_entries, max_entries;
     uint32_t unused; /* list of entries without memory */
+    uint32_t n_growing; /* threads that allocate */
     uint32_t n_out;  /* on loan, or being allocated: what a waiter may hope for */
     uint32_t n_waiters;
     gpsti_a64 held_bytes; /* charged to desc.max_bytes */
@@ -204,6 +205,7 @@ GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_requ
     pool->n_out++;
     if (!GPST_FAILED(result)) {
         pool->unused = pool->entries[index].next;
+        pool->n_growing++;
         gpsti_mutex_unlock(&pool->mutex);
         const int64_t start_ns = gpsti_now_ns();
         result = gpsti_pool_allocate(pool, device, request->bytes, &memory, &charged_bytes);
@@ -214,6 +216,7 @@ GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_requ
         }
         gpsti_a64_add(&pool->growth_ns, (uint64_t)(gpsti_now_ns() - start_ns));
         gpsti_mutex_lock(&pool->mutex);
+        pool->n_growing--;
         if (GPST_FAILED(result)) {
             pool->entries[index].next = pool->unused;
             pool->unused = index;
@@ -355,6 +358,13 @@ GPST_API void gpst_pool_release(gpst_pool* pool, gpst_buffer* buffer) {
 
 GPSTI_INTERN int64_t gpsti_pool_growth_ns(gpst_pool* pool) {
     return (int64_t)gpsti_a64_load_relaxed(&pool->growth_ns);
+}
+
+GPSTI_INTERN bool gpsti_pool_is_growing(gpst_pool* pool) {
+    gpsti_mutex_lock(&pool->mutex);
+    const bool is_growing = pool->n_growing > 0;
+    gpsti_mutex_unlock(&pool->mutex);
+    return is_growing;
 }
 
 GPST_API void gpst_pool_trim(gpst_pool* pool) {

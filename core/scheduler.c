@@ -20,6 +20,16 @@ typedef struct gpsti_worker {
 
 static GPSTI_TLS const gpsti_worker* gpsti_this_worker = NULL;
 
+/* The one that fell asleep last is called first: its core and what it worked on are the warmest. */
+GPSTI_PRIVATE void gpsti_scheduler_call_worker(gpsti_scheduler* scheduler) {
+    gpsti_worker* const worker = scheduler->sleepers;
+    if (!worker)
+        return;
+    scheduler->sleepers = worker->below;
+    worker->sleeps = false;
+    gpsti_cond_signal(&worker->called);
+}
+
 /* ---- clients ------------------------------------------------------------------ */
 
 GPSTI_INTERN void gpsti_scheduler_remove(gpsti_scheduler* scheduler, gpsti_client* client) {
@@ -39,6 +49,14 @@ GPSTI_PRIVATE void gpsti_scheduler_append(gpsti_scheduler* scheduler, gpsti_clie
 GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* client) {
     gpsti_scheduler_append(scheduler, client);
     gpsti_scheduler_wake_all(scheduler);
+}
+
+GPSTI_INTERN void gpsti_scheduler_watch(gpsti_scheduler* scheduler, gpsti_client* client) {
+    gpsti_scheduler_append(scheduler, client);
+    if (scheduler->n_idle == 0 || scheduler->n_waking > 0)
+        return;
+    scheduler->n_waking++;
+    gpsti_scheduler_call_worker(scheduler);
 }
 
 /* The client that ran goes to the back, so that several pipelines share the workers evenly. It is still there: a client
@@ -67,16 +85,6 @@ GPSTI_PRIVATE void gpsti_scheduler_sleep(gpsti_scheduler* scheduler, gpsti_cond*
     scheduler->n_waking -= scheduler->n_waking > 0 ? 1 : 0;
     scheduler->n_attentive++;
     scheduler->looking = true;
-}
-
-/* The one that fell asleep last is called first: its core and what it worked on are the warmest. */
-GPSTI_PRIVATE void gpsti_scheduler_call_worker(gpsti_scheduler* scheduler) {
-    gpsti_worker* const worker = scheduler->sleepers;
-    if (!worker)
-        return;
-    scheduler->sleepers = worker->below;
-    worker->sleeps = false;
-    gpsti_cond_signal(&worker->called);
 }
 
 /* It may not have been called: time was up. */

@@ -41,6 +41,8 @@ GPSTI_INTERN void gpsti_scheduler_destroy(gpsti_scheduler* scheduler); /* no cli
 
 /* The rest with the lock held. */
 GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* client);
+/* The same, but it has nothing to run yet: a worker looks, and as long as run_one sets wants_watch again at times. */
+GPSTI_INTERN void gpsti_scheduler_watch(gpsti_scheduler* scheduler, gpsti_client* client);
 GPSTI_INTERN void gpsti_scheduler_remove(gpsti_scheduler* scheduler, gpsti_client* client);
 /* A task became runnable: calls a worker, unless one is coming anyway, or who is attentive gets to it before a sleeper
    would. */

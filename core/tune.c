@@ -1,5 +1,5 @@
-/* core/tune.c -- what stands between an engine and the tuner's policy: the start of
-   a run, windows made of the clocks, and knobs set. Decides nothing about values: tuner.c does. */
+/* core/tune.c -- what stands between an engine and the tuner's policy: windows made
+   of the clocks, and knobs set. Decides nothing about values: tuner.c does. */
 #include "platform_internal.h"
 
 #include "../kernels/exact_internal.h"
@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-/* What opening the engine costs, about: threads for reads and writes, workers that wake, queues. */
-#define GPSTI_TUNE_OPEN_NS 500000
 /* What the engine spends on an item of nothing, about; on a device on top of it calls, notifications and wake-ups. */
 #define GPSTI_TUNE_ITEM_NS 2000
 #define GPSTI_TUNE_DEVICE_ITEM_NS 30000
@@ -465,6 +463,10 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     gpsti_tune_costs(pipeline, &costs);
     whole = costs;
     gpsti_tune_add_engine(pipeline, &costs);
+    if (tune->guessed) { /* now one has been whole */
+        tune->item_ns = gpsti_tuner_total_ns(&costs);
+        budget.slots_worth = gpsti_tune_slots_worth(pipeline);
+    }
     budget.item_host_bytes = gpsti_tune_item_bytes(tune);
     budget.item_device_bytes = tune->item_device_bytes;
     gpsti_tuner_init(&tune->tuner, &budget, &costs);
@@ -473,6 +475,16 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     gpsti_tune_keep_capacity(pipeline);
     gpsti_tune_say_start(pipeline, pipeline->whole ? "starts with whole items, " : "starts with ");
     tune->modelled = true;
+}
+
+GPSTI_INTERN void gpsti_tune_prepare(gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = &pipeline->tune;
+    if (!tune->modelled)
+        gpsti_tuner_afford(&tune->tuner, gpsti_tune_slots_worth(pipeline));
+    if (pipeline->items_ok > 0 && !tune->modelled)
+        gpsti_tune_model(pipeline);
+    tune->n_to_settle = pipeline->n_active;
+    gpsti_tune_set_files(pipeline);
 }
 
 GPSTI_INTERN void gpsti_tune_note_item(const gpsti_slot* slot) {
@@ -517,6 +529,7 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     gpsti_tuner_window window;
     gpsti_tuner_costs costs;
     gpsti_tune_close_window(pipeline, &window);
+    gpsti_carry_weigh_reads(pipeline);
     if (pipeline->whole && gpsti_tune_outgrows_whole(pipeline, &costs)) {
         gpsti_tune_go_staged(pipeline, &costs);
         return;
@@ -592,53 +605,7 @@ GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
         gpsti_tune_judge(pipeline);
 }
 
-/* ---- the start of a run ---------------------------------------------------------------------------------- */
-
-GPSTI_PRIVATE void gpsti_tune_stayed_plain(gpst_pipeline* pipeline, const char* reason) {
-    gpsti_tune* const tune = &pipeline->tune;
-    const bool inside = pipeline->plain_inside_cpu_ns > 0;
-    const uint32_t loop = (uint32_t)(inside ? GPST_RUN_PLAIN_INSIDE : GPST_RUN_PLAIN_SERIAL);
-    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
-    tune->tuner.n_items = pipeline->items_ok + pipeline->items_failed;
-    tune->tuner.state = GPSTI_TUNER_BASE; /* whatever was given: nothing was found */
-    tune->tuner.now.value[GPST_KNOB_LOOP] = loop;
-    gpst_tuner_decision* const decision = gpsti_tuner_note(&tune->tuner, GPST_KNOB_LOOP, loop, loop);
-    gpsti_copy_text(decision->reason, sizeof decision->reason, reason);
-    gpsti_format(tune->guard.report.text, sizeof tune->guard.report.text, "plain-%s: %s", inside ? "inside" : "serial",
-                 reason);
-    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
-}
-
-/* No engine to be had: the plain loop can do the rest as well. An item it left to the workers it ends itself. */
-GPSTI_PRIVATE void gpsti_tune_stay_plain(gpst_pipeline* pipeline) {
-    char reason[128];
-    gpsti_format(reason, sizeof reason, "no engine: %.100s", gpst_last_reason());
-    GPSTI_LOG(&pipeline->context->host, GPST_LOG_WARNING, GPSTI_NO_ITEM, "gpst_pipeline_run: %s", reason);
-    gpsti_tune_stayed_plain(pipeline, reason);
-    (void)gpsti_plain_within(pipeline, UINT64_MAX, 0);
-}
-
-GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline) {
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
-    if (!gpsti_plain_within(pipeline, UINT64_MAX, GPSTI_TUNE_OPEN_NS)) {
-        pipeline->plain_cpu_ns = gpsti_thread_cpu_ns() - cpu_start_ns; /* better than samples */
-        gpsti_tune_stayed_plain(pipeline, "the run is too small for threads");
-        return false;
-    }
-    gpsti_mutex_lock(&scheduler->mutex);
-    if (!pipeline->tune.modelled)
-        gpsti_tuner_afford(&pipeline->tune.tuner, gpsti_tune_slots_worth(pipeline));
-    if (pipeline->items_ok > 0 && !pipeline->tune.modelled)
-        gpsti_tune_model(pipeline);
-    pipeline->tune.n_to_settle = pipeline->n_active;
-    gpsti_tune_set_files(pipeline);
-    gpsti_mutex_unlock(&scheduler->mutex);
-    if (!GPST_FAILED(gpsti_pipeline_open(pipeline)))
-        return true;
-    gpsti_tune_stay_plain(pipeline);
-    return false;
-}
+/* ---- asked from outside -------------------------------------------------------------------------------- */
 
 GPST_API void gpst_pipeline_query_tuner(gpst_pipeline* pipeline, gpst_tuner_report* out) {
     if (!out)

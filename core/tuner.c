@@ -107,7 +107,7 @@ GPSTI_INTERN int64_t gpsti_tuner_period_ns(const gpsti_tuner_costs* costs, uint3
     return period_ns;
 }
 
-GPSTI_PRIVATE int64_t gpsti_tuner_total_ns(const gpsti_tuner_costs* costs) {
+GPSTI_INTERN int64_t gpsti_tuner_total_ns(const gpsti_tuner_costs* costs) {
     int64_t total_ns = 0;
     for (int r = 1; costs && r < (int)GPST_RESOURCE_COUNT; r++)
         total_ns += costs->service_ns[r];

@@ -1,0 +1,69 @@
+/* core/tune_start.c -- the start of a tuned run: plain, until what is left is worth an
+   engine, and then the engine, or why there is none. */
+#include "platform_internal.h"
+
+#include "pipeline_internal.h"
+
+/* What opening the engine costs, about: threads for reads and writes, workers that wake, queues. */
+#define GPSTI_TUNE_OPEN_NS 500000
+#define GPSTI_TUNE_SETUPS 8 /* two more slots at least, taken down again at the end, for half the gain at the most */
+
+GPSTI_PRIVATE void gpsti_tune_stayed_plain(gpst_pipeline* pipeline, const char* reason) {
+    gpsti_tune* const tune = &pipeline->tune;
+    const bool inside = pipeline->plain_inside_cpu_ns > 0;
+    const uint32_t loop = (uint32_t)(inside ? GPST_RUN_PLAIN_INSIDE : GPST_RUN_PLAIN_SERIAL);
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    tune->tuner.n_items = pipeline->items_ok + pipeline->items_failed;
+    tune->tuner.state = GPSTI_TUNER_BASE; /* whatever was given: nothing was found */
+    tune->tuner.now.value[GPST_KNOB_LOOP] = loop;
+    gpst_tuner_decision* const decision = gpsti_tuner_note(&tune->tuner, GPST_KNOB_LOOP, loop, loop);
+    gpsti_copy_text(decision->reason, sizeof decision->reason, reason);
+    gpsti_format(tune->guard.report.text, sizeof tune->guard.report.text, "plain-%s: %s", inside ? "inside" : "serial",
+                 reason);
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+}
+
+/* No engine to be had: the plain loop can do the rest as well. An item it left to the workers it ends itself. */
+GPSTI_PRIVATE void gpsti_tune_stay_plain(gpst_pipeline* pipeline) {
+    char reason[128];
+    gpsti_format(reason, sizeof reason, "no engine: %.100s", gpst_last_reason());
+    GPSTI_LOG(&pipeline->context->host, GPST_LOG_WARNING, GPSTI_NO_ITEM, "gpst_pipeline_run: %s", reason);
+    gpsti_tune_stayed_plain(pipeline, reason);
+    (void)gpsti_plain_within(pipeline, UINT64_MAX, 0);
+}
+
+GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline) {
+    return GPSTI_TUNE_OPEN_NS + GPSTI_TUNE_SETUPS * gpsti_plain_setup_ns(pipeline);
+}
+
+/* An item is thought to take as long as its memory at the least. */
+GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline, gpst_resource resource) {
+    gpsti_tune* const tune = &pipeline->tune;
+    const int64_t setup_ns = gpsti_plain_setup_ns(pipeline);
+    const int64_t work_ns = gpsti_now_ns() - pipeline->start_ns - setup_ns;
+    int64_t noted_ns = 0;
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        noted_ns += tune->setup_ns[r];
+    tune->setup_ns[resource] += setup_ns - noted_ns;
+    tune->item_ns = work_ns > setup_ns ? work_ns : setup_ns;
+    tune->guessed = true;
+}
+
+GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
+    if (!gpsti_plain_within(pipeline, UINT64_MAX, GPSTI_TUNE_OPEN_NS)) {
+        pipeline->plain_cpu_ns = gpsti_thread_cpu_ns() - cpu_start_ns; /* better than samples */
+        gpsti_tune_stayed_plain(pipeline, "the run is too small for threads");
+        return false;
+    }
+    if (gpsti_early_join(pipeline))
+        return true;
+    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_tune_prepare(pipeline);
+    gpsti_mutex_unlock(&scheduler->mutex);
+    if (!GPST_FAILED(gpsti_pipeline_open(pipeline)))
+        return true;
+    gpsti_tune_stay_plain(pipeline);
+    return false;
+}
