@@ -1,6 +1,6 @@
 /* tests/test_warp.c -- what the public warp promises: its rules, its signs, its masks and channels, its
    sizes. */
-#include "test.h"
+#include "test_warp.h"
 
 #if !defined(GPST_TEST_AMALGAM)
 #include "../kernels/exact_internal.h"
@@ -61,17 +61,8 @@ static gpst_warp_desc good_desc(void) {
 }
 
 /* Renders into output_pixels; the desc must be good. */
-static gpst_warp* run_desc(const gpst_warp_desc* desc, const gpst_image* source) {
-    gpst_warp* warp = NULL;
-    gpst_image output = GPST_ZERO;
-    if (GPST_FAILED(gpst_warp_create(desc, &warp)))
-        fail_msg("%s", gpst_last_reason());
-    gpst_warp_query_output(warp, &output);
-    output.data = output_pixels;
-    memset(output_pixels, 0xa5, sizeof output_pixels);
-    if (GPST_FAILED(gpst_warp_run(warp, source, &output, 1, 1)))
-        fail_msg("%s", gpst_last_reason());
-    return warp;
+static void render(const gpst_warp_desc* desc, const gpst_image* source) {
+    run_desc(desc, source, output_pixels, sizeof output_pixels);
 }
 
 /* ---- signs -------------------------------------------------------------------------------- */
@@ -79,7 +70,7 @@ static const uint8_t* look(double yaw, double pitch, double roll, int x, int y) 
     gpst_warp_desc desc = good_desc();
     const gpst_image source = source_image();
     one_view.yaw = yaw, one_view.pitch = pitch, one_view.roll = roll;
-    gpst_warp_destroy(run_desc(&desc, &source));
+    render(&desc, &source);
     return output_pixels + (y * 64 + x) * 3;
 }
 
@@ -167,7 +158,7 @@ static void channels_are_ordered(void** state) {
             desc.map = GPST_MAP_RESIZE, desc.n_views = 0, desc.width = 2, desc.height = 1,
             desc.format = formats[to];
             source.data = pixel, source.width = 1, source.height = 1, source.format = formats[from];
-            gpst_warp_destroy(run_desc(&desc, &source));
+            render(&desc, &source);
             const bool swapped = (from & 1) != (to & 1);
             assert_int_equal(output_pixels[0], swapped ? 30 : 10);
             assert_int_equal(output_pixels[1], 20);
@@ -180,7 +171,7 @@ static void channels_are_ordered(void** state) {
     desc.map = GPST_MAP_RESIZE, desc.n_views = 1, desc.width = 1, desc.height = 1,
     desc.format = GPST_FORMAT_RGBA;
     source.data = &gray, source.width = 1, source.height = 1, source.format = GPST_FORMAT_GRAY;
-    gpst_warp_destroy(run_desc(&desc, &source));
+    render(&desc, &source);
     static const uint8_t repeated[4] = {77, 77, 77, 255};
     assert_memory_equal(output_pixels, repeated, 4);
 }
@@ -195,7 +186,7 @@ static void masked_pixels_become_zero(void** state) {
     for (int c = 0; c < 3; c++)
         desc.scale[c] = 1, desc.bias[c] = 1000;
     memset(mask_pixels, 0, sizeof mask_pixels / 2); /* the upper half is dropped */
-    gpst_warp_destroy(run_desc(&desc, &source));
+    render(&desc, &source);
     float value[2];
     memcpy(&value[0], output_pixels + (16 * 64 + 32) * 3 * 4, 4);
     memcpy(&value[1], output_pixels + (48 * 64 + 32) * 3 * 4, 4);
@@ -222,7 +213,7 @@ static void scaled_bytes_round_and_clamp(void** state) {
         desc.format = GPST_FORMAT_GRAY;
         desc.has_scale = true, desc.scale[0] = cases[i].scale, desc.bias[0] = cases[i].bias;
         source.data = &pixel, source.width = 1, source.height = 1, source.format = GPST_FORMAT_GRAY;
-        gpst_warp_destroy(run_desc(&desc, &source));
+        render(&desc, &source);
         assert_int_equal(output_pixels[0], cases[i].wanted);
     }
 }
@@ -246,7 +237,7 @@ static void signed_bytes_round_and_clamp(void** state) {
         desc.format = GPST_FORMAT_GRAY, desc.dtype = GPST_DTYPE_I8;
         desc.has_scale = true, desc.scale[0] = cases[i].scale, desc.bias[0] = cases[i].bias;
         source.data = &pixel, source.width = 1, source.height = 1, source.format = GPST_FORMAT_GRAY;
-        gpst_warp_destroy(run_desc(&desc, &source));
+        render(&desc, &source);
         assert_int_equal((int8_t)output_pixels[0], cases[i].wanted);
     }
 }

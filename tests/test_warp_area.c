@@ -1,5 +1,5 @@
 /* tests/test_warp_area.c -- the filter AREA of RESIZE and ROI against double precision, its limits and its rules. */
-#include "test.h"
+#include "test_warp.h"
 
 #include <math.h>
 
@@ -20,19 +20,6 @@ static gpst_warp_desc desc_of(uint32_t width, uint32_t height, gpst_dtype dtype)
     desc.map = GPST_MAP_RESIZE, desc.filter = GPST_FILTER_AREA;
     desc.width = width, desc.height = height, desc.format = GPST_FORMAT_RGB, desc.dtype = dtype;
     return desc;
-}
-
-static void run_desc(const gpst_warp_desc* desc, const gpst_image* source, void* data, size_t bytes) {
-    gpst_image output = GPST_ZERO;
-    gpst_warp* warp = NULL;
-    if (GPST_FAILED(gpst_warp_create(desc, &warp)))
-        fail_msg("%s", gpst_last_reason());
-    gpst_warp_query_output(warp, &output);
-    output.data = data;
-    memset(data, 0xa5, bytes);
-    if (GPST_FAILED(gpst_warp_run(warp, source, &output, 1, 1)))
-        fail_msg("%s", gpst_last_reason());
-    gpst_warp_destroy(warp);
 }
 
 /* Weights of one axis as PyTorch's antialias=True and Pillow define them: n of them; returns the first. */

@@ -3,7 +3,7 @@
 #ifndef GPST_TEST_WARP_BITS_H
 #define GPST_TEST_WARP_BITS_H
 
-#include "test.h"
+#include "test_warp.h"
 
 #if !defined(GPST_TEST_AMALGAM)
 #include "../kernels/warp_pixel_internal.h"
@@ -111,15 +111,13 @@ static inline gpst_image moved(const gpst_image* image, arena from, arena to) {
    touched outside the rows is seen. */
 static inline void run_case(const arenas* a, gpst_warp_desc* desc, gpst_image* source, uint64_t* seed,
                             tally* count) {
-    gpst_warp* warp = NULL;
     if (desc->mask.data) {
         desc->mask.width = source->width;
         desc->mask.height = source->height;
         place_image(a->mask, &desc->mask, (test_random(seed) & 1) != 0, seed);
     }
     place_image(a->source, source, (test_random(seed) & 1) != 0, seed);
-    if (GPST_FAILED(gpst_warp_create(desc, &warp)))
-        fail_msg("%s", gpst_last_reason());
+    gpst_warp* const warp = make_warp(desc);
     gpst_image output = GPST_ZERO;
     gpst_warp_query_output(warp, &output);
     place_image(a->rows, &output, (test_random(seed) & 1) != 0, seed);

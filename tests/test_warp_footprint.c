@@ -1,6 +1,6 @@
 /* tests/test_warp_footprint.c -- the filter AREA of the maps that do not go by axes: its samples against double
    precision (libm's), what it makes of patterns finer than the output, seams of tables. */
-#include "test.h"
+#include "test_warp.h"
 
 #if !defined(GPST_TEST_AMALGAM)
 #include "../kernels/warp_footprint_internal.h"
@@ -51,18 +51,9 @@ static gpst_warp_desc desc_of(gpst_map map) {
     return desc;
 }
 
-static void run_desc(const gpst_warp_desc* desc, void* data, size_t bytes) {
+static void run_on_noise(const gpst_warp_desc* desc, void* data, size_t bytes) {
     const gpst_image source = source_image();
-    gpst_image output = GPST_ZERO;
-    gpst_warp* warp = NULL;
-    if (GPST_FAILED(gpst_warp_create(desc, &warp)))
-        fail_msg("%s", gpst_last_reason());
-    gpst_warp_query_output(warp, &output);
-    output.data = data;
-    memset(data, 0xa5, bytes);
-    if (GPST_FAILED(gpst_warp_run(warp, &source, &output, 1, 1)))
-        fail_msg("%s", gpst_last_reason());
-    gpst_warp_destroy(warp);
+    run_desc(desc, &source, data, bytes);
 }
 
 static int draw_noise(void** state) {
@@ -143,13 +134,13 @@ static void samples_agree_with_double(void** state) {
     (void)state;
     const double tan_x = tan(75 * pi / 360);
     const int n_view = (int)ceil(2 * tan_x / OUT_W * W / (2 * pi));
-    run_desc(&desc, out_floats[0], sizeof out_floats[0]);
+    run_on_noise(&desc, out_floats[0], sizeof out_floats[0]);
     const double of_view = compare(GPST_MAP_EQUIRECT, n_view, n_view);
     desc = desc_of(GPST_MAP_ROTATE);
-    run_desc(&desc, out_floats[0], sizeof out_floats[0]);
+    run_on_noise(&desc, out_floats[0], sizeof out_floats[0]);
     const double of_turn = compare(GPST_MAP_ROTATE, 7, 6); /* 330 / 48, 165 / 31 */
     desc = desc_of(GPST_MAP_AFFINE);
-    run_desc(&desc, out_floats[0], sizeof out_floats[0]);
+    run_on_noise(&desc, out_floats[0], sizeof out_floats[0]);
     const double of_affine = compare(GPST_MAP_AFFINE, 5, 4); /* hypot(4.3, 0.9), hypot(1.4, 3.2) */
     printf("within %.4f (views), %.4f (rotation), %.4f (matrices) of 255\n", of_view, of_turn, of_affine);
     assert_true(n_view == 2);
@@ -167,9 +158,9 @@ static void tables_agree_with_matrices(void** state) {
             true_position(GPST_MAP_AFFINE, x + 0.5, y + 0.5, &u, &v);
             table[y][x][0] = (float)u, table[y][x][1] = (float)v;
         }
-    run_desc(&desc, out_floats[0], sizeof out_floats[0]);
+    run_on_noise(&desc, out_floats[0], sizeof out_floats[0]);
     desc = desc_of(GPST_MAP_AFFINE);
-    run_desc(&desc, out_floats[1], sizeof out_floats[1]);
+    run_on_noise(&desc, out_floats[1], sizeof out_floats[1]);
     for (int i = 0; i < OUT_W * OUT_H; i++)
         worst = fmax(worst, fabs((double)out_floats[0][i] - (double)out_floats[1][i]));
     printf("within %.4f of 255\n", worst);
@@ -212,9 +203,9 @@ static void what_is_finer_than_the_output_comes_out_flat(void** state) {
             for (int i = 0; i < OUT_W * OUT_H; i++)
                 table[i / OUT_W][i % OUT_W][0] = (float)(6.03 * (i % OUT_W)),
                 table[i / OUT_W][i % OUT_W][1] = (float)(5.02 * (i / OUT_W));
-            run_desc(&desc, out_floats[0], sizeof out_floats[0]);
+            run_on_noise(&desc, out_floats[0], sizeof out_floats[0]);
             desc.filter = GPST_FILTER_BILINEAR;
-            run_desc(&desc, out_floats[1], sizeof out_floats[1]);
+            run_on_noise(&desc, out_floats[1], sizeof out_floats[1]);
             const double area = spread(out_floats[0], &desc), bilinear = spread(out_floats[1], &desc);
             printf("map %d, lines %s: %.1f of 255 (bilinear %.1f)\n", (int)maps[m], down ? "across" : "down", area,
                    bilinear);
@@ -232,7 +223,7 @@ static void flat_pictures_stay_flat(void** state) {
         const gpst_affine affine = {{n, 0, 0.3, 0, 0.9 * n, -0.2}};
         desc.border = GPST_BORDER_EDGE;
         one_affine = affine;
-        run_desc(&desc, out_floats[0], sizeof out_floats[0]);
+        run_on_noise(&desc, out_floats[0], sizeof out_floats[0]);
         for (int i = 0; i < OUT_W * OUT_H; i++)
             assert_true(out_floats[0][i] >= 77 && out_floats[0][i] <= 77);
     }
@@ -251,12 +242,12 @@ static void one_sample_is_bilinear(void** state) {
         one_view.hfov = maps[m] == GPST_MAP_EQUIRECT ? 40 : 0;
         for (int i = 0; i < OUT_W * OUT_H; i++)
             table[i / OUT_W][i % OUT_W][0] = 0.7f * (float)(i % OUT_W), table[i / OUT_W][i % OUT_W][1] = 3.3f;
-        run_desc(&desc, out_floats[0], sizeof out_floats[0]);
+        run_on_noise(&desc, out_floats[0], sizeof out_floats[0]);
         desc.filter = GPST_FILTER_BILINEAR;
-        run_desc(&desc, out_floats[1], sizeof out_floats[1]);
+        run_on_noise(&desc, out_floats[1], sizeof out_floats[1]);
         assert_memory_equal(out_floats[0], out_floats[1], sizeof out_floats[0]);
         desc.filter = GPST_FILTER_AREA, desc.dtype = GPST_DTYPE_U8;
-        run_desc(&desc, out_bytes, sizeof out_bytes);
+        run_on_noise(&desc, out_bytes, sizeof out_bytes);
         for (int i = 0; i < OUT_W * OUT_H; i++)
             assert_true(fabs(out_bytes[i] - (double)out_floats[0][i]) <= 0.5);
     }
@@ -271,13 +262,13 @@ static void seams_of_tables_stay_sharp(void** state) {
     for (int y = 0; y < OUT_H; y++)
         for (int x = 0; x < OUT_W; x++)
             table[y][x][0] = (float)(x < 20 ? 40 + 4 * x : 180 + 3 * x), table[y][x][1] = (float)(5 + 4 * y);
-    run_desc(&desc, out_floats[0], sizeof out_floats[0]);
+    run_on_noise(&desc, out_floats[0], sizeof out_floats[0]);
     for (int i = 0; i < OUT_W * OUT_H; i++)
         assert_true(fabs((double)out_floats[0][i] - (i % OUT_W < 20 ? 0 : 255)) < 1e-3);
     for (int y = 0; y < OUT_H; y++) /* and entries that are no number are outside, alone */
         table[y][7][0] = NAN, table[y][9][1] = INFINITY;
     memset(pixels, 200, sizeof pixels);
-    run_desc(&desc, out_floats[0], sizeof out_floats[0]);
+    run_on_noise(&desc, out_floats[0], sizeof out_floats[0]);
     for (int i = 0; i < OUT_W * OUT_H; i++)
         assert_true(fabs((double)out_floats[0][i] - (i % OUT_W == 7 || i % OUT_W == 9 ? 0 : 200)) < 1e-3);
     draw_noise(NULL);

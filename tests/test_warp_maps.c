@@ -1,6 +1,6 @@
 /* tests/test_warp_maps.c -- what ROI, AFFINE, ROTATE and TABLE promise: where they look, against double
    precision (libm's), their borders and their rules. */
-#include "test.h"
+#include "test_warp.h"
 
 #include <math.h>
 
@@ -58,29 +58,6 @@ static gpst_warp_desc desc_of(gpst_map map) {
     else if (map == GPST_MAP_TABLE)
         desc.table = &table[0][0][0];
     return desc;
-}
-
-static gpst_warp* create(const gpst_warp_desc* desc) {
-    gpst_warp* warp = NULL;
-    if (GPST_FAILED(gpst_warp_create(desc, &warp)))
-        fail_msg("%s", gpst_last_reason());
-    return warp;
-}
-
-/* Runs a warp of one output into data. */
-static void run_into(const gpst_warp* warp, const gpst_image* source, void* data, size_t bytes) {
-    gpst_image output = GPST_ZERO;
-    gpst_warp_query_output(warp, &output);
-    output.data = data;
-    memset(data, 0xa5, bytes);
-    if (GPST_FAILED(gpst_warp_run(warp, source, &output, 1, 1)))
-        fail_msg("%s", gpst_last_reason());
-}
-
-static void run_desc(const gpst_warp_desc* desc, const gpst_image* source, void* data, size_t bytes) {
-    gpst_warp* warp = create(desc);
-    run_into(warp, source, data, bytes);
-    gpst_warp_destroy(warp);
 }
 
 /* ---- positions and samples against double precision ------------------------------------------ */
@@ -143,10 +120,10 @@ static void true_rotate(int i, int j, double* x, double* y) {
 static void expect_truth(const gpst_warp_desc* desc, true_map map, edges rule) {
     gpst_warp_desc as_float = *desc;
     const gpst_image source = source_image();
-    gpst_warp* warp = create(desc);
+    gpst_warp* warp = make_warp(desc);
     double worst = 0, worst_float = 0;
     as_float.dtype = GPST_DTYPE_F32;
-    run_into(warp, &source, out_bytes[0], sizeof out_bytes[0]);
+    run_warp(warp, &source, out_bytes[0], sizeof out_bytes[0]);
     run_desc(&as_float, &source, out_floats, sizeof out_floats);
     for (int j = 0; j < OUT_H; j++)
         for (int i = 0; i < OUT_W; i++) {
@@ -298,7 +275,7 @@ static void many_rois_in_one_call(void** state) {
         rois[i].width = 2, rois[i].height = 1;
     }
     desc.rois = rois, desc.n_rois = N, desc.width = 2, desc.height = 1;
-    gpst_warp* warp = create(&desc);
+    gpst_warp* warp = make_warp(&desc);
     assert_int_equal(gpst_warp_n_outputs(warp), N);
     for (uint32_t n_threads = 0; n_threads < 2; n_threads++) {
         memset(bytes, 0xa5, (size_t)N * 2 * 3);
@@ -331,7 +308,7 @@ static void several_outputs_of_each_map(void** state) {
         gpst_warp_desc all = desc;
         all.views = rotate ? views : NULL, all.n_views = rotate ? 3 : 0;
         all.affines = rotate ? NULL : affines, all.n_affines = rotate ? 0 : 3;
-        gpst_warp* warp = create(&all);
+        gpst_warp* warp = make_warp(&all);
         assert_int_equal(gpst_warp_n_outputs(warp), 3);
         gpst_warp_query_bytes(warp, &source, &read_bytes, &written_bytes);
         assert_int_equal(read_bytes, W * H * 3);
@@ -411,7 +388,7 @@ static void outputs_must_not_overlap_the_table(void** state) {
     const gpst_warp_desc desc = desc_of(GPST_MAP_TABLE);
     const gpst_image source = source_image();
     gpst_image output = GPST_ZERO;
-    gpst_warp* warp = create(&desc);
+    gpst_warp* warp = make_warp(&desc);
     (void)state;
     gpst_warp_query_output(warp, &output);
     output.data = &table[OUT_H - 1][OUT_W - 1][1];

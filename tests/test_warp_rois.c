@@ -1,6 +1,6 @@
 /* tests/test_warp_rois.c -- rectangles that a run reads where they lie: the bits of copied ones, what counts, what is
    out of range, and that they are read when the run's turn comes. */
-#include "test.h"
+#include "test_warp.h"
 
 #include <math.h>
 
@@ -54,13 +54,6 @@ static gpst_warp_desc desc_in_place(void) {
     return desc;
 }
 
-static gpst_warp* create(const gpst_warp_desc* desc) {
-    gpst_warp* warp = NULL;
-    if (GPST_FAILED(gpst_warp_create(desc, &warp)))
-        fail_msg("%s", gpst_last_reason());
-    return warp;
-}
-
 static void outputs_of(const gpst_warp* warp, uint8_t (*bytes)[OUT_BYTES], gpst_image* outputs, int n) {
     memset(bytes, 0xa5, (size_t)n * OUT_BYTES);
     for (int i = 0; i < n; i++) {
@@ -81,7 +74,7 @@ static void run_copied(gpst_warp_desc desc, const gpst_roi* rois, const gpst_ima
                        uint8_t (*bytes)[OUT_BYTES]) {
     desc.rois_in_place = false, desc.n_rois_used = NULL;
     desc.rois = rois;
-    gpst_warp* warp = create(&desc);
+    gpst_warp* warp = make_warp(&desc);
     run(warp, source, bytes, 1);
     gpst_warp_destroy(warp);
 }
@@ -100,7 +93,7 @@ static void the_bits_are_those_of_copied_rectangles(void** state) {
         desc.border = desc.filter != GPST_FILTER_AREA && choice % 3 ? GPST_BORDER_ZERO : GPST_BORDER_EDGE;
         if (choice / 12 % 2)
             desc.dtype = GPST_DTYPE_F32, desc.layout = GPST_LAYOUT_CHW;
-        gpst_warp* warp = create(&desc);
+        gpst_warp* warp = make_warp(&desc);
         for (uint32_t turn = 0; turn < 2; turn++) {
             draw_list(&seed);
             run(warp, &source, in_place, turn);
@@ -131,7 +124,7 @@ static void what_is_out_of_range_is_the_nearest_within(void** state) {
     for (int filter = GPST_FILTER_NEAREST; filter <= GPST_FILTER_AREA; filter++) {
         gpst_warp_desc desc = desc_in_place();
         desc.filter = (gpst_filter)filter;
-        gpst_warp* warp = create(&desc);
+        gpst_warp* warp = make_warp(&desc);
         run(warp, &source, in_place, 1);
         run_copied(desc, kept, &source, copied);
         for (int i = 0; i < N; i++)
@@ -147,7 +140,7 @@ static void only_those_that_count_are_computed(void** state) {
     uint64_t seed = test_seed(49);
     (void)state;
     desc.n_rois_used = n_used;
-    gpst_warp* warp = create(&desc);
+    gpst_warp* warp = make_warp(&desc);
     memset(untouched, 0xa5, sizeof untouched);
     draw_list(&seed);
     run_copied(desc, list, &source, copied);
@@ -165,7 +158,7 @@ static void create_does_not_look_at_them(void** state) {
     gpst_warp_desc desc = desc_in_place();
     (void)state;
     desc.rois = (const gpst_roi*)(uintptr_t)64, desc.n_rois_used = (const uint32_t*)(uintptr_t)128;
-    gpst_warp* warp = create(&desc);
+    gpst_warp* warp = make_warp(&desc);
     assert_int_equal(gpst_warp_n_outputs(warp), N);
     gpst_warp_destroy(warp);
 }
@@ -208,7 +201,7 @@ static void a_kernel_ahead_in_the_stream_writes_them(void** state) {
     draw_list(&seed);
     n_used[0] = N - 1, n_used[1] = 2;
     desc.rois = there.rois, desc.n_rois_used = there.n_used;
-    gpst_warp* warp = create(&desc);
+    gpst_warp* warp = make_warp(&desc);
     outputs_of(warp, in_place, outputs, 2 * N);
     gpsti_warp_args args;
     memset(&args, 0, sizeof args);
@@ -262,7 +255,7 @@ static void rules_fire(void** state) {
 /* It is known to nobody where they are. */
 static void position_and_pipeline_refuse(void** state) {
     const gpst_warp_desc desc = desc_in_place();
-    gpst_warp* warp = create(&desc);
+    gpst_warp* warp = make_warp(&desc);
     gpst_context_desc context_desc = GPST_ZERO;
     gpst_pipeline_desc pipeline_desc = GPST_ZERO;
     gpst_stage_desc stage = GPST_ZERO;

@@ -1,6 +1,6 @@
 /* tests/test_warp_wide.c -- sources of 16 bits, half floats and floats: against double precision, what becomes of
    them in bytes, what NaN, infinities and subnormals become, and their rules. */
-#include "test.h"
+#include "test_warp.h"
 
 #include <float.h>
 #include <math.h>
@@ -33,19 +33,6 @@ static gpst_warp_desc desc_of(uint32_t w, uint32_t h, gpst_format format, gpst_d
     desc.map = GPST_MAP_RESIZE, desc.width = w, desc.height = h;
     desc.format = format, desc.dtype = dtype;
     return desc;
-}
-
-static void run_desc(const gpst_warp_desc* desc, const gpst_image* source, void* data, size_t bytes) {
-    gpst_image output = GPST_ZERO;
-    gpst_warp* warp = NULL;
-    if (GPST_FAILED(gpst_warp_create(desc, &warp)))
-        fail_msg("%s", gpst_last_reason());
-    gpst_warp_query_output(warp, &output);
-    output.data = data;
-    memset(data, 0xa5, bytes);
-    if (GPST_FAILED(gpst_warp_run(warp, source, &output, 1, 1)))
-        fail_msg("%s", gpst_last_reason());
-    gpst_warp_destroy(warp);
 }
 
 /* Floats from -2 to 2, halves too; the same numbers in truth. */

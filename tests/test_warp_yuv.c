@@ -1,6 +1,6 @@
 /* tests/test_warp_yuv.c -- NV12 and I420 sources: their layout in memory, their colours and where the chroma
    lies, against double precision; their rules. */
-#include "test.h"
+#include "test_warp.h"
 
 #include <math.h>
 
@@ -41,19 +41,6 @@ static gpst_warp_desc desc_of(uint32_t w, uint32_t h, gpst_dtype dtype) {
     desc.map = GPST_MAP_RESIZE, desc.width = w, desc.height = h;
     desc.format = GPST_FORMAT_RGB, desc.dtype = dtype;
     return desc;
-}
-
-static void run_desc(const gpst_warp_desc* desc, const gpst_image* source, void* data, size_t bytes) {
-    gpst_image output = GPST_ZERO;
-    gpst_warp* warp = NULL;
-    if (GPST_FAILED(gpst_warp_create(desc, &warp)))
-        fail_msg("%s", gpst_last_reason());
-    gpst_warp_query_output(warp, &output);
-    output.data = data;
-    memset(data, 0xa5, bytes);
-    if (GPST_FAILED(gpst_warp_run(warp, source, &output, 1, 1)))
-        fail_msg("%s", gpst_last_reason());
-    gpst_warp_destroy(warp);
 }
 
 /* The standards, from Kr, Kb and the ranges. */

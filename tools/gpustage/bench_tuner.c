@@ -1,9 +1,6 @@
 /* tools/gpustage/bench_tuner.c -- what the tuner finds in 200 items against the best of a searched grid, on simulated
    devices and disks that are slow in one place each. */
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* mkdtemp */
-#endif
-#include "bench.h"
+#include "bench_load.h"
 
 #include "console.h"
 #include "files.h"
@@ -11,18 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(_WIN32)
-#include <direct.h>
-#define rmdir _rmdir
-#else
-#include <unistd.h>
-#endif
 
 #define TUNER_WIDTH 256u
 #define TUNER_BYTES ((size_t)TUNER_WIDTH * TUNER_WIDTH) /* of an item's file, picture and output */
 #define TUNER_GRID_ITEMS 64
 #define TUNER_ITEMS 200
 #define TUNER_ROUNDS 5
+#define TUNER_N_NAMES 256 /* of outputs */
 
 typedef struct tuner_case {
     const char* name;
@@ -44,7 +36,8 @@ static const tuner_case tuner_cases[] = {
 
 typedef struct tuner_bench {
     const tuner_case* what;
-    char dir[256], input[300];
+    text directory; /* of its own, for the files */
+    char input[300];
     gpst_context* context;
     uint64_t n_items;
     gpst_tuner_report report; /* of the last run */
@@ -72,6 +65,10 @@ static gpst_result tuner_decode(void* user_data, gpst_task* task) {
     return result;
 }
 
+static void tuner_output_path(const tuner_bench* self, unsigned name, char* out, size_t bytes) {
+    snprintf(out, bytes, "%s/out_%03u", self->directory.data, name);
+}
+
 static gpst_result tuner_encode(void* user_data, gpst_task* task) {
     const tuner_bench* const self = (const tuner_bench*)user_data;
     char path[400];
@@ -80,7 +77,7 @@ static gpst_result tuner_encode(void* user_data, gpst_task* task) {
     if (GPST_FAILED(result))
         return result;
     memcpy(room, task->item->outputs[0].data, TUNER_BYTES);
-    snprintf(path, sizeof path, "%s/out_%03u", self->dir, (unsigned)(task->item->index % 256));
+    tuner_output_path(self, (unsigned)(task->item->index % TUNER_N_NAMES), path, sizeof path);
     return gpst_task_emit(task, path, TUNER_BYTES);
 }
 
@@ -212,35 +209,25 @@ static bool tuner_one(tuner_bench* self, const gpst_warp* warp, uint32_t workers
 
 /* ---- around it --------------------------------------------------------------------------------- */
 
-/* A directory of its own for the files, in self->dir. */
-static bool tuner_make_directory(tuner_bench* self) {
-#if defined(_WIN32)
-    return tmpnam(self->dir) && _mkdir(self->dir) == 0;
-#else
-    const char* const parent = getenv("TMPDIR");
-    snprintf(self->dir, sizeof self->dir, "%s/gpustage-bench-XXXXXX", parent && *parent ? parent : "/tmp");
-    return mkdtemp(self->dir) != NULL;
-#endif
-}
-
 static bool tuner_open(tuner_bench* self) {
     static unsigned char pixels[TUNER_BYTES];
-    if (!tuner_make_directory(self)) {
-        console_error("bench tuner: no directory for its files: set TMPDIR");
+    if (!bench_make_directory(&self->directory))
         return false;
-    }
-    snprintf(self->input, sizeof self->input, "%s/input", self->dir);
+    snprintf(self->input, sizeof self->input, "%s/input", self->directory.data);
     return files_write_whole(self->input, pixels, sizeof pixels) == NULL;
 }
 
-static void tuner_close(const tuner_bench* self) {
+static void tuner_close(tuner_bench* self) {
     char path[400];
-    for (unsigned i = 0; i < 256; i++) {
-        snprintf(path, sizeof path, "%s/out_%03u", self->dir, i);
-        (void)remove(path);
+    if (!self->directory.data)
+        return;
+    for (unsigned i = 0; i < TUNER_N_NAMES; i++) {
+        tuner_output_path(self, i, path, sizeof path);
+        files_remove(path);
     }
-    (void)remove(self->input);
-    (void)rmdir(self->dir);
+    files_remove(self->input);
+    files_remove_directory(self->directory.data);
+    text_free(&self->directory);
 }
 
 static gpst_warp* tuner_make_warp(void) {
@@ -255,8 +242,13 @@ static gpst_warp* tuner_make_warp(void) {
 int bench_tuner(const bench_ask* asked, json* out) {
     (void)asked;
     static tuner_bench self;
+    if (!tuner_open(&self)) {
+        tuner_close(&self);
+        console_error("bench tuner: no directory for its files: set TMPDIR");
+        return EXIT_MACHINE;
+    }
     gpst_warp* const warp = tuner_make_warp();
-    bool ok = warp && tuner_open(&self);
+    bool ok = warp != NULL;
     printf("tuner: %d items, then its setting against the best of 48, %d rounds; w workers, s slots, r reads, o writes, "
            "d on the device\n",
            TUNER_ITEMS, TUNER_ROUNDS);
