@@ -237,6 +237,48 @@ static void gpu_copies_between_devices(void** state) {
     test_device_close(&t);
 }
 
+/* There and back, each way on a stream of the device that gives, between places that are aligned to nothing; with one
+   device it is its own peer. */
+static void gpu_copies_to_a_peer_and_back(void** state) {
+    enum { N = 300001, FROM = 5, FAR = 4099, BACK = 77, ROOM = N + 8192 };
+    static uint8_t sent[ROOM], got[ROOM];
+    const gpsti_backend_i* const i = gpsti_backend_gpu();
+    uint64_t random = test_seed(71);
+    gpsti_device* other = NULL;
+    gpsti_stream* theirs = NULL;
+    void *near_memory = NULL, *far_memory = NULL;
+    test_device t;
+    (void)state;
+    gpu_open(&t, NULL);
+    assert_int_equal(i->device_open(&t.host, test_count_devices() > 1 ? "device=1" : NULL, &other), GPST_OK);
+    assert_int_equal(i->stream_create(other, &theirs), GPST_OK);
+    assert_int_equal(i->memory_alloc(t.device, ROOM, &near_memory), GPST_OK);
+    assert_int_equal(i->memory_alloc(other, ROOM, &far_memory), GPST_OK);
+    uint8_t* const here = (uint8_t*)near_memory;
+    uint8_t* const there = (uint8_t*)far_memory;
+    for (int k = 0; k < ROOM; k++)
+        sent[k] = (uint8_t)test_random(&random);
+    assert_int_equal(i->memory_set(theirs, there, 0xA5, ROOM), GPST_OK);
+    assert_int_equal(i->stream_wait_idle(theirs), GPST_OK);
+    assert_int_equal(i->copy(t.stream, GPSTI_COPY_H2D, here, sent, ROOM), GPST_OK);
+    assert_int_equal(i->copy_peer(t.stream, there + FAR, other, here + FROM, N), GPST_OK);
+    assert_int_equal(i->memory_set(t.stream, here, 0x5A, ROOM), GPST_OK); /* behind the copy */
+    assert_int_equal(i->stream_wait_idle(t.stream), GPST_OK);
+    assert_int_equal(i->copy_peer(theirs, here + BACK, t.device, there + FAR - 1, N + 2), GPST_OK);
+    assert_int_equal(i->stream_wait_idle(theirs), GPST_OK);
+    assert_int_equal(i->copy(t.stream, GPSTI_COPY_D2H, got, here, ROOM), GPST_OK);
+    assert_int_equal(i->stream_wait_idle(t.stream), GPST_OK);
+    assert_memory_equal(got + BACK + 1, sent + FROM, N);
+    assert_true(got[BACK] == 0xA5 && got[BACK + 1 + N] == 0xA5); /* what lay around it there */
+    for (int k = 0; k < ROOM; k++)
+        assert_true((k >= BACK && k < BACK + N + 2) || got[k] == 0x5A);
+    i->memory_free(t.device, here, ROOM);
+    i->memory_free(other, there, ROOM);
+    i->stream_destroy(theirs);
+    i->device_close(other);
+    test_device_close(&t);
+}
+
 /* The importing side: its exit status says what it saw. */
 static int gpu_import_in_child(const char* hex) {
     const gpsti_backend_i* const i = gpsti_backend_gpu();
@@ -491,6 +533,7 @@ int main(int n_arguments, char** arguments) {
                                        cmocka_unit_test(gpu_told_to_be_lost),
                                        cmocka_unit_test(gpu_really_lost),
                                        cmocka_unit_test(gpu_copies_between_devices),
+                                       cmocka_unit_test(gpu_copies_to_a_peer_and_back),
                                        cmocka_unit_test(gpu_shares_memory),
                                        cmocka_unit_test(gpu_leaves_the_device_current),
                                        cmocka_unit_test(gpu_registers_foreign_memory),
