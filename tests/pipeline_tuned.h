@@ -34,11 +34,16 @@ static inline void print_decisions(void) {
     }
 }
 
+static inline bool said(const char* text) {
+    for (uint32_t i = 0; i < report.n_decisions && i < GPST_MAX_DECISIONS; i++)
+        if (strstr(report.decisions[i].reason, text))
+            return true;
+    return false;
+}
+
 /* A GPU that others work on takes long to make a slot, and a run as short as these may then rightly stay plain. */
 static inline bool stayed_plain_on_gpu(const kit* self) {
-    bool opened = false;
-    for (uint32_t i = 0; i < report.n_decisions && i < GPST_MAX_DECISIONS; i++)
-        opened = opened || strstr(report.decisions[i].reason, "starts with");
+    const bool opened = said("starts with");
     if (kit_is_on_gpu(self) && !opened)
         printf("  no engine was opened: %s\n", report.n_decisions ? report.decisions[0].reason : report.guard.text);
     return kit_is_on_gpu(self) && !opened;

@@ -1,0 +1,316 @@
+/* tests/test_pipeline_whole_files.c -- whole items with files, a device and memory that may fail: the same files and
+   errors as one step at a time. */
+#include "pipeline_kit.h"
+
+#include "pipeline_books.h"
+
+enum { N_DEVICE = 1500, N_FILES = 80 };
+
+/* ---- files ------------------------------------------------------------------------------------------ */
+
+/* The kit's five stages: read, decode, compute, encode each output, write. Most of an item is waiting in decode. */
+static gpst_pipeline_desc files_desc(kit* self, bool has_sink) {
+    gpst_pipeline_desc desc = kit_standard(self, N_FILES);
+    desc.mode = GPST_RUN_DEFAULT;
+    desc.n_items_expected = N_FILES;
+    desc.sink = has_sink ? kit_sink : NULL;
+    self->decode_ns = 4000000; /* of which the files take little, on any machine */
+    return desc;
+}
+
+/* Until a run began with whole items: the clocks of a busy machine may say otherwise. */
+static gpst_result files_run(kit* self, gpst_pipeline_desc* desc, gpst_stats* stats) {
+    gpst_result result = GPST_OK;
+    for (int tries = 0; tries < 8; tries++) {
+        kit_remove_files(self, "out_");
+        result = run_tuned(self, desc, stats);
+        assert_int_equal(kit_count_files(self, ".gpustage"), 0);
+        if (began_whole())
+            return result;
+    }
+    fail_msg("no run began with whole items: %s", report.decisions[0].reason);
+    return result;
+}
+
+/* Of items that should be well every file is there and right; of the others there is none. */
+static void files_check(kit* self, const gpst_stats* stats) {
+    uint32_t n_files = 0;
+    uint64_t n_ok = 0;
+    for (uint64_t n = 0; n < N_FILES; n++) {
+        if (self->fail_place != KIT_NOWHERE && kit_fails(self, self->fail_place, n))
+            continue;
+        for (uint32_t o = 0; o < self->n_outputs; o++)
+            if (!kit_output_is_right(self, n, o))
+                fail_msg("output %u of item %u is missing or wrong", o, (unsigned)n);
+        n_files += self->n_outputs;
+        n_ok++;
+    }
+    assert_int_equal(kit_count_files(self, "out_"), n_files);
+    assert_int_equal(stats->items_ok, n_ok);
+    assert_int_equal(stats->items_failed, N_FILES - n_ok);
+}
+
+static const char* path_taken(const gpst_stats* stats, const char* what) {
+    for (uint32_t p = 0; p < stats->n_paths; p++)
+        if (strcmp(stats->paths[p].what, what) == 0)
+            return stats->paths[p].taken;
+    return "";
+}
+
+static void test_files_are_whole_or_absent(void** state) {
+    (void)state;
+    static const kit_place places[] = {KIT_NOWHERE, KIT_SOURCE, KIT_READ,   KIT_DECODE, KIT_DEVICE, KIT_DEVICE_LATER,
+                                       KIT_ENCODE,  KIT_WRITE,  KIT_COMMIT, KIT_SINK};
+    for (uint32_t i = 0; i < 19; i++) {
+        const bool has_sink = i >= 9;
+        kit* const self = kit_open(i % 2 ? "cpu" : "sim", 4);
+        gpst_stats stats;
+        self->as_ready = i % 4 == 3;
+        gpst_pipeline_desc desc = files_desc(self, has_sink);
+        char in_the_way[100];
+        self->fail_place = places[has_sink ? i - 9 : i];
+        self->fail_first = 20;
+        self->fail_every = 3;
+        snprintf(in_the_way, sizeof in_the_way, "%s/in_the_way", self->dir);
+        assert_int_equal(mkdir(in_the_way, 0700), 0);
+        const bool fails = self->fail_place != KIT_NOWHERE;
+        assert_int_equal(files_run(self, &desc, &stats), fails ? GPST_PARTIAL : GPST_OK);
+        files_check(self, &stats);
+        if (has_sink)
+            assert_int_equal(self->n_sinks, N_FILES);
+        if (strstr(stats.settings, "items=whole"))
+            assert_string_equal(path_taken(&stats, "read"), "pread, buffered, by workers");
+        if (!fails) {
+            assert_int_equal(stats.bytes_read, N_FILES * KIT_BYTES);
+            assert_int_equal(stats.bytes_written, N_FILES * KIT_BYTES * self->n_outputs);
+            assert_int_equal(stats.stages[0].count, N_FILES);
+        }
+        kit_close(self);
+    }
+}
+
+/* A worker waits for its own reads, where that is little of an item's time; and nobody reads ahead for it. */
+static void test_reads_that_wait(void** state) {
+    (void)state;
+    bool whole = false;
+    for (int tries = 0; tries < 8 && !whole; tries++) {
+        kit* const self = kit_open("sim:read_us=100", 4);
+        gpst_stats stats;
+        gpst_pipeline_desc desc = files_desc(self, false);
+        self->n_outputs = desc.n_outputs = 1;
+        desc.n_stages = 2;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_int_equal(stats.items_ok, N_FILES);
+        assert_int_equal(stats.bytes_read, N_FILES * KIT_BYTES);
+        whole = strstr(stats.settings, "items=whole") != NULL;
+        if (whole) {
+            assert_string_equal(path_taken(&stats, "read"), "pread, buffered, by workers");
+            assert_string_equal(path_taken(&stats, "prefetch"), "none");
+        }
+        kit_close(self);
+    }
+    assert_true(whole);
+}
+
+static void test_files_when_cancelled(void** state) {
+    (void)state;
+    uint64_t random = test_seed(61);
+    for (uint32_t i = 0; i < 20; i++) {
+        kit* const self = kit_open("cpu", 4);
+        gpst_pipeline_desc desc = files_desc(self, true);
+        gpsti_thread thread;
+        self->as_ready = desc.as_ready = i % 2 == 1;
+        self->decode_ns = 300000;
+        self->cancel_ns = (int64_t)(test_random(&random) % 60000000);
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        assert_int_equal(gpsti_thread_start(&thread, kit_cancel_soon, self, "cancel"), GPST_OK);
+        const gpst_result result = gpst_pipeline_run(self->pipeline);
+        gpsti_thread_join(&thread);
+        assert_true(result == GPST_ERROR_CANCELLED || self->n_ok == N_FILES);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        self->pipeline = NULL;
+        kit_check_files(self);
+        kit_close(self);
+    }
+}
+
+/* ---- the device ----------------------------------------------------------------------------------------- */
+
+static gpst_result device_input(void* user_data, gpst_task* task) {
+    const books* const self = (const books*)user_data;
+    const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
+    gpst_image image;
+    take_bunches(task->pipeline);
+    books_take_time(self, task->item->index);
+    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    for (size_t i = 0; i < KIT_BYTES; i++)
+        ((uint8_t*)image.data)[i] = kit_pixel(task->item->index, i);
+    GPSTI_TRY(gpst_task_set_output(task, 0, &shape, &image));
+    memset(image.data, 0xA5, KIT_BYTES);
+    return GPST_OK;
+}
+
+static gpst_result device_check(void* user_data, gpst_task* task) {
+    books* const self = (books*)user_data;
+    const uint8_t* const got = (const uint8_t*)task->item->outputs[0].data;
+    for (size_t i = 0; i < KIT_BYTES; i++)
+        kit_check(self->owner, got[i] == kit_result(kit_pixel(task->item->index, i), 0));
+    self->seen[task->item->index]++;
+    return GPST_OK;
+}
+
+static gpst_pipeline_desc device_desc(books* self, gpst_stage_desc* stages) {
+    gpst_pipeline_desc desc = books_desc(self, stages);
+    stages[0].func = device_input;
+    stages[1] = kit_stage(self->owner, GPST_STAGE_DEVICE, kit_device, "compute");
+    stages[2] = stages[0];
+    stages[2].name = "check";
+    stages[2].func = device_check;
+    desc.n_stages = 3;
+    return desc;
+}
+
+/* One launch fails: its item alone is the CPU's, also where others of the same worker follow in the same slot. */
+static void test_a_fallback_is_of_one_item(void** state) {
+    (void)state;
+    int n_whole = 0;
+    for (unsigned round = 0; round < 6; round++) { /* the failing one has others behind it in most of them */
+        char backend[64];
+        snprintf(backend, sizeof backend, "sim:kernel_us=100,fail_launch=%u", 500 + round * 101);
+        kit* const self = kit_open(backend, 3);
+        books* const own = books_open(self, 0, N_DEVICE);
+        gpst_stage_desc stages[3];
+        gpst_stats stats;
+        const gpst_pipeline_desc desc = device_desc(own, stages);
+        own->work_ns = 10000;
+        assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
+        books_check(own, N_DEVICE);
+        assert_int_equal(stats.device_fallbacks, 1);
+        assert_string_equal(stats.stages[2].name, "compute");
+        assert_int_equal(stats.stages[2].count, N_DEVICE - 1);
+        n_whole += began_whole();
+        kit_close(self);
+    }
+    assert_true(n_whole > 0);
+}
+
+/* The device goes in the midst of it: the CPU does the rest, every item once. */
+static void test_a_lost_device(void** state) {
+    (void)state;
+    bool whole = false;
+    for (int tries = 0; tries < 8 && !whole; tries++) {
+        kit* const self = kit_open("sim:kernel_us=200,lose_at=900", 3);
+        books* const own = books_open(self, 0, N_DEVICE);
+        gpst_stage_desc stages[3];
+        gpst_stats stats;
+        const gpst_pipeline_desc desc = device_desc(own, stages);
+        own->work_ns = 10000;
+        assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
+        books_check(own, N_DEVICE);
+        assert_true(stats.device_fallbacks > 0);
+        assert_string_equal(path_taken(&stats, "device"), "cpu");
+        whole = began_whole();
+        kit_close(self);
+    }
+    assert_true(whole);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------ */
+
+/* Items that take much for one thing and little for another, in turns: what an item left in its slot is not the next
+   one's. */
+static gpst_result take_in_turns(void* user_data, gpst_task* task) {
+    books* const self = (books*)user_data;
+    const bool odd = task->item->index % 2 != 0;
+    const gpst_image input = kit_shape(4096, odd ? 2 : 20), output = kit_shape(4096, odd ? 20 : 2);
+    gpst_image image;
+    take_bunches(task->pipeline);
+    books_take_time(self, task->item->index);
+    GPSTI_TRY(gpst_task_set_input(task, &input, &image));
+    GPSTI_TRY(gpst_task_set_output(task, 0, &output, &image));
+    self->seen[task->item->index]++;
+    return GPST_OK;
+}
+
+static void run_with_mode(gpst_run_mode mode) {
+    kit* const self = kit_open("cpu", 3);
+    books* const own = books_open(self, 0, N_BRIEF);
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    gpst_pipeline_desc desc = books_desc(own, &stage);
+    stage.func = take_in_turns;
+    desc.mode = mode;
+    desc.max_item_bytes = 24 * 4096;
+    assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
+    books_check(own, N_BRIEF);
+    kit_close(self);
+}
+
+static void run_with_default_mode(uint32_t i) {
+    (void)i;
+    run_with_mode(GPST_RUN_DEFAULT);
+}
+
+static void test_max_item_bytes_is_an_item_s(void** state) {
+    (void)state;
+    until_whole(run_with_default_mode, 1);
+    run_with_mode(GPST_RUN_ENGINE);
+    run_with_mode(GPST_RUN_PLAIN_SERIAL);
+}
+
+/* The n-th allocation is refused, for every n: at most its item fails, nothing is left, and the source is asked in
+   order to its end. */
+static void test_every_allocation_refused(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 4);
+    gpst_pipeline_desc desc = files_desc(self, false);
+    uint64_t n = 0, n_creates_failed = 0, n_whole = 0;
+    bool refused = true;
+    const uint64_t live_bytes = gpsti_a64_load(&self->memory.live_bytes);
+    self->n_items = desc.n_items_expected = 26;
+    self->decode_ns = 2000000;
+    for (n = 1; refused && n < 400; n++) {
+        gpst_pipeline* pipeline = NULL;
+        gpst_stats stats;
+        kit_forget(self);
+        desc.sink = n % 2 ? kit_sink : NULL;
+        self->memory.fail_at = gpsti_a64_load(&self->memory.calls) + n;
+        const gpst_result result = gpst_pipeline_create(self->context, &desc, &pipeline);
+        if (result == GPST_OK) {
+            const gpst_result ran = gpst_pipeline_run(pipeline);
+            gpst_pipeline_query_stats(pipeline, &stats);
+            gpst_pipeline_query_tuner(pipeline, &report);
+            assert_true(ran == GPST_OK || ran == GPST_PARTIAL);
+            assert_int_equal(stats.items_ok + stats.items_failed, self->n_items);
+            assert_true(stats.items_failed <= 1);
+            assert_int_equal(kit_count_files(self, "out_"), stats.items_ok * self->n_outputs);
+            n_whole += began_whole();
+        } else {
+            assert_int_equal(result, GPST_ERROR_MEMORY);
+            n_creates_failed++;
+        }
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        refused = gpsti_a64_load(&self->memory.calls) >= self->memory.fail_at;
+        self->memory.fail_at = 0;
+        assert_int_equal(gpsti_a64_load(&self->memory.live_bytes), live_bytes);
+        kit_remove_files(self, "out_");
+    }
+    printf("%u allocations refused one by one, %u creates among them; %u runs began with whole items\n",
+           (unsigned)(n - 2), (unsigned)n_creates_failed, (unsigned)n_whole);
+    assert_false(refused);
+    assert_true(n_creates_failed > 5 && n_whole > n / 4);
+    kit_close(self);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files_are_whole_or_absent),
+        cmocka_unit_test(test_reads_that_wait),
+        cmocka_unit_test(test_files_when_cancelled),
+        cmocka_unit_test(test_a_fallback_is_of_one_item),
+        cmocka_unit_test(test_a_lost_device),
+        cmocka_unit_test(test_max_item_bytes_is_an_item_s),
+        cmocka_unit_test(test_every_allocation_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
