@@ -209,8 +209,8 @@ class Bench(Case):
 
     def test_never_slower_has_the_cells_asked_for(self):
         self.check(gpustage("bench", "never-slower", "--budget", "0"), 2, "--budget")
-        self.check(gpustage("bench", "never-slower", "--only", "three-items,one-item/sim", "--budget", "1", "--json",
-                            self.path("b.json")), 0)
+        self.check(gpustage("bench", "never-slower", "--only", "three-items,one-item/sim", "--budget", "1",
+                            "--control", "--json", self.path("b.json")), 0)
         rows = self.stats("b.json")["cases"]["never-slower"]["rows"]
         names = [row["cell"] for row in rows]
         self.assertEqual([name for name in names if not name.endswith("/cuda")],
@@ -219,8 +219,10 @@ class Bench(Case):
             self.assertGreaterEqual(row["rounds"], 6)
             self.assertEqual(len(row["pool"]), row["rounds"])
             self.assertEqual("plain_inside" in row, row["cell"].endswith("/cpu"))
-            low, middle, high = row["against_plain"]
-            self.assertTrue(0 < low <= middle <= high)
+            self.assertEqual(len(row["control"]), row["rounds"])
+            for interval in row["against_itself"], row["against_plain"]:
+                low, middle, high = interval
+                self.assertTrue(0 < low <= middle <= high)
             self.assertEqual(row["plain_holds"], low > 0.97 and middle >= 0.99)
 
 

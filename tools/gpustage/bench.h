@@ -11,6 +11,7 @@
 typedef struct bench_ask {
     const char* only;  /* parts whose name has one of these in it, between commas; NULL = all */
     uint32_t budget_s; /* about so long for all of them; 0 = as long as it takes */
+    bool control;      /* what is compared with itself, too */
 } bench_ask;
 
 /* A case prints its table and puts its members into the open object of out; returns the exit status. */

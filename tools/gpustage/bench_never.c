@@ -1,19 +1,18 @@
 /* tools/gpustage/bench_never.c -- the case never-slower: what one gets who asks for nothing, against both plain loops
    and a pool of threads written by hand, in every kind of job on every backend. What a job does is bench_load.c's. */
 #include "bench_load.h"
+#include "bench_never_rounds.h"
 
 #include "../measure.h"
 #include "console.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define KB ((size_t)1024)
 #define MB (KB * KB)
-enum { LEAST_ROUNDS = 6, MIN_ROUNDS = 9, MAX_ROUNDS = 81, N_BACKENDS = 3, MANY_ITEMS = 64 };
-#define CELL_S 7.0        /* at most, once the fewest rounds are done */
-#define WANTED_WIDTH 0.05 /* of the interval */
+enum { N_BACKENDS = 3, MANY_ITEMS = 64 };
+#define CELL_S 7.0 /* without a budget; at most, once the fewest rounds are done */
 
 /* ---- the matrix ------------------------------------------------------------------------------------ */
 
@@ -26,16 +25,39 @@ typedef struct never_cell {
 
 static const char* const backend_names[N_BACKENDS] = {"cpu", "sim", "cuda"};
 
+/* In about the order of how long their runs take: what short ones leave of the budget is for the others, and none of
+   them has too few rounds because one before it could not do with its share. */
 static const never_cell cells[] = {
-    {{"cpu", "sim:preset=h200,read_gbps=0.2", "cuda"}, MB,
-     {"disk-cold", "1 MiB from the disk; sim: 0.2 GB/s", NULL, 64, 0,
-      MB, 300, 0, 0, false, 0, 0, false, false, 0, true}},
+    {{"cpu", "sim:preset=h200", "cuda"}, 0,
+     {"one-item", "5 ms of CPU, a view, a file", NULL, 1, 0,
+      MB / 4, 5000, 0, 0, true, 0, MB / 4, false, false, 0, false}},
+    {{"cpu", "sim:preset=h200", "cuda"}, 0,
+     {"three-items", "5 ms of CPU, a view, a file", NULL, 3, 0,
+      MB / 4, 5000, 0, 0, true, 0, MB / 4, false, false, 0, false}},
+    {{"cpu", NULL, "cuda"}, 0,
+     {"warp-bound", "a view of 640x480", NULL, 96, 0,
+      0, 0, 0, 0, true, 0, 0, false, false, 0, false}},
+    {{"cpu", "sim:write_gbps=0.2", "cuda"}, 64 * KB,
+     {"sink-bound", "512 KiB written; sim: 0.2 GB/s", NULL, 64, 0,
+      0, 100, 0, 64 * KB, false, 0, MB / 2, false, false, 0, false}},
     {{"cpu", "sim:preset=h200", "cuda"}, MB,
      {"warm-files", "1 MiB from the page cache", NULL, 400, 0,
       MB, 0, 0, 0, false, 0, 0, false, false, 0, false}},
     {{"cpu", "sim:preset=h200", "cuda"}, 0,
      {"jpeg-decode", "1024x512 JPEG, a view of 640x480", NULL, 64, 0,
       0, 0, 0, 0, true, 0, 0, false, false, 1024, false}},
+    {{NULL, "sim:read_us=3000,jitter_pct=90,seed=1", NULL}, 0,
+     {"jittery-reads", "3 ms a file, +- 90 %", NULL, 96, 0,
+      64 * KB, 300, 0, 0, false, 0, 0, false, false, 0, false}},
+    {{"cpu", "sim:preset=h200", "cuda"}, MB,
+     {"mixed-sizes", "4 MiB and 256 KiB", NULL, 200, 0,
+      4 * MB, 300, 0, 0, false, 0, 64 * KB, false, true, 0, false}},
+    {{"cpu", NULL, NULL}, 0,
+     {"fsync", "1 MiB written and synced", NULL, 64, 0,
+      0, 300, 0, 0, false, 0, MB, true, false, 0, false}},
+    {{"cpu", "sim:preset=h200", "cuda"}, 64 * KB,
+     {"many-small", "10000 of 64 KiB", NULL, 10000, 0,
+      64 * KB, 0, 0, 0, false, 0, 0, false, false, 0, false}},
     {{NULL, "sim:h2d_gbps=0.5", NULL}, 0,
      {"upload-bound", "1 MiB at 0.5 GB/s", NULL, 64, 0,
       MB / 4, 300, MB, 64 * KB, false, 0, 0, false, false, 0, false}},
@@ -45,33 +67,12 @@ static const never_cell cells[] = {
     {{NULL, "sim:kernel_us=2000", NULL}, 0,
      {"kernel-bound", "2 ms a kernel", NULL, 64, 0,
       MB / 4, 300, MB, 64 * KB, false, 0, 0, false, false, 0, false}},
-    {{"cpu", NULL, "cuda"}, 0,
-     {"warp-bound", "a view of 640x480", NULL, 96, 0,
-      0, 0, 0, 0, true, 0, 0, false, false, 0, false}},
-    {{"cpu", "sim:write_gbps=0.2", "cuda"}, 64 * KB,
-     {"sink-bound", "512 KiB written; sim: 0.2 GB/s", NULL, 64, 0,
-      0, 100, 0, 64 * KB, false, 0, MB / 2, false, false, 0, false}},
-    {{"cpu", NULL, NULL}, 0,
-     {"fsync", "1 MiB written and synced", NULL, 64, 0,
-      0, 300, 0, 0, false, 0, MB, true, false, 0, false}},
-    {{"cpu", "sim:preset=h200", "cuda"}, 64 * KB,
-     {"many-small", "10000 of 64 KiB", NULL, 10000, 0,
-      64 * KB, 0, 0, 0, false, 0, 0, false, false, 0, false}},
+    {{"cpu", "sim:preset=h200,read_gbps=0.2", "cuda"}, MB,
+     {"disk-cold", "1 MiB from the disk; sim: 0.2 GB/s", NULL, 64, 0,
+      MB, 300, 0, 0, false, 0, 0, false, false, 0, true}},
     {{"cpu", "sim:preset=h200", "cuda"}, 84 * MB,
      {"few-large", "40 of 88 MB", NULL, 40, 0,
-      88000000, 2000, 0, 0, false, 0, 0, false, false, 0, false}},
-    {{"cpu", "sim:preset=h200", "cuda"}, MB,
-     {"mixed-sizes", "4 MiB and 256 KiB", NULL, 200, 0,
-      4 * MB, 300, 0, 0, false, 0, 64 * KB, false, true, 0, false}},
-    {{NULL, "sim:read_us=3000,jitter_pct=90,seed=1", NULL}, 0,
-     {"jittery-reads", "3 ms a file, +- 90 %", NULL, 96, 0,
-      64 * KB, 300, 0, 0, false, 0, 0, false, false, 0, false}},
-    {{"cpu", "sim:preset=h200", "cuda"}, 0,
-     {"one-item", "5 ms of CPU, a view, a file", NULL, 1, 0,
-      MB / 4, 5000, 0, 0, true, 0, MB / 4, false, false, 0, false}},
-    {{"cpu", "sim:preset=h200", "cuda"}, 0,
-     {"three-items", "5 ms of CPU, a view, a file", NULL, 3, 0,
-      MB / 4, 5000, 0, 0, true, 0, MB / 4, false, false, 0, false}}};
+      88000000, 2000, 0, 0, false, 0, 0, false, false, 0, false}}};
 #define N_CELLS (sizeof cells / sizeof cells[0])
 #define N_ROWS (N_CELLS * N_BACKENDS)
 
@@ -113,34 +114,15 @@ static bool row_is_asked(const never_row* row, const char* only) {
 
 /* ---- rounds ------------------------------------------------------------------------------------------- */
 
-/* Times as long as another way took over gpustage's, round by round; above 1 gpustage is faster. */
-typedef struct interval {
-    double low, middle, high;
-} interval;
-
-/* Of the median, 95 %, by ranks: nothing is assumed of how times are spread. */
-static interval interval_of(const double* other, const double* self, uint32_t n) {
-    double ratios[MAX_ROUNDS];
-    interval out;
-    for (uint32_t i = 0; i < n; i++)
-        ratios[i] = other[i] / self[i];
-    qsort(ratios, n, sizeof ratios[0], measure_compare);
-    const double rank_of = floor(((double)n - 1.96 * sqrt((double)n)) / 2.0);
-    const uint32_t rank = rank_of > 0.0 ? (uint32_t)rank_of : 0;
-    out.low = ratios[rank];
-    out.middle = n % 2 ? ratios[n / 2] : (ratios[n / 2 - 1] + ratios[n / 2]) / 2.0;
-    out.high = ratios[n - 1 - rank];
-    return out;
-}
-
-enum { N_WAYS = 4 };
-static const char* const way_names[N_WAYS] = {"gpustage", "plain_serial", "plain_inside", "pool"};
+/* The first ones are those of bench_way; the last is a plain loop, too. */
+enum { CONTROL = 4, N_TURNS };
+static const char* const turn_names[N_TURNS] = {"gpustage", "plain_serial", "plain_inside", "pool", "control"};
 
 typedef struct row_times {
-    double seconds[N_WAYS][MAX_ROUNDS]; /* by bench_way */
+    double seconds[N_TURNS][BENCH_MOST_ROUNDS];
     uint32_t n;
     uint32_t n_threads; /* of the best pool */
-    bool has_inside;    /* kernels on the CPU, which threads inside can share */
+    bool has[N_TURNS];  /* inside: kernels on the CPU, which threads inside can share */
 } row_times;
 
 /* The grid, once: the number of threads whose better run of two is the shortest. */
@@ -159,49 +141,52 @@ static uint32_t row_best_pool(bench_job* job, uint32_t n_items) {
     return best;
 }
 
-static interval row_against_plain(const row_times* times) {
+static bench_interval row_against_plain(const row_times* times) {
     const measure_spread serial = measure_spread_of(times->seconds[BENCH_PLAIN_SERIAL], times->n);
     const measure_spread inside = measure_spread_of(times->seconds[BENCH_PLAIN_INSIDE], times->n);
-    const bool better_inside = times->has_inside && inside.median < serial.median;
-    return interval_of(times->seconds[better_inside ? BENCH_PLAIN_INSIDE : BENCH_PLAIN_SERIAL],
-                       times->seconds[BENCH_GPUSTAGE], times->n);
+    const bool better_inside = times->has[BENCH_PLAIN_INSIDE] && inside.median < serial.median;
+    return bench_interval_of(times->seconds[better_inside ? BENCH_PLAIN_INSIDE : BENCH_PLAIN_SERIAL],
+                             times->seconds[BENCH_GPUSTAGE], times->n);
 }
 
-static interval row_against_pool(const row_times* times) {
-    return interval_of(times->seconds[BENCH_POOL], times->seconds[BENCH_GPUSTAGE], times->n);
+static bench_interval row_against_pool(const row_times* times) {
+    return bench_interval_of(times->seconds[BENCH_POOL], times->seconds[BENCH_GPUSTAGE], times->n);
 }
 
-static bool row_is_narrow(const row_times* times) {
-    const interval plain = row_against_plain(times), pool = row_against_pool(times);
-    return plain.high - plain.low <= WANTED_WIDTH * plain.middle && pool.high - pool.low <= WANTED_WIDTH * pool.middle;
+/* The plain loop against itself: holds 1, unless turns or intervals are not what they seem. */
+static bench_interval row_control(const row_times* times) {
+    return bench_interval_of(times->seconds[CONTROL], times->seconds[BENCH_PLAIN_SERIAL], times->n);
 }
 
 static bool row_goes_on(const row_times* times, double spent_s, double budget_s) {
-    if (times->n >= MAX_ROUNDS)
-        return false;
-    if (budget_s > 0.0 && spent_s >= budget_s)
-        return times->n < LEAST_ROUNDS;
-    return times->n < MIN_ROUNDS || (spent_s < (budget_s > 0.0 ? budget_s : CELL_S) && !row_is_narrow(times));
+    const bool in_time = spent_s < (budget_s > 0.0 ? budget_s : CELL_S);
+    if (times->n < BENCH_LEAST_ROUNDS)
+        return true;
+    const bench_interval plain = row_against_plain(times), pool = row_against_pool(times);
+    return in_time && bench_wants_more(&plain, &pool, times->n);
 }
 
-/* Every way once a round, in another order each time and by turns backwards, so that none always follows the same one:
-   threads and memory that a way leaves behind are the next one's. A first round warms up. Without a kernel on the CPU
-   the two plain loops are one. */
+static bool row_turn(bench_job* job, row_times* times, uint32_t turn, gpst_stats* stats) {
+    const bench_way way = turn == CONTROL ? BENCH_PLAIN_SERIAL : (bench_way)turn;
+    if (!times->has[turn])
+        return true;
+    times->seconds[turn][times->n] =
+        bench_job_run(job, way, times->n_threads, turn == BENCH_GPUSTAGE ? stats : NULL);
+    return times->seconds[turn][times->n] > 0.0;
+}
+
+/* Every way once a round: threads, memory and caches that one leaves behind are the next one's, so that chance says who
+   comes next. A first round warms up. */
 static bool row_measure(bench_job* job, row_times* times, double start, double budget_s, gpst_stats* stats) {
+    uint64_t random = 1;
+    uint32_t order[N_TURNS];
     bool ok = true;
-    for (int way = 0; ok && way < N_WAYS; way++)
-        if (way != BENCH_PLAIN_INSIDE || times->has_inside)
-            ok = bench_job_run(job, (bench_way)way, times->n_threads, stats) > 0.0;
+    for (uint32_t turn = 0; ok && turn < N_TURNS; turn++)
+        ok = row_turn(job, times, turn, stats);
     while (ok && row_goes_on(times, measure_now() - start, budget_s)) {
-        for (int i = 0; ok && i < N_WAYS; i++) {
-            const int turn = times->n % 2 == 0 ? i : N_WAYS - 1 - i;
-            const int way = (turn + (int)times->n / 2) % N_WAYS;
-            if (way == BENCH_PLAIN_INSIDE && !times->has_inside)
-                continue;
-            const double seconds = bench_job_run(job, (bench_way)way, times->n_threads, way == 0 ? stats : NULL);
-            times->seconds[way][times->n] = seconds;
-            ok = seconds > 0.0;
-        }
+        bench_draw_order(order, N_TURNS, &random);
+        for (uint32_t i = 0; ok && i < N_TURNS; i++)
+            ok = row_turn(job, times, order[i], stats);
         times->n += ok ? 1 : 0;
     }
     return ok;
@@ -209,7 +194,7 @@ static bool row_measure(bench_job* job, row_times* times, double start, double b
 
 /* ---- what came of it ------------------------------------------------------------------------------------- */
 
-static void interval_json(json* out, const char* key, const interval* self) {
+static void interval_json(json* out, const char* key, const bench_interval* self) {
     json_open(out, key, '[');
     json_number(out, NULL, self->low);
     json_number(out, NULL, self->middle);
@@ -219,7 +204,7 @@ static void interval_json(json* out, const char* key, const interval* self) {
 
 /* What is promised of the row, and kept. */
 typedef struct row_verdict {
-    interval plain, pool;
+    bench_interval plain, pool, control;
     bool plain_holds; /* not below 0.97 with 95 % certainty, and 0.99 in the middle */
     bool pool_holds, efficiency_holds; /* of 64 items and more */
 } row_verdict;
@@ -228,6 +213,7 @@ static row_verdict row_judge(const never_row* row, const row_times* times, const
     row_verdict out;
     out.plain = row_against_plain(times);
     out.pool = row_against_pool(times);
+    out.control = row_control(times);
     out.plain_holds = out.plain.low > 0.97 && out.plain.middle >= 0.99;
     out.pool_holds = row->load.n_items < MANY_ITEMS || out.pool.middle >= 0.97;
     out.efficiency_holds = row->load.n_items < MANY_ITEMS || stats->verdict.efficiency >= 0.95;
@@ -242,6 +228,15 @@ static void row_json_costs(const gpst_stats* stats, const gpst_guard_report* gua
     json_count(out, "growths_after_freeze", stats->growths_after_freeze);
 }
 
+static void row_json_turn(const row_times* times, uint32_t turn, json* out) {
+    if (!times->has[turn])
+        return;
+    json_open(out, turn_names[turn], '[');
+    for (uint32_t i = 0; i < times->n; i++)
+        json_number(out, NULL, times->seconds[turn][i]);
+    json_close(out, ']');
+}
+
 static void row_json(const never_row* row, const row_times* times, const row_verdict* verdict, const gpst_stats* stats,
                      const bench_job* job, json* out) {
     json_open(out, NULL, '{');
@@ -252,6 +247,8 @@ static void row_json(const never_row* row, const row_times* times, const row_ver
     json_number(out, "gpustage_s", measure_spread_of(times->seconds[BENCH_GPUSTAGE], times->n).median);
     interval_json(out, "against_plain", &verdict->plain);
     interval_json(out, "against_pool", &verdict->pool);
+    if (times->has[CONTROL])
+        interval_json(out, "against_itself", &verdict->control);
     json_count(out, "pool_threads", times->n_threads);
     json_count(out, "rounds", times->n);
     json_bool(out, "plain_holds", verdict->plain_holds);
@@ -263,14 +260,8 @@ static void row_json(const never_row* row, const row_times* times, const row_ver
     if (row->load.cold)
         json_number(out, "resident_before_pct", bench_job_resident_pct(job));
     row_json_costs(stats, &bench_job_report(job)->guard, out);
-    for (int way = 0; way < N_WAYS; way++) {
-        if (way == BENCH_PLAIN_INSIDE && !times->has_inside)
-            continue;
-        json_open(out, way_names[way], '[');
-        for (uint32_t i = 0; i < times->n; i++)
-            json_number(out, NULL, times->seconds[way][i]);
-        json_close(out, ']');
-    }
+    for (uint32_t turn = 0; turn < N_TURNS; turn++)
+        row_json_turn(times, turn, out);
     json_close(out, '}');
 }
 
@@ -284,6 +275,9 @@ static void row_print(const never_row* row, const row_times* times, const row_ve
            verdict->efficiency_holds ? "" : ", efficiency NO");
     if (row->load.cold)
         printf(" (%.0f %% resident)", residency_pct);
+    if (times->has[CONTROL])
+        printf("; plain against itself %.3f (%.3f..%.3f)", verdict->control.middle, verdict->control.low,
+               verdict->control.high);
     printf("\n");
     fflush(stdout);
 }
@@ -293,7 +287,7 @@ typedef struct never_counts {
 } never_counts;
 
 /* A row whose device is not here is skipped, with the reason. */
-static bool row_run(const never_row* row, double budget_s, never_counts* counts, json* out) {
+static bool row_run(const never_row* row, double budget_s, bool control, never_counts* counts, json* out) {
     static row_times times;
     static gpst_stats stats;
     const double start = measure_now();
@@ -305,7 +299,9 @@ static bool row_run(const never_row* row, double budget_s, never_counts* counts,
     }
     memset(&times, 0, sizeof times);
     times.n_threads = job ? row_best_pool(job, row->load.n_items) : 1;
-    times.has_inside = row->on_cpu && row->load.warp;
+    times.has[BENCH_GPUSTAGE] = times.has[BENCH_PLAIN_SERIAL] = times.has[BENCH_POOL] = true;
+    times.has[BENCH_PLAIN_INSIDE] = row->on_cpu && row->load.warp;
+    times.has[CONTROL] = control;
     const bool ok = job && row_measure(job, &times, start, budget_s, &stats);
     if (ok) {
         const row_verdict verdict = row_judge(row, &times, &stats);
@@ -337,7 +333,8 @@ int bench_never_slower(const bench_ask* asked, json* out) {
         if (!row_of(i, &row) || !row_is_asked(&row, asked->only))
             continue;
         const double left_s = end - measure_now();
-        ok = row_run(&row, asked->budget_s ? (left_s > 0.1 ? left_s : 0.1) / n_left : 0.0, &counts, out);
+        ok = row_run(&row, asked->budget_s ? (left_s > 0.1 ? left_s : 0.1) / n_left : 0.0, asked->control, &counts,
+                     out);
         n_left--;
     }
     json_close(out, ']');

@@ -286,7 +286,8 @@ static const char help_probe[] =
     "What this machine is, what is compiled in and available, and why not. PATH: the storage under it, too.\n";
 
 static const char help_bench[] =
-    "usage: gpustage bench [CASE...] [--list] [--json FILE] [--only TEXT,...] [--budget SECONDS]\n\n"
+    "usage: gpustage bench [CASE...] [--list] [--json FILE] [--only TEXT,...] [--budget SECONDS]\n"
+    "                      [--control]\n\n"
     "Measures gpustage against this machine's own limits. Without CASE: all there are, some minutes. Takes up to 1 GB\n"
     "of memory; files are made in a directory of its own under TMPDIR, and removed.\n";
 

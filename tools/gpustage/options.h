@@ -71,6 +71,7 @@ typedef struct options {
     const char* json_file; /* bench */
     const char* only;      /* bench never-slower: NULL = every cell */
     uint32_t budget_s;     /* bench never-slower: 0 = none */
+    bool control;          /* bench never-slower */
 } options;
 
 /* Reads argv behind the command's name. EXIT_DONE, or EXIT_USAGE with the sentence printed. */
