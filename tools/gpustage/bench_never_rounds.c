@@ -44,7 +44,9 @@ bench_interval bench_interval_of(const double* other, const double* self, uint32
     return out;
 }
 
-static bool bench_is_narrow(const bench_interval* self) { return self->high - self->low <= WANTED_WIDTH * self->middle; }
+static bool bench_is_narrow(const bench_interval* self) {
+    return self->high - self->low <= WANTED_WIDTH * self->middle;
+}
 
 bool bench_wants_more(const bench_interval* a, const bench_interval* b, uint32_t n) {
     return n < BENCH_MOST_ROUNDS && (n < BENCH_ENOUGH_ROUNDS || !bench_is_narrow(a) || !bench_is_narrow(b));
