@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define GPSTI_POOL_PAGE ((size_t)4096)
-#define GPSTI_POOL_HUGE_BYTES ((size_t)2 << 20)
+#define GPSTI_POOL_HUGE_BYTES ((size_t)1 << 20)
 #define GPSTI_POOL_CLASSES (8 + 64 * 8)
 #define GPSTI_POOL_NONE UINT32_MAX
 

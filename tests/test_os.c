@@ -376,6 +376,8 @@ static void test_interrupted_fifo(void** state) {
 
 /* ---- pages -------------------------------------------------------------------------- */
 
+#define HUGE_PAGE ((size_t)2 << 20)
+
 static void test_pages_of(size_t bytes, bool want_huge) {
     char why_not[128];
     uint8_t* ptr = NULL;
@@ -386,6 +388,9 @@ static void test_pages_of(size_t bytes, bool want_huge) {
     assert_true(mapped >= bytes && mapped % 4096 == 0);
     assert_int_equal((uintptr_t)ptr % (kind == GPSTI_PAGES_SMALL ? 4096 : 2 << 20), 0);
     assert_true(want_huge || kind == GPSTI_PAGES_SMALL);
+    const size_t unit = bytes % HUGE_PAGE >= HUGE_PAGE / 2 ? HUGE_PAGE : 4096;
+    if (kind == GPSTI_PAGES_THP) /* a rest of half a page or more becomes a whole one, and no other */
+        assert_int_equal(mapped, (bytes + unit - 1) / unit * unit);
     assert_int_equal(why_not[0] == 0, !want_huge || kind == GPSTI_PAGES_HUGETLB);
     for (size_t i = 0; i < mapped; i += 4096)
         assert_int_equal(ptr[i], 0);
@@ -403,6 +408,8 @@ static void test_pages(void** state) {
     test_pages_of((size_t)3 << 20, false);
     test_pages_of(1, true);
     test_pages_of(((size_t)4 << 20) + 1, true);
+    test_pages_of((size_t)1 << 20, true);
+    test_pages_of(((size_t)7 << 19) - 1, true);
     assert_int_equal(gpsti_pages_alloc(0, false, &ptr, &mapped, &kind, NULL), GPST_ERROR_OVERFLOW);
     assert_int_equal(gpsti_pages_alloc(SIZE_MAX, true, &ptr, &mapped, &kind, NULL), GPST_ERROR_OVERFLOW);
     assert_int_equal(gpsti_pages_alloc(SIZE_MAX / 2 - 8192, true, &ptr, &mapped, &kind, NULL),
