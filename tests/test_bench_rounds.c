@@ -1,5 +1,5 @@
-/* tests/test_bench_rounds.c -- the rounds of never-slower: chance says who comes next, and the interval of two that are
-   the same holds 1 as often as it promises. */
+/* tests/test_bench_rounds.c -- the rounds of never-slower: all are as often next to each other, and the interval of two
+   that are the same holds 1 as often as it promises. */
 #include "test.h"
 
 #include "../tools/gpustage/bench_never_rounds.c"
@@ -8,32 +8,62 @@ enum { N_TURNS = 4, RUNS = 20000 };
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-static void test_each_comes_after_each_as_often(void** state) {
-    enum { ROUNDS = 40000 };
-    uint32_t first[N_TURNS] = {0}, follows[N_TURNS][N_TURNS] = {{0}};
-    uint64_t random = test_seed(1);
-    uint32_t last = N_TURNS;
-    (void)state;
-    for (int round = 0; round < ROUNDS; round++) {
-        uint32_t order[N_TURNS], seen = 0;
+/* In one block of n turns: at each place, and after each other one, as often. */
+static void check_block(uint32_t n, uint64_t seed) {
+    uint32_t at[BENCH_MOST_TURNS][BENCH_MOST_TURNS], after[BENCH_MOST_TURNS][BENCH_MOST_TURNS];
+    const uint32_t times = n % 2 ? 2 : 1;
+    bench_turns turns = GPST_ZERO;
+    memset(at, 0, sizeof at);
+    memset(after, 0, sizeof after);
+    turns.n = n;
+    turns.random = seed;
+    for (uint32_t round = 0; round < times * n; round++) {
+        uint32_t order[BENCH_MOST_TURNS];
         memset(order, 0xA5, sizeof order);
-        bench_draw_order(order, N_TURNS, &random);
-        first[order[0]]++;
-        for (uint32_t i = 0; i < N_TURNS; i++) {
-            assert_true(order[i] < N_TURNS);
-            seen |= 1u << order[i];
-            if (last < N_TURNS)
-                follows[order[i]][last]++;
-            last = order[i];
+        bench_turns_next(&turns, order);
+        for (uint32_t i = 0; i < n; i++) {
+            assert_true(order[i] < n);
+            at[order[i]][i]++;
+            if (i > 0)
+                after[order[i]][order[i - 1]]++;
         }
-        assert_int_equal(seen, (1u << N_TURNS) - 1);
+    }
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = 0; b < n; b++) {
+            assert_int_equal(at[a][b], times);
+            assert_int_equal(after[a][b], a == b ? 0 : times);
+        }
+}
+
+static void test_a_block_is_fair(void** state) {
+    uint64_t random = test_seed(1);
+    (void)state;
+    for (uint32_t n = 2; n <= BENCH_MOST_TURNS; n++)
+        for (int k = 0; k < 20; k++)
+            check_block(n, test_random(&random));
+}
+
+/* Between blocks as well, in the long run: nobody knows who comes first. */
+static void test_chance_says_who_is_who(void** state) {
+    enum { BLOCKS = 10000 };
+    uint32_t first[N_TURNS] = {0}, after[N_TURNS][N_TURNS] = {{0}};
+    bench_turns turns = GPST_ZERO;
+    uint32_t last = 0;
+    (void)state;
+    turns.n = N_TURNS;
+    turns.random = test_seed(1);
+    for (int round = 0; round < BLOCKS * N_TURNS; round++) {
+        uint32_t order[BENCH_MOST_TURNS];
+        bench_turns_next(&turns, order);
+        first[order[0]] += round % N_TURNS == 0;
+        after[order[0]][last]++;
+        last = order[N_TURNS - 1];
     }
     for (uint32_t a = 0; a < N_TURNS; a++) {
-        assert_in_range(first[a], ROUNDS / N_TURNS - 600, ROUNDS / N_TURNS + 600); /* 7 standard deviations */
-        assert_in_range(follows[a][a], ROUNDS / 16 - 400, ROUNDS / 16 + 400);     /* at the seam of two rounds */
-        for (uint32_t b = 0; b < N_TURNS; b++)
-            if (a != b)
-                assert_in_range(follows[a][b], ROUNDS * 5 / 16 - 800, ROUNDS * 5 / 16 + 800);
+        assert_in_range(first[a], BLOCKS / 4 - 300, BLOCKS / 4 + 300); /* 7 standard deviations */
+        for (uint32_t b = 0; b < N_TURNS; b++) /* at the seams of two blocks, which are a quarter, any; else another */
+            assert_in_range(after[a][b], a == b ? BLOCKS / 16 - 200 : BLOCKS / 4 + BLOCKS / 16 - 600,
+                            a == b ? BLOCKS / 16 + 200 : BLOCKS / 4 + BLOCKS / 16 + 600);
     }
 }
 
@@ -78,12 +108,15 @@ static double run_s(uint32_t before, double mood, uint64_t* random) {
 static bool holds_one(uint32_t n_rounds, uint64_t* random) {
     double seconds[N_TURNS][BENCH_MOST_ROUNDS];
     bench_interval found;
+    bench_turns turns = GPST_ZERO;
     double mood = 1.0;
     uint32_t before = 0, n = 0;
     memset(&found, 0xA5, sizeof found);
+    turns.n = N_TURNS;
+    turns.random = test_random(random);
     for (bool more = true; more;) {
-        uint32_t order[N_TURNS];
-        bench_draw_order(order, N_TURNS, random);
+        uint32_t order[BENCH_MOST_TURNS];
+        bench_turns_next(&turns, order);
         for (uint32_t i = 0; i < N_TURNS; i++) {
             mood *= 1.0 + 0.02 * (unit(random) - 0.5);
             seconds[order[i]][n] = run_s(before, mood, random);
@@ -123,7 +156,8 @@ static void test_few_rounds_are_not_narrow(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_comes_after_each_as_often),
+        cmocka_unit_test(test_a_block_is_fair),
+        cmocka_unit_test(test_chance_says_who_is_who),
         cmocka_unit_test(test_ranks_are_those_of_the_tables),
         cmocka_unit_test(test_the_same_twice_holds_one),
         cmocka_unit_test(test_few_rounds_are_not_narrow),

@@ -168,25 +168,40 @@ static bool row_goes_on(const row_times* times, double spent_s, double budget_s)
 
 static bool row_turn(bench_job* job, row_times* times, uint32_t turn, gpst_stats* stats) {
     const bench_way way = turn == CONTROL ? BENCH_PLAIN_SERIAL : (bench_way)turn;
-    if (!times->has[turn])
-        return true;
     times->seconds[turn][times->n] =
         bench_job_run(job, way, times->n_threads, turn == BENCH_GPUSTAGE ? stats : NULL);
     return times->seconds[turn][times->n] > 0.0;
 }
 
-/* Every way once a round: threads, memory and caches that one leaves behind are the next one's, so that chance says who
-   comes next. A first round warms up. */
+static uint32_t row_n_turns(const row_times* times) {
+    uint32_t n = 0;
+    for (uint32_t turn = 0; turn < N_TURNS; turn++)
+        n += times->has[turn] ? 1 : 0;
+    return n;
+}
+
+/* The which-th of those that take part. */
+static uint32_t row_turn_of(const row_times* times, uint32_t which) {
+    uint32_t turn = 0;
+    while (!times->has[turn] || which-- > 0)
+        turn++;
+    return turn;
+}
+
+/* Every way once a round. Threads, memory and caches that one leaves behind are the next one's, so that all are as often
+   next to each other. A first round warms up. */
 static bool row_measure(bench_job* job, row_times* times, double start, double budget_s, gpst_stats* stats) {
-    uint64_t random = 1;
-    uint32_t order[N_TURNS];
+    bench_turns turns = GPST_ZERO;
+    uint32_t order[BENCH_MOST_TURNS];
     bool ok = true;
-    for (uint32_t turn = 0; ok && turn < N_TURNS; turn++)
-        ok = row_turn(job, times, turn, stats);
+    turns.n = row_n_turns(times);
+    turns.random = (uint64_t)(start * 1e6);
+    for (uint32_t i = 0; ok && i < turns.n; i++)
+        ok = row_turn(job, times, row_turn_of(times, i), stats);
     while (ok && row_goes_on(times, measure_now() - start, budget_s)) {
-        bench_draw_order(order, N_TURNS, &random);
-        for (uint32_t i = 0; ok && i < N_TURNS; i++)
-            ok = row_turn(job, times, order[i], stats);
+        bench_turns_next(&turns, order);
+        for (uint32_t i = 0; ok && i < turns.n; i++)
+            ok = row_turn(job, times, row_turn_of(times, order[i]), stats);
         times->n += ok ? 1 : 0;
     }
     return ok;

@@ -1,4 +1,4 @@
-/* tools/gpustage/bench_never_rounds.c -- draws the order of a round and judges the times of many. Times nothing. */
+/* tools/gpustage/bench_never_rounds.c -- orders the turns of rounds and judges their times. Times nothing. */
 #include "bench_never_rounds.h"
 
 #include "../measure.h"
@@ -7,12 +7,25 @@
 
 #define WANTED_WIDTH 0.05
 
-void bench_draw_order(uint32_t* order, uint32_t n, uint64_t* random) {
+static void bench_turns_draw(bench_turns* self) {
+    for (uint32_t i = 0; i < self->n; i++) {
+        self->random = self->random * 6364136223846793005u + 1442695040888963407u;
+        const uint32_t at = (uint32_t)((self->random >> 33) % (i + 1));
+        self->names[i] = self->names[at];
+        self->names[at] = i;
+    }
+}
+
+/* Neighbours in 0, 1, n - 1, 2, n - 2, ... are every distance modulo n apart, each once; so that its n rotations have
+   every pair of neighbours once (n odd: with their mirror images twice). */
+void bench_turns_next(bench_turns* self, uint32_t* order) {
+    const uint32_t n = self->n, round = self->round++;
+    const bool mirrored = n % 2 != 0 && round / n % 2 != 0;
+    if (round % (n % 2 ? 2 * n : n) == 0)
+        bench_turns_draw(self);
     for (uint32_t i = 0; i < n; i++) {
-        *random = *random * 6364136223846793005u + 1442695040888963407u;
-        const uint32_t at = (uint32_t)((*random >> 33) % (i + 1));
-        order[i] = order[at];
-        order[at] = i;
+        const uint32_t step = i % 2 ? (i + 1) / 2 : n - i / 2;
+        order[mirrored ? n - 1 - i : i] = self->names[(step + round) % n];
     }
 }
 

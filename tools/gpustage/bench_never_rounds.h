@@ -12,8 +12,18 @@ typedef struct bench_interval {
     double low, middle, high;
 } bench_interval;
 
-/* 0..n-1 in an order drawn by chance: each is as likely as any other to come first, or after a certain one. */
-void bench_draw_order(uint32_t* order, uint32_t n, uint64_t* random);
+enum { BENCH_MOST_TURNS = 8 };
+
+/* In what order n ways take turns: in a block of n rounds (of 2 n where n is odd) each comes as often as any other at
+   each place, and after each of the others within a round. Who is who in a block is drawn by chance. */
+typedef struct bench_turns {
+    uint32_t n, round; /* 2..BENCH_MOST_TURNS; rounds so far */
+    uint64_t random;   /* any number; the next draw comes of it */
+    uint32_t names[BENCH_MOST_TURNS];
+} bench_turns;
+
+/* The next round: each of 0..n-1 once. */
+void bench_turns_next(bench_turns* self, uint32_t* order);
 
 /* Of the median of other / self, at least 95 %, by ranks: nothing is assumed of how times are spread. n: 1 to
    BENCH_MOST_ROUNDS; of fewer than 6 it is less than 95 %. */
