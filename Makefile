@@ -152,6 +152,7 @@ TEST_GPU_OBJECT := $(if $(GPU),$(BUILD)/tests/gpu_kernels.o)
 TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh tests/test_*.py))
 TEST_NAMES := $(TEST_SOURCES:tests/%.c=%)
 TEST_PROGRAMS := $(foreach build,$(TEST_BUILDS),$(TEST_NAMES:%=$(BUILD)/tests/$(build)/%))
+TEST_ONE_UNIT := test_pipeline test_warp_bits
 TEST_LIBS := -lcmocka $(TOOL_LIBS)
 # The engine's tests once more, on another backend than they name: GPUSTAGE_TEST_BACKEND, in tests/pipeline_backend.h.
 TEST_ON ?= $(if $(SANITIZE),,$(or $(patsubst hip%,hip,$(GPU)),sim))
@@ -167,16 +168,29 @@ $(SPLIT_LIBRARY): $(SPLIT_OBJECTS)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(BUILD)/tests/split/%: tests/%.c $(SPLIT_LIBRARY) $(GPU_OBJECT) $(TEST_GPU_OBJECT) | gpustage.h
+# A test's code is compiled once and linked twice: with the split library, and with gpustage.h in one unit, whose
+# inside is not static then.
+$(BUILD)/tests/object/%.o: tests/%.c $(BUILD)/flags | gpustage.h
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPUSTAGE_SPLIT_BUILD $(DEPEND) $< $(TEST_GPU_OBJECT) $(GPU_OBJECT) $(SPLIT_LIBRARY) \
-	    -o $@ $(LINK_FLAGS) $(TEST_LIBS)
+	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPUSTAGE_SPLIT_BUILD $(DEPEND) -c $< -o $@
 
-# Half the time of -O2, 50 times; the command is built of the same header as users build it.
-$(BUILD)/tests/amalgam/%: tests/%.c $(GPU_OBJECT) $(TEST_GPU_OBJECT) gpustage.h $(BUILD)/flags
+$(BUILD)/tests/gpustage.o: gpustage.c gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(TOOL_FLAGS) -O1 -DGPST_TEST_AMALGAM $(DEPEND) $< $(GPU_OBJECT) $(TEST_GPU_OBJECT) -o $@ $(LINK_FLAGS) \
-	    $(TEST_LIBS)
+	$(CC) $(FLAGS) -DGPUSTAGE_SPLIT_BUILD -c $< -o $@
+
+TEST_GPU_OBJECTS := $(GPU_OBJECT) $(TEST_GPU_OBJECT)
+$(BUILD)/tests/split/%: $(BUILD)/tests/object/%.o $(TEST_GPU_OBJECTS) $(SPLIT_LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $^ -o $@ $(LINK_FLAGS) $(TEST_LIBS)
+
+$(BUILD)/tests/amalgam/%: $(BUILD)/tests/object/%.o $(TEST_GPU_OBJECTS) $(BUILD)/tests/gpustage.o
+	@mkdir -p $(@D)
+	$(CC) $^ -o $@ $(LINK_FLAGS) $(TEST_LIBS)
+
+# As users have it, code and header in one unit: those that reach every part of the library between them.
+$(TEST_ONE_UNIT:%=$(BUILD)/tests/amalgam/%): $(BUILD)/tests/amalgam/%: tests/%.c $(TEST_GPU_OBJECTS) gpustage.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPST_TEST_AMALGAM $(DEPEND) $< $(TEST_GPU_OBJECTS) -o $@ $(LINK_FLAGS) $(TEST_LIBS)
 
 $(BUILD)/tests/gpu/%: tests/%.cu gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -190,7 +204,8 @@ $(BUILD)/tests/gpu_kernels.o: tests/gpu_kernels.cu gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(GPU_COMPILE) -I. -c $< -o $@
 
--include $(SPLIT_OBJECTS:=.d) $(TOOL_OBJECTS:=.d) $(BUILD)/tools/demo_scene.o.d $(TEST_PROGRAMS:=.d)
+-include $(SPLIT_OBJECTS:=.d) $(TOOL_OBJECTS:=.d) $(BUILD)/tools/demo_scene.o.d \
+    $(TEST_NAMES:%=$(BUILD)/tests/object/%.o.d) $(TEST_ONE_UNIT:%=$(BUILD)/tests/amalgam/%.d)
 
 # Without cmocka the test programs cannot be built: they are counted as skipped.
 TEST_GPU_PROGRAMS := $(TEST_GPU_NAMES:%=$(BUILD)/tests/gpu/%)

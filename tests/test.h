@@ -1,5 +1,5 @@
-/* tests/test.h -- the first include of every test: the library's inside, from
-   the split sources or (GPST_TEST_AMALGAM) from the one header, then cmocka. */
+/* tests/test.h -- the first include of every test: the library's inside, to be linked with the split sources or with
+   the one header's unit, or (GPST_TEST_AMALGAM) that header itself, then cmocka. */
 #ifndef GPST_TEST_H
 #define GPST_TEST_H
 

@@ -9,6 +9,7 @@ the first build's. A compiler that is not on this machine is skipped. The closin
 `N passed, N failed, N skipped`.
 """
 import argparse
+import concurrent.futures
 import glob
 import os
 import re
@@ -67,18 +68,21 @@ def program_levels(programs):
                           env=environment).stdout.split()
 
 
-def hashes(programs, levels):
-    """What each program prints, at each level; a program that fails says so instead."""
-    found = {}
-    for program in programs:
-        for level in levels:
-            environment = dict(os.environ, GPUSTAGE_CPU=level)
-            done = subprocess.run([program, "--hash"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                  check=False, env=environment)
-            whole = done.returncode == 0 and re.fullmatch(r"(([a-z0-9 ]+ )?[0-9a-f]{16}\n)+", done.stdout)
-            found.setdefault(os.path.basename(program), []).append(
-                " ".join(done.stdout.split()) if whole else "no hash, exit status %d" % done.returncode)
-    return found
+def one_hash(program, level):
+    """What a program prints at a level; one that fails says so instead."""
+    done = subprocess.run([program, "--hash"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          env=dict(os.environ, GPUSTAGE_CPU=level))
+    whole = done.returncode == 0 and re.fullmatch(r"(([a-z0-9 ]+ )?[0-9a-f]{16}\n)+", done.stdout)
+    return " ".join(done.stdout.split()) if whole else "no hash, exit status %d" % done.returncode
+
+
+def hashes(programs, levels, jobs):
+    """What each program prints, at each level. The last programs, at the highest levels, take longest: they go first."""
+    with concurrent.futures.ThreadPoolExecutor(max(1, jobs)) as pool:
+        running = {(program, level): pool.submit(one_hash, program, level)
+                   for program in reversed(programs) for level in reversed(levels)}
+        return {os.path.basename(program): [running[program, level].result() for level in levels]
+                for program in programs}
 
 
 def verdict(found, levels, expected):
@@ -108,7 +112,7 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 programs = build(folder, compiler, flags, names, jobs)
                 levels = program_levels(programs) if programs else []
-                found = hashes(programs, levels) if programs else None
+                found = hashes(programs, levels, jobs) if programs else None
             if found and expected is None:
                 expected = {name: values[0] for name, values in found.items()}
             text = verdict(found, levels, expected) if found else "does not build"
