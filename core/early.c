@@ -10,13 +10,16 @@
 
 /* All but the last one locked. */
 
+GPSTI_INTERN bool gpsti_early_pays(int64_t work_ns, int64_t n_left, int64_t price_ns) {
+    return work_ns >= GPSTI_EARLY_NS && work_ns >= price_ns / n_left;
+}
+
 /* Only callbacks, reads and writes: those of several items go on side by side. A device has its own order, and a kernel
    on the CPU every core already. Time in which memory is made is no work, and says that others would make some, too. */
 GPSTI_PRIVATE bool gpsti_early_is_due(const gpst_pipeline* pipeline) {
     const int64_t work_ns = gpsti_now_ns() - pipeline->start_ns - gpsti_plain_setup_ns(pipeline);
-    const int64_t n_left = (int64_t)gpsti_plain_left(pipeline);
     return pipeline->early_step->kind != GPSTI_STEP_OFFLOAD && !gpsti_pool_is_growing(pipeline->pool) &&
-           work_ns >= GPSTI_EARLY_NS && work_ns >= gpsti_tune_price_ns(pipeline) / n_left;
+           gpsti_early_pays(work_ns, (int64_t)gpsti_plain_left(pipeline), gpsti_tune_price_ns(pipeline));
 }
 
 GPSTI_PRIVATE void gpsti_early_open(gpst_pipeline* pipeline) {

@@ -445,6 +445,8 @@ GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline); /* thre
 
 /* ---- early.c ------------------------------------------------------------------------------ */
 
+/* Item 0 has taken work_ns by now, n_left items (at least one) wait for it: is that worth price_ns? */
+GPSTI_INTERN bool gpsti_early_pays(int64_t work_ns, int64_t n_left, int64_t price_ns);
 /* Item 0 comes to a step, FINISH among them, and nobody has begun with the others. Locked. */
 GPSTI_INTERN void gpsti_early_enter(gpst_pipeline* pipeline, const gpsti_step* step);
 /* Workers have begun, or are about to: item 0 is to be left to them. Locked. */

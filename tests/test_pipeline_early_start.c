@@ -138,10 +138,8 @@ static void test_others_wait(void** state) {
     }
 }
 
-/* A kernel on a device: others would only wait behind it. */
-static void test_kernels_are_not_overtaken(void** state) {
-    (void)state;
-    kit* const self = kit_open("sim:kernel_us=5000", 2);
+static void run_not_overtaken(const char* backend) {
+    kit* const self = kit_open(backend, 2);
     gpst_stats stats;
     early watch;
     gpst_pipeline_desc desc = kit_standard(self, 4);
@@ -155,6 +153,47 @@ static void test_kernels_are_not_overtaken(void** state) {
     assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
     assert_int_equal(self->n_ok, 4);
     kit_close(self);
+}
+
+/* A kernel on a device: others would only wait behind it. Memory that takes long to make: they would make some, too. */
+static void test_kernels_and_memory_are_waited_for(void** state) {
+    (void)state;
+    run_not_overtaken("sim:kernel_us=5000");
+    run_not_overtaken("sim:pin_gbps=0.0004");
+}
+
+/* Work of a while, and more than opening costs by what the others gain. */
+static void test_what_pays(void** state) {
+    (void)state;
+    assert_false(gpsti_early_pays(399999, 1000000, 500000));
+    assert_true(gpsti_early_pays(400000, 2, 500000));
+    assert_false(gpsti_early_pays(400000, 2, 1000000));
+    assert_true(gpsti_early_pays(400000, 2, 800000));
+    assert_false(gpsti_early_pays(5000000, 39, 200000000)); /* frames that take 25 ms each to lock */
+    assert_true(gpsti_early_pays(5200000, 39, 200000000));
+}
+
+/* Item 0 comes to its next step while the engine is being opened, which takes long: it waits for it. */
+static void test_slow_opening(void** state) {
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_stats stats;
+        gpst_pipeline_desc desc = kit_standard(self, 20);
+        desc.n_items_expected = 20;
+        desc.mode = GPST_RUN_DEFAULT;
+        self->decode_ns = 600000 + i * 200000; /* a worker begins to open at 0.5 ms, about */
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        self->memory.sleep_ns = 2000000;
+        assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
+        self->memory.sleep_ns = 0;
+        gpst_pipeline_query_stats(self->pipeline, &stats);
+        assert_int_equal(stats.items_ok, 20);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        self->pipeline = NULL;
+        kit_check_files(self);
+        kit_close(self);
+    }
 }
 
 /* Item 0 fails after the others have begun: it alone, unless the run is to stop. */
@@ -266,7 +305,9 @@ int main(void) {
         cmocka_unit_test(test_others_end),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_others_wait),
-        cmocka_unit_test(test_kernels_are_not_overtaken),
+        cmocka_unit_test(test_kernels_and_memory_are_waited_for),
+        cmocka_unit_test(test_what_pays),
+        cmocka_unit_test(test_slow_opening),
         cmocka_unit_test(test_item_0_fails),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_several_pipelines),
