@@ -9,16 +9,16 @@
 
 typedef struct test_memory {
     gpsti_a64 calls, live_bytes, live_blocks;
+    gpsti_a64 sleep_ns; /* each call takes so long */
     uint64_t fail_at; /* the n-th call, from 1, returns NULL; 0 = none does */
-    int64_t sleep_ns; /* each call takes so long */
 } test_memory;
 
 static inline void* test_memory_alloc(void* user_data, size_t bytes, size_t align_bytes) {
     test_memory* memory = (test_memory*)user_data;
     if (gpsti_a64_add(&memory->calls, 1) + 1 == memory->fail_at)
         return NULL;
-    if (memory->sleep_ns > 0)
-        gpsti_sleep_ns(memory->sleep_ns);
+    if (gpsti_a64_load(&memory->sleep_ns) > 0)
+        gpsti_sleep_ns((int64_t)gpsti_a64_load(&memory->sleep_ns));
     void* ptr = gpsti_aligned_alloc(bytes, align_bytes);
     assert_non_null(ptr);
     memset(ptr, 0xA5, bytes);

@@ -173,6 +173,14 @@ static void test_what_pays(void** state) {
     assert_true(gpsti_early_pays(5200000, 39, 200000000));
 }
 
+/* What a worker allocates while item 0 is at this takes 2 ms. */
+static gpst_result work_and_slow_down(void* user_data, gpst_task* task) {
+    kit* const self = (kit*)user_data;
+    if (task->item->index == 0)
+        gpsti_a64_store(&self->memory.sleep_ns, 2000000);
+    return kit_decode(user_data, task);
+}
+
 /* Item 0 comes to its next step while the engine is being opened, which takes long: it waits for it. */
 static void test_slow_opening(void** state) {
     (void)state;
@@ -180,13 +188,13 @@ static void test_slow_opening(void** state) {
         kit* const self = kit_open("cpu", 2);
         gpst_stats stats;
         gpst_pipeline_desc desc = kit_standard(self, 20);
+        self->stages[1].func = work_and_slow_down;
         desc.n_items_expected = 20;
         desc.mode = GPST_RUN_DEFAULT;
-        self->decode_ns = 600000 + i * 200000; /* a worker begins to open at 0.5 ms, about */
+        self->decode_ns = 700000 + i * 200000; /* a worker begins to open at 0.6 ms, about */
         assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
-        self->memory.sleep_ns = 2000000;
         assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
-        self->memory.sleep_ns = 0;
+        gpsti_a64_store(&self->memory.sleep_ns, 0);
         gpst_pipeline_query_stats(self->pipeline, &stats);
         assert_int_equal(stats.items_ok, 20);
         assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
