@@ -25,6 +25,8 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 # Set by the targets asan and tsan for the makes that they start. In instrumented code gcc sees array bounds and
 # uninitialised values that are not there.
 SANITIZE ?=
+# Of what is compiled once and runs for a moment: examples.
+UNOPTIMISED = $(filter-out -O%,$(SANITIZE))
 TEST_BUILDS ?= split amalgam
 TEST_SECONDS ?= 120
 TEST_FLOOR ?= 1
@@ -92,6 +94,8 @@ $(BUILD)/flags: FORCE
 
 # ---- the header ------------------------------------------------------------------------
 SPLIT_SOURCES := $(sort $(wildcard core/*.c backends/*.c kernels/*.c))
+SPLIT_OBJECTS := $(SPLIT_SOURCES:%.c=$(BUILD)/split/%.o)
+SPLIT_LIBRARY := $(BUILD)/split/libgpustage_split.a
 HEADER_SOURCES := $(SPLIT_SOURCES) $(wildcard core/*.h core/preamble.txt backends/*.h kernels/*.h kernels/*.def)
 
 ifneq ($(HAVE_PYTHON),)
@@ -124,7 +128,8 @@ $(BUILD)/tools/%.o: tools/%.c $(BUILD)/flags | gpustage.h
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(TOOL_FLAGS) $(DEPEND) -c $< -o $@
 
-$(COMMAND): $(TOOL_OBJECTS) $(BUILD)/gpustage.o $(GPU_OBJECT)
+# Instrumented code takes long to compile: the split library is there for the tests.
+$(COMMAND): $(TOOL_OBJECTS) $(GPU_OBJECT) $(if $(SANITIZE),$(SPLIT_LIBRARY),$(BUILD)/gpustage.o)
 	$(CC) $^ -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
 
 # Developers' programs: the demo's scene writes its frames with the command's own codecs.
@@ -136,15 +141,13 @@ $(BUILD)/bench_%: tools/bench_%.c $(GPU_OBJECT) gpustage.h $(BUILD)/flags
 
 $(BUILD)/examples/%: examples/%.c $(GPU_OBJECT) gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -std=c11 $(GPU_DEFINE) $(SANITIZE) -I. $< $(GPU_OBJECT) -o $@ $(LDFLAGS) $(GPU_LIBS) -pthread -lm
+	$(CC) $(CPPFLAGS) -std=c11 $(GPU_DEFINE) $(UNOPTIMISED) -I. $< $(GPU_OBJECT) -o $@ $(LDFLAGS) $(GPU_LIBS) -pthread -lm
 
 $(BUILD)/examples/%: examples/%.cu gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(GPU_COMPILE) -I. $< -o $@ $(GPU_LIBS)
 
 # ---- tests ---------------------------------------------------------------------------------
-SPLIT_OBJECTS := $(SPLIT_SOURCES:%.c=$(BUILD)/split/%.o)
-SPLIT_LIBRARY := $(BUILD)/split/libgpustage_split.a
 TEST_SOURCES := $(sort $(filter-out $(if $(GPU),,tests/test_backend_gpu.c tests/test_pipeline_gpu.c tests/test_batch_gpu.c),$(wildcard tests/test_*.c)))
 # One unit each, by nvcc or hipcc: the GPU tests that need no cmocka.
 TEST_GPU_NAMES := $(if $(GPU),$(patsubst tests/%.cu,%,$(sort $(wildcard tests/test_*.cu))))
@@ -158,7 +161,8 @@ TEST_LIBS := -lcmocka $(TOOL_LIBS)
 TEST_ON ?= $(if $(SANITIZE),,$(or $(patsubst hip%,hip,$(GPU)),sim))
 TEST_ON_SOURCES := $(shell grep -l '"pipeline_kit.h"' $$(grep -L KIT_NAMES_ITS_BACKENDS $(TEST_SOURCES)))
 TEST_ON_PROGRAMS := $(if $(HAVE_CMOCKA),$(TEST_ON_SOURCES:tests/%.c=$(BUILD)/tests/$(firstword $(TEST_BUILDS))/%))
-EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(sort $(wildcard examples/*.c)))
+# The first one is built by its own test, as its comment says.
+EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(sort $(filter-out examples/01_%,$(wildcard examples/*.c))))
 
 $(BUILD)/split/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -207,9 +211,9 @@ $(BUILD)/tests/gpu_kernels.o: tests/gpu_kernels.cu gpustage.h $(BUILD)/flags
 -include $(SPLIT_OBJECTS:=.d) $(TOOL_OBJECTS:=.d) $(BUILD)/tools/demo_scene.o.d \
     $(TEST_NAMES:%=$(BUILD)/tests/object/%.o.d) $(TEST_ONE_UNIT:%=$(BUILD)/tests/amalgam/%.d)
 
-# Without cmocka the test programs cannot be built: they are counted as skipped.
+# Without cmocka the test programs cannot be built: they are counted as skipped. Scripts take longest and go first.
 TEST_GPU_PROGRAMS := $(TEST_GPU_NAMES:%=$(BUILD)/tests/gpu/%)
-RUNNABLE = $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(TEST_SCRIPTS)
+RUNNABLE = $(TEST_SCRIPTS) $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS)
 SKIPPED = $(if $(HAVE_CMOCKA),,$(TEST_PROGRAMS:%=--skip %='no cmocka: install libcmocka-dev'))
 
 # What tools/gpu_check.sh runs: programs that end with 77 where no device answers.
@@ -222,9 +226,11 @@ test:
 	@sh tools/setup.sh test
 	+@$(SUBMAKE) test-run
 
-test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(EXAMPLES) $(COMMAND) $(if $(SANITIZE),,$(BUILD)/libgpustage.so)
+test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(EXAMPLES) $(COMMAND) $(SPLIT_LIBRARY) \
+    $(if $(SANITIZE),,$(BUILD)/libgpustage.so)
 ifneq ($(HAVE_PYTHON),)
-	@GPST_BUILD=$(abspath $(BUILD)) GPST_SANITIZE='$(SANITIZE)' CC='$(CC)' \
+	@GPST_BUILD=$(abspath $(BUILD)) GPST_SANITIZE='$(UNOPTIMISED)' CC='$(CC)' \
+	    GPST_LIBRARY='$(abspath $(GPU_OBJECT) $(SPLIT_LIBRARY)) $(LINK_FLAGS)' \
 	    $(PYTHON) tests/run.py --seconds $(TEST_SECONDS) --jobs $(JOBS) --floor $(TEST_FLOOR) $(SKIPPED) $(RUNNABLE) \
 	    $(if $(TEST_ON),--on $(TEST_ON) $(TEST_ON_PROGRAMS))
 else
@@ -235,7 +241,7 @@ endif
 
 QUIET := -Wno-array-bounds -Wno-maybe-uninitialized
 
-# -O1: instrumented kernels take a third less time to compile than with -O2.
+# -O1: instrumented code takes a third less time to compile than with -O2.
 asan:
 	+@ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	    $(SUBMAKE) test-run BUILD=$(BUILD)/asan TEST_BUILDS=split TEST_SECONDS=480 \
@@ -248,11 +254,11 @@ tsan:
 	    $(SUBMAKE) test-run BUILD=$(BUILD)/tsan TEST_BUILDS=split TEST_SECONDS=960 \
 	    TEST_NAMES='$(filter-out $(ONE_THREAD),$(TEST_NAMES))' \
 	    TEST_SCRIPTS='$(filter-out tests/test_fuzz_%,$(TEST_SCRIPTS))' \
-	    SANITIZE='-fsanitize=thread -fno-omit-frame-pointer $(QUIET)'
+	    SANITIZE='-O1 -fsanitize=thread -fno-omit-frame-pointer $(QUIET)'
 
-# Leaks that are only possible are libgomp's.
+# Leaks that are only possible are libgomp's. The tests that take longest go first.
 VALGRIND := valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite
-KERNEL_TESTS := warp warp_bits warp_maps warp_area warp_yuv mask mask_window quantise
+KERNEL_TESTS := mask warp_bits mask_window warp_maps quantise warp_area warp_yuv warp
 KERNEL_PROGRAMS := $(KERNEL_TESTS:%=$(BUILD)/tests/split/test_%)
 valgrind:
 	+@$(SUBMAKE) $(KERNEL_PROGRAMS)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # tests/test_fuzz_codec.sh -- the fuzz target of the codecs over its corpus, without a fuzzer.
-# Environment: CC and GPST_SANITIZE (compiler flags).
+# Environment: CC, GPST_SANITIZE (compiler flags), GPST_LIBRARY (what to link with; unset: gpustage.c).
 set -eu
 cd "$(dirname "$0")/.."
 cc=${CC:-cc}
@@ -11,6 +11,6 @@ if has turbojpeg.h; then flags="$flags -DGPST_TOOL_JPEG" libraries="$libraries -
 if has spng.h; then flags="$flags -DGPST_TOOL_PNG" libraries="$libraries -lspng"; fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-$cc $flags tests/fuzz/fuzz_codec.c tests/fuzz/run_corpus.c tools/gpustage/codec*.c gpustage.c \
+$cc $flags tests/fuzz/fuzz_codec.c tests/fuzz/run_corpus.c tools/gpustage/codec*.c ${GPST_LIBRARY:-gpustage.c} \
     -o "$folder/fuzz" $libraries -pthread
 "$folder/fuzz" tests/fuzz/corpus/codec/*
