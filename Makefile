@@ -191,7 +191,8 @@ $(BUILD)/tests/amalgam/%: $(BUILD)/tests/object/%.o $(TEST_GPU_OBJECTS) $(BUILD)
 	@mkdir -p $(@D)
 	$(CC) $^ -o $@ $(LINK_FLAGS) $(TEST_LIBS)
 
-# As users have it, code and header in one unit: those that reach every part of the library between them.
+# As users have it, code and header in one unit: two that reach every part of the library between them. Any other test
+# can be built so: make test TEST_ONE_UNIT=test_ring.
 $(TEST_ONE_UNIT:%=$(BUILD)/tests/amalgam/%): $(BUILD)/tests/amalgam/%: tests/%.c $(TEST_GPU_OBJECTS) gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPST_TEST_AMALGAM $(DEPEND) $< $(TEST_GPU_OBJECTS) -o $@ $(LINK_FLAGS) $(TEST_LIBS)
