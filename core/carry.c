@@ -279,6 +279,18 @@ GPSTI_PRIVATE void gpsti_carry_count(gpsti_carry* self, uint32_t i) {
     gpsti_tune_count(slot);
 }
 
+/* The next item of this worker, who takes the slot that was put last, finds its memory in the caches of its core. Only
+   where memory is plenty: what one slot keeps no other has. */
+GPSTI_PRIVATE void gpsti_carry_put_slot(gpsti_slot* slot) {
+    const gpst_pipeline* const pipeline = slot->pipeline;
+    const uint32_t n_fit =
+        gpsti_tuner_n_fit(pipeline->context->info.max_host_bytes, pipeline->tune.item_host_bytes);
+    if (n_fit / 2 >= pipeline->n_slots)
+        gpsti_flow_put_slot(slot);
+    else
+        gpsti_flow_release_slot(slot);
+}
+
 GPSTI_PRIVATE void gpsti_carry_run_to_end(gpst_pipeline* pipeline, uint32_t worker_index) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     const uint32_t n_items = gpsti_carry_n_items(pipeline);
@@ -306,7 +318,7 @@ GPSTI_PRIVATE void gpsti_carry_run_to_end(gpst_pipeline* pipeline, uint32_t work
         gpsti_carry_account(&self, i);
         gpsti_carry_count(&self, i);
     }
-    gpsti_flow_release_slot(self.slots[0]);
+    gpsti_carry_put_slot(self.slots[0]);
 }
 
 GPSTI_PRIVATE void gpsti_carry_run_on(gpst_pipeline* pipeline, uint32_t worker_index) {

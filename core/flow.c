@@ -189,8 +189,12 @@ GPSTI_INTERN void gpsti_flow_tell_waiters(gpst_pipeline* pipeline) {
 }
 
 GPSTI_INTERN void gpsti_flow_release_slot(gpsti_slot* slot) {
-    gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_slot_give_back(slot);
+    gpsti_flow_put_slot(slot);
+}
+
+GPSTI_INTERN void gpsti_flow_put_slot(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
     if (pipeline->tune.full_since_ns != 0) {
         pipeline->tune.full_ns += gpsti_now_ns() - pipeline->tune.full_since_ns;
         pipeline->tune.full_since_ns = 0;

@@ -360,6 +360,7 @@ GPSTI_INTERN gpsti_slot* gpsti_flow_take_slot(gpst_pipeline* pipeline);
 /* Gives up the oldest item that no stage has started; false when there is none. Locked. */
 GPSTI_INTERN bool gpsti_flow_drop_oldest(gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_flow_release_slot(gpsti_slot* slot); /* locked */
+GPSTI_INTERN void gpsti_flow_put_slot(gpsti_slot* slot);     /* the same, but it keeps its memory */
 GPSTI_INTERN void gpsti_flow_tell_waiters(gpst_pipeline* pipeline); /* something ended: they look again; locked */
 GPSTI_INTERN bool gpsti_flow_is_over(gpst_pipeline* pipeline); /* locked */
 /* The same until everything is over: not told of each item. Locked. */

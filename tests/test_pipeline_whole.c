@@ -78,6 +78,52 @@ static void run_prepared(uint32_t i) {
     kit_close(self);
 }
 
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+static gpsti_a64 n_moves;                 /* of pictures, from item to item of one thread */
+static GPSTI_TLS const void* last_picture;
+
+static gpst_result work_on_a_picture(void* user_data, gpst_task* task) {
+    const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
+    gpst_image image;
+    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    (void)gpsti_a64_add(&n_moves, image.data != last_picture);
+    last_picture = image.data;
+    return books_work(user_data, task);
+}
+
+/* While one worker is at it, others give back what their items had. */
+static gpst_result source_of_a_while(void* user_data, uint64_t index, gpst_input* out) {
+    const int64_t end_ns = gpsti_now_ns() + 40000;
+    while (gpsti_now_ns() < end_ns)
+        continue;
+    return books_source(user_data, index, out);
+}
+
+static void run_with_pictures(uint32_t round) {
+    kit* const self = kit_open("cpu", 4);
+    books* const own = books_open(self, 0, 1000);
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    (void)round;
+    own->work_ns = 200000; /* one at a time */
+    gpst_pipeline_desc desc = books_desc(own, &stage);
+    stage.func = work_on_a_picture;
+    desc.source = source_of_a_while;
+    gpsti_a64_store(&n_moves, 0);
+    assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
+    books_check(own, 1000);
+    printf("  %u pictures of 1000 were elsewhere than the thread's one before\n", (unsigned)gpsti_a64_load(&n_moves));
+    kit_close(self);
+}
+
+/* A worker's next item has the memory of its last one, which its core's caches have. */
+static void test_memory_stays_with_its_worker(void** state) {
+    (void)state;
+    until_whole(run_with_pictures, 1);
+    assert_true(gpsti_a64_load(&n_moves) < 100);
+}
+
 static void test_workers_are_prepared(void** state) {
     (void)state;
     until_whole(run_prepared, 1);
@@ -334,6 +380,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_item_once),
         cmocka_unit_test(test_workers_are_prepared),
+        cmocka_unit_test(test_memory_stays_with_its_worker),
         cmocka_unit_test(test_not_with_a_slow_source),
         cmocka_unit_test(test_who_has_no_whole_items),
         cmocka_unit_test(test_the_end_comes_as_it_comes),
