@@ -193,7 +193,7 @@ GPSTI_PRIVATE gpst_result gpsti_cpu_memory_alloc(gpsti_device* device, size_t by
     gpsti_pages_kind pages;
     (void)device;
     GPSTI_FAIL_IF(!bytes, GPST_ERROR_ARGUMENT, "backend cpu: memory_alloc: bytes=0: must be above 0");
-    return gpsti_pages_alloc(bytes, false, out, &mapped_bytes, &pages, NULL);
+    return gpsti_pages_alloc(bytes, GPSTI_WANT_SMALL, out, &mapped_bytes, &pages, NULL);
 }
 
 GPSTI_PRIVATE void gpsti_cpu_memory_free(gpsti_device* device, void* ptr, size_t bytes) {
@@ -207,7 +207,8 @@ GPSTI_PRIVATE gpst_result gpsti_cpu_host_alloc(gpsti_device* device, size_t byte
     (void)device;
     memset(out, 0, sizeof(*out));
     GPSTI_FAIL_IF(!bytes, GPST_ERROR_ARGUMENT, "backend cpu: host_alloc: bytes=0: must be above 0");
-    GPSTI_TRY(gpsti_pages_alloc(bytes, want_huge, &out->ptr, &out->mapped_bytes, &out->pages, out->why_not));
+    GPSTI_TRY(gpsti_pages_alloc(bytes, want_huge ? GPSTI_WANT_FILLED : GPSTI_WANT_SMALL, &out->ptr, &out->mapped_bytes,
+                                &out->pages, out->why_not));
     out->bytes = out->mapped_bytes;
     if (!out->why_not[0])
         gpsti_copy_text(out->why_not, sizeof(out->why_not), "cpu backend: nothing to pin for");

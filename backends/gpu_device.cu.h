@@ -159,6 +159,7 @@ GPSTI_PRIVATE void gpsti_gpu_memory_free(gpsti_device* base, void* ptr, size_t b
 /* ---- host memory ------------------------------------------------------------------- */
 
 /* One call for 512 GiB or more fails on recent drivers. */
+#define GPSTI_GPU_HUGE_BYTES ((size_t)2 << 20)
 #define GPSTI_GPU_REGISTER_BYTES ((size_t)64 << 30)
 
 GPSTI_PRIVATE void gpsti_gpu_host_unregister(gpsti_device* device, void* ptr, size_t bytes) {
@@ -183,14 +184,17 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_host_register(gpsti_device* device, void* pt
     return GPST_OK;
 }
 
-/* Pages of our own, so that they can be huge, page-locked here; where the vendor refuses, they stay pageable and
+/* Pages of our own, so that they can be huge, page-locked here, which takes as long as there are bytes: no more of them
+   than were asked for, and none of 1 MiB; where the vendor refuses, they stay pageable and
    say why. */
 GPSTI_PRIVATE gpst_result gpsti_gpu_host_alloc(gpsti_device* device, size_t bytes, bool want_huge,
                                                gpsti_host_memory* out) {
     memset(out, 0, sizeof(*out));
     GPSTI_FAIL_IF(!bytes, GPST_ERROR_ARGUMENT, "%s: bytes=0: must be above 0", GPSTI_GPU_CALL("host_alloc"));
     GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_HOST_ALLOC, GPSTI_GPU_CALL("host_alloc")));
-    GPSTI_TRY(gpsti_pages_alloc(bytes, want_huge, &out->ptr, &out->mapped_bytes, &out->pages, out->why_not));
+    const bool huge = want_huge && bytes >= GPSTI_GPU_HUGE_BYTES;
+    GPSTI_TRY(gpsti_pages_alloc(bytes, huge ? GPSTI_WANT_HUGE : GPSTI_WANT_SMALL, &out->ptr, &out->mapped_bytes,
+                                &out->pages, out->why_not));
     out->bytes = out->mapped_bytes;
     const gpsti_gpu_current current(device);
     const gpsti_rt_error error =

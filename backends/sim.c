@@ -119,7 +119,8 @@ GPSTI_PRIVATE gpst_result gpsti_sim_memory_alloc(gpsti_device* device, size_t by
     gpst_result result = gpsti_sim_charge(sim, bytes);
     gpsti_mutex_unlock(&sim->mutex);
     if (!GPST_FAILED(result)) {
-        result = gpsti_pages_alloc(bytes, bytes >= GPSTI_SIM_HUGE_BYTES, &ptr, &memory->mapped_bytes, &pages, NULL);
+        result = gpsti_pages_alloc(bytes, bytes >= GPSTI_SIM_HUGE_BYTES ? GPSTI_WANT_FILLED : GPSTI_WANT_SMALL, &ptr,
+                                   &memory->mapped_bytes, &pages, NULL);
         if (GPST_FAILED(result)) {
             gpsti_mutex_lock(&sim->mutex);
             sim->used_bytes -= bytes;
@@ -179,7 +180,8 @@ GPSTI_PRIVATE gpst_result gpsti_sim_host_alloc(gpsti_device* device, size_t byte
     memset(out, 0, sizeof(*out));
     GPSTI_FAIL_IF(!bytes, GPST_ERROR_ARGUMENT, "backend sim: host_alloc: bytes=0: must be above 0");
     GPSTI_TRY(gpsti_sim_enter_locking(device, GPSTI_FAULT_HOST_ALLOC, "host_alloc"));
-    GPSTI_TRY(gpsti_pages_alloc(bytes, want_huge, &out->ptr, &out->mapped_bytes, &out->pages, out->why_not));
+    GPSTI_TRY(gpsti_pages_alloc(bytes, want_huge ? GPSTI_WANT_FILLED : GPSTI_WANT_SMALL, &out->ptr, &out->mapped_bytes,
+                                &out->pages, out->why_not));
     out->bytes = out->mapped_bytes;
     out->pinned = sim->params.mapped > 0;
     if (sim->params.pin_gbps > 0 && sim->params.virtual_clock <= 0)

@@ -36,7 +36,7 @@ GPSTI_PRIVATE double gpsti_measure_rate(uint64_t bytes, int64_t ns) {
 GPSTI_PRIVATE gpst_result gpsti_measure_alloc(gpsti_measure* self) {
     gpsti_pages_kind kind = GPSTI_PAGES_NONE;
     for (int b = 0; b < 2; b++) {
-        GPSTI_TRY(gpsti_pages_alloc(GPSTI_MEASURE_BYTES, true, &self->buffers[b].data,
+        GPSTI_TRY(gpsti_pages_alloc(GPSTI_MEASURE_BYTES, GPSTI_WANT_FILLED, &self->buffers[b].data,
                                     &self->buffers[b].mapped_bytes, &kind, NULL));
         memset(self->buffers[b].data, b + 1, GPSTI_MEASURE_BYTES); /* touched: pages come at first use */
     }

@@ -344,8 +344,13 @@ typedef enum gpsti_pages_kind {
 } gpsti_pages_kind;
 
 /* Zeroed, page-aligned (2 MiB-aligned when huge), bytes > 0 rounded up to whole pages in *mapped_bytes.
-   want_huge: tries hugetlb, then THP, then small pages; why_not (NULL, or 128 bytes) says what failed. */
-GPSTI_LINK gpst_result gpsti_pages_alloc(size_t bytes, bool want_huge, void** out, size_t* mapped_bytes,
+   Huge ones: tries hugetlb, then THP, then small pages; why_not (NULL, or 128 bytes) says what failed. */
+typedef enum gpsti_pages_want {
+    GPSTI_WANT_SMALL = 0,
+    GPSTI_WANT_HUGE = 1,  /* of THP as many as fit, the rest small */
+    GPSTI_WANT_FILLED = 2 /* of THP one more for a rest of half of it: for memory whose first use is what costs */
+} gpsti_pages_want;
+GPSTI_LINK gpst_result gpsti_pages_alloc(size_t bytes, gpsti_pages_want want, void** out, size_t* mapped_bytes,
                                            gpsti_pages_kind* kind, char* why_not);
 GPSTI_LINK void gpsti_pages_free(void* ptr, size_t mapped_bytes);
 

@@ -470,16 +470,15 @@ GPSTI_PRIVATE void* gpsti_pages_thp(size_t bytes, char* why_not, size_t why_not_
 #endif
 
 #if defined(__linux__)
-/* Touching memory for the first time takes 2 MiB of huge pages about as long as 200 KiB of small ones: a rest of half
-   a huge page or more becomes a whole one. */
-GPSTI_PRIVATE size_t gpsti_pages_thp_bytes(size_t bytes, size_t huge_bytes) {
-    return huge_bytes != 0 && huge_bytes - bytes <= GPSTI_HUGE_BYTES / 2 ? huge_bytes : bytes;
+/* Touching memory for the first time takes 2 MiB of huge pages about as long as 200 KiB of small ones. */
+GPSTI_PRIVATE bool gpsti_pages_fills(size_t bytes, size_t huge_bytes) {
+    return huge_bytes != 0 && huge_bytes - bytes <= GPSTI_HUGE_BYTES / 2;
 }
 #endif
 
 /* The best pages to be had, or NULL; *mapped_bytes is whole small pages before and what was mapped after. */
-GPSTI_PRIVATE void* gpsti_pages_huge(size_t* mapped_bytes, gpsti_pages_kind* kind, char* why_not,
-                                     size_t why_not_bytes) {
+GPSTI_PRIVATE void* gpsti_pages_huge(gpsti_pages_want want, size_t* mapped_bytes, gpsti_pages_kind* kind,
+                                     char* why_not, size_t why_not_bytes) {
 #if defined(__linux__)
     size_t huge_bytes = 0;
     void* ptr = NULL;
@@ -487,13 +486,15 @@ GPSTI_PRIVATE void* gpsti_pages_huge(size_t* mapped_bytes, gpsti_pages_kind* kin
         ptr = gpsti_pages_hugetlb(huge_bytes, why_not, why_not_bytes);
     *kind = ptr ? GPSTI_PAGES_HUGETLB : GPSTI_PAGES_THP;
     if (!ptr) {
-        huge_bytes = gpsti_pages_thp_bytes(*mapped_bytes, huge_bytes);
+        if (want != GPSTI_WANT_FILLED || !gpsti_pages_fills(*mapped_bytes, huge_bytes))
+            huge_bytes = *mapped_bytes;
         ptr = gpsti_pages_thp(huge_bytes, why_not, why_not_bytes);
     }
     if (ptr)
         *mapped_bytes = huge_bytes;
     return ptr;
 #else
+    (void)want;
     (void)mapped_bytes;
     (void)kind;
     gpsti_copy_text(why_not, why_not_bytes, "huge pages: not on this system");
@@ -501,13 +502,14 @@ GPSTI_PRIVATE void* gpsti_pages_huge(size_t* mapped_bytes, gpsti_pages_kind* kin
 #endif
 }
 
-GPSTI_LINK gpst_result gpsti_pages_alloc(size_t bytes, bool want_huge, void** out, size_t* mapped_bytes,
+GPSTI_LINK gpst_result gpsti_pages_alloc(size_t bytes, gpsti_pages_want want, void** out, size_t* mapped_bytes,
                                            gpsti_pages_kind* kind, char* why_not) {
     char reason[128] = "";
     size_t mapped = 0;
     GPSTI_FAIL_IF(!bytes || !gpsti_size_round_up(bytes, (size_t)sysconf(_SC_PAGESIZE), &mapped),
                   GPST_ERROR_OVERFLOW, "map memory: bytes=%zu: must be 1..SIZE_MAX/2", bytes);
-    void* ptr = want_huge ? gpsti_pages_huge(&mapped, kind, reason, sizeof reason) : NULL;
+    void* ptr =
+        want != GPSTI_WANT_SMALL ? gpsti_pages_huge(want, &mapped, kind, reason, sizeof reason) : NULL;
     if (!ptr) {
         *kind = GPSTI_PAGES_SMALL;
         ptr = gpsti_pages_map(mapped, 0);

@@ -280,9 +280,9 @@ GPSTI_INTERN void* gpsti_aligned_alloc(size_t bytes, size_t align_bytes) {
 
 GPSTI_INTERN void gpsti_aligned_free(void* ptr) { _aligned_free(ptr); }
 
-GPSTI_LINK gpst_result gpsti_pages_alloc(size_t bytes, bool want_huge, void** out, size_t* mapped_bytes,
+GPSTI_LINK gpst_result gpsti_pages_alloc(size_t bytes, gpsti_pages_want want, void** out, size_t* mapped_bytes,
                                            gpsti_pages_kind* kind, char* why_not) {
-    const size_t large_bytes = want_huge ? GetLargePageMinimum() : 0;
+    const size_t large_bytes = want != GPSTI_WANT_SMALL ? GetLargePageMinimum() : 0;
     char reason[128] = "";
     void* ptr = NULL;
     size_t mapped = 0;
@@ -290,7 +290,7 @@ GPSTI_LINK gpst_result gpsti_pages_alloc(size_t bytes, bool want_huge, void** ou
     if (large_bytes && gpsti_size_round_up(bytes, large_bytes, &mapped))
         ptr = VirtualAlloc(NULL, mapped, MEM_RESERVE | MEM_COMMIT | MEM_LARGE_PAGES, PAGE_READWRITE);
     if (!ptr) {
-        if (want_huge)
+        if (want != GPSTI_WANT_SMALL)
             gpsti_format(reason, sizeof reason, "large pages: %s",
                          large_bytes ? gpsti_os_error_text((int)GetLastError()) : "not on this system");
         *kind = GPSTI_PAGES_SMALL;

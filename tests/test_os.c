@@ -378,20 +378,21 @@ static void test_interrupted_fifo(void** state) {
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-static void test_pages_of(size_t bytes, bool want_huge) {
+static void test_pages_of(size_t bytes, gpsti_pages_want want) {
     char why_not[128];
     uint8_t* ptr = NULL;
     size_t mapped = 0;
     gpsti_pages_kind kind = GPSTI_PAGES_NONE;
     memset(why_not, 0xA5, sizeof why_not);
-    assert_int_equal(gpsti_pages_alloc(bytes, want_huge, (void**)&ptr, &mapped, &kind, why_not), GPST_OK);
+    assert_int_equal(gpsti_pages_alloc(bytes, want, (void**)&ptr, &mapped, &kind, why_not), GPST_OK);
     assert_true(mapped >= bytes && mapped % 4096 == 0);
     assert_int_equal((uintptr_t)ptr % (kind == GPSTI_PAGES_SMALL ? 4096 : 2 << 20), 0);
-    assert_true(want_huge || kind == GPSTI_PAGES_SMALL);
-    const size_t unit = bytes % HUGE_PAGE >= HUGE_PAGE / 2 ? HUGE_PAGE : 4096;
-    if (kind == GPSTI_PAGES_THP) /* a rest of half a page or more becomes a whole one, and no other */
+    assert_true(want != GPSTI_WANT_SMALL || kind == GPSTI_PAGES_SMALL);
+    const bool fills = want == GPSTI_WANT_FILLED && bytes % HUGE_PAGE >= HUGE_PAGE / 2;
+    const size_t unit = fills ? HUGE_PAGE : 4096;
+    if (kind == GPSTI_PAGES_THP) /* that rest becomes a whole one, and no other */
         assert_int_equal(mapped, (bytes + unit - 1) / unit * unit);
-    assert_int_equal(why_not[0] == 0, !want_huge || kind == GPSTI_PAGES_HUGETLB);
+    assert_int_equal(why_not[0] == 0, want == GPSTI_WANT_SMALL || kind == GPSTI_PAGES_HUGETLB);
     for (size_t i = 0; i < mapped; i += 4096)
         assert_int_equal(ptr[i], 0);
     memset(ptr, 0xA5, mapped);
@@ -403,16 +404,18 @@ static void test_pages(void** state) {
     size_t mapped = 0;
     gpsti_pages_kind kind = GPSTI_PAGES_NONE;
     (void)state;
-    test_pages_of(1, false);
-    test_pages_of(4097, false);
-    test_pages_of((size_t)3 << 20, false);
-    test_pages_of(1, true);
-    test_pages_of(((size_t)4 << 20) + 1, true);
-    test_pages_of((size_t)1 << 20, true);
-    test_pages_of(((size_t)7 << 19) - 1, true);
-    assert_int_equal(gpsti_pages_alloc(0, false, &ptr, &mapped, &kind, NULL), GPST_ERROR_OVERFLOW);
-    assert_int_equal(gpsti_pages_alloc(SIZE_MAX, true, &ptr, &mapped, &kind, NULL), GPST_ERROR_OVERFLOW);
-    assert_int_equal(gpsti_pages_alloc(SIZE_MAX / 2 - 8192, true, &ptr, &mapped, &kind, NULL),
+    test_pages_of(1, GPSTI_WANT_SMALL);
+    test_pages_of(4097, GPSTI_WANT_SMALL);
+    test_pages_of((size_t)3 << 20, GPSTI_WANT_SMALL);
+    test_pages_of(1, GPSTI_WANT_FILLED);
+    test_pages_of(((size_t)4 << 20) + 1, GPSTI_WANT_FILLED);
+    test_pages_of((size_t)1 << 20, GPSTI_WANT_FILLED);
+    test_pages_of((size_t)1 << 20, GPSTI_WANT_HUGE);
+    test_pages_of((size_t)3 << 20, GPSTI_WANT_HUGE);
+    test_pages_of(((size_t)7 << 19) - 1, GPSTI_WANT_FILLED);
+    assert_int_equal(gpsti_pages_alloc(0, GPSTI_WANT_SMALL, &ptr, &mapped, &kind, NULL), GPST_ERROR_OVERFLOW);
+    assert_int_equal(gpsti_pages_alloc(SIZE_MAX, GPSTI_WANT_FILLED, &ptr, &mapped, &kind, NULL), GPST_ERROR_OVERFLOW);
+    assert_int_equal(gpsti_pages_alloc(SIZE_MAX / 2 - 8192, GPSTI_WANT_FILLED, &ptr, &mapped, &kind, NULL),
                      GPST_ERROR_MEMORY);
     test_reason_has("map memory: bytes=", "Cannot allocate memory (12)");
     gpsti_pages_free(NULL, 0);
