@@ -15,6 +15,7 @@
 #define GPSTI_PLAIN_SURE_NS 200000 /* items that took so long together can tell, too */
 #define GPSTI_PLAIN_WIDE_PIXELS ((uint64_t)1 << 18) /* of a warp that is worth threads inside it */
 #define GPSTI_PLAIN_PIXEL_NS 4 /* on one thread, about */
+#define GPSTI_PLAIN_WAKE_NS 4000000 /* until a thread has a core, at worst: the likelier the fewer there are */
 #define GPSTI_PLAIN_INSIDE_LOSS 32 /* of a kernel's time on every core, about so small a part is lost */
 
 typedef struct gpsti_plain {
@@ -119,14 +120,17 @@ GPSTI_PRIVATE uint64_t gpsti_plain_pixels(const gpst_pipeline* pipeline, const g
 
 /* Before the engine is opened no other item wants the cores: a wide kernel may have them all. In item 0 only where what
    was before it is little, unless there is no other item: threads that have just been inside a kernel look for more for
-   a while, and would take the cores from an engine that is opened for the rest. */
+   a while, and would take the cores from an engine that is opened for the rest. A lone item's kernel must be worth
+   waking them: on two cores that takes the 4 ms until the system moves one, on 16 it rarely does. */
 GPSTI_PRIVATE bool gpsti_plain_is_wide(const gpsti_plain* self, uint64_t n_pixels) {
     const gpst_pipeline* const pipeline = self->pipeline;
     if (self->worth_ns == 0 || pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE] <= 1 ||
         n_pixels < GPSTI_PLAIN_WIDE_PIXELS)
         return false;
-    return pipeline->next_index > 1 || pipeline->desc.n_items_expected == 1 ||
-           gpsti_plain_work_ns(self) < (int64_t)n_pixels * GPSTI_PLAIN_PIXEL_NS / 4;
+    const int64_t alone_ns = (int64_t)n_pixels * GPSTI_PLAIN_PIXEL_NS;
+    if (pipeline->desc.n_items_expected == 1)
+        return alone_ns * (pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE] - 1) >= GPSTI_PLAIN_WAKE_NS;
+    return pipeline->next_index > 1 || gpsti_plain_work_ns(self) < alone_ns / 4;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_plain_run_wide(gpsti_plain* self, const gpsti_step* step, uint64_t n_pixels,
