@@ -196,6 +196,16 @@ GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_conte
             device->memory_free_bytes ? device->memory_free_bytes / 10 * 9 : GPSTI_DEFAULT_HOST_BYTES;
 }
 
+/* The first huge pages that a process asks for take ten times as long as the next: no run is to think that its memory
+   is dear. */
+GPSTI_PRIVATE void gpsti_context_warm_pages(void) {
+    gpsti_pages_kind kind = GPSTI_PAGES_NONE;
+    size_t mapped_bytes = 0;
+    void* ptr = NULL;
+    if (!GPST_FAILED(gpsti_pages_alloc((size_t)1 << 20, GPSTI_WANT_FILLED, &ptr, &mapped_bytes, &kind, NULL)))
+        gpsti_pages_free(ptr, mapped_bytes);
+}
+
 GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_context_desc* desc) {
     GPSTI_TRY(gpsti_pin_parse(desc->pin, &context->pin));
     context->require_backend = desc->require_backend;
@@ -203,6 +213,7 @@ GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_
     GPSTI_TRY(gpsti_backend_cpu()->device_open(&context->host, NULL, &context->cpu));
     GPSTI_TRY(gpsti_context_choose(context, desc->backend ? desc->backend : "auto"));
     gpsti_context_resolve(context, desc);
+    gpsti_context_warm_pages();
     return gpsti_scheduler_create(&context->host, context->info.n_workers, &context->pin, &context->scheduler);
 }
 

@@ -426,11 +426,19 @@ GPSTI_PRIVATE void* gpsti_pages_map(size_t bytes, int flags) {
 #define GPSTI_MAP_HUGE_2MB (21 << 26)
 #define GPSTI_MADV_POPULATE_WRITE 23
 
-/* False where the administrator switched them off: madvise would succeed and change nothing. */
+/* False where the administrator switched them off: madvise would succeed and change nothing. Asked once: the answer
+   takes longer than the pages. */
 GPSTI_PRIVATE bool gpsti_pages_thp_allowed(void) {
+    static gpsti_a32 answer; /* 0 = not known, 1 = no, 2 = yes */
+    uint32_t known = gpsti_a32_load(&answer);
     char text[128];
-    return gpsti_read_text("", "/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text) &&
-           !strstr(text, "[never]");
+    if (known == 0) {
+        const bool read =
+            gpsti_read_text("", "/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text);
+        known = read && !strstr(text, "[never]") ? 2 : 1;
+        gpsti_a32_store(&answer, known);
+    }
+    return known == 2;
 }
 
 /* Populated at once: a cgroup's limit on huge pages would else show as SIGBUS at the first touch. */
