@@ -199,17 +199,17 @@ GPSTI_PRIVATE void gpsti_tuner_start(gpsti_tuner* tuner, const gpsti_tuner_costs
 }
 
 /* Of waiting for files there can be as much as there are workers; of a device's time not, so that more of them than
-   keep it busy only stand in each other's way. */
+   keep it busy only stand in each other's way. The engine, too, works on no more items than there are slots. */
 GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
     const uint32_t* const most = tuner->most.value;
     const int64_t* const service_ns = costs->service_ns;
     const int64_t in_ns = service_ns[GPST_RESOURCE_DISK_IN], out_ns = service_ns[GPST_RESOURCE_DISK_OUT];
     const int64_t files_ns = (in_ns > out_ns ? in_ns : out_ns) / GPSTI_TUNER_WHOLE_FILES;
-    const int64_t others_ns = gpsti_tuner_period_ns(costs, most[GPST_KNOB_WORKERS]);
+    uint32_t n = most[GPST_KNOB_WORKERS] < most[GPST_KNOB_SLOTS] ? most[GPST_KNOB_WORKERS] : most[GPST_KNOB_SLOTS];
+    const int64_t others_ns = gpsti_tuner_period_ns(costs, n);
     const int64_t period_ns = files_ns > others_ns ? files_ns : others_ns;
     const int64_t services_ns = gpsti_tuner_total_ns(costs);
     const int64_t way_ns = services_ns > costs->item_ns ? services_ns : costs->item_ns; /* with what no clock has */
-    uint32_t n = most[GPST_KNOB_WORKERS] < most[GPST_KNOB_SLOTS] ? most[GPST_KNOB_WORKERS] : most[GPST_KNOB_SLOTS];
     if (tuner->budget.streams && most[GPST_KNOB_STREAMS] < n)
         n = most[GPST_KNOB_STREAMS];
     if (period_ns <= 0 || way_ns > GPSTI_TUNER_WHOLE_NS ||

@@ -510,8 +510,11 @@ static void test_memory_of_whole_items(void** state) {
     budget.host_bytes = (uint64_t)160 << 20;
     budget.item_host_bytes = (uint64_t)9 << 20; /* 16 of them */
     assert_int_equal(whole_workers(&m, &budget), 16);
-    budget.item_host_bytes = (uint64_t)12 << 20; /* 12: a quarter of the cores would rest */
-    assert_int_equal(whole_workers(&m, &budget), 0);
+    budget.item_host_bytes = (uint64_t)12 << 20; /* 12: a quarter of the cores rests, in whichever way */
+    assert_int_equal(whole_workers(&m, &budget), 12);
+    m.gpu = 0.009; /* what the device does of 12 items is nothing to wait for */
+    assert_int_equal(whole_workers(&m, &budget), 12);
+    m.gpu = 0.0;
     m.gpu = 0.05;
     budget = budget_of(&m);
     budget.device_bytes = (uint64_t)50 << 20;
