@@ -15,10 +15,14 @@ GPSTI_INTERN bool gpsti_early_pays(int64_t work_ns, int64_t n_left, int64_t pric
 }
 
 /* Only callbacks, reads and writes: those of several items go on side by side. A device has its own order, and a kernel
-   on the CPU every core already. Time in which memory is made is no work, and says that others would make some, too. */
+   on the CPU every core already. Time in which memory is made is no work, and says that others would make some, too;
+   what a read has not asked for yet, nobody knows the price of. */
 GPSTI_PRIVATE bool gpsti_early_is_due(const gpst_pipeline* pipeline) {
-    const int64_t work_ns = gpsti_now_ns() - pipeline->start_ns - gpsti_plain_setup_ns(pipeline);
-    return pipeline->early_step->kind != GPSTI_STEP_OFFLOAD && !gpsti_pool_is_growing(pipeline->pool) &&
+    const gpsti_step_kind kind = pipeline->early_step->kind;
+    const int64_t setup_ns = gpsti_plain_setup_ns(pipeline);
+    const int64_t work_ns = gpsti_now_ns() - pipeline->start_ns - setup_ns;
+    return kind != GPSTI_STEP_OFFLOAD && (kind != GPSTI_STEP_READ || setup_ns > 0) &&
+           !gpsti_pool_is_growing(pipeline->pool) &&
            gpsti_early_pays(work_ns, (int64_t)gpsti_plain_left(pipeline), gpsti_tune_price_ns(pipeline));
 }
 
