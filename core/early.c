@@ -28,7 +28,9 @@ GPSTI_PRIVATE bool gpsti_early_is_due(const gpst_pipeline* pipeline) {
 
 GPSTI_PRIVATE void gpsti_early_open(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    const bool at_work = !pipeline->left; /* item 0's thread, which is one of those that may be */
     pipeline->early = GPSTI_EARLY_OPENING;
+    pipeline->executing += at_work ? 1 : 0;
     gpsti_tune_guess(pipeline, gpsti_plain_resource(pipeline->early_step));
     gpsti_tune_prepare(pipeline);
     gpsti_scheduler_leave(scheduler, GPSTI_EARLY_NS);
@@ -37,6 +39,8 @@ GPSTI_PRIVATE void gpsti_early_open(gpst_pipeline* pipeline) {
     gpsti_mutex_lock(&scheduler->mutex);
     gpsti_scheduler_return(scheduler, GPSTI_EARLY_NS);
     pipeline->early = GPSTI_EARLY_OFF;
+    if (at_work && !pipeline->attached && !pipeline->left) /* as if nobody had begun */
+        pipeline->executing--;
     gpsti_cond_broadcast(&pipeline->progress);
 }
 

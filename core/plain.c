@@ -446,8 +446,10 @@ GPSTI_PRIVATE bool gpsti_plain_begin(gpsti_plain* self) {
 /* To the engine, or to who opens it. Locked. */
 GPSTI_PRIVATE void gpsti_plain_leave(gpsti_plain* self, uint32_t step) {
     gpst_pipeline* const pipeline = self->pipeline;
+    pipeline->executing -= gpsti_early_has_begun(pipeline) ? 1 : 0;
     if (pipeline->attached) {
         gpsti_flow_continue(self->slot, step);
+        gpsti_scheduler_wake(pipeline->context->scheduler);
     } else {
         pipeline->left = self->slot;
         pipeline->left_step = step;

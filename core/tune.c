@@ -259,9 +259,12 @@ GPSTI_PRIVATE void gpsti_tune_close_window(gpst_pipeline* pipeline, gpsti_tuner_
 
 /* A run of `left` items on n slots takes about n set-ups and left / n items one after the other. The sum is least
    where both are the same. Nothing beside it is known of the engine yet; and more than that rarely pays. */
-GPSTI_PRIVATE uint32_t gpsti_tune_slots_for(const gpst_pipeline* pipeline, double setup_ns) {
+GPSTI_PRIVATE uint32_t gpsti_tune_slots_worth(const gpst_pipeline* pipeline) {
     const gpsti_tune* const tune = &pipeline->tune;
     const uint64_t expected = pipeline->desc.n_items_expected, done = pipeline->next_index;
+    double setup_ns = 0.0;
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        setup_ns += (double)tune->setup_ns[r];
     if (setup_ns <= 0.0 || tune->item_ns <= 0)
         return 0;
     uint64_t n_left = expected > done ? expected - done : 0;
@@ -269,13 +272,6 @@ GPSTI_PRIVATE uint32_t gpsti_tune_slots_for(const gpst_pipeline* pipeline, doubl
         n_left = done > GPSTI_TUNE_SOME_ITEMS ? done : GPSTI_TUNE_SOME_ITEMS;
     const double n = gpsti_sqrt64((double)n_left * (double)tune->item_ns / setup_ns);
     return n < (double)GPSTI_TUNE_LEAST_SLOTS ? GPSTI_TUNE_LEAST_SLOTS : n > 1e6 ? 1000000 : (uint32_t)n;
-}
-
-GPSTI_PRIVATE uint32_t gpsti_tune_slots_worth(const gpst_pipeline* pipeline) {
-    double setup_ns = 0.0;
-    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        setup_ns += (double)pipeline->tune.setup_ns[r];
-    return gpsti_tune_slots_for(pipeline, setup_ns);
 }
 
 /* While a run of unknown length goes on, more slots are worth their making. */
@@ -467,10 +463,9 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     gpsti_tune_costs(pipeline, &costs);
     whole = costs;
     gpsti_tune_add_engine(pipeline, &costs);
-    if (tune->guessed) { /* now one has been whole, and several slots are made */
+    if (tune->guessed) { /* now one has been whole */
         tune->item_ns = gpsti_tuner_total_ns(&costs);
-        budget.slots_worth = gpsti_tune_slots_for(pipeline, (double)gpsti_plain_setup_ns(pipeline) /
-                                                                (double)pipeline->n_slots_used);
+        budget.slots_worth = gpsti_tune_slots_worth(pipeline);
     }
     budget.item_host_bytes = gpsti_tune_item_bytes(tune);
     budget.item_device_bytes = tune->item_device_bytes;

@@ -26,7 +26,7 @@ static void run_every_item_once(uint32_t round) {
     if (began_whole() && strstr(stats.settings, "mode=engine"))
         assert_non_null(strstr(stats.settings, said("in stages again") ? "items=staged" : "items=whole"));
     if (was_whole() && !desc.sink)
-        assert_true(stats.slots_used <= n_workers + 1); /* and one that the plain loop left */
+        assert_true(stats.slots_used <= 4 * n_workers + 4); /* an engine that began before item 0 was over had more */
     printf("  %u workers: %s; %s\n", n_workers, stats.settings, report.decisions[0].reason);
     kit_close(self);
 }
