@@ -196,15 +196,18 @@ static uint32_t most_slots(const char* backend, uint64_t expected) {
     return report.most.value[GPST_KNOB_SLOTS];
 }
 
-/* Set-up of one slot: about five pages of 10 ms; of the run: 60 items of 20 ms. */
+/* Set-up of one slot: about five pages of 10 ms; of the run: 60 items of 20 ms. On a busy machine items can look long:
+   there are several tries. */
 static void test_slots_must_pay(void** state) {
     (void)state;
-    const uint32_t few = most_slots("sim:pin_gbps=0.0004", 60), unknown = most_slots("sim:pin_gbps=0.0004", 0);
-    const uint32_t any = most_slots("sim", 60);
-    printf("    at most %u slots; %u of a run of unknown length; %u of memory that costs nothing\n", few, unknown, any);
-    assert_true(few >= 3 && few < 40);
-    assert_true(unknown >= 3 && unknown < 80);
-    assert_true(any > few);
+    bool pays = false;
+    for (int i = 0; i < 6 && !pays; i++) {
+        const uint32_t few = most_slots("sim:pin_gbps=0.0004", 60), unknown = most_slots("sim:pin_gbps=0.0004", 0);
+        const uint32_t any = most_slots("sim", 60);
+        printf("    at most %u slots; %u of a run of unknown length; %u of memory that costs nothing\n", few, unknown, any);
+        pays = few >= 3 && few < 40 && unknown >= 3 && unknown < 80 && any > few;
+    }
+    assert_true(pays);
 }
 
 typedef struct first_item {
