@@ -212,6 +212,38 @@ static void test_slow_opening(void** state) {
     }
 }
 
+typedef struct crowd {
+    gpsti_a32 now, most; /* in the stage */
+} crowd;
+
+static gpst_result join_the_crowd(void* user_data, gpst_task* task) {
+    crowd* const self = (crowd*)user_data;
+    const uint32_t now = gpsti_a32_add(&self->now, 1) + 1;
+    for (uint32_t most = gpsti_a32_load(&self->most); now > most;)
+        if (gpsti_a32_cas(&self->most, &most, now))
+            break;
+    gpsti_sleep_ns(task->item->index == 0 ? 20000000 : 1000000);
+    (void)gpsti_a32_add(&self->now, UINT32_MAX);
+    return GPST_OK;
+}
+
+/* Item 0's thread is one of so many that may be at work. */
+static void test_no_more_at_work_than_given(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 4);
+    gpst_stats stats;
+    crowd all;
+    memset(&all, 0, sizeof all);
+    gpst_pipeline_desc desc = kit_simple(self, 60, join_the_crowd);
+    self->stages[0].user_data = &all;
+    desc.n_items_expected = 60;
+    desc.settings.value[GPST_KNOB_WORKERS] = 2;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, 60);
+    assert_int_equal(gpsti_a32_load(&all.most), 2);
+    kit_close(self);
+}
+
 /* Item 0 fails after the others have begun: it alone, unless the run is to stop. */
 static void test_item_0_fails(void** state) {
     (void)state;
@@ -324,6 +356,7 @@ int main(void) {
         cmocka_unit_test(test_kernels_and_memory_are_waited_for),
         cmocka_unit_test(test_what_pays),
         cmocka_unit_test(test_slow_opening),
+        cmocka_unit_test(test_no_more_at_work_than_given),
         cmocka_unit_test(test_item_0_fails),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_several_pipelines),
