@@ -15,6 +15,7 @@
 #define GPSTI_TUNE_FEW_ITEMS 8 /* that show an engine which is slower than the plain loop before it, in so much time */
 #define GPSTI_TUNE_FEW_NS 2000000
 #define GPSTI_TUNE_MOST_ITEMS 64
+#define GPSTI_TUNE_MANY_ITEMS 1024 /* enough in however little time */
 #define GPSTI_TUNE_LEAST_NS 5000000
 #define GPSTI_TUNE_MOST_NS 500000000
 #define GPSTI_TUNE_LEAST_BLOCKS 4
@@ -226,7 +227,8 @@ GPSTI_PRIVATE bool gpsti_tune_window_is_full(const gpst_pipeline* pipeline) {
     if (tune->n_items >= GPSTI_TUNE_FEW_ITEMS && tune->n_blocks >= 2 && wall_ns >= GPSTI_TUNE_FEW_NS &&
         gpsti_tune_is_behind(pipeline))
         return true;
-    if (tune->n_blocks < GPSTI_TUNE_LEAST_BLOCKS || wall_ns < GPSTI_TUNE_LEAST_NS)
+    if (tune->n_blocks < GPSTI_TUNE_LEAST_BLOCKS ||
+        (wall_ns < GPSTI_TUNE_LEAST_NS && tune->n_items < GPSTI_TUNE_MANY_ITEMS))
         return false;
     if (tune->n_items >= GPSTI_TUNE_MOST_ITEMS && (!frozen || wall_ns >= 10 * GPSTI_TUNE_LEAST_NS))
         return true;
@@ -411,7 +413,7 @@ GPSTI_PRIVATE void gpsti_tune_choose_whole(gpst_pipeline* pipeline, const gpsti_
     if (n_workers == 0 || !gpsti_tune_allows_whole(pipeline, n_workers))
         return;
     gpsti_tune_set_ends(pipeline, true);
-    gpsti_tuner_set_whole(&pipeline->tune.tuner, n_workers, pipeline->desc.sink != NULL);
+    gpsti_tuner_set_whole(&pipeline->tune.tuner, costs, n_workers, pipeline->desc.sink != NULL);
 }
 
 GPSTI_PRIVATE void gpsti_tune_say_start(gpst_pipeline* pipeline, const char* how) {

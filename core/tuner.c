@@ -15,7 +15,11 @@
 #define GPSTI_TUNER_BATCH 4
 #define GPSTI_TUNER_WHOLE_NS 10000000 /* of an item, at most: a longer one is worth handing from thread to thread */
 #define GPSTI_TUNER_WHOLE_FILES 8     /* that a disk serves at once about as fast as more of them */
+#define GPSTI_TUNER_WHOLE_NAMES 4     /* threads that make files in one directory without taking each other's turns */
 #define GPSTI_TUNER_WHOLE_LOSS 1.1    /* of the engine's time at best */
+#define GPSTI_TUNER_CROWD 2.0 /* times as long as one alone: half as many workers would bring as many whole items */
+#define GPSTI_TUNER_FAR_NS 2000000 /* a read that waits so long waits for more than a disk: others can, beside it */
+#define GPSTI_TUNER_FAR_FILES 32
 #define GPSTI_TUNER_UP 1u
 #define GPSTI_TUNER_DOWN 2u
 #define GPSTI_TUNER_UNSEEN_BYTES ((uint64_t)256 << 20) /* of host memory, at most, in an item nobody has seen */
@@ -98,6 +102,13 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_in_flight(const gpsti_tuner* tuner, int64_t s
     return period_ns > 0 ? gpsti_tuner_clamp((uint64_t)(service_ns / period_ns) + 1, 1, most) : 4;
 }
 
+GPSTI_PRIVATE uint32_t gpsti_tuner_reads(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs, int64_t period_ns) {
+    const int64_t waits_ns = costs ? costs->service_ns[GPST_RESOURCE_DISK_IN] : 0;
+    if (period_ns > 0 && waits_ns >= GPSTI_TUNER_FAR_NS)
+        return gpsti_tuner_clamp((uint64_t)(waits_ns / period_ns) + 1, 1, GPSTI_TUNER_FAR_FILES);
+    return gpsti_tuner_in_flight(tuner, costs ? waits_ns + costs->read_ns : 0, period_ns);
+}
+
 /* The shortest time an item could take of the run: disks serve many at once, so they do not set it. */
 GPSTI_INTERN int64_t gpsti_tuner_period_ns(const gpsti_tuner_costs* costs, uint32_t workers) {
     int64_t period_ns = costs->service_ns[GPST_RESOURCE_CPU] / (int64_t)workers;
@@ -169,8 +180,7 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     uint32_t in_write = 0;
     memset(now, 0, sizeof *now);
     now->value[GPST_KNOB_WORKERS] = gpsti_tuner_useful_workers(tuner, costs, period_ns);
-    now->value[GPST_KNOB_READS] =
-        gpsti_tuner_in_flight(tuner, costs ? service_ns[GPST_RESOURCE_DISK_IN] + costs->read_ns : 0, period_ns);
+    now->value[GPST_KNOB_READS] = gpsti_tuner_reads(tuner, costs, period_ns);
     now->value[GPST_KNOB_WRITES] =
         gpsti_tuner_in_flight(tuner, costs ? service_ns[GPST_RESOURCE_DISK_OUT] : 0, period_ns);
     now->value[GPST_KNOB_STREAMS] = 4;
@@ -198,29 +208,41 @@ GPSTI_PRIVATE void gpsti_tuner_start(gpsti_tuner* tuner, const gpsti_tuner_costs
     tuner->kept = tuner->now;
 }
 
-/* Of waiting for files there can be as much as there are workers; of a device's time not, so that more of them than
-   keep it busy only stand in each other's way. The engine, too, works on no more items than there are slots. */
-GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
-    const uint32_t* const most = tuner->most.value;
-    const int64_t* const service_ns = costs->service_ns;
-    const int64_t in_ns = service_ns[GPST_RESOURCE_DISK_IN], out_ns = service_ns[GPST_RESOURCE_DISK_OUT];
-    const int64_t files_ns = (in_ns > out_ns ? in_ns : out_ns) / GPSTI_TUNER_WHOLE_FILES;
-    uint32_t n = most[GPST_KNOB_WORKERS] < most[GPST_KNOB_SLOTS] ? most[GPST_KNOB_WORKERS] : most[GPST_KNOB_SLOTS];
-    const int64_t others_ns = gpsti_tuner_period_ns(costs, n);
-    const int64_t period_ns = files_ns > others_ns ? files_ns : others_ns;
-    const int64_t services_ns = gpsti_tuner_total_ns(costs);
-    const int64_t way_ns = services_ns > costs->item_ns ? services_ns : costs->item_ns; /* with what no clock has */
-    if (tuner->budget.streams && most[GPST_KNOB_STREAMS] < n)
-        n = most[GPST_KNOB_STREAMS];
-    if (period_ns <= 0 || way_ns > GPSTI_TUNER_WHOLE_NS ||
-        (double)services_ns > GPSTI_TUNER_WHOLE_LOSS * (double)period_ns * (double)n)
-        return 0;
-    const bool all = costs->is_first || files_ns > others_ns;
-    return all ? n : gpsti_tuner_clamp((uint64_t)(way_ns / period_ns) + 2, 1, n);
+/* Of the engine at its best, by what files an item has. */
+GPSTI_PRIVATE int64_t gpsti_tuner_files_ns(const gpsti_tuner_costs* costs) {
+    const int64_t in_ns = costs->service_ns[GPST_RESOURCE_DISK_IN];
+    const int64_t out_ns = costs->service_ns[GPST_RESOURCE_DISK_OUT] / GPSTI_TUNER_WHOLE_FILES;
+    const int64_t each_ns = in_ns / (in_ns >= GPSTI_TUNER_FAR_NS ? GPSTI_TUNER_FAR_FILES : GPSTI_TUNER_WHOLE_FILES);
+    return each_ns > out_ns ? each_ns : out_ns;
 }
 
-GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, uint32_t n_workers, bool waits_for_turns) {
+GPSTI_PRIVATE int64_t gpsti_tuner_way_ns(const gpsti_tuner_costs* costs) {
+    const int64_t services_ns = gpsti_tuner_total_ns(costs);
+    return services_ns > costs->item_ns ? services_ns : costs->item_ns; /* with what no clock has */
+}
+
+/* Of waiting for files there can be as much as there are workers; of a device's time not, so that more of them than
+   keep it busy, and one that comes with the next, only stand in each other's way; nor of making files, for which the
+   engine has few writers. It, too, works on no more items than there are slots. */
+GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
+    const uint32_t* const most = tuner->most.value;
+    uint32_t n = most[GPST_KNOB_WORKERS] < most[GPST_KNOB_SLOTS] ? most[GPST_KNOB_WORKERS] : most[GPST_KNOB_SLOTS];
+    const int64_t files_ns = gpsti_tuner_files_ns(costs), others_ns = gpsti_tuner_period_ns(costs, n);
+    const int64_t period_ns = files_ns > others_ns ? files_ns : others_ns;
+    const int64_t way_ns = gpsti_tuner_way_ns(costs);
+    if (tuner->budget.streams && most[GPST_KNOB_STREAMS] < n)
+        n = most[GPST_KNOB_STREAMS];
+    if (period_ns <= 0 || way_ns > GPSTI_TUNER_WHOLE_NS || (tuner->budget.writes && n > GPSTI_TUNER_WHOLE_NAMES) ||
+        (double)gpsti_tuner_total_ns(costs) > GPSTI_TUNER_WHOLE_LOSS * (double)period_ns * (double)n)
+        return 0;
+    const uint64_t busy = (uint64_t)(way_ns / period_ns) * (costs->is_first ? 2 : 1);
+    return files_ns > others_ns ? n : gpsti_tuner_clamp(busy + 1, 1, n);
+}
+
+GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, const gpsti_tuner_costs* costs, uint32_t n_workers,
+                                        bool waits_for_turns) {
     tuner->whole = true;
+    tuner->alone_ns = gpsti_tuner_way_ns(costs);
     tuner->now.value[GPST_KNOB_WORKERS] = n_workers;
     if (!waits_for_turns) /* a worker has one, whatever it does */
         tuner->now.value[GPST_KNOB_SLOTS] = n_workers;
@@ -384,11 +406,20 @@ GPSTI_PRIVATE bool gpsti_tuner_doubles(gpst_knob knob) {
            knob == GPST_KNOB_BATCH;
 }
 
-GPSTI_PRIVATE uint32_t gpsti_tuner_step(gpst_knob knob, uint32_t value, uint32_t direction, bool leaps) {
+/* Do whole items stand in each other's way? */
+GPSTI_PRIVATE bool gpsti_tuner_is_crowded(const gpsti_tuner* tuner) {
+    const gpsti_tuner_window* const window = &tuner->kept_window;
+    const double way_ns =
+        (double)window->wall_ns * tuner->kept.value[GPST_KNOB_WORKERS] / (double)window->n_items;
+    return tuner->whole && way_ns > GPSTI_TUNER_CROWD * (double)tuner->alone_ns;
+}
+
+GPSTI_PRIVATE uint32_t gpsti_tuner_step(const gpsti_tuner* tuner, gpst_knob knob, uint32_t direction) {
+    const uint32_t value = tuner->now.value[knob];
     const bool doubles = gpsti_tuner_doubles(knob);
     if (direction == GPSTI_TUNER_UP)
-        return doubles ? value * (leaps ? 4 : 2) : value + (value + 1) / 2;
-    return doubles ? value / 2 : value - (value + 3) / 4;
+        return doubles ? value * (tuner->leaps ? 4 : 2) : value + (value + 1) / 2;
+    return doubles || gpsti_tuner_is_crowded(tuner) ? value / 2 : value - (value + 3) / 4;
 }
 
 /* Of a batch one is gathered, one on its way up, one computed, and one on its way down. */
@@ -405,8 +436,8 @@ GPSTI_PRIVATE bool gpsti_tuner_uses(const gpsti_tuner* tuner, gpst_knob knob) {
 GPSTI_PRIVATE bool gpsti_tuner_try(gpsti_tuner* tuner, gpst_knob knob, uint32_t direction) {
     tuner->leaps = tuner->leaps && knob == tuner->knob && direction == GPSTI_TUNER_UP;
     const uint32_t before = tuner->now.value[knob];
-    const uint32_t after = gpsti_tuner_clamp(gpsti_tuner_step(knob, before, direction, tuner->leaps),
-                                             tuner->least.value[knob], tuner->most.value[knob]);
+    const uint32_t after = gpsti_tuner_clamp(gpsti_tuner_step(tuner, knob, direction), tuner->least.value[knob],
+                                             tuner->most.value[knob]);
     uint32_t* const slots = &tuner->now.value[GPST_KNOB_SLOTS];
     if (after == before || (tuner->tried[knob] & direction) || !gpsti_tuner_uses(tuner, knob))
         return false;
@@ -458,6 +489,8 @@ GPSTI_PRIVATE bool gpsti_tuner_try_latency(gpsti_tuner* tuner) {
 }
 
 GPSTI_PRIVATE bool gpsti_tuner_try_next(gpsti_tuner* tuner, gpst_resource bottleneck) {
+    if (gpsti_tuner_is_crowded(tuner))
+        return gpsti_tuner_try(tuner, GPST_KNOB_WORKERS, GPSTI_TUNER_DOWN);
     switch (bottleneck) {
     case GPST_RESOURCE_DISK_IN:
     case GPST_RESOURCE_DISK_OUT:

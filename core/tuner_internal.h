@@ -55,6 +55,7 @@ typedef struct gpsti_tuner {
     gpst_settings least, most;
     gpsti_tuner_state state;
     bool whole;              /* each worker brings its items through every step: what serves single steps has no use */
+    int64_t alone_ns;        /* whole: what an item took while nobody else was at work */
     uint64_t n_items;        /* of all windows and what passed between them */
     double kept_rate;        /* items a second under `kept` */
     gpsti_tuner_window kept_window; /* that measured it */
@@ -88,7 +89,8 @@ GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs);
    or items take too long. */
 GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs);
 /* Starts with so many; waits_for_turns: items that have come to their end may wait there in their slots. */
-GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, uint32_t n_workers, bool waits_for_turns);
+GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, const gpsti_tuner_costs* costs, uint32_t n_workers,
+                                        bool waits_for_turns);
 /* No longer: starts again from the model. */
 GPSTI_INTERN void gpsti_tuner_set_staged(gpsti_tuner* tuner, const gpsti_tuner_costs* costs);
 /* More slots than these are never asked for, whatever items turn out to be. */

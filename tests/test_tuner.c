@@ -1,220 +1,6 @@
 /* tests/test_tuner.c -- the tuner's policy: clocks in, decisions out. A machine is
    a handful of numbers here and its throughput a formula, so that nothing depends on the one that runs the test. */
-#include "test.h"
-
-#if !defined(GPST_TEST_AMALGAM)
-#include "../core/tuner_internal.h"
-#endif
-
-#define MS 1000000.0
-
-/* ---- a machine by formula ------------------------------------------------------------------ */
-
-typedef struct machine {
-    const char* name;
-    uint32_t cores, workers;
-    double cpu, blocked;         /* ms an item of CPU time in stages, and of waiting for something in them */
-    double read, read_least;     /* ms a read takes alone; ms an item when the disk does nothing else */
-    double read_crowd;           /* what every further read in flight adds to read_least: a disk that seeks */
-    double h2d, gpu, d2h, delay; /* ms of the device's engines; ms of delay around them */
-    double write, write_least;
-    double serial; /* a stage that serves one at a time */
-    double noise;  /* of a window's rate */
-    gpst_preset preset;
-    gpst_resource bound; /* what bounds it at its best */
-} machine;
-
-static double larger(double a, double b) { return a > b ? a : b; }
-static double smaller(double a, double b) { return a < b ? a : b; }
-
-static double device_ms(const machine* m) { return m->h2d + m->gpu + m->d2h + m->delay; }
-
-/* Milliseconds an item that each resource allows under a setting; NONE: what order and slots allow. */
-static void limits_ms(const machine* m, const gpst_settings* s, double* out) {
-    const double reads = s->value[GPST_KNOB_READS], writes = s->value[GPST_KNOB_WRITES];
-    const double workers = s->value[GPST_KNOB_WORKERS], slots = s->value[GPST_KNOB_SLOTS];
-    const double alone = m->read + m->cpu + m->blocked + device_ms(m) + m->write + m->serial;
-    memset(out, 0, GPST_RESOURCE_COUNT * sizeof *out);
-    out[GPST_RESOURCE_NONE] = larger(m->serial, alone / slots);
-    if (device_ms(m) > 0.0)
-        out[GPST_RESOURCE_NONE] = larger(out[GPST_RESOURCE_NONE], device_ms(m) / s->value[GPST_KNOB_STREAMS]);
-    if (m->read > 0.0)
-        out[GPST_RESOURCE_DISK_IN] = larger(m->read / reads, m->read_least + m->read_crowd * (reads - 1.0));
-    out[GPST_RESOURCE_CPU] = larger((m->cpu + m->blocked) / workers, m->cpu / m->cores);
-    out[GPST_RESOURCE_H2D] = m->h2d;
-    out[GPST_RESOURCE_GPU] = m->gpu;
-    out[GPST_RESOURCE_D2H] = m->d2h;
-    if (m->write > 0.0)
-        out[GPST_RESOURCE_DISK_OUT] = larger(m->write / writes, m->write_least);
-}
-
-static int slowest_of(const machine* m, const gpst_settings* s, double* period) {
-    double limits[GPST_RESOURCE_COUNT];
-    int slowest = 0;
-    limits_ms(m, s, limits);
-    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++)
-        slowest = limits[r] > limits[slowest] ? r : slowest;
-    *period = limits[slowest];
-    return slowest;
-}
-
-static double period_ms(const machine* m, const gpst_settings* s) {
-    double period;
-    (void)slowest_of(m, s, &period);
-    return period;
-}
-
-static gpsti_tuner_budget budget_of(const machine* m) {
-    gpsti_tuner_budget budget;
-    memset(&budget, 0, sizeof budget);
-    budget.cores = m->cores;
-    budget.workers = m->workers;
-    budget.reads = m->read > 0.0;
-    budget.writes = m->write > 0.0;
-    budget.streams = device_ms(m) > 0.0;
-    budget.inside = !budget.streams;
-    budget.preset = m->preset;
-    return budget;
-}
-
-static gpsti_tuner_costs costs_of(const machine* m) {
-    gpsti_tuner_costs costs;
-    memset(&costs, 0, sizeof costs);
-    costs.service_ns[GPST_RESOURCE_DISK_IN] = (int64_t)(m->read * MS);
-    costs.service_ns[GPST_RESOURCE_CPU] = (int64_t)((m->cpu + m->blocked) * MS);
-    costs.service_ns[GPST_RESOURCE_H2D] = (int64_t)(m->h2d * MS);
-    costs.service_ns[GPST_RESOURCE_GPU] = (int64_t)(m->gpu * MS);
-    costs.service_ns[GPST_RESOURCE_D2H] = (int64_t)(m->d2h * MS);
-    costs.service_ns[GPST_RESOURCE_DISK_OUT] = (int64_t)(m->write * MS);
-    return costs;
-}
-
-/* Summed service of a disk: one that is held up by its own speed has everything in flight waiting on it. */
-static double disk_service(double alone, double least, double in_flight, double period, double n) {
-    const double held_up = in_flight * period * n;
-    return alone > 0.0 && least >= period * 0.99 ? held_up : smaller(alone * n, held_up);
-}
-
-/* What the engine's clocks would say of n items. */
-static gpsti_tuner_window window_of(const machine* m, const gpst_settings* s, uint64_t n_items,
-                                    uint64_t* random) {
-    const double chance = (double)(test_random(random) >> 11) / 9007199254740992.0 * 2.0 - 1.0;
-    const double reads = s->value[GPST_KNOB_READS], writes = s->value[GPST_KNOB_WRITES];
-    const double n = (double)n_items * MS;
-    double period;
-    gpsti_tuner_window w;
-    memset(&w, 0, sizeof w);
-    const int slowest = slowest_of(m, s, &period);
-    w.n_items = n_items;
-    w.wall_ns = (int64_t)(period * (1.0 + m->noise * chance) * n);
-    w.noise = m->noise;
-    w.service_ns[GPST_RESOURCE_DISK_IN] =
-        (int64_t)disk_service(m->read, m->read_least + m->read_crowd * (reads - 1.0), reads, period, n);
-    w.service_ns[GPST_RESOURCE_DISK_OUT] = (int64_t)disk_service(m->write, m->write_least, writes, period, n);
-    w.service_ns[GPST_RESOURCE_CPU] = (int64_t)((m->cpu + m->blocked) * n);
-    w.service_ns[GPST_RESOURCE_H2D] = (int64_t)((m->h2d + m->delay) * n);
-    w.service_ns[GPST_RESOURCE_GPU] = w.busy_ns[GPST_RESOURCE_GPU] = (int64_t)(m->gpu * n);
-    w.service_ns[GPST_RESOURCE_D2H] = w.busy_ns[GPST_RESOURCE_D2H] = (int64_t)(m->d2h * n);
-    w.busy_ns[GPST_RESOURCE_H2D] = (int64_t)(m->h2d * n);
-    w.cpu_ns = (int64_t)(m->cpu * n);
-    w.serial_ns = (int64_t)(m->serial * n);
-    w.wait_ns[slowest] += w.wall_ns; /* things pile up before it */
-    w.starved_ns = w.wall_ns;
-    return w;
-}
-
-/* ---- running the policy on one ------------------------------------------------------------------ */
-
-static void assert_within(const gpsti_tuner* tuner) {
-    for (int k = 1; k < (int)GPST_KNOB_COUNT; k++) {
-        assert_true(tuner->now.value[k] >= tuner->least.value[k]);
-        assert_true(tuner->now.value[k] <= tuner->most.value[k]);
-    }
-    assert_true(tuner->now.value[GPST_KNOB_WORKERS] <= tuner->budget.workers);
-}
-
-/* Windows as the engine takes them: after a change what was in flight leaves first. Ends frozen; gives the items. */
-static uint64_t run(gpsti_tuner* tuner, const machine* m, uint64_t most_items, uint64_t* random) {
-    uint64_t items = 1;
-    while (tuner->state != GPSTI_TUNER_FROZEN && items < most_items) {
-        const gpsti_tuner_window window = window_of(m, &tuner->now, 16, random);
-        items += 16;
-        if (gpsti_tuner_judge(tuner, &window, items))
-            items += tuner->now.value[GPST_KNOB_SLOTS];
-        assert_within(tuner);
-    }
-    return items;
-}
-
-static void print_decisions(const gpsti_tuner* tuner) {
-    const uint32_t n = tuner->n_decisions < GPST_MAX_DECISIONS ? tuner->n_decisions : GPST_MAX_DECISIONS;
-    for (uint32_t i = 0; i < n; i++) {
-        const gpst_tuner_decision* const d = &tuner->decisions[i];
-        printf("    item %4llu %-8s %3u -> %3u  %8.1f -> %8.1f items/s  %s\n", (unsigned long long)d->item,
-               gpst_knob_name(d->knob), d->before, d->after, d->items_per_s_before, d->items_per_s_after,
-               d->reason);
-    }
-}
-
-/* The best of every setting that the budgets allow, by trying them all. */
-static double best_period_ms(const machine* m, const gpsti_tuner* tuner) {
-    gpst_settings s = tuner->now;
-    double best = 1e30;
-    const uint32_t* const most = tuner->most.value;
-    for (uint32_t w = 1; w <= most[GPST_KNOB_WORKERS]; w++)
-        for (uint32_t r = tuner->least.value[GPST_KNOB_READS]; r <= most[GPST_KNOB_READS]; r += 1 + r / 4)
-            for (uint32_t o = tuner->least.value[GPST_KNOB_WRITES]; o <= most[GPST_KNOB_WRITES];
-                 o += 1 + o / 4) {
-                s.value[GPST_KNOB_WORKERS] = w;
-                s.value[GPST_KNOB_READS] = r;
-                s.value[GPST_KNOB_WRITES] = o;
-                s.value[GPST_KNOB_SLOTS] = most[GPST_KNOB_SLOTS];
-                s.value[GPST_KNOB_STREAMS] = most[GPST_KNOB_STREAMS];
-                best = smaller(best, period_ms(m, &s));
-            }
-    return best;
-}
-
-#define B GPST_PRESET_BALANCED
-#define L GPST_PRESET_LATENCY
-#define T GPST_PRESET_THROUGHPUT
-#define BOUND(resource) GPST_RESOURCE_##resource
-static const machine machines[] = {
-    /* cores, workers; cpu, blocked; read, least, crowd; h2d, gpu, d2h, delay; write, least; serial; noise */
-    {"decode, 2 cores", 2, 2, 30, 0, 2, 0.5, 0, 0, 0, 0, 0, 0, 0, 0, 0, B, BOUND(CPU)},
-    {"decode, 16 cores", 16, 16, 150, 0, 12, 1, 0, 1, 0.5, 1, 0.1, 3, 0.5, 0, 0, B, BOUND(CPU)},
-    {"decode, noisy", 16, 16, 150, 0, 12, 1, 0, 1, 0.5, 1, 0.1, 3, 0.5, 0, 0.04, B, BOUND(CPU)},
-    {"disk, scales to 8", 4, 4, 0.5, 0, 11.7, 1.4, 0, 0, 0.1, 0, 0.1, 0, 0, 0, 0, B, BOUND(DISK_IN)},
-    {"disk, one stream", 4, 4, 0.5, 0, 11.7, 11.7, 0, 0, 0.1, 0, 0.1, 0, 0, 0, 0, B, BOUND(DISK_IN)},
-    {"disk that seeks", 4, 4, 8, 0, 11.7, 11, 1.5, 0, 0, 0, 0, 0, 0, 0, 0, B, BOUND(DISK_IN)},
-    {"disk, noisy", 4, 4, 0.5, 0, 11.7, 1.4, 0, 0, 0.1, 0, 0.1, 0, 0, 0, 0.03, B, BOUND(DISK_IN)},
-    {"disk, unknown to model", 2, 2, 0, 0, 20, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, B, BOUND(DISK_IN)},
-    {"network disk, slow", 8, 8, 4, 0, 90, 0.9, 0, 0, 0, 0, 0, 0, 0, 0, 0, T, BOUND(DISK_IN)},
-    {"link up", 4, 4, 1, 0, 1, 0.2, 0, 8, 2, 3, 0.1, 0, 0, 0, 0, B, BOUND(H2D)},
-    {"link up, old laptop", 2, 2, 2, 0, 4, 3, 0, 30, 9, 9, 0.5, 0, 0, 0, 0.02, B, BOUND(H2D)},
-    {"kernel", 4, 4, 1, 0, 1, 0.2, 0, 2, 12, 1, 0.1, 0, 0, 0, 0, B, BOUND(GPU)},
-    {"link down", 4, 4, 1, 0, 1, 0.2, 0, 2, 1, 9, 0.1, 0, 0, 0, 0, B, BOUND(D2H)},
-    {"launches with delay", 4, 4, 0.2, 0, 0, 0, 0, 0.2, 1, 0.2, 9, 0, 0, 0, 0, B, BOUND(GPU)},
-    {"device, latency", 4, 4, 0.2, 0, 0, 0, 0, 0.2, 1, 0.2, 9, 0, 0, 0, 0, L, BOUND(GPU)},
-    {"sink, scales", 4, 4, 1, 0, 0.5, 0.2, 0, 0, 0, 0, 0, 40, 1.5, 0, 0, B, BOUND(DISK_OUT)},
-    {"sink, does not scale", 4, 4, 1, 0, 0.5, 0.2, 0, 0, 0, 0, 0, 20, 20, 0, 0, B, BOUND(DISK_OUT)},
-    {"serial sink", 8, 8, 4, 0, 1, 0.2, 0, 0, 0, 0, 0, 0, 0, 12, 0, B, BOUND(NONE)},
-    {"one core", 1, 1, 10, 0, 2, 0.5, 0, 0, 0, 0, 0, 2, 0.5, 0, 0, B, BOUND(CPU)},
-    {"one core, disk", 1, 1, 1, 0, 12, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, B, BOUND(DISK_IN)},
-    {"quota 2 of 16", 2, 2, 20, 0, 2, 0.5, 0, 1, 0.5, 1, 0.1, 2, 0.5, 0, 0, B, BOUND(CPU)},
-    {"too many workers", 2, 8, 20, 0, 2, 0.5, 0, 0, 0, 0, 0, 0, 0, 0, 0, B, BOUND(CPU)},
-    {"stages that wait", 4, 4, 1, 20, 1, 0.2, 0, 0, 0, 0, 0, 0, 0, 0, 0, B, BOUND(CPU)},
-    {"jittery reads", 4, 4, 2, 0, 11.7, 1.4, 0, 0, 0.1, 0, 0.1, 0, 0, 0, 0.08, B, BOUND(DISK_IN)},
-    {"all of a size", 4, 4, 8, 0, 4, 2, 0, 2, 2, 2, 0.1, 4, 2, 0, 0, B, BOUND(DISK_IN)},
-    {"small items", 16, 16, 0.02, 0, 0.05, 0.01, 0, 0, 0, 0, 0, 0, 0, 0, 0.01, B, BOUND(DISK_IN)},
-    {"latency, decode", 16, 16, 40, 0, 4, 0.5, 0, 0, 0, 0, 0, 2, 0.3, 0, 0, L, BOUND(CPU)},
-    {"throughput, decode", 16, 16, 40, 0, 4, 0.5, 0, 0, 0, 0, 0, 2, 0.3, 0, 0, T, BOUND(CPU)},
-};
-#undef B
-#undef L
-#undef T
-#undef BOUND
-#define N_MACHINES (sizeof machines / sizeof machines[0])
+#include "tuner_machine.h"
 
 /* Within 95 % of the best of the grid after 200 items, never above a budget, and frozen soon after. Once more without
    knowing what item 0 took: there, too, by the freeze. */
@@ -261,14 +47,6 @@ static void test_bottlenecks(void** state) {
     }
 }
 
-static const machine* machine_named(const char* name) {
-    for (size_t i = 0; i < N_MACHINES; i++)
-        if (strcmp(machines[i].name, name) == 0)
-            return &machines[i];
-    fail_msg("no machine \"%s\"", name);
-    return NULL;
-}
-
 static gpsti_tuner tuner_of(const machine* m) {
     const gpsti_tuner_budget budget = budget_of(m);
     gpsti_tuner tuner;
@@ -291,6 +69,32 @@ static void test_model_is_little_s_law(void** state) {
     assert_int_equal(tuner.now.value[GPST_KNOB_STREAMS], 4);
     assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 16 + 2 + 4 + 1 + 2);
     assert_int_equal(tuner.now.value[GPST_KNOB_INSIDE], 1);
+}
+
+/* Reads that wait long: as many as the workers could want, up to 32. */
+static void test_model_of_far_reads(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.3;
+    static const struct {
+        double read;
+        uint32_t reads;
+    } rows[] = {{0.1, 6}, {1.9, 16}, {2.0, 32}, {90.0, 32}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        m.read = rows[i].read;
+        const gpsti_tuner_budget budget = budget_of(&m);
+        const gpsti_tuner_costs costs = costs_of(&m);
+        gpsti_tuner tuner;
+        gpsti_tuner_init(&tuner, &budget, &costs);
+        assert_int_equal(tuner.now.value[GPST_KNOB_READS], rows[i].reads);
+    }
+    m.cpu = 10.0; /* of which there are 1.6 a ms: 5 at once */
+    m.read = 3.0;
+    const gpsti_tuner_budget budget = budget_of(&m);
+    const gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(tuner.now.value[GPST_KNOB_READS], 5);
 }
 
 /* What the device takes is a period, too; with little to wait for, nothing is to spare. */
@@ -368,15 +172,6 @@ static void test_brief_items_have_slots_for_bunches(void** state) {
     assert_int_equal(slots_of(&m), 16 + 2);
 }
 
-/* A machine of brief items, all times in ms, with n workers. */
-static machine brief_machine(uint32_t n_workers) {
-    machine m;
-    memset(&m, 0, sizeof m);
-    m.name = "brief items";
-    m.cores = m.workers = n_workers;
-    m.preset = GPST_PRESET_BALANCED;
-    return m;
-}
 
 /* Workers read what is in the page cache. Should that come to wait, readers are to be as many as it needs: no more
    slots for that. */
@@ -421,191 +216,6 @@ static void test_brief_device_work_starts_in_batches(void** state) {
     assert_int_equal(batch_of(&m, 1, &slots), 0); /* no such knob */
     m.gpu = 0.013;
     assert_int_equal(batch_of(&m, 64, &slots), 1);
-}
-
-/* ---- whole items ------------------------------------------------------------------------------------- */
-
-static uint32_t whole_workers(const machine* m, const gpsti_tuner_budget* budget) {
-    const gpsti_tuner_costs costs = costs_of(m);
-    gpsti_tuner tuner;
-    gpsti_tuner_init(&tuner, budget, &costs);
-    return gpsti_tuner_whole_workers(&tuner, &costs);
-}
-
-static uint32_t whole_workers_of(const machine* m) {
-    const gpsti_tuner_budget budget = budget_of(m);
-    return whole_workers(m, &budget);
-}
-
-/* All cores where computing is what there is to do; of a busy device's workers a few; none where a worker with an item
-   would wait for longer than the others can make good. */
-static void test_who_brings_whole_items(void** state) {
-    (void)state;
-    machine m = brief_machine(16);
-    assert_int_equal(whole_workers_of(&m), 0); /* nothing is known */
-    m.cpu = 0.1;
-    assert_int_equal(whole_workers_of(&m), 16);
-    m.gpu = 0.05; /* 3 periods, and two to spare */
-    assert_int_equal(whole_workers_of(&m), 3 + 2);
-    m.workers = m.cores = 4;
-    assert_int_equal(whole_workers_of(&m), 4);
-    m.workers = m.cores = 2; /* 0.15 ms each: two bring an item every 0.075 ms, and the engine every 0.05 */
-    assert_int_equal(whole_workers_of(&m), 0);
-}
-
-/* Files that wait: as many at once as there are workers, of which a disk serves so many as fast as more. */
-static void test_whole_items_that_wait_for_files(void** state) {
-    (void)state;
-    for (int writes = 0; writes < 2; writes++) {
-        machine m = brief_machine(16);
-        m.cpu = 0.01;
-        *(writes ? &m.write : &m.read) = 0.8; /* the engine: every 0.1 ms; 16 workers: every 0.05 */
-        assert_int_equal(whole_workers_of(&m), 16);
-        m.workers = m.cores = 8;
-        assert_int_equal(whole_workers_of(&m), 8);
-        m.workers = m.cores = 7; /* every 0.116 ms */
-        assert_int_equal(whole_workers_of(&m), 0);
-        m.cpu = 4.0; /* 7 workers: every 0.686 ms, and the engine 0.571 */
-        assert_int_equal(whole_workers_of(&m), 0);
-        m.cpu = 8.1; /* what they wait is less than a tenth */
-        assert_int_equal(whole_workers_of(&m), 7);
-    }
-}
-
-/* What no clock has, of an item's way in the plain loop, wants workers, too; and of an item 0 alone all of them: it may
-   have loaded a device's kernels. */
-static void test_whole_items_on_a_device(void** state) {
-    (void)state;
-    machine m = brief_machine(16);
-    m.cpu = 0.1;
-    m.gpu = 0.05;
-    const gpsti_tuner_budget budget = budget_of(&m);
-    gpsti_tuner_costs costs = costs_of(&m);
-    gpsti_tuner tuner;
-    gpsti_tuner_init(&tuner, &budget, &costs);
-    costs.item_ns = (int64_t)(0.4 * MS);
-    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 8 + 2);
-    costs.item_ns = (int64_t)(10.1 * MS); /* long after all */
-    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 0);
-    costs.item_ns = 0;
-    costs.is_first = true;
-    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 16);
-}
-
-static void test_long_items_are_not_whole(void** state) {
-    (void)state;
-    machine m = brief_machine(4);
-    m.cpu = 9.9;
-    assert_int_equal(whole_workers_of(&m), 4);
-    m.cpu = 10.1;
-    assert_int_equal(whole_workers_of(&m), 0);
-}
-
-/* Each worker's item has its memory, on the host and on the device. */
-static void test_memory_of_whole_items(void** state) {
-    (void)state;
-    machine m = brief_machine(16);
-    m.cpu = 0.1;
-    gpsti_tuner_budget budget = budget_of(&m);
-    budget.host_bytes = (uint64_t)160 << 20;
-    budget.item_host_bytes = (uint64_t)9 << 20; /* 16 of them */
-    assert_int_equal(whole_workers(&m, &budget), 16);
-    budget.item_host_bytes = (uint64_t)12 << 20; /* 12: a quarter of the cores rests, in whichever way */
-    assert_int_equal(whole_workers(&m, &budget), 12);
-    m.gpu = 0.009; /* what the device does of 12 items is nothing to wait for */
-    assert_int_equal(whole_workers(&m, &budget), 12);
-    m.gpu = 0.0;
-    m.gpu = 0.05;
-    budget = budget_of(&m);
-    budget.device_bytes = (uint64_t)50 << 20;
-    budget.item_device_bytes = (uint64_t)11 << 20; /* 4 of them */
-    assert_int_equal(whole_workers(&m, &budget), 4);
-    budget.item_device_bytes = (uint64_t)30 << 20; /* 1, of 3 that are needed */
-    assert_int_equal(whole_workers(&m, &budget), 0);
-}
-
-/* Workers move, and slots with them; what serves single steps has no use. A worker is not tried that the device has no
-   memory for. */
-static void test_knobs_of_whole_items(void** state) {
-    (void)state;
-    for (int waits = 0; waits < 2; waits++) {
-        machine m = brief_machine(8);
-        m.cpu = m.gpu = 0.05;
-        m.read = m.write = 0.01;
-        gpsti_tuner_budget budget = budget_of(&m);
-        budget.batch = 16;
-        budget.device_bytes = (uint64_t)100 << 20;
-        budget.item_device_bytes = (uint64_t)1 << 20;
-        const gpsti_tuner_costs costs = costs_of(&m);
-        gpsti_tuner tuner;
-        gpsti_tuner_init(&tuner, &budget, &costs);
-        const gpst_settings before = tuner.now;
-        gpsti_tuner_set_whole(&tuner, 4, waits);
-        assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 4);
-        assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], waits ? before.value[GPST_KNOB_SLOTS] : 4);
-        assert_memory_equal(&tuner.now, &tuner.kept, sizeof tuner.now);
-        const gpst_settings first = tuner.now;
-        for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) { /* whatever a window is full of */
-            gpsti_tuner trial = tuner;
-            gpsti_tuner_window w;
-            memset(&w, 0, sizeof w);
-            w.n_items = 100;
-            w.wall_ns = w.starved_ns = 100000000;
-            w.wait_ns[r] = w.service_ns[r] = w.busy_ns[r] = 8 * w.wall_ns;
-            for (uint64_t n = 100; n < 2000; n += 100) {
-                (void)gpsti_tuner_judge(&trial, &w, n);
-                for (int k = 1; k < (int)GPST_KNOB_COUNT; k++)
-                    if (k != (int)GPST_KNOB_WORKERS && k != (int)GPST_KNOB_SLOTS)
-                        assert_int_equal(trial.now.value[k], first.value[k]);
-            }
-        }
-        gpsti_tuner_set_whole(&tuner, 4, waits);
-        (void)gpsti_tuner_resize(&tuner, 1, (uint64_t)30 << 20); /* 3 of them fit */
-        assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 3);
-        assert_int_equal(tuner.most.value[GPST_KNOB_WORKERS], 3);
-    }
-}
-
-/* Workers that wait are not all there could be: more of them are tried, with a slot for each, and kept where they
-   pay. */
-static void test_more_workers_with_whole_items(void** state) {
-    (void)state;
-    machine m = brief_machine(8);
-    m.cpu = 0.02;
-    m.blocked = 0.2;
-    const gpsti_tuner_budget budget = budget_of(&m);
-    const gpsti_tuner_costs costs = costs_of(&m);
-    uint64_t random = test_seed(31);
-    gpsti_tuner tuner;
-    gpsti_tuner_init(&tuner, &budget, &costs);
-    gpsti_tuner_set_whole(&tuner, 4, false);
-    (void)run(&tuner, &m, 1000, &random);
-    assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 8);
-    assert_true(tuner.now.value[GPST_KNOB_SLOTS] >= 8);
-    assert_non_null(strstr(tuner.decisions[tuner.n_decisions - 1].reason, "every worker has an item"));
-}
-
-/* Given up, everything is where the model has it, and every knob may move again. */
-static void test_whole_items_given_up(void** state) {
-    (void)state;
-    const machine* const m = machine_named("decode, 16 cores");
-    const gpsti_tuner_budget budget = budget_of(m);
-    const gpsti_tuner_costs costs = costs_of(m);
-    uint64_t random = test_seed(32);
-    gpsti_tuner fresh, tuner;
-    gpsti_tuner_init(&fresh, &budget, &costs);
-    tuner = fresh;
-    gpsti_tuner_set_whole(&tuner, 3, false);
-    (void)run(&tuner, m, 1000, &random);
-    gpsti_tuner_set_staged(&tuner, &costs);
-    assert_memory_equal(&tuner.now, &fresh.now, sizeof tuner.now);
-    assert_memory_equal(&tuner.kept, &fresh.kept, sizeof tuner.kept);
-    assert_memory_equal(&tuner.most, &fresh.most, sizeof tuner.most);
-    assert_int_equal(tuner.state, GPSTI_TUNER_BASE);
-    assert_false(tuner.whole);
-    assert_int_equal(tuner.tried[GPST_KNOB_WORKERS], 0);
-    const uint64_t items = run(&tuner, m, 1000, &random);
-    assert_true(items < 1000 && best_period_ms(m, &tuner) / period_ms(m, &tuner.kept) >= 0.95);
 }
 
 /* What a pipeline does not have, no knob moves. */
@@ -1183,20 +793,13 @@ int main(void) {
         cmocka_unit_test(test_converges),
         cmocka_unit_test(test_bottlenecks),
         cmocka_unit_test(test_model_is_little_s_law),
+        cmocka_unit_test(test_model_of_far_reads),
         cmocka_unit_test(test_model_knows_the_device),
         cmocka_unit_test(test_slots_are_what_is_of_use),
         cmocka_unit_test(test_workers_are_what_is_of_use),
         cmocka_unit_test(test_brief_items_have_slots_for_bunches),
         cmocka_unit_test(test_brief_device_work_starts_in_batches),
         cmocka_unit_test(test_reads_of_workers_may_become_readers),
-        cmocka_unit_test(test_who_brings_whole_items),
-        cmocka_unit_test(test_whole_items_that_wait_for_files),
-        cmocka_unit_test(test_whole_items_on_a_device),
-        cmocka_unit_test(test_long_items_are_not_whole),
-        cmocka_unit_test(test_memory_of_whole_items),
-        cmocka_unit_test(test_knobs_of_whole_items),
-        cmocka_unit_test(test_more_workers_with_whole_items),
-        cmocka_unit_test(test_whole_items_given_up),
         cmocka_unit_test(test_limits_of_what_is_not_there),
         cmocka_unit_test(test_presets_bound_the_slots),
         cmocka_unit_test(test_memory_bounds_the_slots),

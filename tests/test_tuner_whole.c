@@ -1,0 +1,277 @@
+/* tests/test_tuner_whole.c -- the tuner's policy where workers bring items whole: how many of them, and which moves. */
+#include "tuner_machine.h"
+
+/* ---- whole items ------------------------------------------------------------------------------------- */
+
+static uint32_t whole_workers(const machine* m, const gpsti_tuner_budget* budget) {
+    const gpsti_tuner_costs costs = costs_of(m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, budget, &costs);
+    return gpsti_tuner_whole_workers(&tuner, &costs);
+}
+
+static uint32_t whole_workers_of(const machine* m) {
+    const gpsti_tuner_budget budget = budget_of(m);
+    return whole_workers(m, &budget);
+}
+
+/* All cores where computing is what there is to do; of a busy device's workers a few; none where a worker with an item
+   would wait for longer than the others can make good. */
+static void test_who_brings_whole_items(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    assert_int_equal(whole_workers_of(&m), 0); /* nothing is known */
+    m.cpu = 0.1;
+    assert_int_equal(whole_workers_of(&m), 16);
+    m.gpu = 0.05; /* 3 periods: that many keep it busy, and one comes with the next */
+    assert_int_equal(whole_workers_of(&m), 3 + 1);
+    m.gpu = 0.5; /* 1.2 periods */
+    assert_int_equal(whole_workers_of(&m), 1 + 1);
+    m.gpu = 0.05;
+    m.workers = m.cores = 3;
+    assert_int_equal(whole_workers_of(&m), 3);
+    m.workers = m.cores = 2; /* 0.15 ms each: two bring an item every 0.075 ms, and the engine every 0.05 */
+    assert_int_equal(whole_workers_of(&m), 0);
+}
+
+/* Files that wait: as many at once as there are workers, of which a disk serves so many as fast as more. Files that are
+   made want few threads that make them: more workers than four leave that to the engine's writers. */
+static void test_whole_items_that_wait_for_files(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.01;
+    m.read = 0.8; /* the engine: every 0.1 ms; 16 workers: every 0.05 */
+    assert_int_equal(whole_workers_of(&m), 16);
+    m.workers = m.cores = 8;
+    assert_int_equal(whole_workers_of(&m), 8);
+    m.workers = m.cores = 7; /* every 0.116 ms */
+    assert_int_equal(whole_workers_of(&m), 0);
+    m.cpu = 4.0; /* 7 workers: every 0.686 ms, and the engine 0.571 */
+    assert_int_equal(whole_workers_of(&m), 0);
+    m.cpu = 8.1; /* what they wait is less than a tenth */
+    assert_int_equal(whole_workers_of(&m), 7);
+    m.write = 0.01;
+    assert_int_equal(whole_workers_of(&m), 0);
+    m.workers = m.cores = 5;
+    assert_int_equal(whole_workers_of(&m), 0);
+    m.workers = m.cores = 4;
+    m.read = 0.0;
+    assert_int_equal(whole_workers_of(&m), 4);
+}
+
+/* Where a read waits for more than a disk, others can beside it: the engine has more of them in flight than there are
+   workers. */
+static void test_whole_items_from_far_away(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.01;
+    m.read = 1.9; /* eight at once: every 0.24 ms; 16 workers: every 0.12 */
+    assert_int_equal(whole_workers_of(&m), 16);
+    m.read = 2.1; /* 32 at once: every 0.066 ms; 16 workers: every 0.132 */
+    assert_int_equal(whole_workers_of(&m), 0);
+    m.workers = m.cores = 32;
+    assert_int_equal(whole_workers_of(&m), 32);
+}
+
+/* What no clock has, of an item's way in the plain loop, wants workers, too; and an item 0 alone as many again: it may
+   have loaded a device's kernels. */
+static void test_whole_items_on_a_device(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    m.gpu = 0.05;
+    const gpsti_tuner_budget budget = budget_of(&m);
+    gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    costs.item_ns = (int64_t)(0.4 * MS);
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 8 + 1);
+    costs.item_ns = (int64_t)(10.1 * MS); /* long after all */
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 0);
+    costs.item_ns = 0;
+    costs.is_first = true;
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 2 * 3 + 1);
+}
+
+static void test_long_items_are_not_whole(void** state) {
+    (void)state;
+    machine m = brief_machine(4);
+    m.cpu = 9.9;
+    assert_int_equal(whole_workers_of(&m), 4);
+    m.cpu = 10.1;
+    assert_int_equal(whole_workers_of(&m), 0);
+}
+
+/* Each worker's item has its memory, on the host and on the device. */
+static void test_memory_of_whole_items(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    gpsti_tuner_budget budget = budget_of(&m);
+    budget.host_bytes = (uint64_t)160 << 20;
+    budget.item_host_bytes = (uint64_t)9 << 20; /* 16 of them */
+    assert_int_equal(whole_workers(&m, &budget), 16);
+    budget.item_host_bytes = (uint64_t)12 << 20; /* 12: a quarter of the cores rests, in whichever way */
+    assert_int_equal(whole_workers(&m, &budget), 12);
+    m.gpu = 0.009; /* what the device does of 12 items is nothing to wait for */
+    assert_int_equal(whole_workers(&m, &budget), 12);
+    m.gpu = 0.03;
+    budget = budget_of(&m);
+    budget.device_bytes = (uint64_t)50 << 20;
+    budget.item_device_bytes = (uint64_t)11 << 20; /* 4 of them */
+    assert_int_equal(whole_workers(&m, &budget), 4);
+    budget.item_device_bytes = (uint64_t)30 << 20; /* 1, of 4 that are needed */
+    assert_int_equal(whole_workers(&m, &budget), 0);
+}
+
+/* Workers move, and slots with them; what serves single steps has no use. A worker is not tried that the device has no
+   memory for. */
+static void test_knobs_of_whole_items(void** state) {
+    (void)state;
+    for (int waits = 0; waits < 2; waits++) {
+        machine m = brief_machine(8);
+        m.cpu = m.gpu = 0.05;
+        m.read = m.write = 0.01;
+        gpsti_tuner_budget budget = budget_of(&m);
+        budget.batch = 16;
+        budget.device_bytes = (uint64_t)100 << 20;
+        budget.item_device_bytes = (uint64_t)1 << 20;
+        const gpsti_tuner_costs costs = costs_of(&m);
+        gpsti_tuner tuner;
+        gpsti_tuner_init(&tuner, &budget, &costs);
+        const gpst_settings before = tuner.now;
+        gpsti_tuner_set_whole(&tuner, &costs, 4, waits);
+        assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 4);
+        assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], waits ? before.value[GPST_KNOB_SLOTS] : 4);
+        assert_memory_equal(&tuner.now, &tuner.kept, sizeof tuner.now);
+        const gpst_settings first = tuner.now;
+        for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) { /* whatever a window is full of */
+            gpsti_tuner trial = tuner;
+            gpsti_tuner_window w;
+            memset(&w, 0, sizeof w);
+            w.n_items = 100;
+            w.wall_ns = w.starved_ns = 100000000;
+            w.wait_ns[r] = w.service_ns[r] = w.busy_ns[r] = 8 * w.wall_ns;
+            for (uint64_t n = 100; n < 2000; n += 100) {
+                (void)gpsti_tuner_judge(&trial, &w, n);
+                for (int k = 1; k < (int)GPST_KNOB_COUNT; k++)
+                    if (k != (int)GPST_KNOB_WORKERS && k != (int)GPST_KNOB_SLOTS)
+                        assert_int_equal(trial.now.value[k], first.value[k]);
+            }
+        }
+        gpsti_tuner_set_whole(&tuner, &costs, 4, waits);
+        (void)gpsti_tuner_resize(&tuner, 1, (uint64_t)30 << 20); /* 3 of them fit */
+        assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 3);
+        assert_int_equal(tuner.most.value[GPST_KNOB_WORKERS], 3);
+    }
+}
+
+/* Workers that wait are not all there could be: more of them are tried, with a slot for each, and kept where they
+   pay. */
+static void test_more_workers_with_whole_items(void** state) {
+    (void)state;
+    machine m = brief_machine(8);
+    m.cpu = 0.02;
+    m.blocked = 0.2;
+    const gpsti_tuner_budget budget = budget_of(&m);
+    const gpsti_tuner_costs costs = costs_of(&m);
+    uint64_t random = test_seed(31);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    gpsti_tuner_set_whole(&tuner, &costs, 4, false);
+    (void)run(&tuner, &m, 1000, &random);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 8);
+    assert_true(tuner.now.value[GPST_KNOB_SLOTS] >= 8);
+    assert_non_null(strstr(tuner.decisions[tuner.n_decisions - 1].reason, "every worker has an item"));
+}
+
+/* A window of whole items that take `crowd` ms more for each worker beside theirs. */
+static gpsti_tuner_window crowded_window(const machine* m, const gpsti_tuner* tuner, double crowd) {
+    const double n = tuner->now.value[GPST_KNOB_WORKERS];
+    const double way = m->cpu + crowd * (n - 1.0);
+    gpsti_tuner_window w;
+    memset(&w, 0, sizeof w);
+    w.n_items = 100;
+    w.wall_ns = (int64_t)(100.0 * way / n * MS);
+    w.service_ns[GPST_RESOURCE_CPU] = w.cpu_ns = (int64_t)(100.0 * way * MS);
+    return w;
+}
+
+static uint32_t workers_after_crowding(double crowd) {
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    const gpsti_tuner_budget budget = budget_of(&m);
+    const gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    gpsti_tuner_set_whole(&tuner, &costs, 16, false);
+    for (uint64_t n = 100; tuner.state != GPSTI_TUNER_FROZEN && n < 5000; n += 100) {
+        const gpsti_tuner_window window = crowded_window(&m, &tuner, crowd);
+        (void)gpsti_tuner_judge(&tuner, &window, n);
+        assert_within(&tuner);
+    }
+    assert_int_equal(tuner.state, GPSTI_TUNER_FROZEN);
+    return tuner.kept.value[GPST_KNOB_WORKERS];
+}
+
+/* Items that take more than twice as long side by side: half as many workers are tried, and half of them again, for as
+   long as that pays. */
+static void test_whole_items_in_each_other_s_way(void** state) {
+    (void)state;
+    assert_int_equal(workers_after_crowding(0.0), 16);
+    assert_int_equal(workers_after_crowding(0.006), 16); /* 1.9 times as long */
+    assert_int_equal(workers_after_crowding(0.05), 16); /* 8.5 times: 19.2 a ms, and 17.8 with eight */
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    const gpsti_tuner_budget budget = budget_of(&m);
+    const gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    gpsti_tuner_set_whole(&tuner, &costs, 16, false);
+    static const double items_a_ms[] = {0, 10, 16, 0, 18, 0, 0, 0, 14, 0, 0, 0, 0, 0, 0, 0, 12}; /* best: 4 */
+    for (uint64_t n = 100; tuner.state != GPSTI_TUNER_FROZEN && n < 5000; n += 100) {
+        gpsti_tuner_window window = crowded_window(&m, &tuner, 0.0);
+        window.wall_ns = (int64_t)(100.0 / items_a_ms[tuner.now.value[GPST_KNOB_WORKERS]] * MS);
+        (void)gpsti_tuner_judge(&tuner, &window, n);
+    }
+    assert_int_equal(tuner.kept.value[GPST_KNOB_WORKERS], 4);
+}
+
+/* Given up, everything is where the model has it, and every knob may move again. */
+static void test_whole_items_given_up(void** state) {
+    (void)state;
+    const machine* const m = machine_named("decode, 16 cores");
+    const gpsti_tuner_budget budget = budget_of(m);
+    const gpsti_tuner_costs costs = costs_of(m);
+    uint64_t random = test_seed(32);
+    gpsti_tuner fresh, tuner;
+    gpsti_tuner_init(&fresh, &budget, &costs);
+    tuner = fresh;
+    gpsti_tuner_set_whole(&tuner, &costs, 3, false);
+    (void)run(&tuner, m, 1000, &random);
+    gpsti_tuner_set_staged(&tuner, &costs);
+    assert_memory_equal(&tuner.now, &fresh.now, sizeof tuner.now);
+    assert_memory_equal(&tuner.kept, &fresh.kept, sizeof tuner.kept);
+    assert_memory_equal(&tuner.most, &fresh.most, sizeof tuner.most);
+    assert_int_equal(tuner.state, GPSTI_TUNER_BASE);
+    assert_false(tuner.whole);
+    assert_int_equal(tuner.tried[GPST_KNOB_WORKERS], 0);
+    const uint64_t items = run(&tuner, m, 1000, &random);
+    assert_true(items < 1000 && best_period_ms(m, &tuner) / period_ms(m, &tuner.kept) >= 0.95);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_brings_whole_items),
+        cmocka_unit_test(test_whole_items_that_wait_for_files),
+        cmocka_unit_test(test_whole_items_from_far_away),
+        cmocka_unit_test(test_whole_items_on_a_device),
+        cmocka_unit_test(test_long_items_are_not_whole),
+        cmocka_unit_test(test_memory_of_whole_items),
+        cmocka_unit_test(test_knobs_of_whole_items),
+        cmocka_unit_test(test_more_workers_with_whole_items),
+        cmocka_unit_test(test_whole_items_in_each_other_s_way),
+        cmocka_unit_test(test_whole_items_given_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
