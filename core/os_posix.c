@@ -455,20 +455,31 @@ GPSTI_PRIVATE void* gpsti_pages_hugetlb(size_t bytes, char* why_not, size_t why_
     return ptr;
 }
 
-/* What the alignment cuts off at both ends goes back at once. */
+/* Aligned: systems of today do that by themselves, for the others what is cut off at both ends goes back at once. */
+GPSTI_PRIVATE char* gpsti_pages_map_aligned(size_t bytes) {
+    char* const base = (char*)gpsti_pages_map(bytes, 0);
+    if (!base || ((uintptr_t)base & (GPSTI_HUGE_BYTES - 1)) == 0)
+        return base;
+    (void)munmap(base, bytes);
+    char* const wide = (char*)gpsti_pages_map(bytes + GPSTI_HUGE_BYTES, 0);
+    if (!wide)
+        return NULL;
+    const size_t head = (size_t)(-(intptr_t)wide & (intptr_t)(GPSTI_HUGE_BYTES - 1));
+    if (head)
+        (void)munmap(wide, head);
+    (void)munmap(wide + head + bytes, GPSTI_HUGE_BYTES - head);
+    return wide + head;
+}
+
 GPSTI_PRIVATE void* gpsti_pages_thp(size_t bytes, char* why_not, size_t why_not_bytes) {
     const bool allowed = gpsti_pages_thp_allowed();
-    char* base = allowed ? (char*)gpsti_pages_map(bytes + GPSTI_HUGE_BYTES, 0) : NULL;
+    char* const base = allowed ? gpsti_pages_map_aligned(bytes) : NULL;
     int code = errno;
     if (base) {
-        const size_t head = (size_t)(-(intptr_t)base & (intptr_t)(GPSTI_HUGE_BYTES - 1));
-        if (head)
-            (void)munmap(base, head);
-        (void)munmap(base + head + bytes, GPSTI_HUGE_BYTES - head);
-        if (!madvise(base + head, bytes, MADV_HUGEPAGE))
-            return base + head;
+        if (!madvise(base, bytes, MADV_HUGEPAGE))
+            return base;
         code = errno;
-        (void)munmap(base + head, bytes);
+        (void)munmap(base, bytes);
     }
     const size_t used = strlen(why_not);
     gpsti_format(why_not + used, why_not_bytes - used, "; THP: %s",
