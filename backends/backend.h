@@ -36,6 +36,7 @@ typedef struct gpsti_device_info {
     bool zero_copy;    /* device memory is host memory: upload and download may be left out */
     bool asynchronous; /* false: every operation is done when its submission returns */
     bool reaches_host; /* kernels read and write pinned host memory at its own address, over the link */
+    bool locks_host;   /* host_alloc page-locks, which takes time by the byte, for one thread after the other */
     bool counts_bytes; /* a launch takes the time that its gpsti_exec.bytes need: worth counting them */
     uint32_t n_copy_engines;
     uint64_t memory_bytes, memory_free_bytes;

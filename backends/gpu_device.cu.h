@@ -65,6 +65,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_describe(int ordinal, gpsti_device_info* out
                  properties.minor);
     out->asynchronous = true;
     out->reaches_host = gpsti_gpu_reaches_host(ordinal);
+    out->locks_host = true;
     out->n_copy_engines = (uint32_t)GPSTI_RT_COPY_ENGINES(properties);
     out->memory_bytes = properties.totalGlobalMem;
     return GPST_OK;

@@ -84,6 +84,7 @@ GPSTI_PRIVATE void gpsti_sim_device_query(const gpsti_device* device, gpsti_devi
     out->asynchronous = true;
     out->counts_bytes = sim->params.kernel_gbps > 0;
     out->reaches_host = sim->params.mapped > 0;
+    out->locks_host = sim->params.pin_gbps > 0;
     out->n_copy_engines = (uint32_t)sim->params.copy_engines;
     out->memory_bytes = sim->memory_bytes;
     gpsti_mutex_lock(&sim->mutex);
@@ -174,9 +175,22 @@ GPSTI_PRIVATE bool gpsti_sim_owns(const gpsti_sim_device* device, const void* pt
     return false;
 }
 
+/* As long as a driver takes to lock so many bytes, which it does for one thread after the other. */
+GPSTI_PRIVATE void gpsti_sim_wait_pinned(gpsti_sim_device* sim, size_t bytes) {
+    if (sim->params.pin_gbps <= 0 || sim->params.virtual_clock > 0)
+        return;
+    gpsti_mutex_lock(&sim->mutex);
+    const int64_t now_ns = gpsti_now_ns();
+    sim->pin_free_ns = sim->pin_free_ns > now_ns ? sim->pin_free_ns : now_ns;
+    sim->pin_free_ns += (int64_t)((double)bytes / sim->params.pin_gbps);
+    const int64_t end_ns = sim->pin_free_ns;
+    gpsti_mutex_unlock(&sim->mutex);
+    gpsti_sleep_ns(end_ns - now_ns);
+}
+
 GPSTI_PRIVATE gpst_result gpsti_sim_host_alloc(gpsti_device* device, size_t bytes, bool want_huge,
                                                gpsti_host_memory* out) {
-    const gpsti_sim_device* const sim = (const gpsti_sim_device*)device;
+    gpsti_sim_device* const sim = (gpsti_sim_device*)device;
     memset(out, 0, sizeof(*out));
     GPSTI_FAIL_IF(!bytes, GPST_ERROR_ARGUMENT, "backend sim: host_alloc: bytes=0: must be above 0");
     GPSTI_TRY(gpsti_sim_enter_locking(device, GPSTI_FAULT_HOST_ALLOC, "host_alloc"));
@@ -184,8 +198,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_host_alloc(gpsti_device* device, size_t byte
                                 &out->pages, out->why_not));
     out->bytes = out->mapped_bytes;
     out->pinned = sim->params.mapped > 0;
-    if (sim->params.pin_gbps > 0 && sim->params.virtual_clock <= 0)
-        gpsti_sleep_ns((int64_t)((double)bytes / sim->params.pin_gbps));
+    gpsti_sim_wait_pinned(sim, bytes);
     if (!out->why_not[0] && !out->pinned)
         gpsti_copy_text(out->why_not, sizeof(out->why_not), "sim backend: only the time of pinning is simulated");
     return GPST_OK;

@@ -19,7 +19,7 @@ typedef struct gpsti_sim_params {
     double fail[GPSTI_N_FAULTS];
     double lose_at;
     double jitter_pct, seed;
-    double pin_gbps;      /* of making host memory, on the calling thread; 0 = as long as the system takes */
+    double pin_gbps;      /* of making host memory, one thread at a time; 0 = as long as the system takes */
     double mapped;        /* 1: kernels reach pinned host memory */
     double virtual_clock; /* 1: modelled time passes on the device's clock only, and nobody waits for it */
 } gpsti_sim_params;
@@ -64,6 +64,7 @@ typedef struct gpsti_sim_device {
     uint64_t n_launches;
     uint64_t random;
     int64_t told_ns; /* virtual clock: the latest end the host was told of; what it submits next is not earlier */
+    int64_t pin_free_ns; /* when the host memory that was asked for by now is made */
     int64_t read_free_ns, write_free_ns; /* when the modelled disk has moved what was asked for by now */
     bool lost;
     gpsti_a32 vendor_error;

@@ -628,6 +628,46 @@ static void sim_random_order_over_streams(void** state) {
     test_device_close(&t);
 }
 
+typedef struct sim_pinning {
+    test_device device;
+    gpsti_a32 n_ok;
+} sim_pinning;
+
+static void sim_pin_a_page(void* argument) {
+    sim_pinning* const self = (sim_pinning*)argument;
+    gpsti_host_memory memory;
+    if (self->device.i->host_alloc(self->device.device, 4096, false, &memory) == GPST_OK)
+        (void)gpsti_a32_add(&self->n_ok, 1);
+    self->device.i->host_free(self->device.device, &memory);
+}
+
+/* Four threads at once take as long as one after the other would; on the virtual clock nobody waits. */
+static void sim_pins_for_one_at_a_time(void** state) {
+    sim_pinning self;
+    gpsti_device_info info;
+    gpsti_thread threads[4];
+    (void)state;
+    memset(&self, 0, sizeof self);
+    sim_open(&self.device, "pin_gbps=0.001"); /* 4 ms a page */
+    self.device.i->device_query(self.device.device, &info);
+    assert_true(info.locks_host);
+    const int64_t start_ns = gpsti_now_ns();
+    for (int k = 0; k < 4; ++k)
+        assert_int_equal(gpsti_thread_start(&threads[k], sim_pin_a_page, &self, "pin"), GPST_OK);
+    for (int k = 0; k < 4; ++k)
+        gpsti_thread_join(&threads[k]);
+    assert_true(gpsti_now_ns() - start_ns >= 4 * 4096000);
+    test_device_close(&self.device);
+    sim_open(&self.device, "pin_gbps=0.000000001,virtual=1"); /* else 4096 s a page */
+    sim_pin_a_page(&self);
+    assert_int_equal(gpsti_a32_load(&self.n_ok), 5);
+    test_device_close(&self.device);
+    sim_open(&self.device, "mapped=1");
+    self.device.i->device_query(self.device.device, &info);
+    assert_false(info.locks_host);
+    test_device_close(&self.device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {TEST_BACKEND_CONTRACT,
                                        cmocka_unit_test(sim_refuses_bad_parameters),
@@ -640,6 +680,7 @@ int main(void) {
                                        cmocka_unit_test(sim_kernels_take_the_time_given),
                                        cmocka_unit_test(sim_kernels_cost_their_bytes),
                                        cmocka_unit_test(sim_is_no_faster_than_its_host),
+                                       cmocka_unit_test(sim_pins_for_one_at_a_time),
                                        cmocka_unit_test(sim_virtual_time_is_not_waited_for),
                                        cmocka_unit_test(sim_fails_the_nth_call),
                                        cmocka_unit_test(sim_runs_out_of_memory),
