@@ -123,6 +123,7 @@ PRIVATE = [
     "backends/sim.c",
     "core/profile.c",
     "core/tuner.c",
+    "core/tuner_slots.c",
     "core/tuner_text.c",
     "core/guard.c",
     "core/inside.c",

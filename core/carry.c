@@ -16,6 +16,7 @@
 
 typedef struct gpsti_carry_note { /* one service */
     int64_t start_ns, busy_ns, cpu_ns; /* cpu_ns -1: not sampled */
+    int64_t setup_ns;                  /* of busy_ns: making memory */
     uint64_t bytes;
     gpst_result result;
 } gpsti_carry_note;
@@ -144,12 +145,14 @@ GPSTI_PRIVATE void gpsti_carry_serve(gpsti_carry* self, uint32_t i, uint32_t s) 
     char reason[GPST_REASON_BYTES] = "";
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
     note->bytes = 0;
+    note->setup_ns = gpsti_pool_growth_here_ns();
     note->start_ns = gpsti_now_ns();
     if (step->kind == GPSTI_STEP_READ)
         gpsti_carry_read(slot, note, reason);
     else
         note->result = gpsti_call_stage(slot, step->first_stage, 0, self->worker_index, reason);
     note->busy_ns = gpsti_now_ns() - note->start_ns;
+    note->setup_ns = gpsti_pool_growth_here_ns() - note->setup_ns;
     note->cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
     if (GPST_FAILED(note->result))
         gpsti_slot_fail(slot, note->result, name, reason);
@@ -256,6 +259,7 @@ GPSTI_PRIVATE void gpsti_carry_account(gpsti_carry* self, uint32_t i) {
         const gpsti_carry_note* const note = &self->notes[i][s];
         gpsti_clock_add(&pipeline->clocks[step->first_clock], note->busy_ns, 0, note->bytes,
                         GPST_FAILED(note->result));
+        pipeline->clocks[step->first_clock].setup_ns += note->setup_ns;
         if (step->kind == GPSTI_STEP_READ) {
             gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_IN], note->start_ns, note->start_ns + note->busy_ns);
             pipeline->bytes_read += note->bytes;

@@ -31,7 +31,7 @@ GPSTI_PRIVATE void gpsti_early_open(gpst_pipeline* pipeline) {
     const bool at_work = !pipeline->left; /* item 0's thread, which is one of those that may be */
     pipeline->early = GPSTI_EARLY_OPENING;
     pipeline->executing += at_work ? 1 : 0;
-    gpsti_tune_guess(pipeline, gpsti_plain_resource(pipeline->early_step));
+    gpsti_tune_guess(pipeline);
     gpsti_tune_prepare(pipeline);
     gpsti_scheduler_leave(scheduler, GPSTI_EARLY_NS);
     gpsti_mutex_unlock(&scheduler->mutex);

@@ -50,6 +50,7 @@ GPSTI_INTERN void gpsti_flow_prepare_read(gpsti_slot* slot) {
     slot->read.capacity_bytes = slot->file.bytes;
     slot->read.reserve = gpsti_slot_read_reserve;
     slot->read.user_data = slot;
+    slot->read_setup_ns = 0;
 }
 
 GPSTI_PRIVATE void gpsti_flow_start_read(gpsti_job* job) {
@@ -287,6 +288,7 @@ GPSTI_PRIVATE void gpsti_flow_read_done(gpst_read* read) {
     gpsti_reader_weigh(pipeline->reader, gpsti_flow_starves(pipeline));
     gpsti_clock_add(&pipeline->clocks[step->first_clock], read->end_ns - read->start_ns,
                     read->start_ns - slot->job.ready_ns, read->bytes, GPST_FAILED(read->result));
+    pipeline->clocks[step->first_clock].setup_ns += slot->read_setup_ns;
     pipeline->bytes_read += read->bytes;
     slot->item.file_data = slot->file.data;
     slot->item.file_bytes = read->bytes;
@@ -426,6 +428,7 @@ GPSTI_INTERN void gpsti_flow_account_cpu(gpst_pipeline* pipeline, const gpsti_st
 
 typedef struct gpsti_service { /* one run of one job, timed */
     int64_t start_ns, wait_ns, busy_ns;
+    int64_t setup_ns;             /* of busy_ns: making memory */
     int64_t cpu_start_ns, cpu_ns; /* cpu_ns -1: not sampled */
     gpst_result result;
     bool finished;
@@ -438,6 +441,7 @@ GPSTI_PRIVATE void gpsti_service_run(gpsti_service* service, gpsti_job* job, con
     service->wait_ns = service->start_ns - job->ready_ns;
     const int64_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? (int64_t)job->slot->exec.n_threads : 1;
     service->cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
+    service->setup_ns = gpsti_pool_growth_here_ns();
     service->finished = true;
     service->reason[0] = '\0';
     service->result = GPST_OK;
@@ -452,6 +456,7 @@ GPSTI_PRIVATE void gpsti_service_run(gpsti_service* service, gpsti_job* job, con
     else
         gpsti_finish_item(job->slot);
     service->busy_ns = gpsti_now_ns() - service->start_ns;
+    service->setup_ns = gpsti_pool_growth_here_ns() - service->setup_ns;
     service->cpu_ns = sample_cpu ? (gpsti_thread_cpu_ns() - service->cpu_start_ns) * n_threads : -1;
 }
 
@@ -486,6 +491,7 @@ GPSTI_PRIVATE void gpsti_flow_end_service(gpsti_job* job, gpsti_step* step, cons
     }
     gpsti_clock_add(&pipeline->clocks[step->first_clock], service->busy_ns, service->wait_ns, 0,
                     GPST_FAILED(service->result));
+    pipeline->clocks[step->first_clock].setup_ns += service->setup_ns;
     if (GPST_FAILED(service->result))
         gpsti_slot_fail(slot, service->result, gpsti_step_name(pipeline, step), service->reason);
     gpsti_flow_advance(job);
@@ -650,6 +656,7 @@ GPSTI_INTERN bool gpsti_flow_run_one(gpsti_client* client, uint32_t worker_index
     if (pipeline->executing >= pipeline->n_active)
         return false;
     gpsti_flow_notice(pipeline);
+    gpsti_tune_let_in(pipeline);
     const bool source_last = gpsti_carry_is_work(pipeline);
     bool ran = !source_last && gpsti_flow_run_source(pipeline, worker_index);
     for (uint32_t s = pipeline->n_steps; !ran && s-- > 0;)

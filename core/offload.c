@@ -65,16 +65,16 @@ GPSTI_PRIVATE gpst_result gpsti_offload_grow(gpsti_slot* slot, void** memory, si
     return GPST_OK;
 }
 
-GPSTI_PRIVATE void gpsti_offload_count_setup(gpsti_slot* slot, int64_t start_ns) {
-    gpsti_a64_add(&slot->pipeline->device_setup_ns, (uint64_t)(gpsti_now_ns() - start_ns));
+GPSTI_PRIVATE void gpsti_offload_count_setup(gpsti_slot* slot, int64_t begin_ns) {
+    gpsti_a64_add(&slot->setup_ns, (uint64_t)gpsti_pool_growth_end(slot->pipeline->pool, begin_ns));
 }
 
 GPSTI_PRIVATE gpst_result gpsti_lane_prepare(gpsti_slot* slot, gpsti_lane* lane) {
     if (lane->stream && lane->n_events == slot->pipeline->n_events)
         return GPST_OK;
-    const int64_t start_ns = gpsti_now_ns();
+    const int64_t begin_ns = gpsti_pool_growth_begin(slot->pipeline->pool);
     const gpst_result result = gpsti_lane_make(slot, lane);
-    gpsti_offload_count_setup(slot, start_ns);
+    gpsti_offload_count_setup(slot, begin_ns);
     return result;
 }
 
@@ -82,9 +82,9 @@ GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, void** memory,
                                                 size_t bytes) {
     if (*memory && *held_bytes >= bytes)
         return GPST_OK;
-    const int64_t start_ns = gpsti_now_ns();
+    const int64_t begin_ns = gpsti_pool_growth_begin(slot->pipeline->pool);
     const gpst_result result = gpsti_offload_grow(slot, memory, held_bytes, bytes);
-    gpsti_offload_count_setup(slot, start_ns);
+    gpsti_offload_count_setup(slot, begin_ns);
     return result;
 }
 

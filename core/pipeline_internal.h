@@ -142,6 +142,8 @@ struct gpsti_slot {
     gpsti_output* out;      /* n_outputs */
     gpst_read read;
     gpsti_a64 host_bytes;   /* frame memory of this slot, against max_item_bytes */
+    gpsti_a64 setup_ns;     /* making its memory, of host and device, so far */
+    int64_t read_setup_ns;  /* and for its latest read */
 
     bool alone;             /* pushed, and nothing else was in flight when its device work began */
     gpsti_exec exec;        /* how this item's kernels use the CPU */
@@ -175,7 +177,7 @@ typedef struct gpsti_tune_totals {
 /* What a clock had counted at some time. */
 typedef struct gpsti_tune_share {
     uint64_t count;
-    int64_t busy_ns;
+    int64_t work_ns; /* services, but for making memory */
 } gpsti_tune_share;
 
 /* What the tuner's windows are made of. Locked. */
@@ -194,11 +196,12 @@ typedef struct gpsti_tune {
     double block_sum, block_squares;
     int64_t full_since_ns, full_ns; /* every slot in use: since (0 = now it is not), and before */
     uint64_t item_host_bytes, item_device_bytes; /* of the largest item */
-    int64_t setup_ns[GPST_RESOURCE_COUNT]; /* of the plain start, in whose clocks it is: making one slot's memory */
     gpsti_tune_share first[GPST_MAX_STATS]; /* by clock: item 0, which found no memory and no cache; zero = it counts */
     int64_t source_ns;     /* of the plain start: the source's shortest time, so that no chance is in it */
     int64_t item_ns;       /* of the plain start: mean time of an item without set-up */
     bool guessed;          /* of an item 0 that was not over: it takes no less */
+    bool sparing;          /* of slots until there is a model: the device locks their memory, and nobody has paid for
+                              all that one needs */
     double serial_ns;      /* an item's time in the plain loop, at the start or in the latest block; 0 = not known */
     gpsti_tuner tuner;
     gpsti_guard guard;
@@ -294,7 +297,6 @@ struct gpst_pipeline {
     bool frozen;
     uint64_t frozen_allocations, frozen_growths;
     gpsti_a64 device_growths; /* allocations of device memory */
-    gpsti_a64 device_setup_ns; /* time they took, with the slots' streams and events */
     char fallback_reason[GPST_REASON_BYTES];
 };
 
@@ -434,11 +436,9 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline);
 GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, int64_t worth_ns);
 /* An item through its steps from this one on, but not its end, on a worker. wants_cpu: by step. Not locked. */
 GPSTI_INTERN void gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, uint32_t from, const bool* wants_cpu);
-/* What making memory, streams and events took so far. */
+/* In so much time memory, streams and events were made. */
 GPSTI_INTERN int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline);
 GPSTI_INTERN uint64_t gpsti_plain_left(const gpst_pipeline* pipeline); /* items still to begin, about; locked */
-/* Whose clock a service of the step is in, as the calling thread sees it. */
-GPSTI_INTERN gpst_resource gpsti_plain_resource(const gpsti_step* step);
 GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out); /* locked */
 /* Times frame memory was allocated for items so far, on the host or on the device. */
 GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline);
@@ -467,7 +467,11 @@ GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline);
 /* What is left of the run has to be worth so much for the engine to be opened. */
 GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline);
 /* Item 0 is at work on this: what is known of items by now. Locked. */
-GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline, gpst_resource resource);
+GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline);
+/* A worker looks for work: are more slots worth it by now than were let in? Locked. */
+GPSTI_INTERN void gpsti_tune_let_in(gpst_pipeline* pipeline);
+/* How many slots there are to be now: fewer than the tuner's knob says while the run is sparing. Locked. */
+GPSTI_INTERN uint32_t gpsti_tune_slots_now(const gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_tune_prepare(gpst_pipeline* pipeline); /* knobs for an engine that is to be opened; locked */
 /* Item 0 has ended: what others take is not to be told by it. Locked. */
 GPSTI_INTERN void gpsti_tune_leave_out(gpst_pipeline* pipeline);

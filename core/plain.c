@@ -92,7 +92,7 @@ GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, const gpsti_step*
 }
 
 GPSTI_INTERN int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline) {
-    return gpsti_pool_growth_ns(pipeline->pool) + (int64_t)gpsti_a64_load_relaxed(&pipeline->device_setup_ns);
+    return gpsti_pool_growth_ns(pipeline->pool);
 }
 
 /* Work so far, as if the slot had been made before, and without what every core worked on: others could not do that
@@ -194,12 +194,6 @@ GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step*
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_resource gpsti_plain_resource(const gpsti_step* step) {
-    return step->kind == GPSTI_STEP_READ    ? GPST_RESOURCE_DISK_IN
-           : step->kind == GPSTI_STEP_WRITE ? GPST_RESOURCE_DISK_OUT
-                                            : GPST_RESOURCE_CPU;
-}
-
 GPSTI_PRIVATE bool gpsti_plain_wants_cpu(const gpsti_plain* self, const gpsti_step* step) {
     if (self->wants_cpu)
         return self->wants_cpu[step - self->pipeline->steps];
@@ -216,15 +210,14 @@ GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step
                                              char* reason) {
     const bool sample_cpu = gpsti_plain_wants_cpu(self, step);
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
-    const int64_t setup_ns = gpsti_plain_setup_ns(self->pipeline);
+    const int64_t grown_ns = gpsti_pool_growth_here_ns();
     const int64_t start_ns = gpsti_now_ns();
     const gpst_result result = gpsti_plain_serve(self, step, output, reason);
     const int64_t busy_ns = gpsti_now_ns() - start_ns;
     const uint32_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? self->slot->exec.n_threads : 1;
     self->inside_ns += n_threads > 1 ? busy_ns : 0;
-    if (self->worth_ns > 0 && !gpsti_early_has_begun(self->pipeline)) /* else others may have made memory */
-        self->pipeline->tune.setup_ns[gpsti_plain_resource(step)] +=
-            gpsti_plain_setup_ns(self->pipeline) - setup_ns;
+    if (step->kind != GPSTI_STEP_OFFLOAD) /* whose clocks are the device's */
+        self->pipeline->clocks[step->first_clock].setup_ns += gpsti_pool_growth_here_ns() - grown_ns;
     self->pipeline->plain_inside_cpu_ns += busy_ns * (int64_t)(n_threads - 1);
     if (step->kind == GPSTI_STEP_HOST) /* the others know better what they did when */
         gpsti_clock_add(&self->pipeline->clocks[step->first_clock], busy_ns, 0, 0, GPST_FAILED(result));

@@ -32,11 +32,12 @@ struct gpst_pool {
     gpsti_pool_entry* entries;
     uint32_t n_entries, max_entries;
     uint32_t unused; /* list of entries without memory */
-    uint32_t n_growing; /* threads that allocate */
+    uint32_t n_growing; /* threads that allocate, since: */
+    int64_t growing_since_ns;
     uint32_t n_out;  /* on loan, or being allocated: what a waiter may hope for */
     uint32_t n_waiters;
     gpsti_a64 held_bytes; /* charged to desc.max_bytes */
-    gpsti_a64 growth_ns;
+    int64_t growth_ns; /* but for what goes on now */
     gpst_pool_info info;
     uint32_t free_lists[GPSTI_POOL_CLASSES];
 };
@@ -163,6 +164,46 @@ GPSTI_PRIVATE bool gpsti_pool_drop_any(gpst_pool* pool) {
     return false;
 }
 
+/* ---- what memory takes to make ---------------------------------------------------- */
+
+static GPSTI_TLS int64_t gpsti_pool_here_ns = 0;
+
+GPSTI_INTERN int64_t gpsti_pool_growth_begin(gpst_pool* pool) {
+    gpsti_mutex_lock(&pool->mutex);
+    const int64_t now_ns = gpsti_now_ns();
+    if (pool->n_growing++ == 0)
+        pool->growing_since_ns = now_ns;
+    gpsti_mutex_unlock(&pool->mutex);
+    return now_ns;
+}
+
+GPSTI_INTERN int64_t gpsti_pool_growth_end(gpst_pool* pool, int64_t begin_ns) {
+    gpsti_mutex_lock(&pool->mutex);
+    const int64_t now_ns = gpsti_now_ns();
+    if (--pool->n_growing == 0)
+        pool->growth_ns += now_ns - pool->growing_since_ns;
+    gpsti_mutex_unlock(&pool->mutex);
+    gpsti_pool_here_ns += now_ns - begin_ns;
+    return now_ns - begin_ns;
+}
+
+GPSTI_INTERN int64_t gpsti_pool_growth_ns(gpst_pool* pool) {
+    gpsti_mutex_lock(&pool->mutex);
+    const int64_t open_ns = pool->n_growing > 0 ? gpsti_now_ns() - pool->growing_since_ns : 0;
+    const int64_t growth_ns = pool->growth_ns + open_ns;
+    gpsti_mutex_unlock(&pool->mutex);
+    return growth_ns;
+}
+
+GPSTI_INTERN bool gpsti_pool_is_growing(gpst_pool* pool) {
+    gpsti_mutex_lock(&pool->mutex);
+    const bool is_growing = pool->n_growing > 0;
+    gpsti_mutex_unlock(&pool->mutex);
+    return is_growing;
+}
+
+GPSTI_INTERN int64_t gpsti_pool_growth_here_ns(void) { return gpsti_pool_here_ns; }
+
 /* ---- acquire ---------------------------------------------------------------------- */
 
 typedef struct gpsti_pool_request {
@@ -205,18 +246,16 @@ GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_requ
     pool->n_out++;
     if (!GPST_FAILED(result)) {
         pool->unused = pool->entries[index].next;
-        pool->n_growing++;
         gpsti_mutex_unlock(&pool->mutex);
-        const int64_t start_ns = gpsti_now_ns();
+        const int64_t begin_ns = gpsti_pool_growth_begin(pool);
         result = gpsti_pool_allocate(pool, device, request->bytes, &memory, &charged_bytes);
         if (result == GPST_ERROR_DEVICE_LOST &&
             !pool->context->require_backend) { /* the job goes on without it */
             device = pool->context->cpu;
             result = gpsti_pool_allocate(pool, device, request->bytes, &memory, &charged_bytes);
         }
-        gpsti_a64_add(&pool->growth_ns, (uint64_t)(gpsti_now_ns() - start_ns));
+        (void)gpsti_pool_growth_end(pool, begin_ns);
         gpsti_mutex_lock(&pool->mutex);
-        pool->n_growing--;
         if (GPST_FAILED(result)) {
             pool->entries[index].next = pool->unused;
             pool->unused = index;
@@ -354,17 +393,6 @@ GPST_API void gpst_pool_release(gpst_pool* pool, gpst_buffer* buffer) {
             "another's); ignored",
             (unsigned long long)buffer->id, buffer->data);
     memset(buffer, 0, sizeof *buffer);
-}
-
-GPSTI_INTERN int64_t gpsti_pool_growth_ns(gpst_pool* pool) {
-    return (int64_t)gpsti_a64_load_relaxed(&pool->growth_ns);
-}
-
-GPSTI_INTERN bool gpsti_pool_is_growing(gpst_pool* pool) {
-    gpsti_mutex_lock(&pool->mutex);
-    const bool is_growing = pool->n_growing > 0;
-    gpsti_mutex_unlock(&pool->mutex);
-    return is_growing;
 }
 
 GPST_API void gpst_pool_trim(gpst_pool* pool) {

@@ -5,8 +5,13 @@
 #include "base_internal.h"
 #include "pool.h"
 
-/* Time that went into getting memory from the system and pinning it, over all threads. */
+/* Time in which at least one thread was getting memory from the system and pinning it: what others do that is as
+   slow (memory and streams of a device) is counted with it, between these two. */
+GPSTI_INTERN int64_t gpsti_pool_growth_begin(gpst_pool* pool); /* now */
+GPSTI_INTERN int64_t gpsti_pool_growth_end(gpst_pool* pool, int64_t begin_ns); /* what it took this thread */
 GPSTI_INTERN int64_t gpsti_pool_growth_ns(gpst_pool* pool);
-GPSTI_INTERN bool gpsti_pool_is_growing(gpst_pool* pool); /* does a thread allocate now? */
+GPSTI_INTERN bool gpsti_pool_is_growing(gpst_pool* pool); /* is a thread at it now? */
+/* What the calling thread has spent on it by now, of all pools: to be taken off its services. */
+GPSTI_INTERN int64_t gpsti_pool_growth_here_ns(void);
 
 #endif

@@ -26,6 +26,7 @@ typedef struct gpsti_clock {
     gpst_resource resource;
     uint64_t count, failed, bytes;
     int64_t busy_ns, wait_ns;
+    int64_t setup_ns; /* of busy_ns: in which its callers made memory that stays */
     uint64_t cpu_samples;
     int64_t cpu_ns, cpu_busy_ns; /* CPU time of the sampled services, and their service time */
     gpsti_histogram histogram;

@@ -40,7 +40,9 @@ GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffe
         gpst_pool_release(pipeline->pool, buffer);
         memset(buffer, 0, sizeof *buffer);
     }
+    const int64_t grown_ns = gpsti_pool_growth_here_ns();
     const gpst_result result = gpst_pool_acquire(pipeline->pool, bytes, 0, &larger);
+    gpsti_a64_add(&slot->setup_ns, (uint64_t)(gpsti_pool_growth_here_ns() - grown_ns));
     GPSTI_FAIL_IF(result == GPST_ERROR_WOULD_BLOCK, GPST_ERROR_BUDGET,
                   "item needs %llu bytes more: max_host_bytes=%llu is taken by the items in flight with it: "
                   "set a smaller n_slots",
@@ -59,11 +61,13 @@ GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffe
 GPSTI_INTERN gpst_result gpsti_slot_read_reserve(gpst_read* read, size_t needed_bytes, size_t filled_bytes) {
     gpsti_slot* const slot = (gpsti_slot*)read->user_data;
     const size_t room = gpsti_slot_file_room(needed_bytes);
+    const int64_t grown_ns = gpsti_pool_growth_here_ns();
     gpst_result result = GPST_ERROR_BUDGET;
     if (slot->pipeline->desc.max_item_bytes == 0)
         result = gpsti_slot_reserve(slot, &slot->file, room, filled_bytes);
     if (GPST_FAILED(result)) /* nothing to spare: exactly what is needed, then */
         GPSTI_TRY(gpsti_slot_reserve(slot, &slot->file, needed_bytes, filled_bytes));
+    slot->read_setup_ns += gpsti_pool_growth_here_ns() - grown_ns;
     read->data = slot->file.data;
     read->capacity_bytes = slot->file.bytes;
     return GPST_OK;

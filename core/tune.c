@@ -19,7 +19,6 @@
 #define GPSTI_TUNE_LEAST_NS 5000000
 #define GPSTI_TUNE_MOST_NS 500000000
 #define GPSTI_TUNE_LEAST_BLOCKS 4
-#define GPSTI_TUNE_LEAST_SLOTS 3   /* one that is filled, one that is worked on, one that is emptied */
 #define GPSTI_TUNE_SOME_ITEMS 256  /* a run of unknown length is believed to go on for so long */
 #define GPSTI_TUNE_QUIET 0.01 /* noise at which a window says enough */
 
@@ -120,10 +119,12 @@ GPSTI_PRIVATE void gpsti_tune_refused(gpst_pipeline* pipeline, gpst_knob knob, u
 }
 
 GPSTI_PRIVATE void gpsti_tune_apply_slots(gpst_pipeline* pipeline) {
-    const uint32_t n = pipeline->tune.tuner.now.value[GPST_KNOB_SLOTS];
-    if (GPST_FAILED(gpsti_slots_make(pipeline, n)))
-        gpsti_tune_refused(pipeline, GPST_KNOB_SLOTS, pipeline->n_slots_made);
-    pipeline->n_slots = pipeline->tune.tuner.now.value[GPST_KNOB_SLOTS];
+    uint32_t n = gpsti_tune_slots_now(pipeline);
+    if (GPST_FAILED(gpsti_slots_make(pipeline, n))) {
+        n = pipeline->n_slots_made;
+        gpsti_tune_refused(pipeline, GPST_KNOB_SLOTS, n);
+    }
+    pipeline->n_slots = n;
 }
 
 GPSTI_PRIVATE void gpsti_tune_apply_files(gpst_pipeline* pipeline) {
@@ -259,21 +260,39 @@ GPSTI_PRIVATE void gpsti_tune_close_window(gpst_pipeline* pipeline, gpsti_tuner_
 
 /* ---- what slots cost ------------------------------------------------------------------------------- */
 
-/* A run of `left` items on n slots takes about n set-ups and left / n items one after the other. The sum is least
-   where both are the same. Nothing beside it is known of the engine yet; and more than that rarely pays. */
+/* Host memory of the slot that holds the most, or of the item that held the most. */
+GPSTI_PRIVATE uint64_t gpsti_tune_slot_bytes(const gpst_pipeline* pipeline) {
+    uint64_t most = pipeline->tune.item_host_bytes;
+    for (uint32_t i = 0; i < pipeline->n_slots_made; i++) {
+        const uint64_t bytes = gpsti_a64_load(&pipeline->slots[i]->host_bytes);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+GPSTI_PRIVATE int64_t gpsti_tune_slot_ns(const gpst_pipeline* pipeline) {
+    gpst_pool_info pool;
+    gpst_pool_query_info(pipeline->pool, &pool);
+    const uint64_t made_bytes = pool.small_bytes + pool.thp_bytes + pool.hugetlb_bytes;
+    const int64_t seen_ns =
+        gpsti_tuner_slot_ns(gpsti_plain_setup_ns(pipeline), made_bytes, gpsti_tune_slot_bytes(pipeline));
+    const bool whole = !pipeline->tune.sparing || gpsti_a64_load(&pipeline->device_growths) > 0;
+    return whole ? seen_ns : gpsti_tuner_unseen_slot_ns(seen_ns);
+}
+
+/* 0 = any number. */
 GPSTI_PRIVATE uint32_t gpsti_tune_slots_worth(const gpst_pipeline* pipeline) {
-    const gpsti_tune* const tune = &pipeline->tune;
     const uint64_t expected = pipeline->desc.n_items_expected, done = pipeline->next_index;
-    double setup_ns = 0.0;
-    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        setup_ns += (double)tune->setup_ns[r];
-    if (setup_ns <= 0.0 || tune->item_ns <= 0)
-        return 0;
     uint64_t n_left = expected > done ? expected - done : 0;
     if (expected == 0)
         n_left = done > GPSTI_TUNE_SOME_ITEMS ? done : GPSTI_TUNE_SOME_ITEMS;
-    const double n = gpsti_sqrt64((double)n_left * (double)tune->item_ns / setup_ns);
-    return n < (double)GPSTI_TUNE_LEAST_SLOTS ? GPSTI_TUNE_LEAST_SLOTS : n > 1e6 ? 1000000 : (uint32_t)n;
+    return gpsti_tuner_slots_worth(n_left, pipeline->tune.item_ns, gpsti_tune_slot_ns(pipeline));
+}
+
+GPSTI_INTERN uint32_t gpsti_tune_slots_now(const gpst_pipeline* pipeline) {
+    const uint32_t wanted = pipeline->tune.tuner.now.value[GPST_KNOB_SLOTS];
+    const uint32_t worth = pipeline->tune.sparing ? gpsti_tune_slots_worth(pipeline) : 0;
+    return worth > 0 && worth < wanted ? worth : wanted;
 }
 
 /* While a run of unknown length goes on, more slots are worth their making. */
@@ -293,7 +312,7 @@ GPSTI_PRIVATE uint64_t gpsti_tune_item_bytes(const gpsti_tune* tune) {
 
 GPSTI_PRIVATE void gpsti_tune_note_share(const gpsti_clock* clock, gpsti_tune_share* out) {
     out->count = clock->count;
-    out->busy_ns = clock->busy_ns;
+    out->work_ns = clock->busy_ns - clock->setup_ns;
 }
 
 GPSTI_INTERN void gpsti_tune_leave_out(gpst_pipeline* pipeline) {
@@ -301,13 +320,13 @@ GPSTI_INTERN void gpsti_tune_leave_out(gpst_pipeline* pipeline) {
         gpsti_tune_note_share(&pipeline->clocks[c], &pipeline->tune.first[c]);
 }
 
-/* A call's mean by one clock; item 0 only where there is no other. */
+/* A call's mean by one clock, as if its memory had been made before; item 0 only where there is no other. */
 GPSTI_PRIVATE int64_t gpsti_tune_call_ns(const gpsti_clock* clock, const gpsti_tune_share* first) {
-    const int64_t busy_ns = clock->busy_ns - first->busy_ns;
-    const uint64_t count = clock->count - first->count;
-    if (count > 0)
-        return busy_ns / (int64_t)count;
-    return clock->count > 0 ? clock->busy_ns / (int64_t)clock->count : 0;
+    gpsti_tune_share all;
+    gpsti_tune_note_share(clock, &all);
+    if (all.count > first->count)
+        return (all.work_ns - first->work_ns) / (int64_t)(all.count - first->count);
+    return all.count > 0 ? all.work_ns / (int64_t)all.count : 0;
 }
 
 /* By the means of all calls, those of items in flight among them. */
@@ -346,10 +365,6 @@ GPSTI_PRIVATE void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_c
     service_ns[GPST_RESOURCE_CPU] += pipeline->finish_clock.count > 0
                                          ? pipeline->finish_clock.busy_ns / (int64_t)pipeline->finish_clock.count
                                          : 0;
-    for (int r = 0; tune->first[0].count == 0 && r < (int)GPST_RESOURCE_COUNT; r++) {
-        service_ns[r] -= tune->setup_ns[r] / (int64_t)(pipeline->next_index > 0 ? pipeline->next_index : 1);
-        service_ns[r] = service_ns[r] > 0 ? service_ns[r] : 0;
-    }
     if (!gpsti_carry_computes(pipeline))
         return;
     out->read_ns = service_ns[GPST_RESOURCE_DISK_IN];
@@ -465,6 +480,7 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     gpsti_tune_costs(pipeline, &costs);
     whole = costs;
     gpsti_tune_add_engine(pipeline, &costs);
+    tune->sparing = false;
     if (tune->guessed) { /* now one has been whole */
         tune->item_ns = gpsti_tuner_total_ns(&costs);
         budget.slots_worth = gpsti_tune_slots_worth(pipeline);
@@ -481,7 +497,7 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN void gpsti_tune_prepare(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
-    if (!tune->modelled)
+    if (!tune->modelled && !tune->sparing)
         gpsti_tuner_afford(&tune->tuner, gpsti_tune_slots_worth(pipeline));
     if (pipeline->items_ok > 0 && !tune->modelled)
         gpsti_tune_model(pipeline);

@@ -36,17 +36,35 @@ GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline) {
     return GPSTI_TUNE_OPEN_NS + GPSTI_TUNE_SETUPS * gpsti_plain_setup_ns(pipeline);
 }
 
-/* An item is thought to take as long as its memory at the least. */
-GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline, gpst_resource resource) {
+/* Is memory dear where slots are free to be few? */
+GPSTI_PRIVATE bool gpsti_tune_must_spare(const gpst_pipeline* pipeline) {
+    const gpsti_tuner_budget* const budget = &pipeline->tune.tuner.budget;
+    return budget->streams && pipeline->context->device_info.locks_host &&
+           budget->fixed.value[GPST_KNOB_SLOTS] == 0;
+}
+
+/* Item 0 is in the first slot. An item is thought to take as long as its memory at the least, unless that is dear. */
+GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
-    const int64_t setup_ns = gpsti_plain_setup_ns(pipeline);
+    const int64_t setup_ns = (int64_t)gpsti_a64_load(&pipeline->slots[0]->setup_ns);
     const int64_t work_ns = gpsti_now_ns() - pipeline->start_ns - setup_ns;
-    int64_t noted_ns = 0;
-    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        noted_ns += tune->setup_ns[r];
-    tune->setup_ns[resource] += setup_ns - noted_ns;
-    tune->item_ns = work_ns > setup_ns ? work_ns : setup_ns;
     tune->guessed = true;
+    tune->sparing = gpsti_tune_must_spare(pipeline);
+    tune->item_ns = tune->sparing || work_ns > setup_ns ? work_ns : setup_ns;
+}
+
+/* While item 0 goes on it is seen to be longer, and more of them side by side are worth their memory. Not while some is
+   being made: who came in now would wait behind that. */
+GPSTI_INTERN void gpsti_tune_let_in(gpst_pipeline* pipeline) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    if (!tune->sparing || pipeline->n_slots >= tune->tuner.now.value[GPST_KNOB_SLOTS])
+        return;
+    pipeline->context->scheduler->wants_watch = true;
+    if (gpsti_pool_is_growing(pipeline->pool))
+        return;
+    gpsti_tune_guess(pipeline);
+    if (gpsti_tune_slots_now(pipeline) > pipeline->n_slots)
+        gpsti_tune_apply(pipeline);
 }
 
 GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline) {

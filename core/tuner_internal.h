@@ -83,6 +83,13 @@ GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* sett
 GPSTI_INTERN bool gpsti_tuner_resize(gpsti_tuner* tuner, uint64_t item_host_bytes, uint64_t item_device_bytes);
 /* How many slots are worth making; 0 = any number. */
 GPSTI_INTERN void gpsti_tuner_afford(gpsti_tuner* tuner, uint32_t slots_worth);
+/* In tuner_slots.c. How many slots n_left items of so much time each are worth, where a slot's memory takes slot_ns to
+   make: 3 at the least; 0 = any number, nothing is known of the one or the other. */
+GPSTI_INTERN uint32_t gpsti_tuner_slots_worth(uint64_t n_left, int64_t item_ns, int64_t slot_ns);
+/* What the memory of a slot that holds slot_bytes on the host takes, where made_bytes took growth_ns by now. */
+GPSTI_INTERN int64_t gpsti_tuner_slot_ns(int64_t growth_ns, uint64_t made_bytes, uint64_t slot_bytes);
+/* The same of a slot that took so much before its item came to the device. */
+GPSTI_INTERN int64_t gpsti_tuner_unseen_slot_ns(int64_t slot_ns);
 /* How many items begin to share a submission: 1 where each keeps a device busy. */
 GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs);
 /* How many workers that each bring an item through all of its steps are as fast as the engine at its best; 0: none are,

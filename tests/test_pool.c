@@ -4,6 +4,10 @@
 
 #include "test_allocator.h"
 
+#if !defined(GPST_TEST_AMALGAM)
+#include "../core/pool_internal.h"
+#endif
+
 #define TEST_MS 1000000 /* in ns */
 #define TEST_MIB ((size_t)1 << 20)
 
@@ -533,6 +537,51 @@ static void test_faults(void** state) {
     assert_true(n >= 4);
 }
 
+/* ---- what growing takes ----------------------------------------------------------- */
+
+/* Of two at it at the same time: to the run it was one stretch, to each the whole of its own. */
+static void test_growth_is_one_stretch(void** state) {
+    test_pool t;
+    (void)state;
+    test_begin(&t, 64 * TEST_MIB, 0);
+    const int64_t here_ns = gpsti_pool_growth_here_ns(), start_ns = gpsti_now_ns();
+    assert_false(gpsti_pool_is_growing(t.pool));
+    assert_int_equal(gpsti_pool_growth_ns(t.pool), 0);
+    const int64_t first_ns = gpsti_pool_growth_begin(t.pool);
+    gpsti_sleep_ns(2 * TEST_MS);
+    assert_true(gpsti_pool_growth_ns(t.pool) >= 2 * TEST_MS); /* while it goes on, too */
+    const int64_t second_ns = gpsti_pool_growth_begin(t.pool);
+    gpsti_sleep_ns(2 * TEST_MS);
+    const int64_t second_took_ns = gpsti_pool_growth_end(t.pool, second_ns);
+    assert_true(gpsti_pool_is_growing(t.pool));
+    const int64_t first_took_ns = gpsti_pool_growth_end(t.pool, first_ns);
+    const int64_t wall_ns = gpsti_now_ns() - start_ns;
+    assert_false(gpsti_pool_is_growing(t.pool));
+    assert_true(second_took_ns >= 2 * TEST_MS && first_took_ns >= 4 * TEST_MS);
+    assert_int_equal(gpsti_pool_growth_here_ns() - here_ns, first_took_ns + second_took_ns);
+    assert_int_equal(gpsti_pool_growth_ns(t.pool), first_took_ns);
+    assert_true(first_took_ns <= wall_ns);
+    test_end(&t, 0);
+}
+
+static void test_growth_is_counted_once(void** state) {
+    test_pool t;
+    gpst_buffer buffer;
+    (void)state;
+    test_begin(&t, 64 * TEST_MIB, 0);
+    const int64_t here_ns = gpsti_pool_growth_here_ns();
+    assert_int_equal(gpst_pool_acquire(t.pool, 5000, 0, &buffer), GPST_OK);
+    const int64_t took_ns = gpsti_pool_growth_ns(t.pool);
+    assert_true(took_ns > 0);
+    assert_int_equal(gpsti_pool_growth_here_ns() - here_ns, took_ns);
+    gpst_pool_release(t.pool, &buffer);
+    assert_int_equal(gpst_pool_acquire(t.pool, 5000, 0, &buffer), GPST_OK); /* the same memory */
+    assert_int_equal(gpsti_pool_growth_ns(t.pool), took_ns);
+    assert_int_equal(gpsti_pool_growth_here_ns() - here_ns, took_ns);
+    gpst_pool_release(t.pool, &buffer);
+    test_end(&t, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_classes),        cmocka_unit_test(test_reuse),
@@ -541,7 +590,8 @@ int main(void) {
         cmocka_unit_test(test_device_failure), cmocka_unit_test(test_device_lost),
         cmocka_unit_test(test_huge_pages),     cmocka_unit_test(test_huge_pages_choice),
         cmocka_unit_test(test_waiters),        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_faults),         cmocka_unit_test(test_growth_is_one_stretch),
+        cmocka_unit_test(test_growth_is_counted_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

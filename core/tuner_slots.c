@@ -1,0 +1,30 @@
+/* core/tuner_slots.c -- how many slots are worth what their memory takes to make. A pure policy, as tuner.c is. */
+#include "platform_internal.h"
+
+#include "../kernels/exact_internal.h"
+#include "tuner_internal.h"
+
+#define GPSTI_TUNER_LEAST_SLOTS 3    /* one that is filled, one that is worked on, one that is emptied */
+#define GPSTI_TUNER_UNSEEN_NS 500000 /* 1 MiB of locked memory, as much on the device, a stream: about */
+
+/* A run of n_left items on n slots takes about n set-ups and n_left / n items one after the other. The sum is least
+   where both are the same. Nothing beside it is known of the engine yet; and more than that rarely pays. */
+GPSTI_INTERN uint32_t gpsti_tuner_slots_worth(uint64_t n_left, int64_t item_ns, int64_t slot_ns) {
+    if (slot_ns <= 0 || item_ns <= 0)
+        return 0;
+    const double n = gpsti_sqrt64((double)n_left * (double)item_ns / (double)slot_ns);
+    return n < (double)GPSTI_TUNER_LEAST_SLOTS ? GPSTI_TUNER_LEAST_SLOTS : n > 1e6 ? 1000000 : (uint32_t)n;
+}
+
+/* Made at several slots' hands at once, of which none may be complete: by its bytes, what the largest has cost. */
+GPSTI_INTERN int64_t gpsti_tuner_slot_ns(int64_t growth_ns, uint64_t made_bytes, uint64_t slot_bytes) {
+    if (slot_bytes == 0 || made_bytes <= slot_bytes)
+        return growth_ns;
+    return (int64_t)((double)growth_ns * (double)slot_bytes / (double)made_bytes);
+}
+
+/* The picture behind the file, and the device's memory for both ends of its work: about as much again, and no less than
+   any item takes there. */
+GPSTI_INTERN int64_t gpsti_tuner_unseen_slot_ns(int64_t slot_ns) {
+    return 2 * slot_ns > GPSTI_TUNER_UNSEEN_NS ? 2 * slot_ns : GPSTI_TUNER_UNSEEN_NS;
+}

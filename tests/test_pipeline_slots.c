@@ -1,0 +1,198 @@
+/* tests/test_pipeline_slots.c -- how many slots a run gets that began early, on simulated devices whose host memory
+   takes long to make and on others: before an item has been whole, and by the model after it. */
+#define KIT_NAMES_ITS_BACKENDS /* what memory costs is their subject */
+#include "pipeline_kit.h"
+#include "pipeline_tuned.h"
+
+#include <math.h>
+
+#define PATIENCE_NS ((int64_t)10000000000) /* longer than any machine needs */
+#define PAGE_NS 2000000                    /* of the slow memory below: no buffer takes less */
+#define SLOW_MEMORY "sim:pin_gbps=0.002"
+#define QUICK_MEMORY "sim:pin_gbps=0.02"
+
+typedef struct watched {
+    kit* kit;
+    uint32_t waits_for;  /* item 0 is at work until so many others have begun, and they until it is not */
+    gpsti_a32 n_begun;
+    gpsti_a32 is_over;
+    uint32_t first, last; /* slots that item 0 saw when workers had begun, and at its end */
+    bool sparing, too_many;
+} watched;
+
+/* By any clock item 0 has worked for no longer than the run lasts, and a slot takes no less than two pages. */
+static uint32_t most_worth(const gpst_pipeline* pipeline) {
+    const double n_left = (double)pipeline->desc.n_items_expected;
+    const double n = sqrt(n_left * (double)(gpsti_now_ns() - pipeline->start_ns) / (2.0 * PAGE_NS));
+    return n < 3.0 ? 3 : (uint32_t)n;
+}
+
+/* Before workers begin there is nothing to see. */
+static void watch_slots(watched* self) {
+    const gpst_pipeline* const pipeline = self->kit->pipeline;
+    gpsti_scheduler* const scheduler = self->kit->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    if (pipeline->attached) {
+        self->last = pipeline->n_slots;
+        self->first = self->first ? self->first : self->last;
+        self->sparing = pipeline->tune.sparing;
+        self->too_many = self->too_many || pipeline->n_slots > most_worth(pipeline);
+    }
+    gpsti_mutex_unlock(&scheduler->mutex);
+}
+
+static gpst_result decode_and_watch(void* user_data, gpst_task* task) {
+    watched* const self = (watched*)user_data;
+    const int64_t end_ns = gpsti_now_ns() + PATIENCE_NS;
+    if (task->item->index == 0) {
+        while (gpsti_a32_load(&self->n_begun) < self->waits_for && gpsti_now_ns() < end_ns) {
+            gpsti_sleep_ns(100000);
+            watch_slots(self);
+        }
+        gpsti_a32_store(&self->is_over, 1);
+    } else {
+        (void)gpsti_a32_add(&self->n_begun, 1);
+        while (gpsti_a32_load(&self->is_over) == 0 && gpsti_now_ns() < end_ns)
+            gpsti_sleep_ns(100000);
+    }
+    return kit_decode(self->kit, task);
+}
+
+static void run_watched(watched* self, const char* backend, uint64_t n_items, uint32_t waits_for, uint32_t n_slots) {
+    kit* const own = kit_open(backend, 16);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_standard(own, n_items);
+    memset(self, 0, sizeof *self);
+    self->kit = own;
+    self->waits_for = waits_for;
+    own->stages[1].func = decode_and_watch;
+    own->stages[1].user_data = self;
+    desc.n_items_expected = n_items;
+    desc.n_slots = n_slots;
+    assert_int_equal(run_tuned(own, &desc, &stats), GPST_OK);
+    assert_int_equal(own->n_ok, n_items);
+    kit_check_files(own);
+    kit_close(own);
+    printf("    %s: %u slots at first, %u when item 0 was done with\n", backend, self->first, self->last);
+}
+
+/* Nobody has paid for all that a slot needs: there are few at first, and never more than the work seen is worth; but as
+   item 0 goes on, more come in. */
+static void test_slow_memory_lets_few_in(void** state) {
+    (void)state;
+    watched seen;
+    run_watched(&seen, SLOW_MEMORY, 200, 11, 0);
+    assert_true(seen.sparing);
+    assert_false(seen.too_many);
+    assert_true(seen.first >= 3);
+    assert_true(seen.last >= 12);
+}
+
+/* Where items take many times what memory does, every worker has one while item 0 is still at work. */
+static void test_long_items_are_worth_their_memory(void** state) {
+    (void)state;
+    watched seen;
+    run_watched(&seen, QUICK_MEMORY, 60, 14, 0);
+    assert_true(seen.sparing);
+    assert_true(seen.last >= 15);
+}
+
+/* Memory that nobody locks, and slots that were asked for: all at once. */
+static void test_nobody_is_held_up_elsewhere(void** state) {
+    (void)state;
+    static const char* const backends[] = {"cpu", "sim", "sim:mapped=1"};
+    watched seen;
+    for (int i = 0; i < 3; i++) {
+        run_watched(&seen, backends[i], 200, 1, 0);
+        assert_false(seen.sparing);
+        assert_true(seen.first >= 12); /* all, unless this machine takes long to find a page */
+    }
+    run_watched(&seen, SLOW_MEMORY, 200, 5, 6);
+    assert_false(seen.sparing);
+    assert_int_equal(seen.first, 6);
+}
+
+/* The slots that the model begins with: of 8 workers who all make memory at the same time. */
+static uint32_t modelled_slots(const char* backend, int64_t decode_ns) {
+    kit* const self = kit_open(backend, 8);
+    gpst_stats stats;
+    unsigned slots = 0;
+    gpst_pipeline_desc desc = kit_standard(self, 100);
+    desc.n_items_expected = 100;
+    self->n_outputs = desc.n_outputs = 1;
+    self->decode_ns = decode_ns;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, 100);
+    kit_check_files(self);
+    kit_close(self);
+    for (uint32_t i = 0; i < report.n_decisions && slots == 0; i++) {
+        const char* const text = strstr(report.decisions[i].reason, " slots=");
+        if (text && strstr(report.decisions[i].reason, "starts with"))
+            (void)sscanf(text, " slots=%u", &slots);
+    }
+    assert_true(slots > 0);
+    return slots;
+}
+
+/* Items of 3 ms and a slot of four pages of 2 ms: sqrt(100 * 3 / 8) = 6; of 40 ms: 22. On a busy machine items can look
+   long: there are several tries. */
+static void test_the_model_knows_what_slots_cost(void** state) {
+    (void)state;
+    bool pays = false;
+    for (int i = 0; i < 6 && !pays; i++) {
+        const uint32_t few = modelled_slots(SLOW_MEMORY, 3000000), more = modelled_slots(SLOW_MEMORY, 40000000);
+        const uint32_t any = modelled_slots("sim", 3000000);
+        printf("    %u slots for items of 3 ms, %u for items of 40 ms, %u where memory costs nothing\n", few, more, any);
+        pays = few >= 3 && few <= 9 && more > few && any > few;
+    }
+    assert_true(pays);
+}
+
+static void check_clock(const gpst_pipeline* pipeline, uint32_t step, int64_t least_ns) {
+    const gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[step].first_clock];
+    assert_true(clock->setup_ns >= least_ns);
+    assert_true(clock->setup_ns <= clock->busy_ns);
+}
+
+/* Whoever makes a stage's memory, its clock knows how much of its time that took, and once only. */
+static void test_clocks_know_what_memory_took(void** state) {
+    (void)state;
+    static const gpst_run_mode modes[] = {GPST_RUN_PLAIN_SERIAL, GPST_RUN_ENGINE, GPST_RUN_DEFAULT};
+    for (int i = 0; i < 3; i++) {
+        kit* const self = kit_open(QUICK_MEMORY, 2);
+        const int64_t page_ns = PAGE_NS / 10;
+        gpst_pipeline_desc desc = kit_standard(self, 50);
+        desc.mode = modes[i];
+        desc.n_items_expected = 50;
+        kit_forget(self);
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        const gpst_pipeline* const pipeline = self->pipeline;
+        assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
+        check_clock(pipeline, 0, page_ns);     /* the file */
+        check_clock(pipeline, 1, 4 * page_ns); /* the picture and its three outputs */
+        check_clock(pipeline, 3, 3 * page_ns); /* what they are encoded to */
+        int64_t clocks_ns = 0;
+        for (uint32_t c = 0; c < pipeline->n_clocks; c++)
+            clocks_ns += pipeline->clocks[c].setup_ns;
+        int64_t slots_ns = 0;
+        for (uint32_t s = 0; s < pipeline->n_slots_made; s++)
+            slots_ns += (int64_t)gpsti_a64_load(&pipeline->slots[s]->setup_ns);
+        assert_true(clocks_ns <= slots_ns); /* which know the device's as well */
+        assert_true(gpsti_plain_setup_ns(pipeline) <= slots_ns);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        self->pipeline = NULL;
+        assert_int_equal(self->n_ok, 50);
+        kit_close(self);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slow_memory_lets_few_in),
+        cmocka_unit_test(test_long_items_are_worth_their_memory),
+        cmocka_unit_test(test_nobody_is_held_up_elsewhere),
+        cmocka_unit_test(test_the_model_knows_what_slots_cost),
+        cmocka_unit_test(test_clocks_know_what_memory_took),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

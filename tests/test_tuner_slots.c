@@ -1,0 +1,83 @@
+/* tests/test_tuner_slots.c -- how many slots are worth what their memory takes, in figures of machines that were
+   measured: no clock is read here. */
+#include "test.h"
+
+#if !defined(GPST_TEST_AMALGAM)
+#include "../core/tuner_internal.h"
+#endif
+
+#define MS ((int64_t)1000000)
+#define MIB ((uint64_t)1 << 20)
+
+/* What a run of n_left items takes on n slots, where memory is made for one after the other. */
+static double run_ms(double n_left, double item_ms, double slot_ms, double n) {
+    return n * slot_ms + n_left * item_ms / n;
+}
+
+typedef struct case_of_slots {
+    uint64_t n_left;
+    int64_t item_us, slot_us;
+    uint32_t slots;
+} case_of_slots;
+
+static void test_as_many_as_pay(void** state) {
+    (void)state;
+    static const case_of_slots cases[] = {
+        {39, 24000, 57000, 4}, /* frames of 88 MB on an H200 */
+        {197, 700, 1700, 9},   /* files of 4 MiB and 256 KiB */
+        {63, 5000, 1100, 16},  /* JPEGs */
+        {199, 400, 2200, 6},   /* the files again, of which nothing but the beginning was seen */
+        {39, 5100, 50000, 3},  /* so of the frames: three is the least */
+        {1, 1, 1000000, 3},
+        {UINT32_MAX, 1000000000, 1, 1000000},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const case_of_slots* const k = &cases[c];
+        const uint32_t n = gpsti_tuner_slots_worth(k->n_left, k->item_us * 1000, k->slot_us * 1000);
+        const double items = (double)k->n_left, item_ms = (double)k->item_us / 1e3, slot_ms = (double)k->slot_us / 1e3;
+        assert_int_equal(n, k->slots);
+        if (n <= 3 || n == 1000000)
+            continue;
+        assert_true(run_ms(items, item_ms, slot_ms, n) <= run_ms(items, item_ms, slot_ms, n + 1.0) * 1.01);
+        assert_true(run_ms(items, item_ms, slot_ms, n) <= run_ms(items, item_ms, slot_ms, n - 1.0));
+    }
+}
+
+static void test_any_number_where_nothing_is_known(void** state) {
+    (void)state;
+    assert_int_equal(gpsti_tuner_slots_worth(100, 0, MS), 0);
+    assert_int_equal(gpsti_tuner_slots_worth(100, MS, 0), 0);
+    assert_int_equal(gpsti_tuner_slots_worth(100, -MS, MS), 0);
+    assert_int_equal(gpsti_tuner_slots_worth(0, MS, MS), 3);
+}
+
+/* By bytes: several slots are half made at the time, or one is and the others are not. */
+static void test_price_of_a_slot(void** state) {
+    (void)state;
+    assert_int_equal(gpsti_tuner_slot_ns(12 * MS, 4 * MIB, 4 * MIB), 12 * MS);
+    assert_int_equal(gpsti_tuner_slot_ns(12 * MS, 24 * MIB, 4 * MIB), 2 * MS);
+    assert_int_equal(gpsti_tuner_slot_ns(12 * MS, 5 * MIB, 4 * MIB) * 5, 48 * MS);
+    assert_int_equal(gpsti_tuner_slot_ns(12 * MS, 3 * MIB, 4 * MIB), 12 * MS); /* given back meanwhile */
+    assert_int_equal(gpsti_tuner_slot_ns(12 * MS, 0, 0), 12 * MS);
+    assert_int_equal(gpsti_tuner_slot_ns(12 * MS, 4 * MIB, 0), 12 * MS);
+    assert_int_equal(gpsti_tuner_slot_ns(0, 4 * MIB, MIB), 0);
+}
+
+/* As much again, and no less than any slot of a device takes. */
+static void test_price_of_what_nobody_has_seen(void** state) {
+    (void)state;
+    assert_int_equal(gpsti_tuner_unseen_slot_ns(25 * MS), 50 * MS);
+    assert_int_equal(gpsti_tuner_unseen_slot_ns(MS / 4), MS / 2);
+    assert_int_equal(gpsti_tuner_unseen_slot_ns(MS / 4 + 1), MS / 2 + 2);
+    assert_int_equal(gpsti_tuner_unseen_slot_ns(0), MS / 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_as_many_as_pay),
+        cmocka_unit_test(test_any_number_where_nothing_is_known),
+        cmocka_unit_test(test_price_of_a_slot),
+        cmocka_unit_test(test_price_of_what_nobody_has_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
