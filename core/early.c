@@ -10,27 +10,55 @@
 
 /* All but the last one locked. */
 
-GPSTI_INTERN bool gpsti_early_pays(int64_t work_ns, int64_t n_left, int64_t price_ns) {
-    return work_ns >= GPSTI_EARLY_NS && work_ns >= price_ns / n_left;
+GPSTI_INTERN bool gpsti_early_pays(int64_t work_ns, int64_t beside_ns, int64_t n_left, int64_t price_ns) {
+    return work_ns >= GPSTI_EARLY_NS && beside_ns >= price_ns / n_left;
 }
 
-/* Only callbacks, reads and writes: those of several items go on side by side. A device has its own order, and a kernel
-   on the CPU every core already. Time in which memory is made is no work, and says that others would make some, too;
-   what a read has not asked for yet, nobody knows the price of. */
+/* Until when item 0 was at what several items can be at side by side: callbacks, reads and writes. A device has its own
+   order, so there only the way to it counts. 0 = others are to wait: item 0 may still ask for memory, and nobody knows
+   the price of that, or is in a kernel on the CPU, which has every core and is over when it is submitted. */
+GPSTI_PRIVATE int64_t gpsti_early_beside_until_ns(const gpst_pipeline* pipeline, int64_t setup_ns, int64_t now_ns) {
+    switch (pipeline->early_step->kind) {
+    case GPSTI_STEP_READ:
+        return setup_ns > 0 ? now_ns : 0;
+    case GPSTI_STEP_OFFLOAD:
+        return (int64_t)gpsti_a64_load(&pipeline->early_submitted_ns);
+    case GPSTI_STEP_HOST:
+    case GPSTI_STEP_WRITE:
+    case GPSTI_STEP_FINISH:
+        break;
+    }
+    return now_ns;
+}
+
+/* Time in which memory is made is no work, and says that others would make some, too. */
 GPSTI_PRIVATE bool gpsti_early_is_due(const gpst_pipeline* pipeline) {
-    const gpsti_step_kind kind = pipeline->early_step->kind;
-    const int64_t setup_ns = gpsti_plain_setup_ns(pipeline);
-    const int64_t work_ns = gpsti_now_ns() - pipeline->start_ns - setup_ns;
-    return kind != GPSTI_STEP_OFFLOAD && (kind != GPSTI_STEP_READ || setup_ns > 0) &&
-           !gpsti_pool_is_growing(pipeline->pool) &&
-           gpsti_early_pays(work_ns, (int64_t)gpsti_plain_left(pipeline), gpsti_tune_price_ns(pipeline));
+    const int64_t setup_ns = gpsti_plain_setup_ns(pipeline), now_ns = gpsti_now_ns();
+    const int64_t until_ns = gpsti_early_beside_until_ns(pipeline, setup_ns, now_ns);
+    const int64_t begun_ns = pipeline->start_ns + setup_ns;
+    return until_ns != 0 && !gpsti_pool_is_growing(pipeline->pool) &&
+           gpsti_early_pays(now_ns - begun_ns, until_ns - begun_ns, (int64_t)gpsti_plain_left(pipeline),
+                            gpsti_tune_price_ns(pipeline));
+}
+
+/* Item 0 is among those on the device, or its thread among those at work, as if the engine had it. */
+GPSTI_PRIVATE void gpsti_early_count(gpst_pipeline* pipeline) {
+    gpsti_step* const step = pipeline->early_step;
+    pipeline->early_counted_in = step->kind == GPSTI_STEP_OFFLOAD ? &step->on_device : &pipeline->executing;
+    ++*pipeline->early_counted_in;
+}
+
+GPSTI_INTERN void gpsti_early_uncount(gpst_pipeline* pipeline) {
+    if (pipeline->early_counted_in)
+        --*pipeline->early_counted_in;
+    pipeline->early_counted_in = NULL;
 }
 
 GPSTI_PRIVATE void gpsti_early_open(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    const bool at_work = !pipeline->left; /* item 0's thread, which is one of those that may be */
     pipeline->early = GPSTI_EARLY_OPENING;
-    pipeline->executing += at_work ? 1 : 0;
+    if (!pipeline->left)
+        gpsti_early_count(pipeline);
     gpsti_tune_guess(pipeline);
     gpsti_tune_prepare(pipeline);
     gpsti_scheduler_leave(scheduler, GPSTI_EARLY_NS);
@@ -39,8 +67,8 @@ GPSTI_PRIVATE void gpsti_early_open(gpst_pipeline* pipeline) {
     gpsti_mutex_lock(&scheduler->mutex);
     gpsti_scheduler_return(scheduler, GPSTI_EARLY_NS);
     pipeline->early = GPSTI_EARLY_OFF;
-    if (at_work && !pipeline->attached && !pipeline->left) /* as if nobody had begun */
-        pipeline->executing--;
+    if (!pipeline->attached) /* as if nobody had begun */
+        gpsti_early_uncount(pipeline);
     gpsti_cond_broadcast(&pipeline->progress);
 }
 
@@ -86,12 +114,17 @@ GPSTI_INTERN bool gpsti_early_has_begun(const gpst_pipeline* pipeline) {
     return pipeline->attached || pipeline->early == GPSTI_EARLY_OPENING;
 }
 
-GPSTI_INTERN void gpsti_early_enter(gpst_pipeline* pipeline, const gpsti_step* step) {
+GPSTI_INTERN void gpsti_early_enter(gpst_pipeline* pipeline, gpsti_step* step) {
     pipeline->early_step = step;
+    gpsti_a64_store(&pipeline->early_submitted_ns, 0);
     if (step->kind == GPSTI_STEP_FINISH)
         pipeline->early = GPSTI_EARLY_OFF;
     else if (gpsti_early_allows(pipeline))
         gpsti_early_watch(pipeline);
+}
+
+GPSTI_INTERN void gpsti_early_note_submitted(gpst_pipeline* pipeline) {
+    gpsti_a64_store(&pipeline->early_submitted_ns, (uint64_t)gpsti_now_ns());
 }
 
 GPSTI_INTERN bool gpsti_early_join(gpst_pipeline* pipeline) {

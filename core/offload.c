@@ -289,6 +289,8 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_ste
     for (gpsti_slot* slot = first; slot; slot = slot->companion)
         GPSTI_TRY(gpsti_offload_place(slot, step));
     GPSTI_TRY(gpsti_offload_submit(first, step, worker_index, reason));
+    if (first->item.index == 0)
+        gpsti_early_note_submitted(first->pipeline);
     return gpsti_offload_wait(first, finished);
 }
 

@@ -263,7 +263,9 @@ struct gpst_pipeline {
     uint32_t executing;      /* calls of this pipeline on any thread now */
     bool listed, attached;   /* the scheduler knows us; and that there is an engine to run */
     gpsti_early early;       /* item 0 is at work, and no engine is opened yet */
-    const gpsti_step* early_step; /* at this one */
+    gpsti_step* early_step;  /* at this one */
+    gpsti_a64 early_submitted_ns; /* and it is with a device, since then; 0 = it is not yet */
+    uint32_t* early_counted_in; /* others have begun: item 0 counts here, too; NULL = not, or not any more */
     bool started, source_running, source_done, closed;
     bool whole;              /* a worker brings its items through every step itself */
     uint32_t n_carrying;     /* workers at items that end with them; those call the source under: */
@@ -446,10 +448,15 @@ GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline); /* thre
 
 /* ---- early.c ------------------------------------------------------------------------------ */
 
-/* Item 0 has taken work_ns by now, n_left items (at least one) wait for it: is that worth price_ns? */
-GPSTI_INTERN bool gpsti_early_pays(int64_t work_ns, int64_t n_left, int64_t price_ns);
+/* Item 0 has taken work_ns by now, and beside_ns of them with what the n_left items (at least one) that wait for it
+   could do meanwhile: is that worth price_ns? */
+GPSTI_INTERN bool gpsti_early_pays(int64_t work_ns, int64_t beside_ns, int64_t n_left, int64_t price_ns);
 /* Item 0 comes to a step, FINISH among them, and nobody has begun with the others. Locked. */
-GPSTI_INTERN void gpsti_early_enter(gpst_pipeline* pipeline, const gpsti_step* step);
+GPSTI_INTERN void gpsti_early_enter(gpst_pipeline* pipeline, gpsti_step* step);
+/* All of item 0's device group is submitted: its thread waits from now on, if for anything. Not locked. */
+GPSTI_INTERN void gpsti_early_note_submitted(gpst_pipeline* pipeline);
+/* Item 0 is left: from now on the engine counts it itself. Locked. */
+GPSTI_INTERN void gpsti_early_uncount(gpst_pipeline* pipeline);
 /* Workers have begun, or are about to: item 0 is to be left to them. Locked. */
 GPSTI_INTERN bool gpsti_early_has_begun(const gpst_pipeline* pipeline);
 /* The plain start is over: waits for who opens the engine. True: it is open. Not locked. */

@@ -311,7 +311,7 @@ GPSTI_PRIVATE uint64_t gpsti_plain_next_ask(const gpst_pipeline* pipeline) {
 
 /* Before this step? The workers may have begun while item 0 was in the one before. */
 GPSTI_PRIVATE bool gpsti_plain_leaves(const gpsti_plain* self, uint32_t s) {
-    const gpsti_step* const step = &self->pipeline->steps[s];
+    gpsti_step* const step = &self->pipeline->steps[s];
     if (!self->is_first)
         return step->kind != GPSTI_STEP_FINISH && gpsti_plain_hands_over(self, s);
     gpsti_plain_lock(self);
@@ -439,7 +439,7 @@ GPSTI_PRIVATE bool gpsti_plain_begin(gpsti_plain* self) {
 /* To the engine, or to who opens it. Locked. */
 GPSTI_PRIVATE void gpsti_plain_leave(gpsti_plain* self, uint32_t step) {
     gpst_pipeline* const pipeline = self->pipeline;
-    pipeline->executing -= gpsti_early_has_begun(pipeline) ? 1 : 0;
+    gpsti_early_uncount(pipeline);
     if (pipeline->attached) {
         gpsti_flow_continue(self->slot, step);
         gpsti_scheduler_wake(pipeline->context->scheduler);

@@ -136,7 +136,7 @@ GPSTI_PRIVATE uint8_t kit_result(uint8_t pixel, uint32_t output) {
 }
 
 GPSTI_PRIVATE void kit_input_path(const kit* self, uint64_t index, char* out, size_t bytes) {
-    snprintf(out, bytes, "%s/in_%05u.raw", self->dir, (unsigned)index);
+    snprintf(out, bytes, "%.63s/in_%05u.raw", self->dir, (unsigned)index);
 }
 GPSTI_PRIVATE void kit_output_path(const kit* self, uint64_t index, uint32_t output, char* out,
                                    size_t bytes) {

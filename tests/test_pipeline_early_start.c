@@ -163,7 +163,8 @@ static void try_not_to_overtake(const char* backend) {
     assert_false(overtaken);
 }
 
-/* A kernel on a device: others would only wait behind it. Memory that takes long to make: they would make some, too. */
+/* A kernel on a device that little leads to: others would only wait behind it. Memory that takes long to make: they
+   would make some, too. */
 static void test_kernels_and_memory_are_waited_for(void** state) {
     (void)state;
     try_not_to_overtake("sim:kernel_us=5000");
@@ -173,12 +174,28 @@ static void test_kernels_and_memory_are_waited_for(void** state) {
 /* Work of a while, and more than opening costs by what the others gain. */
 static void test_what_pays(void** state) {
     (void)state;
-    assert_false(gpsti_early_pays(399999, 1000000, 500000));
-    assert_true(gpsti_early_pays(400000, 2, 500000));
-    assert_false(gpsti_early_pays(400000, 2, 1000000));
-    assert_true(gpsti_early_pays(400000, 2, 800000));
-    assert_false(gpsti_early_pays(5000000, 39, 200000000)); /* frames that take 25 ms each to lock */
-    assert_true(gpsti_early_pays(5200000, 39, 200000000));
+    assert_false(gpsti_early_pays(399999, 399999, 1000000, 500000));
+    assert_true(gpsti_early_pays(400000, 400000, 2, 500000));
+    assert_false(gpsti_early_pays(400000, 400000, 2, 1000000));
+    assert_true(gpsti_early_pays(400000, 400000, 2, 800000));
+    assert_false(gpsti_early_pays(5000000, 5000000, 39, 200000000)); /* frames that take 25 ms each to lock */
+    assert_true(gpsti_early_pays(5200000, 5200000, 39, 200000000));
+    assert_true(gpsti_early_pays(400000, 10000, 50, 500000)); /* brief, and then long with a device */
+    assert_false(gpsti_early_pays(400000, 9999, 50, 500000));
+}
+
+/* The time in which a device step makes memory is in no clock of it: events time what is done with it. */
+static void test_whose_memory_it_is(void** state) {
+    (void)state;
+    static const gpsti_step_kind kinds[] = {GPSTI_STEP_READ, GPSTI_STEP_HOST, GPSTI_STEP_OFFLOAD, GPSTI_STEP_WRITE};
+    static const gpst_resource resources[] = {GPST_RESOURCE_DISK_IN, GPST_RESOURCE_CPU, GPST_RESOURCE_NONE,
+                                              GPST_RESOURCE_DISK_OUT};
+    gpsti_step step;
+    memset(&step, 0, sizeof step);
+    for (int i = 0; i < 4; i++) {
+        step.kind = kinds[i];
+        assert_int_equal(gpsti_plain_resource(&step), resources[i]);
+    }
 }
 
 /* What a worker allocates while item 0 is at this takes 2 ms. */
@@ -290,6 +307,45 @@ static void test_cancel(void** state) {
     }
 }
 
+static gpst_result source_that_refuses(void* user_data, uint64_t index, gpst_input* out) {
+    early* const self = (early*)user_data;
+    if (index == 0)
+        self->kit->memory.fail_at = gpsti_a64_load(&self->kit->memory.calls) + 1;
+    return kit_source_empty(self->kit, index, out);
+}
+
+static gpst_result wait_for_a_refusal(void* user_data, gpst_task* task) {
+    early* const self = (early*)user_data;
+    test_memory* const memory = &self->kit->memory;
+    const int64_t end_ns = gpsti_now_ns() + self->wait_ns;
+    if (task->item->index > 0)
+        return GPST_OK;
+    while (gpsti_a64_load(&memory->calls) < memory->fail_at && gpsti_now_ns() < end_ns)
+        gpsti_sleep_ns(100000);
+    self->seen = gpsti_a64_load(&memory->calls) >= memory->fail_at;
+    return GPST_OK;
+}
+
+/* No writer is to be had while item 0 is at work: it goes on as if nobody had tried to open an engine. */
+static void test_no_memory_for_the_opening(void** state) {
+    (void)state;
+    for (uint64_t n_items = 3; n_items <= 300; n_items *= 10) {
+        kit* const self = kit_open("cpu", 2);
+        early watch;
+        gpst_stats stats;
+        gpst_pipeline_desc desc = early_desc(self, &watch, n_items);
+        self->stages[0].func = wait_for_a_refusal;
+        self->stages[1] = kit_stage(self, GPST_STAGE_WRITE, NULL, NULL);
+        desc.n_stages = self->n_stages = 2;
+        desc.source = source_that_refuses;
+        desc.source_user_data = &watch;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_true(watch.seen);
+        assert_int_equal(self->n_ok, n_items);
+        kit_close(self);
+    }
+}
+
 typedef struct early_run {
     early watch;
     gpsti_a32 n_items;
@@ -355,10 +411,12 @@ int main(void) {
         cmocka_unit_test(test_others_wait),
         cmocka_unit_test(test_kernels_and_memory_are_waited_for),
         cmocka_unit_test(test_what_pays),
+        cmocka_unit_test(test_whose_memory_it_is),
         cmocka_unit_test(test_slow_opening),
         cmocka_unit_test(test_no_more_at_work_than_given),
         cmocka_unit_test(test_item_0_fails),
         cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_no_memory_for_the_opening),
         cmocka_unit_test(test_several_pipelines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
