@@ -184,20 +184,6 @@ static void test_what_pays(void** state) {
     assert_false(gpsti_early_pays(400000, 9999, 50, 500000));
 }
 
-/* The time in which a device step makes memory is in no clock of it: events time what is done with it. */
-static void test_whose_memory_it_is(void** state) {
-    (void)state;
-    static const gpsti_step_kind kinds[] = {GPSTI_STEP_READ, GPSTI_STEP_HOST, GPSTI_STEP_OFFLOAD, GPSTI_STEP_WRITE};
-    static const gpst_resource resources[] = {GPST_RESOURCE_DISK_IN, GPST_RESOURCE_CPU, GPST_RESOURCE_NONE,
-                                              GPST_RESOURCE_DISK_OUT};
-    gpsti_step step;
-    memset(&step, 0, sizeof step);
-    for (int i = 0; i < 4; i++) {
-        step.kind = kinds[i];
-        assert_int_equal(gpsti_plain_resource(&step), resources[i]);
-    }
-}
-
 /* What a worker allocates while item 0 is at this takes 2 ms. */
 static gpst_result work_and_slow_down(void* user_data, gpst_task* task) {
     kit* const self = (kit*)user_data;
@@ -411,7 +397,6 @@ int main(void) {
         cmocka_unit_test(test_others_wait),
         cmocka_unit_test(test_kernels_and_memory_are_waited_for),
         cmocka_unit_test(test_what_pays),
-        cmocka_unit_test(test_whose_memory_it_is),
         cmocka_unit_test(test_slow_opening),
         cmocka_unit_test(test_no_more_at_work_than_given),
         cmocka_unit_test(test_item_0_fails),
