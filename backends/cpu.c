@@ -202,14 +202,6 @@ GPSTI_PRIVATE void gpsti_cpu_memory_free(gpsti_device* device, void* ptr, size_t
         gpsti_pages_free(ptr, mapped_bytes);
 }
 
-/* Here, and not by the first read into them: a system call holds the lock on all of the process's mappings while it
-   zeroes pages, so that threads that map memory at the same time take turns. A write of their own does not. */
-GPSTI_PRIVATE void gpsti_cpu_touch(const gpsti_host_memory* memory) {
-    const size_t step = (size_t)2 << 20;
-    for (size_t at = 0; memory->pages == GPSTI_PAGES_THP && at < memory->mapped_bytes; at += step)
-        *((volatile char*)memory->ptr + at) = 0;
-}
-
 GPSTI_PRIVATE gpst_result gpsti_cpu_host_alloc(gpsti_device* device, size_t bytes, bool want_huge,
                                                gpsti_host_memory* out) {
     (void)device;
@@ -218,7 +210,6 @@ GPSTI_PRIVATE gpst_result gpsti_cpu_host_alloc(gpsti_device* device, size_t byte
     GPSTI_TRY(gpsti_pages_alloc(bytes, want_huge ? GPSTI_WANT_FILLED : GPSTI_WANT_SMALL, &out->ptr, &out->mapped_bytes,
                                 &out->pages, out->why_not));
     out->bytes = out->mapped_bytes;
-    gpsti_cpu_touch(out);
     if (!out->why_not[0])
         gpsti_copy_text(out->why_not, sizeof(out->why_not), "cpu backend: nothing to pin for");
     return GPST_OK;

@@ -546,4 +546,14 @@ GPSTI_LINK void gpsti_pages_free(void* ptr, size_t mapped_bytes) {
     if (ptr)
         (void)munmap(ptr, mapped_bytes);
 }
+
+GPSTI_INTERN void gpsti_pages_touch(void* ptr, size_t bytes) {
+#if defined(__linux__)
+    for (size_t at = 0; at < bytes; at += GPSTI_HUGE_BYTES)
+        (void)__atomic_fetch_or((char*)ptr + at, 0, __ATOMIC_RELAXED); /* a write that changes nothing */
+#else
+    (void)ptr;
+    (void)bytes;
+#endif
+}
 #endif

@@ -313,6 +313,11 @@ GPSTI_LINK void gpsti_pages_free(void* ptr, size_t mapped_bytes) {
         (void)VirtualFree(ptr, 0, MEM_RELEASE);
 }
 
+GPSTI_INTERN void gpsti_pages_touch(void* ptr, size_t bytes) {
+    (void)ptr;
+    (void)bytes;
+}
+
 /* ---- limits ------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE uint32_t gpsti_count_bits(uint64_t mask) {

@@ -406,12 +406,15 @@ GPSTI_PRIVATE bool gpsti_tuner_doubles(gpst_knob knob) {
            knob == GPST_KNOB_BATCH;
 }
 
-/* Do whole items stand in each other's way? */
+/* Do whole items stand in each other's way? Not where it is a busy device that they wait for. */
 GPSTI_PRIVATE bool gpsti_tuner_is_crowded(const gpsti_tuner* tuner) {
     const gpsti_tuner_window* const window = &tuner->kept_window;
     const double way_ns =
         (double)window->wall_ns * tuner->kept.value[GPST_KNOB_WORKERS] / (double)window->n_items;
-    return tuner->whole && way_ns > GPSTI_TUNER_CROWD * (double)tuner->alone_ns;
+    bool crowded = tuner->whole && way_ns > GPSTI_TUNER_CROWD * (double)tuner->alone_ns;
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
+        crowded = crowded && window->busy_ns[r] < window->wall_ns / 2;
+    return crowded;
 }
 
 GPSTI_PRIVATE uint32_t gpsti_tuner_step(const gpsti_tuner* tuner, gpst_knob knob, uint32_t direction) {

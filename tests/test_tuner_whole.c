@@ -237,6 +237,26 @@ static void test_whole_items_in_each_other_s_way(void** state) {
     assert_int_equal(tuner.kept.value[GPST_KNOB_WORKERS], 4);
 }
 
+/* Items that wait for a busy device are in nobody's way. */
+static void test_whole_items_that_queue_for_a_device(void** state) {
+    (void)state;
+    static const gpst_resource engines[] = {GPST_RESOURCE_H2D, GPST_RESOURCE_GPU, GPST_RESOURCE_D2H};
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    for (int i = 0; i < 3; i++) {
+        const gpsti_tuner_budget budget = budget_of(&m);
+        const gpsti_tuner_costs costs = costs_of(&m);
+        gpsti_tuner tuner;
+        gpsti_tuner_init(&tuner, &budget, &costs);
+        gpsti_tuner_set_whole(&tuner, &costs, 3, false);
+        gpsti_tuner_window window = crowded_window(&m, &tuner, 0.1);
+        window.wall_ns *= 2;
+        window.busy_ns[engines[i]] = window.wall_ns / 10 * 6;
+        (void)gpsti_tuner_judge(&tuner, &window, 100);
+        assert_true(tuner.now.value[GPST_KNOB_WORKERS] >= 3);
+    }
+}
+
 /* Given up, everything is where the model has it, and every knob may move again. */
 static void test_whole_items_given_up(void** state) {
     (void)state;
@@ -271,6 +291,7 @@ int main(void) {
         cmocka_unit_test(test_knobs_of_whole_items),
         cmocka_unit_test(test_more_workers_with_whole_items),
         cmocka_unit_test(test_whole_items_in_each_other_s_way),
+        cmocka_unit_test(test_whole_items_that_queue_for_a_device),
         cmocka_unit_test(test_whole_items_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
