@@ -475,7 +475,9 @@ GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline);
 GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline);
 /* Item 0 is at work on this: what is known of items by now. Locked. */
 GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline);
-/* A worker looks for work: are more slots worth it by now than were let in? Locked. */
+/* There are to be more slots, but not yet: workers look again every while. Locked. */
+GPSTI_INTERN bool gpsti_tune_holds_back(const gpst_pipeline* pipeline);
+/* A worker looks for work: are more of them worth it by now? Locked. */
 GPSTI_INTERN void gpsti_tune_let_in(gpst_pipeline* pipeline);
 /* How many slots there are to be now: fewer than the tuner's knob says while the run is sparing. Locked. */
 GPSTI_INTERN uint32_t gpsti_tune_slots_now(const gpst_pipeline* pipeline);

@@ -36,10 +36,10 @@ GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline) {
     return GPSTI_TUNE_OPEN_NS + GPSTI_TUNE_SETUPS * gpsti_plain_setup_ns(pipeline);
 }
 
-/* Is memory dear where slots are free to be few? */
+/* Is memory dear, and nothing given or known yet of how many slots there are to be? */
 GPSTI_PRIVATE bool gpsti_tune_must_spare(const gpst_pipeline* pipeline) {
     const gpsti_tuner_budget* const budget = &pipeline->tune.tuner.budget;
-    return budget->streams && pipeline->context->device_info.locks_host &&
+    return !pipeline->tune.modelled && budget->streams && pipeline->context->device_info.locks_host &&
            budget->fixed.value[GPST_KNOB_SLOTS] == 0;
 }
 
@@ -53,11 +53,15 @@ GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline) {
     tune->item_ns = tune->sparing || work_ns > setup_ns ? work_ns : setup_ns;
 }
 
+GPSTI_INTERN bool gpsti_tune_holds_back(const gpst_pipeline* pipeline) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    return tune->sparing && pipeline->n_slots < tune->tuner.now.value[GPST_KNOB_SLOTS];
+}
+
 /* While item 0 goes on it is seen to be longer, and more of them side by side are worth their memory. Not while some is
    being made: who came in now would wait behind that. */
 GPSTI_INTERN void gpsti_tune_let_in(gpst_pipeline* pipeline) {
-    const gpsti_tune* const tune = &pipeline->tune;
-    if (!tune->sparing || pipeline->n_slots >= tune->tuner.now.value[GPST_KNOB_SLOTS])
+    if (!gpsti_tune_holds_back(pipeline))
         return;
     pipeline->context->scheduler->wants_watch = true;
     if (gpsti_pool_is_growing(pipeline->pool))
@@ -78,6 +82,8 @@ GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline) {
     if (gpsti_early_join(pipeline))
         return true;
     gpsti_mutex_lock(&scheduler->mutex);
+    if (pipeline->items_ok == 0 && gpsti_tune_must_spare(pipeline)) /* item 0 is left to the workers */
+        gpsti_tune_guess(pipeline);
     gpsti_tune_prepare(pipeline);
     gpsti_mutex_unlock(&scheduler->mutex);
     if (!GPST_FAILED(gpsti_pipeline_open(pipeline)))
