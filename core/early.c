@@ -54,6 +54,20 @@ GPSTI_INTERN void gpsti_early_uncount(gpst_pipeline* pipeline) {
     pipeline->early_counted_in = NULL;
 }
 
+/* The device has had item 0 for so long and has it still: more items than twice what keeps it busy would only take
+   memory until the first one is whole. */
+GPSTI_PRIVATE void gpsti_early_spare(gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = &pipeline->tune;
+    const uint32_t worth = tune->tuner.budget.slots_worth;
+    if (pipeline->early_step->kind != GPSTI_STEP_OFFLOAD || tune->modelled)
+        return;
+    const int64_t now_ns = gpsti_now_ns();
+    const uint32_t n = gpsti_tuner_slots_beside(now_ns - pipeline->start_ns - gpsti_plain_setup_ns(pipeline),
+                                                now_ns - (int64_t)gpsti_a64_load(&pipeline->early_submitted_ns));
+    if (worth == 0 || n < worth)
+        gpsti_tuner_afford(&tune->tuner, n);
+}
+
 GPSTI_PRIVATE void gpsti_early_open(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     pipeline->early = GPSTI_EARLY_OPENING;
@@ -61,6 +75,7 @@ GPSTI_PRIVATE void gpsti_early_open(gpst_pipeline* pipeline) {
         gpsti_early_count(pipeline);
     gpsti_tune_guess(pipeline);
     gpsti_tune_prepare(pipeline);
+    gpsti_early_spare(pipeline);
     gpsti_scheduler_leave(scheduler, GPSTI_EARLY_NS);
     gpsti_mutex_unlock(&scheduler->mutex);
     (void)gpsti_pipeline_open(pipeline); /* else item 0's thread tries itself, and says why it cannot */

@@ -90,6 +90,8 @@ GPSTI_INTERN uint32_t gpsti_tuner_slots_worth(uint64_t n_left, int64_t item_ns, 
 GPSTI_INTERN int64_t gpsti_tuner_slot_ns(int64_t growth_ns, uint64_t made_bytes, uint64_t slot_bytes);
 /* The same of a slot that took so much before its item came to the device. */
 GPSTI_INTERN int64_t gpsti_tuner_unseen_slot_ns(int64_t slot_ns);
+/* How many keep a device busy, of items that took way_ns so far, the last on_device_ns of them there. */
+GPSTI_INTERN uint32_t gpsti_tuner_slots_beside(int64_t way_ns, int64_t on_device_ns);
 /* How many items begin to share a submission: 1 where each keeps a device busy. */
 GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs);
 /* How many workers that each bring an item through all of its steps are as fast as the engine at its best; 0: none are,

@@ -28,3 +28,9 @@ GPSTI_INTERN int64_t gpsti_tuner_slot_ns(int64_t growth_ns, uint64_t made_bytes,
 GPSTI_INTERN int64_t gpsti_tuner_unseen_slot_ns(int64_t slot_ns) {
     return 2 * slot_ns > GPSTI_TUNER_UNSEEN_NS ? 2 * slot_ns : GPSTI_TUNER_UNSEEN_NS;
 }
+
+/* Twice what Little's law gives for a device that has an item for so long at the least. */
+GPSTI_INTERN uint32_t gpsti_tuner_slots_beside(int64_t way_ns, int64_t on_device_ns) {
+    const int64_t n = 2 * (way_ns / (on_device_ns > 0 ? on_device_ns : 1) + 1);
+    return n < GPSTI_TUNER_LEAST_SLOTS ? GPSTI_TUNER_LEAST_SLOTS : n > 1000000 ? 1000000 : (uint32_t)n;
+}

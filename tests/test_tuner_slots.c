@@ -72,12 +72,23 @@ static void test_price_of_what_nobody_has_seen(void** state) {
     assert_int_equal(gpsti_tuner_unseen_slot_ns(0), MS / 2);
 }
 
+/* Twice Little's law. */
+static void test_slots_beside_a_device(void** state) {
+    (void)state;
+    assert_int_equal(gpsti_tuner_slots_beside(5 * MS, MS), 12);
+    assert_int_equal(gpsti_tuner_slots_beside(MS, MS), 4);
+    assert_int_equal(gpsti_tuner_slots_beside(0, MS), 3);
+    assert_int_equal(gpsti_tuner_slots_beside(MS, 0), 1000000); /* only just submitted */
+    assert_int_equal(gpsti_tuner_slots_beside(5, 0), 12);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_as_many_as_pay),
         cmocka_unit_test(test_any_number_where_nothing_is_known),
         cmocka_unit_test(test_price_of_a_slot),
         cmocka_unit_test(test_price_of_what_nobody_has_seen),
+        cmocka_unit_test(test_slots_beside_a_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
