@@ -21,6 +21,7 @@ typedef struct beside {
     bool plain;            /* it came to the device on the caller's thread */
     uint32_t n_before;     /* others decoded until it was the device's */
     bool seen;             /* its kernel saw them */
+    uint32_t n_by_then;    /* others decoded until its kernel went on */
     bool alone;            /* and that none of them came to the device */
 } beside;
 
@@ -47,7 +48,8 @@ static gpst_result wait_on_the_device(const void* args) {
     const int64_t end_ns = gpsti_now_ns() + self->wait_ns;
     while (gpsti_a32_load(&self->n_decoded) < self->wants && gpsti_now_ns() < end_ns)
         gpsti_sleep_ns(100000);
-    self->seen = gpsti_a32_load(&self->n_decoded) >= self->wants;
+    self->n_by_then = gpsti_a32_load(&self->n_decoded);
+    self->seen = self->n_by_then >= self->wants;
     if (self->then)
         self->then(self);
     return GPST_FAILED(self->result) ? gpst_task_fail(NULL, self->result, "the kernel had enough") : GPST_OK;
@@ -127,6 +129,26 @@ static void test_others_begin_beside_a_device(void** state) {
         }
         assert_true(plain);
     }
+}
+
+/* Item 0 comes to a device soon and stays there: the others are few as long as nobody knows for how long. */
+static void test_few_beside_a_slow_device(void** state) {
+    (void)state;
+    uint32_t fewest = UINT32_MAX;
+    for (int t = 0; t < TRIES && fewest > 6; t++) {
+        gpst_pipeline_desc desc;
+        gpst_stats stats;
+        beside watch;
+        kit* const self = beside_begin("sim", &watch, 1000, &desc);
+        watch.brief = true;
+        watch.wants = UINT32_MAX;
+        watch.wait_ns = 10 * SOME_NS;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_int_equal(self->n_ok, 1000);
+        if (beside_end(self, &watch) && watch.n_by_then > 0 && watch.n_by_then < fewest)
+            fewest = watch.n_by_then;
+    }
+    assert_true(fewest <= 6);
 }
 
 /* The picture again, with room for more, and from now on memory takes long. */
@@ -330,6 +352,7 @@ static void test_no_memory_for_the_opening(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_others_begin_beside_a_device),
+        cmocka_unit_test(test_few_beside_a_slow_device),
         cmocka_unit_test(test_device_memory_is_waited_for),
         cmocka_unit_test(test_others_wait_for_a_kernel),
         cmocka_unit_test(test_no_more_beside_a_device_than_given),
