@@ -66,7 +66,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_grow(gpsti_slot* slot, void** memory, si
 }
 
 GPSTI_PRIVATE void gpsti_offload_count_setup(gpsti_slot* slot, int64_t begin_ns) {
-    gpsti_a64_add(&slot->setup_ns, (uint64_t)gpsti_pool_growth_end(slot->pipeline->pool, begin_ns));
+    gpsti_pool_growth_end(slot->pipeline->pool, begin_ns, &slot->setup_ns);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_lane_prepare(gpsti_slot* slot, gpsti_lane* lane) {

@@ -177,14 +177,15 @@ GPSTI_INTERN int64_t gpsti_pool_growth_begin(gpst_pool* pool) {
     return now_ns;
 }
 
-GPSTI_INTERN int64_t gpsti_pool_growth_end(gpst_pool* pool, int64_t begin_ns) {
+GPSTI_INTERN void gpsti_pool_growth_end(gpst_pool* pool, int64_t begin_ns, gpsti_a64* grown) {
     gpsti_mutex_lock(&pool->mutex);
     const int64_t now_ns = gpsti_now_ns();
+    if (grown)
+        gpsti_a64_add(grown, (uint64_t)(now_ns - begin_ns));
     if (--pool->n_growing == 0)
         pool->growth_ns += now_ns - pool->growing_since_ns;
     gpsti_mutex_unlock(&pool->mutex);
     gpsti_pool_here_ns += now_ns - begin_ns;
-    return now_ns - begin_ns;
 }
 
 GPSTI_INTERN int64_t gpsti_pool_growth_ns(gpst_pool* pool) {
@@ -210,6 +211,7 @@ typedef struct gpsti_pool_request {
     size_t asked_bytes, bytes;
     uint32_t class_index;
     int64_t timeout_ns, deadline_ns; /* deadline 0 = not looked at the clock yet */
+    gpsti_a64* grown;                /* whose growth it is; may be NULL */
 } gpsti_pool_request;
 
 /* Memory for a class whose bytes are charged already. Pages may come in larger units than the class: the rest
@@ -254,7 +256,7 @@ GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_requ
             device = pool->context->cpu;
             result = gpsti_pool_allocate(pool, device, request->bytes, &memory, &charged_bytes);
         }
-        (void)gpsti_pool_growth_end(pool, begin_ns);
+        gpsti_pool_growth_end(pool, begin_ns, request->grown);
         gpsti_mutex_lock(&pool->mutex);
         if (GPST_FAILED(result)) {
             pool->entries[index].next = pool->unused;
@@ -349,7 +351,8 @@ GPSTI_PRIVATE gpst_result gpsti_pool_acquire_locked(gpst_pool* pool, gpsti_pool_
     }
 }
 
-GPST_API gpst_result gpst_pool_acquire(gpst_pool* pool, size_t bytes, int64_t timeout_ns, gpst_buffer* out) {
+GPSTI_PRIVATE gpst_result gpsti_pool_acquire(gpst_pool* pool, size_t bytes, int64_t timeout_ns, gpsti_a64* grown,
+                                             gpst_buffer* out) {
     gpsti_pool_request request;
     GPSTI_FAIL_IF(!pool || !out, GPST_ERROR_ARGUMENT, "gpst_pool_acquire: %s=NULL: must not be NULL",
                   pool ? "out" : "pool");
@@ -361,11 +364,20 @@ GPST_API gpst_result gpst_pool_acquire(gpst_pool* pool, size_t bytes, int64_t ti
     request.asked_bytes = bytes;
     request.timeout_ns = timeout_ns;
     request.deadline_ns = 0;
+    request.grown = grown;
     gpsti_mutex_lock(&pool->mutex);
     const gpst_result result = gpsti_pool_acquire_locked(pool, &request, out);
     pool->info.refusals += GPST_FAILED(result);
     gpsti_mutex_unlock(&pool->mutex);
     return result;
+}
+
+GPST_API gpst_result gpst_pool_acquire(gpst_pool* pool, size_t bytes, int64_t timeout_ns, gpst_buffer* out) {
+    return gpsti_pool_acquire(pool, bytes, timeout_ns, NULL, out);
+}
+
+GPSTI_INTERN gpst_result gpsti_pool_acquire_now(gpst_pool* pool, size_t bytes, gpsti_a64* grown, gpst_buffer* out) {
+    return gpsti_pool_acquire(pool, bytes, 0, grown, out);
 }
 
 /* ---- release ---------------------------------------------------------------------- */

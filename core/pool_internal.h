@@ -8,10 +8,13 @@
 /* Time in which at least one thread was getting memory from the system and pinning it: what others do that is as
    slow (memory and streams of a device) is counted with it, between these two. */
 GPSTI_INTERN int64_t gpsti_pool_growth_begin(gpst_pool* pool); /* now */
-GPSTI_INTERN int64_t gpsti_pool_growth_end(gpst_pool* pool, int64_t begin_ns); /* what it took this thread */
+/* What it took this thread is added to `grown`, unless that is NULL, before the pool is seen not to grow. */
+GPSTI_INTERN void gpsti_pool_growth_end(gpst_pool* pool, int64_t begin_ns, gpsti_a64* grown);
 GPSTI_INTERN int64_t gpsti_pool_growth_ns(gpst_pool* pool);
 GPSTI_INTERN bool gpsti_pool_is_growing(gpst_pool* pool); /* is a thread at it now? */
 /* What the calling thread has spent on it by now, of all pools: to be taken off its services. */
 GPSTI_INTERN int64_t gpsti_pool_growth_here_ns(void);
+/* gpst_pool_acquire, which never waits; what growing takes is added to `grown`. */
+GPSTI_INTERN gpst_result gpsti_pool_acquire_now(gpst_pool* pool, size_t bytes, gpsti_a64* grown, gpst_buffer* out);
 
 #endif

@@ -40,9 +40,7 @@ GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffe
         gpst_pool_release(pipeline->pool, buffer);
         memset(buffer, 0, sizeof *buffer);
     }
-    const int64_t grown_ns = gpsti_pool_growth_here_ns();
-    const gpst_result result = gpst_pool_acquire(pipeline->pool, bytes, 0, &larger);
-    gpsti_a64_add(&slot->setup_ns, (uint64_t)(gpsti_pool_growth_here_ns() - grown_ns));
+    const gpst_result result = gpsti_pool_acquire_now(pipeline->pool, bytes, &slot->setup_ns, &larger);
     GPSTI_FAIL_IF(result == GPST_ERROR_WOULD_BLOCK, GPST_ERROR_BUDGET,
                   "item needs %llu bytes more: max_host_bytes=%llu is taken by the items in flight with it: "
                   "set a smaller n_slots",

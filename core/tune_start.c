@@ -43,14 +43,17 @@ GPSTI_PRIVATE bool gpsti_tune_must_spare(const gpst_pipeline* pipeline) {
            budget->fixed.value[GPST_KNOB_SLOTS] == 0;
 }
 
-/* Item 0 is in the first slot. An item is thought to take as long as its memory at the least, unless that is dear. */
+/* Item 0 is in the first slot. An item is thought to take as long as its memory at the least; unless that is dear: then
+   only for what several may do side by side, which the source is not. */
 GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
     const int64_t setup_ns = (int64_t)gpsti_a64_load(&pipeline->slots[0]->setup_ns);
     const int64_t work_ns = gpsti_now_ns() - pipeline->start_ns - setup_ns;
     tune->guessed = true;
     tune->sparing = gpsti_tune_must_spare(pipeline);
-    tune->item_ns = tune->sparing || work_ns > setup_ns ? work_ns : setup_ns;
+    tune->item_ns = work_ns > setup_ns ? work_ns : setup_ns;
+    if (tune->sparing)
+        tune->item_ns = work_ns > tune->source_ns ? work_ns - tune->source_ns : 1;
 }
 
 GPSTI_INTERN bool gpsti_tune_holds_back(const gpst_pipeline* pipeline) {
