@@ -16,6 +16,7 @@
 #define GPSTI_TUNER_WHOLE_NS 10000000 /* of an item, at most: a longer one is worth handing from thread to thread */
 #define GPSTI_TUNER_WHOLE_FILES 8     /* that a disk serves at once about as fast as more of them */
 #define GPSTI_TUNER_WHOLE_NAMES 4     /* threads that make files in one directory without taking each other's turns */
+#define GPSTI_TUNER_WHOLE_CALLS 4     /* threads with brief items on a device: those are mostly calls, and take turns */
 #define GPSTI_TUNER_WHOLE_LOSS 1.1    /* of the engine's time at best */
 #define GPSTI_TUNER_CROWD 2.0 /* times as long as one alone: half as many workers would bring as many whole items */
 #define GPSTI_TUNER_FAR_NS 2000000 /* a read that waits so long waits for more than a disk: others can, beside it */
@@ -236,6 +237,8 @@ GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const 
         (double)gpsti_tuner_total_ns(costs) > GPSTI_TUNER_WHOLE_LOSS * (double)period_ns * (double)n)
         return 0;
     const uint64_t busy = (uint64_t)(way_ns / period_ns) * (costs->is_first ? 2 : 1);
+    if (tuner->budget.streams && way_ns < GPSTI_TUNER_BUNCH_NS && n > GPSTI_TUNER_WHOLE_CALLS)
+        n = GPSTI_TUNER_WHOLE_CALLS;
     return files_ns > others_ns ? n : gpsti_tuner_clamp(busy + 1, 1, n);
 }
 

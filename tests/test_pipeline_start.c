@@ -189,7 +189,6 @@ static uint32_t most_slots(const char* backend, uint64_t expected) {
     print_decisions();
     assert_true(report.n_decisions > 0); /* it was opened; a busy machine may give it up again */
     assert_non_null(strstr(report.decisions[0].reason, "starts with"));
-    assert_true(stats.slots_used <= report.most.value[GPST_KNOB_SLOTS]);
     assert_int_equal(self->n_ok, 60);
     kit_check_files(self);
     kit_close(self);

@@ -86,6 +86,13 @@ static void test_whole_items_on_a_device(void** state) {
     gpsti_tuner_init(&tuner, &budget, &costs);
     costs.item_ns = (int64_t)(0.4 * MS);
     assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 8 + 1);
+    costs.item_ns = (int64_t)(0.99 * MS);
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 16);
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) /* a tenth of it all: mostly calls, which take turns */
+        costs.service_ns[r] /= 10;
+    costs.item_ns /= 10;
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 4);
+    costs = costs_of(&m);
     costs.item_ns = (int64_t)(10.1 * MS); /* long after all */
     assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 0);
     costs.item_ns = 0;
