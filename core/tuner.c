@@ -209,12 +209,10 @@ GPSTI_PRIVATE void gpsti_tuner_start(gpsti_tuner* tuner, const gpsti_tuner_costs
     tuner->kept = tuner->now;
 }
 
-/* Of the engine at its best, by what files an item has. */
+/* Of the engine at its best, by what an item reads. */
 GPSTI_PRIVATE int64_t gpsti_tuner_files_ns(const gpsti_tuner_costs* costs) {
     const int64_t in_ns = costs->service_ns[GPST_RESOURCE_DISK_IN];
-    const int64_t out_ns = costs->service_ns[GPST_RESOURCE_DISK_OUT] / GPSTI_TUNER_WHOLE_FILES;
-    const int64_t each_ns = in_ns / (in_ns >= GPSTI_TUNER_FAR_NS ? GPSTI_TUNER_FAR_FILES : GPSTI_TUNER_WHOLE_FILES);
-    return each_ns > out_ns ? each_ns : out_ns;
+    return in_ns / (in_ns >= GPSTI_TUNER_FAR_NS ? GPSTI_TUNER_FAR_FILES : GPSTI_TUNER_WHOLE_FILES);
 }
 
 GPSTI_PRIVATE int64_t gpsti_tuner_way_ns(const gpsti_tuner_costs* costs) {

@@ -204,7 +204,7 @@ static gpsti_tuner_window crowded_window(const machine* m, const gpsti_tuner* tu
     return w;
 }
 
-static uint32_t workers_after_crowding(double crowd) {
+static uint32_t workers_after_crowding(double crowd, uint32_t* n_decisions) {
     machine m = brief_machine(16);
     m.cpu = 0.1;
     const gpsti_tuner_budget budget = budget_of(&m);
@@ -218,6 +218,7 @@ static uint32_t workers_after_crowding(double crowd) {
         assert_within(&tuner);
     }
     assert_int_equal(tuner.state, GPSTI_TUNER_FROZEN);
+    *n_decisions = tuner.n_decisions;
     return tuner.kept.value[GPST_KNOB_WORKERS];
 }
 
@@ -225,9 +226,13 @@ static uint32_t workers_after_crowding(double crowd) {
    long as that pays. */
 static void test_whole_items_in_each_other_s_way(void** state) {
     (void)state;
-    assert_int_equal(workers_after_crowding(0.0), 16);
-    assert_int_equal(workers_after_crowding(0.006), 16); /* 1.9 times as long */
-    assert_int_equal(workers_after_crowding(0.05), 16); /* 8.5 times: 19.2 a ms, and 17.8 with eight */
+    uint32_t n_decisions = 0;
+    assert_int_equal(workers_after_crowding(0.0, &n_decisions), 16);
+    assert_int_equal(n_decisions, 1);
+    assert_int_equal(workers_after_crowding(0.006, &n_decisions), 16); /* 1.9 times as long */
+    assert_int_equal(n_decisions, 1);
+    assert_int_equal(workers_after_crowding(0.05, &n_decisions), 16); /* 8.5 times: 19.2 a ms, and 17.8 with eight */
+    assert_int_equal(n_decisions, 2);
     machine m = brief_machine(16);
     m.cpu = 0.1;
     const gpsti_tuner_budget budget = budget_of(&m);
