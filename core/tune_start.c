@@ -43,17 +43,23 @@ GPSTI_PRIVATE bool gpsti_tune_must_spare(const gpst_pipeline* pipeline) {
            budget->fixed.value[GPST_KNOB_SLOTS] == 0;
 }
 
-/* Item 0 is in the first slot. An item is thought to take as long as its memory at the least; unless that is dear: then
-   only for what several may do side by side, which the source is not. */
+/* Of item 0's work what several could do side by side, which the source is not; what a read has not asked for yet,
+   nobody knows the price of. */
+GPSTI_PRIVATE int64_t gpsti_tune_beside_ns(const gpst_pipeline* pipeline, int64_t work_ns, int64_t setup_ns) {
+    const bool has_begun = setup_ns > 0 || pipeline->steps[0].kind != GPSTI_STEP_READ;
+    return has_begun && work_ns > pipeline->tune.source_ns ? work_ns - pipeline->tune.source_ns : 1;
+}
+
+/* Item 0 is in the first slot. An item is thought to take as long as its memory at the least, unless that is dear. */
 GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
     const int64_t setup_ns = (int64_t)gpsti_a64_load(&pipeline->slots[0]->setup_ns);
     const int64_t work_ns = gpsti_now_ns() - pipeline->start_ns - setup_ns;
     tune->guessed = true;
     tune->sparing = gpsti_tune_must_spare(pipeline);
-    tune->item_ns = work_ns > setup_ns ? work_ns : setup_ns;
-    if (tune->sparing)
-        tune->item_ns = work_ns > tune->source_ns ? work_ns - tune->source_ns : 1;
+    tune->item_ns = tune->sparing        ? gpsti_tune_beside_ns(pipeline, work_ns, setup_ns)
+                    : work_ns > setup_ns ? work_ns
+                                         : setup_ns;
 }
 
 GPSTI_INTERN bool gpsti_tune_holds_back(const gpst_pipeline* pipeline) {
