@@ -8,8 +8,6 @@
 #define GPSTI_EARLY_NS 400000   /* of work: item 0 is long */
 #define GPSTI_EARLY_ITEMS 3     /* of a run in which others are waiting for it */
 
-/* All but the last one locked. */
-
 GPSTI_INTERN bool gpsti_early_pays(int64_t work_ns, int64_t beside_ns, int64_t n_left, int64_t price_ns) {
     return work_ns >= GPSTI_EARLY_NS && beside_ns >= price_ns / n_left;
 }
