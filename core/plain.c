@@ -140,10 +140,13 @@ GPSTI_PRIVATE gpst_result gpsti_plain_run_wide(gpsti_plain* self, const gpsti_st
     bool finished = false;
     if (self->inside.alone_ns == 0)
         gpsti_inside_init(&self->inside, (int64_t)n_pixels * GPSTI_PLAIN_PIXEL_NS);
+    const bool doubts = gpsti_inside_doubts(&self->inside);
     if (gpsti_inside_wants(&self->inside))
         self->slot->exec.n_threads = pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
     const gpst_result result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
-    gpsti_inside_note(&self->inside, gpsti_now_ns() - start_ns - (gpsti_plain_setup_ns(pipeline) - setup_ns));
+    const int64_t busy_ns = gpsti_now_ns() - start_ns - (gpsti_plain_setup_ns(pipeline) - setup_ns);
+    gpsti_inside_note(&self->inside, busy_ns);
+    self->inside_ns += doubts ? busy_ns : 0; /* the next one will have every core: no reason for an engine yet */
     return result;
 }
 

@@ -52,6 +52,27 @@ static void test_one_thread_where_all_take_longer(void** state) {
     }
 }
 
+/* One kernel on one thread may be chance, eight are not. */
+static void test_first_doubt(void** state) {
+    (void)state;
+    gpsti_inside inside;
+    gpsti_inside_init(&inside, 100 * US);
+    assert_false(gpsti_inside_doubts(&inside));
+    gpsti_inside_note(&inside, 50 * US);
+    assert_false(gpsti_inside_doubts(&inside));
+    gpsti_inside_note(&inside, 500 * US);
+    assert_true(gpsti_inside_doubts(&inside));
+    gpsti_inside_note(&inside, 100 * US); /* that was on one thread */
+    assert_false(gpsti_inside_doubts(&inside));
+    gpsti_inside_note(&inside, 500 * US);
+    for (int i = 0; i < 8; i++) {
+        assert_false(gpsti_inside_wants(&inside));
+        assert_false(gpsti_inside_doubts(&inside));
+        gpsti_inside_note(&inside, 100 * US);
+    }
+    assert_true(gpsti_inside_wants(&inside));
+}
+
 /* One, eight, 64, and no more than some thousands. */
 static void test_every_core_has_another_turn(void** state) {
     (void)state;
@@ -87,6 +108,7 @@ static void test_what_was_long_ago_says_little(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_thread_where_all_take_longer),
+        cmocka_unit_test(test_first_doubt),
         cmocka_unit_test(test_every_core_has_another_turn),
         cmocka_unit_test(test_what_was_long_ago_says_little),
     };
