@@ -171,19 +171,27 @@ GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs) {
     return device_ns > 0 && device_ns < GPSTI_TUNER_BATCH_NS ? GPSTI_TUNER_BATCH : 1;
 }
 
+/* For reads and writes. What a device took for item 0 alone, which may have loaded its kernels, is nobody's period. */
+GPSTI_PRIVATE int64_t gpsti_tuner_files_period_ns(const gpsti_tuner_costs* costs, uint32_t workers) {
+    if (!costs)
+        return 0;
+    return costs->is_first ? costs->service_ns[GPST_RESOURCE_CPU] / (int64_t)workers
+                           : gpsti_tuner_period_ns(costs, workers);
+}
+
 /* Little's law: in flight = service time / period, and one more, so that there is always a next. Reads that workers do
    now have no slots of their own, but as many readers in case they come to wait (where many at once lock memory). */
 GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
     gpst_settings* const now = &tuner->now;
     const uint32_t workers = tuner->budget.workers;
     const int64_t period_ns = costs ? gpsti_tuner_period_ns(costs, workers) : 0;
-    const int64_t* const service_ns = costs ? costs->service_ns : NULL;
+    const int64_t files_ns = gpsti_tuner_files_period_ns(costs, workers);
     uint32_t in_write = 0;
     memset(now, 0, sizeof *now);
     now->value[GPST_KNOB_WORKERS] = gpsti_tuner_useful_workers(tuner, costs, period_ns);
-    now->value[GPST_KNOB_READS] = gpsti_tuner_reads(tuner, costs, period_ns);
+    now->value[GPST_KNOB_READS] = gpsti_tuner_reads(tuner, costs, files_ns);
     now->value[GPST_KNOB_WRITES] =
-        gpsti_tuner_in_flight(tuner, costs ? service_ns[GPST_RESOURCE_DISK_OUT] : 0, period_ns);
+        gpsti_tuner_in_flight(tuner, costs ? costs->service_ns[GPST_RESOURCE_DISK_OUT] : 0, files_ns);
     now->value[GPST_KNOB_STREAMS] = 4;
     now->value[GPST_KNOB_BATCH] = gpsti_tuner_start_batch(costs);
     if (tuner->budget.writes)

@@ -97,6 +97,26 @@ static void test_model_of_far_reads(void** state) {
     assert_int_equal(tuner.now.value[GPST_KNOB_READS], 5);
 }
 
+/* Item 0 alone may have had to wait until a device had loaded its kernels: that says nothing of files. */
+static void test_model_of_files_by_item_0(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 16.0;
+    m.read = 1.9;
+    m.write = 4.0;
+    m.gpu = 100.0;
+    const gpsti_tuner_budget budget = budget_of(&m);
+    gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(tuner.now.value[GPST_KNOB_READS], 1);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WRITES], 1);
+    costs.is_first = true;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(tuner.now.value[GPST_KNOB_READS], 2);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WRITES], 5);
+}
+
 /* What the device takes is a period, too; with little to wait for, nothing is to spare. */
 static void test_model_knows_the_device(void** state) {
     (void)state;
@@ -794,6 +814,7 @@ int main(void) {
         cmocka_unit_test(test_bottlenecks),
         cmocka_unit_test(test_model_is_little_s_law),
         cmocka_unit_test(test_model_of_far_reads),
+        cmocka_unit_test(test_model_of_files_by_item_0),
         cmocka_unit_test(test_model_knows_the_device),
         cmocka_unit_test(test_slots_are_what_is_of_use),
         cmocka_unit_test(test_workers_are_what_is_of_use),
