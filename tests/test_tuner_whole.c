@@ -192,6 +192,15 @@ static void test_more_workers_with_whole_items(void** state) {
     assert_non_null(strstr(tuner.decisions[tuner.n_decisions - 1].reason, "every worker has an item"));
 }
 
+static gpsti_tuner whole_tuner(const machine* m, uint32_t n_workers) {
+    const gpsti_tuner_budget budget = budget_of(m);
+    const gpsti_tuner_costs costs = costs_of(m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    gpsti_tuner_set_whole(&tuner, &costs, n_workers, false);
+    return tuner;
+}
+
 /* A window of whole items that take `crowd` ms more for each worker beside theirs. */
 static gpsti_tuner_window crowded_window(const machine* m, const gpsti_tuner* tuner, double crowd) {
     const double n = tuner->now.value[GPST_KNOB_WORKERS];
@@ -207,11 +216,7 @@ static gpsti_tuner_window crowded_window(const machine* m, const gpsti_tuner* tu
 static uint32_t workers_after_crowding(double crowd, uint32_t* n_decisions) {
     machine m = brief_machine(16);
     m.cpu = 0.1;
-    const gpsti_tuner_budget budget = budget_of(&m);
-    const gpsti_tuner_costs costs = costs_of(&m);
-    gpsti_tuner tuner;
-    gpsti_tuner_init(&tuner, &budget, &costs);
-    gpsti_tuner_set_whole(&tuner, &costs, 16, false);
+    gpsti_tuner tuner = whole_tuner(&m, 16);
     for (uint64_t n = 100; tuner.state != GPSTI_TUNER_FROZEN && n < 5000; n += 100) {
         const gpsti_tuner_window window = crowded_window(&m, &tuner, crowd);
         (void)gpsti_tuner_judge(&tuner, &window, n);
@@ -235,11 +240,7 @@ static void test_whole_items_in_each_other_s_way(void** state) {
     assert_int_equal(n_decisions, 2);
     machine m = brief_machine(16);
     m.cpu = 0.1;
-    const gpsti_tuner_budget budget = budget_of(&m);
-    const gpsti_tuner_costs costs = costs_of(&m);
-    gpsti_tuner tuner;
-    gpsti_tuner_init(&tuner, &budget, &costs);
-    gpsti_tuner_set_whole(&tuner, &costs, 16, false);
+    gpsti_tuner tuner = whole_tuner(&m, 16);
     static const double items_a_ms[] = {0, 10, 16, 0, 18, 0, 0, 0, 14, 0, 0, 0, 0, 0, 0, 0, 12}; /* best: 4 */
     for (uint64_t n = 100; tuner.state != GPSTI_TUNER_FROZEN && n < 5000; n += 100) {
         gpsti_tuner_window window = crowded_window(&m, &tuner, 0.0);
@@ -256,11 +257,7 @@ static void test_whole_items_that_queue_for_a_device(void** state) {
     machine m = brief_machine(16);
     m.cpu = 0.1;
     for (int i = 0; i < 3; i++) {
-        const gpsti_tuner_budget budget = budget_of(&m);
-        const gpsti_tuner_costs costs = costs_of(&m);
-        gpsti_tuner tuner;
-        gpsti_tuner_init(&tuner, &budget, &costs);
-        gpsti_tuner_set_whole(&tuner, &costs, 3, false);
+        gpsti_tuner tuner = whole_tuner(&m, 3);
         gpsti_tuner_window window = crowded_window(&m, &tuner, 0.1);
         window.wall_ns *= 2;
         window.busy_ns[engines[i]] = window.wall_ns / 10 * 6;
