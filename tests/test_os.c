@@ -7,6 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -421,6 +424,34 @@ static void test_pages(void** state) {
     gpsti_pages_free(NULL, 0);
 }
 
+/* Whatever the memory holds stays, also where it does not begin or end with a page; none but the bytes named is used. */
+static void test_touched_pages(void** state) {
+    (void)state;
+    const size_t bytes = ((size_t)5 << 20) + 3;
+    unsigned char* const data = (unsigned char*)malloc(bytes);
+    assert_non_null(data);
+    memset(data, 0xA5, bytes);
+    gpsti_pages_touch(data + 1, bytes - 2);
+    gpsti_pages_touch(data, 0);
+    for (size_t i = 0; i < bytes; i++)
+        assert_int_equal(data[i], 0xA5);
+    free(data);
+#if defined(__linux__)
+    const size_t large = (size_t)6 << 20;
+    char* const fresh = (char*)mmap(NULL, large, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char in_use = 0;
+    assert_ptr_not_equal(fresh, MAP_FAILED);
+    assert_int_equal(mincore(fresh + large - 4096, 4096, &in_use), 0);
+    assert_int_equal(in_use & 1, 0);
+    gpsti_pages_touch(fresh, large);
+    for (size_t at = 0; at < large; at += (size_t)2 << 20) {
+        assert_int_equal(mincore(fresh + at, 4096, &in_use), 0);
+        assert_int_equal(in_use & 1, 1);
+    }
+    assert_int_equal(munmap(fresh, large), 0);
+#endif
+}
+
 /* ---- limits ----------------------------------------------------------------------- */
 
 static void test_tree(const char* path, const char* text) {
@@ -532,6 +563,7 @@ int main(void) {
         TEST_IN_DIRECTORY(test_paths),
         TEST_IN_DIRECTORY(test_interrupted_fifo),
         cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_touched_pages),
         cmocka_unit_test(test_limits_here),
         TEST_IN_DIRECTORY(test_limits_cgroup_v2),
         TEST_IN_DIRECTORY(test_limits_cgroup_v1),
