@@ -3,8 +3,9 @@
 
 Programs behind --on BACKEND are run with GPUSTAGE_TEST_BACKEND=BACKEND: the engine's tests on that backend.
 
-Exit status of a test: 0 passed, 77 skipped (the last line it printed is the reason), anything else failed. The
-output of a failed test is shown. The closing line is `N passed, N failed, N skipped`. Needs Python 3.9 or later.
+Exit status of a test: 0 passed, 77 skipped (the last line it printed is the reason), anything else failed. What failed
+tests printed comes after all the others. The closing line is `N passed, N failed, N skipped`. Needs Python 3.9 or
+later.
 """
 import argparse
 import concurrent.futures
@@ -83,6 +84,7 @@ def main():
 
     limit = arguments.seconds * float(os.environ.get("GPST_TIME_FACTOR", "1"))
     count = {"passed": 0, "failed": 0, "skipped": len(skips)}
+    failures = []
     for path, _, reason in skips:
         print("skipped %-40s %s" % (label(path), reason))
     with concurrent.futures.ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
@@ -93,7 +95,10 @@ def main():
             count[verdict] += 1
             print("%-7s %-40s %6.1f s  %s" % (verdict, running[done], taken, reason), flush=True)
             if verdict == "failed":
-                print("".join("    | %s\n" % line for line in output.splitlines()[-200:]), end="", flush=True)
+                failures.append((running[done], reason, output.splitlines()[-200:]))
+    for name, reason, lines in failures:
+        print("---- failed: %s, %s" % (name, reason))
+        print("".join("    | %s\n" % line for line in lines), end="", flush=True)
     executed = count["passed"] + count["failed"]
     if executed < arguments.floor:
         print("only %d executed, at least %d are expected" % (executed, arguments.floor))
