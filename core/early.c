@@ -29,12 +29,16 @@ GPSTI_PRIVATE int64_t gpsti_early_beside_until_ns(const gpst_pipeline* pipeline,
     return now_ns;
 }
 
-/* Time in which memory is made is no work, and says that others would make some, too. */
+/* Time in which memory is made is no work, and says that others would make some, too. The clock is read first: what is
+   made after that makes item 0 shorter, not longer. */
 GPSTI_PRIVATE bool gpsti_early_is_due(const gpst_pipeline* pipeline) {
-    const int64_t setup_ns = gpsti_plain_setup_ns(pipeline), now_ns = gpsti_now_ns();
+    const int64_t now_ns = gpsti_now_ns();
+    if (gpsti_pool_is_growing(pipeline->pool))
+        return false;
+    const int64_t setup_ns = gpsti_plain_setup_ns(pipeline);
     const int64_t until_ns = gpsti_early_beside_until_ns(pipeline, setup_ns, now_ns);
     const int64_t begun_ns = pipeline->start_ns + setup_ns;
-    return until_ns != 0 && !gpsti_pool_is_growing(pipeline->pool) &&
+    return until_ns != 0 &&
            gpsti_early_pays(now_ns - begun_ns, until_ns - begun_ns, (int64_t)gpsti_plain_left(pipeline),
                             gpsti_tune_price_ns(pipeline));
 }

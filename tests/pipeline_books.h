@@ -139,7 +139,7 @@ static inline bool was_whole(void) { return began_whole() && !said("in stages ag
 static inline void until_whole(void (*run)(uint32_t i), uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         bool whole = false;
-        for (int tries = 0; tries < 8 && !whole; tries++) {
+        for (test_tries t = {0, 0}; !whole && test_again(&t);) {
             run(i);
             whole = began_whole();
         }

@@ -550,13 +550,13 @@ static void every_allocation_may_fail(void** state) {
         desc.source = push ? NULL : kit_source;
         for (uint64_t n = 1; n < 60; n++) {
             kit_forget(self);
-            self->memory.fail_at = gpsti_a64_load(&self->memory.calls) + n;
+            test_memory_refuse(&self->memory, n);
             const gpst_result result = gpst_pipeline_create(self->context, &desc, &self->pipeline);
             if (!GPST_FAILED(result) && !push)
                 (void)gpst_pipeline_run(self->pipeline);
             n_refused += GPST_FAILED(result);
             assert_true(!GPST_FAILED(result) || result == GPST_ERROR_MEMORY);
-            self->memory.fail_at = 0;
+            test_memory_relent(&self->memory);
             if (!GPST_FAILED(result))
                 assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
             self->pipeline = NULL;

@@ -10,12 +10,12 @@
 typedef struct test_memory {
     gpsti_a64 calls, live_bytes, live_blocks;
     gpsti_a64 sleep_ns; /* each call takes so long */
-    uint64_t fail_at; /* the n-th call, from 1, returns NULL; 0 = none does */
+    gpsti_a64 fail_at; /* the n-th call, from 1, returns NULL; 0 = none does */
 } test_memory;
 
 static inline void* test_memory_alloc(void* user_data, size_t bytes, size_t align_bytes) {
     test_memory* memory = (test_memory*)user_data;
-    if (gpsti_a64_add(&memory->calls, 1) + 1 == memory->fail_at)
+    if (gpsti_a64_add(&memory->calls, 1) + 1 == gpsti_a64_load(&memory->fail_at))
         return NULL;
     if (gpsti_a64_load(&memory->sleep_ns) > 0)
         gpsti_sleep_ns((int64_t)gpsti_a64_load(&memory->sleep_ns));
@@ -43,6 +43,21 @@ static inline gpst_allocator test_memory_hooks(test_memory* memory) {
     hooks.free = test_memory_free;
     hooks.user_data = memory;
     return hooks;
+}
+
+/* The n-th call from now on returns NULL. */
+static inline void test_memory_refuse(test_memory* memory, uint64_t n) {
+    gpsti_a64_store(&memory->fail_at, gpsti_a64_load(&memory->calls) + n);
+}
+
+static inline bool test_memory_refused(const test_memory* memory) {
+    const uint64_t fail_at = gpsti_a64_load(&memory->fail_at);
+    return fail_at > 0 && gpsti_a64_load(&memory->calls) >= fail_at;
+}
+
+/* Every call is answered again. */
+static inline void test_memory_relent(test_memory* memory) {
+    gpsti_a64_store(&memory->fail_at, 0);
 }
 
 /* Nothing is left, and as many bytes came back as went out. */

@@ -226,11 +226,11 @@ static void test_allocation(void** state) {
     gpsti_free(&host, NULL, 100);
     assert_int_equal(gpsti_a64_load(&host.live_bytes), 0);
     assert_int_equal(gpsti_a64_load(&host.allocation_count), gpsti_a64_load(&memory.calls));
-    memory.fail_at = gpsti_a64_load(&memory.calls) + 1;
+    test_memory_refuse(&memory, 1);
     assert_null(gpsti_alloc(&host, 123));
     test_reason_has("bytes=123", "out of memory");
     assert_null(gpsti_alloc(&host, SIZE_MAX)); /* never reaches the hook */
-    assert_int_equal(gpsti_a64_load(&memory.calls), memory.fail_at);
+    assert_true(test_memory_refused(&memory));
     test_memory_check(&memory);
 }
 

@@ -89,7 +89,7 @@ static void test_resident_files_are_read_by_workers(void** state) {
     (void)state;
     for (uint32_t n_workers = 1; n_workers <= 4; n_workers++) {
         bool by_workers = false;
-        for (int i = 0; i < 8 && !by_workers; i++)
+        for (test_tries t = {0, 0}; !by_workers && test_again(&t);)
             by_workers = resident_files_are_the_workers(n_workers);
         assert_true(by_workers);
     }

@@ -82,7 +82,7 @@ static gpst_result compute_beside(void* user_data, gpst_task* task) {
     GPSTI_TRY(gpst_task_enqueue(task, &kernel, &args, sizeof args));
     GPSTI_TRY(kit_device(self->kit, task));
     if (self->refused_call > 0)
-        self->kit->memory.fail_at = gpsti_a64_load(&self->kit->memory.calls) + self->refused_call;
+        test_memory_refuse(&self->kit->memory, self->refused_call);
     return GPST_OK;
 }
 
@@ -108,14 +108,12 @@ static bool beside_end(kit* self, const beside* watch) {
     return watch->plain;
 }
 
-#define TRIES 10 /* until item 0 is */
-
 static void test_others_begin_beside_a_device(void** state) {
     (void)state;
     static const uint64_t n_items[] = {3, 20, 200};
     for (int i = 0; i < 3; i++) {
         bool plain = false;
-        for (int t = 0; t < TRIES && !plain; t++) {
+        for (test_tries t = {0, 0}; !plain && test_again(&t);) {
             gpst_pipeline_desc desc;
             gpst_stats stats;
             beside watch;
@@ -135,7 +133,7 @@ static void test_others_begin_beside_a_device(void** state) {
 static void test_few_beside_a_slow_device(void** state) {
     (void)state;
     uint32_t fewest = UINT32_MAX;
-    for (int t = 0; t < TRIES && fewest > 6; t++) {
+    for (test_tries t = {0, 0}; fewest > 6 && test_again(&t);) {
         gpst_pipeline_desc desc;
         gpst_stats stats;
         beside watch;
@@ -178,7 +176,7 @@ static void test_device_memory_is_waited_for(void** state) {
     (void)state;
     for (int twice = 0; twice < 2; twice++) {
         bool plain = false;
-        for (int t = 0; t < TRIES && !plain; t++) {
+        for (test_tries t = {0, 0}; !plain && test_again(&t);) {
             gpst_pipeline_desc desc;
             gpst_stats stats;
             beside watch;
@@ -201,7 +199,7 @@ static void test_others_wait_for_a_kernel(void** state) {
     static const char* const backends[] = {"cpu", "sim"};
     for (int i = 0; i < 2; i++) {
         bool waited = false;
-        for (int t = 0; t < TRIES && !waited; t++) {
+        for (test_tries t = {0, 0}; !waited && test_again(&t);) {
             gpst_pipeline_desc desc;
             gpst_stats stats;
             beside watch;
@@ -226,7 +224,7 @@ static void test_no_more_beside_a_device_than_given(void** state) {
     (void)state;
     for (int streams = 0; streams < 2; streams++) {
         bool plain = false;
-        for (int t = 0; t < TRIES && !plain; t++) {
+        for (test_tries t = {0, 0}; !plain && test_again(&t);) {
             gpst_pipeline_desc desc;
             gpst_stats stats;
             beside watch;
@@ -340,7 +338,7 @@ static void test_no_memory_for_the_opening(void** state) {
         watch.refused_call = n;
         watch.wait_ns = 2 * SOME_NS;
         const gpst_result result = run_tuned(self, &desc, &stats);
-        self->memory.fail_at = 0;
+        test_memory_relent(&self->memory);
         assert_true(result == GPST_OK || result == GPST_PARTIAL);
         assert_int_equal(self->n_ok + self->n_failed, 20);
         assert_in_range(self->n_failed, 0, 1);

@@ -116,25 +116,36 @@ static gpst_result source_after_zero(void* user_data, uint64_t index, gpst_input
     return self->kit->n_stages > 1 ? kit_source(self->kit, index, out) : kit_source_empty(self->kit, index, out);
 }
 
-/* A source of unknown length may wait for its inputs, of two items the other one is hardly worth an engine, and a stage
-   that serves one at a time keeps them waiting anyway. */
+static bool others_wait(uint64_t n_items, uint64_t n_items_expected, uint32_t concurrency) {
+    kit* const self = kit_open("cpu", 2);
+    early watch;
+    gpst_stats stats;
+    gpst_pipeline_desc desc = early_desc(self, &watch, n_items);
+    watch.wait_ns = SOME_NS;
+    desc.source = source_after_zero;
+    desc.source_user_data = &watch;
+    desc.n_items_expected = n_items_expected;
+    self->stages[0].concurrency = concurrency;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, n_items);
+    kit_close(self);
+    return !watch.seen && !watch.overtaken;
+}
+
+/* A source of unknown length may wait for its inputs, and a stage that serves one at a time keeps the others waiting. */
 static void test_others_wait(void** state) {
     (void)state;
-    for (int i = 0; i < 3; i++) {
-        kit* const self = kit_open("cpu", 2);
-        early watch;
-        gpst_stats stats;
-        gpst_pipeline_desc desc = early_desc(self, &watch, i == 1 ? 2 : 8);
-        watch.wait_ns = SOME_NS;
-        desc.source = source_after_zero;
-        desc.source_user_data = &watch;
-        desc.n_items_expected = i == 0 ? 0 : self->n_items;
-        self->stages[0].concurrency = i == 2 ? 1 : 0;
-        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-        assert_false(watch.seen || watch.overtaken);
-        assert_int_equal(self->n_ok, self->n_items);
-        kit_close(self);
-    }
+    assert_true(others_wait(8, 0, 0));
+    assert_true(others_wait(8, 8, 1));
+}
+
+/* Of two items the other one is hardly worth an engine. On a busy machine it is: there are several tries. */
+static void test_a_second_item_waits(void** state) {
+    (void)state;
+    bool waits = false;
+    for (test_tries t = {0, 0}; !waits && test_again(&t);)
+        waits = others_wait(2, 2, 0);
+    assert_true(waits);
 }
 
 static bool run_overtakes(const char* backend) {
@@ -158,7 +169,7 @@ static bool run_overtakes(const char* backend) {
 /* A thread that is given no core seems to be at a long read: there are several tries. */
 static void try_not_to_overtake(const char* backend) {
     bool overtaken = true;
-    for (int i = 0; i < 10 && overtaken; i++)
+    for (test_tries t = {0, 0}; overtaken && test_again(&t);)
         overtaken = run_overtakes(backend);
     assert_false(overtaken);
 }
@@ -296,7 +307,7 @@ static void test_cancel(void** state) {
 static gpst_result source_that_refuses(void* user_data, uint64_t index, gpst_input* out) {
     early* const self = (early*)user_data;
     if (index == 0)
-        self->kit->memory.fail_at = gpsti_a64_load(&self->kit->memory.calls) + 1;
+        test_memory_refuse(&self->kit->memory, 1);
     return kit_source_empty(self->kit, index, out);
 }
 
@@ -306,9 +317,9 @@ static gpst_result wait_for_a_refusal(void* user_data, gpst_task* task) {
     const int64_t end_ns = gpsti_now_ns() + self->wait_ns;
     if (task->item->index > 0)
         return GPST_OK;
-    while (gpsti_a64_load(&memory->calls) < memory->fail_at && gpsti_now_ns() < end_ns)
+    while (!test_memory_refused(memory) && gpsti_now_ns() < end_ns)
         gpsti_sleep_ns(100000);
-    self->seen = gpsti_a64_load(&memory->calls) >= memory->fail_at;
+    self->seen = test_memory_refused(memory);
     return GPST_OK;
 }
 
@@ -394,7 +405,7 @@ int main(void) {
         cmocka_unit_test(test_others_begin),
         cmocka_unit_test(test_others_end),
         cmocka_unit_test(test_files),
-        cmocka_unit_test(test_others_wait),
+        cmocka_unit_test(test_others_wait), cmocka_unit_test(test_a_second_item_waits),
         cmocka_unit_test(test_kernels_and_memory_are_waited_for),
         cmocka_unit_test(test_what_pays),
         cmocka_unit_test(test_slow_opening),

@@ -279,7 +279,7 @@ static void refuse_every_allocation(kit* self, const gpst_pipeline_desc* desc, u
         gpst_stats stats;
         kit_forget(self);
         gpst_clear_reason();
-        self->memory.fail_at = gpsti_a64_load(&self->memory.calls) + n;
+        test_memory_refuse(&self->memory, n);
         const gpst_result result = gpst_pipeline_create(self->context, desc, &pipeline);
         if (result == GPST_OK) {
             const gpst_result ran = gpst_pipeline_run(pipeline);
@@ -298,8 +298,8 @@ static void refuse_every_allocation(kit* self, const gpst_pipeline_desc* desc, u
             n_creates_failed++;
         }
         assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
-        refused = gpsti_a64_load(&self->memory.calls) >= self->memory.fail_at;
-        self->memory.fail_at = 0;
+        refused = test_memory_refused(&self->memory);
+        test_memory_relent(&self->memory);
         assert_int_equal(gpsti_a64_load(&self->memory.live_bytes), live_bytes);
         kit_check_files(self);
         kit_remove_files(self, "out_");

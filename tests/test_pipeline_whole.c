@@ -368,7 +368,7 @@ static void test_long_items_are_given_up(void** state) {
     (void)state;
     for (int has_sink = 0; has_sink < 2; has_sink++) {
         bool given_up = false;
-        for (int tries = 0; tries < 6 && !given_up; tries++) { /* on a busy machine a plain loop may be found faster */
+        for (test_tries t = {0, 0}; !given_up && test_again(&t);) { /* on a busy machine a plain loop may be found faster */
             run_to_long_items(has_sink == 1);
             given_up = said("in stages again");
         }

@@ -21,7 +21,7 @@ static gpst_pipeline_desc files_desc(kit* self, bool has_sink) {
 /* Until a run began with whole items: the clocks of a busy machine may say otherwise. */
 static gpst_result files_run(kit* self, gpst_pipeline_desc* desc, gpst_stats* stats) {
     gpst_result result = GPST_OK;
-    for (int tries = 0; tries < 8; tries++) {
+    for (test_tries t = {0, 0}; test_again(&t);) {
         kit_remove_files(self, "out_");
         result = run_tuned(self, desc, stats);
         assert_int_equal(kit_count_files(self, ".gpustage"), 0);
@@ -93,7 +93,7 @@ static void test_files_are_whole_or_absent(void** state) {
 static void test_reads_that_wait(void** state) {
     (void)state;
     bool whole = false;
-    for (int tries = 0; tries < 8 && !whole; tries++) {
+    for (test_tries t = {0, 0}; !whole && test_again(&t);) {
         kit* const self = kit_open("sim:read_us=100", 4);
         gpst_stats stats;
         gpst_pipeline_desc desc = files_desc(self, false);
@@ -198,7 +198,7 @@ static void test_a_fallback_is_of_one_item(void** state) {
 static void test_a_lost_device(void** state) {
     (void)state;
     bool whole = false;
-    for (int tries = 0; tries < 8 && !whole; tries++) {
+    for (test_tries t = {0, 0}; !whole && test_again(&t);) {
         kit* const self = kit_open("sim:kernel_us=200,lose_at=900", 3);
         books* const own = books_open(self, 0, N_DEVICE);
         gpst_stage_desc stages[3];
@@ -274,7 +274,7 @@ static void test_every_allocation_refused(void** state) {
         gpst_stats stats;
         kit_forget(self);
         desc.sink = n % 2 ? kit_sink : NULL;
-        self->memory.fail_at = gpsti_a64_load(&self->memory.calls) + n;
+        test_memory_refuse(&self->memory, n);
         const gpst_result result = gpst_pipeline_create(self->context, &desc, &pipeline);
         if (result == GPST_OK) {
             const gpst_result ran = gpst_pipeline_run(pipeline);
@@ -290,8 +290,8 @@ static void test_every_allocation_refused(void** state) {
             n_creates_failed++;
         }
         assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
-        refused = gpsti_a64_load(&self->memory.calls) >= self->memory.fail_at;
-        self->memory.fail_at = 0;
+        refused = test_memory_refused(&self->memory);
+        test_memory_relent(&self->memory);
         assert_int_equal(gpsti_a64_load(&self->memory.live_bytes), live_bytes);
         kit_remove_files(self, "out_");
     }

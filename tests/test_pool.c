@@ -520,7 +520,7 @@ static void test_faults(void** state) {
         gpst_buffer held[20];
         memset(held, 0, sizeof held);
         test_begin(&t, 64 * TEST_MIB, 0);
-        t.memory.fail_at = gpsti_a64_load(&t.memory.calls) + n;
+        test_memory_refuse(&t.memory, n);
         gpst_clear_reason();
         result = gpst_pool_create(t.context, NULL, &pool);
         for (int i = 0; i < 20 && !GPST_FAILED(result); i++) /* more than the first table of entries holds */

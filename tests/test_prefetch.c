@@ -393,7 +393,7 @@ static void every_allocation_may_fail(void** state) {
         context_desc.n_workers = 1;
         context_desc.allocator = test_memory_hooks(&memory);
         assert_int_equal(gpst_context_create(&context_desc, &context), GPST_OK);
-        memory.fail_at = gpsti_a64_load(&memory.calls) + n;
+        test_memory_refuse(&memory, n);
         gpst_result result = gpst_prefetch_create(context, &desc, &prefetch);
         assert_true(result == GPST_OK || (result == GPST_ERROR_MEMORY && !prefetch));
         for (uint64_t k = 0; prefetch && k < 20; k++) {

@@ -294,10 +294,10 @@ static void memory_is_taken_at_creation_only(void** state) {
     desc.allocator = test_memory_hooks(&memory);
     desc.n_workers = 1;
     assert_int_equal(gpst_context_create(&desc, &context), GPST_OK);
-    memory.fail_at = gpsti_a64_load(&memory.calls) + 1;
+    test_memory_refuse(&memory, 1);
     assert_int_equal(gpst_reader_create(context, NULL, &reader), GPST_ERROR_MEMORY);
     assert_null(reader);
-    memory.fail_at = 0;
+    test_memory_relent(&memory);
     assert_int_equal(gpst_reader_create(context, NULL, &reader), GPST_OK);
     const uint64_t calls = gpsti_a64_load(&memory.calls);
     test_read_init(&t, path);

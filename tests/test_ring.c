@@ -786,7 +786,7 @@ static void test_faults(void** state) {
         test_begin(&t);
         t.desc.max_slots = 100;
         t.desc.slot_bytes = 100;
-        t.memory.fail_at = gpsti_a64_load(&t.memory.calls) + n;
+        test_memory_refuse(&t.memory, n);
         gpst_clear_reason();
         result = gpst_ring_create(t.context, &t.desc, &t.ring);
         assert_true(result == GPST_OK || result == GPST_ERROR_MEMORY);
