@@ -352,6 +352,11 @@ GPSTI_PRIVATE void gpsti_tune_share_device(const gpst_pipeline* pipeline, int64_
     }
 }
 
+GPSTI_PRIVATE uint64_t gpsti_tune_read_bytes(const gpst_pipeline* pipeline) {
+    const gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[0].first_clock];
+    return pipeline->steps[0].kind == GPSTI_STEP_READ && clock->count > 0 ? clock->bytes / clock->count : 0;
+}
+
 /* An item's services. What calls of a device take is not to be had from a plain loop, where they wait for it; and its
    reads from the page cache will be the workers'. */
 GPSTI_PRIVATE void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_costs* out) {
@@ -360,6 +365,7 @@ GPSTI_PRIVATE void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_c
     memset(out, 0, sizeof *out);
     out->is_first = tune->first[0].count == 0 && pipeline->items_ok + pipeline->items_failed < 2;
     out->item_ns = tune->item_ns;
+    out->read_bytes = gpsti_tune_read_bytes(pipeline);
     gpsti_tune_services(pipeline, service_ns);
     gpsti_tune_share_device(pipeline, service_ns);
     service_ns[GPST_RESOURCE_CPU] += pipeline->finish_clock.count > 0

@@ -21,6 +21,8 @@
 #define GPSTI_TUNER_CROWD 2.0 /* times as long as one alone: half as many workers would bring as many whole items */
 #define GPSTI_TUNER_FAR_NS 2000000 /* a read that waits so long waits for more than a disk: others can, beside it */
 #define GPSTI_TUNER_FAR_FILES 32
+#define GPSTI_TUNER_WAIT_NS 500000
+#define GPSTI_TUNER_BYTE_NS 10 /* of a read, from the slowest disk: 100 MB/s */
 #define GPSTI_TUNER_UP 1u
 #define GPSTI_TUNER_DOWN 2u
 #define GPSTI_TUNER_UNSEEN_BYTES ((uint64_t)256 << 20) /* of host memory, at most, in an item nobody has seen */
@@ -103,11 +105,30 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_in_flight(const gpsti_tuner* tuner, int64_t s
     return period_ns > 0 ? gpsti_tuner_clamp((uint64_t)(service_ns / period_ns) + 1, 1, most) : 4;
 }
 
+/* A read that waits, but not for its bytes to come: any number of others can wait beside it. */
+GPSTI_PRIVATE bool gpsti_tuner_waits_far(const gpsti_tuner_costs* costs) {
+    const int64_t waits_ns = costs->service_ns[GPST_RESOURCE_DISK_IN];
+    return costs->read_bytes > 0 && waits_ns >= GPSTI_TUNER_WAIT_NS &&
+           (uint64_t)waits_ns / GPSTI_TUNER_BYTE_NS >= costs->read_bytes;
+}
+
+/* As many again of reads that wait far: the first ones to come back are the short ones. */
 GPSTI_PRIVATE uint32_t gpsti_tuner_reads(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs, int64_t period_ns) {
     const int64_t waits_ns = costs ? costs->service_ns[GPST_RESOURCE_DISK_IN] : 0;
+    if (period_ns > 0 && gpsti_tuner_waits_far(costs))
+        return gpsti_tuner_clamp(2 * ((uint64_t)(waits_ns / period_ns) + 1), 1, GPSTI_TUNER_FAR_FILES);
     if (period_ns > 0 && waits_ns >= GPSTI_TUNER_FAR_NS)
         return gpsti_tuner_clamp((uint64_t)(waits_ns / period_ns) + 1, 1, GPSTI_TUNER_FAR_FILES);
     return gpsti_tuner_in_flight(tuner, costs ? waits_ns + costs->read_ns : 0, period_ns);
+}
+
+/* Slots for reads. Those that workers do have none of their own; behind one that waits far there are others that are
+   over, and wait for their turn with the sink. */
+GPSTI_PRIVATE uint32_t gpsti_tuner_in_read(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
+    const uint32_t reads = tuner->now.value[GPST_KNOB_READS];
+    if (costs && costs->read_ns > 0 && reads > 1)
+        return 1;
+    return costs && gpsti_tuner_waits_far(costs) ? 2 * reads : reads;
 }
 
 /* The shortest time an item could take of the run: disks serve many at once, so they do not set it. */
@@ -197,8 +218,7 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     if (tuner->budget.writes)
         in_write = gpsti_tuner_clamp(now->value[GPST_KNOB_WRITES], 1, 4);
     gpsti_tuner_clamp_all(tuner, now);
-    const uint32_t reads = now->value[GPST_KNOB_READS], in_read = costs && costs->read_ns > 0 && reads > 1 ? 1 : reads;
-    const uint32_t slots = gpsti_tuner_start_slots(tuner, now, in_read, in_write);
+    const uint32_t slots = gpsti_tuner_start_slots(tuner, now, gpsti_tuner_in_read(tuner, costs), in_write);
     const uint32_t useful = gpsti_tuner_useful_slots(tuner, costs, period_ns);
     const uint32_t for_batches = now->value[GPST_KNOB_BATCH] > 1 ? 3 * now->value[GPST_KNOB_BATCH] : 0;
     now->value[GPST_KNOB_SLOTS] = (slots < useful ? slots : useful) + workers * tuner->budget.bunch;

@@ -26,6 +26,7 @@ typedef struct gpsti_tuner_budget {
 typedef struct gpsti_tuner_costs {
     int64_t service_ns[GPST_RESOURCE_COUNT];
     int64_t read_ns; /* of its CPU time: reading from the page cache, by workers for as long as that computes */
+    uint64_t read_bytes; /* from its file */
     int64_t item_ns; /* its whole way in a plain loop, calls and waiting too; 0 = not known */
     bool is_first; /* of item 0 alone: a device that loads its kernels then does not say how few of anything will do */
 } gpsti_tuner_costs;

@@ -146,11 +146,11 @@ static void test_nobody_is_held_up_elsewhere(void** state) {
     }
 }
 
-/* The slots that the model begins with: of 8 workers who all make memory at the same time. */
-static uint32_t modelled_slots(const char* backend, int64_t decode_ns) {
+/* What the model begins with: of 8 workers who all make memory at the same time. What: " slots=". */
+static uint32_t modelled(const char* what, const char* backend, int64_t decode_ns) {
     kit* const self = kit_open(backend, 8);
     gpst_stats stats;
-    unsigned slots = 0;
+    unsigned value = 0;
     gpst_pipeline_desc desc = kit_standard(self, 100);
     desc.n_items_expected = 100;
     self->n_outputs = desc.n_outputs = 1;
@@ -159,13 +159,17 @@ static uint32_t modelled_slots(const char* backend, int64_t decode_ns) {
     assert_int_equal(self->n_ok, 100);
     kit_check_files(self);
     kit_close(self);
-    for (uint32_t i = 0; i < report.n_decisions && slots == 0; i++) {
-        const char* const text = strstr(report.decisions[i].reason, " slots=");
+    for (uint32_t i = 0; i < report.n_decisions && value == 0; i++) {
+        const char* const text = strstr(report.decisions[i].reason, what);
         if (text && strstr(report.decisions[i].reason, "starts with"))
-            (void)sscanf(text, " slots=%u", &slots);
+            value = (unsigned)strtoul(text + strlen(what), NULL, 10);
     }
-    assert_true(slots > 0);
-    return slots;
+    assert_true(value > 0);
+    return value;
+}
+
+static uint32_t modelled_slots(const char* backend, int64_t decode_ns) {
+    return modelled(" slots=", backend, decode_ns);
 }
 
 /* Items of 3 ms and a slot of four pages of 2 ms: sqrt(100 * 3 / 8) = 6; of 40 ms: 22. On a busy machine items can look
@@ -180,6 +184,17 @@ static void test_the_model_knows_what_slots_cost(void** state) {
         pays = few >= 3 && few <= 9 && more > few && any > few;
     }
     assert_true(pays);
+}
+
+/* 4 ms of 8 workers, 4 ms of a read that brings a few KB: 2 * (8 + 1) of those, were it a disk's 9. */
+static void test_the_model_knows_how_little_reads_bring(void** state) {
+    (void)state;
+    uint32_t reads = 0;
+    for (test_tries t = {0, 0}; reads < 14 && test_again(&t);) {
+        reads = modelled(" reads=", "sim:read_us=4000", 4000000);
+        printf("    %u reads\n", reads);
+    }
+    assert_in_range(reads, 14, 32);
 }
 
 /* Whoever makes it, the clock of the stage knows it as its slot does, and once only; the run knows it as one stretch. */
@@ -227,6 +242,7 @@ int main(void) {
         cmocka_unit_test(test_long_items_are_worth_their_memory),
         cmocka_unit_test(test_nobody_is_held_up_elsewhere),
         cmocka_unit_test(test_the_model_knows_what_slots_cost),
+        cmocka_unit_test(test_the_model_knows_how_little_reads_bring),
         cmocka_unit_test(test_clocks_know_what_memory_took),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

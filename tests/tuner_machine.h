@@ -92,6 +92,13 @@ static inline gpsti_tuner_costs costs_of(const machine* m) {
     return costs;
 }
 
+static inline gpsti_tuner tuner_of(const machine* m) {
+    const gpsti_tuner_budget budget = budget_of(m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, NULL);
+    return tuner;
+}
+
 /* Summed service of a disk: one that is held up by its own speed has everything in flight waiting on it. */
 static inline double disk_service(double alone, double least, double in_flight, double period, double n) {
     const double held_up = in_flight * period * n;
