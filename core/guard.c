@@ -12,6 +12,7 @@
 #define GPSTI_GUARD_ENGINE 1u    /* GPST_RUN_ENGINE; the plain loops are 2 and 3 */
 #define GPSTI_GUARD_PLAIN 2u
 #define GPSTI_GUARD_WIN 0.98     /* the plain loop must be faster by more than chance */
+#define GPSTI_GUARD_PAUSE_NS 150000.0 /* about what it takes until workers sleep and are awake again */
 #define GPSTI_GUARD_EXPECTED 0.80 /* likewise where only clocks say so; they rather say too much of a plain loop */
 
 static const char* const gpsti_guard_names[] = {"", "engine", "plain-serial", "plain-inside"};
@@ -93,7 +94,7 @@ GPSTI_INTERN uint32_t gpsti_guard_ask(gpsti_guard* guard, const gpsti_guard_inpu
     }
     /* A block costs what its items take longer, and one item's time until the engine is empty and full again. */
     const double plain_ns = gpsti_guard_plain_ns(guard, input, next);
-    const double allowance_ns = gpsti_guard_allowance_ns(guard, input);
+    const double allowance_ns = gpsti_guard_allowance_ns(guard, input) - GPSTI_GUARD_PAUSE_NS;
     const bool gains = gpsti_guard_expects_gain(guard, input, next);
     guard->input = *input;
     if (!gains && 2.0 * plain_ns > allowance_ns) {
