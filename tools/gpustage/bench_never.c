@@ -120,8 +120,12 @@ static bool row_is_asked(const never_row* row, const char* only) {
 enum { CONTROL = 4, N_TURNS };
 static const char* const turn_names[N_TURNS] = {"gpustage", "plain_serial", "plain_inside", "pool", "control"};
 
+/* seconds, efficiency: of every round; the rest: of the round that had the most. */
 typedef struct row_times {
     double seconds[N_TURNS][BENCH_MOST_ROUNDS];
+    double efficiency[BENCH_MOST_ROUNDS];
+    double guard_part; /* of its wall time, spent on comparing */
+    uint64_t allocations_after_freeze, growths_after_freeze;
     uint32_t n;
     uint32_t n_threads; /* of the best pool */
     bool has[N_TURNS];  /* inside: kernels on the CPU, which threads inside can share */
@@ -175,11 +179,25 @@ static void row_rest(const row_times* times) {
         nanosleep(&rest, NULL);
 }
 
+/* What the verdict says of a run, what it spent on comparing, and asked of memory when it should not any more. */
+static void row_note(row_times* times, const gpst_stats* stats, const gpst_guard_report* guard) {
+    const double guard_part = stats->wall_ns > 0 ? (double)guard->cost_ns / (double)stats->wall_ns : 0.0;
+    times->efficiency[times->n] = stats->verdict.efficiency;
+    if (guard_part > times->guard_part)
+        times->guard_part = guard_part;
+    if (stats->allocations_after_freeze > times->allocations_after_freeze)
+        times->allocations_after_freeze = stats->allocations_after_freeze;
+    if (stats->growths_after_freeze > times->growths_after_freeze)
+        times->growths_after_freeze = stats->growths_after_freeze;
+}
+
 static bool row_turn(bench_job* job, row_times* times, uint32_t turn, gpst_stats* stats) {
     const bench_way way = turn == CONTROL ? BENCH_PLAIN_SERIAL : (bench_way)turn;
     row_rest(times);
     times->seconds[turn][times->n] =
         bench_job_run(job, way, times->n_threads, turn == BENCH_GPUSTAGE ? stats : NULL);
+    if (turn == BENCH_GPUSTAGE)
+        row_note(times, stats, &bench_job_report(job)->guard);
     return times->seconds[turn][times->n] > 0.0;
 }
 
@@ -230,35 +248,33 @@ static void interval_json(json* out, const char* key, const bench_interval* self
 /* What is promised of the row, and kept. */
 typedef struct row_verdict {
     bench_interval plain, pool, control;
+    double efficiency; /* in the middle */
     bool plain_holds; /* not below 0.97 with 95 % certainty, and 0.99 in the middle */
     bool pool_holds, efficiency_holds; /* of 64 items and more */
 } row_verdict;
 
-static row_verdict row_judge(const never_row* row, const row_times* times, const gpst_stats* stats) {
+static row_verdict row_judge(const never_row* row, const row_times* times) {
     row_verdict out;
     out.plain = row_against_plain(times);
     out.pool = row_against_pool(times);
     out.control = row_control(times);
     out.plain_holds = out.plain.low > 0.97 && out.plain.middle >= 0.99;
     out.pool_holds = row->load.n_items < MANY_ITEMS || out.pool.middle >= 0.97;
-    out.efficiency_holds = row->load.n_items < MANY_ITEMS || stats->verdict.efficiency >= 0.95;
+    out.efficiency = measure_spread_of(times->efficiency, times->n).median;
+    out.efficiency_holds = row->load.n_items < MANY_ITEMS || out.efficiency >= 0.95;
     return out;
 }
 
-/* What the latest run spent on comparing, and asked of memory when it should not any more. */
-static void row_json_costs(const gpst_stats* stats, const gpst_guard_report* guard, json* out) {
-    json_number(out, "guard_part", stats->wall_ns > 0 ? (double)guard->cost_ns / (double)stats->wall_ns : 0.0);
-    json_string(out, "guard", guard->text);
-    json_count(out, "allocations_after_freeze", stats->allocations_after_freeze);
-    json_count(out, "growths_after_freeze", stats->growths_after_freeze);
+static void row_json_costs(const row_times* times, json* out) {
+    json_number(out, "most_guard_part", times->guard_part);
+    json_count(out, "most_allocations_after_freeze", times->allocations_after_freeze);
+    json_count(out, "most_growths_after_freeze", times->growths_after_freeze);
 }
 
-static void row_json_turn(const row_times* times, uint32_t turn, json* out) {
-    if (!times->has[turn])
-        return;
-    json_open(out, turn_names[turn], '[');
-    for (uint32_t i = 0; i < times->n; i++)
-        json_number(out, NULL, times->seconds[turn][i]);
+static void row_json_rounds(const char* name, const double* values, uint32_t n, json* out) {
+    json_open(out, name, '[');
+    for (uint32_t i = 0; i < n; i++)
+        json_number(out, NULL, values[i]);
     json_close(out, ']');
 }
 
@@ -279,23 +295,25 @@ static void row_json(const never_row* row, const row_times* times, const row_ver
     json_bool(out, "plain_holds", verdict->plain_holds);
     json_bool(out, "pool_holds", verdict->pool_holds);
     json_bool(out, "efficiency_holds", verdict->efficiency_holds);
-    json_number(out, "efficiency", stats->verdict.efficiency);
+    json_number(out, "efficiency", verdict->efficiency);
     json_string(out, "verdict", stats->verdict.text);
     json_string(out, "settings", stats->settings);
     if (row->load.cold)
         json_number(out, "resident_before_pct", bench_job_resident_pct(job));
-    row_json_costs(stats, &bench_job_report(job)->guard, out);
+    json_string(out, "guard", bench_job_report(job)->guard.text);
+    row_json_costs(times, out);
+    row_json_rounds("efficiencies", times->efficiency, times->n, out);
     for (uint32_t turn = 0; turn < N_TURNS; turn++)
-        row_json_turn(times, turn, out);
+        if (times->has[turn])
+            row_json_rounds(turn_names[turn], times->seconds[turn], times->n, out);
     json_close(out, '}');
 }
 
-static void row_print(const never_row* row, const row_times* times, const row_verdict* verdict,
-                      const gpst_stats* stats, double residency_pct) {
+static void row_print(const never_row* row, const row_times* times, const row_verdict* verdict, double residency_pct) {
     printf("%-18s %6u %10.3f  %6.3f (%.3f..%.3f)  %6.3f (%.3f..%.3f) of %2u  %5.3f  %3u  %s%s%s", row->name,
            (unsigned)row->load.n_items, 1e3 * measure_spread_of(times->seconds[BENCH_GPUSTAGE], times->n).median,
            verdict->plain.middle, verdict->plain.low, verdict->plain.high, verdict->pool.middle, verdict->pool.low,
-           verdict->pool.high, (unsigned)times->n_threads, stats->verdict.efficiency, (unsigned)times->n,
+           verdict->pool.high, (unsigned)times->n_threads, verdict->efficiency, (unsigned)times->n,
            verdict->plain_holds ? "yes" : "NO", verdict->pool_holds ? "" : ", pool NO",
            verdict->efficiency_holds ? "" : ", efficiency NO");
     if (row->load.cold)
@@ -329,8 +347,8 @@ static bool row_run(const never_row* row, double budget_s, bool control, never_c
     times.has[CONTROL] = control;
     const bool ok = job && row_measure(job, &times, start, budget_s, &stats);
     if (ok) {
-        const row_verdict verdict = row_judge(row, &times, &stats);
-        row_print(row, &times, &verdict, &stats, bench_job_resident_pct(job));
+        const row_verdict verdict = row_judge(row, &times);
+        row_print(row, &times, &verdict, bench_job_resident_pct(job));
         row_json(row, &times, &verdict, &stats, job, out);
         counts->rows++;
         counts->plain += verdict.plain_holds ? 1 : 0;
