@@ -420,7 +420,7 @@ static void test_pages(void** state) {
     assert_int_equal(gpsti_pages_alloc(SIZE_MAX, GPSTI_WANT_FILLED, &ptr, &mapped, &kind, NULL), GPST_ERROR_OVERFLOW);
     assert_int_equal(gpsti_pages_alloc(SIZE_MAX / 2 - 8192, GPSTI_WANT_FILLED, &ptr, &mapped, &kind, NULL),
                      GPST_ERROR_MEMORY);
-    test_reason_has("map memory: bytes=", "Cannot allocate memory (12)");
+    test_reason_has("map memory: bytes=9223372036854767616: ", "("); /* valgrind has another reason than Linux */
     gpsti_pages_free(NULL, 0);
 }
 
