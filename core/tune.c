@@ -434,6 +434,9 @@ GPSTI_PRIVATE void gpsti_tune_choose_whole(gpst_pipeline* pipeline, const gpsti_
     if (n_workers == 0 || !gpsti_tune_allows_whole(pipeline, n_workers))
         return;
     gpsti_tune_set_ends(pipeline, true);
+    for (uint32_t i = 0; i < pipeline->n_slots_made; i++) /* in stages they did not keep their memory */
+        pipeline->slots[i]->served = false;
+    pipeline->n_served = 0;
     gpsti_tuner_set_whole(&pipeline->tune.tuner, costs, n_workers, pipeline->desc.sink != NULL);
 }
 

@@ -464,7 +464,8 @@ GPSTI_PRIVATE bool gpsti_tuner_uses(const gpsti_tuner* tuner, gpst_knob knob) {
     return !tuner->whole || knob == GPST_KNOB_WORKERS || knob == GPST_KNOB_SLOTS;
 }
 
-/* Sets the next value to try. What is in flight at one place is in no other: slots go along. */
+/* Sets the next value to try. What is in flight at one place is in no other: slots go along; down, too, where workers
+   have one each, so that those in use are the ones whose memory is made. */
 GPSTI_PRIVATE bool gpsti_tuner_try(gpsti_tuner* tuner, gpst_knob knob, uint32_t direction) {
     tuner->leaps = tuner->leaps && knob == tuner->knob && direction == GPSTI_TUNER_UP;
     const uint32_t before = tuner->now.value[knob];
@@ -474,7 +475,9 @@ GPSTI_PRIVATE bool gpsti_tuner_try(gpsti_tuner* tuner, gpst_knob knob, uint32_t 
     if (after == before || (tuner->tried[knob] & direction) || !gpsti_tuner_uses(tuner, knob))
         return false;
     tuner->now.value[knob] = after;
-    if (knob != GPST_KNOB_SLOTS && after > before)
+    if (tuner->whole && knob == GPST_KNOB_WORKERS && *slots == before)
+        *slots = gpsti_tuner_clamp(after, tuner->least.value[GPST_KNOB_SLOTS], tuner->most.value[GPST_KNOB_SLOTS]);
+    else if (knob != GPST_KNOB_SLOTS && after > before)
         *slots = gpsti_tuner_clamp((uint64_t)*slots + gpsti_tuner_more_slots(knob, before, after), *slots,
                                    tuner->most.value[GPST_KNOB_SLOTS]);
     tuner->knob = knob;

@@ -376,6 +376,36 @@ static void test_long_items_are_given_up(void** state) {
     }
 }
 
+static uint32_t n_served_then; /* slots, when the first of the whole items was at work */
+
+static gpst_result work_and_look(void* user_data, gpst_task* task) {
+    gpst_pipeline* const pipeline = task->pipeline;
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    if (pipeline->whole && n_served_then == UINT32_MAX)
+        n_served_then = pipeline->n_served;
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    return books_work(user_data, task);
+}
+
+/* A slot that served before has given its memory back: until it has some of its own, memory is not said to stay. */
+static void test_slots_that_served_before_have_no_memory(void** state) {
+    (void)state;
+    n_served_then = UINT32_MAX;
+    for (test_tries t = {0, 0}; n_served_then != 0 && test_again(&t);) { /* others may have been quicker to end */
+        kit* const self = kit_open("cpu", 3);
+        books* const own = books_open(self, 0, N_BRIEF);
+        gpst_stage_desc stage;
+        gpst_stats stats;
+        const gpst_pipeline_desc desc = books_desc(own, &stage);
+        stage.func = work_and_look;
+        n_served_then = UINT32_MAX;
+        assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
+        assert_int_equal(stats.growths_after_freeze, 0);
+        kit_close(self);
+    }
+    assert_int_equal(n_served_then, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_item_once),
@@ -389,6 +419,7 @@ int main(void) {
         cmocka_unit_test(test_two_pipelines_share_the_workers),
         cmocka_unit_test(test_plain_blocks_between),
         cmocka_unit_test(test_long_items_are_given_up),
+        cmocka_unit_test(test_slots_that_served_before_have_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

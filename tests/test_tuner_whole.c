@@ -221,6 +221,7 @@ static uint32_t workers_after_crowding(double crowd, uint32_t* n_decisions) {
         const gpsti_tuner_window window = crowded_window(&m, &tuner, crowd);
         (void)gpsti_tuner_judge(&tuner, &window, n);
         assert_within(&tuner);
+        assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], tuner.now.value[GPST_KNOB_WORKERS]);
     }
     assert_int_equal(tuner.state, GPSTI_TUNER_FROZEN);
     *n_decisions = tuner.n_decisions;
@@ -248,6 +249,24 @@ static void test_whole_items_in_each_other_s_way(void** state) {
         (void)gpsti_tuner_judge(&tuner, &window, n);
     }
     assert_int_equal(tuner.kept.value[GPST_KNOB_WORKERS], 4);
+}
+
+/* Where items wait for their turn at a sink there are more slots than workers, and they stay. */
+static void test_slots_of_those_that_wait_for_turns(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    const gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner = whole_tuner(&m, 16);
+    const uint32_t n_slots = tuner.now.value[GPST_KNOB_SLOTS] = tuner.now.value[GPST_KNOB_SLOTS] + 2;
+    gpsti_tuner_set_whole(&tuner, &costs, 16, true);
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], n_slots);
+    for (uint64_t n = 100; tuner.now.value[GPST_KNOB_WORKERS] == 16 && n < 1000; n += 100) {
+        const gpsti_tuner_window window = crowded_window(&m, &tuner, 0.05);
+        (void)gpsti_tuner_judge(&tuner, &window, n);
+    }
+    assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 8);
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], n_slots);
 }
 
 /* Items that wait for a busy device are in nobody's way. */
@@ -300,6 +319,7 @@ int main(void) {
         cmocka_unit_test(test_knobs_of_whole_items),
         cmocka_unit_test(test_more_workers_with_whole_items),
         cmocka_unit_test(test_whole_items_in_each_other_s_way),
+        cmocka_unit_test(test_slots_of_those_that_wait_for_turns),
         cmocka_unit_test(test_whole_items_that_queue_for_a_device),
         cmocka_unit_test(test_whole_items_given_up),
     };
