@@ -115,7 +115,7 @@ GPST_API void gpst_ring_destroy(gpst_ring* ring);
    Threads      SPSC: the one producer; MPMC: any
    Blocking     up to timeout_ns: spins for some microseconds, then sleeps; no allocation
    Device       none
-   Source       core/ring.c          Tests  tests/test_ring.c          Since 0.1
+   Source       core/ring.c          Tests  tests/test_ring.c, tests/test_ring_threads.c          Since 0.1
 */
 GPST_API gpst_result gpst_ring_acquire(gpst_ring* ring, int64_t timeout_ns, gpst_ring_slot* out);
 
@@ -133,7 +133,7 @@ GPST_API gpst_result gpst_ring_acquire(gpst_ring* ring, int64_t timeout_ns, gpst
    Threads      SPSC: the one producer; MPMC: any, also another than the one that acquired
    Blocking     never; no allocation
    Device       the device must be done with the slot, or the consumer must know how to wait for it
-   Source       core/ring.c          Tests  tests/test_ring.c          Since 0.1
+   Source       core/ring.c          Tests  tests/test_ring.c, tests/test_ring_threads.c          Since 0.1
 */
 GPST_API void gpst_ring_commit(gpst_ring* ring, gpst_ring_slot* slot);
 GPST_API void gpst_ring_abandon(gpst_ring* ring, gpst_ring_slot* slot);
@@ -151,7 +151,7 @@ GPST_API void gpst_ring_abandon(gpst_ring* ring, gpst_ring_slot* slot);
    Threads      SPSC: the one consumer; MPMC: any
    Blocking     up to timeout_ns: spins for some microseconds, then sleeps; no allocation
    Device       none
-   Source       core/ring.c          Tests  tests/test_ring.c          Since 0.1
+   Source       core/ring.c          Tests  tests/test_ring.c, tests/test_ring_threads.c          Since 0.1
 */
 GPST_API gpst_result gpst_ring_take(gpst_ring* ring, int64_t timeout_ns, gpst_ring_slot* out);
 
@@ -166,7 +166,7 @@ GPST_API gpst_result gpst_ring_take(gpst_ring* ring, int64_t timeout_ns, gpst_ri
    Threads      SPSC: the one consumer; MPMC: any, also another than the one that took
    Blocking     never; no allocation
    Device       the device must be done with the slot
-   Source       core/ring.c          Tests  tests/test_ring.c          Since 0.1
+   Source       core/ring.c          Tests  tests/test_ring.c, tests/test_ring_threads.c          Since 0.1
 */
 GPST_API void gpst_ring_release(gpst_ring* ring, gpst_ring_slot* slot);
 
@@ -183,7 +183,7 @@ GPST_API void gpst_ring_release(gpst_ring* ring, gpst_ring_slot* slot);
    Threads      any, any time
    Blocking     never; no allocation
    Device       none
-   Source       core/ring.c          Tests  tests/test_ring.c          Since 0.1
+   Source       core/ring.c          Tests  tests/test_ring.c, tests/test_ring_threads.c          Since 0.1
 */
 GPST_API gpst_result gpst_ring_set_depth(gpst_ring* ring, uint32_t depth);
 
@@ -200,7 +200,7 @@ GPST_API gpst_result gpst_ring_set_depth(gpst_ring* ring, uint32_t depth);
    Threads      any
    Blocking     never; wakes everybody who waits
    Device       none
-   Source       core/ring.c          Tests  tests/test_ring.c          Since 0.1
+   Source       core/ring.c          Tests  tests/test_ring.c, tests/test_ring_threads.c          Since 0.1
 */
 GPST_API void gpst_ring_close(gpst_ring* ring);
 
