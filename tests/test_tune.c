@@ -1,26 +1,7 @@
-/* tests/test_tune.c -- the hands of the tuner and the guard in the engine: clocks, counts and windows set by hand, and
-   what becomes of them. No run is timed. */
+/* tests/test_tune.c -- the hands of the tuner in the engine: clocks, counts and windows set by hand, and what becomes
+   of them. No run is timed. */
 #include "pipeline_kit.h"
-
-#include <math.h>
-
-#define MS 1000000
-
-static void lock(const kit* self) { gpsti_mutex_lock(&self->context->scheduler->mutex); }
-static void unlock(const kit* self) { gpsti_mutex_unlock(&self->context->scheduler->mutex); }
-
-static gpst_pipeline* make(kit* self, const gpst_pipeline_desc* desc) {
-    kit_forget(self);
-    if (gpst_pipeline_create(self->context, desc, &self->pipeline) != GPST_OK)
-        fail_msg("%s", gpst_last_reason());
-    return self->pipeline;
-}
-
-static void unmake(kit* self) {
-    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
-    self->pipeline = NULL;
-    kit_close(self);
-}
+#include "test_tune.h"
 
 /* ---- windows ------------------------------------------------------------------------------------ */
 
@@ -115,10 +96,6 @@ static void test_windows_begin_when_all_is_new(void** state) {
 }
 
 /* ---- knobs -------------------------------------------------------------------------------------- */
-
-static const gpst_tuner_decision* last_decision(const gpst_pipeline* pipeline) {
-    return &pipeline->tune.tuner.decisions[pipeline->tune.tuner.n_decisions - 1];
-}
 
 /* A knob that cannot be moved stays where it was, says why, and is not tried again. */
 static void check_refused(const gpst_pipeline* pipeline, gpst_knob knob, uint32_t stays, const char* why) {
@@ -413,220 +390,6 @@ static void test_who_submits_is_not_held_back(void** state) {
     unmake(self);
 }
 
-/* ---- what the guard expects ----------------------------------------------------------------------- */
-
-static gpst_result no_device_work(void* user_data, gpst_task* task) {
-    (void)user_data;
-    (void)task;
-    return GPST_OK;
-}
-
-/* A pipeline with a group of two DEVICE stages whose clocks say 20 and 10 ms of 10 items, on 4 cores; the window has 10
-   items more of 1 ms of each service, on an engine that took 5 ms an item. One is left: the clocks alone decide. */
-static gpst_guard_report expect(const char* backend, int64_t source_ms, uint64_t n_sourced, uint32_t cores) {
-    kit* const self = kit_open(backend, 2);
-    gpsti_tuner_window window;
-    gpst_pipeline_desc desc = kit_simple(self, 100, kit_nothing);
-    self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, no_device_work, "one");
-    self->stages[2] = kit_stage(self, GPST_STAGE_DEVICE, no_device_work, "two");
-    desc.n_stages = 3;
-    desc.mode = GPST_RUN_DEFAULT;
-    desc.n_items_expected = 100;
-    gpst_pipeline* const pipeline = make(self, &desc);
-    gpsti_clock* const clocks = &pipeline->clocks[pipeline->steps[1].first_clock];
-    lock(self);
-    self->context->info.cores_allowed = cores;
-    pipeline->next_index = 99;
-    pipeline->items_ok = 9;
-    pipeline->items_failed = 1;
-    pipeline->start_ns = pipeline->end_ns = MS;
-    pipeline->source_busy_ns = source_ms * MS;
-    pipeline->n_sourced = n_sourced;
-    clocks[1].busy_ns = 20 * MS;
-    clocks[2].busy_ns = 10 * MS;
-    memset(&window, 0, sizeof window);
-    window.n_items = 10;
-    window.wall_ns = 50 * MS;
-    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
-        window.service_ns[r] = 10 * MS;
-        window.busy_ns[r] = 5 * MS;
-    }
-    gpsti_tune_guard(pipeline, &window);
-    const gpst_guard_report report = pipeline->tune.guard.report;
-    assert_true(pipeline->tune.guard.decided);
-    assert_false(report.measured);
-    unlock(self);
-    unmake(self);
-    return report;
-}
-
-/* Services of disks and cores as they were, of the device what it was busy for each item; the source's time on top. */
-static void test_a_plain_loop_is_expected(void** state) {
-    (void)state;
-    const double item_ns = 3.0 * MS + 3.0 * 0.5 * MS;
-    gpst_guard_report report = expect("cpu", 0, 0, 4);
-    assert_true(report.engine_ns > 4.9 * MS && report.engine_ns < 5.1 * MS);
-    assert_true(report.plain_serial_ns > item_ns - 1.0 && report.plain_serial_ns < item_ns + 1.0);
-#if defined(_OPENMP)
-    const double inside_ns = item_ns - 3.0 * MS * (1.0 - 1.0 / 4.0); /* the kernels' 3 ms, shared by four */
-    assert_true(report.plain_inside_ns > inside_ns - 1.0 && report.plain_inside_ns < inside_ns + 1.0);
-#else
-    assert_true(report.plain_inside_ns <= 0.0);
-#endif
-    report = expect("cpu", 8, 4, 1);
-    assert_true(report.plain_serial_ns > item_ns + 2.0 * MS - 1.0 && report.plain_serial_ns < item_ns + 2.0 * MS + 1.0);
-    assert_true(report.plain_inside_ns <= 0.0); /* on one core there is no such loop */
-    report = expect("sim", 0, 0, 4);
-    assert_true(report.plain_serial_ns > item_ns - 1.0 && report.plain_serial_ns < item_ns + 1.0);
-    assert_true(report.plain_inside_ns <= 0.0); /* nor where kernels do not run on cores */
-}
-
-/* What the engine notes of its source. */
-static void test_the_source_has_a_clock(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", 2);
-    gpst_pipeline_desc desc = kit_simple(self, 20, kit_nothing);
-    self->source_ns = MS;
-    gpst_pipeline* const pipeline = make(self, &desc);
-    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
-    assert_int_equal(pipeline->n_sourced, 20);
-    assert_true(pipeline->source_busy_ns >= 20 * MS);
-    unmake(self);
-}
-
-/* ---- the guard's blocks ---------------------------------------------------------------------------- */
-
-static void test_empty_is_when_nothing_runs(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", 1);
-    gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
-    desc.mode = GPST_RUN_DEFAULT;
-    gpst_pipeline* const pipeline = make(self, &desc);
-    assert_false(gpsti_tune_is_empty(pipeline));
-    pipeline->tune.paused = true;
-    assert_true(gpsti_tune_is_empty(pipeline));
-    pipeline->in_flight = 1;
-    assert_false(gpsti_tune_is_empty(pipeline));
-    pipeline->in_flight = 0;
-    pipeline->executing = 1;
-    assert_false(gpsti_tune_is_empty(pipeline));
-    pipeline->executing = 0;
-    pipeline->source_running = true;
-    assert_false(gpsti_tune_is_empty(pipeline));
-    pipeline->source_running = false;
-    unmake(self);
-}
-
-static uint32_t seen_threads; /* inside a kernel, by the last item of a block */
-
-static gpst_result note_threads(void* user_data, gpst_task* task) {
-    (void)user_data;
-    seen_threads = ((const gpsti_slot*)task->item)->pipeline->exec.n_threads;
-    return GPST_OK;
-}
-
-static gpst_pipeline* make_for_blocks(kit* self, uint64_t n_items) {
-    gpst_pipeline_desc desc = kit_simple(self, n_items, note_threads);
-    desc.mode = GPST_RUN_DEFAULT;
-    gpst_pipeline* const pipeline = make(self, &desc);
-    self->context->info.cores_allowed = 5;
-    pipeline->exec.n_threads = pipeline->tune.tuner.now.value[GPST_KNOB_INSIDE] = 3;
-    return pipeline;
-}
-
-/* Ten thousand seconds went by since the pause, and the engine did an item in engine_ns. */
-static void run_block(kit* self, gpst_run_mode loop, uint64_t n_items, double engine_ns) {
-    gpsti_tune* const tune = &self->pipeline->tune;
-    lock(self);
-    tune->paused = true;
-    tune->block_loop = (uint32_t)loop;
-    tune->block_items = n_items;
-    tune->paused_ns = gpsti_now_ns() - (int64_t)10000 * 1000 * MS;
-    tune->paused_items = self->pipeline->items_ok;
-    tune->guard.n_windows = 2;
-    tune->guard.engine_sum_ns = 2.0 * engine_ns;
-    tune->n_to_settle = 0;
-    gpsti_tune_run_block(self->pipeline);
-    unlock(self);
-}
-
-static void test_a_block_leaves_no_trace(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", 2);
-    gpst_pipeline* const pipeline = make_for_blocks(self, 5);
-    const gpsti_guard* const guard = &pipeline->tune.guard;
-    run_block(self, GPST_RUN_PLAIN_INSIDE, 3, 1.0);
-    assert_int_equal(seen_threads, 5);
-    assert_int_equal(pipeline->exec.n_threads, 3);
-    assert_false(pipeline->tune.paused);
-    assert_int_equal(pipeline->tune.n_to_settle, pipeline->n_active);
-    assert_int_equal(guard->n_blocks[1], 1);
-    assert_int_equal(guard->n_items[1], 3);
-    assert_true(guard->block_ns[1] > 0);
-    assert_true(guard->report.cost_ns >= (int64_t)9999 * 1000 * MS);
-    run_block(self, GPST_RUN_PLAIN_SERIAL, 1, 1e12); /* the engine would have done an item in 1000 s of the 10000 */
-    assert_int_equal(seen_threads, 1);
-    assert_int_equal(pipeline->exec.n_threads, 3);
-    assert_int_equal(guard->n_blocks[0], 1);
-    assert_int_equal(guard->n_items[0], 1);
-    assert_int_equal(guard->report.plain_items, 4);
-    assert_true(guard->report.cost_ns >= (int64_t)18999 * 1000 * MS);
-    assert_true(guard->report.cost_ns < (int64_t)19900 * 1000 * MS);
-    unmake(self);
-}
-
-/* A source that is dry in the midst of a block, or from its beginning: then there is nothing to be noted. */
-static void test_a_block_may_find_nothing(void** state) {
-    (void)state;
-    for (uint64_t n_items = 0; n_items < 4; n_items += 2) {
-        kit* const self = kit_open("cpu", 2);
-        gpst_pipeline* const pipeline = make_for_blocks(self, n_items);
-        const gpsti_guard* const guard = &pipeline->tune.guard;
-        run_block(self, GPST_RUN_PLAIN_INSIDE, 8, 1.0);
-        assert_int_equal(guard->n_blocks[1], n_items > 0);
-        assert_int_equal(guard->n_items[1], n_items);
-        assert_true(pipeline->source_done);
-        assert_false(pipeline->tune.paused);
-        assert_int_equal(pipeline->exec.n_threads, 3);
-        unmake(self);
-    }
-    kit* const self = kit_open("cpu", 2);
-    gpst_pipeline* const pipeline = make_for_blocks(self, 0);
-    pipeline->tune.guard.decided = true; /* likewise for a plain loop that stays */
-    run_block(self, GPST_RUN_PLAIN_INSIDE, 8, 1.0);
-    assert_true(pipeline->tune.plain_ns <= 0.0);
-    assert_false(pipeline->tune.paused);
-    unmake(self);
-}
-
-/* It is looked at as the frozen engine is: two blocks in a row that take longer, and longer than the engine did, and the
-   engine has its turn. */
-static void test_a_plain_loop_that_stays_is_watched(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", 2);
-    gpst_pipeline* const pipeline = make_for_blocks(self, 100);
-    gpsti_tune* const tune = &pipeline->tune;
-    /* what an item's time is held against: a nanosecond is less by far, and infinity differs by no part of it */
-    const double against[] = {0.0, 1.0, HUGE_VAL, 1.0, 1.0, 1.0, 1.0};
-    const double engine[] = {0.0, 1.0, 1.0, 1.0, HUGE_VAL, 1.0, 1.0};
-    tune->guard.decided = true;
-    tune->guard.loop = (uint32_t)GPST_RUN_PLAIN_SERIAL;
-    tune->tuner.now.value[GPST_KNOB_LOOP] = (uint32_t)GPST_RUN_PLAIN_SERIAL;
-    for (size_t i = 0; i < sizeof against / sizeof against[0]; i++) {
-        assert_true(tune->guard.decided);
-        tune->plain_ns = against[i];
-        tune->guard.report.engine_ns = engine[i];
-        run_block(self, GPST_RUN_PLAIN_SERIAL, 2, 1.0);
-        assert_int_equal(tune->guard.report.plain_items, 2 * (i + 1));
-        assert_true(tune->plain_ns > 0.0);
-        assert_int_equal(tune->paused, i < 6);
-    }
-    assert_false(tune->guard.decided);
-    assert_int_equal(tune->tuner.now.value[GPST_KNOB_LOOP], GPST_RUN_ENGINE);
-    assert_non_null(strstr(last_decision(pipeline)->reason, "looks again"));
-    unmake(self);
-}
-
 /* ---- what a plain start learns of wide kernels ------------------------------------------------------- */
 
 #if defined(_OPENMP)
@@ -752,12 +515,6 @@ int main(void) {
         cmocka_unit_test(test_memory_holds_slots_back),
         cmocka_unit_test(test_items_without_memory_have_all_slots),
         cmocka_unit_test(test_who_submits_is_not_held_back),
-        cmocka_unit_test(test_a_plain_loop_is_expected),
-        cmocka_unit_test(test_the_source_has_a_clock),
-        cmocka_unit_test(test_empty_is_when_nothing_runs),
-        cmocka_unit_test(test_a_block_leaves_no_trace),
-        cmocka_unit_test(test_a_block_may_find_nothing),
-        cmocka_unit_test(test_a_plain_loop_that_stays_is_watched),
         cmocka_unit_test(test_a_plain_start_learns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
