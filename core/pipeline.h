@@ -519,7 +519,7 @@ GPST_API void gpst_pipeline_stop(gpst_pipeline* pipeline);
    Threads      any (a plain loop: after the run)
    Blocking     never waits long; no allocation
    Device       none
-   Source       core/report.c          Tests  tests/test_pipeline.c          Since 0.1
+   Source       core/report.c          Tests  tests/test_pipeline.c, tests/test_pipeline_stats.c          Since 0.1
 */
 GPST_API void gpst_pipeline_query_stats(gpst_pipeline* pipeline, gpst_stats* out);
 
