@@ -215,7 +215,7 @@ GPST_API gpst_result gpst_calibration_scales(const gpst_calibration* calibration
    Blocking     never; no allocation, so a graph may capture it
    Device       memory of the device
    Formula      those of gpst_quantise and gpst_dequantise, and their bits (not with -use_fast_math)
-   Source       kernels/quantise_launch.c, kernels/quantise.cu.h          Tests  tests/test_gpu_mask.cu
+   Source       kernels/quantise_launch.c, kernels/quantise.cu.h          Tests  tests/test_gpu_quantise.cu
    Since 0.1
 */
 GPST_API gpst_result gpst_quantise_launch(const gpst_channels* values, const float* scales, int8_t* out, void* stream);
@@ -236,7 +236,7 @@ GPST_API gpst_result gpst_dequantise_launch(const int8_t* integers, const float*
    Device       memory of the device; three launches in the stream's order: cleared, grown, finished
    Formula      what gpst_calibration_query says after one gpst_calibration_add of the same. Integers only: the order of
                 blocks changes nothing
-   Source       kernels/quantise_launch.c, kernels/quantise.cu.h          Tests  tests/test_gpu_mask.cu
+   Source       kernels/quantise_launch.c, kernels/quantise.cu.h          Tests  tests/test_gpu_quantise.cu
    Since 0.1
 */
 GPST_API gpst_result gpst_calibration_ranges_launch(const gpst_channels* values, gpst_calibration_info* infos,

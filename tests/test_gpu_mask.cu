@@ -1,109 +1,13 @@
-/* tests/test_gpu_mask.cu -- masks and quantising on a GPU against the per-pixel references on the CPU, bit for bit:
-   tables of cases by chance, several items a launch, large images, a graph. Needs no library but the runtime; exits
-   with 77 where no device answers.
+/* tests/test_gpu_mask.cu -- masks on a GPU against the per-pixel references on the CPU, bit for bit: tables of cases
+   by chance, several items a launch, large images, a graph. Needs no library but the runtime; exits with 77 where no
+   device answers.
 
    nvcc -O2 -x cu tests/test_gpu_mask.cu -o test_gpu_mask && ./test_gpu_mask [--quick] */
-#define GPUSTAGE_IMPLEMENTATION
-#include "../gpustage.h"
+#include "test_gpu_mask.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define ARENA_BYTES ((size_t)1 << 20)
 #define MAX_ITEMS 3
 
-static uint64_t seed_of_all;
-
-static uint64_t random_next(void) {
-    uint64_t z = (seed_of_all += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static uint32_t random_below(uint32_t n) { return (uint32_t)(random_next() % n); }
-
-#define CHECK(condition, ...)                                      \
-    do {                                                           \
-        if (!(condition)) {                                        \
-            printf("%s:%d: %s: ", __FILE__, __LINE__, #condition); \
-            printf(__VA_ARGS__);                                   \
-            printf("; %s\n", gpst_last_reason());                  \
-            exit(1);                                               \
-        }                                                          \
-    } while (0)
-#define CHECK_RT(call) CHECK((call) == GPSTI_RT(Success), "the runtime failed")
-#define CHECK_OK(call) CHECK((call) == GPST_OK, "refused")
-
-static gpsti_rt_stream stream;
-
-/* ---- memory ------------------------------------------------------------------------------
-   What a case needs, on the host and at the end of a device allocation, so that a byte read behind it is seen by
-   compute-sanitizer, and one written beside the rows by comparing all of it. */
-typedef struct arena {
-    uint8_t *host, *back, *device;
-    size_t used, shift;
-} arena;
-
-static arena source, output;
-
-static void arena_open(arena* a) {
-    void* device = NULL;
-    CHECK_RT(GPSTI_RT(Malloc)(&device, ARENA_BYTES));
-    a->device = (uint8_t*)device;
-    a->host = (uint8_t*)aligned_alloc(256, ARENA_BYTES);
-    a->back = (uint8_t*)malloc(ARENA_BYTES);
-    CHECK(a->host && a->back, "no memory");
-}
-
-static void arena_close(arena* a) {
-    CHECK_RT(GPSTI_RT(Free)(a->device));
-    free(a->host);
-    free(a->back);
-}
-
-static void arenas_begin(void) {
-    source.used = output.used = 0;
-    memset(output.host, 0xa5, ARENA_BYTES);
-}
-
-static bool tidy; /* of this case: places and pitches as hot loops like them */
-
-static void* take(arena* a, size_t bytes, size_t unit) {
-    const size_t align = tidy ? 16 : unit;
-    a->used = (a->used + align - 1) / align * align + (tidy ? 0 : unit * random_below(5));
-    void* const at = a->host + a->used;
-    a->used += bytes;
-    CHECK(a->used <= ARENA_BYTES, "the arena is full: %zu", a->used);
-    return at;
-}
-
-/* The end of what was taken is that of the allocation, as near as alignment allows. */
-static void arenas_upload(size_t unit) {
-    arena* const both[2] = {&source, &output};
-    for (int i = 0; i < 2; i++) {
-        const size_t align = tidy ? 16 : unit;
-        both[i]->shift = (ARENA_BYTES - both[i]->used) / align * align;
-        CHECK_RT(GPSTI_RT(MemcpyAsync)(both[i]->device + both[i]->shift, both[i]->host, both[i]->used,
-                                       GPSTI_RT(MemcpyHostToDevice), stream));
-    }
-}
-
-static void* on_device(const arena* a, const void* host) {
-    return host ? a->device + a->shift + ((const uint8_t*)host - a->host) : NULL;
-}
-
-/* The host's output is the reference's by now. */
-static void arenas_compare(const char* what, uint32_t number, uint32_t detail) {
-    CHECK_RT(GPSTI_RT(MemcpyAsync)(output.back, output.device + output.shift, output.used, GPSTI_RT(MemcpyDeviceToHost),
-                                   stream));
-    CHECK_RT(GPSTI_RT(StreamSynchronize)(stream));
-    for (size_t i = 0; i < output.used; i++)
-        CHECK(output.back[i] == output.host[i], "%s, case %u (%u): byte %zu is %d, reference %d", what, number, detail,
-              i, output.back[i], output.host[i]);
-}
-
+/* ---- images and labels -------------------------------------------------------------------- */
 static int64_t pick_pitch(size_t row_bytes, size_t unit) {
     if (tidy)
         return (int64_t)((row_bytes + 15) / 16 * 16);
@@ -145,35 +49,6 @@ static gpst_labels labels_on_device(const arena* a, const gpst_labels* labels) {
     gpst_labels moved = *labels;
     moved.data = on_device(a, labels->data);
     return moved;
-}
-
-/* Floats that are few (so that ties happen), any, or special. */
-static float pick_f32(uint32_t kind) {
-    static const uint32_t special[] = {0x7fc00000, 0xffc00000, 0x7f800001, 0x7f800000, 0xff800000,
-                                       0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff,
-                                       0x00800000, 0x7f7fffff, 0xff7fffff, 0x3f800000};
-    const uint64_t random = random_next();
-    if (kind == 0)
-        return (float)((int32_t)(random % 7) - 3);
-    if (kind == 1)
-        return (float)((double)(int32_t)(uint32_t)random / 1e8);
-    if (kind == 2)
-        return gpsti_f32_from_bits((uint32_t)random);
-    if (kind == 3)
-        return gpsti_f32_from_bits(random & 1 ? 0x7fc12345 : 0xff800000);
-    return gpsti_f32_from_bits(special[random % 14]);
-}
-
-static void fill_scores(gpst_dtype dtype, uint32_t kind) {
-    const size_t unit = gpst_dtype_bytes(dtype);
-    for (size_t i = 0; i < source.used / unit; i++) {
-        const float value = pick_f32(kind);
-        const uint16_t half = kind == 2 ? (uint16_t)random_next() : gpsti_f16_from_f32(value);
-        if (dtype == GPST_DTYPE_U8)
-            source.host[i] = (uint8_t)random_next();
-        else
-            memcpy(source.host + i * unit, dtype == GPST_DTYPE_F32 ? (const void*)&value : (const void*)&half, unit);
-    }
 }
 
 /* ---- argmax --------------------------------------------------------------------------------- */
@@ -464,85 +339,6 @@ static void test_refine(uint32_t n_cases) {
     printf("refine: %u cases\n", n_cases);
 }
 
-/* ---- quantise ---------------------------------------------------------------------------------------------- */
-static gpst_channels pick_channels(arena* a, gpst_dtype dtype) {
-    static const size_t outers[] = {1, 2, 7, 64}, inners[] = {1, 2, 9, 63, 64, 65, 127, 200, 1030};
-    static const uint32_t channels[] = {1, 2, 3, 5, 16, 300};
-    gpst_channels values = GPST_ZERO;
-    values.dtype = dtype;
-    values.n_channels = channels[random_below(6)];
-    values.n_outer = outers[random_below(4)];
-    values.n_inner = values.n_outer == 64 ? 1 + random_below(3) : inners[random_below(values.n_channels > 16 ? 4 : 9)];
-    values.data =
-        take(a, values.n_outer * values.n_channels * values.n_inner * gpst_dtype_bytes(dtype), gpst_dtype_bytes(dtype));
-    return values;
-}
-
-static void test_quantise(uint32_t n_cases) {
-    for (uint32_t choice = 0; choice < n_cases; choice++) {
-        const gpst_dtype dtype = choice & 1 ? GPST_DTYPE_F16 : GPST_DTYPE_F32;
-        const bool back = choice & 2;
-        tidy = random_below(2);
-        arenas_begin();
-        gpst_channels values = pick_channels(back ? &output : &source, dtype);
-        const size_t n = values.n_outer * values.n_channels * values.n_inner;
-        int8_t* const integers = (int8_t*)take(back ? &source : &output, n, 1);
-        if (back)
-            for (size_t i = 0; i < source.used; i++)
-                source.host[i] = (uint8_t)random_next();
-        else
-            fill_scores(dtype, choice / 4 % 5);
-        float* const scales = (float*)take(&source, values.n_channels * sizeof(float), 4 + (size_t)(tidy ? 0 : 4));
-        for (uint32_t c = 0; c < values.n_channels; c++) {
-            const bool huge = random_below(8) == 0; /* whose inverse is subnormal */
-            const uint32_t bits =
-                (uint32_t)(huge ? 0x7e800001u + random_next() % 0xfffffeu : random_next() % 0x7f800000u);
-            scales[c] =
-                choice % 3 == 0 ? gpsti_f32_from_bits(bits ? bits : 1) : (float)((double)(1 + random_below(64)) / 512);
-        }
-        for (size_t i = 0; i < n && !back && dtype == GPST_DTYPE_F32; i += 3) /* on ties, or next to them */
-            ((float*)values.data)[i] = ((float)random_below(300) - 150.5f) * scales[gpsti_quantise_channel(&values, i)];
-        arenas_upload(8);
-        for (size_t i = 0; i < n && !back; i++)
-            integers[i] =
-                gpsti_quantise_value(gpsti_quantise_read(&values, i), scales[gpsti_quantise_channel(&values, i)]);
-        if (back)
-            CHECK_OK(gpst_dequantise(integers, scales, &values));
-        values.data = on_device(back ? &output : &source, values.data);
-        const float* const device_scales = (const float*)on_device(&source, scales);
-        int8_t* const device_integers = (int8_t*)on_device(back ? &source : &output, integers);
-        CHECK_OK(back ? gpst_dequantise_launch(device_integers, device_scales, &values, stream)
-                      : gpst_quantise_launch(&values, device_scales, device_integers, stream));
-        arenas_compare(back ? "dequantise" : "quantise", choice, values.n_channels);
-    }
-    printf("quantise: %u cases\n", n_cases);
-}
-
-static void test_ranges(uint32_t n_cases) {
-    for (uint32_t choice = 0; choice < n_cases; choice++) {
-        const gpst_dtype dtype = choice & 1 ? GPST_DTYPE_F16 : GPST_DTYPE_F32;
-        gpst_calibration_desc desc = GPST_ZERO;
-        gpst_calibration* calibration = NULL;
-        tidy = random_below(2);
-        arenas_begin();
-        gpst_channels values = pick_channels(&source, dtype);
-        gpst_calibration_info* const infos =
-            (gpst_calibration_info*)take(&output, values.n_channels * sizeof(gpst_calibration_info), 8);
-        fill_scores(dtype, choice / 2 % 5);
-        arenas_upload(8);
-        desc.n_channels = values.n_channels, desc.max_only = true;
-        CHECK_OK(gpst_calibration_create(&desc, &calibration));
-        CHECK_OK(gpst_calibration_add(calibration, &values));
-        for (uint32_t c = 0; c < values.n_channels; c++)
-            CHECK_OK(gpst_calibration_query(calibration, c, &infos[c]));
-        gpst_calibration_destroy(calibration);
-        values.data = on_device(&source, values.data);
-        CHECK_OK(gpst_calibration_ranges_launch(&values, (gpst_calibration_info*)on_device(&output, infos), stream));
-        arenas_compare("ranges", choice, values.n_channels);
-    }
-    printf("ranges: %u cases\n", n_cases);
-}
-
 /* Top down, as all of them. */
 static gpst_image upright(gpst_image image) {
     if (image.pitch_bytes < 0) {
@@ -574,54 +370,12 @@ static void test_many_items(void) {
     printf("many items: %u\n", (unsigned)N);
 }
 
-/* ---- large --------------------------------------------------------------------------------------------------- */
-typedef struct large {
-    uint8_t *host, *device;
-    size_t bytes;
-} large;
-
-static large large_open(size_t bytes, bool random) {
-    large l;
-    void* device = NULL;
-    l.bytes = bytes;
-    l.host = (uint8_t*)malloc(bytes);
-    CHECK_RT(GPSTI_RT(Malloc)(&device, bytes));
-    CHECK(l.host != NULL, "no memory");
-    l.device = (uint8_t*)device;
-    if (random) {
-        for (size_t i = 0; i + 4 <= bytes; i += 4) {
-            const uint32_t bits = (uint32_t)((i * 0x9e3779b97f4a7c15u) >> 29) ^ (uint32_t)(i >> 11);
-            memcpy(l.host + i, &bits, 4);
-        }
-        CHECK_RT(GPSTI_RT(MemcpyAsync)(l.device, l.host, bytes, GPSTI_RT(MemcpyHostToDevice), stream));
-    } else {
-        memset(l.host, 0xa5, bytes);
-        CHECK_RT(GPSTI_RT(MemsetAsync)(l.device, 0xa5, bytes, stream));
-    }
-    return l;
-}
-
-static void large_close(large* l, bool compare, const char* what) {
-    if (compare) {
-        uint8_t* const back = (uint8_t*)malloc(l->bytes);
-        CHECK(back != NULL, "no memory");
-        CHECK_RT(GPSTI_RT(StreamSynchronize)(stream));
-        CHECK_RT(GPSTI_RT(Memcpy)(back, l->device, l->bytes, GPSTI_RT(MemcpyDeviceToHost)));
-        CHECK(memcmp(back, l->host, l->bytes) == 0, "%s", what);
-        free(back);
-        printf("large: %s\n", what);
-    }
-    CHECK_RT(GPSTI_RT(Free)(l->device));
-    free(l->host);
-}
-
+/* ---- large, and a graph ----------------------------------------------------------------------------------------- */
 /* Scores whose last class, and masks whose last rows, lie beyond 2^31 bytes. */
 static void test_large(void) {
     gpst_logits logits = GPST_ZERO;
     gpst_labels labels = GPST_ZERO;
     gpst_image image = GPST_ZERO, mask = GPST_ZERO;
-    gpst_channels values = GPST_ZERO;
-    const float scales[3] = {1e30f, 3.0f, 2e-20f};
     large scores = large_open((size_t)301 * 1500 * 1250 * 4, true), out = large_open(1500 * 1250 * 2, false);
     logits.data = scores.host, logits.n_classes = labels.n_classes = 301;
     logits.width = labels.width = 1500, logits.height = labels.height = 1250;
@@ -631,18 +385,6 @@ static void test_large(void) {
     logits.data = scores.device, labels.data = out.device;
     CHECK_OK(gpst_mask_argmax_launch(&logits, &labels, 1, stream));
     large_close(&out, true, "argmax");
-    out = large_open((size_t)301 * 1500 * 1250, false);
-    values.data = scores.host, values.dtype = GPST_DTYPE_F32;
-    values.n_outer = 1250, values.n_channels = 301, values.n_inner = 1500;
-    large scale = large_open(301 * 4, false);
-    for (uint32_t c = 0; c < 301; c++)
-        memcpy(scale.host + 4 * c, &scales[c % 3], 4);
-    CHECK_RT(GPSTI_RT(MemcpyAsync)(scale.device, scale.host, 301 * 4, GPSTI_RT(MemcpyHostToDevice), stream));
-    CHECK_OK(gpst_quantise(&values, (const float*)(void*)scale.host, (int8_t*)out.host, 0));
-    values.data = scores.device;
-    CHECK_OK(gpst_quantise_launch(&values, (const float*)(void*)scale.device, (int8_t*)out.device, stream));
-    large_close(&out, true, "quantise");
-    large_close(&scale, false, "");
     image.data = scores.host, image.width = 49999, image.height = 45000;
     image.format = mask.format = GPST_FORMAT_GRAY;
     out = large_open((size_t)49999 * 45000, false);
@@ -693,18 +435,9 @@ static void test_graph(void) {
 
 int main(int argc, char** argv) {
     const bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
-    const char* const text = getenv("GPST_SEED");
     const uint32_t scale = quick ? 1 : 12;
-    int n_devices = 0;
-    const gpsti_rt_error error = GPSTI_RT(GetDeviceCount)(&n_devices);
-    if (error != GPSTI_RT(Success) || n_devices == 0) {
-        printf("skipped: no device: %s\n", GPSTI_RT(GetErrorString)(error));
+    if (!begin())
         return 77;
-    }
-    seed_of_all = text ? strtoull(text, NULL, 0) : 42;
-    printf("seed %llu (set GPST_SEED to replay)\n", (unsigned long long)seed_of_all);
-    CHECK_RT(GPSTI_RT(StreamCreateWithFlags)(&stream, GPSTI_RT(StreamNonBlocking)));
-    arena_open(&source), arena_open(&output);
     test_argmax(8 * 17 * scale);
     test_thresholds(40 * scale);
     test_bits(40 * scale);
@@ -712,14 +445,11 @@ int main(int argc, char** argv) {
     test_label_boxes(30 * scale);
     test_windows(48 * scale);
     test_refine(40 * scale);
-    test_quantise(80 * scale);
-    test_ranges(40 * scale);
     test_many_items();
     if (!quick) {
         test_graph();
         test_large();
     }
-    arena_close(&source), arena_close(&output);
-    CHECK_RT(GPSTI_RT(StreamDestroy)(stream));
+    end();
     return 0;
 }

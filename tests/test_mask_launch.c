@@ -1,5 +1,5 @@
 /* tests/test_mask_launch.c -- the rules of masks and quantising on a GPU: every item is checked, and a program without
-   GPU code says so. What is computed tests/test_gpu_mask.cu looks at. */
+   GPU code says so. What is computed is the subject of tests/test_gpu_mask.cu and tests/test_gpu_quantise.cu. */
 #include "test_mask.h"
 
 #if !defined(GPST_TEST_AMALGAM)
