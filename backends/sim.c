@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#define GPSTI_SIM_HUGE_BYTES ((size_t)1 << 20) /* of device memory that asks for huge pages, as a pool's buffers do */
 
 /* ---- faults ------------------------------------------------------------------ */
 
@@ -120,7 +119,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_memory_alloc(gpsti_device* device, size_t by
     gpst_result result = gpsti_sim_charge(sim, bytes);
     gpsti_mutex_unlock(&sim->mutex);
     if (!GPST_FAILED(result)) {
-        result = gpsti_pages_alloc(bytes, bytes >= GPSTI_SIM_HUGE_BYTES ? GPSTI_WANT_FILLED : GPSTI_WANT_SMALL, &ptr,
+        result = gpsti_pages_alloc(bytes, bytes >= GPSTI_PAGES_REST_BYTES ? GPSTI_WANT_FILLED : GPSTI_WANT_SMALL, &ptr,
                                    &memory->mapped_bytes, &pages, NULL);
         if (GPST_FAILED(result)) {
             gpsti_mutex_lock(&sim->mutex);

@@ -348,8 +348,11 @@ typedef enum gpsti_pages_kind {
 typedef enum gpsti_pages_want {
     GPSTI_WANT_SMALL = 0,
     GPSTI_WANT_HUGE = 1,  /* of THP as many as fit, the rest small */
-    GPSTI_WANT_FILLED = 2 /* of THP one more for a rest of half of it: for memory whose first use is what costs */
+    GPSTI_WANT_FILLED = 2 /* of THP one more for a good part of one: for memory whose first use is what costs */
 } gpsti_pages_want;
+/* What a huge page is worth having for, although it is less than one. The first use of 512 KiB of small pages takes six
+   times as long as that of 2 MiB in one, and giving them back four times; but of memory there is only so much. */
+#define GPSTI_PAGES_REST_BYTES ((size_t)3 << 18)
 GPSTI_LINK gpst_result gpsti_pages_alloc(size_t bytes, gpsti_pages_want want, void** out, size_t* mapped_bytes,
                                            gpsti_pages_kind* kind, char* why_not);
 GPSTI_LINK void gpsti_pages_free(void* ptr, size_t mapped_bytes);

@@ -489,9 +489,8 @@ GPSTI_PRIVATE void* gpsti_pages_thp(size_t bytes, char* why_not, size_t why_not_
 #endif
 
 #if defined(__linux__)
-/* Touching memory for the first time takes 2 MiB of huge pages about as long as 200 KiB of small ones. */
 GPSTI_PRIVATE bool gpsti_pages_fills(size_t bytes, size_t huge_bytes) {
-    return huge_bytes != 0 && huge_bytes - bytes <= GPSTI_HUGE_BYTES / 2;
+    return huge_bytes != 0 && huge_bytes - bytes <= GPSTI_HUGE_BYTES - GPSTI_PAGES_REST_BYTES;
 }
 #endif
 

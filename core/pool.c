@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define GPSTI_POOL_PAGE ((size_t)4096)
-#define GPSTI_POOL_HUGE_BYTES ((size_t)1 << 20)
 #define GPSTI_POOL_CLASSES (8 + 64 * 8)
 #define GPSTI_POOL_NONE UINT32_MAX
 
@@ -220,7 +219,7 @@ GPSTI_PRIVATE gpst_result gpsti_pool_allocate(gpst_pool* pool, gpsti_device* dev
                                               gpsti_host_memory* memory, uint64_t* charged_bytes) {
     const gpst_huge_pages huge = pool->desc.huge_pages;
     const bool want_huge =
-        huge == GPST_HUGE_PAGES_ALWAYS || (huge == GPST_HUGE_PAGES_DEFAULT && bytes >= GPSTI_POOL_HUGE_BYTES);
+        huge == GPST_HUGE_PAGES_ALWAYS || (huge == GPST_HUGE_PAGES_DEFAULT && bytes >= GPSTI_PAGES_REST_BYTES);
     memset(memory, 0, sizeof *memory);
     GPSTI_TRY(device->i->host_alloc(device, bytes, want_huge, memory));
     *charged_bytes = bytes;

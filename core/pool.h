@@ -12,7 +12,7 @@ extern "C" {
 typedef struct gpst_pool gpst_pool;
 
 typedef enum gpst_huge_pages {
-    GPST_HUGE_PAGES_DEFAULT = 0, /* try for buffers of 1 MiB and more */
+    GPST_HUGE_PAGES_DEFAULT = 0, /* try for buffers of 768 KiB and more */
     GPST_HUGE_PAGES_OFF = 1,
     GPST_HUGE_PAGES_ALWAYS = 2 /* try for every buffer */
 } gpst_huge_pages;

@@ -391,7 +391,7 @@ static void test_pages_of(size_t bytes, gpsti_pages_want want) {
     assert_true(mapped >= bytes && mapped % 4096 == 0);
     assert_int_equal((uintptr_t)ptr % (kind == GPSTI_PAGES_SMALL ? 4096 : 2 << 20), 0);
     assert_true(want != GPSTI_WANT_SMALL || kind == GPSTI_PAGES_SMALL);
-    const bool fills = want == GPSTI_WANT_FILLED && bytes % HUGE_PAGE >= HUGE_PAGE / 2;
+    const bool fills = want == GPSTI_WANT_FILLED && bytes % HUGE_PAGE >= HUGE_PAGE / 8 * 3;
     const size_t unit = fills ? HUGE_PAGE : 4096;
     if (kind == GPSTI_PAGES_THP) /* that rest becomes a whole one, and no other */
         assert_int_equal(mapped, (bytes + unit - 1) / unit * unit);
@@ -416,6 +416,8 @@ static void test_pages(void** state) {
     test_pages_of((size_t)1 << 20, GPSTI_WANT_HUGE);
     test_pages_of((size_t)3 << 20, GPSTI_WANT_HUGE);
     test_pages_of(((size_t)7 << 19) - 1, GPSTI_WANT_FILLED);
+    test_pages_of((size_t)3 << 18, GPSTI_WANT_FILLED);
+    test_pages_of(((size_t)3 << 18) - 4096, GPSTI_WANT_FILLED);
     assert_int_equal(gpsti_pages_alloc(0, GPSTI_WANT_SMALL, &ptr, &mapped, &kind, NULL), GPST_ERROR_OVERFLOW);
     assert_int_equal(gpsti_pages_alloc(SIZE_MAX, GPSTI_WANT_FILLED, &ptr, &mapped, &kind, NULL), GPST_ERROR_OVERFLOW);
     assert_int_equal(gpsti_pages_alloc(SIZE_MAX / 2 - 8192, GPSTI_WANT_FILLED, &ptr, &mapped, &kind, NULL),

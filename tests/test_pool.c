@@ -325,7 +325,15 @@ static void test_huge_pages(void** state) {
     test_begin(&t, 64 * TEST_MIB, 11 * TEST_MIB);
     test_use_device(&t);
     test_huge_unit_bytes = 2 * TEST_MIB;
-    assert_int_equal(gpst_pool_acquire(t.pool, TEST_MIB / 2, 0, &a), GPST_OK); /* below 1 MiB: not asked for */
+    assert_int_equal(gpst_pool_acquire(t.pool, 11 * TEST_MIB / 16, 0, &a), GPST_OK); /* not asked for */
+    assert_int_equal(test_info(&t).hugetlb_bytes, 0);
+    gpst_pool_release(t.pool, &a);
+    gpst_pool_trim(t.pool);
+    assert_int_equal(gpst_pool_acquire(t.pool, 3 * TEST_MIB / 4, 0, &a), GPST_OK);
+    assert_int_equal(test_info(&t).hugetlb_bytes, 2 * TEST_MIB);
+    gpst_pool_release(t.pool, &a);
+    gpst_pool_trim(t.pool);
+    assert_int_equal(gpst_pool_acquire(t.pool, TEST_MIB / 2, 0, &a), GPST_OK);
     assert_int_equal(test_info(&t).small_bytes, TEST_MIB / 2);
     assert_string_equal(test_info(&t).pages_reason, "small pages were asked for");
     assert_int_equal(gpst_pool_acquire(t.pool, TEST_MIB, 0, &b), GPST_OK);
