@@ -197,7 +197,7 @@ $(TEST_ONE_UNIT:%=$(BUILD)/tests/amalgam/%): $(BUILD)/tests/amalgam/%: tests/%.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPST_TEST_AMALGAM $(DEPEND) $< $(TEST_GPU_OBJECTS) -o $@ $(LINK_FLAGS) $(TEST_LIBS)
 
-$(BUILD)/tests/gpu/%: tests/%.cu $(wildcard tests/test_gpu_*.h) gpustage.h $(BUILD)/flags
+$(BUILD)/tests/gpu/%: tests/%.cu $(wildcard tests/test_gpu*.h) gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(GPU_COMPILE) -Xcompiler -Wno-format-zero-length -I. $< -o $@ $(GPU_LIBS)
 

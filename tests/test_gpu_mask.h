@@ -1,41 +1,13 @@
-/* tests/test_gpu_mask.h -- what the GPU tests of masks and quantising share: chance, checks, memory on both sides,
-   scores of every kind, large blocks, and a device to begin with. */
+/* tests/test_gpu_mask.h -- what the GPU tests of masks and quantising share: memory on both sides, scores of every
+   kind, large blocks, and a device to begin with. */
 #ifndef GPST_TEST_GPU_MASK_H
 #define GPST_TEST_GPU_MASK_H
 
-#define GPUSTAGE_IMPLEMENTATION
-#include "../gpustage.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test_gpu.h"
 
 #define ARENA_BYTES ((size_t)1 << 20)
 
-static uint64_t seed_of_all;
-
-static uint64_t random_next(void) {
-    uint64_t z = (seed_of_all += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static uint32_t random_below(uint32_t n) { return (uint32_t)(random_next() % n); }
-
-#define CHECK(condition, ...)                                      \
-    do {                                                           \
-        if (!(condition)) {                                        \
-            printf("%s:%d: %s: ", __FILE__, __LINE__, #condition); \
-            printf(__VA_ARGS__);                                   \
-            printf("; %s\n", gpst_last_reason());                  \
-            exit(1);                                               \
-        }                                                          \
-    } while (0)
-#define CHECK_RT(call) CHECK((call) == GPSTI_RT(Success), "the runtime failed")
 #define CHECK_OK(call) CHECK((call) == GPST_OK, "refused")
-
-static gpsti_rt_stream stream;
 
 /* ---- memory ------------------------------------------------------------------------------
    What a case needs, on the host and at the end of a device allocation, so that a byte read behind it is seen by

@@ -3,38 +3,9 @@
    answers.
 
    nvcc -O2 -x cu tests/test_gpu_warp.cu -o test_gpu_warp && ./test_gpu_warp [--quick] */
-#define GPUSTAGE_IMPLEMENTATION
-#include "../gpustage.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test_gpu.h"
 
 #define ARENA_BYTES ((size_t)4 << 20)
-
-static uint64_t seed_of_all;
-
-static uint64_t random_next(void) {
-    uint64_t z = (seed_of_all += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static uint32_t random_below(uint32_t n) { return (uint32_t)(random_next() % n); }
-
-#define CHECK(condition, ...)                                      \
-    do {                                                           \
-        if (!(condition)) {                                        \
-            printf("%s:%d: %s: ", __FILE__, __LINE__, #condition); \
-            printf(__VA_ARGS__);                                   \
-            printf("; %s\n", gpst_last_reason());                  \
-            exit(1);                                               \
-        }                                                          \
-    } while (0)
-#define CHECK_RT(call) CHECK((call) == GPSTI_RT(Success), "the runtime failed")
-
-static gpsti_rt_stream stream;
 
 /* The same bytes on the host and on the device; everything of a case lies in it, so that a byte touched beside
    the rows is seen. */
