@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-
 /* ---- faults ------------------------------------------------------------------ */
 
 GPSTI_PRIVATE gpst_result gpsti_sim_fail_lost(gpsti_sim_device* device, const char* function) {
