@@ -16,6 +16,7 @@
 #define GPSTI_TUNE_FEW_NS 2000000
 #define GPSTI_TUNE_MOST_ITEMS 64
 #define GPSTI_TUNE_MANY_ITEMS 1024 /* enough in however little time */
+#define GPSTI_TUNE_CROWD_ITEMS 16  /* of each worker: enough where they stand in each other's way */
 #define GPSTI_TUNE_LEAST_NS 5000000
 #define GPSTI_TUNE_MOST_NS 500000000
 #define GPSTI_TUNE_LEAST_BLOCKS 4
@@ -221,12 +222,27 @@ GPSTI_PRIVATE double gpsti_tune_noise(const gpsti_tune* tune) {
     return variance > 0.0 ? gpsti_sqrt64(variance / n) / mean : 0.0;
 }
 
+/* 0 = nobody knows. */
+GPSTI_PRIVATE uint64_t gpsti_tune_n_left(const gpst_pipeline* pipeline) {
+    const uint64_t expected = pipeline->desc.n_items_expected, begun = pipeline->next_index;
+    return expected == 0 ? 0 : expected > begun ? expected - begun : 1;
+}
+
+/* Brief items need not be many to show that those who bring them whole are too many. */
+GPSTI_PRIVATE bool gpsti_tune_is_crowded(const gpst_pipeline* pipeline) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    return tune->n_items >= GPSTI_TUNE_CROWD_ITEMS * (uint64_t)pipeline->n_active &&
+           gpsti_tuner_crowds(&tune->tuner, tune->n_items, pipeline->end_ns - tune->start_ns);
+}
+
 GPSTI_PRIVATE bool gpsti_tune_window_is_full(const gpst_pipeline* pipeline) {
     const gpsti_tune* const tune = &pipeline->tune;
     const int64_t wall_ns = pipeline->end_ns - tune->start_ns;
     const bool frozen = tune->tuner.state == GPSTI_TUNER_FROZEN;
     if (tune->n_items >= GPSTI_TUNE_FEW_ITEMS && tune->n_blocks >= 2 && wall_ns >= GPSTI_TUNE_FEW_NS &&
         gpsti_tune_is_behind(pipeline))
+        return true;
+    if (tune->n_blocks >= GPSTI_TUNE_LEAST_BLOCKS && gpsti_tune_is_crowded(pipeline))
         return true;
     if (tune->n_blocks < GPSTI_TUNE_LEAST_BLOCKS ||
         (wall_ns < GPSTI_TUNE_LEAST_NS && tune->n_items < GPSTI_TUNE_MANY_ITEMS))
@@ -243,6 +259,7 @@ GPSTI_PRIVATE void gpsti_tune_close_window(gpst_pipeline* pipeline, gpsti_tuner_
     gpsti_tune_sum(pipeline, &totals);
     *out = totals.window;
     out->n_items = tune->n_items;
+    out->n_left = gpsti_tune_n_left(pipeline);
     out->wall_ns = pipeline->end_ns - tune->start_ns;
     out->noise = gpsti_tune_noise(tune);
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) {
@@ -556,6 +573,7 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     gpsti_tuner_window window;
     gpsti_tuner_costs costs;
     gpsti_tune_close_window(pipeline, &window);
+    window.slot_ns = gpsti_tune_slot_ns(pipeline);
     gpsti_carry_weigh_reads(pipeline);
     if (pipeline->whole && gpsti_tune_outgrows_whole(pipeline, &costs)) {
         gpsti_tune_go_staged(pipeline, &costs);

@@ -19,6 +19,7 @@
 #define GPSTI_TUNER_WHOLE_CALLS 4     /* threads with brief items on a device: those are mostly calls, and take turns */
 #define GPSTI_TUNER_WHOLE_LOSS 1.1    /* of the engine's time at best */
 #define GPSTI_TUNER_CROWD 2.0 /* times as long as one alone: half as many workers would bring as many whole items */
+#define GPSTI_TUNER_PLENTY 8 /* workers, half of whom keep a device busy with whole items, too */
 #define GPSTI_TUNER_FAR_NS 2000000 /* a read that waits so long waits for more than a disk: others can, beside it */
 #define GPSTI_TUNER_FAR_FILES 32
 #define GPSTI_TUNER_WAIT_NS 500000
@@ -435,15 +436,20 @@ GPSTI_PRIVATE bool gpsti_tuner_doubles(gpst_knob knob) {
            knob == GPST_KNOB_BATCH;
 }
 
-/* Do whole items stand in each other's way? Not where it is a busy device that they wait for. */
+/* Do whole items take so much longer than one alone? */
+GPSTI_PRIVATE bool gpsti_tuner_is_slowed(const gpsti_tuner* tuner, uint64_t n_items, int64_t wall_ns) {
+    const double way_ns = (double)wall_ns * tuner->now.value[GPST_KNOB_WORKERS] / (double)n_items;
+    return tuner->whole && way_ns > GPSTI_TUNER_CROWD * (double)tuner->alone_ns;
+}
+
+/* Few of them, not where it is a busy device that they wait for. */
 GPSTI_PRIVATE bool gpsti_tuner_is_crowded(const gpsti_tuner* tuner) {
     const gpsti_tuner_window* const window = &tuner->kept_window;
-    const double way_ns =
-        (double)window->wall_ns * tuner->kept.value[GPST_KNOB_WORKERS] / (double)window->n_items;
-    bool crowded = tuner->whole && way_ns > GPSTI_TUNER_CROWD * (double)tuner->alone_ns;
+    bool idles = true;
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
-        crowded = crowded && window->busy_ns[r] < window->wall_ns / 2;
-    return crowded;
+        idles = idles && window->busy_ns[r] < window->wall_ns / 2;
+    return gpsti_tuner_is_slowed(tuner, window->n_items, window->wall_ns) &&
+           (idles || tuner->now.value[GPST_KNOB_WORKERS] >= GPSTI_TUNER_PLENTY);
 }
 
 GPSTI_PRIVATE uint32_t gpsti_tuner_step(const gpsti_tuner* tuner, gpst_knob knob, uint32_t direction) {
@@ -473,6 +479,8 @@ GPSTI_PRIVATE bool gpsti_tuner_try(gpsti_tuner* tuner, gpst_knob knob, uint32_t 
                                              tuner->most.value[knob]);
     uint32_t* const slots = &tuner->now.value[GPST_KNOB_SLOTS];
     if (after == before || (tuner->tried[knob] & direction) || !gpsti_tuner_uses(tuner, knob))
+        return false;
+    if (tuner->whole && after > before && !gpsti_tuner_slots_pay(&tuner->kept_window, before, after))
         return false;
     tuner->now.value[knob] = after;
     if (tuner->whole && knob == GPST_KNOB_WORKERS && *slots == before)
@@ -546,11 +554,18 @@ GPSTI_PRIVATE bool gpsti_tuner_try_next(gpsti_tuner* tuner, gpst_resource bottle
 
 /* ---- freeze and drift -------------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE void gpsti_tuner_freeze(gpsti_tuner* tuner, gpst_resource bottleneck) {
+/* Another window would hardly be over before the run is. */
+GPSTI_PRIVATE bool gpsti_tuner_is_late(const gpsti_tuner_window* window) {
+    return window->n_left > 0 && window->n_left < 2 * window->n_items;
+}
+
+GPSTI_PRIVATE void gpsti_tuner_freeze(gpsti_tuner* tuner, const gpsti_tuner_window* window, gpst_resource bottleneck) {
     const bool serial = gpsti_tuner_is_serial(&tuner->kept_window);
     gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0);
     decision->items_per_s_before = decision->items_per_s_after = tuner->kept_rate;
-    if (tuner->whole && bottleneck == GPST_RESOURCE_CPU)
+    if (gpsti_tuner_is_late(window))
+        gpsti_copy_text(decision->reason, sizeof decision->reason, "frozen: too few items are left to try more");
+    else if (tuner->whole && bottleneck == GPST_RESOURCE_CPU)
         gpsti_copy_text(decision->reason, sizeof decision->reason,
                         "frozen: every worker has an item in hand, and another number of them brings nothing");
     else if (bottleneck != GPST_RESOURCE_NONE)
@@ -655,6 +670,10 @@ GPSTI_PRIVATE bool gpsti_tuner_won(const gpsti_tuner* tuner, const gpsti_tuner_w
     return rate > tuner->kept_rate * (1.0 + (noise > GPSTI_TUNER_WIN ? noise : GPSTI_TUNER_WIN));
 }
 
+GPSTI_INTERN bool gpsti_tuner_crowds(const gpsti_tuner* tuner, uint64_t n_items, int64_t wall_ns) {
+    return tuner->state == GPSTI_TUNER_BASE && !tuner->budget.streams && gpsti_tuner_is_slowed(tuner, n_items, wall_ns);
+}
+
 GPSTI_INTERN bool gpsti_tuner_judge(gpsti_tuner* tuner, const gpsti_tuner_window* window, uint64_t n_items) {
     const gpst_settings before = tuner->now;
     if (window->n_items == 0 || window->wall_ns <= 0)
@@ -671,7 +690,7 @@ GPSTI_INTERN bool gpsti_tuner_judge(gpsti_tuner* tuner, const gpsti_tuner_window
         gpsti_tuner_take_back(tuner, rate);
     const gpst_resource bottleneck =
         gpsti_tuner_bottleneck(&tuner->kept, &tuner->kept_window, tuner->budget.cores);
-    if (!gpsti_tuner_try_next(tuner, bottleneck))
-        gpsti_tuner_freeze(tuner, bottleneck);
+    if (gpsti_tuner_is_late(window) || !gpsti_tuner_try_next(tuner, bottleneck))
+        gpsti_tuner_freeze(tuner, window, bottleneck);
     return memcmp(&before, &tuner->now, sizeof before) != 0;
 }

@@ -42,6 +42,8 @@ typedef struct gpsti_tuner_window {
     int64_t cpu_ns;      /* thread CPU time of everything */
     int64_t serial_ns;   /* busy time of the busiest stage that serves one at a time */
     int64_t starved_ns;  /* the source had inputs and no free slot */
+    uint64_t n_left;     /* items of the run that have not begun by its end; 0 = nobody knows */
+    int64_t slot_ns;     /* what the memory of another slot takes; 0 = not known */
 } gpsti_tuner_window;
 
 typedef enum gpsti_tuner_state {
@@ -93,6 +95,8 @@ GPSTI_INTERN int64_t gpsti_tuner_slot_ns(int64_t growth_ns, uint64_t made_bytes,
 GPSTI_INTERN int64_t gpsti_tuner_unseen_slot_ns(int64_t slot_ns);
 /* How many keep a device busy, of items that took way_ns so far, the last on_device_ns of them there. */
 GPSTI_INTERN uint32_t gpsti_tuner_slots_beside(int64_t way_ns, int64_t on_device_ns);
+/* After this window, are so many slots more, each with an item in hand, worth making on trial? */
+GPSTI_INTERN bool gpsti_tuner_slots_pay(const gpsti_tuner_window* window, uint32_t before, uint32_t after);
 /* How many items begin to share a submission: 1 where each keeps a device busy. */
 GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs);
 /* How many workers that each bring an item through all of its steps are as fast as the engine at its best; 0: none are,
@@ -107,6 +111,9 @@ GPSTI_INTERN void gpsti_tuner_set_staged(gpsti_tuner* tuner, const gpsti_tuner_c
 GPSTI_INTERN uint32_t gpsti_tuner_slots_ever(const gpsti_tuner* tuner);
 /* How many items have room in so much memory, by the largest that was seen; 0: none was, and it may be a large one. */
 GPSTI_INTERN uint32_t gpsti_tuner_n_fit(uint64_t host_bytes, uint64_t item_host_bytes);
+/* Before anything is tried: do so many whole items show by now that there are too many workers for them? Of a device
+   only a whole window tells whether it is what they wait for. */
+GPSTI_INTERN bool gpsti_tuner_crowds(const gpsti_tuner* tuner, uint64_t n_items, int64_t wall_ns);
 /* Takes a window; n_items: done since the run began. True: `now` has changed, and the next window is to begin when
    what was in flight has left. */
 GPSTI_INTERN bool gpsti_tuner_judge(gpsti_tuner* tuner, const gpsti_tuner_window* window, uint64_t n_items);

@@ -5,6 +5,7 @@
 #include "tuner_internal.h"
 
 #define GPSTI_TUNER_LEAST_SLOTS 3    /* one that is filled, one that is worked on, one that is emptied */
+#define GPSTI_TUNER_HOPE 4 /* of so many that are tried, one brings what it could at best */
 #define GPSTI_TUNER_UNSEEN_NS 500000 /* 1 MiB of locked memory, as much on the device, a stream: about */
 
 /* A run of n_left items on n slots takes about n set-ups and n_left / n items one after the other. The sum is least
@@ -33,4 +34,11 @@ GPSTI_INTERN int64_t gpsti_tuner_unseen_slot_ns(int64_t slot_ns) {
 GPSTI_INTERN uint32_t gpsti_tuner_slots_beside(int64_t way_ns, int64_t on_device_ns) {
     const int64_t n = 2 * (way_ns / (on_device_ns > 0 ? on_device_ns : 1) + 1);
     return n < GPSTI_TUNER_LEAST_SLOTS ? GPSTI_TUNER_LEAST_SLOTS : n > 1000000 ? 1000000 : (uint32_t)n;
+}
+
+/* At best the rest of the run is the shorter in proportion. */
+GPSTI_INTERN bool gpsti_tuner_slots_pay(const gpsti_tuner_window* window, uint32_t before, uint32_t after) {
+    const double rest_ns = (double)window->n_left * (double)window->wall_ns / (double)window->n_items;
+    const double gain_ns = rest_ns * (double)(after - before) / (double)after;
+    return window->n_left == 0 || (double)window->slot_ns * (double)(after - before) * GPSTI_TUNER_HOPE <= gain_ns;
 }

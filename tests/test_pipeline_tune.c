@@ -271,6 +271,26 @@ static void test_anything_goes(void** state) {
     }
 }
 
+/* ---- the end ------------------------------------------------------------------------------------------------- */
+
+/* Of 120 items 64 are seen, and with the few that are left nothing is tried. */
+static void test_nothing_is_tried_near_the_end(void** state) {
+    (void)state;
+    bool late = false;
+    for (test_tries t = {0, 0}; !late && test_again(&t);) {
+        kit* const self = kit_open("cpu", 4);
+        gpst_stats stats;
+        gpst_pipeline_desc desc = kit_simple(self, 120, sleep_a_little);
+        self->decode_ns = 1000000;
+        desc.n_items_expected = 120;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        print_decisions();
+        late = said("too few items are left") || stayed_plain_on_gpu(self);
+        kit_close(self);
+    }
+    assert_true(late);
+}
+
 /* ---- the guard ------------------------------------------------------------------------------------------------- */
 
 /* Stages that get in each other's way: alone 0.1 ms, two at once 3 ms each. The plain loop stays. */
@@ -510,6 +530,7 @@ int main(void) {
         cmocka_unit_test(test_anything_goes),
         cmocka_unit_test(test_plain_stays_where_it_wins),
         cmocka_unit_test(test_plain_is_back_soon),
+        cmocka_unit_test(test_nothing_is_tried_near_the_end),
         cmocka_unit_test(test_a_slow_source_is_no_reason),
         cmocka_unit_test(test_the_engine_stays_where_it_wins),
         cmocka_unit_test(test_plain_blocks_at_any_moment),

@@ -82,6 +82,28 @@ static void test_slots_beside_a_device(void** state) {
     assert_int_equal(gpsti_tuner_slots_beside(5, 0), 12);
 }
 
+/* Half as many again would at best make the rest of 300 ms a third shorter: 100 ms, and one hope of four comes true. */
+static void test_slots_on_trial(void** state) {
+    (void)state;
+    gpsti_tuner_window window;
+    memset(&window, 0, sizeof window);
+    window.n_items = 100;
+    window.wall_ns = 100 * MS;
+    window.n_left = 300;
+    window.slot_ns = 12 * MS;
+    assert_true(gpsti_tuner_slots_pay(&window, 4, 6));
+    window.slot_ns = 13 * MS;
+    assert_false(gpsti_tuner_slots_pay(&window, 4, 6));
+    window.n_left = 600;
+    assert_true(gpsti_tuner_slots_pay(&window, 4, 6));
+    assert_false(gpsti_tuner_slots_pay(&window, 16, 24)); /* the same gain, for four times the slots */
+    window.n_left = 0; /* nobody knows */
+    assert_true(gpsti_tuner_slots_pay(&window, 16, 24));
+    window.n_left = 1;
+    window.slot_ns = 0;
+    assert_true(gpsti_tuner_slots_pay(&window, 16, 24));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_as_many_as_pay),
@@ -89,6 +111,7 @@ int main(void) {
         cmocka_unit_test(test_price_of_a_slot),
         cmocka_unit_test(test_price_of_what_nobody_has_seen),
         cmocka_unit_test(test_slots_beside_a_device),
+        cmocka_unit_test(test_slots_on_trial),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -285,6 +285,82 @@ static void test_whole_items_that_queue_for_a_device(void** state) {
     }
 }
 
+/* Many workers at a busy device: with half of them it is as busy. */
+static void test_too_many_for_a_device(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    for (uint32_t n = 6; n <= 13; n += 7) {
+        gpsti_tuner tuner = whole_tuner(&m, n);
+        gpsti_tuner_window window = crowded_window(&m, &tuner, 0.1);
+        window.busy_ns[GPST_RESOURCE_H2D] = window.wall_ns / 10 * 6;
+        (void)gpsti_tuner_judge(&tuner, &window, 100);
+        if (n < 8)
+            assert_true(tuner.now.value[GPST_KNOB_WORKERS] >= n);
+        else
+            assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], n / 2);
+    }
+}
+
+/* Seen before a window is over, of whole items on the CPU before anything is tried. */
+static void test_a_crowd_is_seen_early(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    gpsti_tuner tuner = whole_tuner(&m, 16);
+    assert_true(gpsti_tuner_crowds(&tuner, 160, 3 * MS));  /* 0.3 ms each */
+    assert_false(gpsti_tuner_crowds(&tuner, 160, 2 * MS)); /* 0.2 */
+    tuner.budget.streams = true;
+    assert_false(gpsti_tuner_crowds(&tuner, 160, 3 * MS));
+    tuner.budget.streams = false;
+    tuner.state = GPSTI_TUNER_TRIAL;
+    assert_false(gpsti_tuner_crowds(&tuner, 160, 3 * MS));
+    tuner.state = GPSTI_TUNER_BASE;
+    tuner.whole = false;
+    assert_false(gpsti_tuner_crowds(&tuner, 160, 3 * MS));
+}
+
+/* Workers that all wait would be more, did their slots not take longer to make than is left to gain. */
+static gpsti_tuner after_waiting(const machine* m, uint64_t n_left, int64_t slot_ns) {
+    gpsti_tuner tuner = whole_tuner(m, 4);
+    gpsti_tuner_window window = crowded_window(m, &tuner, 0.0);
+    window.cpu_ns /= 10;
+    window.n_left = n_left;
+    window.slot_ns = slot_ns;
+    (void)gpsti_tuner_judge(&tuner, &window, 100);
+    return tuner;
+}
+
+static void test_workers_on_trial_must_pay(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    assert_int_equal(after_waiting(&m, 0, 0).now.value[GPST_KNOB_WORKERS], 6);
+    assert_int_equal(after_waiting(&m, 0, 10 * MS).now.value[GPST_KNOB_WORKERS], 6); /* who knows how long */
+    assert_int_equal(after_waiting(&m, 400, MS / 8).now.value[GPST_KNOB_WORKERS], 6); /* 10 ms are left: 3.3 to gain */
+    assert_int_equal(after_waiting(&m, 400, MS).now.value[GPST_KNOB_WORKERS], 4);
+    assert_int_equal(after_waiting(&m, 4000, MS).now.value[GPST_KNOB_WORKERS], 6);
+}
+
+/* What is left is not as long as two windows: nothing more is tried, and it is said. */
+static void test_the_end_is_near(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    gpsti_tuner tuner = after_waiting(&m, 199, 0);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 4);
+    assert_int_equal(tuner.state, GPSTI_TUNER_FROZEN);
+    assert_non_null(strstr(tuner.decisions[0].reason, "too few items are left"));
+    tuner = after_waiting(&m, 200, 0);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 6);
+    gpsti_tuner_window window = crowded_window(&m, &tuner, 0.0); /* the trial that was begun is judged all the same */
+    window.n_left = 100;
+    window.wall_ns *= 2;
+    (void)gpsti_tuner_judge(&tuner, &window, 200);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 4);
+    assert_int_equal(tuner.state, GPSTI_TUNER_FROZEN);
+}
+
 /* Given up, everything is where the model has it, and every knob may move again. */
 static void test_whole_items_given_up(void** state) {
     (void)state;
@@ -321,6 +397,10 @@ int main(void) {
         cmocka_unit_test(test_whole_items_in_each_other_s_way),
         cmocka_unit_test(test_slots_of_those_that_wait_for_turns),
         cmocka_unit_test(test_whole_items_that_queue_for_a_device),
+        cmocka_unit_test(test_too_many_for_a_device),
+        cmocka_unit_test(test_a_crowd_is_seen_early),
+        cmocka_unit_test(test_workers_on_trial_must_pay),
+        cmocka_unit_test(test_the_end_is_near),
         cmocka_unit_test(test_whole_items_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
