@@ -146,6 +146,7 @@ PRIVATE = [
     "core/finish.c",
     "core/step.c",
     "core/carry.c",
+    "core/tail.c",
     "core/call.c",
     "core/flow.c",
     "core/plain.c",

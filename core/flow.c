@@ -186,7 +186,7 @@ GPSTI_INTERN void gpsti_flow_tell_waiters(gpst_pipeline* pipeline) {
         return;
     gpsti_cond_broadcast(&pipeline->progress);
     if (pipeline->context->scheduler->n_helpers > 0)
-        gpsti_scheduler_wake_all(pipeline->context->scheduler); /* helpers wait there */
+        gpsti_scheduler_wake_some(pipeline->context->scheduler, 0); /* helpers wait there */
 }
 
 GPSTI_INTERN void gpsti_flow_release_slot(gpsti_slot* slot) {
@@ -650,8 +650,8 @@ GPSTI_PRIVATE bool gpsti_flow_run_step(gpst_pipeline* pipeline, gpsti_step* step
 }
 
 /* Work that others then do by themselves comes first: a source with a free slot keeps the reader busy. After it the
-   runnable job nearest the sink, so that memory stays bounded and items leave; and last a source whose items the worker
-   itself would work on. */
+   runnable job nearest the sink, so that memory stays bounded and items leave; then a source whose items the worker
+   itself would work on; and at the end of the list what is to be given back. */
 GPSTI_INTERN bool gpsti_flow_run_one(gpsti_client* client, uint32_t worker_index) {
     gpst_pipeline* const pipeline = (gpst_pipeline*)client;
     if (pipeline->executing >= pipeline->n_active)
@@ -662,5 +662,5 @@ GPSTI_INTERN bool gpsti_flow_run_one(gpsti_client* client, uint32_t worker_index
     bool ran = !source_last && gpsti_flow_run_source(pipeline, worker_index);
     for (uint32_t s = pipeline->n_steps; !ran && s-- > 0;)
         ran = gpsti_flow_run_step(pipeline, &pipeline->steps[s], worker_index);
-    return ran || (source_last && gpsti_flow_run_source(pipeline, worker_index));
+    return ran || (source_last && gpsti_flow_run_source(pipeline, worker_index)) || gpsti_tail_run(pipeline);
 }

@@ -213,11 +213,15 @@ GPSTI_PRIVATE bool gpsti_io_has_thread(gpsti_io* io, uint32_t index) {
     return has;
 }
 
-GPSTI_INTERN void gpsti_io_term(gpsti_io* io) {
+GPSTI_INTERN void gpsti_io_retire(gpsti_io* io) {
     gpsti_mutex_lock(&io->mutex);
     io->stop = true;
     gpsti_io_cancel_queued(io);
     gpsti_mutex_unlock(&io->mutex);
+}
+
+GPSTI_INTERN void gpsti_io_term(gpsti_io* io) {
+    gpsti_io_retire(io);
     for (uint32_t k = 0; gpsti_io_has_thread(io, k); k++)
         gpsti_thread_join(&io->threads[k]);
     gpsti_cond_term(&io->work);

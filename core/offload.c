@@ -426,6 +426,11 @@ GPSTI_PRIVATE void gpsti_lane_free(gpsti_slot* slot, gpsti_lane* lane) {
         gpsti_free(&slot->pipeline->context->host, lane->sources, n * sizeof *lane->sources);
     if (lane->images)
         gpsti_free(&slot->pipeline->context->host, lane->images, n * slot->pipeline->n_outputs * sizeof *lane->images);
+    lane->stream = NULL;
+    lane->events = NULL;
+    lane->n_events = 0;
+    lane->times_ns = NULL;
+    lane->sources = lane->images = NULL;
 }
 
 GPSTI_INTERN void gpsti_offload_free(gpsti_slot* slot) {

@@ -269,11 +269,11 @@ GPSTI_PRIVATE void gpsti_pipeline_attach(gpst_pipeline* pipeline) {
     pipeline->client.run_one = gpsti_flow_run_one;
     pipeline->client.backlog_ns = gpsti_flow_backlog_ns;
     pipeline->attached = true;
-    if (pipeline->listed)
-        gpsti_scheduler_wake_all(pipeline->context->scheduler);
-    else
+    if (!pipeline->listed)
         gpsti_scheduler_add(pipeline->context->scheduler, &pipeline->client);
     pipeline->listed = true;
+    if (pipeline->started)
+        gpsti_scheduler_wake_some(pipeline->context->scheduler, pipeline->n_active);
 }
 
 GPSTI_INTERN gpst_result gpsti_pipeline_open(gpst_pipeline* pipeline) {
@@ -364,6 +364,10 @@ GPSTI_PRIVATE void gpsti_pipeline_drop_results(gpst_pipeline* pipeline) {
     pipeline->last_result = NULL;
 }
 
+GPSTI_PRIVATE bool gpsti_pipeline_is_at_work(const gpst_pipeline* pipeline) {
+    return pipeline->in_flight > pipeline->n_handed_out || pipeline->executing > 0 || pipeline->source_running;
+}
+
 GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline) {
     if (!pipeline)
         return GPST_OK;
@@ -375,10 +379,9 @@ GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline) {
     if (pipeline->listed) {
         gpsti_mutex_lock(&scheduler->mutex);
         gpsti_flow_notice(pipeline);
-        gpsti_scheduler_wake_all(scheduler);
         gpsti_pipeline_drop_results(pipeline);
-        while (pipeline->in_flight > pipeline->n_handed_out || pipeline->executing > 0 ||
-               pipeline->source_running) {
+        while (gpsti_pipeline_is_at_work(pipeline)) {
+            gpsti_scheduler_wake_all(scheduler);
             gpsti_flow_wait(pipeline, GPST_FOREVER);
             gpsti_pipeline_drop_results(pipeline);
         }
@@ -401,7 +404,6 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_outcome(const gpst_pipeline* pipeline) 
 GPSTI_PRIVATE void gpsti_pipeline_wait(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
-    gpsti_scheduler_wake_all(scheduler);
     gpsti_flow_wait_end(pipeline);
     gpsti_mutex_unlock(&scheduler->mutex);
 }
@@ -419,6 +421,8 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
     pipeline->started = true;
     if (!again)
         pipeline->start_ns = gpsti_now_ns();
+    if (pipeline->attached) /* until now its source was not to be called */
+        gpsti_scheduler_wake_some(scheduler, pipeline->n_active);
     gpsti_mutex_unlock(&scheduler->mutex);
     GPSTI_FAIL_IF(again, GPST_ERROR_STATE, "gpst_pipeline_run: a pipeline runs once: create another");
     if (pipeline->desc.mode != GPST_RUN_ENGINE)

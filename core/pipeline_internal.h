@@ -7,6 +7,7 @@
    plain.c     the plain loops                         push.c     submit, results, close, drain
    report.c    statistics and the verdict              finish.c   commit of files, sink, end of an item
    carry.c     items a worker brings through several steps at once
+   tail.c      at the end of a list: memory given back
    tune.c      windows for the tuner, and its knobs    tune_guard.c  plain blocks within an engine
 
    All flow state is guarded by the scheduler's lock ("locked" in a comment = with it held). What a job that runs may
@@ -128,6 +129,7 @@ struct gpsti_slot {
     bool in_use;            /* between source and end */
     bool started;           /* a stage has touched it */
     bool served;            /* has carried an item to its end */
+    bool emptied;           /* its memory is given back, or being: no item will want it */
     bool handed_out;        /* between next_result and release */
     bool plain;             /* a plain loop has it: device work is waited for */
     uint32_t pending;       /* locked: outputs still on their own way */
@@ -267,6 +269,8 @@ struct gpst_pipeline {
     gpsti_a64 early_submitted_ns; /* and it is with a device, since then; 0 = it is not yet */
     uint32_t* early_counted_in; /* others have begun: item 0 counts here, too; NULL = not, or not any more */
     bool started, source_running, source_done, closed;
+    bool reader_retired;     /* nothing is to be read any more */
+    bool giving_back;        /* a worker has memory in hand that no item will want */
     bool whole;              /* a worker brings its items through every step itself */
     uint32_t n_carrying;     /* workers at items that end with them; those call the source under: */
     gpsti_mutex source_mutex;
@@ -310,6 +314,9 @@ GPSTI_INTERN gpst_result gpsti_slots_make(gpst_pipeline* pipeline, uint32_t n);
 GPSTI_INTERN void gpsti_slots_destroy(gpst_pipeline* pipeline);
 /* Makes buffer hold `bytes`; the first keep_bytes survive. BUDGET, MEMORY. */
 GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes);
+/* Streams, events and memory of the slot, which nobody has, back to the device, and its frame memory to the pool. Needs
+   no lock. */
+GPSTI_INTERN void gpsti_slot_empty(gpsti_slot* slot);
 /* Gives the slot's frame memory back to the pool: the item is over. */
 GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot);
 /* Fills the slot from what the source or submit gave; copies strings and frame. */
@@ -404,6 +411,11 @@ GPSTI_INTERN bool gpsti_carry_ends(const gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_carry_weigh_reads(gpst_pipeline* pipeline);
 /* A read's CPU time was sampled. Locked. */
 GPSTI_INTERN void gpsti_carry_note_read(gpst_pipeline* pipeline, int64_t busy_ns, int64_t cpu_ns);
+
+/* ---- tail.c --------------------------------------------------------------------------------------- */
+
+/* What no item will want any more: gives some of it back. Locked, but not meanwhile. False: there is none. */
+GPSTI_INTERN bool gpsti_tail_run(gpst_pipeline* pipeline);
 
 /* ---- offload.c ------------------------------------------------------------------------ */
 

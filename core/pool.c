@@ -23,6 +23,11 @@ typedef struct gpsti_pool_entry {
     bool on_loan;
 } gpsti_pool_entry;
 
+typedef struct gpsti_pool_class {
+    uint32_t free;    /* first of its free list */
+    uint32_t n, most; /* buffers, on loan and free: now, and at once since creation */
+} gpsti_pool_class;
+
 struct gpst_pool {
     gpst_context* context;
     gpst_pool_desc desc;
@@ -38,7 +43,7 @@ struct gpst_pool {
     gpsti_a64 held_bytes; /* charged to desc.max_bytes */
     int64_t growth_ns; /* but for what goes on now */
     gpst_pool_info info;
-    uint32_t free_lists[GPSTI_POOL_CLASSES];
+    gpsti_pool_class classes[GPSTI_POOL_CLASSES];
 };
 
 /* ---- size classes ---------------------------------------------------------------
@@ -51,7 +56,7 @@ GPSTI_PRIVATE uint32_t gpsti_pool_log2(size_t value) {
     return log;
 }
 
-GPSTI_PRIVATE bool gpsti_pool_class(size_t bytes, uint32_t* class_index, size_t* class_bytes) {
+GPSTI_PRIVATE bool gpsti_pool_class_of(size_t bytes, uint32_t* class_index, size_t* class_bytes) {
     size_t rounded = 0;
     if (!gpsti_size_round_up(bytes, GPSTI_POOL_PAGE, &rounded))
         return false;
@@ -135,28 +140,36 @@ GPSTI_PRIVATE bool gpsti_pool_charge(gpst_pool* pool, uint64_t bytes) {
     return false;
 }
 
-/* Gives the first buffer of a class's free list back to the system. */
-GPSTI_PRIVATE void gpsti_pool_drop_free(gpst_pool* pool, uint32_t class_index) {
-    const uint32_t index = pool->free_lists[class_index];
+/* The first buffer of a class's free list is the pool's no more. */
+GPSTI_PRIVATE gpsti_pool_entry gpsti_pool_take_out(gpst_pool* pool, uint32_t class_index) {
+    gpsti_pool_class* const its = &pool->classes[class_index];
+    const uint32_t index = its->free;
     gpsti_pool_entry* entry = &pool->entries[index];
-    gpsti_device* device = entry->device;
-    pool->free_lists[class_index] = entry->next;
+    const gpsti_pool_entry out = *entry;
+    its->free = entry->next;
+    its->n--;
     *gpsti_pool_pages_account(pool, entry->memory.pages) -= entry->charged_bytes;
     if (entry->memory.pinned)
         pool->info.pinned_bytes -= entry->charged_bytes;
-    GPSTI_UNPOISON(entry->memory.ptr, entry->bytes);
-    device->i->host_free(device, &entry->memory);
-    gpsti_pool_refund(pool, entry->charged_bytes);
     memset(&entry->memory, 0, sizeof entry->memory);
     entry->next = pool->unused;
     pool->unused = index;
+    gpsti_pool_refund(pool, out.charged_bytes); /* already: nobody is refused because of what is on its way out */
+    return out;
+}
+
+/* To the system; this needs no mutex. */
+GPSTI_PRIVATE void gpsti_pool_free_memory(gpsti_pool_entry* entry) {
+    GPSTI_UNPOISON(entry->memory.ptr, entry->bytes);
+    entry->device->i->host_free(entry->device, &entry->memory);
 }
 
 /* Largest first, because that takes the fewest calls. */
 GPSTI_PRIVATE bool gpsti_pool_drop_any(gpst_pool* pool) {
     for (uint32_t i = GPSTI_POOL_CLASSES; i-- > 0;) {
-        if (pool->free_lists[i] != GPSTI_POOL_NONE) {
-            gpsti_pool_drop_free(pool, i);
+        if (pool->classes[i].free != GPSTI_POOL_NONE) {
+            gpsti_pool_entry gone = gpsti_pool_take_out(pool, i);
+            gpsti_pool_free_memory(&gone);
             return true;
         }
     }
@@ -275,6 +288,9 @@ GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_requ
     entry->bytes = request->bytes;
     entry->charged_bytes = charged_bytes;
     entry->class_index = request->class_index;
+    gpsti_pool_class* const its = &pool->classes[request->class_index];
+    its->n++;
+    its->most = its->n > its->most ? its->n : its->most;
     *gpsti_pool_pages_account(pool, memory.pages) += charged_bytes;
     if (memory.pinned)
         pool->info.pinned_bytes += charged_bytes;
@@ -334,9 +350,9 @@ GPSTI_PRIVATE gpst_result gpsti_pool_wait(gpst_pool* pool, gpsti_pool_request* r
 GPSTI_PRIVATE gpst_result gpsti_pool_acquire_locked(gpst_pool* pool, gpsti_pool_request* request,
                                                     gpst_buffer* out) {
     for (;;) {
-        const uint32_t index = pool->free_lists[request->class_index];
+        const uint32_t index = pool->classes[request->class_index].free;
         if (index != GPSTI_POOL_NONE) {
-            pool->free_lists[request->class_index] = pool->entries[index].next;
+            pool->classes[request->class_index].free = pool->entries[index].next;
             pool->n_out++;
             gpsti_pool_lend(pool, index, out);
             return GPST_OK;
@@ -358,7 +374,7 @@ GPSTI_PRIVATE gpst_result gpsti_pool_acquire(gpst_pool* pool, size_t bytes, int6
     memset(out, 0, sizeof *out);
     GPSTI_TRY(gpsti_context_check(pool->context, "gpst_pool_acquire"));
     GPSTI_FAIL_IF(!bytes, GPST_ERROR_ARGUMENT, "gpst_pool_acquire: bytes=0: must be at least 1");
-    GPSTI_FAIL_IF(!gpsti_pool_class(bytes, &request.class_index, &request.bytes), GPST_ERROR_OVERFLOW,
+    GPSTI_FAIL_IF(!gpsti_pool_class_of(bytes, &request.class_index, &request.bytes), GPST_ERROR_OVERFLOW,
                   "gpst_pool_acquire: bytes=%zu: must be below SIZE_MAX/2", bytes);
     request.asked_bytes = bytes;
     request.timeout_ns = timeout_ns;
@@ -389,8 +405,8 @@ GPST_API void gpst_pool_release(gpst_pool* pool, gpst_buffer* buffer) {
     if (entry) {
         GPSTI_POISON(entry->memory.ptr, entry->bytes);
         entry->on_loan = false;
-        entry->next = pool->free_lists[entry->class_index];
-        pool->free_lists[entry->class_index] = (uint32_t)(entry - pool->entries);
+        entry->next = pool->classes[entry->class_index].free;
+        pool->classes[entry->class_index].free = (uint32_t)(entry - pool->entries);
         pool->info.live_bytes -= entry->bytes;
         pool->n_out--;
         if (pool->n_waiters)
@@ -414,6 +430,36 @@ GPST_API void gpst_pool_trim(gpst_pool* pool) {
     gpsti_mutex_unlock(&pool->mutex);
 }
 
+/* A class of which there are more than n_items may want: each as many as there have been for each of the slots, so that
+   what the pages of the run's memory are can be told to its end. */
+GPSTI_PRIVATE uint32_t gpsti_pool_spare_class(const gpst_pool* pool, uint32_t n_items, uint32_t n_slots) {
+    for (uint32_t i = GPSTI_POOL_CLASSES; i-- > 0;) {
+        const gpsti_pool_class* const its = &pool->classes[i];
+        const uint64_t each = ((uint64_t)its->most + n_slots - 1) / n_slots;
+        if (its->free != GPSTI_POOL_NONE && its->n > each * n_items)
+            return i;
+    }
+    return GPSTI_POOL_NONE;
+}
+
+GPSTI_INTERN bool gpsti_pool_has_spare(gpst_pool* pool, uint32_t n_items, uint32_t n_slots) {
+    gpsti_mutex_lock(&pool->mutex);
+    const bool has = gpsti_pool_spare_class(pool, n_items, n_slots) != GPSTI_POOL_NONE;
+    gpsti_mutex_unlock(&pool->mutex);
+    return has;
+}
+
+GPSTI_INTERN void gpsti_pool_drop_spare(gpst_pool* pool, uint32_t n_items, uint32_t n_slots) {
+    gpsti_pool_entry gone;
+    gpsti_mutex_lock(&pool->mutex);
+    const uint32_t class_index = gpsti_pool_spare_class(pool, n_items, n_slots);
+    if (class_index != GPSTI_POOL_NONE)
+        gone = gpsti_pool_take_out(pool, class_index);
+    gpsti_mutex_unlock(&pool->mutex);
+    if (class_index != GPSTI_POOL_NONE)
+        gpsti_pool_free_memory(&gone);
+}
+
 GPST_API void gpst_pool_query_info(const gpst_pool* pool, gpst_pool_info* out) {
     if (!out)
         return;
@@ -431,7 +477,7 @@ GPST_API void gpst_pool_query_info(const gpst_pool* pool, gpst_pool_info* out) {
 
 GPSTI_PRIVATE gpst_result gpsti_pool_build(gpst_pool* pool) {
     for (uint32_t i = 0; i < GPSTI_POOL_CLASSES; i++)
-        pool->free_lists[i] = GPSTI_POOL_NONE;
+        pool->classes[i].free = GPSTI_POOL_NONE;
     pool->unused = GPSTI_POOL_NONE;
     GPSTI_TRY(gpsti_mutex_init(&pool->mutex));
     const gpst_result result = gpsti_cond_init(&pool->released);

@@ -16,5 +16,9 @@ GPSTI_INTERN bool gpsti_pool_is_growing(gpst_pool* pool); /* is a thread at it n
 GPSTI_INTERN int64_t gpsti_pool_growth_here_ns(void);
 /* gpst_pool_acquire, which never waits; what growing takes is added to `grown`. */
 GPSTI_INTERN gpst_result gpsti_pool_acquire_now(gpst_pool* pool, size_t bytes, gpsti_a64* grown, gpst_buffer* out);
+/* Is there a free buffer of a class that n_items would not use up if each took as many of it as there have been for
+   each of n_slots? And gives one back, if there is. Others may use the pool meanwhile. */
+GPSTI_INTERN bool gpsti_pool_has_spare(gpst_pool* pool, uint32_t n_items, uint32_t n_slots);
+GPSTI_INTERN void gpsti_pool_drop_spare(gpst_pool* pool, uint32_t n_items, uint32_t n_slots);
 
 #endif

@@ -350,6 +350,8 @@ GPST_API gpst_result gpst_reader_create_versioned(uint32_t version, size_t desc_
     return GPST_OK;
 }
 
+GPSTI_INTERN void gpsti_reader_retire(gpst_reader* reader) { gpsti_io_retire(&reader->io); }
+
 GPST_API void gpst_reader_destroy(gpst_reader* reader) {
     /* A forked child has none of the threads that would be waited for. */
     if (!reader || gpsti_pid() != reader->context->host.pid)

@@ -69,6 +69,9 @@ GPSTI_INTERN gpst_result gpsti_reader_set_list(gpst_reader* reader, const char* 
 /* path, the n_asked-th of all, will be read soon. Never two calls at once. */
 GPSTI_INTERN void gpsti_reader_expect(gpst_reader* reader, const char* path, uint64_t n_asked);
 GPSTI_INTERN void gpsti_reader_weigh(gpst_reader* reader, bool starving);
+/* No file will be read any more: its threads may go while others are at work. What may follow is destroy, and to read
+   here. */
+GPSTI_INTERN void gpsti_reader_retire(gpst_reader* reader);
 GPSTI_INTERN void gpsti_reader_pause_ahead(gpst_reader* reader, bool undo);
 GPSTI_INTERN void gpsti_reader_query_ahead(gpst_reader* reader, gpst_read_ahead* out);
 

@@ -48,7 +48,6 @@ GPSTI_PRIVATE void gpsti_scheduler_append(gpsti_scheduler* scheduler, gpsti_clie
 
 GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* client) {
     gpsti_scheduler_append(scheduler, client);
-    gpsti_scheduler_wake_all(scheduler);
 }
 
 GPSTI_INTERN void gpsti_scheduler_watch(gpsti_scheduler* scheduler, gpsti_client* client) {
@@ -179,11 +178,15 @@ GPSTI_INTERN void gpsti_scheduler_exit(gpsti_scheduler* scheduler) {
     gpsti_scheduler_call(scheduler);
 }
 
-GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler) {
-    while (scheduler->sleepers)
+GPSTI_INTERN void gpsti_scheduler_wake_some(gpsti_scheduler* scheduler, uint32_t n) {
+    for (; n > 0 && scheduler->sleepers; n--)
         gpsti_scheduler_call_worker(scheduler);
     if (scheduler->n_helpers > 0)
         gpsti_cond_broadcast(&scheduler->work);
+}
+
+GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler) {
+    gpsti_scheduler_wake_some(scheduler, scheduler->n_workers);
 }
 
 GPSTI_INTERN void gpsti_scheduler_help(gpsti_scheduler* scheduler, gpsti_client* client,

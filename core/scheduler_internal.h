@@ -40,7 +40,7 @@ GPSTI_INTERN gpst_result gpsti_scheduler_create(gpsti_host* host, uint32_t n_wor
 GPSTI_INTERN void gpsti_scheduler_destroy(gpsti_scheduler* scheduler); /* no client is left by then */
 
 /* The rest with the lock held. */
-GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* client);
+GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* client); /* calls no worker yet */
 /* The same, but it has nothing to run yet: a worker looks, and as long as run_one sets wants_watch again at times. */
 GPSTI_INTERN void gpsti_scheduler_watch(gpsti_scheduler* scheduler, gpsti_client* client);
 GPSTI_INTERN void gpsti_scheduler_remove(gpsti_scheduler* scheduler, gpsti_client* client);
@@ -53,6 +53,8 @@ GPSTI_INTERN void gpsti_scheduler_return(gpsti_scheduler* scheduler, int64_t wor
 /* A thread that is no worker runs tasks of a client that it took itself: from here on, and up to here. */
 GPSTI_INTERN void gpsti_scheduler_enter(gpsti_scheduler* scheduler);
 GPSTI_INTERN void gpsti_scheduler_exit(gpsti_scheduler* scheduler);
+/* At once, not each by the one before it: n of those who sleep, for a client that has work for so many; and helpers. */
+GPSTI_INTERN void gpsti_scheduler_wake_some(gpsti_scheduler* scheduler, uint32_t n);
 /* Wakes everybody: something ended. */
 GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler);
 /* From a worker's own thread while it waits for a client: runs one of the client's tasks, or sleeps until something

@@ -354,6 +354,11 @@ GPSTI_PRIVATE void gpsti_slot_free_emits(gpst_pipeline* pipeline, gpsti_emit* em
     }
 }
 
+GPSTI_INTERN void gpsti_slot_empty(gpsti_slot* slot) {
+    gpsti_offload_free(slot);
+    gpsti_slot_give_back(slot);
+}
+
 GPSTI_PRIVATE void gpsti_slot_destroy(gpst_pipeline* pipeline, gpsti_slot* slot) {
     gpsti_host* const host = &pipeline->context->host;
     const uint32_t n = pipeline->n_outputs;

@@ -151,7 +151,8 @@ GPSTI_INTERN void gpsti_tune_apply(gpst_pipeline* pipeline) {
     gpsti_steps_set_batch(pipeline, now[GPST_KNOB_BATCH]);
     pipeline->exec.n_threads = now[GPST_KNOB_INSIDE];
     pipeline->frozen = false;
-    gpsti_scheduler_wake_all(pipeline->context->scheduler);
+    if (pipeline->attached)
+        gpsti_scheduler_wake_some(pipeline->context->scheduler, pipeline->n_active);
 }
 
 /* ---- windows -------------------------------------------------------------------------------------- */
@@ -555,7 +556,7 @@ GPSTI_INTERN void gpsti_tune_hold_back(gpst_pipeline* pipeline) {
     pipeline->n_slots = n_slots;
     gpsti_steps_set_batch(pipeline, pipeline->desc.batch);
     pipeline->frozen = false;
-    gpsti_scheduler_wake_all(pipeline->context->scheduler);
+    gpsti_scheduler_wake_some(pipeline->context->scheduler, pipeline->n_active);
 }
 
 /* Nothing moves but what memory must. */

@@ -598,6 +598,44 @@ static void test_growth_is_counted_once(void** state) {
     test_end(&t, 0);
 }
 
+/* ---- spare ------------------------------------------------------------------------------------ */
+
+/* Of two classes, of which there were four and eight buffers for four slots. */
+static void test_spare_of_the_last_items(void** state) {
+    enum { N = 12 };
+    test_pool t;
+    gpst_buffer buffers[N];
+    (void)state;
+    test_begin(&t, 64 * TEST_MIB, 0);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(gpst_pool_acquire(t.pool, i < 4 ? 8192 : 4096, 0, &buffers[i]), GPST_OK);
+    assert_false(gpsti_pool_has_spare(t.pool, 0, 4)); /* all on loan */
+    gpsti_pool_drop_spare(t.pool, 0, 4);
+    for (int i = 0; i < N; i++)
+        gpst_pool_release(t.pool, &buffers[i]);
+    assert_false(gpsti_pool_has_spare(t.pool, 4, 4));
+    assert_true(gpsti_pool_has_spare(t.pool, 3, 4));
+    assert_int_equal(gpst_pool_acquire(t.pool, 8192, 0, &buffers[0]), GPST_OK);
+    uint32_t n_dropped = 0;
+    for (; gpsti_pool_has_spare(t.pool, 2, 4); n_dropped++)
+        gpsti_pool_drop_spare(t.pool, 2, 4);
+    assert_int_equal(n_dropped, 2 + 4); /* two items: two of the one, on loan or not, and four of the other */
+    assert_int_equal(test_info(&t).held_bytes, 2 * 8192 + 4 * 4096);
+    assert_int_equal(test_info(&t).small_bytes, 2 * 8192 + 4 * 4096);
+    assert_int_equal(gpsti_a64_load(&t.context->host_bytes), 2 * 8192 + 4 * 4096);
+    assert_int_equal(gpst_pool_acquire(t.pool, 8192, 0, &buffers[1]), GPST_OK);
+    assert_int_equal(test_info(&t).allocations, N); /* the free one */
+    assert_int_equal(gpst_pool_acquire(t.pool, 8192, 0, &buffers[2]), GPST_OK);
+    assert_int_equal(test_info(&t).allocations, N + 1);
+    for (int i = 0; i < 3; i++)
+        gpst_pool_release(t.pool, &buffers[i]);
+    assert_false(gpsti_pool_has_spare(t.pool, 2, 3)); /* three slots shared four, so an item may want two of the three */
+    while (gpsti_pool_has_spare(t.pool, 0, 4))
+        gpsti_pool_drop_spare(t.pool, 0, 4);
+    assert_int_equal(test_info(&t).held_bytes, 0);
+    test_end(&t, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_classes),        cmocka_unit_test(test_reuse),
@@ -607,7 +645,7 @@ int main(void) {
         cmocka_unit_test(test_huge_pages),     cmocka_unit_test(test_huge_pages_choice),
         cmocka_unit_test(test_waiters),        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_faults),         cmocka_unit_test(test_growth_is_one_stretch),
-        cmocka_unit_test(test_growth_is_counted_once),
+        cmocka_unit_test(test_growth_is_counted_once), cmocka_unit_test(test_spare_of_the_last_items),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,166 @@
+/* tests/test_pipeline_tail.c -- the end of a list: while the last item is at work, the others' memory and the threads
+   that read are given back, and it keeps its own. */
+#include "pipeline_kit.h"
+
+#include "pipeline_books.h"
+
+enum { SIDE = 256, PICTURE = SIDE * SIDE, N_ITEMS = 60, N_SLOTS = 8 };
+
+/* What is held when the last item comes, and when it has waited for that to become little. */
+typedef struct tail {
+    kit* owner;
+    uint64_t n_items;
+    uint64_t file_bytes; /* of each item */
+    uint64_t host_then, device_then, host_bytes, device_bytes;
+    uint32_t n_threads, n_threads_wanted; /* 0 = any number */
+} tail;
+
+static tail the_tail;
+
+static tail* tail_open(kit* owner, uint64_t n_items) {
+    memset(&the_tail, 0, sizeof the_tail);
+    the_tail.owner = owner;
+    the_tail.n_items = n_items;
+    return &the_tail;
+}
+
+static void tail_look(tail* self) {
+    self->host_bytes = gpsti_a64_load(&self->owner->context->host_bytes);
+    self->device_bytes = gpsti_a64_load(&self->owner->context->device_bytes);
+    self->n_threads = kit_count_threads();
+}
+
+static gpst_result fill(void* user_data, gpst_task* task) {
+    const gpst_image shape = kit_shape(SIDE, SIDE);
+    gpst_image image;
+    (void)user_data;
+    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    memset(image.data, (int)(task->item->index & 255), PICTURE);
+    return GPST_OK;
+}
+
+static gpst_result nothing_on_the_device(void* user_data, gpst_task* task) {
+    (void)user_data;
+    (void)task;
+    return GPST_OK;
+}
+
+static bool tail_is_long(const tail* self) {
+    return self->host_bytes > PICTURE + self->file_bytes || self->device_bytes > PICTURE ||
+           (self->n_threads_wanted > 0 && self->n_threads > self->n_threads_wanted);
+}
+
+/* The last item stays for as long as the others hold more than it does. */
+static gpst_result linger(void* user_data, gpst_task* task) {
+    tail* const self = (tail*)user_data;
+    const uint8_t* const pixels = (const uint8_t*)task->item->input.data;
+    const int64_t give_up_ns = gpsti_now_ns() + (int64_t)20 * 1000000000;
+    if (task->item->index + 1 < self->n_items) {
+        gpsti_sleep_ns(300000);
+        return GPST_OK;
+    }
+    tail_look(self);
+    self->host_then = self->host_bytes;
+    self->device_then = self->device_bytes;
+    while (tail_is_long(self) && gpsti_now_ns() < give_up_ns) {
+        gpsti_sleep_ns(200000);
+        tail_look(self);
+    }
+    for (size_t i = 0; i < PICTURE; i++)
+        kit_check(self->owner, pixels[i] == (task->item->index & 255));
+    return GPST_OK;
+}
+
+static void tail_check(const tail* self) {
+    printf("  KiB of the host: %u, then %u, of the device: %u, then %u\n", (unsigned)(self->host_then >> 10),
+           (unsigned)(self->host_bytes >> 10), (unsigned)(self->device_then >> 10),
+           (unsigned)(self->device_bytes >> 10));
+    assert_false(tail_is_long(self));
+    assert_true(self->host_bytes >= PICTURE);
+}
+
+/* ---- in stages --------------------------------------------------------------------------------------------- */
+
+static void test_slots_of_a_device(void** state) {
+    (void)state;
+    static const char* const backends[] = {"cpu", "sim"};
+    for (int b = 0; b < 2; b++) {
+        kit* const self = kit_open(backends[b], 4);
+        tail* const own = tail_open(self, N_ITEMS);
+        gpst_pipeline_desc desc = kit_simple(self, N_ITEMS, fill);
+        gpst_stats stats;
+        self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, nothing_on_the_device, "nothing");
+        self->stages[2] = kit_stage(self, GPST_STAGE_HOST, linger, "linger");
+        self->stages[2].user_data = own;
+        desc.n_stages = 3;
+        desc.n_slots = N_SLOTS;
+        desc.mode = GPST_RUN_ENGINE;
+        desc.tune = GPST_TUNE_OFF;
+        assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+        assert_int_equal(stats.items_ok, N_ITEMS);
+        tail_check(own);
+        kit_close(self);
+    }
+}
+
+static void test_threads_that_read(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 4);
+    tail* const own = tail_open(self, N_ITEMS);
+    gpst_pipeline_desc desc = kit_standard(self, N_ITEMS);
+    gpst_stats stats;
+    own->file_bytes = 4096;
+    own->n_threads_wanted = kit_count_threads(); /* the context's */
+    self->stages[1] = kit_stage(self, GPST_STAGE_HOST, fill, "fill");
+    self->stages[2] = kit_stage(self, GPST_STAGE_HOST, linger, "linger");
+    self->stages[2].user_data = own;
+    desc.n_stages = 3;
+    desc.n_slots = N_SLOTS;
+    desc.n_reads = 3;
+    desc.mode = GPST_RUN_ENGINE;
+    desc.tune = GPST_TUNE_OFF;
+    assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+    assert_int_equal(stats.items_ok, N_ITEMS);
+    assert_true(stats.bytes_read > 0);
+    tail_check(own);
+    kit_close(self);
+}
+
+/* ---- whole items ------------------------------------------------------------------------------------------- */
+
+static gpst_result fill_and_linger(void* user_data, gpst_task* task) {
+    books* const self = (books*)user_data;
+    GPSTI_TRY(fill(self, task));
+    GPSTI_TRY(books_work(self, task));
+    return linger(&the_tail, task);
+}
+
+static void run_whole(uint32_t round) {
+    kit* const self = kit_open("cpu", 4);
+    books* const own = books_open(self, 0, N_ITEMS);
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    (void)round;
+    (void)tail_open(self, N_ITEMS);
+    const gpst_pipeline_desc desc = books_desc(own, &stage);
+    stage.func = fill_and_linger;
+    assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
+    books_check(own, N_ITEMS);
+    if (was_whole())
+        tail_check(&the_tail);
+    kit_close(self);
+}
+
+static void test_workers_slots(void** state) {
+    (void)state;
+    until_whole(run_whole, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slots_of_a_device),
+        cmocka_unit_test(test_threads_that_read),
+        cmocka_unit_test(test_workers_slots),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
