@@ -554,9 +554,9 @@ GPSTI_PRIVATE bool gpsti_tuner_try_next(gpsti_tuner* tuner, gpst_resource bottle
 
 /* ---- freeze and drift -------------------------------------------------------------------------------- */
 
-/* Another window would hardly be over before the run is. */
+/* Another window would not be over before the run is. */
 GPSTI_PRIVATE bool gpsti_tuner_is_late(const gpsti_tuner_window* window) {
-    return window->n_left > 0 && window->n_left < 2 * window->n_items;
+    return window->n_left > 0 && window->n_left < window->n_items;
 }
 
 GPSTI_PRIVATE void gpsti_tuner_freeze(gpsti_tuner* tuner, const gpsti_tuner_window* window, gpst_resource bottleneck) {

@@ -342,19 +342,19 @@ static void test_workers_on_trial_must_pay(void** state) {
     assert_int_equal(after_waiting(&m, 4000, MS).now.value[GPST_KNOB_WORKERS], 6);
 }
 
-/* What is left is not as long as two windows: nothing more is tried, and it is said. */
+/* What is left is not as long as a window: nothing more is tried, and it is said. */
 static void test_the_end_is_near(void** state) {
     (void)state;
     machine m = brief_machine(16);
     m.cpu = 0.1;
-    gpsti_tuner tuner = after_waiting(&m, 199, 0);
+    gpsti_tuner tuner = after_waiting(&m, 99, 0);
     assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 4);
     assert_int_equal(tuner.state, GPSTI_TUNER_FROZEN);
     assert_non_null(strstr(tuner.decisions[0].reason, "too few items are left"));
-    tuner = after_waiting(&m, 200, 0);
+    tuner = after_waiting(&m, 100, 0);
     assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 6);
     gpsti_tuner_window window = crowded_window(&m, &tuner, 0.0); /* the trial that was begun is judged all the same */
-    window.n_left = 100;
+    window.n_left = 50;
     window.wall_ns *= 2;
     (void)gpsti_tuner_judge(&tuner, &window, 200);
     assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 4);
