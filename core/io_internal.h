@@ -53,12 +53,12 @@ typedef struct gpsti_io {
 
 GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, void* owner,
                                        uint32_t n_in_flight, const char* thread_name, const gpsti_pin* pin);
-/* Cancels what is queued, waits for what runs and for every `done`. Not from `done`. */
 /* No job will come any more: what is queued is cancelled, and threads end when they have nothing in hand. Waits for
    none of that. */
 GPSTI_INTERN void gpsti_io_retire(gpsti_io* io);
+/* Cancels what is queued, waits for what runs and for every `done`. Not from `done`. */
 GPSTI_INTERN void gpsti_io_term(gpsti_io* io);
-GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job); /* CLOSED while io_term runs */
+GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job); /* CLOSED when retired */
 GPSTI_INTERN void gpsti_io_run_now(gpsti_io* io, void* job);       /* on this thread; `done` is not called */
 GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io);
 /* There is something for `idle` to do. */

@@ -14,7 +14,7 @@ GPSTI_PRIVATE bool gpsti_tail_is_here(const gpst_pipeline* pipeline) {
            pipeline->in_flight > 0;
 }
 
-/* Who waits for a file of an item that has begun is counted there. */
+/* A read is counted in n_reading from when its item begins, so none comes after these. */
 GPSTI_PRIVATE void gpsti_tail_retire_reader(gpst_pipeline* pipeline) {
     if (!pipeline->reader || pipeline->reader_retired || pipeline->n_reading > 0 || pipeline->left)
         return;
