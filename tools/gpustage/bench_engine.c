@@ -26,7 +26,7 @@ static bool pipeline_rows(const bench_load* load, json* out) {
     bool ok = job != NULL;
     for (int i = 0; ok && i < 3; i++) {
         const bench_way way = ways[i];
-        ok = bench_job_run(job, way, 0, &stats) > 0.0;
+        ok = bench_job_run(job, way, NULL, &stats) > 0.0;
         if (!ok)
             break;
         const double rate = (double)stats.items_ok / ((double)stats.wall_ns / 1e9);

@@ -64,10 +64,11 @@ static bool limits_copy(uint32_t n_threads, json* out) {
 static bool limits_files(const bench_load* load, uint32_t n_at_once, json* out) {
     bench_job* const job = bench_job_open(load, 0);
     const double gb = (double)load->n_items * (double)(load->read_bytes + load->write_bytes) / 1e9;
+    const bench_pool pool = {n_at_once, 1};
     double values[N_TIMES];
-    bool ok = job && bench_job_run(job, BENCH_POOL, n_at_once, NULL) > 0.0;
+    bool ok = job && bench_job_run(job, BENCH_POOL, &pool, NULL) > 0.0;
     for (int t = 0; ok && t < N_TIMES; t++) {
-        const double seconds = bench_job_run(job, BENCH_POOL, n_at_once, NULL);
+        const double seconds = bench_job_run(job, BENCH_POOL, &pool, NULL);
         ok = seconds > 0.0;
         values[t] = gb / seconds;
     }

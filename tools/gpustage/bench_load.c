@@ -15,6 +15,7 @@ struct bench_job {
     bench_load load;
     gpst_context* context;
     gpst_context* pools[MAX_POOL + 1]; /* by number of threads; made when first asked for */
+    gpst_context* deep_pools[MAX_POOL + 1]; /* the same with the device, for those of more depth than 1 */
     gpst_warp* warp;
     text directory;
     char inputs[MOST_FILES][320];
@@ -27,6 +28,7 @@ struct bench_job {
 typedef struct bench_run {
     bench_job* job;
     bench_way way;
+    bench_pool pool;
     uint32_t next; /* __atomic */
     int64_t asked_ns; /* what asking for figures took: nobody's work */
 } bench_run;
@@ -192,7 +194,13 @@ static void bench_ask_run(bench_run* run, gpst_pipeline* pipeline, gpst_stats* s
     run->asked_ns = files_clock_ns() - start_ns;
 }
 
-static gpst_result bench_run_one(bench_run* run, gpst_stats* stats) {
+/* A number of reads or of writes at once that a pipeline takes. */
+static uint32_t bench_at_once(const bench_pool* pool) {
+    const uint32_t in_flight = pool->n_threads * pool->depth;
+    return in_flight < 64 ? in_flight : 64;
+}
+
+static gpst_result bench_run_one(bench_run* run, gpst_context* context, gpst_stats* stats) {
     static const gpst_run_mode modes[] = {GPST_RUN_DEFAULT,      GPST_RUN_PLAIN_SERIAL, GPST_RUN_PLAIN_INSIDE,
                                           GPST_RUN_PLAIN_SERIAL, GPST_RUN_ENGINE,       GPST_RUN_ENGINE};
     gpst_stage_desc stages[5];
@@ -209,10 +217,14 @@ static gpst_result bench_run_one(bench_run* run, gpst_stats* stats) {
     if (run->way == BENCH_EVERYTHING) {
         desc.n_reads = desc.n_writes = 1;
         desc.n_slots = 3;
+    } else if (run->way == BENCH_POOL && run->pool.depth > 1) {
+        desc.mode = GPST_RUN_ENGINE;
+        desc.n_slots = run->pool.n_threads * run->pool.depth;
+        desc.n_reads = desc.n_writes = bench_at_once(&run->pool);
     }
     desc.n_items_expected = run->job->load.n_items;
     desc.fsync = run->job->load.synced ? GPST_FSYNC_FILE : GPST_FSYNC_NONE;
-    gpst_result result = gpst_pipeline_create(run->job->context, &desc, &pipeline);
+    gpst_result result = gpst_pipeline_create(context, &desc, &pipeline);
     if (GPST_FAILED(result))
         return result;
     result = gpst_pipeline_run(pipeline);
@@ -228,20 +240,26 @@ static gpst_result bench_pool_next(void* user_data, uint64_t index, gpst_input* 
 }
 
 static gpst_result bench_pool_thread(void* user_data, gpst_task* task) {
+    bench_run* const run = (bench_run*)user_data;
     (void)task;
-    return bench_run_one((bench_run*)user_data, NULL);
+    return bench_run_one(run, run->job->context, NULL);
+}
+
+static gpst_result bench_pool_context(gpst_context** context, const char* backend, uint32_t n_threads) {
+    gpst_context_desc desc = GPST_ZERO;
+    desc.n_workers = n_threads;
+    desc.backend = backend;
+    return *context ? GPST_OK : gpst_context_create(&desc, context);
 }
 
 /* The threads of the pool are the workers of a context of their own, each with one long item. */
-static gpst_result bench_run_pool(bench_run* run, uint32_t n_threads) {
+static gpst_result bench_run_loops(bench_run* run) {
+    const uint32_t n_threads = run->pool.n_threads;
     gpst_context** const context = &run->job->pools[n_threads];
-    gpst_context_desc context_desc = GPST_ZERO;
     gpst_stage_desc stage = GPST_ZERO;
     gpst_pipeline_desc desc = GPST_ZERO;
     gpst_pipeline* pipeline = NULL;
-    context_desc.n_workers = n_threads;
-    context_desc.backend = "cpu";
-    gpst_result result = *context ? GPST_OK : gpst_context_create(&context_desc, context);
+    gpst_result result = bench_pool_context(context, "cpu", n_threads);
     if (GPST_FAILED(result))
         return result;
     stage.kind = GPST_STAGE_HOST;
@@ -251,7 +269,7 @@ static gpst_result bench_run_pool(bench_run* run, uint32_t n_threads) {
     desc.n_stages = 1;
     desc.n_slots = n_threads;
     desc.source = bench_pool_next;
-    desc.source_user_data = &n_threads;
+    desc.source_user_data = &run->pool.n_threads;
     desc.mode = GPST_RUN_ENGINE;
     result = gpst_pipeline_create(*context, &desc, &pipeline);
     if (GPST_FAILED(result))
@@ -259,6 +277,14 @@ static gpst_result bench_run_pool(bench_run* run, uint32_t n_threads) {
     result = gpst_pipeline_run(pipeline);
     gpst_pipeline_destroy(pipeline);
     return result;
+}
+
+static gpst_result bench_run_pool(bench_run* run) {
+    gpst_context** const context = &run->job->deep_pools[run->pool.n_threads];
+    if (run->pool.depth <= 1)
+        return bench_run_loops(run);
+    const gpst_result result = bench_pool_context(context, run->job->load.backend, run->pool.n_threads);
+    return GPST_FAILED(result) ? result : bench_run_one(run, *context, NULL);
 }
 
 /* What cannot be dropped is seen in what is resident; what cannot be asked counts as all of it. */
@@ -274,16 +300,17 @@ static void bench_drop_inputs(bench_job* self) {
 double bench_job_resident_pct(const bench_job* self) { return self->resident_pct; }
 const gpst_tuner_report* bench_job_report(const bench_job* self) { return &self->report; }
 
-double bench_job_run(bench_job* self, bench_way way, uint32_t n_threads, gpst_stats* stats) {
-    bench_run run;
+double bench_job_run(bench_job* self, bench_way way, const bench_pool* pool, gpst_stats* stats) {
+    bench_run run = GPST_ZERO;
     if (self->load.cold)
         bench_drop_inputs(self);
     run.job = self;
     run.way = way;
-    run.next = 0;
-    run.asked_ns = 0;
+    if (pool)
+        run.pool = *pool;
     const int64_t start_ns = files_clock_ns();
-    const gpst_result result = way == BENCH_POOL ? bench_run_pool(&run, n_threads) : bench_run_one(&run, stats);
+    const gpst_result result =
+        way == BENCH_POOL ? bench_run_pool(&run) : bench_run_one(&run, self->context, stats);
     const double seconds = (double)(files_clock_ns() - start_ns - run.asked_ns) / 1e9;
     return result == GPST_OK ? seconds : -1.0;
 }
@@ -407,8 +434,10 @@ void bench_job_close(bench_job* self) {
     if (self->directory.data)
         files_remove_directory(self->directory.data);
     text_free(&self->directory);
-    for (uint32_t i = 0; i <= MAX_POOL; i++)
+    for (uint32_t i = 0; i <= MAX_POOL; i++) {
         gpst_context_destroy(self->pools[i]);
+        gpst_context_destroy(self->deep_pools[i]);
+    }
     gpst_context_destroy(self->context);
     gpst_warp_destroy(self->warp);
     free(self);

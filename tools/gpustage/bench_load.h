@@ -33,6 +33,12 @@ typedef enum bench_way {
                         slots with a stream each, and one thread that decodes and one that encodes */
 } bench_way;
 
+/* A pool of threads as one would write it by hand, with depth items in flight for each: 1 = as many plain loops on one
+   list; more = the engine from the start with so many workers, and slots, reads and writes for all that is in flight. */
+typedef struct bench_pool {
+    uint32_t n_threads, depth;
+} bench_pool;
+
 /* A directory of its own under TMPDIR. */
 bool bench_make_directory(text* path);
 
@@ -43,9 +49,9 @@ typedef struct bench_job bench_job;
 bench_job* bench_job_open(const bench_load* load, uint32_t n_workers);
 void bench_job_close(bench_job* self); /* and removes the files */
 
-/* Makes a pipeline, runs every item, and unmakes it; seconds for all of that, negative when it failed. BENCH_POOL:
-   n_threads plain loops on one list, the pool one would write by hand. stats may be NULL; of a pool it stays. */
-double bench_job_run(bench_job* self, bench_way way, uint32_t n_threads, gpst_stats* stats);
+/* Makes a pipeline, runs every item, and unmakes it; seconds for all of that, negative when it failed. pool: which, for
+   BENCH_POOL; else NULL. stats may be NULL; of a pool it stays. */
+double bench_job_run(bench_job* self, bench_way way, const bench_pool* pool, gpst_stats* stats);
 
 /* With cold: the most of a file that was still in the page cache when a run began. */
 double bench_job_resident_pct(const bench_job* self);

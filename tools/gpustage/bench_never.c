@@ -127,24 +127,50 @@ typedef struct row_times {
     double guard_part; /* of its wall time, spent on comparing */
     uint64_t allocations_after_freeze, growths_after_freeze;
     uint32_t n;
-    uint32_t n_threads; /* of the best pool */
+    bench_pool pool;    /* the best */
     bool has[N_TURNS];  /* inside: kernels on the CPU, which threads inside can share */
 } row_times;
 
-/* The grid, once: the number of threads whose better run of two is the shortest. */
-static uint32_t row_best_pool(bench_job* job, uint32_t n_items) {
-    static const uint32_t grid[] = {1, 2, 4, 8, 16};
-    uint32_t best = 1;
-    double best_s = 1e9;
-    for (size_t g = 0; g < sizeof grid / sizeof grid[0] && (g == 0 || grid[g] <= n_items); g++)
-        for (int again = 0; again < 2; again++) {
-            const double seconds = bench_job_run(job, BENCH_POOL, grid[g], NULL);
-            if (seconds > 0.0 && seconds < best_s) {
-                best_s = seconds;
-                best = grid[g];
-            }
-        }
+/* What a pool of the grid took, shortest run; 0 = it is larger than the list is long. */
+typedef struct grid_pool {
+    bench_pool pool;
+    double seconds;
+} grid_pool;
+
+enum { N_GRID_THREADS = 5, N_GRID_DEPTHS = 4, N_GRID = N_GRID_THREADS * N_GRID_DEPTHS };
+#define GRID_AGAIN 1.25 /* pools that took so many times the shortest have another run */
+
+static void grid_run(bench_job* job, grid_pool* self) {
+    const double seconds = bench_job_run(job, BENCH_POOL, &self->pool, NULL);
+    if (seconds > 0.0 && (self->seconds <= 0.0 || seconds < self->seconds))
+        self->seconds = seconds;
+}
+
+static const grid_pool* grid_best(const grid_pool* grid) {
+    const grid_pool* best = grid;
+    for (size_t g = 1; g < N_GRID; g++)
+        if (grid[g].seconds > 0.0 && grid[g].seconds < best->seconds)
+            best = &grid[g];
     return best;
+}
+
+/* The grid, once: each pool, and then twice more each that was not far from the best. */
+static bench_pool row_best_pool(bench_job* job, uint32_t n_items) {
+    grid_pool grid[N_GRID];
+    memset(grid, 0, sizeof grid);
+    for (size_t g = 0; g < N_GRID; g++) {
+        grid[g].pool.n_threads = 1u << g / N_GRID_DEPTHS;
+        grid[g].pool.depth = 1u << g % N_GRID_DEPTHS;
+        if (g == 0 || grid[g].pool.n_threads * grid[g].pool.depth <= n_items)
+            grid_run(job, &grid[g]);
+    }
+    for (int again = 0; again < 2; again++) {
+        const double far_s = GRID_AGAIN * grid_best(grid)->seconds;
+        for (size_t g = 0; g < N_GRID; g++)
+            if (grid[g].seconds > 0.0 && grid[g].seconds < far_s)
+                grid_run(job, &grid[g]);
+    }
+    return grid_best(grid)->pool;
 }
 
 static bench_interval row_against_plain(const row_times* times) {
@@ -195,7 +221,7 @@ static bool row_turn(bench_job* job, row_times* times, uint32_t turn, gpst_stats
     const bench_way way = turn == CONTROL ? BENCH_PLAIN_SERIAL : (bench_way)turn;
     row_rest(times);
     times->seconds[turn][times->n] =
-        bench_job_run(job, way, times->n_threads, turn == BENCH_GPUSTAGE ? stats : NULL);
+        bench_job_run(job, way, &times->pool, turn == BENCH_GPUSTAGE ? stats : NULL);
     if (turn == BENCH_GPUSTAGE)
         row_note(times, stats, &bench_job_report(job)->guard);
     return times->seconds[turn][times->n] > 0.0;
@@ -290,7 +316,8 @@ static void row_json(const never_row* row, const row_times* times, const row_ver
     interval_json(out, "against_pool", &verdict->pool);
     if (times->has[CONTROL])
         interval_json(out, "against_itself", &verdict->control);
-    json_count(out, "pool_threads", times->n_threads);
+    json_count(out, "pool_threads", times->pool.n_threads);
+    json_count(out, "pool_depth", times->pool.depth);
     json_count(out, "rounds", times->n);
     json_bool(out, "plain_holds", verdict->plain_holds);
     json_bool(out, "pool_holds", verdict->pool_holds);
@@ -310,10 +337,10 @@ static void row_json(const never_row* row, const row_times* times, const row_ver
 }
 
 static void row_print(const never_row* row, const row_times* times, const row_verdict* verdict, double residency_pct) {
-    printf("%-18s %6u %10.3f  %6.3f (%.3f..%.3f)  %6.3f (%.3f..%.3f) of %2u  %5.3f  %3u  %s%s%s", row->name,
+    printf("%-18s %6u %10.3f  %6.3f (%.3f..%.3f)  %6.3f (%.3f..%.3f) of %2ux%u  %5.3f  %3u  %s%s%s", row->name,
            (unsigned)row->load.n_items, 1e3 * measure_spread_of(times->seconds[BENCH_GPUSTAGE], times->n).median,
            verdict->plain.middle, verdict->plain.low, verdict->plain.high, verdict->pool.middle, verdict->pool.low,
-           verdict->pool.high, (unsigned)times->n_threads, verdict->efficiency, (unsigned)times->n,
+           verdict->pool.high, (unsigned)times->pool.n_threads, (unsigned)times->pool.depth, verdict->efficiency, (unsigned)times->n,
            verdict->plain_holds ? "yes" : "NO", verdict->pool_holds ? "" : ", pool NO",
            verdict->efficiency_holds ? "" : ", efficiency NO");
     if (row->load.cold)
@@ -341,7 +368,8 @@ static bool row_run(const never_row* row, double budget_s, bool control, never_c
         return true;
     }
     memset(&times, 0, sizeof times);
-    times.n_threads = job ? row_best_pool(job, row->load.n_items) : 1;
+    if (job)
+        times.pool = row_best_pool(job, row->load.n_items);
     times.has[BENCH_GPUSTAGE] = times.has[BENCH_PLAIN_SERIAL] = times.has[BENCH_POOL] = true;
     times.has[BENCH_PLAIN_INSIDE] = row->on_cpu && row->load.warp;
     times.has[CONTROL] = control;
@@ -368,8 +396,8 @@ int bench_never_slower(const bench_ask* asked, json* out) {
     bool ok = true;
     for (size_t i = 0; i < N_ROWS; i++)
         n_left += row_of(i, &row) && row_is_asked(&row, asked->only) ? 1 : 0;
-    printf("never-slower: time of the better plain loop, and of the best pool of 1..16 threads, over gpustage's: "
-           "median (95 %% interval); each with create and destroy\n%-18s %6s %10s  %-22s  %-28s  %5s  %3s  holds\n",
+    printf("never-slower: time of the better plain loop, and of the best pool of 1..16 threads, each with 1..8 items in flight, over gpustage's: "
+           "median (95 %% interval); each with create and destroy\n%-18s %6s %10s  %-22s  %-30s  %5s  %3s  holds\n",
            "cell", "items", "ms", "against plain", "against pool", "eff.", "n");
     json_open(out, "rows", '[');
     for (size_t i = 0; ok && i < N_ROWS; i++) {

@@ -73,7 +73,7 @@ static bool mix_run(const mix* self, gpst_stats* stats) {
     load.down_bytes = DOWN_BYTES;
     load.write_bytes = WRITE_BYTES;
     bench_job* const job = bench_job_open(&load, N_WORKERS);
-    const bool ok = job && bench_job_run(job, BENCH_FIXED, 0, stats) > 0.0;
+    const bool ok = job && bench_job_run(job, BENCH_FIXED, NULL, stats) > 0.0;
     if (job)
         bench_job_close(job);
     return ok;
