@@ -356,9 +356,11 @@ typedef enum gpsti_pages_want {
 GPSTI_LINK gpst_result gpsti_pages_alloc(size_t bytes, gpsti_pages_want want, void** out, size_t* mapped_bytes,
                                            gpsti_pages_kind* kind, char* why_not);
 GPSTI_LINK void gpsti_pages_free(void* ptr, size_t mapped_bytes);
-/* Has huge pages zeroed that nobody has used yet, and changes nothing. For memory that a system call is to fill: that
-   would hold the lock on all of the process's mappings meanwhile, and threads that map memory would take turns. */
-GPSTI_INTERN void gpsti_pages_touch(void* ptr, size_t bytes);
+/* Has pages of that kind zeroed that nobody has used yet, and changes nothing. For memory that a system call is to
+   fill: that would hold the lock on all of the process's mappings meanwhile, and threads that map memory would take
+   turns. And for memory whose price one wants to know: on a machine that gives back what it has free to a host, the
+   first use of a page takes many times as long as reading a file into it. */
+GPSTI_INTERN void gpsti_pages_touch(void* ptr, size_t bytes, gpsti_pages_kind kind);
 
 /* ---- limits ------------------------------------------------------------------- */
 typedef struct gpsti_limits {

@@ -546,11 +546,13 @@ GPSTI_LINK void gpsti_pages_free(void* ptr, size_t mapped_bytes) {
         (void)munmap(ptr, mapped_bytes);
 }
 
-GPSTI_INTERN void gpsti_pages_touch(void* ptr, size_t bytes) {
+GPSTI_INTERN void gpsti_pages_touch(void* ptr, size_t bytes, gpsti_pages_kind kind) {
 #if defined(__linux__)
-    for (size_t at = 0; at < bytes; at += GPSTI_HUGE_BYTES)
+    const size_t page_bytes = kind == GPSTI_PAGES_SMALL ? gpsti_page_bytes() : GPSTI_HUGE_BYTES;
+    for (size_t at = 0; at < bytes; at += page_bytes)
         (void)__atomic_fetch_or((char*)ptr + at, 0, __ATOMIC_RELAXED); /* a write that changes nothing */
 #else
+    (void)kind;
     (void)ptr;
     (void)bytes;
 #endif

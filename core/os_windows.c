@@ -313,7 +313,8 @@ GPSTI_LINK void gpsti_pages_free(void* ptr, size_t mapped_bytes) {
         (void)VirtualFree(ptr, 0, MEM_RELEASE);
 }
 
-GPSTI_INTERN void gpsti_pages_touch(void* ptr, size_t bytes) {
+GPSTI_INTERN void gpsti_pages_touch(void* ptr, size_t bytes, gpsti_pages_kind kind) {
+    (void)kind;
     (void)ptr;
     (void)bytes;
 }

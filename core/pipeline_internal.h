@@ -312,8 +312,6 @@ GPSTI_INTERN gpst_result gpsti_slots_create(gpst_pipeline* pipeline); /* room fo
 /* Makes slots until there are n of them. Locked, once the pipeline is attached. */
 GPSTI_INTERN gpst_result gpsti_slots_make(gpst_pipeline* pipeline, uint32_t n);
 GPSTI_INTERN void gpsti_slots_destroy(gpst_pipeline* pipeline);
-/* Makes buffer hold `bytes`; the first keep_bytes survive. BUDGET, MEMORY. */
-GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes);
 /* Streams, events and memory of the slot, which nobody has, back to the device, and its frame memory to the pool. Needs
    no lock. */
 GPSTI_INTERN void gpsti_slot_empty(gpsti_slot* slot);

@@ -224,6 +224,7 @@ typedef struct gpsti_pool_request {
     uint32_t class_index;
     int64_t timeout_ns, deadline_ns; /* deadline 0 = not looked at the clock yet */
     gpsti_a64* grown;                /* whose growth it is; may be NULL */
+    bool is_filled;
 } gpsti_pool_request;
 
 /* Memory for a class whose bytes are charged already. Pages may come in larger units than the class: the rest
@@ -249,6 +250,12 @@ GPSTI_PRIVATE gpst_result gpsti_pool_allocate(gpst_pool* pool, gpsti_device* dev
     return device->i->host_alloc(device, bytes, false, memory);
 }
 
+/* What is small has no price that shows, and locked pages are there. */
+GPSTI_PRIVATE void gpsti_pool_use_once(const gpsti_pool_request* request, const gpsti_host_memory* memory) {
+    if (request->is_filled && !memory->pinned && request->asked_bytes >= GPSTI_PAGES_REST_BYTES)
+        gpsti_pages_touch(memory->ptr, request->asked_bytes, memory->pages);
+}
+
 /* Called with the mutex held and the class's bytes charged; lets the mutex go while it allocates. */
 GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_request* request,
                                           gpst_buffer* out) {
@@ -268,6 +275,8 @@ GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_requ
             device = pool->context->cpu;
             result = gpsti_pool_allocate(pool, device, request->bytes, &memory, &charged_bytes);
         }
+        if (!GPST_FAILED(result))
+            gpsti_pool_use_once(request, &memory);
         gpsti_pool_growth_end(pool, begin_ns, request->grown);
         gpsti_mutex_lock(&pool->mutex);
         if (GPST_FAILED(result)) {
@@ -366,8 +375,8 @@ GPSTI_PRIVATE gpst_result gpsti_pool_acquire_locked(gpst_pool* pool, gpsti_pool_
     }
 }
 
-GPSTI_PRIVATE gpst_result gpsti_pool_acquire(gpst_pool* pool, size_t bytes, int64_t timeout_ns, gpsti_a64* grown,
-                                             gpst_buffer* out) {
+GPSTI_PRIVATE gpst_result gpsti_pool_acquire(gpst_pool* pool, size_t bytes, int64_t timeout_ns, bool is_filled,
+                                             gpsti_a64* grown, gpst_buffer* out) {
     gpsti_pool_request request;
     GPSTI_FAIL_IF(!pool || !out, GPST_ERROR_ARGUMENT, "gpst_pool_acquire: %s=NULL: must not be NULL",
                   pool ? "out" : "pool");
@@ -380,6 +389,7 @@ GPSTI_PRIVATE gpst_result gpsti_pool_acquire(gpst_pool* pool, size_t bytes, int6
     request.timeout_ns = timeout_ns;
     request.deadline_ns = 0;
     request.grown = grown;
+    request.is_filled = is_filled;
     gpsti_mutex_lock(&pool->mutex);
     const gpst_result result = gpsti_pool_acquire_locked(pool, &request, out);
     pool->info.refusals += GPST_FAILED(result);
@@ -388,11 +398,12 @@ GPSTI_PRIVATE gpst_result gpsti_pool_acquire(gpst_pool* pool, size_t bytes, int6
 }
 
 GPST_API gpst_result gpst_pool_acquire(gpst_pool* pool, size_t bytes, int64_t timeout_ns, gpst_buffer* out) {
-    return gpsti_pool_acquire(pool, bytes, timeout_ns, NULL, out);
+    return gpsti_pool_acquire(pool, bytes, timeout_ns, false, NULL, out);
 }
 
-GPSTI_INTERN gpst_result gpsti_pool_acquire_now(gpst_pool* pool, size_t bytes, gpsti_a64* grown, gpst_buffer* out) {
-    return gpsti_pool_acquire(pool, bytes, 0, grown, out);
+GPSTI_INTERN gpst_result gpsti_pool_acquire_now(gpst_pool* pool, size_t bytes, bool is_filled, gpsti_a64* grown,
+                                                gpst_buffer* out) {
+    return gpsti_pool_acquire(pool, bytes, 0, is_filled, grown, out);
 }
 
 /* ---- release ---------------------------------------------------------------------- */

@@ -14,8 +14,10 @@ GPSTI_INTERN int64_t gpsti_pool_growth_ns(gpst_pool* pool);
 GPSTI_INTERN bool gpsti_pool_is_growing(gpst_pool* pool); /* is a thread at it now? */
 /* What the calling thread has spent on it by now, of all pools: to be taken off its services. */
 GPSTI_INTERN int64_t gpsti_pool_growth_here_ns(void);
-/* gpst_pool_acquire, which never waits; what growing takes is added to `grown`. */
-GPSTI_INTERN gpst_result gpsti_pool_acquire_now(gpst_pool* pool, size_t bytes, gpsti_a64* grown, gpst_buffer* out);
+/* gpst_pool_acquire, which never waits; what growing takes is added to `grown`. is_filled: all of it will be written,
+   so that large new memory is used once as it is made: that, too, is what it takes to make. */
+GPSTI_INTERN gpst_result gpsti_pool_acquire_now(gpst_pool* pool, size_t bytes, bool is_filled, gpsti_a64* grown,
+                                                gpst_buffer* out);
 /* Is there a free buffer of a class that n_items would not use up if each took as many of it as there have been for
    each of n_slots? And gives one back, if there is. Others may use the pool meanwhile. */
 GPSTI_INTERN bool gpsti_pool_has_spare(gpst_pool* pool, uint32_t n_items, uint32_t n_slots);

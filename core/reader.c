@@ -72,7 +72,7 @@ GPSTI_PRIVATE gpst_result gpsti_reader_call(gpsti_reader_job* job, void* data, s
 GPSTI_PRIVATE gpst_result gpsti_reader_fill(gpsti_reader_job* job, size_t bytes) {
     gpst_read* read = job->read;
     if (read->bytes < bytes)
-        gpsti_pages_touch((char*)read->data + read->bytes, bytes - read->bytes);
+        gpsti_pages_touch((char*)read->data + read->bytes, bytes - read->bytes, GPSTI_PAGES_THP);
     while (read->bytes < bytes) {
         size_t done;
         GPSTI_TRY(gpsti_reader_call(job, (char*)read->data + read->bytes, bytes - read->bytes, &done));

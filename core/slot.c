@@ -28,8 +28,9 @@ GPSTI_PRIVATE gpst_result gpsti_slot_check_budget(gpsti_slot* slot, size_t old_b
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes,
-                                            size_t keep_bytes) {
+/* Makes buffer hold `bytes`; the first keep_bytes survive. is_filled: all of them will be written. BUDGET, MEMORY. */
+GPSTI_PRIVATE gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes,
+                                             bool is_filled) {
     gpst_pipeline* const pipeline = slot->pipeline;
     if (buffer->data && buffer->bytes >= bytes)
         return GPST_OK;
@@ -40,7 +41,7 @@ GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffe
         gpst_pool_release(pipeline->pool, buffer);
         memset(buffer, 0, sizeof *buffer);
     }
-    const gpst_result result = gpsti_pool_acquire_now(pipeline->pool, bytes, &slot->setup_ns, &larger);
+    const gpst_result result = gpsti_pool_acquire_now(pipeline->pool, bytes, is_filled, &slot->setup_ns, &larger);
     GPSTI_FAIL_IF(result == GPST_ERROR_WOULD_BLOCK, GPST_ERROR_BUDGET,
                   "item needs %llu bytes more: max_host_bytes=%llu is taken by the items in flight with it: "
                   "set a smaller n_slots",
@@ -62,9 +63,9 @@ GPSTI_INTERN gpst_result gpsti_slot_read_reserve(gpst_read* read, size_t needed_
     const int64_t grown_ns = gpsti_pool_growth_here_ns();
     gpst_result result = GPST_ERROR_BUDGET;
     if (slot->pipeline->desc.max_item_bytes == 0)
-        result = gpsti_slot_reserve(slot, &slot->file, room, filled_bytes);
+        result = gpsti_slot_reserve(slot, &slot->file, room, filled_bytes, true);
     if (GPST_FAILED(result)) /* nothing to spare: exactly what is needed, then */
-        GPSTI_TRY(gpsti_slot_reserve(slot, &slot->file, needed_bytes, filled_bytes));
+        GPSTI_TRY(gpsti_slot_reserve(slot, &slot->file, needed_bytes, filled_bytes, true));
     slot->read_setup_ns += gpsti_pool_growth_here_ns() - grown_ns;
     read->data = slot->file.data;
     read->capacity_bytes = slot->file.bytes;
@@ -167,7 +168,7 @@ GPSTI_PRIVATE gpst_result gpsti_slot_set_input(gpsti_slot* slot, const gpst_imag
     size_t bytes = 0;
     GPSTI_TRY(gpsti_slot_shape(shape, function, &image, &bytes));
     slot->item.input.data = NULL; /* whatever comes of growing */
-    GPSTI_TRY(gpsti_slot_reserve(slot, &slot->input, bytes, 0));
+    GPSTI_TRY(gpsti_slot_reserve(slot, &slot->input, bytes, 0, true));
     image.data = slot->input.data;
     slot->item.input = image;
     return GPST_OK;
@@ -179,7 +180,7 @@ GPSTI_INTERN gpst_result gpsti_slot_set_output(gpsti_slot* slot, uint32_t output
     size_t bytes = 0;
     GPSTI_TRY(gpsti_slot_shape(shape, "gpst_task_set_output", &image, &bytes));
     slot->outputs[output_index].data = NULL; /* whatever comes of growing */
-    GPSTI_TRY(gpsti_slot_reserve(slot, &slot->out[output_index].host, bytes, 0));
+    GPSTI_TRY(gpsti_slot_reserve(slot, &slot->out[output_index].host, bytes, 0, true));
     image.data = slot->out[output_index].host.data;
     slot->outputs[output_index] = image;
     if (!slot->item.outputs) /* set by then in per-output stages, which run side by side */
@@ -279,7 +280,7 @@ GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out
     gpsti_emit* const emit = gpsti_task_open_emit(task);
     if (!emit)
         return GPST_ERROR_MEMORY;
-    GPSTI_TRY(gpsti_slot_reserve(gpsti_task_slot(task), &emit->room, bytes, 0));
+    GPSTI_TRY(gpsti_slot_reserve(gpsti_task_slot(task), &emit->room, bytes, 0, false));
     *out = emit->room.data;
     return GPST_OK;
 }

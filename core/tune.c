@@ -295,7 +295,9 @@ GPSTI_PRIVATE int64_t gpsti_tune_slot_ns(const gpst_pipeline* pipeline) {
     const int64_t seen_ns =
         gpsti_tuner_slot_ns(gpsti_plain_setup_ns(pipeline), made_bytes, gpsti_tune_slot_bytes(pipeline));
     const bool whole = !pipeline->tune.sparing || gpsti_a64_load(&pipeline->device_growths) > 0;
-    return whole ? seen_ns : gpsti_tuner_unseen_slot_ns(seen_ns);
+    if (!whole)
+        return gpsti_tuner_unseen_slot_ns(seen_ns);
+    return pipeline->context->device_info.locks_host ? seen_ns : seen_ns / pipeline->tune.tuner.budget.cores;
 }
 
 /* 0 = any number. */

@@ -433,8 +433,9 @@ static void test_touched_pages(void** state) {
     unsigned char* const data = (unsigned char*)malloc(bytes);
     assert_non_null(data);
     memset(data, 0xA5, bytes);
-    gpsti_pages_touch(data + 1, bytes - 2);
-    gpsti_pages_touch(data, 0);
+    gpsti_pages_touch(data + 1, bytes - 2, GPSTI_PAGES_THP);
+    gpsti_pages_touch(data + 1, bytes - 2, GPSTI_PAGES_SMALL);
+    gpsti_pages_touch(data, 0, GPSTI_PAGES_SMALL);
     for (size_t i = 0; i < bytes; i++)
         assert_int_equal(data[i], 0xA5);
     free(data);
@@ -445,8 +446,9 @@ static void test_touched_pages(void** state) {
     assert_ptr_not_equal(fresh, MAP_FAILED);
     assert_int_equal(mincore(fresh + large - 4096, 4096, &in_use), 0);
     assert_int_equal(in_use & 1, 0);
-    gpsti_pages_touch(fresh, large);
-    for (size_t at = 0; at < large; at += (size_t)2 << 20) {
+    gpsti_pages_touch(fresh, large / 2, GPSTI_PAGES_SMALL);
+    gpsti_pages_touch(fresh + large / 2, large / 2, GPSTI_PAGES_THP);
+    for (size_t at = 0; at < large; at += at < large / 2 ? 4096 : (size_t)2 << 20) {
         assert_int_equal(mincore(fresh + at, 4096, &in_use), 0);
         assert_int_equal(in_use & 1, 1);
     }

@@ -4,6 +4,9 @@
 
 #include "test_allocator.h"
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 #if !defined(GPST_TEST_AMALGAM)
 #include "../core/pool_internal.h"
 #endif
@@ -584,19 +587,64 @@ static void test_growth_is_counted_once(void** state) {
     gpsti_a64_store(&grown, 0);
     test_begin(&t, 64 * TEST_MIB, 0);
     const int64_t here_ns = gpsti_pool_growth_here_ns();
-    assert_int_equal(gpsti_pool_acquire_now(t.pool, 5000, &grown, &buffer), GPST_OK);
+    assert_int_equal(gpsti_pool_acquire_now(t.pool, 5000, true, &grown, &buffer), GPST_OK);
     const int64_t took_ns = gpsti_pool_growth_ns(t.pool);
     assert_true(took_ns > 0);
     assert_int_equal(gpsti_a64_load(&grown), took_ns);
     assert_int_equal(gpsti_pool_growth_here_ns() - here_ns, took_ns);
     gpst_pool_release(t.pool, &buffer);
-    assert_int_equal(gpsti_pool_acquire_now(t.pool, 5000, &grown, &buffer), GPST_OK); /* the same memory */
+    assert_int_equal(gpsti_pool_acquire_now(t.pool, 5000, true, &grown, &buffer), GPST_OK); /* the same memory */
     assert_int_equal(gpsti_a64_load(&grown), took_ns);
     assert_int_equal(gpsti_pool_growth_ns(t.pool), took_ns);
     assert_int_equal(gpsti_pool_growth_here_ns() - here_ns, took_ns);
     gpst_pool_release(t.pool, &buffer);
     test_end(&t, 0);
 }
+
+#if defined(__linux__)
+/* Is a page of each 2 MiB in memory? */
+static bool test_is_used(const gpst_buffer* buffer, size_t bytes) {
+    unsigned char in_use = 0;
+    bool all = true;
+    for (size_t at = 0; at < bytes; at += 2 * TEST_MIB) {
+        assert_int_equal(mincore((char*)buffer->data + at, 4096, &in_use), 0);
+        all = all && (in_use & 1) != 0;
+    }
+    return all;
+}
+
+/* Large memory that will be filled is used as it is made, so that its price is known; what may stay empty, or is small,
+   is left as it is. */
+static void test_memory_that_will_be_filled(void** state) {
+    static const struct {
+        size_t bytes;
+        bool is_filled, is_used;
+    } rows[] = {{9 * TEST_MIB, true, true},
+                {10 * TEST_MIB, false, false},
+                {(size_t)3 << 18, true, true},
+                {((size_t)3 << 18) - 4096, true, false}};
+    static const gpst_huge_pages choices[] = {GPST_HUGE_PAGES_DEFAULT, GPST_HUGE_PAGES_OFF};
+    (void)state;
+    for (int i = 0; i < 2 * 4; i++) {
+        test_pool t;
+        gpst_pool* pool = NULL;
+        gpst_pool_desc desc = GPST_ZERO;
+        gpst_pool_info info;
+        gpst_buffer a;
+        const int r = i / 2;
+        test_begin(&t, 64 * TEST_MIB, 0);
+        desc.huge_pages = choices[i % 2];
+        assert_int_equal(gpst_pool_create(t.context, &desc, &pool), GPST_OK);
+        assert_int_equal(gpsti_pool_acquire_now(pool, rows[r].bytes, rows[r].is_filled, NULL, &a), GPST_OK);
+        gpst_pool_query_info(pool, &info);
+        if (info.hugetlb_bytes == 0) /* those are there from the first */
+            assert_int_equal(test_is_used(&a, rows[r].bytes), rows[r].is_used);
+        gpst_pool_release(pool, &a);
+        assert_int_equal(gpst_pool_destroy(pool), GPST_OK);
+        test_end(&t, 0);
+    }
+}
+#endif
 
 /* ---- spare ------------------------------------------------------------------------------------ */
 
@@ -646,6 +694,9 @@ int main(void) {
         cmocka_unit_test(test_waiters),        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_faults),         cmocka_unit_test(test_growth_is_one_stretch),
         cmocka_unit_test(test_growth_is_counted_once), cmocka_unit_test(test_spare_of_the_last_items),
+#if defined(__linux__)
+        cmocka_unit_test(test_memory_that_will_be_filled),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
