@@ -70,12 +70,21 @@ GPSTI_PRIVATE void gpsti_early_spare(gpst_pipeline* pipeline) {
         gpsti_tuner_afford(&tune->tuner, n);
 }
 
+/* More than a disk's time for its bytes: it waits for a network, or its turn, and the others can meanwhile. */
+GPSTI_PRIVATE void gpsti_early_expect(gpst_pipeline* pipeline) {
+    const int64_t work_ns = gpsti_now_ns() - pipeline->start_ns - gpsti_plain_setup_ns(pipeline);
+    if (pipeline->early_step->kind == GPSTI_STEP_READ && !pipeline->tune.modelled)
+        gpsti_tuner_expect_waits(&pipeline->tune.tuner, work_ns - pipeline->tune.source_ns,
+                                 gpsti_a64_load(&pipeline->slots[0]->host_bytes));
+}
+
 GPSTI_PRIVATE void gpsti_early_open(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     pipeline->early = GPSTI_EARLY_OPENING;
     if (!pipeline->left)
         gpsti_early_count(pipeline);
     gpsti_tune_guess(pipeline);
+    gpsti_early_expect(pipeline);
     gpsti_tune_prepare(pipeline);
     gpsti_early_spare(pipeline);
     gpsti_scheduler_leave(scheduler, GPSTI_EARLY_NS);

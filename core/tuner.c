@@ -22,6 +22,7 @@
 #define GPSTI_TUNER_PLENTY 8 /* workers, half of whom keep a device busy with whole items, too */
 #define GPSTI_TUNER_FAR_NS 2000000 /* a read that waits so long waits for more than a disk: others can, beside it */
 #define GPSTI_TUNER_FAR_FILES 32
+#define GPSTI_TUNER_WAITING_FILES 64 /* that wait for no disk at all, but for a network or their turn */
 #define GPSTI_TUNER_WAIT_NS 500000
 #define GPSTI_TUNER_BYTE_NS 10 /* of a read, from the slowest disk: 100 MB/s */
 #define GPSTI_TUNER_UP 1u
@@ -117,7 +118,7 @@ GPSTI_PRIVATE bool gpsti_tuner_waits_far(const gpsti_tuner_costs* costs) {
 GPSTI_PRIVATE uint32_t gpsti_tuner_reads(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs, int64_t period_ns) {
     const int64_t waits_ns = costs ? costs->service_ns[GPST_RESOURCE_DISK_IN] : 0;
     if (period_ns > 0 && gpsti_tuner_waits_far(costs))
-        return gpsti_tuner_clamp(2 * ((uint64_t)(waits_ns / period_ns) + 1), 1, GPSTI_TUNER_FAR_FILES);
+        return gpsti_tuner_clamp(2 * ((uint64_t)(waits_ns / period_ns) + 1), 1, GPSTI_TUNER_WAITING_FILES);
     if (period_ns > 0 && waits_ns >= GPSTI_TUNER_FAR_NS)
         return gpsti_tuner_clamp((uint64_t)(waits_ns / period_ns) + 1, 1, GPSTI_TUNER_FAR_FILES);
     return gpsti_tuner_in_flight(tuner, costs ? waits_ns + costs->read_ns : 0, period_ns);
@@ -241,6 +242,8 @@ GPSTI_PRIVATE void gpsti_tuner_start(gpsti_tuner* tuner, const gpsti_tuner_costs
 /* Of the engine at its best, by what an item reads. */
 GPSTI_PRIVATE int64_t gpsti_tuner_files_ns(const gpsti_tuner_costs* costs) {
     const int64_t in_ns = costs->service_ns[GPST_RESOURCE_DISK_IN];
+    if (gpsti_tuner_waits_far(costs))
+        return in_ns / GPSTI_TUNER_WAITING_FILES;
     return in_ns / (in_ns >= GPSTI_TUNER_FAR_NS ? GPSTI_TUNER_FAR_FILES : GPSTI_TUNER_WHOLE_FILES);
 }
 
@@ -338,6 +341,22 @@ GPSTI_INTERN void gpsti_tuner_afford(gpsti_tuner* tuner, uint32_t slots_worth) {
     gpsti_tuner_limits(tuner);
     gpsti_tuner_clamp_all(tuner, &tuner->now);
     gpsti_tuner_clamp_all(tuner, &tuner->kept);
+}
+
+/* As many others wait beside it as the model would have, did it know no more than that. */
+GPSTI_INTERN void gpsti_tuner_expect_waits(gpsti_tuner* tuner, int64_t waits_ns, uint64_t bytes) {
+    gpsti_tuner_costs costs;
+    gpst_settings* const now = &tuner->now;
+    memset(&costs, 0, sizeof costs);
+    costs.service_ns[GPST_RESOURCE_DISK_IN] = waits_ns;
+    costs.read_bytes = bytes;
+    if (!gpsti_tuner_waits_far(&costs))
+        return;
+    now->value[GPST_KNOB_READS] = GPSTI_TUNER_WAITING_FILES;
+    gpsti_tuner_clamp_all(tuner, now);
+    now->value[GPST_KNOB_SLOTS] += gpsti_tuner_in_read(tuner, &costs);
+    gpsti_tuner_clamp_all(tuner, now);
+    tuner->kept = *now;
 }
 
 GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* settings) {

@@ -86,6 +86,8 @@ GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* sett
 GPSTI_INTERN bool gpsti_tuner_resize(gpsti_tuner* tuner, uint64_t item_host_bytes, uint64_t item_device_bytes);
 /* How many slots are worth making; 0 = any number. */
 GPSTI_INTERN void gpsti_tuner_afford(gpsti_tuner* tuner, uint32_t slots_worth);
+/* The first read, of so many bytes, has waited for so long and goes on. */
+GPSTI_INTERN void gpsti_tuner_expect_waits(gpsti_tuner* tuner, int64_t waits_ns, uint64_t bytes);
 /* In tuner_slots.c. How many slots n_left items of so much time each are worth, where a slot's memory takes slot_ns to
    make: 3 at the least; 0 = any number, nothing is known of the one or the other. */
 GPSTI_INTERN uint32_t gpsti_tuner_slots_worth(uint64_t n_left, int64_t item_ns, int64_t slot_ns);

@@ -14,6 +14,7 @@ typedef struct early {
     gpst_result result;         /* and this is what becomes of it */
     bool seen;                  /* it saw them */
     bool zero_is_over, overtaken;
+    uint32_t n_sourced;
 } early;
 
 static bool sees_others(const early* self) {
@@ -180,6 +181,38 @@ static void test_kernels_and_memory_are_waited_for(void** state) {
     (void)state;
     try_not_to_overtake("sim:kernel_us=5000");
     try_not_to_overtake("sim:pin_gbps=0.0004");
+}
+
+/* Of the inputs, when item 0's read is over. */
+static gpst_result count_sourced(void* user_data, gpst_task* task) {
+    early* const self = (early*)user_data;
+    gpst_pipeline* const pipeline = task->pipeline;
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    if (task->item->index == 0)
+        self->n_sourced = (uint32_t)pipeline->next_index;
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    return kit_decode(self->kit, task);
+}
+
+/* A read of 64 bytes that takes 50 ms waits for no disk: while it does, others wait beside it, more than a disk would
+   be asked for at once. */
+static void test_reads_that_wait_are_many(void** state) {
+    (void)state;
+    kit* const self = kit_open("sim:read_us=50000", 4);
+    early watch;
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_standard(self, 100);
+    memset(&watch, 0, sizeof watch);
+    watch.kit = self;
+    self->stages[1].func = count_sourced;
+    self->stages[1].user_data = &watch;
+    desc.n_items_expected = 100;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, 100);
+    if (!kit_is_on_gpu(self)) /* whose files are this machine's */
+        assert_in_range(watch.n_sourced, 50, 100);
+    kit_check_files(self);
+    kit_close(self);
 }
 
 /* Work of a while, and more than opening costs by what the others gain. */
@@ -407,6 +440,7 @@ int main(void) {
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_others_wait), cmocka_unit_test(test_a_second_item_waits),
         cmocka_unit_test(test_kernels_and_memory_are_waited_for),
+        cmocka_unit_test(test_reads_that_wait_are_many),
         cmocka_unit_test(test_what_pays),
         cmocka_unit_test(test_slow_opening),
         cmocka_unit_test(test_no_more_at_work_than_given),

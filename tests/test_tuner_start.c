@@ -60,7 +60,7 @@ static void test_model_of_reads_that_bring_little(void** state) {
                 {1.0, 100001, 9, 27},  /* more */
                 {0.499, 100, 4, 22},   /* hardly a wait */
                 {0.5, 100, 10, 38},    /* one */
-                {10.0, 100, 32, 82}};
+                {10.0, 100, 64, 100}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         m.read = rows[i].read;
         const gpsti_tuner_budget budget = budget_of(&m);
@@ -70,6 +70,33 @@ static void test_model_of_reads_that_bring_little(void** state) {
         gpsti_tuner_init(&tuner, &budget, &costs);
         assert_int_equal(tuner.now.value[GPST_KNOB_READS], rows[i].reads);
         assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], rows[i].slots);
+    }
+}
+
+/* Before item 0 is whole: as if a core's time were nothing, within what knobs and memory allow. */
+static void test_first_read_that_waits(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.read = 1.0;
+    static const struct {
+        double waits;
+        uint64_t bytes;
+        uint32_t reads, slots;
+    } rows[] = {{0.6, 59999, 64, 100}, {0.6, 60001, 4, 22}, {0.499, 100, 4, 22}, {9.0, 0, 4, 22}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        gpsti_tuner_budget budget = budget_of(&m);
+        gpsti_tuner tuner;
+        gpsti_tuner_init(&tuner, &budget, NULL);
+        gpsti_tuner_expect_waits(&tuner, (int64_t)(rows[i].waits * MS), rows[i].bytes);
+        assert_int_equal(tuner.now.value[GPST_KNOB_READS], rows[i].reads);
+        assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], rows[i].slots);
+        assert_memory_equal(&tuner.kept, &tuner.now, sizeof tuner.now);
+        budget.fixed.value[GPST_KNOB_READS] = 2;
+        budget.fixed.value[GPST_KNOB_SLOTS] = 5;
+        gpsti_tuner_init(&tuner, &budget, NULL);
+        gpsti_tuner_expect_waits(&tuner, (int64_t)(rows[i].waits * MS), rows[i].bytes);
+        assert_int_equal(tuner.now.value[GPST_KNOB_READS], 2);
+        assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 5);
     }
 }
 
@@ -359,7 +386,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model_is_little_s_law),
         cmocka_unit_test(test_model_of_far_reads),
-        cmocka_unit_test(test_model_of_reads_that_bring_little),
+        cmocka_unit_test(test_model_of_reads_that_bring_little), cmocka_unit_test(test_first_read_that_waits),
         cmocka_unit_test(test_model_of_files_by_item_0),
         cmocka_unit_test(test_model_knows_the_device),
         cmocka_unit_test(test_slots_are_what_is_of_use),

@@ -71,6 +71,15 @@ static void test_whole_items_from_far_away(void** state) {
     assert_int_equal(whole_workers_of(&m), 0);
     m.workers = m.cores = 32;
     assert_int_equal(whole_workers_of(&m), 32);
+    m.read = 1.9; /* of 64 KiB, so that it waits for no disk: 64 at once, every 0.03 ms; 32 workers: every 0.06 */
+    const gpsti_tuner_budget budget = budget_of(&m);
+    gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    costs.read_bytes = 65536;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 0);
+    costs.read_bytes = 190001;
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 32);
 }
 
 /* What no clock has, of an item's way in the plain loop, wants workers, too; and an item 0 alone as many again: it may
