@@ -18,6 +18,11 @@ GPSTI_INTERN void gpsti_inside_init(gpsti_inside* inside, int64_t about_alone_ns
 GPSTI_INTERN bool gpsti_inside_wants(const gpsti_inside* inside) { return inside->n_alone == 0; }
 GPSTI_INTERN bool gpsti_inside_doubts(const gpsti_inside* inside) { return inside->n_alone > 0 && inside->pause == 1; }
 
+GPSTI_INTERN void gpsti_inside_sound(gpsti_inside* inside) {
+    if (inside->n_alone == 0)
+        inside->n_alone = 1;
+}
+
 /* Where others have work for the cores, too, a kernel waits for the last of its threads, and all of them can take many
    times as long as one. Often that is soon over (threads that lie on one core are moved apart), so one thread has a
    kernel, and then every core again; where it is not, each time eight times as many. */

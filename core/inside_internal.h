@@ -18,6 +18,8 @@ GPSTI_INTERN void gpsti_inside_init(gpsti_inside* inside, int64_t about_alone_ns
 GPSTI_INTERN bool gpsti_inside_wants(const gpsti_inside* inside);
 /* Is it not, but the one after it? So it is where every core was no better for the first time, which is soon over. */
 GPSTI_INTERN bool gpsti_inside_doubts(const gpsti_inside* inside);
+/* The next one is to have one thread, to know what that takes. */
+GPSTI_INTERN void gpsti_inside_sound(gpsti_inside* inside);
 /* What it took, that way. */
 GPSTI_INTERN void gpsti_inside_note(gpsti_inside* inside, int64_t busy_ns);
 

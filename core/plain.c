@@ -17,6 +17,7 @@
 #define GPSTI_PLAIN_PIXEL_NS 4 /* on one thread, about */
 #define GPSTI_PLAIN_WAKE_NS 4000000 /* until a thread has a core, at worst: the likelier the fewer there are */
 #define GPSTI_PLAIN_INSIDE_LOSS 32 /* of a kernel's time on every core, about so small a part is lost */
+#define GPSTI_PLAIN_SOUND 64 /* of what is left, so small a part is worth knowing what is lost */
 
 typedef struct gpsti_plain {
     gpst_pipeline* pipeline;
@@ -30,6 +31,9 @@ typedef struct gpsti_plain {
     int64_t inside_ns;  /* with every core inside a kernel */
     int64_t first_ns;   /* the work of item 0 */
     int64_t whole_ns;   /* and of all before the item at which that is asked */
+    int64_t first_end_ns; /* of item 0, as if its memory had been made before */
+    int64_t wide_ns;    /* an item's time with every core inside its kernels; 0 = nothing was sounded */
+    int64_t alone_ns;   /* of the item that was sounded */
     bool is_first;      /* item 0, which others need not wait for */
     bool leaves;        /* the item is left to workers */
     gpsti_inside inside; /* of wide kernels */
@@ -242,12 +246,8 @@ GPSTI_PRIVATE void gpsti_plain_step(gpsti_plain* self, const gpsti_step* step, u
         gpsti_slot_fail(self->slot, result, name, reason);
 }
 
-/* Mean work of an item, the one at hand with what it has cost by now. What all begins with (pages, caches, clocks of
-   the processor) is in item 0, so it counts only while there is no other. */
-GPSTI_PRIVATE int64_t gpsti_plain_mean_ns(const gpsti_plain* self) {
-    const int64_t n_items = (int64_t)self->pipeline->next_index;
-    const int64_t work_ns = gpsti_plain_work_ns(self);
-    return n_items > 1 ? (work_ns - self->first_ns) / (n_items - 1) : work_ns;
+GPSTI_PRIVATE int64_t gpsti_plain_time_ns(const gpsti_plain* self) {
+    return gpsti_now_ns() - self->pipeline->start_ns - gpsti_plain_setup_ns(self->pipeline);
 }
 
 GPSTI_INTERN uint64_t gpsti_plain_left(const gpst_pipeline* pipeline) {
@@ -256,13 +256,46 @@ GPSTI_INTERN uint64_t gpsti_plain_left(const gpst_pipeline* pipeline) {
     return n_left < 1000000 ? n_left : 1000000;
 }
 
-/* What an item took so far, for those who set the engine up. Item 0 and the one at hand only where there is no
-   other. */
+/* What a kernel loses on every core nobody knows before one has had one thread. In a long run of little else that is
+   worth it, once. */
+GPSTI_PRIVATE bool gpsti_plain_is_to_sound(const gpsti_plain* self) {
+    const gpsti_inside* const inside = &self->inside;
+    return self->wide_ns == 0 && inside->n > 0 && gpsti_plain_work_ns(self) < self->inside_ns / 2 &&
+           inside->total_ns / inside->n * (int64_t)gpsti_plain_left(self->pipeline) >=
+               GPSTI_PLAIN_SOUND * inside->alone_ns;
+}
+
+/* The next item, if it is one at which it is asked what the engine would gain, and some were before it. */
+GPSTI_PRIVATE void gpsti_plain_sound(gpsti_plain* self) {
+    gpst_pipeline* const pipeline = self->pipeline;
+    const int64_t n_done = (int64_t)pipeline->next_index - 1;
+    if (n_done < 3 || pipeline->next_index < self->asks_at || !gpsti_plain_is_to_sound(self))
+        return;
+    self->wide_ns = (gpsti_plain_time_ns(self) - self->first_end_ns) / (n_done - 1);
+    self->asks_at = pipeline->next_index + 1;
+    gpsti_inside_sound(&self->inside);
+    gpsti_plain_lock(self);
+    gpsti_tune_leave_out(pipeline); /* so that an item's services are those of this one */
+    gpsti_plain_unlock(self);
+}
+
+/* Mean work of an item, the one at hand with what it has cost by now. What all begins with (pages, caches, clocks of
+   the processor) is in item 0, so it counts only while there is no other. */
+GPSTI_PRIVATE int64_t gpsti_plain_mean_ns(const gpsti_plain* self) {
+    const int64_t n_items = (int64_t)self->pipeline->next_index;
+    if (self->wide_ns > 0)
+        return self->wide_ns;
+    const int64_t work_ns = gpsti_plain_work_ns(self);
+    return n_items > 1 ? (work_ns - self->first_ns) / (n_items - 1) : work_ns;
+}
+
+/* What an item took so far, on one thread, for those who set the engine up. Item 0 and the one at hand only where
+   there is no other. */
 GPSTI_PRIVATE void gpsti_plain_tell(const gpsti_plain* self) {
     gpsti_tune* const tune = &self->pipeline->tune;
     const int64_t n_items = (int64_t)self->pipeline->next_index;
-    tune->item_ns = gpsti_plain_mean_ns(self);
-    if (n_items < 3)
+    tune->item_ns = self->alone_ns > 0 ? self->alone_ns : gpsti_plain_mean_ns(self);
+    if (n_items < 3 || self->alone_ns > 0)
         return;
     tune->item_ns = (self->whole_ns - self->first_ns) / (n_items - 2);
     tune->serial_ns = self->inside_ns == 0 ? (double)tune->item_ns : 0.0;
@@ -291,7 +324,7 @@ GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     if (self->worth_ns == 0) /* on a worker others count meanwhile */
         return false;
     const uint64_t n_left = gpsti_plain_left(pipeline);
-    if (n_left > 0 && pipeline->next_index < self->asks_at)
+    if ((n_left > 0 && pipeline->next_index < self->asks_at) || gpsti_plain_is_to_sound(self))
         return false;
     const bool wide = pipeline->n_outputs > 1 && pipeline->steps[s].per_output;
     const int64_t mean_ns = gpsti_plain_mean_ns(self);
@@ -353,12 +386,18 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
     if (self->worth_ns > 0 && pipeline->next_index >= self->asks_at)
         self->whole_ns = gpsti_plain_work_ns(self);
     self->is_first = self->worth_ns > 0 && pipeline->next_index == 1;
+    if (self->worth_ns > 0)
+        gpsti_plain_sound(self);
+    const int64_t begin_ns = self->wide_ns > 0 && self->alone_ns == 0 ? gpsti_plain_time_ns(self) : 0;
     const uint32_t s = gpsti_plain_steps(self, from);
     if (self->leaves)
         return s;
     gpsti_finish_item(self->slot);
+    if (begin_ns > 0)
+        self->alone_ns = gpsti_plain_time_ns(self) - begin_ns;
     if (self->is_first) {
         self->first_ns = gpsti_plain_work_ns(self);
+        self->first_end_ns = gpsti_plain_time_ns(self);
         gpsti_plain_lock(self);
         gpsti_tune_leave_out(self->pipeline);
         gpsti_plain_unlock(self);

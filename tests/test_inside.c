@@ -52,6 +52,27 @@ static void test_one_thread_where_all_take_longer(void** state) {
     }
 }
 
+/* One has one thread, and says what that takes: no doubt, and those after it have every core again. */
+static void test_sounding(void** state) {
+    (void)state;
+    gpsti_inside inside;
+    gpsti_inside_init(&inside, 1200 * US);
+    gpsti_inside_note(&inside, 90 * US);
+    gpsti_inside_sound(&inside);
+    assert_false(gpsti_inside_wants(&inside));
+    assert_false(gpsti_inside_doubts(&inside));
+    gpsti_inside_note(&inside, 750 * US);
+    assert_int_equal(inside.alone_ns, 750 * US);
+    assert_true(gpsti_inside_wants(&inside));
+    gpsti_inside_note(&inside, 800 * US); /* two took 890 us: less than twice 750 */
+    assert_true(gpsti_inside_wants(&inside));
+    gpsti_inside_note(&inside, 1500 * US);
+    assert_false(gpsti_inside_wants(&inside)); /* now there is a doubt, of its own length */
+    gpsti_inside_sound(&inside);
+    gpsti_inside_note(&inside, 750 * US);
+    assert_true(gpsti_inside_wants(&inside));
+}
+
 /* One kernel on one thread may be chance, eight are not. */
 static void test_first_doubt(void** state) {
     (void)state;
@@ -108,7 +129,7 @@ static void test_what_was_long_ago_says_little(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_thread_where_all_take_longer),
-        cmocka_unit_test(test_first_doubt),
+        cmocka_unit_test(test_sounding), cmocka_unit_test(test_first_doubt),
         cmocka_unit_test(test_every_core_has_another_turn),
         cmocka_unit_test(test_what_was_long_ago_says_little),
     };

@@ -97,12 +97,35 @@ static void test_item_0_is_handed_over(void** state) {
 static uint8_t wide_frame[64 * 32 * 3];
 
 static gpst_result wide_source(void* user_data, uint64_t index, gpst_input* out) {
-    (void)user_data;
     out->frame = kit_shape(64, 32);
     out->frame.format = GPST_FORMAT_RGB;
     out->frame.pitch_bytes = 64 * 3;
     out->frame.data = wide_frame;
-    return index == 0 ? GPST_OK : GPST_END;
+    return index < ((const kit*)user_data)->n_items ? GPST_OK : GPST_END;
+}
+
+static gpst_warp* wide_warp(uint32_t side) {
+    gpst_view view;
+    gpst_warp_desc desc = GPST_ZERO;
+    gpst_warp* warp = NULL;
+    memset(&view, 0, sizeof view);
+    desc.map = GPST_MAP_EQUIRECT;
+    desc.views = &view;
+    desc.n_views = 1;
+    desc.width = desc.height = side;
+    desc.format = GPST_FORMAT_RGB;
+    assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
+    return warp;
+}
+
+static gpst_pipeline_desc wide_desc(kit* self, uint64_t n_items, const gpst_warp* warp) {
+    gpst_pipeline_desc desc = kit_simple(self, n_items, kit_nothing);
+    self->stages[0] = kit_stage(self, GPST_STAGE_WARP, NULL, NULL);
+    self->stages[0].warp = warp;
+    desc.source = wide_source;
+    desc.n_outputs = 0;
+    desc.n_items_expected = n_items;
+    return desc;
 }
 
 /* One item, whose kernel may have every core while nobody else wants them, when it is wide enough. */
@@ -115,24 +138,10 @@ static void test_a_lone_wide_kernel_has_every_core(void** state) {
     for (int wide = 0; wide < 2; wide++) {
         kit* const self = kit_open("cpu", 2);
         gpst_context_info info;
-        gpst_view view;
-        gpst_warp_desc warp_desc = GPST_ZERO;
-        gpst_warp* warp = NULL;
         gpst_stats stats;
         gpst_context_query_info(self->context, &info);
-        memset(&view, 0, sizeof view);
-        warp_desc.map = GPST_MAP_EQUIRECT;
-        warp_desc.views = &view;
-        warp_desc.n_views = 1;
-        warp_desc.width = warp_desc.height = sides[wide];
-        warp_desc.format = GPST_FORMAT_RGB;
-        assert_int_equal(gpst_warp_create(&warp_desc, &warp), GPST_OK);
-        gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
-        self->stages[0] = kit_stage(self, GPST_STAGE_WARP, NULL, NULL);
-        self->stages[0].warp = warp;
-        desc.source = wide_source;
-        desc.n_outputs = 0;
-        desc.n_items_expected = 1;
+        gpst_warp* const warp = wide_warp(sides[wide]);
+        gpst_pipeline_desc desc = wide_desc(self, 1, warp);
         assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
         const bool inside = wide && info.cores_allowed > 1;
         assert_non_null(strstr(stats.settings, inside ? "mode=plain-inside" : "mode=plain-serial"));
@@ -142,6 +151,67 @@ static void test_a_lone_wide_kernel_has_every_core(void** state) {
         gpst_warp_destroy(warp);
         kit_close(self);
     }
+#endif
+}
+
+#if defined(_OPENMP)
+typedef struct narrow {
+    uint32_t n_items, n_narrow; /* of the plain loop; those whose kernel had one thread */
+    bool fourth;                /* is one of them, and what was before it is left out of what an item takes */
+} narrow;
+
+static gpst_result look_at_threads(void* user_data, gpst_task* task) {
+    narrow* const self = (narrow*)user_data;
+    const gpst_pipeline* const pipeline = task->pipeline;
+    const bool is_narrow = pipeline->slots[0]->exec.n_threads == 1;
+    if (pipeline->attached) /* so the loop is not the plain one */
+        return GPST_OK;
+    self->n_items++;
+    self->n_narrow += is_narrow ? 1 : 0;
+    if (task->item->index == 3)
+        self->fourth = is_narrow && pipeline->tune.first[pipeline->steps[0].first_clock + 1].count == 3;
+    return GPST_OK;
+}
+
+/* How many of 40 items have a kernel on one thread while the loop is plain, when so many are expected. */
+static narrow narrow_items(uint64_t n_expected) {
+    kit* const self = kit_open("cpu", 2);
+    gpst_warp* const warp = wide_warp(640);
+    gpst_pipeline_desc desc = wide_desc(self, 40, warp);
+    gpst_stats stats;
+    narrow out = {0, 0, false};
+    self->stages[1] = kit_stage(self, GPST_STAGE_HOST, look_at_threads, "look");
+    self->stages[1].user_data = &out;
+    desc.n_stages = self->n_stages = 2;
+    desc.n_items_expected = n_expected;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, 40);
+    printf("    of %u expected: %u plain, %u of them on one thread\n", (unsigned)n_expected, out.n_items, out.n_narrow);
+    gpst_warp_destroy(warp);
+    kit_close(self);
+    return out;
+}
+#endif
+
+/* What kernels lose on every core is found out, once and by the fourth item, where a run is long enough for that. A busy
+   machine may have other reasons for one thread. */
+static void test_long_runs_are_sounded(void** state) {
+    (void)state;
+#if defined(_OPENMP)
+#pragma omp parallel
+    kit_no_work(NULL);
+    gpsti_limits limits;
+    gpsti_limits_query(&limits);
+    bool brief = limits.cores_allowed < 2, lengthy = brief;
+    for (test_tries t = {0, 0}; !brief && test_again(&t);) {
+        const narrow of = narrow_items(40);
+        brief = of.n_items == 40 && of.n_narrow == 0;
+    }
+    for (test_tries t = {0, 0}; !lengthy && test_again(&t);) {
+        const narrow of = narrow_items(1000000);
+        lengthy = of.n_narrow == 1 && of.fourth;
+    }
+    assert_true(brief && lengthy);
 #endif
 }
 
@@ -308,6 +378,7 @@ int main(void) {
         cmocka_unit_test(test_slots_must_pay),
         cmocka_unit_test(test_no_engine_stays_plain),
         cmocka_unit_test(test_a_lone_wide_kernel_has_every_core),
+        cmocka_unit_test(test_long_runs_are_sounded),
         cmocka_unit_test(test_item_0_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
