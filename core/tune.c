@@ -15,6 +15,7 @@
 #define GPSTI_TUNE_FEW_ITEMS 8 /* that show an engine which is slower than the plain loop before it, in so much time */
 #define GPSTI_TUNE_FEW_NS 2000000
 #define GPSTI_TUNE_MOST_ITEMS 64
+#define GPSTI_TUNE_FILL_ITEMS 256 /* of each worker, until every slot has its memory, at the latest */
 #define GPSTI_TUNE_MANY_ITEMS 1024 /* enough in however little time */
 #define GPSTI_TUNE_CROWD_ITEMS 16  /* of each worker: enough where they stand in each other's way */
 #define GPSTI_TUNE_LEAST_NS 5000000
@@ -610,11 +611,16 @@ GPSTI_PRIVATE bool gpsti_tune_learn(gpst_pipeline* pipeline) {
     return true;
 }
 
-/* Is an item the first in some memory? Only at the start: items that grow all the time are what the engine takes. */
+/* Is an item the first in some memory, or one that a driver kept waiting while it locked some for others? Only at the
+   start: items that grow all the time are what the engine takes. */
 GPSTI_PRIVATE bool gpsti_tune_finds_no_memory(const gpst_pipeline* pipeline) {
     const gpsti_tune* const tune = &pipeline->tune;
-    return tune->serial_ns > 0.0 && tune->n_items < GPSTI_TUNE_FEW_ITEMS &&
-           pipeline->items_ok < GPSTI_TUNE_MOST_ITEMS && tune->growths != gpsti_report_growths(pipeline);
+    const bool is_first = tune->n_items < GPSTI_TUNE_FEW_ITEMS && pipeline->items_ok < GPSTI_TUNE_MOST_ITEMS;
+    const bool fills = pipeline->n_served < pipeline->n_slots &&
+                       pipeline->items_ok < GPSTI_TUNE_FILL_ITEMS * (uint64_t)pipeline->n_active;
+    return tune->serial_ns > 0.0 &&
+           (((is_first || fills) && tune->growths != gpsti_report_growths(pipeline)) ||
+            (fills && gpsti_pool_is_growing(pipeline->pool)));
 }
 
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {

@@ -381,6 +381,34 @@ static void test_plain_is_back_soon(void** state) {
     assert_in_range(at, 3, 30);
 }
 
+/* A driver that locks memory for one thread keeps the others waiting: 0.2 ms, and 3 while that goes on. */
+static gpst_result beside_a_driver(void* user_data, gpst_task* task) {
+    const gpst_image shape = kit_shape(64, 64);
+    gpst_image picture;
+    (void)user_data;
+    GPSTI_TRY(gpst_task_set_input(task, &shape, &picture));
+    gpsti_sleep_ns(gpsti_pool_is_growing(task->pipeline->pool) ? 3000000 : 200000);
+    return GPST_OK;
+}
+
+/* What an engine does while the memory of its slots is being made is not what it does: it is not given up for that. */
+static void test_an_engine_that_fills_is_not_judged(void** state) {
+    (void)state;
+    bool stays = false;
+    for (test_tries t = {0, 0}; !stays && test_again(&t);) {
+        kit* const self = kit_open("sim:pin_gbps=0.0002", 4); /* 20 ms a page */
+        gpst_stats stats;
+        gpst_pipeline_desc desc = kit_simple(self, 3000, beside_a_driver);
+        desc.n_items_expected = 3000;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        print_decisions();
+        assert_int_equal(self->n_ok, 3000);
+        stays = strstr(stats.settings, "mode=engine") != NULL || stayed_plain_on_gpu(self);
+        kit_close(self);
+    }
+    assert_true(stays);
+}
+
 static void test_the_engine_stays_where_it_wins(void** state) {
     (void)state;
     bool measured = false;
@@ -532,6 +560,7 @@ int main(void) {
         cmocka_unit_test(test_plain_is_back_soon),
         cmocka_unit_test(test_nothing_is_tried_near_the_end),
         cmocka_unit_test(test_a_slow_source_is_no_reason),
+        cmocka_unit_test(test_an_engine_that_fills_is_not_judged),
         cmocka_unit_test(test_the_engine_stays_where_it_wins),
         cmocka_unit_test(test_plain_blocks_at_any_moment),
         cmocka_unit_test(test_push_is_tuned_when_asked),
