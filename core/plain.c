@@ -324,7 +324,7 @@ GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     if (self->worth_ns == 0) /* on a worker others count meanwhile */
         return false;
     const uint64_t n_left = gpsti_plain_left(pipeline);
-    if ((n_left > 0 && pipeline->next_index < self->asks_at) || gpsti_plain_is_to_sound(self))
+    if (n_left > 0 && pipeline->next_index < self->asks_at)
         return false;
     const bool wide = pipeline->n_outputs > 1 && pipeline->steps[s].per_output;
     const int64_t mean_ns = gpsti_plain_mean_ns(self);

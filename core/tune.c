@@ -618,9 +618,8 @@ GPSTI_PRIVATE bool gpsti_tune_finds_no_memory(const gpst_pipeline* pipeline) {
     const bool is_first = tune->n_items < GPSTI_TUNE_FEW_ITEMS && pipeline->items_ok < GPSTI_TUNE_MOST_ITEMS;
     const bool fills = pipeline->n_served < pipeline->n_slots &&
                        pipeline->items_ok < GPSTI_TUNE_FILL_ITEMS * (uint64_t)pipeline->n_active;
-    return tune->serial_ns > 0.0 &&
-           (((is_first || fills) && tune->growths != gpsti_report_growths(pipeline)) ||
-            (fills && gpsti_pool_is_growing(pipeline->pool)));
+    return tune->serial_ns > 0.0 && ((is_first && tune->growths != gpsti_report_growths(pipeline)) ||
+                                     (fills && gpsti_pool_is_growing(pipeline->pool)));
 }
 
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
