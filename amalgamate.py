@@ -124,6 +124,7 @@ PRIVATE = [
     "core/profile.c",
     "core/tuner.c",
     "core/tuner_slots.c",
+    "core/tuner_model.c",
     "core/tuner_text.c",
     "core/guard.c",
     "core/inside.c",

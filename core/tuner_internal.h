@@ -77,6 +77,7 @@ typedef struct gpsti_tuner {
 /* Starts from the model. costs NULL: nothing is known of an item yet. */
 GPSTI_INTERN void gpsti_tuner_init(gpsti_tuner* tuner, const gpsti_tuner_budget* budget,
                                    const gpsti_tuner_costs* costs);
+GPSTI_INTERN uint32_t gpsti_tuner_clamp(uint64_t value, uint32_t least, uint32_t most); /* a value within two others */
 GPSTI_INTERN int64_t gpsti_tuner_total_ns(const gpsti_tuner_costs* costs); /* an item's services; 0 of NULL */
 /* By the model: the time an item takes of the run at best, all resources side by side. */
 GPSTI_INTERN int64_t gpsti_tuner_period_ns(const gpsti_tuner_costs* costs, uint32_t workers);
