@@ -191,8 +191,8 @@ GPSTI_PRIVATE bool gpsti_carry_next(gpsti_carry* self) {
     more = more && gpsti_call_source(pipeline, slot) != GPST_END;
     pipeline->source_index += more ? 1 : 0;
     pipeline->source_dry = !more;
-    self->source_ns += gpsti_now_ns() - start_ns;
     gpsti_mutex_unlock(&pipeline->source_mutex);
+    self->source_ns += gpsti_now_ns() - start_ns;
     return more;
 }
 
@@ -295,6 +295,15 @@ GPSTI_PRIVATE void gpsti_carry_put_slot(gpsti_slot* slot) {
         gpsti_flow_release_slot(slot);
 }
 
+/* Who has several items and finds the lock taken need not wait for it: false, and it can carry another meanwhile. */
+GPSTI_PRIVATE bool gpsti_carry_lock(const gpsti_carry* self, bool more) {
+    gpsti_mutex* const mutex = &self->pipeline->context->scheduler->mutex;
+    if (more && self->n_items > 1 && self->n_items < GPSTI_CARRY_ITEMS)
+        return gpsti_mutex_try_lock(mutex);
+    gpsti_mutex_lock(mutex);
+    return true;
+}
+
 GPSTI_PRIVATE void gpsti_carry_run_to_end(gpst_pipeline* pipeline, uint32_t worker_index) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     const uint32_t n_items = gpsti_carry_n_items(pipeline);
@@ -308,14 +317,18 @@ GPSTI_PRIVATE void gpsti_carry_run_to_end(gpst_pipeline* pipeline, uint32_t work
     gpsti_scheduler_leave(scheduler, work_ns);
     gpsti_mutex_unlock(&scheduler->mutex);
     const int64_t start_ns = gpsti_now_ns();
-    for (self.n_items = 0; self.n_items < n_items && gpsti_carry_next(&self); self.n_items++)
-        gpsti_carry_to_end(&self, self.n_items);
+    bool more = true, locked = false;
+    for (self.n_items = 0; !locked;) {
+        more = gpsti_carry_next(&self);
+        if (more)
+            gpsti_carry_to_end(&self, self.n_items++);
+        locked = (!more || self.n_items >= n_items) && gpsti_carry_lock(&self, more);
+    }
     const int64_t spent_ns = gpsti_now_ns() - start_ns;
-    gpsti_mutex_lock(&scheduler->mutex);
     gpsti_scheduler_return(scheduler, work_ns);
     pipeline->n_carrying--;
     pipeline->executing--;
-    gpsti_carry_number(&self, self.n_items == n_items);
+    gpsti_carry_number(&self, more);
     if (self.n_items > 0)
         gpsti_work_note(&pipeline->source_work_ns, spent_ns / (int64_t)self.n_items);
     for (uint32_t i = 0; i < self.n_items; i++) {

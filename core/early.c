@@ -6,10 +6,17 @@
 #include "pool_internal.h"
 
 #define GPSTI_EARLY_NS 400000   /* of work: item 0 is long */
+#define GPSTI_EARLY_LOOK_NS 50000 /* between two looks, at the least */
 #define GPSTI_EARLY_ITEMS 3     /* of a run in which others are waiting for it */
 
 GPSTI_INTERN bool gpsti_early_pays(int64_t work_ns, int64_t beside_ns, int64_t n_left, int64_t price_ns) {
     return work_ns >= GPSTI_EARLY_NS && beside_ns >= price_ns / n_left;
+}
+
+/* When it may be long; and then the later the longer it has taken. */
+GPSTI_INTERN int64_t gpsti_early_look_in_ns(int64_t work_ns) {
+    const int64_t in_ns = work_ns < GPSTI_EARLY_NS ? GPSTI_EARLY_NS - work_ns : work_ns / 4;
+    return in_ns > GPSTI_EARLY_LOOK_NS ? in_ns : GPSTI_EARLY_LOOK_NS;
 }
 
 /* Until when item 0 was at what several items can be at side by side: callbacks, reads and writes. A device has its own
@@ -29,18 +36,19 @@ GPSTI_PRIVATE int64_t gpsti_early_beside_until_ns(const gpst_pipeline* pipeline,
     return now_ns;
 }
 
-/* Time in which memory is made is no work, and says that others would make some, too. The clock is read first: what is
-   made after that makes item 0 shorter, not longer. */
-GPSTI_PRIVATE bool gpsti_early_is_due(const gpst_pipeline* pipeline) {
+/* 0 = now; else when to look again. Time in which memory is made is no work, and says that others would make some, too.
+   The clock is read first: what is made after that makes item 0 shorter, not longer. */
+GPSTI_PRIVATE int64_t gpsti_early_due_in_ns(const gpst_pipeline* pipeline) {
     const int64_t now_ns = gpsti_now_ns();
     if (gpsti_pool_is_growing(pipeline->pool))
-        return false;
+        return GPSTI_EARLY_LOOK_NS;
     const int64_t setup_ns = gpsti_plain_setup_ns(pipeline);
     const int64_t until_ns = gpsti_early_beside_until_ns(pipeline, setup_ns, now_ns);
     const int64_t begun_ns = pipeline->start_ns + setup_ns;
-    return until_ns != 0 &&
-           gpsti_early_pays(now_ns - begun_ns, until_ns - begun_ns, (int64_t)gpsti_plain_left(pipeline),
-                            gpsti_tune_price_ns(pipeline));
+    const bool due = until_ns != 0 &&
+                     gpsti_early_pays(now_ns - begun_ns, until_ns - begun_ns, (int64_t)gpsti_plain_left(pipeline),
+                                      gpsti_tune_price_ns(pipeline));
+    return due ? 0 : gpsti_early_look_in_ns(now_ns - begun_ns);
 }
 
 /* Item 0 is among those on the device, or its thread among those at work, as if the engine had it. */
@@ -104,12 +112,13 @@ GPSTI_PRIVATE bool gpsti_early_run_one(gpsti_client* client, uint32_t worker_ind
     (void)worker_index;
     if (pipeline->early != GPSTI_EARLY_WATCHED)
         return false;
-    if (gpsti_early_is_due(pipeline)) {
-        gpsti_early_open(pipeline);
-        return true;
+    const int64_t in_ns = gpsti_early_due_in_ns(pipeline);
+    if (in_ns > 0) {
+        gpsti_scheduler_look_in(pipeline->context->scheduler, in_ns);
+        return false;
     }
-    pipeline->context->scheduler->wants_watch = true;
-    return false;
+    gpsti_early_open(pipeline);
+    return true;
 }
 
 GPSTI_PRIVATE int64_t gpsti_early_backlog_ns(gpsti_client* client) {

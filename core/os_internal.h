@@ -251,6 +251,7 @@ typedef struct gpsti_thread {
 GPSTI_LINK gpst_result gpsti_mutex_init(gpsti_mutex* mutex);
 GPSTI_LINK void gpsti_mutex_term(gpsti_mutex* mutex);
 GPSTI_LINK void gpsti_mutex_lock(gpsti_mutex* mutex);
+GPSTI_LINK bool gpsti_mutex_try_lock(gpsti_mutex* mutex); /* false: another has it, and this thread did not wait */
 GPSTI_LINK void gpsti_mutex_unlock(gpsti_mutex* mutex);
 GPSTI_LINK gpst_result gpsti_cond_init(gpsti_cond* cond);
 GPSTI_LINK void gpsti_cond_term(gpsti_cond* cond);

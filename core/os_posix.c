@@ -56,6 +56,7 @@ GPSTI_LINK gpst_result gpsti_mutex_init(gpsti_mutex* mutex) {
 
 GPSTI_LINK void gpsti_mutex_term(gpsti_mutex* mutex) { (void)pthread_mutex_destroy(&mutex->mutex); }
 GPSTI_LINK void gpsti_mutex_lock(gpsti_mutex* mutex) { (void)pthread_mutex_lock(&mutex->mutex); }
+GPSTI_LINK bool gpsti_mutex_try_lock(gpsti_mutex* mutex) { return pthread_mutex_trylock(&mutex->mutex) == 0; }
 GPSTI_LINK void gpsti_mutex_unlock(gpsti_mutex* mutex) { (void)pthread_mutex_unlock(&mutex->mutex); }
 
 GPSTI_LINK gpst_result gpsti_cond_init(gpsti_cond* cond) {

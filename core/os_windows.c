@@ -23,6 +23,9 @@ GPSTI_LINK gpst_result gpsti_mutex_init(gpsti_mutex* mutex) {
 
 GPSTI_LINK void gpsti_mutex_term(gpsti_mutex* mutex) { (void)mutex; }
 GPSTI_LINK void gpsti_mutex_lock(gpsti_mutex* mutex) { AcquireSRWLockExclusive((SRWLOCK*)&mutex->srwlock); }
+GPSTI_LINK bool gpsti_mutex_try_lock(gpsti_mutex* mutex) {
+    return TryAcquireSRWLockExclusive((SRWLOCK*)&mutex->srwlock) != 0;
+}
 GPSTI_LINK void gpsti_mutex_unlock(gpsti_mutex* mutex) {
     ReleaseSRWLockExclusive((SRWLOCK*)&mutex->srwlock);
 }

@@ -461,6 +461,7 @@ GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline); /* thre
 /* Item 0 has taken work_ns by now, and beside_ns of them with what the n_left items (at least one) that wait for it
    could do meanwhile: is that worth price_ns? */
 GPSTI_INTERN bool gpsti_early_pays(int64_t work_ns, int64_t beside_ns, int64_t n_left, int64_t price_ns);
+GPSTI_INTERN int64_t gpsti_early_look_in_ns(int64_t work_ns); /* after so much work it is looked at again after that */
 /* Item 0 comes to a step, FINISH among them, and nobody has begun with the others. Locked. */
 GPSTI_INTERN void gpsti_early_enter(gpst_pipeline* pipeline, gpsti_step* step);
 /* All of item 0's device group is submitted: its thread waits from now on, if for anything. Not locked. */

@@ -16,7 +16,7 @@ typedef struct gpsti_worker {
 } gpsti_worker;
 
 #define GPSTI_BRIEF_NS 20000  /* work that is done before a thread that sleeps is called and there */
-#define GPSTI_WATCH_NS 500000 /* how long such work may wait when it was not brief after all */
+#define GPSTI_WATCH_NS 500000 /* how long such work may wait when it was not brief after all: somebody watches */
 
 static GPSTI_TLS const gpsti_worker* gpsti_this_worker = NULL;
 
@@ -56,6 +56,12 @@ GPSTI_INTERN void gpsti_scheduler_watch(gpsti_scheduler* scheduler, gpsti_client
         return;
     scheduler->n_waking++;
     gpsti_scheduler_call_worker(scheduler);
+}
+
+GPSTI_INTERN void gpsti_scheduler_look_in(gpsti_scheduler* scheduler, int64_t in_ns) {
+    const int64_t soon_ns = in_ns > 0 ? in_ns : GPSTI_WATCH_NS;
+    if (scheduler->watch_ns == 0 || soon_ns < scheduler->watch_ns)
+        scheduler->watch_ns = soon_ns;
 }
 
 /* The client that ran goes to the back, so that several pipelines share the workers evenly. It is still there: a client
@@ -99,13 +105,14 @@ GPSTI_PRIVATE void gpsti_worker_get_up(gpsti_worker* self) {
 /* Nothing is runnable. One of the sleepers looks by itself for as long as others rely on tasks being brief. */
 GPSTI_PRIVATE void gpsti_worker_sleep(gpsti_worker* self) {
     gpsti_scheduler* const scheduler = self->scheduler;
-    const bool watch = scheduler->wants_watch && scheduler->n_watching == 0;
-    scheduler->wants_watch = scheduler->wants_watch && !watch;
+    const int64_t watch_ns = scheduler->n_watching == 0 ? scheduler->watch_ns : 0;
+    const bool watch = watch_ns > 0;
+    scheduler->watch_ns = watch ? 0 : scheduler->watch_ns;
     scheduler->n_watching += watch ? 1 : 0;
     self->below = scheduler->sleepers;
     self->sleeps = true;
     scheduler->sleepers = self;
-    gpsti_scheduler_sleep(scheduler, &self->called, watch ? gpsti_now_ns() + GPSTI_WATCH_NS : GPST_FOREVER);
+    gpsti_scheduler_sleep(scheduler, &self->called, watch ? gpsti_now_ns() + watch_ns : GPST_FOREVER);
     gpsti_worker_get_up(self);
     scheduler->n_watching -= watch ? 1 : 0;
 }
@@ -140,7 +147,7 @@ GPSTI_PRIVATE void gpsti_scheduler_call(gpsti_scheduler* scheduler) {
     if (backlog_ns == 0)
         return;
     if (backlog_ns < GPSTI_BRIEF_NS && scheduler->n_attentive > 0) {
-        scheduler->wants_watch = true;
+        gpsti_scheduler_look_in(scheduler, 0);
         if (scheduler->n_watching > 0)
             return;
     }

@@ -29,8 +29,8 @@ struct gpsti_scheduler {
     uint32_t n_waking;      /* of them, called and not here yet */
     uint32_t n_watching;    /* of them, those that look now and then without being called: 0 or 1 */
     uint32_t n_attentive;   /* threads that will look for a task soon: they look now, or their task is brief */
+    int64_t watch_ns;       /* somebody is to watch, and to look that soon; 0 = nobody need */
     bool looking;           /* who holds the lock is about to look for a task */
-    bool wants_watch;       /* brief tasks are left to who is attentive: somebody is to watch */
     bool stopping;
     gpsti_client clients;   /* ring with this as its head; rotated, so that no client starves another */
 };
@@ -41,8 +41,10 @@ GPSTI_INTERN void gpsti_scheduler_destroy(gpsti_scheduler* scheduler); /* no cli
 
 /* The rest with the lock held. */
 GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* client); /* calls no worker yet */
-/* The same, but it has nothing to run yet: a worker looks, and as long as run_one sets wants_watch again at times. */
+/* The same, but it has nothing to run yet: a worker looks, and as long as run_one asks for a look, again at times. */
 GPSTI_INTERN void gpsti_scheduler_watch(gpsti_scheduler* scheduler, gpsti_client* client);
+/* The next worker that finds nothing to run is to look again after so long, uncalled; 0 = after the usual time. */
+GPSTI_INTERN void gpsti_scheduler_look_in(gpsti_scheduler* scheduler, int64_t in_ns);
 GPSTI_INTERN void gpsti_scheduler_remove(gpsti_scheduler* scheduler, gpsti_client* client);
 /* A task became runnable: calls a worker, unless one is coming anyway, or who is attentive gets to it before a sleeper
    would. */

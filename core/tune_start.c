@@ -72,7 +72,7 @@ GPSTI_INTERN bool gpsti_tune_holds_back(const gpst_pipeline* pipeline) {
 GPSTI_INTERN void gpsti_tune_let_in(gpst_pipeline* pipeline) {
     if (!gpsti_tune_holds_back(pipeline))
         return;
-    pipeline->context->scheduler->wants_watch = true;
+    gpsti_scheduler_look_in(pipeline->context->scheduler, 0);
     if (gpsti_pool_is_growing(pipeline->pool))
         return;
     gpsti_tune_guess(pipeline);

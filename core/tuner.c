@@ -313,8 +313,10 @@ GPSTI_PRIVATE void gpsti_tuner_take_back(gpsti_tuner* tuner, double rate) {
     tuner->now = tuner->kept;
 }
 
-/* Was the move a win by more than chance? */
+/* Was the move a win by more than chance? Where workers take each other's time, fewer of them need only be as fast. */
 GPSTI_PRIVATE bool gpsti_tuner_won(const gpsti_tuner* tuner, const gpsti_tuner_window* window, double rate) {
+    if (tuner->whole && tuner->knob == GPST_KNOB_WORKERS && tuner->direction == GPSTI_TUNER_DOWN)
+        return rate >= tuner->kept_rate;
     const double noise = window->noise + tuner->kept_window.noise;
     return rate > tuner->kept_rate * (1.0 + (noise > GPSTI_TUNER_WIN ? noise : GPSTI_TUNER_WIN));
 }

@@ -111,6 +111,19 @@ static void test_condition(void** state) {
     gpsti_mutex_term(&seen.mutex);
 }
 
+static void test_lock_that_is_taken(void** state) {
+    gpsti_mutex mutex;
+    (void)state;
+    assert_int_equal(gpsti_mutex_init(&mutex), GPST_OK);
+    assert_true(gpsti_mutex_try_lock(&mutex));
+    assert_false(gpsti_mutex_try_lock(&mutex));
+    gpsti_mutex_unlock(&mutex);
+    gpsti_mutex_lock(&mutex);
+    assert_false(gpsti_mutex_try_lock(&mutex));
+    gpsti_mutex_unlock(&mutex);
+    gpsti_mutex_term(&mutex);
+}
+
 static void test_wake_on_go(void* arg) {
     test_seen* seen = (test_seen*)arg;
     while (!gpsti_a32_load(&seen->ready))
@@ -557,6 +570,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_thread),
         cmocka_unit_test(test_condition),
+        cmocka_unit_test(test_lock_that_is_taken),
         cmocka_unit_test(test_futex),
         cmocka_unit_test(test_atomics),
         cmocka_unit_test(test_fork_guard),

@@ -235,6 +235,17 @@ static void test_what_pays(void** state) {
     assert_false(gpsti_early_pays(400000, 9999, 50, 500000));
 }
 
+/* At the moment from which on it may be long, and then at a quarter more each time, but not all the time. */
+static void test_when_it_is_looked_at(void** state) {
+    (void)state;
+    assert_int_equal(gpsti_early_look_in_ns(-300000), 700000); /* memory is being made: no work yet */
+    assert_int_equal(gpsti_early_look_in_ns(0), 400000);
+    assert_int_equal(gpsti_early_look_in_ns(300000), 100000);
+    assert_int_equal(gpsti_early_look_in_ns(390000), 50000);
+    assert_int_equal(gpsti_early_look_in_ns(400000), 100000);
+    assert_int_equal(gpsti_early_look_in_ns(8000000), 2000000);
+}
+
 /* What a worker allocates while item 0 is at this takes 2 ms. */
 static gpst_result work_and_slow_down(void* user_data, gpst_task* task) {
     kit* const self = (kit*)user_data;
@@ -449,6 +460,7 @@ int main(void) {
         cmocka_unit_test(test_kernels_and_memory_are_waited_for),
         cmocka_unit_test(test_reads_that_wait_are_many),
         cmocka_unit_test(test_what_pays),
+        cmocka_unit_test(test_when_it_is_looked_at),
         cmocka_unit_test(test_slow_opening),
         cmocka_unit_test(test_no_more_at_work_than_given),
         cmocka_unit_test(test_item_0_fails),

@@ -78,6 +78,75 @@ static void run_prepared(uint32_t i) {
     kit_close(self);
 }
 
+/* ---- a lock that others have ------------------------------------------------------------------- */
+
+typedef struct lock_holder {
+    gpsti_a32 wanted, held;
+    books* books;
+    gpst_pipeline* pipeline; /* once it is wanted */
+    uint64_t n_meanwhile;    /* items that were worked on while it was held */
+    bool whole;
+} lock_holder;
+
+static lock_holder holder;
+
+static void want_it_held(gpst_pipeline* pipeline) {
+    holder.pipeline = pipeline;
+    gpsti_a32_store(&holder.wanted, 1);
+    while (gpsti_a32_load(&holder.held) == 0)
+        gpsti_sleep_ns(20000);
+}
+
+/* For 20 ms at the most, or until three workers have done more than they had in hand. */
+static void hold_it(void* argument) {
+    (void)argument;
+    while (gpsti_a32_load(&holder.wanted) == 0)
+        gpsti_sleep_ns(20000);
+    gpsti_mutex* const mutex = &holder.pipeline->context->scheduler->mutex;
+    gpsti_mutex_lock(mutex);
+    const uint64_t n_before = gpsti_a64_load(&holder.books->n_works);
+    const int64_t end_ns = gpsti_now_ns() + 20000000;
+    gpsti_a32_store(&holder.held, 1);
+    while (holder.n_meanwhile < 25 && gpsti_now_ns() < end_ns) {
+        gpsti_sleep_ns(20000);
+        holder.n_meanwhile = gpsti_a64_load(&holder.books->n_works) - n_before;
+    }
+    holder.whole = holder.pipeline->whole;
+    gpsti_mutex_unlock(mutex);
+}
+
+static void run_with_the_lock_held(void) {
+    kit* const self = kit_open("cpu", 3);
+    books* const own = books_open(self, 0, N_BRIEF);
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    gpsti_thread thread;
+    const gpst_pipeline_desc desc = books_desc(own, &stage);
+    memset(&holder, 0, sizeof holder);
+    holder.books = own;
+    own->act_at = N_BRIEF / 2;
+    own->act = want_it_held;
+    assert_int_equal(gpsti_thread_start(&thread, hold_it, NULL, "holder"), GPST_OK);
+    assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
+    gpsti_thread_join(&thread);
+    books_check(own, N_BRIEF);
+    assert_int_equal(stats.items_ok, N_BRIEF);
+    assert_int_equal(stats.stages[0].count, N_BRIEF);
+    kit_close(self);
+}
+
+/* Items of 20 us, five to a bunch: who is through with its own finds the lock taken, and carries others meanwhile. */
+static void test_nobody_waits_for_the_lock(void** state) {
+    (void)state;
+    bool went_on = false;
+    for (test_tries t = {0, 0}; !went_on && test_again(&t);) {
+        run_with_the_lock_held();
+        printf("    %u meanwhile%s\n", (unsigned)holder.n_meanwhile, holder.whole ? "" : ", in stages");
+        went_on = holder.whole && holder.n_meanwhile >= 25;
+    }
+    assert_true(went_on);
+}
+
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 static gpsti_a64 n_moves;                 /* of pictures, from item to item of one thread */
@@ -410,6 +479,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_item_once),
         cmocka_unit_test(test_workers_are_prepared),
+        cmocka_unit_test(test_nobody_waits_for_the_lock),
         cmocka_unit_test(test_memory_stays_with_its_worker),
         cmocka_unit_test(test_not_with_a_slow_source),
         cmocka_unit_test(test_who_has_no_whole_items),

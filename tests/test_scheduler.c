@@ -5,6 +5,7 @@
 #if !defined(GPST_TEST_AMALGAM)
 #include "../core/os_internal.h"
 #include "../core/pipeline.h"
+#include "../core/pipeline_internal.h"
 #endif
 
 enum { N_BRIEF = 3000, N_MEETING = 4, N_ITEMS = N_BRIEF + 2 * N_MEETING };
@@ -154,12 +155,65 @@ static void test_the_last_to_sleep_is_called(void** state) {
     assert_in_range(most, N_LONE * 3 / 4, N_LONE);
 }
 
+/* ---- who looks uncalled ------------------------------------------------------------------------------------------ */
+
+enum { N_LOOKS = 20 };
+
+typedef struct looker {
+    gpsti_client client;
+    gpsti_scheduler* scheduler;
+    gpsti_a32 n_looks;
+} looker;
+
+/* The soonest is meant, whoever asked for it first. */
+static bool look_at_nothing(gpsti_client* client, uint32_t worker_index) {
+    looker* const self = (looker*)client;
+    (void)worker_index;
+    (void)gpsti_a32_add(&self->n_looks, 1);
+    gpsti_scheduler_look_in(self->scheduler, (int64_t)3600 * 1000000000);
+    gpsti_scheduler_look_in(self->scheduler, 4000000);
+    gpsti_scheduler_look_in(self->scheduler, (int64_t)60 * 1000000000);
+    return false;
+}
+
+static int64_t no_backlog_ns(gpsti_client* client) {
+    (void)client;
+    return 0;
+}
+
+/* Nothing is there to run, and nobody calls: one worker looks, and again after as long as it was told. */
+static void test_a_worker_looks_again(void** state) {
+    (void)state;
+    gpst_context_desc context_desc = GPST_ZERO;
+    gpst_context* context = NULL;
+    looker self;
+    memset(&self, 0, sizeof self);
+    context_desc.n_workers = N_MEETING;
+    assert_int_equal(gpst_context_create(&context_desc, &context), GPST_OK);
+    self.scheduler = context->scheduler;
+    self.client.run_one = look_at_nothing;
+    self.client.backlog_ns = no_backlog_ns;
+    const int64_t start_ns = gpsti_now_ns(), give_up_ns = start_ns + (int64_t)20 * 1000000000;
+    gpsti_mutex_lock(&self.scheduler->mutex);
+    gpsti_scheduler_watch(self.scheduler, &self.client);
+    gpsti_mutex_unlock(&self.scheduler->mutex);
+    while (gpsti_a32_load(&self.n_looks) < N_LOOKS && gpsti_now_ns() < give_up_ns)
+        gpsti_sleep_ns(500000);
+    const int64_t took_ns = gpsti_now_ns() - start_ns;
+    gpsti_mutex_lock(&self.scheduler->mutex);
+    gpsti_scheduler_remove(self.scheduler, &self.client);
+    gpsti_mutex_unlock(&self.scheduler->mutex);
+    gpst_context_destroy(context);
+    assert_in_range(took_ns, (N_LOOKS - N_MEETING - 1) * 4000000, (int64_t)20 * 1000000000); /* all may look at first */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_others_come_when_one_is_stuck),
         cmocka_unit_test(test_all_come),
         cmocka_unit_test(test_all_come_to_what_is_submitted),
         cmocka_unit_test(test_the_last_to_sleep_is_called),
+        cmocka_unit_test(test_a_worker_looks_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -237,6 +237,20 @@ static uint32_t workers_after_crowding(double crowd, uint32_t* n_decisions) {
     return tuner.kept.value[GPST_KNOB_WORKERS];
 }
 
+/* As many as are kept where so many items a ms come of so many workers, and a window is so noisy. */
+static uint32_t workers_of_rates(const double* items_a_ms, double noise) {
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    gpsti_tuner tuner = whole_tuner(&m, 16);
+    for (uint64_t n = 100; tuner.state != GPSTI_TUNER_FROZEN && n < 5000; n += 100) {
+        gpsti_tuner_window window = crowded_window(&m, &tuner, 0.0);
+        window.wall_ns = (int64_t)(100.0 / items_a_ms[tuner.now.value[GPST_KNOB_WORKERS]] * MS);
+        window.noise = noise;
+        (void)gpsti_tuner_judge(&tuner, &window, n);
+    }
+    return tuner.kept.value[GPST_KNOB_WORKERS];
+}
+
 /* Items that take more than twice as long side by side: half as many workers are tried, and half of them again, for as
    long as that pays. */
 static void test_whole_items_in_each_other_s_way(void** state) {
@@ -248,16 +262,18 @@ static void test_whole_items_in_each_other_s_way(void** state) {
     assert_int_equal(n_decisions, 1);
     assert_int_equal(workers_after_crowding(0.05, &n_decisions), 16); /* 8.5 times: 19.2 a ms, and 17.8 with eight */
     assert_int_equal(n_decisions, 2);
-    machine m = brief_machine(16);
-    m.cpu = 0.1;
-    gpsti_tuner tuner = whole_tuner(&m, 16);
-    static const double items_a_ms[] = {0, 10, 16, 0, 18, 0, 0, 0, 14, 0, 0, 0, 0, 0, 0, 0, 12}; /* best: 4 */
-    for (uint64_t n = 100; tuner.state != GPSTI_TUNER_FROZEN && n < 5000; n += 100) {
-        gpsti_tuner_window window = crowded_window(&m, &tuner, 0.0);
-        window.wall_ns = (int64_t)(100.0 / items_a_ms[tuner.now.value[GPST_KNOB_WORKERS]] * MS);
-        (void)gpsti_tuner_judge(&tuner, &window, n);
-    }
-    assert_int_equal(tuner.kept.value[GPST_KNOB_WORKERS], 4);
+    static const double best_is_4[] = {0, 10, 16, 0, 18, 0, 0, 0, 14, 0, 0, 0, 0, 0, 0, 0, 12};
+    assert_int_equal(workers_of_rates(best_is_4, 0.0), 4);
+}
+
+/* Of numbers of them that are as fast the least; one that is not quite as fast is not. */
+static void test_fewer_are_as_good(void** state) {
+    (void)state;
+    static const double as_fast[] = {0, 10, 11.9, 0, 12, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 12};
+    assert_int_equal(workers_of_rates(as_fast, 0.0), 4);
+    assert_int_equal(workers_of_rates(as_fast, 0.05), 4); /* and where a window says little */
+    static const double not_quite[] = {0, 0, 0, 0, 0, 0, 0, 0, 11.9, 0, 0, 0, 0, 0, 0, 0, 12};
+    assert_int_equal(workers_of_rates(not_quite, 0.0), 16);
 }
 
 /* Where items wait for their turn at a sink there are more slots than workers, and they stay. */
@@ -404,6 +420,7 @@ int main(void) {
         cmocka_unit_test(test_knobs_of_whole_items),
         cmocka_unit_test(test_more_workers_with_whole_items),
         cmocka_unit_test(test_whole_items_in_each_other_s_way),
+        cmocka_unit_test(test_fewer_are_as_good),
         cmocka_unit_test(test_slots_of_those_that_wait_for_turns),
         cmocka_unit_test(test_whole_items_that_queue_for_a_device),
         cmocka_unit_test(test_too_many_for_a_device),
