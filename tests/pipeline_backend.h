@@ -31,7 +31,7 @@ static const kit_kept kit_all_kept[] = {
     {"test_a_lost_device", "how long kernels take in sim's model"},
     {"run_overtakes", "how long kernels and memory take in sim's model"},
     {"beside_begin", "kernels that wait for other items"},
-    {"test_dear_memory_stays_plain", "what memory costs in sim's model"},
+    {"stays_plain", "what memory costs in sim's model"},
     {"most_slots", "what memory costs in sim's model"},
 };
 
