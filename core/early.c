@@ -7,6 +7,7 @@
 
 #define GPSTI_EARLY_NS 400000   /* of work: item 0 is long */
 #define GPSTI_EARLY_LOOK_NS 50000 /* between two looks, at the least */
+#define GPSTI_EARLY_KERNEL_NS 500000 /* while a kernel has every core, one of which who looks takes from it */
 #define GPSTI_EARLY_ITEMS 3     /* of a run in which others are waiting for it */
 
 GPSTI_INTERN bool gpsti_early_pays(int64_t work_ns, int64_t beside_ns, int64_t n_left, int64_t price_ns) {
@@ -45,6 +46,8 @@ GPSTI_PRIVATE int64_t gpsti_early_due_in_ns(const gpst_pipeline* pipeline) {
     const int64_t setup_ns = gpsti_plain_setup_ns(pipeline);
     const int64_t until_ns = gpsti_early_beside_until_ns(pipeline, setup_ns, now_ns);
     const int64_t begun_ns = pipeline->start_ns + setup_ns;
+    if (until_ns == 0 && pipeline->early_step->kind == GPSTI_STEP_OFFLOAD && pipeline->device_on_host)
+        return GPSTI_EARLY_KERNEL_NS;
     const bool due = until_ns != 0 &&
                      gpsti_early_pays(now_ns - begun_ns, until_ns - begun_ns, (int64_t)gpsti_plain_left(pipeline),
                                       gpsti_tune_price_ns(pipeline));

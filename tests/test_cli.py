@@ -224,6 +224,14 @@ class Bench(Case):
                 low, middle, high = interval
                 self.assertTrue(0 < low <= middle <= high)
             self.assertEqual(row["plain_holds"], low > 0.97 and middle >= 0.99)
+            self.assertEqual(row["items"], 3 if row["cell"].startswith("three") else 1)
+
+    def test_never_slower_has_longer_lists(self):
+        self.check(gpustage("bench", "never-slower", "--times", "0"), 2, "--times")
+        self.check(gpustage("bench", "never-slower", "--only", "one-item/cpu,warm-files/cpu", "--times", "2",
+                            "--budget", "1", "--json", self.path("b.json")), 0)
+        rows = self.stats("b.json")["cases"]["never-slower"]["rows"]
+        self.assertEqual([(row["cell"], row["items"]) for row in rows], [("one-item/cpu", 1), ("warm-files/cpu", 800)])
 
 
 # ---- reproject -----------------------------------------------------------------------------------------

@@ -132,6 +132,7 @@ int command_bench(const options* asked) {
     bench_ask ask;
     ask.only = asked->only;
     ask.budget_s = asked->budget_s;
+    ask.times = asked->times;
     ask.control = asked->control;
     if (asked->list)
         return bench_list();

@@ -84,13 +84,15 @@ typedef struct never_row {
     bool on_cpu;
 } never_row;
 
-static bool row_of(size_t index, never_row* out) {
+/* times: of the lists of many items, so many times as long. */
+static bool row_of(size_t index, uint32_t times, never_row* out) {
     const never_cell* const cell = &cells[index / N_BACKENDS];
     const size_t b = index % N_BACKENDS;
     if (!cell->backends[b] || (cell->load.jpeg_width > 0 && !bench_has_jpeg()))
         return false;
     out->load = cell->load;
     out->load.backend = cell->backends[b];
+    out->load.n_items *= out->load.n_items >= MANY_ITEMS ? times : 1;
     out->on_cpu = b == 0;
     if (!out->on_cpu && !out->load.warp && out->load.up_bytes == 0)
         out->load.up_bytes = cell->device_bytes;
@@ -390,18 +392,19 @@ static bool row_run(const never_row* row, double budget_s, bool control, never_c
 
 int bench_never_slower(const bench_ask* asked, json* out) {
     const double end = measure_now() + (double)asked->budget_s;
+    const uint32_t times = asked->times ? asked->times : 1;
     never_counts counts = GPST_ZERO;
     never_row row;
     uint32_t n_left = 0;
     bool ok = true;
     for (size_t i = 0; i < N_ROWS; i++)
-        n_left += row_of(i, &row) && row_is_asked(&row, asked->only) ? 1 : 0;
-    printf("never-slower: time of the better plain loop, and of the best pool of 1..16 threads, each with 1..8 items in flight, over gpustage's: "
-           "median (95 %% interval); each with create and destroy\n%-18s %6s %10s  %-22s  %-30s  %5s  %3s  holds\n",
+        n_left += row_of(i, times, &row) && row_is_asked(&row, asked->only) ? 1 : 0;
+    printf("never-slower: time of the better plain loop, and of the best pool of 1..16 threads, each with 1..8 items in "
+           "flight, over gpustage's: median (95 %% interval); each with create and destroy\n%-18s %6s %10s  %-22s  %-30s  %5s  %3s  holds\n",
            "cell", "items", "ms", "against plain", "against pool", "eff.", "n");
     json_open(out, "rows", '[');
     for (size_t i = 0; ok && i < N_ROWS; i++) {
-        if (!row_of(i, &row) || !row_is_asked(&row, asked->only))
+        if (!row_of(i, times, &row) || !row_is_asked(&row, asked->only))
             continue;
         const double left_s = end - measure_now();
         ok = row_run(&row, asked->budget_s ? (left_s > 0.1 ? left_s : 0.1) / n_left : 0.0, asked->control, &counts,

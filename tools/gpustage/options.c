@@ -287,7 +287,7 @@ static const char help_probe[] =
 
 static const char help_bench[] =
     "usage: gpustage bench [CASE...] [--list] [--json FILE] [--only TEXT,...] [--budget SECONDS]\n"
-    "                      [--control]\n\n"
+    "                      [--times N] [--control]\n\n"
     "Measures gpustage against this machine's own limits. Without CASE: all there are, some minutes. Takes up to 1 GB\n"
     "of memory; files are made in a directory of its own under TMPDIR, and removed.\n";
 

@@ -71,6 +71,7 @@ typedef struct options {
     const char* json_file; /* bench */
     const char* only;      /* bench never-slower: NULL = every cell */
     uint32_t budget_s;     /* bench never-slower: 0 = none */
+    uint32_t times;        /* likewise; 0 = 1 */
     bool control;          /* bench never-slower */
 } options;
 

@@ -358,6 +358,8 @@ const option options_table[] = {
      "never-slower: the cells whose CELL/BACKEND has one of these in it"},
     {"budget", 0, COMMAND_BENCH, "SECONDS", take_count, AT(budget_s), 1, 36000, NULL,
      "never-slower: about so long for all of them; wide intervals when that is little"},
+    {"times", 0, COMMAND_BENCH, "N", take_count, AT(times), 1, 64, NULL,
+     "never-slower: lists of 64 items and more N times as long: what a run's start and end cost is a smaller part of them"},
     {"control", 0, COMMAND_BENCH, NULL, take_flag, AT(control), 0, 0, NULL,
      "never-slower: a second plain loop in every round; its interval against the first should hold 1"},
 };
