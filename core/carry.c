@@ -63,13 +63,25 @@ GPSTI_INTERN void gpsti_carry_note_read(gpst_pipeline* pipeline, int64_t busy_ns
                                                             : (part - pipeline->read_cpu_part) / 4.0;
 }
 
+/* Nearly all of the last ones: reads of many threads on few cores take long, but wait for nothing else. */
+GPSTI_PRIVATE bool gpsti_carry_last_computed(gpst_pipeline* pipeline, const gpst_reader_info* info) {
+    const uint64_t n = info->reads - pipeline->weighed_reads, n_computed = info->computed - pipeline->weighed_computed;
+    if (n < GPSTI_CARRY_READS)
+        return false;
+    pipeline->weighed_reads = info->reads;
+    pipeline->weighed_computed = info->computed;
+    return n - n_computed <= n / GPSTI_CARRY_READS;
+}
+
 GPSTI_INTERN void gpsti_carry_weigh_reads(gpst_pipeline* pipeline) {
     gpst_reader_info info;
     if (!pipeline->reader || gpsti_carry_computes(pipeline))
         return;
     gpst_reader_query_info(pipeline->reader, &info);
     const double part = info.service_ns > 0 ? (double)info.cpu_ns / (double)info.service_ns : 0.0;
-    if (info.reads >= GPSTI_CARRY_READS && part >= GPSTI_CARRY_READ_CPU)
+    if (gpsti_carry_last_computed(pipeline, &info))
+        pipeline->read_cpu_part = 1.0;
+    else if (info.reads >= GPSTI_CARRY_READS && part >= GPSTI_CARRY_READ_CPU)
         pipeline->read_cpu_part = part;
 }
 

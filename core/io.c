@@ -53,6 +53,7 @@ GPSTI_PRIVATE void gpsti_io_rest(gpsti_io* io) {
 GPSTI_PRIVATE void gpsti_io_leave(gpsti_io* io, const gpsti_io_outcome* outcome) {
     ++io->info.jobs;
     io->info.failed += outcome->failed;
+    io->info.computed += outcome->computed;
     io->info.bytes += outcome->bytes;
     io->info.calls += outcome->calls;
     io->info.service_ns += (uint64_t)outcome->service_ns;

@@ -10,6 +10,7 @@
 
 typedef struct gpsti_io_outcome {
     bool failed;
+    bool computed; /* it waited for nothing but a core */
     uint64_t bytes, calls;
     int64_t service_ns;
 } gpsti_io_outcome;
@@ -31,7 +32,7 @@ typedef struct gpsti_io_queue {
 
 typedef struct gpsti_io_info {
     uint32_t n_in_flight;
-    uint64_t jobs, failed, bytes, calls, busy_ns, service_ns, cpu_ns;
+    uint64_t jobs, failed, computed, bytes, calls, busy_ns, service_ns, cpu_ns;
 } gpsti_io_info;
 
 typedef struct gpsti_io {

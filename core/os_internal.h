@@ -288,6 +288,9 @@ GPSTI_INTERN void gpsti_fork_guard_destroy(gpsti_a32* guard);
 /* ---- clocks ------------------------------------------------------------------ */
 GPSTI_LINK int64_t gpsti_now_ns(void);        /* monotonic */
 GPSTI_INTERN int64_t gpsti_thread_cpu_ns(void); /* of the calling thread; about 400 ns a call */
+/* How often the calling thread gave up its core by itself, to wait for something; not how often it was taken away.
+   False: the system does not count that. About as long a call. */
+GPSTI_INTERN bool gpsti_thread_waits(uint64_t* out);
 GPSTI_LINK void gpsti_sleep_ns(int64_t duration_ns);
 /* A counter that runs evenly and costs little, for ratios of times only: its unit is not known. */
 GPSTI_INTERN uint64_t gpsti_ticks(void);

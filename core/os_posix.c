@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -236,6 +237,18 @@ GPSTI_PRIVATE int64_t gpsti_clock_ns(clockid_t clock) {
 
 GPSTI_LINK int64_t gpsti_now_ns(void) { return gpsti_clock_ns(CLOCK_MONOTONIC); }
 GPSTI_INTERN int64_t gpsti_thread_cpu_ns(void) { return gpsti_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+GPSTI_INTERN bool gpsti_thread_waits(uint64_t* out) {
+#if defined(__linux__)
+    struct rusage usage;
+    const bool known = getrusage(1, &usage) == 0; /* RUSAGE_THREAD, which only GNU names */
+    *out = known ? (uint64_t)usage.ru_nvcsw : 0;
+    return known;
+#else
+    *out = 0;
+    return false;
+#endif
+}
 
 GPSTI_LINK void gpsti_sleep_ns(int64_t duration_ns) {
     struct timespec time = gpsti_timespec(duration_ns);

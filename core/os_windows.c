@@ -110,6 +110,11 @@ GPSTI_PRIVATE uint64_t gpsti_filetime(FILETIME time) {
     return ((uint64_t)time.dwHighDateTime << 32) | time.dwLowDateTime;
 }
 
+GPSTI_INTERN bool gpsti_thread_waits(uint64_t* out) {
+    *out = 0;
+    return false;
+}
+
 GPSTI_INTERN int64_t gpsti_thread_cpu_ns(void) {
     FILETIME created, ended, kernel, user;
     if (!GetThreadTimes(GetCurrentThread(), &created, &ended, &kernel, &user))

@@ -282,6 +282,7 @@ struct gpst_pipeline {
     int64_t source_busy_ns;  /* of the source's calls in the engine, and how many items they gave */
     uint64_t n_sourced;
     double read_cpu_part;    /* of its time a read computes, of the last ones; negative = not known */
+    uint64_t weighed_reads, weighed_computed; /* the reader's, when they were weighed last */
     gpsti_a32 cancel, stop;  /* set from anywhere, even signal handlers */
     uint64_t next_index, next_ticket;
     bool device_lost;        /* the device is gone: later items go to the CPU at once */

@@ -208,7 +208,10 @@ GPSTI_INTERN void gpsti_reader_read_here(gpst_reader* reader, gpst_read* read) {
 GPSTI_PRIVATE void gpsti_reader_run(void* owner, void* job, gpsti_io_outcome* outcome) {
     gpst_read* read = (gpst_read*)job;
     gpst_reader* reader = (gpst_reader*)owner;
+    uint64_t waits_before = 0, waits = 0;
+    const bool counted = gpsti_thread_waits(&waits_before);
     gpsti_reader_read_here(reader, read);
+    outcome->computed = counted && gpsti_thread_waits(&waits) && waits == waits_before;
     outcome->failed = GPST_FAILED(read->result);
     outcome->bytes = read->bytes;
     outcome->calls = read->n_calls;
@@ -401,6 +404,7 @@ GPST_API void gpst_reader_query_info(const gpst_reader* reader, gpst_reader_info
     out->n_in_flight = info.n_in_flight;
     out->reads = info.jobs;
     out->failed = info.failed;
+    out->computed = info.computed;
     out->bytes = info.bytes;
     out->calls = info.calls;
     out->busy_ns = info.busy_ns;

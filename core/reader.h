@@ -77,6 +77,7 @@ typedef struct gpst_reader_info {
     uint32_t n_in_flight; /* the setting */
     uint64_t reads;       /* done, failed ones included, cancelled ones not */
     uint64_t failed;
+    uint64_t computed;    /* of reads: waited for nothing but a core, as those of resident files; Linux only, else 0 */
     uint64_t bytes, calls;
     uint64_t busy_ns;    /* time with at least one read in flight */
     uint64_t service_ns; /* start to end, summed over the reads */

@@ -220,6 +220,25 @@ static void test_clocks(void** state) {
     assert_true(gpsti_deadline(1000 * (int64_t)TEST_MS) >= now + 1000 * (int64_t)TEST_MS);
 }
 
+/* Sleeping is waiting; computing is not, however often another thread has the core meanwhile. */
+static void test_waits_are_counted(void** state) {
+    uint64_t before = 7, after = 7;
+    (void)state;
+    const bool counted = gpsti_thread_waits(&before);
+#if defined(__linux__)
+    assert_true(counted);
+#endif
+    const int64_t end_ns = gpsti_now_ns() + 5 * TEST_MS;
+    while (gpsti_now_ns() < end_ns)
+        continue;
+    assert_int_equal(gpsti_thread_waits(&after), counted);
+    assert_int_equal(after, before);
+    for (int i = 0; i < 3; i++)
+        gpsti_sleep_ns(TEST_MS);
+    (void)gpsti_thread_waits(&after);
+    assert_true(counted ? after >= before + 3 : after == 0 && before == 0);
+}
+
 /* ---- files ------------------------------------------------------------------------ */
 
 static void test_put(const char* path, const void* data, size_t bytes) {
@@ -575,6 +594,7 @@ int main(void) {
         cmocka_unit_test(test_atomics),
         cmocka_unit_test(test_fork_guard),
         cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_waits_are_counted),
         TEST_IN_DIRECTORY(test_file_round_trip),
         TEST_IN_DIRECTORY(test_file_large_offset),
         TEST_IN_DIRECTORY(test_file_errors),

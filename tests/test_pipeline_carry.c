@@ -2,6 +2,8 @@
    brief items in bunches, and the same results, order and errors as one step at a time. */
 #include "pipeline_kit.h"
 
+#include <fcntl.h>
+
 enum { N_ITEMS = 4000 };
 
 /* What calls saw of one another. */
@@ -95,6 +97,73 @@ static void test_resident_files_are_read_by_workers(void** state) {
     }
 }
 
+#if defined(__linux__)
+enum { N_FIFOS = 48 };
+
+/* Each waits for its writer. */
+static void feed_fifos(void* argument) {
+    const kit* const self = (const kit*)argument;
+    char path[100];
+    uint8_t pixels[KIT_BYTES];
+    for (uint64_t n = 0; n < N_FIFOS; n++) {
+        kit_input_path(self, n, path, sizeof path);
+        for (size_t i = 0; i < KIT_BYTES; i++)
+            pixels[i] = kit_pixel(n, i);
+        const int file = open(path, O_WRONLY);
+        gpsti_sleep_ns(1000000);
+        (void)!write(file, pixels, KIT_BYTES);
+        close(file);
+    }
+}
+
+/* What weighing the reader's reads at some items said. */
+static bool computed_at_100, computed_at_400;
+
+static gpst_result work_and_weigh(void* user_data, gpst_task* task) {
+    gpst_pipeline* const pipeline = task->pipeline;
+    const uint64_t index = task->item->index;
+    if (index == 100 || index == 400) {
+        gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+        gpsti_carry_weigh_reads(pipeline);
+        *(index == 100 ? &computed_at_100 : &computed_at_400) = gpsti_carry_computes(pipeline);
+        gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    }
+    return watched_work(user_data, task);
+}
+
+/* The first files are FIFOs, all others were just written. True: that is seen when it is so. */
+static bool reads_come_to_compute(void) {
+    kit* const self = kit_open("cpu", 2);
+    carry_watch watch;
+    gpsti_thread feeder;
+    char path[100];
+    gpst_pipeline_desc desc = carry_desc(self, &watch, 500);
+    for (uint64_t n = 0; n < N_FIFOS; n++) {
+        kit_input_path(self, n, path, sizeof path);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(mkfifo(path, 0600), 0);
+    }
+    self->stages[1].func = work_and_weigh;
+    desc.mode = GPST_RUN_ENGINE; /* where nobody else weighs them */
+    computed_at_100 = computed_at_400 = false;
+    assert_int_equal(gpsti_thread_start(&feeder, feed_fifos, self, "feeder"), GPST_OK);
+    assert_int_equal(kit_run(self, &desc, NULL), GPST_OK);
+    gpsti_thread_join(&feeder);
+    assert_int_equal(self->n_ok, 500);
+    kit_close(self);
+    return !computed_at_100 && computed_at_400;
+}
+
+/* Where reads waited for long, and then do not: what they do on too few cores takes long, but is computing. */
+static void test_reads_that_come_to_compute(void** state) {
+    (void)state;
+    bool by_workers = false;
+    for (test_tries t = {0, 0}; !by_workers && test_again(&t);)
+        by_workers = reads_come_to_compute();
+    assert_true(by_workers);
+}
+#endif
+
 static gpst_result brief_work(void* user_data, gpst_task* task) {
     (void)task;
     (void)gpsti_a64_add(&((carry_watch*)user_data)->n_works, 1);
@@ -183,8 +252,14 @@ static void test_waiting_reads_are_the_readers(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_resident_files_are_read_by_workers), cmocka_unit_test(test_brief_items_come_in_bunches),
-        cmocka_unit_test(test_errors_in_bunches), cmocka_unit_test(test_cancel_in_bunches),
-        cmocka_unit_test(test_waiting_reads_are_the_readers)};
+        cmocka_unit_test(test_resident_files_are_read_by_workers),
+#if defined(__linux__)
+        cmocka_unit_test(test_reads_that_come_to_compute),
+#endif
+        cmocka_unit_test(test_brief_items_come_in_bunches),
+        cmocka_unit_test(test_errors_in_bunches),
+        cmocka_unit_test(test_cancel_in_bunches),
+        cmocka_unit_test(test_waiting_reads_are_the_readers),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
