@@ -14,7 +14,7 @@ GPSTI_INTERN bool gpsti_early_pays(int64_t work_ns, int64_t beside_ns, int64_t n
     return work_ns >= GPSTI_EARLY_NS && beside_ns >= price_ns / n_left;
 }
 
-/* When it may be long; and then the later the longer it has taken. */
+/* When it may be long; and then the later the longer it has taken, as far as workers are away so long. */
 GPSTI_INTERN int64_t gpsti_early_look_in_ns(int64_t work_ns) {
     const int64_t in_ns = work_ns < GPSTI_EARLY_NS ? GPSTI_EARLY_NS - work_ns : work_ns / 4;
     return in_ns > GPSTI_EARLY_LOOK_NS ? in_ns : GPSTI_EARLY_LOOK_NS;

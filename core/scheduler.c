@@ -59,7 +59,7 @@ GPSTI_INTERN void gpsti_scheduler_watch(gpsti_scheduler* scheduler, gpsti_client
 }
 
 GPSTI_INTERN void gpsti_scheduler_look_in(gpsti_scheduler* scheduler, int64_t in_ns) {
-    const int64_t soon_ns = in_ns > 0 ? in_ns : GPSTI_WATCH_NS;
+    const int64_t soon_ns = in_ns > 0 && in_ns < GPSTI_WATCH_NS ? in_ns : GPSTI_WATCH_NS; /* others rely on it, too */
     if (scheduler->watch_ns == 0 || soon_ns < scheduler->watch_ns)
         scheduler->watch_ns = soon_ns;
 }

@@ -43,7 +43,8 @@ GPSTI_INTERN void gpsti_scheduler_destroy(gpsti_scheduler* scheduler); /* no cli
 GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* client); /* calls no worker yet */
 /* The same, but it has nothing to run yet: a worker looks, and as long as run_one asks for a look, again at times. */
 GPSTI_INTERN void gpsti_scheduler_watch(gpsti_scheduler* scheduler, gpsti_client* client);
-/* The next worker that finds nothing to run is to look again after so long, uncalled; 0 = after the usual time. */
+/* The next worker that finds nothing to run is to look again after so long, uncalled; 0 = after the usual time, which
+   is the longest. */
 GPSTI_INTERN void gpsti_scheduler_look_in(gpsti_scheduler* scheduler, int64_t in_ns);
 GPSTI_INTERN void gpsti_scheduler_remove(gpsti_scheduler* scheduler, gpsti_client* client);
 /* A task became runnable: calls a worker, unless one is coming anyway, or who is attentive gets to it before a sleeper

@@ -157,21 +157,22 @@ static void test_the_last_to_sleep_is_called(void** state) {
 
 /* ---- who looks uncalled ------------------------------------------------------------------------------------------ */
 
-enum { N_LOOKS = 20 };
+enum { N_LOOKS = 40 };
 
 typedef struct looker {
     gpsti_client client;
     gpsti_scheduler* scheduler;
     gpsti_a32 n_looks;
+    int64_t in_ns;
 } looker;
 
-/* The soonest is meant, whoever asked for it first. */
+/* The soonest is meant, whoever asked for it first, and nobody is out for long. */
 static bool look_at_nothing(gpsti_client* client, uint32_t worker_index) {
     looker* const self = (looker*)client;
     (void)worker_index;
     (void)gpsti_a32_add(&self->n_looks, 1);
     gpsti_scheduler_look_in(self->scheduler, (int64_t)3600 * 1000000000);
-    gpsti_scheduler_look_in(self->scheduler, 4000000);
+    gpsti_scheduler_look_in(self->scheduler, self->in_ns);
     gpsti_scheduler_look_in(self->scheduler, (int64_t)60 * 1000000000);
     return false;
 }
@@ -181,9 +182,8 @@ static int64_t no_backlog_ns(gpsti_client* client) {
     return 0;
 }
 
-/* Nothing is there to run, and nobody calls: one worker looks, and again after as long as it was told. */
-static void test_a_worker_looks_again(void** state) {
-    (void)state;
+/* Nothing is there to run, and nobody calls: one worker looks, and again after so long. Returns the mean time between. */
+static int64_t time_between_looks(int64_t in_ns) {
     gpst_context_desc context_desc = GPST_ZERO;
     gpst_context* context = NULL;
     looker self;
@@ -191,6 +191,7 @@ static void test_a_worker_looks_again(void** state) {
     context_desc.n_workers = N_MEETING;
     assert_int_equal(gpst_context_create(&context_desc, &context), GPST_OK);
     self.scheduler = context->scheduler;
+    self.in_ns = in_ns;
     self.client.run_one = look_at_nothing;
     self.client.backlog_ns = no_backlog_ns;
     const int64_t start_ns = gpsti_now_ns(), give_up_ns = start_ns + (int64_t)20 * 1000000000;
@@ -198,13 +199,26 @@ static void test_a_worker_looks_again(void** state) {
     gpsti_scheduler_watch(self.scheduler, &self.client);
     gpsti_mutex_unlock(&self.scheduler->mutex);
     while (gpsti_a32_load(&self.n_looks) < N_LOOKS && gpsti_now_ns() < give_up_ns)
-        gpsti_sleep_ns(500000);
+        gpsti_sleep_ns(100000);
     const int64_t took_ns = gpsti_now_ns() - start_ns;
     gpsti_mutex_lock(&self.scheduler->mutex);
     gpsti_scheduler_remove(self.scheduler, &self.client);
     gpsti_mutex_unlock(&self.scheduler->mutex);
     gpst_context_destroy(context);
-    assert_in_range(took_ns, (N_LOOKS - N_MEETING - 1) * 4000000, (int64_t)20 * 1000000000); /* all may look at first */
+    assert_true(took_ns < (int64_t)20 * 1000000000);
+    return took_ns / (N_LOOKS - N_MEETING - 1); /* all may look at first */
+}
+
+/* After as long as it was told, and never later than others rely on. */
+static void test_a_worker_looks_again(void** state) {
+    (void)state;
+    int64_t brief_ns = INT64_MAX, long_ns = INT64_MAX;
+    for (test_tries t = {0, 0}; (brief_ns > 400000 || long_ns > 5000000) && test_again(&t);) {
+        brief_ns = time_between_looks(100000);
+        long_ns = time_between_looks((int64_t)7200 * 1000000000);
+        assert_in_range(long_ns, 500000, INT64_MAX);
+    }
+    assert_true(brief_ns <= 400000 && long_ns <= 5000000);
 }
 
 int main(void) {
