@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { N_FILES = 16, MOST_FILES = 64, N_NAMES = 256, MAX_POOL = 64, SHAPE_WIDTH = 1024 };
+enum { N_FILES = 16, MOST_FILES = 512, N_NAMES = 256, MAX_POOL = 64, SHAPE_WIDTH = 1024 };
 
 struct bench_job {
     bench_load load;
