@@ -20,15 +20,16 @@ GPSTI_INTERN int64_t gpsti_early_look_in_ns(int64_t work_ns) {
     return in_ns > GPSTI_EARLY_LOOK_NS ? in_ns : GPSTI_EARLY_LOOK_NS;
 }
 
-/* Until when item 0 was at what several items can be at side by side: callbacks, reads and writes. A device has its own
-   order, so there only the way to it counts. 0 = others are to wait: item 0 may still ask for memory, and nobody knows
-   the price of that, or is in a kernel on the CPU, which has every core and is over when it is submitted. */
+/* Until when item 0 was at what several items can be at side by side: callbacks, reads, writes, and kernels on the CPU
+   with one thread each. A device has its own order, so there only the way to it counts. 0 = others are to wait: item 0
+   may still ask for memory, and nobody knows the price of that, or is in a kernel on the CPU that has every core. */
 GPSTI_PRIVATE int64_t gpsti_early_beside_until_ns(const gpst_pipeline* pipeline, int64_t setup_ns, int64_t now_ns) {
+    const int64_t submitted_ns = (int64_t)gpsti_a64_load(&pipeline->early_submitted_ns);
     switch (pipeline->early_step->kind) {
     case GPSTI_STEP_READ:
         return setup_ns > 0 ? now_ns : 0;
     case GPSTI_STEP_OFFLOAD:
-        return (int64_t)gpsti_a64_load(&pipeline->early_submitted_ns);
+        return submitted_ns < now_ns ? submitted_ns : now_ns;
     case GPSTI_STEP_HOST:
     case GPSTI_STEP_WRITE:
     case GPSTI_STEP_FINISH:
@@ -48,7 +49,7 @@ GPSTI_PRIVATE int64_t gpsti_early_due_in_ns(const gpst_pipeline* pipeline) {
     const int64_t begun_ns = pipeline->start_ns + setup_ns;
     if (until_ns == 0 && pipeline->early_step->kind == GPSTI_STEP_OFFLOAD && pipeline->device_on_host)
         return GPSTI_EARLY_KERNEL_NS;
-    const bool due = until_ns != 0 &&
+    const bool due = until_ns != 0 && !gpsti_tuner_is_dear(setup_ns, now_ns - begun_ns) &&
                      gpsti_early_pays(now_ns - begun_ns, until_ns - begun_ns, (int64_t)gpsti_plain_left(pipeline),
                                       gpsti_tune_price_ns(pipeline));
     return due ? 0 : gpsti_early_look_in_ns(now_ns - begun_ns);
@@ -57,7 +58,8 @@ GPSTI_PRIVATE int64_t gpsti_early_due_in_ns(const gpst_pipeline* pipeline) {
 /* Item 0 is among those on the device, or its thread among those at work, as if the engine had it. */
 GPSTI_PRIVATE void gpsti_early_count(gpst_pipeline* pipeline) {
     gpsti_step* const step = pipeline->early_step;
-    pipeline->early_counted_in = step->kind == GPSTI_STEP_OFFLOAD ? &step->on_device : &pipeline->executing;
+    const bool on_device = step->kind == GPSTI_STEP_OFFLOAD && !pipeline->device_on_host;
+    pipeline->early_counted_in = on_device ? &step->on_device : &pipeline->executing;
     ++*pipeline->early_counted_in;
 }
 
@@ -163,6 +165,10 @@ GPSTI_INTERN void gpsti_early_enter(gpst_pipeline* pipeline, gpsti_step* step) {
 
 GPSTI_INTERN void gpsti_early_note_submitted(gpst_pipeline* pipeline) {
     gpsti_a64_store(&pipeline->early_submitted_ns, (uint64_t)gpsti_now_ns());
+}
+
+GPSTI_INTERN void gpsti_early_note_alone(gpst_pipeline* pipeline) {
+    gpsti_a64_store(&pipeline->early_submitted_ns, INT64_MAX);
 }
 
 GPSTI_INTERN bool gpsti_early_join(gpst_pipeline* pipeline) {

@@ -148,6 +148,11 @@ GPSTI_PRIVATE gpsti_step_kind gpsti_step_kind_of(const gpst_stage_desc* stage) {
                                              : GPSTI_STEP_HOST;
 }
 
+/* Whose end nobody is told of need not wait for those before it. */
+GPSTI_PRIVATE bool gpsti_pipeline_tells_in_order(const gpst_pipeline* pipeline) {
+    return !pipeline->desc.as_ready && (pipeline->desc.sink || !pipeline->desc.source);
+}
+
 GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline) {
     for (uint32_t s = 0; s < pipeline->desc.n_stages;) {
         const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
@@ -169,7 +174,7 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline) {
     gpsti_step* const finish = &pipeline->steps[pipeline->n_steps++];
     finish->kind = GPSTI_STEP_FINISH;
     finish->concurrency = 1;
-    finish->ordered = !pipeline->desc.as_ready;
+    finish->ordered = gpsti_pipeline_tells_in_order(pipeline);
     finish->no_callbacks = !pipeline->desc.sink && (finish - 1)->kind != GPSTI_STEP_WRITE;
 }
 

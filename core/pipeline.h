@@ -303,7 +303,8 @@ typedef struct gpst_pipeline_desc {
     const char* const* paths;
     uint64_t n_paths;
     bool no_prefetch;
-    gpst_sink_func sink;           /* NULL: push results wait for gpst_pipeline_next_result; pull: nobody is told */
+    gpst_sink_func sink;           /* NULL: push results wait for gpst_pipeline_next_result; pull: nobody is told, and
+                                      items end as they finish */
     void* sink_user_data;
     bool as_ready;                 /* sink: as items finish instead of in input order */
     gpst_run_mode mode;

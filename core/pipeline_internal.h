@@ -214,6 +214,7 @@ typedef struct gpsti_tune {
     uint64_t paused_items; /* items done by then */
     double plain_ns;       /* the plain loop stays: an item's time by which its drift is seen; 0 = not known yet */
     uint32_t n_drifted;
+    int64_t read_alone_ns; /* a read's time when it was decided to bring items whole */
     uint32_t n_outgrown;   /* windows in a row whose items the model would not bring whole */
 } gpsti_tune;
 
@@ -467,6 +468,8 @@ GPSTI_INTERN int64_t gpsti_early_look_in_ns(int64_t work_ns); /* after so much w
 GPSTI_INTERN void gpsti_early_enter(gpst_pipeline* pipeline, gpsti_step* step);
 /* All of item 0's device group is submitted: its thread waits from now on, if for anything. Not locked. */
 GPSTI_INTERN void gpsti_early_note_submitted(gpst_pipeline* pipeline);
+/* It is about to be in a kernel on the CPU, with one thread. Not locked. */
+GPSTI_INTERN void gpsti_early_note_alone(gpst_pipeline* pipeline);
 /* Item 0 is left: from now on the engine counts it itself. Locked. */
 GPSTI_INTERN void gpsti_early_uncount(gpst_pipeline* pipeline);
 /* Workers have begun, or are about to: item 0 is to be left to them. Locked. */

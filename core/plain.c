@@ -17,7 +17,9 @@
 #define GPSTI_PLAIN_PIXEL_NS 4 /* on one thread, about */
 #define GPSTI_PLAIN_WAKE_NS 4000000 /* until a thread has a core, at worst: the likelier the fewer there are */
 #define GPSTI_PLAIN_INSIDE_LOSS 32 /* of a kernel's time on every core, about so small a part is lost */
-#define GPSTI_PLAIN_SOUND 64 /* of what is left, so small a part is worth knowing what is lost */
+#define GPSTI_PLAIN_LOST_PART 16  /* of a kernel's time on every core: so much of it may be lost */
+#define GPSTI_PLAIN_JOIN_NS 1000  /* and of each thread's, to begin and to end with the others */
+#define GPSTI_PLAIN_SOUND 4 /* times what it costs is to be gained by knowing what is lost */
 
 typedef struct gpsti_plain {
     gpst_pipeline* pipeline;
@@ -122,19 +124,36 @@ GPSTI_PRIVATE uint64_t gpsti_plain_pixels(const gpst_pipeline* pipeline, const g
     return n_pixels;
 }
 
+GPSTI_INTERN uint64_t gpsti_plain_left(const gpst_pipeline* pipeline) {
+    const uint64_t expected = pipeline->desc.n_items_expected, begun = pipeline->next_index;
+    const uint64_t n_left = expected == 0 ? begun : expected > begun ? expected - begun : 0; /* 0: as many again */
+    return n_left < 1000000 ? n_left : 1000000;
+}
+
+/* What a kernel loses on every core shows beside one that has had one thread: the briefer it is and the more threads
+   meet at its end, the more. Is that much in what is left of the run, were it all like this? */
+GPSTI_PRIVATE bool gpsti_plain_may_lose(const gpsti_plain* self, int64_t wide_ns, int64_t alone_ns) {
+    const int64_t n_threads = self->pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
+    const int64_t lost_ns = wide_ns / GPSTI_PLAIN_LOST_PART + n_threads * GPSTI_PLAIN_JOIN_NS;
+    return lost_ns * (int64_t)gpsti_plain_left(self->pipeline) >= GPSTI_PLAIN_SOUND * alone_ns;
+}
+
 /* Before the engine is opened no other item wants the cores: a wide kernel may have them all. In item 0 only where what
-   was before it is little, unless there is no other item: threads that have just been inside a kernel look for more for
-   a while, and would take the cores from an engine that is opened for the rest. A lone item's kernel must be worth
-   waking them: on two cores that takes the 4 ms until the system moves one, on 16 it rarely does. */
+   was before it is little and the run too short to lose much, unless there is no other item: threads that have just
+   been inside a kernel look for more for a while, and would take the cores from an engine that is opened for the rest.
+   A lone item's kernel must be worth waking them: on two cores that takes the 4 ms until the system moves one, on 16 it
+   rarely does. */
 GPSTI_PRIVATE bool gpsti_plain_is_wide(const gpsti_plain* self, uint64_t n_pixels) {
     const gpst_pipeline* const pipeline = self->pipeline;
     if (self->worth_ns == 0 || pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE] <= 1 ||
         n_pixels < GPSTI_PLAIN_WIDE_PIXELS)
         return false;
     const int64_t alone_ns = (int64_t)n_pixels * GPSTI_PLAIN_PIXEL_NS;
+    const int64_t n_threads = pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
     if (pipeline->desc.n_items_expected == 1)
-        return alone_ns * (pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE] - 1) >= GPSTI_PLAIN_WAKE_NS;
-    return pipeline->next_index > 1 || gpsti_plain_work_ns(self) < alone_ns / 4;
+        return alone_ns * (n_threads - 1) >= GPSTI_PLAIN_WAKE_NS;
+    return pipeline->next_index > 1 || (gpsti_plain_work_ns(self) < alone_ns / 4 &&
+                                        !gpsti_plain_may_lose(self, alone_ns / n_threads, alone_ns));
 }
 
 GPSTI_PRIVATE gpst_result gpsti_plain_run_wide(gpsti_plain* self, const gpsti_step* step, uint64_t n_pixels,
@@ -156,11 +175,13 @@ GPSTI_PRIVATE gpst_result gpsti_plain_run_wide(gpsti_plain* self, const gpsti_st
 
 GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, const gpsti_step* step, char* reason) {
     const uint64_t n_pixels = gpsti_plain_pixels(self->pipeline, step);
+    const bool is_wide = gpsti_plain_is_wide(self, n_pixels);
     bool finished = false;
     self->slot->exec = self->exec;
-    gpst_result result = gpsti_plain_is_wide(self, n_pixels)
-                             ? gpsti_plain_run_wide(self, step, n_pixels, reason)
-                             : gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
+    if (self->is_first && n_pixels > 0 && !is_wide && self->exec.n_threads <= 1 && self->pipeline->device_on_host)
+        gpsti_early_note_alone(self->pipeline); /* a stage of the user's may have threads of its own */
+    gpst_result result = is_wide ? gpsti_plain_run_wide(self, step, n_pixels, reason)
+                                 : gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
     gpsti_plain_lock(self);
     if (GPST_FAILED(result) && gpsti_offload_fall_back(self->slot, result, reason)) {
         gpsti_plain_unlock(self);
@@ -250,19 +271,11 @@ GPSTI_PRIVATE int64_t gpsti_plain_time_ns(const gpsti_plain* self) {
     return gpsti_now_ns() - self->pipeline->start_ns - gpsti_plain_setup_ns(self->pipeline);
 }
 
-GPSTI_INTERN uint64_t gpsti_plain_left(const gpst_pipeline* pipeline) {
-    const uint64_t expected = pipeline->desc.n_items_expected, begun = pipeline->next_index;
-    const uint64_t n_left = expected == 0 ? begun : expected > begun ? expected - begun : 0; /* 0: as many again */
-    return n_left < 1000000 ? n_left : 1000000;
-}
-
-/* What a kernel loses on every core nobody knows before one has had one thread. In a long run of little else that is
-   worth it, once. */
+/* Nobody knows, or not at item 0, and in a long run of little else it is worth knowing, once. */
 GPSTI_PRIVATE bool gpsti_plain_is_to_sound(const gpsti_plain* self) {
     const gpsti_inside* const inside = &self->inside;
     return self->wide_ns == 0 && inside->n > 0 && gpsti_plain_work_ns(self) < self->inside_ns / 2 &&
-           inside->total_ns / inside->n * (int64_t)gpsti_plain_left(self->pipeline) >=
-               GPSTI_PLAIN_SOUND * inside->alone_ns;
+           gpsti_plain_may_lose(self, inside->total_ns / inside->n, inside->alone_ns);
 }
 
 /* The next item, if it is one at which it is asked what the engine would gain, and some were before it. */
@@ -336,8 +349,9 @@ GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     if (pipeline->next_index < gpsti_plain_least_items(n_left) &&
         mean_ns * (int64_t)pipeline->next_index < GPSTI_PLAIN_SURE_NS)
         return false;
-    return pipeline->next_index == 1 ? s > 0 && mean_ns >= GPSTI_PLAIN_LONG_NS
-                                     : gpsti_plain_gains(self, mean_ns, cost_ns, n_left);
+    if (pipeline->next_index == 1)
+        return s > 0 && mean_ns >= GPSTI_PLAIN_LONG_NS && !gpsti_tuner_is_dear(gpsti_plain_setup_ns(pipeline), mean_ns);
+    return gpsti_plain_gains(self, mean_ns, cost_ns, n_left);
 }
 
 /* As many again; of a run of unknown length, whose rest is thought to grow with it, a quarter. */

@@ -440,14 +440,12 @@ GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline) {
 
 /* ---- whole items ------------------------------------------------------------------------------------- */
 
-/* Items that end with their workers end side by side, and from then on in no order: nobody is told of them. */
+/* Items that end with their workers end side by side where nobody is told of them. */
 GPSTI_PRIVATE void gpsti_tune_set_ends(gpst_pipeline* pipeline, bool whole) {
     gpsti_step* const finish = &pipeline->steps[pipeline->n_steps - 1];
     pipeline->whole = whole;
-    if (pipeline->desc.sink)
-        return;
-    finish->ordered = false;
-    finish->concurrency = whole ? 0 : 1;
+    if (!pipeline->desc.sink)
+        finish->concurrency = whole ? 0 : 1;
 }
 
 GPSTI_PRIVATE void gpsti_tune_choose_whole(gpst_pipeline* pipeline, const gpsti_tuner_costs* costs) {
@@ -458,6 +456,7 @@ GPSTI_PRIVATE void gpsti_tune_choose_whole(gpst_pipeline* pipeline, const gpsti_
     for (uint32_t i = 0; i < pipeline->n_slots_made; i++) /* in stages they did not keep their memory */
         pipeline->slots[i]->served = false;
     pipeline->n_served = 0;
+    pipeline->tune.read_alone_ns = costs->service_ns[GPST_RESOURCE_DISK_IN] + costs->read_ns;
     gpsti_tuner_set_whole(&pipeline->tune.tuner, costs, n_workers, pipeline->desc.sink != NULL);
 }
 
@@ -483,8 +482,12 @@ GPSTI_PRIVATE void gpsti_tune_keep_capacity(gpst_pipeline* pipeline) {
 /* Reads that became slow, items that became long: would the model still bring them whole? One window may be chance. */
 GPSTI_PRIVATE bool gpsti_tune_outgrows_whole(gpst_pipeline* pipeline, gpsti_tuner_costs* costs) {
     gpsti_tune* const tune = &pipeline->tune;
+    gpsti_tuner_costs alone;
     gpsti_tune_costs(pipeline, costs);
-    tune->n_outgrown = gpsti_tuner_whole_workers(&tune->tuner, costs) == 0 ? tune->n_outgrown + 1 : 0;
+    alone = *costs;
+    alone.service_ns[GPST_RESOURCE_DISK_IN] = gpsti_tuner_read_alone_ns(
+        costs->service_ns[GPST_RESOURCE_DISK_IN], tune->read_alone_ns, pipeline->n_active);
+    tune->n_outgrown = gpsti_tuner_whole_workers(&tune->tuner, &alone) == 0 ? tune->n_outgrown + 1 : 0;
     return tune->n_outgrown == 2;
 }
 
@@ -618,8 +621,9 @@ GPSTI_PRIVATE bool gpsti_tune_finds_no_memory(const gpst_pipeline* pipeline) {
     const bool is_first = tune->n_items < GPSTI_TUNE_FEW_ITEMS && pipeline->items_ok < GPSTI_TUNE_MOST_ITEMS;
     const bool fills = pipeline->n_served < pipeline->n_slots &&
                        pipeline->items_ok < GPSTI_TUNE_FILL_ITEMS * (uint64_t)pipeline->n_active;
-    return tune->serial_ns > 0.0 && ((is_first && tune->growths != gpsti_report_growths(pipeline)) ||
-                                     (fills && gpsti_pool_is_growing(pipeline->pool)));
+    const bool grew = tune->growths != gpsti_report_growths(pipeline);
+    return tune->serial_ns > 0.0 &&
+           (((is_first || fills) && grew) || (fills && gpsti_pool_is_growing(pipeline->pool)));
 }
 
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {

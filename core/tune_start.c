@@ -6,7 +6,7 @@
 
 /* What opening the engine costs, about: threads for reads and writes, workers that wake, queues. */
 #define GPSTI_TUNE_OPEN_NS 500000
-#define GPSTI_TUNE_SETUPS 8 /* two more slots at least, taken down again at the end, for half the gain at the most */
+#define GPSTI_TUNE_SETUPS 4 /* two more slots at least, for half the gain at the most */
 
 GPSTI_PRIVATE void gpsti_tune_stayed_plain(gpst_pipeline* pipeline, const char* reason) {
     gpsti_tune* const tune = &pipeline->tune;

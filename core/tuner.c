@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define GPSTI_TUNER_FULL 0.85 /* a limit that is used so far is what holds things up */
+#define GPSTI_TUNER_ALL 0.95  /* nothing can be gained that is worth trying for */
 #define GPSTI_TUNER_WIN 0.02  /* a smaller gain is none */
 #define GPSTI_TUNER_DRIFT 0.20
 #define GPSTI_TUNER_CROWD 2.0 /* times as long as one alone: half as many workers would bring as many whole items */
@@ -143,8 +144,18 @@ GPSTI_PRIVATE bool gpsti_tuner_try(gpsti_tuner* tuner, gpst_knob knob, uint32_t 
     return true;
 }
 
+/* A disk may be faster with fewer at once, but not what reads wait for beside it. */
 GPSTI_PRIVATE bool gpsti_tuner_try_disk(gpsti_tuner* tuner, gpst_knob knob) {
-    return gpsti_tuner_try(tuner, knob, GPSTI_TUNER_UP) || gpsti_tuner_try(tuner, knob, GPSTI_TUNER_DOWN);
+    const bool fewer = knob != GPST_KNOB_READS || !tuner->waits_far;
+    return gpsti_tuner_try(tuner, knob, GPSTI_TUNER_UP) || (fewer && gpsti_tuner_try(tuner, knob, GPSTI_TUNER_DOWN));
+}
+
+/* What whole items wait for is one thing of the device: more of them would only wait longer. */
+GPSTI_PRIVATE bool gpsti_tuner_fills_device(const gpsti_tuner_window* window) {
+    bool fills = false;
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
+        fills = fills || (double)window->busy_ns[r] >= GPSTI_TUNER_ALL * (double)window->wall_ns;
+    return fills;
 }
 
 /* Workers that are all taken without using the cores wait for something: more of them, or, when there are more than
@@ -155,7 +166,8 @@ GPSTI_PRIVATE bool gpsti_tuner_try_cpu(gpsti_tuner* tuner) {
     const bool cores_busy = (double)window->cpu_ns >= GPSTI_TUNER_FULL * cores * (double)window->wall_ns;
     if (tuner->now.value[GPST_KNOB_WORKERS] > tuner->budget.cores)
         return gpsti_tuner_try(tuner, GPST_KNOB_WORKERS, GPSTI_TUNER_DOWN);
-    return !cores_busy && gpsti_tuner_try(tuner, GPST_KNOB_WORKERS, GPSTI_TUNER_UP);
+    const bool waits = tuner->whole && gpsti_tuner_fills_device(window);
+    return !cores_busy && !waits && gpsti_tuner_try(tuner, GPST_KNOB_WORKERS, GPSTI_TUNER_UP);
 }
 
 GPSTI_PRIVATE bool gpsti_tuner_is_serial(const gpsti_tuner_window* window) {

@@ -58,6 +58,7 @@ typedef struct gpsti_tuner {
     gpst_settings least, most;
     gpsti_tuner_state state;
     bool whole;              /* each worker brings its items through every step: what serves single steps has no use */
+    bool waits_far;          /* reads wait, but not for their bytes to come */
     int64_t alone_ns;        /* whole: what an item took while nobody else was at work */
     uint64_t n_items;        /* of all windows and what passed between them */
     double kept_rate;        /* items a second under `kept` */
@@ -96,6 +97,9 @@ GPSTI_INTERN uint32_t gpsti_tuner_slots_worth(uint64_t n_left, int64_t item_ns, 
 GPSTI_INTERN int64_t gpsti_tuner_slot_ns(int64_t growth_ns, uint64_t made_bytes, uint64_t slot_bytes);
 /* The same of a slot that took so much before its item came to the device. */
 GPSTI_INTERN int64_t gpsti_tuner_unseen_slot_ns(int64_t slot_ns);
+/* Does an item's memory take so long to make, and its work, so far, so little that the first items are to tell what
+   others would gain? */
+GPSTI_INTERN bool gpsti_tuner_is_dear(int64_t slot_ns, int64_t work_ns);
 /* How many keep a device busy, of items that took way_ns so far, the last on_device_ns of them there. */
 GPSTI_INTERN uint32_t gpsti_tuner_slots_beside(int64_t way_ns, int64_t on_device_ns);
 /* After this window, are so many slots more, each with an item in hand, worth making on trial? */
@@ -105,6 +109,9 @@ GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs);
 /* How many workers that each bring an item through all of its steps are as fast as the engine at its best; 0: none are,
    or items take too long. */
 GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs);
+/* What a read of whole items would take by itself, which takes read_ns beside those of n_workers and before_ns when it
+   was decided to bring items whole. */
+GPSTI_INTERN int64_t gpsti_tuner_read_alone_ns(int64_t read_ns, int64_t before_ns, uint32_t n_workers);
 /* Starts with so many; waits_for_turns: items that have come to their end may wait there in their slots. */
 GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, const gpsti_tuner_costs* costs, uint32_t n_workers,
                                         bool waits_for_turns);

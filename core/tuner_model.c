@@ -213,6 +213,7 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
 
 GPSTI_PRIVATE void gpsti_tuner_start(gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
     tuner->budget.bunch = gpsti_tuner_bunch(costs);
+    tuner->waits_far = costs && gpsti_tuner_waits_far(costs);
     gpsti_tuner_limits(tuner);
     gpsti_tuner_model(tuner, costs);
     tuner->kept = tuner->now;
@@ -231,24 +232,42 @@ GPSTI_PRIVATE int64_t gpsti_tuner_way_ns(const gpsti_tuner_costs* costs) {
     return services_ns > costs->item_ns ? services_ns : costs->item_ns; /* with what no clock has */
 }
 
+/* Item 0 may have loaded a device's kernels and waited for its memory: half of its time there is believed, and nothing
+   of it where the file took longer. */
+GPSTI_PRIVATE void gpsti_tuner_believe(const gpsti_tuner_costs* costs, gpsti_tuner_costs* out) {
+    const int64_t file_ns = costs->service_ns[GPST_RESOURCE_DISK_IN] + costs->read_ns;
+    *out = *costs;
+    for (int r = (int)GPST_RESOURCE_H2D; costs->is_first && r <= (int)GPST_RESOURCE_D2H; r++) {
+        const int64_t half_ns = costs->service_ns[r] / 2;
+        out->service_ns[r] = file_ns > half_ns ? 0 : half_ns;
+    }
+}
+
 /* Of waiting for files there can be as much as there are workers; of a device's time not, so that more of them than
    keep it busy, and one that comes with the next, only stand in each other's way; nor of making files, for which the
    engine has few writers. It, too, works on no more items than there are slots. */
 GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
     const uint32_t* const most = tuner->most.value;
     uint32_t n = most[GPST_KNOB_WORKERS] < most[GPST_KNOB_SLOTS] ? most[GPST_KNOB_WORKERS] : most[GPST_KNOB_SLOTS];
-    const int64_t files_ns = gpsti_tuner_files_ns(costs), others_ns = gpsti_tuner_period_ns(costs, n);
+    gpsti_tuner_costs believed;
+    gpsti_tuner_believe(costs, &believed);
+    const int64_t files_ns = gpsti_tuner_files_ns(costs), others_ns = gpsti_tuner_period_ns(&believed, n);
     const int64_t period_ns = files_ns > others_ns ? files_ns : others_ns;
     const int64_t way_ns = gpsti_tuner_way_ns(costs);
     if (tuner->budget.streams && most[GPST_KNOB_STREAMS] < n)
         n = most[GPST_KNOB_STREAMS];
     if (period_ns <= 0 || way_ns > GPSTI_TUNER_WHOLE_NS || (tuner->budget.writes && n > GPSTI_TUNER_WHOLE_NAMES) ||
-        (double)gpsti_tuner_total_ns(costs) > GPSTI_TUNER_WHOLE_LOSS * (double)period_ns * (double)n)
+        (double)gpsti_tuner_total_ns(&believed) > GPSTI_TUNER_WHOLE_LOSS * (double)period_ns * (double)n)
         return 0;
-    const uint64_t busy = (uint64_t)(way_ns / period_ns) * (costs->is_first ? 2 : 1);
     if (tuner->budget.streams && way_ns < GPSTI_TUNER_BUNCH_NS && n > GPSTI_TUNER_WHOLE_CALLS)
         n = GPSTI_TUNER_WHOLE_CALLS;
-    return files_ns > others_ns ? n : gpsti_tuner_clamp(busy + 1, 1, n);
+    return files_ns > others_ns ? n : gpsti_tuner_clamp((uint64_t)(way_ns / period_ns) + 1, 1, n);
+}
+
+/* As many reads as there are workers may take as many times as long and be no slower: then the disk serves them one
+   after the other, and more of them would only wait longer. */
+GPSTI_INTERN int64_t gpsti_tuner_read_alone_ns(int64_t read_ns, int64_t before_ns, uint32_t n_workers) {
+    return read_ns > before_ns && read_ns <= before_ns * (int64_t)n_workers ? before_ns : read_ns;
 }
 
 GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, const gpsti_tuner_costs* costs, uint32_t n_workers,

@@ -6,6 +6,7 @@
 
 #define GPSTI_TUNER_LEAST_SLOTS 3    /* one that is filled, one that is worked on, one that is emptied */
 #define GPSTI_TUNER_HOPE 4 /* of so many that are tried, one brings what it could at best */
+#define GPSTI_TUNER_DEAR 5 /* items wait for one another that long with no great loss */
 #define GPSTI_TUNER_UNSEEN_NS 500000 /* 1 MiB of locked memory, as much on the device, a stream: about */
 
 /* A run of n_left items on n slots takes about n set-ups and n_left / n items one after the other. The sum is least
@@ -28,6 +29,10 @@ GPSTI_INTERN int64_t gpsti_tuner_slot_ns(int64_t growth_ns, uint64_t made_bytes,
    any item takes there. */
 GPSTI_INTERN int64_t gpsti_tuner_unseen_slot_ns(int64_t slot_ns) {
     return 2 * slot_ns > GPSTI_TUNER_UNSEEN_NS ? 2 * slot_ns : GPSTI_TUNER_UNSEEN_NS;
+}
+
+GPSTI_INTERN bool gpsti_tuner_is_dear(int64_t slot_ns, int64_t work_ns) {
+    return slot_ns / GPSTI_TUNER_DEAR > work_ns;
 }
 
 /* Twice what Little's law gives for a device that has an item for so long at the least. */

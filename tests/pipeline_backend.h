@@ -27,12 +27,14 @@ static const kit_kept kit_all_kept[] = {
     {"test_an_item_takes_an_engine_time", "what an item costs an engine on the cpu and on a device"},
     {"test_waiting_reads_are_the_readers", "sim's disk"},
     {"test_reads_that_wait", "sim's disk"},
+    {"test_reads_that_wait_for_each_other", "sim's disk"},
     {"test_a_fallback_is_of_one_item", "how long kernels take in sim's model"},
     {"test_a_lost_device", "how long kernels take in sim's model"},
     {"run_overtakes", "how long kernels and memory take in sim's model"},
     {"beside_begin", "kernels that wait for other items"},
     {"stays_plain", "what memory costs in sim's model"},
     {"most_slots", "what memory costs in sim's model"},
+    {"test_dear_memory_is_told_of_first", "what memory costs in sim's model"},
 };
 
 GPSTI_PRIVATE const char* kit_why_kept(const char* opener) {

@@ -95,6 +95,35 @@ static void test_windows_begin_when_all_is_new(void** state) {
     unmake(self);
 }
 
+/* One in which a slot that never served had memory made is none, also where that is over at an item's end; where every
+   slot has some, items that grow are what the engine takes. */
+static void test_windows_begin_when_slots_are_full(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
+    desc.tune = GPST_TUNE_ON;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    gpsti_tune* const tune = &pipeline->tune;
+    lock(self);
+    tune->modelled = true;
+    tune->tuner.budget.item_host_bytes = 1;
+    tune->serial_ns = MS;
+    pipeline->n_slots = 2;
+    for (uint32_t n_served = 1; n_served <= 2; n_served++) {
+        pipeline->n_served = n_served;
+        tune->n_to_settle = 1;
+        for (uint64_t n = 0; n <= 10; n++) {
+            gpsti_tune_count(pipeline->slots[0]);
+            assert_int_equal(tune->n_items, n);
+        }
+        (void)gpsti_a64_add(&pipeline->device_growths, 1);
+        gpsti_tune_count(pipeline->slots[0]);
+        assert_int_equal(tune->n_items, n_served < 2 ? 0 : 11);
+    }
+    unlock(self);
+    unmake(self);
+}
+
 /* ---- knobs -------------------------------------------------------------------------------------- */
 
 /* A knob that cannot be moved stays where it was, says why, and is not tried again. */
@@ -519,7 +548,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_windows_are_long_enough),
         cmocka_unit_test(test_windows_begin_when_all_is_new),
-        cmocka_unit_test(test_refused_knobs_stay),
+        cmocka_unit_test(test_windows_begin_when_slots_are_full), cmocka_unit_test(test_refused_knobs_stay),
         cmocka_unit_test(test_a_new_setting_thaws),
         cmocka_unit_test(test_a_new_setting_wakes),
         cmocka_unit_test(test_budgets_are_of_the_pipeline),

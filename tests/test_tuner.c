@@ -314,6 +314,37 @@ static void test_drift_is_in_a_row(void** state) {
     assert_int_equal(tuner.n_decisions, n_decisions);
 }
 
+/* Reads at once that were ever tried, the fewest, of reads of so many bytes that take 3 ms in whatever company. */
+static uint32_t fewest_reads(uint64_t bytes) {
+    machine m = brief_machine(16);
+    m.cpu = 0.02;
+    m.read = 3.0;
+    const gpsti_tuner_budget budget = budget_of(&m);
+    gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    costs.read_bytes = bytes;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    uint32_t fewest = tuner.now.value[GPST_KNOB_READS];
+    for (uint64_t n = 100; tuner.state != GPSTI_TUNER_FROZEN && n < 5000; n += 100) {
+        gpsti_tuner_window window;
+        memset(&window, 0, sizeof window);
+        window.n_items = 100;
+        window.wall_ns = (int64_t)(10 * MS);
+        window.service_ns[GPST_RESOURCE_DISK_IN] = (int64_t)tuner.now.value[GPST_KNOB_READS] * window.wall_ns;
+        (void)gpsti_tuner_judge(&tuner, &window, n);
+        fewest = tuner.now.value[GPST_KNOB_READS] < fewest ? tuner.now.value[GPST_KNOB_READS] : fewest;
+    }
+    assert_int_equal(tuner.state, GPSTI_TUNER_FROZEN);
+    return fewest;
+}
+
+/* A disk may like fewer reads at once; a network does not, and half of them would be half as fast meanwhile. */
+static void test_far_reads_are_never_fewer(void** state) {
+    (void)state;
+    assert_int_equal(fewest_reads(65536), 64);
+    assert_int_equal(fewest_reads(1000000), 16); /* that long for so many bytes: a disk, which has 32 to begin with */
+}
+
 /* ---- where nothing is to be moved ------------------------------------------------------------------------- */
 
 static void freezes_at_once(gpsti_tuner* tuner, const gpsti_tuner_window* window, const char* says) {
@@ -490,6 +521,7 @@ int main(void) {
         cmocka_unit_test(test_after_the_second_freeze),
         cmocka_unit_test(test_hunting_is_bounded),
         cmocka_unit_test(test_drift_is_in_a_row),
+        cmocka_unit_test(test_far_reads_are_never_fewer),
         cmocka_unit_test(test_a_serial_stage_has_no_knob),
         cmocka_unit_test(test_busy_cores_want_no_more_workers),
         cmocka_unit_test(test_a_slow_source_has_no_knob),

@@ -82,6 +82,14 @@ static void test_slots_beside_a_device(void** state) {
     assert_int_equal(gpsti_tuner_slots_beside(5, 0), 12);
 }
 
+/* A fifth of what its memory takes: an item that is briefer is waited for. */
+static void test_dear_memory(void** state) {
+    (void)state;
+    assert_false(gpsti_tuner_is_dear(5 * MS, MS));
+    assert_true(gpsti_tuner_is_dear(5 * MS, MS - 1));
+    assert_false(gpsti_tuner_is_dear(0, 0));
+}
+
 /* Half as many again would at best make the rest of 300 ms a third shorter: 100 ms, and one hope of four comes true. */
 static void test_slots_on_trial(void** state) {
     (void)state;
@@ -111,6 +119,7 @@ int main(void) {
         cmocka_unit_test(test_price_of_a_slot),
         cmocka_unit_test(test_price_of_what_nobody_has_seen),
         cmocka_unit_test(test_slots_beside_a_device),
+        cmocka_unit_test(test_dear_memory),
         cmocka_unit_test(test_slots_on_trial),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

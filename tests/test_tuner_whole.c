@@ -83,7 +83,7 @@ static void test_whole_items_from_far_away(void** state) {
 }
 
 /* What no clock has, of an item's way in the plain loop, wants workers, too; and an item 0 alone as many again: it may
-   have loaded a device's kernels. */
+   have loaded a device's kernels. Of one that was longer with its file the device says nothing. */
 static void test_whole_items_on_a_device(void** state) {
     (void)state;
     machine m = brief_machine(16);
@@ -107,6 +107,30 @@ static void test_whole_items_on_a_device(void** state) {
     costs.item_ns = 0;
     costs.is_first = true;
     assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 2 * 3 + 1);
+    costs.read_ns = (int64_t)(0.025 * MS); /* of its CPU time */
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 2 * 3 + 1);
+    costs.read_ns++;
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 16);
+    costs.is_first = false;
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 3 + 1);
+    costs.is_first = true;
+    costs.read_ns = 0;
+    costs.service_ns[GPST_RESOURCE_DISK_IN] = (int64_t)(0.8 * MS); /* eight at once; 16 workers: every 0.056 ms */
+    costs.service_ns[GPST_RESOURCE_H2D] = (int64_t)(1.5 * MS);
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 16);
+    costs.is_first = false;
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 1 + 1);
+}
+
+/* Reads that wait for each other, no longer than that, are what they were; those that became slow are not. */
+static void test_reads_beside_others(void** state) {
+    (void)state;
+    assert_int_equal(gpsti_tuner_read_alone_ns(900, 1000, 8), 900);
+    assert_int_equal(gpsti_tuner_read_alone_ns(1001, 1000, 8), 1000);
+    assert_int_equal(gpsti_tuner_read_alone_ns(8000, 1000, 8), 1000);
+    assert_int_equal(gpsti_tuner_read_alone_ns(8001, 1000, 8), 8001);
+    assert_int_equal(gpsti_tuner_read_alone_ns(8000, 1000, 1), 8000);
+    assert_int_equal(gpsti_tuner_read_alone_ns(500, 0, 8), 500);
 }
 
 static void test_long_items_are_not_whole(void** state) {
@@ -310,6 +334,26 @@ static void test_whole_items_that_queue_for_a_device(void** state) {
     }
 }
 
+/* One that is always busy, at whatever, serves no more of them. */
+static void test_a_full_device_wants_no_more(void** state) {
+    (void)state;
+    static const gpst_resource engines[] = {GPST_RESOURCE_H2D, GPST_RESOURCE_GPU, GPST_RESOURCE_D2H};
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    for (int i = 0; i < 6; i++) {
+        gpsti_tuner tuner = whole_tuner(&m, 3);
+        gpsti_tuner_window window = crowded_window(&m, &tuner, 0.0);
+        window.cpu_ns = 0; /* its workers wait */
+        window.busy_ns[engines[i / 2]] = window.wall_ns / 100 * (i % 2 ? 96 : 94);
+        window.wait_ns[GPST_RESOURCE_CPU] = 1;
+        (void)gpsti_tuner_judge(&tuner, &window, 100);
+        if (i % 2)
+            assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 3);
+        else
+            assert_true(tuner.now.value[GPST_KNOB_WORKERS] > 3);
+    }
+}
+
 /* Many workers at a busy device: with half of them it is as busy. */
 static void test_too_many_for_a_device(void** state) {
     (void)state;
@@ -415,7 +459,7 @@ int main(void) {
         cmocka_unit_test(test_whole_items_that_wait_for_files),
         cmocka_unit_test(test_whole_items_from_far_away),
         cmocka_unit_test(test_whole_items_on_a_device),
-        cmocka_unit_test(test_long_items_are_not_whole),
+        cmocka_unit_test(test_reads_beside_others), cmocka_unit_test(test_long_items_are_not_whole),
         cmocka_unit_test(test_memory_of_whole_items),
         cmocka_unit_test(test_knobs_of_whole_items),
         cmocka_unit_test(test_more_workers_with_whole_items),
@@ -423,7 +467,7 @@ int main(void) {
         cmocka_unit_test(test_fewer_are_as_good),
         cmocka_unit_test(test_slots_of_those_that_wait_for_turns),
         cmocka_unit_test(test_whole_items_that_queue_for_a_device),
-        cmocka_unit_test(test_too_many_for_a_device),
+        cmocka_unit_test(test_a_full_device_wants_no_more), cmocka_unit_test(test_too_many_for_a_device),
         cmocka_unit_test(test_a_crowd_is_seen_early),
         cmocka_unit_test(test_workers_on_trial_must_pay),
         cmocka_unit_test(test_the_end_is_near),
