@@ -6,7 +6,6 @@
 
 /* What opening the engine costs, about: threads for reads and writes, workers that wake, queues. */
 #define GPSTI_TUNE_OPEN_NS 500000
-#define GPSTI_TUNE_SETUPS 4 /* two more slots at least, for half the gain at the most */
 
 GPSTI_PRIVATE void gpsti_tune_stayed_plain(gpst_pipeline* pipeline, const char* reason) {
     gpsti_tune* const tune = &pipeline->tune;
@@ -33,7 +32,7 @@ GPSTI_PRIVATE void gpsti_tune_stay_plain(gpst_pipeline* pipeline) {
 }
 
 GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline) {
-    return GPSTI_TUNE_OPEN_NS + GPSTI_TUNE_SETUPS * gpsti_plain_setup_ns(pipeline);
+    return GPSTI_TUNE_OPEN_NS + gpsti_tuner_setups_ns(gpsti_plain_setup_ns(pipeline));
 }
 
 /* Is memory dear, and nothing given or known yet of how many slots there are to be? */

@@ -97,6 +97,8 @@ GPSTI_INTERN uint32_t gpsti_tuner_slots_worth(uint64_t n_left, int64_t item_ns, 
 GPSTI_INTERN int64_t gpsti_tuner_slot_ns(int64_t growth_ns, uint64_t made_bytes, uint64_t slot_bytes);
 /* The same of a slot that took so much before its item came to the device. */
 GPSTI_INTERN int64_t gpsti_tuner_unseen_slot_ns(int64_t slot_ns);
+/* What the slots of an engine would have to save, where one took slot_ns to make. */
+GPSTI_INTERN int64_t gpsti_tuner_setups_ns(int64_t slot_ns);
 /* Does an item's memory take so long to make, and its work, so far, so little that the first items are to tell what
    others would gain? */
 GPSTI_INTERN bool gpsti_tuner_is_dear(int64_t slot_ns, int64_t work_ns);

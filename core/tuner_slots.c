@@ -6,6 +6,7 @@
 
 #define GPSTI_TUNER_LEAST_SLOTS 3    /* one that is filled, one that is worked on, one that is emptied */
 #define GPSTI_TUNER_HOPE 4 /* of so many that are tried, one brings what it could at best */
+#define GPSTI_TUNER_AROUND_NS 8000000
 #define GPSTI_TUNER_DEAR 5 /* items wait for one another that long with no great loss */
 #define GPSTI_TUNER_UNSEEN_NS 500000 /* 1 MiB of locked memory, as much on the device, a stream: about */
 
@@ -29,6 +30,13 @@ GPSTI_INTERN int64_t gpsti_tuner_slot_ns(int64_t growth_ns, uint64_t made_bytes,
    any item takes there. */
 GPSTI_INTERN int64_t gpsti_tuner_unseen_slot_ns(int64_t slot_ns) {
     return 2 * slot_ns > GPSTI_TUNER_UNSEEN_NS ? 2 * slot_ns : GPSTI_TUNER_UNSEEN_NS;
+}
+
+/* Two more at least, for half the gain at the most. What comes with them (streams, events, workers that wake, and to
+   take all of it down) is about as much again where memory is small, and no more where it is large. */
+GPSTI_INTERN int64_t gpsti_tuner_setups_ns(int64_t slot_ns) {
+    const int64_t setups_ns = 4 * slot_ns;
+    return setups_ns + (setups_ns < GPSTI_TUNER_AROUND_NS ? setups_ns : GPSTI_TUNER_AROUND_NS);
 }
 
 GPSTI_INTERN bool gpsti_tuner_is_dear(int64_t slot_ns, int64_t work_ns) {

@@ -82,6 +82,15 @@ static void test_slots_beside_a_device(void** state) {
     assert_int_equal(gpsti_tuner_slots_beside(5, 0), 12);
 }
 
+/* Eight times what one took where that is little, four times beyond two milliseconds. */
+static void test_price_of_an_engine_s_slots(void** state) {
+    (void)state;
+    assert_int_equal(gpsti_tuner_setups_ns(0), 0);
+    assert_int_equal(gpsti_tuner_setups_ns(MS / 2), 4 * MS);
+    assert_int_equal(gpsti_tuner_setups_ns(2 * MS), 16 * MS);
+    assert_int_equal(gpsti_tuner_setups_ns(11 * MS), 52 * MS);
+}
+
 /* A fifth of what its memory takes: an item that is briefer is waited for. */
 static void test_dear_memory(void** state) {
     (void)state;
@@ -119,7 +128,7 @@ int main(void) {
         cmocka_unit_test(test_price_of_a_slot),
         cmocka_unit_test(test_price_of_what_nobody_has_seen),
         cmocka_unit_test(test_slots_beside_a_device),
-        cmocka_unit_test(test_dear_memory),
+        cmocka_unit_test(test_price_of_an_engine_s_slots), cmocka_unit_test(test_dear_memory),
         cmocka_unit_test(test_slots_on_trial),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
