@@ -148,11 +148,6 @@ GPSTI_PRIVATE gpsti_step_kind gpsti_step_kind_of(const gpst_stage_desc* stage) {
                                              : GPSTI_STEP_HOST;
 }
 
-/* Whose end nobody is told of need not wait for those before it. */
-GPSTI_PRIVATE bool gpsti_pipeline_tells_in_order(const gpst_pipeline* pipeline) {
-    return !pipeline->desc.as_ready && (pipeline->desc.sink || !pipeline->desc.source);
-}
-
 GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline) {
     for (uint32_t s = 0; s < pipeline->desc.n_stages;) {
         const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
@@ -174,7 +169,6 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline) {
     gpsti_step* const finish = &pipeline->steps[pipeline->n_steps++];
     finish->kind = GPSTI_STEP_FINISH;
     finish->concurrency = 1;
-    finish->ordered = gpsti_pipeline_tells_in_order(pipeline);
     finish->no_callbacks = !pipeline->desc.sink && (finish - 1)->kind != GPSTI_STEP_WRITE;
 }
 
@@ -264,6 +258,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     gpsti_steps_make(pipeline);
     pipeline->batch_most = gpsti_pipeline_batch_most(pipeline, device->asynchronous);
     gpsti_tune_init(pipeline, desc);
+    gpsti_tune_set_order(pipeline);
     gpsti_pipeline_set_batch(pipeline, desc);
     GPSTI_TRY(gpst_pool_create(pipeline->context, &pool, &pipeline->pool));
     return gpsti_slots_create(pipeline);

@@ -482,6 +482,8 @@ GPSTI_INTERN bool gpsti_early_join(gpst_pipeline* pipeline);
 GPSTI_INTERN gpst_result gpsti_tune_check(const gpst_pipeline_desc* desc, const char* function);
 /* What DEFAULT means: the engine, or the plain loop that the settings name. */
 GPSTI_INTERN gpst_run_mode gpsti_tune_loop(const gpst_pipeline_desc* desc);
+/* In which order items end, now. Locked, or before the run. */
+GPSTI_INTERN void gpsti_tune_set_order(gpst_pipeline* pipeline);
 /* From the desc: is there to be a tuner, and how many slots may there ever be? */
 GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc);
 /* Plain until what is left is worth threads, then the engine is opened. False: nothing is left. */

@@ -109,6 +109,14 @@ GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_d
     gpsti_tune_set_files(pipeline);
 }
 
+/* Whose end nobody is told of need not wait for those before it; but of items that end without order the first are the
+   short ones, and the model is made of those that have ended. */
+GPSTI_INTERN void gpsti_tune_set_order(gpst_pipeline* pipeline) {
+    const bool told = pipeline->desc.sink || !pipeline->desc.source;
+    const bool needs_model = pipeline->tune.on && !pipeline->tune.modelled;
+    pipeline->steps[pipeline->n_steps - 1].ordered = !pipeline->desc.as_ready && (told || needs_model);
+}
+
 /* ---- knobs ------------------------------------------------------------------------------------- */
 
 /* A knob that could not be moved stays where it was, for good. */
@@ -526,6 +534,7 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     gpsti_tune_keep_capacity(pipeline);
     gpsti_tune_say_start(pipeline, pipeline->whole ? "starts with whole items, " : "starts with ");
     tune->modelled = true;
+    gpsti_tune_set_order(pipeline);
 }
 
 GPSTI_INTERN void gpsti_tune_prepare(gpst_pipeline* pipeline) {

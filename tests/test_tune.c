@@ -95,6 +95,30 @@ static void test_windows_begin_when_all_is_new(void** state) {
     unmake(self);
 }
 
+/* Whom nobody tells of items, those end as they finish; but in order until there is a model, which would be made of the
+   short ones. */
+static void test_order_until_there_is_a_model(void** state) {
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        const bool tuned = i & 1, has_sink = i & 2, as_ready = i & 4;
+        kit* const self = kit_open("cpu", 2);
+        gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
+        desc.tune = tuned ? GPST_TUNE_ON : GPST_TUNE_OFF;
+        desc.as_ready = as_ready;
+        if (!has_sink)
+            desc.sink = NULL;
+        gpst_pipeline* const pipeline = make(self, &desc);
+        const gpsti_step* const finish = &pipeline->steps[pipeline->n_steps - 1];
+        lock(self);
+        assert_int_equal(finish->ordered, !as_ready && (has_sink || tuned));
+        gpsti_tune_count(pipeline->slots[0]); /* the first item */
+        assert_int_equal(pipeline->tune.modelled, tuned);
+        assert_int_equal(finish->ordered, !as_ready && has_sink);
+        unlock(self);
+        unmake(self);
+    }
+}
+
 /* One in which a slot that never served had memory made is none, also where that is over at an item's end; where every
    slot has some, items that grow are what the engine takes. */
 static void test_windows_begin_when_slots_are_full(void** state) {
@@ -548,7 +572,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_windows_are_long_enough),
         cmocka_unit_test(test_windows_begin_when_all_is_new),
-        cmocka_unit_test(test_windows_begin_when_slots_are_full), cmocka_unit_test(test_refused_knobs_stay),
+        cmocka_unit_test(test_order_until_there_is_a_model), cmocka_unit_test(test_windows_begin_when_slots_are_full), cmocka_unit_test(test_refused_knobs_stay),
         cmocka_unit_test(test_a_new_setting_thaws),
         cmocka_unit_test(test_a_new_setting_wakes),
         cmocka_unit_test(test_budgets_are_of_the_pipeline),
