@@ -271,7 +271,7 @@ GPSTI_PRIVATE int64_t gpsti_plain_time_ns(const gpsti_plain* self) {
     return gpsti_now_ns() - self->pipeline->start_ns - gpsti_plain_setup_ns(self->pipeline);
 }
 
-/* Nobody knows, or not at item 0, and in a long run of little else it is worth knowing, once. */
+/* Once: a run of little else that was not known at item 0 to be so long. */
 GPSTI_PRIVATE bool gpsti_plain_is_to_sound(const gpsti_plain* self) {
     const gpsti_inside* const inside = &self->inside;
     return self->wide_ns == 0 && inside->n > 0 && gpsti_plain_work_ns(self) < self->inside_ns / 2 &&
