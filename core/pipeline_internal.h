@@ -267,7 +267,8 @@ struct gpst_pipeline {
     bool listed, attached;   /* the scheduler knows us; and that there is an engine to run */
     gpsti_early early;       /* item 0 is at work, and no engine is opened yet */
     gpsti_step* early_step;  /* at this one */
-    gpsti_a64 early_submitted_ns; /* and it is with a device, since then; 0 = it is not yet */
+    gpsti_a64 early_submitted_ns; /* and it is with a device, since then; 0 = it is not yet; INT64_MAX = nor will it be:
+                                     one thread has its kernel on the CPU */
     uint32_t* early_counted_in; /* others have begun: item 0 counts here, too; NULL = not, or not any more */
     bool started, source_running, source_done, closed;
     bool reader_retired;     /* nothing is to be read any more */

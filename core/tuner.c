@@ -92,14 +92,19 @@ GPSTI_PRIVATE bool gpsti_tuner_is_slowed(const gpsti_tuner* tuner, uint64_t n_it
     return tuner->whole && way_ns > GPSTI_TUNER_CROWD * (double)tuner->alone_ns;
 }
 
+/* How much of the window the busiest of the device's engines was. */
+GPSTI_PRIVATE double gpsti_tuner_device_part(const gpsti_tuner_window* window) {
+    int64_t most_ns = 0;
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
+        most_ns = window->busy_ns[r] > most_ns ? window->busy_ns[r] : most_ns;
+    return (double)most_ns / (double)window->wall_ns;
+}
+
 /* Few of them, not where it is a busy device that they wait for. */
 GPSTI_PRIVATE bool gpsti_tuner_is_crowded(const gpsti_tuner* tuner) {
     const gpsti_tuner_window* const window = &tuner->kept_window;
-    bool idles = true;
-    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
-        idles = idles && window->busy_ns[r] < window->wall_ns / 2;
     return gpsti_tuner_is_slowed(tuner, window->n_items, window->wall_ns) &&
-           (idles || tuner->now.value[GPST_KNOB_WORKERS] >= GPSTI_TUNER_PLENTY);
+           (gpsti_tuner_device_part(window) < 0.5 || tuner->now.value[GPST_KNOB_WORKERS] >= GPSTI_TUNER_PLENTY);
 }
 
 GPSTI_PRIVATE uint32_t gpsti_tuner_step(const gpsti_tuner* tuner, gpst_knob knob, uint32_t direction) {
@@ -150,23 +155,15 @@ GPSTI_PRIVATE bool gpsti_tuner_try_disk(gpsti_tuner* tuner, gpst_knob knob) {
     return gpsti_tuner_try(tuner, knob, GPSTI_TUNER_UP) || (fewer && gpsti_tuner_try(tuner, knob, GPSTI_TUNER_DOWN));
 }
 
-/* What whole items wait for is one thing of the device: more of them would only wait longer. */
-GPSTI_PRIVATE bool gpsti_tuner_fills_device(const gpsti_tuner_window* window) {
-    bool fills = false;
-    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
-        fills = fills || (double)window->busy_ns[r] >= GPSTI_TUNER_ALL * (double)window->wall_ns;
-    return fills;
-}
-
 /* Workers that are all taken without using the cores wait for something: more of them, or, when there are more than
-   cores already, fewer. */
+   cores already, fewer. Whole items that wait for one engine of the device would only wait longer. */
 GPSTI_PRIVATE bool gpsti_tuner_try_cpu(gpsti_tuner* tuner) {
     const gpsti_tuner_window* const window = &tuner->kept_window;
     const double cores = (double)tuner->budget.cores;
     const bool cores_busy = (double)window->cpu_ns >= GPSTI_TUNER_FULL * cores * (double)window->wall_ns;
     if (tuner->now.value[GPST_KNOB_WORKERS] > tuner->budget.cores)
         return gpsti_tuner_try(tuner, GPST_KNOB_WORKERS, GPSTI_TUNER_DOWN);
-    const bool waits = tuner->whole && gpsti_tuner_fills_device(window);
+    const bool waits = tuner->whole && gpsti_tuner_device_part(window) >= GPSTI_TUNER_ALL;
     return !cores_busy && !waits && gpsti_tuner_try(tuner, GPST_KNOB_WORKERS, GPSTI_TUNER_UP);
 }
 

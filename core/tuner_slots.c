@@ -6,7 +6,7 @@
 
 #define GPSTI_TUNER_LEAST_SLOTS 3    /* one that is filled, one that is worked on, one that is emptied */
 #define GPSTI_TUNER_HOPE 4 /* of so many that are tried, one brings what it could at best */
-#define GPSTI_TUNER_AROUND_NS 8000000
+#define GPSTI_TUNER_AROUND_NS 8000000 /* what comes with slots beside their memory, at most */
 #define GPSTI_TUNER_DEAR 5 /* items wait for one another that long with no great loss */
 #define GPSTI_TUNER_UNSEEN_NS 500000 /* 1 MiB of locked memory, as much on the device, a stream: about */
 

@@ -67,17 +67,23 @@ static void test_windows_are_long_enough(void** state) {
     unmake(self);
 }
 
+/* Tuned, with a model and the size of an item, before its first one. Locked from here on. */
+static gpst_pipeline* make_modelled(kit* self) {
+    gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
+    desc.tune = GPST_TUNE_ON;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    lock(self);
+    pipeline->tune.modelled = true;
+    pipeline->tune.tuner.budget.item_host_bytes = 1;
+    return pipeline;
+}
+
 /* What ended under the setting before is in no window, and neither is an item that was cancelled. */
 static void test_windows_begin_when_all_is_new(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 2);
-    gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
-    desc.tune = GPST_TUNE_ON;
-    gpst_pipeline* const pipeline = make(self, &desc);
+    gpst_pipeline* const pipeline = make_modelled(self);
     gpsti_tune* const tune = &pipeline->tune;
-    lock(self);
-    tune->modelled = true;
-    tune->tuner.budget.item_host_bytes = 1;
     tune->n_to_settle = 3;
     for (int i = 0; i < 3; i++) {
         pipeline->end_ns += 7 * MS;
@@ -124,13 +130,8 @@ static void test_order_until_there_is_a_model(void** state) {
 static void test_windows_begin_when_slots_are_full(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 2);
-    gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
-    desc.tune = GPST_TUNE_ON;
-    gpst_pipeline* const pipeline = make(self, &desc);
+    gpst_pipeline* const pipeline = make_modelled(self);
     gpsti_tune* const tune = &pipeline->tune;
-    lock(self);
-    tune->modelled = true;
-    tune->tuner.budget.item_host_bytes = 1;
     tune->serial_ns = MS;
     pipeline->n_slots = 2;
     for (uint32_t n_served = 1; n_served <= 2; n_served++) {
@@ -572,7 +573,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_windows_are_long_enough),
         cmocka_unit_test(test_windows_begin_when_all_is_new),
-        cmocka_unit_test(test_order_until_there_is_a_model), cmocka_unit_test(test_windows_begin_when_slots_are_full), cmocka_unit_test(test_refused_knobs_stay),
+        cmocka_unit_test(test_order_until_there_is_a_model),
+        cmocka_unit_test(test_windows_begin_when_slots_are_full),
+        cmocka_unit_test(test_refused_knobs_stay),
         cmocka_unit_test(test_a_new_setting_thaws),
         cmocka_unit_test(test_a_new_setting_wakes),
         cmocka_unit_test(test_budgets_are_of_the_pipeline),

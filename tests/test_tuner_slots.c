@@ -128,7 +128,8 @@ int main(void) {
         cmocka_unit_test(test_price_of_a_slot),
         cmocka_unit_test(test_price_of_what_nobody_has_seen),
         cmocka_unit_test(test_slots_beside_a_device),
-        cmocka_unit_test(test_price_of_an_engine_s_slots), cmocka_unit_test(test_dear_memory),
+        cmocka_unit_test(test_price_of_an_engine_s_slots),
+        cmocka_unit_test(test_dear_memory),
         cmocka_unit_test(test_slots_on_trial),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -318,7 +318,7 @@ static void test_slots_of_those_that_wait_for_turns(void** state) {
     assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], n_slots);
 }
 
-/* Items that wait for a busy device are in nobody's way. */
+/* Items that wait for a busy device are in nobody's way; one that rests more than half the time they do not wait for. */
 static void test_whole_items_that_queue_for_a_device(void** state) {
     (void)state;
     static const gpst_resource engines[] = {GPST_RESOURCE_H2D, GPST_RESOURCE_GPU, GPST_RESOURCE_D2H};
@@ -329,8 +329,12 @@ static void test_whole_items_that_queue_for_a_device(void** state) {
         gpsti_tuner_window window = crowded_window(&m, &tuner, 0.1);
         window.wall_ns *= 2;
         window.busy_ns[engines[i]] = window.wall_ns / 10 * 6;
+        gpsti_tuner at_rest = tuner;
         (void)gpsti_tuner_judge(&tuner, &window, 100);
         assert_true(tuner.now.value[GPST_KNOB_WORKERS] >= 3);
+        window.busy_ns[engines[i]] = window.wall_ns / 10 * 4;
+        (void)gpsti_tuner_judge(&at_rest, &window, 100);
+        assert_int_equal(at_rest.now.value[GPST_KNOB_WORKERS], 1);
     }
 }
 
@@ -459,7 +463,8 @@ int main(void) {
         cmocka_unit_test(test_whole_items_that_wait_for_files),
         cmocka_unit_test(test_whole_items_from_far_away),
         cmocka_unit_test(test_whole_items_on_a_device),
-        cmocka_unit_test(test_reads_beside_others), cmocka_unit_test(test_long_items_are_not_whole),
+        cmocka_unit_test(test_reads_beside_others),
+        cmocka_unit_test(test_long_items_are_not_whole),
         cmocka_unit_test(test_memory_of_whole_items),
         cmocka_unit_test(test_knobs_of_whole_items),
         cmocka_unit_test(test_more_workers_with_whole_items),
@@ -467,7 +472,8 @@ int main(void) {
         cmocka_unit_test(test_fewer_are_as_good),
         cmocka_unit_test(test_slots_of_those_that_wait_for_turns),
         cmocka_unit_test(test_whole_items_that_queue_for_a_device),
-        cmocka_unit_test(test_a_full_device_wants_no_more), cmocka_unit_test(test_too_many_for_a_device),
+        cmocka_unit_test(test_a_full_device_wants_no_more),
+        cmocka_unit_test(test_too_many_for_a_device),
         cmocka_unit_test(test_a_crowd_is_seen_early),
         cmocka_unit_test(test_workers_on_trial_must_pay),
         cmocka_unit_test(test_the_end_is_near),
