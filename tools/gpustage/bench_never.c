@@ -5,6 +5,7 @@
 
 #include "../measure.h"
 #include "console.h"
+#include "stats.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -128,6 +129,9 @@ typedef struct row_times {
     double efficiency[BENCH_MOST_ROUNDS];
     double guard_part; /* of its wall time, spent on comparing */
     uint64_t allocations_after_freeze, growths_after_freeze;
+    double slowest_s;          /* of gpustage's rounds, and what it had to say of that one */
+    gpst_stats slowest;
+    gpst_tuner_report slowest_tuner;
     uint32_t n;
     bench_pool pool;    /* the best */
     bool has[N_TURNS];  /* inside: kernels on the CPU, which threads inside can share */
@@ -219,13 +223,24 @@ static void row_note(row_times* times, const gpst_stats* stats, const gpst_guard
         times->growths_after_freeze = stats->growths_after_freeze;
 }
 
+static void row_note_slowest(row_times* times, const gpst_stats* stats, const gpst_tuner_report* tuner) {
+    const double seconds = times->seconds[BENCH_GPUSTAGE][times->n];
+    if (seconds <= times->slowest_s)
+        return;
+    times->slowest_s = seconds;
+    times->slowest = *stats;
+    times->slowest_tuner = *tuner;
+}
+
 static bool row_turn(bench_job* job, row_times* times, uint32_t turn, gpst_stats* stats) {
     const bench_way way = turn == CONTROL ? BENCH_PLAIN_SERIAL : (bench_way)turn;
     row_rest(times);
     times->seconds[turn][times->n] =
         bench_job_run(job, way, &times->pool, turn == BENCH_GPUSTAGE ? stats : NULL);
-    if (turn == BENCH_GPUSTAGE)
+    if (turn == BENCH_GPUSTAGE) {
         row_note(times, stats, &bench_job_report(job)->guard);
+        row_note_slowest(times, stats, bench_job_report(job));
+    }
     return times->seconds[turn][times->n] > 0.0;
 }
 
@@ -254,6 +269,7 @@ static bool row_measure(bench_job* job, row_times* times, double start, double b
     turns.random = (uint64_t)(start * 1e6);
     for (uint32_t i = 0; ok && i < turns.n; i++)
         ok = row_turn(job, times, row_turn_of(times, i), stats);
+    times->slowest_s = 0.0;
     while (ok && row_goes_on(times, measure_now() - start, budget_s)) {
         bench_turns_next(&turns, order);
         for (uint32_t i = 0; ok && i < turns.n; i++)
@@ -299,6 +315,15 @@ static void row_json_costs(const row_times* times, json* out) {
     json_count(out, "most_growths_after_freeze", times->growths_after_freeze);
 }
 
+/* A round far from the others is noise, or a decision that should not have been. */
+static void row_json_slowest(const row_times* times, json* out) {
+    json_open(out, "slowest", '{');
+    json_number(out, "seconds", times->slowest_s);
+    json_string(out, "verdict", times->slowest.verdict.text);
+    stats_json_tuner(out, &times->slowest, &times->slowest_tuner);
+    json_close(out, '}');
+}
+
 static void row_json_rounds(const char* name, const double* values, uint32_t n, json* out) {
     json_open(out, name, '[');
     for (uint32_t i = 0; i < n; i++)
@@ -331,6 +356,7 @@ static void row_json(const never_row* row, const row_times* times, const row_ver
         json_number(out, "resident_before_pct", bench_job_resident_pct(job));
     json_string(out, "guard", bench_job_report(job)->guard.text);
     row_json_costs(times, out);
+    row_json_slowest(times, out);
     row_json_rounds("efficiencies", times->efficiency, times->n, out);
     for (uint32_t turn = 0; turn < N_TURNS; turn++)
         if (times->has[turn])

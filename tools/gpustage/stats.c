@@ -222,7 +222,7 @@ static void stats_guard(json* out, const gpst_guard_report* guard) {
     json_close(out, '}');
 }
 
-static void stats_tuner(json* out, const gpst_stats* stats, const gpst_tuner_report* tuner) {
+void stats_json_tuner(json* out, const gpst_stats* stats, const gpst_tuner_report* tuner) {
     const uint32_t n = tuner->n_decisions < GPST_MAX_DECISIONS ? tuner->n_decisions : GPST_MAX_DECISIONS;
     json_open(out, "tuner", '{');
     json_string(out, "settings", stats->settings);
@@ -275,7 +275,7 @@ text stats_make_json(const run_counts* counts, const gpst_stats* stats, const gp
     stats_verdict(&out, &stats->verdict);
     stats_path(&out, stats);
     stats_prefetch(&out, &stats->read_ahead);
-    stats_tuner(&out, stats, tuner);
+    stats_json_tuner(&out, stats, tuner);
     json_count(&out, "allocations_after_freeze", stats->allocations_after_freeze);
     stats_engine(&out, stats);
     stats_errors(&out, counts);

@@ -2,6 +2,7 @@
 #ifndef GPST_TOOL_STATS_H
 #define GPST_TOOL_STATS_H
 
+#include "json.h"
 #include "text.h"
 
 typedef struct item_error {
@@ -24,6 +25,9 @@ typedef struct run_counts {
 bool counts_add_error(run_counts* self, size_t index, const char* item, const char* stage, gpst_result result,
                       const char* reason);
 void counts_free(run_counts* self);
+
+/* The object "tuner" of it: settings, decisions, what the guard found. */
+void stats_json_tuner(json* out, const gpst_stats* stats, const gpst_tuner_report* tuner);
 
 text stats_make_json(const run_counts* counts, const gpst_stats* stats, const gpst_tuner_report* tuner,
                      const gpst_context_info* context);
