@@ -103,7 +103,7 @@ GPSTI_INTERN bool gpsti_carry_ends(const gpst_pipeline* pipeline) { return pipel
 /* Of brief items several, but no more than leaves every worker as many, and towards the end of the run a share of the
    rest. Only of a list whose length is known: elsewhere the source may wait for what the worker still has in hand. */
 GPSTI_INTERN uint32_t gpsti_carry_n_items(const gpst_pipeline* pipeline) {
-    const uint32_t n_free = pipeline->n_slots - pipeline->in_flight;
+    const uint32_t n_free = gpsti_flow_n_free(pipeline);
     const uint32_t share = pipeline->n_slots / (pipeline->n_active + 1);
     const uint64_t expected = pipeline->desc.n_items_expected, next = pipeline->next_index;
     const uint64_t rest = expected > next ? (expected - next) / (2 * (uint64_t)pipeline->n_active) : 0;

@@ -83,12 +83,29 @@ GPSTI_PRIVATE void gpsti_early_spare(gpst_pipeline* pipeline) {
         gpsti_tuner_afford(&tune->tuner, n);
 }
 
-/* More than a disk's time for its bytes: it waits for a network, or its turn, and the others can meanwhile. */
-GPSTI_PRIVATE void gpsti_early_expect(gpst_pipeline* pipeline) {
+/* More than a disk's time for its bytes: it waits for a network, or its turn, and the others can meanwhile. 0 = it
+   does; else when it may. */
+GPSTI_PRIVATE int64_t gpsti_early_expect(gpst_pipeline* pipeline) {
     const int64_t work_ns = gpsti_now_ns() - pipeline->start_ns - gpsti_plain_setup_ns(pipeline);
-    if (pipeline->early_step->kind == GPSTI_STEP_READ && !pipeline->tune.modelled)
-        gpsti_tuner_expect_waits(&pipeline->tune.tuner, work_ns - pipeline->tune.source_ns,
-                                 gpsti_a64_load(&pipeline->slots[0]->host_bytes));
+    return gpsti_tuner_expect_waits(&pipeline->tune.tuner, work_ns - pipeline->tune.source_ns,
+                                    gpsti_a64_load(&pipeline->slots[0]->host_bytes));
+}
+
+/* Nobody knows yet how long it will. */
+GPSTI_PRIVATE bool gpsti_early_reads(const gpst_pipeline* pipeline) {
+    return pipeline->early_counted_in && pipeline->early_step->kind == GPSTI_STEP_READ && !pipeline->tune.modelled;
+}
+
+GPSTI_INTERN void gpsti_early_look_again(gpst_pipeline* pipeline) {
+    if (!gpsti_early_reads(pipeline) || pipeline->tune.tuner.waits_far)
+        return;
+    gpsti_tune_guess(pipeline);
+    gpsti_tune_afford(pipeline);
+    const int64_t in_ns = gpsti_early_expect(pipeline);
+    if (in_ns == 0)
+        gpsti_tune_apply(pipeline);
+    else
+        gpsti_scheduler_look_in(pipeline->context->scheduler, in_ns);
 }
 
 GPSTI_PRIVATE void gpsti_early_open(gpst_pipeline* pipeline) {
@@ -97,7 +114,8 @@ GPSTI_PRIVATE void gpsti_early_open(gpst_pipeline* pipeline) {
     if (!pipeline->left)
         gpsti_early_count(pipeline);
     gpsti_tune_guess(pipeline);
-    gpsti_early_expect(pipeline);
+    if (gpsti_early_reads(pipeline))
+        (void)gpsti_early_expect(pipeline);
     gpsti_tune_prepare(pipeline);
     gpsti_early_spare(pipeline);
     gpsti_scheduler_leave(scheduler, GPSTI_EARLY_NS);

@@ -160,8 +160,14 @@ GPSTI_INTERN void gpsti_flow_continue(gpsti_slot* slot, uint32_t step) {
 
 /* ---- slots ------------------------------------------------------------------------------------ */
 
+GPSTI_INTERN uint32_t gpsti_flow_n_free(const gpst_pipeline* pipeline) {
+    const uint32_t n_filled = pipeline->n_served + pipeline->n_filling;
+    const uint32_t n = pipeline->n_filling > 0 && n_filled < pipeline->n_slots ? n_filled : pipeline->n_slots;
+    return n > pipeline->in_flight ? n - pipeline->in_flight : 0;
+}
+
 GPSTI_INTERN bool gpsti_flow_has_slot(const gpst_pipeline* pipeline) {
-    return pipeline->free_slots && pipeline->in_flight < pipeline->n_slots;
+    return pipeline->free_slots && gpsti_flow_n_free(pipeline) > 0;
 }
 
 GPSTI_INTERN gpsti_slot* gpsti_flow_take_slot(gpst_pipeline* pipeline) {
@@ -658,6 +664,7 @@ GPSTI_INTERN bool gpsti_flow_run_one(gpsti_client* client, uint32_t worker_index
         return false;
     gpsti_flow_notice(pipeline);
     gpsti_tune_let_in(pipeline);
+    gpsti_early_look_again(pipeline);
     const bool source_last = gpsti_carry_is_work(pipeline);
     bool ran = !source_last && gpsti_flow_run_source(pipeline, worker_index);
     for (uint32_t s = pipeline->n_steps; !ran && s-- > 0;)

@@ -274,6 +274,7 @@ struct gpst_pipeline {
     bool reader_retired;     /* nothing is to be read any more */
     bool giving_back;        /* a worker has memory in hand that no item will want */
     bool whole;              /* a worker brings its items through every step itself */
+    uint32_t n_filling;      /* items at once that are the first of their slots: a driver locks their memory; 0 = any */
     uint32_t n_carrying;     /* workers at items that end with them; those call the source under: */
     gpsti_mutex source_mutex;
     bool has_source_mutex;
@@ -367,6 +368,7 @@ GPSTI_INTERN void gpsti_flow_begin(gpsti_slot* slot);
 /* Likewise of one whose steps before this one are done already. */
 GPSTI_INTERN void gpsti_flow_continue(gpsti_slot* slot, uint32_t step);
 GPSTI_INTERN bool gpsti_flow_has_slot(const gpst_pipeline* pipeline); /* locked */
+GPSTI_INTERN uint32_t gpsti_flow_n_free(const gpst_pipeline* pipeline); /* items that may begin now; locked */
 /* Takes a free slot for the next input; NULL when there is none. Locked. */
 GPSTI_INTERN gpsti_slot* gpsti_flow_take_slot(gpst_pipeline* pipeline);
 /* Gives up the oldest item that no stage has started; false when there is none. Locked. */
@@ -473,6 +475,8 @@ GPSTI_INTERN void gpsti_early_note_submitted(gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_early_note_alone(gpst_pipeline* pipeline);
 /* Item 0 is left: from now on the engine counts it itself. Locked. */
 GPSTI_INTERN void gpsti_early_uncount(gpst_pipeline* pipeline);
+/* Others have begun; item 0 may be with its read still: do theirs have as long to wait? A worker looks. Locked. */
+GPSTI_INTERN void gpsti_early_look_again(gpst_pipeline* pipeline);
 /* Workers have begun, or are about to: item 0 is to be left to them. Locked. */
 GPSTI_INTERN bool gpsti_early_has_begun(const gpst_pipeline* pipeline);
 /* The plain start is over: waits for who opens the engine. True: it is open. Not locked. */
@@ -499,6 +503,8 @@ GPSTI_INTERN bool gpsti_tune_holds_back(const gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_tune_let_in(gpst_pipeline* pipeline);
 /* How many slots there are to be now: fewer than the tuner's knob says while the run is sparing. Locked. */
 GPSTI_INTERN uint32_t gpsti_tune_slots_now(const gpst_pipeline* pipeline);
+/* Until there is a model: slots up to what the items are worth, by what is known of them. Locked. */
+GPSTI_INTERN void gpsti_tune_afford(gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_tune_prepare(gpst_pipeline* pipeline); /* knobs for an engine that is to be opened; locked */
 /* Item 0 has ended: what others take is not to be told by it. Locked. */
 GPSTI_INTERN void gpsti_tune_leave_out(gpst_pipeline* pipeline);

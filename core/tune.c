@@ -532,15 +532,21 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     gpsti_tune_choose_whole(pipeline, &whole);
     tune->tuner.n_items = n_items;
     gpsti_tune_keep_capacity(pipeline);
+    if (pipeline->desc.source && pipeline->context->device_info.locks_host)
+        pipeline->n_filling = gpsti_tuner_filling(gpsti_tune_slot_ns(pipeline), gpsti_tuner_total_ns(&whole));
     gpsti_tune_say_start(pipeline, pipeline->whole ? "starts with whole items, " : "starts with ");
     tune->modelled = true;
     gpsti_tune_set_order(pipeline);
 }
 
+GPSTI_INTERN void gpsti_tune_afford(gpst_pipeline* pipeline) {
+    if (!pipeline->tune.modelled && !pipeline->tune.sparing)
+        gpsti_tuner_afford(&pipeline->tune.tuner, gpsti_tune_slots_worth(pipeline));
+}
+
 GPSTI_INTERN void gpsti_tune_prepare(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
-    if (!tune->modelled && !tune->sparing)
-        gpsti_tuner_afford(&tune->tuner, gpsti_tune_slots_worth(pipeline));
+    gpsti_tune_afford(pipeline);
     if (pipeline->items_ok > 0 && !tune->modelled)
         gpsti_tune_model(pipeline);
     tune->n_to_settle = pipeline->n_active;

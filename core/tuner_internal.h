@@ -88,8 +88,9 @@ GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* sett
 GPSTI_INTERN bool gpsti_tuner_resize(gpsti_tuner* tuner, uint64_t item_host_bytes, uint64_t item_device_bytes);
 /* How many slots are worth making; 0 = any number. */
 GPSTI_INTERN void gpsti_tuner_afford(gpsti_tuner* tuner, uint32_t slots_worth);
-/* The first read, of so many bytes, has waited for so long and goes on. */
-GPSTI_INTERN void gpsti_tuner_expect_waits(gpsti_tuner* tuner, int64_t waits_ns, uint64_t bytes);
+/* The first read, of so many bytes (0 = not known yet), has waited for so long and goes on. 0: too long for a disk, and
+   others are to wait beside it; else so much is missing. */
+GPSTI_INTERN int64_t gpsti_tuner_expect_waits(gpsti_tuner* tuner, int64_t waits_ns, uint64_t bytes);
 /* In tuner_slots.c. How many slots n_left items of so much time each are worth, where a slot's memory takes slot_ns to
    make: 3 at the least; 0 = any number, nothing is known of the one or the other. */
 GPSTI_INTERN uint32_t gpsti_tuner_slots_worth(uint64_t n_left, int64_t item_ns, int64_t slot_ns);
@@ -102,6 +103,8 @@ GPSTI_INTERN int64_t gpsti_tuner_setups_ns(int64_t slot_ns);
 /* Does an item's memory take so long to make, and its work, so far, so little that the first items are to tell what
    others would gain? */
 GPSTI_INTERN bool gpsti_tuner_is_dear(int64_t slot_ns, int64_t work_ns);
+/* How many slots are to get their memory at once, each with an item that works for way_ns beside that; 0 = any. */
+GPSTI_INTERN uint32_t gpsti_tuner_filling(int64_t slot_ns, int64_t way_ns);
 /* How many keep a device busy, of items that took way_ns so far, the last on_device_ns of them there. */
 GPSTI_INTERN uint32_t gpsti_tuner_slots_beside(int64_t way_ns, int64_t on_device_ns);
 /* After this window, are so many slots more, each with an item in hand, worth making on trial? */

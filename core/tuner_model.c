@@ -14,6 +14,7 @@
 #define GPSTI_TUNER_WHOLE_FILES 8     /* that a disk serves at once about as fast as more of them */
 #define GPSTI_TUNER_WHOLE_NAMES 4     /* threads that make files in one directory without taking each other's turns */
 #define GPSTI_TUNER_WHOLE_CALLS 4     /* threads with brief items on a device: those are mostly calls, and take turns */
+#define GPSTI_TUNER_CALLS_NS 500000   /* of an item that is mostly calls and copies */
 #define GPSTI_TUNER_WHOLE_LOSS 1.1    /* of the engine's time at best */
 #define GPSTI_TUNER_FAR_NS 2000000 /* a read that waits so long waits for more than a disk: others can, beside it */
 #define GPSTI_TUNER_FAR_FILES 32
@@ -86,11 +87,15 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_in_flight(const gpsti_tuner* tuner, int64_t s
     return period_ns > 0 ? gpsti_tuner_clamp((uint64_t)(service_ns / period_ns) + 1, 1, most) : 4;
 }
 
-/* A read that waits, but not for its bytes to come: any number of others can wait beside it. */
+/* From so long on a read waits, but not for its bytes to come: any number of others can wait beside it. */
+GPSTI_PRIVATE int64_t gpsti_tuner_far_ns(uint64_t bytes) {
+    const uint64_t bytes_ns = bytes * GPSTI_TUNER_BYTE_NS;
+    return bytes_ns > GPSTI_TUNER_WAIT_NS ? (int64_t)bytes_ns : GPSTI_TUNER_WAIT_NS;
+}
+
 GPSTI_PRIVATE bool gpsti_tuner_waits_far(const gpsti_tuner_costs* costs) {
-    const int64_t waits_ns = costs->service_ns[GPST_RESOURCE_DISK_IN];
-    return costs->read_bytes > 0 && waits_ns >= GPSTI_TUNER_WAIT_NS &&
-           (uint64_t)waits_ns / GPSTI_TUNER_BYTE_NS >= costs->read_bytes;
+    return costs->read_bytes > 0 &&
+           costs->service_ns[GPST_RESOURCE_DISK_IN] >= gpsti_tuner_far_ns(costs->read_bytes);
 }
 
 /* As many again of reads that wait far: the first ones to come back are the short ones. */
@@ -243,6 +248,15 @@ GPSTI_PRIVATE void gpsti_tuner_believe(const gpsti_tuner_costs* costs, gpsti_tun
     }
 }
 
+/* Brief items on a device tell too little to choose between three threads and six: one too few leaves it waiting, and
+   one too many makes memory for nothing. */
+GPSTI_PRIVATE uint32_t gpsti_tuner_settle_calls(const gpsti_tuner* tuner, int64_t way_ns, uint32_t n, uint32_t most) {
+    const bool about = n + 1 >= GPSTI_TUNER_WHOLE_CALLS && n <= GPSTI_TUNER_WHOLE_CALLS + 2;
+    if (!tuner->budget.streams || way_ns >= GPSTI_TUNER_CALLS_NS || !about)
+        return n;
+    return most < GPSTI_TUNER_WHOLE_CALLS ? most : GPSTI_TUNER_WHOLE_CALLS;
+}
+
 /* Of waiting for files there can be as much as there are workers; of a device's time not, so that more of them than
    keep it busy, and one that comes with the next, only stand in each other's way; nor of making files, for which the
    engine has few writers. It, too, works on no more items than there are slots. */
@@ -261,7 +275,9 @@ GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const 
         return 0;
     if (tuner->budget.streams && way_ns < GPSTI_TUNER_BUNCH_NS && n > GPSTI_TUNER_WHOLE_CALLS)
         n = GPSTI_TUNER_WHOLE_CALLS;
-    return files_ns > others_ns ? n : gpsti_tuner_clamp((uint64_t)(way_ns / period_ns) + 1, 1, n);
+    const uint32_t useful =
+        files_ns > others_ns ? n : gpsti_tuner_clamp((uint64_t)(way_ns / period_ns) + 1, 1, n);
+    return gpsti_tuner_settle_calls(tuner, way_ns, useful, n);
 }
 
 /* As many reads as there are workers may take as many times as long and be no slower: then the disk serves them one
@@ -342,19 +358,23 @@ GPSTI_INTERN void gpsti_tuner_afford(gpsti_tuner* tuner, uint32_t slots_worth) {
 }
 
 /* As many others wait beside it as the model would have, did it know no more than that. */
-GPSTI_INTERN void gpsti_tuner_expect_waits(gpsti_tuner* tuner, int64_t waits_ns, uint64_t bytes) {
+GPSTI_INTERN int64_t gpsti_tuner_expect_waits(gpsti_tuner* tuner, int64_t waits_ns, uint64_t bytes) {
     gpsti_tuner_costs costs;
     gpst_settings* const now = &tuner->now;
+    const int64_t far_ns = gpsti_tuner_far_ns(bytes);
+    if (bytes == 0 || waits_ns < far_ns)
+        return bytes == 0 ? far_ns : far_ns - waits_ns;
     memset(&costs, 0, sizeof costs);
     costs.service_ns[GPST_RESOURCE_DISK_IN] = waits_ns;
     costs.read_bytes = bytes;
-    if (!gpsti_tuner_waits_far(&costs))
-        return;
+    tuner->waits_far = true;
     now->value[GPST_KNOB_READS] = GPSTI_TUNER_WAITING_FILES;
     gpsti_tuner_clamp_all(tuner, now);
     now->value[GPST_KNOB_SLOTS] += gpsti_tuner_in_read(tuner, &costs);
     gpsti_tuner_clamp_all(tuner, now);
     tuner->kept = *now;
+    gpsti_tuner_hold_back(tuner);
+    return 0;
 }
 
 GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* settings) {

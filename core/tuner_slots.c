@@ -43,6 +43,12 @@ GPSTI_INTERN bool gpsti_tuner_is_dear(int64_t slot_ns, int64_t work_ns) {
     return slot_ns / GPSTI_TUNER_DEAR > work_ns;
 }
 
+/* A driver locks memory for one thread after the other. By Little's law: so many keep it at that, one of them always;
+   who else came would wait for all of them, and its item with it. */
+GPSTI_INTERN uint32_t gpsti_tuner_filling(int64_t slot_ns, int64_t way_ns) {
+    return slot_ns > 0 ? 2 + (uint32_t)((way_ns - 1) / slot_ns) : 0;
+}
+
 /* Twice what Little's law gives for a device that has an item for so long at the least. */
 GPSTI_INTERN uint32_t gpsti_tuner_slots_beside(int64_t way_ns, int64_t on_device_ns) {
     const int64_t n = 2 * (way_ns / (on_device_ns > 0 ? on_device_ns : 1) + 1);

@@ -194,8 +194,18 @@ static gpst_result count_sourced(void* user_data, gpst_task* task) {
     return kit_decode(self->kit, task);
 }
 
+/* With memory for any number of items, so that it is no question of the machine. */
+static void have_memory(kit* self, const char* backend) {
+    gpst_context_desc desc = GPST_ZERO;
+    desc.backend = backend;
+    desc.n_workers = 4;
+    desc.max_host_bytes = (uint64_t)64 << 30;
+    kit_reopen(self, &desc);
+}
+
 static uint32_t sourced_while_item_0_waits(void) {
     kit* const self = kit_open("sim:read_us=50000", 4);
+    have_memory(self, "sim:read_us=50000");
     early watch;
     gpst_stats stats;
     gpst_pipeline_desc desc = kit_standard(self, 100);
@@ -220,6 +230,65 @@ static void test_reads_that_wait_are_many(void** state) {
     for (test_tries t = {0, 0}; n_sourced < 40 && test_again(&t);)
         n_sourced = sourced_while_item_0_waits();
     assert_in_range(n_sourced, 40, 100);
+}
+
+static gpst_result large_source(void* user_data, uint64_t index, gpst_input* out) {
+    const early* const self = (const early*)user_data;
+    out->path = self->kit->path;
+    return index < self->kit->n_items ? GPST_OK : GPST_END;
+}
+
+static gpst_result note_sourced(void* user_data, gpst_task* task) {
+    early* const self = (early*)user_data;
+    gpst_pipeline* const pipeline = task->pipeline;
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    if (task->item->index == 0)
+        self->n_sourced = (uint32_t)pipeline->next_index;
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    return GPST_OK;
+}
+
+/* Of 100 items whose file of that size takes that long, when item 0's has come. */
+static uint32_t sourced_of_large_files(const char* backend, size_t bytes) {
+    kit* const self = kit_open(backend, 4);
+    early watch;
+    gpst_stats stats;
+    have_memory(self, backend);
+    memset(&watch, 0, sizeof watch);
+    watch.kit = self;
+    snprintf(self->path, sizeof self->path, "%s/large", self->dir);
+    FILE* const file = fopen(self->path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, (long)bytes - 1, SEEK_SET), 0);
+    assert_int_equal(fputc(0, file), 0);
+    assert_int_equal(fclose(file), 0);
+    gpst_pipeline_desc desc = kit_simple(self, 100, note_sourced);
+    self->stages[1] = self->stages[0];
+    self->stages[1].user_data = &watch;
+    self->stages[0] = kit_stage(self, GPST_STAGE_READ, NULL, NULL);
+    desc.n_stages = self->n_stages = 2;
+    desc.source = large_source;
+    desc.source_user_data = &watch;
+    desc.n_items_expected = 100;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, 100);
+    assert_int_equal(remove(self->path), 0);
+    kit_close(self);
+    return watch.n_sourced;
+}
+
+/* When others begin, a read of 1 MiB may still be a disk's; after 10 ms it is not, and more begin to wait beside it. One
+   that comes by then was a disk's: 16 at once, and as many slots as those and 4 workers have. */
+static void test_reads_are_seen_to_wait(void** state) {
+    (void)state;
+    uint32_t n_far = 0, n_near = 100;
+    for (test_tries t = {0, 0}; (n_far < 40 || n_near > 30) && test_again(&t);) {
+        n_far = sourced_of_large_files("sim:read_us=60000", 1 << 20);
+        n_near = sourced_of_large_files("sim:read_us=6000", 1 << 20);
+        printf("    begun when item 0's read was over: %u of 60 ms, %u of 6 ms\n", n_far, n_near);
+    }
+    assert_in_range(n_far, 40, 100);
+    assert_in_range(n_near, 1, 30);
 }
 
 /* Work of a while, and more than opening costs by what the others gain. */
@@ -459,6 +528,7 @@ int main(void) {
         cmocka_unit_test(test_others_wait), cmocka_unit_test(test_a_second_item_waits),
         cmocka_unit_test(test_kernels_and_memory_are_waited_for),
         cmocka_unit_test(test_reads_that_wait_are_many),
+        cmocka_unit_test(test_reads_are_seen_to_wait),
         cmocka_unit_test(test_what_pays),
         cmocka_unit_test(test_when_it_is_looked_at),
         cmocka_unit_test(test_slow_opening),

@@ -191,6 +191,92 @@ static void test_the_model_knows_what_slots_cost(void** state) {
     assert_true(pays);
 }
 
+typedef struct in_turn {
+    kit* kit;
+    uint32_t n_checked;      /* items that began after the model, where it said how many are to get memory at once */
+    uint32_t least, most;    /* what it said */
+    bool too_many;
+} in_turn;
+
+/* Each slot in use that has carried no item yet is one whose memory is being made. */
+static gpst_result source_in_turn(void* user_data, uint64_t index, gpst_input* out) {
+    in_turn* const self = (in_turn*)user_data;
+    const gpst_pipeline* const pipeline = self->kit->pipeline;
+    gpsti_scheduler* const scheduler = self->kit->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    const uint32_t n = pipeline->n_filling;
+    if (n > 0) {
+        self->n_checked++;
+        self->least = self->least == 0 || n < self->least ? n : self->least;
+        self->most = n > self->most ? n : self->most;
+        self->too_many = self->too_many || pipeline->in_flight > pipeline->n_served + n;
+    }
+    gpsti_mutex_unlock(&scheduler->mutex);
+    return kit_source(self->kit, index, out);
+}
+
+static in_turn run_in_turn(const char* backend, int64_t decode_ns) {
+    in_turn seen;
+    kit* const self = kit_open(backend, 8);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = kit_standard(self, 100);
+    memset(&seen, 0, sizeof seen);
+    seen.kit = self;
+    desc.source = source_in_turn;
+    desc.source_user_data = &seen;
+    desc.n_items_expected = 100;
+    self->n_outputs = desc.n_outputs = 1;
+    self->decode_ns = decode_ns;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, 100);
+    kit_check_files(self);
+    kit_close(self);
+    printf("    %s: %u items began where %u to %u get memory at once\n", backend, seen.n_checked, seen.least, seen.most);
+    return seen;
+}
+
+/* Four pages of 2 ms a slot, items of 3 ms: one is worked on, one gets its memory, and no third. Where nobody locks it
+   all do at once. */
+static void test_memory_is_made_in_turn(void** state) {
+    (void)state;
+    in_turn slow;
+    memset(&slow, 0, sizeof slow);
+    for (test_tries t = {0, 0}; (slow.n_checked < 80 || slow.most > 3) && test_again(&t);) {
+        slow = run_in_turn(SLOW_MEMORY, 3000000);
+        assert_false(slow.too_many);
+    }
+    assert_in_range(slow.n_checked, 80, 100);
+    assert_in_range(slow.least, 2, 3);
+    assert_int_equal(run_in_turn("sim", 3000000).n_checked, 0);
+    assert_int_equal(run_in_turn("cpu", 3000000).n_checked, 0);
+}
+
+/* A bunch of brief items is no larger than what may begin: 2 beyond the slots that have carried one. */
+static void test_bunches_are_of_items_that_may_begin(void** state) {
+    (void)state;
+    static gpst_pipeline pipeline;
+    memset(&pipeline, 0, sizeof pipeline);
+    pipeline.steps[0].kind = GPSTI_STEP_HOST;
+    pipeline.steps[1].kind = GPSTI_STEP_FINISH;
+    pipeline.n_steps = 2;
+    pipeline.n_outputs = pipeline.n_active = 1;
+    pipeline.source_work_ns = 1000;
+    pipeline.desc.n_items_expected = 10000;
+    pipeline.n_slots = 30;
+    pipeline.n_served = 4;
+    pipeline.in_flight = 1;
+    assert_int_equal(gpsti_flow_n_free(&pipeline), 29);
+    assert_int_equal(gpsti_carry_n_items(&pipeline), 15);
+    pipeline.n_filling = 2;
+    assert_int_equal(gpsti_flow_n_free(&pipeline), 5);
+    assert_int_equal(gpsti_carry_n_items(&pipeline), 5);
+    pipeline.n_served = 29;
+    assert_int_equal(gpsti_flow_n_free(&pipeline), 29);
+    pipeline.n_served = 0;
+    pipeline.in_flight = 3; /* they began before */
+    assert_int_equal(gpsti_flow_n_free(&pipeline), 0);
+}
+
 /* 4 ms of 8 workers, 4 ms of a read that brings a few KB: 2 * (8 + 1) of those, were it a disk's 9. */
 static void test_the_model_knows_how_little_reads_bring(void** state) {
     (void)state;
@@ -308,6 +394,8 @@ int main(void) {
         cmocka_unit_test(test_long_items_are_worth_their_memory),
         cmocka_unit_test(test_nobody_is_held_up_elsewhere),
         cmocka_unit_test(test_the_model_knows_what_slots_cost),
+        cmocka_unit_test(test_memory_is_made_in_turn),
+        cmocka_unit_test(test_bunches_are_of_items_that_may_begin),
         cmocka_unit_test(test_the_model_knows_how_little_reads_bring),
         cmocka_unit_test(test_clocks_know_what_memory_took),
 #if defined(__linux__)

@@ -72,6 +72,17 @@ static void test_price_of_what_nobody_has_seen(void** state) {
     assert_int_equal(gpsti_tuner_unseen_slot_ns(0), MS / 2);
 }
 
+/* As many as begin while one is worked on, one whose turn it is, and no less than two. */
+static void test_slots_that_get_memory_at_once(void** state) {
+    (void)state;
+    assert_int_equal(gpsti_tuner_filling(900, 700), 2); /* files of 4 MiB and 256 KiB */
+    assert_int_equal(gpsti_tuner_filling(900, 5000), 7); /* JPEGs */
+    assert_int_equal(gpsti_tuner_filling(1000, 1000), 2);
+    assert_int_equal(gpsti_tuner_filling(1000, 1001), 3);
+    assert_int_equal(gpsti_tuner_filling(1000, 0), 2);
+    assert_int_equal(gpsti_tuner_filling(0, 1000), 0); /* nobody made any */
+}
+
 /* Twice Little's law. */
 static void test_slots_beside_a_device(void** state) {
     (void)state;
@@ -127,6 +138,7 @@ int main(void) {
         cmocka_unit_test(test_any_number_where_nothing_is_known),
         cmocka_unit_test(test_price_of_a_slot),
         cmocka_unit_test(test_price_of_what_nobody_has_seen),
+        cmocka_unit_test(test_slots_that_get_memory_at_once),
         cmocka_unit_test(test_slots_beside_a_device),
         cmocka_unit_test(test_price_of_an_engine_s_slots),
         cmocka_unit_test(test_dear_memory),

@@ -82,19 +82,27 @@ static void test_first_read_that_waits(void** state) {
         double waits;
         uint64_t bytes;
         uint32_t reads, slots;
-    } rows[] = {{0.6, 59999, 64, 100}, {0.6, 60001, 4, 22}, {0.499, 100, 4, 22}, {9.0, 0, 4, 22}};
+        int64_t missing_ns;
+    } rows[] = {{0.6, 59999, 64, 100, 0}, {0.6, 60001, 4, 22, 10}, {0.499, 100, 4, 22, 1000}, {9.0, 0, 4, 22, 500000}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         gpsti_tuner_budget budget = budget_of(&m);
         gpsti_tuner tuner;
         gpsti_tuner_init(&tuner, &budget, NULL);
-        gpsti_tuner_expect_waits(&tuner, (int64_t)(rows[i].waits * MS), rows[i].bytes);
+        assert_int_equal(gpsti_tuner_expect_waits(&tuner, (int64_t)(rows[i].waits * MS), rows[i].bytes),
+                         rows[i].missing_ns);
+        assert_int_equal(tuner.waits_far, rows[i].missing_ns == 0);
         assert_int_equal(tuner.now.value[GPST_KNOB_READS], rows[i].reads);
         assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], rows[i].slots);
         assert_memory_equal(&tuner.kept, &tuner.now, sizeof tuner.now);
+        budget.host_bytes = (uint64_t)5 << 30; /* nine tenths of it: 18 large items */
+        gpsti_tuner_init(&tuner, &budget, NULL);
+        (void)gpsti_tuner_expect_waits(&tuner, (int64_t)(rows[i].waits * MS), rows[i].bytes);
+        assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 18);
+        assert_int_equal(tuner.kept.value[GPST_KNOB_SLOTS], rows[i].slots); /* once one has been whole */
         budget.fixed.value[GPST_KNOB_READS] = 2;
         budget.fixed.value[GPST_KNOB_SLOTS] = 5;
         gpsti_tuner_init(&tuner, &budget, NULL);
-        gpsti_tuner_expect_waits(&tuner, (int64_t)(rows[i].waits * MS), rows[i].bytes);
+        (void)gpsti_tuner_expect_waits(&tuner, (int64_t)(rows[i].waits * MS), rows[i].bytes);
         assert_int_equal(tuner.now.value[GPST_KNOB_READS], 2);
         assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 5);
     }

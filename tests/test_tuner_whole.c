@@ -122,6 +122,26 @@ static void test_whole_items_on_a_device(void** state) {
     assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 1 + 1);
 }
 
+/* Of brief items nobody can tell whether three threads keep a device busy, or six: four do, where there are so many. */
+static void test_whole_items_that_are_mostly_calls(void** state) {
+    (void)state;
+    static const struct {
+        double cpu, gpu;
+        uint32_t workers, n;
+    } rows[] = {{0.15, 0.12, 16, 4}, {0.1, 0.05, 16, 4}, {0.15, 0.05, 16, 4}, {0.24, 0.05, 16, 4}, {0.3, 0.05, 16, 8},
+                {0.3, 0.04, 16, 9}, {0.1, 0.12, 16, 2}, {0.449, 0.05, 16, 10}, {1.0, 0.3, 16, 5}, {0.15, 0.08, 3, 3}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        machine m = brief_machine(rows[i].workers);
+        m.cpu = rows[i].cpu;
+        m.gpu = rows[i].gpu;
+        const gpsti_tuner_budget budget = budget_of(&m);
+        const gpsti_tuner_costs costs = costs_of(&m);
+        gpsti_tuner tuner;
+        gpsti_tuner_init(&tuner, &budget, &costs);
+        assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), rows[i].n);
+    }
+}
+
 /* Reads that wait for each other, no longer than that, are what they were; those that became slow are not. */
 static void test_reads_beside_others(void** state) {
     (void)state;
@@ -462,6 +482,7 @@ int main(void) {
         cmocka_unit_test(test_who_brings_whole_items),
         cmocka_unit_test(test_whole_items_that_wait_for_files),
         cmocka_unit_test(test_whole_items_from_far_away),
+        cmocka_unit_test(test_whole_items_that_are_mostly_calls),
         cmocka_unit_test(test_whole_items_on_a_device),
         cmocka_unit_test(test_reads_beside_others),
         cmocka_unit_test(test_long_items_are_not_whole),
