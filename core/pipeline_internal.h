@@ -214,7 +214,8 @@ typedef struct gpsti_tune {
     uint64_t paused_items; /* items done by then */
     double plain_ns;       /* the plain loop stays: an item's time by which its drift is seen; 0 = not known yet */
     uint32_t n_drifted;
-    int64_t read_alone_ns; /* a read's time when it was decided to bring items whole */
+    int64_t read_alone_ns; /* a read's time when the model was made */
+    bool waits_weighed;    /* the first reads after item 0's have been looked at */
     uint32_t n_outgrown;   /* windows in a row whose items the model would not bring whole */
 } gpsti_tune;
 

@@ -464,7 +464,6 @@ GPSTI_PRIVATE void gpsti_tune_choose_whole(gpst_pipeline* pipeline, const gpsti_
     for (uint32_t i = 0; i < pipeline->n_slots_made; i++) /* in stages they did not keep their memory */
         pipeline->slots[i]->served = false;
     pipeline->n_served = 0;
-    pipeline->tune.read_alone_ns = costs->service_ns[GPST_RESOURCE_DISK_IN] + costs->read_ns;
     gpsti_tuner_set_whole(&pipeline->tune.tuner, costs, n_workers, pipeline->desc.sink != NULL);
 }
 
@@ -502,15 +501,37 @@ GPSTI_PRIVATE bool gpsti_tune_outgrows_whole(gpst_pipeline* pipeline, gpsti_tune
 /* Once: what comes and goes is not worth it. */
 GPSTI_PRIVATE void gpsti_tune_go_staged(gpst_pipeline* pipeline, gpsti_tuner_costs* costs) {
     gpsti_tune* const tune = &pipeline->tune;
+    const bool again = pipeline->whole;
     gpsti_tune_add_engine(pipeline, costs);
     gpsti_tune_set_ends(pipeline, false);
+    tune->item_ns = gpsti_tuner_total_ns(costs);
+    tune->tuner.budget.slots_worth = gpsti_tune_slots_worth(pipeline);
     gpsti_tuner_set_staged(&tune->tuner, costs);
     gpsti_tune_keep_capacity(pipeline);
     tune->tuner.n_items = pipeline->items_ok + pipeline->items_failed;
-    gpsti_tune_say_start(pipeline, "items in stages again, ");
+    gpsti_tune_say_start(pipeline, again ? "items in stages again, " : "reads wait, ");
     tune->n_to_settle = pipeline->in_flight;
     gpsti_tune_apply(pipeline);
     gpsti_guard_forget(&tune->guard);
+}
+
+/* Item 0's read may have been the one that had nothing to wait for. When the first ones after it have come, as many as
+   there are at once at least: do they wait, and not for a disk? A run that is short has no windows to find that out. */
+GPSTI_PRIVATE bool gpsti_tune_finds_waits(gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = &pipeline->tune;
+    const uint32_t reads = pipeline->steps[0].first_clock;
+    const uint64_t n_at_once = pipeline->whole ? pipeline->n_active : pipeline->desc.n_reads;
+    const uint64_t n = n_at_once > GPSTI_TUNE_FEW_ITEMS ? n_at_once : GPSTI_TUNE_FEW_ITEMS;
+    gpsti_tuner_costs costs;
+    if (tune->waits_weighed || tune->tuner.state == GPSTI_TUNER_FROZEN || pipeline->steps[0].kind != GPSTI_STEP_READ ||
+        pipeline->clocks[reads].count < tune->first[reads].count + n)
+        return false;
+    tune->waits_weighed = true;
+    gpsti_tune_costs(pipeline, &costs);
+    if (!gpsti_tuner_finds_waits(&tune->tuner, &costs, tune->read_alone_ns))
+        return false;
+    gpsti_tune_go_staged(pipeline, &costs);
+    return true;
 }
 
 GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
@@ -522,6 +543,7 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     whole = costs;
     gpsti_tune_add_engine(pipeline, &costs);
     tune->sparing = false;
+    tune->read_alone_ns = whole.service_ns[GPST_RESOURCE_DISK_IN] + whole.read_ns;
     if (tune->guessed) { /* now one has been whole */
         tune->item_ns = gpsti_tuner_total_ns(&costs);
         budget.slots_worth = gpsti_tune_slots_worth(pipeline);
@@ -660,7 +682,8 @@ GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
         tune->n_to_settle = pipeline->in_flight;
         return;
     }
-    if (tune->paused || (!GPST_FAILED(slot->item.result) && gpsti_tune_learn(pipeline)))
+    if (tune->paused || (!GPST_FAILED(slot->item.result) && gpsti_tune_learn(pipeline)) ||
+        gpsti_tune_finds_waits(pipeline))
         return;
     if (tune->n_to_settle > 0) {
         if (--tune->n_to_settle == 0)

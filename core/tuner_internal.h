@@ -91,6 +91,9 @@ GPSTI_INTERN void gpsti_tuner_afford(gpsti_tuner* tuner, uint32_t slots_worth);
 /* The first read, of so many bytes (0 = not known yet), has waited for so long and goes on. 0: too long for a disk, and
    others are to wait beside it; else so much is missing. */
 GPSTI_INTERN int64_t gpsti_tuner_expect_waits(gpsti_tuner* tuner, int64_t waits_ns, uint64_t bytes);
+/* By what reads cost after the first, which took alone_ns: do they wait, not for a disk, and are twice as many to do so
+   at once as the model had; or are workers not to bring items whole, since they do not wait for each other either? */
+GPSTI_INTERN bool gpsti_tuner_finds_waits(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs, int64_t alone_ns);
 /* In tuner_slots.c. How many slots n_left items of so much time each are worth, where a slot's memory takes slot_ns to
    make: 3 at the least; 0 = any number, nothing is known of the one or the other. */
 GPSTI_INTERN uint32_t gpsti_tuner_slots_worth(uint64_t n_left, int64_t item_ns, int64_t slot_ns);

@@ -377,6 +377,26 @@ GPSTI_INTERN int64_t gpsti_tuner_expect_waits(gpsti_tuner* tuner, int64_t waits_
     return 0;
 }
 
+/* About as many times as long as there are at once: they may be served one after the other, and more of them would only
+   wait longer. Not those that take longer than that, nor those that take no longer. */
+GPSTI_PRIVATE bool gpsti_tuner_in_turn(int64_t read_ns, int64_t alone_ns, uint32_t n_at_once) {
+    const int64_t in_turn_ns = alone_ns * (int64_t)n_at_once;
+    return read_ns > in_turn_ns / 2 && read_ns < in_turn_ns * 2;
+}
+
+/* Where they are in turn after all, more of them cost memory and nothing else; whole items are worth more than that. */
+GPSTI_INTERN bool gpsti_tuner_finds_waits(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs, int64_t alone_ns) {
+    const uint32_t* const now = tuner->now.value;
+    const uint32_t wanted = gpsti_tuner_reads(tuner, costs, gpsti_tuner_files_period_ns(costs, tuner->budget.workers));
+    const uint32_t most = tuner->most.value[GPST_KNOB_READS];
+    if (!gpsti_tuner_waits_far(costs))
+        return false;
+    if (tuner->whole)
+        return !gpsti_tuner_in_turn(costs->service_ns[GPST_RESOURCE_DISK_IN], alone_ns, now[GPST_KNOB_WORKERS]) &&
+               gpsti_tuner_whole_workers(tuner, costs) == 0;
+    return (wanted < most ? wanted : most) >= 2 * now[GPST_KNOB_READS];
+}
+
 GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* settings) {
     tuner->now = tuner->kept;
     for (int k = 1; k < (int)GPST_KNOB_COUNT; k++)

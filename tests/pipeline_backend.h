@@ -30,6 +30,7 @@ static const kit_kept kit_all_kept[] = {
     {"test_reads_that_wait_for_each_other", "sim's disk"},
     {"test_a_fallback_is_of_one_item", "how long kernels take in sim's model"},
     {"test_a_lost_device", "how long kernels take in sim's model"},
+    {"when_waits_are_found", "sim's disk"},
     {"sourced_of_large_files", "sim's disk"},
     {"run_overtakes", "how long kernels and memory take in sim's model"},
     {"beside_begin", "kernels that wait for other items"},

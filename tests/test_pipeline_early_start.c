@@ -277,8 +277,8 @@ static uint32_t sourced_of_large_files(const char* backend, size_t bytes) {
     return watch.n_sourced;
 }
 
-/* When others begin, a read of 1 MiB may still be a disk's; after 10 ms it is not, and more begin to wait beside it. One
-   that comes by then was a disk's: 16 at once, and as many slots as those and 4 workers have. */
+/* When others begin, a read of 1 MiB may be a disk's; after 10 ms it is not, and more begin to wait beside it. One that
+   comes by then was a disk's: 16 at once, and as many slots as those and 4 workers have. */
 static void test_reads_are_seen_to_wait(void** state) {
     (void)state;
     uint32_t n_far = 0, n_near = 100;

@@ -231,7 +231,8 @@ static in_turn run_in_turn(const char* backend, int64_t decode_ns) {
     assert_int_equal(self->n_ok, 100);
     kit_check_files(self);
     kit_close(self);
-    printf("    %s: %u items began where %u to %u get memory at once\n", backend, seen.n_checked, seen.least, seen.most);
+    printf("    %s: %u items began where %u to %u get memory at once\n", backend, seen.n_checked, seen.least,
+           seen.most);
     return seen;
 }
 

@@ -133,6 +133,46 @@ static void test_reads_that_wait_for_each_other(void** state) {
     assert_true(whole);
 }
 
+/* The item after which reads were seen to wait, of a list whose first read takes 0.1 ms and all others 5 ms, or so; 0 =
+   they never were. *n_reads: at once, then. */
+static uint64_t when_waits_are_found(int64_t decode_ns, const char* how, uint32_t* n_reads) {
+    kit* const self = kit_open("sim:read_us=5000,jitter_pct=99,seed=365", 8);
+    gpst_stats stats;
+    uint64_t item = 0;
+    gpst_pipeline_desc desc = kit_standard(self, 200);
+    desc.mode = GPST_RUN_DEFAULT;
+    desc.n_items_expected = 200;
+    desc.sink = NULL;
+    desc.n_stages = 2;
+    self->decode_ns = decode_ns;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(stats.items_ok, 200);
+    for (uint32_t i = 0; i < report.n_decisions && i < GPST_MAX_DECISIONS; i++)
+        if (strstr(report.decisions[i].reason, how) == report.decisions[i].reason)
+            item = report.decisions[i].item;
+    *n_reads = report.settings.value[GPST_KNOB_READS];
+    kit_close(self);
+    return item;
+}
+
+/* As soon as some have come: before a window of whole items, or trials, could have told. */
+static void test_reads_that_wait_after_the_first(void** state) {
+    (void)state;
+    static const struct {
+        int64_t decode_ns;
+        const char* how;
+    } rows[] = {{300000, "reads wait, "}, {3000000, "items in stages again, "}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint64_t item = 0;
+        uint32_t n_reads = 0;
+        for (test_tries t = {0, 0}; (item == 0 || item > 40 || n_reads < 16) && test_again(&t);)
+            item = when_waits_are_found(rows[i].decode_ns, rows[i].how, &n_reads);
+        printf("    after item %u: %u reads\n", (unsigned)item, n_reads);
+        assert_in_range(item, 1, 40);
+        assert_in_range(n_reads, 16, 64);
+    }
+}
+
 static void test_files_when_cancelled(void** state) {
     (void)state;
     uint64_t random = test_seed(61);
@@ -327,7 +367,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files_are_whole_or_absent),
         cmocka_unit_test(test_reads_that_wait),
-        cmocka_unit_test(test_reads_that_wait_for_each_other), cmocka_unit_test(test_files_when_cancelled),
+        cmocka_unit_test(test_reads_that_wait_for_each_other),
+        cmocka_unit_test(test_reads_that_wait_after_the_first),
+        cmocka_unit_test(test_files_when_cancelled),
         cmocka_unit_test(test_a_fallback_is_of_one_item),
         cmocka_unit_test(test_a_lost_device),
         cmocka_unit_test(test_max_item_bytes_is_an_item_s),

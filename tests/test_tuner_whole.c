@@ -82,6 +82,47 @@ static void test_whole_items_from_far_away(void** state) {
     assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 32);
 }
 
+/* What item 0's read did not tell: the others wait, and not for their bytes. Half of what they want is near enough, nor
+   does it matter how many are wanted where they are a disk's or the user's. */
+static void test_reads_after_the_first_wait(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 3.2; /* 0.2 ms a worker */
+    m.read = 0.1;
+    gpsti_tuner_budget budget = budget_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(tuner.now.value[GPST_KNOB_READS], 1);
+    costs.read_bytes = 64;
+    assert_false(gpsti_tuner_finds_waits(&tuner, &costs, MS / 10));
+    costs.service_ns[GPST_RESOURCE_DISK_IN] = (int64_t)(1.1 * MS); /* 2 * (5 + 1) */
+    assert_true(gpsti_tuner_finds_waits(&tuner, &costs, MS / 10));
+    costs.read_bytes = 200000; /* a disk's after all */
+    assert_false(gpsti_tuner_finds_waits(&tuner, &costs, MS / 10));
+    costs.read_bytes = 64;
+    tuner.now.value[GPST_KNOB_READS] = 7;
+    assert_false(gpsti_tuner_finds_waits(&tuner, &costs, MS / 20));
+    tuner.now.value[GPST_KNOB_READS] = 6;
+    assert_true(gpsti_tuner_finds_waits(&tuner, &costs, MS / 20));
+    budget.fixed.value[GPST_KNOB_READS] = 2;
+    gpsti_tuner_init(&tuner, &budget, NULL);
+    assert_false(gpsti_tuner_finds_waits(&tuner, &costs, MS / 10));
+    m.cpu = 0.3;
+    costs = costs_of(&m);
+    budget = budget_of(&m);
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    gpsti_tuner_set_whole(&tuner, &costs, 16, false);
+    assert_false(gpsti_tuner_finds_waits(&tuner, &costs, MS / 10));
+    costs.service_ns[GPST_RESOURCE_DISK_IN] = (int64_t)(5.0 * MS);
+    costs.read_bytes = 64;
+    assert_true(gpsti_tuner_finds_waits(&tuner, &costs, MS / 10));
+    assert_true(gpsti_tuner_finds_waits(&tuner, &costs, (int64_t)(0.156 * MS)));
+    assert_false(gpsti_tuner_finds_waits(&tuner, &costs, (int64_t)(0.157 * MS))); /* in turn, perhaps */
+    assert_false(gpsti_tuner_finds_waits(&tuner, &costs, (int64_t)(0.62 * MS)));
+    assert_true(gpsti_tuner_finds_waits(&tuner, &costs, (int64_t)(0.63 * MS))); /* side by side */
+}
+
 /* What no clock has, of an item's way in the plain loop, wants workers, too; and an item 0 alone as many again: it may
    have loaded a device's kernels. Of one that was longer with its file the device says nothing. */
 static void test_whole_items_on_a_device(void** state) {
@@ -482,6 +523,7 @@ int main(void) {
         cmocka_unit_test(test_who_brings_whole_items),
         cmocka_unit_test(test_whole_items_that_wait_for_files),
         cmocka_unit_test(test_whole_items_from_far_away),
+        cmocka_unit_test(test_reads_after_the_first_wait),
         cmocka_unit_test(test_whole_items_that_are_mostly_calls),
         cmocka_unit_test(test_whole_items_on_a_device),
         cmocka_unit_test(test_reads_beside_others),
