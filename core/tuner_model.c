@@ -378,10 +378,10 @@ GPSTI_INTERN int64_t gpsti_tuner_expect_waits(gpsti_tuner* tuner, int64_t waits_
 }
 
 /* About as many times as long as there are at once: they may be served one after the other, and more of them would only
-   wait longer. Not those that take longer than that, nor those that take no longer. */
+   wait longer. Of the first ones, which came one by one, half as long; but not those that take a few times as long. */
 GPSTI_PRIVATE bool gpsti_tuner_in_turn(int64_t read_ns, int64_t alone_ns, uint32_t n_at_once) {
     const int64_t in_turn_ns = alone_ns * (int64_t)n_at_once;
-    return read_ns > in_turn_ns / 2 && read_ns < in_turn_ns * 2;
+    return read_ns > in_turn_ns / 4 && read_ns < in_turn_ns * 2;
 }
 
 /* Where they are in turn after all, more of them cost memory and nothing else; whole items are worth more than that. */

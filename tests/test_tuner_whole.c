@@ -119,8 +119,8 @@ static void test_reads_after_the_first_wait(void** state) {
     assert_true(gpsti_tuner_finds_waits(&tuner, &costs, MS / 10));
     assert_true(gpsti_tuner_finds_waits(&tuner, &costs, (int64_t)(0.156 * MS)));
     assert_false(gpsti_tuner_finds_waits(&tuner, &costs, (int64_t)(0.157 * MS))); /* in turn, perhaps */
-    assert_false(gpsti_tuner_finds_waits(&tuner, &costs, (int64_t)(0.62 * MS)));
-    assert_true(gpsti_tuner_finds_waits(&tuner, &costs, (int64_t)(0.63 * MS))); /* side by side */
+    assert_false(gpsti_tuner_finds_waits(&tuner, &costs, (int64_t)(1.24 * MS)));
+    assert_true(gpsti_tuner_finds_waits(&tuner, &costs, (int64_t)(1.26 * MS))); /* side by side */
 }
 
 /* What no clock has, of an item's way in the plain loop, wants workers, too; and an item 0 alone as many again: it may
