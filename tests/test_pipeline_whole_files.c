@@ -133,10 +133,11 @@ static void test_reads_that_wait_for_each_other(void** state) {
     assert_true(whole);
 }
 
-/* The item after which reads were seen to wait, of a list whose first read takes 0.1 ms and all others 5 ms, or so; 0 =
-   they never were. *n_reads: at once, then. */
-static uint64_t when_waits_are_found(int64_t decode_ns, const char* how, uint32_t* n_reads) {
-    kit* const self = kit_open("sim:read_us=5000,jitter_pct=99,seed=365", 8);
+#define NEAR_FIRST "sim:read_us=5000,jitter_pct=99,seed=365" /* the first read takes 0.1 ms, the others 5 ms, or so */
+
+/* The item after which reads were seen to wait; 0 = they never were. reads: given; 0 = they are the tuner's. */
+static uint64_t when_waits_are_found(const char* backend, int64_t decode_ns, uint32_t reads, const char* how) {
+    kit* const self = kit_open(backend, 8);
     gpst_stats stats;
     uint64_t item = 0;
     gpst_pipeline_desc desc = kit_standard(self, 200);
@@ -144,18 +145,18 @@ static uint64_t when_waits_are_found(int64_t decode_ns, const char* how, uint32_
     desc.n_items_expected = 200;
     desc.sink = NULL;
     desc.n_stages = 2;
+    desc.settings.value[GPST_KNOB_READS] = reads;
     self->decode_ns = decode_ns;
     assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
     assert_int_equal(stats.items_ok, 200);
     for (uint32_t i = 0; i < report.n_decisions && i < GPST_MAX_DECISIONS; i++)
         if (strstr(report.decisions[i].reason, how) == report.decisions[i].reason)
             item = report.decisions[i].item;
-    *n_reads = report.settings.value[GPST_KNOB_READS];
     kit_close(self);
     return item;
 }
 
-/* As soon as some have come: before a window of whole items, or trials, could have told. */
+/* As soon as some have come: before a window of whole items, or trials, could have told. But what was given stays. */
 static void test_reads_that_wait_after_the_first(void** state) {
     (void)state;
     static const struct {
@@ -165,12 +166,30 @@ static void test_reads_that_wait_after_the_first(void** state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint64_t item = 0;
         uint32_t n_reads = 0;
-        for (test_tries t = {0, 0}; (item == 0 || item > 40 || n_reads < 16) && test_again(&t);)
-            item = when_waits_are_found(rows[i].decode_ns, rows[i].how, &n_reads);
+        for (test_tries t = {0, 0}; (item == 0 || item > 40 || n_reads < 16) && test_again(&t);) {
+            item = when_waits_are_found(NEAR_FIRST, rows[i].decode_ns, 0, rows[i].how);
+            n_reads = report.settings.value[GPST_KNOB_READS];
+        }
         printf("    after item %u: %u reads\n", (unsigned)item, n_reads);
         assert_in_range(item, 1, 40);
         assert_in_range(n_reads, 16, 64);
     }
+    assert_int_equal(when_waits_are_found(NEAR_FIRST, rows[0].decode_ns, 2, rows[0].how), 0);
+    assert_int_equal(report.settings.value[GPST_KNOB_READS], 2);
+}
+
+/* Memory of 0.6 ms: items of 0.5 ms are worth sqrt(200 * 0.5 / 0.6) = 13 slots, those of 6 ms 44. */
+static void test_slots_are_worth_more_to_reads_that_wait(void** state) {
+    (void)state;
+    uint64_t item = 0;
+    uint32_t n_slots = 0;
+    for (test_tries t = {0, 0}; (item == 0 || n_slots < 25) && test_again(&t);) {
+        item = when_waits_are_found(NEAR_FIRST ",pin_gbps=0.02", 300000, 0, "reads wait, ");
+        n_slots = report.settings.value[GPST_KNOB_SLOTS];
+    }
+    print_decisions();
+    assert_true(item > 0);
+    assert_in_range(n_slots, 25, 100);
 }
 
 static void test_files_when_cancelled(void** state) {
@@ -369,6 +388,7 @@ int main(void) {
         cmocka_unit_test(test_reads_that_wait),
         cmocka_unit_test(test_reads_that_wait_for_each_other),
         cmocka_unit_test(test_reads_that_wait_after_the_first),
+        cmocka_unit_test(test_slots_are_worth_more_to_reads_that_wait),
         cmocka_unit_test(test_files_when_cancelled),
         cmocka_unit_test(test_a_fallback_is_of_one_item),
         cmocka_unit_test(test_a_lost_device),
