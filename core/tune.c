@@ -555,7 +555,7 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     tune->tuner.n_items = n_items;
     gpsti_tune_keep_capacity(pipeline);
     if (pipeline->desc.source && pipeline->context->device_info.locks_host)
-        pipeline->n_filling = gpsti_tuner_filling(gpsti_tune_slot_ns(pipeline), gpsti_tuner_total_ns(&whole));
+        pipeline->n_filling = gpsti_tuner_filling(&whole, gpsti_tune_slot_ns(pipeline));
     gpsti_tune_say_start(pipeline, pipeline->whole ? "starts with whole items, " : "starts with ");
     tune->modelled = true;
     gpsti_tune_set_order(pipeline);

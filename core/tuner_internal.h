@@ -106,8 +106,8 @@ GPSTI_INTERN int64_t gpsti_tuner_setups_ns(int64_t slot_ns);
 /* Does an item's memory take so long to make, and its work, so far, so little that the first items are to tell what
    others would gain? */
 GPSTI_INTERN bool gpsti_tuner_is_dear(int64_t slot_ns, int64_t work_ns);
-/* How many slots are to get their memory at once, each with an item that works for way_ns beside that; 0 = any. */
-GPSTI_INTERN uint32_t gpsti_tuner_filling(int64_t slot_ns, int64_t way_ns);
+/* How many slots, whose memory takes slot_ns each, are to get it at once, with items that have work, too; 0 = any. */
+GPSTI_INTERN uint32_t gpsti_tuner_filling(const gpsti_tuner_costs* costs, int64_t slot_ns);
 /* How many keep a device busy, of items that took way_ns so far, the last on_device_ns of them there. */
 GPSTI_INTERN uint32_t gpsti_tuner_slots_beside(int64_t way_ns, int64_t on_device_ns);
 /* After this window, are so many slots more, each with an item in hand, worth making on trial? */

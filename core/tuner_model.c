@@ -248,6 +248,12 @@ GPSTI_PRIVATE void gpsti_tuner_believe(const gpsti_tuner_costs* costs, gpsti_tun
     }
 }
 
+/* Is a brief item mostly calls of a driver, which has no clock: neither reads nor computes, half of its way? */
+GPSTI_PRIVATE bool gpsti_tuner_is_calls(const gpsti_tuner_costs* costs, int64_t way_ns) {
+    const int64_t others_ns = costs->service_ns[GPST_RESOURCE_DISK_IN] + costs->service_ns[GPST_RESOURCE_CPU];
+    return way_ns < GPSTI_TUNER_BUNCH_NS || (way_ns < GPSTI_TUNER_CALLS_NS && others_ns < way_ns / 2);
+}
+
 /* Brief items on a device tell too little to choose between three threads and six: one too few leaves it waiting, and
    one too many makes memory for nothing. */
 GPSTI_PRIVATE uint32_t gpsti_tuner_settle_calls(const gpsti_tuner* tuner, int64_t way_ns, uint32_t n, uint32_t most) {
@@ -273,7 +279,7 @@ GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const 
     if (period_ns <= 0 || way_ns > GPSTI_TUNER_WHOLE_NS || (tuner->budget.writes && n > GPSTI_TUNER_WHOLE_NAMES) ||
         (double)gpsti_tuner_total_ns(&believed) > GPSTI_TUNER_WHOLE_LOSS * (double)period_ns * (double)n)
         return 0;
-    if (tuner->budget.streams && way_ns < GPSTI_TUNER_BUNCH_NS && n > GPSTI_TUNER_WHOLE_CALLS)
+    if (tuner->budget.streams && gpsti_tuner_is_calls(costs, way_ns) && n > GPSTI_TUNER_WHOLE_CALLS)
         n = GPSTI_TUNER_WHOLE_CALLS;
     const uint32_t useful =
         files_ns > others_ns ? n : gpsti_tuner_clamp((uint64_t)(way_ns / period_ns) + 1, 1, n);

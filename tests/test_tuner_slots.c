@@ -75,12 +75,23 @@ static void test_price_of_what_nobody_has_seen(void** state) {
 /* As many as begin while one is worked on, one whose turn it is, and no less than two. */
 static void test_slots_that_get_memory_at_once(void** state) {
     (void)state;
-    assert_int_equal(gpsti_tuner_filling(900, 700), 2); /* files of 4 MiB and 256 KiB */
-    assert_int_equal(gpsti_tuner_filling(900, 5000), 7); /* JPEGs */
-    assert_int_equal(gpsti_tuner_filling(1000, 1000), 2);
-    assert_int_equal(gpsti_tuner_filling(1000, 1001), 3);
-    assert_int_equal(gpsti_tuner_filling(1000, 0), 2);
-    assert_int_equal(gpsti_tuner_filling(0, 1000), 0); /* nobody made any */
+    static const struct {
+        int64_t slot_us, file_us, device_us;
+        bool is_first;
+        uint32_t n;
+    } rows[] = {{900, 700, 0, false, 2}, /* files of 4 MiB and 256 KiB */
+                {900, 5000, 0, false, 7}, /* JPEGs */
+                {1000, 900, 100, false, 2}, {1000, 900, 101, false, 3}, {1000, 900, 9000, true, 2},
+                {1000, 0, 0, false, 2}, {0, 1000, 0, false, 0}}; /* the last: nobody made any */
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        gpsti_tuner_costs costs;
+        memset(&costs, 0, sizeof costs);
+        costs.service_ns[GPST_RESOURCE_DISK_IN] = rows[i].file_us * 1000;
+        costs.service_ns[GPST_RESOURCE_H2D] = rows[i].device_us * 500;
+        costs.service_ns[GPST_RESOURCE_D2H] = rows[i].device_us * 500;
+        costs.is_first = rows[i].is_first;
+        assert_int_equal(gpsti_tuner_filling(&costs, rows[i].slot_us * 1000), rows[i].n);
+    }
 }
 
 /* Twice Little's law. */

@@ -135,7 +135,7 @@ static void test_whole_items_on_a_device(void** state) {
     gpsti_tuner tuner;
     gpsti_tuner_init(&tuner, &budget, &costs);
     costs.item_ns = (int64_t)(0.4 * MS);
-    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 8 + 1);
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 4); /* most of it calls */
     costs.item_ns = (int64_t)(0.99 * MS);
     assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 16);
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) /* a tenth of it all: mostly calls, which take turns */
@@ -163,21 +163,25 @@ static void test_whole_items_on_a_device(void** state) {
     assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 1 + 1);
 }
 
-/* Of brief items nobody can tell whether three threads keep a device busy, or six: four do, where there are so many. */
+/* Of brief items nobody can tell whether three threads keep a device busy, or six: four do, where there are so many. So
+   they do where less than half of an item's way is reading and computing. */
 static void test_whole_items_that_are_mostly_calls(void** state) {
     (void)state;
     static const struct {
-        double cpu, gpu;
+        double cpu, gpu, item; /* the whole way, of which clocks may know less */
         uint32_t workers, n;
-    } rows[] = {{0.15, 0.12, 16, 4}, {0.1, 0.05, 16, 4}, {0.15, 0.05, 16, 4}, {0.24, 0.05, 16, 4}, {0.3, 0.05, 16, 8},
-                {0.3, 0.04, 16, 9}, {0.1, 0.12, 16, 2}, {0.449, 0.05, 16, 10}, {1.0, 0.3, 16, 5}, {0.15, 0.08, 3, 3}};
+    } rows[] = {{0.15, 0.12, 0.0, 16, 4}, {0.1, 0.05, 0.0, 16, 4}, {0.15, 0.05, 0.0, 16, 4}, {0.24, 0.05, 0.0, 16, 4},
+                {0.3, 0.05, 0.0, 16, 8}, {0.3, 0.04, 0.0, 16, 9}, {0.1, 0.12, 0.0, 16, 2}, {0.449, 0.05, 0.0, 16, 10},
+                {1.0, 0.3, 0.0, 16, 5}, {0.15, 0.08, 0.0, 3, 3},
+                {0.2, 0.02, 0.4, 16, 16}, {0.199, 0.02, 0.4, 16, 4}, {0.199, 0.02, 0.5, 16, 16}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         machine m = brief_machine(rows[i].workers);
         m.cpu = rows[i].cpu;
         m.gpu = rows[i].gpu;
         const gpsti_tuner_budget budget = budget_of(&m);
-        const gpsti_tuner_costs costs = costs_of(&m);
+        gpsti_tuner_costs costs = costs_of(&m);
         gpsti_tuner tuner;
+        costs.item_ns = (int64_t)(rows[i].item * MS);
         gpsti_tuner_init(&tuner, &budget, &costs);
         assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), rows[i].n);
     }
