@@ -498,7 +498,9 @@ GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline);
 GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline);
 /* Item 0 is at work on this: what is known of items by now. Locked. */
 GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline);
-/* There are to be more slots, but not yet: workers look again every while. Locked. */
+/* So many items at once may be the first of their slots, while an item is on its way that long. Locked. */
+GPSTI_INTERN void gpsti_tune_set_filling(gpst_pipeline* pipeline, int64_t way_ns);
+/* There are to be more slots, or more of them in use, but not yet: workers look again every while. Locked. */
 GPSTI_INTERN bool gpsti_tune_holds_back(const gpst_pipeline* pipeline);
 /* A worker looks for work: are more of them worth it by now? Locked. */
 GPSTI_INTERN void gpsti_tune_let_in(gpst_pipeline* pipeline);

@@ -252,7 +252,9 @@ GPSTI_PRIVATE bool gpsti_tune_window_is_full(const gpst_pipeline* pipeline) {
     if (tune->n_items >= GPSTI_TUNE_FEW_ITEMS && tune->n_blocks >= 2 && wall_ns >= GPSTI_TUNE_FEW_NS &&
         gpsti_tune_is_behind(pipeline))
         return true;
-    if (tune->n_blocks >= GPSTI_TUNE_LEAST_BLOCKS && gpsti_tune_is_crowded(pipeline))
+    if (tune->n_blocks >= GPSTI_TUNE_LEAST_BLOCKS &&
+        (gpsti_tune_is_crowded(pipeline) ||
+         gpsti_tuner_loses(&tune->tuner, tune->n_items, wall_ns, gpsti_tune_noise(tune))))
         return true;
     if (tune->n_blocks < GPSTI_TUNE_LEAST_BLOCKS ||
         (wall_ns < GPSTI_TUNE_LEAST_NS && tune->n_items < GPSTI_TUNE_MANY_ITEMS))
@@ -307,6 +309,11 @@ GPSTI_PRIVATE int64_t gpsti_tune_slot_ns(const gpst_pipeline* pipeline) {
     if (!whole)
         return gpsti_tuner_unseen_slot_ns(seen_ns);
     return pipeline->context->device_info.locks_host ? seen_ns : seen_ns / pipeline->tune.tuner.budget.cores;
+}
+
+GPSTI_INTERN void gpsti_tune_set_filling(gpst_pipeline* pipeline, int64_t way_ns) {
+    if (pipeline->desc.source && pipeline->context->device_info.locks_host)
+        pipeline->n_filling = gpsti_tuner_filling(way_ns, gpsti_tune_slot_ns(pipeline));
 }
 
 /* 0 = any number. */
@@ -554,8 +561,7 @@ GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
     gpsti_tune_choose_whole(pipeline, &whole);
     tune->tuner.n_items = n_items;
     gpsti_tune_keep_capacity(pipeline);
-    if (pipeline->desc.source && pipeline->context->device_info.locks_host)
-        pipeline->n_filling = gpsti_tuner_filling(&whole, gpsti_tune_slot_ns(pipeline));
+    gpsti_tune_set_filling(pipeline, gpsti_tuner_filling_way_ns(&whole));
     gpsti_tune_say_start(pipeline, pipeline->whole ? "starts with whole items, " : "starts with ");
     tune->modelled = true;
     gpsti_tune_set_order(pipeline);

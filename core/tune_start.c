@@ -59,11 +59,14 @@ GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline) {
     tune->item_ns = tune->sparing        ? gpsti_tune_beside_ns(pipeline, work_ns, setup_ns)
                     : work_ns > setup_ns ? work_ns
                                          : setup_ns;
+    if (tune->sparing)
+        gpsti_tune_set_filling(pipeline, tune->item_ns);
 }
 
 GPSTI_INTERN bool gpsti_tune_holds_back(const gpst_pipeline* pipeline) {
     const gpsti_tune* const tune = &pipeline->tune;
-    return tune->sparing && pipeline->n_slots < tune->tuner.now.value[GPST_KNOB_SLOTS];
+    const bool in_turn = pipeline->n_filling > 0 && pipeline->n_served + pipeline->n_filling < pipeline->n_slots;
+    return tune->sparing && (in_turn || pipeline->n_slots < tune->tuner.now.value[GPST_KNOB_SLOTS]);
 }
 
 /* While item 0 goes on it is seen to be longer, and more of them side by side are worth their memory. Not while some is

@@ -9,6 +9,7 @@
 #define GPSTI_TUNER_FULL 0.85 /* a limit that is used so far is what holds things up */
 #define GPSTI_TUNER_ALL 0.95  /* nothing can be gained that is worth trying for */
 #define GPSTI_TUNER_WIN 0.02  /* a smaller gain is none */
+#define GPSTI_TUNER_LOSS 0.10 /* and more than chance: no need to see more of it */
 #define GPSTI_TUNER_DRIFT 0.20
 #define GPSTI_TUNER_CROWD 2.0 /* times as long as one alone: half as many workers would bring as many whole items */
 #define GPSTI_TUNER_PLENTY 8 /* workers, half of whom keep a device busy with whole items, too */
@@ -212,16 +213,16 @@ GPSTI_PRIVATE bool gpsti_tuner_try_next(gpsti_tuner* tuner, gpst_resource bottle
 
 /* ---- freeze and drift -------------------------------------------------------------------------------- */
 
-/* Another window would not be over before the run is. */
-GPSTI_PRIVATE bool gpsti_tuner_is_late(const gpsti_tuner_window* window) {
-    return window->n_left > 0 && window->n_left < window->n_items;
+/* Another window as long as the one that is held against would not be over before the run is. */
+GPSTI_PRIVATE bool gpsti_tuner_is_late(const gpsti_tuner* tuner, const gpsti_tuner_window* window) {
+    return window->n_left > 0 && window->n_left < tuner->kept_window.n_items;
 }
 
 GPSTI_PRIVATE void gpsti_tuner_freeze(gpsti_tuner* tuner, const gpsti_tuner_window* window, gpst_resource bottleneck) {
     const bool serial = gpsti_tuner_is_serial(&tuner->kept_window);
     gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0);
     decision->items_per_s_before = decision->items_per_s_after = tuner->kept_rate;
-    if (gpsti_tuner_is_late(window))
+    if (gpsti_tuner_is_late(tuner, window))
         gpsti_copy_text(decision->reason, sizeof decision->reason, "frozen: too few items are left to try more");
     else if (tuner->whole && bottleneck == GPST_RESOURCE_CPU)
         gpsti_copy_text(decision->reason, sizeof decision->reason,
@@ -330,6 +331,11 @@ GPSTI_PRIVATE bool gpsti_tuner_won(const gpsti_tuner* tuner, const gpsti_tuner_w
     return rate > tuner->kept_rate * (1.0 + (noise > GPSTI_TUNER_WIN ? noise : GPSTI_TUNER_WIN));
 }
 
+GPSTI_INTERN bool gpsti_tuner_loses(const gpsti_tuner* tuner, uint64_t n_items, int64_t wall_ns, double noise) {
+    const double least = 1.0 - GPSTI_TUNER_LOSS - 2.0 * (noise + tuner->kept_window.noise);
+    return tuner->state == GPSTI_TUNER_TRIAL && (double)n_items * 1e9 < least * tuner->kept_rate * (double)wall_ns;
+}
+
 GPSTI_INTERN bool gpsti_tuner_crowds(const gpsti_tuner* tuner, uint64_t n_items, int64_t wall_ns) {
     return tuner->state == GPSTI_TUNER_BASE && !tuner->budget.streams && gpsti_tuner_is_slowed(tuner, n_items, wall_ns);
 }
@@ -350,7 +356,7 @@ GPSTI_INTERN bool gpsti_tuner_judge(gpsti_tuner* tuner, const gpsti_tuner_window
         gpsti_tuner_take_back(tuner, rate);
     const gpst_resource bottleneck =
         gpsti_tuner_bottleneck(&tuner->kept, &tuner->kept_window, tuner->budget.cores);
-    if (gpsti_tuner_is_late(window) || !gpsti_tuner_try_next(tuner, bottleneck))
+    if (gpsti_tuner_is_late(tuner, window) || !gpsti_tuner_try_next(tuner, bottleneck))
         gpsti_tuner_freeze(tuner, window, bottleneck);
     return memcmp(&before, &tuner->now, sizeof before) != 0;
 }

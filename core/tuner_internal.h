@@ -106,8 +106,10 @@ GPSTI_INTERN int64_t gpsti_tuner_setups_ns(int64_t slot_ns);
 /* Does an item's memory take so long to make, and its work, so far, so little that the first items are to tell what
    others would gain? */
 GPSTI_INTERN bool gpsti_tuner_is_dear(int64_t slot_ns, int64_t work_ns);
-/* How many slots, whose memory takes slot_ns each, are to get it at once, with items that have work, too; 0 = any. */
-GPSTI_INTERN uint32_t gpsti_tuner_filling(const gpsti_tuner_costs* costs, int64_t slot_ns);
+/* An item's way by what is known of it, for the question that follows. */
+GPSTI_INTERN int64_t gpsti_tuner_filling_way_ns(const gpsti_tuner_costs* costs);
+/* How many slots, whose memory takes slot_ns each, are to get it at once, of items that long on their way; 0 = any. */
+GPSTI_INTERN uint32_t gpsti_tuner_filling(int64_t way_ns, int64_t slot_ns);
 /* How many keep a device busy, of items that took way_ns so far, the last on_device_ns of them there. */
 GPSTI_INTERN uint32_t gpsti_tuner_slots_beside(int64_t way_ns, int64_t on_device_ns);
 /* After this window, are so many slots more, each with an item in hand, worth making on trial? */
@@ -132,6 +134,8 @@ GPSTI_INTERN uint32_t gpsti_tuner_n_fit(uint64_t host_bytes, uint64_t item_host_
 /* Before anything is tried: do so many whole items show by now that there are too many workers for them? Of a device
    only a whole window tells whether it is what they wait for. */
 GPSTI_INTERN bool gpsti_tuner_crowds(const gpsti_tuner* tuner, uint64_t n_items, int64_t wall_ns);
+/* On trial: do so many items, in so much time, show by now that the move has lost? noise: as a window's. */
+GPSTI_INTERN bool gpsti_tuner_loses(const gpsti_tuner* tuner, uint64_t n_items, int64_t wall_ns, double noise);
 /* Takes a window; n_items: done since the run began. True: `now` has changed, and the next window is to begin when
    what was in flight has left. */
 GPSTI_INTERN bool gpsti_tuner_judge(gpsti_tuner* tuner, const gpsti_tuner_window* window, uint64_t n_items);

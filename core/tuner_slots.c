@@ -43,13 +43,17 @@ GPSTI_INTERN bool gpsti_tuner_is_dear(int64_t slot_ns, int64_t work_ns) {
     return slot_ns / GPSTI_TUNER_DEAR > work_ns;
 }
 
-/* A driver locks memory for one thread after the other. By Little's law: so many keep it at that, one of them always;
-   who else came would wait for all of them, and its item with it. Item 0 may have loaded the device's kernels, which
-   the others find there. */
-GPSTI_INTERN uint32_t gpsti_tuner_filling(const gpsti_tuner_costs* costs, int64_t slot_ns) {
+/* Item 0 may have loaded the device's kernels, which the others find there. */
+GPSTI_INTERN int64_t gpsti_tuner_filling_way_ns(const gpsti_tuner_costs* costs) {
     int64_t way_ns = gpsti_tuner_total_ns(costs);
     for (int r = (int)GPST_RESOURCE_H2D; costs->is_first && r <= (int)GPST_RESOURCE_D2H; r++)
         way_ns -= costs->service_ns[r];
+    return way_ns;
+}
+
+/* A driver locks memory for one thread after the other. By Little's law: so many keep it at that, one of them always;
+   who else came would wait for all of them, and its item with it. */
+GPSTI_INTERN uint32_t gpsti_tuner_filling(int64_t way_ns, int64_t slot_ns) {
     return slot_ns > 0 ? 2 + (uint32_t)((way_ns - 1) / slot_ns) : 0;
 }
 

@@ -10,24 +10,30 @@ typedef struct window_case {
     uint32_t n_active;
     double item_ms[2]; /* of every other block of items */
     uint64_t n_items;  /* then the window is full */
+    double kept_ms;    /* an item, in the window that this one is held against; 0 = it was endless */
 } window_case;
 
 /* A block is four items, or as many as workers. */
 static const window_case window_cases[] = {
-    {GPSTI_TUNER_BASE, 1, {1, 1}, 16},       /* four blocks */
-    {GPSTI_TUNER_BASE, 2, {1, 1}, 16},
-    {GPSTI_TUNER_TRIAL, 2, {1, 1}, 16},
-    {GPSTI_TUNER_BASE, 8, {1, 1}, 32},
-    {GPSTI_TUNER_BASE, 2, {0.1, 0.1}, 50},   /* 5 ms */
-    {GPSTI_TUNER_BASE, 2, {0.01, 0.01}, 500},
-    {GPSTI_TUNER_BASE, 2, {1, 1.03}, 16},    /* the mean of four blocks is known to 0.9 % */
-    {GPSTI_TUNER_BASE, 2, {1, 1.04}, 20},    /* to 1.1 %, of five to 0.96 % */
-    {GPSTI_TUNER_BASE, 2, {1, 2}, 64},       /* never quiet: 64 items are enough */
-    {GPSTI_TUNER_BASE, 2, {20, 30}, 21},     /* or half a second */
-    {GPSTI_TUNER_FROZEN, 2, {1, 1}, 64},     /* frozen there is time: 64 items */
-    {GPSTI_TUNER_FROZEN, 2, {0.1, 0.1}, 500}, /* and 50 ms */
-    {GPSTI_TUNER_FROZEN, 2, {20, 20}, 25},   /* or half a second */
-    {GPSTI_TUNER_FROZEN, 2, {200, 200}, 16}, /* and four blocks */
+    {GPSTI_TUNER_BASE, 1, {1, 1}, 16, 0},           /* four blocks */
+    {GPSTI_TUNER_BASE, 2, {1, 1}, 16, 0},
+    {GPSTI_TUNER_TRIAL, 2, {1, 1}, 16, 0},
+    {GPSTI_TUNER_BASE, 8, {1, 1}, 32, 0},
+    {GPSTI_TUNER_BASE, 2, {0.1, 0.1}, 50, 0},       /* 5 ms */
+    {GPSTI_TUNER_BASE, 2, {0.01, 0.01}, 500, 0},
+    {GPSTI_TUNER_BASE, 2, {1, 1.03}, 16, 0},        /* the mean of four blocks is known to 0.9 % */
+    {GPSTI_TUNER_BASE, 2, {1, 1.04}, 20, 0},        /* to 1.1 %, of five to 0.96 % */
+    {GPSTI_TUNER_BASE, 2, {1, 2}, 64, 0},           /* never quiet: 64 items are enough */
+    {GPSTI_TUNER_BASE, 2, {20, 30}, 21, 0},         /* or half a second */
+    {GPSTI_TUNER_TRIAL, 2, {0.1, 0.1}, 16, 0.08},   /* lost: four blocks */
+    {GPSTI_TUNER_TRIAL, 8, {0.1, 0.1}, 32, 0.08},
+    {GPSTI_TUNER_TRIAL, 2, {0.1, 0.1}, 50, 0.095},
+    {GPSTI_TUNER_TRIAL, 2, {0.09, 0.11}, 24, 0.08}, /* of five it may be chance */
+    {GPSTI_TUNER_BASE, 2, {0.1, 0.1}, 50, 0.08},
+    {GPSTI_TUNER_FROZEN, 2, {1, 1}, 64, 0},         /* frozen there is time: 64 items */
+    {GPSTI_TUNER_FROZEN, 2, {0.1, 0.1}, 500, 0},    /* and 50 ms */
+    {GPSTI_TUNER_FROZEN, 2, {20, 20}, 25, 0},       /* or half a second */
+    {GPSTI_TUNER_FROZEN, 2, {200, 200}, 16, 0},     /* and four blocks */
 };
 
 /* Items of a hand-set clock until a window is judged. */
@@ -37,6 +43,8 @@ static uint64_t fill_window(gpst_pipeline* pipeline, const window_case* c) {
     uint64_t n = 0;
     tune->tuner.state = c->state;
     tune->tuner.has_reference = false;
+    tune->tuner.kept_rate = c->kept_ms > 0 ? 1e3 / c->kept_ms : 0.0;
+    tune->tuner.kept_window.noise = 0.0;
     pipeline->n_active = c->n_active;
     tune->n_to_settle = 1; /* the next item opens a window */
     gpsti_tune_count(pipeline->slots[0]);

@@ -113,6 +113,30 @@ static void test_a_win_is_kept_and_a_loss_taken_back(void** state) {
     judge_a_trial(0.10, 0.04, true);
 }
 
+/* A tenth, and twice what chance may have made of both windows: who has lost so much need not be seen any longer. */
+static void test_a_loss_is_seen_early(void** state) {
+    (void)state;
+    static const struct {
+        gpsti_tuner_state state;
+        double items_per_s, noise, kept_noise;
+        bool loses;
+    } rows[] = {{GPSTI_TUNER_TRIAL, 895, 0, 0, true},       {GPSTI_TUNER_TRIAL, 905, 0, 0, false},
+                {GPSTI_TUNER_TRIAL, 795, 0.05, 0, true},    {GPSTI_TUNER_TRIAL, 805, 0.05, 0, false},
+                {GPSTI_TUNER_TRIAL, 795, 0.03, 0.02, true}, {GPSTI_TUNER_TRIAL, 805, 0.03, 0.02, false},
+                {GPSTI_TUNER_TRIAL, 100, 0.5, 0, false},    {GPSTI_TUNER_BASE, 100, 0, 0, false},
+                {GPSTI_TUNER_FROZEN, 100, 0, 0, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        gpsti_tuner tuner;
+        memset(&tuner, 0, sizeof tuner);
+        tuner.state = rows[i].state;
+        tuner.kept_rate = 1000.0;
+        tuner.kept_window.noise = rows[i].kept_noise;
+        const int64_t wall_ns = (int64_t)(20e9 / rows[i].items_per_s);
+        if (gpsti_tuner_loses(&tuner, 20, wall_ns, rows[i].noise) != rows[i].loses)
+            fail_msg("row %u", (unsigned)i);
+    }
+}
+
 /* Under another setting what brought nothing may bring something; only the way back is known. */
 static void test_a_win_opens_the_other_knobs(void** state) {
     (void)state;
@@ -513,6 +537,7 @@ int main(void) {
         cmocka_unit_test(test_bottlenecks),
         cmocka_unit_test(test_what_pays_in_full_goes_far),
         cmocka_unit_test(test_a_win_is_kept_and_a_loss_taken_back),
+        cmocka_unit_test(test_a_loss_is_seen_early),
         cmocka_unit_test(test_a_win_opens_the_other_knobs),
         cmocka_unit_test(test_fewer_workers_than_waiting_ones),
         cmocka_unit_test(test_nothing_measured_is_nothing_judged),

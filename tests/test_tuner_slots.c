@@ -90,7 +90,8 @@ static void test_slots_that_get_memory_at_once(void** state) {
         costs.service_ns[GPST_RESOURCE_H2D] = rows[i].device_us * 500;
         costs.service_ns[GPST_RESOURCE_D2H] = rows[i].device_us * 500;
         costs.is_first = rows[i].is_first;
-        assert_int_equal(gpsti_tuner_filling(&costs, rows[i].slot_us * 1000), rows[i].n);
+        const int64_t way_ns = gpsti_tuner_filling_way_ns(&costs);
+        assert_int_equal(gpsti_tuner_filling(way_ns, rows[i].slot_us * 1000), rows[i].n);
     }
 }
 

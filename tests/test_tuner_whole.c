@@ -497,6 +497,14 @@ static void test_the_end_is_near(void** state) {
     (void)gpsti_tuner_judge(&tuner, &window, 200);
     assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 4);
     assert_int_equal(tuner.state, GPSTI_TUNER_FROZEN);
+    tuner = after_waiting(&m, 200, 0);
+    window = crowded_window(&m, &tuner, 0.0); /* so is one that was cut short: the next may need all of its length */
+    window.n_items = 20;
+    window.n_left = 99;
+    (void)gpsti_tuner_judge(&tuner, &window, 120);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 4);
+    assert_int_equal(tuner.state, GPSTI_TUNER_FROZEN);
+    assert_non_null(strstr(tuner.decisions[tuner.n_decisions - 1].reason, "too few items are left"));
 }
 
 /* Given up, everything is where the model has it, and every knob may move again. */
