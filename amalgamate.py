@@ -152,6 +152,7 @@ PRIVATE = [
     "core/flow.c",
     "core/plain.c",
     "core/early.c",
+    "core/tune_slots.c",
     "core/tune_start.c",
     "core/push.c",
     "core/report.c",

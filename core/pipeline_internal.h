@@ -498,6 +498,12 @@ GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline);
 GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline);
 /* Item 0 is at work on this: what is known of items by now. Locked. */
 GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline);
+/* What the memory of a slot takes to make, by what it has taken so far. */
+GPSTI_INTERN int64_t gpsti_tune_slot_ns(const gpst_pipeline* pipeline);
+/* How many slots what is left of the run is worth; 0 = any number. Locked. */
+GPSTI_INTERN uint32_t gpsti_tune_slots_worth(const gpst_pipeline* pipeline);
+/* While a run of unknown length goes on, more slots are worth their making. Locked. */
+GPSTI_INTERN void gpsti_tune_afford_more(gpst_pipeline* pipeline);
 /* So many items at once may be the first of their slots, while an item is on its way that long. Locked. */
 GPSTI_INTERN void gpsti_tune_set_filling(gpst_pipeline* pipeline, int64_t way_ns);
 /* There are to be more slots, or more of them in use, but not yet: workers look again every while. Locked. */

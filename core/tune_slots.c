@@ -1,0 +1,73 @@
+/* core/tune_slots.c -- how many slots a tuned run has, by what they have cost so far: how many there are to be, and how
+   many of them get their memory at once. */
+#include "platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#define GPSTI_TUNE_SOME_ITEMS 256 /* a run of unknown length is believed to go on for so long */
+
+/* Host memory of the slot that holds the most, or of the item that held the most. */
+GPSTI_PRIVATE uint64_t gpsti_tune_slot_bytes(const gpst_pipeline* pipeline) {
+    uint64_t most = pipeline->tune.item_host_bytes;
+    for (uint32_t i = 0; i < pipeline->n_slots_made; i++) {
+        const uint64_t bytes = gpsti_a64_load(&pipeline->slots[i]->host_bytes);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+GPSTI_INTERN int64_t gpsti_tune_slot_ns(const gpst_pipeline* pipeline) {
+    gpst_pool_info pool;
+    gpst_pool_query_info(pipeline->pool, &pool);
+    const uint64_t made_bytes = pool.small_bytes + pool.thp_bytes + pool.hugetlb_bytes;
+    const int64_t seen_ns =
+        gpsti_tuner_slot_ns(gpsti_plain_setup_ns(pipeline), made_bytes, gpsti_tune_slot_bytes(pipeline));
+    const bool whole = !pipeline->tune.sparing || gpsti_a64_load(&pipeline->device_growths) > 0;
+    if (!whole)
+        return gpsti_tuner_unseen_slot_ns(seen_ns);
+    return pipeline->context->device_info.locks_host ? seen_ns : seen_ns / pipeline->tune.tuner.budget.cores;
+}
+
+GPSTI_INTERN void gpsti_tune_set_filling(gpst_pipeline* pipeline, int64_t way_ns) {
+    if (pipeline->desc.source && pipeline->context->device_info.locks_host)
+        pipeline->n_filling = gpsti_tuner_filling(way_ns, gpsti_tune_slot_ns(pipeline));
+}
+
+GPSTI_INTERN uint32_t gpsti_tune_slots_worth(const gpst_pipeline* pipeline) {
+    const uint64_t expected = pipeline->desc.n_items_expected, done = pipeline->next_index;
+    uint64_t n_left = expected > done ? expected - done : 0;
+    if (expected == 0)
+        n_left = done > GPSTI_TUNE_SOME_ITEMS ? done : GPSTI_TUNE_SOME_ITEMS;
+    return gpsti_tuner_slots_worth(n_left, pipeline->tune.item_ns, gpsti_tune_slot_ns(pipeline));
+}
+
+GPSTI_INTERN uint32_t gpsti_tune_slots_now(const gpst_pipeline* pipeline) {
+    const uint32_t wanted = pipeline->tune.tuner.now.value[GPST_KNOB_SLOTS];
+    const uint32_t worth = pipeline->tune.sparing ? gpsti_tune_slots_worth(pipeline) : 0;
+    return worth > 0 && worth < wanted ? worth : wanted;
+}
+
+GPSTI_INTERN void gpsti_tune_afford_more(gpst_pipeline* pipeline) {
+    gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    const uint32_t slots = gpsti_tune_slots_worth(pipeline);
+    if (pipeline->desc.n_items_expected == 0 && slots > tuner->budget.slots_worth && tuner->budget.slots_worth > 0)
+        gpsti_tuner_afford(tuner, slots);
+}
+
+GPSTI_INTERN void gpsti_tune_afford(gpst_pipeline* pipeline) {
+    if (!pipeline->tune.modelled && !pipeline->tune.sparing)
+        gpsti_tuner_afford(&pipeline->tune.tuner, gpsti_tune_slots_worth(pipeline));
+}
+
+GPSTI_INTERN void gpsti_tune_hold_back(gpst_pipeline* pipeline) {
+    if (pipeline->desc.n_slots > 0 || !pipeline->desc.source)
+        return;
+    const uint32_t fit = gpsti_tuner_n_fit(pipeline->context->info.max_host_bytes, pipeline->tune.item_host_bytes);
+    const uint32_t n_slots = fit < pipeline->slots_capacity ? fit : pipeline->slots_capacity;
+    if (n_slots == pipeline->n_slots)
+        return;
+    pipeline->n_slots = n_slots;
+    gpsti_steps_set_batch(pipeline, pipeline->desc.batch);
+    pipeline->frozen = false;
+    gpsti_scheduler_wake_some(pipeline->context->scheduler, pipeline->n_active);
+}
