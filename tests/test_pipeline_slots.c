@@ -269,6 +269,19 @@ static void test_memory_is_made_in_turn_beside_item_0(void** state) {
     assert_true(slow.most > slow.least);
 }
 
+/* And where each slot is worth it, all of them are there from the start, and wait for their turn. */
+static void test_slots_wait_for_their_turn_beside_item_0(void** state) {
+    (void)state;
+    in_turn seen;
+    memset(&seen, 0, sizeof seen);
+    for (test_tries t = {0, 0}; (seen.least > 4 || seen.n_early < 8) && test_again(&t);) {
+        seen = run_in_turn("sim:pin_gbps=0.2", 40000000);
+        assert_false(seen.too_many);
+    }
+    assert_in_range(seen.least, 2, 4);
+    assert_in_range(seen.n_early, 8, 100);
+}
+
 /* A bunch of brief items is no larger than what may begin: 2 beyond the slots that have carried one. */
 static void test_bunches_are_of_items_that_may_begin(void** state) {
     (void)state;
@@ -414,6 +427,7 @@ int main(void) {
         cmocka_unit_test(test_the_model_knows_what_slots_cost),
         cmocka_unit_test(test_memory_is_made_in_turn),
         cmocka_unit_test(test_memory_is_made_in_turn_beside_item_0),
+        cmocka_unit_test(test_slots_wait_for_their_turn_beside_item_0),
         cmocka_unit_test(test_bunches_are_of_items_that_may_begin),
         cmocka_unit_test(test_the_model_knows_how_little_reads_bring),
         cmocka_unit_test(test_clocks_know_what_memory_took),
