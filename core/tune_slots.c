@@ -33,12 +33,14 @@ GPSTI_INTERN void gpsti_tune_set_filling(gpst_pipeline* pipeline, int64_t way_ns
         pipeline->n_filling = gpsti_tuner_filling(way_ns, gpsti_tune_slot_ns(pipeline));
 }
 
+/* Those in use cost nothing more. */
 GPSTI_INTERN uint32_t gpsti_tune_slots_worth(const gpst_pipeline* pipeline) {
     const uint64_t expected = pipeline->desc.n_items_expected, done = pipeline->next_index;
     uint64_t n_left = expected > done ? expected - done : 0;
     if (expected == 0)
         n_left = done > GPSTI_TUNE_SOME_ITEMS ? done : GPSTI_TUNE_SOME_ITEMS;
-    return gpsti_tuner_slots_worth(n_left, pipeline->tune.item_ns, gpsti_tune_slot_ns(pipeline));
+    const uint32_t n = gpsti_tuner_slots_worth(n_left, pipeline->tune.item_ns, gpsti_tune_slot_ns(pipeline));
+    return n > 0 && n < pipeline->in_flight ? pipeline->in_flight : n;
 }
 
 GPSTI_INTERN uint32_t gpsti_tune_slots_now(const gpst_pipeline* pipeline) {

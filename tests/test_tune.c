@@ -387,6 +387,27 @@ static void test_an_item_takes_an_engine_time(void** state) {
 }
 
 /* Memory for five such items: the engine's own number of slots is cut to what fits, and the user's is not. */
+/* Nothing is left to begin: no slot is worth its memory but those that have it. */
+static void test_slots_in_use_are_worth_it(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline* const pipeline = make_modelled(self);
+    gpsti_a64 grown;
+    gpsti_a64_store(&grown, 0);
+    pipeline->desc.n_items_expected = pipeline->next_index = 100;
+    pipeline->tune.item_ns = MS;
+    assert_int_equal(gpsti_tune_slots_worth(pipeline), 0); /* nobody made any */
+    const int64_t start_ns = gpsti_pool_growth_begin(pipeline->pool);
+    gpsti_sleep_ns(MS);
+    gpsti_pool_growth_end(pipeline->pool, start_ns, &grown);
+    assert_int_equal(gpsti_tune_slots_worth(pipeline), 3);
+    pipeline->in_flight = 20;
+    assert_int_equal(gpsti_tune_slots_worth(pipeline), 20);
+    pipeline->in_flight = 0;
+    unlock(self);
+    unmake(self);
+}
+
 static void test_memory_holds_slots_back(void** state) {
     (void)state;
     for (uint32_t n_slots = 0; n_slots <= 12; n_slots += 12) {
@@ -589,6 +610,7 @@ int main(void) {
         cmocka_unit_test(test_budgets_are_of_the_pipeline),
         cmocka_unit_test(test_bunches_have_room),
         cmocka_unit_test(test_an_item_takes_an_engine_time),
+        cmocka_unit_test(test_slots_in_use_are_worth_it),
         cmocka_unit_test(test_memory_holds_slots_back),
         cmocka_unit_test(test_items_without_memory_have_all_slots),
         cmocka_unit_test(test_who_submits_is_not_held_back),
