@@ -504,6 +504,8 @@ GPSTI_INTERN int64_t gpsti_tune_slot_ns(const gpst_pipeline* pipeline);
 GPSTI_INTERN uint32_t gpsti_tune_slots_worth(const gpst_pipeline* pipeline);
 /* While a run of unknown length goes on, more slots are worth their making. Locked. */
 GPSTI_INTERN void gpsti_tune_afford_more(gpst_pipeline* pipeline);
+/* Memory comes dearer than item 0's did: slots that have none yet may not be worth it any more. Locked. */
+GPSTI_INTERN void gpsti_tune_afford_fewer(gpst_pipeline* pipeline);
 /* So many items at once may be the first of their slots, while an item is on its way that long. Locked. */
 GPSTI_INTERN void gpsti_tune_set_filling(gpst_pipeline* pipeline, int64_t way_ns);
 /* There are to be more slots, or more of them in use, but not yet: workers look again every while. Locked. */

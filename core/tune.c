@@ -617,6 +617,7 @@ GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
         tune->n_to_settle = pipeline->in_flight;
         return;
     }
+    gpsti_tune_afford_fewer(pipeline);
     if (tune->paused || (!GPST_FAILED(slot->item.result) && gpsti_tune_learn(pipeline)) ||
         gpsti_tune_finds_waits(pipeline))
         return;

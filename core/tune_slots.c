@@ -28,19 +28,26 @@ GPSTI_INTERN int64_t gpsti_tune_slot_ns(const gpst_pipeline* pipeline) {
     return pipeline->context->device_info.locks_host ? seen_ns : seen_ns / pipeline->tune.tuner.budget.cores;
 }
 
+/* Where nobody locks memory it is the cores that make it. */
 GPSTI_INTERN void gpsti_tune_set_filling(gpst_pipeline* pipeline, int64_t way_ns) {
-    if (pipeline->desc.source && pipeline->context->device_info.locks_host)
-        pipeline->n_filling = gpsti_tuner_filling(way_ns, gpsti_tune_slot_ns(pipeline));
+    const uint32_t cores = pipeline->tune.tuner.budget.cores;
+    const int64_t slot_ns = gpsti_tune_slot_ns(pipeline);
+    if (!pipeline->desc.source)
+        return;
+    if (pipeline->context->device_info.locks_host)
+        pipeline->n_filling = gpsti_tuner_filling(way_ns, slot_ns);
+    else
+        pipeline->n_filling = slot_ns * cores > way_ns ? (cores > 2 ? cores : 2) : 0;
 }
 
-/* Those in use cost nothing more. */
+/* Those that have carried an item cost nothing more. */
 GPSTI_INTERN uint32_t gpsti_tune_slots_worth(const gpst_pipeline* pipeline) {
     const uint64_t expected = pipeline->desc.n_items_expected, done = pipeline->next_index;
     uint64_t n_left = expected > done ? expected - done : 0;
     if (expected == 0)
         n_left = done > GPSTI_TUNE_SOME_ITEMS ? done : GPSTI_TUNE_SOME_ITEMS;
     const uint32_t n = gpsti_tuner_slots_worth(n_left, pipeline->tune.item_ns, gpsti_tune_slot_ns(pipeline));
-    return n > 0 && n < pipeline->in_flight ? pipeline->in_flight : n;
+    return n > 0 && n < pipeline->n_served ? pipeline->n_served : n;
 }
 
 GPSTI_INTERN uint32_t gpsti_tune_slots_now(const gpst_pipeline* pipeline) {
@@ -54,6 +61,18 @@ GPSTI_INTERN void gpsti_tune_afford_more(gpst_pipeline* pipeline) {
     const uint32_t slots = gpsti_tune_slots_worth(pipeline);
     if (pipeline->desc.n_items_expected == 0 && slots > tuner->budget.slots_worth && tuner->budget.slots_worth > 0)
         gpsti_tuner_afford(tuner, slots);
+}
+
+GPSTI_INTERN void gpsti_tune_afford_fewer(gpst_pipeline* pipeline) {
+    gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    if (pipeline->n_filling == 0 || pipeline->n_served >= pipeline->n_slots || pipeline->whole ||
+        pipeline->context->device_info.locks_host)
+        return;
+    const uint32_t slots = gpsti_tune_slots_worth(pipeline);
+    if (slots == 0 || slots >= pipeline->n_slots)
+        return;
+    gpsti_tuner_afford(tuner, slots);
+    pipeline->n_slots = tuner->now.value[GPST_KNOB_SLOTS];
 }
 
 GPSTI_INTERN void gpsti_tune_afford(gpst_pipeline* pipeline) {

@@ -59,8 +59,8 @@ GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline) {
     tune->item_ns = tune->sparing        ? gpsti_tune_beside_ns(pipeline, work_ns, setup_ns)
                     : work_ns > setup_ns ? work_ns
                                          : setup_ns;
-    if (tune->sparing)
-        gpsti_tune_set_filling(pipeline, tune->item_ns);
+    if (tune->sparing || !pipeline->context->device_info.locks_host)
+        gpsti_tune_set_filling(pipeline, tune->sparing ? tune->item_ns : work_ns);
 }
 
 GPSTI_INTERN bool gpsti_tune_holds_back(const gpst_pipeline* pipeline) {
