@@ -105,8 +105,7 @@ GPSTI_INTERN bool gpsti_carry_ends(const gpst_pipeline* pipeline) { return pipel
 GPSTI_INTERN uint32_t gpsti_carry_n_items(const gpst_pipeline* pipeline) {
     const uint32_t n_free = gpsti_flow_n_free(pipeline);
     const uint32_t share = pipeline->n_slots / (pipeline->n_active + 1);
-    const uint64_t expected = pipeline->desc.n_items_expected, next = pipeline->next_index;
-    const uint64_t rest = expected > next ? (expected - next) / (2 * (uint64_t)pipeline->n_active) : 0;
+    const uint64_t rest = gpsti_flow_n_left(pipeline) / (2 * (uint64_t)pipeline->n_active);
     if (rest < 2 || pipeline->source_work_ns <= 0 || !gpsti_carry_is_work(pipeline))
         return 1;
     uint64_t n = GPSTI_CARRY_NS / (uint64_t)pipeline->source_work_ns;

@@ -160,6 +160,11 @@ GPSTI_INTERN void gpsti_flow_continue(gpsti_slot* slot, uint32_t step) {
 
 /* ---- slots ------------------------------------------------------------------------------------ */
 
+GPSTI_INTERN uint64_t gpsti_flow_n_left(const gpst_pipeline* pipeline) {
+    const uint64_t expected = pipeline->desc.n_items_expected, begun = pipeline->next_index;
+    return expected > begun ? expected - begun : 0;
+}
+
 GPSTI_INTERN uint32_t gpsti_flow_n_free(const gpst_pipeline* pipeline) {
     const uint32_t n_filled = pipeline->n_served + pipeline->n_filling;
     const uint32_t n = pipeline->n_filling > 0 && n_filled < pipeline->n_slots ? n_filled : pipeline->n_slots;

@@ -368,6 +368,8 @@ GPSTI_INTERN int64_t gpsti_flow_backlog_ns(gpsti_client* client); /* locked */
 GPSTI_INTERN void gpsti_flow_begin(gpsti_slot* slot);
 /* Likewise of one whose steps before this one are done already. */
 GPSTI_INTERN void gpsti_flow_continue(gpsti_slot* slot, uint32_t step);
+/* Items of the list that have not begun; 0, too, where its length is not known. Locked. */
+GPSTI_INTERN uint64_t gpsti_flow_n_left(const gpst_pipeline* pipeline);
 GPSTI_INTERN bool gpsti_flow_has_slot(const gpst_pipeline* pipeline); /* locked */
 GPSTI_INTERN uint32_t gpsti_flow_n_free(const gpst_pipeline* pipeline); /* items that may begin now; locked */
 /* Takes a free slot for the next input; NULL when there is none. Locked. */

@@ -125,8 +125,8 @@ GPSTI_PRIVATE uint64_t gpsti_plain_pixels(const gpst_pipeline* pipeline, const g
 }
 
 GPSTI_INTERN uint64_t gpsti_plain_left(const gpst_pipeline* pipeline) {
-    const uint64_t expected = pipeline->desc.n_items_expected, begun = pipeline->next_index;
-    const uint64_t n_left = expected == 0 ? begun : expected > begun ? expected - begun : 0; /* 0: as many again */
+    const bool is_known = pipeline->desc.n_items_expected > 0; /* else as many again */
+    const uint64_t n_left = is_known ? gpsti_flow_n_left(pipeline) : pipeline->next_index;
     return n_left < 1000000 ? n_left : 1000000;
 }
 

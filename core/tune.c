@@ -233,8 +233,8 @@ GPSTI_PRIVATE double gpsti_tune_noise(const gpsti_tune* tune) {
 
 /* 0 = nobody knows. */
 GPSTI_PRIVATE uint64_t gpsti_tune_n_left(const gpst_pipeline* pipeline) {
-    const uint64_t expected = pipeline->desc.n_items_expected, begun = pipeline->next_index;
-    return expected == 0 ? 0 : expected > begun ? expected - begun : 1;
+    const uint64_t n_left = gpsti_flow_n_left(pipeline);
+    return pipeline->desc.n_items_expected > 0 && n_left == 0 ? 1 : n_left;
 }
 
 /* Brief items need not be many to show that those who bring them whole are too many. */
@@ -369,9 +369,8 @@ GPSTI_INTERN void gpsti_tune_note_source(gpst_pipeline* pipeline, int64_t busy_n
 /* May workers bring items through every step, side by side? They wait for their turns at the source: of a run whose
    length is known, since another one may wait for its inputs, and of one that does not keep them long. */
 GPSTI_PRIVATE bool gpsti_tune_allows_whole(const gpst_pipeline* pipeline, uint32_t n_workers) {
-    const uint64_t expected = pipeline->desc.n_items_expected, begun = pipeline->next_index;
     const uint64_t least = (pipeline->n_outputs > 1 ? 4 : 2) * (uint64_t)n_workers; /* else outputs keep them busy */
-    bool allows = pipeline->tune.starts_plain && expected >= begun + least &&
+    bool allows = pipeline->tune.starts_plain && gpsti_flow_n_left(pipeline) >= least &&
                   pipeline->tune.source_ns <= GPSTI_TUNE_SOURCE_NS;
     for (uint32_t s = 0; allows && pipeline->steps[s].kind != GPSTI_STEP_FINISH; s++)
         allows = pipeline->steps[s].concurrency == 0;

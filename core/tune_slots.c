@@ -42,9 +42,9 @@ GPSTI_INTERN void gpsti_tune_set_filling(gpst_pipeline* pipeline, int64_t way_ns
 
 /* Those that have carried an item cost nothing more. */
 GPSTI_INTERN uint32_t gpsti_tune_slots_worth(const gpst_pipeline* pipeline) {
-    const uint64_t expected = pipeline->desc.n_items_expected, done = pipeline->next_index;
-    uint64_t n_left = expected > done ? expected - done : 0;
-    if (expected == 0)
+    const uint64_t done = pipeline->next_index;
+    uint64_t n_left = gpsti_flow_n_left(pipeline);
+    if (pipeline->desc.n_items_expected == 0)
         n_left = done > GPSTI_TUNE_SOME_ITEMS ? done : GPSTI_TUNE_SOME_ITEMS;
     const uint32_t n = gpsti_tuner_slots_worth(n_left, pipeline->tune.item_ns, gpsti_tune_slot_ns(pipeline));
     return n > 0 && n < pipeline->n_served ? pipeline->n_served : n;
