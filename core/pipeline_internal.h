@@ -275,7 +275,7 @@ struct gpst_pipeline {
     bool reader_retired;     /* nothing is to be read any more */
     bool giving_back;        /* a worker has memory in hand that no item will want */
     bool whole;              /* a worker brings its items through every step itself */
-    uint32_t n_filling;      /* items at once that are the first of their slots: a driver locks their memory; 0 = any */
+    uint32_t n_filling;      /* items at once that are the first of their slots, whose memory is dear; 0 = any number */
     uint32_t n_carrying;     /* workers at items that end with them; those call the source under: */
     gpsti_mutex source_mutex;
     bool has_source_mutex;
