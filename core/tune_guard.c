@@ -82,10 +82,12 @@ GPSTI_PRIVATE void gpsti_tune_obey(gpst_pipeline* pipeline) {
     gpsti_tune_pause(pipeline, tune->guard.loop, GPSTI_TUNE_STAY_ITEMS);
 }
 
+/* On trial is a move and not the engine: one that lost is taken back first. */
 GPSTI_INTERN bool gpsti_tune_is_behind(const gpst_pipeline* pipeline) {
     const gpsti_tune* const tune = &pipeline->tune;
     const double wall_ns = (double)(pipeline->end_ns - tune->start_ns);
-    return tune->starts_plain && !tune->guard.decided && tune->serial_ns > 0.0 &&
+    return tune->starts_plain && !tune->guard.decided && tune->tuner.state != GPSTI_TUNER_TRIAL &&
+           tune->serial_ns > 0.0 &&
            wall_ns * GPSTI_TUNE_BEHIND > tune->serial_ns * (double)tune->n_items;
 }
 

@@ -134,9 +134,10 @@ GPSTI_PRIVATE bool gpsti_tuner_try(gpsti_tuner* tuner, gpst_knob knob, uint32_t 
     const uint32_t after = gpsti_tuner_clamp(gpsti_tuner_step(tuner, knob, direction), tuner->least.value[knob],
                                              tuner->most.value[knob]);
     uint32_t* const slots = &tuner->now.value[GPST_KNOB_SLOTS];
+    const bool in_turns = gpsti_tuner_in_turns(tuner, tuner->alone_ns);
     if (after == before || (tuner->tried[knob] & direction) || !gpsti_tuner_uses(tuner, knob))
         return false;
-    if (tuner->whole && after > before && !gpsti_tuner_slots_pay(&tuner->kept_window, before, after))
+    if (tuner->whole && after > before && !gpsti_tuner_slots_pay(&tuner->kept_window, before, after, in_turns))
         return false;
     tuner->now.value[knob] = after;
     if (tuner->whole && knob == GPST_KNOB_WORKERS && *slots == before)

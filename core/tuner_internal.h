@@ -112,8 +112,12 @@ GPSTI_INTERN int64_t gpsti_tuner_filling_way_ns(const gpsti_tuner_costs* costs);
 GPSTI_INTERN uint32_t gpsti_tuner_filling(int64_t way_ns, int64_t slot_ns);
 /* How many keep a device busy, of items that took way_ns so far, the last on_device_ns of them there. */
 GPSTI_INTERN uint32_t gpsti_tuner_slots_beside(int64_t way_ns, int64_t on_device_ns);
-/* After this window, are so many slots more, each with an item in hand, worth making on trial? */
-GPSTI_INTERN bool gpsti_tuner_slots_pay(const gpsti_tuner_window* window, uint32_t before, uint32_t after);
+/* After this window, are so many slots more, each with an item in hand, worth making on trial? in_turns: items wait
+   for each other in the calls of a device's driver. */
+GPSTI_INTERN bool gpsti_tuner_slots_pay(const gpsti_tuner_window* window, uint32_t before, uint32_t after,
+                                        bool in_turns);
+/* Do items that take way_ns alone, brought whole, spend much of that in the calls of a device's driver? */
+GPSTI_INTERN bool gpsti_tuner_in_turns(const gpsti_tuner* tuner, int64_t way_ns);
 /* How many items begin to share a submission: 1 where each keeps a device busy. */
 GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs);
 /* How many workers that each bring an item through all of its steps are as fast as the engine at its best; 0: none are,

@@ -254,11 +254,15 @@ GPSTI_PRIVATE bool gpsti_tuner_is_calls(const gpsti_tuner_costs* costs, int64_t 
     return way_ns < GPSTI_TUNER_BUNCH_NS || (way_ns < GPSTI_TUNER_CALLS_NS && others_ns < way_ns / 2);
 }
 
+GPSTI_INTERN bool gpsti_tuner_in_turns(const gpsti_tuner* tuner, int64_t way_ns) {
+    return tuner->budget.streams && way_ns < GPSTI_TUNER_CALLS_NS;
+}
+
 /* Brief items on a device tell too little to choose between three threads and six: one too few leaves it waiting, and
    one too many makes memory for nothing. */
 GPSTI_PRIVATE uint32_t gpsti_tuner_settle_calls(const gpsti_tuner* tuner, int64_t way_ns, uint32_t n, uint32_t most) {
     const bool about = n + 1 >= GPSTI_TUNER_WHOLE_CALLS && n <= GPSTI_TUNER_WHOLE_CALLS + 2;
-    if (!tuner->budget.streams || way_ns >= GPSTI_TUNER_CALLS_NS || !about)
+    if (!gpsti_tuner_in_turns(tuner, way_ns) || !about)
         return n;
     return most < GPSTI_TUNER_WHOLE_CALLS ? most : GPSTI_TUNER_WHOLE_CALLS;
 }

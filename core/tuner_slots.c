@@ -6,6 +6,7 @@
 
 #define GPSTI_TUNER_LEAST_SLOTS 3    /* one that is filled, one that is worked on, one that is emptied */
 #define GPSTI_TUNER_HOPE 4 /* of so many that are tried, one brings what it could at best */
+#define GPSTI_TUNER_TURNS 0.01 /* what more calls at once than a driver takes bring, at best */
 #define GPSTI_TUNER_AROUND_NS 8000000 /* what comes with slots beside their memory, at most */
 #define GPSTI_TUNER_DEAR 5 /* items wait for one another that long with no great loss */
 #define GPSTI_TUNER_UNSEEN_NS 500000 /* 1 MiB of locked memory, as much on the device, a stream: about */
@@ -63,9 +64,10 @@ GPSTI_INTERN uint32_t gpsti_tuner_slots_beside(int64_t way_ns, int64_t on_device
     return n < GPSTI_TUNER_LEAST_SLOTS ? GPSTI_TUNER_LEAST_SLOTS : n > 1000000 ? 1000000 : (uint32_t)n;
 }
 
-/* At best the rest of the run is the shorter in proportion. */
-GPSTI_INTERN bool gpsti_tuner_slots_pay(const gpsti_tuner_window* window, uint32_t before, uint32_t after) {
+/* At best the rest of the run is the shorter in proportion; hardly so where items take turns. */
+GPSTI_INTERN bool gpsti_tuner_slots_pay(const gpsti_tuner_window* window, uint32_t before, uint32_t after,
+                                        bool in_turns) {
     const double rest_ns = (double)window->n_left * (double)window->wall_ns / (double)window->n_items;
-    const double gain_ns = rest_ns * (double)(after - before) / (double)after;
+    const double gain_ns = rest_ns * (in_turns ? GPSTI_TUNER_TURNS : (double)(after - before) / (double)after);
     return window->n_left == 0 || (double)window->slot_ns * (double)(after - before) * GPSTI_TUNER_HOPE <= gain_ns;
 }

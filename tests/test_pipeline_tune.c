@@ -273,7 +273,15 @@ static void test_anything_goes(void** state) {
 
 /* ---- the end ------------------------------------------------------------------------------------------------- */
 
-/* Of 120 items 64 are seen, and with the few that are left nothing is tried. */
+static bool tried_nothing(void) {
+    bool tried = false;
+    for (uint32_t i = 0; i < report.n_decisions && i < GPST_MAX_DECISIONS; i++)
+        tried = tried || (report.decisions[i].knob != GPST_KNOB_NONE && report.decisions[i].knob != GPST_KNOB_LOOP);
+    return !tried;
+}
+
+/* Of 120 items 64 are seen, and with the few that are left nothing is tried. A GPU's first items may come in so short a
+   window that the end is far, and what another slot takes be the reason there. */
 static void test_nothing_is_tried_near_the_end(void** state) {
     (void)state;
     bool late = false;
@@ -285,7 +293,7 @@ static void test_nothing_is_tried_near_the_end(void** state) {
         desc.n_items_expected = 120;
         assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
         print_decisions();
-        late = said("too few items are left") || stayed_plain_on_gpu(self);
+        late = said("too few items are left") || (kit_is_on_gpu(self) && tried_nothing());
         kit_close(self);
     }
     assert_true(late);

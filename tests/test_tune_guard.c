@@ -86,6 +86,27 @@ static void test_the_source_has_a_clock(void** state) {
     unmake(self);
 }
 
+/* Ten items took two ms each where a plain loop took one: an engine that is behind, and a move that has lost, if one is
+   on trial. */
+static void test_a_move_on_trial_is_not_the_engine(void** state) {
+    (void)state;
+    static const gpsti_tuner_state states[] = {GPSTI_TUNER_BASE, GPSTI_TUNER_TRIAL, GPSTI_TUNER_FROZEN};
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = kit_simple(self, 20, kit_nothing);
+    desc.mode = GPST_RUN_DEFAULT;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    pipeline->tune.serial_ns = 1.0 * MS;
+    pipeline->tune.n_items = 10;
+    pipeline->end_ns = pipeline->tune.start_ns + 20 * MS;
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        pipeline->tune.tuner.state = states[i];
+        assert_int_equal(gpsti_tune_is_behind(pipeline), states[i] != GPSTI_TUNER_TRIAL);
+    }
+    pipeline->end_ns = pipeline->tune.start_ns + 12 * MS;
+    assert_false(gpsti_tune_is_behind(pipeline));
+    unmake(self);
+}
+
 /* ---- the guard's blocks ---------------------------------------------------------------------------- */
 
 static void test_empty_is_when_nothing_runs(void** state) {
@@ -223,6 +244,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_plain_loop_is_expected),
         cmocka_unit_test(test_the_source_has_a_clock),
+        cmocka_unit_test(test_a_move_on_trial_is_not_the_engine),
         cmocka_unit_test(test_empty_is_when_nothing_runs),
         cmocka_unit_test(test_a_block_leaves_no_trace),
         cmocka_unit_test(test_a_block_may_find_nothing),

@@ -131,17 +131,34 @@ static void test_slots_on_trial(void** state) {
     window.wall_ns = 100 * MS;
     window.n_left = 300;
     window.slot_ns = 12 * MS;
-    assert_true(gpsti_tuner_slots_pay(&window, 4, 6));
+    assert_true(gpsti_tuner_slots_pay(&window, 4, 6, false));
     window.slot_ns = 13 * MS;
-    assert_false(gpsti_tuner_slots_pay(&window, 4, 6));
+    assert_false(gpsti_tuner_slots_pay(&window, 4, 6, false));
     window.n_left = 600;
-    assert_true(gpsti_tuner_slots_pay(&window, 4, 6));
-    assert_false(gpsti_tuner_slots_pay(&window, 16, 24)); /* the same gain, for four times the slots */
+    assert_true(gpsti_tuner_slots_pay(&window, 4, 6, false));
+    assert_false(gpsti_tuner_slots_pay(&window, 16, 24, false)); /* the same gain, for four times the slots */
     window.n_left = 0; /* nobody knows */
-    assert_true(gpsti_tuner_slots_pay(&window, 16, 24));
+    assert_true(gpsti_tuner_slots_pay(&window, 16, 24, false));
     window.n_left = 1;
     window.slot_ns = 0;
-    assert_true(gpsti_tuner_slots_pay(&window, 16, 24));
+    assert_true(gpsti_tuner_slots_pay(&window, 16, 24, false));
+}
+
+/* Where items take turns a hundredth of the rest at best, however many there are: 3 of 300 ms. */
+static void test_slots_on_trial_in_turns(void** state) {
+    (void)state;
+    gpsti_tuner_window window;
+    memset(&window, 0, sizeof window);
+    window.n_items = 100;
+    window.wall_ns = 100 * MS;
+    window.n_left = 300;
+    window.slot_ns = 370000;
+    assert_true(gpsti_tuner_slots_pay(&window, 4, 6, true));
+    window.slot_ns = 380000;
+    assert_false(gpsti_tuner_slots_pay(&window, 4, 6, true));
+    assert_true(gpsti_tuner_slots_pay(&window, 4, 5, true));
+    window.n_left = 0; /* nobody knows */
+    assert_true(gpsti_tuner_slots_pay(&window, 4, 6, true));
 }
 
 int main(void) {
@@ -155,6 +172,7 @@ int main(void) {
         cmocka_unit_test(test_price_of_an_engine_s_slots),
         cmocka_unit_test(test_dear_memory),
         cmocka_unit_test(test_slots_on_trial),
+        cmocka_unit_test(test_slots_on_trial_in_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -480,6 +480,19 @@ static void test_workers_on_trial_must_pay(void** state) {
     assert_int_equal(after_waiting(&m, 4000, MS).now.value[GPST_KNOB_WORKERS], 6);
 }
 
+/* Brief items on a device wait for each other in its driver: there more workers are tried for a long rest only. */
+static void test_workers_on_trial_in_turns(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    m.gpu = 0.01;
+    assert_int_equal(after_waiting(&m, 4000, MS / 4).now.value[GPST_KNOB_WORKERS], 4); /* 100 ms are left: 1 to gain */
+    assert_int_equal(after_waiting(&m, 10000, MS / 4).now.value[GPST_KNOB_WORKERS], 6);
+    assert_int_equal(after_waiting(&m, 0, MS / 4).now.value[GPST_KNOB_WORKERS], 6); /* who knows how long */
+    m.cpu = 0.5; /* not so brief: 500 ms are left */
+    assert_int_equal(after_waiting(&m, 4000, MS).now.value[GPST_KNOB_WORKERS], 6);
+}
+
 /* What is left is not as long as a window: nothing more is tried, and it is said. */
 static void test_the_end_is_near(void** state) {
     (void)state;
@@ -551,6 +564,7 @@ int main(void) {
         cmocka_unit_test(test_too_many_for_a_device),
         cmocka_unit_test(test_a_crowd_is_seen_early),
         cmocka_unit_test(test_workers_on_trial_must_pay),
+        cmocka_unit_test(test_workers_on_trial_in_turns),
         cmocka_unit_test(test_the_end_is_near),
         cmocka_unit_test(test_whole_items_given_up),
     };
