@@ -38,6 +38,7 @@ GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_p
     memset(out, 0, sizeof *out);
     out->cores = info->cores_allowed;
     out->workers = pipeline->n_workers;
+    out->outputs = pipeline->n_outputs;
     out->reads = gpsti_tune_has(pipeline, GPSTI_STEP_READ);
     out->writes = gpsti_tune_has(pipeline, GPSTI_STEP_WRITE);
     out->streams = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->context->device_info.asynchronous;

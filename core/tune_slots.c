@@ -16,28 +16,34 @@ GPSTI_PRIVATE uint64_t gpsti_tune_slot_bytes(const gpst_pipeline* pipeline) {
     return most;
 }
 
-GPSTI_INTERN int64_t gpsti_tune_slot_ns(const gpst_pipeline* pipeline) {
+/* By the clock: of item 0's memory, or all that is made by now. */
+GPSTI_PRIVATE int64_t gpsti_tune_made_ns(const gpst_pipeline* pipeline) {
     gpst_pool_info pool;
     gpst_pool_query_info(pipeline->pool, &pool);
     const uint64_t made_bytes = pool.small_bytes + pool.thp_bytes + pool.hugetlb_bytes;
     const int64_t seen_ns =
         gpsti_tuner_slot_ns(gpsti_plain_setup_ns(pipeline), made_bytes, gpsti_tune_slot_bytes(pipeline));
     const bool whole = !pipeline->tune.sparing || gpsti_a64_load(&pipeline->device_growths) > 0;
-    if (!whole)
-        return gpsti_tuner_unseen_slot_ns(seen_ns);
-    return pipeline->context->device_info.locks_host ? seen_ns : seen_ns / pipeline->tune.tuner.budget.cores;
+    return whole ? seen_ns : gpsti_tuner_unseen_slot_ns(seen_ns);
+}
+
+/* Cores make it side by side. Of a run with a device they are not what more slots would keep busy: it gains less. */
+GPSTI_INTERN int64_t gpsti_tune_slot_ns(const gpst_pipeline* pipeline) {
+    const gpsti_tuner_budget* const budget = &pipeline->tune.tuner.budget;
+    const bool in_turn = budget->streams || pipeline->context->device_info.locks_host;
+    return gpsti_tune_made_ns(pipeline) / (in_turn ? 1 : budget->cores);
 }
 
 /* Where nobody locks memory it is the cores that make it. */
 GPSTI_INTERN void gpsti_tune_set_filling(gpst_pipeline* pipeline, int64_t way_ns) {
     const uint32_t cores = pipeline->tune.tuner.budget.cores;
-    const int64_t slot_ns = gpsti_tune_slot_ns(pipeline);
+    const int64_t made_ns = gpsti_tune_made_ns(pipeline);
     if (!pipeline->desc.source)
         return;
     if (pipeline->context->device_info.locks_host)
-        pipeline->n_filling = gpsti_tuner_filling(way_ns, slot_ns);
+        pipeline->n_filling = gpsti_tuner_filling(way_ns, made_ns);
     else
-        pipeline->n_filling = slot_ns * cores > way_ns ? (cores > 2 ? cores : 2) : 0;
+        pipeline->n_filling = made_ns > way_ns ? (cores > 2 ? cores : 2) : 0;
 }
 
 /* Those that have carried an item cost nothing more. */

@@ -12,6 +12,7 @@ typedef struct gpsti_tuner_budget {
     uint32_t cores;   /* allowed by affinity and quota */
     uint32_t workers; /* threads of the context */
     bool reads, writes, streams; /* the pipeline has such a stage; streams: on an asynchronous device */
+    uint32_t outputs; /* of an item, which several workers can serve side by side */
     bool inside;      /* kernels run on the CPU and can use threads */
     uint32_t batch;   /* items that a submission to the device may have at most; 0 or 1: batches are not for it */
     uint64_t host_bytes, device_bytes;           /* ceilings; 0 = none */

@@ -11,6 +11,7 @@
 #define GPSTI_TUNER_BATCH_NS 30000 /* about what a submission takes by itself: items that take less share one */
 #define GPSTI_TUNER_BATCH 4
 #define GPSTI_TUNER_WHOLE_NS 10000000 /* of an item, at most: a longer one is worth handing from thread to thread */
+#define GPSTI_TUNER_WHOLE_ALL_NS 50000000 /* unless all have one: others, of another pipeline, then wait so long */
 #define GPSTI_TUNER_WHOLE_FILES 8     /* that a disk serves at once about as fast as more of them */
 #define GPSTI_TUNER_WHOLE_NAMES 4     /* threads that make files in one directory without taking each other's turns */
 #define GPSTI_TUNER_WHOLE_CALLS 4     /* threads with brief items on a device: those are mostly calls, and take turns */
@@ -267,6 +268,12 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_settle_calls(const gpsti_tuner* tuner, int64_
     return most < GPSTI_TUNER_WHOLE_CALLS ? most : GPSTI_TUNER_WHOLE_CALLS;
 }
 
+/* Is an item so long that others had better take part of it? Not where they all have their own. */
+GPSTI_PRIVATE bool gpsti_tuner_is_shared(const gpsti_tuner* tuner, int64_t way_ns, uint32_t n_workers) {
+    const bool all = n_workers == tuner->budget.workers && tuner->budget.outputs <= 1;
+    return way_ns > (all ? GPSTI_TUNER_WHOLE_ALL_NS : GPSTI_TUNER_WHOLE_NS);
+}
+
 /* Of waiting for files there can be as much as there are workers; of a device's time not, so that more of them than
    keep it busy, and one that comes with the next, only stand in each other's way; nor of making files, for which the
    engine has few writers. It, too, works on no more items than there are slots. */
@@ -280,14 +287,15 @@ GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const 
     const int64_t way_ns = gpsti_tuner_way_ns(costs);
     if (tuner->budget.streams && most[GPST_KNOB_STREAMS] < n)
         n = most[GPST_KNOB_STREAMS];
-    if (period_ns <= 0 || way_ns > GPSTI_TUNER_WHOLE_NS || (tuner->budget.writes && n > GPSTI_TUNER_WHOLE_NAMES) ||
+    if (period_ns <= 0 || (tuner->budget.writes && n > GPSTI_TUNER_WHOLE_NAMES) ||
         (double)gpsti_tuner_total_ns(&believed) > GPSTI_TUNER_WHOLE_LOSS * (double)period_ns * (double)n)
         return 0;
     if (tuner->budget.streams && gpsti_tuner_is_calls(costs, way_ns) && n > GPSTI_TUNER_WHOLE_CALLS)
         n = GPSTI_TUNER_WHOLE_CALLS;
     const uint32_t useful =
         files_ns > others_ns ? n : gpsti_tuner_clamp((uint64_t)(way_ns / period_ns) + 1, 1, n);
-    return gpsti_tuner_settle_calls(tuner, way_ns, useful, n);
+    const uint32_t n_workers = gpsti_tuner_settle_calls(tuner, way_ns, useful, n);
+    return gpsti_tuner_is_shared(tuner, way_ns, n_workers) ? 0 : n_workers;
 }
 
 /* As many reads as there are workers may take as many times as long and be no slower: then the disk serves them one

@@ -35,6 +35,7 @@ static const kit_kept kit_all_kept[] = {
     {"run_overtakes", "how long kernels and memory take in sim's model"},
     {"beside_begin", "kernels that wait for other items"},
     {"test_slots_with_memory_are_worth_it", "what memory costs on the cpu"},
+    {"test_memory_is_dearer_with_a_device", "what memory costs on the cpu"},
     {"test_cores_make_memory", "what memory costs on the cpu"},
     {"test_dearer_slots_are_not_made", "what memory costs on the cpu and in sim's model"},
     {"stays_plain", "what memory costs in sim's model"},

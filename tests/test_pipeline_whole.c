@@ -420,8 +420,8 @@ static void run_to_long_items(bool has_sink) {
     gpst_stage_desc stage;
     gpst_stats stats;
     gpst_pipeline_desc desc = books_desc(own, &stage);
-    own->late_from = 2000;
-    own->late_ns = 12000000;
+    own->late_from = 2080;
+    own->late_ns = 60000000;
     desc.sink = has_sink ? books_sink : NULL;
     desc.sink_user_data = own;
     assert_int_equal(books_run(own, &desc, &stats), GPST_OK);

@@ -310,6 +310,7 @@ static void test_budgets_are_of_the_pipeline(void** state) {
         const gpsti_tuner_budget* const budget = &make(self, &desc)->tune.tuner.budget;
         assert_int_equal(budget->cores, 5);
         assert_int_equal(budget->workers, 7);
+        assert_int_equal(budget->outputs, self->n_outputs);
         assert_int_equal(budget->reads, c->files);
         assert_int_equal(budget->writes, c->files);
         assert_int_equal(budget->streams, c->files && !in_place);
@@ -407,6 +408,26 @@ static void test_slots_with_memory_are_worth_it(void** state) {
     assert_int_equal(gpsti_tune_slots_worth(pipeline), 3);
     pipeline->n_served = 20;
     assert_int_equal(gpsti_tune_slots_worth(pipeline), 20);
+    unlock(self);
+    unmake(self);
+}
+
+/* Of cores that make it side by side the price is a part; not of a run with a device, however its memory is made. */
+static void test_memory_is_dearer_with_a_device(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline* const pipeline = make_modelled(self);
+    gpsti_tuner_budget* const budget = &pipeline->tune.tuner.budget;
+    pipeline->desc.n_items_expected = 1000000;
+    pipeline->tune.item_ns = MS;
+    budget->cores = 16;
+    make_memory(pipeline);
+    const int64_t by_cores_ns = gpsti_tune_slot_ns(pipeline);
+    const uint32_t n_by_cores = gpsti_tune_slots_worth(pipeline);
+    budget->streams = true;
+    assert_in_range(gpsti_tune_slot_ns(pipeline), 16 * by_cores_ns, 16 * by_cores_ns + 15);
+    assert_in_range(gpsti_tune_slots_worth(pipeline), n_by_cores / 4 - 1, n_by_cores / 4 + 1);
+    budget->streams = false;
     unlock(self);
     unmake(self);
 }
@@ -681,6 +702,7 @@ int main(void) {
         cmocka_unit_test(test_bunches_have_room),
         cmocka_unit_test(test_an_item_takes_an_engine_time),
         cmocka_unit_test(test_slots_with_memory_are_worth_it),
+        cmocka_unit_test(test_memory_is_dearer_with_a_device),
         cmocka_unit_test(test_cores_make_memory),
         cmocka_unit_test(test_dearer_slots_are_not_made),
         cmocka_unit_test(test_memory_holds_slots_back),

@@ -143,7 +143,7 @@ static void test_whole_items_on_a_device(void** state) {
     costs.item_ns /= 10;
     assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 4);
     costs = costs_of(&m);
-    costs.item_ns = (int64_t)(10.1 * MS); /* long after all */
+    costs.item_ns = (int64_t)(50.1 * MS); /* long after all */
     assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 0);
     costs.item_ns = 0;
     costs.is_first = true;
@@ -201,9 +201,27 @@ static void test_reads_beside_others(void** state) {
 static void test_long_items_are_not_whole(void** state) {
     (void)state;
     machine m = brief_machine(4);
-    m.cpu = 9.9;
+    m.cpu = 6.0;
+    m.gpu = 3.9; /* three workers keep it busy */
+    assert_int_equal(whole_workers_of(&m), 3);
+    m.gpu = 4.1;
+    assert_int_equal(whole_workers_of(&m), 0);
+}
+
+/* Longer ones are where every worker has its own, and nothing of it is for others: four outputs are. */
+static void test_longer_items_for_all_workers(void** state) {
+    (void)state;
+    machine m = brief_machine(4);
+    m.cpu = 49.9;
     assert_int_equal(whole_workers_of(&m), 4);
-    m.cpu = 10.1;
+    gpsti_tuner_budget budget = budget_of(&m);
+    budget.outputs = 1;
+    assert_int_equal(whole_workers(&m, &budget), 4);
+    budget.outputs = 4;
+    assert_int_equal(whole_workers(&m, &budget), 0);
+    m.cpu = 9.9;
+    assert_int_equal(whole_workers(&m, &budget), 4);
+    m.cpu = 50.1;
     assert_int_equal(whole_workers_of(&m), 0);
 }
 
@@ -553,6 +571,7 @@ int main(void) {
         cmocka_unit_test(test_whole_items_on_a_device),
         cmocka_unit_test(test_reads_beside_others),
         cmocka_unit_test(test_long_items_are_not_whole),
+        cmocka_unit_test(test_longer_items_for_all_workers),
         cmocka_unit_test(test_memory_of_whole_items),
         cmocka_unit_test(test_knobs_of_whole_items),
         cmocka_unit_test(test_more_workers_with_whole_items),
