@@ -205,6 +205,7 @@ typedef struct gpsti_tune {
     bool sparing;          /* of slots until there is a model: the device locks their memory, and nobody has paid for
                               all that one needs */
     double serial_ns;      /* an item's time in the plain loop, at the start or in the latest block; 0 = not known */
+    double inside_ns;      /* likewise with every core inside its kernels */
     gpsti_tuner tuner;
     gpsti_guard guard;
     bool paused;           /* the source rests until a plain block is over */

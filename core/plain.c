@@ -308,6 +308,10 @@ GPSTI_PRIVATE void gpsti_plain_tell(const gpsti_plain* self) {
     gpsti_tune* const tune = &self->pipeline->tune;
     const int64_t n_items = (int64_t)self->pipeline->next_index;
     tune->item_ns = self->alone_ns > 0 ? self->alone_ns : gpsti_plain_mean_ns(self);
+    if (self->inside_ns > 0 && n_items >= 3)
+        tune->inside_ns = self->wide_ns > 0
+                              ? (double)self->wide_ns
+                              : (double)(gpsti_plain_time_ns(self) - self->first_end_ns) / (double)(n_items - 2);
     if (n_items < 3 || self->alone_ns > 0)
         return;
     tune->item_ns = (self->whole_ns - self->first_ns) / (n_items - 2);

@@ -21,7 +21,8 @@ GPSTI_PRIVATE int64_t gpsti_tune_kernel_ns(const gpst_pipeline* pipeline) {
 }
 
 /* One item's services, one after the other, as they were side by side: a plain loop has less in its way, so that what
-   it really took is believed where it is less. */
+   it really took is believed where it is less. With every core inside kernels it is where it is more: on a machine that
+   others use, too, some core always comes late. */
 GPSTI_PRIVATE void gpsti_tune_expect(const gpst_pipeline* pipeline, const gpsti_tuner_window* window,
                                      gpsti_guard_input* out) {
     const double n_items = (double)window->n_items, cores = (double)pipeline->context->info.cores_allowed;
@@ -40,8 +41,9 @@ GPSTI_PRIVATE void gpsti_tune_expect(const gpst_pipeline* pipeline, const gpsti_
 #if defined(_OPENMP)
     const uint64_t n_done = pipeline->items_ok + pipeline->items_failed;
     const double kernel_ns = (double)gpsti_tune_kernel_ns(pipeline) / (double)(n_done > 0 ? n_done : 1);
+    const double shared_ns = out->plain_ns[0] - kernel_ns * (1.0 - 1.0 / cores), seen_ns = pipeline->tune.inside_ns;
     if (kernel_ns > 0.0 && cores > 1.0)
-        out->plain_ns[1] = out->plain_ns[0] - kernel_ns * (1.0 - 1.0 / cores);
+        out->plain_ns[1] = shared_ns > seen_ns ? shared_ns : seen_ns;
 #else
     (void)cores;
 #endif
@@ -153,6 +155,8 @@ GPSTI_PRIVATE void gpsti_tune_note_block(gpst_pipeline* pipeline, uint64_t n_ite
                      (int64_t)(paused_ns - (double)n_since * engine_ns + item_ns));
     if (tune->block_loop == (uint32_t)GPST_RUN_PLAIN_SERIAL)
         tune->serial_ns = item_ns;
+    else
+        tune->inside_ns = item_ns;
     if (tune->guard.decided)
         gpsti_tune_obey(pipeline);
     else

@@ -241,6 +241,47 @@ static void test_long_runs_are_sounded(void** state) {
 #endif
 }
 
+static double seen_inside_ns; /* as the engine knows it */
+
+static gpst_result sleep_and_look(void* user_data, gpst_task* task) {
+    gpst_pipeline* const pipeline = task->pipeline;
+    (void)user_data;
+    if (task->item->index > 0) /* else others would begin beside item 0 */
+        gpsti_sleep_ns(1000000);
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    if (pipeline->attached)
+        seen_inside_ns = pipeline->tune.inside_ns;
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    return GPST_OK;
+}
+
+/* The engine, opened for what follows the kernels, is told what an item took with every core inside them: 1 ms and
+   more. */
+static void test_wide_items_are_told_of(void** state) {
+    (void)state;
+#if defined(_OPENMP)
+    gpsti_limits limits;
+    gpsti_limits_query(&limits);
+    bool told = limits.cores_allowed < 2;
+    for (test_tries t = {0, 0}; !told && test_again(&t);) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_warp* const warp = wide_warp(640);
+        gpst_pipeline_desc desc = wide_desc(self, 60, warp);
+        gpst_stats stats;
+        self->stages[1] = kit_stage(self, GPST_STAGE_HOST, sleep_and_look, "look");
+        desc.n_stages = self->n_stages = 2;
+        desc.n_items_expected = 60;
+        seen_inside_ns = 0.0;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        told = kit_is_on_gpu(self) || strcmp(self->backend, "cpu") != 0 || seen_inside_ns >= 1e6;
+        printf("    %.1f ms an item\n", seen_inside_ns / 1e6);
+        gpst_warp_destroy(warp);
+        kit_close(self);
+    }
+    assert_true(told);
+#endif
+}
+
 /* One item with many outputs that are worth workers. */
 static void test_one_wide_item_is_shared(void** state) {
     (void)state;
@@ -457,6 +498,7 @@ int main(void) {
         cmocka_unit_test(test_no_engine_stays_plain),
         cmocka_unit_test(test_a_lone_wide_kernel_has_every_core),
         cmocka_unit_test(test_long_runs_are_sounded),
+        cmocka_unit_test(test_wide_items_are_told_of),
         cmocka_unit_test(test_item_0_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,8 @@ static gpst_result no_device_work(void* user_data, gpst_task* task) {
 
 /* A pipeline with a group of two DEVICE stages whose clocks say 20 and 10 ms of 10 items, on 4 cores; the window has 10
    items more of 1 ms of each service, on an engine that took 5 ms an item. One is left: the clocks alone decide. */
+static double inside_ms; /* an item's time with every core inside its kernels, at the start; 0 = there was none */
+
 static gpst_guard_report expect(const char* backend, int64_t source_ms, uint64_t n_sourced, uint32_t cores) {
     kit* const self = kit_open(backend, 2);
     gpsti_tuner_window window;
@@ -34,6 +36,7 @@ static gpst_guard_report expect(const char* backend, int64_t source_ms, uint64_t
     pipeline->start_ns = pipeline->end_ns = MS;
     pipeline->source_busy_ns = source_ms * MS;
     pipeline->n_sourced = n_sourced;
+    pipeline->tune.inside_ns = inside_ms * MS;
     clocks[1].busy_ns = 20 * MS;
     clocks[2].busy_ns = 10 * MS;
     memset(&window, 0, sizeof window);
@@ -71,6 +74,22 @@ static void test_a_plain_loop_is_expected(void** state) {
     report = expect("sim", 0, 0, 4);
     assert_true(report.plain_serial_ns > item_ns - 1.0 && report.plain_serial_ns < item_ns + 1.0);
     assert_true(report.plain_inside_ns <= 0.0); /* nor where kernels do not run on cores */
+}
+
+/* Kernels that every core was inside took what they took, whatever they would by a share of each core. */
+static void test_what_was_inside_is_believed(void** state) {
+    (void)state;
+#if defined(_OPENMP)
+    inside_ms = 2.0; /* less than by their shares, which are 2.25 */
+    gpst_guard_report report = expect("cpu", 0, 0, 4);
+    assert_true(report.plain_inside_ns > 2.2 * MS && report.plain_inside_ns < 2.3 * MS);
+    inside_ms = 7.0;
+    report = expect("cpu", 0, 0, 4);
+    assert_true(report.plain_inside_ns > 6.9 * MS && report.plain_inside_ns < 7.1 * MS);
+    report = expect("cpu", 0, 0, 1);
+    assert_true(report.plain_inside_ns <= 0.0);
+    inside_ms = 0.0;
+#endif
 }
 
 /* What the engine notes of its source. */
@@ -176,11 +195,14 @@ static void test_a_block_leaves_no_trace(void** state) {
     assert_int_equal(guard->n_blocks[1], 1);
     assert_int_equal(guard->n_items[1], 3);
     assert_true(guard->block_ns[1] > 0);
+    assert_true(pipeline->tune.inside_ns > 0.0 && pipeline->tune.serial_ns <= 0.0);
     assert_true(guard->report.cost_ns >= (int64_t)9999 * 1000 * MS);
+    pipeline->tune.inside_ns = 1e9;
     run_block(self, GPST_RUN_PLAIN_SERIAL, 1, 1e12); /* the engine would have done an item in 1000 s of the 10000 */
     assert_int_equal(seen_threads, 1);
     assert_int_equal(pipeline->exec.n_threads, 3);
     assert_int_equal(guard->n_blocks[0], 1);
+    assert_true(pipeline->tune.serial_ns > 0.0 && pipeline->tune.inside_ns > 0.9e9);
     assert_int_equal(guard->n_items[0], 1);
     assert_int_equal(guard->report.plain_items, 4);
     assert_true(guard->report.cost_ns >= (int64_t)18999 * 1000 * MS);
@@ -243,6 +265,7 @@ static void test_a_plain_loop_that_stays_is_watched(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_plain_loop_is_expected),
+        cmocka_unit_test(test_what_was_inside_is_believed),
         cmocka_unit_test(test_the_source_has_a_clock),
         cmocka_unit_test(test_a_move_on_trial_is_not_the_engine),
         cmocka_unit_test(test_empty_is_when_nothing_runs),
