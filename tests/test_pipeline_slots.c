@@ -269,16 +269,17 @@ static void test_memory_is_made_in_turn_beside_item_0(void** state) {
     assert_true(slow.most > slow.least);
 }
 
-/* And where each slot is worth it, all of them are there from the start, and wait for their turn. */
+/* And where each slot is worth it, all of them are there from the start, and wait for their turn: of a slow machine's
+   item 0 more time has passed when others first begin, and more of them may. */
 static void test_slots_wait_for_their_turn_beside_item_0(void** state) {
     (void)state;
     in_turn seen;
     memset(&seen, 0, sizeof seen);
-    for (test_tries t = {0, 0}; (seen.least > 4 || seen.n_early < 8) && test_again(&t);) {
+    for (test_tries t = {0, 0}; (3 * seen.least > seen.most || seen.n_early < 8) && test_again(&t);) {
         seen = run_in_turn("sim:pin_gbps=0.2", 40000000);
         assert_false(seen.too_many);
     }
-    assert_in_range(seen.least, 2, 4);
+    assert_in_range(seen.least, 2, seen.most / 3);
     assert_in_range(seen.n_early, 8, 100);
 }
 
