@@ -156,6 +156,16 @@ static uint64_t when_waits_are_found(const char* backend, int64_t decode_ns, uin
     return item;
 }
 
+/* Whichever way the items began: on a slow machine that is another one at times. */
+static bool waits_are_found_soon(void) {
+    for (uint32_t i = 0; i < report.n_decisions && i < GPST_MAX_DECISIONS; i++) {
+        const char* const reason = report.decisions[i].reason;
+        if (strstr(reason, "reads wait, ") == reason || strstr(reason, "items in stages again, ") == reason)
+            return report.decisions[i].item > 0 && report.decisions[i].item <= 40;
+    }
+    return false;
+}
+
 /* With how many reads the run began. */
 static uint32_t n_reads_at_first(void) {
     const char* const at = strstr(report.decisions[0].reason, " reads=");
@@ -176,7 +186,7 @@ static void test_reads_that_wait_after_the_first(void** state) {
             const uint64_t item = when_waits_are_found(NEAR_FIRST, rows[i].decode_ns, 0, rows[i].how);
             const uint32_t n_reads = report.settings.value[GPST_KNOB_READS], n_first = n_reads_at_first();
             printf("    after item %u: %u reads, %u at first\n", (unsigned)item, n_reads, n_first);
-            told = n_reads >= 16 && (n_first >= 16 || (item > 0 && item <= 40));
+            told = n_reads >= 16 && (n_first >= 16 || waits_are_found_soon());
         }
         assert_true(told);
     }
