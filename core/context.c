@@ -179,6 +179,8 @@ GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_conte
     info->backend = context->backend_name;
     info->device_name = context->device_name;
     info->backend_reason = context->backend_reason;
+    context->system_root = "";
+    context->cores_online = limits.cores_online;
     info->cores_allowed = limits.cores_allowed;
     if (context->pin.on && context->pin.n_cores < info->cores_allowed)
         info->cores_allowed = context->pin.n_cores;

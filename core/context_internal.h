@@ -22,6 +22,9 @@ struct gpst_context {
     char backend_reason[GPSTI_REASON_BYTES];
     char device_name[128];
     bool require_backend;
+    const char* system_root; /* "": where /proc is; a test has its own */
+    uint32_t cores_online;
+    gpsti_a64 inside_end_ns; /* when a kernel last had every core inside */
     gpsti_a64 host_bytes, device_bytes; /* frame memory now held, charged against the budgets in info */
 };
 

@@ -8,7 +8,9 @@
 typedef struct gpsti_inside {
     int64_t alone_ns;  /* a kernel on one thread: about, until one was measured */
     int64_t total_ns;  /* of the latest ones on every core */
+    int64_t most_ns;   /* and of the longest of them */
     int64_t n;
+    int64_t least_ns;  /* of the shortest of all */
     uint32_t n_alone;  /* so many to come have one thread */
     uint32_t pause;    /* so many had, the last time every core took longer */
 } gpsti_inside;
@@ -20,6 +22,10 @@ GPSTI_INTERN bool gpsti_inside_wants(const gpsti_inside* inside);
 GPSTI_INTERN bool gpsti_inside_doubts(const gpsti_inside* inside);
 /* The next one is to have one thread, to know what that takes. */
 GPSTI_INTERN void gpsti_inside_sound(gpsti_inside* inside);
+/* What a kernel on every core took, in the mean and but for the longest, beyond the shortest; 0 = too few to say. */
+GPSTI_INTERN int64_t gpsti_inside_late_ns(const gpsti_inside* inside);
+/* What such a kernel, of wide_ns on n_threads, may lose: that, or what is lost anyway. */
+GPSTI_INTERN int64_t gpsti_inside_lost_ns(const gpsti_inside* inside, int64_t wide_ns, int64_t n_threads);
 /* What it took, that way. */
 GPSTI_INTERN void gpsti_inside_note(gpsti_inside* inside, int64_t busy_ns);
 

@@ -322,8 +322,11 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
         slot->reason[0] = '\0';
     }
     const gpst_result result = gpsti_offload_start(slot, step, worker_index, finished, reason);
-    if (!GPST_FAILED(result) && *finished)
+    if (!GPST_FAILED(result) && *finished) { /* else another thread may have the slot by now */
+        if (slot->exec.n_threads > 1)
+            gpsti_a64_store(&slot->pipeline->context->inside_end_ns, (uint64_t)gpsti_now_ns());
         gpsti_offload_read_times(slot, step);
+    }
     if (!GPST_FAILED(result))
         return result;
     if (!reason[0])

@@ -380,6 +380,9 @@ GPSTI_INTERN void gpsti_limits_query(gpsti_limits* out); /* opens some files: 0.
 GPSTI_INTERN uint32_t gpsti_page_bytes(void);
 /* The same from a copy of /proc and /sys under root ("" = the system's own). */
 GPSTI_INTERN void gpsti_limits_query_under(const char* root, gpsti_limits* out);
+/* Threads of the whole machine that run or wait for a core at this moment, the caller with them; 0 = the system does
+   not say. Reads a file: a few us. */
+GPSTI_INTERN uint32_t gpsti_threads_running_under(const char* root);
 
 /* ---- between the os files ---------------------------------------------------------- */
 #define GPSTI_OS_CALL_BYTES 0x7ffff000u /* the most Linux moves in one read or write */

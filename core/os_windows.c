@@ -362,4 +362,9 @@ GPSTI_INTERN void gpsti_limits_query_under(const char* root, gpsti_limits* out) 
     out->memlock_bytes = UINT64_MAX;
     gpsti_limits_cores(out);
 }
+
+GPSTI_INTERN uint32_t gpsti_threads_running_under(const char* root) {
+    (void)root;
+    return 0;
+}
 #endif

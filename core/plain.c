@@ -17,8 +17,9 @@
 #define GPSTI_PLAIN_PIXEL_NS 4 /* on one thread, about */
 #define GPSTI_PLAIN_WAKE_NS 4000000 /* until a thread has a core, at worst: the likelier the fewer there are */
 #define GPSTI_PLAIN_INSIDE_LOSS 32 /* of a kernel's time on every core, about so small a part is lost */
-#define GPSTI_PLAIN_LOST_PART 16  /* of a kernel's time on every core: so much of it may be lost */
-#define GPSTI_PLAIN_JOIN_NS 1000  /* and of each thread's, to begin and to end with the others */
+#define GPSTI_PLAIN_DOUBT 4 /* items left for each core: to leave it to workers where every core was slow once */
+#define GPSTI_PLAIN_SLICE_NS 8000000 /* so long the system lets another program run before a thread that waits */
+#define GPSTI_PLAIN_LOOK_NS 20000000 /* threads that were inside a kernel look for more for less than that */
 #define GPSTI_PLAIN_SOUND 4 /* times what it costs is to be gained by knowing what is lost */
 
 typedef struct gpsti_plain {
@@ -38,6 +39,9 @@ typedef struct gpsti_plain {
     int64_t alone_ns;   /* of the item that was sounded */
     bool is_first;      /* item 0, which others need not wait for */
     bool leaves;        /* the item is left to workers */
+    bool in_doubt;       /* it was, whether every core is better than one */
+    bool has_company;    /* others ran on cores that kernels would have */
+    bool is_company_sure; /* and not for a moment */
     gpsti_inside inside; /* of wide kernels */
 } gpsti_plain;
 
@@ -130,26 +134,56 @@ GPSTI_INTERN uint64_t gpsti_plain_left(const gpst_pipeline* pipeline) {
     return n_left < 1000000 ? n_left : 1000000;
 }
 
-/* What a kernel loses on every core shows beside one that has had one thread: the briefer it is and the more threads
-   meet at its end, the more. Is that much in what is left of the run, were it all like this? */
+/* What a kernel loses on every core shows beside one that has had one thread. Is that much in what is left of the run,
+   were it all like this? */
 GPSTI_PRIVATE bool gpsti_plain_may_lose(const gpsti_plain* self, int64_t wide_ns, int64_t alone_ns) {
     const int64_t n_threads = self->pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
-    const int64_t lost_ns = wide_ns / GPSTI_PLAIN_LOST_PART + n_threads * GPSTI_PLAIN_JOIN_NS;
+    const int64_t lost_ns = self->has_company ? GPSTI_PLAIN_SLICE_NS
+                                              : gpsti_inside_lost_ns(&self->inside, wide_ns, n_threads);
     return lost_ns * (int64_t)gpsti_plain_left(self->pipeline) >= GPSTI_PLAIN_SOUND * alone_ns;
+}
+
+/* Do others run on cores that kernels would have? A kernel on every core waits for the one thread that has to share.
+   (Threads that were inside one just now only look for more.) */
+GPSTI_PRIVATE bool gpsti_plain_meets_others(const gpst_pipeline* pipeline) {
+    gpst_context* const context = pipeline->context;
+    const uint32_t n_threads = pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
+    if (n_threads <= 1 || gpsti_now_ns() < (int64_t)gpsti_a64_load(&context->inside_end_ns) + GPSTI_PLAIN_LOOK_NS)
+        return false;
+    const uint32_t n_running = gpsti_threads_running_under(context->system_root);
+    return n_running > 1 && n_running - 1 + n_threads > context->cores_online;
+}
+
+/* When the run begins, before callbacks have threads of their own. */
+GPSTI_PRIVATE void gpsti_plain_look_around(gpsti_plain* self) {
+    const gpst_pipeline* const pipeline = self->pipeline;
+    bool may_be_wide = false;
+    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+        may_be_wide = may_be_wide || gpsti_plain_pixels(pipeline, &pipeline->steps[s]) >= GPSTI_PLAIN_WIDE_PIXELS;
+    self->has_company = may_be_wide && gpsti_plain_meets_others(pipeline);
+}
+
+/* Who runs for a moment only is gone by the first kernel. */
+GPSTI_PRIVATE bool gpsti_plain_has_company(gpsti_plain* self) {
+    if (self->has_company && !self->is_company_sure)
+        self->has_company = self->is_company_sure = gpsti_plain_meets_others(self->pipeline);
+    return self->has_company;
 }
 
 /* Before the engine is opened no other item wants the cores: a wide kernel may have them all. In item 0 only where what
    was before it is little and the run too short to lose much, unless there is no other item: threads that have just
    been inside a kernel look for more for a while, and would take the cores from an engine that is opened for the rest.
    A lone item's kernel must be worth waking them: on two cores that takes the 4 ms until the system moves one, on 16 it
-   rarely does. */
-GPSTI_PRIVATE bool gpsti_plain_is_wide(const gpsti_plain* self, uint64_t n_pixels) {
+   rarely does. Beside other programs it must gain more than it may wait for. */
+GPSTI_PRIVATE bool gpsti_plain_is_wide(gpsti_plain* self, uint64_t n_pixels) {
     const gpst_pipeline* const pipeline = self->pipeline;
     if (self->worth_ns == 0 || pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE] <= 1 ||
         n_pixels < GPSTI_PLAIN_WIDE_PIXELS)
         return false;
     const int64_t alone_ns = (int64_t)n_pixels * GPSTI_PLAIN_PIXEL_NS;
     const int64_t n_threads = pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
+    if (gpsti_plain_has_company(self) && alone_ns - alone_ns / n_threads < GPSTI_PLAIN_SLICE_NS)
+        return false;
     if (pipeline->desc.n_items_expected == 1)
         return alone_ns * (n_threads - 1) >= GPSTI_PLAIN_WAKE_NS;
     return pipeline->next_index > 1 || (gpsti_plain_work_ns(self) < alone_ns / 4 &&
@@ -271,25 +305,53 @@ GPSTI_PRIVATE int64_t gpsti_plain_time_ns(const gpsti_plain* self) {
     return gpsti_now_ns() - self->pipeline->start_ns - gpsti_plain_setup_ns(self->pipeline);
 }
 
-/* Once: a run of little else that was not known at item 0 to be so long. */
+/* An item's time between item 0 and the one at hand; item 0's where there is none. */
+GPSTI_PRIVATE double gpsti_plain_between_ns(const gpsti_plain* self) {
+    const uint64_t n_items = self->pipeline->next_index - 2;
+    return n_items == 0 ? (double)self->first_end_ns
+                        : (double)(gpsti_plain_time_ns(self) - self->first_end_ns) / (double)n_items;
+}
+
+/* Every core has just been no better than one thread. That may be soon over: only where workers are as fast then, too,
+   since enough items are left that the last ones, which leave some of them idle, count little. */
+GPSTI_PRIVATE bool gpsti_plain_doubts(const gpsti_plain* self) {
+    const uint64_t n_threads = self->pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
+    return gpsti_inside_doubts(&self->inside) && gpsti_plain_left(self->pipeline) >= GPSTI_PLAIN_DOUBT * n_threads;
+}
+
+/* Once: where there is a doubt; or, when it is asked what the engine would gain, in a run of little else that was not
+   known at item 0 to be so long, or whose kernels are often late. */
 GPSTI_PRIVATE bool gpsti_plain_is_to_sound(const gpsti_plain* self) {
     const gpsti_inside* const inside = &self->inside;
-    return self->wide_ns == 0 && inside->n > 0 && gpsti_plain_work_ns(self) < self->inside_ns / 2 &&
+    const uint64_t n_items = self->pipeline->next_index;
+    if (self->wide_ns > 0 || n_items < 2)
+        return false;
+    if (gpsti_plain_doubts(self))
+        return true;
+    return n_items >= 4 && n_items >= self->asks_at && inside->n > 0 &&
+           gpsti_plain_work_ns(self) < self->inside_ns / 2 &&
            gpsti_plain_may_lose(self, inside->total_ns / inside->n, inside->alone_ns);
 }
 
-/* The next item, if it is one at which it is asked what the engine would gain, and some were before it. */
+/* The next item, on one thread. */
 GPSTI_PRIVATE void gpsti_plain_sound(gpsti_plain* self) {
     gpst_pipeline* const pipeline = self->pipeline;
-    const int64_t n_done = (int64_t)pipeline->next_index - 1;
-    if (n_done < 3 || pipeline->next_index < self->asks_at || !gpsti_plain_is_to_sound(self))
+    if (!gpsti_plain_is_to_sound(self))
         return;
-    self->wide_ns = (gpsti_plain_time_ns(self) - self->first_end_ns) / (n_done - 1);
+    self->in_doubt = gpsti_plain_doubts(self);
+    self->wide_ns = (int64_t)gpsti_plain_between_ns(self);
     self->asks_at = pipeline->next_index + 1;
     gpsti_inside_sound(&self->inside);
     gpsti_plain_lock(self);
     gpsti_tune_leave_out(pipeline); /* so that an item's services are those of this one */
     gpsti_plain_unlock(self);
+}
+
+/* A kernel that takes longer than was thought is no reason for doubt. */
+GPSTI_PRIVATE void gpsti_plain_sounded(gpsti_plain* self, int64_t alone_ns) {
+    const bool unfounded = self->in_doubt && alone_ns > self->wide_ns;
+    self->wide_ns = unfounded ? 0 : self->wide_ns;
+    self->alone_ns = unfounded ? 0 : alone_ns;
 }
 
 /* Mean work of an item, the one at hand with what it has cost by now. What all begins with (pages, caches, clocks of
@@ -309,9 +371,7 @@ GPSTI_PRIVATE void gpsti_plain_tell(const gpsti_plain* self) {
     const int64_t n_items = (int64_t)self->pipeline->next_index;
     tune->item_ns = self->alone_ns > 0 ? self->alone_ns : gpsti_plain_mean_ns(self);
     if (self->inside_ns > 0 && n_items >= 3)
-        tune->inside_ns = self->wide_ns > 0
-                              ? (double)self->wide_ns
-                              : (double)(gpsti_plain_time_ns(self) - self->first_end_ns) / (double)(n_items - 2);
+        tune->inside_ns = self->wide_ns > 0 ? (double)self->wide_ns : gpsti_plain_between_ns(self);
     if (n_items < 3 || self->alone_ns > 0)
         return;
     tune->item_ns = (self->whole_ns - self->first_ns) / (n_items - 2);
@@ -412,7 +472,7 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
         return s;
     gpsti_finish_item(self->slot);
     if (begin_ns > 0)
-        self->alone_ns = gpsti_plain_time_ns(self) - begin_ns;
+        gpsti_plain_sounded(self, gpsti_plain_time_ns(self) - begin_ns);
     if (self->is_first) {
         self->first_ns = gpsti_plain_work_ns(self);
         self->first_end_ns = gpsti_plain_time_ns(self);
@@ -534,6 +594,8 @@ GPSTI_PRIVATE bool gpsti_plain_one(gpsti_plain* self) {
 GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, int64_t worth_ns) {
     gpsti_plain self = gpsti_plain_of(pipeline, &pipeline->exec, true, worth_ns);
     bool more = true;
+    if (worth_ns > 0)
+        gpsti_plain_look_around(&self);
     gpsti_plain_lock(&self);
     for (uint64_t n = 0; n < n_items && more; n++) {
         more = gpsti_plain_one(&self);

@@ -385,6 +385,9 @@ GPSTI_PRIVATE void kit_make_context(kit* self, const gpst_context_desc* changes)
     desc.logger = kit_log_hooks(self);
     assert_int_equal(gpst_context_create(&desc, &self->context), GPST_OK);
     gpst_context_query_info(self->context, &info);
+    assert_string_equal(self->context->system_root, "");
+    assert_true(self->context->cores_online >= info.cores_allowed);
+    self->context->system_root = self->dir; /* whoever else runs on this machine: the tests see nobody */
     self->backend = info.backend;
     assert_memory_equal(self->backend, desc.backend, strlen(self->backend));
 }

@@ -94,6 +94,46 @@ static void test_first_doubt(void** state) {
     assert_true(gpsti_inside_wants(&inside));
 }
 
+/* By what most of them take beyond the shortest. */
+static void test_kernels_that_are_often_late(void** state) {
+    (void)state;
+    gpsti_inside inside;
+    gpsti_inside_init(&inside, 1200 * US);
+    assert_int_equal(gpsti_inside_late_ns(&inside), 0);
+    gpsti_inside_note(&inside, 1000 * US);
+    assert_int_equal(gpsti_inside_late_ns(&inside), 0);
+    gpsti_inside_note(&inside, 90 * US);
+    gpsti_inside_note(&inside, 90 * US);
+    assert_int_equal(gpsti_inside_late_ns(&inside), 0); /* one is chance */
+    gpsti_inside_note(&inside, 390 * US);
+    assert_int_equal(gpsti_inside_late_ns(&inside), 100 * US);
+    gpsti_inside_note(&inside, 80 * US);
+    assert_int_equal(gpsti_inside_late_ns(&inside), 82500); /* (90 + 90 + 390 + 80) / 4 - 80 */
+    gpsti_inside_note(&inside, 9000 * US); /* all together no better than one thread */
+    gpsti_inside_note(&inside, 1200 * US);
+    for (int i = 0; i < 3; i++)
+        gpsti_inside_note(&inside, 180 * US);
+    assert_int_equal(gpsti_inside_late_ns(&inside), 100 * US); /* those before are of another time, but for the shortest */
+    for (int i = 0; i < 61; i++)
+        gpsti_inside_note(&inside, 180 * US);
+    assert_int_equal(inside.n, 32);
+    assert_int_equal(gpsti_inside_late_ns(&inside), (32 * 180 - 90) * US / 31 - 80 * US);
+}
+
+/* A sixteenth and a microsecond of each thread's at least. */
+static void test_what_kernels_lose(void** state) {
+    (void)state;
+    gpsti_inside inside;
+    gpsti_inside_init(&inside, 1200 * US);
+    assert_int_equal(gpsti_inside_lost_ns(&inside, 320 * US, 16), 36 * US);
+    for (int i = 0; i < 8; i++)
+        gpsti_inside_note(&inside, (i % 2 ? 400 : 100) * US);
+    const int64_t late_ns = gpsti_inside_late_ns(&inside);
+    assert_int_equal(late_ns, (4 * 100 + 3 * 400) * US / 7 - 100 * US);
+    assert_int_equal(gpsti_inside_lost_ns(&inside, 250 * US, 16), late_ns);
+    assert_int_equal(gpsti_inside_lost_ns(&inside, 250 * US, 200), 200 * US + 250 * US / 16);
+}
+
 /* One, eight, 64, and no more than some thousands. */
 static void test_every_core_has_another_turn(void** state) {
     (void)state;
@@ -130,6 +170,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_thread_where_all_take_longer),
         cmocka_unit_test(test_sounding), cmocka_unit_test(test_first_doubt),
+        cmocka_unit_test(test_kernels_that_are_often_late),
+        cmocka_unit_test(test_what_kernels_lose),
         cmocka_unit_test(test_every_core_has_another_turn),
         cmocka_unit_test(test_what_was_long_ago_says_little),
     };

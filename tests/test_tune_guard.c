@@ -13,10 +13,10 @@ static gpst_result no_device_work(void* user_data, gpst_task* task) {
     return GPST_OK;
 }
 
-/* A pipeline with a group of two DEVICE stages whose clocks say 20 and 10 ms of 10 items, on 4 cores; the window has 10
-   items more of 1 ms of each service, on an engine that took 5 ms an item. One is left: the clocks alone decide. */
 static double inside_ms; /* an item's time with every core inside its kernels, at the start; 0 = there was none */
 
+/* A pipeline with a group of two DEVICE stages whose clocks say 20 and 10 ms of 10 items, on 4 cores; the window has 10
+   items more of 1 ms of each service, on an engine that took 5 ms an item. One is left: the clocks alone decide. */
 static gpst_guard_report expect(const char* backend, int64_t source_ms, uint64_t n_sourced, uint32_t cores) {
     kit* const self = kit_open(backend, 2);
     gpsti_tuner_window window;

@@ -122,14 +122,19 @@ static void test_dear_memory(void** state) {
     assert_false(gpsti_tuner_is_dear(0, 0));
 }
 
-/* Half as many again would at best make the rest of 300 ms a third shorter: 100 ms, and one hope of four comes true. */
-static void test_slots_on_trial(void** state) {
-    (void)state;
+static gpsti_tuner_window window_of_1_ms_items(uint64_t n_left) {
     gpsti_tuner_window window;
     memset(&window, 0, sizeof window);
     window.n_items = 100;
     window.wall_ns = 100 * MS;
-    window.n_left = 300;
+    window.n_left = n_left;
+    return window;
+}
+
+/* Half as many again would at best make the rest of 300 ms a third shorter: 100 ms, and one hope of four comes true. */
+static void test_slots_on_trial(void** state) {
+    (void)state;
+    gpsti_tuner_window window = window_of_1_ms_items(300);
     window.slot_ns = 12 * MS;
     assert_true(gpsti_tuner_slots_pay(&window, 4, 6, false));
     window.slot_ns = 13 * MS;
@@ -147,11 +152,7 @@ static void test_slots_on_trial(void** state) {
 /* Where items take turns a hundredth of the rest at best, however many there are: 3 of 300 ms. */
 static void test_slots_on_trial_in_turns(void** state) {
     (void)state;
-    gpsti_tuner_window window;
-    memset(&window, 0, sizeof window);
-    window.n_items = 100;
-    window.wall_ns = 100 * MS;
-    window.n_left = 300;
+    gpsti_tuner_window window = window_of_1_ms_items(300);
     window.slot_ns = 370000;
     assert_true(gpsti_tuner_slots_pay(&window, 4, 6, true));
     window.slot_ns = 380000;
