@@ -83,6 +83,42 @@ GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdi
         input->alone_ns += input->alone_on_ns[r];
 }
 
+/* Of the reader's time, the reads that waited at all: many at once on few cores take long and compute little, but wait
+   for nothing else. What computes for most of its time waits for the rest only. */
+GPSTI_PRIVATE double gpsti_report_reader_waits(const gpst_reader_info* info) {
+    const double computed = info->reads > 0 ? (double)info->computed / (double)info->reads : 0.0;
+    const double part = info->service_ns > 0 ? (double)info->cpu_ns / (double)info->service_ns : 0.0;
+    const double most = part < 0.5 || part < computed ? computed : part;
+    return most < 1.0 ? 1.0 - most : 0.0;
+}
+
+/* What of their time reads wait; of workers' and plain loops' own, by samples, what they do not compute. */
+GPSTI_PRIVATE double gpsti_report_reads_wait(const gpst_pipeline* pipeline) {
+    const gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[0].first_clock];
+    const int64_t computed_ns = gpsti_clock_cpu_ns(clock);
+    const double own_part = computed_ns < clock->busy_ns ? 1.0 - (double)computed_ns / (double)clock->busy_ns : 0.0;
+    const double total_ns = (double)clock->busy_ns;
+    gpst_reader_info info;
+    if (!pipeline->reader)
+        return own_part;
+    gpst_reader_query_info(pipeline->reader, &info);
+    const double readers_ns = (double)info.service_ns < total_ns ? (double)info.service_ns : total_ns;
+    return ((total_ns - readers_ns) * own_part + readers_ns * gpsti_report_reader_waits(&info)) / total_ns;
+}
+
+/* Copies out of the page cache keep cores busy, and no disk. */
+GPSTI_PRIVATE void gpsti_report_computing_reads(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
+    int64_t* const alone_ns = &input->alone_on_ns[GPST_RESOURCE_DISK_IN];
+    int64_t* const demand_ns = &input->demand_ns[GPST_RESOURCE_DISK_IN];
+    if (*alone_ns <= 0)
+        return;
+    const double waits = gpsti_report_reads_wait(pipeline);
+    const int64_t waited_ns = (int64_t)(waits * (double)*alone_ns);
+    input->alone_on_ns[GPST_RESOURCE_CPU] += *alone_ns - waited_ns;
+    *alone_ns = waited_ns;
+    *demand_ns = (int64_t)(waits * (double)*demand_ns);
+}
+
 /* The CPU is used up when the machine's cores are, or when the workers are: what only they do cannot go faster. */
 GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int64_t total_ns) {
     const int64_t cores = (int64_t)pipeline->context->info.cores_allowed;
@@ -92,7 +128,8 @@ GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int
     if (gpsti_report_is_serial(pipeline))
         return total_ns / cores;
     for (uint32_t c = 0; c < pipeline->n_clocks; c++)
-        if (pipeline->clocks[c].resource == GPST_RESOURCE_CPU)
+        if (pipeline->clocks[c].resource == GPST_RESOURCE_CPU ||
+            (pipeline->clocks[c].resource == GPST_RESOURCE_DISK_IN && gpsti_carry_reads(pipeline)))
             on_workers_ns += gpsti_clock_cpu_ns(&pipeline->clocks[c]);
     const int64_t by_workers_ns = on_workers_ns / workers;
     return by_workers_ns > total_ns / cores ? by_workers_ns : total_ns / cores;
@@ -136,6 +173,7 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     if (!input.serial)
         gpsti_report_busiest_stage(pipeline, &input);
     gpsti_report_alone(pipeline, &input);
+    gpsti_report_computing_reads(pipeline, &input);
     gpsti_verdict_make(&input, &out->verdict);
     gpsti_report_guard(pipeline, &out->verdict);
 }

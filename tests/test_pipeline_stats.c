@@ -1,5 +1,5 @@
-/* tests/test_pipeline_stats.c -- what the statistics of a run hold: counts, bytes and paths of every stage, and all the
-   CPU time of it. */
+/* tests/test_pipeline_stats.c -- what the statistics of a run hold: counts, bytes and paths of every stage, all the
+   CPU time of it, and whose time its reads take. */
 #include "pipeline_kit.h"
 
 static gpst_result burn(void* user_data, gpst_task* task) {
@@ -119,6 +119,100 @@ static void test_cpu_time_of_a_group(void** state) {
     }
 }
 
+/* The same file again and again, which memory holds after it was written. */
+enum { SAME_BYTES = 1 << 20 };
+
+static void same_path(const kit* self, char* out, size_t bytes) { snprintf(out, bytes, "%.63s/same.raw", self->dir); }
+
+static void make_same(const kit* self, size_t n_bytes) {
+    static uint8_t content[SAME_BYTES];
+    char path[100];
+    same_path(self, path, sizeof path);
+    FILE* const file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(content, 1, n_bytes, file), n_bytes);
+    assert_int_equal(fclose(file), 0);
+}
+
+static gpst_result same_source(void* user_data, uint64_t index, gpst_input* out) {
+    kit* const self = (kit*)user_data;
+    same_path(self, self->path, sizeof self->path);
+    out->path = self->path;
+    out->user_data = self;
+    return index < self->n_items ? GPST_OK : GPST_END;
+}
+
+/* n_slots: and so many reads at once; 0 = as it comes. n_cores: that the machine is said to have, 0 = its own. */
+static gpst_stats run_reads(const char* backend, gpst_run_mode mode, uint64_t n_items, uint32_t n_slots,
+                            uint32_t n_cores) {
+    kit* const self = kit_open(backend, 2);
+    gpst_pipeline_desc desc = kit_simple(self, n_items, kit_nothing);
+    gpst_stats stats;
+    make_same(self, strstr(backend, "read_us=60000") ? 4096 : SAME_BYTES);
+    self->stages[1] = self->stages[0];
+    self->stages[0] = kit_stage(self, GPST_STAGE_READ, NULL, NULL);
+    desc.n_stages = self->n_stages = 2;
+    desc.source = same_source;
+    desc.mode = mode;
+    desc.n_slots = desc.n_reads = n_slots;
+    desc.n_items_expected = n_items;
+    if (n_cores > 0)
+        self->context->info.cores_allowed = n_cores;
+    assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+    printf("    %s\n", stats.verdict.text);
+    kit_close(self);
+    return stats;
+}
+
+/* Engines have so few slots that an item's way is what bounds a run without reads. */
+static gpst_verdict verdict_of_reads(const char* backend, gpst_run_mode mode, uint64_t n_items) {
+    return run_reads(backend, mode, n_items, mode == GPST_RUN_ENGINE ? 2 : 0, 0).verdict;
+}
+
+/* Reads from the page cache copy: it is cores that others would help, and no disk. Reads that wait are the disk's. */
+static void test_reads_that_compute_are_no_disks(void** state) {
+    (void)state;
+    static const gpst_run_mode modes[] = {GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL, GPST_RUN_DEFAULT};
+    uint64_t n_waits = 0;
+    for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
+        bool computes = modes[m] != GPST_RUN_PLAIN_SERIAL && !gpsti_thread_waits(&n_waits); /* nobody knows of reads */
+        for (test_tries t = {0, 0}; !computes && test_again(&t);) { /* a busy machine makes them wait */
+            const gpst_verdict verdict = verdict_of_reads("cpu", modes[m], 30);
+            computes = verdict.share[GPST_RESOURCE_DISK_IN] < 0.3 && verdict.bound != GPST_RESOURCE_DISK_IN &&
+                       verdict.cap[GPST_RESOURCE_CPU] > 2.5 * verdict.cap[GPST_RESOURCE_DISK_IN];
+        }
+        assert_true(computes);
+        const gpst_verdict verdict = verdict_of_reads("sim:read_us=60000", modes[m], 10);
+        assert_int_equal(verdict.bound, GPST_RESOURCE_DISK_IN);
+        assert_true(verdict.cap[GPST_RESOURCE_DISK_IN] > verdict.cap[GPST_RESOURCE_CPU]);
+    }
+}
+
+/* Reads that all wait, but for a quarter of what they compute: most of their time is the cores'. */
+static void test_reads_that_wait_a_little(void** state) {
+    (void)state;
+    bool little = false;
+    for (test_tries t = {0, 0}; !little && test_again(&t);) {
+        char backend[64];
+        const gpst_stats quick = run_reads("cpu", GPST_RUN_ENGINE, 30, 2, 0);
+        const uint64_t read_us = quick.stages[0].busy_ns / quick.stages[0].count / 1000;
+        snprintf(backend, sizeof backend, "sim:read_us=%u", (unsigned)(read_us + read_us / 4 + 1));
+        const gpst_verdict verdict = verdict_of_reads(backend, GPST_RUN_ENGINE, 30);
+        little = verdict.share[GPST_RESOURCE_DISK_IN] > 0.02 && verdict.share[GPST_RESOURCE_DISK_IN] < 0.5;
+    }
+    assert_true(little);
+}
+
+/* Workers that read themselves are used up by it, however many cores there are beside them. */
+static void test_workers_that_read_are_used_up(void** state) {
+    (void)state;
+    uint64_t n_waits = 0;
+    bool used_up = !gpsti_thread_waits(&n_waits);
+    for (test_tries t = {0, 0}; !used_up && test_again(&t);)
+        used_up = run_reads("cpu", GPST_RUN_DEFAULT, 200, 0, 16).verdict.share[GPST_RESOURCE_CPU] > 0.5;
+    assert_true(used_up);
+}
+
 static void test_stats_of_nothing(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 1);
@@ -144,6 +238,9 @@ int main(void) {
         cmocka_unit_test(test_stats),
         cmocka_unit_test(test_cpu_time_is_all_there),
         cmocka_unit_test(test_cpu_time_of_a_group),
+        cmocka_unit_test(test_reads_that_compute_are_no_disks),
+        cmocka_unit_test(test_reads_that_wait_a_little),
+        cmocka_unit_test(test_workers_that_read_are_used_up),
         cmocka_unit_test(test_stats_of_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
