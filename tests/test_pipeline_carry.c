@@ -170,26 +170,35 @@ static gpst_result brief_work(void* user_data, gpst_task* task) {
     return GPST_OK;
 }
 
+/* The most items that one worker took before it worked on the first of them. */
+static uint64_t most_in_a_bunch(bool known) {
+    kit* const self = kit_open("cpu", 1);
+    carry_watch watch;
+    gpst_pipeline_desc desc = kit_simple(self, N_ITEMS, brief_work);
+    memset(&watch, 0, sizeof watch);
+    watch.books = self;
+    self->stages[0].user_data = &watch;
+    desc.source = watched_source;
+    desc.source_user_data = &watch;
+    desc.n_slots = 40;
+    desc.n_items_expected = known ? N_ITEMS : 0;
+    assert_int_equal(kit_run(self, &desc, NULL), GPST_OK);
+    assert_int_equal(self->n_ok, N_ITEMS);
+    kit_close(self);
+    return watch.most_sources;
+}
+
 /* One worker takes several brief items of a list of known length before it works on the first of them, and of a source
    of unknown length, which may wait for what the worker still has in hand, never more than one. */
 static void test_brief_items_come_in_bunches(void** state) {
     (void)state;
-    for (int known = 0; known < 2; known++) {
-        kit* const self = kit_open("cpu", 1);
-        carry_watch watch;
-        gpst_pipeline_desc desc = kit_simple(self, N_ITEMS, brief_work);
-        memset(&watch, 0, sizeof watch);
-        watch.books = self;
-        self->stages[0].user_data = &watch;
-        desc.source = watched_source;
-        desc.source_user_data = &watch;
-        desc.n_slots = 40;
-        desc.n_items_expected = known ? N_ITEMS : 0;
-        assert_int_equal(kit_run(self, &desc, NULL), GPST_OK);
-        assert_int_equal(self->n_ok, N_ITEMS);
-        assert_int_equal(watch.most_sources, known ? 16 : 1);
-        kit_close(self);
+    uint64_t most = 0;
+    assert_int_equal(most_in_a_bunch(false), 1);
+    for (test_tries t = {0, 0}; most != 16 && test_again(&t);) { /* on a slow machine they are not that brief */
+        most = most_in_a_bunch(true);
+        assert_in_range(most, 1, 16);
     }
+    assert_int_equal(most, 16);
 }
 
 /* An error is its item's alone, with stage and sentence, also in the midst of a bunch. */

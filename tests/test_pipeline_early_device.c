@@ -219,27 +219,28 @@ static void look_whether_alone(beside* self) {
     self->alone = gpsti_a32_load(&self->n_on_device) == 0;
 }
 
-/* Item 0 is one of so many that may be on the device. Its thread waits there, and is none of those at work. */
+/* Item 0 is one of so many that may be on the device. Its thread waits there, and is none of those at work. On a machine
+   that was slow to make its memory no three may have theirs made beside it. */
 static void test_no_more_beside_a_device_than_given(void** state) {
     (void)state;
     for (int streams = 0; streams < 2; streams++) {
-        bool plain = false;
-        for (test_tries t = {0, 0}; !plain && test_again(&t);) {
+        bool beside_it = false;
+        for (test_tries t = {0, 0}; !beside_it && test_again(&t);) {
             gpst_pipeline_desc desc;
             gpst_stats stats;
             beside watch;
             kit* const self = beside_begin("sim", &watch, 20, &desc);
             desc.settings.value[streams ? GPST_KNOB_STREAMS : GPST_KNOB_WORKERS] = 1;
+            watch.wait_ns = PATIENCE_NS / 10;
             watch.then = look_whether_alone;
             watch.wants = 3;
             assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-            assert_true(watch.seen);
             assert_int_equal(self->n_ok, 20);
             assert_true(streams || gpsti_a32_load(&watch.n_decoding_most) == 1);
-            plain = beside_end(self, &watch);
-            assert_true(!plain || watch.alone == (streams != 0));
+            beside_it = beside_end(self, &watch) && watch.seen;
+            assert_true(!beside_it || watch.alone == (streams != 0));
         }
-        assert_true(plain);
+        assert_true(beside_it);
     }
 }
 

@@ -243,6 +243,7 @@ static in_turn run_in_turn(const char* backend, int64_t decode_ns) {
 static void test_memory_is_made_in_turn(void** state) {
     (void)state;
     in_turn slow;
+    uint32_t n_elsewhere = 1;
     memset(&slow, 0, sizeof slow);
     for (test_tries t = {0, 0}; (slow.n_checked < 80 || slow.most > 3) && test_again(&t);) {
         slow = run_in_turn(SLOW_MEMORY, 3000000);
@@ -250,8 +251,9 @@ static void test_memory_is_made_in_turn(void** state) {
     }
     assert_in_range(slow.n_checked, 80, 100);
     assert_in_range(slow.least, 2, 3);
-    assert_int_equal(run_in_turn("sim", 3000000).n_checked, 0);
-    assert_int_equal(run_in_turn("cpu", 3000000).n_checked, 0);
+    for (test_tries t = {0, 0}; n_elsewhere > 0 && test_again(&t);) /* unless it took longer than the item did */
+        n_elsewhere = run_in_turn("sim", 3000000).n_checked + run_in_turn("cpu", 3000000).n_checked;
+    assert_int_equal(n_elsewhere, 0);
 }
 
 /* Of items of 40 ms five or so could begin in the time of one; beside item 0 they come by and by, as it is seen to be
@@ -313,7 +315,7 @@ static void test_bunches_are_of_items_that_may_begin(void** state) {
 static void test_the_model_knows_how_little_reads_bring(void** state) {
     (void)state;
     uint32_t reads = 0;
-    for (test_tries t = {0, 0}; reads < 14 && test_again(&t);) {
+    for (test_tries t = {0, 0}; (reads < 14 || reads > 32) && test_again(&t);) {
         reads = modelled(" reads=", "sim:read_us=4000", 4000000);
         printf("    %u reads\n", reads);
     }
