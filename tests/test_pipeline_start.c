@@ -41,18 +41,25 @@ static gpst_result spin_a_little(void* user_data, gpst_task* task) {
     return GPST_OK;
 }
 
+static bool was_opened(void) {
+    return report.n_decisions > 0 && strstr(report.decisions[0].reason, "starts with") != NULL;
+}
+
 /* 10,000 items of 6 us are worth an engine that takes them in bunches; all come out, in order. */
 static void test_brief_items_are_handed_over(void** state) {
     (void)state;
-    kit* const self = kit_open("cpu", 2);
-    gpst_stats stats;
-    gpst_pipeline_desc desc = kit_simple(self, KIT_MAX_ITEMS, spin_a_little);
-    desc.n_items_expected = KIT_MAX_ITEMS;
-    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-    assert_int_equal(self->n_ok, KIT_MAX_ITEMS);
-    assert_true(report.n_decisions >= 1);
-    assert_non_null(strstr(report.decisions[0].reason, "starts with"));
-    kit_close(self);
+    bool opened = false;
+    for (test_tries t = {0, 0}; !opened && test_again(&t);) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_stats stats;
+        gpst_pipeline_desc desc = kit_simple(self, KIT_MAX_ITEMS, spin_a_little);
+        desc.n_items_expected = KIT_MAX_ITEMS;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_int_equal(self->n_ok, KIT_MAX_ITEMS);
+        opened = was_opened();
+        kit_close(self);
+    }
+    assert_true(opened);
 }
 
 /* As many of nothing, in whichever loop. */
@@ -68,47 +75,57 @@ static void test_tiny_items_are_all_done(void** state) {
     kit_close(self);
 }
 
+/* Case i. True: the engine took it. */
+static bool item_0_is_handed_over(int i) {
+    static const char* const backends[] = {"cpu", "sim:kernel_us=100"};
+    kit* const self = kit_open(backends[i % 2], 2);
+    gpst_stats stats;
+    const uint64_t n_items = kit_is_on_gpu(self) ? 100 : 20; /* where slots take long to make, the run is longer */
+    gpst_pipeline_desc desc = kit_standard(self, n_items);
+    desc.n_items_expected = i / 2 < 2 ? n_items : 0;
+    self->source_ns = i / 2 == 0 ? 2000000 : 0;
+    self->decode_ns = i / 2 == 1 || i / 2 == 3 ? 2000000 : 0;
+    self->encode_ns = i / 2 == 2 ? 2000000 : 0;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, n_items);
+    assert_int_equal(stats.stages[0].count, n_items);
+    kit_check_files(self);
+    const bool stays = strstr(stats.settings, "mode=engine") || kit_is_on_gpu(self); /* which may be given up again */
+    const bool opened = was_opened() || stayed_plain_on_gpu(self);
+    kit_close(self);
+    return stays && opened;
+}
+
 /* Item 0 goes on in the engine as soon as it has cost enough, wherever it is then. */
 static void test_item_0_is_handed_over(void** state) {
     (void)state;
-    static const char* const backends[] = {"cpu", "sim:kernel_us=100"};
     for (int i = 0; i < 2 * 4; i++) {
-        kit* const self = kit_open(backends[i % 2], 2);
-        gpst_stats stats;
-        const uint64_t n_items = kit_is_on_gpu(self) ? 100 : 20; /* where slots take long to make, the run is longer */
-        gpst_pipeline_desc desc = kit_standard(self, n_items);
-        desc.n_items_expected = i / 2 < 2 ? n_items : 0;
-        self->source_ns = i / 2 == 0 ? 2000000 : 0;
-        self->decode_ns = i / 2 == 1 || i / 2 == 3 ? 2000000 : 0;
-        self->encode_ns = i / 2 == 2 ? 2000000 : 0;
-        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-        assert_true(strstr(stats.settings, "mode=engine") || kit_is_on_gpu(self)); /* which may be given up again */
-        assert_int_equal(self->n_ok, n_items);
-        assert_int_equal(stats.stages[0].count, n_items);
-        if (!stayed_plain_on_gpu(self)) {
-            assert_true(report.n_decisions >= 1);
-            assert_non_null(strstr(report.decisions[0].reason, "starts with"));
-        }
-        kit_check_files(self);
-        kit_close(self);
+        bool handed_over = false;
+        for (test_tries t = {0, 0}; !handed_over && test_again(&t);)
+            handed_over = item_0_is_handed_over(i);
+        assert_true(handed_over);
     }
 }
 
 /* One item with many outputs that are worth workers. */
 static void test_one_wide_item_is_shared(void** state) {
     (void)state;
-    kit* const self = kit_open("cpu", 4);
-    gpst_stats stats;
-    self->n_outputs = 8;
-    gpst_pipeline_desc desc = kit_standard(self, 1);
-    desc.n_items_expected = 1;
-    self->decode_ns = 2000000;
-    self->encode_ns = 20000000;
-    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-    assert_non_null(strstr(stats.settings, "mode=engine"));
-    assert_true(stats.stages[3].occupancy >= 0.0);
-    kit_check_files(self);
-    kit_close(self);
+    bool shared = false;
+    for (test_tries t = {0, 0}; !shared && test_again(&t);) {
+        kit* const self = kit_open("cpu", 4);
+        gpst_stats stats;
+        self->n_outputs = 8;
+        gpst_pipeline_desc desc = kit_standard(self, 1);
+        desc.n_items_expected = 1;
+        self->decode_ns = 2000000;
+        self->encode_ns = 20000000;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_true(stats.stages[3].occupancy >= 0.0);
+        kit_check_files(self);
+        shared = strstr(stats.settings, "mode=engine") != NULL;
+        kit_close(self);
+    }
+    assert_true(shared);
 }
 
 /* Five items on memory that takes longer to make than the whole run: were all of them done with one slot of it? */
@@ -138,7 +155,7 @@ static void test_dear_memory_stays_plain(void** state) {
     }
 }
 
-/* The most slots of a run whose items are worth an engine, on memory made so fast. */
+/* The most slots of a run whose items are worth an engine, on memory made so fast; 0 = none was opened. */
 static uint32_t most_slots(const char* backend, uint64_t expected) {
     kit* const self = kit_open(backend, 4);
     gpst_stats stats;
@@ -147,12 +164,10 @@ static uint32_t most_slots(const char* backend, uint64_t expected) {
     self->decode_ns = 20000000;
     assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
     print_decisions();
-    assert_true(report.n_decisions > 0); /* it was opened; a busy machine may give it up again */
-    assert_non_null(strstr(report.decisions[0].reason, "starts with"));
     assert_int_equal(self->n_ok, 60);
     kit_check_files(self);
     kit_close(self);
-    return report.most.value[GPST_KNOB_SLOTS];
+    return was_opened() ? report.most.value[GPST_KNOB_SLOTS] : 0; /* a busy machine may give it up again */
 }
 
 typedef struct dear {
@@ -251,8 +266,8 @@ static int64_t period_after_a_long_one(void) {
 static void test_item_0_is_left_out(void** state) {
     (void)state;
     int64_t period_ns = 0;
-    for (int i = 0; i < 5 && (period_ns == 0 || period_ns > 5000000); i++) /* busy machines sleep longer */
-        period_ns = period_after_a_long_one();
+    for (test_tries t = {0, 0}; (period_ns == 0 || period_ns > 5000000) && test_again(&t);)
+        period_ns = period_after_a_long_one(); /* busy machines sleep longer */
     assert_in_range(period_ns, 200000, 5000000); /* 0.5 ms by two workers; with item 0 it would be 10 ms */
 }
 
