@@ -215,11 +215,11 @@ static void sim_copies_take_their_time(void** state) {
     assert_true(first >= SIM_COPY_NS && later >= 2 * SIM_COPY_NS);
 }
 
-/* How much later than a kernel on another stream a copy and a kernel after it end. */
-static int64_t sim_kernel_race(void) {
+static void sim_kernels_overlap_copies_but_not_kernels(void** state) {
     sim_race race;
     char* host = (char*)calloc(1, SIM_MB);
-    sim_race_begin(&race, "h2d_gbps=0.1,launch_us=10000");
+    (void)state;
+    sim_race_begin(&race, "h2d_gbps=0.1,launch_us=15000");
     void* device = sim_alloc(&race.t, SIM_MB);
     uint64_t* value = (uint64_t*)sim_alloc(&race.t, sizeof(*value));
     assert_int_equal(race.t.i->copy(race.streams[0], GPSTI_COPY_H2D, device, host, SIM_MB), GPST_OK);
@@ -228,21 +228,13 @@ static int64_t sim_kernel_race(void) {
     sim_race_run(&race);
     const int64_t first = race.ends_ns[0] - race.start_ns;
     const int64_t second = race.ends_ns[1] - race.start_ns;
-    assert_true(second >= SIM_COPY_NS);    /* the launch alone, at once, beside the copy */
-    assert_true(first >= 2 * SIM_COPY_NS); /* copy, then launch */
+    assert_true(second >= 15000000);                        /* the launch alone, beside the copy */
+    assert_true(first >= SIM_COPY_NS + 15000000);           /* copy, then launch */
+    assert_true(first >= 30000000 || second >= 30000000); /* one compute engine, whoever came to it first */
     race.t.i->memory_free(race.t.device, device, SIM_MB);
     race.t.i->memory_free(race.t.device, value, sizeof(*value));
     sim_race_end(&race);
     free(host);
-    return first - second;
-}
-
-static void sim_kernels_overlap_copies_but_not_kernels(void** state) {
-    int64_t later = 0;
-    (void)state;
-    for (test_tries t = {0, 0}; later < SIM_COPY_NS && test_again(&t);) /* who waits for the second may be told late */
-        later = sim_kernel_race();
-    assert_true(later >= SIM_COPY_NS); /* one compute engine */
 }
 
 /* A graph of sets costs one launch; each takes its time on the device. */

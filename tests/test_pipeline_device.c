@@ -609,7 +609,8 @@ static void test_virtual_times_of_sizes(void** state) {
 
 /* ---- overlap ---------------------------------------------------------------------------------------------- */
 
-/* Each item: 3 ms up, 3 x 1 ms of kernels, 3 x 1 ms down, so 9 ms alone, and 3 ms when all three overlap. */
+/* Each item: 3 ms up, 3 x 1 ms of kernels, 3 x 1 ms down, so 9 ms alone, and 3 ms when all three overlap; 6 ms when two
+   of them do not. How much of that was reached. */
 static double overlapped(void) {
     kit* const self = kit_open("sim:h2d_gbps=0.0000213333,d2h_gbps=0.000064,kernel_us=1000,launch_us=0", 2);
     gpst_pipeline_desc desc = kit_standard(self, 40);
@@ -625,17 +626,15 @@ static double overlapped(void) {
                 v->share[GPST_RESOURCE_D2H] > 0);
     assert_true(stats.wall_ns >= 40 * (int64_t)3000000); /* nobody is faster than the model */
     kit_close(self);
-    return v->efficiency;
+    return 40 * 3e6 / (double)stats.wall_ns;
 }
 
 static void test_overlap(void** state) {
-    double efficiency = 0.0;
+    double reached = 0.0;
     (void)state;
-    for (test_tries t = {0, 0}; efficiency <= 0.6 && test_again(&t);)
-        efficiency = overlapped();
-    if (efficiency < 0.9)
-        printf("below 0.9: this machine is busy, or overlap is broken\n");
-    assert_true(efficiency > 0.6);
+    for (test_tries t = {0, 0}; reached <= 0.6 && test_again(&t);)
+        reached = overlapped();
+    assert_true(reached > 0.6);
 }
 #endif
 

@@ -8,19 +8,22 @@
 /* Workers that sleep are no load: with 2 of 6 to begin with, and all slots taken, more of them win. */
 static void test_knobs_move(void** state) {
     (void)state;
-    kit* const self = kit_open("cpu", 6);
-    gpst_stats stats;
-    gpst_pipeline_desc desc = kit_simple(self, 700, sleep_a_little);
-    self->decode_ns = 1000000;
-    desc.settings.value[GPST_KNOB_WORKERS] = 0;
-    desc.n_items_expected = 700;
-    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-    print_decisions();
-    assert_true(report.on);
-    assert_true(report.n_decisions >= 2);
-    assert_true(report.frozen);
-    assert_int_equal(stats.allocations_after_freeze, 0);
-    kit_close(self);
+    bool moved = false;
+    for (test_tries t = {0, 0}; !moved && test_again(&t);) {
+        kit* const self = kit_open("cpu", 6);
+        gpst_stats stats;
+        gpst_pipeline_desc desc = kit_simple(self, 700, sleep_a_little);
+        self->decode_ns = 1000000;
+        desc.settings.value[GPST_KNOB_WORKERS] = 0;
+        desc.n_items_expected = 700;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        print_decisions();
+        assert_true(report.on);
+        assert_int_equal(stats.allocations_after_freeze, 0);
+        moved = report.n_decisions >= 2 && report.frozen;
+        kit_close(self);
+    }
+    assert_true(moved);
 }
 
 typedef struct meter { /* how many are in a stage at once */
