@@ -5,6 +5,7 @@
 #   make demo           a small 360-degree sequence reprojected to 8 views a frame, under build/demo/
 #   make test           every test, on the split sources and on gpustage.h
 #   make test TEST_ON=  without the engine's second turn: its tests run again on the simulated device, or on the GPU
+#   make test BUSY='40 25'   while somebody takes 40 % of each core, up to 25 ms at a time (asan and tsan, too; as root)
 #   make GPU=cuda       the same with the GPU half, by nvcc (GPU=hip: by hipcc); under build/cuda (build/hip)
 #   make asan tsan      every test under AddressSanitizer + UBSan, those with threads under ThreadSanitizer
 #   make valgrind       the kernels' portable loops under valgrind
@@ -30,6 +31,8 @@ UNOPTIMISED = $(filter-out -O%,$(SANITIZE))
 TEST_BUILDS ?= split amalgam
 TEST_SECONDS ?= 120
 TEST_FLOOR ?= 1
+# What tools/busy.c is told; nothing: it does not run.
+BUSY ?=
 
 MAKEFLAGS += --no-print-directory
 SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
@@ -133,6 +136,10 @@ $(COMMAND): $(TOOL_OBJECTS) $(GPU_OBJECT) $(if $(SANITIZE),$(SPLIT_LIBRARY),$(BU
 	$(CC) $^ -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
 
 # Developers' programs: the demo's scene writes its frames with the command's own codecs.
+$(BUILD)/busy: tools/busy.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@ -pthread
+
 $(BUILD)/demo_scene: $(BUILD)/tools/demo_scene.o $(filter-out %/main.o,$(TOOL_OBJECTS)) $(BUILD)/gpustage.o $(GPU_OBJECT)
 	$(CC) $^ -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
 
@@ -228,12 +235,12 @@ test:
 	+@$(SUBMAKE) test-run
 
 test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(EXAMPLES) $(COMMAND) $(SPLIT_LIBRARY) \
-    $(if $(SANITIZE),,$(BUILD)/libgpustage.so)
+    $(if $(SANITIZE),,$(BUILD)/libgpustage.so) $(if $(BUSY),$(BUILD)/busy)
 ifneq ($(HAVE_PYTHON),)
 	@GPST_BUILD=$(abspath $(BUILD)) GPST_SANITIZE='$(UNOPTIMISED)' CC='$(CC)' \
 	    GPST_LIBRARY='$(abspath $(GPU_OBJECT) $(SPLIT_LIBRARY)) $(LINK_FLAGS)' \
 	    $(PYTHON) tests/run.py --seconds $(TEST_SECONDS) --jobs $(JOBS) --floor $(TEST_FLOOR) $(SKIPPED) $(RUNNABLE) \
-	    $(if $(TEST_ON),--on $(TEST_ON) $(TEST_ON_PROGRAMS))
+	    $(if $(BUSY),--beside '$(BUILD)/busy $(BUSY)') $(if $(TEST_ON),--on $(TEST_ON) $(TEST_ON_PROGRAMS))
 else
 	@echo 'no $(PYTHON): nothing can run the tests; install python3'
 	@echo '0 passed, 1 failed, $(words $(TEST_PROGRAMS) $(TEST_SCRIPTS)) skipped'

@@ -3,9 +3,9 @@
 
 Programs behind --on BACKEND are run with GPUSTAGE_TEST_BACKEND=BACKEND: the engine's tests on that backend.
 
-Exit status of a test: 0 passed, 77 skipped (the last line it printed is the reason), anything else failed. A program that
-passed without some of its cases says how many. What failed tests printed comes after all the others. The closing line is `N passed, N failed, N skipped`. Needs Python 3.9 or
-later.
+Exit status of a test: 0 passed, 77 skipped (the last line it printed is the reason), anything else failed. Of a program
+that passed without some of its cases it is said how many. What failed tests printed comes after all the others. The
+closing line is `N passed, N failed, N skipped`. Needs Python 3.9 or later.
 """
 import argparse
 import concurrent.futures
@@ -74,6 +74,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="tests at once (default 1)")
     parser.add_argument("--floor", type=int, default=0, help="fail when fewer tests than this were executed")
     parser.add_argument("--under", default="", metavar="COMMAND", help="run programs under this: \"valgrind -q\"")
+    parser.add_argument("--beside", default="", metavar="COMMAND", help="keep this running meanwhile: \"busy 40 25\"")
     parser.add_argument("--on", nargs="+", default=[], metavar=("BACKEND", "TEST"), help="run these on that backend")
     parser.add_argument("--skip", action="append", default=[], metavar="TEST=REASON", help="count as skipped")
     arguments = parser.parse_args()
@@ -87,6 +88,7 @@ def main():
     limit = arguments.seconds * float(os.environ.get("GPST_TIME_FACTOR", "1"))
     count = {"passed": 0, "failed": 0, "skipped": len(skips)}
     failures = []
+    beside = subprocess.Popen(shlex.split(arguments.beside)) if arguments.beside else None
     for path, _, reason in skips:
         print("skipped %-40s %s" % (label(path), reason))
     with concurrent.futures.ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
@@ -101,6 +103,12 @@ def main():
     for name, reason, lines in failures:
         print("---- failed: %s, %s" % (name, reason))
         print("".join("    | %s\n" % line for line in lines), end="", flush=True)
+    if beside and beside.poll() is not None:
+        print("\"%s\" did not go on beside the tests: exit status %d" % (arguments.beside, beside.returncode))
+        count["failed"] += 1
+    elif beside:
+        beside.terminate()
+        beside.wait()
     executed = count["passed"] + count["failed"]
     if executed < arguments.floor:
         print("only %d executed, at least %d are expected" % (executed, arguments.floor))

@@ -228,8 +228,8 @@ static void sim_kernels_overlap_copies_but_not_kernels(void** state) {
     sim_race_run(&race);
     const int64_t first = race.ends_ns[0] - race.start_ns;
     const int64_t second = race.ends_ns[1] - race.start_ns;
-    assert_true(second >= 15000000);                        /* the launch alone, beside the copy */
-    assert_true(first >= SIM_COPY_NS + 15000000);           /* copy, then launch */
+    assert_true(second >= 15000000);                      /* the launch alone, beside the copy */
+    assert_true(first >= SIM_COPY_NS + 15000000);         /* copy, then launch */
     assert_true(first >= 30000000 || second >= 30000000); /* one compute engine, whoever came to it first */
     race.t.i->memory_free(race.t.device, device, SIM_MB);
     race.t.i->memory_free(race.t.device, value, sizeof(*value));

@@ -219,8 +219,8 @@ static void look_whether_alone(beside* self) {
     self->alone = gpsti_a32_load(&self->n_on_device) == 0;
 }
 
-/* Item 0 is one of so many that may be on the device. Its thread waits there, and is none of those at work. On a machine
-   that was slow to make its memory no three may have theirs made beside it. */
+/* Item 0 is one of so many that may be on the device. Its thread waits there, and is none of those at work. On a
+   machine that was slow to make its memory no three may have theirs made beside it. */
 static void test_no_more_beside_a_device_than_given(void** state) {
     (void)state;
     for (int streams = 0; streams < 2; streams++) {
