@@ -135,13 +135,13 @@ $(BUILD)/tools/%.o: tools/%.c $(BUILD)/flags | gpustage.h
 $(COMMAND): $(TOOL_OBJECTS) $(GPU_OBJECT) $(if $(SANITIZE),$(SPLIT_LIBRARY),$(BUILD)/gpustage.o)
 	$(CC) $^ -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
 
-# Developers' programs: the demo's scene writes its frames with the command's own codecs.
+# Developers' programs. The demo's scene writes its frames with the command's own codecs.
+$(BUILD)/demo_scene: $(BUILD)/tools/demo_scene.o $(filter-out %/main.o,$(TOOL_OBJECTS)) $(BUILD)/gpustage.o $(GPU_OBJECT)
+	$(CC) $^ -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
+
 $(BUILD)/busy: tools/busy.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@ -pthread
-
-$(BUILD)/demo_scene: $(BUILD)/tools/demo_scene.o $(filter-out %/main.o,$(TOOL_OBJECTS)) $(BUILD)/gpustage.o $(GPU_OBJECT)
-	$(CC) $^ -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
 
 $(BUILD)/bench_%: tools/bench_%.c $(GPU_OBJECT) gpustage.h $(BUILD)/flags
 	$(CC) $(FLAGS) $< $(GPU_OBJECT) -o $@ $(LINK_FLAGS) -lm
