@@ -23,7 +23,7 @@ typedef struct gpsti_carry_note { /* one service */
 
 typedef struct gpsti_carry_end { /* one item that is over */
     gpst_result result;
-    int64_t start_ns, end_ns, finish_ns;
+    int64_t start_ns, end_ns, finish_ns, commit_start_ns, commit_end_ns;
 } gpsti_carry_end;
 
 typedef struct gpsti_carry {
@@ -218,6 +218,8 @@ GPSTI_PRIVATE void gpsti_carry_to_end(gpsti_carry* self, uint32_t i) {
     end->start_ns = slot->item.start_ns;
     end->end_ns = slot->item.end_ns;
     end->finish_ns = slot->item.end_ns - finish_ns;
+    end->commit_start_ns = slot->commit_start_ns;
+    end->commit_end_ns = slot->commit_end_ns;
     if (GPST_FAILED(end->result) && self->pipeline->desc.stop_on_error) /* not only when the bunch is counted */
         gpsti_a32_store(&self->pipeline->stop, 1);
 }
@@ -287,6 +289,8 @@ GPSTI_PRIVATE void gpsti_carry_count(gpsti_carry* self, uint32_t i) {
     slot->item.result = end->result;
     slot->item.start_ns = end->start_ns;
     slot->item.end_ns = end->end_ns;
+    slot->commit_start_ns = end->commit_start_ns;
+    slot->commit_end_ns = end->commit_end_ns;
     if (end->end_ns > pipeline->end_ns)
         pipeline->end_ns = end->end_ns;
     gpsti_clock_add(&pipeline->finish_clock, end->finish_ns, 0, 0, false);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 GPSTI_PRIVATE void gpsti_finish_commit(gpsti_slot* slot) {
+    slot->commit_start_ns = gpsti_now_ns();
     for (uint32_t o = 0; o < slot->item.n_outputs; o++) {
         gpsti_emit* emit = slot->out[o].emits;
         for (uint32_t e = 0; e < slot->out[o].n_emits; e++, emit = emit->next) {
@@ -16,6 +17,7 @@ GPSTI_PRIVATE void gpsti_finish_commit(gpsti_slot* slot) {
             emit->committed = !GPST_FAILED(result);
             if (GPST_FAILED(result))
                 gpsti_slot_fail(slot, result, "write", emit->write.reason);
+            slot->commit_end_ns = gpsti_now_ns();
         }
     }
 }
@@ -48,6 +50,7 @@ GPSTI_PRIVATE void gpsti_finish_tell(gpsti_slot* slot) {
 }
 
 GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot) {
+    slot->commit_start_ns = slot->commit_end_ns = 0;
     if (!GPST_FAILED(slot->item.result))
         gpsti_finish_commit(slot);
     if (GPST_FAILED(slot->item.result))
@@ -67,6 +70,10 @@ GPSTI_INTERN void gpsti_finish_count(gpsti_slot* slot) {
         pipeline->items_failed++;
     else
         pipeline->items_ok++;
+    if (slot->commit_end_ns > 0) {
+        pipeline->commit_ns += slot->commit_end_ns - slot->commit_start_ns;
+        gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], slot->commit_start_ns, slot->commit_end_ns);
+    }
     if (GPST_FAILED(result) && pipeline->desc.stop_on_error)
         gpsti_a32_store(&pipeline->stop, 1);
     gpsti_histogram_add(&pipeline->latency, slot->item.end_ns - slot->item.start_ns);

@@ -319,6 +319,7 @@ GPSTI_PRIVATE void gpsti_flow_write_done(gpsti_write* write) {
     gpsti_mutex_lock(&scheduler->mutex);
     gpsti_clock_add(&pipeline->clocks[step->first_clock], write->end_ns - write->start_ns,
                     write->start_ns - output->job.ready_ns, write->bytes, GPST_FAILED(write->result));
+    gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], write->start_ns, write->end_ns);
     if (GPST_FAILED(write->result))
         gpsti_slot_fail(slot, write->result, gpsti_step_name(pipeline, step), write->reason);
     else

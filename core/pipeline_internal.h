@@ -146,6 +146,7 @@ struct gpsti_slot {
     gpsti_a64 host_bytes;   /* frame memory of this slot, against max_item_bytes */
     gpsti_a64 setup_ns;     /* making its memory, of host and device, so far */
     int64_t read_setup_ns;  /* and for its latest read */
+    int64_t commit_start_ns, commit_end_ns; /* when its files got their names; 0, 0 = it has none */
 
     bool alone;             /* pushed, and nothing else was in flight when its device work began */
     gpsti_exec exec;        /* how this item's kernels use the CPU */
@@ -304,7 +305,8 @@ struct gpst_pipeline {
     int64_t plain_cpu_ns;    /* of a whole plain run, on its thread */
     int64_t plain_inside_cpu_ns; /* of the other threads inside kernels */
     gpsti_clock finish_clock, submit_clock; /* CPU time that no stage's clock has: sink, calls to a device */
-    gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H; DISK_IN and DISK_OUT in the plain loops */
+    gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H, DISK_OUT; DISK_IN but for the reader's reads */
+    int64_t commit_ns; /* of DISK_OUT's: files got their names */
     gpsti_histogram latency;
     bool frozen;
     uint64_t frozen_allocations, frozen_growths;

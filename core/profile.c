@@ -202,7 +202,7 @@ GPSTI_PRIVATE double gpsti_verdict_without(const gpsti_verdict_input* input, int
     if (input->serial)
         return gpsti_verdict_larger(others,
                                     wall - (double)(cpu ? input->serial_cpu_ns : input->demand_ns[r]));
-    const double stage = (double)(input->stage_ns - (cpu ? input->stage_cpu_ns : 0));
+    const double stage = (double)(input->stage_ns - input->stage_on_ns[r]);
     const double way = (double)(input->alone_ns - input->alone_on_ns[r]) * (double)input->n_items;
     const double floor_ns = input->n_slots > 0 && way > 0.0 ? way / input->n_slots : 0.0;
     return gpsti_verdict_larger(others, gpsti_verdict_larger(stage, floor_ns));

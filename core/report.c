@@ -39,18 +39,13 @@ GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline) {
     return total_ns;
 }
 
-/* The engine's reader and writer know when they had work at all; the plain loops' busy time is kept by hand. */
-GPSTI_PRIVATE void gpsti_report_disks(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
-    if (pipeline->reader) {
-        gpst_reader_info info;
-        gpst_reader_query_info(pipeline->reader, &info);
-        input->demand_ns[GPST_RESOURCE_DISK_IN] += (int64_t)info.busy_ns;
-    }
-    if (pipeline->writer) {
-        gpsti_writer_info info;
-        gpsti_writer_query_info(pipeline->writer, &info);
-        input->demand_ns[GPST_RESOURCE_DISK_OUT] += (int64_t)info.busy_ns;
-    }
+/* The engine's reader knows when it had work at all. */
+GPSTI_PRIVATE void gpsti_report_reader(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
+    gpst_reader_info info;
+    if (!pipeline->reader)
+        return;
+    gpst_reader_query_info(pipeline->reader, &info);
+    input->demand_ns[GPST_RESOURCE_DISK_IN] += (int64_t)info.busy_ns;
 }
 
 /* A plain loop, or a run that never was worth more. */
@@ -66,6 +61,8 @@ GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdi
     const uint32_t rounds = (pipeline->n_outputs + lanes - 1) / lanes;
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H && input->n_items > 0; r++)
         input->alone_on_ns[r] = pipeline->busy[r].busy_ns / (int64_t)input->n_items;
+    if (input->n_items > 0)
+        input->alone_on_ns[GPST_RESOURCE_DISK_OUT] = pipeline->commit_ns / (int64_t)input->n_items;
     for (uint32_t s = 0; s < pipeline->n_steps; s++) {
         const gpsti_step* const step = &pipeline->steps[s];
         if (step->kind == GPSTI_STEP_OFFLOAD && !pipeline->device_on_host)
@@ -135,19 +132,21 @@ GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int
     return by_workers_ns > total_ns / cores ? by_workers_ns : total_ns / cores;
 }
 
-/* Among the stages that run only so many times at once, and the sink, the one nearest to that. */
+/* Among the stages that run only so many times at once, and the ends of items, the one nearest to that. Ends take turns
+   but where workers bring items whole and nobody is told of them. */
 GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
     input->stage = "";
     for (uint32_t s = 0; s < pipeline->n_steps; s++) {
         const gpsti_step* const step = &pipeline->steps[s];
-        const bool sink = step->kind == GPSTI_STEP_FINISH;
-        const gpsti_clock* const clock = sink ? &pipeline->finish_clock : &pipeline->clocks[step->first_clock];
-        if (step->concurrency == 0 || (!sink && step->kind != GPSTI_STEP_HOST) ||
-            clock->busy_ns / (int64_t)step->concurrency <= input->stage_ns)
+        const bool ends = step->kind == GPSTI_STEP_FINISH;
+        const gpsti_clock* const clock = ends ? &pipeline->finish_clock : &pipeline->clocks[step->first_clock];
+        const bool turns = ends ? !gpsti_carry_ends(pipeline) : step->kind == GPSTI_STEP_HOST && step->concurrency > 0;
+        if (!turns || clock->busy_ns / (int64_t)step->concurrency <= input->stage_ns)
             continue;
-        input->stage = sink ? "sink" : pipeline->stages[step->first_stage].name;
+        input->stage = !ends ? pipeline->stages[step->first_stage].name : pipeline->desc.sink ? "sink" : "commit";
         input->stage_ns = clock->busy_ns / (int64_t)step->concurrency;
-        input->stage_cpu_ns = gpsti_clock_cpu_ns(clock) / (int64_t)step->concurrency;
+        input->stage_on_ns[GPST_RESOURCE_CPU] = gpsti_clock_cpu_ns(clock) / (int64_t)step->concurrency;
+        input->stage_on_ns[GPST_RESOURCE_DISK_OUT] = ends ? pipeline->commit_ns : 0;
     }
 }
 
@@ -165,7 +164,7 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     input.wall_ns = out->wall_ns;
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
         input.demand_ns[r] = pipeline->busy[r].busy_ns;
-    gpsti_report_disks(pipeline, &input);
+    gpsti_report_reader(pipeline, &input);
     input.demand_ns[GPST_RESOURCE_CPU] = gpsti_report_cpu_demand(pipeline, out->cpu_ns);
     input.serial = gpsti_report_is_serial(pipeline);
     input.serial_cpu_ns = out->cpu_ns - pipeline->plain_inside_cpu_ns;

@@ -224,7 +224,6 @@ GPSTI_INTERN void gpsti_writer_query_info(const gpsti_writer* writer, gpsti_writ
     out->writes = info.jobs;
     out->failed = info.failed;
     out->bytes = info.bytes;
-    out->busy_ns = info.busy_ns;
     out->service_ns = info.service_ns;
     out->cpu_ns = info.cpu_ns;
 }

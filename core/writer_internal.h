@@ -28,7 +28,6 @@ struct gpsti_write {
 typedef struct gpsti_writer_info {
     uint32_t n_in_flight;
     uint64_t writes, failed, bytes;
-    uint64_t busy_ns; /* time with at least one write in flight */
     uint64_t service_ns, cpu_ns;
 } gpsti_writer_info;
 

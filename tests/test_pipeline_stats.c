@@ -1,5 +1,5 @@
 /* tests/test_pipeline_stats.c -- what the statistics of a run hold: counts, bytes and paths of every stage, all the
-   CPU time of it, and whose time its reads take. */
+   CPU time of it, and whose time its reads and the names of its files take. */
 #include "pipeline_kit.h"
 
 static gpst_result burn(void* user_data, gpst_task* task) {
@@ -195,7 +195,7 @@ static void test_reads_that_wait_a_little(void** state) {
     for (test_tries t = {0, 0}; !little && test_again(&t);) {
         char backend[64];
         const gpst_stats quick = run_reads("cpu", GPST_RUN_ENGINE, 30, 2, 0);
-        const uint64_t read_us = quick.stages[0].busy_ns / quick.stages[0].count / 1000;
+        const int64_t read_us = quick.stages[0].busy_ns / (int64_t)quick.stages[0].count / 1000;
         snprintf(backend, sizeof backend, "sim:read_us=%u", (unsigned)(read_us + read_us / 4 + 1));
         const gpst_verdict verdict = verdict_of_reads(backend, GPST_RUN_ENGINE, 30);
         little = verdict.share[GPST_RESOURCE_DISK_IN] > 0.02 && verdict.share[GPST_RESOURCE_DISK_IN] < 0.5;
@@ -211,6 +211,35 @@ static void test_workers_that_read_are_used_up(void** state) {
     for (test_tries t = {0, 0}; !used_up && test_again(&t);)
         used_up = run_reads("cpu", GPST_RUN_DEFAULT, 200, 0, 16).verdict.share[GPST_RESOURCE_CPU] > 0.5;
     assert_true(used_up);
+}
+
+/* One worker and one slot: nothing is written while files get their names, so that a disk that does both is busy for
+   longer than the write stage says. */
+static gpst_stats run_commits(gpst_run_mode mode) {
+    kit* const self = kit_open("cpu", 1);
+    gpst_pipeline_desc desc = kit_standard(self, 200);
+    gpst_pipeline* pipeline = NULL;
+    gpst_stats stats;
+    desc.mode = mode;
+    desc.sink = NULL;
+    desc.n_slots = desc.n_writes = 1;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+    gpst_pipeline_query_stats(pipeline, &stats);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    printf("    %s\n    %s\n", stats.settings, stats.verdict.text);
+    kit_close(self);
+    return stats;
+}
+
+static void test_commits_are_the_disks(void** state) {
+    (void)state;
+    for (int m = 0; m < 2; m++) {
+        const gpst_stats stats = run_commits(m ? GPST_RUN_PLAIN_SERIAL : GPST_RUN_ENGINE);
+        const int64_t disk_ns = (int64_t)(stats.verdict.share[GPST_RESOURCE_DISK_OUT] * (double)stats.wall_ns);
+        assert_string_equal(stats.stages[stats.n_stages - 1].name, "write");
+        assert_true(disk_ns > stats.stages[stats.n_stages - 1].busy_ns + 200 * 100); /* ns an item */
+    }
 }
 
 static void test_stats_of_nothing(void** state) {
@@ -241,6 +270,7 @@ int main(void) {
         cmocka_unit_test(test_reads_that_compute_are_no_disks),
         cmocka_unit_test(test_reads_that_wait_a_little),
         cmocka_unit_test(test_workers_that_read_are_used_up),
+        cmocka_unit_test(test_commits_are_the_disks),
         cmocka_unit_test(test_stats_of_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

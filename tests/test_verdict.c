@@ -161,7 +161,7 @@ static void test_serial_stage(void** state) {
     input.demand_ns[GPST_RESOURCE_GPU] = 8000000;
     input.stage = "grab";
     input.stage_ns = 40000000;
-    input.stage_cpu_ns = 8000000;
+    input.stage_on_ns[GPST_RESOURCE_CPU] = 8000000;
     gpsti_verdict_make(&input, &verdict);
     assert_int_equal(verdict.bound, GPST_RESOURCE_NONE);
     assert_non_null(
@@ -174,12 +174,37 @@ static void test_serial_stage(void** state) {
     assert_null(strstr(verdict.text, "grab"));
 }
 
+/* Files get their names one after the other, 30 of 40 ms, which computes for a third of that: without the disk that is
+   gone, and the CPU is next; without the CPU two thirds of it stay. */
+static void test_serial_commits(void** state) {
+    (void)state;
+    gpsti_verdict_input input;
+    gpst_verdict verdict;
+    memset(&input, 0, sizeof input);
+    memset(&verdict, 0xA5, sizeof verdict);
+    input.n_items = 4;
+    input.wall_ns = 40000000;
+    input.demand_ns[GPST_RESOURCE_CPU] = 16000000;
+    input.demand_ns[GPST_RESOURCE_DISK_OUT] = 38000000;
+    input.stage = "commit";
+    input.stage_ns = 30000000;
+    input.stage_on_ns[GPST_RESOURCE_CPU] = 10000000;
+    input.stage_on_ns[GPST_RESOURCE_DISK_OUT] = 30000000;
+    gpsti_verdict_make(&input, &verdict);
+    assert_int_equal(verdict.bound, GPST_RESOURCE_DISK_OUT);
+    assert_true(verdict.cap[GPST_RESOURCE_DISK_OUT] > 2.49 && verdict.cap[GPST_RESOURCE_DISK_OUT] < 2.51);
+    input.demand_ns[GPST_RESOURCE_DISK_OUT] = 0;
+    gpsti_verdict_make(&input, &verdict);
+    assert_true(verdict.cap[GPST_RESOURCE_CPU] > 1.99 && verdict.cap[GPST_RESOURCE_CPU] < 2.01);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_engine_mixes),
         cmocka_unit_test(test_latency_bound_mixes),
         cmocka_unit_test(test_plain_mixes),
         cmocka_unit_test(test_serial_stage),
+        cmocka_unit_test(test_serial_commits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

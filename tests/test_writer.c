@@ -166,7 +166,7 @@ static void committed_files_are_whole(void** state) {
     assert_int_equal(info.writes, 4);
     assert_int_equal(info.failed, 0);
     assert_int_equal(info.bytes, 1 + 4097 + 3000001);
-    assert_true(info.busy_ns > 0 && info.service_ns > 0);
+    assert_true(info.service_ns > 0);
     gpsti_writer_destroy(writer);
 }
 
