@@ -213,7 +213,7 @@ GPSTI_PRIVATE void gpsti_carry_to_end(gpsti_carry* self, uint32_t i) {
     self->slots[i] = slot;
     gpsti_carry_item(self, i);
     const int64_t finish_ns = gpsti_now_ns();
-    gpsti_finish_item(slot);
+    gpsti_finish_item(slot, self->pipeline->writer);
     end->result = slot->item.result;
     end->start_ns = slot->item.start_ns;
     end->end_ns = slot->item.end_ns;

@@ -6,14 +6,14 @@
 
 #include <string.h>
 
-GPSTI_PRIVATE void gpsti_finish_commit(gpsti_slot* slot) {
+GPSTI_PRIVATE void gpsti_finish_commit(gpsti_slot* slot, gpsti_writer* writer) {
     slot->commit_start_ns = gpsti_now_ns();
     for (uint32_t o = 0; o < slot->item.n_outputs; o++) {
         gpsti_emit* emit = slot->out[o].emits;
         for (uint32_t e = 0; e < slot->out[o].n_emits; e++, emit = emit->next) {
             if (GPST_FAILED(slot->item.result) || !emit->write.pending)
                 continue;
-            const gpst_result result = gpsti_write_commit(&emit->write);
+            const gpst_result result = gpsti_write_commit(&emit->write, writer);
             emit->committed = !GPST_FAILED(result);
             if (GPST_FAILED(result))
                 gpsti_slot_fail(slot, result, "write", emit->write.reason);
@@ -49,10 +49,10 @@ GPSTI_PRIVATE void gpsti_finish_tell(gpsti_slot* slot) {
         gpsti_slot_fail(slot, result, "sink", gpsti_fail_serial() != serial ? gpst_last_reason() : "");
 }
 
-GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot) {
+GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot, gpsti_writer* writer) {
     slot->commit_start_ns = slot->commit_end_ns = 0;
     if (!GPST_FAILED(slot->item.result))
-        gpsti_finish_commit(slot);
+        gpsti_finish_commit(slot, writer);
     if (GPST_FAILED(slot->item.result))
         gpsti_finish_remove(slot); /* before the sink, so that what it is told is true */
     slot->item.end_ns = gpsti_now_ns();

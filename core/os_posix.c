@@ -25,6 +25,7 @@
 #endif
 #if defined(__linux__)
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #endif
 
 /* ---- threads -------------------------------------------------------------------- */
@@ -380,6 +381,32 @@ GPSTI_INTERN gpst_result gpsti_file_close(gpsti_file* file, const char* path) {
 GPSTI_INTERN gpst_result gpsti_path_rename(const char* from, const char* to) {
     return rename(from, to) ? gpsti_os_fail("rename to", to, errno) : GPST_OK;
 }
+
+#if defined(__linux__) && defined(O_PATH)
+/* NFS gives what is held another name, until it is let go of. */
+GPSTI_PRIVATE bool gpsti_is_nfs(int descriptor) {
+    const long nfs = 0x6969;
+    struct statfs status;
+    return fstatfs(descriptor, &status) != 0 || (long)status.f_type == nfs;
+}
+
+GPSTI_INTERN bool gpsti_path_hold(const char* path, gpsti_file* out) {
+    const int descriptor = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor < 0)
+        return false;
+    out->handle = descriptor;
+    if (!gpsti_is_nfs(descriptor))
+        return true;
+    (void)gpsti_file_close(out, path);
+    return false;
+}
+#else
+GPSTI_INTERN bool gpsti_path_hold(const char* path, gpsti_file* out) {
+    (void)path;
+    (void)out;
+    return false;
+}
+#endif
 
 GPSTI_INTERN gpst_result gpsti_path_remove(const char* path) {
     return unlink(path) ? gpsti_os_fail("remove", path, errno) : GPST_OK;

@@ -250,6 +250,12 @@ GPSTI_INTERN gpst_result gpsti_path_rename(const char* from, const char* to) {
     return GPST_OK;
 }
 
+GPSTI_INTERN bool gpsti_path_hold(const char* path, gpsti_file* out) {
+    (void)path;
+    (void)out;
+    return false;
+}
+
 GPSTI_INTERN gpst_result gpsti_path_remove(const char* path) {
     wchar_t wide[GPSTI_PATH_CHARS];
     GPSTI_TRY(gpsti_wide_path(path, wide));

@@ -470,7 +470,7 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
     const uint32_t s = gpsti_plain_steps(self, from);
     if (self->leaves)
         return s;
-    gpsti_finish_item(self->slot);
+    gpsti_finish_item(self->slot, NULL);
     if (begin_ns > 0)
         gpsti_plain_sounded(self, gpsti_plain_time_ns(self) - begin_ns);
     if (self->is_first) {

@@ -14,6 +14,7 @@
 struct gpsti_writer {
     gpst_context* context;
     gpsti_io io;
+    gpsti_closer closer;
 };
 
 /* ---- one write --------------------------------------------------------------- */
@@ -127,16 +128,22 @@ GPSTI_PRIVATE void gpsti_writer_run_write(gpsti_write* write) {
         gpsti_copy_text(write->reason, sizeof(write->reason), gpst_last_reason());
 }
 
-GPSTI_INTERN gpst_result gpsti_write_commit(gpsti_write* write) {
+GPSTI_INTERN gpst_result gpsti_write_commit(gpsti_write* write, gpsti_writer* writer) {
     char temporary[GPSTI_WRITER_PATH_BYTES];
+    gpsti_file replaced;
     GPSTI_FAIL_IF(!write->pending, GPST_ERROR_STATE, "gpsti_write_commit: \"%s\": nothing is pending",
                   write->path ? write->path : "");
     GPSTI_TRY(gpsti_writer_temporary(write, temporary));
+    const bool replaces = gpsti_path_hold(write->path, &replaced);
     const gpst_result result = gpsti_path_rename(temporary, write->path);
     if (GPST_FAILED(result))
-        return write->result = gpsti_writer_give_up(write, result, temporary);
+        write->result = gpsti_writer_give_up(write, result, temporary);
     write->pending = false;
-    return GPST_OK;
+    if (replaces && writer)
+        gpsti_closer_close(&writer->closer, &replaced);
+    else if (replaces)
+        (void)gpsti_file_close(&replaced, write->path);
+    return result;
 }
 
 GPSTI_INTERN void gpsti_write_discard(gpsti_write* write) {
@@ -182,10 +189,14 @@ GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_i
     if (!writer)
         return GPST_ERROR_MEMORY;
     writer->context = context;
-    const gpst_result result =
-        gpsti_io_init(&writer->io, &gpsti_writer_job_i, writer,
-                      n_in_flight ? n_in_flight : GPSTI_WRITER_DEFAULT_IN_FLIGHT, "gpst-write",
-                      &context->pin);
+    gpst_result result = gpsti_closer_init(&writer->closer, &context->pin);
+    if (!GPST_FAILED(result)) {
+        result = gpsti_io_init(&writer->io, &gpsti_writer_job_i, writer,
+                               n_in_flight ? n_in_flight : GPSTI_WRITER_DEFAULT_IN_FLIGHT, "gpst-write",
+                               &context->pin);
+        if (GPST_FAILED(result))
+            gpsti_closer_term(&writer->closer);
+    }
     if (GPST_FAILED(result)) {
         gpsti_free(&context->host, writer, sizeof(*writer));
         return gpsti_fail_in(result, "gpsti_writer_create");
@@ -198,6 +209,7 @@ GPSTI_INTERN void gpsti_writer_destroy(gpsti_writer* writer) {
     if (!writer)
         return;
     gpsti_io_term(&writer->io);
+    gpsti_closer_term(&writer->closer);
     gpsti_free(&writer->context->host, writer, sizeof(*writer));
 }
 
@@ -225,5 +237,5 @@ GPSTI_INTERN void gpsti_writer_query_info(const gpsti_writer* writer, gpsti_writ
     out->failed = info.failed;
     out->bytes = info.bytes;
     out->service_ns = info.service_ns;
-    out->cpu_ns = info.cpu_ns;
+    out->cpu_ns = info.cpu_ns + (uint64_t)gpsti_closer_cpu_ns((gpsti_closer*)(uintptr_t)&writer->closer);
 }

@@ -3,6 +3,7 @@
 #ifndef GPSTI_WRITER_INTERNAL_H
 #define GPSTI_WRITER_INTERNAL_H
 
+#include "closer_internal.h"
 #include "context_internal.h"
 
 typedef struct gpsti_writer gpsti_writer;
@@ -38,8 +39,9 @@ GPSTI_INTERN void gpsti_writer_destroy(gpsti_writer* writer);
 GPSTI_INTERN gpst_result gpsti_writer_submit(gpsti_writer* writer, gpsti_write* write);
 /* On this thread; `done` is not called; writer may be NULL. */
 GPSTI_INTERN gpst_result gpsti_writer_write_now(gpsti_writer* writer, gpsti_write* write);
-/* Temporary name -> path (replaces). On failure the temporary file is gone, and result and reason are set. */
-GPSTI_INTERN gpst_result gpsti_write_commit(gpsti_write* write);
+/* Temporary name -> path (replaces). On failure the temporary file is gone, and result and reason are set. What had the
+   name is freed by threads of the writer's; NULL = before this returns. */
+GPSTI_INTERN gpst_result gpsti_write_commit(gpsti_write* write, gpsti_writer* writer);
 GPSTI_INTERN void gpsti_write_discard(gpsti_write* write);
 /* How many writes may run at once, from now on; on failure the setting stays. */
 GPSTI_INTERN gpst_result gpsti_writer_set_in_flight(gpsti_writer* writer, uint32_t n_in_flight);

@@ -345,10 +345,22 @@ static void test_file_errors(void** state) {
 
 static void test_paths(void** state) {
     gpsti_file_info info;
+    gpsti_file older;
     (void)state;
     test_put(test_path("from"), "new", 3);
     test_put(test_path("to"), "older", 5);
+    const bool holds = gpsti_path_hold(test_path("to"), &older);
     assert_int_equal(gpsti_path_rename(test_path("from"), test_path("to")), GPST_OK); /* replaces */
+#if defined(__linux__)
+    assert_true(holds); /* but on NFS */
+#endif
+    if (holds) {
+        struct stat status;
+        assert_int_equal(fstat((int)older.handle, &status), 0);
+        assert_true(status.st_size == 5 && status.st_nlink == 0);
+        assert_int_equal(gpsti_file_close(&older, "older"), GPST_OK);
+    }
+    assert_false(gpsti_path_hold(test_path("none"), &older));
     assert_int_equal(gpsti_path_query(test_path("to"), &info), GPST_OK);
     assert_int_equal(info.bytes, 3);
     assert_int_equal(gpsti_path_query(test_path("from"), &info), GPST_ERROR_NOT_FOUND);

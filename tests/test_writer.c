@@ -107,7 +107,7 @@ static void a_file_goes_to_the_disk_in_windows(void** state) {
         test_write_init(&t, path, data, 100000);
         t.write.dirty_bytes = window;
         assert_int_equal(gpsti_writer_write_now(NULL, &t.write), GPST_OK);
-        assert_int_equal(gpsti_write_commit(&t.write), GPST_OK);
+        assert_int_equal(gpsti_write_commit(&t.write, NULL), GPST_OK);
         test_file_check(path, data, 100000);
         assert_int_equal(test_flush.begun_bytes, window && window < 100000 ? 100000 : 0);
         assert_int_equal(test_flush.begun, window && window < 100000 ? (100000 + window - 1) / window : 0);
@@ -154,11 +154,11 @@ static void committed_files_are_whole(void** state) {
         assert_int_equal(access(path, F_OK), k ? 0 : -1);
         assert_int_equal(test_directory_count(test_directory),
                          k ? 2 : 1); /* the temporary file is in the same place */
-        assert_int_equal(gpsti_write_commit(&t.write), GPST_OK);
+        assert_int_equal(gpsti_write_commit(&t.write, NULL), GPST_OK);
         assert_false(t.write.pending);
         assert_int_equal(test_directory_count(test_directory), 1);
         test_file_check(path, data, sizes[k]);
-        assert_int_equal(gpsti_write_commit(&t.write), GPST_ERROR_STATE);
+        assert_int_equal(gpsti_write_commit(&t.write, NULL), GPST_ERROR_STATE);
         free(data);
     }
     gpsti_writer_query_info(writer, &info);
@@ -185,6 +185,31 @@ static void discarded_files_leave_nothing(void** state) {
     assert_int_equal(test_directory_count(test_directory), 1);
 }
 
+/* What had the name is let go of: by the writer's threads, or at once. */
+static void what_is_replaced_is_let_go_of(void** state) {
+    (void)state;
+    for (int by_writer = 0; by_writer < 2; by_writer++) {
+        gpsti_writer* writer = NULL;
+        char path[TEST_PATH_BYTES];
+        const unsigned n_before = test_directory_count("/proc/self/fd");
+        if (by_writer)
+            assert_int_equal(gpsti_writer_create(test_context, 0, &writer), GPST_OK);
+        test_path(path, "again");
+        for (int n = 0; n < 200; n++) {
+            test_write t;
+            test_write_init(&t, path, &n, sizeof n);
+            assert_int_equal(gpsti_writer_write_now(NULL, &t.write), GPST_OK);
+            assert_int_equal(gpsti_write_commit(&t.write, writer), GPST_OK);
+            test_file_check(path, (const unsigned char*)&n, sizeof n);
+            const unsigned n_held = test_directory_count("/proc/self/fd") - n_before;
+            assert_true(n_held <= (by_writer ? GPSTI_CLOSER_FILES : 0));
+        }
+        gpsti_writer_destroy(writer);
+        assert_int_equal(test_directory_count("/proc/self/fd"), n_before);
+        assert_int_equal(test_directory_count(test_directory), 1);
+    }
+}
+
 static void names_as_long_as_they_may_be(void** state) {
     char path[TEST_PATH_BYTES];
     char name[256];
@@ -194,7 +219,7 @@ static void names_as_long_as_they_may_be(void** state) {
     name[255] = 0;
     test_write_init(&t, test_path(path, name), "x", 1);
     assert_int_equal(gpsti_writer_write_now(NULL, &t.write), GPST_OK);
-    assert_int_equal(gpsti_write_commit(&t.write), GPST_OK);
+    assert_int_equal(gpsti_write_commit(&t.write, NULL), GPST_OK);
     test_file_check(path, "x", 1);
 }
 
@@ -208,7 +233,7 @@ static void relative_names(void** state) {
     test_write_init(&t, "here", "x", 1);
     assert_int_equal(gpsti_writer_write_now(NULL, &t.write), GPST_OK);
     assert_int_equal(test_directory_count(test_directory), 1);
-    assert_int_equal(gpsti_write_commit(&t.write), GPST_OK);
+    assert_int_equal(gpsti_write_commit(&t.write, NULL), GPST_OK);
     test_file_check("here", "x", 1);
     assert_int_equal(chdir(before), 0);
 }
@@ -221,13 +246,13 @@ static void temporary_names_of_others_are_left_alone(void** state) {
     (void)state;
     test_write_init(&t, test_path(path, "a"), "a", 1);
     assert_int_equal(gpsti_writer_write_now(NULL, &t.write), GPST_OK);
-    assert_int_equal(gpsti_write_commit(&t.write), GPST_OK);
+    assert_int_equal(gpsti_write_commit(&t.write, NULL), GPST_OK);
     snprintf(name, sizeof(name), ".gpustage-%ld-%llu.tmp", (long)getpid(),
              (unsigned long long)t.write.temporary_id + 1);
     test_file_make(test_path(other, name), "someone's", 9);
     test_write_init(&t, path, "b", 1);
     assert_int_equal(gpsti_writer_write_now(NULL, &t.write), GPST_OK);
-    assert_int_equal(gpsti_write_commit(&t.write), GPST_OK);
+    assert_int_equal(gpsti_write_commit(&t.write, NULL), GPST_OK);
     test_file_check(path, "b", 1);
     test_file_check(other, "someone's", 9);
 }
@@ -262,7 +287,7 @@ static void failed_writes_leave_nothing(void** state) {
     assert_int_equal(mkdir(path, 0700), 0);
     test_write_init(&t, path, "x", 1);
     assert_int_equal(gpsti_writer_write_now(NULL, &t.write), GPST_OK);
-    const gpst_result result = gpsti_write_commit(&t.write);
+    const gpst_result result = gpsti_write_commit(&t.write, NULL);
     assert_true(GPST_FAILED(result));
     assert_int_equal(t.write.result, result);
     assert_true(t.write.reason[0] != 0);
@@ -296,7 +321,7 @@ static int test_fill_disk(void) {
     if (t.write.pending || !t.write.reason[0] || test_directory_count(test_directory) != 0)
         return 3;
     test_write_init(&t, path, data, 1 << 16); /* room again, because nothing was left behind */
-    if (gpsti_writer_write_now(NULL, &t.write) != GPST_OK || gpsti_write_commit(&t.write) != GPST_OK)
+    if (gpsti_writer_write_now(NULL, &t.write) != GPST_OK || gpsti_write_commit(&t.write, NULL) != GPST_OK)
         return 4;
     free(data);
     return 0;
@@ -341,7 +366,7 @@ static int test_write_many(gpsti_writer* writer, const char* prefix, const unsig
             return 2;
         if (k % 3 == 0)
             gpsti_write_discard(&writes[k].write);
-        else if (gpsti_write_commit(&writes[k].write) != GPST_OK)
+        else if (gpsti_write_commit(&writes[k].write, NULL) != GPST_OK)
             return 3;
     }
     return 0;
@@ -410,6 +435,7 @@ static void destroy_cancels_and_waits(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST_CASE(committed_files_are_whole),
+                                       TEST_CASE(what_is_replaced_is_let_go_of),
                                        TEST_CASE(discarded_files_leave_nothing),
                                        TEST_CASE(names_as_long_as_they_may_be),
                                        TEST_CASE(relative_names),

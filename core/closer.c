@@ -1,0 +1,86 @@
+/* core/closer.c -- closes files that were replaced on threads of its own. Owns
+   them from close on; the threads are core/io.c's. */
+#include "platform_internal.h"
+
+#include "closer_internal.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define GPSTI_CLOSER_THREADS 4 /* they wait for most of their time */
+
+GPSTI_PRIVATE void gpsti_closer_run(void* owner, void* job, gpsti_io_outcome* outcome) {
+    gpsti_closing* const closing = (gpsti_closing*)job;
+    (void)owner;
+    outcome->failed = GPST_FAILED(gpsti_file_close(&closing->file, "a file that was replaced"));
+}
+
+GPSTI_PRIVATE void gpsti_closer_done(void* owner, void* job, bool cancelled) {
+    gpsti_closer* const closer = (gpsti_closer*)owner;
+    gpsti_closing* const closing = (gpsti_closing*)job;
+    gpsti_io_outcome outcome;
+    if (cancelled)
+        gpsti_closer_run(owner, job, &outcome);
+    gpsti_mutex_lock(&closer->mutex);
+    closing->next = closer->free;
+    closer->free = closing;
+    gpsti_mutex_unlock(&closer->mutex);
+}
+
+static const gpsti_io_job_i gpsti_closer_job_i = {offsetof(gpsti_closing, next), gpsti_closer_run,
+                                                  gpsti_closer_done, NULL};
+
+/* Locked. Most runs replace nothing. */
+GPSTI_PRIVATE bool gpsti_closer_start(gpsti_closer* closer) {
+    if (!closer->started && !closer->cannot_start)
+        closer->started = !GPST_FAILED(gpsti_io_init(&closer->io, &gpsti_closer_job_i, closer, GPSTI_CLOSER_THREADS,
+                                                     "gpst-close", closer->pin));
+    closer->cannot_start = !closer->started;
+    return closer->started;
+}
+
+GPSTI_PRIVATE gpsti_closing* gpsti_closer_take(gpsti_closer* closer) {
+    gpsti_mutex_lock(&closer->mutex);
+    gpsti_closing* const closing = gpsti_closer_start(closer) ? closer->free : NULL;
+    if (closing)
+        closer->free = (gpsti_closing*)closing->next;
+    gpsti_mutex_unlock(&closer->mutex);
+    return closing;
+}
+
+GPSTI_INTERN void gpsti_closer_close(gpsti_closer* closer, gpsti_file* file) {
+    gpsti_closing* const closing = gpsti_closer_take(closer);
+    if (!closing) {
+        (void)gpsti_file_close(file, "a file that was replaced");
+        return;
+    }
+    closing->file = *file;
+    if (GPST_FAILED(gpsti_io_submit(&closer->io, closing)))
+        gpsti_closer_done(closer, closing, true);
+}
+
+GPSTI_INTERN int64_t gpsti_closer_cpu_ns(gpsti_closer* closer) {
+    gpsti_io_info info;
+    memset(&info, 0, sizeof info);
+    gpsti_mutex_lock(&closer->mutex);
+    if (closer->started)
+        gpsti_io_query_info(&closer->io, &info);
+    gpsti_mutex_unlock(&closer->mutex);
+    return (int64_t)info.cpu_ns;
+}
+
+GPSTI_INTERN gpst_result gpsti_closer_init(gpsti_closer* closer, const gpsti_pin* pin) {
+    memset(closer, 0, sizeof *closer);
+    closer->pin = pin;
+    for (uint32_t f = 0; f < GPSTI_CLOSER_FILES; f++) {
+        closer->files[f].next = closer->free;
+        closer->free = &closer->files[f];
+    }
+    return gpsti_mutex_init(&closer->mutex);
+}
+
+GPSTI_INTERN void gpsti_closer_term(gpsti_closer* closer) {
+    if (closer->started)
+        gpsti_io_term(&closer->io);
+    gpsti_mutex_term(&closer->mutex);
+}
