@@ -9,18 +9,20 @@
 
 #define GPSTI_CLOSER_THREADS 4 /* they wait for most of their time */
 
+GPSTI_PRIVATE bool gpsti_closer_let_go(gpsti_file* file) {
+    return !GPST_FAILED(gpsti_file_close(file, "a file that was replaced"));
+}
+
 GPSTI_PRIVATE void gpsti_closer_run(void* owner, void* job, gpsti_io_outcome* outcome) {
-    gpsti_closing* const closing = (gpsti_closing*)job;
     (void)owner;
-    outcome->failed = GPST_FAILED(gpsti_file_close(&closing->file, "a file that was replaced"));
+    outcome->failed = !gpsti_closer_let_go(&((gpsti_closing*)job)->file);
 }
 
 GPSTI_PRIVATE void gpsti_closer_done(void* owner, void* job, bool cancelled) {
     gpsti_closer* const closer = (gpsti_closer*)owner;
     gpsti_closing* const closing = (gpsti_closing*)job;
-    gpsti_io_outcome outcome;
     if (cancelled)
-        gpsti_closer_run(owner, job, &outcome);
+        (void)gpsti_closer_let_go(&closing->file);
     gpsti_mutex_lock(&closer->mutex);
     closing->next = closer->free;
     closer->free = closing;
@@ -51,7 +53,7 @@ GPSTI_PRIVATE gpsti_closing* gpsti_closer_take(gpsti_closer* closer) {
 GPSTI_INTERN void gpsti_closer_close(gpsti_closer* closer, gpsti_file* file) {
     gpsti_closing* const closing = gpsti_closer_take(closer);
     if (!closing) {
-        (void)gpsti_file_close(file, "a file that was replaced");
+        (void)gpsti_closer_let_go(file);
         return;
     }
     closing->file = *file;

@@ -1,4 +1,4 @@
-/* core/io.c -- the threads that block on files for the reader and the writer.
+/* core/io.c -- the threads that block on files for reader, writer and closer.
    Owns the threads and the order of the jobs, never a job. */
 #include "platform_internal.h"
 

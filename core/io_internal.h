@@ -1,5 +1,5 @@
-/* core/io_internal.h -- the threads that block on files for the reader and the
-   writer: a queue in order of submission, a limit on what is in flight, and its
+/* core/io_internal.h -- the threads that block on files for reader, writer and
+   closer: a queue in order of submission, a limit on what is in flight, and its
    clocks. Knows nothing of what a job is. */
 #ifndef GPSTI_IO_INTERNAL_H
 #define GPSTI_IO_INTERNAL_H

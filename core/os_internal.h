@@ -330,8 +330,8 @@ GPSTI_INTERN gpst_result gpsti_file_sync(const gpsti_file* file, const char* pat
 GPSTI_INTERN gpst_result gpsti_file_close(gpsti_file* file, const char* path); /* reports late write errors */
 GPSTI_INTERN gpst_result gpsti_path_rename(const char* from, const char* to);  /* replaces */
 /* Keeps the file that has this name now, without opening it, until it is closed: who gives the name to another need not
-   free its pages and blocks, which systems do with the directory locked. False: there is none, or it is not to be had
-   so, which nobody has to mind. */
+   free its pages and blocks, which systems do with the directory locked. False: there is none, the disk is too full for
+   both, or it is not to be had so, which nobody has to mind. */
 GPSTI_INTERN bool gpsti_path_hold(const char* path, gpsti_file* out);
 GPSTI_INTERN gpst_result gpsti_path_remove(const char* path);
 GPSTI_INTERN gpst_result gpsti_path_make_directory(const char* path); /* OK when it is there already */

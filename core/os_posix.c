@@ -383,11 +383,16 @@ GPSTI_INTERN gpst_result gpsti_path_rename(const char* from, const char* to) {
 }
 
 #if defined(__linux__) && defined(O_PATH)
-/* NFS gives what is held another name, until it is let go of. */
-GPSTI_PRIVATE bool gpsti_is_nfs(int descriptor) {
+/* NFS gives what is held another name, until it is let go of; and a disk that is nearly full needs the room. */
+GPSTI_PRIVATE bool gpsti_may_hold(int descriptor) {
     const long nfs = 0x6969;
-    struct statfs status;
-    return fstatfs(descriptor, &status) != 0 || (long)status.f_type == nfs;
+    const uint64_t n_spare = 64; /* as large as this one: more than are ever held and written at once */
+    struct statfs disk;
+    struct stat file;
+    if (fstatfs(descriptor, &disk) != 0 || fstat(descriptor, &file) != 0)
+        return false;
+    const uint64_t free_bytes = (uint64_t)disk.f_bavail * (uint64_t)disk.f_bsize;
+    return (long)disk.f_type != nfs && free_bytes / n_spare >= (uint64_t)file.st_size;
 }
 
 GPSTI_INTERN bool gpsti_path_hold(const char* path, gpsti_file* out) {
@@ -395,7 +400,7 @@ GPSTI_INTERN bool gpsti_path_hold(const char* path, gpsti_file* out) {
     if (descriptor < 0)
         return false;
     out->handle = descriptor;
-    if (!gpsti_is_nfs(descriptor))
+    if (gpsti_may_hold(descriptor))
         return true;
     (void)gpsti_file_close(out, path);
     return false;

@@ -445,8 +445,8 @@ GPSTI_INTERN void gpsti_flow_offload_done(void* slot, gpst_result result); /* fl
 
 /* ---- finish.c --------------------------------------------------------------------------- */
 
-/* Files committed or discarded, sink called. Not locked; returns the item's final result. writer: whose threads free
-   what the files replace; NULL = the caller, who has no others. */
+/* Files committed or discarded, sink called. Not locked; leaves the item's final result in it. writer: whose threads
+   free what the files replace; NULL = the caller: a plain loop, beside whom a worker may just be opening the engine. */
 GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot, gpsti_writer* writer);
 /* Counts, latency, freeze. Locked. */
 GPSTI_INTERN void gpsti_finish_count(gpsti_slot* slot);

@@ -295,6 +295,14 @@ static void failed_writes_leave_nothing(void** state) {
     assert_int_equal(test_directory_count(test_directory), 1);
 }
 
+static bool can_hold(const char* path) {
+    gpsti_file file;
+    const bool can = gpsti_path_hold(path, &file);
+    if (can)
+        (void)gpsti_file_close(&file, path);
+    return can;
+}
+
 /* In a child, with a tiny file system of its own where that is allowed, else with a limit on file sizes. */
 static int test_fill_disk(void) {
     char path[TEST_PATH_BYTES];
@@ -323,6 +331,10 @@ static int test_fill_disk(void) {
     test_write_init(&t, path, data, 1 << 16); /* room again, because nothing was left behind */
     if (gpsti_writer_write_now(NULL, &t.write) != GPST_OK || gpsti_write_commit(&t.write, NULL) != GPST_OK)
         return 4;
+    const bool keeps_large = can_hold(path);
+    test_file_make(test_path(path, "small"), data, 1 << 10);
+    if (mounted && (keeps_large || !can_hold(path)))
+        return 5; /* of what is replaced only what there is room for is kept */
     free(data);
     return 0;
 }
