@@ -192,6 +192,7 @@ static void what_is_replaced_is_let_go_of(void** state) {
         gpsti_writer* writer = NULL;
         char path[TEST_PATH_BYTES];
         const unsigned n_before = test_directory_count("/proc/self/fd");
+        const unsigned n_threads = test_directory_count("/proc/self/task");
         if (by_writer)
             assert_int_equal(gpsti_writer_create(test_context, 0, &writer), GPST_OK);
         test_path(path, "again");
@@ -206,6 +207,9 @@ static void what_is_replaced_is_let_go_of(void** state) {
         }
         gpsti_writer_destroy(writer);
         assert_int_equal(test_directory_count("/proc/self/fd"), n_before);
+        for (int ms = 0; test_directory_count("/proc/self/task") > n_threads && ms < 10000; ms++)
+            gpsti_sleep_ns(1000000); /* who was joined may be listed for a moment */
+        assert_true(test_directory_count("/proc/self/task") <= n_threads);
         assert_int_equal(test_directory_count(test_directory), 1);
     }
 }
