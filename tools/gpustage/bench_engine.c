@@ -20,10 +20,10 @@ static const bench_load pipeline_loads[] = {
 static const char* const way_names[] = {"gpustage", "plain-serial", "plain-inside", "pool", "engine", "everything"};
 
 static bool pipeline_rows(const bench_load* load, json* out) {
-    bench_job* const job = bench_job_open(load, 0);
+    bench_job* job = NULL;
     static const bench_way ways[] = {BENCH_PLAIN_SERIAL, BENCH_EVERYTHING, BENCH_GPUSTAGE};
     static gpst_stats stats;
-    bool ok = job != NULL;
+    bool ok = bench_job_open(load, 0, &job) == GPST_OK;
     for (int i = 0; ok && i < 3; i++) {
         const bench_way way = ways[i];
         ok = bench_job_run(job, way, NULL, &stats) > 0.0;
@@ -42,8 +42,7 @@ static bool pipeline_rows(const bench_load* load, json* out) {
         json_string(out, "settings", stats.settings);
         json_close(out, '}');
     }
-    if (job)
-        bench_job_close(job);
+    bench_job_close(job);
     return ok;
 }
 
@@ -57,6 +56,6 @@ int bench_pipeline(const bench_ask* asked, json* out) {
         ok = pipeline_rows(&pipeline_loads[i], out);
     json_close(out, ']');
     if (!ok)
-        console_error("pipeline: %s", gpst_last_reason());
+        console_error("pipeline: %s", bench_reason());
     return ok ? EXIT_DONE : EXIT_FAILED_ITEMS;
 }

@@ -62,11 +62,11 @@ static bool limits_copy(uint32_t n_threads, json* out) {
 
 /* One stage of a pipeline and nothing else, so many at once. */
 static bool limits_files(const bench_load* load, uint32_t n_at_once, json* out) {
-    bench_job* const job = bench_job_open(load, 0);
+    bench_job* job = NULL;
     const double gb = (double)load->n_items * (double)(load->read_bytes + load->write_bytes) / 1e9;
     const bench_pool pool = {n_at_once, 1};
     double values[N_TIMES];
-    bool ok = job && bench_job_run(job, BENCH_POOL, &pool, NULL) > 0.0;
+    bool ok = bench_job_open(load, 0, &job) == GPST_OK && bench_job_run(job, BENCH_POOL, &pool, NULL) > 0.0;
     for (int t = 0; ok && t < N_TIMES; t++) {
         const double seconds = bench_job_run(job, BENCH_POOL, &pool, NULL);
         ok = seconds > 0.0;
@@ -74,8 +74,7 @@ static bool limits_files(const bench_load* load, uint32_t n_at_once, json* out) 
     }
     if (ok)
         limits_row(out, load->text, n_at_once, "GB/s", values);
-    if (job)
-        bench_job_close(job);
+    bench_job_close(job);
     return ok;
 }
 
@@ -158,6 +157,6 @@ int bench_limits(const bench_ask* asked, json* out) {
     ok = ok && (!codec_available(CODEC_JPEG) || limits_jpeg(out));
     json_close(out, ']');
     if (!ok)
-        console_error("limits: %s", gpst_last_reason()[0] ? gpst_last_reason() : "out of memory");
+        console_error("limits: %s", bench_reason());
     return ok ? EXIT_DONE : EXIT_FAILED_ITEMS;
 }

@@ -9,7 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { N_FILES = 16, MOST_FILES = 512, N_NAMES = 256, MAX_POOL = 64, SHAPE_WIDTH = 1024 };
+enum { N_NAMES = 256, MAX_POOL = 64, SHAPE_WIDTH = 1024 };
+#define MOST_INPUT_BYTES ((size_t)1 << 30)
+
+typedef char bench_path[320];
 
 struct bench_job {
     bench_load load;
@@ -18,8 +21,8 @@ struct bench_job {
     gpst_context* deep_pools[MAX_POOL + 1]; /* the same with the device, for those of more depth than 1 */
     gpst_warp* warp;
     text directory;
-    char inputs[MOST_FILES][320];
-    uint32_t n_inputs;
+    bench_path* inputs;
+    uint32_t n_inputs; /* those that were made */
     double resident_pct;
     gpst_tuner_report report; /* of the last run of gpustage's */
 };
@@ -317,6 +320,13 @@ double bench_job_run(bench_job* self, bench_way way, const bench_pool* pool, gps
 
 /* ---- open / close --------------------------------------------------------------------------------- */
 
+static char wrong_files[400]; /* "" = nothing was wrong with the latest job's */
+
+const char* bench_reason(void) {
+    const char* const reason = wrong_files[0] ? wrong_files : gpst_last_reason();
+    return reason[0] ? reason : "out of memory";
+}
+
 bool bench_make_directory(text* path) {
     static uint32_t n_made = 0;
     const char* root = getenv("TMPDIR");
@@ -328,29 +338,46 @@ bool bench_make_directory(text* path) {
     snprintf(name, sizeof name, "/gpustage-bench-%llx-%u", (unsigned long long)files_clock_ns(), (unsigned)n_made++);
     text_add(path, root);
     text_add(path, name);
-    return !path->failed && strlen(path->data) < 280 && !files_make_directory(path->data);
+    const char* wrong = path->failed ? "out of memory" : strlen(path->data) >= 280 ? "too long" : NULL;
+    wrong_files[0] = '\0';
+    if (!wrong)
+        wrong = files_make_directory(path->data);
+    if (wrong)
+        snprintf(wrong_files, sizeof wrong_files, "%.300s: %.64s", path->failed ? root : path->data, wrong);
+    return !wrong;
 }
 
-static const char* bench_write_input(bench_job* self, const void* data, size_t bytes) {
+static bool bench_write_input(bench_job* self, const void* data, size_t bytes) {
     char* const path = self->inputs[self->n_inputs++];
-    snprintf(path, sizeof self->inputs[0], "%s/in_%u.bin", self->directory.data, (unsigned)self->n_inputs);
-    return files_write_whole(path, data, bytes);
+    snprintf(path, sizeof(bench_path), "%s/in_%u.bin", self->directory.data, (unsigned)self->n_inputs);
+    const char* const wrong = files_write_whole(path, data, bytes);
+    if (wrong)
+        snprintf(wrong_files, sizeof wrong_files, "%s: %.64s", path, wrong);
+    return !wrong;
+}
+
+/* A file for each item, as it is for users: one that several items read would be in the caches of cores. Of more than
+   1 GiB in all, items read them again. */
+static uint32_t bench_room_for_inputs(bench_job* self, size_t bytes) {
+    const size_t fit = bytes > 0 ? (MOST_INPUT_BYTES + bytes - 1) / bytes : 0;
+    const uint32_t n = fit < self->load.n_items ? (uint32_t)fit : self->load.n_items;
+    self->inputs = n > 0 ? (bench_path*)calloc(n, sizeof(bench_path)) : NULL;
+    return self->inputs ? n : 0;
 }
 
 static bool bench_make_inputs(bench_job* self) {
     const bench_load* const load = &self->load;
-    const uint32_t items = load->n_items < MOST_FILES ? load->n_items : MOST_FILES;
-    const uint32_t most = load->cold ? items : load->read_bytes > ((size_t)16 << 20) ? 2 : N_FILES;
+    const uint32_t n = bench_room_for_inputs(self, load->read_bytes);
     char* const data = (char*)malloc(load->read_bytes ? load->read_bytes : 1);
-    const char* wrong = data ? NULL : "out of memory";
-    if (data)
+    bool ok = data && (n > 0 || load->read_bytes == 0);
+    if (ok)
         memset(data, 3, load->read_bytes ? load->read_bytes : 1);
-    while (!wrong && load->read_bytes > 0 && self->n_inputs < most) {
+    while (ok && self->n_inputs < n) {
         const bool small = load->mixed && self->n_inputs % 8 != 0;
-        wrong = bench_write_input(self, data, small ? load->read_bytes / 16 : load->read_bytes);
+        ok = bench_write_input(self, data, small ? load->read_bytes / 16 : load->read_bytes);
     }
     free(data);
-    return !wrong;
+    return ok;
 }
 
 /* Waves with a little noise: a picture that costs about what a photograph does. */
@@ -383,9 +410,13 @@ static bool bench_make_jpeg(bench_job* self) {
     if (ok) {
         bench_paint(&frame);
         ok = codec_encode(encoder, CODEC_JPEG, &frame, &options, data, &bytes, reason) == GPST_OK;
+        if (!ok)
+            snprintf(wrong_files, sizeof wrong_files, "a JPEG: %s", reason);
     }
-    while (ok && self->n_inputs < N_FILES)
-        ok = !bench_write_input(self, data, bytes);
+    const uint32_t n = ok ? bench_room_for_inputs(self, bytes) : 0;
+    ok = ok && n > 0;
+    while (ok && self->n_inputs < n)
+        ok = bench_write_input(self, data, bytes);
     free(data);
     free(frame.data);
     codec_destroy(encoder);
@@ -394,7 +425,7 @@ static bool bench_make_jpeg(bench_job* self) {
 
 bool bench_has_jpeg(void) { return codec_available(CODEC_JPEG); }
 
-static bool bench_make_warp(bench_job* self) {
+static gpst_result bench_make_warp(bench_job* self) {
     gpst_warp_desc desc = GPST_ZERO;
     gpst_view view;
     memset(&view, 0, sizeof view);
@@ -404,29 +435,46 @@ static bool bench_make_warp(bench_job* self) {
     desc.width = 640;
     desc.height = 480;
     desc.format = GPST_FORMAT_RGB;
-    return !self->load.warp || gpst_warp_create(&desc, &self->warp) == GPST_OK;
+    return self->load.warp ? gpst_warp_create(&desc, &self->warp) : GPST_OK;
 }
 
-bench_job* bench_job_open(const bench_load* load, uint32_t n_workers) {
+static bool bench_make_files(bench_job* self) {
+    const bench_load* const load = &self->load;
+    if (load->read_bytes == 0 && load->write_bytes == 0 && load->jpeg_width == 0)
+        return true;
+    return bench_make_directory(&self->directory) &&
+           (load->jpeg_width > 0 ? bench_make_jpeg(self) : bench_make_inputs(self));
+}
+
+gpst_result bench_job_open(const bench_load* load, uint32_t n_workers, bench_job** out) {
     bench_job* const self = (bench_job*)calloc(1, sizeof *self);
     gpst_context_desc desc = GPST_ZERO;
+    *out = NULL;
+    wrong_files[0] = '\0';
     if (!self)
-        return NULL;
+        return GPST_ERROR_MEMORY;
     self->load = *load;
     desc.backend = load->backend;
     desc.n_workers = n_workers;
-    if (gpst_context_create(&desc, &self->context) == GPST_OK && bench_make_warp(self) &&
-        ((load->read_bytes == 0 && load->write_bytes == 0 && load->jpeg_width == 0) ||
-         (bench_make_directory(&self->directory) && (load->jpeg_width > 0 ? bench_make_jpeg(self) : bench_make_inputs(self)))))
-        return self;
-    bench_job_close(self);
-    return NULL;
+    gpst_result result = gpst_context_create(&desc, &self->context);
+    if (result == GPST_OK)
+        result = bench_make_warp(self);
+    if (result == GPST_OK && !bench_make_files(self))
+        result = GPST_ERROR_IO;
+    if (result == GPST_OK)
+        *out = self;
+    else
+        bench_job_close(self);
+    return result;
 }
 
 void bench_job_close(bench_job* self) {
     char path[360];
+    if (!self)
+        return;
     for (uint32_t i = 0; i < self->n_inputs; i++)
         files_remove(self->inputs[i]);
+    free(self->inputs);
     for (uint32_t i = 0; self->load.write_bytes > 0 && self->directory.data && i < N_NAMES; i++) {
         snprintf(path, sizeof path, "%s/out_%u.bin", self->directory.data, (unsigned)i);
         files_remove(path);

@@ -39,15 +39,17 @@ typedef struct bench_pool {
     uint32_t n_threads, depth;
 } bench_pool;
 
-/* A directory of its own under TMPDIR. */
+/* A directory of its own under TMPDIR. false: bench_reason says why. */
 bool bench_make_directory(text* path);
 
 typedef struct bench_job bench_job;
 
-/* Makes the context and the input files, in a directory of its own under TMPDIR. NULL: it failed, gpst_last_reason says
-   why. n_workers 0 = the default. */
-bench_job* bench_job_open(const bench_load* load, uint32_t n_workers);
-void bench_job_close(bench_job* self); /* and removes the files */
+/* Makes the context and the input files, one for each item but no more than 1 GiB in all, in a directory of its own
+   under TMPDIR. n_workers 0 = the default. GPST_OK | GPST_ERROR_NO_BACKEND | others; bench_reason says why. */
+gpst_result bench_job_open(const bench_load* load, uint32_t n_workers, bench_job** out);
+void bench_job_close(bench_job* self); /* and removes the files; NULL: none */
+
+const char* bench_reason(void); /* why the latest of these failed; of one thread */
 
 /* Makes a pipeline, runs every item, and unmakes it; seconds for all of that, negative when it failed. pool: which, for
    BENCH_POOL; else NULL. stats may be NULL; of a pool it stays. */

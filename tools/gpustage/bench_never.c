@@ -389,9 +389,9 @@ static bool row_run(const never_row* row, double budget_s, bool control, never_c
     static row_times times;
     static gpst_stats stats;
     const double start = measure_now();
-    bench_job* const job = bench_job_open(&row->load, 0);
-    if (!job && strcmp(row->load.backend, "cuda") == 0) {
-        printf("%-18s skipped: %s\n", row->name, gpst_last_reason());
+    bench_job* job = NULL;
+    if (bench_job_open(&row->load, 0, &job) == GPST_ERROR_NO_BACKEND) {
+        printf("%-18s skipped: %s\n", row->name, bench_reason());
         counts->skipped++;
         return true;
     }
@@ -411,8 +411,7 @@ static bool row_run(const never_row* row, double budget_s, bool control, never_c
         counts->pool += verdict.pool_holds ? 1 : 0;
         counts->efficiency += verdict.efficiency_holds ? 1 : 0;
     }
-    if (job)
-        bench_job_close(job);
+    bench_job_close(job);
     return ok;
 }
 
@@ -442,7 +441,7 @@ int bench_never_slower(const bench_ask* asked, json* out) {
     json_count(out, "skipped", counts.skipped);
     json_count(out, "holds", counts.plain);
     if (!ok)
-        console_error("never-slower: %s: %s", row.name, gpst_last_reason());
+        console_error("never-slower: %s: %s", row.name, bench_reason());
     else
         printf("of %u cells %u hold against plain, %u against the pool, %u in efficiency; %u skipped\n",
                (unsigned)counts.rows, (unsigned)counts.plain, (unsigned)counts.pool, (unsigned)counts.efficiency,

@@ -72,10 +72,10 @@ static bool mix_run(const mix* self, gpst_stats* stats) {
     load.up_bytes = UP_BYTES;
     load.down_bytes = DOWN_BYTES;
     load.write_bytes = WRITE_BYTES;
-    bench_job* const job = bench_job_open(&load, N_WORKERS);
-    const bool ok = job && bench_job_run(job, BENCH_FIXED, NULL, stats) > 0.0;
-    if (job)
-        bench_job_close(job);
+    bench_job* job = NULL;
+    const bool ok =
+        bench_job_open(&load, N_WORKERS, &job) == GPST_OK && bench_job_run(job, BENCH_FIXED, NULL, stats) > 0.0;
+    bench_job_close(job);
     return ok;
 }
 
@@ -132,7 +132,7 @@ int bench_verdict(const bench_ask* asked, json* out) {
     json_count(out, "right", total.n_right);
     json_count(out, "caps_within_10_percent", total.n_caps);
     if (!ok)
-        console_error("verdict: %s", gpst_last_reason());
+        console_error("verdict: %s", bench_reason());
     else
         printf("right %u of %u; caps within 10 %% %u of %u\n", (unsigned)total.n_right, (unsigned)total.n,
                (unsigned)total.n_caps, (unsigned)total.n);
