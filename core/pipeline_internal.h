@@ -219,6 +219,7 @@ typedef struct gpsti_tune {
     int64_t read_alone_ns; /* a read's time when the model was made */
     bool waits_weighed;    /* the first reads after item 0's have been looked at */
     uint32_t n_outgrown;   /* windows in a row whose items the model would not bring whole */
+    bool crowd_seen;       /* a short window has shown more workers than are good for whole items */
 } gpsti_tune;
 
 typedef enum gpsti_early {

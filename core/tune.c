@@ -547,6 +547,18 @@ GPSTI_PRIVATE void gpsti_tune_count_fixed(const gpsti_slot* slot) {
 
 /* ---- an item has ended ------------------------------------------------------------------------------------- */
 
+/* Workers that have only just been woken, and memory that nobody has written to, take each other's time, too: what a
+   short window says of a crowd is believed when the next one says the same. */
+GPSTI_PRIVATE bool gpsti_tune_doubts_crowd(gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = &pipeline->tune;
+    const bool is_short =
+        tune->n_items < GPSTI_TUNE_MANY_ITEMS && pipeline->end_ns - tune->start_ns < GPSTI_TUNE_LEAST_NS;
+    if (tune->crowd_seen || !is_short || gpsti_tune_is_behind(pipeline) || !gpsti_tune_is_crowded(pipeline))
+        return false;
+    tune->crowd_seen = true;
+    return true;
+}
+
 GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
     gpsti_tuner_window window;
@@ -632,7 +644,11 @@ GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
     }
     tune->n_items++;
     gpsti_tune_add_block(pipeline);
-    if (gpsti_tune_window_is_full(pipeline))
+    if (!gpsti_tune_window_is_full(pipeline))
+        return;
+    if (gpsti_tune_doubts_crowd(pipeline))
+        gpsti_tune_open_window(pipeline);
+    else
         gpsti_tune_judge(pipeline);
 }
 

@@ -419,6 +419,52 @@ static void test_plain_blocks_between(void** state) {
     until_whole(run_plain_blocks_between, 4);
 }
 
+static bool crowd_seen_then; /* at the last item */
+
+/* At the start several at once take longer, as workers do that have only just been woken. */
+static gpst_result work_in_an_early_crowd(void* user_data, gpst_task* task) {
+    books* const self = (books*)user_data;
+    const bool others = gpsti_a32_add(&self->n_at_work, 1) > 0;
+    gpsti_sleep_ns(others && task->item->index < 80 ? 200000 : 20000);
+    (void)gpsti_a32_add(&self->n_at_work, UINT32_MAX);
+    if (task->item->index == self->n_items - 1) {
+        gpsti_mutex_lock(&task->pipeline->context->scheduler->mutex);
+        crowd_seen_then = task->pipeline->tune.crowd_seen;
+        gpsti_mutex_unlock(&task->pipeline->context->scheduler->mutex);
+    }
+    return books_work(user_data, task);
+}
+
+/* Were two of four the first number of workers that was tried? More than there are cores are tried less by one. */
+static bool tried_half(void) {
+    for (uint32_t d = 0; d < report.n_decisions && d < GPST_MAX_DECISIONS; d++)
+        if (report.decisions[d].knob == GPST_KNOB_WORKERS)
+            return report.decisions[d].after == 2 || strstr(report.decisions[d].reason, "taken back: 2 ") != NULL;
+    return false;
+}
+
+/* What is a crowd at the start alone is none. */
+static void test_an_early_crowd_is_no_crowd(void** state) {
+    (void)state;
+    bool stays = false;
+    for (test_tries t = {0, 0}; !stays && test_again(&t);) {
+        kit* const self = kit_open("cpu", 4);
+        books* const own = books_open(self, 0, N_BRIEF);
+        gpst_stage_desc stage;
+        gpst_stats stats;
+        const gpst_pipeline_desc desc = books_desc(own, &stage);
+        stage.func = work_in_an_early_crowd;
+        own->work_ns = 0;
+        crowd_seen_then = false;
+        assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
+        books_check(own, N_BRIEF);
+        print_decisions();
+        stays = crowd_seen_then && !tried_half();
+        kit_close(self);
+    }
+    assert_true(stays);
+}
+
 /* Items that become long are brought in stages again, while others are still on their whole way. */
 static void run_to_long_items(bool has_sink) {
     kit* const self = kit_open("cpu", 4);
@@ -495,6 +541,7 @@ int main(void) {
         cmocka_unit_test(test_stop_on_error),
         cmocka_unit_test(test_two_pipelines_share_the_workers),
         cmocka_unit_test(test_plain_blocks_between),
+        cmocka_unit_test(test_an_early_crowd_is_no_crowd),
         cmocka_unit_test(test_long_items_are_given_up),
         cmocka_unit_test(test_slots_that_served_before_have_no_memory),
     };
