@@ -4,15 +4,17 @@ import json
 import math
 import os
 import shutil
+import signal
 import sys
 import threading
+import time
 import unittest
 
 sys.dont_write_bytecode = True # the tree stays as it was
 from cli_kit import (  # noqa: E402
     Case, RED, GREEN, BLUE, YELLOW, WHITE, GRAY, write_ppm, write_pgm, directions,
-    write_directions, write_npy, write_png16, read_pnm, pixel, read_gray_png, read_npy, read_files, gpustage,
-    has_format, main
+    write_directions, write_npy, write_png16, read_pnm, pixel, read_gray_png, read_npy, read_files, start, finish,
+    gpustage, has_format, main
 )
 
 
@@ -232,6 +234,24 @@ class Bench(Case):
                             "--budget", "1", "--json", self.path("b.json")), 0)
         rows = self.stats("b.json")["cases"]["never-slower"]["rows"]
         self.assertEqual([(row["cell"], row["items"]) for row in rows], [("one-item/cpu", 1), ("warm-files/cpu", 800)])
+
+    def test_files_that_cannot_be_made_are_named(self):
+        nowhere = dict(os.environ, TMPDIR=self.path("nowhere"))
+        self.check(gpustage("bench", "never-slower", "--only", "warm-files/cpu", env=nowhere), 1,
+                   "never-slower: warm-files/cpu: " + self.path("nowhere"), "No such file or directory")
+
+    def test_ctrl_c_leaves_no_files(self):
+        os.mkdir(self.path("tmp"))
+        for n_files in 1, 400:  # while they are made, and when they are read
+            child = start("bench", "never-slower", "--only", "warm-files/cpu", "--budget", "60",
+                          env=dict(os.environ, TMPDIR=self.path("tmp")))
+            deadline = time.monotonic() + 30
+            while sum(len(files) for _, _, files in os.walk(self.path("tmp"))) < n_files:
+                self.assertLess(time.monotonic(), deadline, "no files are made")
+                time.sleep(0.005)
+            child.send_signal(signal.SIGINT)
+            self.check(finish(child), 130, "never-slower: warm-files/cpu: interrupted")
+            self.assertEqual(os.listdir(self.path("tmp")), [])
 
 
 # ---- reproject -----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "console.h"
 #include "files.h"
+#include "interrupt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,6 +118,7 @@ static int bench_run(const bench_ask* asked, const bool chosen[], json* out) {
         if (chosen[i]) {
             json_open(out, bench_cases[i].name, '{');
             status = bench_cases[i].run(asked, out);
+            status = interrupt_happened() ? EXIT_INTERRUPTED : status;
             json_close(out, '}');
         }
     json_close(out, '}');
@@ -139,8 +141,10 @@ int command_bench(const options* asked) {
     int status = bench_choose(asked, chosen);
     if (status == EXIT_DONE)
         status = bench_check_file(asked);
-    if (status == EXIT_DONE)
+    if (status == EXIT_DONE) {
+        interrupt_open(); /* files that a case made are removed */
         status = bench_run(&ask, chosen, &out);
+    }
     if (status == EXIT_DONE && asked->json_file) {
         const char* const wrong =
             out.out.failed ? "out of memory" : files_write_whole(asked->json_file, out.out.data, out.out.bytes);

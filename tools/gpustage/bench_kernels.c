@@ -9,6 +9,7 @@
 #include "../measure.h"
 #include "../workloads.h"
 #include "console.h"
+#include "interrupt.h"
 
 /* ---- a row ---------------------------------------------------------------------------------- */
 
@@ -97,7 +98,7 @@ int bench_kernels(const bench_ask* asked, json* out) {
     int status = EXIT_DONE;
     bench_kernels_head(out);
     json_open(out, "rows", '[');
-    for (size_t i = 0; i < WORKLOAD_COUNT && status == EXIT_DONE; i++)
+    for (size_t i = 0; i < WORKLOAD_COUNT && status == EXIT_DONE && !interrupt_happened(); i++)
         status = bench_kernels_one(&workloads[i], cores, out);
     json_close(out, ']');
     return status;

@@ -3,6 +3,7 @@
 
 #include "codec.h"
 #include "files.h"
+#include "interrupt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,7 +231,11 @@ static gpst_result bench_run_one(bench_run* run, gpst_context* context, gpst_sta
     gpst_result result = gpst_pipeline_create(context, &desc, &pipeline);
     if (GPST_FAILED(result))
         return result;
+    if (run->way != BENCH_POOL) /* whose threads have one each */
+        interrupt_watch(pipeline);
     result = gpst_pipeline_run(pipeline);
+    if (run->way != BENCH_POOL)
+        interrupt_watch(NULL);
     if (stats)
         bench_ask_run(run, pipeline, stats);
     gpst_pipeline_destroy(pipeline);
@@ -305,6 +310,8 @@ const gpst_tuner_report* bench_job_report(const bench_job* self) { return &self-
 
 double bench_job_run(bench_job* self, bench_way way, const bench_pool* pool, gpst_stats* stats) {
     bench_run run = GPST_ZERO;
+    if (interrupt_happened())
+        return -1.0;
     if (self->load.cold)
         bench_drop_inputs(self);
     run.job = self;
@@ -315,7 +322,7 @@ double bench_job_run(bench_job* self, bench_way way, const bench_pool* pool, gps
     const gpst_result result =
         way == BENCH_POOL ? bench_run_pool(&run) : bench_run_one(&run, self->context, stats);
     const double seconds = (double)(files_clock_ns() - start_ns - run.asked_ns) / 1e9;
-    return result == GPST_OK ? seconds : -1.0;
+    return result == GPST_OK && !interrupt_happened() ? seconds : -1.0;
 }
 
 /* ---- open / close --------------------------------------------------------------------------------- */
@@ -323,7 +330,9 @@ double bench_job_run(bench_job* self, bench_way way, const bench_pool* pool, gps
 static char wrong_files[400]; /* "" = nothing was wrong with the latest job's */
 
 const char* bench_reason(void) {
-    const char* const reason = wrong_files[0] ? wrong_files : gpst_last_reason();
+    const char* const reason = interrupt_happened() ? "interrupted"
+                               : wrong_files[0]     ? wrong_files
+                                                    : gpst_last_reason();
     return reason[0] ? reason : "out of memory";
 }
 

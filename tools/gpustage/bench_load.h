@@ -51,8 +51,8 @@ void bench_job_close(bench_job* self); /* and removes the files; NULL: none */
 
 const char* bench_reason(void); /* why the latest of these failed; of one thread */
 
-/* Makes a pipeline, runs every item, and unmakes it; seconds for all of that, negative when it failed. pool: which, for
-   BENCH_POOL; else NULL. stats may be NULL; of a pool it stays. */
+/* Makes a pipeline, runs every item, and unmakes it; seconds for all of that, negative when it failed or was interrupted.
+   pool: which, for BENCH_POOL; else NULL. stats may be NULL; of a pool it stays. */
 double bench_job_run(bench_job* self, bench_way way, const bench_pool* pool, gpst_stats* stats);
 
 /* With cold: the most of a file that was still in the page cache when a run began. */

@@ -5,6 +5,7 @@
 #include "../measure.h"
 #include "console.h"
 #include "files.h"
+#include "interrupt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +93,7 @@ static bool readers_cell(readers_bench* self, uint32_t cell, uint32_t round) {
     ok = ok && readers_read_all(self, reader);
     self->gb_per_s[cell][round] = (double)N_FILES * (double)FILE_BYTES / (measure_now() - start) / 1e9;
     gpst_reader_destroy(reader);
-    return ok;
+    return ok && !interrupt_happened();
 }
 
 static void readers_row(const readers_bench* self, uint32_t cell, json* out) {
@@ -158,8 +159,9 @@ int bench_readers(const bench_ask* asked, json* out) {
     if (ok)
         readers_report(&self, out);
     else
-        console_error("readers: %s", gpst_last_reason()[0] ? gpst_last_reason()
-                                                           : "files cannot be made, or not be dropped from memory");
+        console_error("readers: %s", interrupt_happened()    ? "interrupted"
+                                     : gpst_last_reason()[0] ? gpst_last_reason()
+                                                             : "files cannot be made, or not be dropped from memory");
     for (uint32_t i = 0; i < self.n_files; i++)
         files_remove(self.paths[i]);
     if (self.directory.data)

@@ -4,6 +4,7 @@
 
 #include "console.h"
 #include "files.h"
+#include "interrupt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +88,8 @@ static double tuner_run(tuner_bench* self, const gpst_warp* warp, uint64_t n_ite
     gpst_pipeline_desc desc = GPST_ZERO;
     gpst_pipeline* pipeline = NULL;
     static gpst_stats stats;
+    if (interrupt_happened())
+        return 0.0;
     memset(stages, 0, sizeof stages);
     stages[0].kind = GPST_STAGE_READ;
     stages[1].kind = stages[3].kind = GPST_STAGE_HOST;
@@ -270,6 +273,6 @@ int bench_tuner(const bench_ask* asked, json* out) {
     tuner_close(&self);
     gpst_warp_destroy(warp);
     if (!ok)
-        console_error("bench tuner: %s", gpst_last_reason());
+        console_error("bench tuner: %s", bench_reason());
     return ok ? EXIT_DONE : EXIT_MACHINE;
 }
