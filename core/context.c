@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define GPSTI_MAX_WORKERS 1024u
+#define GPSTI_KEPT_PART 8 /* of the budgets, for memory that is in no pipeline's use */
 #define GPSTI_DEFAULT_HOST_BYTES ((uint64_t)1 << 30) /* where the system does not say what is available */
 
 /* ---- budgets and checks --------------------------------------------------------- */
@@ -198,6 +199,13 @@ GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_conte
             device->memory_free_bytes ? device->memory_free_bytes / 10 * 9 : GPSTI_DEFAULT_HOST_BYTES;
 }
 
+GPSTI_PRIVATE void gpsti_context_set_shelf(const gpst_context_desc* desc, gpsti_shelf* shelf, const gpsti_a64* in_use,
+                                           uint64_t budget_bytes) {
+    shelf->in_use = in_use;
+    shelf->budget_bytes = budget_bytes;
+    shelf->most_bytes = desc->max_kept_bytes ? desc->max_kept_bytes : budget_bytes / GPSTI_KEPT_PART;
+}
+
 /* The first huge pages that a process asks for take ten times as long as the next: no run is to think that its memory
    is dear. */
 GPSTI_PRIVATE void gpsti_context_warm_pages(void) {
@@ -215,6 +223,10 @@ GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_
     GPSTI_TRY(gpsti_backend_cpu()->device_open(&context->host, NULL, &context->cpu));
     GPSTI_TRY(gpsti_context_choose(context, desc->backend ? desc->backend : "auto"));
     gpsti_context_resolve(context, desc);
+    GPSTI_TRY(gpsti_keep_init(&context->keep));
+    context->has_keep = true;
+    gpsti_context_set_shelf(desc, &context->keep.host, &context->host_bytes, context->info.max_host_bytes);
+    gpsti_context_set_shelf(desc, &context->keep.device, &context->device_bytes, context->info.max_device_bytes);
     gpsti_context_warm_pages();
     return gpsti_scheduler_create(&context->host, context->info.n_workers, &context->pin, &context->scheduler);
 }
@@ -223,6 +235,8 @@ GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_
 GPSTI_PRIVATE void gpsti_context_free(gpst_context* context) {
     if (context->scheduler)
         gpsti_scheduler_destroy(context->scheduler);
+    if (context->has_keep)
+        gpsti_keep_term(&context->keep);
     if (context->device && context->device != context->cpu)
         context->device->i->device_close(context->device);
     if (context->cpu)
@@ -269,6 +283,11 @@ GPST_API void gpst_context_destroy(gpst_context* context) {
         gpsti_context_free(context);
 }
 
+GPST_API void gpst_context_trim(gpst_context* context) {
+    if (context && !gpsti_context_forked(context))
+        (void)gpsti_keep_clear(&context->keep);
+}
+
 GPST_API void gpst_context_query_info(const gpst_context* context, gpst_context_info* out) {
     if (!out)
         return;
@@ -278,4 +297,5 @@ GPST_API void gpst_context_query_info(const gpst_context* context, gpst_context_
     *out = context->info;
     out->allocation_count = gpsti_a64_load_relaxed(&context->host.allocation_count);
     out->live_bytes = gpsti_a64_load_relaxed(&context->host.live_bytes);
+    gpsti_keep_query(&context->keep, &out->kept_host_bytes, &out->kept_device_bytes);
 }

@@ -1,5 +1,5 @@
 /* core/context.h -- what a process must have only once or share between
-   pipelines: the backend's device, the workers, the budgets. */
+   pipelines: the backend's device, the workers, the budgets, idle memory. */
 #ifndef GPSTI_CONTEXT_H
 #define GPSTI_CONTEXT_H
 
@@ -32,6 +32,10 @@ typedef struct gpst_context_desc {
     const char* pin;
     uint64_t max_host_bytes;   /* frame memory on the host; 0 = half of the RAM available now */
     uint64_t max_device_bytes; /* frame memory on the device; 0 = 9/10 of what is free now */
+    /* Memory that a pipeline had and the next one of this context finds, of the host and of the device each, within the
+       two budgets: making it, and page-locking it, takes a short run longer than its work. 0 = an eighth of each
+       budget; 1 = nothing is kept. gpst_context_trim gives it back. */
+    uint64_t max_kept_bytes;
     uint32_t end_canary;       /* 0 */
 } gpst_context_desc;
 
@@ -50,6 +54,7 @@ typedef struct gpst_context_info {
     uint64_t max_host_bytes, max_device_bytes;
     uint64_t allocation_count; /* calls to the allocator since creation */
     uint64_t live_bytes;       /* metadata bytes now held */
+    uint64_t kept_host_bytes, kept_device_bytes; /* frame memory that no pipeline uses, for the next one */
 } gpst_context_info;
 
 /* gpst_context_create -- opens the backend, starts the workers, sets the budgets
@@ -88,6 +93,19 @@ GPST_API gpst_result gpst_context_create_versioned(uint32_t version, size_t desc
    Source       core/context.c          Tests  tests/test_context.c          Since 0.1
 */
 GPST_API void gpst_context_destroy(gpst_context* context);
+
+/* gpst_context_trim -- gives back the memory that no pipeline uses and that was kept for the next one
+
+   Parameters   context  (in)  NULL is a no-op
+   Shapes       none
+   Returns      none
+   Ownership    none
+   Threads      any
+   Blocking     unmaps memory, which takes milliseconds where a driver has it page-locked
+   Device       frees memory of its own and of the host
+   Source       core/keep.c          Tests  tests/test_keep.c          Since 0.1
+*/
+GPST_API void gpst_context_trim(gpst_context* context);
 
 /* gpst_context_query_info -- the resolved settings
 

@@ -5,6 +5,7 @@
 #include "../backends/backend.h"
 #include "base_internal.h"
 #include "context.h"
+#include "keep_internal.h"
 #include "pin_internal.h"
 
 typedef struct gpsti_scheduler gpsti_scheduler; /* core/scheduler.c */
@@ -25,7 +26,9 @@ struct gpst_context {
     const char* system_root; /* "": where /proc is; a test has its own */
     uint32_t cores_online;
     gpsti_a64 inside_end_ns; /* when a kernel last had every core inside */
-    gpsti_a64 host_bytes, device_bytes; /* frame memory now held, charged against the budgets in info */
+    gpsti_a64 host_bytes, device_bytes; /* frame memory in use now, charged against the budgets in info */
+    gpsti_keep keep;
+    bool has_keep;
 };
 
 /* The index-th backend that there can be, NULL when it is not compiled in; *name is NULL behind the last. */

@@ -42,8 +42,8 @@ GPSTI_PRIVATE gpst_result gpsti_lane_make(gpsti_slot* slot, gpsti_lane* lane) {
 GPSTI_PRIVATE void gpsti_offload_free_memory(gpst_context* context, void** memory, size_t* held_bytes) {
     if (!*memory)
         return;
-    context->device->i->memory_free(context->device, *memory, *held_bytes);
     gpsti_budget_refund(&context->device_bytes, *held_bytes);
+    gpsti_keep_memory_free(&context->keep, context->device, *memory, *held_bytes);
     *memory = NULL;
     *held_bytes = 0;
 }
@@ -54,7 +54,9 @@ GPSTI_PRIVATE gpst_result gpsti_offload_grow(gpsti_slot* slot, void** memory, si
     gpsti_offload_free_memory(context, memory, held_bytes);
     GPSTI_TRY(
         gpsti_budget_charge(&context->device_bytes, context->info.max_device_bytes, bytes, "device memory"));
-    const gpst_result result = device->i->memory_alloc(device, bytes, memory);
+    int64_t known_ns = 0;
+    const gpst_result result = gpsti_keep_memory_alloc(&context->keep, device, bytes, memory, &known_ns);
+    gpsti_pool_note_known(slot->pipeline->pool, known_ns);
     if (GPST_FAILED(result)) {
         *memory = NULL;
         gpsti_budget_refund(&context->device_bytes, bytes);
@@ -466,7 +468,8 @@ GPSTI_PRIVATE gpst_result gpsti_offload_constants_make(gpst_pipeline* pipeline, 
                   GPST_ERROR_OVERFLOW, "gpst_pipeline_create: the warp's mask and table do not fit in memory");
     GPSTI_TRY(
         gpsti_budget_charge(&context->device_bytes, context->info.max_device_bytes, bytes, "device memory"));
-    const gpst_result result = device->i->memory_alloc(device, bytes, &stage->constants);
+    int64_t known_ns = 0;
+    const gpst_result result = gpsti_keep_memory_alloc(&context->keep, device, bytes, &stage->constants, &known_ns);
     if (GPST_FAILED(result)) {
         stage->constants = NULL;
         gpsti_budget_refund(&context->device_bytes, bytes);

@@ -396,7 +396,8 @@ GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t des
    Parameters   pipeline (in)  NULL is a no-op
    Shapes       none
    Returns      GPST_OK | REENTRANT (from one of its own callbacks; nothing is done) | FORKED (likewise)
-   Ownership    items still in the user's hands die with it
+   Ownership    items still in the user's hands die with it; its frame memory stays in the context for the next
+                pipeline, within gpst_context_desc.max_kept_bytes
    Threads      any, once, and no other thread is inside a call on the pipeline: cancel first, let run return;
                 no callback runs after it returned
    Blocking     until every running callback has returned

@@ -467,6 +467,7 @@ GPSTI_INTERN uint64_t gpsti_plain_left(const gpst_pipeline* pipeline); /* items 
 GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out); /* locked */
 /* Times frame memory was allocated for items so far, on the host or on the device. */
 GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline);
+GPSTI_INTERN uint64_t gpsti_report_made(const gpst_pipeline* pipeline); /* of these, not found made */
 GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline); /* thread CPU time of everything so far */
 
 /* ---- early.c ------------------------------------------------------------------------------ */
@@ -507,6 +508,8 @@ GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline);
 /* What the memory of a slot takes to make, by what it has taken so far. */
 GPSTI_INTERN int64_t gpsti_tune_slot_ns(const gpst_pipeline* pipeline);
+/* What this run is to pay of memory that the next ones find. */
+GPSTI_INTERN int64_t gpsti_tune_share_ns(const gpst_pipeline* pipeline, int64_t price_ns);
 /* How many slots what is left of the run is worth; 0 = any number. Locked. */
 GPSTI_INTERN uint32_t gpsti_tune_slots_worth(const gpst_pipeline* pipeline);
 /* While a run of unknown length goes on, more slots are worth their making. Locked. */

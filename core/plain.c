@@ -414,7 +414,8 @@ GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
         mean_ns * (int64_t)pipeline->next_index < GPSTI_PLAIN_SURE_NS)
         return false;
     if (pipeline->next_index == 1)
-        return s > 0 && mean_ns >= GPSTI_PLAIN_LONG_NS && !gpsti_tuner_is_dear(gpsti_plain_setup_ns(pipeline), mean_ns);
+        return s > 0 && mean_ns >= GPSTI_PLAIN_LONG_NS &&
+               !gpsti_tuner_is_dear(gpsti_pool_price_ns(pipeline->pool), mean_ns);
     return gpsti_plain_gains(self, mean_ns, cost_ns, n_left);
 }
 

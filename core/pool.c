@@ -17,6 +17,7 @@ typedef struct gpsti_pool_entry {
     gpsti_device* device; /* whose memory it is */
     size_t bytes;         /* of the size class: what is lent */
     uint64_t charged_bytes;
+    bool is_huge; /* asked for */
     uint32_t class_index;
     uint32_t next; /* in its class's free list, or among the unused entries */
     uint32_t loan; /* counts loans, so that the id of an earlier one is known for what it is */
@@ -31,6 +32,7 @@ typedef struct gpsti_pool_class {
 struct gpst_pool {
     gpst_context* context;
     gpst_pool_desc desc;
+    bool keeps; /* what it gives back is the context's, and what it needs it finds there */
     gpsti_mutex mutex;
     gpsti_cond released;
     gpsti_pool_entry* entries;
@@ -42,6 +44,7 @@ struct gpst_pool {
     uint32_t n_waiters;
     gpsti_a64 held_bytes; /* charged to desc.max_bytes */
     int64_t growth_ns; /* but for what goes on now */
+    gpsti_a64 known_ns, n_known; /* what memory took to make that was found made */
     gpst_pool_info info;
     gpsti_pool_class classes[GPSTI_POOL_CLASSES];
 };
@@ -164,6 +167,16 @@ GPSTI_PRIVATE void gpsti_pool_free_memory(gpsti_pool_entry* entry) {
     entry->device->i->host_free(entry->device, &entry->memory);
 }
 
+/* To whom the pool's memory goes when it needs none. */
+GPSTI_PRIVATE void gpsti_pool_let_go(gpst_pool* pool, gpsti_pool_entry* entry) {
+    if (!pool->keeps) {
+        gpsti_pool_free_memory(entry);
+        return;
+    }
+    GPSTI_UNPOISON(entry->memory.ptr, entry->bytes);
+    gpsti_keep_host_free(&pool->context->keep, entry->device, entry->bytes, entry->is_huge, &entry->memory);
+}
+
 /* Largest first, because that takes the fewest calls. */
 GPSTI_PRIVATE bool gpsti_pool_drop_any(gpst_pool* pool) {
     for (uint32_t i = GPSTI_POOL_CLASSES; i-- > 0;) {
@@ -208,6 +221,18 @@ GPSTI_INTERN int64_t gpsti_pool_growth_ns(gpst_pool* pool) {
     return growth_ns;
 }
 
+GPSTI_INTERN int64_t gpsti_pool_price_ns(gpst_pool* pool) {
+    const int64_t known_ns = (int64_t)gpsti_a64_load(&pool->known_ns);
+    return gpsti_pool_growth_ns(pool) + known_ns;
+}
+
+GPSTI_INTERN uint64_t gpsti_pool_n_known(gpst_pool* pool) { return gpsti_a64_load(&pool->n_known); }
+
+GPSTI_INTERN void gpsti_pool_note_known(gpst_pool* pool, int64_t known_ns) {
+    gpsti_a64_add(&pool->known_ns, (uint64_t)known_ns);
+    gpsti_a64_add(&pool->n_known, known_ns > 0 ? 1 : 0);
+}
+
 GPSTI_INTERN bool gpsti_pool_is_growing(gpst_pool* pool) {
     gpsti_mutex_lock(&pool->mutex);
     const bool is_growing = pool->n_growing > 0;
@@ -227,56 +252,59 @@ typedef struct gpsti_pool_request {
     bool is_filled;
 } gpsti_pool_request;
 
+/* Only the engine's pools ask for memory that will be filled. What is small has no price that shows. */
+GPSTI_PRIVATE gpst_result gpsti_pool_get_pages(gpst_pool* pool, const gpsti_pool_request* request, bool want_huge,
+                                               gpsti_pool_entry* made, int64_t* known_ns) {
+    const bool use = request->is_filled && request->asked_bytes >= GPSTI_PAGES_REST_BYTES;
+    memset(&made->memory, 0, sizeof made->memory);
+    made->is_huge = want_huge;
+    *known_ns = 0;
+    return pool->keeps ? gpsti_keep_host_alloc(&pool->context->keep, made->device, request->bytes, want_huge,
+                                               use ? request->asked_bytes : 0, &made->memory, known_ns)
+                       : made->device->i->host_alloc(made->device, request->bytes, want_huge, &made->memory);
+}
+
 /* Memory for a class whose bytes are charged already. Pages may come in larger units than the class: the rest
    is charged too, or ordinary pages are taken. Without the mutex: mapping and pinning take milliseconds. */
-GPSTI_PRIVATE gpst_result gpsti_pool_allocate(gpst_pool* pool, gpsti_device* device, size_t bytes,
-                                              gpsti_host_memory* memory, uint64_t* charged_bytes) {
+GPSTI_PRIVATE gpst_result gpsti_pool_allocate(gpst_pool* pool, gpsti_device* device, const gpsti_pool_request* request,
+                                              gpsti_pool_entry* made, int64_t* known_ns) {
     const gpst_huge_pages huge = pool->desc.huge_pages;
+    const size_t bytes = request->bytes;
     const bool want_huge =
         huge == GPST_HUGE_PAGES_ALWAYS || (huge == GPST_HUGE_PAGES_DEFAULT && bytes >= GPSTI_PAGES_REST_BYTES);
-    memset(memory, 0, sizeof *memory);
-    GPSTI_TRY(device->i->host_alloc(device, bytes, want_huge, memory));
-    *charged_bytes = bytes;
-    if (memory->bytes <= bytes)
+    made->device = device;
+    made->bytes = made->charged_bytes = bytes;
+    GPSTI_TRY(gpsti_pool_get_pages(pool, request, want_huge, made, known_ns));
+    if (made->memory.bytes <= bytes)
         return GPST_OK;
-    if (gpsti_pool_charge(pool, memory->bytes - bytes)) {
-        *charged_bytes = memory->bytes;
+    if (gpsti_pool_charge(pool, made->memory.bytes - bytes)) {
+        made->charged_bytes = made->memory.bytes;
         return GPST_OK;
     }
     if (!want_huge) /* the rest of one small page: cannot be had for less */
         return GPST_OK;
-    device->i->host_free(device, memory);
-    memset(memory, 0, sizeof *memory);
-    return device->i->host_alloc(device, bytes, false, memory);
-}
-
-/* What is small has no price that shows, and locked pages are there. */
-GPSTI_PRIVATE void gpsti_pool_use_once(const gpsti_pool_request* request, const gpsti_host_memory* memory) {
-    if (request->is_filled && !memory->pinned && request->asked_bytes >= GPSTI_PAGES_REST_BYTES)
-        gpsti_pages_touch(memory->ptr, request->asked_bytes, memory->pages);
+    device->i->host_free(device, &made->memory);
+    return gpsti_pool_get_pages(pool, request, false, made, known_ns);
 }
 
 /* Called with the mutex held and the class's bytes charged; lets the mutex go while it allocates. */
 GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_request* request,
                                           gpst_buffer* out) {
-    gpsti_host_memory memory;
-    gpsti_device* device = pool->context->device;
-    uint64_t charged_bytes = request->bytes;
+    gpsti_pool_entry made;
+    int64_t known_ns = 0;
     gpst_result result = gpsti_pool_reserve_entry(pool);
     const uint32_t index = pool->unused;
     pool->n_out++;
+    memset(&made, 0, sizeof made);
+    made.charged_bytes = request->bytes;
     if (!GPST_FAILED(result)) {
         pool->unused = pool->entries[index].next;
         gpsti_mutex_unlock(&pool->mutex);
         const int64_t begin_ns = gpsti_pool_growth_begin(pool);
-        result = gpsti_pool_allocate(pool, device, request->bytes, &memory, &charged_bytes);
-        if (result == GPST_ERROR_DEVICE_LOST &&
-            !pool->context->require_backend) { /* the job goes on without it */
-            device = pool->context->cpu;
-            result = gpsti_pool_allocate(pool, device, request->bytes, &memory, &charged_bytes);
-        }
-        if (!GPST_FAILED(result))
-            gpsti_pool_use_once(request, &memory);
+        result = gpsti_pool_allocate(pool, pool->context->device, request, &made, &known_ns);
+        if (result == GPST_ERROR_DEVICE_LOST && !pool->context->require_backend) /* the job goes on without it */
+            result = gpsti_pool_allocate(pool, pool->context->cpu, request, &made, &known_ns);
+        gpsti_pool_note_known(pool, known_ns);
         gpsti_pool_growth_end(pool, begin_ns, request->grown);
         gpsti_mutex_lock(&pool->mutex);
         if (GPST_FAILED(result)) {
@@ -285,26 +313,24 @@ GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_requ
         }
     }
     if (GPST_FAILED(result)) {
-        gpsti_pool_refund(pool, charged_bytes);
+        gpsti_pool_refund(pool, made.charged_bytes);
         pool->n_out--;
         if (pool->n_waiters)
             gpsti_cond_broadcast(&pool->released);
         return result;
     }
     gpsti_pool_entry* entry = &pool->entries[index];
-    entry->memory = memory;
-    entry->device = device;
-    entry->bytes = request->bytes;
-    entry->charged_bytes = charged_bytes;
-    entry->class_index = request->class_index;
+    made.class_index = request->class_index;
+    made.loan = entry->loan;
+    *entry = made;
     gpsti_pool_class* const its = &pool->classes[request->class_index];
     its->n++;
     its->most = its->n > its->most ? its->n : its->most;
-    *gpsti_pool_pages_account(pool, memory.pages) += charged_bytes;
-    if (memory.pinned)
-        pool->info.pinned_bytes += charged_bytes;
-    if (memory.why_not[0])
-        gpsti_copy_text(pool->info.pages_reason, sizeof pool->info.pages_reason, memory.why_not);
+    *gpsti_pool_pages_account(pool, made.memory.pages) += made.charged_bytes;
+    if (made.memory.pinned)
+        pool->info.pinned_bytes += made.charged_bytes;
+    if (made.memory.why_not[0])
+        gpsti_copy_text(pool->info.pages_reason, sizeof pool->info.pages_reason, made.memory.why_not);
     pool->info.allocations++;
     gpsti_pool_lend(pool, index, out);
     return GPST_OK;
@@ -468,7 +494,7 @@ GPSTI_INTERN void gpsti_pool_drop_spare(gpst_pool* pool, uint32_t n_items, uint3
         gone = gpsti_pool_take_out(pool, class_index);
     gpsti_mutex_unlock(&pool->mutex);
     if (class_index != GPSTI_POOL_NONE)
-        gpsti_pool_free_memory(&gone);
+        gpsti_pool_let_go(pool, &gone);
 }
 
 GPST_API void gpst_pool_query_info(const gpst_pool* pool, gpst_pool_info* out) {
@@ -524,6 +550,17 @@ GPST_API gpst_result gpst_pool_create_versioned(uint32_t version, size_t desc_by
     return result;
 }
 
+GPSTI_INTERN void gpsti_pool_set_keeps(gpst_pool* pool) { pool->keeps = true; }
+
+GPSTI_PRIVATE void gpsti_pool_let_go_of_all(gpst_pool* pool) {
+    for (uint32_t i = GPSTI_POOL_CLASSES; i-- > 0;) {
+        while (pool->classes[i].free != GPSTI_POOL_NONE) {
+            gpsti_pool_entry gone = gpsti_pool_take_out(pool, i);
+            gpsti_pool_let_go(pool, &gone);
+        }
+    }
+}
+
 GPST_API gpst_result gpst_pool_destroy(gpst_pool* pool) {
     if (!pool)
         return GPST_OK;
@@ -534,7 +571,7 @@ GPST_API gpst_result gpst_pool_destroy(gpst_pool* pool) {
     gpsti_mutex_unlock(&pool->mutex);
     GPSTI_FAIL_IF(n_out, GPST_ERROR_STATE, "gpst_pool_destroy: %u buffers are on loan: release them first",
                   n_out);
-    gpst_pool_trim(pool);
+    gpsti_pool_let_go_of_all(pool);
     gpsti_cond_term(&pool->released);
     gpsti_mutex_term(&pool->mutex);
     gpsti_free(host, pool->entries, pool->max_entries * sizeof *pool->entries);

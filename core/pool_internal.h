@@ -11,6 +11,12 @@ GPSTI_INTERN int64_t gpsti_pool_growth_begin(gpst_pool* pool); /* now */
 /* What it took this thread is added to `grown`, unless that is NULL, before the pool is seen not to grow. */
 GPSTI_INTERN void gpsti_pool_growth_end(gpst_pool* pool, int64_t begin_ns, gpsti_a64* grown);
 GPSTI_INTERN int64_t gpsti_pool_growth_ns(gpst_pool* pool);
+/* What a run is to think that its memory has cost, made or found made. */
+GPSTI_INTERN int64_t gpsti_pool_price_ns(gpst_pool* pool);
+GPSTI_INTERN uint64_t gpsti_pool_n_known(gpst_pool* pool);
+GPSTI_INTERN void gpsti_pool_note_known(gpst_pool* pool, int64_t known_ns);
+/* From now on what it gives back stays in the context, and what is there is taken first. */
+GPSTI_INTERN void gpsti_pool_set_keeps(gpst_pool* pool);
 GPSTI_INTERN bool gpsti_pool_is_growing(gpst_pool* pool); /* is a thread at it now? */
 /* What the calling thread has spent on it by now, of all pools: to be taken off its services. */
 GPSTI_INTERN int64_t gpsti_pool_growth_here_ns(void);

@@ -13,6 +13,10 @@ GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline) {
     return gpsti_a64_load(&pipeline->device_growths) + pool.allocations;
 }
 
+GPSTI_INTERN uint64_t gpsti_report_made(const gpst_pipeline* pipeline) {
+    return gpsti_report_growths(pipeline) - gpsti_pool_n_known(pipeline->pool);
+}
+
 /* ---- demands ------------------------------------------------------------------------------ */
 
 GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline) {

@@ -202,7 +202,7 @@ GPSTI_PRIVATE void gpsti_tune_open_window(gpst_pipeline* pipeline) {
     tune->n_items = tune->n_blocks = tune->n_in_block = 0;
     tune->block_sum = tune->block_squares = 0.0;
     tune->start_ns = tune->block_start_ns = pipeline->end_ns;
-    tune->growths = gpsti_report_growths(pipeline);
+    tune->growths = gpsti_report_made(pipeline);
     gpsti_tune_sum(pipeline, &tune->totals);
     if (pipeline->whole)
         gpsti_tune_leave_out(pipeline);
@@ -605,7 +605,7 @@ GPSTI_PRIVATE bool gpsti_tune_finds_no_memory(const gpst_pipeline* pipeline) {
     const bool is_first = tune->n_items < GPSTI_TUNE_FEW_ITEMS && pipeline->items_ok < GPSTI_TUNE_MOST_ITEMS;
     const bool fills = pipeline->n_served < pipeline->n_slots &&
                        pipeline->items_ok < GPSTI_TUNE_FILL_ITEMS * (uint64_t)pipeline->n_active;
-    const bool grew = tune->growths != gpsti_report_growths(pipeline);
+    const bool grew = tune->growths != gpsti_report_made(pipeline);
     return tune->serial_ns > 0.0 &&
            (((is_first || fills) && grew) || (fills && gpsti_pool_is_growing(pipeline->pool)));
 }

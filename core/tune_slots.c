@@ -16,28 +16,35 @@ GPSTI_PRIVATE uint64_t gpsti_tune_slot_bytes(const gpst_pipeline* pipeline) {
     return most;
 }
 
-/* By the clock: of item 0's memory, or all that is made by now. */
-GPSTI_PRIVATE int64_t gpsti_tune_made_ns(const gpst_pipeline* pipeline) {
+/* Of all_ns, which item 0's memory, or all that there is by now, has taken. */
+GPSTI_PRIVATE int64_t gpsti_tune_made_ns(const gpst_pipeline* pipeline, int64_t all_ns) {
     gpst_pool_info pool;
     gpst_pool_query_info(pipeline->pool, &pool);
     const uint64_t made_bytes = pool.small_bytes + pool.thp_bytes + pool.hugetlb_bytes;
-    const int64_t seen_ns =
-        gpsti_tuner_slot_ns(gpsti_plain_setup_ns(pipeline), made_bytes, gpsti_tune_slot_bytes(pipeline));
+    const int64_t seen_ns = gpsti_tuner_slot_ns(all_ns, made_bytes, gpsti_tune_slot_bytes(pipeline));
     const bool whole = !pipeline->tune.sparing || gpsti_a64_load(&pipeline->device_growths) > 0;
     return whole ? seen_ns : gpsti_tuner_unseen_slot_ns(seen_ns);
+}
+
+/* What a driver locked stays for the next runs, which pay for it, too. What cores made is soon made again, and more of
+   it than runs need would only fill their caches. */
+GPSTI_INTERN int64_t gpsti_tune_share_ns(const gpst_pipeline* pipeline, int64_t price_ns) {
+    gpst_context* const context = pipeline->context;
+    return context->device_info.locks_host ? gpsti_keep_share_ns(&context->keep, price_ns) : price_ns;
 }
 
 /* Cores make it side by side. Of a run with a device they are not what more slots would keep busy: it gains less. */
 GPSTI_INTERN int64_t gpsti_tune_slot_ns(const gpst_pipeline* pipeline) {
     const gpsti_tuner_budget* const budget = &pipeline->tune.tuner.budget;
     const bool in_turn = budget->streams || pipeline->context->device_info.locks_host;
-    return gpsti_tune_made_ns(pipeline) / (in_turn ? 1 : budget->cores);
+    const int64_t made_ns = gpsti_tune_made_ns(pipeline, gpsti_pool_price_ns(pipeline->pool));
+    return gpsti_tune_share_ns(pipeline, made_ns) / (in_turn ? 1 : budget->cores);
 }
 
 /* Where nobody locks memory it is the cores that make it. */
 GPSTI_INTERN void gpsti_tune_set_filling(gpst_pipeline* pipeline, int64_t way_ns) {
     const uint32_t cores = pipeline->tune.tuner.budget.cores;
-    const int64_t made_ns = gpsti_tune_made_ns(pipeline);
+    const int64_t made_ns = gpsti_tune_made_ns(pipeline, gpsti_plain_setup_ns(pipeline));
     if (!pipeline->desc.source)
         return;
     if (pipeline->context->device_info.locks_host)

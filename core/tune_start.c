@@ -32,7 +32,8 @@ GPSTI_PRIVATE void gpsti_tune_stay_plain(gpst_pipeline* pipeline) {
 }
 
 GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline) {
-    return GPSTI_TUNE_OPEN_NS + gpsti_tuner_setups_ns(gpsti_plain_setup_ns(pipeline));
+    const int64_t slot_ns = gpsti_tune_share_ns(pipeline, gpsti_pool_price_ns(pipeline->pool));
+    return GPSTI_TUNE_OPEN_NS + gpsti_tuner_setups_ns(slot_ns);
 }
 
 /* Is memory dear, and nothing given or known yet of how many slots there are to be? */

@@ -635,6 +635,7 @@ static void test_memory_that_will_be_filled(void** state) {
         test_begin(&t, 64 * TEST_MIB, 0);
         desc.huge_pages = choices[i % 2];
         assert_int_equal(gpst_pool_create(t.context, &desc, &pool), GPST_OK);
+        gpsti_pool_set_keeps(pool);
         assert_int_equal(gpsti_pool_acquire_now(pool, rows[r].bytes, rows[r].is_filled, NULL, &a), GPST_OK);
         gpst_pool_query_info(pool, &info);
         if (info.hugetlb_bytes == 0) /* those are there from the first */

@@ -136,6 +136,7 @@ int command_bench(const options* asked) {
     ask.budget_s = asked->budget_s;
     ask.times = asked->times;
     ask.control = asked->control;
+    ask.fresh = asked->fresh;
     if (asked->list)
         return bench_list();
     int status = bench_choose(asked, chosen);

@@ -13,6 +13,7 @@ typedef struct bench_ask {
     uint32_t budget_s; /* about so long for all of them; 0 = as long as it takes */
     uint32_t times;    /* lists so many times as long; 0 = 1 */
     bool control;      /* what is compared with itself, too */
+    bool fresh;        /* no run finds memory that one before it made */
 } bench_ask;
 
 /* A case prints its table and puts its members into the open object of out; returns the exit status. */

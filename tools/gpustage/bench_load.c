@@ -19,12 +19,14 @@ struct bench_job {
     bench_load load;
     gpst_context* context;
     gpst_context* pools[MAX_POOL + 1]; /* by number of threads; made when first asked for */
+    gpst_context* loops; /* of those threads' own pipelines: what these leave for the next is not gpustage's */
     gpst_context* deep_pools[MAX_POOL + 1]; /* the same with the device, for those of more depth than 1 */
     gpst_warp* warp;
     text directory;
     bench_path* inputs;
     uint32_t n_inputs; /* those that were made */
     double resident_pct;
+    bool fresh;
     gpst_tuner_report report; /* of the last run of gpustage's */
 };
 
@@ -250,7 +252,7 @@ static gpst_result bench_pool_next(void* user_data, uint64_t index, gpst_input* 
 static gpst_result bench_pool_thread(void* user_data, gpst_task* task) {
     bench_run* const run = (bench_run*)user_data;
     (void)task;
-    return bench_run_one(run, run->job->context, NULL);
+    return bench_run_one(run, run->job->loops, NULL);
 }
 
 static gpst_result bench_pool_context(gpst_context** context, const char* backend, uint32_t n_threads) {
@@ -268,6 +270,8 @@ static gpst_result bench_run_loops(bench_run* run) {
     gpst_pipeline_desc desc = GPST_ZERO;
     gpst_pipeline* pipeline = NULL;
     gpst_result result = bench_pool_context(context, "cpu", n_threads);
+    if (!GPST_FAILED(result))
+        result = bench_pool_context(&run->job->loops, run->job->load.backend, 1);
     if (GPST_FAILED(result))
         return result;
     stage.kind = GPST_STAGE_HOST;
@@ -308,12 +312,23 @@ static void bench_drop_inputs(bench_job* self) {
 double bench_job_resident_pct(const bench_job* self) { return self->resident_pct; }
 const gpst_tuner_report* bench_job_report(const bench_job* self) { return &self->report; }
 
+void bench_job_set_fresh(bench_job* self) { self->fresh = true; }
+
+static void bench_trim(bench_job* self) {
+    gpst_context_trim(self->context);
+    gpst_context_trim(self->loops);
+    for (uint32_t i = 0; i <= MAX_POOL; i++)
+        gpst_context_trim(self->deep_pools[i]);
+}
+
 double bench_job_run(bench_job* self, bench_way way, const bench_pool* pool, gpst_stats* stats) {
     bench_run run = GPST_ZERO;
     if (interrupt_happened())
         return -1.0;
     if (self->load.cold)
         bench_drop_inputs(self);
+    if (self->fresh)
+        bench_trim(self);
     run.job = self;
     run.way = way;
     if (pool)
@@ -495,6 +510,7 @@ void bench_job_close(bench_job* self) {
         gpst_context_destroy(self->pools[i]);
         gpst_context_destroy(self->deep_pools[i]);
     }
+    gpst_context_destroy(self->loops);
     gpst_context_destroy(self->context);
     gpst_warp_destroy(self->warp);
     free(self);

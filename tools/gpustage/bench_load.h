@@ -57,6 +57,8 @@ double bench_job_run(bench_job* self, bench_way way, const bench_pool* pool, gps
 
 /* With cold: the most of a file that was still in the page cache when a run began. */
 double bench_job_resident_pct(const bench_job* self);
+/* From now on no run finds memory that one before it made. */
+void bench_job_set_fresh(bench_job* self);
 const gpst_tuner_report* bench_job_report(const bench_job* self); /* of the latest run that BENCH_GPUSTAGE was */
 
 uint32_t bench_cores(void);

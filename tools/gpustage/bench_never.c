@@ -385,7 +385,7 @@ typedef struct never_counts {
 } never_counts;
 
 /* A row whose device is not here is skipped, with the reason. */
-static bool row_run(const never_row* row, double budget_s, bool control, never_counts* counts, json* out) {
+static bool row_run(const never_row* row, double budget_s, const bench_ask* asked, never_counts* counts, json* out) {
     static row_times times;
     static gpst_stats stats;
     const double start = measure_now();
@@ -396,11 +396,13 @@ static bool row_run(const never_row* row, double budget_s, bool control, never_c
         return true;
     }
     memset(&times, 0, sizeof times);
+    if (job && asked->fresh)
+        bench_job_set_fresh(job);
     if (job)
         times.pool = row_best_pool(job, row->load.n_items);
     times.has[BENCH_GPUSTAGE] = times.has[BENCH_PLAIN_SERIAL] = times.has[BENCH_POOL] = true;
     times.has[BENCH_PLAIN_INSIDE] = row->on_cpu && row->load.warp;
-    times.has[CONTROL] = control;
+    times.has[CONTROL] = asked->control;
     const bool ok = job && row_measure(job, &times, start, budget_s, &stats);
     if (ok) {
         const row_verdict verdict = row_judge(row, &times);
@@ -425,14 +427,14 @@ int bench_never_slower(const bench_ask* asked, json* out) {
     for (size_t i = 0; i < N_ROWS; i++)
         n_left += row_of(i, times, &row) && row_is_asked(&row, asked->only) ? 1 : 0;
     printf("never-slower: time of the better plain loop, and of the best pool of 1..16 threads, each with 1..8 items in "
-           "flight, over gpustage's: median (95 %% interval); each with create and destroy\n%-18s %6s %10s  %-22s  %-30s  %5s  %3s  holds\n",
-           "cell", "items", "ms", "against plain", "against pool", "eff.", "n");
+           "flight, over gpustage's: median (95 %% interval); each with create and destroy%s\n%-18s %6s %10s  %-22s  %-30s  %5s  %3s  holds\n",
+           asked->fresh ? ", and with memory of its own" : "", "cell", "items", "ms", "against plain", "against pool", "eff.", "n");
     json_open(out, "rows", '[');
     for (size_t i = 0; ok && i < N_ROWS; i++) {
         if (!row_of(i, times, &row) || !row_is_asked(&row, asked->only))
             continue;
         const double left_s = end - measure_now();
-        ok = row_run(&row, asked->budget_s ? (left_s > 0.1 ? left_s : 0.1) / n_left : 0.0, asked->control, &counts,
+        ok = row_run(&row, asked->budget_s ? (left_s > 0.1 ? left_s : 0.1) / n_left : 0.0, asked, &counts,
                      out);
         n_left--;
     }

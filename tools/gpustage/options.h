@@ -72,7 +72,7 @@ typedef struct options {
     const char* only;      /* bench never-slower: NULL = every cell */
     uint32_t budget_s;     /* bench never-slower: 0 = none */
     uint32_t times;        /* likewise; 0 = 1 */
-    bool control;          /* bench never-slower */
+    bool control, fresh;   /* bench never-slower */
 } options;
 
 /* Reads argv behind the command's name. EXIT_DONE, or EXIT_USAGE with the sentence printed. */

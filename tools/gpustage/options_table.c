@@ -362,6 +362,8 @@ const option options_table[] = {
      "never-slower: lists of 64 items and more N times as long: what a run's start and end cost is a smaller part of them"},
     {"control", 0, COMMAND_BENCH, NULL, take_flag, AT(control), 0, 0, NULL,
      "never-slower: a second plain loop in every round; its interval against the first should hold 1"},
+    {"fresh", 0, COMMAND_BENCH, NULL, take_flag, AT(fresh), 0, 0, NULL,
+     "never-slower: every run makes its own memory, as the first one of a context does"},
 };
 
 const size_t options_table_count = sizeof options_table / sizeof options_table[0];
