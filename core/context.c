@@ -297,5 +297,6 @@ GPST_API void gpst_context_query_info(const gpst_context* context, gpst_context_
     *out = context->info;
     out->allocation_count = gpsti_a64_load_relaxed(&context->host.allocation_count);
     out->live_bytes = gpsti_a64_load_relaxed(&context->host.live_bytes);
-    gpsti_keep_query(&context->keep, &out->kept_host_bytes, &out->kept_device_bytes);
+    if (!gpsti_context_forked(context)) /* in a child whoever had the lock is not there to let it go */
+        gpsti_keep_query(&context->keep, &out->kept_host_bytes, &out->kept_device_bytes);
 }

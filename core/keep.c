@@ -7,10 +7,12 @@
 #include <string.h>
 
 GPSTI_PRIVATE void gpsti_kept_free(gpsti_kept* kept, bool on_device) {
-    if (on_device)
+    if (on_device) {
         kept->device->i->memory_free(kept->device, kept->memory.ptr, kept->memory.bytes);
-    else
-        kept->device->i->host_free(kept->device, &kept->memory);
+        return;
+    }
+    GPSTI_UNPOISON(kept->memory.ptr, kept->memory.bytes);
+    kept->device->i->host_free(kept->device, &kept->memory);
 }
 
 /* ---- one kind; locked ------------------------------------------------------------------- */
@@ -41,49 +43,91 @@ GPSTI_PRIVATE bool gpsti_shelf_is_over(const gpsti_shelf* shelf, uint64_t most_b
            shelf->bytes + more_bytes + gpsti_a64_load_relaxed(shelf->in_use) > shelf->budget_bytes;
 }
 
-/* ---- alloc / free -------------------------------------------------------------------------- */
+/* ---- free; locked, but not while the device is at it ---------------------------------------- */
 
-/* The oldest first, until there is room for more_bytes, which are one buffer's. Lets the mutex go meanwhile. */
+GPSTI_PRIVATE void gpsti_keep_let_go(gpsti_keep* keep, const gpsti_shelf* shelf, gpsti_kept* kept) {
+    keep->dropped = true;
+    keep->n_freeing++;
+    gpsti_mutex_unlock(&keep->mutex);
+    gpsti_kept_free(kept, shelf->on_device);
+    gpsti_mutex_lock(&keep->mutex);
+    if (--keep->n_freeing == 0)
+        gpsti_cond_broadcast(&keep->freed);
+}
+
+/* The oldest first, until there is room for more_bytes, which are one buffer's. */
 GPSTI_PRIVATE void gpsti_keep_make_room(gpsti_keep* keep, gpsti_shelf* shelf, uint64_t most_bytes,
                                         uint64_t more_bytes) {
     while (shelf->n > 0 && (gpsti_shelf_is_over(shelf, most_bytes, more_bytes) ||
                             (more_bytes > 0 && shelf->n == GPSTI_KEEP_MOST))) {
         gpsti_kept oldest = gpsti_shelf_take_out(shelf, 0);
-        keep->dropped = true;
-        gpsti_mutex_unlock(&keep->mutex);
-        gpsti_kept_free(&oldest, shelf->on_device);
-        gpsti_mutex_lock(&keep->mutex);
+        gpsti_keep_let_go(keep, shelf, &oldest);
     }
 }
 
 GPSTI_PRIVATE void gpsti_keep_put(gpsti_keep* keep, gpsti_shelf* shelf, gpsti_kept* kept) {
+    const uint64_t bytes = kept->memory.bytes;
     gpsti_mutex_lock(&keep->mutex);
-    const bool fits = kept->memory.bytes <= shelf->most_bytes;
+    const bool fits = bytes <= shelf->most_bytes && !keep->lost;
     if (fits)
-        gpsti_keep_make_room(keep, shelf, shelf->most_bytes, kept->memory.bytes);
-    const bool stays = fits && !gpsti_shelf_is_over(shelf, shelf->most_bytes, kept->memory.bytes);
-    if (stays) {
-        shelf->bytes += kept->memory.bytes;
+        gpsti_keep_make_room(keep, shelf, shelf->most_bytes, bytes);
+    if (fits && !gpsti_shelf_is_over(shelf, shelf->most_bytes, bytes)) {
+        if (!shelf->on_device)
+            GPSTI_POISON(kept->memory.ptr, bytes);
+        shelf->bytes += bytes;
         shelf->kept[shelf->n++] = *kept;
+    } else {
+        gpsti_keep_let_go(keep, shelf, kept);
     }
-    keep->dropped = keep->dropped || !stays;
     gpsti_mutex_unlock(&keep->mutex);
-    if (!stays)
-        gpsti_kept_free(kept, shelf->on_device);
+}
+
+GPSTI_PRIVATE void gpsti_keep_empty(gpsti_keep* keep, gpsti_shelf* shelf) {
+    for (uint32_t n = shelf->n; n > 0 && shelf->n > 0; n--) {
+        gpsti_kept oldest = gpsti_shelf_take_out(shelf, 0);
+        gpsti_keep_let_go(keep, shelf, &oldest);
+    }
 }
 
 GPSTI_INTERN bool gpsti_keep_clear(gpsti_keep* keep) {
     gpsti_mutex_lock(&keep->mutex);
-    const bool was_any = keep->host.n > 0 || keep->device.n > 0;
-    gpsti_keep_make_room(keep, &keep->host, 0, 1);
-    gpsti_keep_make_room(keep, &keep->device, 0, 1);
+    const bool was_any = keep->host.n > 0 || keep->device.n > 0 || keep->n_freeing > 0;
+    gpsti_keep_empty(keep, &keep->host);
+    gpsti_keep_empty(keep, &keep->device);
+    while (keep->n_freeing > 0) /* others' is not back before that */
+        gpsti_cond_wait_until(&keep->freed, &keep->mutex, GPST_FOREVER);
     keep->dropped = false;
     keep->n_runs = 0;
     gpsti_mutex_unlock(&keep->mutex);
     return was_any;
 }
 
-/* The kept one, and what it took; else there is room for one in the budget. */
+/* ---- alloc ------------------------------------------------------------------------------------ */
+
+/* Within the budget, which what is asked for is charged to by now. */
+GPSTI_PRIVATE void gpsti_keep_make_way(gpsti_keep* keep, gpsti_shelf* shelf) {
+    gpsti_mutex_lock(&keep->mutex);
+    gpsti_keep_make_room(keep, shelf, UINT64_MAX, 0);
+    gpsti_mutex_unlock(&keep->mutex);
+}
+
+GPSTI_INTERN gpst_result gpsti_keep_make_host(gpsti_keep* keep, gpsti_device* device, size_t bytes, bool want_huge,
+                                              gpsti_host_memory* out) {
+    gpsti_keep_make_way(keep, &keep->host);
+    const gpst_result result = device->i->host_alloc(device, bytes, want_huge, out);
+    return result == GPST_ERROR_MEMORY && gpsti_keep_clear(keep)
+               ? device->i->host_alloc(device, bytes, want_huge, out)
+               : result;
+}
+
+GPSTI_INTERN gpst_result gpsti_keep_make_memory(gpsti_keep* keep, gpsti_device* device, size_t bytes, void** out) {
+    gpsti_keep_make_way(keep, &keep->device);
+    const gpst_result result = device->i->memory_alloc(device, bytes, out);
+    const bool lacks = result == GPST_ERROR_DEVICE_MEMORY || result == GPST_ERROR_MEMORY;
+    return lacks && gpsti_keep_clear(keep) ? device->i->memory_alloc(device, bytes, out) : result;
+}
+
+/* The kept one, and what it took. */
 GPSTI_PRIVATE bool gpsti_keep_take(gpsti_keep* keep, gpsti_shelf* shelf, const gpsti_device* device, size_t bytes,
                                    bool want_huge, gpsti_kept* out, int64_t* known_ns) {
     gpsti_mutex_lock(&keep->mutex);
@@ -91,8 +135,6 @@ GPSTI_PRIVATE bool gpsti_keep_take(gpsti_keep* keep, gpsti_shelf* shelf, const g
     *known_ns = 0;
     if (found && shelf->made_bytes > 0)
         *known_ns = 1 + (int64_t)((double)shelf->made_ns * (double)bytes / (double)shelf->made_bytes);
-    else if (!found)
-        gpsti_keep_make_room(keep, shelf, UINT64_MAX, 0);
     gpsti_mutex_unlock(&keep->mutex);
     return found;
 }
@@ -104,11 +146,14 @@ GPSTI_PRIVATE void gpsti_keep_begin(gpsti_keep* keep, gpsti_shelf* shelf) {
     gpsti_mutex_unlock(&keep->mutex);
 }
 
+/* By the clock, however many are at it. made_bytes 0: what failed has no price. */
 GPSTI_PRIVATE void gpsti_keep_end(gpsti_keep* keep, gpsti_shelf* shelf, size_t made_bytes) {
     gpsti_mutex_lock(&keep->mutex);
+    const int64_t now_ns = gpsti_now_ns();
     shelf->made_bytes += made_bytes;
-    if (--shelf->n_making == 0)
-        shelf->made_ns += gpsti_now_ns() - shelf->making_since_ns;
+    shelf->made_ns += made_bytes > 0 ? now_ns - shelf->making_since_ns : 0;
+    shelf->making_since_ns = now_ns;
+    shelf->n_making--;
     gpsti_mutex_unlock(&keep->mutex);
 }
 
@@ -116,13 +161,12 @@ GPSTI_INTERN gpst_result gpsti_keep_host_alloc(gpsti_keep* keep, gpsti_device* d
                                                size_t used_bytes, gpsti_host_memory* out, int64_t* known_ns) {
     gpsti_kept kept;
     if (gpsti_keep_take(keep, &keep->host, device, bytes, want_huge, &kept, known_ns)) {
+        GPSTI_UNPOISON(kept.memory.ptr, kept.memory.bytes);
         *out = kept.memory;
         return GPST_OK;
     }
     gpsti_keep_begin(keep, &keep->host);
-    gpst_result result = device->i->host_alloc(device, bytes, want_huge, out);
-    if (result == GPST_ERROR_MEMORY && gpsti_keep_clear(keep))
-        result = device->i->host_alloc(device, bytes, want_huge, out);
+    const gpst_result result = gpsti_keep_make_host(keep, device, bytes, want_huge, out);
     if (!GPST_FAILED(result) && !out->pinned && used_bytes > 0)
         gpsti_pages_touch(out->ptr, used_bytes, out->pages);
     gpsti_keep_end(keep, &keep->host, GPST_FAILED(result) ? 0 : bytes);
@@ -147,9 +191,7 @@ GPSTI_INTERN gpst_result gpsti_keep_memory_alloc(gpsti_keep* keep, gpsti_device*
         return GPST_OK;
     }
     gpsti_keep_begin(keep, &keep->device);
-    gpst_result result = device->i->memory_alloc(device, bytes, out);
-    if (result == GPST_ERROR_DEVICE_MEMORY && gpsti_keep_clear(keep))
-        result = device->i->memory_alloc(device, bytes, out);
+    const gpst_result result = gpsti_keep_make_memory(keep, device, bytes, out);
     gpsti_keep_end(keep, &keep->device, GPST_FAILED(result) ? 0 : bytes);
     return result;
 }
@@ -167,9 +209,31 @@ GPSTI_INTERN void gpsti_keep_memory_free(gpsti_keep* keep, gpsti_device* device,
 
 GPSTI_INTERN void gpsti_keep_count_run(gpsti_keep* keep) {
     gpsti_mutex_lock(&keep->mutex);
+    const bool lost = keep->lost;
     keep->n_runs = keep->dropped ? 0 : keep->n_runs + 1;
     keep->dropped = false;
     gpsti_mutex_unlock(&keep->mutex);
+    if (lost)
+        (void)gpsti_keep_clear(keep);
+}
+
+GPSTI_INTERN void gpsti_keep_note_dropped(gpsti_keep* keep) {
+    gpsti_mutex_lock(&keep->mutex);
+    keep->dropped = true;
+    gpsti_mutex_unlock(&keep->mutex);
+}
+
+GPSTI_INTERN void gpsti_keep_lose(gpsti_keep* keep) {
+    gpsti_mutex_lock(&keep->mutex);
+    keep->lost = true;
+    gpsti_mutex_unlock(&keep->mutex);
+}
+
+GPSTI_INTERN bool gpsti_keep_stays(gpsti_keep* keep) {
+    gpsti_mutex_lock(&keep->mutex);
+    const bool stays = keep->n_runs > 0 && !keep->dropped;
+    gpsti_mutex_unlock(&keep->mutex);
+    return stays;
 }
 
 GPSTI_INTERN int64_t gpsti_keep_share_ns(gpsti_keep* keep, int64_t price_ns) {
@@ -191,10 +255,15 @@ GPSTI_INTERN void gpsti_keep_query(const gpsti_keep* keep, uint64_t* host_bytes,
 
 GPSTI_INTERN gpst_result gpsti_keep_init(gpsti_keep* keep) {
     keep->device.on_device = true;
-    return gpsti_mutex_init(&keep->mutex);
+    GPSTI_TRY(gpsti_mutex_init(&keep->mutex));
+    const gpst_result result = gpsti_cond_init(&keep->freed);
+    if (GPST_FAILED(result))
+        gpsti_mutex_term(&keep->mutex);
+    return result;
 }
 
 GPSTI_INTERN void gpsti_keep_term(gpsti_keep* keep) {
     (void)gpsti_keep_clear(keep);
+    gpsti_cond_term(&keep->freed);
     gpsti_mutex_term(&keep->mutex);
 }

@@ -180,10 +180,10 @@ GPSTI_PRIVATE gpst_result gpsti_measure_device(gpsti_measure* self) {
     device->i->device_query(device, &info);
     GPSTI_FAIL_IF(info.zero_copy, GPST_ERROR_UNSUPPORTED, "the device computes in host memory: nothing is copied");
     GPSTI_TRY(device->i->stream_create(device, &stream));
-    gpst_result result = device->i->memory_alloc(device, GPSTI_MEASURE_BYTES, &device_data);
+    gpst_result result = gpsti_keep_make_memory(&self->context->keep, device, GPSTI_MEASURE_BYTES, &device_data);
     memset(&pinned, 0, sizeof pinned);
     if (!GPST_FAILED(result)) {
-        result = device->i->host_alloc(device, GPSTI_MEASURE_BYTES, true, &pinned);
+        result = gpsti_keep_make_host(&self->context->keep, device, GPSTI_MEASURE_BYTES, true, &pinned);
         if (!GPST_FAILED(result)) {
             result = gpsti_measure_with_memory(self, stream, device_data, pinned.ptr);
             (void)device->i->stream_wait_idle(stream);

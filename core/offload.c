@@ -56,7 +56,6 @@ GPSTI_PRIVATE gpst_result gpsti_offload_grow(gpsti_slot* slot, void** memory, si
         gpsti_budget_charge(&context->device_bytes, context->info.max_device_bytes, bytes, "device memory"));
     int64_t known_ns = 0;
     const gpst_result result = gpsti_keep_memory_alloc(&context->keep, device, bytes, memory, &known_ns);
-    gpsti_pool_note_known(slot->pipeline->pool, known_ns);
     if (GPST_FAILED(result)) {
         *memory = NULL;
         gpsti_budget_refund(&context->device_bytes, bytes);
@@ -64,6 +63,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_grow(gpsti_slot* slot, void** memory, si
     }
     *held_bytes = bytes;
     gpsti_a64_add(&slot->pipeline->device_growths, 1);
+    gpsti_pool_note_known(slot->pipeline->pool, known_ns);
     return GPST_OK;
 }
 
@@ -401,6 +401,8 @@ GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, 
     const bool device_trouble = result == GPST_ERROR_DEVICE || result == GPST_ERROR_DEVICE_MEMORY ||
                                 result == GPST_ERROR_DEVICE_LOST || result == GPST_ERROR_UNSUPPORTED ||
                                 (result == GPST_ERROR_BUDGET && !slot->lanes[0].on_host);
+    if (result == GPST_ERROR_DEVICE_LOST)
+        gpsti_keep_lose(&pipeline->context->keep);
     if (!device_trouble || slot->on_cpu || pipeline->context->require_backend ||
         slot->lanes[0].device == slot->lanes[1].device)
         return false;

@@ -322,9 +322,7 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
         (void)gpst_pool_destroy(pipeline->pool);
     for (uint32_t s = 0; pipeline->stages && s < pipeline->desc.n_stages; s++)
         gpsti_stage_free(pipeline, &pipeline->stages[s]);
-    if (pipeline->device_lost) /* nobody is to find its memory */
-        (void)gpsti_keep_clear(&pipeline->context->keep);
-    else if (pipeline->started)
+    if (pipeline->started)
         gpsti_keep_count_run(&pipeline->context->keep);
     if (pipeline->stages)
         gpsti_free(host, pipeline->stages, pipeline->desc.n_stages * sizeof *pipeline->stages);

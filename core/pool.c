@@ -183,6 +183,8 @@ GPSTI_PRIVATE bool gpsti_pool_drop_any(gpst_pool* pool) {
         if (pool->classes[i].free != GPSTI_POOL_NONE) {
             gpsti_pool_entry gone = gpsti_pool_take_out(pool, i);
             gpsti_pool_free_memory(&gone);
+            if (pool->keeps)
+                gpsti_keep_note_dropped(&pool->context->keep);
             return true;
         }
     }
@@ -261,7 +263,8 @@ GPSTI_PRIVATE gpst_result gpsti_pool_get_pages(gpst_pool* pool, const gpsti_pool
     *known_ns = 0;
     return pool->keeps ? gpsti_keep_host_alloc(&pool->context->keep, made->device, request->bytes, want_huge,
                                                use ? request->asked_bytes : 0, &made->memory, known_ns)
-                       : made->device->i->host_alloc(made->device, request->bytes, want_huge, &made->memory);
+                       : gpsti_keep_make_host(&pool->context->keep, made->device, request->bytes, want_huge,
+                                              &made->memory);
 }
 
 /* Memory for a class whose bytes are charged already. Pages may come in larger units than the class: the rest
@@ -302,6 +305,8 @@ GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_requ
         gpsti_mutex_unlock(&pool->mutex);
         const int64_t begin_ns = gpsti_pool_growth_begin(pool);
         result = gpsti_pool_allocate(pool, pool->context->device, request, &made, &known_ns);
+        if (result == GPST_ERROR_DEVICE_LOST)
+            gpsti_keep_lose(&pool->context->keep);
         if (result == GPST_ERROR_DEVICE_LOST && !pool->context->require_backend) /* the job goes on without it */
             result = gpsti_pool_allocate(pool, pool->context->cpu, request, &made, &known_ns);
         gpsti_pool_note_known(pool, known_ns);

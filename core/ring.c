@@ -554,7 +554,7 @@ GPSTI_PRIVATE gpst_result gpsti_ring_map_slots(gpst_ring* ring) {
     GPSTI_TRY(gpsti_budget_charge(&context->host_bytes, context->info.max_host_bytes, bytes,
                                   "gpst_ring_create: the context's max_host_bytes"));
     ring->charged_bytes = bytes;
-    GPSTI_TRY(device->i->host_alloc(device, bytes, huge, &ring->memory));
+    GPSTI_TRY(gpsti_keep_make_host(&context->keep, device, bytes, huge, &ring->memory));
     GPSTI_POISON(ring->memory.ptr, bytes);
     return GPST_OK;
 }

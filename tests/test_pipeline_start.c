@@ -191,23 +191,26 @@ static gpst_result look_who_ends_it(void* user_data, gpst_task* task) {
 }
 
 /* Item 0 is not left, nor have others begun, while its memory took five times as long as its work, however long the run:
-   what others would gain the first items tell. */
+   what others would gain the first items tell. Nor in the next pipeline, which finds that memory. */
 static void test_dear_memory_is_told_of_first(void** state) {
     (void)state;
     for (int is_long = 0; is_long < 2; is_long++) {
         bool seen = false;
         for (test_tries t = {0, 0}; !seen && test_again(&t);) {
             kit* const self = kit_open("sim:pin_gbps=0.00004", 2); /* 100 ms a page */
-            dear watch = {is_long ? 40000000 : 4000000, false};
-            gpst_stats stats;
-            gpst_pipeline_desc desc = kit_simple(self, 3, ask_for_memory);
-            self->stages[1] = kit_stage(self, GPST_STAGE_HOST, look_who_ends_it, "look");
-            self->stages[0].user_data = self->stages[1].user_data = &watch;
-            desc.n_stages = self->n_stages = 2;
-            desc.n_items_expected = 1000000;
-            assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-            assert_int_equal(self->n_ok, 3);
-            seen = watch.plain == !is_long || stayed_plain_on_gpu(self);
+            seen = true;
+            for (int n_runs = 0; n_runs < 2; n_runs++) {
+                dear watch = {is_long ? 40000000 : 4000000, false};
+                gpst_stats stats;
+                gpst_pipeline_desc desc = kit_simple(self, 3, ask_for_memory);
+                self->stages[1] = kit_stage(self, GPST_STAGE_HOST, look_who_ends_it, "look");
+                self->stages[0].user_data = self->stages[1].user_data = &watch;
+                desc.n_stages = self->n_stages = 2;
+                desc.n_items_expected = 1000000;
+                assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+                assert_int_equal(self->n_ok, 3);
+                seen = seen && (watch.plain == !is_long || stayed_plain_on_gpu(self));
+            }
             kit_close(self);
         }
         assert_true(seen);
