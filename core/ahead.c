@@ -68,9 +68,7 @@ struct gpsti_ahead {
 /* ---- paths to indices --------------------------------------------------------------- */
 
 GPSTI_PRIVATE uint64_t gpsti_ahead_hash(const char* path) {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (; *path; path++)
-        hash = (hash ^ (unsigned char)*path) * UINT64_C(1099511628211);
+    const uint64_t hash = gpsti_hash(GPSTI_HASH_START, path, strlen(path));
     return hash ^ hash >> 32;
 }
 

@@ -92,6 +92,13 @@ static GPSTI_TLS uint64_t gpsti_reason_serial = 0;
 GPST_API const char* gpst_last_reason(void) { return gpsti_reason; }
 GPST_API void gpst_clear_reason(void) { gpsti_reason[0] = 0; }
 
+GPSTI_INTERN uint64_t gpsti_hash(uint64_t hash, const void* data, size_t n_bytes) {
+    const unsigned char* const bytes = (const unsigned char*)data;
+    for (size_t i = 0; i < n_bytes; i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
 GPSTI_LINK void gpsti_copy_text(char* out, size_t out_bytes, const char* text) {
     const size_t length = strlen(text);
     const size_t kept = length < out_bytes ? length : out_bytes - 1;

@@ -18,6 +18,11 @@ GPSTI_INTERN uint64_t gpsti_fail_serial(void);
 /* Puts "prefix: " before the reason this thread has now. */
 GPSTI_INTERN gpst_result gpsti_fail_in(gpst_result result, const char* prefix);
 
+#define GPSTI_HASH_START UINT64_C(14695981039346656037)
+
+/* FNV-1a of more bytes, after those that gave `hash`. */
+GPSTI_INTERN uint64_t gpsti_hash(uint64_t hash, const void* data, size_t n_bytes);
+
 /* Both cut what does not fit and always terminate; format is in the C locale whatever the process's is. */
 GPSTI_LINK void gpsti_copy_text(char* out, size_t out_bytes, const char* text);
 GPSTI_LINK void gpsti_format(char* out, size_t out_bytes, const char* format, ...) GPSTI_PRINTF(3, 4);

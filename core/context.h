@@ -1,5 +1,6 @@
 /* core/context.h -- what a process must have only once or share between
-   pipelines: the backend's device, the workers, the budgets, idle memory. */
+   pipelines: the backend's device, the workers, the budgets, idle memory and
+   what is known of jobs. */
 #ifndef GPSTI_CONTEXT_H
 #define GPSTI_CONTEXT_H
 
@@ -34,7 +35,8 @@ typedef struct gpst_context_desc {
     uint64_t max_device_bytes; /* frame memory on the device; 0 = 9/10 of what is free now */
     /* Memory that a pipeline had and the next one of this context finds, of the host and of the device each, within the
        two budgets: making it, and page-locking it, takes a short run longer than its work. 0 = an eighth of each
-       budget; 1 = nothing is kept. gpst_context_trim gives it back. */
+       budget; 1 = nothing is kept. gpst_context_trim gives it back. A run that finds it, and is the same job again, has
+       the engine from its first item on. */
     uint64_t max_kept_bytes;
     uint32_t end_canary;       /* 0 */
 } gpst_context_desc;

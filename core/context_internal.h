@@ -7,6 +7,7 @@
 #include "context.h"
 #include "keep_internal.h"
 #include "pin_internal.h"
+#include "recall_internal.h"
 
 typedef struct gpsti_scheduler gpsti_scheduler; /* core/scheduler.c */
 
@@ -29,6 +30,7 @@ struct gpst_context {
     gpsti_a64 host_bytes, device_bytes; /* frame memory in use now, charged against the budgets in info */
     gpsti_keep keep;
     bool has_keep;
+    gpsti_recall recall; /* under the scheduler's lock */
 };
 
 /* The index-th backend that there can be, NULL when it is not compiled in; *name is NULL behind the last. */

@@ -432,6 +432,7 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
         GPSTI_TRY(gpsti_plain_run(pipeline));
     else if (pipeline->attached || gpsti_tune_start(pipeline))
         gpsti_pipeline_wait(pipeline);
+    gpsti_tune_remember(pipeline);
     return gpsti_pipeline_outcome(pipeline);
 }
 

@@ -9,6 +9,7 @@
    carry.c     items a worker brings through several steps at once
    tail.c      at the end of a list: memory given back
    tune.c      windows for the tuner, and its knobs    tune_guard.c  plain blocks within an engine
+   tune_start.c  plain, until an engine is worth it    tune_recall.c  what is known of the last run of the job
 
    All flow state is guarded by the scheduler's lock ("locked" in a comment = with it held). What a job that runs may
    touch without it is its slot's memory, and of it a per-output job only its own output. */
@@ -220,6 +221,11 @@ typedef struct gpsti_tune {
     bool waits_weighed;    /* the first reads after item 0's have been looked at */
     uint32_t n_outgrown;   /* windows in a row whose items the model would not bring whole */
     bool crowd_seen;       /* a short window has shown more workers than are good for whole items */
+    uint64_t job;          /* by which the context knows such runs; 0 = it is not to know this one */
+    gpsti_tuner_costs model; /* what the model was made of */
+    bool recalls;          /* that is of the last of such runs, */
+    gpsti_tuner_costs known; /* whose items took this; */
+    uint32_t n_looks;      /* so often it is still to be seen whether these take it, too */
 } gpsti_tune;
 
 typedef enum gpsti_early {
@@ -526,6 +532,7 @@ GPSTI_INTERN void gpsti_tune_let_in(gpst_pipeline* pipeline);
 GPSTI_INTERN uint32_t gpsti_tune_slots_now(const gpst_pipeline* pipeline);
 /* Until there is a model: slots up to what the items are worth, by what is known of them. Locked. */
 GPSTI_INTERN void gpsti_tune_afford(gpst_pipeline* pipeline);
+GPSTI_INTERN void gpsti_tune_set_files(gpst_pipeline* pipeline); /* what reader and writer are opened with */
 GPSTI_INTERN void gpsti_tune_prepare(gpst_pipeline* pipeline); /* knobs for an engine that is to be opened; locked */
 /* Item 0 has ended: what others take is not to be told by it. Locked. */
 GPSTI_INTERN void gpsti_tune_leave_out(gpst_pipeline* pipeline);
@@ -543,6 +550,20 @@ GPSTI_INTERN void gpsti_tune_note_item(const gpsti_slot* slot);
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot); /* likewise in the engine: the tuner's clock */
 /* Opens reader and writer and lets the workers in. */
 GPSTI_INTERN gpst_result gpsti_pipeline_open(gpst_pipeline* pipeline); /* pipeline.c */
+
+/* What an item takes, by the means of all so far. */
+GPSTI_INTERN void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_costs* out);
+/* The knobs are where the model has them for items that take so much; why begins the line that says so. Locked. */
+GPSTI_INTERN void gpsti_tune_set_model(gpst_pipeline* pipeline, const gpsti_tuner_costs* costs, const char* why);
+
+/* ---- tune_recall.c ------------------------------------------------------------------------- */
+
+/* True: the items are known from the last run of the job, and the engine is to be opened for them. Locked. */
+GPSTI_INTERN bool gpsti_tune_recall(gpst_pipeline* pipeline);
+/* Are they others than those were? Asked a second time, when some more have been, before it is believed. Locked. */
+GPSTI_INTERN bool gpsti_tune_finds_others(gpst_pipeline* pipeline);
+/* The run is over, as it is to be remembered. */
+GPSTI_INTERN void gpsti_tune_remember(gpst_pipeline* pipeline);
 
 /* ---- tune_guard.c -------------------------------------------------------------------------- */
 

@@ -354,14 +354,16 @@ GPSTI_PRIVATE void gpsti_plain_sounded(gpsti_plain* self, int64_t alone_ns) {
     self->alone_ns = unfounded ? 0 : alone_ns;
 }
 
-/* Mean work of an item, the one at hand with what it has cost by now. What all begins with (pages, caches, clocks of
-   the processor) is in item 0, so it counts only while there is no other. */
+/* Mean work of an item. What all begins with (pages, caches, clocks of the processor) is in item 0, so it counts only
+   while there is no other. The one at hand counts with what it has cost by now, or where that is little not at all. */
 GPSTI_PRIVATE int64_t gpsti_plain_mean_ns(const gpsti_plain* self) {
     const int64_t n_items = (int64_t)self->pipeline->next_index;
     if (self->wide_ns > 0)
         return self->wide_ns;
     const int64_t work_ns = gpsti_plain_work_ns(self);
-    return n_items > 1 ? (work_ns - self->first_ns) / (n_items - 1) : work_ns;
+    const int64_t mean_ns = n_items > 1 ? (work_ns - self->first_ns) / (n_items - 1) : work_ns;
+    const int64_t whole_ns = n_items > 2 ? (self->whole_ns - self->first_ns) / (n_items - 2) : 0;
+    return mean_ns > whole_ns ? mean_ns : whole_ns;
 }
 
 /* What an item took so far, on one thread, for those who set the engine up. Item 0 and the one at hand only where

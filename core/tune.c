@@ -55,7 +55,7 @@ GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_p
 }
 
 /* What reader and writer are, or will be, opened with. */
-GPSTI_PRIVATE void gpsti_tune_set_files(gpst_pipeline* pipeline) {
+GPSTI_INTERN void gpsti_tune_set_files(gpst_pipeline* pipeline) {
     pipeline->desc.n_reads = pipeline->tune.tuner.now.value[GPST_KNOB_READS];
     pipeline->desc.n_writes = pipeline->tune.tuner.now.value[GPST_KNOB_WRITES];
 }
@@ -343,7 +343,7 @@ GPSTI_PRIVATE uint64_t gpsti_tune_read_bytes(const gpst_pipeline* pipeline) {
 
 /* An item's services. What calls of a device take is not to be had from a plain loop, where they wait for it; and its
    reads from the page cache will be the workers'. */
-GPSTI_PRIVATE void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_costs* out) {
+GPSTI_INTERN void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_costs* out) {
     const gpsti_tune* const tune = &pipeline->tune;
     int64_t* const service_ns = out->service_ns;
     memset(out, 0, sizeof *out);
@@ -488,30 +488,54 @@ GPSTI_PRIVATE bool gpsti_tune_finds_waits(gpst_pipeline* pipeline) {
     return true;
 }
 
-GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
+GPSTI_INTERN void gpsti_tune_set_model(gpst_pipeline* pipeline, const gpsti_tuner_costs* costs, const char* why) {
     gpsti_tune* const tune = &pipeline->tune;
-    const uint64_t n_items = pipeline->items_ok + pipeline->items_failed;
     gpsti_tuner_budget budget = tune->tuner.budget;
-    gpsti_tuner_costs costs, whole;
-    gpsti_tune_costs(pipeline, &costs);
-    whole = costs;
-    gpsti_tune_add_engine(pipeline, &costs);
+    gpsti_tuner_costs staged = *costs;
+    char how[64];
+    tune->model = *costs;
+    gpsti_tune_add_engine(pipeline, &staged);
     tune->sparing = false;
-    tune->read_alone_ns = whole.service_ns[GPST_RESOURCE_DISK_IN] + whole.read_ns;
+    tune->read_alone_ns = costs->service_ns[GPST_RESOURCE_DISK_IN] + costs->read_ns;
     if (tune->guessed) { /* now one has been whole */
-        tune->item_ns = gpsti_tuner_total_ns(&costs);
+        tune->item_ns = gpsti_tuner_total_ns(&staged);
         budget.slots_worth = gpsti_tune_slots_worth(pipeline);
     }
     budget.item_host_bytes = gpsti_tune_item_bytes(tune);
     budget.item_device_bytes = tune->item_device_bytes;
-    gpsti_tuner_init(&tune->tuner, &budget, &costs);
-    gpsti_tune_choose_whole(pipeline, &whole);
-    tune->tuner.n_items = n_items;
+    gpsti_tuner_init(&tune->tuner, &budget, &staged);
+    gpsti_tune_choose_whole(pipeline, costs);
+    tune->tuner.n_items = pipeline->items_ok + pipeline->items_failed;
     gpsti_tune_keep_capacity(pipeline);
-    gpsti_tune_set_filling(pipeline, gpsti_tuner_filling_way_ns(&whole));
-    gpsti_tune_say_start(pipeline, pipeline->whole ? "starts with whole items, " : "starts with ");
+    gpsti_tune_set_filling(pipeline, gpsti_tuner_filling_way_ns(costs));
+    gpsti_format(how, sizeof how, "%sstarts with %s", why, pipeline->whole ? "whole items, " : "");
+    gpsti_tune_say_start(pipeline, how);
     tune->modelled = true;
     gpsti_tune_set_order(pipeline);
+}
+
+GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
+    gpsti_tuner_costs costs;
+    gpsti_tune_costs(pipeline, &costs);
+    gpsti_tune_set_model(pipeline, &costs, "");
+}
+
+/* Its items are not those of the last run of the job. */
+GPSTI_PRIVATE void gpsti_tune_start_anew(gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = &pipeline->tune;
+    const gpst_tuner_decision begun = tune->tuner.decisions[0];
+    gpsti_tuner_costs costs;
+    gpsti_tune_costs(pipeline, &costs);
+    tune->recalls = tune->tuner.budget.known = false;
+    tune->guessed = true;
+    tune->serial_ns = tune->inside_ns = 0.0;
+    gpsti_tune_set_ends(pipeline, false);
+    gpsti_tune_set_model(pipeline, &costs, "other items: ");
+    *gpsti_tuner_note(&tune->tuner, GPST_KNOB_NONE, 0, 0) = tune->tuner.decisions[0];
+    tune->tuner.decisions[0] = begun;
+    gpsti_tune_apply(pipeline);
+    gpsti_guard_forget(&tune->guard);
+    tune->n_to_settle = pipeline->in_flight;
 }
 
 GPSTI_INTERN void gpsti_tune_prepare(gpst_pipeline* pipeline) {
@@ -610,6 +634,15 @@ GPSTI_PRIVATE bool gpsti_tune_finds_no_memory(const gpst_pipeline* pipeline) {
            (((is_first || fills) && grew) || (fills && gpsti_pool_is_growing(pipeline->pool)));
 }
 
+/* What was in flight has left. */
+GPSTI_PRIVATE void gpsti_tune_settled(gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = &pipeline->tune;
+    if (gpsti_tune_finds_others(pipeline))
+        gpsti_tune_start_anew(pipeline);
+    else if (tune->n_to_settle == 0)
+        gpsti_tune_open_window(pipeline);
+}
+
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_tune* const tune = &pipeline->tune;
@@ -635,7 +668,7 @@ GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
         return;
     if (tune->n_to_settle > 0) {
         if (--tune->n_to_settle == 0)
-            gpsti_tune_open_window(pipeline);
+            gpsti_tune_settled(pipeline);
         return;
     }
     if (gpsti_tune_finds_no_memory(pipeline)) {

@@ -83,9 +83,22 @@ GPSTI_INTERN void gpsti_tune_let_in(gpst_pipeline* pipeline) {
         gpsti_tune_apply(pipeline);
 }
 
+/* No plain item has to tell what is known. */
+GPSTI_PRIVATE bool gpsti_tune_start_at_once(gpst_pipeline* pipeline) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    const bool recalls = gpsti_tune_recall(pipeline);
+    if (recalls)
+        gpsti_tune_set_files(pipeline);
+    gpsti_mutex_unlock(&scheduler->mutex);
+    return recalls && !GPST_FAILED(gpsti_pipeline_open(pipeline));
+}
+
 GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
+    if (gpsti_tune_start_at_once(pipeline))
+        return true;
     if (!gpsti_plain_within(pipeline, UINT64_MAX, GPSTI_TUNE_OPEN_NS)) {
         pipeline->plain_cpu_ns = gpsti_thread_cpu_ns() - cpu_start_ns; /* better than samples */
         gpsti_tune_stayed_plain(pipeline, "the run is too small for threads");

@@ -19,6 +19,7 @@ typedef struct gpsti_tuner_budget {
     uint64_t item_host_bytes, item_device_bytes; /* what an item in flight takes; 0 = not known */
     uint32_t bunch;       /* brief items that a worker takes at once: known with the costs */
     uint32_t slots_worth; /* more take longer to make than they save; 0 = any number is */
+    bool known;           /* what items take, from the last run of the job, whose memory is there */
     gpst_preset preset;
     gpst_settings fixed; /* non-zero: the user's, not to be moved */
 } gpsti_tuner_budget;

@@ -15,8 +15,10 @@
 #define GPSTI_TUNER_WHOLE_FILES 8     /* that a disk serves at once about as fast as more of them */
 #define GPSTI_TUNER_WHOLE_NAMES 4     /* threads that make files in one directory without taking each other's turns */
 #define GPSTI_TUNER_WHOLE_CALLS 4     /* threads with brief items on a device: those are mostly calls, and take turns */
+#define GPSTI_TUNER_KNOWN_CALLS 8     /* where their memory stays for more runs, so that one too many costs little */
 #define GPSTI_TUNER_CALLS_NS 500000   /* of an item that is mostly calls and copies */
 #define GPSTI_TUNER_WHOLE_LOSS 1.1    /* of the engine's time at best */
+#define GPSTI_TUNER_NEARLY 0.75 /* of a device's time: with so much computing none of the workers is one too many */
 #define GPSTI_TUNER_FAR_NS 2000000 /* a read that waits so long waits for more than a disk: others can, beside it */
 #define GPSTI_TUNER_FAR_FILES 32
 #define GPSTI_TUNER_WAITING_FILES 64 /* that wait for no disk at all, but for a network or their turn */
@@ -263,7 +265,7 @@ GPSTI_INTERN bool gpsti_tuner_in_turns(const gpsti_tuner* tuner, int64_t way_ns)
    one too many makes memory for nothing. */
 GPSTI_PRIVATE uint32_t gpsti_tuner_settle_calls(const gpsti_tuner* tuner, int64_t way_ns, uint32_t n, uint32_t most) {
     const bool about = n + 1 >= GPSTI_TUNER_WHOLE_CALLS && n <= GPSTI_TUNER_WHOLE_CALLS + 2;
-    if (!gpsti_tuner_in_turns(tuner, way_ns) || !about)
+    if (tuner->budget.known || !gpsti_tuner_in_turns(tuner, way_ns) || !about)
         return n;
     return most < GPSTI_TUNER_WHOLE_CALLS ? most : GPSTI_TUNER_WHOLE_CALLS;
 }
@@ -272,6 +274,11 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_settle_calls(const gpsti_tuner* tuner, int64_
 GPSTI_PRIVATE bool gpsti_tuner_is_shared(const gpsti_tuner* tuner, int64_t way_ns, uint32_t n_workers) {
     const bool all = n_workers == tuner->budget.workers && tuner->budget.outputs <= 1;
     return way_ns > (all ? GPSTI_TUNER_WHOLE_ALL_NS : GPSTI_TUNER_WHOLE_NS);
+}
+
+/* Does computing set the pace on n workers, or nearly so? Then one that is missing would be missed. */
+GPSTI_PRIVATE bool gpsti_tuner_computes(const gpsti_tuner_costs* costs, int64_t period_ns, uint32_t n) {
+    return (double)costs->service_ns[GPST_RESOURCE_CPU] >= GPSTI_TUNER_NEARLY * (double)period_ns * (double)n;
 }
 
 /* Of waiting for files there can be as much as there are workers; of a device's time not, so that more of them than
@@ -285,15 +292,16 @@ GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const 
     const int64_t files_ns = gpsti_tuner_files_ns(costs), others_ns = gpsti_tuner_period_ns(&believed, n);
     const int64_t period_ns = files_ns > others_ns ? files_ns : others_ns;
     const int64_t way_ns = gpsti_tuner_way_ns(costs);
+    const uint32_t calls = tuner->budget.known ? GPSTI_TUNER_KNOWN_CALLS : GPSTI_TUNER_WHOLE_CALLS;
     if (tuner->budget.streams && most[GPST_KNOB_STREAMS] < n)
         n = most[GPST_KNOB_STREAMS];
     if (period_ns <= 0 || (tuner->budget.writes && n > GPSTI_TUNER_WHOLE_NAMES) ||
         (double)gpsti_tuner_total_ns(&believed) > GPSTI_TUNER_WHOLE_LOSS * (double)period_ns * (double)n)
         return 0;
-    if (tuner->budget.streams && gpsti_tuner_is_calls(costs, way_ns) && n > GPSTI_TUNER_WHOLE_CALLS)
-        n = GPSTI_TUNER_WHOLE_CALLS;
-    const uint32_t useful =
-        files_ns > others_ns ? n : gpsti_tuner_clamp((uint64_t)(way_ns / period_ns) + 1, 1, n);
+    if (tuner->budget.streams && gpsti_tuner_is_calls(costs, way_ns) && n > calls)
+        n = calls;
+    const bool all = files_ns > others_ns || gpsti_tuner_computes(&believed, others_ns, n);
+    const uint32_t useful = all ? n : gpsti_tuner_clamp((uint64_t)(way_ns / period_ns) + 1, 1, n);
     const uint32_t n_workers = gpsti_tuner_settle_calls(tuner, way_ns, useful, n);
     return gpsti_tuner_is_shared(tuner, way_ns, n_workers) ? 0 : n_workers;
 }

@@ -232,7 +232,7 @@ class Bench(Case):
         self.check(gpustage("bench", "never-slower", "--times", "0"), 2, "--times")
         said = self.check(gpustage("bench", "never-slower", "--only", "one-item/cpu,warm-files/cpu", "--times", "2",
                             "--fresh", "--budget", "1", "--json", self.path("b.json")), 0).out
-        self.assertIn("and with memory of its own", said)
+        self.assertIn("each the first one of its context", said)
         rows = self.stats("b.json")["cases"]["never-slower"]["rows"]
         self.assertEqual([(row["cell"], row["items"]) for row in rows], [("one-item/cpu", 1), ("warm-files/cpu", 800)])
 

@@ -169,21 +169,25 @@ static void test_whole_items_that_are_mostly_calls(void** state) {
     (void)state;
     static const struct {
         double cpu, gpu, item; /* the whole way, of which clocks may know less */
-        uint32_t workers, n;
-    } rows[] = {{0.15, 0.12, 0.0, 16, 4}, {0.1, 0.05, 0.0, 16, 4}, {0.15, 0.05, 0.0, 16, 4}, {0.24, 0.05, 0.0, 16, 4},
-                {0.3, 0.05, 0.0, 16, 8}, {0.3, 0.04, 0.0, 16, 9}, {0.1, 0.12, 0.0, 16, 2}, {0.449, 0.05, 0.0, 16, 10},
-                {1.0, 0.3, 0.0, 16, 5}, {0.15, 0.08, 0.0, 3, 3},
-                {0.2, 0.02, 0.4, 16, 16}, {0.199, 0.02, 0.4, 16, 4}, {0.199, 0.02, 0.5, 16, 16}};
+        uint32_t workers, n, known; /* n: of a job that has not run before */
+    } rows[] = {{0.15, 0.12, 0.0, 16, 4, 3}, {0.1, 0.05, 0.0, 16, 4, 4}, {0.15, 0.05, 0.0, 16, 4, 5},
+                {0.24, 0.05, 0.0, 16, 4, 6}, {0.3, 0.05, 0.0, 16, 8, 8}, {0.3, 0.04, 0.0, 16, 9, 9},
+                {0.1, 0.12, 0.0, 16, 2, 2}, {0.449, 0.05, 0.0, 16, 10, 10}, {1.0, 0.3, 0.0, 16, 5, 5},
+                {0.15, 0.08, 0.0, 3, 3, 3}, {0.2, 0.02, 0.4, 16, 16, 16}, {0.199, 0.02, 0.4, 16, 4, 8},
+                {0.199, 0.02, 0.5, 16, 16, 16}, {4.2, 0.34, 0.0, 16, 16, 16}, {4.2, 0.36, 0.0, 16, 13, 13}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         machine m = brief_machine(rows[i].workers);
         m.cpu = rows[i].cpu;
         m.gpu = rows[i].gpu;
-        const gpsti_tuner_budget budget = budget_of(&m);
+        gpsti_tuner_budget budget = budget_of(&m);
         gpsti_tuner_costs costs = costs_of(&m);
         gpsti_tuner tuner;
         costs.item_ns = (int64_t)(rows[i].item * MS);
         gpsti_tuner_init(&tuner, &budget, &costs);
         assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), rows[i].n);
+        budget.known = true;
+        gpsti_tuner_init(&tuner, &budget, &costs);
+        assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), rows[i].known);
     }
 }
 

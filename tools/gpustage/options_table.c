@@ -363,7 +363,7 @@ const option options_table[] = {
     {"control", 0, COMMAND_BENCH, NULL, take_flag, AT(control), 0, 0, NULL,
      "never-slower: a second plain loop in every round; its interval against the first should hold 1"},
     {"fresh", 0, COMMAND_BENCH, NULL, take_flag, AT(fresh), 0, 0, NULL,
-     "never-slower: every run makes its own memory, as the first one of a context does"},
+     "never-slower: every run is the first one of its context: it makes its own memory, and nothing is known of the job"},
 };
 
 const size_t options_table_count = sizeof options_table / sizeof options_table[0];

@@ -1,0 +1,159 @@
+/* core/tune_recall.c -- a run that knows its items from the last one of its job: which runs are of one job, what is
+   left for the next, and what the next one makes of it. Whether it should is recall.c's business. */
+#include "platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <string.h>
+
+#define GPSTI_TUNE_RECALL_ITEMS 32 /* of a run that is worth remembering */
+#define GPSTI_TUNE_RECALL_LOOKS 2 /* at items, until they are believed to be others */
+
+/* ---- the job ------------------------------------------------------------------------------------------ */
+
+GPSTI_PRIVATE uint64_t gpsti_tune_mix(uint64_t hash, uint64_t number) {
+    return gpsti_hash(hash, &number, sizeof number);
+}
+
+/* user_data may be another's in every run of the same job. */
+GPSTI_PRIVATE uint64_t gpsti_tune_mix_stage(uint64_t hash, const gpst_stage_desc* stage) {
+    hash = gpsti_tune_mix(hash, (uint64_t)stage->kind);
+    hash = gpsti_hash(hash, &stage->func, sizeof stage->func);
+    hash = gpsti_tune_mix(hash, stage->concurrency);
+    hash = gpsti_tune_mix(hash, (stage->per_output ? 1u : 0u) | (stage->ordered ? 2u : 0u));
+    if (!stage->warp)
+        return hash;
+    hash = gpsti_tune_mix(hash, (uint64_t)stage->warp->desc.map << 8 | (uint64_t)stage->warp->desc.filter);
+    return gpsti_tune_mix(hash, (uint64_t)stage->warp->desc.width << 32 | stage->warp->desc.height);
+}
+
+/* What two pipelines of one context have in common whose runs are alike, but for what is in their items. */
+GPSTI_PRIVATE uint64_t gpsti_tune_job(const gpst_pipeline* pipeline) {
+    const gpst_pipeline_desc* const desc = &pipeline->desc;
+    const gpst_settings* const fixed = &pipeline->tune.tuner.budget.fixed;
+    uint64_t hash = GPSTI_HASH_START;
+    for (uint32_t s = 0; s < desc->n_stages; s++)
+        hash = gpsti_tune_mix_stage(hash, &pipeline->stages[s].desc);
+    hash = gpsti_hash(hash, &desc->source, sizeof desc->source);
+    hash = gpsti_hash(hash, &desc->sink, sizeof desc->sink);
+    hash = gpsti_tune_mix(hash, pipeline->n_outputs);
+    hash = gpsti_tune_mix(hash, (uint64_t)desc->preset << 8 | (uint64_t)desc->fsync);
+    hash = gpsti_tune_mix(hash, (desc->as_ready ? 1u : 0u) | (desc->n_paths > 0 ? 2u : 0u));
+    hash = gpsti_hash(hash, fixed->value, sizeof fixed->value);
+    return hash != 0 ? hash : 1;
+}
+
+/* ---- the end of a run ---------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE bool gpsti_tune_is_memorable(const gpst_pipeline* pipeline) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    return tune->job != 0 && tune->modelled && pipeline->items_failed == 0 && pipeline->items_cancelled == 0 &&
+           pipeline->items_ok >= GPSTI_TUNE_RECALL_ITEMS;
+}
+
+/* Where a plain loop was as fast the next run begins with it; and where its kernels had every core, which take now and
+   again many times as long, each run has to see how they do. */
+GPSTI_PRIVATE bool gpsti_tune_was_worth_it(const gpsti_tune* tune, double run_ns) {
+    const bool serial = tune->serial_ns > 0.0 && tune->serial_ns <= run_ns;
+    return tune->tuner.now.value[GPST_KNOB_LOOP] == (uint32_t)GPST_RUN_ENGINE && !serial && tune->inside_ns <= 0.0;
+}
+
+/* Files that many wait for at once take long, which says nothing of how many it takes: as the model had them. */
+GPSTI_PRIVATE void gpsti_tune_describe_costs(const gpst_pipeline* pipeline, gpsti_recalled* out) {
+    static const gpst_resource files[] = {GPST_RESOURCE_DISK_IN, GPST_RESOURCE_DISK_OUT};
+    const gpsti_tuner_costs* const model = &pipeline->tune.model;
+    gpsti_tune_costs(pipeline, &out->seen);
+    out->costs = out->seen;
+    for (int f = 0; f < 2; f++)
+        out->costs.service_ns[files[f]] = model->service_ns[files[f]];
+    out->costs.service_ns[GPST_RESOURCE_CPU] += model->read_ns - out->seen.read_ns;
+    out->costs.read_ns = model->read_ns;
+    out->costs.is_first = false;
+}
+
+GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_recalled* out) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    memset(out, 0, sizeof *out);
+    out->job = tune->job;
+    out->n_items = pipeline->items_ok;
+    out->run_ns = (double)(pipeline->end_ns - pipeline->start_ns) / (double)pipeline->items_ok;
+    out->serial_ns = tune->serial_ns;
+    gpsti_tune_describe_costs(pipeline, out);
+    out->item_host_bytes = tune->item_host_bytes;
+    out->item_device_bytes = tune->item_device_bytes;
+    out->n_slots = pipeline->n_slots_used;
+    out->slot_ns = gpsti_tune_slot_ns(pipeline);
+    out->source_ns = tune->source_ns;
+    out->source_work_ns = pipeline->source_work_ns;
+    out->read_cpu_part = pipeline->read_cpu_part;
+}
+
+GPSTI_INTERN void gpsti_tune_remember(gpst_pipeline* pipeline) {
+    gpsti_recall* const recall = &pipeline->context->recall;
+    gpsti_recalled seen;
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    if (gpsti_tune_is_memorable(pipeline)) {
+        gpsti_tune_describe(pipeline, &seen);
+        if (gpsti_tune_was_worth_it(&pipeline->tune, seen.run_ns))
+            gpsti_recall_put(recall, &seen, pipeline->tune.recalls);
+        else
+            gpsti_recall_forget(recall, seen.job);
+    }
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+}
+
+/* ---- the start of one ----------------------------------------------------------------------------------- */
+
+/* More slots than have their memory must be worth making it, as in any other run. */
+GPSTI_PRIVATE uint32_t gpsti_tune_slots_known(const gpst_pipeline* pipeline, const gpsti_recalled* known) {
+    const uint32_t n = gpsti_tuner_slots_worth(pipeline->desc.n_items_expected, known->costs.item_ns, known->slot_ns);
+    return n > 0 && n < known->n_slots ? known->n_slots : n;
+}
+
+GPSTI_PRIVATE void gpsti_tune_take_over(gpst_pipeline* pipeline, const gpsti_recalled* known) {
+    gpsti_tune* const tune = &pipeline->tune;
+    tune->recalls = true;
+    tune->n_looks = GPSTI_TUNE_RECALL_LOOKS;
+    tune->known = known->seen;
+    tune->serial_ns = known->serial_ns;
+    tune->item_host_bytes = known->item_host_bytes;
+    tune->item_device_bytes = known->item_device_bytes;
+    tune->item_ns = known->costs.item_ns;
+    tune->source_ns = known->source_ns;
+    tune->waits_weighed = true;
+    tune->tuner.budget.slots_worth = gpsti_tune_slots_known(pipeline, known);
+    tune->tuner.budget.known = true;
+    pipeline->source_work_ns = known->source_work_ns;
+    pipeline->read_cpu_part = known->read_cpu_part;
+    gpsti_tune_set_model(pipeline, &known->costs, "known job: ");
+    tune->n_to_settle = tune->tuner.now.value[GPST_KNOB_WORKERS];
+}
+
+/* Of a list whose length is known; and whose memory is there: else what it costs decides how much of it there is. */
+GPSTI_INTERN bool gpsti_tune_recall(gpst_pipeline* pipeline) {
+    gpst_context* const context = pipeline->context;
+    gpsti_tune* const tune = &pipeline->tune;
+    if (tune->modelled) /* settings are given */
+        return false;
+    tune->job = gpsti_tune_job(pipeline);
+    const gpsti_recalled* const known = gpsti_recall_find(&context->recall, tune->job);
+    if (!known || !gpsti_recall_serves(known, pipeline->desc.n_items_expected) || !gpsti_keep_stays(&context->keep))
+        return false;
+    gpsti_tune_take_over(pipeline, known);
+    return true;
+}
+
+GPSTI_INTERN bool gpsti_tune_finds_others(gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = &pipeline->tune;
+    gpsti_tuner_costs costs;
+    if (tune->n_looks == 0)
+        return false;
+    gpsti_tune_costs(pipeline, &costs);
+    const bool differs = gpsti_recall_differs(&tune->known, &costs);
+    tune->n_looks = differs ? tune->n_looks - 1 : 0;
+    if (tune->n_looks > 0) { /* the next ones are to say the same without these */
+        gpsti_tune_leave_out(pipeline);
+        tune->n_to_settle = 2 * (uint64_t)pipeline->n_active;
+    }
+    return differs && tune->n_looks == 0;
+}

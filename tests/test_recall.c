@@ -1,0 +1,498 @@
+/* tests/test_recall.c -- a run that knows its items from the last one of its job: which one is remembered, who goes by
+   it, and what becomes of that when the items are others. */
+#include "pipeline_kit.h"
+#include "pipeline_tuned.h"
+
+/* ---- the policy ------------------------------------------------------------------------------------- */
+
+static gpsti_recalled a_run(uint64_t job, double run_ns) {
+    gpsti_recalled run;
+    memset(&run, 0, sizeof run);
+    run.job = job;
+    run.n_items = 100;
+    run.run_ns = run_ns;
+    return run;
+}
+
+static void put(gpsti_recall* recall, uint64_t job, double run_ns, bool knew) {
+    const gpsti_recalled run = a_run(job, run_ns);
+    gpsti_recall_put(recall, &run, knew);
+}
+
+static double known_ns(const gpsti_recall* recall, uint64_t job) {
+    const gpsti_recalled* const known = gpsti_recall_find(recall, job);
+    return known ? known->run_ns : 0.0;
+}
+
+/* Of more jobs than there is room for, those that ran last. */
+static void test_jobs(void** state) {
+    static gpsti_recall recall;
+    (void)state;
+    memset(&recall, 0, sizeof recall);
+    assert_null(gpsti_recall_find(&recall, 1));
+    for (uint64_t job = 1; job <= GPSTI_RECALL_MOST; job++)
+        put(&recall, job, (double)job, false);
+    put(&recall, 1, 100.0, false);
+    put(&recall, 99, 99.0, false);
+    assert_true(known_ns(&recall, 1) > 99.9 && known_ns(&recall, 99) > 98.9);
+    assert_null(gpsti_recall_find(&recall, 2));
+    assert_true(known_ns(&recall, 3) > 2.9 && known_ns(&recall, 3) < 3.1);
+    assert_int_equal(recall.n, GPSTI_RECALL_MOST);
+    gpsti_recall_forget(&recall, 3);
+    gpsti_recall_forget(&recall, 3);
+    assert_null(gpsti_recall_find(&recall, 3));
+    assert_true(known_ns(&recall, 4) > 3.9 && known_ns(&recall, 1) > 99.9);
+    assert_int_equal(recall.n, GPSTI_RECALL_MOST - 1);
+}
+
+/* Against the last run that knew nothing: one slow run is chance, two in a row and nothing is known any more. */
+static void test_slower_runs(void** state) {
+    static gpsti_recall recall;
+    (void)state;
+    memset(&recall, 0, sizeof recall);
+    put(&recall, 1, 100.0, false);
+    put(&recall, 1, 60.0, true);
+    assert_true(known_ns(&recall, 1) > 99.0);
+    put(&recall, 1, 108.0, true); /* as fast */
+    put(&recall, 1, 111.0, true);
+    put(&recall, 1, 105.0, true);
+    put(&recall, 1, 111.0, true);
+    assert_true(known_ns(&recall, 1) > 99.0 && known_ns(&recall, 1) < 101.0);
+    put(&recall, 1, 111.0, true);
+    assert_null(gpsti_recall_find(&recall, 1));
+    put(&recall, 1, 100.0, false);
+    put(&recall, 1, 111.0, true);
+    put(&recall, 1, 130.0, false); /* which found out for itself */
+    put(&recall, 1, 140.0, true);
+    put(&recall, 1, 144.0, true);
+    assert_true(known_ns(&recall, 1) > 129.0);
+}
+
+/* Now and then a run finds out anew. */
+static void test_it_is_not_known_for_ever(void** state) {
+    static gpsti_recall recall;
+    uint32_t n = 0;
+    (void)state;
+    memset(&recall, 0, sizeof recall);
+    for (int i = 0; i < 2; i++) {
+        put(&recall, 1, 100.0, false);
+        for (n = 0; gpsti_recall_find(&recall, 1); n++)
+            put(&recall, 1, 100.0, true);
+        assert_int_equal(n, 32);
+    }
+}
+
+/* What the last run had to say, not the first. */
+static void test_the_latest_is_known(void** state) {
+    static gpsti_recall recall;
+    gpsti_recalled run = a_run(1, 100.0);
+    (void)state;
+    memset(&recall, 0, sizeof recall);
+    run.n_slots = 3;
+    gpsti_recall_put(&recall, &run, false);
+    run.n_slots = 5;
+    gpsti_recall_put(&recall, &run, true);
+    assert_int_equal(gpsti_recall_find(&recall, 1)->n_slots, 5);
+    assert_int_equal(recall.n, 1);
+}
+
+static void test_whom_it_serves(void** state) {
+    const gpsti_recalled run = a_run(1, 1.0);
+    (void)state;
+    assert_false(gpsti_recall_serves(&run, 49));
+    assert_true(gpsti_recall_serves(&run, 50));
+    assert_true(gpsti_recall_serves(&run, 100000));
+}
+
+static void test_other_items(void** state) {
+    gpsti_tuner_costs then, now;
+    (void)state;
+    memset(&then, 0, sizeof then);
+    then.service_ns[GPST_RESOURCE_CPU] = 8000;
+    then.service_ns[GPST_RESOURCE_DISK_IN] = 1000;
+    now = then;
+    assert_false(gpsti_recall_differs(&then, &now));
+    now.service_ns[GPST_RESOURCE_CPU] = 15000;
+    now.service_ns[GPST_RESOURCE_DISK_IN] = 3000; /* three times as much of little */
+    assert_false(gpsti_recall_differs(&then, &now));
+    now.service_ns[GPST_RESOURCE_DISK_IN] = 4000;
+    assert_true(gpsti_recall_differs(&then, &now));
+    now = then;
+    now.service_ns[GPST_RESOURCE_CPU] = 17000;
+    assert_true(gpsti_recall_differs(&then, &now));
+    now.service_ns[GPST_RESOURCE_CPU] = 3900;
+    assert_true(gpsti_recall_differs(&then, &now));
+}
+
+/* ---- runs ------------------------------------------------------------------------------------------------ */
+
+enum { N_ITEMS = 64, N_WORKERS = 4 };
+static const char known_job[] = "known job: starts with";
+
+static gpst_pipeline_desc a_job(kit* self) {
+    gpst_pipeline_desc desc = kit_standard(self, N_ITEMS);
+    desc.n_items_expected = N_ITEMS;
+    self->decode_ns = 2000000;
+    return desc;
+}
+
+static gpst_stats stats;
+
+static bool knows_its_items(kit* self, gpst_pipeline_desc* desc) {
+    const gpst_result result = run_tuned(self, desc, &stats);
+    const bool knew = report.n_decisions > 0 && strncmp(report.decisions[0].reason, known_job, strlen(known_job)) == 0;
+    assert_int_equal(result, self->fail_place == KIT_NOWHERE ? GPST_OK : GPST_PARTIAL);
+    assert_int_equal(self->n_sinks, self->n_items);
+    assert_true(knew || !said(known_job)); /* it is the first thing */
+    kit_check_files(self);
+    kit_remove_files(self, "out_");
+    return knew;
+}
+
+/* Until a run is remembered: on a busy machine one may end in a plain loop, or be no faster. */
+static void run_until_known(kit* self, gpst_pipeline_desc* desc) {
+    bool known = false;
+    for (test_tries t = {0, 0}; !known && test_again(&t);)
+        known = knows_its_items(self, desc);
+    assert_true(known);
+}
+
+static void test_the_second_run_knows(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", N_WORKERS);
+    gpst_pipeline_desc desc = a_job(self);
+    assert_false(knows_its_items(self, &desc)); /* the first */
+    run_until_known(self, &desc);
+    assert_int_equal(report.decisions[0].item, 0);
+    assert_int_equal(report.settings.value[GPST_KNOB_LOOP], GPST_RUN_ENGINE);
+    kit_close(self);
+}
+
+static gpst_result another_work(void* user_data, gpst_task* task) { return kit_decode(user_data, task); }
+
+/* Not a run of another job, nor one that is told what to do, nor where the memory did not stay. */
+static void test_who_does_not(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", N_WORKERS);
+    gpst_pipeline_desc desc = a_job(self), other;
+    run_until_known(self, &desc);
+
+    other = desc;
+    other.n_items_expected = 0;
+    assert_false(knows_its_items(self, &other));
+    other.n_items_expected = N_ITEMS / 2 - 1;
+    assert_false(knows_its_items(self, &other));
+    other = desc;
+    other.as_ready = self->as_ready = true;
+    assert_false(knows_its_items(self, &other));
+    self->as_ready = false;
+    other = desc;
+    other.n_slots = 5;
+    assert_false(knows_its_items(self, &other));
+    other = desc;
+    other.settings.value[GPST_KNOB_WORKERS] = 2;
+    assert_false(knows_its_items(self, &other));
+    other = desc;
+    other.mode = GPST_RUN_PLAIN_SERIAL;
+    assert_false(knows_its_items(self, &other));
+
+    const gpst_stage_func decode = self->stages[1].func;
+    self->stages[1].func = another_work;
+    assert_false(knows_its_items(self, &desc));
+    self->stages[1].func = decode;
+    run_until_known(self, &desc);
+    gpst_context_trim(self->context);
+    assert_false(knows_its_items(self, &desc));
+    kit_close(self);
+}
+
+/* Runs the job, and says of it what the test wants said before it is remembered once more. */
+static void remember_with(kit* self, gpst_pipeline_desc* desc, double serial_ns, double inside_ns, uint32_t loop) {
+    kit_forget(self);
+    assert_int_equal(gpst_pipeline_create(self->context, desc, &self->pipeline), GPST_OK);
+    assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
+    self->pipeline->tune.recalls = false; /* however long it took */
+    self->pipeline->tune.serial_ns = serial_ns;
+    self->pipeline->tune.inside_ns = inside_ns;
+    self->pipeline->tune.tuner.now.value[GPST_KNOB_LOOP] = loop;
+    gpsti_tune_remember(self->pipeline);
+    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+    self->pipeline = NULL;
+    kit_remove_files(self, "out_");
+}
+
+/* A run that lost items, was too short, or no faster than a plain loop. */
+static void test_what_is_not_remembered(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", N_WORKERS);
+    gpsti_recall* const recall = &self->context->recall;
+    gpst_pipeline_desc desc = a_job(self);
+    self->fail_place = KIT_DECODE;
+    self->fail_first = 40;
+    assert_false(knows_its_items(self, &desc));
+    assert_int_equal(recall->n, 0);
+    self->fail_place = KIT_NOWHERE;
+    desc.n_items_expected = self->n_items = 31;
+    assert_false(knows_its_items(self, &desc));
+    assert_int_equal(recall->n, 0);
+    desc.n_items_expected = self->n_items = N_ITEMS;
+    static const struct {
+        double serial_ns, inside_ns;
+        gpst_run_mode loop;
+        uint32_t n_known;
+    } rows[] = {{1e9, 0.0, GPST_RUN_ENGINE, 1},
+                {1.0, 0.0, GPST_RUN_ENGINE, 0},
+                {1e9, 1e9, GPST_RUN_ENGINE, 0}, /* kernels with every core inside */
+                {0.0, 0.0, GPST_RUN_ENGINE, 1}, /* nobody knows */
+                {1e9, 0.0, GPST_RUN_PLAIN_SERIAL, 0}};
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        run_until_known(self, &desc);
+        remember_with(self, &desc, rows[r].serial_ns, rows[r].inside_ns, (uint32_t)rows[r].loop);
+        assert_int_equal(recall->n, rows[r].n_known);
+    }
+    kit_close(self);
+}
+
+/* Items that take fifteen times as long: seen when the first ones have ended, and found out anew. */
+static void test_other_items_are_noticed(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", N_WORKERS);
+    gpst_pipeline_desc desc = a_job(self);
+    run_until_known(self, &desc);
+    assert_false(said("other items"));
+    self->decode_ns = 30000000;
+    assert_true(knows_its_items(self, &desc));
+    assert_true(said("other items"));
+    assert_non_null(strstr(stats.settings, "items=staged")); /* those before were whole */
+    assert_int_equal(self->context->recall.known[0].n_knew, 0);
+    run_until_known(self, &desc);
+    assert_false(said("other items"));
+    self->decode_ns = 2000000;
+    assert_true(knows_its_items(self, &desc));
+    assert_true(said("other items"));
+    kit_close(self);
+}
+
+static int64_t moody_ns;
+
+/* As kit_decode, but the first ones take longer. */
+static gpst_result moody_decode(void* user_data, gpst_task* task) {
+    if (task->item->index < N_WORKERS)
+        gpsti_sleep_ns(moody_ns);
+    return kit_decode(user_data, task);
+}
+
+/* A bad moment at the start is none of their doing. */
+static void test_a_bad_moment_is_not_believed(void** state) {
+    (void)state;
+    bool unmoved = false;
+    for (test_tries t = {0, 0}; !unmoved && test_again(&t);) {
+        kit* const self = kit_open("cpu", N_WORKERS);
+        gpst_pipeline_desc desc = a_job(self);
+        self->stages[1].func = moody_decode;
+        moody_ns = 0;
+        run_until_known(self, &desc);
+        moody_ns = 40000000;
+        unmoved = knows_its_items(self, &desc) && !said("other items");
+        kit_close(self);
+    }
+    assert_true(unmoved);
+}
+
+/* What one run leaves the next one has. */
+static void test_what_is_handed_on(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", N_WORKERS);
+    gpsti_recall* const recall = &self->context->recall;
+    gpst_pipeline_desc desc = a_job(self);
+    run_until_known(self, &desc);
+    recall->known[0].slot_ns = (int64_t)1 << 50; /* no more than there are */
+    recall->known[0].n_slots = 9;
+    recall->known[0].serial_ns = 123456.0;
+    recall->known[0].read_cpu_part = 7.0;
+    kit_forget(self);
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+    gpst_pipeline* const pipeline = self->pipeline;
+    gpsti_mutex_lock(&self->context->scheduler->mutex);
+    assert_true(gpsti_tune_recall(pipeline));
+    assert_true(pipeline->tune.recalls && pipeline->tune.modelled && pipeline->tune.tuner.budget.known);
+    assert_int_equal(pipeline->tune.tuner.most.value[GPST_KNOB_SLOTS], 9);
+    assert_true(pipeline->read_cpu_part > 6.0);
+    assert_true(pipeline->tune.serial_ns > 123455.0);
+    assert_int_equal(pipeline->tune.item_host_bytes, recall->known[0].item_host_bytes);
+    assert_int_equal(pipeline->tune.item_ns, recall->known[0].costs.item_ns);
+    assert_int_equal(pipeline->source_work_ns, recall->known[0].source_work_ns);
+    gpsti_mutex_unlock(&self->context->scheduler->mutex);
+    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+    pipeline->tune.model.service_ns[GPST_RESOURCE_DISK_IN] = 777;
+    pipeline->tune.model.service_ns[GPST_RESOURCE_DISK_OUT] = 888;
+    gpsti_tune_remember(pipeline);
+    assert_int_equal(recall->known[0].costs.service_ns[GPST_RESOURCE_DISK_IN], 777);
+    assert_int_equal(recall->known[0].costs.service_ns[GPST_RESOURCE_DISK_OUT], 888);
+    assert_int_equal(recall->known[0].n_slots, pipeline->n_slots_used);
+    assert_false(recall->known[0].costs.is_first);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    self->pipeline = NULL;
+    kit_close(self);
+}
+
+/* No engine to be had: the run begins as any other. */
+static void test_every_allocation_refused(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", N_WORKERS);
+    gpst_pipeline_desc desc = a_job(self);
+    self->decode_ns = 500000;
+    run_until_known(self, &desc);
+    bool refused = true;
+    uint64_t n = 1, n_ran = 0;
+    for (; refused && n < 400; n++) {
+        gpst_pipeline* pipeline = NULL;
+        kit_forget(self);
+        if (gpst_pipeline_create(self->context, &desc, &pipeline) == GPST_OK) {
+            test_memory_refuse(&self->memory, n);
+            const gpst_result ran = gpst_pipeline_run(pipeline);
+            assert_true(ran == GPST_OK || ran == GPST_PARTIAL);
+            assert_int_equal(self->n_sinks, self->n_items);
+            assert_true(self->n_failed <= 1);
+            n_ran++;
+        }
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        refused = test_memory_refused(&self->memory);
+        test_memory_relent(&self->memory);
+        kit_check_files(self);
+        kit_remove_files(self, "out_");
+        run_until_known(self, &desc);
+    }
+    assert_false(refused);
+    assert_true(n_ran > 3);
+    kit_close(self);
+}
+
+/* ---- dear memory ------------------------------------------------------------------------------------------- */
+
+static gpst_result small_picture(void* user_data, gpst_task* task) {
+    const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
+    const int64_t end_ns = gpsti_now_ns() + 300000;
+    gpst_image image;
+    (void)user_data;
+    while (gpsti_now_ns() < end_ns) {}
+    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    return gpst_task_set_output(task, 0, &shape, &image);
+}
+
+/* How many runs were plain before the first that was not; one of them knows its items in the end. */
+static uint32_t runs_until_it_pays(void) {
+    kit* const self = kit_open("sim:h2d_gbps=0.000038,d2h_gbps=1,pin_gbps=0.00027", N_WORKERS);
+    uint32_t n_plain = 0, n_runs = 0;
+    bool knew = false;
+    self->n_items = N_ITEMS;
+    self->n_outputs = 1;
+    self->stages[0] = kit_stage(self, GPST_STAGE_HOST, small_picture, "decode");
+    self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, kit_device, "kernel");
+    self->n_stages = 2;
+    for (test_tries t = {0, 0}; !knew && test_again(&t); n_runs++) {
+        gpst_pipeline_desc desc = kit_desc(self);
+        desc.source = kit_source_empty;
+        desc.n_items_expected = N_ITEMS;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_int_equal(self->n_ok, N_ITEMS);
+        knew = said(known_job);
+        n_plain += strstr(stats.settings, "mode=plain-serial") && n_plain == n_runs ? 1 : 0;
+    }
+    assert_true(knew);
+    kit_close(self);
+    return n_plain;
+}
+
+/* Locking a slot's memory takes 30 ms, which is more than an engine can gain in a run of 130 (1.7 of 2.0 ms are the
+   way up). But it stays: after a few runs the engine is opened, and from then on at once. */
+static void test_memory_is_paid_by_and_by(void** state) {
+    (void)state;
+    uint32_t n_plain = 0;
+    for (int i = 0; (n_plain < 1 || n_plain > 5) && i < 2; i++) /* 3; 7 to 10 where the item at hand counts as one */
+        n_plain = runs_until_it_pays();
+    assert_in_range(n_plain, 1, 5);
+}
+
+/* ---- side by side ------------------------------------------------------------------------------------------ */
+
+enum { N_SIDE = 3 };
+
+typedef struct side {
+    gpst_context* context;
+    uint32_t n_begun, n_done;
+    gpsti_a64 n_items;
+} side;
+
+static gpst_result side_source(void* user_data, uint64_t index, gpst_input* out) {
+    (void)user_data;
+    out->name = "side";
+    return index < N_ITEMS ? GPST_OK : GPST_END;
+}
+
+static gpst_result side_work(void* user_data, gpst_task* task) {
+    (void)task;
+    gpsti_sleep_ns(500000);
+    gpsti_a64_add(&((side*)user_data)->n_items, 1);
+    return GPST_OK;
+}
+
+static void run_beside_others(void* arg) {
+    side* const self = (side*)arg;
+    for (int i = 0; i < 6; i++) {
+        gpst_stage_desc stage = GPST_ZERO;
+        gpst_pipeline_desc desc = GPST_ZERO;
+        gpst_pipeline* pipeline = NULL;
+        stage.kind = GPST_STAGE_HOST;
+        stage.func = side_work;
+        stage.user_data = self;
+        desc.stages = &stage;
+        desc.n_stages = 1;
+        desc.source = side_source;
+        desc.n_items_expected = N_ITEMS;
+        self->n_begun += GPST_FAILED(gpst_pipeline_create(self->context, &desc, &pipeline)) ? 0 : 1;
+        self->n_done += pipeline && gpst_pipeline_run(pipeline) == GPST_OK ? 1 : 0;
+        (void)gpst_pipeline_destroy(pipeline);
+    }
+}
+
+/* The same job on several threads: each remembers and recalls what another does at that moment. */
+static void test_side_by_side(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", N_WORKERS);
+    gpsti_thread threads[N_SIDE];
+    side sides[N_SIDE];
+    memset(sides, 0, sizeof sides);
+    for (int t = 0; t < N_SIDE; t++) {
+        sides[t].context = self->context;
+        assert_int_equal(gpsti_thread_start(&threads[t], run_beside_others, &sides[t], "side"), GPST_OK);
+    }
+    for (int t = 0; t < N_SIDE; t++)
+        gpsti_thread_join(&threads[t]);
+    for (int t = 0; t < N_SIDE; t++) {
+        assert_int_equal(sides[t].n_begun, 6);
+        assert_int_equal(sides[t].n_done, 6);
+        assert_int_equal(gpsti_a64_load(&sides[t].n_items), 6 * N_ITEMS);
+    }
+    assert_true(self->context->recall.n <= 1);
+    kit_close(self);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_jobs),
+                                       cmocka_unit_test(test_slower_runs),
+                                       cmocka_unit_test(test_whom_it_serves),
+                                       cmocka_unit_test(test_it_is_not_known_for_ever),
+                                       cmocka_unit_test(test_the_latest_is_known),
+                                       cmocka_unit_test(test_other_items),
+                                       cmocka_unit_test(test_the_second_run_knows),
+                                       cmocka_unit_test(test_who_does_not),
+                                       cmocka_unit_test(test_what_is_not_remembered),
+                                       cmocka_unit_test(test_other_items_are_noticed),
+                                       cmocka_unit_test(test_a_bad_moment_is_not_believed),
+                                       cmocka_unit_test(test_what_is_handed_on),
+                                       cmocka_unit_test(test_every_allocation_refused),
+                                       cmocka_unit_test(test_memory_is_paid_by_and_by),
+                                       cmocka_unit_test(test_side_by_side)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
