@@ -158,6 +158,7 @@ PRIVATE = [
     "core/flow.c",
     "core/plain.c",
     "core/early.c",
+    "core/tune_costs.c",
     "core/tune_slots.c",
     "core/tune_start.c",
     "core/tune_recall.c",

@@ -1,0 +1,79 @@
+/* core/tune_costs.c -- what an item takes, by the clocks of those that have been: what the tuner's model is made of. */
+#include "platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <string.h>
+
+GPSTI_PRIVATE void gpsti_tune_note_share(const gpsti_clock* clock, gpsti_tune_share* out) {
+    out->count = clock->count;
+    out->work_ns = clock->busy_ns - clock->setup_ns;
+}
+
+GPSTI_INTERN void gpsti_tune_leave_out(gpst_pipeline* pipeline) {
+    for (uint32_t c = 0; c < pipeline->n_clocks; c++)
+        gpsti_tune_note_share(&pipeline->clocks[c], &pipeline->tune.first[c]);
+}
+
+/* A call's mean by one clock, as if its memory had been made before; item 0 only where there is no other. */
+GPSTI_PRIVATE int64_t gpsti_tune_call_ns(const gpsti_clock* clock, const gpsti_tune_share* first) {
+    gpsti_tune_share all;
+    gpsti_tune_note_share(clock, &all);
+    if (all.count > first->count)
+        return (all.work_ns - first->work_ns) / (int64_t)(all.count - first->count);
+    return all.count > 0 ? all.work_ns / (int64_t)all.count : 0;
+}
+
+/* By the means of all calls, those of items in flight among them. */
+GPSTI_PRIVATE void gpsti_tune_services(const gpst_pipeline* pipeline, int64_t* out_ns) {
+    for (uint32_t s = 0; pipeline->steps[s].kind != GPSTI_STEP_FINISH; s++) {
+        const gpsti_step* const step = &pipeline->steps[s];
+        const uint32_t n_clocks = step->kind == GPSTI_STEP_OFFLOAD ? step->n_stages + 2 : 1;
+        const int64_t n_calls = step->per_output ? pipeline->n_outputs : 1;
+        for (uint32_t c = step->first_clock; c < step->first_clock + n_clocks; c++)
+            out_ns[pipeline->clocks[c].resource] +=
+                n_calls * gpsti_tune_call_ns(&pipeline->clocks[c], &pipeline->tune.first[c]);
+    }
+}
+
+/* What a device did for several items side by side counts once. */
+GPSTI_PRIVATE void gpsti_tune_share_device(const gpst_pipeline* pipeline, int64_t* out_ns) {
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++) {
+        int64_t total_ns = 0;
+        for (uint32_t c = 0; c < pipeline->n_clocks; c++)
+            total_ns += (int)pipeline->clocks[c].resource == r ? pipeline->clocks[c].busy_ns : 0;
+        if (total_ns > 0)
+            out_ns[r] = (int64_t)((double)out_ns[r] * (double)pipeline->busy[r].busy_ns / (double)total_ns);
+    }
+}
+
+GPSTI_PRIVATE uint64_t gpsti_tune_read_bytes(const gpst_pipeline* pipeline) {
+    const gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[0].first_clock];
+    return pipeline->steps[0].kind == GPSTI_STEP_READ && clock->count > 0 ? clock->bytes / clock->count : 0;
+}
+
+/* An item's services. What calls of a device take is not to be had from a plain loop, where they wait for it; and its
+   reads from the page cache will be the workers'. */
+GPSTI_INTERN void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_costs* out) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    int64_t* const service_ns = out->service_ns;
+    memset(out, 0, sizeof *out);
+    out->is_first = tune->first[0].count == 0 && pipeline->items_ok + pipeline->items_failed < 2;
+    out->item_ns = tune->item_ns;
+    out->read_bytes = gpsti_tune_read_bytes(pipeline);
+    gpsti_tune_services(pipeline, service_ns);
+    gpsti_tune_share_device(pipeline, service_ns);
+    service_ns[GPST_RESOURCE_CPU] += pipeline->finish_clock.count > 0
+                                         ? pipeline->finish_clock.busy_ns / (int64_t)pipeline->finish_clock.count
+                                         : 0;
+    if (!gpsti_carry_computes(pipeline))
+        return;
+    out->read_ns = service_ns[GPST_RESOURCE_DISK_IN];
+    service_ns[GPST_RESOURCE_CPU] += out->read_ns;
+    service_ns[GPST_RESOURCE_DISK_IN] = 0;
+}
+
+GPSTI_INTERN void gpsti_tune_note_source(gpst_pipeline* pipeline, int64_t busy_ns) {
+    int64_t* const least_ns = &pipeline->tune.source_ns;
+    *least_ns = *least_ns == 0 || busy_ns < *least_ns ? busy_ns : *least_ns;
+}
