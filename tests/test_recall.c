@@ -253,24 +253,30 @@ static void test_what_is_not_remembered(void** state) {
     kit_close(self);
 }
 
-/* Items that take fifteen times as long: seen when the first ones have ended, and found out anew. */
-static void test_other_items_are_noticed(void** state) {
-    (void)state;
+/* Does a run whose items take so long say that they are others than those of the run before? */
+static bool notices_others(int64_t before_ns, int64_t after_ns) {
     kit* const self = kit_open("cpu", N_WORKERS);
     gpst_pipeline_desc desc = a_job(self);
+    self->decode_ns = before_ns;
     run_until_known(self, &desc);
-    assert_false(said("other items"));
-    self->decode_ns = 30000000;
-    assert_true(knows_its_items(self, &desc));
-    assert_true(said("other items"));
-    assert_non_null(strstr(stats.settings, "items=staged")); /* those before were whole */
-    assert_int_equal(self->context->recall.known[0].n_knew, 0);
-    run_until_known(self, &desc);
-    assert_false(said("other items"));
-    self->decode_ns = 2000000;
-    assert_true(knows_its_items(self, &desc));
-    assert_true(said("other items"));
+    bool noticed = !said("other items");
+    self->decode_ns = after_ns;
+    noticed = knows_its_items(self, &desc) && said("other items") && noticed;
+    if (noticed && self->context->recall.n > 0)
+        assert_int_equal(self->context->recall.known[0].n_knew, 0); /* it found out for itself */
     kit_close(self);
+    return noticed;
+}
+
+/* Items that take fifteen times as long, or as little: seen when the first ones have ended, and found out anew. */
+static void test_other_items_are_noticed(void** state) {
+    (void)state;
+    bool longer = false, briefer = false;
+    for (test_tries t = {0, 0}; !longer && test_again(&t);) /* those before were whole */
+        longer = notices_others(2000000, 30000000) && strstr(stats.settings, "items=staged");
+    for (test_tries t = {0, 0}; !briefer && test_again(&t);)
+        briefer = notices_others(30000000, 2000000);
+    assert_true(longer && briefer);
 }
 
 static int64_t moody_ns;
@@ -308,7 +314,7 @@ static void test_what_is_handed_on(void** state) {
     run_until_known(self, &desc);
     recall->known[0].slot_ns = (int64_t)1 << 50; /* no more than there are */
     recall->known[0].n_slots = 9;
-    recall->known[0].serial_ns = 123456.0;
+    recall->known[0].serial_ns = 1.5e9;
     recall->known[0].read_cpu_part = 7.0;
     kit_forget(self);
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
@@ -318,15 +324,18 @@ static void test_what_is_handed_on(void** state) {
     assert_true(pipeline->tune.recalls && pipeline->tune.modelled && pipeline->tune.tuner.budget.known);
     assert_int_equal(pipeline->tune.tuner.most.value[GPST_KNOB_SLOTS], 9);
     assert_true(pipeline->read_cpu_part > 6.0);
-    assert_true(pipeline->tune.serial_ns > 123455.0);
+    assert_true(pipeline->tune.serial_ns > 1.4e9);
     assert_int_equal(pipeline->tune.item_host_bytes, recall->known[0].item_host_bytes);
     assert_int_equal(pipeline->tune.item_ns, recall->known[0].costs.item_ns);
     assert_int_equal(pipeline->source_work_ns, recall->known[0].source_work_ns);
     gpsti_mutex_unlock(&self->context->scheduler->mutex);
     assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+    pipeline->tune.recalls = false; /* however long it took, */
+    pipeline->tune.serial_ns = 0.0; /* and whatever a plain loop took meanwhile */
     pipeline->tune.model.service_ns[GPST_RESOURCE_DISK_IN] = 777;
     pipeline->tune.model.service_ns[GPST_RESOURCE_DISK_OUT] = 888;
     gpsti_tune_remember(pipeline);
+    assert_int_equal(recall->n, 1);
     assert_int_equal(recall->known[0].costs.service_ns[GPST_RESOURCE_DISK_IN], 777);
     assert_int_equal(recall->known[0].costs.service_ns[GPST_RESOURCE_DISK_OUT], 888);
     assert_int_equal(recall->known[0].n_slots, pipeline->n_slots_used);
@@ -408,9 +417,11 @@ static uint32_t runs_until_it_pays(void) {
    way up). But it stays: after a few runs the engine is opened, and from then on at once. */
 static void test_memory_is_paid_by_and_by(void** state) {
     (void)state;
-    uint32_t n_plain = 0;
-    for (int i = 0; (n_plain < 1 || n_plain > 5) && i < 2; i++) /* 3; 7 to 10 where the item at hand counts as one */
+    uint32_t n_plain = 0, n_late = 0; /* 3; 7 to 10 where the item at hand counts as one; 0 on a machine that is busy */
+    for (test_tries t = {0, 0}; (n_plain < 1 || n_plain > 5) && n_late < 2 && test_again(&t);) {
         n_plain = runs_until_it_pays();
+        n_late += n_plain > 5 ? 1 : 0;
+    }
     assert_in_range(n_plain, 1, 5);
 }
 
