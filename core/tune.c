@@ -383,6 +383,7 @@ GPSTI_PRIVATE bool gpsti_tune_outgrows_whole(gpst_pipeline* pipeline, gpsti_tune
 GPSTI_PRIVATE void gpsti_tune_go_staged(gpst_pipeline* pipeline, gpsti_tuner_costs* costs) {
     gpsti_tune* const tune = &pipeline->tune;
     const bool again = pipeline->whole;
+    tune->model = *costs;
     gpsti_tune_add_engine(pipeline, costs);
     gpsti_tune_set_ends(pipeline, false);
     tune->item_ns = gpsti_tuner_total_ns(costs);
