@@ -37,6 +37,11 @@ GPSTI_INTERN int64_t gpsti_inside_lost_ns(const gpsti_inside* inside, int64_t wi
     return lost_ns > late_ns ? lost_ns : late_ns;
 }
 
+GPSTI_INTERN int64_t gpsti_inside_alone_more_ns(const gpsti_inside* inside, int64_t n_threads) {
+    const int64_t more_ns = inside->n > 0 ? inside->least_ns * n_threads - inside->total_ns / inside->n : 0;
+    return more_ns > 0 ? more_ns : 0;
+}
+
 /* Where others have work for the cores, too, a kernel waits for the last of its threads, and all of them can take many
    times as long as one. Often that is soon over (threads that lie on one core are moved apart), so one thread has a
    kernel, and then every core again; where it is not, each time eight times as many. */

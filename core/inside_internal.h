@@ -26,6 +26,8 @@ GPSTI_INTERN void gpsti_inside_sound(gpsti_inside* inside);
 GPSTI_INTERN int64_t gpsti_inside_late_ns(const gpsti_inside* inside);
 /* What such a kernel, of wide_ns on n_threads, may lose: that, or what is lost anyway. */
 GPSTI_INTERN int64_t gpsti_inside_lost_ns(const gpsti_inside* inside, int64_t wide_ns, int64_t n_threads);
+/* By the shortest, which nothing was in the way of: about so much more than in the mean one takes on one thread. */
+GPSTI_INTERN int64_t gpsti_inside_alone_more_ns(const gpsti_inside* inside, int64_t n_threads);
 /* What it took, that way. */
 GPSTI_INTERN void gpsti_inside_note(gpsti_inside* inside, int64_t busy_ns);
 

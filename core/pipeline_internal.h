@@ -208,6 +208,7 @@ typedef struct gpsti_tune {
                               all that one needs */
     double serial_ns;      /* an item's time in the plain loop, at the start or in the latest block; 0 = not known */
     double inside_ns;      /* likewise with every core inside its kernels */
+    int64_t alone_more_ns; /* about so much more the kernels of an item take on one thread */
     gpsti_tuner tuner;
     gpsti_guard guard;
     bool paused;           /* the source rests until a plain block is over */

@@ -374,6 +374,7 @@ GPSTI_PRIVATE void gpsti_plain_tell(const gpsti_plain* self) {
     tune->item_ns = self->alone_ns > 0 ? self->alone_ns : gpsti_plain_mean_ns(self);
     if (self->inside_ns > 0 && n_items >= 3)
         tune->inside_ns = self->wide_ns > 0 ? (double)self->wide_ns : gpsti_plain_between_ns(self);
+    tune->alone_more_ns = gpsti_inside_alone_more_ns(&self->inside, tune->tuner.most.value[GPST_KNOB_INSIDE]);
     if (n_items < 3 || self->alone_ns > 0)
         return;
     tune->item_ns = (self->whole_ns - self->first_ns) / (n_items - 2);

@@ -6,7 +6,10 @@
 #include <string.h>
 
 #define GPSTI_RECALL_SLOWER 1.10 /* times as long as a run that knew nothing: more than chance */
+#define GPSTI_RECALL_LEVEL 1.03  /* where the other way need not find out anything first */
 #define GPSTI_RECALL_RUNS 32     /* after which machine and items may be others */
+#define GPSTI_RECALL_PAUSE 8     /* runs at first */
+#define GPSTI_RECALL_LONGER 4    /* times as many each time */
 #define GPSTI_RECALL_OTHER 2     /* times as much or as little of a resource: another item */
 
 GPSTI_PRIVATE uint32_t gpsti_recall_index(const gpsti_recall* recall, uint64_t job) {
@@ -32,20 +35,38 @@ GPSTI_INTERN void gpsti_recall_forget(gpsti_recall* recall, uint64_t job) {
         gpsti_recall_take_out(recall, i);
 }
 
+/* Two in a row were slower: false, the job is forgotten. */
+GPSTI_PRIVATE bool gpsti_recall_rests(gpsti_recalled* run) {
+    run->pause = run->pause == 0 ? GPSTI_RECALL_PAUSE : GPSTI_RECALL_LONGER * run->pause;
+    run->n_rest = run->pause;
+    return run->inside_ns > 0.0;
+}
+
+GPSTI_PRIVATE bool gpsti_recall_compare(gpsti_recalled* run, const gpsti_recalled* known, bool knew) {
+    const double more = run->inside_ns > 0.0 ? GPSTI_RECALL_LEVEL : GPSTI_RECALL_SLOWER;
+    run->pause = known->pause;
+    if (!knew) {
+        run->n_runs = known->n_rest > 0 ? known->n_runs + 1 : 0;
+        run->n_rest = known->n_rest > 0 ? known->n_rest - 1 : 0;
+        return true;
+    }
+    const double run_ns = run->run_ns;
+    run->n_runs = known->n_runs + 1;
+    run->run_ns = known->run_ns;
+    run->n_slower = run_ns > more * known->run_ns ? known->n_slower + 1 : 0;
+    return run->n_slower < 2 || gpsti_recall_rests(run);
+}
+
 GPSTI_INTERN void gpsti_recall_put(gpsti_recall* recall, const gpsti_recalled* seen, bool knew) {
     gpsti_recalled run = *seen;
     const uint32_t i = gpsti_recall_index(recall, seen->job);
-    run.n_knew = run.n_slower = 0;
+    bool stays = true;
+    run.n_runs = run.n_slower = run.pause = run.n_rest = 0;
     if (i < recall->n) {
-        const gpsti_recalled* const known = &recall->known[i];
-        if (knew) {
-            run.run_ns = known->run_ns;
-            run.n_knew = known->n_knew + 1;
-            run.n_slower = seen->run_ns > GPSTI_RECALL_SLOWER * known->run_ns ? known->n_slower + 1 : 0;
-        }
+        stays = gpsti_recall_compare(&run, &recall->known[i], knew);
         gpsti_recall_take_out(recall, i);
     }
-    if (run.n_slower == 2 || run.n_knew == GPSTI_RECALL_RUNS)
+    if (!stays || run.n_runs == GPSTI_RECALL_RUNS)
         return;
     if (recall->n == GPSTI_RECALL_MOST)
         gpsti_recall_take_out(recall, 0);
@@ -54,7 +75,7 @@ GPSTI_INTERN void gpsti_recall_put(gpsti_recall* recall, const gpsti_recalled* s
 
 /* What a run begins and ends with is more of a shorter one. */
 GPSTI_INTERN bool gpsti_recall_serves(const gpsti_recalled* known, uint64_t n_items) {
-    return 2 * n_items >= known->n_items;
+    return known->n_rest == 0 && 2 * n_items >= known->n_items;
 }
 
 GPSTI_INTERN bool gpsti_recall_differs(const gpsti_tuner_costs* then, const gpsti_tuner_costs* now) {

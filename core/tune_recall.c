@@ -45,30 +45,50 @@ GPSTI_PRIVATE uint64_t gpsti_tune_job(const gpst_pipeline* pipeline) {
 
 /* ---- the end of a run ---------------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE bool gpsti_tune_is_memorable(const gpst_pipeline* pipeline) {
+/* Its kernels had every core to the end, where workers could have brought items whole. */
+GPSTI_PRIVATE bool gpsti_tune_stayed_inside(const gpst_pipeline* pipeline) {
     const gpsti_tune* const tune = &pipeline->tune;
-    return tune->job != 0 && tune->modelled && pipeline->items_failed == 0 && pipeline->items_cancelled == 0 &&
-           pipeline->items_ok >= GPSTI_TUNE_RECALL_ITEMS;
+    return !tune->modelled && tune->inside_ns > 0.0 && pipeline->items_ok >= 2 * (uint64_t)pipeline->n_workers &&
+           tune->tuner.now.value[GPST_KNOB_LOOP] == (uint32_t)GPST_RUN_PLAIN_INSIDE;
 }
 
-/* Where a plain loop was as fast the next run begins with it; and where its kernels had every core, which take now and
-   again many times as long, each run has to see how they do. */
-GPSTI_PRIVATE bool gpsti_tune_was_worth_it(const gpsti_tune* tune, double run_ns) {
+GPSTI_PRIVATE bool gpsti_tune_is_memorable(const gpst_pipeline* pipeline) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    return tune->job != 0 && (tune->modelled || gpsti_tune_stayed_inside(pipeline)) && pipeline->items_failed == 0 &&
+           pipeline->items_cancelled == 0 && pipeline->items_ok >= GPSTI_TUNE_RECALL_ITEMS;
+}
+
+/* Where a plain loop was as fast the next run begins with it. Kernels that had every core take now and again many times
+   as long, and an engine after them finds their threads still looking for more: which is better for such a job is seen
+   by whole runs only. */
+GPSTI_PRIVATE bool gpsti_tune_was_worth_it(const gpst_pipeline* pipeline, double run_ns) {
+    const gpsti_tune* const tune = &pipeline->tune;
     const bool serial = tune->serial_ns > 0.0 && tune->serial_ns <= run_ns;
-    return tune->tuner.now.value[GPST_KNOB_LOOP] == (uint32_t)GPST_RUN_ENGINE && !serial && tune->inside_ns <= 0.0;
+    return gpsti_tune_stayed_inside(pipeline) ||
+           (tune->tuner.now.value[GPST_KNOB_LOOP] == (uint32_t)GPST_RUN_ENGINE && !serial);
+}
+
+/* What an item takes with one thread for its kernels, where they had every core. */
+GPSTI_PRIVATE void gpsti_tune_take_out_threads(const gpsti_tune* tune, gpsti_tuner_costs* costs) {
+    costs->service_ns[GPST_RESOURCE_CPU] += tune->alone_more_ns;
+    costs->item_ns = (int64_t)tune->inside_ns + tune->alone_more_ns;
 }
 
 /* Files that many wait for at once take long, which says nothing of how many it takes: as the model had them. */
 GPSTI_PRIVATE void gpsti_tune_describe_costs(const gpst_pipeline* pipeline, gpsti_recalled* out) {
     static const gpst_resource files[] = {GPST_RESOURCE_DISK_IN, GPST_RESOURCE_DISK_OUT};
-    const gpsti_tuner_costs* const model = &pipeline->tune.model;
+    const gpsti_tune* const tune = &pipeline->tune;
     gpsti_tune_costs(pipeline, &out->seen);
+    if (!tune->modelled)
+        gpsti_tune_take_out_threads(tune, &out->seen);
     out->costs = out->seen;
-    for (int f = 0; f < 2; f++)
-        out->costs.service_ns[files[f]] = model->service_ns[files[f]];
-    out->costs.service_ns[GPST_RESOURCE_CPU] += model->read_ns - out->seen.read_ns;
-    out->costs.read_ns = model->read_ns;
     out->costs.is_first = false;
+    if (!tune->modelled)
+        return;
+    for (int f = 0; f < 2; f++)
+        out->costs.service_ns[files[f]] = tune->model.service_ns[files[f]];
+    out->costs.service_ns[GPST_RESOURCE_CPU] += tune->model.read_ns - out->seen.read_ns;
+    out->costs.read_ns = tune->model.read_ns;
 }
 
 GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_recalled* out) {
@@ -78,6 +98,7 @@ GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_reca
     out->n_items = pipeline->items_ok;
     out->run_ns = (double)(pipeline->end_ns - pipeline->start_ns) / (double)pipeline->items_ok;
     out->serial_ns = tune->serial_ns;
+    out->inside_ns = tune->inside_ns;
     gpsti_tune_describe_costs(pipeline, out);
     out->item_host_bytes = tune->item_host_bytes;
     out->item_device_bytes = tune->item_device_bytes;
@@ -94,7 +115,7 @@ GPSTI_INTERN void gpsti_tune_remember(gpst_pipeline* pipeline) {
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     if (gpsti_tune_is_memorable(pipeline)) {
         gpsti_tune_describe(pipeline, &seen);
-        if (gpsti_tune_was_worth_it(&pipeline->tune, seen.run_ns))
+        if (gpsti_tune_was_worth_it(pipeline, seen.run_ns))
             gpsti_recall_put(recall, &seen, pipeline->tune.recalls);
         else
             gpsti_recall_forget(recall, seen.job);
@@ -116,6 +137,7 @@ GPSTI_PRIVATE void gpsti_tune_take_over(gpst_pipeline* pipeline, const gpsti_rec
     tune->n_looks = GPSTI_TUNE_RECALL_LOOKS;
     tune->known = known->seen;
     tune->serial_ns = known->serial_ns;
+    tune->inside_ns = known->inside_ns;
     tune->item_host_bytes = known->item_host_bytes;
     tune->item_device_bytes = known->item_device_bytes;
     tune->item_ns = known->costs.item_ns;

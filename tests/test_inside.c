@@ -134,6 +134,18 @@ static void test_what_kernels_lose(void** state) {
     assert_int_equal(gpsti_inside_lost_ns(&inside, 250 * US, 200), 200 * US + 250 * US / 16);
 }
 
+/* As many as the threads of the shortest, less what one takes on all of them. */
+static void test_what_one_thread_takes(void** state) {
+    (void)state;
+    gpsti_inside inside;
+    gpsti_inside_init(&inside, 1200 * US);
+    assert_int_equal(gpsti_inside_alone_more_ns(&inside, 16), 0);
+    gpsti_inside_note(&inside, 300 * US);
+    gpsti_inside_note(&inside, 100 * US);
+    assert_int_equal(gpsti_inside_alone_more_ns(&inside, 16), (1600 - 200) * US);
+    assert_int_equal(gpsti_inside_alone_more_ns(&inside, 1), 0);
+}
+
 /* One, eight, 64, and no more than some thousands. */
 static void test_every_core_has_another_turn(void** state) {
     (void)state;
@@ -172,6 +184,7 @@ int main(void) {
         cmocka_unit_test(test_sounding), cmocka_unit_test(test_first_doubt),
         cmocka_unit_test(test_kernels_that_are_often_late),
         cmocka_unit_test(test_what_kernels_lose),
+        cmocka_unit_test(test_what_one_thread_takes),
         cmocka_unit_test(test_every_core_has_another_turn),
         cmocka_unit_test(test_what_was_long_ago_says_little),
     };

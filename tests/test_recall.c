@@ -82,6 +82,47 @@ static void test_it_is_not_known_for_ever(void** state) {
     }
 }
 
+static void put_inside(gpsti_recall* recall, double run_ns, bool knew) {
+    gpsti_recalled run = a_run(1, run_ns);
+    run.inside_ns = 50.0;
+    gpsti_recall_put(recall, &run, knew);
+}
+
+static bool is_tried(const gpsti_recall* recall) {
+    const gpsti_recalled* const known = gpsti_recall_find(recall, 1);
+    return known && gpsti_recall_serves(known, 100);
+}
+
+/* Two runs in a row that were slower by little: the plain start, in which they had every core, stays for eight runs,
+   and the next time for four times as many, until nothing is known any more. */
+static void test_kernels_that_had_every_core(void** state) {
+    static gpsti_recall recall;
+    static const double first_ns[] = {102.0, 104.0, 102.0, 104.0, 104.0};
+    uint32_t n = 0;
+    (void)state;
+    memset(&recall, 0, sizeof recall);
+    put_inside(&recall, 100.0, false);
+    for (int i = 0; i < 5; i++) {
+        assert_true(is_tried(&recall));
+        put_inside(&recall, first_ns[i], true);
+    }
+    for (; n < 8; n++) {
+        assert_true(!is_tried(&recall) && recall.n == 1);
+        put_inside(&recall, 100.0 + n, false);
+    }
+    for (int i = 0; i < 2; i++) { /* against the last of those */
+        assert_true(is_tried(&recall));
+        put_inside(&recall, i == 0 ? 109.0 : 112.0, true);
+    }
+    assert_true(is_tried(&recall));
+    put_inside(&recall, 112.0, true);
+    for (n = 0; recall.n == 1; n++) {
+        assert_false(is_tried(&recall));
+        put_inside(&recall, 100.0, false);
+    }
+    assert_int_equal(n, 32 - 5 - 8 - 3);
+}
+
 /* What the last run had to say, not the first. */
 static void test_the_latest_is_known(void** state) {
     static gpsti_recall recall;
@@ -242,7 +283,8 @@ static void test_what_is_not_remembered(void** state) {
         uint32_t n_known;
     } rows[] = {{1e9, 0.0, GPST_RUN_ENGINE, 1},
                 {1.0, 0.0, GPST_RUN_ENGINE, 0},
-                {1e9, 1e9, GPST_RUN_ENGINE, 0}, /* kernels with every core inside */
+                {1e9, 1e9, GPST_RUN_ENGINE, 1}, /* kernels with every core inside */
+                {1e9, 1e9, GPST_RUN_PLAIN_INSIDE, 0}, /* that the guard saw to be better */
                 {0.0, 0.0, GPST_RUN_ENGINE, 1}, /* nobody knows */
                 {1e9, 0.0, GPST_RUN_PLAIN_SERIAL, 0}};
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
@@ -263,7 +305,7 @@ static bool notices_others(int64_t before_ns, int64_t after_ns) {
     self->decode_ns = after_ns;
     noticed = knows_its_items(self, &desc) && said("other items") && noticed;
     if (noticed && self->context->recall.n > 0)
-        assert_int_equal(self->context->recall.known[0].n_knew, 0); /* it found out for itself */
+        assert_int_equal(self->context->recall.known[0].n_runs, 0); /* it found out for itself */
     kit_close(self);
     return noticed;
 }
@@ -494,6 +536,7 @@ int main(void) {
                                        cmocka_unit_test(test_slower_runs),
                                        cmocka_unit_test(test_whom_it_serves),
                                        cmocka_unit_test(test_it_is_not_known_for_ever),
+                                       cmocka_unit_test(test_kernels_that_had_every_core),
                                        cmocka_unit_test(test_the_latest_is_known),
                                        cmocka_unit_test(test_other_items),
                                        cmocka_unit_test(test_the_second_run_knows),
