@@ -225,7 +225,9 @@ typedef struct gpsti_tune {
     uint64_t job;          /* by which the context knows such runs; 0 = it is not to know this one */
     gpsti_tuner_costs model; /* what the model was made of */
     bool recalls;          /* that is of the last of such runs, */
-    gpsti_tuner_costs known; /* whose items took this; */
+    gpsti_tuner_costs known; /* whose items took this, */
+    uint32_t n_known_workers; /* beside so many; */
+    uint32_t n_whole_workers; /* so many are to bring them whole; 0 = as the model has it */
     uint32_t n_looks;      /* so often it is still to be seen whether these take it, too */
 } gpsti_tune;
 
@@ -503,6 +505,8 @@ GPSTI_INTERN bool gpsti_early_join(gpst_pipeline* pipeline);
 GPSTI_INTERN gpst_result gpsti_tune_check(const gpst_pipeline_desc* desc, const char* function);
 /* What DEFAULT means: the engine, or the plain loop that the settings name. */
 GPSTI_INTERN gpst_run_mode gpsti_tune_loop(const gpst_pipeline_desc* desc);
+/* Workers that there could be for whole items. */
+GPSTI_INTERN uint32_t gpsti_tune_most_whole(const gpst_pipeline* pipeline);
 /* In which order items end, now. Locked, or before the run. */
 GPSTI_INTERN void gpsti_tune_set_order(gpst_pipeline* pipeline);
 /* From the desc: is there to be a tuner, and how many slots may there ever be? */

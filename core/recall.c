@@ -10,7 +10,9 @@
 #define GPSTI_RECALL_RUNS 32     /* after which machine and items may be others */
 #define GPSTI_RECALL_PAUSE 8     /* runs at first */
 #define GPSTI_RECALL_LONGER 4    /* times as many each time */
-#define GPSTI_RECALL_OTHER 2     /* times as much or as little of a resource: another item */
+#define GPSTI_RECALL_OTHER 2.0   /* times as much or as little of a resource: another item */
+#define GPSTI_RECALL_BETTER 0.97 /* of the time with another number of workers */
+#define GPSTI_RECALL_TURNS 2     /* runs with each, of which the shorter counts */
 
 GPSTI_PRIVATE uint32_t gpsti_recall_index(const gpsti_recall* recall, uint64_t job) {
     uint32_t i = 0;
@@ -35,6 +37,58 @@ GPSTI_INTERN void gpsti_recall_forget(gpsti_recall* recall, uint64_t job) {
         gpsti_recall_take_out(recall, i);
 }
 
+/* ---- workers ------------------------------------------------------------------------------------------ */
+
+GPSTI_PRIVATE uint32_t gpsti_recall_neighbour(uint32_t n, int step) { return step < 0 ? 2 * n / 3 : n + (n + 1) / 2; }
+
+/* Fewer as long as that is better, or else more. */
+GPSTI_PRIVATE void gpsti_recall_step(gpsti_recall_workers* self, uint32_t most) {
+    uint32_t next = gpsti_recall_neighbour(self->best, self->step);
+    if (self->step < 0 && next == 0)
+        self->step = self->moved ? 0 : 1;
+    if (self->step > 0)
+        next = gpsti_recall_neighbour(self->best, 1);
+    if (self->step > 0 && next > most)
+        next = most;
+    if (next == self->best)
+        self->step = 0;
+    self->now = self->step == 0 ? self->best : next;
+    self->n_now = 0;
+}
+
+GPSTI_PRIVATE void gpsti_recall_weigh(gpsti_recall_workers* self, uint32_t most) {
+    const bool is_first = self->best == 0, is_better = !is_first && self->now_ns < GPSTI_RECALL_BETTER * self->best_ns;
+    if (is_first)
+        self->step = self->now < most ? -1 : 0; /* where all are wanted, all are */
+    else if (!is_better)
+        self->step = self->step < 0 && !self->moved ? 1 : 0;
+    if (is_first || is_better) {
+        self->best = self->now;
+        self->best_ns = self->now_ns;
+        self->moved = is_better;
+    }
+    gpsti_recall_step(self, most);
+}
+
+GPSTI_PRIVATE bool gpsti_recall_searches(const gpsti_recall_workers* self) {
+    return self->best == 0 || self->step != 0;
+}
+
+/* A run with so many has been. */
+GPSTI_PRIVATE void gpsti_recall_note_workers(gpsti_recall_workers* self, uint32_t n, uint32_t most, double run_ns) {
+    if (!gpsti_recall_searches(self))
+        return;
+    if (n != self->now) {
+        self->now = n;
+        self->n_now = 0;
+    }
+    self->now_ns = self->n_now == 0 || run_ns < self->now_ns ? run_ns : self->now_ns;
+    if (++self->n_now == GPSTI_RECALL_TURNS)
+        gpsti_recall_weigh(self, most);
+}
+
+/* ---- runs ----------------------------------------------------------------------------------------------- */
+
 /* Two in a row were slower: false, the job is forgotten. */
 GPSTI_PRIVATE bool gpsti_recall_rests(gpsti_recalled* run) {
     run->pause = run->pause == 0 ? GPSTI_RECALL_PAUSE : GPSTI_RECALL_LONGER * run->pause;
@@ -53,6 +107,12 @@ GPSTI_PRIVATE bool gpsti_recall_compare(gpsti_recalled* run, const gpsti_recalle
     const double run_ns = run->run_ns;
     run->n_runs = known->n_runs + 1;
     run->run_ns = known->run_ns;
+    run->workers = known->workers;
+    if (run->most_whole > 0) {
+        gpsti_recall_note_workers(&run->workers, run->n_workers, run->most_whole, run_ns);
+        if (gpsti_recall_searches(&run->workers)) /* some are to be slower */
+            return true;
+    }
     run->n_slower = run_ns > more * known->run_ns ? known->n_slower + 1 : 0;
     return run->n_slower < 2 || gpsti_recall_rests(run);
 }
@@ -78,12 +138,19 @@ GPSTI_INTERN bool gpsti_recall_serves(const gpsti_recalled* known, uint64_t n_it
     return known->n_rest == 0 && 2 * n_items >= known->n_items;
 }
 
-GPSTI_INTERN bool gpsti_recall_differs(const gpsti_tuner_costs* then, const gpsti_tuner_costs* now) {
+/* Side by side each takes longer, if it has to wait for the others. */
+GPSTI_PRIVATE bool gpsti_recall_is_more(int64_t more_ns, uint32_t n_more, int64_t less_ns, uint32_t n_less) {
+    const double beside = n_more > n_less && n_less > 0 ? (double)n_more / (double)n_less : 1.0;
+    return (double)more_ns > GPSTI_RECALL_OTHER * beside * (double)less_ns;
+}
+
+GPSTI_INTERN bool gpsti_recall_differs(const gpsti_tuner_costs* then, uint32_t n_then, const gpsti_tuner_costs* now,
+                                       uint32_t n_now) {
     const int64_t total_ns = gpsti_tuner_total_ns(then);
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
-        const int64_t a = then->service_ns[r], b = now->service_ns[r];
-        const int64_t more = a > b ? a : b, less = a > b ? b : a;
-        if (more > GPSTI_RECALL_OTHER * less && more - less > total_ns / 4)
+        const int64_t a = then->service_ns[r], b = now->service_ns[r], apart = a > b ? a - b : b - a;
+        if (apart > total_ns / 4 &&
+            (gpsti_recall_is_more(a, n_then, b, n_now) || gpsti_recall_is_more(b, n_now, a, n_then)))
             return true;
     }
     return false;

@@ -7,6 +7,18 @@
 
 #define GPSTI_RECALL_MOST 8 /* jobs */
 
+/* How many workers to bring whole items to a device is found run by run: a model knows what each call takes beside so
+   many others as there were, not what it takes beside more or fewer. */
+typedef struct gpsti_recall_workers {
+    uint32_t best;   /* of the fastest runs so far; 0 = there are none */
+    double best_ns;  /* an item's part of the shortest of them */
+    uint32_t now;    /* of the next run; 0 = as the model has it */
+    double now_ns;   /* of the shortest of n_now runs with as many */
+    uint32_t n_now;
+    int step;        /* -1, 1: fewer, more are tried, 0 = no longer */
+    bool moved;      /* some were better than the first */
+} gpsti_recall_workers;
+
 /* A run as it was. */
 typedef struct gpsti_recalled {
     uint64_t job; /* what the pipeline was made of, as one number */
@@ -19,6 +31,9 @@ typedef struct gpsti_recalled {
     gpsti_tuner_costs costs;     /* what the model is to be made of: files as they were alone */
     gpsti_tuner_costs seen;      /* what the run's items took beside each other */
     uint64_t item_host_bytes, item_device_bytes;
+    uint32_t n_workers;          /* at its end */
+    uint32_t most_whole;         /* of them that could bring whole items; 0 = their number is not to be found */
+    gpsti_recall_workers workers;
     uint32_t n_slots;            /* in use at once */
     int64_t slot_ns;             /* what the memory of another one takes; 0 = not known */
     int64_t source_ns, source_work_ns;
@@ -39,7 +54,8 @@ GPSTI_INTERN void gpsti_recall_forget(gpsti_recall* recall, uint64_t job);
 GPSTI_INTERN void gpsti_recall_put(gpsti_recall* recall, const gpsti_recalled* seen, bool knew);
 /* Is a run of so many items to go by that one? */
 GPSTI_INTERN bool gpsti_recall_serves(const gpsti_recalled* known, uint64_t n_items);
-/* Are these items others, by what one takes of a resource? */
-GPSTI_INTERN bool gpsti_recall_differs(const gpsti_tuner_costs* then, const gpsti_tuner_costs* now);
+/* Are these items others, by what one takes of a resource, beside n_now workers instead of n_then? */
+GPSTI_INTERN bool gpsti_recall_differs(const gpsti_tuner_costs* then, uint32_t n_then, const gpsti_tuner_costs* now,
+                                       uint32_t n_now);
 
 #endif

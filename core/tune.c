@@ -337,8 +337,24 @@ GPSTI_PRIVATE void gpsti_tune_set_ends(gpst_pipeline* pipeline, bool whole) {
         finish->concurrency = whole ? 0 : 1;
 }
 
+GPSTI_INTERN uint32_t gpsti_tune_most_whole(const gpst_pipeline* pipeline) {
+    const uint32_t* const most = pipeline->tune.tuner.most.value;
+    uint32_t n = most[GPST_KNOB_WORKERS];
+    if (most[GPST_KNOB_SLOTS] < n)
+        n = most[GPST_KNOB_SLOTS];
+    return pipeline->tune.tuner.budget.streams && most[GPST_KNOB_STREAMS] < n ? most[GPST_KNOB_STREAMS] : n;
+}
+
+GPSTI_PRIVATE uint32_t gpsti_tune_whole_workers(const gpst_pipeline* pipeline, const gpsti_tuner_costs* costs) {
+    const uint32_t n_model = gpsti_tuner_whole_workers(&pipeline->tune.tuner, costs);
+    const uint32_t n_seen = pipeline->tune.n_whole_workers, n_most = gpsti_tune_most_whole(pipeline);
+    if (n_model == 0 || n_seen == 0)
+        return n_model;
+    return n_seen < n_most ? n_seen : n_most;
+}
+
 GPSTI_PRIVATE void gpsti_tune_choose_whole(gpst_pipeline* pipeline, const gpsti_tuner_costs* costs) {
-    const uint32_t n_workers = gpsti_tuner_whole_workers(&pipeline->tune.tuner, costs);
+    const uint32_t n_workers = gpsti_tune_whole_workers(pipeline, costs);
     if (n_workers == 0 || !gpsti_tune_allows_whole(pipeline, n_workers))
         return;
     gpsti_tune_set_ends(pipeline, true);
@@ -456,7 +472,9 @@ GPSTI_PRIVATE void gpsti_tune_start_anew(gpst_pipeline* pipeline) {
     gpsti_tune_costs(pipeline, &costs);
     tune->recalls = tune->tuner.budget.known = false;
     tune->guessed = true;
-    tune->serial_ns = tune->inside_ns = 0.0;
+    tune->serial_ns = 0.0;
+    tune->inside_ns *= (double)gpsti_tuner_total_ns(&costs) / (double)(gpsti_tuner_total_ns(&tune->known) + 1);
+    tune->n_whole_workers = 0;
     gpsti_tune_set_ends(pipeline, false);
     gpsti_tune_set_model(pipeline, &costs, "other items: ");
     *gpsti_tuner_note(&tune->tuner, GPST_KNOB_NONE, 0, 0) = tune->tuner.decisions[0];

@@ -102,6 +102,8 @@ GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_reca
     gpsti_tune_describe_costs(pipeline, out);
     out->item_host_bytes = tune->item_host_bytes;
     out->item_device_bytes = tune->item_device_bytes;
+    out->n_workers = tune->tuner.now.value[GPST_KNOB_WORKERS];
+    out->most_whole = pipeline->whole && tune->tuner.budget.streams ? gpsti_tune_most_whole(pipeline) : 0;
     out->n_slots = pipeline->n_slots_used;
     out->slot_ns = gpsti_tune_slot_ns(pipeline);
     out->source_ns = tune->source_ns;
@@ -125,9 +127,11 @@ GPSTI_INTERN void gpsti_tune_remember(gpst_pipeline* pipeline) {
 
 /* ---- the start of one ----------------------------------------------------------------------------------- */
 
-/* More slots than have their memory must be worth making it, as in any other run. */
+/* More slots than have their memory must be worth making it, as in any other run; but that memory stays, and there will
+   be as many runs again as there have been. */
 GPSTI_PRIVATE uint32_t gpsti_tune_slots_known(const gpst_pipeline* pipeline, const gpsti_recalled* known) {
-    const uint32_t n = gpsti_tuner_slots_worth(pipeline->desc.n_items_expected, known->costs.item_ns, known->slot_ns);
+    const uint64_t n_items = pipeline->desc.n_items_expected * ((uint64_t)known->n_runs + 1);
+    const uint32_t n = gpsti_tuner_slots_worth(n_items, known->costs.item_ns, known->slot_ns);
     return n > 0 && n < known->n_slots ? known->n_slots : n;
 }
 
@@ -136,6 +140,8 @@ GPSTI_PRIVATE void gpsti_tune_take_over(gpst_pipeline* pipeline, const gpsti_rec
     tune->recalls = true;
     tune->n_looks = GPSTI_TUNE_RECALL_LOOKS;
     tune->known = known->seen;
+    tune->n_known_workers = known->n_workers;
+    tune->n_whole_workers = known->workers.now;
     tune->serial_ns = known->serial_ns;
     tune->inside_ns = known->inside_ns;
     tune->item_host_bytes = known->item_host_bytes;
@@ -171,7 +177,7 @@ GPSTI_INTERN bool gpsti_tune_finds_others(gpst_pipeline* pipeline) {
     if (tune->n_looks == 0)
         return false;
     gpsti_tune_costs(pipeline, &costs);
-    const bool differs = gpsti_recall_differs(&tune->known, &costs);
+    const bool differs = gpsti_recall_differs(&tune->known, tune->n_known_workers, &costs, pipeline->n_active);
     tune->n_looks = differs ? tune->n_looks - 1 : 0;
     if (tune->n_looks > 0) { /* the next ones are to say the same without these */
         gpsti_tune_leave_out(pipeline);

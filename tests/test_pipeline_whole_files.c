@@ -133,6 +133,8 @@ static void test_reads_that_wait_for_each_other(void** state) {
 
 static bool begins_with(const char* text, const char* with) { return strncmp(text, with, strlen(with)) == 0; }
 
+static int64_t handed_on_ns; /* how long a read waits, as the next run of the job is told; 0 = it is not */
+
 /* The item after which reads were seen to wait, whichever way the items began (on a slow machine that is another one at
    times); 0 = they never were. reads: given; 0 = they are the tuner's. */
 static uint64_t when_waits_are_found(const char* backend, int64_t decode_ns, uint32_t reads) {
@@ -148,6 +150,8 @@ static uint64_t when_waits_are_found(const char* backend, int64_t decode_ns, uin
     self->decode_ns = decode_ns;
     assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
     assert_int_equal(stats.items_ok, 200);
+    const gpsti_recall* const recall = &self->context->recall;
+    handed_on_ns = recall->n > 0 ? recall->known[0].costs.service_ns[GPST_RESOURCE_DISK_IN] : 0;
     for (uint32_t i = 0; item == 0 && i < report.n_decisions && i < GPST_MAX_DECISIONS; i++) {
         const char* const reason = report.decisions[i].reason;
         if (begins_with(reason, "reads wait, ") || begins_with(reason, "items in stages again, "))
@@ -180,6 +184,15 @@ static void test_reads_that_wait_after_the_first(void** state) {
     }
     assert_int_equal(when_waits_are_found(NEAR_FIRST, decodes_ns[0], 2), 0);
     assert_int_equal(report.settings.value[GPST_KNOB_READS], 2);
+}
+
+/* To the next run of the job, what was found, and not what the first read had said: 0.1 ms. */
+static void test_what_reads_wait_is_handed_on(void** state) {
+    (void)state;
+    bool handed_on = false;
+    for (test_tries t = {0, 0}; !handed_on && test_again(&t);)
+        handed_on = when_waits_are_found(NEAR_FIRST, 300000, 0) > 0 && handed_on_ns > 2000000;
+    assert_true(handed_on);
 }
 
 /* Memory of 0.6 ms: items of 0.5 ms are worth sqrt(200 * 0.5 / 0.6) = 13 slots, those of 6 ms 44. */
@@ -391,6 +404,7 @@ int main(void) {
         cmocka_unit_test(test_reads_that_wait),
         cmocka_unit_test(test_reads_that_wait_for_each_other),
         cmocka_unit_test(test_reads_that_wait_after_the_first),
+        cmocka_unit_test(test_what_reads_wait_is_handed_on),
         cmocka_unit_test(test_slots_are_worth_more_to_reads_that_wait),
         cmocka_unit_test(test_files_when_cancelled),
         cmocka_unit_test(test_a_fallback_is_of_one_item),

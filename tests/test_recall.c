@@ -82,6 +82,102 @@ static void test_it_is_not_known_for_ever(void** state) {
     }
 }
 
+typedef struct crowd_case {
+    const char* name;
+    uint32_t first, most;
+    double ns[17]; /* by workers: an item's part of a run */
+    uint32_t best, n_runs;
+} crowd_case;
+
+static const crowd_case crowds[] = {
+    {"fewer, and fewer still", 8, 16, {0, 9, 8, 6, 7, 8, 9, 10, 12}, 3, 8},
+    {"the first, after fewer and more", 6, 16, {0, 9, 9, 9, 9, 9, 5, 9, 9, 9}, 6, 6},
+    {"more, as many as there may be", 6, 16, {0, 9, 9, 9, 9, 9, 9, 9, 9, 8, 8, 8, 8, 8, 7, 7, 6}, 16, 10},
+    {"better by too little", 8, 16, {0, 9, 9, 9, 9, 97, 9, 9, 99, 9, 9, 9, 98}, 8, 6},
+    {"all that there may be are not fewer for it", 8, 8, {0, 1, 1, 1, 1, 1, 1, 1, 9}, 8, 2},
+    {"one", 1, 3, {0, 9, 8, 7}, 3, 6},
+};
+
+static gpsti_recalled a_crowd(uint32_t n_workers, uint32_t most, double run_ns) {
+    gpsti_recalled run = a_run(1, run_ns);
+    run.n_workers = n_workers;
+    run.most_whole = most;
+    return run;
+}
+
+/* How many to bring whole items is found by twos of runs, none of which makes it forget the job. */
+static void test_workers_are_found(void** state) {
+    (void)state;
+    for (size_t c = 0; c < sizeof crowds / sizeof crowds[0]; c++) {
+        static gpsti_recall recall;
+        const crowd_case* const crowd = &crowds[c];
+        gpsti_recalled run = a_crowd(crowd->first, crowd->most, 0.1);
+        uint32_t n_runs = 0;
+        memset(&recall, 0, sizeof recall);
+        gpsti_recall_put(&recall, &run, false);
+        const gpsti_recall_workers* const workers = &recall.known[0].workers;
+        for (; workers->best == 0 || workers->step != 0; n_runs++) {
+            const uint32_t n = workers->now > 0 ? workers->now : crowd->first;
+            assert_in_range(n, 1, crowd->most);
+            run = a_crowd(n, crowd->most, crowd->ns[n] + (n_runs % 2 == c % 2 ? 0.0 : 50.0)); /* the shorter counts */
+            gpsti_recall_put(&recall, &run, true);
+            assert_int_equal(recall.n, 1);
+        }
+        if (workers->best != crowd->best || workers->now != crowd->best || n_runs != crowd->n_runs)
+            fail_msg("%s: %u after %u runs, not %u after %u", crowd->name, workers->best, n_runs, crowd->best,
+                     crowd->n_runs);
+        run = a_crowd(2, crowd->most, 0.001); /* now all is as it is */
+        gpsti_recall_put(&recall, &run, true);
+        assert_int_equal(workers->now, crowd->best);
+        run.run_ns = 1.0;
+        gpsti_recall_put(&recall, &run, true);
+        gpsti_recall_put(&recall, &run, true);
+        assert_int_equal(recall.n, 0);
+    }
+}
+
+/* A run that moved them by itself, and then one that did not: neither is two. */
+static void test_workers_that_moved(void** state) {
+    static gpsti_recall recall;
+    static const uint32_t n_workers[] = {8, 6, 8, 8};
+    (void)state;
+    memset(&recall, 0, sizeof recall);
+    gpsti_recalled run = a_crowd(8, 16, 100.0);
+    gpsti_recall_put(&recall, &run, false);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(recall.known[0].workers.best, 0);
+        run = a_crowd(n_workers[i], 16, 100.0);
+        gpsti_recall_put(&recall, &run, true);
+    }
+    assert_int_equal(recall.known[0].workers.best, 8);
+    assert_int_equal(recall.known[0].workers.now, 5);
+    run = a_crowd(8, 0, 100.0); /* in stages */
+    gpsti_recall_put(&recall, &run, true);
+    assert_int_equal(recall.known[0].workers.now, 5);
+    run = a_crowd(8, 16, 100.0);
+    gpsti_recall_put(&recall, &run, false); /* found out anew */
+    assert_int_equal(recall.known[0].workers.now, 0);
+}
+
+/* Three times as many may take three times as long, which would be twice as long. */
+static void test_a_crowd_takes_longer(void** state) {
+    gpsti_tuner_costs few, many;
+    (void)state;
+    memset(&few, 0, sizeof few);
+    few.service_ns[GPST_RESOURCE_GPU] = 1000;
+    many = few;
+    many.service_ns[GPST_RESOURCE_GPU] = 5900;
+    assert_false(gpsti_recall_differs(&few, 4, &many, 12));
+    assert_false(gpsti_recall_differs(&many, 12, &few, 4));
+    assert_true(gpsti_recall_differs(&few, 12, &many, 4));
+    assert_true(gpsti_recall_differs(&many, 4, &few, 12));
+    assert_true(gpsti_recall_differs(&few, 0, &many, 12)); /* nobody knows */
+    many.service_ns[GPST_RESOURCE_GPU] = 1900; /* so many may be no slower */
+    assert_false(gpsti_recall_differs(&few, 12, &many, 4));
+    many.service_ns[GPST_RESOURCE_GPU] = 6100;
+    assert_true(gpsti_recall_differs(&few, 4, &many, 12));
+}
+
 static void put_inside(gpsti_recall* recall, double run_ns, bool knew) {
     gpsti_recalled run = a_run(1, run_ns);
     run.inside_ns = 50.0;
@@ -152,17 +248,17 @@ static void test_other_items(void** state) {
     then.service_ns[GPST_RESOURCE_CPU] = 8000;
     then.service_ns[GPST_RESOURCE_DISK_IN] = 1000;
     now = then;
-    assert_false(gpsti_recall_differs(&then, &now));
+    assert_false(gpsti_recall_differs(&then, 4, &now, 4));
     now.service_ns[GPST_RESOURCE_CPU] = 15000;
     now.service_ns[GPST_RESOURCE_DISK_IN] = 3000; /* three times as much of little */
-    assert_false(gpsti_recall_differs(&then, &now));
+    assert_false(gpsti_recall_differs(&then, 4, &now, 4));
     now.service_ns[GPST_RESOURCE_DISK_IN] = 4000;
-    assert_true(gpsti_recall_differs(&then, &now));
+    assert_true(gpsti_recall_differs(&then, 4, &now, 4));
     now = then;
     now.service_ns[GPST_RESOURCE_CPU] = 17000;
-    assert_true(gpsti_recall_differs(&then, &now));
+    assert_true(gpsti_recall_differs(&then, 4, &now, 4));
     now.service_ns[GPST_RESOURCE_CPU] = 3900;
-    assert_true(gpsti_recall_differs(&then, &now));
+    assert_true(gpsti_recall_differs(&then, 4, &now, 4));
 }
 
 /* ---- runs ------------------------------------------------------------------------------------------------ */
@@ -301,24 +397,33 @@ static bool notices_others(int64_t before_ns, int64_t after_ns) {
     gpst_pipeline_desc desc = a_job(self);
     self->decode_ns = before_ns;
     run_until_known(self, &desc);
-    bool noticed = !said("other items");
+    gpsti_recalled* const known = &self->context->recall.known[0];
+    bool noticed = !said("other items") && self->context->recall.n > 0;
+    known->workers.now = 1;
+    known->inside_ns = 1e9;
     self->decode_ns = after_ns;
     noticed = knows_its_items(self, &desc) && said("other items") && noticed;
-    if (noticed && self->context->recall.n > 0)
-        assert_int_equal(self->context->recall.known[0].n_runs, 0); /* it found out for itself */
+    assert_true(!noticed || strstr(report.decisions[1].reason, "workers=1 ") == NULL); /* that was for the others */
+    if (noticed && self->context->recall.n > 0) {
+        assert_int_equal(known->n_runs, 0); /* it found out for itself */
+        assert_true(after_ns < before_ns ? known->inside_ns > 0.0 && known->inside_ns < 5e8 : known->inside_ns > 2e9);
+    }
     kit_close(self);
     return noticed;
 }
 
-/* Items that take fifteen times as long, or as little: seen when the first ones have ended, and found out anew. */
+/* Items that take fifteen times as long, or as little, or six times as long and are still brought whole: seen when the
+   first ones have ended, and found out anew. */
 static void test_other_items_are_noticed(void** state) {
     (void)state;
-    bool longer = false, briefer = false;
+    bool longer = false, briefer = false, whole = false;
     for (test_tries t = {0, 0}; !longer && test_again(&t);) /* those before were whole */
         longer = notices_others(2000000, 30000000) && strstr(stats.settings, "items=staged");
     for (test_tries t = {0, 0}; !briefer && test_again(&t);)
         briefer = notices_others(30000000, 2000000);
-    assert_true(longer && briefer);
+    for (test_tries t = {0, 0}; !whole && test_again(&t);)
+        whole = notices_others(500000, 3000000) && strstr(report.decisions[1].reason, "whole items");
+    assert_true(longer && briefer && whole);
 }
 
 static int64_t moody_ns;
@@ -358,6 +463,7 @@ static void test_what_is_handed_on(void** state) {
     recall->known[0].n_slots = 9;
     recall->known[0].serial_ns = 1.5e9;
     recall->known[0].read_cpu_part = 7.0;
+    recall->known[0].workers.now = 3;
     kit_forget(self);
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
     gpst_pipeline* const pipeline = self->pipeline;
@@ -367,6 +473,9 @@ static void test_what_is_handed_on(void** state) {
     assert_int_equal(pipeline->tune.tuner.most.value[GPST_KNOB_SLOTS], 9);
     assert_true(pipeline->read_cpu_part > 6.0);
     assert_true(pipeline->tune.serial_ns > 1.4e9);
+    assert_true(pipeline->whole);
+    assert_int_equal(pipeline->tune.tuner.now.value[GPST_KNOB_WORKERS], 3);
+    assert_int_equal(pipeline->tune.n_known_workers, recall->known[0].n_workers);
     assert_int_equal(pipeline->tune.item_host_bytes, recall->known[0].item_host_bytes);
     assert_int_equal(pipeline->tune.item_ns, recall->known[0].costs.item_ns);
     assert_int_equal(pipeline->source_work_ns, recall->known[0].source_work_ns);
@@ -381,10 +490,61 @@ static void test_what_is_handed_on(void** state) {
     assert_int_equal(recall->known[0].costs.service_ns[GPST_RESOURCE_DISK_IN], 777);
     assert_int_equal(recall->known[0].costs.service_ns[GPST_RESOURCE_DISK_OUT], 888);
     assert_int_equal(recall->known[0].n_slots, pipeline->n_slots_used);
+    assert_int_equal(recall->known[0].n_workers, pipeline->tune.tuner.now.value[GPST_KNOB_WORKERS]);
+    if (!self->context->device_info.asynchronous)
+        assert_int_equal(recall->known[0].most_whole, 0);
     assert_false(recall->known[0].costs.is_first);
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     self->pipeline = NULL;
     kit_close(self);
+}
+
+/* The slots of a run that knows its job, after so many that did. */
+static uint32_t slots_after(kit* self, const gpst_pipeline_desc* desc, uint32_t n_runs) {
+    gpsti_recalled* const known = &self->context->recall.known[0];
+    gpst_pipeline* pipeline = NULL;
+    known->n_runs = n_runs;
+    known->slot_ns = known->costs.item_ns * N_ITEMS / 9;
+    known->n_slots = 1;
+    assert_int_equal(gpst_pipeline_create(self->context, desc, &pipeline), GPST_OK);
+    gpsti_mutex_lock(&self->context->scheduler->mutex);
+    assert_true(gpsti_tune_recall(pipeline));
+    gpsti_mutex_unlock(&self->context->scheduler->mutex);
+    const uint32_t n_slots = pipeline->tune.tuner.budget.slots_worth;
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    return n_slots;
+}
+
+/* Memory that takes long to make is worth it for as many runs again as there have been. */
+static void test_memory_for_more_runs(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", N_WORKERS);
+    gpst_pipeline_desc desc = a_job(self);
+    run_until_known(self, &desc);
+    kit_forget(self);
+    assert_int_equal(slots_after(self, &desc, 0), 3);
+    assert_in_range(slots_after(self, &desc, 3), 5, 6);
+    assert_in_range(slots_after(self, &desc, 15), 11, 12);
+    kit_close(self);
+}
+
+/* Only beside a device is their number to be found. */
+static void test_workers_are_counted(void** state) {
+    (void)state;
+    bool whole = false;
+    for (test_tries t = {0, 0}; !whole && test_again(&t);) {
+        kit* const self = kit_open("sim", N_WORKERS);
+        gpst_pipeline_desc desc = a_job(self);
+        run_until_known(self, &desc);
+        const gpsti_recalled* const known = &self->context->recall.known[0];
+        whole = self->context->recall.n == 1 && strstr(stats.settings, "items=whole") != NULL;
+        if (whole) {
+            assert_int_equal(known->n_workers, report.settings.value[GPST_KNOB_WORKERS]);
+            assert_int_equal(known->most_whole, self->context->device_info.asynchronous ? N_WORKERS : 0);
+        }
+        kit_close(self);
+    }
+    assert_true(whole);
 }
 
 /* No engine to be had: the run begins as any other. */
@@ -537,6 +697,9 @@ int main(void) {
                                        cmocka_unit_test(test_whom_it_serves),
                                        cmocka_unit_test(test_it_is_not_known_for_ever),
                                        cmocka_unit_test(test_kernels_that_had_every_core),
+                                       cmocka_unit_test(test_workers_are_found),
+                                       cmocka_unit_test(test_workers_that_moved),
+                                       cmocka_unit_test(test_a_crowd_takes_longer),
                                        cmocka_unit_test(test_the_latest_is_known),
                                        cmocka_unit_test(test_other_items),
                                        cmocka_unit_test(test_the_second_run_knows),
@@ -545,6 +708,8 @@ int main(void) {
                                        cmocka_unit_test(test_other_items_are_noticed),
                                        cmocka_unit_test(test_a_bad_moment_is_not_believed),
                                        cmocka_unit_test(test_what_is_handed_on),
+                                       cmocka_unit_test(test_memory_for_more_runs),
+                                       cmocka_unit_test(test_workers_are_counted),
                                        cmocka_unit_test(test_every_allocation_refused),
                                        cmocka_unit_test(test_memory_is_paid_by_and_by),
                                        cmocka_unit_test(test_side_by_side)};
