@@ -152,6 +152,7 @@ PRIVATE = [
     "core/offload.c",
     "core/finish.c",
     "core/step.c",
+    "core/bunch.c",
     "core/carry.c",
     "core/tail.c",
     "core/call.c",

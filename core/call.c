@@ -27,21 +27,23 @@ GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline) {
 
 /* ---- the calls ------------------------------------------------------------------------- */
 
-GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, gpsti_slot* slot) {
-    gpst_input input;
+GPSTI_INTERN void gpsti_call_source_for(gpst_pipeline* pipeline, gpsti_given* given) {
     gpsti_call call;
-    memset(&input, 0, sizeof input);
+    memset(&given->input, 0, sizeof given->input);
     const uint64_t serial = gpsti_fail_serial();
     gpsti_call_enter(&call, pipeline);
-    gpst_result result = pipeline->desc.source(pipeline->desc.source_user_data, slot->item.index, &input);
+    given->result = pipeline->desc.source(pipeline->desc.source_user_data, given->index, &given->input);
     gpsti_call_leave();
-    if (result == GPST_END)
-        return result;
-    if (GPST_FAILED(result))
-        gpsti_slot_fail(slot, result, "source", gpsti_fail_serial() != serial ? gpst_last_reason() : "");
-    result = gpsti_slot_load(slot, &input); /* the name, at least, also for a failed item */
-    if (GPST_FAILED(result))
-        gpsti_slot_fail(slot, result, "source", gpst_last_reason());
+    given->reason = GPST_FAILED(given->result) && gpsti_fail_serial() != serial ? gpst_last_reason() : NULL;
+}
+
+GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, gpsti_slot* slot) {
+    gpsti_given given;
+    given.index = slot->item.index;
+    gpsti_call_source_for(pipeline, &given);
+    if (given.result == GPST_END)
+        return GPST_END;
+    gpsti_slot_receive(slot, &given);
     return GPST_OK;
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define GPSTI_CARRY_NS 100000 /* about how long a worker keeps to itself what it has taken */
-#define GPSTI_CARRY_ITEMS 16
+#define GPSTI_CARRY_SOURCE_NS 5000 /* in one turn at the source: others that wait for theirs have nothing in hand */
 #define GPSTI_CARRY_READS 8 /* that tell more than the plain start's */
 #define GPSTI_CARRY_READ_CPU 0.5 /* of its time: from here on a read computes (copies from the page cache) */
 
@@ -30,14 +30,17 @@ typedef struct gpsti_carry {
     gpst_pipeline* pipeline;
     uint32_t worker_index;
     uint32_t n_items, n_steps;
-    bool whole;  /* what the pipeline was at when these items were taken */
+    uint32_t n_active; /* what the pipeline was at when these items were taken */
+    bool whole;
     bool on_cpu; /* and where their device work began */
-    gpsti_slot* slots[GPSTI_CARRY_ITEMS]; /* of items that end here the first one is all of theirs */
-    uint32_t n_served[GPSTI_CARRY_ITEMS]; /* steps; fewer than n_steps when the item failed */
+    gpsti_slot* slots[GPSTI_BUNCH_ITEMS]; /* of items that end here the first one is all of theirs */
+    uint32_t n_served[GPSTI_BUNCH_ITEMS]; /* steps; fewer than n_steps when the item failed */
+    gpsti_bunch bunch; /* items that end here: taken, and not begun; */
+    bool loaded;       /* and one more, which the slot has */
     int64_t source_ns;
     bool wants_cpu[GPST_MAX_STAGES];      /* by step, of the first item */
-    gpsti_carry_note notes[GPSTI_CARRY_ITEMS][GPST_MAX_STAGES];
-    gpsti_carry_end ends[GPSTI_CARRY_ITEMS];
+    gpsti_carry_note notes[GPSTI_BUNCH_ITEMS][GPST_MAX_STAGES];
+    gpsti_carry_end ends[GPSTI_BUNCH_ITEMS];
 } gpsti_carry;
 
 /* ---- what may be carried ------------------------------------------------------------------- */
@@ -100,17 +103,22 @@ GPSTI_INTERN bool gpsti_carry_is_work(const gpst_pipeline* pipeline) {
 /* Else those who are told of them wait for their turn. */
 GPSTI_INTERN bool gpsti_carry_ends(const gpst_pipeline* pipeline) { return pipeline->whole && !pipeline->desc.sink; }
 
-/* Of brief items several, but no more than leaves every worker as many, and towards the end of the run a share of the
-   rest. Only of a list whose length is known: elsewhere the source may wait for what the worker still has in hand. */
+/* Towards the end of the run nobody takes more than leaves every worker as many. */
+GPSTI_PRIVATE uint64_t gpsti_carry_share(uint64_t n_left, uint32_t n_active) {
+    return n_left / (2 * (uint64_t)n_active);
+}
+
+/* Of brief items several, but no more than a share of the slots, and towards the end of the run of the rest. Only of a
+   list whose length is known: elsewhere the source may wait for what the worker still has in hand. */
 GPSTI_INTERN uint32_t gpsti_carry_n_items(const gpst_pipeline* pipeline) {
     const uint32_t n_free = gpsti_flow_n_free(pipeline);
     const uint32_t share = pipeline->n_slots / (pipeline->n_active + 1);
-    const uint64_t rest = gpsti_flow_n_left(pipeline) / (2 * (uint64_t)pipeline->n_active);
+    const uint64_t rest = gpsti_carry_share(gpsti_flow_n_left(pipeline), pipeline->n_active);
     if (rest < 2 || pipeline->source_work_ns <= 0 || !gpsti_carry_is_work(pipeline))
         return 1;
     uint64_t n = GPSTI_CARRY_NS / (uint64_t)pipeline->source_work_ns;
     n = n < rest ? n : rest;
-    n = n < GPSTI_CARRY_ITEMS ? n : GPSTI_CARRY_ITEMS;
+    n = n < GPSTI_BUNCH_ITEMS ? n : GPSTI_BUNCH_ITEMS;
     if (!gpsti_carry_ends(pipeline)) { /* each has a slot */
         n = n < share ? n : share;
         n = n < n_free ? n : n_free;
@@ -188,27 +196,65 @@ GPSTI_PRIVATE void gpsti_carry_item(gpsti_carry* self, uint32_t i) {
     memset(self->wants_cpu, 0, sizeof self->wants_cpu);
 }
 
-/* False: the source is dry. It is called by one worker at a time, who need not have the lock for that. */
-GPSTI_PRIVATE bool gpsti_carry_next(gpsti_carry* self) {
-    gpst_pipeline* const pipeline = self->pipeline;
+GPSTI_PRIVATE void gpsti_carry_load(gpsti_carry* self, const gpsti_given* given) {
     gpsti_slot* const slot = self->slots[0];
-    gpsti_slot_reset(slot, 0);
+    gpsti_slot_reset(slot, given->index);
     slot->on_cpu = self->on_cpu; /* whatever became of the item before */
+    slot->item.start_ns = given->start_ns; /* where it had to wait for those before it, too */
+    gpsti_slot_receive(slot, given);
+}
+
+/* False: the source is dry, or is not to be asked any more. What the bunch has no room for is copied into the slot,
+   which nothing else has yet: it is the turn's last, and begun first. */
+GPSTI_PRIVATE bool gpsti_carry_ask(gpsti_carry* self, int64_t now_ns) {
+    gpst_pipeline* const pipeline = self->pipeline;
+    gpsti_given* const given = &self->bunch.given[self->bunch.n];
+    if (pipeline->source_dry || gpsti_a32_load(&pipeline->cancel) != 0 || gpsti_a32_load(&pipeline->stop) != 0)
+        return false;
+    given->index = pipeline->source_index;
+    given->start_ns = now_ns;
+    gpsti_call_source_for(pipeline, given);
+    if (given->result == GPST_END)
+        return false;
+    pipeline->source_index++;
+    self->loaded = !gpsti_bunch_keep(&self->bunch);
+    if (self->loaded)
+        gpsti_carry_load(self, given);
+    return true;
+}
+
+/* A share of what is left by now: what others have taken is counted when they return. */
+GPSTI_PRIVATE uint64_t gpsti_carry_n_at_once(const gpsti_carry* self, uint64_t n_items) {
+    const uint64_t expected = self->pipeline->desc.n_items_expected, begun = self->pipeline->source_index;
+    const uint64_t share = gpsti_carry_share(expected > begun ? expected - begun : 0, self->n_active);
+    const uint64_t n = n_items < share ? n_items : share;
+    return n > 1 ? n : 1;
+}
+
+/* A turn at the source, for at most n_items. False: it is dry. It is called by one worker at a time, who need not have
+   the lock for that; several calls a turn, so that brief items are not begun one after the other. */
+GPSTI_PRIVATE bool gpsti_carry_take(gpsti_carry* self, uint32_t n_items) {
+    gpst_pipeline* const pipeline = self->pipeline;
+    bool more = true;
+    gpsti_bunch_empty(&self->bunch);
+    self->loaded = false;
     gpsti_mutex_lock(&pipeline->source_mutex);
+    const uint64_t n = gpsti_carry_n_at_once(self, n_items);
     const int64_t start_ns = gpsti_now_ns();
-    bool more = !pipeline->source_dry && gpsti_a32_load(&pipeline->cancel) == 0 && gpsti_a32_load(&pipeline->stop) == 0;
-    slot->item.index = pipeline->source_index;
-    slot->item.start_ns = start_ns;
-    more = more && gpsti_call_source(pipeline, slot) != GPST_END;
-    pipeline->source_index += more ? 1 : 0;
+    int64_t now_ns = start_ns;
+    while (more && !self->loaded && self->bunch.n < n && now_ns - start_ns < GPSTI_CARRY_SOURCE_NS) {
+        more = gpsti_carry_ask(self, now_ns);
+        now_ns = gpsti_now_ns();
+    }
     pipeline->source_dry = !more;
     gpsti_mutex_unlock(&pipeline->source_mutex);
-    self->source_ns += gpsti_now_ns() - start_ns;
+    self->source_ns += now_ns - start_ns;
     return more;
 }
 
-GPSTI_PRIVATE void gpsti_carry_to_end(gpsti_carry* self, uint32_t i) {
+GPSTI_PRIVATE void gpsti_carry_to_end(gpsti_carry* self) {
     gpsti_slot* const slot = self->slots[0];
+    const uint32_t i = self->n_items++;
     gpsti_carry_end* const end = &self->ends[i];
     self->slots[i] = slot;
     gpsti_carry_item(self, i);
@@ -224,12 +270,22 @@ GPSTI_PRIVATE void gpsti_carry_to_end(gpsti_carry* self, uint32_t i) {
         gpsti_a32_store(&self->pipeline->stop, 1);
 }
 
+GPSTI_PRIVATE void gpsti_carry_bunch_to_end(gpsti_carry* self) {
+    if (self->loaded)
+        gpsti_carry_to_end(self);
+    for (uint32_t b = 0; b < self->bunch.n; b++) {
+        gpsti_carry_load(self, &self->bunch.given[b]);
+        gpsti_carry_to_end(self);
+    }
+}
+
 /* ---- with it ----------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE void gpsti_carry_prepare(gpsti_carry* self, gpst_pipeline* pipeline, uint32_t worker_index) {
     self->pipeline = pipeline;
     self->worker_index = worker_index;
     self->source_ns = 0;
+    self->n_active = pipeline->n_active;
     self->whole = pipeline->whole;
     self->on_cpu = pipeline->device_lost;
     self->n_steps = gpsti_carry_n_steps(pipeline);
@@ -313,7 +369,7 @@ GPSTI_PRIVATE void gpsti_carry_put_slot(gpsti_slot* slot) {
 /* Who has several items and finds the lock taken need not wait for it: false, and it can carry another meanwhile. */
 GPSTI_PRIVATE bool gpsti_carry_lock(const gpsti_carry* self, bool more) {
     gpsti_mutex* const mutex = &self->pipeline->context->scheduler->mutex;
-    if (more && self->n_items > 1 && self->n_items < GPSTI_CARRY_ITEMS)
+    if (more && self->n_items > 1 && self->n_items < GPSTI_BUNCH_ITEMS)
         return gpsti_mutex_try_lock(mutex);
     gpsti_mutex_lock(mutex);
     return true;
@@ -334,9 +390,8 @@ GPSTI_PRIVATE void gpsti_carry_run_to_end(gpst_pipeline* pipeline, uint32_t work
     const int64_t start_ns = gpsti_now_ns();
     bool more = true, locked = false;
     for (self.n_items = 0; !locked;) {
-        more = gpsti_carry_next(&self);
-        if (more)
-            gpsti_carry_to_end(&self, self.n_items++);
+        more = gpsti_carry_take(&self, self.n_items < n_items ? n_items - self.n_items : 1);
+        gpsti_carry_bunch_to_end(&self);
         locked = (!more || self.n_items >= n_items) && gpsti_carry_lock(&self, more);
     }
     const int64_t spent_ns = gpsti_now_ns() - start_ns;

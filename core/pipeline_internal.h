@@ -7,6 +7,7 @@
    plain.c     the plain loops                         push.c     submit, results, close, drain
    report.c    statistics and the verdict              finish.c   commit of files, sink, end of an item
    carry.c     items a worker brings through several steps at once
+   bunch.c     what such a worker has had of the source
    tail.c      at the end of a list: memory given back
    tune.c      windows for the tuner, and its knobs    tune_guard.c  plain blocks within an engine
    tune_start.c  plain, until an engine is worth it    tune_recall.c  what is known of the last run of the job
@@ -289,7 +290,7 @@ struct gpst_pipeline {
     bool whole;              /* a worker brings its items through every step itself */
     uint32_t n_filling;      /* items at once that are the first of their slots, whose memory is dear; 0 = any number */
     uint32_t n_carrying;     /* workers at items that end with them; those call the source under: */
-    gpsti_mutex source_mutex;
+    gpsti_mutex source_mutex; /* for as many of them as come in a few microseconds */
     bool has_source_mutex;
     bool source_dry;         /* to them; and the index of their next item: next_index, but for those they have begun */
     uint64_t source_index;
@@ -324,6 +325,32 @@ struct gpst_pipeline {
     char fallback_reason[GPST_REASON_BYTES];
 };
 
+/* ---- bunch.c ------------------------------------------------------------------------- */
+
+#define GPSTI_BUNCH_ITEMS 16
+#define GPSTI_BUNCH_TEXT_BYTES 4096
+
+/* What the source says of one item. Strings and pixels are its own until it is called again, unless a bunch keeps
+   them. */
+typedef struct gpsti_given {
+    uint64_t index;
+    int64_t start_ns;   /* of the call */
+    gpst_result result; /* END: there is no item */
+    const char* reason; /* of a failure, or NULL; until this thread's next one */
+    gpst_input input;
+} gpsti_given;
+
+typedef struct gpsti_bunch {
+    uint32_t n;
+    gpsti_given given[GPSTI_BUNCH_ITEMS]; /* n of them are kept */
+    size_t text_bytes;
+    char text[GPSTI_BUNCH_TEXT_BYTES];
+} gpsti_bunch;
+
+GPSTI_INTERN void gpsti_bunch_empty(gpsti_bunch* self);
+/* Keeps given[n]. False: it has a picture, or its strings are too long; a slot has to be loaded with it at once. */
+GPSTI_INTERN bool gpsti_bunch_keep(gpsti_bunch* self);
+
 /* ---- slot.c ------------------------------------------------------------------------- */
 
 GPSTI_INTERN gpst_result gpsti_slots_create(gpst_pipeline* pipeline); /* room for slots_capacity */
@@ -338,6 +365,8 @@ GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot);
 /* Fills the slot from what the source or submit gave; copies strings and frame. */
 GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input);
 GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index);
+/* Fills a slot that was reset from what the source gave; also the name, at least, of an item that it failed. */
+GPSTI_INTERN void gpsti_slot_receive(gpsti_slot* slot, const gpsti_given* given);
 GPSTI_INTERN gpst_result gpsti_slot_set_output(gpsti_slot* slot, uint32_t output_index, const gpst_image* shape);
 GPSTI_INTERN gpst_result gpsti_slot_read_reserve(gpst_read* read, size_t needed_bytes, size_t filled_bytes);
 /* Notes the item's first failure. Locked. */
@@ -364,7 +393,9 @@ typedef struct gpsti_call {
 GPSTI_INTERN void gpsti_call_enter(gpsti_call* call, gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_call_leave(void);
 GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline);
-/* Calls the source; the slot is loaded, or END. Not locked. */
+/* Calls the source for item given->index. Not locked. */
+GPSTI_INTERN void gpsti_call_source_for(gpst_pipeline* pipeline, gpsti_given* given);
+/* Likewise for the item of a slot that was reset; it is loaded, or END. */
 GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, gpsti_slot* slot);
 /* One service of a HOST stage; the failure's sentence goes to reason (GPST_REASON_BYTES). Not locked. */
 GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t output,

@@ -217,6 +217,14 @@ GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const ch
     slot->item.reason = slot->reason;
 }
 
+GPSTI_INTERN void gpsti_slot_receive(gpsti_slot* slot, const gpsti_given* given) {
+    if (GPST_FAILED(given->result))
+        gpsti_slot_fail(slot, given->result, "source", given->reason);
+    const gpst_result result = gpsti_slot_load(slot, &given->input);
+    if (GPST_FAILED(result))
+        gpsti_slot_fail(slot, result, "source", gpst_last_reason());
+}
+
 /* ---- what callbacks may ask ----------------------------------------------------------- */
 
 GPSTI_PRIVATE gpsti_slot* gpsti_task_slot(const gpst_task* task) {

@@ -1,0 +1,424 @@
+/* tests/test_pipeline_bunch.c -- whole items that are brief: a worker has several of the source in one turn. Each has its
+   own strings, pixels and failure, however the source uses its memory again; none is lost; and others are not kept
+   waiting. */
+#include "pipeline_kit.h"
+
+#include "pipeline_books.h"
+
+#include <limits.h>
+
+/* ---- who was called when ---------------------------------------------------------------------------------------- */
+
+/* A turn: calls of the source on one thread for one item after the other, without a stage between. */
+static GPSTI_TLS uint64_t n_works_here, n_works_at_call, index_at_call;
+static GPSTI_TLS uint32_t place_here;
+
+typedef struct turns {
+    books* books;
+    uint64_t n_given;
+    uint64_t n_too_late;      /* calls that found the run stopped: one may have begun before */
+    uint8_t place[N_BRIEF];   /* of an item in its turn */
+    int64_t called_ns[N_BRIEF];
+    int64_t source_ns;
+    uint64_t fail_every;
+    gpsti_a32 least_active;
+    char text[2][8192];       /* the source's path and name, */
+    size_t text_bytes;
+    uint8_t pixels[KIT_BYTES]; /* and picture */
+} turns;
+
+static turns the;
+
+static void turns_note_call(turns* self, uint64_t index) {
+    const gpst_pipeline* const pipeline = self->books->pipeline;
+    self->n_too_late += gpsti_a32_load(&pipeline->cancel) != 0 || gpsti_a32_load(&pipeline->stop) != 0;
+    place_here = n_works_here == n_works_at_call && index > 0 && index - 1 == index_at_call ? place_here + 1 : 0;
+    n_works_at_call = n_works_here;
+    index_at_call = index;
+    if (index < N_BRIEF) {
+        self->place[index] = (uint8_t)place_here;
+        self->called_ns[index] = gpsti_now_ns();
+    }
+}
+
+static gpst_result turns_source(void* user_data, uint64_t index, gpst_input* out) {
+    turns* const self = (turns*)user_data;
+    turns_note_call(self, index);
+    while (gpsti_now_ns() < self->called_ns[index < N_BRIEF ? index : 0] + self->source_ns)
+        continue;
+    const gpst_result result = books_source(self->books, index, out);
+    self->n_given += result != GPST_END;
+    if (result != GPST_END && self->fail_every != 0 && index % self->fail_every == 3)
+        return gpst_task_fail(NULL, GPST_ERROR_FORMAT, "line %u is bad", (unsigned)index);
+    return result;
+}
+
+static gpst_result turns_work(void* user_data, gpst_task* task) {
+    turns* const self = (turns*)user_data;
+    gpsti_mutex* const mutex = &task->pipeline->context->scheduler->mutex;
+    take_bunches(task->pipeline);
+    gpsti_mutex_lock(mutex);
+    if (task->pipeline->whole && task->pipeline->n_active < gpsti_a32_load(&self->least_active))
+        gpsti_a32_store(&self->least_active, task->pipeline->n_active);
+    gpsti_mutex_unlock(mutex);
+    n_works_here++;
+    return books_work(self->books, task);
+}
+
+static turns* turns_open(kit* owner, gpst_pipeline_desc* desc, gpst_stage_desc* stage) {
+    turns* const self = &the;
+    memset(self, 0, sizeof *self);
+    self->books = books_open(owner, 0, N_BRIEF);
+    gpsti_a32_store(&self->least_active, UINT_MAX);
+    *desc = books_desc(self->books, stage);
+    stage->func = turns_work;
+    stage->user_data = self;
+    desc->source = turns_source;
+    desc->source_user_data = self;
+    return self;
+}
+
+/* Items from the second half's beginning on that were not the first of their turn. */
+static uint32_t turns_n_later(const turns* self) {
+    uint32_t n = 0;
+    for (uint64_t i = N_BRIEF / 2; i < N_BRIEF; i++)
+        n += self->place[i] > 0;
+    return n;
+}
+
+/* Each case until it came to what it is about: a busy machine's clocks may say otherwise. */
+static void until_seen(bool (*run)(uint32_t i), uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        bool seen = false;
+        for (test_tries t = {0, 0}; !seen && test_again(&t);)
+            seen = run(i);
+        assert_true(seen);
+    }
+}
+
+/* ---- how many at once ------------------------------------------------------------------------------------------- */
+
+/* No turn has more than leaves every worker as many. The number of turns from the middle to the last 200 items. */
+static uint32_t turns_check_shares(const turns* self) {
+    uint32_t n_turns = 0;
+    for (uint64_t first = 0, end; first < N_BRIEF; first = end) {
+        const uint64_t share = (N_BRIEF - first) / (2 * (uint64_t)gpsti_a32_load(&self->least_active));
+        for (end = first + 1; end < N_BRIEF && self->place[end] > 0;)
+            end++;
+        assert_true(end - first <= (share > 1 ? share : 1) && end - first <= 16);
+        n_turns += first >= N_BRIEF / 2 && first < N_BRIEF - 200;
+    }
+    return n_turns;
+}
+
+static bool run_in_turns(uint32_t i) {
+    kit* const self = kit_open("cpu", 2 + i);
+    gpst_pipeline_desc desc;
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    turns* const own = turns_open(self, &desc, &stage);
+    uint32_t n_turns = N_BRIEF;
+    assert_int_equal(books_run(own->books, &desc, &stats), GPST_OK);
+    books_check(own->books, N_BRIEF);
+    if (was_whole())
+        n_turns = turns_check_shares(own);
+    printf("  %u workers, at least %u active: %u turns for %u items\n", 2 + i,
+           (unsigned)gpsti_a32_load(&own->least_active), n_turns, N_BRIEF / 2 - 200);
+    kit_close(self);
+    return n_turns <= (N_BRIEF / 2 - 200) / 4;
+}
+
+/* Brief items come several a turn; towards the end of the list turns are shorter, and then of one. */
+static void test_a_turn_brings_several(void** state) {
+    (void)state;
+    until_seen(run_in_turns, 4);
+}
+
+/* 30 us a call: while a worker asked for a second item, others would wait for their first. */
+static bool run_with_slow_source(uint32_t i) {
+    kit* const self = kit_open("cpu", 3);
+    gpst_pipeline_desc desc;
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    turns* const own = turns_open(self, &desc, &stage);
+    (void)i;
+    own->source_ns = 30000;
+    own->books->work_ns = 200000;
+    own->books->n_items = desc.n_items_expected = 1000;
+    assert_int_equal(books_run(own->books, &desc, &stats), GPST_OK);
+    books_check(own->books, 1000);
+    for (uint64_t n = 0; n < 1000 && was_whole(); n++)
+        assert_int_equal(own->place[n], 0);
+    kit_close(self);
+    return was_whole();
+}
+
+static void test_a_slow_source_brings_one(void** state) {
+    (void)state;
+    until_seen(run_with_slow_source, 1);
+}
+
+/* ---- inputs of every kind --------------------------------------------------------------------------------------- */
+
+static bool has_path(uint64_t index) { return index % 3 != 0; }
+static bool has_name(uint64_t index) { return index % 4 != 0; }
+static bool has_frame(uint64_t index) { return index % 9 == 4 || index >= N_BRIEF - N_BRIEF / 4; }
+static bool is_too_long(uint64_t index) { return index % 53 == 7 && (has_path(index) || has_name(index)); }
+
+/* "n123:" and as many letters as make it short, or long, or longer than a bunch has room for. */
+static void spell(char* out, char what, uint64_t index) {
+    const int n = snprintf(out, 32, "%c%u:", what, (unsigned)index);
+    const size_t bytes = index % 53 == 7 ? GPSTI_BUNCH_TEXT_BYTES : index % 5 == 3 ? 900 : 1 + (size_t)index % 40;
+    memset(out + n, 'a' + (int)(index % 26), bytes);
+    out[(size_t)n + bytes] = '\0';
+}
+
+/* What the call before handed out is not there any more. */
+static void turns_wipe(turns* self) {
+    for (int t = 0; t < 2; t++)
+        memset(self->text[t], '?', strlen(self->text[t]));
+    memset(self->pixels, 0xEE, sizeof self->pixels);
+}
+
+static gpst_result source_of_every_kind(void* user_data, uint64_t index, gpst_input* out) {
+    turns* const self = (turns*)user_data;
+    turns_wipe(self);
+    const gpst_result result = turns_source(self, index, out);
+    if (result == GPST_END)
+        return result;
+    spell(self->text[0], 'p', index);
+    spell(self->text[1], 'n', index);
+    for (size_t i = 0; i < KIT_BYTES; i++)
+        self->pixels[i] = kit_pixel(index, i);
+    out->path = has_path(index) ? self->text[0] : NULL;
+    out->name = has_name(index) ? self->text[1] : NULL;
+    out->timestamp_ns = (int64_t)index * 1000 + 1;
+    out->user_data = &self->place[index];
+    if (has_frame(index)) {
+        out->frame = kit_shape(KIT_WIDTH, KIT_HEIGHT);
+        out->frame.pitch_bytes = KIT_WIDTH;
+        out->frame.data = self->pixels;
+    }
+    return result;
+}
+
+static void check_names(kit* owner, const gpst_item* item) {
+    char text[8192], numbered[32];
+    spell(text, 'p', item->index);
+    kit_check(owner, has_path(item->index) ? item->path && strcmp(item->path, text) == 0 : !item->path);
+    snprintf(numbered, sizeof numbered, "item %u", (unsigned)item->index);
+    if (has_name(item->index))
+        spell(text, 'n', item->index);
+    kit_check(owner, strcmp(item->name, has_name(item->index) || has_path(item->index) ? text : numbered) == 0);
+}
+
+static gpst_result work_on_every_kind(void* user_data, gpst_task* task) {
+    turns* const self = (turns*)user_data;
+    kit* const owner = self->books->owner;
+    const gpst_item* const item = task->item;
+    const uint8_t* const data = (const uint8_t*)item->input.data;
+    check_names(owner, item);
+    kit_check(owner, item->timestamp_ns == (int64_t)item->index * 1000 + 1);
+    kit_check(owner, item->user_data == &self->place[item->index]);
+    kit_check(owner, (data != NULL) == has_frame(item->index));
+    for (size_t i = 0; i < KIT_BYTES && data; i++)
+        kit_check(owner, data[i] == kit_pixel(item->index, i));
+    kit_check(owner, item->start_ns <= self->called_ns[item->index]); /* of its own call */
+    kit_check(owner, item->index == 0 || item->start_ns >= self->called_ns[item->index - 1]);
+    return turns_work(user_data, task);
+}
+
+static bool run_every_kind(uint32_t i) {
+    kit* const self = kit_open("cpu", 3);
+    gpst_pipeline_desc desc;
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    uint32_t n_frames = 0, n_too_long = 0;
+    turns* const own = turns_open(self, &desc, &stage);
+    desc.source = source_of_every_kind;
+    desc.max_item_bytes = i == 0 ? 0 : (uint64_t)1 << 20; /* then the slot's memory goes back before each item */
+    stage.func = work_on_every_kind;
+    assert_int_equal(books_run(own->books, &desc, &stats), GPST_OK);
+    books_check(own->books, N_BRIEF);
+    assert_int_equal(stats.items_ok, N_BRIEF);
+    for (uint64_t n = 0; n + 1 < N_BRIEF && was_whole(); n++) { /* what cannot be kept is the last of its turn */
+        if (has_frame(n) || is_too_long(n))
+            assert_int_equal(own->place[n + 1], 0);
+        n_frames += own->place[n] > 0 && has_frame(n);
+        n_too_long += own->place[n] > 0 && is_too_long(n);
+    }
+    printf("  %u pictures and %u long names that others came before\n", n_frames, n_too_long);
+    kit_close(self);
+    return n_frames > 20 && n_too_long > 5;
+}
+
+/* The source has one buffer for each kind. Some strings and all pictures are more than a worker keeps beside others. */
+static void test_every_item_has_its_own(void** state) {
+    (void)state;
+    until_seen(run_every_kind, 2);
+}
+
+/* ---- failures, and an end before the end ------------------------------------------------------------------------ */
+
+static bool run_failing_source(uint32_t i) {
+    kit* const self = kit_open("cpu", 2 + i);
+    gpst_pipeline_desc desc;
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    turns* const own = turns_open(self, &desc, &stage);
+    uint64_t n_failed = 0;
+    own->fail_every = 7;
+    assert_int_equal(books_run(own->books, &desc, &stats), GPST_PARTIAL);
+    for (uint64_t n = 0; n < N_BRIEF; n++) {
+        n_failed += n % 7 == 3;
+        assert_int_equal(own->books->seen[n], n % 7 == 3 ? 0 : 1);
+    }
+    assert_int_equal(stats.items_failed, n_failed);
+    assert_int_equal(stats.items_ok, N_BRIEF - n_failed);
+    assert_int_equal(own->n_given, N_BRIEF);
+    kit_close(self);
+    return was_whole() && turns_n_later(own) > N_BRIEF / 4;
+}
+
+static void test_a_source_that_fails_some(void** state) {
+    (void)state;
+    until_seen(run_failing_source, 2);
+}
+
+enum { CANCEL, STOP, STOP_ON_ERROR, N_ENDS };
+
+static gpst_result work_to_the_end(void* user_data, gpst_task* task) {
+    turns* const self = (turns*)user_data;
+    const gpst_result result = turns_work(user_data, task);
+    return task->item->index == self->books->fail_from ? result : GPST_OK; /* of all from there on that one */
+}
+
+static bool run_to_an_end(uint32_t i) {
+    kit* const self = kit_open("cpu", 3);
+    gpst_pipeline_desc desc;
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    turns* const own = turns_open(self, &desc, &stage);
+    const uint64_t at = N_BRIEF / 2 + 77 * i;
+    const uint32_t end = i % N_ENDS;
+    stage.func = work_to_the_end;
+    desc.stop_on_error = end == STOP_ON_ERROR;
+    own->books->fail_from = end == STOP_ON_ERROR ? at : 0;
+    own->books->act_at = end == STOP_ON_ERROR ? 0 : at;
+    own->books->act = end == CANCEL ? gpst_pipeline_cancel : gpst_pipeline_stop;
+    const gpst_result result = books_run(own->books, &desc, &stats);
+    const uint64_t n_works = gpsti_a64_load(&own->books->n_works);
+    assert_int_equal(result, end == CANCEL ? GPST_ERROR_CANCELLED : end == STOP ? GPST_OK : GPST_PARTIAL);
+    assert_true(own->n_given > at && own->n_given < N_BRIEF);
+    assert_int_equal(stats.items_total, own->n_given);
+    assert_int_equal(stats.items_failed, end == STOP_ON_ERROR ? 1 : 0);
+    assert_int_equal(stats.items_ok, n_works - stats.items_failed);
+    assert_int_equal(stats.items_cancelled, own->n_given - n_works);
+    if (was_whole())
+        assert_true(own->n_too_late <= 1);
+    if (end != CANCEL)
+        books_check(own->books, own->n_given);
+    printf("  end %u: %u items of which %u were cancelled\n", end, (unsigned)own->n_given,
+           (unsigned)stats.items_cancelled);
+    kit_close(self);
+    return was_whole() && own->n_given > at + 3; /* more than each worker's one */
+}
+
+/* Every item that the source gave ends, with the source not called again: those a worker has in hand are in flight. */
+static void test_nothing_in_hand_is_lost(void** state) {
+    (void)state;
+    until_seen(run_to_an_end, 2 * N_ENDS);
+}
+
+/* ---- what a bunch keeps ----------------------------------------------------------------------------------------- */
+
+static gpsti_bunch bunch;
+
+static gpsti_given* bunch_next(const char* path, const char* name, const char* reason) {
+    gpsti_given* const given = &bunch.given[bunch.n];
+    memset(given, 0, sizeof *given);
+    given->index = 40 + bunch.n;
+    given->input.path = path;
+    given->input.name = name;
+    given->reason = reason;
+    return given;
+}
+
+static void test_a_bunch_keeps_what_it_has_room_for(void** state) {
+    (void)state;
+    static char most[GPSTI_BUNCH_TEXT_BYTES - 8];
+    memset(most, 'm', sizeof most - 1);
+    gpsti_bunch_empty(&bunch);
+    bunch_next("abc", NULL, NULL);
+    assert_true(gpsti_bunch_keep(&bunch));
+    assert_null(bunch.given[0].input.name);
+    assert_null(bunch.given[0].reason);
+    bunch_next(NULL, most, "why")->result = GPST_ERROR_FORMAT;
+    assert_true(gpsti_bunch_keep(&bunch)); /* to the last byte */
+    assert_int_equal(bunch.n, 2);
+    bunch_next("", NULL, NULL);
+    assert_false(gpsti_bunch_keep(&bunch));
+    bunch_next(NULL, NULL, NULL);
+    assert_true(gpsti_bunch_keep(&bunch));
+    assert_string_equal(bunch.given[0].input.path, "abc");
+    assert_string_equal(bunch.given[1].input.name, most);
+    assert_string_equal(bunch.given[1].reason, "why");
+    gpsti_bunch_empty(&bunch);
+    bunch_next("abc", most, NULL);
+    assert_true(gpsti_bunch_keep(&bunch));
+    gpsti_bunch_empty(&bunch);
+    bunch_next("abcdefgh", most, NULL); /* by one byte */
+    assert_false(gpsti_bunch_keep(&bunch));
+    uint8_t pixel = 7;
+    bunch_next("abc", NULL, NULL)->input.frame.data = &pixel;
+    assert_false(gpsti_bunch_keep(&bunch));
+    assert_int_equal(bunch.n, 0);
+}
+
+static gpst_result fail_in_words(void* user_data, uint64_t index, gpst_input* out) {
+    out->name = (const char*)user_data;
+    return index % 2 ? GPST_ERROR_IO : gpst_task_fail(NULL, GPST_ERROR_FORMAT, "line %u is bad", (unsigned)index);
+}
+
+/* Words of the user's, or the result's own: whatever else fails on the thread before a slot has the item. */
+static void test_a_failure_keeps_its_words(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 1);
+    char name[] = "lines.txt";
+    gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
+    desc.source = fail_in_words;
+    desc.source_user_data = name;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+    gpsti_slot* const slot = self->pipeline->slots[0];
+    gpsti_bunch_empty(&bunch);
+    for (uint64_t i = 0; i < 2; i++) {
+        bunch.given[i].index = 4 + i;
+        gpsti_call_source_for(self->pipeline, &bunch.given[i]);
+        assert_true(gpsti_bunch_keep(&bunch));
+    }
+    memset(name, '?', sizeof name - 1);
+    (void)gpst_task_fail(NULL, GPST_ERROR_FORMAT, "something else");
+    for (uint64_t i = 0; i < 2; i++) {
+        gpsti_slot_reset(slot, 4 + i);
+        gpsti_slot_receive(slot, &bunch.given[i]);
+        assert_int_equal(slot->item.result, i == 0 ? GPST_ERROR_FORMAT : GPST_ERROR_IO);
+        assert_string_equal(slot->item.stage, "source");
+        assert_string_equal(slot->item.reason, i == 0 ? "line 4 is bad" : gpst_result_text(GPST_ERROR_IO));
+        assert_string_equal(slot->item.name, "lines.txt");
+    }
+    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+    kit_close(self);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_bunch_keeps_what_it_has_room_for),
+        cmocka_unit_test(test_a_failure_keeps_its_words),
+        cmocka_unit_test(test_a_turn_brings_several),
+        cmocka_unit_test(test_a_slow_source_brings_one),
+        cmocka_unit_test(test_every_item_has_its_own),
+        cmocka_unit_test(test_a_source_that_fails_some),
+        cmocka_unit_test(test_nothing_in_hand_is_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
