@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-#define GPSTI_CARRY_NS 100000 /* about how long a worker keeps to itself what it has taken */
+#define GPSTI_CARRY_NS 100000 /* about how long a worker keeps to itself what it has taken, */
+#define GPSTI_CARRY_ENDS_NS 400000 /* and where nobody is told of its items, who all ask for the same lock then */
 #define GPSTI_CARRY_SOURCE_NS 5000 /* in one turn at the source: others that wait for theirs have nothing in hand */
 #define GPSTI_CARRY_READS 8 /* that tell more than the plain start's */
 #define GPSTI_CARRY_READ_CPU 0.5 /* of its time: from here on a read computes (copies from the page cache) */
@@ -116,7 +117,8 @@ GPSTI_INTERN uint32_t gpsti_carry_n_items(const gpst_pipeline* pipeline) {
     const uint64_t rest = gpsti_carry_share(gpsti_flow_n_left(pipeline), pipeline->n_active);
     if (rest < 2 || pipeline->source_work_ns <= 0 || !gpsti_carry_is_work(pipeline))
         return 1;
-    uint64_t n = GPSTI_CARRY_NS / (uint64_t)pipeline->source_work_ns;
+    const uint64_t keep_ns = gpsti_carry_ends(pipeline) ? GPSTI_CARRY_ENDS_NS : GPSTI_CARRY_NS;
+    uint64_t n = keep_ns / (uint64_t)pipeline->source_work_ns;
     n = n < rest ? n : rest;
     n = n < GPSTI_BUNCH_ITEMS ? n : GPSTI_BUNCH_ITEMS;
     if (!gpsti_carry_ends(pipeline)) { /* each has a slot */

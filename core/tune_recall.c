@@ -127,8 +127,8 @@ GPSTI_INTERN void gpsti_tune_remember(gpst_pipeline* pipeline) {
 
 /* ---- the start of one ----------------------------------------------------------------------------------- */
 
-/* More slots than have their memory must be worth making it, as in any other run; but that memory stays, and there will
-   be as many runs again as there have been. */
+/* More slots than have their memory must be worth making it, as in any other run. But that memory stays: where a driver
+   locks it, its price is a share by now, and it serves as many runs again as there have been. */
 GPSTI_PRIVATE uint32_t gpsti_tune_slots_known(const gpst_pipeline* pipeline, const gpsti_recalled* known) {
     const uint64_t n_items = pipeline->desc.n_items_expected * ((uint64_t)known->n_runs + 1);
     const uint32_t n = gpsti_tuner_slots_worth(n_items, known->costs.item_ns, known->slot_ns);

@@ -1,5 +1,5 @@
-/* tests/test_pipeline_bunch.c -- whole items that are brief: a worker has several of the source in one turn. Each has its
-   own strings, pixels and failure, however the source uses its memory again; none is lost; and others are not kept
+/* tests/test_pipeline_bunch.c -- whole items that are brief: a worker has several of the source in one turn. Each has
+   its own strings, pixels and failure, however the source uses its memory again; none is lost; and others are not kept
    waiting. */
 #include "pipeline_kit.h"
 
@@ -10,7 +10,7 @@
 /* ---- who was called when ---------------------------------------------------------------------------------------- */
 
 /* A turn: calls of the source on one thread for one item after the other, without a stage between. */
-static GPSTI_TLS uint64_t n_works_here, n_works_at_call, index_at_call;
+static GPSTI_TLS uint64_t n_works_here, n_works_at_call = UINT64_MAX, index_at_call;
 static GPSTI_TLS uint32_t place_here;
 
 typedef struct turns {
@@ -21,7 +21,9 @@ typedef struct turns {
     int64_t called_ns[N_BRIEF];
     int64_t source_ns;
     uint64_t fail_every;
-    gpsti_a32 least_active;
+    uint32_t least_active;    /* and what the engine knew of the source last: under its lock */
+    int64_t source_busy_ns;
+    uint64_t n_sourced;
     char text[2][8192];       /* the source's path and name, */
     size_t text_bytes;
     uint8_t pixels[KIT_BYTES]; /* and picture */
@@ -58,8 +60,10 @@ static gpst_result turns_work(void* user_data, gpst_task* task) {
     gpsti_mutex* const mutex = &task->pipeline->context->scheduler->mutex;
     take_bunches(task->pipeline);
     gpsti_mutex_lock(mutex);
-    if (task->pipeline->whole && task->pipeline->n_active < gpsti_a32_load(&self->least_active))
-        gpsti_a32_store(&self->least_active, task->pipeline->n_active);
+    if (task->pipeline->whole && task->pipeline->n_active < self->least_active)
+        self->least_active = task->pipeline->n_active;
+    self->source_busy_ns = task->pipeline->source_busy_ns;
+    self->n_sourced = task->pipeline->n_sourced;
     gpsti_mutex_unlock(mutex);
     n_works_here++;
     return books_work(self->books, task);
@@ -69,7 +73,7 @@ static turns* turns_open(kit* owner, gpst_pipeline_desc* desc, gpst_stage_desc* 
     turns* const self = &the;
     memset(self, 0, sizeof *self);
     self->books = books_open(owner, 0, N_BRIEF);
-    gpsti_a32_store(&self->least_active, UINT_MAX);
+    self->least_active = UINT_MAX;
     *desc = books_desc(self->books, stage);
     stage->func = turns_work;
     stage->user_data = self;
@@ -102,7 +106,7 @@ static void until_seen(bool (*run)(uint32_t i), uint32_t n) {
 static uint32_t turns_check_shares(const turns* self) {
     uint32_t n_turns = 0;
     for (uint64_t first = 0, end; first < N_BRIEF; first = end) {
-        const uint64_t share = (N_BRIEF - first) / (2 * (uint64_t)gpsti_a32_load(&self->least_active));
+        const uint64_t share = (N_BRIEF - first) / (2 * (uint64_t)self->least_active);
         for (end = first + 1; end < N_BRIEF && self->place[end] > 0;)
             end++;
         assert_true(end - first <= (share > 1 ? share : 1) && end - first <= 16);
@@ -122,8 +126,8 @@ static bool run_in_turns(uint32_t i) {
     books_check(own->books, N_BRIEF);
     if (was_whole())
         n_turns = turns_check_shares(own);
-    printf("  %u workers, at least %u active: %u turns for %u items\n", 2 + i,
-           (unsigned)gpsti_a32_load(&own->least_active), n_turns, N_BRIEF / 2 - 200);
+    printf("  %u workers, at least %u active: %u turns for %u items\n", 2 + i, (unsigned)own->least_active, n_turns,
+           N_BRIEF / 2 - 200);
     kit_close(self);
     return n_turns <= (N_BRIEF / 2 - 200) / 4;
 }
@@ -149,8 +153,9 @@ static bool run_with_slow_source(uint32_t i) {
     books_check(own->books, 1000);
     for (uint64_t n = 0; n < 1000 && was_whole(); n++)
         assert_int_equal(own->place[n], 0);
+    assert_true(own->source_busy_ns >= (int64_t)own->n_sourced * own->source_ns);
     kit_close(self);
-    return was_whole();
+    return was_whole() && own->n_sourced > 0;
 }
 
 static void test_a_slow_source_brings_one(void** state) {
@@ -165,18 +170,21 @@ static bool has_name(uint64_t index) { return index % 4 != 0; }
 static bool has_frame(uint64_t index) { return index % 9 == 4 || index >= N_BRIEF - N_BRIEF / 4; }
 static bool is_too_long(uint64_t index) { return index % 53 == 7 && (has_path(index) || has_name(index)); }
 
-/* "n123:" and as many letters as make it short, or long, or longer than a bunch has room for. */
-static void spell(char* out, char what, uint64_t index) {
-    const int n = snprintf(out, 32, "%c%u:", what, (unsigned)index);
-    const size_t bytes = index % 53 == 7 ? GPSTI_BUNCH_TEXT_BYTES : index % 5 == 3 ? 900 : 1 + (size_t)index % 40;
-    memset(out + n, 'a' + (int)(index % 26), bytes);
-    out[(size_t)n + bytes] = '\0';
+/* As many letters as make it short, or long, or longer than a bunch has room for, and the index; in little time, so
+   that a turn is not over by that. Its length. */
+static size_t spell(char* out, char what, uint64_t index) {
+    const size_t bytes = index % 53 == 7 ? GPSTI_BUNCH_TEXT_BYTES : index % 5 == 3 ? 900 : 5 + (size_t)index % 40;
+    memset(out, what, bytes);
+    for (size_t i = 1; i < 5; i++, index /= 10)
+        out[i] = (char)('0' + index % 10);
+    out[bytes] = '\0';
+    return bytes;
 }
 
 /* What the call before handed out is not there any more. */
 static void turns_wipe(turns* self) {
-    for (int t = 0; t < 2; t++)
-        memset(self->text[t], '?', strlen(self->text[t]));
+    memset(self->text[0], '?', self->text_bytes);
+    memset(self->text[1], '?', self->text_bytes);
     memset(self->pixels, 0xEE, sizeof self->pixels);
 }
 
@@ -186,9 +194,9 @@ static gpst_result source_of_every_kind(void* user_data, uint64_t index, gpst_in
     const gpst_result result = turns_source(self, index, out);
     if (result == GPST_END)
         return result;
-    spell(self->text[0], 'p', index);
-    spell(self->text[1], 'n', index);
-    for (size_t i = 0; i < KIT_BYTES; i++)
+    self->text_bytes = spell(self->text[0], 'p', index);
+    (void)spell(self->text[1], 'n', index);
+    for (size_t i = 0; i < KIT_BYTES && has_frame(index); i++)
         self->pixels[i] = kit_pixel(index, i);
     out->path = has_path(index) ? self->text[0] : NULL;
     out->name = has_name(index) ? self->text[1] : NULL;
@@ -204,11 +212,11 @@ static gpst_result source_of_every_kind(void* user_data, uint64_t index, gpst_in
 
 static void check_names(kit* owner, const gpst_item* item) {
     char text[8192], numbered[32];
-    spell(text, 'p', item->index);
+    (void)spell(text, 'p', item->index);
     kit_check(owner, has_path(item->index) ? item->path && strcmp(item->path, text) == 0 : !item->path);
     snprintf(numbered, sizeof numbered, "item %u", (unsigned)item->index);
     if (has_name(item->index))
-        spell(text, 'n', item->index);
+        (void)spell(text, 'n', item->index);
     kit_check(owner, strcmp(item->name, has_name(item->index) || has_path(item->index) ? text : numbered) == 0);
 }
 
@@ -249,7 +257,7 @@ static bool run_every_kind(uint32_t i) {
     }
     printf("  %u pictures and %u long names that others came before\n", n_frames, n_too_long);
     kit_close(self);
-    return n_frames > 20 && n_too_long > 5;
+    return n_frames > 5 && n_too_long > 0;
 }
 
 /* The source has one buffer for each kind. Some strings and all pictures are more than a worker keeps beside others. */
@@ -299,9 +307,10 @@ static bool run_to_an_end(uint32_t i) {
     gpst_stage_desc stage;
     gpst_stats stats;
     turns* const own = turns_open(self, &desc, &stage);
-    const uint64_t at = N_BRIEF / 2 + 77 * i;
+    const uint64_t at = N_BRIEF / 2 + 4 + 63 * i; /* others without a picture follow */
     const uint32_t end = i % N_ENDS;
     stage.func = work_to_the_end;
+    desc.source = source_of_every_kind; /* so that workers have several turns for what they take */
     desc.stop_on_error = end == STOP_ON_ERROR;
     own->books->fail_from = end == STOP_ON_ERROR ? at : 0;
     own->books->act_at = end == STOP_ON_ERROR ? 0 : at;
@@ -309,7 +318,7 @@ static bool run_to_an_end(uint32_t i) {
     const gpst_result result = books_run(own->books, &desc, &stats);
     const uint64_t n_works = gpsti_a64_load(&own->books->n_works);
     assert_int_equal(result, end == CANCEL ? GPST_ERROR_CANCELLED : end == STOP ? GPST_OK : GPST_PARTIAL);
-    assert_true(own->n_given > at && own->n_given < N_BRIEF);
+    assert_true(own->n_given > at);
     assert_int_equal(stats.items_total, own->n_given);
     assert_int_equal(stats.items_failed, end == STOP_ON_ERROR ? 1 : 0);
     assert_int_equal(stats.items_ok, n_works - stats.items_failed);
@@ -321,7 +330,7 @@ static bool run_to_an_end(uint32_t i) {
     printf("  end %u: %u items of which %u were cancelled\n", end, (unsigned)own->n_given,
            (unsigned)stats.items_cancelled);
     kit_close(self);
-    return was_whole() && own->n_given > at + 3; /* more than each worker's one */
+    return was_whole() && own->n_given > at + (TEST_INSTRUMENTED ? 1 : 3); /* more than each worker's one */
 }
 
 /* Every item that the source gave ends, with the source not called again: those a worker has in hand are in flight. */
