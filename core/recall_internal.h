@@ -33,6 +33,7 @@ typedef struct gpsti_recalled {
     uint64_t item_host_bytes, item_device_bytes;
     uint32_t n_workers;          /* at its end */
     uint32_t most_whole;         /* of them that could bring whole items; 0 = their number is not to be found */
+    bool made_memory;            /* for a good part of its time: it says nothing of their number */
     gpsti_recall_workers workers;
     uint32_t n_slots;            /* in use at once */
     int64_t slot_ns;             /* what the memory of another one takes; 0 = not known */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define GPSTI_TUNE_RECALL_ITEMS 32 /* of a run that is worth remembering */
+#define GPSTI_TUNE_RECALL_MADE 32 /* of a run's time, in which it made memory */
 #define GPSTI_TUNE_RECALL_LOOKS 2 /* at items, until they are believed to be others */
 
 /* ---- the job ------------------------------------------------------------------------------------------ */
@@ -93,10 +94,11 @@ GPSTI_PRIVATE void gpsti_tune_describe_costs(const gpst_pipeline* pipeline, gpst
 
 GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_recalled* out) {
     const gpsti_tune* const tune = &pipeline->tune;
+    const int64_t wall_ns = pipeline->end_ns - pipeline->start_ns;
     memset(out, 0, sizeof *out);
     out->job = tune->job;
     out->n_items = pipeline->items_ok;
-    out->run_ns = (double)(pipeline->end_ns - pipeline->start_ns) / (double)pipeline->items_ok;
+    out->run_ns = (double)wall_ns / (double)pipeline->items_ok;
     out->serial_ns = tune->serial_ns;
     out->inside_ns = tune->inside_ns;
     gpsti_tune_describe_costs(pipeline, out);
@@ -104,6 +106,7 @@ GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_reca
     out->item_device_bytes = tune->item_device_bytes;
     out->n_workers = tune->tuner.now.value[GPST_KNOB_WORKERS];
     out->most_whole = pipeline->whole && tune->tuner.budget.streams ? gpsti_tune_most_whole(pipeline) : 0;
+    out->made_memory = gpsti_pool_growth_ns(pipeline->pool) > wall_ns / GPSTI_TUNE_RECALL_MADE;
     out->n_slots = pipeline->n_slots_used;
     out->slot_ns = gpsti_tune_slot_ns(pipeline);
     out->source_ns = tune->source_ns;
