@@ -67,6 +67,7 @@ GPSTI_PRIVATE void gpsti_recall_weigh(gpsti_recall_workers* self, uint32_t most)
         self->best_ns = self->now_ns;
         self->moved = is_better;
     }
+    self->most = most;
     gpsti_recall_step(self, most);
 }
 
@@ -74,10 +75,19 @@ GPSTI_PRIVATE bool gpsti_recall_searches(const gpsti_recall_workers* self) {
     return self->best == 0 || self->step != 0;
 }
 
+/* All that there could be were best, and there can be more: their memory has become worth it. */
+GPSTI_PRIVATE bool gpsti_recall_has_room(const gpsti_recall_workers* self, uint32_t most) {
+    return self->best > 0 && self->best == self->most && most > self->most;
+}
+
 /* A run with so many has been. */
 GPSTI_PRIVATE void gpsti_recall_note_workers(gpsti_recall_workers* self, uint32_t n, uint32_t most, double run_ns) {
-    if (!gpsti_recall_searches(self))
+    if (!gpsti_recall_searches(self)) {
+        self->step = gpsti_recall_has_room(self, most) ? 1 : 0;
+        self->most = self->step != 0 ? most : self->most;
+        gpsti_recall_step(self, most);
         return;
+    }
     if (n != self->now) {
         self->now = n;
         self->n_now = 0;

@@ -163,6 +163,28 @@ static void test_workers_that_moved(void** state) {
     assert_int_equal(recall.known[0].workers.now, 0);
 }
 
+/* All that there could be for their memory, and then more: those are tried. */
+static void test_workers_that_may_be_more(void** state) {
+    static gpsti_recall recall;
+    const gpsti_recall_workers* const workers = &recall.known[0].workers;
+    (void)state;
+    memset(&recall, 0, sizeof recall);
+    gpsti_recalled run = a_crowd(12, 12, 100.0);
+    for (int i = 0; i < 5; i++)
+        gpsti_recall_put(&recall, &run, i > 0);
+    assert_true(workers->best == 12 && workers->now == 12 && workers->step == 0);
+    run.most_whole = 16;
+    gpsti_recall_put(&recall, &run, true);
+    assert_int_equal(workers->now, 16);
+    run = a_crowd(16, 16, 80.0);
+    for (int i = 0; i < 4; i++)
+        gpsti_recall_put(&recall, &run, true);
+    assert_true(workers->best == 16 && workers->now == 16 && workers->step == 0);
+    run.most_whole = 12; /* and fewer again */
+    gpsti_recall_put(&recall, &run, true);
+    assert_true(workers->best == 16 && workers->step == 0);
+}
+
 /* Three times as many may take three times as long, which would be twice as long. */
 static void test_a_crowd_takes_longer(void** state) {
     gpsti_tuner_costs few, many;
@@ -730,6 +752,7 @@ int main(void) {
                                        cmocka_unit_test(test_kernels_that_had_every_core),
                                        cmocka_unit_test(test_workers_are_found),
                                        cmocka_unit_test(test_workers_that_moved),
+                                       cmocka_unit_test(test_workers_that_may_be_more),
                                        cmocka_unit_test(test_a_crowd_takes_longer),
                                        cmocka_unit_test(test_the_latest_is_known),
                                        cmocka_unit_test(test_other_items),
