@@ -173,6 +173,9 @@ static void test_workers_that_may_be_more(void** state) {
     for (int i = 0; i < 5; i++)
         gpsti_recall_put(&recall, &run, i > 0);
     assert_true(workers->best == 12 && workers->now == 12 && workers->step == 0);
+    run.most_whole = 8; /* for once */
+    gpsti_recall_put(&recall, &run, true);
+    assert_int_equal(workers->now, 12);
     run.most_whole = 16;
     gpsti_recall_put(&recall, &run, true);
     assert_int_equal(workers->now, 16);
@@ -183,6 +186,16 @@ static void test_workers_that_may_be_more(void** state) {
     run.most_whole = 12; /* and fewer again */
     gpsti_recall_put(&recall, &run, true);
     assert_true(workers->best == 16 && workers->step == 0);
+
+    recall.n = 0; /* where not all were best, more room changes nothing */
+    for (int i = 0; workers->step != 0 || i < 3; i++) {
+        run = a_crowd(i > 1 ? workers->now : 8, 16, i > 1 ? 120.0 : 100.0);
+        gpsti_recall_put(&recall, &run, i > 0);
+    }
+    assert_true(workers->best == 8 && workers->now == 8);
+    run = a_crowd(8, 20, 100.0);
+    gpsti_recall_put(&recall, &run, true);
+    assert_true(workers->now == 8 && workers->step == 0);
 }
 
 /* Three times as many may take three times as long, which would be twice as long. */
