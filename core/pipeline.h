@@ -269,7 +269,7 @@ typedef gpst_result (*gpst_sink_func)(void* user_data, const gpst_item* item);
 
 typedef enum gpst_run_mode {
     GPST_RUN_DEFAULT = 0,      /* pull: plain-serial until what is left is worth threads, then the engine, tuned; at
-                                  once where the same job has had it in this context; push: the engine */
+                                  once where this context knows the job by a run before; push: the engine */
     GPST_RUN_ENGINE = 1,       /* the engine from the first item on */
     GPST_RUN_PLAIN_SERIAL = 2, /* one item after the other on the caller's thread, nothing else */
     GPST_RUN_PLAIN_INSIDE = 3  /* the same, with all cores inside a kernel (OpenMP, where compiled in) */
