@@ -1,4 +1,5 @@
-/* core/recall.c -- which run is remembered, and when it is none to go by. A pure policy: keeps values, runs nothing. */
+/* core/recall.c -- which run is remembered, when it is none to go by, and how many workers the next one is to try. A
+   pure policy: keeps values, runs nothing. */
 #include "platform_internal.h"
 
 #include "recall_internal.h"
@@ -77,17 +78,18 @@ GPSTI_PRIVATE bool gpsti_recall_searches(const gpsti_recall_workers* self) {
 
 /* All that there could be were best, and there can be more: their memory has become worth it. */
 GPSTI_PRIVATE bool gpsti_recall_has_room(const gpsti_recall_workers* self, uint32_t most) {
-    return self->best > 0 && self->best == self->most && most > self->most;
+    return !gpsti_recall_searches(self) && self->best == self->most && most > self->most;
 }
 
 /* A run with so many has been. */
 GPSTI_PRIVATE void gpsti_recall_note_workers(gpsti_recall_workers* self, uint32_t n, uint32_t most, double run_ns) {
-    if (!gpsti_recall_searches(self)) {
-        self->step = gpsti_recall_has_room(self, most) ? 1 : 0;
-        self->most = self->step != 0 ? most : self->most;
+    if (gpsti_recall_has_room(self, most)) {
+        self->step = 1;
         gpsti_recall_step(self, most);
         return;
     }
+    if (!gpsti_recall_searches(self))
+        return;
     if (n != self->now) {
         self->now = n;
         self->n_now = 0;
