@@ -166,10 +166,17 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_stream_create(gpsti_device* device, gpsti_st
     return GPST_OK;
 }
 
-/* Without setting a reason. */
+/* Without setting a reason. What is done soon needs no event. */
 GPSTI_PRIVATE gpsti_rt_error gpsti_gpu_stream_finish(gpsti_gpu_stream* stream) {
-    const gpsti_rt_error error = GPSTI_RT(EventRecord)(stream->idle, stream->native);
-    return error == GPSTI_RT(Success) ? gpsti_gpu_wait(stream->idle) : error;
+    const int64_t end_ns = gpsti_now_ns() + GPSTI_GPU_SPIN_NS;
+    gpsti_rt_error error;
+    do {
+        error = GPSTI_RT(StreamQuery)(stream->native);
+    } while (error == GPSTI_RT(ErrorNotReady) && gpsti_now_ns() < end_ns);
+    if (error != GPSTI_RT(ErrorNotReady))
+        return error;
+    error = GPSTI_RT(EventRecord)(stream->idle, stream->native);
+    return error == GPSTI_RT(Success) ? GPSTI_RT(EventSynchronize)(stream->idle) : error;
 }
 
 /* After an error of the device the runtime does not wait, but its callbacks still come. */

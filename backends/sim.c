@@ -307,6 +307,8 @@ GPSTI_PRIVATE void gpsti_sim_event_destroy(gpsti_event* event) {
         return;
     gpsti_sim_device* device = (gpsti_sim_device*)event->device;
     gpsti_mutex_lock(&device->mutex);
+    if (sim_event->n_queued)
+        gpsti_sim_call_all(device);
     while (sim_event->n_queued)
         gpsti_cond_wait_until(&device->changed, &device->mutex, GPST_FOREVER);
     gpsti_mutex_unlock(&device->mutex);
@@ -315,10 +317,13 @@ GPSTI_PRIVATE void gpsti_sim_event_destroy(gpsti_event* event) {
 
 /* Under the mutex. OK, WOULD_BLOCK, or DEVICE_LOST once there is nothing left to wait for. */
 GPSTI_PRIVATE gpst_result gpsti_sim_event_state(gpsti_sim_event* event, const char* function) {
-    GPSTI_FAIL_IF(event->done < event->recorded, GPST_ERROR_WOULD_BLOCK,
-                  "backend sim: %s: the event is not done", function);
-    gpsti_sim_tell((gpsti_sim_device*)event->base.device, event->time_ns);
-    return gpsti_sim_enter((gpsti_sim_device*)event->base.device, GPSTI_FAULT_NONE, function);
+    gpsti_sim_device* const device = (gpsti_sim_device*)event->base.device;
+    if (event->done < event->recorded) {
+        gpsti_sim_call_all(device);
+        return gpsti_fail(GPST_ERROR_WOULD_BLOCK, "backend sim: %s: the event is not done", function);
+    }
+    gpsti_sim_tell(device, event->time_ns);
+    return gpsti_sim_enter(device, GPSTI_FAULT_NONE, function);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_sim_event_query(gpsti_event* event) {
@@ -334,6 +339,8 @@ GPSTI_PRIVATE gpst_result gpsti_sim_event_wait(gpsti_event* event) {
     gpsti_sim_device* device = (gpsti_sim_device*)event->device;
     gpsti_mutex_lock(&device->mutex);
     const uint64_t sequence = sim_event->recorded;
+    if (sim_event->done < sequence)
+        gpsti_sim_call_all(device);
     while (sim_event->done < sequence)
         gpsti_cond_wait_until(&device->changed, &device->mutex, GPST_FOREVER);
     gpsti_sim_tell(device, sim_event->time_ns);
@@ -407,6 +414,8 @@ GPSTI_PRIVATE void gpsti_sim_graph_destroy(gpsti_graph* graph) {
         return;
     gpsti_sim_device* device = (gpsti_sim_device*)graph->device;
     gpsti_mutex_lock(&device->mutex);
+    if (recording->n_queued)
+        gpsti_sim_call_all(device);
     while (recording->n_queued)
         gpsti_cond_wait_until(&device->changed, &device->mutex, GPST_FOREVER);
     gpsti_mutex_unlock(&device->mutex);

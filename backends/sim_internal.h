@@ -58,6 +58,7 @@ typedef struct gpsti_sim_device {
     gpsti_cond changed; /* an event is done, an event or a graph is no longer in use */
     gpsti_sim_engine copy_engines[2];
     gpsti_sim_engine compute_engine;
+    struct gpsti_sim_stream* streams; /* all there are */
     gpsti_sim_memory* memories;
     uint64_t used_bytes;
     uint64_t n_calls[GPSTI_N_FAULTS];
@@ -107,10 +108,15 @@ struct gpsti_sim_block {
 typedef struct gpsti_sim_stream {
     gpsti_stream base;
     gpsti_thread thread;
-    gpsti_cond work; /* it has some, or the engine it waits for */
+    gpsti_cond work; /* its thread is called, or is to stop */
+    gpsti_cond turn; /* it has the engine it waits for */
     gpsti_cond idle; /* n_queued has come to 0 */
-    bool stop, has_engine;
-    struct gpsti_sim_stream* next; /* of those that wait for the same engine */
+    bool stop;
+    bool is_played;       /* by its thread, or by one that waits for it */
+    gpsti_a32 is_called;  /* its thread, which has not found that there is nothing to do since */
+    gpsti_a32 has_engine; /* set under the mutex, looked at without */
+    struct gpsti_sim_stream* next;         /* of the device's */
+    struct gpsti_sim_stream* next_in_turn; /* of those that wait for the same engine */
     gpsti_sim_task* first;
     gpsti_sim_task* last;
     gpsti_sim_task* free_tasks;
@@ -145,6 +151,8 @@ GPSTI_INTERN gpst_result gpsti_sim_stream_create(gpsti_device* device, gpsti_str
 GPSTI_INTERN void gpsti_sim_stream_destroy(gpsti_stream* stream);
 GPSTI_INTERN gpst_result gpsti_sim_stream_wait_idle(gpsti_stream* stream);
 GPSTI_INTERN gpst_result gpsti_sim_stream_query(gpsti_stream* stream);
+/* Under the mutex. The threads of all streams that have work: one of them is waited for, and nobody says which. */
+GPSTI_INTERN void gpsti_sim_call_all(gpsti_sim_device* device);
 /* STATE with the reason set: for what cannot be recorded into a graph. */
 GPSTI_INTERN gpst_result gpsti_sim_check_not_recording(const gpsti_stream* stream, const char* function);
 /* Takes the mutex and hands out a task; on OK the mutex is held until gpsti_sim_submit_end. */

@@ -1,4 +1,4 @@
-/* backends/sim_stream.c -- a simulated stream: its thread, its queue and the
+/* backends/sim_stream.c -- a simulated stream: its queue, who plays it and the
    clock model. Computes nothing itself: an operation is run by the cpu backend's code. */
 #include "../core/platform_internal.h"
 
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define GPSTI_SIM_SPIN_NS 50000 /* sleeping is no more exact than this */
+#define GPSTI_SIM_TURN_NS 20000 /* who waits for an engine no longer than that need not sleep */
 
 GPSTI_INTERN double gpsti_sim_jitter(gpsti_sim_device* device) {
     if (device->params.jitter_pct <= 0)
@@ -16,7 +17,7 @@ GPSTI_INTERN double gpsti_sim_jitter(gpsti_sim_device* device) {
     return 1 + device->params.jitter_pct / 100 * (2 * unit - 1);
 }
 
-/* ---- the stream's thread ----------------------------------------------------- */
+/* ---- an operation ------------------------------------------------------------- */
 
 GPSTI_PRIVATE int64_t gpsti_sim_later(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -32,21 +33,31 @@ GPSTI_PRIVATE void gpsti_sim_wait_until(int64_t time_ns) {
     }
 }
 
+GPSTI_PRIVATE void gpsti_sim_wait_turn(gpsti_sim_stream* stream) {
+    gpsti_sim_device* const device = gpsti_sim_of(&stream->base);
+    const int64_t end_ns = gpsti_now_ns() + GPSTI_SIM_TURN_NS;
+    gpsti_mutex_unlock(&device->mutex);
+    while (gpsti_a32_load(&stream->has_engine) == 0 && gpsti_now_ns() < end_ns)
+        gpsti_relax();
+    gpsti_mutex_lock(&device->mutex);
+    while (gpsti_a32_load(&stream->has_engine) == 0)
+        gpsti_cond_wait_until(&stream->turn, &device->mutex, GPST_FOREVER);
+}
+
 /* In order of arrival. Each waits by itself: of many that all wake only one could go on. */
 GPSTI_PRIVATE void gpsti_sim_acquire(gpsti_sim_stream* stream, gpsti_sim_engine* engine) {
     if (!engine->busy) {
         engine->busy = true;
         return;
     }
-    stream->has_engine = false;
-    stream->next = NULL;
+    gpsti_a32_store(&stream->has_engine, 0);
+    stream->next_in_turn = NULL;
     if (engine->first)
-        engine->last->next = stream;
+        engine->last->next_in_turn = stream;
     else
         engine->first = stream;
     engine->last = stream;
-    while (!stream->has_engine)
-        gpsti_cond_wait_until(&stream->work, &gpsti_sim_of(&stream->base)->mutex, GPST_FOREVER);
+    gpsti_sim_wait_turn(stream);
 }
 
 GPSTI_PRIVATE void gpsti_sim_release(gpsti_sim_engine* engine) {
@@ -54,9 +65,9 @@ GPSTI_PRIVATE void gpsti_sim_release(gpsti_sim_engine* engine) {
     engine->busy = next != NULL;
     if (!next)
         return;
-    engine->first = next->next;
-    next->has_engine = true;
-    gpsti_cond_signal(&next->work);
+    engine->first = next->next_in_turn;
+    gpsti_a32_store(&next->has_engine, 1);
+    gpsti_cond_signal(&next->turn);
 }
 
 GPSTI_PRIVATE gpsti_sim_engine* gpsti_sim_engine_for(gpsti_sim_device* device,
@@ -126,6 +137,7 @@ GPSTI_PRIVATE void gpsti_sim_execute(gpsti_sim_stream* stream, const gpsti_opera
     const int64_t host_start_ns = gpsti_now_ns();
     const gpst_result result = gpsti_operation_run(operation);
     const int64_t host_ns = gpsti_now_ns() - host_start_ns;
+    gpsti_a64_add(&device->base.played_ns, (uint64_t)host_ns);
     gpsti_mutex_lock(&device->mutex);
     const int64_t end_ns = gpsti_sim_end(device, operation, start_ns, host_ns, launch_us);
     if (device->params.virtual_clock <= 0) {
@@ -204,24 +216,57 @@ GPSTI_PRIVATE void gpsti_sim_execute_task(gpsti_sim_stream* stream, gpsti_sim_ta
     }
 }
 
+/* ---- who plays ---------------------------------------------------------------- */
+
+/* Waking a thread takes longer than most of what a stream does, and where it runs then is the system's choice; a device
+   has no cores of the host's to take. So who waits for a stream plays it meanwhile, and its thread is called only for
+   those who do not wait: they ask, or are to be told. Modelled time begins with the submission, whoever plays. */
+
+/* Under the mutex, and with nobody else at it. */
+GPSTI_PRIVATE void gpsti_sim_play_first(gpsti_sim_stream* stream) {
+    gpsti_sim_task* const task = stream->first;
+    stream->first = task->next;
+    stream->is_played = true;
+    gpsti_sim_execute_task(stream, task);
+    stream->is_played = false;
+    task->next = stream->free_tasks;
+    stream->free_tasks = task;
+    gpsti_a64_add(&stream->n_queued, (uint64_t)-1);
+    if (gpsti_a64_load(&stream->n_queued) == 0)
+        gpsti_cond_broadcast(&stream->idle);
+    gpsti_cond_broadcast(&gpsti_sim_of(&stream->base)->changed);
+}
+
+/* Under the mutex. */
+GPSTI_PRIVATE void gpsti_sim_call(gpsti_sim_stream* stream) {
+    if (stream->first && !stream->is_played && gpsti_a32_exchange(&stream->is_called, 1) == 0)
+        gpsti_cond_signal(&stream->work);
+}
+
+GPSTI_INTERN void gpsti_sim_call_all(gpsti_sim_device* device) {
+    for (gpsti_sim_stream* stream = device->streams; stream; stream = stream->next)
+        gpsti_sim_call(stream);
+}
+
+/* Under the mutex. What calls others, or waits for another stream, is left to the thread. */
+GPSTI_PRIVATE void gpsti_sim_play(gpsti_sim_stream* stream) {
+    while (stream->first && !stream->is_played && stream->first->kind != GPSTI_SIM_TASK_WAIT &&
+           stream->first->kind != GPSTI_SIM_TASK_NOTIFY)
+        gpsti_sim_play_first(stream);
+    gpsti_sim_call(stream);
+}
+
+/* What is left when the stream is destroyed is played, too. */
 GPSTI_PRIVATE void gpsti_sim_stream_main(void* arg) {
     gpsti_sim_stream* stream = (gpsti_sim_stream*)arg;
     gpsti_sim_device* device = gpsti_sim_of(&stream->base);
     gpsti_mutex_lock(&device->mutex);
-    for (;;) {
-        while (!stream->first && !stream->stop)
+    while (!stream->stop || stream->first) {
+        while (!stream->stop && gpsti_a32_load(&stream->is_called) == 0)
             gpsti_cond_wait_until(&stream->work, &device->mutex, GPST_FOREVER);
-        gpsti_sim_task* task = stream->first;
-        if (!task)
-            break;
-        stream->first = task->next;
-        gpsti_sim_execute_task(stream, task);
-        task->next = stream->free_tasks;
-        stream->free_tasks = task;
-        gpsti_a64_add(&stream->n_queued, (uint64_t)-1);
-        if (gpsti_a64_load(&stream->n_queued) == 0)
-            gpsti_cond_broadcast(&stream->idle);
-        gpsti_cond_broadcast(&device->changed);
+        while (stream->first && !stream->is_played)
+            gpsti_sim_play_first(stream);
+        gpsti_a32_store(&stream->is_called, 0); /* who plays it now calls again for what is left */
     }
     gpsti_mutex_unlock(&device->mutex);
 }
@@ -279,7 +324,10 @@ GPSTI_INTERN gpst_result gpsti_sim_submit_end(gpsti_stream* stream, gpsti_sim_ta
             sim_stream->first = task;
         sim_stream->last = task;
         gpsti_a64_add(&sim_stream->n_queued, 1);
-        gpsti_cond_signal(&sim_stream->work);
+        if (task->kind == GPSTI_SIM_TASK_NOTIFY)
+            gpsti_sim_call(sim_stream);
+        else if (task->kind == GPSTI_SIM_TASK_WAIT) /* the stream waited for is to go on, too */
+            gpsti_sim_call_all(device);
     }
     gpsti_mutex_unlock(&device->mutex);
     return result;
@@ -305,16 +353,34 @@ GPSTI_PRIVATE void gpsti_sim_stream_free(gpsti_sim_stream* stream) {
 }
 
 GPSTI_PRIVATE gpst_result gpsti_sim_stream_start(gpsti_sim_stream* stream) {
-    GPSTI_TRY(gpsti_cond_init(&stream->work));
-    gpst_result result = gpsti_cond_init(&stream->idle);
-    if (!GPST_FAILED(result)) {
-        result = gpsti_thread_start(&stream->thread, gpsti_sim_stream_main, stream, "gpst-sim");
-        if (GPST_FAILED(result))
-            gpsti_cond_term(&stream->idle);
-    }
+    gpsti_cond* const conds[] = {&stream->work, &stream->turn, &stream->idle};
+    gpst_result result = GPST_OK;
+    int n = 0;
+    while (!GPST_FAILED(result) && n < 3)
+        result = gpsti_cond_init(conds[n++]);
     if (GPST_FAILED(result))
-        gpsti_cond_term(&stream->work);
+        n--;
+    else
+        result = gpsti_thread_start(&stream->thread, gpsti_sim_stream_main, stream, "gpst-sim");
+    while (GPST_FAILED(result) && n > 0)
+        gpsti_cond_term(conds[--n]);
     return result;
+}
+
+GPSTI_PRIVATE void gpsti_sim_stream_list(gpsti_sim_stream* stream) {
+    gpsti_sim_device* const device = gpsti_sim_of(&stream->base);
+    gpsti_mutex_lock(&device->mutex);
+    stream->next = device->streams;
+    device->streams = stream;
+    gpsti_mutex_unlock(&device->mutex);
+}
+
+/* Under the mutex. */
+GPSTI_PRIVATE void gpsti_sim_stream_unlist(gpsti_sim_stream* stream) {
+    gpsti_sim_stream** link = &gpsti_sim_of(&stream->base)->streams;
+    while (*link != stream)
+        link = &(*link)->next;
+    *link = stream->next;
 }
 
 GPSTI_INTERN gpst_result gpsti_sim_stream_create(gpsti_device* device, gpsti_stream** out) {
@@ -330,6 +396,7 @@ GPSTI_INTERN gpst_result gpsti_sim_stream_create(gpsti_device* device, gpsti_str
         gpsti_sim_stream_free(stream);
         return result;
     }
+    gpsti_sim_stream_list(stream);
     *out = &stream->base;
     return GPST_OK;
 }
@@ -339,28 +406,39 @@ GPSTI_INTERN void gpsti_sim_stream_destroy(gpsti_stream* stream) {
     if (!stream)
         return;
     gpsti_mutex_lock(&gpsti_sim_of(stream)->mutex);
+    gpsti_sim_stream_unlist(sim_stream);
     sim_stream->stop = true;
     gpsti_cond_signal(&sim_stream->work);
     gpsti_mutex_unlock(&gpsti_sim_of(stream)->mutex);
     gpsti_thread_join(&sim_stream->thread);
     gpsti_cond_term(&sim_stream->idle);
+    gpsti_cond_term(&sim_stream->turn);
     gpsti_cond_term(&sim_stream->work);
     gpsti_sim_stream_free(sim_stream);
 }
 
-/* Waits even when the device is lost: what the caller frees next is not in use then. */
+/* Under the mutex. Waits even when the device is lost: what the caller frees next is not in use then. */
+GPSTI_PRIVATE gpst_result gpsti_sim_stream_pass(gpsti_sim_stream* stream, bool wait) {
+    if (wait)
+        gpsti_sim_play(stream);
+    while (wait && gpsti_a64_load(&stream->n_queued) > 0)
+        gpsti_cond_wait_until(&stream->idle, &gpsti_sim_of(&stream->base)->mutex, GPST_FOREVER);
+    if (gpsti_a64_load(&stream->n_queued) == 0)
+        return GPST_OK;
+    gpsti_sim_call(stream);
+    return GPST_ERROR_WOULD_BLOCK;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_sim_stream_finish(gpsti_stream* stream, bool wait, const char* function) {
     gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
     gpsti_sim_device* device = gpsti_sim_of(stream);
     char reason[GPSTI_REASON_BYTES];
-    if (!wait && gpsti_a64_load(&sim_stream->n_queued) > 0) /* asked again and again: without keeping the streams out */
-        return GPST_ERROR_WOULD_BLOCK;
+    if (!wait && gpsti_a64_load(&sim_stream->n_queued) > 0 && gpsti_a32_load(&sim_stream->is_called) != 0)
+        return GPST_ERROR_WOULD_BLOCK; /* asked again and again: without keeping the streams out */
     gpsti_mutex_lock(&device->mutex);
     gpst_result result = gpsti_sim_check_not_recording(stream, function);
-    while (!GPST_FAILED(result) && wait && gpsti_a64_load(&sim_stream->n_queued) > 0)
-        gpsti_cond_wait_until(&sim_stream->idle, &device->mutex, GPST_FOREVER);
-    if (!GPST_FAILED(result) && gpsti_a64_load(&sim_stream->n_queued) > 0)
-        result = GPST_ERROR_WOULD_BLOCK;
+    if (!GPST_FAILED(result))
+        result = gpsti_sim_stream_pass(sim_stream, wait);
     if (GPST_FAILED(result)) {
         gpsti_mutex_unlock(&device->mutex);
         return result;

@@ -253,7 +253,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* first, const gpsti_st
 }
 
 /* The device may be done before a notification could have woken anybody. Nobody else's work waits for this worker:
-   the item is alone. */
+   the item is alone. (stream_wait_idle looks by itself, where looking is worth it.) */
 #define GPSTI_OFFLOAD_LOOK_NS 50000
 
 GPSTI_PRIVATE gpst_result gpsti_offload_look(gpsti_stream* stream) {
@@ -268,12 +268,13 @@ GPSTI_PRIVATE gpst_result gpsti_offload_look(gpsti_stream* stream) {
 GPSTI_PRIVATE gpst_result gpsti_offload_wait(gpsti_slot* first, bool* finished) {
     gpsti_stream* const stream = first->lane->stream;
     const bool stays = first->lane->on_host || first->plain;
-    const gpst_result result = stays || first->alone ? gpsti_offload_look(stream) : GPST_ERROR_WOULD_BLOCK;
-    *finished = stays || result != GPST_ERROR_WOULD_BLOCK;
-    if (result != GPST_ERROR_WOULD_BLOCK)
-        return result;
-    return stays ? stream->device->i->stream_wait_idle(stream)
-                 : stream->device->i->stream_notify(stream, gpsti_flow_offload_done, first);
+    gpst_result result = GPST_ERROR_WOULD_BLOCK;
+    if (stays)
+        result = stream->device->i->stream_wait_idle(stream);
+    else if (first->alone)
+        result = gpsti_offload_look(stream);
+    *finished = result != GPST_ERROR_WOULD_BLOCK;
+    return *finished ? result : stream->device->i->stream_notify(stream, gpsti_flow_offload_done, first);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,

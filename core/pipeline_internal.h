@@ -193,6 +193,7 @@ typedef struct gpsti_tune {
     uint64_t n_to_settle;  /* items that are still of the setting before */
     uint64_t n_items;      /* of the window */
     uint64_t growths;      /* when it was opened */
+    uint64_t played_before_ns; /* by the device, before the run */
     int64_t start_ns;
     gpsti_tune_totals totals; /* at its start */
     /* its noise: the spread of the times of blocks of items */

@@ -7,10 +7,6 @@
 
 #include <string.h>
 
-/* What the engine spends on an item of nothing, about; on a device on top of it calls, notifications and wake-ups. */
-#define GPSTI_TUNE_ITEM_NS 2000
-#define GPSTI_TUNE_DEVICE_ITEM_NS 30000
-#define GPSTI_TUNE_BATCH_ITEM_NS 15000 /* where items share that */
 #define GPSTI_TUNE_SOURCE_NS 100000 /* in which whom it keeps waiting could have done something else */
 #define GPSTI_TUNE_FEW_ITEMS 8 /* that show an engine which is slower than the plain loop before it, in so much time */
 #define GPSTI_TUNE_FEW_NS 2000000
@@ -99,6 +95,7 @@ GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_d
         return;
     tune->on = true;
     tune->starts_plain = desc->mode == GPST_RUN_DEFAULT && desc->source;
+    tune->played_before_ns = gpsti_a64_load(&pipeline->context->device->played_ns);
     gpsti_tune_budget(pipeline, desc, &budget);
     gpsti_tuner_init(&tune->tuner, &budget, NULL);
     tune->modelled = gpsti_tune_is_given(&desc->settings);
@@ -308,22 +305,31 @@ GPSTI_PRIVATE bool gpsti_tune_allows_whole(const gpst_pipeline* pipeline, uint32
 /* What handing an item from thread to thread takes. */
 GPSTI_PRIVATE void gpsti_tune_add_engine(const gpst_pipeline* pipeline, gpsti_tuner_costs* costs) {
     costs->service_ns[GPST_RESOURCE_CPU] +=
-        pipeline->tune.tuner.budget.streams ? GPSTI_TUNE_DEVICE_ITEM_NS : GPSTI_TUNE_ITEM_NS;
+        pipeline->tune.tuner.budget.streams ? GPSTI_TUNER_DEVICE_ITEM_NS : GPSTI_TUNER_ITEM_NS;
+}
+
+/* In stages, with what that takes; or whole, where that is allowed and no slower. */
+GPSTI_PRIVATE int64_t gpsti_tune_engine_period_ns(const gpst_pipeline* pipeline) {
+    const gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    gpsti_tuner_costs costs;
+    gpsti_tune_costs(pipeline, &costs);
+    const uint32_t n_whole = gpsti_tuner_whole_workers(tuner, &costs);
+    if (n_whole > 0 && gpsti_tune_allows_whole(pipeline, n_whole))
+        return gpsti_tuner_whole_period_ns(&costs, n_whole);
+    gpsti_tune_add_engine(pipeline, &costs);
+    const uint32_t batch = tuner->budget.batch > 1 ? gpsti_tuner_start_batch(&costs) : 1;
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
+        costs.service_ns[r] /= batch; /* brief work on a device is mostly beginning and ending */
+    return gpsti_tuner_period_ns(&costs, tuner->budget.workers);
 }
 
 GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline) {
     const gpsti_tuner* const tuner = &pipeline->tune.tuner;
     const bool shared = tuner->budget.batch > 1 || gpsti_tune_allows_whole(pipeline, tuner->budget.workers);
-    const int64_t least_ns = !tuner->budget.streams ? GPSTI_TUNE_ITEM_NS
-                             : shared               ? GPSTI_TUNE_BATCH_ITEM_NS
-                                                    : GPSTI_TUNE_DEVICE_ITEM_NS;
-    gpsti_tuner_costs costs;
-    gpsti_tune_costs(pipeline, &costs);
-    gpsti_tune_add_engine(pipeline, &costs);
-    const uint32_t batch = tuner->budget.batch > 1 ? gpsti_tuner_start_batch(&costs) : 1;
-    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
-        costs.service_ns[r] /= batch; /* brief work on a device is mostly beginning and ending */
-    const int64_t period_ns = gpsti_tuner_period_ns(&costs, tuner->budget.workers);
+    const int64_t least_ns = !tuner->budget.streams ? GPSTI_TUNER_ITEM_NS
+                             : shared               ? GPSTI_TUNER_BATCH_ITEM_NS
+                                                    : GPSTI_TUNER_DEVICE_ITEM_NS;
+    const int64_t period_ns = gpsti_tune_engine_period_ns(pipeline);
     return period_ns > least_ns ? period_ns : least_ns;
 }
 

@@ -47,6 +47,13 @@ GPSTI_PRIVATE void gpsti_tune_share_device(const gpst_pipeline* pipeline, int64_
     }
 }
 
+/* By all items that were there so far. Another pipeline's on the same device are taken for its own. */
+GPSTI_PRIVATE int64_t gpsti_tune_played_ns(const gpst_pipeline* pipeline) {
+    const uint64_t n_items = pipeline->n_in_place + pipeline->n_copied;
+    const uint64_t played_ns = gpsti_a64_load(&pipeline->context->device->played_ns) - pipeline->tune.played_before_ns;
+    return n_items > 0 ? (int64_t)(played_ns / n_items) : 0;
+}
+
 GPSTI_PRIVATE uint64_t gpsti_tune_read_bytes(const gpst_pipeline* pipeline) {
     const gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[0].first_clock];
     return pipeline->steps[0].kind == GPSTI_STEP_READ && clock->count > 0 ? clock->bytes / clock->count : 0;
@@ -61,6 +68,7 @@ GPSTI_INTERN void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_co
     out->is_first = tune->first[0].count == 0 && pipeline->items_ok + pipeline->items_failed < 2;
     out->item_ns = tune->item_ns;
     out->read_bytes = gpsti_tune_read_bytes(pipeline);
+    out->played_ns = gpsti_tune_played_ns(pipeline);
     gpsti_tune_services(pipeline, service_ns);
     gpsti_tune_share_device(pipeline, service_ns);
     service_ns[GPST_RESOURCE_CPU] += pipeline->finish_clock.count > 0

@@ -7,6 +7,12 @@
 #include "profile.h"
 #include "tuner.h"
 
+/* What the engine in stages spends on an item of nothing, about; on a device on top of it calls, notifications and
+   wake-ups. */
+#define GPSTI_TUNER_ITEM_NS 2000
+#define GPSTI_TUNER_DEVICE_ITEM_NS 30000
+#define GPSTI_TUNER_BATCH_ITEM_NS 15000 /* where items share that */
+
 /* What a run may use, and what of it is there to be tuned. */
 typedef struct gpsti_tuner_budget {
     uint32_t cores;   /* allowed by affinity and quota */
@@ -28,6 +34,7 @@ typedef struct gpsti_tuner_budget {
 typedef struct gpsti_tuner_costs {
     int64_t service_ns[GPST_RESOURCE_COUNT];
     int64_t read_ns; /* of its CPU time: reading from the page cache, by workers for as long as that computes */
+    int64_t played_ns; /* work of the host's cores as its device; 0 = that has its own */
     uint64_t read_bytes; /* from its file */
     int64_t item_ns; /* its whole way in a plain loop, calls and waiting too; 0 = not known */
     bool is_first; /* of item 0 alone: a device that loads its kernels then does not say how few of anything will do */
@@ -125,6 +132,8 @@ GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs);
 /* How many workers that each bring an item through all of its steps are as fast as the engine at its best; 0: none are,
    or items take too long. */
 GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs);
+/* What an item takes of the run where so many bring each its own. */
+GPSTI_INTERN int64_t gpsti_tuner_whole_period_ns(const gpsti_tuner_costs* costs, uint32_t n_workers);
 /* What a read of whole items would take by itself, which takes read_ns beside those of n_workers and before_ns when it
    was decided to bring items whole. */
 GPSTI_INTERN int64_t gpsti_tuner_read_alone_ns(int64_t read_ns, int64_t before_ns, uint32_t n_workers);

@@ -120,9 +120,10 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_in_read(const gpsti_tuner* tuner, const gpsti
     return costs && gpsti_tuner_waits_far(costs) ? 2 * reads : reads;
 }
 
-/* The shortest time an item could take of the run: disks serve many at once, so they do not set it. */
+/* The shortest time an item could take of the run: disks serve many at once, so they do not set it. A device that is
+   played is on the workers' cores. */
 GPSTI_INTERN int64_t gpsti_tuner_period_ns(const gpsti_tuner_costs* costs, uint32_t workers) {
-    int64_t period_ns = costs->service_ns[GPST_RESOURCE_CPU] / (int64_t)workers;
+    int64_t period_ns = (costs->service_ns[GPST_RESOURCE_CPU] + costs->played_ns) / (int64_t)workers;
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
         if (costs->service_ns[r] > period_ns)
             period_ns = costs->service_ns[r];
@@ -281,6 +282,14 @@ GPSTI_PRIVATE bool gpsti_tuner_computes(const gpsti_tuner_costs* costs, int64_t 
     return (double)costs->service_ns[GPST_RESOURCE_CPU] >= GPSTI_TUNER_NEARLY * (double)period_ns * (double)n;
 }
 
+/* The engine's at its best, in stages: handing items on is work, too. */
+GPSTI_PRIVATE int64_t gpsti_tuner_staged_ns(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs, uint32_t n) {
+    gpsti_tuner_costs handed = *costs;
+    handed.service_ns[GPST_RESOURCE_CPU] += tuner->budget.streams ? GPSTI_TUNER_BATCH_ITEM_NS : GPSTI_TUNER_ITEM_NS;
+    const int64_t files_ns = gpsti_tuner_files_ns(costs), others_ns = gpsti_tuner_period_ns(&handed, n);
+    return files_ns > others_ns ? files_ns : others_ns;
+}
+
 /* Of waiting for files there can be as much as there are workers; of a device's time not, so that more of them than
    keep it busy, and one that comes with the next, only stand in each other's way; nor of making files, for which the
    engine has few writers. It, too, works on no more items than there are slots. */
@@ -296,7 +305,8 @@ GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const 
     if (tuner->budget.streams && most[GPST_KNOB_STREAMS] < n)
         n = most[GPST_KNOB_STREAMS];
     if (period_ns <= 0 || (tuner->budget.writes && n > GPSTI_TUNER_WHOLE_NAMES) ||
-        (double)gpsti_tuner_total_ns(&believed) > GPSTI_TUNER_WHOLE_LOSS * (double)period_ns * (double)n)
+        (double)gpsti_tuner_total_ns(&believed) >
+            GPSTI_TUNER_WHOLE_LOSS * (double)gpsti_tuner_staged_ns(tuner, &believed, n) * (double)n)
         return 0;
     if (tuner->budget.streams && gpsti_tuner_is_calls(costs, way_ns) && n > calls)
         n = calls;
@@ -304,6 +314,12 @@ GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const 
     const uint32_t useful = all ? n : gpsti_tuner_clamp((uint64_t)(way_ns / period_ns) + 1, 1, n);
     const uint32_t n_workers = gpsti_tuner_settle_calls(tuner, way_ns, useful, n);
     return gpsti_tuner_is_shared(tuner, way_ns, n_workers) ? 0 : n_workers;
+}
+
+GPSTI_INTERN int64_t gpsti_tuner_whole_period_ns(const gpsti_tuner_costs* costs, uint32_t n_workers) {
+    const int64_t turn_ns = gpsti_tuner_total_ns(costs) / (int64_t)n_workers;
+    const int64_t busy_ns = gpsti_tuner_period_ns(costs, n_workers);
+    return turn_ns > busy_ns ? turn_ns : busy_ns;
 }
 
 /* As many reads as there are workers may take as many times as long and be no slower: then the disk serves them one

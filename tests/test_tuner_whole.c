@@ -34,6 +34,39 @@ static void test_who_brings_whole_items(void** state) {
     assert_int_equal(whole_workers_of(&m), 0);
 }
 
+/* Handing items on takes of the workers' time, too; and a device that is played by cores is on theirs. */
+static void test_whole_items_of_few_workers(void** state) {
+    (void)state;
+    machine m = brief_machine(2);
+    m.cpu = 0.010;
+    m.gpu = 0.006; /* 0.016 ms each: two bring an item every 0.008 ms, and the engine every 0.0125, not 0.006 */
+    assert_int_equal(whole_workers_of(&m), 2);
+    m.cpu = 0.1; /* 0.150 ms each: every 0.075; the engine every 0.0575 */
+    m.gpu = 0.05;
+    const gpsti_tuner_budget budget = budget_of(&m);
+    gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 0);
+    costs.played_ns = (int64_t)(0.02 * MS); /* of the 0.05: every 0.0675 */
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 0);
+    costs.played_ns = (int64_t)(0.05 * MS); /* every 0.0825 */
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 2);
+}
+
+/* What opening an engine is expected to bring: no more than what is busy all the time allows. */
+static void test_period_of_whole_items(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.09;
+    m.gpu = 0.03;
+    gpsti_tuner_costs costs = costs_of(&m);
+    assert_int_equal(gpsti_tuner_whole_period_ns(&costs, 2), (int64_t)(0.06 * MS));
+    assert_int_equal(gpsti_tuner_whole_period_ns(&costs, 8), (int64_t)(0.03 * MS)); /* the device's */
+    costs.played_ns = (int64_t)(0.05 * MS);
+    assert_int_equal(gpsti_tuner_whole_period_ns(&costs, 2), (int64_t)(0.07 * MS)); /* two cores' */
+}
+
 /* Files that wait: as many at once as there are workers, of which a disk serves so many as fast as more. Files that are
    made want few threads that make them: more workers than four leave that to the engine's writers. */
 static void test_whole_items_that_wait_for_files(void** state) {
@@ -568,6 +601,8 @@ static void test_whole_items_given_up(void** state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_brings_whole_items),
+        cmocka_unit_test(test_whole_items_of_few_workers),
+        cmocka_unit_test(test_period_of_whole_items),
         cmocka_unit_test(test_whole_items_that_wait_for_files),
         cmocka_unit_test(test_whole_items_from_far_away),
         cmocka_unit_test(test_reads_after_the_first_wait),
