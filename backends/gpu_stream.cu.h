@@ -17,9 +17,10 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_check_not_recording(const gpsti_stream* stre
 }
 
 /* ---- waiting ------------------------------------------------------------------
-   Blocking, by an event made for it: what the runtime does by itself is spin. A thread that slept needs 10 to 50
-   microseconds to wake up, so for as long it looks before it sleeps: small work is not made slower. */
-#define GPSTI_GPU_SPIN_NS 50000
+   Blocking, by an event made for it: what the runtime does by itself is spin. A thread that slept needs 50 to 100
+   microseconds until it has noticed, which is no small part of what it waits for where that is brief: it looks for
+   twice as long before it sleeps. */
+#define GPSTI_GPU_SPIN_NS 200000
 
 GPSTI_PRIVATE gpsti_rt_error gpsti_gpu_wait(gpsti_rt_event event) {
     const int64_t end_ns = gpsti_now_ns() + GPSTI_GPU_SPIN_NS;
