@@ -20,7 +20,7 @@ typedef struct gpsti_backend_i gpsti_backend_i;
 typedef struct gpsti_device {
     const gpsti_backend_i* i;
     gpsti_host* host;
-    gpsti_a64 played_ns; /* what cores of the host have worked as this device by now; always 0: it has its own */
+    gpsti_a64 played_ns; /* what the host's cores have worked as this device by now; 0 where it has its own */
 } gpsti_device;
 typedef struct gpsti_stream {
     gpsti_device* device;

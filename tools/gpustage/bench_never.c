@@ -14,7 +14,8 @@
 #define KB ((size_t)1024)
 #define MB (KB * KB)
 enum { N_BACKENDS = 3, MANY_ITEMS = 64 };
-enum { N_LEARN = 8, LEARN_ITEMS = 32 }; /* runs in which gpustage comes to know a job; the pool has those of its grid */
+enum { N_LEARN = 8 }; /* runs in which gpustage comes to know a job; the pool has those of its grid */
+enum { LEARN_ITEMS = 32 }; /* of a list that is long enough to be remembered */
 #define CELL_S 7.0 /* without a budget; at most, once the fewest rounds are done */
 #define REST_NS 20000000
 
@@ -260,7 +261,7 @@ static uint32_t row_turn_of(const row_times* times, uint32_t which) {
     return turn;
 }
 
-/* Not where every run is to be the first one of its context, nor of lists that are too short to be remembered. */
+/* Not where every run is to be the first one of its context. */
 static bool row_learn(bench_job* job, const never_row* row, bool fresh, gpst_stats* stats) {
     bool ok = true;
     for (int n = 0; ok && !fresh && row->load.n_items >= LEARN_ITEMS && n < N_LEARN; n++)
