@@ -123,7 +123,7 @@ GPSTI_PRIVATE void kit_remove_files(const kit* self, const char* prefix) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
             strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
             continue;
-        snprintf(path, sizeof path, "%s/%s", self->dir, entry->d_name);
+        snprintf(path, sizeof path, "%.128s/%.255s", self->dir, entry->d_name);
         if (unlink(path) != 0)
             (void)rmdir(path);
     }
