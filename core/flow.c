@@ -541,7 +541,7 @@ GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step,
         step->on_device--;
         pipeline->executing++;
         gpsti_mutex_unlock(&scheduler->mutex);
-        gpsti_offload_read_times(job->slot, step);
+        gpsti_offload_read_times(job->slot);
         gpsti_mutex_lock(&scheduler->mutex);
         pipeline->executing--;
         gpsti_flow_end_submission(job->slot, job->slot->device_result, job->slot->reason);

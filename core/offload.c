@@ -231,25 +231,28 @@ GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, uint32_t stage_
     return gpsti_offload_warp(first, stage);
 }
 
+/* The group's next event, where it is timed. */
+GPSTI_PRIVATE gpst_result gpsti_lane_record(gpsti_lane* lane) {
+    return lane->timed ? lane->device->i->event_record(lane->events[lane->n_recorded++], lane->stream) : GPST_OK;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,
                                                char* reason) {
-    const gpsti_lane* const lane = first->lane;
-    const gpsti_backend_i* const i = lane->device->i;
-    gpsti_stream* const stream = lane->stream;
-    gpsti_event** const events = lane->events;
-    uint32_t e = 0;
-    GPSTI_TRY(i->event_record(events[e++], stream));
+    gpsti_lane* const lane = first->lane;
+    lane->timed = lane->on_host || gpsti_timing_takes(&first->pipeline->timing, &lane->number);
+    lane->n_recorded = 0;
+    GPSTI_TRY(gpsti_lane_record(lane));
     for (gpsti_slot* slot = first; slot; slot = slot->companion)
         GPSTI_TRY(gpsti_offload_upload(slot));
     if (lane->copies)
-        GPSTI_TRY(i->event_record(events[e++], stream));
+        GPSTI_TRY(gpsti_lane_record(lane));
     for (uint32_t s = 0; s < step->n_stages; s++) {
         GPSTI_TRY(gpsti_offload_stage(first, step->first_stage + s, worker_index, reason));
-        GPSTI_TRY(i->event_record(events[e++], stream));
+        GPSTI_TRY(gpsti_lane_record(lane));
     }
     for (gpsti_slot* slot = first; slot; slot = slot->companion)
         GPSTI_TRY(gpsti_offload_download(slot));
-    return lane->copies ? i->event_record(events[e++], stream) : GPST_OK;
+    return lane->copies ? gpsti_lane_record(lane) : GPST_OK;
 }
 
 /* The device may be done before a notification could have woken anybody. Nobody else's work waits for this worker:
@@ -328,7 +331,7 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
     if (!GPST_FAILED(result) && *finished) { /* else another thread may have the slot by now */
         if (slot->exec.n_threads > 1)
             gpsti_a64_store(&slot->pipeline->context->inside_end_ns, (uint64_t)gpsti_now_ns());
-        gpsti_offload_read_times(slot, step);
+        gpsti_offload_read_times(slot);
     }
     if (!GPST_FAILED(result))
         return result;
@@ -351,11 +354,10 @@ GPSTI_PRIVATE uint64_t gpsti_offload_output_bytes(const gpsti_slot* slot) {
     return total;
 }
 
-GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot, const gpsti_step* step) {
+GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot) {
     gpsti_lane* const lane = slot->lane;
-    const uint32_t n = step->n_stages + (lane->copies ? 3 : 1);
     lane->n_times = 0;
-    while (lane->n_times < n &&
+    while (lane->n_times < lane->n_recorded &&
            lane->device->i->event_time(lane->events[lane->n_times], &lane->times_ns[lane->n_times]) == GPST_OK)
         lane->n_times++;
 }
@@ -363,16 +365,28 @@ GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot, const gpsti_step* s
 /* Enters one interval between two events into a clock, an item's share of it, and into the busy time of a device's
    resource. */
 GPSTI_PRIVATE void gpsti_offload_enter(gpsti_slot* slot, uint32_t clock_index, uint32_t first_event,
-                                       uint64_t bytes, int64_t wait_ns) {
+                                       uint64_t bytes, int64_t wait_ns, gpsti_timing_use use) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_clock* const clock = &pipeline->clocks[clock_index];
+    if (!slot->lane->timed)
+        gpsti_clock_add_untimed(clock, wait_ns, bytes);
     if (first_event + 1 >= slot->lane->n_times)
         return;
     const int64_t from_ns = slot->lane->times_ns[first_event];
     const int64_t to_ns = slot->lane->times_ns[first_event + 1];
     gpsti_clock_add(clock, (to_ns - from_ns) / (int64_t)slot->lane->n_items, wait_ns, bytes, false);
-    if (clock->resource != GPST_RESOURCE_CPU)
+    if (clock->resource != GPST_RESOURCE_CPU && use == GPSTI_TIMING_COUNTS)
         gpsti_busy_add(&pipeline->busy[clock->resource], from_ns, to_ns);
+    if (clock->resource != GPST_RESOURCE_CPU && use == GPSTI_TIMING_BEGINS)
+        gpsti_busy_close(&pipeline->busy[clock->resource], to_ns);
+}
+
+/* A group's way on the device; 0 = it was not timed, or its times could not be had. */
+GPSTI_PRIVATE int64_t gpsti_lane_way_ns(const gpsti_lane* lane) {
+    if (!lane->timed || lane->n_times < 2 || lane->n_times < lane->n_recorded)
+        return 0;
+    const int64_t way_ns = lane->times_ns[lane->n_times - 1] - lane->times_ns[0];
+    return way_ns > 0 ? way_ns : 1;
 }
 
 GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns) {
@@ -382,10 +396,15 @@ GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step
     const uint64_t out_bytes = gpsti_offload_output_bytes(slot);
     size_t in_bytes = 0;
     gpst_image_bytes(&slot->item.input, &in_bytes);
+    const gpsti_timing_use use =
+        slot->lane->on_host ? GPSTI_TIMING_COUNTS
+                            : gpsti_timing_enter(&pipeline->timing, pipeline->busy, slot->lane->number,
+                                                 in_bytes + out_bytes, gpsti_lane_way_ns(slot->lane),
+                                                 pipeline->attached);
     const uint32_t first_event = slot->lane->copies ? 1 : 0; /* of the stages */
     if (!slot->in_place) {
-        gpsti_offload_enter(slot, step->first_clock, 0, in_bytes, 0);
-        gpsti_offload_enter(slot, step->first_clock + step->n_stages + 1, step->n_stages + 1, out_bytes, 0);
+        gpsti_offload_enter(slot, step->first_clock, 0, in_bytes, 0, use);
+        gpsti_offload_enter(slot, step->first_clock + step->n_stages + 1, step->n_stages + 1, out_bytes, 0, use);
     }
     if (!slot->lane->on_host) { /* over the link either way */
         pipeline->bytes_h2d += in_bytes;
@@ -394,7 +413,7 @@ GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step
         pipeline->n_copied += slot->in_place ? 0 : 1;
     }
     for (uint32_t s = 0; s < step->n_stages; s++)
-        gpsti_offload_enter(slot, step->first_clock + 1 + s, first_event + s, out_bytes, s == 0 ? wait_ns : 0);
+        gpsti_offload_enter(slot, step->first_clock + 1 + s, first_event + s, out_bytes, s == 0 ? wait_ns : 0, use);
 }
 
 GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason) {

@@ -25,6 +25,7 @@
 #include "profile_internal.h"
 #include "reader_internal.h"
 #include "scheduler_internal.h"
+#include "timing_internal.h"
 #include "tuner_internal.h"
 #include "writer_internal.h"
 
@@ -115,13 +116,15 @@ typedef struct gpsti_lane {
     bool on_host;         /* the device computes in host memory: nothing to copy */
     gpsti_stream* stream;
     gpsti_event** events; /* n_events of the pipeline */
+    uint64_t number;      /* of the latest group, for the pipeline's timing */
+    bool timed;           /* it has its events recorded */
     gpst_image* sources;  /* of a batch: batch_most pictures, and all their outputs */
     gpst_image* images;
     uint32_t n_items;     /* in the latest group */
     bool copies;          /* which has an upload and a download, each between two events */
     uint32_t n_events;    /* made so far */
     int64_t* times_ns;    /* when the first n_times of them happened, in the latest group */
-    uint32_t n_times;
+    uint32_t n_recorded, n_times;
 } gpsti_lane;
 
 struct gpsti_slot {
@@ -317,6 +320,7 @@ struct gpst_pipeline {
     int64_t plain_cpu_ns;    /* of a whole plain run, on its thread */
     int64_t plain_inside_cpu_ns; /* of the other threads inside kernels */
     gpsti_clock finish_clock, submit_clock; /* CPU time that no stage's clock has: sink, calls to a device */
+    gpsti_timing timing;     /* by which to read it: */
     gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H, DISK_OUT; DISK_IN but for the reader's reads */
     int64_t commit_ns; /* of DISK_OUT's: files got their names */
     gpsti_histogram latency;
@@ -475,7 +479,7 @@ GPSTI_INTERN bool gpsti_tail_run(gpst_pipeline* pipeline);
 GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
                                            bool* finished, char* reason);
 /* When the group's events happened, from a device that has reported: its calls take time. Not locked. */
-GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot, const gpsti_step* step);
+GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot);
 /* Called by the flow when the device has reported; enters the events' times into the clocks. Locked. */
 GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns);
 /* May this failure be made good on the CPU? Then the slot is set for it. Locked. */

@@ -61,6 +61,15 @@ GPSTI_INTERN void gpsti_clock_add(gpsti_clock* clock, int64_t busy_ns, int64_t w
     clock->busy_ns += busy_ns;
     clock->wait_ns += wait_ns;
     gpsti_histogram_add(&clock->histogram, busy_ns);
+    if (!failed)
+        clock->usual_ns += clock->usual_ns > 0 ? (busy_ns - clock->usual_ns) / 8 : busy_ns;
+}
+
+GPSTI_INTERN void gpsti_clock_add_untimed(gpsti_clock* clock, int64_t wait_ns, uint64_t bytes) {
+    clock->count++;
+    clock->bytes += bytes;
+    clock->busy_ns += clock->usual_ns;
+    clock->wait_ns += wait_ns;
 }
 
 GPSTI_INTERN void gpsti_clock_add_cpu(gpsti_clock* clock, int64_t cpu_ns, int64_t busy_ns) {
@@ -87,6 +96,7 @@ GPSTI_INTERN void gpsti_clock_report(const gpsti_clock* clock, int64_t wall_ns, 
     memcpy(out->name, clock->name, sizeof out->name);
     out->resource = clock->resource;
     out->count = clock->count;
+    out->timed = clock->histogram.count;
     out->failed = clock->failed;
     out->bytes = clock->bytes;
     out->busy_ns = clock->busy_ns;
@@ -138,6 +148,17 @@ GPSTI_INTERN void gpsti_busy_add(gpsti_busy* busy, int64_t start_ns, int64_t end
     memmove(&busy->stretches[at + 1], &busy->stretches[at], (busy->n_stretches - at) * sizeof busy->stretches[0]);
     busy->stretches[at] = merged;
     busy->n_stretches++;
+}
+
+GPSTI_INTERN void gpsti_busy_close(gpsti_busy* busy, int64_t end_ns) {
+    uint32_t n_over = 0;
+    if (end_ns <= busy->closed_ns)
+        return;
+    busy->closed_ns = end_ns;
+    while (n_over < busy->n_stretches && busy->stretches[n_over].end_ns <= end_ns)
+        n_over++;
+    busy->n_stretches -= n_over;
+    memmove(&busy->stretches[0], &busy->stretches[n_over], busy->n_stretches * sizeof busy->stretches[0]);
 }
 
 /* ---- verdict ---------------------------------------------------------------------- */

@@ -29,12 +29,14 @@ typedef struct gpst_stage_stats {
     char name[32];
     gpst_resource resource;
     uint64_t count;         /* services: one an item, or one an output */
+    uint64_t timed;         /* of them, those whose time was taken: of a device's, where they are brief and items all of
+                               one size, some in a row and then again; the others are taken to be like these */
     uint64_t failed;
     uint64_t bytes;         /* moved by this stage */
     int64_t busy_ns;        /* summed service time; over 1 thread it may exceed the wall */
     int64_t wait_ns;        /* summed time from runnable to running */
     int64_t cpu_ns;         /* thread CPU time, scaled up from the services that were sampled */
-    int64_t p50_ns, p90_ns, p99_ns, p999_ns, max_ns; /* of the service time; within 1/16 of the true value */
+    int64_t p50_ns, p90_ns, p99_ns, p999_ns, max_ns; /* of the services that were timed; within 1/16 of what is true */
     double occupancy;       /* mean number of services running, over the wall time */
 } gpst_stage_stats;
 

@@ -26,6 +26,7 @@ typedef struct gpsti_clock {
     gpst_resource resource;
     uint64_t count, failed, bytes;
     int64_t busy_ns, wait_ns;
+    int64_t usual_ns; /* a service, about, of the latest ones that were timed */
     int64_t setup_ns; /* of busy_ns: in which its callers made memory that stays */
     uint64_t cpu_samples;
     int64_t cpu_ns, cpu_busy_ns; /* CPU time of the sampled services, and their service time */
@@ -33,6 +34,8 @@ typedef struct gpsti_clock {
 } gpsti_clock;
 
 GPSTI_INTERN void gpsti_clock_add(gpsti_clock* clock, int64_t busy_ns, int64_t wait_ns, uint64_t bytes, bool failed);
+/* A service that nobody timed is taken for a usual one. It is in no percentile. */
+GPSTI_INTERN void gpsti_clock_add_untimed(gpsti_clock* clock, int64_t wait_ns, uint64_t bytes);
 GPSTI_INTERN void gpsti_clock_add_cpu(gpsti_clock* clock, int64_t cpu_ns, int64_t busy_ns);
 /* Is the next service to have its CPU time read? The thread clock costs 400 ns: always from 1 ms on, 1 in 16
    from 1/64 ms on, else 1 in 256. */
@@ -53,6 +56,8 @@ typedef struct gpsti_busy {
     gpsti_stretch stretches[GPSTI_BUSY_STRETCHES]; /* by time */
 } gpsti_busy;
 GPSTI_INTERN void gpsti_busy_add(gpsti_busy* busy, int64_t start_ns, int64_t end_ns);
+/* Nothing before that time is added any more. */
+GPSTI_INTERN void gpsti_busy_close(gpsti_busy* busy, int64_t end_ns);
 
 typedef struct gpsti_verdict_input {
     uint64_t n_items;

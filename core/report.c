@@ -64,7 +64,7 @@ GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdi
     const uint32_t lanes = gpsti_report_is_serial(pipeline) ? 1 : pipeline->n_workers;
     const uint32_t rounds = (pipeline->n_outputs + lanes - 1) / lanes;
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H && input->n_items > 0; r++)
-        input->alone_on_ns[r] = pipeline->busy[r].busy_ns / (int64_t)input->n_items;
+        input->alone_on_ns[r] = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r) / (int64_t)input->n_items;
     if (input->n_items > 0)
         input->alone_on_ns[GPST_RESOURCE_DISK_OUT] = pipeline->commit_ns / (int64_t)input->n_items;
     for (uint32_t s = 0; s < pipeline->n_steps; s++) {
@@ -167,7 +167,7 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     input.n_items = out->items_ok + out->items_failed;
     input.wall_ns = out->wall_ns;
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        input.demand_ns[r] = pipeline->busy[r].busy_ns;
+        input.demand_ns[r] = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r);
     gpsti_report_reader(pipeline, &input);
     input.demand_ns[GPST_RESOURCE_CPU] = gpsti_report_cpu_demand(pipeline, out->cpu_ns);
     input.serial = gpsti_report_is_serial(pipeline);

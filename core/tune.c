@@ -184,7 +184,7 @@ GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tune_totals* ou
         gpsti_tune_leave_to_workers(total, GPST_RESOURCE_DISK_OUT);
     total->service_ns[GPST_RESOURCE_CPU] += pipeline->finish_clock.busy_ns + pipeline->submit_clock.busy_ns;
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        total->busy_ns[r] = pipeline->busy[r].busy_ns;
+        total->busy_ns[r] = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r);
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
         if (pipeline->steps[s].concurrency == 1)
             out->serial_ns[s] = pipeline->steps[s].kind == GPSTI_STEP_FINISH

@@ -39,11 +39,12 @@ GPSTI_PRIVATE void gpsti_tune_services(const gpst_pipeline* pipeline, int64_t* o
 /* What a device did for several items side by side counts once. */
 GPSTI_PRIVATE void gpsti_tune_share_device(const gpst_pipeline* pipeline, int64_t* out_ns) {
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++) {
+        const double busy_ns = (double)gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r);
         int64_t total_ns = 0;
         for (uint32_t c = 0; c < pipeline->n_clocks; c++)
             total_ns += (int)pipeline->clocks[c].resource == r ? pipeline->clocks[c].busy_ns : 0;
         if (total_ns > 0)
-            out_ns[r] = (int64_t)((double)out_ns[r] * (double)pipeline->busy[r].busy_ns / (double)total_ns);
+            out_ns[r] = (int64_t)((double)out_ns[r] * busy_ns / (double)total_ns);
     }
 }
 

@@ -8,7 +8,7 @@
 
 #define GPSTI_TUNE_RECALL_ITEMS 32 /* of a run that is worth remembering */
 #define GPSTI_TUNE_RECALL_MADE 32 /* of a run's time, in which it made memory */
-#define GPSTI_TUNE_RECALL_LOOKS 2 /* at items, until they are believed to be others */
+#define GPSTI_TUNE_RECALL_LOOKS 3 /* at items, until they are believed to be others: the first ones meet each other */
 
 /* ---- the job ------------------------------------------------------------------------------------------ */
 

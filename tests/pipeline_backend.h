@@ -33,6 +33,7 @@ static const kit_kept kit_all_kept[] = {
     {"when_waits_are_found", "sim's disk"},
     {"sourced_of_large_files", "sim's disk"},
     {"run_reads", "sim's disk"},
+    {"run_on_device", "how long kernels take in sim's model"},
     {"run_overtakes", "how long kernels and memory take in sim's model"},
     {"beside_begin", "kernels that wait for other items"},
     {"test_slots_with_memory_are_worth_it", "what memory costs on the cpu"},

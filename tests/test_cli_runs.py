@@ -325,7 +325,7 @@ class Told(Case):
             self.assertEqual(stats["bytes"]["d2h"], 15 * 16 * 16 * 3 if backend == "sim" else 0)
             self.assertEqual(sorted(stats["stages"]), sorted(STAGES))
             for name, stage in stats["stages"].items():
-                for key in "count busy_s wait_s p50_us p90_us p99_us max_us".split():
+                for key in "count timed busy_s wait_s p50_us p90_us p99_us max_us".split():
                     self.assertGreaterEqual(stage[key], 0, (name, key))
                 self.assertLessEqual(stage["p50_us"], stage["max_us"] * 1.07)
             self.assertEqual([stats["stages"][n]["count"] for n in ("read", "decode", "kernel", "encode", "write")],

@@ -242,6 +242,52 @@ static void test_commits_are_the_disks(void** state) {
     }
 }
 
+/* A picture without a file. */
+static gpst_result paint(void* user_data, gpst_task* task) {
+    const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
+    gpst_image image;
+    (void)user_data;
+    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    memset(image.data, 7, KIT_BYTES);
+    return gpst_task_set_output(task, 0, &shape, &image);
+}
+
+static gpst_stats run_on_device(const char* backend, gpst_run_mode mode, uint64_t n_items) {
+    kit* const self = kit_open(backend, 2);
+    gpst_pipeline_desc desc = kit_simple(self, n_items, paint);
+    gpst_stats stats;
+    self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, kit_device, "compute");
+    self->n_stages = desc.n_stages = 2;
+    desc.n_outputs = 1;
+    desc.mode = mode;
+    assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->n_ok, n_items);
+    kit_close(self);
+    return stats;
+}
+
+/* Of brief ones a part is timed, and what is said of all is true; long ones all are. */
+static void test_some_device_work_is_timed(void** state) {
+    (void)state;
+    static const gpst_run_mode modes[] = {GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL};
+    for (int m = 0; m < 2; m++) {
+        const gpst_stats brief = run_on_device("sim:virtual=1,kernel_us=20", modes[m], 1000);
+        const gpst_stats lengthy = run_on_device("sim:virtual=1,kernel_us=1500", modes[m], 100);
+        for (uint32_t s = 1; s < 4; s++) { /* upload, kernel, download */
+            assert_int_equal(brief.stages[s].count, 1000);
+            assert_in_range(brief.stages[s].timed, 100, 300);
+            assert_int_equal(lengthy.stages[s].count, 100);
+            assert_int_equal(lengthy.stages[s].timed, 100);
+        }
+        assert_int_equal(brief.stages[0].timed, 1000); /* the host's */
+        if (modes[m] == GPST_RUN_PLAIN_SERIAL)
+            assert_in_range(brief.stages[2].busy_ns, 1000 * 25000, 1000 * 25010);
+        printf("    %s\n", brief.verdict.text);
+        if (brief.verdict.bound == GPST_RESOURCE_GPU) /* 20 us each, and 5 for its launch */
+            assert_true(brief.verdict.bound_s > 0.021 && brief.verdict.bound_s < 0.029);
+    }
+}
+
 static void test_stats_of_nothing(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 1);
@@ -271,6 +317,7 @@ int main(void) {
         cmocka_unit_test(test_reads_that_wait_a_little),
         cmocka_unit_test(test_workers_that_read_are_used_up),
         cmocka_unit_test(test_commits_are_the_disks),
+        cmocka_unit_test(test_some_device_work_is_timed),
         cmocka_unit_test(test_stats_of_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,26 @@ static void test_clock_report(void** state) {
     assert_near(stats.occupancy, 0.0);
 }
 
+/* Not timed, a service is taken for one like the latest; it is in no percentile. */
+static void test_clock_takes_services_for_usual(void** state) {
+    (void)state;
+    gpst_stage_stats stats;
+    memset(&stage, 0, sizeof stage);
+    gpsti_clock_add_untimed(&stage, 1, 10); /* nothing is known of any */
+    gpsti_clock_add(&stage, 800, 2, 20, false);
+    gpsti_clock_add_untimed(&stage, 3, 30);
+    gpsti_clock_add(&stage, 1600, 0, 0, false); /* the usual one moves by an eighth of the difference */
+    gpsti_clock_add(&stage, 0, 0, 0, true);     /* a failure says nothing */
+    gpsti_clock_add_untimed(&stage, 0, 0);
+    gpsti_clock_report(&stage, 10000, &stats);
+    assert_int_equal(stats.count, 6);
+    assert_int_equal(stats.timed, 3);
+    assert_int_equal(stats.busy_ns, 0 + 800 + 800 + 1600 + 0 + 900);
+    assert_int_equal(stats.wait_ns, 6);
+    assert_int_equal(stats.bytes, 60);
+    assert_int_equal(stats.max_ns, 1600);
+}
+
 /* 5 of 10 ns were sampled and used 4 ns of CPU: the whole used 8. */
 static void test_clock_scales_sampled_cpu_time(void** state) {
     (void)state;
@@ -147,6 +167,25 @@ static void test_busy_is_the_union(void** state) {
     assert_int_equal(busy.busy_ns, 210);
     gpsti_busy_add(&busy, 50, 60); /* later still */
     assert_int_equal(busy.busy_ns, 220);
+}
+
+static void test_busy_is_closed(void** state) {
+    (void)state;
+    gpsti_busy busy = GPST_ZERO;
+    for (int64_t i = 0; i < GPSTI_BUSY_STRETCHES; i++)
+        gpsti_busy_add(&busy, 100 * i, 100 * i + 10);
+    gpsti_busy_close(&busy, 505); /* what it has is counted once, before that and after */
+    gpsti_busy_close(&busy, 400); /* it is never opened again */
+    assert_int_equal(busy.busy_ns, 160);
+    gpsti_busy_add(&busy, 0, 505);
+    assert_int_equal(busy.busy_ns, 160);
+    gpsti_busy_add(&busy, 0, 520); /* 505 to 520, of which there was 505 to 510 */
+    assert_int_equal(busy.busy_ns, 170);
+    for (int64_t i = 20; i < 40; i++)
+        gpsti_busy_add(&busy, 100 * i, 100 * i + 10);
+    assert_int_equal(busy.busy_ns, 370);
+    gpsti_busy_add(&busy, 400, 510);
+    assert_int_equal(busy.busy_ns, 370);
 }
 
 /* Any order within the stretches that are kept; what comes later than that counts as counted. */
@@ -304,7 +343,8 @@ int main(void) {
         cmocka_unit_test(test_clock_report),
         cmocka_unit_test(test_clock_scales_sampled_cpu_time),
         cmocka_unit_test(test_clock_samples_long_services_always_and_short_ones_rarely),
-        cmocka_unit_test(test_busy_is_the_union),
+        cmocka_unit_test(test_busy_is_the_union), cmocka_unit_test(test_busy_is_closed),
+        cmocka_unit_test(test_clock_takes_services_for_usual),
         cmocka_unit_test(test_busy_in_any_order),
         cmocka_unit_test(test_verdict_disk_bound),
         cmocka_unit_test(test_verdict_cpu_bound),

@@ -84,6 +84,7 @@ static void stats_stages(json* out, const gpst_stats* stats) {
         const gpst_stage_stats* const stage = found ? found : &absent;
         json_open(out, names[i], '{');
         json_count(out, "count", stage->count);
+        json_count(out, "timed", stage->timed);
         json_number(out, "busy_s", stats_seconds(stage->busy_ns));
         json_number(out, "wait_s", stats_seconds(stage->wait_ns));
         json_number(out, "cpu_s", stats_seconds(stage->cpu_ns));

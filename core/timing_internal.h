@@ -1,0 +1,44 @@
+/* core/timing_internal.h -- which groups on a device are timed by events, and what the
+   resources' busy time is where not all are. A pure policy: nanoseconds in, nanoseconds out. */
+#ifndef GPSTI_TIMING_INTERNAL_H
+#define GPSTI_TIMING_INTERNAL_H
+
+#include "profile_internal.h"
+
+/* Recording a group's events and asking for their times takes as many calls of the driver as its copies and launch do,
+   one thread after the other. So of items that are brief and all alike only a few in a row are timed, again and again;
+   what the resources were busy for each of those is taken for the others, too. */
+typedef struct gpsti_timing {
+    gpsti_a64 n_submitted;  /* groups */
+    gpsti_a64 from, to;     /* those with these numbers are timed, to excluded; to = 0: all are */
+    /* the rest: locked */
+    uint64_t item_bytes;    /* of the latest item, up and down; */
+    bool many;              /* and whether there were others on the device */
+    int64_t way_ns;         /* a timed group's, about */
+    uint32_t n_wanted;      /* items alike are timed before some are not; 0 = nothing was entered yet */
+    uint32_t n_entered;     /* of them */
+    bool open;              /* one of the latest few has been entered: */
+    uint64_t first;         /* that group */
+    uint64_t n_since;       /* items entered since, timed or not, */
+    uint64_t n_known;       /* and up to the latest timed one */
+    int64_t before_ns[GPST_RESOURCE_COUNT]; /* busy time then; while all are timed, when half of n_wanted were */
+    int64_t rate_ns[GPST_RESOURCE_COUNT];   /* busy time an item, of the few before */
+} gpsti_timing;
+
+/* What an item's intervals, where it is timed, are for the resources' busy time. */
+typedef enum gpsti_timing_use {
+    GPSTI_TIMING_NOTHING = 0, /* it is counted already */
+    GPSTI_TIMING_COUNTS,
+    GPSTI_TIMING_BEGINS       /* their ends are where those of the next ones begin to count */
+} gpsti_timing_use;
+
+/* Is the group that is now submitted to be timed? *number: by which it is entered. Thread-safe. */
+GPSTI_INTERN bool gpsti_timing_takes(gpsti_timing* timing, uint64_t* number);
+/* An item has ended. way_ns: of its whole group; 0 = it was not timed. many: items are side by side on the device.
+   Adds to busy what the item is taken for, where it is not counted by its own intervals. */
+GPSTI_INTERN gpsti_timing_use gpsti_timing_enter(gpsti_timing* timing, gpsti_busy* busy, uint64_t number,
+                                                 uint64_t item_bytes, int64_t way_ns, bool many);
+/* Busy time so far, with what the items since the latest timed one are taken for. */
+GPSTI_INTERN int64_t gpsti_timing_busy_ns(const gpsti_timing* timing, const gpsti_busy* busy, int resource);
+
+#endif
