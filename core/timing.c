@@ -69,7 +69,7 @@ GPSTI_PRIVATE void gpsti_timing_time_all(gpsti_timing* timing, gpsti_busy* busy,
         gpsti_timing_end(timing, busy);
     gpsti_a64_store(&timing->to, 0);
     timing->n_wanted = n;
-    timing->n_entered = 0;
+    timing->n_groups = 0;
 }
 
 /* What is not like those before is not known by them. */
@@ -86,13 +86,14 @@ GPSTI_PRIVATE void gpsti_timing_compare(gpsti_timing* timing, gpsti_busy* busy, 
 
 /* While all are timed: is it time for a few only? The first half of them found caches cold, or began together. */
 GPSTI_PRIVATE void gpsti_timing_settle(gpsti_timing* timing, const gpsti_busy* busy) {
-    const uint32_t n_half = timing->n_wanted / 2;
-    if (timing->n_entered == n_half)
+    if (timing->n_groups == timing->n_wanted / 2) {
         gpsti_timing_note_before(timing, busy);
-    if (timing->n_entered < timing->n_wanted || timing->way_ns >= GPSTI_TIMING_BRIEF_NS)
+        timing->n_items = 0;
+    }
+    if (timing->n_groups < timing->n_wanted || timing->way_ns >= GPSTI_TIMING_BRIEF_NS)
         return;
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        timing->rate_ns[r] = (busy[r].busy_ns - timing->before_ns[r]) / (int64_t)(timing->n_entered - n_half);
+        timing->rate_ns[r] = (busy[r].busy_ns - timing->before_ns[r]) / (int64_t)timing->n_items;
     gpsti_timing_plan(timing);
 }
 
@@ -119,13 +120,16 @@ GPSTI_PRIVATE void gpsti_timing_note_way(gpsti_timing* timing, int64_t way_ns) {
 
 GPSTI_INTERN gpsti_timing_use gpsti_timing_enter(gpsti_timing* timing, gpsti_busy* busy, uint64_t number,
                                                  uint64_t item_bytes, int64_t way_ns, bool many) {
+    const bool is_next = timing->n_wanted == 0 || number != timing->latest; /* items of a group come together */
     gpsti_timing_compare(timing, busy, item_bytes, many);
-    if (gpsti_timing_is_all(timing))
+    timing->latest = number;
+    if (gpsti_timing_is_all(timing) && is_next)
         gpsti_timing_settle(timing, busy);
     if (way_ns > 0)
         gpsti_timing_note_way(timing, way_ns);
     if (gpsti_timing_is_all(timing) && way_ns > 0) {
-        timing->n_entered++;
+        timing->n_groups += is_next ? 1 : 0;
+        timing->n_items++;
         return GPSTI_TIMING_COUNTS;
     }
     const bool is_few = way_ns > 0 && number >= gpsti_a64_load(&timing->from) && number < gpsti_a64_load(&timing->to);

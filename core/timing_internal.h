@@ -15,13 +15,15 @@ typedef struct gpsti_timing {
     uint64_t item_bytes;    /* of the latest item, up and down; */
     bool many;              /* and whether there were others on the device */
     int64_t way_ns;         /* a timed group's, about */
-    uint32_t n_wanted;      /* items alike are timed before some are not; 0 = nothing was entered yet */
-    uint32_t n_entered;     /* of them */
+    uint32_t n_wanted;      /* groups alike are timed before some are not; 0 = nothing was entered yet */
+    uint32_t n_groups;      /* of them that were, */
+    uint64_t n_items;       /* and items in their second half */
+    uint64_t latest;        /* group to have been entered */
     bool open;              /* one of the latest few has been entered: */
     uint64_t first;         /* that group */
     uint64_t n_since;       /* items entered since, timed or not, */
     uint64_t n_known;       /* and up to the latest timed one */
-    int64_t before_ns[GPST_RESOURCE_COUNT]; /* busy time then; while all are timed, when half of n_wanted were */
+    int64_t before_ns[GPST_RESOURCE_COUNT]; /* busy time then; while all are timed, after the first half of n_wanted */
     int64_t rate_ns[GPST_RESOURCE_COUNT];   /* busy time an item, of the few before */
 } gpsti_timing;
 

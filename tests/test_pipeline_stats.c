@@ -259,6 +259,7 @@ static gpst_stats run_on_device(const char* backend, gpst_run_mode mode, uint64_
     self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, kit_device, "compute");
     self->n_stages = desc.n_stages = 2;
     desc.n_outputs = 1;
+    desc.n_slots = mode == GPST_RUN_ENGINE ? 16 : 0;
     desc.mode = mode;
     assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
     assert_int_equal(self->n_ok, n_items);

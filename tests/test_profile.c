@@ -181,11 +181,13 @@ static void test_busy_is_closed(void** state) {
     assert_int_equal(busy.busy_ns, 160);
     gpsti_busy_add(&busy, 0, 520); /* 505 to 520, of which there was 505 to 510 */
     assert_int_equal(busy.busy_ns, 170);
+    gpsti_busy_add(&busy, 1490, 1520); /* around the last one that it has */
+    assert_int_equal(busy.busy_ns, 190);
     for (int64_t i = 20; i < 40; i++)
         gpsti_busy_add(&busy, 100 * i, 100 * i + 10);
-    assert_int_equal(busy.busy_ns, 370);
+    assert_int_equal(busy.busy_ns, 390);
     gpsti_busy_add(&busy, 400, 510);
-    assert_int_equal(busy.busy_ns, 370);
+    assert_int_equal(busy.busy_ns, 390);
 }
 
 /* Any order within the stretches that are kept; what comes later than that counts as counted. */

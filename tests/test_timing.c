@@ -111,6 +111,7 @@ static const device_case brief[] = {
     {"side by side, the kernel the bound", 4000, 16, 1, 5, {2, 9, 3}, 0, false, 0},
     {"as many as are timed in a row", 4000, 32, 1, 40, {2, 4, 3}, 0, false, 0},
     {"four in a group", 2000, 8, 4, 30, {12, 8, 3}, 0, false, 0},
+    {"sixteen in a group, one after the other", 2000, 1, 16, 30, {12, 8, 3}, 0, false, 0},
     {"slower from the middle on", 8000, 8, 1, 10, {3, 2, 1}, 0, false, 100},
     {"each eighth takes longer", 8000, 8, 1, 60, {3, 2, 1}, 8, false, 0},
     {"each sixteenth", 16000, 1, 1, 20, {3, 2, 1}, 16, false, 0},
@@ -178,6 +179,25 @@ static void test_what_changes_is_timed_again(void** state) {
     assert_in_range(n_timed_of(&self, 330), 36, 44);
 }
 
+/* The engine is opened: what items took one after the other says nothing of them side by side. */
+static void test_company_is_timed_anew(void** state) {
+    static const device_case serial = {"serial", 0, 1, 1, 10, {5, 3, 2}, 0, false, 0};
+    static const device_case side_by_side = {"side by side", 0, 2, 1, 10, {5, 3, 2}, 0, false, 0};
+    (void)state;
+    static device self;
+    memset(&self, 0, sizeof self);
+    self.c = &serial;
+    assert_in_range(n_timed_of(&self, 20), 4, 6);
+    self.c = &side_by_side;
+    for (uint32_t i = 0; i < 34; i += 2) {
+        submit(&self, 0, self.in_flight[0].end_ns[N_ENGINES - 1]);
+        submit(&self, 1, self.in_flight[0].end_ns[N_ENGINES - 1]);
+        enter(&self, &self.in_flight[0]);
+        enter(&self, &self.in_flight[1]);
+    }
+    assert_in_range(self.n_timed, 4 + 32, 6 + 34);
+}
+
 /* Groups that were to be timed fail, and are never entered: others are timed in their turn. */
 static void test_failures(void** state) {
     static const device_case quick = {"quick", 0, 1, 1, 10, {5, 3, 2}, 0, false, 0};
@@ -217,7 +237,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_few_tell_of_all),           cmocka_unit_test(test_all_are_timed),
         cmocka_unit_test(test_what_changes_is_timed_again), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_other_resources),
+        cmocka_unit_test(test_other_resources),             cmocka_unit_test(test_company_is_timed_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
