@@ -13,7 +13,8 @@
 #define GPSTI_RECALL_LONGER 4    /* times as many each time */
 #define GPSTI_RECALL_OTHER 2.0   /* times as much or as little of a resource: another item */
 #define GPSTI_RECALL_BETTER 0.97 /* of the time with another number of workers */
-#define GPSTI_RECALL_TURNS 2     /* runs with each, of which the shorter counts */
+#define GPSTI_RECALL_CLEARLY 0.85 /* once is enough */
+#define GPSTI_RECALL_TURNS 2     /* else runs with each, of which the shorter counts */
 
 GPSTI_PRIVATE uint32_t gpsti_recall_index(const gpsti_recall* recall, uint64_t job) {
     uint32_t i = 0;
@@ -40,25 +41,34 @@ GPSTI_INTERN void gpsti_recall_forget(gpsti_recall* recall, uint64_t job) {
 
 /* ---- workers ------------------------------------------------------------------------------------------ */
 
-GPSTI_PRIVATE uint32_t gpsti_recall_neighbour(uint32_t n, int step) { return step < 0 ? 2 * n / 3 : n + (n + 1) / 2; }
+GPSTI_PRIVATE uint32_t gpsti_recall_fewer(uint32_t n) { return 2 * n / 3; }
+
+/* Half as many again, or all that there can be where that is about as many; 0 = no number that would show. */
+GPSTI_PRIVATE uint32_t gpsti_recall_more(uint32_t n, uint32_t most) {
+    const uint32_t wanted = n + (n + 1) / 2;
+    const uint32_t more = wanted + wanted / 4 >= most ? most : wanted;
+    return more >= n + (n + 3) / 4 ? more : 0;
+}
 
 /* Fewer as long as that is better, or else more. */
 GPSTI_PRIVATE void gpsti_recall_step(gpsti_recall_workers* self, uint32_t most) {
-    uint32_t next = gpsti_recall_neighbour(self->best, self->step);
+    uint32_t next = self->step < 0 ? gpsti_recall_fewer(self->best) : 0;
     if (self->step < 0 && next == 0)
         self->step = self->moved ? 0 : 1;
     if (self->step > 0)
-        next = gpsti_recall_neighbour(self->best, 1);
-    if (self->step > 0 && next > most)
-        next = most;
-    if (next == self->best)
-        self->step = 0;
+        next = gpsti_recall_more(self->best, most);
+    self->step = next == 0 ? 0 : self->step;
     self->now = self->step == 0 ? self->best : next;
     self->n_now = 0;
 }
 
+GPSTI_PRIVATE bool gpsti_recall_is_better(const gpsti_recall_workers* self, double than) {
+    return self->now_ns < than * self->best_ns;
+}
+
 GPSTI_PRIVATE void gpsti_recall_weigh(gpsti_recall_workers* self, uint32_t most) {
-    const bool is_first = self->best == 0, is_better = !is_first && self->now_ns < GPSTI_RECALL_BETTER * self->best_ns;
+    const bool is_first = self->best == 0, is_better = gpsti_recall_is_better(self, GPSTI_RECALL_BETTER);
+    self->is_top = self->is_top || (is_better ? self->now < self->best : !is_first && self->now > self->best);
     if (is_first)
         self->step = self->now < most ? -1 : 0; /* where all are wanted, all are */
     else if (!is_better)
@@ -68,7 +78,6 @@ GPSTI_PRIVATE void gpsti_recall_weigh(gpsti_recall_workers* self, uint32_t most)
         self->best_ns = self->now_ns;
         self->moved = is_better;
     }
-    self->most = most;
     gpsti_recall_step(self, most);
 }
 
@@ -76,9 +85,9 @@ GPSTI_PRIVATE bool gpsti_recall_searches(const gpsti_recall_workers* self) {
     return self->best == 0 || self->step != 0;
 }
 
-/* All that there could be were best, and there can be more: their memory has become worth it. */
+/* None more were worse, and there can be more: their memory has become worth it. */
 GPSTI_PRIVATE bool gpsti_recall_has_room(const gpsti_recall_workers* self, uint32_t most) {
-    return !gpsti_recall_searches(self) && self->best == self->most && most > self->most;
+    return !gpsti_recall_searches(self) && !self->is_top && gpsti_recall_more(self->best, most) > 0;
 }
 
 /* A run with so many has been. */
@@ -95,7 +104,7 @@ GPSTI_PRIVATE void gpsti_recall_note_workers(gpsti_recall_workers* self, uint32_
         self->n_now = 0;
     }
     self->now_ns = self->n_now == 0 || run_ns < self->now_ns ? run_ns : self->now_ns;
-    if (++self->n_now == GPSTI_RECALL_TURNS)
+    if (++self->n_now == GPSTI_RECALL_TURNS || gpsti_recall_is_better(self, GPSTI_RECALL_CLEARLY))
         gpsti_recall_weigh(self, most);
 }
 

@@ -17,7 +17,7 @@ typedef struct gpsti_recall_workers {
     uint32_t n_now;
     int step;        /* -1, 1: fewer, more are tried, 0 = no longer */
     bool moved;      /* some were better than the first */
-    uint32_t most;   /* that there could be when the best were found */
+    bool is_top;     /* more than the best were worse: else they are tried when there can be more */
 } gpsti_recall_workers;
 
 /* A run as it was. */

@@ -90,11 +90,12 @@ typedef struct crowd_case {
 } crowd_case;
 
 static const crowd_case crowds[] = {
-    {"fewer, and fewer still", 8, 16, {0, 9, 8, 6, 7, 8, 9, 10, 12}, 3, 8},
+    {"fewer, and fewer still", 8, 16, {0, 9, 8, 6, 7, 8, 9, 10, 12}, 3, 7},
     {"the first, after fewer and more", 6, 16, {0, 9, 9, 9, 9, 9, 5, 9, 9, 9}, 6, 6},
-    {"more, as many as there may be", 6, 16, {0, 9, 9, 9, 9, 9, 9, 9, 9, 8, 8, 8, 8, 8, 7, 7, 6}, 16, 10},
+    {"more, as many as there may be", 6, 16, {0, 9, 9, 9, 9, 9, 9, 9, 9, 8, 8, 8, 8, 8, 7, 7, 6}, 16, 7},
     {"better by too little", 8, 16, {0, 9, 9, 9, 9, 97, 9, 9, 99, 9, 9, 9, 98}, 8, 6},
     {"all that there may be are not fewer for it", 8, 8, {0, 1, 1, 1, 1, 1, 1, 1, 9}, 8, 2},
+    {"a little better, twice", 8, 16, {0, 9, 9, 120, 9, 92, 9, 9, 100}, 5, 6},
     {"one", 1, 3, {0, 9, 8, 7}, 3, 6},
 };
 
@@ -105,7 +106,7 @@ static gpsti_recalled a_crowd(uint32_t n_workers, uint32_t most, double run_ns) 
     return run;
 }
 
-/* How many to bring whole items is found by twos of runs, none of which makes it forget the job. */
+/* How many to bring whole items is found by twos of runs, or one that is clearly better, none of which makes it forget the job. */
 static void test_workers_are_found(void** state) {
     (void)state;
     for (size_t c = 0; c < sizeof crowds / sizeof crowds[0]; c++) {
@@ -187,7 +188,7 @@ static void test_workers_that_may_be_more(void** state) {
     gpsti_recall_put(&recall, &run, true);
     assert_true(workers->best == 16 && workers->step == 0);
 
-    recall.n = 0; /* where not all were best, more room changes nothing */
+    recall.n = 0; /* where more were no better, more room changes nothing */
     for (int i = 0; workers->step != 0 || i < 3; i++) {
         run = a_crowd(i > 1 ? workers->now : 8, 16, i > 1 ? 120.0 : 100.0);
         gpsti_recall_put(&recall, &run, i > 0);
@@ -196,6 +197,45 @@ static void test_workers_that_may_be_more(void** state) {
     run = a_crowd(8, 20, 100.0);
     gpsti_recall_put(&recall, &run, true);
     assert_true(workers->now == 8 && workers->step == 0);
+
+    recall.n = 0; /* nor where fewer were better */
+    for (int i = 0; workers->step != 0 || i < 3; i++) {
+        run = a_crowd(i > 1 ? workers->now : 8, 8 + (uint32_t)i, i > 1 && workers->now == 5 ? 80.0 : 100.0);
+        gpsti_recall_put(&recall, &run, i > 0);
+    }
+    run = a_crowd(5, 20, 80.0);
+    gpsti_recall_put(&recall, &run, true);
+    assert_true(workers->best == 5 && workers->now == 5 && workers->step == 0);
+}
+
+/* More are wanted, and their memory is not worth it while the runs are on: they say nothing of more. One more would
+   not show, either. */
+static void test_workers_that_could_not_be_more(void** state) {
+    static gpsti_recall recall;
+    const gpsti_recall_workers* const workers = &recall.known[0].workers;
+    (void)state;
+    memset(&recall, 0, sizeof recall);
+    gpsti_recalled run = a_crowd(6, 9, 100.0);
+    for (int i = 0; i < 3; i++)
+        gpsti_recall_put(&recall, &run, i > 0);
+    run = a_crowd(4, 9, 120.0);
+    for (int i = 0; i < 2; i++)
+        gpsti_recall_put(&recall, &run, true);
+    assert_true(workers->best == 6 && workers->now == 9);
+    run = a_crowd(6, 7, 100.0);
+    for (int i = 0; i < 4; i++)
+        gpsti_recall_put(&recall, &run, true);
+    assert_true(workers->best == 6 && workers->now == 6 && workers->step == 0);
+    run.most_whole = 8;
+    gpsti_recall_put(&recall, &run, true);
+    assert_int_equal(workers->now, 8);
+    run = a_crowd(8, 8, 90.0);
+    for (int i = 0; i < 2; i++)
+        gpsti_recall_put(&recall, &run, true);
+    assert_true(workers->best == 8 && workers->now == 8 && workers->step == 0);
+    run.most_whole = 9;
+    gpsti_recall_put(&recall, &run, true);
+    assert_int_equal(workers->now, 8);
 }
 
 /* Three times as many may take three times as long, which would be twice as long. */
@@ -766,6 +806,7 @@ int main(void) {
                                        cmocka_unit_test(test_workers_are_found),
                                        cmocka_unit_test(test_workers_that_moved),
                                        cmocka_unit_test(test_workers_that_may_be_more),
+                                       cmocka_unit_test(test_workers_that_could_not_be_more),
                                        cmocka_unit_test(test_a_crowd_takes_longer),
                                        cmocka_unit_test(test_the_latest_is_known),
                                        cmocka_unit_test(test_other_items),
