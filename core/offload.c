@@ -389,6 +389,17 @@ GPSTI_PRIVATE int64_t gpsti_lane_way_ns(const gpsti_lane* lane) {
     return way_ns > 0 ? way_ns : 1;
 }
 
+GPSTI_PRIVATE gpsti_timing_use gpsti_offload_use(gpsti_slot* slot, uint64_t bytes) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_timing_item item;
+    item.number = slot->lane->number;
+    item.bytes = bytes;
+    item.way_ns = gpsti_lane_way_ns(slot->lane);
+    item.now_ns = gpsti_now_ns();
+    item.many = pipeline->attached;
+    return slot->lane->on_host ? GPSTI_TIMING_COUNTS : gpsti_timing_enter(&pipeline->timing, pipeline->busy, &item);
+}
+
 GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns) {
     gpst_pipeline* const pipeline = slot->pipeline;
     if (slot->on_cpu && slot->lanes[0].device != slot->lanes[1].device) /* the clocks are about another device */
@@ -396,11 +407,7 @@ GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step
     const uint64_t out_bytes = gpsti_offload_output_bytes(slot);
     size_t in_bytes = 0;
     gpst_image_bytes(&slot->item.input, &in_bytes);
-    const gpsti_timing_use use =
-        slot->lane->on_host ? GPSTI_TIMING_COUNTS
-                            : gpsti_timing_enter(&pipeline->timing, pipeline->busy, slot->lane->number,
-                                                 in_bytes + out_bytes, gpsti_lane_way_ns(slot->lane),
-                                                 pipeline->attached);
+    const gpsti_timing_use use = gpsti_offload_use(slot, in_bytes + out_bytes);
     const uint32_t first_event = slot->lane->copies ? 1 : 0; /* of the stages */
     if (!slot->in_place) {
         gpsti_offload_enter(slot, step->first_clock, 0, in_bytes, 0, use);

@@ -29,8 +29,8 @@ typedef struct gpst_stage_stats {
     char name[32];
     gpst_resource resource;
     uint64_t count;         /* services: one an item, or one an output */
-    uint64_t timed;         /* of them, those whose time was taken: of a device's, where they are brief and items all of
-                               one size, some in a row and then again; the others are taken to be like these */
+    uint64_t timed;         /* of them, those whose time was taken: of a device's that are brief, one soon after the
+                               other, of items of one size, some in a row; the others are taken to be like these */
     uint64_t failed;
     uint64_t bytes;         /* moved by this stage */
     int64_t busy_ns;        /* summed service time; over 1 thread it may exceed the wall */

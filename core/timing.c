@@ -4,7 +4,7 @@
 
 #include "timing_internal.h"
 
-#define GPSTI_TIMING_BRIEF_NS 1000000 /* a group that takes longer is always timed */
+#define GPSTI_TIMING_BRIEF_NS 1000000 /* groups that take longer, or come less often, are always timed */
 #define GPSTI_TIMING_FEW 4            /* timed in a row, one after the other */
 #define GPSTI_TIMING_MANY 32          /* or side by side */
 #define GPSTI_TIMING_PAUSE 6          /* times as many are not, from when the last of them must have ended, */
@@ -73,15 +73,19 @@ GPSTI_PRIVATE void gpsti_timing_time_all(gpsti_timing* timing, gpsti_busy* busy,
 }
 
 /* What is not like those before is not known by them. */
-GPSTI_PRIVATE void gpsti_timing_compare(gpsti_timing* timing, gpsti_busy* busy, uint64_t item_bytes, bool many) {
-    const bool is_first = timing->n_wanted == 0, alike = item_bytes == timing->item_bytes;
-    if (is_first || many != timing->many || !alike)
+GPSTI_PRIVATE void gpsti_timing_compare(gpsti_timing* timing, gpsti_busy* busy, const gpsti_timing_item* item) {
+    const bool is_first = timing->n_wanted == 0, alike = item->bytes == timing->item_bytes;
+    if (is_first || item->many != timing->many || !alike)
         gpsti_timing_time_all(timing, busy,
                               !is_first && !alike ? GPSTI_TIMING_ALIKE
-                              : many              ? GPSTI_TIMING_MANY
+                              : item->many        ? GPSTI_TIMING_MANY
                                                   : GPSTI_TIMING_FEW);
-    timing->item_bytes = item_bytes;
-    timing->many = many;
+    timing->item_bytes = item->bytes;
+    timing->many = item->many;
+}
+
+GPSTI_PRIVATE bool gpsti_timing_is_brief(const gpsti_timing* timing) {
+    return timing->way_ns < GPSTI_TIMING_BRIEF_NS && timing->period_ns < GPSTI_TIMING_BRIEF_NS;
 }
 
 /* While all are timed: is it time for a few only? The first half of them found caches cold, or began together. */
@@ -90,7 +94,7 @@ GPSTI_PRIVATE void gpsti_timing_settle(gpsti_timing* timing, const gpsti_busy* b
         gpsti_timing_note_before(timing, busy);
         timing->n_items = 0;
     }
-    if (timing->n_groups < timing->n_wanted || timing->way_ns >= GPSTI_TIMING_BRIEF_NS)
+    if (timing->n_groups < timing->n_wanted || !gpsti_timing_is_brief(timing))
         return;
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
         timing->rate_ns[r] = (busy[r].busy_ns - timing->before_ns[r]) / (int64_t)timing->n_items;
@@ -103,10 +107,10 @@ GPSTI_PRIVATE void gpsti_timing_take(gpsti_timing* timing, gpsti_busy* busy, uin
     if (to > 0 && number >= to + (to - from)) { /* by now all of them have ended or failed */
         if (timing->open)
             gpsti_timing_end(timing, busy);
-        if (timing->way_ns >= GPSTI_TIMING_BRIEF_NS)
-            gpsti_timing_time_all(timing, busy, GPSTI_TIMING_ALIKE);
-        else
+        if (gpsti_timing_is_brief(timing))
             gpsti_timing_plan(timing);
+        else
+            gpsti_timing_time_all(timing, busy, GPSTI_TIMING_ALIKE);
     }
     if (timing->open)
         timing->n_since++;
@@ -114,26 +118,35 @@ GPSTI_PRIVATE void gpsti_timing_take(gpsti_timing* timing, gpsti_busy* busy, uin
         gpsti_timing_add_rates(timing, busy);
 }
 
-GPSTI_PRIVATE void gpsti_timing_note_way(gpsti_timing* timing, int64_t way_ns) {
-    timing->way_ns += timing->way_ns > 0 ? (way_ns - timing->way_ns) / 8 : way_ns;
+GPSTI_PRIVATE void gpsti_timing_about(int64_t* about_ns, int64_t seen_ns) {
+    *about_ns += *about_ns > 0 ? (seen_ns - *about_ns) / 8 : seen_ns;
 }
 
-GPSTI_INTERN gpsti_timing_use gpsti_timing_enter(gpsti_timing* timing, gpsti_busy* busy, uint64_t number,
-                                                 uint64_t item_bytes, int64_t way_ns, bool many) {
+GPSTI_PRIVATE void gpsti_timing_note_group(gpsti_timing* timing, const gpsti_timing_item* item) {
+    if (timing->latest_ns > 0)
+        gpsti_timing_about(&timing->period_ns, item->now_ns - timing->latest_ns);
+    if (item->way_ns > 0)
+        gpsti_timing_about(&timing->way_ns, item->way_ns);
+    timing->latest_ns = item->now_ns;
+    timing->latest = item->number;
+}
+
+GPSTI_INTERN gpsti_timing_use gpsti_timing_enter(gpsti_timing* timing, gpsti_busy* busy,
+                                                 const gpsti_timing_item* item) {
+    const uint64_t number = item->number;
     const bool is_next = timing->n_wanted == 0 || number != timing->latest; /* items of a group come together */
-    gpsti_timing_compare(timing, busy, item_bytes, many);
-    timing->latest = number;
+    const bool is_timed = item->way_ns > 0;
+    gpsti_timing_compare(timing, busy, item);
     if (gpsti_timing_is_all(timing) && is_next)
         gpsti_timing_settle(timing, busy);
-    if (way_ns > 0)
-        gpsti_timing_note_way(timing, way_ns);
-    if (gpsti_timing_is_all(timing) && way_ns > 0) {
+    if (is_next)
+        gpsti_timing_note_group(timing, item);
+    if (gpsti_timing_is_all(timing) && is_timed) {
         timing->n_groups += is_next ? 1 : 0;
         timing->n_items++;
         return GPSTI_TIMING_COUNTS;
     }
-    const bool is_few = way_ns > 0 && number >= gpsti_a64_load(&timing->from) && number < gpsti_a64_load(&timing->to);
-    if (!is_few) {
+    if (!is_timed || number < gpsti_a64_load(&timing->from) || number >= gpsti_a64_load(&timing->to)) {
         gpsti_timing_take(timing, busy, number);
         return GPSTI_TIMING_NOTHING;
     }
@@ -142,6 +155,6 @@ GPSTI_INTERN gpsti_timing_use gpsti_timing_enter(gpsti_timing* timing, gpsti_bus
         gpsti_timing_begin(timing, busy, number);
         return GPSTI_TIMING_BEGINS;
     }
-    timing->n_known = ++timing->n_since;
+    timing->n_known = ++timing->n_since; /* who ended meanwhile had a part of that time, too */
     return GPSTI_TIMING_COUNTS;
 }

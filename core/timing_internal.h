@@ -6,8 +6,8 @@
 #include "profile_internal.h"
 
 /* Recording a group's events and asking for their times takes as many calls of the driver as its copies and launch do,
-   one thread after the other. So of items that are brief and all alike only a few in a row are timed, again and again;
-   what the resources were busy for each of those is taken for the others, too. */
+   one thread after the other. So of items that are brief, one soon after the other and all alike, only a few in a row
+   are timed, again and again; what the resources were busy for each of those is taken for the others, too. */
 typedef struct gpsti_timing {
     gpsti_a64 n_submitted;  /* groups */
     gpsti_a64 from, to;     /* those with these numbers are timed, to excluded; to = 0: all are */
@@ -15,6 +15,8 @@ typedef struct gpsti_timing {
     uint64_t item_bytes;    /* of the latest item, up and down; */
     bool many;              /* and whether there were others on the device */
     int64_t way_ns;         /* a timed group's, about */
+    int64_t period_ns;      /* from group to group, about */
+    int64_t latest_ns;      /* when the latest one was entered */
     uint32_t n_wanted;      /* groups alike are timed before some are not; 0 = nothing was entered yet */
     uint32_t n_groups;      /* of them that were, */
     uint64_t n_items;       /* and items in their second half */
@@ -27,6 +29,15 @@ typedef struct gpsti_timing {
     int64_t rate_ns[GPST_RESOURCE_COUNT];   /* busy time an item, of the few before */
 } gpsti_timing;
 
+/* An item that has ended. */
+typedef struct gpsti_timing_item {
+    uint64_t number; /* of its group */
+    uint64_t bytes;  /* up and down */
+    int64_t way_ns;  /* of its whole group; 0 = it was not timed */
+    int64_t now_ns;
+    bool many;       /* items are side by side on the device */
+} gpsti_timing_item;
+
 /* What an item's intervals, where it is timed, are for the resources' busy time. */
 typedef enum gpsti_timing_use {
     GPSTI_TIMING_NOTHING = 0, /* it is counted already */
@@ -36,10 +47,8 @@ typedef enum gpsti_timing_use {
 
 /* Is the group that is now submitted to be timed? *number: by which it is entered. Thread-safe. */
 GPSTI_INTERN bool gpsti_timing_takes(gpsti_timing* timing, uint64_t* number);
-/* An item has ended. way_ns: of its whole group; 0 = it was not timed. many: items are side by side on the device.
-   Adds to busy what the item is taken for, where it is not counted by its own intervals. */
-GPSTI_INTERN gpsti_timing_use gpsti_timing_enter(gpsti_timing* timing, gpsti_busy* busy, uint64_t number,
-                                                 uint64_t item_bytes, int64_t way_ns, bool many);
+/* Adds to busy what the item is taken for, where it is not counted by its own intervals. */
+GPSTI_INTERN gpsti_timing_use gpsti_timing_enter(gpsti_timing* timing, gpsti_busy* busy, const gpsti_timing_item* item);
 /* Busy time so far, with what the items since the latest timed one are taken for. */
 GPSTI_INTERN int64_t gpsti_timing_busy_ns(const gpsti_timing* timing, const gpsti_busy* busy, int resource);
 

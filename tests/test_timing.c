@@ -61,9 +61,10 @@ static void enter(device* self, const group* g) {
     for (int e = 0; e < N_ENGINES; e++)
         gpsti_busy_add(&self->really[(int)GPST_RESOURCE_H2D + e], g->begin_ns[e], g->end_ns[e]);
     for (uint32_t n = 0; n < self->c->n_together; n++) {
-        const int64_t way_ns = g->timed ? g->end_ns[N_ENGINES - 1] - g->start_ns : 0;
-        const gpsti_timing_use use = gpsti_timing_enter(&self->timing, self->busy, g->number, g->bytes, way_ns,
-                                                        self->c->n_in_flight > 1);
+        const int64_t end_ns = g->end_ns[N_ENGINES - 1];
+        const gpsti_timing_item item = {g->number, g->bytes, g->timed ? end_ns - g->start_ns : 0, end_ns,
+                                        self->c->n_in_flight > 1};
+        const gpsti_timing_use use = gpsti_timing_enter(&self->timing, self->busy, &item);
         for (int e = 0; e < N_ENGINES && use != GPSTI_TIMING_NOTHING; e++) {
             gpsti_busy* const busy = &self->busy[(int)GPST_RESOURCE_H2D + e];
             assert_true(g->timed);
@@ -136,6 +137,7 @@ static void test_all_are_timed(void** state) {
     static const device_case all[] = {
         {"long ones", 500, 4, 1, 10, {900, 400, 300}, 0, false, 0},
         {"long ones, one after the other", 500, 1, 1, 10, {900, 40, 100}, 0, false, 0},
+        {"brief ones, 60 of them a second", 500, 1, 1, 16600, {50, 40, 10}, 0, false, 0},
         {"of two sizes", 500, 4, 1, 10, {5, 3, 2}, 8, true, 0},
         {"short runs", 32, 4, 1, 10, {5, 3, 2}, 0, false, 0},
     };
@@ -162,6 +164,7 @@ static uint32_t n_timed_of(device* self, uint32_t n) {
 static void test_what_changes_is_timed_again(void** state) {
     static const device_case quick = {"quick", 0, 1, 1, 10, {5, 3, 2}, 0, false, 0};
     static const device_case slow = {"slow", 0, 1, 1, 10, {900, 400, 300}, 0, false, 0};
+    static const device_case seldom = {"seldom", 0, 1, 1, 5000, {5, 3, 2}, 0, false, 0};
     static const device_case mixed = {"mixed", 0, 1, 1, 10, {5, 3, 2}, 1, true, 0};
     (void)state;
     static device self;
@@ -170,6 +173,12 @@ static void test_what_changes_is_timed_again(void** state) {
     assert_in_range(n_timed_of(&self, 330), 40, 48);
     self.c = &slow;
     (void)n_timed_of(&self, 80); /* two rows of those that are timed have to say so */
+    assert_int_equal(n_timed_of(&self, 100), 100);
+    self.c = &quick;
+    (void)n_timed_of(&self, 100);
+    assert_in_range(n_timed_of(&self, 330), 36, 44);
+    self.c = &seldom;
+    (void)n_timed_of(&self, 80);
     assert_int_equal(n_timed_of(&self, 100), 100);
     self.c = &quick;
     (void)n_timed_of(&self, 100);
