@@ -15,12 +15,6 @@ GPSTI_PRIVATE int64_t gpsti_work_ns(int64_t seen_ns) {
     return seen_ns != 0 ? seen_ns : 1000000; /* nobody knows yet: worth a worker */
 }
 
-GPSTI_INTERN void gpsti_work_note(int64_t* seen_ns, int64_t busy_ns) {
-    *seen_ns += *seen_ns != 0 ? (busy_ns - *seen_ns) / 8 : busy_ns;
-    if (*seen_ns <= 0)
-        *seen_ns = 1;
-}
-
 /* ---- from step to step -------------------------------------------------------------------- */
 
 GPSTI_PRIVATE void gpsti_flow_advance(gpsti_job* job);

@@ -443,8 +443,6 @@ GPSTI_INTERN void gpsti_flow_account_cpu(gpst_pipeline* pipeline, const gpsti_st
                                          int64_t cpu_ns);
 
 GPSTI_INTERN int64_t gpsti_flow_source_work_ns(const gpst_pipeline* pipeline);
-/* Takes a service's time into about how long they take. */
-GPSTI_INTERN void gpsti_work_note(int64_t* seen_ns, int64_t busy_ns);
 GPSTI_INTERN void gpsti_flow_prepare_read(gpsti_slot* slot); /* slot->read, but for done */
 
 /* ---- carry.c --------------------------------------------------------------------------- */

@@ -20,6 +20,9 @@ GPSTI_INTERN void gpsti_histogram_add(gpsti_histogram* histogram, int64_t value_
 /* The upper edge of the bucket that holds the given fraction (0..1] of all values; 0 when there are none. */
 GPSTI_INTERN int64_t gpsti_histogram_quantile(const gpsti_histogram* histogram, double fraction);
 
+/* Takes a service's time into about how long they take. */
+GPSTI_INTERN void gpsti_work_note(int64_t* seen_ns, int64_t busy_ns);
+
 /* One stage's clock. Not thread-safe: its owner has a lock. */
 typedef struct gpsti_clock {
     char name[32];

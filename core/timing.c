@@ -118,15 +118,11 @@ GPSTI_PRIVATE void gpsti_timing_take(gpsti_timing* timing, gpsti_busy* busy, uin
         gpsti_timing_add_rates(timing, busy);
 }
 
-GPSTI_PRIVATE void gpsti_timing_about(int64_t* about_ns, int64_t seen_ns) {
-    *about_ns += *about_ns > 0 ? (seen_ns - *about_ns) / 8 : seen_ns;
-}
-
 GPSTI_PRIVATE void gpsti_timing_note_group(gpsti_timing* timing, const gpsti_timing_item* item) {
     if (timing->latest_ns > 0)
-        gpsti_timing_about(&timing->period_ns, item->now_ns - timing->latest_ns);
+        gpsti_work_note(&timing->period_ns, item->now_ns - timing->latest_ns);
     if (item->way_ns > 0)
-        gpsti_timing_about(&timing->way_ns, item->way_ns);
+        gpsti_work_note(&timing->way_ns, item->way_ns);
     timing->latest_ns = item->now_ns;
     timing->latest = item->number;
 }
