@@ -39,6 +39,26 @@ GPSTI_INTERN void gpsti_recall_forget(gpsti_recall* recall, uint64_t job) {
         gpsti_recall_take_out(recall, i);
 }
 
+/* ---- items ---------------------------------------------------------------------------------------------- */
+
+/* Side by side each takes longer, if it has to wait for the others. */
+GPSTI_PRIVATE bool gpsti_recall_is_more(int64_t more_ns, uint32_t n_more, int64_t less_ns, uint32_t n_less) {
+    const double beside = n_more > n_less && n_less > 0 ? (double)n_more / (double)n_less : 1.0;
+    return (double)more_ns > GPSTI_RECALL_OTHER * beside * (double)less_ns;
+}
+
+GPSTI_INTERN bool gpsti_recall_differs(const gpsti_tuner_costs* then, uint32_t n_then, const gpsti_tuner_costs* now,
+                                       uint32_t n_now) {
+    const int64_t total_ns = gpsti_tuner_total_ns(then);
+    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
+        const int64_t a = then->service_ns[r], b = now->service_ns[r], apart = a > b ? a - b : b - a;
+        if (apart > total_ns / 4 &&
+            (gpsti_recall_is_more(a, n_then, b, n_now) || gpsti_recall_is_more(b, n_now, a, n_then)))
+            return true;
+    }
+    return false;
+}
+
 /* ---- workers ------------------------------------------------------------------------------------------ */
 
 GPSTI_PRIVATE uint32_t gpsti_recall_fewer(uint32_t n) { return 2 * n / 3; }
@@ -110,22 +130,30 @@ GPSTI_PRIVATE void gpsti_recall_note_workers(gpsti_recall_workers* self, uint32_
 
 /* ---- runs ----------------------------------------------------------------------------------------------- */
 
-/* Two in a row were slower: false, the job is forgotten. */
-GPSTI_PRIVATE bool gpsti_recall_rests(gpsti_recalled* run) {
+/* Two in a row were slower: true, it is to be found out anew. */
+GPSTI_PRIVATE bool gpsti_recall_is_wrong(gpsti_recalled* run) {
+    if (run->inside_ns <= 0.0)
+        return true;
     run->pause = run->pause == 0 ? GPSTI_RECALL_PAUSE : GPSTI_RECALL_LONGER * run->pause;
     run->n_rest = run->pause;
-    return run->inside_ns > 0.0;
+    return false;
 }
 
-GPSTI_PRIVATE bool gpsti_recall_compare(gpsti_recalled* run, const gpsti_recalled* known, bool knew) {
+/* The number of workers that was found is where the next search begins, if the items are as they were. */
+GPSTI_PRIVATE void gpsti_recall_renew(gpsti_recalled* run, const gpsti_recalled* known) {
+    const bool rests = known->n_rest > 0 && !known->is_old;
+    run->pause = known->is_old ? 0 : known->pause;
+    run->n_runs = rests ? known->n_runs + 1 : 0;
+    run->n_rest = rests ? known->n_rest - 1 : 0;
+    if (!gpsti_recall_differs(&known->seen, known->n_workers, &run->seen, run->n_workers))
+        run->workers.now = known->workers.best;
+}
+
+/* A run that knew its items: was it wrong in that? */
+GPSTI_PRIVATE bool gpsti_recall_compare(gpsti_recalled* run, const gpsti_recalled* known) {
     const double more = run->inside_ns > 0.0 ? GPSTI_RECALL_LEVEL : GPSTI_RECALL_SLOWER;
-    run->pause = known->pause;
-    if (!knew) {
-        run->n_runs = known->n_rest > 0 ? known->n_runs + 1 : 0;
-        run->n_rest = known->n_rest > 0 ? known->n_rest - 1 : 0;
-        return true;
-    }
     const double run_ns = run->run_ns;
+    run->pause = known->pause;
     run->n_runs = known->n_runs + 1;
     run->run_ns = known->run_ns;
     run->workers = known->workers;
@@ -133,23 +161,24 @@ GPSTI_PRIVATE bool gpsti_recall_compare(gpsti_recalled* run, const gpsti_recalle
         if (!run->made_memory)
             gpsti_recall_note_workers(&run->workers, run->n_workers, run->most_whole, run_ns);
         if (gpsti_recall_searches(&run->workers)) /* some are to be slower */
-            return true;
+            return false;
     }
     run->n_slower = run_ns > more * known->run_ns ? known->n_slower + 1 : 0;
-    return run->n_slower < 2 || gpsti_recall_rests(run);
+    return run->n_slower >= 2 && gpsti_recall_is_wrong(run);
 }
 
 GPSTI_INTERN void gpsti_recall_put(gpsti_recall* recall, const gpsti_recalled* seen, bool knew) {
     gpsti_recalled run = *seen;
     const uint32_t i = gpsti_recall_index(recall, seen->job);
-    bool stays = true;
     run.n_runs = run.n_slower = run.pause = run.n_rest = 0;
     if (i < recall->n) {
-        stays = gpsti_recall_compare(&run, &recall->known[i], knew);
+        if (knew)
+            run.is_old = gpsti_recall_compare(&run, &recall->known[i]);
+        else
+            gpsti_recall_renew(&run, &recall->known[i]);
         gpsti_recall_take_out(recall, i);
     }
-    if (!stays || run.n_runs == GPSTI_RECALL_RUNS)
-        return;
+    run.is_old = run.is_old || run.n_runs == GPSTI_RECALL_RUNS;
     if (recall->n == GPSTI_RECALL_MOST)
         gpsti_recall_take_out(recall, 0);
     recall->known[recall->n++] = run;
@@ -157,23 +186,5 @@ GPSTI_INTERN void gpsti_recall_put(gpsti_recall* recall, const gpsti_recalled* s
 
 /* What a run begins and ends with is more of a shorter one. */
 GPSTI_INTERN bool gpsti_recall_serves(const gpsti_recalled* known, uint64_t n_items) {
-    return known->n_rest == 0 && 2 * n_items >= known->n_items;
-}
-
-/* Side by side each takes longer, if it has to wait for the others. */
-GPSTI_PRIVATE bool gpsti_recall_is_more(int64_t more_ns, uint32_t n_more, int64_t less_ns, uint32_t n_less) {
-    const double beside = n_more > n_less && n_less > 0 ? (double)n_more / (double)n_less : 1.0;
-    return (double)more_ns > GPSTI_RECALL_OTHER * beside * (double)less_ns;
-}
-
-GPSTI_INTERN bool gpsti_recall_differs(const gpsti_tuner_costs* then, uint32_t n_then, const gpsti_tuner_costs* now,
-                                       uint32_t n_now) {
-    const int64_t total_ns = gpsti_tuner_total_ns(then);
-    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
-        const int64_t a = then->service_ns[r], b = now->service_ns[r], apart = a > b ? a - b : b - a;
-        if (apart > total_ns / 4 &&
-            (gpsti_recall_is_more(a, n_then, b, n_now) || gpsti_recall_is_more(b, n_now, a, n_then)))
-            return true;
-    }
-    return false;
+    return !known->is_old && known->n_rest == 0 && 2 * n_items >= known->n_items;
 }

@@ -26,6 +26,7 @@ typedef struct gpsti_recalled {
     uint64_t n_items;
     double run_ns;               /* an item's part of the run's time: of the last run that knew nothing */
     uint32_t n_runs, n_slower;   /* since then; and the last of them in a row that knew and took longer */
+    bool is_old;                 /* the next one finds out anew: these were slower, or many */
     uint32_t pause, n_rest;      /* runs that begin plain after such ones; and how many of them are still to come */
     double serial_ns;            /* an item's time in the plain loop; 0 = not known */
     double inside_ns;            /* likewise with every core inside its kernels; 0 = they never had them */
@@ -51,8 +52,9 @@ typedef struct gpsti_recall {
 GPSTI_INTERN const gpsti_recalled* gpsti_recall_find(const gpsti_recall* recall, uint64_t job);
 GPSTI_INTERN void gpsti_recall_forget(gpsti_recall* recall, uint64_t job);
 /* A run of seen->job has been. knew: it began by what was known. When two of those in a row were slower than the last
-   that did not, or many have been since, nothing is known any more: the next one finds out anew. Where kernels of a
-   plain start have every core, that start may be better for good: some runs have it then, and each time more. */
+   that did not, or many have been since, the next one finds out anew. The number of workers goes on to be sought from
+   where it was, if the items are as they were. Where kernels of a plain start have every core, that start may be better
+   for good: some runs have it then, and each time more. */
 GPSTI_INTERN void gpsti_recall_put(gpsti_recall* recall, const gpsti_recalled* seen, bool knew);
 /* Is a run of so many items to go by that one? */
 GPSTI_INTERN bool gpsti_recall_serves(const gpsti_recalled* known, uint64_t n_items);

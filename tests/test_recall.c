@@ -24,6 +24,14 @@ static double known_ns(const gpsti_recall* recall, uint64_t job) {
     return known ? known->run_ns : 0.0;
 }
 
+/* Is the next run to find out anew? */
+static bool is_old(const gpsti_recall* recall, uint64_t job) {
+    const gpsti_recalled* const known = gpsti_recall_find(recall, job);
+    assert_non_null(known);
+    assert_true(!known->is_old || !gpsti_recall_serves(known, 100));
+    return known->is_old;
+}
+
 /* Of more jobs than there is room for, those that ran last. */
 static void test_jobs(void** state) {
     static gpsti_recall recall;
@@ -45,7 +53,7 @@ static void test_jobs(void** state) {
     assert_int_equal(recall.n, GPSTI_RECALL_MOST - 1);
 }
 
-/* Against the last run that knew nothing: one slow run is chance, two in a row and nothing is known any more. */
+/* Against the last run that knew nothing: one slow run is chance, two in a row and the next one finds out anew. */
 static void test_slower_runs(void** state) {
     static gpsti_recall recall;
     (void)state;
@@ -58,9 +66,11 @@ static void test_slower_runs(void** state) {
     put(&recall, 1, 105.0, true);
     put(&recall, 1, 111.0, true);
     assert_true(known_ns(&recall, 1) > 99.0 && known_ns(&recall, 1) < 101.0);
+    assert_false(is_old(&recall, 1));
     put(&recall, 1, 111.0, true);
-    assert_null(gpsti_recall_find(&recall, 1));
+    assert_true(is_old(&recall, 1));
     put(&recall, 1, 100.0, false);
+    assert_false(is_old(&recall, 1));
     put(&recall, 1, 111.0, true);
     put(&recall, 1, 130.0, false); /* which found out for itself */
     put(&recall, 1, 140.0, true);
@@ -76,7 +86,7 @@ static void test_it_is_not_known_for_ever(void** state) {
     memset(&recall, 0, sizeof recall);
     for (int i = 0; i < 2; i++) {
         put(&recall, 1, 100.0, false);
-        for (n = 0; gpsti_recall_find(&recall, 1); n++)
+        for (n = 0; !is_old(&recall, 1); n++)
             put(&recall, 1, 100.0, true);
         assert_int_equal(n, 32);
     }
@@ -133,8 +143,35 @@ static void test_workers_are_found(void** state) {
         run.run_ns = 1.0;
         gpsti_recall_put(&recall, &run, true);
         gpsti_recall_put(&recall, &run, true);
-        assert_int_equal(recall.n, 0);
+        assert_true(is_old(&recall, 1));
     }
+}
+
+/* Found out anew, the number of workers is looked for where it was: were the items others, where the model has it. */
+static void test_workers_are_sought_from_there(void** state) {
+    static gpsti_recall recall;
+    const gpsti_recall_workers* const workers = &recall.known[0].workers;
+    (void)state;
+    memset(&recall, 0, sizeof recall);
+    gpsti_recalled run = a_crowd(6, 16, 100.0);
+    run.seen.service_ns[GPST_RESOURCE_GPU] = 1000;
+    for (uint32_t i = 0; workers->step != 0 || i < 3; i++) {
+        run.n_workers = i > 0 && workers->now > 0 ? workers->now : 6;
+        run.run_ns = run.n_workers == 9 ? 60.0 : 100.0;
+        gpsti_recall_put(&recall, &run, i > 0);
+    }
+    assert_true(workers->best == 9 && workers->is_top);
+    run = a_crowd(4, 16, 100.0);
+    run.seen.service_ns[GPST_RESOURCE_GPU] = 1000;
+    gpsti_recall_put(&recall, &run, false);
+    assert_true(workers->now == 9 && workers->best == 0 && !workers->is_top);
+    run.n_workers = 9;
+    for (int i = 0; i < 2; i++)
+        gpsti_recall_put(&recall, &run, true);
+    assert_true(workers->best == 9 && workers->now == 6); /* fewer are tried first, as ever */
+    run.seen.service_ns[GPST_RESOURCE_GPU] = 10000;
+    gpsti_recall_put(&recall, &run, false);
+    assert_int_equal(workers->now, 0);
 }
 
 /* A run that moved them by itself, and then one that did not: neither is two. Nor is one that made memory. */
@@ -161,7 +198,8 @@ static void test_workers_that_moved(void** state) {
     assert_int_equal(recall.known[0].workers.n_now, 0);
     run = a_crowd(8, 16, 100.0);
     gpsti_recall_put(&recall, &run, false); /* found out anew */
-    assert_int_equal(recall.known[0].workers.now, 0);
+    assert_int_equal(recall.known[0].workers.best, 0);
+    assert_int_equal(recall.known[0].workers.now, 8);
 }
 
 /* All that there could be for their memory, and then more: those are tried. */
@@ -269,7 +307,7 @@ static bool is_tried(const gpsti_recall* recall) {
 }
 
 /* Two runs in a row that were slower by little: the plain start, in which they had every core, stays for eight runs,
-   and the next time for four times as many, until nothing is known any more. */
+   and the next time for four times as many, until all is found out anew. */
 static void test_kernels_that_had_every_core(void** state) {
     static gpsti_recall recall;
     static const double first_ns[] = {102.0, 104.0, 102.0, 104.0, 104.0};
@@ -291,11 +329,18 @@ static void test_kernels_that_had_every_core(void** state) {
     }
     assert_true(is_tried(&recall));
     put_inside(&recall, 112.0, true);
-    for (n = 0; recall.n == 1; n++) {
+    for (n = 0; !is_old(&recall, 1); n++) {
         assert_false(is_tried(&recall));
         put_inside(&recall, 100.0, false);
     }
     assert_int_equal(n, 32 - 5 - 8 - 3);
+    put_inside(&recall, 100.0, false);
+    assert_true(is_tried(&recall));
+    for (int i = 0; i < 2; i++)
+        put_inside(&recall, 112.0, true);
+    for (n = 0; !is_tried(&recall); n++)
+        put_inside(&recall, 100.0, false);
+    assert_int_equal(n, 8);
 }
 
 /* What the last run had to say, not the first. */
@@ -805,6 +850,7 @@ int main(void) {
                                        cmocka_unit_test(test_kernels_that_had_every_core),
                                        cmocka_unit_test(test_workers_are_found),
                                        cmocka_unit_test(test_workers_that_moved),
+                                       cmocka_unit_test(test_workers_are_sought_from_there),
                                        cmocka_unit_test(test_workers_that_may_be_more),
                                        cmocka_unit_test(test_workers_that_could_not_be_more),
                                        cmocka_unit_test(test_a_crowd_takes_longer),
