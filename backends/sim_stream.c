@@ -98,18 +98,12 @@ GPSTI_PRIVATE double gpsti_sim_modelled_ns(const gpsti_sim_params* params, const
     return gbps > 0 ? (double)operation->bytes / gbps : -1;
 }
 
-/* Under the mutex. When an operation that began at start_ns ends, on the device's clock. */
-GPSTI_PRIVATE int64_t gpsti_sim_end(gpsti_sim_device* device, const gpsti_operation* operation,
-                                    int64_t start_ns, int64_t host_ns, double launch_us) {
-    const gpsti_sim_params* params = &device->params;
-    const double modelled_ns = gpsti_sim_modelled_ns(params, operation);
-    const bool is_virtual = params->virtual_clock > 0;
-    const double least_ns = is_virtual ? 0 : (double)host_ns; /* this thread plays it: it is no faster than that */
-    double duration_ns = modelled_ns < 0 ? least_ns : modelled_ns;
-    if (operation->kind == GPSTI_OPERATION_LAUNCH)
-        duration_ns += launch_us * 1e3;
-    duration_ns *= gpsti_sim_jitter(device);
-    return start_ns + (int64_t)(duration_ns > least_ns ? duration_ns : least_ns);
+/* Under the mutex. What an operation takes of its engine, on the device's clock. */
+GPSTI_PRIVATE int64_t gpsti_sim_duration_ns(gpsti_sim_device* device, const gpsti_operation* operation,
+                                            double modelled_ns, int64_t host_ns, double launch_us) {
+    const double played_ns = device->params.virtual_clock > 0 ? 0 : (double)host_ns;
+    const double launch_ns = operation->kind == GPSTI_OPERATION_LAUNCH ? launch_us * 1e3 : 0;
+    return (int64_t)(((modelled_ns < 0 ? played_ns : modelled_ns) + launch_ns) * gpsti_sim_jitter(device));
 }
 
 GPSTI_PRIVATE void gpsti_sim_note_failure(gpsti_sim_stream* stream, gpst_result result, const char* reason) {
@@ -119,38 +113,63 @@ GPSTI_PRIVATE void gpsti_sim_note_failure(gpsti_sim_stream* stream, gpst_result 
     gpsti_copy_text(stream->reason, sizeof(stream->reason), reason);
 }
 
-/* Under the mutex, which is let go while the work and its modelled time pass. */
-GPSTI_PRIVATE void gpsti_sim_execute(gpsti_sim_stream* stream, const gpsti_operation* operation,
-                                     int64_t submit_ns, double launch_us) {
-    gpsti_sim_device* device = gpsti_sim_of(&stream->base);
-    gpsti_sim_engine* engine = gpsti_sim_engine_for(device, operation);
-    gpsti_sim_acquire(stream, engine);
+/* Under the mutex. Is the device there for this operation? */
+GPSTI_PRIVATE bool gpsti_sim_lives(gpsti_sim_device* device, const gpsti_operation* operation) {
     if (!device->lost && operation->kind == GPSTI_OPERATION_LAUNCH &&
         (double)++device->n_launches == device->params.lose_at)
         device->lost = true;
-    if (device->lost) {
-        gpsti_sim_release(engine);
-        return;
-    }
-    const int64_t start_ns = gpsti_sim_later(gpsti_sim_later(stream->time_ns, submit_ns), engine->free_ns);
+    return !device->lost;
+}
+
+/* Under the mutex, which is let go meanwhile. When it was played; *host_ns: what the host took for it. */
+GPSTI_PRIVATE int64_t gpsti_sim_run(gpsti_sim_stream* stream, const gpsti_operation* operation, int64_t* host_ns) {
+    gpsti_sim_device* const device = gpsti_sim_of(&stream->base);
     gpsti_mutex_unlock(&device->mutex);
-    const int64_t host_start_ns = gpsti_now_ns();
+    const int64_t start_ns = gpsti_now_ns();
     const gpst_result result = gpsti_operation_run(operation);
-    const int64_t host_ns = gpsti_now_ns() - host_start_ns;
-    gpsti_a64_add(&device->base.played_ns, (uint64_t)host_ns);
+    const int64_t end_ns = gpsti_now_ns();
+    *host_ns = end_ns - start_ns;
+    gpsti_a64_add(&device->base.played_ns, (uint64_t)*host_ns);
     gpsti_mutex_lock(&device->mutex);
-    const int64_t end_ns = gpsti_sim_end(device, operation, start_ns, host_ns, launch_us);
-    if (device->params.virtual_clock <= 0) {
-        gpsti_mutex_unlock(&device->mutex);
-        gpsti_sim_wait_until(end_ns);
-        gpsti_mutex_lock(&device->mutex);
-    }
-    stream->time_ns = engine->free_ns = end_ns;
     if (GPST_FAILED(result)) {
         gpsti_a32_store(&device->vendor_error, GPSTI_SIM_VENDOR_KERNEL);
         gpsti_sim_note_failure(stream, result, gpst_last_reason());
     }
-    gpsti_sim_release(engine);
+    return end_ns;
+}
+
+/* Under the mutex, which is let go while modelled time passes. An operation ends no earlier than it is played, but its
+   engine is free for what others play. */
+GPSTI_PRIVATE void gpsti_sim_pass(gpsti_sim_stream* stream, gpsti_sim_engine* engine, int64_t start_ns,
+                                  int64_t duration_ns, int64_t played_ns) {
+    gpsti_sim_device* const device = gpsti_sim_of(&stream->base);
+    engine->free_ns = gpsti_sim_later(start_ns, engine->free_ns) + duration_ns;
+    stream->time_ns = engine->free_ns;
+    if (device->params.virtual_clock > 0)
+        return;
+    stream->time_ns = gpsti_sim_later(engine->free_ns, played_ns);
+    gpsti_mutex_unlock(&device->mutex);
+    gpsti_sim_wait_until(stream->time_ns);
+    gpsti_mutex_lock(&device->mutex);
+}
+
+/* Under the mutex. Of what the host's own time counts for, an engine does one thing at a time; the modelled time of the
+   rest is in turns, however many threads play it. */
+GPSTI_PRIVATE void gpsti_sim_execute(gpsti_sim_stream* stream, const gpsti_operation* operation,
+                                     int64_t submit_ns, double launch_us) {
+    gpsti_sim_device* const device = gpsti_sim_of(&stream->base);
+    gpsti_sim_engine* const engine = gpsti_sim_engine_for(device, operation);
+    const double modelled_ns = gpsti_sim_modelled_ns(&device->params, operation);
+    if (modelled_ns < 0)
+        gpsti_sim_acquire(stream, engine);
+    if (gpsti_sim_lives(device, operation)) {
+        int64_t host_ns = 0;
+        const int64_t played_ns = gpsti_sim_run(stream, operation, &host_ns);
+        gpsti_sim_pass(stream, engine, gpsti_sim_later(stream->time_ns, submit_ns),
+                       gpsti_sim_duration_ns(device, operation, modelled_ns, host_ns, launch_us), played_ns);
+    }
+    if (modelled_ns < 0)
+        gpsti_sim_release(engine);
 }
 
 /* One submission, so one launch cost, before the first operation. */

@@ -235,6 +235,8 @@ static gpst_result alone_host(const void* args, const gpsti_exec* exec) {
     memcpy(&self, args, sizeof self);
     if (gpsti_a32_add(self->n_inside, 1) != 0)
         self->met_others = true;
+    for (const int64_t end_ns = gpsti_now_ns() + 2000; gpsti_now_ns() < end_ns;) /* for others to come */
+        gpsti_relax();
     self->n_played++;
     (void)gpsti_a32_add(self->n_inside, UINT32_MAX);
     return GPST_OK;
@@ -277,6 +279,58 @@ static void test_one_at_a_time_has_an_engine(void** state) {
     kit_close(&kit);
 }
 
+typedef struct meeting {
+    const sim_kit* kit;
+    gpsti_a32 n_players, n_begun;
+    bool met;          /* the other one began before the first had ended */
+    int64_t end_ns[2]; /* of each stream's kernel, on the device's clock */
+} meeting;
+
+static gpst_result meet_host(const void* args, const gpsti_exec* exec) {
+    meeting* self;
+    const int64_t end_ns = gpsti_now_ns() + 10000000000;
+    (void)exec;
+    memcpy(&self, args, sizeof self);
+    if (gpsti_a32_add(&self->n_begun, 1) != 0)
+        return GPST_OK;
+    while (gpsti_a32_load(&self->n_begun) < 2 && gpsti_now_ns() < end_ns)
+        gpsti_relax();
+    self->met = gpsti_a32_load(&self->n_begun) == 2;
+    return GPST_OK;
+}
+
+static void meet_on(void* argument) {
+    static const gpsti_kernel meet = {"meet", meet_host, NULL};
+    meeting* self = (meeting*)argument;
+    const gpsti_backend_i* const i = self->kit->i;
+    const uint32_t s = gpsti_a32_add(&self->n_players, 1);
+    gpsti_event* event = NULL;
+    assert_int_equal(i->event_create(self->kit->device, &event), GPST_OK);
+    assert_int_equal(i->launch(self->kit->streams[s], &meet, &self, sizeof self, NULL), GPST_OK);
+    assert_int_equal(i->event_record(event, self->kit->streams[s]), GPST_OK);
+    assert_int_equal(i->stream_wait_idle(self->kit->streams[s]), GPST_OK);
+    assert_int_equal(i->event_time(event, &self->end_ns[s]), GPST_OK);
+    i->event_destroy(event);
+}
+
+/* What the model knows the time of is played side by side; that time passes one after the other all the same. */
+static void test_modelled_work_is_played_side_by_side(void** state) {
+    sim_kit kit;
+    meeting self;
+    gpsti_thread threads[2];
+    (void)state;
+    memset(&self, 0, sizeof self);
+    kit_open(&kit, "launch_us=0,kernel_us=50000");
+    self.kit = &kit;
+    for (int p = 0; p < 2; p++)
+        assert_int_equal(gpsti_thread_start(&threads[p], meet_on, &self, "player"), GPST_OK);
+    for (int p = 0; p < 2; p++)
+        gpsti_thread_join(&threads[p]);
+    assert_true(self.met);
+    assert_true(self.end_ns[0] - self.end_ns[1] >= 50000000 || self.end_ns[1] - self.end_ns[0] >= 50000000);
+    kit_close(&kit);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_who_waits_plays),
                                        cmocka_unit_test(test_notes_come_from_the_stream),
@@ -284,6 +338,7 @@ int main(void) {
                                        cmocka_unit_test(test_what_others_wait_for_is_played),
                                        cmocka_unit_test(test_late_waiters_find_it_over),
                                        cmocka_unit_test(test_what_was_played_is_counted),
-                                       cmocka_unit_test(test_one_at_a_time_has_an_engine)};
+                                       cmocka_unit_test(test_one_at_a_time_has_an_engine),
+                                       cmocka_unit_test(test_modelled_work_is_played_side_by_side)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
