@@ -396,7 +396,7 @@ GPSTI_PRIVATE gpsti_timing_use gpsti_offload_use(gpsti_slot* slot, uint64_t byte
     item.bytes = bytes;
     item.way_ns = gpsti_lane_way_ns(slot->lane);
     item.now_ns = gpsti_now_ns();
-    item.many = pipeline->attached;
+    item.n_beside = pipeline->attached ? (pipeline->n_active > 1 ? pipeline->n_active : 2) : 1;
     return slot->lane->on_host ? GPSTI_TIMING_COUNTS : gpsti_timing_enter(&pipeline->timing, pipeline->busy, &item);
 }
 

@@ -158,7 +158,9 @@ GPSTI_PRIVATE bool gpsti_recall_compare(gpsti_recalled* run, const gpsti_recalle
     run->run_ns = known->run_ns;
     run->workers = known->workers;
     if (run->most_whole > 0) {
-        if (!run->made_memory)
+        if (run->made_memory)
+            run->workers.now = run->workers.now > 0 ? run->workers.now : run->n_workers;
+        else
             gpsti_recall_note_workers(&run->workers, run->n_workers, run->most_whole, run_ns);
         if (gpsti_recall_searches(&run->workers)) /* some are to be slower */
             return false;

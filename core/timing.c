@@ -6,7 +6,8 @@
 
 #define GPSTI_TIMING_BRIEF_NS 1000000 /* groups that take longer, or come less often, are always timed */
 #define GPSTI_TIMING_FEW 4            /* timed in a row, one after the other */
-#define GPSTI_TIMING_MANY 32          /* or side by side */
+#define GPSTI_TIMING_EACH 4           /* for each that is side by side */
+#define GPSTI_TIMING_MANY 32          /* at most */
 #define GPSTI_TIMING_PAUSE 6          /* times as many are not, from when the last of them must have ended, */
 #define GPSTI_TIMING_SHIFT 1          /* and some more, so that what comes every few items is met */
 #define GPSTI_TIMING_ALIKE 64         /* items in a row, where others came between */
@@ -36,8 +37,14 @@ GPSTI_PRIVATE void gpsti_timing_add_rates(const gpsti_timing* timing, gpsti_busy
         busy[r].busy_ns += timing->rate_ns[r];
 }
 
+/* So many say what each of them takes beside the others. */
+GPSTI_PRIVATE uint32_t gpsti_timing_row(uint32_t n_beside) {
+    const uint32_t n = n_beside > 1 ? GPSTI_TIMING_EACH * n_beside : GPSTI_TIMING_FEW;
+    return n < GPSTI_TIMING_MANY ? n : GPSTI_TIMING_MANY;
+}
+
 GPSTI_PRIVATE void gpsti_timing_plan(gpsti_timing* timing) {
-    const uint64_t n = timing->many ? GPSTI_TIMING_MANY : GPSTI_TIMING_FEW;
+    const uint64_t n = gpsti_timing_row(timing->n_beside);
     const uint64_t from = gpsti_a64_load(&timing->n_submitted) + GPSTI_TIMING_PAUSE * n + GPSTI_TIMING_SHIFT;
     gpsti_a64_store(&timing->from, from); /* before `to`: who reads between the two times a few more */
     gpsti_a64_store(&timing->to, from + n);
@@ -75,13 +82,11 @@ GPSTI_PRIVATE void gpsti_timing_time_all(gpsti_timing* timing, gpsti_busy* busy,
 /* What is not like those before is not known by them. */
 GPSTI_PRIVATE void gpsti_timing_compare(gpsti_timing* timing, gpsti_busy* busy, const gpsti_timing_item* item) {
     const bool is_first = timing->n_wanted == 0, alike = item->bytes == timing->item_bytes;
-    if (is_first || item->many != timing->many || !alike)
+    if (is_first || (item->n_beside > 1) != (timing->n_beside > 1) || !alike)
         gpsti_timing_time_all(timing, busy,
-                              !is_first && !alike ? GPSTI_TIMING_ALIKE
-                              : item->many        ? GPSTI_TIMING_MANY
-                                                  : GPSTI_TIMING_FEW);
+                              !is_first && !alike ? GPSTI_TIMING_ALIKE : gpsti_timing_row(item->n_beside));
     timing->item_bytes = item->bytes;
-    timing->many = item->many;
+    timing->n_beside = item->n_beside;
 }
 
 GPSTI_PRIVATE bool gpsti_timing_is_brief(const gpsti_timing* timing) {

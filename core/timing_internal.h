@@ -13,7 +13,7 @@ typedef struct gpsti_timing {
     gpsti_a64 from, to;     /* those with these numbers are timed, to excluded; to = 0: all are */
     /* the rest: locked */
     uint64_t item_bytes;    /* of the latest item, up and down; */
-    bool many;              /* and whether there were others on the device */
+    uint32_t n_beside;      /* and how many could be on the device at once */
     int64_t way_ns;         /* a timed group's, about */
     int64_t period_ns;      /* from group to group, about */
     int64_t latest_ns;      /* when the latest one was entered */
@@ -35,7 +35,7 @@ typedef struct gpsti_timing_item {
     uint64_t bytes;  /* up and down */
     int64_t way_ns;  /* of its whole group; 0 = it was not timed */
     int64_t now_ns;
-    bool many;       /* items are side by side on the device */
+    uint32_t n_beside; /* so many are side by side on the device, or could be */
 } gpsti_timing_item;
 
 /* What an item's intervals, where it is timed, are for the resources' busy time. */

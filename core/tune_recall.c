@@ -106,7 +106,8 @@ GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_reca
     out->item_device_bytes = tune->item_device_bytes;
     out->n_workers = tune->tuner.now.value[GPST_KNOB_WORKERS];
     out->most_whole = pipeline->whole && tune->tuner.budget.streams ? gpsti_tune_most_whole(pipeline) : 0;
-    out->made_memory = gpsti_pool_growth_ns(pipeline->pool) > wall_ns / GPSTI_TUNE_RECALL_MADE;
+    out->made_memory = gpsti_report_made(pipeline) > 0 &&
+                       gpsti_pool_growth_ns(pipeline->pool) > wall_ns / GPSTI_TUNE_RECALL_MADE;
     out->n_slots = pipeline->n_slots_used;
     out->slot_ns = gpsti_tune_slot_ns(pipeline);
     out->source_ns = tune->source_ns;

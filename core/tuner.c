@@ -121,9 +121,16 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_more_slots(gpst_knob knob, uint32_t before, u
     return (after - before) * (knob == GPST_KNOB_BATCH ? 4 : 1);
 }
 
+/* How many workers bring whole items to a device is found from run to run: of a run that had several numbers it could
+   not be said which was better, nor of its first items beside the next ones. */
+GPSTI_PRIVATE bool gpsti_tuner_is_by_runs(const gpsti_tuner* tuner) {
+    return tuner->whole && tuner->budget.known && tuner->budget.streams;
+}
+
 /* Whole items have no other. */
 GPSTI_PRIVATE bool gpsti_tuner_uses(const gpsti_tuner* tuner, gpst_knob knob) {
-    return !tuner->whole || knob == GPST_KNOB_WORKERS || knob == GPST_KNOB_SLOTS;
+    return !tuner->whole || knob == GPST_KNOB_SLOTS ||
+           (knob == GPST_KNOB_WORKERS && !gpsti_tuner_is_by_runs(tuner));
 }
 
 /* Sets the next value to try. What is in flight at one place is in no other: slots go along; down, too, where workers
@@ -225,6 +232,9 @@ GPSTI_PRIVATE void gpsti_tuner_freeze(gpsti_tuner* tuner, const gpsti_tuner_wind
     decision->items_per_s_before = decision->items_per_s_after = tuner->kept_rate;
     if (gpsti_tuner_is_late(tuner, window))
         gpsti_copy_text(decision->reason, sizeof decision->reason, "frozen: too few items are left to try more");
+    else if (gpsti_tuner_is_by_runs(tuner))
+        gpsti_copy_text(decision->reason, sizeof decision->reason,
+                        "frozen: the number of workers is found from run to run of the job");
     else if (tuner->whole && bottleneck == GPST_RESOURCE_CPU)
         gpsti_copy_text(decision->reason, sizeof decision->reason,
                         "frozen: every worker has an item in hand, and another number of them brings nothing");

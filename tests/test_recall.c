@@ -196,6 +196,9 @@ static void test_workers_that_moved(void** state) {
     run.made_memory = true;
     gpsti_recall_put(&recall, &run, true);
     assert_int_equal(recall.known[0].workers.n_now, 0);
+    recall.known[0].workers.now = 0; /* nor is another number tried before its memory is there */
+    gpsti_recall_put(&recall, &run, true);
+    assert_true(recall.known[0].workers.now == 5 && recall.known[0].workers.n_now == 0);
     run = a_crowd(8, 16, 100.0);
     gpsti_recall_put(&recall, &run, false); /* found out anew */
     assert_int_equal(recall.known[0].workers.best, 0);
@@ -698,6 +701,36 @@ static void test_memory_that_was_made(void** state) {
     assert_true(was_made);
 }
 
+/* Does a run that only finds memory, and takes long to, count as one that made it? 0, 1; -1 = it made some. */
+static int counts_as_made(kit* self, const gpst_pipeline_desc* desc) {
+    gpst_pipeline* pipeline = NULL;
+    int counts = -1;
+    kit_forget(self);
+    assert_int_equal(gpst_pipeline_create(self->context, desc, &pipeline), GPST_OK);
+    const int64_t begin_ns = gpsti_pool_growth_begin(pipeline->pool);
+    gpsti_sleep_ns(20000000);
+    gpsti_pool_growth_end(pipeline->pool, begin_ns, NULL);
+    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+    if (gpsti_report_made(pipeline) == 0 && self->context->recall.n == 1)
+        counts = self->context->recall.known[0].made_memory;
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_remove_files(self, "out_");
+    return counts;
+}
+
+static void test_memory_that_was_found(void** state) {
+    (void)state;
+    int counts = -1;
+    for (test_tries t = {0, 0}; counts < 0 && test_again(&t);) {
+        kit* const self = kit_open("sim", N_WORKERS);
+        gpst_pipeline_desc desc = a_job(self);
+        if (knows_its_items(self, &desc) || knows_its_items(self, &desc))
+            counts = counts_as_made(self, &desc);
+        kit_close(self);
+    }
+    assert_int_equal(counts, 0);
+}
+
 /* No engine to be had: the run begins as any other. */
 static void test_every_allocation_refused(void** state) {
     (void)state;
@@ -865,6 +898,7 @@ int main(void) {
                                        cmocka_unit_test(test_memory_for_more_runs),
                                        cmocka_unit_test(test_workers_are_counted),
                                        cmocka_unit_test(test_memory_that_was_made),
+                                       cmocka_unit_test(test_memory_that_was_found),
                                        cmocka_unit_test(test_every_allocation_refused),
                                        cmocka_unit_test(test_memory_is_paid_by_and_by),
                                        cmocka_unit_test(test_side_by_side)};
