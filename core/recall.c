@@ -39,29 +39,7 @@ GPSTI_INTERN void gpsti_recall_forget(gpsti_recall* recall, uint64_t job) {
         gpsti_recall_take_out(recall, i);
 }
 
-/* ---- items ---------------------------------------------------------------------------------------------- */
-
-/* Side by side each takes longer, if it has to wait for the others. */
-GPSTI_PRIVATE bool gpsti_recall_is_more(int64_t more_ns, uint32_t n_more, int64_t less_ns, uint32_t n_less) {
-    const double beside = n_more > n_less && n_less > 0 ? (double)n_more / (double)n_less : 1.0;
-    return (double)more_ns > GPSTI_RECALL_OTHER * beside * (double)less_ns;
-}
-
-GPSTI_INTERN bool gpsti_recall_differs(const gpsti_tuner_costs* then, uint32_t n_then, const gpsti_tuner_costs* now,
-                                       uint32_t n_now) {
-    const int64_t total_ns = gpsti_tuner_total_ns(then);
-    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
-        const int64_t a = then->service_ns[r], b = now->service_ns[r], apart = a > b ? a - b : b - a;
-        if (apart > total_ns / 4 &&
-            (gpsti_recall_is_more(a, n_then, b, n_now) || gpsti_recall_is_more(b, n_now, a, n_then)))
-            return true;
-    }
-    return false;
-}
-
 /* ---- workers ------------------------------------------------------------------------------------------ */
-
-GPSTI_PRIVATE uint32_t gpsti_recall_fewer(uint32_t n) { return 2 * n / 3; }
 
 /* Half as many again, or all that there can be where that is about as many; 0 = no number that would show. */
 GPSTI_PRIVATE uint32_t gpsti_recall_more(uint32_t n, uint32_t most) {
@@ -70,9 +48,15 @@ GPSTI_PRIVATE uint32_t gpsti_recall_more(uint32_t n, uint32_t most) {
     return more >= n + (n + 3) / 4 ? more : 0;
 }
 
+/* Two thirds; 0 = of those each would have to be faster than the plain loop. */
+GPSTI_PRIVATE uint32_t gpsti_recall_fewer(const gpsti_recall_workers* self) {
+    const uint32_t n = 2 * self->best / 3;
+    return self->serial_ns < (double)n * self->best_ns ? n : 0;
+}
+
 /* Fewer as long as that is better, or else more. */
 GPSTI_PRIVATE void gpsti_recall_step(gpsti_recall_workers* self, uint32_t most) {
-    uint32_t next = self->step < 0 ? gpsti_recall_fewer(self->best) : 0;
+    uint32_t next = self->step < 0 ? gpsti_recall_fewer(self) : 0;
     if (self->step < 0 && next == 0)
         self->step = self->moved ? 0 : 1;
     if (self->step > 0)
@@ -139,14 +123,13 @@ GPSTI_PRIVATE bool gpsti_recall_is_wrong(gpsti_recalled* run) {
     return false;
 }
 
-/* The number of workers that was found is where the next search begins, if the items are as they were. */
+/* The number of workers that was found is where the next search begins. */
 GPSTI_PRIVATE void gpsti_recall_renew(gpsti_recalled* run, const gpsti_recalled* known) {
     const bool rests = known->n_rest > 0 && !known->is_old;
     run->pause = known->is_old ? 0 : known->pause;
     run->n_runs = rests ? known->n_runs + 1 : 0;
     run->n_rest = rests ? known->n_rest - 1 : 0;
-    if (!gpsti_recall_differs(&known->seen, known->n_workers, &run->seen, run->n_workers))
-        run->workers.now = known->workers.best;
+    run->workers.now = known->workers.best > 0 ? known->workers.best : known->workers.now;
 }
 
 /* A run that knew its items: was it wrong in that? */
@@ -157,6 +140,7 @@ GPSTI_PRIVATE bool gpsti_recall_compare(gpsti_recalled* run, const gpsti_recalle
     run->n_runs = known->n_runs + 1;
     run->run_ns = known->run_ns;
     run->workers = known->workers;
+    run->workers.serial_ns = run->serial_ns;
     if (run->most_whole > 0) {
         if (run->made_memory)
             run->workers.now = run->workers.now > 0 ? run->workers.now : run->n_workers;
@@ -189,4 +173,22 @@ GPSTI_INTERN void gpsti_recall_put(gpsti_recall* recall, const gpsti_recalled* s
 /* What a run begins and ends with is more of a shorter one. */
 GPSTI_INTERN bool gpsti_recall_serves(const gpsti_recalled* known, uint64_t n_items) {
     return !known->is_old && known->n_rest == 0 && 2 * n_items >= known->n_items;
+}
+
+/* Side by side each takes longer, if it has to wait for the others. */
+GPSTI_PRIVATE bool gpsti_recall_is_more(int64_t more_ns, uint32_t n_more, int64_t less_ns, uint32_t n_less) {
+    const double beside = n_more > n_less && n_less > 0 ? (double)n_more / (double)n_less : 1.0;
+    return (double)more_ns > GPSTI_RECALL_OTHER * beside * (double)less_ns;
+}
+
+GPSTI_INTERN bool gpsti_recall_differs(const gpsti_tuner_costs* then, uint32_t n_then, const gpsti_tuner_costs* now,
+                                       uint32_t n_now) {
+    const int64_t total_ns = gpsti_tuner_total_ns(then);
+    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
+        const int64_t a = then->service_ns[r], b = now->service_ns[r], apart = a > b ? a - b : b - a;
+        if (apart > total_ns / 4 &&
+            (gpsti_recall_is_more(a, n_then, b, n_now) || gpsti_recall_is_more(b, n_now, a, n_then)))
+            return true;
+    }
+    return false;
 }

@@ -7,11 +7,12 @@
 
 #define GPSTI_RECALL_MOST 8 /* jobs */
 
-/* How many workers to bring whole items to a device is found run by run: a model knows what each call takes beside so
-   many others as there were, not what it takes beside more or fewer. */
+/* How many workers to bring whole items to a device is found run by run, where those are brief: a model knows what each
+   call takes beside so many others as there were, not what it takes beside more or fewer. */
 typedef struct gpsti_recall_workers {
     uint32_t best;   /* of the fastest runs so far; 0 = there are none */
     double best_ns;  /* an item's part of the shortest of them */
+    double serial_ns; /* an item in the plain loop; 0 = not known */
     uint32_t now;    /* of the next run; 0 = as the model has it */
     double now_ns;   /* of the shortest of n_now runs with as many */
     uint32_t n_now;
@@ -52,9 +53,9 @@ typedef struct gpsti_recall {
 GPSTI_INTERN const gpsti_recalled* gpsti_recall_find(const gpsti_recall* recall, uint64_t job);
 GPSTI_INTERN void gpsti_recall_forget(gpsti_recall* recall, uint64_t job);
 /* A run of seen->job has been. knew: it began by what was known. When two of those in a row were slower than the last
-   that did not, or many have been since, the next one finds out anew. The number of workers goes on to be sought from
-   where it was, if the items are as they were. Where kernels of a plain start have every core, that start may be better
-   for good: some runs have it then, and each time more. */
+   that did not, or many have been since, the next one finds out anew; the number of workers goes on to be sought from
+   where it was. Where kernels of a plain start have every core, that start may be better for good: some runs have it
+   then, and each time more. */
 GPSTI_INTERN void gpsti_recall_put(gpsti_recall* recall, const gpsti_recalled* seen, bool knew);
 /* Is a run of so many items to go by that one? */
 GPSTI_INTERN bool gpsti_recall_serves(const gpsti_recalled* known, uint64_t n_items);

@@ -8,6 +8,7 @@
 
 #define GPSTI_TUNE_RECALL_ITEMS 32 /* of a run that is worth remembering */
 #define GPSTI_TUNE_RECALL_MADE 32 /* of a run's time, in which it made memory */
+#define GPSTI_TUNE_RECALL_BRIEF_NS 1000000000 /* longer runs have the time to try several numbers of workers */
 #define GPSTI_TUNE_RECALL_LOOKS 3 /* at items, until they are believed to be others: the first ones meet each other */
 
 /* ---- the job ------------------------------------------------------------------------------------------ */
@@ -105,7 +106,8 @@ GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_reca
     out->item_host_bytes = tune->item_host_bytes;
     out->item_device_bytes = tune->item_device_bytes;
     out->n_workers = tune->tuner.now.value[GPST_KNOB_WORKERS];
-    out->most_whole = pipeline->whole && tune->tuner.budget.streams ? gpsti_tune_most_whole(pipeline) : 0;
+    if (pipeline->whole && tune->tuner.budget.streams && wall_ns < GPSTI_TUNE_RECALL_BRIEF_NS)
+        out->most_whole = gpsti_tune_most_whole(pipeline);
     out->made_memory = gpsti_report_made(pipeline) > 0 &&
                        gpsti_pool_growth_ns(pipeline->pool) > wall_ns / GPSTI_TUNE_RECALL_MADE;
     out->n_slots = pipeline->n_slots_used;
@@ -155,6 +157,7 @@ GPSTI_PRIVATE void gpsti_tune_take_over(gpst_pipeline* pipeline, const gpsti_rec
     tune->waits_weighed = true;
     tune->tuner.budget.slots_worth = gpsti_tune_slots_known(pipeline, known);
     tune->tuner.budget.known = true;
+    tune->tuner.budget.by_runs = known->most_whole > 0;
     pipeline->source_work_ns = known->source_work_ns;
     pipeline->read_cpu_part = known->read_cpu_part;
     gpsti_tune_set_model(pipeline, &known->costs, "known job: ");

@@ -147,14 +147,13 @@ static void test_workers_are_found(void** state) {
     }
 }
 
-/* Found out anew, the number of workers is looked for where it was: were the items others, where the model has it. */
+/* Found out anew, the number of workers is looked for where it was. */
 static void test_workers_are_sought_from_there(void** state) {
     static gpsti_recall recall;
     const gpsti_recall_workers* const workers = &recall.known[0].workers;
     (void)state;
     memset(&recall, 0, sizeof recall);
     gpsti_recalled run = a_crowd(6, 16, 100.0);
-    run.seen.service_ns[GPST_RESOURCE_GPU] = 1000;
     for (uint32_t i = 0; workers->step != 0 || i < 3; i++) {
         run.n_workers = i > 0 && workers->now > 0 ? workers->now : 6;
         run.run_ns = run.n_workers == 9 ? 60.0 : 100.0;
@@ -162,16 +161,29 @@ static void test_workers_are_sought_from_there(void** state) {
     }
     assert_true(workers->best == 9 && workers->is_top);
     run = a_crowd(4, 16, 100.0);
-    run.seen.service_ns[GPST_RESOURCE_GPU] = 1000;
     gpsti_recall_put(&recall, &run, false);
     assert_true(workers->now == 9 && workers->best == 0 && !workers->is_top);
     run.n_workers = 9;
     for (int i = 0; i < 2; i++)
         gpsti_recall_put(&recall, &run, true);
     assert_true(workers->best == 9 && workers->now == 6); /* fewer are tried first, as ever */
-    run.seen.service_ns[GPST_RESOURCE_GPU] = 10000;
-    gpsti_recall_put(&recall, &run, false);
-    assert_int_equal(workers->now, 0);
+}
+
+/* Fewer that could not be better are not tried: not if each of them brought its items as a plain loop does. */
+static void test_too_few_workers_are_not_tried(void** state) {
+    static gpsti_recall recall;
+    const gpsti_recall_workers* const workers = &recall.known[0].workers;
+    static const double serial_ns[] = {0.0, 199.0, 201.0, 401.0}; /* of two, at 100 an item */
+    static const uint32_t next[] = {2, 2, 5, 5};
+    (void)state;
+    for (int c = 0; c < 4; c++) {
+        memset(&recall, 0, sizeof recall);
+        gpsti_recalled run = a_crowd(3, 16, 100.0);
+        run.serial_ns = serial_ns[c];
+        for (int i = 0; i < 3; i++)
+            gpsti_recall_put(&recall, &run, i > 0);
+        assert_true(workers->best == 3 && workers->now == next[c]);
+    }
 }
 
 /* A run that moved them by itself, and then one that did not: neither is two. Nor is one that made memory. */
@@ -663,6 +675,39 @@ static void test_memory_for_more_runs(void** state) {
     kit_close(self);
 }
 
+/* Another run of a known job, and how it would be remembered had it taken so much longer: is their number to be found? */
+static bool is_to_be_found(kit* self, const gpst_pipeline_desc* desc, int64_t longer_ns) {
+    const gpsti_recall* const recall = &self->context->recall;
+    gpst_pipeline* pipeline = NULL;
+    kit_forget(self);
+    const bool by_runs = recall->known[0].most_whole > 0;
+    assert_int_equal(gpst_pipeline_create(self->context, desc, &pipeline), GPST_OK);
+    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+    assert_true(!pipeline->tune.recalls || pipeline->tune.tuner.budget.by_runs == by_runs);
+    pipeline->start_ns -= longer_ns;
+    gpsti_tune_remember(pipeline);
+    const bool found = recall->n == 1 && recall->known[0].most_whole > 0;
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_remove_files(self, "out_");
+    return found;
+}
+
+/* A run of a second has the time to try several numbers itself. */
+static void test_workers_of_long_runs(void** state) {
+    (void)state;
+    bool brief = false;
+    for (test_tries t = {0, 0}; !brief && test_again(&t);) {
+        kit* const self = kit_open("sim", N_WORKERS);
+        gpst_pipeline_desc desc = a_job(self);
+        run_until_known(self, &desc);
+        brief = !self->context->device_info.asynchronous ||
+                (is_to_be_found(self, &desc, 0) && is_to_be_found(self, &desc, 0));
+        assert_false(is_to_be_found(self, &desc, 1000000000));
+        kit_close(self);
+    }
+    assert_true(brief);
+}
+
 /* Only beside a device is their number to be found. */
 static void test_workers_are_counted(void** state) {
     (void)state;
@@ -884,6 +929,7 @@ int main(void) {
                                        cmocka_unit_test(test_workers_are_found),
                                        cmocka_unit_test(test_workers_that_moved),
                                        cmocka_unit_test(test_workers_are_sought_from_there),
+                                       cmocka_unit_test(test_too_few_workers_are_not_tried),
                                        cmocka_unit_test(test_workers_that_may_be_more),
                                        cmocka_unit_test(test_workers_that_could_not_be_more),
                                        cmocka_unit_test(test_a_crowd_takes_longer),
@@ -897,6 +943,7 @@ int main(void) {
                                        cmocka_unit_test(test_what_is_handed_on),
                                        cmocka_unit_test(test_memory_for_more_runs),
                                        cmocka_unit_test(test_workers_are_counted),
+                                       cmocka_unit_test(test_workers_of_long_runs),
                                        cmocka_unit_test(test_memory_that_was_made),
                                        cmocka_unit_test(test_memory_that_was_found),
                                        cmocka_unit_test(test_every_allocation_refused),

@@ -495,26 +495,21 @@ static void test_too_many_for_a_device(void** state) {
     }
 }
 
-/* Of a job that is known the number to bring whole items to a device is found from run to run: a run keeps its own. On
-   the CPU, and of one that is not known, it moves. */
-static void test_a_known_device_keeps_its_workers(void** state) {
+/* Where their number is found from run to run, a run keeps its own: else it moves. */
+static void test_workers_that_are_found_by_runs(void** state) {
     (void)state;
     machine m = brief_machine(16);
     m.cpu = 0.1;
-    for (int i = 0; i < 8; i++) {
-        const bool known = (i & 1) != 0, device = (i & 2) != 0, crowded = (i & 4) != 0;
+    for (int i = 0; i < 4; i++) {
+        const bool by_runs = (i & 1) != 0, crowded = (i & 2) != 0;
         gpsti_tuner tuner = whole_tuner(&m, 8);
-        tuner.budget.known = known;
-        tuner.budget.streams = device;
+        tuner.budget.by_runs = by_runs;
         gpsti_tuner_window window = crowded_window(&m, &tuner, crowded ? 0.1 : 0.0);
         window.cpu_ns = 0; /* its workers wait */
         (void)gpsti_tuner_judge(&tuner, &window, 100);
-        if (known && device) {
-            assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 8);
+        assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], by_runs ? 8 : crowded ? 4 : 12);
+        if (by_runs)
             assert_non_null(strstr(tuner.decisions[tuner.n_decisions - 1].reason, "from run to run"));
-        } else {
-            assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], crowded ? 4 : 12);
-        }
     }
 }
 
@@ -643,7 +638,7 @@ int main(void) {
         cmocka_unit_test(test_whole_items_that_queue_for_a_device),
         cmocka_unit_test(test_a_full_device_wants_no_more),
         cmocka_unit_test(test_too_many_for_a_device),
-        cmocka_unit_test(test_a_known_device_keeps_its_workers),
+        cmocka_unit_test(test_workers_that_are_found_by_runs),
         cmocka_unit_test(test_a_crowd_is_seen_early),
         cmocka_unit_test(test_workers_on_trial_must_pay),
         cmocka_unit_test(test_workers_on_trial_in_turns),
