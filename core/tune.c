@@ -476,7 +476,7 @@ GPSTI_PRIVATE void gpsti_tune_start_anew(gpst_pipeline* pipeline) {
     const gpst_tuner_decision begun = tune->tuner.decisions[0];
     gpsti_tuner_costs costs;
     gpsti_tune_costs(pipeline, &costs);
-    tune->recalls = tune->tuner.budget.known = tune->tuner.budget.by_runs = false;
+    tune->recalls = tune->tuner.budget.known = false;
     tune->guessed = true;
     tune->serial_ns = 0.0;
     tune->inside_ns *= (double)gpsti_tuner_total_ns(&costs) / (double)(gpsti_tuner_total_ns(&tune->known) + 1);

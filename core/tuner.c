@@ -124,7 +124,7 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_more_slots(gpst_knob knob, uint32_t before, u
 /* Of a run that had several numbers of them it could not be said which was better, nor of its first items beside the
    next ones. */
 GPSTI_PRIVATE bool gpsti_tuner_is_by_runs(const gpsti_tuner* tuner) {
-    return tuner->whole && tuner->budget.by_runs;
+    return tuner->whole && tuner->budget.known && tuner->budget.by_runs;
 }
 
 /* Whole items have no other. */

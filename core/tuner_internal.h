@@ -26,7 +26,7 @@ typedef struct gpsti_tuner_budget {
     uint32_t bunch;       /* brief items that a worker takes at once: known with the costs */
     uint32_t slots_worth; /* more take longer to make than they save; 0 = any number is */
     bool known;           /* what items take, from the last run of the job, whose memory is there */
-    bool by_runs;         /* how many workers bring whole items is found from run to run, each of which keeps its own */
+    bool by_runs;         /* of such a job how many workers bring whole items is found from run to run */
     gpst_preset preset;
     gpst_settings fixed; /* non-zero: the user's, not to be moved */
 } gpsti_tuner_budget;

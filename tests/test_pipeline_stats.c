@@ -300,6 +300,27 @@ static void test_some_device_work_is_timed(void** state) {
     }
 }
 
+/* As many are timed as say what each takes beside those that there can be. */
+static void test_timing_knows_who_is_beside(void** state) {
+    (void)state;
+    static const gpst_run_mode modes[] = {GPST_RUN_ENGINE, GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL};
+    static const uint32_t n_workers[] = {3, 1, 3}, n_beside[] = {3, 2, 1};
+    for (int m = 0; m < 3; m++) {
+        kit* const self = kit_open("sim:virtual=1,kernel_us=20", n_workers[m]);
+        gpst_pipeline_desc desc = kit_simple(self, 50, paint);
+        self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, kit_device, "compute");
+        self->n_stages = desc.n_stages = 2;
+        desc.n_outputs = 1;
+        desc.mode = modes[m];
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
+        assert_int_equal(self->pipeline->timing.n_beside, n_beside[m]);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        self->pipeline = NULL;
+        kit_close(self);
+    }
+}
+
 static void test_stats_of_nothing(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 1);
@@ -330,6 +351,7 @@ int main(void) {
         cmocka_unit_test(test_workers_that_read_are_used_up),
         cmocka_unit_test(test_commits_are_the_disks),
         cmocka_unit_test(test_some_device_work_is_timed),
+        cmocka_unit_test(test_timing_knows_who_is_beside),
         cmocka_unit_test(test_stats_of_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,6 +215,11 @@ static void test_workers_that_moved(void** state) {
     gpsti_recall_put(&recall, &run, false); /* found out anew */
     assert_int_equal(recall.known[0].workers.best, 0);
     assert_int_equal(recall.known[0].workers.now, 8);
+    run = a_crowd(7, 16, 100.0); /* what else there are does not change it */
+    gpsti_recall_put(&recall, &run, false);
+    run.made_memory = true;
+    gpsti_recall_put(&recall, &run, true);
+    assert_true(recall.known[0].workers.best == 0 && recall.known[0].workers.now == 8);
 }
 
 /* All that there could be for their memory, and then more: those are tried. */
@@ -607,6 +612,7 @@ static void test_what_is_handed_on(void** state) {
     recall->known[0].serial_ns = 1.5e9;
     recall->known[0].read_cpu_part = 7.0;
     recall->known[0].workers.now = 3;
+    recall->known[0].most_whole = 5;
     recall->known[0].source_ns = 1000; /* items to be brought whole, whatever they took on a busy machine */
     memset(recall->known[0].costs.service_ns, 0, sizeof recall->known[0].costs.service_ns);
     recall->known[0].costs.service_ns[GPST_RESOURCE_CPU] = recall->known[0].costs.item_ns = 2000000;
@@ -622,6 +628,7 @@ static void test_what_is_handed_on(void** state) {
     assert_true(pipeline->tune.serial_ns > 1.4e9);
     assert_true(pipeline->whole);
     assert_int_equal(pipeline->tune.tuner.now.value[GPST_KNOB_WORKERS], 3);
+    assert_true(pipeline->tune.tuner.budget.by_runs);
     assert_int_equal(pipeline->tune.n_known_workers, recall->known[0].n_workers);
     assert_int_equal(pipeline->tune.item_host_bytes, recall->known[0].item_host_bytes);
     assert_int_equal(pipeline->tune.item_ns, recall->known[0].costs.item_ns);
@@ -703,6 +710,7 @@ static void test_workers_of_long_runs(void** state) {
         brief = !self->context->device_info.asynchronous ||
                 (is_to_be_found(self, &desc, 0) && is_to_be_found(self, &desc, 0));
         assert_false(is_to_be_found(self, &desc, 1000000000));
+        (void)is_to_be_found(self, &desc, 0); /* which looks at how such a run is begun, too */
         kit_close(self);
     }
     assert_true(brief);

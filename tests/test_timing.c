@@ -208,6 +208,14 @@ static void test_company_is_timed_anew(void** state) {
         enter(&self, &self.in_flight[1]);
     }
     assert_in_range(self.n_timed, 4 + 8, 6 + 10);
+    static const device_case three = {"three", 0, 3, 1, 10, {5, 3, 2}, 0, false, 0};
+    const uint32_t n_before = self.n_timed;
+    self.c = &three; /* one more says nothing new */
+    for (uint32_t i = 0; i < 10; i++) {
+        submit(&self, 2, self.in_flight[1].end_ns[N_ENGINES - 1]);
+        enter(&self, &self.in_flight[2]);
+    }
+    assert_in_range(self.n_timed - n_before, 0, 2);
 }
 
 /* Groups that were to be timed fail, and are never entered: others are timed in their turn. */

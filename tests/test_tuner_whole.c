@@ -495,15 +495,16 @@ static void test_too_many_for_a_device(void** state) {
     }
 }
 
-/* Where their number is found from run to run, a run keeps its own: else it moves. */
+/* Where a job is known, and their number is found from run to run, a run keeps its own: else it moves. */
 static void test_workers_that_are_found_by_runs(void** state) {
     (void)state;
     machine m = brief_machine(16);
     m.cpu = 0.1;
-    for (int i = 0; i < 4; i++) {
-        const bool by_runs = (i & 1) != 0, crowded = (i & 2) != 0;
+    for (int i = 0; i < 8; i++) {
+        const bool crowded = (i & 4) != 0, by_runs = (i & 3) == 3;
         gpsti_tuner tuner = whole_tuner(&m, 8);
-        tuner.budget.by_runs = by_runs;
+        tuner.budget.known = (i & 1) != 0;
+        tuner.budget.by_runs = (i & 2) != 0;
         gpsti_tuner_window window = crowded_window(&m, &tuner, crowded ? 0.1 : 0.0);
         window.cpu_ns = 0; /* its workers wait */
         (void)gpsti_tuner_judge(&tuner, &window, 100);
