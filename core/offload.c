@@ -389,6 +389,14 @@ GPSTI_PRIVATE int64_t gpsti_lane_way_ns(const gpsti_lane* lane) {
     return way_ns > 0 ? way_ns : 1;
 }
 
+/* Others that a group is beside, or may soon be, and itself. Locked, once there is an engine. */
+GPSTI_PRIVATE uint32_t gpsti_offload_n_beside(const gpst_pipeline* pipeline) {
+    const uint32_t n_active = pipeline->n_active, n_in_flight = pipeline->in_flight;
+    if (!pipeline->attached)
+        return 1;
+    return n_in_flight > n_active ? n_in_flight : n_active > 1 ? n_active : 2;
+}
+
 GPSTI_PRIVATE gpsti_timing_use gpsti_offload_use(gpsti_slot* slot, uint64_t bytes) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_timing_item item;
@@ -396,7 +404,7 @@ GPSTI_PRIVATE gpsti_timing_use gpsti_offload_use(gpsti_slot* slot, uint64_t byte
     item.bytes = bytes;
     item.way_ns = gpsti_lane_way_ns(slot->lane);
     item.now_ns = gpsti_now_ns();
-    item.n_beside = pipeline->attached ? (pipeline->n_active > 1 ? pipeline->n_active : 2) : 1;
+    item.n_beside = gpsti_offload_n_beside(pipeline);
     return slot->lane->on_host ? GPSTI_TIMING_COUNTS : gpsti_timing_enter(&pipeline->timing, pipeline->busy, &item);
 }
 
