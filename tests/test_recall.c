@@ -86,7 +86,7 @@ static void test_it_is_not_known_for_ever(void** state) {
     memset(&recall, 0, sizeof recall);
     for (int i = 0; i < 2; i++) {
         put(&recall, 1, 100.0, false);
-        for (n = 0; !is_old(&recall, 1); n++)
+        for (n = 0; !is_old(&recall, 1) && n < 100; n++)
             put(&recall, 1, 100.0, true);
         assert_int_equal(n, 32);
     }
@@ -349,7 +349,7 @@ static void test_kernels_that_had_every_core(void** state) {
     }
     assert_true(is_tried(&recall));
     put_inside(&recall, 112.0, true);
-    for (n = 0; !is_old(&recall, 1); n++) {
+    for (n = 0; !is_old(&recall, 1) && n < 100; n++) {
         assert_false(is_tried(&recall));
         put_inside(&recall, 100.0, false);
     }
@@ -358,7 +358,7 @@ static void test_kernels_that_had_every_core(void** state) {
     assert_true(is_tried(&recall));
     for (int i = 0; i < 2; i++)
         put_inside(&recall, 112.0, true);
-    for (n = 0; !is_tried(&recall); n++)
+    for (n = 0; !is_tried(&recall) && n < 100; n++)
         put_inside(&recall, 100.0, false);
     assert_int_equal(n, 8);
 }
