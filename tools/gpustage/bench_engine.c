@@ -10,12 +10,12 @@
 
 static const bench_load pipeline_loads[] = {
     {"files", "2 MiB in, 3 ms of CPU, a warp, 256 KiB out", "cpu", 150, 0,
-     2 * MB, 3000, 0, 0, true, 0, MB / 4, false, false, 0, false},
+     2 * MB, 3000, 0, 0, true, 0, MB / 4, false, false, 0, false, false},
     {"files-sim", "the same with a modelled GPU and a disk of 0.5 GB/s", "sim:preset=rtx3090,read_gbps=0.5", 150, 0,
-     2 * MB, 3000, MB, MB / 4, false, 0, MB / 4, false, false, 0, false},
+     2 * MB, 3000, MB, MB / 4, false, 0, MB / 4, false, false, 0, false, false},
     {"origin", "8 views of a 7680x3840 JPEG: read 11.7 ms, decode 150 ms, GPU 0.1 ms, encode 8 x 15 ms",
      "sim:preset=rtx3090,read_us=11700,kernel_us=100", 64, 8,
-     12 * MB, 150000, 88473600, 6220800, false, 15000, 1200 * 1024, false, false, 0, false}};
+     12 * MB, 150000, 88473600, 6220800, false, 15000, 1200 * 1024, false, false, 0, false, false}};
 
 static const char* const way_names[] = {"gpustage", "plain-serial", "plain-inside", "pool", "engine", "everything"};
 

@@ -351,14 +351,18 @@ const char* bench_reason(void) {
     return reason[0] ? reason : "out of memory";
 }
 
-bool bench_make_directory(text* path) {
+static const char* bench_root(bool in_memory) {
+    static const char memory[] = "/dev/shm";
+    const char* const root = getenv("TMPDIR") ? getenv("TMPDIR") : getenv("TEMP");
+    if (in_memory && !files_check_writable(memory))
+        return memory;
+    return root ? root : "/tmp";
+}
+
+bool bench_make_directory(bool in_memory, text* path) {
     static uint32_t n_made = 0;
-    const char* root = getenv("TMPDIR");
+    const char* const root = bench_root(in_memory);
     char name[64];
-    if (!root)
-        root = getenv("TEMP");
-    if (!root)
-        root = "/tmp";
     snprintf(name, sizeof name, "/gpustage-bench-%llx-%u", (unsigned long long)files_clock_ns(), (unsigned)n_made++);
     text_add(path, root);
     text_add(path, name);
@@ -466,7 +470,7 @@ static bool bench_make_files(bench_job* self) {
     const bench_load* const load = &self->load;
     if (load->read_bytes == 0 && load->write_bytes == 0 && load->jpeg_width == 0)
         return true;
-    return bench_make_directory(&self->directory) &&
+    return bench_make_directory(load->in_memory, &self->directory) &&
            (load->jpeg_width > 0 ? bench_make_jpeg(self) : bench_make_inputs(self));
 }
 

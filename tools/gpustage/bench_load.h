@@ -21,6 +21,7 @@ typedef struct bench_load {
     bool mixed;                /* of eight items one reads all of read_bytes, the others a sixteenth */
     uint32_t jpeg_width;       /* the file is a JPEG of this width and half the height, and is decoded; with warp */
     bool cold;                 /* every run begins with none of the files in the page cache */
+    bool in_memory;            /* its files are, where the system has a directory for that: no disk but the model's */
 } bench_load;
 
 typedef enum bench_way {
@@ -39,8 +40,8 @@ typedef struct bench_pool {
     uint32_t n_threads, depth;
 } bench_pool;
 
-/* A directory of its own under TMPDIR. false: bench_reason says why. */
-bool bench_make_directory(text* path);
+/* A directory of its own under TMPDIR, or in memory where there is a place for that. false: bench_reason says why. */
+bool bench_make_directory(bool in_memory, text* path);
 
 typedef struct bench_job bench_job;
 

@@ -126,7 +126,7 @@ static void readers_report(const readers_bench* self, json* out) {
 }
 
 static bool readers_make_files(readers_bench* self) {
-    bool ok = bench_make_directory(&self->directory);
+    bool ok = bench_make_directory(false, &self->directory);
     char* const data = (char*)malloc(FILE_BYTES);
     self->memory = (char*)malloc(((size_t)N_FILES + 1) * (FILE_BYTES + PAGE_BYTES));
     ok = ok && data && self->memory;

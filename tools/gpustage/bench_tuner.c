@@ -214,7 +214,7 @@ static bool tuner_one(tuner_bench* self, const gpst_warp* warp, uint32_t workers
 
 static bool tuner_open(tuner_bench* self) {
     static unsigned char pixels[TUNER_BYTES];
-    if (!bench_make_directory(&self->directory))
+    if (!bench_make_directory(false, &self->directory))
         return false;
     snprintf(self->input, sizeof self->input, "%s/input", self->directory.data);
     return files_write_whole(self->input, pixels, sizeof pixels) == NULL;

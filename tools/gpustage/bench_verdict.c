@@ -72,6 +72,7 @@ static bool mix_run(const mix* self, gpst_stats* stats) {
     load.up_bytes = UP_BYTES;
     load.down_bytes = DOWN_BYTES;
     load.write_bytes = WRITE_BYTES;
+    load.in_memory = true;
     bench_job* job = NULL;
     const bool ok =
         bench_job_open(&load, N_WORKERS, &job) == GPST_OK && bench_job_run(job, BENCH_FIXED, NULL, stats) > 0.0;
