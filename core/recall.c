@@ -74,7 +74,7 @@ GPSTI_PRIVATE void gpsti_recall_weigh(gpsti_recall_workers* self, uint32_t most)
     const bool is_first = self->best == 0, is_better = gpsti_recall_is_better(self, GPSTI_RECALL_BETTER);
     self->is_top = self->is_top || (is_better ? self->now < self->best : !is_first && self->now > self->best);
     if (is_first)
-        self->step = self->now < most ? -1 : 0; /* where all are wanted, all are */
+        self->step = -1;
     else if (!is_better)
         self->step = self->step < 0 && !self->moved ? 1 : 0;
     if (is_first || is_better) {
@@ -85,13 +85,14 @@ GPSTI_PRIVATE void gpsti_recall_weigh(gpsti_recall_workers* self, uint32_t most)
     gpsti_recall_step(self, most);
 }
 
-GPSTI_PRIVATE bool gpsti_recall_searches(const gpsti_recall_workers* self) {
-    return self->best == 0 || self->step != 0;
+/* Where the model wants all that there can be, all there are: and more when their memory has become worth it. */
+GPSTI_PRIVATE bool gpsti_recall_searches(const gpsti_recall_workers* self, uint32_t n, uint32_t most) {
+    return self->best == 0 ? n < most : self->step != 0;
 }
 
 /* None more were worse, and there can be more: their memory has become worth it. */
 GPSTI_PRIVATE bool gpsti_recall_has_room(const gpsti_recall_workers* self, uint32_t most) {
-    return !gpsti_recall_searches(self) && !self->is_top && gpsti_recall_more(self->best, most) > 0;
+    return self->best > 0 && self->step == 0 && !self->is_top && gpsti_recall_more(self->best, most) > 0;
 }
 
 /* A run with so many has been. */
@@ -101,7 +102,7 @@ GPSTI_PRIVATE void gpsti_recall_note_workers(gpsti_recall_workers* self, uint32_
         gpsti_recall_step(self, most);
         return;
     }
-    if (!gpsti_recall_searches(self))
+    if (!gpsti_recall_searches(self, n, most))
         return;
     if (n != self->now) {
         self->now = n;
@@ -142,11 +143,11 @@ GPSTI_PRIVATE bool gpsti_recall_compare(gpsti_recalled* run, const gpsti_recalle
     run->workers = known->workers;
     run->workers.serial_ns = run->serial_ns;
     if (run->most_whole > 0) {
-        if (run->made_memory)
-            run->workers.now = run->workers.now > 0 ? run->workers.now : run->n_workers;
-        else
+        if (!run->made_memory)
             gpsti_recall_note_workers(&run->workers, run->n_workers, run->most_whole, run_ns);
-        if (gpsti_recall_searches(&run->workers)) /* some are to be slower */
+        else if (run->workers.now == 0 && run->n_workers < run->most_whole)
+            run->workers.now = run->n_workers;
+        if (gpsti_recall_searches(&run->workers, run->n_workers, run->most_whole)) /* some are to be slower */
             return false;
     }
     run->n_slower = run_ns > more * known->run_ns ? known->n_slower + 1 : 0;
