@@ -92,7 +92,7 @@ GPSTI_PRIVATE bool gpsti_recall_searches(const gpsti_recall_workers* self, uint3
 
 /* None more were worse, and there can be more: their memory has become worth it. */
 GPSTI_PRIVATE bool gpsti_recall_has_room(const gpsti_recall_workers* self, uint32_t most) {
-    return self->best > 0 && self->step == 0 && !self->is_top && gpsti_recall_more(self->best, most) > 0;
+    return self->step == 0 && !self->is_top && gpsti_recall_more(self->best, most) > 0;
 }
 
 /* A run with so many has been. */

@@ -6,6 +6,7 @@
 
 #define GPSTI_TUNE_STAY_ITEMS 64 /* of a plain loop that stays, between two looks at its clock */
 #define GPSTI_TUNE_STAY_DRIFT 0.20
+#define GPSTI_TUNE_COME_NS 10000000 /* of a run: by then workers that were called are there, whoever had their cores */
 #define GPSTI_TUNE_BEHIND 0.80 /* of the engine's time for an item: a plain loop that took less is to be looked at */
 
 /* ---- asking --------------------------------------------------------------------------------- */
@@ -84,12 +85,18 @@ GPSTI_PRIVATE void gpsti_tune_obey(gpst_pipeline* pipeline) {
     gpsti_tune_pause(pipeline, tune->guard.loop, GPSTI_TUNE_STAY_ITEMS);
 }
 
+/* Some have not ended an item yet: what brief ones took is less than the engine. */
+GPSTI_PRIVATE bool gpsti_tune_waits_for_workers(const gpst_pipeline* pipeline) {
+    return pipeline->whole && pipeline->n_served < pipeline->n_slots &&
+           pipeline->end_ns - pipeline->start_ns < GPSTI_TUNE_COME_NS;
+}
+
 /* On trial is a move and not the engine: one that lost is taken back first. */
 GPSTI_INTERN bool gpsti_tune_is_behind(const gpst_pipeline* pipeline) {
     const gpsti_tune* const tune = &pipeline->tune;
     const double wall_ns = (double)(pipeline->end_ns - tune->start_ns);
     return tune->starts_plain && !tune->guard.decided && tune->tuner.state != GPSTI_TUNER_TRIAL &&
-           tune->serial_ns > 0.0 &&
+           !gpsti_tune_waits_for_workers(pipeline) && tune->serial_ns > 0.0 &&
            wall_ns * GPSTI_TUNE_BEHIND > tune->serial_ns * (double)tune->n_items;
 }
 

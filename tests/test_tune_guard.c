@@ -126,6 +126,28 @@ static void test_a_move_on_trial_is_not_the_engine(void** state) {
     unmake(self);
 }
 
+/* One of two workers that bring whole items has come so far: not for ever, and not where there is none to come. */
+static void test_workers_that_have_not_come_are_waited_for(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = kit_simple(self, 20, kit_nothing);
+    desc.mode = GPST_RUN_DEFAULT;
+    gpst_pipeline* const pipeline = make(self, &desc);
+    pipeline->tune.serial_ns = 0.1 * MS;
+    pipeline->tune.n_items = 10;
+    pipeline->n_slots = 2;
+    for (int i = 0; i < 8; i++) {
+        const bool late = i & 1, all = i & 2, staged = i & 4;
+        pipeline->whole = !staged;
+        pipeline->n_served = all ? 2 : 1;
+        pipeline->end_ns = pipeline->start_ns + (late ? 11 : 9) * MS;
+        pipeline->tune.start_ns = pipeline->end_ns - 2 * MS;
+        assert_int_equal(gpsti_tune_is_behind(pipeline), late || all || staged);
+    }
+    pipeline->whole = false;
+    unmake(self);
+}
+
 /* ---- the guard's blocks ---------------------------------------------------------------------------- */
 
 static void test_empty_is_when_nothing_runs(void** state) {
@@ -268,6 +290,7 @@ int main(void) {
         cmocka_unit_test(test_what_was_inside_is_believed),
         cmocka_unit_test(test_the_source_has_a_clock),
         cmocka_unit_test(test_a_move_on_trial_is_not_the_engine),
+        cmocka_unit_test(test_workers_that_have_not_come_are_waited_for),
         cmocka_unit_test(test_empty_is_when_nothing_runs),
         cmocka_unit_test(test_a_block_leaves_no_trace),
         cmocka_unit_test(test_a_block_may_find_nothing),
