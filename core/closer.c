@@ -35,8 +35,8 @@ static const gpsti_io_job_i gpsti_closer_job_i = {offsetof(gpsti_closing, next),
 /* Locked. Most runs replace nothing. */
 GPSTI_PRIVATE bool gpsti_closer_start(gpsti_closer* closer) {
     if (!closer->started && !closer->cannot_start)
-        closer->started = !GPST_FAILED(gpsti_io_init(&closer->io, &gpsti_closer_job_i, closer, GPSTI_CLOSER_THREADS,
-                                                     "gpst-close", closer->pin));
+        closer->started = !GPST_FAILED(gpsti_io_init_started(&closer->io, &gpsti_closer_job_i, closer,
+                                                             GPSTI_CLOSER_THREADS, "gpst-close", closer->pin));
     closer->cannot_start = !closer->started;
     return closer->started;
 }

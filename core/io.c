@@ -171,18 +171,25 @@ GPSTI_INTERN int64_t gpsti_io_wait_disk(const gpst_context* context, bool write,
 /* ---- life -------------------------------------------------------------------- */
 
 GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flight) {
-    gpst_result result = GPST_OK;
     GPSTI_FAIL_IF(n_in_flight < 1 || n_in_flight > GPSTI_IO_MAX_THREADS, GPST_ERROR_ARGUMENT,
                   "n_in_flight=%u: must be from 1 to %d", n_in_flight, GPSTI_IO_MAX_THREADS);
     gpsti_mutex_lock(&io->mutex);
-    if (io->n_threads == 0)
-        result = gpsti_io_add_thread(io);
-    if (!GPST_FAILED(result)) {
-        io->info.n_in_flight = n_in_flight;
-        gpsti_cond_broadcast(&io->work);
-        if (io->queued.first)
-            gpsti_io_grow(io);
-    }
+    io->info.n_in_flight = n_in_flight;
+    gpsti_cond_broadcast(&io->work);
+    if (io->queued.first)
+        gpsti_io_grow(io);
+    gpsti_mutex_unlock(&io->mutex);
+    return GPST_OK;
+}
+
+/* Under the mutex. */
+GPSTI_PRIVATE gpst_result gpsti_io_add_first(gpsti_io* io) {
+    return io->n_threads == 0 ? gpsti_io_add_thread(io) : GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_io_start(gpsti_io* io) {
+    gpsti_mutex_lock(&io->mutex);
+    const gpst_result result = gpsti_io_add_first(io);
     gpsti_mutex_unlock(&io->mutex);
     return result;
 }
@@ -201,6 +208,15 @@ GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, vo
         return result;
     }
     result = gpsti_io_set_in_flight(io, n_in_flight);
+    if (GPST_FAILED(result))
+        gpsti_io_term(io);
+    return result;
+}
+
+GPSTI_INTERN gpst_result gpsti_io_init_started(gpsti_io* io, const gpsti_io_job_i* i, void* owner,
+                                               uint32_t n_in_flight, const char* thread_name, const gpsti_pin* pin) {
+    GPSTI_TRY(gpsti_io_init(io, i, owner, n_in_flight, thread_name, pin));
+    const gpst_result result = gpsti_io_start(io);
     if (GPST_FAILED(result))
         gpsti_io_term(io);
     return result;
@@ -232,14 +248,15 @@ GPSTI_INTERN void gpsti_io_term(gpsti_io* io) {
 GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job) {
     gpsti_mutex_lock(&io->mutex);
     const bool stop = io->stop;
-    if (!stop) {
+    const gpst_result result = stop ? GPST_OK : gpsti_io_add_first(io);
+    if (!stop && !GPST_FAILED(result)) {
         gpsti_io_push(io, &io->queued, job);
         if (io->n_running < io->info.n_in_flight)
             gpsti_cond_signal(&io->work);
     }
     gpsti_mutex_unlock(&io->mutex);
     GPSTI_FAIL_IF(stop, GPST_ERROR_CLOSED, "submit: the reader or writer is being destroyed");
-    return GPST_OK;
+    return result;
 }
 
 GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io) {

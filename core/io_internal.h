@@ -52,20 +52,26 @@ typedef struct gpsti_io {
     gpsti_thread threads[GPSTI_IO_MAX_THREADS];
 } gpsti_io;
 
+/* Without a thread: the first job, or gpsti_io_start, starts the first one. */
 GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, void* owner,
                                        uint32_t n_in_flight, const char* thread_name, const gpsti_pin* pin);
+/* With it, or not at all. */
+GPSTI_INTERN gpst_result gpsti_io_init_started(gpsti_io* io, const gpsti_io_job_i* i, void* owner,
+                                               uint32_t n_in_flight, const char* thread_name, const gpsti_pin* pin);
+GPSTI_INTERN gpst_result gpsti_io_start(gpsti_io* io); /* again: nothing */
 /* No job will come any more: what is queued is cancelled, and threads end when they have nothing in hand. Waits for
    none of that. */
 GPSTI_INTERN void gpsti_io_retire(gpsti_io* io);
 /* Cancels what is queued, waits for what runs and for every `done`. Not from `done`. */
 GPSTI_INTERN void gpsti_io_term(gpsti_io* io);
-GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job); /* CLOSED when retired */
+/* CLOSED when retired, or why there is no thread. */
+GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job);
 GPSTI_INTERN void gpsti_io_run_now(gpsti_io* io, void* job);       /* on this thread; `done` is not called */
 GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io);
 /* There is something for `idle` to do. */
 GPSTI_INTERN void gpsti_io_call_idle(gpsti_io* io);
-/* How many may work at once: the first thread is started now, others as work comes; those above the limit are parked.
-   On failure the setting stays. */
+/* How many may work at once: threads are started as work comes; those above the limit are parked. On failure the
+   setting stays. */
 GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flight);
 /* After a file's bytes were moved from start_ns on: waits for as long as a modelled disk would still take. Returns when
    that was. */

@@ -3,6 +3,7 @@
 #include "platform_internal.h"
 
 #include "pipeline_internal.h"
+#include "reader_internal.h"
 
 #include <string.h>
 
@@ -221,15 +222,20 @@ GPSTI_PRIVATE void gpsti_pipeline_resolve(gpst_pipeline* pipeline, const gpst_pi
         pipeline->exec.n_threads = pipeline->context->info.cores_allowed;
 }
 
+/* Workers that bring items whole read by themselves: a thread that is made and ended with the pipeline would take a
+   brief run more than its engine does. With a list it reads ahead. */
+GPSTI_PRIVATE gpst_result gpsti_pipeline_open_reader(gpst_pipeline* pipeline) {
+    const gpst_pipeline_desc* const desc = &pipeline->desc;
+    const bool has_list = desc->n_paths > 0 && !desc->no_prefetch;
+    GPSTI_TRY(gpsti_reader_open(pipeline->context, NULL, desc->n_reads, &pipeline->reader));
+    if (has_list)
+        GPSTI_TRY(gpsti_reader_set_list(pipeline->reader, desc->paths, desc->n_paths, desc->source != NULL));
+    return pipeline->whole && !has_list ? GPST_OK : gpsti_reader_start(pipeline->reader);
+}
+
 GPSTI_PRIVATE gpst_result gpsti_pipeline_open_files(gpst_pipeline* pipeline) {
-    if (pipeline->steps[0].kind == GPSTI_STEP_READ) {
-        gpst_reader_desc reader = GPST_ZERO;
-        reader.n_in_flight = pipeline->desc.n_reads;
-        GPSTI_TRY(gpst_reader_create(pipeline->context, &reader, &pipeline->reader));
-        if (pipeline->desc.n_paths > 0 && !pipeline->desc.no_prefetch)
-            GPSTI_TRY(gpsti_reader_set_list(pipeline->reader, pipeline->desc.paths, pipeline->desc.n_paths,
-                                            pipeline->desc.source != NULL));
-    }
+    if (pipeline->steps[0].kind == GPSTI_STEP_READ)
+        GPSTI_TRY(gpsti_pipeline_open_reader(pipeline));
     if (pipeline->steps[pipeline->n_steps - 2].kind == GPSTI_STEP_WRITE)
         GPSTI_TRY(gpsti_writer_create(pipeline->context, pipeline->desc.n_writes, &pipeline->writer));
     return GPST_OK;

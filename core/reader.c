@@ -331,10 +331,23 @@ GPSTI_PRIVATE void gpsti_reader_try_ring(gpst_reader* reader) {
     gpst_clear_reason();
 }
 
+GPSTI_INTERN gpst_result gpsti_reader_start(gpst_reader* reader) { return gpsti_io_start(&reader->io); }
+
+GPSTI_INTERN gpst_result gpsti_reader_open(gpst_context* context, const char* asked, uint32_t n_in_flight,
+                                           gpst_reader** out) {
+    const gpsti_reader_kind_i* kind = NULL;
+    GPSTI_TRY(gpsti_reader_choose_kind(asked, &kind));
+    GPSTI_TRY(gpsti_context_check(context, "gpst_reader_create"));
+    const bool wished = !asked && !strcmp(kind->name, "uring");
+    GPSTI_TRY(gpsti_reader_create(context, wished ? gpsti_reader_kind_find("auto") : kind, n_in_flight, out));
+    if (wished)
+        gpsti_reader_try_ring(*out);
+    return GPST_OK;
+}
+
 GPST_API gpst_result gpst_reader_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
                                                   const gpst_reader_desc* desc, gpst_reader** out) {
     gpst_reader_desc defaults = GPST_ZERO;
-    const gpsti_reader_kind_i* kind = NULL;
     GPSTI_TRY(gpsti_check_version("gpst_reader_create", version, desc_bytes, sizeof(*desc)));
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "gpst_reader_create: out=NULL: must point to a gpst_reader*");
     *out = NULL;
@@ -344,12 +357,13 @@ GPST_API gpst_result gpst_reader_create_versioned(uint32_t version, size_t desc_
     GPSTI_FAIL_IF(desc->n_in_flight > GPSTI_IO_MAX_THREADS, GPST_ERROR_ARGUMENT,
                   "gpst_reader_create: n_in_flight=%u: must be at most %d", desc->n_in_flight,
                   GPSTI_IO_MAX_THREADS);
-    GPSTI_TRY(gpsti_reader_choose_kind(desc->kind, &kind));
-    GPSTI_TRY(gpsti_context_check(context, "gpst_reader_create"));
-    const bool wished = !desc->kind && !strcmp(kind->name, "uring");
-    GPSTI_TRY(gpsti_reader_create(context, wished ? gpsti_reader_kind_find("auto") : kind, desc->n_in_flight, out));
-    if (wished)
-        gpsti_reader_try_ring(*out);
+    GPSTI_TRY(gpsti_reader_open(context, desc->kind, desc->n_in_flight, out));
+    const gpst_result result = gpsti_reader_start(*out);
+    if (GPST_FAILED(result)) {
+        gpst_reader_destroy(*out);
+        *out = NULL;
+        return gpsti_fail_in(result, "gpst_reader_create");
+    }
     return GPST_OK;
 }
 

@@ -54,7 +54,12 @@ GPSTI_INTERN gpst_result gpsti_reader_ways_need_ring(gpsti_reader_ways* ways);
 /* "pread, buffered", and why no faster way. */
 GPSTI_INTERN void gpsti_reader_ways_tell(gpsti_reader_ways* ways, const char* kind, gpst_reader_info* out);
 
-/* A reader of a kind that no name stands for; n_in_flight as in gpst_reader_desc. */
+/* As gpst_reader_create, but the first thread is not started: gpsti_reader_start does, or the first read that is
+   submitted. asked: kind, as in gpst_reader_desc. */
+GPSTI_INTERN gpst_result gpsti_reader_open(gpst_context* context, const char* asked, uint32_t n_in_flight,
+                                           gpst_reader** out);
+GPSTI_INTERN gpst_result gpsti_reader_start(gpst_reader* reader); /* again: nothing */
+/* A reader of a kind that no name stands for; n_in_flight as in gpst_reader_desc. Starts no thread. */
 GPSTI_INTERN gpst_result gpsti_reader_create(gpst_context* context, const gpsti_reader_kind_i* kind,
                                              uint32_t n_in_flight, gpst_reader** out);
 /* On this thread, and beside the reader's clocks. */

@@ -4,6 +4,7 @@
 
 #include "../kernels/exact_internal.h"
 #include "pipeline_internal.h"
+#include "reader_internal.h"
 
 #include <string.h>
 
@@ -134,6 +135,12 @@ GPSTI_PRIVATE void gpsti_tune_apply_slots(gpst_pipeline* pipeline) {
     pipeline->n_slots = n;
 }
 
+/* A reader has no thread while workers bring items whole. Where none is to be had then, they go on reading. */
+GPSTI_PRIVATE void gpsti_tune_start_reader(gpst_pipeline* pipeline) {
+    if (pipeline->reader && !pipeline->whole && GPST_FAILED(gpsti_reader_start(pipeline->reader)))
+        pipeline->read_cpu_part = 1.0;
+}
+
 GPSTI_PRIVATE void gpsti_tune_apply_files(gpst_pipeline* pipeline) {
     const uint32_t* const now = pipeline->tune.tuner.now.value;
     const uint32_t reads = now[GPST_KNOB_READS], writes = now[GPST_KNOB_WRITES];
@@ -143,6 +150,7 @@ GPSTI_PRIVATE void gpsti_tune_apply_files(gpst_pipeline* pipeline) {
     if (pipeline->writer && writes != pipeline->desc.n_writes &&
         GPST_FAILED(gpsti_writer_set_in_flight(pipeline->writer, writes)))
         gpsti_tune_refused(pipeline, GPST_KNOB_WRITES, pipeline->desc.n_writes);
+    gpsti_tune_start_reader(pipeline);
     gpsti_tune_set_files(pipeline);
 }
 

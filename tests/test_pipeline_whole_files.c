@@ -3,6 +3,7 @@
 #include "pipeline_kit.h"
 
 #include "pipeline_books.h"
+#include "test_threads.h"
 
 enum { N_DEVICE = 1500, N_FILES = 80 };
 
@@ -185,6 +186,47 @@ static void test_reads_that_wait_after_the_first(void** state) {
     assert_int_equal(when_waits_are_found(NEAR_FIRST, decodes_ns[0], 2), 0);
     assert_int_equal(report.settings.value[GPST_KNOB_READS], 2);
 }
+
+#if defined(__linux__)
+static void apply(gpst_pipeline* pipeline) {
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    gpsti_tune_apply(pipeline);
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+}
+
+/* Whole items are read by their workers, and need no other thread, but with a list: it reads ahead. In stages there is
+   one, or the workers go on reading. */
+static void test_threads_that_read(void** state) {
+    (void)state;
+    const char* const paths[] = {"a", "b"};
+    for (int i = 0; i < 3; i++) {
+        const bool whole = i > 0, has_list = i == 2;
+        kit* const self = kit_open("cpu", 2);
+        gpst_pipeline_desc desc = files_desc(self, false);
+        gpst_pipeline* pipeline = NULL;
+        desc.n_stages = 2; /* with none that writes */
+        const uint32_t n_before = test_count_threads();
+        desc.paths = has_list ? paths : NULL;
+        desc.n_paths = has_list ? 2 : 0;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+        pipeline->whole = whole;
+        assert_int_equal(gpsti_pipeline_open(pipeline), GPST_OK);
+        apply(pipeline);
+        assert_int_equal(test_count_threads() > n_before, !whole || has_list);
+        pipeline->whole = false;
+        if (i == 1 && test_refuse_threads(true)) {
+            apply(pipeline);
+            assert_true(test_refuse_threads(false));
+            assert_true(gpsti_carry_reads(pipeline) && test_count_threads() == n_before);
+        }
+        pipeline->read_cpu_part = -1.0;
+        apply(pipeline);
+        assert_true(!gpsti_carry_reads(pipeline) && test_count_threads() > n_before);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        kit_close(self);
+    }
+}
+#endif
 
 /* To the next run of the job, what was found, and not what the first read had said: 0.1 ms. */
 static void test_what_reads_wait_is_handed_on(void** state) {
@@ -404,6 +446,9 @@ int main(void) {
         cmocka_unit_test(test_reads_that_wait),
         cmocka_unit_test(test_reads_that_wait_for_each_other),
         cmocka_unit_test(test_reads_that_wait_after_the_first),
+#if defined(__linux__)
+        cmocka_unit_test(test_threads_that_read),
+#endif
         cmocka_unit_test(test_what_reads_wait_is_handed_on),
         cmocka_unit_test(test_slots_are_worth_more_to_reads_that_wait),
         cmocka_unit_test(test_files_when_cancelled),

@@ -1,10 +1,7 @@
 /* tests/test_reader_queue.c -- many reads at once: each is done exactly once, in
    order where there is one, within the limit, and nobody is left waiting at the end. */
 #include "test_reader.h"
-
-#if defined(__linux__)
-#include <dirent.h>
-#endif
+#include "test_threads.h"
 
 /* ---- many at once ------------------------------------------------------------ */
 
@@ -108,24 +105,18 @@ static void the_limit_moves_while_running(void** state) {
 }
 
 #if defined(__linux__)
-static uint32_t test_count_threads(void) {
-    uint32_t n = 0;
-    DIR* const dir = opendir("/proc/self/task");
-    assert_non_null(dir);
-    for (const struct dirent* entry = readdir(dir); entry; entry = readdir(dir))
-        n += entry->d_name[0] != '.';
-    closedir(dir);
-    return n;
-}
-
-/* One to begin with, one more that waits for the next read, and as many as reads wait for. */
+/* None to begin with; then one, one more that waits for the next read, and as many as reads wait for. */
 static void threads_come_with_work(void** state) {
     const uint32_t before = test_count_threads();
     gpst_reader* reader = test_trouble_new(16);
     char path[TEST_PATH_BYTES];
     test_read t;
     (void)state;
-    assert_int_equal(test_count_threads(), before + 1);
+    assert_int_equal(test_count_threads(), before);
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(gpsti_reader_start(reader), GPST_OK);
+        assert_int_equal(test_count_threads(), before + 1);
+    }
     gpsti_a32_store(&test_gate, 1);
     test_trouble.before = test_wait_for_gate;
     test_file_make(test_path(path, "worked"), "abc", 3);
@@ -140,6 +131,34 @@ static void threads_come_with_work(void** state) {
     assert_true(test_count_threads() >= before + 2 && test_count_threads() <= before + 6);
     assert_int_equal(test_most_running(reader, path, 16), 16);
     assert_int_equal(test_count_threads(), before + 16);
+    gpst_reader_destroy(reader);
+    reader = test_reader_new(4); /* one can rely on it */
+    assert_int_equal(test_count_threads(), before + 1);
+    gpst_reader_destroy(reader);
+}
+
+/* Then there is no reader, or no read; and when there are threads again, there is. */
+static void threads_that_cannot_be_had(void** state) {
+    gpst_reader* reader = test_trouble_new(4);
+    gpst_reader* none = reader;
+    char path[TEST_PATH_BYTES];
+    test_read t;
+    (void)state;
+    test_file_make(test_path(path, "later"), "abc", 3);
+    test_read_init(&t, path);
+    if (test_refuse_threads(true)) {
+        assert_true(GPST_FAILED(gpsti_reader_start(reader)));
+        assert_true(GPST_FAILED(gpst_reader_submit(reader, &t.read)));
+        assert_non_null(strstr(gpst_last_reason(), "gpst-read"));
+        assert_true(GPST_FAILED(gpst_reader_create(test_context, NULL, &none)));
+        assert_null(none);
+        assert_non_null(strstr(gpst_last_reason(), "gpst_reader_create: "));
+        assert_true(test_refuse_threads(false));
+    }
+    assert_int_equal(gpst_reader_submit(reader, &t.read), GPST_OK);
+    test_read_wait(&t);
+    test_read_check(&t, "abc", 3);
+    test_read_term(&t);
     gpst_reader_destroy(reader);
 }
 #endif
@@ -316,6 +335,7 @@ int main(void) {
                                        cmocka_unit_test(the_limit_moves_while_running),
 #if defined(__linux__)
                                        cmocka_unit_test(threads_come_with_work),
+                                       cmocka_unit_test(threads_that_cannot_be_had),
 #endif
                                        cmocka_unit_test(done_may_submit_again),
                                        cmocka_unit_test(cancel_ends_what_is_queued),
