@@ -188,8 +188,10 @@ static void test_reads_that_wait_after_the_first(void** state) {
 }
 
 #if defined(__linux__)
-static void apply(gpst_pipeline* pipeline) {
+static void apply(gpst_pipeline* pipeline, bool whole) {
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    pipeline->whole = whole;
+    pipeline->read_cpu_part = -1.0; /* nobody has read yet */
     gpsti_tune_apply(pipeline);
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
 }
@@ -211,16 +213,14 @@ static void test_threads_that_read(void** state) {
         assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
         pipeline->whole = whole;
         assert_int_equal(gpsti_pipeline_open(pipeline), GPST_OK);
-        apply(pipeline);
+        apply(pipeline, whole);
         assert_int_equal(test_count_threads() > n_before, !whole || has_list);
-        pipeline->whole = false;
         if (i == 1 && test_refuse_threads(true)) {
-            apply(pipeline);
+            apply(pipeline, false);
             assert_true(test_refuse_threads(false));
             assert_true(gpsti_carry_reads(pipeline) && test_count_threads() == n_before);
         }
-        pipeline->read_cpu_part = -1.0;
-        apply(pipeline);
+        apply(pipeline, false);
         assert_true(!gpsti_carry_reads(pipeline) && test_count_threads() > n_before);
         assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
         kit_close(self);
