@@ -207,7 +207,7 @@ static void test_threads_that_read(void** state) {
         gpst_pipeline_desc desc = files_desc(self, false);
         gpst_pipeline* pipeline = NULL;
         desc.n_stages = 2; /* with none that writes */
-        const uint32_t n_before = test_count_threads();
+        const uint32_t n_before = test_settled_threads();
         desc.paths = has_list ? paths : NULL;
         desc.n_paths = has_list ? 2 : 0;
         assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);

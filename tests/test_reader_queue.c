@@ -107,7 +107,7 @@ static void the_limit_moves_while_running(void** state) {
 #if defined(__linux__)
 /* None to begin with; then one, one more that waits for the next read, and as many as reads wait for. */
 static void threads_come_with_work(void** state) {
-    const uint32_t before = test_count_threads();
+    const uint32_t before = test_settled_threads();
     gpst_reader* reader = test_trouble_new(16);
     char path[TEST_PATH_BYTES];
     test_read t;
@@ -132,6 +132,7 @@ static void threads_come_with_work(void** state) {
     assert_int_equal(test_most_running(reader, path, 16), 16);
     assert_int_equal(test_count_threads(), before + 16);
     gpst_reader_destroy(reader);
+    assert_int_equal(test_settled_threads(), before);
     reader = test_reader_new(4); /* one can rely on it */
     assert_int_equal(test_count_threads(), before + 1);
     gpst_reader_destroy(reader);

@@ -17,6 +17,18 @@ static inline uint32_t test_count_threads(void) {
     closedir(dir);
     return n;
 }
+
+/* One that was joined is there for a moment yet: when there have been as many for 20 ms. */
+static inline uint32_t test_settled_threads(void) {
+    uint32_t n = test_count_threads();
+    for (int same_ms = 0; same_ms < 20; same_ms++) {
+        gpsti_sleep_ns(1000000);
+        const uint32_t now = test_count_threads();
+        same_ms = now == n ? same_ms : -1;
+        n = now;
+    }
+    return n;
+}
 #endif
 
 /* From now on none is to be had, or as many as before: threads with the default stack are to have one that no address
