@@ -182,9 +182,9 @@ GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flig
     return GPST_OK;
 }
 
-/* Under the mutex. */
+/* Under the mutex. Not when no job will come any more. */
 GPSTI_PRIVATE gpst_result gpsti_io_add_first(gpsti_io* io) {
-    return io->n_threads == 0 ? gpsti_io_add_thread(io) : GPST_OK;
+    return io->n_threads == 0 && !io->stop ? gpsti_io_add_thread(io) : GPST_OK;
 }
 
 GPSTI_INTERN gpst_result gpsti_io_start(gpsti_io* io) {
@@ -248,7 +248,7 @@ GPSTI_INTERN void gpsti_io_term(gpsti_io* io) {
 GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job) {
     gpsti_mutex_lock(&io->mutex);
     const bool stop = io->stop;
-    const gpst_result result = stop ? GPST_OK : gpsti_io_add_first(io);
+    const gpst_result result = gpsti_io_add_first(io);
     if (!stop && !GPST_FAILED(result)) {
         gpsti_io_push(io, &io->queued, job);
         if (io->n_running < io->info.n_in_flight)

@@ -58,7 +58,7 @@ GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, vo
 /* With it, or not at all. */
 GPSTI_INTERN gpst_result gpsti_io_init_started(gpsti_io* io, const gpsti_io_job_i* i, void* owner,
                                                uint32_t n_in_flight, const char* thread_name, const gpsti_pin* pin);
-GPSTI_INTERN gpst_result gpsti_io_start(gpsti_io* io); /* again: nothing */
+GPSTI_INTERN gpst_result gpsti_io_start(gpsti_io* io); /* again, or retired: nothing */
 /* No job will come any more: what is queued is cancelled, and threads end when they have nothing in hand. Waits for
    none of that. */
 GPSTI_INTERN void gpsti_io_retire(gpsti_io* io);

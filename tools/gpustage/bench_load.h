@@ -40,13 +40,14 @@ typedef struct bench_pool {
     uint32_t n_threads, depth;
 } bench_pool;
 
-/* A directory of its own under TMPDIR, or in memory where there is a place for that. false: bench_reason says why. */
+/* A directory of its own under TMPDIR; in_memory: in memory, where the system has a place for that. false: bench_reason
+   says why. */
 bool bench_make_directory(bool in_memory, text* path);
 
 typedef struct bench_job bench_job;
 
 /* Makes the context and the input files, one for each item but no more than 1 GiB in all, in a directory of its own
-   under TMPDIR. n_workers 0 = the default. GPST_OK | GPST_ERROR_NO_BACKEND | others; bench_reason says why. */
+   (bench_make_directory). n_workers 0 = the default. GPST_OK | GPST_ERROR_NO_BACKEND | others; bench_reason says why. */
 gpst_result bench_job_open(const bench_load* load, uint32_t n_workers, bench_job** out);
 void bench_job_close(bench_job* self); /* and removes the files; NULL: none */
 
