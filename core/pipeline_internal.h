@@ -553,8 +553,6 @@ GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline);
 /* What the memory of a slot takes to make, by what it has taken so far. */
 GPSTI_INTERN int64_t gpsti_tune_slot_ns(const gpst_pipeline* pipeline);
-/* What this run is to pay of memory that the next ones find. */
-GPSTI_INTERN int64_t gpsti_tune_share_ns(const gpst_pipeline* pipeline, int64_t price_ns);
 /* How many slots what is left of the run is worth; 0 = any number. Locked. */
 GPSTI_INTERN uint32_t gpsti_tune_slots_worth(const gpst_pipeline* pipeline);
 /* While a run of unknown length goes on, more slots are worth their making. Locked. */

@@ -28,7 +28,7 @@ GPSTI_PRIVATE int64_t gpsti_tune_made_ns(const gpst_pipeline* pipeline, int64_t 
 
 /* What a driver locked stays for the next runs, which pay for it, too. What cores made is soon made again, and more of
    it than runs need would only fill their caches. */
-GPSTI_INTERN int64_t gpsti_tune_share_ns(const gpst_pipeline* pipeline, int64_t price_ns) {
+GPSTI_PRIVATE int64_t gpsti_tune_share_ns(const gpst_pipeline* pipeline, int64_t price_ns) {
     gpst_context* const context = pipeline->context;
     return context->device_info.locks_host ? gpsti_keep_share_ns(&context->keep, price_ns) : price_ns;
 }

@@ -31,8 +31,10 @@ GPSTI_PRIVATE void gpsti_tune_stay_plain(gpst_pipeline* pipeline) {
     (void)gpsti_plain_within(pipeline, UINT64_MAX, 0);
 }
 
+/* Whoever made the memory, the next runs find it, and it is they who pay where this one is too short: a price that was
+   high once (the system had no page at hand) would keep every run of the job plain. */
 GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline) {
-    const int64_t slot_ns = gpsti_tune_share_ns(pipeline, gpsti_pool_price_ns(pipeline->pool));
+    const int64_t slot_ns = gpsti_keep_share_ns(&pipeline->context->keep, gpsti_pool_price_ns(pipeline->pool));
     return GPSTI_TUNE_OPEN_NS + gpsti_tuner_setups_ns(slot_ns);
 }
 
