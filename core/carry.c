@@ -1,7 +1,7 @@
 /* core/carry.c -- a worker takes items from the source and carries each through the steps that need nobody else, as a
    plain loop would: brief items in bunches, so that the lock is taken once for many. What they wait for is flow.c's.
    Whole items it carries through every step, and where nobody is told of them, to their end: then the workers are as
-   many plain loops on one list, which share nothing but the source. */
+   many plain loops on one list, which share nothing but the source; and who waits for the run's end is one of them. */
 #include "platform_internal.h"
 
 #include "pipeline_internal.h"
@@ -452,4 +452,22 @@ GPSTI_INTERN void gpsti_carry_run(gpst_pipeline* pipeline, uint32_t worker_index
         gpsti_carry_run_to_end(pipeline, worker_index);
     else
         gpsti_carry_run_on(pipeline, worker_index);
+}
+
+/* ---- who waits for the end ----------------------------------------------------------------------- */
+
+GPSTI_INTERN bool gpsti_carry_is_shared(const gpst_pipeline* pipeline) {
+    return pipeline->started && gpsti_carry_ends(pipeline) && !pipeline->context->pin.on;
+}
+
+GPSTI_INTERN bool gpsti_carry_join(gpst_pipeline* pipeline) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    bool ran = false;
+    if (!gpsti_carry_is_shared(pipeline) || gpsti_scheduler_worker_index(scheduler) < scheduler->n_workers)
+        return false;
+    gpsti_scheduler_enter(scheduler);
+    while (gpsti_carry_is_shared(pipeline) && gpsti_flow_run_one(&pipeline->client, scheduler->n_workers))
+        ran = true;
+    gpsti_scheduler_exit(scheduler);
+    return ran;
 }

@@ -186,6 +186,12 @@ GPSTI_INTERN gpsti_slot* gpsti_flow_take_slot(gpst_pipeline* pipeline) {
     return slot;
 }
 
+/* A thread that works itself has a core already: a worker that came beside it would have to share one. */
+GPSTI_INTERN void gpsti_flow_call_workers(gpst_pipeline* pipeline) {
+    const uint32_t n_here = gpsti_carry_is_shared(pipeline) ? 1 : 0;
+    gpsti_scheduler_wake_some(pipeline->context->scheduler, pipeline->n_active - n_here);
+}
+
 GPSTI_INTERN void gpsti_flow_tell_waiters(gpst_pipeline* pipeline) {
     if (pipeline->n_waiters == 0 && (pipeline->n_end_waiters == 0 || pipeline->in_flight > 0))
         return;
@@ -272,7 +278,7 @@ GPSTI_INTERN void gpsti_flow_wait_end(gpst_pipeline* pipeline) {
     while (!gpsti_flow_is_over(pipeline))
         if (gpsti_tune_is_empty(pipeline))
             gpsti_tune_run_block(pipeline);
-        else
+        else if (!gpsti_carry_join(pipeline))
             gpsti_flow_wait_as(pipeline, &pipeline->n_end_waiters, GPST_FOREVER);
 }
 

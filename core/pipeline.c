@@ -280,7 +280,7 @@ GPSTI_PRIVATE void gpsti_pipeline_attach(gpst_pipeline* pipeline) {
         gpsti_scheduler_add(pipeline->context->scheduler, &pipeline->client);
     pipeline->listed = true;
     if (pipeline->started)
-        gpsti_scheduler_wake_some(pipeline->context->scheduler, pipeline->n_active);
+        gpsti_flow_call_workers(pipeline);
 }
 
 GPSTI_INTERN gpst_result gpsti_pipeline_open(gpst_pipeline* pipeline) {
@@ -431,7 +431,7 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
     if (!again)
         pipeline->start_ns = gpsti_now_ns();
     if (pipeline->attached) /* until now its source was not to be called */
-        gpsti_scheduler_wake_some(scheduler, pipeline->n_active);
+        gpsti_flow_call_workers(pipeline);
     gpsti_mutex_unlock(&scheduler->mutex);
     GPSTI_FAIL_IF(again, GPST_ERROR_STATE, "gpst_pipeline_run: a pipeline runs once: create another");
     if (pipeline->desc.mode != GPST_RUN_ENGINE)

@@ -66,12 +66,12 @@ typedef struct gpst_task {
     const gpst_item* item;
     uint32_t output_index;  /* per-output stages: which; else 0 */
     uint32_t worker_index;  /* 0 .. n_workers-1 of the context; n_workers = a thread that is not a worker (plain loops,
-                               an outer pipeline's helper thread) */
+                               who waits in gpst_pipeline_run, an outer pipeline's helper thread) */
     void* worker_state;     /* what this stage's worker_init gave for this worker */
     gpst_pipeline* pipeline;
 } gpst_task;
 
-/* Called on a worker, or on the caller's thread in a plain loop. Negative fails the item: with this thread's reason
+/* Called on a worker, or on the thread that is in gpst_pipeline_run. Negative fails the item: with this thread's reason
    if the callback set one by gpst_task_fail, else with the result's own text. */
 typedef gpst_result (*gpst_stage_func)(void* user_data, gpst_task* task);
 
@@ -413,7 +413,8 @@ GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline);
    Returns      GPST_OK | GPST_PARTIAL (some items failed; the sink was told which) | CANCELLED | STATE (ran
                 before, or no source) | REENTRANT | FORKED
    Ownership    none
-   Threads      any; from a stage of another pipeline of the same context the calling worker helps
+   Threads      any; from a stage of another pipeline of the same context the calling worker helps. Plain loops run
+                on the calling thread, and where workers bring whole items, it is one of them
    Blocking     until the last sink call returned
    Device       used through the slots' streams
    Source       core/pipeline.c          Tests  tests/test_pipeline.c          Since 0.1

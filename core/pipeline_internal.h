@@ -427,6 +427,8 @@ GPSTI_INTERN gpsti_slot* gpsti_flow_take_slot(gpst_pipeline* pipeline);
 GPSTI_INTERN bool gpsti_flow_drop_oldest(gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_flow_release_slot(gpsti_slot* slot); /* locked */
 GPSTI_INTERN void gpsti_flow_put_slot(gpsti_slot* slot);     /* the same, but it keeps its memory */
+/* As many as the pipeline is to have at work, of those who sleep. Locked. */
+GPSTI_INTERN void gpsti_flow_call_workers(gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_flow_tell_waiters(gpst_pipeline* pipeline); /* something ended: they look again; locked */
 GPSTI_INTERN bool gpsti_flow_is_over(gpst_pipeline* pipeline); /* locked */
 /* The same until everything is over: not told of each item. Locked. */
@@ -450,6 +452,12 @@ GPSTI_INTERN void gpsti_flow_prepare_read(gpsti_slot* slot); /* slot->read, but 
 /* Takes items from the source, which is ready, and brings them as far as this worker can alone. Locked, but not while
    callbacks run. */
 GPSTI_INTERN void gpsti_carry_run(gpst_pipeline* pipeline, uint32_t worker_index);
+/* Are those at work loops on one list, so that who waits for the run's end is one of them? Where workers are bound to
+   cores it has none of its own. Locked. */
+GPSTI_INTERN bool gpsti_carry_is_shared(const gpst_pipeline* pipeline);
+/* On the thread of who waits for the end, unless that is a worker: items, for as long as there are some and a place
+   among those at work. False: there was nothing. Locked, but not while callbacks run. */
+GPSTI_INTERN bool gpsti_carry_join(gpst_pipeline* pipeline);
 GPSTI_INTERN uint32_t gpsti_carry_n_items(const gpst_pipeline* pipeline); /* that it would take now; locked */
 /* Does it more than call the source? Locked. */
 GPSTI_INTERN bool gpsti_carry_is_work(const gpst_pipeline* pipeline);

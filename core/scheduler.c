@@ -186,8 +186,10 @@ GPSTI_INTERN void gpsti_scheduler_exit(gpsti_scheduler* scheduler) {
 }
 
 GPSTI_INTERN void gpsti_scheduler_wake_some(gpsti_scheduler* scheduler, uint32_t n) {
-    for (; n > 0 && scheduler->sleepers; n--)
+    for (; n > 0 && scheduler->sleepers; n--) {
+        scheduler->n_waking++;
         gpsti_scheduler_call_worker(scheduler);
+    }
     if (scheduler->n_helpers > 0)
         gpsti_cond_broadcast(&scheduler->work);
 }

@@ -166,7 +166,7 @@ GPSTI_INTERN void gpsti_tune_apply(gpst_pipeline* pipeline) {
     pipeline->exec.n_threads = now[GPST_KNOB_INSIDE];
     pipeline->frozen = false;
     if (pipeline->attached)
-        gpsti_scheduler_wake_some(pipeline->context->scheduler, pipeline->n_active);
+        gpsti_flow_call_workers(pipeline);
 }
 
 /* ---- windows -------------------------------------------------------------------------------------- */

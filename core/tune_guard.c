@@ -128,7 +128,7 @@ GPSTI_INTERN bool gpsti_tune_is_empty(const gpst_pipeline* pipeline) {
 GPSTI_PRIVATE void gpsti_tune_resume(gpst_pipeline* pipeline) {
     pipeline->tune.paused = false;
     pipeline->tune.n_to_settle = pipeline->n_active;
-    gpsti_scheduler_wake_some(pipeline->context->scheduler, pipeline->n_active);
+    gpsti_flow_call_workers(pipeline);
 }
 
 /* A plain loop that stays is looked at as the frozen engine is: two blocks in a row that take longer are drift. That

@@ -103,5 +103,5 @@ GPSTI_INTERN void gpsti_tune_hold_back(gpst_pipeline* pipeline) {
     pipeline->n_slots = n_slots;
     gpsti_steps_set_batch(pipeline, pipeline->desc.batch);
     pipeline->frozen = false;
-    gpsti_scheduler_wake_some(pipeline->context->scheduler, pipeline->n_active);
+    gpsti_flow_call_workers(pipeline);
 }

@@ -527,6 +527,81 @@ static void test_slots_that_served_before_have_no_memory(void** state) {
     assert_int_equal(n_served_then, 0);
 }
 
+/* ---- who waits for the end ----------------------------------------------------------------------- */
+
+static gpst_result work_and_count(void* user_data, gpst_task* task) {
+    books* const self = (books*)user_data;
+    (void)gpsti_a32_add(&self->n_inits[task->worker_index], 1);
+    return work_few_at_once(user_data, task);
+}
+
+/* Its items, in a run in which there are never more at work than workers are to be. */
+static uint32_t run_where_who_waits_works(void) {
+    kit* const self = kit_open("cpu", 3);
+    books* const own = books_open(self, 0, N_BRIEF);
+    gpst_stage_desc stage;
+    gpst_stats stats;
+    const gpst_pipeline_desc desc = books_desc(own, &stage);
+    stage.func = work_and_count;
+    own->most_at_work = 3;
+    assert_int_equal(books_run(own, &desc, &stats), GPST_OK);
+    books_check(own, N_BRIEF);
+    const uint32_t n_here = gpsti_a32_load(&own->n_inits[3]);
+    kit_close(self);
+    return was_whole() ? n_here : 0;
+}
+
+/* Many more than the plain loop's, with which a run begins. */
+static void test_who_waits_works(void** state) {
+    uint32_t n_here = 0;
+    (void)state;
+    for (test_tries t = {0, 0}; n_here < N_BRIEF / 16 && test_again(&t);)
+        n_here = run_where_who_waits_works();
+    assert_true(n_here >= N_BRIEF / 16);
+}
+
+/* Of the workers one fewer is called; all of them to a run that is not theirs to end, or where they are bound to cores. */
+static void check_called(gpst_pipeline* pipeline, bool is_shared) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    while (scheduler->n_idle < scheduler->n_workers || scheduler->n_waking > 0) {
+        gpsti_mutex_unlock(&scheduler->mutex);
+        gpsti_sleep_ns(100000);
+        gpsti_mutex_lock(&scheduler->mutex);
+    }
+    assert_int_equal(gpsti_carry_is_shared(pipeline), is_shared);
+    gpsti_flow_call_workers(pipeline);
+    assert_int_equal(scheduler->n_waking, pipeline->n_active - (is_shared ? 1 : 0));
+    gpsti_mutex_unlock(&scheduler->mutex);
+}
+
+static void test_one_fewer_is_called(void** state) {
+    kit* const self = kit_open("cpu", 4);
+    books* const own = books_open(self, 0, 1);
+    gpst_stage_desc stage;
+    const gpst_pipeline_desc desc = books_desc(own, &stage);
+    (void)state;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &own->pipeline), GPST_OK);
+    gpst_pipeline* const pipeline = own->pipeline;
+    pipeline->n_active = 3;
+    check_called(pipeline, false); /* nor is one that nobody waits for */
+    pipeline->started = true;
+    check_called(pipeline, false);
+    pipeline->whole = true;
+    check_called(pipeline, true);
+    self->context->pin.on = true;
+    check_called(pipeline, false);
+    self->context->pin.on = false;
+    pipeline->desc.sink = books_sink;
+    check_called(pipeline, false);
+    pipeline->desc.sink = NULL;
+    pipeline->n_active = 1; /* who waits, alone */
+    check_called(pipeline, true);
+    pipeline->started = false;
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_item_once),
@@ -543,6 +618,8 @@ int main(void) {
         cmocka_unit_test(test_an_early_crowd_is_no_crowd),
         cmocka_unit_test(test_long_items_are_given_up),
         cmocka_unit_test(test_slots_that_served_before_have_no_memory),
+        cmocka_unit_test(test_who_waits_works),
+        cmocka_unit_test(test_one_fewer_is_called),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
