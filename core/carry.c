@@ -457,7 +457,7 @@ GPSTI_INTERN void gpsti_carry_run(gpst_pipeline* pipeline, uint32_t worker_index
 /* ---- who waits for the end ----------------------------------------------------------------------- */
 
 GPSTI_INTERN bool gpsti_carry_is_shared(const gpst_pipeline* pipeline) {
-    return pipeline->started && gpsti_carry_ends(pipeline) && !pipeline->context->pin.on;
+    return gpsti_carry_ends(pipeline) && !pipeline->context->pin.on;
 }
 
 GPSTI_INTERN bool gpsti_carry_join(gpst_pipeline* pipeline) {
