@@ -339,8 +339,9 @@ GPSTI_PRIVATE void gpsti_carry_account(gpsti_carry* self, uint32_t i) {
     }
 }
 
-/* The slot has had several items since: it is each of them again for as long as that is counted. */
-GPSTI_PRIVATE void gpsti_carry_count(gpsti_carry* self, uint32_t i) {
+/* The slot has had several items since: it is each of them again for as long as that is counted. True: the tuner's
+   window has it. */
+GPSTI_PRIVATE bool gpsti_carry_count(gpsti_carry* self, uint32_t i) {
     gpst_pipeline* const pipeline = self->pipeline;
     gpsti_slot* const slot = self->slots[0];
     const gpsti_carry_end* const end = &self->ends[i];
@@ -353,7 +354,7 @@ GPSTI_PRIVATE void gpsti_carry_count(gpsti_carry* self, uint32_t i) {
         pipeline->end_ns = end->end_ns;
     gpsti_clock_add(&pipeline->finish_clock, end->finish_ns, 0, 0, false);
     gpsti_finish_count(slot);
-    gpsti_tune_count(slot);
+    return gpsti_tune_count(slot);
 }
 
 /* The next item of this worker, who takes the slot that was put last, finds its memory in the caches of its core. Only
@@ -403,10 +404,13 @@ GPSTI_PRIVATE void gpsti_carry_run_to_end(gpst_pipeline* pipeline, uint32_t work
     gpsti_carry_number(&self, more);
     if (self.n_items > 0)
         gpsti_work_note(&pipeline->source_work_ns, spent_ns / (int64_t)self.n_items);
+    bool counted = false;
     for (uint32_t i = 0; i < self.n_items; i++) {
         gpsti_carry_account(&self, i);
-        gpsti_carry_count(&self, i);
+        counted = gpsti_carry_count(&self, i);
     }
+    if (counted)
+        gpsti_tune_look(pipeline);
     gpsti_carry_put_slot(self.slots[0]);
 }
 

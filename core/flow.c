@@ -475,7 +475,8 @@ GPSTI_PRIVATE void gpsti_service_run(gpsti_service* service, gpsti_job* job, con
 GPSTI_PRIVATE void gpsti_flow_end_item(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_finish_count(slot);
-    gpsti_tune_count(slot);
+    if (gpsti_tune_count(slot))
+        gpsti_tune_look(pipeline);
     if (pipeline->desc.sink || pipeline->desc.source) {
         gpsti_flow_release_slot(slot);
         return;

@@ -592,7 +592,10 @@ GPSTI_INTERN void gpsti_tune_apply(gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_tune_hold_back(gpst_pipeline* pipeline);
 /* An item has ended; its slot still has its memory. Locked. */
 GPSTI_INTERN void gpsti_tune_note_item(const gpsti_slot* slot);
-GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot); /* likewise in the engine: the tuner's clock */
+/* Likewise in the engine: the tuner's clock. True: it is in the window, which is to be looked at, once for several that
+   are counted together. */
+GPSTI_INTERN bool gpsti_tune_count(const gpsti_slot* slot);
+GPSTI_INTERN void gpsti_tune_look(gpst_pipeline* pipeline); /* is the window full, and what then? Locked */
 /* Opens reader and writer and lets the workers in. */
 GPSTI_INTERN gpst_result gpsti_pipeline_open(gpst_pipeline* pipeline); /* pipeline.c */
 

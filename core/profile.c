@@ -8,16 +8,15 @@
 
 /* ---- histogram ---------------------------------------------------------------- */
 
-GPSTI_PRIVATE uint32_t gpsti_histogram_bucket(uint64_t value) {
-    uint32_t octave = 0;
+/* A binary64's exponent is the octave, and the first four bits of its fraction the bucket in it: 16 is bucket 16. */
+GPSTI_PRIVATE uint32_t gpsti_histogram_bucket(int64_t value) {
+    const double real = (double)value;
+    uint64_t bits;
     if (value < GPSTI_HISTOGRAM_SUB)
         return (uint32_t)value;
-    for (uint32_t step = 32; step > 0; step /= 2)
-        if (value >> (octave + step) >= GPSTI_HISTOGRAM_SUB)
-            octave += step;
-    const uint32_t sub = (uint32_t)(value >> octave) - GPSTI_HISTOGRAM_SUB;
-    const uint32_t bucket = (octave + 1) * GPSTI_HISTOGRAM_SUB + sub;
-    return bucket < GPSTI_HISTOGRAM_BUCKETS ? bucket : GPSTI_HISTOGRAM_BUCKETS - 1;
+    memcpy(&bits, &real, sizeof bits);
+    const uint64_t bucket = (bits >> 48) - ((uint64_t)(1023 + 3) << 4);
+    return bucket < GPSTI_HISTOGRAM_BUCKETS ? (uint32_t)bucket : GPSTI_HISTOGRAM_BUCKETS - 1;
 }
 
 GPSTI_PRIVATE int64_t gpsti_histogram_upper_edge(uint32_t bucket) {
@@ -30,7 +29,7 @@ GPSTI_PRIVATE int64_t gpsti_histogram_upper_edge(uint32_t bucket) {
 
 GPSTI_INTERN void gpsti_histogram_add(gpsti_histogram* histogram, int64_t value_ns) {
     const int64_t value = value_ns > 0 ? value_ns : 0;
-    histogram->buckets[gpsti_histogram_bucket((uint64_t)value)]++;
+    histogram->buckets[gpsti_histogram_bucket(value)]++;
     histogram->count++;
     if (value > histogram->max_ns)
         histogram->max_ns = value;

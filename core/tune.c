@@ -603,40 +603,44 @@ GPSTI_PRIVATE void gpsti_tune_settled(gpst_pipeline* pipeline) {
         gpsti_tune_open_window(pipeline);
 }
 
-GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
+GPSTI_INTERN bool gpsti_tune_count(const gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_tune* const tune = &pipeline->tune;
     if (slot->item.result == GPST_ERROR_CANCELLED)
-        return;
+        return false;
     if (!tune->on) {
         if (!GPST_FAILED(slot->item.result))
             gpsti_tune_count_fixed(slot);
-        return;
+        return false;
     }
     gpsti_tune_note_item(slot);
     if (!tune->modelled && GPST_FAILED(slot->item.result)) /* what it took says little of the others */
-        return;
+        return false;
     if (!tune->modelled) {
         gpsti_tune_model(pipeline);
         gpsti_tune_apply(pipeline);
         tune->n_to_settle = pipeline->in_flight;
-        return;
+        return false;
     }
     gpsti_tune_afford_fewer(pipeline);
     if (tune->paused || (!GPST_FAILED(slot->item.result) && gpsti_tune_learn(pipeline)) ||
         gpsti_tune_finds_waits(pipeline))
-        return;
+        return false;
     if (tune->n_to_settle > 0) {
         if (--tune->n_to_settle == 0)
             gpsti_tune_settled(pipeline);
-        return;
+        return false;
     }
     if (gpsti_tune_finds_no_memory(pipeline)) {
         gpsti_tune_open_window(pipeline);
-        return;
+        return false;
     }
     tune->n_items++;
     gpsti_tune_add_block(pipeline);
+    return true;
+}
+
+GPSTI_INTERN void gpsti_tune_look(gpst_pipeline* pipeline) {
     if (!gpsti_tune_window_is_full(pipeline))
         return;
     if (gpsti_tune_doubts_crowd(pipeline))
