@@ -17,7 +17,7 @@
 
 typedef struct gpsti_carry_note { /* one service */
     int64_t start_ns, busy_ns, cpu_ns; /* cpu_ns -1: not sampled */
-    int64_t setup_ns;                  /* of busy_ns: making memory */
+    int64_t setup_ns, setup_cpu_ns;    /* of them: making memory */
     uint64_t bytes;
     gpst_result result;
 } gpsti_carry_note;
@@ -167,6 +167,7 @@ GPSTI_PRIVATE void gpsti_carry_serve(gpsti_carry* self, uint32_t i, uint32_t s) 
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
     note->bytes = 0;
     note->setup_ns = gpsti_pool_growth_here_ns();
+    note->setup_cpu_ns = gpsti_pool_growth_here_cpu_ns();
     note->start_ns = gpsti_now_ns();
     if (step->kind == GPSTI_STEP_READ)
         gpsti_carry_read(slot, note, reason);
@@ -174,6 +175,7 @@ GPSTI_PRIVATE void gpsti_carry_serve(gpsti_carry* self, uint32_t i, uint32_t s) 
         note->result = gpsti_call_stage(slot, step->first_stage, 0, self->worker_index, reason);
     note->busy_ns = gpsti_now_ns() - note->start_ns;
     note->setup_ns = gpsti_pool_growth_here_ns() - note->setup_ns;
+    note->setup_cpu_ns = gpsti_pool_growth_here_cpu_ns() - note->setup_cpu_ns;
     note->cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
     if (GPST_FAILED(note->result))
         gpsti_slot_fail(slot, note->result, name, reason);
@@ -336,6 +338,8 @@ GPSTI_PRIVATE void gpsti_carry_account(gpsti_carry* self, uint32_t i) {
             pipeline->bytes_read += note->bytes;
         }
         gpsti_flow_account_cpu(pipeline, step, note->busy_ns, note->cpu_ns);
+        if (note->cpu_ns >= 0 && step->kind == GPSTI_STEP_READ)
+            gpsti_carry_note_read(pipeline, note->busy_ns - note->setup_ns, note->cpu_ns - note->setup_cpu_ns);
     }
 }
 

@@ -434,8 +434,6 @@ GPSTI_INTERN void gpsti_flow_account_cpu(gpst_pipeline* pipeline, const gpsti_st
         gpsti_clock_add(clock, busy_ns, 0, 0, false);
     for (uint32_t s = 0; cpu_ns >= 0 && s < (group ? step->n_stages : 1); s++)
         gpsti_clock_add_cpu(&clock[s], cpu_ns, busy_ns);
-    if (cpu_ns >= 0 && step->kind == GPSTI_STEP_READ)
-        gpsti_carry_note_read(pipeline, busy_ns, cpu_ns);
 }
 
 typedef struct gpsti_service { /* one run of one job, timed */

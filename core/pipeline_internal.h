@@ -470,7 +470,7 @@ GPSTI_INTERN bool gpsti_carry_ends(const gpst_pipeline* pipeline);
 /* The reader's threads know whether their reads compute: of one long read, whose thread may have waited for a core,
    nobody can tell. Locked. */
 GPSTI_INTERN void gpsti_carry_weigh_reads(gpst_pipeline* pipeline);
-/* A read's CPU time was sampled. Locked. */
+/* A read's CPU time was sampled; both without what making its memory took. Locked. */
 GPSTI_INTERN void gpsti_carry_note_read(gpst_pipeline* pipeline, int64_t busy_ns, int64_t cpu_ns);
 
 /* ---- tail.c --------------------------------------------------------------------------------------- */

@@ -272,19 +272,23 @@ GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step
                                              char* reason) {
     const bool sample_cpu = gpsti_plain_wants_cpu(self, step);
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
-    const int64_t grown_ns = gpsti_pool_growth_here_ns();
+    const int64_t grown_ns = gpsti_pool_growth_here_ns(), grown_cpu_ns = gpsti_pool_growth_here_cpu_ns();
     const int64_t start_ns = gpsti_now_ns();
     const gpst_result result = gpsti_plain_serve(self, step, output, reason);
     const int64_t busy_ns = gpsti_now_ns() - start_ns;
+    const int64_t setup_ns = gpsti_pool_growth_here_ns() - grown_ns;
+    const int64_t cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
     const uint32_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? self->slot->exec.n_threads : 1;
     self->inside_ns += n_threads > 1 ? busy_ns : 0;
     if (step->kind != GPSTI_STEP_OFFLOAD) /* whose clocks are the device's */
-        self->pipeline->clocks[step->first_clock].setup_ns += gpsti_pool_growth_here_ns() - grown_ns;
+        self->pipeline->clocks[step->first_clock].setup_ns += setup_ns;
     self->pipeline->plain_inside_cpu_ns += busy_ns * (int64_t)(n_threads - 1);
     if (step->kind == GPSTI_STEP_HOST) /* the others know better what they did when */
         gpsti_clock_add(&self->pipeline->clocks[step->first_clock], busy_ns, 0, 0, GPST_FAILED(result));
-    gpsti_flow_account_cpu(self->pipeline, step, busy_ns,
-                           sample_cpu ? (gpsti_thread_cpu_ns() - cpu_start_ns) * (int64_t)n_threads : -1);
+    gpsti_flow_account_cpu(self->pipeline, step, busy_ns, sample_cpu ? cpu_ns * (int64_t)n_threads : -1);
+    if (sample_cpu && step->kind == GPSTI_STEP_READ)
+        gpsti_carry_note_read(self->pipeline, busy_ns - setup_ns,
+                              cpu_ns - (gpsti_pool_growth_here_cpu_ns() - grown_cpu_ns));
     gpsti_plain_unlock(self);
     return result;
 }

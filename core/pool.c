@@ -193,7 +193,7 @@ GPSTI_PRIVATE bool gpsti_pool_drop_any(gpst_pool* pool) {
 
 /* ---- what memory takes to make ---------------------------------------------------- */
 
-static GPSTI_TLS int64_t gpsti_pool_here_ns = 0;
+static GPSTI_TLS int64_t gpsti_pool_here_ns = 0, gpsti_pool_here_cpu_ns = 0;
 
 GPSTI_INTERN int64_t gpsti_pool_growth_begin(gpst_pool* pool) {
     gpsti_mutex_lock(&pool->mutex);
@@ -201,6 +201,7 @@ GPSTI_INTERN int64_t gpsti_pool_growth_begin(gpst_pool* pool) {
     if (pool->n_growing++ == 0)
         pool->growing_since_ns = now_ns;
     gpsti_mutex_unlock(&pool->mutex);
+    gpsti_pool_here_cpu_ns -= gpsti_thread_cpu_ns();
     return now_ns;
 }
 
@@ -213,6 +214,7 @@ GPSTI_INTERN void gpsti_pool_growth_end(gpst_pool* pool, int64_t begin_ns, gpsti
         pool->growth_ns += now_ns - pool->growing_since_ns;
     gpsti_mutex_unlock(&pool->mutex);
     gpsti_pool_here_ns += now_ns - begin_ns;
+    gpsti_pool_here_cpu_ns += gpsti_thread_cpu_ns();
 }
 
 GPSTI_INTERN int64_t gpsti_pool_growth_ns(gpst_pool* pool) {
@@ -243,6 +245,7 @@ GPSTI_INTERN bool gpsti_pool_is_growing(gpst_pool* pool) {
 }
 
 GPSTI_INTERN int64_t gpsti_pool_growth_here_ns(void) { return gpsti_pool_here_ns; }
+GPSTI_INTERN int64_t gpsti_pool_growth_here_cpu_ns(void) { return gpsti_pool_here_cpu_ns; }
 
 /* ---- acquire ---------------------------------------------------------------------- */
 

@@ -20,6 +20,7 @@ GPSTI_INTERN void gpsti_pool_set_keeps(gpst_pool* pool);
 GPSTI_INTERN bool gpsti_pool_is_growing(gpst_pool* pool); /* is a thread at it now? */
 /* What the calling thread has spent on it by now, of all pools: to be taken off its services. */
 GPSTI_INTERN int64_t gpsti_pool_growth_here_ns(void);
+GPSTI_INTERN int64_t gpsti_pool_growth_here_cpu_ns(void); /* and what it computed for that */
 /* gpst_pool_acquire, which never waits; what growing takes is added to `grown`. is_filled: all of it will be written,
    so that large new memory is used once as it is made: that, too, is what it takes to make. */
 GPSTI_INTERN gpst_result gpsti_pool_acquire_now(gpst_pool* pool, size_t bytes, bool is_filled, gpsti_a64* grown,

@@ -97,6 +97,40 @@ static void test_resident_files_are_read_by_workers(void** state) {
     }
 }
 
+/* Making memory computes, and more than a file's own read may: it says nothing of whether the next ones wait. The plain
+   loop, here, makes it in the read of the only item. */
+static void test_memory_is_no_part_of_a_read(void** state) {
+    enum { LARGE_BYTES = 8 << 20 };
+    kit* const self = kit_open("cpu", 1);
+    carry_watch watch;
+    char path[100];
+    gpst_pipeline_desc desc = carry_desc(self, &watch, 1);
+    (void)state;
+    self->stages[1].func = kit_nothing;
+    kit_input_path(self, 0, path, sizeof path);
+    FILE* const file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, LARGE_BYTES - 1, SEEK_SET), 0);
+    assert_int_equal(fputc(1, file), 1);
+    assert_int_equal(fclose(file), 0);
+    const int64_t here_ns = gpsti_pool_growth_here_ns(), here_cpu_ns = gpsti_pool_growth_here_cpu_ns();
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+    assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
+    const int64_t setup_ns = gpsti_pool_growth_here_ns() - here_ns;
+    const int64_t setup_cpu_ns = gpsti_pool_growth_here_cpu_ns() - here_cpu_ns;
+    const gpsti_clock* const clock = &self->pipeline->clocks[0];
+    assert_int_equal(clock->cpu_samples, 1);
+    assert_int_equal(clock->setup_ns, setup_ns);
+    assert_true(setup_ns > 0 && setup_cpu_ns > 0 && setup_ns < clock->cpu_busy_ns);
+    const double part = (double)(clock->cpu_ns - setup_cpu_ns) / (double)(clock->cpu_busy_ns - setup_ns);
+    printf("  %.3f of the read computed, with its memory %.3f\n", self->pipeline->read_cpu_part,
+           (double)clock->cpu_ns / (double)clock->cpu_busy_ns);
+    assert_float_equal(self->pipeline->read_cpu_part, part, 1e-6);
+    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+    self->pipeline = NULL;
+    kit_close(self);
+}
+
 #if defined(__linux__)
 enum { N_FIFOS = 48 };
 
@@ -264,6 +298,7 @@ static void test_waiting_reads_are_the_readers(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory_is_no_part_of_a_read),
         cmocka_unit_test(test_resident_files_are_read_by_workers),
 #if defined(__linux__)
         cmocka_unit_test(test_reads_that_come_to_compute),

@@ -579,6 +579,21 @@ static void test_growth_is_one_stretch(void** state) {
     test_end(&t, 0);
 }
 
+static void test_growth_computes_or_waits(void** state) {
+    test_pool t;
+    (void)state;
+    test_begin(&t, 64 * TEST_MIB, 0);
+    const int64_t here_ns = gpsti_pool_growth_here_ns(), here_cpu_ns = gpsti_pool_growth_here_cpu_ns();
+    const int64_t begin_ns = gpsti_pool_growth_begin(t.pool), until_ns = gpsti_thread_cpu_ns() + 2 * TEST_MS;
+    gpsti_sleep_ns(2 * TEST_MS);
+    while (gpsti_thread_cpu_ns() < until_ns)
+        continue;
+    gpsti_pool_growth_end(t.pool, begin_ns, NULL);
+    const int64_t cpu_ns = gpsti_pool_growth_here_cpu_ns() - here_cpu_ns;
+    assert_true(cpu_ns >= 2 * TEST_MS && cpu_ns <= gpsti_pool_growth_here_ns() - here_ns - TEST_MS);
+    test_end(&t, 0);
+}
+
 static void test_growth_is_counted_once(void** state) {
     test_pool t;
     gpst_buffer buffer;
@@ -694,7 +709,7 @@ int main(void) {
         cmocka_unit_test(test_huge_pages),     cmocka_unit_test(test_huge_pages_choice),
         cmocka_unit_test(test_waiters),        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_faults),         cmocka_unit_test(test_growth_is_one_stretch),
-        cmocka_unit_test(test_growth_is_counted_once), cmocka_unit_test(test_spare_of_the_last_items),
+        cmocka_unit_test(test_growth_computes_or_waits), cmocka_unit_test(test_growth_is_counted_once), cmocka_unit_test(test_spare_of_the_last_items),
 #if defined(__linux__)
         cmocka_unit_test(test_memory_that_will_be_filled),
 #endif
