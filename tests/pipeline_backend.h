@@ -46,6 +46,7 @@ static const kit_kept kit_all_kept[] = {
     {"test_dear_memory_is_told_of_first", "what memory costs in sim's model"},
     {"runs_until_it_pays", "what memory costs in sim's model"},
     {"test_memory_that_was_made", "what memory costs in sim's model"},
+    {"reads_compute_beside_a_driver", "what memory costs in sim's model"},
 };
 
 GPSTI_PRIVATE const char* kit_why_kept(const char* opener) {
