@@ -336,10 +336,10 @@ GPSTI_PRIVATE void gpsti_carry_account(gpsti_carry* self, uint32_t i) {
         if (step->kind == GPSTI_STEP_READ) {
             gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_IN], note->start_ns, note->start_ns + note->busy_ns);
             pipeline->bytes_read += note->bytes;
+            if (note->cpu_ns >= 0)
+                gpsti_carry_note_read(pipeline, note->busy_ns - note->setup_ns, note->cpu_ns - note->setup_cpu_ns);
         }
         gpsti_flow_account_cpu(pipeline, step, note->busy_ns, note->cpu_ns);
-        if (note->cpu_ns >= 0 && step->kind == GPSTI_STEP_READ)
-            gpsti_carry_note_read(pipeline, note->busy_ns - note->setup_ns, note->cpu_ns - note->setup_cpu_ns);
     }
 }
 

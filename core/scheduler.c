@@ -26,6 +26,7 @@ GPSTI_PRIVATE void gpsti_scheduler_call_worker(gpsti_scheduler* scheduler) {
     if (!worker)
         return;
     scheduler->sleepers = worker->below;
+    scheduler->n_waking++;
     worker->sleeps = false;
     gpsti_cond_signal(&worker->called);
 }
@@ -52,10 +53,8 @@ GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* 
 
 GPSTI_INTERN void gpsti_scheduler_watch(gpsti_scheduler* scheduler, gpsti_client* client) {
     gpsti_scheduler_append(scheduler, client);
-    if (scheduler->n_idle == 0 || scheduler->n_waking > 0)
-        return;
-    scheduler->n_waking++;
-    gpsti_scheduler_call_worker(scheduler);
+    if (scheduler->n_waking == 0)
+        gpsti_scheduler_call_worker(scheduler);
 }
 
 GPSTI_INTERN void gpsti_scheduler_look_in(gpsti_scheduler* scheduler, int64_t in_ns) {
@@ -151,7 +150,6 @@ GPSTI_PRIVATE void gpsti_scheduler_call(gpsti_scheduler* scheduler) {
         if (scheduler->n_watching > 0)
             return;
     }
-    scheduler->n_waking++;
     gpsti_scheduler_call_worker(scheduler);
     if (scheduler->n_helpers > 0)
         gpsti_cond_broadcast(&scheduler->work); /* each can run the tasks of one client only */
@@ -186,10 +184,8 @@ GPSTI_INTERN void gpsti_scheduler_exit(gpsti_scheduler* scheduler) {
 }
 
 GPSTI_INTERN void gpsti_scheduler_wake_some(gpsti_scheduler* scheduler, uint32_t n) {
-    for (; n > 0 && scheduler->sleepers; n--) {
-        scheduler->n_waking++;
+    for (; n > 0 && scheduler->sleepers; n--)
         gpsti_scheduler_call_worker(scheduler);
-    }
     if (scheduler->n_helpers > 0)
         gpsti_cond_broadcast(&scheduler->work);
 }

@@ -131,7 +131,7 @@ static void test_memory_is_no_part_of_a_read(void** state) {
     kit_close(self);
 }
 
-/* Nor that they wait, where a driver keeps them waiting for it: a page is locked for 8 ms, in the first read of a slot. */
+/* A driver that keeps reads waiting for memory is no disk: a page is locked for 8 ms, in the first read of a slot. */
 static bool reads_compute_beside_a_driver(void) {
     kit* const self = kit_open("sim:pin_gbps=0.0005", 6);
     carry_watch watch;

@@ -560,7 +560,7 @@ static void test_who_waits_works(void** state) {
     assert_true(n_here >= N_BRIEF / 16);
 }
 
-/* Of the workers one fewer is called; all of them where items are told of at their end, or each has a core of its own. */
+/* Of the workers one fewer is called; all where somebody is told of items, or where each worker has its own core. */
 static void check_called(gpst_pipeline* pipeline, bool is_shared) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);

@@ -709,7 +709,8 @@ int main(void) {
         cmocka_unit_test(test_huge_pages),     cmocka_unit_test(test_huge_pages_choice),
         cmocka_unit_test(test_waiters),        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_faults),         cmocka_unit_test(test_growth_is_one_stretch),
-        cmocka_unit_test(test_growth_computes_or_waits), cmocka_unit_test(test_growth_is_counted_once), cmocka_unit_test(test_spare_of_the_last_items),
+        cmocka_unit_test(test_growth_computes_or_waits), cmocka_unit_test(test_growth_is_counted_once),
+        cmocka_unit_test(test_spare_of_the_last_items),
 #if defined(__linux__)
         cmocka_unit_test(test_memory_that_will_be_filled),
 #endif
