@@ -140,9 +140,10 @@ static bool reads_compute_beside_a_driver(void) {
     desc.n_slots = 6;
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
     gpst_pipeline* const pipeline = self->pipeline;
-    pipeline->read_cpu_part = 1.0; /* known: the workers' own */
+    pipeline->read_cpu_part = 0.75; /* known: the workers' own */
     assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
     assert_true(pipeline->clocks[0].setup_ns >= 6 * (int64_t)8000000);
+    assert_true(pipeline->read_cpu_part != 0.75); /* they are looked at */
     const bool computes = gpsti_carry_computes(pipeline);
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     self->pipeline = NULL;
