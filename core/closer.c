@@ -14,8 +14,11 @@ GPSTI_PRIVATE bool gpsti_closer_let_go(gpsti_file* file) {
 }
 
 GPSTI_PRIVATE void gpsti_closer_run(void* owner, void* job, gpsti_io_outcome* outcome) {
-    (void)owner;
+    gpsti_closer* const closer = (gpsti_closer*)owner;
+    const int64_t start_ns = gpsti_now_ns();
     outcome->failed = !gpsti_closer_let_go(&((gpsti_closing*)job)->file);
+    if (closer->closed)
+        closer->closed(closer->user_data, start_ns, gpsti_now_ns());
 }
 
 GPSTI_PRIVATE void gpsti_closer_done(void* owner, void* job, bool cancelled) {

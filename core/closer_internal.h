@@ -12,7 +12,12 @@ typedef struct gpsti_closing {
     void* next; /* io's, or the next free one */
 } gpsti_closing;
 
+/* Told when a file was closed, on the thread that did it, without a lock. */
+typedef void (*gpsti_closed_func)(void* user_data, int64_t start_ns, int64_t end_ns);
+
 typedef struct gpsti_closer {
+    gpsti_closed_func closed; /* and its user_data: set before the first file, or NULL */
+    void* user_data;
     gpsti_mutex mutex; /* over all below but io */
     const gpsti_pin* pin;
     bool started, cannot_start; /* its threads: with the first file */
@@ -24,7 +29,7 @@ typedef struct gpsti_closer {
 GPSTI_INTERN gpst_result gpsti_closer_init(gpsti_closer* closer, const gpsti_pin* pin);
 /* Waits until all are closed. */
 GPSTI_INTERN void gpsti_closer_term(gpsti_closer* closer);
-/* Takes the file. While as many are held as may be it is closed before this returns. */
+/* Takes the file. While as many are held as may be it is closed before this returns, and nobody is told. */
 GPSTI_INTERN void gpsti_closer_close(gpsti_closer* closer, gpsti_file* file);
 GPSTI_INTERN int64_t gpsti_closer_cpu_ns(gpsti_closer* closer);
 

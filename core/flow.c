@@ -329,6 +329,17 @@ GPSTI_PRIVATE void gpsti_flow_write_done(gpsti_write* write) {
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 
+/* What was replaced is freed beside the run, by the disk that the run's files go to. */
+GPSTI_INTERN void gpsti_flow_file_closed(void* user_data, int64_t start_ns, int64_t end_ns) {
+    gpst_pipeline* const pipeline = (gpst_pipeline*)user_data;
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    if (gpsti_flow_is_over(pipeline) && end_ns > pipeline->end_ns)
+        end_ns = pipeline->end_ns;
+    gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], start_ns, end_ns);
+    gpsti_mutex_unlock(&scheduler->mutex);
+}
+
 /* The device group of one item is over, one way or the other. Locked. */
 GPSTI_PRIVATE void gpsti_flow_end_offload(gpsti_slot* slot, gpst_result result, int64_t wait_ns,
                                           const char* reason) {

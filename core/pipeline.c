@@ -236,8 +236,10 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_open_reader(gpst_pipeline* pipeline) {
 GPSTI_PRIVATE gpst_result gpsti_pipeline_open_files(gpst_pipeline* pipeline) {
     if (pipeline->steps[0].kind == GPSTI_STEP_READ)
         GPSTI_TRY(gpsti_pipeline_open_reader(pipeline));
-    if (pipeline->steps[pipeline->n_steps - 2].kind == GPSTI_STEP_WRITE)
-        GPSTI_TRY(gpsti_writer_create(pipeline->context, pipeline->desc.n_writes, &pipeline->writer));
+    if (pipeline->steps[pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE)
+        return GPST_OK;
+    GPSTI_TRY(gpsti_writer_create(pipeline->context, pipeline->desc.n_writes, &pipeline->writer));
+    gpsti_writer_tell_closed(pipeline->writer, gpsti_flow_file_closed, pipeline);
     return GPST_OK;
 }
 

@@ -205,6 +205,11 @@ GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_i
     return GPST_OK;
 }
 
+GPSTI_INTERN void gpsti_writer_tell_closed(gpsti_writer* writer, gpsti_closed_func closed, void* user_data) {
+    writer->closer.closed = closed;
+    writer->closer.user_data = user_data;
+}
+
 GPSTI_INTERN void gpsti_writer_destroy(gpsti_writer* writer) {
     if (!writer)
         return;

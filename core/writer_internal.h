@@ -34,6 +34,8 @@ typedef struct gpsti_writer_info {
 
 /* n_in_flight: threads, 0 = 2, at most 64. */
 GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_in_flight, gpsti_writer** out);
+/* Before the first commit: who is told how long the writer's threads took to free what had a name. */
+GPSTI_INTERN void gpsti_writer_tell_closed(gpsti_writer* writer, gpsti_closed_func closed, void* user_data);
 /* Cancels what is queued, waits for what runs and for every `done`. Not from `done`. */
 GPSTI_INTERN void gpsti_writer_destroy(gpsti_writer* writer);
 GPSTI_INTERN gpst_result gpsti_writer_submit(gpsti_writer* writer, gpsti_write* write);

@@ -242,6 +242,61 @@ static void test_commits_are_the_disks(void** state) {
     }
 }
 
+static int64_t disk_busy_ns(const gpst_pipeline* pipeline) {
+    gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
+    gpsti_mutex_lock(mutex);
+    const int64_t busy_ns = pipeline->busy[GPST_RESOURCE_DISK_OUT].busy_ns;
+    gpsti_mutex_unlock(mutex);
+    return busy_ns;
+}
+
+/* Nobody counts the write itself: the pipeline does not know of it. */
+static void replace_a_file(kit* self, gpsti_writer* writer) {
+    char path[120];
+    snprintf(path, sizeof path, "%s/replaced", self->dir);
+    for (int n = 0; n < 2; n++) {
+        gpsti_write write = GPST_ZERO;
+        write.path = path;
+        write.data = path;
+        write.bytes = sizeof path;
+        kit_check(self, gpsti_writer_write_now(writer, &write) == GPST_OK);
+        kit_check(self, gpsti_write_commit(&write, writer) == GPST_OK);
+    }
+}
+
+static gpst_result replace_in_the_middle(void* user_data, gpst_task* task) {
+    kit* const self = (kit*)user_data;
+    const int64_t before_ns = disk_busy_ns(task->pipeline);
+    if (task->item->index != 3)
+        return GPST_OK;
+    replace_a_file(self, task->pipeline->writer);
+    for (int ms = 0; disk_busy_ns(task->pipeline) == before_ns && ms < 10000; ms++)
+        gpsti_sleep_ns(1000000);
+    kit_check(self, disk_busy_ns(task->pipeline) > before_ns);
+    return GPST_OK;
+}
+
+/* Freed by threads of the writer's, which is beside the run but on its disk: until the run's end. */
+static void test_what_is_replaced_is_the_disks(void** state) {
+    kit* const self = kit_open("cpu", 1);
+    gpst_pipeline_desc desc = kit_simple(self, 5, replace_in_the_middle);
+    gpst_pipeline* pipeline = NULL;
+    (void)state;
+    self->stages[0].user_data = self;
+    self->stages[1] = kit_stage(self, GPST_STAGE_WRITE, NULL, NULL);
+    desc.n_stages = 2;
+    desc.n_slots = desc.n_writes = 1;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+    const int64_t busy_ns = disk_busy_ns(pipeline), end_ns = pipeline->end_ns;
+    gpsti_flow_file_closed(pipeline, end_ns + 5, end_ns + 1000);
+    assert_int_equal(disk_busy_ns(pipeline), busy_ns);
+    gpsti_flow_file_closed(pipeline, end_ns - 1, end_ns + 1000);
+    assert_int_equal(disk_busy_ns(pipeline), busy_ns + 1);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+}
+
 /* A picture without a file. */
 static gpst_result paint(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
@@ -360,6 +415,7 @@ int main(void) {
         cmocka_unit_test(test_reads_that_wait_a_little),
         cmocka_unit_test(test_workers_that_read_are_used_up),
         cmocka_unit_test(test_commits_are_the_disks),
+        cmocka_unit_test(test_what_is_replaced_is_the_disks),
         cmocka_unit_test(test_some_device_work_is_timed),
         cmocka_unit_test(test_timing_knows_who_is_beside),
         cmocka_unit_test(test_stats_of_nothing),

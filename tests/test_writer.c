@@ -185,7 +185,19 @@ static void discarded_files_leave_nothing(void** state) {
     assert_int_equal(test_directory_count(test_directory), 1);
 }
 
-/* What had the name is let go of: by the writer's threads, or at once. */
+typedef struct test_closings {
+    gpsti_a32 n, n_wrong;
+    int64_t since_ns;
+} test_closings;
+
+static void test_closed(void* user_data, int64_t start_ns, int64_t end_ns) {
+    test_closings* const self = (test_closings*)user_data;
+    (void)gpsti_a32_add(&self->n, 1);
+    if (start_ns < self->since_ns || end_ns < start_ns || end_ns > gpsti_now_ns())
+        (void)gpsti_a32_add(&self->n_wrong, 1);
+}
+
+/* What had the name is let go of: by the writer's threads, who tell of it, or at once. */
 static void what_is_replaced_is_let_go_of(void** state) {
     (void)state;
     for (int by_writer = 0; by_writer < 2; by_writer++) {
@@ -193,8 +205,12 @@ static void what_is_replaced_is_let_go_of(void** state) {
         char path[TEST_PATH_BYTES];
         const unsigned n_before = test_directory_count("/proc/self/fd");
         const unsigned n_threads = test_directory_count("/proc/self/task");
-        if (by_writer)
+        test_closings closings = GPST_ZERO;
+        closings.since_ns = gpsti_now_ns();
+        if (by_writer) {
             assert_int_equal(gpsti_writer_create(test_context, 0, &writer), GPST_OK);
+            gpsti_writer_tell_closed(writer, test_closed, &closings);
+        }
         test_path(path, "again");
         for (int n = 0; n < 200; n++) {
             test_write t;
@@ -206,6 +222,8 @@ static void what_is_replaced_is_let_go_of(void** state) {
             assert_true(n_held <= (by_writer ? GPSTI_CLOSER_FILES : 0));
         }
         gpsti_writer_destroy(writer);
+        assert_in_range(gpsti_a32_load(&closings.n), by_writer, by_writer * 200);
+        assert_int_equal(gpsti_a32_load(&closings.n_wrong), 0);
         assert_int_equal(test_directory_count("/proc/self/fd"), n_before);
         for (int ms = 0; test_directory_count("/proc/self/task") > n_threads && ms < 10000; ms++)
             gpsti_sleep_ns(1000000); /* who was joined may be listed for a moment */
