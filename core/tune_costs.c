@@ -60,6 +60,21 @@ GPSTI_PRIVATE uint64_t gpsti_tune_read_bytes(const gpst_pipeline* pipeline) {
     return pipeline->steps[0].kind == GPSTI_STEP_READ && clock->count > 0 ? clock->bytes / clock->count : 0;
 }
 
+/* By the calls that were sampled; or by the writer, whose threads may well have waited for a core. */
+GPSTI_PRIVATE bool gpsti_tune_writes_compute(const gpst_pipeline* pipeline) {
+    const gpsti_step* const step = &pipeline->steps[pipeline->n_steps > 1 ? pipeline->n_steps - 2 : 0];
+    const gpsti_clock* const clock = &pipeline->clocks[step->first_clock];
+    gpsti_writer_info info;
+    if (step->kind != GPSTI_STEP_WRITE)
+        return false;
+    if (clock->cpu_samples > 0)
+        return 2 * clock->cpu_ns >= clock->cpu_busy_ns;
+    if (!pipeline->writer)
+        return false;
+    gpsti_writer_query_info(pipeline->writer, &info);
+    return info.writes > 0 && 2 * info.computed >= info.writes;
+}
+
 /* An item's services. What calls of a device take is not to be had from a plain loop, where they wait for it; and its
    reads from the page cache will be the workers'. */
 GPSTI_INTERN void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_costs* out) {
@@ -72,6 +87,7 @@ GPSTI_INTERN void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_co
     out->played_ns = gpsti_tune_played_ns(pipeline);
     gpsti_tune_services(pipeline, service_ns);
     gpsti_tune_share_device(pipeline, service_ns);
+    out->writes_compute = gpsti_tune_writes_compute(pipeline);
     service_ns[GPST_RESOURCE_CPU] += pipeline->finish_clock.count > 0
                                          ? pipeline->finish_clock.busy_ns / (int64_t)pipeline->finish_clock.count
                                          : 0;

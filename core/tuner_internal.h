@@ -38,6 +38,7 @@ typedef struct gpsti_tuner_costs {
     int64_t played_ns; /* work of the host's cores as its device; 0 = that has its own */
     uint64_t read_bytes; /* from its file */
     int64_t item_ns; /* its whole way in a plain loop, calls and waiting too; 0 = not known */
+    bool writes_compute; /* its writing waits for a core at most: files that stay in memory for now */
     bool is_first; /* of item 0 alone: a device that loads its kernels then does not say how few of anything will do */
 } gpsti_tuner_costs;
 

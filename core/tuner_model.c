@@ -242,7 +242,7 @@ GPSTI_PRIVATE int64_t gpsti_tuner_way_ns(const gpsti_tuner_costs* costs) {
 }
 
 /* Item 0 may have loaded a device's kernels and waited for its memory: half of its time there is believed, and nothing
-   of it where the file took longer. */
+   of it where the file took longer. Writing that computes is work for the cores, whoever does it. */
 GPSTI_PRIVATE void gpsti_tuner_believe(const gpsti_tuner_costs* costs, gpsti_tuner_costs* out) {
     const int64_t file_ns = costs->service_ns[GPST_RESOURCE_DISK_IN] + costs->read_ns;
     *out = *costs;
@@ -250,6 +250,10 @@ GPSTI_PRIVATE void gpsti_tuner_believe(const gpsti_tuner_costs* costs, gpsti_tun
         const int64_t half_ns = costs->service_ns[r] / 2;
         out->service_ns[r] = file_ns > half_ns ? 0 : half_ns;
     }
+    if (!costs->writes_compute)
+        return;
+    out->service_ns[GPST_RESOURCE_CPU] += out->service_ns[GPST_RESOURCE_DISK_OUT];
+    out->service_ns[GPST_RESOURCE_DISK_OUT] = 0;
 }
 
 /* Is a brief item mostly calls of a driver, which has no clock: neither reads nor computes, half of its way? */

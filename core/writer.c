@@ -157,8 +157,11 @@ GPSTI_INTERN void gpsti_write_discard(gpsti_write* write) {
 
 GPSTI_PRIVATE void gpsti_writer_run(void* owner, void* job, gpsti_io_outcome* outcome) {
     gpsti_write* write = (gpsti_write*)job;
+    uint64_t waits_before = 0, waits = 0;
+    const bool counted = gpsti_thread_waits(&waits_before);
     gpsti_writer_run_write(write);
     write->end_ns = gpsti_io_wait_disk(((gpsti_writer*)owner)->context, true, write->bytes, write->start_ns);
+    outcome->computed = counted && gpsti_thread_waits(&waits) && waits == waits_before;
     outcome->failed = GPST_FAILED(write->result);
     outcome->bytes = outcome->failed ? 0 : write->bytes;
     outcome->service_ns = write->end_ns - write->start_ns;
@@ -240,6 +243,7 @@ GPSTI_INTERN void gpsti_writer_query_info(const gpsti_writer* writer, gpsti_writ
     out->n_in_flight = info.n_in_flight;
     out->writes = info.jobs;
     out->failed = info.failed;
+    out->computed = info.computed;
     out->bytes = info.bytes;
     out->service_ns = info.service_ns;
     out->cpu_ns = info.cpu_ns + (uint64_t)gpsti_closer_cpu_ns((gpsti_closer*)(uintptr_t)&writer->closer);

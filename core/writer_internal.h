@@ -29,6 +29,7 @@ struct gpsti_write {
 typedef struct gpsti_writer_info {
     uint32_t n_in_flight;
     uint64_t writes, failed, bytes;
+    uint64_t computed; /* of writes: waited for nothing but a core; Linux only, else 0 */
     uint64_t service_ns, cpu_ns;
 } gpsti_writer_info;
 

@@ -86,6 +86,29 @@ static void test_files_are_whole_or_absent(void** state) {
     }
 }
 
+/* On two workers, most of an item is its one output's file. */
+static bool run_writing(const char* backend) {
+    kit* const self = kit_open(backend, 2);
+    gpst_stats stats;
+    gpst_pipeline_desc desc = files_desc(self, false);
+    self->decode_ns = 0;
+    self->n_outputs = desc.n_outputs = 1;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    files_check(self, &stats);
+    kit_close(self);
+    return began_whole();
+}
+
+/* Into the page cache a file is work for who brings the item; for a disk others wait. */
+static void test_writing_is_work_or_waiting(void** state) {
+    (void)state;
+    bool whole = false;
+    for (test_tries t = {0, 0}; !whole && test_again(&t);)
+        whole = run_writing("cpu");
+    assert_true(whole);
+    assert_false(run_writing("sim:write_us=2000"));
+}
+
 /* A worker waits for its own reads, where that is little of an item's time; and nobody reads ahead for it. */
 static void test_reads_that_wait(void** state) {
     (void)state;
@@ -443,6 +466,7 @@ static void test_every_allocation_refused(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files_are_whole_or_absent),
+        cmocka_unit_test(test_writing_is_work_or_waiting),
         cmocka_unit_test(test_reads_that_wait),
         cmocka_unit_test(test_reads_that_wait_for_each_other),
         cmocka_unit_test(test_reads_that_wait_after_the_first),

@@ -156,6 +156,23 @@ static void test_reads_after_the_first_wait(void** state) {
     assert_true(gpsti_tuner_finds_waits(&tuner, &costs, (int64_t)(1.26 * MS))); /* side by side */
 }
 
+/* Who writes into the page cache waits for nobody: handing that on to the engine's writers gains no core. */
+static void test_writing_that_computes(void** state) {
+    (void)state;
+    machine m = brief_machine(2);
+    m.cpu = 0.1;
+    m.write = 0.1;
+    const gpsti_tuner_budget budget = budget_of(&m);
+    gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 0);
+    costs.writes_compute = true;
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 2);
+    costs.service_ns[GPST_RESOURCE_GPU] = (int64_t)(0.1 * MS); /* still to be waited for */
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 0);
+}
+
 /* What no clock has, of an item's way in the plain loop, wants workers, too; and an item 0 alone as many again: it may
    have loaded a device's kernels. Of one that was longer with its file the device says nothing. */
 static void test_whole_items_on_a_device(void** state) {
@@ -626,6 +643,7 @@ int main(void) {
         cmocka_unit_test(test_whole_items_from_far_away),
         cmocka_unit_test(test_reads_after_the_first_wait),
         cmocka_unit_test(test_whole_items_that_are_mostly_calls),
+        cmocka_unit_test(test_writing_that_computes),
         cmocka_unit_test(test_whole_items_on_a_device),
         cmocka_unit_test(test_reads_beside_others),
         cmocka_unit_test(test_long_items_are_not_whole),
