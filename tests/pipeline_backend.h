@@ -34,6 +34,8 @@ static const kit_kept kit_all_kept[] = {
     {"when_waits_are_found", "sim's disk"},
     {"sourced_of_large_files", "sim's disk"},
     {"run_reads", "sim's disk"},
+    {"run_writing", "sim's disk"},
+    {"writer_computes", "sim's disk"},
     {"run_on_device", "how long kernels take in sim's model"},
     {"run_overtakes", "how long kernels and memory take in sim's model"},
     {"beside_begin", "kernels that wait for other items"},

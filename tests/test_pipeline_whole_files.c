@@ -99,6 +99,22 @@ static bool run_writing(const char* backend) {
     return began_whole();
 }
 
+/* No call was sampled: what the writer says. */
+static bool writer_computes(const char* backend) {
+    kit* const self = kit_open(backend, 1);
+    gpst_pipeline_desc desc = kit_standard(self, 20);
+    gpst_pipeline* pipeline = NULL;
+    gpsti_tuner_costs costs;
+    desc.n_slots = desc.n_writes = 1;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+    assert_int_equal(pipeline->clocks[pipeline->steps[pipeline->n_steps - 2].first_clock].cpu_samples, 0);
+    gpsti_tune_costs(pipeline, &costs);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+    return costs.writes_compute;
+}
+
 /* Into the page cache a file is work for who brings the item; for a disk others wait. */
 static void test_writing_is_work_or_waiting(void** state) {
     (void)state;
@@ -107,6 +123,11 @@ static void test_writing_is_work_or_waiting(void** state) {
         whole = run_writing("cpu");
     assert_true(whole);
     assert_false(run_writing("sim:write_us=2000"));
+    bool computes = false;
+    for (test_tries t = {0, 0}; !computes && test_again(&t);)
+        computes = writer_computes("cpu");
+    assert_true(computes);
+    assert_false(writer_computes("sim:write_us=2000"));
 }
 
 /* A worker waits for its own reads, where that is little of an item's time; and nobody reads ahead for it. */
