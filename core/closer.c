@@ -13,12 +13,20 @@ GPSTI_PRIVATE bool gpsti_closer_let_go(gpsti_file* file) {
     return !GPST_FAILED(gpsti_file_close(file, "a file that was replaced"));
 }
 
+GPSTI_INTERN bool gpsti_close_waits(gpsti_file* file) {
+    uint64_t before = 0, after = 0;
+    const bool counts = gpsti_thread_waits(&before);
+    (void)gpsti_closer_let_go(file);
+    return !counts || !gpsti_thread_waits(&after) || after != before;
+}
+
 GPSTI_PRIVATE void gpsti_closer_run(void* owner, void* job, gpsti_io_outcome* outcome) {
     gpsti_closer* const closer = (gpsti_closer*)owner;
     const int64_t start_ns = gpsti_now_ns();
-    outcome->failed = !gpsti_closer_let_go(&((gpsti_closing*)job)->file);
+    (void)outcome; /* nobody asks */
+    const bool waited = gpsti_close_waits(&((gpsti_closing*)job)->file);
     if (closer->closed)
-        closer->closed(closer->user_data, start_ns, gpsti_now_ns());
+        closer->closed(closer->user_data, start_ns, gpsti_now_ns(), waited);
 }
 
 GPSTI_PRIVATE void gpsti_closer_done(void* owner, void* job, bool cancelled) {

@@ -13,7 +13,7 @@ typedef struct gpsti_closing {
 } gpsti_closing;
 
 /* Told when a file was closed, on the thread that did it, without a lock. */
-typedef void (*gpsti_closed_func)(void* user_data, int64_t start_ns, int64_t end_ns);
+typedef void (*gpsti_closed_func)(void* user_data, int64_t start_ns, int64_t end_ns, bool waited);
 
 typedef struct gpsti_closer {
     gpsti_closed_func closed; /* and its user_data: set before the first file, or NULL */
@@ -26,6 +26,8 @@ typedef struct gpsti_closer {
     gpsti_io io;
 } gpsti_closer;
 
+/* On this thread. Did that wait for more than a core? Where nobody can tell, it did. */
+GPSTI_INTERN bool gpsti_close_waits(gpsti_file* file);
 GPSTI_INTERN gpst_result gpsti_closer_init(gpsti_closer* closer, const gpsti_pin* pin);
 /* Waits until all are closed. */
 GPSTI_INTERN void gpsti_closer_term(gpsti_closer* closer);

@@ -27,6 +27,7 @@ struct gpst_context {
     const char* system_root; /* "": where /proc is; a test has its own */
     uint32_t cores_online;
     gpsti_a64 inside_end_ns; /* when a kernel last had every core inside */
+    gpsti_a32 frees_wait; /* 1: files that replaced others waited for a disk, the last time, to free what those had */
     gpsti_a64 host_bytes, device_bytes; /* frame memory in use now, charged against the budgets in info */
     gpsti_keep keep;
     bool has_keep;

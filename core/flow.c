@@ -8,6 +8,7 @@
 
 #define GPSTI_FLOW_FINISH_ITEMS 16 /* ended at once at most, and for about how long their slots may wait */
 #define GPSTI_FLOW_FINISH_NS 50000
+#define GPSTI_FLOW_FREES 8 /* replaced files in a row that are freed without waiting for a disk: that is over */
 
 /* ---- how long tasks take ------------------------------------------------------------------ */
 
@@ -330,13 +331,16 @@ GPSTI_PRIVATE void gpsti_flow_write_done(gpsti_write* write) {
 }
 
 /* What was replaced is freed beside the run, by the disk that the run's files go to. */
-GPSTI_INTERN void gpsti_flow_file_closed(void* user_data, int64_t start_ns, int64_t end_ns) {
+GPSTI_INTERN void gpsti_flow_file_closed(void* user_data, int64_t start_ns, int64_t end_ns, bool waited) {
     gpst_pipeline* const pipeline = (gpst_pipeline*)user_data;
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
     if (gpsti_flow_is_over(pipeline) && end_ns > pipeline->end_ns)
         end_ns = pipeline->end_ns;
     gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], start_ns, end_ns);
+    pipeline->n_frees = waited ? 0 : pipeline->n_frees + 1;
+    if (waited || pipeline->n_frees >= GPSTI_FLOW_FREES)
+        gpsti_a32_store(&pipeline->context->frees_wait, waited ? 1 : 0);
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 

@@ -323,6 +323,7 @@ struct gpst_pipeline {
     gpsti_timing timing;     /* by which to read it: */
     gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H, DISK_OUT; DISK_IN but for the reader's reads */
     int64_t commit_ns; /* of DISK_OUT's: files got their names */
+    uint32_t n_frees;  /* of replaced files, the last ones that waited for no disk */
     gpsti_histogram latency;
     bool frozen;
     uint64_t frozen_allocations, frozen_growths;
@@ -447,7 +448,7 @@ GPSTI_INTERN void gpsti_flow_account_cpu(gpst_pipeline* pipeline, const gpsti_st
 GPSTI_INTERN int64_t gpsti_flow_source_work_ns(const gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_flow_prepare_read(gpsti_slot* slot); /* slot->read, but for done */
 /* A gpsti_closed_func of a pipeline: the disk was busy until then, or until the run's end. */
-GPSTI_INTERN void gpsti_flow_file_closed(void* pipeline, int64_t start_ns, int64_t end_ns);
+GPSTI_INTERN void gpsti_flow_file_closed(void* pipeline, int64_t start_ns, int64_t end_ns, bool waited);
 
 /* ---- carry.c --------------------------------------------------------------------------- */
 

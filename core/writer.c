@@ -119,7 +119,7 @@ GPSTI_PRIVATE gpst_result gpsti_writer_write_path(gpsti_write* write) {
 }
 
 GPSTI_PRIVATE void gpsti_writer_run_write(gpsti_write* write) {
-    write->pending = false;
+    write->pending = write->waited = false;
     write->reason[0] = 0;
     write->start_ns = gpsti_now_ns();
     write->result = gpsti_writer_write_path(write);
@@ -142,7 +142,7 @@ GPSTI_INTERN gpst_result gpsti_write_commit(gpsti_write* write, gpsti_writer* wr
     if (replaces && writer)
         gpsti_closer_close(&writer->closer, &replaced);
     else if (replaces)
-        (void)gpsti_file_close(&replaced, write->path);
+        write->waited = gpsti_close_waits(&replaced);
     return result;
 }
 

@@ -20,6 +20,7 @@ struct gpsti_write {
     void* user_data;
     gpst_result result; /* set before done; failed = the temporary file is gone already */
     bool pending;       /* a temporary file is there: commit or discard it */
+    bool waited;        /* commit did, to free what had the name */
     int64_t start_ns, end_ns;
     char reason[256];
     uint64_t temporary_id; /* the rest is the writer's own */
@@ -35,7 +36,8 @@ typedef struct gpsti_writer_info {
 
 /* n_in_flight: threads, 0 = 2, at most 64. */
 GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_in_flight, gpsti_writer** out);
-/* Before the first commit: who is told how long the writer's threads took to free what had a name. */
+/* Before the first commit: who is told how long the writer's threads took to free what had a name, and whether they
+   waited for more than a core. */
 GPSTI_INTERN void gpsti_writer_tell_closed(gpsti_writer* writer, gpsti_closed_func closed, void* user_data);
 /* Cancels what is queued, waits for what runs and for every `done`. Not from `done`. */
 GPSTI_INTERN void gpsti_writer_destroy(gpsti_writer* writer);

@@ -6,9 +6,11 @@
 #include "../core/closer_internal.h"
 #endif
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { N_FILES = 4 * GPSTI_CLOSER_FILES, N_THREADS = 4 };
@@ -129,12 +131,75 @@ static void test_cancelled_files_are_closed(void** state) {
         close(files[k].reads);
 }
 
+/* A connection with more on its way than anybody reads: closing it waits for a second. */
+static gpsti_file lingering_open(int* others) {
+    static char data[1 << 16];
+    const struct linger linger = {1, 1};
+    struct sockaddr_in address;
+    socklen_t bytes = sizeof address;
+    gpsti_file file = GPST_ZERO;
+    const int self = socket(AF_INET, SOCK_STREAM, 0);
+    memset(&address, 0, sizeof address);
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    others[0] = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(others[0], (const struct sockaddr*)&address, sizeof address), 0);
+    assert_int_equal(listen(others[0], 1), 0);
+    assert_int_equal(getsockname(others[0], (struct sockaddr*)&address, &bytes), 0);
+    assert_int_equal(connect(self, (const struct sockaddr*)&address, sizeof address), 0);
+    others[1] = accept(others[0], NULL, NULL);
+    assert_true(others[1] >= 0);
+    assert_int_equal(setsockopt(self, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
+    while (send(self, data, sizeof data, MSG_DONTWAIT) > 0)
+        continue;
+    file.handle = self;
+    return file;
+}
+
+static gpsti_a32 n_told, n_waited;
+
+static void told(void* user_data, int64_t start_ns, int64_t end_ns, bool waited) {
+    (void)user_data;
+    assert_true(start_ns <= end_ns);
+    (void)gpsti_a32_add(&n_told, 1);
+    (void)gpsti_a32_add(&n_waited, waited ? 1 : 0);
+}
+
+/* By whoever closes: here, or a thread that tells. */
+static void test_it_is_known_who_waits(void** state) {
+    static gpsti_closer closer;
+    uint64_t n_waits = 0;
+    bool computes = !gpsti_thread_waits(&n_waits);
+    int others[2][2];
+    (void)state;
+    for (test_tries t = {0, 0}; !computes && test_again(&t);) {
+        watched file = watched_open();
+        computes = !gpsti_close_waits(&file.file);
+        close(file.reads);
+    }
+    assert_true(computes);
+    gpsti_file file = lingering_open(others[0]);
+    assert_true(gpsti_close_waits(&file));
+    assert_int_equal(gpsti_closer_init(&closer, NULL), GPST_OK);
+    closer.closed = told;
+    file = lingering_open(others[1]);
+    gpsti_closer_close(&closer, &file);
+    for (int ms = 0; gpsti_a32_load(&n_told) == 0 && ms < 60000; ms++)
+        gpsti_sleep_ns(1000000);
+    gpsti_closer_term(&closer);
+    assert_int_equal(gpsti_a32_load(&n_told), 1);
+    assert_int_equal(gpsti_a32_load(&n_waited), 1);
+    for (int k = 0; k < 4; k++)
+        close(others[k / 2][k % 2]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files_are_closed_meanwhile),
         cmocka_unit_test(test_all_are_closed_at_the_end),
         cmocka_unit_test(test_the_caller_closes),
         cmocka_unit_test(test_cancelled_files_are_closed),
+        cmocka_unit_test(test_it_is_known_who_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,10 +289,16 @@ static void test_what_is_replaced_is_the_disks(void** state) {
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
     assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
     const int64_t busy_ns = disk_busy_ns(pipeline), end_ns = pipeline->end_ns;
-    gpsti_flow_file_closed(pipeline, end_ns + 5, end_ns + 1000);
+    gpsti_flow_file_closed(pipeline, end_ns + 5, end_ns + 1000, true);
     assert_int_equal(disk_busy_ns(pipeline), busy_ns);
-    gpsti_flow_file_closed(pipeline, end_ns - 1, end_ns + 1000);
+    gpsti_flow_file_closed(pipeline, end_ns - 1, end_ns + 1000, true);
     assert_int_equal(disk_busy_ns(pipeline), busy_ns + 1);
+    assert_int_equal(gpsti_a32_load(&self->context->frees_wait), 1);
+    for (uint32_t n = 0; n < 15; n++) { /* the eighth in a row that did not wait says that none does any more */
+        assert_int_equal(gpsti_a32_load(&self->context->frees_wait), 1);
+        gpsti_flow_file_closed(pipeline, end_ns, end_ns, n == 7 - 1);
+    }
+    assert_int_equal(gpsti_a32_load(&self->context->frees_wait), 0);
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     kit_close(self);
 }

@@ -130,6 +130,63 @@ static void test_writing_is_work_or_waiting(void** state) {
     assert_false(writer_computes("sim:write_us=2000"));
 }
 
+static struct {
+    uint32_t wait; /* what is thought of files when the next one is made */
+    bool tells;    /* the writer: under the scheduler's lock */
+    gpsti_a32 n_told;
+} frees;
+
+static void freed_by_a_thread(void* user_data, int64_t start_ns, int64_t end_ns, bool waited) {
+    (void)user_data;
+    (void)start_ns;
+    (void)end_ns;
+    (void)waited;
+    (void)gpsti_a32_add(&frees.n_told, 1);
+}
+
+static gpst_result decode_before_a_free(void* user_data, gpst_task* task) {
+    gpst_context* const context = task->pipeline->context;
+    gpsti_mutex_lock(&context->scheduler->mutex);
+    if (task->pipeline->writer && !frees.tells)
+        gpsti_writer_tell_closed(task->pipeline->writer, freed_by_a_thread, NULL);
+    frees.tells = task->pipeline->writer != NULL;
+    gpsti_mutex_unlock(&context->scheduler->mutex);
+    gpsti_a32_store(&context->frees_wait, frees.wait);
+    return kit_decode(user_data, task);
+}
+
+/* How many of N_FILES files that replace others leave it to threads to free what these had. UINT32_MAX: not whole. */
+static uint32_t n_freed_by_threads(uint32_t wait) {
+    kit* const self = kit_open("cpu", 2);
+    gpst_stats stats;
+    for (int run = 0; run < 2; run++) {
+        gpst_pipeline_desc desc = files_desc(self, false);
+        self->decode_ns = 300000; /* who frees sets frees_wait, and the other one's turn to commit is not the next */
+        self->n_outputs = desc.n_outputs = 1;
+        self->next_source = 0;
+        self->stages[1].func = decode_before_a_free;
+        memset(&frees, 0, sizeof frees);
+        frees.wait = wait;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    }
+    files_check(self, &stats);
+    kit_close(self);
+    return began_whole() || said("starts with whole items") ? gpsti_a32_load(&frees.n_told) : UINT32_MAX;
+}
+
+/* Who brings whole items frees what they replace, unless that waits. */
+static void test_who_frees(void** state) {
+    (void)state;
+    bool here = false, threads = false;
+    for (test_tries t = {0, 0}; !(here && threads) && test_again(&t);) {
+        const uint32_t n_here = n_freed_by_threads(0), n_threads = n_freed_by_threads(1);
+        printf("    %u and %u of %u by threads\n", n_here, n_threads, N_FILES);
+        here = here || n_here < N_FILES / 2;
+        threads = threads || (n_threads > N_FILES / 2 && n_threads <= N_FILES);
+    }
+    assert_true(here && threads);
+}
+
 /* A worker waits for its own reads, where that is little of an item's time; and nobody reads ahead for it. */
 static void test_reads_that_wait(void** state) {
     (void)state;
@@ -488,6 +545,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files_are_whole_or_absent),
         cmocka_unit_test(test_writing_is_work_or_waiting),
+        cmocka_unit_test(test_who_frees),
         cmocka_unit_test(test_reads_that_wait),
         cmocka_unit_test(test_reads_that_wait_for_each_other),
         cmocka_unit_test(test_reads_that_wait_after_the_first),

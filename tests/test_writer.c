@@ -224,8 +224,9 @@ typedef struct test_closings {
     int64_t since_ns;
 } test_closings;
 
-static void test_closed(void* user_data, int64_t start_ns, int64_t end_ns) {
+static void test_closed(void* user_data, int64_t start_ns, int64_t end_ns, bool waited) {
     test_closings* const self = (test_closings*)user_data;
+    (void)waited;
     (void)gpsti_a32_add(&self->n, 1);
     if (start_ns < self->since_ns || end_ns < start_ns || end_ns > gpsti_now_ns())
         (void)gpsti_a32_add(&self->n_wrong, 1);
