@@ -240,7 +240,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_open_files(gpst_pipeline* pipeline) {
         return GPST_OK;
     GPSTI_TRY(gpsti_writer_create(pipeline->context, pipeline->desc.n_writes, &pipeline->writer));
     gpsti_writer_tell_closed(pipeline->writer, gpsti_flow_file_closed, pipeline);
-    return GPST_OK;
+    return pipeline->whole ? GPST_OK : gpsti_writer_start(pipeline->writer);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
@@ -289,7 +289,9 @@ GPSTI_INTERN gpst_result gpsti_pipeline_open(gpst_pipeline* pipeline) {
     const gpst_result result = gpsti_pipeline_open_files(pipeline);
     if (GPST_FAILED(result)) { /* whole or not at all: it may be tried again */
         gpst_reader_destroy(pipeline->reader);
+        gpsti_writer_destroy(pipeline->writer);
         pipeline->reader = NULL;
+        pipeline->writer = NULL;
         return result;
     }
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);

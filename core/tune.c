@@ -135,10 +135,28 @@ GPSTI_PRIVATE void gpsti_tune_apply_slots(gpst_pipeline* pipeline) {
     pipeline->n_slots = n;
 }
 
+/* Items that end with their workers end side by side where nobody is told of them. */
+GPSTI_PRIVATE void gpsti_tune_set_ends(gpst_pipeline* pipeline, bool whole) {
+    gpsti_step* const finish = &pipeline->steps[pipeline->n_steps - 1];
+    pipeline->whole = whole;
+    if (!pipeline->desc.sink)
+        finish->concurrency = whole ? 0 : 1;
+}
+
 /* A reader has no thread while workers bring items whole. Where none is to be had then, they go on reading. */
 GPSTI_PRIVATE void gpsti_tune_start_reader(gpst_pipeline* pipeline) {
     if (pipeline->reader && !pipeline->whole && GPST_FAILED(gpsti_reader_start(pipeline->reader)))
         pipeline->read_cpu_part = 1.0;
+}
+
+/* Nor has a writer. Where none is to be had then, they go on bringing items whole. */
+GPSTI_PRIVATE void gpsti_tune_start_writer(gpst_pipeline* pipeline) {
+    gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    if (!pipeline->writer || pipeline->whole || !GPST_FAILED(gpsti_writer_start(pipeline->writer)))
+        return;
+    gpsti_tune_set_ends(pipeline, true);
+    gpsti_format(gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0)->reason, sizeof tuner->decisions[0].reason,
+                 "whole items: no thread for the writer");
 }
 
 GPSTI_PRIVATE void gpsti_tune_apply_files(gpst_pipeline* pipeline) {
@@ -150,6 +168,7 @@ GPSTI_PRIVATE void gpsti_tune_apply_files(gpst_pipeline* pipeline) {
     if (pipeline->writer && writes != pipeline->desc.n_writes &&
         GPST_FAILED(gpsti_writer_set_in_flight(pipeline->writer, writes)))
         gpsti_tune_refused(pipeline, GPST_KNOB_WRITES, pipeline->desc.n_writes);
+    gpsti_tune_start_writer(pipeline);
     gpsti_tune_start_reader(pipeline);
     gpsti_tune_set_files(pipeline);
 }
@@ -342,14 +361,6 @@ GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline) {
 }
 
 /* ---- whole items ------------------------------------------------------------------------------------- */
-
-/* Items that end with their workers end side by side where nobody is told of them. */
-GPSTI_PRIVATE void gpsti_tune_set_ends(gpst_pipeline* pipeline, bool whole) {
-    gpsti_step* const finish = &pipeline->steps[pipeline->n_steps - 1];
-    pipeline->whole = whole;
-    if (!pipeline->desc.sink)
-        finish->concurrency = whole ? 0 : 1;
-}
 
 GPSTI_INTERN uint32_t gpsti_tune_most_whole(const gpst_pipeline* pipeline) {
     const uint32_t* const most = pipeline->tune.tuner.most.value;

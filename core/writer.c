@@ -194,9 +194,9 @@ GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_i
     writer->context = context;
     gpst_result result = gpsti_closer_init(&writer->closer, &context->pin);
     if (!GPST_FAILED(result)) {
-        result = gpsti_io_init_started(&writer->io, &gpsti_writer_job_i, writer,
-                                       n_in_flight ? n_in_flight : GPSTI_WRITER_DEFAULT_IN_FLIGHT, "gpst-write",
-                                       &context->pin);
+        result = gpsti_io_init(&writer->io, &gpsti_writer_job_i, writer,
+                               n_in_flight ? n_in_flight : GPSTI_WRITER_DEFAULT_IN_FLIGHT, "gpst-write",
+                               &context->pin);
         if (GPST_FAILED(result))
             gpsti_closer_term(&writer->closer);
     }
@@ -207,6 +207,8 @@ GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_i
     *out = writer;
     return GPST_OK;
 }
+
+GPSTI_INTERN gpst_result gpsti_writer_start(gpsti_writer* writer) { return gpsti_io_start(&writer->io); }
 
 GPSTI_INTERN void gpsti_writer_tell_closed(gpsti_writer* writer, gpsti_closed_func closed, void* user_data) {
     writer->closer.closed = closed;

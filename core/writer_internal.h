@@ -34,8 +34,10 @@ typedef struct gpsti_writer_info {
     uint64_t service_ns, cpu_ns;
 } gpsti_writer_info;
 
-/* n_in_flight: threads, 0 = 2, at most 64. */
+/* n_in_flight: threads, 0 = 2, at most 64; they come with the first that is submitted. */
 GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_in_flight, gpsti_writer** out);
+/* The first of them now, so that nothing is submitted where none is to be had. */
+GPSTI_INTERN gpst_result gpsti_writer_start(gpsti_writer* writer);
 /* Before the first commit: who is told how long the writer's threads took to free what had a name, and whether they
    waited for more than a core. */
 GPSTI_INTERN void gpsti_writer_tell_closed(gpsti_writer* writer, gpsti_closed_func closed, void* user_data);

@@ -27,6 +27,7 @@ static const kit_kept kit_all_kept[] = {
     {"test_an_item_takes_an_engine_time", "what an item costs an engine on the cpu and on a device"},
     {"test_waiting_reads_are_the_readers", "sim's disk"},
     {"test_threads_that_read", "how many threads there are: a driver has its own"},
+    {"test_threads_that_write", "how many threads there are: a driver has its own"},
     {"test_reads_that_wait", "sim's disk"},
     {"test_reads_that_wait_for_each_other", "sim's disk"},
     {"test_a_fallback_is_of_one_item", "how long kernels take in sim's model"},

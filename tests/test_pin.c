@@ -99,6 +99,7 @@ static void test_pinned_threads(void** state) {
         assert_int_equal(gpst_context_create(&t.desc, &t.context), GPST_OK);
         assert_int_equal(gpst_reader_create(t.context, NULL, &reader), GPST_OK);
         assert_int_equal(gpsti_writer_create(t.context, 1, &writer), GPST_OK);
+        assert_int_equal(gpsti_writer_start(writer), GPST_OK);
         gpst_context_query_info(t.context, &info);
         assert_int_equal(strncmp(info.pinned, pinned ? "cores " : "none", 6), 0);
         int first_cores[3];

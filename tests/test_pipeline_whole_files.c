@@ -329,6 +329,37 @@ static void test_threads_that_read(void** state) {
 }
 #endif
 
+#if defined(__linux__)
+/* Nor has a writer threads while workers bring items whole; where none is to be had, they go on with that. */
+static void test_threads_that_write(void** state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_pipeline_desc desc = files_desc(self, false);
+        gpst_pipeline* pipeline = NULL;
+        desc.stages = &self->stages[1]; /* with none that reads */
+        desc.n_stages = 4;
+        const uint32_t n_before = test_settled_threads();
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+        pipeline->whole = i == 1;
+        assert_int_equal(gpsti_pipeline_open(pipeline), GPST_OK);
+        apply(pipeline, i == 1);
+        assert_int_equal(test_count_threads() > n_before, i == 0);
+        if (i == 1 && test_refuse_threads(true)) {
+            apply(pipeline, false);
+            assert_true(test_refuse_threads(false));
+            assert_true(pipeline->whole && test_count_threads() == n_before);
+            gpst_pipeline_query_tuner(pipeline, &report);
+            assert_true(said("whole items: no thread for the writer"));
+        }
+        apply(pipeline, false);
+        assert_true(!pipeline->whole && test_count_threads() > n_before);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        kit_close(self);
+    }
+}
+#endif
+
 /* To the next run of the job, what was found, and not what the first read had said: 0.1 ms. */
 static void test_what_reads_wait_is_handed_on(void** state) {
     (void)state;
@@ -551,6 +582,7 @@ int main(void) {
         cmocka_unit_test(test_reads_that_wait_after_the_first),
 #if defined(__linux__)
         cmocka_unit_test(test_threads_that_read),
+        cmocka_unit_test(test_threads_that_write),
 #endif
         cmocka_unit_test(test_what_reads_wait_is_handed_on),
         cmocka_unit_test(test_slots_are_worth_more_to_reads_that_wait),
