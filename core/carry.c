@@ -256,6 +256,12 @@ GPSTI_PRIVATE bool gpsti_carry_take(gpsti_carry* self, uint32_t n_items) {
     return more;
 }
 
+/* What the item's files replace is freed here, unless that waits: another thread would take the core that is needed
+   here. */
+GPSTI_PRIVATE gpsti_writer* gpsti_carry_who_frees(const gpst_pipeline* pipeline) {
+    return gpsti_a32_load(&pipeline->context->frees_wait) == 0 ? NULL : pipeline->writer;
+}
+
 GPSTI_PRIVATE void gpsti_carry_to_end(gpsti_carry* self) {
     gpsti_slot* const slot = self->slots[0];
     const uint32_t i = self->n_items++;
@@ -263,7 +269,7 @@ GPSTI_PRIVATE void gpsti_carry_to_end(gpsti_carry* self) {
     self->slots[i] = slot;
     gpsti_carry_item(self, i);
     const int64_t finish_ns = gpsti_now_ns();
-    gpsti_finish_item(slot, self->pipeline->writer);
+    gpsti_finish_item(slot, gpsti_carry_who_frees(self->pipeline));
     end->result = slot->item.result;
     end->start_ns = slot->item.start_ns;
     end->end_ns = slot->item.end_ns;

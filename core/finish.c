@@ -6,25 +6,17 @@
 
 #include <string.h>
 
-/* Who brings whole items frees what their files replace, unless that waits: another thread would take the core that
-   it needs. In stages the others wait for their turn to commit. NULL = the caller. */
-GPSTI_PRIVATE gpsti_writer* gpsti_finish_who_frees(const gpst_pipeline* pipeline, gpsti_writer* writer) {
-    return pipeline->whole && gpsti_a32_load(&pipeline->context->frees_wait) == 0 ? NULL : writer;
-}
-
 GPSTI_PRIVATE void gpsti_finish_commit(gpsti_slot* slot, gpsti_writer* writer) {
-    gpst_context* const context = slot->pipeline->context;
     slot->commit_start_ns = gpsti_now_ns();
     for (uint32_t o = 0; o < slot->item.n_outputs; o++) {
         gpsti_emit* emit = slot->out[o].emits;
         for (uint32_t e = 0; e < slot->out[o].n_emits; e++, emit = emit->next) {
             if (GPST_FAILED(slot->item.result) || !emit->write.pending)
                 continue;
-            const gpst_result result =
-                gpsti_write_commit(&emit->write, gpsti_finish_who_frees(slot->pipeline, writer));
+            const gpst_result result = gpsti_write_commit(&emit->write, writer);
             emit->committed = !GPST_FAILED(result);
             if (emit->write.waited)
-                gpsti_a32_store(&context->frees_wait, 1);
+                gpsti_a32_store(&slot->pipeline->context->frees_wait, 1);
             if (GPST_FAILED(result))
                 gpsti_slot_fail(slot, result, "write", emit->write.reason);
             slot->commit_end_ns = gpsti_now_ns();

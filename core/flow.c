@@ -335,7 +335,7 @@ GPSTI_INTERN void gpsti_flow_file_closed(void* user_data, int64_t start_ns, int6
     gpst_pipeline* const pipeline = (gpst_pipeline*)user_data;
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
-    if (gpsti_flow_is_over(pipeline) && end_ns > pipeline->end_ns)
+    if (pipeline->in_flight == 0 && end_ns > pipeline->end_ns)
         end_ns = pipeline->end_ns;
     gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], start_ns, end_ns);
     pipeline->n_frees = waited ? 0 : pipeline->n_frees + 1;

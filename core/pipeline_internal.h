@@ -447,7 +447,7 @@ GPSTI_INTERN void gpsti_flow_account_cpu(gpst_pipeline* pipeline, const gpsti_st
 
 GPSTI_INTERN int64_t gpsti_flow_source_work_ns(const gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_flow_prepare_read(gpsti_slot* slot); /* slot->read, but for done */
-/* A gpsti_closed_func of a pipeline: the disk was busy until then, or until the run's end. */
+/* A gpsti_closed_func of a pipeline: the disk was busy until then, or until the last item's end where none is left. */
 GPSTI_INTERN void gpsti_flow_file_closed(void* pipeline, int64_t start_ns, int64_t end_ns, bool waited);
 
 /* ---- carry.c --------------------------------------------------------------------------- */
