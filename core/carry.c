@@ -256,8 +256,7 @@ GPSTI_PRIVATE bool gpsti_carry_take(gpsti_carry* self, uint32_t n_items) {
     return more;
 }
 
-/* What the item's files replace is freed here, unless that waits: another thread would take the core that is needed
-   here. */
+/* What the item's files replace is freed by this thread, unless that waits: another would take the core that it has. */
 GPSTI_PRIVATE gpsti_writer* gpsti_carry_who_frees(const gpst_pipeline* pipeline) {
     return gpsti_a32_load(&pipeline->context->frees_wait) == 0 ? NULL : pipeline->writer;
 }

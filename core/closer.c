@@ -9,21 +9,20 @@
 
 #define GPSTI_CLOSER_THREADS 4 /* they wait for most of their time */
 
-GPSTI_PRIVATE bool gpsti_closer_let_go(gpsti_file* file) {
-    return !GPST_FAILED(gpsti_file_close(file, "a file that was replaced"));
-}
+/* Nobody needs the result. */
+GPSTI_PRIVATE void gpsti_closer_let_go(gpsti_file* file) { (void)gpsti_file_close(file, "a file that was replaced"); }
 
 GPSTI_INTERN bool gpsti_close_waits(gpsti_file* file) {
     uint64_t before = 0, after = 0;
     const bool counts = gpsti_thread_waits(&before);
-    (void)gpsti_closer_let_go(file);
+    gpsti_closer_let_go(file);
     return !counts || !gpsti_thread_waits(&after) || after != before;
 }
 
 GPSTI_PRIVATE void gpsti_closer_run(void* owner, void* job, gpsti_io_outcome* outcome) {
     gpsti_closer* const closer = (gpsti_closer*)owner;
     const int64_t start_ns = gpsti_now_ns();
-    (void)outcome; /* nobody asks */
+    (void)outcome;
     const bool waited = gpsti_close_waits(&((gpsti_closing*)job)->file);
     if (closer->closed)
         closer->closed(closer->user_data, start_ns, gpsti_now_ns(), waited);
@@ -33,7 +32,7 @@ GPSTI_PRIVATE void gpsti_closer_done(void* owner, void* job, bool cancelled) {
     gpsti_closer* const closer = (gpsti_closer*)owner;
     gpsti_closing* const closing = (gpsti_closing*)job;
     if (cancelled)
-        (void)gpsti_closer_let_go(&closing->file);
+        gpsti_closer_let_go(&closing->file);
     gpsti_mutex_lock(&closer->mutex);
     closing->next = closer->free;
     closer->free = closing;
@@ -64,7 +63,7 @@ GPSTI_PRIVATE gpsti_closing* gpsti_closer_take(gpsti_closer* closer) {
 GPSTI_INTERN void gpsti_closer_close(gpsti_closer* closer, gpsti_file* file) {
     gpsti_closing* const closing = gpsti_closer_take(closer);
     if (!closing) {
-        (void)gpsti_closer_let_go(file);
+        gpsti_closer_let_go(file);
         return;
     }
     closing->file = *file;

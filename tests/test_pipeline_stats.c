@@ -303,6 +303,44 @@ static void test_what_is_replaced_is_the_disks(void** state) {
     kit_close(self);
 }
 
+/* An item's only file is committed by who finishes it; waited: to free what had the name. */
+static void finish_with_a_file(kit* self, gpst_pipeline* pipeline, bool waited) {
+    gpsti_slot* const slot = pipeline->slots[0];
+    gpsti_emit emit = GPST_ZERO;
+    char path[120];
+    snprintf(path, sizeof path, "%s/new %d", self->dir, waited);
+    emit.path = path;
+    emit.write.path = path;
+    emit.write.data = path;
+    emit.write.bytes = sizeof path;
+    assert_int_equal(gpsti_writer_write_now(NULL, &emit.write), GPST_OK);
+    emit.write.waited = waited; /* as a commit leaves it that replaces a file: none is replaced here */
+    gpsti_slot_reset(slot, 0);
+    slot->item.n_outputs = 1;
+    slot->out[0].emits = &emit;
+    slot->out[0].n_emits = 1;
+    gpsti_finish_item(slot, NULL);
+    assert_true(emit.committed);
+    slot->out[0].emits = NULL;
+    slot->out[0].n_emits = 0;
+}
+
+static void test_who_waits_to_free_says_so(void** state) {
+    kit* const self = kit_open("cpu", 1);
+    gpst_pipeline_desc desc = kit_simple(self, 5, burn);
+    gpst_pipeline* pipeline = NULL;
+    (void)state;
+    desc.sink = NULL;
+    desc.n_slots = 1;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    for (int waited = 0; waited < 2; waited++) {
+        finish_with_a_file(self, pipeline, waited != 0);
+        assert_int_equal(gpsti_a32_load(&self->context->frees_wait), waited);
+    }
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+}
+
 /* A picture without a file. */
 static gpst_result paint(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
@@ -422,6 +460,7 @@ int main(void) {
         cmocka_unit_test(test_workers_that_read_are_used_up),
         cmocka_unit_test(test_commits_are_the_disks),
         cmocka_unit_test(test_what_is_replaced_is_the_disks),
+        cmocka_unit_test(test_who_waits_to_free_says_so),
         cmocka_unit_test(test_some_device_work_is_timed),
         cmocka_unit_test(test_timing_knows_who_is_beside),
         cmocka_unit_test(test_stats_of_nothing),
