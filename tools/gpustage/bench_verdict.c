@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { N_MIXES = 200, N_ITEMS = 60, N_WORKERS = 4 };
+enum { N_MIXES = 200, N_ITEMS = 60, MOST_WORKERS = 4 };
 #define UP_BYTES 16384
 #define DOWN_BYTES 16384
 #define READ_BYTES 65536
@@ -47,6 +47,13 @@ static int mix_largest(const mix* self) {
     return largest;
 }
 
+/* Half of the cores are the readers', the writers' and the device's threads: where they have to share with workers, the
+   demands are not what was asked for. */
+static uint32_t mix_workers(void) {
+    const uint32_t n = bench_cores() / 2;
+    return n < 1 ? 1 : n < MOST_WORKERS ? n : MOST_WORKERS;
+}
+
 /* 0 bytes a second is "as the host does it", which for so few bytes is next to nothing. */
 static double mix_gbps(double bytes, double us) { return us > 0.0 ? bytes / us / 1e3 : 0.0; }
 
@@ -68,14 +75,14 @@ static bool mix_run(const mix* self, gpst_stats* stats) {
     load.backend = backend;
     load.n_items = N_ITEMS;
     load.read_bytes = READ_BYTES;
-    load.cpu_us = self->us[GPST_RESOURCE_CPU] * N_WORKERS;
+    load.cpu_us = self->us[GPST_RESOURCE_CPU] * mix_workers();
     load.up_bytes = UP_BYTES;
     load.down_bytes = DOWN_BYTES;
     load.write_bytes = WRITE_BYTES;
     load.in_memory = true;
     bench_job* job = NULL;
     const bool ok =
-        bench_job_open(&load, N_WORKERS, &job) == GPST_OK && bench_job_run(job, BENCH_FIXED, NULL, stats) > 0.0;
+        bench_job_open(&load, mix_workers(), &job) == GPST_OK && bench_job_run(job, BENCH_FIXED, NULL, stats) > 0.0;
     bench_job_close(job);
     return ok;
 }
@@ -118,11 +125,11 @@ int bench_verdict(const bench_ask* asked, json* out) {
     uint64_t random = 2026;
     score total = {0, 0, 0};
     bool ok = true;
-    printf("verdict: %d mixes of known demands on sim, %d items each, %d workers; those that are wrong or whose cap is "
-           "off by over 10 %%:\n", N_MIXES, N_ITEMS, N_WORKERS);
-    if (bench_cores() < 2 * N_WORKERS)
-        printf("this machine has %u cores: workers, readers, writers and the device's threads share them, and demands "
-               "are not what was asked for\n", (unsigned)bench_cores());
+    printf("verdict: %d mixes of known demands on sim, %d items each, workers: %u; those that are wrong or whose cap is "
+           "off by over 10 %%:\n", N_MIXES, N_ITEMS, (unsigned)mix_workers());
+    if (bench_cores() < 2)
+        printf("this machine has one core: workers, readers, writers and the device's threads share it, and demands "
+               "are not what was asked for\n");
     json_open(out, "rows", '[');
     for (uint32_t m = 0; ok && m < N_MIXES; m++) {
         const mix self = mix_make(&random);
