@@ -32,6 +32,7 @@ typedef struct gpsti_carry {
     uint32_t worker_index;
     uint32_t n_items, n_steps;
     uint32_t n_active; /* what the pipeline was at when these items were taken */
+    uint64_t share;    /* of what was left at its last turn at the source; items that end here are counted after it */
     bool whole;
     bool on_cpu; /* and where their device work began */
     gpsti_slot* slots[GPSTI_BUNCH_ITEMS]; /* of items that end here the first one is all of theirs */
@@ -39,6 +40,7 @@ typedef struct gpsti_carry {
     gpsti_bunch bunch; /* items that end here: taken, and not begun; */
     bool loaded;       /* and one more, which the slot has */
     int64_t source_ns;
+    int64_t now_ns;    /* the last look at the clock; little has happened since */
     bool wants_cpu[GPST_MAX_STAGES];      /* by step, of the first item */
     gpsti_carry_note notes[GPSTI_BUNCH_ITEMS][GPST_MAX_STAGES];
     gpsti_carry_end ends[GPSTI_BUNCH_ITEMS];
@@ -138,7 +140,7 @@ GPSTI_PRIVATE bool gpsti_carry_call_source(gpsti_carry* self, uint64_t index) {
     self->n_items = 0;
     while (more && self->n_items < n_slots) {
         gpsti_slot* const slot = self->slots[self->n_items];
-        gpsti_slot_reset(slot, index + self->n_items);
+        gpsti_slot_reset(slot, index + self->n_items, gpsti_now_ns());
         more = gpsti_call_source(self->pipeline, slot) != GPST_END;
         if (more)
             gpsti_reader_expect(self->pipeline->reader, slot->item.path, index + self->n_items);
@@ -163,17 +165,18 @@ GPSTI_PRIVATE void gpsti_carry_serve(gpsti_carry* self, uint32_t i, uint32_t s) 
     gpsti_carry_note* const note = &self->notes[i][s];
     const char* const name = self->pipeline->stages[step->first_stage].name;
     const bool sample_cpu = self->wants_cpu[s];
-    char reason[GPST_REASON_BYTES] = "";
+    char reason[GPST_REASON_BYTES];
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
     note->bytes = 0;
     note->setup_ns = gpsti_pool_growth_here_ns();
     note->setup_cpu_ns = gpsti_pool_growth_here_cpu_ns();
-    note->start_ns = gpsti_now_ns();
+    note->start_ns = sample_cpu ? gpsti_now_ns() : self->now_ns; /* which the step before ended at */
     if (step->kind == GPSTI_STEP_READ)
         gpsti_carry_read(slot, note, reason);
     else
         note->result = gpsti_call_stage(slot, step->first_stage, 0, self->worker_index, reason);
-    note->busy_ns = gpsti_now_ns() - note->start_ns;
+    self->now_ns = gpsti_now_ns();
+    note->busy_ns = self->now_ns - note->start_ns;
     note->setup_ns = gpsti_pool_growth_here_ns() - note->setup_ns;
     note->setup_cpu_ns = gpsti_pool_growth_here_cpu_ns() - note->setup_cpu_ns;
     note->cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
@@ -196,15 +199,14 @@ GPSTI_PRIVATE void gpsti_carry_item(gpsti_carry* self, uint32_t i) {
     }
     self->n_served[i] = s;
     if (self->whole)
-        gpsti_plain_bring(slot, self->worker_index, self->n_steps, self->wants_cpu);
+        self->now_ns = gpsti_plain_bring(slot, self->worker_index, self->n_steps, self->wants_cpu, self->now_ns);
     memset(self->wants_cpu, 0, sizeof self->wants_cpu);
 }
 
 GPSTI_PRIVATE void gpsti_carry_load(gpsti_carry* self, const gpsti_given* given) {
     gpsti_slot* const slot = self->slots[0];
-    gpsti_slot_reset(slot, given->index);
+    gpsti_slot_reset(slot, given->index, given->start_ns); /* where it had to wait for those before it, too */
     slot->on_cpu = self->on_cpu; /* whatever became of the item before */
-    slot->item.start_ns = given->start_ns; /* where it had to wait for those before it, too */
     gpsti_slot_receive(slot, given);
 }
 
@@ -227,12 +229,11 @@ GPSTI_PRIVATE bool gpsti_carry_ask(gpsti_carry* self, int64_t now_ns) {
     return true;
 }
 
-/* A share of what is left by now: what others have taken is counted when they return. */
-GPSTI_PRIVATE uint64_t gpsti_carry_n_at_once(const gpsti_carry* self, uint64_t n_items) {
+/* Of what is left by now: what others have taken is counted when they return. */
+GPSTI_PRIVATE uint64_t gpsti_carry_share_now(const gpsti_carry* self) {
     const uint64_t expected = self->pipeline->desc.n_items_expected, begun = self->pipeline->source_index;
     const uint64_t share = gpsti_carry_share(expected > begun ? expected - begun : 0, self->n_active);
-    const uint64_t n = n_items < share ? n_items : share;
-    return n > 1 ? n : 1;
+    return share > 1 ? share : 1;
 }
 
 /* A turn at the source, for at most n_items. False: it is dry. It is called by one worker at a time, who need not have
@@ -243,7 +244,8 @@ GPSTI_PRIVATE bool gpsti_carry_take(gpsti_carry* self, uint32_t n_items) {
     gpsti_bunch_empty(&self->bunch);
     self->loaded = false;
     gpsti_mutex_lock(&pipeline->source_mutex);
-    const uint64_t n = gpsti_carry_n_at_once(self, n_items);
+    self->share = gpsti_carry_share_now(self);
+    const uint64_t n = n_items < self->share ? n_items : self->share;
     const int64_t start_ns = gpsti_now_ns();
     int64_t now_ns = start_ns;
     while (more && !self->loaded && self->bunch.n < n && now_ns - start_ns < GPSTI_CARRY_SOURCE_NS) {
@@ -253,6 +255,7 @@ GPSTI_PRIVATE bool gpsti_carry_take(gpsti_carry* self, uint32_t n_items) {
     pipeline->source_dry = !more;
     gpsti_mutex_unlock(&pipeline->source_mutex);
     self->source_ns += now_ns - start_ns;
+    self->now_ns = now_ns;
     return more;
 }
 
@@ -267,8 +270,9 @@ GPSTI_PRIVATE void gpsti_carry_to_end(gpsti_carry* self) {
     gpsti_carry_end* const end = &self->ends[i];
     self->slots[i] = slot;
     gpsti_carry_item(self, i);
-    const int64_t finish_ns = gpsti_now_ns();
-    gpsti_finish_item(slot, gpsti_carry_who_frees(self->pipeline));
+    const int64_t finish_ns = self->now_ns;
+    gpsti_finish_item(slot, gpsti_carry_who_frees(self->pipeline), finish_ns);
+    self->now_ns = slot->item.end_ns;
     end->result = slot->item.result;
     end->start_ns = slot->item.start_ns;
     end->end_ns = slot->item.end_ns;
@@ -404,7 +408,7 @@ GPSTI_PRIVATE void gpsti_carry_run_to_end(gpst_pipeline* pipeline, uint32_t work
     for (self.n_items = 0; !locked;) {
         more = gpsti_carry_take(&self, self.n_items < n_items ? n_items - self.n_items : 1);
         gpsti_carry_bunch_to_end(&self);
-        locked = (!more || self.n_items >= n_items) && gpsti_carry_lock(&self, more);
+        locked = (!more || self.n_items >= n_items || self.n_items >= self.share) && gpsti_carry_lock(&self, more);
     }
     const int64_t spent_ns = gpsti_now_ns() - start_ns;
     gpsti_scheduler_return(scheduler, work_ns);
@@ -444,6 +448,7 @@ GPSTI_PRIVATE void gpsti_carry_run_on(gpst_pipeline* pipeline, uint32_t worker_i
         gpsti_scheduler_wake(scheduler);
         gpsti_mutex_unlock(&scheduler->mutex);
     }
+    self.now_ns = gpsti_now_ns();
     for (uint32_t i = 0; i < self.n_items; i++)
         gpsti_carry_item(&self, i);
     const int64_t spent_ns = gpsti_now_ns() - start_ns;

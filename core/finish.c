@@ -7,7 +7,6 @@
 #include <string.h>
 
 GPSTI_PRIVATE void gpsti_finish_commit(gpsti_slot* slot, gpsti_writer* writer) {
-    slot->commit_start_ns = gpsti_now_ns();
     for (uint32_t o = 0; o < slot->item.n_outputs; o++) {
         gpsti_emit* emit = slot->out[o].emits;
         for (uint32_t e = 0; e < slot->out[o].n_emits; e++, emit = emit->next) {
@@ -51,13 +50,17 @@ GPSTI_PRIVATE void gpsti_finish_tell(gpsti_slot* slot) {
         gpsti_slot_fail(slot, result, "sink", gpsti_fail_serial() != serial ? gpst_last_reason() : "");
 }
 
-GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot, gpsti_writer* writer) {
-    slot->commit_start_ns = slot->commit_end_ns = 0;
+GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot, gpsti_writer* writer, int64_t now_ns) {
+    slot->item.end_ns = slot->commit_start_ns = now_ns;
+    slot->commit_end_ns = 0;
     if (!GPST_FAILED(slot->item.result))
         gpsti_finish_commit(slot, writer);
-    if (GPST_FAILED(slot->item.result))
-        gpsti_finish_remove(slot); /* before the sink, so that what it is told is true */
-    slot->item.end_ns = gpsti_now_ns();
+    if (slot->commit_end_ns > 0)
+        slot->item.end_ns = slot->commit_end_ns;
+    if (GPST_FAILED(slot->item.result)) { /* before the sink, so that what it is told is true */
+        gpsti_finish_remove(slot);
+        slot->item.end_ns = gpsti_now_ns();
+    }
     gpsti_finish_tell(slot);
     if (GPST_FAILED(slot->item.result))
         gpsti_finish_remove(slot);

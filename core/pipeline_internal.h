@@ -370,7 +370,7 @@ GPSTI_INTERN void gpsti_slot_empty(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot);
 /* Fills the slot from what the source or submit gave; copies strings and frame. */
 GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input);
-GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index);
+GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t start_ns);
 /* Fills a slot that was reset from what the source gave; also the name, at least, of an item that it failed. */
 GPSTI_INTERN void gpsti_slot_receive(gpsti_slot* slot, const gpsti_given* given);
 GPSTI_INTERN gpst_result gpsti_slot_set_output(gpsti_slot* slot, uint32_t output_index, const gpst_image* shape);
@@ -501,8 +501,9 @@ GPSTI_INTERN void gpsti_flow_offload_done(void* slot, gpst_result result); /* fl
 /* ---- finish.c --------------------------------------------------------------------------- */
 
 /* Files committed or discarded, sink called. Not locked; leaves the item's final result in it. writer: whose threads
-   free what the files replace; NULL = the caller: a plain loop, beside whom a worker may just be opening the engine. */
-GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot, gpsti_writer* writer);
+   free what the files replace; NULL = the caller: a plain loop, beside whom a worker may just be opening the engine.
+   now_ns: when the item's last step ended; without files to commit or remove it ends then, too. */
+GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot, gpsti_writer* writer, int64_t now_ns);
 /* Counts, latency, freeze. Locked. */
 GPSTI_INTERN void gpsti_finish_count(gpsti_slot* slot);
 
@@ -513,8 +514,10 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline);
    worth_ns: stops in the midst of an item as soon as what is left is worth so much; 0 = never. False: the source is
    dry. No other call of the pipeline runs, the source among them. */
 GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, int64_t worth_ns);
-/* An item through its steps from this one on, but not its end, on a worker. wants_cpu: by step. Not locked. */
-GPSTI_INTERN void gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, uint32_t from, const bool* wants_cpu);
+/* An item through its steps from this one on, but not its end, on a worker. wants_cpu: by step. now_ns: when the step
+   before it ended; gives when the last one did. Not locked. */
+GPSTI_INTERN int64_t gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, uint32_t from, const bool* wants_cpu,
+                                       int64_t now_ns);
 /* In so much time memory, streams and events were made. */
 GPSTI_INTERN int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline);
 GPSTI_INTERN uint64_t gpsti_plain_left(const gpst_pipeline* pipeline); /* items still to begin, about; locked */

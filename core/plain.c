@@ -30,6 +30,7 @@ typedef struct gpsti_plain {
     const bool* wants_cpu; /* by step; NULL = its clock says */
     bool within;        /* the pipeline is an engine's: others look at its counts */
     int64_t worth_ns;   /* hand the item over when what is left of the run is worth so much; 0 = never */
+    int64_t now_ns;     /* the last look at the clock; little has happened since */
     uint64_t asks_at;   /* whether the engine would gain, at that item again */
     int64_t inside_ns;  /* with every core inside a kernel */
     int64_t first_ns;   /* the work of item 0 */
@@ -273,9 +274,10 @@ GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step
     const bool sample_cpu = gpsti_plain_wants_cpu(self, step);
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
     const int64_t grown_ns = gpsti_pool_growth_here_ns(), grown_cpu_ns = gpsti_pool_growth_here_cpu_ns();
-    const int64_t start_ns = gpsti_now_ns();
+    const int64_t start_ns = sample_cpu ? gpsti_now_ns() : self->now_ns; /* which the step before ended at */
     const gpst_result result = gpsti_plain_serve(self, step, output, reason);
-    const int64_t busy_ns = gpsti_now_ns() - start_ns;
+    self->now_ns = gpsti_now_ns();
+    const int64_t busy_ns = self->now_ns - start_ns;
     const int64_t setup_ns = gpsti_pool_growth_here_ns() - grown_ns;
     const int64_t cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
     const uint32_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? self->slot->exec.n_threads : 1;
@@ -295,7 +297,8 @@ GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step
 
 GPSTI_PRIVATE void gpsti_plain_step(gpsti_plain* self, const gpsti_step* step, uint32_t output) {
     const char* const name = self->pipeline->stages[step->first_stage].name;
-    char reason[GPST_REASON_BYTES] = "";
+    char reason[GPST_REASON_BYTES];
+    reason[0] = '\0'; /* and not all of it */
     if (gpsti_a32_load(&self->pipeline->cancel) != 0)
         gpsti_slot_fail(self->slot, GPST_ERROR_CANCELLED, name, "cancelled");
     if (GPST_FAILED(self->slot->item.result))
@@ -478,7 +481,7 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
     const uint32_t s = gpsti_plain_steps(self, from);
     if (self->leaves)
         return s;
-    gpsti_finish_item(self->slot, NULL);
+    gpsti_finish_item(self->slot, NULL, self->now_ns);
     if (begin_ns > 0)
         gpsti_plain_sounded(self, gpsti_plain_time_ns(self) - begin_ns);
     if (self->is_first) {
@@ -498,19 +501,21 @@ GPSTI_PRIVATE bool gpsti_plain_next(gpsti_plain* self) {
     gpst_pipeline* const pipeline = self->pipeline;
     if (gpsti_a32_load(&pipeline->cancel) != 0 || gpsti_a32_load(&pipeline->stop) != 0)
         return false;
-    gpsti_slot_reset(self->slot, pipeline->next_index);
+    const int64_t start_ns = gpsti_now_ns();
+    gpsti_slot_reset(self->slot, pipeline->next_index, start_ns);
     self->slot->on_cpu = pipeline->device_lost;
     if (gpsti_call_source(pipeline, self->slot) == GPST_END)
         return false;
+    self->now_ns = gpsti_now_ns();
     if (self->worth_ns > 0)
-        gpsti_tune_note_source(pipeline, gpsti_now_ns() - self->slot->item.start_ns);
+        gpsti_tune_note_source(pipeline, self->now_ns - start_ns);
     gpsti_plain_lock(self);
     pipeline->next_index++;
     return true;
 }
 
 GPSTI_PRIVATE gpsti_plain gpsti_plain_of(gpst_pipeline* pipeline, const gpsti_exec* exec, bool within,
-                                         int64_t worth_ns) {
+                                         int64_t worth_ns, int64_t now_ns) {
     gpsti_plain self;
     memset(&self, 0, sizeof self);
     self.pipeline = pipeline;
@@ -518,11 +523,12 @@ GPSTI_PRIVATE gpsti_plain gpsti_plain_of(gpst_pipeline* pipeline, const gpsti_ex
     self.worker_index = pipeline->context->scheduler->n_workers;
     self.within = within;
     self.worth_ns = worth_ns;
+    self.now_ns = now_ns;
     return self;
 }
 
 GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline) {
-    gpsti_plain self = gpsti_plain_of(pipeline, &pipeline->exec, false, 0);
+    gpsti_plain self = gpsti_plain_of(pipeline, &pipeline->exec, false, 0, gpsti_now_ns());
     self.slot = pipeline->slots[0];
     pipeline->n_slots_used = 1;
     const int64_t cpu_start_ns = gpsti_thread_cpu_ns();
@@ -600,7 +606,7 @@ GPSTI_PRIVATE bool gpsti_plain_one(gpsti_plain* self) {
 }
 
 GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, int64_t worth_ns) {
-    gpsti_plain self = gpsti_plain_of(pipeline, &pipeline->exec, true, worth_ns);
+    gpsti_plain self = gpsti_plain_of(pipeline, &pipeline->exec, true, worth_ns, gpsti_now_ns());
     bool more = true;
     if (worth_ns > 0)
         gpsti_plain_look_around(&self);
@@ -620,10 +626,12 @@ GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, 
     return more;
 }
 
-GPSTI_INTERN void gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, uint32_t from, const bool* wants_cpu) {
-    gpsti_plain self = gpsti_plain_of(slot->pipeline, &slot->exec, true, 0);
+GPSTI_INTERN int64_t gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, uint32_t from, const bool* wants_cpu,
+                                       int64_t now_ns) {
+    gpsti_plain self = gpsti_plain_of(slot->pipeline, &slot->exec, true, 0, now_ns);
     self.slot = slot;
     self.worker_index = worker_index;
     self.wants_cpu = wants_cpu;
     (void)gpsti_plain_steps(&self, from);
+    return self.now_ns;
 }

@@ -57,7 +57,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_in
     gpsti_slot* const slot = gpsti_flow_take_slot(pipeline);
     pipeline->source_running = true;
     gpsti_mutex_unlock(&scheduler->mutex);
-    gpsti_slot_reset(slot, pipeline->next_index);
+    gpsti_slot_reset(slot, pipeline->next_index, gpsti_now_ns());
     const gpst_result result = gpsti_slot_load(slot, input);
     if (!GPST_FAILED(result))
         gpsti_reader_expect(pipeline->reader, slot->item.path, pipeline->next_index);

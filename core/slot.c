@@ -111,13 +111,13 @@ GPSTI_PRIVATE gpst_result gpsti_slot_reserve_text(gpst_pipeline* pipeline, char*
     return GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index) {
+GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t start_ns) {
     gpst_item* const item = &slot->item;
     memset(item, 0, sizeof *item);
     item->index = index;
     item->name = item->stage = item->reason = "";
     item->n_outputs = slot->pipeline->n_outputs;
-    item->start_ns = gpsti_now_ns();
+    item->start_ns = start_ns;
     slot->started = slot->single = false;
     slot->companion = NULL;
     slot->pending = 0;

@@ -37,6 +37,7 @@ static const kit_kept kit_all_kept[] = {
     {"run_reads", "sim's disk"},
     {"run_writing", "sim's disk"},
     {"writer_computes", "sim's disk"},
+    {"run_with_own_time", "kernels that run on workers, with their own clocks"},
     {"run_on_device", "how long kernels take in sim's model"},
     {"run_overtakes", "how long kernels and memory take in sim's model"},
     {"beside_begin", "kernels that wait for other items"},

@@ -509,6 +509,8 @@ GPSTI_PRIVATE gpst_result kit_run(kit* self, const gpst_pipeline_desc* desc, gps
     assert_int_equal(own.items_cancelled, self->n_cancelled);
     assert_int_equal(own.items_ok + own.items_failed + own.items_cancelled, self->n_sinks);
     assert_int_equal(own.items_total, self->n_sinks);
+    for (uint32_t s = 0; s < own.n_stages; s++) /* the device's clock may be a model's */
+        assert_true(own.stages[s].resource != GPST_RESOURCE_CPU || (int64_t)own.stages[s].max_ns <= own.wall_ns);
     assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
     self->pipeline = NULL;
     if (stats)

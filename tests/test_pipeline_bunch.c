@@ -183,6 +183,47 @@ static void test_a_slow_source_brings_one(void** state) {
     until_seen(run_with_slow_source, 1);
 }
 
+/* ---- when items are counted ------------------------------------------------------------------------------------- */
+
+enum { N_LIST = 100, N_LAST = 9 }; /* and of it, what is left at the source */
+
+/* One bunch by the calling thread, beside another that has in hand what nobody has counted yet. How many it counted. */
+static uint64_t bring_a_bunch(gpst_pipeline* pipeline) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    const uint64_t n_counted = pipeline->next_index;
+    gpsti_scheduler_enter(scheduler);
+    gpsti_carry_run(pipeline, scheduler->n_workers);
+    gpsti_scheduler_exit(scheduler);
+    const uint64_t n = pipeline->next_index - n_counted;
+    gpsti_mutex_unlock(&scheduler->mutex);
+    return n;
+}
+
+/* However many are thought to be left, since nobody has counted them: else all would want the lock when there is no
+   other item, one after the other. */
+static void test_towards_the_end_few_are_uncounted(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    books* const own = books_open(self, 0, N_LIST);
+    gpst_stage_desc stage;
+    const gpst_pipeline_desc desc = books_desc(own, &stage);
+    gpst_pipeline* pipeline = NULL;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    pipeline->whole = true;
+    pipeline->n_active = 2;
+    pipeline->n_carrying = 1;
+    pipeline->source_work_ns = own->work_ns = 1000;
+    pipeline->source_index = own->next = N_LIST - N_LAST;
+    assert_int_equal(bring_a_bunch(pipeline), 2); /* of 9 a share for each of two, and as many again */
+    for (uint32_t i = 2; i < N_LAST; i++)
+        assert_int_equal(bring_a_bunch(pipeline), 1);
+    assert_int_equal(bring_a_bunch(pipeline), 0);
+    assert_int_equal(pipeline->items_ok, N_LAST);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+}
+
 /* ---- inputs of every kind --------------------------------------------------------------------------------------- */
 
 static bool has_path(uint64_t index) { return index % 3 != 0; }
@@ -428,7 +469,7 @@ static void test_a_failure_keeps_its_words(void** state) {
     memset(name, '?', sizeof name - 1);
     (void)gpst_task_fail(NULL, GPST_ERROR_FORMAT, "something else");
     for (uint64_t i = 0; i < 2; i++) {
-        gpsti_slot_reset(slot, 4 + i);
+        gpsti_slot_reset(slot, 4 + i, gpsti_now_ns());
         gpsti_slot_receive(slot, &bunch.given[i]);
         assert_int_equal(slot->item.result, i == 0 ? GPST_ERROR_FORMAT : GPST_ERROR_IO);
         assert_string_equal(slot->item.stage, "source");
@@ -445,6 +486,7 @@ int main(void) {
         cmocka_unit_test(test_a_failure_keeps_its_words),
         cmocka_unit_test(test_a_turn_brings_several),
         cmocka_unit_test(test_a_slow_source_brings_one),
+        cmocka_unit_test(test_towards_the_end_few_are_uncounted),
         cmocka_unit_test(test_every_item_has_its_own),
         cmocka_unit_test(test_a_source_that_fails_some),
         cmocka_unit_test(test_nothing_in_hand_is_lost),

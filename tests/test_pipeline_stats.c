@@ -303,8 +303,8 @@ static void test_what_is_replaced_is_the_disks(void** state) {
     kit_close(self);
 }
 
-/* An item's only file is committed by who finishes it; waited: to free what had the name. */
-static void finish_with_a_file(kit* self, gpst_pipeline* pipeline, bool waited) {
+/* An item's only file is committed by who finishes it; waited: to free what had the name. Gives when it began to. */
+static int64_t finish_with_a_file(kit* self, gpst_pipeline* pipeline, bool waited) {
     gpsti_slot* const slot = pipeline->slots[0];
     gpsti_emit emit = GPST_ZERO;
     char path[120];
@@ -315,14 +315,39 @@ static void finish_with_a_file(kit* self, gpst_pipeline* pipeline, bool waited) 
     emit.write.bytes = sizeof path;
     assert_int_equal(gpsti_writer_write_now(NULL, &emit.write), GPST_OK);
     emit.write.waited = waited; /* as a commit leaves it that replaces a file: none is replaced here */
-    gpsti_slot_reset(slot, 0);
+    gpsti_slot_reset(slot, 0, gpsti_now_ns());
     slot->item.n_outputs = 1;
     slot->out[0].emits = &emit;
     slot->out[0].n_emits = 1;
-    gpsti_finish_item(slot, NULL);
+    const int64_t now_ns = gpsti_now_ns();
+    gpsti_finish_item(slot, NULL, now_ns);
     assert_true(emit.committed);
     slot->out[0].emits = NULL;
     slot->out[0].n_emits = 0;
+    return now_ns;
+}
+
+static void test_when_an_item_is_over(void** state) {
+    kit* const self = kit_open("cpu", 1);
+    gpst_pipeline_desc desc = kit_simple(self, 5, burn);
+    gpst_pipeline* pipeline = NULL;
+    (void)state;
+    desc.sink = NULL;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    gpsti_slot* const slot = pipeline->slots[0];
+    const int64_t now_ns = finish_with_a_file(self, pipeline, false);
+    assert_int_equal(slot->commit_start_ns, now_ns);
+    assert_true(slot->commit_end_ns > now_ns);
+    assert_int_equal(slot->item.end_ns, slot->commit_end_ns);
+    gpsti_slot_reset(slot, 1, now_ns - 5); /* without a file, when its last step is: the clock is not looked at */
+    gpsti_finish_item(slot, NULL, now_ns);
+    assert_int_equal(slot->item.end_ns - slot->item.start_ns, 5);
+    assert_int_equal(slot->commit_end_ns, 0);
+    gpsti_slot_fail(slot, GPST_ERROR_FORMAT, "work", "bad"); /* when its files are gone */
+    gpsti_finish_item(slot, NULL, now_ns);
+    assert_true(slot->item.end_ns > now_ns);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
 }
 
 static void test_who_waits_to_free_says_so(void** state) {
@@ -334,7 +359,7 @@ static void test_who_waits_to_free_says_so(void** state) {
     desc.n_slots = 1;
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
     for (int waited = 0; waited < 2; waited++) {
-        finish_with_a_file(self, pipeline, waited != 0);
+        (void)finish_with_a_file(self, pipeline, waited != 0);
         assert_int_equal(gpsti_a32_load(&self->context->frees_wait), waited);
     }
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
@@ -349,6 +374,105 @@ static gpst_result paint(void* user_data, gpst_task* task) {
     GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
     memset(image.data, 7, KIT_BYTES);
     return gpst_task_set_output(task, 0, &shape, &image);
+}
+
+/* ---- whose time it is: every step begins where the clock was looked at last ------------------------------------- */
+
+enum { N_OWN = 200, OWN_SOURCE_US = 20, OWN_LONG_US = 200, OWN_BRIEF_US = 20 };
+
+static gpsti_a64 own_ns[2]; /* of both stages, by themselves */
+
+static void take_us(int64_t us) {
+    const int64_t until_ns = gpsti_now_ns() + us * 1000;
+    while (gpsti_now_ns() < until_ns)
+        continue;
+}
+
+static gpst_result source_with_its_own_time(void* user_data, uint64_t index, gpst_input* out) {
+    (void)user_data;
+    (void)out;
+    take_us(index < N_OWN ? OWN_SOURCE_US : 0);
+    return index < N_OWN ? GPST_OK : GPST_END;
+}
+
+static gpst_result stage_with_its_own_time(void* user_data, gpst_task* task) {
+    gpsti_a64* const own = (gpsti_a64*)user_data;
+    const int64_t start_ns = gpsti_now_ns();
+    (void)task;
+    take_us(own == &own_ns[0] ? OWN_LONG_US : OWN_BRIEF_US);
+    (void)gpsti_a64_add(own, (uint64_t)(gpsti_now_ns() - start_ns));
+    return GPST_OK;
+}
+
+static gpst_result stage_that_paints(void* user_data, gpst_task* task) {
+    GPSTI_TRY(paint(NULL, task));
+    return stage_with_its_own_time(user_data, task);
+}
+
+static gpst_result kernel_with_its_own_time(const void* args) {
+    (void)args;
+    return stage_with_its_own_time(&own_ns[0], NULL);
+}
+
+static gpst_result device_with_its_own_time(void* user_data, gpst_task* task) {
+    static const gpst_kernel kernel = {"own", kernel_with_its_own_time, NULL};
+    (void)user_data;
+    return gpst_task_enqueue(task, &kernel, NULL, 0);
+}
+
+static gpst_result no_sink(void* user_data, const gpst_item* item) {
+    (void)user_data;
+    (void)item;
+    return GPST_OK;
+}
+
+/* A brief stage and a long one, which may be the device's. Neither the source's time nor the other stage's is a
+   stage's, and an item is not over before them. False: a busy machine's clocks say so. */
+static bool run_with_own_time(gpst_run_mode mode, bool on_device, bool with_sink) {
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = kit_simple(self, N_OWN, stage_with_its_own_time);
+    gpst_pipeline* pipeline = NULL;
+    gpst_stats stats;
+    bool right = true;
+    if (on_device)
+        self->stages[0] = kit_stage(self, GPST_STAGE_HOST, stage_that_paints, "brief");
+    desc.n_outputs = on_device ? 1 : 0;
+    self->stages[1] = on_device ? kit_stage(self, GPST_STAGE_DEVICE, device_with_its_own_time, "long")
+                                : kit_stage(self, GPST_STAGE_HOST, stage_with_its_own_time, "long");
+    self->n_stages = desc.n_stages = 2;
+    desc.source = source_with_its_own_time;
+    desc.n_items_expected = N_OWN;
+    desc.sink = with_sink ? no_sink : NULL;
+    desc.mode = mode;
+    for (uint32_t s = 0; s < 2; s++) {
+        self->stages[s].user_data = &own_ns[1 - s];
+        gpsti_a64_store(&own_ns[s], 0);
+    }
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+    gpst_pipeline_query_stats(pipeline, &stats);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    assert_int_equal(stats.n_stages, on_device ? 4 : 2);
+    for (uint32_t s = 0; s < 2; s++) {
+        const gpst_stage_stats* const stage = &stats.stages[on_device ? 2 * s : s]; /* without what goes up and down */
+        const int64_t more_ns = (int64_t)stage->busy_ns - (int64_t)gpsti_a64_load(&own_ns[1 - s]);
+        assert_true(more_ns >= 0);
+        right = right && more_ns < (int64_t)N_OWN * OWN_SOURCE_US * 1000 / 2;
+    }
+    assert_true(stats.latency_p50_ns >= (OWN_LONG_US + OWN_BRIEF_US) * 1000);
+    kit_close(self);
+    return right;
+}
+
+static void test_each_stage_has_its_own_time(void** state) {
+    static const gpst_run_mode modes[] = {GPST_RUN_PLAIN_SERIAL, GPST_RUN_DEFAULT, GPST_RUN_DEFAULT, GPST_RUN_ENGINE};
+    (void)state;
+    for (uint32_t m = 0; m < 8; m++) {
+        bool right = false;
+        for (test_tries t = {0, 0}; !right && test_again(&t);)
+            right = run_with_own_time(modes[m / 2], m % 2, m > 3);
+        assert_true(right);
+    }
 }
 
 static gpst_stats run_on_device(const char* backend, gpst_run_mode mode, uint64_t n_items) {
@@ -460,6 +584,8 @@ int main(void) {
         cmocka_unit_test(test_workers_that_read_are_used_up),
         cmocka_unit_test(test_commits_are_the_disks),
         cmocka_unit_test(test_what_is_replaced_is_the_disks),
+        cmocka_unit_test(test_when_an_item_is_over),
+        cmocka_unit_test(test_each_stage_has_its_own_time),
         cmocka_unit_test(test_who_waits_to_free_says_so),
         cmocka_unit_test(test_some_device_work_is_timed),
         cmocka_unit_test(test_timing_knows_who_is_beside),
