@@ -215,8 +215,9 @@ static void test_towards_the_end_few_are_uncounted(void** state) {
     pipeline->n_carrying = 1;
     pipeline->source_work_ns = own->work_ns = 1000;
     pipeline->source_index = own->next = N_LIST - N_LAST;
-    assert_int_equal(bring_a_bunch(pipeline), 2); /* of 9 a share for each of two, and as many again */
-    for (uint32_t i = 2; i < N_LAST; i++)
+    const uint64_t n = bring_a_bunch(pipeline); /* 9 / (2 * 2); slow calls make turns shorter, and that two of them */
+    assert_in_range(n, 2, 4);
+    for (uint64_t i = n; i < N_LAST; i++)
         assert_int_equal(bring_a_bunch(pipeline), 1);
     assert_int_equal(bring_a_bunch(pipeline), 0);
     assert_int_equal(pipeline->items_ok, N_LAST);
