@@ -158,6 +158,7 @@ PRIVATE = [
     "core/carry.c",
     "core/tail.c",
     "core/call.c",
+    "core/service.c",
     "core/flow.c",
     "core/plain.c",
     "core/early.c",

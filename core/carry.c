@@ -304,7 +304,7 @@ GPSTI_PRIVATE void gpsti_carry_prepare(gpsti_carry* self, gpst_pipeline* pipelin
     self->n_steps = gpsti_carry_n_steps(pipeline);
     const uint32_t n_served = self->whole ? pipeline->n_steps - 1 : self->n_steps;
     for (uint32_t s = 0; s < n_served; s++)
-        self->wants_cpu[s] = gpsti_flow_wants_cpu(pipeline, &pipeline->steps[s]);
+        self->wants_cpu[s] = gpsti_service_wants_cpu(pipeline, &pipeline->steps[s]);
 }
 
 GPSTI_PRIVATE void gpsti_carry_take_slots(gpsti_carry* self) {
@@ -348,7 +348,7 @@ GPSTI_PRIVATE void gpsti_carry_account(gpsti_carry* self, uint32_t i) {
             if (note->cpu_ns >= 0)
                 gpsti_carry_note_read(pipeline, note->busy_ns - note->setup_ns, note->cpu_ns - note->setup_cpu_ns);
         }
-        gpsti_flow_account_cpu(pipeline, step, note->busy_ns, note->cpu_ns);
+        gpsti_service_account_cpu(pipeline, step, note->busy_ns, note->cpu_ns);
     }
 }
 

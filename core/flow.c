@@ -423,68 +423,6 @@ GPSTI_INTERN int64_t gpsti_flow_source_work_ns(const gpst_pipeline* pipeline) {
     return gpsti_work_ns(pipeline->source_work_ns) * (int64_t)gpsti_carry_n_items(pipeline);
 }
 
-GPSTI_INTERN gpsti_clock* gpsti_flow_cpu_clock(gpst_pipeline* pipeline, const gpsti_step* step) {
-    if (step->kind == GPSTI_STEP_FINISH)
-        return &pipeline->finish_clock;
-    if (step->kind == GPSTI_STEP_OFFLOAD)
-        return pipeline->device_on_host ? &pipeline->clocks[step->first_clock + 1] : &pipeline->submit_clock;
-    return &pipeline->clocks[step->first_clock];
-}
-
-GPSTI_INTERN bool gpsti_flow_wants_cpu(gpst_pipeline* pipeline, const gpsti_step* step) {
-    const gpsti_clock* const clock = gpsti_flow_cpu_clock(pipeline, step);
-    const uint32_t n_clocks =
-        step->kind == GPSTI_STEP_OFFLOAD && pipeline->device_on_host ? step->n_stages : 1;
-    for (uint32_t s = 0; s < n_clocks; s++)
-        if (gpsti_clock_wants_cpu(&clock[s]))
-            return true;
-    return false;
-}
-
-GPSTI_INTERN void gpsti_flow_account_cpu(gpst_pipeline* pipeline, const gpsti_step* step, int64_t busy_ns,
-                                         int64_t cpu_ns) {
-    gpsti_clock* const clock = gpsti_flow_cpu_clock(pipeline, step);
-    const bool group = step->kind == GPSTI_STEP_OFFLOAD && pipeline->device_on_host;
-    if (clock == &pipeline->finish_clock || clock == &pipeline->submit_clock)
-        gpsti_clock_add(clock, busy_ns, 0, 0, false);
-    for (uint32_t s = 0; cpu_ns >= 0 && s < (group ? step->n_stages : 1); s++)
-        gpsti_clock_add_cpu(&clock[s], cpu_ns, busy_ns);
-}
-
-typedef struct gpsti_service { /* one run of one job, timed */
-    int64_t start_ns, wait_ns, busy_ns;
-    int64_t setup_ns;             /* of busy_ns: making memory */
-    int64_t cpu_start_ns, cpu_ns; /* cpu_ns -1: not sampled */
-    gpst_result result;
-    bool finished;
-    char reason[GPST_REASON_BYTES];
-} gpsti_service;
-
-GPSTI_PRIVATE void gpsti_service_run(gpsti_service* service, gpsti_job* job, const gpsti_step* step,
-                                     uint32_t worker_index, bool sample_cpu) {
-    service->start_ns = gpsti_now_ns();
-    service->wait_ns = service->start_ns - job->ready_ns;
-    const int64_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? (int64_t)job->slot->exec.n_threads : 1;
-    service->cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
-    service->setup_ns = gpsti_pool_growth_here_ns();
-    service->finished = true;
-    service->reason[0] = '\0';
-    service->result = GPST_OK;
-    if (step->kind == GPSTI_STEP_OFFLOAD)
-        job->slot->device_wait_ns = service->wait_ns;
-    if (step->kind == GPSTI_STEP_HOST)
-        service->result =
-            gpsti_call_stage(job->slot, step->first_stage, job->output, worker_index, service->reason);
-    else if (step->kind == GPSTI_STEP_OFFLOAD)
-        service->result =
-            gpsti_offload_run(job->slot, step, worker_index, &service->finished, service->reason);
-    else
-        gpsti_finish_item(job->slot, job->slot->pipeline->writer, service->start_ns);
-    service->busy_ns = gpsti_now_ns() - service->start_ns;
-    service->setup_ns = gpsti_pool_growth_here_ns() - service->setup_ns;
-    service->cpu_ns = sample_cpu ? (gpsti_thread_cpu_ns() - service->cpu_start_ns) * n_threads : -1;
-}
-
 GPSTI_PRIVATE void gpsti_flow_end_item(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_finish_count(slot);
@@ -566,7 +504,7 @@ GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step,
         gpsti_flow_advance(job);
         return;
     }
-    const bool sample_cpu = gpsti_flow_wants_cpu(pipeline, step);
+    const bool sample_cpu = gpsti_service_wants_cpu(pipeline, step);
     const int64_t work_ns = gpsti_work_ns(step->work_ns);
     job->slot->started = true;
     job->slot->alone = !pipeline->desc.source && pipeline->in_flight == 1;
@@ -584,7 +522,7 @@ GPSTI_PRIVATE void gpsti_flow_run_job(gpst_pipeline* pipeline, gpsti_step* step,
     pipeline->executing--;
     step->running--;
     step->next_ticket += step->ordered ? 1 : 0;
-    gpsti_flow_account_cpu(pipeline, step, service.busy_ns, service.cpu_ns);
+    gpsti_service_account_cpu(pipeline, step, service.busy_ns, service.cpu_ns);
     if (service.finished) { /* else the job is the device's now, and may be gone already */
         step->on_device -= step->kind == GPSTI_STEP_OFFLOAD ? 1 : 0;
         gpsti_flow_end_service(job, step, &service);
@@ -624,11 +562,24 @@ GPSTI_INTERN bool gpsti_flow_serve_lone(gpst_pipeline* pipeline, int64_t deadlin
     return served;
 }
 
+#define GPSTI_FLOW_LOCK_NS 1000 /* about what an item has of the lock */
+
+/* What the source has for others. One that has given many gives many more: however brief they are, that is worth
+   calling somebody for, unless those who are there already keep the lock busy. */
+GPSTI_PRIVATE int64_t gpsti_flow_source_backlog_ns(const gpst_pipeline* pipeline) {
+    const int64_t work_ns = gpsti_flow_source_work_ns(pipeline);
+    if (!gpsti_flow_source_ready(pipeline))
+        return 0;
+    const bool is_worth_it =
+        pipeline->executing > 0 && (int64_t)pipeline->executing < work_ns / GPSTI_FLOW_LOCK_NS;
+    return is_worth_it ? work_ns * (int64_t)gpsti_plain_left(pipeline) : work_ns;
+}
+
 GPSTI_INTERN int64_t gpsti_flow_backlog_ns(gpsti_client* client) {
     const gpst_pipeline* const pipeline = (const gpst_pipeline*)client;
     if (pipeline->executing >= pipeline->n_active) /* who returns takes the next */
         return 0;
-    int64_t total_ns = gpsti_flow_source_ready(pipeline) ? gpsti_flow_source_work_ns(pipeline) : 0;
+    int64_t total_ns = gpsti_flow_source_backlog_ns(pipeline);
     total_ns += gpsti_tune_holds_back(pipeline) ? 1 : 0; /* somebody has to look */
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
         total_ns += gpsti_work_ns(pipeline->steps[s].work_ns) * (int64_t)gpsti_step_n_runnable(&pipeline->steps[s]);
@@ -641,7 +592,7 @@ GPSTI_PRIVATE void gpsti_flow_run_finish(gpst_pipeline* pipeline, gpsti_step* st
     gpsti_job* jobs[GPSTI_FLOW_FINISH_ITEMS];
     gpsti_service services[GPSTI_FLOW_FINISH_ITEMS];
     const int64_t item_ns = gpsti_work_ns(step->work_ns);
-    const bool sample_cpu = gpsti_flow_wants_cpu(pipeline, step);
+    const bool sample_cpu = gpsti_service_wants_cpu(pipeline, step);
     uint32_t n = 0;
     while (n < GPSTI_FLOW_FINISH_ITEMS && item_ns * (int64_t)n < GPSTI_FLOW_FINISH_NS &&
            (jobs[n] = gpsti_step_take(step)) != NULL) {
@@ -660,7 +611,7 @@ GPSTI_PRIVATE void gpsti_flow_run_finish(gpst_pipeline* pipeline, gpsti_step* st
     step->running--;
     for (uint32_t i = 0; i < n; i++) {
         gpsti_work_note(&step->work_ns, services[i].busy_ns);
-        gpsti_flow_account_cpu(pipeline, step, services[i].busy_ns, services[i].cpu_ns);
+        gpsti_service_account_cpu(pipeline, step, services[i].busy_ns, services[i].cpu_ns);
         gpsti_flow_end_service(jobs[i], step, &services[i]);
     }
 }

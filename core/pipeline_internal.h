@@ -7,6 +7,7 @@
    plain.c     the plain loops                         push.c     submit, results, close, drain
    report.c    statistics and the verdict              finish.c   commit of files, sink, end of an item
    carry.c     items a worker brings through several steps at once
+   service.c   one run of a step for an item, timed
    bunch.c     what such a worker has had of the source
    tail.c      at the end of a list: memory given back
    tune.c      windows for the tuner, and its knobs    tune_guard.c  plain blocks within an engine
@@ -437,14 +438,6 @@ GPSTI_INTERN void gpsti_flow_wait_end(gpst_pipeline* pipeline);
 /* Waits for `progress` or a while, helping when this thread is a worker. Locked. */
 GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns);
 GPSTI_INTERN void gpsti_flow_notice(gpst_pipeline* pipeline); /* reacts to cancel and stop; locked */
-/* The clock that has the CPU time of a step's services. */
-GPSTI_INTERN gpsti_clock* gpsti_flow_cpu_clock(gpst_pipeline* pipeline, const gpsti_step* step);
-/* Is the next service's CPU time to be read? Of a group, when one of its stages would have it. Locked. */
-GPSTI_INTERN bool gpsti_flow_wants_cpu(gpst_pipeline* pipeline, const gpsti_step* step);
-/* Enters one service's CPU time, -1 when it was not sampled. Locked. */
-GPSTI_INTERN void gpsti_flow_account_cpu(gpst_pipeline* pipeline, const gpsti_step* step, int64_t busy_ns,
-                                         int64_t cpu_ns);
-
 GPSTI_INTERN int64_t gpsti_flow_source_work_ns(const gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_flow_prepare_read(gpsti_slot* slot); /* slot->read, but for done */
 /* A gpsti_closed_func of a pipeline: the disk was busy until then, or until the last item's end where none is left. */
@@ -497,6 +490,26 @@ GPSTI_INTERN void gpsti_offload_free(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_offload_constants_load(gpst_pipeline* pipeline, gpsti_stage* stage);
 GPSTI_INTERN void gpsti_offload_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage);
 GPSTI_INTERN void gpsti_flow_offload_done(void* slot, gpst_result result); /* flow.c: the backend's notification */
+
+/* ---- service.c ---------------------------------------------------------------------------- */
+
+typedef struct gpsti_service { /* one run of one job, timed */
+    int64_t start_ns, wait_ns, busy_ns;
+    int64_t setup_ns;             /* of busy_ns: making memory */
+    int64_t cpu_start_ns, cpu_ns; /* cpu_ns -1: not sampled */
+    gpst_result result;
+    bool finished;
+    char reason[GPST_REASON_BYTES];
+} gpsti_service;
+
+/* Not locked. */
+GPSTI_INTERN void gpsti_service_run(gpsti_service* service, gpsti_job* job, const gpsti_step* step,
+                                    uint32_t worker_index, bool sample_cpu);
+/* Is the next service's CPU time to be read? Of a group, when one of its stages would have it. Locked. */
+GPSTI_INTERN bool gpsti_service_wants_cpu(gpst_pipeline* pipeline, const gpsti_step* step);
+/* Enters one service's CPU time, -1 when it was not sampled. Locked. */
+GPSTI_INTERN void gpsti_service_account_cpu(gpst_pipeline* pipeline, const gpsti_step* step, int64_t busy_ns,
+                                            int64_t cpu_ns);
 
 /* ---- finish.c --------------------------------------------------------------------------- */
 

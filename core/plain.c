@@ -261,9 +261,9 @@ GPSTI_PRIVATE bool gpsti_plain_wants_cpu(const gpsti_plain* self, const gpsti_st
     if (self->wants_cpu)
         return self->wants_cpu[step - self->pipeline->steps];
     if (!self->is_first)
-        return gpsti_flow_wants_cpu(self->pipeline, step);
+        return gpsti_service_wants_cpu(self->pipeline, step);
     gpsti_plain_lock(self); /* others may count already */
-    const bool wants = gpsti_flow_wants_cpu(self->pipeline, step);
+    const bool wants = gpsti_service_wants_cpu(self->pipeline, step);
     gpsti_plain_unlock(self);
     return wants;
 }
@@ -287,7 +287,7 @@ GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step
     self->pipeline->plain_inside_cpu_ns += busy_ns * (int64_t)(n_threads - 1);
     if (step->kind == GPSTI_STEP_HOST) /* the others know better what they did when */
         gpsti_clock_add(&self->pipeline->clocks[step->first_clock], busy_ns, 0, 0, GPST_FAILED(result));
-    gpsti_flow_account_cpu(self->pipeline, step, busy_ns, sample_cpu ? cpu_ns * (int64_t)n_threads : -1);
+    gpsti_service_account_cpu(self->pipeline, step, busy_ns, sample_cpu ? cpu_ns * (int64_t)n_threads : -1);
     if (sample_cpu && step->kind == GPSTI_STEP_READ)
         gpsti_carry_note_read(self->pipeline, busy_ns - setup_ns,
                               cpu_ns - (gpsti_pool_growth_here_cpu_ns() - grown_cpu_ns));

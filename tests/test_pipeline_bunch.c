@@ -225,6 +225,47 @@ static void test_towards_the_end_few_are_uncounted(void** state) {
     kit_close(self);
 }
 
+/* ---- who is called ---------------------------------------------------------------------------------------------- */
+
+static int64_t backlog_ns(gpst_pipeline* pipeline, uint32_t executing, int64_t item_ns, uint64_t n_given) {
+    gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
+    gpsti_mutex_lock(mutex);
+    pipeline->started = true;
+    pipeline->executing = executing;
+    pipeline->source_work_ns = item_ns;
+    pipeline->next_index = n_given;
+    const int64_t ns = gpsti_flow_backlog_ns(&pipeline->client);
+    pipeline->started = false;
+    pipeline->executing = 0;
+    gpsti_mutex_unlock(mutex);
+    return ns;
+}
+
+/* A source that has given many items gives many more, so that another worker is called though each is brief; as many
+   as the lock has time for. Who looks at the source already is enough for the next one. */
+static void test_brief_items_of_a_long_list_are_worth_a_worker(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 8);
+    books* const own = books_open(self, 0, N_LIST);
+    gpst_stage_desc stage;
+    gpst_pipeline_desc desc = books_desc(own, &stage);
+    gpst_pipeline* pipeline = NULL;
+    desc.n_items_expected = 0;
+    desc.n_slots = 16;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    pipeline->n_active = 8;
+    assert_int_equal(backlog_ns(pipeline, 1, 5000, 100), 500000);
+    assert_int_equal(backlog_ns(pipeline, 4, 5000, 100), 500000);
+    assert_int_equal(backlog_ns(pipeline, 5, 5000, 100), 5000);
+    assert_int_equal(backlog_ns(pipeline, 1, 5000, 1), 5000);
+    assert_int_equal(backlog_ns(pipeline, 0, 5000, 100), 5000);
+    assert_int_equal(backlog_ns(pipeline, 1, 900, 100), 900);
+    assert_int_equal(backlog_ns(pipeline, 8, 100000, 100), 0); /* who returns takes the next */
+    pipeline->next_index = 0;
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+}
+
 /* ---- inputs of every kind --------------------------------------------------------------------------------------- */
 
 static bool has_path(uint64_t index) { return index % 3 != 0; }
@@ -488,6 +529,7 @@ int main(void) {
         cmocka_unit_test(test_a_turn_brings_several),
         cmocka_unit_test(test_a_slow_source_brings_one),
         cmocka_unit_test(test_towards_the_end_few_are_uncounted),
+        cmocka_unit_test(test_brief_items_of_a_long_list_are_worth_a_worker),
         cmocka_unit_test(test_every_item_has_its_own),
         cmocka_unit_test(test_a_source_that_fails_some),
         cmocka_unit_test(test_nothing_in_hand_is_lost),
