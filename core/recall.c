@@ -41,11 +41,12 @@ GPSTI_INTERN void gpsti_recall_forget(gpsti_recall* recall, uint64_t job) {
 
 /* ---- workers ------------------------------------------------------------------------------------------ */
 
-/* Half as many again, or all that there can be where that is about as many; 0 = no number that would show. */
+/* Half as many again, or all that there can be where that is about as many; 0 = no number that would show: of a list of
+   64 items 16 workers are done after four each, 14 after five. */
 GPSTI_PRIVATE uint32_t gpsti_recall_more(uint32_t n, uint32_t most) {
     const uint32_t wanted = n + (n + 1) / 2;
     const uint32_t more = wanted + wanted / 4 >= most ? most : wanted;
-    return more >= n + (n + 3) / 4 ? more : 0;
+    return more >= n + (n + 7) / 8 ? more : 0;
 }
 
 /* Two thirds; 0 = of those each would have to be faster than the plain loop. */

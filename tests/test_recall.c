@@ -106,6 +106,7 @@ static const crowd_case crowds[] = {
     {"better by too little", 8, 16, {0, 9, 9, 9, 9, 97, 9, 9, 99, 9, 9, 9, 98}, 8, 6},
     {"a little better, twice", 8, 16, {0, 9, 9, 120, 9, 92, 9, 9, 100}, 5, 6},
     {"one", 1, 3, {0, 9, 8, 7}, 3, 6},
+    {"all, which are two more", 14, 16, {0, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 8, 9, 7}, 16, 6},
 };
 
 static gpsti_recalled a_crowd(uint32_t n_workers, uint32_t most, double run_ns) {
@@ -308,27 +309,27 @@ static void test_workers_that_could_not_be_more(void** state) {
     const gpsti_recall_workers* const workers = &recall.known[0].workers;
     (void)state;
     memset(&recall, 0, sizeof recall);
-    gpsti_recalled run = a_crowd(6, 9, 100.0);
+    gpsti_recalled run = a_crowd(10, 14, 100.0);
     for (int i = 0; i < 3; i++)
         gpsti_recall_put(&recall, &run, i > 0);
-    run = a_crowd(4, 9, 120.0);
+    run = a_crowd(6, 14, 120.0);
     for (int i = 0; i < 2; i++)
         gpsti_recall_put(&recall, &run, true);
-    assert_true(workers->best == 6 && workers->now == 9);
-    run = a_crowd(6, 7, 100.0);
+    assert_true(workers->best == 10 && workers->now == 14);
+    run = a_crowd(10, 11, 100.0);
     for (int i = 0; i < 4; i++)
         gpsti_recall_put(&recall, &run, true);
-    assert_true(workers->best == 6 && workers->now == 6 && workers->step == 0);
-    run.most_whole = 8;
+    assert_true(workers->best == 10 && workers->now == 10 && workers->step == 0);
+    run.most_whole = 12;
     gpsti_recall_put(&recall, &run, true);
-    assert_int_equal(workers->now, 8);
-    run = a_crowd(8, 8, 90.0);
+    assert_int_equal(workers->now, 12);
+    run = a_crowd(12, 12, 90.0);
     for (int i = 0; i < 2; i++)
         gpsti_recall_put(&recall, &run, true);
-    assert_true(workers->best == 8 && workers->now == 8 && workers->step == 0);
-    run.most_whole = 9;
+    assert_true(workers->best == 12 && workers->now == 12 && workers->step == 0);
+    run.most_whole = 13;
     gpsti_recall_put(&recall, &run, true);
-    assert_int_equal(workers->now, 8);
+    assert_int_equal(workers->now, 12);
 }
 
 /* Three times as many may take three times as long, which would be twice as long. */
