@@ -562,17 +562,18 @@ GPSTI_INTERN bool gpsti_flow_serve_lone(gpst_pipeline* pipeline, int64_t deadlin
     return served;
 }
 
-#define GPSTI_FLOW_LOCK_NS 1000 /* about what an item has of the lock */
+#define GPSTI_FLOW_LOCK_NS 2000 /* of an item's work for each worker: the lock then is idle for half of the time */
 
 /* What the source has for others. One that has given many gives many more: however brief they are, that is worth
-   calling somebody for, unless those who are there already keep the lock busy. */
+   calling somebody for, unless those who are there already keep the lock busy. A list may be longer than was said. */
 GPSTI_PRIVATE int64_t gpsti_flow_source_backlog_ns(const gpst_pipeline* pipeline) {
     const int64_t work_ns = gpsti_flow_source_work_ns(pipeline);
     if (!gpsti_flow_source_ready(pipeline))
         return 0;
-    const bool is_worth_it =
-        pipeline->executing > 0 && (int64_t)pipeline->executing < work_ns / GPSTI_FLOW_LOCK_NS;
-    return is_worth_it ? work_ns * (int64_t)gpsti_plain_left(pipeline) : work_ns;
+    if (pipeline->executing == 0 || (int64_t)pipeline->executing >= work_ns / GPSTI_FLOW_LOCK_NS)
+        return work_ns;
+    const int64_t n_left = (int64_t)gpsti_plain_left(pipeline);
+    return n_left > 1 ? work_ns * n_left : work_ns;
 }
 
 GPSTI_INTERN int64_t gpsti_flow_backlog_ns(gpsti_client* client) {

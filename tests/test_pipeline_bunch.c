@@ -255,11 +255,16 @@ static void test_brief_items_of_a_long_list_are_worth_a_worker(void** state) {
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
     pipeline->n_active = 8;
     assert_int_equal(backlog_ns(pipeline, 1, 5000, 100), 500000);
-    assert_int_equal(backlog_ns(pipeline, 4, 5000, 100), 500000);
-    assert_int_equal(backlog_ns(pipeline, 5, 5000, 100), 5000);
+    assert_int_equal(backlog_ns(pipeline, 2, 5000, 100), 5000);
+    assert_int_equal(backlog_ns(pipeline, 4, 10000, 100), 1000000);
+    assert_int_equal(backlog_ns(pipeline, 5, 10000, 100), 10000);
     assert_int_equal(backlog_ns(pipeline, 1, 5000, 1), 5000);
     assert_int_equal(backlog_ns(pipeline, 0, 5000, 100), 5000);
-    assert_int_equal(backlog_ns(pipeline, 1, 900, 100), 900);
+    assert_int_equal(backlog_ns(pipeline, 1, 3900, 100), 3900);
+    pipeline->desc.n_items_expected = 50; /* and there are more */
+    assert_int_equal(backlog_ns(pipeline, 1, 5000, 100), 5000);
+    pipeline->desc.n_items_expected = 200;
+    assert_true(backlog_ns(pipeline, 1, 5000, 100) >= 500000);
     assert_int_equal(backlog_ns(pipeline, 8, 100000, 100), 0); /* who returns takes the next */
     pipeline->next_index = 0;
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
