@@ -482,6 +482,7 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
     if (self->leaves)
         return s;
     gpsti_finish_item(self->slot, NULL, self->now_ns);
+    self->now_ns = pipeline->desc.sink ? gpsti_now_ns() : self->slot->item.end_ns;
     if (begin_ns > 0)
         gpsti_plain_sounded(self, gpsti_plain_time_ns(self) - begin_ns);
     if (self->is_first) {
@@ -501,7 +502,7 @@ GPSTI_PRIVATE bool gpsti_plain_next(gpsti_plain* self) {
     gpst_pipeline* const pipeline = self->pipeline;
     if (gpsti_a32_load(&pipeline->cancel) != 0 || gpsti_a32_load(&pipeline->stop) != 0)
         return false;
-    const int64_t start_ns = gpsti_now_ns();
+    const int64_t start_ns = self->now_ns; /* which the item before ended at */
     gpsti_slot_reset(self->slot, pipeline->next_index, start_ns);
     self->slot->on_cpu = pipeline->device_lost;
     if (gpsti_call_source(pipeline, self->slot) == GPST_END)
@@ -606,11 +607,12 @@ GPSTI_PRIVATE bool gpsti_plain_one(gpsti_plain* self) {
 }
 
 GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, int64_t worth_ns) {
-    gpsti_plain self = gpsti_plain_of(pipeline, &pipeline->exec, true, worth_ns, gpsti_now_ns());
+    gpsti_plain self = gpsti_plain_of(pipeline, &pipeline->exec, true, worth_ns, 0);
     bool more = true;
     if (worth_ns > 0)
         gpsti_plain_look_around(&self);
     gpsti_plain_lock(&self);
+    self.now_ns = gpsti_now_ns();
     for (uint64_t n = 0; n < n_items && more; n++) {
         more = gpsti_plain_one(&self);
         if (self.leaves)

@@ -420,14 +420,16 @@ static gpst_result device_with_its_own_time(void* user_data, gpst_task* task) {
     return gpst_task_enqueue(task, &kernel, NULL, 0);
 }
 
-static gpst_result no_sink(void* user_data, const gpst_item* item) {
+static gpst_result sink_with_its_own_time(void* user_data, const gpst_item* item) {
     (void)user_data;
     (void)item;
+    take_us(OWN_LONG_US);
     return GPST_OK;
 }
 
 /* A brief stage and a long one, which may be the device's. Neither the source's time nor the other stage's is a
-   stage's, and an item is not over before them. False: a busy machine's clocks say so. */
+   stage's, nor the sink's the next item's, and an item is not over before its stages. False: a busy machine's clocks
+   say so. */
 static bool run_with_own_time(gpst_run_mode mode, bool on_device, bool with_sink) {
     kit* const self = kit_open("cpu", 2);
     gpst_pipeline_desc desc = kit_simple(self, N_OWN, stage_with_its_own_time);
@@ -442,7 +444,7 @@ static bool run_with_own_time(gpst_run_mode mode, bool on_device, bool with_sink
     self->n_stages = desc.n_stages = 2;
     desc.source = source_with_its_own_time;
     desc.n_items_expected = N_OWN;
-    desc.sink = with_sink ? no_sink : NULL;
+    desc.sink = with_sink ? sink_with_its_own_time : NULL;
     desc.mode = mode;
     for (uint32_t s = 0; s < 2; s++) {
         self->stages[s].user_data = &own_ns[1 - s];
@@ -460,14 +462,17 @@ static bool run_with_own_time(gpst_run_mode mode, bool on_device, bool with_sink
         right = right && more_ns < (int64_t)N_OWN * OWN_SOURCE_US * 1000 / 2;
     }
     assert_true(stats.latency_p50_ns >= (OWN_LONG_US + OWN_BRIEF_US) * 1000);
+    if (mode == GPST_RUN_PLAIN_SERIAL)
+        right = right && stats.latency_p50_ns < (OWN_SOURCE_US + OWN_BRIEF_US + OWN_LONG_US + OWN_LONG_US / 2) * 1000;
     kit_close(self);
     return right;
 }
 
 static void test_each_stage_has_its_own_time(void** state) {
-    static const gpst_run_mode modes[] = {GPST_RUN_PLAIN_SERIAL, GPST_RUN_DEFAULT, GPST_RUN_DEFAULT, GPST_RUN_ENGINE};
+    static const gpst_run_mode modes[] = {GPST_RUN_PLAIN_SERIAL, GPST_RUN_DEFAULT, GPST_RUN_DEFAULT, GPST_RUN_ENGINE,
+                                          GPST_RUN_PLAIN_SERIAL};
     (void)state;
-    for (uint32_t m = 0; m < 8; m++) {
+    for (uint32_t m = 0; m < 10; m++) {
         bool right = false;
         for (test_tries t = {0, 0}; !right && test_again(&t);)
             right = run_with_own_time(modes[m / 2], m % 2, m > 3);
