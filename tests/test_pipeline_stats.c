@@ -176,15 +176,19 @@ static void test_reads_that_compute_are_no_disks(void** state) {
     uint64_t n_waits = 0;
     for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
         bool computes = modes[m] != GPST_RUN_PLAIN_SERIAL && !gpsti_thread_waits(&n_waits); /* nobody knows of reads */
+        bool waits = false;
         for (test_tries t = {0, 0}; !computes && test_again(&t);) { /* a busy machine makes them wait */
             const gpst_verdict verdict = verdict_of_reads("cpu", modes[m], 30);
             computes = verdict.share[GPST_RESOURCE_DISK_IN] < 0.3 && verdict.bound != GPST_RESOURCE_DISK_IN &&
                        verdict.cap[GPST_RESOURCE_CPU] > 2.5 * verdict.cap[GPST_RESOURCE_DISK_IN];
         }
         assert_true(computes);
-        const gpst_verdict verdict = verdict_of_reads("sim:read_us=60000", modes[m], 10);
-        assert_int_equal(verdict.bound, GPST_RESOURCE_DISK_IN);
-        assert_true(verdict.cap[GPST_RESOURCE_DISK_IN] > verdict.cap[GPST_RESOURCE_CPU]);
+        for (test_tries t = {0, 0}; !waits && test_again(&t);) { /* and takes long until an item goes on after them */
+            const gpst_verdict verdict = verdict_of_reads("sim:read_us=60000", modes[m], 10);
+            waits = verdict.bound == GPST_RESOURCE_DISK_IN &&
+                    verdict.cap[GPST_RESOURCE_DISK_IN] > verdict.cap[GPST_RESOURCE_CPU];
+        }
+        assert_true(waits);
     }
 }
 
