@@ -466,6 +466,7 @@ static bool run_with_own_time(gpst_run_mode mode, bool on_device, bool with_sink
         right = right && more_ns < (int64_t)N_OWN * OWN_SOURCE_US * 1000 / 2;
     }
     assert_true(stats.latency_p50_ns >= (OWN_LONG_US + OWN_BRIEF_US) * 1000);
+    assert_true(stats.latency_max_ns <= (int64_t)stats.wall_ns);
     if (mode == GPST_RUN_PLAIN_SERIAL)
         right = right && stats.latency_p50_ns < (OWN_SOURCE_US + OWN_BRIEF_US + OWN_LONG_US + OWN_LONG_US / 2) * 1000;
     kit_close(self);

@@ -57,7 +57,7 @@ static uint32_t mix_workers(void) {
 /* 0 bytes a second is "as the host does it", which for so few bytes is next to nothing. */
 static double mix_gbps(double bytes, double us) { return us > 0.0 ? bytes / us / 1e3 : 0.0; }
 
-static bool mix_run(const mix* self, gpst_stats* stats) {
+static bool mix_run(const mix* self, uint32_t n_workers, gpst_stats* stats) {
     char backend[256];
     bench_load load;
     memset(&load, 0, sizeof load);
@@ -75,14 +75,14 @@ static bool mix_run(const mix* self, gpst_stats* stats) {
     load.backend = backend;
     load.n_items = N_ITEMS;
     load.read_bytes = READ_BYTES;
-    load.cpu_us = self->us[GPST_RESOURCE_CPU] * mix_workers();
+    load.cpu_us = self->us[GPST_RESOURCE_CPU] * n_workers;
     load.up_bytes = UP_BYTES;
     load.down_bytes = DOWN_BYTES;
     load.write_bytes = WRITE_BYTES;
     load.in_memory = true;
     bench_job* job = NULL;
     const bool ok =
-        bench_job_open(&load, mix_workers(), &job) == GPST_OK && bench_job_run(job, BENCH_FIXED, NULL, stats) > 0.0;
+        bench_job_open(&load, n_workers, &job) == GPST_OK && bench_job_run(job, BENCH_FIXED, NULL, stats) > 0.0;
     bench_job_close(job);
     return ok;
 }
@@ -91,12 +91,12 @@ typedef struct score {
     uint32_t n, n_right, n_caps;
 } score;
 
-static bool mix_score(uint32_t number, const mix* self, score* total, json* out) {
+static bool mix_score(uint32_t number, const mix* self, uint32_t n_workers, score* total, json* out) {
     static gpst_stats with, without;
     const int largest = mix_largest(self);
     mix less = *self;
     less.us[largest] = 0.0;
-    if (!mix_run(self, &with) || !mix_run(&less, &without))
+    if (!mix_run(self, n_workers, &with) || !mix_run(&less, n_workers, &without))
         return false;
     const double gain = (double)with.wall_ns / (double)without.wall_ns, cap = with.verdict.cap[largest];
     const bool right = (int)with.verdict.bound == largest, kept = cap > 0.9 * gain && cap < 1.1 * gain;
@@ -122,18 +122,19 @@ static bool mix_score(uint32_t number, const mix* self, score* total, json* out)
 
 int bench_verdict(const bench_ask* asked, json* out) {
     (void)asked;
+    const uint32_t n_workers = mix_workers();
     uint64_t random = 2026;
     score total = {0, 0, 0};
     bool ok = true;
     printf("verdict: %d mixes of known demands on sim, %d items each, workers: %u; those that are wrong or whose cap is "
-           "off by over 10 %%:\n", N_MIXES, N_ITEMS, (unsigned)mix_workers());
+           "off by over 10 %%:\n", N_MIXES, N_ITEMS, (unsigned)n_workers);
     if (bench_cores() < 2)
         printf("this machine has one core: workers, readers, writers and the device's threads share it, and demands "
                "are not what was asked for\n");
     json_open(out, "rows", '[');
     for (uint32_t m = 0; ok && m < N_MIXES; m++) {
         const mix self = mix_make(&random);
-        ok = mix_score(m, &self, &total, out);
+        ok = mix_score(m, &self, n_workers, &total, out);
     }
     json_close(out, ']');
     json_count(out, "mixes", total.n);
