@@ -24,7 +24,8 @@ typedef struct gpsti_carry_note { /* one service */
 
 typedef struct gpsti_carry_end { /* one item that is over */
     gpst_result result;
-    int64_t start_ns, end_ns, finish_ns, commit_start_ns, commit_end_ns;
+    int64_t start_ns, end_ns, commit_start_ns, commit_end_ns;
+    int64_t finish_ns, finish_cpu_ns; /* of its end alone; finish_cpu_ns -1: not sampled */
 } gpsti_carry_end;
 
 typedef struct gpsti_carry {
@@ -41,7 +42,8 @@ typedef struct gpsti_carry {
     bool loaded;       /* and one more, which the slot has */
     int64_t source_ns;
     int64_t now_ns;    /* the last look at the clock; little has happened since */
-    bool wants_cpu[GPST_MAX_STAGES];      /* by step, of the first item */
+    bool wants_cpu[GPST_MAX_STAGES];      /* by step, of the first item; */
+    bool wants_finish_cpu;                /* and of its end, where it ends here */
     gpsti_carry_note notes[GPSTI_BUNCH_ITEMS][GPST_MAX_STAGES];
     gpsti_carry_end ends[GPSTI_BUNCH_ITEMS];
 } gpsti_carry;
@@ -270,13 +272,17 @@ GPSTI_PRIVATE void gpsti_carry_to_end(gpsti_carry* self) {
     gpsti_carry_end* const end = &self->ends[i];
     self->slots[i] = slot;
     gpsti_carry_item(self, i);
-    const int64_t finish_ns = self->now_ns;
+    const bool sample_cpu = self->wants_finish_cpu;
+    const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
+    const int64_t finish_ns = sample_cpu ? gpsti_now_ns() : self->now_ns;
     gpsti_finish_item(slot, gpsti_carry_who_frees(self->pipeline), finish_ns);
     self->now_ns = slot->item.end_ns;
+    self->wants_finish_cpu = false;
     end->result = slot->item.result;
     end->start_ns = slot->item.start_ns;
     end->end_ns = slot->item.end_ns;
     end->finish_ns = slot->item.end_ns - finish_ns;
+    end->finish_cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
     end->commit_start_ns = slot->commit_start_ns;
     end->commit_end_ns = slot->commit_end_ns;
     if (GPST_FAILED(end->result) && self->pipeline->desc.stop_on_error) /* not only when the bunch is counted */
@@ -305,6 +311,7 @@ GPSTI_PRIVATE void gpsti_carry_prepare(gpsti_carry* self, gpst_pipeline* pipelin
     const uint32_t n_served = self->whole ? pipeline->n_steps - 1 : self->n_steps;
     for (uint32_t s = 0; s < n_served; s++)
         self->wants_cpu[s] = gpsti_service_wants_cpu(pipeline, &pipeline->steps[s]);
+    self->wants_finish_cpu = gpsti_service_wants_cpu(pipeline, &pipeline->steps[pipeline->n_steps - 1]);
 }
 
 GPSTI_PRIVATE void gpsti_carry_take_slots(gpsti_carry* self) {
@@ -365,7 +372,7 @@ GPSTI_PRIVATE bool gpsti_carry_count(gpsti_carry* self, uint32_t i) {
     slot->commit_end_ns = end->commit_end_ns;
     if (end->end_ns > pipeline->end_ns)
         pipeline->end_ns = end->end_ns;
-    gpsti_clock_add(&pipeline->finish_clock, end->finish_ns, 0, 0, false);
+    gpsti_service_account_cpu(pipeline, &pipeline->steps[pipeline->n_steps - 1], end->finish_ns, end->finish_cpu_ns);
     gpsti_finish_count(slot);
     return gpsti_tune_count(slot);
 }

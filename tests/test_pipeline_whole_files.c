@@ -188,6 +188,44 @@ static void test_who_frees(void** state) {
     assert_true(here && threads);
 }
 
+/* Ends are said to be long, so that each of them is sampled. */
+static gpst_result decode_before_a_long_end(void* user_data, gpst_task* task) {
+    gpsti_mutex* const mutex = &task->pipeline->context->scheduler->mutex;
+    gpsti_clock* const ends = &task->pipeline->finish_clock;
+    gpsti_mutex_lock(mutex);
+    ends->busy_ns = 2000000 * (int64_t)(ends->count + 1);
+    gpsti_mutex_unlock(mutex);
+    return kit_decode(user_data, task);
+}
+
+/* Of a run of whole items. False: it was not one. */
+static bool ends_have_cpu_time(void) {
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = files_desc(self, false);
+    gpst_pipeline* pipeline = NULL;
+    self->stages[1].func = decode_before_a_long_end;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+    const bool whole = pipeline->whole;
+    const gpsti_clock ends = pipeline->finish_clock;
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+    if (whole) { /* the first ones end in a plain loop, which has its own */
+        assert_in_range(ends.cpu_samples, N_FILES / 2, N_FILES);
+        assert_in_range(ends.cpu_ns, 1000 * ends.cpu_samples, ends.cpu_busy_ns + 5000 * (int64_t)ends.cpu_samples);
+    }
+    return whole;
+}
+
+/* Files get their names and free what they replace on the cores that bring the items. */
+static void test_cpu_time_of_ends(void** state) {
+    (void)state;
+    bool whole = false;
+    for (test_tries t = {0, 0}; !whole && test_again(&t);)
+        whole = ends_have_cpu_time();
+    assert_true(whole);
+}
+
 /* A worker waits for its own reads, where that is little of an item's time; and nobody reads ahead for it. */
 static void test_reads_that_wait(void** state) {
     (void)state;
@@ -578,6 +616,7 @@ int main(void) {
         cmocka_unit_test(test_files_are_whole_or_absent),
         cmocka_unit_test(test_writing_is_work_or_waiting),
         cmocka_unit_test(test_who_frees),
+        cmocka_unit_test(test_cpu_time_of_ends),
         cmocka_unit_test(test_reads_that_wait),
         cmocka_unit_test(test_reads_that_wait_for_each_other),
         cmocka_unit_test(test_reads_that_wait_after_the_first),
