@@ -40,10 +40,11 @@ typedef struct gpsti_carry {
     uint32_t n_served[GPSTI_BUNCH_ITEMS]; /* steps; fewer than n_steps when the item failed */
     gpsti_bunch bunch; /* items that end here: taken, and not begun; */
     bool loaded;       /* and one more, which the slot has */
-    int64_t source_ns;
+    int64_t source_ns, source_cpu_ns;
     int64_t now_ns;    /* the last look at the clock; little has happened since */
     bool wants_cpu[GPST_MAX_STAGES];      /* by step, of the first item; */
-    bool wants_finish_cpu;                /* and of its end, where it ends here */
+    bool wants_finish_cpu;                /* and of its end, where it ends here; */
+    bool wants_source_cpu;                /* of all calls of the source */
     gpsti_carry_note notes[GPSTI_BUNCH_ITEMS][GPST_MAX_STAGES];
     gpsti_carry_end ends[GPSTI_BUNCH_ITEMS];
 } gpsti_carry;
@@ -137,6 +138,7 @@ GPSTI_INTERN uint32_t gpsti_carry_n_items(const gpst_pipeline* pipeline) {
 /* False: the source is dry; the slots from n_items on hold nothing. */
 GPSTI_PRIVATE bool gpsti_carry_call_source(gpsti_carry* self, uint64_t index) {
     const uint32_t n_slots = self->n_items;
+    const int64_t cpu_start_ns = self->wants_source_cpu ? gpsti_thread_cpu_ns() : 0;
     const int64_t start_ns = gpsti_now_ns();
     bool more = true;
     self->n_items = 0;
@@ -149,6 +151,7 @@ GPSTI_PRIVATE bool gpsti_carry_call_source(gpsti_carry* self, uint64_t index) {
         self->n_items += more ? 1 : 0;
     }
     self->source_ns = gpsti_now_ns() - start_ns;
+    self->source_cpu_ns = self->wants_source_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : 0;
     return more;
 }
 
@@ -248,6 +251,7 @@ GPSTI_PRIVATE bool gpsti_carry_take(gpsti_carry* self, uint32_t n_items) {
     gpsti_mutex_lock(&pipeline->source_mutex);
     self->share = gpsti_carry_share_now(self);
     const uint64_t n = n_items < self->share ? n_items : self->share;
+    const int64_t cpu_start_ns = self->wants_source_cpu ? gpsti_thread_cpu_ns() : 0;
     const int64_t start_ns = gpsti_now_ns();
     int64_t now_ns = start_ns;
     while (more && !self->loaded && self->bunch.n < n && now_ns - start_ns < GPSTI_CARRY_SOURCE_NS) {
@@ -257,6 +261,7 @@ GPSTI_PRIVATE bool gpsti_carry_take(gpsti_carry* self, uint32_t n_items) {
     pipeline->source_dry = !more;
     gpsti_mutex_unlock(&pipeline->source_mutex);
     self->source_ns += now_ns - start_ns;
+    self->source_cpu_ns += self->wants_source_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : 0;
     self->now_ns = now_ns;
     return more;
 }
@@ -303,7 +308,7 @@ GPSTI_PRIVATE void gpsti_carry_bunch_to_end(gpsti_carry* self) {
 GPSTI_PRIVATE void gpsti_carry_prepare(gpsti_carry* self, gpst_pipeline* pipeline, uint32_t worker_index) {
     self->pipeline = pipeline;
     self->worker_index = worker_index;
-    self->source_ns = 0;
+    self->source_ns = self->source_cpu_ns = 0;
     self->n_active = pipeline->n_active;
     self->whole = pipeline->whole;
     self->on_cpu = pipeline->device_lost;
@@ -311,6 +316,7 @@ GPSTI_PRIVATE void gpsti_carry_prepare(gpsti_carry* self, gpst_pipeline* pipelin
     const uint32_t n_served = self->whole ? pipeline->n_steps - 1 : self->n_steps;
     for (uint32_t s = 0; s < n_served; s++)
         self->wants_cpu[s] = gpsti_service_wants_cpu(pipeline, &pipeline->steps[s]);
+    self->wants_source_cpu = gpsti_clock_wants_cpu(&pipeline->source_clock);
     self->wants_finish_cpu = gpsti_service_wants_cpu(pipeline, &pipeline->steps[pipeline->n_steps - 1]);
 }
 
@@ -326,8 +332,8 @@ GPSTI_PRIVATE void gpsti_carry_number(const gpsti_carry* self, bool more) {
     pipeline->source_done = pipeline->source_done || !more;
     pipeline->next_index += self->n_items;
     pipeline->next_ticket += self->n_items;
-    pipeline->n_sourced += self->n_items;
-    pipeline->source_busy_ns += self->source_ns;
+    gpsti_service_account_source(pipeline, self->n_items, self->source_ns,
+                                 self->wants_source_cpu ? self->source_cpu_ns : -1);
 }
 
 /* The source is another's. */

@@ -301,8 +301,6 @@ struct gpst_pipeline {
     uint64_t source_index;
     bool cancel_noticed;
     int64_t source_work_ns;  /* as a step's, of what a worker does for an item it takes from the source */
-    int64_t source_busy_ns;  /* of the source's calls in the engine, and how many items they gave */
-    uint64_t n_sourced;
     double read_cpu_part;    /* of its time a read computes, of the last ones; negative = not known */
     uint64_t weighed_reads, weighed_computed; /* the reader's, when they were weighed last */
     gpsti_a32 cancel, stop;  /* set from anywhere, even signal handlers */
@@ -320,7 +318,8 @@ struct gpst_pipeline {
     int64_t start_ns, end_ns;
     int64_t plain_cpu_ns;    /* of a whole plain run, on its thread */
     int64_t plain_inside_cpu_ns; /* of the other threads inside kernels */
-    gpsti_clock finish_clock, submit_clock; /* CPU time that no stage's clock has: sink, calls to a device */
+    gpsti_clock finish_clock, submit_clock; /* CPU time that no stage's clock has: sink, calls to a device; */
+    gpsti_clock source_clock; /* and the source, which knows no percentiles: an item it gave is a service */
     gpsti_timing timing;     /* by which to read it: */
     gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H, DISK_OUT; DISK_IN but for the reader's reads */
     int64_t commit_ns; /* of DISK_OUT's: files got their names */
@@ -510,6 +509,9 @@ GPSTI_INTERN bool gpsti_service_wants_cpu(gpst_pipeline* pipeline, const gpsti_s
 /* Enters one service's CPU time, -1 when it was not sampled. Locked. */
 GPSTI_INTERN void gpsti_service_account_cpu(gpst_pipeline* pipeline, const gpsti_step* step, int64_t busy_ns,
                                             int64_t cpu_ns);
+/* Calls of the source that gave n_items. Locked. */
+GPSTI_INTERN void gpsti_service_account_source(gpst_pipeline* pipeline, uint64_t n_items, int64_t busy_ns,
+                                               int64_t cpu_ns);
 
 /* ---- finish.c --------------------------------------------------------------------------- */
 

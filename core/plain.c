@@ -28,6 +28,7 @@ typedef struct gpsti_plain {
     uint32_t worker_index;
     gpsti_exec exec;    /* how kernels use the CPU, but for wide ones */
     const bool* wants_cpu; /* by step; NULL = its clock says */
+    bool wants_source_cpu;
     bool within;        /* the pipeline is an engine's: others look at its counts */
     int64_t worth_ns;   /* hand the item over when what is left of the run is worth so much; 0 = never */
     int64_t now_ns;     /* the last look at the clock; little has happened since */
@@ -502,15 +503,19 @@ GPSTI_PRIVATE bool gpsti_plain_next(gpsti_plain* self) {
     gpst_pipeline* const pipeline = self->pipeline;
     if (gpsti_a32_load(&pipeline->cancel) != 0 || gpsti_a32_load(&pipeline->stop) != 0)
         return false;
+    const int64_t cpu_start_ns = self->wants_source_cpu ? gpsti_thread_cpu_ns() : 0;
     const int64_t start_ns = self->now_ns; /* which the item before ended at */
     gpsti_slot_reset(self->slot, pipeline->next_index, start_ns);
     self->slot->on_cpu = pipeline->device_lost;
     if (gpsti_call_source(pipeline, self->slot) == GPST_END)
         return false;
     self->now_ns = gpsti_now_ns();
+    const int64_t busy_ns = self->now_ns - start_ns;
+    const int64_t cpu_ns = self->wants_source_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
     if (self->worth_ns > 0)
-        gpsti_tune_note_source(pipeline, self->now_ns - start_ns);
+        gpsti_tune_note_source(pipeline, busy_ns);
     gpsti_plain_lock(self);
+    gpsti_service_account_source(pipeline, 1, busy_ns, cpu_ns);
     pipeline->next_index++;
     return true;
 }
@@ -563,6 +568,7 @@ GPSTI_PRIVATE bool gpsti_plain_begin(gpsti_plain* self) {
     pipeline->left_step = 0;
     if (!self->slot)
         self->slot = gpsti_flow_take_slot(pipeline);
+    self->wants_source_cpu = gpsti_clock_wants_cpu(&pipeline->source_clock);
     gpsti_plain_unlock(self);
     if (!gpsti_plain_next(self)) {
         gpsti_plain_lock(self);

@@ -42,12 +42,12 @@ typedef struct gpst_stage_stats {
 
 /* gpst_verdict -- which resource bounds a run, how busy each is, and what fixing it could give at most
 
-   Formula      demand of r: its busy time in the run (CPU: thread CPU time / cores allowed; disk_in: without the part
-                of reads' time that computes, as copies out of the page cache do; disk_out: writes, and giving files
-                their names); period: wall / items;
+   Formula      demand of r: its busy time in the run (CPU: thread CPU time, the source's calls and the ends of items
+                too, / cores allowed; disk_in: without the part of reads' time that computes, as copies out of the
+                page cache do; disk_out: writes, and giving files their names); period: wall / items;
                 bound: the largest demand + one item's fill and drain; cap of r: wall / what it is at least without r:
-                the largest other demand, a stage at its concurrency, one item's way / slots; in a plain loop the
-                wall less r's own time
+                the largest other demand, a stage at its concurrency or the source at one call at a time, one item's
+                way / slots; in a plain loop the wall less r's own time
    Ownership    plain values
    Since        0.1
 */

@@ -19,11 +19,16 @@ GPSTI_INTERN uint64_t gpsti_report_made(const gpst_pipeline* pipeline) {
 
 /* ---- demands ------------------------------------------------------------------------------ */
 
+/* What is no stage's. */
+GPSTI_PRIVATE int64_t gpsti_report_between_cpu_ns(const gpst_pipeline* pipeline) {
+    return gpsti_clock_cpu_ns(&pipeline->source_clock) + gpsti_clock_cpu_ns(&pipeline->finish_clock) +
+           gpsti_clock_cpu_ns(&pipeline->submit_clock);
+}
+
 GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline) {
     if (pipeline->plain_cpu_ns > 0)
         return pipeline->plain_cpu_ns + pipeline->plain_inside_cpu_ns;
-    int64_t total_ns =
-        gpsti_clock_cpu_ns(&pipeline->finish_clock) + gpsti_clock_cpu_ns(&pipeline->submit_clock);
+    int64_t total_ns = gpsti_report_between_cpu_ns(pipeline);
     for (uint32_t c = 0; c < pipeline->n_clocks; c++)
         if ((pipeline->clocks[c].resource == GPST_RESOURCE_DISK_IN && !gpsti_carry_reads(pipeline)) ||
             (pipeline->clocks[c].resource == GPST_RESOURCE_DISK_OUT && !pipeline->whole))
@@ -57,6 +62,16 @@ GPSTI_PRIVATE bool gpsti_report_is_serial(const gpst_pipeline* pipeline) {
     return pipeline->desc.mode != GPST_RUN_ENGINE || (pipeline->tune.starts_plain && !pipeline->attached);
 }
 
+/* What it does not compute it waits for something that nobody here knows. */
+GPSTI_PRIVATE void gpsti_report_source_alone(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
+    const gpsti_clock* const clock = &pipeline->source_clock;
+    const int64_t cpu_ns = gpsti_clock_cpu_ns(clock) < clock->busy_ns ? gpsti_clock_cpu_ns(clock) : clock->busy_ns;
+    if (clock->count == 0)
+        return;
+    input->alone_on_ns[GPST_RESOURCE_CPU] += cpu_ns / (int64_t)clock->count;
+    input->alone_on_ns[GPST_RESOURCE_NONE] += (clock->busy_ns - cpu_ns) / (int64_t)clock->count;
+}
+
 /* One item's way with nothing in its way, by resource: every step's mean service, outputs side by side as far as
    workers go. The services of an asynchronous device hold waits for other items; what its engines were busy for each
    item does not. */
@@ -80,6 +95,7 @@ GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdi
                     clock->busy_ns / (int64_t)clock->count * (step->per_output ? (int64_t)rounds : 1);
         }
     }
+    gpsti_report_source_alone(pipeline, input);
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
         input->alone_ns += input->alone_on_ns[r];
 }
@@ -124,8 +140,7 @@ GPSTI_PRIVATE void gpsti_report_computing_reads(const gpst_pipeline* pipeline, g
 GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int64_t total_ns) {
     const int64_t cores = (int64_t)pipeline->context->info.cores_allowed;
     const int64_t workers = (int64_t)pipeline->n_workers < cores ? (int64_t)pipeline->n_workers : cores;
-    int64_t on_workers_ns =
-        gpsti_clock_cpu_ns(&pipeline->finish_clock) + gpsti_clock_cpu_ns(&pipeline->submit_clock);
+    int64_t on_workers_ns = gpsti_report_between_cpu_ns(pipeline);
     if (gpsti_report_is_serial(pipeline))
         return total_ns / cores;
     for (uint32_t c = 0; c < pipeline->n_clocks; c++)
@@ -136,10 +151,12 @@ GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int
     return by_workers_ns > total_ns / cores ? by_workers_ns : total_ns / cores;
 }
 
-/* Among the stages that run only so many times at once, and the ends of items, the one nearest to that. Ends take turns
-   but where workers bring items whole and nobody is told of them. */
+/* Among the stages that run only so many times at once, the source, and the ends of items, the one nearest to that.
+   Ends take turns but where workers bring items whole and nobody is told of them. */
 GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
-    input->stage = "";
+    input->stage = pipeline->source_clock.busy_ns > 0 ? "source" : "";
+    input->stage_ns = pipeline->source_clock.busy_ns;
+    input->stage_on_ns[GPST_RESOURCE_CPU] = gpsti_clock_cpu_ns(&pipeline->source_clock);
     for (uint32_t s = 0; s < pipeline->n_steps; s++) {
         const gpsti_step* const step = &pipeline->steps[s];
         const bool ends = step->kind == GPSTI_STEP_FINISH;

@@ -58,3 +58,12 @@ GPSTI_INTERN void gpsti_service_account_cpu(gpst_pipeline* pipeline, const gpsti
     for (uint32_t s = 0; cpu_ns >= 0 && s < (group ? step->n_stages : 1); s++)
         gpsti_clock_add_cpu(&clock[s], cpu_ns, busy_ns);
 }
+
+GPSTI_INTERN void gpsti_service_account_source(gpst_pipeline* pipeline, uint64_t n_items, int64_t busy_ns,
+                                               int64_t cpu_ns) {
+    gpsti_clock* const clock = &pipeline->source_clock;
+    clock->count += n_items;
+    clock->busy_ns += busy_ns;
+    if (cpu_ns >= 0)
+        gpsti_clock_add_cpu(clock, cpu_ns, busy_ns);
+}

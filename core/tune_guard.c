@@ -34,8 +34,8 @@ GPSTI_PRIVATE void gpsti_tune_expect(const gpst_pipeline* pipeline, const gpsti_
                                   ? window->busy_ns[r]
                                   : window->service_ns[r]);
     out->plain_ns[0] = serial_ns / n_items;
-    if (pipeline->n_sourced > 0)
-        out->plain_ns[0] += (double)pipeline->source_busy_ns / (double)pipeline->n_sourced;
+    if (pipeline->source_clock.count > 0)
+        out->plain_ns[0] += (double)pipeline->source_clock.busy_ns / (double)pipeline->source_clock.count;
     if (known_ns > 0.0 && known_ns < out->plain_ns[0])
         out->plain_ns[0] = known_ns;
     out->plain_ns[1] = 0.0;

@@ -24,8 +24,7 @@ typedef struct turns {
     int64_t source_ns;
     uint64_t fail_every;
     uint32_t least_active;    /* and what the engine knew of the source last: under its lock */
-    int64_t source_busy_ns;
-    uint64_t n_sourced;
+    gpsti_clock source;
     char text[2][8192];       /* the source's path and name, */
     size_t text_bytes;
     uint8_t pixels[KIT_BYTES]; /* and picture */
@@ -65,8 +64,7 @@ static gpst_result turns_work(void* user_data, gpst_task* task) {
     gpsti_mutex_lock(mutex);
     if (task->pipeline->whole && task->pipeline->n_active < self->least_active)
         self->least_active = task->pipeline->n_active;
-    self->source_busy_ns = task->pipeline->source_busy_ns;
-    self->n_sourced = task->pipeline->n_sourced;
+    self->source = task->pipeline->source_clock;
     gpsti_mutex_unlock(mutex);
     n_works_here++;
     self->worked_by[task->item->index] = &place_here;
@@ -173,9 +171,9 @@ static bool run_with_slow_source(uint32_t i) {
     books_check(own->books, 1000);
     for (uint64_t n = 0; n < 1000 && was_whole(); n++)
         assert_int_equal(own->place[n], 0);
-    assert_true(own->source_busy_ns >= (int64_t)own->n_sourced * own->source_ns);
+    assert_true(own->source.busy_ns >= (int64_t)own->source.count * own->source_ns);
     kit_close(self);
-    return was_whole() && own->n_sourced > 0;
+    return was_whole() && own->source.count > 0;
 }
 
 static void test_a_slow_source_brings_one(void** state) {

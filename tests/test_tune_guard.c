@@ -34,8 +34,8 @@ static gpst_guard_report expect(const char* backend, int64_t source_ms, uint64_t
     pipeline->items_ok = 9;
     pipeline->items_failed = 1;
     pipeline->start_ns = pipeline->end_ns = MS;
-    pipeline->source_busy_ns = source_ms * MS;
-    pipeline->n_sourced = n_sourced;
+    pipeline->source_clock.busy_ns = source_ms * MS;
+    pipeline->source_clock.count = n_sourced;
     pipeline->tune.inside_ns = inside_ms * MS;
     clocks[1].busy_ns = 20 * MS;
     clocks[2].busy_ns = 10 * MS;
@@ -100,8 +100,8 @@ static void test_the_source_has_a_clock(void** state) {
     self->source_ns = MS;
     gpst_pipeline* const pipeline = make(self, &desc);
     assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
-    assert_int_equal(pipeline->n_sourced, 20);
-    assert_true(pipeline->source_busy_ns >= 20 * MS);
+    assert_int_equal(pipeline->source_clock.count, 20);
+    assert_true(pipeline->source_clock.busy_ns >= 20 * MS);
     unmake(self);
 }
 
