@@ -187,14 +187,16 @@ GPSTI_PRIVATE int gpsti_verdict_largest(const gpsti_verdict_input* input, int ex
 GPSTI_PRIVATE void gpsti_verdict_why(const gpsti_verdict_input* input, const gpst_verdict* verdict, double wall,
                                      char* out, size_t out_bytes) {
     const double share = (double)input->stage_ns / wall;
+    const int percent = (int)((share < 1.0 ? share : 1.0) * 100.0 + 0.5);
     out[0] = '\0';
     if (verdict->bound != GPST_RESOURCE_NONE)
         return;
     if (input->serial)
         gpsti_format(out, out_bytes, "one item after the other; ");
+    else if (share > 0.70 && input->on_workers)
+        gpsti_format(out, out_bytes, "workers busy %d %%, waiting in stage %s; ", percent, input->stage);
     else if (share > 0.70)
-        gpsti_format(out, out_bytes, "stage %s busy %d %% of what its concurrency allows; ", input->stage,
-                     (int)((share < 1.0 ? share : 1.0) * 100.0 + 0.5));
+        gpsti_format(out, out_bytes, "stage %s busy %d %% of what its concurrency allows; ", input->stage, percent);
 }
 
 GPSTI_PRIVATE void gpsti_verdict_text(const gpsti_verdict_input* input, int largest, double wall, gpst_verdict* out) {

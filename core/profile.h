@@ -47,7 +47,8 @@ typedef struct gpst_stage_stats {
                 page cache do; disk_out: writes, and giving files their names); period: wall / items;
                 bound: the largest demand + one item's fill and drain; cap of r: wall / what it is at least without r:
                 the largest other demand, a stage at its concurrency or the source at one call at a time, one item's
-                way / slots; in a plain loop the wall less r's own time
+                way / slots, and where cores are idle all that callbacks take / workers; in a plain loop the wall less
+                r's own time. What callbacks do not compute is a wait that no resource has, unless cores are used up
    Ownership    plain values
    Since        0.1
 */

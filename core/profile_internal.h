@@ -72,8 +72,10 @@ typedef struct gpsti_verdict_input {
     bool serial;                            /* one item after the other: what is saved on one is saved on all */
     int64_t serial_cpu_ns;                  /* serial: how long the loop computed */
     /* The stage that is nearest to what its own concurrency allows: busy time over concurrency, and the part of it
-       that each resource has a share in. "" = every stage may run any number of times at once. */
+       that each resource has a share in. "" = every stage may run any number of times at once. on_workers: of all that
+       workers do, which wait in this one for longest, over their number. */
     const char* stage;
+    bool on_workers;
     int64_t stage_ns, stage_on_ns[GPST_RESOURCE_COUNT];
 } gpsti_verdict_input;
 GPSTI_INTERN void gpsti_verdict_make(const gpsti_verdict_input* input, gpst_verdict* out);

@@ -62,14 +62,24 @@ GPSTI_PRIVATE bool gpsti_report_is_serial(const gpst_pipeline* pipeline) {
     return pipeline->desc.mode != GPST_RUN_ENGINE || (pipeline->tune.starts_plain && !pipeline->attached);
 }
 
-/* What it does not compute it waits for something that nobody here knows. */
-GPSTI_PRIVATE void gpsti_report_source_alone(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
-    const gpsti_clock* const clock = &pipeline->source_clock;
-    const int64_t cpu_ns = gpsti_clock_cpu_ns(clock) < clock->busy_ns ? gpsti_clock_cpu_ns(clock) : clock->busy_ns;
+/* Cores, or all workers, that are idle for so much of the run keep nobody waiting. */
+GPSTI_PRIVATE bool gpsti_report_cores_idle(const gpsti_verdict_input* input) {
+    return (double)input->demand_ns[GPST_RESOURCE_CPU] < 0.70 * (double)input->wall_ns;
+}
+
+/* Of a callback's time. What it does not compute it waits for something that nobody here knows, or for a core. */
+GPSTI_PRIVATE int64_t gpsti_report_computed_ns(const gpsti_clock* clock, const gpsti_verdict_input* input) {
+    const int64_t cpu_ns = gpsti_clock_cpu_ns(clock);
+    const bool waits = clock->cpu_samples > 0 && cpu_ns < clock->busy_ns && gpsti_report_cores_idle(input);
+    return waits ? cpu_ns : clock->busy_ns;
+}
+
+GPSTI_PRIVATE void gpsti_report_callback_alone(const gpsti_clock* clock, int64_t rounds, gpsti_verdict_input* input) {
+    const int64_t computed_ns = gpsti_report_computed_ns(clock, input);
     if (clock->count == 0)
         return;
-    input->alone_on_ns[GPST_RESOURCE_CPU] += cpu_ns / (int64_t)clock->count;
-    input->alone_on_ns[GPST_RESOURCE_NONE] += (clock->busy_ns - cpu_ns) / (int64_t)clock->count;
+    input->alone_on_ns[GPST_RESOURCE_CPU] += computed_ns / (int64_t)clock->count * rounds;
+    input->alone_on_ns[GPST_RESOURCE_NONE] += (clock->busy_ns - computed_ns) / (int64_t)clock->count * rounds;
 }
 
 /* One item's way with nothing in its way, by resource: every step's mean service, outputs side by side as far as
@@ -90,12 +100,14 @@ GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdi
         for (uint32_t c = step->first_clock;
              step->kind != GPSTI_STEP_FINISH && c < step->first_clock + n_clocks; c++) {
             const gpsti_clock* const clock = &pipeline->clocks[c];
-            if (clock->count > 0)
-                input->alone_on_ns[clock->resource] +=
-                    clock->busy_ns / (int64_t)clock->count * (step->per_output ? (int64_t)rounds : 1);
+            const int64_t n_times = step->per_output ? (int64_t)rounds : 1;
+            if (step->kind == GPSTI_STEP_HOST)
+                gpsti_report_callback_alone(clock, n_times, input);
+            else if (clock->count > 0)
+                input->alone_on_ns[clock->resource] += clock->busy_ns / (int64_t)clock->count * n_times;
         }
     }
-    gpsti_report_source_alone(pipeline, input);
+    gpsti_report_callback_alone(&pipeline->source_clock, 1, input);
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
         input->alone_ns += input->alone_on_ns[r];
 }
@@ -156,7 +168,7 @@ GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int
 GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
     input->stage = pipeline->source_clock.busy_ns > 0 ? "source" : "";
     input->stage_ns = pipeline->source_clock.busy_ns;
-    input->stage_on_ns[GPST_RESOURCE_CPU] = gpsti_clock_cpu_ns(&pipeline->source_clock);
+    input->stage_on_ns[GPST_RESOURCE_CPU] = gpsti_report_computed_ns(&pipeline->source_clock, input);
     for (uint32_t s = 0; s < pipeline->n_steps; s++) {
         const gpsti_step* const step = &pipeline->steps[s];
         const bool ends = step->kind == GPSTI_STEP_FINISH;
@@ -166,9 +178,35 @@ GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gps
             continue;
         input->stage = !ends ? pipeline->stages[step->first_stage].name : pipeline->desc.sink ? "sink" : "commit";
         input->stage_ns = clock->busy_ns / (int64_t)step->concurrency;
-        input->stage_on_ns[GPST_RESOURCE_CPU] = gpsti_clock_cpu_ns(clock) / (int64_t)step->concurrency;
+        input->stage_on_ns[GPST_RESOURCE_CPU] = gpsti_report_computed_ns(clock, input) / (int64_t)step->concurrency;
         input->stage_on_ns[GPST_RESOURCE_DISK_OUT] = ends ? pipeline->commit_ns : 0;
     }
+}
+
+/* Callbacks that wait keep workers: there are no more of those, and cores beside them are no help. */
+GPSTI_PRIVATE void gpsti_report_waiting_workers(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
+    const int64_t n_workers = (int64_t)pipeline->n_workers;
+    int64_t busy_ns = pipeline->source_clock.busy_ns;
+    int64_t computed_ns = gpsti_report_computed_ns(&pipeline->source_clock, input);
+    int64_t longest_ns = busy_ns - computed_ns;
+    const char* longest = "source";
+    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
+        const gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[s].first_clock];
+        if (pipeline->steps[s].kind != GPSTI_STEP_HOST)
+            continue;
+        const int64_t stage_ns = gpsti_report_computed_ns(clock, input), waited_ns = clock->busy_ns - stage_ns;
+        busy_ns += clock->busy_ns;
+        computed_ns += stage_ns;
+        longest = waited_ns > longest_ns ? pipeline->stages[pipeline->steps[s].first_stage].name : longest;
+        longest_ns = waited_ns > longest_ns ? waited_ns : longest_ns;
+    }
+    if (!gpsti_report_cores_idle(input) || busy_ns / n_workers <= input->stage_ns)
+        return;
+    input->on_workers = true;
+    input->stage = longest;
+    input->stage_ns = busy_ns / n_workers;
+    memset(input->stage_on_ns, 0, sizeof input->stage_on_ns);
+    input->stage_on_ns[GPST_RESOURCE_CPU] = computed_ns / n_workers;
 }
 
 /* The verdict's line ends with what the engine was worth. */
@@ -190,8 +228,10 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     input.serial = gpsti_report_is_serial(pipeline);
     input.serial_cpu_ns = out->cpu_ns - pipeline->plain_inside_cpu_ns;
     input.n_slots = input.serial ? 0 : pipeline->n_slots;
-    if (!input.serial)
+    if (!input.serial) {
         gpsti_report_busiest_stage(pipeline, &input);
+        gpsti_report_waiting_workers(pipeline, &input);
+    }
     gpsti_report_alone(pipeline, &input);
     gpsti_report_computing_reads(pipeline, &input);
     gpsti_verdict_make(&input, &out->verdict);
