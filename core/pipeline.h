@@ -311,7 +311,8 @@ typedef struct gpst_pipeline_desc {
     gpst_tune tune;                /* may knobs move while the run goes on? Not in the plain loops */
     gpst_preset preset;            /* how deep the tuner may make queues */
     gpst_settings settings;        /* tuned: where to start, as found by a run before; frozen there until clocks drift.
-                                      All-zero = the model's. loop: a plain loop found best is run at once */
+                                      All-zero = the model's. loop: a plain loop found best is run at once. items:
+                                      whole where the run allows it, else staged, and the decisions say so */
     gpst_full_policy full_policy;
     uint32_t n_outputs;            /* without a WARP stage: outputs of an item; 0 = 1. With one: the warp's */
     /* Fixed, or 0 = the tuner's; without it the default named. */

@@ -59,13 +59,15 @@ GPSTI_INTERN void gpsti_tune_set_files(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN gpst_result gpsti_tune_check(const gpst_pipeline_desc* desc, const char* function) {
     const int tune = (int)desc->tune, preset = (int)desc->preset;
-    const uint32_t loop = desc->settings.value[GPST_KNOB_LOOP];
+    const uint32_t loop = desc->settings.value[GPST_KNOB_LOOP], items = desc->settings.value[GPST_KNOB_ITEMS];
     GPSTI_FAIL_IF(tune < 0 || tune > (int)GPST_TUNE_OFF, GPST_ERROR_ARGUMENT, "%s: tune=%d: unknown",
                   function, tune);
     GPSTI_FAIL_IF(preset < 0 || preset > (int)GPST_PRESET_THROUGHPUT, GPST_ERROR_ARGUMENT,
                   "%s: preset=%d: unknown", function, preset);
     GPSTI_FAIL_IF(loop > (uint32_t)GPST_RUN_PLAIN_INSIDE, GPST_ERROR_ARGUMENT,
                   "%s: settings.value[LOOP]=%u: unknown", function, loop);
+    GPSTI_FAIL_IF(items > (uint32_t)GPST_ITEMS_WHOLE, GPST_ERROR_ARGUMENT,
+                  "%s: settings.value[ITEMS]=%u: unknown", function, items);
     return GPST_OK;
 }
 
@@ -389,6 +391,23 @@ GPSTI_PRIVATE void gpsti_tune_choose_whole(gpst_pipeline* pipeline, const gpsti_
     gpsti_tuner_set_whole(&pipeline->tune.tuner, costs, n_workers, pipeline->desc.sink != NULL);
 }
 
+/* As a run before had it, where this one allows that. */
+GPSTI_PRIVATE void gpsti_tune_take_given(gpst_pipeline* pipeline) {
+    gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    if (tuner->now.value[GPST_KNOB_ITEMS] != GPST_ITEMS_WHOLE || pipeline->whole)
+        return;
+    if (gpsti_tune_allows_whole(pipeline, tuner->now.value[GPST_KNOB_WORKERS])) {
+        gpsti_tune_set_ends(pipeline, true);
+        gpsti_tuner_set_items(tuner, GPST_ITEMS_WHOLE);
+        return;
+    }
+    tuner->budget.fixed.value[GPST_KNOB_ITEMS] = GPST_ITEMS_STAGED;
+    gpsti_tuner_set_items(tuner, GPST_ITEMS_STAGED);
+    gpsti_copy_text(gpsti_tuner_note(tuner, GPST_KNOB_ITEMS, GPST_ITEMS_WHOLE, GPST_ITEMS_STAGED)->reason,
+                    sizeof tuner->decisions[0].reason,
+                    "not whole items, as given: the list is too short or of unknown length, or a stage has its turns");
+}
+
 GPSTI_PRIVATE void gpsti_tune_say_start(gpst_pipeline* pipeline, const char* how) {
     gpsti_tuner* const tuner = &pipeline->tune.tuner;
     const uint32_t* const now = tuner->now.value;
@@ -514,6 +533,7 @@ GPSTI_INTERN void gpsti_tune_prepare(gpst_pipeline* pipeline) {
     gpsti_tune_afford(pipeline);
     if (pipeline->items_ok > 0 && !tune->modelled)
         gpsti_tune_model(pipeline);
+    gpsti_tune_take_given(pipeline);
     tune->n_to_settle = pipeline->n_active;
     gpsti_tune_set_files(pipeline);
 }

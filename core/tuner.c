@@ -90,7 +90,7 @@ GPSTI_PRIVATE bool gpsti_tuner_doubles(gpst_knob knob) {
 /* Do whole items take so much longer than one alone? */
 GPSTI_PRIVATE bool gpsti_tuner_is_slowed(const gpsti_tuner* tuner, uint64_t n_items, int64_t wall_ns) {
     const double way_ns = (double)wall_ns * tuner->now.value[GPST_KNOB_WORKERS] / (double)n_items;
-    return tuner->whole && way_ns > GPSTI_TUNER_CROWD * (double)tuner->alone_ns;
+    return tuner->whole && tuner->alone_ns > 0 && way_ns > GPSTI_TUNER_CROWD * (double)tuner->alone_ns;
 }
 
 /* How much of the window the busiest of the device's engines was. */

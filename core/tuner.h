@@ -19,8 +19,16 @@ typedef enum gpst_knob {
     GPST_KNOB_STREAMS = 6, /* submissions on the device at once: items, or batches of them */
     GPST_KNOB_INSIDE = 7,  /* threads inside one kernel on the CPU (OpenMP, where compiled in) */
     GPST_KNOB_BATCH = 8,   /* items in one submission to the device at most: one launch where their shapes are alike */
-    GPST_KNOB_COUNT = 9
+    GPST_KNOB_ITEMS = 9,   /* a gpst_items */
+    GPST_KNOB_COUNT = 10
 } gpst_knob;
+
+typedef enum gpst_items { /* how workers bring the items of an engine */
+    GPST_ITEMS_STAGED = 1, /* a step at a time: whoever is free takes the next one */
+    GPST_ITEMS_WHOLE = 2   /* each its own through every step, as many plain loops on one list would; reads, writes and
+                              batches have no use then. Only of a list whose length is known, and found or given in mode
+                              DEFAULT */
+} gpst_items;
 
 typedef enum gpst_tune {
     GPST_TUNE_DEFAULT = 0, /* ON where the mode is DEFAULT, else OFF */
@@ -93,8 +101,8 @@ typedef struct gpst_tuner_report {
 
    Parameters   knob (in)  any value
    Shapes       none
-   Returns      "none", "loop", "workers", "slots", "reads", "writes", "streams", "inside", "batch"; "unknown" for
-                others
+   Returns      "none", "loop", "workers", "slots", "reads", "writes", "streams", "inside", "batch", "items";
+                "unknown" for others
    Ownership    static text; do not free
    Threads      any
    Blocking     never; no allocation
@@ -105,11 +113,11 @@ GPST_API const char* gpst_knob_name(gpst_knob knob);
 
 /* gpst_settings_format -- settings as text, a line "name=value" for every knob that is said
 
-   Parameters   settings  (in)   the loop is written as its name: engine, plain-serial, plain-inside
+   Parameters   settings  (in)   loop and items are written as names: engine, plain-serial, plain-inside; staged, whole
                 out       (out)  always terminated
                 out_bytes (in)   256 are enough
    Shapes       none
-   Returns      GPST_OK | ARGUMENT (NULL, or a loop that is none) | OVERFLOW (out is too short)
+   Returns      GPST_OK | ARGUMENT (NULL, or loop or items that are none) | OVERFLOW (out is too short)
    Ownership    none
    Threads      any
    Blocking     never; no allocation

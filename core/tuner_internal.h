@@ -95,6 +95,8 @@ GPSTI_INTERN int64_t gpsti_tuner_total_ns(const gpsti_tuner_costs* costs); /* an
 GPSTI_INTERN int64_t gpsti_tuner_period_ns(const gpsti_tuner_costs* costs, uint32_t workers);
 /* Starts from settings that were found before, and looks again only when the clocks drift. */
 GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* settings);
+/* A value of the knob as text, in a gpst_settings's. False: it is none. */
+GPSTI_INTERN bool gpsti_setting_format(int knob, uint32_t value, char* out, size_t out_bytes);
 /* What is known of the size of an item has changed: the budgets may now hold fewer. True: `now` has changed. */
 GPSTI_INTERN bool gpsti_tuner_resize(gpsti_tuner* tuner, uint64_t item_host_bytes, uint64_t item_device_bytes);
 /* How many slots are worth making; 0 = any number. */
@@ -142,6 +144,8 @@ GPSTI_INTERN int64_t gpsti_tuner_read_alone_ns(int64_t read_ns, int64_t before_n
 /* Starts with so many; waits_for_turns: items that have come to their end may wait there in their slots. */
 GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, const gpsti_tuner_costs* costs, uint32_t n_workers,
                                         bool waits_for_turns);
+/* The same with the knobs as they are. */
+GPSTI_INTERN void gpsti_tuner_set_items(gpsti_tuner* tuner, gpst_items items);
 /* No longer: starts again from the model. */
 GPSTI_INTERN void gpsti_tuner_set_staged(gpsti_tuner* tuner, const gpsti_tuner_costs* costs);
 /* More slots than these are never asked for, whatever items turn out to be. */

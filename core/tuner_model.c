@@ -74,6 +74,7 @@ GPSTI_PRIVATE void gpsti_tuner_limits(gpsti_tuner* tuner) {
                       budget->batch < 2 ? 0 : gpsti_tuner_clamp(slots / 3, 1, budget->batch));
     gpsti_tuner_limit(tuner, GPST_KNOB_INSIDE, 1, budget->inside ? budget->cores : 1);
     gpsti_tuner_limit(tuner, GPST_KNOB_LOOP, 1, 3); /* any gpst_run_mode; the plain loops are the guard's */
+    gpsti_tuner_limit(tuner, GPST_KNOB_ITEMS, GPST_ITEMS_STAGED, GPST_ITEMS_WHOLE);
 }
 
 GPSTI_PRIVATE void gpsti_tuner_clamp_all(gpsti_tuner* tuner, gpst_settings* settings) {
@@ -332,16 +333,21 @@ GPSTI_INTERN int64_t gpsti_tuner_read_alone_ns(int64_t read_ns, int64_t before_n
     return read_ns > before_ns && read_ns <= before_ns * (int64_t)n_workers ? before_ns : read_ns;
 }
 
+GPSTI_INTERN void gpsti_tuner_set_items(gpsti_tuner* tuner, gpst_items items) {
+    tuner->whole = items == GPST_ITEMS_WHOLE;
+    tuner->now.value[GPST_KNOB_ITEMS] = (uint32_t)items;
+    gpsti_tuner_limits(tuner);
+    gpsti_tuner_clamp_all(tuner, &tuner->now);
+    tuner->kept = tuner->now;
+}
+
 GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, const gpsti_tuner_costs* costs, uint32_t n_workers,
                                         bool waits_for_turns) {
-    tuner->whole = true;
     tuner->alone_ns = gpsti_tuner_way_ns(costs);
     tuner->now.value[GPST_KNOB_WORKERS] = n_workers;
     if (!waits_for_turns) /* a worker has one, whatever it does */
         tuner->now.value[GPST_KNOB_SLOTS] = n_workers;
-    gpsti_tuner_limits(tuner);
-    gpsti_tuner_clamp_all(tuner, &tuner->now);
-    tuner->kept = tuner->now;
+    gpsti_tuner_set_items(tuner, GPST_ITEMS_WHOLE);
 }
 
 GPSTI_INTERN uint32_t gpsti_tuner_slots_ever(const gpsti_tuner* tuner) {
@@ -385,13 +391,16 @@ GPSTI_INTERN void gpsti_tuner_set_staged(gpsti_tuner* tuner, const gpsti_tuner_c
 GPSTI_PRIVATE void gpsti_tuner_say_given(gpsti_tuner* tuner, const gpst_settings* settings) {
     char* const reason = gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0)->reason;
     const char* before = ": ";
+    char is[16] = "", given[16] = "";
     gpsti_copy_text(reason, sizeof tuner->decisions[0].reason, "frozen: settings were given");
     for (int k = 1; k < (int)GPST_KNOB_COUNT; k++) {
         const size_t used = strlen(reason);
         if (settings->value[k] == 0 || settings->value[k] == tuner->kept.value[k])
             continue;
-        gpsti_format(reason + used, sizeof tuner->decisions[0].reason - used, "%s%s %u, not %u", before,
-                     gpst_knob_name((gpst_knob)k), tuner->kept.value[k], settings->value[k]);
+        (void)gpsti_setting_format(k, tuner->kept.value[k], is, sizeof is);
+        (void)gpsti_setting_format(k, settings->value[k], given, sizeof given);
+        gpsti_format(reason + used, sizeof tuner->decisions[0].reason - used, "%s%s %s, not %s", before,
+                     gpst_knob_name((gpst_knob)k), is, given);
         before = "; ";
     }
 }

@@ -6,13 +6,34 @@
 
 #include <string.h>
 
-static const char* const gpsti_loop_names[] = {"", "engine", "plain-serial",
-                                               "plain-inside"}; /* by gpst_run_mode */
-#define GPSTI_N_LOOPS 4
+/* Of knobs whose values have names, by value: gpst_run_mode, gpst_items. */
+#define GPSTI_SETTING_NAMES 4
+static const char* const gpsti_loop_names[GPSTI_SETTING_NAMES] = {"", "engine", "plain-serial", "plain-inside"};
+static const char* const gpsti_items_names[GPSTI_SETTING_NAMES] = {"", "staged", "whole", NULL};
+
+/* NULL: its values are numbers. */
+GPSTI_PRIVATE const char* const* gpsti_setting_names(int knob) {
+    return knob == (int)GPST_KNOB_LOOP    ? gpsti_loop_names
+           : knob == (int)GPST_KNOB_ITEMS ? gpsti_items_names
+                                          : NULL;
+}
+
+/* The name's, or the number. False: it is no value of the knob. */
+GPSTI_INTERN bool gpsti_setting_format(int knob, uint32_t value, char* out, size_t out_bytes) {
+    const char* const* const names = gpsti_setting_names(knob);
+    if (names && (value >= GPSTI_SETTING_NAMES || !names[value]))
+        return false;
+    if (names)
+        gpsti_copy_text(out, out_bytes, names[value]);
+    else
+        gpsti_format(out, out_bytes, "%u", value);
+    return true;
+}
 
 GPST_API const char* gpst_knob_name(gpst_knob knob) {
     static const char* const names[GPST_KNOB_COUNT] = {"none",  "loop",   "workers", "slots",
-                                                       "reads", "writes", "streams", "inside", "batch"};
+                                                       "reads", "writes", "streams", "inside", "batch",
+                                                       "items"};
     const int index = (int)knob;
     return index >= 0 && index < (int)GPST_KNOB_COUNT ? names[index] : "unknown";
 }
@@ -21,15 +42,13 @@ GPST_API gpst_result gpst_settings_format(const gpst_settings* settings, char* o
     char text[256] = "";
     GPSTI_FAIL_IF(!settings || !out || out_bytes == 0, GPST_ERROR_ARGUMENT,
                   "gpst_settings_format: settings and out with room are required");
-    const uint32_t loop = settings->value[GPST_KNOB_LOOP];
-    GPSTI_FAIL_IF(loop >= GPSTI_N_LOOPS, GPST_ERROR_ARGUMENT, "gpst_settings_format: loop=%u: unknown", loop);
-    if (loop != 0)
-        gpsti_format(text, sizeof text, "loop=%s\n", gpsti_loop_names[loop]);
-    for (int k = (int)GPST_KNOB_LOOP + 1; k < (int)GPST_KNOB_COUNT; k++) {
+    for (int k = (int)GPST_KNOB_LOOP; k < (int)GPST_KNOB_COUNT; k++) {
         const size_t used = strlen(text);
+        char value[16];
+        GPSTI_FAIL_IF(!gpsti_setting_format(k, settings->value[k], value, sizeof value), GPST_ERROR_ARGUMENT,
+                      "gpst_settings_format: %s=%u: unknown", gpst_knob_name((gpst_knob)k), settings->value[k]);
         if (settings->value[k] != 0)
-            gpsti_format(text + used, sizeof text - used, "%s=%u\n", gpst_knob_name((gpst_knob)k),
-                         settings->value[k]);
+            gpsti_format(text + used, sizeof text - used, "%s=%s\n", gpst_knob_name((gpst_knob)k), value);
     }
     gpsti_copy_text(out, out_bytes, text);
     GPSTI_FAIL_IF(strlen(text) >= out_bytes, GPST_ERROR_OVERFLOW,
@@ -69,11 +88,12 @@ GPSTI_PRIVATE bool gpsti_setting_is(const char* text, size_t bytes, const char* 
 
 /* 0: not a value of the knob. */
 GPSTI_PRIVATE uint32_t gpsti_setting_value(int knob, const char* text, size_t bytes) {
+    const char* const* const names = gpsti_setting_names(knob);
     uint32_t value = 0;
-    for (uint32_t loop = 1; knob == (int)GPST_KNOB_LOOP && loop < GPSTI_N_LOOPS; loop++)
-        if (gpsti_setting_is(text, bytes, gpsti_loop_names[loop]))
-            return loop;
-    if (knob == (int)GPST_KNOB_LOOP || bytes > 5)
+    for (uint32_t named = 1; names && named < GPSTI_SETTING_NAMES && names[named]; named++)
+        if (gpsti_setting_is(text, bytes, names[named]))
+            return named;
+    if (names || bytes > 5)
         return 0;
     for (size_t i = 0; i < bytes; i++) {
         if (text[i] < '0' || text[i] > '9')
@@ -103,8 +123,9 @@ GPST_API gpst_result gpst_settings_parse(const char* text, gpst_settings* out) {
         GPSTI_FAIL_IF(settings.value[knob] == 0, GPST_ERROR_FORMAT,
                       "gpst_settings_parse: line %u: \"%.*s\": %s is wanted", word.line,
                       (int)(word.bytes < 60 ? word.bytes : 60), word.text,
-                      knob == (int)GPST_KNOB_LOOP ? "loop=engine, plain-serial or plain-inside"
-                                                  : "a number from 1 to 99999");
+                      knob == (int)GPST_KNOB_LOOP    ? "loop=engine, plain-serial or plain-inside"
+                      : knob == (int)GPST_KNOB_ITEMS ? "items=staged or whole"
+                                                     : "a number from 1 to 99999");
     }
     *out = settings;
     return GPST_OK;

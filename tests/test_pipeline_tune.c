@@ -63,6 +63,61 @@ static void test_settings_are_given(void** state) {
     kit_close(self);
 }
 
+/* Items of 1 ms for three workers. What was found goes through a text, as a file has it. */
+static gpst_stats run_as_found(gpst_items items, bool in_turns, gpst_settings* found) {
+    kit* const self = kit_open("cpu", 4);
+    gpst_stats stats;
+    char text[256];
+    gpst_pipeline_desc desc = kit_simple(self, 100, sleep_a_little);
+    self->decode_ns = 1000000;
+    self->stages[0].user_data = self;
+    self->stages[0].concurrency = in_turns ? 3 : 0;
+    desc.n_items_expected = 100;
+    desc.settings.value[GPST_KNOB_WORKERS] = desc.settings.value[GPST_KNOB_SLOTS] = 3;
+    desc.settings.value[GPST_KNOB_ITEMS] = (uint32_t)items;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(gpst_settings_format(&report.settings, text, sizeof text), GPST_OK);
+    assert_int_equal(gpst_settings_parse(text, found), GPST_OK);
+    kit_close(self);
+    return stats;
+}
+
+/* Else a run that begins with what one before it found would be another one, with three slots for everything. */
+static void test_whole_items_are_given(void** state) {
+    (void)state;
+    gpst_settings found;
+    bool opened = false;
+    for (test_tries t = {0, 0}; !opened && test_again(&t);) {
+        const gpst_stats stats = run_as_found(GPST_ITEMS_WHOLE, false, &found);
+        opened = strstr(stats.settings, "items=whole workers=3 slots=3") != NULL;
+    }
+    assert_true(opened);
+    assert_int_equal(found.value[GPST_KNOB_ITEMS], GPST_ITEMS_WHOLE);
+    assert_false(said("not whole items, as given"));
+    opened = false;
+    for (test_tries t = {0, 0}; !opened && test_again(&t);) {
+        const gpst_stats stats = run_as_found(GPST_ITEMS_STAGED, false, &found);
+        opened = strstr(stats.settings, "mode=engine items=staged workers=3 slots=3") != NULL;
+    }
+    assert_true(opened);
+    assert_int_equal(found.value[GPST_KNOB_ITEMS], GPST_ITEMS_STAGED);
+}
+
+/* A stage that may not run any number of times at once is nobody's own. */
+static void test_whole_items_are_given_in_vain(void** state) {
+    (void)state;
+    gpst_settings found;
+    bool opened = false;
+    for (test_tries t = {0, 0}; !opened && test_again(&t);) {
+        const gpst_stats stats = run_as_found(GPST_ITEMS_WHOLE, true, &found);
+        opened = strstr(stats.settings, "mode=engine items=staged workers=3 slots=3") != NULL;
+    }
+    assert_true(opened);
+    assert_true(said("not whole items, as given"));
+    assert_int_equal(found.value[GPST_KNOB_ITEMS], GPST_ITEMS_STAGED);
+    assert_int_equal(report.most.value[GPST_KNOB_ITEMS], GPST_ITEMS_STAGED);
+}
+
 static void test_a_plain_loop_is_given(void** state) {
     (void)state;
     static const char* const names[] = {"mode=plain-serial", "mode=plain-inside"};
@@ -140,7 +195,7 @@ static bool engine_obeys(const char* backend) {
     self->decode_ns = 1000000; /* a run of 60 ms: worth an engine on any machine */
     kit_forget(self);
     for (int k = (int)GPST_KNOB_WORKERS; k < (int)GPST_KNOB_COUNT; k++)
-        desc.settings.value[k] = k == (int)GPST_KNOB_SLOTS ? 9 : 3;
+        desc.settings.value[k] = k == (int)GPST_KNOB_SLOTS ? 9 : k == (int)GPST_KNOB_ITEMS ? GPST_ITEMS_STAGED : 3;
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
     assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
     gpst_pipeline_query_tuner(self->pipeline, &report);
@@ -565,6 +620,10 @@ static void test_bad_values_are_refused(void** state) {
     desc.settings.value[GPST_KNOB_LOOP] = 4;
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_ERROR_ARGUMENT);
     test_reason_has("gpst_pipeline_create", "LOOP");
+    desc.settings.value[GPST_KNOB_LOOP] = 0;
+    desc.settings.value[GPST_KNOB_ITEMS] = GPST_ITEMS_WHOLE + 1;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_ERROR_ARGUMENT);
+    test_reason_has("gpst_pipeline_create", "ITEMS");
     gpst_pipeline_query_tuner(NULL, &report);
     assert_false(report.on);
     gpst_pipeline_query_tuner(NULL, NULL);
@@ -575,6 +634,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_knobs_move),
         cmocka_unit_test(test_settings_are_given),
+        cmocka_unit_test(test_whole_items_are_given),
+        cmocka_unit_test(test_whole_items_are_given_in_vain),
         cmocka_unit_test(test_a_plain_loop_is_given),
         cmocka_unit_test(test_fixed_knobs_stay),
         cmocka_unit_test(test_limits_are_of_the_desc),

@@ -463,6 +463,7 @@ static void test_settings_survive_text(void** state) {
         for (int k = 2; k < (int)GPST_KNOB_COUNT; k++)
             settings.value[k] = test_random(&random) % 3 ? (uint32_t)(test_random(&random) % 99999) : 0;
         settings.value[GPST_KNOB_LOOP] = (uint32_t)(test_random(&random) % 4);
+        settings.value[GPST_KNOB_ITEMS] = (uint32_t)(test_random(&random) % 3);
         assert_int_equal(gpst_settings_format(&settings, text, sizeof text), GPST_OK);
         assert_int_equal(gpst_settings_parse(text, &read), GPST_OK);
         assert_memory_equal(&read, &settings, sizeof read);
@@ -495,6 +496,12 @@ static void test_settings_text(void** state) {
     assert_int_equal(settings.value[GPST_KNOB_WORKERS], 0);
     assert_int_equal(gpst_settings_parse("reads=8\r\nslots=3\r\n", &settings), GPST_OK);
     assert_int_equal(settings.value[GPST_KNOB_SLOTS], 3);
+    assert_int_equal(gpst_settings_parse("items=whole loop=plain-inside", &settings), GPST_OK);
+    assert_int_equal(settings.value[GPST_KNOB_ITEMS], GPST_ITEMS_WHOLE);
+    assert_int_equal(gpst_settings_format(&settings, text, sizeof text), GPST_OK);
+    assert_string_equal(text, "loop=plain-inside\nitems=whole\n");
+    settings.value[GPST_KNOB_ITEMS] = GPST_ITEMS_WHOLE + 1;
+    assert_int_equal(gpst_settings_format(&settings, text, sizeof text), GPST_ERROR_ARGUMENT);
 }
 
 static void test_bad_settings_are_named(void** state) {
@@ -511,6 +518,7 @@ static void test_bad_settings_are_named(void** state) {
         {"reads=123456", "from 1 to 99999"},
         {"reads=-1", "reads=-1"},
         {"loop=fast", "plain-serial"},
+        {"items=2", "items=staged or whole is wanted"},
         {"none=1", "no such knob"},
         {"=1", "no such knob"},
     };

@@ -140,6 +140,8 @@ static void job_say_settings(const job* self) {
     for (int k = (int)GPST_KNOB_WORKERS; report.on && k < (int)GPST_KNOB_COUNT; k++) {
         const uint32_t given = self->settings.value[k];
         const bool too_many = given > report.most.value[k];
+        if (k == (int)GPST_KNOB_ITEMS) /* is known when the engine begins, and said among the decisions */
+            continue;
         if (given != 0 && (too_many || given < report.least.value[k]))
             console_note("note: --tune=%s: %s=%u: %s %u here", self->desc.asked->tune_file,
                          gpst_knob_name((gpst_knob)k), given, too_many ? "at most" : "at least",
