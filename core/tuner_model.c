@@ -112,6 +112,25 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_reads(const gpsti_tuner* tuner, const gpsti_t
     return gpsti_tuner_in_flight(tuner, costs ? waits_ns + costs->read_ns : 0, period_ns);
 }
 
+GPSTI_PRIVATE bool gpsti_tuner_writes_far(const gpsti_tuner_costs* costs) {
+    return costs && !costs->writes_compute && costs->service_ns[GPST_RESOURCE_DISK_OUT] >= GPSTI_TUNER_FAR_NS;
+}
+
+GPSTI_PRIVATE uint32_t gpsti_tuner_writes(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs, int64_t period_ns) {
+    const int64_t waits_ns = costs ? costs->service_ns[GPST_RESOURCE_DISK_OUT] : 0;
+    if (period_ns > 0 && gpsti_tuner_writes_far(costs))
+        return gpsti_tuner_clamp((uint64_t)(waits_ns / period_ns) + 1, 1, GPSTI_TUNER_FAR_FILES);
+    return gpsti_tuner_in_flight(tuner, waits_ns, period_ns);
+}
+
+/* Slots for writes: what is written at once, or waits for it, is over soon; but not where it waits far. */
+GPSTI_PRIVATE uint32_t gpsti_tuner_in_write(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
+    const uint32_t writes = tuner->now.value[GPST_KNOB_WRITES];
+    if (!tuner->budget.writes)
+        return 0;
+    return gpsti_tuner_clamp(writes, 1, gpsti_tuner_writes_far(costs) ? GPSTI_TUNER_FAR_FILES : 4);
+}
+
 /* Slots for reads. Those that workers do have none of their own; behind one that waits far there are others that are
    over, and wait for their turn with the sink. */
 GPSTI_PRIVATE uint32_t gpsti_tuner_in_read(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
@@ -198,16 +217,13 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     const uint32_t workers = tuner->budget.workers;
     const int64_t period_ns = costs ? gpsti_tuner_period_ns(costs, workers) : 0;
     const int64_t files_ns = gpsti_tuner_files_period_ns(costs, workers);
-    uint32_t in_write = 0;
     memset(now, 0, sizeof *now);
     now->value[GPST_KNOB_WORKERS] = gpsti_tuner_useful_workers(tuner, costs, period_ns);
     now->value[GPST_KNOB_READS] = gpsti_tuner_reads(tuner, costs, files_ns);
-    now->value[GPST_KNOB_WRITES] =
-        gpsti_tuner_in_flight(tuner, costs ? costs->service_ns[GPST_RESOURCE_DISK_OUT] : 0, files_ns);
+    now->value[GPST_KNOB_WRITES] = gpsti_tuner_writes(tuner, costs, files_ns);
     now->value[GPST_KNOB_STREAMS] = 4;
     now->value[GPST_KNOB_BATCH] = gpsti_tuner_start_batch(costs);
-    if (tuner->budget.writes)
-        in_write = gpsti_tuner_clamp(now->value[GPST_KNOB_WRITES], 1, 4);
+    const uint32_t in_write = gpsti_tuner_in_write(tuner, costs);
     gpsti_tuner_clamp_all(tuner, now);
     const uint32_t slots = gpsti_tuner_start_slots(tuner, now, gpsti_tuner_in_read(tuner, costs), in_write);
     const uint32_t useful = gpsti_tuner_useful_slots(tuner, costs, period_ns);

@@ -43,6 +43,37 @@ static void test_model_of_far_reads(void** state) {
     assert_int_equal(tuner.now.value[GPST_KNOB_READS], 5);
 }
 
+/* Writes that wait long: likewise, with a slot for each; but not where they compute, or are over soon. */
+static void test_model_of_far_writes(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.3;
+    static const struct {
+        double write;
+        bool computes;
+        uint32_t writes, slots;
+    } rows[] = {
+        {0.1, false, 6, 22}, {1.9, false, 16, 22}, {2.0, false, 32, 50}, {90.0, false, 32, 50}, {2.0, true, 16, 22}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        m.write = rows[i].write;
+        const gpsti_tuner_budget budget = budget_of(&m);
+        gpsti_tuner_costs costs = costs_of(&m);
+        gpsti_tuner tuner;
+        costs.writes_compute = rows[i].computes;
+        gpsti_tuner_init(&tuner, &budget, &costs);
+        const uint32_t* const now = tuner.now.value;
+        assert_int_equal(now[GPST_KNOB_WRITES], rows[i].writes);
+        assert_int_equal(now[GPST_KNOB_SLOTS], rows[i].slots);
+    }
+    m.cpu = 10.0; /* of which there are 1.6 a ms: 5 at once */
+    m.write = 3.0;
+    const gpsti_tuner_budget budget = budget_of(&m);
+    const gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    assert_int_equal(tuner.now.value[GPST_KNOB_WRITES], 5);
+}
+
 /* Reads that wait, but not for their bytes: twice as many, since the first to come back are the short ones, and as many
    slots again behind one that takes long. */
 static void test_model_of_reads_that_bring_little(void** state) {
@@ -394,6 +425,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model_is_little_s_law),
         cmocka_unit_test(test_model_of_far_reads),
+        cmocka_unit_test(test_model_of_far_writes),
         cmocka_unit_test(test_model_of_reads_that_bring_little), cmocka_unit_test(test_first_read_that_waits),
         cmocka_unit_test(test_model_of_files_by_item_0),
         cmocka_unit_test(test_model_knows_the_device),
