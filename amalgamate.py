@@ -163,6 +163,7 @@ PRIVATE = [
     "core/plain.c",
     "core/early.c",
     "core/tune_costs.c",
+    "core/tune_knobs.c",
     "core/tune_slots.c",
     "core/tune_start.c",
     "core/tune_recall.c",

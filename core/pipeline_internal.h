@@ -10,7 +10,8 @@
    service.c   one run of a step for an item, timed
    bunch.c     what such a worker has had of the source
    tail.c      at the end of a list: memory given back
-   tune.c      windows for the tuner, and its knobs    tune_guard.c  plain blocks within an engine
+   tune.c      windows and models for the tuner        tune_guard.c  plain blocks within an engine
+   tune_knobs.c  its values put to work                tune_slots.c  and slots, by what they are worth
    tune_start.c  plain, until an engine is worth it    tune_recall.c  what is known of the last run of the job
 
    All flow state is guarded by the scheduler's lock ("locked" in a comment = with it held). What a job that runs may
@@ -606,6 +607,8 @@ GPSTI_INTERN void gpsti_tune_leave_out(gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_tune_note_source(gpst_pipeline* pipeline, int64_t busy_ns);
 /* From the items so far: what the engine takes an item at best, by the model. */
 GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline);
+/* Are items to end with the worker that brings them whole, or in turn? Locked. */
+GPSTI_INTERN void gpsti_tune_set_ends(gpst_pipeline* pipeline, bool whole);
 /* Sets the knobs to where the tuner has them. Locked. */
 GPSTI_INTERN void gpsti_tune_apply(gpst_pipeline* pipeline);
 /* Without a tuner: slots that the user has not fixed are no more than memory holds. Pull only: who submits may count
