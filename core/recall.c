@@ -14,6 +14,8 @@
 #define GPSTI_RECALL_OTHER 2.0   /* times as much or as little of a resource: another item */
 #define GPSTI_RECALL_BETTER 0.97 /* of the time with another number of workers */
 #define GPSTI_RECALL_CLEARLY 0.85 /* once is enough */
+#define GPSTI_RECALL_FULL 0.97   /* of a run, for which something of its device is busy: no number is better by much */
+#define GPSTI_RECALL_SEEN_NS 15000 /* of an item there: of less, much is what each beginning and end takes */
 #define GPSTI_RECALL_TURNS 2     /* else runs with each, of which the shorter counts */
 
 GPSTI_PRIVATE uint32_t gpsti_recall_index(const gpsti_recall* recall, uint64_t job) {
@@ -96,8 +98,22 @@ GPSTI_PRIVATE bool gpsti_recall_has_room(const gpsti_recall_workers* self, uint3
     return self->step == 0 && !self->is_top && gpsti_recall_more(self->best, most) > 0;
 }
 
+GPSTI_PRIVATE bool gpsti_recall_is_full(const gpsti_recall_workers* self, double device_ns, double run_ns) {
+    const bool is_full = device_ns >= GPSTI_RECALL_SEEN_NS && device_ns >= GPSTI_RECALL_FULL * run_ns;
+    return is_full && (self->best == 0 || run_ns * GPSTI_RECALL_BETTER <= self->best_ns);
+}
+
+GPSTI_PRIVATE void gpsti_recall_settle(gpsti_recall_workers* self, uint32_t n, double run_ns) {
+    self->best = self->now = n;
+    self->best_ns = run_ns;
+    self->n_now = 0;
+    self->step = 0;
+    self->is_top = true;
+}
+
 /* A run with so many has been. */
-GPSTI_PRIVATE void gpsti_recall_note_workers(gpsti_recall_workers* self, uint32_t n, uint32_t most, double run_ns) {
+GPSTI_PRIVATE void gpsti_recall_note_workers(gpsti_recall_workers* self, const gpsti_recalled* run, double run_ns) {
+    const uint32_t n = run->n_workers, most = run->most_whole;
     if (gpsti_recall_has_room(self, most)) {
         self->step = 1;
         gpsti_recall_step(self, most);
@@ -105,6 +121,10 @@ GPSTI_PRIVATE void gpsti_recall_note_workers(gpsti_recall_workers* self, uint32_
     }
     if (!gpsti_recall_searches(self, n, most))
         return;
+    if (gpsti_recall_is_full(self, run->device_ns, run_ns)) {
+        gpsti_recall_settle(self, n, run_ns);
+        return;
+    }
     if (n != self->now) {
         self->now = n;
         self->n_now = 0;
@@ -145,7 +165,7 @@ GPSTI_PRIVATE bool gpsti_recall_compare(gpsti_recalled* run, const gpsti_recalle
     run->workers.serial_ns = run->serial_ns;
     if (run->most_whole > 0) {
         if (!run->made_memory)
-            gpsti_recall_note_workers(&run->workers, run->n_workers, run->most_whole, run_ns);
+            gpsti_recall_note_workers(&run->workers, run, run_ns);
         else if (run->workers.now == 0 && run->n_workers < run->most_whole)
             run->workers.now = run->n_workers;
         if (gpsti_recall_searches(&run->workers, run->n_workers, run->most_whole)) /* some are to be slower */
