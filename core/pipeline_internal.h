@@ -510,7 +510,7 @@ GPSTI_INTERN bool gpsti_service_wants_cpu(gpst_pipeline* pipeline, const gpsti_s
 /* Enters one service's CPU time, -1 when it was not sampled. Locked. */
 GPSTI_INTERN void gpsti_service_account_cpu(gpst_pipeline* pipeline, const gpsti_step* step, int64_t busy_ns,
                                             int64_t cpu_ns);
-/* Calls of the source that gave n_items. Locked. */
+/* Enters calls of the source that gave n_items; cpu_ns likewise. Locked. */
 GPSTI_INTERN void gpsti_service_account_source(gpst_pipeline* pipeline, uint64_t n_items, int64_t busy_ns,
                                                int64_t cpu_ns);
 

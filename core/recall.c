@@ -14,7 +14,7 @@
 #define GPSTI_RECALL_OTHER 2.0   /* times as much or as little of a resource: another item */
 #define GPSTI_RECALL_BETTER 0.97 /* of the time with another number of workers */
 #define GPSTI_RECALL_CLEARLY 0.85 /* once is enough */
-#define GPSTI_RECALL_FULL 0.97   /* of a run, for which something of its device is busy: no number is better by much */
+#define GPSTI_RECALL_FULL 0.97   /* of a run, for which a copy engine is busy: no number is better by much */
 #define GPSTI_RECALL_SEEN_NS 15000 /* of an item there: of less, much is what each beginning and end takes */
 #define GPSTI_RECALL_TURNS 2     /* else runs with each, of which the shorter counts */
 
@@ -98,8 +98,8 @@ GPSTI_PRIVATE bool gpsti_recall_has_room(const gpsti_recall_workers* self, uint3
     return self->step == 0 && !self->is_top && gpsti_recall_more(self->best, most) > 0;
 }
 
-GPSTI_PRIVATE bool gpsti_recall_is_full(const gpsti_recall_workers* self, double device_ns, double run_ns) {
-    const bool is_full = device_ns >= GPSTI_RECALL_SEEN_NS && device_ns >= GPSTI_RECALL_FULL * run_ns;
+GPSTI_PRIVATE bool gpsti_recall_is_full(const gpsti_recall_workers* self, double copies_ns, double run_ns) {
+    const bool is_full = copies_ns >= GPSTI_RECALL_SEEN_NS && copies_ns >= GPSTI_RECALL_FULL * run_ns;
     return is_full && (self->best == 0 || run_ns * GPSTI_RECALL_BETTER <= self->best_ns);
 }
 
@@ -121,7 +121,7 @@ GPSTI_PRIVATE void gpsti_recall_note_workers(gpsti_recall_workers* self, const g
     }
     if (!gpsti_recall_searches(self, n, most))
         return;
-    if (gpsti_recall_is_full(self, run->device_ns, run_ns)) {
+    if (gpsti_recall_is_full(self, run->copies_ns, run_ns)) {
         gpsti_recall_settle(self, n, run_ns);
         return;
     }

@@ -30,7 +30,7 @@ typedef struct gpsti_recalled {
     bool is_old;                 /* the next one finds out anew: these were slower, or many */
     uint32_t pause, n_rest;      /* runs that begin plain after such ones; and how many of them are still to come */
     double serial_ns;            /* an item's time in the plain loop; 0 = not known */
-    double device_ns;            /* likewise of what the busiest of its device's engines was busy; 0 = not known */
+    double copies_ns;            /* likewise of what the busier of its device's copy engines was; 0 = not known */
     double inside_ns;            /* likewise with every core inside its kernels; 0 = they never had them */
     gpsti_tuner_costs costs;     /* what the model is to be made of: files as they were alone */
     gpsti_tuner_costs seen;      /* what the run's items took beside each other */

@@ -48,6 +48,7 @@ GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_p
     out->fixed.value[GPST_KNOB_READS] = out->reads ? desc->n_reads : 0;
     out->fixed.value[GPST_KNOB_WRITES] = out->writes ? desc->n_writes : 0;
     out->fixed.value[GPST_KNOB_BATCH] = out->batch > 1 ? desc->batch : 0;
+    out->fixed.value[GPST_KNOB_ITEMS] = pipeline->tune.starts_plain ? 0 : GPST_ITEMS_STAGED;
 }
 
 GPSTI_INTERN gpst_result gpsti_tune_check(const gpst_pipeline_desc* desc, const char* function) {
@@ -325,7 +326,8 @@ GPSTI_PRIVATE void gpsti_tune_take_given(gpst_pipeline* pipeline) {
     gpsti_tuner_set_items(tuner, GPST_ITEMS_STAGED);
     gpsti_copy_text(gpsti_tuner_note(tuner, GPST_KNOB_ITEMS, GPST_ITEMS_WHOLE, GPST_ITEMS_STAGED)->reason,
                     sizeof tuner->decisions[0].reason,
-                    "not whole items, as given: the list is too short or of unknown length, or a stage has its turns");
+                    "not whole items, as given: the list is short or of unknown length, its source slow, "
+                    "or a stage has its turns");
 }
 
 GPSTI_PRIVATE void gpsti_tune_say_start(gpst_pipeline* pipeline, const char* how) {

@@ -70,16 +70,13 @@ GPSTI_PRIVATE bool gpsti_tune_was_worth_it(const gpst_pipeline* pipeline, double
            (tune->tuner.now.value[GPST_KNOB_LOOP] == (uint32_t)GPST_RUN_ENGINE && !serial);
 }
 
-/* Engines that cores play take as long as these do, and several of them as long as one. */
-GPSTI_PRIVATE int64_t gpsti_tune_busiest_ns(const gpst_pipeline* pipeline, const gpsti_tuner_costs* seen) {
-    int64_t most_ns = 0;
+/* Of the engines that serve one after the other: small kernels run side by side, and so does what cores play. */
+GPSTI_PRIVATE int64_t gpsti_tune_copies_ns(const gpst_pipeline* pipeline, const gpsti_tuner_costs* seen) {
+    const int64_t up_ns = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, (int)GPST_RESOURCE_H2D);
+    const int64_t down_ns = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, (int)GPST_RESOURCE_D2H);
     if (seen->played_ns > 0)
         return 0;
-    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++) {
-        const int64_t busy_ns = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r);
-        most_ns = busy_ns > most_ns ? busy_ns : most_ns;
-    }
-    return most_ns;
+    return up_ns > down_ns ? up_ns : down_ns;
 }
 
 /* What an item takes with one thread for its kernels, where they had every core. */
@@ -115,7 +112,7 @@ GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_reca
     out->serial_ns = tune->serial_ns;
     out->inside_ns = tune->inside_ns;
     gpsti_tune_describe_costs(pipeline, out);
-    out->device_ns = (double)gpsti_tune_busiest_ns(pipeline, &out->seen) / (double)pipeline->items_ok;
+    out->copies_ns = (double)gpsti_tune_copies_ns(pipeline, &out->seen) / (double)pipeline->items_ok;
     out->item_host_bytes = tune->item_host_bytes;
     out->item_device_bytes = tune->item_device_bytes;
     out->n_workers = tune->tuner.now.value[GPST_KNOB_WORKERS];

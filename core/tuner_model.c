@@ -85,9 +85,12 @@ GPSTI_PRIVATE void gpsti_tuner_clamp_all(gpsti_tuner* tuner, gpst_settings* sett
 
 /* ---- the model: where the knobs start -------------------------------------------------------- */
 
-GPSTI_PRIVATE uint32_t gpsti_tuner_in_flight(const gpsti_tuner* tuner, int64_t service_ns,
-                                             int64_t period_ns) {
-    const uint32_t most = tuner->budget.preset == GPST_PRESET_THROUGHPUT ? 32 : 16;
+/* far: it waits so long that others can, beside it. */
+GPSTI_PRIVATE uint32_t gpsti_tuner_in_flight(const gpsti_tuner* tuner, int64_t service_ns, int64_t period_ns,
+                                             bool far) {
+    const uint32_t most = far                                                ? GPSTI_TUNER_FAR_FILES
+                          : tuner->budget.preset == GPST_PRESET_THROUGHPUT ? 32
+                                                                           : 16;
     return period_ns > 0 ? gpsti_tuner_clamp((uint64_t)(service_ns / period_ns) + 1, 1, most) : 4;
 }
 
@@ -107,20 +110,12 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_reads(const gpsti_tuner* tuner, const gpsti_t
     const int64_t waits_ns = costs ? costs->service_ns[GPST_RESOURCE_DISK_IN] : 0;
     if (period_ns > 0 && gpsti_tuner_waits_far(costs))
         return gpsti_tuner_clamp(2 * ((uint64_t)(waits_ns / period_ns) + 1), 1, GPSTI_TUNER_WAITING_FILES);
-    if (period_ns > 0 && waits_ns >= GPSTI_TUNER_FAR_NS)
-        return gpsti_tuner_clamp((uint64_t)(waits_ns / period_ns) + 1, 1, GPSTI_TUNER_FAR_FILES);
-    return gpsti_tuner_in_flight(tuner, costs ? waits_ns + costs->read_ns : 0, period_ns);
+    return gpsti_tuner_in_flight(tuner, costs ? waits_ns + costs->read_ns : 0, period_ns,
+                                 waits_ns >= GPSTI_TUNER_FAR_NS);
 }
 
 GPSTI_PRIVATE bool gpsti_tuner_writes_far(const gpsti_tuner_costs* costs) {
     return costs && !costs->writes_compute && costs->service_ns[GPST_RESOURCE_DISK_OUT] >= GPSTI_TUNER_FAR_NS;
-}
-
-GPSTI_PRIVATE uint32_t gpsti_tuner_writes(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs, int64_t period_ns) {
-    const int64_t waits_ns = costs ? costs->service_ns[GPST_RESOURCE_DISK_OUT] : 0;
-    if (period_ns > 0 && gpsti_tuner_writes_far(costs))
-        return gpsti_tuner_clamp((uint64_t)(waits_ns / period_ns) + 1, 1, GPSTI_TUNER_FAR_FILES);
-    return gpsti_tuner_in_flight(tuner, waits_ns, period_ns);
 }
 
 /* Slots for writes: what is written at once, or waits for it, is over soon; but not where it waits far. */
@@ -220,7 +215,8 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     memset(now, 0, sizeof *now);
     now->value[GPST_KNOB_WORKERS] = gpsti_tuner_useful_workers(tuner, costs, period_ns);
     now->value[GPST_KNOB_READS] = gpsti_tuner_reads(tuner, costs, files_ns);
-    now->value[GPST_KNOB_WRITES] = gpsti_tuner_writes(tuner, costs, files_ns);
+    now->value[GPST_KNOB_WRITES] = gpsti_tuner_in_flight(
+        tuner, costs ? costs->service_ns[GPST_RESOURCE_DISK_OUT] : 0, files_ns, gpsti_tuner_writes_far(costs));
     now->value[GPST_KNOB_STREAMS] = 4;
     now->value[GPST_KNOB_BATCH] = gpsti_tuner_start_batch(costs);
     const uint32_t in_write = gpsti_tuner_in_write(tuner, costs);

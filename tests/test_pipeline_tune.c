@@ -118,6 +118,24 @@ static void test_whole_items_are_given_in_vain(void** state) {
     assert_int_equal(report.most.value[GPST_KNOB_ITEMS], GPST_ITEMS_STAGED);
 }
 
+/* An engine from the first item on goes step by step, and does not say otherwise. */
+static void test_whole_items_are_given_to_an_engine(void** state) {
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = kit_simple(self, 20, kit_nothing);
+    (void)state;
+    desc.mode = GPST_RUN_ENGINE;
+    desc.tune = GPST_TUNE_ON;
+    desc.n_items_expected = 20;
+    desc.settings.value[GPST_KNOB_ITEMS] = GPST_ITEMS_WHOLE;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+    gpst_pipeline_query_tuner(self->pipeline, &report);
+    assert_int_equal(report.settings.value[GPST_KNOB_ITEMS], GPST_ITEMS_STAGED);
+    assert_true(said("items staged, not whole"));
+    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+    self->pipeline = NULL;
+    kit_close(self);
+}
+
 static void test_a_plain_loop_is_given(void** state) {
     (void)state;
     static const char* const names[] = {"mode=plain-serial", "mode=plain-inside"};
@@ -636,6 +654,7 @@ int main(void) {
         cmocka_unit_test(test_settings_are_given),
         cmocka_unit_test(test_whole_items_are_given),
         cmocka_unit_test(test_whole_items_are_given_in_vain),
+        cmocka_unit_test(test_whole_items_are_given_to_an_engine),
         cmocka_unit_test(test_a_plain_loop_is_given),
         cmocka_unit_test(test_fixed_knobs_stay),
         cmocka_unit_test(test_limits_are_of_the_desc),

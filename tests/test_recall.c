@@ -116,11 +116,11 @@ static gpsti_recalled a_crowd(uint32_t n_workers, uint32_t most, double run_ns) 
     return run;
 }
 
-/* Where something of the device is always busy there is nothing to find; but not if a run with others was shorter, nor
+/* Where a copy engine is always busy there is nothing to find; but not if a run with others was shorter, nor
    where that is so brief that it is mostly its beginnings and ends. */
 static void test_workers_of_a_full_device(void** state) {
     static const struct {
-        double run_ns, device_ns;
+        double run_ns, copies_ns;
         uint32_t now; /* of the next run */
     } rows[] = {{20600.0, 20000.0, 8}, {20700.0, 20000.0, 5}, {14900.0, 14900.0, 5}, {15000.0, 15000.0, 8}};
     (void)state;
@@ -129,7 +129,7 @@ static void test_workers_of_a_full_device(void** state) {
         gpsti_recalled run = a_crowd(8, 16, rows[i].run_ns);
         memset(&recall, 0, sizeof recall);
         gpsti_recall_put(&recall, &run, false);
-        run.device_ns = rows[i].device_ns;
+        run.copies_ns = rows[i].copies_ns;
         for (int n = 0; n < 2; n++)
             gpsti_recall_put(&recall, &run, true);
         const gpsti_recall_workers* const workers = &recall.known[0].workers;
@@ -137,7 +137,7 @@ static void test_workers_of_a_full_device(void** state) {
         assert_int_equal(workers->now, rows[i].now);
         assert_true(workers->step == 0 ? workers->is_top : rows[i].now == 5);
         run = a_crowd(5, 16, rows[i].run_ns * (i == 1 ? 1.0 : 1.1));
-        run.device_ns = run.run_ns;
+        run.copies_ns = run.run_ns;
         gpsti_recall_put(&recall, &run, true);
         assert_int_equal(workers->best, i == 1 ? 5 : 8);
         assert_int_equal(workers->step == 0, i != 2);
@@ -702,25 +702,28 @@ static void test_what_is_handed_on(void** state) {
     pipeline->tune.recalls = false; /* however long it took, */
     pipeline->tune.serial_ns = 0.0; /* and whatever a plain loop took meanwhile */
     pipeline->tune.played_before_ns = gpsti_a64_load(&self->context->device->played_ns);
-    pipeline->busy[GPST_RESOURCE_H2D].busy_ns = pipeline->busy[GPST_RESOURCE_D2H].busy_ns = 1000;
-    pipeline->busy[GPST_RESOURCE_GPU].busy_ns = 9000 * (int64_t)pipeline->items_ok;
-    pipeline->busy[GPST_RESOURCE_DISK_IN].busy_ns = (int64_t)1 << 50; /* no device */
+    pipeline->busy[GPST_RESOURCE_GPU].busy_ns = (int64_t)1 << 50; /* of kernels, side by side */
+    pipeline->busy[GPST_RESOURCE_H2D].busy_ns = 9000 * (int64_t)pipeline->items_ok;
+    pipeline->busy[GPST_RESOURCE_D2H].busy_ns = 1000;
     pipeline->tune.model.service_ns[GPST_RESOURCE_DISK_IN] = 777;
     pipeline->tune.model.service_ns[GPST_RESOURCE_DISK_OUT] = 888;
     gpsti_tune_remember(pipeline);
     assert_int_equal(recall->n, 1);
     assert_int_equal(recall->known[0].costs.service_ns[GPST_RESOURCE_DISK_IN], 777);
     assert_int_equal(recall->known[0].costs.service_ns[GPST_RESOURCE_DISK_OUT], 888);
-    assert_in_range(recall->known[0].device_ns, 9000, 9001);
+    assert_in_range(recall->known[0].copies_ns, 9000, 9001);
     assert_int_equal(recall->known[0].n_slots, pipeline->n_slots_used);
     assert_int_equal(recall->known[0].n_workers, pipeline->tune.tuner.now.value[GPST_KNOB_WORKERS]);
     if (!self->context->device_info.asynchronous)
         assert_int_equal(recall->known[0].most_whole, 0);
     assert_false(recall->known[0].costs.is_first);
+    pipeline->busy[GPST_RESOURCE_D2H].busy_ns = 11000 * (int64_t)pipeline->items_ok;
+    gpsti_tune_remember(pipeline);
+    assert_in_range(recall->known[0].copies_ns, 11000, 11001);
     pipeline->tune.played_before_ns -= 1000000; /* by cores: it has no engines of its own */
     pipeline->n_copied = 1;
     gpsti_tune_remember(pipeline);
-    assert_true(recall->known[0].device_ns <= 0.0);
+    assert_true(recall->known[0].copies_ns <= 0.0);
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     self->pipeline = NULL;
     kit_close(self);
@@ -1008,7 +1011,7 @@ int main(void) {
                                        cmocka_unit_test(test_it_is_not_known_for_ever),
                                        cmocka_unit_test(test_kernels_that_had_every_core),
                                        cmocka_unit_test(test_workers_are_found),
-        cmocka_unit_test(test_workers_of_a_full_device),
+                                       cmocka_unit_test(test_workers_of_a_full_device),
                                        cmocka_unit_test(test_workers_that_moved),
                                        cmocka_unit_test(test_workers_are_sought_from_there),
                                        cmocka_unit_test(test_too_few_workers_are_not_tried),

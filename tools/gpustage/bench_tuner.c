@@ -106,6 +106,7 @@ static double tuner_run(tuner_bench* self, const gpst_warp* warp, uint64_t n_ite
     desc.n_items_expected = self->n_items = n_items;
     desc.fsync = GPST_FSYNC_NONE;
     if (fixed) {
+        /* whole items are found, and given, in the mode DEFAULT only */
         desc.mode = fixed->value[GPST_KNOB_ITEMS] == GPST_ITEMS_WHOLE ? GPST_RUN_DEFAULT : GPST_RUN_ENGINE;
         desc.tune = GPST_TUNE_ON;
         desc.settings = *fixed;
