@@ -85,10 +85,10 @@ GPSTI_PRIVATE void gpsti_tuner_clamp_all(gpsti_tuner* tuner, gpst_settings* sett
 
 /* ---- the model: where the knobs start -------------------------------------------------------- */
 
-/* far: it waits so long that others can, beside it. */
+/* is_far: it waits so long that others can, beside it. */
 GPSTI_PRIVATE uint32_t gpsti_tuner_in_flight(const gpsti_tuner* tuner, int64_t service_ns, int64_t period_ns,
-                                             bool far) {
-    const uint32_t most = far                                                ? GPSTI_TUNER_FAR_FILES
+                                             bool is_far) {
+    const uint32_t most = is_far                                             ? GPSTI_TUNER_FAR_FILES
                           : tuner->budget.preset == GPST_PRESET_THROUGHPUT ? 32
                                                                            : 16;
     return period_ns > 0 ? gpsti_tuner_clamp((uint64_t)(service_ns / period_ns) + 1, 1, most) : 4;
