@@ -606,7 +606,7 @@ GPSTI_INTERN void gpsti_tune_leave_out(gpst_pipeline* pipeline);
 /* Of the plain start: how long the source took. */
 GPSTI_INTERN void gpsti_tune_note_source(gpst_pipeline* pipeline, int64_t busy_ns);
 /* From the items so far: what the engine takes an item at best, by the model. */
-GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline);
+GPSTI_INTERN int64_t gpsti_tune_period_ns(const gpst_pipeline* pipeline);
 /* Are items to end with the worker that brings them whole, or in turn? Locked. */
 GPSTI_INTERN void gpsti_tune_set_ends(gpst_pipeline* pipeline, bool whole);
 /* Sets the knobs to where the tuner has them. Locked. */

@@ -258,28 +258,34 @@ GPSTI_PRIVATE void gpsti_tune_add_engine(const gpst_pipeline* pipeline, gpsti_tu
         pipeline->tune.tuner.budget.streams ? GPSTI_TUNER_DEVICE_ITEM_NS : GPSTI_TUNER_ITEM_NS;
 }
 
-/* In stages, with what that takes; or whole, where that is allowed and no slower. */
-GPSTI_PRIVATE int64_t gpsti_tune_engine_period_ns(const gpst_pipeline* pipeline) {
-    const gpsti_tuner* const tuner = &pipeline->tune.tuner;
-    gpsti_tuner_costs costs;
-    gpsti_tune_costs(pipeline, &costs);
-    const uint32_t n_whole = gpsti_tuner_whole_workers(tuner, &costs);
-    if (n_whole > 0 && gpsti_tune_allows_whole(pipeline, n_whole))
-        return gpsti_tuner_whole_period_ns(&costs, n_whole);
+GPSTI_PRIVATE int64_t gpsti_tune_staged_period_ns(const gpst_pipeline* pipeline, gpsti_tuner_costs costs) {
+    const gpsti_tuner_budget* const budget = &pipeline->tune.tuner.budget;
     gpsti_tune_add_engine(pipeline, &costs);
-    const uint32_t batch = tuner->budget.batch > 1 ? gpsti_tuner_start_batch(&costs) : 1;
+    const uint32_t batch = budget->batch > 1 ? gpsti_tuner_start_batch(&costs) : 1;
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
         costs.service_ns[r] /= batch; /* brief work on a device is mostly beginning and ending */
-    return gpsti_tuner_period_ns(&costs, tuner->budget.workers);
+    return gpsti_tuner_period_ns(&costs, budget->workers);
 }
 
-GPSTI_INTERN int64_t gpsti_tune_period_ns(gpst_pipeline* pipeline) {
-    const gpsti_tuner* const tuner = &pipeline->tune.tuner;
-    const bool shared = tuner->budget.batch > 1 || gpsti_tune_allows_whole(pipeline, tuner->budget.workers);
-    const int64_t least_ns = !tuner->budget.streams ? GPSTI_TUNER_ITEM_NS
-                             : shared               ? GPSTI_TUNER_BATCH_ITEM_NS
-                                                    : GPSTI_TUNER_DEVICE_ITEM_NS;
-    const int64_t period_ns = gpsti_tune_engine_period_ns(pipeline);
+/* What an item takes of the engine, or of a driver, for which threads stand in line; cores that play a device whose
+   items are whole do not. */
+GPSTI_PRIVATE int64_t gpsti_tune_least_period_ns(const gpst_pipeline* pipeline, bool played_whole) {
+    const gpsti_tuner_budget* const budget = &pipeline->tune.tuner.budget;
+    if (!budget->streams || played_whole)
+        return GPSTI_TUNER_ITEM_NS;
+    const bool shared = budget->batch > 1 || gpsti_tune_allows_whole(pipeline, budget->workers);
+    return shared ? GPSTI_TUNER_BATCH_ITEM_NS : GPSTI_TUNER_DEVICE_ITEM_NS;
+}
+
+/* In stages, with what that takes; or whole, where that is allowed and no slower. */
+GPSTI_INTERN int64_t gpsti_tune_period_ns(const gpst_pipeline* pipeline) {
+    gpsti_tuner_costs costs;
+    gpsti_tune_costs(pipeline, &costs);
+    const uint32_t n_whole = gpsti_tuner_whole_workers(&pipeline->tune.tuner, &costs);
+    const bool whole = n_whole > 0 && gpsti_tune_allows_whole(pipeline, n_whole);
+    const int64_t period_ns =
+        whole ? gpsti_tuner_whole_period_ns(&costs, n_whole) : gpsti_tune_staged_period_ns(pipeline, costs);
+    const int64_t least_ns = gpsti_tune_least_period_ns(pipeline, whole && costs.played_ns > 0);
     return period_ns > least_ns ? period_ns : least_ns;
 }
 

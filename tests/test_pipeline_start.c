@@ -62,6 +62,40 @@ static void test_brief_items_are_handed_over(void** state) {
     assert_true(opened);
 }
 
+static int64_t brief_ns; /* what an item is thought to take of the engine, when item 100 begins */
+
+static gpst_result spin_then_ask_for_memory(void* user_data, gpst_task* task) {
+    const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
+    gpst_image picture;
+    gpsti_mutex_lock(&task->pipeline->context->scheduler->mutex);
+    if (task->item->index == 100)
+        brief_ns = gpsti_tune_period_ns(task->pipeline);
+    gpsti_mutex_unlock(&task->pipeline->context->scheduler->mutex);
+    GPSTI_TRY(spin_a_little(user_data, task));
+    GPSTI_TRY(gpst_task_set_input(task, &shape, &picture));
+    return gpst_task_set_output(task, 0, &shape, &picture);
+}
+
+/* As many of 10 us on a device that cores play: for that nobody stands in line, as for a driver. */
+static void test_brief_items_of_a_played_device(void** state) {
+    (void)state;
+    bool opened = false;
+    for (test_tries t = {0, 0}; !opened && test_again(&t);) {
+        kit* const self = kit_open("sim:launch_us=0,kernel_us=2", 2);
+        gpst_stats stats;
+        self->n_outputs = 1;
+        gpst_pipeline_desc desc = kit_simple(self, KIT_MAX_ITEMS, spin_then_ask_for_memory);
+        self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, kit_device, "compute");
+        desc.n_stages = 2;
+        desc.n_items_expected = KIT_MAX_ITEMS;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_int_equal(self->n_ok, KIT_MAX_ITEMS);
+        opened = said("starts with whole items") && brief_ns < GPSTI_TUNER_BATCH_ITEM_NS;
+        kit_close(self);
+    }
+    assert_true(opened);
+}
+
 /* As many of nothing, in whichever loop. */
 static void test_tiny_items_are_all_done(void** state) {
     (void)state;
@@ -320,6 +354,7 @@ int main(void) {
         cmocka_unit_test(test_small_runs_stay_plain),
         cmocka_unit_test(test_tiny_items_are_all_done),
         cmocka_unit_test(test_brief_items_are_handed_over),
+        cmocka_unit_test(test_brief_items_of_a_played_device),
         cmocka_unit_test(test_item_0_is_handed_over),
         cmocka_unit_test(test_one_wide_item_is_shared),
         cmocka_unit_test(test_dear_memory_stays_plain),
