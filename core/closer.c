@@ -36,6 +36,7 @@ GPSTI_PRIVATE void gpsti_closer_done(void* owner, void* job, bool cancelled) {
     gpsti_mutex_lock(&closer->mutex);
     closing->next = closer->free;
     closer->free = closing;
+    closer->n_held--;
     gpsti_mutex_unlock(&closer->mutex);
 }
 
@@ -45,8 +46,8 @@ static const gpsti_io_job_i gpsti_closer_job_i = {offsetof(gpsti_closing, next),
 /* Locked. Most runs replace nothing. */
 GPSTI_PRIVATE bool gpsti_closer_start(gpsti_closer* closer) {
     if (!closer->started && !closer->cannot_start)
-        closer->started = !GPST_FAILED(gpsti_io_init_started(&closer->io, &gpsti_closer_job_i, closer,
-                                                             GPSTI_CLOSER_THREADS, "gpst-close", closer->pin));
+        closer->started = !GPST_FAILED(gpsti_io_init_started(&closer->io, &gpsti_closer_job_i, closer, 1,
+                                                             "gpst-close", closer->pin));
     closer->cannot_start = !closer->started;
     return closer->started;
 }
@@ -54,10 +55,22 @@ GPSTI_PRIVATE bool gpsti_closer_start(gpsti_closer* closer) {
 GPSTI_PRIVATE gpsti_closing* gpsti_closer_take(gpsti_closer* closer) {
     gpsti_mutex_lock(&closer->mutex);
     gpsti_closing* const closing = gpsti_closer_start(closer) ? closer->free : NULL;
-    if (closing)
+    if (closing) {
         closer->free = (gpsti_closing*)closing->next;
+        closer->n_held++;
+    }
     gpsti_mutex_unlock(&closer->mutex);
     return closing;
+}
+
+/* A short run needs no more than one thread, which it waits for at its end. Once a file is behind another: all. */
+GPSTI_PRIVATE void gpsti_closer_widen(gpsti_closer* closer) {
+    gpsti_mutex_lock(&closer->mutex);
+    if (!closer->wide && closer->n_held > 1) {
+        closer->wide = true;
+        (void)gpsti_io_set_in_flight(&closer->io, GPSTI_CLOSER_THREADS);
+    }
+    gpsti_mutex_unlock(&closer->mutex);
 }
 
 GPSTI_INTERN void gpsti_closer_close(gpsti_closer* closer, gpsti_file* file) {
@@ -69,6 +82,7 @@ GPSTI_INTERN void gpsti_closer_close(gpsti_closer* closer, gpsti_file* file) {
     closing->file = *file;
     if (GPST_FAILED(gpsti_io_submit(&closer->io, closing)))
         gpsti_closer_done(closer, closing, true);
+    gpsti_closer_widen(closer);
 }
 
 GPSTI_INTERN int64_t gpsti_closer_cpu_ns(gpsti_closer* closer) {
@@ -89,6 +103,11 @@ GPSTI_INTERN gpst_result gpsti_closer_init(gpsti_closer* closer, const gpsti_pin
         closer->free = &closer->files[f];
     }
     return gpsti_mutex_init(&closer->mutex);
+}
+
+GPSTI_INTERN void gpsti_closer_retire(gpsti_closer* closer) {
+    if (closer->started)
+        gpsti_io_retire(&closer->io);
 }
 
 GPSTI_INTERN void gpsti_closer_term(gpsti_closer* closer) {

@@ -20,7 +20,9 @@ typedef struct gpsti_closer {
     void* user_data;
     gpsti_mutex mutex; /* over all below but io */
     const gpsti_pin* pin;
-    bool started, cannot_start; /* its threads: with the first file */
+    bool started, cannot_start; /* its first thread: with the first file */
+    bool wide;                  /* the others: once a file waits for another */
+    uint32_t n_held;
     gpsti_closing* free;
     gpsti_closing files[GPSTI_CLOSER_FILES];
     gpsti_io io;
@@ -29,6 +31,8 @@ typedef struct gpsti_closer {
 /* On this thread. Did that wait for more than a core? Where nobody can tell, it did. */
 GPSTI_INTERN bool gpsti_close_waits(gpsti_file* file);
 GPSTI_INTERN gpst_result gpsti_closer_init(gpsti_closer* closer, const gpsti_pin* pin);
+/* No file will come any more. Waits for nothing. */
+GPSTI_INTERN void gpsti_closer_retire(gpsti_closer* closer);
 /* Waits until all are closed. */
 GPSTI_INTERN void gpsti_closer_term(gpsti_closer* closer);
 /* Takes the file. While as many are held as may be it is closed before this returns, and nobody is told. */

@@ -8,7 +8,7 @@
 #define GPSTI_EARLY_NS 400000   /* of work: item 0 is long */
 #define GPSTI_EARLY_LOOK_NS 50000 /* between two looks, at the least */
 #define GPSTI_EARLY_KERNEL_NS 500000 /* while a kernel has every core, one of which who looks takes from it */
-#define GPSTI_EARLY_ITEMS 3     /* of a run in which others are waiting for it */
+#define GPSTI_EARLY_ITEMS 2     /* of a run in which another is waiting for it */
 
 GPSTI_INTERN bool gpsti_early_pays(int64_t work_ns, int64_t beside_ns, int64_t n_left, int64_t price_ns) {
     return work_ns >= GPSTI_EARLY_NS && beside_ns >= price_ns / n_left;

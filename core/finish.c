@@ -23,6 +23,15 @@ GPSTI_PRIVATE void gpsti_finish_commit(gpsti_slot* slot, gpsti_writer* writer) {
     }
 }
 
+/* What files replace is freed beside the next items, by threads of the writer's. Of the last ones, one for each worker,
+   who commits frees it, unless that waits: threads that were started for it would be waited for. */
+GPSTI_INTERN gpsti_writer* gpsti_finish_who_frees(const gpsti_slot* slot) {
+    const gpst_pipeline* const pipeline = slot->pipeline;
+    const uint64_t n_items = pipeline->desc.n_items_expected;
+    const bool is_last = n_items > 0 && slot->item.index + pipeline->context->scheduler->n_workers >= n_items;
+    return is_last && gpsti_a32_load(&pipeline->context->frees_wait) == 0 ? NULL : pipeline->writer;
+}
+
 /* One bad output fails the item: none of its files stays. */
 GPSTI_PRIVATE void gpsti_finish_remove(gpsti_slot* slot) {
     for (uint32_t o = 0; o < slot->item.n_outputs; o++) {

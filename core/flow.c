@@ -602,6 +602,7 @@ GPSTI_PRIVATE void gpsti_flow_run_finish(gpst_pipeline* pipeline, gpsti_step* st
     }
     step->running++;
     pipeline->executing++;
+    gpsti_tail_retire_writer(pipeline, n);
     gpsti_scheduler_leave(scheduler, item_ns * (int64_t)n);
     gpsti_mutex_unlock(&scheduler->mutex);
     for (uint32_t i = 0; i < n; i++)

@@ -473,6 +473,8 @@ GPSTI_INTERN void gpsti_carry_note_read(gpst_pipeline* pipeline, int64_t busy_ns
 
 /* What no item will want any more: gives some of it back. Locked, but not meanwhile. False: there is none. */
 GPSTI_INTERN bool gpsti_tail_run(gpst_pipeline* pipeline);
+/* n_finishing items are to be told of: where these are the last, nothing is to be written any more. Locked. */
+GPSTI_INTERN void gpsti_tail_retire_writer(gpst_pipeline* pipeline, uint32_t n_finishing);
 
 /* ---- offload.c ------------------------------------------------------------------------ */
 
@@ -520,6 +522,8 @@ GPSTI_INTERN void gpsti_service_account_source(gpst_pipeline* pipeline, uint64_t
    free what the files replace; NULL = the caller: a plain loop, beside whom a worker may just be opening the engine.
    now_ns: when the item's last step ended; without files to commit or remove it ends then, too. */
 GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot, gpsti_writer* writer, int64_t now_ns);
+/* For it, of items that come in stages: who frees what its files replace; NULL = who calls it. */
+GPSTI_INTERN gpsti_writer* gpsti_finish_who_frees(const gpsti_slot* slot);
 /* Counts, latency, freeze. Locked. */
 GPSTI_INTERN void gpsti_finish_count(gpsti_slot* slot);
 

@@ -405,8 +405,9 @@ GPSTI_PRIVATE uint64_t gpsti_plain_least_items(uint64_t n_left) {
 /* Is what is left of the run, were it all like the items so far, worth handing over? Outputs that are still to be
    encoded are work for others, too. More items at once need more slots, and what the first one took to make is known:
    that has to come back. Item 0 is left before its end only if it is long: before that, nothing is known of gains, and
-   before its first step, when only the source has taken time, nothing of what memory costs. Asked again after some
-   items: each time the answer is better known and less depends on it. */
+   before its first step, when only the source has taken time, nothing of what memory costs; nor for one other, which
+   would have only what is left of item 0 to gain. Asked again after some items: each time the answer is better known
+   and less depends on it. */
 GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     const gpst_pipeline* const pipeline = self->pipeline;
     if (self->worth_ns == 0) /* on a worker others count meanwhile */
@@ -425,7 +426,7 @@ GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
         mean_ns * (int64_t)pipeline->next_index < GPSTI_PLAIN_SURE_NS)
         return false;
     if (pipeline->next_index == 1)
-        return s > 0 && mean_ns >= GPSTI_PLAIN_LONG_NS &&
+        return n_left + wide > 1 && s > 0 && mean_ns >= GPSTI_PLAIN_LONG_NS &&
                !gpsti_tuner_is_dear(gpsti_pool_price_ns(pipeline->pool), mean_ns);
     return gpsti_plain_gains(self, mean_ns, cost_ns, n_left);
 }

@@ -22,7 +22,7 @@ GPSTI_INTERN void gpsti_service_run(gpsti_service* service, gpsti_job* job, cons
         service->result =
             gpsti_offload_run(job->slot, step, worker_index, &service->finished, service->reason);
     else
-        gpsti_finish_item(job->slot, job->slot->pipeline->writer, service->start_ns);
+        gpsti_finish_item(job->slot, gpsti_finish_who_frees(job->slot), service->start_ns);
     service->busy_ns = gpsti_now_ns() - service->start_ns;
     service->setup_ns = gpsti_pool_growth_here_ns() - service->setup_ns;
     service->cpu_ns = sample_cpu ? (gpsti_thread_cpu_ns() - service->cpu_start_ns) * n_threads : -1;

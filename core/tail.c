@@ -22,6 +22,11 @@ GPSTI_PRIVATE void gpsti_tail_retire_reader(gpst_pipeline* pipeline) {
     gpsti_reader_retire(pipeline->reader);
 }
 
+GPSTI_INTERN void gpsti_tail_retire_writer(gpst_pipeline* pipeline, uint32_t n_finishing) {
+    if (pipeline->writer && pipeline->in_flight == n_finishing && gpsti_tail_is_here(pipeline))
+        gpsti_writer_retire(pipeline->writer);
+}
+
 GPSTI_PRIVATE gpsti_slot* gpsti_tail_take_slot(gpst_pipeline* pipeline) {
     gpsti_slot* slot = pipeline->free_slots;
     while (slot && slot->emptied)

@@ -215,9 +215,14 @@ GPSTI_INTERN void gpsti_writer_tell_closed(gpsti_writer* writer, gpsti_closed_fu
     writer->closer.user_data = user_data;
 }
 
+/* Its threads end side by side with those that close. */
+GPSTI_INTERN void gpsti_writer_retire(gpsti_writer* writer) { gpsti_io_retire(&writer->io); }
+
 GPSTI_INTERN void gpsti_writer_destroy(gpsti_writer* writer) {
     if (!writer)
         return;
+    gpsti_writer_retire(writer);
+    gpsti_closer_retire(&writer->closer);
     gpsti_io_term(&writer->io);
     gpsti_closer_term(&writer->closer);
     gpsti_free(&writer->context->host, writer, sizeof(*writer));

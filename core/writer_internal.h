@@ -41,6 +41,8 @@ GPSTI_INTERN gpst_result gpsti_writer_start(gpsti_writer* writer);
 /* Before the first commit: who is told how long the writer's threads took to free what had a name, and whether they
    waited for more than a core. */
 GPSTI_INTERN void gpsti_writer_tell_closed(gpsti_writer* writer, gpsti_closed_func closed, void* user_data);
+/* Nothing will be submitted any more: its threads end when they have nothing in hand. Commits go on. */
+GPSTI_INTERN void gpsti_writer_retire(gpsti_writer* writer);
 /* Cancels what is queued, waits for what runs and for every `done`. Not from `done`. */
 GPSTI_INTERN void gpsti_writer_destroy(gpsti_writer* writer);
 GPSTI_INTERN gpst_result gpsti_writer_submit(gpsti_writer* writer, gpsti_write* write);

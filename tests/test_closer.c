@@ -122,6 +122,7 @@ static void test_cancelled_files_are_closed(void** state) {
     gpsti_mutex_lock(&closer.mutex);
     gpsti_closing* const closing = closer.free;
     closer.free = (gpsti_closing*)closing->next;
+    closer.n_held++;
     gpsti_mutex_unlock(&closer.mutex);
     closing->file = files[2].file;
     closer.io.i->done(&closer, closing, true);
@@ -193,6 +194,40 @@ static void test_it_is_known_who_waits(void** state) {
         close(others[k / 2][k % 2]);
 }
 
+/* One thread, until a file comes while another is being closed: that one does not wait for it. */
+static void test_threads_come_when_files_wait(void** state) {
+    static gpsti_closer closer;
+    int others[2];
+    (void)state;
+    assert_int_equal(gpsti_closer_init(&closer, NULL), GPST_OK);
+    for (int i = 0; i < 3; i++) {
+        watched file = watched_open();
+        gpsti_closer_close(&closer, &file.file);
+        assert_true(watched_is_closed(&file, 60000));
+        close(file.reads);
+        for (bool held = true; held;) { /* until it is known to be over */
+            gpsti_mutex_lock(&closer.mutex);
+            held = closer.n_held > 0;
+            gpsti_mutex_unlock(&closer.mutex);
+        }
+    }
+    assert_false(closer.wide);
+    assert_int_equal(closer.io.n_threads, 1);
+    gpsti_file slow = lingering_open(others); /* a second */
+    const int64_t start_ns = gpsti_now_ns();
+    watched file = watched_open();
+    gpsti_closer_close(&closer, &slow);
+    gpsti_closer_close(&closer, &file.file);
+    assert_true(closer.wide);
+    assert_true(watched_is_closed(&file, 60000));
+    const int64_t waited_ns = gpsti_now_ns() - start_ns;
+    gpsti_closer_term(&closer);
+    assert_true(waited_ns < gpsti_now_ns() - start_ns - 100000000);
+    close(file.reads);
+    close(others[0]);
+    close(others[1]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files_are_closed_meanwhile),
@@ -200,6 +235,7 @@ int main(void) {
         cmocka_unit_test(test_the_caller_closes),
         cmocka_unit_test(test_cancelled_files_are_closed),
         cmocka_unit_test(test_it_is_known_who_waits),
+        cmocka_unit_test(test_threads_come_when_files_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

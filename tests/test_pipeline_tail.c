@@ -126,6 +126,75 @@ static void test_threads_that_read(void** state) {
     kit_close(self);
 }
 
+static gpst_result linger_in_sink(void* user_data, const gpst_item* item) {
+    tail* const self = (tail*)user_data;
+    const int64_t give_up_ns = gpsti_now_ns() + (int64_t)20 * 1000000000;
+    self->n_threads = kit_count_threads();
+    while (item->index + 1 == self->n_items && self->n_threads > self->n_threads_wanted &&
+           gpsti_now_ns() < give_up_ns) {
+        gpsti_sleep_ns(200000);
+        self->n_threads = kit_count_threads();
+    }
+    return kit_sink(self->owner, item);
+}
+
+static void test_threads_that_write(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 4);
+    tail* const own = tail_open(self, N_ITEMS);
+    gpst_pipeline_desc desc = kit_standard(self, N_ITEMS);
+    gpst_stats stats;
+    own->n_threads_wanted = kit_count_threads(); /* the context's */
+    desc.sink = linger_in_sink;
+    desc.sink_user_data = own;
+    desc.mode = GPST_RUN_ENGINE;
+    desc.tune = GPST_TUNE_OFF;
+    assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+    assert_int_equal(own->n_threads, own->n_threads_wanted);
+    kit_check_files(self);
+    kit_close(self);
+}
+
+/* Whose threads free what the files of each item replace: the writer's, or 'h'ere; as many as there are items. */
+static char who_frees[N_ITEMS + 1];
+
+static gpst_result ask_who_frees(void* user_data, gpst_task* task) {
+    gpst_pipeline* const pipeline = task->pipeline;
+    const uint64_t index = task->item->index;
+    gpsti_slot* slot = NULL;
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    for (uint32_t s = 0; s < pipeline->n_slots_made; s++)
+        if (pipeline->slots[s]->in_use && pipeline->slots[s]->item.index == index)
+            slot = pipeline->slots[s];
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    who_frees[index] = gpsti_finish_who_frees(slot) ? 'w' : 'h';
+    return kit_decode(user_data, task);
+}
+
+static const char* run_and_ask(uint64_t n_items, uint64_t n_items_expected, uint32_t frees_wait) {
+    kit* const self = kit_open("cpu", 4);
+    gpst_pipeline_desc desc = kit_standard(self, n_items);
+    gpst_stats stats;
+    memset(who_frees, 0, sizeof who_frees);
+    self->stages[1].func = ask_who_frees;
+    desc.n_items_expected = n_items_expected;
+    desc.mode = GPST_RUN_ENGINE;
+    desc.tune = GPST_TUNE_OFF;
+    gpsti_a32_store(&self->context->frees_wait, frees_wait);
+    assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+    kit_close(self);
+    return who_frees;
+}
+
+/* Of the last items who commits frees that, unless it waits. */
+static void test_who_frees(void** state) {
+    (void)state;
+    assert_string_equal(run_and_ask(9, 9, 0), "wwwwwhhhh");
+    assert_string_equal(run_and_ask(9, 9, 1), "wwwwwwwww");
+    assert_string_equal(run_and_ask(9, 0, 0), "wwwwwwwww"); /* of how many */
+    assert_string_equal(run_and_ask(2, 2, 0), "hh");
+}
+
 /* ---- whole items ------------------------------------------------------------------------------------------- */
 
 static gpst_result fill_and_linger(void* user_data, gpst_task* task) {
@@ -160,6 +229,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slots_of_a_device),
         cmocka_unit_test(test_threads_that_read),
+        cmocka_unit_test(test_threads_that_write),
+        cmocka_unit_test(test_who_frees),
         cmocka_unit_test(test_workers_slots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
