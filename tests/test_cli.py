@@ -237,6 +237,23 @@ class Bench(Case):
         rows = self.stats("b.json")["cases"]["never-slower"]["rows"]
         self.assertEqual([(row["cell"], row["items"]) for row in rows], [("one-item/cpu", 1), ("warm-files/cpu", 800)])
 
+    def test_never_slower_has_mixes(self):
+        self.check(gpustage("bench", "never-slower", "--mixes", "0"), 2, "--mixes")
+        ran = []
+        for n_mixes in 5, 7:  # the same ones, however many there are
+            self.check(gpustage("bench", "never-slower", "--mixes", str(n_mixes), "--only", "mix-0/,mix-4/",
+                                "--budget", "1", "--json", self.path("b.json")), 0)
+            rows = self.stats("b.json")["cases"]["never-slower"]["rows"]
+            ran.append([(row["cell"], row["items"], row["backend"], row["demands"]) for row in rows
+                        if not row["cell"].endswith("/cuda")])
+        self.assertEqual([row[0] for row in ran[0]], ["mix-0/cpu", "mix-0/sim", "mix-4/cpu", "mix-4/sim"])
+        self.assertEqual(ran[0], ran[1])
+        self.assertNotEqual(ran[0][0][3], ran[0][2][3])
+        for (_, _, _, on_cpu), (_, _, _, on_device) in zip(ran[0][::2], ran[0][1::2]):
+            self.assertEqual(on_cpu["up_bytes"], 0)
+            self.assertGreater(on_device["up_bytes"], 0)
+            self.assertEqual(on_cpu["read_bytes"], on_device["read_bytes"])
+
     def test_files_that_cannot_be_made_are_named(self):
         nowhere = dict(os.environ, TMPDIR=self.path("nowhere"))
         self.check(gpustage("bench", "never-slower", "--only", "warm-files/cpu", env=nowhere), 1,

@@ -135,6 +135,7 @@ int command_bench(const options* asked) {
     ask.only = asked->only;
     ask.budget_s = asked->budget_s;
     ask.times = asked->times;
+    ask.mixes = asked->mixes;
     ask.control = asked->control;
     ask.fresh = asked->fresh;
     if (asked->list)

@@ -12,6 +12,7 @@ typedef struct bench_ask {
     const char* only;  /* parts whose name has one of these in it, between commas; NULL = all */
     uint32_t budget_s; /* about so long for all of them; 0 = as long as it takes */
     uint32_t times;    /* lists so many times as long; 0 = 1 */
+    uint32_t mixes;    /* so many generated jobs in place of the chosen ones; 0 = these */
     bool control;      /* what is compared with itself, too */
     bool fresh;        /* no run finds memory that one before it made */
 } bench_ask;

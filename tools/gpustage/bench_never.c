@@ -1,6 +1,6 @@
 /* tools/gpustage/bench_never.c -- the case never-slower: what one gets who asks for nothing, against both plain loops
-   and a pool of threads written by hand, in every kind of job on every backend. What a job does is bench_load.c's. */
-#include "bench_load.h"
+   and a pool of threads written by hand, in every kind of job on every backend. Which jobs is bench_never_jobs.c's. */
+#include "bench_never_jobs.h"
 #include "bench_never_rounds.h"
 
 #include "../measure.h"
@@ -11,113 +11,10 @@
 #include <string.h>
 #include <time.h>
 
-#define KB ((size_t)1024)
-#define MB (KB * KB)
-enum { N_BACKENDS = 3, MANY_ITEMS = 64 };
 enum { N_LEARN = 8 }; /* runs in which gpustage comes to know a job; the pool has those of its grid */
 enum { LEARN_ITEMS = 32 }; /* of a list that is long enough to be remembered */
 #define CELL_S 7.0 /* without a budget; at most, once the fewest rounds are done */
 #define REST_NS 20000000
-
-/* ---- the matrix ------------------------------------------------------------------------------------ */
-
-/* On each backend one row. A device has bytes to carry, so that the row is about it. */
-typedef struct never_cell {
-    const char* backends[N_BACKENDS]; /* cpu, sim, cuda; NULL = there is no such row */
-    size_t device_bytes;              /* up, where the load says nothing and the backend is a device */
-    bench_load load;                  /* without its backend */
-} never_cell;
-
-static const char* const backend_names[N_BACKENDS] = {"cpu", "sim", "cuda"};
-
-/* In about the order of how long their runs take: what short ones leave of the budget is for the others, and none of
-   them has too few rounds because one before it could not do with its share. */
-static const never_cell cells[] = {
-    {{"cpu", "sim:preset=h200", "cuda"}, 0,
-     {"one-item", "5 ms of CPU, a view, a file", NULL, 1, 0,
-      MB / 4, 5000, 0, 0, true, 0, MB / 4, false, false, 0, false, false}},
-    {{"cpu", "sim:preset=h200", "cuda"}, 0,
-     {"three-items", "5 ms of CPU, a view, a file", NULL, 3, 0,
-      MB / 4, 5000, 0, 0, true, 0, MB / 4, false, false, 0, false, false}},
-    {{"cpu", NULL, "cuda"}, 0,
-     {"warp-bound", "a view of 640x480", NULL, 96, 0,
-      0, 0, 0, 0, true, 0, 0, false, false, 0, false, false}},
-    {{"cpu", "sim:write_gbps=0.2", "cuda"}, 64 * KB,
-     {"sink-bound", "512 KiB written; sim: 0.2 GB/s", NULL, 64, 0,
-      0, 100, 0, 64 * KB, false, 0, MB / 2, false, false, 0, false, false}},
-    {{"cpu", "sim:preset=h200", "cuda"}, MB,
-     {"warm-files", "1 MiB from the page cache", NULL, 400, 0,
-      MB, 0, 0, 0, false, 0, 0, false, false, 0, false, false}},
-    {{"cpu", "sim:preset=h200", "cuda"}, 0,
-     {"jpeg-decode", "1024x512 JPEG, a view of 640x480", NULL, 64, 0,
-      0, 0, 0, 0, true, 0, 0, false, false, 1024, false, false}},
-    {{NULL, "sim:read_us=3000,jitter_pct=90,seed=1", NULL}, 0,
-     {"jittery-reads", "3 ms a file, +- 90 %", NULL, 96, 0,
-      64 * KB, 300, 0, 0, false, 0, 0, false, false, 0, false, false}},
-    {{"cpu", "sim:preset=h200", "cuda"}, MB,
-     {"mixed-sizes", "4 MiB and 256 KiB", NULL, 200, 0,
-      4 * MB, 300, 0, 0, false, 0, 64 * KB, false, true, 0, false, false}},
-    {{"cpu", NULL, NULL}, 0,
-     {"fsync", "1 MiB written and synced", NULL, 64, 0,
-      0, 300, 0, 0, false, 0, MB, true, false, 0, false, false}},
-    {{"cpu", "sim:preset=h200", "cuda"}, 64 * KB,
-     {"many-small", "10000 of 64 KiB", NULL, 10000, 0,
-      64 * KB, 0, 0, 0, false, 0, 0, false, false, 0, false, false}},
-    {{NULL, "sim:h2d_gbps=0.5", NULL}, 0,
-     {"upload-bound", "1 MiB at 0.5 GB/s", NULL, 64, 0,
-      MB / 4, 300, MB, 64 * KB, false, 0, 0, false, false, 0, false, false}},
-    {{NULL, NULL, "cuda"}, 0,
-     {"upload-bound", "64 MiB an item", NULL, 64, 0,
-      64 * KB, 100, 64 * MB, 64 * KB, false, 0, 0, false, false, 0, false, false}},
-    {{NULL, "sim:kernel_us=2000", NULL}, 0,
-     {"kernel-bound", "2 ms a kernel", NULL, 64, 0,
-      MB / 4, 300, MB, 64 * KB, false, 0, 0, false, false, 0, false, false}},
-    {{"cpu", "sim:preset=h200,read_gbps=0.2", "cuda"}, MB,
-     {"disk-cold", "1 MiB from the disk; sim: 0.2 GB/s", NULL, 64, 0,
-      MB, 300, 0, 0, false, 0, 0, false, false, 0, true, false}},
-    {{"cpu", "sim:preset=h200", "cuda"}, 84 * MB,
-     {"few-large", "40 of 88 MB", NULL, 40, 0,
-      88000000, 2000, 0, 0, false, 0, 0, false, false, 0, false, false}}};
-#define N_CELLS (sizeof cells / sizeof cells[0])
-#define N_ROWS (N_CELLS * N_BACKENDS)
-
-typedef struct never_row {
-    char name[48]; /* cell/backend */
-    bench_load load;
-    bool on_cpu;
-} never_row;
-
-/* times: of the lists of many items, so many times as long. */
-static bool row_of(size_t index, uint32_t times, never_row* out) {
-    const never_cell* const cell = &cells[index / N_BACKENDS];
-    const size_t b = index % N_BACKENDS;
-    if (!cell->backends[b] || (cell->load.jpeg_width > 0 && !bench_has_jpeg()))
-        return false;
-    out->load = cell->load;
-    out->load.backend = cell->backends[b];
-    out->load.n_items *= out->load.n_items >= MANY_ITEMS ? times : 1;
-    out->on_cpu = b == 0;
-    if (!out->on_cpu && !out->load.warp && out->load.up_bytes == 0)
-        out->load.up_bytes = cell->device_bytes;
-    if (out->on_cpu || out->load.up_bytes == 0)
-        out->load.down_bytes = 0;
-    out->load.cold = cell->load.cold && b != 1; /* the model's disk is as slow as it says */
-    snprintf(out->name, sizeof out->name, "%s/%s", cell->load.name, backend_names[b]);
-    return true;
-}
-
-/* Does --only name the row? */
-static bool row_is_asked(const never_row* row, const char* only) {
-    while (only && *only) {
-        const size_t bytes = strcspn(only, ",");
-        char part[48];
-        snprintf(part, sizeof part, "%.*s", (int)bytes, only);
-        if (bytes > 0 && strstr(row->name, part))
-            return true;
-        only += bytes + (only[bytes] ? 1 : 0);
-    }
-    return only == NULL;
-}
 
 /* ---- rounds ------------------------------------------------------------------------------------------- */
 
@@ -313,9 +210,9 @@ static row_verdict row_judge(const never_row* row, const row_times* times) {
     out.pool = row_against_pool(times);
     out.control = row_control(times);
     out.plain_holds = out.plain.low > 0.97 && out.plain.middle >= 0.99;
-    out.pool_holds = row->load.n_items < MANY_ITEMS || out.pool.middle >= 0.97;
+    out.pool_holds = row->load.n_items < NEVER_MANY_ITEMS || out.pool.middle >= 0.97;
     out.efficiency = measure_spread_of(times->efficiency, times->n).median;
-    out.efficiency_holds = row->load.n_items < MANY_ITEMS || out.efficiency >= 0.95;
+    out.efficiency_holds = row->load.n_items < NEVER_MANY_ITEMS || out.efficiency >= 0.95;
     return out;
 }
 
@@ -341,6 +238,20 @@ static void row_json_rounds(const char* name, const double* values, uint32_t n, 
     json_close(out, ']');
 }
 
+/* Of an item; and of each of its outputs. */
+static void row_json_demands(const bench_load* load, json* out) {
+    json_open(out, "demands", '{');
+    json_count(out, "read_bytes", load->read_bytes);
+    json_number(out, "cpu_us", load->cpu_us);
+    json_count(out, "up_bytes", load->up_bytes);
+    json_count(out, "down_bytes", load->down_bytes);
+    json_count(out, "outputs", load->n_outputs > 0 ? load->n_outputs : 1);
+    json_number(out, "encode_us", load->encode_us);
+    json_count(out, "write_bytes", load->write_bytes);
+    json_bool(out, "mixed", load->mixed);
+    json_close(out, '}');
+}
+
 static void row_json(const never_row* row, const row_times* times, const row_verdict* verdict, const gpst_stats* stats,
                      const bench_job* job, json* out) {
     json_open(out, NULL, '{');
@@ -348,6 +259,7 @@ static void row_json(const never_row* row, const row_times* times, const row_ver
     json_string(out, "text", row->load.text);
     json_string(out, "backend", row->load.backend);
     json_count(out, "items", row->load.n_items);
+    row_json_demands(&row->load, out);
     json_number(out, "gpustage_s", measure_spread_of(times->seconds[BENCH_GPUSTAGE], times->n).median);
     interval_json(out, "against_plain", &verdict->plain);
     interval_json(out, "against_pool", &verdict->pool);
@@ -430,19 +342,19 @@ static bool row_run(const never_row* row, double budget_s, const bench_ask* aske
 
 int bench_never_slower(const bench_ask* asked, json* out) {
     const double end = measure_now() + (double)asked->budget_s;
-    const uint32_t times = asked->times ? asked->times : 1;
+    const size_t n_rows = never_n_rows(asked);
     never_counts counts = GPST_ZERO;
     never_row row;
     uint32_t n_left = 0;
     bool ok = true;
-    for (size_t i = 0; i < N_ROWS; i++)
-        n_left += row_of(i, times, &row) && row_is_asked(&row, asked->only) ? 1 : 0;
+    for (size_t i = 0; i < n_rows; i++)
+        n_left += never_row_of(asked, i, &row) ? 1 : 0;
     printf("never-slower: time of the better plain loop, and of the best pool of 1..16 threads, each with 1..8 items in "
            "flight, over gpustage's: median (95 %% interval); each with create and destroy%s\n%-18s %6s %10s  %-22s  %-30s  %5s  %3s  holds\n",
            asked->fresh ? ", each the first one of its context" : "; the job has run before", "cell", "items", "ms", "against plain", "against pool", "eff.", "n");
     json_open(out, "rows", '[');
-    for (size_t i = 0; ok && i < N_ROWS; i++) {
-        if (!row_of(i, times, &row) || !row_is_asked(&row, asked->only))
+    for (size_t i = 0; ok && i < n_rows; i++) {
+        if (!never_row_of(asked, i, &row))
             continue;
         const double left_s = end - measure_now();
         ok = row_run(&row, asked->budget_s ? (left_s > 0.1 ? left_s : 0.1) / n_left : 0.0, asked, &counts,

@@ -72,6 +72,7 @@ typedef struct options {
     const char* only;      /* bench never-slower: NULL = every cell */
     uint32_t budget_s;     /* bench never-slower: 0 = none */
     uint32_t times;        /* likewise; 0 = 1 */
+    uint32_t mixes;        /* likewise; 0 = the matrix */
     bool control, fresh;   /* bench never-slower */
 } options;
 

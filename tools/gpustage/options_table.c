@@ -360,6 +360,8 @@ const option options_table[] = {
      "never-slower: about so long for all of them; wide intervals when that is little"},
     {"times", 0, COMMAND_BENCH, "N", take_count, AT(times), 1, 64, NULL,
      "never-slower: lists of 64 items and more N times as long: what a run's start and end cost is a smaller part of them"},
+    {"mixes", 0, COMMAND_BENCH, "N", take_count, AT(mixes), 1, 100000, NULL,
+     "never-slower: N jobs that nobody chose, generated, the same in every run, in place of its own"},
     {"control", 0, COMMAND_BENCH, NULL, take_flag, AT(control), 0, 0, NULL,
      "never-slower: a second plain loop in every round; its interval against the first should hold 1"},
     {"fresh", 0, COMMAND_BENCH, NULL, take_flag, AT(fresh), 0, 0, NULL,
