@@ -136,9 +136,10 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_in_read(const gpsti_tuner* tuner, const gpsti
 }
 
 /* The shortest time an item could take of the run: disks serve many at once, so they do not set it. A device that is
-   played is on the workers' cores. */
+   played is on the workers' cores, and so is writing that waits for no disk. */
 GPSTI_INTERN int64_t gpsti_tuner_period_ns(const gpsti_tuner_costs* costs, uint32_t workers) {
-    int64_t period_ns = (costs->service_ns[GPST_RESOURCE_CPU] + costs->played_ns) / (int64_t)workers;
+    const int64_t written_ns = costs->writes_compute ? costs->service_ns[GPST_RESOURCE_DISK_OUT] : 0;
+    int64_t period_ns = (costs->service_ns[GPST_RESOURCE_CPU] + costs->played_ns + written_ns) / (int64_t)workers;
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
         if (costs->service_ns[r] > period_ns)
             period_ns = costs->service_ns[r];

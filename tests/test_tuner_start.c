@@ -53,7 +53,7 @@ static void test_model_of_far_writes(void** state) {
         bool computes;
         uint32_t writes, slots;
     } rows[] = {
-        {0.1, false, 6, 22}, {1.9, false, 16, 22}, {2.0, false, 32, 50}, {90.0, false, 32, 50}, {2.0, true, 16, 22}};
+        {0.1, false, 6, 22}, {1.9, false, 16, 22}, {2.0, false, 32, 50}, {90.0, false, 32, 50}, {2.0, true, 14, 12}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         m.write = rows[i].write;
         const gpsti_tuner_budget budget = budget_of(&m);
@@ -72,6 +72,23 @@ static void test_model_of_far_writes(void** state) {
     gpsti_tuner tuner;
     gpsti_tuner_init(&tuner, &budget, &costs);
     assert_int_equal(tuner.now.value[GPST_KNOB_WRITES], 5);
+}
+
+/* Of an item's time, what the cores have to do; disks and devices of their own do the rest meanwhile. */
+static void test_what_cores_share(void** state) {
+    (void)state;
+    gpsti_tuner_costs costs;
+    memset(&costs, 0, sizeof costs);
+    costs.service_ns[GPST_RESOURCE_CPU] = 400;
+    costs.service_ns[GPST_RESOURCE_DISK_IN] = costs.service_ns[GPST_RESOURCE_DISK_OUT] = 8000;
+    costs.service_ns[GPST_RESOURCE_H2D] = 90;
+    assert_int_equal(gpsti_tuner_period_ns(&costs, 4), 100);
+    costs.service_ns[GPST_RESOURCE_H2D] = 190;
+    assert_int_equal(gpsti_tuner_period_ns(&costs, 4), 190);
+    costs.played_ns = 600;
+    assert_int_equal(gpsti_tuner_period_ns(&costs, 4), 250);
+    costs.writes_compute = true;
+    assert_int_equal(gpsti_tuner_period_ns(&costs, 4), 2250);
 }
 
 /* Reads that wait, but not for their bytes: twice as many, since the first to come back are the short ones, and as many
@@ -426,6 +443,7 @@ int main(void) {
         cmocka_unit_test(test_model_is_little_s_law),
         cmocka_unit_test(test_model_of_far_reads),
         cmocka_unit_test(test_model_of_far_writes),
+        cmocka_unit_test(test_what_cores_share),
         cmocka_unit_test(test_model_of_reads_that_bring_little), cmocka_unit_test(test_first_read_that_waits),
         cmocka_unit_test(test_model_of_files_by_item_0),
         cmocka_unit_test(test_model_knows_the_device),
