@@ -160,14 +160,12 @@ static char who_frees[N_ITEMS + 1];
 
 static gpst_result ask_who_frees(void* user_data, gpst_task* task) {
     gpst_pipeline* const pipeline = task->pipeline;
-    const uint64_t index = task->item->index;
     gpsti_slot* slot = NULL;
-    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
-    for (uint32_t s = 0; s < pipeline->n_slots_made; s++)
-        if (pipeline->slots[s]->in_use && pipeline->slots[s]->item.index == index)
+    for (uint32_t s = 0; s < pipeline->n_slots_made; s++) /* not tuned: there are no more later */
+        if (&pipeline->slots[s]->item == task->item)
             slot = pipeline->slots[s];
-    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
-    who_frees[index] = gpsti_finish_who_frees(slot) ? 'w' : 'h';
+    assert_non_null(slot);
+    who_frees[slot->item.index] = gpsti_finish_who_frees(slot) ? 'w' : 'h';
     return kit_decode(user_data, task);
 }
 
