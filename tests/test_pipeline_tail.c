@@ -164,8 +164,9 @@ static gpst_result ask_who_frees(void* user_data, gpst_task* task) {
     for (uint32_t s = 0; s < pipeline->n_slots_made; s++) /* not tuned: there are no more later */
         if (&pipeline->slots[s]->item == task->item)
             slot = pipeline->slots[s];
-    assert_non_null(slot);
-    who_frees[slot->item.index] = gpsti_finish_who_frees(slot) ? 'w' : 'h';
+    kit_check((kit*)user_data, slot != NULL);
+    if (slot)
+        who_frees[slot->item.index] = gpsti_finish_who_frees(slot) ? 'w' : 'h';
     return kit_decode(user_data, task);
 }
 

@@ -44,6 +44,11 @@ uint32_t bench_cores(void) {
     return GPST_FAILED(gpst_probe(NULL, &info)) || info.cores_allowed == 0 ? 1 : info.cores_allowed;
 }
 
+double bench_random(uint64_t* random) {
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*random >> 11) / 9007199254740992.0;
+}
+
 /* ---- what an item does --------------------------------------------------------------------- */
 
 static int64_t bench_cpu_ns(void) {

@@ -64,6 +64,7 @@ void bench_job_set_fresh(bench_job* self);
 const gpst_tuner_report* bench_job_report(const bench_job* self); /* of the latest run that BENCH_GPUSTAGE was */
 
 uint32_t bench_cores(void);
+double bench_random(uint64_t* random); /* 0..1, the same after the same number */
 bool bench_has_jpeg(void);
 void bench_paint(const gpst_image* frame); /* RGB that costs a codec about what a photograph does */
 

@@ -1,4 +1,4 @@
-/* tools/gpustage/bench_never_jobs.c -- the jobs of never-slower: a matrix of every kind, and mixes that nobody chose. */
+/* tools/gpustage/bench_never_jobs.c -- never-slower's jobs: a matrix of every kind, and mixes that nobody chose. */
 #include "bench_never_jobs.h"
 
 #include <math.h>
@@ -92,17 +92,11 @@ static bool cell_row(size_t index, uint32_t times, never_row* out) {
 
 /* ---- mixes ------------------------------------------------------------------------------------------- */
 
-/* 0..1 */
-static double mix_random(uint64_t* random) {
-    *random = *random * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*random >> 11) / 9007199254740992.0;
-}
-
-static bool mix_has(uint64_t* random, double part) { return mix_random(random) < part; }
+static bool mix_has(uint64_t* random, double part) { return bench_random(random) < part; }
 
 /* As often between 1 and 10 as between 10 and 100. */
 static double mix_between(uint64_t* random, double least, double most) {
-    return least * pow(most / least, mix_random(random));
+    return least * pow(most / least, bench_random(random));
 }
 
 static size_t mix_bytes(uint64_t* random, size_t least, size_t most) {
@@ -141,9 +135,9 @@ static void mix_row(size_t number, size_t b, never_row* out) {
                                          "sim:read_us=500", "sim:kernel_us=50"};
     uint64_t random = number * 7919 + 12345;
     for (int warm_up = 0; warm_up < 4; warm_up++)
-        (void)mix_random(&random);
+        (void)bench_random(&random);
     const double run_us = mix_between(&random, 2e3, 150e3);
-    const size_t model = (size_t)(mix_random(&random) * (double)(sizeof models / sizeof models[0]));
+    const size_t model = (size_t)(bench_random(&random) * (double)(sizeof models / sizeof models[0]));
     mix_of_host(&random, &out->load);
     if (b > 0)
         mix_of_device(&random, &out->load);

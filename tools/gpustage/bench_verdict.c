@@ -18,11 +18,6 @@ typedef struct mix {
     double us[GPST_RESOURCE_COUNT];
 } mix;
 
-static double mix_random(uint64_t* random) { /* 0..1 */
-    *random = *random * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*random >> 11) / 9007199254740992.0;
-}
-
 /* From nothing to 4 ms; the largest is above 2 ms and above the next by a tenth. */
 static mix mix_make(uint64_t* random) {
     mix self;
@@ -31,7 +26,7 @@ static mix mix_make(uint64_t* random) {
         first = second = 0.0;
         memset(&self, 0, sizeof self);
         for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
-            const double us = mix_random(random) < 0.25 ? 0.0 : 4000.0 * mix_random(random);
+            const double us = bench_random(random) < 0.25 ? 0.0 : 4000.0 * bench_random(random);
             self.us[r] = us;
             second = us > first ? first : us > second ? us : second;
             first = us > first ? us : first;
