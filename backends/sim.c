@@ -72,6 +72,7 @@ GPSTI_PRIVATE void gpsti_sim_device_close(gpsti_device* device) {
         return;
     gpsti_cond_term(&sim->changed);
     gpsti_mutex_term(&sim->mutex);
+    gpsti_free(device->host, sim->memories, sim->memories_capacity * sizeof(gpsti_sim_memory));
     gpsti_free(device->host, sim, sizeof(*sim));
 }
 
@@ -106,71 +107,112 @@ GPSTI_PRIVATE gpst_result gpsti_sim_charge(gpsti_sim_device* device, size_t byte
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_sim_memory_alloc(gpsti_device* device, size_t bytes, void** out) {
-    gpsti_sim_device* sim = (gpsti_sim_device*)device;
-    gpsti_pages_kind pages;
-    void* ptr = NULL;
-    GPSTI_FAIL_IF(!bytes, GPST_ERROR_ARGUMENT, "backend sim: memory_alloc: bytes=0: must be above 0");
-    gpsti_sim_memory* memory = (gpsti_sim_memory*)gpsti_alloc(device->host, sizeof(gpsti_sim_memory));
-    if (!memory)
+/* Under the mutex. How many allocations begin at or before ptr: the last of them is the one it may lie in. */
+GPSTI_PRIVATE size_t gpsti_sim_count_before(const gpsti_sim_device* device, const void* ptr) {
+    size_t begin = 0, end = device->n_memories;
+    while (begin < end) {
+        const size_t middle = begin + (end - begin) / 2;
+        if ((uintptr_t)device->memories[middle].ptr <= (uintptr_t)ptr)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+/* Under the mutex. */
+GPSTI_PRIVATE gpst_result gpsti_sim_memories_grow(gpsti_sim_device* device) {
+    const size_t capacity = device->memories_capacity ? 2 * device->memories_capacity : 32;
+    gpsti_sim_memory* const memories =
+        (gpsti_sim_memory*)gpsti_alloc(device->base.host, capacity * sizeof(gpsti_sim_memory));
+    if (!memories)
         return GPST_ERROR_MEMORY;
-    gpsti_mutex_lock(&sim->mutex);
-    gpst_result result = gpsti_sim_charge(sim, bytes);
-    gpsti_mutex_unlock(&sim->mutex);
-    if (!GPST_FAILED(result)) {
-        result = gpsti_pages_alloc(bytes, bytes >= GPSTI_PAGES_REST_BYTES ? GPSTI_WANT_FILLED : GPSTI_WANT_SMALL, &ptr,
-                                   &memory->mapped_bytes, &pages, NULL);
-        if (GPST_FAILED(result)) {
-            gpsti_mutex_lock(&sim->mutex);
-            sim->used_bytes -= bytes;
-            gpsti_mutex_unlock(&sim->mutex);
-        }
-    }
-    if (GPST_FAILED(result)) {
-        gpsti_free(device->host, memory, sizeof(*memory));
-        return result;
-    }
-    memset(ptr, 0xA5, bytes); /* device memory is not zeroed: nothing may come to rely on it */
-    memory->ptr = (char*)ptr;
-    memory->bytes = bytes;
-    gpsti_mutex_lock(&sim->mutex);
-    memory->next = sim->memories;
-    sim->memories = memory;
-    gpsti_mutex_unlock(&sim->mutex);
-    *out = ptr;
+    if (device->n_memories)
+        memcpy(memories, device->memories, device->n_memories * sizeof(gpsti_sim_memory));
+    gpsti_free(device->base.host, device->memories, device->memories_capacity * sizeof(gpsti_sim_memory));
+    device->memories = memories;
+    device->memories_capacity = capacity;
     return GPST_OK;
 }
 
-GPSTI_PRIVATE void gpsti_sim_memory_free(gpsti_device* device, void* ptr, size_t bytes) {
-    gpsti_sim_device* sim = (gpsti_sim_device*)device;
-    gpsti_sim_memory** link = &sim->memories;
-    gpsti_sim_memory* memory;
-    (void)bytes;
-    gpsti_mutex_lock(&sim->mutex);
-    while (*link && (*link)->ptr != ptr)
-        link = &(*link)->next;
-    memory = *link;
-    if (memory) {
-        *link = memory->next;
-        sim->used_bytes -= memory->bytes;
-    }
-    gpsti_mutex_unlock(&sim->mutex);
-    if (!memory)
-        return;
-    gpsti_pages_free(memory->ptr, memory->mapped_bytes);
-    gpsti_free(device->host, memory, sizeof(*memory));
+/* Under the mutex. */
+GPSTI_PRIVATE gpst_result gpsti_sim_memories_add(gpsti_sim_device* device, const gpsti_sim_memory* memory) {
+    if (device->n_memories == device->memories_capacity)
+        GPSTI_TRY(gpsti_sim_memories_grow(device));
+    gpsti_sim_memory* const at = device->memories + gpsti_sim_count_before(device, memory->ptr);
+    memmove(at + 1, at, (size_t)(device->memories + device->n_memories - at) * sizeof(*at));
+    *at = *memory;
+    ++device->n_memories;
+    return GPST_OK;
+}
+
+/* Under the mutex. *out: what ptr begins, which the device does not know any more. */
+GPSTI_PRIVATE bool gpsti_sim_memories_take(gpsti_sim_device* device, const void* ptr, gpsti_sim_memory* out) {
+    const size_t n_before = gpsti_sim_count_before(device, ptr);
+    if (!n_before || device->memories[n_before - 1].ptr != ptr)
+        return false;
+    gpsti_sim_memory* const at = &device->memories[n_before - 1];
+    *out = *at;
+    memmove(at, at + 1, (device->n_memories - n_before) * sizeof(*at));
+    --device->n_memories;
+    return true;
 }
 
 /* Under the mutex. Whether the bytes lie in one allocation of the device. */
 GPSTI_PRIVATE bool gpsti_sim_owns(const gpsti_sim_device* device, const void* ptr, size_t bytes) {
-    const gpsti_sim_memory* memory;
-    const uintptr_t begin = (uintptr_t)ptr;
-    for (memory = device->memories; memory; memory = memory->next) {
-        const uintptr_t offset = begin - (uintptr_t)memory->ptr;
-        if (begin >= (uintptr_t)memory->ptr && offset <= memory->bytes && bytes <= memory->bytes - offset)
-            return true;
+    const size_t n_before = gpsti_sim_count_before(device, ptr);
+    if (!n_before)
+        return false;
+    const gpsti_sim_memory* const memory = &device->memories[n_before - 1];
+    const uintptr_t offset = (uintptr_t)ptr - (uintptr_t)memory->ptr;
+    return offset <= memory->bytes && bytes <= memory->bytes - offset;
+}
+
+/* The pages of what was charged. */
+GPSTI_PRIVATE gpst_result gpsti_sim_memory_make(gpsti_sim_device* sim, size_t bytes, void** out) {
+    gpsti_sim_memory memory = {NULL, bytes, 0};
+    gpsti_pages_kind pages;
+    void* ptr = NULL;
+    GPSTI_TRY(gpsti_pages_alloc(bytes, bytes >= GPSTI_PAGES_REST_BYTES ? GPSTI_WANT_FILLED : GPSTI_WANT_SMALL, &ptr,
+                                &memory.mapped_bytes, &pages, NULL));
+    memset(ptr, 0xA5, bytes); /* device memory is not zeroed: nothing may come to rely on it */
+    memory.ptr = (char*)ptr;
+    gpsti_mutex_lock(&sim->mutex);
+    const gpst_result result = gpsti_sim_memories_add(sim, &memory);
+    gpsti_mutex_unlock(&sim->mutex);
+    if (GPST_FAILED(result))
+        gpsti_pages_free(ptr, memory.mapped_bytes);
+    else
+        *out = ptr;
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_sim_memory_alloc(gpsti_device* device, size_t bytes, void** out) {
+    gpsti_sim_device* sim = (gpsti_sim_device*)device;
+    GPSTI_FAIL_IF(!bytes, GPST_ERROR_ARGUMENT, "backend sim: memory_alloc: bytes=0: must be above 0");
+    gpsti_mutex_lock(&sim->mutex);
+    gpst_result result = gpsti_sim_charge(sim, bytes);
+    gpsti_mutex_unlock(&sim->mutex);
+    GPSTI_TRY(result);
+    result = gpsti_sim_memory_make(sim, bytes, out);
+    if (GPST_FAILED(result)) {
+        gpsti_mutex_lock(&sim->mutex);
+        sim->used_bytes -= bytes;
+        gpsti_mutex_unlock(&sim->mutex);
     }
-    return false;
+    return result;
+}
+
+GPSTI_PRIVATE void gpsti_sim_memory_free(gpsti_device* device, void* ptr, size_t bytes) {
+    gpsti_sim_device* sim = (gpsti_sim_device*)device;
+    gpsti_sim_memory memory;
+    (void)bytes;
+    gpsti_mutex_lock(&sim->mutex);
+    const bool known = gpsti_sim_memories_take(sim, ptr, &memory);
+    sim->used_bytes -= known ? memory.bytes : 0;
+    gpsti_mutex_unlock(&sim->mutex);
+    if (known)
+        gpsti_pages_free(memory.ptr, memory.mapped_bytes);
 }
 
 /* As long as a driver takes to lock so many bytes, which it does for one thread after the other. */
@@ -431,7 +473,7 @@ GPSTI_PRIVATE int64_t gpsti_sim_disk_end(gpsti_device* device, bool write, size_
     const double gbps = write ? params->write_gbps : params->read_gbps;
     double file_us = write ? params->write_us : params->read_us;
     int64_t* free_ns = write ? &sim->write_free_ns : &sim->read_free_ns;
-    if (params->virtual_clock > 0)
+    if (params->virtual_clock > 0 || (gbps <= 0 && file_us <= 0))
         return start_ns;
     gpsti_mutex_lock(&sim->mutex);
     file_us *= gpsti_sim_jitter(sim);

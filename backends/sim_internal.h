@@ -27,12 +27,10 @@ typedef struct gpsti_sim_params {
 /* ARGUMENT names the key, its rule and every key there is. */
 GPSTI_INTERN gpst_result gpsti_sim_parse(const char* text, gpsti_sim_params* params);
 
-typedef struct gpsti_sim_memory gpsti_sim_memory;
-struct gpsti_sim_memory {
-    gpsti_sim_memory* next;
+typedef struct gpsti_sim_memory {
     char* ptr;
     size_t bytes, mapped_bytes;
-};
+} gpsti_sim_memory;
 
 /* Does one thing at a time, first come first served. */
 typedef struct gpsti_sim_engine {
@@ -59,7 +57,8 @@ typedef struct gpsti_sim_device {
     gpsti_sim_engine copy_engines[2];
     gpsti_sim_engine compute_engine;
     struct gpsti_sim_stream* streams; /* all there are */
-    gpsti_sim_memory* memories;
+    gpsti_sim_memory* memories; /* by address */
+    size_t n_memories, memories_capacity;
     uint64_t used_bytes;
     uint64_t n_calls[GPSTI_N_FAULTS];
     uint64_t n_launches;

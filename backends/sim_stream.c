@@ -138,16 +138,20 @@ GPSTI_PRIVATE int64_t gpsti_sim_run(gpsti_sim_stream* stream, const gpsti_operat
     return end_ns;
 }
 
-/* Under the mutex, which is let go while modelled time passes. An operation ends no earlier than it is played, but its
-   engine is free for what others play. */
-GPSTI_PRIVATE void gpsti_sim_pass(gpsti_sim_stream* stream, gpsti_sim_engine* engine, int64_t start_ns,
-                                  int64_t duration_ns, int64_t played_ns) {
-    gpsti_sim_device* const device = gpsti_sim_of(&stream->base);
+/* Under the mutex. An operation ends no earlier than it is played, but its engine is free for what others play. */
+GPSTI_PRIVATE void gpsti_sim_occupy(gpsti_sim_stream* stream, gpsti_sim_engine* engine, int64_t start_ns,
+                                    int64_t duration_ns, int64_t played_ns) {
     engine->free_ns = gpsti_sim_later(start_ns, engine->free_ns) + duration_ns;
     stream->time_ns = engine->free_ns;
-    if (device->params.virtual_clock > 0)
+    if (gpsti_sim_of(&stream->base)->params.virtual_clock <= 0)
+        stream->time_ns = gpsti_sim_later(engine->free_ns, played_ns);
+}
+
+/* Under the mutex, which is let go while modelled time passes. */
+GPSTI_PRIVATE void gpsti_sim_pass(gpsti_sim_stream* stream, int64_t now_ns) {
+    gpsti_sim_device* const device = gpsti_sim_of(&stream->base);
+    if (device->params.virtual_clock > 0 || stream->time_ns <= now_ns)
         return;
-    stream->time_ns = gpsti_sim_later(engine->free_ns, played_ns);
     gpsti_mutex_unlock(&device->mutex);
     gpsti_sim_wait_until(stream->time_ns);
     gpsti_mutex_lock(&device->mutex);
@@ -160,16 +164,17 @@ GPSTI_PRIVATE void gpsti_sim_execute(gpsti_sim_stream* stream, const gpsti_opera
     gpsti_sim_device* const device = gpsti_sim_of(&stream->base);
     gpsti_sim_engine* const engine = gpsti_sim_engine_for(device, operation);
     const double modelled_ns = gpsti_sim_modelled_ns(&device->params, operation);
+    int64_t host_ns = 0, played_ns = stream->time_ns;
     if (modelled_ns < 0)
         gpsti_sim_acquire(stream, engine);
     if (gpsti_sim_lives(device, operation)) {
-        int64_t host_ns = 0;
-        const int64_t played_ns = gpsti_sim_run(stream, operation, &host_ns);
-        gpsti_sim_pass(stream, engine, gpsti_sim_later(stream->time_ns, submit_ns),
-                       gpsti_sim_duration_ns(device, operation, modelled_ns, host_ns, launch_us), played_ns);
+        played_ns = gpsti_sim_run(stream, operation, &host_ns);
+        gpsti_sim_occupy(stream, engine, gpsti_sim_later(stream->time_ns, submit_ns),
+                         gpsti_sim_duration_ns(device, operation, modelled_ns, host_ns, launch_us), played_ns);
     }
     if (modelled_ns < 0)
         gpsti_sim_release(engine);
+    gpsti_sim_pass(stream, played_ns);
 }
 
 /* One submission, so one launch cost, before the first operation. */
@@ -311,6 +316,7 @@ GPSTI_INTERN gpst_result gpsti_sim_submit_begin(gpsti_stream* stream, gpsti_faul
                                                 const char* function, gpsti_sim_task** out) {
     gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
     gpsti_sim_device* device = gpsti_sim_of(stream);
+    const int64_t now_ns = gpsti_now_ns();
     gpsti_mutex_lock(&device->mutex);
     gpst_result result = gpsti_sim_enter(device, call, function);
     if (!GPST_FAILED(result) && !sim_stream->free_tasks)
@@ -321,6 +327,7 @@ GPSTI_INTERN gpst_result gpsti_sim_submit_begin(gpsti_stream* stream, gpsti_faul
     }
     *out = sim_stream->free_tasks;
     sim_stream->free_tasks = (*out)->next;
+    (*out)->submit_ns = device->params.virtual_clock > 0 ? device->told_ns : now_ns;
     return GPST_OK;
 }
 
@@ -336,7 +343,6 @@ GPSTI_INTERN gpst_result gpsti_sim_submit_end(gpsti_stream* stream, gpsti_sim_ta
         sim_stream->free_tasks = task;
     } else {
         task->next = NULL;
-        task->submit_ns = device->params.virtual_clock > 0 ? device->told_ns : gpsti_now_ns();
         if (sim_stream->first)
             sim_stream->last->next = task;
         else

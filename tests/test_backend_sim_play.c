@@ -331,6 +331,41 @@ static void test_modelled_work_is_played_side_by_side(void** state) {
     kit_close(&kit);
 }
 
+static void wait_for_first(void* argument) {
+    const sim_kit* const kit = (const sim_kit*)argument;
+    assert_int_equal(kit->i->stream_wait_idle(kit->streams[0]), GPST_OK);
+}
+
+static void wait_for_second(void* argument) {
+    const sim_kit* const kit = (const sim_kit*)argument;
+    assert_int_equal(kit->i->stream_wait_idle(kit->streams[1]), GPST_OK);
+}
+
+/* A kernel whose own time counts has the engine while it runs, but not while its launch's modelled time passes. */
+static void test_launch_time_keeps_nobody_out(void** state) {
+    sim_kit kit;
+    play first, second;
+    gpsti_thread threads[2];
+    (void)state;
+    kit_open(&kit, "launch_us=400000");
+    kit_launch(&kit, 0, &first);
+    const int64_t start_ns = gpsti_now_ns();
+    assert_int_equal(gpsti_thread_start(&threads[0], wait_for_first, &kit, "first"), GPST_OK);
+    while (!is_played(&first))
+        gpsti_sleep_ns(100000);
+    kit_launch(&kit, 1, &second);
+    assert_int_equal(gpsti_thread_start(&threads[1], wait_for_second, &kit, "second"), GPST_OK);
+    while (!is_played(&second))
+        gpsti_sleep_ns(100000);
+    const int64_t second_ns = gpsti_now_ns();
+    gpsti_thread_join(&threads[0]);
+    assert_true(gpsti_now_ns() - start_ns >= 390000000); /* submitted a little before */
+    assert_true(second_ns - start_ns < 390000000);
+    gpsti_thread_join(&threads[1]);
+    assert_true(gpsti_now_ns() - start_ns >= 790000000); /* one launch after the other */
+    kit_close(&kit);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_who_waits_plays),
                                        cmocka_unit_test(test_notes_come_from_the_stream),
@@ -339,6 +374,7 @@ int main(void) {
                                        cmocka_unit_test(test_late_waiters_find_it_over),
                                        cmocka_unit_test(test_what_was_played_is_counted),
                                        cmocka_unit_test(test_one_at_a_time_has_an_engine),
+                                       cmocka_unit_test(test_launch_time_keeps_nobody_out),
                                        cmocka_unit_test(test_modelled_work_is_played_side_by_side)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
