@@ -159,6 +159,7 @@ PRIVATE = [
     "core/tail.c",
     "core/call.c",
     "core/service.c",
+    "core/note.c",
     "core/flow.c",
     "core/plain.c",
     "core/early.c",

@@ -66,13 +66,19 @@ GPSTI_PRIVATE gpst_result gpsti_sim_device_open(gpsti_host* host, const char* pa
     return GPST_OK;
 }
 
+GPSTI_PRIVATE void gpsti_sim_memories_free(gpsti_sim_device* device) {
+    gpsti_free(device->base.host, device->memories, device->memories_capacity * sizeof(gpsti_sim_memory));
+    device->memories = NULL;
+    device->memories_capacity = 0;
+}
+
 GPSTI_PRIVATE void gpsti_sim_device_close(gpsti_device* device) {
     gpsti_sim_device* sim = (gpsti_sim_device*)device;
     if (!sim)
         return;
     gpsti_cond_term(&sim->changed);
     gpsti_mutex_term(&sim->mutex);
-    gpsti_free(device->host, sim->memories, sim->memories_capacity * sizeof(gpsti_sim_memory));
+    gpsti_sim_memories_free(sim);
     gpsti_free(device->host, sim, sizeof(*sim));
 }
 
@@ -129,7 +135,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_memories_grow(gpsti_sim_device* device) {
         return GPST_ERROR_MEMORY;
     if (device->n_memories)
         memcpy(memories, device->memories, device->n_memories * sizeof(gpsti_sim_memory));
-    gpsti_free(device->base.host, device->memories, device->memories_capacity * sizeof(gpsti_sim_memory));
+    gpsti_sim_memories_free(device);
     device->memories = memories;
     device->memories_capacity = capacity;
     return GPST_OK;
@@ -154,7 +160,8 @@ GPSTI_PRIVATE bool gpsti_sim_memories_take(gpsti_sim_device* device, const void*
     gpsti_sim_memory* const at = &device->memories[n_before - 1];
     *out = *at;
     memmove(at, at + 1, (device->n_memories - n_before) * sizeof(*at));
-    --device->n_memories;
+    if (--device->n_memories == 0)
+        gpsti_sim_memories_free(device);
     return true;
 }
 

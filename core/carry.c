@@ -15,13 +15,6 @@
 #define GPSTI_CARRY_READS 8 /* that tell more than the plain start's */
 #define GPSTI_CARRY_READ_CPU 0.5 /* of its time: from here on a read computes (copies from the page cache) */
 
-typedef struct gpsti_carry_note { /* one service */
-    int64_t start_ns, busy_ns, cpu_ns; /* cpu_ns -1: not sampled */
-    int64_t setup_ns, setup_cpu_ns;    /* of them: making memory */
-    uint64_t bytes;
-    gpst_result result;
-} gpsti_carry_note;
-
 typedef struct gpsti_carry_end { /* one item that is over */
     gpst_result result;
     int64_t start_ns, end_ns, commit_start_ns, commit_end_ns;
@@ -45,7 +38,8 @@ typedef struct gpsti_carry {
     bool wants_cpu[GPST_MAX_STAGES];      /* by step, of the first item; */
     bool wants_finish_cpu;                /* and of its end, where it ends here; */
     bool wants_source_cpu;                /* of all calls of the source */
-    gpsti_carry_note notes[GPSTI_BUNCH_ITEMS][GPST_MAX_STAGES];
+    gpsti_ledger ledger;
+    uint32_t n_notes[GPSTI_BUNCH_ITEMS]; /* it had with that item (fewer by now, where they are counted already) */
     gpsti_carry_end ends[GPSTI_BUNCH_ITEMS];
 } gpsti_carry;
 
@@ -155,38 +149,37 @@ GPSTI_PRIVATE bool gpsti_carry_call_source(gpsti_carry* self, uint64_t index) {
     return more;
 }
 
-GPSTI_PRIVATE void gpsti_carry_read(gpsti_slot* slot, gpsti_carry_note* note, char* reason) {
+GPSTI_PRIVATE gpst_result gpsti_carry_read(gpsti_slot* slot, char* reason) {
     gpsti_flow_prepare_read(slot);
     gpsti_reader_read_here(slot->pipeline->reader, &slot->read);
     slot->item.file_data = slot->file.data;
-    slot->item.file_bytes = note->bytes = slot->read.bytes;
-    note->result = slot->read.result;
+    slot->item.file_bytes = slot->read.bytes;
     gpsti_copy_text(reason, GPST_REASON_BYTES, slot->read.reason);
+    return slot->read.result;
 }
 
 GPSTI_PRIVATE void gpsti_carry_serve(gpsti_carry* self, uint32_t i, uint32_t s) {
     gpsti_slot* const slot = self->slots[i];
     const gpsti_step* const step = &self->pipeline->steps[s];
-    gpsti_carry_note* const note = &self->notes[i][s];
     const char* const name = self->pipeline->stages[step->first_stage].name;
-    const bool sample_cpu = self->wants_cpu[s];
+    const bool reads = step->kind == GPSTI_STEP_READ, sample_cpu = self->wants_cpu[s];
     char reason[GPST_REASON_BYTES];
+    gpsti_note note;
+    gpsti_note_begin(&note, step);
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
-    note->bytes = 0;
-    note->setup_ns = gpsti_pool_growth_here_ns();
-    note->setup_cpu_ns = gpsti_pool_growth_here_cpu_ns();
-    note->start_ns = sample_cpu ? gpsti_now_ns() : self->now_ns; /* which the step before ended at */
-    if (step->kind == GPSTI_STEP_READ)
-        gpsti_carry_read(slot, note, reason);
-    else
-        note->result = gpsti_call_stage(slot, step->first_stage, 0, self->worker_index, reason);
-    self->now_ns = gpsti_now_ns();
-    note->busy_ns = self->now_ns - note->start_ns;
-    note->setup_ns = gpsti_pool_growth_here_ns() - note->setup_ns;
-    note->setup_cpu_ns = gpsti_pool_growth_here_cpu_ns() - note->setup_cpu_ns;
-    note->cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
-    if (GPST_FAILED(note->result))
-        gpsti_slot_fail(slot, note->result, name, reason);
+    const int64_t grown_ns = gpsti_pool_growth_here_ns(), grown_cpu_ns = gpsti_pool_growth_here_cpu_ns();
+    note.start_ns = sample_cpu ? gpsti_now_ns() : self->now_ns; /* which the step before ended at */
+    note.result = reads ? gpsti_carry_read(slot, reason)
+                        : gpsti_call_stage(slot, step->first_stage, 0, self->worker_index, reason);
+    note.end_ns = self->now_ns = gpsti_now_ns();
+    note.setup_ns = gpsti_pool_growth_here_ns() - grown_ns;
+    note.setup_cpu_ns = gpsti_pool_growth_here_cpu_ns() - grown_cpu_ns;
+    note.cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
+    if (reads)
+        gpsti_note_file(&note, note.start_ns, note.end_ns, slot->read.bytes);
+    gpsti_ledger_keep(&self->ledger, &note);
+    if (GPST_FAILED(note.result))
+        gpsti_slot_fail(slot, note.result, name, reason);
 }
 
 GPSTI_PRIVATE void gpsti_carry_item(gpsti_carry* self, uint32_t i) {
@@ -204,7 +197,9 @@ GPSTI_PRIVATE void gpsti_carry_item(gpsti_carry* self, uint32_t i) {
     }
     self->n_served[i] = s;
     if (self->whole)
-        self->now_ns = gpsti_plain_bring(slot, self->worker_index, self->n_steps, self->wants_cpu, self->now_ns);
+        self->now_ns =
+            gpsti_plain_bring(slot, self->worker_index, self->n_steps, self->wants_cpu, &self->ledger, self->now_ns);
+    self->n_notes[i] = self->ledger.n;
     memset(self->wants_cpu, 0, sizeof self->wants_cpu);
 }
 
@@ -308,6 +303,7 @@ GPSTI_PRIVATE void gpsti_carry_bunch_to_end(gpsti_carry* self) {
 GPSTI_PRIVATE void gpsti_carry_prepare(gpsti_carry* self, gpst_pipeline* pipeline, uint32_t worker_index) {
     self->pipeline = pipeline;
     self->worker_index = worker_index;
+    gpsti_ledger_open(&self->ledger, pipeline);
     self->source_ns = self->source_cpu_ns = 0;
     self->n_active = pipeline->n_active;
     self->whole = pipeline->whole;
@@ -345,24 +341,6 @@ GPSTI_PRIVATE void gpsti_carry_leave_source(gpsti_carry* self, uint32_t n_slots,
     gpsti_carry_number(self, more);
     for (uint32_t i = self->n_items; i < n_slots; i++)
         gpsti_flow_release_slot(self->slots[i]);
-}
-
-GPSTI_PRIVATE void gpsti_carry_account(gpsti_carry* self, uint32_t i) {
-    gpst_pipeline* const pipeline = self->pipeline;
-    for (uint32_t s = 0; s < self->n_served[i]; s++) {
-        gpsti_step* const step = &pipeline->steps[s];
-        const gpsti_carry_note* const note = &self->notes[i][s];
-        gpsti_clock_add(&pipeline->clocks[step->first_clock], note->busy_ns, 0, note->bytes,
-                        GPST_FAILED(note->result));
-        pipeline->clocks[step->first_clock].setup_ns += note->setup_ns;
-        if (step->kind == GPSTI_STEP_READ) {
-            gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_IN], note->start_ns, note->start_ns + note->busy_ns);
-            pipeline->bytes_read += note->bytes;
-            if (note->cpu_ns >= 0)
-                gpsti_carry_note_read(pipeline, note->busy_ns - note->setup_ns, note->cpu_ns - note->setup_cpu_ns);
-        }
-        gpsti_service_account_cpu(pipeline, step, note->busy_ns, note->cpu_ns);
-    }
 }
 
 /* The slot has had several items since: it is each of them again for as long as that is counted. True: the tuner's
@@ -432,7 +410,7 @@ GPSTI_PRIVATE void gpsti_carry_run_to_end(gpst_pipeline* pipeline, uint32_t work
         gpsti_work_note(&pipeline->source_work_ns, spent_ns / (int64_t)self.n_items);
     bool counted = false;
     for (uint32_t i = 0; i < self.n_items; i++) {
-        gpsti_carry_account(&self, i);
+        gpsti_ledger_count(&self.ledger, self.n_notes[i]);
         counted = gpsti_carry_count(&self, i);
     }
     if (counted)
@@ -473,7 +451,7 @@ GPSTI_PRIVATE void gpsti_carry_run_on(gpst_pipeline* pipeline, uint32_t worker_i
     if (self.n_items > 0)
         gpsti_work_note(&pipeline->source_work_ns, spent_ns / (int64_t)self.n_items);
     for (uint32_t i = 0; i < self.n_items; i++) {
-        gpsti_carry_account(&self, i);
+        gpsti_ledger_count(&self.ledger, self.n_notes[i]);
         gpsti_flow_continue(self.slots[i], self.whole ? pipeline->n_steps - 1 : self.n_served[i]);
     }
 }

@@ -358,7 +358,9 @@ GPSTI_PRIVATE void gpsti_flow_end_offload(gpsti_slot* slot, gpst_result result, 
         gpsti_clock_add(&pipeline->clocks[step->first_clock + 1], 0, 0, 0, true);
         gpsti_slot_fail(slot, result, gpsti_step_name(pipeline, step), reason);
     } else {
-        gpsti_offload_account(slot, step, wait_ns);
+        gpsti_way way;
+        gpsti_offload_note(slot, &way);
+        gpsti_offload_account(pipeline, step, &way, wait_ns);
     }
     slot->lane = NULL;
     gpsti_flow_advance(&slot->job);

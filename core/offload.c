@@ -362,19 +362,37 @@ GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot) {
         lane->n_times++;
 }
 
+GPSTI_INTERN void gpsti_offload_note(const gpsti_slot* slot, gpsti_way* out) {
+    const gpsti_lane* const lane = slot->lane;
+    size_t in_bytes = 0;
+    gpst_image_bytes(&slot->item.input, &in_bytes);
+    out->counts = !slot->on_cpu || slot->lanes[0].device == slot->lanes[1].device;
+    out->on_host = lane->on_host;
+    out->in_place = slot->in_place;
+    out->copies = lane->copies;
+    out->timed = lane->timed;
+    out->n_items = lane->n_items;
+    out->n_recorded = lane->n_recorded;
+    out->n_times = lane->n_times;
+    out->number = lane->number;
+    out->in_bytes = in_bytes;
+    out->out_bytes = gpsti_offload_output_bytes(slot);
+    out->end_ns = gpsti_now_ns();
+    out->times_ns = lane->times_ns;
+}
+
 /* Enters one interval between two events into a clock, an item's share of it, and into the busy time of a device's
    resource. */
-GPSTI_PRIVATE void gpsti_offload_enter(gpsti_slot* slot, uint32_t clock_index, uint32_t first_event,
-                                       uint64_t bytes, int64_t wait_ns, gpsti_timing_use use) {
-    gpst_pipeline* const pipeline = slot->pipeline;
+GPSTI_PRIVATE void gpsti_offload_enter(gpst_pipeline* pipeline, const gpsti_way* way, uint32_t clock_index,
+                                       uint32_t first_event, uint64_t bytes, int64_t wait_ns, gpsti_timing_use use) {
     gpsti_clock* const clock = &pipeline->clocks[clock_index];
-    if (!slot->lane->timed)
+    if (!way->timed)
         gpsti_clock_add_untimed(clock, wait_ns, bytes);
-    if (first_event + 1 >= slot->lane->n_times)
+    if (first_event + 1 >= way->n_times)
         return;
-    const int64_t from_ns = slot->lane->times_ns[first_event];
-    const int64_t to_ns = slot->lane->times_ns[first_event + 1];
-    gpsti_clock_add(clock, (to_ns - from_ns) / (int64_t)slot->lane->n_items, wait_ns, bytes, false);
+    const int64_t from_ns = way->times_ns[first_event];
+    const int64_t to_ns = way->times_ns[first_event + 1];
+    gpsti_clock_add(clock, (to_ns - from_ns) / (int64_t)way->n_items, wait_ns, bytes, false);
     if (clock->resource != GPST_RESOURCE_CPU && use == GPSTI_TIMING_COUNTS)
         gpsti_busy_add(&pipeline->busy[clock->resource], from_ns, to_ns);
     if (clock->resource != GPST_RESOURCE_CPU && use == GPSTI_TIMING_BEGINS)
@@ -382,10 +400,10 @@ GPSTI_PRIVATE void gpsti_offload_enter(gpsti_slot* slot, uint32_t clock_index, u
 }
 
 /* A group's way on the device; 0 = it was not timed, or its times could not be had. */
-GPSTI_PRIVATE int64_t gpsti_lane_way_ns(const gpsti_lane* lane) {
-    if (!lane->timed || lane->n_times < 2 || lane->n_times < lane->n_recorded)
+GPSTI_PRIVATE int64_t gpsti_way_ns(const gpsti_way* way) {
+    if (!way->timed || way->n_times < 2 || way->n_times < way->n_recorded)
         return 0;
-    const int64_t way_ns = lane->times_ns[lane->n_times - 1] - lane->times_ns[0];
+    const int64_t way_ns = way->times_ns[way->n_times - 1] - way->times_ns[0];
     return way_ns > 0 ? way_ns : 1;
 }
 
@@ -397,38 +415,35 @@ GPSTI_PRIVATE uint32_t gpsti_offload_n_beside(const gpst_pipeline* pipeline) {
     return n_in_flight > n_active ? n_in_flight : n_active > 1 ? n_active : 2;
 }
 
-GPSTI_PRIVATE gpsti_timing_use gpsti_offload_use(gpsti_slot* slot, uint64_t bytes) {
-    gpst_pipeline* const pipeline = slot->pipeline;
+GPSTI_PRIVATE gpsti_timing_use gpsti_offload_use(gpst_pipeline* pipeline, const gpsti_way* way) {
     gpsti_timing_item item;
-    item.number = slot->lane->number;
-    item.bytes = bytes;
-    item.way_ns = gpsti_lane_way_ns(slot->lane);
-    item.now_ns = gpsti_now_ns();
+    item.number = way->number;
+    item.bytes = way->in_bytes + way->out_bytes;
+    item.way_ns = gpsti_way_ns(way);
+    item.now_ns = way->end_ns;
     item.n_beside = gpsti_offload_n_beside(pipeline);
-    return slot->lane->on_host ? GPSTI_TIMING_COUNTS : gpsti_timing_enter(&pipeline->timing, pipeline->busy, &item);
+    return way->on_host ? GPSTI_TIMING_COUNTS : gpsti_timing_enter(&pipeline->timing, pipeline->busy, &item);
 }
 
-GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns) {
-    gpst_pipeline* const pipeline = slot->pipeline;
-    if (slot->on_cpu && slot->lanes[0].device != slot->lanes[1].device) /* the clocks are about another device */
+GPSTI_INTERN void gpsti_offload_account(gpst_pipeline* pipeline, const gpsti_step* step, const gpsti_way* way,
+                                        int64_t wait_ns) {
+    if (!way->counts)
         return;
-    const uint64_t out_bytes = gpsti_offload_output_bytes(slot);
-    size_t in_bytes = 0;
-    gpst_image_bytes(&slot->item.input, &in_bytes);
-    const gpsti_timing_use use = gpsti_offload_use(slot, in_bytes + out_bytes);
-    const uint32_t first_event = slot->lane->copies ? 1 : 0; /* of the stages */
-    if (!slot->in_place) {
-        gpsti_offload_enter(slot, step->first_clock, 0, in_bytes, 0, use);
-        gpsti_offload_enter(slot, step->first_clock + step->n_stages + 1, step->n_stages + 1, out_bytes, 0, use);
+    const gpsti_timing_use use = gpsti_offload_use(pipeline, way);
+    const uint32_t first_event = way->copies ? 1 : 0; /* of the stages */
+    const uint32_t n = step->n_stages, clock = step->first_clock;
+    if (!way->in_place) {
+        gpsti_offload_enter(pipeline, way, clock, 0, way->in_bytes, 0, use);
+        gpsti_offload_enter(pipeline, way, clock + n + 1, n + 1, way->out_bytes, 0, use);
     }
-    if (!slot->lane->on_host) { /* over the link either way */
-        pipeline->bytes_h2d += in_bytes;
-        pipeline->bytes_d2h += out_bytes;
-        pipeline->n_in_place += slot->in_place ? 1 : 0;
-        pipeline->n_copied += slot->in_place ? 0 : 1;
+    if (!way->on_host) { /* over the link either way */
+        pipeline->bytes_h2d += way->in_bytes;
+        pipeline->bytes_d2h += way->out_bytes;
+        pipeline->n_in_place += way->in_place ? 1 : 0;
+        pipeline->n_copied += way->in_place ? 0 : 1;
     }
-    for (uint32_t s = 0; s < step->n_stages; s++)
-        gpsti_offload_enter(slot, step->first_clock + 1 + s, first_event + s, out_bytes, s == 0 ? wait_ns : 0, use);
+    for (uint32_t s = 0; s < n; s++)
+        gpsti_offload_enter(pipeline, way, clock + 1 + s, first_event + s, way->out_bytes, s == 0 ? wait_ns : 0, use);
 }
 
 GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason) {

@@ -7,7 +7,7 @@
    plain.c     the plain loops                         push.c     submit, results, close, drain
    report.c    statistics and the verdict              finish.c   commit of files, sink, end of an item
    carry.c     items a worker brings through several steps at once
-   service.c   one run of a step for an item, timed
+   service.c   one run of a step for an item, timed      note.c   and what is to be counted of it
    bunch.c     what such a worker has had of the source
    tail.c      at the end of a list: memory given back
    tune.c      windows and models for the tuner        tune_guard.c  plain blocks within an engine
@@ -476,6 +476,55 @@ GPSTI_INTERN bool gpsti_tail_run(gpst_pipeline* pipeline);
 /* n_finishing items are to be told of: where these are the last, nothing is to be written any more. Locked. */
 GPSTI_INTERN void gpsti_tail_retire_writer(gpst_pipeline* pipeline, uint32_t n_finishing);
 
+/* ---- note.c --------------------------------------------------------------------------- */
+
+/* An item's way over a device. */
+typedef struct gpsti_way {
+    bool counts; /* it was the device that the clocks are about */
+    bool on_host, in_place, copies, timed;
+    uint32_t n_items; /* of its group */
+    uint32_t n_recorded, n_times;
+    uint64_t number;  /* of its group, for the pipeline's timing */
+    uint64_t in_bytes, out_bytes;
+    int64_t end_ns;          /* when the host knew of its end */
+    const int64_t* times_ns; /* n_times */
+} gpsti_way;
+
+/* A service that is over. */
+typedef struct gpsti_note {
+    const gpsti_step* step;
+    int64_t start_ns, end_ns, cpu_ns; /* cpu_ns -1: not sampled */
+    int64_t setup_ns, setup_cpu_ns;   /* of them: making memory */
+    uint32_t n_threads;               /* inside a kernel, of which cpu_ns is one's */
+    gpst_result result;
+    bool has_file; /* READ, WRITE: */
+    int64_t file_start_ns, file_end_ns;
+    uint64_t file_bytes;
+    gpsti_way way; /* OFFLOAD that has not failed */
+} gpsti_note;
+
+GPSTI_INTERN void gpsti_note_begin(gpsti_note* note, const gpsti_step* step);
+GPSTI_INTERN void gpsti_note_file(gpsti_note* note, int64_t start_ns, int64_t end_ns, uint64_t bytes);
+GPSTI_INTERN void gpsti_note_count(gpst_pipeline* pipeline, const gpsti_note* note); /* locked */
+
+#define GPSTI_LEDGER_NOTES 96
+#define GPSTI_LEDGER_TIMES 128
+GPSTI_STATIC_ASSERT(GPSTI_LEDGER_TIMES > GPST_MAX_STAGES + 3, "the times of any group fit");
+
+/* One worker's, of several items. */
+typedef struct gpsti_ledger {
+    gpst_pipeline* pipeline;
+    uint32_t n, n_counted, n_times;
+    gpsti_note notes[GPSTI_LEDGER_NOTES];
+    int64_t times_ns[GPSTI_LEDGER_TIMES];
+} gpsti_ledger;
+
+GPSTI_INTERN void gpsti_ledger_open(gpsti_ledger* ledger, gpst_pipeline* pipeline);
+/* Copies it. Where there is no room, or others are judged by it, everything is counted at once. Not locked. */
+GPSTI_INTERN void gpsti_ledger_keep(gpsti_ledger* ledger, const gpsti_note* note);
+/* Counts notes up to this one, excluded, that are not counted yet. Locked. */
+GPSTI_INTERN void gpsti_ledger_count(gpsti_ledger* ledger, uint32_t end);
+
 /* ---- offload.c ------------------------------------------------------------------------ */
 
 /* Submits the group of a slot and its companions. *finished: it is done already; else the backend calls
@@ -484,8 +533,11 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
                                            bool* finished, char* reason);
 /* When the group's events happened, from a device that has reported: its calls take time. Not locked. */
 GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot);
-/* Called by the flow when the device has reported; enters the events' times into the clocks. Locked. */
-GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns);
+/* What is to be counted of the slot's item, whose group is done. times_ns stays the lane's. Not locked. */
+GPSTI_INTERN void gpsti_offload_note(const gpsti_slot* slot, gpsti_way* out);
+/* Enters it into the clocks. Locked. */
+GPSTI_INTERN void gpsti_offload_account(gpst_pipeline* pipeline, const gpsti_step* step, const gpsti_way* way,
+                                        int64_t wait_ns);
 /* May this failure be made good on the CPU? Then the slot is set for it. Locked. */
 GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason);
 GPSTI_INTERN void gpsti_offload_free(gpsti_slot* slot);
@@ -534,10 +586,10 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline);
    worth_ns: stops in the midst of an item as soon as what is left is worth so much; 0 = never. False: the source is
    dry. No other call of the pipeline runs, the source among them. */
 GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, int64_t worth_ns);
-/* An item through its steps from this one on, but not its end, on a worker. wants_cpu: by step. now_ns: when the step
-   before it ended; gives when the last one did. Not locked. */
+/* An item through its steps from this one on, but not its end, on a worker. wants_cpu: by step. ledger: what is to be
+   counted. now_ns: when the step before it ended; gives when the last one did. Not locked. */
 GPSTI_INTERN int64_t gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, uint32_t from, const bool* wants_cpu,
-                                       int64_t now_ns);
+                                       gpsti_ledger* ledger, int64_t now_ns);
 /* In so much time memory, streams and events were made. */
 GPSTI_INTERN int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline);
 GPSTI_INTERN uint64_t gpsti_plain_left(const gpst_pipeline* pipeline); /* items still to begin, about; locked */

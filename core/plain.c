@@ -28,6 +28,7 @@ typedef struct gpsti_plain {
     uint32_t worker_index;
     gpsti_exec exec;    /* how kernels use the CPU, but for wide ones */
     const bool* wants_cpu; /* by step; NULL = its clock says */
+    gpsti_ledger* ledger;  /* what is to be counted; NULL = at once */
     bool wants_source_cpu;
     bool within;        /* the pipeline is an engine's: others look at its counts */
     int64_t worth_ns;   /* hand the item over when what is left of the run is worth so much; 0 = never */
@@ -57,7 +58,17 @@ GPSTI_PRIVATE void gpsti_plain_unlock(const gpsti_plain* self) {
         gpsti_mutex_unlock(&self->pipeline->context->scheduler->mutex);
 }
 
-GPSTI_PRIVATE gpst_result gpsti_plain_read(gpsti_plain* self, const gpsti_step* step, char* reason) {
+GPSTI_PRIVATE void gpsti_plain_count(gpsti_plain* self, const gpsti_note* note) {
+    if (self->ledger) {
+        gpsti_ledger_keep(self->ledger, note);
+        return;
+    }
+    gpsti_plain_lock(self);
+    gpsti_note_count(self->pipeline, note);
+    gpsti_plain_unlock(self);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_plain_read(gpsti_plain* self, gpsti_note* note, char* reason) {
     gpst_pipeline* const pipeline = self->pipeline;
     gpsti_slot* const slot = self->slot;
     memset(&slot->read, 0, sizeof slot->read);
@@ -71,34 +82,24 @@ GPSTI_PRIVATE gpst_result gpsti_plain_read(gpsti_plain* self, const gpsti_step* 
     slot->item.file_data = slot->file.data;
     slot->item.file_bytes = slot->read.bytes;
     gpsti_copy_text(reason, GPST_REASON_BYTES, slot->read.reason);
-    gpsti_plain_lock(self);
-    gpsti_clock_add(&pipeline->clocks[step->first_clock], slot->read.end_ns - slot->read.start_ns, 0,
-                    slot->read.bytes, GPST_FAILED(slot->read.result));
-    gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_IN], slot->read.start_ns, slot->read.end_ns);
-    pipeline->bytes_read += slot->read.bytes;
+    gpsti_note_file(note, slot->read.start_ns, slot->read.end_ns, slot->read.bytes);
     return slot->read.result;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, const gpsti_step* step, uint32_t output,
-                                            char* reason) {
-    gpst_pipeline* const pipeline = self->pipeline;
+/* Several files are as many notes; the last one's is the service's. */
+GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, gpsti_note* note, uint32_t output, char* reason) {
     const gpsti_output* const out = &self->slot->out[output];
     gpst_result result = GPST_OK;
-    uint32_t n_written = 0;
     gpsti_emit* emit = out->emits;
-    for (; n_written < out->n_emits && !GPST_FAILED(result); n_written++, emit = emit->next) {
-        gpsti_writer_write_now(NULL, &emit->write);
-        emit->write.end_ns = gpsti_io_wait_disk(pipeline->context, true, emit->write.bytes, emit->write.start_ns);
-        gpsti_copy_text(reason, GPST_REASON_BYTES, emit->write.reason);
-        result = emit->write.result;
-    }
-    gpsti_plain_lock(self);
-    emit = out->emits;
-    for (uint32_t e = 0; e < n_written; e++, emit = emit->next) {
-        gpsti_clock_add(&pipeline->clocks[step->first_clock], emit->write.end_ns - emit->write.start_ns, 0,
-                        emit->write.bytes, GPST_FAILED(emit->write.result));
-        gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], emit->write.start_ns, emit->write.end_ns);
-        pipeline->bytes_written += GPST_FAILED(emit->write.result) ? 0 : emit->write.bytes;
+    for (uint32_t e = 0; e < out->n_emits && !GPST_FAILED(result); e++, emit = emit->next) {
+        gpsti_write* const write = &emit->write;
+        if (e > 0)
+            gpsti_plain_count(self, note);
+        gpsti_writer_write_now(NULL, write);
+        write->end_ns = gpsti_io_wait_disk(self->pipeline->context, true, write->bytes, write->start_ns);
+        gpsti_copy_text(reason, GPST_REASON_BYTES, write->reason);
+        gpsti_note_file(note, write->start_ns, write->end_ns, write->bytes);
+        result = write->result;
     }
     return result;
 }
@@ -209,7 +210,15 @@ GPSTI_PRIVATE gpst_result gpsti_plain_run_wide(gpsti_plain* self, const gpsti_st
     return result;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, const gpsti_step* step, char* reason) {
+GPSTI_PRIVATE bool gpsti_plain_falls_back(gpsti_plain* self, gpst_result result, const char* reason) {
+    gpsti_plain_lock(self);
+    const bool falls_back = gpsti_offload_fall_back(self->slot, result, reason);
+    gpsti_plain_unlock(self);
+    return falls_back;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, gpsti_note* note, char* reason) {
+    const gpsti_step* const step = note->step;
     const uint64_t n_pixels = gpsti_plain_pixels(self->pipeline, step);
     const bool is_wide = gpsti_plain_is_wide(self, n_pixels);
     bool finished = false;
@@ -218,43 +227,28 @@ GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, const gpsti_ste
         gpsti_early_note_alone(self->pipeline); /* a stage of the user's may have threads of its own */
     gpst_result result = is_wide ? gpsti_plain_run_wide(self, step, n_pixels, reason)
                                  : gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
-    gpsti_plain_lock(self);
-    if (GPST_FAILED(result) && gpsti_offload_fall_back(self->slot, result, reason)) {
-        gpsti_plain_unlock(self);
+    if (GPST_FAILED(result) && gpsti_plain_falls_back(self, result, reason))
         result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
-        gpsti_plain_lock(self);
-    }
-    if (GPST_FAILED(result))
-        gpsti_clock_add(&self->pipeline->clocks[step->first_clock + 1], 0, 0, 0, true);
-    else
-        gpsti_offload_account(self->slot, step, 0);
+    if (!GPST_FAILED(result))
+        gpsti_offload_note(self->slot, &note->way);
+    note->n_threads = self->slot->exec.n_threads;
     self->slot->lane = NULL;
     return result;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_plain_host(gpsti_plain* self, const gpsti_step* step, uint32_t output,
-                                           char* reason) {
-    const gpst_result result = gpsti_call_stage(self->slot, step->first_stage, output, self->worker_index, reason);
-    gpsti_plain_lock(self);
-    return result;
-}
-
-/* Comes back with the lock: what follows it counts, too. */
-GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, const gpsti_step* step, uint32_t output,
-                                            char* reason) {
-    switch (step->kind) {
+GPSTI_PRIVATE gpst_result gpsti_plain_serve(gpsti_plain* self, gpsti_note* note, uint32_t output, char* reason) {
+    switch (note->step->kind) {
     case GPSTI_STEP_READ:
-        return gpsti_plain_read(self, step, reason);
+        return gpsti_plain_read(self, note, reason);
     case GPSTI_STEP_HOST:
-        return gpsti_plain_host(self, step, output, reason);
+        return gpsti_call_stage(self->slot, note->step->first_stage, output, self->worker_index, reason);
     case GPSTI_STEP_OFFLOAD:
-        return gpsti_plain_offload(self, step, reason);
+        return gpsti_plain_offload(self, note, reason);
     case GPSTI_STEP_WRITE:
-        return gpsti_plain_write(self, step, output, reason);
+        return gpsti_plain_write(self, note, output, reason);
     case GPSTI_STEP_FINISH:
         break;
     }
-    gpsti_plain_lock(self);
     return GPST_OK;
 }
 
@@ -273,27 +267,21 @@ GPSTI_PRIVATE bool gpsti_plain_wants_cpu(const gpsti_plain* self, const gpsti_st
 GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step* step, uint32_t output,
                                              char* reason) {
     const bool sample_cpu = gpsti_plain_wants_cpu(self, step);
+    gpsti_note note;
+    gpsti_note_begin(&note, step);
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
     const int64_t grown_ns = gpsti_pool_growth_here_ns(), grown_cpu_ns = gpsti_pool_growth_here_cpu_ns();
     const int64_t start_ns = sample_cpu ? gpsti_now_ns() : self->now_ns; /* which the step before ended at */
-    const gpst_result result = gpsti_plain_serve(self, step, output, reason);
+    note.result = gpsti_plain_serve(self, &note, output, reason);
     self->now_ns = gpsti_now_ns();
-    const int64_t busy_ns = self->now_ns - start_ns;
-    const int64_t setup_ns = gpsti_pool_growth_here_ns() - grown_ns;
-    const int64_t cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
-    const uint32_t n_threads = step->kind == GPSTI_STEP_OFFLOAD ? self->slot->exec.n_threads : 1;
-    self->inside_ns += n_threads > 1 ? busy_ns : 0;
-    if (step->kind != GPSTI_STEP_OFFLOAD) /* whose clocks are the device's */
-        self->pipeline->clocks[step->first_clock].setup_ns += setup_ns;
-    self->pipeline->plain_inside_cpu_ns += busy_ns * (int64_t)(n_threads - 1);
-    if (step->kind == GPSTI_STEP_HOST) /* the others know better what they did when */
-        gpsti_clock_add(&self->pipeline->clocks[step->first_clock], busy_ns, 0, 0, GPST_FAILED(result));
-    gpsti_service_account_cpu(self->pipeline, step, busy_ns, sample_cpu ? cpu_ns * (int64_t)n_threads : -1);
-    if (sample_cpu && step->kind == GPSTI_STEP_READ)
-        gpsti_carry_note_read(self->pipeline, busy_ns - setup_ns,
-                              cpu_ns - (gpsti_pool_growth_here_cpu_ns() - grown_cpu_ns));
-    gpsti_plain_unlock(self);
-    return result;
+    note.start_ns = start_ns;
+    note.end_ns = self->now_ns;
+    note.setup_ns = gpsti_pool_growth_here_ns() - grown_ns;
+    note.setup_cpu_ns = gpsti_pool_growth_here_cpu_ns() - grown_cpu_ns;
+    note.cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
+    self->inside_ns += note.n_threads > 1 ? note.end_ns - note.start_ns : 0;
+    gpsti_plain_count(self, &note);
+    return note.result;
 }
 
 GPSTI_PRIVATE void gpsti_plain_step(gpsti_plain* self, const gpsti_step* step, uint32_t output) {
@@ -636,9 +624,10 @@ GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, 
 }
 
 GPSTI_INTERN int64_t gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, uint32_t from, const bool* wants_cpu,
-                                       int64_t now_ns) {
+                                       gpsti_ledger* ledger, int64_t now_ns) {
     gpsti_plain self = gpsti_plain_of(slot->pipeline, &slot->exec, true, 0, now_ns);
     self.slot = slot;
+    self.ledger = ledger;
     self.worker_index = worker_index;
     self.wants_cpu = wants_cpu;
     (void)gpsti_plain_steps(&self, from);

@@ -32,9 +32,12 @@ GPSTI_INTERN int64_t gpsti_timing_busy_ns(const gpsti_timing* timing, const gpst
     return busy[r].busy_ns + (n_taken > 0 ? n_taken * gpsti_timing_rate_ns(timing, busy, r) : 0);
 }
 
-GPSTI_PRIVATE void gpsti_timing_add_rates(const gpsti_timing* timing, gpsti_busy* busy) {
-    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
+/* An item that is no part of what is measured now, if anything is. */
+GPSTI_PRIVATE void gpsti_timing_add_rates(gpsti_timing* timing, gpsti_busy* busy) {
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++) {
         busy[r].busy_ns += timing->rate_ns[r];
+        timing->before_ns[r] += timing->rate_ns[r];
+    }
 }
 
 /* So many say what each of them takes beside the others. */
@@ -55,9 +58,10 @@ GPSTI_PRIVATE void gpsti_timing_note_before(gpsti_timing* timing, const gpsti_bu
         timing->before_ns[r] = busy[r].busy_ns;
 }
 
-GPSTI_PRIVATE void gpsti_timing_begin(gpsti_timing* timing, const gpsti_busy* busy, uint64_t number) {
+GPSTI_PRIVATE void gpsti_timing_begin(gpsti_timing* timing, const gpsti_busy* busy, const gpsti_timing_item* item) {
     timing->open = true;
-    timing->first = number;
+    timing->first = item->number;
+    timing->first_ns = item->now_ns;
     timing->n_since = timing->n_known = 0;
     gpsti_timing_note_before(timing, busy);
 }
@@ -107,8 +111,8 @@ GPSTI_PRIVATE void gpsti_timing_settle(gpsti_timing* timing, const gpsti_busy* b
 }
 
 /* Not one of the few: it is taken for what they were. */
-GPSTI_PRIVATE void gpsti_timing_take(gpsti_timing* timing, gpsti_busy* busy, uint64_t number) {
-    const uint64_t from = gpsti_a64_load(&timing->from), to = gpsti_a64_load(&timing->to);
+GPSTI_PRIVATE void gpsti_timing_take(gpsti_timing* timing, gpsti_busy* busy, const gpsti_timing_item* item) {
+    const uint64_t from = gpsti_a64_load(&timing->from), to = gpsti_a64_load(&timing->to), number = item->number;
     if (to > 0 && number >= to + (to - from)) { /* by now all of them have ended or failed */
         if (timing->open)
             gpsti_timing_end(timing, busy);
@@ -117,7 +121,7 @@ GPSTI_PRIVATE void gpsti_timing_take(gpsti_timing* timing, gpsti_busy* busy, uin
         else
             gpsti_timing_time_all(timing, busy, GPSTI_TIMING_ALIKE);
     }
-    if (timing->open)
+    if (timing->open && item->now_ns > timing->first_ns)
         timing->n_since++;
     else
         gpsti_timing_add_rates(timing, busy);
@@ -148,12 +152,12 @@ GPSTI_INTERN gpsti_timing_use gpsti_timing_enter(gpsti_timing* timing, gpsti_bus
         return GPSTI_TIMING_COUNTS;
     }
     if (!is_timed || number < gpsti_a64_load(&timing->from) || number >= gpsti_a64_load(&timing->to)) {
-        gpsti_timing_take(timing, busy, number);
+        gpsti_timing_take(timing, busy, item);
         return GPSTI_TIMING_NOTHING;
     }
     if (!timing->open || number == timing->first) { /* all of its group */
         gpsti_timing_add_rates(timing, busy);
-        gpsti_timing_begin(timing, busy, number);
+        gpsti_timing_begin(timing, busy, item);
         return GPSTI_TIMING_BEGINS;
     }
     timing->n_known = ++timing->n_since; /* who ended meanwhile had a part of that time, too */

@@ -15,14 +15,15 @@ typedef struct gpsti_timing {
     uint64_t item_bytes;    /* of the latest item, up and down; */
     uint32_t n_beside;      /* and how many could be on the device at once */
     int64_t way_ns;         /* a timed group's, about */
-    int64_t period_ns;      /* from group to group, about */
-    int64_t latest_ns;      /* when the latest one was entered */
+    int64_t period_ns;      /* from group to group, about: back and forth where some are entered late */
+    int64_t latest_ns;      /* when the latest one ended */
     uint32_t n_wanted;      /* groups alike are timed before some are not; 0 = nothing was entered yet */
     uint32_t n_groups;      /* of them that were, */
     uint64_t n_items;       /* and items in their second half */
     uint64_t latest;        /* group to have been entered */
     bool open;              /* one of the latest few has been entered: */
-    uint64_t first;         /* that group */
+    uint64_t first;         /* that group; */
+    int64_t first_ns;       /* when it ended */
     uint64_t n_since;       /* items entered since, timed or not, */
     uint64_t n_known;       /* and up to the latest timed one */
     int64_t before_ns[GPST_RESOURCE_COUNT]; /* busy time then; while all are timed, after the first half of n_wanted */
@@ -47,7 +48,8 @@ typedef enum gpsti_timing_use {
 
 /* Is the group that is now submitted to be timed? *number: by which it is entered. Thread-safe. */
 GPSTI_INTERN bool gpsti_timing_takes(gpsti_timing* timing, uint64_t* number);
-/* Adds to busy what the item is taken for, where it is not counted by its own intervals. */
+/* Adds to busy what the item is taken for, where it is not counted by its own intervals. Those that are not timed may
+   be entered late, but not after what the same worker is timed for next. */
 GPSTI_INTERN gpsti_timing_use gpsti_timing_enter(gpsti_timing* timing, gpsti_busy* busy, const gpsti_timing_item* item);
 /* Busy time so far, with what the items since the latest timed one are taken for. */
 GPSTI_INTERN int64_t gpsti_timing_busy_ns(const gpsti_timing* timing, const gpsti_busy* busy, int resource);

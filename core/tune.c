@@ -548,9 +548,9 @@ GPSTI_PRIVATE bool gpsti_tune_finds_no_memory(const gpst_pipeline* pipeline) {
     const bool is_first = tune->n_items < GPSTI_TUNE_FEW_ITEMS && pipeline->items_ok < GPSTI_TUNE_MOST_ITEMS;
     const bool fills = pipeline->n_served < pipeline->n_slots &&
                        pipeline->items_ok < GPSTI_TUNE_FILL_ITEMS * (uint64_t)pipeline->n_active;
-    const bool grew = tune->growths != gpsti_report_made(pipeline);
-    return tune->serial_ns > 0.0 &&
-           (((is_first || fills) && grew) || (fills && gpsti_pool_is_growing(pipeline->pool)));
+    if (tune->serial_ns <= 0.0 || (!is_first && !fills)) /* what follows has a lock of its own */
+        return false;
+    return tune->growths != gpsti_report_made(pipeline) || (fills && gpsti_pool_is_growing(pipeline->pool));
 }
 
 /* What was in flight has left. */
