@@ -327,6 +327,8 @@ GPSTI_INTERN gpst_result gpsti_file_write(const gpsti_file* file, const char* pa
 GPSTI_INTERN gpst_result gpsti_file_flush(const gpsti_file* file, const char* path, uint64_t offset_bytes,
                                           uint64_t bytes, bool wait);
 GPSTI_INTERN gpst_result gpsti_file_sync(const gpsti_file* file, const char* path);
+/* Does its file system keep everything in memory (tmpfs)? False, too, where the system does not say. */
+GPSTI_INTERN bool gpsti_file_is_in_memory(const gpsti_file* file);
 GPSTI_INTERN gpst_result gpsti_file_close(gpsti_file* file, const char* path); /* reports late write errors */
 GPSTI_INTERN gpst_result gpsti_path_rename(const char* from, const char* to);  /* replaces */
 /* Keeps the file that has this name now, without opening it, until it is closed: who gives the name to another need not

@@ -369,6 +369,19 @@ GPSTI_INTERN gpst_result gpsti_file_sync(const gpsti_file* file, const char* pat
     return GPST_OK;
 }
 
+GPSTI_INTERN bool gpsti_file_is_in_memory(const gpsti_file* file) {
+#if defined(__linux__)
+    const uint32_t tmpfs = 0x01021994, ramfs = 0x858458F6;
+    struct statfs disk;
+    if (fstatfs((int)file->handle, &disk) != 0)
+        return false;
+    return (uint32_t)disk.f_type == tmpfs || (uint32_t)disk.f_type == ramfs;
+#else
+    (void)file;
+    return false;
+#endif
+}
+
 GPSTI_INTERN gpst_result gpsti_file_close(gpsti_file* file, const char* path) {
     const int failed = close((int)file->handle);
     file->handle = -1;

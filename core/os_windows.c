@@ -241,6 +241,11 @@ GPSTI_INTERN gpst_result gpsti_file_close(gpsti_file* file, const char* path) {
     return CloseHandle(handle) ? GPST_OK : gpsti_os_fail("close", path, (int)GetLastError());
 }
 
+GPSTI_INTERN bool gpsti_file_is_in_memory(const gpsti_file* file) {
+    (void)file;
+    return false;
+}
+
 GPSTI_INTERN gpst_result gpsti_path_rename(const char* from, const char* to) {
     wchar_t wide_from[GPSTI_PATH_CHARS], wide_to[GPSTI_PATH_CHARS];
     GPSTI_TRY(gpsti_wide_path(from, wide_from));

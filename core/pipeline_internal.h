@@ -228,6 +228,7 @@ typedef struct gpsti_tune {
     int64_t read_alone_ns; /* a read's time when the model was made */
     bool waits_weighed;    /* the first reads after item 0's have been looked at */
     uint32_t n_outgrown;   /* windows in a row whose items the model would not bring whole */
+    gpsti_a32 files_in_memory; /* the first file that the plain start wrote is on no disk */
     bool crowd_seen;       /* a short window has shown more workers than are good for whole items */
     uint64_t job;          /* by which the context knows such runs; 0 = it is not to know this one */
     gpsti_tuner_costs model; /* what the model was made of */

@@ -95,7 +95,10 @@ GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, gpsti_note* note,
         gpsti_write* const write = &emit->write;
         if (e > 0)
             gpsti_plain_count(self, note);
+        write->asks_where = self->is_first && e == 0;
         gpsti_writer_write_now(NULL, write);
+        if (write->in_memory)
+            gpsti_a32_store(&self->pipeline->tune.files_in_memory, 1);
         write->end_ns = gpsti_io_wait_disk(self->pipeline->context, true, write->bytes, write->start_ns);
         gpsti_copy_text(reason, GPST_REASON_BYTES, write->reason);
         gpsti_note_file(note, write->start_ns, write->end_ns, write->bytes);

@@ -243,13 +243,19 @@ GPSTI_PRIVATE uint64_t gpsti_tune_item_bytes(const gpsti_tune* tune) {
 
 /* May workers bring items through every step, side by side? They wait for their turns at the source: of a run whose
    length is known, since another one may wait for its inputs, and of one that does not keep them long. */
-GPSTI_PRIVATE bool gpsti_tune_allows_whole(const gpst_pipeline* pipeline, uint32_t n_workers) {
-    const uint64_t least = (pipeline->n_outputs > 1 ? 4 : 2) * (uint64_t)n_workers; /* else outputs keep them busy */
-    bool allows = pipeline->tune.starts_plain && gpsti_flow_n_left(pipeline) >= least &&
-                  pipeline->tune.source_ns <= GPSTI_TUNE_SOURCE_NS;
-    for (uint32_t s = 0; allows && pipeline->steps[s].kind != GPSTI_STEP_FINISH; s++)
-        allows = pipeline->steps[s].concurrency == 0;
-    return allows;
+GPSTI_PRIVATE bool gpsti_tune_may_be_whole(const gpst_pipeline* pipeline) {
+    bool may = pipeline->tune.starts_plain && pipeline->tune.source_ns <= GPSTI_TUNE_SOURCE_NS;
+    for (uint32_t s = 0; may && pipeline->steps[s].kind != GPSTI_STEP_FINISH; s++)
+        may = pipeline->steps[s].concurrency == 0;
+    return may;
+}
+
+/* So many workers, or fewer, or none. */
+GPSTI_PRIVATE uint32_t gpsti_tune_fit_whole(const gpst_pipeline* pipeline, const gpsti_tuner_costs* costs,
+                                            uint32_t n_workers) {
+    if (!gpsti_tune_may_be_whole(pipeline))
+        return 0;
+    return gpsti_tuner_fit_whole(&pipeline->tune.tuner, costs, n_workers, gpsti_flow_n_left(pipeline));
 }
 
 /* What handing an item from thread to thread takes. */
@@ -273,7 +279,7 @@ GPSTI_PRIVATE int64_t gpsti_tune_least_period_ns(const gpst_pipeline* pipeline, 
     const gpsti_tuner_budget* const budget = &pipeline->tune.tuner.budget;
     if (!budget->streams || played_whole)
         return GPSTI_TUNER_ITEM_NS;
-    const bool shared = budget->batch > 1 || gpsti_tune_allows_whole(pipeline, budget->workers);
+    const bool shared = budget->batch > 1 || gpsti_tune_fit_whole(pipeline, NULL, budget->workers) > 0;
     return shared ? GPSTI_TUNER_BATCH_ITEM_NS : GPSTI_TUNER_DEVICE_ITEM_NS;
 }
 
@@ -281,8 +287,9 @@ GPSTI_PRIVATE int64_t gpsti_tune_least_period_ns(const gpst_pipeline* pipeline, 
 GPSTI_INTERN int64_t gpsti_tune_period_ns(const gpst_pipeline* pipeline) {
     gpsti_tuner_costs costs;
     gpsti_tune_costs(pipeline, &costs);
-    const uint32_t n_whole = gpsti_tuner_whole_workers(&pipeline->tune.tuner, &costs);
-    const bool whole = n_whole > 0 && gpsti_tune_allows_whole(pipeline, n_whole);
+    const uint32_t n_model = gpsti_tuner_whole_workers(&pipeline->tune.tuner, &costs);
+    const uint32_t n_whole = gpsti_tune_fit_whole(pipeline, &costs, n_model);
+    const bool whole = n_whole > 0;
     const int64_t period_ns =
         whole ? gpsti_tuner_whole_period_ns(&costs, n_whole) : gpsti_tune_staged_period_ns(pipeline, costs);
     const int64_t least_ns = gpsti_tune_least_period_ns(pipeline, whole && costs.played_ns > 0);
@@ -308,8 +315,8 @@ GPSTI_PRIVATE uint32_t gpsti_tune_whole_workers(const gpst_pipeline* pipeline, c
 }
 
 GPSTI_PRIVATE void gpsti_tune_choose_whole(gpst_pipeline* pipeline, const gpsti_tuner_costs* costs) {
-    const uint32_t n_workers = gpsti_tune_whole_workers(pipeline, costs);
-    if (n_workers == 0 || !gpsti_tune_allows_whole(pipeline, n_workers))
+    const uint32_t n_workers = gpsti_tune_fit_whole(pipeline, costs, gpsti_tune_whole_workers(pipeline, costs));
+    if (n_workers == 0)
         return;
     gpsti_tune_set_ends(pipeline, true);
     for (uint32_t i = 0; i < pipeline->n_slots_made; i++) /* in stages they did not keep their memory */
@@ -323,7 +330,7 @@ GPSTI_PRIVATE void gpsti_tune_take_given(gpst_pipeline* pipeline) {
     gpsti_tuner* const tuner = &pipeline->tune.tuner;
     if (tuner->now.value[GPST_KNOB_ITEMS] != GPST_ITEMS_WHOLE || pipeline->whole)
         return;
-    if (gpsti_tune_allows_whole(pipeline, tuner->now.value[GPST_KNOB_WORKERS])) {
+    if (gpsti_tune_fit_whole(pipeline, NULL, tuner->now.value[GPST_KNOB_WORKERS]) > 0) {
         gpsti_tune_set_ends(pipeline, true);
         gpsti_tuner_set_items(tuner, GPST_ITEMS_WHOLE);
         return;
@@ -361,8 +368,12 @@ GPSTI_PRIVATE bool gpsti_tune_outgrows_whole(gpst_pipeline* pipeline, gpsti_tune
     gpsti_tuner_costs alone;
     gpsti_tune_costs(pipeline, costs);
     alone = *costs;
-    alone.service_ns[GPST_RESOURCE_DISK_IN] = gpsti_tuner_read_alone_ns(
+    alone.service_ns[GPST_RESOURCE_DISK_IN] = gpsti_tuner_file_alone_ns(
         costs->service_ns[GPST_RESOURCE_DISK_IN], tune->read_alone_ns, pipeline->n_active);
+    alone.service_ns[GPST_RESOURCE_DISK_OUT] = gpsti_tuner_file_alone_ns(
+        costs->service_ns[GPST_RESOURCE_DISK_OUT], tune->model.service_ns[GPST_RESOURCE_DISK_OUT], pipeline->n_active);
+    if (alone.service_ns[GPST_RESOURCE_DISK_OUT] <= tune->model.service_ns[GPST_RESOURCE_DISK_OUT])
+        alone.writes_compute = tune->model.writes_compute; /* they wait for their turns, which others would, too */
     tune->n_outgrown = gpsti_tuner_whole_workers(&tune->tuner, &alone) == 0 ? tune->n_outgrown + 1 : 0;
     return tune->n_outgrown == 2;
 }

@@ -88,6 +88,7 @@ GPSTI_INTERN void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_co
     gpsti_tune_services(pipeline, service_ns);
     gpsti_tune_share_device(pipeline, service_ns);
     out->writes_compute = gpsti_tune_writes_compute(pipeline);
+    out->files_in_memory = gpsti_a32_load(&tune->files_in_memory) != 0;
     service_ns[GPST_RESOURCE_CPU] += pipeline->finish_clock.count > 0
                                          ? pipeline->finish_clock.busy_ns / (int64_t)pipeline->finish_clock.count
                                          : 0;

@@ -98,6 +98,7 @@ GPSTI_PRIVATE void gpsti_tune_describe_costs(const gpst_pipeline* pipeline, gpst
         return;
     for (int f = 0; f < 2; f++)
         out->costs.service_ns[files[f]] = tune->model.service_ns[files[f]];
+    out->costs.writes_compute = tune->model.writes_compute;
     out->costs.service_ns[GPST_RESOURCE_CPU] += tune->model.read_ns - out->seen.read_ns;
     out->costs.read_ns = tune->model.read_ns;
 }
@@ -165,6 +166,7 @@ GPSTI_PRIVATE void gpsti_tune_take_over(gpst_pipeline* pipeline, const gpsti_rec
     tune->item_ns = known->costs.item_ns;
     tune->source_ns = known->source_ns;
     tune->waits_weighed = true;
+    gpsti_a32_store(&tune->files_in_memory, known->costs.files_in_memory ? 1 : 0);
     tune->tuner.budget.slots_worth = gpsti_tune_slots_known(pipeline, known);
     tune->tuner.budget.known = true;
     tune->tuner.budget.by_runs = known->most_whole > 0;

@@ -39,6 +39,7 @@ typedef struct gpsti_tuner_costs {
     uint64_t read_bytes; /* from its file */
     int64_t item_ns; /* its whole way in a plain loop, calls and waiting too; 0 = not known */
     bool writes_compute; /* its writing waits for a core at most: files that stay in memory for now */
+    bool files_in_memory; /* its files are on no disk: making them in one directory is no matter of turns */
     bool is_first; /* of item 0 alone: a device that loads its kernels then does not say how few of anything will do */
 } gpsti_tuner_costs;
 
@@ -136,11 +137,16 @@ GPSTI_INTERN uint32_t gpsti_tuner_start_batch(const gpsti_tuner_costs* costs);
 /* How many workers that each bring an item through all of its steps are as fast as the engine at its best; 0: none are,
    or items take too long. */
 GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs);
+/* So many of them, or fewer, or none, where n_left items are left. Each is to have two, and four where several could
+   share an item's outputs at the end of the list; but brief ones are over before others are there, and rather have few
+   workers. costs: NULL = not known. */
+GPSTI_INTERN uint32_t gpsti_tuner_fit_whole(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs,
+                                            uint32_t n_workers, uint64_t n_left);
 /* What an item takes of the run where so many bring each its own. */
 GPSTI_INTERN int64_t gpsti_tuner_whole_period_ns(const gpsti_tuner_costs* costs, uint32_t n_workers);
-/* What a read of whole items would take by itself, which takes read_ns beside those of n_workers and before_ns when it
+/* What a file of whole items would take by itself, which takes file_ns beside those of n_workers and before_ns when it
    was decided to bring items whole. */
-GPSTI_INTERN int64_t gpsti_tuner_read_alone_ns(int64_t read_ns, int64_t before_ns, uint32_t n_workers);
+GPSTI_INTERN int64_t gpsti_tuner_file_alone_ns(int64_t file_ns, int64_t before_ns, uint32_t n_workers);
 /* Starts with so many; waits_for_turns: items that have come to their end may wait there in their slots. */
 GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, const gpsti_tuner_costs* costs, uint32_t n_workers,
                                         bool waits_for_turns);

@@ -14,6 +14,8 @@
 #define GPSTI_TUNER_WHOLE_ALL_NS 50000000 /* unless all have one: others, of another pipeline, then wait so long */
 #define GPSTI_TUNER_WHOLE_FILES 8     /* that a disk serves at once about as fast as more of them */
 #define GPSTI_TUNER_WHOLE_NAMES 4     /* threads that make files in one directory without taking each other's turns */
+#define GPSTI_TUNER_BRIEF_NS 500000 /* of an item that is over before others are there to share it */
+#define GPSTI_TUNER_NAME_NS 4000 /* for so long about one keeps the directory, where that is in memory */
 #define GPSTI_TUNER_WHOLE_CALLS 4     /* threads with brief items on a device: those are mostly calls, and take turns */
 #define GPSTI_TUNER_KNOWN_CALLS 8     /* where their memory stays for more runs, so that one too many costs little */
 #define GPSTI_TUNER_CALLS_NS 500000   /* of an item that is mostly calls and copies */
@@ -308,21 +310,30 @@ GPSTI_PRIVATE int64_t gpsti_tuner_staged_ns(const gpsti_tuner* tuner, const gpst
     return files_ns > others_ns ? files_ns : others_ns;
 }
 
+/* Those who make files side by side in memory: one keeps the directory, and the others are elsewhere on their way. */
+GPSTI_PRIVATE uint32_t gpsti_tuner_names(const gpsti_tuner* tuner, int64_t way_ns) {
+    const int64_t names_ns = GPSTI_TUNER_NAME_NS * (int64_t)(tuner->budget.outputs > 1 ? tuner->budget.outputs : 1);
+    return gpsti_tuner_clamp((uint64_t)(way_ns / names_ns) + 1, GPSTI_TUNER_WHOLE_NAMES, UINT32_MAX);
+}
+
 /* Of waiting for files there can be as much as there are workers; of a device's time not, so that more of them than
-   keep it busy, and one that comes with the next, only stand in each other's way; nor of making files, for which the
-   engine has few writers. It, too, works on no more items than there are slots. */
+   keep it busy, and one that comes with the next, only stand in each other's way; nor of making files on a disk, for
+   which the engine has few writers. It, too, works on no more items than there are slots. */
 GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
     const uint32_t* const most = tuner->most.value;
+    const int64_t way_ns = gpsti_tuner_way_ns(costs);
+    const bool makes_files = tuner->budget.writes > 0, in_turns = makes_files && !costs->files_in_memory;
     uint32_t n = most[GPST_KNOB_WORKERS] < most[GPST_KNOB_SLOTS] ? most[GPST_KNOB_WORKERS] : most[GPST_KNOB_SLOTS];
     gpsti_tuner_costs believed;
     gpsti_tuner_believe(costs, &believed);
+    if (makes_files && !in_turns && n > gpsti_tuner_names(tuner, way_ns))
+        n = gpsti_tuner_names(tuner, way_ns);
     const int64_t files_ns = gpsti_tuner_files_ns(costs), others_ns = gpsti_tuner_period_ns(&believed, n);
     const int64_t period_ns = files_ns > others_ns ? files_ns : others_ns;
-    const int64_t way_ns = gpsti_tuner_way_ns(costs);
     const uint32_t calls = tuner->budget.known ? GPSTI_TUNER_KNOWN_CALLS : GPSTI_TUNER_WHOLE_CALLS;
     if (tuner->budget.streams && most[GPST_KNOB_STREAMS] < n)
         n = most[GPST_KNOB_STREAMS];
-    if (period_ns <= 0 || (tuner->budget.writes && n > GPSTI_TUNER_WHOLE_NAMES) ||
+    if (period_ns <= 0 || (in_turns && n > GPSTI_TUNER_WHOLE_NAMES) ||
         (double)gpsti_tuner_total_ns(&believed) >
             GPSTI_TUNER_WHOLE_LOSS * (double)gpsti_tuner_staged_ns(tuner, &believed, n) * (double)n)
         return 0;
@@ -334,16 +345,25 @@ GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const 
     return gpsti_tuner_is_shared(tuner, way_ns, n_workers) ? 0 : n_workers;
 }
 
+GPSTI_INTERN uint32_t gpsti_tuner_fit_whole(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs,
+                                            uint32_t n_workers, uint64_t n_left) {
+    const bool brief = costs && gpsti_tuner_total_ns(costs) <= GPSTI_TUNER_BRIEF_NS;
+    const uint64_t n_fit = n_left / (tuner->budget.outputs > 1 && !brief ? 4 : 2);
+    if (n_workers <= n_fit)
+        return n_workers;
+    return brief && n_fit >= 2 ? (uint32_t)n_fit : 0;
+}
+
 GPSTI_INTERN int64_t gpsti_tuner_whole_period_ns(const gpsti_tuner_costs* costs, uint32_t n_workers) {
     const int64_t turn_ns = gpsti_tuner_total_ns(costs) / (int64_t)n_workers;
     const int64_t busy_ns = gpsti_tuner_period_ns(costs, n_workers);
     return turn_ns > busy_ns ? turn_ns : busy_ns;
 }
 
-/* As many reads as there are workers may take as many times as long and be no slower: then the disk serves them one
-   after the other, and more of them would only wait longer. */
-GPSTI_INTERN int64_t gpsti_tuner_read_alone_ns(int64_t read_ns, int64_t before_ns, uint32_t n_workers) {
-    return read_ns > before_ns && read_ns <= before_ns * (int64_t)n_workers ? before_ns : read_ns;
+/* As many files as there are workers may take as many times as long and be no slower: then the disk, or the directory,
+   serves them one after the other, and more of them would only wait longer. */
+GPSTI_INTERN int64_t gpsti_tuner_file_alone_ns(int64_t file_ns, int64_t before_ns, uint32_t n_workers) {
+    return file_ns > before_ns && file_ns <= before_ns * (int64_t)n_workers ? before_ns : file_ns;
 }
 
 GPSTI_INTERN void gpsti_tuner_set_items(gpsti_tuner* tuner, gpst_items items) {

@@ -111,6 +111,7 @@ GPSTI_PRIVATE gpst_result gpsti_writer_write_path(gpsti_write* write) {
     gpst_result result = gpsti_writer_create_temporary(write, temporary, &file);
     if (GPST_FAILED(result))
         return result;
+    write->in_memory = write->asks_where && gpsti_file_is_in_memory(&file);
     result = gpsti_writer_fill(write, &file);
     if (GPST_FAILED(result))
         return gpsti_writer_give_up(write, result, temporary);

@@ -16,11 +16,13 @@ struct gpsti_write {
     size_t bytes;
     bool sync;                        /* fsync before done */
     uint64_t dirty_bytes;             /* so many at most wait in memory for the disk, twice; 0 = as the system does */
+    bool asks_where;                  /* in_memory is to be found out */
     void (*done)(gpsti_write* write); /* on a writer's thread, exactly once */
     void* user_data;
     gpst_result result; /* set before done; failed = the temporary file is gone already */
     bool pending;       /* a temporary file is there: commit or discard it */
     bool waited;        /* commit did, to free what had the name */
+    bool in_memory;     /* asked for: the file is on no disk */
     int64_t start_ns, end_ns;
     char reason[256];
     uint64_t temporary_id; /* the rest is the writer's own */

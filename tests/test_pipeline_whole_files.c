@@ -226,6 +226,85 @@ static void test_cpu_time_of_ends(void** state) {
     assert_true(have);
 }
 
+/* Eight workers, in the run that finds out where files go and in those that know it. True: whole, where that is no disk
+   and only there. */
+static bool whole_where_files_are_in_memory(void) {
+    kit* const self = kit_open("cpu", 8);
+    gpst_stats stats;
+    bool right = true;
+    for (int run = 0; run < 2; run++) {
+        gpst_pipeline_desc desc = files_desc(self, false);
+        gpst_pipeline* pipeline = NULL;
+        self->decode_ns = 300000; /* item 0 is over before others begin */
+        self->next_source = 0;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+        assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+        gpst_pipeline_query_stats(pipeline, &stats);
+        const bool in_memory = gpsti_a32_load(&pipeline->tune.files_in_memory) != 0;
+        right = right && in_memory == (strncmp(self->dir, "/dev/shm", 8) == 0) &&
+                in_memory == (strstr(stats.settings, "items=whole") != NULL);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        files_check(self, &stats);
+    }
+    kit_close(self);
+    return right;
+}
+
+static void test_files_in_memory(void** state) {
+    (void)state;
+    bool right = false;
+    for (test_tries t = {0, 0}; !right && test_again(&t);)
+        right = whole_where_files_are_in_memory();
+    assert_true(right);
+}
+
+/* A file is said to take 1 ms of computing; and beside others' 2 ms, nearly all of it waiting. */
+static gpst_result decode_before_a_write(void* user_data, gpst_task* task) {
+    gpst_pipeline* const pipeline = task->pipeline;
+    gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
+    gpsti_mutex_lock(mutex);
+    gpsti_clock* const writes = &pipeline->clocks[pipeline->steps[pipeline->n_steps - 2].first_clock];
+    const int64_t ms = pipeline->whole ? 2 : 1;
+    writes->busy_ns += ms * 1000000;
+    writes->cpu_busy_ns += ms * 1000000;
+    writes->cpu_ns += pipeline->whole ? 0 : 1000000;
+    gpsti_mutex_unlock(mutex);
+    return kit_decode(user_data, task);
+}
+
+/* True: a run began with whole items, and the next one, which knew that, did at once. */
+static bool writes_take_turns(void) {
+    kit* const self = kit_open("cpu", 4);
+    gpst_stats stats;
+    bool whole = true;
+    for (int run = 0; run < 2; run++) {
+        gpst_pipeline_desc desc = kit_standard(self, 5 * N_FILES);
+        desc.mode = GPST_RUN_DEFAULT;
+        desc.n_items_expected = self->n_items;
+        desc.sink = NULL;
+        self->n_outputs = desc.n_outputs = 1;
+        self->next_source = 0;
+        self->decode_ns = 1000000;
+        self->stages[1].func = decode_before_a_write;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_int_equal(stats.items_ok, self->n_items);
+        assert_false(said("in stages again"));
+        assert_true(!said("known job") || said("known job: starts with whole items"));
+        whole = whole && said("starts with whole items") && said("known job") == (run == 1);
+    }
+    kit_close(self);
+    return whole;
+}
+
+/* Writes that wait for each other are none that others could wait for meanwhile. */
+static void test_writes_that_take_turns(void** state) {
+    (void)state;
+    bool whole = false;
+    for (test_tries t = {0, 0}; !whole && test_again(&t);)
+        whole = writes_take_turns();
+    assert_true(whole);
+}
+
 /* A worker waits for its own reads, where that is little of an item's time; and nobody reads ahead for it. */
 static void test_reads_that_wait(void** state) {
     (void)state;
@@ -617,6 +696,8 @@ int main(void) {
         cmocka_unit_test(test_writing_is_work_or_waiting),
         cmocka_unit_test(test_who_frees),
         cmocka_unit_test(test_cpu_time_of_ends),
+        cmocka_unit_test(test_files_in_memory),
+        cmocka_unit_test(test_writes_that_take_turns),
         cmocka_unit_test(test_reads_that_wait),
         cmocka_unit_test(test_reads_that_wait_for_each_other),
         cmocka_unit_test(test_reads_that_wait_after_the_first),

@@ -173,6 +173,63 @@ static void test_writing_that_computes(void** state) {
     assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 0);
 }
 
+/* On a disk many who make files in one directory take turns. */
+static void test_files_that_are_on_no_disk(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 0.1;
+    m.write = 0.1;
+    const gpsti_tuner_budget budget = budget_of(&m);
+    gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    costs.writes_compute = true;
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 0);
+    costs.files_in_memory = true;
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 16);
+    m.cpu = 0.012; /* brief ones meet there all the same: 0.004 ms of 0.032 */
+    m.write = 0.02;
+    costs = costs_of(&m);
+    costs.writes_compute = costs.files_in_memory = true;
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 8 + 1);
+    costs.service_ns[GPST_RESOURCE_CPU] = 0; /* never fewer than may on a disk */
+    costs.service_ns[GPST_RESOURCE_DISK_OUT] = (int64_t)(0.005 * MS);
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 4);
+    tuner.budget.outputs = 4;
+    costs.service_ns[GPST_RESOURCE_DISK_OUT] = (int64_t)(0.1 * MS);
+    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 6 + 1);
+}
+
+/* Towards a list's end, or of a short one. */
+static void test_items_for_every_worker(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    const gpsti_tuner_budget budget = budget_of(&m);
+    gpsti_tuner_costs costs = costs_of(&m);
+    gpsti_tuner tuner;
+    gpsti_tuner_init(&tuner, &budget, &costs);
+    memset(costs.service_ns, 0, sizeof costs.service_ns);
+    costs.service_ns[GPST_RESOURCE_CPU] = (int64_t)(0.5 * MS);
+    for (uint32_t outputs = 1; outputs <= 2; outputs++) { /* brief items */
+        tuner.budget.outputs = outputs;
+        assert_int_equal(gpsti_tuner_fit_whole(&tuner, &costs, 16, 32), 16);
+        assert_int_equal(gpsti_tuner_fit_whole(&tuner, &costs, 16, 31), 15);
+        assert_int_equal(gpsti_tuner_fit_whole(&tuner, &costs, 16, 4), 2);
+        assert_int_equal(gpsti_tuner_fit_whole(&tuner, &costs, 16, 3), 0);
+        assert_int_equal(gpsti_tuner_fit_whole(&tuner, &costs, 0, 3), 0);
+    }
+    costs.service_ns[GPST_RESOURCE_CPU]++;
+    for (int known = 0; known < 2; known++) {
+        const gpsti_tuner_costs* const long_ones = known ? &costs : NULL;
+        tuner.budget.outputs = 1;
+        assert_int_equal(gpsti_tuner_fit_whole(&tuner, long_ones, 16, 32), 16);
+        assert_int_equal(gpsti_tuner_fit_whole(&tuner, long_ones, 16, 31), 0);
+        tuner.budget.outputs = 2; /* the last ones are shared */
+        assert_int_equal(gpsti_tuner_fit_whole(&tuner, long_ones, 16, 64), 16);
+        assert_int_equal(gpsti_tuner_fit_whole(&tuner, long_ones, 16, 63), 0);
+    }
+}
+
 /* What no clock has, of an item's way in the plain loop, wants workers, too; and an item 0 alone as many again: it may
    have loaded a device's kernels. Of one that was longer with its file the device says nothing. */
 static void test_whole_items_on_a_device(void** state) {
@@ -244,12 +301,12 @@ static void test_whole_items_that_are_mostly_calls(void** state) {
 /* Reads that wait for each other, no longer than that, are what they were; those that became slow are not. */
 static void test_reads_beside_others(void** state) {
     (void)state;
-    assert_int_equal(gpsti_tuner_read_alone_ns(900, 1000, 8), 900);
-    assert_int_equal(gpsti_tuner_read_alone_ns(1001, 1000, 8), 1000);
-    assert_int_equal(gpsti_tuner_read_alone_ns(8000, 1000, 8), 1000);
-    assert_int_equal(gpsti_tuner_read_alone_ns(8001, 1000, 8), 8001);
-    assert_int_equal(gpsti_tuner_read_alone_ns(8000, 1000, 1), 8000);
-    assert_int_equal(gpsti_tuner_read_alone_ns(500, 0, 8), 500);
+    assert_int_equal(gpsti_tuner_file_alone_ns(900, 1000, 8), 900);
+    assert_int_equal(gpsti_tuner_file_alone_ns(1001, 1000, 8), 1000);
+    assert_int_equal(gpsti_tuner_file_alone_ns(8000, 1000, 8), 1000);
+    assert_int_equal(gpsti_tuner_file_alone_ns(8001, 1000, 8), 8001);
+    assert_int_equal(gpsti_tuner_file_alone_ns(8000, 1000, 1), 8000);
+    assert_int_equal(gpsti_tuner_file_alone_ns(500, 0, 8), 500);
 }
 
 static void test_long_items_are_not_whole(void** state) {
@@ -644,6 +701,8 @@ int main(void) {
         cmocka_unit_test(test_reads_after_the_first_wait),
         cmocka_unit_test(test_whole_items_that_are_mostly_calls),
         cmocka_unit_test(test_writing_that_computes),
+        cmocka_unit_test(test_files_that_are_on_no_disk),
+        cmocka_unit_test(test_items_for_every_worker),
         cmocka_unit_test(test_whole_items_on_a_device),
         cmocka_unit_test(test_reads_beside_others),
         cmocka_unit_test(test_long_items_are_not_whole),

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 
 typedef struct test_write {
@@ -500,6 +501,35 @@ static void destroy_cancels_and_waits(void** state) {
     free(data);
 }
 
+static bool is_in_memory(const char* directory) {
+    struct statfs disk;
+    assert_int_equal(statfs(directory, &disk), 0);
+    return (uint32_t)disk.f_type == 0x01021994 || (uint32_t)disk.f_type == 0x858458F6;
+}
+
+static bool writes_in_memory(const char* directory, bool asks) {
+    char path[TEST_PATH_BYTES];
+    test_write t;
+    snprintf(path, sizeof path, "%s/gpst_where_%d", directory, (int)getpid());
+    test_write_init(&t, path, "where", 5);
+    t.write.asks_where = asks;
+    t.write.in_memory = !asks; /* of another write */
+    assert_int_equal(gpsti_writer_write_now(NULL, &t.write), GPST_OK);
+    gpsti_write_discard(&t.write);
+    return t.write.in_memory;
+}
+
+/* Who asks is told whether there is a disk behind a file. */
+static void where_files_are(void** state) {
+    (void)state;
+    assert_int_equal(writes_in_memory(test_directory, true), is_in_memory(test_directory));
+    assert_false(writes_in_memory(test_directory, false));
+    if (access("/dev/shm", W_OK) != 0 || !is_in_memory("/dev/shm"))
+        return;
+    assert_true(writes_in_memory("/dev/shm", true));
+    assert_false(writes_in_memory("/dev/shm", false));
+}
+
 #define TEST_CASE(name) cmocka_unit_test_setup_teardown(name, test_begin, test_end)
 
 int main(void) {
@@ -509,6 +539,7 @@ int main(void) {
                                        TEST_CASE(discarded_files_leave_nothing),
                                        TEST_CASE(names_as_long_as_they_may_be),
                                        TEST_CASE(relative_names),
+                                       TEST_CASE(where_files_are),
                                        TEST_CASE(temporary_names_of_others_are_left_alone),
                                        TEST_CASE(failed_writes_leave_nothing),
                                        TEST_CASE(a_full_disk),
