@@ -9,6 +9,7 @@
 #define GPSTI_TUNE_RECALL_ITEMS 32 /* of a run that is worth remembering */
 #define GPSTI_TUNE_RECALL_MADE 32 /* of a run's time, in which it made memory */
 #define GPSTI_TUNE_RECALL_BRIEF_NS 1000000000 /* longer runs have the time to try several numbers of workers */
+#define GPSTI_TUNE_RECALL_READS 8 /* that tell more than the plain start's */
 #define GPSTI_TUNE_RECALL_LOOKS 3 /* at items, until they are believed to be others: the first ones meet each other */
 
 /* ---- the job ------------------------------------------------------------------------------------------ */
@@ -85,6 +86,23 @@ GPSTI_PRIVATE void gpsti_tune_take_out_threads(const gpsti_tune* tune, gpsti_tun
     costs->item_ns = (int64_t)tune->inside_ns + tune->alone_more_ns;
 }
 
+/* Did nearly all reads of the reader's threads wait for nothing but a core? Then the one that the model was made of, if
+   it waited, had done so by chance, and each run would begin as this one did. */
+GPSTI_PRIVATE bool gpsti_tune_reads_computed(const gpst_pipeline* pipeline, gpst_reader_info* info) {
+    if (!pipeline->reader)
+        return false;
+    gpst_reader_query_info(pipeline->reader, info);
+    const uint64_t n = info->reads, n_waited = n - info->computed;
+    return n >= GPSTI_TUNE_RECALL_READS && n_waited <= n / GPSTI_TUNE_RECALL_READS;
+}
+
+GPSTI_PRIVATE void gpsti_tune_take_as_computing(const gpst_reader_info* info, gpsti_tuner_costs* costs) {
+    costs->service_ns[GPST_RESOURCE_CPU] -= costs->read_ns;
+    costs->read_ns = (int64_t)(info->cpu_ns / info->reads);
+    costs->service_ns[GPST_RESOURCE_CPU] += costs->read_ns;
+    costs->service_ns[GPST_RESOURCE_DISK_IN] = 0;
+}
+
 /* Files that many wait for at once take long, which says nothing of how many it takes: as the model had them. */
 GPSTI_PRIVATE void gpsti_tune_describe_costs(const gpst_pipeline* pipeline, gpsti_recalled* out) {
     static const gpst_resource files[] = {GPST_RESOURCE_DISK_IN, GPST_RESOURCE_DISK_OUT};
@@ -101,6 +119,12 @@ GPSTI_PRIVATE void gpsti_tune_describe_costs(const gpst_pipeline* pipeline, gpst
     out->costs.writes_compute = tune->model.writes_compute;
     out->costs.service_ns[GPST_RESOURCE_CPU] += tune->model.read_ns - out->seen.read_ns;
     out->costs.read_ns = tune->model.read_ns;
+    gpst_reader_info reads;
+    if (tune->model.service_ns[GPST_RESOURCE_DISK_IN] == 0 || !gpsti_tune_reads_computed(pipeline, &reads))
+        return;
+    gpsti_tune_take_as_computing(&reads, &out->costs);
+    gpsti_tune_take_as_computing(&reads, &out->seen);
+    out->read_cpu_part = 1.0;
 }
 
 GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_recalled* out) {
@@ -112,6 +136,7 @@ GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_reca
     out->run_ns = (double)wall_ns / (double)pipeline->items_ok;
     out->serial_ns = tune->serial_ns;
     out->inside_ns = tune->inside_ns;
+    out->read_cpu_part = pipeline->read_cpu_part;
     gpsti_tune_describe_costs(pipeline, out);
     out->copies_ns = (double)gpsti_tune_copies_ns(pipeline, &out->seen) / (double)pipeline->items_ok;
     out->item_host_bytes = tune->item_host_bytes;
@@ -125,7 +150,6 @@ GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_reca
     out->slot_ns = gpsti_tune_slot_ns(pipeline);
     out->source_ns = tune->source_ns;
     out->source_work_ns = pipeline->source_work_ns;
-    out->read_cpu_part = pipeline->read_cpu_part;
 }
 
 GPSTI_INTERN void gpsti_tune_remember(gpst_pipeline* pipeline) {

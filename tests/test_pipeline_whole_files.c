@@ -305,6 +305,55 @@ static void test_writes_that_take_turns(void** state) {
     assert_true(whole);
 }
 
+/* What the model is made of is said to have waited for 5 ms for each file. */
+static gpst_result decode_after_a_late_read(void* user_data, gpst_task* task) {
+    gpst_pipeline* const pipeline = task->pipeline;
+    gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
+    gpsti_mutex_lock(mutex);
+    gpsti_clock* const reads = &pipeline->clocks[pipeline->steps[0].first_clock];
+    if (!pipeline->tune.modelled) {
+        reads->busy_ns = 5000000 * (int64_t)(reads->count + 1);
+        pipeline->read_cpu_part = 0.01;
+    }
+    gpsti_mutex_unlock(mutex);
+    return kit_decode(user_data, task);
+}
+
+/* 1: a run went in stages for that, with reads that computed, and the next one, which knew the job, did not; -1: it did,
+   too; 0: neither. */
+static int late_reads_are_forgotten(void) {
+    kit* const self = kit_open("cpu", 4);
+    gpst_stats stats;
+    int forgotten = 0;
+    for (int run = 0; run < 2; run++) {
+        gpst_pipeline_desc desc = files_desc(self, false);
+        self->next_source = 0;
+        self->decode_ns = 1000000;
+        desc.n_stages = 2;
+        self->stages[1].func = decode_after_a_late_read;
+        self->n_outputs = desc.n_outputs = 1;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_int_equal(stats.items_ok, N_FILES);
+        const bool whole = strstr(stats.settings, "items=whole") != NULL;
+        if (run == 0 && whole)
+            break;
+        forgotten = !said("known job") ? 0 : whole ? 1 : -1;
+    }
+    kit_close(self);
+    return forgotten;
+}
+
+static void test_late_reads(void** state) {
+    (void)state;
+    uint64_t n_waits = 0;
+    if (!gpsti_thread_waits(&n_waits)) /* the system does not say */
+        skip();
+    int n_more = 0; /* often than not: by chance it happens, too */
+    for (test_tries t = {0, 0}; n_more < 2 && test_again(&t);)
+        n_more += late_reads_are_forgotten();
+    assert_int_equal(n_more, 2);
+}
+
 /* A worker waits for its own reads, where that is little of an item's time; and nobody reads ahead for it. */
 static void test_reads_that_wait(void** state) {
     (void)state;
@@ -698,6 +747,7 @@ int main(void) {
         cmocka_unit_test(test_cpu_time_of_ends),
         cmocka_unit_test(test_files_in_memory),
         cmocka_unit_test(test_writes_that_take_turns),
+        cmocka_unit_test(test_late_reads),
         cmocka_unit_test(test_reads_that_wait),
         cmocka_unit_test(test_reads_that_wait_for_each_other),
         cmocka_unit_test(test_reads_that_wait_after_the_first),
