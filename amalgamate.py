@@ -98,6 +98,7 @@ PRIVATE = [
     "core/closer_internal.h",
     "core/writer_internal.h",
     "core/pipeline_internal.h",
+    "core/note_internal.h",
     "core/os.c",
     "core/os_limits.c",
     "core/os_posix.c",

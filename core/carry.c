@@ -4,6 +4,7 @@
    many plain loops on one list, which share nothing but the source; and who waits for the run's end is one of them. */
 #include "platform_internal.h"
 
+#include "note_internal.h"
 #include "pipeline_internal.h"
 #include "reader_internal.h"
 

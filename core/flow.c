@@ -2,7 +2,7 @@
    done. Every decision is made under the scheduler's lock; callbacks run without it. */
 #include "platform_internal.h"
 
-#include "pipeline_internal.h"
+#include "note_internal.h"
 
 #include <string.h>
 

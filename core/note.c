@@ -2,7 +2,7 @@
    of all of them together: the clocks are under the lock that everybody asks for. */
 #include "platform_internal.h"
 
-#include "pipeline_internal.h"
+#include "note_internal.h"
 
 #include <string.h>
 

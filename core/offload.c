@@ -2,7 +2,7 @@
    on the slot's own stream, for one item or for several together. Owns the slot's device memory. */
 #include "platform_internal.h"
 
-#include "pipeline_internal.h"
+#include "note_internal.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 
 #include "inside_internal.h"
 #include "io_internal.h"
+#include "note_internal.h"
 #include "pipeline_internal.h"
 
 #include <string.h>
