@@ -128,7 +128,7 @@ static void test_threads_that_read(void** state) {
 
 static gpst_result linger_in_sink(void* user_data, const gpst_item* item) {
     tail* const self = (tail*)user_data;
-    const int64_t give_up_ns = gpsti_now_ns() + (int64_t)20 * 1000000000;
+    const int64_t give_up_ns = gpsti_now_ns() + (int64_t)2 * 1000000000;
     self->n_threads = kit_count_threads();
     while (item->index + 1 == self->n_items && self->n_threads > self->n_threads_wanted &&
            gpsti_now_ns() < give_up_ns) {
@@ -138,9 +138,9 @@ static gpst_result linger_in_sink(void* user_data, const gpst_item* item) {
     return kit_sink(self->owner, item);
 }
 
-static void test_threads_that_write(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", 4);
+/* True: they have ended while the last item is told of. */
+static bool writers_end(const char* opener) {
+    kit* const self = kit_open_in(opener, "cpu", 4);
     tail* const own = tail_open(self, N_ITEMS);
     gpst_pipeline_desc desc = kit_standard(self, N_ITEMS);
     gpst_stats stats;
@@ -150,9 +150,18 @@ static void test_threads_that_write(void** state) {
     desc.mode = GPST_RUN_ENGINE;
     desc.tune = GPST_TUNE_OFF;
     assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
-    assert_int_equal(own->n_threads, own->n_threads_wanted);
+    const bool ended = own->n_threads == own->n_threads_wanted;
     kit_check_files(self);
     kit_close(self);
+    return ended;
+}
+
+static void test_threads_that_write(void** state) {
+    (void)state;
+    bool ended = false;
+    for (test_tries t = {0, 0}; !ended && test_again(&t);) /* not where the source says late that this was the last */
+        ended = writers_end(__func__);
+    assert_true(ended);
 }
 
 /* Whose threads free what the files of each item replace: the writer's, or 'h'ere; as many as there are items. */
