@@ -163,24 +163,18 @@ GPSTI_PRIVATE void gpsti_carry_serve(gpsti_carry* self, uint32_t i, uint32_t s) 
     gpsti_slot* const slot = self->slots[i];
     const gpsti_step* const step = &self->pipeline->steps[s];
     const char* const name = self->pipeline->stages[step->first_stage].name;
-    const bool reads = step->kind == GPSTI_STEP_READ, sample_cpu = self->wants_cpu[s];
+    const bool reads = step->kind == GPSTI_STEP_READ;
     char reason[GPST_REASON_BYTES];
     gpsti_note note;
-    gpsti_note_begin(&note, step);
-    const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
-    const int64_t grown_ns = gpsti_pool_growth_here_ns(), grown_cpu_ns = gpsti_pool_growth_here_cpu_ns();
-    note.start_ns = sample_cpu ? gpsti_now_ns() : self->now_ns; /* which the step before ended at */
-    note.result = reads ? gpsti_carry_read(slot, reason)
-                        : gpsti_call_stage(slot, step->first_stage, 0, self->worker_index, reason);
-    note.end_ns = self->now_ns = gpsti_now_ns();
-    note.setup_ns = gpsti_pool_growth_here_ns() - grown_ns;
-    note.setup_cpu_ns = gpsti_pool_growth_here_cpu_ns() - grown_cpu_ns;
-    note.cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
+    gpsti_note_begin(&note, step, self->wants_cpu[s], self->now_ns);
+    const gpst_result result = reads ? gpsti_carry_read(slot, reason)
+                                     : gpsti_call_stage(slot, step->first_stage, 0, self->worker_index, reason);
+    self->now_ns = gpsti_note_end(&note, result);
     if (reads)
         gpsti_note_file(&note, note.start_ns, note.end_ns, slot->read.bytes);
     gpsti_ledger_keep(&self->ledger, &note);
-    if (GPST_FAILED(note.result))
-        gpsti_slot_fail(slot, note.result, name, reason);
+    if (GPST_FAILED(result))
+        gpsti_slot_fail(slot, result, name, reason);
 }
 
 GPSTI_PRIVATE void gpsti_carry_item(gpsti_carry* self, uint32_t i) {
@@ -262,11 +256,6 @@ GPSTI_PRIVATE bool gpsti_carry_take(gpsti_carry* self, uint32_t n_items) {
     return more;
 }
 
-/* What the item's files replace is freed by this thread, unless that waits: another would take the core that it has. */
-GPSTI_PRIVATE gpsti_writer* gpsti_carry_who_frees(const gpst_pipeline* pipeline) {
-    return gpsti_a32_load(&pipeline->context->frees_wait) == 0 ? NULL : pipeline->writer;
-}
-
 GPSTI_PRIVATE void gpsti_carry_to_end(gpsti_carry* self) {
     gpsti_slot* const slot = self->slots[0];
     const uint32_t i = self->n_items++;
@@ -276,7 +265,7 @@ GPSTI_PRIVATE void gpsti_carry_to_end(gpsti_carry* self) {
     const bool sample_cpu = self->wants_finish_cpu;
     const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
     const int64_t finish_ns = sample_cpu ? gpsti_now_ns() : self->now_ns;
-    gpsti_finish_item(slot, gpsti_carry_who_frees(self->pipeline), finish_ns);
+    gpsti_finish_item(slot, gpsti_finish_who_frees_here(self->pipeline), finish_ns);
     self->now_ns = slot->item.end_ns;
     self->wants_finish_cpu = false;
     end->result = slot->item.result;

@@ -23,13 +23,17 @@ GPSTI_PRIVATE void gpsti_finish_commit(gpsti_slot* slot, gpsti_writer* writer) {
     }
 }
 
-/* What files replace is freed beside the next items, by threads of the writer's. Of the last ones, one for each worker,
-   who commits frees it, unless that waits: threads that were started for it would be waited for. */
+GPSTI_INTERN gpsti_writer* gpsti_finish_who_frees_here(const gpst_pipeline* pipeline) {
+    return gpsti_a32_load(&pipeline->context->frees_wait) == 0 ? NULL : pipeline->writer;
+}
+
+/* What files replace is freed beside the next items, by threads of the writer's. Of the last items, one for each
+   worker, who commits frees it: threads that were started for it would be waited for. */
 GPSTI_INTERN gpsti_writer* gpsti_finish_who_frees(const gpsti_slot* slot) {
     const gpst_pipeline* const pipeline = slot->pipeline;
     const uint64_t n_items = pipeline->desc.n_items_expected;
     const bool is_last = n_items > 0 && slot->item.index + pipeline->context->scheduler->n_workers >= n_items;
-    return is_last && gpsti_a32_load(&pipeline->context->frees_wait) == 0 ? NULL : pipeline->writer;
+    return is_last ? gpsti_finish_who_frees_here(pipeline) : pipeline->writer;
 }
 
 /* One bad output fails the item: none of its files stays. */

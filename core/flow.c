@@ -583,7 +583,7 @@ GPSTI_INTERN int64_t gpsti_flow_backlog_ns(gpsti_client* client) {
     if (pipeline->executing >= pipeline->n_active) /* who returns takes the next */
         return 0;
     int64_t total_ns = gpsti_flow_source_backlog_ns(pipeline);
-    total_ns += gpsti_tune_holds_back(pipeline) ? 1 : 0; /* somebody has to look */
+    total_ns += gpsti_tune_holds_back(pipeline) || gpsti_tail_is_work(pipeline) ? 1 : 0; /* somebody has to look */
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
         total_ns += gpsti_work_ns(pipeline->steps[s].work_ns) * (int64_t)gpsti_step_n_runnable(&pipeline->steps[s]);
     return total_ns;
@@ -604,7 +604,7 @@ GPSTI_PRIVATE void gpsti_flow_run_finish(gpst_pipeline* pipeline, gpsti_step* st
     }
     step->running++;
     pipeline->executing++;
-    gpsti_tail_retire_writer(pipeline, n);
+    pipeline->n_finishing = n;
     gpsti_scheduler_leave(scheduler, item_ns * (int64_t)n);
     gpsti_mutex_unlock(&scheduler->mutex);
     for (uint32_t i = 0; i < n; i++)
@@ -612,6 +612,7 @@ GPSTI_PRIVATE void gpsti_flow_run_finish(gpst_pipeline* pipeline, gpsti_step* st
     gpsti_mutex_lock(&scheduler->mutex);
     gpsti_scheduler_return(scheduler, item_ns * (int64_t)n);
     pipeline->executing--;
+    pipeline->n_finishing = 0;
     step->running--;
     for (uint32_t i = 0; i < n; i++) {
         gpsti_work_note(&step->work_ns, services[i].busy_ns);

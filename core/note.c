@@ -8,11 +8,27 @@
 
 /* ---- a service ------------------------------------------------------------------------------ */
 
-GPSTI_INTERN void gpsti_note_begin(gpsti_note* note, const gpsti_step* step) {
-    memset(note, 0, sizeof *note);
+/* What is taken from it at the end stands in each field until then. The device's way is long, and most have none. */
+GPSTI_INTERN void gpsti_note_begin(gpsti_note* note, const gpsti_step* step, bool sample_cpu, int64_t now_ns) {
     note->step = step;
     note->n_threads = 1;
-    note->cpu_ns = -1;
+    note->result = GPST_OK;
+    note->has_file = false;
+    note->way.timed = false;
+    note->way.n_times = 0;
+    note->cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() : -1;
+    note->setup_ns = gpsti_pool_growth_here_ns();
+    note->setup_cpu_ns = gpsti_pool_growth_here_cpu_ns();
+    note->start_ns = sample_cpu ? gpsti_now_ns() : now_ns;
+}
+
+GPSTI_INTERN int64_t gpsti_note_end(gpsti_note* note, gpst_result result) {
+    note->result = result;
+    note->end_ns = gpsti_now_ns();
+    note->setup_ns = gpsti_pool_growth_here_ns() - note->setup_ns;
+    note->setup_cpu_ns = gpsti_pool_growth_here_cpu_ns() - note->setup_cpu_ns;
+    note->cpu_ns = note->cpu_ns >= 0 ? gpsti_thread_cpu_ns() - note->cpu_ns : -1;
+    return note->end_ns;
 }
 
 GPSTI_INTERN void gpsti_note_file(gpsti_note* note, int64_t start_ns, int64_t end_ns, uint64_t bytes) {

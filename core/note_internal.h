@@ -29,7 +29,10 @@ typedef struct gpsti_note {
     gpsti_way way; /* OFFLOAD that has not failed */
 } gpsti_note;
 
-GPSTI_INTERN void gpsti_note_begin(gpsti_note* note, const gpsti_step* step);
+/* The service begins at now_ns, which the one before ended at, or if its CPU time is to be known now. */
+GPSTI_INTERN void gpsti_note_begin(gpsti_note* note, const gpsti_step* step, bool sample_cpu, int64_t now_ns);
+/* And is over: gives the time. */
+GPSTI_INTERN int64_t gpsti_note_end(gpsti_note* note, gpst_result result);
 GPSTI_INTERN void gpsti_note_file(gpsti_note* note, int64_t start_ns, int64_t end_ns, uint64_t bytes);
 GPSTI_INTERN void gpsti_note_count(gpst_pipeline* pipeline, const gpsti_note* note); /* locked */
 

@@ -282,7 +282,8 @@ struct gpst_pipeline {
     gpsti_slot* left;        /* an item that a plain loop left to the workers, and the step where it goes on */
     uint32_t left_step;
     uint32_t in_flight;      /* slots in use, finished results among them */
-    uint32_t n_reading;      /* of them, those that the reader has */
+    uint32_t n_reading;      /* of them, those that the reader has, */
+    uint32_t n_finishing;    /* and those that the sink is told of */
     uint32_t n_handed_out;   /* results the user has and has not released */
     uint32_t n_waiters;      /* threads that wait on progress */
     uint32_t n_end_waiters;  /* threads that wait on it for the end of everything */
@@ -294,7 +295,8 @@ struct gpst_pipeline {
                                      one thread has its kernel on the CPU */
     uint32_t* early_counted_in; /* others have begun: item 0 counts here, too; NULL = not, or not any more */
     bool started, source_running, source_done, closed;
-    bool reader_retired;     /* nothing is to be read any more */
+    bool reader_retired;     /* nothing is to be read any more, */
+    bool writer_retired;     /* or written */
     bool giving_back;        /* a worker has memory in hand that no item will want */
     bool whole;              /* a worker brings its items through every step itself */
     uint32_t n_filling;      /* items at once that are the first of their slots, whose memory is dear; 0 = any number */
@@ -474,10 +476,10 @@ GPSTI_INTERN void gpsti_carry_note_read(gpst_pipeline* pipeline, int64_t busy_ns
 
 /* ---- tail.c --------------------------------------------------------------------------------------- */
 
-/* What no item will want any more: gives some of it back. Locked, but not meanwhile. False: there is none. */
+/* Is there anything that no item will want any more? Locked. */
+GPSTI_INTERN bool gpsti_tail_is_work(const gpst_pipeline* pipeline);
+/* Gives some of it back. Locked, but not meanwhile. False: there is none. */
 GPSTI_INTERN bool gpsti_tail_run(gpst_pipeline* pipeline);
-/* n_finishing items are to be told of: where these are the last, nothing is to be written any more. Locked. */
-GPSTI_INTERN void gpsti_tail_retire_writer(gpst_pipeline* pipeline, uint32_t n_finishing);
 
 /* ---- offload.c ------------------------------------------------------------------------ */
 
@@ -528,8 +530,10 @@ GPSTI_INTERN void gpsti_service_account_source(gpst_pipeline* pipeline, uint64_t
    free what the files replace; NULL = the caller: a plain loop, beside whom a worker may just be opening the engine.
    now_ns: when the item's last step ended; without files to commit or remove it ends then, too. */
 GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot, gpsti_writer* writer, int64_t now_ns);
-/* For it, of items that come in stages: who frees what its files replace; NULL = who calls it. */
+/* For it: who frees what the files of an item that comes in stages replace; NULL = who calls it. */
 GPSTI_INTERN gpsti_writer* gpsti_finish_who_frees(const gpsti_slot* slot);
+/* The caller, unless that waits for the disk: others would take the core that it has. */
+GPSTI_INTERN gpsti_writer* gpsti_finish_who_frees_here(const gpst_pipeline* pipeline);
 /* Counts, latency, freeze. Locked. */
 GPSTI_INTERN void gpsti_finish_count(gpsti_slot* slot);
 

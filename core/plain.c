@@ -72,12 +72,7 @@ GPSTI_PRIVATE void gpsti_plain_count(gpsti_plain* self, const gpsti_note* note) 
 GPSTI_PRIVATE gpst_result gpsti_plain_read(gpsti_plain* self, gpsti_note* note, char* reason) {
     gpst_pipeline* const pipeline = self->pipeline;
     gpsti_slot* const slot = self->slot;
-    memset(&slot->read, 0, sizeof slot->read);
-    slot->read.path = slot->item.path;
-    slot->read.data = slot->file.data;
-    slot->read.capacity_bytes = slot->file.bytes;
-    slot->read.reserve = gpsti_slot_read_reserve;
-    slot->read.user_data = slot;
+    gpsti_flow_prepare_read(slot);
     gpst_reader_read_now(NULL, &slot->read);
     slot->read.end_ns = gpsti_io_wait_disk(pipeline->context, false, slot->read.bytes, slot->read.start_ns);
     slot->item.file_data = slot->file.data;
@@ -85,6 +80,14 @@ GPSTI_PRIVATE gpst_result gpsti_plain_read(gpsti_plain* self, gpsti_note* note, 
     gpsti_copy_text(reason, GPST_REASON_BYTES, slot->read.reason);
     gpsti_note_file(note, slot->read.start_ns, slot->read.end_ns, slot->read.bytes);
     return slot->read.result;
+}
+
+/* A file that is not the last of its service. */
+GPSTI_PRIVATE void gpsti_plain_count_file(gpsti_plain* self, const gpsti_note* service) {
+    gpsti_note note = *service;
+    note.start_ns = note.end_ns = note.setup_ns = 0;
+    note.cpu_ns = -1;
+    gpsti_plain_count(self, &note);
 }
 
 /* Several files are as many notes; the last one's is the service's. */
@@ -95,7 +98,7 @@ GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, gpsti_note* note,
     for (uint32_t e = 0; e < out->n_emits && !GPST_FAILED(result); e++, emit = emit->next) {
         gpsti_write* const write = &emit->write;
         if (e > 0)
-            gpsti_plain_count(self, note);
+            gpsti_plain_count_file(self, note);
         write->asks_where = self->is_first && e == 0;
         gpsti_writer_write_now(NULL, write);
         if (write->in_memory)
@@ -270,19 +273,9 @@ GPSTI_PRIVATE bool gpsti_plain_wants_cpu(const gpsti_plain* self, const gpsti_st
 /* One service with its CPU time: what this thread used, times the threads that a kernel spread over. */
 GPSTI_PRIVATE gpst_result gpsti_plain_sample(gpsti_plain* self, const gpsti_step* step, uint32_t output,
                                              char* reason) {
-    const bool sample_cpu = gpsti_plain_wants_cpu(self, step);
     gpsti_note note;
-    gpsti_note_begin(&note, step);
-    const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
-    const int64_t grown_ns = gpsti_pool_growth_here_ns(), grown_cpu_ns = gpsti_pool_growth_here_cpu_ns();
-    const int64_t start_ns = sample_cpu ? gpsti_now_ns() : self->now_ns; /* which the step before ended at */
-    note.result = gpsti_plain_serve(self, &note, output, reason);
-    self->now_ns = gpsti_now_ns();
-    note.start_ns = start_ns;
-    note.end_ns = self->now_ns;
-    note.setup_ns = gpsti_pool_growth_here_ns() - grown_ns;
-    note.setup_cpu_ns = gpsti_pool_growth_here_cpu_ns() - grown_cpu_ns;
-    note.cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
+    gpsti_note_begin(&note, step, gpsti_plain_wants_cpu(self, step), self->now_ns);
+    self->now_ns = gpsti_note_end(&note, gpsti_plain_serve(self, &note, output, reason));
     self->inside_ns += note.n_threads > 1 ? note.end_ns - note.start_ns : 0;
     gpsti_plain_count(self, &note);
     return note.result;

@@ -15,25 +15,41 @@ GPSTI_PRIVATE bool gpsti_tail_is_here(const gpst_pipeline* pipeline) {
 }
 
 /* A read is counted in n_reading from when its item begins, so none comes after these. */
-GPSTI_PRIVATE void gpsti_tail_retire_reader(gpst_pipeline* pipeline) {
-    if (!pipeline->reader || pipeline->reader_retired || pipeline->n_reading > 0 || pipeline->left)
-        return;
-    pipeline->reader_retired = true;
-    gpsti_reader_retire(pipeline->reader);
+GPSTI_PRIVATE bool gpsti_tail_has_read(const gpst_pipeline* pipeline) {
+    return pipeline->reader && !pipeline->reader_retired && pipeline->n_reading == 0 && !pipeline->left;
 }
 
-GPSTI_INTERN void gpsti_tail_retire_writer(gpst_pipeline* pipeline, uint32_t n_finishing) {
-    if (pipeline->writer && pipeline->in_flight == n_finishing && gpsti_tail_is_here(pipeline))
-        gpsti_writer_retire(pipeline->writer);
+/* An item's files are written before its turn to end. */
+GPSTI_PRIVATE bool gpsti_tail_has_written(const gpst_pipeline* pipeline) {
+    return pipeline->writer && !pipeline->writer_retired && pipeline->in_flight == pipeline->n_finishing;
 }
 
-GPSTI_PRIVATE gpsti_slot* gpsti_tail_take_slot(gpst_pipeline* pipeline) {
+GPSTI_PRIVATE gpsti_slot* gpsti_tail_slot(const gpst_pipeline* pipeline) {
     gpsti_slot* slot = pipeline->free_slots;
     while (slot && slot->emptied)
         slot = slot->next;
-    if (slot)
-        slot->emptied = true;
     return slot;
+}
+
+GPSTI_PRIVATE bool gpsti_tail_has_memory(const gpst_pipeline* pipeline) {
+    return gpsti_tail_slot(pipeline) ||
+           gpsti_pool_has_spare(pipeline->pool, pipeline->in_flight, pipeline->n_slots_used);
+}
+
+GPSTI_INTERN bool gpsti_tail_is_work(const gpst_pipeline* pipeline) {
+    return !pipeline->giving_back && gpsti_tail_is_here(pipeline) &&
+           (gpsti_tail_has_read(pipeline) || gpsti_tail_has_written(pipeline) || gpsti_tail_has_memory(pipeline));
+}
+
+GPSTI_PRIVATE void gpsti_tail_retire(gpst_pipeline* pipeline) {
+    if (gpsti_tail_has_read(pipeline)) {
+        pipeline->reader_retired = true;
+        gpsti_reader_retire(pipeline->reader);
+    }
+    if (gpsti_tail_has_written(pipeline)) {
+        pipeline->writer_retired = true;
+        gpsti_writer_retire(pipeline->writer);
+    }
 }
 
 GPSTI_INTERN bool gpsti_tail_run(gpst_pipeline* pipeline) {
@@ -41,10 +57,12 @@ GPSTI_INTERN bool gpsti_tail_run(gpst_pipeline* pipeline) {
     const uint32_t n_items = pipeline->in_flight, n_slots = pipeline->n_slots_used;
     if (pipeline->giving_back || !gpsti_tail_is_here(pipeline))
         return false;
-    gpsti_tail_retire_reader(pipeline);
-    gpsti_slot* const slot = gpsti_tail_take_slot(pipeline);
-    if (!slot && !gpsti_pool_has_spare(pipeline->pool, n_items, n_slots))
+    gpsti_tail_retire(pipeline);
+    if (!gpsti_tail_has_memory(pipeline))
         return false;
+    gpsti_slot* const slot = gpsti_tail_slot(pipeline);
+    if (slot)
+        slot->emptied = true;
     pipeline->giving_back = true;
     pipeline->executing++;
     gpsti_scheduler_leave(scheduler, GPSTI_TAIL_NS);
