@@ -368,10 +368,7 @@ GPSTI_PRIVATE bool gpsti_tune_outgrows_whole(gpst_pipeline* pipeline, gpsti_tune
     gpsti_tuner_costs alone;
     gpsti_tune_costs(pipeline, costs);
     alone = *costs;
-    alone.service_ns[GPST_RESOURCE_DISK_IN] = gpsti_tuner_file_alone_ns(
-        costs->service_ns[GPST_RESOURCE_DISK_IN], tune->read_alone_ns, pipeline->n_active);
-    alone.service_ns[GPST_RESOURCE_DISK_OUT] = gpsti_tuner_file_alone_ns(
-        costs->service_ns[GPST_RESOURCE_DISK_OUT], tune->model.service_ns[GPST_RESOURCE_DISK_OUT], pipeline->n_active);
+    gpsti_tune_take_alone(pipeline, &alone);
     if (alone.service_ns[GPST_RESOURCE_DISK_OUT] <= tune->model.service_ns[GPST_RESOURCE_DISK_OUT])
         alone.writes_compute = tune->model.writes_compute; /* they wait for their turns, which others would, too */
     tune->n_outgrown = gpsti_tuner_whole_workers(&tune->tuner, &alone) == 0 ? tune->n_outgrown + 1 : 0;
@@ -453,6 +450,7 @@ GPSTI_PRIVATE void gpsti_tune_start_anew(gpst_pipeline* pipeline) {
     const gpst_tuner_decision begun = tune->tuner.decisions[0];
     gpsti_tuner_costs costs;
     gpsti_tune_costs(pipeline, &costs);
+    gpsti_tune_take_alone(pipeline, &costs);
     tune->recalls = tune->tuner.budget.known = false;
     tune->guessed = true;
     tune->serial_ns = 0.0;

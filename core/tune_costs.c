@@ -99,6 +99,17 @@ GPSTI_INTERN void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_co
     service_ns[GPST_RESOURCE_DISK_IN] = 0;
 }
 
+GPSTI_INTERN void gpsti_tune_take_alone(const gpst_pipeline* pipeline, gpsti_tuner_costs* costs) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    int64_t* const service_ns = costs->service_ns;
+    const uint32_t n_reads = pipeline->whole ? pipeline->n_active : pipeline->desc.n_reads;
+    const uint32_t n_writes = pipeline->whole ? pipeline->n_active : pipeline->desc.n_writes;
+    service_ns[GPST_RESOURCE_DISK_IN] =
+        gpsti_tuner_file_alone_ns(service_ns[GPST_RESOURCE_DISK_IN], tune->read_alone_ns, n_reads);
+    service_ns[GPST_RESOURCE_DISK_OUT] = gpsti_tuner_file_alone_ns(
+        service_ns[GPST_RESOURCE_DISK_OUT], tune->model.service_ns[GPST_RESOURCE_DISK_OUT], n_writes);
+}
+
 GPSTI_INTERN void gpsti_tune_note_source(gpst_pipeline* pipeline, int64_t busy_ns) {
     int64_t* const least_ns = &pipeline->tune.source_ns;
     *least_ns = *least_ns == 0 || busy_ns < *least_ns ? busy_ns : *least_ns;

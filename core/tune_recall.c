@@ -216,11 +216,14 @@ GPSTI_INTERN bool gpsti_tune_recall(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN bool gpsti_tune_finds_others(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
-    gpsti_tuner_costs costs;
+    gpsti_tuner_costs then = tune->known, costs;
     if (tune->n_looks == 0)
         return false;
     gpsti_tune_costs(pipeline, &costs);
-    const bool differs = gpsti_recall_differs(&tune->known, tune->n_known_workers, &costs, pipeline->n_active);
+    gpsti_tune_take_alone(pipeline, &costs); /* the first ones to come back have waited for fewer others */
+    then.service_ns[GPST_RESOURCE_DISK_IN] = tune->model.service_ns[GPST_RESOURCE_DISK_IN];
+    then.service_ns[GPST_RESOURCE_DISK_OUT] = tune->model.service_ns[GPST_RESOURCE_DISK_OUT];
+    const bool differs = gpsti_recall_differs(&then, tune->n_known_workers, &costs, pipeline->n_active);
     tune->n_looks = differs ? tune->n_looks - 1 : 0;
     if (tune->n_looks > 0) { /* the next ones are to say the same without these */
         gpsti_tune_leave_out(pipeline);

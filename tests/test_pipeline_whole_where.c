@@ -128,8 +128,45 @@ static void test_late_reads(void** state) {
     assert_int_equal(n_more, 2);
 }
 
+enum { N_QUEUE_RUNS = 20, QUEUE_BYTES = 1 << 17 };
+
+static gpst_result look_at_file(void* user_data, gpst_task* task) {
+    kit_check((kit*)user_data, task->item->file_bytes == QUEUE_BYTES);
+    return GPST_OK;
+}
+
+/* Of a disk that serves one read after the other each waits for those before it, the last one for all. Runs that know
+   the job find no others in that. */
+static void test_reads_that_queue(void** state) {
+    (void)state;
+    kit* const self = kit_open("sim:read_gbps=0.4", 4);
+    gpst_stats stats;
+    uint32_t n_known = 0, n_others = 0;
+    for (int run = 0; run < N_QUEUE_RUNS; run++) {
+        gpst_pipeline_desc desc = files_desc(self, false);
+        char path[100];
+        for (uint64_t n = 0; n < N_FILES; n++) {
+            kit_input_path(self, n, path, sizeof path);
+            assert_int_equal(truncate(path, QUEUE_BYTES), 0);
+        }
+        self->next_source = 0;
+        self->stages[1] = kit_stage(self, GPST_STAGE_HOST, look_at_file, "look");
+        desc.n_stages = 2;
+        self->n_outputs = desc.n_outputs = 1;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_int_equal(stats.items_ok, N_FILES);
+        n_known += said("known job") ? 1 : 0;
+        n_others += said("other items") ? 1 : 0;
+    }
+    kit_close(self);
+    printf("  of %d runs %u knew the job, %u found others\n", N_QUEUE_RUNS, (unsigned)n_known, (unsigned)n_others);
+    assert_true(n_known >= N_QUEUE_RUNS / 2);
+    assert_true(n_others <= N_QUEUE_RUNS / 10); /* a busy machine */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_files_in_memory),
-                                       cmocka_unit_test(test_writes_that_take_turns), cmocka_unit_test(test_late_reads)};
+                                       cmocka_unit_test(test_writes_that_take_turns), cmocka_unit_test(test_late_reads),
+                                       cmocka_unit_test(test_reads_that_queue)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
