@@ -7,8 +7,9 @@
 
 #define GPSTI_RECALL_MOST 8 /* jobs */
 
-/* How many workers to bring whole items to a device is found run by run, where those are brief: a model knows what each
-   call takes beside so many others as there were, not what it takes beside more or fewer. */
+/* How many workers are to bring whole items where they stand in line, for a driver or for a directory, is found run by
+   run, where those are brief: a model knows what each call takes beside so many others as there were, not what it takes
+   beside more or fewer. */
 typedef struct gpsti_recall_workers {
     uint32_t best;   /* of the fastest runs so far; 0 = there are none */
     double best_ns;  /* an item's part of the shortest of them */

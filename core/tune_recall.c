@@ -127,6 +127,12 @@ GPSTI_PRIVATE void gpsti_tune_describe_costs(const gpst_pipeline* pipeline, gpst
     out->read_cpu_part = 1.0;
 }
 
+/* How many workers bring whole items best no model knows where they stand in line for a driver's calls, or for the
+   directory that they make files in. */
+GPSTI_PRIVATE bool gpsti_tune_stands_in_line(const gpst_pipeline* pipeline) {
+    return pipeline->tune.tuner.budget.streams || gpsti_a32_load(&pipeline->tune.files_in_memory) != 0;
+}
+
 GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_recalled* out) {
     const gpsti_tune* const tune = &pipeline->tune;
     const int64_t wall_ns = pipeline->end_ns - pipeline->start_ns;
@@ -142,7 +148,7 @@ GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_reca
     out->item_host_bytes = tune->item_host_bytes;
     out->item_device_bytes = tune->item_device_bytes;
     out->n_workers = tune->tuner.now.value[GPST_KNOB_WORKERS];
-    if (pipeline->whole && tune->tuner.budget.streams && wall_ns < GPSTI_TUNE_RECALL_BRIEF_NS)
+    if (pipeline->whole && gpsti_tune_stands_in_line(pipeline) && wall_ns < GPSTI_TUNE_RECALL_BRIEF_NS)
         out->most_whole = gpsti_tune_most_whole(pipeline);
     out->made_memory = gpsti_report_made(pipeline) > 0 &&
                        gpsti_pool_growth_ns(pipeline->pool) > wall_ns / GPSTI_TUNE_RECALL_MADE;
