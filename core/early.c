@@ -83,11 +83,15 @@ GPSTI_PRIVATE void gpsti_early_spare(gpst_pipeline* pipeline) {
         gpsti_tuner_afford(&tune->tuner, n);
 }
 
+/* So far, as if its memory had been made before. */
+GPSTI_PRIVATE int64_t gpsti_early_work_ns(const gpst_pipeline* pipeline) {
+    return gpsti_now_ns() - pipeline->start_ns - gpsti_plain_setup_ns(pipeline);
+}
+
 /* More than a disk's time for its bytes: it waits for a network, or its turn, and the others can meanwhile. 0 = it
    does; else when it may. */
 GPSTI_PRIVATE int64_t gpsti_early_expect(gpst_pipeline* pipeline) {
-    const int64_t work_ns = gpsti_now_ns() - pipeline->start_ns - gpsti_plain_setup_ns(pipeline);
-    return gpsti_tuner_expect_waits(&pipeline->tune.tuner, work_ns - pipeline->tune.source_ns,
+    return gpsti_tuner_expect_waits(&pipeline->tune.tuner, gpsti_early_work_ns(pipeline) - pipeline->tune.source_ns,
                                     gpsti_a64_load(&pipeline->slots[0]->host_bytes));
 }
 
@@ -172,12 +176,20 @@ GPSTI_INTERN bool gpsti_early_has_begun(const gpst_pipeline* pipeline) {
     return pipeline->attached || pipeline->early == GPSTI_EARLY_OPENING;
 }
 
+GPSTI_INTERN void gpsti_early_weigh(gpst_pipeline* pipeline, const gpsti_step* step) {
+    const bool is_brief = gpsti_early_work_ns(pipeline) < GPSTI_EARLY_NS;
+    if (!is_brief || step->kind == GPSTI_STEP_FINISH)
+        gpsti_recall_note_first(&pipeline->context->recall, pipeline->tune.job, is_brief);
+}
+
+/* Who is called to look takes a core's time and the caller's: not for an item 0 that was brief the last time, until it
+   is not. */
 GPSTI_INTERN void gpsti_early_enter(gpst_pipeline* pipeline, gpsti_step* step) {
     pipeline->early_step = step;
     gpsti_a64_store(&pipeline->early_submitted_ns, 0);
     if (step->kind == GPSTI_STEP_FINISH)
         pipeline->early = GPSTI_EARLY_OFF;
-    else if (gpsti_early_allows(pipeline))
+    else if (gpsti_early_allows(pipeline) && !gpsti_recall_is_brief(&pipeline->context->recall, pipeline->tune.job))
         gpsti_early_watch(pipeline);
 }
 

@@ -540,6 +540,9 @@ GPSTI_INTERN void gpsti_finish_count(gpsti_slot* slot);
 /* ---- plain.c, report.c -------------------------------------------------------------------- */
 
 GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline);
+/* Is an engine that would at best save so much worth opening? cost_ns: what that takes, open_ns, and memory. A device's
+   streams and events take as much again; of memory the next runs have the use, too: half of it. */
+GPSTI_INTERN bool gpsti_plain_gains(int64_t gain_ns, int64_t open_ns, int64_t cost_ns, bool on_device);
 /* Items one after the other on this thread within an engine's pipeline, in its slots and its order, at most n_items.
    worth_ns: stops in the midst of an item as soon as what is left is worth so much; 0 = never. False: the source is
    dry. No other call of the pipeline runs, the source among them. */
@@ -563,7 +566,9 @@ GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline); /* thre
    could do meanwhile: is that worth price_ns? */
 GPSTI_INTERN bool gpsti_early_pays(int64_t work_ns, int64_t beside_ns, int64_t n_left, int64_t price_ns);
 GPSTI_INTERN int64_t gpsti_early_look_in_ns(int64_t work_ns); /* after so much work it is looked at again after that */
-/* Item 0 comes to a step, FINISH among them, and nobody has begun with the others. Locked. */
+/* Item 0 comes to a step, FINISH among them: the next run of the job is to know whether it was brief. Locked. */
+GPSTI_INTERN void gpsti_early_weigh(gpst_pipeline* pipeline, const gpsti_step* step);
+/* And nobody has begun with the others. Locked. */
 GPSTI_INTERN void gpsti_early_enter(gpst_pipeline* pipeline, gpsti_step* step);
 /* All of item 0's device group is submitted: its thread waits from now on, if for anything. Not locked. */
 GPSTI_INTERN void gpsti_early_note_submitted(gpst_pipeline* pipeline);

@@ -374,9 +374,14 @@ GPSTI_PRIVATE void gpsti_plain_tell(const gpsti_plain* self) {
     tune->serial_ns = self->inside_ns == 0 ? (double)tune->item_ns : 0.0;
 }
 
+GPSTI_INTERN bool gpsti_plain_gains(int64_t gain_ns, int64_t open_ns, int64_t cost_ns, bool on_device) {
+    return gain_ns >= (on_device ? 2 : 1) * open_ns + (cost_ns - open_ns) / 2;
+}
+
 /* An engine gains at most what an item takes now beyond what the busiest resource needs for it. */
-GPSTI_PRIVATE bool gpsti_plain_gains(const gpsti_plain* self, int64_t mean_ns, int64_t cost_ns, uint64_t n_left) {
-    return (mean_ns - gpsti_tune_period_ns(self->pipeline)) * (int64_t)n_left >= cost_ns / 2;
+GPSTI_PRIVATE bool gpsti_plain_would_gain(const gpsti_plain* self, int64_t mean_ns, int64_t cost_ns, uint64_t n_left) {
+    const int64_t gain_ns = (mean_ns - gpsti_tune_period_ns(self->pipeline)) * (int64_t)n_left;
+    return gpsti_plain_gains(gain_ns, self->worth_ns, cost_ns, self->pipeline->tune.tuner.budget.streams);
 }
 
 /* In a long run the first items, which find caches and memory cold, need not tell alone what the others take. */
@@ -413,7 +418,7 @@ GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     if (pipeline->next_index == 1)
         return n_left + wide > 1 && s > 0 && mean_ns >= GPSTI_PLAIN_LONG_NS &&
                !gpsti_tuner_is_dear(gpsti_pool_price_ns(pipeline->pool), mean_ns);
-    return gpsti_plain_gains(self, mean_ns, cost_ns, n_left);
+    return gpsti_plain_would_gain(self, mean_ns, cost_ns, n_left);
 }
 
 /* As many again; of a run of unknown length, whose rest is thought to grow with it, a quarter. */
@@ -428,6 +433,7 @@ GPSTI_PRIVATE bool gpsti_plain_leaves(const gpsti_plain* self, uint32_t s) {
     if (!self->is_first)
         return step->kind != GPSTI_STEP_FINISH && gpsti_plain_hands_over(self, s);
     gpsti_plain_lock(self);
+    gpsti_early_weigh(self->pipeline, step);
     const bool leaves = gpsti_early_has_begun(self->pipeline) ||
                         (step->kind != GPSTI_STEP_FINISH && gpsti_plain_hands_over(self, s));
     if (!leaves)

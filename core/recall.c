@@ -192,6 +192,27 @@ GPSTI_INTERN void gpsti_recall_put(gpsti_recall* recall, const gpsti_recalled* s
     recall->known[recall->n++] = run;
 }
 
+GPSTI_PRIVATE uint32_t gpsti_recall_brief_index(const gpsti_recall* recall, uint64_t job) {
+    uint32_t i = 0;
+    while (i < recall->n_brief && recall->brief[i] != job)
+        i++;
+    return i;
+}
+
+GPSTI_INTERN bool gpsti_recall_is_brief(const gpsti_recall* recall, uint64_t job) {
+    return gpsti_recall_brief_index(recall, job) < recall->n_brief;
+}
+
+GPSTI_INTERN void gpsti_recall_note_first(gpsti_recall* recall, uint64_t job, bool is_brief) {
+    const uint32_t i = gpsti_recall_brief_index(recall, job), out = i < recall->n_brief ? i : 0;
+    if (i < recall->n_brief || (is_brief && recall->n_brief == GPSTI_RECALL_MOST)) {
+        recall->n_brief--;
+        memmove(&recall->brief[out], &recall->brief[out + 1], (recall->n_brief - out) * sizeof *recall->brief);
+    }
+    if (is_brief && job != 0)
+        recall->brief[recall->n_brief++] = job;
+}
+
 /* What a run begins and ends with is more of a shorter one. */
 GPSTI_INTERN bool gpsti_recall_serves(const gpsti_recalled* known, uint64_t n_items) {
     return !known->is_old && known->n_rest == 0 && 2 * n_items >= known->n_items;

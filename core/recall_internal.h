@@ -49,6 +49,8 @@ typedef struct gpsti_recalled {
 typedef struct gpsti_recall {
     uint32_t n;
     gpsti_recalled known[GPSTI_RECALL_MOST]; /* the latest last */
+    uint32_t n_brief;
+    uint64_t brief[GPSTI_RECALL_MOST]; /* jobs whose item 0 was brief; likewise */
 } gpsti_recall;
 
 /* NULL: nothing is known of it. */
@@ -59,6 +61,9 @@ GPSTI_INTERN void gpsti_recall_forget(gpsti_recall* recall, uint64_t job);
    where it was. Where kernels of a plain start have every core, that start may be better for good: some runs have it
    then, and each time more. */
 GPSTI_INTERN void gpsti_recall_put(gpsti_recall* recall, const gpsti_recalled* seen, bool knew);
+/* Item 0 of a run of the job was brief, or was not; and was that of the last one? 0 is no job. */
+GPSTI_INTERN void gpsti_recall_note_first(gpsti_recall* recall, uint64_t job, bool is_brief);
+GPSTI_INTERN bool gpsti_recall_is_brief(const gpsti_recall* recall, uint64_t job);
 /* Is a run of so many items to go by that one? */
 GPSTI_INTERN bool gpsti_recall_serves(const gpsti_recalled* known, uint64_t n_items);
 /* Are these items others, by what one takes of a resource, beside n_now workers instead of n_then? */

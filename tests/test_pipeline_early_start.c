@@ -312,6 +312,88 @@ static void test_what_pays(void** state) {
     assert_false(gpsti_early_pays(400000, 9999, 50, 500000));
 }
 
+/* On paper: what opening takes, twice on a device, and half of what memory costs. */
+static void test_what_an_engine_gains(void** state) {
+    (void)state;
+    assert_true(gpsti_plain_gains(500000, 500000, 500000, false));
+    assert_false(gpsti_plain_gains(499999, 500000, 500000, false));
+    assert_true(gpsti_plain_gains(1000000, 500000, 500000, true));
+    assert_false(gpsti_plain_gains(999999, 500000, 500000, true));
+    assert_true(gpsti_plain_gains(600000, 500000, 700000, false));
+    assert_false(gpsti_plain_gains(599999, 500000, 700000, false));
+    assert_false(gpsti_plain_gains(-1, 500000, 500000, false)); /* the busiest resource has no room for others */
+}
+
+/* Of each of its two stages item 0's looks whether a worker has been told to look at it. */
+typedef struct watched {
+    int64_t first_ns, second_ns; /* what they take */
+    bool first, second;
+} watched;
+
+static bool is_watched(const gpst_task* task) {
+    gpsti_mutex* const mutex = &task->pipeline->context->scheduler->mutex;
+    gpsti_mutex_lock(mutex);
+    const bool is = task->pipeline->early != GPSTI_EARLY_OFF || task->pipeline->attached;
+    gpsti_mutex_unlock(mutex);
+    return is;
+}
+
+static gpst_result first_of_two(void* user_data, gpst_task* task) {
+    watched* const self = (watched*)user_data;
+    if (task->item->index > 0)
+        return GPST_OK;
+    self->first = is_watched(task);
+    gpsti_sleep_ns(self->first_ns);
+    return GPST_OK;
+}
+
+static gpst_result second_of_two(void* user_data, gpst_task* task) {
+    watched* const self = (watched*)user_data;
+    if (task->item->index > 0)
+        return GPST_OK;
+    self->second = is_watched(task);
+    gpsti_sleep_ns(self->second_ns);
+    return GPST_OK;
+}
+
+static void run_watched(kit* self, watched* watch, int64_t first_ns, int64_t second_ns) {
+    gpst_pipeline_desc desc = kit_simple(self, 4, first_of_two);
+    gpst_stats stats;
+    watch->first_ns = first_ns;
+    watch->second_ns = second_ns;
+    self->stages[0].user_data = watch;
+    self->stages[1] = kit_stage(self, GPST_STAGE_HOST, second_of_two, "second");
+    self->stages[1].user_data = watch;
+    desc.n_stages = 2;
+    desc.n_items_expected = 4;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(stats.items_ok, 4);
+}
+
+/* Nobody is called to look at an item 0 that was brief the last time, but where it is no longer brief. */
+static void test_brief_items_are_not_looked_at(void** state) {
+    (void)state;
+    bool brief = false;
+    for (test_tries t = {0, 0}; !brief && test_again(&t);) { /* on a busy machine it may not be */
+        kit* const self = kit_open("cpu", 4);
+        watched watch;
+        run_watched(self, &watch, 0, 0);
+        assert_true(watch.first && watch.second);
+        run_watched(self, &watch, 0, 0);
+        brief = !watch.first && !watch.second;
+        run_watched(self, &watch, 2000000, 0);
+        brief = brief && !watch.first && watch.second;
+        run_watched(self, &watch, 0, 2000000);
+        brief = brief && watch.first && watch.second; /* it had been long */
+        run_watched(self, &watch, 0, 0);
+        brief = brief && watch.first;
+        run_watched(self, &watch, 0, 0);
+        brief = brief && !watch.first;
+        kit_close(self);
+    }
+    assert_true(brief);
+}
+
 /* At the moment from which on it may be long, and then at a quarter more each time, but not all the time. */
 static void test_when_it_is_looked_at(void** state) {
     (void)state;
@@ -538,6 +620,8 @@ int main(void) {
         cmocka_unit_test(test_reads_that_wait_are_many),
         cmocka_unit_test(test_reads_are_seen_to_wait),
         cmocka_unit_test(test_what_pays),
+        cmocka_unit_test(test_what_an_engine_gains),
+        cmocka_unit_test(test_brief_items_are_not_looked_at),
         cmocka_unit_test(test_when_it_is_looked_at),
         cmocka_unit_test(test_slow_opening),
         cmocka_unit_test(test_no_more_at_work_than_given),

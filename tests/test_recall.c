@@ -441,6 +441,28 @@ static void test_the_latest_is_known(void** state) {
     assert_int_equal(recall.n, 1);
 }
 
+/* Of the latest jobs; none is job 0. */
+static void test_brief_jobs(void** state) {
+    static gpsti_recall recall;
+    (void)state;
+    memset(&recall, 0, sizeof recall);
+    gpsti_recall_note_first(&recall, 0, true);
+    assert_false(gpsti_recall_is_brief(&recall, 0));
+    for (uint64_t job = 1; job <= GPSTI_RECALL_MOST; job++)
+        gpsti_recall_note_first(&recall, job, true);
+    gpsti_recall_note_first(&recall, 1, true); /* again: the latest now */
+    gpsti_recall_note_first(&recall, 99, false);
+    gpsti_recall_note_first(&recall, 100, true);
+    assert_true(gpsti_recall_is_brief(&recall, 1) && gpsti_recall_is_brief(&recall, 100));
+    assert_false(gpsti_recall_is_brief(&recall, 2) || gpsti_recall_is_brief(&recall, 99));
+    for (uint64_t job = 3; job <= GPSTI_RECALL_MOST; job++)
+        assert_true(gpsti_recall_is_brief(&recall, job));
+    gpsti_recall_note_first(&recall, 5, false);
+    assert_false(gpsti_recall_is_brief(&recall, 5));
+    assert_true(gpsti_recall_is_brief(&recall, 4) && gpsti_recall_is_brief(&recall, 6));
+    assert_int_equal(recall.n_brief, GPSTI_RECALL_MOST - 1);
+}
+
 static void test_whom_it_serves(void** state) {
     const gpsti_recalled run = a_run(1, 1.0);
     (void)state;
@@ -1025,7 +1047,8 @@ static void test_side_by_side(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_jobs),
                                        cmocka_unit_test(test_slower_runs),
-                                       cmocka_unit_test(test_whom_it_serves),
+                                       cmocka_unit_test(test_brief_jobs),
+        cmocka_unit_test(test_whom_it_serves),
                                        cmocka_unit_test(test_it_is_not_known_for_ever),
                                        cmocka_unit_test(test_kernels_that_had_every_core),
                                        cmocka_unit_test(test_workers_are_found),
