@@ -83,15 +83,10 @@ GPSTI_PRIVATE void gpsti_early_spare(gpst_pipeline* pipeline) {
         gpsti_tuner_afford(&tune->tuner, n);
 }
 
-/* So far, as if its memory had been made before. */
-GPSTI_PRIVATE int64_t gpsti_early_work_ns(const gpst_pipeline* pipeline) {
-    return gpsti_now_ns() - pipeline->start_ns - gpsti_plain_setup_ns(pipeline);
-}
-
 /* More than a disk's time for its bytes: it waits for a network, or its turn, and the others can meanwhile. 0 = it
    does; else when it may. */
 GPSTI_PRIVATE int64_t gpsti_early_expect(gpst_pipeline* pipeline) {
-    return gpsti_tuner_expect_waits(&pipeline->tune.tuner, gpsti_early_work_ns(pipeline) - pipeline->tune.source_ns,
+    return gpsti_tuner_expect_waits(&pipeline->tune.tuner, gpsti_plain_time_ns(pipeline) - pipeline->tune.source_ns,
                                     gpsti_a64_load(&pipeline->slots[0]->host_bytes));
 }
 
@@ -177,7 +172,7 @@ GPSTI_INTERN bool gpsti_early_has_begun(const gpst_pipeline* pipeline) {
 }
 
 GPSTI_INTERN void gpsti_early_weigh(gpst_pipeline* pipeline, const gpsti_step* step) {
-    const bool is_brief = gpsti_early_work_ns(pipeline) < GPSTI_EARLY_NS;
+    const bool is_brief = gpsti_plain_time_ns(pipeline) < GPSTI_EARLY_NS;
     if (!is_brief || step->kind == GPSTI_STEP_FINISH)
         gpsti_recall_note_first(&pipeline->context->recall, pipeline->tune.job, is_brief);
 }

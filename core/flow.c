@@ -583,7 +583,7 @@ GPSTI_INTERN int64_t gpsti_flow_backlog_ns(gpsti_client* client) {
     if (pipeline->executing >= pipeline->n_active) /* who returns takes the next */
         return 0;
     int64_t total_ns = gpsti_flow_source_backlog_ns(pipeline);
-    total_ns += gpsti_tune_holds_back(pipeline) || gpsti_tail_is_work(pipeline) ? 1 : 0; /* somebody has to look */
+    total_ns += gpsti_tune_holds_back(pipeline) || gpsti_tail_has_threads(pipeline) ? 1 : 0; /* somebody has to look */
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
         total_ns += gpsti_work_ns(pipeline->steps[s].work_ns) * (int64_t)gpsti_step_n_runnable(&pipeline->steps[s]);
     return total_ns;

@@ -8,7 +8,8 @@
 
 /* ---- a service ------------------------------------------------------------------------------ */
 
-/* What is taken from it at the end stands in each field until then. The device's way is long, and most have none. */
+/* cpu_ns and both of setup are what the thread's own counts stand at, until the end makes differences of them. Of the
+   device's way, which is long and which most have not, only what is asked of every note. */
 GPSTI_INTERN void gpsti_note_begin(gpsti_note* note, const gpsti_step* step, bool sample_cpu, int64_t now_ns) {
     note->step = step;
     note->n_threads = 1;

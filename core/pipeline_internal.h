@@ -476,9 +476,9 @@ GPSTI_INTERN void gpsti_carry_note_read(gpst_pipeline* pipeline, int64_t busy_ns
 
 /* ---- tail.c --------------------------------------------------------------------------------------- */
 
-/* Is there anything that no item will want any more? Locked. */
-GPSTI_INTERN bool gpsti_tail_is_work(const gpst_pipeline* pipeline);
-/* Gives some of it back. Locked, but not meanwhile. False: there is none. */
+/* Are there threads that read or write, and nothing more for them? They came to that while others slept. Locked. */
+GPSTI_INTERN bool gpsti_tail_has_threads(const gpst_pipeline* pipeline);
+/* What no item will want any more: gives some of it back. Locked, but not meanwhile. False: there is none. */
 GPSTI_INTERN bool gpsti_tail_run(gpst_pipeline* pipeline);
 
 /* ---- offload.c ------------------------------------------------------------------------ */
@@ -553,6 +553,8 @@ GPSTI_INTERN int64_t gpsti_plain_bring(gpsti_slot* slot, uint32_t worker_index, 
                                        gpsti_ledger* ledger, int64_t now_ns);
 /* In so much time memory, streams and events were made. */
 GPSTI_INTERN int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline);
+/* Of the run so far, as if that had been made before. */
+GPSTI_INTERN int64_t gpsti_plain_time_ns(const gpst_pipeline* pipeline);
 GPSTI_INTERN uint64_t gpsti_plain_left(const gpst_pipeline* pipeline); /* items still to begin, about; locked */
 GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out); /* locked */
 /* Times frame memory was allocated for items so far, on the host or on the device. */

@@ -115,11 +115,14 @@ GPSTI_INTERN int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline) {
     return gpsti_pool_growth_ns(pipeline->pool);
 }
 
-/* Work so far, as if the slot had been made before, and without what every core worked on: others could not do that
-   faster. */
+GPSTI_INTERN int64_t gpsti_plain_time_ns(const gpst_pipeline* pipeline) {
+    return gpsti_now_ns() - pipeline->start_ns - gpsti_plain_setup_ns(pipeline);
+}
+
+/* Of that the work, without what every core worked on: others could not do that faster. */
 GPSTI_PRIVATE int64_t gpsti_plain_work_ns(const gpsti_plain* self) {
     const int64_t inside_ns = self->inside_ns - self->inside_ns / GPSTI_PLAIN_INSIDE_LOSS;
-    return gpsti_now_ns() - self->pipeline->start_ns - gpsti_plain_setup_ns(self->pipeline) - inside_ns;
+    return gpsti_plain_time_ns(self->pipeline) - inside_ns;
 }
 
 /* That threads inside could share. */
@@ -294,15 +297,11 @@ GPSTI_PRIVATE void gpsti_plain_step(gpsti_plain* self, const gpsti_step* step, u
         gpsti_slot_fail(self->slot, result, name, reason);
 }
 
-GPSTI_PRIVATE int64_t gpsti_plain_time_ns(const gpsti_plain* self) {
-    return gpsti_now_ns() - self->pipeline->start_ns - gpsti_plain_setup_ns(self->pipeline);
-}
-
 /* An item's time between item 0 and the one at hand; item 0's where there is none. */
 GPSTI_PRIVATE double gpsti_plain_between_ns(const gpsti_plain* self) {
     const uint64_t n_items = self->pipeline->next_index - 2;
     return n_items == 0 ? (double)self->first_end_ns
-                        : (double)(gpsti_plain_time_ns(self) - self->first_end_ns) / (double)n_items;
+                        : (double)(gpsti_plain_time_ns(self->pipeline) - self->first_end_ns) / (double)n_items;
 }
 
 /* Every core has just been no better than one thread. That may be soon over: only where workers are as fast then, too,
@@ -470,17 +469,17 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
     self->is_first = self->worth_ns > 0 && pipeline->next_index == 1;
     if (self->worth_ns > 0)
         gpsti_plain_sound(self);
-    const int64_t begin_ns = self->wide_ns > 0 && self->alone_ns == 0 ? gpsti_plain_time_ns(self) : 0;
+    const int64_t begin_ns = self->wide_ns > 0 && self->alone_ns == 0 ? gpsti_plain_time_ns(self->pipeline) : 0;
     const uint32_t s = gpsti_plain_steps(self, from);
     if (self->leaves)
         return s;
     gpsti_finish_item(self->slot, NULL, self->now_ns);
     self->now_ns = pipeline->desc.sink ? gpsti_now_ns() : self->slot->item.end_ns;
     if (begin_ns > 0)
-        gpsti_plain_sounded(self, gpsti_plain_time_ns(self) - begin_ns);
+        gpsti_plain_sounded(self, gpsti_plain_time_ns(self->pipeline) - begin_ns);
     if (self->is_first) {
         self->first_ns = gpsti_plain_work_ns(self);
-        self->first_end_ns = gpsti_plain_time_ns(self);
+        self->first_end_ns = gpsti_plain_time_ns(self->pipeline);
         gpsti_plain_lock(self);
         gpsti_tune_leave_out(self->pipeline);
         gpsti_plain_unlock(self);

@@ -34,7 +34,7 @@ typedef struct gpsti_recalled {
     double copies_ns;            /* likewise of what the busier of its device's copy engines was; 0 = not known */
     double inside_ns;            /* likewise with every core inside its kernels; 0 = they never had them */
     gpsti_tuner_costs costs;     /* what the model is to be made of: files as they were alone */
-    gpsti_tuner_costs seen;      /* what the run's items took beside each other */
+    gpsti_tuner_costs seen;      /* what the run's items took beside each other, but for files */
     uint64_t item_host_bytes, item_device_bytes;
     uint32_t n_workers;          /* at its end */
     uint32_t most_whole;         /* of them that could bring whole items; 0 = their number is not to be found */

@@ -24,21 +24,9 @@ GPSTI_PRIVATE bool gpsti_tail_has_written(const gpst_pipeline* pipeline) {
     return pipeline->writer && !pipeline->writer_retired && pipeline->in_flight == pipeline->n_finishing;
 }
 
-GPSTI_PRIVATE gpsti_slot* gpsti_tail_slot(const gpst_pipeline* pipeline) {
-    gpsti_slot* slot = pipeline->free_slots;
-    while (slot && slot->emptied)
-        slot = slot->next;
-    return slot;
-}
-
-GPSTI_PRIVATE bool gpsti_tail_has_memory(const gpst_pipeline* pipeline) {
-    return gpsti_tail_slot(pipeline) ||
-           gpsti_pool_has_spare(pipeline->pool, pipeline->in_flight, pipeline->n_slots_used);
-}
-
-GPSTI_INTERN bool gpsti_tail_is_work(const gpst_pipeline* pipeline) {
+GPSTI_INTERN bool gpsti_tail_has_threads(const gpst_pipeline* pipeline) {
     return !pipeline->giving_back && gpsti_tail_is_here(pipeline) &&
-           (gpsti_tail_has_read(pipeline) || gpsti_tail_has_written(pipeline) || gpsti_tail_has_memory(pipeline));
+           (gpsti_tail_has_read(pipeline) || gpsti_tail_has_written(pipeline));
 }
 
 GPSTI_PRIVATE void gpsti_tail_retire(gpst_pipeline* pipeline) {
@@ -52,17 +40,24 @@ GPSTI_PRIVATE void gpsti_tail_retire(gpst_pipeline* pipeline) {
     }
 }
 
+GPSTI_PRIVATE gpsti_slot* gpsti_tail_take_slot(gpst_pipeline* pipeline) {
+    gpsti_slot* slot = pipeline->free_slots;
+    while (slot && slot->emptied)
+        slot = slot->next;
+    if (slot)
+        slot->emptied = true;
+    return slot;
+}
+
 GPSTI_INTERN bool gpsti_tail_run(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     const uint32_t n_items = pipeline->in_flight, n_slots = pipeline->n_slots_used;
     if (pipeline->giving_back || !gpsti_tail_is_here(pipeline))
         return false;
     gpsti_tail_retire(pipeline);
-    if (!gpsti_tail_has_memory(pipeline))
+    gpsti_slot* const slot = gpsti_tail_take_slot(pipeline);
+    if (!slot && !gpsti_pool_has_spare(pipeline->pool, n_items, n_slots))
         return false;
-    gpsti_slot* const slot = gpsti_tail_slot(pipeline);
-    if (slot)
-        slot->emptied = true;
     pipeline->giving_back = true;
     pipeline->executing++;
     gpsti_scheduler_leave(scheduler, GPSTI_TAIL_NS);

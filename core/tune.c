@@ -450,7 +450,6 @@ GPSTI_PRIVATE void gpsti_tune_start_anew(gpst_pipeline* pipeline) {
     const gpst_tuner_decision begun = tune->tuner.decisions[0];
     gpsti_tuner_costs costs;
     gpsti_tune_costs(pipeline, &costs);
-    gpsti_tune_take_alone(pipeline, &costs);
     tune->recalls = tune->tuner.budget.known = false;
     tune->guessed = true;
     tune->serial_ns = 0.0;

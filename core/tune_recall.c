@@ -115,7 +115,7 @@ GPSTI_PRIVATE void gpsti_tune_describe_costs(const gpst_pipeline* pipeline, gpst
     if (!tune->modelled)
         return;
     for (int f = 0; f < 2; f++)
-        out->costs.service_ns[files[f]] = tune->model.service_ns[files[f]];
+        out->costs.service_ns[files[f]] = out->seen.service_ns[files[f]] = tune->model.service_ns[files[f]];
     out->costs.writes_compute = tune->model.writes_compute;
     out->costs.service_ns[GPST_RESOURCE_CPU] += tune->model.read_ns - out->seen.read_ns;
     out->costs.read_ns = tune->model.read_ns;
@@ -222,14 +222,12 @@ GPSTI_INTERN bool gpsti_tune_recall(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN bool gpsti_tune_finds_others(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
-    gpsti_tuner_costs then = tune->known, costs;
+    gpsti_tuner_costs costs;
     if (tune->n_looks == 0)
         return false;
     gpsti_tune_costs(pipeline, &costs);
     gpsti_tune_take_alone(pipeline, &costs); /* the first ones to come back have waited for fewer others */
-    then.service_ns[GPST_RESOURCE_DISK_IN] = tune->model.service_ns[GPST_RESOURCE_DISK_IN];
-    then.service_ns[GPST_RESOURCE_DISK_OUT] = tune->model.service_ns[GPST_RESOURCE_DISK_OUT];
-    const bool differs = gpsti_recall_differs(&then, tune->n_known_workers, &costs, pipeline->n_active);
+    const bool differs = gpsti_recall_differs(&tune->known, tune->n_known_workers, &costs, pipeline->n_active);
     tune->n_looks = differs ? tune->n_looks - 1 : 0;
     if (tune->n_looks > 0) { /* the next ones are to say the same without these */
         gpsti_tune_leave_out(pipeline);

@@ -144,9 +144,9 @@ GPSTI_INTERN uint32_t gpsti_tuner_fit_whole(const gpsti_tuner* tuner, const gpst
                                             uint32_t n_workers, uint64_t n_left);
 /* What an item takes of the run where so many bring each its own. */
 GPSTI_INTERN int64_t gpsti_tuner_whole_period_ns(const gpsti_tuner_costs* costs, uint32_t n_workers);
-/* What a file of whole items would take by itself, which takes file_ns beside those of n_workers and before_ns when it
-   was decided to bring items whole. */
-GPSTI_INTERN int64_t gpsti_tuner_file_alone_ns(int64_t file_ns, int64_t before_ns, uint32_t n_workers);
+/* What a file would take by itself, which takes file_ns as one of n_at_once, and took before_ns when the model was
+   made. */
+GPSTI_INTERN int64_t gpsti_tuner_file_alone_ns(int64_t file_ns, int64_t before_ns, uint32_t n_at_once);
 /* Starts with so many; waits_for_turns: items that have come to their end may wait there in their slots. */
 GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, const gpsti_tuner_costs* costs, uint32_t n_workers,
                                         bool waits_for_turns);

@@ -360,10 +360,10 @@ GPSTI_INTERN int64_t gpsti_tuner_whole_period_ns(const gpsti_tuner_costs* costs,
     return turn_ns > busy_ns ? turn_ns : busy_ns;
 }
 
-/* As many files as there are workers may take as many times as long and be no slower: then the disk, or the directory,
-   serves them one after the other, and more of them would only wait longer. */
-GPSTI_INTERN int64_t gpsti_tuner_file_alone_ns(int64_t file_ns, int64_t before_ns, uint32_t n_workers) {
-    return file_ns > before_ns && file_ns <= before_ns * (int64_t)n_workers ? before_ns : file_ns;
+/* So many files at once may take as many times as long and be no slower: then the disk, or the directory, serves them
+   one after the other, and more of them would only wait longer. */
+GPSTI_INTERN int64_t gpsti_tuner_file_alone_ns(int64_t file_ns, int64_t before_ns, uint32_t n_at_once) {
+    return file_ns > before_ns && file_ns <= before_ns * (int64_t)n_at_once ? before_ns : file_ns;
 }
 
 GPSTI_INTERN void gpsti_tuner_set_items(gpsti_tuner* tuner, gpst_items items) {

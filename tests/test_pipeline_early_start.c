@@ -324,46 +324,34 @@ static void test_what_an_engine_gains(void** state) {
     assert_false(gpsti_plain_gains(-1, 500000, 500000, false)); /* the busiest resource has no room for others */
 }
 
-/* Of each of its two stages item 0's looks whether a worker has been told to look at it. */
+/* A stage that looks, for item 0, whether a worker has been told to look at that. */
 typedef struct watched {
-    int64_t first_ns, second_ns; /* what they take */
-    bool first, second;
+    int64_t takes_ns;
+    bool is;
 } watched;
 
-static bool is_watched(const gpst_task* task) {
-    gpsti_mutex* const mutex = &task->pipeline->context->scheduler->mutex;
+static gpst_result look_and_sleep(void* user_data, gpst_task* task) {
+    watched* const self = (watched*)user_data;
+    const gpst_pipeline* const pipeline = task->pipeline;
+    gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
+    if (task->item->index > 0)
+        return GPST_OK;
     gpsti_mutex_lock(mutex);
-    const bool is = task->pipeline->early != GPSTI_EARLY_OFF || task->pipeline->attached;
+    self->is = pipeline->early != GPSTI_EARLY_OFF || pipeline->attached;
     gpsti_mutex_unlock(mutex);
-    return is;
-}
-
-static gpst_result first_of_two(void* user_data, gpst_task* task) {
-    watched* const self = (watched*)user_data;
-    if (task->item->index > 0)
-        return GPST_OK;
-    self->first = is_watched(task);
-    gpsti_sleep_ns(self->first_ns);
+    gpsti_sleep_ns(self->takes_ns);
     return GPST_OK;
 }
 
-static gpst_result second_of_two(void* user_data, gpst_task* task) {
-    watched* const self = (watched*)user_data;
-    if (task->item->index > 0)
-        return GPST_OK;
-    self->second = is_watched(task);
-    gpsti_sleep_ns(self->second_ns);
-    return GPST_OK;
-}
-
-static void run_watched(kit* self, watched* watch, int64_t first_ns, int64_t second_ns) {
-    gpst_pipeline_desc desc = kit_simple(self, 4, first_of_two);
+/* Two stages, of which item 0 takes so long. */
+static void run_watched(kit* self, watched* stages, int64_t first_ns, int64_t second_ns) {
+    gpst_pipeline_desc desc = kit_simple(self, 4, look_and_sleep);
     gpst_stats stats;
-    watch->first_ns = first_ns;
-    watch->second_ns = second_ns;
-    self->stages[0].user_data = watch;
-    self->stages[1] = kit_stage(self, GPST_STAGE_HOST, second_of_two, "second");
-    self->stages[1].user_data = watch;
+    stages[0].takes_ns = first_ns;
+    stages[1].takes_ns = second_ns;
+    self->stages[1] = kit_stage(self, GPST_STAGE_HOST, look_and_sleep, "second");
+    for (int s = 0; s < 2; s++)
+        self->stages[s].user_data = &stages[s];
     desc.n_stages = 2;
     desc.n_items_expected = 4;
     assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
@@ -376,19 +364,19 @@ static void test_brief_items_are_not_looked_at(void** state) {
     bool brief = false;
     for (test_tries t = {0, 0}; !brief && test_again(&t);) { /* on a busy machine it may not be */
         kit* const self = kit_open("cpu", 4);
-        watched watch;
-        run_watched(self, &watch, 0, 0);
-        assert_true(watch.first && watch.second);
-        run_watched(self, &watch, 0, 0);
-        brief = !watch.first && !watch.second;
-        run_watched(self, &watch, 2000000, 0);
-        brief = brief && !watch.first && watch.second;
-        run_watched(self, &watch, 0, 2000000);
-        brief = brief && watch.first && watch.second; /* it had been long */
-        run_watched(self, &watch, 0, 0);
-        brief = brief && watch.first;
-        run_watched(self, &watch, 0, 0);
-        brief = brief && !watch.first;
+        watched watch[2];
+        run_watched(self, watch, 0, 0);
+        assert_true(watch[0].is && watch[1].is);
+        run_watched(self, watch, 0, 0);
+        brief = !watch[0].is && !watch[1].is;
+        run_watched(self, watch, 2000000, 0);
+        brief = brief && !watch[0].is && watch[1].is;
+        run_watched(self, watch, 0, 2000000);
+        brief = brief && watch[0].is && watch[1].is; /* it had been long */
+        run_watched(self, watch, 0, 0);
+        brief = brief && watch[0].is;
+        run_watched(self, watch, 0, 0);
+        brief = brief && !watch[0].is;
         kit_close(self);
     }
     assert_true(brief);

@@ -148,7 +148,8 @@ static void test_measures_are_not_late(void** state) {
     kit_close(self);
 }
 
-/* The time of all files of an output, and what of it was the processor's, is counted with one. Where nobody else counts. */
+/* The time of all files of an output, and what of it was the processor's, is counted with one. Where nobody else
+   counts. */
 static void check_writes(kit* self, const gpst_pipeline* pipeline) {
     const gpsti_clock* const write = &pipeline->clocks[pipeline->steps[pipeline->n_steps - 2].first_clock];
     kit_check(self, pipeline->steps[pipeline->n_steps - 2].kind == GPSTI_STEP_WRITE);

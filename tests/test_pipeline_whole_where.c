@@ -1,5 +1,5 @@
-/* tests/test_pipeline_whole_where.c -- who brings items whole by where their files are: in memory or on a disk, and whether
-   reads and writes wait for that, for their turns, or did so by chance. */
+/* tests/test_pipeline_whole_where.c -- who brings items whole by where their files are: in memory or on a disk, and
+   whether reads and writes wait for that, for their turns, or did so by chance. */
 #include "pipeline_kit.h"
 
 #include "pipeline_books.h"
