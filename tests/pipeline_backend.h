@@ -26,6 +26,7 @@ static const kit_kept kit_all_kept[] = {
     {"expect", "what the clocks of one backend mean and those of the other do not"},
     {"test_an_item_takes_an_engine_time", "what an item costs an engine on the cpu and on a device"},
     {"test_waiting_reads_are_the_readers", "sim's disk"},
+    {"test_reads_that_queue", "sim's disk"},
     {"test_threads_that_read", "how many threads there are: a driver has its own"},
     {"test_threads_that_write", "how many threads there are: a driver has its own"},
     {"test_reads_that_wait", "sim's disk"},
