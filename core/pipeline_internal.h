@@ -646,6 +646,8 @@ GPSTI_INTERN gpst_result gpsti_pipeline_open(gpst_pipeline* pipeline); /* pipeli
 
 /* What an item takes, by the means of all so far. */
 GPSTI_INTERN void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_costs* out);
+/* By workers that bring whole items, or by the reader. Locked. */
+GPSTI_INTERN uint32_t gpsti_tune_reads_at_once(const gpst_pipeline* pipeline);
 /* Its files as they would be alone, by what the model was made of: many at once take long. Locked. */
 GPSTI_INTERN void gpsti_tune_take_alone(const gpst_pipeline* pipeline, gpsti_tuner_costs* costs);
 /* The knobs are where the model has them for items that take so much; why begins the line that says so. Locked. */

@@ -37,6 +37,7 @@ GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_p
     out->outputs = pipeline->n_outputs;
     out->reads = gpsti_tune_has(pipeline, GPSTI_STEP_READ);
     out->writes = gpsti_tune_has(pipeline, GPSTI_STEP_WRITE);
+    out->syncs = out->writes && desc->fsync != GPST_FSYNC_NONE;
     out->streams = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->context->device_info.asynchronous;
     out->inside = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->device_on_host &&
                   !pipeline->context->pin.on; /* threads inside would inherit their worker's one core */
@@ -398,7 +399,7 @@ GPSTI_PRIVATE void gpsti_tune_go_staged(gpst_pipeline* pipeline, gpsti_tuner_cos
 GPSTI_PRIVATE bool gpsti_tune_finds_waits(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
     const uint32_t reads = pipeline->steps[0].first_clock;
-    const uint64_t n_at_once = pipeline->whole ? pipeline->n_active : pipeline->desc.n_reads;
+    const uint64_t n_at_once = gpsti_tune_reads_at_once(pipeline);
     const uint64_t n = n_at_once > GPSTI_TUNE_FEW_ITEMS ? n_at_once : GPSTI_TUNE_FEW_ITEMS;
     gpsti_tuner_costs costs;
     if (tune->waits_weighed || tune->tuner.state == GPSTI_TUNER_FROZEN || pipeline->steps[0].kind != GPSTI_STEP_READ ||

@@ -60,6 +60,12 @@ GPSTI_PRIVATE uint64_t gpsti_tune_read_bytes(const gpst_pipeline* pipeline) {
     return pipeline->steps[0].kind == GPSTI_STEP_READ && clock->count > 0 ? clock->bytes / clock->count : 0;
 }
 
+/* Syncing is waiting: unless it is nearly nothing, on a disk in memory. */
+GPSTI_PRIVATE bool gpsti_tune_computes(const gpst_pipeline* pipeline, const gpsti_clock* clock) {
+    const int64_t waits = pipeline->tune.tuner.budget.syncs ? 8 : 2;
+    return waits * (clock->cpu_busy_ns - clock->cpu_ns) <= clock->cpu_busy_ns;
+}
+
 /* By the calls that were sampled; or by the writer, whose threads may well have waited for a core. */
 GPSTI_PRIVATE bool gpsti_tune_writes_compute(const gpst_pipeline* pipeline) {
     const gpsti_step* const step = &pipeline->steps[pipeline->n_steps > 1 ? pipeline->n_steps - 2 : 0];
@@ -68,7 +74,7 @@ GPSTI_PRIVATE bool gpsti_tune_writes_compute(const gpst_pipeline* pipeline) {
     if (step->kind != GPSTI_STEP_WRITE)
         return false;
     if (clock->cpu_samples > 0)
-        return 2 * clock->cpu_ns >= clock->cpu_busy_ns;
+        return gpsti_tune_computes(pipeline, clock);
     if (!pipeline->writer)
         return false;
     gpsti_writer_query_info(pipeline->writer, &info);
@@ -99,10 +105,14 @@ GPSTI_INTERN void gpsti_tune_costs(const gpst_pipeline* pipeline, gpsti_tuner_co
     service_ns[GPST_RESOURCE_DISK_IN] = 0;
 }
 
+GPSTI_INTERN uint32_t gpsti_tune_reads_at_once(const gpst_pipeline* pipeline) {
+    return pipeline->whole ? pipeline->n_active : pipeline->desc.n_reads;
+}
+
 GPSTI_INTERN void gpsti_tune_take_alone(const gpst_pipeline* pipeline, gpsti_tuner_costs* costs) {
     const gpsti_tune* const tune = &pipeline->tune;
     int64_t* const service_ns = costs->service_ns;
-    const uint32_t n_reads = pipeline->whole ? pipeline->n_active : pipeline->desc.n_reads;
+    const uint32_t n_reads = gpsti_tune_reads_at_once(pipeline);
     const uint32_t n_writes = pipeline->whole ? pipeline->n_active : pipeline->desc.n_writes;
     service_ns[GPST_RESOURCE_DISK_IN] =
         gpsti_tuner_file_alone_ns(service_ns[GPST_RESOURCE_DISK_IN], tune->read_alone_ns, n_reads);

@@ -114,6 +114,9 @@ GPSTI_PRIVATE void gpsti_tune_describe_costs(const gpst_pipeline* pipeline, gpst
     out->costs.is_first = false;
     if (!tune->modelled)
         return;
+    out->costs.reads_enough =
+        gpsti_tuner_reads_enough(out->seen.service_ns[GPST_RESOURCE_DISK_IN],
+                                 tune->model.service_ns[GPST_RESOURCE_DISK_IN], gpsti_tune_reads_at_once(pipeline));
     for (int f = 0; f < 2; f++)
         out->costs.service_ns[files[f]] = out->seen.service_ns[files[f]] = tune->model.service_ns[files[f]];
     out->costs.writes_compute = tune->model.writes_compute;

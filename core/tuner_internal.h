@@ -18,6 +18,7 @@ typedef struct gpsti_tuner_budget {
     uint32_t cores;   /* allowed by affinity and quota */
     uint32_t workers; /* threads of the context */
     bool reads, writes, streams; /* the pipeline has such a stage; streams: on an asynchronous device */
+    bool syncs;       /* what is written is brought to the disk */
     uint32_t outputs; /* of an item, which several workers can serve side by side */
     bool inside;      /* kernels run on the CPU and can use threads */
     uint32_t batch;   /* items that a submission to the device may have at most; 0 or 1: batches are not for it */
@@ -37,6 +38,7 @@ typedef struct gpsti_tuner_costs {
     int64_t read_ns; /* of its CPU time: reading from the page cache, by workers for as long as that computes */
     int64_t played_ns; /* work of the host's cores as its device; 0 = that has its own */
     uint64_t read_bytes; /* from its file */
+    uint32_t reads_enough; /* at once, of those of its file: more only wait for each other; 0 = not known */
     int64_t item_ns; /* its whole way in a plain loop, calls and waiting too; 0 = not known */
     bool writes_compute; /* its writing waits for a core at most: files that stay in memory for now */
     bool files_in_memory; /* its files are on no disk: making them in one directory is no matter of turns */
@@ -147,6 +149,9 @@ GPSTI_INTERN int64_t gpsti_tuner_whole_period_ns(const gpsti_tuner_costs* costs,
 /* What a file would take by itself, which takes file_ns as one of n_at_once, and took before_ns when the model was
    made. */
 GPSTI_INTERN int64_t gpsti_tuner_file_alone_ns(int64_t file_ns, int64_t before_ns, uint32_t n_at_once);
+/* How many reads at once keep a disk as busy as n_at_once did, each of which took read_ns, and alone_ns alone; 0 = not
+   known. */
+GPSTI_INTERN uint32_t gpsti_tuner_reads_enough(int64_t read_ns, int64_t alone_ns, uint32_t n_at_once);
 /* Starts with so many; waits_for_turns: items that have come to their end may wait there in their slots. */
 GPSTI_INTERN void gpsti_tuner_set_whole(gpsti_tuner* tuner, const gpsti_tuner_costs* costs, uint32_t n_workers,
                                         bool waits_for_turns);

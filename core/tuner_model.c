@@ -13,6 +13,7 @@
 #define GPSTI_TUNER_WHOLE_NS 10000000 /* of an item, at most: a longer one is worth handing from thread to thread */
 #define GPSTI_TUNER_WHOLE_ALL_NS 50000000 /* unless all have one: others, of another pipeline, then wait so long */
 #define GPSTI_TUNER_WHOLE_FILES 8     /* that a disk serves at once about as fast as more of them */
+#define GPSTI_TUNER_FILES 16 /* with which it is as fast as it can be */
 #define GPSTI_TUNER_WHOLE_NAMES 4     /* threads that make files in one directory without taking each other's turns */
 #define GPSTI_TUNER_BRIEF_NS 500000 /* of an item that is over before others are there to share it */
 #define GPSTI_TUNER_NAME_NS 4000 /* for so long about one keeps the directory, where that is in memory */
@@ -92,7 +93,7 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_in_flight(const gpsti_tuner* tuner, int64_t s
                                              bool is_far) {
     const uint32_t most = is_far                                             ? GPSTI_TUNER_FAR_FILES
                           : tuner->budget.preset == GPST_PRESET_THROUGHPUT ? 32
-                                                                           : 16;
+                                                                           : GPSTI_TUNER_FILES;
     return period_ns > 0 ? gpsti_tuner_clamp((uint64_t)(service_ns / period_ns) + 1, 1, most) : 4;
 }
 
@@ -108,7 +109,8 @@ GPSTI_PRIVATE bool gpsti_tuner_waits_far(const gpsti_tuner_costs* costs) {
 }
 
 /* As many again of reads that wait far: the first ones to come back are the short ones. */
-GPSTI_PRIVATE uint32_t gpsti_tuner_reads(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs, int64_t period_ns) {
+GPSTI_PRIVATE uint32_t gpsti_tuner_reads_wanted(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs,
+                                                int64_t period_ns) {
     const int64_t waits_ns = costs ? costs->service_ns[GPST_RESOURCE_DISK_IN] : 0;
     if (period_ns > 0 && gpsti_tuner_waits_far(costs))
         return gpsti_tuner_clamp(2 * ((uint64_t)(waits_ns / period_ns) + 1), 1, GPSTI_TUNER_WAITING_FILES);
@@ -116,16 +118,46 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_reads(const gpsti_tuner* tuner, const gpsti_t
                                  waits_ns >= GPSTI_TUNER_FAR_NS);
 }
 
+GPSTI_PRIVATE uint32_t gpsti_tuner_reads(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs, int64_t period_ns) {
+    const uint32_t wanted = gpsti_tuner_reads_wanted(tuner, costs, period_ns);
+    const uint32_t enough = costs ? costs->reads_enough : 0;
+    return enough > 0 && enough < wanted ? enough : wanted;
+}
+
+/* By Little's law, and as many again. */
+GPSTI_INTERN uint32_t gpsti_tuner_reads_enough(int64_t read_ns, int64_t alone_ns, uint32_t n_at_once) {
+    if (read_ns <= 0 || alone_ns <= 0)
+        return 0;
+    const uint64_t n = (uint64_t)(alone_ns * (int64_t)n_at_once / read_ns);
+    return gpsti_tuner_clamp(2 * (n + 1), GPSTI_TUNER_FILES, UINT32_MAX);
+}
+
 GPSTI_PRIVATE bool gpsti_tuner_writes_far(const gpsti_tuner_costs* costs) {
     return costs && !costs->writes_compute && costs->service_ns[GPST_RESOURCE_DISK_OUT] >= GPSTI_TUNER_FAR_NS;
 }
 
-/* Slots for writes: what is written at once, or waits for it, is over soon; but not where it waits far. */
+GPSTI_PRIVATE bool gpsti_tuner_syncs(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
+    return tuner->budget.syncs && costs && !costs->writes_compute && costs->service_ns[GPST_RESOURCE_DISK_OUT] > 0;
+}
+
+/* Those that are synced at once share what that costs the disk, so that it takes as many as it can. */
+GPSTI_PRIVATE uint32_t gpsti_tuner_writes(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs, int64_t period_ns) {
+    const int64_t service_ns = costs ? costs->service_ns[GPST_RESOURCE_DISK_OUT] : 0;
+    const uint32_t n = gpsti_tuner_in_flight(tuner, service_ns, period_ns, gpsti_tuner_writes_far(costs));
+    return gpsti_tuner_syncs(tuner, costs) && n < GPSTI_TUNER_FILES ? GPSTI_TUNER_FILES : n;
+}
+
+/* Slots for writes: what is written at once, or waits for it, is over soon; but not where it waits far, or for its turn
+   to be synced. */
 GPSTI_PRIVATE uint32_t gpsti_tuner_in_write(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
     const uint32_t writes = tuner->now.value[GPST_KNOB_WRITES];
+    const uint32_t outputs = tuner->budget.outputs > 1 ? tuner->budget.outputs : 1;
+    uint32_t most = gpsti_tuner_writes_far(costs) ? GPSTI_TUNER_FAR_FILES : 4;
     if (!tuner->budget.writes)
         return 0;
-    return gpsti_tuner_clamp(writes, 1, gpsti_tuner_writes_far(costs) ? GPSTI_TUNER_FAR_FILES : 4);
+    if (gpsti_tuner_syncs(tuner, costs) && most < GPSTI_TUNER_FILES / outputs)
+        most = GPSTI_TUNER_FILES / outputs;
+    return gpsti_tuner_clamp(writes, 1, most);
 }
 
 /* Slots for reads. Those that workers do have none of their own; behind one that waits far there are others that are
@@ -218,8 +250,7 @@ GPSTI_PRIVATE void gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_costs
     memset(now, 0, sizeof *now);
     now->value[GPST_KNOB_WORKERS] = gpsti_tuner_useful_workers(tuner, costs, period_ns);
     now->value[GPST_KNOB_READS] = gpsti_tuner_reads(tuner, costs, files_ns);
-    now->value[GPST_KNOB_WRITES] = gpsti_tuner_in_flight(
-        tuner, costs ? costs->service_ns[GPST_RESOURCE_DISK_OUT] : 0, files_ns, gpsti_tuner_writes_far(costs));
+    now->value[GPST_KNOB_WRITES] = gpsti_tuner_writes(tuner, costs, files_ns);
     now->value[GPST_KNOB_STREAMS] = 4;
     now->value[GPST_KNOB_BATCH] = gpsti_tuner_start_batch(costs);
     const uint32_t in_write = gpsti_tuner_in_write(tuner, costs);

@@ -27,6 +27,7 @@ static const kit_kept kit_all_kept[] = {
     {"test_an_item_takes_an_engine_time", "what an item costs an engine on the cpu and on a device"},
     {"test_waiting_reads_are_the_readers", "sim's disk"},
     {"test_reads_that_queue", "sim's disk"},
+    {"fewer_reads_the_next_time", "sim's disk"},
     {"test_threads_that_read", "how many threads there are: a driver has its own"},
     {"test_threads_that_write", "how many threads there are: a driver has its own"},
     {"test_reads_that_wait", "sim's disk"},

@@ -128,6 +128,8 @@ static void test_late_reads(void** state) {
     assert_int_equal(n_more, 2);
 }
 
+/* ---- reads that queue: a disk that serves one read after the other ------------------------------------------ */
+
 enum { N_QUEUE_RUNS = 20, QUEUE_BYTES = 1 << 17 };
 
 static gpst_result look_at_file(void* user_data, gpst_task* task) {
@@ -135,26 +137,29 @@ static gpst_result look_at_file(void* user_data, gpst_task* task) {
     return GPST_OK;
 }
 
-/* Of a disk that serves one read after the other each waits for those before it, the last one for all. Runs that know
-   the job find no others in that. */
+static void queue_run(kit* self, gpst_stage_func look, gpst_stats* stats) {
+    gpst_pipeline_desc desc = files_desc(self, false);
+    char path[100];
+    for (uint64_t n = 0; n < N_FILES; n++) {
+        kit_input_path(self, n, path, sizeof path);
+        assert_int_equal(truncate(path, QUEUE_BYTES), 0);
+    }
+    self->next_source = 0;
+    self->stages[1] = kit_stage(self, GPST_STAGE_HOST, look, "look");
+    desc.n_stages = 2;
+    self->n_outputs = desc.n_outputs = 1;
+    assert_int_equal(run_tuned(self, &desc, stats), GPST_OK);
+    assert_int_equal(stats->items_ok, N_FILES);
+}
+
+/* Each waits for those before it, the last one for all. Runs that know the job find no others in that. */
 static void test_reads_that_queue(void** state) {
     (void)state;
     kit* const self = kit_open("sim:read_gbps=0.4", 4);
     gpst_stats stats;
     uint32_t n_known = 0, n_others = 0;
     for (int run = 0; run < N_QUEUE_RUNS; run++) {
-        gpst_pipeline_desc desc = files_desc(self, false);
-        char path[100];
-        for (uint64_t n = 0; n < N_FILES; n++) {
-            kit_input_path(self, n, path, sizeof path);
-            assert_int_equal(truncate(path, QUEUE_BYTES), 0);
-        }
-        self->next_source = 0;
-        self->stages[1] = kit_stage(self, GPST_STAGE_HOST, look_at_file, "look");
-        desc.n_stages = 2;
-        self->n_outputs = desc.n_outputs = 1;
-        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-        assert_int_equal(stats.items_ok, N_FILES);
+        queue_run(self, look_at_file, &stats);
         n_known += said("known job") ? 1 : 0;
         n_others += said("other items") ? 1 : 0;
     }
@@ -164,9 +169,46 @@ static void test_reads_that_queue(void** state) {
     assert_true(n_others <= N_QUEUE_RUNS / 10); /* a busy machine */
 }
 
+/* What the model is made of is said to have waited for more than 1 ms for each file. */
+static gpst_result look_after_a_late_read(void* user_data, gpst_task* task) {
+    gpst_pipeline* const pipeline = task->pipeline;
+    gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
+    gpsti_mutex_lock(mutex);
+    gpsti_clock* const reads = &pipeline->clocks[pipeline->steps[0].first_clock];
+    if (!pipeline->tune.modelled) {
+        reads->busy_ns = 1000000 * (int64_t)(reads->count + 1);
+        pipeline->read_cpu_part = 0.01;
+    }
+    gpsti_mutex_unlock(mutex);
+    return look_at_file(user_data, task);
+}
+
+/* True: the first run thought 64 reads at once to be good; of those that know how long they wait for each other the
+   third has 16. */
+static bool fewer_reads_the_next_time(void) {
+    kit* const self = kit_open("sim:read_gbps=0.4", 4);
+    gpst_stats stats;
+    bool fewer = true;
+    for (int run = 0; run < 4 && fewer; run++) {
+        queue_run(self, look_after_a_late_read, &stats);
+        fewer = run == 0 ? strstr(stats.settings, " reads=64 ") != NULL : said("known job: starts with workers=");
+    }
+    fewer = fewer && said(" reads=16 ");
+    kit_close(self);
+    return fewer;
+}
+
+static void test_reads_that_are_too_many(void** state) {
+    (void)state;
+    bool fewer = false;
+    for (test_tries t = {0, 0}; !fewer && test_again(&t);)
+        fewer = fewer_reads_the_next_time();
+    assert_true(fewer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_files_in_memory),
                                        cmocka_unit_test(test_writes_that_take_turns), cmocka_unit_test(test_late_reads),
-                                       cmocka_unit_test(test_reads_that_queue)};
+                                       cmocka_unit_test(test_reads_that_queue), cmocka_unit_test(test_reads_that_are_too_many)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,39 @@ static void test_an_item_of_an_engine(void** state) {
     kit_close(self);
 }
 
+/* Is a file that takes 100 us to write, so much of it on a core, work for that? */
+static bool writing_computes(gpst_fsync policy, int64_t cpu_ns) {
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline* pipeline = NULL;
+    gpsti_tuner_costs costs;
+    gpst_pipeline_desc desc = kit_standard(self, 100);
+    desc.mode = GPST_RUN_DEFAULT;
+    desc.fsync = policy;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    see(pipeline, GPST_RESOURCE_DISK_OUT, 100 * US);
+    gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[pipeline->n_steps - 2].first_clock];
+    assert_int_equal(clock->busy_ns, N_SEEN * 100 * US);
+    clock->cpu_samples = 1;
+    clock->cpu_busy_ns = 100 * US;
+    clock->cpu_ns = cpu_ns;
+    gpsti_tune_costs(pipeline, &costs);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+    return costs.writes_compute;
+}
+
+/* Half of it may be waiting, but not where a disk is waited for: of that others have time for more. */
+static void test_what_writing_is(void** state) {
+    (void)state;
+    assert_true(writing_computes(GPST_FSYNC_NONE, 50 * US));
+    assert_false(writing_computes(GPST_FSYNC_NONE, 49 * US));
+    assert_false(writing_computes(GPST_FSYNC_FILE, 87 * US));
+    assert_true(writing_computes(GPST_FSYNC_FILE, 88 * US));
+    assert_false(writing_computes(GPST_FSYNC_DEFAULT, 87 * US));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_an_item_of_an_engine)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_an_item_of_an_engine),
+                                       cmocka_unit_test(test_what_writing_is)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,64 @@ static void test_model_of_far_writes(void** state) {
     assert_int_equal(tuner.now.value[GPST_KNOB_WRITES], 5);
 }
 
+/* What is brought to the disk: sixteen at once, with as many slots, of which an item's outputs share one; unless it is
+   no disk. */
+static void test_model_of_synced_writes(void** state) {
+    (void)state;
+    machine m = brief_machine(16);
+    m.cpu = 4.0; /* four items a ms */
+    static const struct {
+        double write;
+        bool syncs, computes;
+        uint32_t outputs, writes, slots;
+    } rows[] = {{1.0, false, false, 1, 5, 22},  /* 16 workers, 4 of the writes and 2 */
+                {1.0, true, false, 1, 16, 34},
+                {1.0, true, false, 2, 16, 26},
+                {1.0, true, false, 8, 16, 22},
+                {1.0, true, true, 1, 4, 22},    /* 3.2 items a ms: 4 beside the workers' own */
+                {8.0, true, false, 1, 32, 50},  /* they wait far, synced or not */
+                {0.0, true, false, 1, 1, 19}};  /* and those of nothing for nobody */
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        m.write = rows[i].write;
+        gpsti_tuner_budget budget = budget_of(&m);
+        gpsti_tuner_costs costs = costs_of(&m);
+        gpsti_tuner tuner;
+        budget.writes = true;
+        budget.syncs = rows[i].syncs;
+        budget.outputs = rows[i].outputs;
+        costs.writes_compute = rows[i].computes;
+        gpsti_tuner_init(&tuner, &budget, &costs);
+        const uint32_t* const now = tuner.now.value;
+        if (now[GPST_KNOB_WRITES] != rows[i].writes || now[GPST_KNOB_SLOTS] != rows[i].slots)
+            fail_msg("row %u: %u writes, %u slots", (unsigned)i, now[GPST_KNOB_WRITES], now[GPST_KNOB_SLOTS]);
+    }
+}
+
+/* As many reads as the last run's disk could serve, and as many again; sixteen it can. */
+static void test_reads_that_are_enough(void** state) {
+    (void)state;
+    assert_int_equal(gpsti_tuner_reads_enough(20, 20, 64), 130);
+    assert_int_equal(gpsti_tuner_reads_enough(40, 20, 64), 66);
+    assert_int_equal(gpsti_tuner_reads_enough(160, 20, 64), 18);
+    assert_int_equal(gpsti_tuner_reads_enough(640, 20, 64), 16);
+    assert_int_equal(gpsti_tuner_reads_enough(0, 20, 64), 0);
+    assert_int_equal(gpsti_tuner_reads_enough(20, 0, 64), 0);
+    machine m = brief_machine(16);
+    m.cpu = 0.3;
+    m.read = 3.0;
+    static const struct {
+        uint32_t enough, reads;
+    } rows[] = {{0, 32}, {16, 16}, {31, 31}, {64, 32}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const gpsti_tuner_budget budget = budget_of(&m);
+        gpsti_tuner_costs costs = costs_of(&m);
+        gpsti_tuner tuner;
+        costs.reads_enough = rows[i].enough;
+        gpsti_tuner_init(&tuner, &budget, &costs);
+        assert_int_equal(tuner.now.value[GPST_KNOB_READS], rows[i].reads);
+    }
+}
+
 /* Of an item's time, what the cores have to do; disks and devices of their own do the rest meanwhile. */
 static void test_what_cores_share(void** state) {
     (void)state;
@@ -442,7 +500,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model_is_little_s_law),
         cmocka_unit_test(test_model_of_far_reads),
-        cmocka_unit_test(test_model_of_far_writes),
+        cmocka_unit_test(test_model_of_far_writes), cmocka_unit_test(test_model_of_synced_writes), cmocka_unit_test(test_reads_that_are_enough),
         cmocka_unit_test(test_what_cores_share),
         cmocka_unit_test(test_model_of_reads_that_bring_little), cmocka_unit_test(test_first_read_that_waits),
         cmocka_unit_test(test_model_of_files_by_item_0),
