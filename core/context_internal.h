@@ -5,6 +5,7 @@
 #include "../backends/backend.h"
 #include "base_internal.h"
 #include "context.h"
+#include "inside_internal.h"
 #include "keep_internal.h"
 #include "pin_internal.h"
 #include "recall_internal.h"
@@ -32,6 +33,8 @@ struct gpst_context {
     gpsti_keep keep;
     bool has_keep;
     gpsti_recall recall; /* under the scheduler's lock */
+    gpsti_inside lone;   /* what kernels of runs of one item took that had every core, or might have; likewise */
+    uint64_t lone_pixels; /* of each of them; 0 = there was none */
 };
 
 /* The index-th backend that there can be, NULL when it is not compiled in; *name is NULL behind the last. */

@@ -25,6 +25,8 @@ GPSTI_INTERN void gpsti_inside_sound(gpsti_inside* inside) {
         inside->n_alone = 1;
 }
 
+GPSTI_INTERN void gpsti_inside_put_off(gpsti_inside* inside) { inside->n_alone = inside->pause = GPSTI_INSIDE_PAUSE; }
+
 /* One that took long is nothing: threads were made, or the system had to do. */
 GPSTI_INTERN int64_t gpsti_inside_late_ns(const gpsti_inside* inside) {
     return inside->n < 2 ? 0 : (inside->total_ns - inside->most_ns) / (inside->n - 1) - inside->least_ns;

@@ -22,6 +22,8 @@ GPSTI_INTERN bool gpsti_inside_wants(const gpsti_inside* inside);
 GPSTI_INTERN bool gpsti_inside_doubts(const gpsti_inside* inside);
 /* The next one is to have one thread, to know what that takes. */
 GPSTI_INTERN void gpsti_inside_sound(gpsti_inside* inside);
+/* Nor is every core expected to be better: some have one thread before it is tried. */
+GPSTI_INTERN void gpsti_inside_put_off(gpsti_inside* inside);
 /* What a kernel on every core took, in the mean and but for the longest, beyond the shortest; 0 = too few to say. */
 GPSTI_INTERN int64_t gpsti_inside_late_ns(const gpsti_inside* inside);
 /* What such a kernel, of wide_ns on n_threads, may lose: that, or what is lost anyway. */

@@ -167,12 +167,27 @@ GPSTI_PRIVATE bool gpsti_plain_meets_others(const gpst_pipeline* pipeline) {
     return n_running > 1 && n_running - 1 + n_threads > context->cores_online;
 }
 
+GPSTI_PRIVATE bool gpsti_plain_is_lone(const gpst_pipeline* pipeline) { return pipeline->desc.n_items_expected == 1; }
+
+/* A lone item's kernels are told by those of the runs before: is the next one to have one thread? */
+GPSTI_PRIVATE bool gpsti_plain_puts_off(gpsti_plain* self, uint64_t n_pixels) {
+    const gpst_context* const context = self->pipeline->context;
+    if (!gpsti_plain_is_lone(self->pipeline))
+        return false;
+    gpsti_plain_lock(self);
+    const bool puts_off = context->lone_pixels == n_pixels && !gpsti_inside_wants(&context->lone);
+    gpsti_plain_unlock(self);
+    return puts_off;
+}
+
 /* When the run begins, before callbacks have threads of their own. */
 GPSTI_PRIVATE void gpsti_plain_look_around(gpsti_plain* self) {
     const gpst_pipeline* const pipeline = self->pipeline;
     bool may_be_wide = false;
-    for (uint32_t s = 0; s < pipeline->n_steps; s++)
-        may_be_wide = may_be_wide || gpsti_plain_pixels(pipeline, &pipeline->steps[s]) >= GPSTI_PLAIN_WIDE_PIXELS;
+    for (uint32_t s = 0; s < pipeline->n_steps && !may_be_wide; s++) {
+        const uint64_t n_pixels = gpsti_plain_pixels(pipeline, &pipeline->steps[s]);
+        may_be_wide = n_pixels >= GPSTI_PLAIN_WIDE_PIXELS && !gpsti_plain_puts_off(self, n_pixels);
+    }
     self->has_company = may_be_wide && gpsti_plain_meets_others(pipeline);
 }
 
@@ -186,21 +201,54 @@ GPSTI_PRIVATE bool gpsti_plain_has_company(gpsti_plain* self) {
 /* Before the engine is opened no other item wants the cores: a wide kernel may have them all. In item 0 only where what
    was before it is little and the run too short to lose much, unless there is no other item: threads that have just
    been inside a kernel look for more for a while, and would take the cores from an engine that is opened for the rest.
-   A lone item's kernel must be worth waking them: on two cores that takes the 4 ms until the system moves one, on 16 it
-   rarely does. Beside other programs it must gain more than it may wait for. */
+   Beside other programs it must gain more than it may wait for. */
 GPSTI_PRIVATE bool gpsti_plain_is_wide(gpsti_plain* self, uint64_t n_pixels) {
     const gpst_pipeline* const pipeline = self->pipeline;
     if (self->worth_ns == 0 || pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE] <= 1 ||
         n_pixels < GPSTI_PLAIN_WIDE_PIXELS)
         return false;
+    if (gpsti_plain_puts_off(self, n_pixels))
+        return true; /* and is noted as one of them */
     const int64_t alone_ns = (int64_t)n_pixels * GPSTI_PLAIN_PIXEL_NS;
     const int64_t n_threads = pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
     if (gpsti_plain_has_company(self) && alone_ns - alone_ns / n_threads < GPSTI_PLAIN_SLICE_NS)
         return false;
-    if (pipeline->desc.n_items_expected == 1)
-        return alone_ns * (n_threads - 1) >= GPSTI_PLAIN_WAKE_NS;
-    return pipeline->next_index > 1 || (gpsti_plain_work_ns(self) < alone_ns / 4 &&
+    return gpsti_plain_is_lone(pipeline) || pipeline->next_index > 1 || (gpsti_plain_work_ns(self) < alone_ns / 4 &&
                                         !gpsti_plain_may_lose(self, alone_ns / n_threads, alone_ns));
+}
+
+/* A kernel must be worth waking threads for: on two cores that can take the 4 ms until the system moves one, on more it
+   rarely does. Where it seems not to be, that is tried after some on one thread. */
+GPSTI_PRIVATE void gpsti_plain_expect_lone(const gpsti_plain* self, int64_t alone_ns, gpsti_inside* out) {
+    const int64_t n_others = (int64_t)self->pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE] - 1;
+    gpsti_inside_init(out, alone_ns);
+    if (alone_ns * n_others * n_others < GPSTI_PLAIN_WAKE_NS)
+        gpsti_inside_put_off(out);
+}
+
+GPSTI_PRIVATE void gpsti_plain_recall_inside(gpsti_plain* self, uint64_t n_pixels) {
+    gpst_context* const context = self->pipeline->context;
+    const int64_t alone_ns = (int64_t)n_pixels * GPSTI_PLAIN_PIXEL_NS;
+    if (!gpsti_plain_is_lone(self->pipeline)) {
+        if (self->inside.alone_ns == 0)
+            gpsti_inside_init(&self->inside, alone_ns);
+        return;
+    }
+    gpsti_plain_lock(self);
+    if (context->lone_pixels != n_pixels)
+        gpsti_plain_expect_lone(self, alone_ns, &context->lone);
+    context->lone_pixels = n_pixels;
+    self->inside = context->lone;
+    gpsti_plain_unlock(self);
+}
+
+GPSTI_PRIVATE void gpsti_plain_note_inside(gpsti_plain* self, int64_t busy_ns) {
+    gpsti_inside_note(&self->inside, busy_ns);
+    if (!gpsti_plain_is_lone(self->pipeline))
+        return;
+    gpsti_plain_lock(self);
+    self->pipeline->context->lone = self->inside;
+    gpsti_plain_unlock(self);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_plain_run_wide(gpsti_plain* self, const gpsti_step* step, uint64_t n_pixels,
@@ -208,14 +256,13 @@ GPSTI_PRIVATE gpst_result gpsti_plain_run_wide(gpsti_plain* self, const gpsti_st
     const gpst_pipeline* const pipeline = self->pipeline;
     const int64_t setup_ns = gpsti_plain_setup_ns(pipeline), start_ns = gpsti_now_ns();
     bool finished = false;
-    if (self->inside.alone_ns == 0)
-        gpsti_inside_init(&self->inside, (int64_t)n_pixels * GPSTI_PLAIN_PIXEL_NS);
+    gpsti_plain_recall_inside(self, n_pixels);
     const bool doubts = gpsti_inside_doubts(&self->inside);
     if (gpsti_inside_wants(&self->inside))
         self->slot->exec.n_threads = pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
     const gpst_result result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
     const int64_t busy_ns = gpsti_now_ns() - start_ns - (gpsti_plain_setup_ns(pipeline) - setup_ns);
-    gpsti_inside_note(&self->inside, busy_ns);
+    gpsti_plain_note_inside(self, busy_ns);
     self->inside_ns += doubts ? busy_ns : 0; /* the next one will have every core: no reason for an engine yet */
     return result;
 }

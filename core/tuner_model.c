@@ -21,6 +21,7 @@
 #define GPSTI_TUNER_KNOWN_CALLS 8     /* where their memory stays for more runs, so that one too many costs little */
 #define GPSTI_TUNER_CALLS_NS 500000   /* of an item that is mostly calls and copies */
 #define GPSTI_TUNER_WHOLE_LOSS 1.1    /* of the engine's time at best */
+#define GPSTI_TUNER_HANDING_NS 90000 /* of items on a device, about: 95 to 160 us in a virtual machine */
 #define GPSTI_TUNER_NEARLY 0.75 /* of a device's time: with so much computing none of the workers is one too many */
 #define GPSTI_TUNER_FAR_NS 2000000 /* a read that waits so long waits for more than a disk: others can, beside it */
 #define GPSTI_TUNER_FAR_FILES 32
@@ -333,10 +334,18 @@ GPSTI_PRIVATE bool gpsti_tuner_computes(const gpsti_tuner_costs* costs, int64_t 
     return (double)costs->service_ns[GPST_RESOURCE_CPU] >= GPSTI_TUNER_NEARLY * (double)period_ns * (double)n;
 }
 
-/* The engine's at its best, in stages: handing items on is work, too. */
+/* Of an item's CPU time in stages. Where a driver has each item alone most of it is waking those who wait for it. */
+GPSTI_PRIVATE int64_t gpsti_tuner_handing_ns(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
+    const bool shared = tuner->budget.batch > 1 && gpsti_tuner_start_batch(costs) > 1;
+    if (!tuner->budget.streams)
+        return GPSTI_TUNER_ITEM_NS;
+    return shared || costs->played_ns > 0 ? GPSTI_TUNER_BATCH_ITEM_NS : GPSTI_TUNER_HANDING_NS;
+}
+
+/* The engine's at its best, in stages. */
 GPSTI_PRIVATE int64_t gpsti_tuner_staged_ns(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs, uint32_t n) {
     gpsti_tuner_costs handed = *costs;
-    handed.service_ns[GPST_RESOURCE_CPU] += tuner->budget.streams ? GPSTI_TUNER_BATCH_ITEM_NS : GPSTI_TUNER_ITEM_NS;
+    handed.service_ns[GPST_RESOURCE_CPU] += gpsti_tuner_handing_ns(tuner, costs);
     const int64_t files_ns = gpsti_tuner_files_ns(costs), others_ns = gpsti_tuner_period_ns(&handed, n);
     return files_ns > others_ns ? files_ns : others_ns;
 }
@@ -361,12 +370,12 @@ GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const 
         n = gpsti_tuner_names(tuner, way_ns);
     const int64_t files_ns = gpsti_tuner_files_ns(costs), others_ns = gpsti_tuner_period_ns(&believed, n);
     const int64_t period_ns = files_ns > others_ns ? files_ns : others_ns;
-    const uint32_t calls = tuner->budget.known ? GPSTI_TUNER_KNOWN_CALLS : GPSTI_TUNER_WHOLE_CALLS;
+    const uint32_t n_staged = n, calls = tuner->budget.known ? GPSTI_TUNER_KNOWN_CALLS : GPSTI_TUNER_WHOLE_CALLS;
     if (tuner->budget.streams && most[GPST_KNOB_STREAMS] < n)
         n = most[GPST_KNOB_STREAMS];
     if (period_ns <= 0 || (in_turns && n > GPSTI_TUNER_WHOLE_NAMES) ||
         (double)gpsti_tuner_total_ns(&believed) >
-            GPSTI_TUNER_WHOLE_LOSS * (double)gpsti_tuner_staged_ns(tuner, &believed, n) * (double)n)
+            GPSTI_TUNER_WHOLE_LOSS * (double)gpsti_tuner_staged_ns(tuner, &believed, n_staged) * (double)n)
         return 0;
     if (tuner->budget.streams && gpsti_tuner_is_calls(costs, way_ns) && n > calls)
         n = calls;

@@ -165,6 +165,24 @@ static void test_every_core_has_another_turn(void** state) {
     assert_true(gpsti_inside_wants(&inside));
 }
 
+/* Not expected to be better: tried after eight, and if it is not, after 64. */
+static void test_every_core_is_put_off(void** state) {
+    (void)state;
+    gpsti_inside inside;
+    gpsti_inside_init(&inside, 1200 * US);
+    gpsti_inside_put_off(&inside);
+    for (uint32_t n = 8; n <= 64; n *= 8) {
+        assert_false(gpsti_inside_doubts(&inside));
+        for (uint32_t k = 0; k < n; k++) {
+            assert_false(gpsti_inside_wants(&inside));
+            gpsti_inside_note(&inside, 400 * US);
+        }
+        assert_true(gpsti_inside_wants(&inside));
+        gpsti_inside_note(&inside, 5000 * US);
+    }
+    assert_false(gpsti_inside_wants(&inside));
+}
+
 /* A thousand good kernels do not outweigh ten bad ones. */
 static void test_what_was_long_ago_says_little(void** state) {
     (void)state;
@@ -186,6 +204,7 @@ int main(void) {
         cmocka_unit_test(test_what_kernels_lose),
         cmocka_unit_test(test_what_one_thread_takes),
         cmocka_unit_test(test_every_core_has_another_turn),
+        cmocka_unit_test(test_every_core_is_put_off),
         cmocka_unit_test(test_what_was_long_ago_says_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,6 +198,45 @@ static narrow narrow_items(uint32_t side, uint64_t n_items, uint64_t n_expected)
     return narrow_items_slow(side, n_items, n_expected, NULL);
 }
 
+/* How many threads the kernel of each of n_runs runs of one item had, all of one context; slow by so much. */
+static void lone_runs(kit* self, uint32_t side, const slowness* slow, uint32_t n_runs, bool* wide) {
+    gpst_warp* const warp = wide_warp(side);
+    gpst_pipeline_desc desc = wide_desc(self, 1, warp);
+    gpst_stats stats;
+    narrow seen;
+    memset(&seen, 0, sizeof seen);
+    seen.slow = *slow;
+    self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, be_slow, "slow");
+    self->stages[2] = kit_stage(self, GPST_STAGE_HOST, look_at_threads, "look");
+    self->stages[1].user_data = self->stages[2].user_data = &seen;
+    desc.n_stages = 3;
+    for (uint32_t r = 0; r < n_runs; r++) {
+        self->next_source = 0;
+        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+        assert_int_equal(stats.items_ok, 1);
+        wide[r] = !seen.first_alone;
+        assert_true(wide[r] == (strstr(stats.settings, "mode=plain-inside") != NULL));
+    }
+    gpst_warp_destroy(warp);
+}
+
+/* Runs of one item each: every core inside its kernel where that was no slower in those before, and where it did not
+   seem worth it tried after eight. */
+static void test_lone_kernels_are_learnt_from(void** state) {
+    (void)state;
+    static const slowness late = {200000000, 1, 0}, alone = {0, 1, 50000000};
+    const uint32_t n_cores = wide_cores();
+    kit* const self = kit_open("cpu", 2);
+    bool wide[12];
+    lone_runs(self, 1024, &late, 12, wide);
+    for (uint32_t r = 0; r < 12; r++) /* one has one thread after the first that was late, eight after the second */
+        assert_true(wide[r] == (n_cores > 1 && (r == 0 || r == 2 || r == 11)));
+    lone_runs(self, 512, &alone, 12, wide);
+    for (uint32_t r = 0; r < 12; r++)
+        assert_true(wide[r] == (n_cores > 2 || (n_cores > 1 && r >= 8)));
+    kit_close(self);
+}
+
 /* What kernels lose on every core is found out where a run is long enough for that: at once where it is known to be,
    and others begin beside item 0's kernel; of a run of unknown length when it has become so. */
 static void test_long_runs_are_sounded(void** state) {
@@ -395,6 +434,7 @@ static void test_workers_without_items_are_not(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_lone_wide_kernel_has_every_core),
+        cmocka_unit_test(test_lone_kernels_are_learnt_from),
         cmocka_unit_test(test_long_runs_are_sounded),
         cmocka_unit_test(test_late_kernels_are_left),
         cmocka_unit_test(test_others_keep_their_cores),

@@ -30,28 +30,40 @@ static void test_who_brings_whole_items(void** state) {
     m.gpu = 0.05;
     m.workers = m.cores = 3;
     assert_int_equal(whole_workers_of(&m), 3);
-    m.workers = m.cores = 2; /* 0.15 ms each: two bring an item every 0.075 ms, and the engine every 0.05 */
+    m.workers = m.cores = 2; /* 0.15 ms each: two bring an item every 0.075 ms, and the engine every 0.095 */
+    assert_int_equal(whole_workers_of(&m), 2);
+    m.h2d = m.d2h = 0.1; /* 0.35 each: every 0.175, the engine every 0.1 */
     assert_int_equal(whole_workers_of(&m), 0);
 }
 
-/* Handing items on takes of the workers' time, too; and a device that is played by cores is on theirs. */
+/* Handing items on takes of the workers' time, too: of brief ones that share a submission 0.015 ms, of others 0.09. A
+   device that is played by cores is on theirs, and nobody is woken for it. */
 static void test_whole_items_of_few_workers(void** state) {
     (void)state;
-    machine m = brief_machine(2);
-    m.cpu = 0.010;
-    m.gpu = 0.006; /* 0.016 ms each: two bring an item every 0.008 ms, and the engine every 0.0125, not 0.006 */
-    assert_int_equal(whole_workers_of(&m), 2);
-    m.cpu = 0.1; /* 0.150 ms each: every 0.075; the engine every 0.0575 */
-    m.gpu = 0.05;
-    const gpsti_tuner_budget budget = budget_of(&m);
-    gpsti_tuner_costs costs = costs_of(&m);
-    gpsti_tuner tuner;
-    gpsti_tuner_init(&tuner, &budget, &costs);
-    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 0);
-    costs.played_ns = (int64_t)(0.02 * MS); /* of the 0.05: every 0.0675 */
-    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 0);
-    costs.played_ns = (int64_t)(0.05 * MS); /* every 0.0825 */
-    assert_int_equal(gpsti_tuner_whole_workers(&tuner, &costs), 2);
+    static const struct {
+        double cpu, gpu, played;
+        uint32_t batch, workers;
+    } rows[] = {{0.010, 0.006, 0.0, 0, 2},     /* every 0.008 ms; the engine every 0.05 */
+                {0.010, 0.006, 0.0, 16, 2},    /* every 0.0125 */
+                {0.100, 0.029, 0.0, 0, 2},     /* every 0.0645; the engine every 0.095 */
+                {0.100, 0.029, 0.0, 16, 0},    /* every 0.0575 */
+                {0.100, 0.050, 0.0, 16, 2},    /* which share none: every 0.075, and 0.095 */
+                {0.100, 0.050, 0.001, 0, 0},   /* every 0.058 */
+                {0.100, 0.050, 0.020, 0, 0},   /* every 0.0675 */
+                {0.100, 0.050, 0.050, 0, 2}};  /* every 0.0825 */
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        machine m = brief_machine(2);
+        m.cpu = rows[i].cpu;
+        m.gpu = rows[i].gpu;
+        gpsti_tuner_budget budget = budget_of(&m);
+        gpsti_tuner_costs costs = costs_of(&m);
+        gpsti_tuner tuner;
+        budget.batch = rows[i].batch;
+        costs.played_ns = (int64_t)(rows[i].played * MS);
+        gpsti_tuner_init(&tuner, &budget, &costs);
+        if (gpsti_tuner_whole_workers(&tuner, &costs) != rows[i].workers)
+            fail_msg("row %u: %u workers", (unsigned)i, gpsti_tuner_whole_workers(&tuner, &costs));
+    }
 }
 
 /* What opening an engine is expected to bring: no more than what is busy all the time allows. */
