@@ -358,7 +358,8 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_names(const gpsti_tuner* tuner, int64_t way_n
 
 /* Of waiting for files there can be as much as there are workers; of a device's time not, so that more of them than
    keep it busy, and one that comes with the next, only stand in each other's way; nor of making files on a disk, for
-   which the engine has few writers. It, too, works on no more items than there are slots. */
+   which the engine has few writers. It, too, works on no more items than there are slots; but where fewer fit the
+   device its workers have the others meanwhile. */
 GPSTI_INTERN uint32_t gpsti_tuner_whole_workers(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
     const uint32_t* const most = tuner->most.value;
     const int64_t way_ns = gpsti_tuner_way_ns(costs);
