@@ -4,6 +4,8 @@
 
 #include "pipeline_internal.h"
 
+#include <string.h>
+
 #define GPSTI_TUNE_SOME_ITEMS 256 /* a run of unknown length is believed to go on for so long */
 
 /* Host memory of the slot that holds the most, or of the item that held the most. */
@@ -76,6 +78,20 @@ GPSTI_INTERN void gpsti_tune_afford_more(gpst_pipeline* pipeline) {
         gpsti_tuner_afford(tuner, slots);
 }
 
+/* One line, however often it happens. */
+GPSTI_PRIVATE void gpsti_tune_say_fewer(gpsti_tuner* tuner, uint32_t before) {
+    static const char why[] = "memory for more takes longer to make than they would save";
+    const uint32_t after = tuner->now.value[GPST_KNOB_SLOTS];
+    const uint32_t n = tuner->n_decisions < GPST_MAX_DECISIONS ? tuner->n_decisions : GPST_MAX_DECISIONS;
+    gpst_tuner_decision* decision = n > 0 ? &tuner->decisions[n - 1] : NULL;
+    if (after == before)
+        return;
+    if (!decision || strcmp(decision->reason, why) != 0)
+        decision = gpsti_tuner_note(tuner, GPST_KNOB_SLOTS, before, after);
+    decision->after = after;
+    gpsti_copy_text(decision->reason, sizeof decision->reason, why);
+}
+
 GPSTI_INTERN void gpsti_tune_afford_fewer(gpst_pipeline* pipeline) {
     gpsti_tuner* const tuner = &pipeline->tune.tuner;
     if (pipeline->n_filling == 0 || pipeline->n_served >= pipeline->n_slots || pipeline->whole ||
@@ -84,7 +100,10 @@ GPSTI_INTERN void gpsti_tune_afford_fewer(gpst_pipeline* pipeline) {
     const uint32_t slots = gpsti_tune_slots_worth(pipeline);
     if (slots == 0 || slots >= pipeline->n_slots)
         return;
+    const uint32_t before = tuner->now.value[GPST_KNOB_SLOTS];
     gpsti_tuner_afford(tuner, slots);
+    tuner->n_items = pipeline->items_ok + pipeline->items_failed;
+    gpsti_tune_say_fewer(tuner, before);
     pipeline->n_slots = tuner->now.value[GPST_KNOB_SLOTS];
 }
 

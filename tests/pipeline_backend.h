@@ -48,6 +48,7 @@ static const kit_kept kit_all_kept[] = {
     {"test_memory_is_dearer_with_a_device", "what memory costs on the cpu"},
     {"test_cores_make_memory", "what memory costs on the cpu"},
     {"test_dearer_slots_are_not_made", "what memory costs on the cpu and in sim's model"},
+    {"test_dearer_slots_are_told_of_once", "what memory costs on the cpu"},
     {"test_brief_items_of_a_played_device", "a device that cores play"},
     {"stays_plain", "what memory costs in sim's model"},
     {"most_slots", "what memory costs in sim's model"},

@@ -500,13 +500,47 @@ static void test_dearer_slots_are_not_made(void** state) {
         pipeline->n_filling = c->n_filling;
         pipeline->n_served = c->n_served;
         pipeline->whole = c->whole;
+        const uint32_t n_before = tuner->n_decisions;
         count_item(pipeline);
         if (pipeline->n_slots != c->n_slots)
             fail_msg("row %u: %u slots", (unsigned)i, pipeline->n_slots);
+        assert_int_equal(tuner->n_decisions, n_before + (c->n_slots < 30 ? 1 : 0)); /* which is said */
         pipeline->whole = false;
         unlock(self);
         unmake(self);
     }
+}
+
+/* One line says how many slots were given up, however many items that took; another thing that is decided between
+   them begins another. */
+static void test_dearer_slots_are_told_of_once(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline* const pipeline = make_modelled(self);
+    gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    const uint32_t n_before = tuner->n_decisions;
+    pipeline->desc.n_items_expected = 10;
+    pipeline->tune.item_ns = MS / 10;
+    make_memory(pipeline);
+    pipeline->n_filling = 4;
+    for (uint32_t n = 9; n >= 7; n--) { /* as many have their memory */
+        tuner->now.value[GPST_KNOB_SLOTS] = pipeline->n_slots = n + 1;
+        pipeline->n_served = n;
+        count_item(pipeline);
+        assert_int_equal(pipeline->n_slots, n);
+    }
+    assert_int_equal(tuner->n_decisions, n_before + 1);
+    assert_int_equal(tuner->decisions[n_before].knob, GPST_KNOB_SLOTS);
+    assert_int_equal(tuner->decisions[n_before].before, 10);
+    assert_int_equal(tuner->decisions[n_before].after, 7);
+    assert_non_null(strstr(tuner->decisions[n_before].reason, "memory for more takes longer"));
+    (void)gpsti_tuner_note(tuner, GPST_KNOB_READS, 1, 2);
+    tuner->now.value[GPST_KNOB_SLOTS] = pipeline->n_slots = 7;
+    pipeline->n_served = 6;
+    count_item(pipeline);
+    assert_int_equal(tuner->n_decisions, n_before + 3);
+    unlock(self);
+    unmake(self);
 }
 
 /* Memory for five such items: the engine's own number of slots is cut to what fits, and the user's is not. */
@@ -716,6 +750,7 @@ int main(void) {
         cmocka_unit_test(test_memory_is_dearer_with_a_device),
         cmocka_unit_test(test_cores_make_memory),
         cmocka_unit_test(test_dearer_slots_are_not_made),
+        cmocka_unit_test(test_dearer_slots_are_told_of_once),
         cmocka_unit_test(test_memory_holds_slots_back),
         cmocka_unit_test(test_items_without_memory_have_all_slots),
         cmocka_unit_test(test_who_submits_is_not_held_back),
