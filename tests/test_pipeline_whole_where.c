@@ -79,17 +79,20 @@ static void test_writes_that_take_turns(void** state) {
     assert_true(whole);
 }
 
-/* What the model is made of is said to have waited for 5 ms for each file. */
-static gpst_result decode_after_a_late_read(void* user_data, gpst_task* task) {
-    gpst_pipeline* const pipeline = task->pipeline;
+/* What the model is made of is said to have waited for so long for each file. */
+static void say_reads_waited(gpst_pipeline* pipeline, int64_t ns) {
     gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
     gpsti_mutex_lock(mutex);
     gpsti_clock* const reads = &pipeline->clocks[pipeline->steps[0].first_clock];
     if (!pipeline->tune.modelled) {
-        reads->busy_ns = 5000000 * (int64_t)(reads->count + 1);
+        reads->busy_ns = ns * (int64_t)(reads->count + 1);
         pipeline->read_cpu_part = 0.01;
     }
     gpsti_mutex_unlock(mutex);
+}
+
+static gpst_result decode_after_a_late_read(void* user_data, gpst_task* task) {
+    say_reads_waited(task->pipeline, 5000000);
     return kit_decode(user_data, task);
 }
 
@@ -169,17 +172,8 @@ static void test_reads_that_queue(void** state) {
     assert_true(n_others <= N_QUEUE_RUNS / 10); /* a busy machine */
 }
 
-/* What the model is made of is said to have waited for more than 1 ms for each file. */
 static gpst_result look_after_a_late_read(void* user_data, gpst_task* task) {
-    gpst_pipeline* const pipeline = task->pipeline;
-    gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
-    gpsti_mutex_lock(mutex);
-    gpsti_clock* const reads = &pipeline->clocks[pipeline->steps[0].first_clock];
-    if (!pipeline->tune.modelled) {
-        reads->busy_ns = 1000000 * (int64_t)(reads->count + 1);
-        pipeline->read_cpu_part = 0.01;
-    }
-    gpsti_mutex_unlock(mutex);
+    say_reads_waited(task->pipeline, 1000000);
     return look_at_file(user_data, task);
 }
 
