@@ -137,8 +137,10 @@ GPSTI_PRIVATE bool gpsti_tuner_writes_far(const gpsti_tuner_costs* costs) {
     return costs && !costs->writes_compute && costs->service_ns[GPST_RESOURCE_DISK_OUT] >= GPSTI_TUNER_FAR_NS;
 }
 
+/* Is there a disk that is waited for, and may items wait for others with theirs? */
 GPSTI_PRIVATE bool gpsti_tuner_syncs(const gpsti_tuner* tuner, const gpsti_tuner_costs* costs) {
-    return tuner->budget.syncs && costs && !costs->writes_compute && costs->service_ns[GPST_RESOURCE_DISK_OUT] > 0;
+    const bool waits = costs && !costs->writes_compute && costs->service_ns[GPST_RESOURCE_DISK_OUT] > 0;
+    return tuner->budget.syncs && waits && tuner->budget.preset != GPST_PRESET_LATENCY;
 }
 
 /* Those that are synced at once share what that costs the disk, so that it takes as many as it can. */

@@ -75,7 +75,7 @@ static void test_model_of_far_writes(void** state) {
 }
 
 /* What is brought to the disk: sixteen at once, with as many slots, of which an item's outputs share one; unless it is
-   no disk. */
+   no disk, or few items are to be in flight. */
 static void test_model_of_synced_writes(void** state) {
     (void)state;
     machine m = brief_machine(16);
@@ -83,16 +83,20 @@ static void test_model_of_synced_writes(void** state) {
     static const struct {
         double write;
         bool syncs, computes;
-        uint32_t outputs, writes, slots;
-    } rows[] = {{1.0, false, false, 1, 5, 22},  /* 16 workers, 4 of the writes and 2 */
-                {1.0, true, false, 1, 16, 34},
-                {1.0, true, false, 2, 16, 26},
-                {1.0, true, false, 8, 16, 22},
-                {1.0, true, true, 1, 4, 22},    /* 3.2 items a ms: 4 beside the workers' own */
-                {8.0, true, false, 1, 32, 50},  /* they wait far, synced or not */
-                {0.0, true, false, 1, 1, 19}};  /* and those of nothing for nobody */
+        uint32_t outputs;
+        gpst_preset preset;
+        uint32_t writes, slots;
+    } rows[] = {{1.0, false, false, 1, GPST_PRESET_BALANCED, 5, 22},  /* 16 workers, 4 of the writes and 2 */
+                {1.0, true, false, 1, GPST_PRESET_BALANCED, 16, 34},
+                {1.0, true, false, 2, GPST_PRESET_BALANCED, 16, 26},
+                {1.0, true, false, 8, GPST_PRESET_BALANCED, 16, 22},
+                {1.0, true, false, 1, GPST_PRESET_LATENCY, 5, 20},    /* and none to spare */
+                {1.0, true, true, 1, GPST_PRESET_BALANCED, 4, 22},    /* 3.2 items a ms: 4 beside the workers' own */
+                {8.0, true, false, 1, GPST_PRESET_BALANCED, 32, 50},  /* they wait far, synced or not */
+                {0.0, true, false, 1, GPST_PRESET_BALANCED, 1, 19}};  /* and those of nothing for nobody */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         m.write = rows[i].write;
+        m.preset = rows[i].preset;
         gpsti_tuner_budget budget = budget_of(&m);
         gpsti_tuner_costs costs = costs_of(&m);
         gpsti_tuner tuner;
