@@ -60,10 +60,10 @@ GPSTI_PRIVATE uint64_t gpsti_tune_read_bytes(const gpst_pipeline* pipeline) {
     return pipeline->steps[0].kind == GPSTI_STEP_READ && clock->count > 0 ? clock->bytes / clock->count : 0;
 }
 
-/* Syncing is waiting: unless it is nearly nothing, on a disk in memory. */
+/* But for a part, which may be waiting. Of syncing, that is a disk's time: little, as it is in memory. */
 GPSTI_PRIVATE bool gpsti_tune_computes(const gpst_pipeline* pipeline, const gpsti_clock* clock) {
-    const int64_t waits = pipeline->tune.tuner.budget.syncs ? 8 : 2;
-    return waits * (clock->cpu_busy_ns - clock->cpu_ns) <= clock->cpu_busy_ns;
+    const int64_t n_parts = pipeline->tune.tuner.budget.syncs ? 8 : 2;
+    return n_parts * (clock->cpu_busy_ns - clock->cpu_ns) <= clock->cpu_busy_ns;
 }
 
 /* By the calls that were sampled; or by the writer, whose threads may well have waited for a core. */

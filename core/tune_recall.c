@@ -103,7 +103,8 @@ GPSTI_PRIVATE void gpsti_tune_take_as_computing(const gpst_reader_info* info, gp
     costs->service_ns[GPST_RESOURCE_DISK_IN] = 0;
 }
 
-/* Files that many wait for at once take long, which says nothing of how many it takes: as the model had them. */
+/* Files that many wait for at once take long, which says how many are enough, and nothing of what one takes: that is as
+   the model had it. */
 GPSTI_PRIVATE void gpsti_tune_describe_costs(const gpst_pipeline* pipeline, gpsti_recalled* out) {
     static const gpst_resource files[] = {GPST_RESOURCE_DISK_IN, GPST_RESOURCE_DISK_OUT};
     const gpsti_tune* const tune = &pipeline->tune;

@@ -203,6 +203,7 @@ static void test_reads_that_are_too_many(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_files_in_memory),
                                        cmocka_unit_test(test_writes_that_take_turns), cmocka_unit_test(test_late_reads),
-                                       cmocka_unit_test(test_reads_that_queue), cmocka_unit_test(test_reads_that_are_too_many)};
+                                       cmocka_unit_test(test_reads_that_queue),
+                                       cmocka_unit_test(test_reads_that_are_too_many)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1048,7 +1048,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_jobs),
                                        cmocka_unit_test(test_slower_runs),
                                        cmocka_unit_test(test_brief_jobs),
-        cmocka_unit_test(test_whom_it_serves),
+                                       cmocka_unit_test(test_whom_it_serves),
                                        cmocka_unit_test(test_it_is_not_known_for_ever),
                                        cmocka_unit_test(test_kernels_that_had_every_core),
                                        cmocka_unit_test(test_workers_are_found),

@@ -504,7 +504,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model_is_little_s_law),
         cmocka_unit_test(test_model_of_far_reads),
-        cmocka_unit_test(test_model_of_far_writes), cmocka_unit_test(test_model_of_synced_writes), cmocka_unit_test(test_reads_that_are_enough),
+        cmocka_unit_test(test_model_of_far_writes),
+        cmocka_unit_test(test_model_of_synced_writes),
+        cmocka_unit_test(test_reads_that_are_enough),
         cmocka_unit_test(test_what_cores_share),
         cmocka_unit_test(test_model_of_reads_that_bring_little), cmocka_unit_test(test_first_read_that_waits),
         cmocka_unit_test(test_model_of_files_by_item_0),
