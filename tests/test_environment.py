@@ -66,7 +66,9 @@ class Environment(Case):
             self.assertLessEqual(int(now.get(name, 0)), tuner["most"][name], tuner)
         for line in tuner["decisions"]:
             if line["knob"] in KNOBS:
-                self.assertLessEqual(max(line["before"], line["after"]), tuner["most"][line["knob"]], tuner)
+                dear = line["reason"].startswith("memory for more takes longer")  # a price, and found out later
+                values = [line["after"]] if dear else [line["before"], line["after"]]
+                self.assertLessEqual(max(values), tuner["most"][line["knob"]], tuner)
 
     def check_runs(self, modes=("balanced",), budgets=None, backends=(["--backend", "cpu"], SIM), **keywords):
         """On the CPU and on a device, in every mode: the same outputs, within the budgets."""
