@@ -43,29 +43,44 @@ GPSTI_INTERN void gpsti_recall_forget(gpsti_recall* recall, uint64_t job) {
 
 /* ---- workers ------------------------------------------------------------------------------------------ */
 
-/* Half as many again, or all that there can be where that is about as many; 0 = no number that would show: of a list of
-   64 items 16 workers are done after four each, 14 after five. */
-GPSTI_PRIVATE uint32_t gpsti_recall_more(uint32_t n, uint32_t most) {
-    const uint32_t wanted = n + (n + 1) / 2;
-    const uint32_t more = wanted + wanted / 4 >= most ? most : wanted;
-    return more >= n + (n + 7) / 8 ? more : 0;
+/* The least step that would show: of a list of 64 items 16 workers are done after four each, 14 after five. */
+GPSTI_PRIVATE uint32_t gpsti_recall_least(uint32_t n) { return (n + 7) / 8; }
+
+/* Half as many again, or all that there can be where that is about as many; closely, by the least step. 0 = there can
+   be none that would show. */
+GPSTI_PRIVATE uint32_t gpsti_recall_more(uint32_t n, bool closely, uint32_t most) {
+    const uint32_t least = n + gpsti_recall_least(n), wanted = closely ? least : n + (n + 1) / 2;
+    const uint32_t more = wanted + (closely ? 0 : wanted / 4) >= most ? most : wanted;
+    return more >= least ? more : 0;
 }
 
-/* Two thirds; 0 = of those each would have to be faster than the plain loop. */
+/* Two thirds; closely, by the least step, unless that is as many. 0 = of those each would have to be faster than the
+   plain loop. */
 GPSTI_PRIVATE uint32_t gpsti_recall_fewer(const gpsti_recall_workers* self) {
-    const uint32_t n = 2 * self->best / 3;
+    const uint32_t far = 2 * self->best / 3, near = self->best - gpsti_recall_least(self->best);
+    const uint32_t n = !self->closely ? far : near > far ? near : 0;
     return self->serial_ns < (double)n * self->best_ns ? n : 0;
 }
 
-/* Fewer as long as that is better, or else more. */
-GPSTI_PRIVATE void gpsti_recall_step(gpsti_recall_workers* self, uint32_t most) {
-    uint32_t next = self->step < 0 ? gpsti_recall_fewer(self) : 0;
-    if (self->step < 0 && next == 0)
+GPSTI_PRIVATE uint32_t gpsti_recall_next(gpsti_recall_workers* self, uint32_t most) {
+    const uint32_t fewer = self->step < 0 ? gpsti_recall_fewer(self) : 0;
+    if (self->step < 0 && fewer == 0)
         self->step = self->moved ? 0 : 1;
-    if (self->step > 0)
-        next = gpsti_recall_more(self->best, most);
+    return self->step > 0 ? gpsti_recall_more(self->best, self->closely, most) : fewer;
+}
+
+/* Fewer as long as that is better, or else more; and then the same in small steps: one too many in line may cost as
+   much as all the others gain. */
+GPSTI_PRIVATE void gpsti_recall_step(gpsti_recall_workers* self, uint32_t most) {
+    uint32_t next = gpsti_recall_next(self, most);
+    if (next == 0 && !self->closely) {
+        self->closely = true;
+        self->moved = false;
+        self->step = -1;
+        next = gpsti_recall_next(self, most);
+    }
     self->step = next == 0 ? 0 : self->step;
-    self->now = self->step == 0 ? self->best : next;
+    self->now = next == 0 ? self->best : next;
     self->n_now = 0;
 }
 
@@ -95,7 +110,7 @@ GPSTI_PRIVATE bool gpsti_recall_searches(const gpsti_recall_workers* self, uint3
 
 /* None more were worse, and there can be more: their memory has become worth it. */
 GPSTI_PRIVATE bool gpsti_recall_has_room(const gpsti_recall_workers* self, uint32_t most) {
-    return self->step == 0 && !self->is_top && gpsti_recall_more(self->best, most) > 0;
+    return self->step == 0 && !self->is_top && gpsti_recall_more(self->best, false, most) > 0;
 }
 
 GPSTI_PRIVATE bool gpsti_recall_is_full(const gpsti_recall_workers* self, double copies_ns, double run_ns) {
@@ -116,6 +131,7 @@ GPSTI_PRIVATE void gpsti_recall_note_workers(gpsti_recall_workers* self, const g
     const uint32_t n = run->n_workers, most = run->most_whole;
     if (gpsti_recall_has_room(self, most)) {
         self->step = 1;
+        self->closely = false;
         gpsti_recall_step(self, most);
         return;
     }
@@ -145,13 +161,22 @@ GPSTI_PRIVATE bool gpsti_recall_is_wrong(gpsti_recalled* run) {
     return false;
 }
 
-/* The number of workers that was found is where the next search begins. */
+GPSTI_INTERN uint32_t gpsti_recall_workers_then(const gpsti_recalled* known) {
+    const gpsti_recall_workers* const workers = &known->workers;
+    const bool was_wrong = known->n_slower >= 2;
+    if (workers->best > 0)
+        return workers->best;
+    return workers->now > 0 || was_wrong || known->most_whole == 0 ? workers->now : known->n_workers;
+}
+
+/* The number of workers that was found is where the next search begins: closely, if only time has passed. */
 GPSTI_PRIVATE void gpsti_recall_renew(gpsti_recalled* run, const gpsti_recalled* known) {
     const bool rests = known->n_rest > 0 && !known->is_old;
     run->pause = known->is_old ? 0 : known->pause;
     run->n_runs = rests ? known->n_runs + 1 : 0;
     run->n_rest = rests ? known->n_rest - 1 : 0;
-    run->workers.now = known->workers.best > 0 ? known->workers.best : known->workers.now;
+    run->workers.now = gpsti_recall_workers_then(known);
+    run->workers.closely = known->workers.closely && known->n_slower < 2;
 }
 
 /* A run that knew its items: was it wrong in that? */

@@ -18,6 +18,7 @@ typedef struct gpsti_recall_workers {
     double now_ns;   /* of the shortest of n_now runs with as many */
     uint32_t n_now;
     int step;        /* -1, 1: fewer, more are tried, 0 = no longer */
+    bool closely;    /* by small steps */
     bool moved;      /* some were better than the first */
     bool is_top;     /* more than the best were worse: else they are tried when there can be more */
 } gpsti_recall_workers;
@@ -64,6 +65,8 @@ GPSTI_INTERN void gpsti_recall_put(gpsti_recall* recall, const gpsti_recalled* s
 /* Item 0 of a run of the job was brief, or was not; and was that of the last one? 0 is no job. */
 GPSTI_INTERN void gpsti_recall_note_first(gpsti_recall* recall, uint64_t job, bool is_brief);
 GPSTI_INTERN bool gpsti_recall_is_brief(const gpsti_recall* recall, uint64_t job);
+/* How many workers runs of the job had come to, for one that finds out anew; 0 = as the model has it. */
+GPSTI_INTERN uint32_t gpsti_recall_workers_then(const gpsti_recalled* known);
 /* Is a run of so many items to go by that one? */
 GPSTI_INTERN bool gpsti_recall_serves(const gpsti_recalled* known, uint64_t n_items);
 /* Are these items others, by what one takes of a resource, beside n_now workers instead of n_then? */

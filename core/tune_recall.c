@@ -218,6 +218,8 @@ GPSTI_INTERN bool gpsti_tune_recall(gpst_pipeline* pipeline) {
         return false;
     tune->job = gpsti_tune_job(pipeline);
     const gpsti_recalled* const known = gpsti_recall_find(&context->recall, tune->job);
+    if (known && known->is_old)
+        tune->n_whole_workers = gpsti_recall_workers_then(known);
     if (!known || !gpsti_recall_serves(known, pipeline->desc.n_items_expected) || !gpsti_keep_stays(&context->keep))
         return false;
     gpsti_tune_take_over(pipeline, known);

@@ -100,13 +100,15 @@ typedef struct crowd_case {
 } crowd_case;
 
 static const crowd_case crowds[] = {
-    {"fewer, and fewer still", 8, 16, {0, 9, 8, 6, 7, 8, 9, 10, 12}, 3, 7},
-    {"the first, after fewer and more", 6, 16, {0, 9, 9, 9, 9, 9, 5, 9, 9, 9}, 6, 6},
-    {"more, as many as there may be", 6, 16, {0, 9, 9, 9, 9, 9, 9, 9, 9, 8, 8, 8, 8, 8, 7, 7, 6}, 16, 7},
-    {"better by too little", 8, 16, {0, 9, 9, 9, 9, 97, 9, 9, 99, 9, 9, 9, 98}, 8, 6},
-    {"a little better, twice", 8, 16, {0, 9, 9, 120, 9, 92, 9, 9, 100}, 5, 6},
+    {"fewer, and fewer still", 8, 16, {0, 9, 8, 6, 7, 8, 9, 10, 12}, 3, 9},
+    {"the first, after fewer and more", 6, 16, {0, 9, 9, 9, 9, 9, 5, 9, 9, 9}, 6, 10},
+    {"more, as many as there may be", 6, 16, {0, 9, 9, 9, 9, 9, 9, 9, 9, 8, 8, 8, 8, 8, 7, 7, 6}, 16, 9},
+    {"better by too little", 8, 16, {0, 9, 9, 9, 9, 97, 9, 99, 99, 98, 9, 9, 98}, 8, 10},
+    {"a little better, twice", 8, 16, {0, 9, 9, 120, 120, 92, 99, 9, 100}, 5, 10},
     {"one", 1, 3, {0, 9, 8, 7}, 3, 6},
-    {"all, which are two more", 14, 16, {0, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 8, 9, 7}, 16, 6},
+    {"all, which are two more", 14, 16, {0, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 8, 9, 7}, 16, 8},
+    {"one too many", 9, 16, {0, 99, 90, 80, 60, 44, 41, 39, 40, 52, 58, 60, 80, 80}, 7, 12},
+    {"one too few, of many", 8, 16, {0, 9, 9, 9, 9, 70, 9, 70, 60, 50, 55, 55, 65}, 9, 11},
 };
 
 static gpsti_recalled a_crowd(uint32_t n_workers, uint32_t most, double run_ns) {
@@ -176,26 +178,55 @@ static void test_workers_are_found(void** state) {
     }
 }
 
-/* Found out anew, the number of workers is looked for where it was. */
+/* Found out anew, the number of workers is looked for where it was: by small steps, unless runs were slower. */
 static void test_workers_are_sought_from_there(void** state) {
     static gpsti_recall recall;
     const gpsti_recall_workers* const workers = &recall.known[0].workers;
     (void)state;
-    memset(&recall, 0, sizeof recall);
-    gpsti_recalled run = a_crowd(6, 16, 100.0);
-    for (uint32_t i = 0; workers->step != 0 || i < 3; i++) {
-        run.n_workers = i > 0 && workers->now > 0 ? workers->now : 6;
-        run.run_ns = run.n_workers == 9 ? 60.0 : 100.0;
-        gpsti_recall_put(&recall, &run, i > 0);
+    for (int slower = 0; slower < 2; slower++) {
+        memset(&recall, 0, sizeof recall);
+        gpsti_recalled run = a_crowd(6, 16, 100.0);
+        for (uint32_t i = 0; workers->step != 0 || i < 3; i++) {
+            run.n_workers = i > 0 && workers->now > 0 ? workers->now : 6;
+            run.run_ns = run.n_workers == 9 ? 60.0 : 100.0;
+            gpsti_recall_put(&recall, &run, i > 0);
+        }
+        assert_true(workers->best == 9 && workers->is_top);
+        run.run_ns = slower ? 111.0 : 60.0;
+        while (!is_old(&recall, 1))
+            gpsti_recall_put(&recall, &run, true);
+        assert_int_equal(gpsti_recall_workers_then(&recall.known[0]), 9);
+        run = a_crowd(4, 16, 100.0);
+        gpsti_recall_put(&recall, &run, false);
+        assert_true(workers->now == 9 && workers->best == 0 && !workers->is_top);
+        run.n_workers = 9;
+        for (int i = 0; i < 2; i++)
+            gpsti_recall_put(&recall, &run, true);
+        assert_true(workers->best == 9 && workers->now == (slower ? 6u : 7u)); /* fewer are tried first, as ever */
     }
-    assert_true(workers->best == 9 && workers->is_top);
-    run = a_crowd(4, 16, 100.0);
-    gpsti_recall_put(&recall, &run, false);
-    assert_true(workers->now == 9 && workers->best == 0 && !workers->is_top);
-    run.n_workers = 9;
-    for (int i = 0; i < 2; i++)
-        gpsti_recall_put(&recall, &run, true);
-    assert_true(workers->best == 9 && workers->now == 6); /* fewer are tried first, as ever */
+}
+
+/* Of all that there could be, which nothing was sought among, there are as many again; not where runs were slower, nor
+   of items in stages. */
+static void test_workers_are_as_they_were(void** state) {
+    static const struct {
+        double run_ns;
+        uint32_t most, now;
+    } rows[] = {{100.0, 16, 16}, {111.0, 16, 0}, {100.0, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        static gpsti_recall recall;
+        gpsti_recalled run = a_crowd(16, rows[i].most, 100.0);
+        memset(&recall, 0, sizeof recall);
+        gpsti_recall_put(&recall, &run, false);
+        run.run_ns = rows[i].run_ns;
+        while (!is_old(&recall, 1))
+            gpsti_recall_put(&recall, &run, true);
+        assert_int_equal(gpsti_recall_workers_then(&recall.known[0]), rows[i].now);
+        run = a_crowd(9, rows[i].most, 150.0);
+        gpsti_recall_put(&recall, &run, false);
+        assert_int_equal(recall.known[0].workers.now, rows[i].now);
+    }
 }
 
 /* Fewer that could not be better are not tried: not if each of them brought its items as a plain loop does. */
@@ -354,7 +385,13 @@ static void test_workers_that_could_not_be_more(void** state) {
     run = a_crowd(12, 12, 90.0);
     for (int i = 0; i < 2; i++)
         gpsti_recall_put(&recall, &run, true);
+    assert_true(workers->best == 12 && workers->now == 10); /* one of the small steps at the end */
+    run.run_ns = 100.0;
+    run.n_workers = 10;
+    for (int i = 0; i < 2; i++)
+        gpsti_recall_put(&recall, &run, true);
     assert_true(workers->best == 12 && workers->now == 12 && workers->step == 0);
+    run.n_workers = 12;
     run.most_whole = 13;
     gpsti_recall_put(&recall, &run, true);
     assert_int_equal(workers->now, 12);
@@ -1055,6 +1092,7 @@ int main(void) {
                                        cmocka_unit_test(test_workers_of_a_full_device),
                                        cmocka_unit_test(test_workers_that_moved),
                                        cmocka_unit_test(test_workers_are_sought_from_there),
+                                       cmocka_unit_test(test_workers_are_as_they_were),
                                        cmocka_unit_test(test_too_few_workers_are_not_tried),
                                        cmocka_unit_test(test_workers_that_are_all),
                                        cmocka_unit_test(test_workers_that_may_be_more),

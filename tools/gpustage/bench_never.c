@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { N_LEARN = 8 }; /* runs in which gpustage comes to know a job; the pool has those of its grid */
+enum { N_LEARN = 12 }; /* runs in which gpustage comes to know a job; the pool has those of its grid */
 enum { LEARN_ITEMS = 32 }; /* of a list that is long enough to be remembered */
 #define CELL_S 7.0 /* without a budget; at most, once the fewest rounds are done */
 #define REST_NS 20000000
