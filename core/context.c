@@ -228,6 +228,9 @@ GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_
     gpsti_context_set_shelf(desc, &context->keep.host, &context->host_bytes, context->info.max_host_bytes);
     gpsti_context_set_shelf(desc, &context->keep.device, &context->device_bytes, context->info.max_device_bytes);
     gpsti_context_warm_pages();
+    const bool keeps = context->device_info.asynchronous && desc->max_kept_bytes != 1;
+    GPSTI_TRY(gpsti_spares_init(&context->spares, keeps ? context->device : NULL));
+    context->has_spares = true;
     return gpsti_scheduler_create(&context->host, context->info.n_workers, &context->pin, &context->scheduler);
 }
 
@@ -235,6 +238,8 @@ GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_
 GPSTI_PRIVATE void gpsti_context_free(gpst_context* context) {
     if (context->scheduler)
         gpsti_scheduler_destroy(context->scheduler);
+    if (context->has_spares)
+        gpsti_spares_term(&context->spares);
     if (context->has_keep)
         gpsti_keep_term(&context->keep);
     if (context->device && context->device != context->cpu)
@@ -284,8 +289,10 @@ GPST_API void gpst_context_destroy(gpst_context* context) {
 }
 
 GPST_API void gpst_context_trim(gpst_context* context) {
-    if (context && !gpsti_context_forked(context))
-        (void)gpsti_keep_clear(&context->keep);
+    if (!context || gpsti_context_forked(context))
+        return;
+    (void)gpsti_keep_clear(&context->keep);
+    gpsti_spares_clear(&context->spares);
 }
 
 GPST_API void gpst_context_query_info(const gpst_context* context, gpst_context_info* out) {

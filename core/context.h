@@ -36,8 +36,9 @@ typedef struct gpst_context_desc {
     uint64_t max_device_bytes; /* frame memory on the device; 0 = 9/10 of what is free now */
     /* Memory that a pipeline had and the next one of this context finds, of the host and of the device each, within the
        two budgets: making it, and page-locking it, takes a short run longer than its work. 0 = an eighth of each
-       budget; 1 = nothing is kept. gpst_context_trim gives it back. A run that finds it, and is the same job again, has
-       the engine from its first item on. */
+       budget; 1 = nothing is kept. An asynchronous device's streams and events are kept with it, 32 and 128 at the
+       most. gpst_context_trim gives all of that back. A run that finds it, and is the same job again, has the engine
+       from its first item on. */
     uint64_t max_kept_bytes;
     uint32_t end_canary;       /* 0 */
 } gpst_context_desc;
@@ -97,7 +98,8 @@ GPST_API gpst_result gpst_context_create_versioned(uint32_t version, size_t desc
 */
 GPST_API void gpst_context_destroy(gpst_context* context);
 
-/* gpst_context_trim -- gives back the memory that no pipeline uses and that was kept for the next one
+/* gpst_context_trim -- gives back the memory that no pipeline uses and that was kept for the next one, and a device's
+   streams and events
 
    Parameters   context  (in)  NULL is a no-op
    Shapes       none

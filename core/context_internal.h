@@ -9,6 +9,7 @@
 #include "keep_internal.h"
 #include "pin_internal.h"
 #include "recall_internal.h"
+#include "spares_internal.h"
 
 typedef struct gpsti_scheduler gpsti_scheduler; /* core/scheduler.c */
 
@@ -31,7 +32,8 @@ struct gpst_context {
     gpsti_a32 frees_wait; /* 1: files that replaced others waited for a disk, the last time, to free what those had */
     gpsti_a64 host_bytes, device_bytes; /* frame memory in use now, charged against the budgets in info */
     gpsti_keep keep;
-    bool has_keep;
+    gpsti_spares spares;
+    bool has_keep, has_spares;
     gpsti_recall recall; /* under the scheduler's lock */
     gpsti_inside lone;   /* what kernels of runs of one item took that had every core, or might have; likewise */
     uint64_t lone_pixels; /* of each of them; 0 = there was none */

@@ -22,7 +22,7 @@ GPSTI_PRIVATE gpst_result gpsti_lane_make_room(gpst_pipeline* pipeline, gpsti_la
 }
 
 GPSTI_PRIVATE gpst_result gpsti_lane_make(gpsti_slot* slot, gpsti_lane* lane) {
-    const gpsti_backend_i* const i = lane->device->i;
+    gpsti_spares* const spares = &slot->pipeline->context->spares;
     const uint32_t n_events = slot->pipeline->n_events;
     gpsti_host* const host = &slot->pipeline->context->host;
     GPSTI_TRY(gpsti_lane_make_room(slot->pipeline, lane));
@@ -33,9 +33,9 @@ GPSTI_PRIVATE gpst_result gpsti_lane_make(gpsti_slot* slot, gpsti_lane* lane) {
     if (!lane->events || !lane->times_ns)
         return GPST_ERROR_MEMORY;
     if (!lane->stream)
-        GPSTI_TRY(i->stream_create(lane->device, &lane->stream));
+        GPSTI_TRY(gpsti_spares_take_stream(spares, lane->device, &lane->stream));
     for (; lane->n_events < n_events; lane->n_events++)
-        GPSTI_TRY(i->event_create(lane->device, &lane->events[lane->n_events]));
+        GPSTI_TRY(gpsti_spares_take_event(spares, lane->device, &lane->events[lane->n_events]));
     return GPST_OK;
 }
 
@@ -451,8 +451,10 @@ GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, 
     const bool device_trouble = result == GPST_ERROR_DEVICE || result == GPST_ERROR_DEVICE_MEMORY ||
                                 result == GPST_ERROR_DEVICE_LOST || result == GPST_ERROR_UNSUPPORTED ||
                                 (result == GPST_ERROR_BUDGET && !slot->lanes[0].on_host);
-    if (result == GPST_ERROR_DEVICE_LOST)
+    if (result == GPST_ERROR_DEVICE_LOST) {
         gpsti_keep_lose(&pipeline->context->keep);
+        gpsti_spares_lose(&pipeline->context->spares);
+    }
     if (!device_trouble || slot->on_cpu || pipeline->context->require_backend ||
         slot->lanes[0].device == slot->lanes[1].device)
         return false;
@@ -468,11 +470,11 @@ GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, 
 GPSTI_PRIVATE void gpsti_lane_free(gpsti_slot* slot, gpsti_lane* lane) {
     if (!lane->device)
         return;
-    const gpsti_backend_i* const i = lane->device->i;
+    gpsti_spares* const spares = &slot->pipeline->context->spares;
     if (lane->stream)
-        i->stream_destroy(lane->stream);
+        gpsti_spares_put_stream(spares, lane->stream);
     for (uint32_t e = 0; e < lane->n_events; e++)
-        i->event_destroy(lane->events[e]);
+        gpsti_spares_put_event(spares, lane->events[e]);
     if (lane->times_ns)
         gpsti_free(&slot->pipeline->context->host, lane->times_ns, slot->pipeline->n_events * sizeof(int64_t));
     if (lane->events)
