@@ -177,6 +177,8 @@ GPSTI_PRIVATE void gpsti_recall_renew(gpsti_recalled* run, const gpsti_recalled*
     run->n_rest = rests ? known->n_rest - 1 : 0;
     run->workers.now = gpsti_recall_workers_then(known);
     run->workers.closely = known->workers.closely && known->n_slower < 2;
+    if (known->n_slower < 2 && run->n_slots < known->n_slots) /* they have their memory */
+        run->n_slots = known->n_slots;
 }
 
 /* A run that knew its items: was it wrong in that? */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define GPSTI_TUNE_RECALL_ITEMS 32 /* of a run that is worth remembering */
+#define GPSTI_TUNE_RECALL_WHOLE 4  /* which brought them whole */
 #define GPSTI_TUNE_RECALL_MADE 32 /* of a run's time, in which it made memory */
 #define GPSTI_TUNE_RECALL_BRIEF_NS 1000000000 /* longer runs have the time to try several numbers of workers */
 #define GPSTI_TUNE_RECALL_READS 8 /* that tell more than the plain start's */
@@ -57,8 +58,9 @@ GPSTI_PRIVATE bool gpsti_tune_stayed_inside(const gpst_pipeline* pipeline) {
 
 GPSTI_PRIVATE bool gpsti_tune_is_memorable(const gpst_pipeline* pipeline) {
     const gpsti_tune* const tune = &pipeline->tune;
+    const uint64_t n_least = pipeline->whole ? GPSTI_TUNE_RECALL_WHOLE : GPSTI_TUNE_RECALL_ITEMS;
     return tune->job != 0 && (tune->modelled || gpsti_tune_stayed_inside(pipeline)) && pipeline->items_failed == 0 &&
-           pipeline->items_cancelled == 0 && pipeline->items_ok >= GPSTI_TUNE_RECALL_ITEMS;
+           pipeline->items_cancelled == 0 && pipeline->items_ok >= n_least;
 }
 
 /* Where a plain loop was as fast the next run begins with it. Kernels that had every core take now and again many times

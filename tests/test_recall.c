@@ -211,21 +211,24 @@ static void test_workers_are_sought_from_there(void** state) {
 static void test_workers_are_as_they_were(void** state) {
     static const struct {
         double run_ns;
-        uint32_t most, now;
-    } rows[] = {{100.0, 16, 16}, {111.0, 16, 0}, {100.0, 0, 0}};
+        uint32_t most, now, n_slots;
+    } rows[] = {{100.0, 16, 16, 16}, {111.0, 16, 0, 9}, {100.0, 0, 0, 16}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         static gpsti_recall recall;
         gpsti_recalled run = a_crowd(16, rows[i].most, 100.0);
         memset(&recall, 0, sizeof recall);
+        run.n_slots = 16;
         gpsti_recall_put(&recall, &run, false);
         run.run_ns = rows[i].run_ns;
         while (!is_old(&recall, 1))
             gpsti_recall_put(&recall, &run, true);
         assert_int_equal(gpsti_recall_workers_then(&recall.known[0]), rows[i].now);
         run = a_crowd(9, rows[i].most, 150.0);
+        run.n_slots = 9;
         gpsti_recall_put(&recall, &run, false);
         assert_int_equal(recall.known[0].workers.now, rows[i].now);
+        assert_int_equal(recall.known[0].n_slots, rows[i].n_slots);
     }
 }
 
@@ -625,7 +628,41 @@ static void remember_with(kit* self, gpst_pipeline_desc* desc, double serial_ns,
     kit_remove_files(self, "out_");
 }
 
-/* A run that lost items, was too short, or no faster than a plain loop. */
+/* Of few items only where they were whole. */
+static void test_how_short_a_run_is_remembered(void** state) {
+    static const struct {
+        bool whole;
+        uint64_t n_items;
+        bool is_known;
+    } rows[] = {{true, 3, false}, {true, 4, true}, {false, 31, false}, {false, 32, true}};
+    (void)state;
+    kit* const self = kit_open("cpu", N_WORKERS);
+    gpst_pipeline_desc desc = a_job(self);
+    desc.mode = GPST_RUN_DEFAULT;
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        kit_forget(self);
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        gpst_pipeline* const pipeline = self->pipeline;
+        assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+        pipeline->tune.job = 77;
+        pipeline->tune.modelled = true;
+        pipeline->tune.serial_ns = 0.0; /* however fast a plain loop is */
+        pipeline->tune.tuner.now.value[GPST_KNOB_LOOP] = GPST_RUN_ENGINE;
+        const bool whole = pipeline->whole;
+        pipeline->whole = rows[r].whole;
+        pipeline->items_ok = rows[r].n_items;
+        gpsti_tune_remember(pipeline);
+        assert_int_equal(gpsti_recall_find(&self->context->recall, 77) != NULL, rows[r].is_known);
+        gpsti_recall_forget(&self->context->recall, 77);
+        pipeline->whole = whole;
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        self->pipeline = NULL;
+        kit_remove_files(self, "out_");
+    }
+    kit_close(self);
+}
+
+/* A run that lost items, or was no faster than a plain loop. */
 static void test_what_is_not_remembered(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", N_WORKERS);
@@ -636,10 +673,6 @@ static void test_what_is_not_remembered(void** state) {
     assert_false(knows_its_items(self, &desc));
     assert_int_equal(recall->n, 0);
     self->fail_place = KIT_NOWHERE;
-    desc.n_items_expected = self->n_items = 31;
-    assert_false(knows_its_items(self, &desc));
-    assert_int_equal(recall->n, 0);
-    desc.n_items_expected = self->n_items = N_ITEMS;
     static const struct {
         double serial_ns, inside_ns;
         gpst_run_mode loop;
@@ -1102,6 +1135,7 @@ int main(void) {
                                        cmocka_unit_test(test_other_items),
                                        cmocka_unit_test(test_the_second_run_knows),
                                        cmocka_unit_test(test_who_does_not),
+                                       cmocka_unit_test(test_how_short_a_run_is_remembered),
                                        cmocka_unit_test(test_what_is_not_remembered),
                                        cmocka_unit_test(test_other_items_are_noticed),
                                        cmocka_unit_test(test_a_bad_moment_is_not_believed),

@@ -12,7 +12,7 @@
 #include <time.h>
 
 enum { N_LEARN = 12 }; /* runs in which gpustage comes to know a job; the pool has those of its grid */
-enum { LEARN_ITEMS = 32 }; /* of a list that is long enough to be remembered */
+enum { LEARN_ITEMS = 4 }; /* of a list that is long enough to be remembered */
 #define CELL_S 7.0 /* without a budget; at most, once the fewest rounds are done */
 #define REST_NS 20000000
 
