@@ -540,9 +540,9 @@ GPSTI_INTERN void gpsti_finish_count(gpsti_slot* slot);
 /* ---- plain.c, report.c -------------------------------------------------------------------- */
 
 GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline);
-/* Is an engine that would at best save so much worth opening? cost_ns: what that takes, open_ns, and memory. A device's
-   streams and events take as much again; of memory the next runs have the use, too: half of it. */
-GPSTI_INTERN bool gpsti_plain_gains(int64_t gain_ns, int64_t open_ns, int64_t cost_ns, bool on_device);
+/* Is an engine that would at best save so much worth opening? Of its memory the next runs have the use, too: half of
+   that is theirs. */
+GPSTI_INTERN bool gpsti_plain_gains(int64_t gain_ns, int64_t open_ns, int64_t memory_ns);
 /* Items one after the other on this thread within an engine's pipeline, in its slots and its order, at most n_items.
    worth_ns: stops in the midst of an item as soon as what is left is worth so much; 0 = never. False: the source is
    dry. No other call of the pipeline runs, the source among them. */
@@ -598,7 +598,9 @@ GPSTI_INTERN void gpsti_tune_set_order(gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc);
 /* Plain until what is left is worth threads, then the engine is opened. False: nothing is left. */
 GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline);
-/* What is left of the run has to be worth so much for the engine to be opened. */
+/* What opening the engine costs beside its memory, which is to be made; and both, in stages. */
+GPSTI_INTERN int64_t gpsti_tune_open_ns(const gpst_pipeline* pipeline, bool whole);
+GPSTI_INTERN int64_t gpsti_tune_memory_ns(const gpst_pipeline* pipeline);
 GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline);
 /* Item 0 is at work on this: what is known of items by now. Locked. */
 GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline);
@@ -626,8 +628,8 @@ GPSTI_INTERN void gpsti_tune_prepare(gpst_pipeline* pipeline); /* knobs for an e
 GPSTI_INTERN void gpsti_tune_leave_out(gpst_pipeline* pipeline);
 /* Of the plain start: how long the source took. */
 GPSTI_INTERN void gpsti_tune_note_source(gpst_pipeline* pipeline, int64_t busy_ns);
-/* From the items so far: what the engine takes an item at best, by the model. */
-GPSTI_INTERN int64_t gpsti_tune_period_ns(const gpst_pipeline* pipeline);
+/* From the items so far: what the engine takes an item at best, by the model, and whether they would be whole ones. */
+GPSTI_INTERN int64_t gpsti_tune_period_ns(const gpst_pipeline* pipeline, bool* whole);
 /* Are items to end with the worker that brings them whole, or in turn? Locked. */
 GPSTI_INTERN void gpsti_tune_set_ends(gpst_pipeline* pipeline, bool whole);
 /* Sets the knobs to where the tuner has them. Locked. */

@@ -2,10 +2,8 @@
    thread. What the engine must never be slower than, so nothing here waits or shares. */
 #include "platform_internal.h"
 
-#include "inside_internal.h"
 #include "io_internal.h"
-#include "note_internal.h"
-#include "pipeline_internal.h"
+#include "plain_internal.h"
 
 #include <string.h>
 
@@ -14,50 +12,7 @@
 #define GPSTI_PLAIN_PART 64        /* of the run */
 #define GPSTI_PLAIN_MOST_ITEMS 16  /* at most */
 #define GPSTI_PLAIN_SURE_NS 200000 /* items that took so long together can tell, too */
-#define GPSTI_PLAIN_WIDE_PIXELS ((uint64_t)1 << 18) /* of a warp that is worth threads inside it */
-#define GPSTI_PLAIN_PIXEL_NS 4 /* on one thread, about */
-#define GPSTI_PLAIN_WAKE_NS 4000000 /* until a thread has a core, at worst: the likelier the fewer there are */
 #define GPSTI_PLAIN_INSIDE_LOSS 32 /* of a kernel's time on every core, about so small a part is lost */
-#define GPSTI_PLAIN_DOUBT 4 /* items left for each core: to leave it to workers where every core was slow once */
-#define GPSTI_PLAIN_SLICE_NS 8000000 /* so long the system lets another program run before a thread that waits */
-#define GPSTI_PLAIN_LOOK_NS 20000000 /* threads that were inside a kernel look for more for less than that */
-#define GPSTI_PLAIN_SOUND 4 /* times what it costs is to be gained by knowing what is lost */
-
-typedef struct gpsti_plain {
-    gpst_pipeline* pipeline;
-    gpsti_slot* slot;
-    uint32_t worker_index;
-    gpsti_exec exec;    /* how kernels use the CPU, but for wide ones */
-    const bool* wants_cpu; /* by step; NULL = its clock says */
-    gpsti_ledger* ledger;  /* what is to be counted; NULL = at once */
-    bool wants_source_cpu;
-    bool within;        /* the pipeline is an engine's: others look at its counts */
-    int64_t worth_ns;   /* hand the item over when what is left of the run is worth so much; 0 = never */
-    int64_t now_ns;     /* the last look at the clock; little has happened since */
-    uint64_t asks_at;   /* whether the engine would gain, at that item again */
-    int64_t inside_ns;  /* with every core inside a kernel */
-    int64_t first_ns;   /* the work of item 0 */
-    int64_t whole_ns;   /* and of all before the item at which that is asked */
-    int64_t first_end_ns; /* of item 0, as if its memory had been made before */
-    int64_t wide_ns;    /* an item's time with every core inside its kernels; 0 = nothing was sounded */
-    int64_t alone_ns;   /* of the item that was sounded */
-    bool is_first;      /* item 0, which others need not wait for */
-    bool leaves;        /* the item is left to workers */
-    bool in_doubt;       /* it was, whether every core is better than one */
-    bool has_company;    /* others ran on cores that kernels would have */
-    bool is_company_sure; /* and not for a moment */
-    gpsti_inside inside; /* of wide kernels */
-} gpsti_plain;
-
-GPSTI_PRIVATE void gpsti_plain_lock(const gpsti_plain* self) {
-    if (self->within)
-        gpsti_mutex_lock(&self->pipeline->context->scheduler->mutex);
-}
-
-GPSTI_PRIVATE void gpsti_plain_unlock(const gpsti_plain* self) {
-    if (self->within)
-        gpsti_mutex_unlock(&self->pipeline->context->scheduler->mutex);
-}
 
 GPSTI_PRIVATE void gpsti_plain_count(gpsti_plain* self, const gpsti_note* note) {
     if (self->ledger) {
@@ -120,151 +75,22 @@ GPSTI_INTERN int64_t gpsti_plain_time_ns(const gpst_pipeline* pipeline) {
 }
 
 /* Of that the work, without what every core worked on: others could not do that faster. */
-GPSTI_PRIVATE int64_t gpsti_plain_work_ns(const gpsti_plain* self) {
+GPSTI_INTERN int64_t gpsti_plain_work_ns(const gpsti_plain* self) {
     const int64_t inside_ns = self->inside_ns - self->inside_ns / GPSTI_PLAIN_INSIDE_LOSS;
     return gpsti_plain_time_ns(self->pipeline) - inside_ns;
 }
 
-/* That threads inside could share. */
-GPSTI_PRIVATE uint64_t gpsti_plain_pixels(const gpst_pipeline* pipeline, const gpsti_step* step) {
-    uint64_t n_pixels = 0;
-#if defined(_OPENMP)
-    for (uint32_t s = 0; s < step->n_stages; s++) {
-        const gpst_warp* const warp = pipeline->stages[step->first_stage + s].desc.warp;
-        if (warp)
-            n_pixels += (uint64_t)warp->desc.width * warp->desc.height * pipeline->n_outputs;
-    }
-#else
-    (void)pipeline;
-    (void)step;
-#endif
-    return n_pixels;
+/* An item's time between item 0 and the one at hand; item 0's where there is none. */
+GPSTI_INTERN double gpsti_plain_between_ns(const gpsti_plain* self) {
+    const uint64_t n_items = self->pipeline->next_index - 2;
+    return n_items == 0 ? (double)self->first_end_ns
+                        : (double)(gpsti_plain_time_ns(self->pipeline) - self->first_end_ns) / (double)n_items;
 }
 
 GPSTI_INTERN uint64_t gpsti_plain_left(const gpst_pipeline* pipeline) {
     const bool is_known = pipeline->desc.n_items_expected > 0; /* else as many again */
     const uint64_t n_left = is_known ? gpsti_flow_n_left(pipeline) : pipeline->next_index;
     return n_left < 1000000 ? n_left : 1000000;
-}
-
-/* What a kernel loses on every core shows beside one that has had one thread. Is that much in what is left of the run,
-   were it all like this? */
-GPSTI_PRIVATE bool gpsti_plain_may_lose(const gpsti_plain* self, int64_t wide_ns, int64_t alone_ns) {
-    const int64_t n_threads = self->pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
-    const int64_t lost_ns = self->has_company ? GPSTI_PLAIN_SLICE_NS
-                                              : gpsti_inside_lost_ns(&self->inside, wide_ns, n_threads);
-    return lost_ns * (int64_t)gpsti_plain_left(self->pipeline) >= GPSTI_PLAIN_SOUND * alone_ns;
-}
-
-/* Do others run on cores that kernels would have? A kernel on every core waits for the one thread that has to share.
-   (Threads that were inside one just now only look for more.) */
-GPSTI_PRIVATE bool gpsti_plain_meets_others(const gpst_pipeline* pipeline) {
-    gpst_context* const context = pipeline->context;
-    const uint32_t n_threads = pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
-    if (n_threads <= 1 || gpsti_now_ns() < (int64_t)gpsti_a64_load(&context->inside_end_ns) + GPSTI_PLAIN_LOOK_NS)
-        return false;
-    const uint32_t n_running = gpsti_threads_running_under(context->system_root);
-    return n_running > 1 && n_running - 1 + n_threads > context->cores_online;
-}
-
-GPSTI_PRIVATE bool gpsti_plain_is_lone(const gpst_pipeline* pipeline) { return pipeline->desc.n_items_expected == 1; }
-
-/* A lone item's kernels are told by those of the runs before: is the next one to have one thread? */
-GPSTI_PRIVATE bool gpsti_plain_puts_off(gpsti_plain* self, uint64_t n_pixels) {
-    const gpst_context* const context = self->pipeline->context;
-    if (!gpsti_plain_is_lone(self->pipeline))
-        return false;
-    gpsti_plain_lock(self);
-    const bool puts_off = context->lone_pixels == n_pixels && !gpsti_inside_wants(&context->lone);
-    gpsti_plain_unlock(self);
-    return puts_off;
-}
-
-/* When the run begins, before callbacks have threads of their own. */
-GPSTI_PRIVATE void gpsti_plain_look_around(gpsti_plain* self) {
-    const gpst_pipeline* const pipeline = self->pipeline;
-    bool may_be_wide = false;
-    for (uint32_t s = 0; s < pipeline->n_steps && !may_be_wide; s++) {
-        const uint64_t n_pixels = gpsti_plain_pixels(pipeline, &pipeline->steps[s]);
-        may_be_wide = n_pixels >= GPSTI_PLAIN_WIDE_PIXELS && !gpsti_plain_puts_off(self, n_pixels);
-    }
-    self->has_company = may_be_wide && gpsti_plain_meets_others(pipeline);
-}
-
-/* Who runs for a moment only is gone by the first kernel. */
-GPSTI_PRIVATE bool gpsti_plain_has_company(gpsti_plain* self) {
-    if (self->has_company && !self->is_company_sure)
-        self->has_company = self->is_company_sure = gpsti_plain_meets_others(self->pipeline);
-    return self->has_company;
-}
-
-/* Before the engine is opened no other item wants the cores: a wide kernel may have them all. In item 0 only where what
-   was before it is little and the run too short to lose much, unless there is no other item: threads that have just
-   been inside a kernel look for more for a while, and would take the cores from an engine that is opened for the rest.
-   Beside other programs it must gain more than it may wait for. */
-GPSTI_PRIVATE bool gpsti_plain_is_wide(gpsti_plain* self, uint64_t n_pixels) {
-    const gpst_pipeline* const pipeline = self->pipeline;
-    if (self->worth_ns == 0 || pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE] <= 1 ||
-        n_pixels < GPSTI_PLAIN_WIDE_PIXELS)
-        return false;
-    if (gpsti_plain_puts_off(self, n_pixels))
-        return true; /* and is noted as one of them */
-    const int64_t alone_ns = (int64_t)n_pixels * GPSTI_PLAIN_PIXEL_NS;
-    const int64_t n_threads = pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
-    if (gpsti_plain_has_company(self) && alone_ns - alone_ns / n_threads < GPSTI_PLAIN_SLICE_NS)
-        return false;
-    return gpsti_plain_is_lone(pipeline) || pipeline->next_index > 1 || (gpsti_plain_work_ns(self) < alone_ns / 4 &&
-                                        !gpsti_plain_may_lose(self, alone_ns / n_threads, alone_ns));
-}
-
-/* A kernel must be worth waking threads for: on two cores that can take the 4 ms until the system moves one, on more it
-   rarely does. Where it seems not to be, that is tried after some on one thread. */
-GPSTI_PRIVATE void gpsti_plain_expect_lone(const gpsti_plain* self, int64_t alone_ns, gpsti_inside* out) {
-    const int64_t n_others = (int64_t)self->pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE] - 1;
-    gpsti_inside_init(out, alone_ns);
-    if (alone_ns * n_others * n_others < GPSTI_PLAIN_WAKE_NS)
-        gpsti_inside_put_off(out);
-}
-
-GPSTI_PRIVATE void gpsti_plain_recall_inside(gpsti_plain* self, uint64_t n_pixels) {
-    gpst_context* const context = self->pipeline->context;
-    const int64_t alone_ns = (int64_t)n_pixels * GPSTI_PLAIN_PIXEL_NS;
-    if (!gpsti_plain_is_lone(self->pipeline)) {
-        if (self->inside.alone_ns == 0)
-            gpsti_inside_init(&self->inside, alone_ns);
-        return;
-    }
-    gpsti_plain_lock(self);
-    if (context->lone_pixels != n_pixels)
-        gpsti_plain_expect_lone(self, alone_ns, &context->lone);
-    context->lone_pixels = n_pixels;
-    self->inside = context->lone;
-    gpsti_plain_unlock(self);
-}
-
-GPSTI_PRIVATE void gpsti_plain_note_inside(gpsti_plain* self, int64_t busy_ns) {
-    gpsti_inside_note(&self->inside, busy_ns);
-    if (!gpsti_plain_is_lone(self->pipeline))
-        return;
-    gpsti_plain_lock(self);
-    self->pipeline->context->lone = self->inside;
-    gpsti_plain_unlock(self);
-}
-
-GPSTI_PRIVATE gpst_result gpsti_plain_run_wide(gpsti_plain* self, const gpsti_step* step, uint64_t n_pixels,
-                                               char* reason) {
-    const gpst_pipeline* const pipeline = self->pipeline;
-    const int64_t setup_ns = gpsti_plain_setup_ns(pipeline), start_ns = gpsti_now_ns();
-    bool finished = false;
-    gpsti_plain_recall_inside(self, n_pixels);
-    const bool doubts = gpsti_inside_doubts(&self->inside);
-    if (gpsti_inside_wants(&self->inside))
-        self->slot->exec.n_threads = pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
-    const gpst_result result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
-    const int64_t busy_ns = gpsti_now_ns() - start_ns - (gpsti_plain_setup_ns(pipeline) - setup_ns);
-    gpsti_plain_note_inside(self, busy_ns);
-    self->inside_ns += doubts ? busy_ns : 0; /* the next one will have every core: no reason for an engine yet */
-    return result;
 }
 
 GPSTI_PRIVATE bool gpsti_plain_falls_back(gpsti_plain* self, gpst_result result, const char* reason) {
@@ -276,13 +102,13 @@ GPSTI_PRIVATE bool gpsti_plain_falls_back(gpsti_plain* self, gpst_result result,
 
 GPSTI_PRIVATE gpst_result gpsti_plain_offload(gpsti_plain* self, gpsti_note* note, char* reason) {
     const gpsti_step* const step = note->step;
-    const uint64_t n_pixels = gpsti_plain_pixels(self->pipeline, step);
-    const bool is_wide = gpsti_plain_is_wide(self, n_pixels);
+    const uint64_t n_pixels = gpsti_wide_pixels(self->pipeline, step);
+    const bool is_wide = gpsti_wide_takes(self, n_pixels);
     bool finished = false;
     self->slot->exec = self->exec;
     if (self->is_first && n_pixels > 0 && !is_wide && self->exec.n_threads <= 1 && self->pipeline->device_on_host)
         gpsti_early_note_alone(self->pipeline); /* a stage of the user's may have threads of its own */
-    gpst_result result = is_wide ? gpsti_plain_run_wide(self, step, n_pixels, reason)
+    gpst_result result = is_wide ? gpsti_wide_run(self, step, n_pixels, reason)
                                  : gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
     if (GPST_FAILED(result) && gpsti_plain_falls_back(self, result, reason))
         result = gpsti_offload_run(self->slot, step, self->worker_index, &finished, reason);
@@ -344,55 +170,6 @@ GPSTI_PRIVATE void gpsti_plain_step(gpsti_plain* self, const gpsti_step* step, u
         gpsti_slot_fail(self->slot, result, name, reason);
 }
 
-/* An item's time between item 0 and the one at hand; item 0's where there is none. */
-GPSTI_PRIVATE double gpsti_plain_between_ns(const gpsti_plain* self) {
-    const uint64_t n_items = self->pipeline->next_index - 2;
-    return n_items == 0 ? (double)self->first_end_ns
-                        : (double)(gpsti_plain_time_ns(self->pipeline) - self->first_end_ns) / (double)n_items;
-}
-
-/* Every core has just been no better than one thread. That may be soon over: only where workers are as fast then, too,
-   since enough items are left that the last ones, which leave some of them idle, count little. */
-GPSTI_PRIVATE bool gpsti_plain_doubts(const gpsti_plain* self) {
-    const uint64_t n_threads = self->pipeline->tune.tuner.most.value[GPST_KNOB_INSIDE];
-    return gpsti_inside_doubts(&self->inside) && gpsti_plain_left(self->pipeline) >= GPSTI_PLAIN_DOUBT * n_threads;
-}
-
-/* Once: where there is a doubt; or, when it is asked what the engine would gain, in a run of little else that was not
-   known at item 0 to be so long, or whose kernels are often late. */
-GPSTI_PRIVATE bool gpsti_plain_is_to_sound(const gpsti_plain* self) {
-    const gpsti_inside* const inside = &self->inside;
-    const uint64_t n_items = self->pipeline->next_index;
-    if (self->wide_ns > 0 || n_items < 2)
-        return false;
-    if (gpsti_plain_doubts(self))
-        return true;
-    return n_items >= 4 && n_items >= self->asks_at && inside->n > 0 &&
-           gpsti_plain_work_ns(self) < self->inside_ns / 2 &&
-           gpsti_plain_may_lose(self, inside->total_ns / inside->n, inside->alone_ns);
-}
-
-/* The next item, on one thread. */
-GPSTI_PRIVATE void gpsti_plain_sound(gpsti_plain* self) {
-    gpst_pipeline* const pipeline = self->pipeline;
-    if (!gpsti_plain_is_to_sound(self))
-        return;
-    self->in_doubt = gpsti_plain_doubts(self);
-    self->wide_ns = (int64_t)gpsti_plain_between_ns(self);
-    self->asks_at = pipeline->next_index + 1;
-    gpsti_inside_sound(&self->inside);
-    gpsti_plain_lock(self);
-    gpsti_tune_leave_out(pipeline); /* so that an item's services are those of this one */
-    gpsti_plain_unlock(self);
-}
-
-/* A kernel that takes longer than was thought is no reason for doubt. */
-GPSTI_PRIVATE void gpsti_plain_sounded(gpsti_plain* self, int64_t alone_ns) {
-    const bool unfounded = self->in_doubt && alone_ns > self->wide_ns;
-    self->wide_ns = unfounded ? 0 : self->wide_ns;
-    self->alone_ns = unfounded ? 0 : alone_ns;
-}
-
 /* Mean work of an item. What all begins with (pages, caches, clocks of the processor) is in item 0, so it counts only
    while there is no other. The one at hand counts with what it has cost by now, or where that is little not at all. */
 GPSTI_PRIVATE int64_t gpsti_plain_mean_ns(const gpsti_plain* self) {
@@ -420,14 +197,17 @@ GPSTI_PRIVATE void gpsti_plain_tell(const gpsti_plain* self) {
     tune->serial_ns = self->inside_ns == 0 ? (double)tune->item_ns : 0.0;
 }
 
-GPSTI_INTERN bool gpsti_plain_gains(int64_t gain_ns, int64_t open_ns, int64_t cost_ns, bool on_device) {
-    return gain_ns >= (on_device ? 2 : 1) * open_ns + (cost_ns - open_ns) / 2;
+GPSTI_INTERN bool gpsti_plain_gains(int64_t gain_ns, int64_t open_ns, int64_t memory_ns) {
+    return gain_ns >= open_ns + memory_ns / 2;
 }
 
 /* An engine gains at most what an item takes now beyond what the busiest resource needs for it. */
-GPSTI_PRIVATE bool gpsti_plain_would_gain(const gpsti_plain* self, int64_t mean_ns, int64_t cost_ns, uint64_t n_left) {
-    const int64_t gain_ns = (mean_ns - gpsti_tune_period_ns(self->pipeline)) * (int64_t)n_left;
-    return gpsti_plain_gains(gain_ns, self->worth_ns, cost_ns, self->pipeline->tune.tuner.budget.streams);
+GPSTI_PRIVATE bool gpsti_plain_would_gain(const gpsti_plain* self, int64_t mean_ns, int64_t memory_ns,
+                                          uint64_t n_left) {
+    bool whole = false;
+    const int64_t period_ns = gpsti_tune_period_ns(self->pipeline, &whole);
+    return gpsti_plain_gains((mean_ns - period_ns) * (int64_t)n_left, gpsti_tune_open_ns(self->pipeline, whole),
+                             memory_ns);
 }
 
 /* In a long run the first items, which find caches and memory cold, need not tell alone what the others take. */
@@ -455,8 +235,8 @@ GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     const int64_t mean_ns = gpsti_plain_mean_ns(self);
     if (n_left == 0)
         return wide && mean_ns >= self->worth_ns;
-    const int64_t cost_ns = gpsti_tune_price_ns(pipeline);
-    if (mean_ns * (int64_t)(n_left + wide) < cost_ns)
+    const int64_t memory_ns = gpsti_tune_memory_ns(pipeline);
+    if (mean_ns * (int64_t)(n_left + wide) < gpsti_tune_open_ns(pipeline, true) + memory_ns)
         return false;
     if (pipeline->next_index < gpsti_plain_least_items(n_left) &&
         mean_ns * (int64_t)pipeline->next_index < GPSTI_PLAIN_SURE_NS)
@@ -464,7 +244,7 @@ GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
     if (pipeline->next_index == 1)
         return n_left + wide > 1 && s > 0 && mean_ns >= GPSTI_PLAIN_LONG_NS &&
                !gpsti_tuner_is_dear(gpsti_pool_price_ns(pipeline->pool), mean_ns);
-    return gpsti_plain_would_gain(self, mean_ns, cost_ns, n_left);
+    return gpsti_plain_would_gain(self, mean_ns, memory_ns, n_left);
 }
 
 /* As many again; of a run of unknown length, whose rest is thought to grow with it, a quarter. */
@@ -515,7 +295,7 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
         self->whole_ns = gpsti_plain_work_ns(self);
     self->is_first = self->worth_ns > 0 && pipeline->next_index == 1;
     if (self->worth_ns > 0)
-        gpsti_plain_sound(self);
+        gpsti_wide_sound(self);
     const int64_t begin_ns = self->wide_ns > 0 && self->alone_ns == 0 ? gpsti_plain_time_ns(self->pipeline) : 0;
     const uint32_t s = gpsti_plain_steps(self, from);
     if (self->leaves)
@@ -523,7 +303,7 @@ GPSTI_PRIVATE uint32_t gpsti_plain_item(gpsti_plain* self, uint32_t from) {
     gpsti_finish_item(self->slot, NULL, self->now_ns);
     self->now_ns = pipeline->desc.sink ? gpsti_now_ns() : self->slot->item.end_ns;
     if (begin_ns > 0)
-        gpsti_plain_sounded(self, gpsti_plain_time_ns(self->pipeline) - begin_ns);
+        gpsti_wide_sounded(self, gpsti_plain_time_ns(self->pipeline) - begin_ns);
     if (self->is_first) {
         self->first_ns = gpsti_plain_work_ns(self);
         self->first_end_ns = gpsti_plain_time_ns(self->pipeline);
@@ -654,7 +434,7 @@ GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, 
     gpsti_plain self = gpsti_plain_of(pipeline, &pipeline->exec, true, worth_ns, 0);
     bool more = true;
     if (worth_ns > 0)
-        gpsti_plain_look_around(&self);
+        gpsti_wide_look_around(&self);
     gpsti_plain_lock(&self);
     self.now_ns = gpsti_now_ns();
     for (uint64_t n = 0; n < n_items && more; n++) {

@@ -285,15 +285,15 @@ GPSTI_PRIVATE int64_t gpsti_tune_least_period_ns(const gpst_pipeline* pipeline, 
 }
 
 /* In stages, with what that takes; or whole, where that is allowed and no slower. */
-GPSTI_INTERN int64_t gpsti_tune_period_ns(const gpst_pipeline* pipeline) {
+GPSTI_INTERN int64_t gpsti_tune_period_ns(const gpst_pipeline* pipeline, bool* whole) {
     gpsti_tuner_costs costs;
     gpsti_tune_costs(pipeline, &costs);
     const uint32_t n_model = gpsti_tuner_whole_workers(&pipeline->tune.tuner, &costs);
     const uint32_t n_whole = gpsti_tune_fit_whole(pipeline, &costs, n_model);
-    const bool whole = n_whole > 0;
+    *whole = n_whole > 0;
     const int64_t period_ns =
-        whole ? gpsti_tuner_whole_period_ns(&costs, n_whole) : gpsti_tune_staged_period_ns(pipeline, costs);
-    const int64_t least_ns = gpsti_tune_least_period_ns(pipeline, whole && costs.played_ns > 0);
+        *whole ? gpsti_tuner_whole_period_ns(&costs, n_whole) : gpsti_tune_staged_period_ns(pipeline, costs);
+    const int64_t least_ns = gpsti_tune_least_period_ns(pipeline, *whole && costs.played_ns > 0);
     return period_ns > least_ns ? period_ns : least_ns;
 }
 

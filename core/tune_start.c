@@ -4,8 +4,10 @@
 
 #include "pipeline_internal.h"
 
-/* What opening the engine costs, about: threads for reads and writes, workers that wake, queues. */
+/* What opening the engine costs, about: threads for reads and writes, workers that wake, queues; on a device in stages
+   as much again. Of whole items only that workers wake. */
 #define GPSTI_TUNE_OPEN_NS 500000
+#define GPSTI_TUNE_OPEN_WHOLE_NS 100000
 
 GPSTI_PRIVATE void gpsti_tune_stayed_plain(gpst_pipeline* pipeline, const char* reason) {
     gpsti_tune* const tune = &pipeline->tune;
@@ -31,11 +33,21 @@ GPSTI_PRIVATE void gpsti_tune_stay_plain(gpst_pipeline* pipeline) {
     (void)gpsti_plain_within(pipeline, UINT64_MAX, 0);
 }
 
+GPSTI_INTERN int64_t gpsti_tune_open_ns(const gpst_pipeline* pipeline, bool whole) {
+    if (whole)
+        return GPSTI_TUNE_OPEN_WHOLE_NS;
+    return (pipeline->tune.tuner.budget.streams ? 2 : 1) * GPSTI_TUNE_OPEN_NS;
+}
+
 /* Whoever made the memory, the next runs find it, and it is they who pay where this one is too short: a price that was
    high once (the system had no page at hand) would keep every run of the job plain. */
-GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline) {
+GPSTI_INTERN int64_t gpsti_tune_memory_ns(const gpst_pipeline* pipeline) {
     const int64_t slot_ns = gpsti_keep_share_ns(&pipeline->context->keep, gpsti_pool_price_ns(pipeline->pool));
-    return GPSTI_TUNE_OPEN_NS + gpsti_tuner_setups_ns(slot_ns);
+    return gpsti_tuner_setups_ns(slot_ns);
+}
+
+GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline) {
+    return GPSTI_TUNE_OPEN_NS + gpsti_tune_memory_ns(pipeline);
 }
 
 /* Is memory dear, and nothing given or known yet of how many slots there are to be? */

@@ -312,16 +312,33 @@ static void test_what_pays(void** state) {
     assert_false(gpsti_early_pays(400000, 9999, 50, 500000));
 }
 
-/* On paper: what opening takes, twice on a device, and half of what memory costs. */
+/* On paper: what opening takes, and half of what memory costs. */
 static void test_what_an_engine_gains(void** state) {
     (void)state;
-    assert_true(gpsti_plain_gains(500000, 500000, 500000, false));
-    assert_false(gpsti_plain_gains(499999, 500000, 500000, false));
-    assert_true(gpsti_plain_gains(1000000, 500000, 500000, true));
-    assert_false(gpsti_plain_gains(999999, 500000, 500000, true));
-    assert_true(gpsti_plain_gains(600000, 500000, 700000, false));
-    assert_false(gpsti_plain_gains(599999, 500000, 700000, false));
-    assert_false(gpsti_plain_gains(-1, 500000, 500000, false)); /* the busiest resource has no room for others */
+    assert_true(gpsti_plain_gains(500000, 500000, 0));
+    assert_false(gpsti_plain_gains(499999, 500000, 0));
+    assert_true(gpsti_plain_gains(600000, 500000, 200000));
+    assert_false(gpsti_plain_gains(599999, 500000, 200000));
+    assert_false(gpsti_plain_gains(-1, 500000, 0)); /* the busiest resource has no room for others */
+}
+
+/* Whole items ask for nothing but workers that wake; stages on a device for twice as much as elsewhere. */
+static void test_what_opening_takes(void** state) {
+    static const char* const backends[] = {"cpu", "sim"};
+    (void)state;
+    for (int b = 0; b < 2; b++) {
+        kit* const self = kit_open(backends[b], 2);
+        gpst_pipeline_desc desc = kit_standard(self, 40);
+        gpst_pipeline* pipeline = NULL;
+        desc.tune = GPST_TUNE_ON;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+        const bool on_device = pipeline->tune.tuner.budget.streams;
+        assert_int_equal(gpsti_tune_open_ns(pipeline, true), 100000);
+        assert_int_equal(gpsti_tune_open_ns(pipeline, false), on_device ? 1000000 : 500000);
+        assert_true(on_device == self->context->device_info.asynchronous);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        kit_close(self);
+    }
 }
 
 /* A stage that looks, for item 0, whether a worker has been told to look at that. */
@@ -609,6 +626,7 @@ int main(void) {
         cmocka_unit_test(test_reads_are_seen_to_wait),
         cmocka_unit_test(test_what_pays),
         cmocka_unit_test(test_what_an_engine_gains),
+        cmocka_unit_test(test_what_opening_takes),
         cmocka_unit_test(test_brief_items_are_not_looked_at),
         cmocka_unit_test(test_when_it_is_looked_at),
         cmocka_unit_test(test_slow_opening),

@@ -67,9 +67,10 @@ static int64_t brief_ns; /* what an item is thought to take of the engine, when 
 static gpst_result spin_then_ask_for_memory(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
     gpst_image picture;
+    bool whole = false;
     gpsti_mutex_lock(&task->pipeline->context->scheduler->mutex);
     if (task->item->index == 100)
-        brief_ns = gpsti_tune_period_ns(task->pipeline);
+        brief_ns = gpsti_tune_period_ns(task->pipeline, &whole);
     gpsti_mutex_unlock(&task->pipeline->context->scheduler->mutex);
     GPSTI_TRY(spin_a_little(user_data, task));
     GPSTI_TRY(gpst_task_set_input(task, &shape, &picture));
@@ -273,9 +274,10 @@ typedef struct first_item {
 static gpst_result first_takes_long(void* user_data, gpst_task* task) {
     first_item* const self = (first_item*)user_data;
     gpst_pipeline* const pipeline = self->kit->pipeline;
+    bool whole = false;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     if (task->item->index == 2)
-        self->period_ns = gpsti_tune_period_ns(pipeline);
+        self->period_ns = gpsti_tune_period_ns(pipeline, &whole);
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
     gpsti_sleep_ns(task->item->index == 0 ? 40000000 : 500000);
     return GPST_OK;

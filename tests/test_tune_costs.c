@@ -42,15 +42,18 @@ static void test_an_item_of_an_engine(void** state) {
     (void)state;
     kit* const self = kit_open("sim", 2);
     gpst_pipeline* pipeline = seen_open(self, true);
-    assert_int_equal(gpsti_tune_period_ns(pipeline), 35 * US); /* (40 + 30 of the engine) / 2: stages it must be */
+    bool whole = true;
+    assert_int_equal(gpsti_tune_period_ns(pipeline, &whole), 35 * US); /* (40 + 30 of the engine) / 2 */
+    assert_false(whole); /* in order */
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     pipeline = seen_open(self, false);
-    assert_int_equal(gpsti_tune_period_ns(pipeline), 55 * US / 2); /* whole */
+    assert_int_equal(gpsti_tune_period_ns(pipeline, &whole), 55 * US / 2);
+    assert_true(whole);
     (void)gpsti_a64_add(&self->context->device->played_ns, (uint64_t)(N_SEEN * 20 * US));
-    assert_int_equal(gpsti_tune_period_ns(pipeline), 30 * US); /* (40 + 20 that are played) / 2 */
+    assert_int_equal(gpsti_tune_period_ns(pipeline, &whole), 30 * US); /* (40 + 20 that are played) / 2 */
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     pipeline = seen_open(self, false); /* what was played before it is not its own */
-    assert_int_equal(gpsti_tune_period_ns(pipeline), 55 * US / 2);
+    assert_int_equal(gpsti_tune_period_ns(pipeline, &whole), 55 * US / 2);
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     kit_close(self);
 }
