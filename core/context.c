@@ -295,6 +295,11 @@ GPST_API void gpst_context_trim(gpst_context* context) {
     gpsti_spares_clear(&context->spares);
 }
 
+GPSTI_INTERN void gpsti_context_lose_device(gpst_context* context) {
+    gpsti_keep_lose(&context->keep);
+    gpsti_spares_lose(&context->spares);
+}
+
 GPST_API void gpst_context_query_info(const gpst_context* context, gpst_context_info* out) {
     if (!out)
         return;

@@ -39,6 +39,9 @@ struct gpst_context {
     uint64_t lone_pixels; /* of each of them; 0 = there was none */
 };
 
+/* From now on nothing of the device's is kept for the next pipeline. */
+GPSTI_INTERN void gpsti_context_lose_device(gpst_context* context);
+
 /* The index-th backend that there can be, NULL when it is not compiled in; *name is NULL behind the last. */
 GPSTI_INTERN const gpsti_backend_i* gpsti_backend_at(size_t index, const char** name);
 /* VERSION when the backend's half of the program comes from other sources than this one. */

@@ -451,10 +451,8 @@ GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, 
     const bool device_trouble = result == GPST_ERROR_DEVICE || result == GPST_ERROR_DEVICE_MEMORY ||
                                 result == GPST_ERROR_DEVICE_LOST || result == GPST_ERROR_UNSUPPORTED ||
                                 (result == GPST_ERROR_BUDGET && !slot->lanes[0].on_host);
-    if (result == GPST_ERROR_DEVICE_LOST) {
-        gpsti_keep_lose(&pipeline->context->keep);
-        gpsti_spares_lose(&pipeline->context->spares);
-    }
+    if (result == GPST_ERROR_DEVICE_LOST)
+        gpsti_context_lose_device(pipeline->context);
     if (!device_trouble || slot->on_cpu || pipeline->context->require_backend ||
         slot->lanes[0].device == slot->lanes[1].device)
         return false;

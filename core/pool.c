@@ -309,7 +309,7 @@ GPSTI_PRIVATE gpst_result gpsti_pool_grow(gpst_pool* pool, const gpsti_pool_requ
         const int64_t begin_ns = gpsti_pool_growth_begin(pool);
         result = gpsti_pool_allocate(pool, pool->context->device, request, &made, &known_ns);
         if (result == GPST_ERROR_DEVICE_LOST)
-            gpsti_keep_lose(&pool->context->keep);
+            gpsti_context_lose_device(pool->context);
         if (result == GPST_ERROR_DEVICE_LOST && !pool->context->require_backend) /* the job goes on without it */
             result = gpsti_pool_allocate(pool, pool->context->cpu, request, &made, &known_ns);
         gpsti_pool_note_known(pool, known_ns);

@@ -57,8 +57,8 @@ GPSTI_PRIVATE uint32_t gpsti_recall_more(uint32_t n, bool closely, uint32_t most
 /* Two thirds; closely, by the least step, unless that is as many. 0 = of those each would have to be faster than the
    plain loop. */
 GPSTI_PRIVATE uint32_t gpsti_recall_fewer(const gpsti_recall_workers* self) {
-    const uint32_t far = 2 * self->best / 3, near = self->best - gpsti_recall_least(self->best);
-    const uint32_t n = !self->closely ? far : near > far ? near : 0;
+    const uint32_t thirds = 2 * self->best / 3, least = self->best - gpsti_recall_least(self->best);
+    const uint32_t n = !self->closely ? thirds : least > thirds ? least : 0;
     return self->serial_ns < (double)n * self->best_ns ? n : 0;
 }
 
@@ -161,12 +161,14 @@ GPSTI_PRIVATE bool gpsti_recall_is_wrong(gpsti_recalled* run) {
     return false;
 }
 
+/* Not only old. */
+GPSTI_PRIVATE bool gpsti_recall_is_slow(const gpsti_recalled* run) { return run->n_slower >= 2; }
+
 GPSTI_INTERN uint32_t gpsti_recall_workers_then(const gpsti_recalled* known) {
     const gpsti_recall_workers* const workers = &known->workers;
-    const bool was_wrong = known->n_slower >= 2;
     if (workers->best > 0)
         return workers->best;
-    return workers->now > 0 || was_wrong || known->most_whole == 0 ? workers->now : known->n_workers;
+    return workers->now > 0 || gpsti_recall_is_slow(known) || known->most_whole == 0 ? workers->now : known->n_workers;
 }
 
 /* The number of workers that was found is where the next search begins: closely, if only time has passed. */
@@ -176,8 +178,8 @@ GPSTI_PRIVATE void gpsti_recall_renew(gpsti_recalled* run, const gpsti_recalled*
     run->n_runs = rests ? known->n_runs + 1 : 0;
     run->n_rest = rests ? known->n_rest - 1 : 0;
     run->workers.now = gpsti_recall_workers_then(known);
-    run->workers.closely = known->workers.closely && known->n_slower < 2;
-    if (known->n_slower < 2 && run->n_slots < known->n_slots) /* they have their memory */
+    run->workers.closely = known->workers.closely && !gpsti_recall_is_slow(known);
+    if (!gpsti_recall_is_slow(known) && run->n_slots < known->n_slots) /* they have their memory */
         run->n_slots = known->n_slots;
 }
 
@@ -199,7 +201,7 @@ GPSTI_PRIVATE bool gpsti_recall_compare(gpsti_recalled* run, const gpsti_recalle
             return false;
     }
     run->n_slower = run_ns > more * known->run_ns ? known->n_slower + 1 : 0;
-    return run->n_slower >= 2 && gpsti_recall_is_wrong(run);
+    return gpsti_recall_is_slow(run) && gpsti_recall_is_wrong(run);
 }
 
 GPSTI_INTERN void gpsti_recall_put(gpsti_recall* recall, const gpsti_recalled* seen, bool knew) {
