@@ -245,6 +245,35 @@ static void test_lone_kernels_are_learnt_from(void** state) {
     assert_true(wide_is_found);
 }
 
+static gpsti_inside others_lone; /* as another run has it, which begins while this one's kernel is at work */
+
+static gpst_result begin_another(void* user_data, gpst_task* task) {
+    gpst_context* const context = task->pipeline->context;
+    (void)user_data;
+    gpsti_mutex_lock(&context->scheduler->mutex);
+    context->lone_pixels = 12345;
+    memset(&context->lone, 7, sizeof context->lone);
+    others_lone = context->lone;
+    gpsti_mutex_unlock(&context->scheduler->mutex);
+    return GPST_OK;
+}
+
+/* Of two runs of one item at once, whose warps are of different sizes, the second leaves what the next one finds. */
+static void test_lone_runs_at_once(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_warp* const warp = wide_warp(1024);
+    gpst_pipeline_desc desc = wide_desc(self, 1, warp);
+    gpst_stats stats;
+    self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, begin_another, "another");
+    desc.n_stages = 2;
+    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
+    assert_int_equal(self->context->lone_pixels, 12345);
+    assert_memory_equal(&self->context->lone, &others_lone, sizeof others_lone);
+    gpst_warp_destroy(warp);
+    kit_close(self);
+}
+
 /* What kernels lose on every core is found out where a run is long enough for that: at once where it is known to be,
    and others begin beside item 0's kernel; of a run of unknown length when it has become so. */
 static void test_long_runs_are_sounded(void** state) {
@@ -443,6 +472,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_lone_wide_kernel_has_every_core),
         cmocka_unit_test(test_lone_kernels_are_learnt_from),
+        cmocka_unit_test(test_lone_runs_at_once),
         cmocka_unit_test(test_long_runs_are_sounded),
         cmocka_unit_test(test_late_kernels_are_left),
         cmocka_unit_test(test_others_keep_their_cores),

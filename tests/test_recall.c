@@ -628,6 +628,31 @@ static void remember_with(kit* self, gpst_pipeline_desc* desc, double serial_ns,
     kit_remove_files(self, "out_");
 }
 
+/* A run that finds out anew has as many workers for whole items as those before it had come to. */
+static void test_workers_of_a_run_that_finds_out(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", N_WORKERS);
+    gpst_pipeline_desc desc = a_job(self);
+    gpsti_recall* const recall = &self->context->recall;
+    for (int is_old = 0; is_old < 2; is_old++) {
+        desc.mode = GPST_RUN_DEFAULT;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        gpsti_recalled run = a_crowd(3, 4, 100.0);
+        assert_false(gpsti_tune_recall(self->pipeline)); /* and has its job */
+        run.job = self->pipeline->tune.job;
+        gpsti_recall_put(recall, &run, false);
+        recall->known[0].is_old = is_old;
+        recall->known[0].n_items = 1000 * N_ITEMS; /* which it does not serve in any case */
+        recall->known[0].workers.best = 3;
+        assert_false(gpsti_tune_recall(self->pipeline));
+        assert_int_equal(self->pipeline->tune.n_whole_workers, is_old ? 3 : 0);
+        gpsti_recall_forget(recall, run.job);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        self->pipeline = NULL;
+    }
+    kit_close(self);
+}
+
 /* Of few items only where they were whole. */
 static void test_how_short_a_run_is_remembered(void** state) {
     static const struct {
@@ -1135,6 +1160,7 @@ int main(void) {
                                        cmocka_unit_test(test_other_items),
                                        cmocka_unit_test(test_the_second_run_knows),
                                        cmocka_unit_test(test_who_does_not),
+                                       cmocka_unit_test(test_workers_of_a_run_that_finds_out),
                                        cmocka_unit_test(test_how_short_a_run_is_remembered),
                                        cmocka_unit_test(test_what_is_not_remembered),
                                        cmocka_unit_test(test_other_items_are_noticed),
