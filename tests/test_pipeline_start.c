@@ -33,30 +33,32 @@ static void test_small_runs_stay_plain(void** state) {
     }
 }
 
-static gpst_result spin_a_little(void* user_data, gpst_task* task) {
-    const int64_t end_ns = gpsti_now_ns() + 6000;
-    (void)user_data;
-    (void)task;
+static gpst_result spin(int64_t for_ns) {
+    const int64_t end_ns = gpsti_now_ns() + for_ns;
     while (gpsti_now_ns() < end_ns) {}
     return GPST_OK;
+}
+
+static gpst_result spin_a_little(void* user_data, gpst_task* task) {
+    (void)user_data;
+    (void)task;
+    return spin(6000);
 }
 
 static bool was_opened(void) {
     return report.n_decisions > 0 && strstr(report.decisions[0].reason, "starts with") != NULL;
 }
 
-static gpst_result spin_thirty_us(void* user_data, gpst_task* task) {
-    const int64_t end_ns = gpsti_now_ns() + 30000;
+static gpst_result spin_longer(void* user_data, gpst_task* task) {
     (void)user_data;
     (void)task;
-    while (gpsti_now_ns() < end_ns) {}
-    return GPST_OK;
+    return spin(30000);
 }
 
 static bool few_are_handed_over(void) {
     kit* const self = kit_open("cpu", 2);
     gpst_stats stats;
-    gpst_pipeline_desc desc = kit_simple(self, 20, spin_thirty_us);
+    gpst_pipeline_desc desc = kit_simple(self, 20, spin_longer);
     desc.n_items_expected = 20;
     assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
     assert_int_equal(self->n_ok, 20);
