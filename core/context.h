@@ -107,8 +107,8 @@ GPST_API void gpst_context_destroy(gpst_context* context);
    Ownership    none
    Threads      any
    Blocking     unmaps memory, which takes milliseconds where a driver has it page-locked
-   Device       frees memory of its own and of the host
-   Source       core/keep.c          Tests  tests/test_keep.c          Since 0.1
+   Device       frees memory of its own and of the host, and destroys streams and events
+   Source       core/keep.c, core/spares.c     Tests  tests/test_keep.c, tests/test_spares.c     Since 0.1
 */
 GPST_API void gpst_context_trim(gpst_context* context);
 

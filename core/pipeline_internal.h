@@ -544,8 +544,9 @@ GPSTI_INTERN gpst_result gpsti_plain_run(gpst_pipeline* pipeline);
    that is theirs. */
 GPSTI_INTERN bool gpsti_plain_gains(int64_t gain_ns, int64_t open_ns, int64_t memory_ns);
 /* Items one after the other on this thread within an engine's pipeline, in its slots and its order, at most n_items.
-   worth_ns: stops in the midst of an item as soon as what is left is worth so much; 0 = never. False: the source is
-   dry. No other call of the pipeline runs, the source among them. */
+   worth_ns: stops in the midst of an item as soon as an engine is worth opening for what is left, or for the outputs of
+   the last item where that has taken so much; 0 = never. False: the source is dry. No other call of the pipeline runs,
+   the source among them. */
 GPSTI_INTERN bool gpsti_plain_within(gpst_pipeline* pipeline, uint64_t n_items, int64_t worth_ns);
 /* An item through its steps from this one on, but not its end, on a worker. wants_cpu: by step. ledger: what is to be
    counted. now_ns: when the step before it ended; gives when the last one did. Not locked. */
@@ -598,9 +599,10 @@ GPSTI_INTERN void gpsti_tune_set_order(gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc);
 /* Plain until what is left is worth threads, then the engine is opened. False: nothing is left. */
 GPSTI_INTERN bool gpsti_tune_start(gpst_pipeline* pipeline);
-/* What opening the engine costs beside its memory, which is to be made; and both, in stages. */
+/* What opening the engine costs beside its memory; and what that costs, which is to be made. */
 GPSTI_INTERN int64_t gpsti_tune_open_ns(const gpst_pipeline* pipeline, bool whole);
 GPSTI_INTERN int64_t gpsti_tune_memory_ns(const gpst_pipeline* pipeline);
+/* Both, of an engine in stages that is opened beside item 0: with a device not twice as much. */
 GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline);
 /* Item 0 is at work on this: what is known of items by now. Locked. */
 GPSTI_INTERN void gpsti_tune_guess(gpst_pipeline* pipeline);

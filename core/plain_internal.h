@@ -15,7 +15,7 @@ typedef struct gpsti_plain {
     gpsti_ledger* ledger;  /* what is to be counted; NULL = at once */
     bool wants_source_cpu;
     bool within;        /* the pipeline is an engine's: others look at its counts */
-    int64_t worth_ns;   /* hand the item over when what is left of the run is worth so much; 0 = never */
+    int64_t worth_ns;   /* the last item's work that makes its outputs worth an engine; 0 = none is handed over */
     int64_t now_ns;     /* the last look at the clock; little has happened since */
     uint64_t asks_at;   /* whether the engine would gain, at that item again */
     int64_t inside_ns;  /* with every core inside a kernel */
