@@ -108,10 +108,40 @@ static void test_a_lost_device_leaves_none(void** state) {
     kit_close(self);
 }
 
+static gpst_result nothing_host(const void* args, const gpsti_exec* exec) {
+    (void)args;
+    (void)exec;
+    return GPST_OK;
+}
+
+/* Nor where it is host memory that is asked for when the device is found to be gone. */
+static void test_a_pool_that_finds_it_lost(void** state) {
+    static const gpsti_kernel nothing = {"nothing", nothing_host, NULL};
+    gpst_context* const context = open_context("sim:lose_at=1", 0);
+    gpsti_device* const device = context->device;
+    gpsti_stream* stream = NULL;
+    gpst_pool* pool = NULL;
+    gpst_buffer buffer;
+    gpst_pool_desc desc = GPST_ZERO;
+    (void)state;
+    assert_int_equal(gpsti_spares_take_stream(&context->spares, device, &stream), GPST_OK);
+    assert_int_equal(device->i->launch(stream, &nothing, NULL, 0, NULL), GPST_OK);
+    assert_int_equal(device->i->stream_wait_idle(stream), GPST_ERROR_DEVICE_LOST);
+    assert_ptr_equal(context->spares.device, device);
+    assert_int_equal(gpst_pool_create(context, &desc, &pool), GPST_OK);
+    assert_int_equal(gpst_pool_acquire(pool, 4096, 0, &buffer), GPST_OK);
+    gpsti_spares_put_stream(&context->spares, stream);
+    assert_int_equal(context->spares.n_streams, 0);
+    gpst_pool_release(pool, &buffer);
+    assert_int_equal(gpst_pool_destroy(pool), GPST_OK);
+    gpst_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_many_as_there_is_room_for),
                                        cmocka_unit_test(test_what_does_not_stay),
                                        cmocka_unit_test(test_the_next_pipeline_makes_none),
-                                       cmocka_unit_test(test_a_lost_device_leaves_none)};
+                                       cmocka_unit_test(test_a_lost_device_leaves_none),
+                                       cmocka_unit_test(test_a_pool_that_finds_it_lost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
