@@ -221,6 +221,18 @@ GPSTI_PRIVATE void gpsti_default_free(void* user_data, void* ptr, size_t bytes) 
     gpsti_aligned_free(ptr);
 }
 
+/* A process number comes again, in a container from the first run on: the tag is drawn at random. */
+GPSTI_INTERN uint64_t gpsti_process_tag(void) {
+    static gpsti_a64 tag;
+    uint64_t found = gpsti_a64_load(&tag);
+    while (!found) {
+        const uint64_t drawn = gpsti_random();
+        if (drawn && gpsti_a64_cas(&tag, &found, drawn))
+            found = drawn;
+    }
+    return found;
+}
+
 GPSTI_INTERN void gpsti_host_init(gpsti_host* host, const gpst_allocator* allocator,
                                   const gpst_logger* logger) {
     memset(host, 0, sizeof *host);

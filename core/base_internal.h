@@ -61,6 +61,8 @@ typedef struct gpsti_host {
     uint64_t pid;
 } gpsti_host;
 
+/* Never 0; no two processes share one, but for a forked child and its parent. */
+GPSTI_INTERN uint64_t gpsti_process_tag(void);
 GPSTI_INTERN void gpsti_host_init(gpsti_host* host, const gpst_allocator* allocator,
                                   const gpst_logger* logger);
 /* Zeroed memory aligned to at least 64 bytes; NULL with the reason set when there is none. */

@@ -180,6 +180,9 @@ GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_conte
     info->backend = context->backend_name;
     info->device_name = context->device_name;
     info->backend_reason = context->backend_reason;
+    gpsti_format(context->temporary_tag, sizeof context->temporary_tag, "%016llx",
+                 (unsigned long long)gpsti_process_tag());
+    info->temporary_tag = context->temporary_tag;
     context->system_root = "";
     context->cores_online = limits.cores_online;
     info->cores_allowed = limits.cores_allowed;

@@ -55,6 +55,9 @@ typedef struct gpst_context_info {
     uint32_t n_workers;
     uint32_t cores_allowed;
     const char* pinned;  /* "none", "cores 0-3,8", "none: not on this system" */
+    /* A file that is being written is called .gpustage-TAG-N.tmp until it is whole. This is TAG: the process's own, by
+       which whoever cleans up behind a killed run tells its files from those of others. */
+    const char* temporary_tag;
     uint64_t max_host_bytes, max_device_bytes;
     uint64_t allocation_count; /* calls to the allocator since creation */
     uint64_t live_bytes;       /* metadata bytes now held */

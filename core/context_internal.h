@@ -25,6 +25,7 @@ struct gpst_context {
     char backend_name[64];
     char backend_reason[GPSTI_REASON_BYTES];
     char device_name[128];
+    char temporary_tag[17];
     bool require_backend;
     const char* system_root; /* "": where /proc is; a test has its own */
     uint32_t cores_online;

@@ -280,6 +280,7 @@ GPSTI_INTERN void gpsti_futex_wait(gpsti_a32* word, uint32_t expected, int64_t d
 GPSTI_INTERN void gpsti_futex_wake(gpsti_a32* word, uint32_t wake_count);
 
 GPSTI_INTERN uint64_t gpsti_pid(void); /* right after fork too; a system call, about 100 ns */
+GPSTI_INTERN uint64_t gpsti_random(void); /* from the system's generator; where it has none, from what differs */
 /* A word that reads 1 in this process and 0 in its forked children, which makes noticing a fork as cheap as a
    load. NULL where the system has no such memory: compare gpsti_pid then. */
 GPSTI_INTERN gpsti_a32* gpsti_fork_guard_create(void);

@@ -175,6 +175,20 @@ GPSTI_INTERN gpst_result gpsti_thread_pin(gpsti_thread* thread, const gpsti_core
 GPSTI_INTERN void gpsti_yield(void) { (void)sched_yield(); }
 GPSTI_INTERN uint64_t gpsti_pid(void) { return (uint64_t)getpid(); }
 
+GPSTI_INTERN uint64_t gpsti_random(void) {
+    struct timespec now;
+    uint64_t value = 0;
+    const int descriptor = open("/dev/urandom", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const bool got = descriptor >= 0 && read(descriptor, &value, sizeof value) == (ssize_t)sizeof value;
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    if (got)
+        return value;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    value = (uint64_t)now.tv_sec * GPSTI_OS_NS + (uint64_t)now.tv_nsec;
+    return (value ^ (gpsti_pid() << 32) ^ (uintptr_t)&value) * 0x9E3779B97F4A7C15u;
+}
+
 #if defined(__linux__)
 #define GPSTI_FUTEX_PRIVATE 128
 #define GPSTI_FUTEX_WAKE (1 | GPSTI_FUTEX_PRIVATE)

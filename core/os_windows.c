@@ -93,6 +93,15 @@ GPSTI_INTERN gpst_result gpsti_thread_pin(gpsti_thread* thread, const gpsti_core
 
 GPSTI_INTERN void gpsti_yield(void) { (void)SwitchToThread(); }
 GPSTI_INTERN uint64_t gpsti_pid(void) { return GetCurrentProcessId(); }
+
+GPSTI_INTERN uint64_t gpsti_random(void) {
+    LARGE_INTEGER ticks;
+    FILETIME now;
+    (void)QueryPerformanceCounter(&ticks);
+    GetSystemTimeAsFileTime(&now);
+    const uint64_t time = (uint64_t)now.dwHighDateTime << 32 | now.dwLowDateTime;
+    return (time ^ ((uint64_t)ticks.QuadPart << 20) ^ (gpsti_pid() << 44)) * 0x9E3779B97F4A7C15u;
+}
 GPSTI_INTERN gpsti_a32* gpsti_fork_guard_create(void) { return NULL; }
 GPSTI_INTERN void gpsti_fork_guard_destroy(gpsti_a32* guard) { (void)guard; }
 

@@ -38,12 +38,12 @@ GPSTI_PRIVATE gpst_result gpsti_writer_temporary(const gpsti_write* write, char*
                   "write: path: %zu bytes of directory: must be below %d", directory_bytes,
                   GPSTI_WRITER_PATH_BYTES - 64);
     memcpy(out, write->path, directory_bytes);
-    gpsti_format(out + directory_bytes, 64, ".gpustage-%llu-%llu.tmp", (unsigned long long)gpsti_pid(),
+    gpsti_format(out + directory_bytes, 64, ".gpustage-%016llx-%llu.tmp", (unsigned long long)gpsti_process_tag(),
                  (unsigned long long)write->temporary_id);
     return GPST_OK;
 }
 
-/* Another process may have had this one's id and left files behind: then the next name is tried. */
+/* A forked child has its parent's tag: of a name that is taken the next one is tried. */
 GPSTI_PRIVATE gpst_result gpsti_writer_create_temporary(gpsti_write* write, char* temporary,
                                                         gpsti_file* file) {
     static gpsti_a64 next_id;

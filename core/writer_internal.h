@@ -36,6 +36,7 @@ typedef struct gpsti_writer_info {
     uint64_t service_ns, cpu_ns;
 } gpsti_writer_info;
 
+/* Temporary files are called .gpustage-TAG-N.tmp: TAG is gpsti_process_tag in 16 hexadecimal digits. */
 /* n_in_flight: threads, 0 = 2, at most 64; they come with the first that is submitted. */
 GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_in_flight, gpsti_writer** out);
 /* The first of them now, so that nothing is submitted where none is to be had. */

@@ -305,7 +305,9 @@ static void temporary_names_of_others_are_left_alone(void** state) {
     test_write_init(&t, test_path(path, "a"), "a", 1);
     assert_int_equal(gpsti_writer_write_now(NULL, &t.write), GPST_OK);
     assert_int_equal(gpsti_write_commit(&t.write, NULL), GPST_OK);
-    snprintf(name, sizeof(name), ".gpustage-%ld-%llu.tmp", (long)getpid(),
+    gpst_context_info info;
+    gpst_context_query_info(test_context, &info);
+    snprintf(name, sizeof(name), ".gpustage-%s-%llu.tmp", info.temporary_tag,
              (unsigned long long)t.write.temporary_id + 1);
     test_file_make(test_path(other, name), "someone's", 9);
     test_write_init(&t, path, "b", 1);
