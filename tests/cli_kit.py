@@ -199,7 +199,7 @@ class Case(unittest.TestCase):
     def check_no_leftovers(self, folder):
         for where, _, names in os.walk(folder):
             for name in names:
-                self.assertFalse(name.endswith(".tmp"), os.path.join(where, name))
+                self.assertFalse(name.endswith((".tmp", ".part", ".lock")), os.path.join(where, name))
 
     def stats(self, name="stats.json"):
         with open(self.path(name), encoding="utf-8") as stream:

@@ -233,6 +233,21 @@ class Interrupt(Case):
     def test_sigterm_drains_a_plain_loop(self):
         self.interrupt_and_resume(signal.SIGTERM, ["--plain", "--backend", "sim:kernel_us=20000"])
 
+    def test_sighup_drains(self):
+        self.interrupt_and_resume(signal.SIGHUP, ["--backend", "sim:kernel_us=40000", "--slots", "2"])
+
+    def test_what_is_ignored_stays_ignored(self):
+        """As under nohup, and in the background of a shell without job control."""
+        folder = self.panoramas(12)
+        child = start("reproject", folder, "-o", self.path("out"), "--backend", "sim:kernel_us=40000", "--slots", "2",
+                      *self.VIEWS, preexec_fn=lambda: [signal.signal(n, signal.SIG_IGN)
+                                                       for n in (signal.SIGHUP, signal.SIGINT)])
+        self.wait_for_output(child)
+        child.send_signal(signal.SIGHUP)
+        child.send_signal(signal.SIGINT)
+        self.check(finish(child), 0)
+        self.assertEqual(self.check_whole_items(), 12)
+
     def test_second_ctrl_c_cancels(self):
         folder = self.panoramas(40)
         child = start("reproject", folder, "-o", self.path("out"), "--backend", "sim:kernel_us=100000", "--slots", "2",
@@ -293,9 +308,11 @@ class Interrupt(Case):
         self.check(gpustage(*arguments, "--size", "8x8"), 0) # without --resume a new beginning
         outcome = self.check(gpustage(*arguments, "--size", "8x8", "--resume"), 0)
         self.assertIn("2 skipped", outcome.out)
-        with open(self.path("out", MANIFEST), "wb") as stream:
-            stream.write(b"something else\n")
-        self.check(gpustage(*arguments, "--resume"), 2, "other settings")
+        for found in (b"something else\n", b"gpustage-manifest 1\nset version=0.1\n", b"item 1 2 3 a a\n"):
+            with open(self.path("out", MANIFEST), "wb") as stream:
+                stream.write(found)
+            self.check(gpustage(*arguments, "--resume"), 2, "begins with \"" + found.decode().split("\n")[0],
+                       "instead of \"gpustage-manifest 2\"")
 
 
 # ---- what is told ------------------------------------------------------------------------------------------------

@@ -60,9 +60,10 @@ static int bench_check_file(const options* asked) {
     if (!asked->json_file)
         return EXIT_DONE;
     text parent = files_parent(asked->json_file);
-    const char* const wrong = parent.failed ? "out of memory" : files_check_writable(parent.data);
+    const char* const wrong = parent.failed ? text_out_of_memory : files_check_writable(parent.data);
     text_free(&parent);
-    return wrong ? console_usage(asked->command_name, "--json=%s: its parent: %s", asked->json_file, wrong) : EXIT_DONE;
+    return wrong ? console_refuse(asked->command_name, wrong, "--json=%s: its parent: %s", asked->json_file, wrong)
+                 : EXIT_DONE;
 }
 
 /* ---- the machine -------------------------------------------------------------------------- */
@@ -149,7 +150,7 @@ int command_bench(const options* asked) {
     }
     if (status == EXIT_DONE && asked->json_file) {
         const char* const wrong =
-            out.out.failed ? "out of memory" : files_write_whole(asked->json_file, out.out.data, out.out.bytes);
+            out.out.failed ? text_out_of_memory : files_write_whole(asked->json_file, out.out.data, out.out.bytes);
         if (wrong) {
             console_error("%s: %s", asked->json_file, wrong);
             status = EXIT_FAILED_ITEMS;

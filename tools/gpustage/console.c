@@ -61,13 +61,30 @@ void console_note(const char* format, ...) {
     va_end(arguments);
 }
 
+static int console_see_help(const char* command) {
+    fprintf(stderr, "see gpustage%s%s --help\n", command ? " " : "", command ? command : "");
+    return EXIT_USAGE;
+}
+
 int console_usage(const char* command, const char* format, ...) {
     va_list arguments;
     va_start(arguments, format);
     console_line("\033[1;31m", format, arguments);
     va_end(arguments);
-    fprintf(stderr, "see gpustage%s%s --help\n", command ? " " : "", command ? command : "");
-    return EXIT_USAGE;
+    return console_see_help(command);
+}
+
+int console_refuse(const char* command, const char* problem, const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    console_line("\033[1;31m", format, arguments);
+    va_end(arguments);
+    return problem == text_out_of_memory ? EXIT_MACHINE : console_see_help(command);
+}
+
+int console_memory(void) {
+    console_error("%s", text_out_of_memory);
+    return EXIT_MACHINE;
 }
 
 /* ---- the bar ------------------------------------------------------------------ */

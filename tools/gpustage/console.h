@@ -16,6 +16,10 @@ void console_error(const char* format, ...) GPSTI_PRINTF(1, 2);
 void console_note(const char* format, ...) GPSTI_PRINTF(1, 2);
 /* The error, and where to read more. Returns EXIT_USAGE. */
 int console_usage(const char* command, const char* format, ...) GPSTI_PRINTF(2, 3);
+/* The same for a problem that a function returned as a sentence, which `format` ends in. Out of memory it is no wrong
+   usage: EXIT_MACHINE. */
+int console_refuse(const char* command, const char* problem, const char* format, ...) GPSTI_PRINTF(3, 4);
+int console_memory(void); /* "out of memory"; returns EXIT_MACHINE */
 
 /* The bar on stderr, when that is a terminal. */
 void console_progress(uint64_t done, uint64_t total, uint64_t failed, int64_t elapsed_ns);

@@ -10,7 +10,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +24,11 @@
 #include <io.h>
 #include <windows.h>
 #define FILES_FLAGS (O_BINARY | O_NOINHERIT)
+#define FILES_NO_LINK 0
 #else
-#define FILES_FLAGS O_CLOEXEC
+#include <sys/file.h>
+#define FILES_FLAGS (O_CLOEXEC | O_NOCTTY)
+#define FILES_NO_LINK (O_NONBLOCK | O_NOFOLLOW)
 #endif
 
 /* ---- names --------------------------------------------------------------------- */
@@ -60,11 +62,23 @@ text files_parent(const char* path) {
     return parent;
 }
 
-text files_temporary_beside(const char* path) {
+char* files_real_path(const char* path) {
+#if defined(_WIN32)
+    return _fullpath(NULL, path, 0);
+#else
+    return realpath(path, NULL);
+#endif
+}
+
+/* Of no other file, of this process or of another: O_EXCL has the last word. */
+static text files_temporary_beside(const char* path) {
     static unsigned serial;
+    struct timespec now;
     text name = GPST_ZERO;
+    clock_gettime(CLOCK_REALTIME, &now);
     text_append(&name, path, (size_t)(files_base_name(path) - path));
-    text_format(&name, ".gpustage-%lu-%u.tmp", (unsigned long)getpid(), serial++);
+    text_format(&name, ".gpustage-%llx%09lx-%lx-%u" FILES_TEMPORARY, (unsigned long long)now.tv_sec,
+                (unsigned long)now.tv_nsec, (unsigned long)getpid(), serial++);
     return name;
 }
 
@@ -119,22 +133,10 @@ const char* files_list(const char* directory, text_list* out) {
             break;
         }
         if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") && !text_list_add(out, entry->d_name))
-            problem = "out of memory";
+            problem = text_out_of_memory;
     }
     closedir(stream);
     return problem;
-}
-
-bool files_process_is_gone(unsigned long id) {
-#if defined(_WIN32)
-    HANDLE const process = OpenProcess(SYNCHRONIZE, FALSE, (DWORD)id);
-    const bool gone = !process && GetLastError() == ERROR_INVALID_PARAMETER;
-    if (process)
-        CloseHandle(process);
-    return gone;
-#else
-    return kill((pid_t)id, 0) != 0 && errno == ESRCH;
-#endif
 }
 
 bool files_is_terminal(int descriptor) { return isatty(descriptor) != 0; }
@@ -145,7 +147,15 @@ int64_t files_clock_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + (int64_t)now.tv_nsec;
 }
 
-/* ---- whole files ------------------------------------------------------------------ */
+/* ---- descriptors -------------------------------------------------------------------- */
+
+void files_open_standard(void) {
+#if !defined(_WIN32)
+    for (int descriptor = 0; descriptor < 3; descriptor++)
+        if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
+            (void)open("/dev/null", O_RDWR); /* takes the lowest that is free: this one */
+#endif
+}
 
 static const char* files_put(int descriptor, const void* data, size_t bytes) {
     const char* at = (const char*)data;
@@ -160,46 +170,118 @@ static const char* files_put(int descriptor, const void* data, size_t bytes) {
     return NULL;
 }
 
-const char* files_read_at_most(const char* path, size_t most_bytes, text* out) {
+static const char* files_get(int descriptor, size_t most_bytes, text* out) {
     char piece[16384];
-    const int descriptor = open(path, O_RDONLY | FILES_FLAGS);
-    if (descriptor < 0)
-        return strerror(errno);
-    const char* problem = NULL;
-    while (!problem && !out->failed) {
+    while (!out->failed) {
         const ssize_t done = read(descriptor, piece, sizeof piece);
         if (done == 0)
-            break;
+            return NULL;
         if (done > 0)
             text_append(out, piece, (size_t)done);
         else if (errno != EINTR)
-            problem = strerror(errno);
+            return strerror(errno);
         if (out->bytes > most_bytes)
-            problem = "is too large";
+            return "is too large";
     }
+    return text_out_of_memory;
+}
+
+/* Disks of a network tell what is wrong with a file when it is closed: a copy of the descriptor serves for that, and
+   the file stays locked until it has its name. */
+static const char* files_flush(int descriptor, bool sync) {
+#if defined(_WIN32)
+    (void)descriptor, (void)sync;
+    return NULL;
+#else
+    if (sync)
+        return fsync(descriptor) == 0 ? NULL : strerror(errno);
+    const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+    return copy >= 0 && close(copy) == 0 ? NULL : strerror(errno);
+#endif
+}
+
+/* True: nobody else has it. A disk that knows no locks tells nobody that a file is abandoned. */
+static bool files_lock(int descriptor, bool wait) {
+#if defined(_WIN32)
+    OVERLAPPED place; /* far behind the end: there, a lock keeps others from reading, too */
+    memset(&place, 0, sizeof place);
+    place.OffsetHigh = 0x1000;
+    return LockFileEx((HANDLE)_get_osfhandle(descriptor), LOCKFILE_EXCLUSIVE_LOCK | (wait ? 0 : LOCKFILE_FAIL_IMMEDIATELY),
+                      0, 1, 0, &place) != 0;
+#else
+    int failed = 0;
+    do {
+        failed = flock(descriptor, wait ? LOCK_EX : LOCK_EX | LOCK_NB);
+    } while (failed && errno == EINTR);
+    return !failed;
+#endif
+}
+
+/* ---- files that are alive while they are locked -------------------------------------- */
+
+/* Between its making and its locking a run that cleans up may take it for abandoned: it is made again then. */
+const char* files_create_locked(const char* path, open_file* out) {
+    for (;;) {
+        struct stat status;
+        out->descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | FILES_FLAGS, 0666);
+        if (out->descriptor < 0)
+            return strerror(errno);
+        (void)files_lock(out->descriptor, true);
+        if (fstat(out->descriptor, &status) == 0 && status.st_nlink > 0)
+            return NULL;
+        files_close(out);
+    }
+}
+
+const char* files_create_temporary(const char* beside, text* path, open_file* out) {
+    out->descriptor = -1;
+    *path = files_temporary_beside(beside);
+    const char* const problem = path->failed ? text_out_of_memory : files_create_locked(path->data, out);
+    if (problem)
+        text_free(path);
+    return problem;
+}
+
+bool files_take_abandoned(const char* path, open_file* out) {
+    struct stat status;
+    out->descriptor = open(path, O_RDWR | FILES_NO_LINK | FILES_FLAGS);
+    if (out->descriptor < 0)
+        return false;
+    if (fstat(out->descriptor, &status) == 0 && S_ISREG(status.st_mode) && files_lock(out->descriptor, false))
+        return true;
+    files_close(out);
+    return false;
+}
+
+void files_close(open_file* self) {
+    if (self->descriptor >= 0)
+        (void)close(self->descriptor);
+    self->descriptor = -1;
+}
+
+/* Removed before it is closed, so that nobody finds it unlocked in between. */
+void files_discard(open_file* self, const char* path) {
+#if defined(_WIN32)
+    files_close(self); /* there, what is open cannot be removed */
+#endif
+    files_remove(path);
+    files_close(self);
+}
+
+/* ---- whole files ------------------------------------------------------------------ */
+
+const char* files_read_at_most(const char* path, size_t most_bytes, text* out) {
+    const int descriptor = open(path, O_RDONLY | FILES_FLAGS);
+    if (descriptor < 0)
+        return strerror(errno);
+    const char* const problem = files_get(descriptor, most_bytes, out);
     close(descriptor);
-    return problem ? problem : out->failed ? "out of memory" : NULL;
+    return problem;
 }
 
 const char* files_read(const char* path, text* out) { return files_read_at_most(path, SIZE_MAX, out); }
 
-static const char* files_write_to(const char* path, int flags, const void* data, size_t bytes, bool sync) {
-    const int descriptor = open(path, O_WRONLY | flags | FILES_FLAGS, 0666);
-    if (descriptor < 0)
-        return strerror(errno);
-    const char* problem = files_put(descriptor, data, bytes);
-#if !defined(_WIN32)
-    if (!problem && sync && fsync(descriptor) != 0)
-        problem = strerror(errno);
-#else
-    (void)sync;
-#endif
-    if (close(descriptor) != 0 && !problem)
-        problem = strerror(errno);
-    return problem;
-}
-
-const char* files_rename(const char* from, const char* to) {
+static const char* files_rename(const char* from, const char* to) {
 #if defined(_WIN32)
     return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) ? NULL : "cannot be renamed";
 #else
@@ -207,7 +289,20 @@ const char* files_rename(const char* from, const char* to) {
 #endif
 }
 
-void files_remove(const char* path) { (void)remove(path); }
+const char* files_become(open_file* self, const char* temporary, const char* path, bool sync) {
+    const char* problem = files_flush(self->descriptor, sync);
+#if defined(_WIN32)
+    files_close(self); /* there, a file that is open keeps its name */
+#endif
+    if (!problem)
+        problem = files_rename(temporary, path);
+    if (problem)
+        files_discard(self, temporary);
+    files_close(self);
+    return problem;
+}
+
+void files_remove(const char* path) { (void)unlink(path); }
 
 void files_remove_directory(const char* path) {
 #if defined(_WIN32)
@@ -217,29 +312,63 @@ void files_remove_directory(const char* path) {
 #endif
 }
 
+static const char* files_write_into(const char* path, const void* data, size_t bytes) {
+    const int descriptor = open(path, O_WRONLY | FILES_FLAGS);
+    if (descriptor < 0)
+        return strerror(errno);
+    const char* problem = files_put(descriptor, data, bytes);
+    if (close(descriptor) != 0 && !problem)
+        problem = strerror(errno);
+    return problem;
+}
+
 const char* files_write_whole(const char* path, const void* data, size_t bytes) {
     file_info info;
+    open_file file;
+    text temporary;
     if (!files_query(path, &info) && !info.is_regular)
-        return info.is_directory ? "is a directory" : files_write_to(path, 0, data, bytes, false);
-    text temporary = files_temporary_beside(path);
-    if (temporary.failed)
-        return "out of memory";
-    const char* problem = files_write_to(temporary.data, O_CREAT | O_EXCL, data, bytes, true);
-    if (!problem)
-        problem = files_rename(temporary.data, path);
+        return info.is_directory ? "is a directory" : files_write_into(path, data, bytes);
+    const char* problem = files_create_temporary(path, &temporary, &file);
     if (problem)
-        files_remove(temporary.data);
+        return problem;
+    problem = files_put(file.descriptor, data, bytes);
+    if (!problem)
+        problem = files_become(&file, temporary.data, path, true);
+    else
+        files_discard(&file, temporary.data);
     text_free(&temporary);
     return problem;
 }
 
-const char* files_append(const char* path, const void* data, size_t bytes) {
-    return files_write_to(path, O_CREAT | O_APPEND, data, bytes, false);
+/* ---- lists that grow ---------------------------------------------------------------- */
+
+/* Without waiting, and not through a link: a FIFO of that name would never open, and a link leads elsewhere. */
+const char* files_open_list(const char* path, open_file* out, text* contents) {
+    struct stat status;
+    out->descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | FILES_NO_LINK | FILES_FLAGS, 0666);
+    if (out->descriptor < 0)
+        return strerror(errno);
+    const char* problem = NULL;
+    if (fstat(out->descriptor, &status) != 0)
+        problem = strerror(errno);
+    else if (!S_ISREG(status.st_mode))
+        problem = "is no regular file";
+    else
+        problem = files_get(out->descriptor, SIZE_MAX, contents);
+    if (problem)
+        files_close(out);
+    return problem;
 }
 
-const char* files_truncate(const char* path, uint64_t bytes) {
-    return truncate(path, (off_t)bytes) == 0 ? NULL : strerror(errno);
+const char* files_list_add(const open_file* self, const void* data, size_t bytes) {
+    return files_put(self->descriptor, data, bytes);
 }
+
+const char* files_list_clear(const open_file* self) {
+    return ftruncate(self->descriptor, 0) == 0 ? NULL : strerror(errno);
+}
+
+const char* files_list_sync(const open_file* self) { return files_flush(self->descriptor, true); }
 
 /* ---- the page cache ---------------------------------------------------------------- */
 
@@ -281,15 +410,13 @@ int files_drop_cached(const char* path) {
 
 /* ---- places ------------------------------------------------------------------------ */
 
-const char* files_place_create(const char* path, uint64_t bytes, place_file* out) {
-    out->descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | FILES_FLAGS, 0666);
-    if (out->descriptor < 0)
-        return strerror(errno);
-    if (ftruncate(out->descriptor, (off_t)bytes) == 0)
-        return NULL;
-    const char* const problem = strerror(errno);
-    close(out->descriptor);
-    files_remove(path);
+const char* files_place_create(const char* beside, uint64_t bytes, text* temporary, open_file* out) {
+    const char* problem = files_create_temporary(beside, temporary, out);
+    if (problem || ftruncate(out->descriptor, (off_t)bytes) == 0)
+        return problem;
+    problem = strerror(errno);
+    files_discard(out, temporary->data);
+    text_free(temporary);
     return problem;
 }
 
@@ -307,7 +434,7 @@ static ssize_t files_put_at(int descriptor, const void* data, size_t bytes, uint
 #endif
 }
 
-const char* files_place_write(const place_file* self, const void* data, size_t bytes, uint64_t offset,
+const char* files_place_write(const open_file* self, const void* data, size_t bytes, uint64_t offset,
                               size_t* written) {
     *written = 0;
     while (*written < bytes) {
@@ -319,18 +446,4 @@ const char* files_place_write(const place_file* self, const void* data, size_t b
         *written += done > 0 ? (size_t)done : 0;
     }
     return NULL;
-}
-
-const char* files_place_close(place_file* self, bool sync) {
-    const char* problem = NULL;
-#if !defined(_WIN32)
-    if (sync && fsync(self->descriptor) != 0)
-        problem = strerror(errno);
-#else
-    (void)sync;
-#endif
-    if (close(self->descriptor) != 0 && !problem)
-        problem = strerror(errno);
-    self->descriptor = -1;
-    return problem;
 }

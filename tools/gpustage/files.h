@@ -23,32 +23,50 @@ const char* files_read_at_most(const char* path, size_t most_bytes, text* out);
 /* Whole or absent: under a temporary name, then renamed. What is no regular file (a terminal, a pipe) is
    written to. */
 const char* files_write_whole(const char* path, const void* data, size_t bytes);
-const char* files_rename(const char* from, const char* to); /* replaces */
 void files_remove(const char* path);
 void files_remove_directory(const char* path); /* an empty one */
-const char* files_append(const char* path, const void* data,
-                         size_t bytes); /* in one write; made when absent */
-const char* files_truncate(const char* path, uint64_t bytes);
+
+/* Descriptors 0, 1 and 2 that are closed become /dev/null, so that no file of ours takes their place. Called first. */
+void files_open_standard(void);
+
+typedef struct open_file {
+    int descriptor; /* -1: closed */
+} open_file;
+void files_close(open_file* self); /* a second time is a no-op */
+
+/* A file that is made here is locked while it is open. When its process ends, however it ends, the lock is gone, and
+   the next run knows by that what it may remove. path must not exist. */
+const char* files_create_locked(const char* path, open_file* out);
+/* Opens a file whose maker is gone, and locks it; false: it is alive, or cannot be asked. */
+bool files_take_abandoned(const char* path, open_file* out);
+/* A locked file beside another one, with a name that no other has; path: text_free. */
+const char* files_create_temporary(const char* beside, text* path, open_file* out);
+#define FILES_TEMPORARY ".part" /* how such a name ends; all begin with .gpustage- */
+void files_discard(open_file* self, const char* path); /* removed, and closed */
+/* It gets its name, replacing what had it, or is removed; closed in any case. */
+const char* files_become(open_file* self, const char* temporary, const char* path, bool sync);
+
+/* A list that is read and then only grows, through the same descriptor. Made when absent; never waits, and a link is
+   refused. */
+const char* files_open_list(const char* path, open_file* out, text* contents);
+const char* files_list_add(const open_file* self, const void* data, size_t bytes); /* in one write */
+const char* files_list_clear(const open_file* self);
+const char* files_list_sync(const open_file* self); /* on the disk when this returns */
+
 /* Takes a file out of the page cache: how many of 100 of its pages are there all the same; -1: this system does not
    tell. */
 int files_drop_cached(const char* path);
 
-/* A file that several threads write at places of their own. */
-typedef struct place_file {
-    int descriptor;
-} place_file;
-const char* files_place_create(const char* path, uint64_t bytes,
-                               place_file* out); /* zeroes; must not exist */
-const char* files_place_write(const place_file* self, const void* data, size_t bytes, uint64_t offset,
+/* A temporary file of zeroes that several threads write at places of their own. */
+const char* files_place_create(const char* beside, uint64_t bytes, text* temporary, open_file* out);
+const char* files_place_write(const open_file* self, const void* data, size_t bytes, uint64_t offset,
                               size_t* written);
-const char* files_place_close(place_file* self, bool sync);
 
 const char* files_base_name(const char* path);           /* what is behind the last separator */
 bool files_same_directory(const char* a, const char* b); /* both exist and are the same */
 text files_parent(const char* path);                     /* "." when the path names none; text_free */
-text files_temporary_beside(const char* path); /* a name of this process in the same directory; text_free */
+char* files_real_path(const char* path);                 /* absolute, links followed; NULL: there is none; free */
 
-bool files_process_is_gone(unsigned long id); /* false: it is there, or cannot be asked for */
 bool files_is_terminal(int descriptor);
 int64_t files_clock_ns(void); /* monotonic */
 

@@ -37,6 +37,7 @@ void inputs_free(input_list* self) {
         free(self->items[i].path);
         free(self->items[i].stem);
         free(self->items[i].problem);
+        free(self->items[i].identity);
     }
     free(self->items);
     memset(self, 0, sizeof *self);
@@ -44,7 +45,8 @@ void inputs_free(input_list* self) {
 
 void inputs_refresh(input* self) {
     file_info info;
-    self->is_regular = !files_query(self->path, &info) && info.is_regular;
+    free(self->identity);
+    self->identity = !files_query(self->path, &info) && info.is_regular ? files_real_path(self->path) : NULL;
     self->bytes = info.bytes;
     self->mtime_ns = info.mtime_ns;
 }
@@ -143,14 +145,14 @@ static int inputs_add_argument(input_list* self, const options* asked, const cha
         const char* const problem = files_read(argument + 1, &lines);
         if (problem) {
             text_free(&lines);
-            return console_usage(asked->command_name, "%s: %s", argument, problem);
+            return console_refuse(asked->command_name, problem, "%s: %s", argument, problem);
         }
         added = !lines.data || inputs_add_lines(self, lines.data, raw);
         text_free(&lines);
     } else {
         added = inputs_add_path(self, argument, raw);
     }
-    return added ? EXIT_DONE : console_usage(asked->command_name, "out of memory");
+    return added ? EXIT_DONE : console_memory();
 }
 
 /* ---- rules ------------------------------------------------------------------------------- */
@@ -167,7 +169,7 @@ static int inputs_check_stems(const input_list* self, const options* asked) {
     int status = EXIT_DONE;
     size_t n = 0;
     if (!sorted)
-        return console_usage(asked->command_name, "out of memory");
+        return console_memory();
     for (size_t i = 0; i < self->count; i++)
         if (!self->items[i].problem)
             sorted[n++] = &self->items[i];

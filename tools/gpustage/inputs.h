@@ -10,7 +10,7 @@ typedef struct input {
     char* stem;      /* base name without its last extension */
     char* problem;   /* it cannot even be listed: a directory that cannot be opened; else NULL */
     bool skip;       /* --resume: whole already */
-    bool is_regular; /* the next two are known */
+    char* identity;  /* of a regular file: its absolute path, links followed; the next two are known then. Else NULL */
     uint64_t bytes;
     int64_t mtime_ns;
 } input;
@@ -24,7 +24,7 @@ typedef struct input_list {
    sentence printed. unique_stems: outputs are named by them. */
 int inputs_collect(input_list* self, const options* asked, bool unique_stems);
 void inputs_free(input_list* self);
-/* Looks the file up again: size and time as they are now. */
+/* Looks the file up again: which it is, and size and time as they are now. */
 void inputs_refresh(input* self);
 
 #endif

@@ -1,4 +1,4 @@
-/* tools/gpustage/interrupt.c -- Ctrl-C and SIGTERM: the first drains the pipeline, the second cancels it, a
+/* tools/gpustage/interrupt.c -- Ctrl-C, SIGTERM and SIGHUP: the first drains the pipeline, the second cancels it, a
    third ends the process. The library itself installs no handler. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
@@ -39,6 +39,16 @@ static void interrupt_handle(int number) {
     errno = saved_errno;
 }
 
+#if !defined(_WIN32)
+/* What nohup, or a shell without job control, told the process to ignore stays ignored. */
+static void interrupt_take(int number, const struct sigaction* action) {
+    struct sigaction before;
+    if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_IGN)
+        return;
+    sigaction(number, action, NULL);
+}
+#endif
+
 void interrupt_open(void) {
     interrupt_says = !console_is_quiet();
 #if defined(_WIN32)
@@ -52,8 +62,10 @@ void interrupt_open(void) {
     sigemptyset(&action.sa_mask);
     sigaddset(&action.sa_mask, SIGINT);
     sigaddset(&action.sa_mask, SIGTERM);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    sigaddset(&action.sa_mask, SIGHUP);
+    interrupt_take(SIGINT, &action);
+    interrupt_take(SIGTERM, &action);
+    interrupt_take(SIGHUP, &action);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file may not become so large: an error of its item */
 #endif

@@ -115,11 +115,13 @@ static int job_load_settings(job* self) {
     const int status = outputs_check_parent("--tune", asked->tune_file, asked->command_name);
     if (status != EXIT_DONE || files_query(asked->tune_file, &info))
         return status;
+    if (!info.is_regular)
+        return console_usage(asked->command_name, "--tune=%s: is no regular file", asked->tune_file);
     const char* const problem = files_read_at_most(asked->tune_file, JOB_TUNE_BYTES, &found);
     const bool wrong = problem || GPST_FAILED(gpst_settings_parse(found.data ? found.data : "", &self->settings));
     text_free(&found);
-    return wrong ? console_usage(asked->command_name, "--tune=%s: %s", asked->tune_file,
-                                 problem ? problem : gpst_last_reason())
+    return wrong ? console_refuse(asked->command_name, problem, "--tune=%s: %s", asked->tune_file,
+                                  problem ? problem : gpst_last_reason())
                  : EXIT_DONE;
 }
 
@@ -191,13 +193,13 @@ static int job_open_stacked(job* self) {
         return console_usage(asked->command_name, "--resume: needs -o DIR: one .npy file is whole or absent");
     if (!files_query(asked->output, &info) && !info.is_regular)
         return console_usage(asked->command_name, "-o=%s: is no regular file", asked->output);
-    for (size_t i = 0; i < self->inputs.count; i++)
-        if (files_same_directory(asked->output, self->inputs.items[i].path))
-            return console_usage(asked->command_name, "-o=%s: would overwrite the input %s", asked->output,
-                                 self->inputs.items[i].path);
     const int status = outputs_check_parent("-o", asked->output, asked->command_name);
     if (status != EXIT_DONE)
         return status;
+    text parent = files_parent(asked->output);
+    if (parent.data)
+        run_lock_clean(parent.data);
+    text_free(&parent);
     gpst_warp_query_output(self->desc.warp, &row);
     const char* const problem = tensor_create(&self->tensor, asked->output, &row, self->inputs.count);
     self->tensor.sync = asked->fsync != (int)GPST_FSYNC_NONE;
@@ -225,16 +227,21 @@ static void job_skip_whole(job* self) {
 
 static int job_open_directory(job* self) {
     const options* const asked = self->desc.asked;
-    int status = outputs_check_inputs(&self->names, &self->inputs, asked->command_name);
+    gpst_context_info info;
+    manifest_desc desc;
+    desc.directory = asked->output;
+    desc.settings = self->desc.settings;
+    desc.resume = asked->resume;
+    desc.sync = asked->fsync != (int)GPST_FSYNC_NONE;
+    desc.command = asked->command_name;
+    gpst_context_query_info(self->context, &info);
+    int status = outputs_open_directory(asked->output, asked->command_name);
     if (status == EXIT_DONE)
-        status = outputs_open_directory(asked->output, asked->command_name);
+        status = run_lock_open(&self->lock, asked->output, info.temporary_tag, desc.settings, desc.command);
     if (status == EXIT_DONE)
-        status = manifest_open(&self->manifest, asked->output, self->desc.settings, asked->resume,
-                               asked->command_name);
-    if (status == EXIT_DONE && asked->resume) {
-        outputs_remove_leftovers(asked->output);
+        status = manifest_open(&self->manifest, &desc);
+    if (status == EXIT_DONE && asked->resume)
         job_skip_whole(self);
-    }
     return status;
 }
 
@@ -251,12 +258,14 @@ int job_open(job* self, const job_desc* desc) {
         console_error("--format=%s: is not built into this gpustage", codec_extension(desc->kind));
         return EXIT_MACHINE;
     }
-    interrupt_open();
     int status = inputs_collect(&self->inputs, asked, !desc->stacked);
     if (status == EXIT_DONE && asked->stats)
         status = outputs_check_parent("--stats", asked->stats, asked->command_name);
     if (status == EXIT_DONE)
+        status = outputs_check(&self->names, desc->stacked, &self->inputs, asked);
+    if (status == EXIT_DONE)
         status = job_load_settings(self);
+    interrupt_open();
     if (status == EXIT_DONE)
         status = job_open_context(self);
     if (status == EXIT_DONE)
@@ -297,7 +306,7 @@ static int job_write_stats(const job* self, const gpst_stats* stats) {
     gpst_pipeline_query_tuner(self->pipeline, &report);
     text out = stats_make_json(&self->counts, stats, &report, &info);
     const char* const problem =
-        out.failed ? "out of memory" : files_write_whole(self->desc.asked->stats, out.data, out.bytes);
+        out.failed ? text_out_of_memory : files_write_whole(self->desc.asked->stats, out.data, out.bytes);
     text_free(&out);
     if (!problem)
         return EXIT_DONE;
@@ -365,6 +374,7 @@ void job_close(job* self) {
     gpst_context_destroy(self->context);
     (void)tensor_close(&self->tensor, false);
     manifest_close(&self->manifest);
+    run_lock_close(&self->lock);
     free(self->paths);
     inputs_free(&self->inputs);
     counts_free(&self->counts);

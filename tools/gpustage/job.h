@@ -8,6 +8,7 @@
 #include "outputs.h"
 #include "stats.h"
 #include "manifest.h"
+#include "run_lock.h"
 #include "tensor.h"
 
 typedef struct job_desc {
@@ -24,6 +25,7 @@ typedef struct job {
     job_desc desc;
     input_list inputs;
     outputs names;
+    run_lock lock;
     manifest manifest;
     tensor_file tensor;
     const char** paths; /* what the source will hand out, in order */

@@ -2,6 +2,7 @@
    itself. */
 #include "commands.h"
 #include "console.h"
+#include "files.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static const command_entry* main_find(const char* name) {
     return NULL;
 }
 
-static int main_run(const command_entry* entry, int argc, char** argv) {
+static int main_run_command(const command_entry* entry, int argc, char** argv) {
     options asked;
     int status = options_read(&asked, entry->id, argc, argv);
     console_open(asked.quiet);
@@ -33,16 +34,10 @@ static int main_run(const command_entry* entry, int argc, char** argv) {
     else if (status == EXIT_DONE)
         status = entry->run(&asked);
     options_free(&asked);
-    if (fflush(stdout) != 0 && status == EXIT_DONE) {
-        console_error("standard output cannot be written");
-        status = EXIT_FAILED_ITEMS;
-    }
     return status;
 }
 
-/* setlocale is never called: points stay points. */
-int main(int argc, char** argv) {
-    console_open(false);
+static int main_run(int argc, char** argv) {
     if (argc < 2)
         return console_usage(NULL, "a command is required: probe, reproject, preprocess or bench");
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
@@ -56,5 +51,17 @@ int main(int argc, char** argv) {
     const command_entry* const entry = main_find(argv[1]);
     if (!entry)
         return console_usage(NULL, "%s: no such command: probe, reproject, preprocess or bench", argv[1]);
-    return main_run(entry, argc - 2, argv + 2);
+    return main_run_command(entry, argc - 2, argv + 2);
+}
+
+/* setlocale is never called: points stay points. What was printed and did not arrive is a failure whatever was asked:
+   a part of it may have been refused long before the end. */
+int main(int argc, char** argv) {
+    files_open_standard();
+    console_open(false);
+    const int status = main_run(argc, argv);
+    if ((ferror(stdout) | fflush(stdout)) == 0 || status != EXIT_DONE)
+        return status;
+    console_error("standard output cannot be written");
+    return EXIT_FAILED_ITEMS;
 }

@@ -1,27 +1,27 @@
 /* tools/gpustage/manifest.c -- the list, under -o, of items that are whole. Does not look whether outputs are
    there; job.c does.
 
-     gpustage-manifest 1
+     gpustage-manifest 2
      set KEY=VALUE            what the outputs depend on
-     item BYTES MTIME_NS OUTPUT_BYTES,... NAME
+     item BYTES MTIME_NS OUTPUT_BYTES,... STEM PATH
 
-   Every line ends in a line feed: one that does not was not written whole. A line feed in a name is written
-   %0A. */
+   PATH is the input's own, absolute and with links followed; STEM is what its outputs are named by: of two inputs with
+   one STEM the later line says whose the outputs are. In both a blank, a line feed and '%' are written %20, %0A and %25.
+   A line that was torn off, or that is no such line, counts as none. */
 #include "manifest.h"
 
 #include "console.h"
-#include "files.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MANIFEST_TITLE "gpustage-manifest 1\n"
+#define MANIFEST_TITLE "gpustage-manifest 2\n"
 
 /* ---- names ------------------------------------------------------------------------ */
 
 static void manifest_escape(text* out, const char* name) {
     for (; *name; name++) {
-        if (*name == '%' || *name == '\n' || *name == '\r')
+        if (*name == '%' || *name == ' ' || *name == '\n' || *name == '\r')
             text_format(out, "%%%02X", (unsigned)*name);
         else
             text_append(out, name, 1);
@@ -49,28 +49,35 @@ static void manifest_unescape(char* name) {
 
 static bool manifest_starts(const char* line, const char* with) { return !strncmp(line, with, strlen(with)); }
 
-/* "item BYTES MTIME_NS SIZES NAME", cut in place. */
+/* The word at *at, cut off and unescaped; NULL: there is none. */
+static char* manifest_word(char** at) {
+    char* const word = *at;
+    char* const end = word + strcspn(word, " ");
+    *at = *end ? end + 1 : end;
+    *end = '\0';
+    manifest_unescape(word);
+    return *word ? word : NULL;
+}
+
+/* "item BYTES MTIME_NS SIZES STEM PATH", cut in place. */
 static bool manifest_parse(char* line, manifest_entry* out) {
-    const char* at = line + 5;
+    const char* number = line + 5;
     uint64_t mtime_ns = 0;
-    if (!text_read_count(&at, &out->bytes) || *at++ != ' ' || !text_read_count(&at, &mtime_ns) ||
-        *at++ != ' ')
+    if (!text_read_count(&number, &out->bytes) || *number++ != ' ' || !text_read_count(&number, &mtime_ns) ||
+        *number++ != ' ')
         return false;
+    char* at = line + (number - line);
     out->mtime_ns = (int64_t)mtime_ns;
-    out->output_bytes = at;
-    char* const gap = strchr(line + (at - line), ' ');
-    if (!gap || !gap[1])
-        return false;
-    *gap = '\0';
-    manifest_unescape(gap + 1);
-    out->name = gap + 1;
-    return true;
+    out->output_bytes = manifest_word(&at);
+    out->stem = manifest_word(&at);
+    out->path = manifest_word(&at);
+    return out->path && !*at;
 }
 
 static int manifest_compare(const void* a, const void* b) {
     const manifest_entry* const first = (const manifest_entry*)a;
     const manifest_entry* const second = (const manifest_entry*)b;
-    const int order = strcmp(first->name, second->name);
+    const int order = strcmp(first->stem, second->stem);
     return order ? order : first->line < second->line ? -1 : 1;
 }
 
@@ -114,6 +121,13 @@ static text manifest_header(const char* settings) {
 static int manifest_refuse(const manifest* self, const text* header, const char* command) {
     const char* was = self->loaded.data;
     const char* now = header->data;
+    const size_t title_bytes = strcspn(was, "\n");
+    if (!manifest_starts(was, MANIFEST_TITLE))
+        return console_usage(command,
+                             "--resume: %s begins with \"%.*s\" instead of \"%.*s\": it is no list of this version: "
+                             "leave --resume out to begin anew",
+                             self->path.data, title_bytes < 40 ? (int)title_bytes : 40, was,
+                             (int)strlen(MANIFEST_TITLE) - 1, MANIFEST_TITLE);
     for (;;) {
         const size_t was_bytes = strcspn(was, "\n"), now_bytes = strcspn(now, "\n");
         if (was_bytes != now_bytes || memcmp(was, now, was_bytes) || !was[was_bytes] || !now[now_bytes]) {
@@ -121,7 +135,7 @@ static int manifest_refuse(const manifest* self, const text* header, const char*
             return console_usage(command,
                                  "--resume: %s was made with %.*s, this run has %.*s: give the same "
                                  "settings, or leave --resume out",
-                                 self->path, has_was ? (int)was_bytes - 4 : 15,
+                                 self->path.data, has_was ? (int)was_bytes - 4 : 15,
                                  has_was ? was + 4 : "other settings", has_now ? (int)now_bytes - 4 : 15,
                                  has_now ? now + 4 : "other settings");
         }
@@ -132,82 +146,94 @@ static int manifest_refuse(const manifest* self, const text* header, const char*
 
 /* ---- open, find, add ---------------------------------------------------------------------- */
 
-/* No manifest is no reason not to work: a full disk fails the items one by one, each with its reason. */
-static void manifest_begin(manifest* self, const text* header) {
-    const char* const problem = files_write_whole(self->path, header->data, header->bytes);
+/* What was there goes first: from the first output on it would say what is not so. */
+static const char* manifest_begin(const manifest* self, const text* header, bool sync) {
+    const char* problem = files_list_clear(&self->file);
+    if (!problem)
+        problem = files_list_add(&self->file, header->data, header->bytes);
+    return problem || !sync ? problem : files_list_sync(&self->file);
+}
+
+/* A line that was torn off gets its end: cut off, it might be the one that another run is just writing. */
+static const char* manifest_continue(manifest* self, const text* header) {
+    const bool torn = self->loaded.data[self->loaded.bytes - 1] != '\n';
+    if (!manifest_parse_items(self, self->loaded.data + header->bytes))
+        return text_out_of_memory;
+    return torn ? files_list_add(&self->file, "\n", 1) : NULL;
+}
+
+static int manifest_use(manifest* self, const manifest_desc* desc, const text* header) {
+    const bool same = self->loaded.data && manifest_starts(self->loaded.data, header->data) &&
+                      !manifest_starts(self->loaded.data + header->bytes, "set ");
+    if (!same && self->loaded.data && desc->resume)
+        return manifest_refuse(self, header, desc->command);
+    const char* const problem =
+        same ? manifest_continue(self, header) : manifest_begin(self, header, desc->sync);
     self->writable = !problem;
-    if (problem)
-        console_note("note: %s: %s: --resume will not know of this run", self->path, problem);
+    if (!problem)
+        return EXIT_DONE;
+    console_error("%s: %s: the list of what is whole cannot be kept", self->path.data, problem);
+    return EXIT_MACHINE;
 }
 
-static bool manifest_continue(manifest* self, const text* header) {
-    const char* const last = strrchr(self->loaded.data, '\n');
-    const size_t whole_bytes = (size_t)(last - self->loaded.data) + 1;
-    self->writable = whole_bytes == self->loaded.bytes || !files_truncate(self->path, whole_bytes);
-    self->loaded.data[whole_bytes] = '\0';
-    return manifest_parse_items(self, self->loaded.data + header->bytes);
-}
-
-int manifest_open(manifest* self, const char* directory, const char* settings, bool resume,
-                  const char* command) {
-    text path = GPST_ZERO;
-    text header = manifest_header(settings);
-    int status = EXIT_DONE;
+int manifest_open(manifest* self, const manifest_desc* desc) {
+    text header = manifest_header(desc->settings);
+    int status = EXIT_MACHINE;
     memset(self, 0, sizeof *self);
-    text_format(&path, "%s/%s", directory, MANIFEST_NAME);
-    self->path = path.data;
-    if (path.failed || header.failed) {
+    self->file.descriptor = -1;
+    text_format(&self->path, "%s/%s", desc->directory, OUTPUTS_MANIFEST);
+    if (self->path.failed || header.failed) {
         text_free(&header);
-        return console_usage(command, "out of memory");
+        return console_memory();
     }
-    const bool found = !files_read(self->path, &self->loaded) && self->loaded.data;
-    const bool same = found && manifest_starts(self->loaded.data, header.data) &&
-                      !manifest_starts(self->loaded.data + header.bytes, "set ");
-    if (same && !manifest_continue(self, &header))
-        status = console_usage(command, "out of memory");
-    else if (!same && found && resume)
-        status = manifest_refuse(self, &header, command);
-    else if (!same)
-        manifest_begin(self, &header);
+    const char* const problem = files_open_list(self->path.data, &self->file, &self->loaded);
+    if (problem)
+        console_error("%s: %s: the list of what is whole cannot be kept", self->path.data, problem);
+    else
+        status = manifest_use(self, desc, &header);
     text_free(&header);
     return status;
 }
 
 void manifest_close(manifest* self) {
-    free(self->path);
+    if (self->path.data)
+        files_close(&self->file);
+    text_free(&self->path);
     free(self->entries);
     text_free(&self->loaded);
     memset(self, 0, sizeof *self);
 }
 
 const char* manifest_find(const manifest* self, const input* in) {
-    const char* const name = files_base_name(in->path);
     size_t low = 0, high = self->count;
-    while (low < high) { /* one past the last entry of this name */
+    while (low < high) { /* one past the last entry of this stem */
         const size_t middle = low + (high - low) / 2;
-        if (strcmp(self->entries[middle].name, name) <= 0)
+        if (strcmp(self->entries[middle].stem, in->stem) <= 0)
             low = middle + 1;
         else
             high = middle;
     }
     const manifest_entry* const entry = low > 0 ? &self->entries[low - 1] : NULL;
-    const bool same = entry && in->is_regular && !strcmp(entry->name, name) && entry->bytes == in->bytes &&
+    const bool same = entry && in->identity && !strcmp(entry->stem, in->stem) &&
+                      !strcmp(entry->path, in->identity) && entry->bytes == in->bytes &&
                       entry->mtime_ns == in->mtime_ns;
     return same ? entry->output_bytes : NULL;
 }
 
 void manifest_add(manifest* self, const input* in, const char* output_bytes) {
     text line = GPST_ZERO;
-    if (!self->writable || !in->is_regular || in->mtime_ns < 0)
+    if (!self->writable || !in->identity || in->mtime_ns < 0)
         return;
     text_format(&line, "item %llu %lld %s ", (unsigned long long)in->bytes, (long long)in->mtime_ns,
                 output_bytes);
-    manifest_escape(&line, files_base_name(in->path));
+    manifest_escape(&line, in->stem);
+    text_add(&line, " ");
+    manifest_escape(&line, in->identity);
     text_add(&line, "\n");
     const char* const problem =
-        line.failed ? "out of memory" : files_append(self->path, line.data, line.bytes);
+        line.failed ? text_out_of_memory : files_list_add(&self->file, line.data, line.bytes);
     if (problem) {
-        console_note("note: %s: %s: --resume will not know of what follows", self->path, problem);
+        console_note("note: %s: %s: --resume will not know of what follows", self->path.data, problem);
         self->writable = false;
     }
     text_free(&line);

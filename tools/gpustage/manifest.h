@@ -2,13 +2,14 @@
 #ifndef GPST_TOOL_MANIFEST_H
 #define GPST_TOOL_MANIFEST_H
 
-#include "inputs.h"
+#include "files.h"
+#include "outputs.h"
 
-#define MANIFEST_NAME ".gpustage-manifest"
 
 /* A line of the file: an input as it was, and the sizes of what was made of it. */
 typedef struct manifest_entry {
-    const char* name; /* base name of the input */
+    const char* stem; /* what the outputs are named by */
+    const char* path; /* of the input: absolute, links followed */
     uint64_t bytes;
     int64_t mtime_ns;
     const char* output_bytes; /* "n,n,..." */
@@ -16,19 +17,26 @@ typedef struct manifest_entry {
 } manifest_entry;
 
 typedef struct manifest {
-    char* path;
+    text path;
+    open_file file;
     bool writable;
     text loaded;             /* the file that was found; entries point into it */
-    manifest_entry* entries; /* sorted by name; of equal names the latest line last */
+    manifest_entry* entries; /* sorted by stem; of equal stems the latest line last */
     size_t count;
 } manifest;
 
-/* settings: "key=value" lines that say all that the outputs depend on. Reads what is there and makes the file
-   ready for new lines; a last line that was torn off by a crash is dropped. With resume, other settings are
-   wrong usage. EXIT_DONE or EXIT_USAGE with the sentence printed. */
-int manifest_open(manifest* self, const char* directory, const char* settings, bool resume,
-                  const char* command);
-void manifest_close(manifest* self);
+typedef struct manifest_desc {
+    const char* directory;
+    const char* settings; /* "key=value" lines that say all that the outputs depend on */
+    bool resume;          /* other settings are wrong usage then; else the list begins anew with these */
+    bool sync;            /* a new list is on the disk before the first output is made */
+    const char* command;
+} manifest_desc;
+
+/* Reads what is there and makes the file ready for new lines. EXIT_DONE, or an exit status with the sentence printed:
+   a run that cannot keep the list does not begin, since an old one would then tell of outputs that are not its own. */
+int manifest_open(manifest* self, const manifest_desc* desc);
+void manifest_close(manifest* self); /* all-zero: a no-op */
 
 /* Sizes of an item's outputs as the manifest has them for this input as it is now; NULL: not listed. */
 const char* manifest_find(const manifest* self, const input* in);

@@ -79,13 +79,16 @@ int mask_load(mask* self, const options* asked) {
     codec* const worker = problem ? NULL : codec_create();
     if (!problem) {
         const gpst_result result = worker ? mask_decode(self, worker, &file, reason) : GPST_ERROR_MEMORY;
-        problem = !GPST_FAILED(result) ? NULL : reason[0] ? reason : gpst_result_text(result);
+        problem = !GPST_FAILED(result)            ? NULL
+                  : result == GPST_ERROR_MEMORY ? text_out_of_memory
+                  : reason[0]                   ? reason
+                                                : gpst_result_text(result);
     }
     codec_destroy(worker);
     text_free(&file);
     self->file_bytes = info.bytes;
     self->mtime_ns = info.mtime_ns;
-    return problem ? console_usage(asked->command_name, "--mask=%s: %s", asked->mask, problem) : EXIT_DONE;
+    return problem ? console_refuse(asked->command_name, problem, "--mask=%s: %s", asked->mask, problem) : EXIT_DONE;
 }
 
 void mask_free(mask* self) {

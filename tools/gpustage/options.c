@@ -42,7 +42,8 @@ static int options_take(reading* in, const option* spec, const char* shown, cons
     if (!spec->take)
         return console_usage(command, "%s=%s: " OPTIONS_LATER, shown, value);
     if (!spec->take(spec, in->self, value, rule))
-        return console_usage(command, "%s=%s: %s", shown, value, rule);
+        return console_refuse(command, strcmp(rule, text_out_of_memory) ? NULL : text_out_of_memory, "%s=%s: %s", shown,
+                              value, rule);
     return EXIT_DONE;
 }
 
@@ -88,7 +89,7 @@ static int options_read_all(reading* in) {
         else if (!only_inputs && argument[0] == '-' && argument[1])
             status = options_read_short(in, argument);
         else if (!text_list_add(&in->self->inputs, argument))
-            status = console_usage(in->self->command_name, "out of memory");
+            status = console_memory();
     }
     return status;
 }
@@ -103,7 +104,7 @@ static int options_lay_out_views(options* self) {
                              OPTIONS_MAX_VIEWS);
     self->views = (gpst_view*)calloc((size_t)n * rings, sizeof *self->views);
     if (!self->views)
-        return console_usage(self->command_name, "out of memory");
+        return console_memory();
     for (uint32_t i = 0; i < n * rings; i++) {
         self->views[i].yaw = 360.0 * (double)(i % n) / (double)n;
         self->views[i].pitch = self->rings[i / n];

@@ -120,7 +120,7 @@ static bool take_view(const option* spec, options* self, const char* value, char
     if (self->n_views == OPTIONS_MAX_VIEWS)
         return false;
     gpst_view* const views = (gpst_view*)realloc(self->views, (self->n_views + 1) * sizeof *views);
-    snprintf(rule, OPTIONS_RULE_BYTES, "out of memory");
+    snprintf(rule, OPTIONS_RULE_BYTES, "%s", text_out_of_memory);
     if (!views)
         return false;
     gpst_view* const view = &views[self->n_views];

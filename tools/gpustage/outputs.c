@@ -52,11 +52,11 @@ text outputs_sizes(const outputs* self, const input* in) {
 int outputs_check_parent(const char* option, const char* path, const char* command) {
     file_info info;
     text parent = files_parent(path);
-    const char* problem = parent.failed ? "out of memory" : files_query(parent.data, &info);
+    const char* problem = parent.failed ? text_out_of_memory : files_query(parent.data, &info);
     if (!problem)
         problem = info.is_directory ? files_check_writable(parent.data) : "is no directory";
-    const int status = problem ? console_usage(command, "%s=%s: its parent %s: %s", option, path,
-                                               parent.failed ? "" : parent.data, problem)
+    const int status = problem ? console_refuse(command, problem, "%s=%s: its parent %s: %s", option, path,
+                                                parent.failed ? "" : parent.data, problem)
                                : EXIT_DONE;
     text_free(&parent);
     return status;
@@ -75,63 +75,182 @@ int outputs_open_directory(const char* directory, const char* command) {
     return problem ? console_usage(command, "-o=%s: %s", directory, problem) : EXIT_DONE;
 }
 
-void outputs_remove_leftovers(const char* directory) {
-    text_list names = GPST_ZERO;
-    (void)files_list(directory, &names);
-    for (size_t i = 0; i < names.count; i++) {
-        unsigned long process = 0, number = 0;
-        int bytes = 0;
-        char path[OUTPUTS_PATH_BYTES];
-        if (sscanf(names.items[i], ".gpustage-%lu-%lu.tmp%n", &process, &number, &bytes) != 2 || bytes == 0 ||
-            names.items[i][bytes] || !files_process_is_gone(process))
-            continue;
-        if (snprintf(path, sizeof path, "%s/%s", directory, names.items[i]) < (int)sizeof path)
-            files_remove(path);
-    }
-    text_list_free(&names);
+/* ---- nothing that is read is written, and nothing is written twice ---------------------- */
+
+/* A file that is read, by what identifies it. */
+typedef struct read_file {
+    uint64_t device, inode;
+    const char* path;
+} read_file;
+
+typedef struct read_files {
+    read_file* items;
+    size_t count;
+} read_files;
+
+static int outputs_compare_files(const void* a, const void* b) {
+    const read_file* const first = (const read_file*)a;
+    const read_file* const second = (const read_file*)b;
+    if (first->device != second->device)
+        return first->device < second->device ? -1 : 1;
+    return first->inode < second->inode ? -1 : first->inode > second->inode;
 }
 
-/* ---- nothing that is read is written ------------------------------------------------- */
+static void outputs_add_read(read_files* self, const char* path) {
+    file_info info;
+    if (!path || files_query(path, &info) || !info.is_regular || info.inode == 0)
+        return;
+    read_file* const added = &self->items[self->count++];
+    added->device = info.device;
+    added->inode = info.inode;
+    added->path = path;
+}
+
+/* Inputs, the lists that name them, and the mask. */
+static bool outputs_list_read(const input_list* inputs, const options* asked, read_files* out) {
+    out->count = 0;
+    out->items = (read_file*)malloc((inputs->count + asked->inputs.count + 1) * sizeof *out->items);
+    if (!out->items)
+        return false;
+    for (size_t i = 0; i < inputs->count; i++)
+        outputs_add_read(out, inputs->items[i].path);
+    for (size_t i = 0; i < asked->inputs.count; i++)
+        if (asked->inputs.items[i][0] == '@')
+            outputs_add_read(out, asked->inputs.items[i] + 1);
+    outputs_add_read(out, asked->mask);
+    if (out->count > 1)
+        qsort(out->items, out->count, sizeof *out->items, outputs_compare_files);
+    return true;
+}
+
+/* The file that is read and that is the one at path, too; NULL: none. */
+static const read_file* outputs_find_read(const read_files* files, const char* path) {
+    file_info info;
+    read_file key;
+    if (files->count == 0 || files_query(path, &info) || !info.is_regular)
+        return NULL;
+    key.device = info.device;
+    key.inode = info.inode;
+    key.path = NULL;
+    return (const read_file*)bsearch(&key, files->items, files->count, sizeof key, outputs_compare_files);
+}
 
 static int outputs_compare(const void* a, const void* b) {
     return strcmp(*(char* const*)a, *(char* const*)b);
 }
 
-/* Base names of the inputs that lie in the output directory. */
-static bool outputs_list_neighbours(const outputs* self, const input_list* inputs, text_list* out) {
-    text known = GPST_ZERO; /* the parent looked at last: inputs of one directory come together */
-    bool inside = false, listed = true;
-    for (size_t i = 0; listed && i < inputs->count; i++) {
-        text parent = files_parent(inputs->items[i].path);
-        listed = !parent.failed;
-        if (listed && (!known.data || strcmp(known.data, parent.data)))
-            inside = files_same_directory(parent.data, self->directory);
-        if (listed && inside)
-            listed = text_list_add(out, files_base_name(inputs->items[i].path));
-        text_free(&known);
-        known = parent;
+/* Names in the output directory of files that are read. */
+static bool outputs_list_taken(const char* directory, const read_files* files, text_list* out) {
+    text_list names = GPST_ZERO;
+    bool listed = true;
+    (void)files_list(directory, &names);
+    for (size_t i = 0; listed && i < names.count; i++) {
+        char path[OUTPUTS_PATH_BYTES];
+        if (snprintf(path, sizeof path, "%s/%s", directory, names.items[i]) < (int)sizeof path &&
+            outputs_find_read(files, path))
+            listed = text_list_add(out, names.items[i]);
     }
-    text_free(&known);
+    text_list_free(&names);
     if (out->count > 1)
         qsort(out->items, out->count, sizeof *out->items, outputs_compare);
     return listed;
 }
 
-int outputs_check_inputs(const outputs* self, const input_list* inputs, const char* command) {
-    text_list neighbours = GPST_ZERO;
-    char name[OUTPUTS_PATH_BYTES];
-    const char* const key = name;
+/* The first output whose name is in the sorted list; false: none is. */
+static bool outputs_meet(const outputs* self, const input_list* inputs, const text_list* taken,
+                         char name[OUTPUTS_PATH_BYTES], const char** made_of) {
     const uint32_t kinds = self->masks ? 2 : 1;
+    const char* const key = name;
+    for (size_t i = 0; taken->count > 0 && i < inputs->count; i++)
+        for (uint32_t o = 0; o < kinds * self->n_outputs; o++)
+            if (outputs_name(self, &inputs->items[i], o / kinds, o % kinds != 0, name, OUTPUTS_PATH_BYTES) &&
+                bsearch(&key, taken->items, taken->count, sizeof *taken->items, outputs_compare)) {
+                *made_of = inputs->items[i].path;
+                return true;
+            }
+    return false;
+}
+
+static int outputs_check_names(const outputs* self, const input_list* inputs, const read_files* files,
+                               const char* command) {
+    text_list taken = GPST_ZERO;
+    char name[OUTPUTS_PATH_BYTES];
+    const char* made_of = NULL;
     int status = EXIT_DONE;
-    if (!outputs_list_neighbours(self, inputs, &neighbours))
-        status = console_usage(command, "out of memory");
-    for (size_t i = 0; neighbours.count > 0 && i < inputs->count; i++)
-        for (uint32_t o = 0; status == EXIT_DONE && o < kinds * self->n_outputs; o++)
-            if (outputs_name(self, &inputs->items[i], o / kinds, o % kinds != 0, name, sizeof name) &&
-                bsearch(&key, neighbours.items, neighbours.count, sizeof *neighbours.items, outputs_compare))
-                status =
-                    console_usage(command, "-o=%s: %s, made of %s, would overwrite an input of that name",
-                                  self->directory, name, inputs->items[i].path);
-    text_list_free(&neighbours);
+    if (!outputs_list_taken(self->directory, files, &taken))
+        status = console_memory();
+    else if (outputs_meet(self, inputs, &taken, name, &made_of))
+        status = console_usage(command, "-o=%s: %s, made of %s, would overwrite an input of that name",
+                               self->directory, name, made_of);
+    text_list_free(&taken);
+    return status;
+}
+
+/* A file that an option names to be written. */
+typedef struct named_file {
+    const char* option;
+    const char* path; /* NULL: not given */
+} named_file;
+
+/* Of two files that need not be there yet. */
+static bool outputs_is_same(const char* a, const char* b) {
+    file_info first, second;
+    const bool a_there = !files_query(a, &first), b_there = !files_query(b, &second);
+    if (a_there && b_there)
+        return first.is_regular && first.inode != 0 && first.device == second.device && first.inode == second.inode;
+    if (a_there || b_there || strcmp(files_base_name(a), files_base_name(b)) != 0)
+        return false;
+    text a_parent = files_parent(a), b_parent = files_parent(b);
+    const bool same = a_parent.data && b_parent.data && files_same_directory(a_parent.data, b_parent.data);
+    text_free(&a_parent);
+    text_free(&b_parent);
+    return same;
+}
+
+/* In the output directory it must not have the name of an output or of the list of what is whole. */
+static int outputs_check_beside(const outputs* self, const input_list* inputs, const named_file* file,
+                                const char* command) {
+    text_list taken = GPST_ZERO;
+    char name[OUTPUTS_PATH_BYTES];
+    const char* made_of = NULL;
+    int status = EXIT_DONE;
+    text parent = files_parent(file->path);
+    const bool beside = parent.data && files_same_directory(parent.data, self->directory);
+    if (parent.failed || (beside && !text_list_add(&taken, files_base_name(file->path))))
+        status = console_memory();
+    else if (beside && !strcmp(files_base_name(file->path), OUTPUTS_MANIFEST))
+        status = console_usage(command, "%s=%s: is the list of what is whole there", file->option, file->path);
+    else if (outputs_meet(self, inputs, &taken, name, &made_of))
+        status = console_usage(command, "%s=%s: is the name of an output, made of %s", file->option, file->path, made_of);
+    text_list_free(&taken);
+    text_free(&parent);
+    return status;
+}
+
+int outputs_check(const outputs* self, bool stacked, const input_list* inputs, const options* asked) {
+    const char* const command = asked->command_name;
+    const named_file files[] = {{"-o", stacked ? asked->output : NULL},
+                                {"--rig", asked->rig},
+                                {"--stats", asked->stats},
+                                {"--tune", asked->tune_file}};
+    const size_t n_files = sizeof files / sizeof files[0];
+    read_files read;
+    if (!outputs_list_read(inputs, asked, &read))
+        return console_memory();
+    int status = stacked ? EXIT_DONE : outputs_check_names(self, inputs, &read, command);
+    for (size_t i = 0; i < n_files; i++) {
+        if (!files[i].path)
+            continue;
+        const read_file* const met = outputs_find_read(&read, files[i].path);
+        if (met && status == EXIT_DONE)
+            status = console_usage(command, "%s=%s: would overwrite the input %s", files[i].option, files[i].path, met->path);
+        for (size_t j = 0; j < i && status == EXIT_DONE; j++)
+            if (files[j].path && outputs_is_same(files[i].path, files[j].path))
+                status = console_usage(command, "%s=%s: is the file of %s, too", files[i].option, files[i].path,
+                                       files[j].option);
+        if (status == EXIT_DONE && !stacked)
+            status = outputs_check_beside(self, inputs, &files[i], command);
+    }
+    free(read.items);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "inputs.h"
 
 #define OUTPUTS_PATH_BYTES 4096
+#define OUTPUTS_MANIFEST ".gpustage-manifest" /* in the directory beside the outputs */
 
 typedef struct outputs {
     const char* directory;
@@ -22,11 +23,10 @@ text outputs_sizes(const outputs* self, const input* in);
 
 /* EXIT_DONE, or EXIT_USAGE with the sentence printed. */
 int outputs_open_directory(const char* directory, const char* command); /* makes it when its parent exists */
-/* What runs that were killed have left there under temporary names. */
-void outputs_remove_leftovers(const char* directory);
 int outputs_check_parent(const char* option, const char* path,
                          const char* command); /* of a file named by an option */
-int outputs_check_inputs(const outputs* self, const input_list* inputs,
-                         const char* command); /* none is overwritten */
+/* No file that is read is written, no file is written twice; compared by what identifies a file, not by its name.
+   stacked: -o is a file. */
+int outputs_check(const outputs* self, bool stacked, const input_list* inputs, const options* asked);
 
 #endif

@@ -77,11 +77,15 @@ int command_preprocess(const options* asked) {
     desc.mask = &no_mask;
     desc.kind = CODEC_NPY;
     desc.stacked = preprocess_is_stacked(asked->output);
-    desc.settings = settings.failed ? "" : settings.data;
-    status = job_open(&run, &desc);
-    if (status == EXIT_DONE)
-        status = job_run(&run);
-    job_close(&run);
+    desc.settings = settings.data;
+    if (settings.failed) {
+        status = console_memory();
+    } else {
+        status = job_open(&run, &desc);
+        if (status == EXIT_DONE)
+            status = job_run(&run);
+        job_close(&run);
+    }
     text_free(&settings);
     gpst_warp_destroy(warp);
     return status;

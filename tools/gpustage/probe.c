@@ -166,11 +166,9 @@ static int probe_print_json(const gpst_probe_info* info) {
     probe_json_storage(&out, &info->storage);
     json_number(&out, "duration_s", (double)info->duration_ns / 1e9);
     json_close(&out, '}');
-    if (out.out.failed)
-        console_error("out of memory");
-    else
+    const int status = out.out.failed ? console_memory() : EXIT_DONE;
+    if (!out.out.failed)
         fputs(out.out.data, stdout);
-    const int status = out.out.failed ? EXIT_FAILED_ITEMS : EXIT_DONE;
     text_free(&out.out);
     return status;
 }

@@ -60,9 +60,9 @@ static int reproject_write_rig(const options* asked) {
     text rig = rig_make_json(asked->views, asked->n_views, asked->width, asked->height,
                              codec_extension((codec_kind)asked->format));
     const char* const problem =
-        rig.failed ? "out of memory" : files_write_whole(asked->rig, rig.data, rig.bytes);
+        rig.failed ? text_out_of_memory : files_write_whole(asked->rig, rig.data, rig.bytes);
     text_free(&rig);
-    return problem ? console_usage(asked->command_name, "--rig=%s: %s", asked->rig, problem) : EXIT_DONE;
+    return problem ? console_refuse(asked->command_name, problem, "--rig=%s: %s", asked->rig, problem) : EXIT_DONE;
 }
 
 static int reproject_run(const options* asked, const mask* mask_used, const gpst_warp* warp) {
@@ -75,8 +75,10 @@ static int reproject_run(const options* asked, const mask* mask_used, const gpst
     desc.mask = mask_used;
     desc.kind = (codec_kind)asked->format;
     desc.numbered = true;
-    desc.settings = settings.failed ? "" : settings.data;
-    int status = asked->rig ? outputs_check_parent("--rig", asked->rig, asked->command_name) : EXIT_DONE;
+    desc.settings = settings.data;
+    int status = settings.failed ? console_memory() : EXIT_DONE;
+    if (status == EXIT_DONE && asked->rig)
+        status = outputs_check_parent("--rig", asked->rig, asked->command_name);
     if (status == EXIT_DONE) {
         status = job_open(&run, &desc);
         if (status == EXIT_DONE)

@@ -24,14 +24,9 @@ const char* tensor_create(tensor_file* self, const char* path, const gpst_image*
         return "too many rows";
     self->path = path;
     self->header_bytes = codec_npy_header(row->dtype, shape, tensor_shape(row, n_rows, shape), header);
-    self->temporary = files_temporary_beside(path);
-    if (self->temporary.failed)
-        return "out of memory";
-    const char* problem =
-        files_place_create(self->temporary.data, self->header_bytes + n_rows * self->row_bytes, &self->file);
-    if (problem)
-        text_free(&self->temporary);
-    else if ((problem = files_place_write(&self->file, header, self->header_bytes, 0, &written)) != NULL)
+    const char* problem = files_place_create(path, self->header_bytes + n_rows * self->row_bytes, &self->temporary,
+                                             &self->file);
+    if (!problem && (problem = files_place_write(&self->file, header, self->header_bytes, 0, &written)) != NULL)
         (void)tensor_close(self, false);
     return problem;
 }
@@ -57,11 +52,11 @@ const char* tensor_write_row(const tensor_file* self, uint64_t index, const void
 const char* tensor_close(tensor_file* self, bool whole) {
     if (!self->temporary.data)
         return NULL;
-    const char* problem = files_place_close(&self->file, whole && self->sync);
-    if (!problem && whole)
-        problem = files_rename(self->temporary.data, self->path);
-    if (problem || !whole)
-        files_remove(self->temporary.data);
+    const char* problem = NULL;
+    if (whole)
+        problem = files_become(&self->file, self->temporary.data, self->path, self->sync);
+    else
+        files_discard(&self->file, self->temporary.data);
     text_free(&self->temporary);
     return problem;
 }

@@ -8,7 +8,7 @@
 typedef struct tensor_file {
     text temporary;
     const char* path;
-    place_file file;
+    open_file file;
     size_t header_bytes, row_bytes;
     bool sync; /* on the disk before it has its name; tensor_create sets it */
 } tensor_file;

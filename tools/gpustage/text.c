@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char text_out_of_memory[] = "out of memory";
+
 /* ---- text -------------------------------------------------------------------- */
 
 void text_free(text* self) {
@@ -14,19 +16,24 @@ void text_free(text* self) {
     memset(self, 0, sizeof *self);
 }
 
+static bool text_fail(text* self) {
+    text_free(self);
+    self->failed = true;
+    return false;
+}
+
 static bool text_reserve(text* self, size_t more) {
     if (self->failed || more > SIZE_MAX / 4 || self->bytes > SIZE_MAX / 4)
-        self->failed = true;
-    else if (self->bytes + more + 1 > self->capacity) {
-        const size_t capacity = (self->bytes + more + 1) * 2;
-        char* const data = (char*)realloc(self->data, capacity);
-        self->failed = !data;
-        if (data) {
-            self->data = data;
-            self->capacity = capacity;
-        }
-    }
-    return !self->failed;
+        return text_fail(self);
+    if (self->bytes + more + 1 <= self->capacity)
+        return true;
+    const size_t capacity = (self->bytes + more + 1) * 2;
+    char* const data = (char*)realloc(self->data, capacity);
+    if (!data)
+        return text_fail(self);
+    self->data = data;
+    self->capacity = capacity;
+    return true;
 }
 
 void text_append(text* self, const char* data, size_t bytes) {

@@ -9,7 +9,8 @@
 
 #include "../../gpustage.h"
 
-/* All-zero is an empty text. Out of memory: `failed` is set and stays, what was there stays. */
+/* All-zero is an empty text. Out of memory: `failed` is set and stays, and data is NULL: nobody takes a part for the
+   whole. */
 typedef struct text {
     char* data; /* NULL, or ends in 0 */
     size_t bytes, capacity;
@@ -26,6 +27,9 @@ typedef struct text_list {
     char** items;
     size_t count, capacity;
 } text_list;
+
+/* What functions that return a sentence say then; compared by address, since it is no fault of what was asked for. */
+extern const char text_out_of_memory[];
 
 bool text_list_add(text_list* self, const char* item); /* copies; false: out of memory */
 void text_list_free(text_list* self);

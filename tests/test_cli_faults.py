@@ -1,0 +1,416 @@
+#!/usr/bin/env python3
+"""tests/test_cli_faults.py -- the command where something around it is wrong: runs that were killed or that are at work
+in the same directory, files that are several things at once, closed descriptors, no memory, no room."""
+import glob
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from cli_kit import COMMAND, MANIFEST, Case, finish, gpustage, main, read_files, start, write_directions
+
+VIEWS = ["--views", "2", "--size", "16x16", "--format", "ppm"]
+OTHER = ["--views", "2", "--size", "24x16", "--format", "ppm"]
+
+
+class Faults(Case):
+    def reproject(self, *arguments, views=VIEWS, out="out", **keywords):
+        return gpustage("reproject", *arguments, "-o", self.path(out), *views, **keywords)
+
+    def open_run(self, *arguments, command="reproject", views=VIEWS, out="out", **keywords):
+        """A run that is at work until self.feed: one of its inputs is a FIFO that nobody feeds."""
+        if not os.path.exists(self.path("pipe.ppm")):
+            os.mkfifo(self.path("pipe.ppm"))
+        child = start(command, *arguments, self.path("pipe.ppm"), "-o", self.path(out), *views, **keywords)
+        self.addCleanup(self.end, child)
+        return child
+
+    def end(self, child):
+        if child.poll() is None:
+            child.kill()
+        child.communicate()
+
+    def feed(self):
+        write_directions(self.path("fed.ppm"), 64, 32)
+        with open(self.path("fed.ppm"), "rb") as stream, open(self.path("pipe.ppm"), "wb") as pipe:
+            pipe.write(stream.read())
+
+    def wait_for(self, pattern, child, count=1):
+        deadline = time.monotonic() + 30
+        while len(glob.glob(self.path(*pattern))) < count:
+            self.assertLess(time.monotonic(), deadline, "never there: %s" % (pattern,))
+            self.assertIsNone(child.poll(), "the run is over already")
+            time.sleep(0.005)
+        return sorted(glob.glob(self.path(*pattern)))
+
+    def make(self, name, data=b""):
+        with open(self.path(name), "wb") as stream:
+            stream.write(data)
+        return self.path(name)
+
+
+class Manifest(Faults):
+    def small_disk(self, kilobytes):
+        """A directory of that size; skipped where none can be mounted."""
+        folder = self.path("disk")
+        os.mkdir(folder)
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%dk" % kilobytes, "none", folder],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        if done.returncode != 0:
+            self.skipTest("no disk can be mounted")
+        self.addCleanup(subprocess.run, ["umount", "-l", folder], check=False)
+        return folder
+
+    def fill(self, folder):
+        with open(os.path.join(folder, "filler"), "wb", buffering=0) as stream:
+            try:
+                while True:
+                    stream.write(bytes(4096))
+            except OSError:
+                pass
+
+    def test_old_list_does_not_tell_of_new_outputs(self):
+        """A whole run, a run of other settings on a full disk, and room again: no output of the second is taken for one
+        of the first."""
+        folder, disk = self.panoramas(4), self.small_disk(256)
+        out = os.path.join(disk, "out")
+        self.check(gpustage("reproject", folder, "-o", out, *VIEWS), 0)
+        wanted = read_files(out)
+        self.fill(disk)
+        outcome = gpustage("reproject", folder, "-o", out, *VIEWS, "--filter", "nearest")
+        self.check(outcome, 3, ".gpustage-", "No space left on device")
+        os.remove(os.path.join(disk, "filler"))
+        self.check_no_leftovers(out)
+        self.assertEqual(read_files(out), wanted)
+        outcome = self.check(gpustage("reproject", folder, "-o", out, *VIEWS, "--filter", "nearest"), 0)
+        self.assertNotEqual(read_files(out), wanted)
+        self.check(gpustage("reproject", folder, "-o", out, *VIEWS, "--resume"), 2, "filter=nearest")
+
+    def test_list_that_cannot_be_kept(self):
+        folder = self.panoramas(1)
+        os.mkdir(self.path("out"))
+        os.mkfifo(self.path("out", MANIFEST))
+        self.check(self.reproject(folder), 3, MANIFEST + ": is no regular file")
+        os.remove(self.path("out", MANIFEST))
+        os.mkdir(self.path("out", MANIFEST))
+        self.check(self.reproject(folder), 3, MANIFEST)
+        os.rmdir(self.path("out", MANIFEST))
+        os.symlink(self.make("elsewhere"), self.path("out", MANIFEST))
+        self.check(self.reproject(folder), 3, MANIFEST)
+        self.assertEqual(os.path.getsize(self.path("elsewhere")), 0)
+        self.assertEqual(self.outputs(), [])
+
+    def test_directory_that_is_moved_or_emptied(self):
+        folder = self.panoramas(3)
+        child = self.open_run(folder)
+        self.wait_for(["out", "pano*"], child, 6)
+        os.rename(self.path("out"), self.path("moved"))
+        os.mkdir(self.path("out"))
+        self.feed()
+        self.check(finish(child), 0)
+        with open(self.path("moved", MANIFEST), "rb") as stream:
+            lines = stream.read().split(b"\n")
+        self.assertEqual((lines[0], sum(l.startswith(b"item ") for l in lines)), (b"gpustage-manifest 2", 3))
+        self.assertFalse(os.path.exists(self.path("out", MANIFEST)))
+        outcome = self.check(self.reproject(folder, "--resume"), 0) # of this directory nothing is known
+        self.assertIn("3 of 3 done", outcome.out)
+
+    def test_input_of_another_directory(self):
+        """Of the same name, size and time."""
+        folder = self.panoramas(2)
+        shutil.copytree(folder, self.path("other"))
+        with open(self.path("other", "pano00.ppm"), "r+b") as stream:
+            stream.seek(-30, os.SEEK_END)
+            stream.write(bytes(30))
+        for name in ("in", "other"):
+            for i in range(2):
+                os.utime(self.path(name, "pano%02d.ppm" % i), (1000, 1000))
+        self.check(self.reproject(folder), 0)
+        outcome = self.check(self.reproject(self.path("other"), "--resume"), 0)
+        self.assertNotIn("skipped", outcome.out)
+        outcome = self.check(self.reproject(folder, "--resume"), 0) # what is there is the other's now
+        self.assertNotIn("skipped", outcome.out)
+        outcome = self.check(self.reproject("in", "--resume", cwd=self.dir), 0) # the same by another name
+        self.assertIn("2 skipped", outcome.out)
+
+    def test_names_with_blanks(self):
+        folder = self.panoramas(1)
+        os.rename(self.path("in", "pano00.ppm"), self.path("in", "a b %20 c\nd.ppm"))
+        self.check(self.reproject(folder), 0)
+        self.assertIn("1 skipped", self.check(self.reproject(folder, "--resume"), 0).out)
+
+
+class Killed(Faults):
+    def test_what_a_killed_run_left_is_removed(self):
+        """By the next run, whatever it does there; what belongs to a run at work, or to nobody known, stays."""
+        folder = self.panoramas(2)
+        for number, again in enumerate(([], ["--resume"])):
+            child = self.open_run(folder)
+            lock, = self.wait_for(["out", ".gpustage-*.lock"], child)
+            self.wait_for(["out", "pano*"], child, 4)
+            child.kill()
+            finish(child)
+            dead = self.make(lock[:-5] + "-7.tmp")
+            unknown = self.make(os.path.join("out", ".gpustage-0123456789abcdef-1.tmp"))
+            alive = self.open_run(folder)
+            self.wait_for(["out", ".gpustage-*.lock"], alive)
+            deadline = time.monotonic() + 30
+            while os.path.exists(lock):
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.005)
+            self.assertFalse(os.path.exists(dead))
+            theirs, = glob.glob(self.path("out", ".gpustage-*.lock"))
+            working = self.make(theirs[:-5] + "-1000000.tmp")
+            self.check(self.reproject(folder, *again), 0)
+            self.assertTrue(os.path.exists(working) and os.path.exists(theirs), number)
+            self.assertTrue(os.path.exists(unknown))
+            os.remove(working)
+            os.remove(unknown)
+            self.feed()
+            self.check(finish(alive), 0)
+            self.check_no_leftovers(self.path("out"))
+
+    def test_killed_stack(self):
+        child = self.open_run(command="preprocess", views=["--size", "8x8"], out="t.npy")
+        left, = self.wait_for([".gpustage-*.part"], child)
+        other = self.open_run(command="preprocess", views=["--size", "8x8"], out="u.npy")
+        self.wait_for([".gpustage-*.part"], other, 2)
+        child.kill()
+        finish(child)
+        self.check(gpustage("preprocess", self.panoramas(1), "-o", self.path("v.npy"), "--size", "8x8"), 0)
+        self.assertFalse(os.path.exists(left))
+        self.assertEqual(len(glob.glob(self.path(".gpustage-*.part"))), 1)
+        self.feed()
+        self.check(finish(other), 0)
+        self.assertTrue(os.path.exists(self.path("u.npy")))
+        self.check_no_leftovers(self.dir)
+
+    def in_namespace(self, *arguments):
+        """A run that is process 1, as in a container."""
+        return subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", COMMAND] + list(arguments),
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def test_process_number_that_comes_again(self):
+        if not shutil.which("unshare") or \
+                subprocess.run(["unshare", "--pid", "--fork", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("no process namespace can be made")
+        os.mkfifo(self.path("pipe.ppm"))
+        for _ in range(3):
+            child = self.in_namespace("preprocess", self.path("pipe.ppm"), "-o", self.path("t.npy"), "--size", "8x8")
+            self.addCleanup(self.end, child)
+            self.wait_for([".gpustage-*"], child)
+            child.kill()
+            finish(child)
+        self.assertLessEqual(len(glob.glob(self.path(".gpustage-*"))), 1)
+        folder = self.panoramas(1)
+        self.check(finish(self.in_namespace("preprocess", folder, "-o", self.path("t.npy"), "--size", "8x8")), 0)
+        self.assertEqual(glob.glob(self.path(".gpustage-*")), [])
+
+    def test_two_runs_of_other_settings(self):
+        folder = self.panoramas(2)
+        child = self.open_run(folder)
+        self.wait_for(["out", "pano*"], child, 4)
+        with open(self.path("out", MANIFEST), "rb") as stream:
+            before = stream.read()
+        for views in (OTHER, VIEWS + ["--filter", "nearest"]):
+            self.check(self.reproject(folder, views=views), 2, "another run, with other settings, is at work there")
+        with open(self.path("out", MANIFEST), "rb") as stream:
+            self.assertEqual(stream.read(), before)
+        self.assertEqual(len(glob.glob(self.path("out", ".gpustage-*.lock"))), 1)
+        self.check(self.reproject(folder), 0) # of the same settings any number
+        self.feed()
+        self.check(finish(child), 0)
+        self.check(self.reproject(folder, views=OTHER), 0) # now it may
+        self.check_no_leftovers(self.path("out"))
+
+
+class Overwrites(Faults):
+    def check_kept(self, arguments, *says):
+        """The command refuses, and nothing has changed."""
+        before = {n: os.lstat(os.path.join(w, n)) for w, _, names in os.walk(self.dir) for n in names}
+        self.check(gpustage(*arguments), 2, *says)
+        after = {n: os.lstat(os.path.join(w, n)) for w, _, names in os.walk(self.dir) for n in names}
+        self.assertEqual({n: (s.st_mtime_ns, s.st_ino) for n, s in after.items()},
+                         {n: (s.st_mtime_ns, s.st_ino) for n, s in before.items()})
+
+    def test_inputs_by_other_names(self):
+        os.mkdir(self.path("out"))
+        os.mkdir(self.path("in"))
+        write_directions(self.path("out", "a_v00.ppm"), 64, 32)
+        os.symlink(self.path("out", "a_v00.ppm"), self.path("in", "a.ppm"))
+        self.check_kept(["reproject", self.path("in", "a.ppm"), "-o", self.path("out"), *VIEWS], "would overwrite an input")
+        os.remove(self.path("in", "a.ppm"))
+        os.link(self.path("out", "a_v00.ppm"), self.path("in", "a.ppm"))
+        self.check_kept(["reproject", self.path("in"), "-o", self.path("out"), *VIEWS], "would overwrite an input")
+        os.symlink(self.path("in", "a.ppm"), self.path("t.npy"))
+        self.check_kept(["preprocess", self.path("in"), "-o", self.path("t.npy"), "--size", "4x4"],
+                        "would overwrite the input")
+
+    def test_files_that_options_name(self):
+        folder = self.panoramas(2)
+        os.mkdir(self.path("out"))
+        mask = self.path("mask.ppm")
+        write_directions(mask, 64, 32)
+        os.symlink(self.path("in", "pano01.ppm"), self.path("link"))
+        with open(self.path("list.txt"), "w", encoding="utf-8") as stream:
+            stream.write(folder + "\n")
+        run = ["reproject", "@" + self.path("list.txt"), "-o", self.path("out"), "--mask", mask, *VIEWS]
+        for option in ("--rig", "--stats", "--tune"):
+            for name in (self.path("in", "pano00.ppm"), self.path("link"), self.path("in", "..", "in", "pano00.ppm"), mask,
+                         self.path("list.txt")):
+                self.check_kept(run + [option, name], option + "=" + name, "would overwrite the input")
+            self.check_kept(run + [option, self.path("out", "pano01_v01.ppm")], "is the name of an output")
+            self.check_kept(run + [option, self.path("in", "..", "out", "pano01_v01.ppm")], "is the name of an output")
+            self.check_kept(run + [option, self.path("out", MANIFEST)], "is the list of what is whole")
+        self.check_kept(run + ["--rig", self.path("x"), "--stats", self.path("in", "..", "x")], "is the file of --rig, too")
+        self.check_kept(["preprocess", folder, "-o", self.path("t.npy"), "--size", "4x4", "--stats", self.path("t.npy")],
+                        "is the file of -o, too")
+        self.check(gpustage(*run, "--rig", self.path("out", "rig.json"), "--stats", self.path("out", "stats.json")), 0)
+        self.check(gpustage(*run, "--stats", self.path("out", "stats.json")), 0) # a second time, over the first
+        self.check(gpustage(*run, "--stats", "/dev/null", "--rig", "/dev/null"), 0)
+
+
+class Descriptors(Faults):
+    def test_closed_descriptors(self):
+        """A file of ours must not become standard error."""
+        folder = self.panoramas(3)
+        self.make("in/bad.ppm", b"P6\n64 32\n255\nshort")
+        self.check(self.reproject(folder), 1)
+        wanted = read_files(self.path("out"))
+        for closed in itertools.chain.from_iterable(itertools.combinations((0, 1, 2), n) for n in range(4)):
+            shutil.rmtree(self.path("out"))
+            shell = "exec \"$@\" " + " ".join("%d%s&-" % (d, "<" if d == 0 else ">") for d in closed)
+            done = subprocess.run(["sh", "-c", shell, "sh", COMMAND, "reproject", folder, "-o", self.path("out"), *VIEWS],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                  timeout=90, check=False)
+            self.assertEqual((closed, done.returncode), (closed, 1))
+            self.assertEqual(read_files(self.path("out")), wanted, closed)
+            outcome = self.check(self.reproject(folder, "--resume"), 1)
+            self.assertIn("3 skipped", outcome.out)
+
+    def test_output_that_cannot_be_written(self):
+        folder = self.panoramas(1)
+        for arguments in (["--version"], ["--help"], ["help"], ["probe"], ["probe", "--json"], ["probe", "--help"],
+                          ["reproject", "--help"], ["preprocess", "--help"], ["bench", "--help"], ["bench", "--list"],
+                          ["reproject", folder, "-o", self.path("out"), *VIEWS]):
+            with open("/dev/full", "wb") as full:
+                child = subprocess.Popen([COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE,
+                                         stdin=subprocess.DEVNULL)
+                said = child.communicate(timeout=60)[1]
+            self.assertEqual((arguments, said, child.returncode),
+                             (arguments, b"gpustage: standard output cannot be written\n", 1))
+
+    def test_a_list_that_is_never_fed(self):
+        """Nothing has been made yet: the first signal ends it."""
+        os.mkfifo(self.path("list"))
+        for arguments in (["@" + self.path("list")], ["--mask", self.path("list"), self.panoramas(1)]):
+            child = start("reproject", *arguments, "-o", self.path("out"), *VIEWS)
+            self.addCleanup(self.end, child)
+            time.sleep(0.3) # it is waiting, or has not yet begun to
+            child.send_signal(signal.SIGTERM)
+            self.assertEqual(finish(child).code, -signal.SIGTERM)
+            self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_an_input_that_is_never_fed(self):
+        for engine in (["--plain"], []):
+            child = self.open_run(self.panoramas(2, "in%d" % len(engine)), views=VIEWS + engine)
+            self.wait_for(["out", "pano*"], child, 4)
+            child.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+            self.assertIsNone(child.poll(), "the first lets what is in flight end")
+            child.send_signal(signal.SIGINT)
+            self.check(finish(child), 130)
+            self.check_no_leftovers(self.path("out"))
+
+    def test_settings_are_a_file(self):
+        os.mkfifo(self.path("tune"))
+        self.check(self.reproject(self.panoramas(1), "--tune", self.path("tune")), 2, "is no regular file")
+
+
+SHIM = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+static long at = -2, every;
+static int fails(void) {
+    if (at == -2) {
+        const char* text = getenv("FAIL_AT");
+        at = text ? atol(text) : -1;
+        every = getenv("FAIL_ON") != NULL;
+    }
+    if (at < 0)
+        return 0;
+    if (at > 0) {
+        __atomic_fetch_sub(&at, 1, __ATOMIC_SEQ_CST);
+        return 0;
+    }
+    if (!every)
+        at = -1;
+    errno = ENOMEM;
+    return 1;
+}
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void*, size_t),
+    *__libc_memalign(size_t, size_t);
+void* malloc(size_t n) { return fails() ? NULL : __libc_malloc(n); }
+void* calloc(size_t n, size_t m) { return fails() ? NULL : __libc_calloc(n, m); }
+void* realloc(void* p, size_t n) { return fails() ? NULL : __libc_realloc(p, n); }
+int posix_memalign(void** out, size_t a, size_t n) {
+    if (fails())
+        return ENOMEM;
+    *out = __libc_memalign(a, n);
+    return *out ? 0 : ENOMEM;
+}
+"""
+
+
+class Memory(Faults):
+    def setUp(self):
+        super().setUp()
+        if os.environ.get("GPST_SANITIZE"):
+            self.skipTest("a sanitizer has malloc for itself")
+        if not sys.platform.startswith("linux"):
+            self.skipTest("not on this system")
+        self.make("shim.c", SHIM.encode())
+        compiler = os.environ.get("CC", "cc").split()
+        if subprocess.run(compiler + ["-shared", "-fPIC", "-O1", "-o", self.path("shim.so"), self.path("shim.c"), "-ldl"],
+                          stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("the C library has no such hooks")
+
+    def test_each_allocation_fails(self):
+        """Done, failed items, or this machine has no memory: never wrong usage, nothing removed that was there, no file
+        that is not whole."""
+        folder = self.panoramas(2)
+        wanted = {}
+        runs = {"stack": ["preprocess", folder, "-o", os.path.join("dir", "x.npy"), "--size", "4x4"],
+                "views": ["reproject", folder, "-o", "dir", *VIEWS, "--rig", os.path.join("dir", "rig.json"),
+                          "--stats", os.path.join("dir", "stats.json")]}
+        for name, arguments in runs.items():
+            os.makedirs(self.path("dir"))
+            self.check(gpustage(*arguments, cwd=self.dir), 0)
+            wanted[name] = read_files(self.path("dir"))
+            shutil.rmtree(self.path("dir"))
+            for mode, n in itertools.product(("once", "on"), list(range(0, 120)) + list(range(120, 900, 13))):
+                os.makedirs(self.path("dir"))
+                environment = dict(os.environ, LD_PRELOAD=self.path("shim.so"), FAIL_AT=str(n))
+                if mode == "on":
+                    environment["FAIL_ON"] = "1"
+                done = subprocess.run([COMMAND, *arguments, "--plain", "--backend", "cpu"], cwd=self.dir,
+                                      env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, timeout=60, check=False)
+                case = (name, mode, n, done.returncode, done.stderr)
+                self.assertIn(done.returncode, (0, 1, 3), case)
+                self.assertTrue(os.path.isdir(self.path("dir")), case)
+                for file, data in read_files(self.path("dir")).items():
+                    if file != "stats.json" and (done.returncode == 0 or name != "stack"):
+                        self.assertEqual(data, wanted[name].get(file), (file,) + case)
+                if done.returncode == 0:
+                    self.assertEqual(len(read_files(self.path("dir"))), len(wanted[name]), case)
+                shutil.rmtree(self.path("dir"))
+
+
+if __name__ == "__main__":
+    main()
