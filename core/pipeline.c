@@ -348,9 +348,9 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
 GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t desc_bytes,
                                                     gpst_context* context, const gpst_pipeline_desc* desc,
                                                     gpst_pipeline** out) {
+    GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version(GPSTI_CREATE, version, desc_bytes, sizeof(gpst_pipeline_desc)));
     GPSTI_TRY(gpsti_pipeline_check(context, desc, out));
-    *out = NULL;
     gpst_pipeline* const pipeline = (gpst_pipeline*)gpsti_alloc(&context->host, sizeof *pipeline);
     if (!pipeline)
         return GPST_ERROR_MEMORY;

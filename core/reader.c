@@ -348,9 +348,9 @@ GPSTI_INTERN gpst_result gpsti_reader_open(gpst_context* context, const char* as
 GPST_API gpst_result gpst_reader_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
                                                   const gpst_reader_desc* desc, gpst_reader** out) {
     gpst_reader_desc defaults = GPST_ZERO;
+    GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version("gpst_reader_create", version, desc_bytes, sizeof(*desc)));
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "gpst_reader_create: out=NULL: must point to a gpst_reader*");
-    *out = NULL;
     if (!desc)
         desc = &defaults;
     GPSTI_TRY(gpsti_check_canaries("gpst_reader_create", desc->start_canary, desc->end_canary));
