@@ -228,6 +228,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_open_reader(gpst_pipeline* pipeline) {
     const gpst_pipeline_desc* const desc = &pipeline->desc;
     const bool has_list = desc->n_paths > 0 && !desc->no_prefetch;
     GPSTI_TRY(gpsti_reader_open(pipeline->context, NULL, desc->n_reads, &pipeline->reader));
+    gpsti_reader_set_cancel(pipeline->reader, &pipeline->cancel);
     if (has_list)
         GPSTI_TRY(gpsti_reader_set_list(pipeline->reader, desc->paths, desc->n_paths, desc->source != NULL));
     return pipeline->whole && !has_list ? GPST_OK : gpsti_reader_start(pipeline->reader);

@@ -500,8 +500,8 @@ GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline);
 */
 GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeout_ns);
 
-/* gpst_pipeline_cancel, gpst_pipeline_stop -- cancel: items not finished end CANCELLED at their next stage;
-   stop: only the source ends
+/* gpst_pipeline_cancel, gpst_pipeline_stop -- cancel: items not finished end CANCELLED at their next stage, those whose
+   read waits for a FIFO, a terminal or a device at once; stop: only the source ends
 
    Parameters   pipeline (in)  NULL is a no-op
    Shapes       none

@@ -1,5 +1,5 @@
-/* tests/test_outs.c -- what is handed out through a pointer is none when the call fails, whatever fails: every create with
-   each argument wrong in turn and the allocator refusing each of its calls, every function that lends something. */
+/* tests/test_outs.c -- what is handed out through a pointer is none when the call fails, whatever fails: every create
+   with each argument wrong in turn and the allocator refusing each of its calls, every function that lends something. */
 #include "test_allocator.h"
 
 #if !defined(GPST_TEST_AMALGAM)
@@ -7,7 +7,15 @@
 #include "../kernels/quantise.h"
 #endif
 
-typedef enum wrong { WRONG_NOTHING, WRONG_VERSION, WRONG_SIZE, WRONG_CONTEXT, WRONG_DESC, WRONG_CANARY, WRONG_MEMBER } wrong;
+typedef enum wrong {
+    WRONG_NOTHING,
+    WRONG_VERSION,
+    WRONG_SIZE,
+    WRONG_CONTEXT,
+    WRONG_DESC,
+    WRONG_CANARY,
+    WRONG_MEMBER
+} wrong;
 
 static test_memory memory;
 static test_log messages;
@@ -23,7 +31,8 @@ typedef gpst_result (*creator)(wrong what, void** out);
 static gpst_result create_context(wrong what, void** out) {
     gpst_context_desc desc = GPST_ZERO;
     gpst_context* made = (gpst_context*)(void*)&poison;
-    desc.allocator.alloc = test_memory_alloc, desc.allocator.free = test_memory_free, desc.allocator.user_data = &memory;
+    desc.allocator.alloc = test_memory_alloc, desc.allocator.free = test_memory_free;
+    desc.allocator.user_data = &memory;
     desc.logger = test_log_hooks(&messages);
     desc.n_workers = 1;
     desc.backend = what == WRONG_MEMBER ? "none such" : "cpu";
