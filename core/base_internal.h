@@ -47,6 +47,14 @@ GPSTI_INTERN gpst_result gpsti_check_canaries(const char* function, uint32_t sta
             return gpsti_try_result;                       \
     } while (0)
 
+/* What every function that hands something out begins with: whatever fails behind it, nothing old is left to be used or
+   freed. */
+#define GPSTI_OUT_NONE(out) \
+    do {                    \
+        if (out)            \
+            *(out) = NULL;  \
+    } while (0)
+
 /* Checked sizes: true when the true result fits in SIZE_MAX / 2, else false and *out is untouched. */
 GPSTI_INTERN bool gpsti_size_add(size_t a, size_t b, size_t* out);
 GPSTI_INTERN bool gpsti_size_mul(size_t a, size_t b, size_t* out);

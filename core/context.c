@@ -265,9 +265,9 @@ GPST_API gpst_result gpst_context_create_versioned(uint32_t version, size_t desc
                                                    const gpst_context_desc* desc, gpst_context** out) {
     gpst_context_desc defaults = GPST_ZERO;
     gpsti_host host;
+    GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version("gpst_context_create", version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "gpst_context_create: out=NULL: must point to a gpst_context*");
-    *out = NULL;
     if (!desc)
         desc = &defaults;
     GPSTI_TRY(gpsti_context_validate(desc));

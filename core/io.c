@@ -133,8 +133,9 @@ GPSTI_PRIVATE void gpsti_io_main(void* arg) {
         if (!cancelled) {
             gpsti_io_enter(io);
             gpsti_io_grow(io);
-            gpsti_mutex_unlock(&io->mutex);
             memset(&outcome, 0, sizeof(outcome));
+            outcome.n_cancels = gpsti_a32_load_relaxed(&io->n_cancels);
+            gpsti_mutex_unlock(&io->mutex);
             io->i->run(io->owner, job, &outcome);
             gpsti_mutex_lock(&io->mutex);
             gpsti_io_leave(io, &outcome);
@@ -151,6 +152,7 @@ GPSTI_INTERN void gpsti_io_run_now(gpsti_io* io, void* job) {
     memset(&outcome, 0, sizeof(outcome));
     gpsti_mutex_lock(&io->mutex);
     gpsti_io_enter(io);
+    outcome.n_cancels = gpsti_a32_load_relaxed(&io->n_cancels);
     gpsti_mutex_unlock(&io->mutex);
     io->i->run(io->owner, job, &outcome);
     gpsti_mutex_lock(&io->mutex);
@@ -238,6 +240,7 @@ GPSTI_INTERN void gpsti_io_retire(gpsti_io* io) {
 }
 
 GPSTI_INTERN void gpsti_io_term(gpsti_io* io) {
+    gpsti_io_cancel(io);
     gpsti_io_retire(io);
     for (uint32_t k = 0; gpsti_io_has_thread(io, k); k++)
         gpsti_thread_join(&io->threads[k]);
@@ -261,6 +264,7 @@ GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job) {
 
 GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io) {
     gpsti_mutex_lock(&io->mutex);
+    (void)gpsti_a32_add(&io->n_cancels, 1);
     gpsti_io_cancel_queued(io);
     gpsti_mutex_unlock(&io->mutex);
 }

@@ -9,6 +9,7 @@
 #define GPSTI_IO_MAX_THREADS 64
 
 typedef struct gpsti_io_outcome {
+    uint32_t n_cancels; /* set before it runs: io.n_cancels by then. When that is another, it is cancelled */
     bool failed;
     bool computed; /* it waited for nothing but a core */
     uint64_t bytes, calls;
@@ -43,6 +44,7 @@ typedef struct gpsti_io {
     gpsti_mutex mutex; /* over all below */
     gpsti_cond work;
     gpsti_io_queue queued, cancelled;
+    gpsti_a32 n_cancels; /* read without the mutex, too */
     bool stop;
     uint32_t n_idle_calls, n_idle_over; /* calls for idle work so far, and those after which none was left */
     uint32_t n_threads, n_running, n_idle;
@@ -62,11 +64,12 @@ GPSTI_INTERN gpst_result gpsti_io_start(gpsti_io* io); /* again, or retired: not
 /* No job will come any more: what is queued is cancelled, and threads end when they have nothing in hand. Waits for
    none of that. */
 GPSTI_INTERN void gpsti_io_retire(gpsti_io* io);
-/* Cancels what is queued, waits for what runs and for every `done`. Not from `done`. */
+/* Cancels, waits for what runs and for every `done`. Not from `done`. */
 GPSTI_INTERN void gpsti_io_term(gpsti_io* io);
 /* CLOSED when retired, or why there is no thread. */
 GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job);
 GPSTI_INTERN void gpsti_io_run_now(gpsti_io* io, void* job);       /* on this thread; `done` is not called */
+/* What is queued is not begun; what runs may look at n_cancels and end early. */
 GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io);
 /* There is something for `idle` to do. */
 GPSTI_INTERN void gpsti_io_call_idle(gpsti_io* io);

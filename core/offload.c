@@ -602,6 +602,10 @@ GPST_API void* gpst_task_native_stream(gpst_task* task) {
 GPST_API gpst_result gpst_task_device_images(gpst_task* task, gpst_image* input, gpst_image* outputs,
                                              uint32_t n_outputs) {
     gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)task->item;
+    if (input)
+        memset(input, 0, sizeof *input);
+    if (n_outputs > 0)
+        memset(outputs, 0, n_outputs * sizeof *outputs);
     GPSTI_FAIL_IF(!slot->lane, GPST_ERROR_STATE, "gpst_task_device_images: only from a DEVICE stage");
     GPSTI_FAIL_IF(n_outputs > slot->item.n_outputs, GPST_ERROR_ARGUMENT,
                   "gpst_task_device_images: n_outputs=%u: the item has %u", n_outputs, slot->item.n_outputs);

@@ -312,15 +312,22 @@ typedef struct gpsti_file_info {
     uint64_t modified_ns;
 } gpsti_file_info;
 
+/* Never waits for a writer, a terminal or a device. */
 GPSTI_INTERN gpst_result gpsti_file_open_read(const char* path, gpsti_file* out);
 GPSTI_INTERN gpst_result gpsti_file_create(const char* path,
                                            gpsti_file* out); /* exclusive: EXISTS if there */
 GPSTI_INTERN gpst_result gpsti_file_query(const gpsti_file* file, const char* path, gpsti_file_info* out);
 GPSTI_INTERN gpst_result gpsti_path_query(const char* path, gpsti_file_info* out);
-/* One system call: *done may be less than bytes; 0 = end of file. EINTR is retried.
-   offset_bytes UINT64_MAX: read at the current position (FIFOs). */
+/* Of a regular file, in one system call: *done may be less than bytes; 0 = end of file. EINTR is retried. */
 GPSTI_INTERN gpst_result gpsti_file_read(const gpsti_file* file, const char* path, void* data, size_t bytes,
                                          uint64_t offset_bytes, size_t* done);
+/* The next bytes of what is no regular file; *done 0 = its end. begun: some were read before, so a FIFO without writers
+   has ended; else its writer may still come. WOULD_BLOCK, without a reason: nothing came within wait_ns (Windows: waits
+   for as long as it takes). */
+GPSTI_INTERN gpst_result gpsti_file_read_next(const gpsti_file* file, const char* path, void* data, size_t bytes,
+                                              bool begun, int64_t wait_ns, size_t* done);
+/* Reads of it wait for their bytes, as those of a regular file do. False: they did before. */
+GPSTI_INTERN bool gpsti_file_make_waiting(const gpsti_file* file);
 GPSTI_INTERN gpst_result gpsti_file_write(const gpsti_file* file, const char* path, const void* data,
                                           size_t bytes); /* all of it, from the current position */
 /* Has the kernel begin writing a range to the disk (wait: and waits for it). Where it cannot be asked nothing

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <locale.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -272,10 +273,18 @@ GPSTI_LINK void gpsti_sleep_ns(int64_t duration_ns) {
 
 /* ---- files ------------------------------------------------------------------------ */
 
+/* A regular file is waited for all the same where it wants to be: another process has a lease on it, or it comes from a
+   tape. */
 GPSTI_PRIVATE gpst_result gpsti_file_open(const char* path, int flags, gpsti_file* out) {
+    struct stat status;
     int descriptor = -1;
     do {
         descriptor = open(path, flags | O_CLOEXEC | O_NOCTTY, 0666);
+        if (descriptor < 0 && errno == EAGAIN && (flags & O_NONBLOCK) && !stat(path, &status) &&
+            S_ISREG(status.st_mode)) {
+            flags &= ~O_NONBLOCK;
+            errno = EINTR;
+        }
     } while (descriptor < 0 && errno == EINTR);
     if (descriptor < 0)
         return gpsti_os_fail(flags & O_CREAT ? "create" : "open", path, errno);
@@ -283,8 +292,9 @@ GPSTI_PRIVATE gpst_result gpsti_file_open(const char* path, int flags, gpsti_fil
     return GPST_OK;
 }
 
+/* Opening a FIFO would wait for its writer, where nobody could cancel that. */
 GPSTI_INTERN gpst_result gpsti_file_open_read(const char* path, gpsti_file* out) {
-    return gpsti_file_open(path, O_RDONLY, out);
+    return gpsti_file_open(path, O_RDONLY | O_NONBLOCK, out);
 }
 
 GPSTI_INTERN gpst_result gpsti_file_create(const char* path, gpsti_file* out) {
@@ -319,19 +329,51 @@ GPSTI_INTERN gpst_result gpsti_path_query(const char* path, gpsti_file_info* out
     return GPST_OK;
 }
 
+GPSTI_INTERN bool gpsti_file_make_waiting(const gpsti_file* file) {
+    const int flags = fcntl((int)file->handle, F_GETFL);
+    return flags >= 0 && (flags & O_NONBLOCK) && fcntl((int)file->handle, F_SETFL, flags & ~O_NONBLOCK) == 0;
+}
+
+/* Few file systems mind O_NONBLOCK, and it is taken off for those that do: it would be a call more for every file. */
 GPSTI_INTERN gpst_result gpsti_file_read(const gpsti_file* file, const char* path, void* data, size_t bytes,
                                          uint64_t offset_bytes, size_t* done) {
     const size_t want = bytes < GPSTI_OS_CALL_BYTES ? bytes : GPSTI_OS_CALL_BYTES;
     ssize_t got = 0;
-    GPSTI_FAIL_IF(offset_bytes != UINT64_MAX && offset_bytes > (uint64_t)INT64_MAX - want,
-                  GPST_ERROR_OVERFLOW, "read \"%s\": offset_bytes=%llu: must be below 2^63", path,
-                  (unsigned long long)offset_bytes);
+    GPSTI_FAIL_IF(offset_bytes > (uint64_t)INT64_MAX - want, GPST_ERROR_OVERFLOW,
+                  "read \"%s\": offset_bytes=%llu: must be below 2^63", path, (unsigned long long)offset_bytes);
     do {
-        got = offset_bytes == UINT64_MAX ? read((int)file->handle, data, want)
-                                         : pread((int)file->handle, data, want, (off_t)offset_bytes);
-    } while (got < 0 && errno == EINTR);
+        got = pread((int)file->handle, data, want, (off_t)offset_bytes);
+    } while (got < 0 && (errno == EINTR || (errno == EAGAIN && gpsti_file_make_waiting(file))));
     if (got < 0)
         return gpsti_os_fail("read", path, errno);
+    *done = (size_t)got;
+    return GPST_OK;
+}
+
+/* poll first: a descriptor that is another's, as /dev/stdin is on some systems, may be one whose reads wait. A FIFO
+   that nobody has opened for writing since we opened it reads as ended; poll knows better, but not of what was written
+   before that: so one that has given bytes is asked, too, when nothing comes. */
+GPSTI_INTERN gpst_result gpsti_file_read_next(const gpsti_file* file, const char* path, void* data, size_t bytes,
+                                              bool begun, int64_t wait_ns, size_t* done) {
+    const int descriptor = (int)file->handle;
+    struct pollfd look;
+    struct stat status;
+    look.fd = descriptor;
+    look.events = POLLIN;
+    look.revents = 0;
+    const int n_ready = poll(&look, 1, (int)(wait_ns / 1000000));
+    if (n_ready < 0 && errno != EINTR)
+        return gpsti_os_fail("wait for", path, errno);
+    if (n_ready <= 0 && (!begun || !(fcntl(descriptor, F_GETFL) & O_NONBLOCK)))
+        return GPST_ERROR_WOULD_BLOCK;
+    const ssize_t got = read(descriptor, data, bytes < GPSTI_OS_CALL_BYTES ? bytes : GPSTI_OS_CALL_BYTES);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return GPST_ERROR_WOULD_BLOCK;
+    if (got < 0)
+        return gpsti_os_fail("read", path, errno);
+    const bool ended = begun || (look.revents & POLLHUP);
+    if (got == 0 && !ended && fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode))
+        return GPST_ERROR_WOULD_BLOCK;
     *done = (size_t)got;
     return GPST_OK;
 }
@@ -470,7 +512,7 @@ GPSTI_INTERN void gpsti_format_list(char* out, size_t out_bytes, const char* for
 GPSTI_INTERN bool gpsti_read_text(const char* root, const char* path, char* out, size_t out_bytes) {
     char whole[1024];
     gpsti_format(whole, sizeof whole, "%s%s", root, path);
-    const int descriptor = open(whole, O_RDONLY | O_CLOEXEC);
+    const int descriptor = open(whole, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     size_t used = 0;
     ssize_t got = 0;
     while (descriptor >= 0 && used < out_bytes - 1 &&

@@ -194,16 +194,12 @@ GPSTI_INTERN gpst_result gpsti_path_query(const char* path, gpsti_file_info* out
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_file_read(const gpsti_file* file, const char* path, void* data, size_t bytes,
-                                         uint64_t offset_bytes, size_t* done) {
-    OVERLAPPED at;
+/* at NULL: from the current position. */
+GPSTI_PRIVATE gpst_result gpsti_file_read_at(const gpsti_file* file, const char* path, void* data, size_t bytes,
+                                             OVERLAPPED* at, size_t* done) {
     DWORD got = 0;
-    memset(&at, 0, sizeof at);
-    at.Offset = (DWORD)(offset_bytes & 0xffffffffu);
-    at.OffsetHigh = (DWORD)(offset_bytes >> 32);
-    if (!ReadFile((HANDLE)file->handle, data,
-                  (DWORD)(bytes < GPSTI_OS_CALL_BYTES ? bytes : GPSTI_OS_CALL_BYTES), &got,
-                  offset_bytes == UINT64_MAX ? NULL : &at)) {
+    if (!ReadFile((HANDLE)file->handle, data, (DWORD)(bytes < GPSTI_OS_CALL_BYTES ? bytes : GPSTI_OS_CALL_BYTES),
+                  &got, at)) {
         const DWORD code = GetLastError();
         if (code != ERROR_HANDLE_EOF && code != ERROR_BROKEN_PIPE)
             return gpsti_os_fail("read", path, (int)code);
@@ -211,6 +207,27 @@ GPSTI_INTERN gpst_result gpsti_file_read(const gpsti_file* file, const char* pat
     }
     *done = got;
     return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_file_read(const gpsti_file* file, const char* path, void* data, size_t bytes,
+                                         uint64_t offset_bytes, size_t* done) {
+    OVERLAPPED at;
+    memset(&at, 0, sizeof at);
+    at.Offset = (DWORD)(offset_bytes & 0xffffffffu);
+    at.OffsetHigh = (DWORD)(offset_bytes >> 32);
+    return gpsti_file_read_at(file, path, data, bytes, &at, done);
+}
+
+GPSTI_INTERN gpst_result gpsti_file_read_next(const gpsti_file* file, const char* path, void* data, size_t bytes,
+                                              bool begun, int64_t wait_ns, size_t* done) {
+    (void)begun;
+    (void)wait_ns;
+    return gpsti_file_read_at(file, path, data, bytes, NULL, done);
+}
+
+GPSTI_INTERN bool gpsti_file_make_waiting(const gpsti_file* file) {
+    (void)file;
+    return false;
 }
 
 GPSTI_INTERN gpst_result gpsti_file_write(const gpsti_file* file, const char* path, const void* data,

@@ -228,6 +228,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_open_reader(gpst_pipeline* pipeline) {
     const gpst_pipeline_desc* const desc = &pipeline->desc;
     const bool has_list = desc->n_paths > 0 && !desc->no_prefetch;
     GPSTI_TRY(gpsti_reader_open(pipeline->context, NULL, desc->n_reads, &pipeline->reader));
+    gpsti_reader_set_cancel(pipeline->reader, &pipeline->cancel);
     if (has_list)
         GPSTI_TRY(gpsti_reader_set_list(pipeline->reader, desc->paths, desc->n_paths, desc->source != NULL));
     return pipeline->whole && !has_list ? GPST_OK : gpsti_reader_start(pipeline->reader);
@@ -348,9 +349,9 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
 GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t desc_bytes,
                                                     gpst_context* context, const gpst_pipeline_desc* desc,
                                                     gpst_pipeline** out) {
+    GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version(GPSTI_CREATE, version, desc_bytes, sizeof(gpst_pipeline_desc)));
     GPSTI_TRY(gpsti_pipeline_check(context, desc, out));
-    *out = NULL;
     gpst_pipeline* const pipeline = (gpst_pipeline*)gpsti_alloc(&context->host, sizeof *pipeline);
     if (!pipeline)
         return GPST_ERROR_MEMORY;

@@ -79,7 +79,7 @@ typedef gpst_result (*gpst_stage_func)(void* user_data, gpst_task* task);
 
    Parameters   task  (in)   the callback's
                 shape (in)   width, height, format, dtype, layout; data and pitch are ignored
-                out   (out)  the same with data and tight pitch set; also item->input from now on
+                out   (out)  the same with data and tight pitch set; also item->input from now on; all-zero on failure
    Shapes       out->data: height rows of the shape's row bytes, without gaps (CHW: plane after plane)
    Returns      GPST_OK | ARGUMENT (shape) | OVERFLOW | BUDGET (max_item_bytes or the context's) | MEMORY
    Ownership    the slot owns the memory; it is there until the item ends
@@ -94,7 +94,8 @@ GPST_API gpst_result gpst_task_set_input(gpst_task* task, const gpst_image* shap
    Parameters   task         (in)   the callback's
                 shape        (in)   as for gpst_task_set_input
                 offset_bytes (in)   of the first pixel from the file's beginning; a multiple of the dtype's size
-                out          (out)  the same with data in item->file_data and tight pitch set; also item->input
+                out          (out)  the same with data in item->file_data and tight pitch set; also item->input;
+                                    all-zero on failure
    Shapes       out->data: as for gpst_task_set_input
    Returns      GPST_OK | ARGUMENT (shape, offset_bytes) | STATE (no file was read) | TRUNCATED (the file ends
                 before the picture) | OVERFLOW
@@ -111,7 +112,8 @@ GPST_API gpst_result gpst_task_map_input(gpst_task* task, const gpst_image* shap
    Parameters   task         (in)   the callback's
                 output_index (in)   0 .. item->n_outputs - 1
                 shape        (in)   as for gpst_task_set_input
-                out          (out)  the same with data and tight pitch set; also item->outputs[output_index]
+                out          (out)  the same with data and tight pitch set; also item->outputs[output_index];
+                                    all-zero on failure
    Shapes       out->data: as for gpst_task_set_input
    Returns      GPST_OK | ARGUMENT (index, shape) | OVERFLOW | BUDGET | MEMORY
    Ownership    the slot owns the memory; it is there until the item ends
@@ -126,7 +128,7 @@ GPST_API gpst_result gpst_task_set_output(gpst_task* task, uint32_t output_index
 
    Parameters   task  (in)   the callback's
                 bytes (in)   wanted; asking again gives more room and keeps nothing of what was there
-                out   (out)  the room
+                out   (out)  the room; NULL on failure
    Shapes       out: uint8_t[bytes], page-aligned
    Returns      GPST_OK | OVERFLOW | BUDGET | MEMORY
    Ownership    the slot owns the memory; it is there until the item ends
@@ -214,8 +216,8 @@ GPST_API void* gpst_task_native_stream(gpst_task* task);
 /* gpst_task_device_images -- in a DEVICE stage: input and outputs where the device has them
 
    Parameters   task      (in)   the callback's
-                input     (out)  may be NULL
-                outputs   (out)  n_outputs of them; may be NULL when n_outputs is 0
+                input     (out)  may be NULL; all-zero on failure
+                outputs   (out)  n_outputs of them; may be NULL when n_outputs is 0; all-zero on failure
                 n_outputs (in)   at most item->n_outputs
    Shapes       tight pitch
    Returns      GPST_OK | ARGUMENT | STATE (not a DEVICE stage)
@@ -498,8 +500,8 @@ GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline);
 */
 GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeout_ns);
 
-/* gpst_pipeline_cancel, gpst_pipeline_stop -- cancel: items not finished end CANCELLED at their next stage;
-   stop: only the source ends
+/* gpst_pipeline_cancel, gpst_pipeline_stop -- cancel: items not finished end CANCELLED at their next stage, those whose
+   read waits for a FIFO, a terminal or a device at once; stop: only the source ends
 
    Parameters   pipeline (in)  NULL is a no-op
    Shapes       none

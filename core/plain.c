@@ -4,6 +4,7 @@
 
 #include "io_internal.h"
 #include "plain_internal.h"
+#include "reader_internal.h"
 
 #include <string.h>
 
@@ -28,7 +29,7 @@ GPSTI_PRIVATE gpst_result gpsti_plain_read(gpsti_plain* self, gpsti_note* note, 
     gpst_pipeline* const pipeline = self->pipeline;
     gpsti_slot* const slot = self->slot;
     gpsti_flow_prepare_read(slot);
-    gpst_reader_read_now(NULL, &slot->read);
+    gpsti_reader_read_plain(&slot->read, &pipeline->cancel);
     slot->read.end_ns = gpsti_io_wait_disk(pipeline->context, false, slot->read.bytes, slot->read.start_ns);
     slot->item.file_data = slot->file.data;
     slot->item.file_bytes = slot->read.bytes;

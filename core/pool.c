@@ -412,9 +412,10 @@ GPSTI_PRIVATE gpst_result gpsti_pool_acquire_locked(gpst_pool* pool, gpsti_pool_
 GPSTI_PRIVATE gpst_result gpsti_pool_acquire(gpst_pool* pool, size_t bytes, int64_t timeout_ns, bool is_filled,
                                              gpsti_a64* grown, gpst_buffer* out) {
     gpsti_pool_request request;
+    if (out)
+        memset(out, 0, sizeof *out);
     GPSTI_FAIL_IF(!pool || !out, GPST_ERROR_ARGUMENT, "gpst_pool_acquire: %s=NULL: must not be NULL",
                   pool ? "out" : "pool");
-    memset(out, 0, sizeof *out);
     GPSTI_TRY(gpsti_context_check(pool->context, "gpst_pool_acquire"));
     GPSTI_FAIL_IF(!bytes, GPST_ERROR_ARGUMENT, "gpst_pool_acquire: bytes=0: must be at least 1");
     GPSTI_FAIL_IF(!gpsti_pool_class_of(bytes, &request.class_index, &request.bytes), GPST_ERROR_OVERFLOW,
@@ -535,9 +536,9 @@ GPST_API gpst_result gpst_pool_create_versioned(uint32_t version, size_t desc_by
                                                 const gpst_pool_desc* desc, gpst_pool** out) {
     const char* function = "gpst_pool_create";
     gpst_pool_desc defaults = GPST_ZERO;
+    GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version(function, version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "%s: out=NULL: must point to a gpst_pool*", function);
-    *out = NULL;
     GPSTI_TRY(gpsti_context_check(context, function));
     if (!desc)
         desc = &defaults;

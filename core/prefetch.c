@@ -331,9 +331,9 @@ GPSTI_PRIVATE void gpsti_prefetch_let_go(gpsti_prefetch_entry* entry) {
 
 GPST_API gpst_result gpst_prefetch_get(gpst_prefetch* prefetch, uint64_t index, const gpst_frame** out) {
     char reason[256];
+    GPSTI_OUT_NONE(out);
     GPSTI_FAIL_IF(!prefetch || !out, GPST_ERROR_ARGUMENT, "gpst_prefetch_get: %s=NULL: required",
                   prefetch ? "out" : "prefetch");
-    *out = NULL;
     GPSTI_TRY(gpsti_context_check(prefetch->context, "gpst_prefetch_get"));
     GPSTI_FAIL_IF(index >= prefetch->desc.n_paths, GPST_ERROR_ARGUMENT,
                   "gpst_prefetch_get: index=%llu: must be below n_paths=%llu", (unsigned long long)index,
@@ -467,9 +467,9 @@ GPSTI_PRIVATE void gpsti_prefetch_free(gpst_prefetch* prefetch) {
 
 GPST_API gpst_result gpst_prefetch_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
                                                     const gpst_prefetch_desc* desc, gpst_prefetch** out) {
+    GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version(GPSTI_PREFETCH_CREATE, version, desc_bytes, sizeof(gpst_prefetch_desc)));
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, GPSTI_PREFETCH_CREATE ": out=NULL: required");
-    *out = NULL;
     GPSTI_TRY(gpsti_prefetch_check(context, desc));
     gpst_prefetch* const prefetch = (gpst_prefetch*)gpsti_alloc(&context->host, sizeof *prefetch);
     if (!prefetch)

@@ -120,13 +120,13 @@ GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpst_pipeline* pipeline, int64_
 
 GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t timeout_ns,
                                                const gpst_item** out) {
+    GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_push_check(pipeline, "gpst_pipeline_next_result"));
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "gpst_pipeline_next_result: out=NULL: required");
     GPSTI_FAIL_IF(pipeline->desc.sink, GPST_ERROR_STATE, "gpst_pipeline_next_result: results go to the sink");
     GPSTI_FAIL_IF(gpsti_call_inside(pipeline), GPST_ERROR_REENTRANT,
                   "gpst_pipeline_next_result: not from a callback of the same pipeline");
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    *out = NULL;
     gpsti_mutex_lock(&scheduler->mutex);
     const gpst_result result = gpsti_push_take_result(pipeline, timeout_ns, out);
     gpsti_mutex_unlock(&scheduler->mutex);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define GPSTI_READER_DEFAULT_IN_FLIGHT 4
+#define GPSTI_READER_WAIT_NS ((int64_t)20 * 1000000) /* between two looks at whether the read is cancelled */
 #define GPSTI_READER_GROW_BYTES 65536 /* a pipe's capacity: the least to grow by when the size is not known */
 
 struct gpst_reader {
@@ -18,16 +19,31 @@ struct gpst_reader {
     gpsti_io io;
     gpsti_reader_ways ways;
     gpsti_ahead* ahead; /* NULL: there is no list */
+    const gpsti_a32* cancel; /* its pipeline's; NULL = none */
 };
 
 /* ---- one read ---------------------------------------------------------------- */
+
+/* What ends a read that waits for its bytes: another number of cancels than when it began, or a flag. Both may be
+   missing. */
+typedef struct gpsti_reader_halt {
+    const gpsti_a32* cancels;
+    uint32_t n_cancels;
+    const gpsti_a32* flag;
+} gpsti_reader_halt;
 
 typedef struct gpsti_reader_job {
     const gpsti_reader_kind_i* kind;
     gpst_read* read;
     gpsti_reader_file file;
+    const gpsti_reader_halt* halt;
     bool in_order; /* a FIFO, a terminal, a socket: no offsets */
 } gpsti_reader_job;
+
+GPSTI_PRIVATE bool gpsti_reader_is_cancelled(const gpsti_reader_halt* halt) {
+    return (halt->cancels && gpsti_a32_load(halt->cancels) != halt->n_cancels) ||
+           (halt->flag && gpsti_a32_load(halt->flag) != 0);
+}
 
 /* A failure keeps the callback's own reason where it gave one; a success leaves this thread's as it was. */
 GPSTI_PRIVATE gpst_result gpsti_reader_call_reserve(gpst_read* read, size_t needed_bytes) {
@@ -58,12 +74,25 @@ GPSTI_PRIVATE gpst_result gpsti_reader_reserve(gpst_read* read, uint64_t needed_
     return GPST_OK;
 }
 
+/* Nobody knows when a FIFO, a terminal or a device has its next bytes, or whether it ever will. */
+GPSTI_PRIVATE gpst_result gpsti_reader_wait_and_read(gpsti_reader_job* job, void* data, size_t bytes, size_t* done) {
+    const gpst_read* const read = job->read;
+    for (;;) {
+        GPSTI_FAIL_IF(gpsti_reader_is_cancelled(job->halt), GPST_ERROR_CANCELLED,
+                      "read \"%s\": cancelled after %zu bytes", read->path, read->bytes);
+        const gpst_result result = gpsti_file_read_next(&job->file.file, read->path, data, bytes, read->bytes > 0,
+                                                        GPSTI_READER_WAIT_NS, done);
+        if (result != GPST_ERROR_WOULD_BLOCK)
+            return result;
+    }
+}
+
 /* One call of the kind, at the next byte wanted. */
 GPSTI_PRIVATE gpst_result gpsti_reader_call(gpsti_reader_job* job, void* data, size_t bytes, size_t* done) {
     gpst_read* read = job->read;
-    const uint64_t offset_bytes = job->in_order ? UINT64_MAX : read->offset_bytes + read->bytes;
     *done = 0;
-    GPSTI_TRY(job->kind->read_at(&job->file, data, bytes, offset_bytes, done));
+    GPSTI_TRY(job->in_order ? gpsti_reader_wait_and_read(job, data, bytes, done)
+                            : job->kind->read_at(&job->file, data, bytes, read->offset_bytes + read->bytes, done));
     read->n_calls += *done > 0;
     return GPST_OK;
 }
@@ -154,7 +183,7 @@ GPSTI_PRIVATE gpst_result gpsti_reader_read_open(gpsti_reader_job* job) {
 }
 
 GPSTI_PRIVATE gpst_result gpsti_reader_read_path(const gpsti_reader_kind_i* kind, gpsti_reader_ways* ways,
-                                                 gpst_read* read) {
+                                                 const gpsti_reader_halt* halt, gpst_read* read) {
     gpsti_reader_job job;
     GPSTI_FAIL_IF(!read->path, GPST_ERROR_ARGUMENT, "read: path is NULL");
     GPSTI_FAIL_IF(!read->data && read->capacity_bytes, GPST_ERROR_ARGUMENT,
@@ -162,6 +191,7 @@ GPSTI_PRIVATE gpst_result gpsti_reader_read_path(const gpsti_reader_kind_i* kind
     memset(&job, 0, sizeof(job));
     job.kind = kind;
     job.read = read;
+    job.halt = halt;
     job.file.path = read->path;
     job.file.ways = ways;
     GPSTI_TRY(gpsti_file_open_read(read->path, &job.file.file));
@@ -176,7 +206,7 @@ GPSTI_PRIVATE gpst_result gpsti_reader_read_path(const gpsti_reader_kind_i* kind
 
 /* Ways that were tried and refused leave reasons: a read that succeeded in the end takes them back. */
 GPSTI_PRIVATE void gpsti_reader_run_kind(const gpsti_reader_kind_i* kind, gpsti_reader_ways* ways,
-                                         gpst_read* read) {
+                                         const gpsti_reader_halt* halt, gpst_read* read) {
     char before[GPSTI_REASON_BYTES];
     const uint64_t serial = gpsti_fail_serial();
     gpsti_copy_text(before, sizeof(before), gpst_last_reason());
@@ -184,7 +214,7 @@ GPSTI_PRIVATE void gpsti_reader_run_kind(const gpsti_reader_kind_i* kind, gpsti_
     read->n_calls = 0;
     read->reason[0] = 0;
     read->start_ns = gpsti_now_ns();
-    read->result = gpsti_reader_read_path(kind, ways, read);
+    read->result = gpsti_reader_read_path(kind, ways, halt, read);
     read->end_ns = gpsti_now_ns();
     if (GPST_FAILED(read->result))
         gpsti_copy_text(read->reason, sizeof(read->reason), gpst_last_reason());
@@ -192,15 +222,31 @@ GPSTI_PRIVATE void gpsti_reader_run_kind(const gpsti_reader_kind_i* kind, gpsti_
         gpsti_fail(GPST_OK, "%s", before);
 }
 
-GPSTI_INTERN void gpsti_reader_read_here(gpst_reader* reader, gpst_read* read) {
+GPSTI_PRIVATE void gpsti_reader_read(gpst_reader* reader, gpst_read* read, uint32_t n_cancels) {
+    gpsti_reader_halt halt;
+    halt.cancels = &reader->io.n_cancels;
+    halt.n_cancels = n_cancels;
+    halt.flag = reader->cancel;
     const uint64_t brought = reader->ahead ? gpsti_ahead_take(reader->ahead, read->path) : 0;
-    gpsti_reader_run_kind(reader->kind, &reader->ways, read);
+    gpsti_reader_run_kind(reader->kind, &reader->ways, &halt, read);
     gpsti_a64_add(&reader->ways.file_bytes, read->bytes);
     if (brought == 0 || brought < read->bytes)
         read->end_ns =
             gpsti_io_wait_disk(reader->context, false, (size_t)(read->bytes - brought), read->start_ns);
     if (reader->ahead && gpsti_a64_load_relaxed(&reader->ways.direct_bytes) > 0)
         gpsti_ahead_stop(reader->ahead, "reads go past the page cache");
+}
+
+GPSTI_INTERN void gpsti_reader_read_here(gpst_reader* reader, gpst_read* read) {
+    gpsti_reader_read(reader, read, gpsti_a32_load(&reader->io.n_cancels));
+}
+
+GPSTI_INTERN void gpsti_reader_read_plain(gpst_read* read, const gpsti_a32* cancel) {
+    gpsti_reader_halt halt;
+    halt.cancels = NULL;
+    halt.n_cancels = 0;
+    halt.flag = cancel;
+    gpsti_reader_run_kind(gpsti_reader_kind_find("pread"), NULL, &halt, read);
 }
 
 /* ---- jobs of core/io --------------------------------------------------------- */
@@ -210,7 +256,7 @@ GPSTI_PRIVATE void gpsti_reader_run(void* owner, void* job, gpsti_io_outcome* ou
     gpst_reader* reader = (gpst_reader*)owner;
     uint64_t waits_before = 0, waits = 0;
     const bool counted = gpsti_thread_waits(&waits_before);
-    gpsti_reader_read_here(reader, read);
+    gpsti_reader_read(reader, read, outcome->n_cancels);
     outcome->computed = counted && gpsti_thread_waits(&waits) && waits == waits_before;
     outcome->failed = GPST_FAILED(read->result);
     outcome->bytes = read->bytes;
@@ -331,6 +377,8 @@ GPSTI_PRIVATE void gpsti_reader_try_ring(gpst_reader* reader) {
     gpst_clear_reason();
 }
 
+GPSTI_INTERN void gpsti_reader_set_cancel(gpst_reader* reader, const gpsti_a32* flag) { reader->cancel = flag; }
+
 GPSTI_INTERN gpst_result gpsti_reader_start(gpst_reader* reader) { return gpsti_io_start(&reader->io); }
 
 GPSTI_INTERN gpst_result gpsti_reader_open(gpst_context* context, const char* asked, uint32_t n_in_flight,
@@ -348,9 +396,9 @@ GPSTI_INTERN gpst_result gpsti_reader_open(gpst_context* context, const char* as
 GPST_API gpst_result gpst_reader_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
                                                   const gpst_reader_desc* desc, gpst_reader** out) {
     gpst_reader_desc defaults = GPST_ZERO;
+    GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version("gpst_reader_create", version, desc_bytes, sizeof(*desc)));
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "gpst_reader_create: out=NULL: must point to a gpst_reader*");
-    *out = NULL;
     if (!desc)
         desc = &defaults;
     GPSTI_TRY(gpsti_check_canaries("gpst_reader_create", desc->start_canary, desc->end_canary));
@@ -392,7 +440,7 @@ GPST_API gpst_result gpst_reader_read_now(gpst_reader* reader, gpst_read* read) 
     if (reader)
         gpsti_io_run_now(&reader->io, read);
     else
-        gpsti_reader_run_kind(gpsti_reader_kind_find("pread"), NULL, read);
+        gpsti_reader_read_plain(read, NULL);
     return read->result;
 }
 

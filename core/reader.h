@@ -36,7 +36,7 @@ typedef struct gpst_reader_desc {
    A regular file is read up to where it ends when it is read: one that grows meanwhile is read on, one that
    shrinks below the size it had when opened is TRUNCATED. What has no size (a FIFO, /dev/stdin, files of
    /proc) is read in order until it ends, with growing room from reserve. A range (length_bytes above 0) is
-   complete or TRUNCATED.
+   complete or TRUNCATED. While such a one has no bytes it is waited for, until it is cancelled (Windows: not then).
 
    Ownership    the caller's; alive and in place from submit until `done` was called; so are path and data
    Since 0.1
@@ -61,7 +61,7 @@ struct gpst_read {
        too) | ARGUMENT | CANCELLED | CALLBACK (reserve broke its word) | what reserve returned */
     gpst_result result;
     size_t bytes;             /* read; also what had been read when a read failed */
-    int64_t start_ns, end_ns; /* monotonic; both the time of cancelling when CANCELLED */
+    int64_t start_ns, end_ns; /* monotonic; both the time of cancelling when it had not begun */
     uint32_t n_calls;         /* system calls that moved bytes */
     char reason[256];         /* "" unless result is an error */
     void* next;               /* the reader's own */
@@ -125,7 +125,8 @@ typedef struct gpst_read_ahead {
 GPST_API gpst_result gpst_reader_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
                                                   const gpst_reader_desc* desc, gpst_reader** out);
 
-/* gpst_reader_destroy -- end a reader: what is queued ends CANCELLED, what runs goes on to its end
+/* gpst_reader_destroy -- end a reader: what is queued ends CANCELLED, what runs goes on to its end, but for what waits
+   for a FIFO, a terminal or a device: that is cancelled, too
 
    Parameters   reader  (in)  NULL does nothing
    Shapes       none
@@ -167,7 +168,8 @@ GPST_API gpst_result gpst_reader_submit(gpst_reader* reader, gpst_read* read);
 */
 GPST_API gpst_result gpst_reader_read_now(gpst_reader* reader, gpst_read* read);
 
-/* gpst_reader_cancel -- what is queued ends CANCELLED, soon and on the reader's threads; what runs goes on
+/* gpst_reader_cancel -- what is queued ends CANCELLED, soon and on the reader's threads, and so does what waits for a
+   FIFO, a terminal or a device, gpst_reader_read_now's with it; what else runs goes on
 
    Parameters   reader  (in)  NULL does nothing
    Shapes       none

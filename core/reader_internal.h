@@ -41,7 +41,7 @@ typedef struct gpsti_reader_kind_i {
     /* Both optional, for regular files only; what open cannot have it does without. */
     void (*open)(gpsti_reader_file* file);
     void (*close)(gpsti_reader_file* file);
-    /* Some of the bytes, at least one unless the file ends; offset_bytes UINT64_MAX: the next ones of a FIFO. */
+    /* Some of the bytes of a regular file, at least one unless it ends. */
     gpst_result (*read_at)(gpsti_reader_file* file, void* data, size_t bytes, uint64_t offset_bytes, size_t* done);
 } gpsti_reader_kind_i;
 
@@ -62,8 +62,13 @@ GPSTI_INTERN gpst_result gpsti_reader_start(gpst_reader* reader); /* again: noth
 /* A reader of a kind that no name stands for; n_in_flight as in gpst_reader_desc. Starts no thread. */
 GPSTI_INTERN gpst_result gpsti_reader_create(gpst_context* context, const gpsti_reader_kind_i* kind,
                                              uint32_t n_in_flight, gpst_reader** out);
+/* Where *flag becomes other than 0, reads that wait for their bytes (a FIFO's, a terminal's) end CANCELLED, as after
+   gpst_reader_cancel. Before the first read; the flag outlives the reader. */
+GPSTI_INTERN void gpsti_reader_set_cancel(gpst_reader* reader, const gpsti_a32* flag);
 /* On this thread, and beside the reader's clocks. */
 GPSTI_INTERN void gpsti_reader_read_here(gpst_reader* reader, gpst_read* read);
+/* The same without a reader, by "pread". */
+GPSTI_INTERN void gpsti_reader_read_plain(gpst_read* read, const gpsti_a32* cancel);
 GPSTI_INTERN gpsti_reader_ways* gpsti_reader_ways_of(gpst_reader* reader);
 
 /* ---- reading ahead: what idle threads do. reader NULL: nothing ---------------------- */

@@ -116,6 +116,7 @@ GPSTI_PRIVATE gpst_result gpsti_reader_direct_read_at(gpsti_reader_file* file, v
 GPSTI_PRIVATE void gpsti_reader_uring_open(gpsti_reader_file* file) {
     if (GPST_FAILED(gpsti_reader_take_ring(file->ways, &file->ring)))
         gpsti_reader_note(file, file->ways->ring_reason, sizeof file->ways->ring_reason);
+    (void)gpsti_file_make_waiting(&file->file); /* a ring would tell that there is nothing yet, and not wait */
     gpsti_reader_open_direct(file);
 }
 

@@ -607,10 +607,10 @@ GPSTI_PRIVATE void gpsti_ring_resolve(gpst_ring* ring, gpst_context* context, co
 GPST_API gpst_result gpst_ring_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
                                                 const gpst_ring_desc* desc, gpst_ring** out) {
     const char* function = "gpst_ring_create";
+    GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version(function, version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!out || !desc, GPST_ERROR_ARGUMENT, "%s: %s=NULL: must not be NULL", function,
                   out ? "desc" : "out");
-    *out = NULL;
     GPSTI_TRY(gpsti_context_check(context, function));
     GPSTI_TRY(gpsti_ring_validate(desc));
     gpst_ring* ring = (gpst_ring*)gpsti_alloc(&context->host, sizeof *ring);

@@ -231,16 +231,21 @@ GPSTI_PRIVATE gpsti_slot* gpsti_task_slot(const gpst_task* task) {
     return (gpsti_slot*)(uintptr_t)task->item;
 }
 
-GPST_API gpst_result gpst_task_set_input(gpst_task* task, const gpst_image* shape, gpst_image* out) {
-    gpsti_slot* const slot = gpsti_task_slot(task);
-    GPSTI_TRY(gpsti_slot_set_input(slot, shape, "gpst_task_set_input"));
-    *out = slot->item.input;
-    return GPST_OK;
+/* out may be the shape itself, so it is cleared only when that has been read. */
+GPSTI_PRIVATE gpst_result gpsti_task_give(gpst_result result, const gpst_image* image, gpst_image* out) {
+    if (GPST_FAILED(result))
+        memset(out, 0, sizeof *out);
+    else
+        *out = *image;
+    return result;
 }
 
-GPST_API gpst_result gpst_task_map_input(gpst_task* task, const gpst_image* shape, size_t offset_bytes,
-                                         gpst_image* out) {
+GPST_API gpst_result gpst_task_set_input(gpst_task* task, const gpst_image* shape, gpst_image* out) {
     gpsti_slot* const slot = gpsti_task_slot(task);
+    return gpsti_task_give(gpsti_slot_set_input(slot, shape, "gpst_task_set_input"), &slot->item.input, out);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_slot_map_input(gpsti_slot* slot, const gpst_image* shape, size_t offset_bytes) {
     gpst_image image;
     size_t bytes = 0;
     GPSTI_TRY(gpsti_slot_shape(shape, "gpst_task_map_input", &image, &bytes));
@@ -252,19 +257,27 @@ GPST_API gpst_result gpst_task_map_input(gpst_task* task, const gpst_image* shap
     image.data = (uint8_t*)slot->file.data + offset_bytes;
     GPSTI_TRY(gpsti_image_check(&image, "gpst_task_map_input", "shape"));
     slot->item.input = image;
-    *out = image;
     return GPST_OK;
+}
+
+GPST_API gpst_result gpst_task_map_input(gpst_task* task, const gpst_image* shape, size_t offset_bytes,
+                                         gpst_image* out) {
+    gpsti_slot* const slot = gpsti_task_slot(task);
+    return gpsti_task_give(gpsti_slot_map_input(slot, shape, offset_bytes), &slot->item.input, out);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_task_set_output(gpsti_slot* slot, uint32_t output_index, const gpst_image* shape) {
+    GPSTI_FAIL_IF(output_index >= slot->item.n_outputs, GPST_ERROR_ARGUMENT,
+                  "gpst_task_set_output: output_index=%u: the item has %u outputs", output_index,
+                  slot->item.n_outputs);
+    return gpsti_slot_set_output(slot, output_index, shape);
 }
 
 GPST_API gpst_result gpst_task_set_output(gpst_task* task, uint32_t output_index, const gpst_image* shape,
                                           gpst_image* out) {
     gpsti_slot* const slot = gpsti_task_slot(task);
-    GPSTI_FAIL_IF(output_index >= slot->item.n_outputs, GPST_ERROR_ARGUMENT,
-                  "gpst_task_set_output: output_index=%u: the item has %u outputs", output_index,
-                  slot->item.n_outputs);
-    GPSTI_TRY(gpsti_slot_set_output(slot, output_index, shape));
-    *out = slot->outputs[output_index];
-    return GPST_OK;
+    const gpst_result result = gpsti_task_set_output(slot, output_index, shape);
+    return gpsti_task_give(result, GPST_FAILED(result) ? NULL : &slot->outputs[output_index], out);
 }
 
 /* The node after the last emitted one: where the open room is. */
@@ -285,6 +298,7 @@ GPSTI_PRIVATE gpsti_emit* gpsti_task_open_emit(const gpst_task* task) {
 }
 
 GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out) {
+    *out = NULL;
     gpsti_emit* const emit = gpsti_task_open_emit(task);
     if (!emit)
         return GPST_ERROR_MEMORY;

@@ -52,8 +52,8 @@ GPST_API gpst_result gpst_calibration_create_versioned(uint32_t version, size_t 
                                                        const gpst_calibration_desc* desc,
                                                        const gpst_allocator* allocator, gpst_calibration** out) {
     gpsti_host host;
+    GPSTI_OUT_NONE(out);
     GPSTI_CALIBRATION_RULE("gpst_calibration_create", out, "out=NULL: required");
-    *out = NULL;
     GPSTI_TRY(gpsti_check_version("gpst_calibration_create", version, desc_bytes, sizeof(gpst_calibration_desc)));
     GPSTI_CALIBRATION_RULE("gpst_calibration_create", desc, "desc=NULL: required");
     GPSTI_TRY(gpsti_check_canaries("gpst_calibration_create", desc->start_canary, desc->end_canary));

@@ -48,8 +48,8 @@ GPSTI_PRIVATE gpst_result gpsti_warp_alloc(gpsti_host* host, const gpst_warp_des
 GPST_API gpst_result gpst_warp_create_versioned(uint32_t version, size_t desc_bytes,
                                                 const gpst_warp_desc* desc, const gpst_allocator* allocator,
                                                 gpst_warp** out) {
+    GPSTI_OUT_NONE(out);
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "gpst_warp_create: out=NULL: required");
-    *out = NULL;
     GPSTI_TRY(gpsti_check_version("gpst_warp_create", version, desc_bytes, sizeof(gpst_warp_desc)));
     GPSTI_FAIL_IF(!desc, GPST_ERROR_ARGUMENT, "gpst_warp_create: desc=NULL: required");
     GPSTI_TRY(gpsti_warp_check_desc(desc));
