@@ -278,16 +278,22 @@ class Descriptors(Faults):
         """A file of ours must not become standard error."""
         folder = self.panoramas(3)
         self.make("in/bad.ppm", b"P6\n64 32\n255\nshort")
+        stack = ["preprocess", folder, "-o", self.path("t.npy"), "--size", "8x8"] # open from the start to the end
+        self.check(gpustage(*stack), 1)
+        with open(self.path("t.npy"), "rb") as stream:
+            wanted_stack = stream.read()
         self.check(self.reproject(folder), 1)
         wanted = read_files(self.path("out"))
         for closed in itertools.chain.from_iterable(itertools.combinations((0, 1, 2), n) for n in range(4)):
             shutil.rmtree(self.path("out"))
             shell = "exec \"$@\" " + " ".join("%d%s&-" % (d, "<" if d == 0 else ">") for d in closed)
-            done = subprocess.run(["sh", "-c", shell, "sh", COMMAND, "reproject", folder, "-o", self.path("out"), *VIEWS],
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                  timeout=90, check=False)
-            self.assertEqual((closed, done.returncode), (closed, 1))
+            for arguments in (stack, ["reproject", folder, "-o", self.path("out"), *VIEWS]):
+                done = subprocess.run(["sh", "-c", shell, "sh", COMMAND, *arguments], stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=90, check=False)
+                self.assertEqual((closed, done.returncode), (closed, 1))
             self.assertEqual(read_files(self.path("out")), wanted, closed)
+            with open(self.path("t.npy"), "rb") as stream:
+                self.assertEqual(stream.read(), wanted_stack, closed)
             outcome = self.check(self.reproject(folder, "--resume"), 1)
             self.assertIn("3 skipped", outcome.out)
 
@@ -316,14 +322,15 @@ class Descriptors(Faults):
 
     def test_an_input_that_is_never_fed(self):
         for engine in (["--plain"], []):
-            child = self.open_run(self.panoramas(2, "in%d" % len(engine)), views=VIEWS + engine)
-            self.wait_for(["out", "pano*"], child, 4)
+            out = "out%d" % len(engine)
+            child = self.open_run(self.panoramas(2, "in%d" % len(engine)), views=VIEWS + engine, out=out)
+            self.wait_for([out, "pano*"], child, 4)
             child.send_signal(signal.SIGINT)
             time.sleep(0.3)
             self.assertIsNone(child.poll(), "the first lets what is in flight end")
             child.send_signal(signal.SIGINT)
             self.check(finish(child), 130)
-            self.check_no_leftovers(self.path("out"))
+            self.check_no_leftovers(self.path(out))
 
     def test_settings_are_a_file(self):
         os.mkfifo(self.path("tune"))
