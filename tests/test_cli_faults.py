@@ -4,6 +4,7 @@ in the same directory, files that are several things at once, closed descriptors
 import glob
 import itertools
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -88,6 +89,31 @@ class Manifest(Faults):
         outcome = self.check(gpustage("reproject", folder, "-o", out, *VIEWS, "--filter", "nearest"), 0)
         self.assertNotEqual(read_files(out), wanted)
         self.check(gpustage("reproject", folder, "-o", out, *VIEWS, "--resume"), 2, "filter=nearest")
+
+    def test_disk_that_fills(self):
+        """At each tenth of a job: what is there is whole, and --resume makes the rest."""
+        folder = self.panoramas(20)
+        self.check(self.reproject(folder), 0)
+        wanted = read_files(self.path("out"))
+        disk = self.small_disk(512)
+        total = 0
+        for tenth in range(1, 10):
+            out = os.path.join(disk, "out")
+            shutil.rmtree(out, ignore_errors=True)
+            os.mkdir(out)
+            self.fill(disk)
+            with open(os.path.join(disk, "filler"), "r+b") as stream:
+                stream.truncate(os.path.getsize(stream.name) - 4096 * (3 + 4 * tenth)) # a page for each view, and its list
+            outcome = gpustage("reproject", folder, "-o", out, *VIEWS)
+            self.check(outcome, 1, "No space left on device")
+            found = read_files(out)
+            self.assertEqual({n: found[n] for n in found}, {n: wanted[n] for n in found}, tenth)
+            self.check_no_leftovers(out)
+            os.remove(os.path.join(disk, "filler"))
+            self.check(gpustage("reproject", folder, "-o", out, *VIEWS, "--resume"), 0)
+            self.assertEqual(read_files(out), wanted, tenth)
+            total += len(found)
+        self.assertGreater(total, 0)
 
     def test_list_that_cannot_be_kept(self):
         folder = self.panoramas(1)
@@ -208,6 +234,41 @@ class Killed(Faults):
         folder = self.panoramas(1)
         self.check(finish(self.in_namespace("preprocess", folder, "-o", self.path("t.npy"), "--size", "8x8")), 0)
         self.assertEqual(glob.glob(self.path(".gpustage-*")), [])
+
+    def test_many_kills(self):
+        """At any moment, as process 1 or another: whole or absent, and nothing stays. GPST_KILLS: how many."""
+        folder = self.panoramas(16)
+        self.check(self.reproject(folder, out="wanted"), 0)
+        wanted = read_files(self.path("wanted"))
+        spaces = [[]]
+        if shutil.which("unshare") and not subprocess.run(["unshare", "--pid", "--fork", "true"], check=False,
+                                                          stderr=subprocess.DEVNULL).returncode:
+            spaces.append(["unshare", "--pid", "--fork", "--kill-child"])
+        chance = random.Random(7)
+        arguments = ["reproject", folder, "-o", self.path("out"), "--resume", *VIEWS]
+        for i in range(int(os.environ.get("GPST_KILLS", "8"))):
+            if chance.random() < 0.2:
+                shutil.rmtree(self.path("out"), ignore_errors=True)
+            child = subprocess.Popen(spaces[i % len(spaces)] + [COMMAND, *arguments], stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            time.sleep(chance.random() * 0.06)
+            child.kill()
+            finish(child)
+            for name in self.named():
+                with open(self.path("out", name), "rb") as stream:
+                    self.assertEqual(stream.read(), wanted[name], (i, name))
+        deadline = time.monotonic() + 30 # with its parent gone, process 1 ends in its own time
+        while True:
+            self.check(gpustage(*arguments), 0)
+            if not glob.glob(self.path("out", ".gpustage-*.*")) or time.monotonic() > deadline:
+                break
+        self.assertEqual(read_files(self.path("out")), wanted)
+        self.check_no_leftovers(self.path("out"))
+
+    def named(self):
+        if not os.path.isdir(self.path("out")):
+            return []
+        return [n for n in os.listdir(self.path("out")) if not n.startswith(".")]
 
     def test_two_runs_of_other_settings(self):
         folder = self.panoramas(2)
