@@ -20,7 +20,7 @@ typedef struct kit_kept {
 
 static const kit_kept kit_all_kept[] = {
     {"test_cpu_time_of_a_group", "the CPU time of kernels that run on workers"},
-    {"test_a_lone_wide_kernel_has_every_core", "a kernel's threads on cores"},
+    {"test_a_lone_wide_kernel_may_have_every_core", "a kernel's threads on cores"},
     {"test_without_a_worker", "a lone item on a thread that waits, to its end: for a device it asks a worker at times"},
     {"expect", "what the clocks of one backend mean and those of the other do not"},
     {"test_an_item_takes_an_engine_time", "what an item costs an engine on the cpu and on a device"},

@@ -188,8 +188,8 @@ static uint64_t most_in_a_bunch(bool known) {
     return watch.most_sources;
 }
 
-/* One worker may take several brief items of a list of known length before it works on the first of them, and of a source
-   of unknown length, which may wait for what the worker still has in hand, never more than one. */
+/* One worker may take several brief items of a list of known length before it works on the first of them, 16 at most;
+   of a source of unknown length, which may wait for what the worker still has in hand, never more than one. */
 static void test_brief_items_come_in_bunches(void** state) {
     (void)state;
     assert_int_equal(most_in_a_bunch(false), 1);

@@ -60,8 +60,8 @@ static void test_stats(void** state) {
     }
 }
 
-/* 20 items of 1.2 ms of CPU: what the clocks say together is no less, in a stage or in the sink. It may be more: a short
-   service that was not sampled but preempted counts as busy. */
+/* 20 items of 1.2 ms of CPU: what the clocks say together is about that at least, in a stage or in the sink. It may be
+   more: a short service that was not sampled but preempted counts as busy. */
 static gpst_result burning_sink(void* user_data, const gpst_item* item) {
     (void)item;
     return burn(user_data, NULL);
