@@ -170,8 +170,8 @@ static struct {
     gpsti_a32 n_out;
     uint32_t most_out; /* there is no memory for more; 0 = for any number */
     void (*inside)(void); /* called once, from the next call */
-    int64_t free_ns;
-    gpsti_a32 is_freeing;
+    bool free_waits; /* until somebody was refused */
+    gpsti_a32 is_freeing, n_refused;
 } odd;
 
 static bool odd_refuses(gpst_result* result) {
@@ -191,17 +191,19 @@ static gpst_result odd_host_alloc(gpsti_device* device, size_t bytes, bool want_
     gpst_result result;
     if (odd_refuses(&result))
         return result;
-    if (odd.most_out > 0 && gpsti_a32_load(&odd.n_out) >= odd.most_out)
+    if (odd.most_out > 0 && gpsti_a32_load(&odd.n_out) >= odd.most_out) {
+        (void)gpsti_a32_add(&odd.n_refused, 1);
         return GPST_ERROR_MEMORY;
+    }
     (void)gpsti_a32_add(&odd.n_out, 1);
     return odd.real->host_alloc(device, bytes + (want_huge ? odd.more_bytes : 0), want_huge, out);
 }
 
 static void odd_host_free(gpsti_device* device, gpsti_host_memory* memory) {
-    if (odd.free_ns) {
-        gpsti_a32_store(&odd.is_freeing, 1);
-        gpsti_sleep_ns(odd.free_ns);
-    }
+    const int64_t give_up_ns = gpsti_now_ns() + (int64_t)10 * 1000000000;
+    gpsti_a32_store(&odd.is_freeing, 1);
+    while (odd.free_waits && gpsti_a32_load(&odd.n_refused) == 0 && gpsti_now_ns() < give_up_ns)
+        gpsti_sleep_ns(1000000);
     (void)gpsti_a32_add(&odd.n_out, UINT32_MAX);
     odd.real->host_free(device, memory);
 }
@@ -299,14 +301,15 @@ static void test_refused_while_another_frees(void** state) {
     bool found = true;
     (void)state;
     give(context, PAGE, take(context, PAGE, false, &found));
-    odd.free_ns = 20000000;
-    assert_int_equal(gpsti_thread_start(&thread, trim, context, "trim"), GPST_OK);
-    while (gpsti_a32_load(&odd.is_freeing) == 0) {}
+    odd.free_waits = true;
     odd.most_out = 1;
+    assert_int_equal(gpsti_thread_start(&thread, trim, context, "trim"), GPST_OK);
+    while (gpsti_a32_load(&odd.is_freeing) == 0)
+        gpsti_sleep_ns(100000);
     give(context, 2 * PAGE, take(context, 2 * PAGE, false, &found));
     gpsti_thread_join(&thread);
     assert_int_equal(odd.n_asked, 3);
-    odd.free_ns = 0;
+    odd.free_waits = false;
     close_odd(context);
 }
 
