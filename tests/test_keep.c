@@ -313,6 +313,24 @@ static void test_refused_while_another_frees(void** state) {
     close_odd(context);
 }
 
+static gpst_context* odd_context;
+
+static void trim_inside(void) { gpst_context_trim(odd_context); }
+
+/* Another has given all of it back when the refusal is known: that is no reason to believe it. */
+static void test_refused_while_another_freed(void** state) {
+    gpst_context* const context = open_odd("cpu", 0);
+    bool found = true;
+    (void)state;
+    give(context, PAGE, take(context, PAGE, false, &found));
+    odd_context = context;
+    odd.inside = trim_inside;
+    odd.refusal = GPST_ERROR_MEMORY;
+    give(context, 2 * PAGE, take(context, 2 * PAGE, false, &found));
+    assert_int_equal(odd.n_asked, 3);
+    close_odd(context);
+}
+
 /* Pools and rings that a user makes find nothing, and nothing is in their way. */
 static void test_it_makes_way_for_all(void** state) {
     gpst_context* const context = open_context("cpu", 10 * PAGE, 8 * PAGE);
@@ -799,6 +817,7 @@ int main(void) {
                                        cmocka_unit_test(test_a_required_device_leaves_nothing),
                                        cmocka_unit_test(test_nothing_stays_of_a_lost_device),
                                        cmocka_unit_test(test_refused_while_another_frees),
+                                       cmocka_unit_test(test_refused_while_another_freed),
                                        cmocka_unit_test(test_it_makes_way_for_all),
                                        cmocka_unit_test(test_a_pool_that_drops),
                                        cmocka_unit_test(test_many_threads)};
