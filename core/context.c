@@ -294,7 +294,7 @@ GPST_API void gpst_context_destroy(gpst_context* context) {
 GPST_API void gpst_context_trim(gpst_context* context) {
     if (!context || gpsti_context_forked(context))
         return;
-    (void)gpsti_keep_clear(&context->keep);
+    gpsti_keep_clear(&context->keep);
     gpsti_spares_clear(&context->spares);
 }
 

@@ -51,6 +51,7 @@ GPSTI_PRIVATE void gpsti_keep_let_go(gpsti_keep* keep, const gpsti_shelf* shelf,
     gpsti_mutex_unlock(&keep->mutex);
     gpsti_kept_free(kept, shelf->on_device);
     gpsti_mutex_lock(&keep->mutex);
+    keep->n_freed++;
     if (--keep->n_freeing == 0)
         gpsti_cond_broadcast(&keep->freed);
 }
@@ -89,9 +90,8 @@ GPSTI_PRIVATE void gpsti_keep_empty(gpsti_keep* keep, gpsti_shelf* shelf) {
     }
 }
 
-GPSTI_INTERN bool gpsti_keep_clear(gpsti_keep* keep) {
+GPSTI_INTERN void gpsti_keep_clear(gpsti_keep* keep) {
     gpsti_mutex_lock(&keep->mutex);
-    const bool was_any = keep->host.n > 0 || keep->device.n > 0 || keep->n_freeing > 0;
     gpsti_keep_empty(keep, &keep->host);
     gpsti_keep_empty(keep, &keep->device);
     while (keep->n_freeing > 0) /* others' is not back before that */
@@ -99,32 +99,43 @@ GPSTI_INTERN bool gpsti_keep_clear(gpsti_keep* keep) {
     keep->dropped = false;
     keep->n_runs = 0;
     gpsti_mutex_unlock(&keep->mutex);
-    return was_any;
 }
 
 /* ---- alloc ------------------------------------------------------------------------------------ */
 
-/* Within the budget, which what is asked for is charged to by now. */
-GPSTI_PRIVATE void gpsti_keep_make_way(gpsti_keep* keep, gpsti_shelf* shelf) {
+/* Within the budget, which what is asked for is charged to by now. How many had been freed by then. */
+GPSTI_PRIVATE uint64_t gpsti_keep_make_way(gpsti_keep* keep, gpsti_shelf* shelf) {
     gpsti_mutex_lock(&keep->mutex);
     gpsti_keep_make_room(keep, shelf, UINT64_MAX, 0);
+    const uint64_t n_freed = keep->n_freed;
     gpsti_mutex_unlock(&keep->mutex);
+    return n_freed;
+}
+
+/* Frees all that is kept: is it worth asking again? It is if any was freed since then, by another, too, while the
+   device was refusing. */
+GPSTI_PRIVATE bool gpsti_keep_frees_more(gpsti_keep* keep, uint64_t n_freed_then) {
+    gpsti_keep_clear(keep);
+    gpsti_mutex_lock(&keep->mutex);
+    const bool more = keep->n_freed != n_freed_then;
+    gpsti_mutex_unlock(&keep->mutex);
+    return more;
 }
 
 GPSTI_INTERN gpst_result gpsti_keep_make_host(gpsti_keep* keep, gpsti_device* device, size_t bytes, bool want_huge,
                                               gpsti_host_memory* out) {
-    gpsti_keep_make_way(keep, &keep->host);
+    const uint64_t n_freed = gpsti_keep_make_way(keep, &keep->host);
     const gpst_result result = device->i->host_alloc(device, bytes, want_huge, out);
-    return result == GPST_ERROR_MEMORY && gpsti_keep_clear(keep)
+    return result == GPST_ERROR_MEMORY && gpsti_keep_frees_more(keep, n_freed)
                ? device->i->host_alloc(device, bytes, want_huge, out)
                : result;
 }
 
 GPSTI_INTERN gpst_result gpsti_keep_make_memory(gpsti_keep* keep, gpsti_device* device, size_t bytes, void** out) {
-    gpsti_keep_make_way(keep, &keep->device);
+    const uint64_t n_freed = gpsti_keep_make_way(keep, &keep->device);
     const gpst_result result = device->i->memory_alloc(device, bytes, out);
     const bool lacks = result == GPST_ERROR_DEVICE_MEMORY || result == GPST_ERROR_MEMORY;
-    return lacks && gpsti_keep_clear(keep) ? device->i->memory_alloc(device, bytes, out) : result;
+    return lacks && gpsti_keep_frees_more(keep, n_freed) ? device->i->memory_alloc(device, bytes, out) : result;
 }
 
 /* The kept one, and what it took. */
@@ -214,7 +225,7 @@ GPSTI_INTERN void gpsti_keep_count_run(gpsti_keep* keep) {
     keep->dropped = false;
     gpsti_mutex_unlock(&keep->mutex);
     if (lost)
-        (void)gpsti_keep_clear(keep);
+        gpsti_keep_clear(keep);
 }
 
 GPSTI_INTERN void gpsti_keep_note_dropped(gpsti_keep* keep) {
@@ -263,7 +274,7 @@ GPSTI_INTERN gpst_result gpsti_keep_init(gpsti_keep* keep) {
 }
 
 GPSTI_INTERN void gpsti_keep_term(gpsti_keep* keep) {
-    (void)gpsti_keep_clear(keep);
+    gpsti_keep_clear(keep);
     gpsti_cond_term(&keep->freed);
     gpsti_mutex_term(&keep->mutex);
 }

@@ -31,6 +31,7 @@ typedef struct gpsti_keep {
     gpsti_mutex mutex;  /* over all below; not held while a device frees */
     gpsti_cond freed;   /* n_freeing became 0 */
     uint32_t n_freeing; /* buffers on their way back to a device */
+    uint64_t n_freed;   /* and of those that were, ever */
     bool lost;          /* the device is: nobody is to find its memory */
     uint32_t n_runs;   /* pipelines that left all of their memory here, since one last did not */
     bool dropped;      /* some of it has been given back since the last one ended */
@@ -38,8 +39,8 @@ typedef struct gpsti_keep {
 } gpsti_keep;
 
 GPSTI_INTERN gpst_result gpsti_keep_init(gpsti_keep* keep);
-/* Everything back to its devices, what others are just giving back, too; was there anything? */
-GPSTI_INTERN bool gpsti_keep_clear(gpsti_keep* keep);
+/* Everything back to its devices, what others are just giving back, too. */
+GPSTI_INTERN void gpsti_keep_clear(gpsti_keep* keep);
 GPSTI_INTERN void gpsti_keep_term(gpsti_keep* keep);
 
 /* New memory, as host_alloc and memory_alloc give it: what is kept makes way, and all of it goes where there is none to

@@ -41,14 +41,6 @@ static inline bool said(const char* text) {
     return false;
 }
 
-/* A GPU that others work on takes long to make a slot, and a run as short as these may then rightly stay plain. */
-static inline bool stayed_plain_on_gpu(const kit* self) {
-    const bool opened = said("starts with");
-    if (kit_is_on_gpu(self) && !opened)
-        printf("  no engine was opened: %s\n", report.n_decisions ? report.decisions[0].reason : report.guard.text);
-    return kit_is_on_gpu(self) && !opened;
-}
-
 static inline gpst_result sleep_a_little(void* user_data, gpst_task* task) {
     kit* const self = (kit*)user_data;
     (void)task;

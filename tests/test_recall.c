@@ -545,86 +545,14 @@ static gpst_pipeline_desc a_job(kit* self) {
 
 static gpst_stats stats;
 
-static bool knows_its_items(kit* self, gpst_pipeline_desc* desc) {
+/* A second one may know its items: only a run that was faster than its plain start is remembered. */
+static void run_again(kit* self, gpst_pipeline_desc* desc) {
     const gpst_result result = run_tuned(self, desc, &stats);
     const bool knew = report.n_decisions > 0 && strncmp(report.decisions[0].reason, known_job, strlen(known_job)) == 0;
     assert_int_equal(result, self->fail_place == KIT_NOWHERE ? GPST_OK : GPST_PARTIAL);
     assert_int_equal(self->n_sinks, self->n_items);
     assert_true(knew || !said(known_job)); /* it is the first thing */
     kit_check_files(self);
-    kit_remove_files(self, "out_");
-    return knew;
-}
-
-/* Until a run is remembered: on a busy machine one may end in a plain loop, or be no faster. */
-static void run_until_known(kit* self, gpst_pipeline_desc* desc) {
-    bool known = false;
-    for (test_tries t = {0, 0}; !known && test_again(&t);)
-        known = knows_its_items(self, desc);
-    assert_true(known);
-}
-
-static void test_the_second_run_knows(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", N_WORKERS);
-    gpst_pipeline_desc desc = a_job(self);
-    assert_false(knows_its_items(self, &desc)); /* the first */
-    run_until_known(self, &desc);
-    assert_int_equal(report.decisions[0].item, 0);
-    assert_int_equal(report.settings.value[GPST_KNOB_LOOP], GPST_RUN_ENGINE);
-    kit_close(self);
-}
-
-static gpst_result another_work(void* user_data, gpst_task* task) { return kit_decode(user_data, task); }
-
-/* Not a run of another job, nor one that is told what to do, nor where the memory did not stay. */
-static void test_who_does_not(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", N_WORKERS);
-    gpst_pipeline_desc desc = a_job(self), other;
-    run_until_known(self, &desc);
-
-    other = desc;
-    other.n_items_expected = 0;
-    assert_false(knows_its_items(self, &other));
-    other.n_items_expected = N_ITEMS / 2 - 1;
-    assert_false(knows_its_items(self, &other));
-    other = desc;
-    other.as_ready = self->as_ready = true;
-    assert_false(knows_its_items(self, &other));
-    self->as_ready = false;
-    other = desc;
-    other.n_slots = 5;
-    assert_false(knows_its_items(self, &other));
-    other = desc;
-    other.settings.value[GPST_KNOB_WORKERS] = 2;
-    assert_false(knows_its_items(self, &other));
-    other = desc;
-    other.mode = GPST_RUN_PLAIN_SERIAL;
-    assert_false(knows_its_items(self, &other));
-
-    const gpst_stage_func decode = self->stages[1].func;
-    self->stages[1].func = another_work;
-    assert_false(knows_its_items(self, &desc));
-    self->stages[1].func = decode;
-    run_until_known(self, &desc);
-    gpst_context_trim(self->context);
-    assert_false(knows_its_items(self, &desc));
-    kit_close(self);
-}
-
-/* Runs the job, and says of it what the test wants said before it is remembered once more. */
-static void remember_with(kit* self, gpst_pipeline_desc* desc, double serial_ns, double inside_ns, uint32_t loop) {
-    kit_forget(self);
-    assert_int_equal(gpst_pipeline_create(self->context, desc, &self->pipeline), GPST_OK);
-    assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
-    self->pipeline->tune.recalls = false; /* however long it took */
-    self->pipeline->tune.serial_ns = serial_ns;
-    self->pipeline->tune.inside_ns = inside_ns;
-    self->pipeline->tune.tuner.now.value[GPST_KNOB_LOOP] = loop;
-    gpsti_tune_remember(self->pipeline);
-    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
-    self->pipeline = NULL;
     kit_remove_files(self, "out_");
 }
 
@@ -687,321 +615,13 @@ static void test_how_short_a_run_is_remembered(void** state) {
     kit_close(self);
 }
 
-/* A run that lost items, or was no faster than a plain loop. */
-static void test_what_is_not_remembered(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", N_WORKERS);
-    gpsti_recall* const recall = &self->context->recall;
-    gpst_pipeline_desc desc = a_job(self);
-    self->fail_place = KIT_DECODE;
-    self->fail_first = 40;
-    assert_false(knows_its_items(self, &desc));
-    assert_int_equal(recall->n, 0);
-    self->fail_place = KIT_NOWHERE;
-    static const struct {
-        double serial_ns, inside_ns;
-        gpst_run_mode loop;
-        uint32_t n_known;
-    } rows[] = {{1e9, 0.0, GPST_RUN_ENGINE, 1},
-                {1.0, 0.0, GPST_RUN_ENGINE, 0},
-                {1e9, 1e9, GPST_RUN_ENGINE, 1}, /* kernels with every core inside */
-                {1e9, 1e9, GPST_RUN_PLAIN_INSIDE, 0}, /* that the guard saw to be better */
-                {0.0, 0.0, GPST_RUN_ENGINE, 1}, /* nobody knows */
-                {1e9, 0.0, GPST_RUN_PLAIN_SERIAL, 0}};
-    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
-        run_until_known(self, &desc);
-        remember_with(self, &desc, rows[r].serial_ns, rows[r].inside_ns, (uint32_t)rows[r].loop);
-        assert_int_equal(recall->n, rows[r].n_known);
-    }
-    kit_close(self);
-}
-
-static bool whole_again; /* such a run has whole items, or is a GPU's */
-
-/* Does a run whose items take so long say that they are others than those of the run before? */
-static bool notices_others(int64_t before_ns, int64_t after_ns) {
-    kit* const self = kit_open("cpu", N_WORKERS);
-    gpst_pipeline_desc desc = a_job(self);
-    self->decode_ns = before_ns;
-    run_until_known(self, &desc);
-    gpsti_recalled* const known = &self->context->recall.known[0];
-    bool noticed = !said("other items") && self->context->recall.n > 0;
-    known->workers.now = 1;
-    known->inside_ns = 1e9;
-    self->decode_ns = after_ns;
-    noticed = knows_its_items(self, &desc) && said("other items") && noticed;
-    if (noticed && !kit_is_on_gpu(self)) /* that was for the others */
-        assert_null(strstr(report.decisions[1].reason, "workers=1 "));
-    whole_again = kit_is_on_gpu(self) || (noticed && strstr(report.decisions[1].reason, "whole items"));
-    if (noticed && self->context->recall.n > 0) {
-        assert_int_equal(known->n_runs, 0); /* it found out for itself */
-        assert_true(after_ns < before_ns ? known->inside_ns > 0.0 && known->inside_ns < 5e8 : known->inside_ns > 2e9);
-    }
-    kit_close(self);
-    return noticed;
-}
-
-/* Items that take fifteen times as long, or as little, or six times as long and are still brought whole: seen when the
-   first ones have ended, and found out anew. */
-static void test_other_items_are_noticed(void** state) {
-    (void)state;
-    bool longer = false, briefer = false, whole = false;
-    for (test_tries t = {0, 0}; !longer && test_again(&t);) /* those before were whole */
-        longer = notices_others(2000000, 30000000) && strstr(stats.settings, "items=staged");
-    for (test_tries t = {0, 0}; !briefer && test_again(&t);)
-        briefer = notices_others(30000000, 2000000);
-    for (test_tries t = {0, 0}; !whole && test_again(&t);)
-        whole = notices_others(500000, 3000000) && whole_again;
-    assert_true(longer && briefer && whole);
-}
-
-static int64_t moody_ns;
-
-/* As kit_decode, but the first ones take longer. */
-static gpst_result moody_decode(void* user_data, gpst_task* task) {
-    if (task->item->index < N_WORKERS)
-        gpsti_sleep_ns(moody_ns);
-    return kit_decode(user_data, task);
-}
-
-/* A bad moment at the start is none of their doing. */
-static void test_a_bad_moment_is_not_believed(void** state) {
-    (void)state;
-    bool unmoved = false;
-    for (test_tries t = {0, 0}; !unmoved && test_again(&t);) {
-        kit* const self = kit_open("cpu", N_WORKERS);
-        gpst_pipeline_desc desc = a_job(self);
-        self->stages[1].func = moody_decode;
-        moody_ns = 0;
-        run_until_known(self, &desc);
-        moody_ns = 40000000;
-        unmoved = knows_its_items(self, &desc) && !said("other items");
-        kit_close(self);
-    }
-    assert_true(unmoved);
-}
-
-/* What one run leaves the next one has. */
-static void test_what_is_handed_on(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", N_WORKERS);
-    gpsti_recall* const recall = &self->context->recall;
-    gpst_pipeline_desc desc = a_job(self);
-    run_until_known(self, &desc);
-    recall->known[0].slot_ns = (int64_t)1 << 50; /* no more than there are */
-    recall->known[0].n_slots = 9;
-    recall->known[0].serial_ns = 1.5e9;
-    recall->known[0].read_cpu_part = 7.0;
-    recall->known[0].workers.now = 3;
-    recall->known[0].most_whole = 5;
-    recall->known[0].source_ns = 1000; /* items to be brought whole, whatever they took on a busy machine */
-    memset(recall->known[0].costs.service_ns, 0, sizeof recall->known[0].costs.service_ns);
-    recall->known[0].costs.service_ns[GPST_RESOURCE_CPU] = recall->known[0].costs.item_ns = 2000000;
-    recall->known[0].costs.read_ns = 0;
-    kit_forget(self);
-    assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
-    gpst_pipeline* const pipeline = self->pipeline;
-    gpsti_mutex_lock(&self->context->scheduler->mutex);
-    assert_true(gpsti_tune_recall(pipeline));
-    assert_true(pipeline->tune.recalls && pipeline->tune.modelled && pipeline->tune.tuner.budget.known);
-    assert_int_equal(pipeline->tune.tuner.most.value[GPST_KNOB_SLOTS], 9);
-    assert_true(pipeline->read_cpu_part > 6.0);
-    assert_true(pipeline->tune.serial_ns > 1.4e9);
-    assert_true(pipeline->whole);
-    assert_int_equal(pipeline->tune.tuner.now.value[GPST_KNOB_WORKERS], 3);
-    assert_true(pipeline->tune.tuner.budget.by_runs);
-    assert_int_equal(pipeline->tune.n_known_workers, recall->known[0].n_workers);
-    assert_int_equal(pipeline->tune.item_host_bytes, recall->known[0].item_host_bytes);
-    assert_int_equal(pipeline->tune.item_ns, recall->known[0].costs.item_ns);
-    assert_int_equal(pipeline->source_work_ns, recall->known[0].source_work_ns);
-    gpsti_mutex_unlock(&self->context->scheduler->mutex);
-    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
-    pipeline->tune.recalls = false; /* however long it took, */
-    pipeline->tune.serial_ns = 0.0; /* and whatever a plain loop took meanwhile */
-    pipeline->tune.played_before_ns = gpsti_a64_load(&self->context->device->played_ns);
-    pipeline->busy[GPST_RESOURCE_GPU].busy_ns = (int64_t)1 << 50; /* of kernels, side by side */
-    pipeline->busy[GPST_RESOURCE_H2D].busy_ns = 9000 * (int64_t)pipeline->items_ok;
-    pipeline->busy[GPST_RESOURCE_D2H].busy_ns = 1000;
-    pipeline->tune.model.service_ns[GPST_RESOURCE_DISK_IN] = 777;
-    pipeline->tune.model.service_ns[GPST_RESOURCE_DISK_OUT] = 888;
-    gpsti_tune_remember(pipeline);
-    assert_int_equal(recall->n, 1);
-    assert_int_equal(recall->known[0].costs.service_ns[GPST_RESOURCE_DISK_IN], 777);
-    assert_int_equal(recall->known[0].costs.service_ns[GPST_RESOURCE_DISK_OUT], 888);
-    assert_in_range(recall->known[0].copies_ns, 9000, 9001);
-    assert_int_equal(recall->known[0].n_slots, pipeline->n_slots_used);
-    assert_int_equal(recall->known[0].n_workers, pipeline->tune.tuner.now.value[GPST_KNOB_WORKERS]);
-    if (!self->context->device_info.asynchronous)
-        assert_int_equal(recall->known[0].most_whole, 0);
-    assert_false(recall->known[0].costs.is_first);
-    pipeline->busy[GPST_RESOURCE_D2H].busy_ns = 11000 * (int64_t)pipeline->items_ok;
-    gpsti_tune_remember(pipeline);
-    assert_in_range(recall->known[0].copies_ns, 11000, 11001);
-    pipeline->tune.played_before_ns -= 1000000; /* by cores: it has no engines of its own */
-    pipeline->n_copied = 1;
-    gpsti_tune_remember(pipeline);
-    assert_true(recall->known[0].copies_ns <= 0.0);
-    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
-    self->pipeline = NULL;
-    kit_close(self);
-}
-
-/* The slots of a run that knows its job, after so many that did. */
-static uint32_t slots_after(kit* self, const gpst_pipeline_desc* desc, uint32_t n_runs) {
-    gpsti_recalled* const known = &self->context->recall.known[0];
-    gpst_pipeline* pipeline = NULL;
-    known->n_runs = n_runs;
-    known->slot_ns = known->costs.item_ns * N_ITEMS / 9;
-    known->n_slots = 1;
-    assert_int_equal(gpst_pipeline_create(self->context, desc, &pipeline), GPST_OK);
-    gpsti_mutex_lock(&self->context->scheduler->mutex);
-    assert_true(gpsti_tune_recall(pipeline));
-    gpsti_mutex_unlock(&self->context->scheduler->mutex);
-    const uint32_t n_slots = pipeline->tune.tuner.budget.slots_worth;
-    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
-    return n_slots;
-}
-
-/* Memory that takes long to make is worth it for as many runs again as there have been. */
-static void test_memory_for_more_runs(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", N_WORKERS);
-    gpst_pipeline_desc desc = a_job(self);
-    run_until_known(self, &desc);
-    kit_forget(self);
-    assert_int_equal(slots_after(self, &desc, 0), 3);
-    assert_in_range(slots_after(self, &desc, 3), 5, 6);
-    assert_in_range(slots_after(self, &desc, 15), 11, 12);
-    kit_close(self);
-}
-
-/* Another run of a known job, and how it would be remembered had it taken so much longer: is their number to be found? */
-static bool is_to_be_found(kit* self, const gpst_pipeline_desc* desc, int64_t longer_ns) {
-    const gpsti_recall* const recall = &self->context->recall;
-    gpst_pipeline* pipeline = NULL;
-    kit_forget(self);
-    const bool by_runs = recall->known[0].most_whole > 0;
-    assert_int_equal(gpst_pipeline_create(self->context, desc, &pipeline), GPST_OK);
-    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
-    assert_true(!pipeline->tune.recalls || pipeline->tune.tuner.budget.by_runs == by_runs);
-    pipeline->start_ns -= longer_ns;
-    gpsti_tune_remember(pipeline);
-    const bool found = recall->n == 1 && recall->known[0].most_whole > 0;
-    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
-    kit_remove_files(self, "out_");
-    return found;
-}
-
-/* A run of a second has the time to try several numbers itself. */
-static void test_workers_of_long_runs(void** state) {
-    (void)state;
-    bool brief = false;
-    for (test_tries t = {0, 0}; !brief && test_again(&t);) {
-        kit* const self = kit_open("sim", N_WORKERS);
-        gpst_pipeline_desc desc = a_job(self);
-        run_until_known(self, &desc);
-        brief = !self->context->device_info.asynchronous ||
-                (is_to_be_found(self, &desc, 0) && is_to_be_found(self, &desc, 0));
-        assert_false(is_to_be_found(self, &desc, 1000000000));
-        (void)is_to_be_found(self, &desc, 0); /* which looks at how such a run is begun, too */
-        kit_close(self);
-    }
-    assert_true(brief);
-}
-
-/* Is the number of workers to be found of a job that was brought whole? 0, 1; -1 = it was not. */
-static int workers_are_counted(kit* self, bool writes) {
-    gpst_pipeline_desc desc = a_job(self);
-    const gpsti_recall* const recall = &self->context->recall;
-    if (!writes)
-        desc.n_stages = 3;
-    self->decode_ns = 300000; /* item 0, which is asked where its files are, is over before others begin */
-    for (int run = 0; run < 2; run++) {
-        self->next_source = 0;
-        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-    }
-    if (recall->n != 1 || !strstr(stats.settings, "items=whole"))
-        return -1;
-    assert_int_equal(recall->known[0].n_workers, report.settings.value[GPST_KNOB_WORKERS]);
-    assert_true(recall->known[0].most_whole <= N_WORKERS);
-    return recall->known[0].most_whole > 0;
-}
-
-/* Where they stand in line: for a device's calls, or for the directory, where that is in memory. */
-static void test_workers_are_counted(void** state) {
-    (void)state;
-    static const struct {
-        const char* backend;
-        bool writes;
-    } rows[] = {{"sim", true}, {"cpu", true}, {"cpu", false}};
-    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
-        bool right = false;
-        for (test_tries t = {0, 0}; !right && test_again(&t);) {
-            kit* const self = kit_open(rows[r].backend, N_WORKERS);
-            const bool in_memory = strncmp(self->dir, "/dev/shm", 8) == 0;
-            const bool stands = self->context->device_info.asynchronous || (rows[r].writes && in_memory);
-            const int counts = workers_are_counted(self, rows[r].writes);
-            right = counts == (stands ? 1 : 0); /* or item 0 was left before its file, and nobody asked */
-            assert_true(right || counts < (stands ? 1 : 0));
-            kit_close(self);
-        }
-        assert_true(right);
-    }
-}
-
-/* By the first run, for a good part of its time; the second one found it. */
-static void test_memory_that_was_made(void** state) {
-    (void)state;
-    bool was_made = false;
-    for (test_tries t = {0, 0}; !was_made && test_again(&t);) {
-        kit* const self = kit_open("sim:pin_gbps=0.02", N_WORKERS);
-        const gpsti_recall* const recall = &self->context->recall;
-        gpst_pipeline_desc desc = a_job(self);
-        const bool knew = knows_its_items(self, &desc);
-        was_made = !knew && recall->n == 1 && recall->known[0].made_memory && knows_its_items(self, &desc) &&
-                   recall->n == 1 && !recall->known[0].made_memory;
-        kit_close(self);
-    }
-    assert_true(was_made);
-}
-
-/* Does a run that only finds memory, and takes long to, count as one that made it? 0, 1; -1 = it made some. */
-static int counts_as_made(kit* self, const gpst_pipeline_desc* desc) {
-    gpst_pipeline* pipeline = NULL;
-    int counts = -1;
-    kit_forget(self);
-    assert_int_equal(gpst_pipeline_create(self->context, desc, &pipeline), GPST_OK);
-    const int64_t begin_ns = gpsti_pool_growth_begin(pipeline->pool);
-    gpsti_sleep_ns(20000000);
-    gpsti_pool_growth_end(pipeline->pool, begin_ns, NULL);
-    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
-    if (gpsti_report_made(pipeline) == 0 && self->context->recall.n == 1)
-        counts = self->context->recall.known[0].made_memory;
-    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
-    kit_remove_files(self, "out_");
-    return counts;
-}
-
-static void test_memory_that_was_found(void** state) {
-    (void)state;
-    int counts = -1;
-    for (test_tries t = {0, 0}; counts < 0 && test_again(&t);) {
-        kit* const self = kit_open("sim", N_WORKERS);
-        gpst_pipeline_desc desc = a_job(self);
-        if (knows_its_items(self, &desc) || knows_its_items(self, &desc))
-            counts = counts_as_made(self, &desc);
-        kit_close(self);
-    }
-    assert_int_equal(counts, 0);
-}
-
 /* No engine to be had: the run begins as any other. */
 static void test_every_allocation_refused(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", N_WORKERS);
     gpst_pipeline_desc desc = a_job(self);
     self->decode_ns = 500000;
-    run_until_known(self, &desc);
+    run_again(self, &desc);
     bool refused = true;
     uint64_t n = 1, n_ran = 0;
     for (; refused && n < 400; n++) {
@@ -1020,59 +640,11 @@ static void test_every_allocation_refused(void** state) {
         test_memory_relent(&self->memory);
         kit_check_files(self);
         kit_remove_files(self, "out_");
-        run_until_known(self, &desc);
+        run_again(self, &desc);
     }
     assert_false(refused);
     assert_true(n_ran > 3);
     kit_close(self);
-}
-
-/* ---- dear memory ------------------------------------------------------------------------------------------- */
-
-static gpst_result small_picture(void* user_data, gpst_task* task) {
-    const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
-    const int64_t end_ns = gpsti_now_ns() + 300000;
-    gpst_image image;
-    (void)user_data;
-    while (gpsti_now_ns() < end_ns) {}
-    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
-    return gpst_task_set_output(task, 0, &shape, &image);
-}
-
-/* How many runs were plain before the first that was not; one of them knows its items in the end. */
-static uint32_t runs_until_it_pays(void) {
-    kit* const self = kit_open("sim:h2d_gbps=0.000038,d2h_gbps=1,pin_gbps=0.00027", N_WORKERS);
-    uint32_t n_plain = 0, n_runs = 0;
-    bool knew = false;
-    self->n_items = N_ITEMS;
-    self->n_outputs = 1;
-    self->stages[0] = kit_stage(self, GPST_STAGE_HOST, small_picture, "decode");
-    self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, kit_device, "kernel");
-    self->n_stages = 2;
-    for (test_tries t = {0, 0}; !knew && test_again(&t); n_runs++) {
-        gpst_pipeline_desc desc = kit_desc(self);
-        desc.source = kit_source_empty;
-        desc.n_items_expected = N_ITEMS;
-        assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-        assert_int_equal(self->n_ok, N_ITEMS);
-        knew = said(known_job);
-        n_plain += strstr(stats.settings, "mode=plain-serial") && n_plain == n_runs ? 1 : 0;
-    }
-    assert_true(knew);
-    kit_close(self);
-    return n_plain;
-}
-
-/* Locking a slot's memory takes 30 ms, which is more than an engine can gain in a run of 130 (1.7 of 2.0 ms are the
-   way up). But it stays: after a few runs the engine is opened, and from then on at once. */
-static void test_memory_is_paid_by_and_by(void** state) {
-    (void)state;
-    uint32_t n_plain = 0, n_late = 0; /* 3; 7 to 10 where the item at hand counts as one; 0 on a machine that is busy */
-    for (test_tries t = {0, 0}; (n_plain < 1 || n_plain > 5) && n_late < 2 && test_again(&t);) {
-        n_plain = runs_until_it_pays();
-        n_late += n_plain > 5 ? 1 : 0;
-    }
-    assert_in_range(n_plain, 1, 5);
 }
 
 /* ---- side by side ------------------------------------------------------------------------------------------ */
@@ -1158,21 +730,9 @@ int main(void) {
                                        cmocka_unit_test(test_a_crowd_takes_longer),
                                        cmocka_unit_test(test_the_latest_is_known),
                                        cmocka_unit_test(test_other_items),
-                                       cmocka_unit_test(test_the_second_run_knows),
-                                       cmocka_unit_test(test_who_does_not),
                                        cmocka_unit_test(test_workers_of_a_run_that_finds_out),
                                        cmocka_unit_test(test_how_short_a_run_is_remembered),
-                                       cmocka_unit_test(test_what_is_not_remembered),
-                                       cmocka_unit_test(test_other_items_are_noticed),
-                                       cmocka_unit_test(test_a_bad_moment_is_not_believed),
-                                       cmocka_unit_test(test_what_is_handed_on),
-                                       cmocka_unit_test(test_memory_for_more_runs),
-                                       cmocka_unit_test(test_workers_are_counted),
-                                       cmocka_unit_test(test_workers_of_long_runs),
-                                       cmocka_unit_test(test_memory_that_was_made),
-                                       cmocka_unit_test(test_memory_that_was_found),
                                        cmocka_unit_test(test_every_allocation_refused),
-                                       cmocka_unit_test(test_memory_is_paid_by_and_by),
                                        cmocka_unit_test(test_side_by_side)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

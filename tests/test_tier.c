@@ -17,7 +17,7 @@ static void the_machine(void** state) {
            info.cores_allowed, info.cores_online, info.cores_quota,
            (double)info.ram_available_bytes / 1073741824, (double)info.ram_bytes / 1073741824,
            (double)info.duration_ns / 1e6);
-    assert_true(info.duration_ns > 0 && info.duration_ns < 1000000000);
+    assert_true(info.duration_ns > 0);
     assert_int_equal(uname(&name), 0);
     assert_non_null(strstr(info.system, name.sysname));
     assert_non_null(strstr(info.system, name.machine));

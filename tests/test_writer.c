@@ -171,40 +171,6 @@ static void committed_files_are_whole(void** state) {
     gpsti_writer_destroy(writer);
 }
 
-/* Of eight brief ones. */
-static uint64_t writes_that_computed(const char* backend) {
-    gpst_context_desc desc = GPST_ZERO;
-    gpst_context* context = NULL;
-    gpsti_writer* writer = NULL;
-    gpsti_writer_info info;
-    char path[TEST_PATH_BYTES];
-    desc.backend = backend;
-    desc.n_workers = 1;
-    assert_int_equal(gpst_context_create(&desc, &context), GPST_OK);
-    assert_int_equal(gpsti_writer_create(context, 1, &writer), GPST_OK);
-    for (int n = 0; n < 8; n++) {
-        test_write t;
-        test_write_init(&t, test_path(path, "brief"), "x", 1);
-        assert_int_equal(gpsti_writer_write_now(writer, &t.write), GPST_OK);
-        assert_int_equal(gpsti_write_commit(&t.write, NULL), GPST_OK);
-    }
-    gpsti_writer_query_info(writer, &info);
-    gpsti_writer_destroy(writer);
-    gpst_context_destroy(context);
-    assert_int_equal(info.writes, 8);
-    return info.computed;
-}
-
-static void who_computes_waits_for_nothing(void** state) {
-    (void)state;
-    uint64_t n_waits = 0;
-    bool computed = !gpsti_thread_waits(&n_waits);
-    for (test_tries t = {0, 0}; !computed && test_again(&t);)
-        computed = writes_that_computed("cpu") > 0;
-    assert_true(computed);
-    assert_int_equal(writes_that_computed("sim:write_us=2000"), 0);
-}
-
 static void discarded_files_leave_nothing(void** state) {
     char path[TEST_PATH_BYTES];
     test_write t;
@@ -537,7 +503,6 @@ static void where_files_are(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {TEST_CASE(committed_files_are_whole),
                                        TEST_CASE(what_is_replaced_is_let_go_of),
-                                       TEST_CASE(who_computes_waits_for_nothing),
                                        TEST_CASE(discarded_files_leave_nothing),
                                        TEST_CASE(names_as_long_as_they_may_be),
                                        TEST_CASE(relative_names),
