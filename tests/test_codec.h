@@ -6,6 +6,7 @@
 
 #include "../tools/gpustage/codec.c"
 #include "../tools/gpustage/codec_jpeg.c"
+#include "../tools/gpustage/codec_limits.c"
 #include "../tools/gpustage/codec_npy.c"
 #include "../tools/gpustage/codec_png.c"
 #include "../tools/gpustage/codec_pnm.c"

@@ -84,7 +84,11 @@ static gpst_result codec_raw_encode(codec* self, const gpst_image* image, const 
 static const codec_format codec_headerless = {CODEC_RAW, "raw",           "raw",           true, NULL, NULL,
                                               NULL,      codec_raw_bound, codec_raw_encode};
 
-static gpst_result codec_read_raw(const codec_raw* raw, size_t bytes, gpst_image* shape, char* reason) {
+static gpst_result codec_read_raw(const codec* self, const codec_raw* raw, size_t bytes, gpst_image* shape,
+                                  char* reason) {
+    codec_layout layout;
+    memset(&layout, 0, sizeof layout);
+    layout.in_place = true;
     shape->width = raw->width;
     shape->height = raw->height;
     shape->format = raw->format;
@@ -97,7 +101,7 @@ static gpst_result codec_read_raw(const codec_raw* raw, size_t bytes, gpst_image
     if (bytes != wanted)
         return codec_fail(reason, bytes < wanted ? GPST_ERROR_TRUNCATED : GPST_ERROR_FORMAT,
                           "raw: %zu bytes; %ux%u pixels are %zu", bytes, raw->width, raw->height, wanted);
-    return GPST_OK;
+    return codec_check_limits(self, "raw", shape, bytes, &layout, reason);
 }
 
 /* ---- which ------------------------------------------------------------------------ */
@@ -153,21 +157,31 @@ void codec_destroy(codec* self) {
     free(self);
 }
 
+void codec_set_limits(codec* self, const codec_limits* limits) { self->limits = *limits; }
+
 static void codec_clear_shape(gpst_image* shape) {
     memset(shape, 0, sizeof *shape);
     shape->dtype = GPST_DTYPE_U8;
     shape->layout = GPST_LAYOUT_HWC;
 }
 
+static gpst_result codec_read_layout(const codec* self, const codec_format* format, const uint8_t* data,
+                                     size_t bytes, gpst_image* shape, codec_layout* layout, char* reason) {
+    codec_clear_shape(shape);
+    memset(layout, 0, sizeof *layout);
+    const gpst_result result = format->read_header(data, bytes, shape, layout, reason);
+    return GPST_FAILED(result) ? result
+                               : codec_check_limits(self, format->name, shape, bytes, layout, reason);
+}
+
 gpst_result codec_read_header(codec* self, const void* data, size_t bytes, const codec_raw* raw,
                               codec_kind* kind, gpst_image* shape, char* reason) {
-    (void)self;
     codec_clear_shape(shape);
     reason[0] = '\0';
     *kind = CODEC_UNKNOWN;
     if (raw && raw->format != GPST_FORMAT_INVALID) {
         *kind = CODEC_RAW;
-        return codec_read_raw(raw, bytes, shape, reason);
+        return codec_read_raw(self, raw, bytes, shape, reason);
     }
     if (bytes == 0)
         return codec_fail(reason, GPST_ERROR_TRUNCATED, "the file is empty");
@@ -178,8 +192,9 @@ gpst_result codec_read_header(codec* self, const void* data, size_t bytes, const
     *kind = format->kind;
     if (!format->available)
         return codec_not_available(format, reason);
-    size_t offset;
-    const gpst_result result = format->read_header((const uint8_t*)data, bytes, shape, &offset, reason);
+    codec_layout layout;
+    const gpst_result result =
+        codec_read_layout(self, format, (const uint8_t*)data, bytes, shape, &layout, reason);
     if (GPST_FAILED(result))
         codec_clear_shape(shape);
     return result;
@@ -211,7 +226,7 @@ gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind
                          const gpst_image* image, char* reason) {
     const codec_format* format = codec_find(kind);
     gpst_image shape, target;
-    size_t offset = 0;
+    codec_layout layout;
     reason[0] = '\0';
     if (!format)
         return codec_fail(reason, GPST_ERROR_FORMAT, "not a file of a known kind");
@@ -224,8 +239,7 @@ gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind
         return codec_fail(reason, GPST_ERROR_ARGUMENT, "%s: data=NULL: memory is required", format->name);
     if (kind == CODEC_RAW)
         return codec_decode_raw(data, bytes, &target, reason);
-    codec_clear_shape(&shape);
-    result = format->read_header((const uint8_t*)data, bytes, &shape, &offset, reason);
+    result = codec_read_layout(self, format, (const uint8_t*)data, bytes, &shape, &layout, reason);
     if (GPST_FAILED(result))
         return result;
     if (shape.width != target.width || shape.height != target.height || shape.format != target.format ||
@@ -233,10 +247,14 @@ gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind
         return codec_fail(reason, GPST_ERROR_ARGUMENT,
                           "%s: the image is not of the shape of the file (%ux%u)", format->name, shape.width,
                           shape.height);
-    if (format->decode)
-        return format->decode(self, (const uint8_t*)data, bytes, &target, reason);
-    codec_read_plain(&target, (const uint8_t*)data + offset);
-    return GPST_OK;
+    if (!format->decode) {
+        codec_read_plain(&target, (const uint8_t*)data + layout.offset);
+        return GPST_OK;
+    }
+    codec_room_take(self, layout.decoder_bytes);
+    result = format->decode(self, (const uint8_t*)data, bytes, &target, reason);
+    codec_room_give(layout.decoder_bytes);
+    return result;
 }
 
 /* ---- the way out ------------------------------------------------------------------ */

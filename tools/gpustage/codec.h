@@ -26,18 +26,39 @@ typedef struct codec_raw { /* --raw WxH:FORMAT */
 #define CODEC_REASON_BYTES 256
 #define CODEC_MAX_SIDE 32767u
 
+/* What one file may ask for: a few bytes can stand for a picture of gigabytes. 0 = the default. */
+typedef struct codec_limits {
+    uint64_t pixels; /* default CODEC_DEFAULT_PIXELS. Of pictures sent in scans, CODEC_SCANS times as many in all scans
+                        together */
+    uint64_t bytes;  /* file, picture and what the decoder needs beside them; default: a quarter of the memory that this
+                        process may use, CODEC_SMALL_BYTES at least */
+} codec_limits;
+
+#define CODEC_DEFAULT_PIXELS ((uint64_t)1 << 29) /* 32767x16384 and a little more */
+#define CODEC_SMALL_BYTES ((uint64_t)256 << 20)
+#define CODEC_SCANS 16 /* the usual progression has 10 */
+
+/* What is in force for limits->bytes. Looks at the machine where that is 0. */
+uint64_t codec_most_bytes(const codec_limits* limits);
+bool codec_fits(const codec_limits* limits, uint64_t bytes); /* looks at the machine for much only */
+/* "1000 bytes", "402 MB", "6.4 GB"; up or down, so that what is more than a limit never reads the same as it. */
+#define CODEC_AMOUNT_BYTES 32
+void codec_format_amount(uint64_t bytes, bool up, char out[CODEC_AMOUNT_BYTES]);
+
 /* Per worker: decoder and encoder handles, made once. */
 typedef struct codec codec;
 codec* codec_create(void); /* NULL when out of memory */
 void codec_destroy(codec* self);
+void codec_set_limits(codec* self, const codec_limits* limits); /* until then: the defaults */
 
 /* What the bytes are (by magic, never by name; raw wins when set) and the shape of the picture: width,
    height, format, dtype (U16 of PNG with 16 bits; U8, U16, F16 or F32 of .npy; else U8), layout HWC, pitch 0,
-   data NULL. Sizes 1..32767. FORMAT | TRUNCATED | UNSUPPORTED, reason filled. */
+   data NULL. Sizes 1..32767. FORMAT | TRUNCATED | UNSUPPORTED | BUDGET (the limits), reason filled. */
 gpst_result codec_read_header(codec* self, const void* data, size_t bytes, const codec_raw* raw,
                               codec_kind* kind, gpst_image* shape, char* reason);
 /* Decodes into image (shape as read by the header, data and pitch set; of RAW, the shape is the image's
-   own). A damaged or truncated file is an error, never a grey rest. */
+   own). A damaged or truncated file is an error, never a grey rest. What decoders that hold a whole picture have
+   in memory together, in all threads, is the limit of bytes at most: the next waits until there is room. */
 gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind kind,
                          const gpst_image* image, char* reason);
 

@@ -6,9 +6,18 @@
 #include "codec.h"
 
 struct codec {
+    codec_limits limits;
     void *jpeg_decoder, *jpeg_encoder;
     uint8_t row[CODEC_MAX_SIDE * 4]; /* one row on its way, where its channels change order */
 };
+
+/* What a header says beside the shape. */
+typedef struct codec_layout {
+    size_t offset;          /* where plain pixels begin */
+    uint64_t decoder_bytes; /* what decoding takes beside the file and the picture, at most */
+    uint64_t n_scans;       /* how often the data go over the picture; 0 = once */
+    bool in_place;          /* the picture is used where the file was read to */
+} codec_layout;
 
 typedef struct codec_format {
     codec_kind kind;
@@ -16,8 +25,8 @@ typedef struct codec_format {
     const char* extension;
     bool available;
     bool (*is)(const uint8_t* data, size_t bytes);
-    /* Fills width, height, format and, other than U8, dtype of shape; offset: where plain pixels begin. */
-    gpst_result (*read_header)(const uint8_t* data, size_t bytes, gpst_image* shape, size_t* offset,
+    /* Fills width, height, format and, other than U8, dtype of shape; layout is all-zero. */
+    gpst_result (*read_header)(const uint8_t* data, size_t bytes, gpst_image* shape, codec_layout* layout,
                                char* reason);
     /* The image has the shape of the header, pitch resolved; NULL = plain pixels at the offset. */
     gpst_result (*decode)(codec* self, const uint8_t* data, size_t bytes, const gpst_image* image,
@@ -33,6 +42,13 @@ extern const codec_format codec_jpeg, codec_png, codec_pnm, codec_npy;
 
 /* Fills reason (CODEC_REASON_BYTES) and returns result. */
 gpst_result codec_fail(char* reason, gpst_result result, const char* format, ...) GPSTI_PRINTF(3, 4);
+/* codec_limits.c. Is a file of this shape within the limits? BUDGET. */
+gpst_result codec_check_limits(const codec* self, const char* name, const gpst_image* shape, size_t file_bytes,
+                               const codec_layout* layout, char* reason);
+/* Waits until decoders may hold so many bytes more; what is taken is given back. */
+void codec_room_take(const codec* self, uint64_t bytes);
+void codec_room_give(uint64_t bytes);
+
 /* The sides of a picture are 1..CODEC_MAX_SIDE. */
 gpst_result codec_check_sides(const char* name, uint64_t width, uint64_t height, char* reason);
 uint8_t* codec_row(const gpst_image* image, size_t y);

@@ -151,12 +151,12 @@ static gpst_dtype codec_npy_dtype(const char* descr) {
     return GPST_DTYPE_DEFAULT;
 }
 
-static gpst_result codec_npy_read_header(const uint8_t* data, size_t bytes, gpst_image* shape, size_t* offset,
-                                         char* reason) {
+static gpst_result codec_npy_read_header(const uint8_t* data, size_t bytes, gpst_image* shape,
+                                         codec_layout* layout, char* reason) {
     codec_npy_cursor cursor = {NULL, NULL};
     codec_npy_fields header;
     memset(&header, 0, sizeof header);
-    gpst_result result = codec_npy_locate(data, bytes, &cursor, offset, reason);
+    gpst_result result = codec_npy_locate(data, bytes, &cursor, &layout->offset, reason);
     if (GPST_FAILED(result))
         return result;
     if (!codec_npy_dictionary(&cursor, &header))
@@ -182,7 +182,7 @@ static gpst_result codec_npy_read_header(const uint8_t* data, size_t bytes, gpst
     shape->width = (uint32_t)header.dims[1];
     shape->height = (uint32_t)header.dims[0];
     shape->format = channels == 1 ? GPST_FORMAT_GRAY : channels == 3 ? GPST_FORMAT_RGB : GPST_FORMAT_RGBA;
-    const size_t wanted = codec_plain_bytes(shape), found = bytes - *offset;
+    const size_t wanted = codec_plain_bytes(shape), found = bytes - layout->offset;
     if (found != wanted)
         return codec_fail(reason, found < wanted ? GPST_ERROR_TRUNCATED : GPST_ERROR_FORMAT,
                           "NPY: %zu bytes of pixels; %ux%u pixels are %zu", found, shape->width,

@@ -15,14 +15,16 @@ static bool codec_png_is(const uint8_t* data, size_t bytes) {
 #if defined(GPST_TOOL_PNG)
 
 #define CODEC_PNG_CHUNK_LIMIT ((size_t)16 << 20) /* of text, colour profiles and the like */
+#define CODEC_PNG_DEFLATE 1032 /* bytes that deflate packs into one at most */
 
 static uint32_t codec_png_u32(const uint8_t* at) {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* From chunk to chunk up to the last: the file is whole (the library would not miss its end), and whether
-   a colour is declared transparent. */
-static gpst_result codec_png_walk(const uint8_t* data, size_t bytes, bool* transparent, char* reason) {
+/* From chunk to chunk up to the last: the file is whole (the library would not miss its end), whether a colour is
+   declared transparent, and how long the chunks are that the library keeps (texts, profiles and the like). */
+static gpst_result codec_png_walk(const uint8_t* data, size_t bytes, bool* transparent, uint64_t* kept_bytes,
+                                  char* reason) {
     size_t at = 8;
     while (bytes - at >= 12) {
         const size_t length = codec_png_u32(data + at);
@@ -33,14 +35,16 @@ static gpst_result codec_png_walk(const uint8_t* data, size_t bytes, bool* trans
             return GPST_OK;
         if (memcmp(name, "tRNS", 4) == 0)
             *transparent = true;
+        if (name[0] & 32) /* a small letter: not needed for the pixels */
+            *kept_bytes += 12 + length;
         at += 12 + length;
     }
     return codec_fail(reason, GPST_ERROR_TRUNCATED, "PNG: the file ends before its last chunk");
 }
 
-static gpst_result codec_png_read_header(const uint8_t* data, size_t bytes, gpst_image* shape, size_t* offset,
-                                         char* reason) {
-    *offset = 0;
+static gpst_result codec_png_read_header(const uint8_t* data, size_t bytes, gpst_image* shape,
+                                         codec_layout* layout, char* reason) {
+    uint64_t kept_bytes = 0;
     if (bytes < 33)
         return codec_fail(reason, GPST_ERROR_TRUNCATED, "PNG: the header ends too early");
     if (codec_png_u32(data + 8) != 13 || memcmp(data + 12, "IHDR", 4) != 0)
@@ -55,14 +59,13 @@ static gpst_result codec_png_read_header(const uint8_t* data, size_t bytes, gpst
     if (!color_known || !(bits == 8 || (bits == 16 && color != 3) || (few && (color == 0 || color == 3))))
         return codec_fail(reason, GPST_ERROR_FORMAT, "PNG: colour type %d with %d bits does not exist", color,
                           bits);
-    /* Deflate packs 1032 bytes into one at most. */
     const uint64_t channels = color == 2 ? 3 : color == 4 ? 2 : color == 6 ? 4 : 1;
     const uint64_t row_bytes = (width * channels * bits + 7) / 8 + 1;
-    if (row_bytes * height / 1032 > bytes)
+    if (row_bytes * height / CODEC_PNG_DEFLATE > bytes)
         return codec_fail(reason, GPST_ERROR_TRUNCATED, "PNG: %zu bytes cannot hold %llux%llu pixels", bytes,
                           (unsigned long long)width, (unsigned long long)height);
     bool transparent = color >= 4;
-    result = codec_png_walk(data, bytes, &transparent, reason);
+    result = codec_png_walk(data, bytes, &transparent, &kept_bytes, reason);
     if (GPST_FAILED(result))
         return result;
     shape->width = (uint32_t)width;
@@ -72,6 +75,10 @@ static gpst_result codec_png_read_header(const uint8_t* data, size_t bytes, gpst
         shape->format = GPST_FORMAT_RGBA;
     else
         shape->format = color == 0 ? GPST_FORMAT_GRAY : GPST_FORMAT_RGB;
+    /* Rows, of interlaced pictures too; inflate's window; the chunks it keeps, while their room grows. */
+    if (kept_bytes > 2 * CODEC_PNG_CHUNK_LIMIT / CODEC_PNG_DEFLATE)
+        kept_bytes = 2 * CODEC_PNG_CHUNK_LIMIT / CODEC_PNG_DEFLATE;
+    layout->decoder_bytes = 4 * (row_bytes + 8 * width) + 65536 + kept_bytes * CODEC_PNG_DEFLATE;
     return GPST_OK;
 }
 

@@ -118,8 +118,8 @@ static gpst_result codec_pam_read(codec_pnm_cursor* cursor, codec_pnm_header* he
     }
 }
 
-static gpst_result codec_pnm_read_header(const uint8_t* data, size_t bytes, gpst_image* shape, size_t* offset,
-                                         char* reason) {
+static gpst_result codec_pnm_read_header(const uint8_t* data, size_t bytes, gpst_image* shape,
+                                         codec_layout* layout, char* reason) {
     codec_pnm_cursor cursor;
     codec_pnm_header header;
     cursor.at = data + 2;
@@ -147,10 +147,10 @@ static gpst_result codec_pnm_read_header(const uint8_t* data, size_t bytes, gpst
     shape->format = header.depth == 1   ? GPST_FORMAT_GRAY
                     : header.depth == 3 ? GPST_FORMAT_RGB
                                         : GPST_FORMAT_RGBA;
-    *offset = (size_t)(cursor.at - data);
-    if (codec_plain_bytes(shape) > bytes - *offset)
+    layout->offset = (size_t)(cursor.at - data);
+    if (codec_plain_bytes(shape) > bytes - layout->offset)
         return codec_fail(reason, GPST_ERROR_TRUNCATED, "PNM: %zu bytes of pixels; %ux%u pixels are %zu",
-                          bytes - *offset, shape->width, shape->height, codec_plain_bytes(shape));
+                          bytes - layout->offset, shape->width, shape->height, codec_plain_bytes(shape));
     return GPST_OK;
 }
 

@@ -86,11 +86,13 @@ static bool inputs_add_entry(input_list* self, const char* directory, const char
     text path = inputs_join_path(directory, name);
     if (path.failed)
         return false;
-    const bool is_directory = !files_query(path.data, &info) && info.is_directory;
-    if (!is_directory && (raw || inputs_is_picture_name(name)))
+    const bool is_there = !files_query(path.data, &info), is_directory = is_there && info.is_directory;
+    if (!is_directory && (raw || inputs_is_picture_name(name))) {
         added = inputs_add(self, path.data, NULL);
-    else
+        self->has_streams = self->has_streams || (is_there && !info.is_regular);
+    } else {
         *ignored += is_directory ? 0 : 1;
+    }
     text_free(&path);
     return added;
 }
@@ -117,8 +119,10 @@ static bool inputs_add_directory(input_list* self, const char* path, bool raw) {
 
 static bool inputs_add_path(input_list* self, const char* path, bool raw) {
     file_info info;
-    if (!files_query(path, &info) && info.is_directory)
+    const bool is_there = !files_query(path, &info);
+    if (is_there && info.is_directory)
         return inputs_add_directory(self, path, raw);
+    self->has_streams = self->has_streams || (is_there && !info.is_regular);
     return inputs_add(self, path, NULL); /* if it is not there, that is an error of the item */
 }
 

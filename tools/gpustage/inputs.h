@@ -18,6 +18,7 @@ typedef struct input {
 typedef struct input_list {
     input* items;
     size_t count, capacity;
+    bool has_streams; /* some are no regular files: a pipe or a device may never end */
 } input_list;
 
 /* Expands the arguments and refuses what makes no sense before any work. EXIT_DONE, or EXIT_USAGE with the

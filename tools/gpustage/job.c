@@ -12,6 +12,20 @@
 
 /* ---- source and sink ---------------------------------------------------------------- */
 
+/* A file that is too large to be decoded is not read at all. */
+static bool job_refuse_large(const job* self, input* in) {
+    char found[CODEC_AMOUNT_BYTES], most[CODEC_AMOUNT_BYTES];
+    const codec_limits* const limits = &self->desc.asked->limits;
+    text reason = GPST_ZERO;
+    if (!in->is_regular || codec_fits(limits, in->bytes))
+        return false;
+    codec_format_amount(in->bytes, true, found);
+    codec_format_amount(codec_most_bytes(limits), false, most);
+    text_format(&reason, "the file has %s; at most %s here (--max-item-bytes)", found, most);
+    in->problem = reason.data; /* NULL: out of memory; the engine has its own words then */
+    return true;
+}
+
 static gpst_result job_next_input(void* user_data, uint64_t index, gpst_input* out) {
     job* const self = (job*)user_data;
     (void)index;
@@ -25,7 +39,7 @@ static gpst_result job_next_input(void* user_data, uint64_t index, gpst_input* o
     if (in->problem)
         return GPST_ERROR_ACCESS;
     inputs_refresh(in); /* before it is read: if it changes afterwards, --resume does it again */
-    return GPST_OK;
+    return job_refuse_large(self, in) ? GPST_ERROR_BUDGET : GPST_OK;
 }
 
 static void job_list_whole(job* self, const input* in) {
@@ -151,6 +165,26 @@ static void job_say_settings(const job* self) {
     }
 }
 
+#define JOB_STREAM_BYTES ((uint64_t)1 << 30) /* of what has no size, unless --max-item-bytes says so */
+
+/* What has no size may never end: the engine stops reading it where there is no room left for its picture. Its buffers
+   grow by copies, so that this is less than for files. Views and what they are encoded to count there, too. Without
+   such inputs 0: slots may keep their memory from item to item. */
+static uint64_t job_most_slot_bytes(const job* self) {
+    const codec_limits* const limits = &self->desc.asked->limits;
+    gpst_image view;
+    size_t bytes = 0;
+    if (!self->inputs.has_streams)
+        return 0;
+    uint64_t most_bytes = codec_most_bytes(limits);
+    gpst_warp_query_output(self->desc.warp, &view);
+    view.data = NULL;
+    (void)gpst_image_bytes(&view, &bytes);
+    if (limits->bytes == 0 && most_bytes > JOB_STREAM_BYTES)
+        most_bytes = JOB_STREAM_BYTES;
+    return most_bytes + gpst_warp_n_outputs(self->desc.warp) * (4 * (uint64_t)bytes + 1048576);
+}
+
 static int job_open_pipeline(job* self) {
     const options* const asked = self->desc.asked;
     gpst_stage_desc stages[5];
@@ -176,6 +210,7 @@ static int job_open_pipeline(job* self) {
     desc.n_writes = asked->writers;
     desc.fsync = (gpst_fsync)asked->fsync;
     desc.dirty_bytes = asked->dirty_bytes;
+    desc.max_item_bytes = job_most_slot_bytes(self);
     desc.stop_on_error = asked->stop_on_error != 0;
     if (!GPST_FAILED(gpst_pipeline_create(self->context, &desc, &self->pipeline))) {
         job_say_settings(self);

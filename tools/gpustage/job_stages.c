@@ -6,7 +6,7 @@
 #include <string.h>
 
 gpst_result job_worker_init(void* user_data, uint32_t worker_index, void** worker_state) {
-    (void)user_data;
+    const job* const self = (const job*)user_data;
     (void)worker_index;
     job_worker* const worker = (job_worker*)calloc(1, sizeof *worker);
     if (!worker)
@@ -16,6 +16,7 @@ gpst_result job_worker_init(void* user_data, uint32_t worker_index, void** worke
         free(worker);
         return GPST_ERROR_MEMORY;
     }
+    codec_set_limits(worker->codec, &self->desc.asked->limits);
     *worker_state = worker;
     return GPST_OK;
 }

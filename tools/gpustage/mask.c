@@ -66,6 +66,14 @@ static gpst_result mask_decode(mask* self, codec* worker, const text* file, char
     return result;
 }
 
+/* What is no regular file may never end. */
+static const char* mask_read(const options* asked, const file_info* info, text* out) {
+    if (!codec_fits(&asked->limits, info->bytes))
+        return "is too large (--max-item-bytes)";
+    return info->is_regular ? files_read(asked->mask, out)
+                            : files_read_at_most(asked->mask, (size_t)codec_most_bytes(&asked->limits), out);
+}
+
 int mask_load(mask* self, const options* asked) {
     text file = GPST_ZERO;
     file_info info;
@@ -75,8 +83,10 @@ int mask_load(mask* self, const options* asked) {
         return EXIT_DONE;
     const char* problem = files_query(asked->mask, &info);
     if (!problem)
-        problem = files_read(asked->mask, &file);
+        problem = mask_read(asked, &info, &file);
     codec* const worker = problem ? NULL : codec_create();
+    if (worker)
+        codec_set_limits(worker, &asked->limits);
     if (!problem) {
         const gpst_result result = worker ? mask_decode(self, worker, &file, reason) : GPST_ERROR_MEMORY;
         problem = !GPST_FAILED(result)            ? NULL

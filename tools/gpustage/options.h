@@ -50,6 +50,7 @@ typedef struct options {
     int filter;             /* gpst_filter */
     int convention;         /* gpst_convention */
     codec_raw raw;
+    codec_limits limits; /* --max-pixels, --max-item-bytes */
 
     /* engine */
     const char* backend;

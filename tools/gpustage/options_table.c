@@ -173,8 +173,7 @@ static bool take_plain(const option* spec, options* self, const char* value, cha
     return take_choice(spec, self, value ? value : "serial", rule);
 }
 
-/* A file of settings may have any name. */
-/* 1048576, 1024K or 1M. */
+/* 1048576, 1024K or 1M: bytes or pixels. */
 static bool take_bytes(const option* spec, options* self, const char* value, char* rule) {
     static const char units[] = "KMG";
     uint64_t bytes = 0;
@@ -189,6 +188,7 @@ static bool take_bytes(const option* spec, options* self, const char* value, cha
     return true;
 }
 
+/* A file of settings may have any name. */
 static bool take_tune(const option* spec, options* self, const char* value, char* rule) {
     (void)spec;
     snprintf(rule, OPTIONS_RULE_BYTES, "must be off, on or a file");
@@ -261,6 +261,12 @@ const option options_table[] = {
      "required; DIR/<stem>.npy for every input, or one file with a row for every input"},
     {"raw", 0, BOTH, "WxH:FORMAT", take_raw, 0, 0, 0, NULL,
      "inputs are pixels without a header; FORMAT is gray8, rgb8, bgr8 or rgba8"},
+    {"max-pixels", 0, BOTH, "N[K|M|G]", take_bytes, AT(limits.pixels), 0, 0, NULL,
+     "a file that says it has more is refused (default 512M: 32767x16384); in all scans of a JPEG together, 16 times as "
+     "many"},
+    {"max-item-bytes", 0, BOTH, "N[K|M|G]", take_bytes, AT(limits.bytes), 0, 0, NULL,
+     "a file that takes more memory is refused: itself, its picture, and what its decoder needs (default: a quarter of "
+     "the memory, at least 256M; 1G at most where an input is no regular file)"},
     {"format", 0, COMMAND_REPROJECT, "jpg|png|ppm|npy", take_choice, AT(format), 0, 0, formats,
      "of the views (default jpg; ppm where JPEG is not built in)"},
     {"quality", 0, COMMAND_REPROJECT, "N", take_count, AT(quality), 1, 100, NULL,
