@@ -17,7 +17,7 @@ static bool job_refuse_large(const job* self, input* in) {
     char found[CODEC_AMOUNT_BYTES], most[CODEC_AMOUNT_BYTES];
     const codec_limits* const limits = &self->desc.asked->limits;
     text reason = GPST_ZERO;
-    if (!in->is_regular || codec_fits(limits, in->bytes))
+    if (!in->identity || codec_fits(limits, in->bytes))
         return false;
     codec_format_amount(in->bytes, true, found);
     codec_format_amount(codec_most_bytes(limits), false, most);
