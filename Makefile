@@ -96,10 +96,10 @@ $(BUILD)/flags: FORCE
 	@cmp -s $@.now $@ || cp $@.now $@
 
 # ---- the header ------------------------------------------------------------------------
-SPLIT_SOURCES := $(sort $(wildcard core/*.c backends/*.c kernels/*.c))
+SPLIT_SOURCES := $(sort $(wildcard core/*/*.c backends/*.c kernels/*/*.c))
 SPLIT_OBJECTS := $(SPLIT_SOURCES:%.c=$(BUILD)/split/%.o)
 SPLIT_LIBRARY := $(BUILD)/split/libgpustage_split.a
-HEADER_SOURCES := $(SPLIT_SOURCES) $(wildcard core/*.h core/preamble.txt backends/*.h kernels/*.h kernels/*.def)
+HEADER_SOURCES := $(SPLIT_SOURCES) $(wildcard core/*/*.h core/preamble.txt backends/*.h kernels/*/*.h)
 
 ifneq ($(HAVE_PYTHON),)
 gpustage.h: amalgamate.py $(HEADER_SOURCES)
@@ -316,7 +316,7 @@ demo-run: $(COMMAND) $(BUILD)/demo_scene
 	@echo 'the views of each frame are $(BUILD)/demo/*_v00.* ... *_v0$(shell expr $(DEMO_VIEWS) - 1).*'
 
 # ---- install -----------------------------------------------------------------------------------
-VERSION := $(shell sed -n 's/^.define GPST_VERSION_TEXT "\(.*\)"/\1/p' core/config.h)
+VERSION := $(shell sed -n 's/^.define GPST_VERSION_TEXT "\(.*\)"/\1/p' core/base/config.h)
 
 install: $(COMMAND)
 	mkdir -p $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin

@@ -3,7 +3,7 @@
 #ifndef GPSTI_BACKEND_H
 #define GPSTI_BACKEND_H
 
-#include "../core/base_internal.h"
+#include "../core/base/base_internal.h"
 
 #define GPSTI_BACKEND_ABI 3
 #define GPSTI_ARGS_BYTES 256 /* largest argument block of a launch */

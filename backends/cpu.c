@@ -1,6 +1,6 @@
 /* backends/cpu.c -- the host as a device: every operation runs when it is
    submitted, on the thread that submits it. Owns no thread and schedules nothing. */
-#include "../core/platform_internal.h"
+#include "../core/base/platform_internal.h"
 
 #include "backend.h"
 #include "operation_internal.h"

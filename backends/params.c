@@ -1,6 +1,6 @@
 /* backends/params.c -- reads "key=value,..." into a backend's struct of
    parameters, by the backend's table of keys. */
-#include "../core/platform_internal.h"
+#include "../core/base/platform_internal.h"
 
 #include "params_internal.h"
 

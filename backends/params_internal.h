@@ -3,7 +3,7 @@
 #ifndef GPSTI_PARAMS_INTERNAL_H
 #define GPSTI_PARAMS_INTERNAL_H
 
-#include "../core/base_internal.h"
+#include "../core/base/base_internal.h"
 
 typedef enum gpsti_fault { /* fail_alloc=3: the third allocation fails */
                            GPSTI_FAULT_ALLOC = 0,

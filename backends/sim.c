@@ -1,6 +1,6 @@
 /* backends/sim.c -- an asynchronous device made of threads, a clock model and
    faults on request, for testing what drives a GPU without one. Chosen by name only. */
-#include "../core/platform_internal.h"
+#include "../core/base/platform_internal.h"
 
 #include "sim_internal.h"
 

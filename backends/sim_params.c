@@ -1,6 +1,6 @@
 /* backends/sim_params.c -- the keys of a simulated device's parameters, what they
    are when nobody sets them, and the presets. */
-#include "../core/platform_internal.h"
+#include "../core/base/platform_internal.h"
 
 #include "sim_internal.h"
 

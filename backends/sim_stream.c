@@ -1,6 +1,6 @@
 /* backends/sim_stream.c -- a simulated stream: its queue, who plays it and the
    clock model. Computes nothing itself: an operation is run by the cpu backend's code. */
-#include "../core/platform_internal.h"
+#include "../core/base/platform_internal.h"
 
 #include "sim_internal.h"
 

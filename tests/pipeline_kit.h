@@ -10,7 +10,7 @@
 #include "pipeline_backend.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/pipeline_internal.h"
+#include "../core/pipeline/pipeline_internal.h"
 #endif
 
 #include <dirent.h>

@@ -7,18 +7,20 @@
 #define GPUSTAGE_IMPLEMENTATION
 #include "../gpustage.h"
 #else
-#include "../core/platform_internal.h"
+#include "../core/base/platform_internal.h"
 
 #include "../backends/backend.h"
-#include "../core/base_internal.h"
-#include "../core/context_internal.h"
-#include "../core/pipeline.h"
-#include "../core/pool.h"
-#include "../core/reader.h"
-#include "../core/ring.h"
-#include "../core/tier.h"
-#include "../core/writer_internal.h"
-#include "../kernels/warp_internal.h"
+#include "../core/base/base_internal.h"
+#include "../core/device/context_internal.h"
+#include "../core/memory/keep_internal.h"
+#include "../core/memory/spares_internal.h"
+#include "../core/pipeline/pipeline.h"
+#include "../core/memory/pool.h"
+#include "../core/files/reader.h"
+#include "../core/memory/ring.h"
+#include "../core/machine/tier.h"
+#include "../core/files/writer_internal.h"
+#include "../kernels/warp/warp_internal.h"
 #endif
 
 #include <setjmp.h>

@@ -4,8 +4,8 @@
 #include "pipeline_kit.h"
 #include "test_files.h"
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/ahead_internal.h"
-#include "../core/os_direct_internal.h"
+#include "../core/files/ahead_internal.h"
+#include "../core/base/os_direct_internal.h"
 #endif
 
 #define MIB ((size_t)1 << 20)

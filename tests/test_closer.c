@@ -3,7 +3,7 @@
 #include "test.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/closer_internal.h"
+#include "../core/files/closer_internal.h"
 #endif
 
 #include <arpa/inet.h>

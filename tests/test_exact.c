@@ -2,7 +2,7 @@
 #include "test.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../kernels/exact_internal.h"
+#include "../kernels/exact/exact_internal.h"
 #endif
 
 #include <fenv.h>

@@ -9,8 +9,8 @@ int main(void) {
 }
 #else
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/measure.h"
-#include "../core/prefetch.h"
+#include "../core/machine/measure.h"
+#include "../core/files/prefetch.h"
 #endif
 
 #include <fcntl.h>

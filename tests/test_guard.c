@@ -2,7 +2,7 @@
 #include "test.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/guard_internal.h"
+#include "../core/tuning/guard_internal.h"
 #endif
 
 #define MS 1e6

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/inside_internal.h"
+#include "../core/workers/inside_internal.h"
 #endif
 
 #define US 1000

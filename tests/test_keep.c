@@ -32,7 +32,7 @@ static uint64_t kept_device_bytes(const gpst_context* context) {
 static gpsti_host_memory take(gpst_context* context, size_t bytes, bool want_huge, bool* found) {
     gpsti_host_memory memory;
     int64_t known_ns = -1;
-    assert_int_equal(gpsti_keep_host_alloc(&context->keep, context->device, bytes, want_huge, 0, &memory, &known_ns),
+    assert_int_equal(gpsti_keep_host_alloc(context->keep, context->device, bytes, want_huge, 0, &memory, &known_ns),
                      GPST_OK);
     assert_true(known_ns >= 0);
     *found = known_ns > 0;
@@ -40,7 +40,7 @@ static gpsti_host_memory take(gpst_context* context, size_t bytes, bool want_hug
 }
 
 static void give(gpst_context* context, size_t bytes, gpsti_host_memory memory) {
-    gpsti_keep_host_free(&context->keep, context->device, bytes, false, &memory);
+    gpsti_keep_host_free(context->keep, context->device, bytes, false, &memory);
 }
 
 static void test_what_is_kept_is_found(void** state) {
@@ -64,7 +64,7 @@ static void test_what_is_kept_is_found(void** state) {
     assert_int_equal(kept_host_bytes(context), a.bytes);
     give(context, PAGE, again);
     give(context, 2 * PAGE, other);
-    gpsti_keep_host_free(&context->keep, context->device, PAGE, true, (gpsti_host_memory*)(uintptr_t)&huge);
+    gpsti_keep_host_free(context->keep, context->device, PAGE, true, (gpsti_host_memory*)(uintptr_t)&huge);
     gpst_context_trim(context);
     assert_int_equal(kept_host_bytes(context), 0);
     gpst_context_trim(context);
@@ -138,7 +138,7 @@ static void test_use_goes_first(void** state) {
 static void test_kept_memory_makes_way_on_a_device(void** state) {
     gpst_context* const context = open_context("sim:oom_mb=8", (uint64_t)1 << 30, (uint64_t)1 << 30);
     gpsti_device* const device = context->device;
-    gpsti_keep* const keep = &context->keep;
+    gpsti_keep* const keep = context->keep;
     const size_t mb = (size_t)1 << 20;
     void *a = NULL, *b = NULL;
     int64_t known_ns = 0;
@@ -236,7 +236,7 @@ static void close_odd(gpst_context* context) {
 
 static void test_what_does_not_stay_is_freed(void** state) {
     gpst_context* const context = open_odd("cpu", 2 * PAGE);
-    gpsti_keep* const keep = &context->keep;
+    gpsti_keep* const keep = context->keep;
     bool found = true;
     (void)state;
     const gpsti_host_memory a = take(context, PAGE, false, &found), b = take(context, 2 * PAGE, false, &found);
@@ -263,7 +263,7 @@ static void test_what_does_not_stay_is_freed(void** state) {
 /* Nobody is refused while something is kept; nobody asks twice when nothing is. */
 static void test_refusals(void** state) {
     gpst_context* const context = open_odd("cpu", 0);
-    gpsti_keep* const keep = &context->keep;
+    gpsti_keep* const keep = context->keep;
     gpsti_host_memory memory;
     bool found = true;
     int64_t known_ns = 0;
@@ -381,10 +381,10 @@ static void test_a_pool_that_drops(void** state) {
         gpst_pool_release(pool, &buffer);
     }
     assert_int_equal(gpst_pool_destroy(pool), GPST_OK);
-    gpsti_keep_count_run(&context->keep);
-    assert_false(gpsti_keep_stays(&context->keep));
-    gpsti_keep_count_run(&context->keep);
-    assert_true(gpsti_keep_stays(&context->keep));
+    gpsti_keep_count_run(context->keep);
+    assert_false(gpsti_keep_stays(context->keep));
+    gpsti_keep_count_run(context->keep);
+    assert_true(gpsti_keep_stays(context->keep));
     gpst_context_destroy(context);
 }
 
@@ -400,7 +400,7 @@ static void make_nested(void) {
 /* By the clock, however many make some at once; what is found has a part by its size. */
 static void test_the_price_of_a_byte(void** state) {
     gpst_context* const context = open_odd("cpu", 0);
-    gpsti_shelf* const host = &context->keep.host;
+    gpsti_shelf* const host = &context->keep->host;
     gpsti_host_memory memory;
     bool found = true;
     int64_t known_ns = 0;
@@ -417,12 +417,12 @@ static void test_the_price_of_a_byte(void** state) {
     give(context, PAGE, nested_memory);
     give(context, 3 * PAGE, memory);
     host->made_ns = 5000000;
-    assert_int_equal(gpsti_keep_host_alloc(&context->keep, context->device, 3 * PAGE, false, 0, &memory, &known_ns),
+    assert_int_equal(gpsti_keep_host_alloc(context->keep, context->device, 3 * PAGE, false, 0, &memory, &known_ns),
                      GPST_OK);
     assert_int_equal(known_ns, 3000001);
     give(context, 3 * PAGE, memory);
     host->made_ns = 0; /* as a coarse clock has it */
-    assert_int_equal(gpsti_keep_host_alloc(&context->keep, context->device, 3 * PAGE, false, 0, &memory, &known_ns),
+    assert_int_equal(gpsti_keep_host_alloc(context->keep, context->device, 3 * PAGE, false, 0, &memory, &known_ns),
                      GPST_OK);
     assert_int_equal(known_ns, 1); /* found all the same */
     give(context, 3 * PAGE, memory);
@@ -443,7 +443,7 @@ static void test_whose_it_is(void** state) {
     desc.max_host_bytes = 80 * PAGE;
     desc.max_device_bytes = 160 * PAGE;
     assert_int_equal(gpst_context_create(&desc, &context), GPST_OK);
-    gpsti_keep* const keep = &context->keep;
+    gpsti_keep* const keep = context->keep;
     assert_int_equal(keep->host.most_bytes, 10 * PAGE);
     assert_int_equal(keep->device.most_bytes, 20 * PAGE);
     assert_int_equal(keep->host.budget_bytes, 80 * PAGE);
@@ -497,7 +497,7 @@ static void test_what_a_pool_lets_go(void** state) {
 /* As many runs are expected as there were; one whose memory did not stay is none of them. */
 static void test_a_run_s_share(void** state) {
     gpst_context* const context = open_context("cpu", 0, PAGE);
-    gpsti_keep* const keep = &context->keep;
+    gpsti_keep* const keep = context->keep;
     bool found = false;
     (void)state;
     assert_int_equal(gpsti_keep_share_ns(keep, 1000), 1000);
@@ -526,12 +526,12 @@ static void test_what_it_took_is_known(void** state) {
     for (int i = 0; i < 2; i++) {
         const int64_t start_ns = gpsti_now_ns();
         assert_int_equal(
-            gpsti_keep_host_alloc(&context->keep, context->device, bytes, false, bytes, &memory, &known_ns), GPST_OK);
+            gpsti_keep_host_alloc(context->keep, context->device, bytes, false, bytes, &memory, &known_ns), GPST_OK);
         const int64_t took_ns = gpsti_now_ns() - start_ns;
         assert_int_equal(known_ns > 0, i == 1);
         assert_true(i == 1 || took_ns >= 10000000);
         assert_true(i == 0 || known_ns >= 10000000);
-        gpsti_keep_host_free(&context->keep, context->device, bytes, false, &memory);
+        gpsti_keep_host_free(context->keep, context->device, bytes, false, &memory);
     }
     gpst_context_destroy(context);
 }
@@ -561,7 +561,7 @@ static void test_what_runs_think_of_it(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 2);
     gpst_pipeline_desc desc = kit_standard(self, 40);
-    gpsti_keep* const keep = &self->context->keep;
+    gpsti_keep* const keep = self->context->keep;
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
     gpst_pipeline* const pipeline = self->pipeline;
     pipeline->tune.tuner.budget.cores = 4;
@@ -634,17 +634,17 @@ static void test_the_next_pipeline_makes_none(void** state) {
         assert_int_equal(kept_host_bytes(self->context), 0);
         assert_int_equal(run_standard(self, modes[m], &stats), GPST_OK);
         const uint64_t host_bytes = kept_host_bytes(self->context), device_bytes = kept_device_bytes(self->context);
-        const uint64_t made_bytes = self->context->keep.host.made_bytes + self->context->keep.device.made_bytes;
+        const uint64_t made_bytes = self->context->keep->host.made_bytes + self->context->keep->device.made_bytes;
         assert_true(host_bytes > 0 && device_bytes > 0 && made_bytes > 0);
         assert_int_equal(gpsti_a64_load(&self->context->host_bytes), 0);
         assert_int_equal(gpsti_a64_load(&self->context->device_bytes), 0);
         assert_int_equal(run_standard(self, modes[m], &stats), GPST_OK);
         if (modes[m] == GPST_RUN_PLAIN_SERIAL) { /* an engine's items may be more at once than they were */
-            assert_int_equal(self->context->keep.host.made_bytes + self->context->keep.device.made_bytes, made_bytes);
+            assert_int_equal(self->context->keep->host.made_bytes + self->context->keep->device.made_bytes, made_bytes);
             assert_int_equal(kept_host_bytes(self->context), host_bytes);
             assert_int_equal(kept_device_bytes(self->context), device_bytes);
         }
-        assert_int_equal(self->context->keep.n_runs, 2);
+        assert_int_equal(self->context->keep->n_runs, 2);
         kit_close(self);
     }
 }
@@ -663,9 +663,9 @@ static void test_a_device_s_budget(void** state) {
     kit* const self = kit_open("sim", 2);
     assert_int_equal(run_standard(self, GPST_RUN_PLAIN_SERIAL, NULL), GPST_OK);
     const uint64_t bytes = kept_device_bytes(self->context);
-    const uint32_t n_host = self->context->keep.host.n, n_device = self->context->keep.device.n;
+    const uint32_t n_host = self->context->keep->host.n, n_device = self->context->keep->device.n;
     gpst_context_trim(self->context);
-    self->context->info.max_device_bytes = self->context->keep.device.budget_bytes = bytes;
+    self->context->info.max_device_bytes = self->context->keep->device.budget_bytes = bytes;
     for (int i = 0; i < 2; i++) {
         gpst_pipeline_desc desc = kit_standard(self, 40);
         desc.mode = GPST_RUN_PLAIN_SERIAL;
@@ -704,7 +704,7 @@ static void test_a_warp_s_constants(void** state) {
     for (int i = 0; i < 2; i++) {
         assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
         assert_non_null(self->pipeline->stages[2].constants);
-        assert_int_equal(self->context->keep.device.made_bytes, 64);
+        assert_int_equal(self->context->keep->device.made_bytes, 64);
         assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
         self->pipeline = NULL;
         assert_int_equal(kept_device_bytes(self->context), 64);
@@ -719,12 +719,12 @@ static void test_nothing_stays_of_a_lost_device(void** state) {
     (void)state;
     const gpsti_host_memory a = take(context, PAGE, false, &found), b = take(context, PAGE, false, &found);
     give(context, PAGE, a);
-    gpsti_keep_lose(&context->keep);
+    gpsti_keep_lose(context->keep);
     give(context, PAGE, b);
     assert_int_equal(kept_host_bytes(context), PAGE);
-    gpsti_keep_count_run(&context->keep);
+    gpsti_keep_count_run(context->keep);
     assert_int_equal(kept_host_bytes(context), 0);
-    assert_false(gpsti_keep_stays(&context->keep));
+    assert_false(gpsti_keep_stays(context->keep));
     gpst_context_destroy(context);
 }
 

@@ -6,7 +6,7 @@
 #include "test.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../kernels/mask_pixel_internal.h"
+#include "../kernels/mask/mask_pixel_internal.h"
 #endif
 
 #include <sys/mman.h>

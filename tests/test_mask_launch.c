@@ -3,8 +3,8 @@
 #include "test_mask.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../kernels/quantise.h"
-#include "../kernels/mask_launch.h"
+#include "../kernels/quantise/quantise.h"
+#include "../kernels/mask/mask_launch.h"
 #endif
 
 enum { SIDE = 4 };

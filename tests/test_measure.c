@@ -2,7 +2,7 @@
    cannot says why. No figure is judged: machines differ. */
 #include "test_reader.h"
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/measure.h"
+#include "../core/machine/measure.h"
 #endif
 
 static void memory_and_disk(void** state) {

@@ -3,8 +3,8 @@
 #include "test_allocator.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/prefetch.h"
-#include "../kernels/quantise.h"
+#include "../core/files/prefetch.h"
+#include "../kernels/quantise/quantise.h"
 #endif
 
 typedef enum wrong {

@@ -5,7 +5,7 @@
 #include "pipeline_books.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/note_internal.h"
+#include "../core/pipeline/note_internal.h"
 #endif
 
 enum { N_NOTES = 5000, N_STEPS = 5, MOST_TIMES = 20, N_MORE = 2, N_MORE_BYTES = 7 };

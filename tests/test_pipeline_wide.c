@@ -78,9 +78,9 @@ static gpst_result begin_another(void* user_data, gpst_task* task) {
     gpst_context* const context = task->pipeline->context;
     (void)user_data;
     gpsti_mutex_lock(&context->scheduler->mutex);
-    context->lone_pixels = 12345;
-    memset(&context->lone, 7, sizeof context->lone);
-    others_lone = context->lone;
+    gpsti_jobs_of(context)->lone_pixels = 12345;
+    memset(&gpsti_jobs_of(context)->lone, 7, sizeof gpsti_jobs_of(context)->lone);
+    others_lone = gpsti_jobs_of(context)->lone;
     gpsti_mutex_unlock(&context->scheduler->mutex);
     return GPST_OK;
 }
@@ -95,8 +95,8 @@ static void test_lone_runs_at_once(void** state) {
     self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, begin_another, "another");
     desc.n_stages = 2;
     assert_int_equal(run_tuned(self, &desc, &stats), GPST_OK);
-    assert_int_equal(self->context->lone_pixels, 12345);
-    assert_memory_equal(&self->context->lone, &others_lone, sizeof others_lone);
+    assert_int_equal(gpsti_jobs_of(self->context)->lone_pixels, 12345);
+    assert_memory_equal(&gpsti_jobs_of(self->context)->lone, &others_lone, sizeof others_lone);
     gpst_warp_destroy(warp);
     kit_close(self);
 }

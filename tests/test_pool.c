@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #endif
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/pool_internal.h"
+#include "../core/memory/pool_internal.h"
 #endif
 
 #define TEST_MS 1000000 /* in ns */

@@ -2,7 +2,7 @@
    whatever order, with any cap; and the counters say what foresight was worth. */
 #include "test_reader.h"
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/prefetch.h"
+#include "../core/files/prefetch.h"
 #endif
 
 enum { TEST_N_FRAMES = 40 };

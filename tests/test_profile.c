@@ -3,7 +3,7 @@
 #include "test.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/profile_internal.h"
+#include "../core/stats/profile_internal.h"
 #endif
 
 static void assert_near(double value, double wanted) {

@@ -5,7 +5,7 @@
 #include "test_allocator.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../kernels/quantise_internal.h"
+#include "../kernels/quantise/quantise_internal.h"
 #endif
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "test_allocator.h"
 #include "test_files.h"
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/reader_internal.h"
+#include "../core/files/reader_internal.h"
 #endif
 
 #include <pthread.h>

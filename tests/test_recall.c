@@ -561,7 +561,7 @@ static void test_workers_of_a_run_that_finds_out(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", N_WORKERS);
     gpst_pipeline_desc desc = a_job(self);
-    gpsti_recall* const recall = &self->context->recall;
+    gpsti_recall* const recall = &gpsti_jobs_of(self->context)->recall;
     for (int is_old = 0; is_old < 2; is_old++) {
         desc.mode = GPST_RUN_DEFAULT;
         assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
@@ -605,8 +605,8 @@ static void test_how_short_a_run_is_remembered(void** state) {
         pipeline->whole = rows[r].whole;
         pipeline->items_ok = rows[r].n_items;
         gpsti_tune_remember(pipeline);
-        assert_int_equal(gpsti_recall_find(&self->context->recall, 77) != NULL, rows[r].is_known);
-        gpsti_recall_forget(&self->context->recall, 77);
+        assert_int_equal(gpsti_recall_find(&gpsti_jobs_of(self->context)->recall, 77) != NULL, rows[r].is_known);
+        gpsti_recall_forget(&gpsti_jobs_of(self->context)->recall, 77);
         pipeline->whole = whole;
         assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
         self->pipeline = NULL;
@@ -707,7 +707,7 @@ static void test_side_by_side(void** state) {
         assert_int_equal(sides[t].n_done, 6);
         assert_int_equal(gpsti_a64_load(&sides[t].n_items), 6 * N_ITEMS);
     }
-    assert_true(self->context->recall.n <= 1);
+    assert_true(gpsti_jobs_of(self->context)->recall.n <= 1);
     kit_close(self);
 }
 

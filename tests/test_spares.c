@@ -16,7 +16,7 @@ static uint64_t live_bytes(const gpst_context* context) { return gpsti_a64_load(
 
 /* Takes so many, all of them different, and puts them back. */
 static void put_some(gpst_context* context, gpsti_device* device, uint32_t n) {
-    gpsti_spares* const spares = &context->spares;
+    gpsti_spares* const spares = context->spares;
     gpsti_stream* streams[160];
     gpsti_event* events[160];
     for (uint32_t i = 0; i < n; i++) {
@@ -37,16 +37,16 @@ static void test_as_many_as_there_is_room_for(void** state) {
     const uint64_t before_bytes = live_bytes(context);
     (void)state;
     put_some(context, context->device, 3);
-    assert_int_equal(context->spares.n_streams, 3);
-    assert_int_equal(context->spares.n_events, 3);
+    assert_int_equal(context->spares->n_streams, 3);
+    assert_int_equal(context->spares->n_events, 3);
     const uint64_t three_bytes = live_bytes(context);
     put_some(context, context->device, 2);
     assert_int_equal(live_bytes(context), three_bytes);
     put_some(context, context->device, 150);
-    assert_int_equal(context->spares.n_streams, GPSTI_SPARES_STREAMS);
-    assert_int_equal(context->spares.n_events, GPSTI_SPARES_EVENTS);
+    assert_int_equal(context->spares->n_streams, GPSTI_SPARES_STREAMS);
+    assert_int_equal(context->spares->n_events, GPSTI_SPARES_EVENTS);
     gpst_context_trim(context);
-    assert_int_equal(context->spares.n_streams + context->spares.n_events, 0);
+    assert_int_equal(context->spares->n_streams + context->spares->n_events, 0);
     assert_int_equal(live_bytes(context), before_bytes);
     put_some(context, context->device, 2); /* and destroy finds them */
     gpst_context_destroy(context);
@@ -64,7 +64,7 @@ static void test_what_does_not_stay(void** state) {
         gpst_context* const context = open_context(rows[i].backend, rows[i].max_kept_bytes);
         const uint64_t before_bytes = live_bytes(context);
         put_some(context, rows[i].on_cpu ? context->cpu : context->device, 3);
-        assert_int_equal(context->spares.n_streams + context->spares.n_events, 0);
+        assert_int_equal(context->spares->n_streams + context->spares->n_events, 0);
         assert_int_equal(live_bytes(context), before_bytes);
         gpst_context_destroy(context);
     }
@@ -87,8 +87,8 @@ static void test_the_next_pipeline_makes_none(void** state) {
     (void)state;
     for (int run = 0; run < 3; run++) {
         assert_int_equal(run_plain(self), 0);
-        assert_int_equal(self->context->spares.n_streams, 1);
-        assert_true(self->context->spares.n_events > 0);
+        assert_int_equal(self->context->spares->n_streams, 1);
+        assert_true(self->context->spares->n_events > 0);
     }
     gpst_context_trim(self->context);
     assert_true(run_plain(self) > 0);
@@ -101,10 +101,10 @@ static void test_a_lost_device_leaves_none(void** state) {
     put_some(self->context, self->context->device, 4);
     assert_true(run_plain(self) > 0);
     put_some(self->context, self->context->cpu, 2);
-    assert_null(self->context->spares.device);
-    assert_int_equal(self->context->spares.n_streams, 3); /* which nobody finds; the run had the fourth */
+    assert_null(self->context->spares->device);
+    assert_int_equal(self->context->spares->n_streams, 3); /* which nobody finds; the run had the fourth */
     gpst_context_trim(self->context);
-    assert_int_equal(self->context->spares.n_streams, 0);
+    assert_int_equal(self->context->spares->n_streams, 0);
     kit_close(self);
 }
 
@@ -124,14 +124,14 @@ static void test_a_pool_that_finds_it_lost(void** state) {
     gpst_buffer buffer;
     gpst_pool_desc desc = GPST_ZERO;
     (void)state;
-    assert_int_equal(gpsti_spares_take_stream(&context->spares, device, &stream), GPST_OK);
+    assert_int_equal(gpsti_spares_take_stream(context->spares, device, &stream), GPST_OK);
     assert_int_equal(device->i->launch(stream, &nothing, NULL, 0, NULL), GPST_OK);
     assert_int_equal(device->i->stream_wait_idle(stream), GPST_ERROR_DEVICE_LOST);
-    assert_ptr_equal(context->spares.device, device);
+    assert_ptr_equal(context->spares->device, device);
     assert_int_equal(gpst_pool_create(context, &desc, &pool), GPST_OK);
     assert_int_equal(gpst_pool_acquire(pool, 4096, 0, &buffer), GPST_OK);
-    gpsti_spares_put_stream(&context->spares, stream);
-    assert_int_equal(context->spares.n_streams, 0);
+    gpsti_spares_put_stream(context->spares, stream);
+    assert_int_equal(context->spares->n_streams, 0);
     gpst_pool_release(pool, &buffer);
     assert_int_equal(gpst_pool_destroy(pool), GPST_OK);
     gpst_context_destroy(context);

@@ -3,7 +3,7 @@
 #include "test.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/timing_internal.h"
+#include "../core/stats/timing_internal.h"
 #endif
 
 #define US 1000

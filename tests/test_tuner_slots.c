@@ -3,7 +3,7 @@
 #include "test.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/tuner_internal.h"
+#include "../core/tuning/tuner_internal.h"
 #endif
 
 #define MS ((int64_t)1000000)

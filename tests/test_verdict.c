@@ -3,7 +3,7 @@
 #include "test.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/profile_internal.h"
+#include "../core/stats/profile_internal.h"
 #endif
 
 enum { N_MIXES = 200, N_ITEMS = 200, N_CORES = 4, MAX_SLOTS = 64 };

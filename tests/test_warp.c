@@ -3,7 +3,7 @@
 #include "test_warp.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../kernels/exact_internal.h"
+#include "../kernels/exact/exact_internal.h"
 #endif
 
 #include <math.h>

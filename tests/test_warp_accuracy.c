@@ -3,7 +3,7 @@
 #include "test.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../kernels/warp_pixel_internal.h"
+#include "../kernels/warp/warp_pixel_internal.h"
 #endif
 
 #include <math.h>

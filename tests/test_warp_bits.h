@@ -6,7 +6,7 @@
 #include "test_warp.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../kernels/warp_pixel_internal.h"
+#include "../kernels/warp/warp_pixel_internal.h"
 #endif
 
 #include <sys/mman.h>

@@ -3,7 +3,7 @@
 #include "test_warp.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../kernels/warp_footprint_internal.h"
+#include "../kernels/warp/warp_footprint_internal.h"
 #endif
 
 #include <math.h>

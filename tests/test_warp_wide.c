@@ -6,7 +6,7 @@
 #include <math.h>
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../kernels/half_internal.h"
+#include "../kernels/exact/half_internal.h"
 #endif
 
 #define MAX_W 67

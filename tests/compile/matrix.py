@@ -116,8 +116,8 @@ def add_host_cases():
         case("host %s %s %s" % (name, standard, flags))(compile_it)
     for name, standard in FOUR:
         def compile_split(folder, name=name, standard=standard):
-            for path in sorted(glob.glob(ROOT + "/core/*.c") + glob.glob(ROOT + "/backends/*.c")
-                               + glob.glob(ROOT + "/kernels/*.c")):
+            for path in sorted(glob.glob(ROOT + "/core/*/*.c") + glob.glob(ROOT + "/backends/*.c")
+                               + glob.glob(ROOT + "/kernels/*/*.c")):
                 run(compiler(name, standard) + ["-O1", "-DGPUSTAGE_SPLIT_BUILD", "-c", path, "-o", folder + "/o"])
         case("split files %s %s" % (name, standard))(compile_split)
 
@@ -483,8 +483,8 @@ def generator_refuses(folder):
     broken("return", "carriage return", append(b"/* */\r\n"))
     broken("ascii", "ASCII", append(b"/* \xc3\xa9 */\n"))
     broken("newline", "newline", append(b"/* */"))
-    broken("banner", "banners", append(b"/* ==== >>ring == core/ring.c */\n"))
-    broken("edited", "edit core/base.h", append(b"/* an edit */\n"))
+    broken("banner", "banners", append(b"/* ==== >>ring == core/memory/ring.c */\n"))
+    broken("edited", "edit core/base/base.h", append(b"/* an edit */\n"))
 
 
 # ---- the texts and the installed copy ------------------------------------------------------------------

@@ -1,0 +1,675 @@
+/* core/base/os_posix.c -- threads, clocks, files and pages by POSIX, with what Linux
+   and macOS add. Compiles to nothing on Windows. */
+#include "platform_internal.h"
+
+#include "base_internal.h"
+
+#if !defined(_WIN32)
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <locale.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__APPLE__)
+#include <xlocale.h>
+#endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#endif
+
+/* ---- threads -------------------------------------------------------------------- */
+
+/* Beyond 2^31 s a 32-bit time_t would wrap; nobody waits that long. */
+GPSTI_PRIVATE struct timespec gpsti_timespec(int64_t ns) {
+    struct timespec time;
+    const int64_t seconds = ns < 0 ? 0 : ns / GPSTI_OS_NS;
+    time.tv_sec = (time_t)(seconds < INT32_MAX ? seconds : INT32_MAX);
+    time.tv_nsec = (long)(ns < 0 ? 0 : ns % GPSTI_OS_NS);
+    return time;
+}
+
+/* Held for well under a microsecond: who finds one taken does better to try again for a moment than to sleep. */
+GPSTI_LINK gpst_result gpsti_mutex_init(gpsti_mutex* mutex) {
+#if defined(PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP)
+    pthread_mutexattr_t attributes;
+    int code = pthread_mutexattr_init(&attributes);
+    if (code)
+        return gpsti_os_fail("create", "mutex", code);
+    code = pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+    if (!code)
+        code = pthread_mutex_init(&mutex->mutex, &attributes);
+    (void)pthread_mutexattr_destroy(&attributes);
+#else
+    const int code = pthread_mutex_init(&mutex->mutex, NULL);
+#endif
+    return code ? gpsti_os_fail("create", "mutex", code) : GPST_OK;
+}
+
+GPSTI_LINK void gpsti_mutex_term(gpsti_mutex* mutex) { (void)pthread_mutex_destroy(&mutex->mutex); }
+GPSTI_LINK void gpsti_mutex_lock(gpsti_mutex* mutex) { (void)pthread_mutex_lock(&mutex->mutex); }
+GPSTI_LINK bool gpsti_mutex_try_lock(gpsti_mutex* mutex) { return pthread_mutex_trylock(&mutex->mutex) == 0; }
+GPSTI_LINK void gpsti_mutex_unlock(gpsti_mutex* mutex) { (void)pthread_mutex_unlock(&mutex->mutex); }
+
+GPSTI_LINK gpst_result gpsti_cond_init(gpsti_cond* cond) {
+#if defined(__APPLE__) /* has no clock attribute; waits are relative there */
+    const int code = pthread_cond_init(&cond->cond, NULL);
+#else
+    pthread_condattr_t attributes;
+    int code = pthread_condattr_init(&attributes);
+    if (!code) {
+        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        code = pthread_cond_init(&cond->cond, &attributes);
+        (void)pthread_condattr_destroy(&attributes);
+    }
+#endif
+    return code ? gpsti_os_fail("create", "condition variable", code) : GPST_OK;
+}
+
+GPSTI_LINK void gpsti_cond_term(gpsti_cond* cond) { (void)pthread_cond_destroy(&cond->cond); }
+
+GPSTI_LINK bool gpsti_cond_wait_until(gpsti_cond* cond, gpsti_mutex* mutex, int64_t deadline_ns) {
+    if (deadline_ns == GPST_FOREVER) {
+        (void)pthread_cond_wait(&cond->cond, &mutex->mutex);
+        return true;
+    }
+#if defined(__APPLE__)
+    const struct timespec time = gpsti_timespec(deadline_ns - gpsti_now_ns());
+    return pthread_cond_timedwait_relative_np(&cond->cond, &mutex->mutex, &time) != ETIMEDOUT;
+#else
+    const struct timespec time = gpsti_timespec(deadline_ns);
+    return pthread_cond_timedwait(&cond->cond, &mutex->mutex, &time) != ETIMEDOUT;
+#endif
+}
+
+GPSTI_LINK void gpsti_cond_signal(gpsti_cond* cond) { (void)pthread_cond_signal(&cond->cond); }
+GPSTI_LINK void gpsti_cond_broadcast(gpsti_cond* cond) { (void)pthread_cond_broadcast(&cond->cond); }
+
+GPSTI_PRIVATE void* gpsti_thread_main(void* arg) {
+    gpsti_thread* thread = (gpsti_thread*)arg;
+#if defined(__linux__)
+    (void)pthread_setname_np(pthread_self(), thread->name);
+#elif defined(__APPLE__)
+    (void)pthread_setname_np(thread->name);
+#endif
+    thread->func(thread->arg);
+    return NULL;
+}
+
+GPSTI_PRIVATE void gpsti_thread_signals(sigset_t* set) {
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    (void)sigfillset(set);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        (void)sigdelset(set, own[i]);
+}
+
+GPSTI_LINK gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(void*), void* arg,
+                                            const char* name) {
+    const size_t least_stack_bytes = (size_t)1 << 20; /* musl's default is too small for image decoders */
+    pthread_attr_t attributes;
+    sigset_t blocked, before;
+    size_t stack_bytes = 0;
+    thread->func = func;
+    thread->arg = arg;
+    gpsti_copy_text(thread->name, sizeof thread->name, name);
+    int code = pthread_attr_init(&attributes);
+    if (!code) {
+        if (!pthread_attr_getstacksize(&attributes, &stack_bytes) && stack_bytes < least_stack_bytes)
+            (void)pthread_attr_setstacksize(&attributes, least_stack_bytes);
+        gpsti_thread_signals(&blocked);
+        (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
+        code = pthread_create(&thread->thread, &attributes, gpsti_thread_main, thread);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        (void)pthread_attr_destroy(&attributes);
+    }
+    return code ? gpsti_os_fail("start thread", name, code) : GPST_OK;
+}
+
+GPSTI_LINK void gpsti_thread_join(gpsti_thread* thread) { (void)pthread_join(thread->thread, NULL); }
+
+#if defined(__linux__) && !defined(__ANDROID__)
+#define GPSTI_CPU_SETS (GPSTI_MAX_CORES / CPU_SETSIZE)
+
+GPSTI_INTERN bool gpsti_cores_query(gpsti_cores* out) {
+    cpu_set_t sets[GPSTI_CPU_SETS];
+    memset(out, 0, sizeof *out);
+    if (sched_getaffinity(0, sizeof sets, sets))
+        return false;
+    for (uint32_t core = 0; core < GPSTI_MAX_CORES; core++)
+        if (CPU_ISSET_S(core, sizeof sets, sets))
+            out->words[core / 64] |= (uint64_t)1 << core % 64;
+    return true;
+}
+
+GPSTI_INTERN gpst_result gpsti_thread_pin(gpsti_thread* thread, const gpsti_cores* cores) {
+    cpu_set_t sets[GPSTI_CPU_SETS];
+    memset(sets, 0, sizeof sets);
+    for (uint32_t core = 0; core < GPSTI_MAX_CORES; core++)
+        if (cores->words[core / 64] >> core % 64 & 1u)
+            CPU_SET_S(core, sizeof sets, sets);
+    const int code = pthread_setaffinity_np(thread->thread, sizeof sets, sets);
+    return code ? gpsti_os_fail("pin thread", thread->name, code) : GPST_OK;
+}
+#else
+GPSTI_INTERN bool gpsti_cores_query(gpsti_cores* out) {
+    memset(out, 0, sizeof *out);
+    return false;
+}
+
+GPSTI_INTERN gpst_result gpsti_thread_pin(gpsti_thread* thread, const gpsti_cores* cores) {
+    (void)cores;
+    return gpsti_fail(GPST_ERROR_UNSUPPORTED, "pin thread \"%s\": not on this system", thread->name);
+}
+#endif
+
+GPSTI_INTERN void gpsti_yield(void) { (void)sched_yield(); }
+GPSTI_INTERN uint64_t gpsti_pid(void) { return (uint64_t)getpid(); }
+
+GPSTI_INTERN uint64_t gpsti_random(void) {
+    struct timespec now;
+    uint64_t value = 0;
+    const int descriptor = open("/dev/urandom", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const bool got = descriptor >= 0 && read(descriptor, &value, sizeof value) == (ssize_t)sizeof value;
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    if (got)
+        return value;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    value = (uint64_t)now.tv_sec * GPSTI_OS_NS + (uint64_t)now.tv_nsec;
+    return (value ^ (gpsti_pid() << 32) ^ (uintptr_t)&value) * 0x9E3779B97F4A7C15u;
+}
+
+#if defined(__linux__)
+#define GPSTI_FUTEX_PRIVATE 128
+#define GPSTI_FUTEX_WAKE (1 | GPSTI_FUTEX_PRIVATE)
+#define GPSTI_FUTEX_WAIT_BITSET \
+    (9 | GPSTI_FUTEX_PRIVATE) /* its deadline is absolute, on the monotonic clock */
+
+/* A 32-bit system with a 64-bit time_t has its own call for that layout of timespec. */
+#if defined(SYS_futex_time64) && defined(SYS_futex)
+#define GPSTI_SYS_FUTEX (sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex)
+#elif defined(SYS_futex)
+#define GPSTI_SYS_FUTEX SYS_futex
+#else
+#define GPSTI_SYS_FUTEX SYS_futex_time64
+#endif
+
+GPSTI_INTERN void gpsti_futex_wait(gpsti_a32* word, uint32_t expected, int64_t deadline_ns) {
+    const struct timespec time = gpsti_timespec(deadline_ns);
+    (void)syscall(GPSTI_SYS_FUTEX, &word->value, GPSTI_FUTEX_WAIT_BITSET, expected,
+                  deadline_ns == GPST_FOREVER ? (const struct timespec*)NULL : &time, (void*)NULL,
+                  UINT32_MAX);
+}
+
+GPSTI_INTERN void gpsti_futex_wake(gpsti_a32* word, uint32_t wake_count) {
+    const int count = wake_count > INT_MAX ? INT_MAX : (int)wake_count;
+    (void)syscall(GPSTI_SYS_FUTEX, &word->value, GPSTI_FUTEX_WAKE, count, (void*)NULL, (void*)NULL, 0);
+}
+#endif
+
+#if defined(__linux__)
+#define GPSTI_MADV_WIPEONFORK 18
+
+GPSTI_INTERN gpsti_a32* gpsti_fork_guard_create(void) {
+    const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    void* page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return NULL;
+    if (madvise(page, bytes, GPSTI_MADV_WIPEONFORK)) {
+        (void)munmap(page, bytes);
+        return NULL;
+    }
+    gpsti_a32_store((gpsti_a32*)page, 1);
+    return (gpsti_a32*)page;
+}
+
+GPSTI_INTERN void gpsti_fork_guard_destroy(gpsti_a32* guard) {
+    if (guard)
+        (void)munmap((void*)guard, (size_t)sysconf(_SC_PAGESIZE));
+}
+#else
+GPSTI_INTERN gpsti_a32* gpsti_fork_guard_create(void) { return NULL; }
+GPSTI_INTERN void gpsti_fork_guard_destroy(gpsti_a32* guard) { (void)guard; }
+#endif
+
+/* ---- clocks ----------------------------------------------------------------------- */
+
+GPSTI_PRIVATE int64_t gpsti_clock_ns(clockid_t clock) {
+    struct timespec time;
+    (void)clock_gettime(clock, &time);
+    return (int64_t)time.tv_sec * GPSTI_OS_NS + time.tv_nsec;
+}
+
+GPSTI_LINK int64_t gpsti_now_ns(void) { return gpsti_clock_ns(CLOCK_MONOTONIC); }
+GPSTI_INTERN int64_t gpsti_thread_cpu_ns(void) { return gpsti_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+GPSTI_INTERN bool gpsti_thread_waits(uint64_t* out) {
+#if defined(__linux__)
+    struct rusage usage;
+    const bool known = getrusage(1, &usage) == 0; /* RUSAGE_THREAD, which only GNU names */
+    *out = known ? (uint64_t)usage.ru_nvcsw : 0;
+    return known;
+#else
+    *out = 0;
+    return false;
+#endif
+}
+
+GPSTI_LINK void gpsti_sleep_ns(int64_t duration_ns) {
+    struct timespec time = gpsti_timespec(duration_ns);
+    while (nanosleep(&time, &time) && errno == EINTR) {}
+}
+
+/* ---- files ------------------------------------------------------------------------ */
+
+/* A regular file is waited for all the same where it wants to be: another process has a lease on it, or it comes from a
+   tape. */
+GPSTI_PRIVATE gpst_result gpsti_file_open(const char* path, int flags, gpsti_file* out) {
+    struct stat status;
+    int descriptor = -1;
+    do {
+        descriptor = open(path, flags | O_CLOEXEC | O_NOCTTY, 0666);
+        if (descriptor < 0 && errno == EAGAIN && (flags & O_NONBLOCK) && !stat(path, &status) &&
+            S_ISREG(status.st_mode)) {
+            flags &= ~O_NONBLOCK;
+            errno = EINTR;
+        }
+    } while (descriptor < 0 && errno == EINTR);
+    if (descriptor < 0)
+        return gpsti_os_fail(flags & O_CREAT ? "create" : "open", path, errno);
+    out->handle = descriptor;
+    return GPST_OK;
+}
+
+/* Opening a FIFO would wait for its writer, where nobody could cancel that. */
+GPSTI_INTERN gpst_result gpsti_file_open_read(const char* path, gpsti_file* out) {
+    return gpsti_file_open(path, O_RDONLY | O_NONBLOCK, out);
+}
+
+GPSTI_INTERN gpst_result gpsti_file_create(const char* path, gpsti_file* out) {
+    return gpsti_file_open(path, O_WRONLY | O_CREAT | O_EXCL, out);
+}
+
+GPSTI_PRIVATE void gpsti_file_info_of(const struct stat* status, gpsti_file_info* out) {
+#if defined(__APPLE__)
+    const struct timespec modified = status->st_mtimespec;
+#else
+    const struct timespec modified = status->st_mtim;
+#endif
+    out->is_regular = S_ISREG(status->st_mode);
+    out->is_directory = S_ISDIR(status->st_mode);
+    out->bytes = out->is_regular ? (uint64_t)status->st_size : 0;
+    out->modified_ns = (uint64_t)modified.tv_sec * GPSTI_OS_NS + (uint64_t)modified.tv_nsec;
+}
+
+GPSTI_INTERN gpst_result gpsti_file_query(const gpsti_file* file, const char* path, gpsti_file_info* out) {
+    struct stat status;
+    if (fstat((int)file->handle, &status))
+        return gpsti_os_fail("query", path, errno);
+    gpsti_file_info_of(&status, out);
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_path_query(const char* path, gpsti_file_info* out) {
+    struct stat status;
+    if (stat(path, &status))
+        return gpsti_os_fail("query", path, errno);
+    gpsti_file_info_of(&status, out);
+    return GPST_OK;
+}
+
+GPSTI_INTERN bool gpsti_file_make_waiting(const gpsti_file* file) {
+    const int flags = fcntl((int)file->handle, F_GETFL);
+    return flags >= 0 && (flags & O_NONBLOCK) && fcntl((int)file->handle, F_SETFL, flags & ~O_NONBLOCK) == 0;
+}
+
+/* Few file systems mind O_NONBLOCK, and it is taken off for those that do: it would be a call more for every file. */
+GPSTI_INTERN gpst_result gpsti_file_read(const gpsti_file* file, const char* path, void* data, size_t bytes,
+                                         uint64_t offset_bytes, size_t* done) {
+    const size_t want = bytes < GPSTI_OS_CALL_BYTES ? bytes : GPSTI_OS_CALL_BYTES;
+    ssize_t got = 0;
+    GPSTI_FAIL_IF(offset_bytes > (uint64_t)INT64_MAX - want, GPST_ERROR_OVERFLOW,
+                  "read \"%s\": offset_bytes=%llu: must be below 2^63", path, (unsigned long long)offset_bytes);
+    do {
+        got = pread((int)file->handle, data, want, (off_t)offset_bytes);
+    } while (got < 0 && (errno == EINTR || (errno == EAGAIN && gpsti_file_make_waiting(file))));
+    if (got < 0)
+        return gpsti_os_fail("read", path, errno);
+    *done = (size_t)got;
+    return GPST_OK;
+}
+
+/* poll first: a descriptor that is another's, as /dev/stdin is on some systems, may be one whose reads wait. A FIFO
+   that nobody has opened for writing since we opened it reads as ended; poll knows better, but not of what was written
+   before that: so one that has given bytes is asked, too, when nothing comes. */
+GPSTI_INTERN gpst_result gpsti_file_read_next(const gpsti_file* file, const char* path, void* data, size_t bytes,
+                                              bool begun, int64_t wait_ns, size_t* done) {
+    const int descriptor = (int)file->handle;
+    struct pollfd look;
+    struct stat status;
+    look.fd = descriptor;
+    look.events = POLLIN;
+    look.revents = 0;
+    const int n_ready = poll(&look, 1, (int)(wait_ns / 1000000));
+    if (n_ready < 0 && errno != EINTR)
+        return gpsti_os_fail("wait for", path, errno);
+    if (n_ready <= 0 && (!begun || !(fcntl(descriptor, F_GETFL) & O_NONBLOCK)))
+        return GPST_ERROR_WOULD_BLOCK;
+    const ssize_t got = read(descriptor, data, bytes < GPSTI_OS_CALL_BYTES ? bytes : GPSTI_OS_CALL_BYTES);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return GPST_ERROR_WOULD_BLOCK;
+    if (got < 0)
+        return gpsti_os_fail("read", path, errno);
+    const bool ended = begun || (look.revents & POLLHUP);
+    if (got == 0 && !ended && fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode))
+        return GPST_ERROR_WOULD_BLOCK;
+    *done = (size_t)got;
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_file_write(const gpsti_file* file, const char* path, const void* data,
+                                          size_t bytes) {
+    const char* next = (const char*)data;
+    while (bytes) {
+        const ssize_t got =
+            write((int)file->handle, next, bytes < GPSTI_OS_CALL_BYTES ? bytes : GPSTI_OS_CALL_BYTES);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return gpsti_os_fail("write", path, got < 0 ? errno : EIO);
+        next += got;
+        bytes -= (size_t)got;
+    }
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_file_flush(const gpsti_file* file, const char* path, uint64_t offset_bytes,
+                                          uint64_t bytes, bool wait) {
+#if defined(__linux__) && defined(SYNC_FILE_RANGE_WRITE)
+    const unsigned flags = wait ? SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER
+                                : SYNC_FILE_RANGE_WRITE;
+    int failed = 0;
+    do {
+        failed = sync_file_range((int)file->handle, (off_t)offset_bytes, (off_t)bytes, flags);
+    } while (failed && errno == EINTR);
+    if (failed && (errno == EIO || errno == ENOSPC)) /* else it is this kernel or file that does not take the call */
+        return gpsti_os_fail("write back", path, errno);
+#else
+    (void)file;
+    (void)path;
+    (void)offset_bytes;
+    (void)bytes;
+    (void)wait;
+#endif
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_file_sync(const gpsti_file* file, const char* path) {
+    int failed = 0;
+    do {
+        failed = fsync((int)file->handle);
+    } while (failed && errno == EINTR);
+    if (failed && errno != EINVAL) /* EINVAL: a pipe or device, which has nothing to sync */
+        return gpsti_os_fail("sync", path, errno);
+    return GPST_OK;
+}
+
+GPSTI_INTERN bool gpsti_file_is_in_memory(const gpsti_file* file) {
+#if defined(__linux__)
+    const uint32_t tmpfs = 0x01021994, ramfs = 0x858458F6;
+    struct statfs disk;
+    if (fstatfs((int)file->handle, &disk) != 0)
+        return false;
+    return (uint32_t)disk.f_type == tmpfs || (uint32_t)disk.f_type == ramfs;
+#else
+    (void)file;
+    return false;
+#endif
+}
+
+GPSTI_INTERN gpst_result gpsti_file_close(gpsti_file* file, const char* path) {
+    const int failed = close((int)file->handle);
+    file->handle = -1;
+    if (failed &&
+        errno != EINTR) /* after EINTR the descriptor is closed, and a retry could close another's */
+        return gpsti_os_fail("close", path, errno);
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_path_rename(const char* from, const char* to) {
+    return rename(from, to) ? gpsti_os_fail("rename to", to, errno) : GPST_OK;
+}
+
+#if defined(__linux__) && defined(O_PATH)
+/* NFS gives what is held another name, until it is let go of; and a disk that is nearly full needs the room. */
+GPSTI_PRIVATE bool gpsti_may_hold(int descriptor) {
+    const long nfs = 0x6969;
+    const uint64_t n_spare = 64; /* as large as this one: more than are ever held and written at once */
+    struct statfs disk;
+    struct stat file;
+    if (fstatfs(descriptor, &disk) != 0 || fstat(descriptor, &file) != 0)
+        return false;
+    const uint64_t free_bytes = (uint64_t)disk.f_bavail * (uint64_t)disk.f_bsize;
+    return (long)disk.f_type != nfs && free_bytes / n_spare >= (uint64_t)file.st_size;
+}
+
+GPSTI_INTERN bool gpsti_path_hold(const char* path, gpsti_file* out) {
+    const int descriptor = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor < 0)
+        return false;
+    out->handle = descriptor;
+    if (gpsti_may_hold(descriptor))
+        return true;
+    (void)gpsti_file_close(out, path);
+    return false;
+}
+#else
+GPSTI_INTERN bool gpsti_path_hold(const char* path, gpsti_file* out) {
+    (void)path;
+    (void)out;
+    return false;
+}
+#endif
+
+GPSTI_INTERN gpst_result gpsti_path_remove(const char* path) {
+    return unlink(path) ? gpsti_os_fail("remove", path, errno) : GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_path_make_directory(const char* path) {
+    struct stat status;
+    if (!mkdir(path, 0777))
+        return GPST_OK;
+    const int code = errno;
+    if (code == EEXIST && !stat(path, &status) && S_ISDIR(status.st_mode))
+        return GPST_OK;
+    return gpsti_os_fail("make directory", path, code);
+}
+
+/* ---- text and memory ----------------------------------------------------------------- */
+
+GPSTI_INTERN void gpsti_format_list(char* out, size_t out_bytes, const char* format, va_list list) {
+    const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    const locale_t before = plain ? uselocale(plain) : (locale_t)0;
+    if (vsnprintf(out, out_bytes, format, list) < 0 && out_bytes)
+        out[0] = 0;
+    if (plain) {
+        (void)uselocale(before);
+        freelocale(plain);
+    }
+}
+
+GPSTI_INTERN bool gpsti_read_text(const char* root, const char* path, char* out, size_t out_bytes) {
+    char whole[1024];
+    gpsti_format(whole, sizeof whole, "%s%s", root, path);
+    const int descriptor = open(whole, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    size_t used = 0;
+    ssize_t got = 0;
+    while (descriptor >= 0 && used < out_bytes - 1 &&
+           (got = read(descriptor, out + used, out_bytes - 1 - used)) > 0)
+        used += (size_t)got;
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    out[used] = 0;
+    return used > 0;
+}
+
+GPSTI_INTERN void* gpsti_aligned_alloc(size_t bytes, size_t align_bytes) {
+    void* ptr = NULL;
+    return posix_memalign(&ptr, align_bytes, bytes) ? NULL : ptr;
+}
+
+GPSTI_INTERN void gpsti_aligned_free(void* ptr) { free(ptr); }
+
+GPSTI_PRIVATE void* gpsti_pages_map(size_t bytes, int flags) {
+    void* ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    return ptr == MAP_FAILED ? NULL : ptr;
+}
+
+#if defined(__linux__)
+#define GPSTI_HUGE_BYTES ((size_t)2 << 20)
+#define GPSTI_MAP_HUGE_2MB (21 << 26)
+#define GPSTI_MADV_POPULATE_WRITE 23
+
+/* False where the administrator switched them off: madvise would succeed and change nothing. Asked once: the answer
+   takes longer than the pages. */
+GPSTI_PRIVATE bool gpsti_pages_thp_allowed(void) {
+    static gpsti_a32 answer; /* 0 = not known, 1 = no, 2 = yes */
+    uint32_t known = gpsti_a32_load(&answer);
+    char text[128];
+    if (known == 0) {
+        const bool read =
+            gpsti_read_text("", "/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text);
+        known = read && !strstr(text, "[never]") ? 2 : 1;
+        gpsti_a32_store(&answer, known);
+    }
+    return known == 2;
+}
+
+/* Populated at once: a cgroup's limit on huge pages would else show as SIGBUS at the first touch. */
+GPSTI_PRIVATE void* gpsti_pages_hugetlb(size_t bytes, char* why_not, size_t why_not_bytes) {
+    void* ptr = gpsti_pages_map(bytes, MAP_HUGETLB | GPSTI_MAP_HUGE_2MB);
+    if (ptr && madvise(ptr, bytes, GPSTI_MADV_POPULATE_WRITE) && errno != EINVAL) {
+        const int code = errno;
+        (void)munmap(ptr, bytes);
+        errno = code;
+        ptr = NULL;
+    }
+    if (!ptr)
+        gpsti_format(why_not, why_not_bytes, "hugetlb: %s (%d)", gpsti_os_error_text(errno), errno);
+    return ptr;
+}
+
+/* Aligned: systems of today do that by themselves, for the others what is cut off at both ends goes back at once. */
+GPSTI_PRIVATE char* gpsti_pages_map_aligned(size_t bytes) {
+    char* const base = (char*)gpsti_pages_map(bytes, 0);
+    if (!base || ((uintptr_t)base & (GPSTI_HUGE_BYTES - 1)) == 0)
+        return base;
+    (void)munmap(base, bytes);
+    char* const wide = (char*)gpsti_pages_map(bytes + GPSTI_HUGE_BYTES, 0);
+    if (!wide)
+        return NULL;
+    const size_t head = (size_t)(-(intptr_t)wide & (intptr_t)(GPSTI_HUGE_BYTES - 1));
+    if (head)
+        (void)munmap(wide, head);
+    (void)munmap(wide + head + bytes, GPSTI_HUGE_BYTES - head);
+    return wide + head;
+}
+
+GPSTI_PRIVATE void* gpsti_pages_thp(size_t bytes, char* why_not, size_t why_not_bytes) {
+    const bool allowed = gpsti_pages_thp_allowed();
+    char* const base = allowed ? gpsti_pages_map_aligned(bytes) : NULL;
+    int code = errno;
+    if (base) {
+        if (!madvise(base, bytes, MADV_HUGEPAGE))
+            return base;
+        code = errno;
+        (void)munmap(base, bytes);
+    }
+    const size_t used = strlen(why_not);
+    gpsti_format(why_not + used, why_not_bytes - used, "; THP: %s",
+                 allowed ? gpsti_os_error_text(code) : "switched off or not compiled into the kernel");
+    return NULL;
+}
+#endif
+
+#if defined(__linux__)
+GPSTI_PRIVATE bool gpsti_pages_fills(size_t bytes, size_t huge_bytes) {
+    return huge_bytes != 0 && huge_bytes - bytes <= GPSTI_HUGE_BYTES - GPSTI_PAGES_REST_BYTES;
+}
+#endif
+
+/* The best pages to be had, or NULL; *mapped_bytes is whole small pages before and what was mapped after. */
+GPSTI_PRIVATE void* gpsti_pages_huge(gpsti_pages_want want, size_t* mapped_bytes, gpsti_pages_kind* kind,
+                                     char* why_not, size_t why_not_bytes) {
+#if defined(__linux__)
+    size_t huge_bytes = 0;
+    void* ptr = NULL;
+    if (gpsti_size_round_up(*mapped_bytes, GPSTI_HUGE_BYTES, &huge_bytes))
+        ptr = gpsti_pages_hugetlb(huge_bytes, why_not, why_not_bytes);
+    *kind = ptr ? GPSTI_PAGES_HUGETLB : GPSTI_PAGES_THP;
+    if (!ptr) {
+        if (want != GPSTI_WANT_FILLED || !gpsti_pages_fills(*mapped_bytes, huge_bytes))
+            huge_bytes = *mapped_bytes;
+        ptr = gpsti_pages_thp(huge_bytes, why_not, why_not_bytes);
+    }
+    if (ptr)
+        *mapped_bytes = huge_bytes;
+    return ptr;
+#else
+    (void)want;
+    (void)mapped_bytes;
+    (void)kind;
+    gpsti_copy_text(why_not, why_not_bytes, "huge pages: not on this system");
+    return NULL;
+#endif
+}
+
+GPSTI_LINK gpst_result gpsti_pages_alloc(size_t bytes, gpsti_pages_want want, void** out, size_t* mapped_bytes,
+                                           gpsti_pages_kind* kind, char* why_not) {
+    char reason[128] = "";
+    size_t mapped = 0;
+    GPSTI_FAIL_IF(!bytes || !gpsti_size_round_up(bytes, (size_t)sysconf(_SC_PAGESIZE), &mapped),
+                  GPST_ERROR_OVERFLOW, "map memory: bytes=%zu: must be 1..SIZE_MAX/2", bytes);
+    void* ptr =
+        want != GPSTI_WANT_SMALL ? gpsti_pages_huge(want, &mapped, kind, reason, sizeof reason) : NULL;
+    if (!ptr) {
+        *kind = GPSTI_PAGES_SMALL;
+        ptr = gpsti_pages_map(mapped, 0);
+        GPSTI_FAIL_IF(!ptr, GPST_ERROR_MEMORY, "map memory: bytes=%zu: %s (%d)", mapped,
+                      gpsti_os_error_text(errno), errno);
+    }
+    if (why_not)
+        gpsti_copy_text(why_not, sizeof reason, reason);
+    *out = ptr;
+    *mapped_bytes = mapped;
+    return GPST_OK;
+}
+
+GPSTI_LINK void gpsti_pages_free(void* ptr, size_t mapped_bytes) {
+    if (ptr)
+        (void)munmap(ptr, mapped_bytes);
+}
+
+GPSTI_INTERN void gpsti_pages_touch(void* ptr, size_t bytes, gpsti_pages_kind kind) {
+#if defined(__linux__)
+    const size_t page_bytes = kind == GPSTI_PAGES_SMALL ? gpsti_page_bytes() : GPSTI_HUGE_BYTES;
+    for (size_t at = 0; at < bytes; at += page_bytes)
+        (void)__atomic_fetch_or((char*)ptr + at, 0, __ATOMIC_RELAXED); /* a write that changes nothing */
+#else
+    (void)kind;
+    (void)ptr;
+    (void)bytes;
+#endif
+}
+#endif

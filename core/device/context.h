@@ -1,0 +1,135 @@
+/* core/device/context.h -- what a process must have only once or share between
+   pipelines: the backend's device, the workers, the budgets, idle memory and
+   what is known of jobs. */
+#ifndef GPSTI_CONTEXT_H
+#define GPSTI_CONTEXT_H
+
+#include "../base/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gpst_context gpst_context;
+
+/* gpst_context_desc -- what a context is made of; all-zero is valid
+
+   Ownership    the caller's; read during create only, strings too
+   Since 0.1
+*/
+typedef struct gpst_context_desc {
+    uint32_t start_canary; /* 0 */
+    gpst_allocator allocator;
+    gpst_logger logger;
+    /* "auto" (NULL = "auto": the GPU if one answers, else "cpu"), "cpu", "cuda", "hip" ("cuda:device=1" for another
+       than the first), "sim" or "sim:key=value,..." */
+    const char* backend;
+    bool require_backend; /* device trouble fails the item; else the CPU does its work again */
+    uint32_t n_workers;   /* threads that run stages, up to 1024; 0 = cores allowed by affinity, quota and pin. The
+                             thread that is in gpst_pipeline_run may take the place of one of them */
+    /* Linux; elsewhere nothing is pinned. NULL or "none": threads run where the system puts them. "cores": each worker
+       on one of the cores that the process may run on, in turn. "0-3,8": the same with these cores, and the threads
+       that read and write files on any of them. Threads that a worker's own calls start (OpenMP's, a driver's) inherit
+       its core; the caller's threads are left alone. */
+    const char* pin;
+    uint64_t max_host_bytes;   /* frame memory on the host; 0 = half of the RAM available now */
+    uint64_t max_device_bytes; /* frame memory on the device; 0 = 9/10 of what is free now */
+    /* Memory that a pipeline had and the next one of this context finds, of the host and of the device each, within the
+       two budgets: making it, and page-locking it, takes a short run longer than its work. 0 = an eighth of each
+       budget; 1 = nothing is kept. An asynchronous device's streams and events are kept with it, 32 and 128 at the
+       most. gpst_context_trim gives all of that back. A run that finds it, and is the same job again, has the engine
+       from its first item on. */
+    uint64_t max_kept_bytes;
+    uint32_t end_canary;       /* 0 */
+} gpst_context_desc;
+
+/* gpst_context_info -- what was chosen, and what is held
+
+   Ownership    the caller's; the strings are the context's and die with it
+   Since 0.1
+*/
+typedef struct gpst_context_info {
+    const char* backend; /* "cpu", "sim", "cuda", "hip" */
+    const char* device_name;
+    const char* backend_reason; /* what was asked for, and why this one serves it */
+    uint32_t n_workers;
+    uint32_t cores_allowed;
+    const char* pinned;  /* "none", "cores 0-3,8", "none: not on this system" */
+    /* A file that is being written is called .gpustage-TAG-N.tmp until it is whole. This is TAG: the process's own, by
+       which whoever cleans up behind a killed run tells its files from those of others. */
+    const char* temporary_tag;
+    uint64_t max_host_bytes, max_device_bytes;
+    uint64_t allocation_count; /* calls to the allocator since creation */
+    uint64_t live_bytes;       /* metadata bytes now held */
+    uint64_t kept_host_bytes, kept_device_bytes; /* frame memory that no pipeline uses, for the next one */
+} gpst_context_info;
+
+/* gpst_context_create -- opens the backend, starts the workers, sets the budgets
+
+   The macro passes the version and the size of the desc, so that a caller and an implementation from
+   different headers refuse each other; gpst_context_create_versioned is what it calls.
+
+   Parameters   desc  (in)   NULL = all defaults
+                out   (out)  the context; NULL on failure
+   Shapes       none
+   Returns      GPST_OK | GPST_ERROR_NO_BACKEND (a named backend is not here; "auto" takes what is, and
+                gpst_context_info.backend_reason says why) | GPST_ERROR_ARGUMENT | GPST_ERROR_VERSION |
+                GPST_ERROR_MEMORY | what opening the device gave
+   Ownership    destroy with gpst_context_destroy; what is created in it goes first
+   Threads      any
+   Blocking     starts n_workers threads; allocates
+   Device       opens it
+   Source       core/workers/context.c          Tests  tests/test_context.c          Since 0.1
+*/
+#define gpst_context_create(desc, out) \
+    gpst_context_create_versioned(GPST_VERSION, sizeof(gpst_context_desc), (desc), (out))
+GPST_API gpst_result gpst_context_create_versioned(uint32_t version, size_t desc_bytes,
+                                                   const gpst_context_desc* desc, gpst_context** out);
+
+/* gpst_context_destroy -- stops the workers and closes the device
+
+   What was created in the context and not destroyed before is logged as an error, and must not be used now.
+
+   Parameters   context  (in)  NULL is a no-op
+   Shapes       none
+   Returns      none
+   Ownership    everything of the context is gone; its strings too
+   Threads      one, and no call on the context or on what was made in it is running; not from a callback
+   Blocking     until the workers have ended; in a forked child it does nothing
+   Device       closes it
+   Source       core/workers/context.c          Tests  tests/test_context.c          Since 0.1
+*/
+GPST_API void gpst_context_destroy(gpst_context* context);
+
+/* gpst_context_trim -- gives back the memory that no pipeline uses and that was kept for the next one, and a device's
+   streams and events
+
+   Parameters   context  (in)  NULL is a no-op
+   Shapes       none
+   Returns      none
+   Ownership    none
+   Threads      any
+   Blocking     unmaps memory, which takes milliseconds where a driver has it page-locked
+   Device       frees memory of its own and of the host, and destroys streams and events
+   Source       core/memory/keep.c, core/memory/spares.c     Tests  tests/test_keep.c, tests/test_spares.c     Since 0.1
+*/
+GPST_API void gpst_context_trim(gpst_context* context);
+
+/* gpst_context_query_info -- the resolved settings
+
+   Parameters   context  (in)   NULL fills with zeroes
+                out      (out)  NULL is a no-op
+   Shapes       none
+   Returns      none
+   Ownership    see gpst_context_info
+   Threads      any
+   Blocking     never; no allocation
+   Device       none
+   Source       core/workers/context.c          Tests  tests/test_context.c          Since 0.1
+*/
+GPST_API void gpst_context_query_info(const gpst_context* context, gpst_context_info* out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

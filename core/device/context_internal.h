@@ -1,0 +1,62 @@
+/* core/device/context_internal.h -- the parts of a context that other nouns use. */
+#ifndef GPSTI_CONTEXT_INTERNAL_H
+#define GPSTI_CONTEXT_INTERNAL_H
+
+#include "../../backends/backend.h"
+#include "../base/base_internal.h"
+#include "context.h"
+#include "../base/pin_internal.h"
+
+/* What others make of it, each in a folder below this one. */
+typedef struct gpsti_scheduler gpsti_scheduler; /* core/workers/scheduler.c */
+typedef struct gpsti_keep gpsti_keep;           /* core/memory/keep.c */
+typedef struct gpsti_spares gpsti_spares;       /* core/memory/spares.c */
+
+struct gpst_context {
+    gpsti_host host;
+    gpsti_device* device; /* the backend chosen */
+    gpsti_device* cpu;    /* the cpu backend's device, always there: what a lost device falls back to */
+    gpsti_scheduler* scheduler;
+    gpsti_a32* fork_guard; /* NULL: processes are told apart by their number */
+    gpst_context_info info;
+    gpsti_device_info device_info; /* as it was when the context was made: asking costs a good deal of a small run */
+    gpsti_pin pin;
+    char backend_name[64];
+    char backend_reason[GPSTI_REASON_BYTES];
+    char device_name[128];
+    char temporary_tag[17];
+    bool require_backend;
+    const char* system_root; /* "": where /proc is; a test has its own */
+    uint32_t cores_online;
+    gpsti_a64 inside_end_ns; /* when a kernel last had every core inside */
+    gpsti_a32 frees_wait; /* 1: files that replaced others waited for a disk, the last time, to free what those had */
+    gpsti_a64 host_bytes, device_bytes; /* frame memory in use now, charged against the budgets in info */
+    gpsti_keep* keep;
+    gpsti_spares* spares;
+    void* jobs; /* what pipelines know of each other's; made by the first of them */
+    size_t jobs_bytes;
+};
+
+/* The index-th backend that there can be, NULL when it is not compiled in; *name is NULL behind the last. */
+GPSTI_INTERN const gpsti_backend_i* gpsti_backend_at(size_t index, const char** name);
+/* May a desc name it? */
+GPSTI_INTERN bool gpsti_backend_is_known(const char* name);
+/* Opens the device that was asked for, "auto" included, and says in backend_reason why it is this one. */
+GPSTI_INTERN gpst_result gpsti_context_choose(gpst_context* context, const char* asked);
+/* VERSION when the backend's half of the program comes from other sources than this one. */
+GPSTI_INTERN gpst_result gpsti_backend_check(const gpsti_backend_i* backend);
+
+/* Adds bytes to a budget's account; BUDGET with the reason set, and nothing added, when max_bytes would be
+   passed. */
+GPSTI_INTERN gpst_result gpsti_budget_charge(gpsti_a64* held_bytes, uint64_t max_bytes, uint64_t bytes,
+                                             const char* what);
+/* The same without a reason: false when it does not fit. */
+GPSTI_INTERN bool gpsti_budget_try_charge(gpsti_a64* held_bytes, uint64_t max_bytes, uint64_t bytes);
+GPSTI_INTERN void gpsti_budget_refund(gpsti_a64* held_bytes, uint64_t bytes);
+
+/* ARGUMENT for NULL; FORKED in a child of the process that made the context. As cheap as a load where the
+   system can wipe a page on fork. */
+GPSTI_INTERN bool gpsti_context_forked(const gpst_context* context);
+GPSTI_INTERN gpst_result gpsti_context_check(const gpst_context* context, const char* function);
+
+#endif

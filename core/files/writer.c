@@ -1,0 +1,258 @@
+/* core/files/writer.c -- one file written under a temporary name, then renamed or
+   removed. Owns temporary files until then; the threads are core/files/io.c's. */
+#include "../base/platform_internal.h"
+
+#include "io_internal.h"
+#include "writer_internal.h"
+
+#include <string.h>
+
+#define GPSTI_WRITER_DEFAULT_IN_FLIGHT 2
+#define GPSTI_WRITER_PATH_BYTES 4096
+#define GPSTI_WRITER_TRIES 1000 /* temporary names of others, at most, that may be in the way */
+
+struct gpsti_writer {
+    gpst_context* context;
+    gpsti_io io;
+    gpsti_closer closer;
+};
+
+/* ---- one write --------------------------------------------------------------- */
+
+GPSTI_PRIVATE size_t gpsti_writer_directory_bytes(const char* path) {
+    size_t length = strlen(path);
+#if defined(_WIN32)
+    while (length && path[length - 1] != '/' && path[length - 1] != '\\')
+        --length;
+#else
+    while (length && path[length - 1] != '/')
+        --length;
+#endif
+    return length;
+}
+
+/* Beside the final name, so that the rename stays within one file system; short, so that it always fits. */
+GPSTI_PRIVATE gpst_result gpsti_writer_temporary(const gpsti_write* write, char* out) {
+    const size_t directory_bytes = gpsti_writer_directory_bytes(write->path);
+    GPSTI_FAIL_IF(directory_bytes + 64 > GPSTI_WRITER_PATH_BYTES, GPST_ERROR_ARGUMENT,
+                  "write: path: %zu bytes of directory: must be below %d", directory_bytes,
+                  GPSTI_WRITER_PATH_BYTES - 64);
+    memcpy(out, write->path, directory_bytes);
+    gpsti_format(out + directory_bytes, 64, ".gpustage-%016llx-%llu.tmp", (unsigned long long)gpsti_process_tag(),
+                 (unsigned long long)write->temporary_id);
+    return GPST_OK;
+}
+
+/* A forked child has its parent's tag: of a name that is taken the next one is tried. */
+GPSTI_PRIVATE gpst_result gpsti_writer_create_temporary(gpsti_write* write, char* temporary,
+                                                        gpsti_file* file) {
+    static gpsti_a64 next_id;
+    char prefix[160];
+    gpst_result result = GPST_ERROR_EXISTS;
+    int tries;
+    for (tries = 0; result == GPST_ERROR_EXISTS && tries < GPSTI_WRITER_TRIES; ++tries) {
+        write->temporary_id = gpsti_a64_add(&next_id, 1);
+        GPSTI_TRY(gpsti_writer_temporary(write, temporary));
+        result = gpsti_file_create(temporary, file);
+    }
+    if (!GPST_FAILED(result))
+        return GPST_OK;
+    gpsti_format(prefix, sizeof(prefix), "write \"%.140s\"", write->path);
+    return gpsti_fail_in(result, prefix);
+}
+
+/* Window after window: while one is written the one before goes to the disk, and it is waited for, so that memory does
+   not fill with what is yet to be written until the system stops everybody. */
+GPSTI_PRIVATE gpst_result gpsti_writer_put(const gpsti_write* write, const gpsti_file* file) {
+    const size_t window = write->dirty_bytes && write->dirty_bytes < write->bytes ? (size_t)write->dirty_bytes : 0;
+    size_t at = 0;
+    if (!window)
+        return gpsti_file_write(file, write->path, write->data, write->bytes);
+    while (at < write->bytes) {
+        const size_t bytes = write->bytes - at < window ? write->bytes - at : window;
+        GPSTI_TRY(gpsti_file_write(file, write->path, (const char*)write->data + at, bytes));
+        GPSTI_TRY(gpsti_file_flush(file, write->path, at, bytes, false));
+        if (at)
+            GPSTI_TRY(gpsti_file_flush(file, write->path, at - window, window, true));
+        at += bytes;
+    }
+    return GPST_OK;
+}
+
+/* Messages name the file that the user knows. */
+GPSTI_PRIVATE gpst_result gpsti_writer_fill(const gpsti_write* write, gpsti_file* file) {
+    gpst_result result = gpsti_writer_put(write, file);
+    if (!GPST_FAILED(result) && write->sync)
+        result = gpsti_file_sync(file, write->path);
+    if (!GPST_FAILED(result))
+        return gpsti_file_close(file, write->path);
+    char reason[GPSTI_REASON_BYTES];
+    gpsti_copy_text(reason, sizeof(reason), gpst_last_reason());
+    (void)gpsti_file_close(file, write->path);
+    return gpsti_fail(result, "%s", reason);
+}
+
+/* Notes the failure in the write and leaves no file; the reason stays what it was whatever removing says. */
+GPSTI_PRIVATE gpst_result gpsti_writer_give_up(gpsti_write* write, gpst_result result,
+                                               const char* temporary) {
+    gpsti_copy_text(write->reason, sizeof(write->reason), gpst_last_reason());
+    if (GPST_FAILED(gpsti_path_remove(temporary)))
+        gpsti_fail(result, "%s", write->reason);
+    write->pending = false;
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_writer_write_path(gpsti_write* write) {
+    char temporary[GPSTI_WRITER_PATH_BYTES];
+    gpsti_file file = GPST_ZERO;
+    GPSTI_FAIL_IF(!write->path || !write->path[0], GPST_ERROR_ARGUMENT, "write: path: must not be empty");
+    GPSTI_FAIL_IF(!write->data && write->bytes, GPST_ERROR_ARGUMENT,
+                  "write \"%s\": data is NULL for %zu bytes", write->path, write->bytes);
+    gpst_result result = gpsti_writer_create_temporary(write, temporary, &file);
+    if (GPST_FAILED(result))
+        return result;
+    write->in_memory = write->asks_where && gpsti_file_is_in_memory(&file);
+    result = gpsti_writer_fill(write, &file);
+    if (GPST_FAILED(result))
+        return gpsti_writer_give_up(write, result, temporary);
+    write->pending = true;
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE void gpsti_writer_run_write(gpsti_write* write) {
+    write->pending = write->waited = false;
+    write->reason[0] = 0;
+    write->start_ns = gpsti_now_ns();
+    write->result = gpsti_writer_write_path(write);
+    write->end_ns = gpsti_now_ns();
+    if (GPST_FAILED(write->result))
+        gpsti_copy_text(write->reason, sizeof(write->reason), gpst_last_reason());
+}
+
+GPSTI_INTERN gpst_result gpsti_write_commit(gpsti_write* write, gpsti_writer* writer) {
+    char temporary[GPSTI_WRITER_PATH_BYTES];
+    gpsti_file replaced;
+    GPSTI_FAIL_IF(!write->pending, GPST_ERROR_STATE, "gpsti_write_commit: \"%s\": nothing is pending",
+                  write->path ? write->path : "");
+    GPSTI_TRY(gpsti_writer_temporary(write, temporary));
+    const bool replaces = gpsti_path_hold(write->path, &replaced);
+    const gpst_result result = gpsti_path_rename(temporary, write->path);
+    if (GPST_FAILED(result))
+        write->result = gpsti_writer_give_up(write, result, temporary);
+    write->pending = false;
+    if (replaces && writer)
+        gpsti_closer_close(&writer->closer, &replaced);
+    else if (replaces)
+        write->waited = gpsti_close_waits(&replaced);
+    return result;
+}
+
+GPSTI_INTERN void gpsti_write_discard(gpsti_write* write) {
+    char temporary[GPSTI_WRITER_PATH_BYTES];
+    if (write->pending && !GPST_FAILED(gpsti_writer_temporary(write, temporary)))
+        (void)gpsti_path_remove(temporary);
+    write->pending = false;
+}
+
+/* ---- jobs of core/io --------------------------------------------------------- */
+
+GPSTI_PRIVATE void gpsti_writer_run(void* owner, void* job, gpsti_io_outcome* outcome) {
+    gpsti_write* write = (gpsti_write*)job;
+    uint64_t waits_before = 0, waits = 0;
+    const bool counted = gpsti_thread_waits(&waits_before);
+    gpsti_writer_run_write(write);
+    write->end_ns = gpsti_io_wait_disk(((gpsti_writer*)owner)->context, true, write->bytes, write->start_ns);
+    outcome->computed = counted && gpsti_thread_waits(&waits) && waits == waits_before;
+    outcome->failed = GPST_FAILED(write->result);
+    outcome->bytes = outcome->failed ? 0 : write->bytes;
+    outcome->service_ns = write->end_ns - write->start_ns;
+}
+
+GPSTI_PRIVATE void gpsti_writer_done(void* owner, void* job, bool cancelled) {
+    gpsti_write* write = (gpsti_write*)job;
+    (void)owner;
+    if (cancelled) {
+        write->result = GPST_ERROR_CANCELLED;
+        write->pending = false;
+        write->start_ns = write->end_ns = gpsti_now_ns();
+        gpsti_copy_text(write->reason, sizeof(write->reason), "the write was cancelled before it began");
+    }
+    if (write->done)
+        write->done(write);
+}
+
+static const gpsti_io_job_i gpsti_writer_job_i = {offsetof(gpsti_write, next), gpsti_writer_run,
+                                                  gpsti_writer_done, NULL};
+
+/* ---- the writer -------------------------------------------------------------- */
+
+GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_in_flight,
+                                             gpsti_writer** out) {
+    *out = NULL;
+    gpsti_writer* writer = (gpsti_writer*)gpsti_alloc(&context->host, sizeof(gpsti_writer));
+    if (!writer)
+        return GPST_ERROR_MEMORY;
+    writer->context = context;
+    gpst_result result = gpsti_closer_init(&writer->closer, &context->pin);
+    if (!GPST_FAILED(result)) {
+        result = gpsti_io_init(&writer->io, &gpsti_writer_job_i, writer,
+                               n_in_flight ? n_in_flight : GPSTI_WRITER_DEFAULT_IN_FLIGHT, "gpst-write",
+                               &context->pin);
+        if (GPST_FAILED(result))
+            gpsti_closer_term(&writer->closer);
+    }
+    if (GPST_FAILED(result)) {
+        gpsti_free(&context->host, writer, sizeof(*writer));
+        return gpsti_fail_in(result, "gpsti_writer_create");
+    }
+    *out = writer;
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_writer_start(gpsti_writer* writer) { return gpsti_io_start(&writer->io); }
+
+GPSTI_INTERN void gpsti_writer_tell_closed(gpsti_writer* writer, gpsti_closed_func closed, void* user_data) {
+    writer->closer.closed = closed;
+    writer->closer.user_data = user_data;
+}
+
+/* Its threads end side by side with those that close. */
+GPSTI_INTERN void gpsti_writer_retire(gpsti_writer* writer) { gpsti_io_retire(&writer->io); }
+
+GPSTI_INTERN void gpsti_writer_destroy(gpsti_writer* writer) {
+    if (!writer)
+        return;
+    gpsti_writer_retire(writer);
+    gpsti_closer_retire(&writer->closer);
+    gpsti_io_term(&writer->io);
+    gpsti_closer_term(&writer->closer);
+    gpsti_free(&writer->context->host, writer, sizeof(*writer));
+}
+
+GPSTI_INTERN gpst_result gpsti_writer_submit(gpsti_writer* writer, gpsti_write* write) {
+    return gpsti_io_submit(&writer->io, write);
+}
+
+GPSTI_INTERN gpst_result gpsti_writer_write_now(gpsti_writer* writer, gpsti_write* write) {
+    if (writer)
+        gpsti_io_run_now(&writer->io, write);
+    else
+        gpsti_writer_run_write(write);
+    return write->result;
+}
+
+GPSTI_INTERN gpst_result gpsti_writer_set_in_flight(gpsti_writer* writer, uint32_t n_in_flight) {
+    return gpsti_io_set_in_flight(&writer->io, n_in_flight);
+}
+
+GPSTI_INTERN void gpsti_writer_query_info(const gpsti_writer* writer, gpsti_writer_info* out) {
+    gpsti_io_info info;
+    gpsti_io_query_info(&writer->io, &info);
+    out->n_in_flight = info.n_in_flight;
+    out->writes = info.jobs;
+    out->failed = info.failed;
+    out->computed = info.computed;
+    out->bytes = info.bytes;
+    out->service_ns = info.service_ns;
+    out->cpu_ns = info.cpu_ns + (uint64_t)gpsti_closer_cpu_ns((gpsti_closer*)(uintptr_t)&writer->closer);
+}

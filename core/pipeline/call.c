@@ -1,0 +1,82 @@
+/* core/pipeline/call.c -- the user's source and stages called, with what went wrong in words, and which pipelines'
+   callbacks
+   this thread is inside of. Knows nothing of the order of work, and runs without the lock. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <string.h>
+
+/* ---- where this thread is --------------------------------------------------------------- */
+
+static GPSTI_TLS gpsti_call* gpsti_calls = NULL;
+
+GPSTI_INTERN void gpsti_call_enter(gpsti_call* call, gpst_pipeline* pipeline) {
+    call->pipeline = pipeline;
+    call->outer = gpsti_calls;
+    gpsti_calls = call;
+}
+
+GPSTI_INTERN void gpsti_call_leave(void) { gpsti_calls = gpsti_calls->outer; }
+
+GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline) {
+    for (const gpsti_call* call = gpsti_calls; call; call = call->outer)
+        if (call->pipeline == pipeline)
+            return true;
+    return false;
+}
+
+/* ---- the calls ------------------------------------------------------------------------- */
+
+GPSTI_INTERN void gpsti_call_source_for(gpst_pipeline* pipeline, gpsti_given* given) {
+    gpsti_call call;
+    memset(&given->input, 0, sizeof given->input);
+    const uint64_t serial = gpsti_fail_serial();
+    gpsti_call_enter(&call, pipeline);
+    given->result = pipeline->desc.source(pipeline->desc.source_user_data, given->index, &given->input);
+    gpsti_call_leave();
+    given->reason = GPST_FAILED(given->result) && gpsti_fail_serial() != serial ? gpst_last_reason() : NULL;
+}
+
+GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, gpsti_slot* slot) {
+    gpsti_given given;
+    given.index = slot->item.index;
+    gpsti_call_source_for(pipeline, &given);
+    if (given.result == GPST_END)
+        return GPST_END;
+    gpsti_slot_receive(slot, &given);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_call_worker_state(gpsti_stage* stage, uint32_t worker_index, void** out) {
+    *out = stage->worker_states[worker_index];
+    if (stage->worker_started[worker_index] || !stage->desc.worker_init)
+        return GPST_OK;
+    GPSTI_TRY(stage->desc.worker_init(stage->desc.user_data, worker_index, out));
+    stage->worker_states[worker_index] = *out;
+    stage->worker_started[worker_index] = true;
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t output,
+                                          uint32_t worker_index, char* reason) {
+    gpsti_stage* const stage = &slot->pipeline->stages[stage_index];
+    gpst_task task;
+    gpsti_call call;
+    task.item = &slot->item;
+    task.output_index = output;
+    task.worker_index = worker_index;
+    task.worker_state = NULL;
+    task.pipeline = slot->pipeline;
+    const uint64_t serial = gpsti_fail_serial();
+    gpsti_call_enter(&call, slot->pipeline);
+    gpst_result result = gpsti_call_worker_state(stage, worker_index, &task.worker_state);
+    if (!GPST_FAILED(result))
+        result = stage->desc.func(stage->desc.user_data, &task);
+    gpsti_call_leave();
+    reason[0] = '\0';
+    if (GPST_FAILED(result))
+        gpsti_copy_text(reason, GPST_REASON_BYTES,
+                        gpsti_fail_serial() != serial ? gpst_last_reason() : gpst_result_text(result));
+    return result;
+}

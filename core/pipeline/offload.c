@@ -1,0 +1,617 @@
+/* core/pipeline/offload.c -- a device group: upload, kernels, download, all submitted at once
+   on the slot's own stream, for one item or for several together. Owns the slot's device memory. */
+#include "../base/platform_internal.h"
+
+#include "note_internal.h"
+
+#include <string.h>
+
+/* ---- what the group needs ------------------------------------------------------------- */
+
+/* Room for batches is made once, for the largest there may be. */
+GPSTI_PRIVATE gpst_result gpsti_lane_make_room(gpst_pipeline* pipeline, gpsti_lane* lane) {
+    const size_t n = pipeline->batch_most;
+    if (n <= 1 || lane->on_host)
+        return GPST_OK;
+    if (!lane->sources)
+        lane->sources = (gpst_image*)gpsti_alloc(&pipeline->context->host, n * sizeof *lane->sources);
+    if (!lane->images)
+        lane->images =
+            (gpst_image*)gpsti_alloc(&pipeline->context->host, n * pipeline->n_outputs * sizeof *lane->images);
+    return lane->sources && lane->images ? GPST_OK : GPST_ERROR_MEMORY;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_lane_make(gpsti_slot* slot, gpsti_lane* lane) {
+    gpsti_spares* const spares = slot->pipeline->context->spares;
+    const uint32_t n_events = slot->pipeline->n_events;
+    gpsti_host* const host = &slot->pipeline->context->host;
+    GPSTI_TRY(gpsti_lane_make_room(slot->pipeline, lane));
+    if (!lane->events)
+        lane->events = (gpsti_event**)gpsti_alloc(host, n_events * sizeof(gpsti_event*));
+    if (!lane->times_ns)
+        lane->times_ns = (int64_t*)gpsti_alloc(host, n_events * sizeof(int64_t));
+    if (!lane->events || !lane->times_ns)
+        return GPST_ERROR_MEMORY;
+    if (!lane->stream)
+        GPSTI_TRY(gpsti_spares_take_stream(spares, lane->device, &lane->stream));
+    for (; lane->n_events < n_events; lane->n_events++)
+        GPSTI_TRY(gpsti_spares_take_event(spares, lane->device, &lane->events[lane->n_events]));
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE void gpsti_offload_free_memory(gpst_context* context, void** memory, size_t* held_bytes) {
+    if (!*memory)
+        return;
+    gpsti_budget_refund(&context->device_bytes, *held_bytes);
+    gpsti_keep_memory_free(context->keep, context->device, *memory, *held_bytes);
+    *memory = NULL;
+    *held_bytes = 0;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_grow(gpsti_slot* slot, void** memory, size_t* held_bytes, size_t bytes) {
+    gpst_context* const context = slot->pipeline->context;
+    gpsti_device* const device = context->device;
+    gpsti_offload_free_memory(context, memory, held_bytes);
+    GPSTI_TRY(
+        gpsti_budget_charge(&context->device_bytes, context->info.max_device_bytes, bytes, "device memory"));
+    int64_t known_ns = 0;
+    const gpst_result result = gpsti_keep_memory_alloc(context->keep, device, bytes, memory, &known_ns);
+    if (GPST_FAILED(result)) {
+        *memory = NULL;
+        gpsti_budget_refund(&context->device_bytes, bytes);
+        return result;
+    }
+    *held_bytes = bytes;
+    gpsti_a64_add(&slot->pipeline->device_growths, 1);
+    gpsti_pool_note_known(slot->pipeline->pool, known_ns);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE void gpsti_offload_count_setup(gpsti_slot* slot, int64_t begin_ns) {
+    gpsti_pool_growth_end(slot->pipeline->pool, begin_ns, &slot->setup_ns);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_lane_prepare(gpsti_slot* slot, gpsti_lane* lane) {
+    if (lane->stream && lane->n_events == slot->pipeline->n_events)
+        return GPST_OK;
+    const int64_t begin_ns = gpsti_pool_growth_begin(slot->pipeline->pool);
+    const gpst_result result = gpsti_lane_make(slot, lane);
+    gpsti_offload_count_setup(slot, begin_ns);
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, void** memory, size_t* held_bytes,
+                                                size_t bytes) {
+    if (*memory && *held_bytes >= bytes)
+        return GPST_OK;
+    const int64_t begin_ns = gpsti_pool_growth_begin(slot->pipeline->pool);
+    const gpst_result result = gpsti_offload_grow(slot, memory, held_bytes, bytes);
+    gpsti_offload_count_setup(slot, begin_ns);
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_shape_outputs(gpsti_slot* slot, const gpsti_step* step) {
+    for (uint32_t s = 0; s < step->n_stages; s++) {
+        const gpst_warp* const warp = slot->pipeline->stages[step->first_stage + s].desc.warp;
+        gpst_image shape;
+        if (!warp)
+            continue;
+        gpst_warp_query_output(warp, &shape);
+        for (uint32_t o = 0; o < slot->item.n_outputs; o++)
+            GPSTI_TRY(gpsti_slot_set_output(slot, o, &shape));
+        return GPST_OK;
+    }
+    return GPST_OK;
+}
+
+/* Of input and outputs together. Below it two copies take longer to be asked for than the kernel takes to reach over
+   the link (docs/benchmarks). */
+#define GPSTI_OFFLOAD_IN_PLACE_BYTES 262144
+
+GPSTI_PRIVATE bool gpsti_offload_input_is_pinned(const gpsti_slot* slot) {
+    const uintptr_t data = (uintptr_t)slot->item.input.data, file = (uintptr_t)slot->file.data;
+    const bool in_file = slot->file.data && data >= file && data < file + slot->file.bytes;
+    return in_file ? slot->file.pinned : slot->input.pinned;
+}
+
+/* May the kernel work on the slot's host memory? Not the user's own kernels: who knows how often they look there. */
+GPSTI_PRIVATE bool gpsti_offload_is_in_place(const gpsti_slot* slot, const gpsti_step* step) {
+    size_t total = 0, bytes = 0;
+    if (slot->lane->on_host)
+        return true;
+    if (!slot->pipeline->device_reaches_host || !step->no_callbacks || !gpsti_offload_input_is_pinned(slot) ||
+        gpst_image_bytes(&slot->item.input, &total) != GPST_OK)
+        return false;
+    for (uint32_t o = 0; o < slot->item.n_outputs && total <= GPSTI_OFFLOAD_IN_PLACE_BYTES; o++) {
+        if (!slot->out[o].host.pinned || gpst_image_bytes(&slot->outputs[o], &bytes) != GPST_OK)
+            return false;
+        total += bytes;
+    }
+    return total <= GPSTI_OFFLOAD_IN_PLACE_BYTES;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_place(gpsti_slot* slot, const gpsti_step* step) {
+    size_t bytes = 0;
+    slot->device_source = slot->item.input;
+    memcpy(slot->device_images, slot->outputs, slot->item.n_outputs * sizeof *slot->device_images);
+    slot->in_place = gpsti_offload_is_in_place(slot, step);
+    if (slot->in_place)
+        return GPST_OK;
+    slot->lane->copies = true;
+    GPSTI_TRY(gpst_image_bytes(&slot->item.input, &bytes));
+    GPSTI_TRY(gpsti_offload_reserve(slot, &slot->device_input, &slot->device_input_bytes, bytes));
+    slot->device_source.data = slot->device_input;
+    for (uint32_t o = 0; slot->item.outputs && o < slot->item.n_outputs; o++) {
+        gpsti_output* const output = &slot->out[o];
+        GPSTI_TRY(gpst_image_bytes(&slot->outputs[o], &bytes));
+        GPSTI_TRY(gpsti_offload_reserve(slot, &output->device, &output->device_bytes, bytes));
+        slot->device_images[o].data = output->device;
+    }
+    return GPST_OK;
+}
+
+/* ---- submission -------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_offload_upload(gpsti_slot* slot) {
+    size_t bytes = 0;
+    if (slot->in_place)
+        return GPST_OK;
+    GPSTI_TRY(gpst_image_bytes(&slot->item.input, &bytes));
+    return slot->lane->device->i->copy(slot->lane->stream, GPSTI_COPY_H2D, slot->device_source.data,
+                                       slot->item.input.data, bytes);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_download(gpsti_slot* slot) {
+    for (uint32_t o = 0; !slot->in_place && slot->item.outputs && o < slot->item.n_outputs; o++) {
+        size_t bytes = 0;
+        GPSTI_TRY(gpst_image_bytes(&slot->outputs[o], &bytes));
+        GPSTI_TRY(slot->lane->device->i->copy(slot->lane->stream, GPSTI_COPY_D2H, slot->outputs[o].data,
+                                              slot->device_images[o].data, bytes));
+    }
+    return GPST_OK;
+}
+
+/* Counting takes longer than an item may: done again only when the slot's pictures change their shape. */
+GPSTI_PRIVATE uint64_t gpsti_offload_warp_bytes(gpsti_slot* slot, const gpst_warp* warp) {
+    const gpst_image* const source = &slot->device_source;
+    const gpst_image* const counted = &slot->counted_source;
+    if (!slot->pipeline->device_counts_bytes)
+        return 0;
+    if (counted->width != source->width || counted->height != source->height || counted->format != source->format ||
+        counted->dtype != source->dtype) {
+        uint64_t read_bytes = 0, written_bytes = 0;
+        gpst_warp_query_bytes(warp, source, &read_bytes, &written_bytes);
+        slot->counted_source = *source;
+        slot->counted_bytes = read_bytes + written_bytes;
+    }
+    return slot->counted_bytes;
+}
+
+/* The pictures of a batch side by side, as a launch takes them. */
+GPSTI_PRIVATE void gpsti_offload_collect(gpsti_slot* first, gpsti_warp_args* args) {
+    const gpsti_lane* const lane = first->lane;
+    args->sources = &first->device_source;
+    args->outputs = first->device_images;
+    if (!first->companion)
+        return;
+    uint32_t n = 0;
+    for (const gpsti_slot* slot = first; slot; slot = slot->companion, n++) {
+        lane->sources[n] = slot->device_source;
+        memcpy(&lane->images[(size_t)n * args->n_outputs], slot->device_images, args->n_outputs * sizeof *lane->images);
+    }
+    args->sources = lane->sources;
+    args->outputs = lane->images;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stage* stage) {
+    gpsti_exec exec = first->exec;
+    gpsti_warp_args args;
+    memset(&args, 0, sizeof args);
+    args.warp = stage->desc.warp;
+    args.n_sources = first->lane->n_items;
+    args.n_outputs = first->item.n_outputs;
+    if (!first->on_cpu) {
+        GPSTI_FAIL_IF(GPST_FAILED(stage->constants_result), stage->constants_result, "%s", stage->constants_reason);
+        args.mask = stage->mask, args.table = stage->table;
+    }
+    exec.bytes = 0;
+    for (gpsti_slot* slot = first; slot; slot = slot->companion) {
+        GPSTI_TRY(gpsti_warp_check(args.warp, &slot->device_source, slot->device_images, args.n_outputs));
+        exec.bytes += gpsti_offload_warp_bytes(slot, args.warp);
+    }
+    gpsti_offload_collect(first, &args);
+    return first->lane->device->i->launch(first->lane->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, uint32_t stage_index, uint32_t worker_index,
+                                              char* reason) {
+    const gpsti_stage* const stage = &first->pipeline->stages[stage_index];
+    if (stage->desc.kind == GPST_STAGE_DEVICE) /* which has no companions */
+        return gpsti_call_stage(first, stage_index, 0, worker_index, reason);
+    return gpsti_offload_warp(first, stage);
+}
+
+/* The group's next event, where it is timed. */
+GPSTI_PRIVATE gpst_result gpsti_lane_record(gpsti_lane* lane) {
+    return lane->timed ? lane->device->i->event_record(lane->events[lane->n_recorded++], lane->stream) : GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,
+                                               char* reason) {
+    gpsti_lane* const lane = first->lane;
+    lane->timed = lane->on_host || gpsti_timing_takes(&first->pipeline->timing, &lane->number);
+    lane->n_recorded = 0;
+    GPSTI_TRY(gpsti_lane_record(lane));
+    for (gpsti_slot* slot = first; slot; slot = slot->companion)
+        GPSTI_TRY(gpsti_offload_upload(slot));
+    if (lane->copies)
+        GPSTI_TRY(gpsti_lane_record(lane));
+    for (uint32_t s = 0; s < step->n_stages; s++) {
+        GPSTI_TRY(gpsti_offload_stage(first, step->first_stage + s, worker_index, reason));
+        GPSTI_TRY(gpsti_lane_record(lane));
+    }
+    for (gpsti_slot* slot = first; slot; slot = slot->companion)
+        GPSTI_TRY(gpsti_offload_download(slot));
+    return lane->copies ? gpsti_lane_record(lane) : GPST_OK;
+}
+
+/* The device may be done before a notification could have woken anybody. Nobody else's work waits for this worker:
+   the item is alone. (stream_wait_idle looks by itself, where looking is worth it.) */
+#define GPSTI_OFFLOAD_LOOK_NS 50000
+
+GPSTI_PRIVATE gpst_result gpsti_offload_look(gpsti_stream* stream) {
+    const int64_t end_ns = gpsti_now_ns() + GPSTI_OFFLOAD_LOOK_NS;
+    gpst_result result = GPST_ERROR_WOULD_BLOCK;
+    while (result == GPST_ERROR_WOULD_BLOCK && gpsti_now_ns() < end_ns)
+        result = stream->device->i->stream_query(stream);
+    return result;
+}
+
+/* To the end of what was submitted where that is soon or nobody else is kept waiting; else the backend says when. */
+GPSTI_PRIVATE gpst_result gpsti_offload_wait(gpsti_slot* first, bool* finished) {
+    gpsti_stream* const stream = first->lane->stream;
+    const bool stays = first->lane->on_host || first->plain;
+    gpst_result result = GPST_ERROR_WOULD_BLOCK;
+    if (stays)
+        result = stream->device->i->stream_wait_idle(stream);
+    else if (first->alone)
+        result = gpsti_offload_look(stream);
+    *finished = result != GPST_ERROR_WOULD_BLOCK;
+    return *finished ? result : stream->device->i->stream_notify(stream, gpsti_flow_offload_done, first);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,
+                                              bool* finished, char* reason) {
+    gpsti_lane* const lane = first->lane;
+    lane->n_items = 0;
+    lane->copies = false;
+    for (gpsti_slot* slot = first; slot; slot = slot->companion, lane->n_items++) {
+        slot->lane = lane;
+        GPSTI_FAIL_IF(!slot->item.input.data, GPST_ERROR_STATE,
+                      "the item has no picture: a stage before must call gpst_task_set_input");
+        GPSTI_TRY(gpsti_offload_shape_outputs(slot, step));
+    }
+    GPSTI_TRY(gpsti_lane_prepare(first, lane));
+    for (gpsti_slot* slot = first; slot; slot = slot->companion)
+        GPSTI_TRY(gpsti_offload_place(slot, step));
+    GPSTI_TRY(gpsti_offload_submit(first, step, worker_index, reason));
+    if (first->item.index == 0)
+        gpsti_early_note_submitted(first->pipeline);
+    return gpsti_offload_wait(first, finished);
+}
+
+GPSTI_PRIVATE void gpsti_offload_free_pictures(gpsti_slot* slot) {
+    gpst_context* const context = slot->pipeline->context;
+    gpsti_offload_free_memory(context, &slot->device_input, &slot->device_input_bytes);
+    for (uint32_t o = 0; slot->out && o < slot->pipeline->n_outputs; o++)
+        gpsti_offload_free_memory(context, &slot->out[o].device, &slot->out[o].device_bytes);
+}
+
+/* Afterwards nothing on the device touches the slots' memory. Where that was too little they keep none, so that others
+   have enough: each might hold a part of it, and none all. */
+GPSTI_PRIVATE void gpsti_offload_give_up(gpsti_slot* first, gpst_result result) {
+    const bool is_memory = result == GPST_ERROR_DEVICE_MEMORY || result == GPST_ERROR_BUDGET;
+    if (first->lane->stream) /* what was submitted before the failure */
+        first->lane->device->i->stream_wait_idle(first->lane->stream);
+    for (gpsti_slot* slot = first; slot && is_memory; slot = slot->companion)
+        gpsti_offload_free_pictures(slot);
+}
+
+GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
+                                           bool* finished, char* reason) {
+    *finished = true;
+    slot->lane = &slot->lanes[slot->on_cpu ? 1 : 0];
+    reason[0] = '\0';
+    if (slot->reason[0]) { /* why the device could not; said here, where no lock is held */
+        GPSTI_LOG(&slot->pipeline->context->host, GPST_LOG_WARNING, slot->item.index,
+                  "device work done again on the CPU: %s", slot->reason);
+        slot->reason[0] = '\0';
+    }
+    const gpst_result result = gpsti_offload_start(slot, step, worker_index, finished, reason);
+    if (!GPST_FAILED(result) && *finished) { /* else another thread may have the slot by now */
+        if (slot->exec.n_threads > 1)
+            gpsti_a64_store(&slot->pipeline->context->inside_end_ns, (uint64_t)gpsti_now_ns());
+        gpsti_offload_read_times(slot);
+    }
+    if (!GPST_FAILED(result))
+        return result;
+    if (!reason[0])
+        gpsti_copy_text(reason, GPST_REASON_BYTES, gpst_last_reason());
+    gpsti_offload_give_up(slot, result);
+    *finished = true;
+    return result;
+}
+
+/* ---- afterwards -------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE uint64_t gpsti_offload_output_bytes(const gpsti_slot* slot) {
+    uint64_t total = 0;
+    for (uint32_t o = 0; slot->item.outputs && o < slot->item.n_outputs; o++) {
+        size_t bytes = 0;
+        if (gpst_image_bytes(&slot->outputs[o], &bytes) == GPST_OK)
+            total += bytes;
+    }
+    return total;
+}
+
+GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot) {
+    gpsti_lane* const lane = slot->lane;
+    lane->n_times = 0;
+    while (lane->n_times < lane->n_recorded &&
+           lane->device->i->event_time(lane->events[lane->n_times], &lane->times_ns[lane->n_times]) == GPST_OK)
+        lane->n_times++;
+}
+
+GPSTI_INTERN void gpsti_offload_note(const gpsti_slot* slot, gpsti_way* out) {
+    const gpsti_lane* const lane = slot->lane;
+    size_t in_bytes = 0;
+    gpst_image_bytes(&slot->item.input, &in_bytes);
+    out->counts = !slot->on_cpu || slot->lanes[0].device == slot->lanes[1].device;
+    out->on_host = lane->on_host;
+    out->in_place = slot->in_place;
+    out->copies = lane->copies;
+    out->timed = lane->timed;
+    out->n_items = lane->n_items;
+    out->n_recorded = lane->n_recorded;
+    out->n_times = lane->n_times;
+    out->number = lane->number;
+    out->in_bytes = in_bytes;
+    out->out_bytes = gpsti_offload_output_bytes(slot);
+    out->end_ns = gpsti_now_ns();
+    out->times_ns = lane->times_ns;
+}
+
+/* Enters one interval between two events into a clock, an item's share of it, and into the busy time of a device's
+   resource. */
+GPSTI_PRIVATE void gpsti_offload_enter(gpst_pipeline* pipeline, const gpsti_way* way, uint32_t clock_index,
+                                       uint32_t first_event, uint64_t bytes, int64_t wait_ns, gpsti_timing_use use) {
+    gpsti_clock* const clock = &pipeline->clocks[clock_index];
+    if (!way->timed)
+        gpsti_clock_add_untimed(clock, wait_ns, bytes);
+    if (first_event + 1 >= way->n_times)
+        return;
+    const int64_t from_ns = way->times_ns[first_event];
+    const int64_t to_ns = way->times_ns[first_event + 1];
+    gpsti_clock_add(clock, (to_ns - from_ns) / (int64_t)way->n_items, wait_ns, bytes, false);
+    if (clock->resource != GPST_RESOURCE_CPU && use == GPSTI_TIMING_COUNTS)
+        gpsti_busy_add(&pipeline->busy[clock->resource], from_ns, to_ns);
+    if (clock->resource != GPST_RESOURCE_CPU && use == GPSTI_TIMING_BEGINS)
+        gpsti_busy_close(&pipeline->busy[clock->resource], to_ns);
+}
+
+/* A group's way on the device; 0 = it was not timed, or its times could not be had. */
+GPSTI_PRIVATE int64_t gpsti_way_ns(const gpsti_way* way) {
+    if (!way->timed || way->n_times < 2 || way->n_times < way->n_recorded)
+        return 0;
+    const int64_t way_ns = way->times_ns[way->n_times - 1] - way->times_ns[0];
+    return way_ns > 0 ? way_ns : 1;
+}
+
+/* Others that a group is beside, or may soon be, and itself. Locked, once there is an engine. */
+GPSTI_PRIVATE uint32_t gpsti_offload_n_beside(const gpst_pipeline* pipeline) {
+    const uint32_t n_active = pipeline->n_active, n_in_flight = pipeline->in_flight;
+    if (!pipeline->attached)
+        return 1;
+    return n_in_flight > n_active ? n_in_flight : n_active > 1 ? n_active : 2;
+}
+
+GPSTI_PRIVATE gpsti_timing_use gpsti_offload_use(gpst_pipeline* pipeline, const gpsti_way* way) {
+    gpsti_timing_item item;
+    item.number = way->number;
+    item.bytes = way->in_bytes + way->out_bytes;
+    item.way_ns = gpsti_way_ns(way);
+    item.now_ns = way->end_ns;
+    item.n_beside = gpsti_offload_n_beside(pipeline);
+    return way->on_host ? GPSTI_TIMING_COUNTS : gpsti_timing_enter(&pipeline->timing, pipeline->busy, &item);
+}
+
+GPSTI_INTERN void gpsti_offload_account(gpst_pipeline* pipeline, const gpsti_step* step, const gpsti_way* way,
+                                        int64_t wait_ns) {
+    if (!way->counts)
+        return;
+    const gpsti_timing_use use = gpsti_offload_use(pipeline, way);
+    const uint32_t first_event = way->copies ? 1 : 0; /* of the stages */
+    const uint32_t n = step->n_stages, clock = step->first_clock;
+    if (!way->in_place) {
+        gpsti_offload_enter(pipeline, way, clock, 0, way->in_bytes, 0, use);
+        gpsti_offload_enter(pipeline, way, clock + n + 1, n + 1, way->out_bytes, 0, use);
+    }
+    if (!way->on_host) { /* over the link either way */
+        pipeline->bytes_h2d += way->in_bytes;
+        pipeline->bytes_d2h += way->out_bytes;
+        pipeline->n_in_place += way->in_place ? 1 : 0;
+        pipeline->n_copied += way->in_place ? 0 : 1;
+    }
+    for (uint32_t s = 0; s < n; s++)
+        gpsti_offload_enter(pipeline, way, clock + 1 + s, first_event + s, way->out_bytes, s == 0 ? wait_ns : 0, use);
+}
+
+GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    const bool device_trouble = result == GPST_ERROR_DEVICE || result == GPST_ERROR_DEVICE_MEMORY ||
+                                result == GPST_ERROR_DEVICE_LOST || result == GPST_ERROR_UNSUPPORTED ||
+                                (result == GPST_ERROR_BUDGET && !slot->lanes[0].on_host);
+    if (result == GPST_ERROR_DEVICE_LOST)
+        gpsti_context_lose_device(pipeline->context);
+    if (!device_trouble || slot->on_cpu || pipeline->context->require_backend ||
+        slot->lanes[0].device == slot->lanes[1].device)
+        return false;
+    slot->on_cpu = true;
+    pipeline->device_lost = pipeline->device_lost || result == GPST_ERROR_DEVICE_LOST;
+    pipeline->device_fallbacks++;
+    gpsti_copy_text(slot->reason, sizeof slot->reason, reason);
+    if (!pipeline->fallback_reason[0])
+        gpsti_copy_text(pipeline->fallback_reason, sizeof pipeline->fallback_reason, reason);
+    return true;
+}
+
+GPSTI_PRIVATE void gpsti_lane_free(gpsti_slot* slot, gpsti_lane* lane) {
+    if (!lane->device)
+        return;
+    gpsti_spares* const spares = slot->pipeline->context->spares;
+    if (lane->stream)
+        gpsti_spares_put_stream(spares, lane->stream);
+    for (uint32_t e = 0; e < lane->n_events; e++)
+        gpsti_spares_put_event(spares, lane->events[e]);
+    if (lane->times_ns)
+        gpsti_free(&slot->pipeline->context->host, lane->times_ns, slot->pipeline->n_events * sizeof(int64_t));
+    if (lane->events)
+        gpsti_free(&slot->pipeline->context->host, lane->events,
+                   slot->pipeline->n_events * sizeof(gpsti_event*));
+    const size_t n = slot->pipeline->batch_most;
+    if (lane->sources)
+        gpsti_free(&slot->pipeline->context->host, lane->sources, n * sizeof *lane->sources);
+    if (lane->images)
+        gpsti_free(&slot->pipeline->context->host, lane->images, n * slot->pipeline->n_outputs * sizeof *lane->images);
+    lane->stream = NULL;
+    lane->events = NULL;
+    lane->n_events = 0;
+    lane->times_ns = NULL;
+    lane->sources = lane->images = NULL;
+}
+
+GPSTI_INTERN void gpsti_offload_free(gpsti_slot* slot) {
+    gpsti_lane_free(slot, &slot->lanes[0]);
+    gpsti_lane_free(slot, &slot->lanes[1]);
+    gpsti_offload_free_pictures(slot);
+}
+
+/* ---- what a warp keeps on the device --------------------------------------------------------- */
+GPSTI_PRIVATE gpst_result gpsti_offload_constants_copy(gpsti_device* device, void* to, const void* from, size_t bytes) {
+    gpsti_stream* stream = NULL;
+    GPSTI_TRY(device->i->stream_create(device, &stream));
+    gpst_result result = device->i->copy(stream, GPSTI_COPY_H2D, to, from, bytes);
+    if (!GPST_FAILED(result))
+        result = device->i->stream_wait_idle(stream);
+    device->i->stream_destroy(stream);
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_constants_make(gpst_pipeline* pipeline, gpsti_stage* stage) {
+    gpst_context* const context = pipeline->context;
+    gpsti_device* const device = context->device;
+    const void *mask = NULL, *table = NULL;
+    ptrdiff_t mask_data = 0; /* from the mask's lowest byte: bottom-up its first row is the last in memory */
+    size_t mask_bytes = 0, table_bytes = 0, bytes = 0;
+    gpsti_warp_query_constants(stage->desc.warp, &mask, &mask_bytes, &mask_data, &table, &table_bytes);
+    if (mask_bytes + table_bytes == 0)
+        return GPST_OK;
+    GPSTI_FAIL_IF(!gpsti_size_round_up(mask_bytes, 64, &bytes) || !gpsti_size_add(bytes, table_bytes, &bytes),
+                  GPST_ERROR_OVERFLOW, "gpst_pipeline_create: the warp's mask and table do not fit in memory");
+    GPSTI_TRY(
+        gpsti_budget_charge(&context->device_bytes, context->info.max_device_bytes, bytes, "device memory"));
+    int64_t known_ns = 0;
+    const gpst_result result = gpsti_keep_memory_alloc(context->keep, device, bytes, &stage->constants, &known_ns);
+    if (GPST_FAILED(result)) {
+        stage->constants = NULL;
+        gpsti_budget_refund(&context->device_bytes, bytes);
+        return result;
+    }
+    stage->constants_bytes = bytes;
+    uint8_t* const table_copy = (uint8_t*)stage->constants + (bytes - table_bytes);
+    if (mask_bytes > 0)
+        GPSTI_TRY(gpsti_offload_constants_copy(device, stage->constants, mask, mask_bytes));
+    if (table_bytes > 0)
+        GPSTI_TRY(gpsti_offload_constants_copy(device, table_copy, table, table_bytes));
+    stage->mask = mask_bytes > 0 ? (const uint8_t*)stage->constants + mask_data : NULL;
+    stage->table = table_bytes > 0 ? table_copy : NULL;
+    return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_offload_constants_load(gpst_pipeline* pipeline, gpsti_stage* stage) {
+    if (!stage->desc.warp)
+        return;
+    stage->constants_result = gpsti_offload_constants_make(pipeline, stage);
+    if (GPST_FAILED(stage->constants_result))
+        gpsti_copy_text(stage->constants_reason, sizeof stage->constants_reason, gpst_last_reason());
+}
+
+GPSTI_INTERN void gpsti_offload_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage) {
+    gpsti_offload_free_memory(pipeline->context, &stage->constants, &stage->constants_bytes);
+}
+
+/* ---- the user's own device work ------------------------------------------------------------ */
+
+typedef struct gpsti_user_launch {
+    const gpst_kernel* kernel;
+    unsigned char args[GPSTI_TASK_ARGS_BYTES];
+} gpsti_user_launch;
+
+GPSTI_STATIC_ASSERT(sizeof(gpsti_user_launch) <= GPSTI_ARGS_BYTES, "a user's launch must fit into a launch");
+
+GPSTI_PRIVATE gpst_result gpsti_user_launch_host(const void* args, const gpsti_exec* exec) {
+    const gpsti_user_launch* const launch = (const gpsti_user_launch*)args;
+    (void)exec;
+    return launch->kernel->host(launch->args);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_user_launch_gpu(const void* args, void* native_stream) {
+    const gpsti_user_launch* const launch = (const gpsti_user_launch*)args;
+    return launch->kernel->gpu(launch->args, native_stream);
+}
+
+GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kernel, const void* args,
+                                       size_t args_bytes) {
+    static const gpsti_kernel user = {"user", gpsti_user_launch_host, gpsti_user_launch_gpu};
+    gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)task->item;
+    gpsti_user_launch launch;
+    GPSTI_FAIL_IF(!kernel || (!kernel->host && !kernel->gpu), GPST_ERROR_ARGUMENT,
+                  "gpst_task_enqueue: kernel: must have host or gpu");
+    GPSTI_FAIL_IF(args_bytes > sizeof launch.args, GPST_ERROR_ARGUMENT,
+                  "gpst_task_enqueue: args_bytes=%llu: at most %u (\"%s\")", (unsigned long long)args_bytes,
+                  (unsigned)sizeof launch.args, kernel->name ? kernel->name : "");
+    GPSTI_FAIL_IF(!slot->lane, GPST_ERROR_STATE, "gpst_task_enqueue: only from a DEVICE stage");
+    const bool on_gpu = slot->lane->device->i->stream_native != NULL;
+    GPSTI_FAIL_IF(on_gpu ? !kernel->gpu : !kernel->host, GPST_ERROR_UNSUPPORTED,
+                  "gpst_task_enqueue: kernel \"%s\": has no form for the backend %s",
+                  kernel->name ? kernel->name : "", slot->lane->device->i->name);
+    memset(&launch, 0, sizeof launch);
+    launch.kernel = kernel;
+    if (args_bytes > 0)
+        memcpy(launch.args, args, args_bytes);
+    return slot->lane->device->i->launch(slot->lane->stream, &user, &launch, sizeof launch,
+                                         &slot->exec);
+}
+
+GPST_API void* gpst_task_native_stream(gpst_task* task) {
+    const gpsti_slot* const slot = (const gpsti_slot*)(uintptr_t)task->item;
+    const bool on_gpu = slot->lane && slot->lane->device->i->stream_native;
+    return on_gpu ? slot->lane->device->i->stream_native(slot->lane->stream) : NULL;
+}
+
+GPST_API gpst_result gpst_task_device_images(gpst_task* task, gpst_image* input, gpst_image* outputs,
+                                             uint32_t n_outputs) {
+    gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)task->item;
+    if (input)
+        memset(input, 0, sizeof *input);
+    if (n_outputs > 0)
+        memset(outputs, 0, n_outputs * sizeof *outputs);
+    GPSTI_FAIL_IF(!slot->lane, GPST_ERROR_STATE, "gpst_task_device_images: only from a DEVICE stage");
+    GPSTI_FAIL_IF(n_outputs > slot->item.n_outputs, GPST_ERROR_ARGUMENT,
+                  "gpst_task_device_images: n_outputs=%u: the item has %u", n_outputs, slot->item.n_outputs);
+    if (input)
+        *input = slot->device_source;
+    if (n_outputs > 0)
+        memcpy(outputs, slot->device_images, n_outputs * sizeof *outputs);
+    return GPST_OK;
+}

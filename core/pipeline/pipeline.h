@@ -1,0 +1,550 @@
+/* core/pipeline/pipeline.h -- the engine: items flow through slots from a source over
+   stages to a sink, with the slowest resource always busy and memory bounded by the number of slots. */
+#ifndef GPSTI_PIPELINE_H
+#define GPSTI_PIPELINE_H
+
+#include "../../kernels/warp/warp.h"
+#include "../device/context.h"
+#include "../stats/profile.h"
+#include "../files/reader.h"
+#include "../tuning/tuner.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gpst_pipeline gpst_pipeline;
+
+#define GPST_MAX_STAGES 16
+#define GPST_MAX_STATS 48 /* stages, plus upload and download of every device group */
+#define GPST_REASON_BYTES 512
+
+/* ---- items ------------------------------------------------------------------ */
+
+/* gpst_input -- one input, as a source hands it out or submit takes it; all-zero plus path or frame is valid
+
+   Ownership    strings and pixels stay the caller's and are copied before the call that hands them over returns
+   Since        0.1
+*/
+typedef struct gpst_input {
+    const char* path;      /* file the READ stage reads; copied */
+    const char* name;      /* for reports; NULL = path, else "item N"; copied */
+    gpst_image frame;      /* a picture in host memory instead of a file; data NULL = none. Its pixels are copied
+                              before the call that hands it over returns (submit) or into the slot (source) */
+    int64_t timestamp_ns;  /* the user's; passed through */
+    void* user_data;       /* passed through to every callback of the item */
+} gpst_input;
+
+/* gpst_item -- one item as stages and sinks see it; read only
+
+   Ownership    the pipeline's; pointers die when the callback returns, of a pushed result at gpst_pipeline_release
+   Since        0.1
+*/
+typedef struct gpst_item {
+    uint64_t index;        /* of the input, from 0, in source order */
+    const char* name;
+    const char* path;      /* NULL when there is none */
+    int64_t timestamp_ns;
+    void* user_data;
+    const void* file_data; /* what the READ stage read; NULL before it or without one */
+    size_t file_bytes;
+    gpst_image input;      /* on the host, once decoded; data NULL before */
+    const gpst_image* outputs; /* on the host: n_outputs of them, once computed; NULL before */
+    uint32_t n_outputs;
+    gpst_result result;    /* OK until something failed */
+    const char* stage;     /* name of the stage that failed, or "" */
+    const char* reason;    /* the sentence, or "" */
+    int64_t start_ns, end_ns; /* from the source's call to the sink's, monotonic clock */
+} gpst_item;
+
+/* gpst_task -- one service of one stage: what its callback may read, and what it hands back to gpst_task_ calls
+
+   Ownership    the engine's; dies when the callback returns
+   Since        0.1
+*/
+typedef struct gpst_task {
+    const gpst_item* item;
+    uint32_t output_index;  /* per-output stages: which; else 0 */
+    uint32_t worker_index;  /* 0 .. n_workers-1 of the context; n_workers = a thread that is not a worker (plain loops,
+                               who waits in gpst_pipeline_run, an outer pipeline's helper thread) */
+    void* worker_state;     /* what this stage's worker_init gave for this worker */
+    gpst_pipeline* pipeline;
+} gpst_task;
+
+/* Called on a worker, or on the thread that is in gpst_pipeline_run. Negative fails the item: with this thread's reason
+   if the callback set one by gpst_task_fail, else with the result's own text. */
+typedef gpst_result (*gpst_stage_func)(void* user_data, gpst_task* task);
+
+/* gpst_task_set_input -- room for the item's decoded picture in the slot's host memory
+
+   Parameters   task  (in)   the callback's
+                shape (in)   width, height, format, dtype, layout; data and pitch are ignored
+                out   (out)  the same with data and tight pitch set; also item->input from now on; all-zero on failure
+   Shapes       out->data: height rows of the shape's row bytes, without gaps (CHW: plane after plane)
+   Returns      GPST_OK | ARGUMENT (shape) | OVERFLOW | BUDGET (max_item_bytes or the context's) | MEMORY
+   Ownership    the slot owns the memory; it is there until the item ends
+   Threads      within a callback of this task only, of a stage before the outputs exist
+   Blocking     never waits; allocates when the pool has no free buffer, which is counted (growths)
+   Device       pinned where the device pins
+   Source       core/pipeline/slot.c          Tests  tests/test_pipeline.c          Since 0.1
+*/
+GPST_API gpst_result gpst_task_set_input(gpst_task* task, const gpst_image* shape, gpst_image* out);
+/* gpst_task_map_input -- the picture lies in the file as it is: no copy is made
+
+   Parameters   task         (in)   the callback's
+                shape        (in)   as for gpst_task_set_input
+                offset_bytes (in)   of the first pixel from the file's beginning; a multiple of the dtype's size
+                out          (out)  the same with data in item->file_data and tight pitch set; also item->input;
+                                    all-zero on failure
+   Shapes       out->data: as for gpst_task_set_input
+   Returns      GPST_OK | ARGUMENT (shape, offset_bytes) | STATE (no file was read) | TRUNCATED (the file ends
+                before the picture) | OVERFLOW
+   Ownership    the slot owns the memory; it is there until the item ends
+   Threads      within a callback of this task only, of a stage before the outputs exist
+   Blocking     never; no allocation
+   Device       pinned where the device pins
+   Source       core/pipeline/slot.c          Tests  tests/test_pipeline_api.c          Since 0.1
+*/
+GPST_API gpst_result gpst_task_map_input(gpst_task* task, const gpst_image* shape, size_t offset_bytes,
+                                         gpst_image* out);
+/* gpst_task_set_output -- room for one output in the slot's host memory, for stages that compute outputs themselves
+
+   Parameters   task         (in)   the callback's
+                output_index (in)   0 .. item->n_outputs - 1
+                shape        (in)   as for gpst_task_set_input
+                out          (out)  the same with data and tight pitch set; also item->outputs[output_index];
+                                    all-zero on failure
+   Shapes       out->data: as for gpst_task_set_input
+   Returns      GPST_OK | ARGUMENT (index, shape) | OVERFLOW | BUDGET | MEMORY
+   Ownership    the slot owns the memory; it is there until the item ends
+   Threads      within a callback of this task only; a per-output stage only for its own output
+   Blocking     never waits; allocates when the pool has no free buffer, which is counted
+   Device       pinned where the device pins
+   Source       core/pipeline/slot.c          Tests  tests/test_pipeline.c          Since 0.1
+*/
+GPST_API gpst_result gpst_task_set_output(gpst_task* task, uint32_t output_index, const gpst_image* shape,
+                                          gpst_image* out);
+/* gpst_task_encoded -- room for the encoded data of this task's output
+
+   Parameters   task  (in)   the callback's
+                bytes (in)   wanted; asking again gives more room and keeps nothing of what was there
+                out   (out)  the room; NULL on failure
+   Shapes       out: uint8_t[bytes], page-aligned
+   Returns      GPST_OK | OVERFLOW | BUDGET | MEMORY
+   Ownership    the slot owns the memory; it is there until the item ends
+   Threads      within a callback of this task only
+   Blocking     never waits; allocates when the pool has no free buffer, which is counted
+   Device       none
+   Source       core/pipeline/slot.c          Tests  tests/test_pipeline.c          Since 0.1
+*/
+GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out);
+/* gpst_task_emit -- names a file that the WRITE stage is to write from the encoded room
+
+   Parameters   task  (in)   the callback's
+                path  (in)   final name; copied; not "" and not NULL
+                bytes (in)   the first so many of the room; at most what gpst_task_encoded gave
+   Shapes       none
+   Returns      GPST_OK | ARGUMENT | MEMORY
+   Ownership    the room is the file's until the item ends; the next gpst_task_encoded gives another, so
+                one output may emit many files
+   Threads      within a callback of this task only
+   Blocking     never waits; allocates at an output's first use of a longer path
+   Device       none
+   Source       core/pipeline/slot.c          Tests  tests/test_pipeline.c          Since 0.1
+*/
+GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes);
+/* gpst_task_fail -- sets the sentence of this failure: return gpst_task_fail(task, GPST_ERROR_FORMAT, "...", ...)
+
+   Parameters   task   (in)  the callback's
+                result (in)  negative; anything else becomes GPST_ERROR_CALLBACK
+                format (in)  as for printf; at most 511 bytes are kept
+   Shapes       none
+   Returns      the result
+   Ownership    format and arguments stay the caller's
+   Threads      within a callback of this task only
+   Blocking     never; no allocation
+   Device       none
+   Source       core/pipeline/slot.c          Tests  tests/test_pipeline.c          Since 0.1
+*/
+GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const char* format, ...) GPSTI_PRINTF(3, 4);
+/* gpst_kernel -- one operation of the user's, as functions for the devices that it may run on
+
+   Ownership    the caller's; lives until the device work of the items that use it is done
+   Since 0.1
+*/
+typedef struct gpst_kernel {
+    const char* name; /* for reports and errors */
+    /* Computes on the host from args; negative = the device work of the item failed. NULL: no CPU has it. */
+    gpst_result (*host)(const void* args);
+    /* Puts the work on native_stream (a cudaStream_t, a hipStream_t) and returns, without waiting; called at once, on
+       the stage's thread, with the device current. NULL: no GPU has it, and items go to the CPU. */
+    gpst_result (*gpu)(const void* args, void* native_stream);
+} gpst_kernel;
+
+/* gpst_task_enqueue -- in a DEVICE stage: puts an operation on the slot's stream, after what is there
+
+   Parameters   task       (in)  the callback's
+                kernel     (in)  host or gpu, or both
+                args       (in)  argument block; copied
+                args_bytes (in)  at most 224
+   Shapes       none
+   Returns      GPST_OK | ARGUMENT | STATE (not a DEVICE stage) | UNSUPPORTED (the kernel has no form for this
+                device; the item's device work is then done again on the CPU, unless the backend is
+                required) | what the device or the kernel says
+   Ownership    args is copied; what it points to must live until the item's device work is done
+   Threads      within a callback of this task only
+   Blocking     never on an asynchronous device; on the cpu backend kernel->host runs at once
+   Device       runs on the slot's stream
+   Source       core/pipeline/offload.c          Tests  tests/test_pipeline_device.c          Since 0.1
+*/
+GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kernel, const void* args,
+                                       size_t args_bytes);
+/* gpst_task_native_stream -- in a DEVICE stage: the vendor's stream, for libraries that want one
+
+   Parameters   task  (in)   the callback's
+   Shapes       none
+   Returns      a cudaStream_t or hipStream_t; NULL on backends that compute on the host, and outside of a
+                DEVICE stage
+   Ownership    the slot's; what is put on it must neither wait nor outlive its arguments; the caller makes
+                the stream's device current where that is not the first
+   Threads      within a callback of this task only
+   Blocking     never; no allocation
+   Device       what is put on it runs between the stages before and behind
+   Source       core/pipeline/offload.c          Tests  tests/test_pipeline_device.c          Since 0.1
+*/
+GPST_API void* gpst_task_native_stream(gpst_task* task);
+/* gpst_task_device_images -- in a DEVICE stage: input and outputs where the device has them
+
+   Parameters   task      (in)   the callback's
+                input     (out)  may be NULL; all-zero on failure
+                outputs   (out)  n_outputs of them; may be NULL when n_outputs is 0; all-zero on failure
+                n_outputs (in)   at most item->n_outputs
+   Shapes       tight pitch
+   Returns      GPST_OK | ARGUMENT | STATE (not a DEVICE stage)
+   Ownership    the slot owns the memory
+   Threads      within a callback of this task only
+   Blocking     never; no allocation
+   Device       device memory: not to be touched by the host unless the backend is zero-copy (cpu)
+   Source       core/pipeline/offload.c          Tests  tests/test_pipeline_device.c          Since 0.1
+*/
+GPST_API gpst_result gpst_task_device_images(gpst_task* task, gpst_image* input, gpst_image* outputs,
+                                             uint32_t n_outputs);
+
+/* ---- stages ------------------------------------------------------------------ */
+
+typedef enum gpst_stage_kind {
+    GPST_STAGE_INVALID = 0,
+    GPST_STAGE_READ = 1,   /* built in: the item's whole file into the slot. First stage, or absent */
+    GPST_STAGE_HOST = 2,   /* func on a worker */
+    GPST_STAGE_WARP = 3,   /* built in: input -> outputs on the device; upload and download come with it as needed */
+    GPST_STAGE_DEVICE = 4, /* func on a worker puts the user's own device work on the slot's stream. DEVICE and WARP
+                              stages that follow one another share one upload and one download */
+    GPST_STAGE_WRITE = 5   /* built in: what was emitted, into files that are whole or absent. Last stage, or absent */
+} gpst_stage_kind;
+
+/* gpst_stage_desc -- one stage; all-zero plus kind (and func or warp) is valid
+
+   Ownership    copied, the name too; user_data and warp must outlive the pipeline
+   Since        0.1
+*/
+typedef struct gpst_stage_desc {
+    const char* name;      /* at most 31 bytes; default by kind: "read", "stage", "kernel", "device", "write"; copied */
+    gpst_stage_kind kind;  /* required */
+    gpst_stage_func func;  /* required for HOST and DEVICE */
+    void* user_data;
+    uint32_t concurrency;  /* HOST: services at once; 0 = any number, 1 = serial */
+    bool ordered;          /* HOST: in input order (then concurrency is 1) */
+    bool per_output;       /* HOST after the outputs exist: once for every output, in parallel */
+    /* Both optional. init on the worker itself, before its first service; term when the pipeline is destroyed. */
+    gpst_result (*worker_init)(void* user_data, uint32_t worker_index, void** worker_state);
+    void (*worker_term)(void* user_data, uint32_t worker_index, void* worker_state);
+    const gpst_warp* warp; /* WARP: required; must outlive the pipeline */
+} gpst_stage_desc;
+
+/* ---- the pipeline --------------------------------------------------------------- */
+
+/* GPST_OK with *out filled, GPST_END when there is nothing more, or negative: that item fails at stage "source" and the
+   next is asked for. Never two calls at once. Strings are copied on return. */
+typedef gpst_result (*gpst_source_func)(void* user_data, uint64_t index, gpst_input* out);
+/* Every item once, good or failed; never two calls at once. A negative result fails the item, and its files go. */
+typedef gpst_result (*gpst_sink_func)(void* user_data, const gpst_item* item);
+
+typedef enum gpst_run_mode {
+    GPST_RUN_DEFAULT = 0,      /* pull: plain-serial until what is left is worth threads, then the engine, tuned; at
+                                  once where this context knows the job by a run before; push: the engine */
+    GPST_RUN_ENGINE = 1,       /* the engine from the first item on */
+    GPST_RUN_PLAIN_SERIAL = 2, /* one item after the other on the caller's thread, nothing else */
+    GPST_RUN_PLAIN_INSIDE = 3  /* the same, with all cores inside a kernel (OpenMP, where compiled in) */
+} gpst_run_mode;
+
+typedef enum gpst_full_policy { /* submit, when every slot is taken */
+    GPST_FULL_BLOCK = 0,
+    GPST_FULL_DROP_NEWEST = 1,
+    GPST_FULL_DROP_OLDEST = 2, /* gives up the oldest item that no stage has started; none such: drops the newest */
+    GPST_FULL_LATEST_ONLY = 3  /* gives up every item that no stage has started */
+} gpst_full_policy;
+
+typedef enum gpst_fsync { GPST_FSYNC_DEFAULT = 0 /* FILE */, GPST_FSYNC_FILE = 1, GPST_FSYNC_NONE = 2 } gpst_fsync;
+
+/* gpst_pipeline_desc -- a pipeline; all-zero plus stages is valid
+
+   Ownership    copied with its stages; user_data pointers must outlive the pipeline
+   Since        0.1
+*/
+typedef struct gpst_pipeline_desc {
+    uint32_t start_canary;
+    const gpst_stage_desc* stages; /* n_stages of them, in order; copied */
+    uint32_t n_stages;             /* 1 .. GPST_MAX_STAGES */
+    gpst_source_func source;       /* NULL: push, by gpst_pipeline_submit */
+    void* source_user_data;
+    uint64_t n_items_expected;     /* 0 = not known. Decides how much a run is worth setting up, and whether workers
+                                      take several items at once; END may come earlier or later */
+    /* Optional, with a READ stage: the files that inputs will name, so that cold ones are read ahead by readers that
+       have nothing to read. Pull: in the source's order. Push: in any; what comes next is foreseen from what is
+       submitted. Not copied: must outlive the pipeline. n_paths at most 2^32 - 2 */
+    const char* const* paths;
+    uint64_t n_paths;
+    bool no_prefetch;
+    gpst_sink_func sink;           /* NULL: push results wait for gpst_pipeline_next_result; pull: nobody is told, and
+                                      items end as they finish */
+    void* sink_user_data;
+    bool as_ready;                 /* sink: as items finish instead of in input order */
+    gpst_run_mode mode;
+    gpst_tune tune;                /* may knobs move while the run goes on? Not in the plain loops */
+    gpst_preset preset;            /* how deep the tuner may make queues */
+    gpst_settings settings;        /* tuned: where to start, as found by a run before; frozen there until clocks drift.
+                                      All-zero = the model's. loop: a plain loop found best is run at once. items:
+                                      whole where the run allows it, else staged, and the decisions say so */
+    gpst_full_policy full_policy;
+    uint32_t n_outputs;            /* without a WARP stage: outputs of an item; 0 = 1. With one: the warp's */
+    /* Fixed, or 0 = the tuner's; without it the default named. */
+    uint32_t n_slots;              /* items in flight; workers + reads in flight + 2, with a source no more of them than
+                                      fit in max_host_bytes by the largest item so far */
+    uint32_t n_reads;              /* reads in flight; 4 */
+    uint32_t n_writes;             /* writes in flight; 4 */
+    uint32_t batch;                /* items in one submission to the device at most: one upload behind the other, one
+                                      launch for all (several, where shapes differ), one report. While the device is
+                                      busy items wait until a batch is full, but not with preset LATENCY; 1. Only for
+                                      a WARP stage with no DEVICE stage beside it, on a device with memory of its own;
+                                      at most 64, with at most 1024 outputs together */
+    uint64_t max_item_bytes;       /* host memory one item may take; 0 = learn (a slot grows as items need) */
+    gpst_fsync fsync;
+    uint64_t dirty_bytes;          /* of a file that is written: after so many the disk is set to work, and what came
+                                      before them is waited for; 0 = the system's own limits (Linux; else ignored) */
+    bool stop_on_error;            /* the first failed item stops the source; what is in flight completes */
+    uint32_t end_canary;
+} gpst_pipeline_desc;
+
+/* gpst_path -- the way the bytes came, and why not a faster one
+
+   Ownership    plain values
+   Since        0.1
+*/
+typedef struct gpst_path {
+    char what[16];    /* "read", "host_memory", "device", "write", "copies", "batch", "graph", "threads",
+                         "prefetch" */
+    char taken[32];
+    char why_not[256]; /* "name: reason; name: reason" for every faster way not taken; "" = none is faster */
+} gpst_path;
+
+/* gpst_stats -- everything a run counted and timed
+
+   Ownership    plain values
+   Since        0.1
+*/
+typedef struct gpst_stats {
+    uint64_t items_total, items_ok, items_failed, items_dropped, items_cancelled;
+    int64_t wall_ns;            /* from start to the last sink, or to now while running */
+    uint64_t bytes_read, bytes_h2d, bytes_d2h, bytes_written;
+    uint32_t n_stages;
+    gpst_stage_stats stages[GPST_MAX_STATS]; /* in flow order; a device group shows as upload, its stages, download */
+    gpst_verdict verdict;
+    gpst_read_ahead read_ahead; /* of desc.paths */
+    uint32_t n_paths;
+    gpst_path paths[12];
+    char settings[256];         /* "mode=engine items=staged workers=2 slots=8 reads=4 writes=4". items=whole: each
+                                   worker brings its items through every step itself, as many plain loops on one list
+                                   would; reads, writes and batches have no use then */
+    uint32_t slots, slots_used;
+    /* Frozen: every slot has served an item. From then on an item's way calls the allocator no more; the set of frame
+       buffers may still grow, when more items than ever are past the reader at once or a larger one comes. */
+    uint64_t growths, growths_after_freeze; /* allocations of frame memory, host and device */
+    uint64_t allocations_after_freeze;      /* calls to the allocator by the whole context */
+    uint64_t device_fallbacks;  /* items whose device work was done again on the CPU */
+    int64_t latency_p50_ns, latency_p99_ns, latency_max_ns; /* of items, source to sink */
+    int64_t cpu_ns;             /* thread CPU time of all workers, readers and writers for this run */
+} gpst_stats;
+
+/* gpst_pipeline_create -- makes a pipeline in a context
+
+   Parameters   version, desc_bytes (in)  given by the macro: header and implementation must agree
+                context  (in)   whose workers, device and budgets it uses; must outlive the pipeline
+                desc     (in)   what it does; copied
+                out      (out)  the pipeline; NULL on failure
+   Shapes       none
+   Returns      GPST_OK | VERSION | ARGUMENT (member, value and rule in the reason) | FORKED | MEMORY | IO (threads)
+   Ownership    destroy with gpst_pipeline_destroy
+   Threads      any
+   Blocking     never waits; allocates slots' bookkeeping and starts a reader's and a writer's thread
+   Device       none until the first item
+   Source       core/pipeline/pipeline.c          Tests  tests/test_pipeline.c          Since 0.1
+*/
+#define gpst_pipeline_create(context, desc, out) \
+    gpst_pipeline_create_versioned(GPST_VERSION, sizeof(gpst_pipeline_desc), (context), (desc), (out))
+GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
+                                                    const gpst_pipeline_desc* desc, gpst_pipeline** out);
+
+/* gpst_pipeline_destroy -- cancels, waits for what is in flight, and frees
+
+   Parameters   pipeline (in)  NULL is a no-op
+   Shapes       none
+   Returns      GPST_OK | REENTRANT (from one of its own callbacks; nothing is done) | FORKED (likewise)
+   Ownership    items still in the user's hands die with it; its frame memory stays in the context for the next
+                pipeline, within gpst_context_desc.max_kept_bytes
+   Threads      any, once, and no other thread is inside a call on the pipeline: cancel first, let run return;
+                no callback runs after it returned
+   Blocking     until every running callback has returned
+   Device       waits for the slots' streams
+   Source       core/pipeline/pipeline.c          Tests  tests/test_pipeline.c          Since 0.1
+*/
+GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline);
+
+/* gpst_pipeline_run -- pull: runs the source dry and waits for the last item
+
+   Parameters   pipeline (in)  made with a source; runs once
+   Shapes       none
+   Returns      GPST_OK | GPST_PARTIAL (some items failed; the sink was told which) | CANCELLED | STATE (ran
+                before, or no source) | REENTRANT | FORKED
+   Ownership    none
+   Threads      any; from a stage of another pipeline of the same context the calling worker helps. Plain loops run
+                on the calling thread, and where workers bring whole items, it is one of them
+   Blocking     until the last sink call returned
+   Device       used through the slots' streams
+   Source       core/pipeline/pipeline.c          Tests  tests/test_pipeline.c          Since 0.1
+*/
+GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline);
+
+/* gpst_pipeline_submit -- push: hands one input in
+
+   Parameters   pipeline   (in)   made without a source
+                input      (in)   path or frame; copied before the call returns
+                timeout_ns (in)   how long to wait for a slot under the policy BLOCK; 0 = not at all, GPST_FOREVER
+                index      (out)  the item's; may be NULL
+   Shapes       none
+   Returns      GPST_OK | GPST_DROPPED (by the policy) | WOULD_BLOCK (timeout 0) | TIMEOUT | CLOSED | ARGUMENT | BUDGET
+                | MEMORY
+   Ownership    none
+   Threads      any, several at once; from a callback of the same pipeline it never waits
+   Blocking     up to timeout_ns, and while the frame is copied
+   Device       none
+   Source       core/pipeline/push.c          Tests  tests/test_pipeline_push.c          Since 0.1
+*/
+GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_input* input, int64_t timeout_ns,
+                                          uint64_t* index);
+
+/* gpst_pipeline_next_result -- push without a sink: the next finished item, good or failed
+
+   Parameters   pipeline   (in)
+                timeout_ns (in)   0 = not at all, GPST_FOREVER
+                out        (out)  the item; NULL unless GPST_OK
+   Shapes       none
+   Returns      GPST_OK | GPST_END (closed, and everything was handed out) | WOULD_BLOCK | TIMEOUT | STATE (has a sink)
+                | REENTRANT
+   Ownership    the item holds a slot until gpst_pipeline_release
+   Threads      any, several at once; in input order unless as_ready. Does the device work of an item itself when
+                that is the only one in flight, brief, and a built-in's: no callback runs on it
+   Blocking     up to timeout_ns
+   Device       then
+   Source       core/pipeline/push.c          Tests  tests/test_pipeline_push.c          Since 0.1
+*/
+GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t timeout_ns, const gpst_item** out);
+
+/* gpst_pipeline_release -- gives a result back: its slot takes the next input
+
+   Parameters   pipeline (in)
+                item     (in)  from gpst_pipeline_next_result, once; NULL is a no-op
+   Shapes       none
+   Returns      nothing
+   Ownership    the item's pointers are dead afterwards
+   Threads      any
+   Blocking     never; no allocation
+   Device       none
+   Source       core/pipeline/push.c          Tests  tests/test_pipeline_push.c          Since 0.1
+*/
+GPST_API void gpst_pipeline_release(gpst_pipeline* pipeline, const gpst_item* item);
+
+/* gpst_pipeline_close -- push: nothing more will be submitted
+
+   Parameters   pipeline (in)  NULL is a no-op
+   Shapes       none
+   Returns      nothing
+   Ownership    none
+   Threads      any
+   Blocking     never; no allocation
+   Device       none
+   Source       core/pipeline/push.c          Tests  tests/test_pipeline_push.c          Since 0.1
+*/
+GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline);
+
+/* gpst_pipeline_drain -- push: waits until every item in flight reached the sink or was released
+
+   Parameters   pipeline   (in)
+                timeout_ns (in)  GPST_FOREVER = as long as it takes
+   Shapes       none
+   Returns      GPST_OK | TIMEOUT | WOULD_BLOCK (timeout 0) | STATE | REENTRANT
+   Ownership    none
+   Threads      any
+   Blocking     up to timeout_ns
+   Device       none
+   Source       core/pipeline/push.c          Tests  tests/test_pipeline_push.c          Since 0.1
+*/
+GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeout_ns);
+
+/* gpst_pipeline_cancel, gpst_pipeline_stop -- cancel: items not finished end CANCELLED at their next stage, those whose
+   read waits for a FIFO, a terminal or a device at once; stop: only the source ends
+
+   Parameters   pipeline (in)  NULL is a no-op
+   Shapes       none
+   Returns      nothing; noticed within 50 ms
+   Ownership    none
+   Threads      any, also callbacks and signal handlers
+   Blocking     never; no allocation
+   Device       none
+   Source       core/pipeline/pipeline.c          Tests  tests/test_pipeline.c          Since 0.1
+*/
+GPST_API void gpst_pipeline_cancel(gpst_pipeline* pipeline);
+GPST_API void gpst_pipeline_stop(gpst_pipeline* pipeline);
+
+/* gpst_pipeline_query_stats -- what the run counted and timed so far, with the verdict
+
+   Parameters   pipeline (in)
+                out      (out)  consistent once the run is over; before, of the moment
+   Shapes       none
+   Returns      nothing
+   Ownership    plain values
+   Threads      any (a plain loop: after the run)
+   Blocking     never waits long; no allocation
+   Device       none
+   Source       core/pipeline/report.c
+   Tests  tests/test_pipeline.c, tests/test_pipeline_stats.c          Since 0.1
+*/
+GPST_API void gpst_pipeline_query_stats(gpst_pipeline* pipeline, gpst_stats* out);
+
+/* gpst_pipeline_query_tuner -- where the knobs are, what they may reach, and every decision about them
+
+   Parameters   pipeline (in)
+                out      (out)  of the moment; settings can be saved by gpst_settings_format
+   Shapes       none
+   Returns      nothing
+   Ownership    plain values
+   Threads      any
+   Blocking     never waits long; no allocation
+   Device       none
+   Source       core/pipeline/tune.c          Tests  tests/test_pipeline_tune.c          Since 0.1
+*/
+GPST_API void gpst_pipeline_query_tuner(gpst_pipeline* pipeline, gpst_tuner_report* out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,181 @@
+/* core/pipeline/push.c -- the push way in: submit from any thread, take results, and what
+   happens when every slot is taken. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+GPSTI_PRIVATE gpst_result gpsti_push_check(gpst_pipeline* pipeline, const char* function) {
+    GPSTI_FAIL_IF(!pipeline, GPST_ERROR_ARGUMENT, "%s: pipeline=NULL: required", function);
+    GPSTI_TRY(gpsti_context_check(pipeline->context, function));
+    GPSTI_FAIL_IF(pipeline->desc.source, GPST_ERROR_STATE, "%s: the pipeline has a source: it pulls",
+                  function);
+    return GPST_OK;
+}
+
+/* Time is over: WOULD_BLOCK when none was given, else TIMEOUT. */
+GPSTI_PRIVATE gpst_result gpsti_push_too_late(const char* function, int64_t timeout_ns) {
+    return gpsti_fail(timeout_ns <= 0 ? GPST_ERROR_WOULD_BLOCK : GPST_ERROR_TIMEOUT,
+                      "%s: timeout_ns=%lld: nothing became free in time", function, (long long)timeout_ns);
+}
+
+GPSTI_PRIVATE bool gpsti_push_can_load(const gpst_pipeline* pipeline) {
+    return gpsti_flow_has_slot(pipeline) && !pipeline->source_running;
+}
+
+/* Makes room as the policy says. OK: there is a free slot; DROPPED: the new one goes. Locked. */
+GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, int64_t timeout_ns) {
+    const int64_t deadline_ns = gpsti_deadline(timeout_ns);
+    const gpst_full_policy policy = pipeline->desc.full_policy;
+    for (;;) {
+        gpsti_flow_notice(pipeline);
+        GPSTI_FAIL_IF(pipeline->closed, GPST_ERROR_CLOSED, "gpst_pipeline_submit: the pipeline is closed");
+        if (policy == GPST_FULL_LATEST_ONLY)
+            while (gpsti_flow_drop_oldest(pipeline))
+                ;
+        if (gpsti_push_can_load(pipeline))
+            return GPST_OK;
+        const bool full = !gpsti_flow_has_slot(pipeline);
+        if (full && policy == GPST_FULL_DROP_OLDEST && gpsti_flow_drop_oldest(pipeline))
+            continue;
+        if (full && policy != GPST_FULL_BLOCK) {
+            pipeline->items_dropped++;
+            pipeline->items_refused++;
+            return GPST_DROPPED;
+        }
+        /* Another load is over soon: it is waited for as the copy itself is, but from a callback nothing is. */
+        const bool only_load = !full && !gpsti_call_inside(pipeline);
+        if (!only_load && gpsti_now_ns() >= deadline_ns)
+            return gpsti_push_too_late("gpst_pipeline_submit", timeout_ns);
+        gpsti_flow_wait(pipeline, only_load ? GPST_FOREVER : deadline_ns);
+    }
+}
+
+/* Copies the input into a slot and sends it on its way. Loads are one after the other, so that index and order are
+   those of the calls. Locked; open while it copies. */
+GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_input* input, uint64_t* index) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_slot* const slot = gpsti_flow_take_slot(pipeline);
+    pipeline->source_running = true;
+    gpsti_mutex_unlock(&scheduler->mutex);
+    gpsti_slot_reset(slot, pipeline->next_index, gpsti_now_ns());
+    const gpst_result result = gpsti_slot_load(slot, input);
+    if (!GPST_FAILED(result))
+        gpsti_reader_expect(pipeline->reader, slot->item.path, pipeline->next_index);
+    gpsti_mutex_lock(&scheduler->mutex);
+    pipeline->source_running = false;
+    if (GPST_FAILED(result)) {
+        gpsti_flow_release_slot(slot);
+        return result;
+    }
+    if (index)
+        *index = pipeline->next_index;
+    pipeline->next_index++;
+    slot->ticket = pipeline->next_ticket++;
+    if (pipeline->start_ns == 0)
+        pipeline->start_ns = slot->item.start_ns;
+    gpsti_flow_tell_waiters(pipeline); /* other loads may go on */
+    gpsti_flow_begin(slot);
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_input* input,
+                                          int64_t timeout_ns, uint64_t* index) {
+    GPSTI_TRY(gpsti_push_check(pipeline, "gpst_pipeline_submit"));
+    GPSTI_FAIL_IF(!input, GPST_ERROR_ARGUMENT, "gpst_pipeline_submit: input=NULL: required");
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    gpst_result result = gpsti_push_make_room(pipeline, gpsti_call_inside(pipeline) ? 0 : timeout_ns);
+    if (result == GPST_OK)
+        result = gpsti_push_load(pipeline, input, index);
+    gpsti_mutex_unlock(&scheduler->mutex);
+    return result;
+}
+
+/* Nothing will ever come: closed, and all that is in flight is in the user's hands. Locked. */
+GPSTI_PRIVATE bool gpsti_push_exhausted(const gpst_pipeline* pipeline) {
+    return pipeline->closed && !pipeline->source_running && pipeline->in_flight == pipeline->n_handed_out;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpst_pipeline* pipeline, int64_t timeout_ns,
+                                                 const gpst_item** out) {
+    const int64_t deadline_ns = gpsti_deadline(timeout_ns);
+    while (!pipeline->first_result) {
+        gpsti_flow_notice(pipeline);
+        if (gpsti_push_exhausted(pipeline))
+            return GPST_END;
+        if (gpsti_now_ns() >= deadline_ns)
+            return gpsti_push_too_late("gpst_pipeline_next_result", timeout_ns);
+        if (!gpsti_flow_serve_lone(pipeline, deadline_ns))
+            gpsti_flow_wait(pipeline, deadline_ns);
+    }
+    gpsti_slot* const slot = pipeline->first_result;
+    pipeline->first_result = slot->next;
+    if (!pipeline->first_result)
+        pipeline->last_result = NULL;
+    slot->handed_out = true;
+    pipeline->n_handed_out++;
+    *out = &slot->item;
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t timeout_ns,
+                                               const gpst_item** out) {
+    GPSTI_OUT_NONE(out);
+    GPSTI_TRY(gpsti_push_check(pipeline, "gpst_pipeline_next_result"));
+    GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "gpst_pipeline_next_result: out=NULL: required");
+    GPSTI_FAIL_IF(pipeline->desc.sink, GPST_ERROR_STATE, "gpst_pipeline_next_result: results go to the sink");
+    GPSTI_FAIL_IF(gpsti_call_inside(pipeline), GPST_ERROR_REENTRANT,
+                  "gpst_pipeline_next_result: not from a callback of the same pipeline");
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    const gpst_result result = gpsti_push_take_result(pipeline, timeout_ns, out);
+    gpsti_mutex_unlock(&scheduler->mutex);
+    return result;
+}
+
+GPST_API void gpst_pipeline_release(gpst_pipeline* pipeline, const gpst_item* item) {
+    gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)item;
+    if (!pipeline || !item || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_release")))
+        return;
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    const bool handed_out = slot->handed_out;
+    if (handed_out) {
+        slot->handed_out = false;
+        pipeline->n_handed_out--;
+        gpsti_flow_release_slot(slot);
+    }
+    gpsti_mutex_unlock(&scheduler->mutex);
+    if (!handed_out)
+        GPSTI_LOG(&pipeline->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
+                  "gpst_pipeline_release: item=%p: not handed out, or released already; ignored",
+                  (const void*)item);
+}
+
+GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline) {
+    if (!pipeline || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_close")))
+        return;
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    pipeline->closed = true;
+    gpsti_flow_tell_waiters(pipeline);
+    gpsti_mutex_unlock(&scheduler->mutex);
+}
+
+GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeout_ns) {
+    GPSTI_TRY(gpsti_push_check(pipeline, "gpst_pipeline_drain"));
+    GPSTI_FAIL_IF(gpsti_call_inside(pipeline), GPST_ERROR_REENTRANT,
+                  "gpst_pipeline_drain: not from a callback of the same pipeline");
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    const int64_t deadline_ns = gpsti_deadline(timeout_ns);
+    gpst_result result = GPST_OK;
+    gpsti_mutex_lock(&scheduler->mutex);
+    while (pipeline->in_flight > 0 && result == GPST_OK) {
+        if (gpsti_now_ns() >= deadline_ns)
+            result = gpsti_push_too_late("gpst_pipeline_drain", timeout_ns);
+        else
+            gpsti_flow_wait(pipeline, deadline_ns);
+    }
+    gpsti_mutex_unlock(&scheduler->mutex);
+    return result;
+}

@@ -1,0 +1,447 @@
+/* core/pipeline/report.c -- what a pipeline's clocks and counts say: statistics, demands,
+   verdict, and the path the bytes took. Reads; changes nothing. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline) {
+    gpst_pool_info pool;
+    gpst_pool_query_info(pipeline->pool, &pool);
+    return gpsti_a64_load(&pipeline->device_growths) + pool.allocations;
+}
+
+GPSTI_INTERN uint64_t gpsti_report_made(const gpst_pipeline* pipeline) {
+    return gpsti_report_growths(pipeline) - gpsti_pool_n_known(pipeline->pool);
+}
+
+/* ---- demands ------------------------------------------------------------------------------ */
+
+/* What is no stage's. */
+GPSTI_PRIVATE int64_t gpsti_report_between_cpu_ns(const gpst_pipeline* pipeline) {
+    return gpsti_clock_cpu_ns(&pipeline->source_clock) + gpsti_clock_cpu_ns(&pipeline->finish_clock) +
+           gpsti_clock_cpu_ns(&pipeline->submit_clock);
+}
+
+GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline) {
+    if (pipeline->plain_cpu_ns > 0)
+        return pipeline->plain_cpu_ns + pipeline->plain_inside_cpu_ns;
+    int64_t total_ns = gpsti_report_between_cpu_ns(pipeline);
+    for (uint32_t c = 0; c < pipeline->n_clocks; c++)
+        if ((pipeline->clocks[c].resource == GPST_RESOURCE_DISK_IN && !gpsti_carry_reads(pipeline)) ||
+            (pipeline->clocks[c].resource == GPST_RESOURCE_DISK_OUT && !pipeline->whole))
+            total_ns += pipeline->clocks[c].cpu_ns; /* of plain items; reader and writer know about theirs */
+        else
+            total_ns += gpsti_clock_cpu_ns(&pipeline->clocks[c]);
+    if (pipeline->reader) {
+        gpst_reader_info info;
+        gpst_reader_query_info(pipeline->reader, &info);
+        total_ns += (int64_t)info.cpu_ns;
+    }
+    if (pipeline->writer) {
+        gpsti_writer_info info;
+        gpsti_writer_query_info(pipeline->writer, &info);
+        total_ns += (int64_t)info.cpu_ns;
+    }
+    return total_ns;
+}
+
+/* The engine's reader knows when it had work at all. */
+GPSTI_PRIVATE void gpsti_report_reader(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
+    gpst_reader_info info;
+    if (!pipeline->reader)
+        return;
+    gpst_reader_query_info(pipeline->reader, &info);
+    input->demand_ns[GPST_RESOURCE_DISK_IN] += (int64_t)info.busy_ns;
+}
+
+/* A plain loop, or a run that never was worth more. */
+GPSTI_PRIVATE bool gpsti_report_is_serial(const gpst_pipeline* pipeline) {
+    return pipeline->desc.mode != GPST_RUN_ENGINE || (pipeline->tune.starts_plain && !pipeline->attached);
+}
+
+/* Cores, or all workers, that are idle for so much of the run keep nobody waiting. */
+GPSTI_PRIVATE bool gpsti_report_cores_idle(const gpsti_verdict_input* input) {
+    return (double)input->demand_ns[GPST_RESOURCE_CPU] < 0.70 * (double)input->wall_ns;
+}
+
+/* Of a callback's time. What it does not compute it waits for something that nobody here knows, or for a core. */
+GPSTI_PRIVATE int64_t gpsti_report_computed_ns(const gpsti_clock* clock, const gpsti_verdict_input* input) {
+    const int64_t cpu_ns = gpsti_clock_cpu_ns(clock);
+    const bool waits = clock->cpu_samples > 0 && cpu_ns < clock->busy_ns && gpsti_report_cores_idle(input);
+    return waits ? cpu_ns : clock->busy_ns;
+}
+
+GPSTI_PRIVATE void gpsti_report_callback_alone(const gpsti_clock* clock, int64_t rounds, gpsti_verdict_input* input) {
+    const int64_t computed_ns = gpsti_report_computed_ns(clock, input);
+    if (clock->count == 0)
+        return;
+    input->alone_on_ns[GPST_RESOURCE_CPU] += computed_ns / (int64_t)clock->count * rounds;
+    input->alone_on_ns[GPST_RESOURCE_NONE] += (clock->busy_ns - computed_ns) / (int64_t)clock->count * rounds;
+}
+
+/* One item's way with nothing in its way, by resource: every step's mean service, outputs side by side as far as
+   workers go. The services of an asynchronous device hold waits for other items; what its engines were busy for each
+   item does not. */
+GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
+    const uint32_t lanes = gpsti_report_is_serial(pipeline) ? 1 : pipeline->n_workers;
+    const uint32_t rounds = (pipeline->n_outputs + lanes - 1) / lanes;
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H && input->n_items > 0; r++)
+        input->alone_on_ns[r] = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r) / (int64_t)input->n_items;
+    if (input->n_items > 0)
+        input->alone_on_ns[GPST_RESOURCE_DISK_OUT] = pipeline->commit_ns / (int64_t)input->n_items;
+    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
+        const gpsti_step* const step = &pipeline->steps[s];
+        if (step->kind == GPSTI_STEP_OFFLOAD && !pipeline->device_on_host)
+            continue;
+        const uint32_t n_clocks = step->kind == GPSTI_STEP_OFFLOAD ? step->n_stages + 2 : 1;
+        for (uint32_t c = step->first_clock;
+             step->kind != GPSTI_STEP_FINISH && c < step->first_clock + n_clocks; c++) {
+            const gpsti_clock* const clock = &pipeline->clocks[c];
+            const int64_t n_times = step->per_output ? (int64_t)rounds : 1;
+            if (step->kind == GPSTI_STEP_HOST)
+                gpsti_report_callback_alone(clock, n_times, input);
+            else if (clock->count > 0)
+                input->alone_on_ns[clock->resource] += clock->busy_ns / (int64_t)clock->count * n_times;
+        }
+    }
+    gpsti_report_callback_alone(&pipeline->source_clock, 1, input);
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        input->alone_ns += input->alone_on_ns[r];
+}
+
+/* Of the reader's time, the reads that waited at all: many at once on few cores take long and compute little, but wait
+   for nothing else. What computes for most of its time waits for the rest only. */
+GPSTI_PRIVATE double gpsti_report_reader_waits(const gpst_reader_info* info) {
+    const double computed = info->reads > 0 ? (double)info->computed / (double)info->reads : 0.0;
+    const double part = info->service_ns > 0 ? (double)info->cpu_ns / (double)info->service_ns : 0.0;
+    const double most = part < 0.5 || part < computed ? computed : part;
+    return most < 1.0 ? 1.0 - most : 0.0;
+}
+
+/* What of their time reads wait; of workers' and plain loops' own, by samples, what they do not compute. */
+GPSTI_PRIVATE double gpsti_report_reads_wait(const gpst_pipeline* pipeline) {
+    const gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[0].first_clock];
+    const int64_t computed_ns = gpsti_clock_cpu_ns(clock);
+    const double own_part = computed_ns < clock->busy_ns ? 1.0 - (double)computed_ns / (double)clock->busy_ns : 0.0;
+    const double total_ns = (double)clock->busy_ns;
+    gpst_reader_info info;
+    if (!pipeline->reader)
+        return own_part;
+    gpst_reader_query_info(pipeline->reader, &info);
+    const double readers_ns = (double)info.service_ns < total_ns ? (double)info.service_ns : total_ns;
+    return ((total_ns - readers_ns) * own_part + readers_ns * gpsti_report_reader_waits(&info)) / total_ns;
+}
+
+/* Copies out of the page cache keep cores busy, and no disk. */
+GPSTI_PRIVATE void gpsti_report_computing_reads(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
+    int64_t* const alone_ns = &input->alone_on_ns[GPST_RESOURCE_DISK_IN];
+    int64_t* const demand_ns = &input->demand_ns[GPST_RESOURCE_DISK_IN];
+    if (*alone_ns <= 0)
+        return;
+    const double waits = gpsti_report_reads_wait(pipeline);
+    const int64_t waited_ns = (int64_t)(waits * (double)*alone_ns);
+    input->alone_on_ns[GPST_RESOURCE_CPU] += *alone_ns - waited_ns;
+    *alone_ns = waited_ns;
+    *demand_ns = (int64_t)(waits * (double)*demand_ns);
+}
+
+/* The CPU is used up when the machine's cores are, or when the workers are: what only they do cannot go faster. */
+GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int64_t total_ns) {
+    const int64_t cores = (int64_t)pipeline->context->info.cores_allowed;
+    const int64_t workers = (int64_t)pipeline->n_workers < cores ? (int64_t)pipeline->n_workers : cores;
+    int64_t on_workers_ns = gpsti_report_between_cpu_ns(pipeline);
+    if (gpsti_report_is_serial(pipeline))
+        return total_ns / cores;
+    for (uint32_t c = 0; c < pipeline->n_clocks; c++)
+        if (pipeline->clocks[c].resource == GPST_RESOURCE_CPU ||
+            (pipeline->clocks[c].resource == GPST_RESOURCE_DISK_IN && gpsti_carry_reads(pipeline)))
+            on_workers_ns += gpsti_clock_cpu_ns(&pipeline->clocks[c]);
+    const int64_t by_workers_ns = on_workers_ns / workers;
+    return by_workers_ns > total_ns / cores ? by_workers_ns : total_ns / cores;
+}
+
+/* Among the stages that run only so many times at once, the source, and the ends of items, the one nearest to that.
+   Ends take turns but where workers bring items whole and nobody is told of them. */
+GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
+    input->stage = pipeline->source_clock.busy_ns > 0 ? "source" : "";
+    input->stage_ns = pipeline->source_clock.busy_ns;
+    input->stage_on_ns[GPST_RESOURCE_CPU] = gpsti_report_computed_ns(&pipeline->source_clock, input);
+    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
+        const gpsti_step* const step = &pipeline->steps[s];
+        const bool ends = step->kind == GPSTI_STEP_FINISH;
+        const gpsti_clock* const clock = ends ? &pipeline->finish_clock : &pipeline->clocks[step->first_clock];
+        const bool turns = ends ? !gpsti_carry_ends(pipeline) : step->kind == GPSTI_STEP_HOST && step->concurrency > 0;
+        if (!turns || clock->busy_ns / (int64_t)step->concurrency <= input->stage_ns)
+            continue;
+        input->stage = !ends ? pipeline->stages[step->first_stage].name : pipeline->desc.sink ? "sink" : "commit";
+        input->stage_ns = clock->busy_ns / (int64_t)step->concurrency;
+        input->stage_on_ns[GPST_RESOURCE_CPU] = gpsti_report_computed_ns(clock, input) / (int64_t)step->concurrency;
+        input->stage_on_ns[GPST_RESOURCE_DISK_OUT] = ends ? pipeline->commit_ns : 0;
+    }
+}
+
+/* Callbacks that wait keep workers: there are no more of those, and cores beside them are no help. */
+GPSTI_PRIVATE void gpsti_report_waiting_workers(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
+    const int64_t n_workers = (int64_t)pipeline->n_workers;
+    int64_t busy_ns = pipeline->source_clock.busy_ns;
+    int64_t computed_ns = gpsti_report_computed_ns(&pipeline->source_clock, input);
+    int64_t longest_ns = busy_ns - computed_ns;
+    const char* longest = "source";
+    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
+        const gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[s].first_clock];
+        if (pipeline->steps[s].kind != GPSTI_STEP_HOST)
+            continue;
+        const int64_t stage_ns = gpsti_report_computed_ns(clock, input), waited_ns = clock->busy_ns - stage_ns;
+        busy_ns += clock->busy_ns;
+        computed_ns += stage_ns;
+        longest = waited_ns > longest_ns ? pipeline->stages[pipeline->steps[s].first_stage].name : longest;
+        longest_ns = waited_ns > longest_ns ? waited_ns : longest_ns;
+    }
+    if (!gpsti_report_cores_idle(input) || busy_ns / n_workers <= input->stage_ns)
+        return;
+    input->on_workers = true;
+    input->stage = longest;
+    input->stage_ns = busy_ns / n_workers;
+    memset(input->stage_on_ns, 0, sizeof input->stage_on_ns);
+    input->stage_on_ns[GPST_RESOURCE_CPU] = computed_ns / n_workers;
+}
+
+/* The verdict's line ends with what the engine was worth. */
+GPSTI_PRIVATE void gpsti_report_guard(const gpst_pipeline* pipeline, gpst_verdict* out) {
+    const size_t used = strlen(out->text);
+    if (pipeline->tune.guard.report.text[0])
+        gpsti_format(out->text + used, sizeof out->text - used, "; %s", pipeline->tune.guard.report.text);
+}
+
+GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stats* out) {
+    gpsti_verdict_input input;
+    memset(&input, 0, sizeof input);
+    input.n_items = out->items_ok + out->items_failed;
+    input.wall_ns = out->wall_ns;
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        input.demand_ns[r] = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r);
+    gpsti_report_reader(pipeline, &input);
+    input.demand_ns[GPST_RESOURCE_CPU] = gpsti_report_cpu_demand(pipeline, out->cpu_ns);
+    input.serial = gpsti_report_is_serial(pipeline);
+    input.serial_cpu_ns = out->cpu_ns - pipeline->plain_inside_cpu_ns;
+    input.n_slots = input.serial ? 0 : pipeline->n_slots;
+    if (!input.serial) {
+        gpsti_report_busiest_stage(pipeline, &input);
+        gpsti_report_waiting_workers(pipeline, &input);
+    }
+    gpsti_report_alone(pipeline, &input);
+    gpsti_report_computing_reads(pipeline, &input);
+    gpsti_verdict_make(&input, &out->verdict);
+    gpsti_report_guard(pipeline, &out->verdict);
+}
+
+/* ---- the path of the bytes ------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_path* gpsti_report_add_path(gpst_stats* out, const char* what, const char* taken) {
+    gpst_path* const path = &out->paths[out->n_paths++];
+    gpsti_copy_text(path->what, sizeof path->what, what);
+    gpsti_copy_text(path->taken, sizeof path->taken, taken);
+    return path;
+}
+
+GPSTI_PRIVATE void gpsti_report_memory_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    gpst_pool_info pool;
+    gpst_pool_query_info(pipeline->pool, &pool);
+    char taken[32];
+    snprintf(taken, sizeof taken, "%s, %s", pool.pinned_bytes > 0 ? "pinned" : "pageable",
+             pool.hugetlb_bytes > 0 ? "hugetlb"
+             : pool.thp_bytes > 0   ? "thp"
+                                    : "small pages");
+    gpst_path* const path = gpsti_report_add_path(out, "host_memory", taken);
+    gpsti_copy_text(path->why_not, sizeof path->why_not, pool.pages_reason);
+}
+
+GPSTI_PRIVATE void gpsti_report_threads_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    const gpsti_pin* const pin = &pipeline->context->pin;
+    gpst_path* const path = gpsti_report_add_path(out, "threads", pin->on ? pin->text : "not pinned");
+    gpsti_copy_text(path->why_not, sizeof path->why_not,
+                    pin->on                            ? ""
+                    : strcmp(pin->text, "none") == 0 ? "pinned: not asked for"
+                                                     : "pinned: not on this system");
+}
+
+GPSTI_PRIVATE void gpsti_report_write_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    if (pipeline->n_steps < 2 || pipeline->steps[pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE)
+        return;
+    const bool synced = pipeline->desc.fsync == GPST_FSYNC_FILE;
+    gpst_path* const path = gpsti_report_add_path(out, "write", synced ? "buffered, fsync" : "buffered");
+    gpsti_copy_text(path->why_not, sizeof path->why_not,
+                    synced ? "buffered alone: desc.fsync wants a file whole on the disk before it has its name" : "");
+}
+
+GPSTI_PRIVATE void gpsti_report_copies_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    bool offloads = false;
+    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+        offloads = offloads || pipeline->steps[s].kind == GPSTI_STEP_OFFLOAD;
+    if (!offloads)
+        return;
+    if (pipeline->device_on_host) {
+        (void)gpsti_report_add_path(out, "copies", "none: computed in place");
+        return;
+    }
+    const bool engine = !gpsti_report_is_serial(pipeline);
+    if (pipeline->n_in_place > 0 && pipeline->n_copied == 0) {
+        (void)gpsti_report_add_path(out, "copies", "none: small, over the link");
+        return;
+    }
+    gpst_path* const path =
+        gpsti_report_add_path(out, "copies", engine ? "up and down, a stream a slot" : "up and down, one stream");
+    gpsti_format(path->why_not, sizeof path->why_not, "in place: the device has memory of its own%s",
+                 engine ? "" : "; overlapped: a plain loop waits for each item");
+    const size_t used = strlen(path->why_not);
+    if (pipeline->n_in_place > 0)
+        gpsti_format(path->why_not + used, sizeof path->why_not - used, ", but %llu items were small enough",
+                     (unsigned long long)pipeline->n_in_place);
+}
+
+/* "2.7 items together", and what stood in the way of more. */
+GPSTI_PRIVATE void gpsti_report_batch_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    const uint64_t n = pipeline->n_submissions ? pipeline->n_submissions : 1;
+    const uint64_t tenths = (pipeline->n_submitted * 10 + n / 2) / n;
+    const uint32_t wanted = pipeline->tune.on ? pipeline->tune.tuner.now.value[GPST_KNOB_BATCH] : pipeline->desc.batch;
+    char taken[32];
+    if (pipeline->whole && pipeline->batch_most > 1) {
+        gpsti_copy_text(gpsti_report_add_path(out, "batch", "each by itself")->why_not, sizeof out->paths[0].why_not,
+                        "together: each worker brings its items through every step");
+        return;
+    }
+    if (pipeline->n_submissions == 0 || (pipeline->batch_most < 2 && wanted < 2))
+        return;
+    snprintf(taken, sizeof taken, "%u.%u items together", (unsigned)(tenths / 10), (unsigned)(tenths % 10));
+    gpst_path* const path = gpsti_report_add_path(out, "batch", tenths == 10 ? "each by itself" : taken);
+    if (pipeline->batch_most < 2)
+        gpsti_format(path->why_not, sizeof path->why_not, "together: %s",
+                     pipeline->device_on_host ? "computed in place" : "DEVICE stages are called for each item");
+    else if (pipeline->n_taken_apart > 0)
+        gpsti_format(path->why_not, sizeof path->why_not, "together: %llu batches failed and were taken apart: %.150s",
+                     (unsigned long long)pipeline->n_taken_apart, pipeline->apart_reason);
+    else if (wanted < 2)
+        gpsti_copy_text(path->why_not, sizeof path->why_not, "together: batch=1");
+    else if (tenths < 10 * (uint64_t)wanted)
+        gpsti_format(path->why_not, sizeof path->why_not, "%u together: so many were not ready when the device was",
+                     wanted);
+}
+
+/* A plain loop has no reader: it reads by the cache, like the loop it stands for. */
+GPSTI_PRIVATE void gpsti_report_read_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    gpst_reader_info info;
+    gpst_reader_query_info(pipeline->reader, &info);
+    const bool plain = pipeline->reader == NULL;
+    const bool carried = gpsti_carry_reads(pipeline);
+    gpst_path* const path = gpsti_report_add_path(out, "read",
+                                                  plain     ? "pread, buffered"
+                                                  : carried ? "pread, buffered, by workers"
+                                                            : info.path);
+    gpsti_format(path->why_not, sizeof path->why_not, "%s%sgds: not in this version",
+                 plain ? "direct, io_uring: not in a plain loop" : info.why_not,
+                 plain || info.why_not[0] ? "; " : "");
+}
+
+GPSTI_PRIVATE void gpsti_report_read_ahead(const gpst_pipeline* pipeline, gpst_stats* out) {
+    gpst_read_ahead* const ahead = &out->read_ahead;
+    char taken[32] = "none";
+    gpsti_reader_query_ahead(pipeline->reader, ahead);
+    if (pipeline->desc.no_prefetch)
+        gpsti_copy_text(ahead->state, sizeof ahead->state, "off: switched off");
+    else if (pipeline->desc.n_paths == 0)
+        gpsti_copy_text(ahead->state, sizeof ahead->state, "off: no list of files");
+    if (pipeline->steps[0].kind != GPSTI_STEP_READ)
+        return;
+    if (ahead->fetched > 0)
+        gpsti_format(taken, sizeof taken, "%llu files ahead", (unsigned long long)ahead->fetched);
+    gpst_path* const path = gpsti_report_add_path(out, "prefetch", taken);
+    if (!strncmp(ahead->state, "off: ", 5))
+        gpsti_format(path->why_not, sizeof path->why_not, "%s: %s", ahead->fetched > 0 ? "more" : "ahead",
+                     ahead->state + 5);
+    else if (ahead->fetched == 0)
+        gpsti_copy_text(path->why_not, sizeof path->why_not,
+                        pipeline->whole ? "ahead: each worker reads its own items"
+                                        : "ahead: readers were never idle, or nothing was foreseen");
+}
+
+GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats* out) {
+    const gpst_context_info* const info = &pipeline->context->info;
+    gpst_path* path = NULL;
+    if (pipeline->steps[0].kind == GPSTI_STEP_READ)
+        gpsti_report_read_path(pipeline, out);
+    gpsti_report_memory_path(pipeline, out);
+    path = gpsti_report_add_path(out, "device", pipeline->device_lost ? "cpu" : info->backend);
+    gpsti_copy_text(path->why_not, sizeof path->why_not,
+                    pipeline->fallback_reason[0] ? pipeline->fallback_reason : info->backend_reason);
+    gpsti_report_write_path(pipeline, out);
+    gpsti_report_copies_path(pipeline, out);
+    gpsti_report_batch_path(pipeline, out);
+    path = gpsti_report_add_path(out, "graph", "launches");
+    gpsti_copy_text(path->why_not, sizeof path->why_not,
+                    "graph: not in this version; for a small item it takes longer than a launch in place");
+    gpsti_report_threads_path(pipeline, out);
+    gpsti_report_read_ahead(pipeline, out);
+}
+
+GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {
+    static const char* const modes[] = {"engine", "engine", "plain-serial", "plain-inside"};
+    const uint32_t loop = pipeline->tune.tuner.now.value[GPST_KNOB_LOOP];
+    snprintf(out->settings, sizeof out->settings,
+             "mode=%s%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu",
+             modes[loop], loop > (uint32_t)GPST_RUN_ENGINE ? "" : pipeline->whole ? " items=whole" : " items=staged",
+             pipeline->n_active, pipeline->n_slots, pipeline->desc.n_reads,
+             pipeline->desc.n_writes, pipeline->exec.n_threads, pipeline->desc.as_ready ? "ready" : "input",
+             pipeline->desc.fsync == GPST_FSYNC_FILE ? "file" : "none",
+             (unsigned long long)pipeline->desc.dirty_bytes);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------- */
+
+GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
+    const bool over = pipeline->in_flight == 0 && pipeline->end_ns != 0;
+    const int64_t end_ns = over ? pipeline->end_ns : gpsti_now_ns();
+    out->wall_ns = pipeline->start_ns != 0 ? end_ns - pipeline->start_ns : 0;
+    out->items_total = pipeline->next_index + pipeline->items_refused;
+    out->items_ok = pipeline->items_ok;
+    out->items_failed = pipeline->items_failed;
+    out->items_dropped = pipeline->items_dropped;
+    out->items_cancelled = pipeline->items_cancelled;
+    out->bytes_read = pipeline->bytes_read;
+    out->bytes_h2d = pipeline->bytes_h2d;
+    out->bytes_d2h = pipeline->bytes_d2h;
+    out->bytes_written = pipeline->bytes_written;
+    out->slots = pipeline->n_slots;
+    out->slots_used = pipeline->n_slots_used;
+    out->growths = gpsti_report_growths(pipeline);
+    if (pipeline->frozen) {
+        const uint64_t allocations = gpsti_a64_load(&pipeline->context->host.allocation_count);
+        out->allocations_after_freeze = allocations - pipeline->frozen_allocations;
+        out->growths_after_freeze = out->growths - pipeline->frozen_growths;
+    }
+    out->device_fallbacks = pipeline->device_fallbacks;
+    out->latency_p50_ns = gpsti_histogram_quantile(&pipeline->latency, 0.50);
+    out->latency_p99_ns = gpsti_histogram_quantile(&pipeline->latency, 0.99);
+    out->latency_max_ns = pipeline->latency.max_ns;
+    out->cpu_ns = gpsti_report_cpu_ns(pipeline);
+    out->n_stages = pipeline->n_clocks;
+    for (uint32_t c = 0; c < pipeline->n_clocks; c++)
+        gpsti_clock_report(&pipeline->clocks[c], out->wall_ns, &out->stages[c]);
+    gpsti_report_verdict(pipeline, out);
+    gpsti_report_paths(pipeline, out);
+    gpsti_report_settings(pipeline, out);
+}
+
+GPST_API void gpst_pipeline_query_stats(gpst_pipeline* pipeline, gpst_stats* out) {
+    if (!out)
+        return;
+    memset(out, 0, sizeof *out);
+    if (!pipeline || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_query_stats")))
+        return;
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_report_make(pipeline, out);
+    gpsti_mutex_unlock(&scheduler->mutex);
+}

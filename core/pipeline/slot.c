@@ -1,0 +1,448 @@
+/* core/pipeline/slot.c -- the memory of one item in flight, and what callbacks may ask
+   of it. Owns buffers and strings; knows nothing of the order of work. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+/* Files of about the same size share a size of buffer, so that the pool's are used again. */
+GPSTI_PRIVATE size_t gpsti_slot_file_room(size_t bytes) {
+    const size_t largest_rounded = (size_t)64 << 20;
+    size_t room = 4096;
+    while (room < bytes && room < largest_rounded)
+        room *= 2;
+    return room < bytes ? bytes : room;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_slot_check_budget(gpsti_slot* slot, size_t old_bytes, size_t new_bytes) {
+    const uint64_t max_bytes = slot->pipeline->desc.max_item_bytes;
+    const uint64_t held = gpsti_a64_load(&slot->host_bytes);
+    GPSTI_FAIL_IF(max_bytes != 0 && held - old_bytes + new_bytes > max_bytes, GPST_ERROR_BUDGET,
+                  "item needs %llu bytes of host memory: max_item_bytes=%llu allows no more",
+                  (unsigned long long)(held - old_bytes + new_bytes), (unsigned long long)max_bytes);
+    return GPST_OK;
+}
+
+/* Makes buffer hold `bytes`; the first keep_bytes survive. is_filled: all of them will be written. BUDGET, MEMORY. */
+GPSTI_PRIVATE gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes,
+                                             bool is_filled) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    if (buffer->data && buffer->bytes >= bytes)
+        return GPST_OK;
+    GPSTI_TRY(gpsti_slot_check_budget(slot, buffer->bytes, bytes));
+    gpst_buffer larger = GPST_ZERO;
+    if (keep_bytes == 0 && buffer->data) {
+        gpsti_a64_add(&slot->host_bytes, (uint64_t)0 - buffer->bytes);
+        gpst_pool_release(pipeline->pool, buffer);
+        memset(buffer, 0, sizeof *buffer);
+    }
+    const gpst_result result = gpsti_pool_acquire_now(pipeline->pool, bytes, is_filled, &slot->setup_ns, &larger);
+    GPSTI_FAIL_IF(result == GPST_ERROR_WOULD_BLOCK, GPST_ERROR_BUDGET,
+                  "item needs %llu bytes more: max_host_bytes=%llu is taken by the items in flight with it: "
+                  "set a smaller n_slots",
+                  (unsigned long long)bytes, (unsigned long long)pipeline->context->info.max_host_bytes);
+    GPSTI_TRY(result);
+    if (buffer->data) {
+        memcpy(larger.data, buffer->data, keep_bytes);
+        gpsti_a64_add(&slot->host_bytes, (uint64_t)0 - buffer->bytes);
+        gpst_pool_release(pipeline->pool, buffer);
+    }
+    *buffer = larger;
+    gpsti_a64_add(&slot->host_bytes, larger.bytes);
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_slot_read_reserve(gpst_read* read, size_t needed_bytes, size_t filled_bytes) {
+    gpsti_slot* const slot = (gpsti_slot*)read->user_data;
+    const size_t room = gpsti_slot_file_room(needed_bytes);
+    const int64_t grown_ns = gpsti_pool_growth_here_ns();
+    gpst_result result = GPST_ERROR_BUDGET;
+    if (slot->pipeline->desc.max_item_bytes == 0)
+        result = gpsti_slot_reserve(slot, &slot->file, room, filled_bytes, true);
+    if (GPST_FAILED(result)) /* nothing to spare: exactly what is needed, then */
+        GPSTI_TRY(gpsti_slot_reserve(slot, &slot->file, needed_bytes, filled_bytes, true));
+    slot->read_setup_ns += gpsti_pool_growth_here_ns() - grown_ns;
+    read->data = slot->file.data;
+    read->capacity_bytes = slot->file.bytes;
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE void gpsti_slot_give_back_one(gpst_pipeline* pipeline, gpst_buffer* buffer) {
+    if (buffer->data)
+        gpst_pool_release(pipeline->pool, buffer);
+    memset(buffer, 0, sizeof *buffer);
+}
+
+/* The next item, of this slot or another, takes the memory that was used last: what waits to be decoded has none, so
+   few sets of pictures are ever touched. What was taken last goes first: the next file is read where the last one
+   was. */
+GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    for (uint32_t i = pipeline->n_outputs; i-- > 0;) {
+        for (gpsti_emit* emit = slot->out[i].emits; emit; emit = emit->next)
+            gpsti_slot_give_back_one(pipeline, &emit->room);
+        gpsti_slot_give_back_one(pipeline, &slot->out[i].host);
+    }
+    gpsti_slot_give_back_one(pipeline, &slot->input);
+    gpsti_slot_give_back_one(pipeline, &slot->file);
+    gpsti_a64_store(&slot->host_bytes, 0);
+}
+
+/* ---- strings and pictures ------------------------------------------------------------ */
+
+GPSTI_PRIVATE gpst_result gpsti_slot_reserve_text(gpst_pipeline* pipeline, char** text, size_t* capacity,
+                                                  size_t bytes) {
+    gpsti_host* const host = &pipeline->context->host;
+    const size_t wanted = bytes < 512 ? 512 : bytes * 2;
+    if (*capacity >= bytes)
+        return GPST_OK;
+    char* const larger = (char*)gpsti_alloc(host, wanted);
+    if (!larger)
+        return GPST_ERROR_MEMORY;
+    if (*text)
+        gpsti_free(host, *text, *capacity);
+    *text = larger;
+    *capacity = wanted;
+    return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t start_ns) {
+    gpst_item* const item = &slot->item;
+    memset(item, 0, sizeof *item);
+    item->index = index;
+    item->name = item->stage = item->reason = "";
+    item->n_outputs = slot->pipeline->n_outputs;
+    item->start_ns = start_ns;
+    slot->started = slot->single = false;
+    slot->companion = NULL;
+    slot->pending = 0;
+    slot->stage[0] = slot->reason[0] = '\0';
+    if (slot->pipeline->desc.max_item_bytes != 0) /* what an item before left here is not this one's */
+        gpsti_slot_give_back(slot);
+    for (uint32_t i = 0; i < slot->pipeline->n_outputs; i++) {
+        memset(&slot->outputs[i], 0, sizeof slot->outputs[i]);
+        slot->out[i].n_emits = 0;
+        slot->out[i].writes_pending = 0;
+    }
+}
+
+GPSTI_PRIVATE gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_input* input) {
+    const char* const path = input->path ? input->path : "";
+    const char* const name = input->name && input->name[0] ? input->name : path;
+    const size_t path_bytes = strlen(path) + 1, name_bytes = strlen(name) + 1;
+    gpst_result result = GPST_OK;
+    if (name[0])
+        result = gpsti_slot_reserve_text(slot->pipeline, &slot->text, &slot->text_capacity, path_bytes + name_bytes);
+    if (!name[0] || GPST_FAILED(result)) {
+        snprintf(slot->numbered, sizeof slot->numbered, "item %llu", (unsigned long long)slot->item.index);
+        slot->item.name = slot->numbered;
+        return result;
+    }
+    memcpy(slot->text, path, path_bytes);
+    memcpy(slot->text + path_bytes, name, name_bytes);
+    slot->item.path = input->path ? slot->text : NULL;
+    slot->item.name = slot->text + path_bytes;
+    return GPST_OK;
+}
+
+/* A shape the engine lays out itself: tight rows, sizes that fit. */
+GPSTI_PRIVATE gpst_result gpsti_slot_shape(const gpst_image* shape, const char* function, gpst_image* out,
+                                           size_t* bytes) {
+    GPSTI_FAIL_IF(!shape || shape->width == 0 || shape->height == 0, GPST_ERROR_ARGUMENT,
+                  "%s: shape=%u x %u: width and height must be at least 1", function,
+                  shape ? shape->width : 0, shape ? shape->height : 0);
+    *out = *shape;
+    out->pitch_bytes = 0;
+    out->pitch_bytes = (int64_t)gpst_image_row_bytes(out);
+    return gpst_image_bytes(out, bytes);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_slot_set_input(gpsti_slot* slot, const gpst_image* shape,
+                                               const char* function) {
+    gpst_image image;
+    size_t bytes = 0;
+    GPSTI_TRY(gpsti_slot_shape(shape, function, &image, &bytes));
+    slot->item.input.data = NULL; /* whatever comes of growing */
+    GPSTI_TRY(gpsti_slot_reserve(slot, &slot->input, bytes, 0, true));
+    image.data = slot->input.data;
+    slot->item.input = image;
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_slot_set_output(gpsti_slot* slot, uint32_t output_index,
+                                               const gpst_image* shape) {
+    gpst_image image;
+    size_t bytes = 0;
+    GPSTI_TRY(gpsti_slot_shape(shape, "gpst_task_set_output", &image, &bytes));
+    slot->outputs[output_index].data = NULL; /* whatever comes of growing */
+    GPSTI_TRY(gpsti_slot_reserve(slot, &slot->out[output_index].host, bytes, 0, true));
+    image.data = slot->out[output_index].host.data;
+    slot->outputs[output_index] = image;
+    if (!slot->item.outputs) /* set by then in per-output stages, which run side by side */
+        slot->item.outputs = slot->outputs;
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_slot_copy_frame(gpsti_slot* slot, const gpst_image* frame) {
+    size_t ignored = 0;
+    GPSTI_TRY(gpst_image_bytes(frame, &ignored));
+    GPSTI_TRY(gpsti_slot_set_input(slot, frame, "gpst_input.frame"));
+    gpsti_image_copy(frame, &slot->item.input);
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input) {
+    slot->item.timestamp_ns = input->timestamp_ns;
+    slot->item.user_data = input->user_data;
+    GPSTI_TRY(gpsti_slot_load_names(slot, input));
+    GPSTI_FAIL_IF(!input->path && slot->pipeline->steps[0].kind == GPSTI_STEP_READ, GPST_ERROR_ARGUMENT,
+                  "gpst_input: path=NULL: required when the first stage is READ");
+    return input->frame.data ? gpsti_slot_copy_frame(slot, &input->frame) : GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage,
+                                  const char* reason) {
+    if (GPST_FAILED(slot->item.result))
+        return;
+    slot->item.result = result;
+    gpsti_copy_text(slot->stage, sizeof slot->stage, stage);
+    gpsti_copy_text(slot->reason, sizeof slot->reason,
+                    reason && reason[0] ? reason : gpst_result_text(result));
+    slot->item.stage = slot->stage;
+    slot->item.reason = slot->reason;
+}
+
+GPSTI_INTERN void gpsti_slot_receive(gpsti_slot* slot, const gpsti_given* given) {
+    if (GPST_FAILED(given->result))
+        gpsti_slot_fail(slot, given->result, "source", given->reason);
+    const gpst_result result = gpsti_slot_load(slot, &given->input);
+    if (GPST_FAILED(result))
+        gpsti_slot_fail(slot, result, "source", gpst_last_reason());
+}
+
+/* ---- what callbacks may ask ----------------------------------------------------------- */
+
+GPSTI_PRIVATE gpsti_slot* gpsti_task_slot(const gpst_task* task) {
+    return (gpsti_slot*)(uintptr_t)task->item;
+}
+
+/* out may be the shape itself, so it is cleared only when that has been read. */
+GPSTI_PRIVATE gpst_result gpsti_task_give(gpst_result result, const gpst_image* image, gpst_image* out) {
+    if (GPST_FAILED(result))
+        memset(out, 0, sizeof *out);
+    else
+        *out = *image;
+    return result;
+}
+
+GPST_API gpst_result gpst_task_set_input(gpst_task* task, const gpst_image* shape, gpst_image* out) {
+    gpsti_slot* const slot = gpsti_task_slot(task);
+    return gpsti_task_give(gpsti_slot_set_input(slot, shape, "gpst_task_set_input"), &slot->item.input, out);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_slot_map_input(gpsti_slot* slot, const gpst_image* shape, size_t offset_bytes) {
+    gpst_image image;
+    size_t bytes = 0;
+    GPSTI_TRY(gpsti_slot_shape(shape, "gpst_task_map_input", &image, &bytes));
+    GPSTI_FAIL_IF(!slot->item.file_data, GPST_ERROR_STATE, "gpst_task_map_input: no file was read");
+    GPSTI_FAIL_IF(offset_bytes > slot->item.file_bytes || bytes > slot->item.file_bytes - offset_bytes,
+                  GPST_ERROR_TRUNCATED, "gpst_task_map_input: offset_bytes=%llu: %llu bytes do not fit into %llu",
+                  (unsigned long long)offset_bytes, (unsigned long long)bytes,
+                  (unsigned long long)slot->item.file_bytes);
+    image.data = (uint8_t*)slot->file.data + offset_bytes;
+    GPSTI_TRY(gpsti_image_check(&image, "gpst_task_map_input", "shape"));
+    slot->item.input = image;
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_task_map_input(gpst_task* task, const gpst_image* shape, size_t offset_bytes,
+                                         gpst_image* out) {
+    gpsti_slot* const slot = gpsti_task_slot(task);
+    return gpsti_task_give(gpsti_slot_map_input(slot, shape, offset_bytes), &slot->item.input, out);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_task_set_output(gpsti_slot* slot, uint32_t output_index, const gpst_image* shape) {
+    GPSTI_FAIL_IF(output_index >= slot->item.n_outputs, GPST_ERROR_ARGUMENT,
+                  "gpst_task_set_output: output_index=%u: the item has %u outputs", output_index,
+                  slot->item.n_outputs);
+    return gpsti_slot_set_output(slot, output_index, shape);
+}
+
+GPST_API gpst_result gpst_task_set_output(gpst_task* task, uint32_t output_index, const gpst_image* shape,
+                                          gpst_image* out) {
+    gpsti_slot* const slot = gpsti_task_slot(task);
+    const gpst_result result = gpsti_task_set_output(slot, output_index, shape);
+    return gpsti_task_give(result, GPST_FAILED(result) ? NULL : &slot->outputs[output_index], out);
+}
+
+/* The node after the last emitted one: where the open room is. */
+GPSTI_PRIVATE gpsti_emit* gpsti_task_open_emit(const gpst_task* task) {
+    gpsti_slot* const slot = gpsti_task_slot(task);
+    gpsti_output* const output = &slot->out[task->output_index];
+    gpsti_emit** link = &output->emits;
+    for (uint32_t i = 0; i < output->n_emits; i++)
+        link = &(*link)->next;
+    if (!*link) {
+        *link = (gpsti_emit*)gpsti_alloc(&slot->pipeline->context->host, sizeof **link);
+        if (*link) {
+            (*link)->slot = slot;
+            (*link)->output = task->output_index;
+        }
+    }
+    return *link;
+}
+
+GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out) {
+    *out = NULL;
+    gpsti_emit* const emit = gpsti_task_open_emit(task);
+    if (!emit)
+        return GPST_ERROR_MEMORY;
+    GPSTI_TRY(gpsti_slot_reserve(gpsti_task_slot(task), &emit->room, bytes, 0, false));
+    *out = emit->room.data;
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes) {
+    gpsti_slot* const slot = gpsti_task_slot(task);
+    gpsti_emit* const emit = gpsti_task_open_emit(task);
+    if (!emit)
+        return GPST_ERROR_MEMORY;
+    GPSTI_FAIL_IF(slot->pipeline->steps[slot->pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE,
+                  GPST_ERROR_STATE, "gpst_task_emit: the pipeline has no WRITE stage");
+    GPSTI_FAIL_IF(!path || !path[0], GPST_ERROR_ARGUMENT, "gpst_task_emit: path=%s: required",
+                  path ? "\"\"" : "NULL");
+    GPSTI_FAIL_IF(bytes > emit->room.bytes, GPST_ERROR_ARGUMENT,
+                  "gpst_task_emit: bytes=%llu: more than the %llu that gpst_task_encoded gave",
+                  (unsigned long long)bytes, (unsigned long long)emit->room.bytes);
+    const size_t path_bytes = strlen(path) + 1;
+    GPSTI_TRY(gpsti_slot_reserve_text(slot->pipeline, &emit->path, &emit->path_capacity, path_bytes));
+    memcpy(emit->path, path, path_bytes);
+    memset(&emit->write, 0, sizeof emit->write);
+    emit->write.path = emit->path;
+    emit->write.data = emit->room.data;
+    emit->write.bytes = bytes;
+    emit->write.sync = slot->pipeline->desc.fsync == GPST_FSYNC_FILE;
+    emit->write.dirty_bytes = slot->pipeline->desc.dirty_bytes;
+    emit->committed = false;
+    slot->out[task->output_index].n_emits++;
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const char* format, ...) {
+    char text[GPST_REASON_BYTES];
+    va_list arguments;
+    (void)task;
+    va_start(arguments, format);
+    gpsti_format_list(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return gpsti_fail(GPST_FAILED(result) ? result : GPST_ERROR_CALLBACK, "%s", text);
+}
+
+/* ---- create / destroy ------------------------------------------------------------------ */
+
+GPSTI_PRIVATE gpst_result gpsti_slot_create(gpst_pipeline* pipeline, gpsti_slot* slot) {
+    gpsti_host* const host = &pipeline->context->host;
+    const uint32_t n = pipeline->n_outputs;
+    slot->pipeline = pipeline;
+    slot->lanes[0].device = pipeline->context->device;
+    slot->lanes[0].on_host = pipeline->device_on_host;
+    slot->lanes[1].device = pipeline->context->cpu;
+    slot->lanes[1].on_host = true;
+    slot->job.slot = slot;
+    slot->outputs = (gpst_image*)gpsti_alloc(host, n * sizeof *slot->outputs);
+    slot->device_images = (gpst_image*)gpsti_alloc(host, n * sizeof *slot->device_images);
+    slot->out = (gpsti_output*)gpsti_alloc(host, n * sizeof *slot->out);
+    if (!slot->outputs || !slot->device_images || !slot->out)
+        return GPST_ERROR_MEMORY;
+    for (uint32_t i = 0; i < n; i++) {
+        slot->out[i].job.slot = slot;
+        slot->out[i].job.output = i;
+    }
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE void gpsti_slot_free_emits(gpst_pipeline* pipeline, gpsti_emit* emit) {
+    gpsti_host* const host = &pipeline->context->host;
+    while (emit) {
+        gpsti_emit* const next = emit->next;
+        if (emit->path)
+            gpsti_free(host, emit->path, emit->path_capacity);
+        gpsti_free(host, emit, sizeof *emit);
+        emit = next;
+    }
+}
+
+GPSTI_INTERN void gpsti_slot_empty(gpsti_slot* slot) {
+    gpsti_offload_free(slot);
+    gpsti_slot_give_back(slot);
+}
+
+GPSTI_PRIVATE void gpsti_slot_destroy(gpst_pipeline* pipeline, gpsti_slot* slot) {
+    gpsti_host* const host = &pipeline->context->host;
+    const uint32_t n = pipeline->n_outputs;
+    if (slot->pipeline)
+        gpsti_offload_free(slot);
+    if (slot->out)
+        gpsti_slot_give_back(slot);
+    for (uint32_t i = 0; slot->out && i < n; i++)
+        gpsti_slot_free_emits(pipeline, slot->out[i].emits);
+    if (slot->text)
+        gpsti_free(host, slot->text, slot->text_capacity);
+    if (slot->outputs)
+        gpsti_free(host, slot->outputs, n * sizeof *slot->outputs);
+    if (slot->device_images)
+        gpsti_free(host, slot->device_images, n * sizeof *slot->device_images);
+    if (slot->out)
+        gpsti_free(host, slot->out, n * sizeof *slot->out);
+    memset(slot, 0, sizeof *slot);
+}
+
+GPSTI_INTERN gpst_result gpsti_slots_create(gpst_pipeline* pipeline) {
+    pipeline->slots = (gpsti_slot**)gpsti_alloc(&pipeline->context->host,
+                                                pipeline->slots_capacity * sizeof *pipeline->slots);
+    /* A run that begins plain needs one; the others are made when the engine is opened. */
+    return pipeline->slots ? gpsti_slots_make(pipeline, pipeline->tune.starts_plain ? 1 : pipeline->n_slots)
+                           : GPST_ERROR_MEMORY;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_slot_make(gpst_pipeline* pipeline, gpsti_slot** out) {
+    gpsti_host* const host = &pipeline->context->host;
+    gpsti_slot* const slot = (gpsti_slot*)gpsti_alloc(host, sizeof *slot);
+    if (!slot)
+        return GPST_ERROR_MEMORY;
+    const gpst_result result = gpsti_slot_create(pipeline, slot);
+    if (GPST_FAILED(result)) {
+        gpsti_slot_destroy(pipeline, slot);
+        gpsti_free(host, slot, sizeof *slot);
+        return result;
+    }
+    *out = slot;
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_slots_make(gpst_pipeline* pipeline, uint32_t n) {
+    while (pipeline->n_slots_made < n) {
+        gpsti_slot** const slot = &pipeline->slots[pipeline->n_slots_made];
+        GPSTI_TRY(gpsti_slot_make(pipeline, slot));
+        (*slot)->next = pipeline->free_slots;
+        pipeline->free_slots = *slot;
+        pipeline->n_slots_made++;
+    }
+    return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_slots_destroy(gpst_pipeline* pipeline) {
+    gpsti_host* const host = &pipeline->context->host;
+    if (!pipeline->slots)
+        return;
+    for (uint32_t i = 0; i < pipeline->n_slots_made; i++) {
+        gpsti_slot_destroy(pipeline, pipeline->slots[i]);
+        gpsti_free(host, pipeline->slots[i], sizeof *pipeline->slots[i]);
+    }
+    gpsti_free(host, pipeline->slots, pipeline->slots_capacity * sizeof *pipeline->slots);
+}

@@ -1,0 +1,132 @@
+/* core/tuning/tuner_text.c -- settings as text and back; the names of the knobs. Opens
+   no file: where the text lies is the caller's business. */
+#include "../base/platform_internal.h"
+
+#include "tuner_internal.h"
+
+#include <string.h>
+
+/* Of knobs whose values have names, by value: gpst_run_mode, gpst_items. */
+#define GPSTI_SETTING_NAMES 4
+static const char* const gpsti_loop_names[GPSTI_SETTING_NAMES] = {"", "engine", "plain-serial", "plain-inside"};
+static const char* const gpsti_items_names[GPSTI_SETTING_NAMES] = {"", "staged", "whole", NULL};
+
+/* NULL: its values are numbers. */
+GPSTI_PRIVATE const char* const* gpsti_setting_names(int knob) {
+    return knob == (int)GPST_KNOB_LOOP    ? gpsti_loop_names
+           : knob == (int)GPST_KNOB_ITEMS ? gpsti_items_names
+                                          : NULL;
+}
+
+/* The name's, or the number. False: it is no value of the knob. */
+GPSTI_INTERN bool gpsti_setting_format(int knob, uint32_t value, char* out, size_t out_bytes) {
+    const char* const* const names = gpsti_setting_names(knob);
+    if (names && (value >= GPSTI_SETTING_NAMES || !names[value]))
+        return false;
+    if (names)
+        gpsti_copy_text(out, out_bytes, names[value]);
+    else
+        gpsti_format(out, out_bytes, "%u", value);
+    return true;
+}
+
+GPST_API const char* gpst_knob_name(gpst_knob knob) {
+    static const char* const names[GPST_KNOB_COUNT] = {"none",  "loop",   "workers", "slots",
+                                                       "reads", "writes", "streams", "inside", "batch",
+                                                       "items"};
+    const int index = (int)knob;
+    return index >= 0 && index < (int)GPST_KNOB_COUNT ? names[index] : "unknown";
+}
+
+GPST_API gpst_result gpst_settings_format(const gpst_settings* settings, char* out, size_t out_bytes) {
+    char text[256] = "";
+    GPSTI_FAIL_IF(!settings || !out || out_bytes == 0, GPST_ERROR_ARGUMENT,
+                  "gpst_settings_format: settings and out with room are required");
+    for (int k = (int)GPST_KNOB_LOOP; k < (int)GPST_KNOB_COUNT; k++) {
+        const size_t used = strlen(text);
+        char value[16];
+        GPSTI_FAIL_IF(!gpsti_setting_format(k, settings->value[k], value, sizeof value), GPST_ERROR_ARGUMENT,
+                      "gpst_settings_format: %s=%u: unknown", gpst_knob_name((gpst_knob)k), settings->value[k]);
+        if (settings->value[k] != 0)
+            gpsti_format(text + used, sizeof text - used, "%s=%s\n", gpst_knob_name((gpst_knob)k), value);
+    }
+    gpsti_copy_text(out, out_bytes, text);
+    GPSTI_FAIL_IF(strlen(text) >= out_bytes, GPST_ERROR_OVERFLOW,
+                  "gpst_settings_format: out_bytes=%zu: %zu are needed", out_bytes, strlen(text) + 1);
+    return GPST_OK;
+}
+
+/* ---- parse ------------------------------------------------------------------------------- */
+
+typedef struct gpsti_setting_word { /* one "name=value" of a text */
+    const char* text;
+    size_t name_bytes, bytes;
+    unsigned line;
+} gpsti_setting_word;
+
+GPSTI_PRIVATE bool gpsti_setting_is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+/* The next word from *at on, which is moved behind it; false when there is none. */
+GPSTI_PRIVATE bool gpsti_setting_next(const char** at, gpsti_setting_word* word) {
+    const char* p = *at;
+    while (gpsti_setting_is_space(*p) || *p == '#') {
+        if (*p == '#')
+            p += strcspn(p, "\n");
+        word->line += *p == '\n';
+        p += *p != '\0';
+    }
+    word->text = p;
+    word->bytes = strcspn(p, " \t\r\n#");
+    word->name_bytes = strcspn(p, "= \t\r\n#");
+    *at = p + word->bytes;
+    return word->bytes > 0;
+}
+
+GPSTI_PRIVATE bool gpsti_setting_is(const char* text, size_t bytes, const char* name) {
+    return bytes == strlen(name) && memcmp(text, name, bytes) == 0;
+}
+
+/* 0: not a value of the knob. */
+GPSTI_PRIVATE uint32_t gpsti_setting_value(int knob, const char* text, size_t bytes) {
+    const char* const* const names = gpsti_setting_names(knob);
+    uint32_t value = 0;
+    for (uint32_t named = 1; names && named < GPSTI_SETTING_NAMES && names[named]; named++)
+        if (gpsti_setting_is(text, bytes, names[named]))
+            return named;
+    if (names || bytes > 5)
+        return 0;
+    for (size_t i = 0; i < bytes; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return 0;
+        value = value * 10 + (uint32_t)(text[i] - '0');
+    }
+    return value;
+}
+
+GPST_API gpst_result gpst_settings_parse(const char* text, gpst_settings* out) {
+    gpst_settings settings;
+    gpsti_setting_word word;
+    GPSTI_FAIL_IF(!text || !out, GPST_ERROR_ARGUMENT, "gpst_settings_parse: %s=NULL: required",
+                  text ? "out" : "text");
+    memset(&settings, 0, sizeof settings);
+    word.line = 1;
+    while (gpsti_setting_next(&text, &word)) {
+        int knob = (int)GPST_KNOB_LOOP;
+        while (knob < (int)GPST_KNOB_COUNT &&
+               !gpsti_setting_is(word.text, word.name_bytes, gpst_knob_name((gpst_knob)knob)))
+            knob++;
+        GPSTI_FAIL_IF(knob == (int)GPST_KNOB_COUNT, GPST_ERROR_FORMAT,
+                      "gpst_settings_parse: line %u: \"%.*s\": no such knob", word.line,
+                      (int)(word.name_bytes < 40 ? word.name_bytes : 40), word.text);
+        const size_t skipped = word.name_bytes < word.bytes ? word.name_bytes + 1 : word.bytes;
+        settings.value[knob] = gpsti_setting_value(knob, word.text + skipped, word.bytes - skipped);
+        GPSTI_FAIL_IF(settings.value[knob] == 0, GPST_ERROR_FORMAT,
+                      "gpst_settings_parse: line %u: \"%.*s\": %s is wanted", word.line,
+                      (int)(word.bytes < 60 ? word.bytes : 60), word.text,
+                      knob == (int)GPST_KNOB_LOOP    ? "loop=engine, plain-serial or plain-inside"
+                      : knob == (int)GPST_KNOB_ITEMS ? "items=staged or whole"
+                                                     : "a number from 1 to 99999");
+    }
+    *out = settings;
+    return GPST_OK;
+}

@@ -1,0 +1,108 @@
+/* kernels/image/image.h -- what a picture in memory is. Owns nothing: an image is a
+   description of memory that belongs to somebody else. */
+#ifndef GPSTI_IMAGE_H
+#define GPSTI_IMAGE_H
+
+#include "../../core/base/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum gpst_format { /* channels and their order */
+                           GPST_FORMAT_INVALID = 0,
+                           GPST_FORMAT_GRAY = 1,
+                           GPST_FORMAT_RGB = 2,
+                           GPST_FORMAT_BGR = 3,
+                           GPST_FORMAT_RGBA = 4,
+                           GPST_FORMAT_BGRA = 5,
+                           GPST_FORMAT_NV12 = 6, /* Y, then CbCr interleaved at half size; see gpst_image */
+                           GPST_FORMAT_I420 = 7  /* Y, then Cb, then Cr at half size */
+} gpst_format;
+
+typedef enum gpst_dtype {
+    GPST_DTYPE_DEFAULT = 0, /* U8 */
+    GPST_DTYPE_U8 = 1,
+    GPST_DTYPE_F16 = 2,
+    GPST_DTYPE_F32 = 3,
+    GPST_DTYPE_I8 = 4,
+    GPST_DTYPE_U16 = 5 /* of sources */
+} gpst_dtype;
+
+typedef enum gpst_layout {
+    GPST_LAYOUT_DEFAULT = 0, /* HWC */
+    GPST_LAYOUT_HWC = 1,     /* channels interleaved */
+    GPST_LAYOUT_CHW = 2      /* one plane after the other, height * pitch_bytes apart */
+} gpst_layout;
+
+/* gpst_image -- a picture in memory
+
+   data is the first byte of the first (top) row, so with a negative pitch it lies above the others in memory;
+   with CHW the planes go on in the direction of the rows. u8 and i8 at any address and pitch; u16, f16
+   and f32 naturally aligned. The last row ends at its own bytes: nothing past it is read or written.
+
+   NV12 and I420 are U8, HWC and never bottom-up; data and pitch_bytes are those of Y. The chroma, half as wide
+   and high, rounded up, follows height * pitch_bytes behind: of NV12 one plane of pairs with pitch_bytes
+   rounded up to even, of I420 two planes with half of that each. So without gaps it is what video tools write
+   as raw frames, odd sizes too.
+
+   Ownership    the struct is the caller's, and so is the memory it describes
+   Since 0.1
+*/
+typedef struct gpst_image {
+    void* data;
+    int64_t pitch_bytes; /* from one row to the next; 0 = rows without gaps */
+    uint32_t width, height;
+    gpst_format format;
+    gpst_dtype dtype;
+    gpst_layout layout;
+} gpst_image;
+
+/* gpst_format_channels, gpst_dtype_bytes -- how many channels a format has, how many bytes a value of a dtype
+
+   Parameters   format, dtype  (in)  any value
+   Shapes       none
+   Returns      the number, 3 for NV12 and I420; 0 when the value is none of the enum's (or
+                GPST_FORMAT_INVALID)
+   Ownership    none
+   Threads      any
+   Blocking     never
+   Device       none
+   Source       kernels/image/image.c      Tests  tests/test_image.c         Since 0.1
+*/
+GPST_API uint32_t gpst_format_channels(gpst_format format);
+GPST_API uint32_t gpst_dtype_bytes(gpst_dtype dtype);
+
+/* gpst_image_row_bytes -- bytes of one row (of one plane, with CHW; of Y, with NV12 and I420) without its gap
+
+   Parameters   image  (in)  width, format, dtype and layout are read; NULL is allowed
+   Shapes       none
+   Returns      the bytes; 0 when width, format or dtype is out of range, or a row does not fit in memory
+   Ownership    none
+   Threads      any
+   Blocking     never
+   Device       none
+   Source       kernels/image/image.c      Tests  tests/test_image.c         Since 0.1
+*/
+GPST_API size_t gpst_image_row_bytes(const gpst_image* image);
+
+/* gpst_image_bytes -- bytes from the lowest address of an image to one past the highest
+
+   Parameters   image  (in)   everything but data is read; pitch_bytes may be 0 or negative
+                out    (out)  the bytes; untouched on failure
+   Shapes       (rows - 1) * |pitch| + row_bytes, where rows = height, times the channels with CHW; with NV12
+                and I420 up to the end of the last chroma row
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT (a member breaks its rule) | GPST_ERROR_OVERFLOW (does not fit
+                in memory)
+   Ownership    none
+   Threads      any
+   Blocking     never
+   Device       none
+   Source       kernels/image/image.c      Tests  tests/test_image.c         Since 0.1
+*/
+GPST_API gpst_result gpst_image_bytes(const gpst_image* image, size_t* out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,155 @@
+/* kernels/mask/mask_window_cpu.c -- windows of pixels on the CPU: tiles that fit into
+   the L1 cache, in and out, and the loops of each level of the machine over them. Checks nothing; mask_window.c did. */
+#include "../../core/base/platform_internal.h"
+
+#include "mask_pixel_internal.h"
+
+/* Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as if it were 32. */
+#if (defined(__x86_64__) || defined(__i386__)) && (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
+#define GPSTI_WINDOW_HAS_AVX2 1
+#endif
+
+#define GPSTI_WINDOW_COLUMNS 128 /* of a tile */
+#define GPSTI_WINDOW_ROWS 24
+#define GPSTI_WINDOW_LEFT 32 /* columns and rows around it: two windows of 5 reach 4 far */
+#define GPSTI_WINDOW_TOP 4
+#define GPSTI_WINDOW_ROW (GPSTI_WINDOW_COLUMNS + 2 * GPSTI_WINDOW_LEFT)
+#define GPSTI_WINDOW_SPAN (GPSTI_WINDOW_COLUMNS + GPSTI_WINDOW_LEFT)
+#define GPSTI_WINDOW_ALL_ROWS (GPSTI_WINDOW_ROWS + 2 * GPSTI_WINDOW_TOP)
+
+typedef struct gpsti_window_tile {
+    GPSTI_ALIGNAS(64) uint8_t bytes[2][GPSTI_WINDOW_ALL_ROWS][GPSTI_WINDOW_ROW]; /* REFINE: [0] is what is inside */
+    uint16_t labels[GPSTI_WINDOW_ALL_ROWS][GPSTI_WINDOW_ROW];
+    uint16_t elected[GPSTI_WINDOW_ALL_ROWS][GPSTI_WINDOW_ROW];
+    uint8_t guide[4][GPSTI_WINDOW_ALL_ROWS][GPSTI_WINDOW_ROW];
+    int32_t row_first, row_end, column_first, column_end; /* of the tile, what the image covers within reach */
+} gpsti_window_tile;
+
+GPSTI_PRIVATE int32_t gpsti_window_min(int32_t a, int32_t b) { return a < b ? a : b; }
+GPSTI_PRIVATE int32_t gpsti_window_max(int32_t a, int32_t b) { return a > b ? a : b; }
+
+/* ---- in ---------------------------------------------------------------------------- */
+GPSTI_PRIVATE void gpsti_window_cover(const gpsti_window_job* job, int32_t x, int32_t y, gpsti_window_tile* tile) {
+    const int32_t reach = GPSTI_WINDOW_TOP;
+    tile->row_first = GPSTI_WINDOW_TOP + gpsti_window_max(-y, -reach);
+    tile->row_end = GPSTI_WINDOW_TOP + gpsti_window_min(job->height - y, GPSTI_WINDOW_ROWS + reach);
+    tile->column_first = GPSTI_WINDOW_LEFT + gpsti_window_max(-x, -reach);
+    tile->column_end = GPSTI_WINDOW_LEFT + gpsti_window_min(job->width - x, GPSTI_WINDOW_COLUMNS + reach);
+}
+
+/* Where column_first of a row of the tile comes from, in pixels of n bytes. */
+GPSTI_PRIVATE const uint8_t* gpsti_window_from(const uint8_t* data, int64_t pitch, int32_t n, int32_t x, int32_t y,
+                                               const gpsti_window_tile* tile, int32_t row) {
+    const int32_t at_x = x + tile->column_first - GPSTI_WINDOW_LEFT, at_y = y + row - GPSTI_WINDOW_TOP;
+    return data + (ptrdiff_t)(at_y * pitch) + (ptrdiff_t)at_x * n;
+}
+
+GPSTI_PRIVATE void gpsti_window_load_bytes(const gpsti_window_job* job, int32_t x, int32_t y, gpsti_window_tile* tile) {
+    gpsti_window_cover(job, x, y, tile);
+    for (int32_t row = tile->row_first; row < tile->row_end; row++)
+        memcpy(tile->bytes[0][row] + tile->column_first,
+               gpsti_window_from(job->source, job->source_pitch, 1, x, y, tile, row),
+               (size_t)(tile->column_end - tile->column_first));
+}
+
+GPSTI_PRIVATE void gpsti_window_repeat_edges(gpsti_window_tile* tile) {
+    for (int32_t row = tile->row_first; row < tile->row_end; row++) {
+        uint8_t* bytes = tile->bytes[0][row];
+        for (int32_t k = 1; k <= 2; k++) {
+            bytes[tile->column_first - k] = bytes[tile->column_first];
+            bytes[tile->column_end - 1 + k] = bytes[tile->column_end - 1];
+        }
+    }
+    for (int32_t k = 1; k <= 2 && tile->row_first - k >= 0; k++)
+        memcpy(tile->bytes[0][tile->row_first - k], tile->bytes[0][tile->row_first], GPSTI_WINDOW_ROW);
+    for (int32_t k = 0; k < 2 && tile->row_end + k < GPSTI_WINDOW_ALL_ROWS; k++)
+        memcpy(tile->bytes[0][tile->row_end + k], tile->bytes[0][tile->row_end - 1], GPSTI_WINDOW_ROW);
+}
+
+GPSTI_PRIVATE void gpsti_window_load_labels(const gpsti_window_job* job, int32_t x, int32_t y,
+                                            gpsti_window_tile* tile) {
+    gpsti_window_cover(job, x, y, tile);
+    memset(tile->bytes[0], 0, sizeof tile->bytes[0]);
+    for (int32_t row = tile->row_first; row < tile->row_end; row++) {
+        const int32_t first = tile->column_first, n = tile->column_end - first;
+        uint16_t* labels = tile->labels[row] + first;
+        const uint8_t* from = gpsti_window_from(job->source, job->source_pitch, job->wide ? 2 : 1, x, y, tile, row);
+        memset(tile->bytes[0][row] + first, 1, (size_t)n);
+        if (job->wide)
+            memcpy(labels, from, (size_t)n * sizeof *labels);
+        for (int32_t k = 0; !job->wide && k < n; k++)
+            labels[k] = from[k];
+        if (!job->guide)
+            continue;
+        from = gpsti_window_from(job->guide, job->guide_pitch, job->guide_channels, x, y, tile, row);
+        for (int32_t c = 0; c < job->guide_channels; c++)
+            for (int32_t k = 0; k < n; k++)
+                tile->guide[c][row][first + k] = from[k * job->guide_channels + c];
+    }
+}
+
+/* ---- out --------------------------------------------------------------------------- */
+GPSTI_PRIVATE void gpsti_window_store_bytes(const gpsti_window_job* job, int32_t x, int32_t y, int32_t y_end,
+                                            const gpsti_window_tile* tile, int32_t plane) {
+    const int32_t n = gpsti_window_min(job->width - x, GPSTI_WINDOW_COLUMNS);
+    for (int32_t row = y; row < y_end; row++)
+        memcpy(job->output + (ptrdiff_t)(row * job->output_pitch) + x,
+               tile->bytes[plane][GPSTI_WINDOW_TOP + row - y] + GPSTI_WINDOW_LEFT, (size_t)n);
+}
+
+GPSTI_PRIVATE void gpsti_window_store_labels(const gpsti_window_job* job, int32_t x, int32_t y, int32_t y_end,
+                                             const gpsti_window_tile* tile) {
+    const int32_t n = gpsti_window_min(job->width - x, GPSTI_WINDOW_COLUMNS);
+    for (int32_t row = y; row < y_end; row++) {
+        const uint16_t* labels = tile->elected[GPSTI_WINDOW_TOP + row - y] + GPSTI_WINDOW_LEFT;
+        uint8_t* out = job->output + (ptrdiff_t)(row * job->output_pitch) + (ptrdiff_t)x * (job->wide ? 2 : 1);
+        if (job->wide)
+            memcpy(out, labels, (size_t)n * sizeof *labels);
+        for (int32_t k = 0; !job->wide && k < n; k++)
+            out[k] = (uint8_t)labels[k];
+    }
+}
+
+/* ---- levels ------------------------------------------------------------------------- */
+#define GPSTI_WINDOW(name) gpsti_window_##name##_portable
+#define GPSTI_WINDOW_TARGET
+#include "mask_window_rows_internal.h"
+
+#if defined(GPSTI_WINDOW_HAS_AVX2)
+#define GPSTI_WINDOW(name) gpsti_window_##name##_avx2
+#define GPSTI_WINDOW_TARGET __attribute__((target("avx2")))
+#include "mask_window_rows_internal.h"
+#endif
+
+GPSTI_INTERN void gpsti_window_rows(const gpsti_window_job* job, gpsti_warp_level level, uint32_t y_begin,
+                                    uint32_t y_end) {
+    gpsti_window_tile tile;
+    memset(&tile, 0, sizeof tile); /* what no image covers is computed, too, and never used */
+    for (int32_t y = (int32_t)y_begin; y < (int32_t)y_end; y += GPSTI_WINDOW_ROWS) {
+        const int32_t rows_end = gpsti_window_min(y + GPSTI_WINDOW_ROWS, (int32_t)y_end);
+        for (int32_t x = 0; x < job->width; x += GPSTI_WINDOW_COLUMNS) {
+#if defined(GPSTI_WINDOW_HAS_AVX2)
+            if (level != GPSTI_WARP_PORTABLE) {
+                gpsti_window_tile_avx2(job, x, y, rows_end, &tile);
+                continue;
+            }
+#endif
+            gpsti_window_tile_portable(job, x, y, rows_end, &tile);
+        }
+    }
+    (void)level;
+}
+
+GPSTI_INTERN void gpsti_window_rows_reference(const gpsti_window_job* job, uint32_t y_begin, uint32_t y_end) {
+    for (int32_t y = (int32_t)y_begin; y < (int32_t)y_end; y++)
+        for (int32_t x = 0; x < job->width; x++)
+            gpsti_window_pixel(job, x, y);
+}
+
+GPSTI_PRIVATE void gpsti_window_band(const void* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end) {
+    gpsti_window_rows((const gpsti_window_job*)job, level, y_begin, y_end);
+}
+
+GPSTI_INTERN void gpsti_window_compute(const gpsti_window_job* job, uint32_t n_threads) {
+    gpsti_mask_bands(gpsti_window_band, job, (uint32_t)job->height, n_threads);
+}

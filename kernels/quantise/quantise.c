@@ -1,0 +1,182 @@
+/* kernels/quantise/quantise.c -- floats to 8-bit integers and back. Chooses no scale;
+   calibration.c does. */
+#include "../../core/base/platform_internal.h"
+
+#include "quantise_internal.h"
+
+#if defined(_OPENMP) && !defined(GPUSTAGE_NO_OPENMP)
+#define GPSTI_QUANTISE_OPENMP 1
+#include <omp.h>
+#endif
+
+/* Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as if it were 32. */
+#if (defined(__x86_64__) || defined(__i386__)) && (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
+#define GPSTI_QUANTISE_HAS_AVX2 1
+#endif
+
+#define GPSTI_QUANTISE_BLOCK 64 /* values; a multiple of every vector's length */
+
+#define GPSTI_QUANTISE(name) gpsti_quantise_##name##_portable
+#define GPSTI_QUANTISE_TARGET
+#include "quantise_rows_internal.h"
+
+#if defined(GPSTI_QUANTISE_HAS_AVX2)
+#define GPSTI_QUANTISE(name) gpsti_quantise_##name##_avx2
+#define GPSTI_QUANTISE_TARGET __attribute__((target("avx2,fma")))
+#include "quantise_rows_internal.h"
+#endif
+
+/* ---- rules ------------------------------------------------------------------------ */
+GPSTI_INTERN gpst_result gpsti_channels_check(const char* function, const gpst_channels* values, size_t* n_values) {
+    size_t n = 0, bytes = 0;
+    GPSTI_FAIL_IF(!values, GPST_ERROR_ARGUMENT, "%s: values=NULL: required", function);
+    GPSTI_FAIL_IF(!values->data, GPST_ERROR_ARGUMENT, "%s: values.data=NULL: required", function);
+    GPSTI_FAIL_IF(values->dtype != GPST_DTYPE_F16 && values->dtype != GPST_DTYPE_F32, GPST_ERROR_ARGUMENT,
+                  "%s: values.dtype=%d: required, F16 or F32", function, (int)values->dtype);
+    GPSTI_FAIL_IF(values->n_channels == 0 || values->n_outer == 0 || values->n_inner == 0, GPST_ERROR_ARGUMENT,
+                  "%s: values.n_outer=%llu, n_channels=%u, n_inner=%llu: must be 1 or more", function,
+                  (unsigned long long)values->n_outer, (unsigned)values->n_channels,
+                  (unsigned long long)values->n_inner);
+    const uint32_t unit = gpst_dtype_bytes(values->dtype);
+    GPSTI_FAIL_IF((uintptr_t)values->data % unit != 0, GPST_ERROR_ARGUMENT,
+                  "%s: values.data=%p: must be a multiple of the %u bytes of its dtype", function, values->data,
+                  (unsigned)unit);
+    GPSTI_FAIL_IF(!gpsti_size_mul(values->n_outer, values->n_channels, &n) || !gpsti_size_mul(n, values->n_inner, &n) ||
+                      !gpsti_size_mul(n, unit, &bytes),
+                  GPST_ERROR_OVERFLOW, "%s: values: %llu x %u x %llu do not fit in memory", function,
+                  (unsigned long long)values->n_outer, (unsigned)values->n_channels,
+                  (unsigned long long)values->n_inner);
+    *n_values = n;
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_quantise_check(const char* function, const gpst_channels* values, const float* scales,
+                                               const int8_t* integers, size_t* n_values) {
+    GPSTI_TRY(gpsti_channels_check(function, values, n_values));
+    GPSTI_FAIL_IF(!scales, GPST_ERROR_ARGUMENT, "%s: scales=NULL: required", function);
+    GPSTI_FAIL_IF(!integers, GPST_ERROR_ARGUMENT, "%s: 8-bit integers: NULL: required", function);
+    for (uint32_t c = 0; c < values->n_channels; c++) {
+        const uint32_t bits = gpsti_f32_bits(scales[c]); /* by its bits: the caller may flush subnormals */
+        GPSTI_FAIL_IF(bits == 0 || bits >= 0x7f800000u, GPST_ERROR_ARGUMENT,
+                      "%s: scales[%u]=%g: must be finite and above 0", function, (unsigned)c, (double)scales[c]);
+    }
+    const uintptr_t a = (uintptr_t)values->data, b = (uintptr_t)integers;
+    GPSTI_FAIL_IF(a < b + *n_values && b < a + *n_values * gpst_dtype_bytes(values->dtype), GPST_ERROR_ARGUMENT,
+                  "%s: values.data=%p: must not overlap the 8-bit integers", function, values->data);
+    const char* inexact = gpsti_exact_self_test();
+    GPSTI_FAIL_IF(inexact, GPST_ERROR_UNSUPPORTED, "%s: this build does not compute exactly: %s", function, inexact);
+    return GPST_OK;
+}
+
+/* ---- quantise ---------------------------------------------------------------------- */
+/* The scales of n values from number first on. */
+GPSTI_PRIVATE void gpsti_quantise_scales(const gpst_channels* values, const float* scales, size_t first, size_t n,
+                                         float* out) {
+    uint32_t channel = gpsti_quantise_channel(values, first);
+    if (values->n_inner == 1) { /* the scales themselves, over and over */
+        for (size_t k = 0, run = 0; k < n; k += run, channel = 0) {
+            const size_t to_last = values->n_channels - channel;
+            run = to_last < n - k ? to_last : n - k;
+            memcpy(out + k, scales + channel, run * sizeof *out);
+        }
+        return;
+    }
+    size_t left = values->n_inner - first % values->n_inner; /* of this channel */
+    for (size_t k = 0; k < n;) {
+        const size_t run = left < n - k ? left : n - k;
+        for (size_t end = k + run; k < end; k++)
+            out[k] = scales[channel];
+        channel = channel + 1 < values->n_channels ? channel + 1 : 0;
+        left = values->n_inner;
+    }
+}
+
+/* n values from number first on, at most a block. */
+GPSTI_PRIVATE void gpsti_quantise_some(const gpst_channels* values, const float* scales, int8_t* out,
+                                       gpsti_warp_level level, size_t first, size_t n) {
+    const bool half = values->dtype == GPST_DTYPE_F16, whole = n == GPSTI_QUANTISE_BLOCK;
+    const size_t unit = half ? sizeof(uint16_t) : sizeof(float);
+    const uint8_t* from = (const uint8_t*)values->data + first * unit;
+    float floats[GPSTI_QUANTISE_BLOCK];
+    uint16_t halves[GPSTI_QUANTISE_BLOCK];
+    int8_t rest[GPSTI_QUANTISE_BLOCK];
+    const float* in = whole ? (const float*)(const void*)from : floats;
+    if (!whole) {
+        memset(floats, 0, sizeof floats);
+        memset(halves, 0, sizeof halves);
+        memcpy(half ? (void*)halves : (void*)floats, from, n * unit);
+    }
+    const uint16_t* in_half = whole ? (const uint16_t*)(const void*)from : halves;
+    int8_t* to = whole ? out + first : rest;
+#if defined(GPSTI_QUANTISE_HAS_AVX2)
+    if (level != GPSTI_WARP_PORTABLE) {
+        if (half)
+            gpsti_quantise_widen_avx2(in_half, floats);
+        gpsti_quantise_block_avx2(half ? floats : in, scales, to);
+    } else
+#endif
+    {
+        if (half)
+            gpsti_quantise_widen_portable(in_half, floats);
+        gpsti_quantise_block_portable(half ? floats : in, scales, to);
+    }
+    (void)level;
+    if (!whole)
+        memcpy(out + first, rest, n);
+}
+
+GPSTI_INTERN void gpsti_quantise_range(const gpst_channels* values, const float* scales, int8_t* out,
+                                       gpsti_warp_level level, size_t first, size_t end) {
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    float block[GPSTI_QUANTISE_BLOCK];
+    size_t same_until = 0; /* up to here the block of scales holds this channel's */
+    for (int k = 0; k < GPSTI_QUANTISE_BLOCK; k++)
+        block[k] = 1.0f; /* what the last block does not fill is computed, too, and never used */
+    for (size_t i = first; i < end; i += GPSTI_QUANTISE_BLOCK) {
+        const size_t n = end - i < GPSTI_QUANTISE_BLOCK ? end - i : GPSTI_QUANTISE_BLOCK;
+        if (i + n > same_until) {
+            const size_t channel_end = (i / values->n_inner + 1) * values->n_inner;
+            gpsti_quantise_scales(values, scales, i, n, block);
+            same_until = n == GPSTI_QUANTISE_BLOCK && i + n <= channel_end ? channel_end : 0;
+        }
+        gpsti_quantise_some(values, block, out, level, i, n);
+    }
+    gpsti_fp_leave(mode);
+}
+
+GPST_API gpst_result gpst_quantise(const gpst_channels* values, const float* scales, int8_t* out, uint32_t n_threads) {
+    size_t n = 0;
+    GPSTI_TRY(gpsti_quantise_check("gpst_quantise", values, scales, out, &n));
+    const gpsti_warp_level level = gpsti_warp_level_query();
+#if defined(GPSTI_QUANTISE_OPENMP)
+    if (n_threads != 1) {
+        const int n_workers = n_threads ? (int)n_threads : omp_get_max_threads();
+        const size_t n_blocks = (n + GPSTI_QUANTISE_BLOCK - 1) / GPSTI_QUANTISE_BLOCK;
+        const size_t n_bands = n_blocks < 4 * (size_t)n_workers ? n_blocks : 4 * (size_t)n_workers;
+        const size_t step = (n_blocks + n_bands - 1) / n_bands * GPSTI_QUANTISE_BLOCK;
+        _Pragma("omp parallel for schedule(dynamic) num_threads(n_workers)")
+        for (size_t i = 0; i < n_bands; i++)
+            if (i * step < n)
+                gpsti_quantise_range(values, scales, out, level, i * step, n - i * step < step ? n : (i + 1) * step);
+        return GPST_OK;
+    }
+#endif
+    (void)n_threads;
+    gpsti_quantise_range(values, scales, out, level, 0, n);
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_dequantise(const int8_t* integers, const float* scales, const gpst_channels* out) {
+    size_t n = 0;
+    GPSTI_TRY(gpsti_quantise_check("gpst_dequantise", out, scales, integers, &n));
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    for (size_t i = 0; i < n; i++) {
+        const float value = (float)integers[i] * scales[gpsti_quantise_channel(out, i)];
+        if (out->dtype == GPST_DTYPE_F32)
+            ((float*)out->data)[i] = value;
+        else
+            ((uint16_t*)out->data)[i] = gpsti_f16_from_f32(value);
+    }
+    gpsti_fp_leave(mode);
+    return GPST_OK;
+}

@@ -1,0 +1,58 @@
+/* kernels/quantise/quantise_launch.c -- the rules of quantising and of ranges on a GPU.
+   Computes nothing; quantise.cu.h does. */
+#include "../../core/base/platform_internal.h"
+
+#include "quantise_internal.h"
+
+#if defined(GPSTI_GPU)
+#define GPSTI_QUANTISE_ENQUEUE(launch, function, args, stream) launch((function), (args), (stream))
+#else
+#define GPSTI_QUANTISE_ENQUEUE(launch, function, args, stream)                                                       \
+    ((void)(args), (void)(stream),                                                                                   \
+     gpsti_fail(GPST_ERROR_UNSUPPORTED,                                                                              \
+                "%s: this program has no GPU code: compile gpustage.c with nvcc or hipcc, or link gpustage_gpu.cu",  \
+                (function)))
+#endif
+
+GPSTI_PRIVATE gpst_result gpsti_quantise_enqueue(const char* function, const gpst_channels* values, const float* scales,
+                                                 int8_t* integers, bool back, void* stream) {
+    gpsti_quantise_args args;
+    size_t n = 0;
+    GPSTI_TRY(gpsti_channels_check(function, values, &n));
+    GPSTI_FAIL_IF(!scales, GPST_ERROR_ARGUMENT, "%s: scales=NULL: required", function);
+    GPSTI_FAIL_IF(!integers, GPST_ERROR_ARGUMENT, "%s: 8-bit integers: NULL: required", function);
+    GPSTI_FAIL_IF((uintptr_t)scales % sizeof(float) != 0, GPST_ERROR_ARGUMENT, "%s: scales=%p: must be a multiple of 4",
+                  function, (const void*)scales);
+    const uintptr_t a = (uintptr_t)values->data, b = (uintptr_t)integers;
+    GPSTI_FAIL_IF(a < b + n && b < a + n * gpst_dtype_bytes(values->dtype), GPST_ERROR_ARGUMENT,
+                  "%s: values.data=%p: must not overlap the 8-bit integers", function, values->data);
+    memset(&args, 0, sizeof args);
+    args.shape = *values;
+    args.integers = integers;
+    args.scales = scales;
+    args.n_values = n;
+    args.back = back;
+    return GPSTI_QUANTISE_ENQUEUE(gpsti_quantise_gpu_launch, function, &args, stream);
+}
+
+GPST_API gpst_result gpst_quantise_launch(const gpst_channels* values, const float* scales, int8_t* out, void* stream) {
+    return gpsti_quantise_enqueue("gpst_quantise_launch", values, scales, out, false, stream);
+}
+
+GPST_API gpst_result gpst_dequantise_launch(const int8_t* integers, const float* scales, const gpst_channels* out,
+                                            void* stream) {
+    return gpsti_quantise_enqueue("gpst_dequantise_launch", out, scales, (int8_t*)(uintptr_t)integers, true, stream);
+}
+
+GPST_API gpst_result gpst_calibration_ranges_launch(const gpst_channels* values, gpst_calibration_info* infos,
+                                                    void* stream) {
+    gpsti_range_args args;
+    size_t n = 0;
+    GPSTI_TRY(gpsti_channels_check("gpst_calibration_ranges_launch", values, &n));
+    GPSTI_FAIL_IF(!infos || (uintptr_t)infos % 8 != 0, GPST_ERROR_ARGUMENT,
+                  "gpst_calibration_ranges_launch: infos=%p: required, a multiple of 8", (void*)infos);
+    memset(&args, 0, sizeof args);
+    args.shape = *values;
+    args.infos = infos;
+    return GPSTI_QUANTISE_ENQUEUE(gpsti_range_gpu_launch, "gpst_calibration_ranges_launch", &args, stream);
+}

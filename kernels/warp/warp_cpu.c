@@ -1,0 +1,366 @@
+/* kernels/warp/warp_cpu.c -- the warp on the CPU: which level of the machine is used,
+   the row loop of each level, rows and outputs in parallel. Checks nothing; warp.c did. */
+#include "../../core/base/platform_internal.h"
+
+#include "warp_pixel_internal.h"
+
+#include <stdlib.h>
+
+#if defined(_OPENMP) && !defined(GPUSTAGE_NO_OPENMP)
+#define GPSTI_WARP_OPENMP 1
+#include <omp.h>
+#endif
+
+/* The levels above the portable one. Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as
+   if it were 32. */
+#if (defined(__x86_64__) || defined(__i386__)) && (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
+#define GPSTI_WARP_HAS_X86 1
+#include <immintrin.h>
+#if defined(__clang__)
+#define GPSTI_WARP_AVX512_TARGET "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl"
+#else
+#define GPSTI_WARP_AVX512_TARGET "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"
+#endif
+#endif
+
+#if defined(_MSC_VER) && !defined(__clang__)
+#define GPSTI_ALWAYS_INLINE __forceinline
+#else
+#define GPSTI_ALWAYS_INLINE inline __attribute__((always_inline))
+#endif
+
+#define GPSTI_STRIP 16    /* blocks of columns whose taps are kept */
+#define GPSTI_HOT_DEPTH 4 /* blocks; two already hide the memory's latency */
+
+/* A block that waits for its source lines: warp_hot_internal.h. */
+typedef struct gpsti_hot_block {
+    GPSTI_ALIGNAS(64) int32_t at[GPSTI_BLOCK];
+    int32_t wx[GPSTI_BLOCK], wy[GPSTI_BLOCK];
+    float fx[GPSTI_BLOCK], fy[GPSTI_BLOCK];
+    int32_t at_x, at_y, count;
+} gpsti_hot_block;
+
+typedef struct gpsti_hot_queue {
+    gpsti_hot_block blocks[GPSTI_HOT_DEPTH];
+    uint32_t put, taken;
+} gpsti_hot_queue;
+
+/* Where a block's left upper taps are, and the weights of the others; of a level view x is its columns'. */
+typedef struct gpsti_places {
+    const int32_t *x, *y, *wx, *wy;
+    const float *fx, *fy;
+} gpsti_places;
+
+/* What is known of a block of pixels, stage by stage; always whole, so that loops have a fixed count. */
+typedef struct gpsti_block {
+    GPSTI_ALIGNAS(64) float ray[3][GPSTI_BLOCK];
+    float across[GPSTI_BLOCK];
+    int32_t u[GPSTI_BLOCK], v[GPSTI_BLOCK];
+    int32_t x[GPSTI_BLOCK], y[GPSTI_BLOCK];
+    int32_t wx[GPSTI_BLOCK], wy[GPSTI_BLOCK];
+    float fx[GPSTI_BLOCK], fy[GPSTI_BLOCK];
+    uint32_t tap[4][GPSTI_BLOCK];
+    uint32_t weight[4][GPSTI_BLOCK];
+    uint32_t packed[GPSTI_BLOCK];
+    uint32_t keep[GPSTI_BLOCK];
+    float value[4][GPSTI_BLOCK];
+    int32_t chroma_x[GPSTI_BLOCK], chroma_y[GPSTI_BLOCK];
+    float chroma_fx[GPSTI_BLOCK], chroma_fy[GPSTI_BLOCK];
+    float yuv[3][GPSTI_BLOCK];
+    float wide[4][GPSTI_BLOCK];
+    uint16_t half[4][GPSTI_BLOCK];
+    gpsti_hot_queue queue;
+} gpsti_block;
+
+/* Where in a row the bytes of a block are, and of NV12 how they are picked: warp_hot_internal.h. */
+typedef struct gpsti_hot_bytes {
+    int32_t at[GPSTI_BLOCK];
+    int32_t window[GPSTI_BLOCK / 4]; /* first of 16 bytes for four pixels */
+    uint32_t pick[GPSTI_BLOCK];      /* shuffles the first byte of each pixel's, zeros above it */
+} gpsti_hot_bytes;
+
+/* What a block of RESIZE, of ROI or of a level view needs of its columns, the same in every row. */
+typedef struct gpsti_columns {
+    int32_t x[GPSTI_BLOCK], wx[GPSTI_BLOCK], u[GPSTI_BLOCK], chroma_x[GPSTI_BLOCK];
+    float fx[GPSTI_BLOCK], chroma_fx[GPSTI_BLOCK], across[GPSTI_BLOCK];
+    gpsti_hot_bytes bytes, chroma;
+    bool hot, windows; /* all of them inside; windows reach */
+} gpsti_columns;
+
+/* A row of RESIZE or ROI. */
+typedef struct gpsti_row_taps {
+    gpsti_warp_tap luma, chroma;
+} gpsti_row_taps;
+
+/* A block to sample: at, of the left taps, counts from above and below. */
+typedef struct gpsti_hot_work {
+    const uint8_t *above, *below, *chroma_above, *chroma_below;
+    const int32_t *at, *wx, *wy;
+    const float *fx, *fy, *chroma_fy;
+    int32_t x, y, count;
+} gpsti_hot_work;
+
+#define GPSTI_AREA_STRIP 512 /* source pixels */
+
+#define GPSTI_AREA_TAPS 16   /* of windows whose weights are kept */
+#define GPSTI_AREA_PAD (4 * (GPSTI_AREA_TAPS + 1))
+
+/* The columns of a block of AREA; past the row's last the last again. */
+typedef struct gpsti_area_columns {
+    gpsti_warp_window windows[GPSTI_BLOCK];
+    float weights[GPSTI_BLOCK][GPSTI_AREA_TAPS];
+    int32_t n_taps; /* 0: weights are not kept */
+} gpsti_area_columns;
+
+/* What AREA needs besides. */
+typedef struct gpsti_area {
+    float strip[4 * GPSTI_AREA_STRIP + GPSTI_AREA_PAD];
+    gpsti_area_columns across, chroma_across;
+} gpsti_area;
+
+typedef struct gpsti_area_plane {
+    gpst_dtype dtype;
+    const uint8_t* data;
+    int64_t pitch;
+    int32_t n_channels;
+} gpsti_area_plane;
+
+/* What AREA needs where the map does not go by axes: warp_footprint_rows_internal.h. */
+typedef struct gpsti_footprint {
+    GPSTI_ALIGNAS(64) float at[3][GPSTI_BLOCK];
+    float step_x[3][GPSTI_BLOCK], step_y[3][GPSTI_BLOCK], twist[3][GPSTI_BLOCK]; /* twist: 0 but of ROTATE */
+    int32_t across[GPSTI_BLOCK], down[GPSTI_BLOCK]; /* samples */
+    int32_t most_across, most_down;
+    gpsti_warp_footprint affine; /* of the block's first pixel */
+    gpsti_warp_job bilinear;
+    float samples[GPSTI_HOT_DEPTH][4][GPSTI_BLOCK];
+    float line[4][GPSTI_BLOCK], sum[4][GPSTI_BLOCK];
+} gpsti_footprint;
+
+/* The portable level has no vector instructions that it could name. */
+GPSTI_PRIVATE bool gpsti_rows_hot_portable(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
+                                           const gpsti_places* places, gpsti_hot_queue* queue) {
+    (void)job, (void)x, (void)y, (void)count, (void)places, (void)queue;
+    return false;
+}
+
+GPSTI_PRIVATE void gpsti_rows_hot_drain_portable(const gpsti_warp_job* job, gpsti_hot_queue* queue) {
+    (void)job, (void)queue;
+}
+
+GPSTI_PRIVATE void gpsti_rows_hot_columns_portable(const gpsti_warp_job* job, gpsti_columns* columns) {
+    (void)job, (void)columns;
+}
+
+GPSTI_PRIVATE bool gpsti_rows_hot_by_axes_portable(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
+                                                   const gpsti_row_taps* taps, const gpsti_row_taps* next,
+                                                   const gpsti_columns* columns, const gpsti_block* block) {
+    (void)job, (void)x, (void)y, (void)count, (void)taps, (void)next, (void)columns, (void)block;
+    return false;
+}
+
+GPSTI_PRIVATE void gpsti_rows_hot_area_columns_portable(const gpsti_area_plane* plane, gpsti_area_columns* columns) {
+    (void)plane, (void)columns;
+}
+
+GPSTI_PRIVATE bool gpsti_rows_hot_area_portable(const gpsti_area_plane* plane, const gpsti_area_columns* columns,
+                                                const gpsti_warp_window* down, float* strip,
+                                                float (*sums)[GPSTI_BLOCK]) {
+    (void)plane, (void)columns, (void)down, (void)strip, (void)sums;
+    return false;
+}
+
+GPSTI_PRIVATE void gpsti_rows_sqrt_portable(float* values) { gpsti_sqrt32_block(values, GPSTI_BLOCK); }
+
+GPSTI_PRIVATE void gpsti_rows_round_portable(const float* values, bool is_signed, uint32_t shift, uint32_t* packed) {
+    for (int k = 0; k < GPSTI_BLOCK; k++)
+        packed[k] |= (uint32_t)(is_signed ? gpsti_warp_signed_byte(values[k]) : gpsti_warp_byte(values[k])) << shift;
+}
+
+#define GPSTI_ROWS(name) gpsti_rows_##name##_portable
+#define GPSTI_ROWS_TARGET
+#define GPSTI_ROWS_INLINE GPSTI_ALWAYS_INLINE
+#define GPSTI_ROWS_FMA gpsti_fma
+#include "warp_rows_internal.h"
+
+#if defined(GPSTI_WARP_HAS_X86)
+#define GPSTI_ROWS(name) gpsti_rows_##name##_avx2
+#define GPSTI_ROWS_TARGET __attribute__((target("avx2,fma")))
+#define GPSTI_ROWS_INLINE GPSTI_ALWAYS_INLINE GPSTI_ROWS_TARGET
+#define GPSTI_ROWS_FMA __builtin_fmaf
+#define GPSTI_HOT_LANES 2
+#define GPSTI_HOT_INTS __m256i
+#define GPSTI_HOT_FLOATS __m256
+#define GPSTI_HOT_OP(name) _mm256_##name
+#define GPSTI_HOT_BITS(name) _mm256_##name##_si256
+#define GPSTI_HOT_AS_INTS(v) _mm256_castps_si256(v)
+#define GPSTI_HOT_AS_FLOATS(v) _mm256_castsi256_ps(v)
+#define GPSTI_HOT_SIGNS(v) _mm256_movemask_ps(_mm256_castsi256_ps(v))
+#define GPSTI_HOT_JOIN(row, at) \
+    _mm256_setr_m128i(gpsti_rows_hot_pair_avx2(row, at), gpsti_rows_hot_pair_avx2(row, (at) + 4))
+#define GPSTI_HOT_WINDOW(row, at) _mm_loadu_si128((const __m128i*)(const void*)((row) + *(at)))
+#define GPSTI_HOT_WINDOWS(row, at) _mm256_setr_m128i(GPSTI_HOT_WINDOW(row, at), GPSTI_HOT_WINDOW(row, (at) + 1))
+#define GPSTI_HOT_GATHER(p, at) _mm256_i32gather_epi32((const int*)(const void*)(p), at, 1)
+#define GPSTI_HOT_WIDEN(p) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)(const void*)(p)))
+#define GPSTI_HOT_SPREAD(v) _mm256_broadcastsi128_si256(v)
+#define GPSTI_HOT_REPEAT(v, which) _mm256_shuffle_epi32(v, which)
+#define GPSTI_HOT_CLOSE(v, out) gpsti_hot_close_avx2(v, out)
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void gpsti_rows_sqrt_avx2(float* values) {
+    for (int k = 0; k < GPSTI_BLOCK; k += 8)
+        _mm256_storeu_ps(values + k, _mm256_sqrt_ps(_mm256_loadu_ps(values + k)));
+}
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx2(__m256i v, uint8_t* out) {
+    const __m256i closed = _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7));
+    _mm_storeu_si128((__m128i*)(void*)out, _mm256_castsi256_si128(closed));
+    _mm_storel_epi64((__m128i*)(void*)(out + 16), _mm256_extracti128_si256(closed, 1));
+}
+#include "warp_hot_internal.h"
+#include "warp_rows_internal.h"
+
+#if !defined(__clang__)
+#pragma GCC diagnostic push /* gcc warns of its own intrinsics: undefined values, and at -O0 a mask's sign */
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
+#define GPSTI_ROWS(name) gpsti_rows_##name##_avx512
+#define GPSTI_ROWS_TARGET __attribute__((target(GPSTI_WARP_AVX512_TARGET)))
+#define GPSTI_ROWS_INLINE GPSTI_ALWAYS_INLINE GPSTI_ROWS_TARGET
+#define GPSTI_ROWS_FMA __builtin_fmaf
+#define GPSTI_HOT_LANES 4
+#define GPSTI_HOT_INTS __m512i
+#define GPSTI_HOT_FLOATS __m512
+#define GPSTI_HOT_OP(name) _mm512_##name
+#define GPSTI_HOT_BITS(name) _mm512_##name##_si512
+#define GPSTI_HOT_AS_INTS(v) _mm512_castps_si512(v)
+#define GPSTI_HOT_AS_FLOATS(v) _mm512_castsi512_ps(v)
+#define GPSTI_HOT_SIGNS(v) _mm512_movepi32_mask(v)
+#define GPSTI_HOT_HALF(row, at) \
+    _mm256_setr_m128i(gpsti_rows_hot_pair_avx512(row, at), gpsti_rows_hot_pair_avx512(row, (at) + 4))
+#define GPSTI_HOT_JOIN(row, at) \
+    _mm512_inserti64x4(_mm512_castsi256_si512(GPSTI_HOT_HALF(row, at)), GPSTI_HOT_HALF(row, (at) + 8), 1)
+#define GPSTI_HOT_PUT_WINDOW(v, row, at, lane) _mm512_inserti32x4(v, GPSTI_HOT_WINDOW(row, at), lane)
+#define GPSTI_HOT_WINDOWS(row, at)                                                                                    \
+    GPSTI_HOT_PUT_WINDOW(GPSTI_HOT_PUT_WINDOW(GPSTI_HOT_PUT_WINDOW(_mm512_castsi128_si512(GPSTI_HOT_WINDOW(row, at)), \
+                                                                   row, (at) + 1, 1),                                 \
+                                              row, (at) + 2, 2),                                                      \
+                         row, (at) + 3, 3)
+#define GPSTI_HOT_GATHER(p, at) _mm512_i32gather_epi32(at, (const void*)(p), 1)
+#define GPSTI_HOT_WIDEN(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)(const void*)(p)))
+#define GPSTI_HOT_SPREAD(v) _mm512_broadcast_i32x4(v)
+#define GPSTI_HOT_REPEAT(v, which) _mm512_shuffle_epi32(v, (_MM_PERM_ENUM)(which))
+#define GPSTI_HOT_CLOSE(v, out) gpsti_hot_close_avx512(v, out)
+GPSTI_PRIVATE GPSTI_ROWS_TARGET void gpsti_rows_sqrt_avx512(float* values) {
+    for (int k = 0; k < GPSTI_BLOCK; k += 16)
+        _mm512_storeu_ps(values + k, _mm512_sqrt_ps(_mm512_loadu_ps(values + k)));
+}
+GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx512(__m512i v, uint8_t* out) {
+    const __m512i order = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15);
+    const __m512i closed = _mm512_permutexvar_epi32(order, v);
+    _mm256_storeu_si256((__m256i*)(void*)out, _mm512_castsi512_si256(closed));
+    _mm_storeu_si128((__m128i*)(void*)(out + 32), _mm512_extracti32x4_epi32(closed, 2));
+}
+#include "warp_hot_internal.h"
+#include "warp_rows_internal.h"
+#undef GPSTI_HOT_HALF
+#undef GPSTI_HOT_PUT_WINDOW
+#undef GPSTI_HOT_WINDOW
+#if !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+#endif
+
+/* gcc's AddressSanitizer can move a frame to memory aligned to 32 bytes, where 64-byte vectors on the stack fault. */
+#if defined(GPSTI_WARP_HAS_X86) && !(defined(__SANITIZE_ADDRESS__) && !defined(__clang__))
+#define GPSTI_WARP_AVX512_RUNS 1
+#else
+#define GPSTI_WARP_AVX512_RUNS 0
+#endif
+
+GPSTI_INTERN gpsti_warp_level gpsti_warp_level_query(void) {
+#if defined(GPSTI_WARP_HAS_X86)
+    const char* wanted = getenv("GPUSTAGE_CPU");
+    if (wanted && strcmp(wanted, "portable") == 0)
+        return GPSTI_WARP_PORTABLE;
+    const bool up_to_avx2 = wanted && strcmp(wanted, "avx2") == 0;
+    if (GPSTI_WARP_AVX512_RUNS && !up_to_avx2 && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return GPSTI_WARP_AVX512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return GPSTI_WARP_AVX2;
+#endif
+    return GPSTI_WARP_PORTABLE;
+}
+
+GPST_API const char* gpst_warp_cpu_level(const gpst_warp* warp) {
+    static const char* const names[] = {"portable", "avx2", "avx512"};
+    return names[(int)warp->level];
+}
+
+GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_warp_level level, int32_t y_begin, int32_t y_end) {
+    gpsti_block block;
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    memset(&block, 0, sizeof block); /* the end of a row's last block is computed, too, and never used */
+#if defined(GPSTI_WARP_HAS_X86)
+    if (level == GPSTI_WARP_AVX512)
+        gpsti_rows_band_avx512(job, y_begin, y_end, &block);
+    else if (level == GPSTI_WARP_AVX2)
+        gpsti_rows_band_avx2(job, y_begin, y_end, &block);
+    else
+#endif
+        gpsti_rows_band_portable(job, y_begin, y_end, &block);
+    (void)level;
+    gpsti_fp_leave(mode);
+}
+
+GPSTI_INTERN void gpsti_warp_rows_reference(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end) {
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    for (int32_t y = y_begin; y < y_end; y++)
+        for (int32_t x = 0; x < job->width; x++)
+            gpsti_warp_pixel(job, x, y);
+    gpsti_fp_leave(mode);
+}
+
+/* Rois in place: the rectangle as it is now; false: the list is shorter. */
+GPSTI_PRIVATE bool gpsti_warp_band_roi(gpsti_warp_job* job) {
+    if (!job->rois_in_place)
+        return true;
+    if (!gpsti_warp_listed_counts(&job->listed))
+        return false;
+    const gpsti_warp_roi roi = gpsti_warp_roi_of(job->listed.roi);
+    gpsti_warp_take_roi(&roi, job);
+    return true;
+}
+
+/* Band number `task` of all bands of all outputs of all sources. */
+GPSTI_PRIVATE void gpsti_warp_band(const gpsti_warp_args* args, uint64_t task, uint32_t n_bands) {
+    const uint64_t image = task / n_bands, band = task % n_bands;
+    const uint32_t source = (uint32_t)(image / args->n_outputs);
+    const uint32_t output = args->first_output + (uint32_t)(image % args->n_outputs);
+    const uint64_t height = args->warp->desc.height;
+    gpsti_warp_job job;
+    gpsti_warp_job_init(args->warp, &args->sources[source], &args->outputs[image], output, &job);
+    gpsti_warp_job_place(args, source, output, &job);
+    if (gpsti_warp_band_roi(&job))
+        gpsti_warp_rows(&job, args->warp->level, (int32_t)(height * band / n_bands),
+                        (int32_t)(height * (band + 1) / n_bands));
+}
+
+GPSTI_INTERN void gpsti_warp_compute(const gpsti_warp_args* args, uint32_t n_threads) {
+    const uint64_t n_images = (uint64_t)args->n_sources * args->n_outputs;
+#if defined(GPSTI_WARP_OPENMP)
+    if (n_threads != 1) {
+        const int n = n_threads ? (int)n_threads : omp_get_max_threads();
+        const uint32_t wanted = 4 * (uint32_t)n, height = args->warp->desc.height;
+        const uint32_t most = wanted < height ? wanted : height;
+        const uint32_t n_bands = n_images < 4 * (uint64_t)wanted ? most : 1;
+        const int64_t n_tasks = (int64_t)(n_images * n_bands);
+        _Pragma("omp parallel for schedule(dynamic) num_threads(n)") for (int64_t task = 0; task < n_tasks; task++)
+            gpsti_warp_band(args, (uint64_t)task, n_bands);
+        return;
+    }
+#endif
+    (void)n_threads;
+    for (uint64_t i = 0; i < n_images; i++)
+        gpsti_warp_band(args, i, 1);
+}

@@ -1,0 +1,222 @@
+/* kernels/warp/warp_internal.h -- how the engine launches a warp through a backend,
+   and what a warp is inside. */
+#ifndef GPSTI_WARP_INTERNAL_H
+#define GPSTI_WARP_INTERNAL_H
+
+#include "../../backends/backend.h"
+#include "warp.h"
+
+/* The argument block of gpsti_warp_kernel(); every pointer lives until the launch is done. */
+typedef struct gpsti_warp_args {
+    const gpst_warp* warp;
+    const gpst_image* sources;
+    uint32_t n_sources;        /* at least 1 */
+    const gpst_image* outputs; /* n_outputs of each source, source by source */
+    uint32_t n_outputs;
+    uint32_t first_output; /* outputs[0] is this view */
+    const void *mask, *table; /* the device's copies; NULL: the warp's own */
+} gpsti_warp_args;
+
+GPSTI_INTERN const gpsti_kernel* gpsti_warp_kernel(void);
+#if defined(GPSTI_GPU)
+GPSTI_LINK gpst_result gpsti_warp_kernel_gpu(const void* args, void* native_stream);
+#endif
+/* Everything gpst_warp_run checks, without running: ARGUMENT with the reason set. */
+GPSTI_INTERN gpst_result gpsti_warp_check(const gpst_warp* warp, const gpst_image* source,
+                                          const gpst_image* outputs, uint32_t n_outputs);
+/* An image by itself: data, sizes, format, dtype, layout, pitch, alignment. The reason begins "function:
+   member." */
+GPSTI_INTERN gpst_result gpsti_image_check(const gpst_image* image, const char* function, const char* member);
+GPSTI_INTERN gpst_image gpsti_image_resolved(const gpst_image* image); /* the defaults written out */
+GPSTI_INTERN bool gpsti_image_is_yuv(gpst_format format);
+/* The chroma of an NV12 or I420 image whose pitch is resolved; height * pitch_bytes behind its data. */
+typedef struct gpsti_image_chroma {
+    int64_t pitch_bytes;
+    uint32_t width, height, step, n_planes; /* step: bytes from one sample to the next */
+} gpsti_image_chroma;
+GPSTI_INTERN gpsti_image_chroma gpsti_image_chroma_of(const gpst_image* image);
+/* Rows from one image to another of the same shape, any pitch; both are checked and do not overlap. */
+GPSTI_INTERN void gpsti_image_copy(const gpst_image* from, const gpst_image* to);
+/* The lowest address of a checked image; gpst_image_bytes are there. */
+GPSTI_INTERN const uint8_t* gpsti_image_lowest(const gpst_image* image);
+
+/* ---- the inside ------------------------------------------------------------------ */
+#define GPSTI_WARP_MAX_SIDE \
+    65535              /* of sources and outputs: positions are 16 bits of pixel and 15 of fraction */
+#define GPSTI_BLOCK 64 /* pixels that the CPU's loops take together; a multiple of every vector's length */
+#define GPSTI_BORDER_SPHERE 3      /* beside gpst_border: around in x, over the poles in y */
+#define GPSTI_WARP_CHANNEL_FULL 32 /* as a shift: a channel that the source lacks and that reads 255 */
+
+/* How much of the CPU the row loop may use. All give the same bits. */
+typedef enum gpsti_warp_level {
+    GPSTI_WARP_PORTABLE = 0, /* what the compiler was told */
+    GPSTI_WARP_AVX2 = 1,     /* AVX2 and FMA, compiled in beside it and chosen at run time */
+    GPSTI_WARP_AVX512 = 2    /* AVX-512 F, BW, DQ and VL, likewise */
+} gpsti_warp_level;
+
+/* Ray of output pixel (i, j): component c is a[c] * n + (b[c] * m + d[c]), n = 2 i + 1 - width, m = 2 j + 1 -
+   height. a is split in two floats: where the sum cancels, near the poles, what is left is still right to a
+   float's precision. */
+typedef struct gpsti_warp_view {
+    float a_high[3], a_low[3];
+    double a[3], b[3], d[3];
+    double tan_x, tan_y;
+    double rotation[9];
+} gpsti_warp_view;
+
+#define GPSTI_WARP_AXIS_UNIT 131072
+
+/* An axis of RESIZE and ROI: out output pixels over extent source pixels from begin, both in
+   1/GPSTI_WARP_AXIS_UNIT pixel. */
+typedef struct gpsti_warp_axis {
+    int64_t begin, extent;
+    int32_t in, out;
+    float scale; /* TORCH with BILINEAR and AREA: extent / out; else 0 */
+    bool corner; /* of an output pixel's first corner, not of its centre */
+    bool box;    /* AREA: what an output pixel covers, not a triangle */
+    const struct gpsti_warp_ahead* ahead; /* NULL: each pixel computes its own */
+} gpsti_warp_axis;
+
+typedef struct gpsti_warp_roi { /* in 1/65536 pixel */
+    int64_t x, y, width, height;
+} gpsti_warp_roi;
+
+/* Positions of output pixel (i, j) in 1/2^29 pixel, 0 = centre of the first: q[0] * n + q[1] * m + q[2] in x,
+   the rest in y; n = 2 i + 1, m = 2 j + 1. */
+typedef struct gpsti_warp_matrix {
+    int64_t q[6];
+} gpsti_warp_matrix;
+
+/* What each map keeps of its outputs, n_outputs of each; NULL for other maps. */
+struct gpst_warp {
+    gpsti_host host;
+    size_t bytes;               /* of this block with all that follows it */
+    gpst_warp_desc desc;        /* resolved; of the caller's lists only views, copied, and rois in place are kept */
+    gpst_view* views;           /* EQUIRECT, ROTATE */
+    gpsti_warp_view* plans;     /* EQUIRECT, ROTATE: there the rotation only */
+    gpsti_warp_roi* rois;       /* ROI, not in place */
+    gpsti_warp_matrix* affines; /* AFFINE */
+    float* turns;               /* ROTATE: turn_floats each; see gpsti_warp_job */
+    size_t turn_floats;
+    uint32_t n_outputs;
+    gpsti_warp_level level;
+};
+
+/* red = y Y + red_v V + red, and so on. */
+typedef struct gpsti_warp_colours {
+    float y, red_v, green_u, green_v, blue_u;
+    float red, green, blue;
+} gpsti_warp_colours;
+
+/* A rectangle that is known when its run's turn comes: read by whoever computes. */
+typedef struct gpsti_warp_listed {
+    const gpst_roi* roi;
+    const uint32_t* n_used; /* NULL: all count */
+    uint32_t index;
+} gpsti_warp_listed;
+
+/* One output of one call as plain data, the same for the CPU and a GPU. */
+typedef struct gpsti_warp_job {
+    gpst_map map;
+    gpst_filter filter;
+    gpst_convention convention;
+    gpst_dtype dtype;
+    gpst_layout layout;
+    bool has_scale;
+    int border; /* gpst_border or GPSTI_BORDER_SPHERE */
+
+    const uint8_t* source;
+    int64_t source_pitch;
+    int32_t source_width, source_height;
+    uint32_t source_pixel_bytes;
+    uint32_t
+        shift[4]; /* of output channel c in a source pixel read low byte first; GPSTI_WARP_CHANNEL_FULL */
+
+    gpst_dtype source_dtype;
+    float full;         /* a channel that the source lacks */
+    float not_a_number; /* what NaN is stored as */
+    uint32_t outside; /* what source reads where the border says that there is nothing */
+
+    /* NV12 and I420, where source is Y; cb is NULL for others. */
+    const uint8_t *cb, *cr;
+    int64_t chroma_pitch;
+    int32_t chroma_step, chroma_width, chroma_height;
+    bool cosited; /* across; down they never are */
+    gpsti_warp_colours colours;
+
+    /* EQUIRECT and ROTATE, in 1/32768 pixel: position = angle * scale + offset; quarter is a right angle. */
+    float scale_u, scale_v;
+    int32_t quarter_u, quarter_v, offset_u, offset_v;
+
+    const uint8_t* mask; /* NULL: keep all */
+    int64_t mask_pitch;
+
+    uint8_t* output;
+    int64_t output_pitch, plane_bytes;
+    int32_t width, height;
+    uint32_t n_channels;
+    float scale[4], bias[4];
+
+    gpsti_warp_axis across, down; /* RESIZE, ROI; of rois in place from gpsti_warp_take_roi on */
+    gpsti_warp_axis chroma_across, chroma_down;
+    bool rois_in_place;
+    gpsti_warp_listed listed;
+    gpsti_warp_view view;     /* EQUIRECT */
+    gpsti_warp_matrix affine; /* AFFINE */
+    const float* table;       /* TABLE */
+    int64_t table_pitch;
+    /* ROTATE, in pairs of floats, high and low. Of the columns, six arrays turn_stride apart: what
+       cos(latitude) is multiplied with, in x, y and z. Of each row, eight floats: cos(latitude), and what is
+       added in x, y and z. Then as single floats what three of the first and four of the second gain to the next
+       output pixel. */
+    const float *turn_columns, *turn_rows;
+    int32_t turn_stride;
+    int32_t n_across, n_down; /* AREA of spheres and AFFINE: samples of an output pixel; else 0 */
+
+    /* On a GPU, where a block of pixels computes ahead what its rows and columns have in common: of which output
+       column and row the first of turn_columns, turn_rows and view_rows is. Else 0 and NULL. */
+    int32_t first_column, first_row;
+    const struct gpsti_warp_row* view_rows;
+} gpsti_warp_job;
+
+/* What the call knows of output `output` of source `source`: the device's copies in place of the warp's own, and where
+   the rectangle is listed. */
+GPSTI_INLINE void gpsti_warp_job_place(const gpsti_warp_args* args, uint32_t source, uint32_t output,
+                                       gpsti_warp_job* job) {
+    const gpst_warp_desc* const desc = &args->warp->desc;
+    if (args->mask)
+        job->mask = (const uint8_t*)args->mask;
+    if (args->table)
+        job->table = (const float*)args->table;
+    if (job->rois_in_place) {
+        job->listed.roi = desc->rois + (size_t)source * desc->n_rois + output;
+        job->listed.n_used = desc->n_rois_used ? desc->n_rois_used + source : NULL;
+        job->listed.index = output;
+    }
+}
+
+/* Every rule of a desc. */
+GPSTI_INTERN gpst_result gpsti_warp_check_desc(const gpst_warp_desc* desc);
+/* Outputs of a checked desc. */
+GPSTI_INTERN uint32_t gpsti_warp_count_outputs(const gpst_warp_desc* desc);
+/* Everything that follows from the desc, into a warp whose memory is laid out. */
+GPSTI_INTERN void gpsti_warp_plan(gpst_warp* warp, const gpst_warp_desc* desc);
+GPSTI_INTERN size_t gpsti_warp_turn_floats(uint32_t width, uint32_t height);
+/* What a device with memory of its own needs a copy of: bytes 0 where there is none. mask is the lowest byte of the
+   mask's rows, mask_data how far above it the first row begins. */
+GPSTI_INTERN void gpsti_warp_query_constants(const gpst_warp* warp, const void** mask, size_t* mask_bytes,
+                                             ptrdiff_t* mask_data, const void** table, size_t* table_bytes);
+/* warp and images as gpsti_warp_check passes them. */
+GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
+                                    uint32_t output_index, gpsti_warp_job* out);
+/* The highest level that this machine has and GPUSTAGE_CPU=portable or =avx2 in the environment does not forbid. */
+GPSTI_INTERN gpsti_warp_level gpsti_warp_level_query(void);
+/* Rows y_begin up to y_end of one output, on this thread. */
+GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_warp_level level, int32_t y_begin,
+                                  int32_t y_end);
+/* The same by the per-pixel reference. */
+GPSTI_INTERN void gpsti_warp_rows_reference(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end);
+/* All outputs; n_threads as in gpst_warp_run. */
+GPSTI_INTERN void gpsti_warp_compute(const gpsti_warp_args* args, uint32_t n_threads);
+
+#endif
