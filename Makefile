@@ -275,6 +275,7 @@ valgrind:
 check:
 	$(PYTHON) amalgamate.py --check
 	$(PYTHON) tools/check_docs.py
+	$(PYTHON) tools/check_house.py --cycles 22
 	$(PYTHON) tests/compile/matrix.py --jobs $(JOBS)
 
 # ---- other projects' kernels: tools/peers/ -----------------------------------------------------
