@@ -151,7 +151,7 @@ $(BUILD)/bench_%: tools/bench_%.c $(GPU_OBJECT) gpustage.h $(BUILD)/flags
 # ---- the jobs: bench/jobs.py -----------------------------------------------------------------
 # Carried to machines without libjpeg-turbo: linked into the program where there is an archive of it. With BASE the same
 # sources are compiled in a tree of that revision, with its gpustage.h and its codecs.
-BASE ?=
+BASE =
 JOBS_BUILD := $(BUILD)/jobs$(if $(BASE),/$(BASE))
 JOBS_TREE := $(if $(BASE),$(JOBS_BUILD)/tree/,)
 JOBS_OBJECTS := $(patsubst %.c,$(JOBS_BUILD)/%.o,$(sort $(wildcard bench/jobs/*.c tools/gpustage/codec*.c)) \
@@ -164,7 +164,7 @@ JOBS_FLAGS := $(if $(TOOL_JPEG),-DGPST_TOOL_JPEG)
 
 bench-jobs: $(JOBS_PROGRAM)
 
-# Our present sources in the other revision's tree; written only where they differ, so that make sees what is new.
+# Our present sources in the tree of the other revision.
 ifneq ($(BASE),)
 $(JOBS_BUILD)/tree/gpustage.h:
 	@mkdir -p $(@D)
@@ -175,7 +175,10 @@ $(JOBS_BUILD)/copied: $(wildcard bench/jobs/*) | $(JOBS_BUILD)/tree/gpustage.h
 	@cp bench/jobs/*.[ch] $(JOBS_BUILD)/tree/bench/jobs/
 	@touch $@
 
-$(JOBS_BUILD)/gpustage_gpu.o: $(JOBS_BUILD)/copied $(BUILD)/flags
+$(JOBS_BUILD)/gpustage.o: $(JOBS_BUILD)/tree/gpustage.h $(BUILD)/flags
+	$(CC) $(FLAGS) -c $(JOBS_TREE)gpustage.c -o $@
+
+$(JOBS_BUILD)/gpustage_gpu.o: $(JOBS_BUILD)/tree/gpustage.h $(BUILD)/flags
 	$(GPU_COMPILE) -c $(JOBS_TREE)gpustage_gpu.cu -o $@
 endif
 
@@ -256,7 +259,7 @@ $(BUILD)/tests/gpu_kernels.o: tests/gpu_kernels.cu gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(GPU_COMPILE) -I. -c $< -o $@
 
--include $(SPLIT_OBJECTS:=.d) $(TOOL_OBJECTS:=.d) $(JOBS_OBJECTS:=.d) $(BUILD)/tools/demo_scene.o.d \
+-include $(SPLIT_OBJECTS:=.d) $(TOOL_OBJECTS:=.d) $(if $(BASE),,$(JOBS_OBJECTS:=.d)) $(BUILD)/tools/demo_scene.o.d \
     $(TEST_NAMES:%=$(BUILD)/tests/object/%.o.d) $(TEST_ONE_UNIT:%=$(BUILD)/tests/amalgam/%.d)
 
 # Without cmocka the test programs cannot be built: they are counted as skipped. Scripts take longest and go first.

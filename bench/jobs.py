@@ -32,6 +32,7 @@ what these two are about.
 
 usage: bench/jobs.py [--jobs a,b,c] [--rounds N] [--seconds S] [--backend cpu|cuda] [--base REV|none] [--json FILE]
                      [--dir DIR] [--new PROGRAM] [--base-bin PROGRAM]
+       bench/jobs.py --table FILE...    prints the table of what --json has written; of several, one by one
 Exit status: 0; 1 where a run failed or two ways had different results; 2 wrong usage.
 """
 import argparse
@@ -50,6 +51,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MOST_HALF_WIDTH = 0.03 # of the control
 MOST_COLD_BYTES = 8 << 30
 MOST_THREADS = 64
+MOST_TRIES = 3 # to find a length
 LEAST_OUT_BYTES = 4 << 30 # free in memory, for outputs to go there
 # 97.5 % quantiles of Student's t, by degrees of freedom.
 T_QUANTILE = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23, 15: 2.13,
@@ -235,12 +237,12 @@ def measure(bench, job):
     """Everything about one job."""
     seconds = bench.options.seconds
     bench.make(job, 1)
-    longer = 0
+    longer = tries = 0
     items = size_engine(bench, job, seconds)
     while True:
         bench.make(job, items)
         plan = {"items": items, "serial_items": size_serial(bench, job, items, seconds)}
-        if not longer: # the best number does not depend on the length
+        if not longer and not tries: # the best number does not depend on the length
             threads, tried = tune_pool(bench, job, items, plan["serial_items"])
         plan.update(threads=threads, tried=tried)
         say("%s: %d items (plain loop: %d), pool of %d" % (job["name"], items, plan["serial_items"], threads))
@@ -248,6 +250,12 @@ def measure(bench, job):
         control = ratios(runs, "control", ["base"]) if bench.base else None
         wide = control and (control["half_width"] or 0) > MOST_HALF_WIDTH
         most = most_items(bench, job)
+        taken = statistics.median(run["wall_s"] for run in runs["new"])
+        if taken < seconds / 2 and items < most and tries < MOST_TRIES and not bench.options.items:
+            tries += 1 # something else ran while the length was sought
+            items = min(most, round(items * seconds / taken))
+            say("%s: took %.1f s only: again" % (job["name"], taken))
+            continue
         if not wide or bench.options.items or seconds * 2 > bench.options.most_seconds or items == most:
             break
         say("%s: control %s: twice as long" % (job["name"], ratio_text(control)))
@@ -364,6 +372,13 @@ def describe(options):
             "command": " ".join([os.path.relpath(sys.argv[0])] + sys.argv[1:]), "jobs": {}}
 
 
+def print_tables(files):
+    for file in files:
+        with open(file, encoding="utf-8") as stream:
+            print_table(json.load(stream))
+    return 0
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--jobs", help="names, separated by commas; default: all")
@@ -377,6 +392,7 @@ def parse(arguments):
     parser.add_argument("--new", help="run_job, already built")
     parser.add_argument("--base-bin", help="run_job with the base's gpustage.h, already built")
     parser.add_argument("--json", help="where everything is written, after each job")
+    parser.add_argument("--table", nargs="+", metavar="FILE", help="written by --json: printed, nothing is run")
     parser.add_argument("--shrink", type=int, default=1, help="divides the sides of pictures: for tests")
     options = parser.parse_args(arguments)
     if options.rounds < 1 or options.seconds <= 0 or options.shrink < 1:
@@ -386,6 +402,8 @@ def parse(arguments):
 
 def main(arguments):
     parser, options = parse(arguments)
+    if options.table:
+        return print_tables(options.table)
     bench = Bench(options)
     names = options.jobs.split(",") if options.jobs else list(bench.jobs)
     unknown = [name for name in names if name not in bench.jobs]

@@ -49,6 +49,7 @@ class Jobs(unittest.TestCase):
                 self.assertEqual(len({run["hash"] for run in runs}), 1)
                 self.assertTrue(figures["same_results"])
                 self.assertIn("| %s | %d |" % (name, ITEMS), done.stdout.decode())
+        self.assertEqual(run(sys.executable, BENCH, "--table", found).stdout, done.stdout)
         self.assertEqual([name for name in os.listdir(self.dir) if name.startswith("gpustage-jobs-")], [])
 
     def test_other_work_has_another_hash(self):

@@ -117,15 +117,9 @@ static bool loop_put_views(loop* self, uint64_t item, const gpst_image* outputs)
 }
 
 static bool loop_put_number(loop* self, uint64_t item, const void* data, size_t bytes) {
-    static pthread_mutex_t executor = PTHREAD_MUTEX_INITIALIZER;
-    const bool waits = self->run->job->one_at_a_time;
-    if (waits)
-        pthread_mutex_lock(&executor);
     const int64_t start_ns = clock_ns();
     self->run->numbers[item] = work_number(self->run, item, data, bytes);
     self->work_ns += clock_ns() - start_ns;
-    if (waits)
-        pthread_mutex_unlock(&executor);
     return true;
 }
 

@@ -1,10 +1,11 @@
 /* bench/jobs/work.c -- what an item of a job is: decoded, computed, encoded, written; the same functions for every way.
-   Knows no threads and no pipeline. */
+   Knows no pipeline. */
 #define _GNU_SOURCE
 #include "job.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,13 +184,24 @@ void work_wait(const job_run* run) {
 }
 
 /* Without passes of its own, a job's result is looked at once. */
-uint64_t work_number(const job_run* run, uint64_t item, const void* data, size_t bytes) {
+static uint64_t work_compute(const job_run* run, uint64_t item, const void* data, size_t bytes) {
     uint8_t own[WORK_BYTES];
     const uint32_t passes = run->job->work_passes ? run->job->work_passes : 1;
     if (data)
         return work_digest(data, bytes, passes, item % run->n_files);
     memset(own, (int)(item & 255), sizeof own);
     return work_digest(own, sizeof own, passes, item);
+}
+
+/* One executor is one in every way: of several pipelines in a pool, too. The engine, told of it, never waits here. */
+uint64_t work_number(const job_run* run, uint64_t item, const void* data, size_t bytes) {
+    static pthread_mutex_t executor = PTHREAD_MUTEX_INITIALIZER;
+    if (!run->job->one_at_a_time)
+        return work_compute(run, item, data, bytes);
+    pthread_mutex_lock(&executor);
+    const uint64_t number = work_compute(run, item, data, bytes);
+    pthread_mutex_unlock(&executor);
+    return number;
 }
 
 /* ---- files -------------------------------------------------------------------------------------- */
