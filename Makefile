@@ -12,6 +12,8 @@
 #   make check          gpustage.h is current, every declaration documented, the header compiles everywhere
 #   make peers          the kernels against those of other projects, as far as they are installed: results (peers-results
 #                       alone: the conventions of the warp) and speed
+#   make bench-jobs     build/jobs/run_job, for bench/jobs.py; BASE=REV: with the gpustage.h of that revision, as
+#                       build/jobs/REV/run_job
 #   make amalgamate     gpustage.h from core/, backends/ and kernels/
 #   make install        header, pkg-config file and command under DESTDIR/PREFIX
 #   make clean
@@ -39,7 +41,7 @@ SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PRECIOUS: gpustage.h
-.PHONY: gpu-check-build all demo demo-run test test-run asan tsan valgrind check peers peers-results peers-run amalgamate install clean FORCE
+.PHONY: gpu-check-build bench-jobs all demo demo-run test test-run asan tsan valgrind check peers peers-results peers-run amalgamate install clean FORCE
 
 all:
 
@@ -146,6 +148,47 @@ $(BUILD)/busy: tools/busy.c
 $(BUILD)/bench_%: tools/bench_%.c $(GPU_OBJECT) gpustage.h $(BUILD)/flags
 	$(CC) $(FLAGS) $< $(GPU_OBJECT) -o $@ $(LINK_FLAGS) -lm
 
+# ---- the jobs: bench/jobs.py -----------------------------------------------------------------
+# Carried to machines without libjpeg-turbo: linked into the program where there is an archive of it. With BASE the same
+# sources are compiled in a tree of that revision, with its gpustage.h and its codecs.
+BASE =
+JOBS_BUILD := $(BUILD)/jobs$(if $(BASE),/$(BASE))
+JOBS_TREE := $(if $(BASE),$(JOBS_BUILD)/tree/,)
+JOBS_OBJECTS := $(patsubst %.c,$(JOBS_BUILD)/%.o,$(sort $(wildcard bench/jobs/*.c tools/gpustage/codec*.c)) \
+    $(if $(BASE),gpustage.c))
+JOBS_GPU := $(if $(GPU),$(if $(BASE),$(JOBS_BUILD)/gpustage_gpu.o,$(GPU_OBJECT)))
+JOBS_LIBRARY := $(if $(BASE),,$(if $(SANITIZE),$(SPLIT_LIBRARY),$(BUILD)/gpustage.o))
+JOBS_PROGRAM := $(JOBS_BUILD)/run_job
+JPEG_ARCHIVE := $(filter /%,$(shell $(CC) -print-file-name=libturbojpeg.a))
+JOBS_FLAGS := $(if $(TOOL_JPEG),-DGPST_TOOL_JPEG)
+
+bench-jobs: $(JOBS_PROGRAM)
+
+# Our present sources in the tree of the other revision.
+ifneq ($(BASE),)
+$(JOBS_BUILD)/tree/gpustage.h:
+	@mkdir -p $(@D)
+	git archive $(BASE) | tar x -m -C $(@D)
+
+$(JOBS_BUILD)/copied: $(wildcard bench/jobs/*) | $(JOBS_BUILD)/tree/gpustage.h
+	@mkdir -p $(JOBS_BUILD)/tree/bench/jobs
+	@cp bench/jobs/*.[ch] $(JOBS_BUILD)/tree/bench/jobs/
+	@touch $@
+
+$(JOBS_BUILD)/gpustage.o: $(JOBS_BUILD)/tree/gpustage.h $(BUILD)/flags
+	$(CC) $(FLAGS) -c $(JOBS_TREE)gpustage.c -o $@
+
+$(JOBS_BUILD)/gpustage_gpu.o: $(JOBS_BUILD)/tree/gpustage.h $(BUILD)/flags
+	$(GPU_COMPILE) -c $(JOBS_TREE)gpustage_gpu.cu -o $@
+endif
+
+$(JOBS_BUILD)/%.o: $(if $(BASE),$(JOBS_BUILD)/copied,%.c) $(BUILD)/flags | gpustage.h
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(JOBS_FLAGS) $(if $(BASE),,$(DEPEND)) -c $(JOBS_TREE)$*.c -o $@
+
+$(JOBS_PROGRAM): $(JOBS_OBJECTS) $(JOBS_GPU) $(JOBS_LIBRARY)
+	$(CC) $^ -o $@ $(LINK_FLAGS) $(if $(TOOL_JPEG),$(or $(JPEG_ARCHIVE),-lturbojpeg)) -lm
+
 $(BUILD)/examples/%: examples/%.c $(GPU_OBJECT) gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -std=c11 $(GPU_DEFINE) $(UNOPTIMISED) -I. $< $(GPU_OBJECT) -o $@ $(LDFLAGS) $(GPU_LIBS) -pthread -lm
@@ -216,7 +259,7 @@ $(BUILD)/tests/gpu_kernels.o: tests/gpu_kernels.cu gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(GPU_COMPILE) -I. -c $< -o $@
 
--include $(SPLIT_OBJECTS:=.d) $(TOOL_OBJECTS:=.d) $(BUILD)/tools/demo_scene.o.d \
+-include $(SPLIT_OBJECTS:=.d) $(TOOL_OBJECTS:=.d) $(if $(BASE),,$(JOBS_OBJECTS:=.d)) $(BUILD)/tools/demo_scene.o.d \
     $(TEST_NAMES:%=$(BUILD)/tests/object/%.o.d) $(TEST_ONE_UNIT:%=$(BUILD)/tests/amalgam/%.d)
 
 # Without cmocka the test programs cannot be built: they are counted as skipped. Scripts take longest and go first.
@@ -234,8 +277,8 @@ test:
 	@sh tools/setup.sh test
 	+@$(SUBMAKE) test-run
 
-test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(EXAMPLES) $(COMMAND) $(SPLIT_LIBRARY) \
-    $(if $(SANITIZE),,$(BUILD)/libgpustage.so) $(if $(BUSY),$(BUILD)/busy)
+test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(EXAMPLES) $(COMMAND) $(JOBS_PROGRAM) \
+    $(SPLIT_LIBRARY) $(if $(SANITIZE),,$(BUILD)/libgpustage.so) $(if $(BUSY),$(BUILD)/busy)
 ifneq ($(HAVE_PYTHON),)
 	@GPST_BUILD=$(abspath $(BUILD)) GPST_SANITIZE='$(UNOPTIMISED)' CC='$(CC)' \
 	    GPST_LIBRARY='$(abspath $(GPU_OBJECT) $(SPLIT_LIBRARY)) $(LINK_FLAGS)' \

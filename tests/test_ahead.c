@@ -333,6 +333,9 @@ static uint32_t resident_pct(const char* path, bool forget) {
     return pct;
 }
 
+/* The system may have taken a few pages back by now, if it is short of memory. */
+static bool is_warm(const char* path) { return resident_pct(path, false) >= 90; }
+
 static void cold_files_are_warm_when_they_are_read(void** state) {
     subject* const self = subject_open("cpu", 5 * MIB, 6, true);
     (void)state;
@@ -348,17 +351,17 @@ static void cold_files_are_warm_when_they_are_read(void** state) {
     if (info.fetched != 2)
         fail_msg("fetched %u, resident %u, failed %u: %s", (unsigned)info.fetched, (unsigned)info.resident,
                  (unsigned)info.failed, info.state);
-    assert_int_equal(resident_pct(self->names[1], false), 100);
-    assert_int_equal(resident_pct(self->names[2], false), 100);
+    assert_true(is_warm(self->names[1]));
+    assert_true(is_warm(self->names[2]));
     assert_int_equal(resident_pct(self->names[3], false), 0);
     assert_int_equal(gpsti_ahead_take(self->ahead, self->names[1]), 5 * MIB);
     gpsti_ahead_pause(self->ahead, true); /* as if they had never come; what is being read stays */
-    assert_int_equal(resident_pct(self->names[1], false), 100);
+    assert_true(is_warm(self->names[1]));
     assert_int_equal(resident_pct(self->names[2], false), 0);
     assert_int_equal(subject_query(self).wasted, 1);
     (void)subject_note(self, 1, 1);
     subject_run(self);
-    assert_int_equal(resident_pct(self->names[2], false), 100);
+    assert_true(is_warm(self->names[2]));
     subject_close(self);
 }
 

@@ -138,6 +138,83 @@ GPSTI_LINK gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(voi
 
 GPSTI_LINK void gpsti_thread_join(gpsti_thread* thread) { (void)pthread_join(thread->thread, NULL); }
 
+/* ---- trial ---------------------------------------------------------------------------- */
+
+/* Address space left to who is to make the threads: it has notes to keep, and of each some. */
+#define GPSTI_TRIAL_SPARE_BYTES ((size_t)2 << 20)
+#define GPSTI_TRIAL_EACH_BYTES ((size_t)256 << 10)
+/* Stacks are a little larger than wanted: glibc keeps 40 MiB of stacks that are free for others that fit, and LLVM's
+   runtime wants some bytes more for each of its threads. */
+#define GPSTI_TRIAL_STACK_BYTES ((size_t)64 << 10)
+#define GPSTI_TRIAL_END_NS ((int64_t)100 * 1000000)
+
+typedef struct gpsti_trial {
+    pthread_t thread;
+    gpsti_a32* leave;
+    gpsti_a32 system_id;
+} gpsti_trial;
+
+GPSTI_PRIVATE void* gpsti_trial_main(void* arg) {
+    gpsti_trial* const self = (gpsti_trial*)arg;
+#if defined(__linux__)
+    gpsti_a32_store(&self->system_id, (uint32_t)syscall(SYS_gettid));
+#endif
+    while (gpsti_a32_load(self->leave) == 0)
+        gpsti_futex_wait(self->leave, 0, GPST_FOREVER);
+    return NULL;
+}
+
+/* A joined thread counts against the system's limits until it has no number any more. */
+GPSTI_PRIVATE void gpsti_trial_end(gpsti_trial* self) {
+    (void)pthread_join(self->thread, NULL);
+#if defined(__linux__)
+    const int64_t until_ns = gpsti_now_ns() + GPSTI_TRIAL_END_NS;
+    while (!syscall(SYS_tgkill, (long)getpid(), (long)gpsti_a32_load(&self->system_id), 0L) &&
+           gpsti_now_ns() < until_ns)
+        (void)sched_yield();
+#endif
+}
+
+GPSTI_PRIVATE uint32_t gpsti_trial_run(gpsti_trial* trials, uint32_t n, const pthread_attr_t* attributes) {
+    gpsti_a32 leave = GPST_ZERO;
+    sigset_t blocked, before;
+    uint32_t made = 0;
+    gpsti_thread_signals(&blocked);
+    (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    for (; made < n; made++) {
+        trials[made].leave = &leave;
+        gpsti_a32_store(&trials[made].system_id, 0);
+        if (pthread_create(&trials[made].thread, attributes, gpsti_trial_main, &trials[made]))
+            break;
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    gpsti_a32_store(&leave, 1);
+    gpsti_futex_wake(&leave, UINT32_MAX);
+    for (uint32_t i = 0; i < made; i++)
+        gpsti_trial_end(&trials[i]);
+    return made;
+}
+
+GPSTI_INTERN uint32_t gpsti_threads_try(uint32_t n, size_t stack_bytes) {
+    gpsti_trial* const trials = n ? (gpsti_trial*)gpsti_aligned_alloc(n * sizeof(gpsti_trial), 64) : NULL;
+    const size_t spare_bytes = GPSTI_TRIAL_SPARE_BYTES + n * GPSTI_TRIAL_EACH_BYTES;
+    void* const spare = mmap(NULL, spare_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_attr_t attributes;
+    uint32_t made = 0;
+    if (trials && spare != MAP_FAILED && !pthread_attr_init(&attributes)) {
+        if (stack_bytes)
+            (void)pthread_attr_setstacksize(&attributes, stack_bytes); /* refused: runtimes keep the default, too */
+        if (!pthread_attr_getstacksize(&attributes, &stack_bytes))
+            (void)pthread_attr_setstacksize(&attributes, stack_bytes + GPSTI_TRIAL_STACK_BYTES);
+        made = gpsti_trial_run(trials, n, &attributes);
+        (void)pthread_attr_destroy(&attributes);
+    }
+    if (spare != MAP_FAILED)
+        (void)munmap(spare, spare_bytes);
+    gpsti_aligned_free(trials);
+    return made;
+}
+
 #if defined(__linux__) && !defined(__ANDROID__)
 #define GPSTI_CPU_SETS (GPSTI_MAX_CORES / CPU_SETSIZE)
 

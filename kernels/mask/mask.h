@@ -11,7 +11,8 @@ extern "C" {
 
 /* A mask is an image of format GRAY and dtype U8; non-zero = in. Masks that are written hold 0 and 255. Sides of
    everything here are 1 to 65535. Sources and outputs must not overlap. n_threads: 1 = on the calling thread; 0 = all
-   cores through OpenMP where compiled in. Results do not depend on it, nor on the machine. */
+   cores through OpenMP where compiled in, or as many as the system gives threads for. Results do not depend on it, nor
+   on the machine. */
 
 /* The scores of every class at every pixel. Naturally aligned; nothing past the last row's own bytes is read.
 

@@ -6,11 +6,6 @@
 
 #include <float.h>
 
-#if defined(_OPENMP) && !defined(GPUSTAGE_NO_OPENMP)
-#define GPSTI_MASK_OPENMP 1
-#include <omp.h>
-#endif
-
 /* Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as if it were 32. */
 #if (defined(__x86_64__) || defined(__i386__)) && (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
 #define GPSTI_MASK_HAS_AVX2 1
@@ -140,9 +135,9 @@ GPSTI_PRIVATE void gpsti_mask_band(const void* job, gpsti_warp_level level, uint
 
 GPSTI_INTERN void gpsti_mask_bands(gpsti_mask_band_func band, const void* job, uint32_t height, uint32_t n_threads) {
     const gpsti_warp_level level = gpsti_warp_level_query();
-#if defined(GPSTI_MASK_OPENMP)
-    if (n_threads != 1) {
-        const int n = n_threads ? (int)n_threads : omp_get_max_threads();
+#if GPSTI_OPENMP
+    const int n = gpsti_team_size(n_threads);
+    if (n > 1) {
         const uint32_t wanted = 4 * (uint32_t)n, n_bands = wanted < height ? wanted : height;
         _Pragma("omp parallel for schedule(dynamic) num_threads(n)")
         for (uint32_t i = 0; i < n_bands; i++)

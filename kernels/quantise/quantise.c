@@ -4,11 +4,6 @@
 
 #include "quantise_internal.h"
 
-#if defined(_OPENMP) && !defined(GPUSTAGE_NO_OPENMP)
-#define GPSTI_QUANTISE_OPENMP 1
-#include <omp.h>
-#endif
-
 /* Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as if it were 32. */
 #if (defined(__x86_64__) || defined(__i386__)) && (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
 #define GPSTI_QUANTISE_HAS_AVX2 1
@@ -148,9 +143,9 @@ GPST_API gpst_result gpst_quantise(const gpst_channels* values, const float* sca
     size_t n = 0;
     GPSTI_TRY(gpsti_quantise_check("gpst_quantise", values, scales, out, &n));
     const gpsti_warp_level level = gpsti_warp_level_query();
-#if defined(GPSTI_QUANTISE_OPENMP)
-    if (n_threads != 1) {
-        const int n_workers = n_threads ? (int)n_threads : omp_get_max_threads();
+#if GPSTI_OPENMP
+    const int n_workers = gpsti_team_size(n_threads);
+    if (n_workers > 1) {
         const size_t n_blocks = (n + GPSTI_QUANTISE_BLOCK - 1) / GPSTI_QUANTISE_BLOCK;
         const size_t n_bands = n_blocks < 4 * (size_t)n_workers ? n_blocks : 4 * (size_t)n_workers;
         const size_t step = (n_blocks + n_bands - 1) / n_bands * GPSTI_QUANTISE_BLOCK;

@@ -234,7 +234,8 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                                  their first and last bytes
                 n_outputs  (in)  gpst_warp_n_outputs(warp)
                 n_threads  (in)  1 = on the calling thread; 0 = all cores, more = so many, through OpenMP
-                                 where it is compiled in, else on the calling thread
+                                 where it is compiled in, else on the calling thread; fewer where the system
+                                 gives no more threads
    Shapes       source: dtype[height][width][channels]; outputs: dtype[height][width][channels], or
                 [channels][height][width] with CHW
    Returns      GPST_OK | GPST_ERROR_ARGUMENT (an image breaks its rule; nothing was written) |

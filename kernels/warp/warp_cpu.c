@@ -6,11 +6,6 @@
 
 #include <stdlib.h>
 
-#if defined(_OPENMP) && !defined(GPUSTAGE_NO_OPENMP)
-#define GPSTI_WARP_OPENMP 1
-#include <omp.h>
-#endif
-
 /* The levels above the portable one. Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as
    if it were 32. */
 #if (defined(__x86_64__) || defined(__i386__)) && (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
@@ -348,9 +343,9 @@ GPSTI_PRIVATE void gpsti_warp_band(const gpsti_warp_args* args, uint64_t task, u
 
 GPSTI_INTERN void gpsti_warp_compute(const gpsti_warp_args* args, uint32_t n_threads) {
     const uint64_t n_images = (uint64_t)args->n_sources * args->n_outputs;
-#if defined(GPSTI_WARP_OPENMP)
-    if (n_threads != 1) {
-        const int n = n_threads ? (int)n_threads : omp_get_max_threads();
+#if GPSTI_OPENMP
+    const int n = gpsti_team_size(n_threads);
+    if (n > 1) {
         const uint32_t wanted = 4 * (uint32_t)n, height = args->warp->desc.height;
         const uint32_t most = wanted < height ? wanted : height;
         const uint32_t n_bands = n_images < 4 * (uint64_t)wanted ? most : 1;

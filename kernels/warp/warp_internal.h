@@ -4,6 +4,7 @@
 #define GPSTI_WARP_INTERNAL_H
 
 #include "../../backends/backend.h"
+#include "../launch/team_internal.h"
 #include "warp.h"
 
 /* The argument block of gpsti_warp_kernel(); every pointer lives until the launch is done. */

@@ -115,6 +115,8 @@ static bool inputs_add_directory(input_list* self, const char* path, bool raw) {
     return added;
 }
 
+#define INPUTS_LIST_BYTES ((size_t)256 << 20) /* of a list, at most: a device may never end */
+
 /* ---- arguments ------------------------------------------------------------------------ */
 
 static bool inputs_add_path(input_list* self, const char* path, bool raw) {
@@ -146,7 +148,7 @@ static int inputs_add_argument(input_list* self, const options* asked, const cha
     bool added = true;
     if (argument[0] == '@') {
         text lines = GPST_ZERO;
-        const char* const problem = files_read(argument + 1, &lines);
+        const char* const problem = files_read_at_most(argument + 1, INPUTS_LIST_BYTES, &lines);
         if (problem) {
             text_free(&lines);
             return console_refuse(asked->command_name, problem, "%s: %s", argument, problem);
