@@ -10,8 +10,8 @@ int main(void) {
 }
 #else
 #if !defined(GPST_TEST_AMALGAM)
-#include "../kernels/mask.h"
-#include "../kernels/quantise.h"
+#include "../kernels/mask/mask.h"
+#include "../kernels/quantise/quantise.h"
 #endif
 
 #include <errno.h>
