@@ -145,7 +145,6 @@ PRIVATE = [
     "core/memory/spares.c",
     "core/device/budget.c",
     "core/device/devices.c",
-    "core/workers/context.c",
     "core/machine/tier.c",
     "core/files/io.c",
     "core/memory/pool.c",
@@ -182,6 +181,7 @@ PRIVATE = [
     "core/pipeline/tune.c",
     "core/pipeline/tune_guard.c",
     "core/pipeline/pipeline.c",
+    "core/pipeline/context.c",
 ]
 
 # What nvcc or hipcc compiles: last, so that it sees all of the host's side. Each guards itself with GPSTI_GPU_UNIT.

@@ -561,7 +561,6 @@ static void test_workers_of_a_run_that_finds_out(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", N_WORKERS);
     gpst_pipeline_desc desc = a_job(self);
-    assert_int_equal(gpsti_jobs_open(self->context), GPST_OK);
     gpsti_recall* const recall = &gpsti_jobs_of(self->context)->recall;
     for (int is_old = 0; is_old < 2; is_old++) {
         desc.mode = GPST_RUN_DEFAULT;

@@ -79,7 +79,7 @@ typedef struct gpst_context_info {
    Threads      any
    Blocking     starts n_workers threads; allocates
    Device       opens it
-   Source       core/workers/context.c          Tests  tests/test_context.c          Since 0.1
+   Source       core/pipeline/context.c          Tests  tests/test_context.c          Since 0.1
 */
 #define gpst_context_create(desc, out) \
     gpst_context_create_versioned(GPST_VERSION, sizeof(gpst_context_desc), (desc), (out))
@@ -97,7 +97,7 @@ GPST_API gpst_result gpst_context_create_versioned(uint32_t version, size_t desc
    Threads      one, and no call on the context or on what was made in it is running; not from a callback
    Blocking     until the workers have ended; in a forked child it does nothing
    Device       closes it
-   Source       core/workers/context.c          Tests  tests/test_context.c          Since 0.1
+   Source       core/pipeline/context.c          Tests  tests/test_context.c          Since 0.1
 */
 GPST_API void gpst_context_destroy(gpst_context* context);
 
@@ -125,7 +125,7 @@ GPST_API void gpst_context_trim(gpst_context* context);
    Threads      any
    Blocking     never; no allocation
    Device       none
-   Source       core/workers/context.c          Tests  tests/test_context.c          Since 0.1
+   Source       core/pipeline/context.c          Tests  tests/test_context.c          Since 0.1
 */
 GPST_API void gpst_context_query_info(const gpst_context* context, gpst_context_info* out);
 

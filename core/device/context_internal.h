@@ -33,8 +33,7 @@ struct gpst_context {
     gpsti_a64 host_bytes, device_bytes; /* frame memory in use now, charged against the budgets in info */
     gpsti_keep* keep;
     gpsti_spares* spares;
-    void* jobs; /* what pipelines know of each other's; made by the first of them */
-    size_t jobs_bytes;
+    void* jobs; /* what pipelines know of each other's */
 };
 
 /* The index-th backend that there can be, NULL when it is not compiled in; *name is NULL behind the last. */

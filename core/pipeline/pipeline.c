@@ -194,21 +194,6 @@ GPSTI_PRIVATE void gpsti_pipeline_set_batch(gpst_pipeline* pipeline, const gpst_
     gpsti_steps_set_batch(pipeline, desc->batch);
 }
 
-/* ---- what the pipelines of a context know of each other's ------------------------------------------- */
-
-GPSTI_INTERN gpsti_jobs* gpsti_jobs_of(const gpst_context* context) { return (gpsti_jobs*)context->jobs; }
-
-GPSTI_INTERN gpst_result gpsti_jobs_open(gpst_context* context) {
-    gpsti_mutex* const mutex = &context->scheduler->mutex;
-    gpsti_mutex_lock(mutex);
-    if (!context->jobs)
-        context->jobs = gpsti_alloc(&context->host, sizeof(gpsti_jobs));
-    const gpst_result result = context->jobs ? GPST_OK : GPST_ERROR_MEMORY;
-    context->jobs_bytes = context->jobs ? sizeof(gpsti_jobs) : 0;
-    gpsti_mutex_unlock(mutex);
-    return result;
-}
-
 /* ---- create / destroy ------------------------------------------------------------------------------ */
 
 GPSTI_PRIVATE void gpsti_pipeline_resolve(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
@@ -263,7 +248,6 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     gpsti_host* const host = &pipeline->context->host;
     gpst_pool_desc pool = GPST_ZERO;
     const gpsti_device_info* const device = &pipeline->context->device_info;
-    GPSTI_TRY(gpsti_jobs_open(pipeline->context));
     GPSTI_TRY(gpsti_cond_init(&pipeline->progress));
     pipeline->has_progress = true;
     GPSTI_TRY(gpsti_mutex_init(&pipeline->source_mutex));

@@ -49,7 +49,6 @@ typedef struct gpsti_jobs {
     uint64_t lone_pixels; /* of each of them; 0 = there was none */
 } gpsti_jobs;
 
-GPSTI_INTERN gpst_result gpsti_jobs_open(gpst_context* context); /* a second time a no-op */
 GPSTI_INTERN gpsti_jobs* gpsti_jobs_of(const gpst_context* context);
 
 /* ---- steps: the stages as the engine runs them ------------------------------------ */

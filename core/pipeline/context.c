@@ -1,11 +1,8 @@
-/* core/workers/context.c -- makes a context of its desc, with what is shared: devices, workers, budgets, memory that is
-   kept. Knows no pipeline; computes nothing. */
+/* core/pipeline/context.c -- makes a context of its desc, with what pipelines share: devices, workers, budgets, memory
+   that is kept, what is known of jobs. Computes nothing. */
 #include "../base/platform_internal.h"
 
-#include "../device/context_internal.h"
-#include "../memory/keep_internal.h"
-#include "../memory/spares_internal.h"
-#include "scheduler_internal.h"
+#include "pipeline_internal.h"
 
 #include <string.h>
 
@@ -91,7 +88,10 @@ typedef struct gpsti_context_block {
     gpst_context context; /* first */
     gpsti_keep keep;
     gpsti_spares spares;
+    gpsti_jobs jobs;
 } gpsti_context_block;
+
+GPSTI_INTERN gpsti_jobs* gpsti_jobs_of(const gpst_context* context) { return (gpsti_jobs*)context->jobs; }
 
 GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_context_desc* desc) {
     GPSTI_TRY(gpsti_pin_parse(desc->pin, &context->pin));
@@ -109,6 +109,7 @@ GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_
     const bool keeps = context->device_info.asynchronous && desc->max_kept_bytes != 1;
     GPSTI_TRY(gpsti_spares_init(&block->spares, keeps ? context->device : NULL));
     context->spares = &block->spares;
+    context->jobs = &block->jobs;
     return gpsti_scheduler_create(&context->host, context->info.n_workers, &context->pin, &context->scheduler);
 }
 
@@ -125,7 +126,6 @@ GPSTI_PRIVATE void gpsti_context_free(gpst_context* context) {
     if (context->cpu)
         context->cpu->i->device_close(context->cpu);
     gpsti_fork_guard_destroy(context->fork_guard);
-    gpsti_free(&context->host, context->jobs, context->jobs_bytes);
     gpsti_host host = context->host;
     const uint64_t left = gpsti_a64_load(&host.live_bytes) - sizeof(gpsti_context_block);
     if (left)
