@@ -46,6 +46,8 @@ class Usage(Case):
 
     def test_wrong_flags(self):
         write_directions(self.path("a.ppm"))
+        with open(self.path("words.txt"), "w", encoding="utf-8") as stream:
+            stream.write("not settings\n")
         wrong = [
             (["--hfov=190"], "--hfov=190: must be between 0 and 180 (exclusive)"),
             (["--hfov", "0"], "--hfov=0: must be between"),
@@ -92,7 +94,8 @@ class Usage(Case):
             (["--pin", "0-"], "--pin=0-: "), (["--pin", "1-0"], "--pin=1-0: "), (["--pin", "0,"], "--pin=0,: "),
             (["--pin", "16000"], "core 16000: not one that this process may run on"),
             (["--tune", ""], "--tune=: must be off, on or a file"),
-            (["--tune", self.path("a.ppm")], "a.ppm: gpst_settings_parse: line 1: "),
+            (["--tune", self.path("a.ppm")], "a.ppm: would overwrite the input"),
+            (["--tune", self.path("words.txt")], "words.txt: gpst_settings_parse: line 1: "),
             (["--batch", "65"], "--batch=65: must be a whole number from 1 to 64"),
             (["--trace", "t.json"], "--trace=t.json: comes with a later version"),
             (["--report=r.html"], "--report=r.html: comes with a later version"),

@@ -259,7 +259,7 @@ class Bombs(Case):
                                     self.path("out"), "--max-item-bytes", "110M", "--workers", "4", "--slots", "4",
                                     "--tune", "off", *SMALL)
         self.check(outcome, 0)
-        self.check_memory(peak_kb, 12000 * (6 + 4 * 3) + 100 * 1000)
+        self.check_memory(peak_kb, 12000 * (6 + 4 * 3) + 140 * 1000)
 
 
 if __name__ == "__main__":
