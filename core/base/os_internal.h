@@ -64,10 +64,12 @@
 #if defined(_MSC_VER) && !defined(__clang__)
 #define GPSTI_RESTRICT __restrict
 #define GPSTI_TLS __declspec(thread)
+#define GPSTI_NOINLINE __declspec(noinline)
 #define GPSTI_FALLTHROUGH
 #else
 #define GPSTI_RESTRICT __restrict__
 #define GPSTI_TLS __thread
+#define GPSTI_NOINLINE __attribute__((noinline))
 #define GPSTI_FALLTHROUGH __attribute__((fallthrough))
 #endif
 #ifdef __cplusplus

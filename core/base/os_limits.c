@@ -60,7 +60,7 @@ GPSTI_PRIVATE bool gpsti_cgroup_read(const gpsti_cgroup* at, const char* file, c
 
 GPSTI_PRIVATE bool gpsti_cgroup_number(const gpsti_cgroup* at, const char* file, const char* key,
                                        uint64_t* out) {
-    char text[8192];
+    char text[4096]; /* all of memory.stat, and not more of the caller's stack */
     return gpsti_cgroup_read(at, file, text, sizeof text) && gpsti_find_number(text, key, out);
 }
 
@@ -144,7 +144,7 @@ GPSTI_PRIVATE uint32_t gpsti_cores_affinity(uint32_t otherwise) {
 GPSTI_INTERN uint32_t gpsti_page_bytes(void) { return (uint32_t)sysconf(_SC_PAGESIZE); }
 
 GPSTI_INTERN void gpsti_limits_query_under(const char* root, gpsti_limits* out) {
-    char text[8192];
+    char text[512]; /* MemAvailable is in the third line */
     uint64_t kib = 0;
     struct rlimit lock;
     const long online = sysconf(_SC_NPROCESSORS_ONLN);

@@ -23,7 +23,7 @@ typedef struct gpsti_carry_end { /* one item that is over */
     int64_t finish_ns, finish_cpu_ns; /* of its end alone; finish_cpu_ns -1: not sampled */
 } gpsti_carry_end;
 
-typedef struct gpsti_carry {
+struct gpsti_carry {
     gpst_pipeline* pipeline;
     uint32_t worker_index;
     uint32_t n_items, n_steps;
@@ -43,7 +43,7 @@ typedef struct gpsti_carry {
     gpsti_ledger ledger;
     uint32_t n_notes[GPSTI_BUNCH_ITEMS]; /* it had with that item (fewer by now, where they are counted already) */
     gpsti_carry_end ends[GPSTI_BUNCH_ITEMS];
-} gpsti_carry;
+};
 
 /* ---- what may be carried ------------------------------------------------------------------- */
 
@@ -373,13 +373,12 @@ GPSTI_PRIVATE bool gpsti_carry_lock(const gpsti_carry* self, bool more) {
     return true;
 }
 
-GPSTI_PRIVATE void gpsti_carry_run_to_end(gpst_pipeline* pipeline, uint32_t worker_index) {
+GPSTI_PRIVATE void gpsti_carry_run_to_end(gpsti_carry* self, gpst_pipeline* pipeline, uint32_t worker_index) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     const uint32_t n_items = gpsti_carry_n_items(pipeline);
     const int64_t work_ns = gpsti_flow_source_work_ns(pipeline);
-    gpsti_carry self;
-    gpsti_carry_prepare(&self, pipeline, worker_index);
-    self.slots[0] = gpsti_flow_take_slot(pipeline);
+    gpsti_carry_prepare(self, pipeline, worker_index);
+    self->slots[0] = gpsti_flow_take_slot(pipeline);
     if (pipeline->n_carrying++ == 0)
         pipeline->source_index = pipeline->next_index;
     pipeline->executing++;
@@ -387,34 +386,33 @@ GPSTI_PRIVATE void gpsti_carry_run_to_end(gpst_pipeline* pipeline, uint32_t work
     gpsti_mutex_unlock(&scheduler->mutex);
     const int64_t start_ns = gpsti_now_ns();
     bool more = true, locked = false;
-    for (self.n_items = 0; !locked;) {
-        more = gpsti_carry_take(&self, self.n_items < n_items ? n_items - self.n_items : 1);
-        gpsti_carry_bunch_to_end(&self);
-        locked = (!more || self.n_items >= n_items || self.n_items >= self.share) && gpsti_carry_lock(&self, more);
+    for (self->n_items = 0; !locked;) {
+        more = gpsti_carry_take(self, self->n_items < n_items ? n_items - self->n_items : 1);
+        gpsti_carry_bunch_to_end(self);
+        locked = (!more || self->n_items >= n_items || self->n_items >= self->share) && gpsti_carry_lock(self, more);
     }
     const int64_t spent_ns = gpsti_now_ns() - start_ns;
     gpsti_scheduler_return(scheduler, work_ns);
     pipeline->n_carrying--;
     pipeline->executing--;
-    gpsti_carry_number(&self, more);
-    if (self.n_items > 0)
-        gpsti_work_note(&pipeline->source_work_ns, spent_ns / (int64_t)self.n_items);
+    gpsti_carry_number(self, more);
+    if (self->n_items > 0)
+        gpsti_work_note(&pipeline->source_work_ns, spent_ns / (int64_t)self->n_items);
     bool counted = false;
-    for (uint32_t i = 0; i < self.n_items; i++) {
-        gpsti_ledger_count(&self.ledger, self.n_notes[i]);
-        counted = gpsti_carry_count(&self, i);
+    for (uint32_t i = 0; i < self->n_items; i++) {
+        gpsti_ledger_count(&self->ledger, self->n_notes[i]);
+        counted = gpsti_carry_count(self, i);
     }
     if (counted)
         gpsti_tune_look(pipeline);
-    gpsti_carry_put_slot(self.slots[0]);
+    gpsti_carry_put_slot(self->slots[0]);
 }
 
-GPSTI_PRIVATE void gpsti_carry_run_on(gpst_pipeline* pipeline, uint32_t worker_index) {
+GPSTI_PRIVATE void gpsti_carry_run_on(gpsti_carry* self, gpst_pipeline* pipeline, uint32_t worker_index) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_carry self;
-    gpsti_carry_prepare(&self, pipeline, worker_index);
-    gpsti_carry_take_slots(&self);
-    const uint32_t n_slots = self.n_items;
+    gpsti_carry_prepare(self, pipeline, worker_index);
+    gpsti_carry_take_slots(self);
+    const uint32_t n_slots = self->n_items;
     const uint64_t index = pipeline->next_index;
     const int64_t work_ns = gpsti_flow_source_work_ns(pipeline);
     pipeline->source_running = true;
@@ -422,42 +420,68 @@ GPSTI_PRIVATE void gpsti_carry_run_on(gpst_pipeline* pipeline, uint32_t worker_i
     gpsti_scheduler_leave(scheduler, work_ns);
     gpsti_mutex_unlock(&scheduler->mutex);
     const int64_t start_ns = gpsti_now_ns();
-    const bool more = gpsti_carry_call_source(&self, index);
-    const bool serves = self.whole || self.n_steps > 0;
+    const bool more = gpsti_carry_call_source(self, index);
+    const bool serves = self->whole || self->n_steps > 0;
     if (serves) { /* meanwhile the source is another's */
         gpsti_mutex_lock(&scheduler->mutex);
-        gpsti_carry_leave_source(&self, n_slots, more);
+        gpsti_carry_leave_source(self, n_slots, more);
         gpsti_scheduler_wake(scheduler);
         gpsti_mutex_unlock(&scheduler->mutex);
     }
-    self.now_ns = gpsti_now_ns();
-    for (uint32_t i = 0; i < self.n_items; i++)
-        gpsti_carry_item(&self, i);
+    self->now_ns = gpsti_now_ns();
+    for (uint32_t i = 0; i < self->n_items; i++)
+        gpsti_carry_item(self, i);
     const int64_t spent_ns = gpsti_now_ns() - start_ns;
     gpsti_mutex_lock(&scheduler->mutex);
     gpsti_scheduler_return(scheduler, work_ns);
     pipeline->executing--;
     if (!serves)
-        gpsti_carry_leave_source(&self, n_slots, more);
-    if (self.n_items > 0)
-        gpsti_work_note(&pipeline->source_work_ns, spent_ns / (int64_t)self.n_items);
-    for (uint32_t i = 0; i < self.n_items; i++) {
-        gpsti_ledger_count(&self.ledger, self.n_notes[i]);
-        gpsti_flow_continue(self.slots[i], self.whole ? pipeline->n_steps - 1 : self.n_served[i]);
+        gpsti_carry_leave_source(self, n_slots, more);
+    if (self->n_items > 0)
+        gpsti_work_note(&pipeline->source_work_ns, spent_ns / (int64_t)self->n_items);
+    for (uint32_t i = 0; i < self->n_items; i++) {
+        gpsti_ledger_count(&self->ledger, self->n_notes[i]);
+        gpsti_flow_continue(self->slots[i], self->whole ? pipeline->n_steps - 1 : self->n_served[i]);
     }
 }
 
-GPSTI_INTERN void gpsti_carry_run(gpst_pipeline* pipeline, uint32_t worker_index) {
+GPSTI_PRIVATE void gpsti_carry_run_with(gpsti_carry* self, gpst_pipeline* pipeline, uint32_t worker_index) {
     if (gpsti_carry_ends(pipeline))
-        gpsti_carry_run_to_end(pipeline, worker_index);
+        gpsti_carry_run_to_end(self, pipeline, worker_index);
     else
-        gpsti_carry_run_on(pipeline, worker_index);
+        gpsti_carry_run_on(self, pipeline, worker_index);
+}
+
+/* Workers have stacks of a size that is known. */
+GPSTI_PRIVATE GPSTI_NOINLINE void gpsti_carry_run_as_worker(gpst_pipeline* pipeline, uint32_t worker_index) {
+    gpsti_carry self;
+    gpsti_carry_run_with(&self, pipeline, worker_index);
+}
+
+GPSTI_INTERN void gpsti_carry_run(gpst_pipeline* pipeline, uint32_t worker_index) {
+    if (worker_index < pipeline->context->scheduler->n_workers)
+        gpsti_carry_run_as_worker(pipeline, worker_index);
+    else
+        gpsti_carry_run_with(pipeline->joined, pipeline, worker_index);
 }
 
 /* ---- who waits for the end ----------------------------------------------------------------------- */
 
+/* What it has in hand is not on its stack, which may be small. */
+GPSTI_INTERN gpst_result gpsti_carry_open(gpst_pipeline* pipeline) {
+    const bool may_join = pipeline->desc.source && !pipeline->desc.sink && !pipeline->context->pin.on;
+    if (may_join && !pipeline->joined)
+        pipeline->joined = (gpsti_carry*)gpsti_alloc(&pipeline->context->host, sizeof *pipeline->joined);
+    return may_join && !pipeline->joined ? GPST_ERROR_MEMORY : GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_carry_close(gpst_pipeline* pipeline) {
+    if (pipeline->joined)
+        gpsti_free(&pipeline->context->host, pipeline->joined, sizeof *pipeline->joined);
+}
+
 GPSTI_INTERN bool gpsti_carry_is_shared(const gpst_pipeline* pipeline) {
-    return gpsti_carry_ends(pipeline) && !pipeline->context->pin.on;
+    return gpsti_carry_ends(pipeline) && !pipeline->context->pin.on && pipeline->joined;
 }
 
 GPSTI_INTERN bool gpsti_carry_join(gpst_pipeline* pipeline) {

@@ -589,8 +589,10 @@ GPSTI_INTERN int64_t gpsti_flow_backlog_ns(gpsti_client* client) {
     return total_ns;
 }
 
-/* The sink's turn for all that have ended in order by now, as many as are brief. */
-GPSTI_PRIVATE void gpsti_flow_run_finish(gpst_pipeline* pipeline, gpsti_step* step, uint32_t worker_index) {
+/* The sink's turn for all that have ended in order by now, as many as are brief. What it needs of the stack is not to
+   be there while other tasks run. */
+GPSTI_PRIVATE GPSTI_NOINLINE void gpsti_flow_run_finish(gpst_pipeline* pipeline, gpsti_step* step,
+                                                        uint32_t worker_index) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_job* jobs[GPSTI_FLOW_FINISH_ITEMS];
     gpsti_service services[GPSTI_FLOW_FINISH_ITEMS];

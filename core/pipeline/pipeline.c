@@ -287,6 +287,7 @@ GPSTI_PRIVATE void gpsti_pipeline_attach(gpst_pipeline* pipeline) {
 }
 
 GPSTI_INTERN gpst_result gpsti_pipeline_open(gpst_pipeline* pipeline) {
+    GPSTI_TRY(gpsti_carry_open(pipeline));
     const gpst_result result = gpsti_pipeline_open_files(pipeline);
     if (GPST_FAILED(result)) { /* whole or not at all: it may be tried again */
         gpst_reader_destroy(pipeline->reader);
@@ -329,6 +330,7 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
     gpst_reader_destroy(pipeline->reader);
     gpsti_writer_destroy(pipeline->writer);
     gpsti_slots_destroy(pipeline);
+    gpsti_carry_close(pipeline);
     if (pipeline->pool)
         (void)gpst_pool_destroy(pipeline->pool);
     for (uint32_t s = 0; pipeline->stages && s < pipeline->desc.n_stages; s++)

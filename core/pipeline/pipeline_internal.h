@@ -314,6 +314,7 @@ struct gpst_pipeline {
     bool giving_back;        /* a worker has memory in hand that no item will want */
     bool whole;              /* a worker brings its items through every step itself */
     uint32_t n_filling;      /* items at once that are the first of their slots, whose memory is dear; 0 = any number */
+    struct gpsti_carry* joined; /* of who waits for the end, where that may take items, too */
     uint32_t n_carrying;     /* workers at items that end with them; those call the source under: */
     gpsti_mutex source_mutex; /* for as many of them as come in a few microseconds */
     bool has_source_mutex;
@@ -464,6 +465,10 @@ GPSTI_INTERN void gpsti_flow_file_closed(void* pipeline, int64_t start_ns, int64
 
 /* ---- carry.c --------------------------------------------------------------------------- */
 
+typedef struct gpsti_carry gpsti_carry;
+/* What who waits for the run's end needs to be one of those at work: before there are any, and at the end. */
+GPSTI_INTERN gpst_result gpsti_carry_open(gpst_pipeline* pipeline); /* again: nothing */
+GPSTI_INTERN void gpsti_carry_close(gpst_pipeline* pipeline);
 /* Takes items from the source, which is ready, and brings them as far as this worker can alone. Locked, but not while
    callbacks run. */
 GPSTI_INTERN void gpsti_carry_run(gpst_pipeline* pipeline, uint32_t worker_index);

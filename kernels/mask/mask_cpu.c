@@ -13,16 +13,20 @@
 
 #define GPSTI_MASK_LOWEST gpsti_f32_from_bits(0xff800000u) /* -inf */
 #define GPSTI_MASK_BLOCK 64   /* pixels; a multiple of every vector's length */
-#define GPSTI_MASK_RUN 4096   /* pixels of planes at a time: long for the prefetcher, short enough for the L1 */
+#define GPSTI_MASK_RUN 2048   /* pixels of planes at a time: long for the prefetcher, short for L1 and the stack */
 #define GPSTI_MASK_CLASSES 32 /* at a time where scores are rearranged */
 #define GPSTI_MASK_GROUP 16   /* enlarged rows at a time */
 
 /* Best score and class of a run of pixels; a block more than the run, where its rest is worked on. */
 typedef struct gpsti_argmax_run {
-    GPSTI_ALIGNAS(64) float best[GPSTI_MASK_RUN + GPSTI_MASK_BLOCK];
-    int32_t index[GPSTI_MASK_RUN + GPSTI_MASK_BLOCK];
-    int16_t best_half[GPSTI_MASK_RUN + GPSTI_MASK_BLOCK];
-    uint16_t index_half[GPSTI_MASK_RUN + GPSTI_MASK_BLOCK];
+    GPSTI_ALIGNAS(64) int32_t index[GPSTI_MASK_RUN + GPSTI_MASK_BLOCK];
+    union {
+        float floats[GPSTI_MASK_RUN + GPSTI_MASK_BLOCK];
+        struct {
+            int16_t keys[GPSTI_MASK_RUN + GPSTI_MASK_BLOCK];
+            uint16_t index[GPSTI_MASK_RUN + GPSTI_MASK_BLOCK];
+        } halves;
+    } best;
     union {
         float floats[GPSTI_MASK_CLASSES][GPSTI_MASK_BLOCK];
         uint16_t halves[GPSTI_MASK_CLASSES][GPSTI_MASK_BLOCK];

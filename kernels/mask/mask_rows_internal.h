@@ -97,9 +97,9 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(settle)(const gpsti_argmax_job* 
                                                         uint32_t count, const gpsti_argmax_run* run, int32_t* index) {
     uint32_t n_open = 0;
     for (uint32_t k = 0; k < count; k++)
-        n_open += run->best[k] < -FLT_MAX ? 1 : 0;
+        n_open += run->best.floats[k] < -FLT_MAX ? 1 : 0;
     for (uint32_t k = 0; n_open > 0 && k < count; k++)
-        if (run->best[k] < -FLT_MAX)
+        if (run->best.floats[k] < -FLT_MAX)
             index[k] = (int32_t)gpsti_argmax_pixel(job, x + k, y);
 }
 
@@ -113,7 +113,7 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(planes)(const gpsti_argmax_job* 
     const size_t step = (size_t)job->class_bytes, rest_bytes = (count - whole) * sizeof(float);
     uint32_t c = 0;
     for (uint32_t k = 0; k < whole + GPSTI_MASK_BLOCK; k++) {
-        run->best[k] = GPSTI_MASK_LOWEST;
+        run->best.floats[k] = GPSTI_MASK_LOWEST;
         run->index[k] = 0;
     }
     for (; c + 4 <= job->n_classes; c += 4, p += 4 * step)
@@ -125,14 +125,14 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(planes)(const gpsti_argmax_job* 
                     four[i] = (const float*)memcpy(run->copy.floats[i], four[i] + whole, rest_bytes);
             }
             const uint32_t at = part ? whole : 0, n = part ? (rest_bytes ? 1 : 0) : n_blocks;
-            GPSTI_MASK(meet_four)(four, (int32_t)c, n, run->best + at, run->index + at);
+            GPSTI_MASK(meet_four)(four, (int32_t)c, n, run->best.floats + at, run->index + at);
         }
     for (; c < job->n_classes; c++, p += step) {
         const float* plane = (const float*)(const void*)p;
-        GPSTI_MASK(meet)(plane, (int32_t)c, n_blocks, run->best, run->index);
+        GPSTI_MASK(meet)(plane, (int32_t)c, n_blocks, run->best.floats, run->index);
         if (rest_bytes) {
             memcpy(run->copy.floats[0], plane + whole, rest_bytes);
-            GPSTI_MASK(meet)(run->copy.floats[0], (int32_t)c, 1, run->best + whole, run->index + whole);
+            GPSTI_MASK(meet)(run->copy.floats[0], (int32_t)c, 1, run->best.floats + whole, run->index + whole);
         }
     }
     GPSTI_MASK(settle)(job, x, y, count, run, run->index);
@@ -140,14 +140,14 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(planes)(const gpsti_argmax_job* 
 
 GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(half_begin)(uint32_t n_blocks, gpsti_argmax_run* run) {
     for (uint32_t k = 0; k < n_blocks * GPSTI_MASK_BLOCK; k++) {
-        run->best_half[k] = INT16_MIN;
-        run->index_half[k] = 0;
+        run->best.halves.keys[k] = INT16_MIN;
+        run->best.halves.index[k] = 0;
     }
 }
 
 GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(half_end)(uint32_t n_blocks, gpsti_argmax_run* run) {
     for (uint32_t k = 0; k < n_blocks * GPSTI_MASK_BLOCK; k++)
-        run->index[k] = run->index_half[k];
+        run->index[k] = run->best.halves.index[k];
 }
 
 GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(planes_half)(const gpsti_argmax_job* job, uint32_t x, uint32_t y,
@@ -158,10 +158,11 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(planes_half)(const gpsti_argmax_
     GPSTI_MASK(half_begin)(n_blocks + 1, run);
     for (uint32_t c = 0; c < job->n_classes; c++, p += job->class_bytes) {
         const uint16_t* plane = (const uint16_t*)(const void*)p;
-        GPSTI_MASK(meet_half)(plane, (uint16_t)c, n_blocks, run->best_half, run->index_half);
+        GPSTI_MASK(meet_half)(plane, (uint16_t)c, n_blocks, run->best.halves.keys, run->best.halves.index);
         if (rest_bytes) {
             memcpy(run->copy.halves[0], plane + whole, rest_bytes);
-            GPSTI_MASK(meet_half)(run->copy.halves[0], (uint16_t)c, 1, run->best_half + whole, run->index_half + whole);
+            GPSTI_MASK(meet_half)(run->copy.halves[0], (uint16_t)c, 1, run->best.halves.keys + whole,
+                                  run->best.halves.index + whole);
         }
     }
     GPSTI_MASK(half_end)(n_blocks + 1, run);
@@ -175,7 +176,7 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(pixels)(const gpsti_argmax_job* 
     const float* scores = (const float*)(const void*)p;
     const size_t step = job->n_classes;
     for (int k = 0; k < GPSTI_MASK_BLOCK; k++) {
-        run->best[k] = GPSTI_MASK_LOWEST;
+        run->best.floats[k] = GPSTI_MASK_LOWEST;
         run->index[k] = 0;
     }
     for (uint32_t c = 0; c < job->n_classes; c += GPSTI_MASK_CLASSES, scores += GPSTI_MASK_CLASSES) {
@@ -187,10 +188,10 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(pixels)(const gpsti_argmax_job* 
         for (i = 0; i + 4 <= n; i += 4) {
             const float* const four[4] = {run->copy.floats[i], run->copy.floats[i + 1], run->copy.floats[i + 2],
                                           run->copy.floats[i + 3]};
-            GPSTI_MASK(meet_four)(four, (int32_t)(c + i), 1, run->best, run->index);
+            GPSTI_MASK(meet_four)(four, (int32_t)(c + i), 1, run->best.floats, run->index);
         }
         for (; i < n; i++)
-            GPSTI_MASK(meet)(run->copy.floats[i], (int32_t)(c + i), 1, run->best, run->index);
+            GPSTI_MASK(meet)(run->copy.floats[i], (int32_t)(c + i), 1, run->best.floats, run->index);
     }
     GPSTI_MASK(settle)(job, x, y, count, run, run->index);
 }
@@ -207,7 +208,8 @@ GPSTI_PRIVATE GPSTI_MASK_TARGET void GPSTI_MASK(pixels_half)(const gpsti_argmax_
             for (uint32_t i = 0; i < n; i++)
                 run->copy.halves[i][k] = scores[k * step + i];
         for (uint32_t i = 0; i < n; i++)
-            GPSTI_MASK(meet_half)(run->copy.halves[i], (uint16_t)(c + i), 1, run->best_half, run->index_half);
+            GPSTI_MASK(meet_half)(run->copy.halves[i], (uint16_t)(c + i), 1, run->best.halves.keys,
+                                  run->best.halves.index);
     }
     GPSTI_MASK(half_end)(1, run);
 }

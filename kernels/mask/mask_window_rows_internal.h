@@ -56,11 +56,11 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(dilate)(gpsti_window_tile* t
 GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(clip)(gpsti_window_tile* tile, int32_t plane) {
     for (int32_t y = 0; y < GPSTI_WINDOW_ALL_ROWS; y++) {
         uint8_t* row = tile->bytes[plane][y];
-        if (y < tile->row_first || y >= tile->row_end) {
+        if (y < tile->cover.row_first || y >= tile->cover.row_end) {
             memset(row, 0, GPSTI_WINDOW_ROW);
         } else {
-            memset(row, 0, (size_t)tile->column_first);
-            memset(row + tile->column_end, 0, (size_t)(GPSTI_WINDOW_ROW - tile->column_end));
+            memset(row, 0, (size_t)tile->cover.column_first);
+            memset(row + tile->cover.column_end, 0, (size_t)(GPSTI_WINDOW_ROW - tile->cover.column_end));
         }
     }
 }
@@ -181,16 +181,16 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(elect)(const uint16_t* GPSTI
     }
 }
 
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(refine_row)(const gpsti_window_job* job, gpsti_window_tile* tile,
+GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(refine_row)(const gpsti_window_job* job, gpsti_refine_tile* tile,
                                                                 int32_t y) {
     uint16_t votes[9][GPSTI_WINDOW_SPAN], count[9][GPSTI_WINDOW_SPAN], most[GPSTI_WINDOW_SPAN];
     const uint16_t* labels[9];
     const int left = GPSTI_WINDOW_LEFT / 2;
-    uint16_t* out = tile->elected[y] + left;
+    uint16_t* out = tile->elected + left;
     for (int j = 0; j < 9; j++) {
         const int32_t at_y = y + j / 3 - 1, at_x = left + j % 3 - 1;
         labels[j] = tile->labels[at_y] + at_x;
-        GPSTI_WINDOW(inside)(tile->bytes[0][at_y] + at_x, votes[j]);
+        GPSTI_WINDOW(inside)(tile->inside[at_y] + at_x, votes[j]);
         for (int32_t c = 0; c < job->guide_channels; c++)
             GPSTI_WINDOW(similar)(tile->guide[c][y] + left, tile->guide[c][at_y] + at_x, (uint8_t)job->tolerance,
                                   votes[j]);
@@ -206,20 +206,28 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(refine_row)(const gpsti_wind
 }
 
 /* ---- a tile ---------------------------------------------------------------------------------------- */
+GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(refine)(const gpsti_window_job* job, int32_t x, int32_t y,
+                                                            int32_t y_end, gpsti_refine_tile* tile) {
+    gpsti_window_load_labels(job, x, y, tile);
+    for (int32_t row = y; row < y_end; row++) {
+        GPSTI_WINDOW(refine_row)(job, tile, GPSTI_REFINE_TOP + row - y);
+        gpsti_window_store_labels(job, x, row, tile);
+    }
+}
+
 GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(tile)(const gpsti_window_job* job, int32_t x, int32_t y,
-                                                          int32_t y_end, gpsti_window_tile* tile) {
+                                                          int32_t y_end, gpsti_window_tiles* tiles) {
+    gpsti_window_tile* const tile = &tiles->bytes;
     if (job->op == GPSTI_WINDOW_REFINE) {
-        gpsti_window_load_labels(job, x, y, tile);
-        for (int32_t row = GPSTI_WINDOW_TOP; row < GPSTI_WINDOW_TOP + (y_end - y); row++)
-            GPSTI_WINDOW(refine_row)(job, tile, row);
-        gpsti_window_store_labels(job, x, y, y_end, tile);
-    } else if (job->op == GPSTI_WINDOW_BOX || job->op == GPSTI_WINDOW_GAUSSIAN) {
-        gpsti_window_load_bytes(job, x, y, tile);
+        GPSTI_WINDOW(refine)(job, x, y, y_end, &tiles->refine);
+        return;
+    }
+    gpsti_window_load_bytes(job, x, y, tile);
+    if (job->op == GPSTI_WINDOW_BOX || job->op == GPSTI_WINDOW_GAUSSIAN) {
         gpsti_window_repeat_edges(tile);
         GPSTI_WINDOW(smooth)(job, tile);
         gpsti_window_store_bytes(job, x, y, y_end, tile, 1);
     } else {
-        gpsti_window_load_bytes(job, x, y, tile);
         gpsti_window_store_bytes(job, x, y, y_end, tile, GPSTI_WINDOW(morph)(job, tile));
     }
 }

@@ -124,8 +124,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_columns)(const gpsti_warp_j
     GPSTI_ROWS(hot_area_columns)(&plane, columns);
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_area)(const gpsti_warp_job* job, int32_t y_begin,
-                                                           int32_t y_end, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_NOINLINE GPSTI_ROWS_TARGET void
+GPSTI_ROWS(band_area)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end, gpsti_block* block) {
     gpsti_area area;
     for (int32_t x = 0; x < job->width; x += GPSTI_BLOCK) {
         const int32_t count = job->width - x < GPSTI_BLOCK ? job->width - x : GPSTI_BLOCK;

@@ -24,7 +24,9 @@
 #define GPSTI_ALWAYS_INLINE inline __attribute__((always_inline))
 #endif
 
-#define GPSTI_STRIP 16    /* blocks of columns whose taps are kept */
+/* All of it is on the caller's stack, of which there may be no more than 64 KiB: no path takes more than 40. */
+#define GPSTI_STRIP 16    /* blocks of columns whose taps are kept, */
+#define GPSTI_YUV_STRIP 10 /* and of NV12 and I420, which need more of each */
 #define GPSTI_HOT_DEPTH 4 /* blocks; two already hide the memory's latency */
 
 /* A block that waits for its source lines: warp_hot_internal.h. */
@@ -64,23 +66,45 @@ typedef struct gpsti_block {
     float yuv[3][GPSTI_BLOCK];
     float wide[4][GPSTI_BLOCK];
     uint16_t half[4][GPSTI_BLOCK];
-    gpsti_hot_queue queue;
+    gpsti_hot_queue* queue; /* none by axes */
 } gpsti_block;
 
-/* Where in a row the bytes of a block are, and of NV12 how they are picked: warp_hot_internal.h. */
+/* How the bytes of a block of NV12 are picked from those of a row: warp_hot_internal.h. */
 typedef struct gpsti_hot_bytes {
-    int32_t at[GPSTI_BLOCK];
     int32_t window[GPSTI_BLOCK / 4]; /* first of 16 bytes for four pixels */
     uint32_t pick[GPSTI_BLOCK];      /* shuffles the first byte of each pixel's, zeros above it */
 } gpsti_hot_bytes;
 
-/* What a block of RESIZE, of ROI or of a level view needs of its columns, the same in every row. */
+/* What a block of a level view needs of its columns, the same in every row. */
+typedef struct gpsti_level_columns {
+    int32_t x[GPSTI_BLOCK], wx[GPSTI_BLOCK], u[GPSTI_BLOCK];
+    float fx[GPSTI_BLOCK], across[GPSTI_BLOCK];
+} gpsti_level_columns;
+
+/* What one of RESIZE or ROI needs besides, of NV12 and I420. */
+typedef struct gpsti_yuv_columns {
+    int32_t chroma_x[GPSTI_BLOCK];
+    float chroma_fx[GPSTI_BLOCK];
+    gpsti_hot_bytes luma, chroma;
+    bool windows; /* they reach */
+} gpsti_yuv_columns;
+
 typedef struct gpsti_columns {
-    int32_t x[GPSTI_BLOCK], wx[GPSTI_BLOCK], u[GPSTI_BLOCK], chroma_x[GPSTI_BLOCK];
-    float fx[GPSTI_BLOCK], chroma_fx[GPSTI_BLOCK], across[GPSTI_BLOCK];
-    gpsti_hot_bytes bytes, chroma;
-    bool hot, windows; /* all of them inside; windows reach */
+    int32_t x[GPSTI_BLOCK], wx[GPSTI_BLOCK], u[GPSTI_BLOCK];
+    int32_t at[GPSTI_BLOCK]; /* the bytes, where they are hot */
+    float fx[GPSTI_BLOCK];
+    gpsti_yuv_columns* yuv; /* NULL: packed */
+    bool hot;               /* all of them inside */
 } gpsti_columns;
+
+/* The columns of a strip: those of few blocks with chroma, or those of more without it. */
+typedef union gpsti_strip {
+    gpsti_columns columns[GPSTI_STRIP];
+    struct {
+        gpsti_columns columns[GPSTI_YUV_STRIP];
+        gpsti_yuv_columns chroma[GPSTI_YUV_STRIP];
+    } yuv;
+} gpsti_strip;
 
 /* A row of RESIZE or ROI. */
 typedef struct gpsti_row_taps {

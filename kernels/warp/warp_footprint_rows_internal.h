@@ -89,7 +89,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_some)(const gpsti_warp_jo
         GPSTI_ROWS(places)(&footprint->bilinear, block);
         GPSTI_ROWS(finish)(&footprint->bilinear, 0, i - first, count, block);
     }
-    GPSTI_ROWS(hot_drain)(&footprint->bilinear, &block->queue);
+    GPSTI_ROWS(hot_drain)(&footprint->bilinear, block->queue);
     for (int32_t i = first; i < first + n; i++) {
         uint32_t counts[GPSTI_BLOCK];
         for (int k = 0; k < GPSTI_BLOCK; k++)
@@ -140,10 +140,13 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(footprint_init)(const gpsti_warp
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_footprint)(const gpsti_warp_job* job, int32_t y_begin,
-                                                                int32_t y_end, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_NOINLINE GPSTI_ROWS_TARGET void
+GPSTI_ROWS(band_footprint)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end, gpsti_block* block) {
     gpsti_footprint footprint;
+    gpsti_hot_queue queue;
     int32_t u[GPSTI_BLOCK], v[GPSTI_BLOCK];
+    queue.put = queue.taken = 0;
+    block->queue = &queue;
     GPSTI_ROWS(footprint_init)(job, &footprint);
     for (int32_t y = y_begin; y < y_end; y++) {
         const gpsti_warp_row row = gpsti_warp_view_row(job, y);
@@ -162,4 +165,5 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_footprint)(const gpsti_warp
             GPSTI_ROWS(emit)(job, x, y, count, false, block);
         }
     }
+    block->queue = NULL;
 }

@@ -242,13 +242,13 @@ typedef struct GPSTI_ROWS(hot_rows) {
 } GPSTI_ROWS(hot_rows);
 
 GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_rows)
-    GPSTI_ROWS(hot_two_rows)(const uint8_t* above, const uint8_t* below, const gpsti_hot_bytes* bytes, int32_t k,
-                             bool windows) {
+    GPSTI_ROWS(hot_two_rows)(const uint8_t* above, const uint8_t* below, const int32_t* x, int shift,
+                             const gpsti_hot_bytes* bytes, int32_t k, bool windows) {
     GPSTI_ROWS(hot_rows) out;
     out.above = windows ? GPSTI_HOT_WINDOWS(above, bytes->window + k / 4)
-                        : GPSTI_HOT_GATHER(above, GPSTI_HOT_LOAD(bytes->at + k));
+                        : GPSTI_HOT_GATHER(above, GPSTI_HOT_OP(slli_epi32)(GPSTI_HOT_LOAD(x + k), shift));
     out.below = windows ? GPSTI_HOT_WINDOWS(below, bytes->window + k / 4)
-                        : GPSTI_HOT_GATHER(below, GPSTI_HOT_LOAD(bytes->at + k));
+                        : GPSTI_HOT_GATHER(below, GPSTI_HOT_OP(slli_epi32)(GPSTI_HOT_LOAD(x + k), shift));
     return out;
 }
 
@@ -270,16 +270,18 @@ typedef struct GPSTI_ROWS(hot_yuv) {
 
 /* The samples of the block's pixels from k on. */
 GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_yuv)
-    GPSTI_ROWS(hot_sample_yuv)(const gpsti_hot_work* work, const gpsti_columns* columns, int32_t k, bool windows) {
-    const GPSTI_ROWS(hot_rows) luma = GPSTI_ROWS(hot_two_rows)(work->above, work->below, &columns->bytes, k, windows);
+    GPSTI_ROWS(hot_sample_yuv)(const gpsti_hot_work* work, const gpsti_yuv_columns* columns, int32_t k, bool windows) {
+    const GPSTI_ROWS(hot_rows) luma =
+        GPSTI_ROWS(hot_two_rows)(work->above, work->below, work->at, 0, &columns->luma, k, windows);
     const GPSTI_ROWS(hot_rows) chroma =
-        GPSTI_ROWS(hot_two_rows)(work->chroma_above, work->chroma_below, &columns->chroma, k, windows);
+        GPSTI_ROWS(hot_two_rows)(work->chroma_above, work->chroma_below, columns->chroma_x, 1, &columns->chroma, k,
+                                 windows);
     const GPSTI_HOT_FLOATS fx = GPSTI_HOT_OP(loadu_ps)(work->fx + k), fy = GPSTI_HOT_OP(loadu_ps)(work->fy + k);
     const GPSTI_HOT_FLOATS cx = GPSTI_HOT_OP(loadu_ps)(columns->chroma_fx + k);
     const GPSTI_HOT_FLOATS cy = GPSTI_HOT_OP(loadu_ps)(work->chroma_fy + k);
     const GPSTI_HOT_INTS cb = GPSTI_HOT_LOAD(columns->chroma.pick + k);
     GPSTI_ROWS(hot_yuv) out;
-    out.y = GPSTI_ROWS(hot_picked)(luma, GPSTI_HOT_LOAD(columns->bytes.pick + k), 1, fx, fy);
+    out.y = GPSTI_ROWS(hot_picked)(luma, GPSTI_HOT_LOAD(columns->luma.pick + k), 1, fx, fy);
     out.cb = GPSTI_ROWS(hot_picked)(chroma, cb, 2, cx, cy);
     out.cr = GPSTI_ROWS(hot_picked)(chroma, GPSTI_HOT_OP(add_epi32)(cb, GPSTI_HOT_SET(1)), 2, cx, cy);
     return out;
@@ -297,7 +299,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_clamp)(GPSTI_HOT
 }
 
 GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_yuv_of)(const gpsti_warp_job* job, const gpsti_hot_work* work,
-                                                            const gpsti_columns* columns, bool windows) {
+                                                            const gpsti_yuv_columns* columns, bool windows) {
     const gpsti_warp_colours by = job->colours;
     const bool has_scale = job->has_scale;
     GPSTI_ROWS(hot_plane) planes[3];
@@ -317,7 +319,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_yuv_of)(const gpsti_warp_job
 }
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_yuv_floats)(const gpsti_warp_job* job, const gpsti_hot_work* work,
-                                                                const gpsti_columns* columns) {
+                                                                const gpsti_yuv_columns* columns) {
     if (columns->windows)
         GPSTI_ROWS(hot_yuv_of)(job, work, columns, true);
     else
@@ -353,16 +355,16 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_ask)(const uint8_t* row, con
    are asked for one row ahead. */
 
 /* 16 bytes for each four pixels, kept inside the row; false when they are further apart, or the row is shorter. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot_windows)(int32_t row_bytes, int32_t tap_bytes,
-                                                             gpsti_hot_bytes* bytes) {
+GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot_windows)(const int32_t* x, int32_t pixel_bytes,
+                                                             int32_t row_bytes, gpsti_hot_bytes* bytes) {
     const int32_t last = row_bytes - 16;
     bool fit = last >= 0;
     for (int k = 0; fit && k < GPSTI_BLOCK; k += 4) {
-        const int32_t begin = bytes->at[k] < last ? bytes->at[k] : last;
+        const int32_t begin = pixel_bytes * x[k] < last ? pixel_bytes * x[k] : last;
         bytes->window[k / 4] = begin;
         for (int i = k; i < k + 4; i++) {
-            const int32_t from = bytes->at[i] - begin;
-            fit = fit && from >= 0 && from <= 16 - tap_bytes;
+            const int32_t from = pixel_bytes * x[i] - begin;
+            fit = fit && from >= 0 && from <= 16 - 2 * pixel_bytes;
             bytes->pick[i] = 0x80808000u | (uint32_t)from;
         }
     }
@@ -371,22 +373,21 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot_windows)(int32_t row_bytes, 
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_columns)(const gpsti_warp_job* job, gpsti_columns* columns) {
     const int32_t n = (int32_t)job->source_pixel_bytes;
+    gpsti_yuv_columns* const yuv = columns->yuv;
     columns->hot = GPSTI_ROWS(hot_job)(job);
     for (int k = 0; columns->hot && k < GPSTI_BLOCK; k++) {
         const int32_t x = columns->x[k], last_x = job->source_width - (job->cb ? 2 : 3);
         columns->hot = x >= 0 && x <= last_x;
-        columns->bytes.at[k] = n * x;
-        if (job->cb) {
-            columns->hot = columns->hot && columns->chroma_x[k] >= 0 && columns->chroma_x[k] <= job->chroma_width - 2;
-            columns->chroma.at[k] = 2 * columns->chroma_x[k];
-        }
+        columns->at[k] = n * x;
+        if (yuv)
+            columns->hot = columns->hot && yuv->chroma_x[k] >= 0 && yuv->chroma_x[k] <= job->chroma_width - 2;
     }
-    if (!columns->hot || !job->cb)
+    if (!columns->hot || !yuv)
         return;
-    columns->windows = GPSTI_ROWS(hot_windows)(job->source_width, 2, &columns->bytes) &&
-                       GPSTI_ROWS(hot_windows)(2 * job->chroma_width, 4, &columns->chroma);
-    for (uint32_t k = 0; !columns->windows && k < GPSTI_BLOCK; k++)
-        columns->bytes.pick[k] = columns->chroma.pick[k] = 0x80808000u | 4 * (k % 4);
+    yuv->windows = GPSTI_ROWS(hot_windows)(columns->at, 1, job->source_width, &yuv->luma) &&
+                   GPSTI_ROWS(hot_windows)(yuv->chroma_x, 2, 2 * job->chroma_width, &yuv->chroma);
+    for (uint32_t k = 0; !yuv->windows && k < GPSTI_BLOCK; k++)
+        yuv->luma.pick[k] = yuv->chroma.pick[k] = 0x80808000u | 4 * (k % 4);
 }
 
 /* True when the block is done; taps is of row y, next of the one behind it. */
@@ -400,7 +401,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot_by_axes)(const gpsti_warp_jo
     if (!columns->hot || (uint32_t)taps->luma.pixel >= last || (job->cb && (uint32_t)taps->chroma.pixel >= chroma_last))
         return false;
     work.above = job->source + taps->luma.pixel * pitch, work.below = work.above + pitch;
-    work.at = columns->bytes.at, work.wx = columns->wx, work.wy = block->wy, work.fx = columns->fx, work.fy = block->fy;
+    work.at = columns->at, work.wx = columns->wx, work.wy = block->wy, work.fx = columns->fx, work.fy = block->fy;
     work.x = x, work.y = y, work.count = count;
     if ((uint32_t)next->luma.pixel < last && next->luma.pixel > taps->luma.pixel) {
         const uint8_t* const above = job->source + next->luma.pixel * pitch;
@@ -416,8 +417,10 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot_by_axes)(const gpsti_warp_jo
     work.chroma_above = job->cb + taps->chroma.pixel * chroma_pitch;
     work.chroma_below = work.chroma_above + chroma_pitch, work.chroma_fy = block->chroma_fy;
     if ((uint32_t)next->chroma.pixel < chroma_last && next->chroma.pixel > taps->chroma.pixel)
-        GPSTI_ROWS(hot_ask)(job->cb + (next->chroma.pixel + 1) * chroma_pitch, columns->chroma.at, 16);
-    GPSTI_ROWS(hot_yuv_floats)(job, &work, columns);
+        for (int k = 0; k < GPSTI_BLOCK; k += 16)
+            _mm_prefetch((const char*)(job->cb + (next->chroma.pixel + 1) * chroma_pitch +
+                                       2 * (ptrdiff_t)columns->yuv->chroma_x[k]), _MM_HINT_T0);
+    GPSTI_ROWS(hot_yuv_floats)(job, &work, columns->yuv);
     return true;
 }
 

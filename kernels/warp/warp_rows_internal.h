@@ -7,6 +7,7 @@
    GPSTI_ROWS_TARGET  attribute of every function of this level
    GPSTI_ROWS_INLINE  the same for those that must be inlined
    GPSTI_ROWS_FMA     float multiply-add, rounded once
+   The bands of the maps, of which one runs, are not inlined: else the stack would hold what each of them needs.
    and the functions GPSTI_ROWS(sqrt) of a block's floats, in place, (round) of them to bytes, GPSTI_ROWS(hot) and
    (hot_by_axes), which take a block if they can, (hot_columns), which the latter needs, and (hot_drain), which finishes
    those that the former took: warp_hot_internal.h */
@@ -422,7 +423,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* jo
         return;
     }
     const gpsti_places places = {block->x, block->y, block->wx, block->wy, block->fx, block->fy};
-    if (GPSTI_ROWS(hot)(job, x, y, count, &places, &block->queue))
+    if (GPSTI_ROWS(hot)(job, x, y, count, &places, block->queue))
         return;
     GPSTI_ROWS(gather)(job, count, block);
     if (job->cb)
@@ -446,9 +447,12 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(positions)(const gpsti_warp_job*
         GPSTI_ROWS(table)(job, x, y, count, block);
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_positions)(const gpsti_warp_job* job, int32_t y_begin,
-                                                                   int32_t y_end, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_NOINLINE GPSTI_ROWS_TARGET void
+GPSTI_ROWS(band_by_positions)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end, gpsti_block* block) {
     gpsti_warp_row row;
+    gpsti_hot_queue queue;
+    queue.put = queue.taken = 0;
+    block->queue = &queue;
     memset(&row, 0, sizeof row);
     for (int32_t y = y_begin; y < y_end; y++) {
         if (job->map == GPST_MAP_EQUIRECT)
@@ -460,6 +464,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_positions)(const gpsti_w
             GPSTI_ROWS(finish)(job, x, y, count, block);
         }
     }
+    GPSTI_ROWS(hot_drain)(job, &queue);
+    block->queue = NULL;
 }
 
 /* ---- by axes -------------------------------------------------------------------------
@@ -475,7 +481,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(columns)(const gpsti_warp_job* j
     }
     for (int32_t k = 0; job->cb && k < GPSTI_BLOCK; k++) {
         const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->chroma_across, x + (k < count ? k : count - 1), false);
-        columns->chroma_x[k] = tap.pixel, columns->chroma_fx[k] = tap.fraction;
+        columns->yuv->chroma_x[k] = tap.pixel, columns->yuv->chroma_fx[k] = tap.fraction;
     }
     GPSTI_ROWS(hot_columns)(job, columns);
 }
@@ -499,8 +505,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(block_by_axes)(const gpsti_warp_
     if (job->cb) {
         for (int k = 0; k < GPSTI_BLOCK; k++)
             block->chroma_y[k] = taps->chroma.pixel;
-        memcpy(block->chroma_x, columns->chroma_x, sizeof block->chroma_x);
-        memcpy(block->chroma_fx, columns->chroma_fx, sizeof block->chroma_fx);
+        memcpy(block->chroma_x, columns->yuv->chroma_x, sizeof block->chroma_x);
+        memcpy(block->chroma_fx, columns->yuv->chroma_fx, sizeof block->chroma_fx);
     }
     GPSTI_ROWS(finish)(job, x, y, count, block);
 }
@@ -520,21 +526,25 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(row_by_axes)(const gpsti_warp_jo
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_by_axes)(const gpsti_warp_job* job, int32_t y_begin,
-                                                              int32_t y_end, gpsti_block* block) {
-    gpsti_columns strip[GPSTI_STRIP];
-    memset(strip, 0, sizeof strip);
-    for (int32_t x = 0; x < job->width && y_begin < y_end; x += GPSTI_STRIP * GPSTI_BLOCK) {
+GPSTI_PRIVATE GPSTI_NOINLINE GPSTI_ROWS_TARGET void
+GPSTI_ROWS(band_by_axes)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end, gpsti_block* block) {
+    gpsti_strip strip;
+    const int32_t step = (job->cb ? GPSTI_YUV_STRIP : GPSTI_STRIP) * GPSTI_BLOCK;
+    memset(&strip, 0, sizeof strip);
+    for (int32_t i = 0; job->cb && i < GPSTI_YUV_STRIP; i++)
+        strip.yuv.columns[i].yuv = &strip.yuv.chroma[i];
+    for (int32_t x = 0; x < job->width && y_begin < y_end; x += step) {
         const int32_t rest = job->width - x;
-        const int32_t x_end = rest < GPSTI_STRIP * GPSTI_BLOCK ? job->width : x + GPSTI_STRIP * GPSTI_BLOCK;
+        const int32_t x_end = rest < step ? job->width : x + step;
         for (int32_t i = 0; x + i * GPSTI_BLOCK < x_end; i++) {
             const int32_t left = x_end - x - i * GPSTI_BLOCK;
-            GPSTI_ROWS(columns)(job, x + i * GPSTI_BLOCK, left < GPSTI_BLOCK ? left : GPSTI_BLOCK, &strip[i]);
+            GPSTI_ROWS(columns)
+            (job, x + i * GPSTI_BLOCK, left < GPSTI_BLOCK ? left : GPSTI_BLOCK, &strip.columns[i]);
         }
         gpsti_row_taps taps = GPSTI_ROWS(taps_of_row)(job, y_begin);
         for (int32_t y = y_begin; y < y_end; y++) {
             const gpsti_row_taps next = GPSTI_ROWS(taps_of_row)(job, y + 1 < y_end ? y + 1 : y);
-            GPSTI_ROWS(row_by_axes)(job, x, x_end, y, &taps, &next, strip, block);
+            GPSTI_ROWS(row_by_axes)(job, x, x_end, y, &taps, &next, strip.columns, block);
             taps = next;
         }
     }
@@ -547,7 +557,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE bool GPSTI_ROWS(is_level)(const gpsti_warp_job* 
 }
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(level_columns)(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                               gpsti_columns* columns, gpsti_block* block) {
+                                                               gpsti_level_columns* columns, gpsti_block* block) {
     const gpsti_warp_row row = gpsti_warp_view_row(job, y);
     GPSTI_ROWS(equirect)(job, &row, x, block);
     memcpy(columns->u, block->u, sizeof columns->u);
@@ -556,7 +566,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(level_columns)(const gpsti_warp_
 }
 
 GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(level_row)(const gpsti_warp_job* job, int32_t x_begin, int32_t x_end,
-                                                           int32_t y, const gpsti_columns* columns,
+                                                           int32_t y, const gpsti_level_columns* columns,
                                                            gpsti_block* block) {
     const gpsti_warp_row row = gpsti_warp_view_row(job, y);
     for (int32_t x = x_begin; x < x_end; x += GPSTI_BLOCK, columns++) {
@@ -565,7 +575,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(level_row)(const gpsti_warp_job*
         GPSTI_ROWS(ray)(job, &row, x, 1, block->ray[1]);
         GPSTI_ROWS(angles)(block->ray[1], columns->across, job->scale_v, job->quarter_v, job->offset_v, block->v);
         GPSTI_ROWS(places_of)(job, block->v, block->y, block->wy, block->fy);
-        if (GPSTI_ROWS(hot)(job, x, y, count, &places, &block->queue))
+        if (GPSTI_ROWS(hot)(job, x, y, count, &places, block->queue))
             continue;
         memcpy(block->u, columns->u, sizeof block->u), memcpy(block->x, columns->x, sizeof block->x);
         memcpy(block->wx, columns->wx, sizeof block->wx), memcpy(block->fx, columns->fx, sizeof block->fx);
@@ -573,9 +583,12 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(level_row)(const gpsti_warp_job*
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_level)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end,
-                                                            gpsti_block* block) {
-    gpsti_columns strip[GPSTI_STRIP];
+GPSTI_PRIVATE GPSTI_NOINLINE GPSTI_ROWS_TARGET void
+GPSTI_ROWS(band_level)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end, gpsti_block* block) {
+    gpsti_level_columns strip[GPSTI_STRIP];
+    gpsti_hot_queue queue;
+    queue.put = queue.taken = 0;
+    block->queue = &queue;
     for (int32_t x = 0; x < job->width && y_begin < y_end; x += GPSTI_STRIP * GPSTI_BLOCK) {
         const int32_t rest = job->width - x;
         const int32_t x_end = rest < GPSTI_STRIP * GPSTI_BLOCK ? job->width : x + GPSTI_STRIP * GPSTI_BLOCK;
@@ -584,6 +597,8 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band_level)(const gpsti_warp_job
         for (int32_t y = y_begin; y < y_end; y++)
             GPSTI_ROWS(level_row)(job, x, x_end, y, strip, block);
     }
+    GPSTI_ROWS(hot_drain)(job, &queue);
+    block->queue = NULL;
 }
 
 #include "warp_area_rows_internal.h"
@@ -601,7 +616,6 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(band)(const gpsti_warp_job* job,
         GPSTI_ROWS(band_level)(job, y_begin, y_end, block);
     else
         GPSTI_ROWS(band_by_positions)(job, y_begin, y_end, block);
-    GPSTI_ROWS(hot_drain)(job, &block->queue);
 }
 
 #undef GPSTI_ROWS
