@@ -10,11 +10,11 @@ int main(void) {
 }
 #else
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/measure.h"
-#include "../core/prefetch.h"
-#include "../core/tuner.h"
-#include "../kernels/mask.h"
-#include "../kernels/quantise.h"
+#include "../core/machine/measure.h"
+#include "../core/files/prefetch.h"
+#include "../core/tuning/tuner.h"
+#include "../kernels/mask/mask.h"
+#include "../kernels/quantise/quantise.h"
 #endif
 
 #include <pthread.h>
