@@ -42,6 +42,13 @@ static inline uint64_t test_seed(uint64_t default_seed) {
     return seed;
 }
 
+/* Code under a sanitizer takes more stack and address space than limits leave. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TEST_INSTRUMENTED 1
+#else
+#define TEST_INSTRUMENTED 0
+#endif
+
 /* splitmix64: small, seedable, the same everywhere. */
 static inline uint64_t test_random(uint64_t* state) {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);

@@ -22,13 +22,6 @@ int main(void) {
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A sanitizer needs more address space than the limits here leave. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TEST_INSTRUMENTED 1
-#else
-#define TEST_INSTRUMENTED 0
-#endif
-
 #define SIDE 96u
 #define N_VALUES ((size_t)SIDE * SIDE)
 #define EXIT_RIGHT 40 /* none that a runtime, a shell or a sanitizer would use */
