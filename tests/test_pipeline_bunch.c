@@ -83,7 +83,6 @@ static void test_towards_the_end_few_are_uncounted(void** state) {
     gpst_pipeline* pipeline = NULL;
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
     pipeline->whole = true;
-    assert_int_equal(gpsti_carry_open(pipeline), GPST_OK);
     pipeline->n_active = 2;
     pipeline->n_carrying = 1;
     pipeline->source_work_ns = own->work_ns = 1000;

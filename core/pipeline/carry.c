@@ -459,10 +459,10 @@ GPSTI_PRIVATE GPSTI_NOINLINE void gpsti_carry_run_as_worker(gpst_pipeline* pipel
 }
 
 GPSTI_INTERN void gpsti_carry_run(gpst_pipeline* pipeline, uint32_t worker_index) {
-    if (worker_index < pipeline->context->scheduler->n_workers)
-        gpsti_carry_run_as_worker(pipeline, worker_index);
-    else
+    if (pipeline->joined && worker_index >= pipeline->context->scheduler->n_workers)
         gpsti_carry_run_with(pipeline->joined, pipeline, worker_index);
+    else
+        gpsti_carry_run_as_worker(pipeline, worker_index);
 }
 
 /* ---- who waits for the end ----------------------------------------------------------------------- */
@@ -481,7 +481,7 @@ GPSTI_INTERN void gpsti_carry_close(gpst_pipeline* pipeline) {
 }
 
 GPSTI_INTERN bool gpsti_carry_is_shared(const gpst_pipeline* pipeline) {
-    return gpsti_carry_ends(pipeline) && !pipeline->context->pin.on && pipeline->joined;
+    return gpsti_carry_ends(pipeline) && !pipeline->context->pin.on;
 }
 
 GPSTI_INTERN bool gpsti_carry_join(gpst_pipeline* pipeline) {
