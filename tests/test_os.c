@@ -618,6 +618,32 @@ static void test_threads_that_run(void** state) {
 #endif
 }
 
+static void test_use_of_cores(void** state) {
+    static const struct {
+        const char* text;
+        int64_t all_ticks; /* -1: not known */
+    } rows[] = {{"cpu  100 20 30 4000 500 6 7 8 90 1\ncpu0 1 2 3 4\n", 100 + 20 + 30 + 6 + 7 + 8},
+                {"cpu  1 2 3 4\n", 6},
+                {"cpu  1 2 3\n", -1},
+                {"cpu  lots\n", -1},
+                {"cpu0 1 2 3 4 5 6 7 8\n", -1},
+                {"", -1}};
+    gpsti_core_use use;
+    (void)state;
+    gpsti_core_use_query_under(test_directory, &use);
+    assert_false(use.known);
+    gpsti_core_use_query_under("", &use);
+    const bool counts_here = use.known; /* not where this process may run on some cores only */
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        test_tree("/proc/stat", rows[r].text);
+        memset(&use, 0xA5, sizeof use);
+        gpsti_core_use_query_under(test_directory, &use);
+        assert_int_equal(use.known, counts_here && rows[r].all_ticks >= 0);
+        assert_int_equal(use.all_ns, use.known ? rows[r].all_ticks * (1000000000 / sysconf(_SC_CLK_TCK)) : 0);
+        assert_true(!use.known || use.own_ns > 0);
+    }
+}
+
 int main(void) {
 #define TEST_IN_DIRECTORY(name) cmocka_unit_test_setup_teardown(name, test_setup, test_teardown)
     const struct CMUnitTest tests[] = {
@@ -641,6 +667,7 @@ int main(void) {
         TEST_IN_DIRECTORY(test_limits_cgroup_v1),
         TEST_IN_DIRECTORY(test_limits_without_files),
         TEST_IN_DIRECTORY(test_threads_that_run),
+        TEST_IN_DIRECTORY(test_use_of_cores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

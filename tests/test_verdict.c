@@ -199,6 +199,39 @@ static void test_serial_commits(void** state) {
     assert_true(verdict.cap[GPST_RESOURCE_CPU] > 2.01 && verdict.cap[GPST_RESOURCE_CPU] < 2.03);
 }
 
+/* Others had 46 % of the cores while the run had 52: it was bound by cores, and waited for nothing of its own. */
+static void test_other_programs(void** state) {
+    static const struct {
+        double others, cpu_share, disk_share;
+        gpst_resource bound;
+        const char *says, *says_not;
+    } rows[] = {
+        {0.46, 0.52, 0.10, GPST_RESOURCE_CPU, "cpu-bound: other programs took 46 % of the cores; cpu busy 52 %", "waiting"},
+        {0.46, 0.52, 0.60, GPST_RESOURCE_CPU, "cpu-bound: other programs took 46 % of the cores; cpu busy 52 %", "waiting"},
+        {0.00, 0.52, 0.10, GPST_RESOURCE_NONE, "latency-bound: stage grab busy 90 %", "other programs"},
+        {0.04, 0.69, 0.10, GPST_RESOURCE_NONE, "latency-bound: stage grab busy 90 %", "other programs"},
+        {0.10, 0.52, 0.10, GPST_RESOURCE_NONE, "latency-bound: stage grab busy 90 %", "other programs"},
+        {0.20, 0.75, 0.10, GPST_RESOURCE_CPU, "cpu-bound: other programs took 20 % of the cores; cpu busy 75 %", "waiting"},
+        {0.46, 0.20, 0.90, GPST_RESOURCE_DISK_OUT, "disk_out-bound: disk_out busy 90 %", "other programs"},
+    };
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        gpsti_verdict_input input = stage_input("grab", 0);
+        gpst_verdict verdict;
+        const double wall = (double)input.wall_ns;
+        memset(&verdict, 0xA5, sizeof verdict);
+        input.stage_ns = (int64_t)(0.9 * wall);
+        input.others = rows[r].others;
+        input.demand_ns[GPST_RESOURCE_CPU] = (int64_t)(rows[r].cpu_share * wall);
+        input.demand_ns[GPST_RESOURCE_DISK_OUT] = (int64_t)(rows[r].disk_share * wall);
+        gpsti_verdict_make(&input, &verdict);
+        assert_int_equal(verdict.bound, rows[r].bound);
+        assert_true(verdict.others == rows[r].others);
+        assert_non_null(strstr(verdict.text, rows[r].says));
+        assert_null(strstr(verdict.text, rows[r].says_not));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_engine_mixes),
@@ -206,6 +239,7 @@ int main(void) {
         cmocka_unit_test(test_plain_mixes),
         cmocka_unit_test(test_serial_stage),
         cmocka_unit_test(test_serial_commits),
+        cmocka_unit_test(test_other_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

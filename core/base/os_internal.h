@@ -403,6 +403,15 @@ GPSTI_INTERN void gpsti_limits_query_under(const char* root, gpsti_limits* out);
    not say. Reads a file: a few us. */
 GPSTI_INTERN uint32_t gpsti_threads_running_under(const char* root);
 
+/* CPU time so far, of every core together: of this process, and of everything that ran, other machines on the same
+   processor included. known: the system counts it, and the process may run on every core that it counts. Steps of 10 ms
+   on Linux; opens a file: 50 us. */
+typedef struct gpsti_core_use {
+    bool known;
+    int64_t all_ns, own_ns;
+} gpsti_core_use;
+GPSTI_INTERN void gpsti_core_use_query_under(const char* root, gpsti_core_use* out);
+
 /* ---- between the os files ---------------------------------------------------------- */
 #define GPSTI_OS_CALL_BYTES 0x7ffff000u /* the most Linux moves in one read or write */
 #define GPSTI_OS_NS 1000000000          /* in a second */

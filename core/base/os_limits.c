@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The number after `key` at a line's beginning ("" = the first number); false for none, as in "max". */
@@ -174,5 +175,36 @@ GPSTI_INTERN uint32_t gpsti_threads_running_under(const char* root) {
     while (at && at > text && at[-1] != ' ')
         at--;
     return at ? (uint32_t)strtoul(at, NULL, 10) : 0;
+}
+
+/* "cpu  user nice system idle iowait irq softirq steal guest guest_nice", in ticks; guests are in user already. */
+GPSTI_PRIVATE bool gpsti_core_ticks(const char* text, uint64_t* out) {
+    const char* at = text + 3;
+    *out = 0;
+    for (int field = 0; field < 8; field++) {
+        char* end = NULL;
+        const uint64_t ticks = strtoull(at, &end, 10);
+        if (end == at)
+            return field > 3; /* old systems have fewer fields */
+        at = end;
+        *out += field == 3 || field == 4 ? 0 : ticks; /* idle, and idle while a disk is at work */
+    }
+    return true;
+}
+
+GPSTI_INTERN void gpsti_core_use_query_under(const char* root, gpsti_core_use* out) {
+    char text[256];
+    struct timespec own;
+    uint64_t ticks = 0;
+    const long per_second = sysconf(_SC_CLK_TCK);
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    memset(out, 0, sizeof *out);
+    if (per_second <= 0 || online <= 0 || gpsti_cores_affinity((uint32_t)online) != (uint32_t)online ||
+        !gpsti_read_text(root, "/proc/stat", text, sizeof text) || strncmp(text, "cpu ", 4) != 0 ||
+        !gpsti_core_ticks(text, &ticks) || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) != 0)
+        return;
+    out->known = true;
+    out->all_ns = (int64_t)(ticks * (uint64_t)(GPSTI_OS_NS / per_second));
+    out->own_ns = (int64_t)own.tv_sec * GPSTI_OS_NS + own.tv_nsec;
 }
 #endif

@@ -410,4 +410,9 @@ GPSTI_INTERN uint32_t gpsti_threads_running_under(const char* root) {
     (void)root;
     return 0;
 }
+
+GPSTI_INTERN void gpsti_core_use_query_under(const char* root, gpsti_core_use* out) {
+    (void)root;
+    memset(out, 0, sizeof *out);
+}
 #endif

@@ -435,8 +435,10 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
     gpsti_mutex_lock(&scheduler->mutex);
     const bool again = pipeline->started;
     pipeline->started = true;
-    if (!again)
+    if (!again) {
+        gpsti_core_use_query_under(pipeline->context->system_root, &pipeline->use_start);
         pipeline->start_ns = gpsti_now_ns();
+    }
     if (pipeline->attached) /* until now its source was not to be called */
         gpsti_flow_call_workers(pipeline);
     gpsti_mutex_unlock(&scheduler->mutex);
@@ -445,6 +447,7 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
         GPSTI_TRY(gpsti_plain_run(pipeline));
     else if (pipeline->attached || gpsti_tune_start(pipeline))
         gpsti_pipeline_wait(pipeline);
+    gpsti_core_use_query_under(pipeline->context->system_root, &pipeline->use_end);
     gpsti_tune_remember(pipeline);
     return gpsti_pipeline_outcome(pipeline);
 }

@@ -303,6 +303,7 @@ struct gpst_pipeline {
     uint32_t n_end_waiters;  /* threads that wait on it for the end of everything */
     uint32_t executing;      /* calls of this pipeline on any thread now */
     bool listed, attached;   /* the scheduler knows us; and that there is an engine to run */
+    gpsti_core_use use_start, use_end; /* of the cores, when the run began and when it ended */
     gpsti_early early;       /* item 0 is at work, and no engine is opened yet */
     gpsti_step* early_step;  /* at this one */
     gpsti_a64 early_submitted_ns; /* and it is with a device, since then; 0 = it is not yet; INT64_MAX = nor will it be:

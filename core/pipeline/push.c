@@ -71,8 +71,10 @@ GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_in
         *index = pipeline->next_index;
     pipeline->next_index++;
     slot->ticket = pipeline->next_ticket++;
-    if (pipeline->start_ns == 0)
+    if (pipeline->start_ns == 0) {
+        gpsti_core_use_query_under(pipeline->context->system_root, &pipeline->use_start);
         pipeline->start_ns = slot->item.start_ns;
+    }
     gpsti_flow_tell_waiters(pipeline); /* other loads may go on */
     gpsti_flow_begin(slot);
     return GPST_OK;

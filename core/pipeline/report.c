@@ -216,6 +216,23 @@ GPSTI_PRIVATE void gpsti_report_guard(const gpst_pipeline* pipeline, gpst_verdic
         gpsti_format(out->text + used, sizeof out->text - used, "; %s", pipeline->tune.guard.report.text);
 }
 
+#define GPSTI_REPORT_OTHERS_NS 500000000 /* in less time the system's steps of 10 ms are too much */
+
+/* A pushed run has no end of its own: what ran until now counts. */
+GPSTI_PRIVATE double gpsti_report_others(const gpst_pipeline* pipeline, int64_t wall_ns) {
+    const gpst_context* const context = pipeline->context;
+    gpsti_core_use end = pipeline->use_end;
+    if (!pipeline->use_start.known || wall_ns < GPSTI_REPORT_OTHERS_NS ||
+        context->info.cores_allowed != context->cores_online)
+        return 0.0;
+    if (!end.known)
+        gpsti_core_use_query_under(context->system_root, &end);
+    const double all_ns = (double)(end.all_ns - pipeline->use_start.all_ns);
+    const double own_ns = (double)(end.own_ns - pipeline->use_start.own_ns);
+    const double share = (all_ns - own_ns) / ((double)wall_ns * (double)context->cores_online);
+    return !end.known || share < 0.0 ? 0.0 : share < 1.0 ? share : 1.0;
+}
+
 GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stats* out) {
     gpsti_verdict_input input;
     memset(&input, 0, sizeof input);
@@ -234,6 +251,7 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     }
     gpsti_report_alone(pipeline, &input);
     gpsti_report_computing_reads(pipeline, &input);
+    input.others = gpsti_report_others(pipeline, out->wall_ns);
     gpsti_verdict_make(&input, &out->verdict);
     gpsti_report_guard(pipeline, &out->verdict);
 }

@@ -184,19 +184,31 @@ GPSTI_PRIVATE int gpsti_verdict_largest(const gpsti_verdict_input* input, int ex
     return largest;
 }
 
-/* Why nothing is busy, where that is known: what comes between "-bound: " and the largest share. */
+#define GPSTI_VERDICT_BOUND 0.70  /* a resource that is busy for more of the time bounds the run */
+#define GPSTI_VERDICT_OTHERS 0.05 /* of the cores: less is what a quiet system does by itself */
+
+/* Cores that other programs had were not idle, and what the run waited for them is not its own waiting. */
+GPSTI_PRIVATE bool gpsti_verdict_lacks_cores(const gpsti_verdict_input* input, const gpst_verdict* verdict) {
+    return input->others >= GPSTI_VERDICT_OTHERS &&
+           verdict->share[GPST_RESOURCE_CPU] + input->others > GPSTI_VERDICT_BOUND &&
+           input->demand_ns[GPST_RESOURCE_CPU] > 0;
+}
+
+/* Why nothing is busy, or the cores are, where that is known: what comes between "-bound: " and the largest share. */
 GPSTI_PRIVATE void gpsti_verdict_why(const gpsti_verdict_input* input, const gpst_verdict* verdict, double wall,
                                      char* out, size_t out_bytes) {
     const double share = (double)input->stage_ns / wall;
     const int percent = (int)((share < 1.0 ? share : 1.0) * 100.0 + 0.5);
     out[0] = '\0';
+    if (verdict->bound == GPST_RESOURCE_CPU && input->others >= GPSTI_VERDICT_OTHERS)
+        gpsti_format(out, out_bytes, "other programs took %d %% of the cores; ", (int)(input->others * 100.0 + 0.5));
     if (verdict->bound != GPST_RESOURCE_NONE)
         return;
     if (input->serial)
         gpsti_format(out, out_bytes, "one item after the other; ");
-    else if (share > 0.70 && input->on_workers)
+    else if (share > GPSTI_VERDICT_BOUND && input->on_workers)
         gpsti_format(out, out_bytes, "workers busy %d %%, waiting in stage %s; ", percent, input->stage);
-    else if (share > 0.70)
+    else if (share > GPSTI_VERDICT_BOUND)
         gpsti_format(out, out_bytes, "stage %s busy %d %% of what its concurrency allows; ", input->stage, percent);
 }
 
@@ -243,7 +255,7 @@ GPSTI_INTERN void gpsti_verdict_make(const gpsti_verdict_input* input, gpst_verd
     memset(out, 0, sizeof *out);
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
         out->cap[r] = 1.0;
-    const int largest = gpsti_verdict_largest(input, 0);
+    int largest = gpsti_verdict_largest(input, 0);
     if (input->n_items == 0 || input->wall_ns <= 0 || input->demand_ns[largest] <= 0) {
         gpsti_format(out->text, sizeof out->text, "no verdict: nothing was processed");
         return;
@@ -261,7 +273,10 @@ GPSTI_INTERN void gpsti_verdict_make(const gpsti_verdict_input* input, gpst_verd
     }
     const double fill = (double)input->alone_ns - demand / (double)input->n_items;
     const double bound = demand + (fill > 0.0 ? fill : 0.0);
-    out->bound = out->share[largest] > 0.70 ? (gpst_resource)largest : GPST_RESOURCE_NONE;
+    out->others = input->others;
+    out->bound = out->share[largest] > GPSTI_VERDICT_BOUND ? (gpst_resource)largest : GPST_RESOURCE_NONE;
+    if (out->bound == GPST_RESOURCE_NONE && gpsti_verdict_lacks_cores(input, out))
+        out->bound = (gpst_resource)(largest = (int)GPST_RESOURCE_CPU);
     out->bound_s = bound / 1e9;
     out->efficiency = bound < wall ? bound / wall : 1.0;
     gpsti_verdict_text(input, largest, wall, out);

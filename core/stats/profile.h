@@ -57,6 +57,10 @@ typedef struct gpst_verdict {
     double efficiency;      /* bound time / measured time, 0..1 */
     double bound_s;         /* n_items * largest demand + one item's fill and drain */
     double share[GPST_RESOURCE_COUNT]; /* demand / measured period: how busy, 0..1 */
+    double others;          /* share of the cores that other programs took meanwhile, 0..1; 0 = none, or not known: runs
+                               below half a second, a process that may not run on every core, no Linux. Where they and
+                               the run together had more than 70 % of the cores the run is bound by them: bound is
+                                  CPU */
     double cap[GPST_RESOURCE_COUNT];   /* what removing all cost of it could give at most, >= 1 */
     char text[256];
 } gpst_verdict;

@@ -66,6 +66,7 @@ typedef struct gpsti_verdict_input {
     uint64_t n_items;
     int64_t wall_ns;
     int64_t demand_ns[GPST_RESOURCE_COUNT]; /* of the whole run */
+    double others;                          /* share of the cores that other programs took */
     int64_t alone_ns;                       /* one item's way through all stages with nothing in its way */
     int64_t alone_on_ns[GPST_RESOURCE_COUNT]; /* what of it is spent on each resource */
     uint32_t n_slots;                       /* items in flight at most; 0 = any number */

@@ -110,6 +110,7 @@ static void stats_verdict(json* out, const gpst_verdict* verdict) {
     json_number(out, "efficiency", verdict->efficiency);
     json_number(out, "bound_s", verdict->bound_s);
     stats_resources(out, "share", verdict->share);
+    json_number(out, "others", verdict->others);
     stats_resources(out, "cap", verdict->cap);
     json_string(out, "text", verdict->text);
     json_close(out, '}');
