@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -150,8 +151,15 @@ class Outcome:
         return "exit %s\n--- stdout\n%s--- stderr\n%s" % (self.code, self.out, self.err)
 
 
+def default_signals():
+    """What whoever runs the tests ignores, as in the background of a shell, the command would leave ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def start(*arguments, **keywords):
     keywords.setdefault("stdin", subprocess.DEVNULL)
+    keywords.setdefault("preexec_fn", default_signals)
     return subprocess.Popen([keywords.pop("command", COMMAND)] + [str(a) for a in arguments], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, **keywords)
 

@@ -3,8 +3,10 @@
 in the same directory, files that are several things at once, closed descriptors, no memory, no room."""
 import glob
 import itertools
+import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -82,7 +84,7 @@ class Manifest(Faults):
         wanted = read_files(out)
         self.fill(disk)
         outcome = gpustage("reproject", folder, "-o", out, *VIEWS, "--filter", "nearest")
-        self.check(outcome, 3, ".gpustage-", "No space left on device")
+        self.check(outcome, 3, "No space left on device")
         os.remove(os.path.join(disk, "filler"))
         self.check_no_leftovers(out)
         self.assertEqual(read_files(out), wanted)
@@ -130,19 +132,120 @@ class Manifest(Faults):
         self.assertEqual(self.outputs(), [])
 
     def test_directory_that_is_moved_or_emptied(self):
+        """The run notices at the next item, and no list speaks of outputs that are elsewhere."""
         folder = self.panoramas(3)
-        child = self.open_run(folder)
-        self.wait_for(["out", "pano*"], child, 6)
-        os.rename(self.path("out"), self.path("moved"))
-        os.mkdir(self.path("out"))
-        self.feed()
-        self.check(finish(child), 0)
-        with open(self.path("moved", MANIFEST), "rb") as stream:
-            lines = stream.read().split(b"\n")
-        self.assertEqual((lines[0], sum(l.startswith(b"item ") for l in lines)), (b"gpustage-manifest 2", 3))
-        self.assertFalse(os.path.exists(self.path("out", MANIFEST)))
-        outcome = self.check(self.reproject(folder, "--resume"), 0) # of this directory nothing is known
-        self.assertIn("3 of 3 done", outcome.out)
+        for number, replace in enumerate((lambda: os.rename(self.path("out"), self.path("moved")),
+                                          lambda: shutil.rmtree(self.path("out")))):
+            shutil.rmtree(self.path("moved"), ignore_errors=True)
+            child = self.open_run(folder)
+            self.wait_for(["out", "pano*"], child, 6)
+            replace()
+            os.mkdir(self.path("out"))
+            self.check(self.reproject(folder, views=OTHER), 0) # another run, in what has the name now
+            wanted = read_files(self.path("out"))
+            self.feed()
+            self.check(finish(child), 1, "the output directory was moved, emptied or replaced during the run")
+            outcome = self.check(self.reproject(folder, "--resume", views=OTHER), 0)
+            self.assertIn("3 skipped", outcome.out, number)
+            for name, data in wanted.items():
+                self.assertEqual(read_files(self.path("out"))[name], data)
+            shutil.rmtree(self.path("out"))
+
+    def variants(self):
+        """Two directories with files of the same names, and what a clean run makes of each."""
+        folder, other, wanted = self.panoramas(3, "a"), self.path("b"), {}
+        shutil.copytree(folder, other)
+        for i in range(3):
+            with open(os.path.join(other, "pano%02d.ppm" % i), "r+b") as stream:
+                stream.seek(-3000, os.SEEK_END)
+                stream.write(bytes(3000))
+        for which in (folder, other):
+            self.check(self.reproject(which, out="wanted"), 0)
+            wanted[which] = read_files(self.path("wanted"))
+            shutil.rmtree(self.path("wanted"))
+        self.assertNotEqual(wanted[folder], wanted[other])
+        return folder, other, wanted
+
+    def check_resumed(self, folder, wanted):
+        self.check(self.reproject(folder, "--resume"), 0)
+        found = read_files(self.path("out"))
+        for name, data in wanted[folder].items():
+            self.assertEqual(found[name], data, name)
+
+    def test_outputs_that_another_input_has_overwritten(self):
+        """From the moment on when they may change, what is listed of them counts no more."""
+        folder, other, wanted = self.variants()
+        os.mkfifo(self.path("pano00.pipe"))
+        for _ in range(2): # by what has no identity
+            self.check(self.reproject(folder), 0)
+            child = start("reproject", self.path("pano00.pipe"), "-o", self.path("out"), *VIEWS)
+            with open(os.path.join(other, "pano00.ppm"), "rb") as stream, open(self.path("pano00.pipe"), "wb") as pipe:
+                pipe.write(stream.read())
+            self.check(finish(child), 0)
+            self.check_resumed(folder, wanted)
+        for seconds in (-5, 10 ** 10): # by what has an odd time
+            self.check(self.reproject(folder), 0)
+            os.utime(os.path.join(other, "pano01.ppm"), (seconds, seconds))
+            self.check(self.reproject(os.path.join(other, "pano01.ppm")), 0)
+            self.check_resumed(folder, wanted)
+        self.check(self.reproject(folder), 0) # by a run that was killed
+        chance = random.Random(3)
+        for i in range(int(os.environ.get("GPST_KILLS", "24"))):
+            child = start("reproject", other, "-o", self.path("out"), *VIEWS)
+            time.sleep(chance.random() * 0.03)
+            child.kill()
+            finish(child)
+            self.check_resumed(folder, wanted)
+        for _ in range(4): # by one at the same time
+            children = [start("reproject", which, "-o", self.path("out"), *VIEWS) for which in (folder, other)]
+            for child in children:
+                self.check(finish(child), 0)
+            self.check_resumed(folder, wanted)
+
+    def test_lines_that_cannot_be_added(self):
+        """Then outputs that are listed do not change."""
+        folder, other, wanted = self.variants()
+        self.check(self.reproject(folder), 0)
+        size = os.path.getsize(self.path("out", MANIFEST))
+        limit = lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+                         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 60, size + 60)))
+        outcome = self.reproject(other, preexec_fn=limit)
+        self.assertIn(outcome.code, (1, 3), outcome)
+        self.check_resumed(folder, wanted)
+
+    def test_stack_over_an_output(self):
+        folder = self.panoramas(2)
+        tensor = ["preprocess", folder, "--size", "8x8", "-o", self.path("out")]
+        self.check(gpustage(*tensor), 0)
+        wanted = read_files(self.path("out"))
+        self.check(gpustage("preprocess", self.path("in", "pano00.ppm"), "--size", "8x8", "--mean", "0.5", "-o",
+                            self.path("out", "pano00.npy")), 0)
+        self.assertIn("1 skipped", self.check(gpustage(*tensor, "--resume"), 0).out)
+        self.assertEqual(read_files(self.path("out")), wanted)
+
+    def test_backup_by_links(self):
+        folder = self.panoramas(2)
+        self.check(self.reproject(folder), 0)
+        os.mkdir(self.path("backup"))
+        for name in os.listdir(self.path("out")):
+            os.link(self.path("out", name), self.path("backup", name))
+        with open(self.path("in", "pano00.ppm"), "r+b") as stream:
+            stream.seek(-300, os.SEEK_END)
+            stream.write(bytes(300))
+        self.check(self.reproject(folder), 0)
+        outcome = self.check(self.reproject(folder, "--resume", out="backup"), 0)
+        self.assertIn("1 skipped", outcome.out)
+        self.assertEqual(read_files(self.path("backup")), read_files(self.path("out")))
+
+    def test_masks_are_told_by_their_contents(self):
+        folder = self.panoramas(1)
+        for name, value in (("m1.pgm", b"\xff"), ("m2.pgm", b"\x00")):
+            self.make(name, b"P5\n64 32\n255\n" + value * 2048)
+            os.utime(self.path(name), (1000, 1000))
+        self.check(self.reproject(folder, "--mask", self.path("m1.pgm")), 0)
+        self.check(self.reproject(folder, "--mask", self.path("m2.pgm"), "--resume"), 2, "mask=2061 bytes")
+        os.rename(self.path("m1.pgm"), self.path("m3.pgm"))
+        self.assertIn("1 skipped", self.check(self.reproject(folder, "--mask", self.path("m3.pgm"), "--resume"), 0).out)
 
     def test_input_of_another_directory(self):
         """Of the same name, size and time."""
@@ -270,6 +373,29 @@ class Killed(Faults):
             return []
         return [n for n in os.listdir(self.path("out")) if not n.startswith(".")]
 
+    def test_dead_locks(self):
+        """However odd: of a FIFO, of somebody else, and of many runs that begin at once."""
+        folder = self.panoramas(1)
+        os.mkdir(self.path("out"))
+        os.mkfifo(self.path("out", ".gpustage-0123456789abcdef.lock"))
+        self.check(self.reproject(folder), 0)
+        os.remove(self.path("out", ".gpustage-0123456789abcdef.lock"))
+        for _ in range(4):
+            lock = self.make(os.path.join("out", ".gpustage-00000000000000aa.lock"),
+                             b"gpustage-lock 1\nsettings 0000000000000001\n")
+            os.chmod(lock, 0o444)
+            for i in range(500):
+                self.make(os.path.join("out", ".gpustage-00000000000000aa-%d.tmp" % i))
+            children = [start("reproject", folder, "-o", self.path("out"), *VIEWS) for _ in range(4)]
+            for child in children:
+                self.check(finish(child), 0)
+            self.check_no_leftovers(self.path("out"))
+        for _ in range(6): # who makes the directory
+            shutil.rmtree(self.path("out"))
+            children = [start("reproject", folder, "-o", self.path("out"), *VIEWS) for _ in range(4)]
+            for child in children:
+                self.check(finish(child), 0)
+
     def test_two_runs_of_other_settings(self):
         folder = self.panoramas(2)
         child = self.open_run(folder)
@@ -332,6 +458,42 @@ class Overwrites(Faults):
         self.check(gpustage(*run, "--rig", self.path("out", "rig.json"), "--stats", self.path("out", "stats.json")), 0)
         self.check(gpustage(*run, "--stats", self.path("out", "stats.json")), 0) # a second time, over the first
         self.check(gpustage(*run, "--stats", "/dev/null", "--rig", "/dev/null"), 0)
+        for option in ("--rig", "--stats", "--tune"):
+            self.check_kept(run + [option, self.path("in")], option + "=" + self.path("in"), "is a directory")
+        os.symlink("/proc/self/fd/1", self.path("standard"))
+        with open(self.path("said"), "wb") as stream:
+            subprocess.run([COMMAND, *run, "--stats", self.path("standard"), "--quiet"], stdout=stream, check=True)
+        self.assertTrue(os.path.islink(self.path("standard")))
+        with open(self.path("said"), "rb") as stream:
+            self.assertEqual(json.loads(stream.read())["items"]["ok"], 2)
+
+    def test_directory_that_cannot_be_listed(self):
+        """Then nobody knows what would be overwritten."""
+        if os.getuid() != 0:
+            self.skipTest("takes root to become somebody else")
+        os.mkdir(self.path("d"))
+        write_directions(self.path("d", "a.ppm"), 64, 32)
+        write_directions(self.path("d", "a_v00.ppm"), 64, 32)
+        os.chmod(self.dir, 0o755)
+        os.chown(self.path("d"), 65534, 65534)
+        os.chmod(self.path("d"), 0o333)
+        with open(self.path("d", "a_v00.ppm"), "rb") as stream:
+            before = stream.read()
+        self.check(gpustage("reproject", self.path("d", "a.ppm"), self.path("d", "a_v00.ppm"), "-o", self.path("d"), *VIEWS,
+                            preexec_fn=lambda: (os.setgid(65534), os.setuid(65534))), 2, "Permission denied")
+        with open(self.path("d", "a_v00.ppm"), "rb") as stream:
+            self.assertEqual(stream.read(), before)
+
+    def test_stack_of_nothing(self):
+        """What was there stays when no input could be used."""
+        self.check(gpustage("preprocess", self.panoramas(1), "-o", self.path("t.npy"), "--size", "4x4"), 0)
+        with open(self.path("t.npy"), "rb") as stream:
+            before = stream.read()
+        self.make("bad.ppm", b"P6\n64 32\n255\nshort")
+        self.check(gpustage("preprocess", self.path("bad.ppm"), "-o", self.path("t.npy"), "--size", "4x4"), 1,
+                   "no input could be used")
+        with open(self.path("t.npy"), "rb") as stream:
+            self.assertEqual(stream.read(), before)
 
 
 class Descriptors(Faults):
@@ -392,6 +554,20 @@ class Descriptors(Faults):
             child.send_signal(signal.SIGINT)
             self.check(finish(child), 130)
             self.check_no_leftovers(self.path(out))
+
+    def test_files_that_nobody_reads(self):
+        """A second signal ends what waits for a reader."""
+        os.mkfifo(self.path("fifo"))
+        folder = self.panoramas(1)
+        for option, count in (("--rig", 1), ("--stats", 2)):
+            child = start("reproject", folder, "-o", self.path("out"), *VIEWS, option, self.path("fifo"))
+            self.addCleanup(self.end, child)
+            self.wait_for(["out", "pano*" if option == "--stats" else MANIFEST], child)
+            time.sleep(0.3)
+            for _ in range(count):
+                child.send_signal(signal.SIGINT)
+                time.sleep(0.05)
+            self.check(finish(child), 130)
 
     def test_settings_are_a_file(self):
         os.mkfifo(self.path("tune"))

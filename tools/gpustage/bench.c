@@ -145,7 +145,7 @@ int command_bench(const options* asked) {
     if (status == EXIT_DONE)
         status = bench_check_file(asked);
     if (status == EXIT_DONE) {
-        interrupt_open(); /* files that a case made are removed */
+        interrupt_open(true); /* files that a case made are removed */
         status = bench_run(&ask, chosen, &out);
     }
     if (status == EXIT_DONE && asked->json_file) {

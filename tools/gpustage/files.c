@@ -82,19 +82,25 @@ static text files_temporary_beside(const char* path) {
     return name;
 }
 
+/* Out of memory is the same whoever says it. */
+static const char* files_words(int code) { return code == ENOMEM ? text_out_of_memory : strerror(code); }
+
 /* ---- facts ---------------------------------------------------------------------- */
 
 const char* files_query(const char* path, file_info* out) {
     struct stat status;
     memset(out, 0, sizeof *out);
     if (stat(path, &status) != 0)
-        return strerror(errno);
+        return files_words(errno);
     out->is_regular = S_ISREG(status.st_mode);
     out->is_directory = S_ISDIR(status.st_mode);
     out->bytes = (uint64_t)status.st_size;
-    out->mtime_ns = (int64_t)status.st_mtime * 1000000000;
+    out->mtime_ns = -1;
+    if (status.st_mtime >= 0 && status.st_mtime < INT64_MAX / 1000000000)
+        out->mtime_ns = (int64_t)status.st_mtime * 1000000000;
 #if !defined(_WIN32) && !defined(__APPLE__)
-    out->mtime_ns += (int64_t)status.st_mtim.tv_nsec;
+    if (out->mtime_ns >= 0)
+        out->mtime_ns += (int64_t)status.st_mtim.tv_nsec;
 #endif
     out->device = (uint64_t)status.st_dev;
     out->inode = (uint64_t)status.st_ino;
@@ -107,29 +113,32 @@ bool files_same_directory(const char* a, const char* b) {
            first.inode == second.inode && first.inode != 0;
 }
 
+/* Another run may have just made it. */
 const char* files_make_directory(const char* path) {
+    file_info info;
 #if defined(_WIN32)
     const int failed = mkdir(path);
 #else
     const int failed = mkdir(path, 0777);
 #endif
-    return failed ? strerror(errno) : NULL;
+    const int code = errno;
+    return !failed || (code == EEXIST && !files_query(path, &info) && info.is_directory) ? NULL : files_words(code);
 }
 
 const char* files_check_writable(const char* directory) {
-    return access(directory, W_OK) == 0 ? NULL : strerror(errno);
+    return access(directory, W_OK) == 0 ? NULL : files_words(errno);
 }
 
 const char* files_list(const char* directory, text_list* out) {
     DIR* const stream = opendir(directory);
     const char* problem = NULL;
     if (!stream)
-        return strerror(errno);
+        return files_words(errno);
     while (!problem) {
         errno = 0;
         const struct dirent* const entry = readdir(stream);
         if (!entry) {
-            problem = errno ? strerror(errno) : NULL;
+            problem = errno ? files_words(errno) : NULL;
             break;
         }
         if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") && !text_list_add(out, entry->d_name))
@@ -140,6 +149,13 @@ const char* files_list(const char* directory, text_list* out) {
 }
 
 bool files_is_terminal(int descriptor) { return isatty(descriptor) != 0; }
+
+void files_sleep_ns(int64_t duration_ns) {
+    struct timespec time;
+    time.tv_sec = (time_t)(duration_ns / 1000000000);
+    time.tv_nsec = (long)(duration_ns % 1000000000);
+    (void)nanosleep(&time, NULL);
+}
 
 int64_t files_clock_ns(void) {
     struct timespec now;
@@ -152,8 +168,8 @@ int64_t files_clock_ns(void) {
 void files_open_standard(void) {
 #if !defined(_WIN32)
     for (int descriptor = 0; descriptor < 3; descriptor++)
-        if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
-            (void)open("/dev/null", O_RDWR); /* takes the lowest that is free: this one */
+        if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) < 0)
+            (void)open("/", O_RDONLY); /* either takes the lowest that is free, this one; of "/" nothing is read */
 #endif
 }
 
@@ -163,7 +179,7 @@ static const char* files_put(int descriptor, const void* data, size_t bytes) {
         const size_t piece = bytes < 0x40000000u ? bytes : 0x40000000u;
         const ssize_t done = write(descriptor, at, (unsigned)piece);
         if (done < 0 && errno != EINTR)
-            return strerror(errno);
+            return files_words(errno);
         at += done > 0 ? done : 0;
         bytes -= done > 0 ? (size_t)done : 0;
     }
@@ -179,7 +195,7 @@ static const char* files_get(int descriptor, size_t most_bytes, text* out) {
         if (done > 0)
             text_append(out, piece, (size_t)done);
         else if (errno != EINTR)
-            return strerror(errno);
+            return files_words(errno);
         if (out->bytes > most_bytes)
             return "is too large";
     }
@@ -194,9 +210,9 @@ static const char* files_flush(int descriptor, bool sync) {
     return NULL;
 #else
     if (sync)
-        return fsync(descriptor) == 0 ? NULL : strerror(errno);
+        return fsync(descriptor) == 0 ? NULL : files_words(errno);
     const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
-    return copy >= 0 && close(copy) == 0 ? NULL : strerror(errno);
+    return copy >= 0 && close(copy) == 0 ? NULL : files_words(errno);
 #endif
 }
 
@@ -225,8 +241,8 @@ const char* files_create_locked(const char* path, open_file* out) {
         struct stat status;
         out->descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | FILES_FLAGS, 0666);
         if (out->descriptor < 0)
-            return strerror(errno);
-        (void)files_lock(out->descriptor, true);
+            return files_words(errno);
+        out->locked = files_lock(out->descriptor, true);
         if (fstat(out->descriptor, &status) == 0 && status.st_nlink > 0)
             return NULL;
         files_close(out);
@@ -245,12 +261,21 @@ const char* files_create_temporary(const char* beside, text* path, open_file* ou
 bool files_take_abandoned(const char* path, open_file* out) {
     struct stat status;
     out->descriptor = open(path, O_RDWR | FILES_NO_LINK | FILES_FLAGS);
+    if (out->descriptor < 0) /* another user's, or made read-only: most disks lock that, too */
+        out->descriptor = open(path, O_RDONLY | FILES_NO_LINK | FILES_FLAGS);
     if (out->descriptor < 0)
         return false;
-    if (fstat(out->descriptor, &status) == 0 && S_ISREG(status.st_mode) && files_lock(out->descriptor, false))
+    out->locked = fstat(out->descriptor, &status) == 0 && S_ISREG(status.st_mode) && files_lock(out->descriptor, false);
+    if (out->locked)
         return true;
     files_close(out);
     return false;
+}
+
+bool files_is_open(const open_file* self, const file_info* info) {
+    struct stat status;
+    return fstat(self->descriptor, &status) == 0 && (uint64_t)status.st_dev == info->device &&
+           (uint64_t)status.st_ino == info->inode;
 }
 
 void files_close(open_file* self) {
@@ -273,8 +298,20 @@ void files_discard(open_file* self, const char* path) {
 const char* files_read_at_most(const char* path, size_t most_bytes, text* out) {
     const int descriptor = open(path, O_RDONLY | FILES_FLAGS);
     if (descriptor < 0)
-        return strerror(errno);
+        return files_words(errno);
     const char* const problem = files_get(descriptor, most_bytes, out);
+    close(descriptor);
+    return problem;
+}
+
+const char* files_read_regular(const char* path, size_t most_bytes, text* out) {
+    struct stat status;
+    const int descriptor = open(path, O_RDONLY | FILES_NO_LINK | FILES_FLAGS);
+    if (descriptor < 0)
+        return files_words(errno);
+    const char* problem = "is no regular file";
+    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode))
+        problem = files_get(descriptor, most_bytes, out);
     close(descriptor);
     return problem;
 }
@@ -285,7 +322,7 @@ static const char* files_rename(const char* from, const char* to) {
 #if defined(_WIN32)
     return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) ? NULL : "cannot be renamed";
 #else
-    return rename(from, to) == 0 ? NULL : strerror(errno);
+    return rename(from, to) == 0 ? NULL : files_words(errno);
 #endif
 }
 
@@ -315,11 +352,26 @@ void files_remove_directory(const char* path) {
 static const char* files_write_into(const char* path, const void* data, size_t bytes) {
     const int descriptor = open(path, O_WRONLY | FILES_FLAGS);
     if (descriptor < 0)
-        return strerror(errno);
+        return files_words(errno);
     const char* problem = files_put(descriptor, data, bytes);
     if (close(descriptor) != 0 && !problem)
-        problem = strerror(errno);
+        problem = files_words(errno);
     return problem;
+}
+
+/* "/dev/stdout" and links to it stand for what the process has open: not a name to be given to another file. */
+static bool files_is_descriptor(const char* path) {
+#if defined(__linux__)
+    char target[4096];
+    const ssize_t bytes = readlink(path, target, sizeof target - 1);
+    if (bytes <= 0)
+        return !strncmp(path, "/proc/", 6);
+    target[bytes] = '\0';
+    return !strncmp(target, "/proc/", 6) || !strncmp(target, "/dev/", 5);
+#else
+    (void)path;
+    return false;
+#endif
 }
 
 const char* files_write_whole(const char* path, const void* data, size_t bytes) {
@@ -328,6 +380,8 @@ const char* files_write_whole(const char* path, const void* data, size_t bytes) 
     text temporary;
     if (!files_query(path, &info) && !info.is_regular)
         return info.is_directory ? "is a directory" : files_write_into(path, data, bytes);
+    if (files_is_descriptor(path))
+        return files_write_into(path, data, bytes);
     const char* problem = files_create_temporary(path, &temporary, &file);
     if (problem)
         return problem;
@@ -342,19 +396,29 @@ const char* files_write_whole(const char* path, const void* data, size_t bytes) 
 
 /* ---- lists that grow ---------------------------------------------------------------- */
 
+/* A list that has another name, too, as a backup by links has, is that one's from now on. */
+static const char* files_copy_list(const char* path, open_file* out, const text* contents) {
+    files_close(out);
+    files_remove(path);
+    out->descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | FILES_NO_LINK | FILES_FLAGS, 0666);
+    return out->descriptor < 0 ? files_words(errno) : files_put(out->descriptor, contents->data, contents->bytes);
+}
+
 /* Without waiting, and not through a link: a FIFO of that name would never open, and a link leads elsewhere. */
 const char* files_open_list(const char* path, open_file* out, text* contents) {
     struct stat status;
     out->descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | FILES_NO_LINK | FILES_FLAGS, 0666);
     if (out->descriptor < 0)
-        return strerror(errno);
+        return files_words(errno);
     const char* problem = NULL;
     if (fstat(out->descriptor, &status) != 0)
-        problem = strerror(errno);
+        problem = files_words(errno);
     else if (!S_ISREG(status.st_mode))
         problem = "is no regular file";
     else
         problem = files_get(out->descriptor, SIZE_MAX, contents);
+    if (!problem && status.st_nlink > 1)
+        problem = files_copy_list(path, out, contents);
     if (problem)
         files_close(out);
     return problem;
@@ -365,7 +429,7 @@ const char* files_list_add(const open_file* self, const void* data, size_t bytes
 }
 
 const char* files_list_clear(const open_file* self) {
-    return ftruncate(self->descriptor, 0) == 0 ? NULL : strerror(errno);
+    return ftruncate(self->descriptor, 0) == 0 ? NULL : files_words(errno);
 }
 
 const char* files_list_sync(const open_file* self) { return files_flush(self->descriptor, true); }
@@ -414,7 +478,7 @@ const char* files_place_create(const char* beside, uint64_t bytes, text* tempora
     const char* problem = files_create_temporary(beside, temporary, out);
     if (problem || ftruncate(out->descriptor, (off_t)bytes) == 0)
         return problem;
-    problem = strerror(errno);
+    problem = files_words(errno);
     files_discard(out, temporary->data);
     text_free(temporary);
     return problem;
@@ -442,7 +506,7 @@ const char* files_place_write(const open_file* self, const void* data, size_t by
         const ssize_t done = files_put_at(self->descriptor, (const char*)data + *written,
                                           left < 0x40000000u ? left : 0x40000000u, offset + *written);
         if (done < 0 && errno != EINTR)
-            return strerror(errno);
+            return files_words(errno);
         *written += done > 0 ? (size_t)done : 0;
     }
     return NULL;

@@ -7,7 +7,7 @@
 typedef struct file_info {
     bool is_regular, is_directory;
     uint64_t bytes;
-    int64_t mtime_ns;
+    int64_t mtime_ns; /* -1: before 1970, or after 2262 */
     uint64_t device, inode; /* together they name the file; both 0 where the system does not tell */
 } file_info;
 
@@ -20,6 +20,8 @@ const char* files_list(const char* directory,
 const char* files_read(const char* path, text* out); /* the whole file */
 /* Likewise; of more than most_bytes it is refused: a device may never end. */
 const char* files_read_at_most(const char* path, size_t most_bytes, text* out);
+/* The same of a regular file alone, and of no link: never waits. */
+const char* files_read_regular(const char* path, size_t most_bytes, text* out);
 /* Whole or absent: under a temporary name, then renamed. What is no regular file (a terminal, a pipe) is
    written to. */
 const char* files_write_whole(const char* path, const void* data, size_t bytes);
@@ -31,7 +33,9 @@ void files_open_standard(void);
 
 typedef struct open_file {
     int descriptor; /* -1: closed */
+    bool locked;    /* false where the disk knows no locks */
 } open_file;
+bool files_is_open(const open_file* self, const file_info* info); /* is it that file? */
 void files_close(open_file* self); /* a second time is a no-op */
 
 /* A file that is made here is locked while it is open. When its process ends, however it ends, the lock is gone, and
@@ -69,5 +73,6 @@ char* files_real_path(const char* path);                 /* absolute, links foll
 
 bool files_is_terminal(int descriptor);
 int64_t files_clock_ns(void); /* monotonic */
+void files_sleep_ns(int64_t duration_ns);
 
 #endif

@@ -9,6 +9,9 @@
 #include "console.h"
 
 #include <errno.h>
+#if !defined(_WIN32)
+#include <poll.h>
+#endif
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +19,21 @@
 static gpst_pipeline* volatile interrupt_pipeline;
 static volatile sig_atomic_t interrupt_count;
 static volatile sig_atomic_t interrupt_says; /* not quiet */
+static volatile sig_atomic_t interrupt_works; /* something has been made that is to be ended well */
+
+/* Who does not read what is said must not hold the run. */
+static void interrupt_say(const char* said, size_t bytes) {
+#if !defined(_WIN32)
+    struct pollfd out;
+    out.fd = 2;
+    out.events = POLLOUT;
+    out.revents = 0;
+    if (poll(&out, 1, 0) <= 0 || !(out.revents & POLLOUT))
+        return;
+#endif
+    const ssize_t ignored = write(2, said, (unsigned)bytes);
+    (void)ignored;
+}
 
 static void interrupt_handle(int number) {
     static const char said[] = "\ngpustage: finishing what is in flight; once more to drop it\n";
@@ -23,11 +41,11 @@ static void interrupt_handle(int number) {
     const int count = (int)interrupt_count + 1;
     gpst_pipeline* const pipeline = interrupt_pipeline;
     interrupt_count = count;
+    if (!pipeline && (!interrupt_works || count >= 2)) /* what is left has no end of its own, as a FIFO that nobody reads */
+        _exit(EXIT_INTERRUPTED);
     gpst_pipeline_stop(pipeline);
-    if (count == 1 && interrupt_says) {
-        const ssize_t ignored = write(2, said, sizeof said - 1);
-        (void)ignored;
-    }
+    if (count == 1 && interrupt_says)
+        interrupt_say(said, sizeof said - 1);
     if (count >= 2) {
         gpst_pipeline_cancel(pipeline);
         signal(number, SIG_DFL);
@@ -49,7 +67,8 @@ static void interrupt_take(int number, const struct sigaction* action) {
 }
 #endif
 
-void interrupt_open(void) {
+void interrupt_open(bool works) {
+    interrupt_works = works;
     interrupt_says = !console_is_quiet();
 #if defined(_WIN32)
     signal(SIGINT, interrupt_handle);
@@ -74,6 +93,7 @@ void interrupt_open(void) {
 /* An interrupt may have come before there was anything to stop. */
 void interrupt_watch(gpst_pipeline* pipeline) {
     interrupt_pipeline = pipeline;
+    interrupt_works = 1;
     if (pipeline && interrupt_count > 0)
         gpst_pipeline_stop(pipeline);
 }

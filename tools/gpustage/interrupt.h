@@ -4,9 +4,9 @@
 
 #include "../../gpustage.h"
 
-/* Installs the handlers, and ignores SIGPIPE. Before, a signal ends the process at once, as is right while nothing has
-   been made yet. */
-void interrupt_open(void);
+/* Installs the handlers, and ignores SIGPIPE. works: there is something to be ended well from now on; else from the
+   first pipeline that is watched on, and before it a signal ends the process with EXIT_INTERRUPTED. */
+void interrupt_open(bool works);
 void interrupt_watch(gpst_pipeline* pipeline); /* whom to stop; NULL = nobody any more */
 bool interrupt_happened(void);
 

@@ -26,6 +26,26 @@ static bool job_refuse_large(const job* self, input* in) {
     return true;
 }
 
+/* The item fails with this sentence; out of memory, with the engine's words. */
+static gpst_result job_refuse(input* in, gpst_result result, const char* sentence, const char* detail) {
+    text reason = GPST_ZERO;
+    text_format(&reason, "%s%s", sentence, detail);
+    in->problem = reason.data;
+    return result;
+}
+
+static const char job_moved[] = "the output directory was moved, emptied or replaced during the run";
+
+/* Its outputs are about to change: first the list says so. */
+static gpst_result job_begin_outputs(job* self, input* in) {
+    if (self->desc.stacked)
+        return GPST_OK;
+    if (!run_lock_holds(&self->lock))
+        return job_refuse(in, GPST_ERROR_STATE, job_moved, "");
+    const char* const problem = manifest_begin_item(&self->manifest, in->stem);
+    return problem ? job_refuse(in, GPST_ERROR_IO, "the list of what is whole cannot be kept: ", problem) : GPST_OK;
+}
+
 static gpst_result job_next_input(void* user_data, uint64_t index, gpst_input* out) {
     job* const self = (job*)user_data;
     (void)index;
@@ -39,12 +59,18 @@ static gpst_result job_next_input(void* user_data, uint64_t index, gpst_input* o
     if (in->problem)
         return GPST_ERROR_ACCESS;
     inputs_refresh(in); /* before it is read: if it changes afterwards, --resume does it again */
-    return job_refuse_large(self, in) ? GPST_ERROR_BUDGET : GPST_OK;
+    return job_refuse_large(self, in) ? GPST_ERROR_BUDGET : job_begin_outputs(self, in);
 }
 
 static void job_list_whole(job* self, const input* in) {
     if (self->desc.stacked)
         return;
+    if (!run_lock_holds(&self->lock)) {
+        if (!self->moved)
+            console_error("-o=%s: %s", self->desc.asked->output, job_moved);
+        self->moved = true;
+        return;
+    }
     text sizes = outputs_sizes(&self->names, in);
     if (sizes.data && !sizes.failed)
         manifest_add(&self->manifest, in, sizes.data);
@@ -62,7 +88,8 @@ static gpst_result job_take_item(void* user_data, const gpst_item* item) {
         self->counts.failed++;
         console_error("%s: %s: %s", item->name, item->stage, reason);
         if (!counts_add_error(&self->counts, (size_t)(in - self->inputs.items), item->name, item->stage,
-                              item->result, reason))
+                              item->result, reason) &&
+            self->desc.asked->stats)
             console_error("%s: out of memory: not listed in --stats", item->name);
     }
     console_progress(self->counts.ok + self->counts.failed, self->n_to_do, self->counts.failed,
@@ -220,6 +247,23 @@ static int job_open_pipeline(job* self) {
     return EXIT_MACHINE;
 }
 
+/* A stacked file may take the name of an output that a list there has. */
+static const char* job_withdraw(const job* self) {
+    const char* const path = self->desc.asked->output;
+    gpst_context_info info;
+    text parent = files_parent(path), stem = GPST_ZERO;
+    const char* problem = text_out_of_memory;
+    gpst_context_query_info(self->context, &info);
+    text_append(&stem, files_base_name(path), strlen(files_base_name(path)) - strlen(".npy"));
+    if (parent.data && stem.data) {
+        run_lock_clean(parent.data);
+        problem = manifest_withdraw(parent.data, info.temporary_tag, stem.data);
+    }
+    text_free(&stem);
+    text_free(&parent);
+    return problem;
+}
+
 static int job_open_stacked(job* self) {
     const options* const asked = self->desc.asked;
     file_info info;
@@ -231,12 +275,10 @@ static int job_open_stacked(job* self) {
     const int status = outputs_check_parent("-o", asked->output, asked->command_name);
     if (status != EXIT_DONE)
         return status;
-    text parent = files_parent(asked->output);
-    if (parent.data)
-        run_lock_clean(parent.data);
-    text_free(&parent);
+    const char* problem = job_withdraw(self);
     gpst_warp_query_output(self->desc.warp, &row);
-    const char* const problem = tensor_create(&self->tensor, asked->output, &row, self->inputs.count);
+    if (!problem)
+        problem = tensor_create(&self->tensor, asked->output, &row, self->inputs.count);
     self->tensor.sync = asked->fsync != (int)GPST_FSYNC_NONE;
     if (!problem)
         return EXIT_DONE;
@@ -272,7 +314,9 @@ static int job_open_directory(job* self) {
     gpst_context_query_info(self->context, &info);
     int status = outputs_open_directory(asked->output, asked->command_name);
     if (status == EXIT_DONE)
-        status = run_lock_open(&self->lock, asked->output, info.temporary_tag, desc.settings, desc.command);
+        status = run_lock_open(&self->lock, asked->output, info.temporary_tag, desc.settings);
+    desc.tag = info.temporary_tag;
+    desc.alone = self->lock.alone;
     if (status == EXIT_DONE)
         status = manifest_open(&self->manifest, &desc);
     if (status == EXIT_DONE && asked->resume)
@@ -300,7 +344,7 @@ int job_open(job* self, const job_desc* desc) {
         status = outputs_check(&self->names, desc->stacked, &self->inputs, asked);
     if (status == EXIT_DONE)
         status = job_load_settings(self);
-    interrupt_open();
+    interrupt_open(false);
     if (status == EXIT_DONE)
         status = job_open_context(self);
     if (status == EXIT_DONE)
@@ -354,12 +398,13 @@ static int job_close_tensor(job* self) {
     if (!self->desc.stacked)
         return EXIT_DONE;
     self->counts.row_bytes_written = self->counts.ok * self->tensor.row_bytes;
-    const bool whole = self->counts.not_done == 0;
+    const bool whole = self->counts.not_done == 0 && self->counts.ok > 0;
     const char* const problem = tensor_close(&self->tensor, whole);
     if (problem)
         console_error("-o=%s: %s", self->desc.asked->output, problem);
     else if (!whole)
-        console_note("note: %s: not every input had its turn: not written", self->desc.asked->output);
+        console_error("-o=%s: not written: %s", self->desc.asked->output,
+                      self->counts.not_done > 0 ? "not every input had its turn" : "no input could be used");
     return problem ? EXIT_FAILED_ITEMS : EXIT_DONE;
 }
 
@@ -396,7 +441,7 @@ int job_run(job* self) {
     }
     gpst_pipeline_query_stats(self->pipeline, &stats);
     self->counts.not_done = self->n_to_do - self->counts.ok - self->counts.failed;
-    if (job_close_tensor(self) != EXIT_DONE || self->counts.failed > 0)
+    if (job_close_tensor(self) != EXIT_DONE || self->counts.failed > 0 || self->moved)
         status = EXIT_FAILED_ITEMS;
     if (job_write_stats(self, &stats) != EXIT_DONE || job_save_settings(self) != EXIT_DONE)
         status = EXIT_FAILED_ITEMS;

@@ -27,6 +27,7 @@ typedef struct job {
     outputs names;
     run_lock lock;
     manifest manifest;
+    bool moved; /* the output directory is not where it was */
     tensor_file tensor;
     const char** paths; /* what the source will hand out, in order */
     gpst_context* context;

@@ -3,11 +3,14 @@
 
      gpustage-manifest 2
      set KEY=VALUE            what the outputs depend on
-     item BYTES MTIME_NS OUTPUT_BYTES,... STEM PATH
+     run TAG alone|beside     a run began; beside: while another was at work
+     begin TAG STEM           it is about to make the outputs of that name
+     item TAG BYTES MTIME_NS OUTPUT_BYTES,... STEM PATH     and they are whole
 
-   PATH is the input's own, absolute and with links followed; STEM is what its outputs are named by: of two inputs with
-   one STEM the later line says whose the outputs are. In both a blank, a line feed and '%' are written %20, %0A and %25.
-   A line that was torn off, or that is no such line, counts as none. */
+   PATH is the input's own, absolute and with links followed; STEM is what its outputs are named by. In both a blank, a
+   line feed and '%' are written %20, %0A and %25. An item counts when its run began it and no other run had it in hand
+   meanwhile: one that began it and did not end may still be making them, unless a later run began alone. A line that
+   was torn off, or that is no such line, counts as none. */
 #include "manifest.h"
 
 #include "console.h"
@@ -59,19 +62,34 @@ static char* manifest_word(char** at) {
     return *word ? word : NULL;
 }
 
-/* "item BYTES MTIME_NS SIZES STEM PATH", cut in place. */
-static bool manifest_parse(char* line, manifest_entry* out) {
-    const char* number = line + 5;
+/* "BYTES MTIME_NS SIZES STEM PATH" at *at, cut in place. */
+static bool manifest_parse_item(char* at, manifest_entry* out) {
+    const char* number = at;
     uint64_t mtime_ns = 0;
     if (!text_read_count(&number, &out->bytes) || *number++ != ' ' || !text_read_count(&number, &mtime_ns) ||
         *number++ != ' ')
         return false;
-    char* at = line + (number - line);
+    at += number - at;
     out->mtime_ns = (int64_t)mtime_ns;
     out->output_bytes = manifest_word(&at);
     out->stem = manifest_word(&at);
     out->path = manifest_word(&at);
     return out->path && !*at;
+}
+
+static bool manifest_parse(char* line, manifest_entry* out) {
+    const bool is_item = manifest_starts(line, "item ");
+    if (!is_item && !manifest_starts(line, "begin "))
+        return false;
+    char* at = line + (is_item ? 5 : 6);
+    out->tag = manifest_word(&at);
+    out->path = NULL;
+    if (!out->tag)
+        return false;
+    if (is_item)
+        return manifest_parse_item(at, out);
+    out->stem = manifest_word(&at);
+    return out->stem && !*at;
 }
 
 static int manifest_compare(const void* a, const void* b) {
@@ -81,26 +99,72 @@ static int manifest_compare(const void* a, const void* b) {
     return order ? order : first->line < second->line ? -1 : 1;
 }
 
+#define MANIFEST_OPEN 16 /* runs that have one name in hand at once; of more it counts as not whole */
+
+/* The lines of one name, in order: the last one when it says that the outputs are whole; else NULL. */
+static const manifest_entry* manifest_judge(const manifest_entry* lines, size_t n) {
+    const char* open[MANIFEST_OPEN];
+    const manifest_entry* whole = NULL;
+    size_t n_open = 0, epoch = 0;
+    bool mixed = false;
+    for (size_t i = 0; i < n; i++) {
+        const manifest_entry* const line = &lines[i];
+        size_t at = 0;
+        if (line->epoch != epoch)
+            n_open = 0; /* who had it in hand before is dead */
+        epoch = line->epoch;
+        while (at < n_open && strcmp(open[at], line->tag) != 0)
+            at++;
+        const bool was_open = at < n_open;
+        if (was_open)
+            open[at] = open[--n_open];
+        if (!line->path) {
+            mixed = n_open > 0 || n_open == MANIFEST_OPEN;
+            if (n_open < MANIFEST_OPEN)
+                open[n_open++] = line->tag;
+        } else {
+            mixed = mixed || n_open > 0;
+        }
+        whole = line->path && was_open && !mixed ? line : NULL;
+    }
+    return whole;
+}
+
+/* Of each name's lines the one that counts, in place. */
+static void manifest_keep_whole(manifest* self, size_t n) {
+    if (n > 1)
+        qsort(self->entries, n, sizeof *self->entries, manifest_compare);
+    for (size_t first = 0, end = 0; first < n; first = end) {
+        while (end < n && !strcmp(self->entries[end].stem, self->entries[first].stem))
+            end++;
+        const manifest_entry* const whole = manifest_judge(&self->entries[first], end - first);
+        if (whole)
+            self->entries[self->count++] = *whole;
+    }
+}
+
 static bool manifest_parse_items(manifest* self, char* lines) {
-    size_t n = 0;
+    size_t most = 0, n = 0, epoch = 0;
     for (const char* p = lines; *p; p++)
-        n += *p == '\n';
-    self->entries = (manifest_entry*)calloc(n + 1, sizeof *self->entries);
+        most += *p == '\n';
+    self->entries = (manifest_entry*)calloc(most + 1, sizeof *self->entries);
     if (!self->entries)
         return false;
     while (*lines) {
         char* const end = strchr(lines, '\n');
-        manifest_entry* const entry = &self->entries[self->count];
+        manifest_entry* const entry = &self->entries[n];
         if (!end)
             break;
         *end = '\0';
-        entry->line = self->count;
-        if (manifest_starts(lines, "item ") && manifest_parse(lines, entry))
-            self->count++;
+        entry->line = n;
+        entry->epoch = epoch;
+        if (manifest_starts(lines, "run ") && end - lines > 6 && !strcmp(end - 6, " alone"))
+            epoch++;
+        else if (manifest_parse(lines, entry))
+            n++;
         lines = end + 1;
     }
-    if (self->count > 1)
-        qsort(self->entries, self->count, sizeof *self->entries, manifest_compare);
+    manifest_keep_whole(self, n);
     return true;
 }
 
@@ -146,6 +210,18 @@ static int manifest_refuse(const manifest* self, const text* header, const char*
 
 /* ---- open, find, add ---------------------------------------------------------------------- */
 
+static const char* manifest_say(const open_file* file, const text* line) {
+    return line->failed ? text_out_of_memory : files_list_add(file, line->data, line->bytes);
+}
+
+static const char* manifest_say_run(const manifest* self, bool alone) {
+    text line = GPST_ZERO;
+    text_format(&line, "run %s %s\n", self->tag, alone ? "alone" : "beside");
+    const char* const problem = manifest_say(&self->file, &line);
+    text_free(&line);
+    return problem;
+}
+
 /* What was there goes first: from the first output on it would say what is not so. */
 static const char* manifest_begin(const manifest* self, const text* header, bool sync) {
     const char* problem = files_list_clear(&self->file);
@@ -167,8 +243,9 @@ static int manifest_use(manifest* self, const manifest_desc* desc, const text* h
                       !manifest_starts(self->loaded.data + header->bytes, "set ");
     if (!same && self->loaded.data && desc->resume)
         return manifest_refuse(self, header, desc->command);
-    const char* const problem =
-        same ? manifest_continue(self, header) : manifest_begin(self, header, desc->sync);
+    const char* problem = same ? manifest_continue(self, header) : manifest_begin(self, header, desc->sync);
+    if (!problem)
+        problem = manifest_say_run(self, desc->alone);
     self->writable = !problem;
     if (!problem)
         return EXIT_DONE;
@@ -181,6 +258,7 @@ int manifest_open(manifest* self, const manifest_desc* desc) {
     int status = EXIT_MACHINE;
     memset(self, 0, sizeof *self);
     self->file.descriptor = -1;
+    self->tag = desc->tag;
     text_format(&self->path, "%s/%s", desc->directory, OUTPUTS_MANIFEST);
     if (self->path.failed || header.failed) {
         text_free(&header);
@@ -206,7 +284,7 @@ void manifest_close(manifest* self) {
 
 const char* manifest_find(const manifest* self, const input* in) {
     size_t low = 0, high = self->count;
-    while (low < high) { /* one past the last entry of this stem */
+    while (low < high) { /* one past the entry of this stem */
         const size_t middle = low + (high - low) / 2;
         if (strcmp(self->entries[middle].stem, in->stem) <= 0)
             low = middle + 1;
@@ -220,21 +298,52 @@ const char* manifest_find(const manifest* self, const input* in) {
     return same ? entry->output_bytes : NULL;
 }
 
+static const char* manifest_say_begin(const open_file* file, const char* tag, const char* stem) {
+    text line = GPST_ZERO;
+    text_format(&line, "begin %s ", tag);
+    manifest_escape(&line, stem);
+    text_add(&line, "\n");
+    const char* const problem = manifest_say(file, &line);
+    text_free(&line);
+    return problem;
+}
+
+const char* manifest_begin_item(manifest* self, const char* stem) {
+    return manifest_say_begin(&self->file, self->tag, stem);
+}
+
 void manifest_add(manifest* self, const input* in, const char* output_bytes) {
     text line = GPST_ZERO;
     if (!self->writable || !in->identity || in->mtime_ns < 0)
         return;
-    text_format(&line, "item %llu %lld %s ", (unsigned long long)in->bytes, (long long)in->mtime_ns,
+    text_format(&line, "item %s %llu %lld %s ", self->tag, (unsigned long long)in->bytes, (long long)in->mtime_ns,
                 output_bytes);
     manifest_escape(&line, in->stem);
     text_add(&line, " ");
     manifest_escape(&line, in->identity);
     text_add(&line, "\n");
-    const char* const problem =
-        line.failed ? text_out_of_memory : files_list_add(&self->file, line.data, line.bytes);
+    const char* const problem = manifest_say(&self->file, &line);
     if (problem) {
         console_note("note: %s: %s: --resume will not know of what follows", self->path.data, problem);
         self->writable = false;
     }
     text_free(&line);
+}
+
+const char* manifest_withdraw(const char* directory, const char* tag, const char* stem) {
+    text path = GPST_ZERO, found = GPST_ZERO;
+    file_info info;
+    open_file file;
+    text_format(&path, "%s/%s", directory, OUTPUTS_MANIFEST);
+    const char* problem = path.failed ? text_out_of_memory : NULL;
+    if (!problem && !files_query(path.data, &info)) {
+        problem = files_open_list(path.data, &file, &found);
+        if (!problem) {
+            problem = manifest_say_begin(&file, tag, stem);
+            files_close(&file);
+        }
+    }
+    text_free(&found);
+    text_free(&path);
+    return problem;
 }

@@ -6,28 +6,33 @@
 #include "outputs.h"
 
 
-/* A line of the file: an input as it was, and the sizes of what was made of it. */
+/* A line of the file: an item that was begun, or an input as it was and the sizes of what was made of it. */
 typedef struct manifest_entry {
+    const char* tag;  /* of the run */
     const char* stem; /* what the outputs are named by */
-    const char* path; /* of the input: absolute, links followed */
+    const char* path; /* of the input: absolute, links followed; NULL: begun */
     uint64_t bytes;
     int64_t mtime_ns;
     const char* output_bytes; /* "n,n,..." */
     size_t line;
+    size_t epoch; /* runs that began alone before it */
 } manifest_entry;
 
 typedef struct manifest {
     text path;
+    const char* tag;
     open_file file;
     bool writable;
     text loaded;             /* the file that was found; entries point into it */
-    manifest_entry* entries; /* sorted by stem; of equal stems the latest line last */
+    manifest_entry* entries; /* what is whole, sorted by stem */
     size_t count;
 } manifest;
 
 typedef struct manifest_desc {
     const char* directory;
     const char* settings; /* "key=value" lines that say all that the outputs depend on */
+    const char* tag;      /* of this run; must live as long as the manifest */
+    bool alone;           /* no other run is at work there */
     bool resume;          /* other settings are wrong usage then; else the list begins anew with these */
     bool sync;            /* a new list is on the disk before the first output is made */
     const char* command;
@@ -38,9 +43,15 @@ typedef struct manifest_desc {
 int manifest_open(manifest* self, const manifest_desc* desc);
 void manifest_close(manifest* self); /* all-zero: a no-op */
 
-/* Sizes of an item's outputs as the manifest has them for this input as it is now; NULL: not listed. */
+/* Sizes of an item's outputs as the manifest has them for this input as it is now; NULL: not whole. */
 const char* manifest_find(const manifest* self, const input* in);
-/* Adds a line, by one write. */
+/* From now on what is listed for the item's name counts no more: its outputs are about to change. NULL, or why that
+   cannot be written: then they must not change. */
+const char* manifest_begin_item(manifest* self, const char* stem);
+/* They are whole. */
 void manifest_add(manifest* self, const input* in, const char* output_bytes);
+/* The same as manifest_begin_item for a file that becomes an output's of the runs that made the directory's list; without
+   a list nothing. */
+const char* manifest_withdraw(const char* directory, const char* tag, const char* stem);
 
 #endif

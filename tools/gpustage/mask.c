@@ -95,9 +95,9 @@ int mask_load(mask* self, const options* asked) {
                                                 : gpst_result_text(result);
     }
     codec_destroy(worker);
+    self->file_bytes = file.bytes;
+    self->file_hash = text_hash(file.data, file.bytes);
     text_free(&file);
-    self->file_bytes = info.bytes;
-    self->mtime_ns = info.mtime_ns;
     return problem ? console_refuse(asked->command_name, problem, "--mask=%s: %s", asked->mask, problem) : EXIT_DONE;
 }
 

@@ -13,7 +13,7 @@ typedef struct mask_view { /* an encoded PNG */
 typedef struct mask {
     gpst_image image; /* GRAY u8, 255 keep and 0 drop; data NULL without a mask */
     uint64_t file_bytes;
-    int64_t mtime_ns;
+    uint64_t file_hash;
     mask_view* views; /* --mask-out: n_views of them, the same for every frame */
     uint32_t n_views;
 } mask;

@@ -4,6 +4,7 @@
 
 #include "console.h"
 #include "files.h"
+#include "run_lock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +68,9 @@ int outputs_open_directory(const char* directory, const char* command) {
     if (files_query(directory, &info)) {
         const int status = outputs_check_parent("-o", directory, command);
         const char* const problem = status == EXIT_DONE ? files_make_directory(directory) : NULL;
-        return problem ? console_usage(command, "-o=%s: %s", directory, problem) : status;
+        if (problem)
+            console_error("-o=%s: %s", directory, problem);
+        return problem ? EXIT_MACHINE : status;
     }
     if (!info.is_directory)
         return console_usage(command, "-o=%s: is no directory", directory);
@@ -139,21 +142,21 @@ static int outputs_compare(const void* a, const void* b) {
     return strcmp(*(char* const*)a, *(char* const*)b);
 }
 
-/* Names in the output directory of files that are read. */
-static bool outputs_list_taken(const char* directory, const read_files* files, text_list* out) {
+/* Names in the output directory of files that are read. NULL, or why it cannot be listed: then nothing is known. */
+static const char* outputs_list_taken(const char* directory, const read_files* files, text_list* out) {
     text_list names = GPST_ZERO;
-    bool listed = true;
-    (void)files_list(directory, &names);
-    for (size_t i = 0; listed && i < names.count; i++) {
+    file_info info;
+    const char* problem = files_query(directory, &info) || !info.is_directory ? NULL : files_list(directory, &names);
+    for (size_t i = 0; !problem && i < names.count; i++) {
         char path[OUTPUTS_PATH_BYTES];
         if (snprintf(path, sizeof path, "%s/%s", directory, names.items[i]) < (int)sizeof path &&
-            outputs_find_read(files, path))
-            listed = text_list_add(out, names.items[i]);
+            outputs_find_read(files, path) && !text_list_add(out, names.items[i]))
+            problem = text_out_of_memory;
     }
     text_list_free(&names);
     if (out->count > 1)
         qsort(out->items, out->count, sizeof *out->items, outputs_compare);
-    return listed;
+    return problem;
 }
 
 /* The first output whose name is in the sorted list; false: none is. */
@@ -177,8 +180,9 @@ static int outputs_check_names(const outputs* self, const input_list* inputs, co
     char name[OUTPUTS_PATH_BYTES];
     const char* made_of = NULL;
     int status = EXIT_DONE;
-    if (!outputs_list_taken(self->directory, files, &taken))
-        status = console_memory();
+    const char* const problem = outputs_list_taken(self->directory, files, &taken);
+    if (problem)
+        status = console_refuse(command, problem, "-o=%s: %s", self->directory, problem);
     else if (outputs_meet(self, inputs, &taken, name, &made_of))
         status = console_usage(command, "-o=%s: %s, made of %s, would overwrite an input of that name",
                                self->directory, name, made_of);
@@ -227,6 +231,18 @@ static int outputs_check_beside(const outputs* self, const input_list* inputs, c
     return status;
 }
 
+/* What a killed run left beside it is removed. */
+static int outputs_check_file(const named_file* file, const char* command) {
+    file_info info;
+    text parent = files_parent(file->path);
+    if (parent.data)
+        run_lock_clean(parent.data);
+    text_free(&parent);
+    return !files_query(file->path, &info) && info.is_directory
+               ? console_usage(command, "%s=%s: is a directory", file->option, file->path)
+               : EXIT_DONE;
+}
+
 int outputs_check(const outputs* self, bool stacked, const input_list* inputs, const options* asked) {
     const char* const command = asked->command_name;
     const named_file files[] = {{"-o", stacked ? asked->output : NULL},
@@ -241,6 +257,8 @@ int outputs_check(const outputs* self, bool stacked, const input_list* inputs, c
     for (size_t i = 0; i < n_files; i++) {
         if (!files[i].path)
             continue;
+        if (status == EXIT_DONE)
+            status = outputs_check_file(&files[i], command);
         const read_file* const met = outputs_find_read(&read, files[i].path);
         if (met && status == EXIT_DONE)
             status = console_usage(command, "%s=%s: would overwrite the input %s", files[i].option, files[i].path, met->path);

@@ -26,9 +26,8 @@ static text reproject_settings(const options* asked, const mask* mask_used) {
     if (asked->raw.format != GPST_FORMAT_INVALID)
         text_format(&out, "raw=%ux%u:%d\n", asked->raw.width, asked->raw.height, (int)asked->raw.format);
     if (asked->mask)
-        text_format(&out, "mask=%llu bytes of time %lld\nmask-out=%d\n",
-                    (unsigned long long)mask_used->file_bytes, (long long)mask_used->mtime_ns,
-                    asked->mask_out ? 1 : 0);
+        text_format(&out, "mask=%llu bytes, hash %016llx\nmask-out=%d\n", (unsigned long long)mask_used->file_bytes,
+                    (unsigned long long)mask_used->file_hash, asked->mask_out ? 1 : 0);
     return out;
 }
 
@@ -62,7 +61,9 @@ static int reproject_write_rig(const options* asked) {
     const char* const problem =
         rig.failed ? text_out_of_memory : files_write_whole(asked->rig, rig.data, rig.bytes);
     text_free(&rig);
-    return problem ? console_refuse(asked->command_name, problem, "--rig=%s: %s", asked->rig, problem) : EXIT_DONE;
+    if (problem)
+        console_error("--rig=%s: %s", asked->rig, problem);
+    return problem ? EXIT_MACHINE : EXIT_DONE;
 }
 
 static int reproject_run(const options* asked, const mask* mask_used, const gpst_warp* warp) {

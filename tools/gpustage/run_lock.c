@@ -24,45 +24,41 @@ static text run_lock_path(const char* directory, const char* name) {
     return path;
 }
 
-/* FNV-1a: two runs compare their settings by it. */
-static uint64_t run_lock_hash(const char* settings) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *settings; settings++)
-        hash = (hash ^ (unsigned char)*settings) * 0x100000001b3u;
-    return hash;
-}
-
 static void run_lock_describe(text* out, const char* settings) {
     text_add(out, RUN_LOCK_TITLE);
-    text_format(out, "settings %016llx\n", (unsigned long long)run_lock_hash(settings));
+    text_format(out, "settings %016llx\n", (unsigned long long)text_hash(settings, strlen(settings)));
 }
 
 /* ---- the dead --------------------------------------------------------------------- */
 
-/* The library's files of the run whose lock this was; listed now, when no more can come. */
-static void run_lock_remove_files(const char* directory, const char* lock_name) {
+/* The library's files of the run whose lock this was; listed now, when no more can come. False: not all of them. */
+static bool run_lock_remove_files(const char* directory, const char* lock_name) {
     const size_t tag_bytes = strlen(lock_name) - strlen(RUN_LOCK_END);
     text_list names = GPST_ZERO;
-    (void)files_list(directory, &names);
+    bool all = !files_list(directory, &names);
     for (size_t i = 0; i < names.count; i++) {
         const char* const name = names.items[i];
         if (strncmp(name, lock_name, tag_bytes) != 0 || name[tag_bytes] != '-' || !run_lock_ends(name, ".tmp"))
             continue;
         text path = run_lock_path(directory, name);
-        if (!path.failed)
+        if (path.data)
             files_remove(path.data);
+        all = all && path.data;
         text_free(&path);
     }
     text_list_free(&names);
+    return all;
 }
 
+/* True: nobody has it, and what it stood for is gone. */
 static bool run_lock_bury(const char* directory, const char* name, const char* path) {
     open_file file;
     if (!files_take_abandoned(path, &file))
         return false;
-    if (run_lock_ends(name, RUN_LOCK_END))
-        run_lock_remove_files(directory, name);
-    files_discard(&file, path);
+    if (run_lock_ends(name, RUN_LOCK_END) && !run_lock_remove_files(directory, name))
+        files_close(&file); /* the next run tries again */
+    else
+        files_discard(&file, path);
     return true;
 }
 
@@ -71,37 +67,67 @@ static bool run_lock_bury(const char* directory, const char* name, const char* p
 /* A lock that is still empty belongs to a run that has yet to look for this one's, and finds it. */
 static bool run_lock_differs(const char* path, const char* mine) {
     text theirs = GPST_ZERO;
-    const bool known = !files_read_at_most(path, 4096, &theirs) && theirs.data &&
+    const bool known = !files_read_regular(path, 4096, &theirs) && theirs.data &&
                        run_lock_begins(theirs.data, RUN_LOCK_TITLE);
     const bool differs = known && strcmp(theirs.data, mine) != 0;
     text_free(&theirs);
     return differs;
 }
 
-/* own: the name of this run's lock, and mine what is in it; both NULL: nobody is asked. True: a living run has other
-   settings. */
-static bool run_lock_look_round(const char* directory, const char* own, const char* mine) {
+typedef struct run_lock_found {
+    bool others;   /* a run is at work there */
+    bool conflict; /* with other settings */
+} run_lock_found;
+
+/* own: the name of this run's lock, and mine what is in it; both NULL: nobody is asked. NULL, or why the directory cannot
+   be listed. */
+static const char* run_lock_look_round(const char* directory, const char* own, const char* mine, run_lock_found* out) {
     text_list names = GPST_ZERO;
-    bool conflict = false;
-    (void)files_list(directory, &names);
-    for (size_t i = 0; i < names.count; i++) {
+    const char* problem = files_list(directory, &names);
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; !problem && i < names.count; i++) {
         const char* const name = names.items[i];
         const bool is_lock = run_lock_ends(name, RUN_LOCK_END);
         if (!run_lock_begins(name, RUN_LOCK_BEGIN) || !(is_lock || run_lock_ends(name, FILES_TEMPORARY)) ||
             (own && !strcmp(name, own)))
             continue;
         text path = run_lock_path(directory, name);
-        if (!path.failed && !run_lock_bury(directory, name, path.data) && is_lock && mine)
-            conflict = conflict || run_lock_differs(path.data, mine);
+        if (!path.data)
+            problem = text_out_of_memory;
+        else if (!run_lock_bury(directory, name, path.data) && is_lock && mine) {
+            out->others = true;
+            out->conflict = out->conflict || run_lock_differs(path.data, mine);
+        }
         text_free(&path);
     }
     text_list_free(&names);
-    return conflict;
+    return problem;
 }
 
-void run_lock_clean(const char* directory) { (void)run_lock_look_round(directory, NULL, NULL); }
+#define RUN_LOCK_TRIES 10
+#define RUN_LOCK_WAIT_NS 20000000
 
-int run_lock_open(run_lock* self, const char* directory, const char* tag, const char* settings, const char* command) {
+/* A lock that is just being removed, by its run or by one that cleans up, is somebody's for a moment. */
+static const char* run_lock_meet(const char* directory, const char* own, const char* mine, run_lock_found* out) {
+    const char* problem = run_lock_look_round(directory, own, mine, out);
+    for (int i = 1; i < RUN_LOCK_TRIES && !problem && out->conflict; i++) {
+        files_sleep_ns(RUN_LOCK_WAIT_NS);
+        problem = run_lock_look_round(directory, own, mine, out);
+    }
+    return problem;
+}
+
+void run_lock_clean(const char* directory) {
+    run_lock_found found;
+    (void)run_lock_look_round(directory, NULL, NULL, &found);
+}
+
+bool run_lock_holds(const run_lock* self) {
+    file_info there;
+    return !files_query(self->path.data, &there) && files_is_open(&self->file, &there);
+}
+
+int run_lock_open(run_lock* self, const char* directory, const char* tag, const char* settings) {
     text mine = GPST_ZERO;
     int status = EXIT_DONE;
     memset(self, 0, sizeof *self);
@@ -112,17 +138,20 @@ int run_lock_open(run_lock* self, const char* directory, const char* tag, const 
         text_free(&mine);
         return console_memory();
     }
+    run_lock_found found = {false, false};
     const char* problem = files_create_locked(self->path.data, &self->file);
     if (!problem)
         problem = files_list_add(&self->file, mine.data, mine.bytes);
+    if (!problem && self->file.locked)
+        problem = run_lock_meet(directory, files_base_name(self->path.data), mine.data, &found);
+    self->alone = !found.others;
     if (problem) {
-        console_error("-o=%s: %s: %s", directory, files_base_name(self->path.data), problem);
+        console_error("-o=%s: %s", directory, problem);
         status = EXIT_MACHINE;
-    } else if (run_lock_look_round(directory, files_base_name(self->path.data), mine.data)) {
-        status = console_usage(command,
-                               "-o=%s: another run, with other settings, is at work there: let it end, or give another "
-                               "directory",
-                               directory);
+    } else if (found.conflict) {
+        console_error("-o=%s: another run, with other settings, is at work there: let it end, or give another directory",
+                      directory);
+        status = EXIT_USAGE;
     }
     text_free(&mine);
     return status;

@@ -10,12 +10,16 @@
 typedef struct run_lock {
     text path;
     open_file file;
+    bool alone; /* no other run was at work there when this one began */
 } run_lock;
 
 /* Locks the directory for runs of these settings, and removes what dead runs left. tag: of the process's temporary
    files. EXIT_DONE, or an exit status with the sentence printed: another run with other settings is at work. */
-int run_lock_open(run_lock* self, const char* directory, const char* tag, const char* settings, const char* command);
+int run_lock_open(run_lock* self, const char* directory, const char* tag, const char* settings);
 void run_lock_close(run_lock* self); /* all-zero: a no-op */
+
+/* Is it still there by its name? False: the directory was moved, emptied or replaced. */
+bool run_lock_holds(const run_lock* self);
 
 /* Removes what dead runs left. */
 void run_lock_clean(const char* directory);

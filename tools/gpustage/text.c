@@ -161,6 +161,13 @@ bool text_read_number(const char** at, double* out) {
     return true;
 }
 
+uint64_t text_hash(const void* data, size_t bytes) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ ((const unsigned char*)data)[i]) * 0x100000001b3u;
+    return hash;
+}
+
 void text_printable(char* out, size_t out_bytes, const char* string) {
     size_t i = 0;
     for (; string[i] && i + 1 < out_bytes; i++)

@@ -41,6 +41,8 @@ char* text_copy(const char* string, size_t bytes); /* NULL: out of memory */
 bool text_read_number(const char** at, double* out);
 bool text_read_count(const char** at, uint64_t* out); /* digits; false also when it does not fit */
 
+uint64_t text_hash(const void* data, size_t bytes); /* FNV-1a: tells contents apart, not meant to withstand anybody */
+
 /* Copies and puts '?' for control characters: for what goes to a terminal. */
 void text_printable(char* out, size_t out_bytes, const char* string);
 
