@@ -377,7 +377,7 @@ class Reproject(Case):
                            "/dev/stdin", "-o", self.path("out"), "--views", "1", "--size", "32x32", "--format", "ppm",
                            data=data)
         feeder.join()
-        self.check(outcome, 0, "1 other files are left out")
+        self.check(outcome, 0, "1 other file is left out")
         self.assertEqual(self.outputs(), ["listed one_v00.ppm"] + ["pano%02d_v00.ppm" % i for i in range(3)] +
                          ["pipe_v00.ppm", "single_v00.ppm", "stdin_v00.ppm"])
         for name in ("pipe", "single", "stdin", "listed one"):

@@ -224,7 +224,7 @@ static void test_scans(void** state) {
     expect(GPST_OK, read_header(file, make_jpeg(&parts), &kind, &image));
     parts.n_scans = 161;
     expect_says(GPST_ERROR_BUDGET, read_header(file, make_jpeg(&parts), &kind, &image),
-                "161 scans over 1000x1000 pixels; at most 160 scans of so many here (--max-pixels)");
+                "161 scans over 1000x1000 pixels; at most 160 at this size (--max-pixels)");
     set_limits(0, 0);
     /* Only scans count: not what looks like one within a segment, or behind the end. */
     parts.n_scans = 3;

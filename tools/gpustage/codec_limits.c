@@ -46,7 +46,7 @@ gpst_result codec_check_limits(const codec* self, const char* name, const gpst_i
                           shape->height, (unsigned long long)pixels, (unsigned long long)most_pixels);
     if (layout->n_scans > 1 && layout->n_scans * pixels / CODEC_SCANS > most_pixels)
         return codec_fail(reason, GPST_ERROR_BUDGET,
-                          "%s: %llu scans over %ux%u pixels; at most %llu scans of so many here (--max-pixels)", name,
+                          "%s: %llu scans over %ux%u pixels; at most %llu at this size (--max-pixels)", name,
                           (unsigned long long)layout->n_scans, shape->width, shape->height,
                           (unsigned long long)(most_pixels * CODEC_SCANS / pixels));
     const uint64_t picture_bytes = layout->in_place ? 0 : shape->height * (uint64_t)gpst_image_row_bytes(shape);

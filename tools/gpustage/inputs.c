@@ -109,8 +109,8 @@ static bool inputs_add_directory(input_list* self, const char* path, bool raw) {
         if (names.items[i][0] != '.')
             added = inputs_add_entry(self, path, names.items[i], raw, &ignored);
     if (added && !problem && (ignored > 0 || self->count == before))
-        console_note("note: %s: %zu pictures; %zu other files are left out", path, self->count - before,
-                     ignored);
+        console_note("note: %s: %zu pictures; %zu other file%s left out", path, self->count - before, ignored,
+                     ignored == 1 ? " is" : "s are");
     text_list_free(&names);
     return added;
 }

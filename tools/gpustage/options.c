@@ -288,7 +288,7 @@ static const char help_probe[] =
 
 static const char help_bench[] =
     "usage: gpustage bench [CASE...] [--list] [--json FILE] [--only TEXT,...] [--budget SECONDS]\n"
-    "                      [--times N] [--control] [--fresh]\n\n"
+    "                      [--times N] [--mixes N] [--control] [--fresh]\n\n"
     "Measures gpustage against this machine's own limits. Without CASE: all there are, some minutes. Takes up to 1 GB\n"
     "of memory; files, up to 1 GB, are made in a directory of its own under TMPDIR, and removed.\n";
 

@@ -262,11 +262,11 @@ const option options_table[] = {
     {"raw", 0, BOTH, "WxH:FORMAT", take_raw, 0, 0, 0, NULL,
      "inputs are pixels without a header; FORMAT is gray8, rgb8, bgr8 or rgba8"},
     {"max-pixels", 0, BOTH, "N[K|M|G]", take_bytes, AT(limits.pixels), 0, 0, NULL,
-     "a file that says it has more is refused (default 512M: 32767x16384); in all scans of a JPEG together, 16 times as "
-     "many"},
+     "refuse files whose header asks for more pixels (default 512M: 32767x16384), and JPEGs whose pixels times scans "
+     "are more than 16 N; K, M, G are powers of 1024"},
     {"max-item-bytes", 0, BOTH, "N[K|M|G]", take_bytes, AT(limits.bytes), 0, 0, NULL,
-     "a file that takes more memory is refused: itself, its picture, and what its decoder needs (default: a quarter of "
-     "the memory, at least 256M; 1G at most where an input is no regular file)"},
+     "refuse a file that needs more memory: its own bytes, its decoded picture and its decoder's (default: a quarter of "
+     "the machine's memory, at least 256M; for pipes and devices 1G at most)"},
     {"format", 0, COMMAND_REPROJECT, "jpg|png|ppm|npy", take_choice, AT(format), 0, 0, formats,
      "of the views (default jpg; ppm where JPEG is not built in)"},
     {"quality", 0, COMMAND_REPROJECT, "N", take_count, AT(quality), 1, 100, NULL,
@@ -340,7 +340,7 @@ const option options_table[] = {
      "a file is on the disk before it has its name (default), or whenever the system writes it: faster, and a file may be "
      "empty after a power cut"},
     {"dirty-bytes", 0, ENGINE, "N[K|M|G]", take_bytes, AT(dirty_bytes), 0, 0, NULL,
-     "of a file under -o DIR about twice so much waits in memory for the disk (default: as much as the system allows)"},
+     "about twice N bytes of each file under -o DIR may wait in memory for the disk (default: as the system allows)"},
     {"pin", 0, ENGINE, "none|cores|LIST", take_text, AT(pin), 0, 0, NULL,
      "bind each worker to one core: of those allowed, or of a LIST like 0-3,8 (Linux; default none)"},
     {"batch", 0, ENGINE, "N", take_count, AT(batch), 1, 64, NULL,
@@ -348,7 +348,7 @@ const option options_table[] = {
     {"on-error", 0, ENGINE, "continue|stop", take_choice, AT(stop_on_error), 0, 0, policies,
      "after a failed item: go on (default), or finish what is in flight"},
     {"resume", 0, ENGINE, NULL, take_flag, AT(resume), 0, 0, NULL,
-     "skip what the manifest under -o lists as whole under the same settings, and remove what killed runs left half-written"},
+     "skip what the list under -o DIR says is whole, made with the same settings of the same input"},
     {"stats", 0, ENGINE, "FILE.json", take_text, AT(stats), 0, 0, NULL, "everything counted and timed"},
     {"quiet", 0, ENGINE, NULL, take_flag, AT(quiet), 0, 0, NULL, "errors only"},
     {"trace", 0, ENGINE, "FILE", NULL, 0, 0, 0, NULL, NULL},
