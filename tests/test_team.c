@@ -212,6 +212,8 @@ static void test_little_address_space(void** state) {
 static void test_few_threads(void** state) {
     bool right = true;
     (void)state;
+    if (TEST_INSTRUMENTED)
+        skip(); /* who looks for leaks at the end wants a thread, too */
     n_right = n_no_start = 0;
     for (uint64_t n = 1; n <= 24; n += n < 12 ? 1 : 4)
         for (int again = 0; again < 3; again++) {
@@ -220,7 +222,7 @@ static void test_few_threads(void** state) {
         }
     printf("%u right, %u did not start\n", n_right, n_no_start);
     assert_true(right);
-    if (getuid() == 0 && !TEST_INSTRUMENTED)
+    if (getuid() == 0)
         assert_true(n_right > 20); /* else it depends on what this user runs beside */
 }
 

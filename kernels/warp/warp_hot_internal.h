@@ -242,13 +242,12 @@ typedef struct GPSTI_ROWS(hot_rows) {
 } GPSTI_ROWS(hot_rows);
 
 GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_rows)
-    GPSTI_ROWS(hot_two_rows)(const uint8_t* above, const uint8_t* below, const int32_t* x, int shift,
+    GPSTI_ROWS(hot_two_rows)(const uint8_t* above, const uint8_t* below, const int32_t* x, bool pairs,
                              const gpsti_hot_bytes* bytes, int32_t k, bool windows) {
+    const GPSTI_HOT_INTS pixel = GPSTI_HOT_LOAD(x + k), at = pairs ? GPSTI_HOT_OP(add_epi32)(pixel, pixel) : pixel;
     GPSTI_ROWS(hot_rows) out;
-    out.above = windows ? GPSTI_HOT_WINDOWS(above, bytes->window + k / 4)
-                        : GPSTI_HOT_GATHER(above, GPSTI_HOT_OP(slli_epi32)(GPSTI_HOT_LOAD(x + k), shift));
-    out.below = windows ? GPSTI_HOT_WINDOWS(below, bytes->window + k / 4)
-                        : GPSTI_HOT_GATHER(below, GPSTI_HOT_OP(slli_epi32)(GPSTI_HOT_LOAD(x + k), shift));
+    out.above = windows ? GPSTI_HOT_WINDOWS(above, bytes->window + k / 4) : GPSTI_HOT_GATHER(above, at);
+    out.below = windows ? GPSTI_HOT_WINDOWS(below, bytes->window + k / 4) : GPSTI_HOT_GATHER(below, at);
     return out;
 }
 
@@ -272,9 +271,9 @@ typedef struct GPSTI_ROWS(hot_yuv) {
 GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_yuv)
     GPSTI_ROWS(hot_sample_yuv)(const gpsti_hot_work* work, const gpsti_yuv_columns* columns, int32_t k, bool windows) {
     const GPSTI_ROWS(hot_rows) luma =
-        GPSTI_ROWS(hot_two_rows)(work->above, work->below, work->at, 0, &columns->luma, k, windows);
+        GPSTI_ROWS(hot_two_rows)(work->above, work->below, work->at, false, &columns->luma, k, windows);
     const GPSTI_ROWS(hot_rows) chroma =
-        GPSTI_ROWS(hot_two_rows)(work->chroma_above, work->chroma_below, columns->chroma_x, 1, &columns->chroma, k,
+        GPSTI_ROWS(hot_two_rows)(work->chroma_above, work->chroma_below, columns->chroma_x, true, &columns->chroma, k,
                                  windows);
     const GPSTI_HOT_FLOATS fx = GPSTI_HOT_OP(loadu_ps)(work->fx + k), fy = GPSTI_HOT_OP(loadu_ps)(work->fy + k);
     const GPSTI_HOT_FLOATS cx = GPSTI_HOT_OP(loadu_ps)(columns->chroma_fx + k);
