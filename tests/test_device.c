@@ -432,6 +432,31 @@ static void test_of_a_context(void** state) {
     assert_null(gpst_context_device(NULL));
 }
 
+/* What was charged for memory that is not made is free again. */
+static void test_budget_after_a_fault(void** state) {
+    static const char* const names[] = {"sim:fail_alloc=1", "sim:fail_host_alloc=1"};
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        test_memory memory;
+        gpst_context_desc desc = GPST_ZERO;
+        gpst_context* context = NULL;
+        gpst_memory* more = NULL;
+        desc.allocator = test_memory_hooks(&memory);
+        desc.backend = names[k % 2];
+        assert_int_equal(gpst_context_create(&desc, &context), GPST_OK);
+        const gpst_memory_kind kind = k % 2 ? GPST_MEMORY_PINNED : GPST_MEMORY_DEVICE;
+        if (k == 2)
+            test_memory_refuse(&memory, 1); /* before the device is asked */
+        assert_true(GPST_FAILED(gpst_memory_create(gpst_context_device(context), kind, 5000, &more)));
+        assert_null(more);
+        assert_int_equal(gpsti_a64_load(&context->host_bytes), 0);
+        assert_int_equal(gpsti_a64_load(&context->device_bytes), 0);
+        test_memory_relent(&memory);
+        gpst_context_destroy(context);
+        test_memory_check(&memory);
+    }
+}
+
 /* In a child of fork nothing is asked of the device, and nothing is freed. */
 static void test_fork(void** state) {
     device_kit kit;
@@ -486,6 +511,7 @@ int main(void) {
         cmocka_unit_test(test_opening_without_memory),
         cmocka_unit_test(test_every_fault),
         cmocka_unit_test(test_of_a_context),
+        cmocka_unit_test(test_budget_after_a_fault),
         cmocka_unit_test(test_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "test_device.h"
 
 #define BYTES ((size_t)70001)
+#define OWN_BYTES ((size_t)18 * 4096) /* pages of its own: drivers lock whole ones, and each once */
 #define GUARD 0xA5
 
 /* ---- every pair of memories ------------------------------------------------------------ */
@@ -19,7 +20,7 @@ typedef struct place {
 static void place_make(gpst_device* device, int kind, place* out) {
     memset(out, 0, sizeof *out);
     if (kind >= 3)
-        out->own = (uint8_t*)malloc(BYTES);
+        out->own = (uint8_t*)gpsti_aligned_alloc(OWN_BYTES, 4096);
     if (kind == 3)
         assert_int_equal(gpst_memory_register(device, out->own, BYTES, &out->memory), GPST_OK);
     else if (kind < 3)
@@ -31,7 +32,7 @@ static void place_make(gpst_device* device, int kind, place* out) {
 
 static void place_free(place* p) {
     gpst_memory_destroy(p->memory);
-    free(p->own);
+    gpsti_aligned_free(p->own);
 }
 
 /* What it holds is known to the host: by way of plain memory where it is the device's. */

@@ -173,7 +173,7 @@ GPST_API gpst_result gpst_memory_create(gpst_device* device, gpst_memory_kind ki
 /* gpst_memory_register -- page-locks memory that the user allocated, where the device can
 
    Parameters   device  (in)   not NULL
-                data    (in)   host memory; not NULL
+                data    (in)   host memory; not NULL; a driver locks whole pages, and may refuse to lock one twice
                 bytes   (in)   1 .. SIZE_MAX/2
                 out     (out)  of kind REGISTERED; its data is the user's; NULL on failure
    Shapes       data: uint8_t[bytes]
