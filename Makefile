@@ -268,10 +268,10 @@ RUNNABLE = $(TEST_SCRIPTS) $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROG
 SKIPPED = $(if $(HAVE_CMOCKA),,$(TEST_PROGRAMS:%=--skip %='no cmocka: install libcmocka-dev'))
 
 # What tools/gpu_check.sh runs: programs that end with 77 where no device answers.
-CHECK_TESTS := $(if $(HAVE_CMOCKA),$(addprefix $(BUILD)/tests/split/,test_backend_gpu test_pipeline_gpu test_batch_gpu)) \
-    $(TEST_ON_PROGRAMS) $(TEST_GPU_PROGRAMS)
+CHECK_TESTS := $(if $(HAVE_CMOCKA),$(addprefix $(BUILD)/tests/split/,test_backend_gpu test_pipeline_gpu test_batch_gpu \
+    test_device test_device_copy test_device_enqueue)) $(TEST_ON_PROGRAMS) $(TEST_GPU_PROGRAMS)
 CHECK_BENCHES := $(patsubst tools/%.cu,$(BUILD)/%,$(sort $(wildcard tools/bench_gpu_*.cu)))
-gpu-check-build: $(COMMAND) $(CHECK_TESTS) $(CHECK_BENCHES) $(BUILD)/examples/06_own_kernel
+gpu-check-build: $(COMMAND) $(CHECK_TESTS) $(CHECK_BENCHES) $(addprefix $(BUILD)/examples/,06_own_kernel 07_streams)
 
 test:
 	@sh tools/setup.sh test

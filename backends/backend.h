@@ -5,7 +5,7 @@
 
 #include "../core/base/base_internal.h"
 
-#define GPSTI_BACKEND_ABI 3
+#define GPSTI_BACKEND_ABI 4
 #define GPSTI_ARGS_BYTES 256 /* largest argument block of a launch */
 
 /* Of the sources in gpustage.h (amalgamate.py defines it there): units made from different headers refuse each
@@ -43,7 +43,12 @@ typedef struct gpsti_device_info {
     uint64_t memory_bytes, memory_free_bytes;
 } gpsti_device_info;
 
-typedef enum gpsti_copy_kind { GPSTI_COPY_H2D = 1, GPSTI_COPY_D2H = 2, GPSTI_COPY_D2D = 3 } gpsti_copy_kind;
+typedef enum gpsti_copy_kind {
+    GPSTI_COPY_H2D = 1,
+    GPSTI_COPY_D2H = 2,
+    GPSTI_COPY_D2D = 3,
+    GPSTI_COPY_ANY = 4 /* by where the two addresses lie; from host to host, too */
+} gpsti_copy_kind;
 
 typedef struct gpsti_host_memory {
     void* ptr;
@@ -106,7 +111,8 @@ struct gpsti_backend_i {
     /* Host memory that copies best: pinned where the device pins; page-aligned. Required. */
     gpst_result (*host_alloc)(gpsti_device* device, size_t bytes, bool want_huge, gpsti_host_memory* out);
     void (*host_free)(gpsti_device* device, gpsti_host_memory* memory);
-    /* Page-locks memory allocated by others. Optional: NULL = it stays pageable. */
+    /* Page-locks memory allocated by others; what is locked already is refused. Optional, both: NULL = it stays
+       pageable. */
     gpst_result (*host_register)(gpsti_device* device, void* ptr, size_t bytes);
     void (*host_unregister)(gpsti_device* device, void* ptr, size_t bytes); /* as it was registered */
 
@@ -124,6 +130,9 @@ struct gpsti_backend_i {
 
     /* The cudaStream_t or hipStream_t. Optional: NULL = the backend computes on the host. */
     void* (*stream_native)(gpsti_stream* stream);
+    /* A stream of the host application's, which stays its own: stream_destroy leaves it, and does not wait for it.
+       native may be NULL: the vendor's default stream. Required where there is stream_native, else NULL. */
+    gpst_result (*stream_wrap)(gpsti_device* device, void* native, gpsti_stream** out);
 
     /* Timed events. time_ns is when the event happened on the device's own clock (comparable between events
        of one device); valid after the event is done. Required. */
@@ -138,6 +147,10 @@ struct gpsti_backend_i {
 
     /* Required. */
     gpst_result (*copy)(gpsti_stream* stream, gpsti_copy_kind kind, void* dst, const void* src, size_t bytes);
+    /* n_rows of row_bytes each, as GPSTI_COPY_ANY; pitches >= row_bytes, up to INT32_MAX. Optional: NULL = a copy for
+       each row. */
+    gpst_result (*copy_rows)(gpsti_stream* stream, void* dst, size_t dst_pitch_bytes, const void* src,
+                             size_t src_pitch_bytes, size_t row_bytes, size_t n_rows);
     gpst_result (*memory_set)(gpsti_stream* stream, void* dst, int value, size_t bytes);
     /* args (args_bytes <= GPSTI_ARGS_BYTES) is copied; what it points to must live until the work is done.
        exec is meant for backends that compute on the CPU; NULL: one thread, bytes not known. */

@@ -33,8 +33,8 @@ typedef struct gpsti_cpu_event {
 GPSTI_INTERN gpst_result gpsti_operation_copy(gpsti_operation* operation, const char* function,
                                               gpsti_copy_kind kind, void* dst, const void* src,
                                               size_t bytes) {
-    GPSTI_FAIL_IF(kind < GPSTI_COPY_H2D || kind > GPSTI_COPY_D2D, GPST_ERROR_ARGUMENT,
-                  "%s: kind=%d: must be H2D, D2H or D2D", function, (int)kind);
+    GPSTI_FAIL_IF(kind < GPSTI_COPY_H2D || kind > GPSTI_COPY_ANY, GPST_ERROR_ARGUMENT,
+                  "%s: kind=%d: must be H2D, D2H, D2D or ANY", function, (int)kind);
     GPSTI_FAIL_IF(bytes && (!dst || !src), GPST_ERROR_ARGUMENT, "%s: dst or src is NULL for %zu bytes",
                   function, bytes);
     operation->kind = GPSTI_OPERATION_COPY;
@@ -379,6 +379,7 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_cpu_backend = {sizeof(gpsti_backend_i)
                                                          gpsti_cpu_stream_wait_idle, /* as a query: all is done */
                                                          gpsti_cpu_stream_notify,
                                                          NULL,
+                                                         NULL,
                                                          gpsti_cpu_event_create,
                                                          gpsti_cpu_event_destroy,
                                                          gpsti_cpu_event_record,
@@ -387,6 +388,7 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_cpu_backend = {sizeof(gpsti_backend_i)
                                                          gpsti_cpu_event_time,
                                                          gpsti_cpu_stream_wait_event,
                                                          gpsti_cpu_copy,
+                                                         NULL,
                                                          gpsti_cpu_memory_set,
                                                          gpsti_cpu_launch,
                                                          gpsti_cpu_graph_begin,

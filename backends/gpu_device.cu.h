@@ -170,7 +170,7 @@ GPSTI_PRIVATE void gpsti_gpu_host_unregister(gpsti_device* device, void* ptr, si
 }
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_host_register(gpsti_device* device, void* ptr, size_t bytes) {
-    GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("host_register")));
+    GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_HOST_ALLOC, GPSTI_GPU_CALL("host_register")));
     const gpsti_gpu_current current(device);
     for (size_t at = 0; at < bytes; at += GPSTI_GPU_REGISTER_BYTES) {
         const size_t rest = bytes - at;

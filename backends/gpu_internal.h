@@ -57,6 +57,7 @@ struct gpsti_gpu_stream {
     gpsti_stream base;
     gpsti_rt_stream native;
     gpsti_rt_event idle;
+    bool foreign; /* the host application's */
     bool recording;
     bool has_mutex;
     gpsti_mutex mutex; /* over all below */

@@ -116,7 +116,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_stream_notify(gpsti_stream* base,
 
 GPSTI_PRIVATE void gpsti_gpu_stream_free(gpsti_gpu_stream* stream) {
     gpsti_device* device = stream->base.device;
-    if (stream->native)
+    if (stream->native && !stream->foreign)
         gpsti_gpu_ignore(device, GPSTI_RT(StreamDestroy)(stream->native));
     if (stream->idle)
         gpsti_gpu_ignore(device, GPSTI_RT(EventDestroy)(stream->idle));
@@ -142,8 +142,9 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_stream_open(gpsti_gpu_stream* stream) {
         return result;
     }
     GPSTI_TRY(gpsti_gpu_note_make(stream));
-    GPSTI_GPU_TRY(device, GPSTI_RT(StreamCreateWithFlags)(&stream->native, GPSTI_RT(StreamNonBlocking)),
-                  "stream_create");
+    if (!stream->foreign)
+        GPSTI_GPU_TRY(device, GPSTI_RT(StreamCreateWithFlags)(&stream->native, GPSTI_RT(StreamNonBlocking)),
+                      "stream_create");
     GPSTI_GPU_TRY(device,
                   GPSTI_RT(EventCreateWithFlags)(&stream->idle,
                                                  GPSTI_RT(EventBlockingSync) | GPSTI_RT(EventDisableTiming)),
@@ -151,13 +152,14 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_stream_open(gpsti_gpu_stream* stream) {
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_gpu_stream_create(gpsti_device* device, gpsti_stream** out) {
-    GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_STREAM, GPSTI_GPU_CALL("stream_create")));
+GPSTI_PRIVATE gpst_result gpsti_gpu_stream_make(gpsti_device* device, bool foreign, void* native, gpsti_stream** out) {
     const gpsti_gpu_current current(device);
     gpsti_gpu_stream* stream = (gpsti_gpu_stream*)gpsti_alloc(device->host, sizeof(gpsti_gpu_stream));
     if (!stream)
         return GPST_ERROR_MEMORY;
     stream->base.device = device;
+    stream->foreign = foreign;
+    stream->native = (gpsti_rt_stream)native;
     const gpst_result result = gpsti_gpu_stream_open(stream);
     if (GPST_FAILED(result)) {
         gpsti_gpu_stream_free(stream);
@@ -165,6 +167,16 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_stream_create(gpsti_device* device, gpsti_st
     }
     *out = &stream->base;
     return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_stream_create(gpsti_device* device, gpsti_stream** out) {
+    GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_STREAM, GPSTI_GPU_CALL("stream_create")));
+    return gpsti_gpu_stream_make(device, false, NULL, out);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_stream_wrap(gpsti_device* device, void* native, gpsti_stream** out) {
+    GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_STREAM, GPSTI_GPU_CALL("stream_wrap")));
+    return gpsti_gpu_stream_make(device, true, native, out);
 }
 
 /* Without setting a reason. What is done soon needs no event. */
@@ -192,7 +204,8 @@ GPSTI_PRIVATE void gpsti_gpu_stream_destroy(gpsti_stream* base) {
         if (graph)
             gpsti_gpu_ignore(base->device, GPSTI_RT(GraphDestroy)(graph));
     }
-    gpsti_gpu_ignore(base->device, gpsti_gpu_stream_finish(stream));
+    if (!stream->foreign)
+        gpsti_gpu_ignore(base->device, gpsti_gpu_stream_finish(stream));
     gpsti_mutex_lock(&stream->mutex);
     while (stream->n_pending)
         (void)gpsti_cond_wait_until(&stream->delivered, &stream->mutex, GPST_FOREVER);
@@ -294,8 +307,8 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_stream_wait_event(gpsti_stream* stream, gpst
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_copy(gpsti_stream* stream, gpsti_copy_kind kind, void* dst, const void* src,
                                          size_t bytes) {
-    GPSTI_FAIL_IF(kind < GPSTI_COPY_H2D || kind > GPSTI_COPY_D2D, GPST_ERROR_ARGUMENT,
-                  "%s: kind=%d: must be H2D, D2H or D2D", GPSTI_GPU_CALL("copy"), (int)kind);
+    GPSTI_FAIL_IF(kind < GPSTI_COPY_H2D || kind > GPSTI_COPY_ANY, GPST_ERROR_ARGUMENT,
+                  "%s: kind=%d: must be H2D, D2H, D2D or ANY", GPSTI_GPU_CALL("copy"), (int)kind);
     GPSTI_FAIL_IF(bytes && (!dst || !src), GPST_ERROR_ARGUMENT, "%s: dst or src is NULL for %zu bytes",
                   GPSTI_GPU_CALL("copy"), bytes);
     GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_COPY, GPSTI_GPU_CALL("copy")));
@@ -306,9 +319,21 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_copy(gpsti_stream* stream, gpsti_copy_kind k
                             GPSTI_RT(MemcpyAsync)(dst, src, bytes,
                                                   kind == GPSTI_COPY_H2D   ? GPSTI_RT(MemcpyHostToDevice)
                                                   : kind == GPSTI_COPY_D2H ? GPSTI_RT(MemcpyDeviceToHost)
-                                                                           : GPSTI_RT(MemcpyDeviceToDevice),
+                                                  : kind == GPSTI_COPY_D2D ? GPSTI_RT(MemcpyDeviceToDevice)
+                                                                           : GPSTI_RT(MemcpyDefault),
                                                   gpsti_gpu_native(stream)),
                             GPSTI_GPU_CALL("copy"));
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_copy_rows(gpsti_stream* stream, void* dst, size_t dst_pitch_bytes,
+                                              const void* src, size_t src_pitch_bytes, size_t row_bytes,
+                                              size_t n_rows) {
+    GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_COPY, GPSTI_GPU_CALL("copy_rows")));
+    const gpsti_gpu_current current(stream->device);
+    return gpsti_gpu_result(stream->device,
+                            GPSTI_RT(Memcpy2DAsync)(dst, dst_pitch_bytes, src, src_pitch_bytes, row_bytes, n_rows,
+                                                    GPSTI_RT(MemcpyDefault), gpsti_gpu_native(stream)),
+                            GPSTI_GPU_CALL("copy_rows"));
 }
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_copy_peer(gpsti_stream* stream, void* dst, gpsti_device* dst_device,

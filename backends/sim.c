@@ -66,10 +66,10 @@ GPSTI_PRIVATE gpst_result gpsti_sim_device_open(gpsti_host* host, const char* pa
     return GPST_OK;
 }
 
-GPSTI_PRIVATE void gpsti_sim_memories_free(gpsti_sim_device* device) {
-    gpsti_free(device->base.host, device->memories, device->memories_capacity * sizeof(gpsti_sim_memory));
-    device->memories = NULL;
-    device->memories_capacity = 0;
+GPSTI_PRIVATE void gpsti_sim_memories_free(gpsti_sim_device* device, gpsti_sim_memories* memories) {
+    gpsti_free(device->base.host, memories->list, memories->capacity * sizeof(gpsti_sim_memory));
+    memories->list = NULL;
+    memories->capacity = 0;
 }
 
 GPSTI_PRIVATE void gpsti_sim_device_close(gpsti_device* device) {
@@ -78,7 +78,8 @@ GPSTI_PRIVATE void gpsti_sim_device_close(gpsti_device* device) {
         return;
     gpsti_cond_term(&sim->changed);
     gpsti_mutex_term(&sim->mutex);
-    gpsti_sim_memories_free(sim);
+    gpsti_sim_memories_free(sim, &sim->memories);
+    gpsti_sim_memories_free(sim, &sim->registered);
     gpsti_free(device->host, sim, sizeof(*sim));
 }
 
@@ -114,11 +115,11 @@ GPSTI_PRIVATE gpst_result gpsti_sim_charge(gpsti_sim_device* device, size_t byte
 }
 
 /* Under the mutex. How many allocations begin at or before ptr: the last of them is the one it may lie in. */
-GPSTI_PRIVATE size_t gpsti_sim_count_before(const gpsti_sim_device* device, const void* ptr) {
-    size_t begin = 0, end = device->n_memories;
+GPSTI_PRIVATE size_t gpsti_sim_count_before(const gpsti_sim_memories* memories, const void* ptr) {
+    size_t begin = 0, end = memories->n;
     while (begin < end) {
         const size_t middle = begin + (end - begin) / 2;
-        if ((uintptr_t)device->memories[middle].ptr <= (uintptr_t)ptr)
+        if ((uintptr_t)memories->list[middle].ptr <= (uintptr_t)ptr)
             begin = middle + 1;
         else
             end = middle;
@@ -127,52 +128,61 @@ GPSTI_PRIVATE size_t gpsti_sim_count_before(const gpsti_sim_device* device, cons
 }
 
 /* Under the mutex. */
-GPSTI_PRIVATE gpst_result gpsti_sim_memories_grow(gpsti_sim_device* device) {
-    const size_t capacity = device->memories_capacity ? 2 * device->memories_capacity : 32;
-    gpsti_sim_memory* const memories =
+GPSTI_PRIVATE gpst_result gpsti_sim_memories_grow(gpsti_sim_device* device, gpsti_sim_memories* memories) {
+    const size_t capacity = memories->capacity ? 2 * memories->capacity : 32;
+    gpsti_sim_memory* const list =
         (gpsti_sim_memory*)gpsti_alloc(device->base.host, capacity * sizeof(gpsti_sim_memory));
-    if (!memories)
+    if (!list)
         return GPST_ERROR_MEMORY;
-    if (device->n_memories)
-        memcpy(memories, device->memories, device->n_memories * sizeof(gpsti_sim_memory));
-    gpsti_sim_memories_free(device);
-    device->memories = memories;
-    device->memories_capacity = capacity;
+    if (memories->n)
+        memcpy(list, memories->list, memories->n * sizeof(gpsti_sim_memory));
+    gpsti_sim_memories_free(device, memories);
+    memories->list = list;
+    memories->capacity = capacity;
     return GPST_OK;
 }
 
 /* Under the mutex. */
-GPSTI_PRIVATE gpst_result gpsti_sim_memories_add(gpsti_sim_device* device, const gpsti_sim_memory* memory) {
-    if (device->n_memories == device->memories_capacity)
-        GPSTI_TRY(gpsti_sim_memories_grow(device));
-    gpsti_sim_memory* const at = device->memories + gpsti_sim_count_before(device, memory->ptr);
-    memmove(at + 1, at, (size_t)(device->memories + device->n_memories - at) * sizeof(*at));
+GPSTI_PRIVATE gpst_result gpsti_sim_memories_add(gpsti_sim_device* device, gpsti_sim_memories* memories,
+                                                 const gpsti_sim_memory* memory) {
+    if (memories->n == memories->capacity)
+        GPSTI_TRY(gpsti_sim_memories_grow(device, memories));
+    gpsti_sim_memory* const at = memories->list + gpsti_sim_count_before(memories, memory->ptr);
+    memmove(at + 1, at, (size_t)(memories->list + memories->n - at) * sizeof(*at));
     *at = *memory;
-    ++device->n_memories;
+    ++memories->n;
     return GPST_OK;
 }
 
 /* Under the mutex. *out: what ptr begins, which the device does not know any more. */
-GPSTI_PRIVATE bool gpsti_sim_memories_take(gpsti_sim_device* device, const void* ptr, gpsti_sim_memory* out) {
-    const size_t n_before = gpsti_sim_count_before(device, ptr);
-    if (!n_before || device->memories[n_before - 1].ptr != ptr)
+GPSTI_PRIVATE bool gpsti_sim_memories_take(gpsti_sim_device* device, gpsti_sim_memories* memories, const void* ptr,
+                                           gpsti_sim_memory* out) {
+    const size_t n_before = gpsti_sim_count_before(memories, ptr);
+    if (!n_before || memories->list[n_before - 1].ptr != ptr)
         return false;
-    gpsti_sim_memory* const at = &device->memories[n_before - 1];
+    gpsti_sim_memory* const at = &memories->list[n_before - 1];
     *out = *at;
-    memmove(at, at + 1, (device->n_memories - n_before) * sizeof(*at));
-    if (--device->n_memories == 0)
-        gpsti_sim_memories_free(device);
+    memmove(at, at + 1, (memories->n - n_before) * sizeof(*at));
+    if (--memories->n == 0)
+        gpsti_sim_memories_free(device, memories);
     return true;
 }
 
 /* Under the mutex. Whether the bytes lie in one allocation of the device. */
 GPSTI_PRIVATE bool gpsti_sim_owns(const gpsti_sim_device* device, const void* ptr, size_t bytes) {
-    const size_t n_before = gpsti_sim_count_before(device, ptr);
+    const size_t n_before = gpsti_sim_count_before(&device->memories, ptr);
     if (!n_before)
         return false;
-    const gpsti_sim_memory* const memory = &device->memories[n_before - 1];
+    const gpsti_sim_memory* const memory = &device->memories.list[n_before - 1];
     const uintptr_t offset = (uintptr_t)ptr - (uintptr_t)memory->ptr;
     return offset <= memory->bytes && bytes <= memory->bytes - offset;
+}
+
+/* Under the mutex. Whether any of the bytes lies in one of them, which do not overlap each other. */
+GPSTI_PRIVATE bool gpsti_sim_touches(const gpsti_sim_memories* memories, const void* ptr, size_t bytes) {
+    const size_t n_before = gpsti_sim_count_before(memories, (const char*)ptr + bytes - 1);
+    const gpsti_sim_memory* const last = n_before ? &memories->list[n_before - 1] : NULL;
+    return last && (uintptr_t)last->ptr + last->bytes > (uintptr_t)ptr;
 }
 
 /* The pages of what was charged. */
@@ -185,7 +195,7 @@ GPSTI_PRIVATE gpst_result gpsti_sim_memory_make(gpsti_sim_device* sim, size_t by
     memset(ptr, 0xA5, bytes); /* device memory is not zeroed: nothing may come to rely on it */
     memory.ptr = (char*)ptr;
     gpsti_mutex_lock(&sim->mutex);
-    const gpst_result result = gpsti_sim_memories_add(sim, &memory);
+    const gpst_result result = gpsti_sim_memories_add(sim, &sim->memories, &memory);
     gpsti_mutex_unlock(&sim->mutex);
     if (GPST_FAILED(result))
         gpsti_pages_free(ptr, memory.mapped_bytes);
@@ -215,7 +225,7 @@ GPSTI_PRIVATE void gpsti_sim_memory_free(gpsti_device* device, void* ptr, size_t
     gpsti_sim_memory memory;
     (void)bytes;
     gpsti_mutex_lock(&sim->mutex);
-    const bool known = gpsti_sim_memories_take(sim, ptr, &memory);
+    const bool known = gpsti_sim_memories_take(sim, &sim->memories, ptr, &memory);
     sim->used_bytes -= known ? memory.bytes : 0;
     gpsti_mutex_unlock(&sim->mutex);
     if (known)
@@ -259,7 +269,48 @@ GPSTI_PRIVATE void gpsti_sim_host_free(gpsti_device* device, gpsti_host_memory* 
         memset(memory, 0, sizeof(*memory));
 }
 
+/* Nothing is locked, but counted, and refused where the bytes are locked already, as drivers do. */
+GPSTI_PRIVATE gpst_result gpsti_sim_host_register(gpsti_device* device, void* ptr, size_t bytes) {
+    gpsti_sim_device* const sim = (gpsti_sim_device*)device;
+    gpsti_sim_memory memory = {(char*)ptr, bytes, 0};
+    gpsti_mutex_lock(&sim->mutex);
+    gpst_result result = gpsti_sim_enter(sim, GPSTI_FAULT_HOST_ALLOC, "host_register");
+    if (!GPST_FAILED(result) && gpsti_sim_touches(&sim->registered, ptr, bytes))
+        result = gpsti_fail(GPST_ERROR_ARGUMENT, "backend sim: host_register: ptr=%p: registered already", ptr);
+    if (!GPST_FAILED(result))
+        result = gpsti_sim_memories_add(sim, &sim->registered, &memory);
+    gpsti_mutex_unlock(&sim->mutex);
+    return result;
+}
+
+GPSTI_PRIVATE void gpsti_sim_host_unregister(gpsti_device* device, void* ptr, size_t bytes) {
+    gpsti_sim_device* const sim = (gpsti_sim_device*)device;
+    gpsti_sim_memory memory;
+    (void)bytes;
+    gpsti_mutex_lock(&sim->mutex);
+    (void)gpsti_sim_memories_take(sim, &sim->registered, ptr, &memory);
+    gpsti_mutex_unlock(&sim->mutex);
+}
+
 /* ---- operations -------------------------------------------------------------- */
+
+/* Under the mutex. ARGUMENT where bytes begin in an allocation of the device and end behind it. */
+GPSTI_PRIVATE gpst_result gpsti_sim_place(const gpsti_sim_device* device, const char* name, const void* ptr,
+                                          size_t bytes, bool* is_device) {
+    *is_device = gpsti_sim_owns(device, ptr, bytes);
+    GPSTI_FAIL_IF(!*is_device && gpsti_sim_owns(device, ptr, 1), GPST_ERROR_ARGUMENT,
+                  "backend sim: copy: %s: %zu bytes reach behind the end of their device memory", name, bytes);
+    return GPST_OK;
+}
+
+/* Under the mutex. What a copy of any kind is; between two of the host's own it is of the device's own time. */
+GPSTI_PRIVATE gpst_result gpsti_sim_find_kind(const gpsti_sim_device* device, gpsti_operation* operation) {
+    bool to_device = false, from_device = false;
+    GPSTI_TRY(gpsti_sim_place(device, "dst", operation->dst, operation->bytes, &to_device));
+    GPSTI_TRY(gpsti_sim_place(device, "src", operation->src, operation->bytes, &from_device));
+    operation->copy_kind = to_device == from_device ? GPSTI_COPY_D2D : to_device ? GPSTI_COPY_H2D : GPSTI_COPY_D2H;
+    return GPST_OK;
+}
 
 GPSTI_PRIVATE gpst_result gpsti_sim_copy(gpsti_stream* stream, gpsti_copy_kind kind, void* dst,
                                          const void* src, size_t bytes) {
@@ -269,7 +320,9 @@ GPSTI_PRIVATE gpst_result gpsti_sim_copy(gpsti_stream* stream, gpsti_copy_kind k
     task->kind = GPSTI_SIM_TASK_OPERATION;
     gpst_result result = gpsti_operation_copy(&task->operation, "backend sim: copy", kind, dst, src, bytes);
     if (!GPST_FAILED(result) && bytes) {
-        if (gpsti_sim_owns(device, dst, bytes) != (kind != GPSTI_COPY_D2H))
+        if (kind == GPSTI_COPY_ANY)
+            result = gpsti_sim_find_kind(device, &task->operation);
+        else if (gpsti_sim_owns(device, dst, bytes) != (kind != GPSTI_COPY_D2H))
             result = gpsti_fail(GPST_ERROR_ARGUMENT, "backend sim: copy: dst: must be %s memory",
                                 kind == GPSTI_COPY_D2H ? "host" : "device");
         else if (gpsti_sim_owns(device, src, bytes) != (kind != GPSTI_COPY_H2D))
@@ -509,13 +562,14 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_sim_backend = {sizeof(gpsti_backend_i)
                                                          gpsti_sim_memory_free,
                                                          gpsti_sim_host_alloc,
                                                          gpsti_sim_host_free,
-                                                         NULL,
-                                                         NULL,
+                                                         gpsti_sim_host_register,
+                                                         gpsti_sim_host_unregister,
                                                          gpsti_sim_stream_create,
                                                          gpsti_sim_stream_destroy,
                                                          gpsti_sim_stream_wait_idle,
                                                          gpsti_sim_stream_query,
                                                          gpsti_sim_stream_notify,
+                                                         NULL,
                                                          NULL,
                                                          gpsti_sim_event_create,
                                                          gpsti_sim_event_destroy,
@@ -525,6 +579,7 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_sim_backend = {sizeof(gpsti_backend_i)
                                                          gpsti_sim_event_time,
                                                          gpsti_sim_stream_wait_event,
                                                          gpsti_sim_copy,
+                                                         NULL,
                                                          gpsti_sim_memory_set,
                                                          gpsti_sim_launch,
                                                          gpsti_sim_graph_begin,

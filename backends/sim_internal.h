@@ -32,6 +32,11 @@ typedef struct gpsti_sim_memory {
     size_t bytes, mapped_bytes;
 } gpsti_sim_memory;
 
+typedef struct gpsti_sim_memories { /* by address */
+    gpsti_sim_memory* list;
+    size_t n, capacity;
+} gpsti_sim_memories;
+
 /* Does one thing at a time, first come first served. */
 typedef struct gpsti_sim_engine {
     bool busy;
@@ -57,8 +62,8 @@ typedef struct gpsti_sim_device {
     gpsti_sim_engine copy_engines[2];
     gpsti_sim_engine compute_engine;
     struct gpsti_sim_stream* streams; /* all there are */
-    gpsti_sim_memory* memories; /* by address */
-    size_t n_memories, memories_capacity;
+    gpsti_sim_memories memories;   /* of the device */
+    gpsti_sim_memories registered; /* of the host: what others allocated */
     uint64_t used_bytes;
     uint64_t n_calls[GPSTI_N_FAULTS];
     uint64_t n_launches;

@@ -4,8 +4,9 @@
 
 #include "../../backends/backend.h"
 #include "../base/base_internal.h"
-#include "context.h"
 #include "../base/pin_internal.h"
+#include "context.h"
+#include "device_internal.h"
 
 /* What others make of it, each in a folder below this one. */
 typedef struct gpsti_scheduler gpsti_scheduler; /* core/workers/scheduler.c */
@@ -16,6 +17,7 @@ struct gpst_context {
     gpsti_host host;
     gpsti_device* device; /* the backend chosen */
     gpsti_device* cpu;    /* the cpu backend's device, always there: what a lost device falls back to */
+    gpst_device public_device; /* device, as gpst_context_device gives it */
     gpsti_scheduler* scheduler;
     gpsti_a32* fork_guard; /* NULL: processes are told apart by their number */
     gpst_context_info info;
@@ -38,10 +40,15 @@ struct gpst_context {
 
 /* The index-th backend that there can be, NULL when it is not compiled in; *name is NULL behind the last. */
 GPSTI_INTERN const gpsti_backend_i* gpsti_backend_at(size_t index, const char** name);
+/* The context's device as a user sees it; the context's info is resolved. */
+GPSTI_INTERN void gpsti_context_init_device(gpst_context* context);
 /* May a desc name it? */
 GPSTI_INTERN bool gpsti_backend_is_known(const char* name);
-/* Opens the device that was asked for, "auto" included, and says in backend_reason why it is this one. */
-GPSTI_INTERN gpst_result gpsti_context_choose(gpst_context* context, const char* asked);
+/* Opens the device that was asked for, "auto" included, and says in reason (GPSTI_REASON_BYTES) why it is this one.
+   cpu: what is taken where it is the CPU; NULL: that is opened, too. member begins the sentence of one that is not
+   here. */
+GPSTI_INTERN gpst_result gpsti_device_choose(const char* member, const char* asked, gpsti_host* host,
+                                             gpsti_device* cpu, gpsti_device** out, char* reason);
 /* VERSION when the backend's half of the program comes from other sources than this one. */
 GPSTI_INTERN gpst_result gpsti_backend_check(const gpsti_backend_i* backend);
 

@@ -1,5 +1,5 @@
-/* core/device/devices.c -- which backends there are, and the one that a context asks for: by name, or the GPU that
-   answers. Opens it, and keeps why. */
+/* core/device/devices.c -- which backends there are, and the one that a context or a user asks for: by name, or the GPU
+   that answers. Opens it, and says why. */
 #include "../base/platform_internal.h"
 
 #include "context_internal.h"
@@ -57,48 +57,57 @@ GPSTI_PRIVATE const gpsti_candidate* gpsti_candidate_find(const char* name, cons
     return NULL;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_context_open(gpst_context* context, const gpsti_candidate* candidate,
-                                             const char* params) {
+/* What is to be opened, and for whom. */
+typedef struct gpsti_choice {
+    gpsti_host* host;
+    gpsti_device* cpu; /* NULL: the CPU is opened as any other */
+    char* reason;      /* GPSTI_REASON_BYTES: why this one */
+} gpsti_choice;
+
+GPSTI_PRIVATE gpst_result gpsti_choice_open(const gpsti_choice* choice, const gpsti_candidate* candidate,
+                                            const char* params, gpsti_device** out) {
     const gpsti_backend_i* const backend = candidate->backend();
     GPSTI_TRY(gpsti_backend_check(backend));
-    if (backend != context->cpu->i || params)
-        return backend->device_open(&context->host, params, &context->device);
-    context->device = context->cpu;
+    if (!choice->cpu || backend != choice->cpu->i || params)
+        return backend->device_open(choice->host, params, out);
+    *out = choice->cpu;
     return GPST_OK;
 }
 
 /* The GPU when there is one that answers, else the CPU: why not is no failure of the caller's. */
-GPSTI_PRIVATE gpst_result gpsti_context_choose_auto(gpst_context* context) {
+GPSTI_PRIVATE gpst_result gpsti_choice_open_auto(const gpsti_choice* choice, gpsti_device** out) {
     char before[GPSTI_REASON_BYTES];
     gpsti_copy_text(before, sizeof before, gpst_last_reason());
-    gpsti_copy_text(context->backend_reason, sizeof context->backend_reason,
-                    "auto: cuda and hip are not compiled in");
-    for (size_t i = 0; i < GPSTI_N_CANDIDATES && !context->device; i++) {
+    gpsti_copy_text(choice->reason, GPSTI_REASON_BYTES, "auto: cuda and hip are not compiled in");
+    for (size_t i = 0; i < GPSTI_N_CANDIDATES && !*out; i++) {
         const gpsti_candidate* const candidate = &gpsti_candidates[i];
         if (!candidate->backend || candidate->backend == gpsti_backend_cpu ||
             candidate->backend == gpsti_backend_sim)
             continue;
-        if (gpsti_context_open(context, candidate, NULL) == GPST_OK)
-            gpsti_format(context->backend_reason, sizeof context->backend_reason, "auto: %s is available",
-                         candidate->name);
+        if (gpsti_choice_open(choice, candidate, NULL, out) == GPST_OK)
+            gpsti_format(choice->reason, GPSTI_REASON_BYTES, "auto: %s is available", candidate->name);
         else
-            gpsti_format(context->backend_reason, sizeof context->backend_reason, "auto: %.480s",
-                         gpst_last_reason());
+            gpsti_format(choice->reason, GPSTI_REASON_BYTES, "auto: %.480s", gpst_last_reason());
     }
-    if (!context->device)
-        context->device = context->cpu;
+    if (!*out)
+        GPSTI_TRY(gpsti_choice_open(choice, &gpsti_candidates[0], NULL, out));
     return gpsti_fail(GPST_OK, "%s", before);
 }
 
-GPSTI_INTERN gpst_result gpsti_context_choose(gpst_context* context, const char* asked) {
+GPSTI_INTERN gpst_result gpsti_device_choose(const char* member, const char* asked, gpsti_host* host,
+                                             gpsti_device* cpu, gpsti_device** out, char* reason) {
+    gpsti_choice choice;
     const char* params = NULL;
     const gpsti_candidate* const candidate = gpsti_candidate_find(asked, &params);
+    choice.host = host;
+    choice.cpu = cpu;
+    choice.reason = reason;
     if (!candidate)
-        return gpsti_context_choose_auto(context);
-    GPSTI_FAIL_IF(!candidate->backend, GPST_ERROR_NO_BACKEND,
-                  "gpst_context_create: desc.backend=\"%s\": not compiled into this gpustage", asked);
-    gpsti_format(context->backend_reason, sizeof context->backend_reason, "%s: asked for by name", asked);
-    return gpsti_context_open(context, candidate, params);
+        return gpsti_choice_open_auto(&choice, out);
+    GPSTI_FAIL_IF(!candidate->backend, GPST_ERROR_NO_BACKEND, "%s=\"%s\": not compiled into this gpustage", member,
+                  asked);
+    gpsti_format(reason, GPSTI_REASON_BYTES, "%s: asked for by name", asked);
+    return gpsti_choice_open(&choice, candidate, params, out);
 }
 
 GPSTI_INTERN bool gpsti_backend_is_known(const char* name) {

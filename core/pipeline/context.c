@@ -98,8 +98,10 @@ GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_
     context->require_backend = desc->require_backend;
     context->fork_guard = gpsti_fork_guard_create();
     GPSTI_TRY(gpsti_backend_cpu()->device_open(&context->host, NULL, &context->cpu));
-    GPSTI_TRY(gpsti_context_choose(context, desc->backend ? desc->backend : "auto"));
+    GPSTI_TRY(gpsti_device_choose("gpst_context_create: desc.backend", desc->backend ? desc->backend : "auto",
+                                  &context->host, context->cpu, &context->device, context->backend_reason));
     gpsti_context_resolve(context, desc);
+    gpsti_context_init_device(context);
     gpsti_context_block* const block = (gpsti_context_block*)context;
     GPSTI_TRY(gpsti_keep_init(&block->keep));
     context->keep = &block->keep;

@@ -5,6 +5,7 @@
 
 #include "../../kernels/warp/warp.h"
 #include "../device/context.h"
+#include "../device/enqueue.h"
 #include "../stats/profile.h"
 #include "../files/reader.h"
 #include "../tuning/tuner.h"
@@ -167,19 +168,6 @@ GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t by
    Source       core/pipeline/slot.c          Tests  tests/test_pipeline.c          Since 0.1
 */
 GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const char* format, ...) GPSTI_PRINTF(3, 4);
-/* gpst_kernel -- one operation of the user's, as functions for the devices that it may run on
-
-   Ownership    the caller's; lives until the device work of the items that use it is done
-   Since 0.1
-*/
-typedef struct gpst_kernel {
-    const char* name; /* for reports and errors */
-    /* Computes on the host from args; negative = the device work of the item failed. NULL: no CPU has it. */
-    gpst_result (*host)(const void* args);
-    /* Puts the work on native_stream (a cudaStream_t, a hipStream_t) and returns, without waiting; called at once, on
-       the stage's thread, with the device current. NULL: no GPU has it, and items go to the CPU. */
-    gpst_result (*gpu)(const void* args, void* native_stream);
-} gpst_kernel;
 
 /* gpst_task_enqueue -- in a DEVICE stage: puts an operation on the slot's stream, after what is there
 

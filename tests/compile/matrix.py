@@ -87,7 +87,7 @@ def compiler(name, standard):
 
 
 def macros():
-    with open(os.path.join(ROOT, "core", "config.h"), encoding="ascii") as stream:
+    with open(os.path.join(ROOT, "core", "base", "config.h"), encoding="ascii") as stream:
         return amalgamate.config_macros(stream.read().split("\n"))
 
 

@@ -1,0 +1,172 @@
+/* core/device/stream.c -- the life of streams and events, and who waits for whom. Copies and computes nothing. */
+#include "../base/platform_internal.h"
+
+#include "device_internal.h"
+
+/* How often who waits with a time-out asks: at once for a while, then at growing intervals. */
+#define GPSTI_EVENT_SPIN_NS 50000
+#define GPSTI_EVENT_SLEEP_MOST_NS 1000000
+
+/* ---- streams --------------------------------------------------------------------------- */
+
+GPSTI_INTERN gpst_result gpsti_stream_check(const gpst_stream* stream, const char* function) {
+    GPSTI_FAIL_IF(!stream, GPST_ERROR_ARGUMENT, "%s: stream=NULL: must be a stream", function);
+    return gpsti_device_check(stream->device, function);
+}
+
+/* The host application's, or a new one. */
+GPSTI_PRIVATE gpst_result gpsti_stream_make(gpsti_device* device, bool wrap, void* native, gpsti_stream** out) {
+    return wrap && device->i->stream_wrap ? device->i->stream_wrap(device, native, out)
+                                          : device->i->stream_create(device, out);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_stream_add(gpst_device* device, bool wrap, void* native, gpst_stream** out,
+                                           const char* function) {
+    GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "%s: out=NULL: must point to a gpst_stream*", function);
+    GPSTI_TRY(gpsti_device_check(device, function));
+    GPSTI_FAIL_IF(native && !device->device->i->stream_wrap, GPST_ERROR_ARGUMENT,
+                  "%s: native=%p: must be NULL: the backend %s has no native streams", function, native,
+                  device->device->i->name);
+    gpst_stream* const stream = (gpst_stream*)gpsti_device_add_object(device, sizeof *stream, function);
+    if (!stream)
+        return GPST_ERROR_MEMORY;
+    stream->device = device;
+    const gpst_result result = gpsti_stream_make(device->device, wrap, native, &stream->stream);
+    if (GPST_FAILED(result)) {
+        gpsti_device_drop_object(device, stream, sizeof *stream);
+        return gpsti_fail_in(result, function);
+    }
+    *out = stream;
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_stream_create(gpst_device* device, gpst_stream** out) {
+    GPSTI_OUT_NONE(out);
+    return gpsti_stream_add(device, false, NULL, out, "gpst_stream_create");
+}
+
+GPST_API gpst_result gpst_stream_wrap(gpst_device* device, void* native, gpst_stream** out) {
+    GPSTI_OUT_NONE(out);
+    return gpsti_stream_add(device, true, native, out, "gpst_stream_wrap");
+}
+
+GPST_API void gpst_stream_destroy(gpst_stream* stream) {
+    if (!stream || gpsti_device_forked(stream->device))
+        return;
+    stream->device->device->i->stream_destroy(stream->stream);
+    gpsti_device_drop_object(stream->device, stream, sizeof *stream);
+}
+
+GPST_API void* gpst_stream_native(const gpst_stream* stream) {
+    const gpsti_backend_i* const i = stream ? stream->device->device->i : NULL;
+    return i && i->stream_native ? i->stream_native(stream->stream) : NULL;
+}
+
+GPST_API gpst_result gpst_stream_synchronize(gpst_stream* stream) {
+    const char* function = "gpst_stream_synchronize";
+    GPSTI_TRY(gpsti_stream_check(stream, function));
+    return gpsti_device_result(stream->device->device->i->stream_wait_idle(stream->stream), function);
+}
+
+/* ---- events ---------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_event_check(const gpst_event* event, const char* function) {
+    GPSTI_FAIL_IF(!event, GPST_ERROR_ARGUMENT, "%s: event=NULL: must be an event", function);
+    return gpsti_device_check(event->device, function);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_event_check_stream(const gpst_event* event, const gpst_stream* stream,
+                                                   const char* function) {
+    GPSTI_TRY(gpsti_stream_check(stream, function));
+    GPSTI_TRY(gpsti_event_check(event, function));
+    GPSTI_FAIL_IF(event->device != stream->device, GPST_ERROR_ARGUMENT,
+                  "%s: event: must be of the stream's device; between devices the host waits, with gpst_event_wait",
+                  function);
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_event_create(gpst_device* device, gpst_event** out) {
+    const char* function = "gpst_event_create";
+    GPSTI_OUT_NONE(out);
+    GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "%s: out=NULL: must point to a gpst_event*", function);
+    GPSTI_TRY(gpsti_device_check(device, function));
+    gpst_event* const event = (gpst_event*)gpsti_device_add_object(device, sizeof *event, function);
+    if (!event)
+        return GPST_ERROR_MEMORY;
+    event->device = device;
+    const gpst_result result = device->device->i->event_create(device->device, &event->event);
+    if (GPST_FAILED(result)) {
+        gpsti_device_drop_object(device, event, sizeof *event);
+        return gpsti_fail_in(result, function);
+    }
+    *out = event;
+    return GPST_OK;
+}
+
+GPST_API void gpst_event_destroy(gpst_event* event) {
+    if (!event || gpsti_device_forked(event->device))
+        return;
+    event->device->device->i->event_destroy(event->event);
+    gpsti_device_drop_object(event->device, event, sizeof *event);
+}
+
+GPST_API gpst_result gpst_event_record(gpst_event* event, gpst_stream* stream) {
+    const char* function = "gpst_event_record";
+    GPSTI_TRY(gpsti_event_check_stream(event, stream, function));
+    return gpsti_device_result(event->device->device->i->event_record(event->event, stream->stream), function);
+}
+
+GPST_API gpst_result gpst_stream_wait(gpst_stream* stream, gpst_event* event) {
+    const char* function = "gpst_stream_wait";
+    GPSTI_TRY(gpsti_event_check_stream(event, stream, function));
+    return gpsti_device_result(stream->device->device->i->stream_wait_event(stream->stream, event->event), function);
+}
+
+/* Until it is done, or the time is over: WOULD_BLOCK. */
+GPSTI_PRIVATE gpst_result gpsti_event_ask(gpsti_event* event, int64_t timeout_ns) {
+    const int64_t start_ns = gpsti_now_ns();
+    int64_t sleep_ns = 0;
+    gpst_result result = event->device->i->event_query(event);
+    while (result == GPST_ERROR_WOULD_BLOCK) {
+        const int64_t passed_ns = gpsti_now_ns() - start_ns, left_ns = timeout_ns - passed_ns;
+        if (left_ns <= 0)
+            break;
+        if (passed_ns > GPSTI_EVENT_SPIN_NS) {
+            sleep_ns = sleep_ns ? 2 * sleep_ns : GPSTI_EVENT_SPIN_NS;
+            sleep_ns = sleep_ns < GPSTI_EVENT_SLEEP_MOST_NS ? sleep_ns : GPSTI_EVENT_SLEEP_MOST_NS;
+            gpsti_sleep_ns(sleep_ns < left_ns ? sleep_ns : left_ns);
+        }
+        result = event->device->i->event_query(event);
+    }
+    return result;
+}
+
+GPST_API gpst_result gpst_event_wait(gpst_event* event, int64_t timeout_ns) {
+    const char* function = "gpst_event_wait";
+    GPSTI_TRY(gpsti_event_check(event, function));
+    GPSTI_FAIL_IF(timeout_ns < 0, GPST_ERROR_ARGUMENT, "%s: timeout_ns=%lld: must not be negative", function,
+                  (long long)timeout_ns);
+    if (timeout_ns == GPST_FOREVER)
+        return gpsti_device_result(event->device->device->i->event_wait(event->event), function);
+    const gpst_result result = gpsti_event_ask(event->event, timeout_ns);
+    GPSTI_FAIL_IF(result == GPST_ERROR_WOULD_BLOCK && timeout_ns > 0, GPST_ERROR_TIMEOUT,
+                  "%s: timeout_ns=%lld: the event is not done yet", function, (long long)timeout_ns);
+    return gpsti_device_result(result, function);
+}
+
+GPST_API gpst_result gpst_event_elapsed(gpst_event* start, gpst_event* end, int64_t* elapsed_ns) {
+    const char* function = "gpst_event_elapsed";
+    int64_t start_ns = 0, end_ns = 0;
+    if (elapsed_ns)
+        *elapsed_ns = 0;
+    GPSTI_FAIL_IF(!elapsed_ns, GPST_ERROR_ARGUMENT, "%s: elapsed_ns=NULL: must point to a number", function);
+    GPSTI_TRY(gpsti_event_check(start, function));
+    GPSTI_TRY(gpsti_event_check(end, function));
+    GPSTI_FAIL_IF(start->device != end->device, GPST_ERROR_ARGUMENT,
+                  "%s: start, end: must be of one device, whose clock they have", function);
+    const gpsti_backend_i* const i = start->device->device->i;
+    GPSTI_TRY(gpsti_device_result(i->event_time(start->event, &start_ns), function));
+    GPSTI_TRY(gpsti_device_result(i->event_time(end->event, &end_ns), function));
+    *elapsed_ns = end_ns - start_ns;
+    return GPST_OK;
+}
