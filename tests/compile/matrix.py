@@ -276,7 +276,7 @@ def halves_differ(folder):
         shutil.copytree(os.path.join(ROOT, part), os.path.join(copy, part))
     for part in ("amalgamate.py", "gpustage_gpu.cu"):
         shutil.copy(os.path.join(ROOT, part), copy)
-    with open(copy + "/core/base.h", "a", encoding="ascii") as stream:
+    with open(copy + "/core/base/base.h", "a", encoding="ascii") as stream:
         stream.write("/* another */\n")
     run([sys.executable, "amalgamate.py"], cwd=copy)
     run(nvcc("-arch=sm_90", "-O1", "-c", copy + "/gpustage_gpu.cu", "-o", folder + "/gpu.o"), cwd=copy)
@@ -468,14 +468,14 @@ def generator_refuses(folder):
 
     def append(data):
         def change(copy):
-            with open(copy + "/core/base.h", "ab") as stream:
+            with open(copy + "/core/base/base.h", "ab") as stream:
                 stream.write(data)
         return change
 
     broken("unlisted", "not in the manifest", lambda copy: open(copy + "/core/stray.h", "w", encoding="ascii").close())
-    broken("missing", "stands in the manifest", lambda copy: os.remove(copy + "/core/ring.h"))
+    broken("missing", "stands in the manifest", lambda copy: os.remove(copy + "/core/memory/ring.h"))
     broken("include", "not in the manifest", append(b'#include "stray.h"\n'))
-    broken("order", "must come before", append(b'#include "ring.h"\n'))
+    broken("order", "must come before", append(b'#include "../memory/ring.h"\n'))
     broken("system", "may include only", append(b"#include <stdio.h>\n"))
     broken("tab", "tab", append(b"\t/* */\n"))
     broken("wide", "wider than 120 columns", append(b"/*" + b" *" * 59 + b"/\n"))
