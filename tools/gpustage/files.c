@@ -20,6 +20,8 @@
 #include <sys/mman.h>
 #endif
 
+#define FILES_POLL_NS 20000000
+
 #if defined(_WIN32)
 #include <io.h>
 #include <windows.h>
@@ -349,8 +351,26 @@ void files_remove_directory(const char* path) {
 #endif
 }
 
+/* A FIFO waits for its reader between two calls, where a signal can end the wait, and not within open. */
+static int files_open_into(const char* path) {
+#if defined(_WIN32)
+    return open(path, O_WRONLY | FILES_FLAGS);
+#else
+    struct stat status;
+    const bool is_fifo = stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
+    int descriptor = open(path, O_WRONLY | O_NONBLOCK | FILES_FLAGS);
+    while (descriptor < 0 && is_fifo && errno == ENXIO) {
+        files_sleep_ns(FILES_POLL_NS);
+        descriptor = open(path, O_WRONLY | O_NONBLOCK | FILES_FLAGS);
+    }
+    if (descriptor >= 0)
+        (void)fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+    return descriptor;
+#endif
+}
+
 static const char* files_write_into(const char* path, const void* data, size_t bytes) {
-    const int descriptor = open(path, O_WRONLY | FILES_FLAGS);
+    const int descriptor = files_open_into(path);
     if (descriptor < 0)
         return files_words(errno);
     const char* problem = files_put(descriptor, data, bytes);
