@@ -475,12 +475,14 @@ class Overwrites(Faults):
         write_directions(self.path("d", "a.ppm"), 64, 32)
         write_directions(self.path("d", "a_v00.ppm"), 64, 32)
         os.chmod(self.dir, 0o755)
+        command = shutil.copy(COMMAND, self.path("command")) # where it was built may be nobody else's to enter
         os.chown(self.path("d"), 65534, 65534)
         os.chmod(self.path("d"), 0o333)
         with open(self.path("d", "a_v00.ppm"), "rb") as stream:
             before = stream.read()
         self.check(gpustage("reproject", self.path("d", "a.ppm"), self.path("d", "a_v00.ppm"), "-o", self.path("d"), *VIEWS,
-                            preexec_fn=lambda: (os.setgid(65534), os.setuid(65534))), 2, "Permission denied")
+                            command=command, preexec_fn=lambda: (os.setgid(65534), os.setuid(65534))), 2,
+                   "Permission denied")
         with open(self.path("d", "a_v00.ppm"), "rb") as stream:
             self.assertEqual(stream.read(), before)
 
