@@ -319,20 +319,27 @@ class Killed(Faults):
 
     def in_namespace(self, *arguments):
         """A run that is process 1, as in a container."""
-        return subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", COMMAND] + list(arguments),
+        return subprocess.Popen(["unshare", "--pid", "--fork", COMMAND] + list(arguments), start_new_session=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def kill_all(self, child):
+        """With what it started: unshare may be gone before its child is the run."""
+        os.killpg(child.pid, signal.SIGKILL)
+        finish(child)
 
     def test_process_number_that_comes_again(self):
         if not shutil.which("unshare") or \
                 subprocess.run(["unshare", "--pid", "--fork", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
             self.skipTest("no process namespace can be made")
         os.mkfifo(self.path("pipe.ppm"))
+        before = []
         for _ in range(3):
             child = self.in_namespace("preprocess", self.path("pipe.ppm"), "-o", self.path("t.npy"), "--size", "8x8")
             self.addCleanup(self.end, child)
-            self.wait_for([".gpustage-*"], child)
-            child.kill()
-            finish(child)
+            while self.wait_for([".gpustage-*"], child) == before: # what the run before has left
+                time.sleep(0.005)
+            before = self.wait_for([".gpustage-*"], child)
+            self.kill_all(child)
         self.assertLessEqual(len(glob.glob(self.path(".gpustage-*"))), 1)
         folder = self.panoramas(1)
         self.check(finish(self.in_namespace("preprocess", folder, "-o", self.path("t.npy"), "--size", "8x8")), 0)
@@ -346,17 +353,16 @@ class Killed(Faults):
         spaces = [[]]
         if shutil.which("unshare") and not subprocess.run(["unshare", "--pid", "--fork", "true"], check=False,
                                                           stderr=subprocess.DEVNULL).returncode:
-            spaces.append(["unshare", "--pid", "--fork", "--kill-child"])
+            spaces.append(["unshare", "--pid", "--fork"])
         chance = random.Random(7)
         arguments = ["reproject", folder, "-o", self.path("out"), "--resume", *VIEWS]
         for i in range(int(os.environ.get("GPST_KILLS", "8"))):
             if chance.random() < 0.2:
                 shutil.rmtree(self.path("out"), ignore_errors=True)
             child = subprocess.Popen(spaces[i % len(spaces)] + [COMMAND, *arguments], stdin=subprocess.DEVNULL,
-                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
             time.sleep(chance.random() * 0.06)
-            child.kill()
-            finish(child)
+            self.kill_all(child)
             for name in self.named():
                 with open(self.path("out", name), "rb") as stream:
                     self.assertEqual(stream.read(), wanted[name], (i, name))
