@@ -41,18 +41,18 @@ static void interrupt_handle(int number) {
     const int count = (int)interrupt_count + 1;
     gpst_pipeline* const pipeline = interrupt_pipeline;
     interrupt_count = count;
-    if (!pipeline && (!interrupt_works || count >= 2)) /* what is left has no end of its own, as a FIFO that nobody reads */
+    /* Without a pipeline, what is left may have no end of its own, as a FIFO that nobody reads. */
+    if (count >= 3 || (!pipeline && (!interrupt_works || count >= 2)))
         _exit(EXIT_INTERRUPTED);
     gpst_pipeline_stop(pipeline);
     if (count == 1 && interrupt_says)
         interrupt_say(said, sizeof said - 1);
-    if (count >= 2) {
+    if (count >= 2)
         gpst_pipeline_cancel(pipeline);
-        signal(number, SIG_DFL);
-    }
 #if defined(_WIN32)
-    else
-        signal(number, interrupt_handle); /* there, a handler serves once */
+    signal(number, interrupt_handle); /* there, a handler serves once */
+#else
+    (void)number;
 #endif
     errno = saved_errno;
 }
