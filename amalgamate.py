@@ -51,6 +51,7 @@ PUBLIC = [
 
 # The implementation: internal headers first, each after what it needs, then the code from the ground up.
 PRIVATE = [
+    "core/base/compiler_internal.h",
     "core/base/os_internal.h",
     "core/base/base_internal.h",
     "backends/backend.h",
@@ -195,6 +196,7 @@ PRIVATE = [
 
 # What nvcc or hipcc compiles: last, so that it sees all of the host's side. Each guards itself with GPSTI_GPU_UNIT.
 DEVICE = [
+    "backends/gpu_clock.cu.h",
     "backends/gpu_device.cu.h",
     "backends/gpu_stream.cu.h",
     "backends/gpu.cu.h",

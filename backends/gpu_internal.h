@@ -140,12 +140,5 @@ GPSTI_PRIVATE void gpsti_gpu_ignore(gpsti_device* device, gpsti_rt_error error) 
 #define GPSTI_GPU_TRY(device, expression, name) \
     GPSTI_TRY(gpsti_gpu_result((device), (expression), GPSTI_GPU_CALL(name)))
 
-/* gpu_device.cu.h */
-GPSTI_PRIVATE gpst_result gpsti_gpu_clock_open(gpsti_gpu_device* device);
-GPSTI_PRIVATE void gpsti_gpu_clock_close(gpsti_gpu_device* device);
-/* Before an event is recorded: moves the origin on when it is time to. */
-GPSTI_PRIVATE void gpsti_gpu_clock_tick(gpsti_gpu_device* device);
-GPSTI_PRIVATE gpst_result gpsti_gpu_clock_read(gpsti_gpu_device* device, gpsti_rt_event event, int64_t* time_ns);
-
 #endif
 #endif

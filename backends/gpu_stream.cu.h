@@ -1,6 +1,6 @@
 /* backends/gpu_stream.cu.h -- streams of CUDA and HIP and what happens on them:
    copies, launches, events, notifications, graphs. */
-#include "gpu_internal.h"
+#include "gpu_clock.cu.h"
 
 #if defined(GPSTI_GPU_UNIT)
 

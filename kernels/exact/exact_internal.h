@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "../../core/base/os_internal.h"
+#include "../../core/base/compiler_internal.h"
 
 #if defined(__SSE2__) || defined(_M_X64) || (defined(_M_IX86_FP) && _M_IX86_FP >= 2)
 #define GPSTI_HAS_SSE2 1

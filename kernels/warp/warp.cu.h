@@ -153,14 +153,11 @@ GPSTI_LINK gpst_result gpsti_warp_kernel_gpu(const void* warp_args, void* native
     const gpsti_warp_args* const args = (const gpsti_warp_args*)warp_args;
     gpsti_warp_batch batch;
     memset(&batch, 0, sizeof batch);
-    for (uint32_t s = 0; s < args->n_sources; s++)
-        for (uint32_t o = 0; o < args->n_outputs; o++) {
-            gpsti_warp_job job;
-            gpsti_warp_job_init(args->warp, &args->sources[s], &args->outputs[(size_t)s * args->n_outputs + o],
-                                args->first_output + o, &job);
-            gpsti_warp_job_place(args, s, args->first_output + o, &job);
-            GPSTI_TRY(gpsti_warp_gpu_add(&batch, &job, native_stream));
-        }
+    for (uint64_t image = 0; image < (uint64_t)args->n_sources * args->n_outputs; image++) {
+        gpsti_warp_job job;
+        gpsti_warp_job_of(args, image, &job);
+        GPSTI_TRY(gpsti_warp_gpu_add(&batch, &job, native_stream));
+    }
     return gpsti_warp_gpu_flush(&batch, native_stream);
 }
 

@@ -354,12 +354,9 @@ GPSTI_PRIVATE bool gpsti_warp_band_roi(gpsti_warp_job* job) {
 /* Band number `task` of all bands of all outputs of all sources. */
 GPSTI_PRIVATE void gpsti_warp_band(const gpsti_warp_args* args, uint64_t task, uint32_t n_bands) {
     const uint64_t image = task / n_bands, band = task % n_bands;
-    const uint32_t source = (uint32_t)(image / args->n_outputs);
-    const uint32_t output = args->first_output + (uint32_t)(image % args->n_outputs);
     const uint64_t height = args->warp->desc.height;
     gpsti_warp_job job;
-    gpsti_warp_job_init(args->warp, &args->sources[source], &args->outputs[image], output, &job);
-    gpsti_warp_job_place(args, source, output, &job);
+    gpsti_warp_job_of(args, image, &job);
     if (gpsti_warp_band_roi(&job))
         gpsti_warp_rows(&job, args->warp->level, (int32_t)(height * band / n_bands),
                         (int32_t)(height * (band + 1) / n_bands));

@@ -180,22 +180,6 @@ typedef struct gpsti_warp_job {
     const struct gpsti_warp_row* view_rows;
 } gpsti_warp_job;
 
-/* What the call knows of output `output` of source `source`: the device's copies in place of the warp's own, and where
-   the rectangle is listed. */
-GPSTI_INLINE void gpsti_warp_job_place(const gpsti_warp_args* args, uint32_t source, uint32_t output,
-                                       gpsti_warp_job* job) {
-    const gpst_warp_desc* const desc = &args->warp->desc;
-    if (args->mask)
-        job->mask = (const uint8_t*)args->mask;
-    if (args->table)
-        job->table = (const float*)args->table;
-    if (job->rois_in_place) {
-        job->listed.roi = desc->rois + (size_t)source * desc->n_rois + output;
-        job->listed.n_used = desc->n_rois_used ? desc->n_rois_used + source : NULL;
-        job->listed.index = output;
-    }
-}
-
 /* Every rule of a desc. */
 GPSTI_INTERN gpst_result gpsti_warp_check_desc(const gpst_warp_desc* desc);
 /* Outputs of a checked desc. */
@@ -210,6 +194,9 @@ GPSTI_INTERN void gpsti_warp_query_constants(const gpst_warp* warp, const void**
 /* warp and images as gpsti_warp_check passes them. */
 GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
                                     uint32_t output_index, gpsti_warp_job* out);
+/* That of image number `image` of a call, with what the call knows besides: the device's copies in place of the warp's
+   own, and where the rectangle is listed. */
+GPSTI_LINK void gpsti_warp_job_of(const gpsti_warp_args* args, uint64_t image, gpsti_warp_job* out);
 /* The highest level that this machine has and GPUSTAGE_CPU=portable or =avx2 in the environment does not forbid. */
 GPSTI_INTERN gpsti_warp_level gpsti_warp_level_query(void);
 /* Rows y_begin up to y_end of one output, on this thread. */

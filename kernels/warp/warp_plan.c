@@ -328,3 +328,19 @@ GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* sou
     memcpy(out->bias, desc->bias, sizeof out->bias);
     gpsti_warp_job_full(desc, out);
 }
+
+GPSTI_LINK void gpsti_warp_job_of(const gpsti_warp_args* args, uint64_t image, gpsti_warp_job* out) {
+    const gpst_warp_desc* const desc = &args->warp->desc;
+    const uint32_t source = (uint32_t)(image / args->n_outputs);
+    const uint32_t output = args->first_output + (uint32_t)(image % args->n_outputs);
+    gpsti_warp_job_init(args->warp, &args->sources[source], &args->outputs[image], output, out);
+    if (args->mask)
+        out->mask = (const uint8_t*)args->mask;
+    if (args->table)
+        out->table = (const float*)args->table;
+    if (!out->rois_in_place)
+        return;
+    out->listed.roi = desc->rois + (size_t)source * desc->n_rois + output;
+    out->listed.n_used = desc->n_rois_used ? desc->n_rois_used + source : NULL;
+    out->listed.index = output;
+}
