@@ -1,15 +1,8 @@
 /* backends/gpu_runtime_internal.h -- how device code is spelt: CUDA's and HIP's
-   runtime calls under one name each, what a launch is, what their errors become.
-   Empty but for the unit of nvcc or hipcc.
+   runtime calls under one name each, what their errors become. Empty but for the unit
+   of nvcc or hipcc.
 
-   A kernel's file is kernels/NAME.cu.h: it includes this header, stands in amalgamate.py's list DEVICE, has all
-   its code under #if defined(GPSTI_GPU_UNIT), and one launcher that C code knows:
-
-       GPSTI_LINK gpst_result gpsti_NAME_kernel_gpu(const void* args, void* native_stream);
-
-   declared so in NAME_internal.h, under #if defined(GPSTI_GPU).
-
-   In the two-unit build the .c files are in the other unit, compiled by another compiler: a launcher calls of
+   In the two-unit build the .c files are in the other unit, compiled by another compiler: device code calls of
    the host's side only inline functions and those declared GPSTI_LINK (in the .h and at the definition; make
    it so for what you need), never public ones. No vendor name is redefined: write GPSTI_RT(MemcpyAsync). */
 #ifndef GPSTI_GPU_RUNTIME_INTERNAL_H
@@ -93,25 +86,6 @@ GPSTI_PRIVATE gpst_result gpsti_rt_check(gpsti_rt_error error, const char* funct
 }
 
 #define GPSTI_RT_TRY(expression, function) GPSTI_TRY(gpsti_rt_check((expression), (function)))
-
-/* ---- kernels ---------------------------------------------------------------------
-   GPSTI_KERNEL void gpsti_fill_device(const gpsti_fill_args args) { ... }
-   return gpsti_gpu_launch("gpsti_fill_kernel_gpu", gpsti_fill_device, grid, block, 0, &args, native_stream);
-
-   A kernel takes one struct of plain data, by value, of at most 4096 bytes; it may be a template's instance. The
-   runtime's note of errors is neither read nor cleared, so what the host application left there is not taken
-   for ours. */
-#define GPSTI_KERNEL __global__ GPSTI_PRIVATE
-
-template <typename Args>
-GPSTI_PRIVATE gpst_result gpsti_gpu_launch(const char* function, void (*kernel)(Args), dim3 grid, dim3 block,
-                                           size_t shared_bytes, const Args* args, void* native_stream) {
-    static_assert(sizeof(Args) <= 4096, "what a kernel takes by value");
-    void* parameters[1] = {const_cast<void*>(static_cast<const void*>(args))};
-    return gpsti_rt_check(GPSTI_RT(LaunchKernel)(reinterpret_cast<const void*>(kernel), grid, block, parameters,
-                                                 shared_bytes, static_cast<gpsti_rt_stream>(native_stream)),
-                          function);
-}
 #endif
 
 #endif

@@ -60,9 +60,9 @@ static uint64_t argmax_case(const arenas* a, const gpst_logits* logits, const gp
     gpsti_argmax_rows_reference(&job, 0, job.height);
     if (GPST_FAILED(gpsti_argmax_job_init(logits, labels, &job)))
         fail_msg("%s", gpst_last_reason());
-    for (uint32_t level = 0; level <= (uint32_t)gpsti_warp_level_query(); level++) {
+    for (uint32_t level = 0; level <= (uint32_t)gpsti_simd_level_query(); level++) {
         memset(a->rows.begin, 0xa5, ARENA_BYTES);
-        gpsti_argmax_rows(&job, (gpsti_warp_level)level, 0, job.height);
+        gpsti_argmax_rows(&job, (gpsti_simd_level)level, 0, job.height);
         expect_same(a->rows, a->reference, "argmax", number, level, logits->n_classes);
     }
     for (uint32_t y = 0; y < labels->height; y++)
@@ -232,9 +232,9 @@ static uint64_t rows_case(const arenas* a, const gpsti_mask_job* job, size_t row
     expected.output = arena_moved(job->output, a->rows, a->reference);
     memset(a->reference.begin, 0xa5, ARENA_BYTES);
     gpsti_mask_rows_reference(&expected, 0, job->height);
-    for (uint32_t level = 0; level <= (uint32_t)gpsti_warp_level_query(); level++) {
+    for (uint32_t level = 0; level <= (uint32_t)gpsti_simd_level_query(); level++) {
         memset(a->rows.begin, 0xa5, ARENA_BYTES);
-        gpsti_mask_rows(job, (gpsti_warp_level)level, 0, job->height);
+        gpsti_mask_rows(job, (gpsti_simd_level)level, 0, job->height);
         expect_same(a->rows, a->reference, what, number, level, job->width);
     }
     for (uint32_t y = 0; y < job->height; y++)

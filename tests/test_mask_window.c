@@ -23,9 +23,9 @@ static uint64_t window_case(const arenas* a, const gpsti_window_job* job, uint32
     expected.output = arena_moved(job->output, a->rows, a->reference);
     memset(a->reference.begin, 0xa5, ARENA_BYTES);
     gpsti_window_rows_reference(&expected, 0, (uint32_t)job->height);
-    for (uint32_t level = 0; level <= (uint32_t)gpsti_warp_level_query(); level++) {
+    for (uint32_t level = 0; level <= (uint32_t)gpsti_simd_level_query(); level++) {
         memset(a->rows.begin, 0xa5, ARENA_BYTES);
-        gpsti_window_rows(job, (gpsti_warp_level)level, 0, (uint32_t)job->height);
+        gpsti_window_rows(job, (gpsti_simd_level)level, 0, (uint32_t)job->height);
         expect_same(a->rows, a->reference, "window", number, level, (uint32_t)job->op);
     }
     for (int32_t y = 0; y < job->height; y++)

@@ -53,9 +53,9 @@ static uint64_t quantise_all(uint64_t seed) {
         for (size_t i = 0; i < n; i++)
             expected[i] =
                 gpsti_quantise_value(gpsti_quantise_read(&values, i), scales[gpsti_quantise_channel(&values, i)]);
-        for (uint32_t level = 0; level <= (uint32_t)gpsti_warp_level_query(); level++) {
+        for (uint32_t level = 0; level <= (uint32_t)gpsti_simd_level_query(); level++) {
             memset(a.rows.begin, 0xa5, ARENA_BYTES);
-            gpsti_quantise_range(&values, scales, out, (gpsti_warp_level)level, 0, n);
+            gpsti_quantise_range(&values, scales, out, (gpsti_simd_level)level, 0, n);
             expect_same(a.rows, a.reference, "quantise", choice, level, n_channels);
         }
         for (uint32_t n_threads = 0; n_threads < (choice % 60 ? 0 : 4); n_threads++) {

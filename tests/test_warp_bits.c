@@ -52,7 +52,7 @@ static tally run_all(uint64_t seed) {
 static void loops_give_the_bits_of_the_reference(void** state) {
     (void)state;
     const tally count = run_all(test_seed(20));
-    printf("%u cases at %d levels\n", count.n_cases, (int)gpsti_warp_level_query() + 1);
+    printf("%u cases at %d levels\n", count.n_cases, (int)gpsti_simd_level_query() + 1);
     assert_true(count.n_cases > 1000);
 }
 
@@ -252,7 +252,7 @@ int main(int argc, char** argv) {
     }
     if (argc > 1 && strcmp(argv[1], "--levels") == 0) {
         static const char* const levels[] = {"portable", "avx2", "avx512"};
-        for (int level = 0; level <= (int)gpsti_warp_level_query(); level++)
+        for (int level = 0; level <= (int)gpsti_simd_level_query(); level++)
             printf("%s\n", levels[level]);
         return 0;
     }

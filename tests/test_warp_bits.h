@@ -128,10 +128,10 @@ static inline void run_case(const arenas* a, gpst_warp_desc* desc, gpst_image* s
     memset(a->reference.begin, 0xa5, ARENA_BYTES);
     gpsti_warp_job_init(warp, source, &expected, 0, &job);
     gpsti_warp_rows_reference(&job, 0, job.height);
-    const gpsti_warp_level highest = gpsti_warp_level_query();
-    for (int level = GPSTI_WARP_PORTABLE; level <= (int)highest; level++) {
+    const gpsti_simd_level highest = gpsti_simd_level_query();
+    for (int level = GPSTI_SIMD_PORTABLE; level <= (int)highest; level++) {
         memset(a->rows.begin, 0xa5, ARENA_BYTES);
-        warp->level = (gpsti_warp_level)level;
+        warp->level = (gpsti_simd_level)level;
         assert_int_equal(gpst_warp_run(warp, source, &output, 1, 1), GPST_OK);
         if (memcmp(a->rows.begin, a->reference.begin, ARENA_BYTES) != 0) {
             size_t at = 0;

@@ -349,7 +349,7 @@ static void loops_give_the_bits_of_the_reference(void** state) {
     for (size_t i = 0; i < N_FAMILIES; i++) {
         const tally count = run_family(&families[i], seed);
         printf("%s: %u cases at %d levels\n", families[i].name, count.n_cases,
-               (int)gpsti_warp_level_query() + 1);
+               (int)gpsti_simd_level_query() + 1);
         assert_true(count.n_cases > families[i].n_choices / 4);
     }
 }

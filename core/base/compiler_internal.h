@@ -62,11 +62,13 @@
 #define GPSTI_RESTRICT __restrict
 #define GPSTI_TLS __declspec(thread)
 #define GPSTI_NOINLINE __declspec(noinline)
+#define GPSTI_ALWAYS_INLINE __forceinline
 #define GPSTI_FALLTHROUGH
 #else
 #define GPSTI_RESTRICT __restrict__
 #define GPSTI_TLS __thread
 #define GPSTI_NOINLINE __attribute__((noinline))
+#define GPSTI_ALWAYS_INLINE inline __attribute__((always_inline))
 #define GPSTI_FALLTHROUGH __attribute__((fallthrough))
 #endif
 #ifdef __cplusplus

@@ -1,9 +1,8 @@
 /* kernels/launch/team.c -- how many threads OpenMP may be asked for. Its runtimes end the process when they cannot
-   make one,
-   which no library may do to its host: so the threads are made by way of trial first. */
+   make one, which no library may do to its host: so the threads are made by way of trial first. */
 #include "../../core/base/platform_internal.h"
 
-#include "team_internal.h"
+#include "launch_internal.h"
 
 #if GPSTI_OPENMP
 #include <omp.h>

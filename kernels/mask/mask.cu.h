@@ -107,7 +107,7 @@ GPSTI_PRIVATE gpst_result gpsti_rows_launch_above(const char* function, const gp
     const uint32_t step = GPSTI_ROWS_THREADS * (fits ? 16 / (uint32_t)sizeof(T) : 1);
     const dim3 grid(gpsti_gpu_blocks(job->width, step), job->height, flat.n_items);
     return gpsti_gpu_launch(function, fits ? gpsti_rows_above_device<T, true> : gpsti_rows_above_device<T, false>, grid,
-                            dim3(GPSTI_ROWS_THREADS), 0, &flat, stream);
+                            dim3(GPSTI_ROWS_THREADS), &flat, stream);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_rows_launch(const char* function, const gpsti_mask_batch* batch, void* stream) {
@@ -120,7 +120,7 @@ GPSTI_PRIVATE gpst_result gpsti_rows_launch(const char* function, const gpsti_ma
     case GPSTI_MASK_ABOVE_U8: return gpsti_rows_launch_above<uint8_t>(function, batch, stream);
     default:
         return gpsti_gpu_launch(function, packs ? gpsti_rows_pack_device : gpsti_rows_unpack_device, grid,
-                                dim3(GPSTI_ROWS_THREADS), 0, batch, stream);
+                                dim3(GPSTI_ROWS_THREADS), batch, stream);
     }
 }
 

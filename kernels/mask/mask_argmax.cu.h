@@ -3,24 +3,11 @@
 #ifndef GPSTI_MASK_ARGMAX_CU_H
 #define GPSTI_MASK_ARGMAX_CU_H
 
-#include "../../backends/gpu_runtime_internal.h"
+#include "../launch/launch.cu.h"
 #include "mask_launch_internal.h"
 #include "mask_pixel_internal.h"
 
 #if defined(GPSTI_GPU_UNIT)
-
-/* n elements that one instruction moves. */
-template <typename T, uint32_t n>
-struct alignas(sizeof(T) * n) gpsti_lanes {
-    T at[n];
-};
-
-/* Whether this and all from it in steps of pitch are multiples of bytes. */
-GPSTI_DEVICE GPSTI_INLINE bool gpsti_lanes_fit(const void* data, int64_t pitch, uint32_t bytes) {
-    return ((uintptr_t)data | (uintptr_t)pitch) % bytes == 0;
-}
-
-GPSTI_PRIVATE uint32_t gpsti_gpu_blocks(uint64_t n, uint32_t step) { return (uint32_t)((n + step - 1) / step); }
 
 /* ---- one pixel's race -----------------------------------------------------------------
    As gpsti_f32_key would decide it: nothing but NaN loses to NaN, which is where a pixel begins. */
@@ -277,7 +264,7 @@ GPSTI_PRIVATE gpst_result gpsti_argmax_launch_enlarge(const char* function, cons
     args.n_steps = (GPSTI_ENLARGE_COLUMNS - 1) * job->source_width / job->width + 2;
     const dim3 grid((job->source_height + 1) * args.n_parts, gpsti_gpu_blocks(job->width, GPSTI_ENLARGE_COLUMNS),
                     batch->n_items);
-    return gpsti_gpu_launch(function, gpsti_argmax_enlarge_device, grid, dim3(GPSTI_ENLARGE_COLUMNS), 0, &args, stream);
+    return gpsti_gpu_launch(function, gpsti_argmax_enlarge_device, grid, dim3(GPSTI_ENLARGE_COLUMNS), &args, stream);
 }
 
 /* Vectors where all that they touch is a multiple of them; rows without gaps are one row. */
@@ -297,7 +284,7 @@ GPSTI_PRIVATE gpst_result gpsti_argmax_launch_planes(const char* function, const
     const dim3 grid(gpsti_gpu_blocks(job->width, step), job->height, flat.n_items);
     return gpsti_gpu_launch(function,
                             fits ? gpsti_argmax_planes_device<Score, n> : gpsti_argmax_planes_device<Score, 1>, grid,
-                            dim3(GPSTI_ARGMAX_THREADS), 0, &flat, stream);
+                            dim3(GPSTI_ARGMAX_THREADS), &flat, stream);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_argmax_launch(const char* function, const gpsti_mask_batch* batch, void* stream) {
@@ -308,7 +295,7 @@ GPSTI_PRIVATE gpst_result gpsti_argmax_launch(const char* function, const gpsti_
         return job->half ? gpsti_argmax_launch_planes<uint16_t>(function, batch, stream)
                          : gpsti_argmax_launch_planes<float>(function, batch, stream);
     const dim3 grid(gpsti_gpu_blocks(job->width, GPSTI_ARGMAX_THREADS), job->height, batch->n_items);
-    return gpsti_gpu_launch(function, gpsti_argmax_general_device, grid, dim3(GPSTI_ARGMAX_THREADS), 0, batch, stream);
+    return gpsti_gpu_launch(function, gpsti_argmax_general_device, grid, dim3(GPSTI_ARGMAX_THREADS), batch, stream);
 }
 
 #endif

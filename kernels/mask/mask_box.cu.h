@@ -190,13 +190,13 @@ GPSTI_PRIVATE gpst_result gpsti_box_launch(const char* function, const gpsti_mas
     const dim3 block(GPSTI_BOX_LANES, GPSTI_BOX_LINES);
     const dim3 grid(gpsti_gpu_blocks(job->width, GPSTI_BOX_LANES * (job->wide ? 8 : 16)),
                     gpsti_gpu_blocks(job->height, GPSTI_BOX_ROWS), batch->n_items);
-    GPSTI_TRY(gpsti_gpu_launch(function, gpsti_box_clear_device, each, each_block, 0, batch, stream));
+    GPSTI_TRY(gpsti_gpu_launch(function, gpsti_box_clear_device, each, each_block, batch, stream));
     GPSTI_TRY(gpsti_gpu_launch(function,
                                job->n_classes == 0 ? gpsti_box_mask_device
                                : job->wide         ? gpsti_box_labels_device<uint16_t>
                                                    : gpsti_box_labels_device<uint8_t>,
-                               grid, block, 0, batch, stream));
-    return gpsti_gpu_launch(function, gpsti_box_finish_device, each, each_block, 0, batch, stream);
+                               grid, block, batch, stream));
+    return gpsti_gpu_launch(function, gpsti_box_finish_device, each, each_block, batch, stream);
 }
 
 #endif

@@ -1,15 +1,10 @@
-/* kernels/mask/mask_cpu.c -- argmax, threshold and bit masks on the CPU: the loops of
-   each level of the machine, rows in parallel. Checks nothing; mask.c did. */
+/* kernels/mask/mask_cpu.c -- argmax, threshold and bit masks on the CPU, by the loops of each level. Checks nothing;
+   mask.c did. */
 #include "../../core/base/platform_internal.h"
 
 #include "mask_pixel_internal.h"
 
 #include <float.h>
-
-/* Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as if it were 32. */
-#if (defined(__x86_64__) || defined(__i386__)) && (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
-#define GPSTI_MASK_HAS_AVX2 1
-#endif
 
 #define GPSTI_MASK_LOWEST gpsti_f32_from_bits(0xff800000u) /* -inf */
 #define GPSTI_MASK_BLOCK 64   /* pixels; a multiple of every vector's length */
@@ -48,53 +43,37 @@ typedef struct gpsti_argmax_tile {
     uint32_t line_row[2], line_class[2]; /* what the lines hold */
 } gpsti_argmax_tile;
 
-#define GPSTI_MASK(name) gpsti_mask_##name##_portable
-#define GPSTI_MASK_TARGET
-#define GPSTI_MASK_FMA gpsti_fma
+#define GPSTI_MASK(name) GPSTI_SIMD(mask_##name)
+
+#define GPSTI_SIMD_LEVEL portable
 #include "mask_rows_internal.h"
 
-#if defined(GPSTI_MASK_HAS_AVX2)
-#define GPSTI_MASK(name) gpsti_mask_##name##_avx2
-#define GPSTI_MASK_TARGET __attribute__((target("avx2,fma")))
-#define GPSTI_MASK_FMA __builtin_fmaf
+#if GPSTI_SIMD_X86
+#define GPSTI_SIMD_LEVEL avx2
 #include "mask_rows_internal.h"
 #endif
 
 /* ---- argmax ----------------------------------------------------------------------- */
-GPSTI_PRIVATE void gpsti_argmax_direct(const gpsti_argmax_job* job, gpsti_warp_level level, uint32_t y_begin,
+GPSTI_PRIVATE void gpsti_argmax_direct(const gpsti_argmax_job* job, gpsti_simd_level level, uint32_t y_begin,
                                        uint32_t y_end) {
     gpsti_argmax_run run;
     memset(&run.copy, 0, sizeof run.copy); /* the end of a row's last block is compared, too, and never used */
-#if defined(GPSTI_MASK_HAS_AVX2)
-    if (level != GPSTI_WARP_PORTABLE) {
-        gpsti_mask_argmax_avx2(job, y_begin, y_end, &run);
-        return;
-    }
-#endif
-    (void)level;
-    gpsti_mask_argmax_portable(job, y_begin, y_end, &run);
+    GPSTI_SIMD_TO_AVX2(level, mask_argmax, job, y_begin, y_end, &run);
 }
 
-GPSTI_PRIVATE void gpsti_argmax_enlarge(const gpsti_argmax_job* job, gpsti_warp_level level, uint32_t y_begin,
+GPSTI_PRIVATE void gpsti_argmax_enlarge(const gpsti_argmax_job* job, gpsti_simd_level level, uint32_t y_begin,
                                         uint32_t y_end) {
     gpsti_argmax_tile tile;
-#if defined(GPSTI_MASK_HAS_AVX2)
-    if (level != GPSTI_WARP_PORTABLE) {
-        gpsti_mask_enlarge_avx2(job, y_begin, y_end, &tile);
-        return;
-    }
-#endif
-    (void)level;
-    gpsti_mask_enlarge_portable(job, y_begin, y_end, &tile);
+    GPSTI_SIMD_TO_AVX2(level, mask_enlarge, job, y_begin, y_end, &tile);
 }
 
-GPSTI_INTERN void gpsti_argmax_rows(const gpsti_argmax_job* job, gpsti_warp_level level, uint32_t y_begin,
-                                    uint32_t y_end) {
+GPSTI_INTERN void gpsti_argmax_rows(const void* argmax_job, gpsti_simd_level level, uint64_t first, uint64_t end) {
+    const gpsti_argmax_job* const job = (const gpsti_argmax_job*)argmax_job;
     const gpsti_fp_mode mode = gpsti_fp_enter();
     if (job->resize)
-        gpsti_argmax_enlarge(job, level, y_begin, y_end);
+        gpsti_argmax_enlarge(job, level, (uint32_t)first, (uint32_t)end);
     else
-        gpsti_argmax_direct(job, level, y_begin, y_end);
+        gpsti_argmax_direct(job, level, (uint32_t)first, (uint32_t)end);
     gpsti_fp_leave(mode);
 }
 
@@ -107,15 +86,9 @@ GPSTI_INTERN void gpsti_argmax_rows_reference(const gpsti_argmax_job* job, uint3
 }
 
 /* ---- row by row --------------------------------------------------------------------- */
-GPSTI_INTERN void gpsti_mask_rows(const gpsti_mask_job* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end) {
+GPSTI_INTERN void gpsti_mask_rows(const void* job, gpsti_simd_level level, uint64_t first, uint64_t end) {
     const gpsti_fp_mode mode = gpsti_fp_enter();
-#if defined(GPSTI_MASK_HAS_AVX2)
-    if (level != GPSTI_WARP_PORTABLE)
-        gpsti_mask_rows_avx2(job, y_begin, y_end);
-    else
-#endif
-        gpsti_mask_rows_portable(job, y_begin, y_end);
-    (void)level;
+    GPSTI_SIMD_TO_AVX2(level, mask_rows, (const gpsti_mask_job*)job, (uint32_t)first, (uint32_t)end);
     gpsti_fp_leave(mode);
 }
 
@@ -129,35 +102,11 @@ GPSTI_INTERN void gpsti_mask_rows_reference(const gpsti_mask_job* job, uint32_t 
 }
 
 /* ---- all rows ------------------------------------------------------------------------ */
-GPSTI_PRIVATE void gpsti_argmax_band(const void* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end) {
-    gpsti_argmax_rows((const gpsti_argmax_job*)job, level, y_begin, y_end);
-}
-
-GPSTI_PRIVATE void gpsti_mask_band(const void* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end) {
-    gpsti_mask_rows((const gpsti_mask_job*)job, level, y_begin, y_end);
-}
-
-GPSTI_INTERN void gpsti_mask_bands(gpsti_mask_band_func band, const void* job, uint32_t height, uint32_t n_threads) {
-    const gpsti_warp_level level = gpsti_warp_level_query();
-#if GPSTI_OPENMP
-    const int n = gpsti_team_size(n_threads);
-    if (n > 1) {
-        const uint32_t wanted = 4 * (uint32_t)n, n_bands = wanted < height ? wanted : height;
-        _Pragma("omp parallel for schedule(dynamic) num_threads(n)")
-        for (uint32_t i = 0; i < n_bands; i++)
-            band(job, level, (uint32_t)((uint64_t)height * i / n_bands),
-                 (uint32_t)((uint64_t)height * (i + 1) / n_bands));
-        return;
-    }
-#endif
-    (void)n_threads;
-    band(job, level, 0, height);
-}
-
 GPSTI_INTERN void gpsti_argmax_compute(const gpsti_argmax_job* job, uint32_t n_threads) {
-    gpsti_mask_bands(gpsti_argmax_band, job, job->height, n_threads);
+    gpsti_launch_rows(gpsti_argmax_rows, job, gpsti_simd_level_query(), 1, job->height,
+                      (uint64_t)job->width * job->n_classes, n_threads);
 }
 
 GPSTI_INTERN void gpsti_mask_compute(const gpsti_mask_job* job, uint32_t n_threads) {
-    gpsti_mask_bands(gpsti_mask_band, job, job->height, n_threads);
+    gpsti_launch_rows(gpsti_mask_rows, job, gpsti_simd_level_query(), 1, job->height, job->width, n_threads);
 }

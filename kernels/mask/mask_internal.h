@@ -66,18 +66,15 @@ typedef struct gpsti_window_job {
     int32_t guide_channels, tolerance;
 } gpsti_window_job;
 
-/* Rows y_begin up to y_end on this thread: by the loops of a level, and by the per-pixel reference. */
-GPSTI_INTERN void gpsti_argmax_rows(const gpsti_argmax_job* job, gpsti_warp_level level, uint32_t y_begin,
-                                    uint32_t y_end);
+/* Rows first up to end on this thread: by the loops of a level (job: the job of this name), and by the per-pixel
+   reference. */
+GPSTI_INTERN void gpsti_argmax_rows(const void* job, gpsti_simd_level level, uint64_t first, uint64_t end);
 GPSTI_INTERN void gpsti_argmax_rows_reference(const gpsti_argmax_job* job, uint32_t y_begin, uint32_t y_end);
-GPSTI_INTERN void gpsti_mask_rows(const gpsti_mask_job* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end);
+GPSTI_INTERN void gpsti_mask_rows(const void* job, gpsti_simd_level level, uint64_t first, uint64_t end);
 GPSTI_INTERN void gpsti_mask_rows_reference(const gpsti_mask_job* job, uint32_t y_begin, uint32_t y_end);
-GPSTI_INTERN void gpsti_window_rows(const gpsti_window_job* job, gpsti_warp_level level, uint32_t y_begin,
-                                    uint32_t y_end);
+GPSTI_INTERN void gpsti_window_rows(const void* job, gpsti_simd_level level, uint64_t first, uint64_t end);
 GPSTI_INTERN void gpsti_window_rows_reference(const gpsti_window_job* job, uint32_t y_begin, uint32_t y_end);
-/* All rows at the machine's level, in bands; n_threads as in the public calls. */
-typedef void (*gpsti_mask_band_func)(const void* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end);
-GPSTI_INTERN void gpsti_mask_bands(gpsti_mask_band_func band, const void* job, uint32_t height, uint32_t n_threads);
+/* All rows at the machine's level; n_threads as in the public calls. */
 GPSTI_INTERN void gpsti_argmax_compute(const gpsti_argmax_job* job, uint32_t n_threads);
 GPSTI_INTERN void gpsti_mask_compute(const gpsti_mask_job* job, uint32_t n_threads);
 GPSTI_INTERN void gpsti_window_compute(const gpsti_window_job* job, uint32_t n_threads);

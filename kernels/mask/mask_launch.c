@@ -115,44 +115,36 @@ GPSTI_PRIVATE gpst_result gpsti_mask_make_label_boxes(const gpsti_mask_call* cal
 }
 
 /* ---- gathering ---------------------------------------------------------------------------- */
-#if defined(GPSTI_GPU)
-GPSTI_PRIVATE gpst_result gpsti_mask_enqueue(const gpsti_mask_call* call, gpsti_mask_make_func make, uint32_t n_items,
-                                             void* stream) {
+GPSTI_PRIVATE gpst_result gpsti_mask_make(const gpsti_mask_call* call, gpsti_mask_make_func make, uint32_t i,
+                                          gpsti_mask_batch* one) {
+    memset(one, 0, offsetof(gpsti_mask_batch, items) + sizeof one->items[0]);
+    return make(call, i, one);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_mask_put(const gpsti_mask_call* call, const gpsti_mask_batch* batch, void* stream) {
+    (void)batch;
+    return GPSTI_LAUNCH_GPU(call->function, stream, gpsti_mask_gpu_launch(call->function, batch, stream));
+}
+
+GPSTI_PRIVATE gpst_result gpsti_mask_launch(const gpsti_mask_call* call, gpsti_mask_make_func make, uint32_t n_items,
+                                            void* stream) {
     gpsti_mask_batch batch, one;
+    GPSTI_FAIL_IF(n_items == 0, GPST_ERROR_ARGUMENT, "%s: n_items=0: must be 1 or more", call->function);
+    for (uint32_t i = 0; i < n_items; i++)
+        GPSTI_TRY(gpsti_mask_make(call, make, i, &one));
     memset(&batch, 0, sizeof batch);
     for (uint32_t i = 0; i < n_items; i++) {
-        memset(&one, 0, offsetof(gpsti_mask_batch, items) + sizeof one.items[0]);
-        GPSTI_TRY(make(call, i, &one));
+        GPSTI_TRY(gpsti_mask_make(call, make, i, &one));
         const bool joins = batch.n_items < GPSTI_MASK_ITEMS && memcmp(&batch.job, &one.job, sizeof one.job) == 0;
         if (batch.n_items && !joins) {
-            GPSTI_TRY(gpsti_mask_gpu_launch(call->function, &batch, stream));
+            GPSTI_TRY(gpsti_mask_put(call, &batch, stream));
             batch.n_items = 0;
         }
         batch.job = one.job;
         batch.kind = one.kind;
         batch.items[batch.n_items++] = one.items[0];
     }
-    return gpsti_mask_gpu_launch(call->function, &batch, stream);
-}
-#endif
-
-GPSTI_PRIVATE gpst_result gpsti_mask_launch(const gpsti_mask_call* call, gpsti_mask_make_func make, uint32_t n_items,
-                                            void* stream) {
-    gpsti_mask_batch one;
-    GPSTI_FAIL_IF(n_items == 0, GPST_ERROR_ARGUMENT, "%s: n_items=0: must be 1 or more", call->function);
-    for (uint32_t i = 0; i < n_items; i++) {
-        memset(&one, 0, offsetof(gpsti_mask_batch, items) + sizeof one.items[0]);
-        GPSTI_TRY(make(call, i, &one));
-    }
-#if defined(GPSTI_GPU)
-    return gpsti_mask_enqueue(call, make, n_items, stream);
-#else
-    (void)stream;
-    return gpsti_fail(GPST_ERROR_UNSUPPORTED,
-                      "%s: this program has no GPU code: compile gpustage.c with nvcc or hipcc, or link "
-                      "gpustage_gpu.cu",
-                      call->function);
-#endif
+    return gpsti_mask_put(call, &batch, stream);
 }
 
 #define GPSTI_MASK_LISTS(function, lists) \

@@ -236,18 +236,18 @@ GPSTI_PRIVATE gpst_result gpsti_window_launch(const char* function, const gpsti_
     case GPSTI_WINDOW_REFINE:
         return gpsti_gpu_launch(function, gpsti_refine_device,
                                 dim3(gpsti_gpu_blocks(width, 32), gpsti_gpu_blocks(height, 8), batch->n_items),
-                                dim3(32, 8), 0, batch, stream);
+                                dim3(32, 8), batch, stream);
     case GPSTI_WINDOW_BOX:
         return gpsti_gpu_launch(function,
                                 job->radius == 1 ? gpsti_smooth_device<1, true> : gpsti_smooth_device<2, true>, grid,
-                                block, 0, batch, stream);
+                                block, batch, stream);
     case GPSTI_WINDOW_GAUSSIAN:
         return gpsti_gpu_launch(function,
                                 job->radius == 1 ? gpsti_smooth_device<1, false> : gpsti_smooth_device<2, false>, grid,
-                                block, 0, batch, stream);
+                                block, batch, stream);
     default:
         return gpsti_gpu_launch(function, job->radius == 1 ? gpsti_morph_device<1> : gpsti_morph_device<2>, grid, block,
-                                0, batch, stream);
+                                batch, stream);
     }
 }
 

@@ -4,11 +4,6 @@
 
 #include "mask_pixel_internal.h"
 
-/* Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as if it were 32. */
-#if (defined(__x86_64__) || defined(__i386__)) && (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
-#define GPSTI_WINDOW_HAS_AVX2 1
-#endif
-
 #define GPSTI_WINDOW_COLUMNS 128 /* of a tile */
 #define GPSTI_WINDOW_ROWS 24
 #define GPSTI_WINDOW_LEFT 32 /* columns and rows around it: two windows of 5 reach 4 far */
@@ -134,34 +129,24 @@ GPSTI_PRIVATE void gpsti_window_store_labels(const gpsti_window_job* job, int32_
 }
 
 /* ---- levels ------------------------------------------------------------------------- */
-#define GPSTI_WINDOW(name) gpsti_window_##name##_portable
-#define GPSTI_WINDOW_TARGET
+#define GPSTI_WINDOW(name) GPSTI_SIMD(window_##name)
+
+#define GPSTI_SIMD_LEVEL portable
 #include "mask_window_rows_internal.h"
 
-#if defined(GPSTI_WINDOW_HAS_AVX2)
-#define GPSTI_WINDOW(name) gpsti_window_##name##_avx2
-#define GPSTI_WINDOW_TARGET __attribute__((target("avx2")))
+#if GPSTI_SIMD_X86
+#define GPSTI_SIMD_LEVEL avx2
 #include "mask_window_rows_internal.h"
 #endif
 
-GPSTI_INTERN void gpsti_window_rows(const gpsti_window_job* job, gpsti_warp_level level, uint32_t y_begin,
-                                    uint32_t y_end) {
+GPSTI_INTERN void gpsti_window_rows(const void* window_job, gpsti_simd_level level, uint64_t first, uint64_t end) {
+    const gpsti_window_job* const job = (const gpsti_window_job*)window_job;
     const int32_t n_rows = job->op == GPSTI_WINDOW_REFINE ? GPSTI_REFINE_ROWS : GPSTI_WINDOW_ROWS;
     gpsti_window_tiles tile;
     memset(&tile, 0, sizeof tile); /* what no image covers is computed, too, and never used */
-    for (int32_t y = (int32_t)y_begin; y < (int32_t)y_end; y += n_rows) {
-        const int32_t rows_end = gpsti_window_min(y + n_rows, (int32_t)y_end);
-        for (int32_t x = 0; x < job->width; x += GPSTI_WINDOW_COLUMNS) {
-#if defined(GPSTI_WINDOW_HAS_AVX2)
-            if (level != GPSTI_WARP_PORTABLE) {
-                gpsti_window_tile_avx2(job, x, y, rows_end, &tile);
-                continue;
-            }
-#endif
-            gpsti_window_tile_portable(job, x, y, rows_end, &tile);
-        }
-    }
-    (void)level;
+    for (int32_t y = (int32_t)first; y < (int32_t)end; y += n_rows)
+        for (int32_t x = 0; x < job->width; x += GPSTI_WINDOW_COLUMNS)
+            GPSTI_SIMD_TO_AVX2(level, window_tile, job, x, y, gpsti_window_min(y + n_rows, (int32_t)end), &tile);
 }
 
 GPSTI_INTERN void gpsti_window_rows_reference(const gpsti_window_job* job, uint32_t y_begin, uint32_t y_end) {
@@ -170,10 +155,7 @@ GPSTI_INTERN void gpsti_window_rows_reference(const gpsti_window_job* job, uint3
             gpsti_window_pixel(job, x, y);
 }
 
-GPSTI_PRIVATE void gpsti_window_band(const void* job, gpsti_warp_level level, uint32_t y_begin, uint32_t y_end) {
-    gpsti_window_rows((const gpsti_window_job*)job, level, y_begin, y_end);
-}
-
 GPSTI_INTERN void gpsti_window_compute(const gpsti_window_job* job, uint32_t n_threads) {
-    gpsti_mask_bands(gpsti_window_band, job, (uint32_t)job->height, n_threads);
+    gpsti_launch_rows(gpsti_window_rows, job, gpsti_simd_level_query(), 1, (uint64_t)job->height, (uint64_t)job->width,
+                      n_threads);
 }

@@ -2,15 +2,11 @@
    row, so that compilers vectorise them. A template: mask_window_cpu.c includes it once for each level of the machine.
    Gives the bits of mask_pixel_internal.h; integers only. */
 /* amalgamate: template */
-/* Set by the includer, unset at the end:
-   GPSTI_WINDOW(name)    the function's name at this level
-   GPSTI_WINDOW_TARGET   attribute of every function of this level
-
-   A tile's row holds GPSTI_WINDOW_ROW pixels, the tile's own from GPSTI_WINDOW_LEFT on. What is computed of a row is
+/* A tile's row holds GPSTI_WINDOW_ROW pixels, the tile's own from GPSTI_WINDOW_LEFT on. What is computed of a row is
    always GPSTI_WINDOW_SPAN pixels from GPSTI_WINDOW_LEFT / 2 on: the tile's own and enough to both sides. */
 
 /* ---- morphology ------------------------------------------------------------------------ */
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(most_of_three)(const uint8_t* GPSTI_RESTRICT a,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(most_of_three)(const uint8_t* GPSTI_RESTRICT a,
                                                                    const uint8_t* GPSTI_RESTRICT b,
                                                                    const uint8_t* GPSTI_RESTRICT c,
                                                                    uint8_t* GPSTI_RESTRICT out) {
@@ -20,7 +16,7 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(most_of_three)(const uint8_t
     }
 }
 
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(most_of_two)(const uint8_t* GPSTI_RESTRICT a,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(most_of_two)(const uint8_t* GPSTI_RESTRICT a,
                                                                  const uint8_t* GPSTI_RESTRICT b,
                                                                  uint8_t* GPSTI_RESTRICT inout) {
     for (int k = 0; k < GPSTI_WINDOW_SPAN; k++) {
@@ -29,13 +25,13 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(most_of_two)(const uint8_t* 
     }
 }
 
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(flip)(uint8_t* row) {
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(flip)(uint8_t* row) {
     for (int k = 0; k < GPSTI_WINDOW_ROW; k++)
         row[k] ^= 255;
 }
 
 /* Dilates rows first up to end of one plane of the tile into the other: down into a row of its own, then across. */
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(dilate)(gpsti_window_tile* tile, int32_t from, int32_t first,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(dilate)(gpsti_window_tile* tile, int32_t from, int32_t first,
                                                             int32_t end, int32_t radius) {
     uint8_t down[GPSTI_WINDOW_ROW];
     const int left = GPSTI_WINDOW_LEFT / 2;
@@ -53,7 +49,7 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(dilate)(gpsti_window_tile* t
 }
 
 /* Zero what lies outside the image: nothing is dilated from there. */
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(clip)(gpsti_window_tile* tile, int32_t plane) {
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(clip)(gpsti_window_tile* tile, int32_t plane) {
     for (int32_t y = 0; y < GPSTI_WINDOW_ALL_ROWS; y++) {
         uint8_t* row = tile->bytes[plane][y];
         if (y < tile->cover.row_first || y >= tile->cover.row_end) {
@@ -66,7 +62,7 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(clip)(gpsti_window_tile* til
 }
 
 /* Eroding is dilating what is out, and opening is closing it: so there is one operation. */
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET int32_t GPSTI_WINDOW(morph)(const gpsti_window_job* job, gpsti_window_tile* tile) {
+GPSTI_PRIVATE GPSTI_SIMD_TARGET int32_t GPSTI_WINDOW(morph)(const gpsti_window_job* job, gpsti_window_tile* tile) {
     const bool twice = job->op == GPSTI_WINDOW_OPEN || job->op == GPSTI_WINDOW_CLOSE;
     const bool flipped = job->op == GPSTI_WINDOW_ERODE || job->op == GPSTI_WINDOW_OPEN;
     const int32_t r = job->radius, top = GPSTI_WINDOW_TOP, bottom = GPSTI_WINDOW_TOP + GPSTI_WINDOW_ROWS;
@@ -91,14 +87,14 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET int32_t GPSTI_WINDOW(morph)(const gpsti_window
 }
 
 /* ---- smoothing ------------------------------------------------------------------------------ */
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(add_bytes)(const uint8_t* GPSTI_RESTRICT a,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(add_bytes)(const uint8_t* GPSTI_RESTRICT a,
                                                                const uint8_t* GPSTI_RESTRICT b, uint16_t weight,
                                                                uint16_t* GPSTI_RESTRICT sum) {
     for (int k = 0; k < GPSTI_WINDOW_ROW; k++)
         sum[k] = (uint16_t)(sum[k] + (uint16_t)(a[k] + b[k]) * weight);
 }
 
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(add_sums)(const uint16_t* GPSTI_RESTRICT a,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(add_sums)(const uint16_t* GPSTI_RESTRICT a,
                                                               const uint16_t* GPSTI_RESTRICT b, uint16_t weight,
                                                               uint16_t* GPSTI_RESTRICT sum) {
     for (int k = 0; k < GPSTI_WINDOW_SPAN; k++)
@@ -106,7 +102,7 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(add_sums)(const uint16_t* GP
 }
 
 /* (sum + half) / weights as (sum + half) * factor / 2^(16 + shift), which is the same for every sum there can be. */
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(divide)(const uint16_t* GPSTI_RESTRICT sum, uint16_t half,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(divide)(const uint16_t* GPSTI_RESTRICT sum, uint16_t half,
                                                             uint16_t factor, uint32_t shift,
                                                             uint8_t* GPSTI_RESTRICT out) {
     for (int k = 0; k < GPSTI_WINDOW_SPAN; k++) {
@@ -115,7 +111,7 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(divide)(const uint16_t* GPST
     }
 }
 
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(smooth)(const gpsti_window_job* job, gpsti_window_tile* tile) {
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(smooth)(const gpsti_window_job* job, gpsti_window_tile* tile) {
     /* of box 3, box 5, Gaussian 3, Gaussian 5: weights of the middle (halved, for it is added to itself), the next and
        the next; half the sum of weights; the factor and shift that divide by the sum */
     static const uint16_t rules[4][6] = {
@@ -143,7 +139,7 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(smooth)(const gpsti_window_j
 
 /* ---- refinement ---------------------------------------------------------------------------------
    Logic in 16 bits: all ones is true. */
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(similar)(const uint8_t* GPSTI_RESTRICT own,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(similar)(const uint8_t* GPSTI_RESTRICT own,
                                                              const uint8_t* GPSTI_RESTRICT other, uint8_t tolerance,
                                                              uint16_t* GPSTI_RESTRICT votes) {
     for (int k = 0; k < GPSTI_WINDOW_SPAN; k++) {
@@ -152,13 +148,13 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(similar)(const uint8_t* GPST
     }
 }
 
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(inside)(const uint8_t* GPSTI_RESTRICT inside,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(inside)(const uint8_t* GPSTI_RESTRICT inside,
                                                             uint16_t* GPSTI_RESTRICT votes) {
     for (int k = 0; k < GPSTI_WINDOW_SPAN; k++)
         votes[k] = inside[k] ? 0xffff : 0;
 }
 
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(count)(const uint16_t* GPSTI_RESTRICT label,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(count)(const uint16_t* GPSTI_RESTRICT label,
                                                            const uint16_t* GPSTI_RESTRICT other,
                                                            const uint16_t* GPSTI_RESTRICT votes,
                                                            uint16_t* GPSTI_RESTRICT count) {
@@ -166,7 +162,7 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(count)(const uint16_t* GPSTI
         count[k] = (uint16_t)(count[k] + ((label[k] == other[k] ? 1 : 0) & votes[k]));
 }
 
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(elect)(const uint16_t* GPSTI_RESTRICT other,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(elect)(const uint16_t* GPSTI_RESTRICT other,
                                                            const uint16_t* GPSTI_RESTRICT votes,
                                                            const uint16_t* GPSTI_RESTRICT count,
                                                            const uint16_t* GPSTI_RESTRICT own_count,
@@ -181,7 +177,7 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(elect)(const uint16_t* GPSTI
     }
 }
 
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(refine_row)(const gpsti_window_job* job, gpsti_refine_tile* tile,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(refine_row)(const gpsti_window_job* job, gpsti_refine_tile* tile,
                                                                 int32_t y) {
     uint16_t votes[9][GPSTI_WINDOW_SPAN], count[9][GPSTI_WINDOW_SPAN], most[GPSTI_WINDOW_SPAN];
     const uint16_t* labels[9];
@@ -206,7 +202,7 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(refine_row)(const gpsti_wind
 }
 
 /* ---- a tile ---------------------------------------------------------------------------------------- */
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(refine)(const gpsti_window_job* job, int32_t x, int32_t y,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(refine)(const gpsti_window_job* job, int32_t x, int32_t y,
                                                             int32_t y_end, gpsti_refine_tile* tile) {
     gpsti_window_load_labels(job, x, y, tile);
     for (int32_t row = y; row < y_end; row++) {
@@ -215,7 +211,7 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(refine)(const gpsti_window_j
     }
 }
 
-GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(tile)(const gpsti_window_job* job, int32_t x, int32_t y,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_WINDOW(tile)(const gpsti_window_job* job, int32_t x, int32_t y,
                                                           int32_t y_end, gpsti_window_tiles* tiles) {
     gpsti_window_tile* const tile = &tiles->bytes;
     if (job->op == GPSTI_WINDOW_REFINE) {
@@ -232,5 +228,4 @@ GPSTI_PRIVATE GPSTI_WINDOW_TARGET void GPSTI_WINDOW(tile)(const gpsti_window_job
     }
 }
 
-#undef GPSTI_WINDOW
-#undef GPSTI_WINDOW_TARGET
+#undef GPSTI_SIMD_LEVEL

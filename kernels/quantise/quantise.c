@@ -4,20 +4,15 @@
 
 #include "quantise_internal.h"
 
-/* Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as if it were 32. */
-#if (defined(__x86_64__) || defined(__i386__)) && (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
-#define GPSTI_QUANTISE_HAS_AVX2 1
-#endif
-
 #define GPSTI_QUANTISE_BLOCK 64 /* values; a multiple of every vector's length */
 
-#define GPSTI_QUANTISE(name) gpsti_quantise_##name##_portable
-#define GPSTI_QUANTISE_TARGET
+#define GPSTI_QUANTISE(name) GPSTI_SIMD(quantise_##name)
+
+#define GPSTI_SIMD_LEVEL portable
 #include "quantise_rows_internal.h"
 
-#if defined(GPSTI_QUANTISE_HAS_AVX2)
-#define GPSTI_QUANTISE(name) gpsti_quantise_##name##_avx2
-#define GPSTI_QUANTISE_TARGET __attribute__((target("avx2,fma")))
+#if GPSTI_SIMD_X86
+#define GPSTI_SIMD_LEVEL avx2
 #include "quantise_rows_internal.h"
 #endif
 
@@ -88,7 +83,7 @@ GPSTI_PRIVATE void gpsti_quantise_scales(const gpst_channels* values, const floa
 
 /* n values from number first on, at most a block. */
 GPSTI_PRIVATE void gpsti_quantise_some(const gpst_channels* values, const float* scales, int8_t* out,
-                                       gpsti_warp_level level, size_t first, size_t n) {
+                                       gpsti_simd_level level, size_t first, size_t n) {
     const bool half = values->dtype == GPST_DTYPE_F16, whole = n == GPSTI_QUANTISE_BLOCK;
     const size_t unit = half ? sizeof(uint16_t) : sizeof(float);
     const uint8_t* from = (const uint8_t*)values->data + first * unit;
@@ -103,25 +98,15 @@ GPSTI_PRIVATE void gpsti_quantise_some(const gpst_channels* values, const float*
     }
     const uint16_t* in_half = whole ? (const uint16_t*)(const void*)from : halves;
     int8_t* to = whole ? out + first : rest;
-#if defined(GPSTI_QUANTISE_HAS_AVX2)
-    if (level != GPSTI_WARP_PORTABLE) {
-        if (half)
-            gpsti_quantise_widen_avx2(in_half, floats);
-        gpsti_quantise_block_avx2(half ? floats : in, scales, to);
-    } else
-#endif
-    {
-        if (half)
-            gpsti_quantise_widen_portable(in_half, floats);
-        gpsti_quantise_block_portable(half ? floats : in, scales, to);
-    }
-    (void)level;
+    if (half)
+        GPSTI_SIMD_TO_AVX2(level, quantise_widen, in_half, floats);
+    GPSTI_SIMD_TO_AVX2(level, quantise_block, half ? floats : in, scales, to);
     if (!whole)
         memcpy(out + first, rest, n);
 }
 
 GPSTI_INTERN void gpsti_quantise_range(const gpst_channels* values, const float* scales, int8_t* out,
-                                       gpsti_warp_level level, size_t first, size_t end) {
+                                       gpsti_simd_level level, size_t first, size_t end) {
     const gpsti_fp_mode mode = gpsti_fp_enter();
     float block[GPSTI_QUANTISE_BLOCK];
     size_t same_until = 0; /* up to here the block of scales holds this channel's */
@@ -139,25 +124,28 @@ GPSTI_INTERN void gpsti_quantise_range(const gpst_channels* values, const float*
     gpsti_fp_leave(mode);
 }
 
+typedef struct gpsti_quantise_job {
+    const gpst_channels* values;
+    const float* scales;
+    int8_t* out;
+    size_t n_values;
+} gpsti_quantise_job;
+
+/* A row is a block of values. */
+GPSTI_PRIVATE void gpsti_quantise_rows(const void* quantise_job, gpsti_simd_level level, uint64_t first, uint64_t end) {
+    const gpsti_quantise_job* const job = (const gpsti_quantise_job*)quantise_job;
+    const size_t begin = (size_t)first * GPSTI_QUANTISE_BLOCK, rest = job->n_values - begin;
+    const size_t n = (size_t)(end - first) * GPSTI_QUANTISE_BLOCK;
+    gpsti_quantise_range(job->values, job->scales, job->out, level, begin, begin + (n < rest ? n : rest));
+}
+
 GPST_API gpst_result gpst_quantise(const gpst_channels* values, const float* scales, int8_t* out, uint32_t n_threads) {
-    size_t n = 0;
-    GPSTI_TRY(gpsti_quantise_check("gpst_quantise", values, scales, out, &n));
-    const gpsti_warp_level level = gpsti_warp_level_query();
-#if GPSTI_OPENMP
-    const int n_workers = gpsti_team_size(n_threads);
-    if (n_workers > 1) {
-        const size_t n_blocks = (n + GPSTI_QUANTISE_BLOCK - 1) / GPSTI_QUANTISE_BLOCK;
-        const size_t n_bands = n_blocks < 4 * (size_t)n_workers ? n_blocks : 4 * (size_t)n_workers;
-        const size_t step = (n_blocks + n_bands - 1) / n_bands * GPSTI_QUANTISE_BLOCK;
-        _Pragma("omp parallel for schedule(dynamic) num_threads(n_workers)")
-        for (size_t i = 0; i < n_bands; i++)
-            if (i * step < n)
-                gpsti_quantise_range(values, scales, out, level, i * step, n - i * step < step ? n : (i + 1) * step);
-        return GPST_OK;
-    }
-#endif
-    (void)n_threads;
-    gpsti_quantise_range(values, scales, out, level, 0, n);
+    gpsti_quantise_job job;
+    GPSTI_TRY(gpsti_quantise_check("gpst_quantise", values, scales, out, &job.n_values));
+    job.values = values, job.scales = scales, job.out = out;
+    const size_t n_blocks = (job.n_values + GPSTI_QUANTISE_BLOCK - 1) / GPSTI_QUANTISE_BLOCK;
+    gpsti_launch_rows(gpsti_quantise_rows, &job, gpsti_simd_level_query(), 1, n_blocks, GPSTI_QUANTISE_BLOCK,
+                      n_threads);
     return GPST_OK;
 }
 

@@ -3,7 +3,7 @@
 #ifndef GPSTI_QUANTISE_CU_H
 #define GPSTI_QUANTISE_CU_H
 
-#include "../mask/mask_argmax.cu.h"
+#include "../launch/launch.cu.h"
 #include "quantise_internal.h"
 
 #if defined(GPSTI_GPU_UNIT)
@@ -213,7 +213,7 @@ GPSTI_PRIVATE gpst_result gpsti_quantise_launch(const char* function, const gpst
     const bool fits = gpsti_lanes_fit(args->shape.data, 0, 16) && gpsti_lanes_fit(args->integers, 0, n);
     const dim3 grid(gpsti_gpu_blocks(args->n_values, GPSTI_QUANTISE_THREADS * (fits ? n : 1)));
     return gpsti_gpu_launch(function, fits ? gpsti_quantise_device<T, true> : gpsti_quantise_device<T, false>, grid,
-                            dim3(GPSTI_QUANTISE_THREADS), 0, args, stream);
+                            dim3(GPSTI_QUANTISE_THREADS), args, stream);
 }
 
 GPSTI_LINK gpst_result gpsti_quantise_gpu_launch(const char* function, const gpsti_quantise_args* args, void* stream) {
@@ -235,10 +235,10 @@ GPSTI_LINK gpst_result gpsti_range_gpu_launch(const char* function, const gpsti_
     const size_t n_lines = length < GPSTI_RANGE_THREADS ? GPSTI_RANGE_THREADS / length : 1;
     const dim3 grid_lines(length < GPSTI_RANGE_THREADS ? 1 : gpsti_gpu_blocks(length, GPSTI_RANGE_THREADS),
                           gpsti_range_split(shape->n_outer / (16 * n_lines), 1024));
-    GPSTI_TRY(gpsti_gpu_launch(function, gpsti_range_clear_device, each, block, 0, args, stream));
+    GPSTI_TRY(gpsti_gpu_launch(function, gpsti_range_clear_device, each, block, args, stream));
     GPSTI_TRY(gpsti_gpu_launch(function, runs ? gpsti_range_runs_device : gpsti_range_lines_device,
-                               runs ? grid_runs : grid_lines, block, 0, args, stream));
-    return gpsti_gpu_launch(function, gpsti_range_finish_device, each, block, 0, args, stream);
+                               runs ? grid_runs : grid_lines, block, args, stream));
+    return gpsti_gpu_launch(function, gpsti_range_finish_device, each, block, args, stream);
 }
 
 #endif

@@ -27,7 +27,7 @@ GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_quantise_channel(const gpst_channels* v
 GPSTI_INTERN gpst_result gpsti_channels_check(const char* function, const gpst_channels* values, size_t* n_values);
 /* Values first up to end, on this thread. */
 GPSTI_INTERN void gpsti_quantise_range(const gpst_channels* values, const float* scales, int8_t* out,
-                                       gpsti_warp_level level, size_t first, size_t end);
+                                       gpsti_simd_level level, size_t first, size_t end);
 
 /* ---- launches, from quantise_launch.c to quantise.cu.h ---------------------------- */
 typedef struct gpsti_quantise_args {

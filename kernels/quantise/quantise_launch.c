@@ -4,16 +4,6 @@
 
 #include "quantise_internal.h"
 
-#if defined(GPSTI_GPU)
-#define GPSTI_QUANTISE_ENQUEUE(launch, function, args, stream) launch((function), (args), (stream))
-#else
-#define GPSTI_QUANTISE_ENQUEUE(launch, function, args, stream)                                                       \
-    ((void)(args), (void)(stream),                                                                                   \
-     gpsti_fail(GPST_ERROR_UNSUPPORTED,                                                                              \
-                "%s: this program has no GPU code: compile gpustage.c with nvcc or hipcc, or link gpustage_gpu.cu",  \
-                (function)))
-#endif
-
 GPSTI_PRIVATE gpst_result gpsti_quantise_enqueue(const char* function, const gpst_channels* values, const float* scales,
                                                  int8_t* integers, bool back, void* stream) {
     gpsti_quantise_args args;
@@ -32,7 +22,7 @@ GPSTI_PRIVATE gpst_result gpsti_quantise_enqueue(const char* function, const gps
     args.scales = scales;
     args.n_values = n;
     args.back = back;
-    return GPSTI_QUANTISE_ENQUEUE(gpsti_quantise_gpu_launch, function, &args, stream);
+    return GPSTI_LAUNCH_GPU(function, stream, gpsti_quantise_gpu_launch(function, &args, stream));
 }
 
 GPST_API gpst_result gpst_quantise_launch(const gpst_channels* values, const float* scales, int8_t* out, void* stream) {
@@ -46,13 +36,14 @@ GPST_API gpst_result gpst_dequantise_launch(const int8_t* integers, const float*
 
 GPST_API gpst_result gpst_calibration_ranges_launch(const gpst_channels* values, gpst_calibration_info* infos,
                                                     void* stream) {
+    const char* const function = "gpst_calibration_ranges_launch";
     gpsti_range_args args;
     size_t n = 0;
-    GPSTI_TRY(gpsti_channels_check("gpst_calibration_ranges_launch", values, &n));
+    GPSTI_TRY(gpsti_channels_check(function, values, &n));
     GPSTI_FAIL_IF(!infos || (uintptr_t)infos % 8 != 0, GPST_ERROR_ARGUMENT,
-                  "gpst_calibration_ranges_launch: infos=%p: required, a multiple of 8", (void*)infos);
+                  "%s: infos=%p: required, a multiple of 8", function, (void*)infos);
     memset(&args, 0, sizeof args);
     args.shape = *values;
     args.infos = infos;
-    return GPSTI_QUANTISE_ENQUEUE(gpsti_range_gpu_launch, "gpst_calibration_ranges_launch", &args, stream);
+    return GPSTI_LAUNCH_GPU(function, stream, gpsti_range_gpu_launch(function, &args, stream));
 }

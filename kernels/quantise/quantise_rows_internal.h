@@ -2,16 +2,13 @@
    compilers vectorise them. A template: quantise.c includes it once for each level of the machine. Gives the bits of
    gpsti_quantise_value; obeys exact_internal.h. */
 /* amalgamate: template */
-/* Set by the includer, unset at the end:
-   GPSTI_QUANTISE(name)    the function's name at this level
-   GPSTI_QUANTISE_TARGET   attribute of every function of this level */
-GPSTI_PRIVATE GPSTI_QUANTISE_TARGET void GPSTI_QUANTISE(widen)(const uint16_t* GPSTI_RESTRICT in,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_QUANTISE(widen)(const uint16_t* GPSTI_RESTRICT in,
                                                                float* GPSTI_RESTRICT out) {
     for (int k = 0; k < GPSTI_QUANTISE_BLOCK; k++)
         out[k] = gpsti_f32_from_f16(in[k]);
 }
 
-GPSTI_PRIVATE GPSTI_QUANTISE_TARGET void GPSTI_QUANTISE(block)(const float* GPSTI_RESTRICT in,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_QUANTISE(block)(const float* GPSTI_RESTRICT in,
                                                                const float* GPSTI_RESTRICT scales,
                                                                int8_t* GPSTI_RESTRICT out) {
     int32_t whole[GPSTI_QUANTISE_BLOCK];
@@ -26,5 +23,4 @@ GPSTI_PRIVATE GPSTI_QUANTISE_TARGET void GPSTI_QUANTISE(block)(const float* GPST
         out[k] = (int8_t)(whole[k] < 127 ? whole[k] : 127);
 }
 
-#undef GPSTI_QUANTISE
-#undef GPSTI_QUANTISE_TARGET
+#undef GPSTI_SIMD_LEVEL

@@ -263,7 +263,6 @@ GPST_API gpst_result gpst_warp_launch(const gpst_warp* warp, const gpst_image* s
                   (unsigned)n_sources, (unsigned)warp->n_outputs);
     for (uint32_t s = 0; s < n_sources; s++)
         GPSTI_TRY(gpsti_warp_check(warp, &sources[s], outputs + (size_t)s * warp->n_outputs, warp->n_outputs));
-#if defined(GPSTI_GPU)
     gpsti_warp_args args;
     memset(&args, 0, sizeof args);
     args.warp = warp;
@@ -271,13 +270,7 @@ GPST_API gpst_result gpst_warp_launch(const gpst_warp* warp, const gpst_image* s
     args.n_sources = n_sources;
     args.outputs = outputs;
     args.n_outputs = warp->n_outputs;
-    return gpsti_warp_kernel_gpu(&args, stream);
-#else
-    (void)stream;
-    return gpsti_fail(GPST_ERROR_UNSUPPORTED,
-                      "gpst_warp_launch: this program has no GPU code: compile gpustage.c with nvcc or hipcc, "
-                      "or link gpustage_gpu.cu");
-#endif
+    return GPSTI_LAUNCH_GPU("gpst_warp_launch", stream, gpsti_warp_kernel_gpu(&args, stream));
 }
 
 GPSTI_PRIVATE gpst_result gpsti_warp_kernel_host(const void* args, const gpsti_exec* exec) {

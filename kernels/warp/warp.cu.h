@@ -59,8 +59,6 @@ GPSTI_PRIVATE void gpsti_warp_item_split(gpsti_warp_job* job, gpsti_warp_item* i
 }
 
 /* ---- launching ------------------------------------------------------------------------ */
-GPSTI_PRIVATE uint32_t gpsti_warp_tiles(int32_t pixels, uint32_t tile) { return ((uint32_t)pixels + tile - 1) / tile; }
-
 /* What goes into the next launch, and the kernel that it is for. */
 typedef struct gpsti_warp_batch {
     gpsti_warp_launch launch;
@@ -72,7 +70,7 @@ typedef struct gpsti_warp_batch {
 
 GPSTI_PRIVATE int32_t gpsti_warp_tile_rows(const gpsti_warp_launch* launch, uint32_t columns, int32_t most,
                                            int32_t least) {
-    const uint64_t across = gpsti_warp_tiles(launch->job.width, columns);
+    const uint64_t across = gpsti_gpu_blocks((uint32_t)launch->job.width, columns);
     int32_t rows = most;
     while (rows > least && across * (uint64_t)(launch->job.height / rows) * launch->n_items < GPSTI_WARP_TILES_WANTED)
         rows /= 2;
@@ -108,12 +106,12 @@ GPSTI_PRIVATE gpst_result gpsti_warp_gpu_flush(gpsti_warp_batch* batch, void* st
     if (launch->n_items == 0)
         return GPST_OK;
     const gpsti_warp_shape shape = gpsti_warp_shape_of(batch);
-    const dim3 grid(gpsti_warp_tiles(launch->job.width, shape.columns),
-                    gpsti_warp_tiles(launch->job.height, (uint32_t)shape.rows), launch->n_items);
+    const dim3 grid(gpsti_gpu_blocks((uint32_t)launch->job.width, shape.columns),
+                    gpsti_gpu_blocks((uint32_t)launch->job.height, (uint32_t)shape.rows), launch->n_items);
     const dim3 block(shape.lanes, shape.threads_y, 1);
     launch->tile_rows = shape.rows;
     gpsti_hot_select(launch);
-    return gpsti_gpu_launch("gpst_warp_launch", batch->kernel, grid, block, 0, launch, stream);
+    return gpsti_gpu_launch("gpst_warp_launch", batch->kernel, grid, block, launch, stream);
 }
 
 /* The kernel that job and item are for, which has their bits and is the fastest. */

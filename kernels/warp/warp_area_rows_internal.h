@@ -4,14 +4,14 @@
 /* amalgamate: template */
 
 /* Adds one row of bytes to the strip. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_add_row)(const uint8_t* GPSTI_RESTRICT row, float weight,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_add_row)(const uint8_t* GPSTI_RESTRICT row, float weight,
                                                               float* GPSTI_RESTRICT strip, int32_t n) {
     for (int32_t j = 0; j < n; j++)
-        strip[j] = GPSTI_ROWS_FMA(weight, (float)row[j], strip[j]);
+        strip[j] = GPSTI_SIMD_FMA(weight, (float)row[j], strip[j]);
 }
 
 /* Pixels begin <= x < end of the rows of a window, summed down; interleaved. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_down)(const gpsti_area_plane* plane,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_down)(const gpsti_area_plane* plane,
                                                            const gpsti_warp_window* down, int32_t begin,
                                                            int32_t end, float* strip) {
     const int32_t n = (end - begin) * plane->n_channels;
@@ -29,7 +29,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_down)(const gpsti_area_plan
 }
 
 /* Adds pixels begin <= x < end of the strip, of n_channels, to the sums of every output that has them. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(area_across)(const gpsti_warp_window* across,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(area_across)(const gpsti_warp_window* across,
                                                              const float* strip, int32_t begin, int32_t end,
                                                              int32_t count, int32_t n_channels,
                                                              float (*sums)[GPSTI_BLOCK]) {
@@ -43,11 +43,11 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(area_across)(const gpsti_warp_wi
         for (int32_t c = 0; c < n_channels; c++)
             sum[c] = sums[c][k];
         for (int32_t x = from; x < to; x++, pixel += n_channels) {
-            const float slope = 1.0f - gpsti_abs32(GPSTI_ROWS_FMA((float)(x - window->begin), step, origin));
+            const float slope = 1.0f - gpsti_abs32(GPSTI_SIMD_FMA((float)(x - window->begin), step, origin));
             const float height = slope < top ? slope : top;
             const float weight = (height > 0.0f ? height : 0.0f) * norm;
             for (int32_t c = 0; c < n_channels; c++)
-                sum[c] = GPSTI_ROWS_FMA(weight, pixel[c], sum[c]);
+                sum[c] = GPSTI_SIMD_FMA(weight, pixel[c], sum[c]);
         }
         for (int32_t c = 0; c < n_channels; c++)
             sums[c][k] = sum[c];
@@ -55,7 +55,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(area_across)(const gpsti_warp_wi
 }
 
 /* The sums of a block of one row of a plane, channel by channel. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_plane)(const gpsti_area_plane* plane,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_plane)(const gpsti_area_plane* plane,
                                                             const gpsti_area_columns* columns,
                                                             const gpsti_warp_window* down, int32_t count,
                                                             float* strip, float (*sums)[GPSTI_BLOCK]) {
@@ -79,7 +79,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_plane)(const gpsti_area_pla
 }
 
 /* The plane of packed pixels, or of luma; of chroma the first of two, or both in one. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE gpsti_area_plane GPSTI_ROWS(plane_of)(const gpsti_warp_job* job, bool chroma) {
+GPSTI_PRIVATE GPSTI_SIMD_INLINE gpsti_area_plane GPSTI_ROWS(plane_of)(const gpsti_warp_job* job, bool chroma) {
     gpsti_area_plane plane;
     plane.dtype = job->source_dtype;
     plane.data = chroma ? job->cb : job->source, plane.pitch = chroma ? job->chroma_pitch : job->source_pitch;
@@ -89,7 +89,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE gpsti_area_plane GPSTI_ROWS(plane_of)(const gpst
 }
 
 /* The samples of a block of one row into block->value. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_sample)(const gpsti_warp_job* job, int32_t y,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_sample)(const gpsti_warp_job* job, int32_t y,
                                                              int32_t count, gpsti_area* area,
                                                              gpsti_block* block) {
     const gpsti_warp_window down = gpsti_warp_window_of(&job->down, y);
@@ -115,7 +115,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_sample)(const gpsti_warp_jo
     GPSTI_ROWS(colours)(job, block);
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_columns)(const gpsti_warp_job* job, const gpsti_warp_axis* axis,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_columns)(const gpsti_warp_job* job, const gpsti_warp_axis* axis,
                                                               bool chroma, int32_t x, int32_t count,
                                                               gpsti_area_columns* columns) {
     const gpsti_area_plane plane = GPSTI_ROWS(plane_of)(job, chroma);
@@ -124,7 +124,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_columns)(const gpsti_warp_j
     GPSTI_ROWS(hot_area_columns)(&plane, columns);
 }
 
-GPSTI_PRIVATE GPSTI_NOINLINE GPSTI_ROWS_TARGET void
+GPSTI_PRIVATE GPSTI_NOINLINE GPSTI_SIMD_TARGET void
 GPSTI_ROWS(band_area)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end, gpsti_block* block) {
     gpsti_area area;
     for (int32_t x = 0; x < job->width; x += GPSTI_BLOCK) {

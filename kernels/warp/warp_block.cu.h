@@ -3,7 +3,7 @@
 #ifndef GPSTI_WARP_BLOCK_CU_H
 #define GPSTI_WARP_BLOCK_CU_H
 
-#include "../../backends/gpu_runtime_internal.h"
+#include "../launch/launch.cu.h"
 #include "warp_pixel_internal.h"
 
 #if defined(GPSTI_GPU_UNIT)

@@ -1,27 +1,11 @@
-/* kernels/warp/warp_cpu.c -- the warp on the CPU: which level of the machine is used,
-   the row loop of each level, rows and outputs in parallel. Checks nothing; warp.c did. */
+/* kernels/warp/warp_cpu.c -- the warp on the CPU: the row loop of each level, and outputs by it. Checks nothing;
+   warp.c did. */
 #include "../../core/base/platform_internal.h"
 
 #include "warp_pixel_internal.h"
 
-#include <stdlib.h>
-
-/* The levels above the portable one. Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as
-   if it were 32. */
-#if (defined(__x86_64__) || defined(__i386__)) && (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
-#define GPSTI_WARP_HAS_X86 1
+#if GPSTI_SIMD_X86
 #include <immintrin.h>
-#if defined(__clang__)
-#define GPSTI_WARP_AVX512_TARGET "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl"
-#else
-#define GPSTI_WARP_AVX512_TARGET "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"
-#endif
-#endif
-
-#if defined(_MSC_VER) && !defined(__clang__)
-#define GPSTI_ALWAYS_INLINE __forceinline
-#else
-#define GPSTI_ALWAYS_INLINE inline __attribute__((always_inline))
 #endif
 
 /* All of it is on the caller's stack, of which there may be no more than 64 KiB: no path takes more than 40. */
@@ -196,17 +180,13 @@ GPSTI_PRIVATE void gpsti_rows_round_portable(const float* values, bool is_signed
         packed[k] |= (uint32_t)(is_signed ? gpsti_warp_signed_byte(values[k]) : gpsti_warp_byte(values[k])) << shift;
 }
 
-#define GPSTI_ROWS(name) gpsti_rows_##name##_portable
-#define GPSTI_ROWS_TARGET
-#define GPSTI_ROWS_INLINE GPSTI_ALWAYS_INLINE
-#define GPSTI_ROWS_FMA gpsti_fma
+#define GPSTI_ROWS(name) GPSTI_SIMD(rows_##name)
+
+#define GPSTI_SIMD_LEVEL portable
 #include "warp_rows_internal.h"
 
-#if defined(GPSTI_WARP_HAS_X86)
-#define GPSTI_ROWS(name) gpsti_rows_##name##_avx2
-#define GPSTI_ROWS_TARGET __attribute__((target("avx2,fma")))
-#define GPSTI_ROWS_INLINE GPSTI_ALWAYS_INLINE GPSTI_ROWS_TARGET
-#define GPSTI_ROWS_FMA __builtin_fmaf
+#if GPSTI_SIMD_X86
+#define GPSTI_SIMD_LEVEL avx2
 #define GPSTI_HOT_LANES 2
 #define GPSTI_HOT_INTS __m256i
 #define GPSTI_HOT_FLOATS __m256
@@ -216,19 +196,14 @@ GPSTI_PRIVATE void gpsti_rows_round_portable(const float* values, bool is_signed
 #define GPSTI_HOT_AS_FLOATS(v) _mm256_castsi256_ps(v)
 #define GPSTI_HOT_SIGNS(v) _mm256_movemask_ps(_mm256_castsi256_ps(v))
 #define GPSTI_HOT_JOIN(row, at) \
-    _mm256_setr_m128i(gpsti_rows_hot_pair_avx2(row, at), gpsti_rows_hot_pair_avx2(row, (at) + 4))
+    _mm256_setr_m128i(GPSTI_ROWS(hot_pair)(row, at), GPSTI_ROWS(hot_pair)(row, (at) + 4))
 #define GPSTI_HOT_WINDOW(row, at) _mm_loadu_si128((const __m128i*)(const void*)((row) + *(at)))
 #define GPSTI_HOT_WINDOWS(row, at) _mm256_setr_m128i(GPSTI_HOT_WINDOW(row, at), GPSTI_HOT_WINDOW(row, (at) + 1))
 #define GPSTI_HOT_GATHER(p, at) _mm256_i32gather_epi32((const int*)(const void*)(p), at, 1)
 #define GPSTI_HOT_WIDEN(p) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)(const void*)(p)))
 #define GPSTI_HOT_SPREAD(v) _mm256_broadcastsi128_si256(v)
 #define GPSTI_HOT_REPEAT(v, which) _mm256_shuffle_epi32(v, which)
-#define GPSTI_HOT_CLOSE(v, out) gpsti_hot_close_avx2(v, out)
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void gpsti_rows_sqrt_avx2(float* values) {
-    for (int k = 0; k < GPSTI_BLOCK; k += 8)
-        _mm256_storeu_ps(values + k, _mm256_sqrt_ps(_mm256_loadu_ps(values + k)));
-}
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx2(__m256i v, uint8_t* out) {
+GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_close)(__m256i v, uint8_t* out) {
     const __m256i closed = _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7));
     _mm_storeu_si128((__m128i*)(void*)out, _mm256_castsi256_si128(closed));
     _mm_storel_epi64((__m128i*)(void*)(out + 16), _mm256_extracti128_si256(closed, 1));
@@ -242,10 +217,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx2(__m256i v, uint8_t* ou
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
-#define GPSTI_ROWS(name) gpsti_rows_##name##_avx512
-#define GPSTI_ROWS_TARGET __attribute__((target(GPSTI_WARP_AVX512_TARGET)))
-#define GPSTI_ROWS_INLINE GPSTI_ALWAYS_INLINE GPSTI_ROWS_TARGET
-#define GPSTI_ROWS_FMA __builtin_fmaf
+#define GPSTI_SIMD_LEVEL avx512
 #define GPSTI_HOT_LANES 4
 #define GPSTI_HOT_INTS __m512i
 #define GPSTI_HOT_FLOATS __m512
@@ -255,7 +227,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx2(__m256i v, uint8_t* ou
 #define GPSTI_HOT_AS_FLOATS(v) _mm512_castsi512_ps(v)
 #define GPSTI_HOT_SIGNS(v) _mm512_movepi32_mask(v)
 #define GPSTI_HOT_HALF(row, at) \
-    _mm256_setr_m128i(gpsti_rows_hot_pair_avx512(row, at), gpsti_rows_hot_pair_avx512(row, (at) + 4))
+    _mm256_setr_m128i(GPSTI_ROWS(hot_pair)(row, at), GPSTI_ROWS(hot_pair)(row, (at) + 4))
 #define GPSTI_HOT_JOIN(row, at) \
     _mm512_inserti64x4(_mm512_castsi256_si512(GPSTI_HOT_HALF(row, at)), GPSTI_HOT_HALF(row, (at) + 8), 1)
 #define GPSTI_HOT_PUT_WINDOW(v, row, at, lane) _mm512_inserti32x4(v, GPSTI_HOT_WINDOW(row, at), lane)
@@ -268,12 +240,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx2(__m256i v, uint8_t* ou
 #define GPSTI_HOT_WIDEN(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)(const void*)(p)))
 #define GPSTI_HOT_SPREAD(v) _mm512_broadcast_i32x4(v)
 #define GPSTI_HOT_REPEAT(v, which) _mm512_shuffle_epi32(v, (_MM_PERM_ENUM)(which))
-#define GPSTI_HOT_CLOSE(v, out) gpsti_hot_close_avx512(v, out)
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void gpsti_rows_sqrt_avx512(float* values) {
-    for (int k = 0; k < GPSTI_BLOCK; k += 16)
-        _mm512_storeu_ps(values + k, _mm512_sqrt_ps(_mm512_loadu_ps(values + k)));
-}
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx512(__m512i v, uint8_t* out) {
+GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_close)(__m512i v, uint8_t* out) {
     const __m512i order = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15);
     const __m512i closed = _mm512_permutexvar_epi32(order, v);
     _mm256_storeu_si256((__m256i*)(void*)out, _mm512_castsi512_si256(closed));
@@ -289,46 +256,15 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void gpsti_hot_close_avx512(__m512i v, uint8_t* 
 #endif
 #endif
 
-/* gcc's AddressSanitizer can move a frame to memory aligned to 32 bytes, where 64-byte vectors on the stack fault. */
-#if defined(GPSTI_WARP_HAS_X86) && !(defined(__SANITIZE_ADDRESS__) && !defined(__clang__))
-#define GPSTI_WARP_AVX512_RUNS 1
-#else
-#define GPSTI_WARP_AVX512_RUNS 0
-#endif
-
-GPSTI_INTERN gpsti_warp_level gpsti_warp_level_query(void) {
-#if defined(GPSTI_WARP_HAS_X86)
-    const char* wanted = getenv("GPUSTAGE_CPU");
-    if (wanted && strcmp(wanted, "portable") == 0)
-        return GPSTI_WARP_PORTABLE;
-    const bool up_to_avx2 = wanted && strcmp(wanted, "avx2") == 0;
-    if (GPSTI_WARP_AVX512_RUNS && !up_to_avx2 && __builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return GPSTI_WARP_AVX512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return GPSTI_WARP_AVX2;
-#endif
-    return GPSTI_WARP_PORTABLE;
-}
-
 GPST_API const char* gpst_warp_cpu_level(const gpst_warp* warp) {
-    static const char* const names[] = {"portable", "avx2", "avx512"};
-    return names[(int)warp->level];
+    return gpsti_simd_level_name(warp->level);
 }
 
-GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_warp_level level, int32_t y_begin, int32_t y_end) {
+GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_simd_level level, int32_t y_begin, int32_t y_end) {
     gpsti_block block;
     const gpsti_fp_mode mode = gpsti_fp_enter();
     memset(&block, 0, sizeof block); /* the end of a row's last block is computed, too, and never used */
-#if defined(GPSTI_WARP_HAS_X86)
-    if (level == GPSTI_WARP_AVX512)
-        gpsti_rows_band_avx512(job, y_begin, y_end, &block);
-    else if (level == GPSTI_WARP_AVX2)
-        gpsti_rows_band_avx2(job, y_begin, y_end, &block);
-    else
-#endif
-        gpsti_rows_band_portable(job, y_begin, y_end, &block);
-    (void)level;
+    GPSTI_SIMD_TO_AVX512(level, rows_band, job, y_begin, y_end, &block);
     gpsti_fp_leave(mode);
 }
 
@@ -351,32 +287,21 @@ GPSTI_PRIVATE bool gpsti_warp_band_roi(gpsti_warp_job* job) {
     return true;
 }
 
-/* Band number `task` of all bands of all outputs of all sources. */
-GPSTI_PRIVATE void gpsti_warp_band(const gpsti_warp_args* args, uint64_t task, uint32_t n_bands) {
-    const uint64_t image = task / n_bands, band = task % n_bands;
-    const uint64_t height = args->warp->desc.height;
+/* Rows first up to end of the outputs, one above the other. */
+GPSTI_PRIVATE void gpsti_warp_band(const void* call, gpsti_simd_level level, uint64_t first, uint64_t end) {
+    const gpsti_warp_args* const args = (const gpsti_warp_args*)call;
+    const uint64_t image = first / args->warp->desc.height, above = image * args->warp->desc.height;
     gpsti_warp_job job;
     gpsti_warp_job_of(args, image, &job);
     if (gpsti_warp_band_roi(&job))
-        gpsti_warp_rows(&job, args->warp->level, (int32_t)(height * band / n_bands),
-                        (int32_t)(height * (band + 1) / n_bands));
+        gpsti_warp_rows(&job, level, (int32_t)(first - above), (int32_t)(end - above));
 }
 
+/* AREA reads all of the source. */
 GPSTI_INTERN void gpsti_warp_compute(const gpsti_warp_args* args, uint32_t n_threads) {
-    const uint64_t n_images = (uint64_t)args->n_sources * args->n_outputs;
-#if GPSTI_OPENMP
-    const int n = gpsti_team_size(n_threads);
-    if (n > 1) {
-        const uint32_t wanted = 4 * (uint32_t)n, height = args->warp->desc.height;
-        const uint32_t most = wanted < height ? wanted : height;
-        const uint32_t n_bands = n_images < 4 * (uint64_t)wanted ? most : 1;
-        const int64_t n_tasks = (int64_t)(n_images * n_bands);
-        _Pragma("omp parallel for schedule(dynamic) num_threads(n)") for (int64_t task = 0; task < n_tasks; task++)
-            gpsti_warp_band(args, (uint64_t)task, n_bands);
-        return;
-    }
-#endif
-    (void)n_threads;
-    for (uint64_t i = 0; i < n_images; i++)
-        gpsti_warp_band(args, i, 1);
+    const gpst_warp_desc* const desc = &args->warp->desc;
+    const bool area = desc->filter == GPST_FILTER_AREA;
+    const uint64_t source_values = area ? (uint64_t)args->sources->width * args->sources->height : 0;
+    gpsti_launch_rows(gpsti_warp_band, args, args->warp->level, (uint64_t)args->n_sources * args->n_outputs,
+                      desc->height, desc->width + source_values / desc->height, n_threads);
 }

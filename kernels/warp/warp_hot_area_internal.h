@@ -5,7 +5,7 @@
 /* amalgamate: template */
 
 /* What a block's columns have in common with every row; n_taps 0 where windows are too wide for it. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_area_columns)(const gpsti_area_plane* plane,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(hot_area_columns)(const gpsti_area_plane* plane,
                                                                   gpsti_area_columns* columns) {
     const int32_t span = columns->windows[GPSTI_BLOCK - 1].end - columns->windows[0].begin;
     columns->n_taps = 0;
@@ -24,7 +24,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_area_columns)(const gpsti_ar
 }
 
 /* n bytes from `first` on in each row of the window, summed down. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_area_down)(const uint8_t* first, int64_t pitch,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_area_down)(const uint8_t* first, int64_t pitch,
                                                                const gpsti_warp_window* down, int32_t n, float* strip) {
     for (int32_t y = down->begin; y < down->end; y += GPSTI_AREA_TAPS) {
         const int32_t n_rows = down->end - y < GPSTI_AREA_TAPS ? down->end - y : GPSTI_AREA_TAPS;
@@ -44,14 +44,14 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_area_down)(const uint8_t* fi
         for (; j < n; j++) {
             float sum = y == down->begin ? 0.0f : strip[j];
             for (int32_t i = 0; i < n_rows; i++)
-                sum = GPSTI_ROWS_FMA(weights[i], (float)row[i * (ptrdiff_t)pitch + j], sum);
+                sum = GPSTI_SIMD_FMA(weights[i], (float)row[i * (ptrdiff_t)pitch + j], sum);
             strip[j] = sum;
         }
     }
 }
 
 /* Behind the strip lie zeros for the taps of weight 0. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_area_across)(const gpsti_area_columns* columns, const float* strip,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_area_across)(const gpsti_area_columns* columns, const float* strip,
                                                                  int32_t n_channels, float (*sums)[GPSTI_BLOCK]) {
     const int32_t n_taps = columns->n_taps;
     for (int32_t k = 0; k < GPSTI_BLOCK; k += 4) {
@@ -72,7 +72,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_area_across)(const gpsti_are
 }
 
 /* The sums of a block of one row of a plane, channel by channel; false: not these columns. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot_area)(const gpsti_area_plane* plane,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET bool GPSTI_ROWS(hot_area)(const gpsti_area_plane* plane,
                                                           const gpsti_area_columns* columns,
                                                           const gpsti_warp_window* down, float* strip,
                                                           float (*sums)[GPSTI_BLOCK]) {

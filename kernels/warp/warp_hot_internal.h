@@ -15,14 +15,19 @@
    GPSTI_HOT_WIDEN(p)                a step of bytes as integers
    GPSTI_HOT_SPREAD(v)               16 bytes in every lane
    GPSTI_HOT_REPEAT(v, which)        shuffle of 32 bits in every lane
-   GPSTI_HOT_CLOSE(v, out)           the first 12 bytes of every lane, one after the other, to out */
+   and GPSTI_ROWS(hot_close)(v, out), which puts the first 12 bytes of every lane, one after the other, to out */
 #define GPSTI_HOT_STEP (4 * GPSTI_HOT_LANES)
 #define GPSTI_HOT_SET(value) GPSTI_HOT_OP(set1_epi32)((int)(value))
 #define GPSTI_HOT_LOAD(p) GPSTI_HOT_BITS(loadu)((const GPSTI_HOT_INTS*)(const void*)(p))
 #define GPSTI_HOT_STORE(p, v) GPSTI_HOT_BITS(storeu)((GPSTI_HOT_INTS*)(void*)(p), v)
 
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sqrt)(float* values) {
+    for (int k = 0; k < GPSTI_BLOCK; k += GPSTI_HOT_STEP)
+        GPSTI_HOT_OP(storeu_ps)(values + k, GPSTI_HOT_OP(sqrt_ps)(GPSTI_HOT_OP(loadu_ps)(values + k)));
+}
+
 /* A block's floats as bytes, or as signed ones, `shift` bits up in packed. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(round)(const float* values, bool is_signed, uint32_t shift,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(round)(const float* values, bool is_signed, uint32_t shift,
                                                        uint32_t* packed) {
     const GPSTI_HOT_FLOATS most = GPSTI_HOT_OP(set1_ps)(is_signed ? 127.0f : 255.0f);
     const GPSTI_HOT_FLOATS least = GPSTI_HOT_OP(set1_ps)(is_signed ? -128.0f : 0.0f);
@@ -39,14 +44,14 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(round)(const float* values, bool
 }
 
 /* Left and right tap of two output pixels: 8 source bytes each. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE __m128i GPSTI_ROWS(hot_pair)(const uint8_t* source, const int32_t* at) {
+GPSTI_PRIVATE GPSTI_SIMD_INLINE __m128i GPSTI_ROWS(hot_pair)(const uint8_t* source, const int32_t* at) {
     const __m128i first = _mm_loadl_epi64((const __m128i*)(const void*)(source + at[0]));
     return _mm_castpd_si128(_mm_loadh_pd(_mm_castsi128_pd(first), (const double*)(const void*)(source + at[1])));
 }
 
 /* Where in the source each pixel's 8 bytes begin; false when a tap of the block lies outside, or so near the end of its
    row that 8 bytes go past it. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE bool GPSTI_ROWS(hot_offsets)(const gpsti_warp_job* job, const gpsti_places* places,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE bool GPSTI_ROWS(hot_offsets)(const gpsti_warp_job* job, const gpsti_places* places,
                                                              int32_t* GPSTI_RESTRICT at) {
     const GPSTI_HOT_INTS last_x = GPSTI_HOT_SET(job->source_width - 3), last_y = GPSTI_HOT_SET(job->source_height - 2);
     const GPSTI_HOT_INTS pitch = GPSTI_HOT_SET(job->source_pitch), bytes = GPSTI_HOT_SET(job->source_pixel_bytes);
@@ -65,13 +70,13 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE bool GPSTI_ROWS(hot_offsets)(const gpsti_warp_jo
 
 /* ---- bytes --------------------------------------------------------------------------
    Weights as pairs of 16 bits, 2048 - w and w. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_INTS GPSTI_ROWS(hot_weights)(const int32_t* weights) {
+GPSTI_PRIVATE GPSTI_SIMD_INLINE GPSTI_HOT_INTS GPSTI_ROWS(hot_weights)(const int32_t* weights) {
     const GPSTI_HOT_INTS w = GPSTI_HOT_LOAD(weights);
     return GPSTI_HOT_OP(add_epi32)(GPSTI_HOT_OP(sub_epi32)(GPSTI_HOT_OP(slli_epi32)(w, 16), w), GPSTI_HOT_SET(2048));
 }
 
 /* One pixel of each lane, a channel in each 32 bits; pick makes pairs of 16 bits, left and right tap, of 8 bytes. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_INTS GPSTI_ROWS(hot_blend)(GPSTI_HOT_INTS above, GPSTI_HOT_INTS below,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE GPSTI_HOT_INTS GPSTI_ROWS(hot_blend)(GPSTI_HOT_INTS above, GPSTI_HOT_INTS below,
                                                                      GPSTI_HOT_INTS pick, GPSTI_HOT_INTS wx,
                                                                      GPSTI_HOT_INTS wy) {
     const GPSTI_HOT_INTS eight = GPSTI_HOT_SET(8), high = GPSTI_HOT_SET(0xffff0000u);
@@ -85,7 +90,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_INTS GPSTI_ROWS(hot_blend)(GPSTI_HOT_I
                                     18);
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_bytes)(const gpsti_warp_job* job, const gpsti_hot_work* work) {
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(hot_bytes)(const gpsti_warp_job* job, const gpsti_hot_work* work) {
     const uint8_t *const above = work->above, *const below = work->below;
     const int32_t* const at = work->at;
     const int32_t count = work->count;
@@ -115,10 +120,10 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_bytes)(const gpsti_warp_job*
             GPSTI_HOT_OP(packus_epi16)(GPSTI_HOT_OP(packus_epi32)(p0, p1), GPSTI_HOT_OP(packus_epi32)(p2, p3));
         const GPSTI_HOT_INTS three = GPSTI_HOT_OP(shuffle_epi8)(four, packed);
         if (k + GPSTI_HOT_STEP <= count) {
-            GPSTI_HOT_CLOSE(three, out);
+            GPSTI_ROWS(hot_close)(three, out);
         } else {
             uint8_t rest[3 * GPSTI_HOT_STEP];
-            GPSTI_HOT_CLOSE(three, rest);
+            GPSTI_ROWS(hot_close)(three, rest);
             memcpy(out, rest, (size_t)(count - k) * 3);
         }
     }
@@ -130,7 +135,7 @@ typedef struct GPSTI_ROWS(hot_taps) {
     GPSTI_HOT_INTS low, high;
 } GPSTI_ROWS(hot_taps);
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_taps) GPSTI_ROWS(hot_split)(GPSTI_HOT_INTS even, GPSTI_HOT_INTS odd) {
+GPSTI_PRIVATE GPSTI_SIMD_INLINE GPSTI_ROWS(hot_taps) GPSTI_ROWS(hot_split)(GPSTI_HOT_INTS even, GPSTI_HOT_INTS odd) {
     const GPSTI_HOT_FLOATS a = GPSTI_HOT_AS_FLOATS(even), b = GPSTI_HOT_AS_FLOATS(odd);
     GPSTI_ROWS(hot_taps) out;
     out.low = GPSTI_HOT_AS_INTS(GPSTI_HOT_OP(shuffle_ps)(a, b, 0x88));
@@ -139,7 +144,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_taps) GPSTI_ROWS(hot_split)(GPSTI
 }
 
 /* Byte number `byte` of each 32 bits; byte is a constant wherever this is called. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_INTS GPSTI_ROWS(hot_byte)(GPSTI_HOT_INTS v, int byte) {
+GPSTI_PRIVATE GPSTI_SIMD_INLINE GPSTI_HOT_INTS GPSTI_ROWS(hot_byte)(GPSTI_HOT_INTS v, int byte) {
     if (byte == 0)
         return GPSTI_HOT_BITS(and)(v, GPSTI_HOT_SET(255));
     if (byte == 3)
@@ -149,19 +154,19 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_INTS GPSTI_ROWS(hot_byte)(GPSTI_HOT_IN
                                           -1, -1, (char)(byte + 12), -1, -1, -1)));
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_between)(GPSTI_HOT_INTS left, GPSTI_HOT_INTS right,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_between)(GPSTI_HOT_INTS left, GPSTI_HOT_INTS right,
                                                                          GPSTI_HOT_FLOATS fx) {
     return GPSTI_HOT_OP(fmadd_ps)(GPSTI_HOT_OP(cvtepi32_ps)(GPSTI_HOT_OP(sub_epi32)(right, left)), fx,
                                   GPSTI_HOT_OP(cvtepi32_ps)(left));
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_down)(GPSTI_HOT_FLOATS upper, GPSTI_HOT_FLOATS lower,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_down)(GPSTI_HOT_FLOATS upper, GPSTI_HOT_FLOATS lower,
                                                                       GPSTI_HOT_FLOATS fy) {
     return GPSTI_HOT_OP(fmadd_ps)(GPSTI_HOT_OP(sub_ps)(lower, upper), fy, upper);
 }
 
 /* Byte number `byte` of the pixels. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_across)(GPSTI_ROWS(hot_taps) taps, int pixel_bytes,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_across)(GPSTI_ROWS(hot_taps) taps, int pixel_bytes,
                                                                         int byte, GPSTI_HOT_FLOATS fx) {
     const GPSTI_HOT_INTS right = pixel_bytes == 4 ? GPSTI_ROWS(hot_byte)(taps.high, byte)
                                  : byte == 0      ? GPSTI_ROWS(hot_byte)(taps.low, 3)
@@ -169,7 +174,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_across)(GPSTI_RO
     return GPSTI_ROWS(hot_between)(GPSTI_ROWS(hot_byte)(taps.low, byte), right, fx);
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_four)(GPSTI_ROWS(hot_taps) upper,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_four)(GPSTI_ROWS(hot_taps) upper,
                                                                       GPSTI_ROWS(hot_taps) lower, int pixel_bytes,
                                                                       int byte, GPSTI_HOT_FLOATS fx,
                                                                       GPSTI_HOT_FLOATS fy) {
@@ -184,7 +189,7 @@ typedef struct GPSTI_ROWS(hot_plane) {
 } GPSTI_ROWS(hot_plane);
 
 /* By the byte that a channel has in the source. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_planes)(const gpsti_warp_job* job, int32_t x, int32_t y,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_planes)(const gpsti_warp_job* job, int32_t x, int32_t y,
                                                             GPSTI_ROWS(hot_plane) planes[3]) {
     for (uint32_t c = 0; c < 3; c++) {
         const uint32_t byte = job->shift[c] / 8;
@@ -194,7 +199,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_planes)(const gpsti_warp_job
 }
 
 /* A step from pixel k on of count. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_put)(GPSTI_ROWS(hot_plane) plane, int32_t k, int32_t count,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_put)(GPSTI_ROWS(hot_plane) plane, int32_t k, int32_t count,
                                                          bool has_scale, GPSTI_HOT_FLOATS value) {
     if (has_scale)
         value = GPSTI_HOT_OP(fmadd_ps)(value, GPSTI_HOT_OP(set1_ps)(plane.scale), GPSTI_HOT_OP(set1_ps)(plane.bias));
@@ -207,7 +212,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_put)(GPSTI_ROWS(hot_plane) p
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_floats_of)(const gpsti_warp_job* job, int pixel_bytes,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_floats_of)(const gpsti_warp_job* job, int pixel_bytes,
                                                                const gpsti_hot_work* work) {
     const bool has_scale = job->has_scale;
     GPSTI_ROWS(hot_plane) planes[3];
@@ -227,7 +232,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_floats_of)(const gpsti_warp_
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_floats)(const gpsti_warp_job* job, const gpsti_hot_work* work) {
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(hot_floats)(const gpsti_warp_job* job, const gpsti_hot_work* work) {
     if (job->source_pixel_bytes == 3)
         GPSTI_ROWS(hot_floats_of)(job, 3, work);
     else
@@ -241,7 +246,7 @@ typedef struct GPSTI_ROWS(hot_rows) {
     GPSTI_HOT_INTS above, below;
 } GPSTI_ROWS(hot_rows);
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_rows)
+GPSTI_PRIVATE GPSTI_SIMD_INLINE GPSTI_ROWS(hot_rows)
     GPSTI_ROWS(hot_two_rows)(const uint8_t* above, const uint8_t* below, const int32_t* x, bool pairs,
                              const gpsti_hot_bytes* bytes, int32_t k, bool windows) {
     const GPSTI_HOT_INTS pixel = GPSTI_HOT_LOAD(x + k), at = pairs ? GPSTI_HOT_OP(add_epi32)(pixel, pixel) : pixel;
@@ -252,7 +257,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_rows)
 }
 
 /* The bytes picked by left, and those `step` behind them. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_picked)(GPSTI_ROWS(hot_rows) rows, GPSTI_HOT_INTS left,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_picked)(GPSTI_ROWS(hot_rows) rows, GPSTI_HOT_INTS left,
                                                                         int step, GPSTI_HOT_FLOATS fx,
                                                                         GPSTI_HOT_FLOATS fy) {
     const GPSTI_HOT_INTS right = GPSTI_HOT_OP(add_epi32)(left, GPSTI_HOT_SET(step));
@@ -268,7 +273,7 @@ typedef struct GPSTI_ROWS(hot_yuv) {
 } GPSTI_ROWS(hot_yuv);
 
 /* The samples of the block's pixels from k on. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_yuv)
+GPSTI_PRIVATE GPSTI_SIMD_INLINE GPSTI_ROWS(hot_yuv)
     GPSTI_ROWS(hot_sample_yuv)(const gpsti_hot_work* work, const gpsti_yuv_columns* columns, int32_t k, bool windows) {
     const GPSTI_ROWS(hot_rows) luma =
         GPSTI_ROWS(hot_two_rows)(work->above, work->below, work->at, false, &columns->luma, k, windows);
@@ -287,17 +292,17 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_ROWS(hot_yuv)
 }
 
 /* value + sample * weight */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_weigh)(GPSTI_HOT_FLOATS sample, float weight,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_weigh)(GPSTI_HOT_FLOATS sample, float weight,
                                                                        GPSTI_HOT_FLOATS value) {
     return GPSTI_HOT_OP(fmadd_ps)(sample, GPSTI_HOT_OP(set1_ps)(weight), value);
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_clamp)(GPSTI_HOT_FLOATS value) {
+GPSTI_PRIVATE GPSTI_SIMD_INLINE GPSTI_HOT_FLOATS GPSTI_ROWS(hot_clamp)(GPSTI_HOT_FLOATS value) {
     return GPSTI_HOT_OP(max_ps)(GPSTI_HOT_OP(min_ps)(value, GPSTI_HOT_OP(set1_ps)(255.0f)),
                                 GPSTI_HOT_OP(set1_ps)(0.0f));
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_yuv_of)(const gpsti_warp_job* job, const gpsti_hot_work* work,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_yuv_of)(const gpsti_warp_job* job, const gpsti_hot_work* work,
                                                             const gpsti_yuv_columns* columns, bool windows) {
     const gpsti_warp_colours by = job->colours;
     const bool has_scale = job->has_scale;
@@ -317,7 +322,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_yuv_of)(const gpsti_warp_job
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_yuv_floats)(const gpsti_warp_job* job, const gpsti_hot_work* work,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(hot_yuv_floats)(const gpsti_warp_job* job, const gpsti_hot_work* work,
                                                                 const gpsti_yuv_columns* columns) {
     if (columns->windows)
         GPSTI_ROWS(hot_yuv_of)(job, work, columns, true);
@@ -326,7 +331,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_yuv_floats)(const gpsti_warp
 }
 
 /* ---- which work is hot ---------------------------------------------------------------- */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE bool GPSTI_ROWS(hot_job)(const gpsti_warp_job* job) {
+GPSTI_PRIVATE GPSTI_SIMD_INLINE bool GPSTI_ROWS(hot_job)(const gpsti_warp_job* job) {
     const int64_t pitch = job->source_pitch < 0 ? -job->source_pitch : job->source_pitch;
     const bool bytes = job->dtype == GPST_DTYPE_U8 && job->layout == GPST_LAYOUT_HWC && !job->has_scale;
     const bool floats = job->dtype == GPST_DTYPE_F32 && job->layout == GPST_LAYOUT_CHW;
@@ -336,7 +341,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE bool GPSTI_ROWS(hot_job)(const gpsti_warp_job* j
            job->convention != GPST_CONVENTION_FFMPEG && pitch * job->source_height <= INT32_MAX;
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_sample)(const gpsti_warp_job* job, const gpsti_hot_work* work) {
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(hot_sample)(const gpsti_warp_job* job, const gpsti_hot_work* work) {
     if (job->dtype == GPST_DTYPE_U8)
         GPSTI_ROWS(hot_bytes)(job, work);
     else
@@ -344,7 +349,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_sample)(const gpsti_warp_job
 }
 
 /* Every fourth pixel of a packed source reaches almost all lines; more only costs. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_ask)(const uint8_t* row, const int32_t* at, int step) {
+GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_ask)(const uint8_t* row, const int32_t* at, int step) {
     for (int k = 0; k < GPSTI_BLOCK; k += step)
         _mm_prefetch((const char*)(row + at[k]), _MM_HINT_T0);
 }
@@ -354,7 +359,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_ask)(const uint8_t* row, con
    are asked for one row ahead. */
 
 /* 16 bytes for each four pixels, kept inside the row; false when they are further apart, or the row is shorter. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot_windows)(const int32_t* x, int32_t pixel_bytes,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET bool GPSTI_ROWS(hot_windows)(const int32_t* x, int32_t pixel_bytes,
                                                              int32_t row_bytes, gpsti_hot_bytes* bytes) {
     const int32_t last = row_bytes - 16;
     bool fit = last >= 0;
@@ -370,7 +375,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot_windows)(const int32_t* x, i
     return fit;
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_columns)(const gpsti_warp_job* job, gpsti_columns* columns) {
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(hot_columns)(const gpsti_warp_job* job, gpsti_columns* columns) {
     const int32_t n = (int32_t)job->source_pixel_bytes;
     gpsti_yuv_columns* const yuv = columns->yuv;
     columns->hot = GPSTI_ROWS(hot_job)(job);
@@ -390,7 +395,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_columns)(const gpsti_warp_jo
 }
 
 /* True when the block is done; taps is of row y, next of the one behind it. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot_by_axes)(const gpsti_warp_job* job, int32_t x, int32_t y,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET bool GPSTI_ROWS(hot_by_axes)(const gpsti_warp_job* job, int32_t x, int32_t y,
                                                              int32_t count, const gpsti_row_taps* taps,
                                                              const gpsti_row_taps* next, const gpsti_columns* columns,
                                                              const gpsti_block* block) {
@@ -427,7 +432,7 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot_by_axes)(const gpsti_warp_jo
    A block whose places are known waits while GPSTI_HOT_DEPTH others are placed, and its source lines are asked for at
    once: sampled, it would wait for each. Only the lower row is: it was the upper one's lower row, as views are not
    made smaller. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_take)(const gpsti_warp_job* job, const gpsti_hot_block* block) {
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(hot_take)(const gpsti_warp_job* job, const gpsti_hot_block* block) {
     gpsti_hot_work work;
     work.above = job->source, work.below = work.above + job->source_pitch;
     work.at = block->at, work.wx = block->wx, work.wy = block->wy, work.fx = block->fx, work.fy = block->fy;
@@ -435,19 +440,19 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_take)(const gpsti_warp_job* 
     GPSTI_ROWS(hot_sample)(job, &work);
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(hot_drain)(const gpsti_warp_job* job, gpsti_hot_queue* queue) {
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(hot_drain)(const gpsti_warp_job* job, gpsti_hot_queue* queue) {
     for (; queue->taken < queue->put; queue->taken++)
         GPSTI_ROWS(hot_take)(job, &queue->blocks[queue->taken % GPSTI_HOT_DEPTH]);
 }
 
 /* 32 bits of every pixel of a block. */
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(hot_copy)(void* to, const void* from) {
+GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_copy)(void* to, const void* from) {
     for (int k = 0; k < 4 * GPSTI_BLOCK; k += 4 * GPSTI_HOT_STEP)
         GPSTI_HOT_STORE((uint8_t*)to + k, GPSTI_HOT_LOAD((const uint8_t*)from + k));
 }
 
 /* True when the block is queued. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET bool GPSTI_ROWS(hot)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
                                                      const gpsti_places* places, gpsti_hot_queue* queue) {
     if (gpsti_warp_by_axes(job->map) || !GPSTI_ROWS(hot_job)(job))
         return false;
@@ -486,4 +491,3 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET bool GPSTI_ROWS(hot)(const gpsti_warp_job* job, 
 #undef GPSTI_HOT_WIDEN
 #undef GPSTI_HOT_SPREAD
 #undef GPSTI_HOT_REPEAT
-#undef GPSTI_HOT_CLOSE

@@ -4,7 +4,7 @@
 #define GPSTI_WARP_INTERNAL_H
 
 #include "../../backends/backend.h"
-#include "../launch/team_internal.h"
+#include "../launch/launch_internal.h"
 #include "warp.h"
 
 /* The argument block of gpsti_warp_kernel(); every pointer lives until the launch is done. */
@@ -47,13 +47,6 @@ GPSTI_INTERN const uint8_t* gpsti_image_lowest(const gpst_image* image);
 #define GPSTI_BLOCK 64 /* pixels that the CPU's loops take together; a multiple of every vector's length */
 #define GPSTI_BORDER_SPHERE 3      /* beside gpst_border: around in x, over the poles in y */
 #define GPSTI_WARP_CHANNEL_FULL 32 /* as a shift: a channel that the source lacks and that reads 255 */
-
-/* How much of the CPU the row loop may use. All give the same bits. */
-typedef enum gpsti_warp_level {
-    GPSTI_WARP_PORTABLE = 0, /* what the compiler was told */
-    GPSTI_WARP_AVX2 = 1,     /* AVX2 and FMA, compiled in beside it and chosen at run time */
-    GPSTI_WARP_AVX512 = 2    /* AVX-512 F, BW, DQ and VL, likewise */
-} gpsti_warp_level;
 
 /* Ray of output pixel (i, j): component c is a[c] * n + (b[c] * m + d[c]), n = 2 i + 1 - width, m = 2 j + 1 -
    height. a is split in two floats: where the sum cancels, near the poles, what is left is still right to a
@@ -100,7 +93,7 @@ struct gpst_warp {
     float* turns;               /* ROTATE: turn_floats each; see gpsti_warp_job */
     size_t turn_floats;
     uint32_t n_outputs;
-    gpsti_warp_level level;
+    gpsti_simd_level level;
 };
 
 /* red = y Y + red_v V + red, and so on. */
@@ -197,10 +190,8 @@ GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* sou
 /* That of image number `image` of a call, with what the call knows besides: the device's copies in place of the warp's
    own, and where the rectangle is listed. */
 GPSTI_LINK void gpsti_warp_job_of(const gpsti_warp_args* args, uint64_t image, gpsti_warp_job* out);
-/* The highest level that this machine has and GPUSTAGE_CPU=portable or =avx2 in the environment does not forbid. */
-GPSTI_INTERN gpsti_warp_level gpsti_warp_level_query(void);
 /* Rows y_begin up to y_end of one output, on this thread. */
-GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_warp_level level, int32_t y_begin,
+GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_simd_level level, int32_t y_begin,
                                   int32_t y_end);
 /* The same by the per-pixel reference. */
 GPSTI_INTERN void gpsti_warp_rows_reference(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end);

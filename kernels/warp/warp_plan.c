@@ -131,7 +131,7 @@ GPSTI_INTERN void gpsti_warp_plan(gpst_warp* warp, const gpst_warp_desc* desc) {
     gpsti_warp_resolve(desc, &warp->desc);
     warp->desc.views = warp->views;
     warp->desc.n_views = warp->views ? warp->n_outputs : 0;
-    warp->level = gpsti_warp_level_query();
+    warp->level = gpsti_simd_level_query();
     const gpsti_fp_mode mode = gpsti_fp_enter();
     for (uint32_t i = 0; i < warp->n_outputs; i++) {
         if (warp->views)

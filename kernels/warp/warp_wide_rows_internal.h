@@ -3,7 +3,7 @@
    the bits of warp_pixel_internal.h. */
 /* amalgamate: template */
 
-GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(wide_taps_of)(const gpsti_warp_job* job, int32_t count, uint32_t shift,
+GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(wide_taps_of)(const gpsti_warp_job* job, int32_t count, uint32_t shift,
                                                               gpst_dtype dtype, int32_t n_taps, gpsti_block* block) {
     const ptrdiff_t across = (ptrdiff_t)job->source_pixel_bytes, down = (ptrdiff_t)job->source_pitch;
     const uint32_t inner_width = (uint32_t)job->source_width - (n_taps == 4 ? 1 : 0);
@@ -19,7 +19,7 @@ GPSTI_PRIVATE GPSTI_ROWS_INLINE void GPSTI_ROWS(wide_taps_of)(const gpsti_warp_j
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(wide_taps)(const gpsti_warp_job* job, int32_t count, uint32_t shift,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(wide_taps)(const gpsti_warp_job* job, int32_t count, uint32_t shift,
                                                            gpsti_block* block) {
     const int32_t n_taps = job->filter == GPST_FILTER_BILINEAR ? 4 : 1;
     if (job->source_dtype == GPST_DTYPE_U16)
@@ -31,21 +31,21 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(wide_taps)(const gpsti_warp_job*
 }
 
 /* out may be a or b: no restrict, and every element is read ahead of its being written. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(mix)(const float* a, const float* b, const float* f, bool floats,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(mix)(const float* a, const float* b, const float* f, bool floats,
                                                      float* out) {
     if (!floats) {
         for (int k = 0; k < GPSTI_BLOCK; k++)
-            out[k] = GPSTI_ROWS_FMA(b[k] - a[k], f[k], a[k]);
+            out[k] = GPSTI_SIMD_FMA(b[k] - a[k], f[k], a[k]);
         return;
     }
     for (int k = 0; k < GPSTI_BLOCK; k++) {
         const float left = f[k] < 1.0f ? a[k] * (1.0f - f[k]) : 0.0f, right = f[k] > 0.0f ? b[k] : 0.0f;
-        out[k] = GPSTI_ROWS_FMA(right, f[k], left);
+        out[k] = GPSTI_SIMD_FMA(right, f[k], left);
     }
 }
 
 /* The places are known; NEAREST and BILINEAR into block->value. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_wide)(const gpsti_warp_job* job, int32_t count,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sample_wide)(const gpsti_warp_job* job, int32_t count,
                                                              gpsti_block* block) {
     const bool floats = job->source_dtype != GPST_DTYPE_U16;
     for (uint32_t c = 0; c < job->n_channels; c++) {
@@ -65,22 +65,22 @@ GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(sample_wide)(const gpsti_warp_jo
     }
 }
 
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(settle)(const gpsti_warp_job* job, gpsti_block* block) {
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(settle)(const gpsti_warp_job* job, gpsti_block* block) {
     for (uint32_t c = 0; c < job->n_channels; c++)
         for (int k = 0; k < GPSTI_BLOCK; k++)
             block->value[c][k] = gpsti_warp_settle(job, block->value[c][k]);
 }
 
 /* AREA: adds one row of n numbers to the strip. */
-GPSTI_PRIVATE GPSTI_ROWS_TARGET void GPSTI_ROWS(area_add_wide)(const uint8_t* GPSTI_RESTRICT row, gpst_dtype dtype,
+GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_add_wide)(const uint8_t* GPSTI_RESTRICT row, gpst_dtype dtype,
                                                                float weight, float* GPSTI_RESTRICT strip, int32_t n) {
     if (dtype == GPST_DTYPE_U16)
         for (int32_t j = 0; j < n; j++)
-            strip[j] = GPSTI_ROWS_FMA(weight, gpsti_warp_wide_at(GPST_DTYPE_U16, row + 2 * (ptrdiff_t)j), strip[j]);
+            strip[j] = GPSTI_SIMD_FMA(weight, gpsti_warp_wide_at(GPST_DTYPE_U16, row + 2 * (ptrdiff_t)j), strip[j]);
     else if (dtype == GPST_DTYPE_F16)
         for (int32_t j = 0; j < n; j++)
-            strip[j] = GPSTI_ROWS_FMA(weight, gpsti_warp_wide_at(GPST_DTYPE_F16, row + 2 * (ptrdiff_t)j), strip[j]);
+            strip[j] = GPSTI_SIMD_FMA(weight, gpsti_warp_wide_at(GPST_DTYPE_F16, row + 2 * (ptrdiff_t)j), strip[j]);
     else
         for (int32_t j = 0; j < n; j++)
-            strip[j] = GPSTI_ROWS_FMA(weight, gpsti_warp_wide_at(GPST_DTYPE_F32, row + 4 * (ptrdiff_t)j), strip[j]);
+            strip[j] = GPSTI_SIMD_FMA(weight, gpsti_warp_wide_at(GPST_DTYPE_F32, row + 4 * (ptrdiff_t)j), strip[j]);
 }
