@@ -2,6 +2,7 @@
    pixel loop: set-up functions in double, the floating-point mode, the self-test. Knows no picture. */
 #include "../../core/base/platform_internal.h"
 
+#include "../../core/base/base_internal.h"
 #include "exact_internal.h"
 
 #include <float.h>
@@ -116,4 +117,10 @@ GPSTI_INTERN const char* gpsti_exact_self_test(void) {
     gpsti_fp_leave(mode);
     return reason;
 #endif
+}
+
+GPSTI_INTERN gpst_result gpsti_exact_check(const char* function) {
+    const char* inexact = gpsti_exact_self_test();
+    GPSTI_FAIL_IF(inexact, GPST_ERROR_UNSUPPORTED, "%s: this build does not compute exactly: %s", function, inexact);
+    return GPST_OK;
 }

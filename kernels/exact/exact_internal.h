@@ -296,5 +296,6 @@ GPSTI_INTERN void gpsti_fp_leave(gpsti_fp_mode mode);
 /* NULL when this build computes as the rules say (in the mode of gpsti_fp_enter), else a sentence saying what
    is wrong and what to do. */
 GPSTI_INTERN const char* gpsti_exact_self_test(void);
+GPSTI_INTERN gpst_result gpsti_exact_check(const char* function); /* UNSUPPORTED when there is such a sentence */
 
 #endif

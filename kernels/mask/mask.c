@@ -96,12 +96,6 @@ GPSTI_INTERN gpst_result gpsti_labels_check(const char* function, const char* me
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_mask_check_exact(const char* function) {
-    const char* inexact = gpsti_exact_self_test();
-    GPSTI_FAIL_IF(inexact, GPST_ERROR_UNSUPPORTED, "%s: this build does not compute exactly: %s", function, inexact);
-    return GPST_OK;
-}
-
 /* ---- argmax ------------------------------------------------------------------------- */
 #define GPSTI_ARGMAX_RULE(condition, ...) \
     GPSTI_FAIL_IF(!(condition), GPST_ERROR_ARGUMENT, "gpst_mask_argmax: " __VA_ARGS__)
@@ -174,7 +168,7 @@ GPSTI_INTERN gpst_result gpsti_argmax_job_init(const gpst_logits* logits, const 
 GPST_API gpst_result gpst_mask_argmax(const gpst_logits* logits, const gpst_labels* labels, uint32_t n_threads) {
     gpsti_argmax_job job = GPST_ZERO;
     GPSTI_TRY(gpsti_argmax_job_init(logits, labels, &job));
-    GPSTI_TRY(gpsti_mask_check_exact("gpst_mask_argmax"));
+    GPSTI_TRY(gpsti_exact_check("gpst_mask_argmax"));
     gpsti_argmax_compute(&job, n_threads);
     return GPST_OK;
 }
@@ -224,7 +218,7 @@ GPST_API gpst_result gpst_mask_threshold(const gpst_image* source, float thresho
     gpsti_mask_job job = GPST_ZERO;
     GPSTI_FAIL_IF(!(threshold <= 0.0f || threshold > 0.0f), GPST_ERROR_ARGUMENT,
                   "gpst_mask_threshold: threshold=NaN: must be a number");
-    GPSTI_TRY(gpsti_mask_check_exact("gpst_mask_threshold"));
+    GPSTI_TRY(gpsti_exact_check("gpst_mask_threshold"));
     GPSTI_TRY(gpsti_threshold_job_init("gpst_mask_threshold", source, threshold, mask, &job));
     gpsti_mask_compute(&job, n_threads);
     return GPST_OK;
@@ -235,7 +229,7 @@ GPST_API gpst_result gpst_mask_threshold_sigmoid(const gpst_image* logits, doubl
     gpsti_mask_job job = GPST_ZERO;
     GPSTI_FAIL_IF(!(probability >= 0.0 && probability <= 1.0), GPST_ERROR_ARGUMENT,
                   "gpst_mask_threshold_sigmoid: probability=%g: must be 0 to 1", probability);
-    GPSTI_TRY(gpsti_mask_check_exact("gpst_mask_threshold_sigmoid"));
+    GPSTI_TRY(gpsti_exact_check("gpst_mask_threshold_sigmoid"));
     GPSTI_TRY(gpsti_threshold_job_init("gpst_mask_threshold_sigmoid", logits, gpst_logit(probability), mask, &job));
     GPSTI_FAIL_IF(job.op == GPSTI_MASK_ABOVE_U8, GPST_ERROR_ARGUMENT,
                   "gpst_mask_threshold_sigmoid: source.dtype=U8: must be F16 or F32");

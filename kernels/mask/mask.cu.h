@@ -98,13 +98,11 @@ template <typename T>
 GPSTI_PRIVATE gpst_result gpsti_rows_launch_above(const char* function, const gpsti_mask_batch* batch, void* stream) {
     gpsti_mask_batch flat = *batch;
     gpsti_mask_job* job = &flat.job.rows;
-    bool fits = true;
     if (job->source_pitch == job->width * (int64_t)sizeof(T) && job->output_pitch == (int64_t)job->width)
         job->width *= job->height, job->height = 1;
-    for (uint32_t i = 0; i < flat.n_items; i++)
-        fits = fits && gpsti_lanes_fit(flat.items[i].source, job->height > 1 ? job->source_pitch : 0, 16) &&
-               gpsti_lanes_fit(flat.items[i].output, job->height > 1 ? job->output_pitch : 0, 16 / sizeof(T));
-    const uint32_t step = GPSTI_ROWS_THREADS * (fits ? 16 / (uint32_t)sizeof(T) : 1);
+    const uint32_t n = 16 / sizeof(T);
+    const bool fits = gpsti_mask_fits(&flat, job->height, job->source_pitch, 16, job->output_pitch, n);
+    const uint32_t step = GPSTI_ROWS_THREADS * (fits ? n : 1);
     const dim3 grid(gpsti_gpu_blocks(job->width, step), job->height, flat.n_items);
     return gpsti_gpu_launch(function, fits ? gpsti_rows_above_device<T, true> : gpsti_rows_above_device<T, false>, grid,
                             dim3(GPSTI_ROWS_THREADS), &flat, stream);

@@ -267,6 +267,16 @@ GPSTI_PRIVATE gpst_result gpsti_argmax_launch_enlarge(const char* function, cons
     return gpsti_gpu_launch(function, gpsti_argmax_enlarge_device, grid, dim3(GPSTI_ENLARGE_COLUMNS), &args, stream);
 }
 
+/* Whether vectors of so many bytes fit to all of n_rows rows of every item. */
+GPSTI_PRIVATE bool gpsti_mask_fits(const gpsti_mask_batch* batch, uint32_t n_rows, int64_t source_pitch,
+                                   uint32_t source_bytes, int64_t output_pitch, uint32_t output_bytes) {
+    bool fits = true;
+    for (uint32_t i = 0; i < batch->n_items; i++)
+        fits = fits && gpsti_lanes_fit(batch->items[i].source, n_rows > 1 ? source_pitch : 0, source_bytes) &&
+               gpsti_lanes_fit(batch->items[i].output, n_rows > 1 ? output_pitch : 0, output_bytes);
+    return fits;
+}
+
 /* Vectors where all that they touch is a multiple of them; rows without gaps are one row. */
 template <typename Score>
 GPSTI_PRIVATE gpst_result gpsti_argmax_launch_planes(const char* function, const gpsti_mask_batch* batch,
@@ -276,10 +286,8 @@ GPSTI_PRIVATE gpst_result gpsti_argmax_launch_planes(const char* function, const
     gpsti_argmax_job* job = &flat.job.argmax;
     if (job->source_pitch == job->width * job->pixel_bytes && job->output_pitch == (int64_t)job->width * label_bytes)
         job->width *= job->height, job->height = 1;
-    bool fits = job->n_classes == 1 || job->class_bytes % 16 == 0;
-    for (uint32_t i = 0; i < flat.n_items; i++)
-        fits = fits && gpsti_lanes_fit(flat.items[i].source, job->height > 1 ? job->source_pitch : 0, 16) &&
-               gpsti_lanes_fit(flat.items[i].output, job->height > 1 ? job->output_pitch : 0, n * label_bytes);
+    const bool fits = (job->n_classes == 1 || job->class_bytes % 16 == 0) &&
+                      gpsti_mask_fits(&flat, job->height, job->source_pitch, 16, job->output_pitch, n * label_bytes);
     const uint32_t step = GPSTI_ARGMAX_THREADS * (fits ? n : 1);
     const dim3 grid(gpsti_gpu_blocks(job->width, step), job->height, flat.n_items);
     return gpsti_gpu_launch(function,

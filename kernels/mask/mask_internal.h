@@ -100,7 +100,6 @@ GPSTI_INTERN gpst_result gpsti_labels_check(const char* function, const char* me
 GPSTI_INTERN gpst_result gpsti_mask_check_pair(const char* function, const char* member, gpsti_span source,
                                                uint32_t width, uint32_t height, gpsti_span output,
                                                uint32_t output_width, uint32_t output_height);
-GPSTI_INTERN gpst_result gpsti_mask_check_exact(const char* function); /* UNSUPPORTED when the self-test fails */
 
 /* Everything the public calls check, and the job that comes of it. */
 GPSTI_INTERN gpst_result gpsti_argmax_job_init(const gpst_logits* logits, const gpst_labels* labels,

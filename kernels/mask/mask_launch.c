@@ -181,7 +181,7 @@ GPST_API gpst_result gpst_mask_threshold_sigmoid_launch(const gpst_image* logits
     GPSTI_MASK_LISTS(call.function, logits && masks);
     GPSTI_FAIL_IF(!(probability >= 0.0 && probability <= 1.0), GPST_ERROR_ARGUMENT,
                   "%s: probability=%g: must be 0 to 1", call.function, probability);
-    GPSTI_TRY(gpsti_mask_check_exact(call.function));
+    GPSTI_TRY(gpsti_exact_check(call.function));
     call.threshold = gpst_logit(probability);
     return gpsti_mask_launch(&call, gpsti_mask_make_threshold, n_items, stream);
 }

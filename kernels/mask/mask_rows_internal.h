@@ -4,8 +4,8 @@
 /* amalgamate: template */
 /* ---- argmax: one class, or four, meet the best so far -------------------------------
    Lower classes come first and only a greater score wins, so ties go to the lowest. NaN is never greater. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(meet)(const float* GPSTI_RESTRICT a, int32_t label, uint32_t n_blocks,
-                                                      float* GPSTI_RESTRICT best, int32_t* GPSTI_RESTRICT index) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(meet)(const float* GPSTI_RESTRICT a, int32_t label, uint32_t n_blocks,
+                                         float* GPSTI_RESTRICT best, int32_t* GPSTI_RESTRICT index) {
     for (; n_blocks > 0; n_blocks--, a += GPSTI_MASK_BLOCK, best += GPSTI_MASK_BLOCK, index += GPSTI_MASK_BLOCK) {
         for (int k = 0; k < GPSTI_MASK_BLOCK; k++) {
             index[k] = a[k] > best[k] ? label : index[k];
@@ -14,11 +14,10 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(meet)(const float* GPSTI_RESTRIC
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(meet_block)(const float* GPSTI_RESTRICT a,
-                                                            const float* GPSTI_RESTRICT b,
-                                                            const float* GPSTI_RESTRICT c,
-                                                            const float* GPSTI_RESTRICT d, int32_t label,
-                                                            float* GPSTI_RESTRICT best, int32_t* GPSTI_RESTRICT index) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(meet_block)(const float* GPSTI_RESTRICT a, const float* GPSTI_RESTRICT b,
+                                               const float* GPSTI_RESTRICT c, const float* GPSTI_RESTRICT d,
+                                               int32_t label, float* GPSTI_RESTRICT best,
+                                               int32_t* GPSTI_RESTRICT index) {
     for (int k = 0; k < GPSTI_MASK_BLOCK; k++) {
         float value = best[k];
         int32_t found = index[k];
@@ -35,16 +34,15 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(meet_block)(const float* GPSTI_R
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(meet_four)(const float* const four[4], int32_t label, uint32_t n_blocks,
-                                                           float* best, int32_t* index) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(meet_four)(const float* const four[4], int32_t label, uint32_t n_blocks, float* best,
+                                              int32_t* index) {
     for (size_t at = 0; at < (size_t)n_blocks * GPSTI_MASK_BLOCK; at += GPSTI_MASK_BLOCK)
         GPSTI_MASK(meet_block)(four[0] + at, four[1] + at, four[2] + at, four[3] + at, label, best + at, index + at);
 }
 
 /* Halves by their keys. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(meet_half)(const uint16_t* GPSTI_RESTRICT a, uint16_t label,
-                                                           uint32_t n_blocks, int16_t* GPSTI_RESTRICT best,
-                                                           uint16_t* GPSTI_RESTRICT index) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(meet_half)(const uint16_t* GPSTI_RESTRICT a, uint16_t label, uint32_t n_blocks,
+                                              int16_t* GPSTI_RESTRICT best, uint16_t* GPSTI_RESTRICT index) {
     for (; n_blocks > 0; n_blocks--, a += GPSTI_MASK_BLOCK, best += GPSTI_MASK_BLOCK, index += GPSTI_MASK_BLOCK) {
         for (int k = 0; k < GPSTI_MASK_BLOCK; k++) {
             const int16_t key = gpsti_f16_key(a[k]);
@@ -55,8 +53,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(meet_half)(const uint16_t* GPSTI
 }
 
 /* ---- argmax: labels out ----------------------------------------------------------------- */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(labels_u8)(const int32_t* GPSTI_RESTRICT index, uint32_t count,
-                                                           uint8_t* GPSTI_RESTRICT out) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(labels_u8)(const int32_t* GPSTI_RESTRICT index, uint32_t count,
+                                              uint8_t* GPSTI_RESTRICT out) {
     uint8_t last[GPSTI_MASK_BLOCK];
     for (; count >= GPSTI_MASK_BLOCK; count -= GPSTI_MASK_BLOCK, index += GPSTI_MASK_BLOCK, out += GPSTI_MASK_BLOCK)
         for (int k = 0; k < GPSTI_MASK_BLOCK; k++)
@@ -67,8 +65,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(labels_u8)(const int32_t* GPSTI_
         memcpy(out, last, count);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(labels_u16)(const int32_t* GPSTI_RESTRICT index, uint32_t count,
-                                                            uint8_t* out) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(labels_u16)(const int32_t* GPSTI_RESTRICT index, uint32_t count, uint8_t* out) {
     for (uint32_t begin = 0; begin < count; begin += GPSTI_MASK_BLOCK) {
         const uint32_t n = count - begin < GPSTI_MASK_BLOCK ? count - begin : GPSTI_MASK_BLOCK;
         uint16_t block[GPSTI_MASK_BLOCK];
@@ -78,8 +75,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(labels_u16)(const int32_t* GPSTI
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(store)(const gpsti_argmax_job* job, uint32_t x, uint32_t y,
-                                                       const int32_t* index, uint32_t count) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(store)(const gpsti_argmax_job* job, uint32_t x, uint32_t y, const int32_t* index,
+                                          uint32_t count) {
     uint8_t* row = job->output + (ptrdiff_t)(y * job->output_pitch);
     if (job->wide)
         GPSTI_MASK(labels_u16)(index, count, row + (size_t)x * sizeof(uint16_t));
@@ -88,8 +85,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(store)(const gpsti_argmax_job* j
 }
 
 /* Scores that are all NaN or -inf left the label at 0, but -inf wins over NaN. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(settle)(const gpsti_argmax_job* job, uint32_t x, uint32_t y,
-                                                        uint32_t count, const gpsti_argmax_run* run, int32_t* index) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(settle)(const gpsti_argmax_job* job, uint32_t x, uint32_t y, uint32_t count,
+                                           const gpsti_argmax_run* run, int32_t* index) {
     uint32_t n_open = 0;
     for (uint32_t k = 0; k < count; k++)
         n_open += run->best.floats[k] < -FLT_MAX ? 1 : 0;
@@ -101,8 +98,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(settle)(const gpsti_argmax_job* 
 /* ---- argmax: planes ---------------------------------------------------------------------
    count pixels, at most GPSTI_MASK_RUN, class by class in place; what is left after whole blocks goes through a
    copy, so that nothing past it is read. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(planes)(const gpsti_argmax_job* job, uint32_t x, uint32_t y,
-                                                        uint32_t count, gpsti_argmax_run* run) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(planes)(const gpsti_argmax_job* job, uint32_t x, uint32_t y, uint32_t count,
+                                           gpsti_argmax_run* run) {
     const uint8_t* p = job->source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)(x * job->pixel_bytes);
     const uint32_t n_blocks = count / GPSTI_MASK_BLOCK, whole = n_blocks * GPSTI_MASK_BLOCK;
     const size_t step = (size_t)job->class_bytes, rest_bytes = (count - whole) * sizeof(float);
@@ -133,20 +130,20 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(planes)(const gpsti_argmax_job* 
     GPSTI_MASK(settle)(job, x, y, count, run, run->index);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(half_begin)(uint32_t n_blocks, gpsti_argmax_run* run) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(half_begin)(uint32_t n_blocks, gpsti_argmax_run* run) {
     for (uint32_t k = 0; k < n_blocks * GPSTI_MASK_BLOCK; k++) {
         run->best.halves.keys[k] = INT16_MIN;
         run->best.halves.index[k] = 0;
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(half_end)(uint32_t n_blocks, gpsti_argmax_run* run) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(half_end)(uint32_t n_blocks, gpsti_argmax_run* run) {
     for (uint32_t k = 0; k < n_blocks * GPSTI_MASK_BLOCK; k++)
         run->index[k] = run->best.halves.index[k];
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(planes_half)(const gpsti_argmax_job* job, uint32_t x, uint32_t y,
-                                                             uint32_t count, gpsti_argmax_run* run) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(planes_half)(const gpsti_argmax_job* job, uint32_t x, uint32_t y, uint32_t count,
+                                                gpsti_argmax_run* run) {
     const uint8_t* p = job->source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)(x * job->pixel_bytes);
     const uint32_t n_blocks = count / GPSTI_MASK_BLOCK, whole = n_blocks * GPSTI_MASK_BLOCK;
     const size_t rest_bytes = (count - whole) * sizeof(uint16_t);
@@ -156,8 +153,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(planes_half)(const gpsti_argmax_
         GPSTI_MASK(meet_half)(plane, (uint16_t)c, n_blocks, run->best.halves.keys, run->best.halves.index);
         if (rest_bytes) {
             memcpy(run->copy.halves[0], plane + whole, rest_bytes);
-            GPSTI_MASK(meet_half)(run->copy.halves[0], (uint16_t)c, 1, run->best.halves.keys + whole,
-                                  run->best.halves.index + whole);
+            GPSTI_MASK(meet_half)
+            (run->copy.halves[0], (uint16_t)c, 1, run->best.halves.keys + whole, run->best.halves.index + whole);
         }
     }
     GPSTI_MASK(half_end)(n_blocks + 1, run);
@@ -165,8 +162,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(planes_half)(const gpsti_argmax_
 
 /* ---- argmax: interleaved scores -----------------------------------------------------------
    Up to GPSTI_MASK_CLASSES classes of a block at a time are turned into planes. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(pixels)(const gpsti_argmax_job* job, uint32_t x, uint32_t y,
-                                                        uint32_t count, gpsti_argmax_run* run) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(pixels)(const gpsti_argmax_job* job, uint32_t x, uint32_t y, uint32_t count,
+                                           gpsti_argmax_run* run) {
     const uint8_t* p = job->source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)(x * job->pixel_bytes);
     const float* scores = (const float*)(const void*)p;
     const size_t step = job->n_classes;
@@ -191,8 +188,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(pixels)(const gpsti_argmax_job* 
     GPSTI_MASK(settle)(job, x, y, count, run, run->index);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(pixels_half)(const gpsti_argmax_job* job, uint32_t x, uint32_t y,
-                                                             uint32_t count, gpsti_argmax_run* run) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(pixels_half)(const gpsti_argmax_job* job, uint32_t x, uint32_t y, uint32_t count,
+                                                gpsti_argmax_run* run) {
     const uint8_t* p = job->source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)(x * job->pixel_bytes);
     const uint16_t* scores = (const uint16_t*)(const void*)p;
     const size_t step = job->n_classes;
@@ -203,8 +200,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(pixels_half)(const gpsti_argmax_
             for (uint32_t i = 0; i < n; i++)
                 run->copy.halves[i][k] = scores[k * step + i];
         for (uint32_t i = 0; i < n; i++)
-            GPSTI_MASK(meet_half)(run->copy.halves[i], (uint16_t)(c + i), 1, run->best.halves.keys,
-                                  run->best.halves.index);
+            GPSTI_MASK(meet_half)
+            (run->copy.halves[i], (uint16_t)(c + i), 1, run->best.halves.keys, run->best.halves.index);
     }
     GPSTI_MASK(half_end)(1, run);
 }
@@ -212,9 +209,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(pixels_half)(const gpsti_argmax_
 /* ---- argmax: enlarged ------------------------------------------------------------------------
    A block of columns at a time. Source rows are interpolated across for up to GPSTI_MASK_CLASSES classes; all output
    rows between the same two source rows then need one multiply-add a class. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(across)(const gpsti_argmax_job* job, uint32_t y, uint32_t c,
-                                                        const gpsti_argmax_columns* columns,
-                                                        float* GPSTI_RESTRICT out) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(across)(const gpsti_argmax_job* job, uint32_t y, uint32_t c,
+                                           const gpsti_argmax_columns* columns, float* GPSTI_RESTRICT out) {
     const uint8_t* p = job->source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)(c * job->class_bytes);
     float first[GPSTI_MASK_BLOCK], second[GPSTI_MASK_BLOCK];
     if (job->half) {
@@ -241,9 +237,9 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(across)(const gpsti_argmax_job* 
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(down)(const float* GPSTI_RESTRICT upper,
-                                                      const float* GPSTI_RESTRICT change, float weight, int32_t label,
-                                                      float* GPSTI_RESTRICT best, int32_t* GPSTI_RESTRICT index) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(down)(const float* GPSTI_RESTRICT upper, const float* GPSTI_RESTRICT change,
+                                         float weight, int32_t label, float* GPSTI_RESTRICT best,
+                                         int32_t* GPSTI_RESTRICT index) {
     for (int k = 0; k < GPSTI_MASK_BLOCK; k++) {
         const float a = GPSTI_SIMD_FMA(change[k], weight, upper[k]);
         index[k] = a > best[k] ? label : index[k];
@@ -252,10 +248,9 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(down)(const float* GPSTI_RESTRIC
 }
 
 /* Four classes, which stand GPSTI_MASK_BLOCK apart. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(down_four)(const float* GPSTI_RESTRICT upper,
-                                                           const float* GPSTI_RESTRICT change, float weight,
-                                                           int32_t label, float* GPSTI_RESTRICT best,
-                                                           int32_t* GPSTI_RESTRICT index) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(down_four)(const float* GPSTI_RESTRICT upper, const float* GPSTI_RESTRICT change,
+                                              float weight, int32_t label, float* GPSTI_RESTRICT best,
+                                              int32_t* GPSTI_RESTRICT index) {
     for (int k = 0; k < GPSTI_MASK_BLOCK; k++) {
         const float a = GPSTI_SIMD_FMA(change[k], weight, upper[k]);
         const float b = GPSTI_SIMD_FMA(change[k + GPSTI_MASK_BLOCK], weight, upper[k + GPSTI_MASK_BLOCK]);
@@ -278,8 +273,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(down_four)(const float* GPSTI_RE
 
 /* Source row y of n classes from first_class on, interpolated across: as it stands in one of the two lines, or
    computed into the one that does not hold `other`. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET uint32_t GPSTI_MASK(line)(const gpsti_argmax_job* job, uint32_t y, uint32_t other,
-                                                          uint32_t first_class, uint32_t n, gpsti_argmax_tile* tile) {
+GPSTI_SIMD_PRIVATE uint32_t GPSTI_MASK(line)(const gpsti_argmax_job* job, uint32_t y, uint32_t other,
+                                             uint32_t first_class, uint32_t n, gpsti_argmax_tile* tile) {
     for (uint32_t i = 0; i < 2; i++)
         if (tile->line_row[i] == y && tile->line_class[i] == first_class)
             return i;
@@ -292,8 +287,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET uint32_t GPSTI_MASK(line)(const gpsti_argmax_job
 }
 
 /* n_rows output rows that lie between source rows upper_y and lower_y, by weights. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(group)(const gpsti_argmax_job* job, uint32_t upper_y, uint32_t lower_y,
-                                                       const float* weights, uint32_t n_rows, gpsti_argmax_tile* tile) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(group)(const gpsti_argmax_job* job, uint32_t upper_y, uint32_t lower_y,
+                                          const float* weights, uint32_t n_rows, gpsti_argmax_tile* tile) {
     for (uint32_t r = 0; r < n_rows; r++)
         for (int k = 0; k < GPSTI_MASK_BLOCK; k++) {
             tile->best[r][k] = GPSTI_MASK_LOWEST;
@@ -309,17 +304,17 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(group)(const gpsti_argmax_job* j
         for (uint32_t r = 0; r < n_rows; r++) {
             uint32_t i = 0;
             for (; i + 4 <= n; i += 4)
-                GPSTI_MASK(down_four)(tile->line[upper][i], tile->change[i], weights[r], (int32_t)(c + i),
-                                      tile->best[r], tile->index[r]);
+                GPSTI_MASK(down_four)
+                (tile->line[upper][i], tile->change[i], weights[r], (int32_t)(c + i), tile->best[r], tile->index[r]);
             for (; i < n; i++)
-                GPSTI_MASK(down)(tile->line[upper][i], tile->change[i], weights[r], (int32_t)(c + i), tile->best[r],
-                                 tile->index[r]);
+                GPSTI_MASK(down)
+                (tile->line[upper][i], tile->change[i], weights[r], (int32_t)(c + i), tile->best[r], tile->index[r]);
         }
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(columns)(const gpsti_argmax_job* job, uint32_t x, uint32_t count,
-                                                         gpsti_argmax_tile* tile) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(columns)(const gpsti_argmax_job* job, uint32_t x, uint32_t count,
+                                            gpsti_argmax_tile* tile) {
     const size_t step = (size_t)job->pixel_bytes / (job->half ? sizeof(uint16_t) : sizeof(float));
     for (uint32_t k = 0; k < GPSTI_MASK_BLOCK; k++) {
         const uint32_t at = k < count ? x + k : x + count - 1;
@@ -332,8 +327,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(columns)(const gpsti_argmax_job*
     tile->line_class[0] = tile->line_class[1] = UINT32_MAX;
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(enlarge)(const gpsti_argmax_job* job, uint32_t y_begin, uint32_t y_end,
-                                                         gpsti_argmax_tile* tile) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(enlarge)(const gpsti_argmax_job* job, uint32_t y_begin, uint32_t y_end,
+                                            gpsti_argmax_tile* tile) {
     for (uint32_t x = 0; x < job->width; x += GPSTI_MASK_BLOCK) {
         const uint32_t count = job->width - x < GPSTI_MASK_BLOCK ? job->width - x : GPSTI_MASK_BLOCK;
         GPSTI_MASK(columns)(job, x, count, tile);
@@ -355,8 +350,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(enlarge)(const gpsti_argmax_job*
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(argmax)(const gpsti_argmax_job* job, uint32_t y_begin, uint32_t y_end,
-                                                        gpsti_argmax_run* run) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(argmax)(const gpsti_argmax_job* job, uint32_t y_begin, uint32_t y_end,
+                                           gpsti_argmax_run* run) {
     const bool planes = job->pixel_bytes == (job->half ? 2 : 4);
     const bool gapless = job->source_pitch == job->width * job->pixel_bytes &&
                          job->output_pitch == (int64_t)job->width * (job->wide ? 2 : 1);
@@ -378,25 +373,25 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(argmax)(const gpsti_argmax_job* 
 }
 
 /* ---- threshold --------------------------------------------------------------------------------- */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(above_u8)(const uint8_t* GPSTI_RESTRICT in, uint8_t limit,
-                                                          uint8_t* GPSTI_RESTRICT out) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(above_u8)(const uint8_t* GPSTI_RESTRICT in, uint8_t limit,
+                                             uint8_t* GPSTI_RESTRICT out) {
     for (int k = 0; k < GPSTI_MASK_BLOCK; k++)
         out[k] = in[k] > limit ? 255 : 0;
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(above_f16)(const uint16_t* GPSTI_RESTRICT in, int16_t limit,
-                                                           uint8_t* GPSTI_RESTRICT out) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(above_f16)(const uint16_t* GPSTI_RESTRICT in, int16_t limit,
+                                              uint8_t* GPSTI_RESTRICT out) {
     for (int k = 0; k < GPSTI_MASK_BLOCK; k++)
         out[k] = gpsti_f16_key(in[k]) > limit ? 255 : 0;
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(above_f32)(const float* GPSTI_RESTRICT in, float limit,
-                                                           uint8_t* GPSTI_RESTRICT out) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(above_f32)(const float* GPSTI_RESTRICT in, float limit,
+                                              uint8_t* GPSTI_RESTRICT out) {
     for (int k = 0; k < GPSTI_MASK_BLOCK; k++)
         out[k] = in[k] > limit ? 255 : 0;
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(above)(const gpsti_mask_job* job, const void* in, uint8_t* out) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(above)(const gpsti_mask_job* job, const void* in, uint8_t* out) {
     if (job->op == GPSTI_MASK_ABOVE_F32)
         GPSTI_MASK(above_f32)((const float*)in, job->threshold, out);
     else if (job->op == GPSTI_MASK_ABOVE_F16)
@@ -407,7 +402,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(above)(const gpsti_mask_job* job
         GPSTI_MASK(above_u8)((const uint8_t*)in, (uint8_t)job->limit, out);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(above_row)(const gpsti_mask_job* job, const uint8_t* in, uint8_t* out) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(above_row)(const gpsti_mask_job* job, const uint8_t* in, uint8_t* out) {
     const size_t unit = job->op == GPSTI_MASK_ABOVE_F32 ? 4 : job->op == GPSTI_MASK_ABOVE_F16 ? 2 : 1;
     GPSTI_ALIGNAS(64) uint8_t rest_in[GPSTI_MASK_BLOCK * sizeof(float)], rest_out[GPSTI_MASK_BLOCK];
     uint32_t x = 0;
@@ -423,7 +418,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(above_row)(const gpsti_mask_job*
 
 /* ---- bits ------------------------------------------------------------------------------------------
    Eight pixels in a word, the first lowest; the product collects their lowest bits in the top byte. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(pack_row)(const gpsti_mask_job* job, const uint8_t* in, uint8_t* out) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(pack_row)(const gpsti_mask_job* job, const uint8_t* in, uint8_t* out) {
     const uint32_t whole = job->width / GPSTI_MASK_BLOCK * GPSTI_MASK_BLOCK;
     uint8_t rest[GPSTI_MASK_BLOCK];
     memset(rest, 0, sizeof rest);
@@ -445,8 +440,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(pack_row)(const gpsti_mask_job* 
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(unpack_row)(const gpsti_mask_job* job, const uint8_t* in,
-                                                            uint8_t* out) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(unpack_row)(const gpsti_mask_job* job, const uint8_t* in, uint8_t* out) {
     static const uint8_t bit[8] = {1, 2, 4, 8, 16, 32, 64, 128};
     uint8_t last[8];
     for (uint32_t x = 0; x < job->width; x += 8) {
@@ -459,7 +453,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(unpack_row)(const gpsti_mask_job
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_MASK(rows)(const gpsti_mask_job* job, uint32_t y_begin, uint32_t y_end) {
+GPSTI_SIMD_PRIVATE void GPSTI_MASK(rows)(const gpsti_mask_job* job, uint32_t y_begin, uint32_t y_end) {
     for (uint32_t y = y_begin; y < y_end; y++) {
         const uint8_t* in = job->source + (ptrdiff_t)(y * job->source_pitch);
         uint8_t* out = job->output + (ptrdiff_t)(y * job->output_pitch);

@@ -40,22 +40,27 @@ GPSTI_INTERN gpst_result gpsti_channels_check(const char* function, const gpst_c
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_quantise_check(const char* function, const gpst_channels* values, const float* scales,
-                                               const int8_t* integers, size_t* n_values) {
+GPSTI_INTERN gpst_result gpsti_quantise_check(const char* function, const gpst_channels* values, const float* scales,
+                                              const int8_t* integers, size_t* n_values) {
     GPSTI_TRY(gpsti_channels_check(function, values, n_values));
     GPSTI_FAIL_IF(!scales, GPST_ERROR_ARGUMENT, "%s: scales=NULL: required", function);
-    GPSTI_FAIL_IF(!integers, GPST_ERROR_ARGUMENT, "%s: 8-bit integers: NULL: required", function);
+    GPSTI_FAIL_IF(!integers, GPST_ERROR_ARGUMENT, "%s: integers=NULL: required", function);
+    const uintptr_t a = (uintptr_t)values->data, b = (uintptr_t)integers;
+    GPSTI_FAIL_IF(a < b + *n_values && b < a + *n_values * gpst_dtype_bytes(values->dtype), GPST_ERROR_ARGUMENT,
+                  "%s: values.data=%p: must not overlap the 8-bit integers", function, values->data);
+    return GPST_OK;
+}
+
+/* Where the scales are the host's. */
+GPSTI_PRIVATE gpst_result gpsti_quantise_check_host(const char* function, const gpst_channels* values,
+                                                    const float* scales, const int8_t* integers, size_t* n_values) {
+    GPSTI_TRY(gpsti_quantise_check(function, values, scales, integers, n_values));
     for (uint32_t c = 0; c < values->n_channels; c++) {
         const uint32_t bits = gpsti_f32_bits(scales[c]); /* by its bits: the caller may flush subnormals */
         GPSTI_FAIL_IF(bits == 0 || bits >= 0x7f800000u, GPST_ERROR_ARGUMENT,
                       "%s: scales[%u]=%g: must be finite and above 0", function, (unsigned)c, (double)scales[c]);
     }
-    const uintptr_t a = (uintptr_t)values->data, b = (uintptr_t)integers;
-    GPSTI_FAIL_IF(a < b + *n_values && b < a + *n_values * gpst_dtype_bytes(values->dtype), GPST_ERROR_ARGUMENT,
-                  "%s: values.data=%p: must not overlap the 8-bit integers", function, values->data);
-    const char* inexact = gpsti_exact_self_test();
-    GPSTI_FAIL_IF(inexact, GPST_ERROR_UNSUPPORTED, "%s: this build does not compute exactly: %s", function, inexact);
-    return GPST_OK;
+    return gpsti_exact_check(function);
 }
 
 /* ---- quantise ---------------------------------------------------------------------- */
@@ -141,7 +146,7 @@ GPSTI_PRIVATE void gpsti_quantise_rows(const void* quantise_job, gpsti_simd_leve
 
 GPST_API gpst_result gpst_quantise(const gpst_channels* values, const float* scales, int8_t* out, uint32_t n_threads) {
     gpsti_quantise_job job;
-    GPSTI_TRY(gpsti_quantise_check("gpst_quantise", values, scales, out, &job.n_values));
+    GPSTI_TRY(gpsti_quantise_check_host("gpst_quantise", values, scales, out, &job.n_values));
     job.values = values, job.scales = scales, job.out = out;
     const size_t n_blocks = (job.n_values + GPSTI_QUANTISE_BLOCK - 1) / GPSTI_QUANTISE_BLOCK;
     gpsti_launch_rows(gpsti_quantise_rows, &job, gpsti_simd_level_query(), 1, n_blocks, GPSTI_QUANTISE_BLOCK,
@@ -151,7 +156,7 @@ GPST_API gpst_result gpst_quantise(const gpst_channels* values, const float* sca
 
 GPST_API gpst_result gpst_dequantise(const int8_t* integers, const float* scales, const gpst_channels* out) {
     size_t n = 0;
-    GPSTI_TRY(gpsti_quantise_check("gpst_dequantise", out, scales, integers, &n));
+    GPSTI_TRY(gpsti_quantise_check_host("gpst_dequantise", out, scales, integers, &n));
     const gpsti_fp_mode mode = gpsti_fp_enter();
     for (size_t i = 0; i < n; i++) {
         const float value = (float)integers[i] * scales[gpsti_quantise_channel(out, i)];

@@ -5,7 +5,7 @@
 
 #include "../exact/half_internal.h"
 #include "quantise.h"
-#include "../warp/warp_internal.h"
+#include "../launch/launch_internal.h"
 
 /* Within +-2^22, to the nearest integer, ties to even: in 1.5 * 2^23 + value it stands in the low bits. */
 GPSTI_DEVICE GPSTI_INLINE int8_t gpsti_quantise_value(float value, float scale) {
@@ -25,6 +25,9 @@ GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_quantise_channel(const gpst_channels* v
 
 /* The rules of a tensor; the reason begins "function: values". n_values: of them all. */
 GPSTI_INTERN gpst_result gpsti_channels_check(const char* function, const gpst_channels* values, size_t* n_values);
+/* The same with what it becomes, or is made of. */
+GPSTI_INTERN gpst_result gpsti_quantise_check(const char* function, const gpst_channels* values, const float* scales,
+                                              const int8_t* integers, size_t* n_values);
 /* Values first up to end, on this thread. */
 GPSTI_INTERN void gpsti_quantise_range(const gpst_channels* values, const float* scales, int8_t* out,
                                        gpsti_simd_level level, size_t first, size_t end);

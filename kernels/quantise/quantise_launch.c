@@ -8,14 +8,9 @@ GPSTI_PRIVATE gpst_result gpsti_quantise_enqueue(const char* function, const gps
                                                  int8_t* integers, bool back, void* stream) {
     gpsti_quantise_args args;
     size_t n = 0;
-    GPSTI_TRY(gpsti_channels_check(function, values, &n));
-    GPSTI_FAIL_IF(!scales, GPST_ERROR_ARGUMENT, "%s: scales=NULL: required", function);
-    GPSTI_FAIL_IF(!integers, GPST_ERROR_ARGUMENT, "%s: 8-bit integers: NULL: required", function);
+    GPSTI_TRY(gpsti_quantise_check(function, values, scales, integers, &n));
     GPSTI_FAIL_IF((uintptr_t)scales % sizeof(float) != 0, GPST_ERROR_ARGUMENT, "%s: scales=%p: must be a multiple of 4",
                   function, (const void*)scales);
-    const uintptr_t a = (uintptr_t)values->data, b = (uintptr_t)integers;
-    GPSTI_FAIL_IF(a < b + n && b < a + n * gpst_dtype_bytes(values->dtype), GPST_ERROR_ARGUMENT,
-                  "%s: values.data=%p: must not overlap the 8-bit integers", function, values->data);
     memset(&args, 0, sizeof args);
     args.shape = *values;
     args.integers = integers;

@@ -2,15 +2,13 @@
    compilers vectorise them. A template: quantise.c includes it once for each level of the machine. Gives the bits of
    gpsti_quantise_value; obeys exact_internal.h. */
 /* amalgamate: template */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_QUANTISE(widen)(const uint16_t* GPSTI_RESTRICT in,
-                                                               float* GPSTI_RESTRICT out) {
+GPSTI_SIMD_PRIVATE void GPSTI_QUANTISE(widen)(const uint16_t* GPSTI_RESTRICT in, float* GPSTI_RESTRICT out) {
     for (int k = 0; k < GPSTI_QUANTISE_BLOCK; k++)
         out[k] = gpsti_f32_from_f16(in[k]);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_QUANTISE(block)(const float* GPSTI_RESTRICT in,
-                                                               const float* GPSTI_RESTRICT scales,
-                                                               int8_t* GPSTI_RESTRICT out) {
+GPSTI_SIMD_PRIVATE void GPSTI_QUANTISE(block)(const float* GPSTI_RESTRICT in, const float* GPSTI_RESTRICT scales,
+                                              int8_t* GPSTI_RESTRICT out) {
     int32_t whole[GPSTI_QUANTISE_BLOCK];
     for (int k = 0; k < GPSTI_QUANTISE_BLOCK; k++) { /* the magnitude cut to 128 by its bits, NaN to 0 */
         const uint32_t bits = gpsti_f32_bits(in[k] / scales[k]), magnitude = bits & 0x7fffffffu;

@@ -20,8 +20,8 @@ GPSTI_INTERN const char* gpsti_simd_level_name(gpsti_simd_level level);
    A loop is a template: a file that is included with GPSTI_SIMD_LEVEL as portable, and where GPSTI_SIMD_X86 is set also
    as avx2 and, if that is faster, as avx512. It undefines GPSTI_SIMD_LEVEL at its end. In it are
    GPSTI_SIMD(name)      gpsti_name at this level
-   GPSTI_SIMD_TARGET     attribute of every function
-   GPSTI_SIMD_INLINE     the same for functions that must be inlined
+   GPSTI_SIMD_PRIVATE    what a function begins with, for GPSTI_PRIVATE
+   GPSTI_SIMD_INLINE     the same where it must be inlined
    GPSTI_SIMD_FMA        float multiply-add, rounded once
    Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as if it were 32. */
 #if (defined(__x86_64__) || defined(__i386__)) && (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
@@ -33,8 +33,8 @@ GPSTI_INTERN const char* gpsti_simd_level_name(gpsti_simd_level level);
 #define GPSTI_SIMD_JOIN(a, b) a##_##b
 #define GPSTI_SIMD_AT(name, level) GPSTI_SIMD_JOIN(name, level)
 #define GPSTI_SIMD(name) GPSTI_SIMD_AT(gpsti_##name, GPSTI_SIMD_LEVEL)
-#define GPSTI_SIMD_TARGET GPSTI_SIMD_AT(GPSTI_TARGET, GPSTI_SIMD_LEVEL)
-#define GPSTI_SIMD_INLINE GPSTI_ALWAYS_INLINE GPSTI_SIMD_TARGET
+#define GPSTI_SIMD_PRIVATE GPSTI_PRIVATE GPSTI_SIMD_AT(GPSTI_TARGET, GPSTI_SIMD_LEVEL)
+#define GPSTI_SIMD_INLINE GPSTI_SIMD_PRIVATE GPSTI_ALWAYS_INLINE
 #define GPSTI_SIMD_FMA GPSTI_SIMD_AT(GPSTI_FMA, GPSTI_SIMD_LEVEL)
 
 #define GPSTI_TARGET_portable
@@ -48,6 +48,17 @@ GPSTI_INTERN const char* gpsti_simd_level_name(gpsti_simd_level level);
 #define GPSTI_FMA_portable gpsti_fma
 #define GPSTI_FMA_avx2 __builtin_fmaf
 #define GPSTI_FMA_avx512 __builtin_fmaf
+
+/* At avx2 and avx512: a vector's bits, its types, its intrinsics and those of untyped bits. */
+#define GPSTI_SIMD_WIDTH GPSTI_SIMD_AT(GPSTI_WIDTH, GPSTI_SIMD_LEVEL)
+#define GPSTI_WIDTH_avx2 256
+#define GPSTI_WIDTH_avx512 512
+#define GPSTI_SIMD_GLUE_TOKENS(a, b, c) a##b##c
+#define GPSTI_SIMD_GLUE(a, b, c) GPSTI_SIMD_GLUE_TOKENS(a, b, c)
+#define GPSTI_SIMD_INTS GPSTI_SIMD_GLUE(__m, GPSTI_SIMD_WIDTH, i)
+#define GPSTI_SIMD_FLOATS GPSTI_SIMD_GLUE(__m, GPSTI_SIMD_WIDTH, )
+#define GPSTI_SIMD_OP(name) GPSTI_SIMD_GLUE(_mm, GPSTI_SIMD_WIDTH, _##name)
+#define GPSTI_SIMD_BITS(name) GPSTI_SIMD_GLUE(GPSTI_SIMD_OP(name), _si, GPSTI_SIMD_WIDTH)
 
 /* ---- calling it ---------------------------------------------------------------------
    gpsti_name of the level, or of the highest that there is below it. */

@@ -53,9 +53,7 @@ GPST_API gpst_result gpst_warp_create_versioned(uint32_t version, size_t desc_by
     GPSTI_TRY(gpsti_check_version("gpst_warp_create", version, desc_bytes, sizeof(gpst_warp_desc)));
     GPSTI_FAIL_IF(!desc, GPST_ERROR_ARGUMENT, "gpst_warp_create: desc=NULL: required");
     GPSTI_TRY(gpsti_warp_check_desc(desc));
-    const char* inexact = gpsti_exact_self_test();
-    GPSTI_FAIL_IF(inexact, GPST_ERROR_UNSUPPORTED,
-                  "gpst_warp_create: this build does not compute exactly: %s", inexact);
+    GPSTI_TRY(gpsti_exact_check("gpst_warp_create"));
     gpsti_host host;
     gpsti_host_init(&host, allocator, NULL);
     GPSTI_TRY(gpsti_warp_alloc(&host, desc, out));
@@ -237,19 +235,23 @@ GPSTI_INTERN void gpsti_warp_query_constants(const gpst_warp* warp, const void**
 }
 
 /* ---- running ------------------------------------------------------------------------------ */
+GPSTI_PRIVATE gpsti_warp_args gpsti_warp_args_of(const gpst_warp* warp, const gpst_image* sources, uint32_t n_sources,
+                                                 const gpst_image* outputs) {
+    gpsti_warp_args args;
+    memset(&args, 0, sizeof args);
+    args.warp = warp;
+    args.sources = sources, args.n_sources = n_sources;
+    args.outputs = outputs, args.n_outputs = warp->n_outputs;
+    return args;
+}
+
 GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* source, const gpst_image* outputs,
                                    uint32_t n_outputs, uint32_t n_threads) {
     GPSTI_TRY(gpsti_warp_check(warp, source, outputs, n_outputs));
     GPSTI_FAIL_IF(n_outputs != warp->n_outputs, GPST_ERROR_ARGUMENT,
                   "gpst_warp_run: n_outputs=%u: the warp has %u", (unsigned)n_outputs,
                   (unsigned)warp->n_outputs);
-    gpsti_warp_args args;
-    memset(&args, 0, sizeof args);
-    args.warp = warp;
-    args.sources = source;
-    args.n_sources = 1;
-    args.outputs = outputs;
-    args.n_outputs = n_outputs;
+    const gpsti_warp_args args = gpsti_warp_args_of(warp, source, 1, outputs);
     gpsti_warp_compute(&args, n_threads);
     return GPST_OK;
 }
@@ -263,13 +265,8 @@ GPST_API gpst_result gpst_warp_launch(const gpst_warp* warp, const gpst_image* s
                   (unsigned)n_sources, (unsigned)warp->n_outputs);
     for (uint32_t s = 0; s < n_sources; s++)
         GPSTI_TRY(gpsti_warp_check(warp, &sources[s], outputs + (size_t)s * warp->n_outputs, warp->n_outputs));
-    gpsti_warp_args args;
-    memset(&args, 0, sizeof args);
-    args.warp = warp;
-    args.sources = sources;
-    args.n_sources = n_sources;
-    args.outputs = outputs;
-    args.n_outputs = warp->n_outputs;
+    const gpsti_warp_args args = gpsti_warp_args_of(warp, sources, n_sources, outputs);
+    (void)args;
     return GPSTI_LAUNCH_GPU("gpst_warp_launch", stream, gpsti_warp_kernel_gpu(&args, stream));
 }
 

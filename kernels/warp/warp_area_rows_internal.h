@@ -4,16 +4,15 @@
 /* amalgamate: template */
 
 /* Adds one row of bytes to the strip. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_add_row)(const uint8_t* GPSTI_RESTRICT row, float weight,
-                                                              float* GPSTI_RESTRICT strip, int32_t n) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_add_row)(const uint8_t* GPSTI_RESTRICT row, float weight,
+                                                 float* GPSTI_RESTRICT strip, int32_t n) {
     for (int32_t j = 0; j < n; j++)
         strip[j] = GPSTI_SIMD_FMA(weight, (float)row[j], strip[j]);
 }
 
 /* Pixels begin <= x < end of the rows of a window, summed down; interleaved. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_down)(const gpsti_area_plane* plane,
-                                                           const gpsti_warp_window* down, int32_t begin,
-                                                           int32_t end, float* strip) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_down)(const gpsti_area_plane* plane, const gpsti_warp_window* down,
+                                              int32_t begin, int32_t end, float* strip) {
     const int32_t n = (end - begin) * plane->n_channels;
     const uint8_t* const first =
         plane->data + (ptrdiff_t)begin * plane->n_channels * (ptrdiff_t)gpst_dtype_bytes(plane->dtype);
@@ -29,10 +28,9 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_down)(const gpsti_area_plan
 }
 
 /* Adds pixels begin <= x < end of the strip, of n_channels, to the sums of every output that has them. */
-GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(area_across)(const gpsti_warp_window* across,
-                                                             const float* strip, int32_t begin, int32_t end,
-                                                             int32_t count, int32_t n_channels,
-                                                             float (*sums)[GPSTI_BLOCK]) {
+GPSTI_SIMD_INLINE void GPSTI_ROWS(area_across)(const gpsti_warp_window* across, const float* strip, int32_t begin,
+                                               int32_t end, int32_t count, int32_t n_channels,
+                                               float (*sums)[GPSTI_BLOCK]) {
     for (int32_t k = 0; k < count; k++) {
         const gpsti_warp_window* window = &across[k];
         const int32_t from = window->begin > begin ? window->begin : begin;
@@ -55,10 +53,9 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(area_across)(const gpsti_warp_wi
 }
 
 /* The sums of a block of one row of a plane, channel by channel. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_plane)(const gpsti_area_plane* plane,
-                                                            const gpsti_area_columns* columns,
-                                                            const gpsti_warp_window* down, int32_t count,
-                                                            float* strip, float (*sums)[GPSTI_BLOCK]) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_plane)(const gpsti_area_plane* plane, const gpsti_area_columns* columns,
+                                               const gpsti_warp_window* down, int32_t count, float* strip,
+                                               float (*sums)[GPSTI_BLOCK]) {
     const gpsti_warp_window* const across = columns->windows;
     const int32_t last = across[count - 1].end;
     if (GPSTI_ROWS(hot_area)(plane, columns, down, strip, sums))
@@ -79,7 +76,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_plane)(const gpsti_area_pla
 }
 
 /* The plane of packed pixels, or of luma; of chroma the first of two, or both in one. */
-GPSTI_PRIVATE GPSTI_SIMD_INLINE gpsti_area_plane GPSTI_ROWS(plane_of)(const gpsti_warp_job* job, bool chroma) {
+GPSTI_SIMD_INLINE gpsti_area_plane GPSTI_ROWS(plane_of)(const gpsti_warp_job* job, bool chroma) {
     gpsti_area_plane plane;
     plane.dtype = job->source_dtype;
     plane.data = chroma ? job->cb : job->source, plane.pitch = chroma ? job->chroma_pitch : job->source_pitch;
@@ -89,9 +86,8 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE gpsti_area_plane GPSTI_ROWS(plane_of)(const gpst
 }
 
 /* The samples of a block of one row into block->value. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_sample)(const gpsti_warp_job* job, int32_t y,
-                                                             int32_t count, gpsti_area* area,
-                                                             gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_sample)(const gpsti_warp_job* job, int32_t y, int32_t count, gpsti_area* area,
+                                                gpsti_block* block) {
     const gpsti_warp_window down = gpsti_warp_window_of(&job->down, y);
     gpsti_area_plane plane = GPSTI_ROWS(plane_of)(job, false);
     float sums[4][GPSTI_BLOCK];
@@ -115,17 +111,16 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_sample)(const gpsti_warp_jo
     GPSTI_ROWS(colours)(job, block);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_columns)(const gpsti_warp_job* job, const gpsti_warp_axis* axis,
-                                                              bool chroma, int32_t x, int32_t count,
-                                                              gpsti_area_columns* columns) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_columns)(const gpsti_warp_job* job, const gpsti_warp_axis* axis, bool chroma,
+                                                 int32_t x, int32_t count, gpsti_area_columns* columns) {
     const gpsti_area_plane plane = GPSTI_ROWS(plane_of)(job, chroma);
     for (int32_t k = 0; k < GPSTI_BLOCK; k++)
         columns->windows[k] = k < count ? gpsti_warp_window_of(axis, x + k) : columns->windows[k - 1];
     GPSTI_ROWS(hot_area_columns)(&plane, columns);
 }
 
-GPSTI_PRIVATE GPSTI_NOINLINE GPSTI_SIMD_TARGET void
-GPSTI_ROWS(band_area)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end, gpsti_block* block) {
+GPSTI_NOINLINE GPSTI_SIMD_PRIVATE void GPSTI_ROWS(band_area)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end,
+                                                             gpsti_block* block) {
     gpsti_area area;
     for (int32_t x = 0; x < job->width; x += GPSTI_BLOCK) {
         const int32_t count = job->width - x < GPSTI_BLOCK ? job->width - x : GPSTI_BLOCK;

@@ -186,24 +186,25 @@ GPSTI_PRIVATE void gpsti_rows_round_portable(const float* values, bool is_signed
 #include "warp_rows_internal.h"
 
 #if GPSTI_SIMD_X86
+/* A lane is 16 bytes, a step four pixels a lane. */
+#define GPSTI_HOT_STEP (GPSTI_SIMD_WIDTH / 32)
+#define GPSTI_HOT_SET(value) GPSTI_SIMD_OP(set1_epi32)((int)(value))
+#define GPSTI_HOT_LOAD(p) GPSTI_SIMD_BITS(loadu)((const GPSTI_SIMD_INTS*)(const void*)(p))
+#define GPSTI_HOT_STORE(p, v) GPSTI_SIMD_BITS(storeu)((GPSTI_SIMD_INTS*)(void*)(p), v)
+#define GPSTI_HOT_AS_INTS(v) GPSTI_SIMD_GLUE(GPSTI_SIMD_OP(castps), _si, GPSTI_SIMD_WIDTH)(v)
+#define GPSTI_HOT_AS_FLOATS(v) GPSTI_SIMD_GLUE(GPSTI_SIMD_OP(castsi), GPSTI_SIMD_WIDTH, _ps)(v)
+#define GPSTI_HOT_REPEAT(v, which) GPSTI_SIMD_OP(shuffle_epi32)(v, (_MM_PERM_ENUM)(which)) /* in every lane */
+#define GPSTI_HOT_WINDOW(row, at) _mm_loadu_si128((const __m128i*)(const void*)((row) + *(at)))
+
 #define GPSTI_SIMD_LEVEL avx2
-#define GPSTI_HOT_LANES 2
-#define GPSTI_HOT_INTS __m256i
-#define GPSTI_HOT_FLOATS __m256
-#define GPSTI_HOT_OP(name) _mm256_##name
-#define GPSTI_HOT_BITS(name) _mm256_##name##_si256
-#define GPSTI_HOT_AS_INTS(v) _mm256_castps_si256(v)
-#define GPSTI_HOT_AS_FLOATS(v) _mm256_castsi256_ps(v)
 #define GPSTI_HOT_SIGNS(v) _mm256_movemask_ps(_mm256_castsi256_ps(v))
 #define GPSTI_HOT_JOIN(row, at) \
     _mm256_setr_m128i(GPSTI_ROWS(hot_pair)(row, at), GPSTI_ROWS(hot_pair)(row, (at) + 4))
-#define GPSTI_HOT_WINDOW(row, at) _mm_loadu_si128((const __m128i*)(const void*)((row) + *(at)))
 #define GPSTI_HOT_WINDOWS(row, at) _mm256_setr_m128i(GPSTI_HOT_WINDOW(row, at), GPSTI_HOT_WINDOW(row, (at) + 1))
 #define GPSTI_HOT_GATHER(p, at) _mm256_i32gather_epi32((const int*)(const void*)(p), at, 1)
 #define GPSTI_HOT_WIDEN(p) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)(const void*)(p)))
 #define GPSTI_HOT_SPREAD(v) _mm256_broadcastsi128_si256(v)
-#define GPSTI_HOT_REPEAT(v, which) _mm256_shuffle_epi32(v, which)
-GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_close)(__m256i v, uint8_t* out) {
+GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_close)(__m256i v, uint8_t* out) {
     const __m256i closed = _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7));
     _mm_storeu_si128((__m128i*)(void*)out, _mm256_castsi256_si128(closed));
     _mm_storel_epi64((__m128i*)(void*)(out + 16), _mm256_extracti128_si256(closed, 1));
@@ -218,13 +219,6 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_close)(__m256i v, uint8_t* o
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
 #define GPSTI_SIMD_LEVEL avx512
-#define GPSTI_HOT_LANES 4
-#define GPSTI_HOT_INTS __m512i
-#define GPSTI_HOT_FLOATS __m512
-#define GPSTI_HOT_OP(name) _mm512_##name
-#define GPSTI_HOT_BITS(name) _mm512_##name##_si512
-#define GPSTI_HOT_AS_INTS(v) _mm512_castps_si512(v)
-#define GPSTI_HOT_AS_FLOATS(v) _mm512_castsi512_ps(v)
 #define GPSTI_HOT_SIGNS(v) _mm512_movepi32_mask(v)
 #define GPSTI_HOT_HALF(row, at) \
     _mm256_setr_m128i(GPSTI_ROWS(hot_pair)(row, at), GPSTI_ROWS(hot_pair)(row, (at) + 4))
@@ -239,8 +233,7 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_close)(__m256i v, uint8_t* o
 #define GPSTI_HOT_GATHER(p, at) _mm512_i32gather_epi32(at, (const void*)(p), 1)
 #define GPSTI_HOT_WIDEN(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)(const void*)(p)))
 #define GPSTI_HOT_SPREAD(v) _mm512_broadcast_i32x4(v)
-#define GPSTI_HOT_REPEAT(v, which) _mm512_shuffle_epi32(v, (_MM_PERM_ENUM)(which))
-GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_close)(__m512i v, uint8_t* out) {
+GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_close)(__m512i v, uint8_t* out) {
     const __m512i order = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15);
     const __m512i closed = _mm512_permutexvar_epi32(order, v);
     _mm256_storeu_si256((__m256i*)(void*)out, _mm512_castsi512_si256(closed));
@@ -250,7 +243,6 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_close)(__m512i v, uint8_t* o
 #include "warp_rows_internal.h"
 #undef GPSTI_HOT_HALF
 #undef GPSTI_HOT_PUT_WINDOW
-#undef GPSTI_HOT_WINDOW
 #if !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif

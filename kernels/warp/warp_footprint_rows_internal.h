@@ -4,8 +4,8 @@
    warp_rows_internal.h, whose macros it uses. Gives the bits of warp_pixel_internal.h. */
 /* amalgamate: template */
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sphere_footprint)(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                                  const gpsti_block* block, gpsti_footprint* out) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(sphere_footprint)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                     const gpsti_block* block, gpsti_footprint* out) {
     memcpy(out->at, block->ray, sizeof out->at);
     for (int c = 0; c < 3; c++) {
         if (job->map == GPST_MAP_ROTATE) {
@@ -21,8 +21,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sphere_footprint)(const gpsti_wa
 }
 
 /* Of TABLE each pixel has its own; what is past count keeps the steps of before. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(table_footprint)(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                                 int32_t count, gpsti_footprint* out) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(table_footprint)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
+                                                    gpsti_footprint* out) {
     out->most_across = 1, out->most_down = 1;
     for (int32_t k = 0; k < count; k++) {
         const gpsti_warp_footprint one = gpsti_warp_footprint_of(job, x + k, y);
@@ -35,8 +35,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(table_footprint)(const gpsti_war
 }
 
 /* The places of sample (i, j) of every pixel; job has the map. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(affine_sample)(const gpsti_warp_job* job, int32_t i, int32_t j,
-                                                               const gpsti_footprint* from, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(affine_sample)(const gpsti_warp_job* job, int32_t i, int32_t j,
+                                                  const gpsti_footprint* from, gpsti_block* block) {
     const gpsti_warp_footprint* const first = &from->affine;
     const int64_t n = 2 * i + 1 - first->across, m = 2 * j + 1 - first->down;
     const int64_t begin_u = first->affine[0] + n * first->affine_x[0] + m * first->affine_y[0];
@@ -47,8 +47,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(affine_sample)(const gpsti_warp_
         block->v[k] = gpsti_warp_affine_at(begin_v + k * (2 * job->affine.q[3]), job->source_height);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sample_places)(const gpsti_warp_job* job, int32_t i, int32_t j,
-                                                               const gpsti_footprint* from, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(sample_places)(const gpsti_warp_job* job, int32_t i, int32_t j,
+                                                  const gpsti_footprint* from, gpsti_block* block) {
     const float first_x = gpsti_warp_sample_at(i, from->across[0]), first_y = gpsti_warp_sample_at(j, from->down[0]);
     float x[GPSTI_BLOCK], y[GPSTI_BLOCK];
     for (int k = 0; k < GPSTI_BLOCK; k++)
@@ -70,17 +70,15 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sample_places)(const gpsti_warp_
 }
 
 /* counts: all bits, or none; a choice would keep compilers from vectorising. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(add_sample)(const float* GPSTI_RESTRICT sample,
-                                                            const uint32_t* GPSTI_RESTRICT counts,
-                                                            float* GPSTI_RESTRICT line) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(add_sample)(const float* GPSTI_RESTRICT sample,
+                                               const uint32_t* GPSTI_RESTRICT counts, float* GPSTI_RESTRICT line) {
     for (int k = 0; k < GPSTI_BLOCK; k++)
         line[k] += gpsti_f32_from_bits(gpsti_f32_bits(sample[k]) & counts[k]);
 }
 
 /* Samples first, first + 1, ... of row j, n of them and at most GPSTI_HOT_DEPTH, added to the line's sums, in order. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sample_some)(const gpsti_warp_job* job, int32_t first, int32_t n,
-                                                             int32_t j, int32_t count, gpsti_footprint* footprint,
-                                                             gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(sample_some)(const gpsti_warp_job* job, int32_t first, int32_t n, int32_t j,
+                                                int32_t count, gpsti_footprint* footprint, gpsti_block* block) {
     for (int32_t i = first; i < first + n; i++) {
         if (job->map == GPST_MAP_AFFINE)
             GPSTI_ROWS(affine_sample)(job, i, j, footprint, block);
@@ -100,15 +98,15 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sample_some)(const gpsti_warp_jo
 }
 
 /* The mean of all samples into block->value. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(mean)(const gpsti_warp_job* job, int32_t count,
-                                                      gpsti_footprint* footprint, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(mean)(const gpsti_warp_job* job, int32_t count, gpsti_footprint* footprint,
+                                         gpsti_block* block) {
     const int32_t across = footprint->most_across, down = footprint->most_down;
     memset(footprint->sum, 0, sizeof footprint->sum);
     for (int32_t j = 0; j < down; j++) {
         memset(footprint->line, 0, sizeof footprint->line);
         for (int32_t i = 0; i < across; i += GPSTI_HOT_DEPTH)
-            GPSTI_ROWS(sample_some)(job, i, across - i < GPSTI_HOT_DEPTH ? across - i : GPSTI_HOT_DEPTH, j, count,
-                                    footprint, block);
+            GPSTI_ROWS(sample_some)
+            (job, i, across - i < GPSTI_HOT_DEPTH ? across - i : GPSTI_HOT_DEPTH, j, count, footprint, block);
         for (uint32_t c = 0; c < job->n_channels; c++)
             for (int k = 0; k < GPSTI_BLOCK; k++)
                 footprint->sum[c][k] += footprint->line[c][k];
@@ -122,7 +120,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(mean)(const gpsti_warp_job* job,
 }
 
 /* What samples the block: the job's source by BILINEAR, as planes of floats into footprint->samples. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(footprint_init)(const gpsti_warp_job* job, gpsti_footprint* out) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(footprint_init)(const gpsti_warp_job* job, gpsti_footprint* out) {
     gpsti_warp_job* const bilinear = &out->bilinear;
     memset(out, 0, sizeof *out);
     *bilinear = *job;
@@ -140,8 +138,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(footprint_init)(const gpsti_warp
     }
 }
 
-GPSTI_PRIVATE GPSTI_NOINLINE GPSTI_SIMD_TARGET void
-GPSTI_ROWS(band_footprint)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end, gpsti_block* block) {
+GPSTI_NOINLINE GPSTI_SIMD_PRIVATE void GPSTI_ROWS(band_footprint)(const gpsti_warp_job* job, int32_t y_begin,
+                                                                  int32_t y_end, gpsti_block* block) {
     gpsti_footprint footprint;
     gpsti_hot_queue queue;
     int32_t u[GPSTI_BLOCK], v[GPSTI_BLOCK];

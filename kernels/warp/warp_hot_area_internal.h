@@ -5,8 +5,7 @@
 /* amalgamate: template */
 
 /* What a block's columns have in common with every row; n_taps 0 where windows are too wide for it. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(hot_area_columns)(const gpsti_area_plane* plane,
-                                                                  gpsti_area_columns* columns) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(hot_area_columns)(const gpsti_area_plane* plane, gpsti_area_columns* columns) {
     const int32_t span = columns->windows[GPSTI_BLOCK - 1].end - columns->windows[0].begin;
     columns->n_taps = 0;
     for (int k = 0; k < GPSTI_BLOCK; k++) {
@@ -24,8 +23,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(hot_area_columns)(const gpsti_ar
 }
 
 /* n bytes from `first` on in each row of the window, summed down. */
-GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_area_down)(const uint8_t* first, int64_t pitch,
-                                                               const gpsti_warp_window* down, int32_t n, float* strip) {
+GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_area_down)(const uint8_t* first, int64_t pitch, const gpsti_warp_window* down,
+                                                 int32_t n, float* strip) {
     for (int32_t y = down->begin; y < down->end; y += GPSTI_AREA_TAPS) {
         const int32_t n_rows = down->end - y < GPSTI_AREA_TAPS ? down->end - y : GPSTI_AREA_TAPS;
         const uint8_t* const row = first + (ptrdiff_t)(y * pitch);
@@ -34,12 +33,13 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_area_down)(const uint8_t* fi
         for (int32_t i = 0; i < n_rows; i++)
             weights[i] = gpsti_warp_window_weight(down, y + i);
         for (; j + GPSTI_HOT_STEP <= n; j += GPSTI_HOT_STEP) {
-            GPSTI_HOT_FLOATS sum = y == down->begin ? GPSTI_HOT_OP(set1_ps)(0.0f) : GPSTI_HOT_OP(loadu_ps)(strip + j);
+            GPSTI_SIMD_FLOATS sum =
+                y == down->begin ? GPSTI_SIMD_OP(set1_ps)(0.0f) : GPSTI_SIMD_OP(loadu_ps)(strip + j);
             for (int32_t i = 0; i < n_rows; i++)
-                sum = GPSTI_HOT_OP(fmadd_ps)(GPSTI_HOT_OP(set1_ps)(weights[i]),
-                                             GPSTI_HOT_OP(cvtepi32_ps)(GPSTI_HOT_WIDEN(row + i * (ptrdiff_t)pitch + j)),
-                                             sum);
-            GPSTI_HOT_OP(storeu_ps)(strip + j, sum);
+                sum = GPSTI_SIMD_OP(fmadd_ps)(
+                    GPSTI_SIMD_OP(set1_ps)(weights[i]),
+                    GPSTI_SIMD_OP(cvtepi32_ps)(GPSTI_HOT_WIDEN(row + i * (ptrdiff_t)pitch + j)), sum);
+            GPSTI_SIMD_OP(storeu_ps)(strip + j, sum);
         }
         for (; j < n; j++) {
             float sum = y == down->begin ? 0.0f : strip[j];
@@ -51,8 +51,8 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_area_down)(const uint8_t* fi
 }
 
 /* Behind the strip lie zeros for the taps of weight 0. */
-GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_area_across)(const gpsti_area_columns* columns, const float* strip,
-                                                                 int32_t n_channels, float (*sums)[GPSTI_BLOCK]) {
+GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_area_across)(const gpsti_area_columns* columns, const float* strip,
+                                                   int32_t n_channels, float (*sums)[GPSTI_BLOCK]) {
     const int32_t n_taps = columns->n_taps;
     for (int32_t k = 0; k < GPSTI_BLOCK; k += 4) {
         __m128 sum[4];
@@ -72,10 +72,8 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_area_across)(const gpsti_are
 }
 
 /* The sums of a block of one row of a plane, channel by channel; false: not these columns. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET bool GPSTI_ROWS(hot_area)(const gpsti_area_plane* plane,
-                                                          const gpsti_area_columns* columns,
-                                                          const gpsti_warp_window* down, float* strip,
-                                                          float (*sums)[GPSTI_BLOCK]) {
+GPSTI_SIMD_PRIVATE bool GPSTI_ROWS(hot_area)(const gpsti_area_plane* plane, const gpsti_area_columns* columns,
+                                             const gpsti_warp_window* down, float* strip, float (*sums)[GPSTI_BLOCK]) {
     const int32_t begin = columns->windows[0].begin, n_channels = plane->n_channels;
     const int32_t n = (columns->windows[GPSTI_BLOCK - 1].end - begin) * n_channels;
     if (!columns->n_taps)

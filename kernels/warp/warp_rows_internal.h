@@ -9,10 +9,8 @@
 
 /* ---- where -------------------------------------------------------------------------
    Whole blocks are computed even where the row ends within: a fixed count vectorises everywhere. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(angles)(const float* GPSTI_RESTRICT y,
-                                                        const float* GPSTI_RESTRICT x, float scale,
-                                                        int32_t quarter, int32_t offset,
-                                                        int32_t* GPSTI_RESTRICT out) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(angles)(const float* GPSTI_RESTRICT y, const float* GPSTI_RESTRICT x, float scale,
+                                           int32_t quarter, int32_t offset, int32_t* GPSTI_RESTRICT out) {
     for (int k = 0; k < GPSTI_BLOCK; k++) {
         const float ay = gpsti_abs32(y[k]), ax = gpsti_abs32(x[k]);
         const float high = ay > ax ? ay : ax, low = ay < ax ? ay : ax;
@@ -26,17 +24,16 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(angles)(const float* GPSTI_RESTR
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sphere)(const gpsti_warp_job* job, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(sphere)(const gpsti_warp_job* job, gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++)
-        block->across[k] =
-            GPSTI_SIMD_FMA(block->ray[0][k], block->ray[0][k], block->ray[2][k] * block->ray[2][k]);
+        block->across[k] = GPSTI_SIMD_FMA(block->ray[0][k], block->ray[0][k], block->ray[2][k] * block->ray[2][k]);
     GPSTI_ROWS(sqrt)(block->across);
     GPSTI_ROWS(angles)(block->ray[0], block->ray[2], job->scale_u, job->quarter_u, job->offset_u, block->u);
     GPSTI_ROWS(angles)(block->ray[1], block->across, job->scale_v, job->quarter_v, job->offset_v, block->v);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(ray)(const gpsti_warp_job* job, const gpsti_warp_row* row, int32_t x,
-                                                     int c, float* GPSTI_RESTRICT ray) {
+GPSTI_SIMD_INLINE void GPSTI_ROWS(ray)(const gpsti_warp_job* job, const gpsti_warp_row* row, int32_t x, int c,
+                                       float* GPSTI_RESTRICT ray) {
     const int32_t n = 2 * x + 1 - job->width;
     const float a_high = job->view.a_high[c], a_low = job->view.a_low[c], high = row->high[c], low = row->low[c];
     for (int k = 0; k < GPSTI_BLOCK; k++) {
@@ -45,16 +42,15 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(ray)(const gpsti_warp_job* job, 
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void
-GPSTI_ROWS(equirect)(const gpsti_warp_job* job, const gpsti_warp_row* row, int32_t x, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(equirect)(const gpsti_warp_job* job, const gpsti_warp_row* row, int32_t x,
+                                             gpsti_block* block) {
     for (int c = 0; c < 3; c++)
         GPSTI_ROWS(ray)(job, row, x, c, block->ray[c]);
     GPSTI_ROWS(sphere)(job, block);
 }
 
 /* Columns are padded to whole blocks. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(rotate)(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                        gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(rotate)(const gpsti_warp_job* job, int32_t x, int32_t y, gpsti_block* block) {
     const float* const row = job->turn_rows + GPSTI_WARP_TURN_ROW * (ptrdiff_t)y;
     for (int c = 0; c < 3; c++) {
         const float* GPSTI_RESTRICT high = job->turn_columns + (2 * c) * (ptrdiff_t)job->turn_stride + x;
@@ -68,8 +64,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(rotate)(const gpsti_warp_job* jo
     GPSTI_ROWS(sphere)(job, block);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(affine)(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                        gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(affine)(const gpsti_warp_job* job, int32_t x, int32_t y, gpsti_block* block) {
     const int64_t n = 2 * (int64_t)x + 1, m = 2 * (int64_t)y + 1;
     const int64_t* const q = job->affine.q;
     if (job->convention == GPST_CONVENTION_OPENCV) {
@@ -86,8 +81,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(affine)(const gpsti_warp_job* jo
 }
 
 /* The table ends with its row: what is past count keeps the places of before. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(table)(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                       int32_t count, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(table)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
+                                          gpsti_block* block) {
     const float* GPSTI_RESTRICT entry = gpsti_warp_table_row(job, y) + 2 * (ptrdiff_t)x;
     const bool on_grid = gpsti_warp_on_grid(job);
     for (int32_t k = 0; k < count; k++) {
@@ -97,11 +92,9 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(table)(const gpsti_warp_job* job
 }
 
 /* Positions to pixels and fractions, of one axis; positions stay as they are for the mask, on OpenCV's grid too. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(places_of)(const gpsti_warp_job* job,
-                                                           const int32_t* GPSTI_RESTRICT position,
-                                                           int32_t* GPSTI_RESTRICT pixel,
-                                                           int32_t* GPSTI_RESTRICT weight,
-                                                           float* GPSTI_RESTRICT fraction) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(places_of)(const gpsti_warp_job* job, const int32_t* GPSTI_RESTRICT position,
+                                              int32_t* GPSTI_RESTRICT pixel, int32_t* GPSTI_RESTRICT weight,
+                                              float* GPSTI_RESTRICT fraction) {
     const int32_t half = job->filter == GPST_FILTER_NEAREST ? 16384 : 0;
     int32_t on_grid[GPSTI_BLOCK];
     if (gpsti_warp_on_grid(job)) {
@@ -120,13 +113,12 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(places_of)(const gpsti_warp_job*
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(places)(const gpsti_warp_job* job, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(places)(const gpsti_warp_job* job, gpsti_block* block) {
     GPSTI_ROWS(places_of)(job, block->u, block->x, block->wx, block->fx);
     GPSTI_ROWS(places_of)(job, block->v, block->y, block->wy, block->fy);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(keep)(const gpsti_warp_job* job, int32_t count,
-                                                      gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(keep)(const gpsti_warp_job* job, int32_t count, gpsti_block* block) {
     for (int32_t k = 0; k < count; k++)
         block->keep[k] = gpsti_warp_mask_at(job, block->u[k], block->v[k]);
 }
@@ -134,15 +126,14 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(keep)(const gpsti_warp_job* job,
 /* ---- which -------------------------------------------------------------------------
    Away from the borders the four taps are two by two neighbours; pixels of 3 bytes are read as 4, which stays
    inside the row for all but its last one. */
-GPSTI_PRIVATE GPSTI_SIMD_INLINE uint32_t GPSTI_ROWS(load)(const uint8_t* p, uint32_t pixel_bytes) {
+GPSTI_SIMD_INLINE uint32_t GPSTI_ROWS(load)(const uint8_t* p, uint32_t pixel_bytes) {
     if (pixel_bytes == 1)
         return p[0];
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(gather_of)(const gpsti_warp_job* job, int32_t count,
-                                                           uint32_t pixel_bytes, bool bilinear,
-                                                           gpsti_block* block) {
+GPSTI_SIMD_INLINE void GPSTI_ROWS(gather_of)(const gpsti_warp_job* job, int32_t count, uint32_t pixel_bytes,
+                                             bool bilinear, gpsti_block* block) {
     const uint8_t* const source = job->source;
     const ptrdiff_t pitch = (ptrdiff_t)job->source_pitch;
     const uint32_t inner_width = job->source_width > 2 ? (uint32_t)job->source_width - 2 : 0;
@@ -164,8 +155,7 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(gather_of)(const gpsti_warp_job*
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(gather)(const gpsti_warp_job* job, int32_t count,
-                                                        gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(gather)(const gpsti_warp_job* job, int32_t count, gpsti_block* block) {
     const bool bilinear = job->filter == GPST_FILTER_BILINEAR;
     if (job->source_pixel_bytes == 1 && bilinear)
         GPSTI_ROWS(gather_of)(job, count, 1, true, block);
@@ -184,7 +174,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(gather)(const gpsti_warp_job* jo
 /* ---- what --------------------------------------------------------------------------
    Integer samples are collected in block->packed, output channel c in bits 8 c and up; float samples in
    value[c]. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(blend)(uint32_t shift, uint32_t c, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(blend)(uint32_t shift, uint32_t c, gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++) {
         const int32_t a = (int32_t)((block->tap[0][k] >> shift) & 255),
                       b = (int32_t)((block->tap[1][k] >> shift) & 255);
@@ -197,12 +187,12 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(blend)(uint32_t shift, uint32_t 
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(pick)(uint32_t shift, uint32_t c, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(pick)(uint32_t shift, uint32_t c, gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++)
         block->packed[k] |= ((block->tap[0][k] >> shift) & 255) << (8 * c);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(ffmpeg_weights)(gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(ffmpeg_weights)(gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++) {
         const float fx = block->fx[k], fy = block->fy[k], gx = 1.0f - fx, gy = 1.0f - fy;
         const float w[4] = {gx * gy, fx * gy, gx * fy, fx * fy};
@@ -216,8 +206,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(ffmpeg_weights)(gpsti_block* blo
             block->weight[t][k] -= GPSTI_WARP_ROUNDER_BITS;
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(blend_ffmpeg)(uint32_t shift, uint32_t c,
-                                                              gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(blend_ffmpeg)(uint32_t shift, uint32_t c, gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++) {
         uint32_t sum = ((block->tap[0][k] >> shift) & 255) * block->weight[0][k];
         sum += ((block->tap[1][k] >> shift) & 255) * block->weight[1][k];
@@ -228,10 +217,9 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(blend_ffmpeg)(uint32_t shift, ui
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(blend_float)(uint32_t shift, const float* GPSTI_RESTRICT fx,
-                                                             const float* GPSTI_RESTRICT fy,
-                                                             float* GPSTI_RESTRICT value,
-                                                             const gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(blend_float)(uint32_t shift, const float* GPSTI_RESTRICT fx,
+                                                const float* GPSTI_RESTRICT fy, float* GPSTI_RESTRICT value,
+                                                const gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++) {
         const int32_t a = (int32_t)((block->tap[0][k] >> shift) & 255),
                       b = (int32_t)((block->tap[1][k] >> shift) & 255);
@@ -243,8 +231,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(blend_float)(uint32_t shift, con
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sample_integers)(const gpsti_warp_job* job,
-                                                                 gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(sample_integers)(const gpsti_warp_job* job, gpsti_block* block) {
     const bool ffmpeg = job->convention == GPST_CONVENTION_FFMPEG && job->filter == GPST_FILTER_BILINEAR;
     memset(block->packed, 0, sizeof block->packed);
     if (ffmpeg)
@@ -264,8 +251,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sample_integers)(const gpsti_war
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sample_floats)(const gpsti_warp_job* job,
-                                                               gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(sample_floats)(const gpsti_warp_job* job, gpsti_block* block) {
     for (uint32_t c = 0; c < job->n_channels; c++) {
         if (job->shift[c] == GPSTI_WARP_CHANNEL_FULL) {
             for (int k = 0; k < GPSTI_BLOCK; k++)
@@ -277,14 +263,13 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sample_floats)(const gpsti_warp_
 }
 
 /* ---- how --------------------------------------------------------------------------- */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(floats_from_packed)(const gpsti_warp_job* job,
-                                                                    gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(floats_from_packed)(const gpsti_warp_job* job, gpsti_block* block) {
     for (uint32_t c = 0; c < job->n_channels; c++)
         for (int k = 0; k < GPSTI_BLOCK; k++)
             block->value[c][k] = (float)(int32_t)((block->packed[k] >> (8 * c)) & 255);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(scale)(const gpsti_warp_job* job, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(scale)(const gpsti_warp_job* job, gpsti_block* block) {
     for (uint32_t c = 0; c < job->n_channels; c++) {
         const float scale = job->scale[c], bias = job->bias[c];
         for (int k = 0; k < GPSTI_BLOCK; k++)
@@ -292,15 +277,13 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(scale)(const gpsti_warp_job* job
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(bytes_from_floats)(const gpsti_warp_job* job,
-                                                                    gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(bytes_from_floats)(const gpsti_warp_job* job, gpsti_block* block) {
     memset(block->packed, 0, sizeof block->packed);
     for (uint32_t c = 0; c < job->n_channels; c++)
         GPSTI_ROWS(round)(block->value[c], job->dtype == GPST_DTYPE_I8, 8 * c, block->packed);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(mask)(const gpsti_warp_job* job, bool packed,
-                                                      gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(mask)(const gpsti_warp_job* job, bool packed, gpsti_block* block) {
     if (packed) {
         for (int k = 0; k < GPSTI_BLOCK; k++)
             block->packed[k] &= block->keep[k];
@@ -312,8 +295,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(mask)(const gpsti_warp_job* job,
 }
 
 /* A whole block in a few vectors; gcc takes the slow string move where it only knows a bound. */
-GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(copy)(void* to, const void* from, int32_t count,
-                                                      size_t bytes_each) {
+GPSTI_SIMD_INLINE void GPSTI_ROWS(copy)(void* to, const void* from, int32_t count, size_t bytes_each) {
     if (count == GPSTI_BLOCK)
         memcpy(to, from, GPSTI_BLOCK * bytes_each);
     else
@@ -321,8 +303,8 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(copy)(void* to, const void* from
 }
 
 /* Interleaved pixels of n bytes, each written as four bytes of which the next pixel overwrites the rest. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(store_bytes)(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                             int32_t count, const gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(store_bytes)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
+                                                const gpsti_block* block) {
     const uint32_t n = job->n_channels;
     if (job->layout == GPST_LAYOUT_CHW || n == 1) {
         for (uint32_t c = 0; c < n; c++) {
@@ -345,8 +327,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(store_bytes)(const gpsti_warp_jo
         out[c] = (uint8_t)(block->packed[whole] >> (8 * c));
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(store_halves)(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                              int32_t count, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(store_halves)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
+                                                 gpsti_block* block) {
     const uint32_t n = job->n_channels;
     for (uint32_t c = 0; c < n; c++)
         for (int k = 0; k < GPSTI_BLOCK; k++)
@@ -363,8 +345,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(store_halves)(const gpsti_warp_j
     memcpy(gpsti_warp_output(job, x, y, 0), row, (size_t)count * n * sizeof(uint16_t));
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(store_floats)(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                              int32_t count, const gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(store_floats)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
+                                                 const gpsti_block* block) {
     const uint32_t n = job->n_channels;
     if (job->layout == GPST_LAYOUT_CHW || n == 1) {
         for (uint32_t c = 0; c < n; c++)
@@ -383,8 +365,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(store_floats)(const gpsti_warp_j
 
 /* ---- a block, a band ------------------------------------------------------------------
    From the samples on: in packed, else in value. */
-GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(emit)(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                      int32_t count, bool in_packed, gpsti_block* block) {
+GPSTI_SIMD_INLINE void GPSTI_ROWS(emit)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count, bool in_packed,
+                                        gpsti_block* block) {
     const bool bytes_out = job->dtype == GPST_DTYPE_U8 || job->dtype == GPST_DTYPE_I8;
     const bool as_floats = job->has_scale || !bytes_out || !in_packed;
     if (in_packed && as_floats)
@@ -408,10 +390,10 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(emit)(const gpsti_warp_job* job,
 }
 
 /* The block's places are known; the rest is the same for every map. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                        int32_t count, gpsti_block* block) {
-    const bool integers = (job->dtype == GPST_DTYPE_U8 && !job->has_scale) ||
-                          job->filter == GPST_FILTER_NEAREST || job->convention == GPST_CONVENTION_FFMPEG;
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(finish)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
+                                           gpsti_block* block) {
+    const bool integers = (job->dtype == GPST_DTYPE_U8 && !job->has_scale) || job->filter == GPST_FILTER_NEAREST ||
+                          job->convention == GPST_CONVENTION_FFMPEG;
     if (gpsti_warp_is_wide(job->source_dtype)) {
         GPSTI_ROWS(sample_wide)(job, count, block);
         GPSTI_ROWS(emit)(job, x, y, count, false, block);
@@ -430,8 +412,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(finish)(const gpsti_warp_job* jo
     GPSTI_ROWS(emit)(job, x, y, count, integers && !job->cb, block);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(positions)(const gpsti_warp_job* job, const gpsti_warp_row* row,
-                                                           int32_t x, int32_t y, int32_t count, gpsti_block* block) {
+GPSTI_SIMD_INLINE void GPSTI_ROWS(positions)(const gpsti_warp_job* job, const gpsti_warp_row* row, int32_t x, int32_t y,
+                                             int32_t count, gpsti_block* block) {
     if (job->map == GPST_MAP_EQUIRECT)
         GPSTI_ROWS(equirect)(job, row, x, block);
     else if (job->map == GPST_MAP_ROTATE)
@@ -442,8 +424,8 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(positions)(const gpsti_warp_job*
         GPSTI_ROWS(table)(job, x, y, count, block);
 }
 
-GPSTI_PRIVATE GPSTI_NOINLINE GPSTI_SIMD_TARGET void
-GPSTI_ROWS(band_by_positions)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end, gpsti_block* block) {
+GPSTI_NOINLINE GPSTI_SIMD_PRIVATE void GPSTI_ROWS(band_by_positions)(const gpsti_warp_job* job, int32_t y_begin,
+                                                                     int32_t y_end, gpsti_block* block) {
     gpsti_warp_row row;
     gpsti_hot_queue queue;
     queue.put = queue.taken = 0;
@@ -466,8 +448,8 @@ GPSTI_ROWS(band_by_positions)(const gpsti_warp_job* job, int32_t y_begin, int32_
 /* ---- by axes -------------------------------------------------------------------------
    Strips of columns outside, so that their taps (divisions) are computed once a band; rows inside, and in them
    blocks: a strip reads its source row after row. Past count a row's last block repeats its last column. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(columns)(const gpsti_warp_job* job, int32_t x, int32_t count,
-                                                         gpsti_columns* columns) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(columns)(const gpsti_warp_job* job, int32_t x, int32_t count,
+                                            gpsti_columns* columns) {
     const bool nearest = job->filter == GPST_FILTER_NEAREST;
     for (int32_t k = 0; k < GPSTI_BLOCK; k++) {
         const gpsti_warp_tap tap = gpsti_warp_axis_tap(&job->across, x + (k < count ? k : count - 1), nearest);
@@ -481,7 +463,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(columns)(const gpsti_warp_job* j
     GPSTI_ROWS(hot_columns)(job, columns);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_INLINE gpsti_row_taps GPSTI_ROWS(taps_of_row)(const gpsti_warp_job* job, int32_t y) {
+GPSTI_SIMD_INLINE gpsti_row_taps GPSTI_ROWS(taps_of_row)(const gpsti_warp_job* job, int32_t y) {
     gpsti_row_taps taps;
     taps.luma = taps.chroma = gpsti_warp_axis_tap(&job->down, y, job->filter == GPST_FILTER_NEAREST);
     if (job->cb)
@@ -490,9 +472,9 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE gpsti_row_taps GPSTI_ROWS(taps_of_row)(const gps
 }
 
 /* A block of columns, where it is not hot. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(block_by_axes)(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                               int32_t count, const gpsti_row_taps* taps,
-                                                               const gpsti_columns* columns, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(block_by_axes)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
+                                                  const gpsti_row_taps* taps, const gpsti_columns* columns,
+                                                  gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++)
         block->y[k] = taps->luma.pixel, block->v[k] = taps->luma.nearest * 32768;
     memcpy(block->x, columns->x, sizeof block->x), memcpy(block->wx, columns->wx, sizeof block->wx);
@@ -506,10 +488,9 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(block_by_axes)(const gpsti_warp_
     GPSTI_ROWS(finish)(job, x, y, count, block);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(row_by_axes)(const gpsti_warp_job* job, int32_t x_begin, int32_t x_end,
-                                                             int32_t y, const gpsti_row_taps* taps,
-                                                             const gpsti_row_taps* next, const gpsti_columns* columns,
-                                                             gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(row_by_axes)(const gpsti_warp_job* job, int32_t x_begin, int32_t x_end, int32_t y,
+                                                const gpsti_row_taps* taps, const gpsti_row_taps* next,
+                                                const gpsti_columns* columns, gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++)
         block->wy[k] = taps->luma.weight, block->fy[k] = taps->luma.fraction;
     for (int k = 0; k < GPSTI_BLOCK; k++)
@@ -521,8 +502,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(row_by_axes)(const gpsti_warp_jo
     }
 }
 
-GPSTI_PRIVATE GPSTI_NOINLINE GPSTI_SIMD_TARGET void
-GPSTI_ROWS(band_by_axes)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end, gpsti_block* block) {
+GPSTI_NOINLINE GPSTI_SIMD_PRIVATE void GPSTI_ROWS(band_by_axes)(const gpsti_warp_job* job, int32_t y_begin,
+                                                                int32_t y_end, gpsti_block* block) {
     gpsti_strip strip;
     const int32_t step = (job->cb ? GPSTI_YUV_STRIP : GPSTI_STRIP) * GPSTI_BLOCK;
     memset(&strip, 0, sizeof strip);
@@ -547,12 +528,12 @@ GPSTI_ROWS(band_by_axes)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_e
 
 /* ---- level views -------------------------------------------------------------------
    Without pitch and roll a column has the same azimuth in every row: as by axes, strips of columns outside. */
-GPSTI_PRIVATE GPSTI_SIMD_INLINE bool GPSTI_ROWS(is_level)(const gpsti_warp_job* job) {
+GPSTI_SIMD_INLINE bool GPSTI_ROWS(is_level)(const gpsti_warp_job* job) {
     return job->map == GPST_MAP_EQUIRECT && job->view.b[0] == 0.0 && job->view.b[2] == 0.0;
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(level_columns)(const gpsti_warp_job* job, int32_t x, int32_t y,
-                                                               gpsti_level_columns* columns, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(level_columns)(const gpsti_warp_job* job, int32_t x, int32_t y,
+                                                  gpsti_level_columns* columns, gpsti_block* block) {
     const gpsti_warp_row row = gpsti_warp_view_row(job, y);
     GPSTI_ROWS(equirect)(job, &row, x, block);
     memcpy(columns->u, block->u, sizeof columns->u);
@@ -560,9 +541,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(level_columns)(const gpsti_warp_
     GPSTI_ROWS(places_of)(job, columns->u, columns->x, columns->wx, columns->fx);
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(level_row)(const gpsti_warp_job* job, int32_t x_begin, int32_t x_end,
-                                                           int32_t y, const gpsti_level_columns* columns,
-                                                           gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(level_row)(const gpsti_warp_job* job, int32_t x_begin, int32_t x_end, int32_t y,
+                                              const gpsti_level_columns* columns, gpsti_block* block) {
     const gpsti_warp_row row = gpsti_warp_view_row(job, y);
     for (int32_t x = x_begin; x < x_end; x += GPSTI_BLOCK, columns++) {
         const gpsti_places places = {columns->x, block->y, columns->wx, block->wy, columns->fx, block->fy};
@@ -578,8 +558,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(level_row)(const gpsti_warp_job*
     }
 }
 
-GPSTI_PRIVATE GPSTI_NOINLINE GPSTI_SIMD_TARGET void
-GPSTI_ROWS(band_level)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end, gpsti_block* block) {
+GPSTI_NOINLINE GPSTI_SIMD_PRIVATE void GPSTI_ROWS(band_level)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end,
+                                                              gpsti_block* block) {
     gpsti_level_columns strip[GPSTI_STRIP];
     gpsti_hot_queue queue;
     queue.put = queue.taken = 0;
@@ -599,8 +579,8 @@ GPSTI_ROWS(band_level)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end
 #include "warp_area_rows_internal.h"
 #include "warp_footprint_rows_internal.h"
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(band)(const gpsti_warp_job* job, int32_t y_begin,
-                                                      int32_t y_end, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(band)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end,
+                                         gpsti_block* block) {
     if (job->filter == GPST_FILTER_AREA && gpsti_warp_by_axes(job->map))
         GPSTI_ROWS(band_area)(job, y_begin, y_end, block);
     else if (job->filter == GPST_FILTER_AREA)

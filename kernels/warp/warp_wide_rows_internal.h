@@ -3,8 +3,8 @@
    the bits of warp_pixel_internal.h. */
 /* amalgamate: template */
 
-GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(wide_taps_of)(const gpsti_warp_job* job, int32_t count, uint32_t shift,
-                                                              gpst_dtype dtype, int32_t n_taps, gpsti_block* block) {
+GPSTI_SIMD_INLINE void GPSTI_ROWS(wide_taps_of)(const gpsti_warp_job* job, int32_t count, uint32_t shift,
+                                                gpst_dtype dtype, int32_t n_taps, gpsti_block* block) {
     const ptrdiff_t across = (ptrdiff_t)job->source_pixel_bytes, down = (ptrdiff_t)job->source_pitch;
     const uint32_t inner_width = (uint32_t)job->source_width - (n_taps == 4 ? 1 : 0);
     const uint32_t inner_height = (uint32_t)job->source_height - (n_taps == 4 ? 1 : 0);
@@ -19,8 +19,8 @@ GPSTI_PRIVATE GPSTI_SIMD_INLINE void GPSTI_ROWS(wide_taps_of)(const gpsti_warp_j
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(wide_taps)(const gpsti_warp_job* job, int32_t count, uint32_t shift,
-                                                           gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(wide_taps)(const gpsti_warp_job* job, int32_t count, uint32_t shift,
+                                              gpsti_block* block) {
     const int32_t n_taps = job->filter == GPST_FILTER_BILINEAR ? 4 : 1;
     if (job->source_dtype == GPST_DTYPE_U16)
         GPSTI_ROWS(wide_taps_of)(job, count, shift, GPST_DTYPE_U16, n_taps, block);
@@ -31,8 +31,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(wide_taps)(const gpsti_warp_job*
 }
 
 /* out may be a or b: no restrict, and every element is read ahead of its being written. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(mix)(const float* a, const float* b, const float* f, bool floats,
-                                                     float* out) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(mix)(const float* a, const float* b, const float* f, bool floats, float* out) {
     if (!floats) {
         for (int k = 0; k < GPSTI_BLOCK; k++)
             out[k] = GPSTI_SIMD_FMA(b[k] - a[k], f[k], a[k]);
@@ -45,8 +44,7 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(mix)(const float* a, const float
 }
 
 /* The places are known; NEAREST and BILINEAR into block->value. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sample_wide)(const gpsti_warp_job* job, int32_t count,
-                                                             gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(sample_wide)(const gpsti_warp_job* job, int32_t count, gpsti_block* block) {
     const bool floats = job->source_dtype != GPST_DTYPE_U16;
     for (uint32_t c = 0; c < job->n_channels; c++) {
         if (job->shift[c] == GPSTI_WARP_CHANNEL_FULL) {
@@ -65,15 +63,15 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sample_wide)(const gpsti_warp_jo
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(settle)(const gpsti_warp_job* job, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(settle)(const gpsti_warp_job* job, gpsti_block* block) {
     for (uint32_t c = 0; c < job->n_channels; c++)
         for (int k = 0; k < GPSTI_BLOCK; k++)
             block->value[c][k] = gpsti_warp_settle(job, block->value[c][k]);
 }
 
 /* AREA: adds one row of n numbers to the strip. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(area_add_wide)(const uint8_t* GPSTI_RESTRICT row, gpst_dtype dtype,
-                                                               float weight, float* GPSTI_RESTRICT strip, int32_t n) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_add_wide)(const uint8_t* GPSTI_RESTRICT row, gpst_dtype dtype, float weight,
+                                                  float* GPSTI_RESTRICT strip, int32_t n) {
     if (dtype == GPST_DTYPE_U16)
         for (int32_t j = 0; j < n; j++)
             strip[j] = GPSTI_SIMD_FMA(weight, gpsti_warp_wide_at(GPST_DTYPE_U16, row + 2 * (ptrdiff_t)j), strip[j]);

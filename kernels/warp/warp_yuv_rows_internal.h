@@ -4,8 +4,7 @@
 /* amalgamate: template */
 
 /* Places in 1/32768 luma pixel to chroma places. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(chroma_places)(const gpsti_warp_job* job,
-                                                               gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(chroma_places)(const gpsti_warp_job* job, gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++) {
         const int32_t u = gpsti_warp_chroma_u(job, block->u[k]);
         const int32_t v = gpsti_warp_chroma_v(job, block->v[k]);
@@ -15,10 +14,8 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(chroma_places)(const gpsti_warp_
     }
 }
 
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(gather_chroma)(const gpsti_warp_job* job, int32_t count,
-                                                               gpsti_block* block) {
-    const uint32_t inner_width = (uint32_t)job->chroma_width - 1,
-                   inner_height = (uint32_t)job->chroma_height - 1;
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(gather_chroma)(const gpsti_warp_job* job, int32_t count, gpsti_block* block) {
+    const uint32_t inner_width = (uint32_t)job->chroma_width - 1, inner_height = (uint32_t)job->chroma_height - 1;
     const ptrdiff_t step = job->chroma_step, pitch = (ptrdiff_t)job->chroma_pitch;
     const uint8_t *const cb = job->cb, *const cr = job->cr;
     for (int32_t k = 0; k < count; k++) {
@@ -37,24 +34,23 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(gather_chroma)(const gpsti_warp_
 }
 
 /* yuv, three arrays of a block, to the output's channels. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(colours)(const gpsti_warp_job* job, gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(colours)(const gpsti_warp_job* job, gpsti_block* block) {
     const gpsti_warp_colours k = job->colours;
     float(*GPSTI_RESTRICT yuv)[GPSTI_BLOCK] = block->yuv;
     for (uint32_t c = 0; c < job->n_channels; c++) {
         float* GPSTI_RESTRICT value = block->value[c];
         if (job->shift[c] == 0)
             for (int i = 0; i < GPSTI_BLOCK; i++)
-                value[i] = gpsti_warp_clamp(
-                    GPSTI_SIMD_FMA(yuv[2][i], k.red_v, GPSTI_SIMD_FMA(yuv[0][i], k.y, k.red)));
+                value[i] = gpsti_warp_clamp(GPSTI_SIMD_FMA(yuv[2][i], k.red_v, GPSTI_SIMD_FMA(yuv[0][i], k.y, k.red)));
         else if (job->shift[c] == 8)
             for (int i = 0; i < GPSTI_BLOCK; i++)
-                value[i] = gpsti_warp_clamp(GPSTI_SIMD_FMA(
-                    yuv[1][i], k.green_u,
-                    GPSTI_SIMD_FMA(yuv[2][i], k.green_v, GPSTI_SIMD_FMA(yuv[0][i], k.y, k.green))));
+                value[i] = gpsti_warp_clamp(
+                    GPSTI_SIMD_FMA(yuv[1][i], k.green_u,
+                                   GPSTI_SIMD_FMA(yuv[2][i], k.green_v, GPSTI_SIMD_FMA(yuv[0][i], k.y, k.green))));
         else if (job->shift[c] == 16)
             for (int i = 0; i < GPSTI_BLOCK; i++)
-                value[i] = gpsti_warp_clamp(
-                    GPSTI_SIMD_FMA(yuv[1][i], k.blue_u, GPSTI_SIMD_FMA(yuv[0][i], k.y, k.blue)));
+                value[i] =
+                    gpsti_warp_clamp(GPSTI_SIMD_FMA(yuv[1][i], k.blue_u, GPSTI_SIMD_FMA(yuv[0][i], k.y, k.blue)));
         else
             for (int i = 0; i < GPSTI_BLOCK; i++)
                 value[i] = 255.0f;
@@ -62,14 +58,12 @@ GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(colours)(const gpsti_warp_job* j
 }
 
 /* The luma's taps are gathered; the rest of NEAREST and BILINEAR. */
-GPSTI_PRIVATE GPSTI_SIMD_TARGET void GPSTI_ROWS(sample_yuv)(const gpsti_warp_job* job, int32_t count,
-                                                            gpsti_block* block) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(sample_yuv)(const gpsti_warp_job* job, int32_t count, gpsti_block* block) {
     if (job->filter == GPST_FILTER_NEAREST) {
         for (int32_t k = 0; k < count; k++) {
             const uint32_t chroma = gpsti_warp_near_chroma(job, block->x[k], block->y[k]);
             block->yuv[0][k] = (float)(int32_t)block->tap[0][k];
-            block->yuv[1][k] = (float)(int32_t)(chroma & 255),
-            block->yuv[2][k] = (float)(int32_t)(chroma >> 8);
+            block->yuv[1][k] = (float)(int32_t)(chroma & 255), block->yuv[2][k] = (float)(int32_t)(chroma >> 8);
         }
     } else {
         GPSTI_ROWS(blend_float)(0, block->fx, block->fy, block->yuv[0], block);
