@@ -19,11 +19,10 @@ GPSTI_INTERN const char* gpsti_simd_level_name(gpsti_simd_level level);
 /* ---- compiling a loop --------------------------------------------------------------
    A loop is a template: a file that is included with GPSTI_SIMD_LEVEL as portable, and where GPSTI_SIMD_X86 is set also
    as avx2 and, if that is faster, as avx512. It undefines GPSTI_SIMD_LEVEL at its end. In it are
-   GPSTI_SIMD(name)         gpsti_name at this level
-   GPSTI_SIMD_NARROW(name)  the same, but at avx512 that of avx2: for what gains nothing from longer vectors
-   GPSTI_SIMD_PRIVATE       what a function begins with, for GPSTI_PRIVATE
-   GPSTI_SIMD_INLINE        the same where it must be inlined
-   GPSTI_SIMD_FMA           float multiply-add, rounded once
+   GPSTI_SIMD(name)      gpsti_name at this level
+   GPSTI_SIMD_PRIVATE    what a function begins with, for GPSTI_PRIVATE
+   GPSTI_SIMD_INLINE     the same where it must be inlined
+   GPSTI_SIMD_FMA        float multiply-add, rounded once
    Windows aligns stacks to 16 bytes, and gcc there spills 32-byte registers as if it were 32. */
 #if (defined(__x86_64__) || defined(__i386__)) && (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
 #define GPSTI_SIMD_X86 1
@@ -34,7 +33,6 @@ GPSTI_INTERN const char* gpsti_simd_level_name(gpsti_simd_level level);
 #define GPSTI_SIMD_JOIN(a, b) a##_##b
 #define GPSTI_SIMD_AT(name, level) GPSTI_SIMD_JOIN(name, level)
 #define GPSTI_SIMD(name) GPSTI_SIMD_AT(gpsti_##name, GPSTI_SIMD_LEVEL)
-#define GPSTI_SIMD_NARROW(name) GPSTI_SIMD_AT(gpsti_##name, GPSTI_SIMD_AT(GPSTI_NARROW, GPSTI_SIMD_LEVEL))
 #define GPSTI_SIMD_PRIVATE GPSTI_PRIVATE GPSTI_SIMD_AT(GPSTI_TARGET, GPSTI_SIMD_LEVEL)
 #define GPSTI_SIMD_INLINE GPSTI_SIMD_PRIVATE GPSTI_ALWAYS_INLINE
 #define GPSTI_SIMD_FMA GPSTI_SIMD_AT(GPSTI_FMA, GPSTI_SIMD_LEVEL)
@@ -47,16 +45,12 @@ GPSTI_INTERN const char* gpsti_simd_level_name(gpsti_simd_level level);
 #else
 #define GPSTI_TARGET_avx512 __attribute__((target(GPSTI_TARGET_AVX512 ",prefer-vector-width=512")))
 #endif
-#define GPSTI_NARROW_portable portable
-#define GPSTI_NARROW_avx2 avx2
-#define GPSTI_NARROW_avx512 avx2
 #define GPSTI_FMA_portable gpsti_fma
 #define GPSTI_FMA_avx2 __builtin_fmaf
 #define GPSTI_FMA_avx512 __builtin_fmaf
 
-/* A vector's bits; at avx2 and avx512 its types, its intrinsics and those of untyped bits. */
+/* At avx2 and avx512: a vector's bits, its types, its intrinsics and those of untyped bits. */
 #define GPSTI_SIMD_WIDTH GPSTI_SIMD_AT(GPSTI_WIDTH, GPSTI_SIMD_LEVEL)
-#define GPSTI_WIDTH_portable 0
 #define GPSTI_WIDTH_avx2 256
 #define GPSTI_WIDTH_avx512 512
 #define GPSTI_SIMD_GLUE_TOKENS(a, b, c) a##b##c

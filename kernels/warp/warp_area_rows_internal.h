@@ -3,7 +3,6 @@
    beside warp_rows_internal.h, whose macros it uses. Gives the bits of warp_pixel_internal.h. */
 /* amalgamate: template */
 
-#if GPSTI_SIMD_WIDTH <= 256
 /* Adds one row of bytes to the strip. */
 GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_add_row)(const uint8_t* GPSTI_RESTRICT row, float weight,
                                                  float* GPSTI_RESTRICT strip, int32_t n) {
@@ -54,10 +53,13 @@ GPSTI_SIMD_INLINE void GPSTI_ROWS(area_across)(const gpsti_warp_window* across, 
 }
 
 /* The sums of a block of one row of a plane, channel by channel. */
-GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_plane_general)(const gpsti_area_plane* plane, const gpsti_warp_window* across,
-                                                       const gpsti_warp_window* down, int32_t count, float* strip,
-                                                       float (*sums)[GPSTI_BLOCK]) {
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_plane)(const gpsti_area_plane* plane, const gpsti_area_columns* columns,
+                                               const gpsti_warp_window* down, int32_t count, float* strip,
+                                               float (*sums)[GPSTI_BLOCK]) {
+    const gpsti_warp_window* const across = columns->windows;
     const int32_t last = across[count - 1].end;
+    if (GPSTI_ROWS(hot_area)(plane, columns, down, strip, sums))
+        return;
     memset(sums, 0, (size_t)plane->n_channels * sizeof sums[0]); /* the rest of a block, too */
     for (int32_t begin = across[0].begin; begin < last; begin += GPSTI_AREA_STRIP) {
         const int32_t end = last - begin < GPSTI_AREA_STRIP ? last : begin + GPSTI_AREA_STRIP;
@@ -71,14 +73,6 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_plane_general)(const gpsti_area_plane* p
         else
             GPSTI_ROWS(area_across)(across, strip, begin, end, count, 4, sums);
     }
-}
-#endif
-
-GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_plane)(const gpsti_area_plane* plane, const gpsti_area_columns* columns,
-                                               const gpsti_warp_window* down, int32_t count, float* strip,
-                                               float (*sums)[GPSTI_BLOCK]) {
-    if (!GPSTI_ROWS(hot_area)(plane, columns, down, strip, sums))
-        GPSTI_SIMD_NARROW(rows_area_plane_general)(plane, columns->windows, down, count, strip, sums);
 }
 
 /* The plane of packed pixels, or of luma; of chroma the first of two, or both in one. */
@@ -114,7 +108,7 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_sample)(const gpsti_warp_job* job, int32
     plane.data = job->cr;
     if (job->chroma_step == 1)
         GPSTI_ROWS(area_plane)(&plane, &area->chroma_across, &chroma_down, count, area->strip, &block->yuv[2]);
-    GPSTI_SIMD_NARROW(rows_colours)(job, block);
+    GPSTI_ROWS(colours)(job, block);
 }
 
 GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_columns)(const gpsti_warp_job* job, const gpsti_warp_axis* axis, bool chroma,

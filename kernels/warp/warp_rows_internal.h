@@ -360,14 +360,12 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(store_floats)(const gpsti_warp_job* job, int3
     memcpy(gpsti_warp_output(job, x, y, 0), row, (size_t)count * n * sizeof(float));
 }
 
-#if GPSTI_SIMD_WIDTH <= 256
 #include "warp_yuv_rows_internal.h"
 #include "warp_wide_rows_internal.h"
-#endif
 
 /* ---- a block, a band ------------------------------------------------------------------
    From the samples on: in packed, else in value. */
-GPSTI_SIMD_PRIVATE void GPSTI_ROWS(emit)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count, bool in_packed,
+GPSTI_SIMD_INLINE void GPSTI_ROWS(emit)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count, bool in_packed,
                                         gpsti_block* block) {
     const bool bytes_out = job->dtype == GPST_DTYPE_U8 || job->dtype == GPST_DTYPE_I8;
     const bool as_floats = job->has_scale || !bytes_out || !in_packed;
@@ -376,7 +374,7 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(emit)(const gpsti_warp_job* job, int32_t x, i
     if (job->has_scale)
         GPSTI_ROWS(scale)(job, block);
     if (job->source_dtype == GPST_DTYPE_F16 || job->source_dtype == GPST_DTYPE_F32)
-        GPSTI_SIMD_NARROW(rows_settle)(job, block);
+        GPSTI_ROWS(settle)(job, block);
     if (job->dtype == GPST_DTYPE_I8 || (bytes_out && as_floats))
         GPSTI_ROWS(bytes_from_floats)(job, block);
     if (job->mask) {
@@ -397,7 +395,7 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(finish)(const gpsti_warp_job* job, int32_t x,
     const bool integers = (job->dtype == GPST_DTYPE_U8 && !job->has_scale) || job->filter == GPST_FILTER_NEAREST ||
                           job->convention == GPST_CONVENTION_FFMPEG;
     if (gpsti_warp_is_wide(job->source_dtype)) {
-        GPSTI_SIMD_NARROW(rows_sample_wide)(job, count, block);
+        GPSTI_ROWS(sample_wide)(job, count, block);
         GPSTI_ROWS(emit)(job, x, y, count, false, block);
         return;
     }
@@ -406,7 +404,7 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(finish)(const gpsti_warp_job* job, int32_t x,
         return;
     GPSTI_ROWS(gather)(job, count, block);
     if (job->cb)
-        GPSTI_SIMD_NARROW(rows_sample_yuv)(job, count, block);
+        GPSTI_ROWS(sample_yuv)(job, count, block);
     else if (integers)
         GPSTI_ROWS(sample_integers)(job, block);
     else
