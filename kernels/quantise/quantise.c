@@ -104,8 +104,9 @@ GPSTI_PRIVATE void gpsti_quantise_some(const gpst_channels* values, const float*
     const uint16_t* in_half = whole ? (const uint16_t*)(const void*)from : halves;
     int8_t* to = whole ? out + first : rest;
     if (half)
-        GPSTI_SIMD_TO_AVX2(level, quantise_widen, in_half, floats);
-    GPSTI_SIMD_TO_AVX2(level, quantise_block, half ? floats : in, scales, to);
+        GPSTI_SIMD_TO_AVX2(level, quantise_halves, in_half, scales, to);
+    else
+        GPSTI_SIMD_TO_AVX2(level, quantise_block, in, scales, to);
     if (!whole)
         memcpy(out + first, rest, n);
 }

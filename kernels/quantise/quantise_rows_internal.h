@@ -2,11 +2,6 @@
    compilers vectorise them. A template: quantise.c includes it once for each level of the machine. Gives the bits of
    gpsti_quantise_value; obeys exact_internal.h. */
 /* amalgamate: template */
-GPSTI_SIMD_PRIVATE void GPSTI_QUANTISE(widen)(const uint16_t* GPSTI_RESTRICT in, float* GPSTI_RESTRICT out) {
-    for (int k = 0; k < GPSTI_QUANTISE_BLOCK; k++)
-        out[k] = gpsti_f32_from_f16(in[k]);
-}
-
 GPSTI_SIMD_PRIVATE void GPSTI_QUANTISE(block)(const float* GPSTI_RESTRICT in, const float* GPSTI_RESTRICT scales,
                                               int8_t* GPSTI_RESTRICT out) {
     int32_t whole[GPSTI_QUANTISE_BLOCK];
@@ -19,6 +14,13 @@ GPSTI_SIMD_PRIVATE void GPSTI_QUANTISE(block)(const float* GPSTI_RESTRICT in, co
     }
     for (int k = 0; k < GPSTI_QUANTISE_BLOCK; k++)
         out[k] = (int8_t)(whole[k] < 127 ? whole[k] : 127);
+}
+
+GPSTI_SIMD_PRIVATE void GPSTI_QUANTISE(halves)(const uint16_t* GPSTI_RESTRICT in, const float* scales, int8_t* out) {
+    float floats[GPSTI_QUANTISE_BLOCK];
+    for (int k = 0; k < GPSTI_QUANTISE_BLOCK; k++)
+        floats[k] = gpsti_f32_from_f16(in[k]);
+    GPSTI_QUANTISE(block)(floats, scales, out);
 }
 
 #undef GPSTI_SIMD_LEVEL
