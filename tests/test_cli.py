@@ -104,9 +104,11 @@ class Usage(Case):
             (["--readers", "x"], "--readers=x: must be a whole number"),
             (["--writers", "65"], "--writers=65: must be a whole number"),
             (["--on-error", "ask"], "--on-error=ask: must be one of continue stop"),
-            (["--backend", "vulkan"], "--backend=vulkan: "),
-            (["--backend", "sim:speed=3"], "no such key"),
-            (["--backend", "sim:h2d_gbps=x"], "h2d_gbps"),
+            (["--backend", "vulkan"], "--backend=vulkan: must be auto, cpu, cuda or hip"),
+            (["--backend", "cpu0"], "--backend=cpu0: must be auto"), (["--backend", ""], "--backend=: must be auto"),
+            (["--backend", "sim"], "--backend=sim: must be auto"),
+            (["--backend", "sim:kernel_us=1"], "--backend=sim:kernel_us=1: must be auto"),
+            (["--backend", "cpu:x=1"], "--backend=cpu:x=1: "),
             (["--raw", "64x32"], "--raw=64x32: must be WIDTHxHEIGHT:FORMAT"),
             (["--raw", "64x32:rgb9"], "--raw=64x32:rgb9: must be WIDTHxHEIGHT:FORMAT"),
             (["--quiet=1"], "--quiet=1: takes no value"),
@@ -175,7 +177,7 @@ class Probe(Case):
         self.assertEqual(facts["storage"]["path"], self.dir)
         backends = {b["name"]: b for b in facts["backends"]}
         self.assertTrue(backends["cpu"]["available"])
-        self.assertTrue(backends["sim"]["compiled_in"])
+        self.assertEqual(list(backends), ["cpu", "cuda", "hip"])
         for name in ("cuda", "hip"):
             self.assertTrue(backends[name]["available"] or backends[name]["reason"])
         self.assertNotIn("storage", json.loads(gpustage("probe", "--json").out))
@@ -334,10 +336,7 @@ class Reproject(Case):
             rows = [bytes((x * 7 + y * 13 + i * 31 + c * 5) & 255 for x in range(96) for c in range(3))
                     for y in range(48)]
             write_ppm(os.path.join(folder, "p%d.ppm" % i), 96, 48, rows)
-        runs = {"cpu": ["--backend", "cpu"], "auto": [], "sim": ["--backend", "sim"],
-                "sim_slow": ["--backend=sim:kernel_us=500,h2d_gbps=1,copy_engines=1", "--slots", "3"],
-                "serial": ["--plain"], "inside": ["--plain=inside"],
-                "serial_sim": ["--plain=serial", "--backend", "sim"],
+        runs = {"cpu": ["--backend", "cpu"], "auto": [], "serial": ["--plain"], "inside": ["--plain=inside"],
                 "narrow": ["--slots", "1", "--workers", "1", "--readers", "1", "--writers", "1"],
                 "neutral": ["--mode", "balanced", "--tune", "off", "--on-error", "continue"],
                 "latency": ["--mode", "latency", "--tune", "on"],
@@ -349,7 +348,7 @@ class Reproject(Case):
         formats = ["ppm"] + [f for f in ("jpg", "png", "npy") if has_format(f)]
         first = {}
         for form in formats:
-            for name, flags in runs.items() if form == "ppm" else [("cpu", []), ("sim", ["--backend", "sim"])]:
+            for name, flags in runs.items() if form == "ppm" else [("cpu", []), ("serial", ["--plain"])]:
                 out = self.path("out_%s_%s" % (form, name))
                 self.check(gpustage("reproject", folder, "-o", out, "--views", "3", "--size", "80x60", "--format", form,
                                     *flags), 0)
@@ -644,7 +643,7 @@ class Preprocess(Case):
             stream.write(b"P6\n8 6\n255\ntoo short")
         flags = ["--size", "8x6", "--dtype", "u8", "--stats", self.path("stats.json")]
         inputs = [self.path(n + ".ppm") for n in "abc"]
-        for engine in ([], ["--backend", "sim"], ["--plain"], ["--plain=inside"]):
+        for engine in ([], ["--plain"], ["--plain=inside"]):
             outcome = gpustage("preprocess", *inputs, "-o", self.path("t.npy"), *flags, *engine)
             self.check(outcome, 1, "b.ppm: decode: ")
             dtype, shape, values = read_npy(self.path("t.npy"))

@@ -35,6 +35,18 @@ static bool take_count(const option* spec, options* self, const char* value, cha
     return true;
 }
 
+/* What comes after a colon is the backend's to judge. */
+static bool take_backend(const option* spec, options* self, const char* value, char* rule) {
+    static const char* const names[] = {"cpu", "cuda", "hip"};
+    const size_t length = strcspn(value, ":");
+    bool found = !strcmp(value, "auto");
+    snprintf(rule, OPTIONS_RULE_BYTES, "must be auto, cpu, cuda or hip, or cuda:device=N for another than the first");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        found = found || (strlen(names[i]) == length && !strncmp(names[i], value, length));
+    *(const char**)option_member(spec, self) = value;
+    return found;
+}
+
 /* A field of view. */
 static bool take_angle(const option* spec, options* self, const char* value, char* rule) {
     double angle = 0.0;
@@ -318,8 +330,8 @@ const option options_table[] = {
      "default bilinear; area is antialiased, for views much coarser than the frames"},
 
     {NULL, 0, ENGINE, NULL, NULL, 0, 0, 0, NULL, "Engine"},
-    {"backend", 0, ENGINE, "NAME", take_text, AT(backend), 0, 0, NULL,
-     "auto (default), cpu, cuda, hip, or sim[:key=value,...], the simulated device. One named must be there"},
+    {"backend", 0, ENGINE, "NAME", take_backend, AT(backend), 0, 0, NULL,
+     "auto (default), cpu, cuda or hip (cuda:device=1 for another than the first). One named must be there"},
     {"plain", 0, ENGINE, "[=serial|inside]", take_plain, AT(mode), 0, 0, plains,
      "a plain loop instead of the engine: one item after the other on one thread, or with all cores inside "
      "the kernel"},
