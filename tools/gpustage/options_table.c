@@ -370,20 +370,9 @@ const option options_table[] = {
     {"json", 0, COMMAND_PROBE, NULL, take_flag, AT(json), 0, 0, NULL, "the same as JSON"},
 
     {NULL, 0, COMMAND_BENCH, NULL, NULL, 0, 0, 0, NULL, "Options"},
-    {"list", 0, COMMAND_BENCH, NULL, take_flag, AT(list), 0, 0, NULL, "the cases, and nothing else"},
-    {"json", 0, COMMAND_BENCH, "FILE", take_text, AT(json_file), 0, 0, NULL, "everything, with all samples"},
-    {"only", 0, COMMAND_BENCH, "TEXT,...", take_text, AT(only), 0, 0, NULL,
-     "never-slower: the cells whose CELL/BACKEND has one of these in it"},
+    {"json", 0, COMMAND_BENCH, "FILE", take_text, AT(json_file), 0, 0, NULL, "the same as JSON"},
     {"budget", 0, COMMAND_BENCH, "SECONDS", take_count, AT(budget_s), 1, 36000, NULL,
-     "never-slower: about so long for all of them; wide intervals when that is little"},
-    {"times", 0, COMMAND_BENCH, "N", take_count, AT(times), 1, 64, NULL,
-     "never-slower: lists of 64 items and more N times as long: what a run's start and end cost is a smaller part of them"},
-    {"mixes", 0, COMMAND_BENCH, "N", take_count, AT(mixes), 1, 100000, NULL,
-     "never-slower: N jobs that nobody chose, generated, the same in every run, in place of its own"},
-    {"control", 0, COMMAND_BENCH, NULL, take_flag, AT(control), 0, 0, NULL,
-     "never-slower: a second plain loop in every round; its interval against the first should hold 1"},
-    {"fresh", 0, COMMAND_BENCH, NULL, take_flag, AT(fresh), 0, 0, NULL,
-     "never-slower: every run is the first one of its context: it makes its own memory, and nothing is known of the job"},
+     "about so long for the job (default 30)"},
 };
 
 const size_t options_table_count = sizeof options_table / sizeof options_table[0];
