@@ -217,13 +217,13 @@ class Bench(Case):
         self.assertGreaterEqual(job["frames"], 4)
         self.assertEqual((len(job["plain"]), len(job["gpustage"])), (2, 2))
         self.assertEqual(job["speedup"], sum(job["plain"]) / sum(job["gpustage"]))
-        self.assertEqual(outcome.out.count("of the bound reached"), 5)
+        self.assertEqual(outcome.out.count(" done in "), 5)
         self.assertEqual(os.listdir(self.path("tmp")), [])
 
     def test_ctrl_c_leaves_no_files(self):
         for made in "file.bin", os.path.join("views", "*_v07.*"): # while a limit is measured, and in the job
             child = start("bench", "--budget", "60", env=self.around)
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 240
             # a sanitizer's runtime makes files there, too, before main
             while not glob.glob(self.path("tmp", "gpustage-bench-*", made)):
                 self.assertLess(time.monotonic(), deadline, "never made: " + made)
