@@ -14,6 +14,7 @@
 #                       alone: the conventions of the warp) and speed
 #   make bench-jobs     build/jobs/run_job, for bench/jobs.py; BASE=REV: with the gpustage.h of that revision, as
 #                       build/jobs/REV/run_job
+#   make bench-kernels bench-engine bench-readers bench-gpu    the programs of bench/README.md, under build/bench/
 #   make amalgamate     gpustage.h from core/, backends/ and kernels/
 #   make install        header, pkg-config file and command under DESTDIR/PREFIX
 #   make clean
@@ -41,7 +42,7 @@ SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PRECIOUS: gpustage.h
-.PHONY: gpu-check-build bench-jobs all demo demo-run test test-run asan tsan valgrind check peers peers-results peers-run amalgamate install clean FORCE
+.PHONY: gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-gpu all demo demo-run test test-run asan tsan valgrind check peers peers-results peers-run amalgamate install clean FORCE
 
 all:
 
@@ -145,8 +146,22 @@ $(BUILD)/busy: tools/busy.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@ -pthread
 
-$(BUILD)/bench_%: tools/bench_%.c $(GPU_OBJECT) gpustage.h $(BUILD)/flags
-	$(CC) $(FLAGS) $< $(GPU_OBJECT) -o $@ $(LINK_FLAGS) -lm
+# ---- what measures: bench/README.md ------------------------------------------------------------
+BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard bench/*.c)))
+GPU_BENCHES := $(if $(GPU),$(patsubst bench/gpu/%.cu,$(BUILD)/bench/gpu_%,$(sort $(wildcard bench/gpu/*.cu))))
+
+bench-kernels bench-engine bench-readers: bench-%: $(BUILD)/bench/%
+
+bench-gpu: $(GPU_BENCHES)
+	$(if $(GPU),@:,$(error bench-gpu: say GPU=cuda))
+
+$(BUILD)/bench/%: bench/%.c bench/measure.h bench/workloads.h $(GPU_OBJECT) $(BUILD)/gpustage.o
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(filter %.c %.o,$^) -o $@ $(LINK_FLAGS) -lm
+
+$(BUILD)/bench/gpu_%: bench/gpu/%.cu bench/gpu/gpu.h gpustage.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(GPU_COMPILE) -I. $< -o $@ $(GPU_LIBS)
 
 # ---- the jobs: bench/jobs.py -----------------------------------------------------------------
 # Carried to machines without libjpeg-turbo: linked into the program where there is an archive of it. With BASE the same
@@ -251,10 +266,6 @@ $(BUILD)/tests/gpu/%: tests/%.cu $(wildcard tests/test_gpu*.h) gpustage.h $(BUIL
 	@mkdir -p $(@D)
 	$(GPU_COMPILE) -Xcompiler -Wno-format-zero-length -I. $< -o $@ $(GPU_LIBS)
 
-$(BUILD)/bench_gpu_%: tools/bench_gpu_%.cu gpustage.h $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(GPU_COMPILE) -I. $< -o $@ $(GPU_LIBS)
-
 $(BUILD)/tests/gpu_kernels.o: tests/gpu_kernels.cu gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(GPU_COMPILE) -I. -c $< -o $@
@@ -270,14 +281,13 @@ SKIPPED = $(if $(HAVE_CMOCKA),,$(TEST_PROGRAMS:%=--skip %='no cmocka: install li
 # What tools/gpu_check.sh runs: programs that end with 77 where no device answers.
 CHECK_TESTS := $(if $(HAVE_CMOCKA),$(addprefix $(BUILD)/tests/split/,test_backend_gpu test_pipeline_gpu test_batch_gpu \
     test_device test_device_copy test_device_enqueue)) $(TEST_ON_PROGRAMS) $(TEST_GPU_PROGRAMS)
-CHECK_BENCHES := $(patsubst tools/%.cu,$(BUILD)/%,$(sort $(wildcard tools/bench_gpu_*.cu)))
-gpu-check-build: $(COMMAND) $(CHECK_TESTS) $(CHECK_BENCHES) $(addprefix $(BUILD)/examples/,06_own_kernel 07_streams)
+gpu-check-build: $(COMMAND) $(CHECK_TESTS) $(GPU_BENCHES) $(addprefix $(BUILD)/examples/,06_own_kernel 07_streams)
 
 test:
 	@sh tools/setup.sh test
 	+@$(SUBMAKE) test-run
 
-test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(EXAMPLES) $(COMMAND) $(JOBS_PROGRAM) \
+test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(EXAMPLES) $(COMMAND) $(JOBS_PROGRAM) $(if $(SANITIZE),,$(BENCHES)) \
     $(SPLIT_LIBRARY) $(if $(SANITIZE),,$(BUILD)/libgpustage.so) $(if $(BUSY),$(BUILD)/busy)
 ifneq ($(HAVE_PYTHON),)
 	@GPST_BUILD=$(abspath $(BUILD)) GPST_SANITIZE='$(UNOPTIMISED)' CC='$(CC)' \
@@ -325,7 +335,7 @@ check:
 OPENCV ?= /usr/include/opencv4
 PEERS = $(if $(wildcard $(OPENCV)/opencv2/dnn.hpp),$(BUILD)/peers/opencv)
 
-$(BUILD)/peers/opencv: tools/peers/opencv.cpp tools/peers/peer.h tools/workloads.h tools/measure.h $(BUILD)/gpustage.o
+$(BUILD)/peers/opencv: tools/peers/opencv.cpp tools/peers/peer.h bench/workloads.h bench/measure.h $(BUILD)/gpustage.o
 	@mkdir -p $(@D)
 	$(CXX) -O2 -std=c++17 -Wall -Wextra $(OPENMP) -pthread -isystem $(OPENCV) $< $(BUILD)/gpustage.o -o $@ \
 	    $(LINK_FLAGS) -lopencv_dnn -lopencv_imgproc -lopencv_core -lm

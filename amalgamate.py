@@ -138,6 +138,7 @@ PRIVATE = [
     "backends/sim_params.c",
     "backends/sim_stream.c",
     "backends/sim.c",
+    "backends/list.c",
     "core/stats/profile.c",
     "core/tuning/tuner.c",
     "core/tuning/tuner_slots.c",

@@ -180,6 +180,15 @@ struct gpsti_backend_i {
     int64_t (*disk_end)(gpsti_device* device, bool write, size_t bytes, int64_t start_ns);
 };
 
+/* A name that a user may ask for. */
+typedef struct gpsti_backend_entry {
+    const char* name;
+    const gpsti_backend_i* (*backend)(void); /* NULL: not compiled in */
+    bool by_name_only; /* for tests: neither listed nor chosen by itself */
+} gpsti_backend_entry;
+
+GPSTI_INTERN const gpsti_backend_entry* gpsti_backend_list(size_t* n);
+
 GPSTI_INTERN const gpsti_backend_i* gpsti_backend_cpu(void);
 GPSTI_INTERN const gpsti_backend_i* gpsti_backend_sim(void);
 #if defined(GPSTI_GPU)

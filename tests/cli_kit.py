@@ -3,6 +3,7 @@
 Needs only the standard library. Pictures are PPM made here; JPEG and PNG are made by the command where it can.
 """
 import ast
+import errno
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import zlib
 
@@ -198,6 +200,59 @@ class Case(unittest.TestCase):
         for i in range(count):
             write_directions(self.path(folder, "pano%02d.ppm" % i), 64, 32)
         return self.path(folder)
+
+    def fifos(self, numbers, folder="in"):
+        """Those panoramas become FIFOs: a run gets no further than there until they are fed."""
+        paths = [self.path(folder, "pano%02d.ppm" % i) for i in numbers]
+        for path in paths:
+            if os.path.exists(path):
+                os.remove(path)
+            os.mkfifo(path)
+        return paths
+
+    def open_fifo(self, path):
+        """For writing, or None while nobody reads it."""
+        try:
+            return os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            return None
+
+    def feed(self, child, paths):
+        """A panorama to each that the run reads, until it is over. How many had one."""
+        write_directions(self.path("fed.ppm"), 64, 32)
+        with open(self.path("fed.ppm"), "rb") as stream:
+            panorama = stream.read()
+        waiting, deadline = list(paths), time.monotonic() + 60
+        while child.poll() is None and time.monotonic() < deadline:
+            for path in list(waiting):
+                pipe = self.open_fifo(path)
+                if pipe is not None:
+                    waiting.remove(path)
+                    os.write(pipe, panorama)
+                    os.close(pipe)
+            time.sleep(0.005)
+        return len(paths) - len(waiting)
+
+    def wait_for_reader(self, child, path):
+        """Until the run is at that FIFO. The caller closes what is returned, which ends the picture."""
+        deadline, pipe = time.monotonic() + 30, None
+        while pipe is None:
+            self.assertLess(time.monotonic(), deadline, "nobody reads it")
+            self.assertIsNone(child.poll(), "the run is over already")
+            time.sleep(0.005)
+            pipe = self.open_fifo(path)
+        return pipe
+
+    def interrupt(self, child, number=signal.SIGINT):
+        """Until the run has answered."""
+        child.send_signal(number)
+        said = b""
+        while b"finishing what is in flight" not in said:
+            more = os.read(child.stderr.fileno(), 4096)
+            self.assertTrue(more, said)
+            said += more
 
     def outputs(self, folder="out"):
         return sorted(n for n in os.listdir(self.path(folder)) if n != MANIFEST)

@@ -532,7 +532,7 @@ class Descriptors(Faults):
     def test_output_that_cannot_be_written(self):
         folder = self.panoramas(1)
         for arguments in (["--version"], ["--help"], ["help"], ["probe"], ["probe", "--json"], ["probe", "--help"],
-                          ["reproject", "--help"], ["preprocess", "--help"], ["bench", "--help"], ["bench", "--list"],
+                          ["reproject", "--help"], ["preprocess", "--help"], ["bench", "--help"],
                           ["reproject", folder, "-o", self.path("out"), *VIEWS]):
             with open("/dev/full", "wb") as full:
                 child = subprocess.Popen([COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE,

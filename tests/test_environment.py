@@ -19,7 +19,6 @@ from cli_kit import (  # noqa: E402
 
 N_FRAMES = 24
 VIEWS = ["--views", "2", "--size", "48x32", "--format", "ppm"]
-SIM = ["--backend", "sim:kernel_us=3000"] # long enough for an engine, and for a tuner to look at
 KNOBS = ["workers", "slots", "reads", "writes", "streams", "inside"]
 
 
@@ -70,12 +69,18 @@ class Environment(Case):
                 values = [line["after"]] if dear else [line["before"], line["after"]]
                 self.assertLessEqual(max(values), tuner["most"][line["knob"]], tuner)
 
-    def check_runs(self, modes=("balanced",), budgets=None, backends=(["--backend", "cpu"], SIM), **keywords):
-        """On the CPU and on a device, in every mode: the same outputs, within the budgets."""
-        for backend in backends:
-            for mode in modes:
+    def engine_at_once(self):
+        """Flags of a tuned run that is in the engine from its first item on."""
+        with open(self.path("engine.txt"), "w", encoding="utf-8") as stream:
+            stream.write("loop=engine\n")
+        return ["--tune", self.path("engine.txt")]
+
+    def check_runs(self, modes=("balanced",), budgets=None, **keywords):
+        """As it comes and in the engine, in every mode: the same outputs, within the budgets."""
+        for mode in modes:
+            for way in ([], self.engine_at_once()):
                 shutil.rmtree(self.path("out"), ignore_errors=True)
-                self.check(self.reproject("out", "--mode", mode, *backend, **keywords), 0)
+                self.check(self.reproject("out", "--mode", mode, *way, **keywords), 0)
                 self.check_same("out")
                 self.check_budgets(**(budgets or {}))
 
@@ -155,20 +160,18 @@ class Environment(Case):
         self.check(self.reproject("plenty"), 0)
         self.wanted = read_files(self.path("plenty"))
         for mode in ("balanced", "throughput"):
-            for backend in (["--backend", "cpu"], SIM):
-                shutil.rmtree(self.path("out"), ignore_errors=True)
-                self.check(self.reproject("out", "--mode", mode, *backend, command=command), 0)
-                self.check_same("out")
-                self.check_budgets()
-                fit = limit // 2 // (2 * frame_bytes + 2 * view_bytes) # the file's bytes and the picture
-                tuner = self.stats()["tuner"]
-                if len(tuner["decisions"]) > 1:
-                    self.assertLessEqual(tuner["most"]["slots"], fit, tuner)
-        for backend in (["--backend", "cpu"], SIM): # nor without a tuner
             shutil.rmtree(self.path("out"), ignore_errors=True)
-            self.check(self.reproject("out", "--tune", "off", "--workers", "8", *backend, command=command), 0)
+            self.check(self.reproject("out", "--mode", mode, command=command), 0)
             self.check_same("out")
-            self.assertLessEqual(self.stats()["engine"]["slots"], fit)
+            self.check_budgets()
+            fit = limit // 2 // (2 * frame_bytes + 2 * view_bytes) # the file's bytes and the picture
+            tuner = self.stats()["tuner"]
+            if len(tuner["decisions"]) > 1:
+                self.assertLessEqual(tuner["most"]["slots"], fit, tuner)
+        shutil.rmtree(self.path("out"), ignore_errors=True)
+        self.check(self.reproject("out", "--tune", "off", "--workers", "8", command=command), 0) # nor without a tuner
+        self.check_same("out")
+        self.assertLessEqual(self.stats()["engine"]["slots"], fit)
         outcome = self.reproject("fixed", "--tune", "off", "--workers", "8", "--slots", "40", command=command)
         self.check(outcome, 1, "max_host_bytes", "smaller n_slots")
 
@@ -179,7 +182,7 @@ class Environment(Case):
         for way in ("auto", "pread", "direct", "uring"):
             if way == "uring" and not self.probe(preexec_fn=limit)["io_uring"]["allowed"]:
                 continue
-            self.check_runs(backends=(SIM,), preexec_fn=limit, env=dict(os.environ, GPUSTAGE_IO=way))
+            self.check_runs(preexec_fn=limit, env=dict(os.environ, GPUSTAGE_IO=way))
 
     def test_io_uring_forbidden(self):
         try:
@@ -272,7 +275,7 @@ class Environment(Case):
     # ---- killed
 
     def kill_when(self, arguments, written):
-        """Kills a run when that many outputs are there. True: it was not over yet."""
+        """Kills a run when that many outputs are there."""
         child = start(*arguments)
         deadline = time.monotonic() + 30
         while child.poll() is None and time.monotonic() < deadline:
@@ -280,19 +283,23 @@ class Environment(Case):
                 break
             time.sleep(0.002)
         child.send_signal(signal.SIGKILL)
-        return finish(child).code == -signal.SIGKILL
+        self.assertEqual(finish(child).code, -signal.SIGKILL)
 
     def named(self):
         return [n for n in self.outputs() if not n.startswith(".")]
 
     def test_killed_and_resumed(self):
-        for engine in (["--backend", "sim:kernel_us=8000", "--slots", "4"],
-                       ["--plain", "--backend", "sim:kernel_us=4000"]):
+        frames = sorted(os.path.join(self.folder, name) for name in os.listdir(self.folder))
+        pipes = [self.path("never%d.ppm" % i) for i in range(4)]
+        for pipe in pipes:
+            os.mkfifo(pipe)
+        for engine in (["--slots", "3"], ["--plain"]):
             shutil.rmtree(self.path("out"), ignore_errors=True)
-            arguments = ["reproject", self.folder, "-o", self.path("out"), "--resume",
-                         "--stats", self.path("stats.json"), *VIEWS, *engine]
-            n_killed = sum(self.kill_when(arguments, written) for written in (1, 6, 16, 30))
-            self.assertGreater(n_killed, 1)
+            flags = ["-o", self.path("out"), "--resume", "--stats", self.path("stats.json"), *VIEWS, *engine]
+            arguments = ["reproject", self.folder, *flags]
+            for written in (1, 6, 16, 30): # no run gets further than what is never fed
+                n = written // 2 + 2
+                self.kill_when(["reproject", *frames[:n], *pipes, *frames[n:], *flags], written)
             found = read_files(self.path("out"))
             for name in self.named():
                 self.assertTrue(found[name] == self.wanted[name], "whole or absent: " + name)
@@ -306,10 +313,11 @@ class Environment(Case):
             self.check_no_leftovers(self.path("out"))
 
     def test_killed_stack_is_absent(self):
-        child = start("preprocess", self.folder, "-o", self.path("t.npy"), "--size", "8x8", "--backend",
-                      "sim:kernel_us=50000", "--slots", "2")
-        time.sleep(0.3)
+        pipes = self.fifos([12])
+        child = start("preprocess", self.folder, "-o", self.path("t.npy"), "--size", "8x8")
+        pipe = self.wait_for_reader(child, pipes[0])
         child.send_signal(signal.SIGKILL)
+        os.close(pipe)
         self.assertEqual(finish(child).code, -signal.SIGKILL)
         self.assertFalse(os.path.exists(self.path("t.npy")))
 

@@ -97,23 +97,23 @@ static void backends(void** state) {
     (void)state;
     assert_int_equal(gpst_probe(NULL, &info), GPST_OK);
     assert_true(info.tier_reason[0] != 0);
-    assert_int_equal(info.n_backends, 4);
-    const bool has_gpu = info.backends[2].available || info.backends[3].available;
+    assert_int_equal(info.n_backends, 3);
+    const bool has_gpu = info.backends[1].available || info.backends[2].available;
     assert_int_equal(info.tier, has_gpu ? GPST_TIER_GPU_BASE : GPST_TIER_CPU_ONLY);
     assert_string_equal(gpst_tier_name(info.tier), has_gpu ? "GPU_BASE" : "CPU_ONLY");
     for (k = 0; k < info.n_backends; ++k) {
         const gpst_probe_backend* row = &info.backends[k];
-        static const char* const names[] = {"cpu", "sim", "cuda", "hip"};
+        static const char* const names[] = {"cpu", "cuda", "hip"};
         printf("%s: %s %s\n", row->name, row->device_name, row->reason);
         assert_string_equal(row->name, names[k]);
-        assert_int_equal(row->compiled_in, k < 2 || !strcmp(row->name, TEST_GPU_COMPILED_IN));
-        assert_true(k < 2 ? row->available : row->compiled_in || !row->available);
+        assert_int_equal(row->compiled_in, k < 1 || !strcmp(row->name, TEST_GPU_COMPILED_IN));
+        assert_true(k < 1 ? row->available : row->compiled_in || !row->available);
         assert_int_equal(row->available, row->reason[0] == 0);
         assert_int_equal(row->available, row->device_name[0] != 0);
         assert_int_equal(row->available, row->memory_bytes > 0);
         assert_int_equal(row->available, row->result == GPST_OK);
     }
-    assert_string_equal(info.backends[strcmp("hip", TEST_GPU_COMPILED_IN) ? 3 : 2].reason, "not compiled in");
+    assert_string_equal(info.backends[strcmp("hip", TEST_GPU_COMPILED_IN) ? 2 : 1].reason, "not compiled in");
 }
 
 /* ---- storage ----------------------------------------------------------------- */

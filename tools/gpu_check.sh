@@ -108,10 +108,10 @@ if has sanitizer; then
 fi
 
 if has bench; then
-    for bench in "$BUILD"/bench_gpu_*; do
+    for bench in "$BUILD"/bench/gpu_*; do
         [ -x "$bench" ] || continue
         name=$(basename "$bench")
-        attempt bench "$name" 300 "$bench" --json "$OUT/$name.json"
+        attempt bench "$name" 300 "$bench" --json "$OUT/bench_$name.json"
         cat "$OUT/last.txt"
     done
 fi

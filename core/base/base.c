@@ -80,7 +80,7 @@ GPST_API uint32_t gpst_version(void) { return GPST_VERSION; }
 
 GPST_API const char* gpst_build_info(void) {
     return "gpustage " GPST_VERSION_TEXT "; " GPSTI_BUILD_COMPILER "; " GPSTI_BUILD_LANGUAGE
-           "; backends: cpu sim" GPSTI_BUILD_GPU "; OpenMP: " GPSTI_BUILD_OPENMP "; sanitizer: " GPSTI_BUILD_SANITIZER
+           "; backends: cpu" GPSTI_BUILD_GPU "; OpenMP: " GPSTI_BUILD_OPENMP "; sanitizer: " GPSTI_BUILD_SANITIZER
            "; NDEBUG: " GPSTI_BUILD_NDEBUG;
 }
 

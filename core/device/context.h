@@ -22,7 +22,7 @@ typedef struct gpst_context_desc {
     gpst_allocator allocator;
     gpst_logger logger;
     /* "auto" (NULL = "auto": the GPU if one answers, else "cpu"), "cpu", "cuda", "hip" ("cuda:device=1" for another
-       than the first), "sim" or "sim:key=value,..." */
+       than the first) */
     const char* backend;
     bool require_backend; /* device trouble fails the item; else the CPU does its work again */
     uint32_t n_workers;   /* threads that run stages, up to 1024; 0 = cores allowed by affinity, quota and pin. The
@@ -49,7 +49,7 @@ typedef struct gpst_context_desc {
    Since 0.1
 */
 typedef struct gpst_context_info {
-    const char* backend; /* "cpu", "sim", "cuda", "hip" */
+    const char* backend; /* "cpu", "cuda", "hip" */
     const char* device_name;
     const char* backend_reason; /* what was asked for, and why this one serves it */
     uint32_t n_workers;

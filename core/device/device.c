@@ -105,7 +105,7 @@ GPSTI_PRIVATE gpst_result gpsti_device_validate(const char* name, const gpst_all
                                                 const gpst_logger* logger) {
     const char* function = "gpst_device_open";
     GPSTI_FAIL_IF(!gpsti_backend_is_known(name), GPST_ERROR_ARGUMENT,
-                  "%s: name=\"%.100s\": must be auto, cpu, sim, cuda or hip, with \":key=value,...\" after those that "
+                  "%s: name=\"%.100s\": must be auto, cpu, cuda or hip, with \":key=value,...\" after those that "
                   "take parameters",
                   function, name);
     GPSTI_FAIL_IF(allocator && !allocator->alloc != !allocator->free, GPST_ERROR_ARGUMENT,

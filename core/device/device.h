@@ -18,7 +18,7 @@ typedef struct gpst_memory gpst_memory;
    Since 0.1
 */
 typedef struct gpst_device_entry {
-    char name[32];         /* for gpst_device_open: "cpu", "sim", "cuda:device=1" */
+    char name[32];         /* for gpst_device_open: "cpu", "cuda:device=1" */
     bool compiled_in, available;
     char device_name[128]; /* "" when not available */
     uint64_t memory_bytes;
@@ -45,7 +45,7 @@ GPST_API gpst_result gpst_device_list(gpst_device_entry* out, uint32_t max, uint
 /* gpst_device_open -- opens a device by name (through the macro, which passes the version)
 
    Parameters   name       (in)   as gpst_context_desc.backend: "auto" (NULL = "auto": the GPU if one answers, else the
-                                  CPU), "cpu", "cuda", "cuda:device=1", "hip", "sim", "sim:key=value,..."
+                                  CPU), "cpu", "cuda", "cuda:device=1", "hip"
                 version    (in)   GPST_VERSION
                 info_bytes (in)   sizeof(gpst_device_info)
                 allocator  (in)   for what is made of this device; NULL = the C library's; the macro passes NULL
@@ -102,7 +102,7 @@ GPST_API gpst_device* gpst_context_device(gpst_context* context);
    Since 0.1
 */
 typedef struct gpst_device_info {
-    const char* backend; /* "cpu", "sim", "cuda", "hip" */
+    const char* backend; /* "cpu", "cuda", "hip" */
     const char* name;    /* as the vendor has it */
     const char* reason;  /* what was asked for, and why this one serves it */
     bool asynchronous;   /* false: every operation is done when its call returns */

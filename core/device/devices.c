@@ -1,39 +1,16 @@
-/* core/device/devices.c -- which backends there are, and the one that a context or a user asks for: by name, or the GPU
-   that answers. Opens it, and says why. */
+/* core/device/devices.c -- the backend that a context or a user asks for: by name, or the GPU that answers. Opens it,
+   and says why. */
 #include "../base/platform_internal.h"
 
 #include "context_internal.h"
 
 #include <string.h>
 
-typedef struct gpsti_candidate {
-    const char* name;
-    const gpsti_backend_i* (*backend)(void); /* NULL: not compiled in */
-} gpsti_candidate;
-
-#if defined(GPSTI_CUDA)
-#define GPSTI_CANDIDATE_CUDA gpsti_backend_gpu
-#define GPSTI_CANDIDATE_HIP NULL
-#elif defined(GPSTI_HIP)
-#define GPSTI_CANDIDATE_CUDA NULL
-#define GPSTI_CANDIDATE_HIP gpsti_backend_gpu
-#else
-#define GPSTI_CANDIDATE_CUDA NULL
-#define GPSTI_CANDIDATE_HIP NULL
-#endif
-
-/* In the order in which gpst_probe lists them. */
-GPSTI_PRIVATE const gpsti_candidate gpsti_candidates[] = {
-    {"cpu", gpsti_backend_cpu},
-    {"sim", gpsti_backend_sim},
-    {"cuda", GPSTI_CANDIDATE_CUDA},
-    {"hip", GPSTI_CANDIDATE_HIP},
-};
-#define GPSTI_N_CANDIDATES (sizeof gpsti_candidates / sizeof gpsti_candidates[0])
-
 GPSTI_INTERN const gpsti_backend_i* gpsti_backend_at(size_t index, const char** name) {
-    *name = index < GPSTI_N_CANDIDATES ? gpsti_candidates[index].name : NULL;
-    return *name && gpsti_candidates[index].backend ? gpsti_candidates[index].backend() : NULL;
+    size_t n = 0;
+    const gpsti_backend_entry* const entries = gpsti_backend_list(&n);
+    *name = index < n && !entries[index].by_name_only ? entries[index].name : NULL;
+    return *name && entries[index].backend ? entries[index].backend() : NULL;
 }
 
 GPSTI_INTERN gpst_result gpsti_backend_check(const gpsti_backend_i* backend) {
@@ -46,14 +23,16 @@ GPSTI_INTERN gpst_result gpsti_backend_check(const gpsti_backend_i* backend) {
     return GPST_OK;
 }
 
-/* "sim:memory=1g" is the candidate "sim"; *params is what follows the colon, NULL without one. NULL for "auto" and
-   for names that are none. */
-GPSTI_PRIVATE const gpsti_candidate* gpsti_candidate_find(const char* name, const char** params) {
+/* "cuda:device=1" is the entry "cuda"; *params is what follows the colon, NULL without one. NULL for "auto" and for
+   names that are none. */
+GPSTI_PRIVATE const gpsti_backend_entry* gpsti_backend_find(const char* name, const char** params) {
     const size_t length = strcspn(name, ":");
+    size_t n = 0;
+    const gpsti_backend_entry* const entries = gpsti_backend_list(&n);
     *params = name[length] ? name + length + 1 : NULL;
-    for (size_t i = 0; i < GPSTI_N_CANDIDATES; i++)
-        if (strlen(gpsti_candidates[i].name) == length && !strncmp(gpsti_candidates[i].name, name, length))
-            return &gpsti_candidates[i];
+    for (size_t i = 0; i < n; i++)
+        if (strlen(entries[i].name) == length && !strncmp(entries[i].name, name, length))
+            return &entries[i];
     return NULL;
 }
 
@@ -64,9 +43,9 @@ typedef struct gpsti_choice {
     char* reason;      /* GPSTI_REASON_BYTES: why this one */
 } gpsti_choice;
 
-GPSTI_PRIVATE gpst_result gpsti_choice_open(const gpsti_choice* choice, const gpsti_candidate* candidate,
+GPSTI_PRIVATE gpst_result gpsti_choice_open(const gpsti_choice* choice, const gpsti_backend_entry* entry,
                                             const char* params, gpsti_device** out) {
-    const gpsti_backend_i* const backend = candidate->backend();
+    const gpsti_backend_i* const backend = entry->backend();
     GPSTI_TRY(gpsti_backend_check(backend));
     if (!choice->cpu || backend != choice->cpu->i || params)
         return backend->device_open(choice->host, params, out);
@@ -77,20 +56,20 @@ GPSTI_PRIVATE gpst_result gpsti_choice_open(const gpsti_choice* choice, const gp
 /* The GPU when there is one that answers, else the CPU: why not is no failure of the caller's. */
 GPSTI_PRIVATE gpst_result gpsti_choice_open_auto(const gpsti_choice* choice, gpsti_device** out) {
     char before[GPSTI_REASON_BYTES];
+    size_t n = 0;
+    const gpsti_backend_entry* const entries = gpsti_backend_list(&n);
     gpsti_copy_text(before, sizeof before, gpst_last_reason());
     gpsti_copy_text(choice->reason, GPSTI_REASON_BYTES, "auto: cuda and hip are not compiled in");
-    for (size_t i = 0; i < GPSTI_N_CANDIDATES && !*out; i++) {
-        const gpsti_candidate* const candidate = &gpsti_candidates[i];
-        if (!candidate->backend || candidate->backend == gpsti_backend_cpu ||
-            candidate->backend == gpsti_backend_sim)
+    for (size_t i = 0; i < n && !*out; i++) {
+        if (!entries[i].backend || entries[i].backend == gpsti_backend_cpu || entries[i].by_name_only)
             continue;
-        if (gpsti_choice_open(choice, candidate, NULL, out) == GPST_OK)
-            gpsti_format(choice->reason, GPSTI_REASON_BYTES, "auto: %s is available", candidate->name);
+        if (gpsti_choice_open(choice, &entries[i], NULL, out) == GPST_OK)
+            gpsti_format(choice->reason, GPSTI_REASON_BYTES, "auto: %s is available", entries[i].name);
         else
             gpsti_format(choice->reason, GPSTI_REASON_BYTES, "auto: %.480s", gpst_last_reason());
     }
     if (!*out)
-        GPSTI_TRY(gpsti_choice_open(choice, &gpsti_candidates[0], NULL, out));
+        GPSTI_TRY(gpsti_choice_open(choice, &entries[0], NULL, out));
     return gpsti_fail(GPST_OK, "%s", before);
 }
 
@@ -98,19 +77,19 @@ GPSTI_INTERN gpst_result gpsti_device_choose(const char* member, const char* ask
                                              gpsti_device* cpu, gpsti_device** out, char* reason) {
     gpsti_choice choice;
     const char* params = NULL;
-    const gpsti_candidate* const candidate = gpsti_candidate_find(asked, &params);
+    const gpsti_backend_entry* const entry = gpsti_backend_find(asked, &params);
     choice.host = host;
     choice.cpu = cpu;
     choice.reason = reason;
-    if (!candidate)
+    if (!entry)
         return gpsti_choice_open_auto(&choice, out);
-    GPSTI_FAIL_IF(!candidate->backend, GPST_ERROR_NO_BACKEND, "%s=\"%s\": not compiled into this gpustage", member,
+    GPSTI_FAIL_IF(!entry->backend, GPST_ERROR_NO_BACKEND, "%s=\"%s\": not compiled into this gpustage", member,
                   asked);
     gpsti_format(reason, GPSTI_REASON_BYTES, "%s: asked for by name", asked);
-    return gpsti_choice_open(&choice, candidate, params, out);
+    return gpsti_choice_open(&choice, entry, params, out);
 }
 
 GPSTI_INTERN bool gpsti_backend_is_known(const char* name) {
     const char* params = NULL;
-    return !strcmp(name, "auto") || gpsti_candidate_find(name, &params) != NULL;
+    return !strcmp(name, "auto") || gpsti_backend_find(name, &params) != NULL;
 }

@@ -43,7 +43,7 @@ typedef struct gpst_kernel {
    Ownership    args is copied; what it points to must live until the stream has been there, kernel too
    Threads      any; from several at once: in any order
    Blocking     cpu: kernel->host runs at once. Else what kernel->gpu does
-   Device       runs on the stream; sim has kernel->host on a thread of its own
+   Device       runs on the stream
    Source       core/device/enqueue.c          Tests  tests/test_device_enqueue.c          Since 0.1
 */
 GPST_API gpst_result gpst_kernel_enqueue(const gpst_kernel* kernel, const void* args, size_t args_bytes,
@@ -64,7 +64,7 @@ GPST_API gpst_result gpst_kernel_enqueue(const gpst_kernel* kernel, const void* 
    Ownership    source and outputs may go when it returns; the warp and the pixels when the stream has been there
    Threads      any, also several at once on one warp
    Blocking     never, but on cpu, where all cores that the process may use compute
-   Device       one launch for each set of outputs, as gpst_warp_launch; sim: for each four
+   Device       one launch for each set of outputs, as gpst_warp_launch
    Formula      as gpst_warp_run, whose bits it gives
    Source       core/device/enqueue.c          Tests  tests/test_device_enqueue.c          Since 0.1
 */

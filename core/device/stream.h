@@ -19,8 +19,8 @@ typedef struct gpst_event gpst_event;
 /* gpst_stream_create -- a stream of the device's; gpst_stream_wrap -- one that the host application has
 
    Parameters   device  (in)   not NULL
-                native  (in)   cudaStream_t or hipStream_t of this device, NULL for the vendor's default stream; on cpu
-                               and sim, which have none, NULL
+                native  (in)   cudaStream_t or hipStream_t of this device, NULL for the vendor's default stream; on cpu,
+                               which has none, NULL
                 out     (out)  the stream; NULL on failure
    Shapes       none
    Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_MEMORY | GPST_ERROR_DEVICE, GPST_ERROR_DEVICE_LOST (the
@@ -52,7 +52,7 @@ GPST_API void gpst_stream_destroy(gpst_stream* stream);
 
    Parameters   stream  (in)  NULL gives NULL
    Shapes       none
-   Returns      the native stream; NULL on cpu and sim
+   Returns      the native stream; NULL on cpu
    Ownership    the stream's, or the application's where it was wrapped; do not destroy
    Threads      any
    Blocking     never; no allocation
@@ -113,7 +113,7 @@ GPST_API gpst_result gpst_event_create(gpst_device* device, gpst_event** out);
    Returns      none
    Ownership    the event is gone; streams that were told to wait for it still do
    Threads      one, and no other call on the event is running
-   Blocking     sim: until no stream has it before it
+   Blocking     none
    Device       destroys the event; in a forked child nothing happens
    Source       core/device/stream.c          Tests  tests/test_device.c          Since 0.1
 */

@@ -23,7 +23,7 @@ typedef enum gpst_tier {
    Since 0.1
 */
 typedef struct gpst_probe_backend {
-    char name[16]; /* "cpu", "sim", "cuda", "hip"; sim is used only when named */
+    char name[16]; /* "cpu", "cuda", "hip" */
     bool compiled_in, available;
     char device_name[128]; /* "" when not available */
     uint64_t memory_bytes;

@@ -1,5 +1,5 @@
-/* tools/gpustage/bench.c -- the bench command: which cases, on which machine, and the JSON of it all. Times nothing
-   itself. */
+/* tools/gpustage/bench.c -- the bench command: the machine's limits and one honest job, in a minute; and the JSON of
+   it. What engineers measure by is under bench/. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* getloadavg */
 #endif
@@ -14,48 +14,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct bench_case {
-    const char* name;
-    int (*run)(const bench_ask* asked, json* out); /* NULL: of a later version */
-    const char* text;
-} bench_case;
+#define BENCH_BUDGET_S 30
 
-static const bench_case bench_cases[] = {
-    {"kernels", bench_kernels, "the kernels, on 1 thread and on all cores, against memcpy of the same bytes"},
-    {"limits", bench_limits, "each resource alone: memory, reading, a JPEG frame, writing"},
-    {"readers", bench_readers, "each way of reading, on files that are in memory and on files that are not"},
-    {"pipeline", bench_pipeline, "files to files, plain and in the engine, each with its verdict"},
-    {"never-slower", bench_never_slower, "the engine against both plain loops and the best pool of threads"},
-    {"tuner", bench_tuner, "what it finds in 200 items against a searched grid, on simulated devices and disks"},
-    {"verdict", bench_verdict, "200 mixes of known demands on sim: what it names, and what its caps promise"},
-};
-#define BENCH_N_CASES (sizeof bench_cases / sizeof bench_cases[0])
+double bench_now(void) { return (double)files_clock_ns() / 1e9; }
 
-static int bench_list(void) {
-    for (size_t i = 0; i < BENCH_N_CASES; i++)
-        printf("%-14s%s%s\n", bench_cases[i].name, bench_cases[i].text,
-               bench_cases[i].run ? "" : " (comes with a later version)");
-    return EXIT_DONE;
+/* Waves with a little noise: a picture that costs about what a photograph does. */
+void bench_paint(const gpst_image* frame) {
+    uint32_t noise = 1;
+    for (size_t y = 0; y < frame->height; y++)
+        for (size_t x = 0; x < (size_t)frame->width * 3; x++) {
+            noise = noise * 1664525u + 1013904223u;
+            ((uint8_t*)frame->data)[y * (size_t)frame->pitch_bytes + x] =
+                (uint8_t)((x / 30 + y / 10 + x * y / 50000 + (noise >> 29)) & 255);
+        }
 }
 
-static int bench_choose(const options* asked, bool chosen[]) {
-    for (size_t at = 0; at < asked->inputs.count; at++) {
-        const char* const name = asked->inputs.items[at];
-        size_t i = 0;
-        while (i < BENCH_N_CASES && strcmp(bench_cases[i].name, name) != 0)
-            i++;
-        if (i == BENCH_N_CASES)
-            return console_usage(asked->command_name, "%s: no such case; --list lists them", name);
-        if (!bench_cases[i].run)
-            return console_usage(asked->command_name, "%s: comes with a later version", name);
-        chosen[i] = true;
-    }
-    for (size_t i = 0; asked->inputs.count == 0 && i < BENCH_N_CASES; i++)
-        chosen[i] = bench_cases[i].run != NULL;
-    return EXIT_DONE;
-}
-
-/* Told before minutes are spent on measuring. */
+/* Told before a minute is spent on measuring. */
 static int bench_check_file(const options* asked) {
     if (!asked->json_file)
         return EXIT_DONE;
@@ -64,6 +38,43 @@ static int bench_check_file(const options* asked) {
     text_free(&parent);
     return wrong ? console_refuse(asked->command_name, wrong, "--json=%s: its parent: %s", asked->json_file, wrong)
                  : EXIT_DONE;
+}
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+static int bench_make_folder(text* path) {
+    const char* root = getenv("TMPDIR") ? getenv("TMPDIR") : getenv("TEMP");
+    root = root ? root : "/tmp";
+    text_format(path, "%s/gpustage-bench-%llx", root, (unsigned long long)files_clock_ns());
+    if (path->failed)
+        return console_memory();
+    const char* const wrong = path->bytes > 256 ? "too long" : files_make_directory(path->data);
+    if (!wrong)
+        return EXIT_DONE;
+    console_error("bench: %s: %s", path->data, wrong);
+    text_free(path);
+    return EXIT_FAILED_ITEMS;
+}
+
+static void bench_remove(const char* path) {
+    text_list names = GPST_ZERO;
+    file_info info;
+    if (files_query(path, &info))
+        return;
+    if (!info.is_directory) {
+        files_remove(path);
+        return;
+    }
+    (void)files_list(path, &names);
+    for (size_t i = 0; i < names.count; i++) {
+        text below = GPST_ZERO;
+        text_format(&below, "%s/%s", path, names.items[i]);
+        if (!below.failed)
+            bench_remove(below.data);
+        text_free(&below);
+    }
+    text_list_free(&names);
+    files_remove_directory(path);
 }
 
 /* ---- the machine -------------------------------------------------------------------------- */
@@ -94,7 +105,8 @@ static double bench_load(void) {
     return load;
 }
 
-static void bench_machine(json* out) {
+/* Returns the cores that this process may use. */
+static uint32_t bench_machine(json* out) {
     static gpst_probe_info info;
     char processor[256];
     const double load = bench_load();
@@ -108,45 +120,41 @@ static void bench_machine(json* out) {
     json_string(out, "processor", processor);
     json_count(out, "cores", info.cores_allowed);
     json_number(out, "load_before", load);
+    return info.cores_allowed ? info.cores_allowed : 1;
 }
 
-static int bench_run(const bench_ask* asked, const bool chosen[], json* out) {
-    int status = EXIT_DONE;
+/* ---- the run ---------------------------------------------------------------------------------- */
+
+static int bench_run(bench_place* place, json* out) {
     json_open(out, NULL, '{');
-    bench_machine(out);
-    json_open(out, "cases", '{');
-    for (size_t i = 0; i < BENCH_N_CASES && status == EXIT_DONE; i++)
-        if (chosen[i]) {
-            json_open(out, bench_cases[i].name, '{');
-            status = bench_cases[i].run(asked, out);
-            status = interrupt_happened() ? EXIT_INTERRUPTED : status;
-            json_close(out, '}');
-        }
-    json_close(out, '}');
+    place->n_cores = bench_machine(out);
+    int status = bench_make_folder(&place->directory);
+    if (status == EXIT_DONE) {
+        json_open(out, "limits", '{');
+        status = bench_limits(place, out);
+        json_close(out, '}');
+    }
+    if (status == EXIT_DONE) {
+        json_open(out, "job", '{');
+        status = bench_job(place, out);
+        json_close(out, '}');
+    }
     json_number(out, "load_after", bench_load());
     json_close(out, '}');
-    printf("load at the end %.2f\n", bench_load());
-    return status;
+    if (place->directory.data)
+        bench_remove(place->directory.data);
+    text_free(&place->directory);
+    return interrupt_happened() ? EXIT_INTERRUPTED : status;
 }
 
 int command_bench(const options* asked) {
-    bool chosen[BENCH_N_CASES] = {false};
+    bench_place place = GPST_ZERO;
     json out = GPST_ZERO;
-    bench_ask ask;
-    ask.only = asked->only;
-    ask.budget_s = asked->budget_s;
-    ask.times = asked->times;
-    ask.mixes = asked->mixes;
-    ask.control = asked->control;
-    ask.fresh = asked->fresh;
-    if (asked->list)
-        return bench_list();
-    int status = bench_choose(asked, chosen);
-    if (status == EXIT_DONE)
-        status = bench_check_file(asked);
+    place.budget_s = asked->budget_s ? asked->budget_s : BENCH_BUDGET_S;
+    int status = bench_check_file(asked);
     if (status == EXIT_DONE) {
-        interrupt_open(true); /* files that a case made are removed */
-        status = bench_run(&ask, chosen, &out);
+        interrupt_open(true); /* what was made is removed */
+        status = bench_run(&place, &out);
     }
     if (status == EXIT_DONE && asked->json_file) {
         const char* const wrong =

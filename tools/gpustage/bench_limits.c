@@ -1,39 +1,40 @@
-/* tools/gpustage/bench_limits.c -- the case limits: what each resource of this machine gives alone, in the same run as
-   whatever is compared with it. */
-#include "bench_load.h"
+/* tools/gpustage/bench_limits.c -- what each resource of this machine gives alone: memory, the disk, a device's link,
+   and a frame as JPEG. */
+#include "bench.h"
 
-#include "../measure.h"
 #include "codec.h"
 #include "console.h"
+#include "files.h"
+#include "interrupt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_TIMES = 5, FRAME_WIDTH = 7680, FRAME_HEIGHT = 3840 };
+enum { N_TIMES = 3, FRAME_WIDTH = 7680, FRAME_HEIGHT = 3840 };
 #define COPY_BYTES ((size_t)256 << 20)
+#define FILE_BYTES ((size_t)128 << 20)
 
-static void limits_row(json* out, const char* what, uint32_t n_at_once, const char* unit, const double* values) {
-    const measure_spread spread = measure_spread_of(values, N_TIMES);
-    printf("%-26s %4u  %10.2f (%.2f..%.2f) %s\n", what, (unsigned)n_at_once, spread.median, spread.min, spread.max,
-           unit);
+static void limits_row(json* out, const char* what, uint32_t n_at_once, double value, const char* unit) {
+    printf("  %-36s %4u  %10.2f %s\n", what, (unsigned)n_at_once, value, unit);
     fflush(stdout);
     json_open(out, NULL, '{');
     json_string(out, "what", what);
     json_count(out, "at_once", n_at_once);
     json_string(out, "unit", unit);
-    json_number(out, "median", spread.median);
-    json_number(out, "min", spread.min);
-    json_number(out, "max", spread.max);
+    json_number(out, "value", value);
     json_close(out, '}');
 }
 
+static void limits_absent(const char* what, const char* reason) { printf("  %-36s %s\n", what, reason); }
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+/* The best of a few: what the memory gives, not what was left of it. */
 static bool limits_copy(uint32_t n_threads, json* out) {
     char* const from = (char*)malloc(COPY_BYTES);
     char* const to = (char*)malloc(COPY_BYTES);
-    double values[N_TIMES];
+    double best_s = 0.0;
     const bool ok = from && to;
     if (ok) { /* every page is there before the clock runs */
         memset(from, 1, COPY_BYTES);
@@ -41,7 +42,7 @@ static bool limits_copy(uint32_t n_threads, json* out) {
     }
     for (int t = 0; ok && t < N_TIMES; t++) {
         const int n = (int)n_threads;
-        const double start = measure_now();
+        const double start = bench_now();
 #if defined(_OPENMP)
         _Pragma("omp parallel for num_threads(n)")
 #endif
@@ -49,59 +50,104 @@ static bool limits_copy(uint32_t n_threads, json* out) {
             const size_t begin = COPY_BYTES / (size_t)n * (size_t)i;
             memcpy(to + begin, from + begin, COPY_BYTES / (size_t)n);
         }
-        values[t] = 2e-9 * (double)COPY_BYTES / (measure_now() - start);
+        const double seconds = bench_now() - start;
+        best_s = t == 0 || seconds < best_s ? seconds : best_s;
     }
     if (ok)
-        limits_row(out, "memcpy, read + written", n_threads, "GB/s", values);
+        limits_row(out, "memcpy, read + written", n_threads, 2e-9 * (double)COPY_BYTES / best_s, "GB/s");
     free(from);
     free(to);
     return ok;
 }
 
-/* ---- files ------------------------------------------------------------------------------------- */
+/* ---- the disk, and a device -------------------------------------------------------------------- */
 
-/* One stage of a pipeline and nothing else, so many at once. */
-static bool limits_files(const bench_load* load, uint32_t n_at_once, json* out) {
-    bench_job* job = NULL;
-    const double gb = (double)load->n_items * (double)(load->read_bytes + load->write_bytes) / 1e9;
-    const bench_pool pool = {n_at_once, 1};
-    double values[N_TIMES];
-    bool ok = bench_job_open(load, 0, &job) == GPST_OK && bench_job_run(job, BENCH_POOL, &pool, NULL) > 0.0;
-    for (int t = 0; ok && t < N_TIMES; t++) {
-        const double seconds = bench_job_run(job, BENCH_POOL, &pool, NULL);
-        ok = seconds > 0.0;
-        values[t] = gb / seconds;
-    }
-    if (ok)
-        limits_row(out, load->text, n_at_once, "GB/s", values);
-    bench_job_close(job);
-    return ok;
+/* In the sync is the disk's own time. */
+static const char* limits_write(const char* path, json* out) {
+    char* const data = (char*)malloc(FILE_BYTES);
+    open_file file;
+    size_t written = 0;
+    if (!data)
+        return text_out_of_memory;
+    memset(data, 3, FILE_BYTES);
+    const char* wrong = files_create_locked(path, &file);
+    const double start = bench_now();
+    if (!wrong)
+        wrong = files_place_write(&file, data, FILE_BYTES, 0, &written);
+    if (!wrong)
+        wrong = files_list_sync(&file);
+    if (!wrong)
+        limits_row(out, "write of 128 MiB, on the disk", 1, 1e-9 * (double)FILE_BYTES / (bench_now() - start), "GB/s");
+    files_close(&file);
+    free(data);
+    return wrong;
 }
 
-/* ---- a frame as JPEG ------------------------------------------------------------------------------- */
+static gpst_result limits_measure(const char* path, json* out) {
+    gpst_context_desc desc = GPST_ZERO;
+    gpst_context* context = NULL;
+    gpst_measure_info info;
+    gpst_result result = gpst_context_create(&desc, &context);
+    if (!GPST_FAILED(result))
+        result = gpst_measure(context, path, 2000000000, &info);
+    gpst_context_destroy(context);
+    if (GPST_FAILED(result))
+        return result;
+    if (info.read_one_gbps > 0.0) {
+        const char* const what =
+            info.read_direct ? "read of it, past the page cache" : "read of it, out of the page cache";
+        limits_row(out, what, 1, info.read_one_gbps, "GB/s");
+        limits_row(out, what, info.n_reads, info.read_many_gbps, "GB/s");
+    } else {
+        limits_absent("read of it", info.read_reason);
+    }
+    if (info.launch_us > 0.0) {
+        limits_row(out, "to the device, page-locked", 1, info.h2d_pinned_gbps, "GB/s");
+        limits_row(out, "to the device, ordinary memory", 1, info.h2d_pageable_gbps, "GB/s");
+        limits_row(out, "launch", 1, info.launch_us, "us");
+    } else {
+        limits_absent("device", info.device_reason);
+    }
+    return GPST_OK;
+}
+
+static bool limits_disk(const char* directory, json* out) {
+    text path = GPST_ZERO;
+    text_format(&path, "%s/file.bin", directory);
+    const char* wrong = path.failed ? text_out_of_memory : limits_write(path.data, out);
+    if (!wrong && GPST_FAILED(limits_measure(path.data, out)))
+        wrong = gpst_last_reason();
+    if (wrong)
+        console_error("bench: %s: %s", path.failed ? directory : path.data, wrong);
+    text_free(&path);
+    return !wrong;
+}
+
+/* ---- a frame as JPEG ---------------------------------------------------------------------------- */
 
 static bool limits_jpeg_times(codec* self, const gpst_image* frame, text* file, json* out) {
     codec_options options;
     codec_kind kind = CODEC_JPEG;
     gpst_image shape;
     char reason[CODEC_REASON_BYTES];
-    double encode[N_TIMES], decode[N_TIMES];
+    double encode_s = 0.0, decode_s = 0.0;
     options.quality = 95;
     options.chroma = 444;
     for (int t = 0; t < N_TIMES; t++) {
         size_t bytes = file->capacity;
-        const double start = measure_now();
+        const double start = bench_now();
         if (codec_encode(self, CODEC_JPEG, frame, &options, file->data, &bytes, reason) != GPST_OK)
             return false;
-        const double between = measure_now();
+        const double between = bench_now();
         if (codec_read_header(self, file->data, bytes, NULL, &kind, &shape, reason) != GPST_OK ||
             codec_decode(self, file->data, bytes, kind, frame, reason) != GPST_OK)
             return false;
-        encode[t] = 1e3 * (between - start);
-        decode[t] = 1e3 * (measure_now() - between);
+        const double end = bench_now();
+        encode_s = t == 0 || between - start < encode_s ? between - start : encode_s;
+        decode_s = t == 0 || end - between < decode_s ? end - between : decode_s;
     }
-    limits_row(out, "JPEG 7680x3840 decode", 1, "ms", decode);
-    limits_row(out, "JPEG 7680x3840 encode", 1, "ms", encode);
+    limits_row(out, "JPEG 7680x3840 decode", 1, 1e3 * decode_s, "ms");
+    limits_row(out, "JPEG 7680x3840 encode", 1, 1e3 * encode_s, "ms");
     return true;
 }
 
@@ -110,18 +156,17 @@ static bool limits_jpeg(json* out) {
     codec_options options;
     gpst_image frame = GPST_ZERO;
     text file = GPST_ZERO;
-    bool ok = self != NULL;
+    options.quality = 95;
+    options.chroma = 444;
     frame.width = FRAME_WIDTH;
     frame.height = FRAME_HEIGHT;
     frame.format = GPST_FORMAT_RGB;
     frame.dtype = GPST_DTYPE_U8;
     frame.pitch_bytes = FRAME_WIDTH * 3;
     frame.data = malloc((size_t)FRAME_WIDTH * FRAME_HEIGHT * 3);
-    options.quality = 95;
-    options.chroma = 444;
     file.capacity = codec_encode_bound(CODEC_JPEG, &frame, &options);
     file.data = (char*)malloc(file.capacity);
-    ok = ok && frame.data && file.data;
+    bool ok = self && frame.data && file.data;
     if (ok) {
         bench_paint(&frame);
         ok = limits_jpeg_times(self, &frame, &file, out);
@@ -132,31 +177,19 @@ static bool limits_jpeg(json* out) {
     return ok;
 }
 
-/* ---- the case ------------------------------------------------------------------------------------------ */
+/* ---- all of them ------------------------------------------------------------------------------------ */
 
-int bench_limits(const bench_ask* asked, json* out) {
-    (void)asked;
-    bench_load read, write;
-    memset(&read, 0, sizeof read);
-    read.text = "read 16 MiB, page cache";
-    read.backend = "cpu";
-    read.n_items = 64;
-    read.read_bytes = (size_t)16 << 20;
-    memset(&write, 0, sizeof write);
-    write.text = "write 8 MiB, fsync";
-    write.backend = "cpu";
-    write.n_items = 32;
-    write.write_bytes = (size_t)8 << 20;
-    write.synced = true;
-    const uint32_t cores = bench_cores(), most = cores < 16 ? cores : 16;
-    printf("limits: each resource alone, %d times\n%-26s %4s\n", N_TIMES, "what", "at once");
+int bench_limits(const bench_place* place, json* out) {
+    printf("limits: each resource alone; files under %s\n  %-36s %s\n", place->directory.data, "what", "at once");
     json_open(out, "rows", '[');
-    bool ok = limits_copy(1, out) && (cores == 1 || limits_copy(cores, out));
-    ok = ok && limits_files(&read, 1, out) && (most == 1 || limits_files(&read, most, out));
-    ok = ok && limits_files(&write, 1, out) && (most == 1 || limits_files(&write, most, out));
-    ok = ok && (!codec_available(CODEC_JPEG) || limits_jpeg(out));
-    json_close(out, ']');
+    bool ok = limits_copy(1, out) && (place->n_cores == 1 || limits_copy(place->n_cores, out));
     if (!ok)
-        console_error("limits: %s", bench_reason());
-    return ok ? EXIT_DONE : EXIT_FAILED_ITEMS;
+        console_error("bench: out of memory");
+    ok = ok && !interrupt_happened() && limits_disk(place->directory.data, out);
+    if (ok && !interrupt_happened() && codec_available(CODEC_JPEG) && !limits_jpeg(out)) {
+        console_error("bench: a frame cannot be made a JPEG");
+        ok = false;
+    }
+    json_close(out, ']');
+    return interrupt_happened() ? EXIT_INTERRUPTED : ok ? EXIT_DONE : EXIT_FAILED_ITEMS;
 }

@@ -454,44 +454,6 @@ const char* files_list_clear(const open_file* self) {
 
 const char* files_list_sync(const open_file* self) { return files_flush(self->descriptor, true); }
 
-/* ---- the page cache ---------------------------------------------------------------- */
-
-#if defined(__linux__)
-/* The mapping is not touched: only asked about. */
-static int files_resident_pct(int descriptor, size_t bytes) {
-    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), n_pages = (bytes + page_bytes - 1) / page_bytes;
-    unsigned char* const pages = (unsigned char*)malloc(n_pages ? n_pages : 1);
-    void* const map = bytes ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, descriptor, 0) : MAP_FAILED;
-    const bool told = pages && map != MAP_FAILED && mincore(map, bytes, pages) == 0;
-    size_t n_resident = 0;
-    for (size_t i = 0; told && i < n_pages; i++)
-        n_resident += pages[i] & 1u;
-    if (map != MAP_FAILED)
-        munmap(map, bytes);
-    free(pages);
-    return told ? (int)((n_resident * 100 + n_pages - 1) / n_pages) : -1;
-}
-
-/* Only clean pages can be dropped. */
-int files_drop_cached(const char* path) {
-    const int descriptor = open(path, O_RDONLY | FILES_FLAGS);
-    struct stat status;
-    int resident_pct = -1;
-    if (descriptor < 0)
-        return -1;
-    if (fdatasync(descriptor) == 0 && posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED) == 0 &&
-        fstat(descriptor, &status) == 0)
-        resident_pct = files_resident_pct(descriptor, (size_t)status.st_size);
-    close(descriptor);
-    return resident_pct;
-}
-#else
-int files_drop_cached(const char* path) {
-    (void)path;
-    return -1;
-}
-#endif
-
 /* ---- places ------------------------------------------------------------------------ */
 
 const char* files_place_create(const char* beside, uint64_t bytes, text* temporary, open_file* out) {

@@ -57,10 +57,6 @@ const char* files_list_add(const open_file* self, const void* data, size_t bytes
 const char* files_list_clear(const open_file* self);
 const char* files_list_sync(const open_file* self); /* on the disk when this returns */
 
-/* Takes a file out of the page cache: how many of 100 of its pages are there all the same; -1: this system does not
-   tell. */
-int files_drop_cached(const char* path);
-
 /* A temporary file of zeroes that several threads write at places of their own. */
 const char* files_place_create(const char* beside, uint64_t bytes, text* temporary, open_file* out);
 const char* files_place_write(const open_file* self, const void* data, size_t bytes, uint64_t offset,

@@ -68,7 +68,7 @@ static void interrupt_take(int number, const struct sigaction* action) {
 #endif
 
 void interrupt_open(bool works) {
-    interrupt_works = works;
+    interrupt_works = works || interrupt_works;
     interrupt_says = !console_is_quiet();
 #if defined(_WIN32)
     signal(SIGINT, interrupt_handle);

@@ -103,7 +103,7 @@ static int job_open_context(job* self) {
     const options* const asked = self->desc.asked;
     gpst_context_desc desc = GPST_ZERO;
     desc.backend = asked->backend;
-    /* A GPU that was named and is not there is not replaced; the simulated device is always there. */
+    /* A GPU that was named is not replaced. */
     desc.require_backend = !strncmp(asked->backend, "cuda", 4) || !strncmp(asked->backend, "hip", 3);
     desc.n_workers = asked->workers;
     desc.pin = asked->pin;

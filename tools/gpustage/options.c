@@ -152,8 +152,12 @@ static int options_join(options* self) {
             return console_usage(command, "%s: one PATH at most", self->inputs.items[1]);
         return EXIT_DONE;
     }
-    if (self->command == COMMAND_BENCH)
+    if (self->command == COMMAND_BENCH) {
+        for (size_t i = 0; i < self->inputs.count; i++)
+            if (strcmp(self->inputs.items[i], "quick") != 0)
+                return console_usage(command, "%s: there is quick, and nothing else", self->inputs.items[i]);
         return EXIT_DONE;
+    }
     if (self->inputs.count == 0)
         return console_usage(command, "INPUT is required: files, directories or @list.txt");
     if (!self->output)
@@ -267,7 +271,7 @@ static const char help_general[] =
     "  probe       what this machine is, what is compiled in and available, and why not\n"
     "  reproject   equirectangular (360-degree) frames to perspective views\n"
     "  preprocess  images to normalised tensors (.npy)\n"
-    "  bench       measured against this machine's own limits\n"
+    "  bench       this machine's limits, and one job measured\n"
     "\n"
     "gpustage COMMAND --help lists a command's options. gpustage --version says what was built.\n";
 
@@ -287,10 +291,10 @@ static const char help_probe[] =
     "What this machine is, what is compiled in and available, and why not. PATH: the storage under it, too.\n";
 
 static const char help_bench[] =
-    "usage: gpustage bench [CASE...] [--list] [--json FILE] [--only TEXT,...] [--budget SECONDS]\n"
-    "                      [--times N] [--mixes N] [--control] [--fresh]\n\n"
-    "Measures gpustage against this machine's own limits. Without CASE: all there are, some minutes. Takes up to 1 GB\n"
-    "of memory; files, up to 1 GB, are made in a directory of its own under TMPDIR, and removed.\n";
+    "usage: gpustage bench [quick] [--json FILE] [--budget SECONDS]\n\n"
+    "This machine's limits (memory, disk, device, a JPEG frame), and one job from files to files, plain and as it\n"
+    "comes, each with its verdict; under a minute. Takes up to 1 GB of memory; files, up to 2 GB, are made in a\n"
+    "directory of its own under TMPDIR, which says the disk, and removed.\n";
 
 static const char help_reproject[] =
     "usage: gpustage reproject INPUT... -o DIR [options]\n\n"
@@ -323,7 +327,7 @@ void options_print_help(command_id command) {
         help_command(command, "", help_exits);
         printf("%s", help_preprocess_example);
     } else if (command == COMMAND_BENCH) {
-        help_command(command, help_bench, "\nExample:\n  gpustage bench kernels --json kernels.json\n");
+        help_command(command, help_bench, "\nExample:\n  TMPDIR=/data gpustage bench --json bench.json\n");
     } else {
         printf("%s", help_general);
     }

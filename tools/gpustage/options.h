@@ -20,7 +20,7 @@ typedef enum command_id {
 typedef struct options {
     command_id command;
     const char* command_name;
-    text_list inputs;   /* probe: PATH; bench: CASE... */
+    text_list inputs;   /* probe: PATH; bench: "quick" */
     const char* output; /* -o */
     bool help;
 
@@ -68,13 +68,8 @@ typedef struct options {
     bool quiet;
 
     bool json;             /* probe */
-    bool list;             /* bench */
     const char* json_file; /* bench */
-    const char* only;      /* bench never-slower: NULL = every cell */
-    uint32_t budget_s;     /* bench never-slower: 0 = none */
-    uint32_t times;        /* likewise; 0 = 1 */
-    uint32_t mixes;        /* likewise; 0 = the matrix */
-    bool control, fresh;   /* bench never-slower */
+    uint32_t budget_s;     /* bench: 0 = the default */
 } options;
 
 /* Reads argv behind the command's name. EXIT_DONE, or EXIT_USAGE with the sentence printed. */

@@ -35,6 +35,18 @@ static bool take_count(const option* spec, options* self, const char* value, cha
     return true;
 }
 
+/* What comes after a colon is the backend's to judge. */
+static bool take_backend(const option* spec, options* self, const char* value, char* rule) {
+    static const char* const names[] = {"cpu", "cuda", "hip"};
+    const size_t length = strcspn(value, ":");
+    bool found = !strcmp(value, "auto");
+    snprintf(rule, OPTIONS_RULE_BYTES, "must be auto, cpu, cuda or hip, or cuda:device=N for another than the first");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        found = found || (strlen(names[i]) == length && !strncmp(names[i], value, length));
+    *(const char**)option_member(spec, self) = value;
+    return found;
+}
+
 /* A field of view. */
 static bool take_angle(const option* spec, options* self, const char* value, char* rule) {
     double angle = 0.0;
@@ -318,8 +330,8 @@ const option options_table[] = {
      "default bilinear; area is antialiased, for views much coarser than the frames"},
 
     {NULL, 0, ENGINE, NULL, NULL, 0, 0, 0, NULL, "Engine"},
-    {"backend", 0, ENGINE, "NAME", take_text, AT(backend), 0, 0, NULL,
-     "auto (default), cpu, cuda, hip, or sim[:key=value,...], the simulated device. One named must be there"},
+    {"backend", 0, ENGINE, "NAME", take_backend, AT(backend), 0, 0, NULL,
+     "auto (default), cpu, cuda or hip (cuda:device=1 for another than the first). One named must be there"},
     {"plain", 0, ENGINE, "[=serial|inside]", take_plain, AT(mode), 0, 0, plains,
      "a plain loop instead of the engine: one item after the other on one thread, or with all cores inside "
      "the kernel"},
@@ -358,20 +370,9 @@ const option options_table[] = {
     {"json", 0, COMMAND_PROBE, NULL, take_flag, AT(json), 0, 0, NULL, "the same as JSON"},
 
     {NULL, 0, COMMAND_BENCH, NULL, NULL, 0, 0, 0, NULL, "Options"},
-    {"list", 0, COMMAND_BENCH, NULL, take_flag, AT(list), 0, 0, NULL, "the cases, and nothing else"},
-    {"json", 0, COMMAND_BENCH, "FILE", take_text, AT(json_file), 0, 0, NULL, "everything, with all samples"},
-    {"only", 0, COMMAND_BENCH, "TEXT,...", take_text, AT(only), 0, 0, NULL,
-     "never-slower: the cells whose CELL/BACKEND has one of these in it"},
+    {"json", 0, COMMAND_BENCH, "FILE", take_text, AT(json_file), 0, 0, NULL, "the same as JSON"},
     {"budget", 0, COMMAND_BENCH, "SECONDS", take_count, AT(budget_s), 1, 36000, NULL,
-     "never-slower: about so long for all of them; wide intervals when that is little"},
-    {"times", 0, COMMAND_BENCH, "N", take_count, AT(times), 1, 64, NULL,
-     "never-slower: lists of 64 items and more N times as long: what a run's start and end cost is a smaller part of them"},
-    {"mixes", 0, COMMAND_BENCH, "N", take_count, AT(mixes), 1, 100000, NULL,
-     "never-slower: N jobs that nobody chose, generated, the same in every run, in place of its own"},
-    {"control", 0, COMMAND_BENCH, NULL, take_flag, AT(control), 0, 0, NULL,
-     "never-slower: a second plain loop in every round; its interval against the first should hold 1"},
-    {"fresh", 0, COMMAND_BENCH, NULL, take_flag, AT(fresh), 0, 0, NULL,
-     "never-slower: every run is the first one of its context: it makes its own memory, and nothing is known of the job"},
+     "about so long for the job (default 30)"},
 };
 
 const size_t options_table_count = sizeof options_table / sizeof options_table[0];

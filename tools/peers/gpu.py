@@ -3,7 +3,7 @@
 
     python3 tools/peers/gpu.py [--rounds N] [--seconds S] PROGRAM...
 
-PROGRAM: bench_gpu_kernels, bench_gpu_mask, npp_gpu, torch_gpu.py, torch_gpu_mask.py: each prints a line a case, its
+PROGRAM: gpu_kernels, gpu_mask, npp_gpu, torch_gpu.py, torch_gpu_mask.py: each prints a line a case, its
 median in us. They run one after the other, N rounds, fewer where the time is up. The first table has every case: the
 median of its rounds (smallest..largest); the second has the ratios that are asked, taken round by round.
 """

@@ -2,7 +2,7 @@
    normalised tensor of a frame.
 
    nvcc -O3 -std=c++17 -arch=native -I. tools/peers/npp_gpu.cu -o npp_gpu -lnppig -lnppicc -lnppial -lnppidei -lnppc */
-#include "../bench_gpu.h"
+#include "../../bench/gpu/gpu.h"
 
 #include <cmath>
 #include <cstring>

@@ -3,9 +3,9 @@
 #ifndef GPST_PEERS_PEER_H
 #define GPST_PEERS_PEER_H
 
-#include "../workloads.h"
+#include "../../bench/workloads.h"
 
-#include "../measure.h"
+#include "../../bench/measure.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/peers/torch_gpu_mask.py -- the cases of tools/bench_gpu_mask.cu that PyTorch has, on the same GPU.
+"""tools/peers/torch_gpu_mask.py -- the cases of bench/gpu/mask.cu that PyTorch has, on the same GPU.
 
     python3 tools/peers/torch_gpu_mask.py
 

@@ -1,12 +1,12 @@
-/* tools/bench_gpu_mask.cu -- masks and quantising on a GPU, in the cases of the benchmarks' page. Bytes are unique bytes:
+/* bench/gpu/mask.cu -- masks and quantising on a GPU, in the cases of the benchmarks' page. Bytes are unique bytes:
    each input byte once, each output byte once. tools/peers/torch_gpu_mask.py runs the same cases with PyTorch.
 
-   nvcc -O3 -std=c++17 -arch=native -x cu tools/bench_gpu_mask.cu -o bench_gpu_mask
-   ./bench_gpu_mask [--json FILE] */
+   nvcc -O3 -std=c++17 -arch=native -I. -x cu bench/gpu/mask.cu -o gpu_mask
+   ./gpu_mask [--json FILE] */
 #define GPUSTAGE_IMPLEMENTATION
-#include "../gpustage.h"
+#include "gpustage.h"
 
-#include "bench_gpu.h"
+#include "gpu.h"
 
 static cudaStream_t stream;
 static FILE* json;

@@ -1,8 +1,8 @@
-/* tools/bench_gpu_engine.cu -- what the engine makes of a GPU's links: copies through it against bare copies of the same
+/* bench/gpu/engine.cu -- what the engine makes of a GPU's links: copies through it against bare copies of the same
    run, the latency of one small item, many small items, and whole frames to views. One unit, by nvcc:
 
-       nvcc -O3 -arch=native -I. tools/bench_gpu_engine.cu -o bench_gpu_engine
-       ./bench_gpu_engine [--json FILE] [--dir DIR] [CASE...]      CASE: copies latency small views
+       nvcc -O3 -arch=native -I. bench/gpu/engine.cu -o gpu_engine
+       ./gpu_engine [--json FILE] [--dir DIR] [CASE...]      CASE: copies latency small views
 
    DIR takes eight raw frames, 708 MB, for the case views (default /dev/shm); they are removed again. */
 #define GPUSTAGE_IMPLEMENTATION
@@ -22,7 +22,7 @@
 static FILE* json;
 
 static void die(const char* what) {
-    fprintf(stderr, "bench_gpu_engine: %s: %s\n", what, gpst_last_reason());
+    fprintf(stderr, "gpu_engine: %s: %s\n", what, gpst_last_reason());
     exit(1);
 }
 
@@ -406,7 +406,7 @@ typedef struct views {
 } views;
 
 static void frame_path(const views* self, uint64_t index, char* out, size_t bytes) {
-    snprintf(out, bytes, "%s/bench_gpu_engine_%u.raw", self->dir, (unsigned)(index % N_FILES));
+    snprintf(out, bytes, "%s/gpu_engine_%u.raw", self->dir, (unsigned)(index % N_FILES));
 }
 
 static gpst_result frame_next(void* user_data, uint64_t index, gpst_input* out) {
@@ -434,7 +434,7 @@ static void write_frames(const views* self) {
         frame_path(self, n, path, sizeof path);
         FILE* const file = fopen(path, "wb");
         if (!file || fwrite(pixels, 1, FRAME_BYTES, file) != FRAME_BYTES || fclose(file) != 0) {
-            fprintf(stderr, "bench_gpu_engine: cannot write %s\n", path);
+            fprintf(stderr, "gpu_engine: cannot write %s\n", path);
             exit(1);
         }
     }

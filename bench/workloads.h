@@ -1,4 +1,4 @@
-/* tools/workloads.h -- the work that kernels are measured by, the same for the command and for the peer programs:
+/* bench/workloads.h -- the work that kernels are measured by, the same for bench/kernels.c and for the peer programs:
    what is computed, on pictures of which size, and sets of buffers that do not fit the caches. Times nothing. For C
    and C++; uses the public API only. */
 #ifndef GPST_TOOL_WORKLOADS_H

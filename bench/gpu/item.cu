@@ -1,13 +1,13 @@
-/* tools/bench_gpu_item.cu -- the ways one item can take to a GPU and back, by bare calls of the runtime: with copies or
+/* bench/gpu/item.cu -- the ways one item can take to a GPU and back, by bare calls of the runtime: with copies or
    without, with events that time it or without, as launches or as a graph. From the first call to the end, as a host sees
    it that looks for 50 us and then sleeps.
 
-   nvcc -O3 -std=c++17 -arch=native -I. tools/bench_gpu_item.cu -o bench_gpu_item
-   ./bench_gpu_item [--json FILE] */
+   nvcc -O3 -std=c++17 -arch=native -I. bench/gpu/item.cu -o gpu_item
+   ./gpu_item [--json FILE] */
 #define GPUSTAGE_IMPLEMENTATION
 #include "gpustage.h"
 
-#include "bench_gpu.h"
+#include "gpu.h"
 
 #include <cstring>
 
@@ -39,7 +39,7 @@ static const way ways[] = {{"copies, an event behind every step", true, true, fa
 
 static void need(gpst_result result) {
     if (GPST_FAILED(result)) {
-        fprintf(stderr, "bench_gpu_item: %s\n", gpst_last_reason());
+        fprintf(stderr, "gpu_item: %s\n", gpst_last_reason());
         exit(1);
     }
 }

@@ -1,4 +1,4 @@
-/* tools/bench_gpu.h -- what the benchmarks of device code share: memory, times by events, medians with their spread,
+/* bench/gpu/gpu.h -- what the benchmarks of device code share: memory, times by events, medians with their spread,
    the copy that a share of bandwidth is measured against, and one line a row, as a table and as JSON. */
 #ifndef GPST_BENCH_GPU_H
 #define GPST_BENCH_GPU_H

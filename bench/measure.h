@@ -1,4 +1,4 @@
-/* tools/measure.h -- times things against each other: interleaved rounds, medians with spread. Knows nothing of what
+/* bench/measure.h -- times things against each other: interleaved rounds, medians with spread. Knows nothing of what
    is timed. For C and C++. */
 #ifndef GPST_TOOL_MEASURE_H
 #define GPST_TOOL_MEASURE_H
@@ -6,7 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define MEASURE_MAX_ROUNDS 101
@@ -69,6 +71,17 @@ static inline measure_spread measure_spread_of(const double* values, uint32_t n)
     out.median = n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0;
     out.max = sorted[n - 1];
     return out;
+}
+
+/* "--rounds N" as the only arguments, or none: so many rounds. 0: something else, and the usage is printed. */
+static inline uint32_t measure_rounds_asked(int argc, char** argv, uint32_t usual) {
+    char* end = NULL;
+    const bool asked = argc == 3 && !strcmp(argv[1], "--rounds");
+    const long n = asked ? strtol(argv[2], &end, 10) : (long)usual;
+    const bool right = (asked && !*end && n >= 1 && n <= MEASURE_MAX_ROUNDS) || argc == 1;
+    if (!right)
+        fprintf(stderr, "usage: %s [--rounds N]     N from 1 to %d\n", argv[0], MEASURE_MAX_ROUNDS);
+    return right ? (uint32_t)n : 0;
 }
 
 /* How many times as long `other` took as `self`, round by round: the ratios of neighbours in time. */

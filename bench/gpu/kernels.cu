@@ -1,12 +1,12 @@
-/* tools/bench_gpu_kernels.cu -- the warp on a GPU, in the cases of the benchmarks' page. Bytes are unique bytes: what
+/* bench/gpu/kernels.cu -- the warp on a GPU, in the cases of the benchmarks' page. Bytes are unique bytes: what
    the samples need of the source, and the outputs.
 
-   nvcc -O3 -std=c++17 -arch=native -x cu tools/bench_gpu_kernels.cu -o bench_gpu_kernels
-   ./bench_gpu_kernels [--json FILE] */
+   nvcc -O3 -std=c++17 -arch=native -I. -x cu bench/gpu/kernels.cu -o gpu_kernels
+   ./gpu_kernels [--json FILE] */
 #define GPUSTAGE_IMPLEMENTATION
-#include "../gpustage.h"
+#include "gpustage.h"
 
-#include "bench_gpu.h"
+#include "gpu.h"
 
 static cudaStream_t stream;
 static FILE* json;

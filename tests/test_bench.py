@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""tests/test_bench.py -- the programs under bench/ run, and print the rows that they are for. No time is judged."""
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PROGRAMS = os.path.join(os.environ.get("GPST_BUILD", os.path.join(ROOT, "build")), "bench")
+
+
+def run(name, *arguments, **around):
+    return subprocess.run([os.path.join(PROGRAMS, name), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=dict(os.environ, OMP_WAIT_POLICY="passive", **around), text=True, check=False)
+
+
+class Bench(unittest.TestCase):
+    def test_usage(self):
+        for name in ("kernels", "engine", "readers"):
+            for wrong in (["--rounds", "0"], ["--rounds"], ["--rounds", "3x"], ["now"]):
+                done = run(name, *wrong)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn("usage: ", done.stderr)
+
+    def test_kernels(self):
+        done = run("kernels", "--rounds", "1")
+        self.assertEqual(done.returncode, 0, done)
+        rows = re.findall(r"(?m)^(\S+) +(\d+)  [0-9.]+ \([0-9.]+\.\.[0-9.]+\) .* ([0-9.]+) % ", done.stdout)
+        self.assertEqual({row[0] for row in rows},
+                         {"equirect", "tilted", "table", "tensor", "tensor-nv12", "argmax", "upscale-argmax"})
+        self.assertIn("1", {row[1] for row in rows})
+        self.assertTrue(all(float(row[2]) > 0 for row in rows))
+
+    def test_engine(self):
+        done = run("engine", "--rounds", "1")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(len(re.findall(r"(?m)^ +\d+  (?:plain-serial|engine) ", done.stdout)), 10)
+        self.assertEqual(len(re.findall(r"(?m)^ +\d+ +\d+ +[0-9.]+ +[-+][0-9.]+ ", done.stdout)), 20)
+        self.assertRegex(done.stdout, r"at most -?[0-9.]+ ms more than the plain loop; promised: 1\n$")
+
+    def test_readers(self):
+        """That it starts: the rest is 400 MB of files, written and read 24 times."""
+        done = run("readers", "--rounds", "1", TMPDIR="/nowhere")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("files cannot be made", done.stderr)
+
+
+if __name__ == "__main__":
+    if not os.path.exists(os.path.join(PROGRAMS, "engine")):
+        print("no %s: make bench-kernels bench-engine bench-readers" % PROGRAMS)
+        sys.exit(77)
+    if os.environ.get("GPST_SANITIZE"):
+        print("instrumented code is not measured")
+        sys.exit(77)
+    unittest.main()
