@@ -300,7 +300,7 @@ static struct {
     gpsti_a32 n_out;
     uint32_t most_out; /* there is no memory for more; 0 = for any number */
     void (*inside)(void); /* called once, from the next call */
-    bool free_waits; /* until somebody was refused */
+    gpsti_memory* free_waits; /* until somebody was refused, or waits for it; NULL: it does not */
     gpsti_a32 is_freeing, n_refused;
 } odd;
 
@@ -331,10 +331,17 @@ static gpst_result odd_host_alloc(gpsti_device* device, size_t bytes, bool want_
     return GPST_OK;
 }
 
+static bool odd_is_waited_for(gpsti_memory* memory) {
+    gpsti_mutex_lock(&memory->mutex);
+    const bool waited_for = memory->n_waiters > 0;
+    gpsti_mutex_unlock(&memory->mutex);
+    return waited_for || gpsti_a32_load(&odd.n_refused) > 0;
+}
+
 static void odd_host_free(gpsti_device* device, gpsti_host_memory* memory) {
     const int64_t give_up_ns = gpsti_now_ns() + (int64_t)10 * 1000000000;
     gpsti_a32_store(&odd.is_freeing, 1);
-    while (odd.free_waits && gpsti_a32_load(&odd.n_refused) == 0 && gpsti_now_ns() < give_up_ns)
+    while (odd.free_waits && !odd_is_waited_for(odd.free_waits) && gpsti_now_ns() < give_up_ns)
         gpsti_sleep_ns(1000000);
     (void)gpsti_a32_add(&odd.n_out, UINT32_MAX);
     odd.real->host_free(device, memory);
@@ -393,6 +400,7 @@ static void test_what_a_buffer_was_charged(void** state) {
             odd.has_huge = true;
             assert_int_equal(gpst_pool_acquire(pool, rows[r].bytes, 0, &buffer), GPST_OK);
             assert_int_equal(buffer.charged_bytes, rows[r].charged_bytes);
+            assert_int_equal(info_of(pool).thp_bytes, buffer.charged_bytes % (2 * MIB) ? 0 : buffer.charged_bytes);
             assert_int_equal(info_of(pool).live_bytes, buffer.charged_bytes);
             assert_int_equal(info_of(pool).held_bytes, buffer.charged_bytes);
             assert_int_equal(charged_bytes(context, false), buffer.charged_bytes);
@@ -548,16 +556,16 @@ static void test_refused_while_another_frees(void** state) {
     for (int by_budget = 0; by_budget < 2; by_budget++) {
         gpst_context* const context = open_odd("cpu", by_budget ? 2 * PAGE : 0);
         gpsti_thread thread;
-        give(context, take(context, GPSTI_MEMORY_PINNED, PAGE, true));
-        odd.free_waits = !by_budget;
-        odd.most_out = 1;
         context->memory->max_kept_bytes[0] = 2 * PAGE;
+        give(context, take(context, GPSTI_MEMORY_PINNED, PAGE, true));
+        odd.free_waits = context->memory;
+        odd.most_out = by_budget ? 0 : 1;
         assert_int_equal(gpsti_thread_start(&thread, trim, context, "trim"), GPST_OK);
-        while (gpsti_a32_load(&odd.is_freeing) == 0 && charged_bytes(context, false) > 0)
+        while (gpsti_a32_load(&odd.is_freeing) == 0)
             gpsti_sleep_ns(100000);
         give(context, take(context, GPSTI_MEMORY_PINNED, 2 * PAGE, true));
         gpsti_thread_join(&thread);
-        odd.free_waits = false;
+        odd.free_waits = NULL;
         close_odd(context);
     }
 }
@@ -583,14 +591,12 @@ static void test_refused_while_another_freed(void** state) {
 
 static void test_nothing_is_kept_of_a_lost_device(void** state) {
     gpst_context* const context = open_context("sim", 0, 0);
-    gpst_buffer none;
     (void)state;
     const gpst_buffer a = take(context, GPSTI_MEMORY_PINNED, PAGE, true);
     const gpst_buffer b = take(context, GPSTI_MEMORY_DEVICE, PAGE, true);
     give(context, take(context, GPSTI_MEMORY_DEVICE, PAGE, true));
     gpsti_context_lose_device(context);
-    assert_int_equal(gpsti_memory_acquire_device(context, PAGE, NULL, NULL, &none), GPST_OK); /* a new one */
-    give(context, none);
+    give(context, take(context, GPSTI_MEMORY_DEVICE, PAGE, true)); /* nobody finds what was kept */
     assert_int_equal(kept_bytes(context, true), 0);
     give(context, a);
     give(context, b);
