@@ -175,74 +175,6 @@ static void test_absent(void** state) {
     }
 }
 
-/* ---- budgets -------------------------------------------------------------------------- */
-
-static void test_budget(void** state) {
-    gpsti_a64 held;
-    (void)state;
-    gpsti_a64_store(&held, 0);
-    assert_int_equal(gpsti_budget_charge(&held, 100, 60, "what"), GPST_OK);
-    assert_int_equal(gpsti_budget_charge(&held, 100, 41, "what"), GPST_ERROR_BUDGET);
-    test_reason_has("what: bytes=41", "60 of the budget of 100");
-    assert_int_equal(gpsti_budget_charge(&held, 100, 40, "what"), GPST_OK);
-    assert_int_equal(gpsti_budget_charge(&held, 100, 0, "what"), GPST_OK);
-    assert_int_equal(gpsti_budget_charge(&held, 50, 0, "what"), GPST_ERROR_BUDGET);
-    assert_int_equal(gpsti_budget_charge(&held, UINT64_MAX, UINT64_MAX - 50, "what"), GPST_ERROR_BUDGET);
-    assert_int_equal(gpsti_a64_load(&held), 100);
-    gpsti_budget_refund(&held, 100);
-    assert_int_equal(gpsti_a64_load(&held), 0);
-}
-
-typedef struct test_payer {
-    gpsti_a32* n_waiting; /* all start together */
-    gpsti_a64* held;
-    gpsti_a64* most;
-    uint64_t refused;
-    uint64_t seed;
-} test_payer;
-
-static void test_pay(void* arg) {
-    test_payer* payer = (test_payer*)arg;
-    (void)gpsti_a32_add(payer->n_waiting, UINT32_MAX);
-    while (gpsti_a32_load(payer->n_waiting))
-        gpsti_yield();
-    for (int i = 0; i < 1000000; i++) { /* long enough to be interrupted anywhere, also on one core */
-        const uint64_t bytes = test_random(&payer->seed) % 60;
-        if (!gpsti_budget_try_charge(payer->held, 100, bytes)) {
-            payer->refused++;
-            continue;
-        }
-        const uint64_t seen = gpsti_a64_load(payer->held);
-        uint64_t most = gpsti_a64_load(payer->most);
-        while (seen > most && !gpsti_a64_cas(payer->most, &most, seen)) {}
-        gpsti_budget_refund(payer->held, bytes);
-    }
-}
-
-static void test_budget_threads(void** state) {
-    gpsti_a32 n_waiting;
-    gpsti_a64 held, most;
-    gpsti_thread threads[4];
-    test_payer payers[4];
-    uint64_t seed = test_seed(3);
-    (void)state;
-    gpsti_a64_store(&held, 0);
-    gpsti_a64_store(&most, 0);
-    gpsti_a32_store(&n_waiting, 4);
-    for (int i = 0; i < 4; i++) {
-        payers[i].n_waiting = &n_waiting;
-        payers[i].held = &held;
-        payers[i].most = &most;
-        payers[i].refused = 0;
-        payers[i].seed = test_random(&seed);
-        assert_int_equal(gpsti_thread_start(&threads[i], test_pay, &payers[i], "payer"), GPST_OK);
-    }
-    for (int i = 0; i < 4; i++)
-        gpsti_thread_join(&threads[i]);
-    assert_int_equal(gpsti_a64_load(&held), 0);
-    assert_true(gpsti_a64_load(&most) <= 100);
-}
-
 /* ---- forks and faults ----------------------------------------------------------------- */
 
 static void test_fork(void** state) {
@@ -316,7 +248,6 @@ int main(void) {
         cmocka_unit_test(test_defaults),   cmocka_unit_test(test_versions),
         cmocka_unit_test(test_rules),      cmocka_unit_test(test_by_name),
         cmocka_unit_test(test_parameters), cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_budget),     cmocka_unit_test(test_budget_threads),
         cmocka_unit_test(test_fork),       cmocka_unit_test(test_leak_is_told),
         cmocka_unit_test(test_faults),
     };

@@ -389,7 +389,7 @@ static void test_device_budget(void** state) {
     gpst_context_desc context = GPST_ZERO;
     gpst_stats stats;
     context.backend = DEVICE;
-    context.max_device_bytes = 5 * KIT_BYTES; /* one slot has room */
+    context.max_device_bytes = 5 * 4096; /* one slot has room: four pictures of a page each */
     context.n_workers = 2;
     kit_reopen(self, &context);
     gpst_pipeline_desc desc = kit_standard(self, 20);

@@ -8,9 +8,9 @@
    others are done on the CPU, tuned or not. One slot alone has room. */
 static void test_memory_for_one_slot(void** state) {
     (void)state;
-    static const char* const backends[] = {"sim:oom_mb=0.0003", "sim:oom_mb=0.0003,fail_alloc=3", "sim:oom_mb=0.0003"};
+    static const char* const backends[] = {"sim:oom_mb=0.018", "sim:oom_mb=0.018,fail_alloc=3", "sim:oom_mb=0.018"};
     for (int b = 0; b < 3; b++) {
-        kit* const self = kit_open(backends[b], 3); /* 314 bytes; an item has four pictures of 64 */
+        kit* const self = kit_open(backends[b], 3); /* 18874 bytes; an item has four pictures of a page */
         gpst_pipeline_desc desc = kit_standard(self, 120);
         gpst_stats stats;
         const bool tuned = b == 2;

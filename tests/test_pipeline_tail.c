@@ -6,7 +6,7 @@
 
 enum { SIDE = 256, PICTURE = SIDE * SIDE, N_ITEMS = 60, N_SLOTS = 8 };
 
-/* What is held when the last item comes, and when it has waited for that to become little. */
+/* What is on loan when the last item comes, and when it has waited for that to become little. */
 typedef struct tail {
     kit* owner;
     uint64_t n_items;
@@ -33,8 +33,14 @@ static void tail_look(tail* self, const gpst_pipeline* pipeline) {
     gpsti_mutex_lock(mutex);
     self->paused = pipeline->tune.paused;
     gpsti_mutex_unlock(mutex);
-    self->host_bytes = gpsti_a64_load(&self->owner->context->host_bytes);
-    self->device_bytes = gpsti_a64_load(&self->owner->context->device_bytes);
+    gpst_tag_info tags[GPSTI_MEMORY_TAGS];
+    uint32_t n = 0;
+    gpst_context_query_tags(self->owner->context, tags, GPSTI_MEMORY_TAGS, &n);
+    self->host_bytes = self->device_bytes = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        self->host_bytes += tags[i].host_bytes;
+        self->device_bytes += tags[i].device_bytes;
+    }
     self->n_threads = kit_count_threads();
 }
 

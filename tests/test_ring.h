@@ -37,6 +37,7 @@ static inline void test_open(test_ring* t, gpst_ring_sharing sharing, gpst_ring_
 
 static inline void test_close(test_ring* t) {
     gpst_ring_destroy(t->ring);
+    gpst_context_trim(t->context);
     assert_int_equal(gpsti_a64_load(&t->context->host_bytes), 0);
     gpst_context_destroy(t->context);
     test_memory_check(&t->memory);

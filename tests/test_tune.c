@@ -147,8 +147,6 @@ static void test_windows_begin_when_slots_are_full(void** state) {
     gpsti_tune* const tune = &pipeline->tune;
     tune->serial_ns = MS;
     pipeline->n_slots = 2;
-    gpsti_pool_note_known(pipeline->pool, 1); /* as of a growth before */
-    (void)gpsti_a64_add(&pipeline->device_growths, 1);
     for (uint32_t n_served = 1; n_served <= 2; n_served++) {
         pipeline->n_served = n_served;
         tune->n_to_settle = 1;
@@ -156,8 +154,6 @@ static void test_windows_begin_when_slots_are_full(void** state) {
             count_item(pipeline);
             assert_int_equal(tune->n_items, n);
         }
-        gpsti_pool_note_known(pipeline->pool, 1); /* found, not made */
-        (void)gpsti_a64_add(&pipeline->device_growths, 1);
         count_item(pipeline);
         assert_int_equal(tune->n_items, 11);
         (void)gpsti_a64_add(&pipeline->device_growths, 1);
@@ -399,151 +395,6 @@ static void test_an_item_takes_an_engine_time(void** state) {
     }
 }
 
-/* A millisecond or more of the pool's memory was made, by one core. */
-static void make_memory(gpst_pipeline* pipeline) {
-    gpsti_a64 grown;
-    gpsti_a64_store(&grown, 0);
-    const int64_t start_ns = gpsti_pool_growth_begin(pipeline->pool);
-    gpsti_sleep_ns(MS);
-    gpsti_pool_growth_end(pipeline->pool, start_ns, &grown);
-}
-
-/* Nothing is left to begin: no slot is worth its memory but those that have it. */
-static void test_slots_with_memory_are_worth_it(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", 2);
-    gpst_pipeline* const pipeline = make_modelled(self);
-    pipeline->desc.n_items_expected = pipeline->next_index = 100;
-    pipeline->tune.item_ns = MS;
-    assert_int_equal(gpsti_tune_slots_worth(pipeline), 0); /* nobody made any */
-    make_memory(pipeline);
-    assert_int_equal(gpsti_tune_slots_worth(pipeline), 3);
-    pipeline->n_served = 20;
-    assert_int_equal(gpsti_tune_slots_worth(pipeline), 20);
-    unlock(self);
-    unmake(self);
-}
-
-/* Of cores that make it side by side the price is a part; not of a run with a device, however its memory is made. */
-static void test_memory_is_dearer_with_a_device(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", 2);
-    gpst_pipeline* const pipeline = make_modelled(self);
-    gpsti_tuner_budget* const budget = &pipeline->tune.tuner.budget;
-    pipeline->desc.n_items_expected = 1000000;
-    pipeline->tune.item_ns = MS;
-    budget->cores = 16;
-    make_memory(pipeline);
-    const int64_t by_cores_ns = gpsti_tune_slot_ns(pipeline);
-    const uint32_t n_by_cores = gpsti_tune_slots_worth(pipeline);
-    budget->streams = true;
-    assert_in_range(gpsti_tune_slot_ns(pipeline), 16 * by_cores_ns, 16 * by_cores_ns + 15);
-    assert_in_range(gpsti_tune_slots_worth(pipeline), n_by_cores / 4 - 1, n_by_cores / 4 + 1);
-    budget->streams = false;
-    unlock(self);
-    unmake(self);
-}
-
-/* Where making memory takes longer than an item's way, and no lock, a core each is at it. */
-static void test_cores_make_memory(void** state) {
-    (void)state;
-    for (uint32_t cores = 1; cores <= 16; cores *= 4) {
-        kit* const self = kit_open("cpu", 2);
-        gpst_pipeline* const pipeline = make_modelled(self);
-        pipeline->tune.tuner.budget.cores = cores;
-        make_memory(pipeline);
-        gpsti_tune_set_filling(pipeline, MS / 2);
-        assert_int_equal(pipeline->n_filling, cores < 2 ? 2 : cores);
-        gpsti_tune_set_filling(pipeline, 1000 * MS);
-        assert_int_equal(pipeline->n_filling, 0);
-        pipeline->start_ns = gpsti_now_ns(); /* beside item 0, which has done nothing yet */
-        gpsti_tune_guess(pipeline);
-        assert_int_equal(pipeline->n_filling, cores < 2 ? 2 : cores);
-        pipeline->desc.source = NULL; /* whoever submits is not to wait for that */
-        pipeline->n_filling = 0;
-        gpsti_tune_set_filling(pipeline, MS / 2);
-        assert_int_equal(pipeline->n_filling, 0);
-        unlock(self);
-        unmake(self);
-    }
-}
-
-typedef struct dearer_case {
-    const char* backend;
-    uint32_t n_filling, n_served, n_fixed;
-    bool whole;
-    uint32_t n_slots; /* of 30, when a slot takes as long as all that is left */
-} dearer_case;
-
-static const dearer_case dearer_cases[] = {
-    {"cpu", 4, 2, 0, false, 3},
-    {"cpu", 4, 7, 0, false, 7},   /* have their memory */
-    {"cpu", 4, 30, 0, false, 30},
-    {"cpu", 0, 2, 0, false, 30},  /* cheap beside the items, so far */
-    {"cpu", 4, 2, 30, false, 30}, /* asked for */
-    {"cpu", 4, 2, 0, true, 30},   /* a worker has one each */
-    {"sim:pin_gbps=1", 4, 2, 0, false, 30},
-};
-
-/* Memory of later slots comes dearer than that of item 0 did. */
-static void test_dearer_slots_are_not_made(void** state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof dearer_cases / sizeof dearer_cases[0]; i++) {
-        const dearer_case* const c = &dearer_cases[i];
-        kit* const self = kit_open(c->backend, 2);
-        gpst_pipeline* const pipeline = make_modelled(self);
-        gpsti_tuner* const tuner = &pipeline->tune.tuner;
-        tuner->budget.fixed.value[GPST_KNOB_SLOTS] = c->n_fixed;
-        tuner->now.value[GPST_KNOB_SLOTS] = pipeline->n_slots = 30;
-        pipeline->desc.n_items_expected = 10;
-        pipeline->tune.item_ns = MS / 10;
-        make_memory(pipeline);
-        pipeline->n_filling = c->n_filling;
-        pipeline->n_served = c->n_served;
-        pipeline->whole = c->whole;
-        const uint32_t n_before = tuner->n_decisions;
-        count_item(pipeline);
-        if (pipeline->n_slots != c->n_slots)
-            fail_msg("row %u: %u slots", (unsigned)i, pipeline->n_slots);
-        assert_int_equal(tuner->n_decisions, n_before + (c->n_slots < 30 ? 1 : 0)); /* which is said */
-        pipeline->whole = false;
-        unlock(self);
-        unmake(self);
-    }
-}
-
-/* One line says how many slots were given up, however many items that took; another thing that is decided between
-   them begins another. */
-static void test_dearer_slots_are_told_of_once(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", 2);
-    gpst_pipeline* const pipeline = make_modelled(self);
-    gpsti_tuner* const tuner = &pipeline->tune.tuner;
-    const uint32_t n_before = tuner->n_decisions;
-    pipeline->desc.n_items_expected = 10;
-    pipeline->tune.item_ns = MS / 10;
-    make_memory(pipeline);
-    pipeline->n_filling = 4;
-    for (uint32_t n = 9; n >= 7; n--) { /* as many have their memory */
-        tuner->now.value[GPST_KNOB_SLOTS] = pipeline->n_slots = n + 1;
-        pipeline->n_served = n;
-        count_item(pipeline);
-        assert_int_equal(pipeline->n_slots, n);
-    }
-    assert_int_equal(tuner->n_decisions, n_before + 1);
-    assert_int_equal(tuner->decisions[n_before].knob, GPST_KNOB_SLOTS);
-    assert_int_equal(tuner->decisions[n_before].before, 10);
-    assert_int_equal(tuner->decisions[n_before].after, 7);
-    assert_non_null(strstr(tuner->decisions[n_before].reason, "memory for more takes longer"));
-    (void)gpsti_tuner_note(tuner, GPST_KNOB_READS, 1, 2);
-    tuner->now.value[GPST_KNOB_SLOTS] = pipeline->n_slots = 7;
-    pipeline->n_served = 6;
-    count_item(pipeline);
-    assert_int_equal(tuner->n_decisions, n_before + 3);
-    unlock(self);
-    unmake(self);
-}
-
 /* Memory for five such items: the engine's own number of slots is cut to what fits, and the user's is not. */
 static void test_memory_holds_slots_back(void** state) {
     (void)state;
@@ -622,11 +473,6 @@ int main(void) {
         cmocka_unit_test(test_budgets_are_of_the_pipeline),
         cmocka_unit_test(test_bunches_have_room),
         cmocka_unit_test(test_an_item_takes_an_engine_time),
-        cmocka_unit_test(test_slots_with_memory_are_worth_it),
-        cmocka_unit_test(test_memory_is_dearer_with_a_device),
-        cmocka_unit_test(test_cores_make_memory),
-        cmocka_unit_test(test_dearer_slots_are_not_made),
-        cmocka_unit_test(test_dearer_slots_are_told_of_once),
         cmocka_unit_test(test_memory_holds_slots_back),
         cmocka_unit_test(test_items_without_memory_have_all_slots),
         cmocka_unit_test(test_who_submits_is_not_held_back),

@@ -1,5 +1,5 @@
 /* core/device/context.h -- what a process must have only once or share between
-   pipelines: the backend's device, the workers, the budgets, idle memory and
+   pipelines: the backend's device, the workers, frame memory and
    what is known of jobs. */
 #ifndef GPSTI_CONTEXT_H
 #define GPSTI_CONTEXT_H
@@ -32,13 +32,13 @@ typedef struct gpst_context_desc {
        that read and write files on any of them. Threads that a worker's own calls start (OpenMP's, a driver's) inherit
        its core; the caller's threads are left alone. */
     const char* pin;
-    uint64_t max_host_bytes;   /* frame memory on the host; 0 = half of the RAM available now */
-    uint64_t max_device_bytes; /* frame memory on the device; 0 = 9/10 of what is free now */
-    /* Memory that a pipeline had and the next one of this context finds, of the host and of the device each, within the
-       two budgets: making it, and page-locking it, takes a short run longer than its work. 0 = an eighth of each
-       budget; 1 = nothing is kept. An asynchronous device's streams and events are kept with it, 32 and 128 at the
-       most. gpst_context_trim gives all of that back. A run that finds it, and is the same job again, has the engine
-       from its first item on. */
+    /* Frame memory, lent and free, as it was really taken (huge pages whole). On the host, 0 = half of the RAM
+       available now; on the device, 0 = 9/10 of what is free now. */
+    uint64_t max_host_bytes, max_device_bytes;
+    /* Memory that pipelines, pools, rings and gpst_memory_destroy gave back and whoever is next finds, of the host and
+       of the device each, within the two budgets: making it, and page-locking it, takes a short run longer than its
+       work. 0 = an eighth of each budget; 1 = nothing is kept. An asynchronous device's streams and events are kept
+       with it, 32 and 128 at the most. gpst_context_trim gives all of that back. */
     uint64_t max_kept_bytes;
     uint32_t end_canary;       /* 0 */
 } gpst_context_desc;
@@ -61,7 +61,7 @@ typedef struct gpst_context_info {
     uint64_t max_host_bytes, max_device_bytes;
     uint64_t allocation_count; /* calls to the allocator since creation */
     uint64_t live_bytes;       /* metadata bytes now held */
-    uint64_t kept_host_bytes, kept_device_bytes; /* frame memory that no pipeline uses, for the next one */
+    uint64_t kept_host_bytes, kept_device_bytes; /* frame memory that is free and no pool's */
 } gpst_context_info;
 
 /* gpst_context_create -- opens the backend, starts the workers, sets the budgets
@@ -101,8 +101,7 @@ GPST_API gpst_result gpst_context_create_versioned(uint32_t version, size_t desc
 */
 GPST_API void gpst_context_destroy(gpst_context* context);
 
-/* gpst_context_trim -- gives back the memory that no pipeline uses and that was kept for the next one, and a device's
-   streams and events
+/* gpst_context_trim -- gives back the memory that is kept for whoever is next, and a device's streams and events
 
    Parameters   context  (in)  NULL is a no-op
    Shapes       none
@@ -111,7 +110,7 @@ GPST_API void gpst_context_destroy(gpst_context* context);
    Threads      any
    Blocking     unmaps memory, which takes milliseconds where a driver has it page-locked
    Device       frees memory of its own and of the host, and destroys streams and events
-   Source       core/memory/keep.c, core/memory/spares.c     Tests  tests/test_keep.c, tests/test_spares.c     Since 0.1
+   Source       core/memory/memory.c, core/memory/device_cache.c     Tests  tests/test_memory.c     Since 0.1
 */
 GPST_API void gpst_context_trim(gpst_context* context);
 

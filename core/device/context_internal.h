@@ -10,8 +10,7 @@
 
 /* What others make of it, each in a folder below this one. */
 typedef struct gpsti_scheduler gpsti_scheduler; /* core/workers/scheduler.c */
-typedef struct gpsti_keep gpsti_keep;           /* core/memory/keep.c */
-typedef struct gpsti_spares gpsti_spares;       /* core/memory/spares.c */
+typedef struct gpsti_memory gpsti_memory;       /* core/memory/memory.c */
 
 struct gpst_context {
     gpsti_host host;
@@ -32,9 +31,8 @@ struct gpst_context {
     uint32_t cores_online;
     gpsti_a64 inside_end_ns; /* when a kernel last had every core inside */
     gpsti_a32 frees_wait; /* 1: files that replaced others waited for a disk, the last time, to free what those had */
-    gpsti_a64 host_bytes, device_bytes; /* frame memory in use now, charged against the budgets in info */
-    gpsti_keep* keep;
-    gpsti_spares* spares;
+    gpsti_a64 host_bytes, device_bytes; /* frame memory, lent or free, as charged against the budgets in info */
+    gpsti_memory* memory;
     void* jobs; /* what pipelines know of each other's */
 };
 
@@ -51,14 +49,6 @@ GPSTI_INTERN gpst_result gpsti_device_choose(const char* member, const char* ask
                                              gpsti_device* cpu, gpsti_device** out, char* reason);
 /* VERSION when the backend's half of the program comes from other sources than this one. */
 GPSTI_INTERN gpst_result gpsti_backend_check(const gpsti_backend_i* backend);
-
-/* Adds bytes to a budget's account; BUDGET with the reason set, and nothing added, when max_bytes would be
-   passed. */
-GPSTI_INTERN gpst_result gpsti_budget_charge(gpsti_a64* held_bytes, uint64_t max_bytes, uint64_t bytes,
-                                             const char* what);
-/* The same without a reason: false when it does not fit. */
-GPSTI_INTERN bool gpsti_budget_try_charge(gpsti_a64* held_bytes, uint64_t max_bytes, uint64_t bytes);
-GPSTI_INTERN void gpsti_budget_refund(gpsti_a64* held_bytes, uint64_t bytes);
 
 /* ARGUMENT for NULL; FORKED in a child of the process that made the context. As cheap as a load where the
    system can wipe a page on fork. */

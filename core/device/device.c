@@ -176,12 +176,21 @@ GPSTI_INTERN void gpsti_context_init_device(gpst_context* context) {
     device->host = &context->host;
     device->context = context;
     device->fork_guard = context->fork_guard;
-    device->host_bytes = &context->host_bytes;
-    device->device_bytes = &context->device_bytes;
-    device->max_host_bytes = context->info.max_host_bytes;
-    device->max_device_bytes = context->info.max_device_bytes;
     device->reason = context->backend_reason;
     gpsti_device_describe(device, &context->device_info, context->info.cores_allowed);
+}
+
+GPSTI_INTERN bool gpsti_context_forked(const gpst_context* context) {
+    return context->fork_guard ? gpsti_a32_load_relaxed(context->fork_guard) == 0
+                               : gpsti_pid() != context->host.pid;
+}
+
+GPSTI_INTERN gpst_result gpsti_context_check(const gpst_context* context, const char* function) {
+    GPSTI_FAIL_IF(!context, GPST_ERROR_ARGUMENT, "%s: context=NULL: must be a context", function);
+    GPSTI_FAIL_IF(gpsti_context_forked(context), GPST_ERROR_FORKED,
+                  "%s: pid=%llu: the context was made in process %llu; after fork the child may only exec",
+                  function, (unsigned long long)gpsti_pid(), (unsigned long long)context->host.pid);
+    return GPST_OK;
 }
 
 GPST_API gpst_device* gpst_context_device(gpst_context* context) { return context ? &context->public_device : NULL; }

@@ -154,6 +154,9 @@ typedef struct gpst_memory_info {
 
 /* gpst_memory_create -- memory of one kind, for copies and kernels of this device
 
+   Of a context's device it is taken from the context's memory, in its size classes (gpst_pool_acquire) and budgets:
+   where a piece of the class is free nobody asks the driver. A device that was opened by itself has no such memory.
+
    Parameters   device  (in)   not NULL
                 kind    (in)   HOST, PINNED or DEVICE
                 bytes   (in)   1 .. SIZE_MAX/2
@@ -166,7 +169,7 @@ typedef struct gpst_memory_info {
    Threads      any, also several at once
    Blocking     allocates; page-locking takes time by the byte
    Device       allocates; PINNED memory that the vendor does not lock is there all the same: see gpst_memory_info
-   Source       core/device/device_memory.c          Tests  tests/test_device.c          Since 0.1
+   Source       core/memory/device_memory.c          Tests  tests/test_device.c          Since 0.1
 */
 GPST_API gpst_result gpst_memory_create(gpst_device* device, gpst_memory_kind kind, size_t bytes, gpst_memory** out);
 
@@ -184,11 +187,12 @@ GPST_API gpst_result gpst_memory_create(gpst_device* device, gpst_memory_kind ki
    Threads      any, also several at once
    Blocking     takes time by the byte
    Device       knows the memory until it is destroyed; on cpu nothing happens
-   Source       core/device/device_memory.c          Tests  tests/test_device.c          Since 0.1
+   Source       core/memory/device_memory.c          Tests  tests/test_device.c          Since 0.1
 */
 GPST_API gpst_result gpst_memory_register(gpst_device* device, void* data, size_t bytes, gpst_memory** out);
 
-/* gpst_memory_destroy -- frees memory, or unlocks what was registered
+/* gpst_memory_destroy -- frees memory, or unlocks what was registered; what a context's memory gave it has back, and
+   may lend it at once
 
    Parameters   memory  (in)  NULL is a no-op
    Shapes       none
@@ -196,8 +200,8 @@ GPST_API gpst_result gpst_memory_register(gpst_device* device, void* data, size_
    Ownership    the memory is gone; of REGISTERED memory the data is the user's as before
    Threads      one
    Blocking     unmaps memory; a driver may wait for its device
-   Device       must be done with the memory; in a forked child nothing happens
-   Source       core/device/device_memory.c          Tests  tests/test_device.c          Since 0.1
+   Device       must be done with the memory: no stream may still use it; in a forked child nothing happens
+   Source       core/memory/device_memory.c          Tests  tests/test_device.c          Since 0.1
 */
 GPST_API void gpst_memory_destroy(gpst_memory* memory);
 
@@ -212,7 +216,7 @@ GPST_API void gpst_memory_destroy(gpst_memory* memory);
    Threads      any
    Blocking     never; no allocation
    Device       none
-   Source       core/device/device_memory.c          Tests  tests/test_device.c          Since 0.1
+   Source       core/memory/device_memory.c          Tests  tests/test_device.c          Since 0.1
 */
 GPST_API void* gpst_memory_data(const gpst_memory* memory);
 GPST_API void gpst_memory_query_info(const gpst_memory* memory, gpst_memory_info* out);

@@ -11,9 +11,6 @@ struct gpst_device {
     gpsti_host* host;      /* the context's, or own_host */
     gpst_context* context; /* NULL: opened by itself */
     gpsti_a32* fork_guard; /* the context's where there is one; NULL: processes are told apart by their number */
-    gpsti_a64* host_bytes; /* the context's accounts, NULL without one */
-    gpsti_a64* device_bytes;
-    uint64_t max_host_bytes, max_device_bytes;
     const char* reason;    /* the context's, or own_reason */
     gpsti_device_info info; /* as it was when opened */
     uint32_t n_threads;    /* of a kernel that the host computes at once */

@@ -4,7 +4,7 @@
 
 #include "../device/context_internal.h"
 #include "measure.h"
-#include "../memory/keep_internal.h"
+#include "../memory/memory_internal.h"
 #include "../files/reader.h"
 
 #include <string.h>
@@ -172,27 +172,33 @@ GPSTI_PRIVATE gpst_result gpsti_measure_with_memory(gpsti_measure* self, gpsti_s
     return gpsti_measure_copies(self, stream, device_data, self->buffers[0].data, &self->out->h2d_pageable_gbps);
 }
 
+GPSTI_PRIVATE gpst_result gpsti_measure_pinned(gpsti_measure* self, gpsti_stream* stream, void* device_data) {
+    gpsti_memory_request request;
+    gpst_buffer pinned;
+    memset(&request, 0, sizeof request);
+    request.kind = GPSTI_MEMORY_PINNED;
+    request.asked_bytes = GPSTI_MEASURE_BYTES;
+    GPSTI_TRY(gpsti_memory_acquire(self->context, &request, &pinned));
+    const gpst_result result = gpsti_measure_with_memory(self, stream, device_data, pinned.data);
+    (void)stream->device->i->stream_wait_idle(stream);
+    gpsti_memory_release(self->context, &pinned);
+    return result;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_measure_device(gpsti_measure* self) {
-    gpsti_device* const device = self->context->device;
+    gpst_context* const context = self->context;
     gpsti_device_info info;
-    gpsti_host_memory pinned;
-    gpsti_stream* stream = NULL;
-    void* device_data = NULL;
-    device->i->device_query(device, &info);
+    gpst_buffer device_memory;
+    void* stream = NULL;
+    context->device->i->device_query(context->device, &info);
     GPSTI_FAIL_IF(info.zero_copy, GPST_ERROR_UNSUPPORTED, "the device computes in host memory: nothing is copied");
-    GPSTI_TRY(device->i->stream_create(device, &stream));
-    gpst_result result = gpsti_keep_make_memory(self->context->keep, device, GPSTI_MEASURE_BYTES, &device_data);
-    memset(&pinned, 0, sizeof pinned);
+    GPSTI_TRY(gpsti_handle_take(context, context->device, GPSTI_HANDLE_STREAM, &stream));
+    gpst_result result = gpsti_memory_acquire_device(context, GPSTI_MEASURE_BYTES, NULL, NULL, &device_memory);
     if (!GPST_FAILED(result)) {
-        result = gpsti_keep_make_host(self->context->keep, device, GPSTI_MEASURE_BYTES, true, &pinned);
-        if (!GPST_FAILED(result)) {
-            result = gpsti_measure_with_memory(self, stream, device_data, pinned.ptr);
-            (void)device->i->stream_wait_idle(stream);
-            device->i->host_free(device, &pinned);
-        }
-        device->i->memory_free(device, device_data, GPSTI_MEASURE_BYTES);
+        result = gpsti_measure_pinned(self, (gpsti_stream*)stream, device_memory.data);
+        gpsti_memory_release(context, &device_memory);
     }
-    device->i->stream_destroy(stream);
+    gpsti_handle_put(context, GPSTI_HANDLE_STREAM, stream);
     return result;
 }
 

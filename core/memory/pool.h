@@ -1,5 +1,5 @@
 /* core/memory/pool.h -- aligned host buffers in size classes, allocated once and used
-   again from any thread. Owns frame memory on the host; knows nothing of what is in it. */
+   again from any thread; and what a context's memory is used for. Knows nothing of what is in it. */
 #ifndef GPSTI_POOL_H
 #define GPSTI_POOL_H
 
@@ -12,7 +12,9 @@ extern "C" {
 typedef struct gpst_pool gpst_pool;
 
 typedef enum gpst_huge_pages {
-    GPST_HUGE_PAGES_DEFAULT = 0, /* try for buffers of 768 KiB and more */
+    /* Try for buffers of 768 KiB and more; not for those that leave part of a huge page unused and would take more than
+       1/16 of the budget. */
+    GPST_HUGE_PAGES_DEFAULT = 0,
     GPST_HUGE_PAGES_OFF = 1,
     GPST_HUGE_PAGES_ALWAYS = 2 /* try for every buffer */
 } gpst_huge_pages;
@@ -27,6 +29,7 @@ typedef struct gpst_pool_desc {
     uint64_t
         max_bytes; /* cap on what the pool holds, free or on loan; 0 = the context's max_host_bytes alone */
     gpst_huge_pages huge_pages;
+    const char* tag;     /* what it is for, in gpst_context_query_tags; NULL = "other"; copied */
     uint32_t end_canary; /* 0 */
 } gpst_pool_desc;
 
@@ -38,7 +41,8 @@ typedef struct gpst_pool_desc {
 typedef struct gpst_buffer {
     void* data;   /* page-aligned */
     size_t bytes; /* of the size class: at least what was asked for */
-    uint64_t id;  /* the pool's own: this loan */
+    uint64_t charged_bytes; /* what was taken for it, and is charged to the budgets: with the rest of a huge page */
+    uint64_t id;  /* this loan */
     bool pinned;  /* the device has it page-locked */
 } gpst_buffer;
 
@@ -48,9 +52,10 @@ typedef struct gpst_buffer {
    Since 0.1
 */
 typedef struct gpst_pool_info {
-    uint64_t live_bytes, peak_bytes; /* on loan: now, and at most since creation */
+    uint64_t live_bytes, peak_bytes; /* on loan, as charged: now, and at most since creation */
     uint64_t held_bytes;             /* on loan or free, as charged against the budgets */
-    uint64_t acquires, allocations, waits, wait_ns, refusals;
+    uint64_t acquires, allocations;  /* of acquires, those that had to be made: the others found what was free */
+    uint64_t waits, wait_ns, refusals;
     uint64_t hugetlb_bytes, thp_bytes, small_bytes, pinned_bytes; /* of held_bytes, by what the pages are */
     char pages_reason[128]; /* why the latest allocation got no better pages; "" when nothing was refused */
 } gpst_pool_info;
@@ -73,30 +78,32 @@ typedef struct gpst_pool_info {
 GPST_API gpst_result gpst_pool_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
                                                 const gpst_pool_desc* desc, gpst_pool** out);
 
-/* gpst_pool_destroy -- gives everything back
+/* gpst_pool_destroy -- gives everything back to the context, which keeps as much of it as
+   gpst_context_desc.max_kept_bytes allows
 
    Parameters   pool  (in)  NULL is a no-op
    Shapes       none
    Returns      GPST_OK | GPST_ERROR_STATE (buffers are on loan: nothing is freed) | GPST_ERROR_FORKED
    Ownership    the pool is gone when OK
    Threads      one, and no other call on the pool is running
-   Blocking     never waits for loans; unmaps memory
-   Device       frees host memory
+   Blocking     never waits for loans; may unmap memory
+   Device       may free host memory
    Source       core/memory/pool.c          Tests  tests/test_pool.c          Since 0.1
 */
 GPST_API gpst_result gpst_pool_destroy(gpst_pool* pool);
 
 /* gpst_pool_acquire -- lends a buffer of at least bytes
 
-   A free buffer of the size class is lent again; else a new one is allocated. At a budget, free buffers of
-   other classes are given back first; then the call waits until others release. Classes are 4096 bytes apart
-   up to 8 pages, and eight to a power of two above: less than 1/8 is more than was asked for.
+   A free buffer of the size class is lent again, whichever pool or pipeline of the context had it; else a new one is
+   allocated. At a budget, free buffers of other classes are given back first; then the call waits until others
+   release. Classes are 4096 bytes apart up to 8 pages, and eight to a power of two above: less than 1/8 is more than
+   was asked for.
 
    Parameters   pool        (in)   not NULL
                 bytes       (in)   1 .. SIZE_MAX/2
                 timeout_ns  (in)   0 = never waits; GPST_FOREVER
                 out         (out)  the loan; all-zero on failure
-   Shapes       out->data: uint8_t[out->bytes]; zeroed when new, else as the last user left it
+   Shapes       out->data: uint8_t[out->bytes]; zeroed when it had to be made, else as the last user left it
    Returns      GPST_OK | GPST_ERROR_BUDGET (can never fit, or nothing of this pool is on loan that could come
                 back) | GPST_ERROR_WOULD_BLOCK (timeout_ns 0) | GPST_ERROR_TIMEOUT | GPST_ERROR_MEMORY |
                 GPST_ERROR_OVERFLOW | GPST_ERROR_ARGUMENT | GPST_ERROR_FORKED
@@ -109,7 +116,8 @@ GPST_API gpst_result gpst_pool_destroy(gpst_pool* pool);
 */
 GPST_API gpst_result gpst_pool_acquire(gpst_pool* pool, size_t bytes, int64_t timeout_ns, gpst_buffer* out);
 
-/* gpst_pool_release -- ends a loan and zeroes *buffer; gpst_pool_trim -- gives free buffers back
+/* gpst_pool_release -- ends a loan and zeroes *buffer; gpst_pool_trim -- gives the pool's free buffers back
+   to the system
 
    Parameters   pool    (in)       NULL is a no-op
                 buffer  (in, out)  a loan of this pool; NULL or all-zero is a no-op. What is not on loan from
@@ -139,6 +147,36 @@ GPST_API void gpst_pool_trim(gpst_pool* pool);
    Source       core/memory/pool.c          Tests  tests/test_pool.c          Since 0.1
 */
 GPST_API void gpst_pool_query_info(const gpst_pool* pool, gpst_pool_info* out);
+
+/* gpst_tag_info -- what is on loan under one tag, as charged against the budgets of the host and of the device
+
+   Ownership    the caller's
+   Since 0.1
+*/
+typedef struct gpst_tag_info {
+    char tag[24];
+    uint64_t host_bytes, host_peak_bytes; /* now, and at most since the context was made */
+    uint64_t device_bytes, device_peak_bytes;
+} gpst_tag_info;
+
+/* gpst_context_query_tags -- what a context's frame memory is used for
+
+   Rings ("ring"), gpst_memory_create ("memory") and pools (gpst_pool_desc.tag) have tags of their own; what has none,
+   and what comes when there are 16, is "other".
+
+   Parameters   context  (in)   NULL: there are none
+                out      (out)  max rows, in the order in which the tags came; NULL with max 0
+                max      (in)   rows that out has
+                n        (out)  rows that there are, which may be more than max; NULL makes the call a no-op
+   Shapes       out[max]
+   Returns      none
+   Ownership    none
+   Threads      any
+   Blocking     never; no allocation
+   Device       none
+   Source       core/memory/memory.c          Tests  tests/test_memory.c          Since 0.1
+*/
+GPST_API void gpst_context_query_tags(const gpst_context* context, gpst_tag_info* out, uint32_t max, uint32_t* n);
 
 #ifdef __cplusplus
 }

@@ -10,14 +10,13 @@
 #include "../base/platform_internal.h"
 
 #include "../device/context_internal.h"
-#include "keep_internal.h"
+#include "memory_internal.h"
 #include "ring.h"
 
 #include <string.h>
 
 #define GPSTI_RING_MAX_SLOTS 65536u
 #define GPSTI_RING_MAX_ALIGN 4096u
-#define GPSTI_RING_HUGE_BYTES ((size_t)2 << 20)
 #define GPSTI_RING_SPINS 256         /* pauses before parking: about what a wake-up costs */
 #define GPSTI_RING_TRIES_MASK 15     /* a look every 16 pauses */
 #define GPSTI_RING_TAKEN 0x80000000u /* in a consumer's gpst_ring_slot.id, so that it cannot be committed */
@@ -64,8 +63,7 @@ struct gpst_ring {
     uint32_t n_spins;
     uint32_t n_cells; /* power of two >= max_slots */
     size_t stride_bytes;
-    gpsti_host_memory memory; /* of all slots */
-    uint64_t charged_bytes;
+    gpst_buffer memory; /* of all slots */
     gpsti_ring_cell* cells; /* committed */
     uint32_t* returned;     /* ids on their way back (SPSC) */
     uint32_t* free_ids;     /* a stack: the slot used last is the warmest */
@@ -94,7 +92,7 @@ GPSTI_PRIVATE gpsti_ring_cell* gpsti_ring_cell_at(const gpst_ring* ring, uint64_
 }
 
 GPSTI_PRIVATE uint8_t* gpsti_ring_data(const gpst_ring* ring, uint32_t id) {
-    return ring->memory.ptr ? (uint8_t*)ring->memory.ptr + id * ring->stride_bytes : NULL;
+    return ring->memory.data ? (uint8_t*)ring->memory.data + id * ring->stride_bytes : NULL;
 }
 
 GPSTI_PRIVATE void gpsti_ring_notify(gpsti_ring_event* event, uint32_t wake_count) {
@@ -107,7 +105,7 @@ GPSTI_PRIVATE void gpsti_ring_notify(gpsti_ring_event* event, uint32_t wake_coun
 
 /* Frame memory that nobody holds must not be touched. */
 GPSTI_PRIVATE void gpsti_ring_poison(const gpst_ring* ring, uint32_t id) {
-    if (ring->memory.ptr)
+    if (ring->memory.data)
         GPSTI_POISON(gpsti_ring_data(ring, id), ring->stride_bytes);
 }
 
@@ -538,25 +536,21 @@ GPSTI_PRIVATE gpst_result gpsti_ring_validate(const gpst_ring_desc* desc) {
 }
 
 GPSTI_PRIVATE gpst_result gpsti_ring_map_slots(gpst_ring* ring) {
-    gpst_context* context = ring->context;
-    gpsti_device* device = context->device;
-    size_t bytes = 0;
-    bool fits = true;
+    gpst_context* const context = ring->context;
+    gpsti_memory_request request;
+    memset(&request, 0, sizeof request);
     if (!ring->desc.slot_bytes)
         return GPST_OK;
-    fits = gpsti_size_round_up(ring->desc.slot_bytes, ring->desc.align_bytes, &ring->stride_bytes) &&
-           gpsti_size_mul(ring->stride_bytes, ring->desc.max_slots, &bytes);
-    const bool huge =
-        bytes >= GPSTI_RING_HUGE_BYTES; /* then whole ones, so that what is charged is what is taken */
-    fits = fits && gpsti_size_round_up(bytes, huge ? GPSTI_RING_HUGE_BYTES : GPSTI_RING_MAX_ALIGN, &bytes);
-    GPSTI_FAIL_IF(!fits, GPST_ERROR_OVERFLOW,
-                  "gpst_ring_create: desc.slot_bytes=%zu: times max_slots=%u does not fit",
+    GPSTI_FAIL_IF(!gpsti_size_round_up(ring->desc.slot_bytes, ring->desc.align_bytes, &ring->stride_bytes) ||
+                      !gpsti_size_mul(ring->stride_bytes, ring->desc.max_slots, &request.asked_bytes),
+                  GPST_ERROR_OVERFLOW, "gpst_ring_create: desc.slot_bytes=%zu: times max_slots=%u does not fit",
                   ring->desc.slot_bytes, ring->desc.max_slots);
-    GPSTI_TRY(gpsti_budget_charge(&context->host_bytes, context->info.max_host_bytes, bytes,
-                                  "gpst_ring_create: the context's max_host_bytes"));
-    ring->charged_bytes = bytes;
-    GPSTI_TRY(gpsti_keep_make_host(context->keep, device, bytes, huge, &ring->memory));
-    GPSTI_POISON(ring->memory.ptr, bytes);
+    request.kind = GPSTI_MEMORY_PINNED;
+    request.tag = gpsti_memory_tag(context->memory, "ring");
+    const gpst_result result = gpsti_memory_acquire(context, &request, &ring->memory);
+    if (GPST_FAILED(result))
+        return gpsti_fail_in(result, "gpst_ring_create");
+    GPSTI_POISON(ring->memory.data, ring->memory.bytes);
     return GPST_OK;
 }
 
@@ -580,11 +574,8 @@ GPSTI_PRIVATE gpst_result gpsti_ring_build(gpst_ring* ring) {
 GPSTI_PRIVATE void gpsti_ring_free(gpst_ring* ring) {
     gpst_context* context = ring->context;
     gpsti_host* host = &context->host;
-    if (ring->memory.ptr) {
-        GPSTI_UNPOISON(ring->memory.ptr, ring->charged_bytes);
-        context->device->i->host_free(context->device, &ring->memory);
-    }
-    gpsti_budget_refund(&context->host_bytes, ring->charged_bytes);
+    if (ring->memory.data)
+        gpsti_memory_release(context, &ring->memory);
     gpsti_free(host, ring->free_ids, ring->desc.max_slots * sizeof *ring->free_ids);
     gpsti_free(host, ring->returned, ring->n_cells * sizeof *ring->returned);
     gpsti_free(host, ring->cells, ring->n_cells * sizeof *ring->cells);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define GPSTI_MAX_WORKERS 1024u
-#define GPSTI_KEPT_PART 8 /* of the budgets, for memory that is in no pipeline's use */
 #define GPSTI_DEFAULT_HOST_BYTES ((uint64_t)1 << 30) /* where the system does not say what is available */
 
 /* ---- create / destroy ---------------------------------------------------------------- */
@@ -66,28 +65,10 @@ GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_conte
             device->memory_free_bytes ? device->memory_free_bytes / 10 * 9 : GPSTI_DEFAULT_HOST_BYTES;
 }
 
-GPSTI_PRIVATE void gpsti_context_set_shelf(const gpst_context_desc* desc, gpsti_shelf* shelf, const gpsti_a64* in_use,
-                                           uint64_t budget_bytes) {
-    shelf->in_use = in_use;
-    shelf->budget_bytes = budget_bytes;
-    shelf->most_bytes = desc->max_kept_bytes ? desc->max_kept_bytes : budget_bytes / GPSTI_KEPT_PART;
-}
-
-/* The first huge pages that a process asks for take ten times as long as the next: no run is to think that its memory
-   is dear. */
-GPSTI_PRIVATE void gpsti_context_warm_pages(void) {
-    gpsti_pages_kind kind = GPSTI_PAGES_NONE;
-    size_t mapped_bytes = 0;
-    void* ptr = NULL;
-    if (!GPST_FAILED(gpsti_pages_alloc((size_t)1 << 20, GPSTI_WANT_FILLED, &ptr, &mapped_bytes, &kind, NULL)))
-        gpsti_pages_free(ptr, mapped_bytes);
-}
-
 /* One allocation: the context, and what it keeps for its pipelines. */
 typedef struct gpsti_context_block {
     gpst_context context; /* first */
-    gpsti_keep keep;
-    gpsti_spares spares;
+    gpsti_memory memory;
     gpsti_jobs jobs;
 } gpsti_context_block;
 
@@ -103,14 +84,8 @@ GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_
     gpsti_context_resolve(context, desc);
     gpsti_context_init_device(context);
     gpsti_context_block* const block = (gpsti_context_block*)context;
-    GPSTI_TRY(gpsti_keep_init(&block->keep));
-    context->keep = &block->keep;
-    gpsti_context_set_shelf(desc, &context->keep->host, &context->host_bytes, context->info.max_host_bytes);
-    gpsti_context_set_shelf(desc, &context->keep->device, &context->device_bytes, context->info.max_device_bytes);
-    gpsti_context_warm_pages();
-    const bool keeps = context->device_info.asynchronous && desc->max_kept_bytes != 1;
-    GPSTI_TRY(gpsti_spares_init(&block->spares, keeps ? context->device : NULL));
-    context->spares = &block->spares;
+    GPSTI_TRY(gpsti_memory_init(&block->memory, context, desc->max_kept_bytes));
+    context->memory = &block->memory;
     context->jobs = &block->jobs;
     return gpsti_scheduler_create(&context->host, context->info.n_workers, &context->pin, &context->scheduler);
 }
@@ -119,10 +94,8 @@ GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_
 GPSTI_PRIVATE void gpsti_context_free(gpst_context* context) {
     if (context->scheduler)
         gpsti_scheduler_destroy(context->scheduler);
-    if (context->spares)
-        gpsti_spares_term(context->spares);
-    if (context->keep)
-        gpsti_keep_term(context->keep);
+    if (context->memory)
+        gpsti_memory_term(context->memory);
     if (context->device && context->device != context->cpu)
         context->device->i->device_close(context->device);
     if (context->cpu)
@@ -170,10 +143,8 @@ GPST_API void gpst_context_destroy(gpst_context* context) {
 }
 
 GPST_API void gpst_context_trim(gpst_context* context) {
-    if (!context || gpsti_context_forked(context))
-        return;
-    gpsti_keep_clear(context->keep);
-    gpsti_spares_clear(context->spares);
+    if (context && !gpsti_context_forked(context))
+        gpsti_memory_trim(context->memory);
 }
 
 GPST_API void gpst_context_query_info(const gpst_context* context, gpst_context_info* out) {
@@ -186,5 +157,5 @@ GPST_API void gpst_context_query_info(const gpst_context* context, gpst_context_
     out->allocation_count = gpsti_a64_load_relaxed(&context->host.allocation_count);
     out->live_bytes = gpsti_a64_load_relaxed(&context->host.live_bytes);
     if (!gpsti_context_forked(context)) /* in a child whoever had the lock is not there to let it go */
-        gpsti_keep_query(context->keep, &out->kept_host_bytes, &out->kept_device_bytes);
+        gpsti_memory_query_kept(context->memory, &out->kept_host_bytes, &out->kept_device_bytes);
 }

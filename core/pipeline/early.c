@@ -43,14 +43,12 @@ GPSTI_PRIVATE int64_t gpsti_early_beside_until_ns(const gpst_pipeline* pipeline,
    The clock is read first: what is made after that makes item 0 shorter, not longer. */
 GPSTI_PRIVATE int64_t gpsti_early_due_in_ns(const gpst_pipeline* pipeline) {
     const int64_t now_ns = gpsti_now_ns();
-    if (gpsti_pool_is_growing(pipeline->pool))
-        return GPSTI_EARLY_LOOK_NS;
     const int64_t setup_ns = gpsti_plain_setup_ns(pipeline);
     const int64_t until_ns = gpsti_early_beside_until_ns(pipeline, setup_ns, now_ns);
     const int64_t begun_ns = pipeline->start_ns + setup_ns;
     if (until_ns == 0 && pipeline->early_step->kind == GPSTI_STEP_OFFLOAD && pipeline->device_on_host)
         return GPSTI_EARLY_KERNEL_NS;
-    const bool due = until_ns != 0 && !gpsti_tuner_is_dear(gpsti_pool_price_ns(pipeline->pool), now_ns - begun_ns) &&
+    const bool due = until_ns != 0 && !gpsti_tuner_is_dear(GPSTI_STUB_PRICE_NS, now_ns - begun_ns) &&
                      gpsti_early_pays(now_ns - begun_ns, until_ns - begun_ns, (int64_t)gpsti_plain_left(pipeline),
                                       gpsti_tune_price_ns(pipeline));
     return due ? 0 : gpsti_early_look_in_ns(now_ns - begun_ns);

@@ -22,9 +22,10 @@ GPSTI_PRIVATE gpst_result gpsti_lane_make_room(gpst_pipeline* pipeline, gpsti_la
 }
 
 GPSTI_PRIVATE gpst_result gpsti_lane_make(gpsti_slot* slot, gpsti_lane* lane) {
-    gpsti_spares* const spares = slot->pipeline->context->spares;
+    gpst_context* const context = slot->pipeline->context;
     const uint32_t n_events = slot->pipeline->n_events;
     gpsti_host* const host = &slot->pipeline->context->host;
+    void* handle = NULL;
     GPSTI_TRY(gpsti_lane_make_room(slot->pipeline, lane));
     if (!lane->events)
         lane->events = (gpsti_event**)gpsti_alloc(host, n_events * sizeof(gpsti_event*));
@@ -33,60 +34,42 @@ GPSTI_PRIVATE gpst_result gpsti_lane_make(gpsti_slot* slot, gpsti_lane* lane) {
     if (!lane->events || !lane->times_ns)
         return GPST_ERROR_MEMORY;
     if (!lane->stream)
-        GPSTI_TRY(gpsti_spares_take_stream(spares, lane->device, &lane->stream));
-    for (; lane->n_events < n_events; lane->n_events++)
-        GPSTI_TRY(gpsti_spares_take_event(spares, lane->device, &lane->events[lane->n_events]));
-    return GPST_OK;
-}
-
-GPSTI_PRIVATE void gpsti_offload_free_memory(gpst_context* context, void** memory, size_t* held_bytes) {
-    if (!*memory)
-        return;
-    gpsti_budget_refund(&context->device_bytes, *held_bytes);
-    gpsti_keep_memory_free(context->keep, context->device, *memory, *held_bytes);
-    *memory = NULL;
-    *held_bytes = 0;
-}
-
-GPSTI_PRIVATE gpst_result gpsti_offload_grow(gpsti_slot* slot, void** memory, size_t* held_bytes, size_t bytes) {
-    gpst_context* const context = slot->pipeline->context;
-    gpsti_device* const device = context->device;
-    gpsti_offload_free_memory(context, memory, held_bytes);
-    GPSTI_TRY(
-        gpsti_budget_charge(&context->device_bytes, context->info.max_device_bytes, bytes, "device memory"));
-    int64_t known_ns = 0;
-    const gpst_result result = gpsti_keep_memory_alloc(context->keep, device, bytes, memory, &known_ns);
-    if (GPST_FAILED(result)) {
-        *memory = NULL;
-        gpsti_budget_refund(&context->device_bytes, bytes);
-        return result;
+        GPSTI_TRY(gpsti_handle_take(context, lane->device, GPSTI_HANDLE_STREAM, &handle));
+    lane->stream = lane->stream ? lane->stream : (gpsti_stream*)handle;
+    for (; lane->n_events < n_events; lane->n_events++) {
+        GPSTI_TRY(gpsti_handle_take(context, lane->device, GPSTI_HANDLE_EVENT, &handle));
+        lane->events[lane->n_events] = (gpsti_event*)handle;
     }
-    *held_bytes = bytes;
-    gpsti_a64_add(&slot->pipeline->device_growths, 1);
-    gpsti_pool_note_known(slot->pipeline->pool, known_ns);
     return GPST_OK;
 }
 
-GPSTI_PRIVATE void gpsti_offload_count_setup(gpsti_slot* slot, int64_t begin_ns) {
-    gpsti_pool_growth_end(slot->pipeline->pool, begin_ns, &slot->setup_ns);
+GPSTI_PRIVATE void gpsti_offload_free_memory(gpst_context* context, gpst_buffer* memory) {
+    if (memory->data)
+        gpsti_memory_release(context, memory);
+}
+
+GPSTI_PRIVATE void gpsti_offload_count_setup(gpsti_slot* slot, int64_t here_ns) {
+    gpsti_a64_add(&slot->setup_ns, (uint64_t)(gpsti_pool_growth_here_ns() - here_ns));
 }
 
 GPSTI_PRIVATE gpst_result gpsti_lane_prepare(gpsti_slot* slot, gpsti_lane* lane) {
     if (lane->stream && lane->n_events == slot->pipeline->n_events)
         return GPST_OK;
-    const int64_t begin_ns = gpsti_pool_growth_begin(slot->pipeline->pool);
+    const int64_t here_ns = gpsti_pool_growth_here_ns();
     const gpst_result result = gpsti_lane_make(slot, lane);
-    gpsti_offload_count_setup(slot, begin_ns);
+    gpsti_offload_count_setup(slot, here_ns);
     return result;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, void** memory, size_t* held_bytes,
-                                                size_t bytes) {
-    if (*memory && *held_bytes >= bytes)
+GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, gpst_buffer* memory, size_t bytes, const char* tag) {
+    gpst_context* const context = slot->pipeline->context;
+    if (memory->data && memory->bytes >= bytes)
         return GPST_OK;
-    const int64_t begin_ns = gpsti_pool_growth_begin(slot->pipeline->pool);
-    const gpst_result result = gpsti_offload_grow(slot, memory, held_bytes, bytes);
-    gpsti_offload_count_setup(slot, begin_ns);
+    gpsti_offload_free_memory(context, memory);
+    const int64_t here_ns = gpsti_pool_growth_here_ns();
+    const gpst_result result =
+        gpsti_memory_acquire_device(context, bytes, tag, &slot->pipeline->device_growths, memory);
+    gpsti_offload_count_setup(slot, here_ns);
     return result;
 }
 
@@ -139,13 +122,13 @@ GPSTI_PRIVATE gpst_result gpsti_offload_place(gpsti_slot* slot, const gpsti_step
         return GPST_OK;
     slot->lane->copies = true;
     GPSTI_TRY(gpst_image_bytes(&slot->item.input, &bytes));
-    GPSTI_TRY(gpsti_offload_reserve(slot, &slot->device_input, &slot->device_input_bytes, bytes));
-    slot->device_source.data = slot->device_input;
+    GPSTI_TRY(gpsti_offload_reserve(slot, &slot->device_input, bytes, "input"));
+    slot->device_source.data = slot->device_input.data;
     for (uint32_t o = 0; slot->item.outputs && o < slot->item.n_outputs; o++) {
         gpsti_output* const output = &slot->out[o];
         GPSTI_TRY(gpst_image_bytes(&slot->outputs[o], &bytes));
-        GPSTI_TRY(gpsti_offload_reserve(slot, &output->device, &output->device_bytes, bytes));
-        slot->device_images[o].data = output->device;
+        GPSTI_TRY(gpsti_offload_reserve(slot, &output->device, bytes, "output"));
+        slot->device_images[o].data = output->device.data;
     }
     return GPST_OK;
 }
@@ -302,9 +285,9 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_ste
 
 GPSTI_PRIVATE void gpsti_offload_free_pictures(gpsti_slot* slot) {
     gpst_context* const context = slot->pipeline->context;
-    gpsti_offload_free_memory(context, &slot->device_input, &slot->device_input_bytes);
+    gpsti_offload_free_memory(context, &slot->device_input);
     for (uint32_t o = 0; slot->out && o < slot->pipeline->n_outputs; o++)
-        gpsti_offload_free_memory(context, &slot->out[o].device, &slot->out[o].device_bytes);
+        gpsti_offload_free_memory(context, &slot->out[o].device);
 }
 
 /* Afterwards nothing on the device touches the slots' memory. Where that was too little they keep none, so that others
@@ -468,11 +451,11 @@ GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, 
 GPSTI_PRIVATE void gpsti_lane_free(gpsti_slot* slot, gpsti_lane* lane) {
     if (!lane->device)
         return;
-    gpsti_spares* const spares = slot->pipeline->context->spares;
+    gpst_context* const context = slot->pipeline->context;
     if (lane->stream)
-        gpsti_spares_put_stream(spares, lane->stream);
+        gpsti_handle_put(context, GPSTI_HANDLE_STREAM, lane->stream);
     for (uint32_t e = 0; e < lane->n_events; e++)
-        gpsti_spares_put_event(spares, lane->events[e]);
+        gpsti_handle_put(context, GPSTI_HANDLE_EVENT, lane->events[e]);
     if (lane->times_ns)
         gpsti_free(&slot->pipeline->context->host, lane->times_ns, slot->pipeline->n_events * sizeof(int64_t));
     if (lane->events)
@@ -518,22 +501,13 @@ GPSTI_PRIVATE gpst_result gpsti_offload_constants_make(gpst_pipeline* pipeline, 
         return GPST_OK;
     GPSTI_FAIL_IF(!gpsti_size_round_up(mask_bytes, 64, &bytes) || !gpsti_size_add(bytes, table_bytes, &bytes),
                   GPST_ERROR_OVERFLOW, "gpst_pipeline_create: the warp's mask and table do not fit in memory");
-    GPSTI_TRY(
-        gpsti_budget_charge(&context->device_bytes, context->info.max_device_bytes, bytes, "device memory"));
-    int64_t known_ns = 0;
-    const gpst_result result = gpsti_keep_memory_alloc(context->keep, device, bytes, &stage->constants, &known_ns);
-    if (GPST_FAILED(result)) {
-        stage->constants = NULL;
-        gpsti_budget_refund(&context->device_bytes, bytes);
-        return result;
-    }
-    stage->constants_bytes = bytes;
-    uint8_t* const table_copy = (uint8_t*)stage->constants + (bytes - table_bytes);
+    GPSTI_TRY(gpsti_memory_acquire_device(context, bytes, "warp", NULL, &stage->constants));
+    uint8_t* const table_copy = (uint8_t*)stage->constants.data + (bytes - table_bytes);
     if (mask_bytes > 0)
-        GPSTI_TRY(gpsti_offload_constants_copy(device, stage->constants, mask, mask_bytes));
+        GPSTI_TRY(gpsti_offload_constants_copy(device, stage->constants.data, mask, mask_bytes));
     if (table_bytes > 0)
         GPSTI_TRY(gpsti_offload_constants_copy(device, table_copy, table, table_bytes));
-    stage->mask = mask_bytes > 0 ? (const uint8_t*)stage->constants + mask_data : NULL;
+    stage->mask = mask_bytes > 0 ? (const uint8_t*)stage->constants.data + mask_data : NULL;
     stage->table = table_bytes > 0 ? table_copy : NULL;
     return GPST_OK;
 }
@@ -547,7 +521,7 @@ GPSTI_INTERN void gpsti_offload_constants_load(gpst_pipeline* pipeline, gpsti_st
 }
 
 GPSTI_INTERN void gpsti_offload_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage) {
-    gpsti_offload_free_memory(pipeline->context, &stage->constants, &stage->constants_bytes);
+    gpsti_offload_free_memory(pipeline->context, &stage->constants);
 }
 
 /* ---- the user's own device work ------------------------------------------------------------ */

@@ -270,7 +270,6 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     gpsti_tune_set_order(pipeline);
     gpsti_pipeline_set_batch(pipeline, desc);
     GPSTI_TRY(gpst_pool_create(pipeline->context, &pool, &pipeline->pool));
-    gpsti_pool_set_keeps(pipeline->pool);
     return gpsti_slots_create(pipeline);
 }
 
@@ -335,8 +334,6 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
         (void)gpst_pool_destroy(pipeline->pool);
     for (uint32_t s = 0; pipeline->stages && s < pipeline->desc.n_stages; s++)
         gpsti_stage_free(pipeline, &pipeline->stages[s]);
-    if (pipeline->started)
-        gpsti_keep_count_run(pipeline->context->keep);
     if (pipeline->stages)
         gpsti_free(host, pipeline->stages, pipeline->desc.n_stages * sizeof *pipeline->stages);
     if (pipeline->clocks)

@@ -29,8 +29,6 @@
 #include "../workers/scheduler_internal.h"
 #include "../workers/inside_internal.h"
 #include "../tuning/recall_internal.h"
-#include "../memory/keep_internal.h"
-#include "../memory/spares_internal.h"
 #include "../stats/timing_internal.h"
 #include "../tuning/tuner_internal.h"
 #include "../files/writer_internal.h"
@@ -97,12 +95,17 @@ typedef struct gpsti_stage {
 
     /* WARP on a device with memory of its own: its copies of the warp's mask and table, in one block; or why there
        are none: then every item of it fails like that, and is done on the CPU. */
-    void* constants;
-    size_t constants_bytes;
+    gpst_buffer constants;
     const void *mask, *table;
     gpst_result constants_result;
     char constants_reason[GPST_REASON_BYTES];
 } gpsti_stage;
+
+/* ---- what memory was thought to cost: stubs, only until the engine that does not ask is here -- */
+
+#define GPSTI_STUB_GROWTH_NS ((int64_t)0)
+#define GPSTI_STUB_PRICE_NS ((int64_t)0)
+#define GPSTI_STUB_GROWTH_CPU_NS ((int64_t)0)
 
 /* ---- slots ------------------------------------------------------------------------ */
 
@@ -121,8 +124,7 @@ typedef struct gpsti_emit {
 typedef struct gpsti_output {
     gpsti_job job;
     gpst_buffer host;
-    void* device;
-    size_t device_bytes;
+    gpst_buffer device;
     gpsti_emit* emits;       /* list; the first n_emits are in use, the next one holds the open room */
     uint32_t n_emits;
     uint32_t writes_pending; /* locked */
@@ -181,8 +183,7 @@ struct gpsti_slot {
     gpsti_slot* companion;  /* the next item of its batch; the first item's stream and events are all of theirs */
     gpsti_lane lanes[2];    /* the context's device, and what it falls back to */
     gpsti_lane* lane;       /* of the group now on its way: of a batch the first item's */
-    void* device_input;
-    size_t device_input_bytes;
+    gpst_buffer device_input;
     bool in_place;          /* its kernel works on host memory: nothing to copy */
     gpst_image device_source;
     gpst_image* device_images; /* n_outputs: the outputs where kernels write them */

@@ -68,7 +68,8 @@ GPSTI_PRIVATE gpst_result gpsti_plain_write(gpsti_plain* self, gpsti_note* note,
 }
 
 GPSTI_INTERN int64_t gpsti_plain_setup_ns(const gpst_pipeline* pipeline) {
-    return gpsti_pool_growth_ns(pipeline->pool);
+    (void)pipeline;
+    return GPSTI_STUB_GROWTH_NS;
 }
 
 GPSTI_INTERN int64_t gpsti_plain_time_ns(const gpst_pipeline* pipeline) {
@@ -244,7 +245,7 @@ GPSTI_PRIVATE bool gpsti_plain_hands_over(const gpsti_plain* self, uint32_t s) {
         return false;
     if (pipeline->next_index == 1)
         return n_left + wide > 1 && s > 0 && mean_ns >= GPSTI_PLAIN_LONG_NS &&
-               !gpsti_tuner_is_dear(gpsti_pool_price_ns(pipeline->pool), mean_ns);
+               !gpsti_tuner_is_dear(GPSTI_STUB_PRICE_NS, mean_ns);
     return gpsti_plain_would_gain(self, mean_ns, memory_ns, n_left);
 }
 

@@ -14,7 +14,7 @@ GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline) {
 }
 
 GPSTI_INTERN uint64_t gpsti_report_made(const gpst_pipeline* pipeline) {
-    return gpsti_report_growths(pipeline) - gpsti_pool_n_known(pipeline->pool);
+    return gpsti_report_growths(pipeline);
 }
 
 /* ---- demands ------------------------------------------------------------------------------ */

@@ -52,20 +52,17 @@ GPSTI_PRIVATE gpsti_slot* gpsti_tail_take_slot(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN bool gpsti_tail_run(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    const uint32_t n_items = pipeline->in_flight, n_slots = pipeline->n_slots_used;
     if (pipeline->giving_back || !gpsti_tail_is_here(pipeline))
         return false;
     gpsti_tail_retire(pipeline);
     gpsti_slot* const slot = gpsti_tail_take_slot(pipeline);
-    if (!slot && !gpsti_pool_has_spare(pipeline->pool, n_items, n_slots))
+    if (!slot)
         return false;
     pipeline->giving_back = true;
     pipeline->executing++;
     gpsti_scheduler_leave(scheduler, GPSTI_TAIL_NS);
     gpsti_mutex_unlock(&scheduler->mutex);
-    if (slot)
-        gpsti_slot_empty(slot);
-    gpsti_pool_drop_spare(pipeline->pool, n_items, n_slots);
+    gpsti_slot_empty(slot);
     gpsti_mutex_lock(&scheduler->mutex);
     gpsti_scheduler_return(scheduler, GPSTI_TAIL_NS);
     pipeline->executing--;

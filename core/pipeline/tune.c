@@ -478,9 +478,9 @@ GPSTI_INTERN void gpsti_tune_prepare(gpst_pipeline* pipeline) {
 GPSTI_INTERN void gpsti_tune_note_item(const gpsti_slot* slot) {
     gpsti_tune* const tune = &slot->pipeline->tune;
     const uint64_t host_bytes = gpsti_a64_load(&slot->host_bytes);
-    uint64_t device_bytes = slot->device_input_bytes;
+    uint64_t device_bytes = slot->device_input.charged_bytes;
     for (uint32_t o = 0; o < slot->pipeline->n_outputs; o++)
-        device_bytes += slot->out[o].device_bytes;
+        device_bytes += slot->out[o].device.charged_bytes;
     if (host_bytes > tune->item_host_bytes)
         tune->item_host_bytes = host_bytes;
     if (device_bytes > tune->item_device_bytes)
@@ -559,7 +559,7 @@ GPSTI_PRIVATE bool gpsti_tune_finds_no_memory(const gpst_pipeline* pipeline) {
                        pipeline->items_ok < GPSTI_TUNE_FILL_ITEMS * (uint64_t)pipeline->n_active;
     if (tune->serial_ns <= 0.0 || (!is_first && !fills)) /* what follows has a lock of its own */
         return false;
-    return tune->growths != gpsti_report_made(pipeline) || (fills && gpsti_pool_is_growing(pipeline->pool));
+    return tune->growths != gpsti_report_made(pipeline);
 }
 
 /* What was in flight has left. */

@@ -158,7 +158,7 @@ GPSTI_PRIVATE void gpsti_tune_describe(const gpst_pipeline* pipeline, gpsti_reca
     if (pipeline->whole && gpsti_tune_stands_in_line(pipeline) && wall_ns < GPSTI_TUNE_RECALL_BRIEF_NS)
         out->most_whole = gpsti_tune_most_whole(pipeline);
     out->made_memory = gpsti_report_made(pipeline) > 0 &&
-                       gpsti_pool_growth_ns(pipeline->pool) > wall_ns / GPSTI_TUNE_RECALL_MADE;
+                       GPSTI_STUB_GROWTH_NS > wall_ns / GPSTI_TUNE_RECALL_MADE;
     out->n_slots = pipeline->n_slots_used;
     out->slot_ns = gpsti_tune_slot_ns(pipeline);
     out->source_ns = tune->source_ns;
@@ -223,7 +223,7 @@ GPSTI_INTERN bool gpsti_tune_recall(gpst_pipeline* pipeline) {
     const gpsti_recalled* const known = gpsti_recall_find(&gpsti_jobs_of(context)->recall, tune->job);
     if (known && known->is_old)
         tune->n_whole_workers = gpsti_recall_workers_then(known);
-    if (!known || !gpsti_recall_serves(known, pipeline->desc.n_items_expected) || !gpsti_keep_stays(context->keep))
+    if (!known || !gpsti_recall_serves(known, pipeline->desc.n_items_expected))
         return false;
     gpsti_tune_take_over(pipeline, known);
     return true;

@@ -32,15 +32,15 @@ GPSTI_PRIVATE int64_t gpsti_tune_made_ns(const gpst_pipeline* pipeline, int64_t 
 /* What a driver locked stays for the next runs, which pay for it, too. What cores made is soon made again, and more of
    it than runs need would only fill their caches. */
 GPSTI_PRIVATE int64_t gpsti_tune_share_ns(const gpst_pipeline* pipeline, int64_t price_ns) {
-    gpst_context* const context = pipeline->context;
-    return context->device_info.locks_host ? gpsti_keep_share_ns(context->keep, price_ns) : price_ns;
+    (void)pipeline;
+    return price_ns;
 }
 
 /* Cores make it side by side. Of a run with a device they are not what more slots would keep busy: it gains less. */
 GPSTI_INTERN int64_t gpsti_tune_slot_ns(const gpst_pipeline* pipeline) {
     const gpsti_tuner_budget* const budget = &pipeline->tune.tuner.budget;
     const bool in_turn = budget->streams || pipeline->context->device_info.locks_host;
-    const int64_t made_ns = gpsti_tune_made_ns(pipeline, gpsti_pool_price_ns(pipeline->pool));
+    const int64_t made_ns = gpsti_tune_made_ns(pipeline, GPSTI_STUB_PRICE_NS);
     return gpsti_tune_share_ns(pipeline, made_ns) / (in_turn ? 1 : budget->cores);
 }
 

@@ -42,8 +42,8 @@ GPSTI_INTERN int64_t gpsti_tune_open_ns(const gpst_pipeline* pipeline, bool whol
 /* Whoever made the memory, the next runs find it, and it is they who pay where this one is too short: a price that was
    high once (the system had no page at hand) would keep every run of the job plain. */
 GPSTI_INTERN int64_t gpsti_tune_memory_ns(const gpst_pipeline* pipeline) {
-    const int64_t slot_ns = gpsti_keep_share_ns(pipeline->context->keep, gpsti_pool_price_ns(pipeline->pool));
-    return gpsti_tuner_setups_ns(slot_ns);
+    (void)pipeline;
+    return gpsti_tuner_setups_ns(GPSTI_STUB_PRICE_NS);
 }
 
 GPSTI_INTERN int64_t gpsti_tune_price_ns(const gpst_pipeline* pipeline) {
@@ -90,8 +90,6 @@ GPSTI_INTERN void gpsti_tune_let_in(gpst_pipeline* pipeline) {
     if (!gpsti_tune_holds_back(pipeline))
         return;
     gpsti_scheduler_look_in(pipeline->context->scheduler, 0);
-    if (gpsti_pool_is_growing(pipeline->pool))
-        return;
     gpsti_tune_guess(pipeline);
     if (gpsti_tune_slots_now(pipeline) > pipeline->n_slots)
         gpsti_tune_apply(pipeline);

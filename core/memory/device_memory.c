@@ -1,9 +1,8 @@
-/* core/device/device_memory.c -- memory of the host, page-locked and of the device, and the user's own that a device
-   has locked. Copies nothing. */
+/* core/memory/device_memory.c -- memory as a user asks a device for it: of the host, page-locked and of the device, and
+   the user's own that a device has locked. Copies nothing. */
 #include "../base/platform_internal.h"
 
-#include "context_internal.h"
-#include "device_internal.h"
+#include "memory_internal.h"
 
 #include <string.h>
 
@@ -11,64 +10,61 @@ struct gpst_memory {
     gpst_device* device;
     gpst_memory_kind kind;
     void* data;
-    size_t bytes;           /* as asked for */
-    size_t mapped_bytes;    /* HOST */
-    gpsti_host_memory host; /* PINNED */
+    size_t bytes;          /* as asked for */
+    gpst_buffer buffer;    /* of a context's memory; */
+    gpsti_host_memory own; /* of a device that was opened by itself, which keeps none */
     bool pinned;
     char reason[128];
 };
 
-/* ---- budgets of a context ---------------------------------------------------------- */
+GPSTI_STATIC_ASSERT(GPST_MEMORY_HOST - 1 == GPSTI_MEMORY_HOST && GPST_MEMORY_PINNED - 1 == GPSTI_MEMORY_PINNED &&
+                        GPST_MEMORY_DEVICE - 1 == GPSTI_MEMORY_DEVICE,
+                    "the kinds are counted alike");
 
-GPSTI_PRIVATE gpst_result gpsti_memory_charge(gpst_device* device, gpst_memory_kind kind, size_t bytes) {
-    const bool of_device = kind == GPST_MEMORY_DEVICE;
-    gpsti_a64* const account = of_device ? device->device_bytes : device->host_bytes;
-    return account ? gpsti_budget_charge(account, of_device ? device->max_device_bytes : device->max_host_bytes, bytes,
-                                         "gpst_memory_create")
-                   : GPST_OK;
+/* Memory that was used before is zeroed where new memory would be. */
+GPSTI_PRIVATE gpst_result gpsti_memory_take_kept(gpst_memory* memory) {
+    gpst_context* const context = memory->device->context;
+    gpsti_memory_request request;
+    gpsti_a64 n_growths;
+    gpsti_a64_store(&n_growths, 0);
+    memset(&request, 0, sizeof request);
+    request.kind = (gpsti_memory_kind)(memory->kind - 1);
+    request.asked_bytes = memory->bytes;
+    request.tag = gpsti_memory_tag(context->memory, "memory");
+    request.n_growths = &n_growths;
+    request.why_not = memory->reason;
+    GPSTI_TRY(gpsti_memory_acquire(context, &request, &memory->buffer));
+    memory->data = memory->buffer.data;
+    memory->pinned = memory->buffer.pinned;
+    if (memory->kind != GPST_MEMORY_DEVICE && gpsti_a64_load(&n_growths) == 0)
+        memset(memory->data, 0, memory->bytes);
+    return GPST_OK;
 }
 
-GPSTI_PRIVATE void gpsti_memory_refund(gpst_device* device, gpst_memory_kind kind, size_t bytes) {
-    gpsti_a64* const account = kind == GPST_MEMORY_DEVICE ? device->device_bytes : device->host_bytes;
-    if (account)
-        gpsti_budget_refund(account, bytes);
-}
-
-/* ---- kinds -------------------------------------------------------------------------- */
-
-GPSTI_PRIVATE gpst_result gpsti_memory_take_host(gpst_memory* memory) {
-    gpsti_pages_kind pages = GPSTI_PAGES_NONE;
-    const bool large = memory->bytes >= GPSTI_PAGES_REST_BYTES;
-    return gpsti_pages_alloc(memory->bytes, large ? GPSTI_WANT_FILLED : GPSTI_WANT_SMALL, &memory->data,
-                             &memory->mapped_bytes, &pages, NULL);
-}
-
-GPSTI_PRIVATE gpst_result gpsti_memory_take_pinned(gpst_memory* memory) {
-    gpsti_device* const device = memory->device->device;
-    GPSTI_TRY(device->i->host_alloc(device, memory->bytes, memory->bytes >= GPSTI_PAGES_REST_BYTES, &memory->host));
-    memory->data = memory->host.ptr;
-    memory->pinned = memory->host.pinned;
-    gpsti_copy_text(memory->reason, sizeof memory->reason, memory->host.why_not);
+GPSTI_PRIVATE gpst_result gpsti_memory_take_own(gpst_memory* memory) {
+    GPSTI_TRY(gpsti_memory_make(memory->device->device, (gpsti_memory_kind)(memory->kind - 1), memory->bytes,
+                                memory->bytes >= GPSTI_PAGES_REST_BYTES, &memory->own));
+    memory->data = memory->own.ptr;
+    memory->pinned = memory->own.pinned;
+    gpsti_copy_text(memory->reason, sizeof memory->reason, memory->own.why_not);
     return GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_memory_take(gpst_memory* memory) {
-    gpsti_device* const device = memory->device->device;
-    return memory->kind == GPST_MEMORY_HOST     ? gpsti_memory_take_host(memory)
-           : memory->kind == GPST_MEMORY_PINNED ? gpsti_memory_take_pinned(memory)
-                                                : device->i->memory_alloc(device, memory->bytes, &memory->data);
+    GPSTI_TRY(memory->device->context ? gpsti_memory_take_kept(memory) : gpsti_memory_take_own(memory));
+    if (memory->kind != GPST_MEMORY_PINNED)
+        memory->reason[0] = '\0';
+    return GPST_OK;
 }
 
 GPSTI_PRIVATE void gpsti_memory_give_back(gpst_memory* memory) {
     gpsti_device* const device = memory->device->device;
-    if (memory->kind == GPST_MEMORY_HOST)
-        gpsti_pages_free(memory->data, memory->mapped_bytes);
-    else if (memory->kind == GPST_MEMORY_PINNED)
-        device->i->host_free(device, &memory->host);
-    else if (memory->kind == GPST_MEMORY_DEVICE)
-        device->i->memory_free(device, memory->data, memory->bytes);
-    else if (device->i->host_unregister)
+    if (memory->kind == GPST_MEMORY_REGISTERED && device->i->host_unregister)
         device->i->host_unregister(device, memory->data, memory->bytes);
+    else if (memory->buffer.data)
+        gpsti_memory_release(memory->device->context, &memory->buffer);
+    else if (memory->own.ptr)
+        gpsti_memory_unmake(device, (gpsti_memory_kind)(memory->kind - 1), &memory->own);
 }
 
 /* ---- create, register, destroy -------------------------------------------------------- */
@@ -88,19 +84,15 @@ GPST_API gpst_result gpst_memory_create(gpst_device* device, gpst_memory_kind ki
     GPSTI_TRY(gpsti_memory_check(device, bytes, out, function));
     GPSTI_FAIL_IF(kind < GPST_MEMORY_HOST || kind > GPST_MEMORY_DEVICE, GPST_ERROR_ARGUMENT,
                   "%s: kind=%d: must be HOST, PINNED or DEVICE", function, (int)kind);
-    GPSTI_TRY(gpsti_memory_charge(device, kind, bytes));
     gpst_memory* const memory = (gpst_memory*)gpsti_device_add_object(device, sizeof *memory, function);
-    if (!memory) {
-        gpsti_memory_refund(device, kind, bytes);
+    if (!memory)
         return GPST_ERROR_MEMORY;
-    }
     memory->device = device;
     memory->kind = kind;
     memory->bytes = bytes;
     const gpst_result result = gpsti_memory_take(memory);
     if (GPST_FAILED(result)) {
         gpsti_device_drop_object(device, memory, sizeof *memory);
-        gpsti_memory_refund(device, kind, bytes);
         return gpsti_fail_in(result, function);
     }
     *out = memory;
@@ -137,8 +129,6 @@ GPST_API void gpst_memory_destroy(gpst_memory* memory) {
         return;
     gpst_device* const device = memory->device;
     gpsti_memory_give_back(memory);
-    if (memory->kind != GPST_MEMORY_REGISTERED)
-        gpsti_memory_refund(device, memory->kind, memory->bytes);
     gpsti_device_drop_object(device, memory, sizeof *memory);
 }
 

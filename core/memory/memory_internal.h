@@ -1,0 +1,158 @@
+/* core/memory/memory_internal.h -- the frame memory of a context, pageable, page-locked and of the device, in size
+   classes and within the context's two budgets; and the streams and events of its device. */
+#ifndef GPSTI_MEMORY_INTERNAL_H
+#define GPSTI_MEMORY_INTERNAL_H
+
+#include "../../backends/backend.h"
+#include "../device/context_internal.h"
+#include "pool.h"
+
+#define GPSTI_MEMORY_CLASSES (8 + 64 * 8)
+#define GPSTI_MEMORY_TAGS 16
+#define GPSTI_MEMORY_NONE UINT32_MAX
+#define GPSTI_HANDLES_MOST 128
+
+typedef enum gpsti_memory_kind {
+    GPSTI_MEMORY_HOST = 0, /* pageable */
+    GPSTI_MEMORY_PINNED = 1, /* the device's host memory, page-locked where it locks any */
+    GPSTI_MEMORY_DEVICE = 2,
+    GPSTI_MEMORY_KINDS = 3
+} gpsti_memory_kind;
+
+typedef enum gpsti_memory_state {
+    GPSTI_MEMORY_UNUSED = 0,
+    GPSTI_MEMORY_FREE = 1,
+    GPSTI_MEMORY_LENT = 2,
+    GPSTI_MEMORY_MAKING = 3 /* by a thread that has let the mutex go */
+} gpsti_memory_state;
+
+/* One piece of memory, lent or free; or, without memory, an entry of the table to be used again. */
+typedef struct gpsti_memory_block {
+    gpsti_memory_state state;
+    gpsti_memory_kind kind;
+    gpsti_device* device;     /* whose memory it is */
+    gpsti_host_memory memory; /* DEVICE: ptr and bytes alone */
+    size_t bytes;             /* of the size class: what is lent */
+    uint64_t charged_bytes;   /* what was taken: with the rest of a huge page */
+    bool is_huge;             /* as it was asked for */
+    gpst_pool* pool;          /* which holds it, lent or free; NULL: none */
+    uint32_t class_index, tag;
+    uint32_t next;     /* in its free list, or among the unused entries */
+    uint32_t loan;     /* number of the loan, so that the id of an earlier one is known for what it is */
+    uint64_t freed_at; /* clock of the context's memory when it was given back */
+} gpsti_memory_block;
+
+typedef enum gpsti_handle_kind { GPSTI_HANDLE_STREAM = 0, GPSTI_HANDLE_EVENT = 1 } gpsti_handle_kind;
+
+typedef struct gpsti_handles {
+    uint32_t n;
+    void* handles[GPSTI_HANDLES_MOST];
+} gpsti_handles;
+
+/* What is free and no pool's is kept for whoever comes next. */
+struct gpsti_memory {
+    gpst_context* context;
+    /* Over all below, over the context's accounts and over its pools; not held while the system or a driver makes or
+       frees something. */
+    gpsti_mutex mutex;
+    gpsti_cond changed; /* something was given back */
+    uint32_t n_waiters;
+    uint32_t n_freeing; /* blocks on their way to the system, */
+    uint64_t n_freed;   /* and of those that are there, ever */
+    uint64_t clock;     /* counts releases, */
+    uint32_t n_loans;   /* and loans */
+    bool lost;          /* the device is: nothing is kept from now on */
+    uint64_t kept_bytes[2], max_kept_bytes[2]; /* of the host, of the device */
+    gpsti_memory_block* blocks;
+    uint32_t n_blocks, max_blocks, unused;
+    uint32_t free[GPSTI_MEMORY_KINDS][GPSTI_MEMORY_CLASSES]; /* first of each free list: given back last */
+    uint32_t n_tags;
+    gpst_tag_info tags[GPSTI_MEMORY_TAGS];
+    gpsti_handles handles[2];
+};
+
+/* The fields but context and desc are under the mutex of the context's memory. */
+struct gpst_pool {
+    gpst_context* context;
+    gpst_pool_desc desc;
+    uint32_t tag;
+    uint32_t n_out; /* on loan, or being made: what a waiter may hope for */
+    gpst_pool_info info;
+};
+
+/* Zeroed, it asks for nothing special. */
+typedef struct gpsti_memory_request {
+    gpsti_memory_kind kind;
+    size_t asked_bytes;
+    gpst_huge_pages huge_pages;
+    bool is_filled; /* all of it will be written: large new memory is used once as it is made, so that what that takes
+                       is no stage's work */
+    uint32_t tag;
+    gpst_pool* pool;      /* for whom; NULL: no pool */
+    gpsti_a64* grown_ns;  /* what making it takes is added; NULL: to nothing */
+    gpsti_a64* n_growths; /* 1 is added where it had to be made; NULL: to nothing */
+    char* why_not;        /* 128 bytes: why there are no better pages; NULL: not asked */
+    size_t bytes; /* of the class: set by gpsti_memory_classify */
+    uint32_t class_index;
+} gpsti_memory_request;
+
+/* max_kept_bytes as in gpst_context_desc. The context's info is resolved and its devices are open. */
+GPSTI_INTERN gpst_result gpsti_memory_init(gpsti_memory* memory, gpst_context* context, uint64_t max_kept_bytes);
+GPSTI_INTERN void gpsti_memory_term(gpsti_memory* memory);
+/* Gives what is kept back to the system, streams and events too. */
+GPSTI_INTERN void gpsti_memory_trim(gpsti_memory* memory);
+/* What is kept now. */
+GPSTI_INTERN void gpsti_memory_query_kept(gpsti_memory* memory, uint64_t* host_bytes, uint64_t* device_bytes);
+/* The number of a tag, which is copied; NULL is "other", and so are those beyond the last there is room for. */
+GPSTI_INTERN uint32_t gpsti_memory_tag(gpsti_memory* memory, const char* tag);
+
+/* Memory of the class that fits, used before or made. Free memory is given back to the system before anybody is
+   refused. BUDGET with the reason set; what the backend answers. Any thread. */
+GPSTI_INTERN gpst_result gpsti_memory_acquire(gpst_context* context, gpsti_memory_request* request, gpst_buffer* out);
+/* Of the device. tag: as gpsti_memory_tag takes it. */
+GPSTI_INTERN gpst_result gpsti_memory_acquire_device(gpst_context* context, size_t bytes, const char* tag,
+                                                     gpsti_a64* n_growths, gpst_buffer* out);
+/* Zeroes *buffer; all-zero is a no-op. No stream uses the memory any more. Any thread. */
+GPSTI_INTERN void gpsti_memory_release(gpst_context* context, gpst_buffer* buffer);
+
+/* ---- for pools: the caller holds the mutex ------------------------------------------------ */
+
+/* OVERFLOW without a reason. Needs no mutex. */
+GPSTI_INTERN gpst_result gpsti_memory_classify(gpsti_memory_request* request);
+/* As gpsti_memory_acquire, but where there is no room: WOULD_BLOCK without a reason. Lets the mutex go while memory is
+   made or freed. */
+GPSTI_INTERN gpst_result gpsti_memory_try(gpsti_memory* memory, const gpsti_memory_request* request, gpst_buffer* out);
+/* Until something is given back, or for no reason. */
+GPSTI_INTERN void gpsti_memory_wait(gpsti_memory* memory, int64_t deadline_ns);
+/* BUDGET, with the reason. */
+GPSTI_INTERN gpst_result gpsti_memory_over_budget(const gpsti_memory* memory, const gpsti_memory_request* request);
+/* False: not on loan from this pool (NULL: from none). */
+GPSTI_INTERN bool gpsti_memory_give(gpsti_memory* memory, const gpst_pool* pool, const gpst_buffer* buffer);
+/* What the pool has free goes to the system; or it is no pool's any more. */
+GPSTI_INTERN void gpsti_memory_trim_pool(gpsti_memory* memory, const gpst_pool* pool);
+GPSTI_INTERN void gpsti_memory_disown(gpsti_memory* memory, gpst_pool* pool);
+
+/* ---- one piece, outside any context's account ------------------------------------------------ */
+
+GPSTI_INTERN gpst_result gpsti_memory_make(gpsti_device* device, gpsti_memory_kind kind, size_t bytes, bool want_huge,
+                                           gpsti_host_memory* out);
+GPSTI_INTERN void gpsti_memory_unmake(gpsti_device* device, gpsti_memory_kind kind, gpsti_host_memory* memory);
+
+/* ---- streams and events: core/memory/device_cache.c --------------------------------------------- */
+
+/* A gpsti_stream* or gpsti_event* of the device: one that was put, or a new one. Any thread, both. */
+GPSTI_INTERN gpst_result gpsti_handle_take(gpst_context* context, gpsti_device* device, gpsti_handle_kind kind,
+                                           void** out);
+/* The stream is idle, and has nothing to say that nobody was told of; no stream is to pass the event. */
+GPSTI_INTERN void gpsti_handle_put(gpst_context* context, gpsti_handle_kind kind, void* handle);
+GPSTI_INTERN void gpsti_handles_clear(gpst_context* context);
+
+/* From now on nothing of the device's is kept, neither memory nor streams. */
+GPSTI_INTERN void gpsti_context_lose_device(gpst_context* context);
+
+/* What this thread has spent by now on making memory, streams and events: to be taken off its services. */
+GPSTI_INTERN int64_t gpsti_pool_growth_here_ns(void);
+/* Counts the time since begin_ns among it, and says how long that is. */
+GPSTI_INTERN int64_t gpsti_memory_count_growth(int64_t begin_ns);
+
+#endif
