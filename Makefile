@@ -165,7 +165,7 @@ $(BUILD)/bench/gpu_%: bench/gpu/%.cu bench/gpu/gpu.h gpustage.h $(BUILD)/flags
 
 # ---- the jobs: bench/jobs.py -----------------------------------------------------------------
 # Carried to machines without libjpeg-turbo: linked into the program where there is an archive of it. With BASE the same
-# sources are compiled in a tree of that revision, with its gpustage.h and its codecs.
+# sources, codecs too, are compiled in a tree of that revision, with its gpustage.h.
 BASE =
 JOBS_BUILD := $(BUILD)/jobs$(if $(BASE),/$(BASE))
 JOBS_TREE := $(if $(BASE),$(JOBS_BUILD)/tree/,)
@@ -185,9 +185,10 @@ $(JOBS_BUILD)/tree/gpustage.h:
 	@mkdir -p $(@D)
 	git archive $(BASE) | tar x -m -C $(@D)
 
-$(JOBS_BUILD)/copied: $(wildcard bench/jobs/*) | $(JOBS_BUILD)/tree/gpustage.h
+$(JOBS_BUILD)/copied: $(wildcard bench/jobs/* tools/gpustage/codec*) | $(JOBS_BUILD)/tree/gpustage.h
 	@mkdir -p $(JOBS_BUILD)/tree/bench/jobs
 	@cp bench/jobs/*.[ch] $(JOBS_BUILD)/tree/bench/jobs/
+	@cp tools/gpustage/codec*.[ch] $(JOBS_BUILD)/tree/tools/gpustage/
 	@touch $@
 
 $(JOBS_BUILD)/gpustage.o: $(JOBS_BUILD)/tree/gpustage.h $(BUILD)/flags
@@ -328,7 +329,7 @@ valgrind:
 check:
 	$(PYTHON) amalgamate.py --check
 	$(PYTHON) tools/check_docs.py
-	$(PYTHON) tools/check_house.py --cycles 22
+	$(PYTHON) tools/check_house.py
 	$(PYTHON) tests/compile/matrix.py --jobs $(JOBS)
 
 # ---- other projects' kernels: tools/peers/ -----------------------------------------------------

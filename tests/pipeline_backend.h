@@ -20,22 +20,12 @@ typedef struct kit_kept {
 
 static const kit_kept kit_all_kept[] = {
     {"test_cpu_time_of_a_group", "the CPU time of kernels that run on workers"},
-    {"test_a_lone_wide_kernel_may_have_every_core", "a kernel's threads on cores"},
-    {"test_without_a_worker", "a lone item on a thread that waits, to its end: for a device it asks a worker at times"},
-    {"expect", "what the clocks of one backend mean and those of the other do not"},
-    {"test_an_item_takes_an_engine_time", "what an item costs an engine on the cpu and on a device"},
-    {"test_threads_that_read", "how many threads there are: a driver has its own"},
-    {"test_threads_that_write", "how many threads there are: a driver has its own"},
-    {"test_a_fallback_is_of_one_item", "how long kernels take in sim's model"},
-    {"test_a_lost_device", "how long kernels take in sim's model"},
+    {"test_a_plain_loop_is_expected", "the clocks of kernels on the host's cores"},
+    {"test_nothing_waits", "items that one thread brings to their end: on a device they wait"},
     {"run_with_own_time", "kernels that run on workers, with their own clocks"},
     {"run_on_device", "how long kernels take in sim's model"},
-    {"beside_begin", "kernels that wait for other items"},
-    {"test_slots_with_memory_are_worth_it", "what memory costs on the cpu"},
-    {"test_memory_is_dearer_with_a_device", "what memory costs on the cpu"},
-    {"test_cores_make_memory", "what memory costs on the cpu"},
-    {"test_dearer_slots_are_not_made", "what memory costs on the cpu and in sim's model"},
-    {"test_dearer_slots_are_told_of_once", "what memory costs on the cpu"},
+    {"first_open", "kernels that wait for other items"},
+    {"run_within", "kernels that have no form for a GPU"},
 };
 
 GPSTI_PRIVATE const char* kit_why_kept(const char* opener) {

@@ -366,8 +366,7 @@ class Told(Case):
             self.assertEqual(sorted(line), sorted("item knob before after items_per_s_before items_per_s_after "
                                                   "reason".split()))
             self.assertTrue(line["reason"])
-        for key in "text measured engine_us plain_serial_us plain_inside_us plain_items cost_s".split():
-            self.assertIn(key, tuner["guard"])
+        self.assertEqual(sorted(tuner["guard"]), sorted("text measured engine_us plain_us plain_items".split()))
 
     def test_writer_knobs_and_pinning_are_told(self):
         core = str(min(os.sched_getaffinity(0)))
@@ -390,13 +389,12 @@ class Told(Case):
         self.check(gpustage("reproject", *common), 0)
         stats = self.stats()
         ahead = stats["prefetch"]
-        self.assertIn(ahead["state"], ("schedule", "off: the files are resident"))
+        self.assertIn(ahead["state"], ("on", "off: no read had to wait"))
         self.assertEqual(stats["path"]["prefetch"]["taken"],
-                         "%d files ahead" % ahead["fetched"] if ahead["fetched"] else "none")
-        self.assertLessEqual(ahead["used"] + ahead["late"] + ahead["wasted"] + ahead["failed"], ahead["fetched"])
+                         "%d files advised" % ahead["advised"] if ahead["advised"] else "none")
         self.check(gpustage("reproject", *common, "--prefetch=off"), 0)
         stats = self.stats()
-        self.assertEqual((stats["prefetch"]["state"], stats["prefetch"]["fetched"]), ("off: switched off", 0))
+        self.assertEqual((stats["prefetch"]["state"], stats["prefetch"]["advised"]), ("off: switched off", 0))
         self.assertEqual(stats["path"]["prefetch"], {"taken": "none", "why_not": {"ahead": "switched off"}})
 
     def test_settings_are_kept(self):
@@ -432,13 +430,8 @@ class Told(Case):
         with open(kept) as stream:
             self.assertEqual(stream.read(), given)
         with open(kept, "w") as stream:
-            stream.write("loop=engine\n" + given)
-        outcome = self.check(gpustage("reproject", folder, *common, "--workers", "2"), 0, "workers=64: at most 2 here")
-        self.assertNotIn("too short", outcome.err)
-        with open(kept) as stream:
-            found = dict(line.split("=") for line in stream.read().split())
-        self.assertEqual((found["loop"], found["workers"], found["reads"]), ("engine", "2", "3"))
-        self.assertEqual(self.check(gpustage("reproject", folder, *common, "--workers", "2"), 0).err, "", "they fit now")
+            stream.write("workers=2\nreads=3\n")
+        self.assertNotIn("at most", self.check(gpustage("reproject", folder, *common, "--workers", "2"), 0).err)
         for text, says in (("reads=8\nfast=1\n", "line 2: \"fast\": no such knob"), ("x" * 1100000, "is too large")):
             with open(kept, "w") as stream:
                 stream.write(text)

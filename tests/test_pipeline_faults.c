@@ -315,11 +315,13 @@ static void refuse_every_allocation(kit* self, const gpst_pipeline_desc* desc, u
 
 static void test_every_allocation_refused(void** state) {
     (void)state;
-    static const char* const backends[] = {"cpu", "cpu", "sim"};
-    for (int i = 0; i < 3; i++) {
+    static const char* const backends[] = {"cpu", "cpu", "sim", "cpu"};
+    static const gpst_run_mode runs[] = {GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL, GPST_RUN_ENGINE, GPST_RUN_DEFAULT};
+    for (int i = 0; i < 4; i++) {
         kit* const self = kit_open(backends[i], 2);
         gpst_pipeline_desc desc = kit_standard(self, 4);
-        desc.mode = i == 1 ? GPST_RUN_PLAIN_SERIAL : GPST_RUN_ENGINE;
+        self->decode_ns = runs[i] == GPST_RUN_DEFAULT ? 1100000 : 0; /* workers begin in the midst of it */
+        desc.mode = runs[i];
         desc.n_slots = 2;
         desc.n_reads = desc.n_writes = 1;
         refuse_every_allocation(self, &desc, 400);

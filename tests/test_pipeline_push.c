@@ -309,7 +309,7 @@ static void test_drop_oldest_of_none(void** state) {
     kit_close(self);
 }
 
-/* A per-output first stage has started no item as a whole: nothing is given up, and nothing breaks. */
+/* Of a per-output first stage an item of which no output has begun is given up as a whole. */
 static void test_drop_oldest_per_output(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 1);
@@ -322,9 +322,9 @@ static void test_drop_oldest_per_output(void** state) {
     assert_int_equal(submit_number(pipeline, 0, 0, NULL), GPST_OK);
     wait_entered(1);
     assert_int_equal(submit_number(pipeline, 1, 0, NULL), GPST_OK);
-    assert_int_equal(submit_number(pipeline, 2, 0, NULL), GPST_DROPPED);
+    assert_int_equal(submit_number(pipeline, 2, 0, NULL), GPST_OK);
     assert_int_equal(push_finish(self, pipeline).items_dropped, 1);
-    check_seen(self, "11");
+    check_seen(self, "101");
     kit_close(self);
 }
 

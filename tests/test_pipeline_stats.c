@@ -165,7 +165,7 @@ static void replace_a_file(kit* self, gpsti_writer* writer) {
         write.path = path;
         write.data = path;
         write.bytes = sizeof path;
-        kit_check(self, gpsti_writer_write_now(writer, &write) == GPST_OK);
+        kit_check(self, gpsti_writer_write_here(NULL, &write) == GPST_OK);
         kit_check(self, gpsti_write_commit(&write, writer) == GPST_OK);
     }
 }
@@ -195,79 +195,10 @@ static void test_what_is_replaced_is_the_disks(void** state) {
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
     assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
     const int64_t busy_ns = disk_busy_ns(pipeline), end_ns = pipeline->end_ns;
-    gpsti_flow_file_closed(pipeline, end_ns + 5, end_ns + 1000, true);
+    gpsti_flow_file_closed(pipeline, end_ns + 5, end_ns + 1000);
     assert_int_equal(disk_busy_ns(pipeline), busy_ns);
-    gpsti_flow_file_closed(pipeline, end_ns - 1, end_ns + 1000, true);
+    gpsti_flow_file_closed(pipeline, end_ns - 1, end_ns + 1000);
     assert_int_equal(disk_busy_ns(pipeline), busy_ns + 1);
-    assert_int_equal(gpsti_a32_load(&self->context->frees_wait), 1);
-    for (uint32_t n = 0; n < 15; n++) { /* the eighth in a row that did not wait says that none does any more */
-        assert_int_equal(gpsti_a32_load(&self->context->frees_wait), 1);
-        gpsti_flow_file_closed(pipeline, end_ns, end_ns, n == 7 - 1);
-    }
-    assert_int_equal(gpsti_a32_load(&self->context->frees_wait), 0);
-    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
-    kit_close(self);
-}
-
-/* An item's only file is committed by who finishes it; waited: to free what had the name. Gives when it began to. */
-static int64_t finish_with_a_file(kit* self, gpst_pipeline* pipeline, bool waited) {
-    gpsti_slot* const slot = pipeline->slots[0];
-    gpsti_emit emit = GPST_ZERO;
-    char path[120];
-    snprintf(path, sizeof path, "%s/new %d", self->dir, waited);
-    emit.path = path;
-    emit.write.path = path;
-    emit.write.data = path;
-    emit.write.bytes = sizeof path;
-    assert_int_equal(gpsti_writer_write_now(NULL, &emit.write), GPST_OK);
-    emit.write.waited = waited; /* as a commit leaves it that replaces a file: none is replaced here */
-    gpsti_slot_reset(slot, 0, gpsti_now_ns());
-    slot->item.n_outputs = 1;
-    slot->out[0].emits = &emit;
-    slot->out[0].n_emits = 1;
-    const int64_t now_ns = gpsti_now_ns();
-    gpsti_finish_item(slot, NULL, now_ns);
-    assert_true(emit.committed);
-    slot->out[0].emits = NULL;
-    slot->out[0].n_emits = 0;
-    return now_ns;
-}
-
-static void test_when_an_item_is_over(void** state) {
-    kit* const self = kit_open("cpu", 1);
-    gpst_pipeline_desc desc = kit_simple(self, 5, burn);
-    gpst_pipeline* pipeline = NULL;
-    (void)state;
-    desc.sink = NULL;
-    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
-    gpsti_slot* const slot = pipeline->slots[0];
-    const int64_t now_ns = finish_with_a_file(self, pipeline, false);
-    assert_int_equal(slot->commit_start_ns, now_ns);
-    assert_true(slot->commit_end_ns > now_ns);
-    assert_int_equal(slot->item.end_ns, slot->commit_end_ns);
-    gpsti_slot_reset(slot, 1, now_ns - 5); /* without a file, when its last step is: the clock is not looked at */
-    gpsti_finish_item(slot, NULL, now_ns);
-    assert_int_equal(slot->item.end_ns - slot->item.start_ns, 5);
-    assert_int_equal(slot->commit_end_ns, 0);
-    gpsti_slot_fail(slot, GPST_ERROR_FORMAT, "work", "bad"); /* when its files are gone */
-    gpsti_finish_item(slot, NULL, now_ns);
-    assert_true(slot->item.end_ns > now_ns);
-    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
-    kit_close(self);
-}
-
-static void test_who_waits_to_free_says_so(void** state) {
-    kit* const self = kit_open("cpu", 1);
-    gpst_pipeline_desc desc = kit_simple(self, 5, burn);
-    gpst_pipeline* pipeline = NULL;
-    (void)state;
-    desc.sink = NULL;
-    desc.n_slots = 1;
-    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
-    for (int waited = 0; waited < 2; waited++) {
-        (void)finish_with_a_file(self, pipeline, waited != 0);
-        assert_int_equal(gpsti_a32_load(&self->context->frees_wait), waited);
-    }
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     kit_close(self);
 }
@@ -470,9 +401,7 @@ int main(void) {
         cmocka_unit_test(test_cpu_time_of_a_group),
         cmocka_unit_test(test_commits_are_the_disks),
         cmocka_unit_test(test_what_is_replaced_is_the_disks),
-        cmocka_unit_test(test_when_an_item_is_over),
         cmocka_unit_test(test_each_stage_has_its_own_time),
-        cmocka_unit_test(test_who_waits_to_free_says_so),
         cmocka_unit_test(test_some_device_work_is_timed),
         cmocka_unit_test(test_timing_knows_who_is_beside),
         cmocka_unit_test(test_stats_of_nothing),

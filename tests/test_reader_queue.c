@@ -133,11 +133,6 @@ static void threads_come_with_work(void** state) {
     assert_int_equal(test_count_threads(), before + 16);
     gpst_reader_destroy(reader);
     assert_int_equal(test_settled_threads(), before);
-    reader = test_trouble_new(4);
-    gpsti_reader_retire(reader); /* none is needed any more */
-    assert_int_equal(gpsti_reader_start(reader), GPST_OK);
-    assert_int_equal(test_count_threads(), before);
-    gpst_reader_destroy(reader);
     reader = test_reader_new(4); /* one can rely on it */
     assert_int_equal(test_count_threads(), before + 1);
     gpst_reader_destroy(reader);

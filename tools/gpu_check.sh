@@ -99,7 +99,7 @@ if has sanitizer; then
         done
     done
     for name in $ENGINE; do
-        case $name in *tune* | *start | *whole* | *carry | *recall) continue ;; esac
+        case $name in *tune*) continue ;; esac
         [ -x "$SPLIT/$name" ] &&
             attempt sanitizer "memcheck $name on $KIND" 90 env GPUSTAGE_TEST_BACKEND="$KIND" compute-sanitizer \
                 --tool memcheck --leak-check full --report-api-errors no --error-exitcode 9 "$SPLIT/$name"

@@ -111,9 +111,14 @@ GPSTI_INTERN gpst_result gpsti_file_create(const char* path,
                                            gpsti_file* out); /* exclusive: EXISTS if there */
 GPSTI_INTERN gpst_result gpsti_file_query(const gpsti_file* file, const char* path, gpsti_file_info* out);
 GPSTI_INTERN gpst_result gpsti_path_query(const char* path, gpsti_file_info* out);
+GPSTI_INTERN bool gpsti_path_is_regular(const char* path); /* false, too, where there is nothing; without a reason */
 /* Of a regular file, in one system call: *done may be less than bytes; 0 = end of file. EINTR is retried. */
 GPSTI_INTERN gpst_result gpsti_file_read(const gpsti_file* file, const char* path, void* data, size_t bytes,
                                          uint64_t offset_bytes, size_t* done);
+/* The same, but only what is in memory: WOULD_BLOCK, without a reason, where the disk would be waited for, or the
+   system does not say. */
+GPSTI_INTERN gpst_result gpsti_file_read_cached(const gpsti_file* file, const char* path, void* data, size_t bytes,
+                                                uint64_t offset_bytes, size_t* done);
 /* The next bytes of what is no regular file; *done 0 = its end. begun: some were read before, so a FIFO without writers
    has ended; else its writer may still come. WOULD_BLOCK, without a reason: nothing came within wait_ns (Windows: waits
    for as long as it takes). */
@@ -128,6 +133,8 @@ GPSTI_INTERN gpst_result gpsti_file_write(const gpsti_file* file, const char* pa
 GPSTI_INTERN gpst_result gpsti_file_flush(const gpsti_file* file, const char* path, uint64_t offset_bytes,
                                           uint64_t bytes, bool wait);
 GPSTI_INTERN gpst_result gpsti_file_sync(const gpsti_file* file, const char* path);
+/* The system is told that the file will be read soon. What it cannot do nobody has to mind. */
+GPSTI_INTERN void gpsti_path_will_need(const char* path);
 /* Does its file system keep everything in memory (tmpfs)? False, too, where the system does not say. */
 GPSTI_INTERN bool gpsti_file_is_in_memory(const gpsti_file* file);
 GPSTI_INTERN gpst_result gpsti_file_close(gpsti_file* file, const char* path); /* reports late write errors */

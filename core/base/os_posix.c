@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 #if defined(__APPLE__)
@@ -406,6 +407,11 @@ GPSTI_INTERN gpst_result gpsti_path_query(const char* path, gpsti_file_info* out
     return GPST_OK;
 }
 
+GPSTI_INTERN bool gpsti_path_is_regular(const char* path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 GPSTI_INTERN bool gpsti_file_make_waiting(const gpsti_file* file) {
     const int flags = fcntl((int)file->handle, F_GETFL);
     return flags >= 0 && (flags & O_NONBLOCK) && fcntl((int)file->handle, F_SETFL, flags & ~O_NONBLOCK) == 0;
@@ -425,6 +431,35 @@ GPSTI_INTERN gpst_result gpsti_file_read(const gpsti_file* file, const char* pat
         return gpsti_os_fail("read", path, errno);
     *done = (size_t)got;
     return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_file_read_cached(const gpsti_file* file, const char* path, void* data, size_t bytes,
+                                                uint64_t offset_bytes, size_t* done) {
+#if defined(__linux__) && defined(RWF_NOWAIT)
+    struct iovec room;
+    room.iov_base = data;
+    room.iov_len = bytes < GPSTI_OS_CALL_BYTES ? bytes : GPSTI_OS_CALL_BYTES;
+    if (offset_bytes > (uint64_t)INT64_MAX - room.iov_len)
+        return gpsti_file_read(file, path, data, bytes, offset_bytes, done);
+    const ssize_t got = preadv2((int)file->handle, &room, 1, (off_t)offset_bytes, RWF_NOWAIT);
+    *done = got > 0 ? (size_t)got : 0;
+    if (got >= 0)
+        return GPST_OK;
+#endif
+    return gpsti_file_is_in_memory(file) ? gpsti_file_read(file, path, data, bytes, offset_bytes, done)
+                                         : GPST_ERROR_WOULD_BLOCK;
+}
+
+GPSTI_INTERN void gpsti_path_will_need(const char* path) {
+#if defined(POSIX_FADV_WILLNEED)
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0)
+        return;
+    (void)posix_fadvise(descriptor, 0, 0, POSIX_FADV_WILLNEED);
+    (void)close(descriptor);
+#else
+    (void)path;
+#endif
 }
 
 /* poll first: a descriptor that is another's, as /dev/stdin is on some systems, may be one whose reads wait. A FIFO

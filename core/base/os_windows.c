@@ -200,6 +200,13 @@ GPSTI_INTERN gpst_result gpsti_path_query(const char* path, gpsti_file_info* out
     return GPST_OK;
 }
 
+GPSTI_INTERN bool gpsti_path_is_regular(const char* path) {
+    wchar_t wide[GPSTI_PATH_CHARS];
+    WIN32_FILE_ATTRIBUTE_DATA info;
+    return !GPST_FAILED(gpsti_wide_path(path, wide)) && GetFileAttributesExW(wide, GetFileExInfoStandard, &info) &&
+           !(info.dwFileAttributes & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_DEVICE));
+}
+
 /* at NULL: from the current position. */
 GPSTI_PRIVATE gpst_result gpsti_file_read_at(const gpsti_file* file, const char* path, void* data, size_t bytes,
                                              OVERLAPPED* at, size_t* done) {
@@ -223,6 +230,16 @@ GPSTI_INTERN gpst_result gpsti_file_read(const gpsti_file* file, const char* pat
     at.OffsetHigh = (DWORD)(offset_bytes >> 32);
     return gpsti_file_read_at(file, path, data, bytes, &at, done);
 }
+
+/* Nobody can be asked what is in memory. */
+GPSTI_INTERN gpst_result gpsti_file_read_cached(const gpsti_file* file, const char* path, void* data, size_t bytes,
+                                                uint64_t offset_bytes, size_t* done) {
+    (void)file, (void)path, (void)data, (void)bytes, (void)offset_bytes;
+    *done = 0;
+    return GPST_ERROR_WOULD_BLOCK;
+}
+
+GPSTI_INTERN void gpsti_path_will_need(const char* path) { (void)path; }
 
 GPSTI_INTERN gpst_result gpsti_file_read_next(const gpsti_file* file, const char* path, void* data, size_t bytes,
                                               bool begun, int64_t wait_ns, size_t* done) {

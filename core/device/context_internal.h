@@ -29,11 +29,8 @@ struct gpst_context {
     bool require_backend;
     const char* system_root; /* "": where /proc is; a test has its own */
     uint32_t cores_online;
-    gpsti_a64 inside_end_ns; /* when a kernel last had every core inside */
-    gpsti_a32 frees_wait; /* 1: files that replaced others waited for a disk, the last time, to free what those had */
     gpsti_a64 host_bytes, device_bytes; /* frame memory, lent or free, as charged against the budgets in info */
     gpsti_memory* memory;
-    void* jobs; /* what pipelines know of each other's */
 };
 
 /* The index-th backend that there can be, NULL when it is not compiled in; *name is NULL behind the last. */

@@ -1,4 +1,4 @@
-/* core/files/io.c -- the threads that block on files for reader, writer and closer.
+/* core/files/io.c -- the threads that block on files for reader and writer.
    Owns the threads and the order of the jobs, never a job. */
 #include "../base/platform_internal.h"
 
@@ -43,13 +43,6 @@ GPSTI_PRIVATE void gpsti_io_enter(gpsti_io* io) {
         io->busy_since_ns = gpsti_now_ns();
 }
 
-GPSTI_PRIVATE void gpsti_io_rest(gpsti_io* io) {
-    if (--io->n_running == 0)
-        io->info.busy_ns += (uint64_t)(gpsti_now_ns() - io->busy_since_ns);
-    if (io->queued.first)
-        gpsti_cond_signal(&io->work); /* someone may have waited for the limit */
-}
-
 GPSTI_PRIVATE void gpsti_io_leave(gpsti_io* io, const gpsti_io_outcome* outcome) {
     ++io->info.jobs;
     io->info.failed += outcome->failed;
@@ -57,7 +50,10 @@ GPSTI_PRIVATE void gpsti_io_leave(gpsti_io* io, const gpsti_io_outcome* outcome)
     io->info.bytes += outcome->bytes;
     io->info.calls += outcome->calls;
     io->info.service_ns += (uint64_t)outcome->service_ns;
-    gpsti_io_rest(io);
+    if (--io->n_running == 0)
+        io->info.busy_ns += (uint64_t)(gpsti_now_ns() - io->busy_since_ns);
+    if (io->queued.first)
+        gpsti_cond_signal(&io->work); /* someone may have waited for the limit */
 }
 
 /* The thread's clock costs too much for every job: it is read when the thread has nothing to do. */
@@ -92,25 +88,6 @@ GPSTI_PRIVATE void gpsti_io_grow(gpsti_io* io) {
         io->no_more = GPST_FAILED(gpsti_io_add_thread(io));
 }
 
-/* Under the mutex, open while it runs. It counts as being busy, and against the limit, but is no job. */
-GPSTI_PRIVATE bool gpsti_io_run_idle(gpsti_io* io) {
-    const uint32_t n_calls = io->n_idle_calls;
-    if (!io->i->idle || io->stop || io->n_idle_over == n_calls || io->n_running >= io->info.n_in_flight)
-        return false;
-    gpsti_io_enter(io);
-    gpsti_mutex_unlock(&io->mutex);
-    const bool more = io->i->idle(io->owner);
-    gpsti_mutex_lock(&io->mutex);
-    gpsti_io_rest(io);
-    if (!more)
-        io->n_idle_over = n_calls;
-    else if (io->n_running + 1 < io->info.n_in_flight) { /* what takes several steps is for several threads */
-        gpsti_cond_signal(&io->work);
-        gpsti_io_grow(io);
-    }
-    return true;
-}
-
 GPSTI_PRIVATE void gpsti_io_main(void* arg) {
     gpsti_io* io = (gpsti_io*)arg;
     int64_t counted_ns = 0;
@@ -119,8 +96,6 @@ GPSTI_PRIVATE void gpsti_io_main(void* arg) {
         bool cancelled;
         gpsti_io_outcome outcome;
         void* job = gpsti_io_take(io, &cancelled);
-        if (!job && gpsti_io_run_idle(io))
-            continue;
         if (!job) {
             gpsti_io_count_cpu(io, &counted_ns);
             if (io->stop)
@@ -160,6 +135,8 @@ GPSTI_INTERN void gpsti_io_run_now(gpsti_io* io, void* job) {
     gpsti_mutex_unlock(&io->mutex);
 }
 
+GPSTI_INTERN bool gpsti_io_models_disk(const gpst_context* context) { return context->device->i->disk_end != NULL; }
+
 GPSTI_INTERN int64_t gpsti_io_wait_disk(const gpst_context* context, bool write, size_t bytes, int64_t start_ns) {
     gpsti_device* const device = context->device;
     if (device->i->disk_end) {
@@ -196,8 +173,8 @@ GPSTI_INTERN gpst_result gpsti_io_start(gpsti_io* io) {
     return result;
 }
 
-GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, void* owner,
-                                       uint32_t n_in_flight, const char* thread_name, const gpsti_pin* pin) {
+GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, void* owner, uint32_t n_in_flight,
+                                       const char* thread_name, const gpsti_pin* pin) {
     memset(io, 0, sizeof(*io));
     io->i = i;
     io->owner = owner;
@@ -210,15 +187,6 @@ GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, vo
         return result;
     }
     result = gpsti_io_set_in_flight(io, n_in_flight);
-    if (GPST_FAILED(result))
-        gpsti_io_term(io);
-    return result;
-}
-
-GPSTI_INTERN gpst_result gpsti_io_init_started(gpsti_io* io, const gpsti_io_job_i* i, void* owner,
-                                               uint32_t n_in_flight, const char* thread_name, const gpsti_pin* pin) {
-    GPSTI_TRY(gpsti_io_init(io, i, owner, n_in_flight, thread_name, pin));
-    const gpst_result result = gpsti_io_start(io);
     if (GPST_FAILED(result))
         gpsti_io_term(io);
     return result;
@@ -256,6 +224,8 @@ GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job) {
         gpsti_io_push(io, &io->queued, job);
         if (io->n_running < io->info.n_in_flight)
             gpsti_cond_signal(&io->work);
+        if (io->n_running == io->n_threads) /* none of them will look before its job is over */
+            gpsti_io_grow(io);
     }
     gpsti_mutex_unlock(&io->mutex);
     GPSTI_FAIL_IF(stop, GPST_ERROR_CLOSED, "submit: the reader or writer is being destroyed");
@@ -266,14 +236,6 @@ GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io) {
     gpsti_mutex_lock(&io->mutex);
     (void)gpsti_a32_add(&io->n_cancels, 1);
     gpsti_io_cancel_queued(io);
-    gpsti_mutex_unlock(&io->mutex);
-}
-
-GPSTI_INTERN void gpsti_io_call_idle(gpsti_io* io) {
-    gpsti_mutex_lock(&io->mutex);
-    io->n_idle_calls++;
-    if (io->n_running < io->info.n_in_flight)
-        gpsti_cond_signal(&io->work);
     gpsti_mutex_unlock(&io->mutex);
 }
 

@@ -1,5 +1,5 @@
-/* core/files/io_internal.h -- the threads that block on files for reader, writer and
-   closer: a queue in order of submission, a limit on what is in flight, and its
+/* core/files/io_internal.h -- the threads that block on files for reader and writer:
+   a queue in order of submission, a limit on what is in flight, and its
    clocks. Knows nothing of what a job is. */
 #ifndef GPSTI_IO_INTERNAL_H
 #define GPSTI_IO_INTERNAL_H
@@ -22,8 +22,6 @@ typedef struct gpsti_io_job_i {
     void (*run)(void* owner, void* job, gpsti_io_outcome* outcome);
     void (*done)(void* owner, void* job,
                  bool cancelled); /* exactly once, on a thread of ours; may submit another */
-    /* Optional: something short to do where no job waits, asked for by gpsti_io_call_idle. False: nothing is left. */
-    bool (*idle)(void* owner);
 } gpsti_io_job_i;
 
 typedef struct gpsti_io_queue {
@@ -46,7 +44,6 @@ typedef struct gpsti_io {
     gpsti_io_queue queued, cancelled;
     gpsti_a32 n_cancels; /* read without the mutex, too */
     bool stop;
-    uint32_t n_idle_calls, n_idle_over; /* calls for idle work so far, and those after which none was left */
     uint32_t n_threads, n_running, n_idle;
     bool no_more; /* threads could be started */
     int64_t busy_since_ns;
@@ -57,9 +54,6 @@ typedef struct gpsti_io {
 /* Without a thread: the first job, or gpsti_io_start, starts the first one. */
 GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, void* owner,
                                        uint32_t n_in_flight, const char* thread_name, const gpsti_pin* pin);
-/* With it, or not at all. */
-GPSTI_INTERN gpst_result gpsti_io_init_started(gpsti_io* io, const gpsti_io_job_i* i, void* owner,
-                                               uint32_t n_in_flight, const char* thread_name, const gpsti_pin* pin);
 GPSTI_INTERN gpst_result gpsti_io_start(gpsti_io* io); /* again, or retired: nothing */
 /* No job will come any more: what is queued is cancelled, and threads end when they have nothing in hand. Waits for
    none of that. */
@@ -71,11 +65,11 @@ GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job);
 GPSTI_INTERN void gpsti_io_run_now(gpsti_io* io, void* job);       /* on this thread; `done` is not called */
 /* What is queued is not begun; what runs may look at n_cancels and end early. */
 GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io);
-/* There is something for `idle` to do. */
-GPSTI_INTERN void gpsti_io_call_idle(gpsti_io* io);
 /* How many may work at once: threads are started as work comes; those above the limit are parked. On failure the
    setting stays. */
 GPSTI_INTERN gpst_result gpsti_io_set_in_flight(gpsti_io* io, uint32_t n_in_flight);
+/* Does the context's device model a disk? */
+GPSTI_INTERN bool gpsti_io_models_disk(const gpst_context* context);
 /* After a file's bytes were moved from start_ns on: waits for as long as a modelled disk would still take. Returns when
    that was. */
 GPSTI_INTERN int64_t gpsti_io_wait_disk(const gpst_context* context, bool write, size_t bytes, int64_t start_ns);

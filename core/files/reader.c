@@ -3,7 +3,6 @@
       core/files/reader_kinds.c's. */
 #include "../base/platform_internal.h"
 
-#include "ahead_internal.h"
 #include "io_internal.h"
 #include "reader_internal.h"
 
@@ -19,7 +18,6 @@ struct gpst_reader {
     const gpsti_reader_kind_i* kind;
     gpsti_io io;
     gpsti_reader_ways ways;
-    gpsti_ahead* ahead; /* NULL: there is no list */
     const gpsti_a32* cancel; /* its pipeline's; NULL = none */
 };
 
@@ -197,12 +195,13 @@ GPSTI_PRIVATE gpst_result gpsti_reader_read_path(const gpsti_reader_kind_i* kind
     job.file.ways = ways;
     GPSTI_TRY(gpsti_file_open_read(read->path, &job.file.file));
     const gpst_result result = gpsti_reader_read_open(&job);
-    if (GPST_FAILED(result)) { /* closing must not hide why */
+    if (GPST_FAILED(result) && result != GPST_ERROR_WOULD_BLOCK) { /* closing must not hide why */
         gpsti_copy_text(read->reason, sizeof(read->reason), gpst_last_reason());
         (void)gpsti_file_close(&job.file.file, read->path);
         return gpsti_fail(result, "%s", read->reason);
     }
-    return gpsti_file_close(&job.file.file, read->path);
+    const gpst_result closed = gpsti_file_close(&job.file.file, read->path);
+    return GPST_FAILED(result) ? result : closed;
 }
 
 /* Ways that were tried and refused leave reasons: a read that succeeded in the end takes them back. */
@@ -228,26 +227,48 @@ GPSTI_PRIVATE void gpsti_reader_read(gpst_reader* reader, gpst_read* read, uint3
     halt.cancels = &reader->io.n_cancels;
     halt.n_cancels = n_cancels;
     halt.flag = reader->cancel;
-    const uint64_t brought = reader->ahead ? gpsti_ahead_take(reader->ahead, read->path) : 0;
     gpsti_reader_run_kind(reader->kind, &reader->ways, &halt, read);
     gpsti_a64_add(&reader->ways.file_bytes, read->bytes);
-    if (brought == 0 || brought < read->bytes)
-        read->end_ns =
-            gpsti_io_wait_disk(reader->context, false, (size_t)(read->bytes - brought), read->start_ns);
-    if (reader->ahead && gpsti_a64_load_relaxed(&reader->ways.direct_bytes) > 0)
-        gpsti_ahead_stop(reader->ahead, "reads go past the page cache");
+    read->end_ns = gpsti_io_wait_disk(reader->context, false, read->bytes, read->start_ns);
 }
 
 GPSTI_INTERN void gpsti_reader_read_here(gpst_reader* reader, gpst_read* read) {
     gpsti_reader_read(reader, read, gpsti_a32_load(&reader->io.n_cancels));
 }
 
-GPSTI_INTERN void gpsti_reader_read_plain(gpst_read* read, const gpsti_a32* cancel) {
+GPSTI_PRIVATE gpst_result gpsti_reader_read_cached_at(gpsti_reader_file* file, void* data, size_t bytes,
+                                                      uint64_t offset_bytes, size_t* done) {
+    return gpsti_file_read_cached(&file->file, file->path, data, bytes, offset_bytes, done);
+}
+
+GPSTI_INTERN bool gpsti_reader_goes_by_cache(gpst_reader* reader, const gpst_read* read) {
+    return !strcmp(reader->kind->name, "pread") ||
+           (!strcmp(reader->kind->name, "auto") && read->capacity_bytes < GPSTI_READER_LARGE_BYTES &&
+            gpsti_a64_load_relaxed(&reader->ways.direct_bytes) == 0);
+}
+
+/* A FIFO is not opened: its writer would write to nobody. */
+GPSTI_INTERN bool gpsti_reader_try(gpst_reader* reader, gpst_read* read) {
+    static const gpsti_reader_kind_i cached = {"cached", NULL, NULL, gpsti_reader_read_cached_at};
+    gpsti_reader_halt halt = {NULL, 0, NULL};
+    const bool by_cache = !strcmp(reader->kind->name, "auto") || !strcmp(reader->kind->name, "pread");
+    if (!by_cache || gpsti_io_models_disk(reader->context) || !gpsti_path_is_regular(read->path))
+        return false;
+    gpsti_reader_run_kind(&cached, &reader->ways, &halt, read);
+    if (read->result == GPST_ERROR_WOULD_BLOCK)
+        return false;
+    gpsti_a64_add(&reader->ways.file_bytes, read->bytes);
+    return true;
+}
+
+GPSTI_INTERN void gpsti_reader_read_plain(const gpst_context* context, gpst_read* read, const gpsti_a32* cancel) {
     gpsti_reader_halt halt;
     halt.cancels = NULL;
     halt.n_cancels = 0;
     halt.flag = cancel;
     gpsti_reader_run_kind(gpsti_reader_kind_find("pread"), NULL, &halt, read);
+    if (context)
+        read->end_ns = gpsti_io_wait_disk(context, false, read->bytes, read->start_ns);
 }
 
 /* ---- jobs of core/io --------------------------------------------------------- */
@@ -279,46 +300,8 @@ GPSTI_PRIVATE void gpsti_reader_done(void* owner, void* job, bool cancelled) {
         read->done(read);
 }
 
-GPSTI_PRIVATE bool gpsti_reader_idle(void* owner) {
-    gpst_reader* const reader = (gpst_reader*)owner;
-    return reader->ahead && gpsti_ahead_run(reader->ahead);
-}
-
 static const gpsti_io_job_i gpsti_reader_job_i = {offsetof(gpst_read, next), gpsti_reader_run,
-                                                  gpsti_reader_done, gpsti_reader_idle};
-
-/* ---- reading ahead ----------------------------------------------------------- */
-
-/* What is read past the page cache gains nothing by being in it. */
-GPSTI_INTERN gpst_result gpsti_reader_set_list(gpst_reader* reader, const char* const* paths, uint64_t n_paths,
-                                               bool in_order) {
-    const bool past = !strcmp(reader->kind->name, "direct") || !strcmp(reader->kind->name, "uring");
-    return past ? GPST_OK : gpsti_ahead_create(reader->context, paths, n_paths, in_order, &reader->ahead);
-}
-
-GPSTI_INTERN void gpsti_reader_expect(gpst_reader* reader, const char* path, uint64_t n_asked) {
-    if (reader && reader->ahead && path && gpsti_ahead_note(reader->ahead, path, n_asked))
-        gpsti_io_call_idle(&reader->io);
-}
-
-GPSTI_INTERN void gpsti_reader_weigh(gpst_reader* reader, bool starving) {
-    if (reader && reader->ahead)
-        gpsti_ahead_weigh(reader->ahead, starving);
-}
-
-GPSTI_INTERN void gpsti_reader_pause_ahead(gpst_reader* reader, bool undo) {
-    if (reader && reader->ahead)
-        gpsti_ahead_pause(reader->ahead, undo);
-}
-
-GPSTI_INTERN void gpsti_reader_query_ahead(gpst_reader* reader, gpst_read_ahead* out) {
-    memset(out, 0, sizeof *out);
-    if (reader && reader->ahead)
-        gpsti_ahead_query(reader->ahead, out);
-    else
-        gpsti_copy_text(out->state, sizeof out->state,
-                        !reader ? "off: not in a plain loop" : "off: reads go past the page cache");
-}
+                                                  gpsti_reader_done};
 
 /* ---- the public face --------------------------------------------------------- */
 
@@ -416,14 +399,11 @@ GPST_API gpst_result gpst_reader_create_versioned(uint32_t version, size_t desc_
     return GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_reader_retire(gpst_reader* reader) { gpsti_io_retire(&reader->io); }
-
 GPST_API void gpst_reader_destroy(gpst_reader* reader) {
     /* A forked child has none of the threads that would be waited for. */
     if (!reader || gpsti_pid() != reader->context->host.pid)
         return;
     gpsti_io_term(&reader->io);
-    gpsti_ahead_destroy(reader->ahead);
     gpsti_reader_ways_term(&reader->ways);
     gpsti_free(&reader->context->host, reader, sizeof(*reader));
 }
@@ -441,7 +421,7 @@ GPST_API gpst_result gpst_reader_read_now(gpst_reader* reader, gpst_read* read) 
     if (reader)
         gpsti_io_run_now(&reader->io, read);
     else
-        gpsti_reader_read_plain(read, NULL);
+        gpsti_reader_read_plain(NULL, read, NULL);
     return read->result;
 }
 

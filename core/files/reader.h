@@ -87,21 +87,14 @@ typedef struct gpst_reader_info {
     char why_not[256];     /* "direct: reason; io_uring: reason" for what was not taken */
 } gpst_reader_info;
 
-/* gpst_read_ahead -- files that were brought into the page cache before they were read, and what that was worth
+/* gpst_read_ahead -- files that the system was told of before they were read
 
    Ownership    plain values
    Since 0.1
 */
 typedef struct gpst_read_ahead {
-    uint64_t fetched;  /* files that were cold, and begun */
-    uint64_t used;     /* of them: there when they were read */
-    uint64_t late;     /* still on their way */
-    uint64_t wasted;   /* given up without having been read */
-    uint64_t failed;   /* could not be opened or fetched: told to who reads them */
-    uint64_t resident; /* looked at, and in memory already */
-    uint64_t bytes;    /* fetched */
-    uint32_t window, most_window; /* files ahead: now, and at most so far */
-    char state[64];    /* "schedule", "sequence", "period 8", "off: the files are resident", ... */
+    uint64_t advised; /* files */
+    char state[64];   /* "on", or "off: no list of files", ... */
 } gpst_read_ahead;
 
 /* gpst_reader_create -- start a reader; its threads come with its work

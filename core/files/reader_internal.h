@@ -67,22 +67,12 @@ GPSTI_INTERN gpst_result gpsti_reader_create(gpst_context* context, const gpsti_
 GPSTI_INTERN void gpsti_reader_set_cancel(gpst_reader* reader, const gpsti_a32* flag);
 /* On this thread, and beside the reader's clocks. */
 GPSTI_INTERN void gpsti_reader_read_here(gpst_reader* reader, gpst_read* read);
-/* The same without a reader, by "pread". */
-GPSTI_INTERN void gpsti_reader_read_plain(gpst_read* read, const gpsti_a32* cancel);
+/* The same, where the file's bytes are in memory; false: it would wait, and has not been read. */
+GPSTI_INTERN bool gpsti_reader_try(gpst_reader* reader, gpst_read* read);
+/* Does the read, which is about to wait, go through the page cache, so that others may be brought there before? */
+GPSTI_INTERN bool gpsti_reader_goes_by_cache(gpst_reader* reader, const gpst_read* read);
+/* On this thread without a reader, by "pread". */
+GPSTI_INTERN void gpsti_reader_read_plain(const gpst_context* context, gpst_read* read, const gpsti_a32* cancel);
 GPSTI_INTERN gpsti_reader_ways* gpsti_reader_ways_of(gpst_reader* reader);
-
-/* ---- reading ahead: what idle threads do. reader NULL: nothing ---------------------- */
-
-/* Once, before the first read. See gpsti_ahead_create. */
-GPSTI_INTERN gpst_result gpsti_reader_set_list(gpst_reader* reader, const char* const* paths, uint64_t n_paths,
-                                               bool in_order);
-/* path, the n_asked-th of all, will be read soon. Never two calls at once. */
-GPSTI_INTERN void gpsti_reader_expect(gpst_reader* reader, const char* path, uint64_t n_asked);
-GPSTI_INTERN void gpsti_reader_weigh(gpst_reader* reader, bool starving);
-/* No file will be read any more: its threads may go while others are at work. What may follow is destroy, and to read
-   here. */
-GPSTI_INTERN void gpsti_reader_retire(gpst_reader* reader);
-GPSTI_INTERN void gpsti_reader_pause_ahead(gpst_reader* reader, bool undo);
-GPSTI_INTERN void gpsti_reader_query_ahead(gpst_reader* reader, gpst_read_ahead* out);
 
 #endif

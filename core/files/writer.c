@@ -11,10 +11,16 @@
 #define GPSTI_WRITER_PATH_BYTES 4096
 #define GPSTI_WRITER_TRIES 1000 /* temporary names of others, at most, that may be in the way */
 
+#define GPSTI_WRITER_CLOSES 16 /* replaced files that wait to be freed, at most: as much of the disk stays taken */
+
 struct gpsti_writer {
     gpst_context* context;
     gpsti_io io;
-    gpsti_closer closer;
+    gpsti_closed_func closed; /* and its user_data, or NULL */
+    void* user_data;
+    gpsti_mutex mutex; /* over both below */
+    gpsti_write closes[GPSTI_WRITER_CLOSES];
+    gpsti_write* free_closes;
 };
 
 /* ---- one write --------------------------------------------------------------- */
@@ -111,7 +117,6 @@ GPSTI_PRIVATE gpst_result gpsti_writer_write_path(gpsti_write* write) {
     gpst_result result = gpsti_writer_create_temporary(write, temporary, &file);
     if (GPST_FAILED(result))
         return result;
-    write->in_memory = write->asks_where && gpsti_file_is_in_memory(&file);
     result = gpsti_writer_fill(write, &file);
     if (GPST_FAILED(result))
         return gpsti_writer_give_up(write, result, temporary);
@@ -120,7 +125,7 @@ GPSTI_PRIVATE gpst_result gpsti_writer_write_path(gpsti_write* write) {
 }
 
 GPSTI_PRIVATE void gpsti_writer_run_write(gpsti_write* write) {
-    write->pending = write->waited = false;
+    write->pending = false;
     write->reason[0] = 0;
     write->start_ns = gpsti_now_ns();
     write->result = gpsti_writer_write_path(write);
@@ -128,6 +133,51 @@ GPSTI_PRIVATE void gpsti_writer_run_write(gpsti_write* write) {
     if (GPST_FAILED(write->result))
         gpsti_copy_text(write->reason, sizeof(write->reason), gpst_last_reason());
 }
+
+/* ---- what was replaced -------------------------------------------------------
+   Freeing what a file held may wait for the disk, and nobody needs the result: a job like a write. */
+
+GPSTI_PRIVATE void gpsti_writer_let_go(gpsti_file* file) { (void)gpsti_file_close(file, "a file that was replaced"); }
+
+GPSTI_PRIVATE gpsti_write* gpsti_writer_take_close(gpsti_writer* writer) {
+    gpsti_mutex_lock(&writer->mutex);
+    gpsti_write* const close = writer->free_closes;
+    if (close)
+        writer->free_closes = (gpsti_write*)close->next;
+    gpsti_mutex_unlock(&writer->mutex);
+    return close;
+}
+
+GPSTI_PRIVATE void gpsti_writer_put_close(gpsti_writer* writer, gpsti_write* close) {
+    gpsti_mutex_lock(&writer->mutex);
+    close->next = writer->free_closes;
+    writer->free_closes = close;
+    gpsti_mutex_unlock(&writer->mutex);
+}
+
+GPSTI_PRIVATE void gpsti_writer_free_replaced(gpsti_writer* writer, gpsti_file* file) {
+    gpsti_write* const close = writer ? gpsti_writer_take_close(writer) : NULL;
+    if (!close) {
+        gpsti_writer_let_go(file);
+        return;
+    }
+    close->closes = true;
+    close->replaced = *file;
+    if (!GPST_FAILED(gpsti_io_submit(&writer->io, close)))
+        return;
+    gpsti_writer_let_go(file);
+    gpsti_writer_put_close(writer, close);
+}
+
+GPSTI_PRIVATE void gpsti_writer_run_close(gpsti_writer* writer, gpsti_write* close) {
+    close->start_ns = gpsti_now_ns();
+    gpsti_writer_let_go(&close->replaced);
+    close->end_ns = gpsti_now_ns();
+    if (writer->closed)
+        writer->closed(writer->user_data, close->start_ns, close->end_ns);
+}
+
+/* ---- commit and discard ------------------------------------------------------ */
 
 GPSTI_INTERN gpst_result gpsti_write_commit(gpsti_write* write, gpsti_writer* writer) {
     char temporary[GPSTI_WRITER_PATH_BYTES];
@@ -140,10 +190,8 @@ GPSTI_INTERN gpst_result gpsti_write_commit(gpsti_write* write, gpsti_writer* wr
     if (GPST_FAILED(result))
         write->result = gpsti_writer_give_up(write, result, temporary);
     write->pending = false;
-    if (replaces && writer)
-        gpsti_closer_close(&writer->closer, &replaced);
-    else if (replaces)
-        write->waited = gpsti_close_waits(&replaced);
+    if (replaces)
+        gpsti_writer_free_replaced(writer, &replaced);
     return result;
 }
 
@@ -159,6 +207,10 @@ GPSTI_INTERN void gpsti_write_discard(gpsti_write* write) {
 GPSTI_PRIVATE void gpsti_writer_run(void* owner, void* job, gpsti_io_outcome* outcome) {
     gpsti_write* write = (gpsti_write*)job;
     uint64_t waits_before = 0, waits = 0;
+    if (write->closes) {
+        gpsti_writer_run_close((gpsti_writer*)owner, write);
+        return;
+    }
     const bool counted = gpsti_thread_waits(&waits_before);
     gpsti_writer_run_write(write);
     write->end_ns = gpsti_io_wait_disk(((gpsti_writer*)owner)->context, true, write->bytes, write->start_ns);
@@ -170,7 +222,12 @@ GPSTI_PRIVATE void gpsti_writer_run(void* owner, void* job, gpsti_io_outcome* ou
 
 GPSTI_PRIVATE void gpsti_writer_done(void* owner, void* job, bool cancelled) {
     gpsti_write* write = (gpsti_write*)job;
-    (void)owner;
+    if (write->closes) {
+        if (cancelled)
+            gpsti_writer_let_go(&write->replaced);
+        gpsti_writer_put_close((gpsti_writer*)owner, write);
+        return;
+    }
     if (cancelled) {
         write->result = GPST_ERROR_CANCELLED;
         write->pending = false;
@@ -182,7 +239,7 @@ GPSTI_PRIVATE void gpsti_writer_done(void* owner, void* job, bool cancelled) {
 }
 
 static const gpsti_io_job_i gpsti_writer_job_i = {offsetof(gpsti_write, next), gpsti_writer_run,
-                                                  gpsti_writer_done, NULL};
+                                                  gpsti_writer_done};
 
 /* ---- the writer -------------------------------------------------------------- */
 
@@ -193,13 +250,17 @@ GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_i
     if (!writer)
         return GPST_ERROR_MEMORY;
     writer->context = context;
-    gpst_result result = gpsti_closer_init(&writer->closer, &context->pin);
+    for (uint32_t c = 0; c < GPSTI_WRITER_CLOSES; c++) {
+        writer->closes[c].next = writer->free_closes;
+        writer->free_closes = &writer->closes[c];
+    }
+    gpst_result result = gpsti_mutex_init(&writer->mutex);
     if (!GPST_FAILED(result)) {
         result = gpsti_io_init(&writer->io, &gpsti_writer_job_i, writer,
                                n_in_flight ? n_in_flight : GPSTI_WRITER_DEFAULT_IN_FLIGHT, "gpst-write",
                                &context->pin);
         if (GPST_FAILED(result))
-            gpsti_closer_term(&writer->closer);
+            gpsti_mutex_term(&writer->mutex);
     }
     if (GPST_FAILED(result)) {
         gpsti_free(&context->host, writer, sizeof(*writer));
@@ -212,20 +273,15 @@ GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_i
 GPSTI_INTERN gpst_result gpsti_writer_start(gpsti_writer* writer) { return gpsti_io_start(&writer->io); }
 
 GPSTI_INTERN void gpsti_writer_tell_closed(gpsti_writer* writer, gpsti_closed_func closed, void* user_data) {
-    writer->closer.closed = closed;
-    writer->closer.user_data = user_data;
+    writer->closed = closed;
+    writer->user_data = user_data;
 }
-
-/* Its threads end side by side with those that close. */
-GPSTI_INTERN void gpsti_writer_retire(gpsti_writer* writer) { gpsti_io_retire(&writer->io); }
 
 GPSTI_INTERN void gpsti_writer_destroy(gpsti_writer* writer) {
     if (!writer)
         return;
-    gpsti_writer_retire(writer);
-    gpsti_closer_retire(&writer->closer);
     gpsti_io_term(&writer->io);
-    gpsti_closer_term(&writer->closer);
+    gpsti_mutex_term(&writer->mutex);
     gpsti_free(&writer->context->host, writer, sizeof(*writer));
 }
 
@@ -233,11 +289,10 @@ GPSTI_INTERN gpst_result gpsti_writer_submit(gpsti_writer* writer, gpsti_write* 
     return gpsti_io_submit(&writer->io, write);
 }
 
-GPSTI_INTERN gpst_result gpsti_writer_write_now(gpsti_writer* writer, gpsti_write* write) {
-    if (writer)
-        gpsti_io_run_now(&writer->io, write);
-    else
-        gpsti_writer_run_write(write);
+GPSTI_INTERN gpst_result gpsti_writer_write_here(const gpst_context* context, gpsti_write* write) {
+    gpsti_writer_run_write(write);
+    if (context)
+        write->end_ns = gpsti_io_wait_disk(context, true, write->bytes, write->start_ns);
     return write->result;
 }
 
@@ -254,5 +309,5 @@ GPSTI_INTERN void gpsti_writer_query_info(const gpsti_writer* writer, gpsti_writ
     out->computed = info.computed;
     out->bytes = info.bytes;
     out->service_ns = info.service_ns;
-    out->cpu_ns = info.cpu_ns + (uint64_t)gpsti_closer_cpu_ns((gpsti_closer*)(uintptr_t)&writer->closer);
+    out->cpu_ns = info.cpu_ns;
 }

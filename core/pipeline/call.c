@@ -1,23 +1,20 @@
-/* core/pipeline/call.c -- the user's source and stages called, with what went wrong in words, and which pipelines'
-   callbacks
-   this thread is inside of. Knows nothing of the order of work, and runs without the lock. */
+/* core/pipeline/call.c -- the user's source, stages and sink called, with what went wrong in words, and which
+   pipelines' callbacks this thread is inside of. Knows nothing of the order of work, and runs without the lock. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"
 
 #include <string.h>
 
-/* ---- where this thread is --------------------------------------------------------------- */
-
 static GPSTI_TLS gpsti_call* gpsti_calls = NULL;
 
-GPSTI_INTERN void gpsti_call_enter(gpsti_call* call, gpst_pipeline* pipeline) {
+GPSTI_PRIVATE void gpsti_call_enter(gpsti_call* call, gpst_pipeline* pipeline) {
     call->pipeline = pipeline;
     call->outer = gpsti_calls;
     gpsti_calls = call;
 }
 
-GPSTI_INTERN void gpsti_call_leave(void) { gpsti_calls = gpsti_calls->outer; }
+GPSTI_PRIVATE void gpsti_call_leave(void) { gpsti_calls = gpsti_calls->outer; }
 
 GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline) {
     for (const gpsti_call* call = gpsti_calls; call; call = call->outer)
@@ -26,26 +23,21 @@ GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline) {
     return false;
 }
 
-/* ---- the calls ------------------------------------------------------------------------- */
-
-GPSTI_INTERN void gpsti_call_source_for(gpst_pipeline* pipeline, gpsti_given* given) {
-    gpsti_call call;
-    memset(&given->input, 0, sizeof given->input);
-    const uint64_t serial = gpsti_fail_serial();
-    gpsti_call_enter(&call, pipeline);
-    given->result = pipeline->desc.source(pipeline->desc.source_user_data, given->index, &given->input);
-    gpsti_call_leave();
-    given->reason = GPST_FAILED(given->result) && gpsti_fail_serial() != serial ? gpst_last_reason() : NULL;
+/* The sentence that the callback has set since this thread's serial was that, or NULL. */
+GPSTI_PRIVATE const char* gpsti_call_reason(gpst_result result, uint64_t serial) {
+    return GPST_FAILED(result) && gpsti_fail_serial() != serial ? gpst_last_reason() : NULL;
 }
 
-GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, gpsti_slot* slot) {
-    gpsti_given given;
-    given.index = slot->item.index;
-    gpsti_call_source_for(pipeline, &given);
-    if (given.result == GPST_END)
-        return GPST_END;
-    gpsti_slot_receive(slot, &given);
-    return GPST_OK;
+GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, uint64_t index, gpst_input* out,
+                                           const char** reason) {
+    gpsti_call call;
+    memset(out, 0, sizeof *out);
+    const uint64_t serial = gpsti_fail_serial();
+    gpsti_call_enter(&call, pipeline);
+    const gpst_result result = pipeline->desc.source(pipeline->desc.source_user_data, index, out);
+    gpsti_call_leave();
+    *reason = gpsti_call_reason(result, serial);
+    return result;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_call_worker_state(gpsti_stage* stage, uint32_t worker_index, void** out) {
@@ -74,9 +66,21 @@ GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index
     if (!GPST_FAILED(result))
         result = stage->desc.func(stage->desc.user_data, &task);
     gpsti_call_leave();
-    reason[0] = '\0';
-    if (GPST_FAILED(result))
-        gpsti_copy_text(reason, GPST_REASON_BYTES,
-                        gpsti_fail_serial() != serial ? gpst_last_reason() : gpst_result_text(result));
+    const char* const said = gpsti_call_reason(result, serial);
+    gpsti_copy_text(reason, GPST_REASON_BYTES, said ? said : GPST_FAILED(result) ? gpst_result_text(result) : "");
+    return result;
+}
+
+GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_slot* slot, const char** reason) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_call call;
+    *reason = NULL;
+    if (!pipeline->desc.sink)
+        return GPST_OK;
+    const uint64_t serial = gpsti_fail_serial();
+    gpsti_call_enter(&call, pipeline);
+    const gpst_result result = pipeline->desc.sink(pipeline->desc.sink_user_data, &slot->item);
+    gpsti_call_leave();
+    *reason = gpsti_call_reason(result, serial);
     return result;
 }

@@ -1,497 +1,542 @@
-/* core/pipeline/carry.c -- a worker takes items from the source and carries each through the steps that need nobody
-   else, as a
-   plain loop would: brief items in bunches, so that the lock is taken once for many. What they wait for is flow.c's.
-   Whole items it carries through every step, and where nobody is told of them, to their end: then the workers are as
-   many plain loops on one list, which share nothing but the source; and who waits for the run's end is one of them. */
+/* core/pipeline/carry.c -- a thread carries a job from step to step, without the lock, until it has to wait for a file,
+   a device, its turn or a batch, or its item is over. The plain loop is the same way, on which nothing waits
+   elsewhere. */
 #include "../base/platform_internal.h"
 
-#include "note_internal.h"
+#include "../files/io_internal.h"
 #include "pipeline_internal.h"
-#include "../files/reader_internal.h"
 
-#include <string.h>
+#define GPSTI_CARRY_INSIDE_PIXELS 262144 /* of a kernel's outputs: fewer are done before other threads are there */
+#define GPSTI_CARRY_WRITE_BYTES ((size_t)4 << 20) /* of an output that is not synced: more are the writer's */
 
-#define GPSTI_CARRY_NS 100000 /* about how long a worker keeps to itself what it has taken, */
-#define GPSTI_CARRY_ENDS_NS 400000 /* and where nobody is told of its items, who all ask for the same lock then */
-#define GPSTI_CARRY_SOURCE_NS 5000 /* in one turn at the source: others that wait for theirs have nothing in hand */
-#define GPSTI_CARRY_READS 8 /* that tell more than the plain start's */
-#define GPSTI_CARRY_READ_CPU 0.5 /* of its time: from here on a read computes (copies from the page cache) */
-
-typedef struct gpsti_carry_end { /* one item that is over */
-    gpst_result result;
-    int64_t start_ns, end_ns, commit_start_ns, commit_end_ns;
-    int64_t finish_ns, finish_cpu_ns; /* of its end alone; finish_cpu_ns -1: not sampled */
-} gpsti_carry_end;
-
-struct gpsti_carry {
-    gpst_pipeline* pipeline;
-    uint32_t worker_index;
-    uint32_t n_items, n_steps;
-    uint32_t n_active; /* what the pipeline was at when these items were taken */
-    uint64_t share;    /* of what was left at its last turn at the source; items that end here are counted after it */
-    bool whole;
-    bool on_cpu; /* and where their device work began */
-    gpsti_slot* slots[GPSTI_BUNCH_ITEMS]; /* of items that end here the first one is all of theirs */
-    uint32_t n_served[GPSTI_BUNCH_ITEMS]; /* steps; fewer than n_steps when the item failed */
-    gpsti_bunch bunch; /* items that end here: taken, and not begun; */
-    bool loaded;       /* and one more, which the slot has */
-    int64_t source_ns, source_cpu_ns;
-    int64_t now_ns;    /* the last look at the clock; little has happened since */
-    bool wants_cpu[GPST_MAX_STAGES];      /* by step, of the first item; */
-    bool wants_finish_cpu;                /* and of its end, where it ends here; */
-    bool wants_source_cpu;                /* of all calls of the source */
-    gpsti_ledger ledger;
-    uint32_t n_notes[GPSTI_BUNCH_ITEMS]; /* it had with that item (fewer by now, where they are counted already) */
-    gpsti_carry_end ends[GPSTI_BUNCH_ITEMS];
-};
-
-/* ---- what may be carried ------------------------------------------------------------------- */
-
-GPSTI_PRIVATE bool gpsti_carry_takes(const gpst_pipeline* pipeline, const gpsti_step* step) {
-    if (step->kind == GPSTI_STEP_READ)
-        return gpsti_carry_reads(pipeline);
-    return step->kind == GPSTI_STEP_HOST && step->concurrency == 0 &&
-           (!step->per_output || pipeline->n_outputs == 1);
+GPSTI_PRIVATE void gpsti_run_lock(gpsti_run* run) {
+    gpsti_mutex_lock(&run->pipeline->context->scheduler->mutex);
+    for (uint32_t i = 0; i < run->n; i++)
+        gpsti_account_service(run->pipeline, &run->services[i]);
+    run->n = 0;
 }
 
-GPSTI_INTERN bool gpsti_carry_computes(const gpst_pipeline* pipeline) {
-    return pipeline->read_cpu_part >= GPSTI_CARRY_READ_CPU;
+GPSTI_PRIVATE void gpsti_run_unlock(gpsti_run* run) { gpsti_mutex_unlock(&run->pipeline->context->scheduler->mutex); }
+
+GPSTI_PRIVATE void gpsti_run_keep(gpsti_run* run, const gpsti_service* service) {
+    if (run->n == GPSTI_RUN_SERVICES) {
+        gpsti_run_lock(run);
+        gpsti_run_unlock(run);
+    }
+    run->services[run->n++] = *service;
 }
 
-GPSTI_INTERN bool gpsti_carry_reads(const gpst_pipeline* pipeline) {
-    return pipeline->reader && (pipeline->whole || gpsti_carry_computes(pipeline));
+GPSTI_PRIVATE gpsti_step* gpsti_carry_step_of(const gpsti_job* job) { return &job->slot->pipeline->steps[job->step]; }
+
+/* Not by several at once, but for an item's outputs. */
+GPSTI_PRIVATE void gpsti_carry_fail(gpsti_job* job, gpst_result result, const char* reason) {
+    gpst_pipeline* const pipeline = job->slot->pipeline;
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    gpsti_slot_fail(job->slot, result, gpsti_step_name(pipeline, gpsti_carry_step_of(job)), reason);
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
 }
 
-GPSTI_INTERN void gpsti_carry_note_read(gpst_pipeline* pipeline, int64_t busy_ns, int64_t cpu_ns) {
-    const double part = busy_ns > 0 ? (double)cpu_ns / (double)busy_ns : 1.0;
-    pipeline->read_cpu_part += pipeline->read_cpu_part < 0.0 ? part - pipeline->read_cpu_part
-                                                            : (part - pipeline->read_cpu_part) / 4.0;
+/* ---- from step to step ------------------------------------------------------------------------ */
+
+/* The outputs that nobody has taken are for whoever comes. Locked. */
+GPSTI_PRIVATE void gpsti_carry_hand_out(gpsti_slot* slot) {
+    while (slot->next_output < slot->pipeline->n_outputs)
+        gpsti_flight_send(&slot->out[slot->next_output++].job, slot->job.step);
 }
 
-/* Nearly all of the last ones: reads of many threads on few cores take long, but wait for nothing else. */
-GPSTI_PRIVATE bool gpsti_carry_last_computed(gpst_pipeline* pipeline, const gpst_reader_info* info) {
-    const uint64_t n = info->reads - pipeline->weighed_reads, n_computed = info->computed - pipeline->weighed_computed;
-    if (n < GPSTI_CARRY_READS)
+/* The owner works through the outputs; in a plain loop alone, one after the other through all their steps, while its
+   bytes are in the cache. */
+GPSTI_PRIVATE gpsti_job* gpsti_carry_share_out(gpsti_run* run, gpsti_slot* slot) {
+    gpsti_run_lock(run);
+    slot->pending = run->pipeline->n_outputs;
+    slot->next_output = 1;
+    slot->out[0].job.step = slot->job.step;
+    slot->out[0].job.ready_ns = 0;
+    if (!gpsti_flight_is_plain(run->pipeline))
+        gpsti_carry_hand_out(slot);
+    gpsti_run_unlock(run);
+    return &slot->out[0].job;
+}
+
+/* An output is through its steps: the next one, or with the last one the item goes on. */
+GPSTI_PRIVATE gpsti_job* gpsti_carry_join(gpsti_run* run, gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = run->pipeline;
+    gpsti_job* next = NULL;
+    gpsti_run_lock(run);
+    if (--slot->pending == 0) {
+        next = &slot->job;
+        while (pipeline->steps[next->step + 1].per_output)
+            next->step++;
+        next->step = gpsti_flight_next_step(slot, next->step);
+        next->ready_ns = 0;
+    } else if (slot->next_output < pipeline->n_outputs) {
+        next = &slot->out[slot->next_output++].job;
+        next->step = slot->job.step;
+        next->ready_ns = 0;
+        if (!gpsti_flight_is_plain(pipeline))
+            gpsti_carry_hand_out(slot);
+    }
+    gpsti_run_unlock(run);
+    return next;
+}
+
+GPSTI_PRIVATE gpsti_job* gpsti_carry_next(gpsti_run* run, gpsti_job* job) {
+    const uint32_t to = gpsti_flight_next_step(job->slot, job->step);
+    if (job != &job->slot->job && !run->pipeline->steps[to].per_output)
+        return gpsti_carry_join(run, job->slot);
+    job->step = to;
+    job->ready_ns = 0;
+    return job;
+}
+
+GPSTI_PRIVATE bool gpsti_carry_has_failed(gpsti_job* job, const gpsti_step* step) {
+    if (step->kind == GPSTI_STEP_FINISH)
         return false;
-    pipeline->weighed_reads = info->reads;
-    pipeline->weighed_computed = info->computed;
-    return n - n_computed <= n / GPSTI_CARRY_READS;
+    if (gpsti_a32_load(&job->slot->pipeline->cancel) != 0 && !gpsti_slot_has_failed(job->slot))
+        gpsti_carry_fail(job, GPST_ERROR_CANCELLED, "cancelled");
+    return gpsti_slot_has_failed(job->slot);
 }
 
-GPSTI_INTERN void gpsti_carry_weigh_reads(gpst_pipeline* pipeline) {
-    gpst_reader_info info;
-    if (!pipeline->reader || gpsti_carry_computes(pipeline))
+/* In place of its end: it has failed because others have the memory. */
+GPSTI_PRIVATE gpsti_job* gpsti_carry_restart(gpsti_run* run, gpsti_job* job, gpsti_step* finish) {
+    gpsti_run_lock(run);
+    finish->running -= run->entered ? 1 : 0; /* its turn is still to come */
+    run->entered = false;
+    gpsti_flight_restart(job->slot);
+    gpsti_scheduler_wake(run->pipeline->context->scheduler);
+    gpsti_run_unlock(run);
+    return NULL;
+}
+
+/* What else is ready goes along, as far as the knob allows. Locked. */
+GPSTI_PRIVATE void gpsti_carry_gather(gpsti_step* step, gpsti_slot* first) {
+    gpsti_slot* last = first;
+    step->on_device++;
+    first->companion = NULL;
+    first->device_wait_ns = gpsti_now_ns() - first->job.ready_ns;
+    for (uint32_t n = 1; n < step->batch && !first->on_cpu && !first->single; n++) {
+        gpsti_job* const job = gpsti_queue_take_companion(step);
+        if (!job)
+            return;
+        last->companion = job->slot;
+        last = job->slot;
+        last->companion = NULL;
+        last->started = true;
+        last->device_wait_ns = gpsti_now_ns() - job->ready_ns;
+    }
+}
+
+/* The next job that may run in this step, if there is one. Locked. */
+GPSTI_INTERN gpsti_job* gpsti_carry_take(gpsti_run* run, gpsti_step* step) {
+    const uint32_t n_running = step->running;
+    gpsti_job* const job = gpsti_queue_take(step);
+    run->entered = step->running != n_running;
+    if (run->entered && step->kind == GPSTI_STEP_OFFLOAD)
+        gpsti_carry_gather(step, job->slot);
+    if (job)
+        job->slot->started = true;
+    return job;
+}
+
+GPSTI_PRIVATE gpsti_job* gpsti_carry_enter(gpsti_run* run, gpsti_job* job) {
+    gpsti_step* const step = gpsti_carry_step_of(job);
+    gpsti_run_lock(run);
+    gpsti_queue_put(step, job);
+    if (job != &job->slot->job && !gpsti_flight_is_plain(run->pipeline)) /* its item's others need not wait for it */
+        gpsti_carry_hand_out(job->slot);
+    job = gpsti_carry_take(run, step);
+    gpsti_run_unlock(run);
+    return job;
+}
+
+/* Others may come in where this one was. */
+GPSTI_PRIVATE void gpsti_carry_leave(gpsti_run* run, gpsti_step* step) {
+    if (!run->entered)
         return;
-    gpst_reader_query_info(pipeline->reader, &info);
-    const double part = info.service_ns > 0 ? (double)info.cpu_ns / (double)info.service_ns : 0.0;
-    if (gpsti_carry_last_computed(pipeline, &info))
-        pipeline->read_cpu_part = 1.0;
-    else if (info.reads >= GPSTI_CARRY_READS && part >= GPSTI_CARRY_READ_CPU)
-        pipeline->read_cpu_part = part;
+    run->entered = false;
+    gpsti_queue_leave(step);
+    gpsti_scheduler_wake(run->pipeline->context->scheduler);
 }
 
-/* Steps from the first on, before FINISH. */
-GPSTI_PRIVATE uint32_t gpsti_carry_n_steps(const gpst_pipeline* pipeline) {
-    uint32_t n = 0;
-    while (gpsti_carry_takes(pipeline, &pipeline->steps[n]))
-        n++;
-    return n;
-}
+/* ---- the steps: each gives the job to go on with, or NULL where it waits elsewhere ------------- */
 
-GPSTI_INTERN bool gpsti_carry_is_work(const gpst_pipeline* pipeline) {
-    return pipeline->whole || gpsti_carry_takes(pipeline, &pipeline->steps[0]);
-}
-
-/* Else those who are told of them wait for their turn. */
-GPSTI_INTERN bool gpsti_carry_ends(const gpst_pipeline* pipeline) { return pipeline->whole && !pipeline->desc.sink; }
-
-/* Towards the end of the run nobody takes more than leaves every worker as many. */
-GPSTI_PRIVATE uint64_t gpsti_carry_share(uint64_t n_left, uint32_t n_active) {
-    return n_left / (2 * (uint64_t)n_active);
-}
-
-/* Of brief items several, but no more than a share of the slots, and towards the end of the run of the rest. Only of a
-   list whose length is known: elsewhere the source may wait for what the worker still has in hand. */
-GPSTI_INTERN uint32_t gpsti_carry_n_items(const gpst_pipeline* pipeline) {
-    const uint32_t n_free = gpsti_flow_n_free(pipeline);
-    const uint32_t share = pipeline->n_slots / (pipeline->n_active + 1);
-    const uint64_t rest = gpsti_carry_share(gpsti_flow_n_left(pipeline), pipeline->n_active);
-    if (rest < 2 || pipeline->source_work_ns <= 0 || !gpsti_carry_is_work(pipeline))
-        return 1;
-    const uint64_t keep_ns = gpsti_carry_ends(pipeline) ? GPSTI_CARRY_ENDS_NS : GPSTI_CARRY_NS;
-    uint64_t n = keep_ns / (uint64_t)pipeline->source_work_ns;
-    n = n < rest ? n : rest;
-    n = n < GPSTI_BUNCH_ITEMS ? n : GPSTI_BUNCH_ITEMS;
-    if (!gpsti_carry_ends(pipeline)) { /* each has a slot */
-        n = n < share ? n : share;
-        n = n < n_free ? n : n_free;
+GPSTI_PRIVATE gpsti_job* gpsti_carry_host(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+    char reason[GPST_REASON_BYTES];
+    gpsti_service service;
+    gpsti_service_begin(&service, step, job);
+    const gpst_result result = gpsti_call_stage(job->slot, step->first_stage, job->output, run->worker_index, reason);
+    gpsti_service_end(&service, result);
+    gpsti_run_keep(run, &service);
+    if (GPST_FAILED(result))
+        gpsti_carry_fail(job, result, reason);
+    if (run->entered) {
+        gpsti_run_lock(run);
+        gpsti_carry_leave(run, step);
+        gpsti_run_unlock(run);
     }
-    return n > 1 ? (uint32_t)n : 1;
+    return gpsti_carry_next(run, job);
 }
 
-/* ---- without the lock ----------------------------------------------------------------------- */
+/* On the reader's thread. */
+GPSTI_PRIVATE void gpsti_carry_read_done(gpst_read* read) {
+    gpsti_slot* const slot = (gpsti_slot*)read->user_data;
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    pipeline->n_reading--;
+    (void)gpsti_a32_add(&pipeline->n_elsewhere, UINT32_MAX);
+    gpsti_account_read(pipeline, slot);
+    slot->item.file_data = slot->file.data;
+    slot->item.file_bytes = read->bytes;
+    if (GPST_FAILED(read->result))
+        gpsti_slot_fail(slot, read->result, gpsti_step_name(pipeline, &pipeline->steps[slot->job.step]), read->reason);
+    gpsti_flight_send(&slot->job, gpsti_flight_next_step(slot, slot->job.step));
+    gpsti_mutex_unlock(&scheduler->mutex);
+}
 
-/* False: the source is dry; the slots from n_items on hold nothing. */
-GPSTI_PRIVATE bool gpsti_carry_call_source(gpsti_carry* self, uint64_t index) {
-    const uint32_t n_slots = self->n_items;
-    const int64_t cpu_start_ns = self->wants_source_cpu ? gpsti_thread_cpu_ns() : 0;
-    const int64_t start_ns = gpsti_now_ns();
-    bool more = true;
-    self->n_items = 0;
-    while (more && self->n_items < n_slots) {
-        gpsti_slot* const slot = self->slots[self->n_items];
-        gpsti_slot_reset(slot, index + self->n_items, gpsti_now_ns());
-        more = gpsti_call_source(self->pipeline, slot) != GPST_END;
-        if (more)
-            gpsti_reader_expect(self->pipeline->reader, slot->item.path, index + self->n_items);
-        self->n_items += more ? 1 : 0;
+/* The system is told of the files behind one that waits for it. Not locked. */
+GPSTI_PRIVATE void gpsti_carry_advise(gpst_pipeline* pipeline, uint64_t index) {
+    const gpst_pipeline_desc* const desc = &pipeline->desc;
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    const uint64_t end = index + 2 * (uint64_t)desc->n_reads;
+    uint64_t k = pipeline->advised > index ? pipeline->advised : index + 1;
+    const uint64_t to = end < desc->n_paths ? end : desc->n_paths;
+    pipeline->advised = to > pipeline->advised ? to : pipeline->advised;
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    for (; k < to; k++)
+        gpsti_path_will_need(desc->paths[k]);
+}
+
+/* True: the reader's threads have the read. */
+GPSTI_PRIVATE bool gpsti_carry_park_read(gpsti_run* run, gpsti_job* job) {
+    gpst_pipeline* const pipeline = run->pipeline;
+    gpsti_slot* const slot = job->slot;
+    const uint64_t index = slot->item.index;
+    const bool advises = pipeline->desc.source && !pipeline->desc.no_prefetch && pipeline->desc.n_paths > 0 &&
+                         gpsti_reader_goes_by_cache(pipeline->reader, &slot->read);
+    if (GPST_FAILED(gpsti_reader_start(pipeline->reader))) /* no thread is to be had: on this one, then */
+        return false;
+    slot->read.done = gpsti_carry_read_done;
+    gpsti_run_lock(run);
+    gpsti_a32_store(&pipeline->reads_wait, 1);
+    pipeline->n_reading++;
+    (void)gpsti_a32_add(&pipeline->n_elsewhere, 1);
+    job->ready_ns = gpsti_now_ns();
+    const bool parked = !GPST_FAILED(gpst_reader_submit(pipeline->reader, &slot->read));
+    if (!parked) {
+        pipeline->n_reading--;
+        (void)gpsti_a32_add(&pipeline->n_elsewhere, UINT32_MAX);
     }
-    self->source_ns = gpsti_now_ns() - start_ns;
-    self->source_cpu_ns = self->wants_source_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : 0;
-    return more;
+    gpsti_run_unlock(run);
+    if (parked && advises)
+        gpsti_carry_advise(pipeline, index);
+    return parked;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_carry_read(gpsti_slot* slot, char* reason) {
-    gpsti_flow_prepare_read(slot);
-    gpsti_reader_read_here(slot->pipeline->reader, &slot->read);
+GPSTI_PRIVATE gpsti_job* gpsti_carry_read(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+    gpst_pipeline* const pipeline = run->pipeline;
+    gpsti_slot* const slot = job->slot;
+    const bool plain = gpsti_flight_is_plain(pipeline);
+    gpsti_service service;
+    gpsti_slot_prepare_read(slot);
+    gpsti_service_begin(&service, step, job);
+    if (plain)
+        gpsti_reader_read_plain(pipeline->context, &slot->read, &pipeline->cancel);
+    else if (!gpsti_reader_try(pipeline->reader, &slot->read)) {
+        if (gpsti_carry_park_read(run, job))
+            return NULL;
+        gpsti_reader_read_here(pipeline->reader, &slot->read);
+    } else {
+        gpsti_a32_store(&pipeline->reads_wait, 0);
+    }
+    service.bytes = slot->read.bytes;
+    gpsti_service_end(&service, slot->read.result);
+    gpsti_run_keep(run, &service);
     slot->item.file_data = slot->file.data;
     slot->item.file_bytes = slot->read.bytes;
-    gpsti_copy_text(reason, GPST_REASON_BYTES, slot->read.reason);
-    return slot->read.result;
+    if (GPST_FAILED(slot->read.result))
+        gpsti_carry_fail(job, slot->read.result, slot->read.reason);
+    return gpsti_carry_next(run, job);
 }
 
-GPSTI_PRIVATE void gpsti_carry_serve(gpsti_carry* self, uint32_t i, uint32_t s) {
-    gpsti_slot* const slot = self->slots[i];
-    const gpsti_step* const step = &self->pipeline->steps[s];
-    const char* const name = self->pipeline->stages[step->first_stage].name;
-    const bool reads = step->kind == GPSTI_STEP_READ;
-    char reason[GPST_REASON_BYTES];
-    gpsti_note note;
-    gpsti_note_begin(&note, step, self->wants_cpu[s], self->now_ns);
-    const gpst_result result = reads ? gpsti_carry_read(slot, reason)
-                                     : gpsti_call_stage(slot, step->first_stage, 0, self->worker_index, reason);
-    self->now_ns = gpsti_note_end(&note, result);
-    if (reads)
-        gpsti_note_file(&note, note.start_ns, note.end_ns, slot->read.bytes);
-    gpsti_ledger_keep(&self->ledger, &note);
-    if (GPST_FAILED(result))
-        gpsti_slot_fail(slot, result, name, reason);
-}
-
-GPSTI_PRIVATE void gpsti_carry_item(gpsti_carry* self, uint32_t i) {
-    gpsti_slot* const slot = self->slots[i];
-    gpst_pipeline* const pipeline = self->pipeline;
-    uint32_t s = 0;
-    slot->started = self->n_steps > 0;
-    for (; s < self->n_steps && !GPST_FAILED(slot->item.result); s++) {
-        if (gpsti_a32_load(&pipeline->cancel) != 0) {
-            gpsti_slot_fail(slot, GPST_ERROR_CANCELLED, pipeline->stages[pipeline->steps[s].first_stage].name,
-                            "cancelled");
-            break;
-        }
-        gpsti_carry_serve(self, i, s);
-    }
-    self->n_served[i] = s;
-    if (self->whole)
-        self->now_ns =
-            gpsti_plain_bring(slot, self->worker_index, self->n_steps, self->wants_cpu, &self->ledger, self->now_ns);
-    self->n_notes[i] = self->ledger.n;
-    memset(self->wants_cpu, 0, sizeof self->wants_cpu);
-}
-
-GPSTI_PRIVATE void gpsti_carry_load(gpsti_carry* self, const gpsti_given* given) {
-    gpsti_slot* const slot = self->slots[0];
-    gpsti_slot_reset(slot, given->index, given->start_ns); /* where it had to wait for those before it, too */
-    slot->on_cpu = self->on_cpu; /* whatever became of the item before */
-    gpsti_slot_receive(slot, given);
-}
-
-/* False: the source is dry, or is not to be asked any more. What the bunch has no room for is copied into the slot,
-   which nothing else has yet: it is the turn's last, and begun first. */
-GPSTI_PRIVATE bool gpsti_carry_ask(gpsti_carry* self, int64_t now_ns) {
-    gpst_pipeline* const pipeline = self->pipeline;
-    gpsti_given* const given = &self->bunch.given[self->bunch.n];
-    if (pipeline->source_dry || gpsti_a32_load(&pipeline->cancel) != 0 || gpsti_a32_load(&pipeline->stop) != 0)
-        return false;
-    given->index = pipeline->source_index;
-    given->start_ns = now_ns;
-    gpsti_call_source_for(pipeline, given);
-    if (given->result == GPST_END)
-        return false;
-    pipeline->source_index++;
-    self->loaded = !gpsti_bunch_keep(&self->bunch);
-    if (self->loaded)
-        gpsti_carry_load(self, given);
-    return true;
-}
-
-/* Of what is left by now: what others have taken is counted when they return. */
-GPSTI_PRIVATE uint64_t gpsti_carry_share_now(const gpsti_carry* self) {
-    const uint64_t expected = self->pipeline->desc.n_items_expected, begun = self->pipeline->source_index;
-    const uint64_t share = gpsti_carry_share(expected > begun ? expected - begun : 0, self->n_active);
-    return share > 1 ? share : 1;
-}
-
-/* A turn at the source, for at most n_items. False: it is dry. It is called by one worker at a time, who need not have
-   the lock for that; several calls a turn, so that brief items are not begun one after the other. */
-GPSTI_PRIVATE bool gpsti_carry_take(gpsti_carry* self, uint32_t n_items) {
-    gpst_pipeline* const pipeline = self->pipeline;
-    bool more = true;
-    gpsti_bunch_empty(&self->bunch);
-    self->loaded = false;
-    gpsti_mutex_lock(&pipeline->source_mutex);
-    self->share = gpsti_carry_share_now(self);
-    const uint64_t n = n_items < self->share ? n_items : self->share;
-    const int64_t cpu_start_ns = self->wants_source_cpu ? gpsti_thread_cpu_ns() : 0;
-    const int64_t start_ns = gpsti_now_ns();
-    int64_t now_ns = start_ns;
-    while (more && !self->loaded && self->bunch.n < n && now_ns - start_ns < GPSTI_CARRY_SOURCE_NS) {
-        more = gpsti_carry_ask(self, now_ns);
-        now_ns = gpsti_now_ns();
-    }
-    pipeline->source_dry = !more;
-    gpsti_mutex_unlock(&pipeline->source_mutex);
-    self->source_ns += now_ns - start_ns;
-    self->source_cpu_ns += self->wants_source_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : 0;
-    self->now_ns = now_ns;
-    return more;
-}
-
-GPSTI_PRIVATE void gpsti_carry_to_end(gpsti_carry* self) {
-    gpsti_slot* const slot = self->slots[0];
-    const uint32_t i = self->n_items++;
-    gpsti_carry_end* const end = &self->ends[i];
-    self->slots[i] = slot;
-    gpsti_carry_item(self, i);
-    const bool sample_cpu = self->wants_finish_cpu;
-    const int64_t cpu_start_ns = sample_cpu ? gpsti_thread_cpu_ns() : 0;
-    const int64_t finish_ns = sample_cpu ? gpsti_now_ns() : self->now_ns;
-    gpsti_finish_item(slot, gpsti_finish_who_frees_here(self->pipeline), finish_ns);
-    self->now_ns = slot->item.end_ns;
-    self->wants_finish_cpu = false;
-    end->result = slot->item.result;
-    end->start_ns = slot->item.start_ns;
-    end->end_ns = slot->item.end_ns;
-    end->finish_ns = slot->item.end_ns - finish_ns;
-    end->finish_cpu_ns = sample_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
-    end->commit_start_ns = slot->commit_start_ns;
-    end->commit_end_ns = slot->commit_end_ns;
-    if (GPST_FAILED(end->result) && self->pipeline->desc.stop_on_error) /* not only when the bunch is counted */
-        gpsti_a32_store(&self->pipeline->stop, 1);
-}
-
-GPSTI_PRIVATE void gpsti_carry_bunch_to_end(gpsti_carry* self) {
-    if (self->loaded)
-        gpsti_carry_to_end(self);
-    for (uint32_t b = 0; b < self->bunch.n; b++) {
-        gpsti_carry_load(self, &self->bunch.given[b]);
-        gpsti_carry_to_end(self);
-    }
-}
-
-/* ---- with it ----------------------------------------------------------------------------------- */
-
-GPSTI_PRIVATE void gpsti_carry_prepare(gpsti_carry* self, gpst_pipeline* pipeline, uint32_t worker_index) {
-    self->pipeline = pipeline;
-    self->worker_index = worker_index;
-    gpsti_ledger_open(&self->ledger, pipeline);
-    self->source_ns = self->source_cpu_ns = 0;
-    self->n_active = pipeline->n_active;
-    self->whole = pipeline->whole;
-    self->on_cpu = pipeline->device_lost;
-    self->n_steps = gpsti_carry_n_steps(pipeline);
-    const uint32_t n_served = self->whole ? pipeline->n_steps - 1 : self->n_steps;
-    for (uint32_t s = 0; s < n_served; s++)
-        self->wants_cpu[s] = gpsti_service_wants_cpu(pipeline, &pipeline->steps[s]);
-    self->wants_source_cpu = gpsti_clock_wants_cpu(&pipeline->source_clock);
-    self->wants_finish_cpu = gpsti_service_wants_cpu(pipeline, &pipeline->steps[pipeline->n_steps - 1]);
-}
-
-GPSTI_PRIVATE void gpsti_carry_take_slots(gpsti_carry* self) {
-    self->n_items = gpsti_carry_n_items(self->pipeline);
-    for (uint32_t i = 0; i < self->n_items; i++)
-        self->slots[i] = gpsti_flow_take_slot(self->pipeline);
-}
-
-/* Counts the items that the source gave. */
-GPSTI_PRIVATE void gpsti_carry_number(const gpsti_carry* self, bool more) {
-    gpst_pipeline* const pipeline = self->pipeline;
-    pipeline->source_done = pipeline->source_done || !more;
-    pipeline->next_index += self->n_items;
-    pipeline->next_ticket += self->n_items;
-    gpsti_service_account_source(pipeline, self->n_items, self->source_ns,
-                                 self->wants_source_cpu ? self->source_cpu_ns : -1);
-}
-
-/* The source is another's. */
-GPSTI_PRIVATE void gpsti_carry_leave_source(gpsti_carry* self, uint32_t n_slots, bool more) {
-    gpst_pipeline* const pipeline = self->pipeline;
-    pipeline->source_running = false;
-    for (uint32_t i = 0; i < self->n_items; i++)
-        self->slots[i]->ticket = pipeline->next_ticket + i;
-    gpsti_carry_number(self, more);
-    for (uint32_t i = self->n_items; i < n_slots; i++)
-        gpsti_flow_release_slot(self->slots[i]);
-}
-
-/* The slot has had several items since: it is each of them again for as long as that is counted. True: the tuner's
-   window has it. */
-GPSTI_PRIVATE bool gpsti_carry_count(gpsti_carry* self, uint32_t i) {
-    gpst_pipeline* const pipeline = self->pipeline;
-    gpsti_slot* const slot = self->slots[0];
-    const gpsti_carry_end* const end = &self->ends[i];
-    slot->item.result = end->result;
-    slot->item.start_ns = end->start_ns;
-    slot->item.end_ns = end->end_ns;
-    slot->commit_start_ns = end->commit_start_ns;
-    slot->commit_end_ns = end->commit_end_ns;
-    if (end->end_ns > pipeline->end_ns)
-        pipeline->end_ns = end->end_ns;
-    gpsti_service_account_cpu(pipeline, &pipeline->steps[pipeline->n_steps - 1], end->finish_ns, end->finish_cpu_ns);
-    gpsti_finish_count(slot);
-    return gpsti_tune_count(slot);
-}
-
-/* The next item of this worker, who takes the slot that was put last, finds its memory in the caches of its core. Only
-   where memory is plenty: what one slot keeps no other has. */
-GPSTI_PRIVATE void gpsti_carry_put_slot(gpsti_slot* slot) {
-    const gpst_pipeline* const pipeline = slot->pipeline;
-    const uint32_t n_fit =
-        gpsti_tuner_n_fit(pipeline->context->info.max_host_bytes, pipeline->tune.item_host_bytes);
-    if (n_fit / 2 >= pipeline->n_slots)
-        gpsti_flow_put_slot(slot);
-    else
-        gpsti_flow_release_slot(slot);
-}
-
-/* Who has several items and finds the lock taken need not wait for it: false, and it can carry another meanwhile. */
-GPSTI_PRIVATE bool gpsti_carry_lock(const gpsti_carry* self, bool more) {
-    gpsti_mutex* const mutex = &self->pipeline->context->scheduler->mutex;
-    if (more && self->n_items > 1 && self->n_items < GPSTI_BUNCH_ITEMS)
-        return gpsti_mutex_try_lock(mutex);
-    gpsti_mutex_lock(mutex);
-    return true;
-}
-
-GPSTI_PRIVATE void gpsti_carry_run_to_end(gpsti_carry* self, gpst_pipeline* pipeline, uint32_t worker_index) {
+/* On the writer's thread. */
+GPSTI_PRIVATE void gpsti_carry_write_done(gpsti_write* write) {
+    gpsti_emit* const emit = (gpsti_emit*)write->user_data;
+    gpsti_slot* const slot = emit->slot;
+    gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    const uint32_t n_items = gpsti_carry_n_items(pipeline);
-    const int64_t work_ns = gpsti_flow_source_work_ns(pipeline);
-    gpsti_carry_prepare(self, pipeline, worker_index);
-    self->slots[0] = gpsti_flow_take_slot(pipeline);
-    if (pipeline->n_carrying++ == 0)
-        pipeline->source_index = pipeline->next_index;
-    pipeline->executing++;
-    gpsti_scheduler_leave(scheduler, work_ns);
-    gpsti_mutex_unlock(&scheduler->mutex);
-    const int64_t start_ns = gpsti_now_ns();
-    bool more = true, locked = false;
-    for (self->n_items = 0; !locked;) {
-        more = gpsti_carry_take(self, self->n_items < n_items ? n_items - self->n_items : 1);
-        gpsti_carry_bunch_to_end(self);
-        locked = (!more || self->n_items >= n_items || self->n_items >= self->share) && gpsti_carry_lock(self, more);
-    }
-    const int64_t spent_ns = gpsti_now_ns() - start_ns;
-    gpsti_scheduler_return(scheduler, work_ns);
-    pipeline->n_carrying--;
-    pipeline->executing--;
-    gpsti_carry_number(self, more);
-    if (self->n_items > 0)
-        gpsti_work_note(&pipeline->source_work_ns, spent_ns / (int64_t)self->n_items);
-    bool counted = false;
-    for (uint32_t i = 0; i < self->n_items; i++) {
-        gpsti_ledger_count(&self->ledger, self->n_notes[i]);
-        counted = gpsti_carry_count(self, i);
-    }
-    if (counted)
-        gpsti_tune_look(pipeline);
-    gpsti_carry_put_slot(self->slots[0]);
-}
-
-GPSTI_PRIVATE void gpsti_carry_run_on(gpsti_carry* self, gpst_pipeline* pipeline, uint32_t worker_index) {
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_carry_prepare(self, pipeline, worker_index);
-    gpsti_carry_take_slots(self);
-    const uint32_t n_slots = self->n_items;
-    const uint64_t index = pipeline->next_index;
-    const int64_t work_ns = gpsti_flow_source_work_ns(pipeline);
-    pipeline->source_running = true;
-    pipeline->executing++;
-    gpsti_scheduler_leave(scheduler, work_ns);
-    gpsti_mutex_unlock(&scheduler->mutex);
-    const int64_t start_ns = gpsti_now_ns();
-    const bool more = gpsti_carry_call_source(self, index);
-    const bool serves = self->whole || self->n_steps > 0;
-    if (serves) { /* meanwhile the source is another's */
-        gpsti_mutex_lock(&scheduler->mutex);
-        gpsti_carry_leave_source(self, n_slots, more);
-        gpsti_scheduler_wake(scheduler);
-        gpsti_mutex_unlock(&scheduler->mutex);
-    }
-    self->now_ns = gpsti_now_ns();
-    for (uint32_t i = 0; i < self->n_items; i++)
-        gpsti_carry_item(self, i);
-    const int64_t spent_ns = gpsti_now_ns() - start_ns;
+    gpsti_output* const output = &slot->out[emit->output];
     gpsti_mutex_lock(&scheduler->mutex);
-    gpsti_scheduler_return(scheduler, work_ns);
-    pipeline->executing--;
-    if (!serves)
-        gpsti_carry_leave_source(self, n_slots, more);
-    if (self->n_items > 0)
-        gpsti_work_note(&pipeline->source_work_ns, spent_ns / (int64_t)self->n_items);
-    for (uint32_t i = 0; i < self->n_items; i++) {
-        gpsti_ledger_count(&self->ledger, self->n_notes[i]);
-        gpsti_flow_continue(self->slots[i], self->whole ? pipeline->n_steps - 1 : self->n_served[i]);
+    (void)gpsti_a32_add(&pipeline->n_elsewhere, UINT32_MAX);
+    const gpsti_step* const step = &pipeline->steps[pipeline->n_steps - 2];
+    gpsti_job* const job = step->per_output ? &output->job : &slot->job;
+    gpsti_account_write(pipeline, write, job->ready_ns);
+    if (GPST_FAILED(write->result))
+        gpsti_slot_fail(slot, write->result, gpsti_step_name(pipeline, step), write->reason);
+    if (--output->writes_pending == 0) {
+        if (!step->per_output)
+            gpsti_flight_send(job, gpsti_flight_next_step(slot, job->step));
+        else if (--slot->pending == 0)
+            gpsti_flight_send(&slot->job, gpsti_flight_next_step(slot, job->step));
+    }
+    gpsti_mutex_unlock(&scheduler->mutex);
+}
+
+/* What is not synced computes: small files are written where they are. A plain loop writes all by itself. */
+GPSTI_PRIVATE bool gpsti_carry_writes_here(const gpst_pipeline* pipeline, const gpsti_output* output) {
+    size_t bytes = 0;
+    const gpsti_emit* emit = output->emits;
+    if (output->n_emits == 0 || gpsti_flight_is_plain(pipeline))
+        return true;
+    for (uint32_t e = 0; e < output->n_emits; e++, emit = emit->next)
+        bytes += emit->write.bytes;
+    return pipeline->desc.fsync == GPST_FSYNC_NONE && !gpsti_io_models_disk(pipeline->context) &&
+           bytes <= GPSTI_CARRY_WRITE_BYTES;
+}
+
+GPSTI_PRIVATE void gpsti_carry_write_here(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+    gpsti_output* const output = &job->slot->out[job->output];
+    gpsti_emit* emit = output->emits;
+    for (uint32_t e = 0; e < output->n_emits && !gpsti_slot_has_failed(job->slot); e++, emit = emit->next) {
+        gpsti_service service;
+        gpsti_service_begin(&service, step, job);
+        gpsti_writer_write_here(run->pipeline->context, &emit->write);
+        service.bytes = emit->write.bytes;
+        gpsti_service_end(&service, emit->write.result);
+        gpsti_run_keep(run, &service);
+        if (GPST_FAILED(emit->write.result))
+            gpsti_carry_fail(job, emit->write.result, emit->write.reason);
     }
 }
 
-GPSTI_PRIVATE void gpsti_carry_run_with(gpsti_carry* self, gpst_pipeline* pipeline, uint32_t worker_index) {
-    if (gpsti_carry_ends(pipeline))
-        gpsti_carry_run_to_end(self, pipeline, worker_index);
+/* The writer's threads have the files; which may be over before this returns. */
+GPSTI_PRIVATE void gpsti_carry_park_writes(gpsti_run* run, gpsti_job* job) {
+    gpst_pipeline* const pipeline = run->pipeline;
+    gpsti_output* const output = &job->slot->out[job->output];
+    const uint32_t n_emits = output->n_emits;
+    gpsti_emit* emit = output->emits;
+    gpsti_run_lock(run);
+    if (job != &job->slot->job)
+        gpsti_carry_hand_out(job->slot);
+    job->ready_ns = gpsti_now_ns();
+    output->writes_pending = n_emits;
+    (void)gpsti_a32_add(&pipeline->n_elsewhere, n_emits);
+    for (uint32_t e = 0; e < n_emits; e++) {
+        gpsti_emit* const next = emit->next;
+        emit->write.done = gpsti_carry_write_done;
+        emit->write.user_data = emit;
+        (void)gpsti_writer_submit(pipeline->writer, &emit->write); /* it has a thread, and is not retired */
+        emit = next;
+    }
+    gpsti_run_unlock(run);
+}
+
+GPSTI_PRIVATE gpsti_job* gpsti_carry_write(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+    if (gpsti_carry_writes_here(run->pipeline, &job->slot->out[job->output]) ||
+        GPST_FAILED(gpsti_writer_start(run->pipeline->writer))) {
+        gpsti_carry_write_here(run, job, step);
+        return gpsti_carry_next(run, job);
+    }
+    gpsti_carry_park_writes(run, job);
+    return NULL;
+}
+
+/* The group of one item is over, one way or the other. Gives the step where it goes on. Locked. */
+GPSTI_PRIVATE uint32_t gpsti_carry_end_offload(gpsti_slot* slot, gpst_result result, const char* reason) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    const gpsti_step* const step = gpsti_carry_step_of(&slot->job);
+    const bool again = GPST_FAILED(result) && gpsti_offload_fall_back(slot, result, reason);
+    if (!GPST_FAILED(result))
+        gpsti_offload_account(slot, step, slot->device_wait_ns);
+    slot->lane = NULL;
+    if (again)
+        return slot->job.step;
+    if (GPST_FAILED(result)) {
+        gpsti_clock_add(&pipeline->clocks[step->first_clock + 1], 0, 0, 0, true);
+        gpsti_slot_fail(slot, result, gpsti_step_name(pipeline, step), reason);
+    }
+    return gpsti_flight_next_step(slot, slot->job.step);
+}
+
+/* Nobody knows whose fault it was: each item tries by itself, and those that can do well do. Locked. */
+GPSTI_PRIVATE uint32_t gpsti_carry_retry_single(gpsti_slot* slot) {
+    slot->lane = NULL;
+    slot->single = true;
+    slot->reason[0] = '\0';
+    return slot->job.step;
+}
+
+/* The device is done with an item and its companions. Locked. */
+GPSTI_PRIVATE gpsti_job* gpsti_carry_end_submission(gpsti_slot* first, gpst_result result, const char* reason) {
+    gpst_pipeline* const pipeline = first->pipeline;
+    const bool apart = GPST_FAILED(result) && first->companion;
+    char why[GPST_REASON_BYTES];
+    gpsti_copy_text(why, sizeof why, reason);
+    pipeline->n_submissions++;
+    pipeline->n_taken_apart += apart ? 1 : 0;
+    if (apart)
+        gpsti_copy_text(pipeline->apart_reason, sizeof pipeline->apart_reason, why);
+    for (gpsti_slot *slot = first, *next = NULL; slot; slot = next) {
+        next = slot->companion;
+        slot->companion = NULL;
+        pipeline->n_submitted++;
+        const uint32_t to = apart ? gpsti_carry_retry_single(slot) : gpsti_carry_end_offload(slot, result, why);
+        if (slot != first)
+            gpsti_flight_send(&slot->job, to);
+        else
+            slot->job.step = to;
+    }
+    first->job.ready_ns = gpsti_now_ns();
+    return &first->job;
+}
+
+/* On the device's thread, which may not call it: a worker goes on from here. */
+GPSTI_PRIVATE void gpsti_carry_device_done(void* user_data, gpst_result result) {
+    gpsti_slot* const slot = (gpsti_slot*)user_data;
+    gpsti_scheduler* const scheduler = slot->pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    slot->device_done = true;
+    slot->device_result = result;
+    gpsti_copy_text(slot->reason, sizeof slot->reason, GPST_FAILED(result) ? gpst_last_reason() : "");
+    gpsti_flight_send(&slot->job, slot->job.step);
+    gpsti_mutex_unlock(&scheduler->mutex);
+}
+
+GPSTI_PRIVATE gpsti_job* gpsti_carry_after_device(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+    job->slot->device_done = false;
+    gpsti_offload_read_times(job->slot);
+    gpsti_run_lock(run);
+    step->on_device--;
+    job = gpsti_carry_end_submission(job->slot, job->slot->device_result, job->slot->reason);
+    gpsti_scheduler_wake(run->pipeline->context->scheduler);
+    gpsti_run_unlock(run);
+    return job;
+}
+
+/* A kernel on the CPU has every core where its item is the only one, else one. */
+GPSTI_PRIVATE uint32_t gpsti_carry_threads_inside(const gpst_pipeline* pipeline, const gpsti_step* step) {
+    uint64_t n_pixels = 0;
+    if (pipeline->threads_inside <= 1 || pipeline->desc.mode == GPST_RUN_PLAIN_INSIDE)
+        return pipeline->threads_inside;
+    for (uint32_t s = 0; s < step->n_stages; s++) {
+        const gpst_warp* const warp = pipeline->stages[step->first_stage + s].desc.warp;
+        gpst_image shape;
+        if (!warp)
+            continue;
+        gpst_warp_query_output(warp, &shape);
+        n_pixels = (uint64_t)shape.width * shape.height * pipeline->n_outputs;
+    }
+    return n_pixels >= GPSTI_CARRY_INSIDE_PIXELS && gpsti_a32_load(&pipeline->in_flight) == 1 ? pipeline->threads_inside
+                                                                                              : 1;
+}
+
+GPSTI_PRIVATE gpsti_job* gpsti_carry_offload(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+    gpsti_slot* const slot = job->slot;
+    char reason[GPST_REASON_BYTES];
+    gpsti_service service;
+    bool finished = false;
+    const bool entered = run->entered; /* it counts among those on the device */
+    slot->plain = gpsti_flight_is_plain(run->pipeline);
+    slot->exec.n_threads = gpsti_carry_threads_inside(run->pipeline, step);
+    gpsti_service_begin(&service, step, job);
+    service.n_threads = slot->exec.n_threads;
+    const gpst_result result =
+        gpsti_offload_run(slot, step, run->worker_index, gpsti_carry_device_done, &finished, reason);
+    gpsti_service_end(&service, GPST_OK);
+    gpsti_run_keep(run, &service);
+    gpsti_run_lock(run);
+    step->on_device -= entered && finished ? 1 : 0;
+    gpsti_carry_leave(run, step);
+    job = finished ? gpsti_carry_end_submission(slot, result, reason) : NULL; /* else it may be gone already */
+    gpsti_run_unlock(run);
+    return job;
+}
+
+/* Its slot is free, or waits with the result. Locked. */
+GPSTI_PRIVATE void gpsti_carry_end_item(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    pipeline->alone = pipeline->alone && !slot->alone;
+    gpsti_account_item(slot);
+    gpsti_tune_count(slot);
+    if (pipeline->desc.sink || pipeline->desc.source) {
+        gpsti_flight_release_slot(slot);
+        return;
+    }
+    slot->next = NULL;
+    if (pipeline->last_result)
+        pipeline->last_result->next = slot;
     else
-        gpsti_carry_run_on(self, pipeline, worker_index);
+        pipeline->first_result = slot;
+    pipeline->last_result = slot;
+    gpsti_flight_tell_waiters(pipeline);
 }
 
-/* Workers have stacks of a size that is known. */
-GPSTI_PRIVATE GPSTI_NOINLINE void gpsti_carry_run_as_worker(gpst_pipeline* pipeline, uint32_t worker_index) {
-    gpsti_carry self;
-    gpsti_carry_run_with(&self, pipeline, worker_index);
+GPSTI_PRIVATE gpsti_job* gpsti_carry_finish(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+    gpsti_service service;
+    gpsti_service_begin(&service, step, job);
+    gpsti_finish_item(job->slot);
+    gpsti_service_end(&service, GPST_OK);
+    gpsti_run_keep(run, &service);
+    gpsti_run_lock(run);
+    gpsti_carry_leave(run, step);
+    gpsti_carry_end_item(job->slot);
+    job = gpsti_carry_take(run, step);
+    gpsti_run_unlock(run);
+    return job;
 }
 
-GPSTI_INTERN void gpsti_carry_run(gpst_pipeline* pipeline, uint32_t worker_index) {
-    if (pipeline->joined && worker_index >= pipeline->context->scheduler->n_workers)
-        gpsti_carry_run_with(pipeline->joined, pipeline, worker_index);
-    else
-        gpsti_carry_run_as_worker(pipeline, worker_index);
+/* An item that has failed, at its turn in a step that keeps the order. */
+GPSTI_PRIVATE gpsti_job* gpsti_carry_pass(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+    if (run->entered) {
+        gpsti_run_lock(run);
+        step->on_device -= step->kind == GPSTI_STEP_OFFLOAD ? 1 : 0;
+        for (gpsti_slot *slot = job->slot->companion, *next = NULL; slot; slot = next) { /* each by itself */
+            next = slot->companion;
+            slot->companion = NULL;
+            gpsti_flight_send(&slot->job, slot->job.step);
+        }
+        job->slot->companion = NULL;
+        gpsti_carry_leave(run, step);
+        gpsti_run_unlock(run);
+    }
+    return gpsti_carry_next(run, job);
 }
 
-/* ---- who waits for the end ----------------------------------------------------------------------- */
-
-/* What it has in hand is not on its stack, which may be small. */
-GPSTI_INTERN gpst_result gpsti_carry_open(gpst_pipeline* pipeline) {
-    const bool may_join = pipeline->desc.source && !pipeline->desc.sink && !pipeline->context->pin.on;
-    if (may_join && !pipeline->joined)
-        pipeline->joined = (gpsti_carry*)gpsti_alloc(&pipeline->context->host, sizeof *pipeline->joined);
-    return may_join && !pipeline->joined ? GPST_ERROR_MEMORY : GPST_OK;
+GPSTI_PRIVATE gpsti_job* gpsti_carry_serve(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+    switch (step->kind) {
+    case GPSTI_STEP_READ:
+        return gpsti_carry_read(run, job, step);
+    case GPSTI_STEP_HOST:
+        return gpsti_carry_host(run, job, step);
+    case GPSTI_STEP_OFFLOAD:
+        return gpsti_carry_offload(run, job, step);
+    case GPSTI_STEP_WRITE:
+        return gpsti_carry_write(run, job, step);
+    case GPSTI_STEP_FINISH:
+        break;
+    }
+    return gpsti_carry_finish(run, job, step);
 }
 
-GPSTI_INTERN void gpsti_carry_close(gpst_pipeline* pipeline) {
-    if (pipeline->joined)
-        gpsti_free(&pipeline->context->host, pipeline->joined, sizeof *pipeline->joined);
-}
-
-GPSTI_INTERN bool gpsti_carry_is_shared(const gpst_pipeline* pipeline) {
-    return gpsti_carry_ends(pipeline) && !pipeline->context->pin.on;
-}
-
-GPSTI_INTERN bool gpsti_carry_join(gpst_pipeline* pipeline) {
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    bool ran = false;
-    if (!gpsti_carry_is_shared(pipeline) || gpsti_scheduler_worker_index(scheduler) < scheduler->n_workers)
-        return false;
-    gpsti_scheduler_enter(scheduler);
-    while (gpsti_carry_is_shared(pipeline) && gpsti_flow_run_one(&pipeline->client, scheduler->n_workers))
-        ran = true;
-    gpsti_scheduler_exit(scheduler);
-    return ran;
+/* A job as far as this thread brings it. Not locked. */
+GPSTI_INTERN void gpsti_carry_run(gpsti_run* run, gpsti_job* job) {
+    while (job) {
+        gpsti_step* const step = gpsti_carry_step_of(job);
+        if (job->slot->device_done)
+            job = gpsti_carry_after_device(run, job, step);
+        else if (step->kind == GPSTI_STEP_FINISH && gpsti_flight_may_restart(job->slot))
+            job = gpsti_carry_restart(run, job, step);
+        else if (step->per_output && job == &job->slot->job)
+            job = gpsti_carry_share_out(run, job->slot);
+        else if (gpsti_carry_has_failed(job, step) && (run->entered || !step->ordered))
+            job = gpsti_carry_pass(run, job, step);
+        else if (step->gated && !run->entered)
+            job = gpsti_carry_enter(run, job);
+        else
+            job = gpsti_carry_serve(run, job, step);
+    }
+    if (run->n > 0) {
+        gpsti_run_lock(run);
+        gpsti_run_unlock(run);
+    }
 }

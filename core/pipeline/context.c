@@ -1,5 +1,5 @@
 /* core/pipeline/context.c -- makes a context of its desc, with what pipelines share: devices, workers, budgets, memory
-   that is kept, what is known of jobs. Computes nothing. */
+   that is kept. Computes nothing. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"
@@ -17,18 +17,15 @@ GPSTI_PRIVATE gpst_result gpsti_context_validate(const gpst_context_desc* desc) 
     GPSTI_FAIL_IF(!desc->allocator.alloc != !desc->allocator.free, GPST_ERROR_ARGUMENT,
                   "%s: desc.allocator.%s=NULL: alloc and free must both be set, or neither", function,
                   desc->allocator.alloc ? "free" : "alloc");
-    GPSTI_FAIL_IF((int)desc->logger.threshold < 0 || desc->logger.threshold > GPST_LOG_DEBUG,
-                  GPST_ERROR_ARGUMENT, "%s: desc.logger.threshold=%d: must be 0..%d", function,
-                  (int)desc->logger.threshold, (int)GPST_LOG_DEBUG);
+    GPSTI_FAIL_IF((int)desc->logger.threshold < 0 || desc->logger.threshold > GPST_LOG_DEBUG, GPST_ERROR_ARGUMENT,
+                  "%s: desc.logger.threshold=%d: must be 0..%d", function, (int)desc->logger.threshold,
+                  (int)GPST_LOG_DEBUG);
     GPSTI_FAIL_IF(desc->n_workers > GPSTI_MAX_WORKERS, GPST_ERROR_ARGUMENT,
-                  "%s: desc.n_workers=%u: must be 0 (default) .. %u", function, desc->n_workers,
-                  GPSTI_MAX_WORKERS);
-    GPSTI_FAIL_IF(
-        desc->backend && !gpsti_backend_is_known(desc->backend),
-        GPST_ERROR_ARGUMENT,
-        "%s: desc.backend=\"%.100s\": must be auto, cpu, sim, cuda or hip, with \":key=value,...\" after "
-        "those that take parameters",
-        function, desc->backend);
+                  "%s: desc.n_workers=%u: must be 0 (default) .. %u", function, desc->n_workers, GPSTI_MAX_WORKERS);
+    GPSTI_FAIL_IF(desc->backend && !gpsti_backend_is_known(desc->backend), GPST_ERROR_ARGUMENT,
+                  "%s: desc.backend=\"%.100s\": must be auto, cpu, cuda or hip, with \":key=value,...\" after "
+                  "those that take parameters",
+                  function, desc->backend);
     return GPST_OK;
 }
 
@@ -55,8 +52,7 @@ GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_conte
     info->n_workers = desc->n_workers ? desc->n_workers : info->cores_allowed;
     if (info->n_workers > GPSTI_MAX_WORKERS)
         info->n_workers = GPSTI_MAX_WORKERS;
-    info->max_host_bytes =
-        limits.ram_available_bytes ? limits.ram_available_bytes / 2 : GPSTI_DEFAULT_HOST_BYTES;
+    info->max_host_bytes = limits.ram_available_bytes ? limits.ram_available_bytes / 2 : GPSTI_DEFAULT_HOST_BYTES;
     if (desc->max_host_bytes)
         info->max_host_bytes = desc->max_host_bytes;
     info->max_device_bytes = desc->max_device_bytes;
@@ -69,10 +65,7 @@ GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_conte
 typedef struct gpsti_context_block {
     gpst_context context; /* first */
     gpsti_memory memory;
-    gpsti_jobs jobs;
 } gpsti_context_block;
-
-GPSTI_INTERN gpsti_jobs* gpsti_jobs_of(const gpst_context* context) { return (gpsti_jobs*)context->jobs; }
 
 GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_context_desc* desc) {
     GPSTI_TRY(gpsti_pin_parse(desc->pin, &context->pin));
@@ -86,7 +79,6 @@ GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_
     gpsti_context_block* const block = (gpsti_context_block*)context;
     GPSTI_TRY(gpsti_memory_init(&block->memory, context, desc->max_kept_bytes));
     context->memory = &block->memory;
-    context->jobs = &block->jobs;
     return gpsti_scheduler_create(&context->host, context->info.n_workers, &context->pin, &context->scheduler);
 }
 
@@ -104,16 +96,15 @@ GPSTI_PRIVATE void gpsti_context_free(gpst_context* context) {
     gpsti_host host = context->host;
     const uint64_t left = gpsti_a64_load(&host.live_bytes) - sizeof(gpsti_context_block);
     if (left)
-        GPSTI_LOG(
-            &host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
-            "gpst_context_destroy: %llu bytes are still held: destroy pipelines, pools, rings and readers "
-            "before their context",
-            (unsigned long long)left);
+        GPSTI_LOG(&host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
+                  "gpst_context_destroy: %llu bytes are still held: destroy pipelines, pools, rings and readers "
+                  "before their context",
+                  (unsigned long long)left);
     gpsti_free(&host, context, sizeof(gpsti_context_block));
 }
 
-GPST_API gpst_result gpst_context_create_versioned(uint32_t version, size_t desc_bytes,
-                                                   const gpst_context_desc* desc, gpst_context** out) {
+GPST_API gpst_result gpst_context_create_versioned(uint32_t version, size_t desc_bytes, const gpst_context_desc* desc,
+                                                   gpst_context** out) {
     gpst_context_desc defaults = GPST_ZERO;
     gpsti_host host;
     GPSTI_OUT_NONE(out);

@@ -2,7 +2,7 @@
    on the slot's own stream, for one item or for several together. Owns the slot's device memory. */
 #include "../base/platform_internal.h"
 
-#include "note_internal.h"
+#include "pipeline_internal.h"
 
 #include <string.h>
 
@@ -48,17 +48,10 @@ GPSTI_PRIVATE void gpsti_offload_free_memory(gpst_context* context, gpst_buffer*
         gpsti_memory_release(context, memory);
 }
 
-GPSTI_PRIVATE void gpsti_offload_count_setup(gpsti_slot* slot, int64_t here_ns) {
-    gpsti_a64_add(&slot->setup_ns, (uint64_t)(gpsti_pool_growth_here_ns() - here_ns));
-}
-
 GPSTI_PRIVATE gpst_result gpsti_lane_prepare(gpsti_slot* slot, gpsti_lane* lane) {
     if (lane->stream && lane->n_events == slot->pipeline->n_events)
         return GPST_OK;
-    const int64_t here_ns = gpsti_pool_growth_here_ns();
-    const gpst_result result = gpsti_lane_make(slot, lane);
-    gpsti_offload_count_setup(slot, here_ns);
-    return result;
+    return gpsti_lane_make(slot, lane);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, gpst_buffer* memory, size_t bytes, const char* tag) {
@@ -66,11 +59,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, gpst_buffer* m
     if (memory->data && memory->bytes >= bytes)
         return GPST_OK;
     gpsti_offload_free_memory(context, memory);
-    const int64_t here_ns = gpsti_pool_growth_here_ns();
-    const gpst_result result =
-        gpsti_memory_acquire_device(context, bytes, tag, &slot->pipeline->device_growths, memory);
-    gpsti_offload_count_setup(slot, here_ns);
-    return result;
+    return gpsti_memory_acquire_device(context, bytes, tag, &slot->pipeline->device_growths, memory);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_shape_outputs(gpsti_slot* slot, const gpsti_step* step) {
@@ -238,33 +227,16 @@ GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* first, const gpsti_st
     return lane->copies ? gpsti_lane_record(lane) : GPST_OK;
 }
 
-/* The device may be done before a notification could have woken anybody. Nobody else's work waits for this worker:
-   the item is alone. (stream_wait_idle looks by itself, where looking is worth it.) */
-#define GPSTI_OFFLOAD_LOOK_NS 50000
-
-GPSTI_PRIVATE gpst_result gpsti_offload_look(gpsti_stream* stream) {
-    const int64_t end_ns = gpsti_now_ns() + GPSTI_OFFLOAD_LOOK_NS;
-    gpst_result result = GPST_ERROR_WOULD_BLOCK;
-    while (result == GPST_ERROR_WOULD_BLOCK && gpsti_now_ns() < end_ns)
-        result = stream->device->i->stream_query(stream);
-    return result;
-}
-
-/* To the end of what was submitted where that is soon or nobody else is kept waiting; else the backend says when. */
-GPSTI_PRIVATE gpst_result gpsti_offload_wait(gpsti_slot* first, bool* finished) {
+/* To the end of what was submitted where nobody else is kept waiting; else the device says when. */
+GPSTI_PRIVATE gpst_result gpsti_offload_wait(gpsti_slot* first, void (*done)(void*, gpst_result), bool* finished) {
     gpsti_stream* const stream = first->lane->stream;
-    const bool stays = first->lane->on_host || first->plain;
-    gpst_result result = GPST_ERROR_WOULD_BLOCK;
-    if (stays)
-        result = stream->device->i->stream_wait_idle(stream);
-    else if (first->alone)
-        result = gpsti_offload_look(stream);
-    *finished = result != GPST_ERROR_WOULD_BLOCK;
-    return *finished ? result : stream->device->i->stream_notify(stream, gpsti_flow_offload_done, first);
+    *finished = first->lane->on_host || first->plain;
+    return *finished ? stream->device->i->stream_wait_idle(stream)
+                     : stream->device->i->stream_notify(stream, done, first);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,
-                                              bool* finished, char* reason) {
+                                              void (*done)(void*, gpst_result), bool* finished, char* reason) {
     gpsti_lane* const lane = first->lane;
     lane->n_items = 0;
     lane->copies = false;
@@ -278,9 +250,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_ste
     for (gpsti_slot* slot = first; slot; slot = slot->companion)
         GPSTI_TRY(gpsti_offload_place(slot, step));
     GPSTI_TRY(gpsti_offload_submit(first, step, worker_index, reason));
-    if (first->item.index == 0)
-        gpsti_early_note_submitted(first->pipeline);
-    return gpsti_offload_wait(first, finished);
+    return gpsti_offload_wait(first, done, finished);
 }
 
 GPSTI_PRIVATE void gpsti_offload_free_pictures(gpsti_slot* slot) {
@@ -301,7 +271,7 @@ GPSTI_PRIVATE void gpsti_offload_give_up(gpsti_slot* first, gpst_result result) 
 }
 
 GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
-                                           bool* finished, char* reason) {
+                                           void (*done)(void* slot, gpst_result result), bool* finished, char* reason) {
     *finished = true;
     slot->lane = &slot->lanes[slot->on_cpu ? 1 : 0];
     reason[0] = '\0';
@@ -310,12 +280,9 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
                   "device work done again on the CPU: %s", slot->reason);
         slot->reason[0] = '\0';
     }
-    const gpst_result result = gpsti_offload_start(slot, step, worker_index, finished, reason);
-    if (!GPST_FAILED(result) && *finished) { /* else another thread may have the slot by now */
-        if (slot->exec.n_threads > 1)
-            gpsti_a64_store(&slot->pipeline->context->inside_end_ns, (uint64_t)gpsti_now_ns());
+    const gpst_result result = gpsti_offload_start(slot, step, worker_index, done, finished, reason);
+    if (!GPST_FAILED(result) && *finished) /* else another thread may have the slot by now */
         gpsti_offload_read_times(slot);
-    }
     if (!GPST_FAILED(result))
         return result;
     if (!reason[0])
@@ -345,11 +312,20 @@ GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot) {
         lane->n_times++;
 }
 
-GPSTI_INTERN void gpsti_offload_note(const gpsti_slot* slot, gpsti_way* out) {
+/* An item's way over a device. */
+typedef struct gpsti_way {
+    bool on_host, in_place, copies, timed;
+    uint32_t n_items; /* of its group */
+    uint32_t n_recorded, n_times;
+    uint64_t number; /* of its group, for the pipeline's timing */
+    uint64_t in_bytes, out_bytes;
+    const int64_t* times_ns; /* n_times */
+} gpsti_way;
+
+GPSTI_PRIVATE void gpsti_way_of(const gpsti_slot* slot, gpsti_way* out) {
     const gpsti_lane* const lane = slot->lane;
     size_t in_bytes = 0;
     gpst_image_bytes(&slot->item.input, &in_bytes);
-    out->counts = !slot->on_cpu || slot->lanes[0].device == slot->lanes[1].device;
     out->on_host = lane->on_host;
     out->in_place = slot->in_place;
     out->copies = lane->copies;
@@ -360,7 +336,6 @@ GPSTI_INTERN void gpsti_offload_note(const gpsti_slot* slot, gpsti_way* out) {
     out->number = lane->number;
     out->in_bytes = in_bytes;
     out->out_bytes = gpsti_offload_output_bytes(slot);
-    out->end_ns = gpsti_now_ns();
     out->times_ns = lane->times_ns;
 }
 
@@ -390,10 +365,10 @@ GPSTI_PRIVATE int64_t gpsti_way_ns(const gpsti_way* way) {
     return way_ns > 0 ? way_ns : 1;
 }
 
-/* Others that a group is beside, or may soon be, and itself. Locked, once there is an engine. */
+/* Others that a group is beside, or may soon be, and itself. Locked. */
 GPSTI_PRIVATE uint32_t gpsti_offload_n_beside(const gpst_pipeline* pipeline) {
-    const uint32_t n_active = pipeline->n_active, n_in_flight = pipeline->in_flight;
-    if (!pipeline->attached)
+    const uint32_t n_active = pipeline->n_active, n_in_flight = gpsti_a32_load(&pipeline->in_flight);
+    if (gpsti_a32_load(&pipeline->open) == 0)
         return 1;
     return n_in_flight > n_active ? n_in_flight : n_active > 1 ? n_active : 2;
 }
@@ -403,30 +378,32 @@ GPSTI_PRIVATE gpsti_timing_use gpsti_offload_use(gpst_pipeline* pipeline, const 
     item.number = way->number;
     item.bytes = way->in_bytes + way->out_bytes;
     item.way_ns = gpsti_way_ns(way);
-    item.now_ns = way->end_ns;
+    item.now_ns = gpsti_now_ns();
     item.n_beside = gpsti_offload_n_beside(pipeline);
     return way->on_host ? GPSTI_TIMING_COUNTS : gpsti_timing_enter(&pipeline->timing, pipeline->busy, &item);
 }
 
-GPSTI_INTERN void gpsti_offload_account(gpst_pipeline* pipeline, const gpsti_step* step, const gpsti_way* way,
-                                        int64_t wait_ns) {
-    if (!way->counts)
+GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_way way;
+    if (slot->on_cpu && slot->lanes[0].device != slot->lanes[1].device) /* the clocks are the device's */
         return;
-    const gpsti_timing_use use = gpsti_offload_use(pipeline, way);
-    const uint32_t first_event = way->copies ? 1 : 0; /* of the stages */
+    gpsti_way_of(slot, &way);
+    const gpsti_timing_use use = gpsti_offload_use(pipeline, &way);
+    const uint32_t first_event = way.copies ? 1 : 0; /* of the stages */
     const uint32_t n = step->n_stages, clock = step->first_clock;
-    if (!way->in_place) {
-        gpsti_offload_enter(pipeline, way, clock, 0, way->in_bytes, 0, use);
-        gpsti_offload_enter(pipeline, way, clock + n + 1, n + 1, way->out_bytes, 0, use);
+    if (!way.in_place) {
+        gpsti_offload_enter(pipeline, &way, clock, 0, way.in_bytes, 0, use);
+        gpsti_offload_enter(pipeline, &way, clock + n + 1, n + 1, way.out_bytes, 0, use);
     }
-    if (!way->on_host) { /* over the link either way */
-        pipeline->bytes_h2d += way->in_bytes;
-        pipeline->bytes_d2h += way->out_bytes;
-        pipeline->n_in_place += way->in_place ? 1 : 0;
-        pipeline->n_copied += way->in_place ? 0 : 1;
+    if (!way.on_host) { /* over the link either way */
+        pipeline->bytes_h2d += way.in_bytes;
+        pipeline->bytes_d2h += way.out_bytes;
+        pipeline->n_in_place += way.in_place ? 1 : 0;
+        pipeline->n_copied += way.in_place ? 0 : 1;
     }
     for (uint32_t s = 0; s < n; s++)
-        gpsti_offload_enter(pipeline, way, clock + 1 + s, first_event + s, way->out_bytes, s == 0 ? wait_ns : 0, use);
+        gpsti_offload_enter(pipeline, &way, clock + 1 + s, first_event + s, way.out_bytes, s == 0 ? wait_ns : 0, use);
 }
 
 GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason) {
@@ -459,8 +436,7 @@ GPSTI_PRIVATE void gpsti_lane_free(gpsti_slot* slot, gpsti_lane* lane) {
     if (lane->times_ns)
         gpsti_free(&slot->pipeline->context->host, lane->times_ns, slot->pipeline->n_events * sizeof(int64_t));
     if (lane->events)
-        gpsti_free(&slot->pipeline->context->host, lane->events,
-                   slot->pipeline->n_events * sizeof(gpsti_event*));
+        gpsti_free(&slot->pipeline->context->host, lane->events, slot->pipeline->n_events * sizeof(gpsti_event*));
     const size_t n = slot->pipeline->batch_most;
     if (lane->sources)
         gpsti_free(&slot->pipeline->context->host, lane->sources, n * sizeof *lane->sources);
@@ -557,14 +533,13 @@ GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kerne
     GPSTI_FAIL_IF(!slot->lane, GPST_ERROR_STATE, "gpst_task_enqueue: only from a DEVICE stage");
     const bool on_gpu = slot->lane->device->i->stream_native != NULL;
     GPSTI_FAIL_IF(on_gpu ? !kernel->gpu : !kernel->host, GPST_ERROR_UNSUPPORTED,
-                  "gpst_task_enqueue: kernel \"%s\": has no form for the backend %s",
-                  kernel->name ? kernel->name : "", slot->lane->device->i->name);
+                  "gpst_task_enqueue: kernel \"%s\": has no form for the backend %s", kernel->name ? kernel->name : "",
+                  slot->lane->device->i->name);
     memset(&launch, 0, sizeof launch);
     launch.kernel = kernel;
     if (args_bytes > 0)
         memcpy(launch.args, args, args_bytes);
-    return slot->lane->device->i->launch(slot->lane->stream, &user, &launch, sizeof launch,
-                                         &slot->exec);
+    return slot->lane->device->i->launch(slot->lane->stream, &user, &launch, sizeof launch, &slot->exec);
 }
 
 GPST_API void* gpst_task_native_stream(gpst_task* task) {

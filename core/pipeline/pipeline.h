@@ -66,14 +66,15 @@ typedef struct gpst_item {
 typedef struct gpst_task {
     const gpst_item* item;
     uint32_t output_index;  /* per-output stages: which; else 0 */
-    uint32_t worker_index;  /* 0 .. n_workers-1 of the context; n_workers = a thread that is not a worker (plain loops,
-                               who waits in gpst_pipeline_run, an outer pipeline's helper thread) */
+    uint32_t worker_index;  /* 0 .. n_workers-1 of the context; n_workers = the thread that is in gpst_pipeline_run:
+                               plain loops, a run's first items, and a few that the guard measures */
     void* worker_state;     /* what this stage's worker_init gave for this worker */
     gpst_pipeline* pipeline;
 } gpst_task;
 
 /* Called on a worker, or on the thread that is in gpst_pipeline_run. Negative fails the item: with this thread's reason
-   if the callback set one by gpst_task_fail, else with the result's own text. */
+   if the callback set one by gpst_task_fail, else with the result's own text. Called for an item again where others had
+   left it no memory and no stage is ordered: then it begins anew, alone. */
 typedef gpst_result (*gpst_stage_func)(void* user_data, gpst_task* task);
 
 /* gpst_task_set_input -- room for the item's decoded picture in the slot's host memory
@@ -85,7 +86,8 @@ typedef gpst_result (*gpst_stage_func)(void* user_data, gpst_task* task);
    Returns      GPST_OK | ARGUMENT (shape) | OVERFLOW | BUDGET (max_item_bytes or the context's) | MEMORY
    Ownership    the slot owns the memory; it is there until the item ends
    Threads      within a callback of this task only, of a stage before the outputs exist
-   Blocking     never waits; allocates when the pool has no free buffer, which is counted (growths)
+   Blocking     while the budget is full, until other items give memory back; allocates when the pool has no free
+                buffer, which is counted (growths)
    Device       pinned where the device pins
    Source       core/pipeline/slot.c          Tests  tests/test_pipeline.c          Since 0.1
 */
@@ -119,7 +121,7 @@ GPST_API gpst_result gpst_task_map_input(gpst_task* task, const gpst_image* shap
    Returns      GPST_OK | ARGUMENT (index, shape) | OVERFLOW | BUDGET | MEMORY
    Ownership    the slot owns the memory; it is there until the item ends
    Threads      within a callback of this task only; a per-output stage only for its own output
-   Blocking     never waits; allocates when the pool has no free buffer, which is counted
+   Blocking     as gpst_task_set_input
    Device       pinned where the device pins
    Source       core/pipeline/slot.c          Tests  tests/test_pipeline.c          Since 0.1
 */
@@ -134,7 +136,7 @@ GPST_API gpst_result gpst_task_set_output(gpst_task* task, uint32_t output_index
    Returns      GPST_OK | OVERFLOW | BUDGET | MEMORY
    Ownership    the slot owns the memory; it is there until the item ends
    Threads      within a callback of this task only
-   Blocking     never waits; allocates when the pool has no free buffer, which is counted
+   Blocking     as gpst_task_set_input
    Device       none
    Source       core/pipeline/slot.c          Tests  tests/test_pipeline.c          Since 0.1
 */
@@ -145,7 +147,7 @@ GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out
                 path  (in)   final name; copied; not "" and not NULL
                 bytes (in)   the first so many of the room; at most what gpst_task_encoded gave
    Shapes       none
-   Returns      GPST_OK | ARGUMENT | MEMORY
+   Returns      GPST_OK | ARGUMENT | STATE (the pipeline has no WRITE stage) | MEMORY
    Ownership    the room is the file's until the item ends; the next gpst_task_encoded gives another, so
                 one output may emit many files
    Threads      within a callback of this task only
@@ -258,8 +260,8 @@ typedef gpst_result (*gpst_source_func)(void* user_data, uint64_t index, gpst_in
 typedef gpst_result (*gpst_sink_func)(void* user_data, const gpst_item* item);
 
 typedef enum gpst_run_mode {
-    GPST_RUN_DEFAULT = 0,      /* pull: plain-serial until what is left is worth threads, then the engine, tuned; at
-                                  once where this context knows the job by a run before; push: the engine */
+    GPST_RUN_DEFAULT = 0,      /* pull: plain on the caller's thread for 1 ms, then the engine, tuned; push: the
+                                  engine */
     GPST_RUN_ENGINE = 1,       /* the engine from the first item on */
     GPST_RUN_PLAIN_SERIAL = 2, /* one item after the other on the caller's thread, nothing else */
     GPST_RUN_PLAIN_INSIDE = 3  /* the same, with all cores inside a kernel (OpenMP, where compiled in) */
@@ -285,11 +287,10 @@ typedef struct gpst_pipeline_desc {
     uint32_t n_stages;             /* 1 .. GPST_MAX_STAGES */
     gpst_source_func source;       /* NULL: push, by gpst_pipeline_submit */
     void* source_user_data;
-    uint64_t n_items_expected;     /* 0 = not known. Decides how much a run is worth setting up, and whether workers
-                                      take several items at once; END may come earlier or later */
-    /* Optional, with a READ stage: the files that inputs will name, so that cold ones are read ahead by readers that
-       have nothing to read. Pull: in the source's order. Push: in any; what comes next is foreseen from what is
-       submitted. Not copied: must outlive the pipeline. n_paths at most 2^32 - 2 */
+    uint64_t n_items_expected;     /* 0 = not known. Tells the tuner when to try no more, and lets the guard measure the
+                                      plain loop by a part of what is left; END may come earlier or later */
+    /* Optional, with a source and a READ stage: the files that inputs will name, in the source's order. While reads
+       wait, the system is told of the next ones. Not copied: must outlive the pipeline. n_paths at most 2^32 - 2 */
     const char* const* paths;
     uint64_t n_paths;
     bool no_prefetch;
@@ -301,13 +302,13 @@ typedef struct gpst_pipeline_desc {
     gpst_tune tune;                /* may knobs move while the run goes on? Not in the plain loops */
     gpst_preset preset;            /* how deep the tuner may make queues */
     gpst_settings settings;        /* tuned: where to start, as found by a run before; frozen there until clocks drift.
-                                      All-zero = the model's. loop: a plain loop found best is run at once. items:
-                                      whole where the run allows it, else staged, and the decisions say so */
+                                      All-zero = the tuner's. loop: a plain loop found best is run at once */
     gpst_full_policy full_policy;
     uint32_t n_outputs;            /* without a WARP stage: outputs of an item; 0 = 1. With one: the warp's */
     /* Fixed, or 0 = the tuner's; without it the default named. */
-    uint32_t n_slots;              /* items in flight; workers + reads in flight + 2, with a source no more of them than
-                                      fit in max_host_bytes by the largest item so far */
+    uint32_t n_slots;              /* items in flight; workers + reads in flight + 2, or three batches where that is
+                                      more. With a source no more of them than fit in the context's budgets by the
+                                      largest item so far */
     uint32_t n_reads;              /* reads in flight; 4 */
     uint32_t n_writes;             /* writes in flight; 4 */
     uint32_t batch;                /* items in one submission to the device at most: one upload behind the other, one
@@ -350,9 +351,8 @@ typedef struct gpst_stats {
     gpst_read_ahead read_ahead; /* of desc.paths */
     uint32_t n_paths;
     gpst_path paths[12];
-    char settings[256];         /* "mode=engine items=staged workers=2 slots=8 reads=4 writes=4". items=whole: each
-                                   worker brings its items through every step itself, as many plain loops on one list
-                                   would; reads, writes and batches have no use then */
+    char settings[256];         /* "mode=engine workers=2 slots=8 reads=4 writes=4 threads_inside=2 order=input
+                                   fsync=file dirty_bytes=0" */
     uint32_t slots, slots_used;
     /* Frozen: every slot has served an item. From then on an item's way calls the allocator no more; the set of frame
        buffers may still grow, when more items than ever are past the reader at once or a larger one comes. */
@@ -373,8 +373,9 @@ typedef struct gpst_stats {
    Returns      GPST_OK | VERSION | ARGUMENT (member, value and rule in the reason) | FORKED | MEMORY | IO (threads)
    Ownership    destroy with gpst_pipeline_destroy
    Threads      any
-   Blocking     never waits; allocates slots' bookkeeping and starts a reader's and a writer's thread
-   Device       none until the first item
+   Blocking     never waits, but copies a warp's mask and table to a device; allocates slots' bookkeeping, starts no
+                thread
+   Device       memory for a warp's mask and table; the rest with the first item
    Source       core/pipeline/pipeline.c          Tests  tests/test_pipeline.c          Since 0.1
 */
 #define gpst_pipeline_create(context, desc, out) \
@@ -404,8 +405,9 @@ GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline);
    Returns      GPST_OK | GPST_PARTIAL (some items failed; the sink was told which) | CANCELLED | STATE (ran
                 before, or no source) | REENTRANT | FORKED
    Ownership    none
-   Threads      any; from a stage of another pipeline of the same context the calling worker helps. Plain loops run
-                on the calling thread, and where workers bring whole items, it is one of them
+   Threads      any. Plain loops run on the calling thread, and so do the first 1 ms of the mode DEFAULT and a few
+                items that the guard measures; else it waits. From a stage of another pipeline of the same context
+                the calling worker helps
    Blocking     until the last sink call returned
    Device       used through the slots' streams
    Source       core/pipeline/pipeline.c          Tests  tests/test_pipeline.c          Since 0.1
@@ -439,10 +441,10 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
    Returns      GPST_OK | GPST_END (closed, and everything was handed out) | WOULD_BLOCK | TIMEOUT | STATE (has a sink)
                 | REENTRANT
    Ownership    the item holds a slot until gpst_pipeline_release
-   Threads      any, several at once; in input order unless as_ready. Does the device work of an item itself when
-                that is the only one in flight, brief, and a built-in's: no callback runs on it
+   Threads      any, several at once; in input order unless as_ready. From a stage of another pipeline of the same
+                context the calling worker helps meanwhile, and stages run on it; else nothing does
    Blocking     up to timeout_ns
-   Device       then
+   Device       none
    Source       core/pipeline/push.c          Tests  tests/test_pipeline_push.c          Since 0.1
 */
 GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t timeout_ns, const gpst_item** out);
@@ -510,7 +512,7 @@ GPST_API void gpst_pipeline_stop(gpst_pipeline* pipeline);
    Shapes       none
    Returns      nothing
    Ownership    plain values
-   Threads      any (a plain loop: after the run)
+   Threads      any
    Blocking     never waits long; no allocation
    Device       none
    Source       core/pipeline/report.c

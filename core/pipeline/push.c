@@ -7,8 +7,7 @@
 GPSTI_PRIVATE gpst_result gpsti_push_check(gpst_pipeline* pipeline, const char* function) {
     GPSTI_FAIL_IF(!pipeline, GPST_ERROR_ARGUMENT, "%s: pipeline=NULL: required", function);
     GPSTI_TRY(gpsti_context_check(pipeline->context, function));
-    GPSTI_FAIL_IF(pipeline->desc.source, GPST_ERROR_STATE, "%s: the pipeline has a source: it pulls",
-                  function);
+    GPSTI_FAIL_IF(pipeline->desc.source, GPST_ERROR_STATE, "%s: the pipeline has a source: it pulls", function);
     return GPST_OK;
 }
 
@@ -19,7 +18,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_too_late(const char* function, int64_t time
 }
 
 GPSTI_PRIVATE bool gpsti_push_can_load(const gpst_pipeline* pipeline) {
-    return gpsti_flow_has_slot(pipeline) && !pipeline->source_running;
+    return gpsti_flight_has_slot(pipeline) && !pipeline->source_running;
 }
 
 /* Makes room as the policy says. OK: there is a free slot; DROPPED: the new one goes. Locked. */
@@ -27,15 +26,15 @@ GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, int64_t 
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     const gpst_full_policy policy = pipeline->desc.full_policy;
     for (;;) {
-        gpsti_flow_notice(pipeline);
+        gpsti_flight_notice(pipeline);
         GPSTI_FAIL_IF(pipeline->closed, GPST_ERROR_CLOSED, "gpst_pipeline_submit: the pipeline is closed");
         if (policy == GPST_FULL_LATEST_ONLY)
-            while (gpsti_flow_drop_oldest(pipeline))
+            while (gpsti_flight_drop_oldest(pipeline))
                 ;
         if (gpsti_push_can_load(pipeline))
             return GPST_OK;
-        const bool full = !gpsti_flow_has_slot(pipeline);
-        if (full && policy == GPST_FULL_DROP_OLDEST && gpsti_flow_drop_oldest(pipeline))
+        const bool full = !gpsti_flight_has_slot(pipeline);
+        if (full && policy == GPST_FULL_DROP_OLDEST && gpsti_flight_drop_oldest(pipeline))
             continue;
         if (full && policy != GPST_FULL_BLOCK) {
             pipeline->items_dropped++;
@@ -54,34 +53,37 @@ GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, int64_t 
    those of the calls. Locked; open while it copies. */
 GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_input* input, uint64_t* index) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_slot* const slot = gpsti_flow_take_slot(pipeline);
+    gpsti_slot* const slot = gpsti_flight_take_slot(pipeline);
+    gpsti_core_use use = GPST_ZERO;
+    if (!slot)
+        return GPST_ERROR_MEMORY;
     pipeline->source_running = true;
+    (void)gpsti_a32_add(&pipeline->n_elsewhere, 1);
     gpsti_mutex_unlock(&scheduler->mutex);
+    if (pipeline->next_index == 0)
+        gpsti_core_use_query_under(pipeline->context->system_root, &use);
     gpsti_slot_reset(slot, pipeline->next_index, gpsti_now_ns());
     const gpst_result result = gpsti_slot_load(slot, input);
-    if (!GPST_FAILED(result))
-        gpsti_reader_expect(pipeline->reader, slot->item.path, pipeline->next_index);
     gpsti_mutex_lock(&scheduler->mutex);
+    (void)gpsti_a32_add(&pipeline->n_elsewhere, UINT32_MAX);
     pipeline->source_running = false;
     if (GPST_FAILED(result)) {
-        gpsti_flow_release_slot(slot);
+        gpsti_flight_release_slot(slot);
         return result;
     }
     if (index)
         *index = pipeline->next_index;
     pipeline->next_index++;
     slot->ticket = pipeline->next_ticket++;
-    if (pipeline->start_ns == 0) {
-        gpsti_core_use_query_under(pipeline->context->system_root, &pipeline->use_start);
-        pipeline->start_ns = slot->item.start_ns;
-    }
-    gpsti_flow_tell_waiters(pipeline); /* other loads may go on */
-    gpsti_flow_begin(slot);
+    pipeline->use_start = pipeline->start_ns > 0 ? pipeline->use_start : use;
+    pipeline->start_ns = pipeline->start_ns > 0 ? pipeline->start_ns : slot->item.start_ns;
+    gpsti_flight_tell_waiters(pipeline); /* other loads may go on */
+    gpsti_flight_begin(slot);
     return GPST_OK;
 }
 
-GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_input* input,
-                                          int64_t timeout_ns, uint64_t* index) {
+GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_input* input, int64_t timeout_ns,
+                                          uint64_t* index) {
     GPSTI_TRY(gpsti_push_check(pipeline, "gpst_pipeline_submit"));
     GPSTI_FAIL_IF(!input, GPST_ERROR_ARGUMENT, "gpst_pipeline_submit: input=NULL: required");
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
@@ -95,20 +97,19 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
 
 /* Nothing will ever come: closed, and all that is in flight is in the user's hands. Locked. */
 GPSTI_PRIVATE bool gpsti_push_exhausted(const gpst_pipeline* pipeline) {
-    return pipeline->closed && !pipeline->source_running && pipeline->in_flight == pipeline->n_handed_out;
+    return pipeline->closed && !pipeline->source_running &&
+           gpsti_a32_load(&pipeline->in_flight) == pipeline->n_handed_out;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpst_pipeline* pipeline, int64_t timeout_ns,
-                                                 const gpst_item** out) {
+GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpst_pipeline* pipeline, int64_t timeout_ns, const gpst_item** out) {
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     while (!pipeline->first_result) {
-        gpsti_flow_notice(pipeline);
+        gpsti_flight_notice(pipeline);
         if (gpsti_push_exhausted(pipeline))
             return GPST_END;
         if (gpsti_now_ns() >= deadline_ns)
             return gpsti_push_too_late("gpst_pipeline_next_result", timeout_ns);
-        if (!gpsti_flow_serve_lone(pipeline, deadline_ns))
-            gpsti_flow_wait(pipeline, deadline_ns);
+        gpsti_flow_wait(pipeline, deadline_ns);
     }
     gpsti_slot* const slot = pipeline->first_result;
     pipeline->first_result = slot->next;
@@ -120,8 +121,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpst_pipeline* pipeline, int64_
     return GPST_OK;
 }
 
-GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t timeout_ns,
-                                               const gpst_item** out) {
+GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t timeout_ns, const gpst_item** out) {
     GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_push_check(pipeline, "gpst_pipeline_next_result"));
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "gpst_pipeline_next_result: out=NULL: required");
@@ -145,13 +145,12 @@ GPST_API void gpst_pipeline_release(gpst_pipeline* pipeline, const gpst_item* it
     if (handed_out) {
         slot->handed_out = false;
         pipeline->n_handed_out--;
-        gpsti_flow_release_slot(slot);
+        gpsti_flight_release_slot(slot);
     }
     gpsti_mutex_unlock(&scheduler->mutex);
     if (!handed_out)
         GPSTI_LOG(&pipeline->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
-                  "gpst_pipeline_release: item=%p: not handed out, or released already; ignored",
-                  (const void*)item);
+                  "gpst_pipeline_release: item=%p: not handed out, or released already; ignored", (const void*)item);
 }
 
 GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline) {
@@ -160,7 +159,7 @@ GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
     pipeline->closed = true;
-    gpsti_flow_tell_waiters(pipeline);
+    gpsti_flight_tell_waiters(pipeline);
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 
@@ -172,7 +171,7 @@ GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeou
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     gpst_result result = GPST_OK;
     gpsti_mutex_lock(&scheduler->mutex);
-    while (pipeline->in_flight > 0 && result == GPST_OK) {
+    while (gpsti_a32_load(&pipeline->in_flight) > 0 && result == GPST_OK) {
         if (gpsti_now_ns() >= deadline_ns)
             result = gpsti_push_too_late("gpst_pipeline_drain", timeout_ns);
         else

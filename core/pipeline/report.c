@@ -7,46 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-GPSTI_INTERN uint64_t gpsti_report_growths(const gpst_pipeline* pipeline) {
-    gpst_pool_info pool;
-    gpst_pool_query_info(pipeline->pool, &pool);
-    return gpsti_a64_load(&pipeline->device_growths) + pool.allocations;
-}
-
-GPSTI_INTERN uint64_t gpsti_report_made(const gpst_pipeline* pipeline) {
-    return gpsti_report_growths(pipeline);
-}
-
 /* ---- demands ------------------------------------------------------------------------------ */
-
-/* What is no stage's. */
-GPSTI_PRIVATE int64_t gpsti_report_between_cpu_ns(const gpst_pipeline* pipeline) {
-    return gpsti_clock_cpu_ns(&pipeline->source_clock) + gpsti_clock_cpu_ns(&pipeline->finish_clock) +
-           gpsti_clock_cpu_ns(&pipeline->submit_clock);
-}
-
-GPSTI_INTERN int64_t gpsti_report_cpu_ns(const gpst_pipeline* pipeline) {
-    if (pipeline->plain_cpu_ns > 0)
-        return pipeline->plain_cpu_ns + pipeline->plain_inside_cpu_ns;
-    int64_t total_ns = gpsti_report_between_cpu_ns(pipeline);
-    for (uint32_t c = 0; c < pipeline->n_clocks; c++)
-        if ((pipeline->clocks[c].resource == GPST_RESOURCE_DISK_IN && !gpsti_carry_reads(pipeline)) ||
-            (pipeline->clocks[c].resource == GPST_RESOURCE_DISK_OUT && !pipeline->whole))
-            total_ns += pipeline->clocks[c].cpu_ns; /* of plain items; reader and writer know about theirs */
-        else
-            total_ns += gpsti_clock_cpu_ns(&pipeline->clocks[c]);
-    if (pipeline->reader) {
-        gpst_reader_info info;
-        gpst_reader_query_info(pipeline->reader, &info);
-        total_ns += (int64_t)info.cpu_ns;
-    }
-    if (pipeline->writer) {
-        gpsti_writer_info info;
-        gpsti_writer_query_info(pipeline->writer, &info);
-        total_ns += (int64_t)info.cpu_ns;
-    }
-    return total_ns;
-}
 
 /* The engine's reader knows when it had work at all. */
 GPSTI_PRIVATE void gpsti_report_reader(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
@@ -59,7 +20,7 @@ GPSTI_PRIVATE void gpsti_report_reader(const gpst_pipeline* pipeline, gpsti_verd
 
 /* A plain loop, or a run that never was worth more. */
 GPSTI_PRIVATE bool gpsti_report_is_serial(const gpst_pipeline* pipeline) {
-    return pipeline->desc.mode != GPST_RUN_ENGINE || (pipeline->tune.starts_plain && !pipeline->attached);
+    return gpsti_a32_load(&pipeline->open) == 0;
 }
 
 /* Cores, or all workers, that are idle for so much of the run keep nobody waiting. */
@@ -97,8 +58,7 @@ GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdi
         if (step->kind == GPSTI_STEP_OFFLOAD && !pipeline->device_on_host)
             continue;
         const uint32_t n_clocks = step->kind == GPSTI_STEP_OFFLOAD ? step->n_stages + 2 : 1;
-        for (uint32_t c = step->first_clock;
-             step->kind != GPSTI_STEP_FINISH && c < step->first_clock + n_clocks; c++) {
+        for (uint32_t c = step->first_clock; step->kind != GPSTI_STEP_FINISH && c < step->first_clock + n_clocks; c++) {
             const gpsti_clock* const clock = &pipeline->clocks[c];
             const int64_t n_times = step->per_output ? (int64_t)rounds : 1;
             if (step->kind == GPSTI_STEP_HOST)
@@ -121,18 +81,16 @@ GPSTI_PRIVATE double gpsti_report_reader_waits(const gpst_reader_info* info) {
     return most < 1.0 ? 1.0 - most : 0.0;
 }
 
-/* What of their time reads wait; of workers' and plain loops' own, by samples, what they do not compute. */
+/* What of their time reads wait: those of the reader's threads; of threads that carry items, by samples, what they do
+   not compute. */
 GPSTI_PRIVATE double gpsti_report_reads_wait(const gpst_pipeline* pipeline) {
     const gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[0].first_clock];
-    const int64_t computed_ns = gpsti_clock_cpu_ns(clock);
-    const double own_part = computed_ns < clock->busy_ns ? 1.0 - (double)computed_ns / (double)clock->busy_ns : 0.0;
-    const double total_ns = (double)clock->busy_ns;
+    const double own_ns = (double)pipeline->own_read_ns, all_ns = (double)clock->busy_ns;
+    const double own_cpu_ns = (double)gpsti_account_own_cpu_ns(clock, pipeline->own_read_ns);
     gpst_reader_info info;
-    if (!pipeline->reader)
-        return own_part;
     gpst_reader_query_info(pipeline->reader, &info);
-    const double readers_ns = (double)info.service_ns < total_ns ? (double)info.service_ns : total_ns;
-    return ((total_ns - readers_ns) * own_part + readers_ns * gpsti_report_reader_waits(&info)) / total_ns;
+    const double own_waits_ns = own_cpu_ns < own_ns ? own_ns - own_cpu_ns : 0.0;
+    return all_ns <= 0.0 ? 0.0 : (own_waits_ns + (all_ns - own_ns) * gpsti_report_reader_waits(&info)) / all_ns;
 }
 
 /* Copies out of the page cache keep cores busy, and no disk. */
@@ -152,19 +110,20 @@ GPSTI_PRIVATE void gpsti_report_computing_reads(const gpst_pipeline* pipeline, g
 GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int64_t total_ns) {
     const int64_t cores = (int64_t)pipeline->context->info.cores_allowed;
     const int64_t workers = (int64_t)pipeline->n_workers < cores ? (int64_t)pipeline->n_workers : cores;
-    int64_t on_workers_ns = gpsti_report_between_cpu_ns(pipeline);
+    int64_t on_workers_ns = gpsti_account_between_cpu_ns(pipeline);
     if (gpsti_report_is_serial(pipeline))
         return total_ns / cores;
     for (uint32_t c = 0; c < pipeline->n_clocks; c++)
-        if (pipeline->clocks[c].resource == GPST_RESOURCE_CPU ||
-            (pipeline->clocks[c].resource == GPST_RESOURCE_DISK_IN && gpsti_carry_reads(pipeline)))
-            on_workers_ns += gpsti_clock_cpu_ns(&pipeline->clocks[c]);
+        on_workers_ns += pipeline->clocks[c].resource == GPST_RESOURCE_CPU ? gpsti_clock_cpu_ns(&pipeline->clocks[c])
+                         : pipeline->clocks[c].resource == GPST_RESOURCE_DISK_IN
+                             ? gpsti_account_own_cpu_ns(&pipeline->clocks[c], pipeline->own_read_ns)
+                             : 0;
     const int64_t by_workers_ns = on_workers_ns / workers;
     return by_workers_ns > total_ns / cores ? by_workers_ns : total_ns / cores;
 }
 
 /* Among the stages that run only so many times at once, the source, and the ends of items, the one nearest to that.
-   Ends take turns but where workers bring items whole and nobody is told of them. */
+   Ends take turns where somebody is told of them. */
 GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
     input->stage = pipeline->source_clock.busy_ns > 0 ? "source" : "";
     input->stage_ns = pipeline->source_clock.busy_ns;
@@ -173,7 +132,7 @@ GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gps
         const gpsti_step* const step = &pipeline->steps[s];
         const bool ends = step->kind == GPSTI_STEP_FINISH;
         const gpsti_clock* const clock = ends ? &pipeline->finish_clock : &pipeline->clocks[step->first_clock];
-        const bool turns = ends ? !gpsti_carry_ends(pipeline) : step->kind == GPSTI_STEP_HOST && step->concurrency > 0;
+        const bool turns = (ends || step->kind == GPSTI_STEP_HOST) && step->concurrency > 0;
         if (!turns || clock->busy_ns / (int64_t)step->concurrency <= input->stage_ns)
             continue;
         input->stage = !ends ? pipeline->stages[step->first_stage].name : pipeline->desc.sink ? "sink" : "commit";
@@ -243,7 +202,7 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     gpsti_report_reader(pipeline, &input);
     input.demand_ns[GPST_RESOURCE_CPU] = gpsti_report_cpu_demand(pipeline, out->cpu_ns);
     input.serial = gpsti_report_is_serial(pipeline);
-    input.serial_cpu_ns = out->cpu_ns - pipeline->plain_inside_cpu_ns;
+    input.serial_cpu_ns = out->cpu_ns - pipeline->inside_cpu_ns;
     input.n_slots = input.serial ? 0 : pipeline->n_slots;
     if (!input.serial) {
         gpsti_report_busiest_stage(pipeline, &input);
@@ -281,7 +240,7 @@ GPSTI_PRIVATE void gpsti_report_threads_path(const gpst_pipeline* pipeline, gpst
     const gpsti_pin* const pin = &pipeline->context->pin;
     gpst_path* const path = gpsti_report_add_path(out, "threads", pin->on ? pin->text : "not pinned");
     gpsti_copy_text(path->why_not, sizeof path->why_not,
-                    pin->on                            ? ""
+                    pin->on                          ? ""
                     : strcmp(pin->text, "none") == 0 ? "pinned: not asked for"
                                                      : "pinned: not on this system");
 }
@@ -326,11 +285,6 @@ GPSTI_PRIVATE void gpsti_report_batch_path(const gpst_pipeline* pipeline, gpst_s
     const uint64_t tenths = (pipeline->n_submitted * 10 + n / 2) / n;
     const uint32_t wanted = pipeline->tune.on ? pipeline->tune.tuner.now.value[GPST_KNOB_BATCH] : pipeline->desc.batch;
     char taken[32];
-    if (pipeline->whole && pipeline->batch_most > 1) {
-        gpsti_copy_text(gpsti_report_add_path(out, "batch", "each by itself")->why_not, sizeof out->paths[0].why_not,
-                        "together: each worker brings its items through every step");
-        return;
-    }
     if (pipeline->n_submissions == 0 || (pipeline->batch_most < 2 && wanted < 2))
         return;
     snprintf(taken, sizeof taken, "%u.%u items together", (unsigned)(tenths / 10), (unsigned)(tenths % 10));
@@ -352,37 +306,36 @@ GPSTI_PRIVATE void gpsti_report_batch_path(const gpst_pipeline* pipeline, gpst_s
 GPSTI_PRIVATE void gpsti_report_read_path(const gpst_pipeline* pipeline, gpst_stats* out) {
     gpst_reader_info info;
     gpst_reader_query_info(pipeline->reader, &info);
-    const bool plain = pipeline->reader == NULL;
-    const bool carried = gpsti_carry_reads(pipeline);
+    const bool plain = gpsti_report_is_serial(pipeline);
     gpst_path* const path = gpsti_report_add_path(out, "read",
-                                                  plain     ? "pread, buffered"
-                                                  : carried ? "pread, buffered, by workers"
-                                                            : info.path);
+                                                  plain             ? "pread, buffered"
+                                                  : info.reads == 0 ? "pread, from the page cache"
+                                                                    : info.path);
     gpsti_format(path->why_not, sizeof path->why_not, "%s%sgds: not in this version",
-                 plain ? "direct, io_uring: not in a plain loop" : info.why_not,
-                 plain || info.why_not[0] ? "; " : "");
+                 plain ? "direct, io_uring: not in a plain loop" : info.why_not, plain || info.why_not[0] ? "; " : "");
 }
 
 GPSTI_PRIVATE void gpsti_report_read_ahead(const gpst_pipeline* pipeline, gpst_stats* out) {
     gpst_read_ahead* const ahead = &out->read_ahead;
+    const gpst_pipeline_desc* const desc = &pipeline->desc;
     char taken[32] = "none";
-    gpsti_reader_query_ahead(pipeline->reader, ahead);
-    if (pipeline->desc.no_prefetch)
-        gpsti_copy_text(ahead->state, sizeof ahead->state, "off: switched off");
-    else if (pipeline->desc.n_paths == 0)
-        gpsti_copy_text(ahead->state, sizeof ahead->state, "off: no list of files");
+    ahead->advised = pipeline->advised;
+    const gpst_read any = GPST_ZERO;
+    gpsti_copy_text(ahead->state, sizeof ahead->state,
+                    desc->no_prefetch                                     ? "off: switched off"
+                    : desc->n_paths == 0                                  ? "off: no list of files"
+                    : !desc->source                                       ? "off: inputs are pushed, in any order"
+                    : gpsti_report_is_serial(pipeline)                    ? "off: not in a plain loop"
+                    : pipeline->advised > 0                               ? "on"
+                    : !gpsti_reader_goes_by_cache(pipeline->reader, &any) ? "off: reads go past the page cache"
+                                                                          : "off: no read had to wait");
     if (pipeline->steps[0].kind != GPSTI_STEP_READ)
         return;
-    if (ahead->fetched > 0)
-        gpsti_format(taken, sizeof taken, "%llu files ahead", (unsigned long long)ahead->fetched);
+    if (ahead->advised > 0)
+        gpsti_format(taken, sizeof taken, "%llu files advised", (unsigned long long)ahead->advised);
     gpst_path* const path = gpsti_report_add_path(out, "prefetch", taken);
-    if (!strncmp(ahead->state, "off: ", 5))
-        gpsti_format(path->why_not, sizeof path->why_not, "%s: %s", ahead->fetched > 0 ? "more" : "ahead",
-                     ahead->state + 5);
-    else if (ahead->fetched == 0)
-        gpsti_copy_text(path->why_not, sizeof path->why_not,
-                        pipeline->whole ? "ahead: each worker reads its own items"
-                                        : "ahead: readers were never idle, or nothing was foreseen");
+    if (ahead->advised == 0)
+        gpsti_format(path->why_not, sizeof path->why_not, "ahead: %s", ahead->state + 5);
 }
 
 GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats* out) {
@@ -406,20 +359,20 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
 
 GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {
     static const char* const modes[] = {"engine", "engine", "plain-serial", "plain-inside"};
-    const uint32_t loop = pipeline->tune.tuner.now.value[GPST_KNOB_LOOP];
+    const uint32_t found = pipeline->tune.tuner.now.value[GPST_KNOB_LOOP];
+    const bool over_early = found == (uint32_t)GPST_RUN_ENGINE && gpsti_report_is_serial(pipeline);
+    const uint32_t loop = over_early ? (uint32_t)GPST_RUN_PLAIN_SERIAL : found;
     snprintf(out->settings, sizeof out->settings,
-             "mode=%s%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu",
-             modes[loop], loop > (uint32_t)GPST_RUN_ENGINE ? "" : pipeline->whole ? " items=whole" : " items=staged",
-             pipeline->n_active, pipeline->n_slots, pipeline->desc.n_reads,
-             pipeline->desc.n_writes, pipeline->exec.n_threads, pipeline->desc.as_ready ? "ready" : "input",
-             pipeline->desc.fsync == GPST_FSYNC_FILE ? "file" : "none",
-             (unsigned long long)pipeline->desc.dirty_bytes);
+             "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu",
+             modes[loop], pipeline->n_active, pipeline->n_slots, pipeline->desc.n_reads, pipeline->desc.n_writes,
+             pipeline->threads_inside, pipeline->desc.as_ready ? "ready" : "input",
+             pipeline->desc.fsync == GPST_FSYNC_FILE ? "file" : "none", (unsigned long long)pipeline->desc.dirty_bytes);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------- */
 
-GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
-    const bool over = pipeline->in_flight == 0 && pipeline->end_ns != 0;
+GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
+    const bool over = gpsti_a32_load(&pipeline->in_flight) == 0 && pipeline->end_ns != 0;
     const int64_t end_ns = over ? pipeline->end_ns : gpsti_now_ns();
     out->wall_ns = pipeline->start_ns != 0 ? end_ns - pipeline->start_ns : 0;
     out->items_total = pipeline->next_index + pipeline->items_refused;
@@ -433,7 +386,7 @@ GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
     out->bytes_written = pipeline->bytes_written;
     out->slots = pipeline->n_slots;
     out->slots_used = pipeline->n_slots_used;
-    out->growths = gpsti_report_growths(pipeline);
+    out->growths = gpsti_account_growths(pipeline);
     if (pipeline->frozen) {
         const uint64_t allocations = gpsti_a64_load(&pipeline->context->host.allocation_count);
         out->allocations_after_freeze = allocations - pipeline->frozen_allocations;
@@ -443,7 +396,7 @@ GPSTI_INTERN void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
     out->latency_p50_ns = gpsti_histogram_quantile(&pipeline->latency, 0.50);
     out->latency_p99_ns = gpsti_histogram_quantile(&pipeline->latency, 0.99);
     out->latency_max_ns = pipeline->latency.max_ns;
-    out->cpu_ns = gpsti_report_cpu_ns(pipeline);
+    out->cpu_ns = gpsti_account_cpu_ns(pipeline);
     out->n_stages = pipeline->n_clocks;
     for (uint32_t c = 0; c < pipeline->n_clocks; c++)
         gpsti_clock_report(&pipeline->clocks[c], out->wall_ns, &out->stages[c]);

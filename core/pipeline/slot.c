@@ -28,36 +28,96 @@ GPSTI_PRIVATE gpst_result gpsti_slot_check_budget(gpsti_slot* slot, size_t old_b
     return GPST_OK;
 }
 
+/* Submissions that the device has, and has not reported. Locked. */
+GPSTI_PRIVATE uint32_t gpsti_slot_n_on_device(const gpsti_step* step) {
+    uint32_t n = step->on_device;
+    for (const gpsti_job* job = step->head; job && n > 0; job = job->next)
+        n -= job->slot->device_done ? 1 : 0;
+    return n;
+}
+
+/* Could somebody end an item, and give its memory back? Locked. */
+GPSTI_PRIVATE bool gpsti_slot_may_hope(const gpst_pipeline* pipeline) {
+    const uint32_t n_executing = gpsti_a32_load(&pipeline->executing);
+    if (gpsti_a32_load(&pipeline->n_starving) < n_executing + gpsti_a32_load(&pipeline->n_elsewhere))
+        return true;
+    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+        if (gpsti_slot_n_on_device(&pipeline->steps[s]) > 0 ||
+            (n_executing < pipeline->n_active && gpsti_queue_may_take(pipeline, &pipeline->steps[s])))
+            return true;
+    return false;
+}
+
+/* All who are at work wait for memory: then one of them gives up. */
+GPSTI_PRIVATE bool gpsti_slot_is_stuck(gpst_pipeline* pipeline) {
+    gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
+    gpsti_mutex_lock(mutex);
+    const bool stuck = !gpsti_slot_may_hope(pipeline) || gpsti_a32_load(&pipeline->cancel) != 0;
+    if (stuck)
+        (void)gpsti_a32_add(&pipeline->n_starving, UINT32_MAX);
+    gpsti_mutex_unlock(mutex);
+    return stuck;
+}
+
+#define GPSTI_SLOT_WAIT_NS 10000000 /* between two looks at who could still give memory back */
+
+/* Items that are in flight with this one have taken what there is: some of them end, and then it goes on. */
+GPSTI_PRIVATE gpst_result gpsti_slot_wait_for_memory(gpsti_slot* slot, size_t bytes, gpst_buffer* out) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpst_result result = GPST_ERROR_TIMEOUT;
+    (void)gpsti_a32_add(&pipeline->n_starving, 1);
+    while (result == GPST_ERROR_TIMEOUT && !gpsti_slot_is_stuck(pipeline)) {
+        result = gpst_pool_acquire(pipeline->pool, bytes, GPSTI_SLOT_WAIT_NS, out);
+        if (result != GPST_ERROR_TIMEOUT)
+            (void)gpsti_a32_add(&pipeline->n_starving, UINT32_MAX);
+    }
+    if (result == GPST_ERROR_TIMEOUT)
+        gpsti_a32_store(&slot->starved, 1);
+    GPSTI_FAIL_IF(result == GPST_ERROR_TIMEOUT, GPST_ERROR_BUDGET,
+                  "item needs %llu bytes more: max_host_bytes=%llu is taken by the items in flight with it",
+                  (unsigned long long)bytes, (unsigned long long)pipeline->context->info.max_host_bytes);
+    return result;
+}
+
+/* By what was really taken, so that as many items are let in as fit. */
+GPSTI_PRIVATE void gpsti_slot_note_taken(gpsti_slot* slot, const gpst_buffer* buffer) {
+    gpsti_a64* const most = &slot->pipeline->item_host_bytes;
+    gpsti_a64_add(&slot->host_bytes, buffer->bytes);
+    const uint64_t bytes = gpsti_a64_add(&slot->charged_bytes, buffer->charged_bytes) + buffer->charged_bytes;
+    uint64_t seen = gpsti_a64_load(most);
+    while (bytes > seen && !gpsti_a64_cas(most, &seen, bytes)) {}
+}
+
+GPSTI_PRIVATE void gpsti_slot_give_up(gpsti_slot* slot, gpst_buffer* buffer) {
+    gpsti_a64_add(&slot->host_bytes, (uint64_t)0 - buffer->bytes);
+    gpsti_a64_add(&slot->charged_bytes, (uint64_t)0 - buffer->charged_bytes);
+    gpst_pool_release(slot->pipeline->pool, buffer);
+}
+
 /* Makes buffer hold `bytes`; the first keep_bytes survive. is_filled: all of them will be written. BUDGET, MEMORY. */
 GPSTI_PRIVATE gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes,
                                              bool is_filled) {
     gpst_pipeline* const pipeline = slot->pipeline;
+    gpst_buffer larger = GPST_ZERO;
     if (buffer->data && buffer->bytes >= bytes)
         return GPST_OK;
     GPSTI_TRY(gpsti_slot_check_budget(slot, buffer->bytes, bytes));
-    gpst_buffer larger = GPST_ZERO;
-    if (keep_bytes == 0 && buffer->data) {
-        gpsti_a64_add(&slot->host_bytes, (uint64_t)0 - buffer->bytes);
-        gpst_pool_release(pipeline->pool, buffer);
-        memset(buffer, 0, sizeof *buffer);
-    }
-    const gpst_result result = gpsti_pool_acquire_now(pipeline->pool, bytes, is_filled, &slot->setup_ns, &larger);
-    GPSTI_FAIL_IF(result == GPST_ERROR_WOULD_BLOCK, GPST_ERROR_BUDGET,
-                  "item needs %llu bytes more: max_host_bytes=%llu is taken by the items in flight with it: "
-                  "set a smaller n_slots",
-                  (unsigned long long)bytes, (unsigned long long)pipeline->context->info.max_host_bytes);
+    if (keep_bytes == 0 && buffer->data)
+        gpsti_slot_give_up(slot, buffer);
+    gpst_result result = gpsti_pool_acquire_now(pipeline->pool, bytes, is_filled, NULL, &larger);
+    if (result == GPST_ERROR_WOULD_BLOCK)
+        result = gpsti_slot_wait_for_memory(slot, bytes, &larger);
     GPSTI_TRY(result);
     if (buffer->data) {
         memcpy(larger.data, buffer->data, keep_bytes);
-        gpsti_a64_add(&slot->host_bytes, (uint64_t)0 - buffer->bytes);
-        gpst_pool_release(pipeline->pool, buffer);
+        gpsti_slot_give_up(slot, buffer);
     }
     *buffer = larger;
-    gpsti_a64_add(&slot->host_bytes, larger.bytes);
+    gpsti_slot_note_taken(slot, buffer);
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_slot_read_reserve(gpst_read* read, size_t needed_bytes, size_t filled_bytes) {
+GPSTI_PRIVATE gpst_result gpsti_slot_read_reserve(gpst_read* read, size_t needed_bytes, size_t filled_bytes) {
     gpsti_slot* const slot = (gpsti_slot*)read->user_data;
     const size_t room = gpsti_slot_file_room(needed_bytes);
     const int64_t grown_ns = gpsti_pool_growth_here_ns();
@@ -70,6 +130,16 @@ GPSTI_INTERN gpst_result gpsti_slot_read_reserve(gpst_read* read, size_t needed_
     read->data = slot->file.data;
     read->capacity_bytes = slot->file.bytes;
     return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_slot_prepare_read(gpsti_slot* slot) {
+    memset(&slot->read, 0, sizeof slot->read);
+    slot->read.path = slot->item.path;
+    slot->read.data = slot->file.data;
+    slot->read.capacity_bytes = slot->file.bytes;
+    slot->read.reserve = gpsti_slot_read_reserve;
+    slot->read.user_data = slot;
+    slot->read_setup_ns = 0;
 }
 
 GPSTI_PRIVATE void gpsti_slot_give_back_one(gpst_pipeline* pipeline, gpst_buffer* buffer) {
@@ -91,6 +161,7 @@ GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot) {
     gpsti_slot_give_back_one(pipeline, &slot->input);
     gpsti_slot_give_back_one(pipeline, &slot->file);
     gpsti_a64_store(&slot->host_bytes, 0);
+    gpsti_a64_store(&slot->charged_bytes, 0);
 }
 
 /* ---- strings and pictures ------------------------------------------------------------ */
@@ -111,24 +182,50 @@ GPSTI_PRIVATE gpst_result gpsti_slot_reserve_text(gpst_pipeline* pipeline, char*
     return GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t start_ns) {
+/* What stages have made of the item is gone. */
+GPSTI_PRIVATE void gpsti_slot_clear(gpsti_slot* slot) {
     gpst_item* const item = &slot->item;
-    memset(item, 0, sizeof *item);
-    item->index = index;
-    item->name = item->stage = item->reason = "";
-    item->n_outputs = slot->pipeline->n_outputs;
-    item->start_ns = start_ns;
-    slot->started = slot->single = false;
+    item->result = GPST_OK;
+    item->stage = item->reason = "";
+    item->file_data = NULL;
+    item->file_bytes = 0;
+    item->outputs = NULL;
+    slot->started = slot->single = slot->device_done = false;
     slot->companion = NULL;
-    slot->pending = 0;
+    slot->pending = slot->next_output = 0;
     slot->stage[0] = slot->reason[0] = '\0';
-    if (slot->pipeline->desc.max_item_bytes != 0) /* what an item before left here is not this one's */
-        gpsti_slot_give_back(slot);
+    gpsti_a32_store(&slot->failed, 0);
+    gpsti_a32_store(&slot->starved, 0);
     for (uint32_t i = 0; i < slot->pipeline->n_outputs; i++) {
         memset(&slot->outputs[i], 0, sizeof slot->outputs[i]);
         slot->out[i].n_emits = 0;
         slot->out[i].writes_pending = 0;
     }
+}
+
+GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t start_ns) {
+    gpst_item* const item = &slot->item;
+    memset(item, 0, sizeof *item);
+    item->index = index;
+    item->name = "";
+    item->n_outputs = slot->pipeline->n_outputs;
+    item->start_ns = start_ns;
+    slot->has_frame = slot->alone = false;
+    gpsti_slot_clear(slot);
+}
+
+GPSTI_INTERN void gpsti_slot_begin_anew(gpsti_slot* slot) {
+    const gpst_buffer frame = slot->input;
+    if (slot->has_frame)
+        memset(&slot->input, 0, sizeof slot->input);
+    else
+        memset(&slot->item.input, 0, sizeof slot->item.input);
+    gpsti_slot_clear(slot);
+    gpsti_slot_give_back(slot);
+    if (!slot->has_frame)
+        return;
+    slot->input = frame;
+    gpsti_slot_note_taken(slot, &slot->input);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_input* input) {
@@ -154,16 +251,15 @@ GPSTI_PRIVATE gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_inp
 GPSTI_PRIVATE gpst_result gpsti_slot_shape(const gpst_image* shape, const char* function, gpst_image* out,
                                            size_t* bytes) {
     GPSTI_FAIL_IF(!shape || shape->width == 0 || shape->height == 0, GPST_ERROR_ARGUMENT,
-                  "%s: shape=%u x %u: width and height must be at least 1", function,
-                  shape ? shape->width : 0, shape ? shape->height : 0);
+                  "%s: shape=%u x %u: width and height must be at least 1", function, shape ? shape->width : 0,
+                  shape ? shape->height : 0);
     *out = *shape;
     out->pitch_bytes = 0;
     out->pitch_bytes = (int64_t)gpst_image_row_bytes(out);
     return gpst_image_bytes(out, bytes);
 }
 
-GPSTI_PRIVATE gpst_result gpsti_slot_set_input(gpsti_slot* slot, const gpst_image* shape,
-                                               const char* function) {
+GPSTI_PRIVATE gpst_result gpsti_slot_set_input(gpsti_slot* slot, const gpst_image* shape, const char* function) {
     gpst_image image;
     size_t bytes = 0;
     GPSTI_TRY(gpsti_slot_shape(shape, function, &image, &bytes));
@@ -174,8 +270,7 @@ GPSTI_PRIVATE gpst_result gpsti_slot_set_input(gpsti_slot* slot, const gpst_imag
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_slot_set_output(gpsti_slot* slot, uint32_t output_index,
-                                               const gpst_image* shape) {
+GPSTI_INTERN gpst_result gpsti_slot_set_output(gpsti_slot* slot, uint32_t output_index, const gpst_image* shape) {
     gpst_image image;
     size_t bytes = 0;
     GPSTI_TRY(gpsti_slot_shape(shape, "gpst_task_set_output", &image, &bytes));
@@ -193,6 +288,7 @@ GPSTI_PRIVATE gpst_result gpsti_slot_copy_frame(gpsti_slot* slot, const gpst_ima
     GPSTI_TRY(gpst_image_bytes(frame, &ignored));
     GPSTI_TRY(gpsti_slot_set_input(slot, frame, "gpst_input.frame"));
     gpsti_image_copy(frame, &slot->item.input);
+    slot->has_frame = true;
     return GPST_OK;
 }
 
@@ -205,31 +301,22 @@ GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* inp
     return input->frame.data ? gpsti_slot_copy_frame(slot, &input->frame) : GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage,
-                                  const char* reason) {
+GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason) {
     if (GPST_FAILED(slot->item.result))
         return;
     slot->item.result = result;
     gpsti_copy_text(slot->stage, sizeof slot->stage, stage);
-    gpsti_copy_text(slot->reason, sizeof slot->reason,
-                    reason && reason[0] ? reason : gpst_result_text(result));
+    gpsti_copy_text(slot->reason, sizeof slot->reason, reason && reason[0] ? reason : gpst_result_text(result));
     slot->item.stage = slot->stage;
     slot->item.reason = slot->reason;
+    gpsti_a32_store(&slot->failed, 1);
 }
 
-GPSTI_INTERN void gpsti_slot_receive(gpsti_slot* slot, const gpsti_given* given) {
-    if (GPST_FAILED(given->result))
-        gpsti_slot_fail(slot, given->result, "source", given->reason);
-    const gpst_result result = gpsti_slot_load(slot, &given->input);
-    if (GPST_FAILED(result))
-        gpsti_slot_fail(slot, result, "source", gpst_last_reason());
-}
+GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot) { return gpsti_a32_load(&slot->failed) != 0; }
 
 /* ---- what callbacks may ask ----------------------------------------------------------- */
 
-GPSTI_PRIVATE gpsti_slot* gpsti_task_slot(const gpst_task* task) {
-    return (gpsti_slot*)(uintptr_t)task->item;
-}
+GPSTI_PRIVATE gpsti_slot* gpsti_task_slot(const gpst_task* task) { return (gpsti_slot*)(uintptr_t)task->item; }
 
 /* out may be the shape itself, so it is cleared only when that has been read. */
 GPSTI_PRIVATE gpst_result gpsti_task_give(gpst_result result, const gpst_image* image, gpst_image* out) {
@@ -268,8 +355,7 @@ GPST_API gpst_result gpst_task_map_input(gpst_task* task, const gpst_image* shap
 
 GPSTI_PRIVATE gpst_result gpsti_task_set_output(gpsti_slot* slot, uint32_t output_index, const gpst_image* shape) {
     GPSTI_FAIL_IF(output_index >= slot->item.n_outputs, GPST_ERROR_ARGUMENT,
-                  "gpst_task_set_output: output_index=%u: the item has %u outputs", output_index,
-                  slot->item.n_outputs);
+                  "gpst_task_set_output: output_index=%u: the item has %u outputs", output_index, slot->item.n_outputs);
     return gpsti_slot_set_output(slot, output_index, shape);
 }
 
@@ -312,10 +398,9 @@ GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t by
     gpsti_emit* const emit = gpsti_task_open_emit(task);
     if (!emit)
         return GPST_ERROR_MEMORY;
-    GPSTI_FAIL_IF(slot->pipeline->steps[slot->pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE,
-                  GPST_ERROR_STATE, "gpst_task_emit: the pipeline has no WRITE stage");
-    GPSTI_FAIL_IF(!path || !path[0], GPST_ERROR_ARGUMENT, "gpst_task_emit: path=%s: required",
-                  path ? "\"\"" : "NULL");
+    GPSTI_FAIL_IF(slot->pipeline->steps[slot->pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE, GPST_ERROR_STATE,
+                  "gpst_task_emit: the pipeline has no WRITE stage");
+    GPSTI_FAIL_IF(!path || !path[0], GPST_ERROR_ARGUMENT, "gpst_task_emit: path=%s: required", path ? "\"\"" : "NULL");
     GPSTI_FAIL_IF(bytes > emit->room.bytes, GPST_ERROR_ARGUMENT,
                   "gpst_task_emit: bytes=%llu: more than the %llu that gpst_task_encoded gave",
                   (unsigned long long)bytes, (unsigned long long)emit->room.bytes);
@@ -377,11 +462,6 @@ GPSTI_PRIVATE void gpsti_slot_free_emits(gpst_pipeline* pipeline, gpsti_emit* em
     }
 }
 
-GPSTI_INTERN void gpsti_slot_empty(gpsti_slot* slot) {
-    gpsti_offload_free(slot);
-    gpsti_slot_give_back(slot);
-}
-
 GPSTI_PRIVATE void gpsti_slot_destroy(gpst_pipeline* pipeline, gpsti_slot* slot) {
     gpsti_host* const host = &pipeline->context->host;
     const uint32_t n = pipeline->n_outputs;
@@ -403,11 +483,11 @@ GPSTI_PRIVATE void gpsti_slot_destroy(gpst_pipeline* pipeline, gpsti_slot* slot)
 }
 
 GPSTI_INTERN gpst_result gpsti_slots_create(gpst_pipeline* pipeline) {
-    pipeline->slots = (gpsti_slot**)gpsti_alloc(&pipeline->context->host,
-                                                pipeline->slots_capacity * sizeof *pipeline->slots);
-    /* A run that begins plain needs one; the others are made when the engine is opened. */
-    return pipeline->slots ? gpsti_slots_make(pipeline, pipeline->tune.starts_plain ? 1 : pipeline->n_slots)
-                           : GPST_ERROR_MEMORY;
+    pipeline->slots =
+        (gpsti_slot**)gpsti_alloc(&pipeline->context->host, pipeline->slots_capacity * sizeof *pipeline->slots);
+    if (!pipeline->slots)
+        return GPST_ERROR_MEMORY;
+    return gpsti_slots_make(pipeline, 1); /* the others are made when workers begin */
 }
 
 GPSTI_PRIVATE gpst_result gpsti_slot_make(gpst_pipeline* pipeline, gpsti_slot** out) {

@@ -1,5 +1,5 @@
-/* core/pipeline/tune.c -- what stands between an engine and the tuner's policy: windows made
-   of the clocks, and models of items. Decides nothing about values: tuner.c does. */
+/* core/pipeline/tune.c -- what stands between the engine and the policies of core/tuning: windows made of the clocks,
+   values put to work, plain blocks for the guard. Decides nothing about values: tuner.c and guard.c do. */
 #include "../base/platform_internal.h"
 
 #include "../../kernels/exact/exact_internal.h"
@@ -7,19 +7,15 @@
 
 #include <string.h>
 
-#define GPSTI_TUNE_SOURCE_NS 100000 /* in which whom it keeps waiting could have done something else */
-#define GPSTI_TUNE_FEW_ITEMS 8 /* that show an engine which is slower than the plain loop before it, in so much time */
-#define GPSTI_TUNE_FEW_NS 2000000
-#define GPSTI_TUNE_MOST_ITEMS 64
-#define GPSTI_TUNE_FILL_ITEMS 256 /* of each worker, until every slot has its memory, at the latest */
-#define GPSTI_TUNE_MANY_ITEMS 1024 /* enough in however little time */
-#define GPSTI_TUNE_CROWD_ITEMS 16  /* of each worker: enough where they stand in each other's way */
-#define GPSTI_TUNE_LEAST_NS 5000000
-#define GPSTI_TUNE_MOST_NS 500000000
-#define GPSTI_TUNE_LEAST_BLOCKS 4
-#define GPSTI_TUNE_QUIET 0.01 /* noise at which a window says enough */
+#define GPSTI_TUNE_WINDOW_NS 100000000 /* at least: shorter ones are of chance */
+#define GPSTI_TUNE_BLOCKS 4            /* of a window at least, by whose spread its noise is known */
+#define GPSTI_TUNE_BLOCK_ITEMS 4       /* or the workers: items end in bunches, as many as are worked on side by side */
+#define GPSTI_TUNE_STAY_ITEMS 64       /* of a plain loop that stays, between two looks at its clock */
+#define GPSTI_TUNE_STAY_DRIFT 1.2      /* times as long: two such blocks in a row, and the engine is looked at again */
+#define GPSTI_TUNE_UNSEEN_BYTES ((uint64_t)64 << 20) /* of host memory, that an item is thought to take at first, */
+#define GPSTI_TUNE_UNSEEN 4 /* or so many times what one has taken by now, until one has ended */
 
-/* ---- budget ---------------------------------------------------------------------------------- */
+/* ---- the desc --------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE bool gpsti_tune_has(const gpst_pipeline* pipeline, gpsti_step_kind kind) {
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
@@ -30,39 +26,31 @@ GPSTI_PRIVATE bool gpsti_tune_has(const gpst_pipeline* pipeline, gpsti_step_kind
 
 GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_pipeline_desc* desc,
                                      gpsti_tuner_budget* out) {
-    const gpst_context_info* const info = &pipeline->context->info;
     memset(out, 0, sizeof *out);
-    out->cores = info->cores_allowed;
+    out->cores = pipeline->context->info.cores_allowed;
     out->workers = pipeline->n_workers;
     out->outputs = pipeline->n_outputs;
     out->reads = gpsti_tune_has(pipeline, GPSTI_STEP_READ);
     out->writes = gpsti_tune_has(pipeline, GPSTI_STEP_WRITE);
     out->syncs = out->writes && desc->fsync != GPST_FSYNC_NONE;
     out->streams = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->context->device_info.asynchronous;
-    out->inside = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->device_on_host &&
-                  !pipeline->context->pin.on; /* threads inside would inherit their worker's one core */
+    out->inside = pipeline->threads_inside;
     out->batch = pipeline->batch_most;
-    out->host_bytes = info->max_host_bytes;
-    out->device_bytes = info->max_device_bytes;
     out->preset = desc->preset;
     out->fixed.value[GPST_KNOB_SLOTS] = desc->n_slots;
     out->fixed.value[GPST_KNOB_READS] = out->reads ? desc->n_reads : 0;
     out->fixed.value[GPST_KNOB_WRITES] = out->writes ? desc->n_writes : 0;
     out->fixed.value[GPST_KNOB_BATCH] = out->batch > 1 ? desc->batch : 0;
-    out->fixed.value[GPST_KNOB_ITEMS] = pipeline->tune.starts_plain ? 0 : GPST_ITEMS_STAGED;
 }
 
 GPSTI_INTERN gpst_result gpsti_tune_check(const gpst_pipeline_desc* desc, const char* function) {
     const int tune = (int)desc->tune, preset = (int)desc->preset;
-    const uint32_t loop = desc->settings.value[GPST_KNOB_LOOP], items = desc->settings.value[GPST_KNOB_ITEMS];
-    GPSTI_FAIL_IF(tune < 0 || tune > (int)GPST_TUNE_OFF, GPST_ERROR_ARGUMENT, "%s: tune=%d: unknown",
-                  function, tune);
-    GPSTI_FAIL_IF(preset < 0 || preset > (int)GPST_PRESET_THROUGHPUT, GPST_ERROR_ARGUMENT,
-                  "%s: preset=%d: unknown", function, preset);
-    GPSTI_FAIL_IF(loop > (uint32_t)GPST_RUN_PLAIN_INSIDE, GPST_ERROR_ARGUMENT,
-                  "%s: settings.value[LOOP]=%u: unknown", function, loop);
-    GPSTI_FAIL_IF(items > (uint32_t)GPST_ITEMS_WHOLE, GPST_ERROR_ARGUMENT,
-                  "%s: settings.value[ITEMS]=%u: unknown", function, items);
+    const uint32_t loop = desc->settings.value[GPST_KNOB_LOOP];
+    GPSTI_FAIL_IF(tune < 0 || tune > (int)GPST_TUNE_OFF, GPST_ERROR_ARGUMENT, "%s: tune=%d: unknown", function, tune);
+    GPSTI_FAIL_IF(preset < 0 || preset > (int)GPST_PRESET_THROUGHPUT, GPST_ERROR_ARGUMENT, "%s: preset=%d: unknown",
+                  function, preset);
+    GPSTI_FAIL_IF(loop > (uint32_t)GPST_RUN_PLAIN_INSIDE, GPST_ERROR_ARGUMENT, "%s: settings.value[LOOP]=%u: unknown",
+                  function, loop);
     return GPST_OK;
 }
 
@@ -74,8 +62,7 @@ GPSTI_PRIVATE bool gpsti_tune_is_wanted(const gpst_pipeline_desc* desc) {
 GPSTI_INTERN gpst_run_mode gpsti_tune_loop(const gpst_pipeline_desc* desc) {
     static const gpst_run_mode loops[] = {GPST_RUN_ENGINE, GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL,
                                           GPST_RUN_PLAIN_INSIDE};
-    return gpsti_tune_is_wanted(desc) && desc->source ? loops[desc->settings.value[GPST_KNOB_LOOP]]
-                                                      : GPST_RUN_ENGINE;
+    return gpsti_tune_is_wanted(desc) && desc->source ? loops[desc->settings.value[GPST_KNOB_LOOP]] : GPST_RUN_ENGINE;
 }
 
 GPSTI_PRIVATE bool gpsti_tune_is_given(const gpst_settings* settings) {
@@ -85,64 +72,107 @@ GPSTI_PRIVATE bool gpsti_tune_is_given(const gpst_settings* settings) {
     return false;
 }
 
+/* Slots there may ever be are what memory is set aside for; a run without a tuner has what it starts with. */
 GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
-    gpsti_tune* const tune = &pipeline->tune;
+    gpsti_tuner* const tuner = &pipeline->tune.tuner;
     gpsti_tuner_budget budget;
-    tune->tuner.now.value[GPST_KNOB_LOOP] = (uint32_t)pipeline->desc.mode;
-    if (pipeline->desc.mode != GPST_RUN_ENGINE || !gpsti_tune_is_wanted(desc))
+    if (pipeline->desc.mode != GPST_RUN_ENGINE) {
+        tuner->now.value[GPST_KNOB_LOOP] = (uint32_t)pipeline->desc.mode;
+        pipeline->n_slots = pipeline->slots_capacity = 1;
         return;
-    tune->on = true;
-    tune->starts_plain = desc->mode == GPST_RUN_DEFAULT && desc->source;
-    tune->played_before_ns = gpsti_a64_load(&pipeline->context->device->played_ns);
-    gpsti_tune_budget(pipeline, desc, &budget);
-    gpsti_tuner_init(&tune->tuner, &budget, NULL);
-    tune->modelled = gpsti_tune_is_given(&desc->settings);
-    if (tune->modelled)
-        gpsti_tuner_load(&tune->tuner, &desc->settings);
-    pipeline->slots_capacity = gpsti_tuner_slots_ever(&tune->tuner);
-    pipeline->n_slots = tune->tuner.now.value[GPST_KNOB_SLOTS];
-    gpsti_tune_set_files(pipeline);
-}
-
-/* Whose end nobody is told of need not wait for those before it; but of items that end without order the first are the
-   short ones, and the model is made of those that have ended. */
-GPSTI_INTERN void gpsti_tune_set_order(gpst_pipeline* pipeline) {
-    const bool told = pipeline->desc.sink || !pipeline->desc.source;
-    const bool needs_model = pipeline->tune.on && !pipeline->tune.modelled;
-    pipeline->steps[pipeline->n_steps - 1].ordered = !pipeline->desc.as_ready && (told || needs_model);
-}
-
-/* ---- windows -------------------------------------------------------------------------------------- */
-
-GPSTI_PRIVATE void gpsti_tune_leave_to_workers(gpsti_tuner_window* total, gpst_resource resource) {
-    total->service_ns[GPST_RESOURCE_CPU] += total->service_ns[resource];
-    total->service_ns[resource] = total->wait_ns[resource] = 0;
-}
-
-GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tune_totals* out) {
-    const gpsti_tune* const tune = &pipeline->tune;
-    gpsti_tuner_window* const total = &out->window;
-    const int64_t now_ns = gpsti_now_ns();
-    memset(out, 0, sizeof *out);
-    for (uint32_t c = 0; c < pipeline->n_clocks; c++) {
-        const gpsti_clock* const clock = &pipeline->clocks[c];
-        total->service_ns[clock->resource] += clock->busy_ns;
-        total->wait_ns[clock->resource] += clock->wait_ns;
     }
-    if (gpsti_carry_reads(pipeline)) /* by workers: what they do is computing, or keeps one of them */
-        gpsti_tune_leave_to_workers(total, GPST_RESOURCE_DISK_IN);
-    if (pipeline->whole)
-        gpsti_tune_leave_to_workers(total, GPST_RESOURCE_DISK_OUT);
-    total->service_ns[GPST_RESOURCE_CPU] += pipeline->finish_clock.busy_ns + pipeline->submit_clock.busy_ns;
-    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        total->busy_ns[r] = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r);
+    gpsti_tune_budget(pipeline, desc, &budget);
+    gpsti_tuner_init(tuner, &budget);
+    pipeline->tune.on = gpsti_tune_is_wanted(desc);
+    if (!pipeline->tune.on) { /* nothing moves: as many as are named, or the default */
+        tuner->now.value[GPST_KNOB_STREAMS] = 0;
+        tuner->now.value[GPST_KNOB_WRITES] = budget.writes ? pipeline->desc.n_writes : 0;
+        tuner->now.value[GPST_KNOB_BATCH] = budget.batch > 1 && desc->batch > 0 ? desc->batch : 1;
+        tuner->now.value[GPST_KNOB_SLOTS] = pipeline->n_slots;
+        tuner->n_decisions = 0;
+    } else if (gpsti_tune_is_given(&desc->settings)) {
+        gpsti_tuner_load(tuner, &desc->settings);
+    }
+    pipeline->threads_inside = tuner->now.value[GPST_KNOB_INSIDE];
+    pipeline->n_slots = tuner->now.value[GPST_KNOB_SLOTS];
+    pipeline->slots_capacity = pipeline->tune.on ? tuner->most.value[GPST_KNOB_SLOTS] : pipeline->n_slots;
+}
+
+/* ---- values put to work -------------------------------------------------------------------------- */
+
+/* A knob that could not be moved stays where it was, for good. */
+GPSTI_PRIVATE void gpsti_tune_refused(gpst_pipeline* pipeline, gpst_knob knob, uint32_t value) {
+    gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, knob, value, value);
+    gpsti_format(decision->reason, sizeof decision->reason, "%u refused: %.80s", tuner->now.value[knob],
+                 gpst_last_reason());
+    tuner->now.value[knob] = tuner->most.value[knob] = value;
+}
+
+GPSTI_PRIVATE void gpsti_tune_apply(gpst_pipeline* pipeline) {
+    const uint32_t* const now = pipeline->tune.tuner.now.value;
+    const uint32_t reads = now[GPST_KNOB_READS], writes = now[GPST_KNOB_WRITES];
+    if (GPST_FAILED(gpsti_slots_make(pipeline, now[GPST_KNOB_SLOTS])))
+        gpsti_tune_refused(pipeline, GPST_KNOB_SLOTS, pipeline->n_slots_made);
+    pipeline->n_slots = now[GPST_KNOB_SLOTS];
+    if (reads > 0 && reads != pipeline->desc.n_reads && GPST_FAILED(gpst_reader_set_in_flight(pipeline->reader, reads)))
+        gpsti_tune_refused(pipeline, GPST_KNOB_READS, pipeline->desc.n_reads);
+    if (writes > 0 && writes != pipeline->desc.n_writes &&
+        GPST_FAILED(gpsti_writer_set_in_flight(pipeline->writer, writes)))
+        gpsti_tune_refused(pipeline, GPST_KNOB_WRITES, pipeline->desc.n_writes);
+    pipeline->desc.n_reads = reads > 0 ? now[GPST_KNOB_READS] : pipeline->desc.n_reads;
+    pipeline->desc.n_writes = writes > 0 ? now[GPST_KNOB_WRITES] : pipeline->desc.n_writes;
+    pipeline->n_active = now[GPST_KNOB_WORKERS];
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
-        if (pipeline->steps[s].concurrency == 1)
-            out->serial_ns[s] = pipeline->steps[s].kind == GPSTI_STEP_FINISH
-                                    ? pipeline->finish_clock.busy_ns
-                                    : pipeline->clocks[pipeline->steps[s].first_clock].busy_ns;
-    total->cpu_ns = gpsti_report_cpu_ns(pipeline);
-    total->starved_ns = tune->full_ns + (tune->full_since_ns ? now_ns - tune->full_since_ns : 0);
+        if (pipeline->steps[s].kind == GPSTI_STEP_OFFLOAD)
+            pipeline->steps[s].streams = now[GPST_KNOB_STREAMS];
+    gpsti_queues_set_batch(pipeline, now[GPST_KNOB_BATCH]);
+    pipeline->frozen = false;
+    gpsti_scheduler_wake(pipeline->context->scheduler);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------- */
+
+/* The largest item so far says what the next one takes, and an eighth more. Until one has ended, guesses do. */
+GPSTI_INTERN uint32_t gpsti_tune_n_fit(const gpst_pipeline* pipeline) {
+    const gpst_context_info* const info = &pipeline->context->info;
+    const uint64_t seen = gpsti_a64_load(&pipeline->item_host_bytes);
+    const uint64_t on_device = gpsti_a64_load(&pipeline->item_device_bytes);
+    uint64_t bytes = seen + seen / 8;
+    if (pipeline->items_ok == 0) {
+        const uint64_t known = GPSTI_TUNE_UNSEEN * seen;
+        bytes = known > GPSTI_TUNE_UNSEEN_BYTES ? known : GPSTI_TUNE_UNSEEN_BYTES;
+    }
+    const uint64_t on_host = info->max_host_bytes / (bytes > 0 ? bytes : 1);
+    const uint64_t n =
+        on_device > 0 && info->max_device_bytes / on_device < on_host ? info->max_device_bytes / on_device : on_host;
+    return n < 1 ? 1 : n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+GPSTI_PRIVATE void gpsti_tune_note_device_bytes(const gpsti_slot* slot) {
+    gpsti_a64* const most = &slot->pipeline->item_device_bytes;
+    uint64_t bytes = slot->device_input.charged_bytes;
+    for (uint32_t o = 0; o < slot->pipeline->n_outputs; o++)
+        bytes += slot->out[o].device.charged_bytes;
+    if (bytes > gpsti_a64_load(most))
+        gpsti_a64_store(most, bytes);
+}
+
+/* ---- windows ----------------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tuner_window* out) {
+    const gpsti_tune* const tune = &pipeline->tune;
+    memset(out, 0, sizeof *out);
+    for (uint32_t c = 0; c < pipeline->n_clocks; c++)
+        out->service_ns[pipeline->clocks[c].resource] += pipeline->clocks[c].busy_ns;
+    out->service_ns[GPST_RESOURCE_DISK_IN] -= pipeline->own_read_ns; /* those who carry items do not wait for a disk */
+    out->service_ns[GPST_RESOURCE_DISK_OUT] -= pipeline->own_write_ns;
+    out->service_ns[GPST_RESOURCE_CPU] += pipeline->own_read_ns + pipeline->own_write_ns +
+                                          pipeline->finish_clock.busy_ns + pipeline->submit_clock.busy_ns;
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        out->busy_ns[r] = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r);
+    out->cpu_ns = gpsti_account_cpu_ns(pipeline);
+    out->starved_ns = tune->full_ns + (tune->full_since_ns ? gpsti_now_ns() - tune->full_since_ns : 0);
 }
 
 GPSTI_PRIVATE void gpsti_tune_open_window(gpst_pipeline* pipeline) {
@@ -150,17 +180,13 @@ GPSTI_PRIVATE void gpsti_tune_open_window(gpst_pipeline* pipeline) {
     tune->n_items = tune->n_blocks = tune->n_in_block = 0;
     tune->block_sum = tune->block_squares = 0.0;
     tune->start_ns = tune->block_start_ns = pipeline->end_ns;
-    tune->growths = gpsti_report_made(pipeline);
     gpsti_tune_sum(pipeline, &tune->totals);
-    if (pipeline->whole)
-        gpsti_tune_leave_out(pipeline);
 }
 
-/* Items end in bunches, as many as are worked on side by side: only whole bunches can be compared. */
 GPSTI_PRIVATE void gpsti_tune_add_block(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
-    const uint64_t block_items = pipeline->n_active < 4 ? 4 : pipeline->n_active;
-    if (++tune->n_in_block < block_items)
+    const uint64_t n = pipeline->n_active > GPSTI_TUNE_BLOCK_ITEMS ? pipeline->n_active : GPSTI_TUNE_BLOCK_ITEMS;
+    if (++tune->n_in_block < n)
         return;
     const double block_ns = (double)(pipeline->end_ns - tune->block_start_ns);
     tune->block_sum += block_ns;
@@ -182,438 +208,150 @@ GPSTI_PRIVATE double gpsti_tune_noise(const gpsti_tune* tune) {
 
 /* 0 = nobody knows. */
 GPSTI_PRIVATE uint64_t gpsti_tune_n_left(const gpst_pipeline* pipeline) {
-    const uint64_t n_left = gpsti_flow_n_left(pipeline);
-    return pipeline->desc.n_items_expected > 0 && n_left == 0 ? 1 : n_left;
-}
-
-/* Brief items need not be many to show that those who bring them whole are too many. */
-GPSTI_PRIVATE bool gpsti_tune_is_crowded(const gpst_pipeline* pipeline) {
-    const gpsti_tune* const tune = &pipeline->tune;
-    return tune->n_items >= GPSTI_TUNE_CROWD_ITEMS * (uint64_t)pipeline->n_active &&
-           gpsti_tuner_crowds(&tune->tuner, tune->n_items, pipeline->end_ns - tune->start_ns);
-}
-
-GPSTI_PRIVATE bool gpsti_tune_window_is_full(const gpst_pipeline* pipeline) {
-    const gpsti_tune* const tune = &pipeline->tune;
-    const int64_t wall_ns = pipeline->end_ns - tune->start_ns;
-    const bool frozen = tune->tuner.state == GPSTI_TUNER_FROZEN;
-    if (tune->n_items >= GPSTI_TUNE_FEW_ITEMS && tune->n_blocks >= 2 && wall_ns >= GPSTI_TUNE_FEW_NS &&
-        gpsti_tune_is_behind(pipeline))
-        return true;
-    if (tune->n_blocks >= GPSTI_TUNE_LEAST_BLOCKS &&
-        (gpsti_tune_is_crowded(pipeline) ||
-         gpsti_tuner_loses(&tune->tuner, tune->n_items, wall_ns, gpsti_tune_noise(tune))))
-        return true;
-    if (tune->n_blocks < GPSTI_TUNE_LEAST_BLOCKS ||
-        (wall_ns < GPSTI_TUNE_LEAST_NS && tune->n_items < GPSTI_TUNE_MANY_ITEMS))
-        return false;
-    if (tune->n_items >= GPSTI_TUNE_MOST_ITEMS && (!frozen || wall_ns >= 10 * GPSTI_TUNE_LEAST_NS))
-        return true;
-    return wall_ns >= GPSTI_TUNE_MOST_NS || (!frozen && gpsti_tune_noise(tune) <= GPSTI_TUNE_QUIET);
+    const uint64_t expected = pipeline->desc.n_items_expected, begun = pipeline->next_index;
+    return expected > begun ? expected - begun : expected > 0 ? 1 : 0;
 }
 
 GPSTI_PRIVATE void gpsti_tune_close_window(gpst_pipeline* pipeline, gpsti_tuner_window* out) {
     const gpsti_tune* const tune = &pipeline->tune;
-    const gpsti_tuner_window* const before = &tune->totals.window;
-    gpsti_tune_totals totals;
-    gpsti_tune_sum(pipeline, &totals);
-    *out = totals.window;
+    const gpsti_tuner_window* const before = &tune->totals;
+    gpsti_tune_sum(pipeline, out);
     out->n_items = tune->n_items;
     out->n_left = gpsti_tune_n_left(pipeline);
     out->wall_ns = pipeline->end_ns - tune->start_ns;
     out->noise = gpsti_tune_noise(tune);
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) {
         out->service_ns[r] -= before->service_ns[r];
-        out->wait_ns[r] -= before->wait_ns[r];
         out->busy_ns[r] -= before->busy_ns[r];
     }
     out->cpu_ns -= before->cpu_ns;
     out->starved_ns -= before->starved_ns;
-    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
-        const int64_t serial_ns = totals.serial_ns[s] - tune->totals.serial_ns[s];
-        out->serial_ns = serial_ns > out->serial_ns ? serial_ns : out->serial_ns;
-    }
 }
 
-/* ---- the model, from items that have been ----------------------------------------------------------- */
+/* ---- the guard ------------------------------------------------------------------------------------------ */
 
-/* Host memory that an item takes; 0 would mean that none has been seen. */
-GPSTI_PRIVATE uint64_t gpsti_tune_item_bytes(const gpsti_tune* tune) {
-    return tune->item_host_bytes ? tune->item_host_bytes : 1;
+GPSTI_PRIVATE void gpsti_tune_pause(gpst_pipeline* pipeline, uint64_t n_items) {
+    pipeline->tune.paused = true;
+    pipeline->tune.block_items = n_items;
 }
 
-/* May workers bring items through every step, side by side? They wait for their turns at the source: of a run whose
-   length is known, since another one may wait for its inputs, and of one that does not keep them long. */
-GPSTI_PRIVATE bool gpsti_tune_may_be_whole(const gpst_pipeline* pipeline) {
-    bool may = pipeline->tune.starts_plain && pipeline->tune.source_ns <= GPSTI_TUNE_SOURCE_NS;
-    for (uint32_t s = 0; may && pipeline->steps[s].kind != GPSTI_STEP_FINISH; s++)
-        may = pipeline->steps[s].concurrency == 0;
-    return may;
-}
-
-/* So many workers, or fewer, or none. */
-GPSTI_PRIVATE uint32_t gpsti_tune_fit_whole(const gpst_pipeline* pipeline, const gpsti_tuner_costs* costs,
-                                            uint32_t n_workers) {
-    if (!gpsti_tune_may_be_whole(pipeline))
-        return 0;
-    return gpsti_tuner_fit_whole(&pipeline->tune.tuner, costs, n_workers, gpsti_flow_n_left(pipeline));
-}
-
-/* What handing an item from thread to thread takes. */
-GPSTI_PRIVATE void gpsti_tune_add_engine(const gpst_pipeline* pipeline, gpsti_tuner_costs* costs) {
-    costs->service_ns[GPST_RESOURCE_CPU] +=
-        pipeline->tune.tuner.budget.streams ? GPSTI_TUNER_DEVICE_ITEM_NS : GPSTI_TUNER_ITEM_NS;
-}
-
-GPSTI_PRIVATE int64_t gpsti_tune_staged_period_ns(const gpst_pipeline* pipeline, gpsti_tuner_costs costs) {
-    const gpsti_tuner_budget* const budget = &pipeline->tune.tuner.budget;
-    gpsti_tune_add_engine(pipeline, &costs);
-    const uint32_t batch = budget->batch > 1 ? gpsti_tuner_start_batch(&costs) : 1;
-    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
-        costs.service_ns[r] /= batch; /* brief work on a device is mostly beginning and ending */
-    return gpsti_tuner_period_ns(&costs, budget->workers);
-}
-
-/* What an item takes of the engine, or of a driver, for which threads stand in line; cores that play a device whose
-   items are whole do not. */
-GPSTI_PRIVATE int64_t gpsti_tune_least_period_ns(const gpst_pipeline* pipeline, bool played_whole) {
-    const gpsti_tuner_budget* const budget = &pipeline->tune.tuner.budget;
-    if (!budget->streams || played_whole)
-        return GPSTI_TUNER_ITEM_NS;
-    const bool shared = budget->batch > 1 || gpsti_tune_fit_whole(pipeline, NULL, budget->workers) > 0;
-    return shared ? GPSTI_TUNER_BATCH_ITEM_NS : GPSTI_TUNER_DEVICE_ITEM_NS;
-}
-
-/* In stages, with what that takes; or whole, where that is allowed and no slower. */
-GPSTI_INTERN int64_t gpsti_tune_period_ns(const gpst_pipeline* pipeline, bool* whole) {
-    gpsti_tuner_costs costs;
-    gpsti_tune_costs(pipeline, &costs);
-    const uint32_t n_model = gpsti_tuner_whole_workers(&pipeline->tune.tuner, &costs);
-    const uint32_t n_whole = gpsti_tune_fit_whole(pipeline, &costs, n_model);
-    *whole = n_whole > 0;
-    const int64_t period_ns =
-        *whole ? gpsti_tuner_whole_period_ns(&costs, n_whole) : gpsti_tune_staged_period_ns(pipeline, costs);
-    const int64_t least_ns = gpsti_tune_least_period_ns(pipeline, *whole && costs.played_ns > 0);
-    return period_ns > least_ns ? period_ns : least_ns;
-}
-
-/* ---- whole items ------------------------------------------------------------------------------------- */
-
-GPSTI_INTERN uint32_t gpsti_tune_most_whole(const gpst_pipeline* pipeline) {
-    const uint32_t* const most = pipeline->tune.tuner.most.value;
-    uint32_t n = most[GPST_KNOB_WORKERS];
-    if (most[GPST_KNOB_SLOTS] < n)
-        n = most[GPST_KNOB_SLOTS];
-    return pipeline->tune.tuner.budget.streams && most[GPST_KNOB_STREAMS] < n ? most[GPST_KNOB_STREAMS] : n;
-}
-
-GPSTI_PRIVATE uint32_t gpsti_tune_whole_workers(const gpst_pipeline* pipeline, const gpsti_tuner_costs* costs) {
-    const uint32_t n_model = gpsti_tuner_whole_workers(&pipeline->tune.tuner, costs);
-    const uint32_t n_seen = pipeline->tune.n_whole_workers, n_most = gpsti_tune_most_whole(pipeline);
-    if (n_model == 0 || n_seen == 0)
-        return n_model;
-    return n_seen < n_most ? n_seen : n_most;
-}
-
-GPSTI_PRIVATE void gpsti_tune_choose_whole(gpst_pipeline* pipeline, const gpsti_tuner_costs* costs) {
-    const uint32_t n_workers = gpsti_tune_fit_whole(pipeline, costs, gpsti_tune_whole_workers(pipeline, costs));
-    if (n_workers == 0)
-        return;
-    gpsti_tune_set_ends(pipeline, true);
-    for (uint32_t i = 0; i < pipeline->n_slots_made; i++) /* in stages they did not keep their memory */
-        pipeline->slots[i]->served = false;
-    pipeline->n_served = 0;
-    gpsti_tuner_set_whole(&pipeline->tune.tuner, costs, n_workers, pipeline->desc.sink != NULL);
-}
-
-/* As a run before had it, where this one allows that. */
-GPSTI_PRIVATE void gpsti_tune_take_given(gpst_pipeline* pipeline) {
+GPSTI_PRIVATE void gpsti_tune_set_loop(gpst_pipeline* pipeline, gpst_run_mode loop, const char* reason) {
     gpsti_tuner* const tuner = &pipeline->tune.tuner;
-    if (tuner->now.value[GPST_KNOB_ITEMS] != GPST_ITEMS_WHOLE || pipeline->whole)
-        return;
-    if (gpsti_tune_fit_whole(pipeline, NULL, tuner->now.value[GPST_KNOB_WORKERS]) > 0) {
-        gpsti_tune_set_ends(pipeline, true);
-        gpsti_tuner_set_items(tuner, GPST_ITEMS_WHOLE);
-        return;
-    }
-    tuner->budget.fixed.value[GPST_KNOB_ITEMS] = GPST_ITEMS_STAGED;
-    gpsti_tuner_set_items(tuner, GPST_ITEMS_STAGED);
-    gpsti_copy_text(gpsti_tuner_note(tuner, GPST_KNOB_ITEMS, GPST_ITEMS_WHOLE, GPST_ITEMS_STAGED)->reason,
-                    sizeof tuner->decisions[0].reason,
-                    "not whole items, as given: the list is short or of unknown length, its source slow, "
-                    "or a stage has its turns");
+    const gpst_guard_report* const report = &pipeline->tune.guard.report;
+    tuner->n_items = pipeline->items_ok + pipeline->items_failed;
+    gpst_tuner_decision* const decision =
+        gpsti_tuner_note(tuner, GPST_KNOB_LOOP, tuner->now.value[GPST_KNOB_LOOP], (uint32_t)loop);
+    decision->items_per_s_before = report->engine_ns > 0.0 ? 1e9 / report->engine_ns : 0.0;
+    decision->items_per_s_after = report->plain_ns > 0.0 ? 1e9 / report->plain_ns : 0.0;
+    gpsti_copy_text(decision->reason, sizeof decision->reason, reason);
+    tuner->now.value[GPST_KNOB_LOOP] = tuner->kept.value[GPST_KNOB_LOOP] = (uint32_t)loop;
 }
 
-GPSTI_PRIVATE void gpsti_tune_say_start(gpst_pipeline* pipeline, const char* how) {
-    gpsti_tuner* const tuner = &pipeline->tune.tuner;
-    const uint32_t* const now = tuner->now.value;
-    gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0);
-    gpsti_format(decision->reason, sizeof decision->reason,
-                 "%sworkers=%u slots=%u reads=%u writes=%u streams=%u inside=%u batch=%u", how,
-                 now[GPST_KNOB_WORKERS], now[GPST_KNOB_SLOTS], now[GPST_KNOB_READS], now[GPST_KNOB_WRITES],
-                 now[GPST_KNOB_STREAMS], now[GPST_KNOB_INSIDE], now[GPST_KNOB_BATCH]);
-}
-
-GPSTI_PRIVATE void gpsti_tune_keep_capacity(gpst_pipeline* pipeline) {
-    gpsti_tuner* const tuner = &pipeline->tune.tuner;
-    const uint32_t capacity = pipeline->slots_capacity;
-    uint32_t* const most = &tuner->most.value[GPST_KNOB_SLOTS];
-    uint32_t* const now = &tuner->now.value[GPST_KNOB_SLOTS];
-    *most = *most < capacity ? *most : capacity;
-    *now = *now < capacity ? *now : capacity;
-}
-
-/* Reads that became slow, items that became long: would the model still bring them whole? One window may be chance. */
-GPSTI_PRIVATE bool gpsti_tune_outgrows_whole(gpst_pipeline* pipeline, gpsti_tuner_costs* costs) {
+GPSTI_PRIVATE void gpsti_tune_obey(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
-    gpsti_tuner_costs alone;
-    gpsti_tune_costs(pipeline, costs);
-    alone = *costs;
-    gpsti_tune_take_alone(pipeline, &alone);
-    if (alone.service_ns[GPST_RESOURCE_DISK_OUT] <= tune->model.service_ns[GPST_RESOURCE_DISK_OUT])
-        alone.writes_compute = tune->model.writes_compute; /* they wait for their turns, which others would, too */
-    tune->n_outgrown = gpsti_tuner_whole_workers(&tune->tuner, &alone) == 0 ? tune->n_outgrown + 1 : 0;
-    return tune->n_outgrown == 2;
+    /* As the block ran: one item at a time, whose kernels may have every core. */
+    const gpst_run_mode plain = pipeline->threads_inside > 1 ? GPST_RUN_PLAIN_INSIDE : GPST_RUN_PLAIN_SERIAL;
+    gpsti_tune_set_loop(pipeline, tune->guard.plain ? plain : GPST_RUN_ENGINE, tune->guard.report.text);
+    tune->plain_ns = 0.0;
+    tune->n_drifted = 0;
+    tune->paused = false;
+    if (tune->guard.plain)
+        gpsti_tune_pause(pipeline, GPSTI_TUNE_STAY_ITEMS);
 }
 
-/* Once: what comes and goes is not worth it. */
-GPSTI_PRIVATE void gpsti_tune_go_staged(gpst_pipeline* pipeline, gpsti_tuner_costs* costs) {
+/* One item's services, one after the other, as they were side by side. */
+GPSTI_PRIVATE double gpsti_tune_expect_plain_ns(const gpst_pipeline* pipeline, const gpsti_tuner_window* window) {
+    const gpsti_clock* const source = &pipeline->source_clock;
+    double serial_ns = 0.0;
+    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++)
+        serial_ns += (double)(r >= (int)GPST_RESOURCE_H2D && r <= (int)GPST_RESOURCE_D2H ? window->busy_ns[r]
+                                                                                         : window->service_ns[r]);
+    return serial_ns / (double)window->n_items +
+           (source->count > 0 ? (double)source->busy_ns / (double)source->count : 0.0);
+}
+
+GPSTI_PRIVATE void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_window* window) {
+    gpsti_guard* const guard = &pipeline->tune.guard;
+    const double engine_ns = (double)window->wall_ns / (double)window->n_items;
+    if (guard->decided || !pipeline->desc.source)
+        return;
+    const uint64_t n_items =
+        gpsti_guard_ask(guard, engine_ns, gpsti_tune_expect_plain_ns(pipeline, window), window->n_left);
+    if (n_items > 0)
+        gpsti_tune_pause(pipeline, n_items);
+    else if (guard->decided)
+        gpsti_tune_obey(pipeline);
+}
+
+GPSTI_INTERN bool gpsti_tune_wants_block(const gpst_pipeline* pipeline) {
+    return pipeline->tune.paused && gpsti_a32_load(&pipeline->in_flight) == 0 &&
+           gpsti_a32_load(&pipeline->executing) == 0 && !pipeline->source_running;
+}
+
+/* A plain loop that stays is looked at as the frozen engine is. */
+GPSTI_PRIVATE void gpsti_tune_watch_plain(gpst_pipeline* pipeline, double item_ns) {
     gpsti_tune* const tune = &pipeline->tune;
-    const bool again = pipeline->whole;
-    tune->model = *costs;
-    gpsti_tune_add_engine(pipeline, costs);
-    gpsti_tune_set_ends(pipeline, false);
-    tune->item_ns = gpsti_tuner_total_ns(costs);
-    tune->tuner.budget.slots_worth = gpsti_tune_slots_worth(pipeline);
-    gpsti_tuner_set_staged(&tune->tuner, costs);
-    gpsti_tune_keep_capacity(pipeline);
-    tune->tuner.n_items = pipeline->items_ok + pipeline->items_failed;
-    gpsti_tune_say_start(pipeline, again ? "items in stages again, " : "reads wait, ");
-    tune->n_to_settle = pipeline->in_flight;
-    gpsti_tune_apply(pipeline);
+    if (tune->plain_ns <= 0.0)
+        tune->plain_ns = item_ns;
+    tune->n_drifted = item_ns > GPSTI_TUNE_STAY_DRIFT * tune->plain_ns ? tune->n_drifted + 1 : 0;
+    if (tune->n_drifted < 2)
+        return;
+    gpsti_tune_set_loop(pipeline, GPST_RUN_ENGINE, "looks again: the plain loop's clock has drifted");
     gpsti_guard_forget(&tune->guard);
+    tune->paused = false;
 }
 
-/* Item 0's read may have been the one that had nothing to wait for. When the first ones after it have come, as many as
-   there are at once at least: do they wait, and not for a disk? A run that is short has no windows to find that out. */
-GPSTI_PRIVATE bool gpsti_tune_finds_waits(gpst_pipeline* pipeline) {
+GPSTI_INTERN void gpsti_tune_note_block(gpst_pipeline* pipeline, uint64_t n_items, int64_t block_ns) {
     gpsti_tune* const tune = &pipeline->tune;
-    const uint32_t reads = pipeline->steps[0].first_clock;
-    const uint64_t n_at_once = gpsti_tune_reads_at_once(pipeline);
-    const uint64_t n = n_at_once > GPSTI_TUNE_FEW_ITEMS ? n_at_once : GPSTI_TUNE_FEW_ITEMS;
-    gpsti_tuner_costs costs;
-    if (tune->waits_weighed || tune->tuner.state == GPSTI_TUNER_FROZEN || pipeline->steps[0].kind != GPSTI_STEP_READ ||
-        pipeline->clocks[reads].count < tune->first[reads].count + n)
-        return false;
-    tune->waits_weighed = true;
-    gpsti_tune_costs(pipeline, &costs);
-    if (!gpsti_tuner_finds_waits(&tune->tuner, &costs, tune->read_alone_ns))
-        return false;
-    gpsti_tune_go_staged(pipeline, &costs);
-    return true;
-}
-
-GPSTI_INTERN void gpsti_tune_set_model(gpst_pipeline* pipeline, const gpsti_tuner_costs* costs, const char* why) {
-    gpsti_tune* const tune = &pipeline->tune;
-    gpsti_tuner_budget budget = tune->tuner.budget;
-    gpsti_tuner_costs staged = *costs;
-    char how[64];
-    tune->model = *costs;
-    gpsti_tune_add_engine(pipeline, &staged);
-    tune->sparing = false;
-    tune->read_alone_ns = costs->service_ns[GPST_RESOURCE_DISK_IN] + costs->read_ns;
-    if (tune->guessed) { /* now one has been whole */
-        tune->item_ns = gpsti_tuner_total_ns(&staged);
-        budget.slots_worth = gpsti_tune_slots_worth(pipeline);
-    }
-    budget.item_host_bytes = gpsti_tune_item_bytes(tune);
-    budget.item_device_bytes = tune->item_device_bytes;
-    gpsti_tuner_init(&tune->tuner, &budget, &staged);
-    gpsti_tune_choose_whole(pipeline, costs);
-    tune->tuner.n_items = pipeline->items_ok + pipeline->items_failed;
-    gpsti_tune_keep_capacity(pipeline);
-    gpsti_tune_set_filling(pipeline, gpsti_tuner_filling_way_ns(costs));
-    gpsti_format(how, sizeof how, "%sstarts with %s", why, pipeline->whole ? "whole items, " : "");
-    gpsti_tune_say_start(pipeline, how);
-    tune->modelled = true;
-    gpsti_tune_set_order(pipeline);
-}
-
-GPSTI_PRIVATE void gpsti_tune_model(gpst_pipeline* pipeline) {
-    gpsti_tuner_costs costs;
-    gpsti_tune_costs(pipeline, &costs);
-    gpsti_tune_set_model(pipeline, &costs, "");
-}
-
-/* Its items are not those of the last run of the job. */
-GPSTI_PRIVATE void gpsti_tune_start_anew(gpst_pipeline* pipeline) {
-    gpsti_tune* const tune = &pipeline->tune;
-    const gpst_tuner_decision begun = tune->tuner.decisions[0];
-    gpsti_tuner_costs costs;
-    gpsti_tune_costs(pipeline, &costs);
-    tune->recalls = tune->tuner.budget.known = false;
-    tune->guessed = true;
-    tune->serial_ns = 0.0;
-    tune->inside_ns *= (double)gpsti_tuner_total_ns(&costs) / (double)(gpsti_tuner_total_ns(&tune->known) + 1);
-    tune->n_whole_workers = 0;
-    gpsti_tune_set_ends(pipeline, false);
-    gpsti_tune_set_model(pipeline, &costs, "other items: ");
-    *gpsti_tuner_note(&tune->tuner, GPST_KNOB_NONE, 0, 0) = tune->tuner.decisions[0];
-    tune->tuner.decisions[0] = begun;
-    gpsti_tune_apply(pipeline);
-    gpsti_guard_forget(&tune->guard);
-    tune->n_to_settle = pipeline->in_flight;
-}
-
-GPSTI_INTERN void gpsti_tune_prepare(gpst_pipeline* pipeline) {
-    gpsti_tune* const tune = &pipeline->tune;
-    gpsti_tune_afford(pipeline);
-    if (pipeline->items_ok > 0 && !tune->modelled)
-        gpsti_tune_model(pipeline);
-    gpsti_tune_take_given(pipeline);
     tune->n_to_settle = pipeline->n_active;
-    gpsti_tune_set_files(pipeline);
-}
-
-GPSTI_INTERN void gpsti_tune_note_item(const gpsti_slot* slot) {
-    gpsti_tune* const tune = &slot->pipeline->tune;
-    const uint64_t host_bytes = gpsti_a64_load(&slot->host_bytes);
-    uint64_t device_bytes = slot->device_input.charged_bytes;
-    for (uint32_t o = 0; o < slot->pipeline->n_outputs; o++)
-        device_bytes += slot->out[o].device.charged_bytes;
-    if (host_bytes > tune->item_host_bytes)
-        tune->item_host_bytes = host_bytes;
-    if (device_bytes > tune->item_device_bytes)
-        tune->item_device_bytes = device_bytes;
-}
-
-/* ---- without a tuner ------------------------------------------------------------------------------------ */
-
-/* Nothing moves but what memory must. */
-GPSTI_PRIVATE void gpsti_tune_count_fixed(const gpsti_slot* slot) {
-    gpst_pipeline* const pipeline = slot->pipeline;
-    gpsti_tune_note_item(slot);
-    pipeline->tune.item_host_bytes = gpsti_tune_item_bytes(&pipeline->tune);
-    gpsti_tune_hold_back(pipeline);
+    if (n_items == 0) { /* the source is dry, or the run cancelled */
+        tune->paused = false;
+    } else if (tune->guard.decided) {
+        tune->guard.report.plain_items += n_items;
+        gpsti_tune_watch_plain(pipeline, (double)block_ns / (double)n_items);
+    } else {
+        gpsti_guard_note(&tune->guard, n_items, block_ns);
+        gpsti_tune_obey(pipeline);
+    }
 }
 
 /* ---- an item has ended ------------------------------------------------------------------------------------- */
 
-/* Workers that have only just been woken, and memory that nobody has written to, take each other's time, too: what a
-   short window says of a crowd is believed when the next one says the same. */
-GPSTI_PRIVATE bool gpsti_tune_doubts_crowd(gpst_pipeline* pipeline) {
-    gpsti_tune* const tune = &pipeline->tune;
-    const bool is_short =
-        tune->n_items < GPSTI_TUNE_MANY_ITEMS && pipeline->end_ns - tune->start_ns < GPSTI_TUNE_LEAST_NS;
-    if (tune->crowd_seen || !is_short || gpsti_tune_is_behind(pipeline) || !gpsti_tune_is_crowded(pipeline))
-        return false;
-    tune->crowd_seen = true;
-    return true;
-}
-
 GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
     gpsti_tuner_window window;
-    gpsti_tuner_costs costs;
     gpsti_tune_close_window(pipeline, &window);
-    window.slot_ns = gpsti_tune_slot_ns(pipeline);
-    gpsti_carry_weigh_reads(pipeline);
-    if (pipeline->whole && gpsti_tune_outgrows_whole(pipeline, &costs)) {
-        gpsti_tune_go_staged(pipeline, &costs);
-        return;
-    }
-    if (gpsti_tune_is_behind(pipeline)) { /* before anything is tried: is it to be there at all? */
-        gpsti_tune_guard(pipeline, &window);
-        gpsti_tune_open_window(pipeline);
-        return;
-    }
-    gpsti_tune_afford_more(pipeline);
-    const bool moved =
-        gpsti_tuner_judge(&tune->tuner, &window, pipeline->items_ok + pipeline->items_failed);
-    tune->n_to_settle = moved ? pipeline->in_flight : 0;
+    const uint32_t n_decisions = tune->tuner.n_decisions;
+    const bool moved = gpsti_tuner_judge(&tune->tuner, &window, pipeline->items_ok + pipeline->items_failed);
     if (moved)
         gpsti_tune_apply(pipeline);
-    if (tune->tuner.state != GPSTI_TUNER_FROZEN)
+    tune->n_to_settle = moved ? gpsti_a32_load(&pipeline->in_flight) : 0;
+    if (tune->tuner.n_decisions != n_decisions) /* other clocks, or another setting */
         gpsti_guard_forget(&tune->guard);
-    else if (tune->starts_plain && !moved)
+    if (tune->tuner.state == GPSTI_TUNER_FROZEN && !moved)
         gpsti_tune_guard(pipeline, &window);
     gpsti_tune_open_window(pipeline);
 }
 
-/* True: an item was larger than any before, and fewer fit; or the first one of given settings was seen. */
-GPSTI_PRIVATE bool gpsti_tune_learn(gpst_pipeline* pipeline) {
-    gpsti_tune* const tune = &pipeline->tune;
-    if (!gpsti_tuner_resize(&tune->tuner, gpsti_tune_item_bytes(tune), tune->item_device_bytes))
-        return false;
+GPSTI_INTERN void gpsti_tune_open(gpst_pipeline* pipeline) {
     gpsti_tune_apply(pipeline);
-    tune->n_to_settle = pipeline->in_flight;
-    return true;
+    pipeline->tune.n_to_settle = pipeline->n_active; /* the first ones find no memory, and caches cold */
 }
 
-/* Is an item the first in some memory, or one that a driver kept waiting while it locked some for others? Only at the
-   start: items that grow all the time are what the engine takes. */
-GPSTI_PRIVATE bool gpsti_tune_finds_no_memory(const gpst_pipeline* pipeline) {
-    const gpsti_tune* const tune = &pipeline->tune;
-    const bool is_first = tune->n_items < GPSTI_TUNE_FEW_ITEMS && pipeline->items_ok < GPSTI_TUNE_MOST_ITEMS;
-    const bool fills = pipeline->n_served < pipeline->n_slots &&
-                       pipeline->items_ok < GPSTI_TUNE_FILL_ITEMS * (uint64_t)pipeline->n_active;
-    if (tune->serial_ns <= 0.0 || (!is_first && !fills)) /* what follows has a lock of its own */
-        return false;
-    return tune->growths != gpsti_report_made(pipeline);
-}
-
-/* What was in flight has left. */
-GPSTI_PRIVATE void gpsti_tune_settled(gpst_pipeline* pipeline) {
-    gpsti_tune* const tune = &pipeline->tune;
-    if (gpsti_tune_finds_others(pipeline))
-        gpsti_tune_start_anew(pipeline);
-    else if (tune->n_to_settle == 0)
-        gpsti_tune_open_window(pipeline);
-}
-
-GPSTI_INTERN bool gpsti_tune_count(const gpsti_slot* slot) {
+GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_tune* const tune = &pipeline->tune;
-    if (slot->item.result == GPST_ERROR_CANCELLED)
-        return false;
-    if (!tune->on) {
-        if (!GPST_FAILED(slot->item.result))
-            gpsti_tune_count_fixed(slot);
-        return false;
-    }
-    gpsti_tune_note_item(slot);
-    if (!tune->modelled && GPST_FAILED(slot->item.result)) /* what it took says little of the others */
-        return false;
-    if (!tune->modelled) {
-        gpsti_tune_model(pipeline);
-        gpsti_tune_apply(pipeline);
-        tune->n_to_settle = pipeline->in_flight;
-        return false;
-    }
-    gpsti_tune_afford_fewer(pipeline);
-    if (tune->paused || (!GPST_FAILED(slot->item.result) && gpsti_tune_learn(pipeline)) ||
-        gpsti_tune_finds_waits(pipeline))
-        return false;
+    gpsti_tune_note_device_bytes(slot);
+    if (!tune->on || tune->paused || gpsti_a32_load(&pipeline->open) == 0 || slot->item.result == GPST_ERROR_CANCELLED)
+        return;
     if (tune->n_to_settle > 0) {
         if (--tune->n_to_settle == 0)
-            gpsti_tune_settled(pipeline);
-        return false;
-    }
-    if (gpsti_tune_finds_no_memory(pipeline)) {
-        gpsti_tune_open_window(pipeline);
-        return false;
+            gpsti_tune_open_window(pipeline);
+        return;
     }
     tune->n_items++;
     gpsti_tune_add_block(pipeline);
-    return true;
-}
-
-GPSTI_INTERN void gpsti_tune_look(gpst_pipeline* pipeline) {
-    if (!gpsti_tune_window_is_full(pipeline))
-        return;
-    if (gpsti_tune_doubts_crowd(pipeline))
-        gpsti_tune_open_window(pipeline);
-    else
+    if (tune->n_blocks >= GPSTI_TUNE_BLOCKS && pipeline->end_ns - tune->start_ns >= GPSTI_TUNE_WINDOW_NS)
         gpsti_tune_judge(pipeline);
 }
 

@@ -17,18 +17,11 @@ typedef enum gpst_knob {
     GPST_KNOB_READS = 4,   /* reads in flight */
     GPST_KNOB_WRITES = 5,  /* writes in flight */
     GPST_KNOB_STREAMS = 6, /* submissions on the device at once: items, or batches of them */
-    GPST_KNOB_INSIDE = 7,  /* threads inside one kernel on the CPU (OpenMP, where compiled in) */
+    GPST_KNOB_INSIDE = 7,  /* threads inside one kernel on the CPU, where its item is the only one in flight (OpenMP,
+                              where compiled in); not tuned */
     GPST_KNOB_BATCH = 8,   /* items in one submission to the device at most: one launch where their shapes are alike */
-    GPST_KNOB_ITEMS = 9,   /* a gpst_items */
-    GPST_KNOB_COUNT = 10
+    GPST_KNOB_COUNT = 9
 } gpst_knob;
-
-typedef enum gpst_items { /* how workers bring the items of an engine */
-    GPST_ITEMS_STAGED = 1, /* a step at a time: whoever is free takes the next one */
-    GPST_ITEMS_WHOLE = 2   /* each its own through every step, as many plain loops on one list would; reads, writes and
-                              batches have no use then. Only of a list whose length is known, and found or given in mode
-                              DEFAULT */
-} gpst_items;
 
 typedef enum gpst_tune {
     GPST_TUNE_DEFAULT = 0, /* ON where the mode is DEFAULT, else OFF */
@@ -40,7 +33,7 @@ typedef enum gpst_preset { /* how deep queues may become (or the workers and 4, 
     GPST_PRESET_DEFAULT = 0,    /* BALANCED */
     GPST_PRESET_LATENCY = 1,    /* at most 20 items in flight, none to spare */
     GPST_PRESET_BALANCED = 2,   /* at most 100, 2 to spare */
-    GPST_PRESET_THROUGHPUT = 3  /* at most 200, as many again to spare as the model asks for */
+    GPST_PRESET_THROUGHPUT = 3  /* at most 200 */
 } gpst_preset;
 
 /* gpst_settings -- a value for every knob; 0 = not said: the default, or what the tuner finds
@@ -67,18 +60,16 @@ typedef struct gpst_tuner_decision {
     char reason[128];
 } gpst_tuner_decision;
 
-/* gpst_guard_report -- the engine against the plain loops
+/* gpst_guard_report -- the engine against the plain loop
 
    Ownership    plain values
    Since        0.1
 */
 typedef struct gpst_guard_report {
     double engine_ns;       /* mean time an item, 0 = not known */
-    double plain_serial_ns; /* likewise of plain-serial */
-    double plain_inside_ns; /* and of plain-inside; 0 where it is the same as plain-serial */
-    bool measured;          /* by blocks of plain items within the run; else estimated from the stages' clocks */
-    uint64_t plain_items;   /* items that went through a plain loop */
-    int64_t cost_ns;        /* what the comparison took from the run, at most 1 % of it */
+    double plain_ns;        /* likewise of the plain loop */
+    bool measured;          /* by a block of plain items within the run; else estimated from the stages' clocks */
+    uint64_t plain_items;   /* items that went through the plain loop for that */
     char text[160];         /* the decision in words; "" = nothing was compared */
 } gpst_guard_report;
 
@@ -101,7 +92,7 @@ typedef struct gpst_tuner_report {
 
    Parameters   knob (in)  any value
    Shapes       none
-   Returns      "none", "loop", "workers", "slots", "reads", "writes", "streams", "inside", "batch", "items";
+   Returns      "none", "loop", "workers", "slots", "reads", "writes", "streams", "inside", "batch";
                 "unknown" for others
    Ownership    static text; do not free
    Threads      any
@@ -113,11 +104,11 @@ GPST_API const char* gpst_knob_name(gpst_knob knob);
 
 /* gpst_settings_format -- settings as text, a line "name=value" for every knob that is said
 
-   Parameters   settings  (in)   loop and items are written as names: engine, plain-serial, plain-inside; staged, whole
+   Parameters   settings  (in)   loop is written as a name: engine, plain-serial, plain-inside
                 out       (out)  always terminated
                 out_bytes (in)   256 are enough
    Shapes       none
-   Returns      GPST_OK | ARGUMENT (NULL, or loop or items that are none) | OVERFLOW (out is too short)
+   Returns      GPST_OK | ARGUMENT (NULL, or a loop that is none) | OVERFLOW (out is too short)
    Ownership    none
    Threads      any
    Blocking     never; no allocation

@@ -6,22 +6,19 @@
 
 #include <string.h>
 
-/* Of knobs whose values have names, by value: gpst_run_mode, gpst_items. */
+/* Of the loop, whose values have names, by gpst_run_mode. */
 #define GPSTI_SETTING_NAMES 4
 static const char* const gpsti_loop_names[GPSTI_SETTING_NAMES] = {"", "engine", "plain-serial", "plain-inside"};
-static const char* const gpsti_items_names[GPSTI_SETTING_NAMES] = {"", "staged", "whole", NULL};
 
 /* NULL: its values are numbers. */
 GPSTI_PRIVATE const char* const* gpsti_setting_names(int knob) {
-    return knob == (int)GPST_KNOB_LOOP    ? gpsti_loop_names
-           : knob == (int)GPST_KNOB_ITEMS ? gpsti_items_names
-                                          : NULL;
+    return knob == (int)GPST_KNOB_LOOP ? gpsti_loop_names : NULL;
 }
 
 /* The name's, or the number. False: it is no value of the knob. */
 GPSTI_INTERN bool gpsti_setting_format(int knob, uint32_t value, char* out, size_t out_bytes) {
     const char* const* const names = gpsti_setting_names(knob);
-    if (names && (value >= GPSTI_SETTING_NAMES || !names[value]))
+    if (names && value >= GPSTI_SETTING_NAMES)
         return false;
     if (names)
         gpsti_copy_text(out, out_bytes, names[value]);
@@ -31,9 +28,8 @@ GPSTI_INTERN bool gpsti_setting_format(int knob, uint32_t value, char* out, size
 }
 
 GPST_API const char* gpst_knob_name(gpst_knob knob) {
-    static const char* const names[GPST_KNOB_COUNT] = {"none",  "loop",   "workers", "slots",
-                                                       "reads", "writes", "streams", "inside", "batch",
-                                                       "items"};
+    static const char* const names[GPST_KNOB_COUNT] = {"none",   "loop",    "workers", "slots", "reads",
+                                                       "writes", "streams", "inside",  "batch"};
     const int index = (int)knob;
     return index >= 0 && index < (int)GPST_KNOB_COUNT ? names[index] : "unknown";
 }
@@ -51,8 +47,8 @@ GPST_API gpst_result gpst_settings_format(const gpst_settings* settings, char* o
             gpsti_format(text + used, sizeof text - used, "%s=%s\n", gpst_knob_name((gpst_knob)k), value);
     }
     gpsti_copy_text(out, out_bytes, text);
-    GPSTI_FAIL_IF(strlen(text) >= out_bytes, GPST_ERROR_OVERFLOW,
-                  "gpst_settings_format: out_bytes=%zu: %zu are needed", out_bytes, strlen(text) + 1);
+    GPSTI_FAIL_IF(strlen(text) >= out_bytes, GPST_ERROR_OVERFLOW, "gpst_settings_format: out_bytes=%zu: %zu are needed",
+                  out_bytes, strlen(text) + 1);
     return GPST_OK;
 }
 
@@ -90,7 +86,7 @@ GPSTI_PRIVATE bool gpsti_setting_is(const char* text, size_t bytes, const char* 
 GPSTI_PRIVATE uint32_t gpsti_setting_value(int knob, const char* text, size_t bytes) {
     const char* const* const names = gpsti_setting_names(knob);
     uint32_t value = 0;
-    for (uint32_t named = 1; names && named < GPSTI_SETTING_NAMES && names[named]; named++)
+    for (uint32_t named = 1; names && named < GPSTI_SETTING_NAMES; named++)
         if (gpsti_setting_is(text, bytes, names[named]))
             return named;
     if (names || bytes > 5)
@@ -106,8 +102,7 @@ GPSTI_PRIVATE uint32_t gpsti_setting_value(int knob, const char* text, size_t by
 GPST_API gpst_result gpst_settings_parse(const char* text, gpst_settings* out) {
     gpst_settings settings;
     gpsti_setting_word word;
-    GPSTI_FAIL_IF(!text || !out, GPST_ERROR_ARGUMENT, "gpst_settings_parse: %s=NULL: required",
-                  text ? "out" : "text");
+    GPSTI_FAIL_IF(!text || !out, GPST_ERROR_ARGUMENT, "gpst_settings_parse: %s=NULL: required", text ? "out" : "text");
     memset(&settings, 0, sizeof settings);
     word.line = 1;
     while (gpsti_setting_next(&text, &word)) {
@@ -120,12 +115,10 @@ GPST_API gpst_result gpst_settings_parse(const char* text, gpst_settings* out) {
                       (int)(word.name_bytes < 40 ? word.name_bytes : 40), word.text);
         const size_t skipped = word.name_bytes < word.bytes ? word.name_bytes + 1 : word.bytes;
         settings.value[knob] = gpsti_setting_value(knob, word.text + skipped, word.bytes - skipped);
-        GPSTI_FAIL_IF(settings.value[knob] == 0, GPST_ERROR_FORMAT,
-                      "gpst_settings_parse: line %u: \"%.*s\": %s is wanted", word.line,
-                      (int)(word.bytes < 60 ? word.bytes : 60), word.text,
-                      knob == (int)GPST_KNOB_LOOP    ? "loop=engine, plain-serial or plain-inside"
-                      : knob == (int)GPST_KNOB_ITEMS ? "items=staged or whole"
-                                                     : "a number from 1 to 99999");
+        GPSTI_FAIL_IF(
+            settings.value[knob] == 0, GPST_ERROR_FORMAT, "gpst_settings_parse: line %u: \"%.*s\": %s is wanted",
+            word.line, (int)(word.bytes < 60 ? word.bytes : 60), word.text,
+            knob == (int)GPST_KNOB_LOOP ? "loop=engine, plain-serial or plain-inside" : "a number from 1 to 99999");
     }
     *out = settings;
     return GPST_OK;

@@ -15,21 +15,7 @@ typedef struct gpsti_worker {
     struct gpsti_worker* below; /* of the sleepers, the one that fell asleep before it */
 } gpsti_worker;
 
-#define GPSTI_BRIEF_NS 20000  /* work that is done before a thread that sleeps is called and there */
-#define GPSTI_WATCH_NS 500000 /* how long such work may wait when it was not brief after all: somebody watches */
-
 static GPSTI_TLS const gpsti_worker* gpsti_this_worker = NULL;
-
-/* The one that fell asleep last is called first: its core and what it worked on are the warmest. */
-GPSTI_PRIVATE void gpsti_scheduler_call_worker(gpsti_scheduler* scheduler) {
-    gpsti_worker* const worker = scheduler->sleepers;
-    if (!worker)
-        return;
-    scheduler->sleepers = worker->below;
-    scheduler->n_waking++;
-    worker->sleeps = false;
-    gpsti_cond_signal(&worker->called);
-}
 
 /* ---- clients ------------------------------------------------------------------ */
 
@@ -40,27 +26,11 @@ GPSTI_INTERN void gpsti_scheduler_remove(gpsti_scheduler* scheduler, gpsti_clien
     client->next = client->previous = NULL;
 }
 
-GPSTI_PRIVATE void gpsti_scheduler_append(gpsti_scheduler* scheduler, gpsti_client* client) {
+GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* client) {
     client->next = &scheduler->clients;
     client->previous = scheduler->clients.previous;
     scheduler->clients.previous->next = client;
     scheduler->clients.previous = client;
-}
-
-GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* client) {
-    gpsti_scheduler_append(scheduler, client);
-}
-
-GPSTI_INTERN void gpsti_scheduler_watch(gpsti_scheduler* scheduler, gpsti_client* client) {
-    gpsti_scheduler_append(scheduler, client);
-    if (scheduler->n_waking == 0)
-        gpsti_scheduler_call_worker(scheduler);
-}
-
-GPSTI_INTERN void gpsti_scheduler_look_in(gpsti_scheduler* scheduler, int64_t in_ns) {
-    const int64_t soon_ns = in_ns > 0 && in_ns < GPSTI_WATCH_NS ? in_ns : GPSTI_WATCH_NS; /* others rely on it, too */
-    if (scheduler->watch_ns == 0 || soon_ns < scheduler->watch_ns)
-        scheduler->watch_ns = soon_ns;
 }
 
 /* The client that ran goes to the back, so that several pipelines share the workers evenly. It is still there: a client
@@ -68,52 +38,81 @@ GPSTI_INTERN void gpsti_scheduler_look_in(gpsti_scheduler* scheduler, int64_t in
 GPSTI_PRIVATE bool gpsti_scheduler_run_any(gpsti_scheduler* scheduler, uint32_t worker_index) {
     gpsti_client* const head = &scheduler->clients;
     for (gpsti_client* client = head->next; client != head; client = client->next) {
+        if (client->begin_ns > 0 && gpsti_now_ns() < client->begin_ns)
+            continue;
         if (client->run_one(client, worker_index)) {
             gpsti_scheduler_remove(scheduler, client);
-            gpsti_scheduler_append(scheduler, client);
+            gpsti_scheduler_add(scheduler, client);
             return true;
         }
     }
     return false;
 }
 
+/* When a client begins that has not begun yet; GPST_FOREVER: all have. */
+GPSTI_PRIVATE int64_t gpsti_scheduler_next_begin_ns(const gpsti_scheduler* scheduler) {
+    int64_t next_ns = GPST_FOREVER, now_ns = 0;
+    for (const gpsti_client* client = scheduler->clients.next; client != &scheduler->clients; client = client->next) {
+        if (client->begin_ns == 0)
+            continue;
+        now_ns = now_ns == 0 ? gpsti_now_ns() : now_ns;
+        if (client->begin_ns > now_ns && client->begin_ns < next_ns)
+            next_ns = client->begin_ns;
+    }
+    return next_ns;
+}
+
+GPSTI_PRIVATE bool gpsti_scheduler_has_work(const gpsti_scheduler* scheduler) {
+    for (const gpsti_client* client = scheduler->clients.next; client != &scheduler->clients; client = client->next)
+        if ((client->begin_ns == 0 || gpsti_now_ns() >= client->begin_ns) && client->has_work(client))
+            return true;
+    return scheduler->n_watching == 0 && gpsti_scheduler_next_begin_ns(scheduler) != GPST_FOREVER;
+}
+
 /* ---- workers -------------------------------------------------------------------- */
 
-/* Returns looking. */
-GPSTI_PRIVATE void gpsti_scheduler_sleep(gpsti_scheduler* scheduler, gpsti_cond* cond, int64_t deadline_ns) {
-    scheduler->looking = false;
-    scheduler->n_attentive--;
-    scheduler->n_idle++;
-    gpsti_cond_wait_until(cond, &scheduler->mutex, deadline_ns);
-    scheduler->n_idle--;
-    scheduler->n_waking -= scheduler->n_waking > 0 ? 1 : 0;
-    scheduler->n_attentive++;
-    scheduler->looking = true;
+/* The one that fell asleep last is called first: its core and what it worked on are the warmest. */
+GPSTI_PRIVATE void gpsti_scheduler_call_worker(gpsti_scheduler* scheduler) {
+    gpsti_worker* const worker = scheduler->sleepers;
+    scheduler->sleepers = worker->below;
+    scheduler->n_waking++;
+    worker->sleeps = false;
+    gpsti_cond_signal(&worker->called);
 }
 
-/* It may not have been called: time was up. */
-GPSTI_PRIVATE void gpsti_worker_get_up(gpsti_worker* self) {
-    gpsti_worker** link = &self->scheduler->sleepers;
-    while (self->sleeps && *link != self)
-        link = &(*link)->below;
-    if (self->sleeps)
-        *link = self->below;
-    self->sleeps = false;
+GPSTI_INTERN void gpsti_scheduler_wake(gpsti_scheduler* scheduler) {
+    if (scheduler->n_helpers > 0) /* each can run the tasks of one client only */
+        gpsti_cond_broadcast(&scheduler->work);
+    if (scheduler->sleepers && scheduler->n_waking == 0 && gpsti_scheduler_has_work(scheduler))
+        gpsti_scheduler_call_worker(scheduler);
 }
 
-/* Nothing is runnable. One of the sleepers looks by itself for as long as others rely on tasks being brief. */
+GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler) {
+    while (scheduler->sleepers)
+        gpsti_scheduler_call_worker(scheduler);
+    gpsti_cond_broadcast(&scheduler->work);
+}
+
+/* Nothing is runnable. */
 GPSTI_PRIVATE void gpsti_worker_sleep(gpsti_worker* self) {
     gpsti_scheduler* const scheduler = self->scheduler;
-    const int64_t watch_ns = scheduler->n_watching == 0 ? scheduler->watch_ns : 0;
-    const bool watch = watch_ns > 0;
-    scheduler->watch_ns = watch ? 0 : scheduler->watch_ns;
-    scheduler->n_watching += watch ? 1 : 0;
+    const int64_t until_ns = scheduler->n_watching == 0 ? gpsti_scheduler_next_begin_ns(scheduler) : GPST_FOREVER;
+    const bool watches = until_ns != GPST_FOREVER;
+    scheduler->n_watching += watches ? 1 : 0;
     self->below = scheduler->sleepers;
     self->sleeps = true;
     scheduler->sleepers = self;
-    gpsti_scheduler_sleep(scheduler, &self->called, watch ? gpsti_now_ns() + watch_ns : GPST_FOREVER);
-    gpsti_worker_get_up(self);
-    scheduler->n_watching -= watch ? 1 : 0;
+    gpsti_cond_wait_until(&self->called, &scheduler->mutex, until_ns);
+    scheduler->n_watching -= watches ? 1 : 0;
+    if (!self->sleeps) {
+        scheduler->n_waking--;
+        return;
+    }
+    gpsti_worker** link = &scheduler->sleepers; /* nobody called: time is up */
+    while (*link != self)
+        link = &(*link)->below;
+    *link = self->below;
+    self->sleeps = false;
 }
 
 GPSTI_PRIVATE void gpsti_worker_main(void* argument) {
@@ -121,90 +120,21 @@ GPSTI_PRIVATE void gpsti_worker_main(void* argument) {
     gpsti_scheduler* const scheduler = self->scheduler;
     gpsti_this_worker = self;
     gpsti_mutex_lock(&scheduler->mutex);
-    scheduler->n_attentive++;
-    scheduler->looking = true;
     while (!scheduler->stopping)
         if (!gpsti_scheduler_run_any(scheduler, self->index))
             gpsti_worker_sleep(self);
-    scheduler->n_attentive--;
-    scheduler->looking = false;
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 
-GPSTI_PRIVATE int64_t gpsti_scheduler_backlog_ns(const gpsti_scheduler* scheduler) {
-    int64_t total_ns = 0;
-    for (gpsti_client* client = scheduler->clients.next; client != &scheduler->clients; client = client->next)
-        total_ns += client->backlog_ns(client);
-    return total_ns;
-}
-
-/* One at a time: who comes calls the next, if there is more than it takes itself. */
-GPSTI_PRIVATE void gpsti_scheduler_call(gpsti_scheduler* scheduler) {
-    if (scheduler->n_idle == 0 || scheduler->n_waking > 0)
+GPSTI_INTERN void gpsti_scheduler_help(gpsti_scheduler* scheduler, gpsti_client* client, uint32_t worker_index,
+                                       int64_t deadline_ns) {
+    if (client->run_one(client, worker_index)) {
+        gpsti_scheduler_wake(scheduler); /* it may not come again */
         return;
-    const int64_t backlog_ns = gpsti_scheduler_backlog_ns(scheduler);
-    if (backlog_ns == 0)
-        return;
-    if (backlog_ns < GPSTI_BRIEF_NS && scheduler->n_attentive > 0) {
-        gpsti_scheduler_look_in(scheduler, 0);
-        if (scheduler->n_watching > 0)
-            return;
     }
-    gpsti_scheduler_call_worker(scheduler);
-    if (scheduler->n_helpers > 0)
-        gpsti_cond_broadcast(&scheduler->work); /* each can run the tasks of one client only */
-}
-
-GPSTI_INTERN void gpsti_scheduler_wake(gpsti_scheduler* scheduler) {
-    if (!scheduler->looking)
-        gpsti_scheduler_call(scheduler);
-}
-
-GPSTI_INTERN void gpsti_scheduler_leave(gpsti_scheduler* scheduler, int64_t work_ns) {
-    scheduler->n_attentive -= work_ns < GPSTI_BRIEF_NS ? 0 : 1;
-    scheduler->looking = false;
-    gpsti_scheduler_call(scheduler);
-}
-
-GPSTI_INTERN void gpsti_scheduler_return(gpsti_scheduler* scheduler, int64_t work_ns) {
-    scheduler->n_attentive += work_ns < GPSTI_BRIEF_NS ? 0 : 1;
-    scheduler->looking = true;
-}
-
-GPSTI_INTERN void gpsti_scheduler_enter(gpsti_scheduler* scheduler) {
-    scheduler->n_attentive++;
-    scheduler->looking = true;
-}
-
-/* What became runnable meanwhile was left to it. */
-GPSTI_INTERN void gpsti_scheduler_exit(gpsti_scheduler* scheduler) {
-    scheduler->n_attentive--;
-    scheduler->looking = false;
-    gpsti_scheduler_call(scheduler);
-}
-
-GPSTI_INTERN void gpsti_scheduler_wake_some(gpsti_scheduler* scheduler, uint32_t n) {
-    for (; n > 0 && scheduler->sleepers; n--)
-        gpsti_scheduler_call_worker(scheduler);
-    if (scheduler->n_helpers > 0)
-        gpsti_cond_broadcast(&scheduler->work);
-}
-
-GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler) {
-    gpsti_scheduler_wake_some(scheduler, scheduler->n_workers);
-}
-
-GPSTI_INTERN void gpsti_scheduler_help(gpsti_scheduler* scheduler, gpsti_client* client,
-                                       uint32_t worker_index, int64_t deadline_ns) {
-    scheduler->n_attentive++;
-    scheduler->looking = true;
-    if (!client->run_one(client, worker_index)) {
-        scheduler->n_helpers++;
-        gpsti_scheduler_sleep(scheduler, &scheduler->work, deadline_ns);
-        scheduler->n_helpers--;
-    }
-    scheduler->n_attentive--;
-    scheduler->looking = false;
+    scheduler->n_helpers++;
+    gpsti_cond_wait_until(&scheduler->work, &scheduler->mutex, deadline_ns);
+    scheduler->n_helpers--;
 }
 
 GPSTI_INTERN uint32_t gpsti_scheduler_worker_index(const gpsti_scheduler* scheduler) {
@@ -222,8 +152,7 @@ GPSTI_PRIVATE gpst_result gpsti_scheduler_start(gpsti_scheduler* scheduler, cons
         scheduler->workers[i].index = i;
         GPSTI_TRY(gpsti_cond_init(&scheduler->workers[i].called));
         scheduler->n_callable++;
-        GPSTI_TRY(
-            gpsti_thread_start(&scheduler->threads[i], gpsti_worker_main, &scheduler->workers[i], name));
+        GPSTI_TRY(gpsti_thread_start(&scheduler->threads[i], gpsti_worker_main, &scheduler->workers[i], name));
         scheduler->n_started++;
         GPSTI_TRY(gpsti_pin_worker(pin, &scheduler->threads[i], i));
     }

@@ -183,8 +183,6 @@ static void job_say_settings(const job* self) {
     for (int k = (int)GPST_KNOB_WORKERS; report.on && k < (int)GPST_KNOB_COUNT; k++) {
         const uint32_t given = self->settings.value[k];
         const bool too_many = given > report.most.value[k];
-        if (k == (int)GPST_KNOB_ITEMS) /* is known when the engine begins, and said among the decisions */
-            continue;
         if (given != 0 && (too_many || given < report.least.value[k]))
             console_note("note: --tune=%s: %s=%u: %s %u here", self->desc.asked->tune_file,
                          gpst_knob_name((gpst_knob)k), given, too_many ? "at most" : "at least",
@@ -356,6 +354,11 @@ int job_open(job* self, const job_desc* desc) {
 
 /* ---- run --------------------------------------------------------------------------------- */
 
+static bool job_has_settings(const job* self) {
+    const gpst_settings none = GPST_ZERO;
+    return memcmp(&self->settings, &none, sizeof none) != 0;
+}
+
 static int job_save_settings(const job* self) {
     const char* const file = self->desc.asked->tune_file;
     static gpst_tuner_report report;
@@ -363,7 +366,7 @@ static int job_save_settings(const job* self) {
     if (!file)
         return EXIT_DONE;
     gpst_pipeline_query_tuner(self->pipeline, &report);
-    if (report.on && !report.frozen && report.settings.value[GPST_KNOB_LOOP] != (uint32_t)GPST_RUN_ENGINE) {
+    if (report.on && report.n_decisions < 2 && job_has_settings(self)) { /* but for the line of where it began */
         console_note("note: --tune=%s: the run was too short to find settings: left as it was", file);
         return EXIT_DONE;
     }

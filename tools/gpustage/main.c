@@ -6,6 +6,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 typedef struct command_entry {
     const char* name;
@@ -56,7 +59,16 @@ static int main_run(int argc, char** argv) {
 
 /* setlocale is never called: points stay points. What was printed and did not arrive is a failure whatever was asked:
    a part of it may have been refused long before the end. */
+/* Decoders allocate tens of MB and free them. What a thread frees would stay with it, beside what others take, and the
+   memory that items may take does not know of that: so large pieces go back to the system. */
+static void main_set_memory(void) {
+#if defined(__GLIBC__)
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
+}
+
 int main(int argc, char** argv) {
+    main_set_memory();
     files_open_standard();
     console_open(false);
     const int status = main_run(argc, argv);

@@ -347,7 +347,7 @@ const option options_table[] = {
     {"readers", 0, ENGINE, "N", take_count, AT(readers), 1, 64, NULL, "reads in flight (default: tuned)"},
     {"writers", 0, ENGINE, "N", take_count, AT(writers), 1, 64, NULL, "writes in flight (default: tuned)"},
     {"prefetch", 0, ENGINE, "on|off", take_choice, AT(no_prefetch), 0, 0, prefetches,
-     "files that are not in memory are read ahead while readers are idle (on, the default), or never"},
+     "the system is told ahead of files that are not in memory (on, the default), or never"},
     {"fsync", 0, ENGINE, "file|none", take_choice, AT(fsync), 0, 0, syncs,
      "a file is on the disk before it has its name (default), or whenever the system writes it: faster, and a file may be "
      "empty after a power cut"},

@@ -174,15 +174,7 @@ static void stats_path(json* out, const gpst_stats* stats) {
 static void stats_prefetch(json* out, const gpst_read_ahead* ahead) {
     json_open(out, "prefetch", '{');
     json_string(out, "state", ahead->state);
-    json_count(out, "fetched", ahead->fetched);
-    json_count(out, "used", ahead->used);
-    json_count(out, "late", ahead->late);
-    json_count(out, "wasted", ahead->wasted);
-    json_count(out, "failed", ahead->failed);
-    json_count(out, "resident", ahead->resident);
-    json_count(out, "bytes", ahead->bytes);
-    json_count(out, "window", ahead->window);
-    json_count(out, "most_window", ahead->most_window);
+    json_count(out, "advised", ahead->advised);
     json_close(out, '}');
 }
 
@@ -217,10 +209,8 @@ static void stats_guard(json* out, const gpst_guard_report* guard) {
     json_string(out, "text", guard->text);
     json_count(out, "measured", guard->measured);
     json_number(out, "engine_us", guard->engine_ns / 1e3);
-    json_number(out, "plain_serial_us", guard->plain_serial_ns / 1e3);
-    json_number(out, "plain_inside_us", guard->plain_inside_ns / 1e3);
+    json_number(out, "plain_us", guard->plain_ns / 1e3);
     json_count(out, "plain_items", guard->plain_items);
-    json_number(out, "cost_s", stats_seconds(guard->cost_ns));
     json_close(out, '}');
 }
 

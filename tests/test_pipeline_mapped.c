@@ -1,5 +1,5 @@
-/* tests/test_pipeline_lone.c -- small items and lone ones: pictures that stay in page-locked memory, and items whose
-   device work is done by who waits for them. */
+/* tests/test_pipeline_mapped.c -- small items on a device that reaches page-locked memory: their pictures stay there.
+   Then items that are pushed one by one, there and elsewhere. */
 #include "pipeline_kit.h"
 
 #define SIDE 64u
@@ -222,7 +222,7 @@ static void test_trouble_in_place(void** state) {
     }
 }
 
-/* ---- who waits does the work ------------------------------------------------------------------------------------ */
+/* ---- one by one ---------------------------------------------------------------------------------------------- */
 
 static void push_and_take(kit* self, int64_t timeout_ns) {
     gpst_input input = GPST_ZERO;
@@ -237,60 +237,6 @@ static void push_and_take(kit* self, int64_t timeout_ns) {
     assert_int_equal(item->result, GPST_OK);
     assert_memory_equal(item->outputs[0].data, wanted[0], OUT_BYTES);
     gpst_pipeline_release(self->pipeline, item);
-}
-
-/* The only worker is kept busy by another pipeline: who waits for a lone item gets it all the same, once it is known to
-   be brief. */
-static gpsti_a32 hold, held;
-
-static gpst_result hold_worker(void* user_data, gpst_task* task) {
-    (void)user_data;
-    (void)task;
-    gpsti_a32_store(&held, 1);
-    while (gpsti_a32_load(&hold) != 0)
-        gpsti_sleep_ns(100000);
-    return GPST_OK;
-}
-
-static void test_without_a_worker(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", 1);
-    gpst_pipeline* other = NULL;
-    gpst_input nothing = GPST_ZERO;
-    gpst_pipeline_desc blocking = kit_simple(self, 0, hold_worker);
-    blocking.source = NULL;
-    assert_int_equal(gpst_pipeline_create(self->context, &blocking, &other), GPST_OK);
-    const gpst_pipeline_desc desc = lone_desc(self, 0, false);
-    assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
-    for (uint32_t s = 0; s < self->pipeline->n_steps; s++)
-        self->pipeline->steps[s].work_ns = 1000; /* as if many had been */
-    gpsti_a32_store(&held, 0);
-    gpsti_a32_store(&hold, 1);
-    assert_int_equal(gpst_pipeline_submit(other, &nothing, GPST_FOREVER, NULL), GPST_OK);
-    while (gpsti_a32_load(&held) == 0)
-        gpsti_sleep_ns(100000);
-    push_and_take(self, GPST_FOREVER);
-    gpsti_a32_store(&hold, 0);
-    assert_int_equal(gpst_pipeline_destroy(other), GPST_OK);
-    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
-    kit_close(self);
-}
-
-/* What is not known to be brief is left to a worker, and one is called for it. */
-static void test_the_rest_is_a_workers(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", 1);
-    const gpst_pipeline_desc desc = lone_desc(self, 0, false);
-    assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
-    for (int n = 0; n < 50; n++) {
-        self->pipeline->steps[0].work_ns = 1000;
-        self->pipeline->steps[1].work_ns = 0;
-        push_and_take(self, GPST_FOREVER);
-        if (n % 2)
-            gpsti_sleep_ns(1000000); /* the worker sleeps again */
-    }
-    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
-    kit_close(self);
 }
 
 static void test_pushed_one_by_one(void** state) {
@@ -308,7 +254,7 @@ static void test_pushed_one_by_one(void** state) {
     }
 }
 
-/* Several threads push and wait at once: lone items and company change by the moment, and nobody is forgotten. */
+/* Several threads push and wait at once, and nobody is forgotten. */
 static void pusher(void* argument) {
     kit* const self = (kit*)argument;
     for (int n = 0; n < 300; n++) {
@@ -350,8 +296,6 @@ int main(void) {
         cmocka_unit_test(test_the_users_work_is_copied),
         cmocka_unit_test(test_pageable_items_are_copied),
         cmocka_unit_test(test_trouble_in_place),
-        cmocka_unit_test(test_without_a_worker),
-        cmocka_unit_test(test_the_rest_is_a_workers),
         cmocka_unit_test(test_pushed_one_by_one),
         cmocka_unit_test(test_pushers),
     };

@@ -1,0 +1,176 @@
+/* core/pipeline/account.c -- what services and items are counted as: clocks, busy time of resources, CPU time. Calls
+   nobody back. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <string.h>
+
+/* ---- one service --------------------------------------------------------------------------- */
+
+/* cpu_ns and setup_ns are what the thread's own counts stand at, until the end makes differences of them. */
+GPSTI_INTERN void gpsti_service_begin(gpsti_service* service, const gpsti_step* step, const gpsti_job* job) {
+    memset(service, 0, sizeof *service);
+    service->step = step;
+    service->n_threads = 1;
+    service->setup_ns = gpsti_pool_growth_here_ns();
+    service->cpu_ns = job->slot->samples_cpu ? gpsti_thread_cpu_ns() : -1;
+    service->start_ns = gpsti_now_ns();
+    service->wait_ns = job->ready_ns > 0 ? service->start_ns - job->ready_ns : 0;
+}
+
+GPSTI_INTERN void gpsti_service_end(gpsti_service* service, gpst_result result) {
+    service->end_ns = gpsti_now_ns();
+    service->setup_ns = gpsti_pool_growth_here_ns() - service->setup_ns;
+    service->cpu_ns = service->cpu_ns >= 0 ? gpsti_thread_cpu_ns() - service->cpu_ns : -1;
+    service->failed = GPST_FAILED(result);
+}
+
+GPSTI_PRIVATE void gpsti_account_file(gpst_pipeline* pipeline, gpsti_clock* clock, const gpsti_service* service) {
+    const int64_t busy_ns = service->end_ns - service->start_ns;
+    gpsti_clock_add(clock, busy_ns, 0, service->bytes, service->failed);
+    if (service->step->kind == GPSTI_STEP_READ) {
+        pipeline->own_read_ns += busy_ns;
+        pipeline->bytes_read += service->bytes;
+        gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_IN], service->start_ns, service->end_ns);
+        return;
+    }
+    pipeline->own_write_ns += busy_ns;
+    pipeline->bytes_written += service->failed ? 0 : service->bytes;
+    gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], service->start_ns, service->end_ns);
+}
+
+/* Of a device group the stages' clocks have the CPU time where the host's cores computed it, else submit_clock. */
+GPSTI_PRIVATE void gpsti_account_group(gpst_pipeline* pipeline, const gpsti_service* service) {
+    const gpsti_step* const step = service->step;
+    const int64_t busy_ns = service->end_ns - service->start_ns, n_threads = (int64_t)service->n_threads;
+    pipeline->inside_cpu_ns += busy_ns * (n_threads - 1);
+    if (!pipeline->device_on_host)
+        gpsti_clock_add(&pipeline->submit_clock, busy_ns, 0, 0, false);
+    for (uint32_t s = 0; service->cpu_ns >= 0 && s < (pipeline->device_on_host ? step->n_stages : 1); s++)
+        gpsti_clock_add_cpu(pipeline->device_on_host ? &pipeline->clocks[step->first_clock + 1 + s]
+                                                     : &pipeline->submit_clock,
+                            service->cpu_ns * n_threads, busy_ns);
+}
+
+GPSTI_INTERN void gpsti_account_service(gpst_pipeline* pipeline, const gpsti_service* service) {
+    const gpsti_step* const step = service->step;
+    const int64_t busy_ns = service->end_ns - service->start_ns;
+    if (step->kind == GPSTI_STEP_OFFLOAD) {
+        gpsti_account_group(pipeline, service);
+        return;
+    }
+    if (step->kind == GPSTI_STEP_FINISH && service->end_ns > pipeline->end_ns)
+        pipeline->end_ns = service->end_ns;
+    gpsti_clock* const clock =
+        step->kind == GPSTI_STEP_FINISH ? &pipeline->finish_clock : &pipeline->clocks[step->first_clock];
+    if (step->kind == GPSTI_STEP_READ || step->kind == GPSTI_STEP_WRITE)
+        gpsti_account_file(pipeline, clock, service);
+    else
+        gpsti_clock_add(clock, busy_ns, service->wait_ns, 0, service->failed);
+    clock->setup_ns += service->setup_ns;
+    if (service->cpu_ns >= 0)
+        gpsti_clock_add_cpu(clock, service->cpu_ns, busy_ns);
+}
+
+GPSTI_INTERN void gpsti_account_source(gpst_pipeline* pipeline, uint64_t n_items, int64_t busy_ns, int64_t cpu_ns) {
+    gpsti_clock* const clock = &pipeline->source_clock;
+    clock->count += n_items;
+    clock->busy_ns += busy_ns;
+    if (cpu_ns >= 0)
+        gpsti_clock_add_cpu(clock, cpu_ns, busy_ns);
+    gpsti_work_note(&pipeline->source_ns, busy_ns / (int64_t)(n_items > 0 ? n_items : 1));
+}
+
+/* ---- files that had threads of their own --------------------------------------------------- */
+
+GPSTI_INTERN void gpsti_account_read(gpst_pipeline* pipeline, const gpsti_slot* slot) {
+    const gpst_read* const read = &slot->read;
+    gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[slot->job.step].first_clock];
+    gpsti_clock_add(clock, read->end_ns - read->start_ns, read->start_ns - slot->job.ready_ns, read->bytes,
+                    GPST_FAILED(read->result));
+    clock->setup_ns += slot->read_setup_ns;
+    pipeline->bytes_read += read->bytes;
+}
+
+GPSTI_INTERN void gpsti_account_write(gpst_pipeline* pipeline, const gpsti_write* write, int64_t ready_ns) {
+    const bool failed = GPST_FAILED(write->result);
+    gpsti_clock_add(&pipeline->clocks[pipeline->steps[pipeline->n_steps - 2].first_clock],
+                    write->end_ns - write->start_ns, write->start_ns - ready_ns, write->bytes, failed);
+    gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], write->start_ns, write->end_ns);
+    pipeline->bytes_written += failed ? 0 : write->bytes;
+}
+
+/* ---- an item ------------------------------------------------------------------------------- */
+
+GPSTI_INTERN uint64_t gpsti_account_growths(const gpst_pipeline* pipeline) {
+    gpst_pool_info pool;
+    gpst_pool_query_info(pipeline->pool, &pool);
+    return gpsti_a64_load(&pipeline->device_growths) + pool.allocations;
+}
+
+/* From then on an item's way calls the allocator no more. */
+GPSTI_PRIVATE void gpsti_account_freeze(gpst_pipeline* pipeline) {
+    const bool settled = !pipeline->tune.on || pipeline->tune.tuner.state == GPSTI_TUNER_FROZEN;
+    if (pipeline->frozen || !settled || pipeline->n_served < pipeline->n_slots)
+        return;
+    pipeline->frozen = true;
+    pipeline->frozen_allocations = gpsti_a64_load(&pipeline->context->host.allocation_count);
+    pipeline->frozen_growths = gpsti_account_growths(pipeline);
+}
+
+GPSTI_INTERN void gpsti_account_item(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    const gpst_result result = slot->item.result;
+    if (result == GPST_ERROR_CANCELLED)
+        pipeline->items_cancelled++;
+    else if (GPST_FAILED(result))
+        pipeline->items_failed++;
+    else
+        pipeline->items_ok++;
+    if (slot->commit_end_ns > 0) {
+        pipeline->commit_ns += slot->commit_end_ns - slot->commit_start_ns;
+        gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], slot->commit_start_ns, slot->commit_end_ns);
+    }
+    if (GPST_FAILED(result) && pipeline->desc.stop_on_error)
+        gpsti_a32_store(&pipeline->stop, 1);
+    gpsti_histogram_add(&pipeline->latency, slot->item.end_ns - slot->item.start_ns);
+    if (!slot->served) {
+        slot->served = true;
+        pipeline->n_served++;
+    }
+    gpsti_account_freeze(pipeline);
+}
+
+/* ---- CPU time ------------------------------------------------------------------------------ */
+
+GPSTI_INTERN int64_t gpsti_account_own_cpu_ns(const gpsti_clock* clock, int64_t own_ns) {
+    if (clock->cpu_busy_ns == 0)
+        return own_ns;
+    return (int64_t)((double)own_ns * (double)clock->cpu_ns / (double)clock->cpu_busy_ns);
+}
+
+GPSTI_INTERN int64_t gpsti_account_between_cpu_ns(const gpst_pipeline* pipeline) {
+    return gpsti_clock_cpu_ns(&pipeline->source_clock) + gpsti_clock_cpu_ns(&pipeline->finish_clock) +
+           gpsti_clock_cpu_ns(&pipeline->submit_clock);
+}
+
+GPSTI_INTERN int64_t gpsti_account_cpu_ns(const gpst_pipeline* pipeline) {
+    int64_t total_ns = gpsti_account_between_cpu_ns(pipeline);
+    gpst_reader_info reader;
+    gpsti_writer_info writer;
+    for (uint32_t c = 0; c < pipeline->n_clocks; c++) {
+        const gpsti_clock* const clock = &pipeline->clocks[c];
+        total_ns += clock->resource == GPST_RESOURCE_DISK_IN ? gpsti_account_own_cpu_ns(clock, pipeline->own_read_ns)
+                    : clock->resource == GPST_RESOURCE_DISK_OUT
+                        ? gpsti_account_own_cpu_ns(clock, pipeline->own_write_ns)
+                        : gpsti_clock_cpu_ns(clock);
+    }
+    gpst_reader_query_info(pipeline->reader, &reader);
+    total_ns += (int64_t)reader.cpu_ns;
+    if (pipeline->writer) {
+        gpsti_writer_query_info(pipeline->writer, &writer);
+        total_ns += (int64_t)writer.cpu_ns;
+    }
+    return total_ns;
+}

@@ -1,0 +1,176 @@
+/* core/pipeline/flight.c -- which items are in flight: slots taken and put, items dropped, and where a job goes next.
+   All of it is locked. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#define GPSTI_FLIGHT_SAMPLE_NS 1000000 /* of an item: its CPU time is always read, else every 16th one's */
+
+GPSTI_INTERN bool gpsti_flight_is_plain(const gpst_pipeline* pipeline) { return gpsti_a32_load(&pipeline->open) == 0; }
+
+/* ---- slots ------------------------------------------------------------------------------------ */
+
+GPSTI_INTERN bool gpsti_flight_has_slot(const gpst_pipeline* pipeline) {
+    const uint32_t in_flight = gpsti_a32_load(&pipeline->in_flight);
+    return in_flight < pipeline->n_slots &&
+           (in_flight == 0 || !pipeline->desc.source || in_flight < gpsti_tune_n_fit(pipeline));
+}
+
+/* Reading a thread's clock costs 400 ns. */
+GPSTI_PRIVATE bool gpsti_flight_samples_cpu(const gpst_pipeline* pipeline) {
+    const int64_t n_done = (int64_t)(pipeline->items_ok + pipeline->items_failed);
+    const int64_t spent_ns = (pipeline->end_ns - pipeline->start_ns) * (int64_t)pipeline->n_active;
+    return n_done == 0 || pipeline->next_index % 16 == 0 || spent_ns / n_done >= GPSTI_FLIGHT_SAMPLE_NS;
+}
+
+GPSTI_INTERN gpsti_slot* gpsti_flight_take_slot(gpst_pipeline* pipeline) {
+    if (!gpsti_flight_has_slot(pipeline))
+        return NULL;
+    if (!pipeline->free_slots && GPST_FAILED(gpsti_slots_make(pipeline, pipeline->n_slots_made + 1))) {
+        pipeline->n_slots = pipeline->n_slots_made; /* no more are to be had */
+        return NULL;
+    }
+    gpsti_slot* const slot = pipeline->free_slots;
+    pipeline->free_slots = slot->next;
+    slot->in_use = true;
+    slot->on_cpu = pipeline->device_lost;
+    slot->samples_cpu = gpsti_flight_samples_cpu(pipeline);
+    const uint32_t in_flight = gpsti_a32_add(&pipeline->in_flight, 1) + 1;
+    if (in_flight > pipeline->n_slots_used)
+        pipeline->n_slots_used = in_flight;
+    if (pipeline->tune.on && in_flight == pipeline->n_slots)
+        pipeline->tune.full_since_ns = gpsti_now_ns();
+    return slot;
+}
+
+GPSTI_INTERN bool gpsti_flight_is_over(const gpst_pipeline* pipeline) {
+    const bool no_more = pipeline->desc.source ? pipeline->source_done : pipeline->closed;
+    return no_more && !pipeline->source_running && gpsti_a32_load(&pipeline->in_flight) == 0 &&
+           gpsti_a32_load(&pipeline->executing) == 0;
+}
+
+/* Who waits for a pull's end is told of that, and of nothing before; or that the engine has run empty. */
+GPSTI_INTERN void gpsti_flight_tell_waiters(gpst_pipeline* pipeline) {
+    if (pipeline->n_waiters == 0 ||
+        (pipeline->desc.source && !gpsti_flight_is_over(pipeline) && !gpsti_tune_wants_block(pipeline)))
+        return;
+    gpsti_cond_broadcast(&pipeline->progress);
+    if (pipeline->context->scheduler->n_helpers > 0)
+        gpsti_cond_broadcast(&pipeline->context->scheduler->work);
+}
+
+GPSTI_INTERN void gpsti_flight_put_slot(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    if (pipeline->tune.full_since_ns != 0) {
+        pipeline->tune.full_ns += gpsti_now_ns() - pipeline->tune.full_since_ns;
+        pipeline->tune.full_since_ns = 0;
+    }
+    slot->in_use = false;
+    slot->next = pipeline->free_slots;
+    pipeline->free_slots = slot;
+    (void)gpsti_a32_add(&pipeline->in_flight, UINT32_MAX);
+    gpsti_flight_tell_waiters(pipeline);
+}
+
+GPSTI_INTERN void gpsti_flight_release_slot(gpsti_slot* slot) {
+    gpsti_slot_give_back(slot);
+    gpsti_flight_put_slot(slot);
+}
+
+GPSTI_INTERN bool gpsti_flight_drop_oldest(gpst_pipeline* pipeline) {
+    gpsti_slot* oldest = NULL;
+    for (gpsti_job* job = pipeline->steps[0].head; job; job = job->next)
+        if (job == &job->slot->job && !job->slot->started && (!oldest || job->slot->ticket < oldest->ticket))
+            oldest = job->slot;
+    if (!oldest)
+        return false;
+    gpsti_queue_remove(&pipeline->steps[0], &oldest->job);
+    /* Nothing after it has passed an ordered step, since it has not: the order can be closed up. */
+    for (uint32_t i = 0; i < pipeline->n_slots_made; i++)
+        if (pipeline->slots[i]->in_use && pipeline->slots[i]->ticket > oldest->ticket)
+            pipeline->slots[i]->ticket--;
+    pipeline->next_ticket--;
+    pipeline->items_dropped++;
+    gpsti_flight_release_slot(oldest);
+    return true;
+}
+
+GPSTI_INTERN void gpsti_flight_notice(gpst_pipeline* pipeline) {
+    const bool cancel = gpsti_a32_load(&pipeline->cancel) != 0;
+    if (cancel || gpsti_a32_load(&pipeline->stop) != 0)
+        pipeline->source_done = pipeline->closed = true;
+    if (cancel && !pipeline->cancel_noticed) {
+        pipeline->cancel_noticed = true;
+        gpst_reader_cancel(pipeline->reader);
+    }
+}
+
+/* ---- where a job goes ------------------------------------------------------------------------- */
+
+/* A failed item calls no stage any more, but takes its turn in ordered ones, else the next could not. */
+GPSTI_INTERN uint32_t gpsti_flight_next_step(const gpsti_slot* slot, uint32_t from) {
+    const gpst_pipeline* const pipeline = slot->pipeline;
+    uint32_t to = from + 1;
+    while (gpsti_slot_has_failed(slot) && !pipeline->steps[to].ordered && pipeline->steps[to].kind != GPSTI_STEP_FINISH)
+        to++;
+    return to;
+}
+
+/* The job is ready for a step: somebody will carry it on from there. Locked. */
+GPSTI_INTERN void gpsti_flight_send(gpsti_job* job, uint32_t to) {
+    gpst_pipeline* const pipeline = job->slot->pipeline;
+    job->step = to;
+    gpsti_queue_put(&pipeline->steps[to], job);
+    gpsti_scheduler_wake(pipeline->context->scheduler);
+}
+
+GPSTI_INTERN void gpsti_flight_begin(gpsti_slot* slot) {
+    gpsti_flight_send(&slot->job, gpsti_flight_next_step(slot, (uint32_t)-1));
+}
+
+/* ---- items that others have left no memory ------------------------------------------------------ */
+
+/* Where a stage keeps the order, an item that has been there cannot come again. */
+GPSTI_INTERN bool gpsti_flight_may_restart(const gpsti_slot* slot) {
+    const gpst_pipeline* const pipeline = slot->pipeline;
+    bool may = gpsti_slot_has_failed(slot) && slot->item.result == GPST_ERROR_BUDGET && !slot->alone &&
+               gpsti_a32_load(&slot->starved) != 0 && gpsti_a32_load(&pipeline->cancel) == 0;
+    for (uint32_t s = 0; may && pipeline->steps[s].kind != GPSTI_STEP_FINISH; s++)
+        may = !pipeline->steps[s].ordered;
+    return may;
+}
+
+GPSTI_INTERN void gpsti_flight_restart(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_slot** link = &pipeline->starved;
+    gpsti_finish_discard(slot);
+    gpsti_slot_begin_anew(slot);
+    slot->alone = true;
+    while (*link && (*link)->ticket < slot->ticket)
+        link = &(*link)->next;
+    slot->next = *link;
+    *link = slot;
+}
+
+/* What has ended, and would be told of behind it, has memory that it may need. */
+GPSTI_INTERN gpsti_job* gpsti_flight_take_starved(gpst_pipeline* pipeline) {
+    gpsti_step* const finish = &pipeline->steps[pipeline->n_steps - 1];
+    bool quiet = pipeline->starved && !pipeline->alone && gpsti_a32_load(&pipeline->executing) <= 1 &&
+                 gpsti_a32_load(&pipeline->n_elsewhere) == 0;
+    for (uint32_t s = 0; quiet && s < pipeline->n_steps; s++)
+        quiet = pipeline->steps[s].on_device == 0;
+    if (!quiet)
+        return NULL;
+    while (finish->head) {
+        gpsti_slot* const slot = finish->head->slot;
+        gpsti_queue_remove(finish, finish->head);
+        gpsti_flight_restart(slot);
+    }
+    gpsti_slot* const slot = pipeline->starved;
+    pipeline->starved = slot->next;
+    pipeline->alone = true;
+    slot->started = slot->single = true;
+    slot->job.step = 0;
+    slot->job.ready_ns = 0;
+    return &slot->job;
+}

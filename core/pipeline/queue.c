@@ -1,0 +1,116 @@
+/* core/pipeline/queue.c -- the jobs that wait in a step: their order, how many of them may run now, and which of them
+   wait for company. Runs none of them: carry.c does. All of it is locked. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+GPSTI_INTERN const char* gpsti_step_name(const gpst_pipeline* pipeline, const gpsti_step* step) {
+    return step->kind == GPSTI_STEP_FINISH ? "sink" : pipeline->stages[step->first_stage].name;
+}
+
+/* ---- the list ------------------------------------------------------------------------------ */
+
+/* What the device is done with waits for nobody, nor does an item that runs alone. */
+GPSTI_INTERN void gpsti_queue_put(gpsti_step* step, gpsti_job* job) {
+    gpsti_job** link = &step->head;
+    job->ready_ns = gpsti_now_ns();
+    if (step->ordered && step->tail && step->tail->slot->ticket < job->slot->ticket)
+        link = &step->tail->next;
+    else if (step->ordered)
+        while (*link && (*link)->slot->ticket < job->slot->ticket)
+            link = &(*link)->next;
+    else if (step->tail && !job->slot->device_done && !job->slot->alone)
+        link = &step->tail->next;
+    job->next = *link;
+    *link = job;
+    step->n_queued++;
+    if (!job->next)
+        step->tail = job;
+}
+
+GPSTI_PRIVATE gpsti_job* gpsti_queue_pop(gpsti_step* step) {
+    gpsti_job* const job = step->head;
+    step->n_queued--;
+    step->head = job->next;
+    if (!step->head)
+        step->tail = NULL;
+    return job;
+}
+
+GPSTI_INTERN void gpsti_queue_remove(gpsti_step* step, gpsti_job* job) {
+    gpsti_job* before = NULL;
+    gpsti_job** link = &step->head;
+    while (*link != job) {
+        before = *link;
+        link = &(*link)->next;
+    }
+    *link = job->next;
+    step->n_queued--;
+    if (step->tail == job)
+        step->tail = before;
+}
+
+/* ---- batches ------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE bool gpsti_queue_has_company(const gpsti_step* step) {
+    const gpsti_slot* const slot = step->head ? step->head->slot : NULL;
+    return slot && !slot->device_done && !slot->on_cpu && !slot->single;
+}
+
+/* Only while the device is busy with what came before: nothing is lost then, and its report makes somebody look. */
+GPSTI_PRIVATE bool gpsti_queue_waits_for_more(const gpsti_step* step) {
+    return step->on_device > 0 && step->n_queued < step->batch_full && gpsti_queue_has_company(step);
+}
+
+GPSTI_INTERN gpsti_job* gpsti_queue_take_companion(gpsti_step* step) {
+    return gpsti_queue_has_company(step) ? gpsti_queue_pop(step) : NULL;
+}
+
+GPSTI_INTERN void gpsti_queues_set_batch(gpst_pipeline* pipeline, uint32_t batch) {
+    const uint32_t in_three = pipeline->n_slots / 3; /* one uploads, one is computed, one downloads */
+    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
+        gpsti_step* const step = &pipeline->steps[s];
+        const bool together = step->kind == GPSTI_STEP_OFFLOAD && pipeline->batch_most > 1 && batch > 1;
+        step->batch = !together ? 1 : batch < pipeline->batch_most ? batch : pipeline->batch_most;
+        step->batch_full = pipeline->desc.preset == GPST_PRESET_LATENCY ? 1
+                           : step->batch < in_three                     ? step->batch
+                                                                        : in_three;
+    }
+}
+
+/* ---- what may run -------------------------------------------------------------------------- */
+
+/* An item that comes to outputs' steps is shared out there, which is no service. */
+GPSTI_PRIVATE bool gpsti_queue_is_service(const gpsti_step* step, const gpsti_job* job) {
+    return step->gated && !(step->per_output && job == &job->slot->job) && !job->slot->device_done;
+}
+
+GPSTI_INTERN bool gpsti_queue_has_runnable(const gpsti_step* step) {
+    const gpsti_job* const head = step->head;
+    if (!head || (step->ordered && head->slot->ticket != step->next_ticket))
+        return false;
+    if (!gpsti_queue_is_service(step, head))
+        return true;
+    if (gpsti_queue_waits_for_more(step) || (step->streams > 0 && step->on_device >= step->streams))
+        return false;
+    return step->concurrency == 0 || step->running < step->concurrency;
+}
+
+/* Where an item is to run alone, none begins: of the first step only what has begun, then. */
+GPSTI_INTERN bool gpsti_queue_may_take(const gpst_pipeline* pipeline, const gpsti_step* step) {
+    const bool rests = pipeline->starved || pipeline->alone;
+    return gpsti_queue_has_runnable(step) && (!rests || step != pipeline->steps || step->head->slot->started);
+}
+
+GPSTI_INTERN gpsti_job* gpsti_queue_take(gpsti_step* step) {
+    if (!gpsti_queue_has_runnable(step))
+        return NULL;
+    gpsti_job* const job = gpsti_queue_pop(step);
+    step->running += gpsti_queue_is_service(step, job) ? 1 : 0;
+    return job;
+}
+
+GPSTI_INTERN void gpsti_queue_leave(gpsti_step* step) {
+    step->running--;
+    step->next_ticket += step->ordered ? 1 : 0;
+}
