@@ -209,6 +209,38 @@ static void test_the_system_is_told_of_cold_files(void** state) {
     kit_close(self);
 }
 
+#if defined(__linux__)
+static gpst_result status_of_this_process(void* user_data, uint64_t index, gpst_input* out) {
+    (void)user_data;
+    out->path = "/proc/self/status"; /* of which the system does not say whether it is in memory */
+    return index < N_LISTED ? GPST_OK : GPST_END;
+}
+
+/* The reader has them first; those that computed again and again are read where they are wanted. */
+static void test_nobody_says_what_is_in_memory(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 1);
+    gpst_pipeline_desc desc = listed(self);
+    gpst_reader_info reader;
+    gpst_stats stats;
+    desc.stages = self->stages; /* READ alone */
+    desc.n_stages = 1;
+    desc.n_paths = 0;
+    desc.source = status_of_this_process;
+    desc.sink = NULL;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+    assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
+    gpst_pipeline_query_stats(self->pipeline, &stats);
+    gpst_reader_query_info(self->pipeline->reader, &reader);
+    assert_int_equal(stats.items_ok, N_LISTED);
+    assert_true(stats.bytes_read > N_LISTED);
+    assert_in_range(reader.reads, 8, N_LISTED);
+    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+    self->pipeline = NULL;
+    kit_close(self);
+}
+#endif
+
 static void expect_none(kit* self, const gpst_pipeline_desc* desc, const char* why_not) {
     gpst_stats stats;
     assert_int_equal(kit_run(self, desc, &stats), GPST_OK);
@@ -283,6 +315,9 @@ int main(void) {
         cmocka_unit_test(test_a_source_that_fails_some),
         cmocka_unit_test(test_nothing_in_hand_is_lost),
         cmocka_unit_test(test_the_system_is_told_of_cold_files),
+#if defined(__linux__)
+        cmocka_unit_test(test_nobody_says_what_is_in_memory),
+#endif
         cmocka_unit_test(test_it_says_why_not),
         cmocka_unit_test(test_direct_reads_are_not_advised),
         cmocka_unit_test(test_a_list_that_lies),

@@ -98,13 +98,13 @@ static void test_start(void** state) {
         assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 4);
         assert_int_equal(tuner.now.value[GPST_KNOB_LOOP], GPST_RUN_ENGINE);
         assert_int_equal(tuner.now.value[GPST_KNOB_INSIDE], 4);
-        assert_int_equal(tuner.now.value[GPST_KNOB_BATCH], 1);
+        assert_int_equal(tuner.now.value[GPST_KNOB_BATCH], 64);
         assert_int_equal(tuner.n_decisions, 1);
     }
     const gpsti_tuner_budget budget = budget_of(GPST_PRESET_DEFAULT, false);
     const gpsti_tuner tuner = tuner_of(&budget);
     assert_string_equal(tuner.decisions[0].reason,
-                        "starts with workers=4 slots=13 reads=4 writes=4 streams=3 batch=1");
+                        "starts with workers=4 slots=13 reads=4 writes=4 streams=3 batch=64");
 }
 
 /* What a pipeline does not have no knob moves; and each worker has an item, whatever the preset. */
@@ -151,7 +151,7 @@ static void test_little_s_law(void** state) {
     assert_true(judge(&tuner, &window));
     check_values(&tuner, 21, 4, 3, 4 + 21 + 3 + 2); /* three writes would do, but never fewer than there are */
     assert_string_equal(last_line(&tuner)->reason,
-                        "by the first window: workers=4 slots=30 reads=21 writes=4 streams=3 batch=1");
+                        "by the first window: workers=4 slots=30 reads=21 writes=4 streams=3 batch=64");
     assert_int_equal(last_line(&tuner)->item, 100);
     assert_int_equal(tuner.state, GPSTI_TUNER_BASE);
     window.service_ns[GPST_RESOURCE_DISK_IN] = 100 * 60 * MS;
@@ -193,7 +193,7 @@ static void test_nothing_to_model(void** state) {
 
 /* ---- moves ---------------------------------------------------------------------------------------------------- */
 
-/* What is full doubles, with slots for what comes more; of a batch one is gathered, one is at each of three places. */
+/* What is full doubles, with slots for what comes more; cores and a device's engines have no knob. */
 static void test_the_fullest_doubles(void** state) {
     (void)state;
     static const struct {
@@ -202,14 +202,32 @@ static void test_the_fullest_doubles(void** state) {
         gpst_knob knob;
         uint32_t after, slots;
     } cases[] = {{GPST_RESOURCE_DISK_IN, 3.8, GPST_KNOB_READS, 8, 17},
-                 {GPST_RESOURCE_DISK_OUT, 3.8, GPST_KNOB_WRITES, 8, 17},
-                 {GPST_RESOURCE_GPU, 0.95, GPST_KNOB_BATCH, 2, 17}};
+                 {GPST_RESOURCE_DISK_OUT, 3.8, GPST_KNOB_WRITES, 8, 17}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const gpsti_tuner tuner = tuner_at(1000.0, cases[i].full, cases[i].n_at_once);
         assert_int_equal(tuner.state, GPSTI_TUNER_TRIAL);
         assert_int_equal(tuner.knob, cases[i].knob);
         assert_int_equal(tuner.now.value[cases[i].knob], cases[i].after);
         assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], cases[i].slots);
+    }
+    const gpsti_tuner device = tuner_at(1000.0, GPST_RESOURCE_GPU, 0.95);
+    assert_int_equal(device.state, GPSTI_TUNER_FROZEN);
+    assert_string_equal(last_line(&device)->reason, "frozen: gpu-bound, and no knob that serves it brings more");
+}
+
+/* Slots are tried for no more memory than 256 MiB, which a driver may have to lock page by page. */
+static void test_slots_have_a_price(void** state) {
+    (void)state;
+    for (int dear = 0; dear < 2; dear++) {
+        const gpsti_tuner_budget budget = budget_of(GPST_PRESET_BALANCED, false);
+        gpsti_tuner tuner = tuner_of(&budget);
+        gpsti_tuner_window window = window_at(1000.0);
+        window.cpu_ns = window.wall_ns; /* a quarter */
+        window.starved_ns = window.wall_ns;
+        window.item_bytes = ((uint64_t)256 << 20) / 13 + (dear ? 1 : 0);
+        tuner.state = GPSTI_TUNER_BASE;
+        assert_int_equal(judge(&tuner, &window), !dear);
+        assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], dear ? 13 : 26);
     }
 }
 
@@ -377,7 +395,7 @@ static void test_loaded_settings(void** state) {
     assert_int_equal(tuner.now.value[GPST_KNOB_WORKERS], 4);
     assert_int_equal(tuner.now.value[GPST_KNOB_LOOP], GPST_RUN_ENGINE);
     assert_int_equal(tuner.n_decisions, 1);
-    assert_string_equal(tuner.decisions[0].reason, "as given: workers=4 slots=16 reads=7 writes=4 streams=3 batch=1");
+    assert_string_equal(tuner.decisions[0].reason, "as given: workers=4 slots=16 reads=7 writes=4 streams=3 batch=64");
     given.value[GPST_KNOB_SLOTS] = 9;
     gpsti_tuner_load(&tuner, &given);
     assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 9);
@@ -498,6 +516,7 @@ int main(void) {
         cmocka_unit_test(test_little_s_law_of_others),
         cmocka_unit_test(test_nothing_to_model),
         cmocka_unit_test(test_the_fullest_doubles),
+        cmocka_unit_test(test_slots_have_a_price),
         cmocka_unit_test(test_what_waits_doubles),
         cmocka_unit_test(test_a_gain_is_kept),
         cmocka_unit_test(test_gains_go_far),

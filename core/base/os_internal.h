@@ -115,8 +115,8 @@ GPSTI_INTERN bool gpsti_path_is_regular(const char* path); /* false, too, where 
 /* Of a regular file, in one system call: *done may be less than bytes; 0 = end of file. EINTR is retried. */
 GPSTI_INTERN gpst_result gpsti_file_read(const gpsti_file* file, const char* path, void* data, size_t bytes,
                                          uint64_t offset_bytes, size_t* done);
-/* The same, but only what is in memory: WOULD_BLOCK, without a reason, where the disk would be waited for, or the
-   system does not say. */
+/* The same, but only what is in memory: WOULD_BLOCK where the disk would be waited for, UNSUPPORTED where the system
+   does not say; both without a reason. */
 GPSTI_INTERN gpst_result gpsti_file_read_cached(const gpsti_file* file, const char* path, void* data, size_t bytes,
                                                 uint64_t offset_bytes, size_t* done);
 /* The next bytes of what is no regular file; *done 0 = its end. begun: some were read before, so a FIFO without writers

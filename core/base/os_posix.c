@@ -445,9 +445,11 @@ GPSTI_INTERN gpst_result gpsti_file_read_cached(const gpsti_file* file, const ch
     *done = got > 0 ? (size_t)got : 0;
     if (got >= 0)
         return GPST_OK;
+    if (errno == EAGAIN)
+        return GPST_ERROR_WOULD_BLOCK;
 #endif
     return gpsti_file_is_in_memory(file) ? gpsti_file_read(file, path, data, bytes, offset_bytes, done)
-                                         : GPST_ERROR_WOULD_BLOCK;
+                                         : GPST_ERROR_UNSUPPORTED;
 }
 
 GPSTI_INTERN void gpsti_path_will_need(const char* path) {

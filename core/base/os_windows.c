@@ -236,7 +236,7 @@ GPSTI_INTERN gpst_result gpsti_file_read_cached(const gpsti_file* file, const ch
                                                 uint64_t offset_bytes, size_t* done) {
     (void)file, (void)path, (void)data, (void)bytes, (void)offset_bytes;
     *done = 0;
-    return GPST_ERROR_WOULD_BLOCK;
+    return GPST_ERROR_UNSUPPORTED;
 }
 
 GPSTI_INTERN void gpsti_path_will_need(const char* path) { (void)path; }

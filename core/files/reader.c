@@ -11,6 +11,7 @@
 
 #define GPSTI_READER_DEFAULT_IN_FLIGHT 4
 #define GPSTI_READER_WAIT_NS ((int64_t)20 * 1000000) /* between two looks at whether the read is cancelled */
+#define GPSTI_READER_SURE 8 /* reads in a row that only computed: the next one will, too */
 #define GPSTI_READER_GROW_BYTES 65536 /* a pipe's capacity: the least to grow by when the size is not known */
 
 struct gpst_reader {
@@ -19,6 +20,9 @@ struct gpst_reader {
     gpsti_io io;
     gpsti_reader_ways ways;
     const gpsti_a32* cancel; /* its pipeline's; NULL = none */
+    /* Where the system does not say what is in memory: 1; and then, reads in a row that computed for half of their time
+       at least. */
+    gpsti_a32 is_blind, n_computed;
 };
 
 /* ---- one read ---------------------------------------------------------------- */
@@ -181,6 +185,11 @@ GPSTI_PRIVATE gpst_result gpsti_reader_read_open(gpsti_reader_job* job) {
     return result;
 }
 
+/* Nothing is wrong: this is not the way to read the file. */
+GPSTI_PRIVATE bool gpsti_reader_is_put_off(gpst_result result) {
+    return result == GPST_ERROR_WOULD_BLOCK || result == GPST_ERROR_UNSUPPORTED;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_reader_read_path(const gpsti_reader_kind_i* kind, gpsti_reader_ways* ways,
                                                  const gpsti_reader_halt* halt, gpst_read* read) {
     gpsti_reader_job job;
@@ -195,7 +204,7 @@ GPSTI_PRIVATE gpst_result gpsti_reader_read_path(const gpsti_reader_kind_i* kind
     job.file.ways = ways;
     GPSTI_TRY(gpsti_file_open_read(read->path, &job.file.file));
     const gpst_result result = gpsti_reader_read_open(&job);
-    if (GPST_FAILED(result) && result != GPST_ERROR_WOULD_BLOCK) { /* closing must not hide why */
+    if (GPST_FAILED(result) && !gpsti_reader_is_put_off(result)) { /* closing must not hide why */
         gpsti_copy_text(read->reason, sizeof(read->reason), gpst_last_reason());
         (void)gpsti_file_close(&job.file.file, read->path);
         return gpsti_fail(result, "%s", read->reason);
@@ -232,8 +241,20 @@ GPSTI_PRIVATE void gpsti_reader_read(gpst_reader* reader, gpst_read* read, uint3
     read->end_ns = gpsti_io_wait_disk(reader->context, false, read->bytes, read->start_ns);
 }
 
+/* Its thread's clock is asked only where nothing else says whether a read waited. */
+GPSTI_PRIVATE void gpsti_reader_read_and_weigh(gpst_reader* reader, gpst_read* read, uint32_t n_cancels) {
+    const bool weighs = gpsti_a32_load(&reader->is_blind) != 0;
+    const int64_t cpu_ns = weighs ? gpsti_thread_cpu_ns() : 0;
+    gpsti_reader_read(reader, read, n_cancels);
+    if (!weighs)
+        return;
+    const bool computed = 2 * (gpsti_thread_cpu_ns() - cpu_ns) >= read->end_ns - read->start_ns;
+    const uint32_t n = gpsti_a32_load(&reader->n_computed);
+    gpsti_a32_store(&reader->n_computed, computed ? (n < GPSTI_READER_SURE ? n + 1 : n) : 0);
+}
+
 GPSTI_INTERN void gpsti_reader_read_here(gpst_reader* reader, gpst_read* read) {
-    gpsti_reader_read(reader, read, gpsti_a32_load(&reader->io.n_cancels));
+    gpsti_reader_read_and_weigh(reader, read, gpsti_a32_load(&reader->io.n_cancels));
 }
 
 GPSTI_PRIVATE gpst_result gpsti_reader_read_cached_at(gpsti_reader_file* file, void* data, size_t bytes,
@@ -254,8 +275,16 @@ GPSTI_INTERN bool gpsti_reader_try(gpst_reader* reader, gpst_read* read) {
     const bool by_cache = !strcmp(reader->kind->name, "auto") || !strcmp(reader->kind->name, "pread");
     if (!by_cache || gpsti_io_models_disk(reader->context) || !gpsti_path_is_regular(read->path))
         return false;
+    if (gpsti_a32_load(&reader->is_blind) != 0) {
+        if (gpsti_a32_load(&reader->n_computed) < GPSTI_READER_SURE)
+            return false;
+        gpsti_reader_read_here(reader, read);
+        return true;
+    }
     gpsti_reader_run_kind(&cached, &reader->ways, &halt, read);
-    if (read->result == GPST_ERROR_WOULD_BLOCK)
+    if (read->result == GPST_ERROR_UNSUPPORTED)
+        gpsti_a32_store(&reader->is_blind, 1);
+    if (gpsti_reader_is_put_off(read->result))
         return false;
     gpsti_a64_add(&reader->ways.file_bytes, read->bytes);
     return true;
@@ -278,7 +307,7 @@ GPSTI_PRIVATE void gpsti_reader_run(void* owner, void* job, gpsti_io_outcome* ou
     gpst_reader* reader = (gpst_reader*)owner;
     uint64_t waits_before = 0, waits = 0;
     const bool counted = gpsti_thread_waits(&waits_before);
-    gpsti_reader_read(reader, read, outcome->n_cancels);
+    gpsti_reader_read_and_weigh(reader, read, outcome->n_cancels);
     outcome->computed = counted && gpsti_thread_waits(&waits) && waits == waits_before;
     outcome->failed = GPST_FAILED(read->result);
     outcome->bytes = read->bytes;

@@ -72,9 +72,9 @@ GPSTI_INTERN void gpsti_queues_set_batch(gpst_pipeline* pipeline, uint32_t batch
         gpsti_step* const step = &pipeline->steps[s];
         const bool together = step->kind == GPSTI_STEP_OFFLOAD && pipeline->batch_most > 1 && batch > 1;
         step->batch = !together ? 1 : batch < pipeline->batch_most ? batch : pipeline->batch_most;
-        step->batch_full = pipeline->desc.preset == GPST_PRESET_LATENCY ? 1
-                           : step->batch < in_three                     ? step->batch
-                                                                        : in_three;
+        /* A number that was given is waited for; else what is ready goes at once. */
+        const bool waits = pipeline->desc.batch > 0 && pipeline->desc.preset != GPST_PRESET_LATENCY;
+        step->batch_full = !waits ? 1 : step->batch < in_three ? step->batch : in_three;
     }
 }
 

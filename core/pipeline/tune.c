@@ -218,6 +218,7 @@ GPSTI_PRIVATE void gpsti_tune_close_window(gpst_pipeline* pipeline, gpsti_tuner_
     gpsti_tune_sum(pipeline, out);
     out->n_items = tune->n_items;
     out->n_left = gpsti_tune_n_left(pipeline);
+    out->item_bytes = gpsti_a64_load(&pipeline->item_host_bytes);
     out->wall_ns = pipeline->end_ns - tune->start_ns;
     out->noise = gpsti_tune_noise(tune);
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) {

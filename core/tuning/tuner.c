@@ -12,6 +12,7 @@
 #define GPSTI_TUNER_STREAMS 3  /* one item uploads, one is computed, one downloads */
 #define GPSTI_TUNER_SPARE 2    /* slots for what has ended and what is about to begin */
 #define GPSTI_TUNER_MOST 64    /* files at once: the threads of a reader or a writer */
+#define GPSTI_TUNER_SLOT_BYTES ((uint64_t)256 << 20) /* of memory for a trial of slots, at most: page-locking is slow */
 #define GPSTI_TUNER_FULL 0.85  /* a limit that is used so far is what holds things up */
 #define GPSTI_TUNER_WIN 0.02   /* a smaller gain is none */
 #define GPSTI_TUNER_DRIFT 0.20 /* another rate is another job */
@@ -95,7 +96,7 @@ GPSTI_INTERN void gpsti_tuner_init(gpsti_tuner* tuner, const gpsti_tuner_budget*
     now[GPST_KNOB_WRITES] = budget->syncs ? GPSTI_TUNER_SYNCED : GPSTI_TUNER_FILES;
     now[GPST_KNOB_STREAMS] = GPSTI_TUNER_STREAMS;
     now[GPST_KNOB_INSIDE] = budget->inside;
-    now[GPST_KNOB_BATCH] = 1;
+    now[GPST_KNOB_BATCH] = budget->batch; /* at most: what is ready when the device has a place */
     gpsti_tuner_clamp_all(tuner);
     now[GPST_KNOB_SLOTS] = gpsti_tuner_start_slots(tuner);
     gpsti_tuner_clamp_all(tuner);
@@ -156,8 +157,7 @@ GPSTI_PRIVATE bool gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_windo
 GPSTI_PRIVATE gpst_knob gpsti_tuner_knob_of(gpst_resource resource) {
     return resource == GPST_RESOURCE_DISK_IN    ? GPST_KNOB_READS
            : resource == GPST_RESOURCE_DISK_OUT ? GPST_KNOB_WRITES
-           : resource == GPST_RESOURCE_GPU      ? GPST_KNOB_BATCH /* of small items it may be launches that take long */
-                                                : GPST_KNOB_NONE;      /* cores and copy engines are one thing each */
+                                                : GPST_KNOB_NONE; /* cores and a device's engines are one thing each */
 }
 
 /* How far what there is of a resource is used. */
@@ -194,9 +194,8 @@ GPSTI_PRIVATE bool gpsti_tuner_try(gpsti_tuner* tuner, gpst_knob knob) {
     if (knob == GPST_KNOB_NONE || after == before || tuner->tried[knob])
         return false;
     tuner->now.value[knob] = after;
-    if (knob != GPST_KNOB_SLOTS) /* of a batch one is gathered, one goes up, one is computed, one comes down */
-        *slots = gpsti_tuner_clamp((uint64_t)*slots + (after - before) * (knob == GPST_KNOB_BATCH ? 4 : 1), *slots,
-                                   tuner->most.value[GPST_KNOB_SLOTS]);
+    if (knob != GPST_KNOB_SLOTS) /* what is in flight there is in no other place */
+        *slots = gpsti_tuner_clamp((uint64_t)*slots + after - before, *slots, tuner->most.value[GPST_KNOB_SLOTS]);
     tuner->knob = knob;
     tuner->state = GPSTI_TUNER_TRIAL;
     return true;
@@ -212,7 +211,9 @@ GPSTI_PRIVATE bool gpsti_tuner_try_latency(gpsti_tuner* tuner) {
     if (streams > 0.0 && on_device_ns >= GPSTI_TUNER_FULL * wall_ns * streams &&
         gpsti_tuner_try(tuner, GPST_KNOB_STREAMS))
         return true;
-    return (double)window->starved_ns >= 0.5 * wall_ns && gpsti_tuner_try(tuner, GPST_KNOB_SLOTS);
+    const uint64_t bytes = window->item_bytes * tuner->now.value[GPST_KNOB_SLOTS]; /* as many again */
+    return (double)window->starved_ns >= 0.5 * wall_ns && bytes <= GPSTI_TUNER_SLOT_BYTES &&
+           gpsti_tuner_try(tuner, GPST_KNOB_SLOTS);
 }
 
 /* Another window would not be over before the run is. */
