@@ -413,7 +413,9 @@ GPSTI_PRIVATE gpsti_job* gpsti_carry_after_device(gpsti_run* run, gpsti_job* job
     return job;
 }
 
-/* A kernel on the CPU has every core where its item is the only one, else one. */
+/* A kernel on the CPU has every core while one thread brings items alone. Of workers each would have a team of its own,
+   whose threads look for more work for a while, and take the cores from the others: 60 frames a second, p50 4.4 ms
+   instead of 1.2. */
 GPSTI_PRIVATE uint32_t gpsti_carry_threads_inside(const gpst_pipeline* pipeline, const gpsti_step* step) {
     uint64_t n_pixels = 0;
     if (pipeline->threads_inside <= 1 || pipeline->desc.mode == GPST_RUN_PLAIN_INSIDE)
@@ -426,8 +428,7 @@ GPSTI_PRIVATE uint32_t gpsti_carry_threads_inside(const gpst_pipeline* pipeline,
         gpst_warp_query_output(warp, &shape);
         n_pixels = (uint64_t)shape.width * shape.height * pipeline->n_outputs;
     }
-    return n_pixels >= GPSTI_CARRY_INSIDE_PIXELS && gpsti_a32_load(&pipeline->in_flight) == 1 ? pipeline->threads_inside
-                                                                                              : 1;
+    return n_pixels >= GPSTI_CARRY_INSIDE_PIXELS && gpsti_flight_is_plain(pipeline) ? pipeline->threads_inside : 1;
 }
 
 GPSTI_PRIVATE gpsti_job* gpsti_carry_offload(gpsti_run* run, gpsti_job* job, gpsti_step* step) {

@@ -218,7 +218,7 @@ struct gpst_pipeline {
     gpst_pool* pool;
     gpst_reader* reader;     /* engine with a READ step; its threads come with the first read that waits */
     gpsti_writer* writer;    /* engine with a WRITE step; likewise */
-    uint32_t threads_inside; /* a kernel may have, of an item that is alone */
+    uint32_t threads_inside; /* a kernel may have, while no worker has begun */
     gpsti_tune tune;
 
     /* items */

@@ -17,8 +17,8 @@ typedef enum gpst_knob {
     GPST_KNOB_READS = 4,   /* reads in flight */
     GPST_KNOB_WRITES = 5,  /* writes in flight */
     GPST_KNOB_STREAMS = 6, /* submissions on the device at once: items, or batches of them */
-    GPST_KNOB_INSIDE = 7,  /* threads inside one kernel on the CPU, where its item is the only one in flight (OpenMP,
-                              where compiled in); not tuned */
+    GPST_KNOB_INSIDE = 7,  /* threads inside one kernel on the CPU, while no worker has begun (OpenMP, where compiled
+                              in); not tuned */
     GPST_KNOB_BATCH = 8,   /* items in one submission to the device at most: one launch where their shapes are alike */
     GPST_KNOB_COUNT = 9
 } gpst_knob;
