@@ -121,4 +121,12 @@ inline void bench_row(FILE* json, const char* name, const bench_spread& time, do
     fflush(stdout);
 }
 
+#define BENCH_OK(call)                                                                   \
+    do {                                                                                 \
+        if (GPST_FAILED(call)) {                                                         \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, gpst_last_reason());      \
+            exit(1);                                                                     \
+        }                                                                                \
+    } while (0)
+
 #endif

@@ -12,14 +12,6 @@ static cudaStream_t stream;
 static FILE* json;
 static double copy_rate;
 
-#define BENCH_OK(call)                                                                   \
-    do {                                                                                 \
-        if (GPST_FAILED(call)) {                                                         \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, gpst_last_reason());      \
-            exit(1);                                                                     \
-        }                                                                                \
-    } while (0)
-
 /* n sets of sources and outputs, taken in turns. */
 struct warp_case {
     gpst_warp* warp = nullptr;
