@@ -400,6 +400,80 @@ static void test_no_allocation_after_freeze(void** state) {
         files_without_allocation(backends[b]);
 }
 
+/* ---- memory that comes after the freeze ------------------------------------------------------------- */
+
+enum { N_LATE = 40, LATE_FROM = 8, LATE_OUTPUTS = 12 };
+
+/* Every slot has served, but with one set of pictures; from item LATE_FROM on two are needed at once. */
+typedef struct late {
+    kit* owner;
+    gpsti_a32 source_waits, zero_is_over, n_filled;
+} late;
+
+static void late_wait(const late* self, const gpsti_a32* value, uint32_t wanted) {
+    const int64_t give_up_ns = gpsti_now_ns() + (int64_t)20000000000;
+    while (gpsti_a32_load(value) < wanted && gpsti_now_ns() < give_up_ns)
+        gpsti_sleep_ns(100000);
+    kit_check((kit*)self->owner, gpsti_a32_load(value) >= wanted);
+}
+
+static gpst_result late_source(void* user_data, uint64_t index, gpst_input* out) {
+    late* const self = (late*)user_data;
+    (void)out;
+    if (index == LATE_FROM) {
+        gpsti_a32_store(&self->source_waits, 1);
+        late_wait(self, &self->zero_is_over, 1);
+    }
+    return index < N_LATE ? GPST_OK : GPST_END;
+}
+
+/* Item 0 has no pictures before all other threads wait in the source. */
+static gpst_result late_fill(void* user_data, gpst_task* task) {
+    late* const self = (late*)user_data;
+    const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
+    gpst_image image;
+    if (task->item->index == 0)
+        late_wait(self, &self->source_waits, 1);
+    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    for (uint32_t o = 0; o < LATE_OUTPUTS; o++)
+        GPSTI_TRY(gpst_task_set_output(task, o, &shape, &image));
+    if (task->item->index >= LATE_FROM) {
+        (void)gpsti_a32_add(&self->n_filled, 1);
+        late_wait(self, &self->n_filled, 2);
+    }
+    return GPST_OK;
+}
+
+static gpst_result late_sink(void* user_data, const gpst_item* item) {
+    late* const self = (late*)user_data;
+    if (item->index == 0)
+        gpsti_a32_store(&self->zero_is_over, 1);
+    return kit_sink(self->owner, item);
+}
+
+/* More frames may be made then, but the allocator is not called for them. */
+static void test_late_memory_is_no_allocation(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    late items;
+    gpst_stats stats;
+    memset(&items, 0, sizeof items);
+    items.owner = self;
+    self->n_outputs = LATE_OUTPUTS;
+    self->as_ready = true;
+    gpst_pipeline_desc desc = kit_simple(self, N_LATE, late_fill);
+    self->stages[0].user_data = &items;
+    desc.source = late_source;
+    desc.sink = late_sink;
+    desc.source_user_data = desc.sink_user_data = &items;
+    desc.n_slots = 3;
+    assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
+    assert_int_equal(stats.growths, 2 * (1 + LATE_OUTPUTS));
+    assert_int_equal(stats.growths_after_freeze, 1 + LATE_OUTPUTS);
+    assert_int_equal(stats.allocations_after_freeze, 0);
+    kit_close(self);
+}
+
 /* Items 0 to 5 fit into 100 KiB for input and output, later ones do not. */
 static void test_max_item_bytes(void** state) {
     (void)state;
@@ -454,6 +528,7 @@ int main(void) {
         cmocka_unit_test(test_every_allocation_refused),
         cmocka_unit_test(test_slots_grow_and_freeze),
         cmocka_unit_test(test_no_allocation_after_freeze),
+        cmocka_unit_test(test_late_memory_is_no_allocation),
         cmocka_unit_test(test_max_item_bytes),
         cmocka_unit_test(test_context_budget),
     };

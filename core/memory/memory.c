@@ -167,46 +167,7 @@ GPST_API void gpst_context_query_tags(const gpst_context* context, gpst_tag_info
     gpsti_mutex_unlock(&memory->mutex);
 }
 
-/* ---- the table of blocks ------------------------------------------------------------------ */
-
-GPSTI_PRIVATE void gpsti_memory_put_unused(gpsti_memory* memory, uint32_t index) {
-    memset(&memory->blocks[index], 0, sizeof memory->blocks[index]);
-    memory->blocks[index].next = memory->unused;
-    memory->unused = index;
-}
-
-/* An entry to be filled. */
-GPSTI_PRIVATE gpst_result gpsti_memory_take_unused(gpsti_memory* memory, uint32_t* index) {
-    if (memory->unused == GPSTI_MEMORY_NONE && memory->n_blocks == memory->max_blocks) {
-        gpsti_host* const host = &memory->context->host;
-        const uint32_t more = memory->max_blocks ? memory->max_blocks * 2 : 8;
-        gpsti_memory_block* const blocks = (gpsti_memory_block*)gpsti_alloc(host, more * sizeof *blocks);
-        if (!blocks)
-            return GPST_ERROR_MEMORY;
-        if (memory->n_blocks)
-            memcpy(blocks, memory->blocks, memory->n_blocks * sizeof *blocks);
-        gpsti_free(host, memory->blocks, memory->max_blocks * sizeof *blocks);
-        memory->blocks = blocks;
-        memory->max_blocks = more;
-    }
-    if (memory->unused == GPSTI_MEMORY_NONE)
-        gpsti_memory_put_unused(memory, memory->n_blocks++);
-    *index = memory->unused;
-    memory->unused = memory->blocks[*index].next;
-    memory->blocks[*index].state = GPSTI_MEMORY_MAKING;
-    return GPST_OK;
-}
-
-/* If no entry is in use. */
-GPSTI_PRIVATE void gpsti_memory_free_table(gpsti_memory* memory) {
-    for (uint32_t i = 0; i < memory->n_blocks; i++)
-        if (memory->blocks[i].state != GPSTI_MEMORY_UNUSED)
-            return;
-    gpsti_free(&memory->context->host, memory->blocks, memory->max_blocks * sizeof *memory->blocks);
-    memory->blocks = NULL;
-    memory->n_blocks = memory->max_blocks = 0;
-    memory->unused = GPSTI_MEMORY_NONE;
-}
+/* ---- which free block ---------------------------------------------------------------------- */
 
 /* A free block of the class that may serve the request, off its list; NONE. */
 GPSTI_PRIVATE uint32_t gpsti_memory_find(gpsti_memory* memory, const gpsti_memory_request* request) {
@@ -261,7 +222,7 @@ GPSTI_PRIVATE void gpsti_memory_drop(gpsti_memory* memory, uint32_t index) {
     *at = gone.next;
     gpsti_memory_count_kept(memory, &gone, false);
     gpsti_memory_set_pool(&gone, NULL);
-    gpsti_memory_put_unused(memory, index);
+    gpsti_blocks_put(memory, index);
     memory->n_freeing++;
     gpsti_mutex_unlock(&memory->mutex);
     gpsti_memory_unpoison(&gone, gone.memory.bytes);
@@ -433,7 +394,7 @@ GPSTI_PRIVATE gpst_result gpsti_memory_grow(gpsti_memory* memory, const gpsti_me
     made.charged_bytes = charged_bytes;
     made.is_huge = gpsti_memory_wants_huge(memory, request);
     made.class_index = request->class_index;
-    gpst_result result = gpsti_memory_take_unused(memory, &index);
+    gpst_result result = gpsti_blocks_take(memory, &index);
     if (!GPST_FAILED(result)) {
         const int64_t begin_ns = gpsti_now_ns();
         if (pool)
@@ -445,7 +406,7 @@ GPSTI_PRIVATE gpst_result gpsti_memory_grow(gpsti_memory* memory, const gpsti_me
         if (request->grown_ns)
             gpsti_a64_add(request->grown_ns, (uint64_t)took_ns);
         if (GPST_FAILED(result))
-            gpsti_memory_put_unused(memory, index);
+            gpsti_blocks_put(memory, index);
     }
     if (pool)
         pool->info.held_bytes -= made.charged_bytes; /* counted again with the block, if there is one */
@@ -577,7 +538,7 @@ GPSTI_INTERN void gpsti_memory_trim(gpsti_memory* memory) {
     for (int on_device = 0; on_device < 2; on_device++)
         gpsti_memory_drop_all(memory, on_device != 0, NULL, false);
     gpsti_memory_wait_freed(memory);
-    gpsti_memory_free_table(memory);
+    gpsti_blocks_free(memory);
     gpsti_mutex_unlock(&memory->mutex);
     gpsti_handles_clear(memory->context);
 }
@@ -607,7 +568,7 @@ GPSTI_INTERN gpst_result gpsti_memory_init(gpsti_memory* memory, gpst_context* c
 GPSTI_INTERN void gpsti_memory_term(gpsti_memory* memory) {
     gpsti_memory_trim(memory);
     memory->n_blocks = 0; /* what is lent now is lost */
-    gpsti_memory_free_table(memory);
+    gpsti_blocks_free(memory);
     gpsti_cond_term(&memory->changed);
     gpsti_mutex_term(&memory->mutex);
 }

@@ -65,6 +65,7 @@ struct gpsti_memory {
     uint64_t kept_bytes[2], max_kept_bytes[2]; /* of the host, of the device */
     gpsti_memory_block* blocks;
     uint32_t n_blocks, max_blocks, unused;
+    uint32_t n_set_aside; /* of max_blocks, for those who will not allocate */
     uint32_t free[GPSTI_MEMORY_KINDS][GPSTI_MEMORY_CLASSES]; /* first of each free list: given back last */
     uint32_t n_tags;
     gpst_tag_info tags[GPSTI_MEMORY_TAGS];
@@ -137,6 +138,15 @@ GPSTI_INTERN void gpsti_memory_disown(gpsti_memory* memory, gpst_pool* pool);
 GPSTI_INTERN gpst_result gpsti_memory_make(gpsti_device* device, gpsti_memory_kind kind, size_t bytes, bool want_huge,
                                            gpsti_host_memory* out);
 GPSTI_INTERN void gpsti_memory_unmake(gpsti_device* device, gpsti_memory_kind kind, gpsti_host_memory* memory);
+
+/* ---- the table of blocks: core/memory/blocks.c; the first three with the mutex held ---------------- */
+
+GPSTI_INTERN gpst_result gpsti_blocks_take(gpsti_memory* memory, uint32_t* index); /* an entry to be filled */
+GPSTI_INTERN void gpsti_blocks_put(gpsti_memory* memory, uint32_t index);
+GPSTI_INTERN void gpsti_blocks_free(gpsti_memory* memory); /* if no entry is in use or set aside */
+/* From now on n more pieces can be lent without a call of the allocator for their entries; until let go. */
+GPSTI_INTERN gpst_result gpsti_blocks_set_aside(gpsti_memory* memory, uint32_t n);
+GPSTI_INTERN void gpsti_blocks_let_go(gpsti_memory* memory, uint32_t n);
 
 /* ---- streams and events: core/memory/device_cache.c --------------------------------------------- */
 

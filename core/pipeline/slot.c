@@ -505,15 +505,34 @@ GPSTI_PRIVATE gpst_result gpsti_slot_make(gpst_pipeline* pipeline, gpsti_slot** 
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_slots_make(gpst_pipeline* pipeline, uint32_t n) {
-    while (pipeline->n_slots_made < n) {
-        gpsti_slot** const slot = &pipeline->slots[pipeline->n_slots_made];
-        GPSTI_TRY(gpsti_slot_make(pipeline, slot));
-        (*slot)->next = pipeline->free_slots;
-        pipeline->free_slots = *slot;
-        pipeline->n_slots_made++;
-    }
+/* Pieces of memory that a slot may have: file, picture, and of each output the picture and its encoded data; and what
+   the device has of them. */
+GPSTI_PRIVATE uint32_t gpsti_slot_n_pieces(const gpst_pipeline* pipeline) {
+    const uint32_t on_device = pipeline->device_on_host ? 0 : 1 + pipeline->n_outputs;
+    return 2 + 2 * pipeline->n_outputs + on_device;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_slots_add(gpst_pipeline* pipeline) {
+    gpsti_slot** const slot = &pipeline->slots[pipeline->n_slots_made];
+    GPSTI_TRY(gpsti_slot_make(pipeline, slot));
+    (*slot)->next = pipeline->free_slots;
+    pipeline->free_slots = *slot;
+    pipeline->n_slots_made++;
     return GPST_OK;
+}
+
+/* What they will have of the context's memory has its entries there from now on. */
+GPSTI_INTERN gpst_result gpsti_slots_make(gpst_pipeline* pipeline, uint32_t n) {
+    gpsti_memory* const memory = pipeline->context->memory;
+    const uint32_t n_pieces = gpsti_slot_n_pieces(pipeline);
+    gpst_result result = GPST_OK;
+    if (n <= pipeline->n_slots_made)
+        return GPST_OK;
+    GPSTI_TRY(gpsti_blocks_set_aside(memory, (n - pipeline->n_slots_made) * n_pieces));
+    while (pipeline->n_slots_made < n && !GPST_FAILED(result))
+        result = gpsti_slots_add(pipeline);
+    gpsti_blocks_let_go(memory, (n - pipeline->n_slots_made) * n_pieces);
+    return result;
 }
 
 GPSTI_INTERN void gpsti_slots_destroy(gpst_pipeline* pipeline) {
@@ -523,6 +542,7 @@ GPSTI_INTERN void gpsti_slots_destroy(gpst_pipeline* pipeline) {
     for (uint32_t i = 0; i < pipeline->n_slots_made; i++) {
         gpsti_slot_destroy(pipeline, pipeline->slots[i]);
         gpsti_free(host, pipeline->slots[i], sizeof *pipeline->slots[i]);
+        gpsti_blocks_let_go(pipeline->context->memory, gpsti_slot_n_pieces(pipeline));
     }
     gpsti_free(host, pipeline->slots, pipeline->slots_capacity * sizeof *pipeline->slots);
 }
