@@ -391,7 +391,7 @@ static void test_refused_knobs_stay(void** state) {
     check_refused(pipeline, GPST_KNOB_WRITES, writes, "65 refused: ");
     assert_int_equal(pipeline->desc.n_writes, writes);
     now[GPST_KNOB_SLOTS] = slots + 3;
-    test_memory_refuse(&self->memory, 5); /* the first of them is made of four pieces */
+    test_memory_refuse(&self->memory, 6); /* entries for the memory of all, then four pieces of the first */
     gpsti_tune_open(pipeline);
     test_memory_relent(&self->memory);
     snprintf(why, sizeof why, "%u refused: ", slots + 3);

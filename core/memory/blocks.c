@@ -62,10 +62,13 @@ GPSTI_INTERN void gpsti_blocks_let_go(gpsti_memory* memory, uint32_t n) {
 }
 
 GPSTI_INTERN void gpsti_blocks_free(gpsti_memory* memory) {
-    if (gpsti_blocks_n_used(memory) > 0 || memory->n_set_aside > 0)
-        return;
     gpsti_free(&memory->context->host, memory->blocks, memory->max_blocks * sizeof *memory->blocks);
     memory->blocks = NULL;
     memory->n_blocks = memory->max_blocks = 0;
     memory->unused = GPSTI_MEMORY_NONE;
+}
+
+GPSTI_INTERN void gpsti_blocks_trim(gpsti_memory* memory) {
+    if (gpsti_blocks_n_used(memory) == 0 && memory->n_set_aside == 0)
+        gpsti_blocks_free(memory);
 }

@@ -538,7 +538,7 @@ GPSTI_INTERN void gpsti_memory_trim(gpsti_memory* memory) {
     for (int on_device = 0; on_device < 2; on_device++)
         gpsti_memory_drop_all(memory, on_device != 0, NULL, false);
     gpsti_memory_wait_freed(memory);
-    gpsti_blocks_free(memory);
+    gpsti_blocks_trim(memory);
     gpsti_mutex_unlock(&memory->mutex);
     gpsti_handles_clear(memory->context);
 }
@@ -567,7 +567,6 @@ GPSTI_INTERN gpst_result gpsti_memory_init(gpsti_memory* memory, gpst_context* c
 
 GPSTI_INTERN void gpsti_memory_term(gpsti_memory* memory) {
     gpsti_memory_trim(memory);
-    memory->n_blocks = 0; /* what is lent now is lost */
     gpsti_blocks_free(memory);
     gpsti_cond_term(&memory->changed);
     gpsti_mutex_term(&memory->mutex);

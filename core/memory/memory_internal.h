@@ -139,11 +139,12 @@ GPSTI_INTERN gpst_result gpsti_memory_make(gpsti_device* device, gpsti_memory_ki
                                            gpsti_host_memory* out);
 GPSTI_INTERN void gpsti_memory_unmake(gpsti_device* device, gpsti_memory_kind kind, gpsti_host_memory* memory);
 
-/* ---- the table of blocks: core/memory/blocks.c; the first three with the mutex held ---------------- */
+/* ---- the table of blocks: core/memory/blocks.c; the first four with the mutex held ---------------- */
 
 GPSTI_INTERN gpst_result gpsti_blocks_take(gpsti_memory* memory, uint32_t* index); /* an entry to be filled */
 GPSTI_INTERN void gpsti_blocks_put(gpsti_memory* memory, uint32_t index);
-GPSTI_INTERN void gpsti_blocks_free(gpsti_memory* memory); /* if no entry is in use or set aside */
+GPSTI_INTERN void gpsti_blocks_free(gpsti_memory* memory);
+GPSTI_INTERN void gpsti_blocks_trim(gpsti_memory* memory); /* free, if no entry is in use or set aside */
 /* From now on n more pieces can be lent without a call of the allocator for their entries; until let go. */
 GPSTI_INTERN gpst_result gpsti_blocks_set_aside(gpsti_memory* memory, uint32_t n);
 GPSTI_INTERN void gpsti_blocks_let_go(gpsti_memory* memory, uint32_t n);
