@@ -167,7 +167,7 @@ PRIVATE = [
     "core/pipeline/finish.c",
     "core/pipeline/tune.c",
     "core/pipeline/flight.c",
-    "core/pipeline/carry.c",
+    "core/pipeline/inline.c",
     "core/pipeline/flow.c",
     "core/pipeline/push.c",
     "core/pipeline/report.c",

@@ -63,7 +63,7 @@ static void test_a_block_decides(void** state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         gpsti_guard guard = GPST_ZERO;
         assert_int_equal(gpsti_guard_ask(&guard, 1000.0, 1100.0, 640), 10);
-        gpsti_guard_note(&guard, 10, cases[i].block_ns);
+        gpsti_guard_end_block(&guard, 10, cases[i].block_ns);
         assert_true(guard.decided);
         assert_true(guard.report.measured);
         assert_int_equal(guard.plain, cases[i].plain);
@@ -78,7 +78,7 @@ static void test_a_short_block(void** state) {
     (void)state;
     gpsti_guard guard = GPST_ZERO;
     assert_int_equal(gpsti_guard_ask(&guard, 1000.0, 1000.0, 640), 10);
-    gpsti_guard_note(&guard, 2, 1000);
+    gpsti_guard_end_block(&guard, 2, 1000);
     assert_true(guard.plain);
     assert_float_equal(guard.report.plain_ns, 500.0, 1e-9);
 }
@@ -88,7 +88,7 @@ static void test_forgetting(void** state) {
     (void)state;
     gpsti_guard guard = GPST_ZERO;
     assert_int_equal(gpsti_guard_ask(&guard, 1000.0, 1000.0, 640), 10);
-    gpsti_guard_note(&guard, 10, 1000);
+    gpsti_guard_end_block(&guard, 10, 1000);
     assert_true(guard.plain);
     gpsti_guard_forget(&guard);
     assert_false(guard.decided || guard.plain || guard.report.measured);
@@ -96,7 +96,7 @@ static void test_forgetting(void** state) {
     assert_float_equal(guard.report.engine_ns, 0.0, 1e-9);
     assert_int_equal(guard.report.plain_items, 10);
     assert_int_equal(gpsti_guard_ask(&guard, 1000.0, 1000.0, 640), 10);
-    gpsti_guard_note(&guard, 10, 20000);
+    gpsti_guard_end_block(&guard, 10, 20000);
     assert_false(guard.plain);
     assert_int_equal(guard.report.plain_items, 20);
 }

@@ -255,17 +255,17 @@ static void test_who_waits(void** state) {
     step.streams = 2;
     assert_true(gpsti_queue_may_take(&pipeline, &step));
     assert_ptr_equal(gpsti_queue_take(&step), &slots[0].job);
-    assert_ptr_equal(gpsti_queue_take_companion(&step), &slots[1].job);
+    assert_ptr_equal(gpsti_queue_take_next_in_batch(&step), &slots[1].job);
     slots[2].on_cpu = true; /* no company, and no waiting */
-    assert_null(gpsti_queue_take_companion(&step));
+    assert_null(gpsti_queue_take_next_in_batch(&step));
     assert_true(gpsti_queue_may_take(&pipeline, &step));
     slots[2].on_cpu = false;
     slots[2].single = true;
-    assert_null(gpsti_queue_take_companion(&step));
+    assert_null(gpsti_queue_take_next_in_batch(&step));
     slots[6].device_done = true; /* reported: it goes first, and by itself */
     gpsti_queue_put(&step, &slots[6].job);
     assert_ptr_equal(step.head, &slots[6].job);
-    assert_null(gpsti_queue_take_companion(&step));
+    assert_null(gpsti_queue_take_next_in_batch(&step));
     assert_ptr_equal(gpsti_queue_take(&step), &slots[6].job);
 }
 

@@ -147,7 +147,7 @@ static void test_limits_are_of_the_desc(void** state) {
 static bool obeys(const gpst_pipeline* p, const uint32_t* now) {
     bool does = p->n_active == now[GPST_KNOB_WORKERS] && p->n_slots == now[GPST_KNOB_SLOTS] &&
                 p->desc.n_reads == now[GPST_KNOB_READS] && p->desc.n_writes == now[GPST_KNOB_WRITES] &&
-                p->threads_inside == now[GPST_KNOB_INSIDE];
+                p->kernel_threads == now[GPST_KNOB_INSIDE];
     for (uint32_t s = 0; s < p->n_steps; s++)
         does = does && (p->steps[s].kind != GPSTI_STEP_OFFLOAD || p->steps[s].streams == now[GPST_KNOB_STREAMS]);
     return does;
@@ -258,7 +258,7 @@ static void test_windows(void** state) {
         uint64_t n = 0;
         pipeline->n_active = cases[i].n_active;
         tune->tuner.state = GPSTI_TUNER_BASE;
-        tune->n_to_settle = 3;
+        tune->n_of_old_setting = 3;
         for (int k = 0; k < 3; k++)
             end_item(pipeline, 7 * MS);
         pipeline->slots[0]->item.result = GPST_ERROR_CANCELLED;
@@ -289,7 +289,7 @@ static void test_a_plain_loop_is_expected(void** state) {
         gpst_pipeline* const pipeline = make_open(self, &desc);
         gpsti_tune* const tune = &pipeline->tune;
         tune->tuner.state = GPSTI_TUNER_FROZEN;
-        tune->n_to_settle = 1;
+        tune->n_of_old_setting = 1;
         end_item(pipeline, MS);
         pipeline->next_index = 1020;
         pipeline->source_clock.busy_ns = 40 * MS; /* of 20 items */
@@ -331,23 +331,23 @@ static void test_a_block_is_obeyed(void** state) {
         gpsti_tune* const tune = &pipeline->tune;
         const bool plain = i > 0;
         const gpst_run_mode loop = i == 0 ? GPST_RUN_ENGINE : i == 1 ? GPST_RUN_PLAIN_SERIAL : GPST_RUN_PLAIN_INSIDE;
-        pipeline->threads_inside = i == 2 ? 4 : 1; /* a lone item's kernels had, in the block */
+        pipeline->kernel_threads = i == 2 ? 4 : 1; /* a lone item's kernels had, in the block */
         tune->guard.report.engine_ns = 1e6;
         tune->paused = true;
         tune->block_items = 10;
-        gpsti_tune_note_block(pipeline, 10, plain ? 5 * MS : 20 * MS);
+        gpsti_tune_end_block(pipeline, 10, plain ? 5 * MS : 20 * MS);
         assert_true(tune->guard.decided);
         assert_int_equal(tune->paused, plain);
         assert_int_equal(tune->tuner.now.value[GPST_KNOB_LOOP], loop);
         assert_int_equal(last_line(pipeline)->knob, GPST_KNOB_LOOP);
         assert_string_equal(last_line(pipeline)->reason, tune->guard.report.text);
-        assert_int_equal(tune->n_to_settle, pipeline->n_active);
+        assert_int_equal(tune->n_of_old_setting, pipeline->n_active);
         if (plain) {
             static const int64_t item_ms[] = {10, 13, 10, 13, 11, 13, 13};
             assert_int_equal(tune->block_items, 64);
             for (size_t b = 0; b < sizeof item_ms / sizeof item_ms[0]; b++) {
                 assert_true(tune->paused && tune->guard.decided);
-                gpsti_tune_note_block(pipeline, 64, 64 * item_ms[b] * MS);
+                gpsti_tune_end_block(pipeline, 64, 64 * item_ms[b] * MS);
             }
             assert_false(tune->paused || tune->guard.decided);
             assert_int_equal(tune->tuner.now.value[GPST_KNOB_LOOP], GPST_RUN_ENGINE);
@@ -355,7 +355,7 @@ static void test_a_block_is_obeyed(void** state) {
             assert_int_equal(tune->guard.report.plain_items, 10 + 7 * 64);
         }
         tune->paused = true;
-        gpsti_tune_note_block(pipeline, 0, MS);
+        gpsti_tune_end_block(pipeline, 0, MS);
         assert_false(tune->paused);
         unmake(self);
     }

@@ -44,7 +44,7 @@ GPSTI_PRIVATE void gpsti_account_file(gpst_pipeline* pipeline, gpsti_clock* cloc
 GPSTI_PRIVATE void gpsti_account_group(gpst_pipeline* pipeline, const gpsti_service* service) {
     const gpsti_step* const step = service->step;
     const int64_t busy_ns = service->end_ns - service->start_ns, n_threads = (int64_t)service->n_threads;
-    pipeline->inside_cpu_ns += busy_ns * (n_threads - 1);
+    pipeline->kernel_cpu_ns += busy_ns * (n_threads - 1);
     if (!pipeline->device_on_host)
         gpsti_clock_add(&pipeline->submit_clock, busy_ns, 0, 0, false);
     for (uint32_t s = 0; service->cpu_ns >= 0 && s < (pipeline->device_on_host ? step->n_stages : 1); s++)
@@ -79,7 +79,7 @@ GPSTI_INTERN void gpsti_account_source(gpst_pipeline* pipeline, uint64_t n_items
     clock->busy_ns += busy_ns;
     if (cpu_ns >= 0)
         gpsti_clock_add_cpu(clock, cpu_ns, busy_ns);
-    gpsti_work_note(&pipeline->source_ns, busy_ns / (int64_t)(n_items > 0 ? n_items : 1));
+    gpsti_work_average(&pipeline->source_ns, busy_ns / (int64_t)(n_items > 0 ? n_items : 1));
 }
 
 /* ---- files that had threads of their own --------------------------------------------------- */

@@ -5,14 +5,14 @@
 
 GPSTI_PRIVATE void gpsti_finish_commit(gpsti_slot* slot) {
     for (uint32_t o = 0; o < slot->item.n_outputs; o++) {
-        gpsti_emit* emit = slot->out[o].emits;
-        for (uint32_t e = 0; e < slot->out[o].n_emits; e++, emit = emit->next) {
-            if (GPST_FAILED(slot->item.result) || !emit->write.pending)
+        gpsti_output_file* file = slot->out[o].files;
+        for (uint32_t e = 0; e < slot->out[o].n_files; e++, file = file->next) {
+            if (GPST_FAILED(slot->item.result) || !file->write.pending)
                 continue;
-            const gpst_result result = gpsti_write_commit(&emit->write, slot->pipeline->writer);
-            emit->committed = !GPST_FAILED(result);
+            const gpst_result result = gpsti_write_commit(&file->write, slot->pipeline->writer);
+            file->committed = !GPST_FAILED(result);
             if (GPST_FAILED(result))
-                gpsti_slot_fail(slot, result, "write", emit->write.reason);
+                gpsti_slot_fail(slot, result, "write", file->write.reason);
             slot->commit_end_ns = gpsti_now_ns();
         }
     }
@@ -21,13 +21,13 @@ GPSTI_PRIVATE void gpsti_finish_commit(gpsti_slot* slot) {
 /* One bad output fails the item: none of its files stays. */
 GPSTI_INTERN void gpsti_finish_discard(gpsti_slot* slot) {
     for (uint32_t o = 0; o < slot->item.n_outputs; o++) {
-        gpsti_emit* emit = slot->out[o].emits;
-        for (uint32_t e = 0; e < slot->out[o].n_emits; e++, emit = emit->next) {
-            if (emit->committed)
-                (void)gpsti_path_remove(emit->path);
-            else if (emit->write.pending)
-                gpsti_write_discard(&emit->write);
-            emit->committed = false;
+        gpsti_output_file* file = slot->out[o].files;
+        for (uint32_t e = 0; e < slot->out[o].n_files; e++, file = file->next) {
+            if (file->committed)
+                (void)gpsti_path_remove(file->path);
+            else if (file->write.pending)
+                gpsti_write_discard(&file->write);
+            file->committed = false;
         }
     }
 }

@@ -50,7 +50,7 @@ GPSTI_INTERN bool gpsti_flight_is_over(const gpst_pipeline* pipeline) {
 }
 
 /* Who waits for a pull's end is told of that, and of nothing before; or that the engine has run empty. */
-GPSTI_INTERN void gpsti_flight_tell_waiters(gpst_pipeline* pipeline) {
+GPSTI_INTERN void gpsti_flight_wake_waiters(gpst_pipeline* pipeline) {
     if (pipeline->n_waiters == 0 ||
         (pipeline->desc.source && !gpsti_flight_is_over(pipeline) && !gpsti_tune_wants_block(pipeline)))
         return;
@@ -69,7 +69,7 @@ GPSTI_INTERN void gpsti_flight_put_slot(gpsti_slot* slot) {
     slot->next = pipeline->free_slots;
     pipeline->free_slots = slot;
     (void)gpsti_a32_add(&pipeline->in_flight, UINT32_MAX);
-    gpsti_flight_tell_waiters(pipeline);
+    gpsti_flight_wake_waiters(pipeline);
 }
 
 GPSTI_INTERN void gpsti_flight_release_slot(gpsti_slot* slot) {
@@ -133,7 +133,7 @@ GPSTI_INTERN void gpsti_flight_begin(gpsti_slot* slot) {
 /* Where a stage keeps the order, an item that has been there cannot come again. */
 GPSTI_INTERN bool gpsti_flight_may_restart(const gpsti_slot* slot) {
     const gpst_pipeline* const pipeline = slot->pipeline;
-    bool may = gpsti_slot_has_failed(slot) && slot->item.result == GPST_ERROR_BUDGET && !slot->alone &&
+    bool may = gpsti_slot_has_failed(slot) && slot->item.result == GPST_ERROR_BUDGET && !slot->exclusive &&
                gpsti_a32_load(&slot->starved) != 0 && gpsti_a32_load(&pipeline->cancel) == 0;
     for (uint32_t s = 0; may && pipeline->steps[s].kind != GPSTI_STEP_FINISH; s++)
         may = !pipeline->steps[s].ordered;
@@ -145,7 +145,7 @@ GPSTI_INTERN void gpsti_flight_restart(gpsti_slot* slot) {
     gpsti_slot** link = &pipeline->starved;
     gpsti_finish_discard(slot);
     gpsti_slot_begin_anew(slot);
-    slot->alone = true;
+    slot->exclusive = true;
     while (*link && (*link)->ticket < slot->ticket)
         link = &(*link)->next;
     slot->next = *link;
@@ -155,8 +155,8 @@ GPSTI_INTERN void gpsti_flight_restart(gpsti_slot* slot) {
 /* What has ended, and would be told of behind it, has memory that it may need. */
 GPSTI_INTERN gpsti_job* gpsti_flight_take_starved(gpst_pipeline* pipeline) {
     gpsti_step* const finish = &pipeline->steps[pipeline->n_steps - 1];
-    bool quiet = pipeline->starved && !pipeline->alone && gpsti_a32_load(&pipeline->executing) <= 1 &&
-                 gpsti_a32_load(&pipeline->n_elsewhere) == 0;
+    bool quiet = pipeline->starved && !pipeline->exclusive && gpsti_a32_load(&pipeline->executing) <= 1 &&
+                 gpsti_a32_load(&pipeline->n_parked) == 0;
     for (uint32_t s = 0; quiet && s < pipeline->n_steps; s++)
         quiet = pipeline->steps[s].on_device == 0;
     if (!quiet)
@@ -168,7 +168,7 @@ GPSTI_INTERN gpsti_job* gpsti_flight_take_starved(gpst_pipeline* pipeline) {
     }
     gpsti_slot* const slot = pipeline->starved;
     pipeline->starved = slot->next;
-    pipeline->alone = true;
+    pipeline->exclusive = true;
     slot->started = slot->single = true;
     slot->job.step = 0;
     slot->job.ready_ns = 0;

@@ -11,7 +11,7 @@
 
 GPSTI_PRIVATE bool gpsti_flow_source_ready(const gpst_pipeline* pipeline) {
     const bool rests =
-        (pipeline->tune.paused && !gpsti_flight_is_plain(pipeline)) || pipeline->starved || pipeline->alone;
+        (pipeline->tune.paused && !gpsti_flight_is_plain(pipeline)) || pipeline->starved || pipeline->exclusive;
     return pipeline->desc.source && pipeline->started && !pipeline->source_done && !pipeline->source_running &&
            !rests && gpsti_flight_has_slot(pipeline);
 }
@@ -100,10 +100,10 @@ GPSTI_PRIVATE gpsti_job* gpsti_flow_choose(gpsti_run* run) {
     gpsti_step* const steps = pipeline->steps;
     run->entered = false;
     if (gpsti_flow_wants_reads(pipeline) && gpsti_queue_may_take(pipeline, &steps[0]))
-        return gpsti_carry_take(run, &steps[0]);
+        return gpsti_inline_take(run, &steps[0]);
     for (uint32_t s = pipeline->n_steps; s-- > 0;)
         if (gpsti_queue_may_take(pipeline, &steps[s]))
-            return gpsti_carry_take(run, &steps[s]);
+            return gpsti_inline_take(run, &steps[s]);
     return gpsti_flight_take_starved(pipeline);
 }
 
@@ -121,7 +121,7 @@ GPSTI_INTERN bool gpsti_flow_has_work(const gpsti_client* client) {
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
         if (gpsti_queue_may_take(pipeline, &pipeline->steps[s]))
             return true;
-    return (pipeline->starved && !pipeline->alone && gpsti_a32_load(&pipeline->executing) == 0) ||
+    return (pipeline->starved && !pipeline->exclusive && gpsti_a32_load(&pipeline->executing) == 0) ||
            gpsti_flow_source_ready(pipeline);
 }
 
@@ -145,12 +145,12 @@ GPSTI_PRIVATE bool gpsti_flow_work(gpst_pipeline* pipeline, uint32_t worker_inde
     if (job) {
         gpsti_scheduler_wake(scheduler);
         gpsti_mutex_unlock(&scheduler->mutex);
-        gpsti_carry_run(&run, job);
+        gpsti_inline_run(&run, job);
         gpsti_mutex_lock(&scheduler->mutex);
     }
     (void)gpsti_a32_add(&pipeline->executing, UINT32_MAX);
     if (job || asked)
-        gpsti_flight_tell_waiters(pipeline);
+        gpsti_flight_wake_waiters(pipeline);
     return job || asked;
 }
 
@@ -207,7 +207,7 @@ GPSTI_PRIVATE void gpsti_flow_run_block(gpst_pipeline* pipeline) {
     gpsti_mutex_lock(&scheduler->mutex);
     gpsti_a32_store(&pipeline->open, 1);
     pipeline->client.begin_ns = 0;
-    gpsti_tune_note_block(pipeline, pipeline->items_ok + pipeline->items_failed - n_before, gpsti_now_ns() - start_ns);
+    gpsti_tune_end_block(pipeline, pipeline->items_ok + pipeline->items_failed - n_before, gpsti_now_ns() - start_ns);
     gpsti_scheduler_wake(scheduler);
 }
 

@@ -9,36 +9,36 @@
 /* ---- what the group needs ------------------------------------------------------------- */
 
 /* Room for batches is made once, for the largest there may be. */
-GPSTI_PRIVATE gpst_result gpsti_lane_make_room(gpst_pipeline* pipeline, gpsti_lane* lane) {
+GPSTI_PRIVATE gpst_result gpsti_device_work_make_room(gpst_pipeline* pipeline, gpsti_device_work* work) {
     const size_t n = pipeline->batch_most;
-    if (n <= 1 || lane->on_host)
+    if (n <= 1 || work->on_host)
         return GPST_OK;
-    if (!lane->sources)
-        lane->sources = (gpst_image*)gpsti_alloc(&pipeline->context->host, n * sizeof *lane->sources);
-    if (!lane->images)
-        lane->images =
-            (gpst_image*)gpsti_alloc(&pipeline->context->host, n * pipeline->n_outputs * sizeof *lane->images);
-    return lane->sources && lane->images ? GPST_OK : GPST_ERROR_MEMORY;
+    if (!work->sources)
+        work->sources = (gpst_image*)gpsti_alloc(&pipeline->context->host, n * sizeof *work->sources);
+    if (!work->images)
+        work->images =
+            (gpst_image*)gpsti_alloc(&pipeline->context->host, n * pipeline->n_outputs * sizeof *work->images);
+    return work->sources && work->images ? GPST_OK : GPST_ERROR_MEMORY;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_lane_make(gpsti_slot* slot, gpsti_lane* lane) {
+GPSTI_PRIVATE gpst_result gpsti_device_work_make(gpsti_slot* slot, gpsti_device_work* work) {
     gpst_context* const context = slot->pipeline->context;
     const uint32_t n_events = slot->pipeline->n_events;
     gpsti_host* const host = &slot->pipeline->context->host;
     void* handle = NULL;
-    GPSTI_TRY(gpsti_lane_make_room(slot->pipeline, lane));
-    if (!lane->events)
-        lane->events = (gpsti_event**)gpsti_alloc(host, n_events * sizeof(gpsti_event*));
-    if (!lane->times_ns)
-        lane->times_ns = (int64_t*)gpsti_alloc(host, n_events * sizeof(int64_t));
-    if (!lane->events || !lane->times_ns)
+    GPSTI_TRY(gpsti_device_work_make_room(slot->pipeline, work));
+    if (!work->events)
+        work->events = (gpsti_event**)gpsti_alloc(host, n_events * sizeof(gpsti_event*));
+    if (!work->times_ns)
+        work->times_ns = (int64_t*)gpsti_alloc(host, n_events * sizeof(int64_t));
+    if (!work->events || !work->times_ns)
         return GPST_ERROR_MEMORY;
-    if (!lane->stream)
-        GPSTI_TRY(gpsti_handle_take(context, lane->device, GPSTI_HANDLE_STREAM, &handle));
-    lane->stream = lane->stream ? lane->stream : (gpsti_stream*)handle;
-    for (; lane->n_events < n_events; lane->n_events++) {
-        GPSTI_TRY(gpsti_handle_take(context, lane->device, GPSTI_HANDLE_EVENT, &handle));
-        lane->events[lane->n_events] = (gpsti_event*)handle;
+    if (!work->stream)
+        GPSTI_TRY(gpsti_handle_take(context, work->device, GPSTI_HANDLE_STREAM, &handle));
+    work->stream = work->stream ? work->stream : (gpsti_stream*)handle;
+    for (; work->n_events < n_events; work->n_events++) {
+        GPSTI_TRY(gpsti_handle_take(context, work->device, GPSTI_HANDLE_EVENT, &handle));
+        work->events[work->n_events] = (gpsti_event*)handle;
     }
     return GPST_OK;
 }
@@ -48,10 +48,10 @@ GPSTI_PRIVATE void gpsti_offload_free_memory(gpst_context* context, gpst_buffer*
         gpsti_memory_release(context, memory);
 }
 
-GPSTI_PRIVATE gpst_result gpsti_lane_prepare(gpsti_slot* slot, gpsti_lane* lane) {
-    if (lane->stream && lane->n_events == slot->pipeline->n_events)
+GPSTI_PRIVATE gpst_result gpsti_device_work_prepare(gpsti_slot* slot, gpsti_device_work* work) {
+    if (work->stream && work->n_events == slot->pipeline->n_events)
         return GPST_OK;
-    return gpsti_lane_make(slot, lane);
+    return gpsti_device_work_make(slot, work);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, gpst_buffer* memory, size_t bytes, const char* tag) {
@@ -89,7 +89,7 @@ GPSTI_PRIVATE bool gpsti_offload_input_is_pinned(const gpsti_slot* slot) {
 /* May the kernel work on the slot's host memory? Not the user's own kernels: who knows how often they look there. */
 GPSTI_PRIVATE bool gpsti_offload_is_in_place(const gpsti_slot* slot, const gpsti_step* step) {
     size_t total = 0, bytes = 0;
-    if (slot->lane->on_host)
+    if (slot->work->on_host)
         return true;
     if (!slot->pipeline->device_reaches_host || !step->no_callbacks || !gpsti_offload_input_is_pinned(slot) ||
         gpst_image_bytes(&slot->item.input, &total) != GPST_OK)
@@ -109,7 +109,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_place(gpsti_slot* slot, const gpsti_step
     slot->in_place = gpsti_offload_is_in_place(slot, step);
     if (slot->in_place)
         return GPST_OK;
-    slot->lane->copies = true;
+    slot->work->copies = true;
     GPSTI_TRY(gpst_image_bytes(&slot->item.input, &bytes));
     GPSTI_TRY(gpsti_offload_reserve(slot, &slot->device_input, bytes, "input"));
     slot->device_source.data = slot->device_input.data;
@@ -129,7 +129,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_upload(gpsti_slot* slot) {
     if (slot->in_place)
         return GPST_OK;
     GPSTI_TRY(gpst_image_bytes(&slot->item.input, &bytes));
-    return slot->lane->device->i->copy(slot->lane->stream, GPSTI_COPY_H2D, slot->device_source.data,
+    return slot->work->device->i->copy(slot->work->stream, GPSTI_COPY_H2D, slot->device_source.data,
                                        slot->item.input.data, bytes);
 }
 
@@ -137,7 +137,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_download(gpsti_slot* slot) {
     for (uint32_t o = 0; !slot->in_place && slot->item.outputs && o < slot->item.n_outputs; o++) {
         size_t bytes = 0;
         GPSTI_TRY(gpst_image_bytes(&slot->outputs[o], &bytes));
-        GPSTI_TRY(slot->lane->device->i->copy(slot->lane->stream, GPSTI_COPY_D2H, slot->outputs[o].data,
+        GPSTI_TRY(slot->work->device->i->copy(slot->work->stream, GPSTI_COPY_D2H, slot->outputs[o].data,
                                               slot->device_images[o].data, bytes));
     }
     return GPST_OK;
@@ -161,18 +161,18 @@ GPSTI_PRIVATE uint64_t gpsti_offload_warp_bytes(gpsti_slot* slot, const gpst_war
 
 /* The pictures of a batch side by side, as a launch takes them. */
 GPSTI_PRIVATE void gpsti_offload_collect(gpsti_slot* first, gpsti_warp_args* args) {
-    const gpsti_lane* const lane = first->lane;
+    const gpsti_device_work* const work = first->work;
     args->sources = &first->device_source;
     args->outputs = first->device_images;
-    if (!first->companion)
+    if (!first->next_in_batch)
         return;
     uint32_t n = 0;
-    for (const gpsti_slot* slot = first; slot; slot = slot->companion, n++) {
-        lane->sources[n] = slot->device_source;
-        memcpy(&lane->images[(size_t)n * args->n_outputs], slot->device_images, args->n_outputs * sizeof *lane->images);
+    for (const gpsti_slot* slot = first; slot; slot = slot->next_in_batch, n++) {
+        work->sources[n] = slot->device_source;
+        memcpy(&work->images[(size_t)n * args->n_outputs], slot->device_images, args->n_outputs * sizeof *work->images);
     }
-    args->sources = lane->sources;
-    args->outputs = lane->images;
+    args->sources = work->sources;
+    args->outputs = work->images;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stage* stage) {
@@ -180,19 +180,19 @@ GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stag
     gpsti_warp_args args;
     memset(&args, 0, sizeof args);
     args.warp = stage->desc.warp;
-    args.n_sources = first->lane->n_items;
+    args.n_sources = first->work->n_items;
     args.n_outputs = first->item.n_outputs;
     if (!first->on_cpu) {
         GPSTI_FAIL_IF(GPST_FAILED(stage->constants_result), stage->constants_result, "%s", stage->constants_reason);
         args.mask = stage->mask, args.table = stage->table;
     }
     exec.bytes = 0;
-    for (gpsti_slot* slot = first; slot; slot = slot->companion) {
+    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch) {
         GPSTI_TRY(gpsti_warp_check(args.warp, &slot->device_source, slot->device_images, args.n_outputs));
         exec.bytes += gpsti_offload_warp_bytes(slot, args.warp);
     }
     gpsti_offload_collect(first, &args);
-    return first->lane->device->i->launch(first->lane->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
+    return first->work->device->i->launch(first->work->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, uint32_t stage_index, uint32_t worker_index,
@@ -204,50 +204,50 @@ GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, uint32_t stage_
 }
 
 /* The group's next event, where it is timed. */
-GPSTI_PRIVATE gpst_result gpsti_lane_record(gpsti_lane* lane) {
-    return lane->timed ? lane->device->i->event_record(lane->events[lane->n_recorded++], lane->stream) : GPST_OK;
+GPSTI_PRIVATE gpst_result gpsti_device_work_record(gpsti_device_work* work) {
+    return work->timed ? work->device->i->event_record(work->events[work->n_recorded++], work->stream) : GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,
                                                char* reason) {
-    gpsti_lane* const lane = first->lane;
-    lane->timed = lane->on_host || gpsti_timing_takes(&first->pipeline->timing, &lane->number);
-    lane->n_recorded = 0;
-    GPSTI_TRY(gpsti_lane_record(lane));
-    for (gpsti_slot* slot = first; slot; slot = slot->companion)
+    gpsti_device_work* const work = first->work;
+    work->timed = work->on_host || gpsti_timing_takes(&first->pipeline->timing, &work->number);
+    work->n_recorded = 0;
+    GPSTI_TRY(gpsti_device_work_record(work));
+    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
         GPSTI_TRY(gpsti_offload_upload(slot));
-    if (lane->copies)
-        GPSTI_TRY(gpsti_lane_record(lane));
+    if (work->copies)
+        GPSTI_TRY(gpsti_device_work_record(work));
     for (uint32_t s = 0; s < step->n_stages; s++) {
         GPSTI_TRY(gpsti_offload_stage(first, step->first_stage + s, worker_index, reason));
-        GPSTI_TRY(gpsti_lane_record(lane));
+        GPSTI_TRY(gpsti_device_work_record(work));
     }
-    for (gpsti_slot* slot = first; slot; slot = slot->companion)
+    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
         GPSTI_TRY(gpsti_offload_download(slot));
-    return lane->copies ? gpsti_lane_record(lane) : GPST_OK;
+    return work->copies ? gpsti_device_work_record(work) : GPST_OK;
 }
 
 /* To the end of what was submitted where nobody else is kept waiting; else the device says when. */
 GPSTI_PRIVATE gpst_result gpsti_offload_wait(gpsti_slot* first, void (*done)(void*, gpst_result), bool* finished) {
-    gpsti_stream* const stream = first->lane->stream;
-    *finished = first->lane->on_host || first->plain;
+    gpsti_stream* const stream = first->work->stream;
+    *finished = first->work->on_host || first->plain;
     return *finished ? stream->device->i->stream_wait_idle(stream)
                      : stream->device->i->stream_notify(stream, done, first);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,
                                               void (*done)(void*, gpst_result), bool* finished, char* reason) {
-    gpsti_lane* const lane = first->lane;
-    lane->n_items = 0;
-    lane->copies = false;
-    for (gpsti_slot* slot = first; slot; slot = slot->companion, lane->n_items++) {
-        slot->lane = lane;
+    gpsti_device_work* const work = first->work;
+    work->n_items = 0;
+    work->copies = false;
+    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch, work->n_items++) {
+        slot->work = work;
         GPSTI_FAIL_IF(!slot->item.input.data, GPST_ERROR_STATE,
                       "the item has no picture: a stage before must call gpst_task_set_input");
         GPSTI_TRY(gpsti_offload_shape_outputs(slot, step));
     }
-    GPSTI_TRY(gpsti_lane_prepare(first, lane));
-    for (gpsti_slot* slot = first; slot; slot = slot->companion)
+    GPSTI_TRY(gpsti_device_work_prepare(first, work));
+    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
         GPSTI_TRY(gpsti_offload_place(slot, step));
     GPSTI_TRY(gpsti_offload_submit(first, step, worker_index, reason));
     return gpsti_offload_wait(first, done, finished);
@@ -264,16 +264,16 @@ GPSTI_PRIVATE void gpsti_offload_free_pictures(gpsti_slot* slot) {
    have enough: each might hold a part of it, and none all. */
 GPSTI_PRIVATE void gpsti_offload_give_up(gpsti_slot* first, gpst_result result) {
     const bool is_memory = result == GPST_ERROR_DEVICE_MEMORY || result == GPST_ERROR_BUDGET;
-    if (first->lane->stream) /* what was submitted before the failure */
-        first->lane->device->i->stream_wait_idle(first->lane->stream);
-    for (gpsti_slot* slot = first; slot && is_memory; slot = slot->companion)
+    if (first->work->stream) /* what was submitted before the failure */
+        first->work->device->i->stream_wait_idle(first->work->stream);
+    for (gpsti_slot* slot = first; slot && is_memory; slot = slot->next_in_batch)
         gpsti_offload_free_pictures(slot);
 }
 
 GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
                                            void (*done)(void* slot, gpst_result result), bool* finished, char* reason) {
     *finished = true;
-    slot->lane = &slot->lanes[slot->on_cpu ? 1 : 0];
+    slot->work = &slot->works[slot->on_cpu ? 1 : 0];
     reason[0] = '\0';
     if (slot->reason[0]) { /* why the device could not; said here, where no lock is held */
         GPSTI_LOG(&slot->pipeline->context->host, GPST_LOG_WARNING, slot->item.index,
@@ -305,52 +305,52 @@ GPSTI_PRIVATE uint64_t gpsti_offload_output_bytes(const gpsti_slot* slot) {
 }
 
 GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot) {
-    gpsti_lane* const lane = slot->lane;
-    lane->n_times = 0;
-    while (lane->n_times < lane->n_recorded &&
-           lane->device->i->event_time(lane->events[lane->n_times], &lane->times_ns[lane->n_times]) == GPST_OK)
-        lane->n_times++;
+    gpsti_device_work* const work = slot->work;
+    work->n_times = 0;
+    while (work->n_times < work->n_recorded &&
+           work->device->i->event_time(work->events[work->n_times], &work->times_ns[work->n_times]) == GPST_OK)
+        work->n_times++;
 }
 
 /* An item's way over a device. */
-typedef struct gpsti_way {
+typedef struct gpsti_stage_times {
     bool on_host, in_place, copies, timed;
     uint32_t n_items; /* of its group */
     uint32_t n_recorded, n_times;
     uint64_t number; /* of its group, for the pipeline's timing */
     uint64_t in_bytes, out_bytes;
     const int64_t* times_ns; /* n_times */
-} gpsti_way;
+} gpsti_stage_times;
 
-GPSTI_PRIVATE void gpsti_way_of(const gpsti_slot* slot, gpsti_way* out) {
-    const gpsti_lane* const lane = slot->lane;
+GPSTI_PRIVATE void gpsti_stage_times_of(const gpsti_slot* slot, gpsti_stage_times* out) {
+    const gpsti_device_work* const work = slot->work;
     size_t in_bytes = 0;
     gpst_image_bytes(&slot->item.input, &in_bytes);
-    out->on_host = lane->on_host;
+    out->on_host = work->on_host;
     out->in_place = slot->in_place;
-    out->copies = lane->copies;
-    out->timed = lane->timed;
-    out->n_items = lane->n_items;
-    out->n_recorded = lane->n_recorded;
-    out->n_times = lane->n_times;
-    out->number = lane->number;
+    out->copies = work->copies;
+    out->timed = work->timed;
+    out->n_items = work->n_items;
+    out->n_recorded = work->n_recorded;
+    out->n_times = work->n_times;
+    out->number = work->number;
     out->in_bytes = in_bytes;
     out->out_bytes = gpsti_offload_output_bytes(slot);
-    out->times_ns = lane->times_ns;
+    out->times_ns = work->times_ns;
 }
 
 /* Enters one interval between two events into a clock, an item's share of it, and into the busy time of a device's
    resource. */
-GPSTI_PRIVATE void gpsti_offload_enter(gpst_pipeline* pipeline, const gpsti_way* way, uint32_t clock_index,
+GPSTI_PRIVATE void gpsti_offload_enter(gpst_pipeline* pipeline, const gpsti_stage_times* times, uint32_t clock_index,
                                        uint32_t first_event, uint64_t bytes, int64_t wait_ns, gpsti_timing_use use) {
     gpsti_clock* const clock = &pipeline->clocks[clock_index];
-    if (!way->timed)
+    if (!times->timed)
         gpsti_clock_add_untimed(clock, wait_ns, bytes);
-    if (first_event + 1 >= way->n_times)
+    if (first_event + 1 >= times->n_times)
         return;
-    const int64_t from_ns = way->times_ns[first_event];
-    const int64_t to_ns = way->times_ns[first_event + 1];
-    gpsti_clock_add(clock, (to_ns - from_ns) / (int64_t)way->n_items, wait_ns, bytes, false);
+    const int64_t from_ns = times->times_ns[first_event];
+    const int64_t to_ns = times->times_ns[first_event + 1];
+    gpsti_clock_add(clock, (to_ns - from_ns) / (int64_t)times->n_items, wait_ns, bytes, false);
     if (clock->resource != GPST_RESOURCE_CPU && use == GPSTI_TIMING_COUNTS)
         gpsti_busy_add(&pipeline->busy[clock->resource], from_ns, to_ns);
     if (clock->resource != GPST_RESOURCE_CPU && use == GPSTI_TIMING_BEGINS)
@@ -358,11 +358,11 @@ GPSTI_PRIVATE void gpsti_offload_enter(gpst_pipeline* pipeline, const gpsti_way*
 }
 
 /* A group's way on the device; 0 = it was not timed, or its times could not be had. */
-GPSTI_PRIVATE int64_t gpsti_way_ns(const gpsti_way* way) {
-    if (!way->timed || way->n_times < 2 || way->n_times < way->n_recorded)
+GPSTI_PRIVATE int64_t gpsti_stage_times_total_ns(const gpsti_stage_times* times) {
+    if (!times->timed || times->n_times < 2 || times->n_times < times->n_recorded)
         return 0;
-    const int64_t way_ns = way->times_ns[way->n_times - 1] - way->times_ns[0];
-    return way_ns > 0 ? way_ns : 1;
+    const int64_t device_ns = times->times_ns[times->n_times - 1] - times->times_ns[0];
+    return device_ns > 0 ? device_ns : 1;
 }
 
 /* Others that a group is beside, or may soon be, and itself. Locked. */
@@ -373,48 +373,49 @@ GPSTI_PRIVATE uint32_t gpsti_offload_n_beside(const gpst_pipeline* pipeline) {
     return n_in_flight > n_active ? n_in_flight : n_active > 1 ? n_active : 2;
 }
 
-GPSTI_PRIVATE gpsti_timing_use gpsti_offload_use(gpst_pipeline* pipeline, const gpsti_way* way) {
+GPSTI_PRIVATE gpsti_timing_use gpsti_offload_use(gpst_pipeline* pipeline, const gpsti_stage_times* times) {
     gpsti_timing_item item;
-    item.number = way->number;
-    item.bytes = way->in_bytes + way->out_bytes;
-    item.way_ns = gpsti_way_ns(way);
+    item.number = times->number;
+    item.bytes = times->in_bytes + times->out_bytes;
+    item.device_ns = gpsti_stage_times_total_ns(times);
     item.now_ns = gpsti_now_ns();
     item.n_beside = gpsti_offload_n_beside(pipeline);
-    return way->on_host ? GPSTI_TIMING_COUNTS : gpsti_timing_enter(&pipeline->timing, pipeline->busy, &item);
+    return times->on_host ? GPSTI_TIMING_COUNTS : gpsti_timing_enter(&pipeline->timing, pipeline->busy, &item);
 }
 
 GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns) {
     gpst_pipeline* const pipeline = slot->pipeline;
-    gpsti_way way;
-    if (slot->on_cpu && slot->lanes[0].device != slot->lanes[1].device) /* the clocks are the device's */
+    gpsti_stage_times times;
+    if (slot->on_cpu && slot->works[0].device != slot->works[1].device) /* the clocks are the device's */
         return;
-    gpsti_way_of(slot, &way);
-    const gpsti_timing_use use = gpsti_offload_use(pipeline, &way);
-    const uint32_t first_event = way.copies ? 1 : 0; /* of the stages */
+    gpsti_stage_times_of(slot, &times);
+    const gpsti_timing_use use = gpsti_offload_use(pipeline, &times);
+    const uint32_t first_event = times.copies ? 1 : 0; /* of the stages */
     const uint32_t n = step->n_stages, clock = step->first_clock;
-    if (!way.in_place) {
-        gpsti_offload_enter(pipeline, &way, clock, 0, way.in_bytes, 0, use);
-        gpsti_offload_enter(pipeline, &way, clock + n + 1, n + 1, way.out_bytes, 0, use);
+    if (!times.in_place) {
+        gpsti_offload_enter(pipeline, &times, clock, 0, times.in_bytes, 0, use);
+        gpsti_offload_enter(pipeline, &times, clock + n + 1, n + 1, times.out_bytes, 0, use);
     }
-    if (!way.on_host) { /* over the link either way */
-        pipeline->bytes_h2d += way.in_bytes;
-        pipeline->bytes_d2h += way.out_bytes;
-        pipeline->n_in_place += way.in_place ? 1 : 0;
-        pipeline->n_copied += way.in_place ? 0 : 1;
+    if (!times.on_host) { /* over the link either way */
+        pipeline->bytes_h2d += times.in_bytes;
+        pipeline->bytes_d2h += times.out_bytes;
+        pipeline->n_in_place += times.in_place ? 1 : 0;
+        pipeline->n_copied += times.in_place ? 0 : 1;
     }
     for (uint32_t s = 0; s < n; s++)
-        gpsti_offload_enter(pipeline, &way, clock + 1 + s, first_event + s, way.out_bytes, s == 0 ? wait_ns : 0, use);
+        gpsti_offload_enter(pipeline, &times, clock + 1 + s, first_event + s, times.out_bytes, s == 0 ? wait_ns : 0,
+                            use);
 }
 
 GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason) {
     gpst_pipeline* const pipeline = slot->pipeline;
     const bool device_trouble = result == GPST_ERROR_DEVICE || result == GPST_ERROR_DEVICE_MEMORY ||
                                 result == GPST_ERROR_DEVICE_LOST || result == GPST_ERROR_UNSUPPORTED ||
-                                (result == GPST_ERROR_BUDGET && !slot->lanes[0].on_host);
+                                (result == GPST_ERROR_BUDGET && !slot->works[0].on_host);
     if (result == GPST_ERROR_DEVICE_LOST)
         gpsti_context_lose_device(pipeline->context);
     if (!device_trouble || slot->on_cpu || pipeline->context->require_backend ||
-        slot->lanes[0].device == slot->lanes[1].device)
+        slot->works[0].device == slot->works[1].device)
         return false;
     slot->on_cpu = true;
     pipeline->device_lost = pipeline->device_lost || result == GPST_ERROR_DEVICE_LOST;
@@ -425,33 +426,33 @@ GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, 
     return true;
 }
 
-GPSTI_PRIVATE void gpsti_lane_free(gpsti_slot* slot, gpsti_lane* lane) {
-    if (!lane->device)
+GPSTI_PRIVATE void gpsti_device_work_free(gpsti_slot* slot, gpsti_device_work* work) {
+    if (!work->device)
         return;
     gpst_context* const context = slot->pipeline->context;
-    if (lane->stream)
-        gpsti_handle_put(context, GPSTI_HANDLE_STREAM, lane->stream);
-    for (uint32_t e = 0; e < lane->n_events; e++)
-        gpsti_handle_put(context, GPSTI_HANDLE_EVENT, lane->events[e]);
-    if (lane->times_ns)
-        gpsti_free(&slot->pipeline->context->host, lane->times_ns, slot->pipeline->n_events * sizeof(int64_t));
-    if (lane->events)
-        gpsti_free(&slot->pipeline->context->host, lane->events, slot->pipeline->n_events * sizeof(gpsti_event*));
+    if (work->stream)
+        gpsti_handle_put(context, GPSTI_HANDLE_STREAM, work->stream);
+    for (uint32_t e = 0; e < work->n_events; e++)
+        gpsti_handle_put(context, GPSTI_HANDLE_EVENT, work->events[e]);
+    if (work->times_ns)
+        gpsti_free(&slot->pipeline->context->host, work->times_ns, slot->pipeline->n_events * sizeof(int64_t));
+    if (work->events)
+        gpsti_free(&slot->pipeline->context->host, work->events, slot->pipeline->n_events * sizeof(gpsti_event*));
     const size_t n = slot->pipeline->batch_most;
-    if (lane->sources)
-        gpsti_free(&slot->pipeline->context->host, lane->sources, n * sizeof *lane->sources);
-    if (lane->images)
-        gpsti_free(&slot->pipeline->context->host, lane->images, n * slot->pipeline->n_outputs * sizeof *lane->images);
-    lane->stream = NULL;
-    lane->events = NULL;
-    lane->n_events = 0;
-    lane->times_ns = NULL;
-    lane->sources = lane->images = NULL;
+    if (work->sources)
+        gpsti_free(&slot->pipeline->context->host, work->sources, n * sizeof *work->sources);
+    if (work->images)
+        gpsti_free(&slot->pipeline->context->host, work->images, n * slot->pipeline->n_outputs * sizeof *work->images);
+    work->stream = NULL;
+    work->events = NULL;
+    work->n_events = 0;
+    work->times_ns = NULL;
+    work->sources = work->images = NULL;
 }
 
 GPSTI_INTERN void gpsti_offload_free(gpsti_slot* slot) {
-    gpsti_lane_free(slot, &slot->lanes[0]);
-    gpsti_lane_free(slot, &slot->lanes[1]);
+    gpsti_device_work_free(slot, &slot->works[0]);
+    gpsti_device_work_free(slot, &slot->works[1]);
     gpsti_offload_free_pictures(slot);
 }
 
@@ -530,22 +531,22 @@ GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kerne
     GPSTI_FAIL_IF(args_bytes > sizeof launch.args, GPST_ERROR_ARGUMENT,
                   "gpst_task_enqueue: args_bytes=%llu: at most %u (\"%s\")", (unsigned long long)args_bytes,
                   (unsigned)sizeof launch.args, kernel->name ? kernel->name : "");
-    GPSTI_FAIL_IF(!slot->lane, GPST_ERROR_STATE, "gpst_task_enqueue: only from a DEVICE stage");
-    const bool on_gpu = slot->lane->device->i->stream_native != NULL;
+    GPSTI_FAIL_IF(!slot->work, GPST_ERROR_STATE, "gpst_task_enqueue: only from a DEVICE stage");
+    const bool on_gpu = slot->work->device->i->stream_native != NULL;
     GPSTI_FAIL_IF(on_gpu ? !kernel->gpu : !kernel->host, GPST_ERROR_UNSUPPORTED,
                   "gpst_task_enqueue: kernel \"%s\": has no form for the backend %s", kernel->name ? kernel->name : "",
-                  slot->lane->device->i->name);
+                  slot->work->device->i->name);
     memset(&launch, 0, sizeof launch);
     launch.kernel = kernel;
     if (args_bytes > 0)
         memcpy(launch.args, args, args_bytes);
-    return slot->lane->device->i->launch(slot->lane->stream, &user, &launch, sizeof launch, &slot->exec);
+    return slot->work->device->i->launch(slot->work->stream, &user, &launch, sizeof launch, &slot->exec);
 }
 
 GPST_API void* gpst_task_native_stream(gpst_task* task) {
     const gpsti_slot* const slot = (const gpsti_slot*)(uintptr_t)task->item;
-    const bool on_gpu = slot->lane && slot->lane->device->i->stream_native;
-    return on_gpu ? slot->lane->device->i->stream_native(slot->lane->stream) : NULL;
+    const bool on_gpu = slot->work && slot->work->device->i->stream_native;
+    return on_gpu ? slot->work->device->i->stream_native(slot->work->stream) : NULL;
 }
 
 GPST_API gpst_result gpst_task_device_images(gpst_task* task, gpst_image* input, gpst_image* outputs,
@@ -555,7 +556,7 @@ GPST_API gpst_result gpst_task_device_images(gpst_task* task, gpst_image* input,
         memset(input, 0, sizeof *input);
     if (n_outputs > 0)
         memset(outputs, 0, n_outputs * sizeof *outputs);
-    GPSTI_FAIL_IF(!slot->lane, GPST_ERROR_STATE, "gpst_task_device_images: only from a DEVICE stage");
+    GPSTI_FAIL_IF(!slot->work, GPST_ERROR_STATE, "gpst_task_device_images: only from a DEVICE stage");
     GPSTI_FAIL_IF(n_outputs > slot->item.n_outputs, GPST_ERROR_ARGUMENT,
                   "gpst_task_device_images: n_outputs=%u: the item has %u", n_outputs, slot->item.n_outputs);
     if (input)

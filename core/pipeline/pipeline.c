@@ -129,7 +129,7 @@ GPSTI_PRIVATE void gpsti_pipeline_resolve(gpst_pipeline* pipeline, const gpst_pi
     pipeline->n_active = pipeline->n_workers;
     const bool alone = resolved->mode == GPST_RUN_PLAIN_SERIAL || !pipeline->device_on_host ||
                        pipeline->context->pin.on; /* threads inside would inherit their worker's one core */
-    pipeline->threads_inside = alone ? 1 : pipeline->context->info.cores_allowed;
+    pipeline->kernel_threads = alone ? 1 : pipeline->context->info.cores_allowed;
 }
 
 /* Neither has a thread before a file is to be waited for. */

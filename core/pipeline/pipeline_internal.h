@@ -9,7 +9,7 @@
    finish.c    an item's files committed or removed, its sink told
    tune.c      windows for the tuner, its values put to work, and the guard's plain blocks
    flight.c    which items are in flight, and where a job goes next
-   carry.c     a job carried from step to step until it must wait
+   inline.c     a job carried from step to step until it must wait
    flow.c      what threads do that have nothing in hand
    push.c      submit, results, close, drain
    report.c    statistics and the verdict
@@ -93,7 +93,7 @@ typedef struct gpsti_stage {
 /* ---- slots ------------------------------------------------------------------------ */
 
 /* One file to write for an output. Nodes stay with the slot and are used again. */
-typedef struct gpsti_emit {
+typedef struct gpsti_output_file {
     gpsti_write write;
     gpsti_slot* slot;
     uint32_t output;
@@ -101,20 +101,20 @@ typedef struct gpsti_emit {
     char* path;
     size_t path_capacity;
     bool committed;
-    struct gpsti_emit* next;
-} gpsti_emit;
+    struct gpsti_output_file* next;
+} gpsti_output_file;
 
 typedef struct gpsti_output {
     gpsti_job job;
     gpst_buffer host;
     gpst_buffer device;
-    gpsti_emit* emits; /* list; the first n_emits are in use, the next one holds the open room */
-    uint32_t n_emits;
+    gpsti_output_file* files; /* list; the first n_files are in use, the next one holds the open room */
+    uint32_t n_files;
     uint32_t writes_pending; /* locked */
 } gpsti_output;
 
 /* A slot's stream on one device, with the events that time a group on it. Made when first needed. */
-typedef struct gpsti_lane {
+typedef struct gpsti_device_work {
     gpsti_device* device;
     bool on_host; /* the device computes in host memory: nothing to copy */
     gpsti_stream* stream;
@@ -128,7 +128,7 @@ typedef struct gpsti_lane {
     uint32_t n_events; /* made so far */
     int64_t* times_ns; /* when the first n_times of them happened, in the latest group */
     uint32_t n_recorded, n_times;
-} gpsti_lane;
+} gpsti_device_work;
 
 struct gpsti_slot {
     gpst_item item; /* first: a task's item is its slot */
@@ -140,7 +140,7 @@ struct gpsti_slot {
     bool handed_out;      /* between next_result and release */
     bool samples_cpu;     /* the CPU time of its services is read */
     bool has_frame;       /* its input is the source's or submit's own picture */
-    bool alone;           /* it had too little memory beside others: no other item runs with it */
+    bool exclusive;       /* it had too little memory beside others: no other item runs with it */
     gpsti_a32 starved;    /* others have the memory that it needs */
     gpsti_a32 failed;     /* item.result is a failure: for those who are not locked */
     uint32_t pending;     /* locked: outputs that are not through their steps yet, */
@@ -165,11 +165,11 @@ struct gpsti_slot {
     bool on_cpu;      /* this item's device work is done by the cpu backend: lanes[1] */
     bool device_done; /* locked: the device has reported device_result; its sentence is in reason */
     gpst_result device_result;
-    int64_t device_wait_ns; /* from runnable to submitted */
-    bool single;            /* a batch with it failed: it is submitted by itself */
-    gpsti_slot* companion;  /* the next item of its batch; the first item's stream and events are all of theirs */
-    gpsti_lane lanes[2];    /* the context's device, and what it falls back to */
-    gpsti_lane* lane;       /* of the group now on its way: of a batch the first item's */
+    int64_t device_wait_ns;     /* from runnable to submitted */
+    bool single;                /* a batch with it failed: it is submitted by itself */
+    gpsti_slot* next_in_batch;  /* the next item of its batch; the first item's stream and events are all of theirs */
+    gpsti_device_work works[2]; /* the context's device, and what it falls back to */
+    gpsti_device_work* work;    /* of the group now on its way: of a batch the first item's */
     gpst_buffer device_input;
     bool in_place; /* its kernel works on host memory: nothing to copy */
     gpst_image device_source;
@@ -187,7 +187,7 @@ typedef struct gpsti_tune {
     bool on;
     gpsti_tuner tuner;
     gpsti_guard guard;
-    uint64_t n_to_settle;          /* items that are still of the setting before */
+    uint64_t n_of_old_setting;     /* items that are still of the setting before */
     int64_t start_ns;              /* of the window, */
     uint64_t n_items;              /* its items, */
     gpsti_tuner_window totals;     /* what everything stood at, at its start, */
@@ -218,7 +218,7 @@ struct gpst_pipeline {
     gpst_pool* pool;
     gpst_reader* reader;     /* engine with a READ step; its threads come with the first read that waits */
     gpsti_writer* writer;    /* engine with a WRITE step; likewise */
-    uint32_t threads_inside; /* a kernel may have, while no worker has begun */
+    uint32_t kernel_threads; /* a kernel may have, while no worker has begun */
     gpsti_tune tune;
 
     /* items */
@@ -231,17 +231,17 @@ struct gpst_pipeline {
     uint32_t n_active;     /* jobs carried at once at most: the workers, or fewer */
     gpsti_a32 in_flight;   /* slots in use, finished results among them; written locked */
     gpsti_slot* starved;   /* items that begin anew, each alone, by ticket */
-    bool alone;            /* one of them is on its way */
+    bool exclusive;        /* one of them is on its way */
     uint32_t n_handed_out; /* results the user has and has not released */
     uint64_t next_index, next_ticket;
     gpsti_a64 item_host_bytes, item_device_bytes; /* of the largest item so far */
 
     /* threads */
-    gpsti_a32 executing;   /* threads that carry a job of this pipeline, or ask its source; written locked */
-    gpsti_a32 n_elsewhere; /* reads and writes that their own threads have, and who submits */
-    gpsti_a32 n_starving;  /* of all those, the ones that wait for memory */
-    gpsti_a32 open;        /* workers have begun; until then the caller of run brings items one by one */
-    gpsti_cond progress;   /* something ended: waiters look again */
+    gpsti_a32 executing;  /* threads that carry a job of this pipeline, or ask its source; written locked */
+    gpsti_a32 n_parked;   /* reads and writes that their own threads have, and who submits */
+    gpsti_a32 n_starving; /* of all those, the ones that wait for memory */
+    gpsti_a32 open;       /* workers have begun; until then the caller of run brings items one by one */
+    gpsti_cond progress;  /* something ended: waiters look again */
     bool has_progress, listed;
     uint32_t n_waiters;
     bool started, source_running, source_done, closed, cancel_noticed;
@@ -270,7 +270,7 @@ struct gpst_pipeline {
     char fallback_reason[GPST_REASON_BYTES];
     uint64_t bytes_read, bytes_h2d, bytes_d2h, bytes_written;
     int64_t start_ns, end_ns, commit_ns; /* commit_ns: of DISK_OUT's busy time, files got their names */
-    int64_t inside_cpu_ns;               /* of the other threads inside kernels */
+    int64_t kernel_cpu_ns;               /* of the other threads inside kernels */
     gpsti_core_use use_start, use_end;   /* of the cores, when the run began and when it ended */
     bool frozen;
     uint64_t frozen_allocations, frozen_growths;
@@ -349,7 +349,7 @@ GPSTI_INTERN bool gpsti_queue_may_take(const gpst_pipeline* pipeline, const gpst
 GPSTI_INTERN gpsti_job* gpsti_queue_take(gpsti_step* step); /* the next that may run; NULL: none */
 GPSTI_INTERN void gpsti_queue_leave(gpsti_step* step);
 /* The next one, if it may share a submission; NULL: it may not, or there is none. */
-GPSTI_INTERN gpsti_job* gpsti_queue_take_companion(gpsti_step* step);
+GPSTI_INTERN gpsti_job* gpsti_queue_take_next_in_batch(gpsti_step* step);
 GPSTI_INTERN void gpsti_queue_remove(gpsti_step* step, gpsti_job* job);
 /* Items in one submission from now on; fewer where the pipeline cannot. n_slots is set. */
 GPSTI_INTERN void gpsti_queues_set_batch(gpst_pipeline* pipeline, uint32_t batch);
@@ -389,7 +389,7 @@ GPSTI_INTERN void gpsti_tune_open(gpst_pipeline* pipeline); /* workers begin: se
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot); /* an item has ended; its slot still has its memory */
 /* The source rests and the engine has run empty: a plain block is to be, of tune.block_items. */
 GPSTI_INTERN bool gpsti_tune_wants_block(const gpst_pipeline* pipeline);
-GPSTI_INTERN void gpsti_tune_note_block(gpst_pipeline* pipeline, uint64_t n_items, int64_t block_ns);
+GPSTI_INTERN void gpsti_tune_end_block(gpst_pipeline* pipeline, uint64_t n_items, int64_t block_ns);
 
 /* ---- flight.c -------------------------------------------------------------------------- */
 
@@ -401,7 +401,7 @@ GPSTI_INTERN void gpsti_flight_release_slot(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_flight_put_slot(gpsti_slot* slot);           /* the same of one that has no memory */
 GPSTI_INTERN bool gpsti_flight_drop_oldest(gpst_pipeline* pipeline); /* that no stage has started; false: none */
 GPSTI_INTERN bool gpsti_flight_is_over(const gpst_pipeline* pipeline);
-GPSTI_INTERN void gpsti_flight_tell_waiters(gpst_pipeline* pipeline); /* something ended: they look again */
+GPSTI_INTERN void gpsti_flight_wake_waiters(gpst_pipeline* pipeline); /* something ended: they look again */
 GPSTI_INTERN void gpsti_flight_notice(gpst_pipeline* pipeline);       /* reacts to cancel and stop */
 GPSTI_INTERN uint32_t gpsti_flight_next_step(const gpsti_slot* slot, uint32_t from);
 GPSTI_INTERN void gpsti_flight_send(gpsti_job* job, uint32_t to); /* somebody will carry it on from that step */
@@ -412,7 +412,7 @@ GPSTI_INTERN void gpsti_flight_restart(gpsti_slot* slot); /* it will, alone; nob
 GPSTI_INTERN gpsti_job* gpsti_flight_take_starved(gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_flight_begin(gpsti_slot* slot); /* a loaded (or failed) slot begins its way */
 
-/* ---- carry.c --------------------------------------------------------------------------- */
+/* ---- inline.c --------------------------------------------------------------------------- */
 
 #define GPSTI_RUN_SERVICES 8
 
@@ -425,8 +425,8 @@ typedef struct gpsti_run {
     gpsti_service services[GPSTI_RUN_SERVICES];
 } gpsti_run;
 
-GPSTI_INTERN gpsti_job* gpsti_carry_take(gpsti_run* run, gpsti_step* step); /* that may run, or NULL; locked */
-GPSTI_INTERN void gpsti_carry_run(gpsti_run* run, gpsti_job* job); /* as far as this thread brings it; not locked */
+GPSTI_INTERN gpsti_job* gpsti_inline_take(gpsti_run* run, gpsti_step* step); /* that may run, or NULL; locked */
+GPSTI_INTERN void gpsti_inline_run(gpsti_run* run, gpsti_job* job); /* as far as this thread brings it; not locked */
 
 /* ---- flow.c ---------------------------------------------------------------------------- */
 

@@ -58,14 +58,14 @@ GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_in
     if (!slot)
         return GPST_ERROR_MEMORY;
     pipeline->source_running = true;
-    (void)gpsti_a32_add(&pipeline->n_elsewhere, 1);
+    (void)gpsti_a32_add(&pipeline->n_parked, 1);
     gpsti_mutex_unlock(&scheduler->mutex);
     if (pipeline->next_index == 0)
         gpsti_core_use_query_under(pipeline->context->system_root, &use);
     gpsti_slot_reset(slot, pipeline->next_index, gpsti_now_ns());
     const gpst_result result = gpsti_slot_load(slot, input);
     gpsti_mutex_lock(&scheduler->mutex);
-    (void)gpsti_a32_add(&pipeline->n_elsewhere, UINT32_MAX);
+    (void)gpsti_a32_add(&pipeline->n_parked, UINT32_MAX);
     pipeline->source_running = false;
     if (GPST_FAILED(result)) {
         gpsti_flight_release_slot(slot);
@@ -77,7 +77,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_in
     slot->ticket = pipeline->next_ticket++;
     pipeline->use_start = pipeline->start_ns > 0 ? pipeline->use_start : use;
     pipeline->start_ns = pipeline->start_ns > 0 ? pipeline->start_ns : slot->item.start_ns;
-    gpsti_flight_tell_waiters(pipeline); /* other loads may go on */
+    gpsti_flight_wake_waiters(pipeline); /* other loads may go on */
     gpsti_flight_begin(slot);
     return GPST_OK;
 }
@@ -159,7 +159,7 @@ GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
     pipeline->closed = true;
-    gpsti_flight_tell_waiters(pipeline);
+    gpsti_flight_wake_waiters(pipeline);
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 

@@ -1,5 +1,5 @@
 /* core/pipeline/queue.c -- the jobs that wait in a step: their order, how many of them may run now, and which of them
-   wait for company. Runs none of them: carry.c does. All of it is locked. */
+   wait for company. Runs none of them: inline.c does. All of it is locked. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"
@@ -19,7 +19,7 @@ GPSTI_INTERN void gpsti_queue_put(gpsti_step* step, gpsti_job* job) {
     else if (step->ordered)
         while (*link && (*link)->slot->ticket < job->slot->ticket)
             link = &(*link)->next;
-    else if (step->tail && !job->slot->device_done && !job->slot->alone)
+    else if (step->tail && !job->slot->device_done && !job->slot->exclusive)
         link = &step->tail->next;
     job->next = *link;
     *link = job;
@@ -62,7 +62,7 @@ GPSTI_PRIVATE bool gpsti_queue_waits_for_more(const gpsti_step* step) {
     return step->on_device > 0 && step->n_queued < step->batch_full && gpsti_queue_has_company(step);
 }
 
-GPSTI_INTERN gpsti_job* gpsti_queue_take_companion(gpsti_step* step) {
+GPSTI_INTERN gpsti_job* gpsti_queue_take_next_in_batch(gpsti_step* step) {
     return gpsti_queue_has_company(step) ? gpsti_queue_pop(step) : NULL;
 }
 
@@ -98,7 +98,7 @@ GPSTI_INTERN bool gpsti_queue_has_runnable(const gpsti_step* step) {
 
 /* Where an item is to run alone, none begins: of the first step only what has begun, then. */
 GPSTI_INTERN bool gpsti_queue_may_take(const gpst_pipeline* pipeline, const gpsti_step* step) {
-    const bool rests = pipeline->starved || pipeline->alone;
+    const bool rests = pipeline->starved || pipeline->exclusive;
     return gpsti_queue_has_runnable(step) && (!rests || step != pipeline->steps || step->head->slot->started);
 }
 

@@ -47,8 +47,8 @@ GPSTI_PRIVATE void gpsti_report_callback_alone(const gpsti_clock* clock, int64_t
    workers go. The services of an asynchronous device hold waits for other items; what its engines were busy for each
    item does not. */
 GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
-    const uint32_t lanes = gpsti_report_is_serial(pipeline) ? 1 : pipeline->n_workers;
-    const uint32_t rounds = (pipeline->n_outputs + lanes - 1) / lanes;
+    const uint32_t n_parallel = gpsti_report_is_serial(pipeline) ? 1 : pipeline->n_workers;
+    const uint32_t rounds = (pipeline->n_outputs + n_parallel - 1) / n_parallel;
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H && input->n_items > 0; r++)
         input->alone_on_ns[r] = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r) / (int64_t)input->n_items;
     if (input->n_items > 0)
@@ -202,7 +202,7 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     gpsti_report_reader(pipeline, &input);
     input.demand_ns[GPST_RESOURCE_CPU] = gpsti_report_cpu_demand(pipeline, out->cpu_ns);
     input.serial = gpsti_report_is_serial(pipeline);
-    input.serial_cpu_ns = out->cpu_ns - pipeline->inside_cpu_ns;
+    input.serial_cpu_ns = out->cpu_ns - pipeline->kernel_cpu_ns;
     input.n_slots = input.serial ? 0 : pipeline->n_slots;
     if (!input.serial) {
         gpsti_report_busiest_stage(pipeline, &input);
@@ -365,7 +365,7 @@ GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_sta
     snprintf(out->settings, sizeof out->settings,
              "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu",
              modes[loop], pipeline->n_active, pipeline->n_slots, pipeline->desc.n_reads, pipeline->desc.n_writes,
-             pipeline->threads_inside, pipeline->desc.as_ready ? "ready" : "input",
+             pipeline->kernel_threads, pipeline->desc.as_ready ? "ready" : "input",
              pipeline->desc.fsync == GPST_FSYNC_FILE ? "file" : "none", (unsigned long long)pipeline->desc.dirty_bytes);
 }
 

@@ -39,7 +39,7 @@ GPSTI_PRIVATE uint32_t gpsti_slot_n_on_device(const gpsti_step* step) {
 /* Could somebody end an item, and give its memory back? Locked. */
 GPSTI_PRIVATE bool gpsti_slot_may_hope(const gpst_pipeline* pipeline) {
     const uint32_t n_executing = gpsti_a32_load(&pipeline->executing);
-    if (gpsti_a32_load(&pipeline->n_starving) < n_executing + gpsti_a32_load(&pipeline->n_elsewhere))
+    if (gpsti_a32_load(&pipeline->n_starving) < n_executing + gpsti_a32_load(&pipeline->n_parked))
         return true;
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
         if (gpsti_slot_n_on_device(&pipeline->steps[s]) > 0 ||
@@ -80,7 +80,7 @@ GPSTI_PRIVATE gpst_result gpsti_slot_wait_for_memory(gpsti_slot* slot, size_t by
 }
 
 /* By what was really taken, so that as many items are let in as fit. */
-GPSTI_PRIVATE void gpsti_slot_note_taken(gpsti_slot* slot, const gpst_buffer* buffer) {
+GPSTI_PRIVATE void gpsti_slot_count_taken(gpsti_slot* slot, const gpst_buffer* buffer) {
     gpsti_a64* const most = &slot->pipeline->item_host_bytes;
     gpsti_a64_add(&slot->host_bytes, buffer->bytes);
     const uint64_t bytes = gpsti_a64_add(&slot->charged_bytes, buffer->charged_bytes) + buffer->charged_bytes;
@@ -113,7 +113,7 @@ GPSTI_PRIVATE gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buff
         gpsti_slot_give_up(slot, buffer);
     }
     *buffer = larger;
-    gpsti_slot_note_taken(slot, buffer);
+    gpsti_slot_count_taken(slot, buffer);
     return GPST_OK;
 }
 
@@ -154,8 +154,8 @@ GPSTI_PRIVATE void gpsti_slot_give_back_one(gpst_pipeline* pipeline, gpst_buffer
 GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     for (uint32_t i = pipeline->n_outputs; i-- > 0;) {
-        for (gpsti_emit* emit = slot->out[i].emits; emit; emit = emit->next)
-            gpsti_slot_give_back_one(pipeline, &emit->room);
+        for (gpsti_output_file* file = slot->out[i].files; file; file = file->next)
+            gpsti_slot_give_back_one(pipeline, &file->room);
         gpsti_slot_give_back_one(pipeline, &slot->out[i].host);
     }
     gpsti_slot_give_back_one(pipeline, &slot->input);
@@ -191,14 +191,14 @@ GPSTI_PRIVATE void gpsti_slot_clear(gpsti_slot* slot) {
     item->file_bytes = 0;
     item->outputs = NULL;
     slot->started = slot->single = slot->device_done = false;
-    slot->companion = NULL;
+    slot->next_in_batch = NULL;
     slot->pending = slot->next_output = 0;
     slot->stage[0] = slot->reason[0] = '\0';
     gpsti_a32_store(&slot->failed, 0);
     gpsti_a32_store(&slot->starved, 0);
     for (uint32_t i = 0; i < slot->pipeline->n_outputs; i++) {
         memset(&slot->outputs[i], 0, sizeof slot->outputs[i]);
-        slot->out[i].n_emits = 0;
+        slot->out[i].n_files = 0;
         slot->out[i].writes_pending = 0;
     }
 }
@@ -210,7 +210,7 @@ GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t sta
     item->name = "";
     item->n_outputs = slot->pipeline->n_outputs;
     item->start_ns = start_ns;
-    slot->has_frame = slot->alone = false;
+    slot->has_frame = slot->exclusive = false;
     gpsti_slot_clear(slot);
 }
 
@@ -225,7 +225,7 @@ GPSTI_INTERN void gpsti_slot_begin_anew(gpsti_slot* slot) {
     if (!slot->has_frame)
         return;
     slot->input = frame;
-    gpsti_slot_note_taken(slot, &slot->input);
+    gpsti_slot_count_taken(slot, &slot->input);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_input* input) {
@@ -367,14 +367,14 @@ GPST_API gpst_result gpst_task_set_output(gpst_task* task, uint32_t output_index
 }
 
 /* The node after the last emitted one: where the open room is. */
-GPSTI_PRIVATE gpsti_emit* gpsti_task_open_emit(const gpst_task* task) {
+GPSTI_PRIVATE gpsti_output_file* gpsti_task_open_file(const gpst_task* task) {
     gpsti_slot* const slot = gpsti_task_slot(task);
     gpsti_output* const output = &slot->out[task->output_index];
-    gpsti_emit** link = &output->emits;
-    for (uint32_t i = 0; i < output->n_emits; i++)
+    gpsti_output_file** link = &output->files;
+    for (uint32_t i = 0; i < output->n_files; i++)
         link = &(*link)->next;
     if (!*link) {
-        *link = (gpsti_emit*)gpsti_alloc(&slot->pipeline->context->host, sizeof **link);
+        *link = (gpsti_output_file*)gpsti_alloc(&slot->pipeline->context->host, sizeof **link);
         if (*link) {
             (*link)->slot = slot;
             (*link)->output = task->output_index;
@@ -385,36 +385,36 @@ GPSTI_PRIVATE gpsti_emit* gpsti_task_open_emit(const gpst_task* task) {
 
 GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out) {
     *out = NULL;
-    gpsti_emit* const emit = gpsti_task_open_emit(task);
-    if (!emit)
+    gpsti_output_file* const file = gpsti_task_open_file(task);
+    if (!file)
         return GPST_ERROR_MEMORY;
-    GPSTI_TRY(gpsti_slot_reserve(gpsti_task_slot(task), &emit->room, bytes, 0, false));
-    *out = emit->room.data;
+    GPSTI_TRY(gpsti_slot_reserve(gpsti_task_slot(task), &file->room, bytes, 0, false));
+    *out = file->room.data;
     return GPST_OK;
 }
 
 GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes) {
     gpsti_slot* const slot = gpsti_task_slot(task);
-    gpsti_emit* const emit = gpsti_task_open_emit(task);
-    if (!emit)
+    gpsti_output_file* const file = gpsti_task_open_file(task);
+    if (!file)
         return GPST_ERROR_MEMORY;
     GPSTI_FAIL_IF(slot->pipeline->steps[slot->pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE, GPST_ERROR_STATE,
                   "gpst_task_emit: the pipeline has no WRITE stage");
     GPSTI_FAIL_IF(!path || !path[0], GPST_ERROR_ARGUMENT, "gpst_task_emit: path=%s: required", path ? "\"\"" : "NULL");
-    GPSTI_FAIL_IF(bytes > emit->room.bytes, GPST_ERROR_ARGUMENT,
+    GPSTI_FAIL_IF(bytes > file->room.bytes, GPST_ERROR_ARGUMENT,
                   "gpst_task_emit: bytes=%llu: more than the %llu that gpst_task_encoded gave",
-                  (unsigned long long)bytes, (unsigned long long)emit->room.bytes);
+                  (unsigned long long)bytes, (unsigned long long)file->room.bytes);
     const size_t path_bytes = strlen(path) + 1;
-    GPSTI_TRY(gpsti_slot_reserve_text(slot->pipeline, &emit->path, &emit->path_capacity, path_bytes));
-    memcpy(emit->path, path, path_bytes);
-    memset(&emit->write, 0, sizeof emit->write);
-    emit->write.path = emit->path;
-    emit->write.data = emit->room.data;
-    emit->write.bytes = bytes;
-    emit->write.sync = slot->pipeline->desc.fsync == GPST_FSYNC_FILE;
-    emit->write.dirty_bytes = slot->pipeline->desc.dirty_bytes;
-    emit->committed = false;
-    slot->out[task->output_index].n_emits++;
+    GPSTI_TRY(gpsti_slot_reserve_text(slot->pipeline, &file->path, &file->path_capacity, path_bytes));
+    memcpy(file->path, path, path_bytes);
+    memset(&file->write, 0, sizeof file->write);
+    file->write.path = file->path;
+    file->write.data = file->room.data;
+    file->write.bytes = bytes;
+    file->write.sync = slot->pipeline->desc.fsync == GPST_FSYNC_FILE;
+    file->write.dirty_bytes = slot->pipeline->desc.dirty_bytes;
+    file->committed = false;
+    slot->out[task->output_index].n_files++;
     return GPST_OK;
 }
 
@@ -434,10 +434,10 @@ GPSTI_PRIVATE gpst_result gpsti_slot_create(gpst_pipeline* pipeline, gpsti_slot*
     gpsti_host* const host = &pipeline->context->host;
     const uint32_t n = pipeline->n_outputs;
     slot->pipeline = pipeline;
-    slot->lanes[0].device = pipeline->context->device;
-    slot->lanes[0].on_host = pipeline->device_on_host;
-    slot->lanes[1].device = pipeline->context->cpu;
-    slot->lanes[1].on_host = true;
+    slot->works[0].device = pipeline->context->device;
+    slot->works[0].on_host = pipeline->device_on_host;
+    slot->works[1].device = pipeline->context->cpu;
+    slot->works[1].on_host = true;
     slot->job.slot = slot;
     slot->outputs = (gpst_image*)gpsti_alloc(host, n * sizeof *slot->outputs);
     slot->device_images = (gpst_image*)gpsti_alloc(host, n * sizeof *slot->device_images);
@@ -451,14 +451,14 @@ GPSTI_PRIVATE gpst_result gpsti_slot_create(gpst_pipeline* pipeline, gpsti_slot*
     return GPST_OK;
 }
 
-GPSTI_PRIVATE void gpsti_slot_free_emits(gpst_pipeline* pipeline, gpsti_emit* emit) {
+GPSTI_PRIVATE void gpsti_slot_free_files(gpst_pipeline* pipeline, gpsti_output_file* file) {
     gpsti_host* const host = &pipeline->context->host;
-    while (emit) {
-        gpsti_emit* const next = emit->next;
-        if (emit->path)
-            gpsti_free(host, emit->path, emit->path_capacity);
-        gpsti_free(host, emit, sizeof *emit);
-        emit = next;
+    while (file) {
+        gpsti_output_file* const next = file->next;
+        if (file->path)
+            gpsti_free(host, file->path, file->path_capacity);
+        gpsti_free(host, file, sizeof *file);
+        file = next;
     }
 }
 
@@ -470,7 +470,7 @@ GPSTI_PRIVATE void gpsti_slot_destroy(gpst_pipeline* pipeline, gpsti_slot* slot)
     if (slot->out)
         gpsti_slot_give_back(slot);
     for (uint32_t i = 0; slot->out && i < n; i++)
-        gpsti_slot_free_emits(pipeline, slot->out[i].emits);
+        gpsti_slot_free_files(pipeline, slot->out[i].files);
     if (slot->text)
         gpsti_free(host, slot->text, slot->text_capacity);
     if (slot->outputs)

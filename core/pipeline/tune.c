@@ -34,7 +34,7 @@ GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_p
     out->writes = gpsti_tune_has(pipeline, GPSTI_STEP_WRITE);
     out->syncs = out->writes && desc->fsync != GPST_FSYNC_NONE;
     out->streams = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->context->device_info.asynchronous;
-    out->inside = pipeline->threads_inside;
+    out->inside = pipeline->kernel_threads;
     out->batch = pipeline->batch_most;
     out->preset = desc->preset;
     out->fixed.value[GPST_KNOB_SLOTS] = desc->n_slots;
@@ -93,7 +93,7 @@ GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_d
     } else if (gpsti_tune_is_given(&desc->settings)) {
         gpsti_tuner_load(tuner, &desc->settings);
     }
-    pipeline->threads_inside = tuner->now.value[GPST_KNOB_INSIDE];
+    pipeline->kernel_threads = tuner->now.value[GPST_KNOB_INSIDE];
     pipeline->n_slots = tuner->now.value[GPST_KNOB_SLOTS];
     pipeline->slots_capacity = pipeline->tune.on ? tuner->most.value[GPST_KNOB_SLOTS] : pipeline->n_slots;
 }
@@ -103,7 +103,7 @@ GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_d
 /* A knob that could not be moved stays where it was, for good. */
 GPSTI_PRIVATE void gpsti_tune_refused(gpst_pipeline* pipeline, gpst_knob knob, uint32_t value) {
     gpsti_tuner* const tuner = &pipeline->tune.tuner;
-    gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, knob, value, value);
+    gpst_tuner_decision* const decision = gpsti_tuner_add_decision(tuner, knob, value, value);
     gpsti_format(decision->reason, sizeof decision->reason, "%u refused: %.80s", tuner->now.value[knob],
                  gpst_last_reason());
     tuner->now.value[knob] = tuner->most.value[knob] = value;
@@ -149,7 +149,7 @@ GPSTI_INTERN uint32_t gpsti_tune_n_fit(const gpst_pipeline* pipeline) {
     return n < 1 ? 1 : n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-GPSTI_PRIVATE void gpsti_tune_note_device_bytes(const gpsti_slot* slot) {
+GPSTI_PRIVATE void gpsti_tune_count_device_bytes(const gpsti_slot* slot) {
     gpsti_a64* const most = &slot->pipeline->item_device_bytes;
     uint64_t bytes = slot->device_input.charged_bytes;
     for (uint32_t o = 0; o < slot->pipeline->n_outputs; o++)
@@ -241,7 +241,7 @@ GPSTI_PRIVATE void gpsti_tune_set_loop(gpst_pipeline* pipeline, gpst_run_mode lo
     const gpst_guard_report* const report = &pipeline->tune.guard.report;
     tuner->n_items = pipeline->items_ok + pipeline->items_failed;
     gpst_tuner_decision* const decision =
-        gpsti_tuner_note(tuner, GPST_KNOB_LOOP, tuner->now.value[GPST_KNOB_LOOP], (uint32_t)loop);
+        gpsti_tuner_add_decision(tuner, GPST_KNOB_LOOP, tuner->now.value[GPST_KNOB_LOOP], (uint32_t)loop);
     decision->items_per_s_before = report->engine_ns > 0.0 ? 1e9 / report->engine_ns : 0.0;
     decision->items_per_s_after = report->plain_ns > 0.0 ? 1e9 / report->plain_ns : 0.0;
     gpsti_copy_text(decision->reason, sizeof decision->reason, reason);
@@ -251,7 +251,7 @@ GPSTI_PRIVATE void gpsti_tune_set_loop(gpst_pipeline* pipeline, gpst_run_mode lo
 GPSTI_PRIVATE void gpsti_tune_obey(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
     /* As the block ran: one item at a time, whose kernels may have every core. */
-    const gpst_run_mode plain = pipeline->threads_inside > 1 ? GPST_RUN_PLAIN_INSIDE : GPST_RUN_PLAIN_SERIAL;
+    const gpst_run_mode plain = pipeline->kernel_threads > 1 ? GPST_RUN_PLAIN_INSIDE : GPST_RUN_PLAIN_SERIAL;
     gpsti_tune_set_loop(pipeline, tune->guard.plain ? plain : GPST_RUN_ENGINE, tune->guard.report.text);
     tune->plain_ns = 0.0;
     tune->n_drifted = 0;
@@ -302,16 +302,16 @@ GPSTI_PRIVATE void gpsti_tune_watch_plain(gpst_pipeline* pipeline, double item_n
     tune->paused = false;
 }
 
-GPSTI_INTERN void gpsti_tune_note_block(gpst_pipeline* pipeline, uint64_t n_items, int64_t block_ns) {
+GPSTI_INTERN void gpsti_tune_end_block(gpst_pipeline* pipeline, uint64_t n_items, int64_t block_ns) {
     gpsti_tune* const tune = &pipeline->tune;
-    tune->n_to_settle = pipeline->n_active;
+    tune->n_of_old_setting = pipeline->n_active;
     if (n_items == 0) { /* the source is dry, or the run cancelled */
         tune->paused = false;
     } else if (tune->guard.decided) {
         tune->guard.report.plain_items += n_items;
         gpsti_tune_watch_plain(pipeline, (double)block_ns / (double)n_items);
     } else {
-        gpsti_guard_note(&tune->guard, n_items, block_ns);
+        gpsti_guard_end_block(&tune->guard, n_items, block_ns);
         gpsti_tune_obey(pipeline);
     }
 }
@@ -326,7 +326,7 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     const bool moved = gpsti_tuner_judge(&tune->tuner, &window, pipeline->items_ok + pipeline->items_failed);
     if (moved)
         gpsti_tune_apply(pipeline);
-    tune->n_to_settle = moved ? gpsti_a32_load(&pipeline->in_flight) : 0;
+    tune->n_of_old_setting = moved ? gpsti_a32_load(&pipeline->in_flight) : 0;
     if (tune->tuner.n_decisions != n_decisions) /* other clocks, or another setting */
         gpsti_guard_forget(&tune->guard);
     if (tune->tuner.state == GPSTI_TUNER_FROZEN && !moved)
@@ -336,17 +336,17 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN void gpsti_tune_open(gpst_pipeline* pipeline) {
     gpsti_tune_apply(pipeline);
-    pipeline->tune.n_to_settle = pipeline->n_active; /* the first ones find no memory, and caches cold */
+    pipeline->tune.n_of_old_setting = pipeline->n_active; /* the first ones find no memory, and caches cold */
 }
 
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_tune* const tune = &pipeline->tune;
-    gpsti_tune_note_device_bytes(slot);
+    gpsti_tune_count_device_bytes(slot);
     if (!tune->on || tune->paused || gpsti_a32_load(&pipeline->open) == 0 || slot->item.result == GPST_ERROR_CANCELLED)
         return;
-    if (tune->n_to_settle > 0) {
-        if (--tune->n_to_settle == 0)
+    if (tune->n_of_old_setting > 0) {
+        if (--tune->n_of_old_setting == 0)
             gpsti_tune_open_window(pipeline);
         return;
     }

@@ -52,7 +52,7 @@ GPSTI_INTERN int64_t gpsti_histogram_quantile(const gpsti_histogram* histogram, 
 
 /* ---- stage clocks ---------------------------------------------------------------- */
 
-GPSTI_INTERN void gpsti_work_note(int64_t* seen_ns, int64_t busy_ns) {
+GPSTI_INTERN void gpsti_work_average(int64_t* seen_ns, int64_t busy_ns) {
     *seen_ns += *seen_ns != 0 ? (busy_ns - *seen_ns) / 8 : busy_ns;
     if (*seen_ns <= 0)
         *seen_ns = 1;
@@ -67,7 +67,7 @@ GPSTI_INTERN void gpsti_clock_add(gpsti_clock* clock, int64_t busy_ns, int64_t w
     clock->wait_ns += wait_ns;
     gpsti_histogram_add(&clock->histogram, busy_ns);
     if (!failed)
-        gpsti_work_note(&clock->usual_ns, busy_ns);
+        gpsti_work_average(&clock->usual_ns, busy_ns);
 }
 
 GPSTI_INTERN void gpsti_clock_add_untimed(gpsti_clock* clock, int64_t wait_ns, uint64_t bytes) {

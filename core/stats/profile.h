@@ -28,16 +28,16 @@ typedef enum gpst_resource {
 typedef struct gpst_stage_stats {
     char name[32];
     gpst_resource resource;
-    uint64_t count;         /* services: one an item, or one an output */
-    uint64_t timed;         /* of them, those whose time was taken: of a device's that are brief, one soon after the
+    uint64_t count; /* services: one an item, or one an output */
+    uint64_t timed; /* of them, those whose time was taken: of a device's that are brief, one soon after the
                                other, of items of one size, some in a row; the others are taken to be like these */
     uint64_t failed;
-    uint64_t bytes;         /* moved by this stage */
-    int64_t busy_ns;        /* summed service time; over 1 thread it may exceed the wall */
-    int64_t wait_ns;        /* summed time from runnable to running */
-    int64_t cpu_ns;         /* thread CPU time, scaled up from the services that were sampled */
+    uint64_t bytes;  /* moved by this stage */
+    int64_t busy_ns; /* summed service time; over 1 thread it may exceed the wall */
+    int64_t wait_ns; /* summed time from runnable to running */
+    int64_t cpu_ns;  /* thread CPU time, scaled up from the services that were sampled */
     int64_t p50_ns, p90_ns, p99_ns, p999_ns, max_ns; /* of the services that were timed; within 1/16 of what is true */
-    double occupancy;       /* mean number of services running, over the wall time */
+    double occupancy;                                /* mean number of services running, over the wall time */
 } gpst_stage_stats;
 
 /* gpst_verdict -- which resource bounds a run, how busy each is, and what fixing it could give at most
@@ -53,15 +53,15 @@ typedef struct gpst_stage_stats {
    Since        0.1
 */
 typedef struct gpst_verdict {
-    gpst_resource bound;    /* the largest demand; NONE = latency-bound (nothing above 70 %) */
-    double efficiency;      /* bound time / measured time, 0..1 */
-    double bound_s;         /* n_items * largest demand + one item's fill and drain */
+    gpst_resource bound;               /* the largest demand; NONE = latency-bound (nothing above 70 %) */
+    double efficiency;                 /* bound time / measured time, 0..1 */
+    double bound_s;                    /* n_items * largest demand + one item's fill and drain */
     double share[GPST_RESOURCE_COUNT]; /* demand / measured period: how busy, 0..1 */
-    double others;          /* share of the cores that other programs took meanwhile, 0..1; 0 = none, or not known: runs
+    double others; /* share of the cores that other programs took meanwhile, 0..1; 0 = none, or not known: runs
                                below half a second, a process that may not run on every core, no Linux. Where they and
                                the run together had more than 70 % of the cores the run is bound by them: bound is
                                   CPU */
-    double cap[GPST_RESOURCE_COUNT];   /* what removing all cost of it could give at most, >= 1 */
+    double cap[GPST_RESOURCE_COUNT]; /* what removing all cost of it could give at most, >= 1 */
     char text[256];
 } gpst_verdict;
 

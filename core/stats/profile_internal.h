@@ -21,7 +21,7 @@ GPSTI_INTERN void gpsti_histogram_add(gpsti_histogram* histogram, int64_t value_
 GPSTI_INTERN int64_t gpsti_histogram_quantile(const gpsti_histogram* histogram, double fraction);
 
 /* Takes a service's time into about how long they take. */
-GPSTI_INTERN void gpsti_work_note(int64_t* seen_ns, int64_t busy_ns);
+GPSTI_INTERN void gpsti_work_average(int64_t* seen_ns, int64_t busy_ns);
 
 /* One stage's clock. Not thread-safe: its owner has a lock. */
 typedef struct gpsti_clock {
@@ -29,10 +29,10 @@ typedef struct gpsti_clock {
     gpst_resource resource;
     uint64_t count, failed, bytes;
     int64_t busy_ns, wait_ns;
-    int64_t usual_ns; /* a service, about, of the latest ones that were timed */
-    int64_t setup_ns; /* of busy_ns: in which its callers made memory that stays */
+    int64_t usual_ns;                /* a service, about, of the latest ones that were timed */
+    int64_t setup_ns;                /* of busy_ns: in which its callers made memory that stays */
     uint64_t cpu_samples, cpu_count; /* cpu_count: what count was at the latest one */
-    int64_t cpu_ns, cpu_busy_ns; /* CPU time of the sampled services, and their service time */
+    int64_t cpu_ns, cpu_busy_ns;     /* CPU time of the sampled services, and their service time */
     gpsti_histogram histogram;
 } gpsti_clock;
 
@@ -65,13 +65,13 @@ GPSTI_INTERN void gpsti_busy_close(gpsti_busy* busy, int64_t end_ns);
 typedef struct gpsti_verdict_input {
     uint64_t n_items;
     int64_t wall_ns;
-    int64_t demand_ns[GPST_RESOURCE_COUNT]; /* of the whole run */
-    double others;                          /* share of the cores that other programs took */
-    int64_t alone_ns;                       /* one item's way through all stages with nothing in its way */
+    int64_t demand_ns[GPST_RESOURCE_COUNT];   /* of the whole run */
+    double others;                            /* share of the cores that other programs took */
+    int64_t alone_ns;                         /* one item's way through all stages with nothing in its way */
     int64_t alone_on_ns[GPST_RESOURCE_COUNT]; /* what of it is spent on each resource */
-    uint32_t n_slots;                       /* items in flight at most; 0 = any number */
-    bool serial;                            /* one item after the other: what is saved on one is saved on all */
-    int64_t serial_cpu_ns;                  /* serial: how long the loop computed */
+    uint32_t n_slots;                         /* items in flight at most; 0 = any number */
+    bool serial;                              /* one item after the other: what is saved on one is saved on all */
+    int64_t serial_cpu_ns;                    /* serial: how long the loop computed */
     /* The stage that is nearest to what its own concurrency allows: busy time over concurrency, and the part of it
        that each resource has a share in. "" = every stage may run any number of times at once. on_workers: of all that
        workers do, which wait in this one for longest, over their number. */

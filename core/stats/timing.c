@@ -53,7 +53,7 @@ GPSTI_PRIVATE void gpsti_timing_plan(gpsti_timing* timing) {
     gpsti_a64_store(&timing->to, from + n);
 }
 
-GPSTI_PRIVATE void gpsti_timing_note_before(gpsti_timing* timing, const gpsti_busy* busy) {
+GPSTI_PRIVATE void gpsti_timing_save_busy(gpsti_timing* timing, const gpsti_busy* busy) {
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
         timing->before_ns[r] = busy[r].busy_ns;
 }
@@ -63,7 +63,7 @@ GPSTI_PRIVATE void gpsti_timing_begin(gpsti_timing* timing, const gpsti_busy* bu
     timing->first = item->number;
     timing->first_ns = item->now_ns;
     timing->n_since = timing->n_known = 0;
-    gpsti_timing_note_before(timing, busy);
+    gpsti_timing_save_busy(timing, busy);
 }
 
 GPSTI_PRIVATE void gpsti_timing_end(gpsti_timing* timing, gpsti_busy* busy) {
@@ -94,13 +94,13 @@ GPSTI_PRIVATE void gpsti_timing_compare(gpsti_timing* timing, gpsti_busy* busy, 
 }
 
 GPSTI_PRIVATE bool gpsti_timing_is_brief(const gpsti_timing* timing) {
-    return timing->way_ns < GPSTI_TIMING_BRIEF_NS && timing->period_ns < GPSTI_TIMING_BRIEF_NS;
+    return timing->device_ns < GPSTI_TIMING_BRIEF_NS && timing->period_ns < GPSTI_TIMING_BRIEF_NS;
 }
 
 /* While all are timed: is it time for a few only? The first half of them found caches cold, or began together. */
 GPSTI_PRIVATE void gpsti_timing_settle(gpsti_timing* timing, const gpsti_busy* busy) {
     if (timing->n_groups == timing->n_wanted / 2) {
-        gpsti_timing_note_before(timing, busy);
+        gpsti_timing_save_busy(timing, busy);
         timing->n_items = 0;
     }
     if (timing->n_groups < timing->n_wanted || !gpsti_timing_is_brief(timing))
@@ -127,11 +127,11 @@ GPSTI_PRIVATE void gpsti_timing_take(gpsti_timing* timing, gpsti_busy* busy, con
         gpsti_timing_add_rates(timing, busy);
 }
 
-GPSTI_PRIVATE void gpsti_timing_note_group(gpsti_timing* timing, const gpsti_timing_item* item) {
+GPSTI_PRIVATE void gpsti_timing_add_group(gpsti_timing* timing, const gpsti_timing_item* item) {
     if (timing->latest_ns > 0)
-        gpsti_work_note(&timing->period_ns, item->now_ns - timing->latest_ns);
-    if (item->way_ns > 0)
-        gpsti_work_note(&timing->way_ns, item->way_ns);
+        gpsti_work_average(&timing->period_ns, item->now_ns - timing->latest_ns);
+    if (item->device_ns > 0)
+        gpsti_work_average(&timing->device_ns, item->device_ns);
     timing->latest_ns = item->now_ns;
     timing->latest = item->number;
 }
@@ -140,12 +140,12 @@ GPSTI_INTERN gpsti_timing_use gpsti_timing_enter(gpsti_timing* timing, gpsti_bus
                                                  const gpsti_timing_item* item) {
     const uint64_t number = item->number;
     const bool is_next = timing->n_wanted == 0 || number != timing->latest; /* items of a group come together */
-    const bool is_timed = item->way_ns > 0;
+    const bool is_timed = item->device_ns > 0;
     gpsti_timing_compare(timing, busy, item);
     if (gpsti_timing_is_all(timing) && is_next)
         gpsti_timing_settle(timing, busy);
     if (is_next)
-        gpsti_timing_note_group(timing, item);
+        gpsti_timing_add_group(timing, item);
     if (gpsti_timing_is_all(timing) && is_timed) {
         timing->n_groups += is_next ? 1 : 0;
         timing->n_items++;

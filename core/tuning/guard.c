@@ -32,7 +32,7 @@ GPSTI_INTERN uint64_t gpsti_guard_ask(gpsti_guard* guard, double engine_ns, doub
     return n < GPSTI_GUARD_MOST ? n : GPSTI_GUARD_MOST;
 }
 
-GPSTI_INTERN void gpsti_guard_note(gpsti_guard* guard, uint64_t n_items, int64_t block_ns) {
+GPSTI_INTERN void gpsti_guard_end_block(gpsti_guard* guard, uint64_t n_items, int64_t block_ns) {
     guard->report.plain_ns = (double)block_ns / (double)n_items;
     guard->report.plain_items += n_items;
     gpsti_guard_decide(guard, true);

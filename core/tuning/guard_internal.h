@@ -17,7 +17,7 @@ typedef struct gpsti_guard {
    has decided now. */
 GPSTI_INTERN uint64_t gpsti_guard_ask(gpsti_guard* guard, double engine_ns, double plain_ns, uint64_t n_left);
 /* They took block_ns, one after the other. Decides. */
-GPSTI_INTERN void gpsti_guard_note(gpsti_guard* guard, uint64_t n_items, int64_t block_ns);
+GPSTI_INTERN void gpsti_guard_end_block(gpsti_guard* guard, uint64_t n_items, int64_t block_ns);
 /* What was measured is of other clocks: all over again. */
 GPSTI_INTERN void gpsti_guard_forget(gpsti_guard* guard);
 

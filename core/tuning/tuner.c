@@ -7,19 +7,19 @@
 
 #include <string.h>
 
-#define GPSTI_TUNER_FILES 4    /* reads and writes in flight at the start, */
-#define GPSTI_TUNER_SYNCED 16  /* and writes that are synced: the disk takes many at once for the price of one */
-#define GPSTI_TUNER_STREAMS 3  /* one item uploads, one is computed, one downloads */
-#define GPSTI_TUNER_SPARE 2    /* slots for what has ended and what is about to begin */
-#define GPSTI_TUNER_MOST 64    /* files at once: the threads of a reader or a writer */
+#define GPSTI_TUNER_FILES 4   /* reads and writes in flight at the start, */
+#define GPSTI_TUNER_SYNCED 16 /* and writes that are synced: the disk takes many at once for the price of one */
+#define GPSTI_TUNER_STREAMS 3 /* one item uploads, one is computed, one downloads */
+#define GPSTI_TUNER_SPARE 2   /* slots for what has ended and what is about to begin */
+#define GPSTI_TUNER_MOST 64   /* files at once: the threads of a reader or a writer */
 #define GPSTI_TUNER_SLOT_BYTES ((uint64_t)256 << 20) /* of memory for a trial of slots, at most: page-locking is slow */
-#define GPSTI_TUNER_FULL 0.85  /* a limit that is used so far is what holds things up */
-#define GPSTI_TUNER_WIN 0.02   /* a smaller gain is none */
-#define GPSTI_TUNER_DRIFT 0.20 /* another rate is another job */
-#define GPSTI_TUNER_PATIENCE 2 /* trials without a gain, or windows that drift, in a row */
+#define GPSTI_TUNER_FULL 0.85                        /* a limit that is used so far is what holds things up */
+#define GPSTI_TUNER_WIN 0.02                         /* a smaller gain is none */
+#define GPSTI_TUNER_DRIFT 0.20                       /* another rate is another job */
+#define GPSTI_TUNER_PATIENCE 2                       /* trials without a gain, or windows that drift, in a row */
 
-GPSTI_INTERN gpst_tuner_decision* gpsti_tuner_note(gpsti_tuner* tuner, gpst_knob knob, uint32_t before,
-                                                   uint32_t after) {
+GPSTI_INTERN gpst_tuner_decision* gpsti_tuner_add_decision(gpsti_tuner* tuner, gpst_knob knob, uint32_t before,
+                                                           uint32_t after) {
     const uint32_t last = GPST_MAX_DECISIONS - 1;
     const uint32_t place = tuner->n_decisions < last ? tuner->n_decisions : last;
     gpst_tuner_decision* const decision = &tuner->decisions[place];
@@ -38,7 +38,7 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_clamp(uint64_t value, uint32_t least, uint32_
 
 GPSTI_PRIVATE void gpsti_tuner_say(gpsti_tuner* tuner, const char* how) {
     const uint32_t* const now = tuner->now.value;
-    gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0);
+    gpst_tuner_decision* const decision = gpsti_tuner_add_decision(tuner, GPST_KNOB_NONE, 0, 0);
     gpsti_format(decision->reason, sizeof decision->reason,
                  "%s workers=%u slots=%u reads=%u writes=%u streams=%u batch=%u", how, now[GPST_KNOB_WORKERS],
                  now[GPST_KNOB_SLOTS], now[GPST_KNOB_READS], now[GPST_KNOB_WRITES], now[GPST_KNOB_STREAMS],
@@ -222,7 +222,7 @@ GPSTI_PRIVATE bool gpsti_tuner_is_late(const gpsti_tuner_window* window) {
 }
 
 GPSTI_PRIVATE void gpsti_tuner_freeze(gpsti_tuner* tuner, const gpsti_tuner_window* window, gpst_resource fullest) {
-    gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0);
+    gpst_tuner_decision* const decision = gpsti_tuner_add_decision(tuner, GPST_KNOB_NONE, 0, 0);
     decision->items_per_s_before = decision->items_per_s_after = tuner->kept_rate;
     if (gpsti_tuner_is_late(window))
         gpsti_copy_text(decision->reason, sizeof decision->reason, "frozen: too few items are left to try more");
@@ -258,7 +258,7 @@ GPSTI_PRIVATE void gpsti_tuner_end_trial(gpsti_tuner* tuner, const gpsti_tuner_w
     const uint32_t before = tuner->kept.value[knob], tried = tuner->now.value[knob];
     const double noise = window->noise + tuner->kept_window.noise;
     const bool won = rate > tuner->kept_rate * (1.0 + (noise > GPSTI_TUNER_WIN ? noise : GPSTI_TUNER_WIN));
-    gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, knob, before, won ? tried : before);
+    gpst_tuner_decision* const decision = gpsti_tuner_add_decision(tuner, knob, before, won ? tried : before);
     decision->items_per_s_before = tuner->kept_rate;
     decision->items_per_s_after = rate;
     if (won) {
@@ -287,7 +287,7 @@ GPSTI_PRIVATE bool gpsti_tuner_drifts(gpsti_tuner* tuner, const gpsti_tuner_wind
     tuner->n_drifted = differs ? tuner->n_drifted + 1 : 0;
     if (tuner->n_drifted < GPSTI_TUNER_PATIENCE)
         return false;
-    gpst_tuner_decision* const decision = gpsti_tuner_note(tuner, GPST_KNOB_NONE, 0, 0);
+    gpst_tuner_decision* const decision = gpsti_tuner_add_decision(tuner, GPST_KNOB_NONE, 0, 0);
     decision->items_per_s_before = tuner->kept_rate;
     decision->items_per_s_after = rate;
     gpsti_copy_text(decision->reason, sizeof decision->reason, "looks again: the clocks have drifted");

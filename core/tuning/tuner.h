@@ -30,10 +30,10 @@ typedef enum gpst_tune {
 } gpst_tune;
 
 typedef enum gpst_preset { /* how deep queues may become (or the workers and 4, where that is more), nothing else */
-    GPST_PRESET_DEFAULT = 0,    /* BALANCED */
-    GPST_PRESET_LATENCY = 1,    /* at most 20 items in flight, none to spare */
-    GPST_PRESET_BALANCED = 2,   /* at most 100, 2 to spare */
-    GPST_PRESET_THROUGHPUT = 3  /* at most 200 */
+                           GPST_PRESET_DEFAULT = 0,   /* BALANCED */
+                           GPST_PRESET_LATENCY = 1,   /* at most 20 items in flight, none to spare */
+                           GPST_PRESET_BALANCED = 2,  /* at most 100, 2 to spare */
+                           GPST_PRESET_THROUGHPUT = 3 /* at most 200 */
 } gpst_preset;
 
 /* gpst_settings -- a value for every knob; 0 = not said: the default, or what the tuner finds
@@ -53,9 +53,9 @@ typedef struct gpst_settings {
    Since        0.1
 */
 typedef struct gpst_tuner_decision {
-    uint64_t item;          /* items that were done by then */
-    gpst_knob knob;         /* NONE: froze, or looks again */
-    uint32_t before, after; /* the knob's values; equal when a trial was taken back */
+    uint64_t item;                                /* items that were done by then */
+    gpst_knob knob;                               /* NONE: froze, or looks again */
+    uint32_t before, after;                       /* the knob's values; equal when a trial was taken back */
     double items_per_s_before, items_per_s_after; /* 0 = not measured */
     char reason[128];
 } gpst_tuner_decision;
@@ -66,11 +66,11 @@ typedef struct gpst_tuner_decision {
    Since        0.1
 */
 typedef struct gpst_guard_report {
-    double engine_ns;       /* mean time an item, 0 = not known */
-    double plain_ns;        /* likewise of the plain loop */
-    bool measured;          /* by a block of plain items within the run; else estimated from the stages' clocks */
-    uint64_t plain_items;   /* items that went through the plain loop for that */
-    char text[160];         /* the decision in words; "" = nothing was compared */
+    double engine_ns;     /* mean time an item, 0 = not known */
+    double plain_ns;      /* likewise of the plain loop */
+    bool measured;        /* by a block of plain items within the run; else estimated from the stages' clocks */
+    uint64_t plain_items; /* items that went through the plain loop for that */
+    char text[160];       /* the decision in words; "" = nothing was compared */
 } gpst_guard_report;
 
 /* gpst_tuner_report -- the knobs as they are, what they may reach, and how they came there
@@ -80,10 +80,10 @@ typedef struct gpst_guard_report {
 */
 typedef struct gpst_tuner_report {
     bool on;
-    bool frozen;                /* nothing helps any more; drift of the clocks thaws it */
-    gpst_settings settings;     /* now */
-    gpst_settings least, most;  /* what budgets, presets and fixed values leave of every knob */
-    uint32_t n_decisions;       /* made; the first GPST_MAX_DECISIONS - 1 and the last are kept */
+    bool frozen;               /* nothing helps any more; drift of the clocks thaws it */
+    gpst_settings settings;    /* now */
+    gpst_settings least, most; /* what budgets, presets and fixed values leave of every knob */
+    uint32_t n_decisions;      /* made; the first GPST_MAX_DECISIONS - 1 and the last are kept */
     gpst_tuner_decision decisions[GPST_MAX_DECISIONS];
     gpst_guard_report guard;
 } gpst_tuner_report;

@@ -29,8 +29,8 @@ typedef struct gpsti_tuner_window {
     int64_t busy_ns[GPST_RESOURCE_COUNT];    /* H2D, GPU, D2H: at least one at work */
     int64_t cpu_ns;                          /* thread CPU time of everything */
     int64_t starved_ns;                      /* the source had inputs and no free slot */
-    uint64_t item_bytes; /* host memory that the largest item so far took */
-    uint64_t n_left;     /* items of the run that have not begun by its end; 0 = nobody knows */
+    uint64_t item_bytes;                     /* host memory that the largest item so far took */
+    uint64_t n_left;                         /* items of the run that have not begun by its end; 0 = nobody knows */
 } gpsti_tuner_window;
 
 typedef enum gpsti_tuner_state {
@@ -63,7 +63,8 @@ GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* sett
    still of the setting before. */
 GPSTI_INTERN bool gpsti_tuner_judge(gpsti_tuner* tuner, const gpsti_tuner_window* window, uint64_t n_items);
 /* A new line among the decisions. */
-GPSTI_INTERN gpst_tuner_decision* gpsti_tuner_note(gpsti_tuner* tuner, gpst_knob knob, uint32_t before, uint32_t after);
+GPSTI_INTERN gpst_tuner_decision* gpsti_tuner_add_decision(gpsti_tuner* tuner, gpst_knob knob, uint32_t before,
+                                                           uint32_t after);
 /* A value of the knob as text, in a gpst_settings's. False: it is none. */
 GPSTI_INTERN bool gpsti_setting_format(int knob, uint32_t value, char* out, size_t out_bytes);
 

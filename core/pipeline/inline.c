@@ -1,13 +1,13 @@
-/* core/pipeline/carry.c -- a thread carries a job from step to step, without the lock, until it has to wait for a file,
-   a device, its turn or a batch, or its item is over. The plain loop is the same way, on which nothing waits
-   elsewhere. */
+/* core/pipeline/inline.c -- a thread runs a job inline, step after step and without the lock, until the job must wait
+   for a file, a device, its turn or a batch, or its item ends. The plain loop is the same function; there nothing
+   is handed to another thread. */
 #include "../base/platform_internal.h"
 
 #include "../files/io_internal.h"
 #include "pipeline_internal.h"
 
-#define GPSTI_CARRY_INSIDE_PIXELS 262144 /* of a kernel's outputs: fewer are done before other threads are there */
-#define GPSTI_CARRY_WRITE_BYTES ((size_t)4 << 20) /* of an output that is not synced: more are the writer's */
+#define GPSTI_INLINE_ALL_CORES_PIXELS 262144 /* of a kernel's outputs: fewer are done before other threads are there */
+#define GPSTI_INLINE_WRITE_BYTES ((size_t)4 << 20) /* of an output that is not synced: more are the writer's */
 
 GPSTI_PRIVATE void gpsti_run_lock(gpsti_run* run) {
     gpsti_mutex_lock(&run->pipeline->context->scheduler->mutex);
@@ -26,40 +26,40 @@ GPSTI_PRIVATE void gpsti_run_keep(gpsti_run* run, const gpsti_service* service) 
     run->services[run->n++] = *service;
 }
 
-GPSTI_PRIVATE gpsti_step* gpsti_carry_step_of(const gpsti_job* job) { return &job->slot->pipeline->steps[job->step]; }
+GPSTI_PRIVATE gpsti_step* gpsti_inline_step_of(const gpsti_job* job) { return &job->slot->pipeline->steps[job->step]; }
 
 /* Not by several at once, but for an item's outputs. */
-GPSTI_PRIVATE void gpsti_carry_fail(gpsti_job* job, gpst_result result, const char* reason) {
+GPSTI_PRIVATE void gpsti_inline_fail(gpsti_job* job, gpst_result result, const char* reason) {
     gpst_pipeline* const pipeline = job->slot->pipeline;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
-    gpsti_slot_fail(job->slot, result, gpsti_step_name(pipeline, gpsti_carry_step_of(job)), reason);
+    gpsti_slot_fail(job->slot, result, gpsti_step_name(pipeline, gpsti_inline_step_of(job)), reason);
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
 }
 
 /* ---- from step to step ------------------------------------------------------------------------ */
 
 /* The outputs that nobody has taken are for whoever comes. Locked. */
-GPSTI_PRIVATE void gpsti_carry_hand_out(gpsti_slot* slot) {
+GPSTI_PRIVATE void gpsti_inline_offer_outputs(gpsti_slot* slot) {
     while (slot->next_output < slot->pipeline->n_outputs)
         gpsti_flight_send(&slot->out[slot->next_output++].job, slot->job.step);
 }
 
 /* The owner works through the outputs; in a plain loop alone, one after the other through all their steps, while its
    bytes are in the cache. */
-GPSTI_PRIVATE gpsti_job* gpsti_carry_share_out(gpsti_run* run, gpsti_slot* slot) {
+GPSTI_PRIVATE gpsti_job* gpsti_inline_split(gpsti_run* run, gpsti_slot* slot) {
     gpsti_run_lock(run);
     slot->pending = run->pipeline->n_outputs;
     slot->next_output = 1;
     slot->out[0].job.step = slot->job.step;
     slot->out[0].job.ready_ns = 0;
     if (!gpsti_flight_is_plain(run->pipeline))
-        gpsti_carry_hand_out(slot);
+        gpsti_inline_offer_outputs(slot);
     gpsti_run_unlock(run);
     return &slot->out[0].job;
 }
 
 /* An output is through its steps: the next one, or with the last one the item goes on. */
-GPSTI_PRIVATE gpsti_job* gpsti_carry_join(gpsti_run* run, gpsti_slot* slot) {
+GPSTI_PRIVATE gpsti_job* gpsti_inline_join(gpsti_run* run, gpsti_slot* slot) {
     gpst_pipeline* const pipeline = run->pipeline;
     gpsti_job* next = NULL;
     gpsti_run_lock(run);
@@ -74,31 +74,31 @@ GPSTI_PRIVATE gpsti_job* gpsti_carry_join(gpsti_run* run, gpsti_slot* slot) {
         next->step = slot->job.step;
         next->ready_ns = 0;
         if (!gpsti_flight_is_plain(pipeline))
-            gpsti_carry_hand_out(slot);
+            gpsti_inline_offer_outputs(slot);
     }
     gpsti_run_unlock(run);
     return next;
 }
 
-GPSTI_PRIVATE gpsti_job* gpsti_carry_next(gpsti_run* run, gpsti_job* job) {
+GPSTI_PRIVATE gpsti_job* gpsti_inline_next(gpsti_run* run, gpsti_job* job) {
     const uint32_t to = gpsti_flight_next_step(job->slot, job->step);
     if (job != &job->slot->job && !run->pipeline->steps[to].per_output)
-        return gpsti_carry_join(run, job->slot);
+        return gpsti_inline_join(run, job->slot);
     job->step = to;
     job->ready_ns = 0;
     return job;
 }
 
-GPSTI_PRIVATE bool gpsti_carry_has_failed(gpsti_job* job, const gpsti_step* step) {
+GPSTI_PRIVATE bool gpsti_inline_has_failed(gpsti_job* job, const gpsti_step* step) {
     if (step->kind == GPSTI_STEP_FINISH)
         return false;
     if (gpsti_a32_load(&job->slot->pipeline->cancel) != 0 && !gpsti_slot_has_failed(job->slot))
-        gpsti_carry_fail(job, GPST_ERROR_CANCELLED, "cancelled");
+        gpsti_inline_fail(job, GPST_ERROR_CANCELLED, "cancelled");
     return gpsti_slot_has_failed(job->slot);
 }
 
 /* In place of its end: it has failed because others have the memory. */
-GPSTI_PRIVATE gpsti_job* gpsti_carry_restart(gpsti_run* run, gpsti_job* job, gpsti_step* finish) {
+GPSTI_PRIVATE gpsti_job* gpsti_inline_restart(gpsti_run* run, gpsti_job* job, gpsti_step* finish) {
     gpsti_run_lock(run);
     finish->running -= run->entered ? 1 : 0; /* its turn is still to come */
     run->entered = false;
@@ -109,48 +109,48 @@ GPSTI_PRIVATE gpsti_job* gpsti_carry_restart(gpsti_run* run, gpsti_job* job, gps
 }
 
 /* What else is ready goes along, as far as the knob allows. Locked. */
-GPSTI_PRIVATE void gpsti_carry_gather(gpsti_step* step, gpsti_slot* first) {
+GPSTI_PRIVATE void gpsti_inline_gather(gpsti_step* step, gpsti_slot* first) {
     gpsti_slot* last = first;
     step->on_device++;
-    first->companion = NULL;
+    first->next_in_batch = NULL;
     first->device_wait_ns = gpsti_now_ns() - first->job.ready_ns;
     for (uint32_t n = 1; n < step->batch && !first->on_cpu && !first->single; n++) {
-        gpsti_job* const job = gpsti_queue_take_companion(step);
+        gpsti_job* const job = gpsti_queue_take_next_in_batch(step);
         if (!job)
             return;
-        last->companion = job->slot;
+        last->next_in_batch = job->slot;
         last = job->slot;
-        last->companion = NULL;
+        last->next_in_batch = NULL;
         last->started = true;
         last->device_wait_ns = gpsti_now_ns() - job->ready_ns;
     }
 }
 
 /* The next job that may run in this step, if there is one. Locked. */
-GPSTI_INTERN gpsti_job* gpsti_carry_take(gpsti_run* run, gpsti_step* step) {
+GPSTI_INTERN gpsti_job* gpsti_inline_take(gpsti_run* run, gpsti_step* step) {
     const uint32_t n_running = step->running;
     gpsti_job* const job = gpsti_queue_take(step);
     run->entered = step->running != n_running;
     if (run->entered && step->kind == GPSTI_STEP_OFFLOAD)
-        gpsti_carry_gather(step, job->slot);
+        gpsti_inline_gather(step, job->slot);
     if (job)
         job->slot->started = true;
     return job;
 }
 
-GPSTI_PRIVATE gpsti_job* gpsti_carry_enter(gpsti_run* run, gpsti_job* job) {
-    gpsti_step* const step = gpsti_carry_step_of(job);
+GPSTI_PRIVATE gpsti_job* gpsti_inline_enter(gpsti_run* run, gpsti_job* job) {
+    gpsti_step* const step = gpsti_inline_step_of(job);
     gpsti_run_lock(run);
     gpsti_queue_put(step, job);
     if (job != &job->slot->job && !gpsti_flight_is_plain(run->pipeline)) /* its item's others need not wait for it */
-        gpsti_carry_hand_out(job->slot);
-    job = gpsti_carry_take(run, step);
+        gpsti_inline_offer_outputs(job->slot);
+    job = gpsti_inline_take(run, step);
     gpsti_run_unlock(run);
     return job;
 }
 
 /* Others may come in where this one was. */
-GPSTI_PRIVATE void gpsti_carry_leave(gpsti_run* run, gpsti_step* step) {
+GPSTI_PRIVATE void gpsti_inline_leave(gpsti_run* run, gpsti_step* step) {
     if (!run->entered)
         return;
     run->entered = false;
@@ -160,7 +160,7 @@ GPSTI_PRIVATE void gpsti_carry_leave(gpsti_run* run, gpsti_step* step) {
 
 /* ---- the steps: each gives the job to go on with, or NULL where it waits elsewhere ------------- */
 
-GPSTI_PRIVATE gpsti_job* gpsti_carry_host(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+GPSTI_PRIVATE gpsti_job* gpsti_inline_host(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
     char reason[GPST_REASON_BYTES];
     gpsti_service service;
     gpsti_service_begin(&service, step, job);
@@ -168,23 +168,23 @@ GPSTI_PRIVATE gpsti_job* gpsti_carry_host(gpsti_run* run, gpsti_job* job, gpsti_
     gpsti_service_end(&service, result);
     gpsti_run_keep(run, &service);
     if (GPST_FAILED(result))
-        gpsti_carry_fail(job, result, reason);
+        gpsti_inline_fail(job, result, reason);
     if (run->entered) {
         gpsti_run_lock(run);
-        gpsti_carry_leave(run, step);
+        gpsti_inline_leave(run, step);
         gpsti_run_unlock(run);
     }
-    return gpsti_carry_next(run, job);
+    return gpsti_inline_next(run, job);
 }
 
 /* On the reader's thread. */
-GPSTI_PRIVATE void gpsti_carry_read_done(gpst_read* read) {
+GPSTI_PRIVATE void gpsti_inline_read_done(gpst_read* read) {
     gpsti_slot* const slot = (gpsti_slot*)read->user_data;
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
     pipeline->n_reading--;
-    (void)gpsti_a32_add(&pipeline->n_elsewhere, UINT32_MAX);
+    (void)gpsti_a32_add(&pipeline->n_parked, UINT32_MAX);
     gpsti_account_read(pipeline, slot);
     slot->item.file_data = slot->file.data;
     slot->item.file_bytes = read->bytes;
@@ -195,7 +195,7 @@ GPSTI_PRIVATE void gpsti_carry_read_done(gpst_read* read) {
 }
 
 /* The system is told of the files behind one that waits for it. Not locked. */
-GPSTI_PRIVATE void gpsti_carry_advise(gpst_pipeline* pipeline, uint64_t index) {
+GPSTI_PRIVATE void gpsti_inline_advise(gpst_pipeline* pipeline, uint64_t index) {
     const gpst_pipeline_desc* const desc = &pipeline->desc;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     const uint64_t end = index + 2 * (uint64_t)desc->n_reads;
@@ -208,7 +208,7 @@ GPSTI_PRIVATE void gpsti_carry_advise(gpst_pipeline* pipeline, uint64_t index) {
 }
 
 /* True: the reader's threads have the read. */
-GPSTI_PRIVATE bool gpsti_carry_park_read(gpsti_run* run, gpsti_job* job) {
+GPSTI_PRIVATE bool gpsti_inline_park_read(gpsti_run* run, gpsti_job* job) {
     gpst_pipeline* const pipeline = run->pipeline;
     gpsti_slot* const slot = job->slot;
     const uint64_t index = slot->item.index;
@@ -216,24 +216,24 @@ GPSTI_PRIVATE bool gpsti_carry_park_read(gpsti_run* run, gpsti_job* job) {
                          gpsti_reader_goes_by_cache(pipeline->reader, &slot->read);
     if (GPST_FAILED(gpsti_reader_start(pipeline->reader))) /* no thread is to be had: on this one, then */
         return false;
-    slot->read.done = gpsti_carry_read_done;
+    slot->read.done = gpsti_inline_read_done;
     gpsti_run_lock(run);
     gpsti_a32_store(&pipeline->reads_wait, 1);
     pipeline->n_reading++;
-    (void)gpsti_a32_add(&pipeline->n_elsewhere, 1);
+    (void)gpsti_a32_add(&pipeline->n_parked, 1);
     job->ready_ns = gpsti_now_ns();
     const bool parked = !GPST_FAILED(gpst_reader_submit(pipeline->reader, &slot->read));
     if (!parked) {
         pipeline->n_reading--;
-        (void)gpsti_a32_add(&pipeline->n_elsewhere, UINT32_MAX);
+        (void)gpsti_a32_add(&pipeline->n_parked, UINT32_MAX);
     }
     gpsti_run_unlock(run);
     if (parked && advises)
-        gpsti_carry_advise(pipeline, index);
+        gpsti_inline_advise(pipeline, index);
     return parked;
 }
 
-GPSTI_PRIVATE gpsti_job* gpsti_carry_read(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+GPSTI_PRIVATE gpsti_job* gpsti_inline_read(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
     gpst_pipeline* const pipeline = run->pipeline;
     gpsti_slot* const slot = job->slot;
     const bool plain = gpsti_flight_is_plain(pipeline);
@@ -243,7 +243,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_carry_read(gpsti_run* run, gpsti_job* job, gpsti_
     if (plain)
         gpsti_reader_read_plain(pipeline->context, &slot->read, &pipeline->cancel);
     else if (!gpsti_reader_try(pipeline->reader, &slot->read)) {
-        if (gpsti_carry_park_read(run, job))
+        if (gpsti_inline_park_read(run, job))
             return NULL;
         gpsti_reader_read_here(pipeline->reader, &slot->read);
     } else {
@@ -255,19 +255,19 @@ GPSTI_PRIVATE gpsti_job* gpsti_carry_read(gpsti_run* run, gpsti_job* job, gpsti_
     slot->item.file_data = slot->file.data;
     slot->item.file_bytes = slot->read.bytes;
     if (GPST_FAILED(slot->read.result))
-        gpsti_carry_fail(job, slot->read.result, slot->read.reason);
-    return gpsti_carry_next(run, job);
+        gpsti_inline_fail(job, slot->read.result, slot->read.reason);
+    return gpsti_inline_next(run, job);
 }
 
 /* On the writer's thread. */
-GPSTI_PRIVATE void gpsti_carry_write_done(gpsti_write* write) {
-    gpsti_emit* const emit = (gpsti_emit*)write->user_data;
-    gpsti_slot* const slot = emit->slot;
+GPSTI_PRIVATE void gpsti_inline_write_done(gpsti_write* write) {
+    gpsti_output_file* const file = (gpsti_output_file*)write->user_data;
+    gpsti_slot* const slot = file->slot;
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_output* const output = &slot->out[emit->output];
+    gpsti_output* const output = &slot->out[file->output];
     gpsti_mutex_lock(&scheduler->mutex);
-    (void)gpsti_a32_add(&pipeline->n_elsewhere, UINT32_MAX);
+    (void)gpsti_a32_add(&pipeline->n_parked, UINT32_MAX);
     const gpsti_step* const step = &pipeline->steps[pipeline->n_steps - 2];
     gpsti_job* const job = step->per_output ? &output->job : &slot->job;
     gpsti_account_write(pipeline, write, job->ready_ns);
@@ -283,72 +283,72 @@ GPSTI_PRIVATE void gpsti_carry_write_done(gpsti_write* write) {
 }
 
 /* What is not synced computes: small files are written where they are. A plain loop writes all by itself. */
-GPSTI_PRIVATE bool gpsti_carry_writes_here(const gpst_pipeline* pipeline, const gpsti_output* output) {
+GPSTI_PRIVATE bool gpsti_inline_writes_here(const gpst_pipeline* pipeline, const gpsti_output* output) {
     size_t bytes = 0;
-    const gpsti_emit* emit = output->emits;
-    if (output->n_emits == 0 || gpsti_flight_is_plain(pipeline))
+    const gpsti_output_file* file = output->files;
+    if (output->n_files == 0 || gpsti_flight_is_plain(pipeline))
         return true;
-    for (uint32_t e = 0; e < output->n_emits; e++, emit = emit->next)
-        bytes += emit->write.bytes;
+    for (uint32_t e = 0; e < output->n_files; e++, file = file->next)
+        bytes += file->write.bytes;
     return pipeline->desc.fsync == GPST_FSYNC_NONE && !gpsti_io_models_disk(pipeline->context) &&
-           bytes <= GPSTI_CARRY_WRITE_BYTES;
+           bytes <= GPSTI_INLINE_WRITE_BYTES;
 }
 
-GPSTI_PRIVATE void gpsti_carry_write_here(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+GPSTI_PRIVATE void gpsti_inline_write_here(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
     gpsti_output* const output = &job->slot->out[job->output];
-    gpsti_emit* emit = output->emits;
-    for (uint32_t e = 0; e < output->n_emits && !gpsti_slot_has_failed(job->slot); e++, emit = emit->next) {
+    gpsti_output_file* file = output->files;
+    for (uint32_t e = 0; e < output->n_files && !gpsti_slot_has_failed(job->slot); e++, file = file->next) {
         gpsti_service service;
         gpsti_service_begin(&service, step, job);
-        gpsti_writer_write_here(run->pipeline->context, &emit->write);
-        service.bytes = emit->write.bytes;
-        gpsti_service_end(&service, emit->write.result);
+        gpsti_writer_write_here(run->pipeline->context, &file->write);
+        service.bytes = file->write.bytes;
+        gpsti_service_end(&service, file->write.result);
         gpsti_run_keep(run, &service);
-        if (GPST_FAILED(emit->write.result))
-            gpsti_carry_fail(job, emit->write.result, emit->write.reason);
+        if (GPST_FAILED(file->write.result))
+            gpsti_inline_fail(job, file->write.result, file->write.reason);
     }
 }
 
 /* The writer's threads have the files; which may be over before this returns. */
-GPSTI_PRIVATE void gpsti_carry_park_writes(gpsti_run* run, gpsti_job* job) {
+GPSTI_PRIVATE void gpsti_inline_park_writes(gpsti_run* run, gpsti_job* job) {
     gpst_pipeline* const pipeline = run->pipeline;
     gpsti_output* const output = &job->slot->out[job->output];
-    const uint32_t n_emits = output->n_emits;
-    gpsti_emit* emit = output->emits;
+    const uint32_t n_files = output->n_files;
+    gpsti_output_file* file = output->files;
     gpsti_run_lock(run);
     if (job != &job->slot->job)
-        gpsti_carry_hand_out(job->slot);
+        gpsti_inline_offer_outputs(job->slot);
     job->ready_ns = gpsti_now_ns();
-    output->writes_pending = n_emits;
-    (void)gpsti_a32_add(&pipeline->n_elsewhere, n_emits);
-    for (uint32_t e = 0; e < n_emits; e++) {
-        gpsti_emit* const next = emit->next;
-        emit->write.done = gpsti_carry_write_done;
-        emit->write.user_data = emit;
-        (void)gpsti_writer_submit(pipeline->writer, &emit->write); /* it has a thread, and is not retired */
-        emit = next;
+    output->writes_pending = n_files;
+    (void)gpsti_a32_add(&pipeline->n_parked, n_files);
+    for (uint32_t e = 0; e < n_files; e++) {
+        gpsti_output_file* const next = file->next;
+        file->write.done = gpsti_inline_write_done;
+        file->write.user_data = file;
+        (void)gpsti_writer_submit(pipeline->writer, &file->write); /* it has a thread, and is not retired */
+        file = next;
     }
     gpsti_run_unlock(run);
 }
 
-GPSTI_PRIVATE gpsti_job* gpsti_carry_write(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
-    if (gpsti_carry_writes_here(run->pipeline, &job->slot->out[job->output]) ||
+GPSTI_PRIVATE gpsti_job* gpsti_inline_write(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+    if (gpsti_inline_writes_here(run->pipeline, &job->slot->out[job->output]) ||
         GPST_FAILED(gpsti_writer_start(run->pipeline->writer))) {
-        gpsti_carry_write_here(run, job, step);
-        return gpsti_carry_next(run, job);
+        gpsti_inline_write_here(run, job, step);
+        return gpsti_inline_next(run, job);
     }
-    gpsti_carry_park_writes(run, job);
+    gpsti_inline_park_writes(run, job);
     return NULL;
 }
 
 /* The group of one item is over, one way or the other. Gives the step where it goes on. Locked. */
-GPSTI_PRIVATE uint32_t gpsti_carry_end_offload(gpsti_slot* slot, gpst_result result, const char* reason) {
+GPSTI_PRIVATE uint32_t gpsti_inline_end_offload(gpsti_slot* slot, gpst_result result, const char* reason) {
     gpst_pipeline* const pipeline = slot->pipeline;
-    const gpsti_step* const step = gpsti_carry_step_of(&slot->job);
+    const gpsti_step* const step = gpsti_inline_step_of(&slot->job);
     const bool again = GPST_FAILED(result) && gpsti_offload_fall_back(slot, result, reason);
     if (!GPST_FAILED(result))
         gpsti_offload_account(slot, step, slot->device_wait_ns);
-    slot->lane = NULL;
+    slot->work = NULL;
     if (again)
         return slot->job.step;
     if (GPST_FAILED(result)) {
@@ -359,17 +359,17 @@ GPSTI_PRIVATE uint32_t gpsti_carry_end_offload(gpsti_slot* slot, gpst_result res
 }
 
 /* Nobody knows whose fault it was: each item tries by itself, and those that can do well do. Locked. */
-GPSTI_PRIVATE uint32_t gpsti_carry_retry_single(gpsti_slot* slot) {
-    slot->lane = NULL;
+GPSTI_PRIVATE uint32_t gpsti_inline_retry_single(gpsti_slot* slot) {
+    slot->work = NULL;
     slot->single = true;
     slot->reason[0] = '\0';
     return slot->job.step;
 }
 
 /* The device is done with an item and its companions. Locked. */
-GPSTI_PRIVATE gpsti_job* gpsti_carry_end_submission(gpsti_slot* first, gpst_result result, const char* reason) {
+GPSTI_PRIVATE gpsti_job* gpsti_inline_end_submission(gpsti_slot* first, gpst_result result, const char* reason) {
     gpst_pipeline* const pipeline = first->pipeline;
-    const bool apart = GPST_FAILED(result) && first->companion;
+    const bool apart = GPST_FAILED(result) && first->next_in_batch;
     char why[GPST_REASON_BYTES];
     gpsti_copy_text(why, sizeof why, reason);
     pipeline->n_submissions++;
@@ -377,10 +377,10 @@ GPSTI_PRIVATE gpsti_job* gpsti_carry_end_submission(gpsti_slot* first, gpst_resu
     if (apart)
         gpsti_copy_text(pipeline->apart_reason, sizeof pipeline->apart_reason, why);
     for (gpsti_slot *slot = first, *next = NULL; slot; slot = next) {
-        next = slot->companion;
-        slot->companion = NULL;
+        next = slot->next_in_batch;
+        slot->next_in_batch = NULL;
         pipeline->n_submitted++;
-        const uint32_t to = apart ? gpsti_carry_retry_single(slot) : gpsti_carry_end_offload(slot, result, why);
+        const uint32_t to = apart ? gpsti_inline_retry_single(slot) : gpsti_inline_end_offload(slot, result, why);
         if (slot != first)
             gpsti_flight_send(&slot->job, to);
         else
@@ -391,7 +391,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_carry_end_submission(gpsti_slot* first, gpst_resu
 }
 
 /* On the device's thread, which may not call it: a worker goes on from here. */
-GPSTI_PRIVATE void gpsti_carry_device_done(void* user_data, gpst_result result) {
+GPSTI_PRIVATE void gpsti_inline_device_done(void* user_data, gpst_result result) {
     gpsti_slot* const slot = (gpsti_slot*)user_data;
     gpsti_scheduler* const scheduler = slot->pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
@@ -402,12 +402,12 @@ GPSTI_PRIVATE void gpsti_carry_device_done(void* user_data, gpst_result result) 
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 
-GPSTI_PRIVATE gpsti_job* gpsti_carry_after_device(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+GPSTI_PRIVATE gpsti_job* gpsti_inline_after_device(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
     job->slot->device_done = false;
     gpsti_offload_read_times(job->slot);
     gpsti_run_lock(run);
     step->on_device--;
-    job = gpsti_carry_end_submission(job->slot, job->slot->device_result, job->slot->reason);
+    job = gpsti_inline_end_submission(job->slot, job->slot->device_result, job->slot->reason);
     gpsti_scheduler_wake(run->pipeline->context->scheduler);
     gpsti_run_unlock(run);
     return job;
@@ -416,10 +416,10 @@ GPSTI_PRIVATE gpsti_job* gpsti_carry_after_device(gpsti_run* run, gpsti_job* job
 /* A kernel on the CPU has every core while one thread brings items alone. Of workers each would have a team of its own,
    whose threads look for more work for a while, and take the cores from the others: 60 frames a second, p50 4.4 ms
    instead of 1.2. */
-GPSTI_PRIVATE uint32_t gpsti_carry_threads_inside(const gpst_pipeline* pipeline, const gpsti_step* step) {
+GPSTI_PRIVATE uint32_t gpsti_inline_kernel_threads(const gpst_pipeline* pipeline, const gpsti_step* step) {
     uint64_t n_pixels = 0;
-    if (pipeline->threads_inside <= 1 || pipeline->desc.mode == GPST_RUN_PLAIN_INSIDE)
-        return pipeline->threads_inside;
+    if (pipeline->kernel_threads <= 1 || pipeline->desc.mode == GPST_RUN_PLAIN_INSIDE)
+        return pipeline->kernel_threads;
     for (uint32_t s = 0; s < step->n_stages; s++) {
         const gpst_warp* const warp = pipeline->stages[step->first_stage + s].desc.warp;
         gpst_image shape;
@@ -428,35 +428,35 @@ GPSTI_PRIVATE uint32_t gpsti_carry_threads_inside(const gpst_pipeline* pipeline,
         gpst_warp_query_output(warp, &shape);
         n_pixels = (uint64_t)shape.width * shape.height * pipeline->n_outputs;
     }
-    return n_pixels >= GPSTI_CARRY_INSIDE_PIXELS && gpsti_flight_is_plain(pipeline) ? pipeline->threads_inside : 1;
+    return n_pixels >= GPSTI_INLINE_ALL_CORES_PIXELS && gpsti_flight_is_plain(pipeline) ? pipeline->kernel_threads : 1;
 }
 
-GPSTI_PRIVATE gpsti_job* gpsti_carry_offload(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+GPSTI_PRIVATE gpsti_job* gpsti_inline_offload(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
     gpsti_slot* const slot = job->slot;
     char reason[GPST_REASON_BYTES];
     gpsti_service service;
     bool finished = false;
     const bool entered = run->entered; /* it counts among those on the device */
     slot->plain = gpsti_flight_is_plain(run->pipeline);
-    slot->exec.n_threads = gpsti_carry_threads_inside(run->pipeline, step);
+    slot->exec.n_threads = gpsti_inline_kernel_threads(run->pipeline, step);
     gpsti_service_begin(&service, step, job);
     service.n_threads = slot->exec.n_threads;
     const gpst_result result =
-        gpsti_offload_run(slot, step, run->worker_index, gpsti_carry_device_done, &finished, reason);
+        gpsti_offload_run(slot, step, run->worker_index, gpsti_inline_device_done, &finished, reason);
     gpsti_service_end(&service, GPST_OK);
     gpsti_run_keep(run, &service);
     gpsti_run_lock(run);
     step->on_device -= entered && finished ? 1 : 0;
-    gpsti_carry_leave(run, step);
-    job = finished ? gpsti_carry_end_submission(slot, result, reason) : NULL; /* else it may be gone already */
+    gpsti_inline_leave(run, step);
+    job = finished ? gpsti_inline_end_submission(slot, result, reason) : NULL; /* else it may be gone already */
     gpsti_run_unlock(run);
     return job;
 }
 
 /* Its slot is free, or waits with the result. Locked. */
-GPSTI_PRIVATE void gpsti_carry_end_item(gpsti_slot* slot) {
+GPSTI_PRIVATE void gpsti_inline_end_item(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
-    pipeline->alone = pipeline->alone && !slot->alone;
+    pipeline->exclusive = pipeline->exclusive && !slot->exclusive;
     gpsti_account_item(slot);
     gpsti_tune_count(slot);
     if (pipeline->desc.sink || pipeline->desc.source) {
@@ -469,72 +469,72 @@ GPSTI_PRIVATE void gpsti_carry_end_item(gpsti_slot* slot) {
     else
         pipeline->first_result = slot;
     pipeline->last_result = slot;
-    gpsti_flight_tell_waiters(pipeline);
+    gpsti_flight_wake_waiters(pipeline);
 }
 
-GPSTI_PRIVATE gpsti_job* gpsti_carry_finish(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+GPSTI_PRIVATE gpsti_job* gpsti_inline_finish(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
     gpsti_service service;
     gpsti_service_begin(&service, step, job);
     gpsti_finish_item(job->slot);
     gpsti_service_end(&service, GPST_OK);
     gpsti_run_keep(run, &service);
     gpsti_run_lock(run);
-    gpsti_carry_leave(run, step);
-    gpsti_carry_end_item(job->slot);
-    job = gpsti_carry_take(run, step);
+    gpsti_inline_leave(run, step);
+    gpsti_inline_end_item(job->slot);
+    job = gpsti_inline_take(run, step);
     gpsti_run_unlock(run);
     return job;
 }
 
 /* An item that has failed, at its turn in a step that keeps the order. */
-GPSTI_PRIVATE gpsti_job* gpsti_carry_pass(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+GPSTI_PRIVATE gpsti_job* gpsti_inline_pass(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
     if (run->entered) {
         gpsti_run_lock(run);
         step->on_device -= step->kind == GPSTI_STEP_OFFLOAD ? 1 : 0;
-        for (gpsti_slot *slot = job->slot->companion, *next = NULL; slot; slot = next) { /* each by itself */
-            next = slot->companion;
-            slot->companion = NULL;
+        for (gpsti_slot *slot = job->slot->next_in_batch, *next = NULL; slot; slot = next) { /* each by itself */
+            next = slot->next_in_batch;
+            slot->next_in_batch = NULL;
             gpsti_flight_send(&slot->job, slot->job.step);
         }
-        job->slot->companion = NULL;
-        gpsti_carry_leave(run, step);
+        job->slot->next_in_batch = NULL;
+        gpsti_inline_leave(run, step);
         gpsti_run_unlock(run);
     }
-    return gpsti_carry_next(run, job);
+    return gpsti_inline_next(run, job);
 }
 
-GPSTI_PRIVATE gpsti_job* gpsti_carry_serve(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+GPSTI_PRIVATE gpsti_job* gpsti_inline_serve(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
     switch (step->kind) {
     case GPSTI_STEP_READ:
-        return gpsti_carry_read(run, job, step);
+        return gpsti_inline_read(run, job, step);
     case GPSTI_STEP_HOST:
-        return gpsti_carry_host(run, job, step);
+        return gpsti_inline_host(run, job, step);
     case GPSTI_STEP_OFFLOAD:
-        return gpsti_carry_offload(run, job, step);
+        return gpsti_inline_offload(run, job, step);
     case GPSTI_STEP_WRITE:
-        return gpsti_carry_write(run, job, step);
+        return gpsti_inline_write(run, job, step);
     case GPSTI_STEP_FINISH:
         break;
     }
-    return gpsti_carry_finish(run, job, step);
+    return gpsti_inline_finish(run, job, step);
 }
 
 /* A job as far as this thread brings it. Not locked. */
-GPSTI_INTERN void gpsti_carry_run(gpsti_run* run, gpsti_job* job) {
+GPSTI_INTERN void gpsti_inline_run(gpsti_run* run, gpsti_job* job) {
     while (job) {
-        gpsti_step* const step = gpsti_carry_step_of(job);
+        gpsti_step* const step = gpsti_inline_step_of(job);
         if (job->slot->device_done)
-            job = gpsti_carry_after_device(run, job, step);
+            job = gpsti_inline_after_device(run, job, step);
         else if (step->kind == GPSTI_STEP_FINISH && gpsti_flight_may_restart(job->slot))
-            job = gpsti_carry_restart(run, job, step);
+            job = gpsti_inline_restart(run, job, step);
         else if (step->per_output && job == &job->slot->job)
-            job = gpsti_carry_share_out(run, job->slot);
-        else if (gpsti_carry_has_failed(job, step) && (run->entered || !step->ordered))
-            job = gpsti_carry_pass(run, job, step);
+            job = gpsti_inline_split(run, job->slot);
+        else if (gpsti_inline_has_failed(job, step) && (run->entered || !step->ordered))
+            job = gpsti_inline_pass(run, job, step);
         else if (step->gated && !run->entered)
-            job = gpsti_carry_enter(run, job);
+            job = gpsti_inline_enter(run, job);
         else
-            job = gpsti_carry_serve(run, job, step);
+            job = gpsti_inline_serve(run, job, step);
     }
     if (run->n > 0) {
         gpsti_run_lock(run);
