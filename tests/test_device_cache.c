@@ -14,48 +14,46 @@ static gpst_context* open_context(const char* backend, uint64_t max_kept_bytes) 
 
 static uint64_t live_bytes(const gpst_context* context) { return gpsti_a64_load(&context->host.live_bytes); }
 
-static uint32_t n_kept(const gpst_context* context, gpsti_handle_kind kind) {
-    return context->memory->handles[kind].n;
+static uint32_t n_cached(gpst_context* context, gpsti_cached kind) {
+    return gpst_context_device(context)->cache.lists[kind].n;
 }
 
-/* Takes so many, all of them different, and puts them back. */
-static void put_some(gpst_context* context, gpsti_device* device, uint32_t n) {
-    void* handles[2][160];
-    for (int kind = 0; kind < 2; kind++) {
-        for (uint32_t i = 0; i < n; i++) {
-            void** const handle = &handles[kind][i];
-            assert_int_equal(gpsti_handle_take(context, device, (gpsti_handle_kind)kind, handle), GPST_OK);
-            assert_ptr_equal(kind == GPSTI_HANDLE_STREAM ? ((gpsti_stream*)*handle)->device
-                                                         : ((gpsti_event*)*handle)->device,
-                             device);
-            assert_true(i == 0 || handles[kind][i] != handles[kind][i - 1]);
-        }
+static uint32_t n_cached_all(gpst_context* context) {
+    return n_cached(context, GPSTI_CACHED_STREAMS) + n_cached(context, GPSTI_CACHED_EVENTS);
+}
+
+/* Makes so many, all of them different, and destroys them. */
+static void use_some(gpst_device* device, uint32_t n) {
+    gpst_stream* streams[160];
+    gpst_event* events[160];
+    for (uint32_t i = 0; i < n; i++) {
+        assert_int_equal(gpst_stream_create(device, &streams[i]), GPST_OK);
+        assert_int_equal(gpst_event_create(device, &events[i]), GPST_OK);
+        assert_true(i == 0 || (streams[i] != streams[i - 1] && events[i] != events[i - 1]));
     }
-    for (int kind = 0; kind < 2; kind++)
-        for (uint32_t i = 0; i < n; i++)
-            gpsti_handle_put(context, (gpsti_handle_kind)kind, handles[kind][i]);
+    for (uint32_t i = 0; i < n; i++) {
+        gpst_stream_destroy(streams[i]);
+        gpst_event_destroy(events[i]);
+    }
 }
 
 static void test_as_many_as_there_is_room_for(void** state) {
     gpst_context* const context = open_context("sim", 0);
     const uint64_t before_bytes = live_bytes(context);
     (void)state;
-    put_some(context, context->device, 3);
-    assert_int_equal(n_kept(context, GPSTI_HANDLE_STREAM), 3);
-    assert_int_equal(n_kept(context, GPSTI_HANDLE_EVENT), 3);
+    use_some(gpst_context_device(context), 3);
+    assert_int_equal(n_cached(context, GPSTI_CACHED_STREAMS), 3);
+    assert_int_equal(n_cached(context, GPSTI_CACHED_EVENTS), 3);
     const uint64_t three_bytes = live_bytes(context);
-    const int64_t here_ns = gpsti_pool_growth_here_ns();
-    put_some(context, context->device, 2);
+    use_some(gpst_context_device(context), 2);
     assert_int_equal(live_bytes(context), three_bytes);
-    assert_int_equal(gpsti_pool_growth_here_ns(), here_ns); /* nothing was made */
-    put_some(context, context->device, 150);
-    assert_true(gpsti_pool_growth_here_ns() > here_ns);
-    assert_int_equal(n_kept(context, GPSTI_HANDLE_STREAM), 32);
-    assert_int_equal(n_kept(context, GPSTI_HANDLE_EVENT), 128);
+    use_some(gpst_context_device(context), 150);
+    assert_int_equal(n_cached(context, GPSTI_CACHED_STREAMS), 32);
+    assert_int_equal(n_cached(context, GPSTI_CACHED_EVENTS), 128);
     gpst_context_trim(context);
-    assert_int_equal(n_kept(context, GPSTI_HANDLE_STREAM) + n_kept(context, GPSTI_HANDLE_EVENT), 0);
+    assert_int_equal(n_cached_all(context), 0);
     assert_int_equal(live_bytes(context), before_bytes);
-    put_some(context, context->device, 2); /* and destroy finds them */
+    use_some(gpst_context_device(context), 2); /* and destroy finds them */
     gpst_context_destroy(context);
 }
 
@@ -70,30 +68,87 @@ static void test_what_does_not_stay(void** state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         gpst_context* const context = open_context(rows[i].backend, rows[i].max_kept_bytes);
         const uint64_t before_bytes = live_bytes(context);
-        put_some(context, rows[i].on_cpu ? context->cpu : context->device, 3);
-        assert_int_equal(n_kept(context, GPSTI_HANDLE_STREAM) + n_kept(context, GPSTI_HANDLE_EVENT), 0);
+        use_some(rows[i].on_cpu ? &context->cpu_device : gpst_context_device(context), 3);
+        assert_int_equal(n_cached_all(context), 0);
         assert_int_equal(live_bytes(context), before_bytes);
         gpst_context_destroy(context);
     }
 }
 
-/* Of one that cannot be made there is nothing to put. */
+/* Of one that cannot be made there is nothing to cache; an injected fault of an event comes as it is recorded. */
 static void test_refusals(void** state) {
-    static const char* const names[] = {"sim:fail_stream=2", "sim:fail_event=2"};
+    gpst_context* const context = open_context("sim:fail_stream=2", 0);
+    gpst_stream *first = NULL, *second = NULL;
     (void)state;
-    for (int kind = 0; kind < 2; kind++) {
-        gpst_context* const context = open_context(names[kind], 0);
-        void* handle = NULL;
-        void* second = NULL;
-        assert_int_equal(gpsti_handle_take(context, context->device, (gpsti_handle_kind)kind, &handle), GPST_OK);
-        if (kind == GPSTI_HANDLE_STREAM) { /* events fail as they are recorded */
-            assert_true(GPST_FAILED(gpsti_handle_take(context, context->device, GPSTI_HANDLE_STREAM, &second)));
-            assert_null(second);
-        }
-        gpsti_handle_put(context, (gpsti_handle_kind)kind, handle);
-        assert_int_equal(n_kept(context, (gpsti_handle_kind)kind), 1);
-        gpst_context_destroy(context);
-    }
+    assert_int_equal(gpst_stream_create(gpst_context_device(context), &first), GPST_OK);
+    assert_true(GPST_FAILED(gpst_stream_create(gpst_context_device(context), &second)));
+    assert_null(second);
+    gpst_stream_destroy(first);
+    assert_int_equal(n_cached(context, GPSTI_CACHED_STREAMS), 1);
+    gpst_context_destroy(context);
+}
+
+/* A cached event is a new one: what it recorded before is no one's. */
+static void test_an_event_begins_anew(void** state) {
+    gpst_context* const context = open_context("sim", 0);
+    gpst_device* const device = gpst_context_device(context);
+    gpst_stream* stream = NULL;
+    gpst_event *event = NULL, *again = NULL;
+    int64_t elapsed_ns = 0;
+    (void)state;
+    assert_int_equal(gpst_stream_create(device, &stream), GPST_OK);
+    assert_int_equal(gpst_event_create(device, &event), GPST_OK);
+    assert_int_equal(gpst_event_record(event, stream), GPST_OK);
+    assert_int_equal(gpst_event_wait(event, GPST_FOREVER), GPST_OK);
+    assert_int_equal(gpst_event_elapsed(event, event, &elapsed_ns), GPST_OK);
+    gpst_event_destroy(event);
+    assert_int_equal(gpst_event_create(device, &again), GPST_OK);
+    assert_ptr_equal(again, event);
+    assert_int_equal(gpst_event_elapsed(again, again, &elapsed_ns), GPST_ERROR_STATE);
+    assert_non_null(strstr(gpst_last_reason(), "gpst_event_elapsed: the event was never recorded"));
+    assert_int_equal(gpst_event_wait(again, 0), GPST_OK);
+    assert_int_equal(gpst_stream_wait(stream, again), GPST_OK);
+    gpst_event_destroy(again);
+    gpst_stream_destroy(stream);
+    gpst_context_destroy(context);
+}
+
+static gpst_result always_fails(const void* args) {
+    (void)args;
+    return GPST_ERROR_DEVICE;
+}
+
+/* Nor is a stream whose work failed, or one of the application's, for the next user. Destroy says nothing of it. */
+static void test_what_failed_or_is_wrapped(void** state) {
+    static const gpst_kernel kernel = {"fails", always_fails, NULL};
+    gpst_context* const context = open_context("sim", 0);
+    gpst_device* const device = gpst_context_device(context);
+    gpst_stream* stream = NULL;
+    (void)state;
+    assert_int_equal(gpst_stream_create(device, &stream), GPST_OK);
+    assert_int_equal(gpst_kernel_enqueue(&kernel, NULL, 0, stream), GPST_OK);
+    assert_true(GPST_FAILED(gpst_stream_wait(NULL, NULL)));
+    gpst_stream_destroy(stream);
+    assert_non_null(strstr(gpst_last_reason(), "gpst_stream_wait: stream=NULL"));
+    const uint32_t n_failed = n_cached(context, GPSTI_CACHED_STREAMS);
+    assert_int_equal(gpst_stream_wrap(device, NULL, &stream), GPST_OK);
+    gpst_stream_destroy(stream);
+    assert_int_equal(n_cached(context, GPSTI_CACHED_STREAMS), n_failed);
+    assert_int_equal(n_failed, 0);
+    gpst_context_destroy(context);
+}
+
+/* A device that is opened by itself has a cache, too; what it holds is no object of the user's. */
+static void test_a_device_by_itself(void** state) {
+    gpst_device* device = NULL;
+    gpst_device_info info;
+    (void)state;
+    assert_int_equal(gpst_device_open("sim", &device), GPST_OK);
+    use_some(device, 3);
+    assert_int_equal(device->cache.lists[GPSTI_CACHED_STREAMS].n, 3);
+    gpst_device_query_info(device, &info);
+    assert_int_equal(info.n_objects, 0);
+    assert_int_equal(gpst_device_close(device), GPST_OK);
 }
 
 static uint64_t run_plain(kit* self) {
@@ -113,27 +168,27 @@ static void test_the_next_pipeline_makes_none(void** state) {
     (void)state;
     for (int run = 0; run < 3; run++) {
         assert_int_equal(run_plain(self), 0);
-        assert_int_equal(n_kept(self->context, GPSTI_HANDLE_STREAM), 1);
-        assert_true(n_kept(self->context, GPSTI_HANDLE_EVENT) > 0);
+        assert_int_equal(n_cached(self->context, GPSTI_CACHED_STREAMS), 1);
+        assert_true(n_cached(self->context, GPSTI_CACHED_EVENTS) > 0);
     }
     gpst_context_trim(self->context);
     assert_true(run_plain(self) > 0);
     kit_close(self);
 }
 
-/* Nobody finds what was kept, and nothing is kept. */
+/* Nobody finds what was cached, and nothing more is. */
 static void test_a_lost_device(void** state) {
     gpst_context* const context = open_context("sim", 0);
-    void* stream = NULL;
+    gpst_stream* stream = NULL;
     (void)state;
-    put_some(context, context->device, 4);
-    gpsti_context_lose_device(context);
-    assert_int_equal(gpsti_handle_take(context, context->device, GPSTI_HANDLE_STREAM, &stream), GPST_OK);
-    assert_int_equal(n_kept(context, GPSTI_HANDLE_STREAM), 4);
-    gpsti_handle_put(context, GPSTI_HANDLE_STREAM, stream);
-    assert_int_equal(n_kept(context, GPSTI_HANDLE_STREAM), 4);
+    use_some(gpst_context_device(context), 4);
+    gpsti_a32_store(&context->public_device.lost, 1);
+    assert_int_equal(gpst_stream_create(gpst_context_device(context), &stream), GPST_OK);
+    assert_int_equal(n_cached(context, GPSTI_CACHED_STREAMS), 4);
+    gpst_stream_destroy(stream);
+    assert_int_equal(n_cached(context, GPSTI_CACHED_STREAMS), 4);
     gpst_context_trim(context);
-    assert_int_equal(n_kept(context, GPSTI_HANDLE_STREAM) + n_kept(context, GPSTI_HANDLE_EVENT), 0);
+    assert_int_equal(n_cached_all(context), 0);
     gpst_context_destroy(context);
 }
 
@@ -141,9 +196,9 @@ static void test_a_run_that_loses_it(void** state) {
     kit* const self = kit_open("sim:lose_at=5", 1);
     (void)state;
     assert_true(run_plain(self) > 0);
-    assert_true(self->context->memory->lost);
-    put_some(self->context, self->context->cpu, 2);
-    assert_int_equal(n_kept(self->context, GPSTI_HANDLE_STREAM), 0);
+    assert_int_equal(gpsti_a32_load(&self->context->public_device.lost), 1);
+    use_some(&self->context->cpu_device, 2);
+    assert_int_equal(n_cached(self->context, GPSTI_CACHED_STREAMS), 0);
     kit_close(self);
 }
 
@@ -151,6 +206,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_many_as_there_is_room_for),
                                        cmocka_unit_test(test_what_does_not_stay),
                                        cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_an_event_begins_anew),
+                                       cmocka_unit_test(test_what_failed_or_is_wrapped),
+                                       cmocka_unit_test(test_a_device_by_itself),
                                        cmocka_unit_test(test_the_next_pipeline_makes_none),
                                        cmocka_unit_test(test_a_lost_device),
                                        cmocka_unit_test(test_a_run_that_loses_it)};

@@ -16,7 +16,8 @@ struct gpst_context {
     gpsti_host host;
     gpsti_device* device; /* the backend chosen */
     gpsti_device* cpu;    /* the cpu backend's device, always there: what a lost device falls back to */
-    gpst_device public_device; /* device, as gpst_context_device gives it */
+    gpst_device public_device; /* device, as gpst_context_device gives it; */
+    gpst_device cpu_device;    /* and cpu, as the engine uses it */
     gpsti_scheduler* scheduler;
     gpsti_a32* fork_guard; /* NULL: processes are told apart by their number */
     gpst_context_info info;
@@ -35,8 +36,8 @@ struct gpst_context {
 
 /* The index-th backend that there can be, NULL when it is not compiled in; *name is NULL behind the last. */
 GPSTI_INTERN const gpsti_backend_i* gpsti_backend_at(size_t index, const char** name);
-/* The context's device as a user sees it; the context's info is resolved. */
-GPSTI_INTERN void gpsti_context_init_device(gpst_context* context);
+/* The context's devices as core/device has them, without their caches; the context's info is resolved. */
+GPSTI_INTERN void gpsti_context_init_devices(gpst_context* context);
 /* May a desc name it? */
 GPSTI_INTERN bool gpsti_backend_is_known(const char* name);
 /* Opens the device that was asked for, "auto" included, and says in reason (GPSTI_REASON_BYTES) why it is this one.

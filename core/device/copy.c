@@ -16,14 +16,14 @@ GPSTI_PRIVATE gpst_result gpsti_copy_check(const char* function, const void* dst
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_copy_put(gpst_stream* stream, void* dst, const void* src, size_t bytes) {
+GPSTI_INTERN gpst_result gpsti_stream_copy(gpst_stream* stream, void* dst, const void* src, size_t bytes) {
     return stream->device->device->i->copy(stream->stream, GPSTI_COPY_ANY, dst, src, bytes);
 }
 
 GPST_API gpst_result gpst_copy(void* dst, const void* src, size_t bytes, gpst_stream* stream) {
     const char* function = "gpst_copy";
     GPSTI_TRY(gpsti_copy_check(function, dst, src, bytes, stream));
-    return bytes > 0 ? gpsti_device_result(gpsti_copy_put(stream, dst, src, bytes), function) : GPST_OK;
+    return bytes > 0 ? gpsti_device_result(gpsti_stream_copy(stream, dst, src, bytes), function) : GPST_OK;
 }
 
 /* ---- rows -------------------------------------------------------------------------------- */
@@ -52,13 +52,13 @@ GPST_API gpst_result gpst_copy_rows(void* dst, size_t dst_pitch_bytes, const voi
     GPSTI_TRY(gpsti_copy_check(function, dst, src, dst_bytes, stream));
     const gpsti_backend_i* const i = stream->device->device->i;
     if (n_rows == 1 || (dst_pitch_bytes == row_bytes && src_pitch_bytes == row_bytes))
-        return gpsti_device_result(gpsti_copy_put(stream, dst, src, dst_bytes), function);
+        return gpsti_device_result(gpsti_stream_copy(stream, dst, src, dst_bytes), function);
     if (i->copy_rows && dst_pitch_bytes <= INT32_MAX && src_pitch_bytes <= INT32_MAX)
         return gpsti_device_result(
             i->copy_rows(stream->stream, dst, dst_pitch_bytes, src, src_pitch_bytes, row_bytes, n_rows), function);
     for (size_t r = 0; r < n_rows; r++)
-        GPSTI_TRY(gpsti_device_result(gpsti_copy_put(stream, (char*)dst + r * dst_pitch_bytes,
-                                                     (const char*)src + r * src_pitch_bytes, row_bytes),
+        GPSTI_TRY(gpsti_device_result(gpsti_stream_copy(stream, (char*)dst + r * dst_pitch_bytes,
+                                                        (const char*)src + r * src_pitch_bytes, row_bytes),
                                       function));
     return GPST_OK;
 }
@@ -82,8 +82,8 @@ GPSTI_PRIVATE gpst_result gpsti_copy_through_host(void* dst, gpsti_device* dst_d
                                                   gpsti_stream* from) {
     gpsti_host_memory piece;
     gpsti_stream* to = NULL;
-    GPSTI_TRY(dst_device->i->host_alloc(dst_device, bytes < GPSTI_COPY_PIECE ? bytes : GPSTI_COPY_PIECE, false,
-                                        &piece));
+    GPSTI_TRY(
+        dst_device->i->host_alloc(dst_device, bytes < GPSTI_COPY_PIECE ? bytes : GPSTI_COPY_PIECE, false, &piece));
     gpst_result result = dst_device->i->stream_create(dst_device, &to);
     if (!GPST_FAILED(result)) {
         result = gpsti_copy_pieces((char*)dst, to, (const char*)src, from, bytes, piece.ptr);
@@ -103,7 +103,7 @@ GPST_API gpst_result gpst_copy_peer(void* dst, gpst_device* dst_device, const vo
         return GPST_OK;
     const gpsti_backend_i* const i = stream->device->device->i;
     if (dst_device == stream->device || dst_device->info.zero_copy)
-        return gpsti_device_result(gpsti_copy_put(stream, dst, src, bytes), function);
+        return gpsti_device_result(gpsti_stream_copy(stream, dst, src, bytes), function);
     if (i->copy_peer && i == dst_device->device->i)
         return gpsti_device_result(i->copy_peer(stream->stream, dst, dst_device->device, src, bytes), function);
     return gpsti_device_result(gpsti_copy_through_host(dst, dst_device->device, src, bytes, stream->stream), function);
@@ -112,7 +112,7 @@ GPST_API gpst_result gpst_copy_peer(void* dst, gpst_device* dst_device, const vo
 GPST_API gpst_result gpst_fill(void* dst, int value, size_t bytes, gpst_stream* stream) {
     const char* function = "gpst_fill";
     GPSTI_TRY(gpsti_copy_check(function, dst, dst, bytes, stream));
-    return bytes > 0 ? gpsti_device_result(
-                           stream->device->device->i->memory_set(stream->stream, dst, value, bytes), function)
-                     : GPST_OK;
+    return bytes > 0
+               ? gpsti_device_result(stream->device->device->i->memory_set(stream->stream, dst, value, bytes), function)
+               : GPST_OK;
 }

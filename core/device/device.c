@@ -117,6 +117,7 @@ GPSTI_PRIVATE gpst_result gpsti_device_validate(const char* name, const gpst_all
 }
 
 GPSTI_PRIVATE void gpsti_device_free(gpsti_device_block* block) {
+    gpsti_device_cache_term(&block->device);
     if (block->device.device)
         block->device.device->i->device_close(block->device.device);
     gpsti_fork_guard_destroy(block->device.fork_guard);
@@ -143,8 +144,10 @@ GPST_API gpst_result gpst_device_open_versioned(uint32_t version, size_t info_by
     block->device.host = &block->host;
     block->device.reason = block->reason;
     block->device.fork_guard = gpsti_fork_guard_create();
-    const gpst_result result = gpsti_device_choose("gpst_device_open: name", asked, &block->host, NULL,
-                                                   &block->device.device, block->reason);
+    gpst_result result = gpsti_device_choose("gpst_device_open: name", asked, &block->host, NULL,
+                                             &block->device.device, block->reason);
+    if (!GPST_FAILED(result))
+        result = gpsti_device_cache_init(&block->device);
     if (GPST_FAILED(result)) {
         gpsti_device_free(block);
         return result;
@@ -170,14 +173,19 @@ GPST_API gpst_result gpst_device_close(gpst_device* device) {
     return GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_context_init_device(gpst_context* context) {
-    gpst_device* const device = &context->public_device;
-    device->device = context->device;
-    device->host = &context->host;
-    device->context = context;
-    device->fork_guard = context->fork_guard;
-    device->reason = context->backend_reason;
-    gpsti_device_describe(device, &context->device_info, context->info.cores_allowed);
+/* The cpu's has no cache: its streams cost nothing. */
+GPSTI_INTERN void gpsti_context_init_devices(gpst_context* context) {
+    gpsti_device_info cpu_info;
+    context->cpu->i->device_query(context->cpu, &cpu_info);
+    for (int d = 0; d < 2; d++) {
+        gpst_device* const device = d == 0 ? &context->public_device : &context->cpu_device;
+        device->device = d == 0 ? context->device : context->cpu;
+        device->host = &context->host;
+        device->context = context;
+        device->fork_guard = context->fork_guard;
+        device->reason = context->backend_reason;
+        gpsti_device_describe(device, d == 0 ? &context->device_info : &cpu_info, context->info.cores_allowed);
+    }
 }
 
 GPSTI_INTERN bool gpsti_context_forked(const gpst_context* context) {
@@ -239,12 +247,10 @@ GPSTI_INTERN gpst_result gpsti_device_result(gpst_result result, const char* fun
     return GPST_FAILED(result) ? gpsti_fail_in(result, function) : result;
 }
 
-GPSTI_INTERN void* gpsti_device_add_object(gpst_device* device, size_t bytes, const char* function) {
+GPSTI_INTERN void* gpsti_device_add_object(gpst_device* device, size_t bytes) {
     void* const object = gpsti_alloc(device->host, bytes);
     if (object)
         (void)gpsti_a64_add(&device->n_objects, 1);
-    else
-        (void)gpsti_fail_in(GPST_ERROR_MEMORY, function);
     return object;
 }
 

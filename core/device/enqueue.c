@@ -16,13 +16,17 @@ GPSTI_PRIVATE bool gpsti_enqueue_on_gpu(const gpst_stream* stream) {
     return stream->device->device->i->stream_native != NULL;
 }
 
+GPSTI_INTERN gpst_result gpsti_stream_launch(gpst_stream* stream, const gpsti_kernel* kernel, const void* args,
+                                             size_t args_bytes, const gpsti_exec* exec) {
+    return stream->device->device->i->launch(stream->stream, kernel, args, args_bytes, exec);
+}
+
 GPSTI_PRIVATE gpst_result gpsti_enqueue_put(const char* function, const gpsti_kernel* kernel, const void* args,
                                             size_t args_bytes, gpst_stream* stream) {
     gpsti_exec exec;
     exec.n_threads = stream->device->n_threads;
     exec.bytes = 0;
-    return gpsti_device_result(stream->device->device->i->launch(stream->stream, kernel, args, args_bytes, &exec),
-                               function);
+    return gpsti_device_result(gpsti_stream_launch(stream, kernel, args, args_bytes, &exec), function);
 }
 
 /* ---- the user's own ---------------------------------------------------------------------- */
@@ -47,27 +51,32 @@ GPSTI_PRIVATE gpst_result gpsti_enqueue_user_gpu(const void* args, void* native_
     return user->kernel->gpu(user->args, native_stream);
 }
 
-GPST_API gpst_result gpst_kernel_enqueue(const gpst_kernel* kernel, const void* args, size_t args_bytes,
-                                         gpst_stream* stream) {
+GPSTI_INTERN gpst_result gpsti_kernel_put(const char* function, const gpst_kernel* kernel, const void* args,
+                                          size_t args_bytes, gpst_stream* stream, const gpsti_exec* exec) {
     static const gpsti_kernel launched = {"user", gpsti_enqueue_user_host, gpsti_enqueue_user_gpu};
-    const char* function = "gpst_kernel_enqueue";
     gpsti_enqueue_user user;
-    GPSTI_TRY(gpsti_stream_check(stream, function));
-    GPSTI_FAIL_IF(!kernel || (!kernel->host && !kernel->gpu), GPST_ERROR_ARGUMENT,
-                  "%s: kernel: must have host or gpu", function);
+    GPSTI_FAIL_IF(!kernel || (!kernel->host && !kernel->gpu), GPST_ERROR_ARGUMENT, "%s: kernel: must have host or gpu",
+                  function);
     const char* const name = kernel->name ? kernel->name : "";
     GPSTI_FAIL_IF(args_bytes > sizeof user.args, GPST_ERROR_ARGUMENT, "%s: args_bytes=%zu: at most %u (\"%s\")",
                   function, args_bytes, (unsigned)sizeof user.args, name);
     GPSTI_FAIL_IF(args_bytes > 0 && !args, GPST_ERROR_ARGUMENT, "%s: args=NULL: must be args_bytes=%zu (\"%s\")",
                   function, args_bytes, name);
     GPSTI_FAIL_IF(gpsti_enqueue_on_gpu(stream) ? !kernel->gpu : !kernel->host, GPST_ERROR_UNSUPPORTED,
-                  "%s: kernel \"%s\": has no form for the backend %s", function, name,
-                  stream->device->device->i->name);
+                  "%s: kernel \"%s\": has no form for the backend %s", function, name, stream->device->device->i->name);
     memset(&user, 0, sizeof user);
     user.kernel = kernel;
     if (args_bytes > 0)
         memcpy(user.args, args, args_bytes);
-    return gpsti_enqueue_put(function, &launched, &user, sizeof user, stream);
+    return gpsti_device_result(gpsti_stream_launch(stream, &launched, &user, sizeof user, exec), function);
+}
+
+GPST_API gpst_result gpst_kernel_enqueue(const gpst_kernel* kernel, const void* args, size_t args_bytes,
+                                         gpst_stream* stream) {
+    const char* function = "gpst_kernel_enqueue";
+    GPSTI_TRY(gpsti_stream_check(stream, function));
+    const gpsti_exec exec = {stream->device->n_threads, 0};
+    return gpsti_kernel_put(function, kernel, args, args_bytes, stream, &exec);
 }
 
 /* ---- warps -------------------------------------------------------------------------------- */
@@ -113,7 +122,9 @@ GPST_API gpst_result gpst_warp_enqueue(const gpst_warp* warp, const gpst_image* 
     gpsti_warp_args args;
     GPSTI_TRY(gpsti_stream_check(stream, function));
     GPSTI_FAIL_IF(!warp || !source || !outputs, GPST_ERROR_ARGUMENT, "%s: %s=NULL: required", function,
-                  !warp ? "warp" : !source ? "source" : "outputs");
+                  !warp     ? "warp"
+                  : !source ? "source"
+                            : "outputs");
     GPSTI_FAIL_IF(n_outputs != gpst_warp_n_outputs(warp), GPST_ERROR_ARGUMENT, "%s: n_outputs=%u: the warp has %u",
                   function, (unsigned)n_outputs, (unsigned)gpst_warp_n_outputs(warp));
     GPSTI_TRY(gpsti_device_result(gpsti_warp_check(warp, source, outputs, n_outputs), function));
@@ -123,9 +134,8 @@ GPST_API gpst_result gpst_warp_enqueue(const gpst_warp* warp, const gpst_image* 
     args.n_sources = 1;
     args.outputs = outputs;
     args.n_outputs = n_outputs;
-    return gpsti_enqueue_on_gpu(stream)
-               ? gpsti_enqueue_put(function, gpsti_warp_kernel(), &args, sizeof args, stream)
-               : gpsti_enqueue_warp_in_parts(function, &args, stream);
+    return gpsti_enqueue_on_gpu(stream) ? gpsti_enqueue_put(function, gpsti_warp_kernel(), &args, sizeof args, stream)
+                                        : gpsti_enqueue_warp_in_parts(function, &args, stream);
 }
 
 /* ---- masks -------------------------------------------------------------------------------- */

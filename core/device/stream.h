@@ -29,7 +29,8 @@ typedef struct gpst_event gpst_event;
                 must live as long
    Threads      any, also several at once
    Blocking     a driver may take milliseconds
-   Device       the native stream does not wait for the default stream, nor that for it (wrapped: as it was made)
+   Device       the native stream does not wait for the default stream, nor that for it (wrapped: as it was made);
+                it may be one that gpst_stream_destroy has left in the device's cache
    Source       core/device/stream.c          Tests  tests/test_device.c          Since 0.1
 */
 GPST_API gpst_result gpst_stream_create(gpst_device* device, gpst_stream** out);
@@ -43,7 +44,8 @@ GPST_API gpst_result gpst_stream_wrap(gpst_device* device, void* native, gpst_st
    Ownership    the stream is gone; a wrapped native stream is left as it is
    Threads      one, and no other call on the stream is running
    Blocking     until its work is done; a wrapped one is not waited for
-   Device       destroys what it made; in a forked child nothing happens
+   Device       an asynchronous device caches up to 32 streams for the next gpst_stream_create, but none whose work
+                failed; gpst_context_trim and closing the device destroy them. In a forked child nothing happens
    Source       core/device/stream.c          Tests  tests/test_device.c          Since 0.1
 */
 GPST_API void gpst_stream_destroy(gpst_stream* stream);
@@ -114,7 +116,8 @@ GPST_API gpst_result gpst_event_create(gpst_device* device, gpst_event** out);
    Ownership    the event is gone; streams that were told to wait for it still do
    Threads      one, and no other call on the event is running
    Blocking     none
-   Device       destroys the event; in a forked child nothing happens
+   Device       an asynchronous device caches up to 128 events that are done, as it does streams; in a forked child
+                nothing happens
    Source       core/device/stream.c          Tests  tests/test_device.c          Since 0.1
 */
 GPST_API void gpst_event_destroy(gpst_event* event);

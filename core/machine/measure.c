@@ -61,8 +61,8 @@ GPSTI_PRIVATE void gpsti_measure_memory(gpsti_measure* self) {
 
 typedef struct gpsti_measure_reads {
     gpst_reader* reader;
-    uint64_t n_pieces;  /* of the file */
-    gpsti_a64 next;     /* piece; goes round */
+    uint64_t n_pieces; /* of the file */
+    gpsti_a64 next;    /* piece; goes round */
     gpsti_a64 bytes;
     gpsti_a32 n_running;
     int64_t deadline_ns;
@@ -133,15 +133,14 @@ GPSTI_PRIVATE gpst_result gpsti_measure_disk(gpsti_measure* self, const char* pa
 
 /* ---- device ------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE gpst_result gpsti_measure_copies(gpsti_measure* self, gpsti_stream* stream, void* device_data,
+GPSTI_PRIVATE gpst_result gpsti_measure_copies(gpsti_measure* self, gpst_stream* stream, void* device_data,
                                                const void* host_data, double* out_gbps) {
-    const gpsti_backend_i* const i = stream->device->i;
     const int64_t start_ns = gpsti_now_ns();
     int64_t end_ns = start_ns;
     uint64_t bytes = 0;
     while (end_ns - start_ns < self->part_ns) {
-        GPSTI_TRY(i->copy(stream, GPSTI_COPY_H2D, device_data, host_data, GPSTI_MEASURE_BYTES));
-        GPSTI_TRY(i->stream_wait_idle(stream));
+        GPSTI_TRY(gpst_copy(device_data, host_data, GPSTI_MEASURE_BYTES, stream));
+        GPSTI_TRY(gpst_stream_synchronize(stream));
         bytes += GPSTI_MEASURE_BYTES;
         end_ns = gpsti_now_ns();
     }
@@ -149,14 +148,13 @@ GPSTI_PRIVATE gpst_result gpsti_measure_copies(gpsti_measure* self, gpsti_stream
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_measure_launches(gpsti_measure* self, gpsti_stream* stream, void* device_data) {
-    const gpsti_backend_i* const i = stream->device->i;
+GPSTI_PRIVATE gpst_result gpsti_measure_launches(gpsti_measure* self, gpst_stream* stream, void* device_data) {
     const int64_t start_ns = gpsti_now_ns();
     int64_t end_ns = start_ns;
     uint64_t n = 0;
     while (end_ns - start_ns < self->part_ns) {
-        GPSTI_TRY(i->memory_set(stream, device_data, 0, 64));
-        GPSTI_TRY(i->stream_wait_idle(stream));
+        GPSTI_TRY(gpst_fill(device_data, 0, 64, stream));
+        GPSTI_TRY(gpst_stream_synchronize(stream));
         n++;
         end_ns = gpsti_now_ns();
     }
@@ -164,7 +162,7 @@ GPSTI_PRIVATE gpst_result gpsti_measure_launches(gpsti_measure* self, gpsti_stre
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_measure_with_memory(gpsti_measure* self, gpsti_stream* stream, void* device_data,
+GPSTI_PRIVATE gpst_result gpsti_measure_with_memory(gpsti_measure* self, gpst_stream* stream, void* device_data,
                                                     const void* pinned) {
     memset((void*)(uintptr_t)pinned, 1, GPSTI_MEASURE_BYTES);
     GPSTI_TRY(gpsti_measure_launches(self, stream, device_data)); /* the first operation is slower: it is not a copy */
@@ -172,7 +170,7 @@ GPSTI_PRIVATE gpst_result gpsti_measure_with_memory(gpsti_measure* self, gpsti_s
     return gpsti_measure_copies(self, stream, device_data, self->buffers[0].data, &self->out->h2d_pageable_gbps);
 }
 
-GPSTI_PRIVATE gpst_result gpsti_measure_pinned(gpsti_measure* self, gpsti_stream* stream, void* device_data) {
+GPSTI_PRIVATE gpst_result gpsti_measure_pinned(gpsti_measure* self, gpst_stream* stream, void* device_data) {
     gpsti_memory_request request;
     gpst_buffer pinned;
     memset(&request, 0, sizeof request);
@@ -180,7 +178,7 @@ GPSTI_PRIVATE gpst_result gpsti_measure_pinned(gpsti_measure* self, gpsti_stream
     request.asked_bytes = GPSTI_MEASURE_BYTES;
     GPSTI_TRY(gpsti_memory_acquire(self->context, &request, &pinned));
     const gpst_result result = gpsti_measure_with_memory(self, stream, device_data, pinned.data);
-    (void)stream->device->i->stream_wait_idle(stream);
+    (void)gpst_stream_synchronize(stream);
     gpsti_memory_release(self->context, &pinned);
     return result;
 }
@@ -189,23 +187,22 @@ GPSTI_PRIVATE gpst_result gpsti_measure_device(gpsti_measure* self) {
     gpst_context* const context = self->context;
     gpsti_device_info info;
     gpst_buffer device_memory;
-    void* stream = NULL;
+    gpst_stream* stream = NULL;
     context->device->i->device_query(context->device, &info);
     GPSTI_FAIL_IF(info.zero_copy, GPST_ERROR_UNSUPPORTED, "the device computes in host memory: nothing is copied");
-    GPSTI_TRY(gpsti_handle_take(context, context->device, GPSTI_HANDLE_STREAM, &stream));
+    GPSTI_TRY(gpsti_stream_make(&context->public_device, &stream));
     gpst_result result = gpsti_memory_acquire_device(context, GPSTI_MEASURE_BYTES, NULL, NULL, &device_memory);
     if (!GPST_FAILED(result)) {
-        result = gpsti_measure_pinned(self, (gpsti_stream*)stream, device_memory.data);
+        result = gpsti_measure_pinned(self, stream, device_memory.data);
         gpsti_memory_release(context, &device_memory);
     }
-    gpsti_handle_put(context, GPSTI_HANDLE_STREAM, stream);
+    gpst_stream_destroy(stream);
     return result;
 }
 
 /* ---- all of it ------------------------------------------------------------------------ */
 
-GPST_API gpst_result gpst_measure(gpst_context* context, const char* path, int64_t budget_ns,
-                                  gpst_measure_info* out) {
+GPST_API gpst_result gpst_measure(gpst_context* context, const char* path, int64_t budget_ns, gpst_measure_info* out) {
     const int64_t start_ns = gpsti_now_ns();
     char before[GPSTI_REASON_BYTES];
     gpsti_measure self;

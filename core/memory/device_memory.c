@@ -84,9 +84,9 @@ GPST_API gpst_result gpst_memory_create(gpst_device* device, gpst_memory_kind ki
     GPSTI_TRY(gpsti_memory_check(device, bytes, out, function));
     GPSTI_FAIL_IF(kind < GPST_MEMORY_HOST || kind > GPST_MEMORY_DEVICE, GPST_ERROR_ARGUMENT,
                   "%s: kind=%d: must be HOST, PINNED or DEVICE", function, (int)kind);
-    gpst_memory* const memory = (gpst_memory*)gpsti_device_add_object(device, sizeof *memory, function);
+    gpst_memory* const memory = (gpst_memory*)gpsti_device_add_object(device, sizeof *memory);
     if (!memory)
-        return GPST_ERROR_MEMORY;
+        return gpsti_fail_in(GPST_ERROR_MEMORY, function);
     memory->device = device;
     memory->kind = kind;
     memory->bytes = bytes;
@@ -105,9 +105,9 @@ GPST_API gpst_result gpst_memory_register(gpst_device* device, void* data, size_
     GPSTI_TRY(gpsti_memory_check(device, bytes, out, function));
     GPSTI_FAIL_IF(!data, GPST_ERROR_ARGUMENT, "%s: data=NULL: must be host memory of bytes=%zu", function, bytes);
     const gpsti_backend_i* const i = device->device->i;
-    gpst_memory* const memory = (gpst_memory*)gpsti_device_add_object(device, sizeof *memory, function);
+    gpst_memory* const memory = (gpst_memory*)gpsti_device_add_object(device, sizeof *memory);
     if (!memory)
-        return GPST_ERROR_MEMORY;
+        return gpsti_fail_in(GPST_ERROR_MEMORY, function);
     memory->device = device;
     memory->kind = GPST_MEMORY_REGISTERED;
     memory->data = data;

@@ -80,8 +80,7 @@ GPSTI_PRIVATE gpsti_a64* gpsti_memory_charged(const gpsti_memory* memory, gpsti_
 }
 
 GPSTI_PRIVATE uint64_t gpsti_memory_budget(const gpsti_memory* memory, gpsti_memory_kind kind) {
-    return gpsti_memory_on_device(kind) ? memory->context->info.max_device_bytes
-                                        : memory->context->info.max_host_bytes;
+    return gpsti_memory_on_device(kind) ? memory->context->info.max_device_bytes : memory->context->info.max_host_bytes;
 }
 
 GPSTI_PRIVATE bool gpsti_pool_has_room(const gpst_pool* pool, uint64_t bytes) {
@@ -172,12 +171,13 @@ GPST_API void gpst_context_query_tags(const gpst_context* context, gpst_tag_info
 /* A free block of the class that may serve the request, off its list; NONE. */
 GPSTI_PRIVATE uint32_t gpsti_memory_find(gpsti_memory* memory, const gpsti_memory_request* request) {
     uint32_t* at = &memory->free[request->kind][request->class_index];
+    const bool lost = gpsti_a32_load(&memory->context->public_device.lost) != 0;
     for (; *at != GPSTI_MEMORY_NONE; at = &memory->blocks[*at].next) {
         const gpsti_memory_block* const block = &memory->blocks[*at];
         const bool wrong_pages = request->huge_pages == GPST_HUGE_PAGES_OFF ? block->memory.pages > GPSTI_PAGES_SMALL
-                                                                             : request->huge_pages && !block->is_huge;
+                                                                            : request->huge_pages && !block->is_huge;
         const bool fits = block->pool == request->pool || gpsti_pool_has_room(request->pool, block->charged_bytes);
-        if (!wrong_pages && fits && !(memory->lost && gpsti_memory_on_device(request->kind))) {
+        if (!wrong_pages && fits && !(lost && gpsti_memory_on_device(request->kind))) {
             const uint32_t index = *at;
             *at = block->next;
             return index;
@@ -252,7 +252,8 @@ GPSTI_PRIVATE void gpsti_memory_wait_freed(gpsti_memory* memory) {
 }
 
 GPSTI_PRIVATE void gpsti_memory_limit_kept(gpsti_memory* memory, bool on_device) {
-    while (memory->kept_bytes[on_device] > (memory->lost ? 0 : memory->max_kept_bytes[on_device]))
+    while (memory->kept_bytes[on_device] >
+           (gpsti_a32_load(&memory->context->public_device.lost) != 0 ? 0 : memory->max_kept_bytes[on_device]))
         gpsti_memory_drop(memory, gpsti_memory_oldest(memory, on_device, NULL, false));
 }
 
@@ -298,8 +299,7 @@ GPSTI_PRIVATE bool gpsti_memory_wants_huge(const gpsti_memory* memory, const gps
 
 /* Without the mutex. */
 GPSTI_PRIVATE gpst_result gpsti_memory_get_pages(const gpsti_memory_request* request, gpsti_memory_block* made) {
-    const gpst_result result =
-        gpsti_memory_make(made->device, made->kind, made->bytes, made->is_huge, &made->memory);
+    const gpst_result result = gpsti_memory_make(made->device, made->kind, made->bytes, made->is_huge, &made->memory);
     if (!GPST_FAILED(result) && request->is_filled && request->asked_bytes >= GPSTI_PAGES_REST_BYTES &&
         !gpsti_memory_on_device(made->kind) && !made->memory.pinned)
         gpsti_pages_touch(made->memory.ptr, request->asked_bytes, made->memory.pages);
@@ -330,7 +330,7 @@ GPSTI_PRIVATE gpst_result gpsti_memory_ask_devices(gpsti_memory* memory, const g
     const gpst_result result = gpsti_memory_ask(memory, request, made);
     if (result != GPST_ERROR_DEVICE_LOST)
         return result;
-    memory->lost = true;
+    gpsti_a32_store(&memory->context->public_device.lost, 1);
     if (!request->pool || memory->context->require_backend)
         return result;
     made->device = memory->context->cpu;
@@ -429,8 +429,7 @@ GPSTI_PRIVATE gpst_result gpsti_memory_grow(gpsti_memory* memory, const gpsti_me
 
 /* ---- acquire and release ------------------------------------------------------------------------- */
 
-GPSTI_INTERN gpst_result gpsti_memory_try(gpsti_memory* memory, const gpsti_memory_request* request,
-                                          gpst_buffer* out) {
+GPSTI_INTERN gpst_result gpsti_memory_try(gpsti_memory* memory, const gpsti_memory_request* request, gpst_buffer* out) {
     size_t bytes = request->bytes; /* what small pages take */
     if (!gpsti_memory_on_device(request->kind) && !gpsti_size_round_up(bytes, gpsti_page_bytes(), &bytes))
         return GPST_ERROR_OVERFLOW;
@@ -450,15 +449,15 @@ GPSTI_INTERN gpst_result gpsti_memory_try(gpsti_memory* memory, const gpsti_memo
 
 GPSTI_INTERN gpst_result gpsti_memory_over_budget(const gpsti_memory* memory, const gpsti_memory_request* request) {
     const bool in_cap = gpsti_pool_has_room(request->pool, request->bytes);
-    return gpsti_fail(GPST_ERROR_BUDGET, "bytes=%zu: takes %zu, and %llu of the budget %s=%llu are in use",
-                      request->asked_bytes, request->bytes,
-                      (unsigned long long)(in_cap ? gpsti_a64_load(gpsti_memory_charged(memory, request->kind))
-                                                  : request->pool->info.held_bytes),
-                      !in_cap                                 ? "desc.max_bytes"
-                      : gpsti_memory_on_device(request->kind) ? "max_device_bytes"
-                                                              : "max_host_bytes",
-                      (unsigned long long)(in_cap ? gpsti_memory_budget(memory, request->kind)
-                                                  : request->pool->desc.max_bytes));
+    return gpsti_fail(
+        GPST_ERROR_BUDGET, "bytes=%zu: takes %zu, and %llu of the budget %s=%llu are in use", request->asked_bytes,
+        request->bytes,
+        (unsigned long long)(in_cap ? gpsti_a64_load(gpsti_memory_charged(memory, request->kind))
+                                    : request->pool->info.held_bytes),
+        !in_cap                                 ? "desc.max_bytes"
+        : gpsti_memory_on_device(request->kind) ? "max_device_bytes"
+                                                : "max_host_bytes",
+        (unsigned long long)(in_cap ? gpsti_memory_budget(memory, request->kind) : request->pool->desc.max_bytes));
 }
 
 GPSTI_INTERN gpst_result gpsti_memory_acquire(gpst_context* context, gpsti_memory_request* request, gpst_buffer* out) {
@@ -540,7 +539,7 @@ GPSTI_INTERN void gpsti_memory_trim(gpsti_memory* memory) {
     gpsti_memory_wait_freed(memory);
     gpsti_blocks_trim(memory);
     gpsti_mutex_unlock(&memory->mutex);
-    gpsti_handles_clear(memory->context);
+    gpsti_device_cache_clear(&memory->context->public_device);
 }
 
 GPSTI_INTERN void gpsti_memory_query_kept(gpsti_memory* memory, uint64_t* host_bytes, uint64_t* device_bytes) {

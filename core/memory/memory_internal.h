@@ -1,5 +1,5 @@
 /* core/memory/memory_internal.h -- the frame memory of a context, pageable, page-locked and of the device, in size
-   classes and within the context's two budgets; and the streams and events of its device. */
+   classes and within the context's two budgets. */
 #ifndef GPSTI_MEMORY_INTERNAL_H
 #define GPSTI_MEMORY_INTERNAL_H
 
@@ -10,7 +10,6 @@
 #define GPSTI_MEMORY_CLASSES (8 + 64 * 8)
 #define GPSTI_MEMORY_TAGS 16
 #define GPSTI_MEMORY_NONE UINT32_MAX
-#define GPSTI_HANDLES_MOST 128
 
 typedef enum gpsti_memory_kind {
     GPSTI_MEMORY_HOST = 0, /* pageable */
@@ -42,13 +41,6 @@ typedef struct gpsti_memory_block {
     uint64_t freed_at; /* clock of the context's memory when it was given back */
 } gpsti_memory_block;
 
-typedef enum gpsti_handle_kind { GPSTI_HANDLE_STREAM = 0, GPSTI_HANDLE_EVENT = 1 } gpsti_handle_kind;
-
-typedef struct gpsti_handles {
-    uint32_t n;
-    void* handles[GPSTI_HANDLES_MOST];
-} gpsti_handles;
-
 /* What is free and no pool's is kept for whoever comes next. */
 struct gpsti_memory {
     gpst_context* context;
@@ -61,7 +53,6 @@ struct gpsti_memory {
     uint64_t n_freed;   /* and of those that are there, ever */
     uint64_t clock;     /* counts releases, */
     uint32_t n_loans;   /* and loans */
-    bool lost;          /* the device is: nothing is kept from now on */
     uint64_t kept_bytes[2], max_kept_bytes[2]; /* of the host, of the device */
     gpsti_memory_block* blocks;
     uint32_t n_blocks, max_blocks, unused;
@@ -69,7 +60,6 @@ struct gpsti_memory {
     uint32_t free[GPSTI_MEMORY_KINDS][GPSTI_MEMORY_CLASSES]; /* first of each free list: given back last */
     uint32_t n_tags;
     gpst_tag_info tags[GPSTI_MEMORY_TAGS];
-    gpsti_handles handles[2];
 };
 
 /* The fields but context and desc are under the mutex of the context's memory. */
@@ -100,7 +90,7 @@ typedef struct gpsti_memory_request {
 /* max_kept_bytes as in gpst_context_desc. The context's info is resolved and its devices are open. */
 GPSTI_INTERN gpst_result gpsti_memory_init(gpsti_memory* memory, gpst_context* context, uint64_t max_kept_bytes);
 GPSTI_INTERN void gpsti_memory_term(gpsti_memory* memory);
-/* Gives what is kept back to the system, streams and events too. */
+/* Gives what is kept back to the system, the device's cached streams and events too. */
 GPSTI_INTERN void gpsti_memory_trim(gpsti_memory* memory);
 /* What is kept now. */
 GPSTI_INTERN void gpsti_memory_query_kept(gpsti_memory* memory, uint64_t* host_bytes, uint64_t* device_bytes);
@@ -148,18 +138,6 @@ GPSTI_INTERN void gpsti_blocks_trim(gpsti_memory* memory); /* free, if no entry 
 /* From now on n more pieces can be lent without a call of the allocator for their entries; until let go. */
 GPSTI_INTERN gpst_result gpsti_blocks_set_aside(gpsti_memory* memory, uint32_t n);
 GPSTI_INTERN void gpsti_blocks_let_go(gpsti_memory* memory, uint32_t n);
-
-/* ---- streams and events: core/memory/device_cache.c --------------------------------------------- */
-
-/* A gpsti_stream* or gpsti_event* of the device: one that was put, or a new one. Any thread, both. */
-GPSTI_INTERN gpst_result gpsti_handle_take(gpst_context* context, gpsti_device* device, gpsti_handle_kind kind,
-                                           void** out);
-/* The stream is idle, and has nothing to say that nobody was told of; no stream is to pass the event. */
-GPSTI_INTERN void gpsti_handle_put(gpst_context* context, gpsti_handle_kind kind, void* handle);
-GPSTI_INTERN void gpsti_handles_clear(gpst_context* context);
-
-/* From now on nothing of the device's is kept, neither memory nor streams. */
-GPSTI_INTERN void gpsti_context_lose_device(gpst_context* context);
 
 /* What this thread has spent by now on making memory, streams and events: to be taken off its services. */
 GPSTI_INTERN int64_t gpsti_pool_growth_here_ns(void);

@@ -75,7 +75,9 @@ GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_
     GPSTI_TRY(gpsti_device_choose("gpst_context_create: desc.backend", desc->backend ? desc->backend : "auto",
                                   &context->host, context->cpu, &context->device, context->backend_reason));
     gpsti_context_resolve(context, desc);
-    gpsti_context_init_device(context);
+    gpsti_context_init_devices(context);
+    if (desc->max_kept_bytes != 1) /* which is: keep nothing */
+        GPSTI_TRY(gpsti_device_cache_init(&context->public_device));
     gpsti_context_block* const block = (gpsti_context_block*)context;
     GPSTI_TRY(gpsti_memory_init(&block->memory, context, desc->max_kept_bytes));
     context->memory = &block->memory;
@@ -88,6 +90,7 @@ GPSTI_PRIVATE void gpsti_context_free(gpst_context* context) {
         gpsti_scheduler_destroy(context->scheduler);
     if (context->memory)
         gpsti_memory_term(context->memory);
+    gpsti_device_cache_term(&context->public_device);
     if (context->device && context->device != context->cpu)
         context->device->i->device_close(context->device);
     if (context->cpu)

@@ -22,25 +22,23 @@ GPSTI_PRIVATE gpst_result gpsti_device_work_make_room(gpst_pipeline* pipeline, g
 }
 
 GPSTI_PRIVATE gpst_result gpsti_device_work_make(gpsti_slot* slot, gpsti_device_work* work) {
-    gpst_context* const context = slot->pipeline->context;
     const uint32_t n_events = slot->pipeline->n_events;
     gpsti_host* const host = &slot->pipeline->context->host;
-    void* handle = NULL;
     GPSTI_TRY(gpsti_device_work_make_room(slot->pipeline, work));
     if (!work->events)
-        work->events = (gpsti_event**)gpsti_alloc(host, n_events * sizeof(gpsti_event*));
+        work->events = (gpst_event**)gpsti_alloc(host, n_events * sizeof(gpst_event*));
     if (!work->times_ns)
         work->times_ns = (int64_t*)gpsti_alloc(host, n_events * sizeof(int64_t));
     if (!work->events || !work->times_ns)
         return GPST_ERROR_MEMORY;
-    if (!work->stream)
-        GPSTI_TRY(gpsti_handle_take(context, work->device, GPSTI_HANDLE_STREAM, &handle));
-    work->stream = work->stream ? work->stream : (gpsti_stream*)handle;
-    for (; work->n_events < n_events; work->n_events++) {
-        GPSTI_TRY(gpsti_handle_take(context, work->device, GPSTI_HANDLE_EVENT, &handle));
-        work->events[work->n_events] = (gpsti_event*)handle;
+    const int64_t begin_ns = gpsti_now_ns();
+    gpst_result result = work->stream ? GPST_OK : gpsti_stream_make(work->device, &work->stream);
+    while (!GPST_FAILED(result) && work->n_events < n_events) {
+        result = gpsti_event_make(work->device, &work->events[work->n_events]);
+        work->n_events += GPST_FAILED(result) ? 0 : 1;
     }
-    return GPST_OK;
+    (void)gpsti_memory_count_growth(begin_ns);
+    return result;
 }
 
 GPSTI_PRIVATE void gpsti_offload_free_memory(gpst_context* context, gpst_buffer* memory) {
@@ -129,16 +127,14 @@ GPSTI_PRIVATE gpst_result gpsti_offload_upload(gpsti_slot* slot) {
     if (slot->in_place)
         return GPST_OK;
     GPSTI_TRY(gpst_image_bytes(&slot->item.input, &bytes));
-    return slot->work->device->i->copy(slot->work->stream, GPSTI_COPY_H2D, slot->device_source.data,
-                                       slot->item.input.data, bytes);
+    return gpsti_stream_copy(slot->work->stream, slot->device_source.data, slot->item.input.data, bytes);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_download(gpsti_slot* slot) {
     for (uint32_t o = 0; !slot->in_place && slot->item.outputs && o < slot->item.n_outputs; o++) {
         size_t bytes = 0;
         GPSTI_TRY(gpst_image_bytes(&slot->outputs[o], &bytes));
-        GPSTI_TRY(slot->work->device->i->copy(slot->work->stream, GPSTI_COPY_D2H, slot->outputs[o].data,
-                                              slot->device_images[o].data, bytes));
+        GPSTI_TRY(gpsti_stream_copy(slot->work->stream, slot->outputs[o].data, slot->device_images[o].data, bytes));
     }
     return GPST_OK;
 }
@@ -192,7 +188,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stag
         exec.bytes += gpsti_offload_warp_bytes(slot, args.warp);
     }
     gpsti_offload_collect(first, &args);
-    return first->work->device->i->launch(first->work->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
+    return gpsti_stream_launch(first->work->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, uint32_t stage_index, uint32_t worker_index,
@@ -205,7 +201,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, uint32_t stage_
 
 /* The group's next event, where it is timed. */
 GPSTI_PRIVATE gpst_result gpsti_device_work_record(gpsti_device_work* work) {
-    return work->timed ? work->device->i->event_record(work->events[work->n_recorded++], work->stream) : GPST_OK;
+    return work->timed ? gpsti_event_record(work->events[work->n_recorded++], work->stream) : GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,
@@ -229,10 +225,9 @@ GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* first, const gpsti_st
 
 /* To the end of what was submitted where nobody else is kept waiting; else the device says when. */
 GPSTI_PRIVATE gpst_result gpsti_offload_wait(gpsti_slot* first, void (*done)(void*, gpst_result), bool* finished) {
-    gpsti_stream* const stream = first->work->stream;
+    gpst_stream* const stream = first->work->stream;
     *finished = first->work->on_host || first->plain;
-    return *finished ? stream->device->i->stream_wait_idle(stream)
-                     : stream->device->i->stream_notify(stream, done, first);
+    return *finished ? gpsti_stream_wait_idle(stream) : gpsti_stream_notify(stream, done, first);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,
@@ -265,7 +260,7 @@ GPSTI_PRIVATE void gpsti_offload_free_pictures(gpsti_slot* slot) {
 GPSTI_PRIVATE void gpsti_offload_give_up(gpsti_slot* first, gpst_result result) {
     const bool is_memory = result == GPST_ERROR_DEVICE_MEMORY || result == GPST_ERROR_BUDGET;
     if (first->work->stream) /* what was submitted before the failure */
-        first->work->device->i->stream_wait_idle(first->work->stream);
+        (void)gpsti_stream_wait_idle(first->work->stream);
     for (gpsti_slot* slot = first; slot && is_memory; slot = slot->next_in_batch)
         gpsti_offload_free_pictures(slot);
 }
@@ -308,7 +303,7 @@ GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot) {
     gpsti_device_work* const work = slot->work;
     work->n_times = 0;
     while (work->n_times < work->n_recorded &&
-           work->device->i->event_time(work->events[work->n_times], &work->times_ns[work->n_times]) == GPST_OK)
+           gpsti_event_time(work->events[work->n_times], &work->times_ns[work->n_times]) == GPST_OK)
         work->n_times++;
 }
 
@@ -413,7 +408,7 @@ GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, 
                                 result == GPST_ERROR_DEVICE_LOST || result == GPST_ERROR_UNSUPPORTED ||
                                 (result == GPST_ERROR_BUDGET && !slot->works[0].on_host);
     if (result == GPST_ERROR_DEVICE_LOST)
-        gpsti_context_lose_device(pipeline->context);
+        gpsti_a32_store(&pipeline->context->public_device.lost, 1);
     if (!device_trouble || slot->on_cpu || pipeline->context->require_backend ||
         slot->works[0].device == slot->works[1].device)
         return false;
@@ -429,15 +424,13 @@ GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, 
 GPSTI_PRIVATE void gpsti_device_work_free(gpsti_slot* slot, gpsti_device_work* work) {
     if (!work->device)
         return;
-    gpst_context* const context = slot->pipeline->context;
-    if (work->stream)
-        gpsti_handle_put(context, GPSTI_HANDLE_STREAM, work->stream);
+    gpst_stream_destroy(work->stream);
     for (uint32_t e = 0; e < work->n_events; e++)
-        gpsti_handle_put(context, GPSTI_HANDLE_EVENT, work->events[e]);
+        gpst_event_destroy(work->events[e]);
     if (work->times_ns)
         gpsti_free(&slot->pipeline->context->host, work->times_ns, slot->pipeline->n_events * sizeof(int64_t));
     if (work->events)
-        gpsti_free(&slot->pipeline->context->host, work->events, slot->pipeline->n_events * sizeof(gpsti_event*));
+        gpsti_free(&slot->pipeline->context->host, work->events, slot->pipeline->n_events * sizeof(gpst_event*));
     const size_t n = slot->pipeline->batch_most;
     if (work->sources)
         gpsti_free(&slot->pipeline->context->host, work->sources, n * sizeof *work->sources);
@@ -457,19 +450,19 @@ GPSTI_INTERN void gpsti_offload_free(gpsti_slot* slot) {
 }
 
 /* ---- what a warp keeps on the device --------------------------------------------------------- */
-GPSTI_PRIVATE gpst_result gpsti_offload_constants_copy(gpsti_device* device, void* to, const void* from, size_t bytes) {
-    gpsti_stream* stream = NULL;
-    GPSTI_TRY(device->i->stream_create(device, &stream));
-    gpst_result result = device->i->copy(stream, GPSTI_COPY_H2D, to, from, bytes);
+GPSTI_PRIVATE gpst_result gpsti_offload_constants_copy(gpst_device* device, void* to, const void* from, size_t bytes) {
+    gpst_stream* stream = NULL;
+    GPSTI_TRY(gpsti_stream_make(device, &stream));
+    gpst_result result = gpsti_stream_copy(stream, to, from, bytes);
     if (!GPST_FAILED(result))
-        result = device->i->stream_wait_idle(stream);
-    device->i->stream_destroy(stream);
+        result = gpsti_stream_wait_idle(stream);
+    gpst_stream_destroy(stream);
     return result;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_constants_make(gpst_pipeline* pipeline, gpsti_stage* stage) {
     gpst_context* const context = pipeline->context;
-    gpsti_device* const device = context->device;
+    gpst_device* const device = &context->public_device;
     const void *mask = NULL, *table = NULL;
     ptrdiff_t mask_data = 0; /* from the mask's lowest byte: bottom-up its first row is the last in memory */
     size_t mask_bytes = 0, table_bytes = 0, bytes = 0;
@@ -503,50 +496,16 @@ GPSTI_INTERN void gpsti_offload_constants_free(gpst_pipeline* pipeline, gpsti_st
 
 /* ---- the user's own device work ------------------------------------------------------------ */
 
-typedef struct gpsti_user_launch {
-    const gpst_kernel* kernel;
-    unsigned char args[GPSTI_TASK_ARGS_BYTES];
-} gpsti_user_launch;
-
-GPSTI_STATIC_ASSERT(sizeof(gpsti_user_launch) <= GPSTI_ARGS_BYTES, "a user's launch must fit into a launch");
-
-GPSTI_PRIVATE gpst_result gpsti_user_launch_host(const void* args, const gpsti_exec* exec) {
-    const gpsti_user_launch* const launch = (const gpsti_user_launch*)args;
-    (void)exec;
-    return launch->kernel->host(launch->args);
-}
-
-GPSTI_PRIVATE gpst_result gpsti_user_launch_gpu(const void* args, void* native_stream) {
-    const gpsti_user_launch* const launch = (const gpsti_user_launch*)args;
-    return launch->kernel->gpu(launch->args, native_stream);
-}
-
 GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kernel, const void* args,
                                        size_t args_bytes) {
-    static const gpsti_kernel user = {"user", gpsti_user_launch_host, gpsti_user_launch_gpu};
-    gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)task->item;
-    gpsti_user_launch launch;
-    GPSTI_FAIL_IF(!kernel || (!kernel->host && !kernel->gpu), GPST_ERROR_ARGUMENT,
-                  "gpst_task_enqueue: kernel: must have host or gpu");
-    GPSTI_FAIL_IF(args_bytes > sizeof launch.args, GPST_ERROR_ARGUMENT,
-                  "gpst_task_enqueue: args_bytes=%llu: at most %u (\"%s\")", (unsigned long long)args_bytes,
-                  (unsigned)sizeof launch.args, kernel->name ? kernel->name : "");
+    const gpsti_slot* const slot = (const gpsti_slot*)(uintptr_t)task->item;
     GPSTI_FAIL_IF(!slot->work, GPST_ERROR_STATE, "gpst_task_enqueue: only from a DEVICE stage");
-    const bool on_gpu = slot->work->device->i->stream_native != NULL;
-    GPSTI_FAIL_IF(on_gpu ? !kernel->gpu : !kernel->host, GPST_ERROR_UNSUPPORTED,
-                  "gpst_task_enqueue: kernel \"%s\": has no form for the backend %s", kernel->name ? kernel->name : "",
-                  slot->work->device->i->name);
-    memset(&launch, 0, sizeof launch);
-    launch.kernel = kernel;
-    if (args_bytes > 0)
-        memcpy(launch.args, args, args_bytes);
-    return slot->work->device->i->launch(slot->work->stream, &user, &launch, sizeof launch, &slot->exec);
+    return gpsti_kernel_put("gpst_task_enqueue", kernel, args, args_bytes, slot->work->stream, &slot->exec);
 }
 
 GPST_API void* gpst_task_native_stream(gpst_task* task) {
     const gpsti_slot* const slot = (const gpsti_slot*)(uintptr_t)task->item;
-    const bool on_gpu = slot->work && slot->work->device->i->stream_native;
-    return on_gpu ? slot->work->device->i->stream_native(slot->work->stream) : NULL;
+    return slot->work ? gpst_stream_native(slot->work->stream) : NULL;
 }
 
 GPST_API gpst_result gpst_task_device_images(gpst_task* task, gpst_image* input, gpst_image* outputs,

@@ -34,7 +34,6 @@
 #include "../workers/scheduler_internal.h"
 #include "pipeline.h"
 
-#define GPSTI_TASK_ARGS_BYTES 224
 #define GPSTI_MOST_BATCH 64 /* items in one submission */
 
 typedef struct gpsti_slot gpsti_slot;
@@ -115,10 +114,10 @@ typedef struct gpsti_output {
 
 /* A slot's stream on one device, with the events that time a group on it. Made when first needed. */
 typedef struct gpsti_device_work {
-    gpsti_device* device;
+    gpst_device* device;
     bool on_host; /* the device computes in host memory: nothing to copy */
-    gpsti_stream* stream;
-    gpsti_event** events; /* n_events of the pipeline */
+    gpst_stream* stream;
+    gpst_event** events; /* n_events of the pipeline */
     uint64_t number;      /* of the latest group, for the pipeline's timing */
     bool timed;           /* it has its events recorded */
     gpst_image* sources;  /* of a batch: batch_most pictures, and all their outputs */

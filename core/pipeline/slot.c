@@ -434,9 +434,10 @@ GPSTI_PRIVATE gpst_result gpsti_slot_create(gpst_pipeline* pipeline, gpsti_slot*
     gpsti_host* const host = &pipeline->context->host;
     const uint32_t n = pipeline->n_outputs;
     slot->pipeline = pipeline;
-    slot->works[0].device = pipeline->context->device;
+    slot->works[0].device = &pipeline->context->public_device;
     slot->works[0].on_host = pipeline->device_on_host;
-    slot->works[1].device = pipeline->context->cpu;
+    slot->works[1].device =
+        pipeline->context->device == pipeline->context->cpu ? slot->works[0].device : &pipeline->context->cpu_device;
     slot->works[1].on_host = true;
     slot->job.slot = slot;
     slot->outputs = (gpst_image*)gpsti_alloc(host, n * sizeof *slot->outputs);
