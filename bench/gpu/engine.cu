@@ -1,8 +1,9 @@
-/* bench/gpu/engine.cu -- what the engine makes of a GPU's links: copies through it against bare copies of the same
-   run, the latency of one small item, many small items, and whole frames to views. One unit, by nvcc:
+/* bench/gpu/engine.cu -- what the engine makes of a GPU's links: copies through it and through gpst_copy against bare
+   copies of the same run, device memory against cudaMallocAsync, the latency of one small item, many small items, and
+   whole frames to views. One unit, by nvcc:
 
        nvcc -O3 -arch=native -I. bench/gpu/engine.cu -o gpu_engine
-       ./gpu_engine [--json FILE] [--dir DIR] [CASE...]      CASE: copies latency small views
+       ./gpu_engine [--json FILE] [--dir DIR] [CASE...]      CASE: copies memory latency small views
 
    DIR takes eight raw frames, 708 MB, for the case views (default /dev/shm); they are removed again. */
 #define GPUSTAGE_IMPLEMENTATION
@@ -54,59 +55,66 @@ static const char* const way_names[] = {"H2D", "D2H", "both ways, each"};
 #define N_BUFFERS 3
 #define N_COPIES 48
 
-typedef struct bare {
-    gpsti_device* device;
-    gpsti_stream* streams[2];
-    gpsti_host_memory host[2][N_BUFFERS];
+/* A stream each way and memory for the copies that no engine makes. */
+typedef struct links {
+    gpst_stream* streams[2];
+    gpst_memory *host[2][N_BUFFERS], *device[2][N_BUFFERS];
     void* pageable;
-    void* memory[2][N_BUFFERS];
-} bare;
+} links;
 
-static void bare_open(bare* self, gpst_context* context) {
-    self->device = context->device;
-    const gpsti_backend_i* i = self->device->i;
+typedef enum maker {
+    BARE = 0,    /* cudaMemcpyAsync, page-locked memory */
+    PUBLIC = 1,  /* gpst_copy, the same memory */
+    PAGEABLE = 2 /* cudaMemcpyAsync, memory of malloc */
+} maker;
+
+static void links_open(links* self, gpst_device* device) {
     for (int d = 0; d < 2; d++) {
-        need(i->stream_create(self->device, &self->streams[d]), "stream");
+        need(gpst_stream_create(device, &self->streams[d]), "stream");
         for (int b = 0; b < N_BUFFERS; b++) {
-            need(i->host_alloc(self->device, FRAME_BYTES, true, &self->host[d][b]), "host memory");
-            memset(self->host[d][b].ptr, b, FRAME_BYTES);
-            need(i->memory_alloc(self->device, FRAME_BYTES, &self->memory[d][b]), "device memory");
+            need(gpst_memory_create(device, GPST_MEMORY_PINNED, FRAME_BYTES, &self->host[d][b]), "host memory");
+            memset(gpst_memory_data(self->host[d][b]), b, FRAME_BYTES);
+            need(gpst_memory_create(device, GPST_MEMORY_DEVICE, FRAME_BYTES, &self->device[d][b]), "device memory");
         }
     }
     self->pageable = malloc(FRAME_BYTES);
     memset(self->pageable, 1, FRAME_BYTES);
 }
 
-static void bare_close(bare* self) {
-    const gpsti_backend_i* i = self->device->i;
+static void links_close(links* self) {
     for (int d = 0; d < 2; d++) {
-        i->stream_destroy(self->streams[d]);
+        gpst_stream_destroy(self->streams[d]);
         for (int b = 0; b < N_BUFFERS; b++) {
-            i->host_free(self->device, &self->host[d][b]);
-            i->memory_free(self->device, self->memory[d][b], FRAME_BYTES);
+            gpst_memory_destroy(self->host[d][b]);
+            gpst_memory_destroy(self->device[d][b]);
         }
     }
     free(self->pageable);
 }
 
-static void bare_copy(bare* self, int direction, int n, bool pinned) {
-    void* const host = pinned ? self->host[direction][n % N_BUFFERS].ptr : self->pageable;
-    void* const memory = self->memory[direction][n % N_BUFFERS];
-    need(direction == UP ? self->device->i->copy(self->streams[UP], GPSTI_COPY_H2D, memory, host, FRAME_BYTES)
-                         : self->device->i->copy(self->streams[DOWN], GPSTI_COPY_D2H, host, memory, FRAME_BYTES),
-         "copy");
+static void links_copy(links* self, int direction, int n, maker by) {
+    gpst_stream* const stream = self->streams[direction];
+    void* const host = by == PAGEABLE ? self->pageable : gpst_memory_data(self->host[direction][n % N_BUFFERS]);
+    void* const device = gpst_memory_data(self->device[direction][n % N_BUFFERS]);
+    void* const to = direction == UP ? device : host;
+    void* const from = direction == UP ? host : device;
+    if (by == PUBLIC)
+        need(gpst_copy(to, from, FRAME_BYTES, stream), "copy");
+    else if (cudaMemcpyAsync(to, from, FRAME_BYTES, direction == UP ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost,
+                             (cudaStream_t)gpst_stream_native(stream)) != cudaSuccess)
+        die("cudaMemcpyAsync");
 }
 
 /* GB/s in each direction that is used. */
-static double bare_rate(bare* self, way direction, bool pinned) {
-    const int n_copies = pinned ? N_COPIES : N_COPIES / 8;
+static double links_rate(links* self, way direction, maker by) {
+    const int n_copies = by == PAGEABLE ? N_COPIES / 8 : N_COPIES;
     const int64_t start_ns = gpsti_now_ns();
     for (int n = 0; n < n_copies; n++)
         for (int d = 0; d < 2; d++)
             if (direction == BOTH || (int)direction == d)
-                bare_copy(self, d, n, pinned);
+                links_copy(self, d, n, by);
     for (int d = 0; d < 2; d++)
-        need(self->device->i->stream_wait_idle(self->streams[d]), "wait");
+        need(gpst_stream_synchronize(self->streams[d]), "wait");
     return (double)FRAME_BYTES * n_copies / (double)(gpsti_now_ns() - start_ns);
 }
 
@@ -157,10 +165,9 @@ static double flow_rate(gpst_pipeline* pipeline, flow* self) {
 }
 
 static void bench_copies(gpst_context* context) {
-    static double rates[3][N_ROUNDS];
-    bare bare_copies;
-    memset(&bare_copies, 0, sizeof bare_copies);
-    bare_open(&bare_copies, context);
+    static double rates[4][N_ROUNDS];
+    links self_links;
+    links_open(&self_links, gpst_context_device(context));
     for (int d = UP; d <= BOTH; d++) {
         flow self;
         char name[96];
@@ -187,26 +194,81 @@ static void bench_copies(gpst_context* context) {
             desc.n_slots = 6;
             desc.n_items_expected = self.n_items;
             need(gpst_pipeline_create(context, &desc, &pipeline), "pipeline");
-            rates[0][round] = bare_rate(&bare_copies, (way)d, true);
-            rates[1][round] = flow_rate(pipeline, &self);
-            rates[2][round] = d == BOTH ? 0 : bare_rate(&bare_copies, (way)d, false);
+            rates[0][round] = links_rate(&self_links, (way)d, BARE);
+            rates[1][round] = links_rate(&self_links, (way)d, PUBLIC);
+            rates[2][round] = flow_rate(pipeline, &self);
+            rates[3][round] = d == BOTH ? 0 : links_rate(&self_links, (way)d, PAGEABLE);
             need(gpst_pipeline_destroy(pipeline), "destroy");
         }
-        const char* const what[3] = {"bare pinned", "through the engine", "pageable"};
-        double middle[3];
-        for (int k = 0; k < (d == BOTH ? 2 : 3); k++) {
+        const char* const what[4] = {"bare pinned", "gpst_copy", "through the engine", "bare pageable"};
+        double middle[4];
+        for (int k = 0; k < (d == BOTH ? 3 : 4); k++) {
             middle[k] = median(rates[k], N_ROUNDS);
             snprintf(name, sizeof name, "%s, %s (spread %.1f %%)", way_names[d], what[k], spread(rates[k], N_ROUNDS));
             record(name, middle[k], "GB/s");
         }
-        snprintf(name, sizeof name, "%s, engine / bare", way_names[d]);
-        record(name, middle[1] / middle[0], "");
-        if (d == BOTH)
-            continue;
-        snprintf(name, sizeof name, "%s, engine / pageable", way_names[d]);
-        record(name, middle[1] / middle[2], "");
+        for (int k = 1; k <= 2; k++) {
+            snprintf(name, sizeof name, "%s, %s / bare", way_names[d], what[k]);
+            record(name, middle[k] / middle[0], "");
+        }
     }
-    bare_close(&bare_copies);
+    links_close(&self_links);
+}
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+#define N_PAIRS 20000
+
+static double pairs_ns(gpst_device* device, size_t bytes) {
+    const int64_t start_ns = gpsti_now_ns();
+    for (int n = 0; n < N_PAIRS; n++) {
+        gpst_memory* memory = NULL;
+        need(gpst_memory_create(device, GPST_MEMORY_DEVICE, bytes, &memory), "device memory");
+        gpst_memory_destroy(memory);
+    }
+    return (double)(gpsti_now_ns() - start_ns) / N_PAIRS;
+}
+
+static double pairs_async_ns(cudaStream_t stream, size_t bytes) {
+    const int64_t start_ns = gpsti_now_ns();
+    for (int n = 0; n < N_PAIRS; n++) {
+        void* memory = NULL;
+        if (cudaMallocAsync(&memory, bytes, stream) != cudaSuccess || cudaFreeAsync(memory, stream) != cudaSuccess)
+            die("cudaMallocAsync");
+    }
+    const double each_ns = (double)(gpsti_now_ns() - start_ns) / N_PAIRS;
+    (void)cudaStreamSynchronize(stream);
+    return each_ns;
+}
+
+/* Device memory taken and given back, both sides warm: CUDA's pool keeps all that it has. */
+static void bench_memory(gpst_context* context) {
+    static const size_t sizes[] = {64 << 10, 6 << 20, FRAME_BYTES};
+    gpst_device* const device = gpst_context_device(context);
+    uint64_t all = UINT64_MAX;
+    cudaMemPool_t pool;
+    cudaStream_t stream;
+    if (cudaDeviceGetDefaultMemPool(&pool, 0) != cudaSuccess ||
+        cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all) != cudaSuccess ||
+        cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess)
+        die("CUDA's pool");
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        double ours[N_ROUNDS], theirs[N_ROUNDS];
+        char name[96];
+        for (int round = -1; round < N_ROUNDS; round++) { /* one to warm up */
+            const double a = pairs_ns(device, sizes[s]), b = pairs_async_ns(stream, sizes[s]);
+            if (round >= 0)
+                ours[round] = a, theirs[round] = b;
+        }
+        const double a = median(ours, N_ROUNDS), b = median(theirs, N_ROUNDS);
+        snprintf(name, sizeof name, "%zu bytes, gpst_memory_create + destroy", sizes[s]);
+        record(name, a, "ns");
+        snprintf(name, sizeof name, "%zu bytes, cudaMallocAsync + cudaFreeAsync", sizes[s]);
+        record(name, b, "ns");
+        snprintf(name, sizeof name, "%zu bytes, cudaMallocAsync / gpst_memory", sizes[s]);
+        record(name, b / a, "");
+    }
+    cudaStreamDestroy(stream);
 }
 
 /* ---- one small item ------------------------------------------------------------------- */
@@ -557,6 +619,8 @@ int main(int argc, char** argv) {
         fprintf(json, "[");
     if (chosen(argc, argv, first, "copies"))
         bench_copies(context);
+    if (chosen(argc, argv, first, "memory"))
+        bench_memory(context);
     if (chosen(argc, argv, first, "latency"))
         bench_latency(context);
     if (chosen(argc, argv, first, "small"))
