@@ -17,7 +17,8 @@ static void test_far_away_needs_no_block(void** state) {
     assert_int_equal(guard.report.plain_items, 0);
     assert_float_equal(guard.report.engine_ns, 1000.0, 1e-9);
     assert_float_equal(guard.report.plain_ns, 1201.0, 1e-9);
-    assert_string_equal(guard.report.text, "the engine stays: the engine is 1.20x the plain loop (by its stages' clocks)");
+    assert_string_equal(guard.report.text,
+                        "the engine stays: the engine is 1.20x the plain loop (by its stages' clocks)");
     assert_int_equal(gpsti_guard_ask(&guard, 1000.0, 900.0, 100000), 0); /* once is enough */
     assert_float_equal(guard.report.plain_ns, 1201.0, 1e-9);
 }
@@ -101,6 +102,36 @@ static void test_forgetting(void** state) {
     assert_int_equal(guard.report.plain_items, 20);
 }
 
+/* Of disks and cores the services, of a device what it was busy, and the source: 16 items. */
+static void test_what_is_expected(void** state) {
+    (void)state;
+    gpsti_tuner_window window = GPST_ZERO;
+    window.n_items = 16;
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) {
+        window.service_ns[r] = r == (int)GPST_RESOURCE_NONE ? 1000000 : 1600;
+        window.busy_ns[r] = 160;
+    }
+    assert_float_equal((float)gpsti_guard_expect(&window, 7.0), 3 * 100.0f + 3 * 10.0f + 7.0f, 1e-3);
+}
+
+/* A plain loop that stays is looked at in blocks: two in a row a fifth slower than the first, and it is over. */
+static void test_a_plain_loop_that_stays(void** state) {
+    (void)state;
+    static const struct {
+        int64_t item_ns;
+        bool again;
+    } blocks[] = {{10, false}, {13, false}, {10, false}, {13, false}, {11, false}, {13, false}, {13, true}};
+    gpsti_guard guard = GPST_ZERO;
+    assert_int_equal(gpsti_guard_ask(&guard, 1000.0, 1000.0, 640), 10);
+    gpsti_guard_end_block(&guard, 10, 100);
+    assert_true(guard.plain);
+    for (size_t b = 0; b < sizeof blocks / sizeof blocks[0]; b++)
+        assert_int_equal(gpsti_guard_watch(&guard, 64, 64 * blocks[b].item_ns), blocks[b].again);
+    assert_int_equal(guard.report.plain_items, 10 + 7 * 64);
+    gpsti_guard_forget(&guard);
+    assert_false(gpsti_guard_watch(&guard, 64, 64 * 1000)); /* the first block of another loop */
+}
+
 /* Nothing was measured: nothing is compared, now. */
 static void test_nothing_is_known(void** state) {
     (void)state;
@@ -119,6 +150,8 @@ int main(void) {
         cmocka_unit_test(test_a_block_decides),
         cmocka_unit_test(test_a_short_block),
         cmocka_unit_test(test_forgetting),
+        cmocka_unit_test(test_what_is_expected),
+        cmocka_unit_test(test_a_plain_loop_that_stays),
         cmocka_unit_test(test_nothing_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,94 +232,6 @@ static const gpst_tuner_decision* last_line(const gpst_pipeline* pipeline) {
     return &pipeline->tune.tuner.decisions[pipeline->tune.tuner.n_decisions - 1];
 }
 
-static void end_item(gpst_pipeline* pipeline, int64_t item_ns) {
-    pipeline->end_ns += item_ns;
-    pipeline->items_ok++;
-    gpsti_tune_count(pipeline->slots[0]);
-}
-
-/* What ended under the setting before is in no window, and no item that was cancelled; then 100 ms are one, with at
-   least four blocks of items. */
-static void test_windows(void** state) {
-    (void)state;
-    static const struct {
-        uint32_t n_active;
-        double item_ms[2]; /* of every other block of items */
-        uint64_t n_items;  /* then the window is full */
-        double noise;      /* of the mean block's time, so that it is known to this part */
-    } cases[] = {{1, {1, 1}, 100, 0}, {2, {0.1, 0.1}, 1000, 0}, {2, {30, 30}, 16, 0},
-                 {8, {30, 30}, 32, 0}, {2, {20, 40}, 16, 0.19245}, {2, {50, 51}, 16, 0.005717}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        kit* const self = kit_open("cpu", 8);
-        gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
-        gpst_pipeline* const pipeline = make_open(self, &desc);
-        gpsti_tune* const tune = &pipeline->tune;
-        const uint64_t block = cases[i].n_active < 4 ? 4 : cases[i].n_active;
-        uint64_t n = 0;
-        pipeline->n_active = cases[i].n_active;
-        tune->tuner.state = GPSTI_TUNER_BASE;
-        tune->n_of_old_setting = 3;
-        for (int k = 0; k < 3; k++)
-            end_item(pipeline, 7 * MS);
-        pipeline->slots[0]->item.result = GPST_ERROR_CANCELLED;
-        end_item(pipeline, 0);
-        pipeline->slots[0]->item.result = GPST_OK;
-        assert_int_equal(tune->n_items, 0);
-        assert_int_equal(tune->start_ns, 21 * MS);
-        do {
-            end_item(pipeline, (int64_t)(cases[i].item_ms[n / block % 2] * (double)MS));
-            n++;
-        } while (tune->n_items > 0 && n < 10000);
-        assert_int_equal(n, cases[i].n_items);
-        assert_int_equal(tune->tuner.kept_window.n_items, n);
-        assert_int_equal(tune->tuner.kept_window.wall_ns, pipeline->end_ns - 21 * MS);
-        assert_float_equal((float)tune->tuner.kept_window.noise, (float)cases[i].noise, 1e-4);
-        unmake(self);
-    }
-}
-
-/* A frozen setting is held against a plain loop, which would take an item the source's time, the services of disks and
-   cores, and of a device what it was busy. Behind by far: no block. Near: 1/64 of the rest, when the engine is empty. */
-static void test_a_plain_loop_is_expected(void** state) {
-    (void)state;
-    for (int near = 0; near < 2; near++) {
-        kit* const self = kit_open("cpu", 2);
-        gpst_pipeline_desc desc = kit_standard(self, 1);
-        desc.n_items_expected = 1020 + 640;
-        gpst_pipeline* const pipeline = make_open(self, &desc);
-        gpsti_tune* const tune = &pipeline->tune;
-        tune->tuner.state = GPSTI_TUNER_FROZEN;
-        tune->n_of_old_setting = 1;
-        end_item(pipeline, MS);
-        pipeline->next_index = 1020;
-        pipeline->source_clock.busy_ns = 40 * MS; /* of 20 items */
-        pipeline->source_clock.count = 20;
-        for (uint32_t c = 0; c < pipeline->n_clocks; c++)
-            pipeline->clocks[c].busy_ns = (near ? 10 : 40) * MS; /* of 10 */
-        pipeline->own_read_ns = 5 * MS; /* a worker's, and a service of the cores */
-        for (int n = 0; n < 16; n++)
-            end_item(pipeline, 10 * MS);
-        const gpst_guard_report* const guard = &tune->guard.report;
-        assert_float_equal((float)guard->engine_ns, (float)(10 * MS), 1.0);
-        const double services_ns = (double)((near ? 10 : 40) * MS) * (double)(pipeline->n_clocks - 2);
-        assert_float_equal((float)guard->plain_ns, (float)(services_ns / 16.0 + (double)(2 * MS)), 2.0);
-        assert_int_equal(tune->guard.decided, !near);
-        assert_int_equal(tune->paused, near);
-        assert_int_equal(tune->block_items, near ? 10 : 0);
-        assert_int_equal(gpsti_tune_wants_block(pipeline), near);
-        gpsti_a32_store(&pipeline->executing, 1);
-        assert_false(gpsti_tune_wants_block(pipeline));
-        gpsti_a32_store(&pipeline->executing, 0);
-        gpsti_a32_store(&pipeline->in_flight, 1);
-        assert_false(gpsti_tune_wants_block(pipeline));
-        gpsti_a32_store(&pipeline->in_flight, 0);
-        pipeline->source_running = true;
-        assert_false(gpsti_tune_wants_block(pipeline));
-        pipeline->source_running = false;
-        unmake(self);
-    }
-}
-
 /* What a block says is done: the plain loop stays, in blocks of 64 items, until two in a row take a fifth longer than the
    first did; or the engine goes on, and a dry source ends it all. */
 static void test_a_block_is_obeyed(void** state) {
@@ -449,27 +361,6 @@ static void test_a_new_setting_wakes(void** state) {
     unmake(self);
 }
 
-/* Items as large as the largest so far, and an eighth; of a size that nobody has seen, guesses. */
-static void test_what_fits(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", 2);
-    gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
-    gpst_pipeline* const pipeline = make_open(self, &desc);
-    gpst_context_info* const info = &self->context->info;
-    info->max_host_bytes = (uint64_t)1 << 30;
-    info->max_device_bytes = (uint64_t)1 << 30;
-    assert_int_equal(gpsti_tune_n_fit(pipeline), 16); /* of 64 MiB */
-    gpsti_a64_store(&pipeline->item_host_bytes, (uint64_t)32 << 20);
-    assert_int_equal(gpsti_tune_n_fit(pipeline), 8);
-    pipeline->items_ok = 1;
-    assert_int_equal(gpsti_tune_n_fit(pipeline), 28);
-    gpsti_a64_store(&pipeline->item_device_bytes, (uint64_t)100 << 20);
-    assert_int_equal(gpsti_tune_n_fit(pipeline), 10);
-    gpsti_a64_store(&pipeline->item_host_bytes, (uint64_t)2 << 30);
-    assert_int_equal(gpsti_tune_n_fit(pipeline), 1);
-    unmake(self);
-}
-
 /* ---- anything at any time -------------------------------------------------------------------------------- */
 
 static void test_anything_goes(void** state) {
@@ -531,7 +422,7 @@ static gpst_result decode_and_interfere(void* user_data, gpst_task* task) {
         tune->block_items = 1 + index % 4;
         tune->guard.decided = index % 3 == 0;
         tune->guard.report.engine_ns = 1000.0;
-        tune->plain_ns = 1.0; /* blocks that stay differ from it at once */
+        tune->guard.stay_ns = 1.0; /* blocks that stay differ from it at once */
     }
     gpsti_mutex_unlock(mutex);
     return kit_decode(user_data, task);
@@ -631,12 +522,9 @@ int main(void) {
         cmocka_unit_test(test_limits_are_of_the_desc),
         cmocka_unit_test(test_the_engine_obeys),
         cmocka_unit_test(test_memory_budget_is_kept),
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_a_plain_loop_is_expected),
         cmocka_unit_test(test_a_block_is_obeyed),
         cmocka_unit_test(test_refused_knobs_stay),
         cmocka_unit_test(test_a_new_setting_wakes),
-        cmocka_unit_test(test_what_fits),
         cmocka_unit_test(test_anything_goes),
         cmocka_unit_test(test_plain_blocks_at_any_moment),
         cmocka_unit_test(test_push_is_tuned_when_asked),

@@ -31,6 +31,7 @@
 #include "../stats/timing_internal.h"
 #include "../tuning/guard_internal.h"
 #include "../tuning/tuner_internal.h"
+#include "../tuning/window_internal.h"
 #include "../workers/scheduler_internal.h"
 #include "pipeline.h"
 
@@ -118,9 +119,9 @@ typedef struct gpsti_device_work {
     bool on_host; /* the device computes in host memory: nothing to copy */
     gpst_stream* stream;
     gpst_event** events; /* n_events of the pipeline */
-    uint64_t number;      /* of the latest group, for the pipeline's timing */
-    bool timed;           /* it has its events recorded */
-    gpst_image* sources;  /* of a batch: batch_most pictures, and all their outputs */
+    uint64_t number;     /* of the latest group, for the pipeline's timing */
+    bool timed;          /* it has its events recorded */
+    gpst_image* sources; /* of a batch: batch_most pictures, and all their outputs */
     gpst_image* images;
     uint32_t n_items;  /* in the latest group */
     bool copies;       /* which has an upload and a download, each between two events */
@@ -186,18 +187,12 @@ typedef struct gpsti_tune {
     bool on;
     gpsti_tuner tuner;
     gpsti_guard guard;
-    uint64_t n_of_old_setting;     /* items that are still of the setting before */
-    int64_t start_ns;              /* of the window, */
-    uint64_t n_items;              /* its items, */
-    gpsti_tuner_window totals;     /* what everything stood at, at its start, */
-    uint64_t n_in_block, n_blocks; /* and its noise: the spread of the times of blocks of items */
-    int64_t block_start_ns;
-    double block_sum, block_squares;
+    uint64_t n_of_old_setting; /* items in flight that began under the setting before */
+    gpsti_window window;
+    gpsti_tuner_window totals;      /* what every clock stood at when the window opened */
     int64_t full_since_ns, full_ns; /* every slot in use: since (0 = now it is not), and before */
     bool paused;                    /* the source rests until a plain block is over */
     uint64_t block_items;
-    double plain_ns; /* the plain loop stays: an item's time by which its drift is seen; 0 = not known yet */
-    uint32_t n_drifted;
 } gpsti_tune;
 
 /* ---- the pipeline ------------------------------------------------------------------- */

@@ -2,18 +2,9 @@
    values put to work, plain blocks for the guard. Decides nothing about values: tuner.c and guard.c do. */
 #include "../base/platform_internal.h"
 
-#include "../../kernels/exact/exact_internal.h"
 #include "pipeline_internal.h"
 
 #include <string.h>
-
-#define GPSTI_TUNE_WINDOW_NS 100000000 /* at least: shorter ones are of chance */
-#define GPSTI_TUNE_BLOCKS 4            /* of a window at least, by whose spread its noise is known */
-#define GPSTI_TUNE_BLOCK_ITEMS 4       /* or the workers: items end in bunches, as many as are worked on side by side */
-#define GPSTI_TUNE_STAY_ITEMS 64       /* of a plain loop that stays, between two looks at its clock */
-#define GPSTI_TUNE_STAY_DRIFT 1.2      /* times as long: two such blocks in a row, and the engine is looked at again */
-#define GPSTI_TUNE_UNSEEN_BYTES ((uint64_t)64 << 20) /* of host memory, that an item is thought to take at first, */
-#define GPSTI_TUNE_UNSEEN 4 /* or so many times what one has taken by now, until one has ended */
 
 /* ---- the desc --------------------------------------------------------------------------------- */
 
@@ -133,20 +124,11 @@ GPSTI_PRIVATE void gpsti_tune_apply(gpst_pipeline* pipeline) {
 
 /* ---- memory ---------------------------------------------------------------------------------------- */
 
-/* The largest item so far says what the next one takes, and an eighth more. Until one has ended, guesses do. */
 GPSTI_INTERN uint32_t gpsti_tune_n_fit(const gpst_pipeline* pipeline) {
     const gpst_context_info* const info = &pipeline->context->info;
-    const uint64_t seen = gpsti_a64_load(&pipeline->item_host_bytes);
-    const uint64_t on_device = gpsti_a64_load(&pipeline->item_device_bytes);
-    uint64_t bytes = seen + seen / 8;
-    if (pipeline->items_ok == 0) {
-        const uint64_t known = GPSTI_TUNE_UNSEEN * seen;
-        bytes = known > GPSTI_TUNE_UNSEEN_BYTES ? known : GPSTI_TUNE_UNSEEN_BYTES;
-    }
-    const uint64_t on_host = info->max_host_bytes / (bytes > 0 ? bytes : 1);
-    const uint64_t n =
-        on_device > 0 && info->max_device_bytes / on_device < on_host ? info->max_device_bytes / on_device : on_host;
-    return n < 1 ? 1 : n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+    const gpsti_fit fit = {info->max_host_bytes, info->max_device_bytes, gpsti_a64_load(&pipeline->item_host_bytes),
+                           gpsti_a64_load(&pipeline->item_device_bytes), pipeline->items_ok > 0};
+    return gpsti_fit_n_items(&fit);
 }
 
 GPSTI_PRIVATE void gpsti_tune_count_device_bytes(const gpsti_slot* slot) {
@@ -176,34 +158,8 @@ GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tuner_window* o
 }
 
 GPSTI_PRIVATE void gpsti_tune_open_window(gpst_pipeline* pipeline) {
-    gpsti_tune* const tune = &pipeline->tune;
-    tune->n_items = tune->n_blocks = tune->n_in_block = 0;
-    tune->block_sum = tune->block_squares = 0.0;
-    tune->start_ns = tune->block_start_ns = pipeline->end_ns;
-    gpsti_tune_sum(pipeline, &tune->totals);
-}
-
-GPSTI_PRIVATE void gpsti_tune_add_block(gpst_pipeline* pipeline) {
-    gpsti_tune* const tune = &pipeline->tune;
-    const uint64_t n = pipeline->n_active > GPSTI_TUNE_BLOCK_ITEMS ? pipeline->n_active : GPSTI_TUNE_BLOCK_ITEMS;
-    if (++tune->n_in_block < n)
-        return;
-    const double block_ns = (double)(pipeline->end_ns - tune->block_start_ns);
-    tune->block_sum += block_ns;
-    tune->block_squares += block_ns * block_ns;
-    tune->n_blocks++;
-    tune->n_in_block = 0;
-    tune->block_start_ns = pipeline->end_ns;
-}
-
-/* Standard error of the mean block, as a part of it. */
-GPSTI_PRIVATE double gpsti_tune_noise(const gpsti_tune* tune) {
-    const double n = (double)tune->n_blocks;
-    if (tune->n_blocks < 2 || tune->block_sum <= 0.0)
-        return 1.0;
-    const double mean = tune->block_sum / n;
-    const double variance = (tune->block_squares - n * mean * mean) / (n - 1.0);
-    return variance > 0.0 ? gpsti_sqrt64(variance / n) / mean : 0.0;
+    gpsti_window_open(&pipeline->tune.window, pipeline->end_ns);
+    gpsti_tune_sum(pipeline, &pipeline->tune.totals);
 }
 
 /* 0 = nobody knows. */
@@ -216,11 +172,11 @@ GPSTI_PRIVATE void gpsti_tune_close_window(gpst_pipeline* pipeline, gpsti_tuner_
     const gpsti_tune* const tune = &pipeline->tune;
     const gpsti_tuner_window* const before = &tune->totals;
     gpsti_tune_sum(pipeline, out);
-    out->n_items = tune->n_items;
+    out->n_items = tune->window.n_items;
     out->n_left = gpsti_tune_n_left(pipeline);
     out->item_bytes = gpsti_a64_load(&pipeline->item_host_bytes);
-    out->wall_ns = pipeline->end_ns - tune->start_ns;
-    out->noise = gpsti_tune_noise(tune);
+    out->wall_ns = pipeline->end_ns - tune->window.start_ns;
+    out->noise = gpsti_window_noise(&tune->window);
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) {
         out->service_ns[r] -= before->service_ns[r];
         out->busy_ns[r] -= before->busy_ns[r];
@@ -253,31 +209,19 @@ GPSTI_PRIVATE void gpsti_tune_obey(gpst_pipeline* pipeline) {
     /* As the block ran: one item at a time, whose kernels may have every core. */
     const gpst_run_mode plain = pipeline->kernel_threads > 1 ? GPST_RUN_PLAIN_INSIDE : GPST_RUN_PLAIN_SERIAL;
     gpsti_tune_set_loop(pipeline, tune->guard.plain ? plain : GPST_RUN_ENGINE, tune->guard.report.text);
-    tune->plain_ns = 0.0;
-    tune->n_drifted = 0;
     tune->paused = false;
     if (tune->guard.plain)
-        gpsti_tune_pause(pipeline, GPSTI_TUNE_STAY_ITEMS);
-}
-
-/* One item's services, one after the other, as they were side by side. */
-GPSTI_PRIVATE double gpsti_tune_expect_plain_ns(const gpst_pipeline* pipeline, const gpsti_tuner_window* window) {
-    const gpsti_clock* const source = &pipeline->source_clock;
-    double serial_ns = 0.0;
-    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++)
-        serial_ns += (double)(r >= (int)GPST_RESOURCE_H2D && r <= (int)GPST_RESOURCE_D2H ? window->busy_ns[r]
-                                                                                         : window->service_ns[r]);
-    return serial_ns / (double)window->n_items +
-           (source->count > 0 ? (double)source->busy_ns / (double)source->count : 0.0);
+        gpsti_tune_pause(pipeline, GPSTI_GUARD_STAY_ITEMS);
 }
 
 GPSTI_PRIVATE void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_window* window) {
     gpsti_guard* const guard = &pipeline->tune.guard;
+    const gpsti_clock* const source = &pipeline->source_clock;
     const double engine_ns = (double)window->wall_ns / (double)window->n_items;
+    const double source_ns = source->count > 0 ? (double)source->busy_ns / (double)source->count : 0.0;
     if (guard->decided || !pipeline->desc.source)
         return;
-    const uint64_t n_items =
-        gpsti_guard_ask(guard, engine_ns, gpsti_tune_expect_plain_ns(pipeline, window), window->n_left);
+    const uint64_t n_items = gpsti_guard_ask(guard, engine_ns, gpsti_guard_expect(window, source_ns), window->n_left);
     if (n_items > 0)
         gpsti_tune_pause(pipeline, n_items);
     else if (guard->decided)
@@ -289,30 +233,18 @@ GPSTI_INTERN bool gpsti_tune_wants_block(const gpst_pipeline* pipeline) {
            gpsti_a32_load(&pipeline->executing) == 0 && !pipeline->source_running;
 }
 
-/* A plain loop that stays is looked at as the frozen engine is. */
-GPSTI_PRIVATE void gpsti_tune_watch_plain(gpst_pipeline* pipeline, double item_ns) {
-    gpsti_tune* const tune = &pipeline->tune;
-    if (tune->plain_ns <= 0.0)
-        tune->plain_ns = item_ns;
-    tune->n_drifted = item_ns > GPSTI_TUNE_STAY_DRIFT * tune->plain_ns ? tune->n_drifted + 1 : 0;
-    if (tune->n_drifted < 2)
-        return;
-    gpsti_tune_set_loop(pipeline, GPST_RUN_ENGINE, "looks again: the plain loop's clock has drifted");
-    gpsti_guard_forget(&tune->guard);
-    tune->paused = false;
-}
-
 GPSTI_INTERN void gpsti_tune_end_block(gpst_pipeline* pipeline, uint64_t n_items, int64_t block_ns) {
     gpsti_tune* const tune = &pipeline->tune;
     tune->n_of_old_setting = pipeline->n_active;
     if (n_items == 0) { /* the source is dry, or the run cancelled */
         tune->paused = false;
-    } else if (tune->guard.decided) {
-        tune->guard.report.plain_items += n_items;
-        gpsti_tune_watch_plain(pipeline, (double)block_ns / (double)n_items);
-    } else {
+    } else if (!tune->guard.decided) {
         gpsti_guard_end_block(&tune->guard, n_items, block_ns);
         gpsti_tune_obey(pipeline);
+    } else if (gpsti_guard_watch(&tune->guard, n_items, block_ns)) {
+        gpsti_tune_set_loop(pipeline, GPST_RUN_ENGINE, "looks again: the plain loop's clock has drifted");
+        gpsti_guard_forget(&tune->guard);
+        tune->paused = false;
     }
 }
 
@@ -350,9 +282,7 @@ GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
             gpsti_tune_open_window(pipeline);
         return;
     }
-    tune->n_items++;
-    gpsti_tune_add_block(pipeline);
-    if (tune->n_blocks >= GPSTI_TUNE_BLOCKS && pipeline->end_ns - tune->start_ns >= GPSTI_TUNE_WINDOW_NS)
+    if (gpsti_window_add(&tune->window, pipeline->end_ns, pipeline->n_active))
         gpsti_tune_judge(pipeline);
 }
 

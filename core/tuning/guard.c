@@ -7,6 +7,16 @@
 #define GPSTI_GUARD_PART 64  /* of the rest of the run, for that */
 #define GPSTI_GUARD_MOST 16  /* items at most */
 #define GPSTI_GUARD_WIN 0.98 /* the plain loop must be faster by more than chance */
+#define GPSTI_GUARD_STAY_DRIFT 1.2 /* times the first block's time: slower */
+
+GPSTI_INTERN double gpsti_guard_expect(const gpsti_tuner_window* window, double source_ns) {
+    double serial_ns = 0.0;
+    for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
+        const bool on_device = r >= (int)GPST_RESOURCE_H2D && r <= (int)GPST_RESOURCE_D2H;
+        serial_ns += (double)(on_device ? window->busy_ns[r] : window->service_ns[r]);
+    }
+    return serial_ns / (double)window->n_items + source_ns;
+}
 
 GPSTI_PRIVATE void gpsti_guard_decide(gpsti_guard* guard, bool measured) {
     gpst_guard_report* const report = &guard->report;
@@ -36,6 +46,15 @@ GPSTI_INTERN void gpsti_guard_end_block(gpsti_guard* guard, uint64_t n_items, in
     guard->report.plain_ns = (double)block_ns / (double)n_items;
     guard->report.plain_items += n_items;
     gpsti_guard_decide(guard, true);
+}
+
+GPSTI_INTERN bool gpsti_guard_watch(gpsti_guard* guard, uint64_t n_items, int64_t block_ns) {
+    const double item_ns = (double)block_ns / (double)n_items;
+    guard->report.plain_items += n_items;
+    if (guard->stay_ns <= 0.0)
+        guard->stay_ns = item_ns;
+    guard->n_drifted = item_ns > GPSTI_GUARD_STAY_DRIFT * guard->stay_ns ? guard->n_drifted + 1 : 0;
+    return guard->n_drifted >= 2;
 }
 
 GPSTI_INTERN void gpsti_guard_forget(gpsti_guard* guard) {
