@@ -4,7 +4,7 @@
 
 #include "pipeline_internal.h"
 
-#define GPSTI_FLIGHT_SAMPLE_NS 1000000 /* of an item: its CPU time is always read, else every 16th one's */
+#define GPSTI_FLIGHT_SAMPLE_NS 1000000 /* longer items have their CPU time read, of shorter ones every 16th */
 
 GPSTI_INTERN bool gpsti_flight_is_plain(const gpst_pipeline* pipeline) { return gpsti_a32_load(&pipeline->open) == 0; }
 
@@ -49,7 +49,7 @@ GPSTI_INTERN bool gpsti_flight_is_over(const gpst_pipeline* pipeline) {
            gpsti_a32_load(&pipeline->executing) == 0;
 }
 
-/* Who waits for a pull's end is told of that, and of nothing before; or that the engine has run empty. */
+/* A waiter in pull mode is woken only at the end, or when the engine is empty and the guard wants a block. */
 GPSTI_INTERN void gpsti_flight_wake_waiters(gpst_pipeline* pipeline) {
     if (pipeline->n_waiters == 0 ||
         (pipeline->desc.source && !gpsti_flight_is_over(pipeline) && !gpsti_tune_wants_block(pipeline)))
@@ -85,7 +85,7 @@ GPSTI_INTERN bool gpsti_flight_drop_oldest(gpst_pipeline* pipeline) {
     if (!oldest)
         return false;
     gpsti_queue_remove(&pipeline->steps[0], &oldest->job);
-    /* Nothing after it has passed an ordered step, since it has not: the order can be closed up. */
+    /* No later item has passed an ordered step, since this one has not: later tickets move up by one. */
     for (uint32_t i = 0; i < pipeline->n_slots_made; i++)
         if (pipeline->slots[i]->in_use && pipeline->slots[i]->ticket > oldest->ticket)
             pipeline->slots[i]->ticket--;
@@ -107,7 +107,7 @@ GPSTI_INTERN void gpsti_flight_notice(gpst_pipeline* pipeline) {
 
 /* ---- where a job goes ------------------------------------------------------------------------- */
 
-/* A failed item calls no stage any more, but takes its turn in ordered ones, else the next could not. */
+/* A failed item calls no stage any more. It still takes its turn in ordered steps, for which the next item waits. */
 GPSTI_INTERN uint32_t gpsti_flight_next_step(const gpsti_slot* slot, uint32_t from) {
     const gpst_pipeline* const pipeline = slot->pipeline;
     uint32_t to = from + 1;
@@ -116,7 +116,7 @@ GPSTI_INTERN uint32_t gpsti_flight_next_step(const gpsti_slot* slot, uint32_t fr
     return to;
 }
 
-/* The job is ready for a step: somebody will carry it on from there. Locked. */
+/* Queues the job at a step, where the next free worker takes it. Locked. */
 GPSTI_INTERN void gpsti_flight_send(gpsti_job* job, uint32_t to) {
     gpst_pipeline* const pipeline = job->slot->pipeline;
     job->step = to;
@@ -128,9 +128,9 @@ GPSTI_INTERN void gpsti_flight_begin(gpsti_slot* slot) {
     gpsti_flight_send(&slot->job, gpsti_flight_next_step(slot, (uint32_t)-1));
 }
 
-/* ---- items that others have left no memory ------------------------------------------------------ */
+/* ---- items for which other items left no memory ------------------------------------------------- */
 
-/* Where a stage keeps the order, an item that has been there cannot come again. */
+/* An item cannot pass an ordered step twice. */
 GPSTI_INTERN bool gpsti_flight_may_restart(const gpsti_slot* slot) {
     const gpst_pipeline* const pipeline = slot->pipeline;
     bool may = gpsti_slot_has_failed(slot) && slot->item.result == GPST_ERROR_BUDGET && !slot->exclusive &&
@@ -152,7 +152,7 @@ GPSTI_INTERN void gpsti_flight_restart(gpsti_slot* slot) {
     *link = slot;
 }
 
-/* What has ended, and would be told of behind it, has memory that it may need. */
+/* An item that waits in FINISH for its turn behind this one holds memory that this one may need: it restarts, too. */
 GPSTI_INTERN gpsti_job* gpsti_flight_take_starved(gpst_pipeline* pipeline) {
     gpsti_step* const finish = &pipeline->steps[pipeline->n_steps - 1];
     bool quiet = pipeline->starved && !pipeline->exclusive && gpsti_a32_load(&pipeline->executing) <= 1 &&

@@ -1,11 +1,11 @@
-/* core/pipeline/flow.c -- what threads do that have nothing in hand: the source asked, the job nearest the sink taken,
-   the engine opened for workers; and what those do who wait. */
+/* core/pipeline/flow.c -- what an idle thread does: it asks the source, takes the job nearest the sink, opens the
+   engine for workers, or waits. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"
 
-#define GPSTI_FLOW_SOURCE_ITEMS 16 /* in one turn at the source, */
-#define GPSTI_FLOW_SOURCE_NS 20000 /* for about how long; a source that takes longer is asked when nothing waits */
+#define GPSTI_FLOW_SOURCE_ITEMS 16 /* at most, in one turn at the source */
+#define GPSTI_FLOW_SOURCE_NS 20000 /* of a turn, about; a slower source is asked only when no job is ready */
 
 /* ---- the source ------------------------------------------------------------------------------- */
 
@@ -20,14 +20,14 @@ GPSTI_PRIVATE bool gpsti_flow_source_is_brief(const gpst_pipeline* pipeline) {
     return pipeline->source_ns > 0 && pipeline->source_ns < GPSTI_FLOW_SOURCE_NS;
 }
 
-/* Items that are to wait for a thread; one at a time in a plain loop, and of a source that takes long. */
+/* Items of one turn: one in a plain loop and of a slow source, else one for each worker. */
 GPSTI_PRIVATE uint32_t gpsti_flow_source_most(const gpst_pipeline* pipeline) {
     if (gpsti_flight_is_plain(pipeline) || !gpsti_flow_source_is_brief(pipeline))
         return 1;
     return pipeline->n_active < GPSTI_FLOW_SOURCE_ITEMS ? pipeline->n_active : GPSTI_FLOW_SOURCE_ITEMS;
 }
 
-/* False: the source is dry. Not locked. */
+/* False: the source has no more input. Not locked. */
 GPSTI_PRIVATE bool gpsti_flow_fill(gpsti_slot* slot, uint64_t index, int64_t now_ns) {
     gpst_input input;
     const char* reason = NULL;
@@ -43,7 +43,7 @@ GPSTI_PRIVATE bool gpsti_flow_fill(gpsti_slot* slot, uint64_t index, int64_t now
     return true;
 }
 
-/* A turn at the source, for a few items where they come fast. Locked, but not while it is called. */
+/* One turn at the source. Locked, but not while the source runs. */
 GPSTI_PRIVATE void gpsti_flow_ask_source(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_slot* slots[GPSTI_FLOW_SOURCE_ITEMS];
@@ -79,22 +79,22 @@ GPSTI_PRIVATE void gpsti_flow_ask_source(gpst_pipeline* pipeline) {
         gpsti_flight_put_slot(slots[--n_slots]);
 }
 
-/* ---- what a thread does that has nothing in hand ----------------------------------------------- */
+/* ---- an idle thread ----------------------------------------------------------------------------- */
 
-/* Reads wait, and more of them could: the next one begins before anything else goes on. */
+/* Reads wait for the disk, and fewer than n_reads are in flight: the next read goes first. */
 GPSTI_PRIVATE bool gpsti_flow_wants_reads(const gpst_pipeline* pipeline) {
     return gpsti_a32_load(&pipeline->reads_wait) != 0 && pipeline->steps[0].kind == GPSTI_STEP_READ &&
            pipeline->n_reading < pipeline->desc.n_reads;
 }
 
-/* Is the source to be asked before what waits is carried on? */
+/* True if the source is asked before a queued job runs. */
 GPSTI_PRIVATE bool gpsti_flow_asks_first(const gpst_pipeline* pipeline) {
     return gpsti_flow_source_ready(pipeline) && !gpsti_flight_is_plain(pipeline) &&
            2 * pipeline->steps[0].n_queued < gpsti_flow_source_most(pipeline) &&
            (gpsti_flow_source_is_brief(pipeline) || gpsti_flow_wants_reads(pipeline));
 }
 
-/* Nearest the sink, so that memory stays bounded and items leave. Locked. */
+/* The runnable job nearest the sink, so that items leave and memory stays bounded. Locked. */
 GPSTI_PRIVATE gpsti_job* gpsti_flow_choose(gpsti_run* run) {
     gpst_pipeline* const pipeline = run->pipeline;
     gpsti_step* const steps = pipeline->steps;
@@ -107,7 +107,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_flow_choose(gpsti_run* run) {
     return gpsti_flight_take_starved(pipeline);
 }
 
-/* Workers begin. Locked. */
+/* Workers begin to take items: the plain start is over. Locked. */
 GPSTI_PRIVATE void gpsti_flow_open(gpst_pipeline* pipeline) {
     gpsti_a32_store(&pipeline->open, 1);
     pipeline->client.begin_ns = 0;
@@ -125,7 +125,7 @@ GPSTI_INTERN bool gpsti_flow_has_work(const gpsti_client* client) {
            gpsti_flow_source_ready(pipeline);
 }
 
-/* A job as far as this thread brings it, if there is one. Locked, but not while it does. */
+/* Takes a job and runs it. False: none was ready. Locked, but not while the job runs. */
 GPSTI_PRIVATE bool gpsti_flow_work(gpst_pipeline* pipeline, uint32_t worker_index) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_run run;
@@ -182,7 +182,7 @@ GPSTI_INTERN void gpsti_flow_run_plain(gpst_pipeline* pipeline, uint64_t n_items
 GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     const uint32_t worker_index = gpsti_scheduler_worker_index(scheduler);
-    /* Cancel may come from a signal handler, which cannot wake anybody: look at it now and then. */
+    /* A signal handler may set `cancel` and cannot wake a thread: look at it every 50 ms. */
     const int64_t look_ns = gpsti_now_ns() + 50 * (int64_t)1000000;
     const int64_t until_ns = deadline_ns < look_ns ? deadline_ns : look_ns;
     gpsti_flight_notice(pipeline);
@@ -195,7 +195,8 @@ GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns) 
     gpsti_flight_notice(pipeline);
 }
 
-/* The engine is empty: some items on this thread, while no worker takes any. Locked, but not meanwhile. */
+/* A block for the guard: the engine is empty, and this thread runs items plain while no worker takes any. Locked, but
+   not while the items run. */
 GPSTI_PRIVATE void gpsti_flow_run_block(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     const uint64_t n_before = pipeline->items_ok + pipeline->items_failed;
@@ -220,7 +221,7 @@ GPSTI_INTERN void gpsti_flow_wait_end(gpst_pipeline* pipeline) {
             gpsti_flow_wait(pipeline, GPST_FOREVER);
 }
 
-/* What was replaced is freed beside the run, by the disk that the run's files go to. */
+/* A replaced file was closed. Freeing it keeps the disk busy that the run writes to. */
 GPSTI_INTERN void gpsti_flow_file_closed(void* user_data, int64_t start_ns, int64_t end_ns) {
     gpst_pipeline* const pipeline = (gpst_pipeline*)user_data;
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;

@@ -28,7 +28,7 @@ GPSTI_PRIVATE void gpsti_run_keep(gpsti_run* run, const gpsti_service* service) 
 
 GPSTI_PRIVATE gpsti_step* gpsti_inline_step_of(const gpsti_job* job) { return &job->slot->pipeline->steps[job->step]; }
 
-/* Not by several at once, but for an item's outputs. */
+/* Jobs of one item's outputs may fail side by side: the lock decides which failure is the item's. */
 GPSTI_PRIVATE void gpsti_inline_fail(gpsti_job* job, gpst_result result, const char* reason) {
     gpst_pipeline* const pipeline = job->slot->pipeline;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
@@ -38,13 +38,13 @@ GPSTI_PRIVATE void gpsti_inline_fail(gpsti_job* job, gpst_result result, const c
 
 /* ---- from step to step ------------------------------------------------------------------------ */
 
-/* The outputs that nobody has taken are for whoever comes. Locked. */
+/* Queues the outputs that no thread has taken, for idle workers. Locked. */
 GPSTI_PRIVATE void gpsti_inline_offer_outputs(gpsti_slot* slot) {
     while (slot->next_output < slot->pipeline->n_outputs)
         gpsti_flight_send(&slot->out[slot->next_output++].job, slot->job.step);
 }
 
-/* The owner works through the outputs; in a plain loop alone, one after the other through all their steps, while its
+/* The item's thread takes the first output. In a plain loop it takes all of them, each through all its steps while the
    bytes are in the cache. */
 GPSTI_PRIVATE gpsti_job* gpsti_inline_split(gpsti_run* run, gpsti_slot* slot) {
     gpsti_run_lock(run);
@@ -58,7 +58,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_split(gpsti_run* run, gpsti_slot* slot) {
     return &slot->out[0].job;
 }
 
-/* An output is through its steps: the next one, or with the last one the item goes on. */
+/* An output has passed its steps. Gives the next output, or after the last one the item itself. */
 GPSTI_PRIVATE gpsti_job* gpsti_inline_join(gpsti_run* run, gpsti_slot* slot) {
     gpst_pipeline* const pipeline = run->pipeline;
     gpsti_job* next = NULL;
@@ -97,10 +97,10 @@ GPSTI_PRIVATE bool gpsti_inline_has_failed(gpsti_job* job, const gpsti_step* ste
     return gpsti_slot_has_failed(job->slot);
 }
 
-/* In place of its end: it has failed because others have the memory. */
+/* The item has failed because other items have the memory: it begins again instead of ending. */
 GPSTI_PRIVATE gpsti_job* gpsti_inline_restart(gpsti_run* run, gpsti_job* job, gpsti_step* finish) {
     gpsti_run_lock(run);
-    finish->running -= run->entered ? 1 : 0; /* its turn is still to come */
+    finish->running -= run->entered ? 1 : 0; /* the item has not ended yet */
     run->entered = false;
     gpsti_flight_restart(job->slot);
     gpsti_scheduler_wake(run->pipeline->context->scheduler);
@@ -108,7 +108,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_restart(gpsti_run* run, gpsti_job* job, gp
     return NULL;
 }
 
-/* What else is ready goes along, as far as the knob allows. Locked. */
+/* Adds items that are ready to the batch, up to the knob. Locked. */
 GPSTI_PRIVATE void gpsti_inline_gather(gpsti_step* step, gpsti_slot* first) {
     gpsti_slot* last = first;
     step->on_device++;
@@ -126,7 +126,7 @@ GPSTI_PRIVATE void gpsti_inline_gather(gpsti_step* step, gpsti_slot* first) {
     }
 }
 
-/* The next job that may run in this step, if there is one. Locked. */
+/* The next job that may run in this step, or NULL. Locked. */
 GPSTI_INTERN gpsti_job* gpsti_inline_take(gpsti_run* run, gpsti_step* step) {
     const uint32_t n_running = step->running;
     gpsti_job* const job = gpsti_queue_take(step);
@@ -142,14 +142,14 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_enter(gpsti_run* run, gpsti_job* job) {
     gpsti_step* const step = gpsti_inline_step_of(job);
     gpsti_run_lock(run);
     gpsti_queue_put(step, job);
-    if (job != &job->slot->job && !gpsti_flight_is_plain(run->pipeline)) /* its item's others need not wait for it */
+    if (job != &job->slot->job && !gpsti_flight_is_plain(run->pipeline)) /* the item's other outputs need not wait */
         gpsti_inline_offer_outputs(job->slot);
     job = gpsti_inline_take(run, step);
     gpsti_run_unlock(run);
     return job;
 }
 
-/* Others may come in where this one was. */
+/* This job's place in the step is free for another. */
 GPSTI_PRIVATE void gpsti_inline_leave(gpsti_run* run, gpsti_step* step) {
     if (!run->entered)
         return;
@@ -158,7 +158,7 @@ GPSTI_PRIVATE void gpsti_inline_leave(gpsti_run* run, gpsti_step* step) {
     gpsti_scheduler_wake(run->pipeline->context->scheduler);
 }
 
-/* ---- the steps: each gives the job to go on with, or NULL where it waits elsewhere ------------- */
+/* ---- the steps: each gives the job to run next on this thread, or NULL where the job was parked ---- */
 
 GPSTI_PRIVATE gpsti_job* gpsti_inline_host(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
     char reason[GPST_REASON_BYTES];
@@ -177,7 +177,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_host(gpsti_run* run, gpsti_job* job, gpsti
     return gpsti_inline_next(run, job);
 }
 
-/* On the reader's thread. */
+/* Called on the reader's thread. */
 GPSTI_PRIVATE void gpsti_inline_read_done(gpst_read* read) {
     gpsti_slot* const slot = (gpsti_slot*)read->user_data;
     gpst_pipeline* const pipeline = slot->pipeline;
@@ -194,7 +194,7 @@ GPSTI_PRIVATE void gpsti_inline_read_done(gpst_read* read) {
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 
-/* The system is told of the files behind one that waits for it. Not locked. */
+/* A read waits for the disk: the system is asked to read the next files ahead. Not locked. */
 GPSTI_PRIVATE void gpsti_inline_advise(gpst_pipeline* pipeline, uint64_t index) {
     const gpst_pipeline_desc* const desc = &pipeline->desc;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
@@ -207,14 +207,14 @@ GPSTI_PRIVATE void gpsti_inline_advise(gpst_pipeline* pipeline, uint64_t index) 
         gpsti_path_will_need(desc->paths[k]);
 }
 
-/* True: the reader's threads have the read. */
+/* True: parked, the reader's threads have the read. False: this thread must read. */
 GPSTI_PRIVATE bool gpsti_inline_park_read(gpsti_run* run, gpsti_job* job) {
     gpst_pipeline* const pipeline = run->pipeline;
     gpsti_slot* const slot = job->slot;
     const uint64_t index = slot->item.index;
     const bool advises = pipeline->desc.source && !pipeline->desc.no_prefetch && pipeline->desc.n_paths > 0 &&
                          gpsti_reader_goes_by_cache(pipeline->reader, &slot->read);
-    if (GPST_FAILED(gpsti_reader_start(pipeline->reader))) /* no thread is to be had: on this one, then */
+    if (GPST_FAILED(gpsti_reader_start(pipeline->reader))) /* the system gives no thread */
         return false;
     slot->read.done = gpsti_inline_read_done;
     gpsti_run_lock(run);
@@ -259,7 +259,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_read(gpsti_run* run, gpsti_job* job, gpsti
     return gpsti_inline_next(run, job);
 }
 
-/* On the writer's thread. */
+/* Called on the writer's thread. */
 GPSTI_PRIVATE void gpsti_inline_write_done(gpsti_write* write) {
     gpsti_output_file* const file = (gpsti_output_file*)write->user_data;
     gpsti_slot* const slot = file->slot;
@@ -282,7 +282,8 @@ GPSTI_PRIVATE void gpsti_inline_write_done(gpsti_write* write) {
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 
-/* What is not synced computes: small files are written where they are. A plain loop writes all by itself. */
+/* Files that are not synced go to the page cache, which is work of a core: small ones are written on this thread. A
+   plain loop writes all of them so. */
 GPSTI_PRIVATE bool gpsti_inline_writes_here(const gpst_pipeline* pipeline, const gpsti_output* output) {
     size_t bytes = 0;
     const gpsti_output_file* file = output->files;
@@ -309,7 +310,7 @@ GPSTI_PRIVATE void gpsti_inline_write_here(gpsti_run* run, gpsti_job* job, gpsti
     }
 }
 
-/* The writer's threads have the files; which may be over before this returns. */
+/* Parks the job: the writer's threads have the files, and may be done before this returns. */
 GPSTI_PRIVATE void gpsti_inline_park_writes(gpsti_run* run, gpsti_job* job) {
     gpst_pipeline* const pipeline = run->pipeline;
     gpsti_output* const output = &job->slot->out[job->output];
@@ -325,7 +326,7 @@ GPSTI_PRIVATE void gpsti_inline_park_writes(gpsti_run* run, gpsti_job* job) {
         gpsti_output_file* const next = file->next;
         file->write.done = gpsti_inline_write_done;
         file->write.user_data = file;
-        (void)gpsti_writer_submit(pipeline->writer, &file->write); /* it has a thread, and is not retired */
+        (void)gpsti_writer_submit(pipeline->writer, &file->write); /* cannot fail: the writer has a thread */
         file = next;
     }
     gpsti_run_unlock(run);
@@ -341,7 +342,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_write(gpsti_run* run, gpsti_job* job, gpst
     return NULL;
 }
 
-/* The group of one item is over, one way or the other. Gives the step where it goes on. Locked. */
+/* One item's device work has ended, well or not. Gives the step where the item goes on. Locked. */
 GPSTI_PRIVATE uint32_t gpsti_inline_end_offload(gpsti_slot* slot, gpst_result result, const char* reason) {
     gpst_pipeline* const pipeline = slot->pipeline;
     const gpsti_step* const step = gpsti_inline_step_of(&slot->job);
@@ -358,7 +359,7 @@ GPSTI_PRIVATE uint32_t gpsti_inline_end_offload(gpsti_slot* slot, gpst_result re
     return gpsti_flight_next_step(slot, slot->job.step);
 }
 
-/* Nobody knows whose fault it was: each item tries by itself, and those that can do well do. Locked. */
+/* The batch failed and we cannot tell which item caused it. Resubmit each item alone. Locked. */
 GPSTI_PRIVATE uint32_t gpsti_inline_retry_single(gpsti_slot* slot) {
     slot->work = NULL;
     slot->single = true;
@@ -366,7 +367,7 @@ GPSTI_PRIVATE uint32_t gpsti_inline_retry_single(gpsti_slot* slot) {
     return slot->job.step;
 }
 
-/* The device is done with an item and its companions. Locked. */
+/* The device is done with a batch, whose first item is `first`. Gives that item's job; queues the others. Locked. */
 GPSTI_PRIVATE gpsti_job* gpsti_inline_end_submission(gpsti_slot* first, gpst_result result, const char* reason) {
     gpst_pipeline* const pipeline = first->pipeline;
     const bool apart = GPST_FAILED(result) && first->next_in_batch;
@@ -390,7 +391,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_end_submission(gpsti_slot* first, gpst_res
     return &first->job;
 }
 
-/* On the device's thread, which may not call it: a worker goes on from here. */
+/* Called on the device's thread, which may not call the device: a worker continues. */
 GPSTI_PRIVATE void gpsti_inline_device_done(void* user_data, gpst_result result) {
     gpsti_slot* const slot = (gpsti_slot*)user_data;
     gpsti_scheduler* const scheduler = slot->pipeline->context->scheduler;
@@ -413,9 +414,8 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_after_device(gpsti_run* run, gpsti_job* jo
     return job;
 }
 
-/* A kernel on the CPU has every core while one thread brings items alone. Of workers each would have a team of its own,
-   whose threads look for more work for a while, and take the cores from the others: 60 frames a second, p50 4.4 ms
-   instead of 1.2. */
+/* A kernel on the CPU has every core only in the plain loop. Each worker would have an OpenMP team of its own, whose
+   idle threads spin and take the cores from the other workers: a 60 fps stream took 4.4 ms (p50) instead of 1.2. */
 GPSTI_PRIVATE uint32_t gpsti_inline_kernel_threads(const gpst_pipeline* pipeline, const gpsti_step* step) {
     uint64_t n_pixels = 0;
     if (pipeline->kernel_threads <= 1 || pipeline->desc.mode == GPST_RUN_PLAIN_INSIDE)
@@ -436,7 +436,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_offload(gpsti_run* run, gpsti_job* job, gp
     char reason[GPST_REASON_BYTES];
     gpsti_service service;
     bool finished = false;
-    const bool entered = run->entered; /* it counts among those on the device */
+    const bool entered = run->entered; /* the batch counts in step->on_device */
     slot->plain = gpsti_flight_is_plain(run->pipeline);
     slot->exec.n_threads = gpsti_inline_kernel_threads(run->pipeline, step);
     gpsti_service_begin(&service, step, job);
@@ -448,12 +448,13 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_offload(gpsti_run* run, gpsti_job* job, gp
     gpsti_run_lock(run);
     step->on_device -= entered && finished ? 1 : 0;
     gpsti_inline_leave(run, step);
-    job = finished ? gpsti_inline_end_submission(slot, result, reason) : NULL; /* else it may be gone already */
+    /* If it is not finished, another thread may have the slot. */
+    job = finished ? gpsti_inline_end_submission(slot, result, reason) : NULL;
     gpsti_run_unlock(run);
     return job;
 }
 
-/* Its slot is free, or waits with the result. Locked. */
+/* Frees the slot, or queues it as a result. Locked. */
 GPSTI_PRIVATE void gpsti_inline_end_item(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     pipeline->exclusive = pipeline->exclusive && !slot->exclusive;
@@ -486,12 +487,13 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_finish(gpsti_run* run, gpsti_job* job, gps
     return job;
 }
 
-/* An item that has failed, at its turn in a step that keeps the order. */
+/* A failed item takes its turn in an ordered step without a service. */
 GPSTI_PRIVATE gpsti_job* gpsti_inline_pass(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
     if (run->entered) {
         gpsti_run_lock(run);
         step->on_device -= step->kind == GPSTI_STEP_OFFLOAD ? 1 : 0;
-        for (gpsti_slot *slot = job->slot->next_in_batch, *next = NULL; slot; slot = next) { /* each by itself */
+        /* The rest of its batch queues again. */
+        for (gpsti_slot *slot = job->slot->next_in_batch, *next = NULL; slot; slot = next) {
             next = slot->next_in_batch;
             slot->next_in_batch = NULL;
             gpsti_flight_send(&slot->job, slot->job.step);
@@ -519,7 +521,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_serve(gpsti_run* run, gpsti_job* job, gpst
     return gpsti_inline_finish(run, job, step);
 }
 
-/* A job as far as this thread brings it. Not locked. */
+/* Runs a job until it is parked or its item has ended. Not locked. */
 GPSTI_INTERN void gpsti_inline_run(gpsti_run* run, gpsti_job* job) {
     while (job) {
         gpsti_step* const step = gpsti_inline_step_of(job);

@@ -1,5 +1,5 @@
-/* core/pipeline/queue.c -- the jobs that wait in a step: their order, how many of them may run now, and which of them
-   wait for company. Runs none of them: inline.c does. All of it is locked. */
+/* core/pipeline/queue.c -- the jobs that wait in a step: their order, how many of them may run now, and which wait for
+   a fuller batch. Runs none of them: inline.c does. All of it is locked. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"
@@ -10,7 +10,7 @@ GPSTI_INTERN const char* gpsti_step_name(const gpst_pipeline* pipeline, const gp
 
 /* ---- the list ------------------------------------------------------------------------------ */
 
-/* What the device is done with waits for nobody, nor does an item that runs alone. */
+/* A job that the device is done with goes to the front, and so does an exclusive item. */
 GPSTI_INTERN void gpsti_queue_put(gpsti_step* step, gpsti_job* job) {
     gpsti_job** link = &step->head;
     job->ready_ns = gpsti_now_ns();
@@ -52,27 +52,27 @@ GPSTI_INTERN void gpsti_queue_remove(gpsti_step* step, gpsti_job* job) {
 
 /* ---- batches ------------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE bool gpsti_queue_has_company(const gpsti_step* step) {
+GPSTI_PRIVATE bool gpsti_queue_may_join_batch(const gpsti_step* step) {
     const gpsti_slot* const slot = step->head ? step->head->slot : NULL;
     return slot && !slot->device_done && !slot->on_cpu && !slot->single;
 }
 
-/* Only while the device is busy with what came before: nothing is lost then, and its report makes somebody look. */
+/* Only while the device is busy: waiting costs nothing then, and the device's notification wakes a worker. */
 GPSTI_PRIVATE bool gpsti_queue_waits_for_more(const gpsti_step* step) {
-    return step->on_device > 0 && step->n_queued < step->batch_full && gpsti_queue_has_company(step);
+    return step->on_device > 0 && step->n_queued < step->batch_full && gpsti_queue_may_join_batch(step);
 }
 
 GPSTI_INTERN gpsti_job* gpsti_queue_take_next_in_batch(gpsti_step* step) {
-    return gpsti_queue_has_company(step) ? gpsti_queue_pop(step) : NULL;
+    return gpsti_queue_may_join_batch(step) ? gpsti_queue_pop(step) : NULL;
 }
 
 GPSTI_INTERN void gpsti_queues_set_batch(gpst_pipeline* pipeline, uint32_t batch) {
-    const uint32_t in_three = pipeline->n_slots / 3; /* one uploads, one is computed, one downloads */
+    const uint32_t in_three = pipeline->n_slots / 3; /* one batch uploads, one is computed, one downloads */
     for (uint32_t s = 0; s < pipeline->n_steps; s++) {
         gpsti_step* const step = &pipeline->steps[s];
         const bool together = step->kind == GPSTI_STEP_OFFLOAD && pipeline->batch_most > 1 && batch > 1;
         step->batch = !together ? 1 : batch < pipeline->batch_most ? batch : pipeline->batch_most;
-        /* A number that was given is waited for; else what is ready goes at once. */
+        /* The engine waits for a batch size that the user gave; else what is ready goes at once. */
         const bool waits = pipeline->desc.batch > 0 && pipeline->desc.preset != GPST_PRESET_LATENCY;
         step->batch_full = !waits ? 1 : step->batch < in_three ? step->batch : in_three;
     }
@@ -80,7 +80,7 @@ GPSTI_INTERN void gpsti_queues_set_batch(gpst_pipeline* pipeline, uint32_t batch
 
 /* ---- what may run -------------------------------------------------------------------------- */
 
-/* An item that comes to outputs' steps is shared out there, which is no service. */
+/* An item that reaches a per-output step is split there, which is no service. */
 GPSTI_PRIVATE bool gpsti_queue_is_service(const gpsti_step* step, const gpsti_job* job) {
     return step->gated && !(step->per_output && job == &job->slot->job) && !job->slot->device_done;
 }
@@ -96,7 +96,7 @@ GPSTI_INTERN bool gpsti_queue_has_runnable(const gpsti_step* step) {
     return step->concurrency == 0 || step->running < step->concurrency;
 }
 
-/* Where an item is to run alone, none begins: of the first step only what has begun, then. */
+/* While an exclusive item waits or runs, no other item begins: the first step takes only items that have begun. */
 GPSTI_INTERN bool gpsti_queue_may_take(const gpst_pipeline* pipeline, const gpsti_step* step) {
     const bool rests = pipeline->starved || pipeline->exclusive;
     return gpsti_queue_has_runnable(step) && (!rests || step != pipeline->steps || step->head->slot->started);
