@@ -1,5 +1,5 @@
-/* core/pipeline/account.c -- what services and items are counted as: clocks, busy time of resources, CPU time. Calls
-   nobody back. */
+/* core/pipeline/account.c -- what services and items are counted as: clocks, busy time of resources, CPU time. Calls no
+   callback. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"
@@ -8,7 +8,7 @@
 
 /* ---- one service --------------------------------------------------------------------------- */
 
-/* cpu_ns and setup_ns are what the thread's own counts stand at, until the end makes differences of them. */
+/* cpu_ns and setup_ns hold the thread's counters until gpsti_service_end makes differences of them. */
 GPSTI_INTERN void gpsti_service_begin(gpsti_service* service, const gpsti_step* step, const gpsti_job* job) {
     memset(service, 0, sizeof *service);
     service->step = step;
@@ -40,7 +40,7 @@ GPSTI_PRIVATE void gpsti_account_file(gpst_pipeline* pipeline, gpsti_clock* cloc
     gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], service->start_ns, service->end_ns);
 }
 
-/* Of a device group the stages' clocks have the CPU time where the host's cores computed it, else submit_clock. */
+/* CPU time of device work: the stages' where the host's cores compute them, else the submission's. */
 GPSTI_PRIVATE void gpsti_account_group(gpst_pipeline* pipeline, const gpsti_service* service) {
     const gpsti_step* const step = service->step;
     const int64_t busy_ns = service->end_ns - service->start_ns, n_threads = (int64_t)service->n_threads;
@@ -82,7 +82,7 @@ GPSTI_INTERN void gpsti_account_source(gpst_pipeline* pipeline, uint64_t n_items
     gpsti_work_average(&pipeline->source_ns, busy_ns / (int64_t)(n_items > 0 ? n_items : 1));
 }
 
-/* ---- files that had threads of their own --------------------------------------------------- */
+/* ---- reads and writes by their own threads --------------------------------------------------- */
 
 GPSTI_INTERN void gpsti_account_read(gpst_pipeline* pipeline, const gpsti_slot* slot) {
     const gpst_read* const read = &slot->read;
@@ -109,7 +109,7 @@ GPSTI_INTERN uint64_t gpsti_account_growths(const gpst_pipeline* pipeline) {
     return gpsti_a64_load(&pipeline->device_growths) + pool.allocations;
 }
 
-/* From then on an item's way calls the allocator no more. */
+/* Every slot has served and no knob moves: from now on an item calls the allocator no more. */
 GPSTI_PRIVATE void gpsti_account_freeze(gpst_pipeline* pipeline) {
     const bool settled = !pipeline->tune.on || pipeline->tune.tuner.state == GPSTI_TUNER_FROZEN;
     if (pipeline->frozen || !settled || pipeline->n_served < pipeline->n_slots)

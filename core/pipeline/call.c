@@ -1,5 +1,5 @@
-/* core/pipeline/call.c -- the user's source, stages and sink called, with what went wrong in words, and which
-   pipelines' callbacks this thread is inside of. Knows nothing of the order of work, and runs without the lock. */
+/* core/pipeline/call.c -- calls the user's source, stages and sink and takes their failures' sentences; knows in which
+   pipelines' callbacks this thread is. Runs without the lock. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"
@@ -23,7 +23,7 @@ GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline) {
     return false;
 }
 
-/* The sentence that the callback has set since this thread's serial was that, or NULL. */
+/* The sentence that the failed callback has set, or NULL: the thread's serial counts sentences. */
 GPSTI_PRIVATE const char* gpsti_call_reason(gpst_result result, uint64_t serial) {
     return GPST_FAILED(result) && gpsti_fail_serial() != serial ? gpst_last_reason() : NULL;
 }

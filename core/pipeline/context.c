@@ -150,6 +150,6 @@ GPST_API void gpst_context_query_info(const gpst_context* context, gpst_context_
     *out = context->info;
     out->allocation_count = gpsti_a64_load_relaxed(&context->host.allocation_count);
     out->live_bytes = gpsti_a64_load_relaxed(&context->host.live_bytes);
-    if (!gpsti_context_forked(context)) /* in a child whoever had the lock is not there to let it go */
+    if (!gpsti_context_forked(context)) /* in a child no thread is left to release the lock */
         gpsti_memory_query_kept(context->memory, &out->kept_host_bytes, &out->kept_device_bytes);
 }

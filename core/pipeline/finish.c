@@ -1,4 +1,4 @@
-/* core/pipeline/finish.c -- how an item ends: its files become whole or vanish, and the sink is told. */
+/* core/pipeline/finish.c -- the end of an item: its files get their names or are removed, and the sink is called. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"

@@ -1,14 +1,14 @@
-/* core/pipeline/offload.c -- a device group: upload, kernels, download, all submitted at once
-   on the slot's own stream, for one item or for several together. Owns the slot's device memory. */
+/* core/pipeline/offload.c -- device work of an item or a batch: upload, kernels and download, submitted at once on the
+   stream of the first item's slot. Owns the slot's device memory. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"
 
 #include <string.h>
 
-/* ---- what the group needs ------------------------------------------------------------- */
+/* ---- streams, events, memory ----------------------------------------------------------- */
 
-/* Room for batches is made once, for the largest there may be. */
+/* Lists for the largest batch, made once. */
 GPSTI_PRIVATE gpst_result gpsti_device_work_make_room(gpst_pipeline* pipeline, gpsti_device_work* work) {
     const size_t n = pipeline->batch_most;
     if (n <= 1 || work->on_host)
@@ -84,7 +84,8 @@ GPSTI_PRIVATE bool gpsti_offload_input_is_pinned(const gpsti_slot* slot) {
     return in_file ? slot->file.pinned : slot->input.pinned;
 }
 
-/* May the kernel work on the slot's host memory? Not the user's own kernels: who knows how often they look there. */
+/* True if the kernel reads and writes the slot's host memory over the link. Never a user's kernel, which may read a
+   pixel many times. */
 GPSTI_PRIVATE bool gpsti_offload_is_in_place(const gpsti_slot* slot, const gpsti_step* step) {
     size_t total = 0, bytes = 0;
     if (slot->work->on_host)
@@ -139,7 +140,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_download(gpsti_slot* slot) {
     return GPST_OK;
 }
 
-/* Counting takes longer than an item may: done again only when the slot's pictures change their shape. */
+/* Unique bytes of the warp. Counting them may take longer than the item: counted once for each shape. */
 GPSTI_PRIVATE uint64_t gpsti_offload_warp_bytes(gpsti_slot* slot, const gpst_warp* warp) {
     const gpst_image* const source = &slot->device_source;
     const gpst_image* const counted = &slot->counted_source;
@@ -155,7 +156,7 @@ GPSTI_PRIVATE uint64_t gpsti_offload_warp_bytes(gpsti_slot* slot, const gpst_war
     return slot->counted_bytes;
 }
 
-/* The pictures of a batch side by side, as a launch takes them. */
+/* The pictures of a batch in one list, as a launch takes them. */
 GPSTI_PRIVATE void gpsti_offload_collect(gpsti_slot* first, gpsti_warp_args* args) {
     const gpsti_device_work* const work = first->work;
     args->sources = &first->device_source;
@@ -194,12 +195,12 @@ GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stag
 GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, uint32_t stage_index, uint32_t worker_index,
                                               char* reason) {
     const gpsti_stage* const stage = &first->pipeline->stages[stage_index];
-    if (stage->desc.kind == GPST_STAGE_DEVICE) /* which has no companions */
+    if (stage->desc.kind == GPST_STAGE_DEVICE) /* which has no batch */
         return gpsti_call_stage(first, stage_index, 0, worker_index, reason);
     return gpsti_offload_warp(first, stage);
 }
 
-/* The group's next event, where it is timed. */
+/* Records the next event, if this submission is timed. */
 GPSTI_PRIVATE gpst_result gpsti_device_work_record(gpsti_device_work* work) {
     return work->timed ? gpsti_event_record(work->events[work->n_recorded++], work->stream) : GPST_OK;
 }
@@ -223,7 +224,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* first, const gpsti_st
     return work->copies ? gpsti_device_work_record(work) : GPST_OK;
 }
 
-/* To the end of what was submitted where nobody else is kept waiting; else the device says when. */
+/* Waits for the submission in a plain loop and on the host; else the device will call done. */
 GPSTI_PRIVATE gpst_result gpsti_offload_wait(gpsti_slot* first, void (*done)(void*, gpst_result), bool* finished) {
     gpst_stream* const stream = first->work->stream;
     *finished = first->work->on_host || first->plain;
@@ -255,8 +256,8 @@ GPSTI_PRIVATE void gpsti_offload_free_pictures(gpsti_slot* slot) {
         gpsti_offload_free_memory(context, &slot->out[o].device);
 }
 
-/* Afterwards nothing on the device touches the slots' memory. Where that was too little they keep none, so that others
-   have enough: each might hold a part of it, and none all. */
+/* A failed submission: waits until the device touches the slots' memory no more. Where memory was short the slots give
+   theirs back, or each might hold a part and none enough. */
 GPSTI_PRIVATE void gpsti_offload_give_up(gpsti_slot* first, gpst_result result) {
     const bool is_memory = result == GPST_ERROR_DEVICE_MEMORY || result == GPST_ERROR_BUDGET;
     if (first->work->stream) /* what was submitted before the failure */
@@ -307,7 +308,7 @@ GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot) {
         work->n_times++;
 }
 
-/* An item's way over a device. */
+/* Times of one item's device work. */
 typedef struct gpsti_stage_times {
     bool on_host, in_place, copies, timed;
     uint32_t n_items; /* of its group */
@@ -352,7 +353,7 @@ GPSTI_PRIVATE void gpsti_offload_enter(gpst_pipeline* pipeline, const gpsti_stag
         gpsti_busy_close(&pipeline->busy[clock->resource], to_ns);
 }
 
-/* A group's way on the device; 0 = it was not timed, or its times could not be had. */
+/* From the first event to the last; 0 = not timed, or a time is missing. */
 GPSTI_PRIVATE int64_t gpsti_stage_times_total_ns(const gpsti_stage_times* times) {
     if (!times->timed || times->n_times < 2 || times->n_times < times->n_recorded)
         return 0;
@@ -360,7 +361,7 @@ GPSTI_PRIVATE int64_t gpsti_stage_times_total_ns(const gpsti_stage_times* times)
     return device_ns > 0 ? device_ns : 1;
 }
 
-/* Others that a group is beside, or may soon be, and itself. Locked. */
+/* Submissions that run at the same time, this one included, or may soon. Locked. */
 GPSTI_PRIVATE uint32_t gpsti_offload_n_beside(const gpst_pipeline* pipeline) {
     const uint32_t n_active = pipeline->n_active, n_in_flight = gpsti_a32_load(&pipeline->in_flight);
     if (gpsti_a32_load(&pipeline->open) == 0)
@@ -391,7 +392,7 @@ GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step
         gpsti_offload_enter(pipeline, &times, clock, 0, times.in_bytes, 0, use);
         gpsti_offload_enter(pipeline, &times, clock + n + 1, n + 1, times.out_bytes, 0, use);
     }
-    if (!times.on_host) { /* over the link either way */
+    if (!times.on_host) { /* the bytes cross the link, copied or in place */
         pipeline->bytes_h2d += times.in_bytes;
         pipeline->bytes_d2h += times.out_bytes;
         pipeline->n_in_place += times.in_place ? 1 : 0;

@@ -8,7 +8,7 @@
 
 #define GPSTI_CREATE "gpst_pipeline_create"
 #define GPSTI_MOST_BATCH_OUTPUTS 1024u
-#define GPSTI_PIPELINE_BEGIN_NS 1000000 /* so long the caller of run is alone: what is over by then needs no thread */
+#define GPSTI_PIPELINE_BEGIN_NS 1000000 /* only the caller of run works until then: a shorter run needs no worker */
 
 /* ---- stages become steps ------------------------------------------------------------------------ */
 
@@ -76,7 +76,7 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) 
             pipeline->n_events = step->n_stages + 3;
         gpsti_step_add_clocks(pipeline, step);
     }
-    /* Who is told of items is told of one at a time; whose end nobody is told of need not wait for those before it. */
+    /* A sink is called for one item at a time. Without a sink or result, ends need not keep the order. */
     const bool told = pipeline->desc.sink || !pipeline->desc.source;
     gpsti_step* const finish = &pipeline->steps[pipeline->n_steps++];
     finish->kind = GPSTI_STEP_FINISH;
@@ -88,7 +88,7 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) 
 
 /* ---- batches ------------------------------------------------------------------------------------- */
 
-/* What the user's own device work does is called for each item, so a DEVICE stage has none. */
+/* A DEVICE stage calls the user's function for each item: only a WARP has batches. */
 GPSTI_PRIVATE uint32_t gpsti_pipeline_batch_most(const gpst_pipeline* pipeline, bool asynchronous) {
     const uint32_t fit = GPSTI_MOST_BATCH_OUTPUTS / pipeline->n_outputs;
     bool alone = false;
@@ -99,7 +99,7 @@ GPSTI_PRIVATE uint32_t gpsti_pipeline_batch_most(const gpst_pipeline* pipeline, 
     return fit < GPSTI_MOST_BATCH ? fit : GPSTI_MOST_BATCH;
 }
 
-/* Without a tuner the slots are enough for three batches, if the user has said nothing else. */
+/* Without a tuner, and where the user gave no n_slots, the slots are enough for three batches. */
 GPSTI_PRIVATE void gpsti_pipeline_set_batch(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
     if (!pipeline->tune.on && desc->n_slots == 0 && desc->batch > 1 && pipeline->batch_most > 1 &&
         pipeline->n_slots < 3 * desc->batch) {
@@ -132,7 +132,7 @@ GPSTI_PRIVATE void gpsti_pipeline_resolve(gpst_pipeline* pipeline, const gpst_pi
     pipeline->kernel_threads = alone ? 1 : pipeline->context->info.cores_allowed;
 }
 
-/* Neither has a thread before a file is to be waited for. */
+/* Reader and writer start their threads with the first file that must be waited for. */
 GPSTI_PRIVATE gpst_result gpsti_pipeline_make_files(gpst_pipeline* pipeline) {
     const gpst_pipeline_desc* const desc = &pipeline->desc;
     if (desc->mode != GPST_RUN_ENGINE)
@@ -175,7 +175,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     return gpsti_pipeline_make_files(pipeline);
 }
 
-/* The scheduler knows it from now on; its workers take none of its items before begin_ns. Locked. */
+/* Lists the pipeline with the scheduler, whose workers take none of its items before begin_ns. Locked. */
 GPSTI_PRIVATE void gpsti_pipeline_list(gpst_pipeline* pipeline, int64_t begin_ns) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     pipeline->client.run_one = gpsti_flow_run_one;
@@ -246,7 +246,7 @@ GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t des
     return GPST_OK;
 }
 
-/* Results nobody took go with the pipeline. Locked. */
+/* Frees the results that the user did not take. Locked. */
 GPSTI_PRIVATE void gpsti_pipeline_drop_results(gpst_pipeline* pipeline) {
     while (pipeline->first_result) {
         gpsti_slot* const slot = pipeline->first_result;

@@ -5,12 +5,12 @@
    slot.c      memory of one item in flight, and gpst_task_*
    account.c   what services and items are counted as
    queue.c     the jobs that wait in a step
-   offload.c   a device group: upload, kernels, download
+   offload.c   device work: upload, kernels, download
    finish.c    an item's files committed or removed, its sink told
    tune.c      windows for the tuner, its values put to work, and the guard's plain blocks
    flight.c    which items are in flight, and where a job goes next
-   inline.c     a job carried from step to step until it must wait
-   flow.c      what threads do that have nothing in hand
+   inline.c    a job run from step to step until it must wait
+   flow.c      what an idle thread does
    push.c      submit, results, close, drain
    report.c    statistics and the verdict
    desc.c      the desc checked
@@ -49,7 +49,7 @@ typedef enum gpsti_step_kind {
     GPSTI_STEP_FINISH /* files committed, sink told; always the last */
 } gpsti_step_kind;
 
-/* One item, or one output of it, on its way. */
+/* One item, or one output of it, at a step. */
 typedef struct gpsti_job {
     gpsti_slot* slot;
     uint32_t output;
@@ -69,7 +69,7 @@ typedef struct gpsti_step {
     uint32_t running;
     uint32_t streams, on_device; /* OFFLOAD: items or batches on the device at most (0 = any) and now */
     uint32_t batch;              /* OFFLOAD: items in one submission at most; else 1 */
-    uint32_t batch_full;         /* so many do not wait for more */
+    uint32_t batch_full;         /* a batch of so many does not wait for more */
     uint64_t next_ticket;        /* ordered: whose turn it is */
     gpsti_job* head;             /* ordered: by ticket, else first come first served */
     gpsti_job* tail;
@@ -92,7 +92,7 @@ typedef struct gpsti_stage {
 
 /* ---- slots ------------------------------------------------------------------------ */
 
-/* One file to write for an output. Nodes stay with the slot and are used again. */
+/* One file to write for an output. The slot uses it again. */
 typedef struct gpsti_output_file {
     gpsti_write write;
     gpsti_slot* slot;
@@ -113,7 +113,7 @@ typedef struct gpsti_output {
     uint32_t writes_pending; /* locked */
 } gpsti_output;
 
-/* A slot's stream on one device, with the events that time a group on it. Made when first needed. */
+/* A slot's stream on one device, and the events that time its work. Made when first needed. */
 typedef struct gpsti_device_work {
     gpst_device* device;
     bool on_host; /* the device computes in host memory: nothing to copy */
@@ -136,15 +136,15 @@ struct gpsti_slot {
     uint64_t ticket;      /* place in the order; closed up when an item is dropped */
     bool in_use;          /* between source and end */
     bool started;         /* a stage has touched it */
-    bool served;          /* has carried an item to its end */
+    bool served;          /* an item ended in it */
     bool handed_out;      /* between next_result and release */
     bool samples_cpu;     /* the CPU time of its services is read */
     bool has_frame;       /* its input is the source's or submit's own picture */
-    bool exclusive;       /* it had too little memory beside others: no other item runs with it */
+    bool exclusive;       /* it found too little memory beside others: no other item runs with it */
     gpsti_a32 starved;    /* others have the memory that it needs */
     gpsti_a32 failed;     /* item.result is a failure: for those who are not locked */
     uint32_t pending;     /* locked: outputs that are not through their steps yet, */
-    uint32_t next_output; /* and the first that nobody has taken */
+    uint32_t next_output; /* and the first that no thread has taken */
     gpsti_job job;
     char numbered[32]; /* "item N" */
     char* text;        /* name and path */
@@ -162,14 +162,14 @@ struct gpsti_slot {
 
     bool plain;       /* its device work is waited for */
     gpsti_exec exec;  /* how this item's kernels use the CPU */
-    bool on_cpu;      /* this item's device work is done by the cpu backend: lanes[1] */
+    bool on_cpu;      /* this item's device work is done by the cpu backend: works[1] */
     bool device_done; /* locked: the device has reported device_result; its sentence is in reason */
     gpst_result device_result;
     int64_t device_wait_ns;     /* from runnable to submitted */
     bool single;                /* a batch with it failed: it is submitted by itself */
     gpsti_slot* next_in_batch;  /* the next item of its batch; the first item's stream and events are all of theirs */
     gpsti_device_work works[2]; /* the context's device, and what it falls back to */
-    gpsti_device_work* work;    /* of the group now on its way: of a batch the first item's */
+    gpsti_device_work* work;    /* in use now; in a batch the first item's */
     gpst_buffer device_input;
     bool in_place; /* its kernel works on host memory: nothing to copy */
     gpst_image device_source;
@@ -182,7 +182,7 @@ struct gpsti_slot {
 
 /* ---- tuning ------------------------------------------------------------------------- */
 
-/* What stands between the engine and the tuner's and the guard's policies. Locked. */
+/* State between the engine and the policies of core/tuning. Locked. */
 typedef struct gpsti_tune {
     bool on;
     gpsti_tuner tuner;
@@ -191,7 +191,7 @@ typedef struct gpsti_tune {
     gpsti_window window;
     gpsti_tuner_window totals;      /* what every clock stood at when the window opened */
     int64_t full_since_ns, full_ns; /* every slot in use: since (0 = now it is not), and before */
-    bool paused;                    /* the source rests until a plain block is over */
+    bool paused;                    /* the source is not asked until a plain block has ended */
     uint64_t block_items;
 } gpsti_tune;
 
@@ -222,16 +222,16 @@ struct gpst_pipeline {
     gpsti_slot* last_result;
     uint32_t n_slots, n_slots_made, slots_capacity; /* items in flight at most; made; there is room for */
     uint32_t n_slots_used, n_served;
-    uint32_t n_active;     /* jobs carried at once at most: the workers, or fewer */
+    uint32_t n_active;     /* jobs run at once at most: the workers, or fewer */
     gpsti_a32 in_flight;   /* slots in use, finished results among them; written locked */
-    gpsti_slot* starved;   /* items that begin anew, each alone, by ticket */
-    bool exclusive;        /* one of them is on its way */
+    gpsti_slot* starved;   /* items that begin again, one at a time, by ticket */
+    bool exclusive;        /* one of them runs */
     uint32_t n_handed_out; /* results the user has and has not released */
     uint64_t next_index, next_ticket;
     gpsti_a64 item_host_bytes, item_device_bytes; /* of the largest item so far */
 
     /* threads */
-    gpsti_a32 executing;  /* threads that carry a job of this pipeline, or ask its source; written locked */
+    gpsti_a32 executing;  /* threads that run a job of this pipeline, or ask its source; written locked */
     gpsti_a32 n_parked;   /* reads and writes that their own threads have, and who submits */
     gpsti_a32 n_starving; /* of all those, the ones that wait for memory */
     gpsti_a32 open;       /* workers have begun; until then the caller of run brings items one by one */
@@ -251,7 +251,7 @@ struct gpst_pipeline {
     uint32_t n_clocks;
     gpsti_clock finish_clock, submit_clock; /* what no stage's clock has: ends of items, calls to a device; */
     gpsti_clock source_clock;          /* and the source, which knows no percentiles: an item it gave is a service */
-    int64_t own_read_ns, own_write_ns; /* reads and writes on the threads that carry items */
+    int64_t own_read_ns, own_write_ns; /* reads and writes on workers */
     gpsti_timing timing;
     gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H, DISK_OUT; DISK_IN but for the reader's */
     gpsti_histogram latency;
@@ -303,7 +303,7 @@ GPSTI_INTERN gpst_result gpsti_slot_set_output(gpsti_slot* slot, uint32_t output
 /* An item as it was when it came from the source or submit. Nobody else has it. */
 GPSTI_INTERN void gpsti_slot_begin_anew(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_slot_prepare_read(gpsti_slot* slot); /* slot->read, but for done */
-/* Notes the item's first failure. Locked, or nobody else has the item. */
+/* Keeps the item's first failure. Locked, or no other thread has the item. */
 GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason);
 GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot); /* any thread */
 
@@ -350,13 +350,13 @@ GPSTI_INTERN void gpsti_queues_set_batch(gpst_pipeline* pipeline, uint32_t batch
 
 /* ---- offload.c ------------------------------------------------------------------------ */
 
-/* Submits the group of a slot and its companions. *finished: it is done already; else the device says when to `done`,
-   on a thread that may not call it. Not locked. */
+/* Submits the device work of a slot and the rest of its batch. *finished: it is done already; else the device says when
+   to `done`, on a thread that may not call it. Not locked. */
 GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
                                            void (*done)(void* slot, gpst_result result), bool* finished, char* reason);
 /* When the group's events happened, from a device that has reported: its calls take time. Not locked. */
 GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot);
-/* Enters the way of the slot's item, whose group is done, into the clocks. Locked. */
+/* Adds the times of the slot's device work, which is done, to the clocks. Locked. */
 GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns);
 /* May this failure be made good on the CPU? Then the slot is set for it. Locked. */
 GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason);
@@ -398,13 +398,13 @@ GPSTI_INTERN bool gpsti_flight_is_over(const gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_flight_wake_waiters(gpst_pipeline* pipeline); /* something ended: they look again */
 GPSTI_INTERN void gpsti_flight_notice(gpst_pipeline* pipeline);       /* reacts to cancel and stop */
 GPSTI_INTERN uint32_t gpsti_flight_next_step(const gpsti_slot* slot, uint32_t from);
-GPSTI_INTERN void gpsti_flight_send(gpsti_job* job, uint32_t to); /* somebody will carry it on from that step */
+GPSTI_INTERN void gpsti_flight_send(gpsti_job* job, uint32_t to); /* queues the job there */
 /* Has the item failed because others have the memory, and may it begin anew? */
 GPSTI_INTERN bool gpsti_flight_may_restart(const gpsti_slot* slot);
-GPSTI_INTERN void gpsti_flight_restart(gpsti_slot* slot); /* it will, alone; nobody has it */
+GPSTI_INTERN void gpsti_flight_restart(gpsti_slot* slot); /* queues it to run exclusively; no thread has it */
 /* The first of those who do, where nothing else runs; what waits for it to end begins anew behind it. NULL: not yet. */
 GPSTI_INTERN gpsti_job* gpsti_flight_take_starved(gpst_pipeline* pipeline);
-GPSTI_INTERN void gpsti_flight_begin(gpsti_slot* slot); /* a loaded (or failed) slot begins its way */
+GPSTI_INTERN void gpsti_flight_begin(gpsti_slot* slot); /* queues a loaded (or failed) slot at its first step */
 
 /* ---- inline.c --------------------------------------------------------------------------- */
 

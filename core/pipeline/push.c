@@ -1,5 +1,4 @@
-/* core/pipeline/push.c -- the push way in: submit from any thread, take results, and what
-   happens when every slot is taken. */
+/* core/pipeline/push.c -- push mode: submit from any thread, results, and the policies when every slot is taken. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"
@@ -11,7 +10,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_check(gpst_pipeline* pipeline, const char* 
     return GPST_OK;
 }
 
-/* Time is over: WOULD_BLOCK when none was given, else TIMEOUT. */
+/* The time-out has passed: WOULD_BLOCK where it was 0, else TIMEOUT. */
 GPSTI_PRIVATE gpst_result gpsti_push_too_late(const char* function, int64_t timeout_ns) {
     return gpsti_fail(timeout_ns <= 0 ? GPST_ERROR_WOULD_BLOCK : GPST_ERROR_TIMEOUT,
                       "%s: timeout_ns=%lld: nothing became free in time", function, (long long)timeout_ns);
@@ -21,7 +20,7 @@ GPSTI_PRIVATE bool gpsti_push_can_load(const gpst_pipeline* pipeline) {
     return gpsti_flight_has_slot(pipeline) && !pipeline->source_running;
 }
 
-/* Makes room as the policy says. OK: there is a free slot; DROPPED: the new one goes. Locked. */
+/* Makes room as the policy says. OK: a slot is free; DROPPED: the new item is dropped. Locked. */
 GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, int64_t timeout_ns) {
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     const gpst_full_policy policy = pipeline->desc.full_policy;
@@ -49,8 +48,8 @@ GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, int64_t 
     }
 }
 
-/* Copies the input into a slot and sends it on its way. Loads are one after the other, so that index and order are
-   those of the calls. Locked; open while it copies. */
+/* Copies the input into a slot and queues it. One load at a time, so that indexes follow the order of the calls.
+   Locked, but not while it copies. */
 GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_input* input, uint64_t* index) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_slot* const slot = gpsti_flight_take_slot(pipeline);
@@ -95,7 +94,7 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
     return result;
 }
 
-/* Nothing will ever come: closed, and all that is in flight is in the user's hands. Locked. */
+/* No result will ever come: the pipeline is closed, and the user holds every item in flight. Locked. */
 GPSTI_PRIVATE bool gpsti_push_exhausted(const gpst_pipeline* pipeline) {
     return pipeline->closed && !pipeline->source_running &&
            gpsti_a32_load(&pipeline->in_flight) == pipeline->n_handed_out;

@@ -9,7 +9,7 @@
 
 /* ---- demands ------------------------------------------------------------------------------ */
 
-/* The engine's reader knows when it had work at all. */
+/* Time in which the reader's threads had at least one read. */
 GPSTI_PRIVATE void gpsti_report_reader(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
     gpst_reader_info info;
     if (!pipeline->reader)
@@ -18,17 +18,17 @@ GPSTI_PRIVATE void gpsti_report_reader(const gpst_pipeline* pipeline, gpsti_verd
     input->demand_ns[GPST_RESOURCE_DISK_IN] += (int64_t)info.busy_ns;
 }
 
-/* A plain loop, or a run that never was worth more. */
+/* True if no worker has begun: the run was a plain loop. */
 GPSTI_PRIVATE bool gpsti_report_is_serial(const gpst_pipeline* pipeline) {
     return gpsti_a32_load(&pipeline->open) == 0;
 }
 
-/* Cores, or all workers, that are idle for so much of the run keep nobody waiting. */
+/* True if the cores are idle so much that no thread had to wait for one. */
 GPSTI_PRIVATE bool gpsti_report_cores_idle(const gpsti_verdict_input* input) {
     return (double)input->demand_ns[GPST_RESOURCE_CPU] < 0.70 * (double)input->wall_ns;
 }
 
-/* Of a callback's time. What it does not compute it waits for something that nobody here knows, or for a core. */
+/* Time a callback computes. The rest it waits: for a core where cores are busy, else for something outside. */
 GPSTI_PRIVATE int64_t gpsti_report_computed_ns(const gpsti_clock* clock, const gpsti_verdict_input* input) {
     const int64_t cpu_ns = gpsti_clock_cpu_ns(clock);
     const bool waits = clock->cpu_samples > 0 && cpu_ns < clock->busy_ns && gpsti_report_cores_idle(input);
@@ -43,9 +43,9 @@ GPSTI_PRIVATE void gpsti_report_callback_alone(const gpsti_clock* clock, int64_t
     input->alone_on_ns[GPST_RESOURCE_NONE] += (clock->busy_ns - computed_ns) / (int64_t)clock->count * rounds;
 }
 
-/* One item's way with nothing in its way, by resource: every step's mean service, outputs side by side as far as
-   workers go. The services of an asynchronous device hold waits for other items; what its engines were busy for each
-   item does not. */
+/* Time of an item that meets no other, by resource: the mean service of every step, outputs side by side on the
+   workers. Of an asynchronous device the busy time for each item counts, since its services include waits for other
+   items. */
 GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
     const uint32_t n_parallel = gpsti_report_is_serial(pipeline) ? 1 : pipeline->n_workers;
     const uint32_t rounds = (pipeline->n_outputs + n_parallel - 1) / n_parallel;
@@ -72,8 +72,9 @@ GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdi
         input->alone_ns += input->alone_on_ns[r];
 }
 
-/* Of the reader's time, the reads that waited at all: many at once on few cores take long and compute little, but wait
-   for nothing else. What computes for most of its time waits for the rest only. */
+/* Part of the reader's time in which reads waited for the disk, 0..1. Many reads at once on few cores take long
+   although they only compute, so the part of reads that computed counts, or the part of CPU time where that is above a
+   half. */
 GPSTI_PRIVATE double gpsti_report_reader_waits(const gpst_reader_info* info) {
     const double computed = info->reads > 0 ? (double)info->computed / (double)info->reads : 0.0;
     const double part = info->service_ns > 0 ? (double)info->cpu_ns / (double)info->service_ns : 0.0;
@@ -81,8 +82,8 @@ GPSTI_PRIVATE double gpsti_report_reader_waits(const gpst_reader_info* info) {
     return most < 1.0 ? 1.0 - most : 0.0;
 }
 
-/* What of their time reads wait: those of the reader's threads; of threads that carry items, by samples, what they do
-   not compute. */
+/* Part of all read time that was waiting, 0..1: of the reader's threads as above, of workers what they did not compute.
+   */
 GPSTI_PRIVATE double gpsti_report_reads_wait(const gpst_pipeline* pipeline) {
     const gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[0].first_clock];
     const double own_ns = (double)pipeline->own_read_ns, all_ns = (double)clock->busy_ns;
@@ -93,7 +94,7 @@ GPSTI_PRIVATE double gpsti_report_reads_wait(const gpst_pipeline* pipeline) {
     return all_ns <= 0.0 ? 0.0 : (own_waits_ns + (all_ns - own_ns) * gpsti_report_reader_waits(&info)) / all_ns;
 }
 
-/* Copies out of the page cache keep cores busy, and no disk. */
+/* Reads from the page cache load the cores, not the disk. */
 GPSTI_PRIVATE void gpsti_report_computing_reads(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
     int64_t* const alone_ns = &input->alone_on_ns[GPST_RESOURCE_DISK_IN];
     int64_t* const demand_ns = &input->demand_ns[GPST_RESOURCE_DISK_IN];
@@ -106,7 +107,7 @@ GPSTI_PRIVATE void gpsti_report_computing_reads(const gpst_pipeline* pipeline, g
     *demand_ns = (int64_t)(waits * (double)*demand_ns);
 }
 
-/* The CPU is used up when the machine's cores are, or when the workers are: what only they do cannot go faster. */
+/* The CPU is full when all cores are busy, or all workers: the larger of the two demands. */
 GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int64_t total_ns) {
     const int64_t cores = (int64_t)pipeline->context->info.cores_allowed;
     const int64_t workers = (int64_t)pipeline->n_workers < cores ? (int64_t)pipeline->n_workers : cores;
@@ -122,8 +123,8 @@ GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int
     return by_workers_ns > total_ns / cores ? by_workers_ns : total_ns / cores;
 }
 
-/* Among the stages that run only so many times at once, the source, and the ends of items, the one nearest to that.
-   Ends take turns where somebody is told of them. */
+/* The fullest of what runs with limited concurrency: the source, stages with a limit, and the ends of items where a
+   sink is called. */
 GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
     input->stage = pipeline->source_clock.busy_ns > 0 ? "source" : "";
     input->stage_ns = pipeline->source_clock.busy_ns;
@@ -142,7 +143,7 @@ GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gps
     }
 }
 
-/* Callbacks that wait keep workers: there are no more of those, and cores beside them are no help. */
+/* Callbacks that wait occupy workers; when all are occupied, idle cores do not help. */
 GPSTI_PRIVATE void gpsti_report_waiting_workers(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
     const int64_t n_workers = (int64_t)pipeline->n_workers;
     int64_t busy_ns = pipeline->source_clock.busy_ns;
@@ -177,7 +178,7 @@ GPSTI_PRIVATE void gpsti_report_guard(const gpst_pipeline* pipeline, gpst_verdic
 
 #define GPSTI_REPORT_OTHERS_NS 500000000 /* in less time the system's steps of 10 ms are too much */
 
-/* A pushed run has no end of its own: what ran until now counts. */
+/* A pushed run is measured until now. */
 GPSTI_PRIVATE double gpsti_report_others(const gpst_pipeline* pipeline, int64_t wall_ns) {
     const gpst_context* const context = pipeline->context;
     gpsti_core_use end = pipeline->use_end;
@@ -279,7 +280,7 @@ GPSTI_PRIVATE void gpsti_report_copies_path(const gpst_pipeline* pipeline, gpst_
                      (unsigned long long)pipeline->n_in_place);
 }
 
-/* "2.7 items together", and what stood in the way of more. */
+/* "2.7 items together", and why not more. */
 GPSTI_PRIVATE void gpsti_report_batch_path(const gpst_pipeline* pipeline, gpst_stats* out) {
     const uint64_t n = pipeline->n_submissions ? pipeline->n_submissions : 1;
     const uint64_t tenths = (pipeline->n_submitted * 10 + n / 2) / n;
@@ -302,7 +303,7 @@ GPSTI_PRIVATE void gpsti_report_batch_path(const gpst_pipeline* pipeline, gpst_s
                      wanted);
 }
 
-/* A plain loop has no reader: it reads by the cache, like the loop it stands for. */
+/* A plain loop has no reader: it reads through the page cache. */
 GPSTI_PRIVATE void gpsti_report_read_path(const gpst_pipeline* pipeline, gpst_stats* out) {
     gpst_reader_info info;
     gpst_reader_query_info(pipeline->reader, &info);

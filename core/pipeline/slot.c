@@ -10,7 +10,7 @@
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-/* Files of about the same size share a size of buffer, so that the pool's are used again. */
+/* Buffer sizes are rounded up, so that files of about the same size use the same buffers of the pool. */
 GPSTI_PRIVATE size_t gpsti_slot_file_room(size_t bytes) {
     const size_t largest_rounded = (size_t)64 << 20;
     size_t room = 4096;
@@ -28,7 +28,7 @@ GPSTI_PRIVATE gpst_result gpsti_slot_check_budget(gpsti_slot* slot, size_t old_b
     return GPST_OK;
 }
 
-/* Submissions that the device has, and has not reported. Locked. */
+/* Submissions whose end the device has not reported yet. Locked. */
 GPSTI_PRIVATE uint32_t gpsti_slot_n_on_device(const gpsti_step* step) {
     uint32_t n = step->on_device;
     for (const gpsti_job* job = step->head; job && n > 0; job = job->next)
@@ -36,7 +36,7 @@ GPSTI_PRIVATE uint32_t gpsti_slot_n_on_device(const gpsti_step* step) {
     return n;
 }
 
-/* Could somebody end an item, and give its memory back? Locked. */
+/* True while a thread or the device may still end an item and so give memory back. Locked. */
 GPSTI_PRIVATE bool gpsti_slot_may_hope(const gpst_pipeline* pipeline) {
     const uint32_t n_executing = gpsti_a32_load(&pipeline->executing);
     if (gpsti_a32_load(&pipeline->n_starving) < n_executing + gpsti_a32_load(&pipeline->n_parked))
@@ -48,7 +48,7 @@ GPSTI_PRIVATE bool gpsti_slot_may_hope(const gpst_pipeline* pipeline) {
     return false;
 }
 
-/* All who are at work wait for memory: then one of them gives up. */
+/* True if every item in progress waits for memory, or the run is cancelled: the caller gives up. */
 GPSTI_PRIVATE bool gpsti_slot_is_stuck(gpst_pipeline* pipeline) {
     gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
     gpsti_mutex_lock(mutex);
@@ -59,9 +59,9 @@ GPSTI_PRIVATE bool gpsti_slot_is_stuck(gpst_pipeline* pipeline) {
     return stuck;
 }
 
-#define GPSTI_SLOT_WAIT_NS 10000000 /* between two looks at who could still give memory back */
+#define GPSTI_SLOT_WAIT_NS 10000000 /* between two checks for being stuck */
 
-/* Items that are in flight with this one have taken what there is: some of them end, and then it goes on. */
+/* Other items in flight have all the memory: waits until some of them end. */
 GPSTI_PRIVATE gpst_result gpsti_slot_wait_for_memory(gpsti_slot* slot, size_t bytes, gpst_buffer* out) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpst_result result = GPST_ERROR_TIMEOUT;
@@ -79,7 +79,7 @@ GPSTI_PRIVATE gpst_result gpsti_slot_wait_for_memory(gpsti_slot* slot, size_t by
     return result;
 }
 
-/* By what was really taken, so that as many items are let in as fit. */
+/* Counts what the allocation really took, from which the fit is computed. */
 GPSTI_PRIVATE void gpsti_slot_count_taken(gpsti_slot* slot, const gpst_buffer* buffer) {
     gpsti_a64* const most = &slot->pipeline->item_host_bytes;
     gpsti_a64_add(&slot->host_bytes, buffer->bytes);
@@ -148,9 +148,8 @@ GPSTI_PRIVATE void gpsti_slot_give_back_one(gpst_pipeline* pipeline, gpst_buffer
     memset(buffer, 0, sizeof *buffer);
 }
 
-/* The next item, of this slot or another, takes the memory that was used last: what waits to be decoded has none, so
-   few sets of pictures are ever touched. What was taken last goes first: the next file is read where the last one
-   was. */
+/* In reverse order of taking, since the pool lends what came back last: the next file is read into the buffer of this
+   one, still in the cache, and few sets of pictures are ever touched. */
 GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     for (uint32_t i = pipeline->n_outputs; i-- > 0;) {
@@ -182,7 +181,7 @@ GPSTI_PRIVATE gpst_result gpsti_slot_reserve_text(gpst_pipeline* pipeline, char*
     return GPST_OK;
 }
 
-/* What stages have made of the item is gone. */
+/* Forgets all that stages made of the item. */
 GPSTI_PRIVATE void gpsti_slot_clear(gpsti_slot* slot) {
     gpst_item* const item = &slot->item;
     item->result = GPST_OK;
@@ -247,7 +246,7 @@ GPSTI_PRIVATE gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_inp
     return GPST_OK;
 }
 
-/* A shape the engine lays out itself: tight rows, sizes that fit. */
+/* Checks a shape and gives it tight rows. */
 GPSTI_PRIVATE gpst_result gpsti_slot_shape(const gpst_image* shape, const char* function, gpst_image* out,
                                            size_t* bytes) {
     GPSTI_FAIL_IF(!shape || shape->width == 0 || shape->height == 0, GPST_ERROR_ARGUMENT,
@@ -314,11 +313,11 @@ GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const ch
 
 GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot) { return gpsti_a32_load(&slot->failed) != 0; }
 
-/* ---- what callbacks may ask ----------------------------------------------------------- */
+/* ---- gpst_task_* ---------------------------------------------------------------------- */
 
 GPSTI_PRIVATE gpsti_slot* gpsti_task_slot(const gpst_task* task) { return (gpsti_slot*)(uintptr_t)task->item; }
 
-/* out may be the shape itself, so it is cleared only when that has been read. */
+/* out may be the shape itself: it is cleared only after the shape was read. */
 GPSTI_PRIVATE gpst_result gpsti_task_give(gpst_result result, const gpst_image* image, gpst_image* out) {
     if (GPST_FAILED(result))
         memset(out, 0, sizeof *out);
@@ -366,7 +365,7 @@ GPST_API gpst_result gpst_task_set_output(gpst_task* task, uint32_t output_index
     return gpsti_task_give(result, GPST_FAILED(result) ? NULL : &slot->outputs[output_index], out);
 }
 
-/* The node after the last emitted one: where the open room is. */
+/* The entry after the last emitted file: it holds the room for the next one. */
 GPSTI_PRIVATE gpsti_output_file* gpsti_task_open_file(const gpst_task* task) {
     gpsti_slot* const slot = gpsti_task_slot(task);
     gpsti_output* const output = &slot->out[task->output_index];
@@ -506,8 +505,8 @@ GPSTI_PRIVATE gpst_result gpsti_slot_make(gpst_pipeline* pipeline, gpsti_slot** 
     return GPST_OK;
 }
 
-/* Pieces of memory that a slot may have: file, picture, and of each output the picture and its encoded data; and what
-   the device has of them. */
+/* Buffers that a slot may have: file, picture, and for each output its picture and encoded data; on a device with
+   memory of its own also the pictures there. */
 GPSTI_PRIVATE uint32_t gpsti_slot_n_pieces(const gpst_pipeline* pipeline) {
     const uint32_t on_device = pipeline->device_on_host ? 0 : 1 + pipeline->n_outputs;
     return 2 + 2 * pipeline->n_outputs + on_device;
@@ -522,7 +521,7 @@ GPSTI_PRIVATE gpst_result gpsti_slots_add(gpst_pipeline* pipeline) {
     return GPST_OK;
 }
 
-/* What they will have of the context's memory has its entries there from now on. */
+/* Sets aside the table entries for the slots' buffers, so that no item allocates one later. */
 GPSTI_INTERN gpst_result gpsti_slots_make(gpst_pipeline* pipeline, uint32_t n) {
     gpsti_memory* const memory = pipeline->context->memory;
     const uint32_t n_pieces = gpsti_slot_n_pieces(pipeline);

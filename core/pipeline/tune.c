@@ -1,5 +1,5 @@
-/* core/pipeline/tune.c -- what stands between the engine and the policies of core/tuning: windows made of the clocks,
-   values put to work, plain blocks for the guard. Decides nothing about values: tuner.c and guard.c do. */
+/* core/pipeline/tune.c -- between the engine and the policies of core/tuning: reads the clocks, puts values to work,
+   pauses the source for the guard's plain blocks. Decides nothing: tuner.c, window.c and guard.c do. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"
@@ -63,7 +63,7 @@ GPSTI_PRIVATE bool gpsti_tune_is_given(const gpst_settings* settings) {
     return false;
 }
 
-/* Slots there may ever be are what memory is set aside for; a run without a tuner has what it starts with. */
+/* slots_capacity: as many as the tuner may ever ask for; without a tuner, as many as the run starts with. */
 GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
     gpsti_tuner* const tuner = &pipeline->tune.tuner;
     gpsti_tuner_budget budget;
@@ -91,7 +91,7 @@ GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_d
 
 /* ---- values put to work -------------------------------------------------------------------------- */
 
-/* A knob that could not be moved stays where it was, for good. */
+/* A knob that could not be moved stays where it was for the rest of the run. */
 GPSTI_PRIVATE void gpsti_tune_refused(gpst_pipeline* pipeline, gpst_knob knob, uint32_t value) {
     gpsti_tuner* const tuner = &pipeline->tune.tuner;
     gpst_tuner_decision* const decision = gpsti_tuner_add_decision(tuner, knob, value, value);
@@ -147,7 +147,7 @@ GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tuner_window* o
     memset(out, 0, sizeof *out);
     for (uint32_t c = 0; c < pipeline->n_clocks; c++)
         out->service_ns[pipeline->clocks[c].resource] += pipeline->clocks[c].busy_ns;
-    out->service_ns[GPST_RESOURCE_DISK_IN] -= pipeline->own_read_ns; /* those who carry items do not wait for a disk */
+    out->service_ns[GPST_RESOURCE_DISK_IN] -= pipeline->own_read_ns; /* read on workers, from the page cache */
     out->service_ns[GPST_RESOURCE_DISK_OUT] -= pipeline->own_write_ns;
     out->service_ns[GPST_RESOURCE_CPU] += pipeline->own_read_ns + pipeline->own_write_ns +
                                           pipeline->finish_clock.busy_ns + pipeline->submit_clock.busy_ns;
@@ -162,7 +162,7 @@ GPSTI_PRIVATE void gpsti_tune_open_window(gpst_pipeline* pipeline) {
     gpsti_tune_sum(pipeline, &pipeline->tune.totals);
 }
 
-/* 0 = nobody knows. */
+/* 0 = not known. */
 GPSTI_PRIVATE uint64_t gpsti_tune_n_left(const gpst_pipeline* pipeline) {
     const uint64_t expected = pipeline->desc.n_items_expected, begun = pipeline->next_index;
     return expected > begun ? expected - begun : expected > 0 ? 1 : 0;
@@ -268,7 +268,7 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN void gpsti_tune_open(gpst_pipeline* pipeline) {
     gpsti_tune_apply(pipeline);
-    pipeline->tune.n_of_old_setting = pipeline->n_active; /* the first ones find no memory, and caches cold */
+    pipeline->tune.n_of_old_setting = pipeline->n_active; /* the first items make their memory, and caches are cold */
 }
 
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {

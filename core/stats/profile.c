@@ -260,7 +260,7 @@ GPSTI_INTERN void gpsti_verdict_make(const gpsti_verdict_input* input, gpst_verd
         gpsti_format(out->text, sizeof out->text, "no verdict: nothing was processed");
         return;
     }
-    /* Clocks disagree a little, and nobody waits for a virtual one: a run is no shorter than its largest demand. */
+    /* Clocks disagree a little, and a virtual one runs ahead: a run is no shorter than its largest demand. */
     const double demand = (double)input->demand_ns[largest];
     const double wall = (double)input->wall_ns > demand ? (double)input->wall_ns : demand;
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {

@@ -37,7 +37,7 @@ typedef struct gpsti_clock {
 } gpsti_clock;
 
 GPSTI_INTERN void gpsti_clock_add(gpsti_clock* clock, int64_t busy_ns, int64_t wait_ns, uint64_t bytes, bool failed);
-/* A service that nobody timed is taken for a usual one. It is in no percentile. */
+/* A service that was not timed counts as an average one, and in no percentile. */
 GPSTI_INTERN void gpsti_clock_add_untimed(gpsti_clock* clock, int64_t wait_ns, uint64_t bytes);
 GPSTI_INTERN void gpsti_clock_add_cpu(gpsti_clock* clock, int64_t cpu_ns, int64_t busy_ns);
 /* Is the next service to have its CPU time read? The thread clock costs 400 ns: always from 1 ms on, else when 16 have

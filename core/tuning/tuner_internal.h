@@ -30,7 +30,7 @@ typedef struct gpsti_tuner_window {
     int64_t cpu_ns;                          /* thread CPU time of everything */
     int64_t starved_ns;                      /* the source had inputs and no free slot */
     uint64_t item_bytes;                     /* host memory that the largest item so far took */
-    uint64_t n_left;                         /* items of the run that have not begun by its end; 0 = nobody knows */
+    uint64_t n_left;                         /* items of the run that have not begun by its end; 0 = not known */
 } gpsti_tuner_window;
 
 typedef enum gpsti_tuner_state {

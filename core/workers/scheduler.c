@@ -108,7 +108,7 @@ GPSTI_PRIVATE void gpsti_worker_sleep(gpsti_worker* self) {
         scheduler->n_waking--;
         return;
     }
-    gpsti_worker** link = &scheduler->sleepers; /* nobody called: time is up */
+    gpsti_worker** link = &scheduler->sleepers; /* not woken: the time is up */
     while (*link != self)
         link = &(*link)->below;
     *link = self->below;
