@@ -8,14 +8,14 @@
 #include <string.h>
 
 #define GPSTI_TUNER_FILES 4   /* reads and writes in flight at the start, */
-#define GPSTI_TUNER_SYNCED 16 /* and writes that are synced: the disk takes many at once for the price of one */
+#define GPSTI_TUNER_SYNCED 16 /* and synced writes: a disk syncs many at once in the time of one */
 #define GPSTI_TUNER_STREAMS 3 /* one item uploads, one is computed, one downloads */
-#define GPSTI_TUNER_SPARE 2   /* slots for what has ended and what is about to begin */
+#define GPSTI_TUNER_SPARE 2   /* slots for an item that has ended and one that is about to begin */
 #define GPSTI_TUNER_MOST 64   /* files at once: the threads of a reader or a writer */
 #define GPSTI_TUNER_SLOT_BYTES ((uint64_t)256 << 20) /* of memory for a trial of slots, at most: page-locking is slow */
-#define GPSTI_TUNER_FULL 0.85                        /* a limit that is used so far is what holds things up */
-#define GPSTI_TUNER_WIN 0.02                         /* a smaller gain is none */
-#define GPSTI_TUNER_DRIFT 0.20                       /* another rate is another job */
+#define GPSTI_TUNER_FULL 0.85                        /* a resource as busy as this limits the rate */
+#define GPSTI_TUNER_WIN 0.02                         /* a smaller gain does not count */
+#define GPSTI_TUNER_DRIFT 0.20                       /* a rate that differs by more is another job's */
 #define GPSTI_TUNER_PATIENCE 2                       /* trials without a gain, or windows that drift, in a row */
 
 GPSTI_INTERN gpst_tuner_decision* gpsti_tuner_add_decision(gpsti_tuner* tuner, gpst_knob knob, uint32_t before,
@@ -53,7 +53,7 @@ GPSTI_PRIVATE void gpsti_tuner_limit(gpsti_tuner* tuner, gpst_knob knob, bool us
     tuner->most.value[knob] = fixed ? fixed : used ? most : 0;
 }
 
-/* What is in flight at one place is in no other: a slot for each, and writes of one item share its. */
+/* A slot for each item that works, is read, is on the device, or is written; an item's writes share its slot. */
 GPSTI_PRIVATE uint32_t gpsti_tuner_start_slots(const gpsti_tuner* tuner) {
     const gpsti_tuner_budget* const budget = &tuner->budget;
     const uint32_t* const now = tuner->now.value;
@@ -119,7 +119,7 @@ GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* sett
 
 /* ---- after the first window: Little's law --------------------------------------------------- */
 
-/* The shortest time an item could take of the run by what keeps the cores and the device's engines. */
+/* The least time between two items that the cores and the device's engines allow. */
 GPSTI_PRIVATE double gpsti_tuner_period_ns(const gpsti_tuner* tuner, const gpsti_tuner_window* window) {
     double period_ns = (double)window->cpu_ns / (double)tuner->budget.cores;
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
@@ -128,7 +128,7 @@ GPSTI_PRIVATE double gpsti_tuner_period_ns(const gpsti_tuner* tuner, const gpsti
     return period_ns / (double)window->n_items;
 }
 
-/* As many in flight as are begun while one is. No fewer than there are: that was measured beside others. */
+/* As many in flight as begin while one is served. Never fewer than now: the service was measured among so many. */
 GPSTI_PRIVATE void gpsti_tuner_set_by_little(gpsti_tuner* tuner, gpst_knob knob, int64_t service_ns, double period_ns,
                                              uint64_t n_items) {
     uint32_t* const value = &tuner->now.value[knob];
@@ -152,7 +152,7 @@ GPSTI_PRIVATE bool gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_windo
     return true;
 }
 
-/* ---- what holds the run up ------------------------------------------------------------------- */
+/* ---- the fullest resource --------------------------------------------------------------------- */
 
 GPSTI_PRIVATE gpst_knob gpsti_tuner_knob_of(gpst_resource resource) {
     return resource == GPST_RESOURCE_DISK_IN    ? GPST_KNOB_READS
@@ -160,7 +160,7 @@ GPSTI_PRIVATE gpst_knob gpsti_tuner_knob_of(gpst_resource resource) {
                                                 : GPST_KNOB_NONE; /* cores and a device's engines are one thing each */
 }
 
-/* How far what there is of a resource is used. */
+/* The used part of a resource, 0..1. */
 GPSTI_PRIVATE double gpsti_tuner_fullness(const gpsti_tuner* tuner, const gpsti_tuner_window* window, int r) {
     const double wall_ns = (double)window->wall_ns;
     if (r == (int)GPST_RESOURCE_CPU)
@@ -171,7 +171,7 @@ GPSTI_PRIVATE double gpsti_tuner_fullness(const gpsti_tuner* tuner, const gpsti_
     return limit == 0 ? 0.0 : (double)window->service_ns[r] / wall_ns / (double)limit;
 }
 
-/* NONE: nothing is full, so items wait for one another. */
+/* NONE: no resource is full. */
 GPSTI_PRIVATE gpst_resource gpsti_tuner_fullest(const gpsti_tuner* tuner) {
     int fullest = (int)GPST_RESOURCE_NONE;
     double most = GPSTI_TUNER_FULL;
@@ -194,7 +194,7 @@ GPSTI_PRIVATE bool gpsti_tuner_try(gpsti_tuner* tuner, gpst_knob knob) {
     if (knob == GPST_KNOB_NONE || after == before || tuner->tried[knob])
         return false;
     tuner->now.value[knob] = after;
-    if (knob != GPST_KNOB_SLOTS) /* what is in flight there is in no other place */
+    if (knob != GPST_KNOB_SLOTS) /* each item in flight there needs a slot of its own */
         *slots = gpsti_tuner_clamp((uint64_t)*slots + after - before, *slots, tuner->most.value[GPST_KNOB_SLOTS]);
     tuner->knob = knob;
     tuner->state = GPSTI_TUNER_TRIAL;
@@ -216,7 +216,7 @@ GPSTI_PRIVATE bool gpsti_tuner_try_latency(gpsti_tuner* tuner) {
            gpsti_tuner_try(tuner, GPST_KNOB_SLOTS);
 }
 
-/* Another window would not be over before the run is. */
+/* The run would end before another window does. */
 GPSTI_PRIVATE bool gpsti_tuner_is_late(const gpsti_tuner_window* window) {
     return window->n_left > 0 && window->n_left < window->n_items;
 }
@@ -276,7 +276,7 @@ GPSTI_PRIVATE void gpsti_tuner_end_trial(gpsti_tuner* tuner, const gpsti_tuner_w
     tuner->now = tuner->kept;
 }
 
-/* True: thawed. What was tried under other clocks says nothing under these. */
+/* True: thawed, and what was tried is forgotten, since the clocks are others. */
 GPSTI_PRIVATE bool gpsti_tuner_drifts(gpsti_tuner* tuner, const gpsti_tuner_window* window, double rate) {
     const double allowed = GPSTI_TUNER_DRIFT + 2.0 * (window->noise + tuner->kept_window.noise);
     if (tuner->kept_rate <= 0.0) { /* the settings were given */

@@ -49,7 +49,7 @@ GPSTI_PRIVATE bool gpsti_scheduler_run_any(gpsti_scheduler* scheduler, uint32_t 
     return false;
 }
 
-/* When a client begins that has not begun yet; GPST_FOREVER: all have. */
+/* The next begin_ns of a client that has not begun; GPST_FOREVER: all have. */
 GPSTI_PRIVATE int64_t gpsti_scheduler_next_begin_ns(const gpsti_scheduler* scheduler) {
     int64_t next_ns = GPST_FOREVER, now_ns = 0;
     for (const gpsti_client* client = scheduler->clients.next; client != &scheduler->clients; client = client->next) {
@@ -71,7 +71,7 @@ GPSTI_PRIVATE bool gpsti_scheduler_has_work(const gpsti_scheduler* scheduler) {
 
 /* ---- workers -------------------------------------------------------------------- */
 
-/* The one that fell asleep last is called first: its core and what it worked on are the warmest. */
+/* The last to fall asleep is woken first: its caches are the warmest. */
 GPSTI_PRIVATE void gpsti_scheduler_call_worker(gpsti_scheduler* scheduler) {
     gpsti_worker* const worker = scheduler->sleepers;
     scheduler->sleepers = worker->below;

@@ -5,7 +5,7 @@
 
 #include "../device/context_internal.h"
 
-/* Whatever has tasks for workers. */
+/* A source of tasks for workers. */
 typedef struct gpsti_client gpsti_client;
 struct gpsti_client {
     /* Called with the lock held. Runs at most one task, without the lock while it runs, and says whether it did. */
@@ -26,7 +26,7 @@ struct gpsti_scheduler {
     struct gpsti_worker* sleepers; /* the last to fall asleep first */
     uint32_t n_workers, n_started, n_callable;
     uint32_t n_helpers;  /* waiting threads, which serve one client only */
-    uint32_t n_waking;   /* workers called and not here yet */
+    uint32_t n_waking;   /* workers woken and not running yet */
     uint32_t n_watching; /* sleepers that look again at a client's begin_ns: 0 or 1 */
     bool stopping;
     gpsti_client clients; /* ring with this as its head; rotated, so that no client starves another */
@@ -37,12 +37,12 @@ GPSTI_INTERN gpst_result gpsti_scheduler_create(gpsti_host* host, uint32_t n_wor
 GPSTI_INTERN void gpsti_scheduler_destroy(gpsti_scheduler* scheduler); /* no client is left by then */
 
 /* The rest with the lock held. */
-GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* client); /* calls no worker yet */
+GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* client); /* wakes no worker yet */
 GPSTI_INTERN void gpsti_scheduler_remove(gpsti_scheduler* scheduler, gpsti_client* client);
 /* A task became runnable, or a client's begin_ns was set: calls a worker, unless one is coming anyway, who calls the
    next. */
 GPSTI_INTERN void gpsti_scheduler_wake(gpsti_scheduler* scheduler);
-/* Wakes everybody: something ended. */
+/* Wakes all threads: something ended. */
 GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler);
 /* From a worker's own thread while it waits for a client: runs one of the client's tasks, or sleeps until something
    changes or deadline_ns. */
