@@ -144,6 +144,7 @@ GPSTI_PRIVATE void gpsti_tune_count_device_bytes(const gpsti_slot* slot) {
 
 GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tuner_window* out) {
     const gpsti_tune* const tune = &pipeline->tune;
+    gpst_reader_info reader;
     memset(out, 0, sizeof *out);
     for (uint32_t c = 0; c < pipeline->n_clocks; c++)
         out->service_ns[pipeline->clocks[c].resource] += pipeline->clocks[c].busy_ns;
@@ -153,6 +154,10 @@ GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tuner_window* o
                                           pipeline->finish_clock.busy_ns + pipeline->submit_clock.busy_ns;
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
         out->busy_ns[r] = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r);
+    if (pipeline->reader) {
+        gpst_reader_query_info(pipeline->reader, &reader);
+        out->busy_ns[GPST_RESOURCE_DISK_IN] += (int64_t)reader.busy_ns;
+    }
     out->cpu_ns = gpsti_account_cpu_ns(pipeline);
     out->starved_ns = tune->full_ns + (tune->full_since_ns ? gpsti_now_ns() - tune->full_since_ns : 0);
 }

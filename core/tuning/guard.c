@@ -9,13 +9,17 @@
 #define GPSTI_GUARD_WIN 0.98 /* the plain loop must be faster by more than chance */
 #define GPSTI_GUARD_STAY_DRIFT 1.2 /* times the first block's time: slower */
 
-GPSTI_INTERN double gpsti_guard_expect(const gpsti_tuner_window* window, double source_ns) {
-    double serial_ns = 0.0;
+GPSTI_INTERN gpsti_guard_estimate gpsti_guard_expect(const gpsti_tuner_window* window, double source_ns) {
+    const double n = (double)window->n_items;
+    gpsti_guard_estimate plain = {source_ns, source_ns};
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
         const bool on_device = r >= (int)GPST_RESOURCE_H2D && r <= (int)GPST_RESOURCE_D2H;
-        serial_ns += (double)(on_device ? window->busy_ns[r] : window->service_ns[r]);
+        const bool on_disk = r == (int)GPST_RESOURCE_DISK_IN || r == (int)GPST_RESOURCE_DISK_OUT;
+        const double busy_ns = (double)window->busy_ns[r], service_ns = (double)window->service_ns[r];
+        plain.ns += (on_device ? busy_ns : service_ns) / n;
+        plain.least_ns += (on_device || (on_disk && busy_ns < service_ns) ? busy_ns : service_ns) / n;
     }
-    return serial_ns / (double)window->n_items + source_ns;
+    return plain;
 }
 
 GPSTI_PRIVATE void gpsti_guard_decide(gpsti_guard* guard, bool measured) {
@@ -24,18 +28,19 @@ GPSTI_PRIVATE void gpsti_guard_decide(gpsti_guard* guard, bool measured) {
     guard->plain = measured && report->plain_ns < GPSTI_GUARD_WIN * report->engine_ns;
     report->measured = measured;
     const int hundredths = (int)(report->plain_ns / report->engine_ns * 100.0 + 0.5);
-    gpsti_format(report->text, sizeof report->text, "%s stays: the engine is %d.%02dx the plain loop (%s)",
-                 guard->plain ? "the plain loop" : "the engine", hundredths / 100, hundredths % 100,
-                 measured ? "measured" : "by its stages' clocks");
+    gpsti_format(report->text, sizeof report->text, "%s stays: the engine is %s%d.%02dx the plain loop (%s)",
+                 guard->plain ? "the plain loop" : "the engine", measured ? "" : "at least ", hundredths / 100,
+                 hundredths % 100, measured ? "measured" : "by its stages' clocks");
 }
 
-GPSTI_INTERN uint64_t gpsti_guard_ask(gpsti_guard* guard, double engine_ns, double plain_ns, uint64_t n_left) {
-    if (guard->decided || engine_ns <= 0.0 || plain_ns <= 0.0)
+GPSTI_INTERN uint64_t gpsti_guard_ask(gpsti_guard* guard, double engine_ns, gpsti_guard_estimate plain,
+                                      uint64_t n_left) {
+    if (guard->decided || engine_ns <= 0.0 || plain.ns <= 0.0)
         return 0;
     guard->report.engine_ns = engine_ns;
-    guard->report.plain_ns = plain_ns;
+    guard->report.plain_ns = plain.least_ns;
     const uint64_t n = n_left / GPSTI_GUARD_PART;
-    if (plain_ns > GPSTI_GUARD_NEAR * engine_ns || n == 0) {
+    if (plain.ns > GPSTI_GUARD_NEAR * engine_ns || n == 0) {
         gpsti_guard_decide(guard, false);
         return 0;
     }

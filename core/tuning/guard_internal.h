@@ -16,14 +16,19 @@ typedef struct gpsti_guard {
     uint32_t n_drifted; /* blocks in a row that were slower */
 } gpsti_guard;
 
-/* An item's expected time in a plain loop: the window's services one after the other, the device's busy times, and
-   source_ns for the source. */
-GPSTI_INTERN double gpsti_guard_expect(const gpsti_tuner_window* window, double source_ns);
+/* An item's expected time in a plain loop. Reads that the disk served side by side took long because of each other:
+   alone they take between their part of the disk's busy time and what they took. */
+typedef struct gpsti_guard_estimate {
+    double ns, least_ns;
+} gpsti_guard_estimate;
 
-/* After a window of the frozen setting, in which an item took engine_ns: what the stages' clocks let expect of the
-   plain loop, and items still to come, 0 = not known. Gives so many items to be measured; 0: none, and if it had not it
-   has decided now. */
-GPSTI_INTERN uint64_t gpsti_guard_ask(gpsti_guard* guard, double engine_ns, double plain_ns, uint64_t n_left);
+/* From the window's services, one after the other, the device's busy times, and source_ns for the source. */
+GPSTI_INTERN gpsti_guard_estimate gpsti_guard_expect(const gpsti_tuner_window* window, double source_ns);
+
+/* After a window of the frozen setting, in which an item took engine_ns; n_left: items still to come, 0 = not known.
+   Gives the number of items to be measured; 0: none, the guard has decided. */
+GPSTI_INTERN uint64_t gpsti_guard_ask(gpsti_guard* guard, double engine_ns, gpsti_guard_estimate plain,
+                                      uint64_t n_left);
 /* They took block_ns, one after the other. Decides. */
 GPSTI_INTERN void gpsti_guard_end_block(gpsti_guard* guard, uint64_t n_items, int64_t block_ns);
 /* A block of the plain loop, which has stayed. True: two blocks in a row were slower, so the engine is to be looked at
