@@ -107,8 +107,7 @@ static void test_engine_mixes(void** state) {
         n_right += (int)verdict.bound == largest ? 1 : 0;
         n_caps += cap > 0.9 * gain && cap < 1.1 * gain ? 1 : 0;
         if ((int)verdict.bound != largest || cap < 0.9 * gain || cap > 1.1 * gain)
-            printf("mix %d: %s; really %s, %.2fx\n", m, verdict.text, gpst_resource_name((gpst_resource)largest),
-                   gain);
+            printf("mix %d: %s; really %s, %.2fx\n", m, verdict.text, gpst_resource_name((gpst_resource)largest), gain);
     }
     printf("%u of %d verdicts right, %u caps within 10 %%\n", n_right, N_MIXES, n_caps);
     assert_true(n_right >= N_MIXES * 95 / 100);
@@ -180,6 +179,20 @@ static void test_serial_stage(void** state) {
     assert_null(strstr(verdict.text, "grab"));
 }
 
+/* Callbacks that wait have all workers: the sentence says what to change. */
+static void test_workers_that_wait(void** state) {
+    (void)state;
+    gpsti_verdict_input input = stage_input("a stage with a name of 31 bytes", 40000000);
+    gpst_verdict verdict;
+    memset(&verdict, 0xA5, sizeof verdict);
+    input.on_workers = true;
+    input.demand_ns[GPST_RESOURCE_CPU] = 2000000;
+    gpsti_verdict_make(&input, &verdict);
+    assert_int_equal(verdict.bound, GPST_RESOURCE_NONE);
+    assert_non_null(strstr(verdict.text, "latency-bound: workers busy 99 %, waiting in stage a stage with a name of 31 "
+                                         "bytes (more n_workers may help); cpu busy 5 %"));
+}
+
 /* Files get their names one after the other, 30 of 40 ms, which computes for a third of that: without the disk that is
    gone, and the CPU is next; without the CPU two thirds of it stay. */
 static void test_serial_commits(void** state) {
@@ -206,12 +219,15 @@ static void test_other_programs(void** state) {
         gpst_resource bound;
         const char *says, *says_not;
     } rows[] = {
-        {0.46, 0.52, 0.10, GPST_RESOURCE_CPU, "cpu-bound: other programs took 46 % of the cores; cpu busy 52 %", "waiting"},
-        {0.46, 0.52, 0.60, GPST_RESOURCE_CPU, "cpu-bound: other programs took 46 % of the cores; cpu busy 52 %", "waiting"},
+        {0.46, 0.52, 0.10, GPST_RESOURCE_CPU, "cpu-bound: other programs took 46 % of the cores; cpu busy 52 %",
+         "waiting"},
+        {0.46, 0.52, 0.60, GPST_RESOURCE_CPU, "cpu-bound: other programs took 46 % of the cores; cpu busy 52 %",
+         "waiting"},
         {0.00, 0.52, 0.10, GPST_RESOURCE_NONE, "latency-bound: stage grab busy 90 %", "other programs"},
         {0.04, 0.69, 0.10, GPST_RESOURCE_NONE, "latency-bound: stage grab busy 90 %", "other programs"},
         {0.10, 0.52, 0.10, GPST_RESOURCE_NONE, "latency-bound: stage grab busy 90 %", "other programs"},
-        {0.20, 0.75, 0.10, GPST_RESOURCE_CPU, "cpu-bound: other programs took 20 % of the cores; cpu busy 75 %", "waiting"},
+        {0.20, 0.75, 0.10, GPST_RESOURCE_CPU, "cpu-bound: other programs took 20 % of the cores; cpu busy 75 %",
+         "waiting"},
         {0.46, 0.20, 0.90, GPST_RESOURCE_DISK_OUT, "disk_out-bound: disk_out busy 90 %", "other programs"},
     };
     (void)state;
@@ -234,11 +250,9 @@ static void test_other_programs(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_engine_mixes),
-        cmocka_unit_test(test_latency_bound_mixes),
-        cmocka_unit_test(test_plain_mixes),
-        cmocka_unit_test(test_serial_stage),
-        cmocka_unit_test(test_serial_commits),
+        cmocka_unit_test(test_engine_mixes),      cmocka_unit_test(test_latency_bound_mixes),
+        cmocka_unit_test(test_plain_mixes),       cmocka_unit_test(test_serial_stage),
+        cmocka_unit_test(test_workers_that_wait), cmocka_unit_test(test_serial_commits),
         cmocka_unit_test(test_other_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

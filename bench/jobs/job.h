@@ -43,6 +43,7 @@ typedef struct job {
     uint32_t out_width, out_height;
     gpst_dtype dtype;     /* of the resize; floats are normalised, planes of channels */
     uint32_t wait_us;     /* waits so long before it computes, as for a network */
+    uint32_t n_workers;   /* of the engine: as many as may wait at once; 0 = its own choice */
     uint32_t work_passes; /* over the warp's output or, without one, over WORK_BYTES; 1 is about 0.25 ns a byte */
     bool one_at_a_time;   /* the work has one executor, as a model has */
     job_output output;

@@ -108,7 +108,7 @@ static bool run_open_context(job_run* run) {
         return true;
     desc.backend = run->backend;
     desc.require_backend = true;
-    desc.n_workers = run->way == WAY_ENGINE ? run->n_threads : 1;
+    desc.n_workers = run->way != WAY_ENGINE ? 1 : run->n_threads ? run->n_threads : run->job->n_workers;
     return !GPST_FAILED(gpst_context_create(&desc, &run->context));
 }
 

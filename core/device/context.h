@@ -24,8 +24,9 @@ typedef struct gpst_context_desc {
        than the first) */
     const char* backend;
     bool require_backend; /* device trouble fails the item; else the CPU does its work again */
-    uint32_t n_workers;   /* threads that run stages, up to 1024; 0 = cores allowed by affinity, quota and pin. They
-                             start with the context, and sleep until there is work */
+    uint32_t n_workers;   /* threads that run stages, up to 1024; 0 = cores allowed by affinity, quota and pin. Set it
+                             to as many callbacks as may wait at once (for a network, say), since each keeps its
+                             thread. They start with the context, and sleep until there is work */
     /* Linux; elsewhere nothing is pinned. NULL or "none": threads run where the system puts them. "cores": each worker
        on one of the cores that the process may run on, in turn. "0-3,8": the same with these cores, and the threads
        that read and write files on any of them. Threads that a worker's own calls start (OpenMP's, a driver's) inherit

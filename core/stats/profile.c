@@ -207,14 +207,15 @@ GPSTI_PRIVATE void gpsti_verdict_why(const gpsti_verdict_input* input, const gps
     if (input->serial)
         gpsti_format(out, out_bytes, "one item after the other; ");
     else if (share > GPSTI_VERDICT_BOUND && input->on_workers)
-        gpsti_format(out, out_bytes, "workers busy %d %%, waiting in stage %s; ", percent, input->stage);
+        gpsti_format(out, out_bytes, "workers busy %d %%, waiting in stage %s (more n_workers may help); ", percent,
+                     input->stage);
     else if (share > GPSTI_VERDICT_BOUND)
         gpsti_format(out, out_bytes, "stage %s busy %d %% of what its concurrency allows; ", input->stage, percent);
 }
 
 GPSTI_PRIVATE void gpsti_verdict_text(const gpsti_verdict_input* input, int largest, double wall, gpst_verdict* out) {
     char others[160] = "";
-    char why[96];
+    char why[128];
     gpsti_verdict_why(input, out, wall, why, sizeof why);
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
         const size_t used = strlen(others);
