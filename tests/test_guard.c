@@ -107,19 +107,32 @@ static void test_forgetting(void** state) {
     assert_int_equal(guard.report.plain_items, 20);
 }
 
-/* 16 items: services of cores and disks, busy times of a device, and the source; at least, of disks the busy time where
-   services ran side by side. */
+/* 16 items: services of cores and disks, busy times of a device, and the source. At least: of disks the busy time, of busy
+   cores the CPU time, where services ran side by side. */
 static void test_what_is_expected(void** state) {
     (void)state;
-    gpsti_tuner_window window = GPST_ZERO;
-    window.n_items = 16;
-    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) {
-        window.service_ns[r] = r == (int)GPST_RESOURCE_NONE ? 1000000 : 1600;
-        window.busy_ns[r] = r == (int)GPST_RESOURCE_DISK_OUT ? 3200 : 160;
+    static const struct {
+        int64_t cpu_ns;
+        uint32_t cores;
+        float least_ns;
+    } cases[] = {{800, 2, 100 + 100 + 10},
+                 {1399, 2, 100 + 100 + 10},
+                 {1401, 2, 100 + 87.5625f + 10},
+                 {1000, 1, 100 + 62.5f + 10},
+                 {9000, 4, 100 + 100 + 10}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        gpsti_tuner_window window = GPST_ZERO;
+        window.n_items = 16;
+        window.wall_ns = 1000;
+        window.cpu_ns = cases[i].cpu_ns;
+        for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) {
+            window.service_ns[r] = r == (int)GPST_RESOURCE_NONE ? 1000000 : 1600;
+            window.busy_ns[r] = r == (int)GPST_RESOURCE_DISK_OUT ? 3200 : 160;
+        }
+        const gpsti_guard_estimate plain = gpsti_guard_expect(&window, cases[i].cores, 7.0);
+        assert_float_equal((float)plain.ns, 3 * 100.0f + 3 * 10.0f + 7.0f, 1e-3);
+        assert_float_equal((float)plain.least_ns, cases[i].least_ns + 3 * 10.0f + 7.0f, 1e-3);
     }
-    const gpsti_guard_estimate plain = gpsti_guard_expect(&window, 7.0);
-    assert_float_equal((float)plain.ns, 3 * 100.0f + 3 * 10.0f + 7.0f, 1e-3);
-    assert_float_equal((float)plain.least_ns, 2 * 100.0f + 10.0f + 3 * 10.0f + 7.0f, 1e-3);
 }
 
 /* Reads side by side on a disk: decided by their services, said by the disk's busy time. */

@@ -7,17 +7,30 @@
 #define GPSTI_GUARD_PART 64  /* of the rest of the run, for that */
 #define GPSTI_GUARD_MOST 16  /* items at most */
 #define GPSTI_GUARD_WIN 0.98 /* the plain loop must be faster by more than chance */
-#define GPSTI_GUARD_STAY_DRIFT 1.2 /* times the first block's time: slower */
+#define GPSTI_GUARD_CORES_BUSY 0.70 /* services that compute may have waited for a core */
+#define GPSTI_GUARD_STAY_DRIFT 1.2  /* times the first block's time: slower */
 
-GPSTI_INTERN gpsti_guard_estimate gpsti_guard_expect(const gpsti_tuner_window* window, double source_ns) {
+/* The least that r takes of an item when nothing runs beside it: a disk's busy time, and computing, where services also
+   waited for the disk or for a core. */
+GPSTI_PRIVATE int64_t gpsti_guard_least_ns(const gpsti_tuner_window* window, uint32_t cores, int r) {
+    const int64_t service_ns = window->service_ns[r];
+    const bool cores_busy = (double)window->cpu_ns > GPSTI_GUARD_CORES_BUSY * (double)cores * (double)window->wall_ns;
+    int64_t least_ns = service_ns;
+    if (r == (int)GPST_RESOURCE_DISK_IN || r == (int)GPST_RESOURCE_DISK_OUT)
+        least_ns = window->busy_ns[r];
+    else if (r == (int)GPST_RESOURCE_CPU && cores_busy)
+        least_ns = window->cpu_ns;
+    return least_ns < service_ns ? least_ns : service_ns;
+}
+
+GPSTI_INTERN gpsti_guard_estimate gpsti_guard_expect(const gpsti_tuner_window* window, uint32_t cores,
+                                                     double source_ns) {
     const double n = (double)window->n_items;
     gpsti_guard_estimate plain = {source_ns, source_ns};
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
         const bool on_device = r >= (int)GPST_RESOURCE_H2D && r <= (int)GPST_RESOURCE_D2H;
-        const bool on_disk = r == (int)GPST_RESOURCE_DISK_IN || r == (int)GPST_RESOURCE_DISK_OUT;
-        const double busy_ns = (double)window->busy_ns[r], service_ns = (double)window->service_ns[r];
-        plain.ns += (on_device ? busy_ns : service_ns) / n;
-        plain.least_ns += (on_device || (on_disk && busy_ns < service_ns) ? busy_ns : service_ns) / n;
+        plain.ns += (double)(on_device ? window->busy_ns[r] : window->service_ns[r]) / n;
+        plain.least_ns += (double)(on_device ? window->busy_ns[r] : gpsti_guard_least_ns(window, cores, r)) / n;
     }
     return plain;
 }

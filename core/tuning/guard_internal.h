@@ -16,15 +16,15 @@ typedef struct gpsti_guard {
     uint32_t n_drifted; /* blocks in a row that were slower */
 } gpsti_guard;
 
-/* An item's expected time in a plain loop. Reads that the disk served side by side took long because of each other:
-   alone they take between their part of the disk's busy time and what they took. */
+/* An item's expected time in a plain loop. Services that ran side by side took long because of each other, on a disk or
+   on busy cores: alone they take least_ns at least. */
 typedef struct gpsti_guard_estimate {
     double ns, least_ns;
 } gpsti_guard_estimate;
 
 /* From the window's services, one after the other, the device's busy times, and source_ns for the source. */
-GPSTI_INTERN gpsti_guard_estimate gpsti_guard_expect(const gpsti_tuner_window* window, double source_ns);
-
+GPSTI_INTERN gpsti_guard_estimate gpsti_guard_expect(const gpsti_tuner_window* window, uint32_t cores,
+                                                     double source_ns);
 /* After a window of the frozen setting, in which an item took engine_ns; n_left: items still to come, 0 = not known.
    Gives the number of items to be measured; 0: none, the guard has decided. */
 GPSTI_INTERN uint64_t gpsti_guard_ask(gpsti_guard* guard, double engine_ns, gpsti_guard_estimate plain,
