@@ -515,6 +515,44 @@ static void test_context_budget(void** state) {
     kit_close(self);
 }
 
+static gpst_result two_pictures(void* user_data, gpst_task* task) {
+    const gpst_image shape = kit_shape(4096, 160); /* 640 KiB */
+    gpst_image image;
+    (void)user_data;
+    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    return gpst_task_set_output(task, 0, &shape, &image);
+}
+
+/* Each fits, both do not: no other item is to blame, and the sentence says so. With a pool beside, it says how much is
+   not the item's. */
+static void test_an_item_too_large_alone(void** state) {
+    (void)state;
+    for (int beside = 0; beside < 2; beside++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_context_desc limits = GPST_ZERO;
+        gpst_pool_desc pool_desc = GPST_ZERO;
+        gpst_pool* pool = NULL;
+        gpst_buffer buffer = GPST_ZERO;
+        limits.n_workers = 2;
+        limits.max_host_bytes = beside ? 3 << 19 : 1 << 20;
+        kit_reopen(self, &limits);
+        assert_int_equal(gpst_pool_create(self->context, &pool_desc, &pool), GPST_OK);
+        if (beside)
+            assert_int_equal(gpst_pool_acquire(pool, 600000, 0, &buffer), GPST_OK);
+        self->n_outputs = 1;
+        const gpst_pipeline_desc desc = kit_simple(self, 3, two_pictures);
+        assert_int_equal(kit_run(self, &desc, NULL), GPST_PARTIAL);
+        assert_int_equal(self->n_failed, 3);
+        assert_int_equal(self->results[2], GPST_ERROR_BUDGET);
+        assert_non_null(strstr(self->failed_reason, "item has 655360 bytes and needs 655360 more: max_host_bytes="));
+        assert_non_null(strstr(self->failed_reason, beside ? ", of which others have 6" : ", too little for it alone"));
+        if (beside)
+            gpst_pool_release(pool, &buffer);
+        gpst_pool_destroy(pool);
+        kit_close(self);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_failing_items),
@@ -531,6 +569,7 @@ int main(void) {
         cmocka_unit_test(test_late_memory_is_no_allocation),
         cmocka_unit_test(test_max_item_bytes),
         cmocka_unit_test(test_context_budget),
+        cmocka_unit_test(test_an_item_too_large_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,18 @@ GPSTI_PRIVATE bool gpsti_slot_is_stuck(gpst_pipeline* pipeline) {
 
 #define GPSTI_SLOT_WAIT_NS 10000000 /* between two checks for being stuck */
 
+GPSTI_PRIVATE gpst_result gpsti_slot_lacks_memory(const gpsti_slot* slot, size_t bytes) {
+    const gpst_context* const context = slot->pipeline->context;
+    const uint64_t own = gpsti_a64_load(&slot->charged_bytes), all = gpsti_a64_load(&context->host_bytes);
+    const uint64_t others = all > own ? all - own : 0;
+    char rule[64] = "too little for it alone";
+    if (others > 0)
+        gpsti_format(rule, sizeof rule, "of which others have %llu", (unsigned long long)others);
+    return gpsti_fail(GPST_ERROR_BUDGET, "item has %llu bytes and needs %llu more: max_host_bytes=%llu, %s",
+                      (unsigned long long)own, (unsigned long long)bytes,
+                      (unsigned long long)context->info.max_host_bytes, rule);
+}
+
 /* Other items in flight have all the memory: waits until some of them end. */
 GPSTI_PRIVATE gpst_result gpsti_slot_wait_for_memory(gpsti_slot* slot, size_t bytes, gpst_buffer* out) {
     gpst_pipeline* const pipeline = slot->pipeline;
@@ -71,12 +83,10 @@ GPSTI_PRIVATE gpst_result gpsti_slot_wait_for_memory(gpsti_slot* slot, size_t by
         if (result != GPST_ERROR_TIMEOUT)
             (void)gpsti_a32_add(&pipeline->n_starving, UINT32_MAX);
     }
-    if (result == GPST_ERROR_TIMEOUT)
-        gpsti_a32_store(&slot->starved, 1);
-    GPSTI_FAIL_IF(result == GPST_ERROR_TIMEOUT, GPST_ERROR_BUDGET,
-                  "item needs %llu bytes more: max_host_bytes=%llu is taken by the items in flight with it",
-                  (unsigned long long)bytes, (unsigned long long)pipeline->context->info.max_host_bytes);
-    return result;
+    if (result != GPST_ERROR_TIMEOUT)
+        return result;
+    gpsti_a32_store(&slot->starved, 1);
+    return gpsti_slot_lacks_memory(slot, bytes);
 }
 
 /* Counts what the allocation really took, from which the fit is computed. */
