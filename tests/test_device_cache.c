@@ -176,6 +176,58 @@ static void test_the_next_pipeline_makes_none(void** state) {
     kit_close(self);
 }
 
+enum { N_USERS = 4, N_USES = 200 };
+
+typedef struct user {
+    gpst_device* device;
+    gpsti_thread thread;
+    uint32_t n_wrong;
+} user;
+
+/* A stream and an event of its own, however often others take and leave theirs. */
+static void use_again_and_again(void* user_data) {
+    user* const self = (user*)user_data;
+    for (int n = 0; n < N_USES; n++) {
+        gpst_stream* stream = NULL;
+        gpst_event *start = NULL, *end = NULL;
+        int64_t elapsed_ns = -1;
+        bool good = gpst_stream_create(self->device, &stream) == GPST_OK &&
+                    gpst_event_create(self->device, &start) == GPST_OK &&
+                    gpst_event_create(self->device, &end) == GPST_OK && gpst_event_wait(end, 0) == GPST_OK;
+        good = good && gpst_event_record(start, stream) == GPST_OK && gpst_event_record(end, stream) == GPST_OK &&
+               gpst_event_wait(end, GPST_FOREVER) == GPST_OK &&
+               gpst_event_elapsed(start, end, &elapsed_ns) == GPST_OK && elapsed_ns >= 0;
+        self->n_wrong += good ? 0 : 1;
+        gpst_event_destroy(end);
+        gpst_stream_destroy(stream);
+        gpst_event_destroy(start);
+    }
+}
+
+static void test_several_threads(void** state) {
+    static const char* const backends[] = {"sim", "cpu"};
+    (void)state;
+    for (int b = 0; b < 2; b++) {
+        user users[N_USERS];
+        gpst_device* device = NULL;
+        gpst_device_info info;
+        assert_int_equal(gpst_device_open(backends[b], &device), GPST_OK);
+        memset(users, 0, sizeof users);
+        for (int u = 0; u < N_USERS; u++) {
+            users[u].device = device;
+            assert_int_equal(gpsti_thread_start(&users[u].thread, use_again_and_again, &users[u], "user"), GPST_OK);
+        }
+        for (int u = 0; u < N_USERS; u++) {
+            gpsti_thread_join(&users[u].thread);
+            assert_int_equal(users[u].n_wrong, 0);
+        }
+        gpst_device_query_info(device, &info);
+        assert_int_equal(info.n_objects, 0);
+        assert_true(device->cache.lists[GPSTI_CACHED_STREAMS].n <= N_USERS);
+        assert_int_equal(gpst_device_close(device), GPST_OK);
+    }
+}
+
 /* Nobody finds what was cached, and nothing more is. */
 static void test_a_lost_device(void** state) {
     gpst_context* const context = open_context("sim", 0);
@@ -209,6 +261,7 @@ int main(void) {
                                        cmocka_unit_test(test_an_event_begins_anew),
                                        cmocka_unit_test(test_what_failed_or_is_wrapped),
                                        cmocka_unit_test(test_a_device_by_itself),
+                                       cmocka_unit_test(test_several_threads),
                                        cmocka_unit_test(test_the_next_pipeline_makes_none),
                                        cmocka_unit_test(test_a_lost_device),
                                        cmocka_unit_test(test_a_run_that_loses_it)};
