@@ -113,28 +113,54 @@ static void test_an_event_begins_anew(void** state) {
     gpst_context_destroy(context);
 }
 
-static gpst_result always_fails(const void* args) {
+static gpst_result takes_a_while(const void* args) {
     (void)args;
-    return GPST_ERROR_DEVICE;
+    gpsti_sleep_ns(20000000);
+    return GPST_OK;
 }
 
-/* Nor is a stream whose work failed, or one of the application's, for the next user. Destroy says nothing of it. */
-static void test_what_failed_or_is_wrapped(void** state) {
-    static const gpst_kernel kernel = {"fails", always_fails, NULL};
-    gpst_context* const context = open_context("sim", 0);
+/* A stream whose work failed is not for the next user, nor one of the application's. Destroy says nothing of it. */
+static void test_what_failed(void** state) {
+    static const gpst_kernel kernel = {"a while", takes_a_while, NULL};
+    gpst_context* const context = open_context("sim:lose_at=1", 0);
     gpst_device* const device = gpst_context_device(context);
     gpst_stream* stream = NULL;
     (void)state;
     assert_int_equal(gpst_stream_create(device, &stream), GPST_OK);
-    assert_int_equal(gpst_kernel_enqueue(&kernel, NULL, 0, stream), GPST_OK);
+    assert_int_equal(gpst_kernel_enqueue(&kernel, NULL, 0, stream), GPST_OK); /* and loses the device */
     assert_true(GPST_FAILED(gpst_stream_wait(NULL, NULL)));
     gpst_stream_destroy(stream);
     assert_non_null(strstr(gpst_last_reason(), "gpst_stream_wait: stream=NULL"));
-    const uint32_t n_failed = n_cached(context, GPSTI_CACHED_STREAMS);
-    assert_int_equal(gpst_stream_wrap(device, NULL, &stream), GPST_OK);
+    assert_int_equal(n_cached(context, GPSTI_CACHED_STREAMS), 0);
+    gpst_context_destroy(context);
+}
+
+static void test_a_wrapped_stream(void** state) {
+    gpst_context* const context = open_context("sim", 0);
+    gpst_stream* stream = NULL;
+    (void)state;
+    assert_int_equal(gpst_stream_wrap(gpst_context_device(context), NULL, &stream), GPST_OK);
     gpst_stream_destroy(stream);
-    assert_int_equal(n_cached(context, GPSTI_CACHED_STREAMS), n_failed);
-    assert_int_equal(n_failed, 0);
+    assert_int_equal(n_cached(context, GPSTI_CACHED_STREAMS), 0);
+    gpst_context_destroy(context);
+}
+
+/* Who takes an event must not wait for the work that another has put before it. */
+static void test_an_event_that_is_not_done(void** state) {
+    static const gpst_kernel kernel = {"a while", takes_a_while, NULL};
+    gpst_context* const context = open_context("sim", 0);
+    gpst_device* const device = gpst_context_device(context);
+    gpst_stream* stream = NULL;
+    gpst_event* event = NULL;
+    (void)state;
+    assert_int_equal(gpst_stream_create(device, &stream), GPST_OK);
+    assert_int_equal(gpst_event_create(device, &event), GPST_OK);
+    assert_int_equal(gpst_kernel_enqueue(&kernel, NULL, 0, stream), GPST_OK);
+    assert_int_equal(gpst_event_record(event, stream), GPST_OK);
+    gpst_event_destroy(event);
+    assert_int_equal(n_cached(context, GPSTI_CACHED_EVENTS), 0);
+    gpst_stream_destroy(stream);
+    assert_int_equal(n_cached(context, GPSTI_CACHED_STREAMS), 1);
     gpst_context_destroy(context);
 }
 
@@ -259,7 +285,9 @@ int main(void) {
                                        cmocka_unit_test(test_what_does_not_stay),
                                        cmocka_unit_test(test_refusals),
                                        cmocka_unit_test(test_an_event_begins_anew),
-                                       cmocka_unit_test(test_what_failed_or_is_wrapped),
+                                       cmocka_unit_test(test_what_failed),
+                                       cmocka_unit_test(test_an_event_that_is_not_done),
+                                       cmocka_unit_test(test_a_wrapped_stream),
                                        cmocka_unit_test(test_a_device_by_itself),
                                        cmocka_unit_test(test_several_threads),
                                        cmocka_unit_test(test_the_next_pipeline_makes_none),
