@@ -1,9 +1,9 @@
 /* bench/gpu/engine.cu -- what the engine makes of a GPU's links: copies through it and through gpst_copy against bare
-   copies of the same run, device memory against cudaMallocAsync, the latency of one small item, many small items, and
-   whole frames to views. One unit, by nvcc:
+   copies of the same run, the latency of one small item, many small items, and whole frames to views. One unit, by
+   nvcc:
 
        nvcc -O3 -arch=native -I. bench/gpu/engine.cu -o gpu_engine
-       ./gpu_engine [--json FILE] [--dir DIR] [CASE...]      CASE: copies memory latency small views
+       ./gpu_engine [--json FILE] [--dir DIR] [CASE...]      CASE: copies latency small views
 
    DIR takes eight raw frames, 708 MB, for the case views (default /dev/shm); they are removed again. */
 #define GPUSTAGE_IMPLEMENTATION
@@ -213,62 +213,6 @@ static void bench_copies(gpst_context* context) {
         }
     }
     links_close(&self_links);
-}
-
-/* ---- memory ------------------------------------------------------------------------------ */
-
-#define N_PAIRS 20000
-
-static double pairs_ns(gpst_device* device, size_t bytes) {
-    const int64_t start_ns = gpsti_now_ns();
-    for (int n = 0; n < N_PAIRS; n++) {
-        gpst_memory* memory = NULL;
-        need(gpst_memory_create(device, GPST_MEMORY_DEVICE, bytes, &memory), "device memory");
-        gpst_memory_destroy(memory);
-    }
-    return (double)(gpsti_now_ns() - start_ns) / N_PAIRS;
-}
-
-static double pairs_async_ns(cudaStream_t stream, size_t bytes) {
-    const int64_t start_ns = gpsti_now_ns();
-    for (int n = 0; n < N_PAIRS; n++) {
-        void* memory = NULL;
-        if (cudaMallocAsync(&memory, bytes, stream) != cudaSuccess || cudaFreeAsync(memory, stream) != cudaSuccess)
-            die("cudaMallocAsync");
-    }
-    const double each_ns = (double)(gpsti_now_ns() - start_ns) / N_PAIRS;
-    (void)cudaStreamSynchronize(stream);
-    return each_ns;
-}
-
-/* Device memory taken and given back, both sides warm: CUDA's pool keeps all that it has. */
-static void bench_memory(gpst_context* context) {
-    static const size_t sizes[] = {64 << 10, 6 << 20, FRAME_BYTES};
-    gpst_device* const device = gpst_context_device(context);
-    uint64_t all = UINT64_MAX;
-    cudaMemPool_t pool;
-    cudaStream_t stream;
-    if (cudaDeviceGetDefaultMemPool(&pool, 0) != cudaSuccess ||
-        cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all) != cudaSuccess ||
-        cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess)
-        die("CUDA's pool");
-    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-        double ours[N_ROUNDS], theirs[N_ROUNDS];
-        char name[96];
-        for (int round = -1; round < N_ROUNDS; round++) { /* one to warm up */
-            const double a = pairs_ns(device, sizes[s]), b = pairs_async_ns(stream, sizes[s]);
-            if (round >= 0)
-                ours[round] = a, theirs[round] = b;
-        }
-        const double a = median(ours, N_ROUNDS), b = median(theirs, N_ROUNDS);
-        snprintf(name, sizeof name, "%zu bytes, gpst_memory_create + destroy", sizes[s]);
-        record(name, a, "ns");
-        snprintf(name, sizeof name, "%zu bytes, cudaMallocAsync + cudaFreeAsync", sizes[s]);
-        record(name, b, "ns");
-        snprintf(name, sizeof name, "%zu bytes, cudaMallocAsync / gpst_memory", sizes[s]);
-        record(name, b / a, "");
-    }
-    cudaStreamDestroy(stream);
 }
 
 /* ---- one small item ------------------------------------------------------------------- */
@@ -619,8 +563,6 @@ int main(int argc, char** argv) {
         fprintf(json, "[");
     if (chosen(argc, argv, first, "copies"))
         bench_copies(context);
-    if (chosen(argc, argv, first, "memory"))
-        bench_memory(context);
     if (chosen(argc, argv, first, "latency"))
         bench_latency(context);
     if (chosen(argc, argv, first, "small"))
