@@ -22,6 +22,7 @@ static const kit_kept kit_all_kept[] = {
     {"test_cpu_time_of_a_group", "the CPU time of kernels that run on workers"},
     {"test_a_plain_loop_is_expected", "the clocks of kernels on the host's cores"},
     {"test_cold_reads_hold_no_worker", "the modelled disk"},
+    {"test_the_system_is_told_of_cold_files", "the modelled disk"},
     {"test_nothing_waits", "items that one thread brings to their end: on a device they wait"},
     {"run_with_own_time", "kernels that run on workers, with their own clocks"},
     {"run_on_device", "how long kernels take in sim's model"},

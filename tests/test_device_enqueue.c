@@ -294,7 +294,7 @@ static void test_own_kernel(void** state) {
             assert_int_equal(result, kit.asynchronous ? GPST_OK : GPST_ERROR_CALLBACK);
             if (kit.asynchronous)
                 result = gpst_stream_synchronize(kit.stream);
-            refused(result, GPST_ERROR_CALLBACK, kit.asynchronous ? "gpst_stream_synchronize: " : "gpst_kernel_enqueue",
+            refused(result, GPST_ERROR_CALLBACK, kit.asynchronous ? "gpst_stream_synchronize: " : "fail_host",
                     "fail_host: always");
             assert_int_equal(gpst_stream_synchronize(kit.stream), GPST_OK); /* told once */
         }

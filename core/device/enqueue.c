@@ -68,7 +68,7 @@ GPSTI_INTERN gpst_result gpsti_kernel_put(const char* function, const gpst_kerne
     user.kernel = kernel;
     if (args_bytes > 0)
         memcpy(user.args, args, args_bytes);
-    return gpsti_device_result(gpsti_stream_launch(stream, &launched, &user, sizeof user, exec), function);
+    return gpsti_stream_launch(stream, &launched, &user, sizeof user, exec); /* the user's sentence stays as it is */
 }
 
 GPST_API gpst_result gpst_kernel_enqueue(const gpst_kernel* kernel, const void* args, size_t args_bytes,
