@@ -31,7 +31,7 @@ static gpst_result decode(void* user_data, gpst_task* task) {
     if (start + bytes > item->file_bytes)
         return gpst_task_fail(task, GPST_ERROR_TRUNCATED, "the pixels end too early");
     shape.format = GPST_FORMAT_RGB;
-    const gpst_result result = gpst_task_set_input(task, &shape, &image);
+    const gpst_result result = gpst_task_set_picture(task, 0, 0, &shape, &image);
     if (!GPST_FAILED(result))
         memcpy(image.data, (const char*)item->file_data + start, bytes);
     return result;
@@ -39,7 +39,7 @@ static gpst_result decode(void* user_data, gpst_task* task) {
 
 /* A view to PPM: once for each output. The WRITE stage writes what is emitted. */
 static gpst_result encode(void* directory, gpst_task* task) {
-    const gpst_image* view = &task->item->outputs[task->output_index];
+    const gpst_image* view = &task->item->sets[1].pictures[task->picture_index];
     const char* slash = strrchr(task->item->path, '/');
     const char* stem = slash ? slash + 1 : task->item->path;
     const char* dot = strrchr(stem, '.');
@@ -52,7 +52,7 @@ static gpst_result encode(void* directory, gpst_task* task) {
     const int header = snprintf((char*)room, 64, "P6\n%u %u\n255\n", view->width, view->height);
     memcpy((char*)room + header, view->data, bytes);
     snprintf(path, sizeof path, "%s/%.*s_v%02u.ppm", (const char*)directory,
-             (int)(dot ? (size_t)(dot - stem) : strlen(stem)), stem, task->output_index);
+             (int)(dot ? (size_t)(dot - stem) : strlen(stem)), stem, task->picture_index);
     return gpst_task_emit(task, path, (size_t)header + bytes);
 }
 
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
     stages[3].name = "encode";
     stages[3].func = encode;
     stages[3].user_data = argv[1];
-    stages[3].per_output = true;
+    stages[3].per_picture = true;
     stages[4].kind = GPST_STAGE_WRITE;
 
     gpst_context_desc context_desc = GPST_ZERO;

@@ -32,10 +32,10 @@ static gpst_result next_frame(void* user_data, uint64_t index, gpst_input* out) 
 
 /* Any number of frames at once: so it keeps nothing. Makes the item's output from its input. */
 static gpst_result threshold(void* user_data, gpst_task* task) {
-    const gpst_image* input = &task->item->input;
+    const gpst_image* input = &task->item->sets[0].pictures[0];
     gpst_image output;
     (void)user_data;
-    const gpst_result result = gpst_task_set_output(task, 0, input, &output);
+    const gpst_result result = gpst_task_set_picture(task, 1, 0, input, &output);
     for (size_t i = 0; i < (size_t)WIDTH * HEIGHT && !GPST_FAILED(result); i++)
         ((unsigned char*)output.data)[i] = ((const unsigned char*)input->data)[i] > 128 ? 255 : 0;
     return result;
@@ -49,7 +49,7 @@ typedef struct motion {
 /* Ordered, so one frame at a time: it needs no lock. */
 static gpst_result count_motion(void* user_data, gpst_task* task) {
     motion* self = (motion*)user_data;
-    const unsigned char* now = (const unsigned char*)task->item->outputs[0].data;
+    const unsigned char* now = (const unsigned char*)task->item->sets[1].pictures[0].data;
     self->out_of_order += task->item->index != self->next_index++;
     for (size_t i = 0; i < sizeof self->before; i++)
         self->changed += now[i] != self->before[i];

@@ -73,7 +73,7 @@ int main(void) {
             fprintf(stderr, "%s: %s: %s\n", item->name, item->stage, item->reason);
             wrong++;
         } else {
-            const float* tensor = (const float*)item->outputs[0].data;
+            const float* tensor = (const float*)item->sets[1].pictures[0].data;
             const float expected = (float)(n & 255) * (1.0f / 255.0f);
             wrong += item->index != n || tensor[0] != expected || tensor[3 * 224 * 224 - 1] != expected;
         }

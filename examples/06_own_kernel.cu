@@ -1,5 +1,5 @@
 /* examples/06_own_kernel.cu -- a kernel of your own behind the warp, on the item's own stream: one upload before both,
-   one download behind both. The kernel has a form for the CPU, too, so the same program runs where no GPU answers.
+   one download behind both. The views are set 1 of an item, and what the kernel makes of them is set 2. The kernel has a form for the CPU, too, so the same program runs where no GPU answers.
 
    nvcc -x cu -O2 -I. examples/06_own_kernel.cu -o own_kernel
    ./own_kernel [auto|cpu|cuda]
@@ -15,7 +15,8 @@ enum { WIDTH = 512, HEIGHT = 256, SIDE = 160, N_VIEWS = 4, N_FRAMES = 24 };
 /* ---- the operation: darker towards the corners, in integers ------------------------------------- */
 
 typedef struct vignette_args {
-    unsigned char* pixels; /* RGB, SIDE x SIDE, in the memory of the device it runs on */
+    const unsigned char* from; /* RGB, SIDE x SIDE, in the memory of the device it runs on */
+    unsigned char* to;
 } vignette_args;
 
 static __host__ __device__ unsigned char vignette_value(unsigned char value, int x, int y) {
@@ -27,8 +28,8 @@ static __host__ __device__ unsigned char vignette_value(unsigned char value, int
 static __global__ void vignette(vignette_args args) {
     const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x), y = (int)blockIdx.y;
     for (int c = 0; x < SIDE && c < 3; c++) {
-        unsigned char* value = args.pixels + (y * SIDE + x) * 3 + c;
-        *value = vignette_value(*value, x, y);
+        const int i = (y * SIDE + x) * 3 + c;
+        args.to[i] = vignette_value(args.from[i], x, y);
     }
 }
 
@@ -40,12 +41,12 @@ static gpst_result vignette_gpu(const void* args, void* native_stream) {
 }
 
 static gpst_result vignette_host(const void* args) {
-    unsigned char* pixels = ((const vignette_args*)args)->pixels;
+    const vignette_args* a = (const vignette_args*)args;
     for (int y = 0; y < SIDE; y++)
         for (int x = 0; x < SIDE; x++)
             for (int c = 0; c < 3; c++) {
-                unsigned char* value = pixels + (y * SIDE + x) * 3 + c;
-                *value = vignette_value(*value, x, y);
+                const int i = (y * SIDE + x) * 3 + c;
+                a->to[i] = vignette_value(a->from[i], x, y);
             }
     return GPST_OK;
 }
@@ -53,12 +54,16 @@ static gpst_result vignette_host(const void* args) {
 /* The stage: one launch for every view of the item. It only puts work on the stream; nothing here waits. */
 static gpst_result add_vignette(void* user_data, gpst_task* task) {
     static const gpst_kernel kernel = {"vignette", vignette_host, vignette_gpu};
-    gpst_image outputs[N_VIEWS];
+    gpst_image views[N_VIEWS], darker[N_VIEWS];
     (void)user_data;
-    gpst_result result = gpst_task_device_images(task, NULL, outputs, N_VIEWS);
-    for (int v = 0; v < N_VIEWS && !GPST_FAILED(result); v++) {
+    gpst_result result = gpst_task_pictures(task, 1, views, N_VIEWS);
+    for (uint32_t v = 0; v < N_VIEWS && !GPST_FAILED(result); v++) {
+        result = gpst_task_set_picture(task, 2, v, &views[v], &darker[v]);
+        if (GPST_FAILED(result))
+            break;
         vignette_args args;
-        args.pixels = (unsigned char*)outputs[v].data;
+        args.from = (const unsigned char*)views[v].data;
+        args.to = (unsigned char*)darker[v].data;
         result = gpst_task_enqueue(task, &kernel, &args, sizeof args);
     }
     return result;
@@ -96,9 +101,9 @@ static unsigned char kept[N_FRAMES][N_VIEWS][KEPT];
 
 static gpst_result keep(void* user_data, const gpst_item* item) {
     (void)user_data;
-    for (uint32_t v = 0; !GPST_FAILED(item->result) && v < item->n_outputs; v++)
+    for (uint32_t v = 0; !GPST_FAILED(item->result) && v < item->sets[2].n; v++)
         for (int i = 0; i < KEPT; i++)
-            kept[item->index][v][i] = ((const unsigned char*)item->outputs[v].data)[i * 100];
+            kept[item->index][v][i] = ((const unsigned char*)item->sets[2].pictures[v].data)[i * 100];
     return GPST_OK;
 }
 
@@ -122,7 +127,7 @@ static gpst_result compare(show* self) {
             return result;
         for (int v = 0; v < N_VIEWS; v++) {
             vignette_args args;
-            args.pixels = views[v];
+            args.from = args.to = views[v];
             vignette_host(&args);
             for (int i = 0; i < KEPT; i++)
                 self->wrong += kept[n][v][i] != views[v][i * 100];
@@ -135,11 +140,10 @@ static gpst_result run(show* self, gpst_context* context, gpst_stats* stats) {
     gpst_stage_desc stages[2] = {};
     gpst_pipeline_desc desc = GPST_ZERO;
     gpst_pipeline* pipeline = NULL;
-    stages[0].kind = GPST_STAGE_WARP;
-    stages[0].warp = self->warp;
-    stages[1].kind = GPST_STAGE_DEVICE;
+    gpst_stage_warp(&stages[0], 0, 1, self->warp);
+    gpst_stage_device(&stages[1], GPST_SET(1), GPST_SET(2), add_vignette, NULL);
     stages[1].name = "vignette";
-    stages[1].func = add_vignette;
+    desc.capacity[2] = N_VIEWS;
     desc.stages = stages;
     desc.n_stages = 2;
     desc.source = next_frame;

@@ -73,7 +73,7 @@ gpst_result kit_kernel_gpu(const void* args, void* native_stream) {
 
 static __global__ void number(test_number_args args) {
     for (uint32_t i = threadIdx.x; i < args.bytes; i += blockDim.x)
-        args.data[i] = (uint8_t)(args.data[i] + args.add);
+        args.to[i] = (uint8_t)(args.from[i] + args.add);
 }
 
 gpst_result test_number_gpu(const void* args, void* native_stream) {

@@ -23,7 +23,8 @@ typedef struct kit_args {
 } kit_args;
 
 typedef struct test_number_args {
-    uint8_t* data; /* device: every byte plus add */
+    const uint8_t* from;
+    uint8_t* to; /* device: every byte plus add */
     uint32_t add, bytes;
 } test_number_args;
 

@@ -44,7 +44,7 @@ typedef struct kit {
     char dir[64];
     uint32_t n_threads_before;
     uint64_t n_items;
-    uint32_t n_outputs;
+    uint32_t n_outputs, encoded_set;
     gpst_stage_desc stages[8];
     uint32_t n_stages;
     kit_place fail_place;
@@ -272,12 +272,8 @@ GPSTI_PRIVATE gpst_result kit_decode(void* user_data, gpst_task* task) {
         return gpst_task_fail(task, GPST_ERROR_FORMAT, "header of item %u is bad",
                               (unsigned)task->item->index);
     kit_check(self, task->item->file_bytes == KIT_BYTES);
-    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    GPSTI_TRY(gpst_task_set_picture(task, 0, 0, &shape, &image));
     memcpy(image.data, task->item->file_data, KIT_BYTES);
-    for (uint32_t o = 0; o < task->item->n_outputs; o++) {
-        GPSTI_TRY(gpst_task_set_output(task, o, &shape, &image));
-        memset(image.data, 0xA5, KIT_BYTES);
-    }
     return GPST_OK;
 }
 
@@ -292,15 +288,17 @@ GPSTI_PRIVATE gpst_result kit_kernel_host(const void* args) {
 
 GPSTI_PRIVATE const gpst_kernel kit_kernel = {"kit", kit_kernel_host, TEST_GPU(kit_kernel_gpu)};
 
-GPSTI_PRIVATE gpst_result kit_device(void* user_data, gpst_task* task) {
-    kit* const self = (kit*)user_data;
+/* Makes n_outputs pictures of a set from the one of another. */
+GPSTI_PRIVATE gpst_result kit_device_sets(kit* self, gpst_task* task, uint32_t from, uint32_t to) {
+    const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
     gpst_image input, outputs[16];
-    const uint32_t n = task->item->n_outputs;
+    const uint32_t n = self->n_outputs;
     if (kit_fails(self, KIT_DEVICE, task->item->index))
         return gpst_task_fail(task, GPST_ERROR_FORMAT, "no launch for item %u", (unsigned)task->item->index);
-    GPSTI_TRY(gpst_task_device_images(task, &input, outputs, n));
+    GPSTI_TRY(gpst_task_pictures(task, from, &input, 1));
     for (uint32_t o = 0; o < n; o++) {
         kit_args args;
+        GPSTI_TRY(gpst_task_set_picture(task, to, o, &shape, &outputs[o]));
         memset(&args, 0, sizeof args);
         args.from = (const uint8_t*)input.data;
         args.to = (uint8_t*)outputs[o].data;
@@ -312,26 +310,43 @@ GPSTI_PRIVATE gpst_result kit_device(void* user_data, gpst_task* task) {
     return GPST_OK;
 }
 
+GPSTI_PRIVATE gpst_result kit_device(void* user_data, gpst_task* task) {
+    return kit_device_sets((kit*)user_data, task, 0, 1);
+}
+
 GPSTI_PRIVATE gpst_result kit_encode(void* user_data, gpst_task* task) {
     kit* const self = (kit*)user_data;
     const uint64_t index = task->item->index;
-    const uint32_t output = task->output_index;
-    const bool last = output + 1 == task->item->n_outputs;
+    const uint32_t output = task->picture_index;
+    const gpst_set* const set = &task->item->sets[self->encoded_set];
+    const bool last = output + 1 == set->n;
     char path[200];
     void* room = NULL;
     if (self->encode_ns > 0)
         gpsti_sleep_ns(self->encode_ns);
-    kit_check(self, task->item->outputs && task->item->outputs[output].data);
+    kit_check(self, output < set->n && set->pictures[output].data);
     if (last && kit_fails(self, KIT_ENCODE, index))
         return gpst_task_fail(task, GPST_ERROR_UNSUPPORTED, "no encoder for output %u", output);
     GPSTI_TRY(gpst_task_encoded(task, KIT_BYTES, &room));
-    memcpy(room, task->item->outputs[output].data, KIT_BYTES);
+    memcpy(room, set->pictures[output].data, KIT_BYTES);
     kit_output_path(self, index, output, path, sizeof path);
     if (last && kit_fails(self, KIT_WRITE, index)) /* a directory that is not there */
         snprintf(path, sizeof path, "%s/nowhere/out_%05u.raw", self->dir, (unsigned)index);
     if (last && kit_fails(self, KIT_COMMIT, index)) /* a directory is in the way of the final name only */
         snprintf(path, sizeof path, "%s/in_the_way", self->dir);
     return gpst_task_emit(task, path, KIT_BYTES);
+}
+
+/* Pictures for a per_picture stage. */
+GPSTI_PRIVATE gpst_result kit_make_pictures(void* user_data, gpst_task* task) {
+    kit* const self = (kit*)user_data;
+    const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
+    gpst_image image;
+    for (uint32_t o = 0; o < self->n_outputs; o++) {
+        GPSTI_TRY(gpst_task_set_picture(task, 1, o, &shape, &image));
+        memset(image.data, 0xA5, KIT_BYTES);
+    }
+    return GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result kit_nothing(void* user_data, gpst_task* task) {
@@ -411,6 +426,7 @@ GPSTI_PRIVATE kit* kit_open_in(const char* opener, const char* backend, uint32_t
     memset(self, 0, sizeof *self);
     self->n_threads_before = kit_count_threads();
     self->n_outputs = 3;
+    self->encoded_set = 1;
     snprintf(self->dir, sizeof self->dir, "%s/gpst_kit_XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     assert_non_null(mkdtemp(self->dir));
@@ -468,7 +484,7 @@ GPSTI_PRIVATE gpst_pipeline_desc kit_desc(kit* self) {
     desc.sink = kit_sink;
     desc.sink_user_data = self;
     desc.mode = GPST_RUN_ENGINE; /* not tuned: what is in flight is what the test says */
-    desc.n_outputs = self->n_outputs;
+    desc.capacity[1] = self->n_outputs;
     desc.fsync = GPST_FSYNC_NONE;
     desc.as_ready = self->as_ready;
     return desc;
@@ -482,7 +498,7 @@ GPSTI_PRIVATE gpst_pipeline_desc kit_standard(kit* self, uint64_t n_items) {
     self->stages[1] = kit_stage(self, GPST_STAGE_HOST, kit_decode, "decode");
     self->stages[2] = kit_stage(self, GPST_STAGE_DEVICE, kit_device, "compute");
     self->stages[3] = kit_stage(self, GPST_STAGE_HOST, kit_encode, "encode");
-    self->stages[3].per_output = true;
+    self->stages[3].per_picture = true;
     self->stages[4] = kit_stage(self, GPST_STAGE_WRITE, NULL, NULL);
     self->n_stages = 5;
     return kit_desc(self);

@@ -306,17 +306,17 @@ static gpst_result ask_for_too_much(void* user_data, gpst_task* task) {
     shape.width = shape.height = 4;
     shape.format = GPST_FORMAT_GRAY;
     memset(out, 0xA5, sizeof out);
-    *right += GPST_FAILED(gpst_task_map_input(task, &shape, 0, &out[0])) && is_none(&out[0]);
-    *right += GPST_FAILED(gpst_task_set_output(task, 9, &shape, &out[1])) && is_none(&out[1]);
-    *right += GPST_FAILED(gpst_task_device_images(task, &out[2], &out[3], 1)) && is_none(&out[2]) && is_none(&out[3]);
+    *right += GPST_FAILED(gpst_task_map_picture(task, 0, 0, &shape, 0, &out[0])) && is_none(&out[0]);
+    *right += GPST_FAILED(gpst_task_set_picture(task, 1, 9, &shape, &out[1])) && is_none(&out[1]);
+    *right += GPST_FAILED(gpst_task_pictures(task, 0, &out[2], 2)) && is_none(&out[2]) && is_none(&out[3]);
     *right += GPST_FAILED(gpst_task_encoded(task, SIZE_MAX / 4, &room)) && room == NULL;
     shape.width = 0;
     memset(out, 0xA5, sizeof out);
-    *right += GPST_FAILED(gpst_task_set_input(task, &shape, &out[0])) && is_none(&out[0]);
-    *right += GPST_FAILED(gpst_task_set_output(task, 0, &shape, &out[1])) && is_none(&out[1]);
+    *right += GPST_FAILED(gpst_task_set_picture(task, 0, 0, &shape, &out[0])) && is_none(&out[0]);
+    *right += GPST_FAILED(gpst_task_set_picture(task, 1, 0, &shape, &out[1])) && is_none(&out[1]);
     /* the shape itself is where it is wanted */
     shape.width = 4;
-    *right += gpst_task_set_input(task, &shape, &shape) == GPST_OK && shape.data != NULL && shape.width == 4;
+    *right += gpst_task_set_picture(task, 0, 0, &shape, &shape) == GPST_OK && shape.data != NULL && shape.width == 4;
     return GPST_OK;
 }
 

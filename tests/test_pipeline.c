@@ -207,7 +207,7 @@ static void test_ordered_stage(void** state) {
     }
 }
 
-/* ---- outputs side by side ------------------------------------------------------------------------ */
+/* ---- pictures side by side ------------------------------------------------------------------------ */
 
 typedef struct outputs_door {
     gate door;
@@ -216,11 +216,11 @@ typedef struct outputs_door {
 
 static gpst_result pass_output(void* user_data, gpst_task* task) {
     outputs_door* const self = (outputs_door*)user_data;
-    gpsti_a32_add(&self->served[task->item->index][task->output_index], 1);
+    gpsti_a32_add(&self->served[task->item->index][task->picture_index], 1);
     return pass_gate(&self->door, task);
 }
 
-static void test_per_output(void** state) {
+static void test_per_picture(void** state) {
     (void)state;
     for (int m = 0; modes[m] != GPST_RUN_DEFAULT; m++) {
         kit* const self = kit_open("cpu", 2);
@@ -230,13 +230,14 @@ static void test_per_output(void** state) {
         first.door.wanted = m == 0 ? 2 : 1; /* of one item: there is one slot only */
         self->n_outputs = 5;
         self->n_items = 40;
-        self->stages[0] = kit_stage(self, GPST_STAGE_HOST, pass_output, "first");
-        self->stages[1] = kit_stage(self, GPST_STAGE_HOST, pass_output, "second");
-        self->stages[2] = kit_stage(self, GPST_STAGE_HOST, kit_nothing, "whole");
-        self->stages[0].per_output = self->stages[1].per_output = true;
-        self->stages[0].user_data = &first;
-        self->stages[1].user_data = &second;
-        self->n_stages = 3;
+        self->stages[0] = kit_stage(self, GPST_STAGE_HOST, kit_make_pictures, "make");
+        self->stages[1] = kit_stage(self, GPST_STAGE_HOST, pass_output, "first");
+        self->stages[2] = kit_stage(self, GPST_STAGE_HOST, pass_output, "second");
+        self->stages[3] = kit_stage(self, GPST_STAGE_HOST, kit_nothing, "whole");
+        self->stages[1].per_picture = self->stages[2].per_picture = true;
+        self->stages[1].user_data = &first;
+        self->stages[2].user_data = &second;
+        self->n_stages = 4;
         gpst_pipeline_desc desc = kit_desc(self);
         gpst_stats stats;
         desc.source = kit_source_empty;
@@ -249,8 +250,8 @@ static void test_per_output(void** state) {
                 assert_int_equal(gpsti_a32_load(&second.served[i][o]), 1);
             }
         }
-        assert_int_equal(stats.stages[0].count, 200);
-        assert_int_equal(stats.stages[2].count, 40);
+        assert_int_equal(stats.stages[1].count, 200);
+        assert_int_equal(stats.stages[3].count, 40);
         assert_int_equal(gpsti_a32_load(&first.door.most), first.door.wanted);
         kit_close(self);
     }
@@ -495,7 +496,7 @@ int main(void) {
         cmocka_unit_test(test_without_a_sink),
         cmocka_unit_test(test_concurrency),
         cmocka_unit_test(test_ordered_stage),
-        cmocka_unit_test(test_per_output),
+        cmocka_unit_test(test_per_picture),
         cmocka_unit_test(test_worker_state),
         cmocka_unit_test(test_worker_init_fails),
         cmocka_unit_test(test_plain_loops_give_the_same_files),

@@ -26,7 +26,7 @@ static void break_none(rule_case* c) { c->desc.n_stages = 0; }
 static void break_many(rule_case* c) { c->desc.n_stages = GPST_MAX_STAGES + 1; }
 static void break_kind(rule_case* c) { c->stages[1].kind = GPST_STAGE_INVALID; }
 static void break_kind_high(rule_case* c) {
-    c->stages[1].kind = (gpst_stage_kind)(int)(GPST_STAGE_WRITE + 1);
+    c->stages[1].kind = (gpst_stage_kind)(int)(GPST_STAGE_MASK + 1);
 }
 static void break_read(rule_case* c) { c->stages[1].kind = GPST_STAGE_READ; }
 static void break_write(rule_case* c) { c->stages[1].kind = GPST_STAGE_WRITE; }
@@ -37,21 +37,36 @@ static void break_device_func(rule_case* c) {
 }
 static void break_warp(rule_case* c) { c->stages[1].kind = GPST_STAGE_WARP; }
 static void break_two_warps(rule_case* c) {
-    c->stages[1].kind = c->stages[2].kind = GPST_STAGE_WARP;
-    c->stages[1].warp = c->stages[2].warp = c->warp;
-    c->desc.n_stages = 3;
+    c->stages[2].kind = c->stages[3].kind = GPST_STAGE_WARP;
+    c->stages[2].warp = c->stages[3].warp = c->warp;
+    c->desc.n_stages = 4;
 }
-static void break_warp_outputs(rule_case* c) {
-    c->stages[1].kind = GPST_STAGE_WARP;
-    c->stages[1].warp = c->warp;
-    c->desc.n_outputs = 7;
+static void break_warp_capacity(rule_case* c) {
+    c->stages[2].kind = GPST_STAGE_WARP;
+    c->stages[2].warp = c->warp;
+    c->desc.capacity[1] = 7;
 }
-static void break_per_output_kind(rule_case* c) { c->stages[0].per_output = true; }
-static void break_per_output_ordered(rule_case* c) { c->stages[1].per_output = c->stages[1].ordered = true; }
-static void break_device_late(rule_case* c) {
-    c->stages[1].per_output = true;
-    c->stages[2].kind = GPST_STAGE_DEVICE;
-    c->desc.n_stages = 3;
+static void break_per_picture_kind(rule_case* c) { c->stages[0].per_picture = true; }
+static void break_per_picture_ordered(rule_case* c) { c->stages[1].per_picture = c->stages[1].ordered = true; }
+static void break_per_picture_first(rule_case* c) { c->stages[1].per_picture = true; }
+static void break_both(rule_case* c) { c->stages[1].reads = c->stages[1].writes = GPST_SET(2); }
+static void break_high_set(rule_case* c) { c->stages[1].reads = GPST_SET(GPST_MAX_SETS); }
+static void break_read_sets(rule_case* c) { c->stages[0].reads = GPST_SET(0); }
+static void break_result(rule_case* c) {
+    c->desc.n_results = 1;
+    c->desc.results[0] = gpst_result_of(GPST_MAX_SETS, GPST_ON_HOST);
+}
+static void break_result_twice(rule_case* c) {
+    c->desc.n_results = 2;
+    c->desc.results[0] = c->desc.results[1] = gpst_result_of(1, GPST_ON_HOST);
+}
+static void break_place(rule_case* c) {
+    c->desc.n_results = 1;
+    c->desc.results[0] = gpst_result_of(1, (gpst_place)(int)(GPST_ON_DEVICE + 1));
+}
+static void break_ordered_many(rule_case* c) {
+    c->stages[1].ordered = true;
+    c->stages[1].concurrency = 4;
 }
 static void break_ordered(rule_case* c) { c->stages[0].ordered = true; }
 static void break_name(rule_case* c) { c->stages[1].name = "a name of thirty-two bytes or so"; }
@@ -68,7 +83,7 @@ static void break_plain_push(rule_case* c) {
 static void break_slots(rule_case* c) { c->desc.n_slots = 4097; }
 static void break_reads(rule_case* c) { c->desc.n_reads = 65; }
 static void break_writes(rule_case* c) { c->desc.n_writes = 65; }
-static void break_outputs(rule_case* c) { c->desc.n_outputs = 4097; }
+static void break_capacity(rule_case* c) { c->desc.capacity[1] = 4097; }
 
 static const rule rules[] = {
     {break_start, "start_canary=7", "must be 0"},
@@ -77,17 +92,24 @@ static const rule rules[] = {
     {break_none, "n_stages=0", "1..16"},
     {break_many, "n_stages=17", "1..16"},
     {break_kind, "stages[1].kind=0", "unknown"},
-    {break_kind_high, "stages[1].kind=6", "unknown"},
+    {break_kind_high, "stages[1].kind=7", "unknown"},
     {break_read, "stages[1].kind=READ", "only the first"},
     {break_write, "stages[1].kind=WRITE", "only the last"},
     {break_func, "stages[1].func=NULL", "required"},
     {break_device_func, "stages[1].func=NULL", "required"},
     {break_warp, "stages[1].warp=NULL", "required"},
-    {break_two_warps, "stages[2].kind=WARP", "one WARP stage"},
-    {break_warp_outputs, "n_outputs=7", "the WARP stage makes 1"},
-    {break_per_output_kind, "stages[0].per_output", "only for a HOST stage"},
-    {break_per_output_ordered, "stages[1].per_output", "not ordered"},
-    {break_device_late, "stages[2]", "device work comes before per-output"},
+    {break_two_warps, "stages[3]: set 1", "written by a stage before"},
+    {break_warp_capacity, "capacity[1]=7", "stages[2] makes 1"},
+    {break_per_picture_kind, "stages[0].per_picture", "only for a HOST stage"},
+    {break_per_picture_ordered, "stages[1].per_picture", "not ordered"},
+    {break_per_picture_first, "stages[1]: reads set 1", "no stage before it writes"},
+    {break_both, "stages[1]: set 2 is read and written", "no stage writes what it reads"},
+    {break_high_set, "stages[1].reads=0x10000", "sets are 0..15"},
+    {break_read_sets, "stages[0].reads=0x1", "have files, not sets"},
+    {break_result, "results[0].set=16", "0..15"},
+    {break_result_twice, "results[1].set=1", "named twice"},
+    {break_place, "results[0].place=3", "unknown"},
+    {break_ordered_many, "stages[1].concurrency=4", "one item at a time"},
     {break_ordered, "stages[0].ordered", "only for a HOST stage"},
     {break_name, "stages[1].name=", "at most 31"},
     {break_mode, "mode=4", "unknown"},
@@ -98,7 +120,7 @@ static const rule rules[] = {
     {break_slots, "n_slots=4097", "at most 4096"},
     {break_reads, "n_reads=65", "at most 64"},
     {break_writes, "n_writes=65", "at most 64"},
-    {break_outputs, "n_outputs=4097", "at most 4096"},
+    {break_capacity, "capacity[1]=4097", "at most 4096"},
 };
 
 static gpst_warp* make_resize(uint32_t width, uint32_t height) {
@@ -395,27 +417,29 @@ static void test_fork(void** state) {
 static gpst_result ask_wrongly(void* user_data, gpst_task* task) {
     kit* const self = (kit*)user_data;
     const gpst_image good = kit_shape(8, 8), empty = kit_shape(0, 8);
-    gpst_image huge = kit_shape(UINT32_MAX, UINT32_MAX), image, images[4];
+    gpst_image huge = kit_shape(UINT32_MAX, UINT32_MAX), image;
     void* room = NULL;
     huge.format = GPST_FORMAT_RGBA;
     huge.dtype = GPST_DTYPE_F32;
-    kit_check(self, gpst_task_set_input(task, &empty, &image) == GPST_ERROR_ARGUMENT);
-    kit_check(self, strstr(gpst_last_reason(), "gpst_task_set_input") != NULL);
-    kit_check(self, gpst_task_set_input(task, NULL, &image) == GPST_ERROR_ARGUMENT);
-    kit_check(self, GPST_FAILED(gpst_task_set_input(task, &huge, &image)));
-    kit_check(self, gpst_task_set_output(task, 2, &good, &image) == GPST_ERROR_ARGUMENT);
-    kit_check(self, strstr(gpst_last_reason(), "output_index=2") != NULL);
-    kit_check(self, gpst_task_set_output(task, 0, &empty, &image) == GPST_ERROR_ARGUMENT);
+    kit_check(self, gpst_task_set_picture(task, 0, 0, &empty, &image) == GPST_ERROR_ARGUMENT);
+    kit_check(self, strstr(gpst_last_reason(), "gpst_task_set_picture") != NULL);
+    kit_check(self, gpst_task_set_picture(task, 0, 0, NULL, &image) == GPST_ERROR_ARGUMENT);
+    kit_check(self, GPST_FAILED(gpst_task_set_picture(task, 0, 0, &huge, &image)));
+    kit_check(self, gpst_task_set_picture(task, 1, 2, &good, &image) == GPST_ERROR_ARGUMENT);
+    kit_check(self, strstr(gpst_last_reason(), "picture_index=2") != NULL);
+    kit_check(self, gpst_task_set_picture(task, 1, 0, &empty, &image) == GPST_ERROR_ARGUMENT);
     kit_check(self, gpst_task_enqueue(task, &kit_kernel, NULL, 0) == GPST_ERROR_STATE);
     kit_check(self, strstr(gpst_last_reason(), "only from a DEVICE stage") != NULL);
-    kit_check(self, gpst_task_device_images(task, &image, images, 1) == GPST_ERROR_STATE);
+    kit_check(self, gpst_task_pictures(task, 0, &image, 1) == GPST_ERROR_STATE);
+    kit_check(self, gpst_task_set_picture(task, 2, 0, &good, &image) == GPST_ERROR_ARGUMENT);
+    kit_check(self, strstr(gpst_last_reason(), "set=2") != NULL);
     kit_check(self, gpst_task_encoded(task, 100, &room) == GPST_OK);
     memset(room, 1, 100);
     kit_check(self, gpst_task_emit(task, "", 100) ==
                         (self->n_stages == 2 ? GPST_ERROR_ARGUMENT : GPST_ERROR_STATE));
     kit_check(self, gpst_task_emit(task, "x", (size_t)1 << 40) ==
                         (self->n_stages == 2 ? GPST_ERROR_ARGUMENT : GPST_ERROR_STATE));
-    kit_check(self, gpst_task_set_input(task, &good, &image) == GPST_OK);
+    kit_check(self, gpst_task_set_picture(task, 0, 0, &good, &image) == GPST_OK);
     kit_check(self, image.pitch_bytes == 8 && image.data && (uintptr_t)image.data % 64 == 0);
     memset(image.data, 3, 64);
     return GPST_OK; /* what was refused does no harm */
@@ -440,14 +464,14 @@ static gpst_result map_file(void* user_data, gpst_task* task) {
     kit* const self = (kit*)user_data;
     const gpst_item* const item = task->item;
     gpst_image shape = kit_shape(4, 1), image;
-    kit_check(self, gpst_task_map_input(task, &shape, KIT_BYTES - 3, &image) == GPST_ERROR_TRUNCATED);
-    kit_check(self, gpst_task_map_input(task, &shape, SIZE_MAX, &image) == GPST_ERROR_TRUNCATED);
+    kit_check(self, gpst_task_map_picture(task, 0, 0, &shape, KIT_BYTES - 3, &image) == GPST_ERROR_TRUNCATED);
+    kit_check(self, gpst_task_map_picture(task, 0, 0, &shape, SIZE_MAX, &image) == GPST_ERROR_TRUNCATED);
     shape.dtype = GPST_DTYPE_F32;
-    kit_check(self, gpst_task_map_input(task, &shape, 2, &image) == GPST_ERROR_ARGUMENT);
-    kit_check(self, item->input.data == NULL);
+    kit_check(self, gpst_task_map_picture(task, 0, 0, &shape, 2, &image) == GPST_ERROR_ARGUMENT);
+    kit_check(self, item->sets[0].pictures[0].data == NULL);
     shape = kit_shape(KIT_WIDTH, KIT_HEIGHT - 1);
-    GPSTI_TRY(gpst_task_map_input(task, &shape, 4, &image));
-    kit_check(self, image.data == (const uint8_t*)item->file_data + 4 && item->input.data == image.data);
+    GPSTI_TRY(gpst_task_map_picture(task, 0, 0, &shape, 4, &image));
+    kit_check(self, image.data == (const uint8_t*)item->file_data + 4 && item->sets[0].pictures[0].data == image.data);
     kit_check(self, ((const uint8_t*)image.data)[0] == kit_pixel(item->index, 4));
     return GPST_OK;
 }
@@ -455,11 +479,11 @@ static gpst_result map_file(void* user_data, gpst_task* task) {
 static gpst_result map_nothing(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(4, 1);
     gpst_image image;
-    kit_check((kit*)user_data, gpst_task_map_input(task, &shape, 0, &image) == GPST_ERROR_STATE);
+    kit_check((kit*)user_data, gpst_task_map_picture(task, 0, 0, &shape, 0, &image) == GPST_ERROR_STATE);
     return GPST_OK;
 }
 
-static void test_map_input(void** state) {
+static void test_map_picture(void** state) {
     (void)state;
     kit* self = kit_open("cpu", 2);
     gpst_pipeline_desc desc = kit_standard(self, 10);
@@ -475,13 +499,18 @@ static void test_map_input(void** state) {
 
 static gpst_result ask_device_wrongly(void* user_data, gpst_task* task) {
     kit* const self = (kit*)user_data;
-    gpst_image input, outputs[5];
+    const gpst_image shape = kit_shape(8, 8);
+    gpst_image pictures[2], image;
     unsigned char args[225];
     memset(args, 0, sizeof args);
     kit_check(self, gpst_task_enqueue(task, NULL, NULL, 0) == GPST_ERROR_ARGUMENT);
     kit_check(self, gpst_task_enqueue(task, &kit_kernel, args, sizeof args) == GPST_ERROR_ARGUMENT);
     kit_check(self, strstr(gpst_last_reason(), "args_bytes=225") != NULL);
-    kit_check(self, gpst_task_device_images(task, &input, outputs, 5) == GPST_ERROR_ARGUMENT);
+    kit_check(self, gpst_task_pictures(task, 0, pictures, 2) == GPST_ERROR_ARGUMENT);
+    kit_check(self, gpst_task_pictures(task, 7, pictures, 1) == GPST_ERROR_ARGUMENT);
+    kit_check(self, gpst_task_set_picture(task, 0, 0, &shape, &image) == GPST_ERROR_ARGUMENT);
+    kit_check(self, strstr(gpst_last_reason(), "does not write it") != NULL);
+    kit_check(self, gpst_task_map_picture(task, 1, 0, &shape, 0, &image) == GPST_ERROR_STATE);
     return kit_device(user_data, task);
 }
 
@@ -498,11 +527,19 @@ static void test_device_tasks_refuse(void** state) {
 static void test_device_without_a_picture(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 1);
-    gpst_pipeline_desc desc = kit_simple(self, 2, kit_device);
-    self->stages[0].kind = GPST_STAGE_DEVICE;
+    gpst_pipeline_desc desc = kit_simple(self, 2, kit_nothing);
+    self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, kit_device, "compute");
+    desc.n_stages = 2;
     assert_int_equal(kit_run(self, &desc, NULL), GPST_PARTIAL);
     assert_int_equal(self->results[0], GPST_ERROR_STATE);
-    assert_non_null(strstr(self->failed_reason, "gpst_task_set_input"));
+    assert_non_null(strstr(self->failed_reason, "gpst_task_set_picture"));
+    /* Where nothing could have made one, the input itself is refused. */
+    self->stages[0] = self->stages[1];
+    desc.n_stages = 1;
+    assert_int_equal(kit_run(self, &desc, NULL), GPST_PARTIAL);
+    assert_int_equal(self->results[0], GPST_ERROR_ARGUMENT);
+    assert_string_equal(self->failed_stage, "source");
+    assert_non_null(strstr(self->failed_reason, "input.frame.data=NULL"));
     kit_close(self);
 }
 
@@ -561,7 +598,7 @@ int main(void) {
         cmocka_unit_test(test_run_twice),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_tasks_refuse),
-        cmocka_unit_test(test_map_input),
+        cmocka_unit_test(test_map_picture),
         cmocka_unit_test(test_device_tasks_refuse),
         cmocka_unit_test(test_device_without_a_picture),
         cmocka_unit_test(test_two_files_of_an_output),

@@ -92,7 +92,7 @@ static gpst_result frame_source(void* user_data, uint64_t index, gpst_input* out
 
 static gpst_result keep_output(void* user_data, const gpst_item* item) {
     for (uint32_t v = 0; item->result == GPST_OK && v < N_VIEWS; v++)
-        memcpy(got[item->index] + v * VIEW_BYTES, item->outputs[v].data, VIEW_BYTES);
+        memcpy(got[item->index] + v * VIEW_BYTES, item->sets[1].pictures[v].data, VIEW_BYTES);
     return kit_sink(user_data, item);
 }
 
@@ -104,7 +104,7 @@ static gpst_pipeline_desc batch_desc(kit* self, uint64_t n_items, uint32_t batch
     gpst_pipeline_desc desc = kit_desc(self);
     desc.source = frame_source;
     desc.sink = keep_output;
-    desc.n_outputs = 0; /* the warp's */
+    desc.capacity[1] = 0; /* the warp's */
     desc.batch = batch;
     desc.n_slots = n_slots;
     memset(got, 0xA5, sizeof got);
@@ -420,7 +420,7 @@ static void test_pushed(void** state) {
             assert_int_equal(item->index, n_taken);
             assert_int_equal(item->result, GPST_OK);
             for (uint32_t v = 0; v < N_VIEWS; v++)
-                assert_memory_equal(item->outputs[v].data, wanted[n_taken] + v * VIEW_BYTES, VIEW_BYTES);
+                assert_memory_equal(item->sets[1].pictures[v].data, wanted[n_taken] + v * VIEW_BYTES, VIEW_BYTES);
             gpst_pipeline_release(self->pipeline, item);
         }
     }
@@ -444,7 +444,10 @@ static void test_where_there_are_none(void** state) {
     gpst_pipeline_desc desc = batch_desc(self, 12, 4, 12);
     self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, count_call, "own");
     self->stages[1].user_data = &n_calls;
+    self->stages[1].reads = GPST_SET(1);
     desc.n_stages = 2;
+    desc.n_results = 1;
+    desc.results[0] = gpst_result_of(1, GPST_ON_HOST);
     assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
     check_outputs(self);
     assert_int_equal(gpsti_a32_load(&n_calls), 12);

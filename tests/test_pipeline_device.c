@@ -46,8 +46,9 @@ static gpst_result frame_source(void* user_data, uint64_t index, gpst_input* out
 
 static gpst_result picture_sink(void* user_data, const gpst_item* item) {
     kit* const self = (kit*)user_data;
-    for (uint32_t v = 0; item->result == GPST_OK && v < item->n_outputs; v++)
-        memcpy(pictures[item->index][v], item->outputs[v].data, VIEW_BYTES);
+    const gpst_set* const last = &item->sets[item->n_sets - 1];
+    for (uint32_t v = 0; item->result == GPST_OK && v < last->n; v++)
+        memcpy(pictures[item->index][v], last->pictures[v].data, VIEW_BYTES);
     return kit_sink(self, item);
 }
 
@@ -74,19 +75,21 @@ static gpst_warp* make_views(void) {
 static gpst_result add_view_number(const void* args) {
     const test_number_args* const a = (const test_number_args*)args;
     for (uint32_t i = 0; i < a->bytes; i++)
-        a->data[i] = (uint8_t)(a->data[i] + a->add);
+        a->to[i] = (uint8_t)(a->from[i] + a->add);
     return GPST_OK;
 }
 
 static gpst_result number_views(void* user_data, gpst_task* task) {
     static const gpst_kernel kernel = {"number", add_view_number, TEST_GPU(test_number_gpu)};
-    gpst_image outputs[N_VIEWS];
+    gpst_image views[N_VIEWS], numbered[N_VIEWS];
     (void)user_data;
-    GPSTI_TRY(gpst_task_device_images(task, NULL, outputs, N_VIEWS));
+    GPSTI_TRY(gpst_task_pictures(task, 1, views, N_VIEWS));
     for (uint32_t v = 0; v < N_VIEWS; v++) {
         test_number_args args;
+        GPSTI_TRY(gpst_task_set_picture(task, 2, v, &views[v], &numbered[v]));
         memset(&args, 0, sizeof args);
-        args.data = (uint8_t*)outputs[v].data;
+        args.from = (const uint8_t*)views[v].data;
+        args.to = (uint8_t*)numbered[v].data;
         args.add = v;
         args.bytes = VIEW_BYTES;
         GPSTI_TRY(gpst_task_enqueue(task, &kernel, &args, sizeof args));
@@ -102,11 +105,14 @@ static gpst_result run_views(const char* backend, gpst_run_mode mode, const gpst
     self->stages[0] = kit_stage(self, GPST_STAGE_WARP, NULL, NULL);
     self->stages[0].warp = warp;
     self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, number_views, "number");
+    self->stages[1].reads = GPST_SET(1);
+    self->stages[1].writes = GPST_SET(2);
     self->n_stages = 2;
     gpst_pipeline_desc desc = kit_desc(self);
     desc.source = frame_source;
     desc.sink = picture_sink;
-    desc.n_outputs = 0; /* the warp's */
+    desc.capacity[1] = 0; /* the warp's */
+    desc.capacity[2] = N_VIEWS;
     desc.mode = mode;
     const gpst_result result = kit_run(self, &desc, stats);
     kit_close(self);
@@ -157,7 +163,7 @@ static void test_mask_and_table_are_copied(void** state) {
     self->stages[0].warp = warp;
     self->n_stages = 1;
     gpst_pipeline_desc desc = kit_desc(self);
-    desc.source = spoiling_source, desc.sink = picture_sink, desc.n_outputs = 0;
+    desc.source = spoiling_source, desc.sink = picture_sink, desc.capacity[1] = 0;
     assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
     kit_close(self);
     assert_memory_equal(pictures[0][0], wanted, sizeof wanted);
@@ -218,19 +224,21 @@ static void test_same_pictures(void** state) {
 }
 
 /* Two device groups with a host stage between: two uploads, and the second sees what the host made of the first. */
-static gpst_result outputs_to_input(void* user_data, gpst_task* task) {
+static gpst_result made_to_inputs(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
     gpst_image image;
     kit* const self = (kit*)user_data;
-    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    GPSTI_TRY(gpst_task_set_picture(task, 2, 0, &shape, &image));
     for (size_t i = 0; i < KIT_BYTES; i++) {
         const uint8_t pixel = kit_pixel(task->item->index, i);
-        kit_check(self, ((const uint8_t*)task->item->outputs[1].data)[i] == kit_result(pixel, 1));
+        kit_check(self, ((const uint8_t*)task->item->sets[1].pictures[1].data)[i] == kit_result(pixel, 1));
         ((uint8_t*)image.data)[i] = pixel;
     }
-    for (uint32_t o = 0; o < task->item->n_outputs; o++)
-        memset(task->item->outputs[o].data, 0xA5, KIT_BYTES);
     return GPST_OK;
+}
+
+static gpst_result device_again(void* user_data, gpst_task* task) {
+    return kit_device_sets((kit*)user_data, task, 2, 3);
 }
 
 static void test_two_groups(void** state) {
@@ -242,8 +250,14 @@ static void test_two_groups(void** state) {
         gpst_stats stats;
         self->stages[5] = self->stages[3];
         self->stages[6] = self->stages[4];
-        self->stages[4] = self->stages[2];
-        self->stages[3] = kit_stage(self, GPST_STAGE_HOST, outputs_to_input, "between");
+        self->stages[4] = kit_stage(self, GPST_STAGE_DEVICE, device_again, "again");
+        self->stages[4].reads = GPST_SET(2);
+        self->stages[4].writes = self->stages[5].reads = GPST_SET(3);
+        self->stages[3] = kit_stage(self, GPST_STAGE_HOST, made_to_inputs, "between");
+        self->stages[3].reads = GPST_SET(1);
+        self->stages[3].writes = GPST_SET(2);
+        self->encoded_set = 3;
+        desc.capacity[3] = self->n_outputs;
         desc.n_stages = 7;
         assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
         assert_int_equal(stats.bytes_h2d, b == 0 ? 0 : 2 * 15 * KIT_BYTES);
@@ -598,7 +612,7 @@ static void test_virtual_times_of_sizes(void** state) {
     self->n_stages = 1;
     gpst_pipeline_desc desc = kit_desc(self);
     desc.source = sizes_source;
-    desc.n_outputs = 0; /* the warp's */
+    desc.capacity[1] = 0; /* the warp's */
     desc.mode = GPST_RUN_PLAIN_SERIAL;
     assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
     assert_true((double)stats.stages[1].busy_ns > wanted_ns - 2 * N_FRAMES);

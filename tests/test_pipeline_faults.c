@@ -339,10 +339,10 @@ static gpst_result decode_size(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(4096, self->first_height + self->step * (uint32_t)task->item->index);
     gpst_image image;
     size_t bytes = 0;
-    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    GPSTI_TRY(gpst_task_set_picture(task, 0, 0, &shape, &image));
     GPSTI_TRY(gpst_image_bytes(&image, &bytes));
     memset(image.data, (int)task->item->index, bytes);
-    GPSTI_TRY(gpst_task_set_output(task, 0, &shape, &image));
+    GPSTI_TRY(gpst_task_set_picture(task, 1, 0, &shape, &image));
     memset(image.data, 1, bytes);
     return GPST_OK;
 }
@@ -434,9 +434,9 @@ static gpst_result late_fill(void* user_data, gpst_task* task) {
     gpst_image image;
     if (task->item->index == 0)
         late_wait(self, &self->source_waits, 1);
-    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    GPSTI_TRY(gpst_task_set_picture(task, 0, 0, &shape, &image));
     for (uint32_t o = 0; o < LATE_OUTPUTS; o++)
-        GPSTI_TRY(gpst_task_set_output(task, o, &shape, &image));
+        GPSTI_TRY(gpst_task_set_picture(task, 1, o, &shape, &image));
     if (task->item->index >= LATE_FROM) {
         (void)gpsti_a32_add(&self->n_filled, 1);
         late_wait(self, &self->n_filled, 2);
@@ -496,7 +496,7 @@ static gpst_result decode_giant_first(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(4096, task->item->index == 0 ? 2000 : 10);
     gpst_image image;
     (void)user_data;
-    return gpst_task_set_input(task, &shape, &image);
+    return gpst_task_set_picture(task, 0, 0, &shape, &image);
 }
 
 static void test_context_budget(void** state) {
@@ -518,8 +518,8 @@ static gpst_result two_pictures(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(4096, 160); /* 640 KiB */
     gpst_image image;
     (void)user_data;
-    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
-    return gpst_task_set_output(task, 0, &shape, &image);
+    GPSTI_TRY(gpst_task_set_picture(task, 0, 0, &shape, &image));
+    return gpst_task_set_picture(task, 1, 0, &shape, &image);
 }
 
 /* Each fits, both do not: no other item is to blame, and the sentence says so. With a pool beside, it says how much is

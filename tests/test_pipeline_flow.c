@@ -392,7 +392,7 @@ static gpst_result fail_one_output(void* user_data, gpst_task* task) {
     const gpsti_slot* const slot = (const gpsti_slot*)(const void*)task->item;
     const int64_t end_ns = gpsti_now_ns() + PATIENCE_NS;
     if (gpsti_a32_add(&self->n_begun, 1) + 1 == self->n_together)
-        return gpst_task_fail(task, GPST_ERROR_FORMAT, "output %u is bad", task->output_index);
+        return gpst_task_fail(task, GPST_ERROR_FORMAT, "output %u is bad", task->picture_index);
     while (self->n_together > 1 && !gpsti_slot_has_failed(slot) && gpsti_now_ns() < end_ns)
         gpsti_sleep_ns(100000);
     return GPST_OK;
@@ -408,10 +408,12 @@ static void test_a_failed_output_is_the_last(void** state) {
         outputs.owner = self;
         outputs.n_together = i % 3 == 0 ? 1 + 2 * (i / 3 % 2) : 1; /* of the engine: one alone, or all workers */
         self->n_outputs = N_OUTPUTS;
-        gpst_pipeline_desc desc = kit_simple(self, 1, fail_one_output);
-        self->stages[0].per_output = true;
-        self->stages[0].user_data = &outputs;
-        self->stages[0].concurrency = outputs.n_together == 1 ? 1 : 0;
+        gpst_pipeline_desc desc = kit_simple(self, 1, kit_make_pictures);
+        self->stages[1] = kit_stage(self, GPST_STAGE_HOST, fail_one_output, "fail");
+        self->stages[1].per_picture = true;
+        self->stages[1].user_data = &outputs;
+        self->stages[1].concurrency = outputs.n_together == 1 ? 1 : 0;
+        desc.n_stages = 2;
         desc.mode = modes[i % 3];
         assert_int_equal(kit_run(self, &desc, NULL), GPST_PARTIAL);
         assert_int_equal(gpsti_a32_load(&outputs.n_begun), outputs.n_together);
@@ -455,15 +457,17 @@ static gpst_result take_both(void* user_data, gpst_task* task) {
     const gpst_image shape = sized_shape(self, index);
     const size_t bytes = (size_t)PAGE * shape.height;
     const int64_t end_ns = gpsti_now_ns() + 20000000;
-    gpst_image input = task->item->input, output;
+    gpst_image input = task->item->sets[0].pictures[0], output;
     if (self->way != SIZED_FRAMES) {
-        GPSTI_TRY(gpst_task_set_input(task, &shape, &input));
+        GPSTI_TRY(gpst_task_set_picture(task, 0, 0, &shape, &input));
         memset(input.data, (int)index, bytes);
     }
     (void)gpsti_a32_add(&self->n_inputs, shape.height > 1);
     while (shape.height > 1 && gpsti_a32_load(&self->n_inputs) < self->n_together && gpsti_now_ns() < end_ns)
         gpsti_sleep_ns(100000);
-    GPSTI_TRY(gpst_task_set_output(task, 0, &shape, &output));
+    if (self->way == SIZED_ON_DEVICE)
+        return GPST_OK;
+    GPSTI_TRY(gpst_task_set_picture(task, 1, 0, &shape, &output));
     memcpy(output.data, input.data, bytes);
     return GPST_OK;
 }
@@ -480,7 +484,8 @@ static gpst_result copy_on_device(void* user_data, gpst_task* task) {
     kit_args args;
     (void)user_data;
     memset(&args, 0, sizeof args);
-    GPSTI_TRY(gpst_task_device_images(task, &input, &output, 1));
+    GPSTI_TRY(gpst_task_pictures(task, 0, &input, 1));
+    GPSTI_TRY(gpst_task_set_picture(task, 1, 0, &input, &output));
     args.from = (const uint8_t*)input.data;
     args.to = (uint8_t*)output.data;
     args.bytes = (uint32_t)PAGE * input.height;
@@ -491,9 +496,10 @@ static gpst_result sized_sink(void* user_data, const gpst_item* item) {
     const sized* const self = (const sized*)user_data;
     const gpst_image shape = sized_shape(self, item->index);
     if (item->result == GPST_OK) {
-        kit_check(self->owner, item->outputs[0].height == shape.height && item->input.height == shape.height);
+        kit_check(self->owner, item->sets[1].pictures[0].height == shape.height);
+        kit_check(self->owner, item->sets[0].pictures[0].height == shape.height);
         for (size_t i = 0; i < (size_t)PAGE * shape.height; i++)
-            kit_check(self->owner, ((const uint8_t*)item->outputs[0].data)[i] == item->index);
+            kit_check(self->owner, ((const uint8_t*)item->sets[1].pictures[0].data)[i] == item->index);
     }
     return kit_sink(self->owner, item);
 }

@@ -55,7 +55,7 @@ static gpst_result frame_source(void* user_data, uint64_t index, gpst_input* out
 static gpst_result compare_sink(void* user_data, const gpst_item* item) {
     kit* const self = (kit*)user_data;
     kit_check(self, item->result != GPST_OK ||
-                        memcmp(item->outputs[0].data, wanted[is_large(self, item->index)], OUT_BYTES) == 0);
+                        memcmp(item->sets[1].pictures[0].data, wanted[is_large(self, item->index)], OUT_BYTES) == 0);
     return kit_sink(user_data, item);
 }
 
@@ -67,7 +67,7 @@ static gpst_pipeline_desc lone_desc(kit* self, uint64_t n_items, bool pull) {
     gpst_pipeline_desc desc = kit_desc(self);
     desc.source = pull ? frame_source : NULL;
     desc.sink = pull ? compare_sink : NULL;
-    desc.n_outputs = 0; /* the warp's */
+    desc.capacity[1] = 0; /* the warp's */
     return desc;
 }
 
@@ -165,8 +165,11 @@ static void test_items_in_place_record_two_events(void** state) {
 static gpst_result look_where(void* user_data, gpst_task* task) {
     kit* const self = (kit*)user_data;
     gpst_image input, output;
-    kit_check(self, gpst_task_device_images(task, &input, &output, 1) == GPST_OK);
-    kit_check(self, input.data != task->item->input.data && output.data != task->item->outputs[0].data);
+    kit_check(self, gpst_task_pictures(task, 1, &input, 1) == GPST_OK);
+    kit_check(self, gpst_task_set_picture(task, 2, 0, &input, &output) == GPST_OK);
+    kit_check(self, input.data && output.data);
+    kit_check(self, input.data != task->item->sets[1].pictures[0].data);
+    kit_check(self, output.data != task->item->sets[2].pictures[0].data);
     return GPST_OK;
 }
 
@@ -176,6 +179,10 @@ static void test_the_users_work_is_copied(void** state) {
     gpst_pipeline_desc desc = lone_desc(self, 12, true);
     gpst_stats stats;
     self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, look_where, "own");
+    self->stages[1].reads = GPST_SET(1);
+    self->stages[1].writes = GPST_SET(2);
+    desc.n_results = 1;
+    desc.results[0] = gpst_result_of(1, GPST_ON_HOST);
     desc.n_stages = 2;
     assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
     assert_int_equal(stats.stages[0].count, 12);
@@ -185,11 +192,8 @@ static void test_the_users_work_is_copied(void** state) {
 /* Where the system would lock no more pages, pictures are pageable: those are copied. */
 static gpst_result unpin(void* user_data, gpst_task* task) {
     gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)task->item;
-    gpst_buffer* const buffer = task->item->index % 2 ? &slot->input : &slot->out[0].host;
-    gpst_image shape = frame_of(OUT_SIDE), image;
-    shape.data = NULL;
-    kit_check((kit*)user_data, gpst_task_set_output(task, 0, &shape, &image) == GPST_OK);
-    buffer->pinned = false;
+    (void)user_data;
+    slot->sets[0].host[0].pinned = false;
     return GPST_OK;
 }
 
@@ -235,7 +239,7 @@ static void push_and_take(kit* self, int64_t timeout_ns) {
     } while (result == GPST_ERROR_TIMEOUT || result == GPST_ERROR_WOULD_BLOCK);
     assert_int_equal(result, GPST_OK);
     assert_int_equal(item->result, GPST_OK);
-    assert_memory_equal(item->outputs[0].data, wanted[0], OUT_BYTES);
+    assert_memory_equal(item->sets[1].pictures[0].data, wanted[0], OUT_BYTES);
     gpst_pipeline_release(self->pipeline, item);
 }
 
@@ -265,7 +269,7 @@ static void pusher(void* argument) {
         if (n % 7 == 0)
             gpsti_sleep_ns(50000);
         kit_check(self, gpst_pipeline_next_result(self->pipeline, GPST_FOREVER, &item) == GPST_OK);
-        kit_check(self, item && item->result == GPST_OK && memcmp(item->outputs[0].data, wanted[0], OUT_BYTES) == 0);
+        kit_check(self, item && item->result == GPST_OK && memcmp(item->sets[1].pictures[0].data, wanted[0], OUT_BYTES) == 0);
         gpst_pipeline_release(self->pipeline, item);
     }
 }

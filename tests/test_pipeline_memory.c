@@ -90,8 +90,8 @@ static gpst_result many_sink(void* user_data, const gpst_item* item) {
     kit_check(self->owner, item->result == GPST_OK && item->index == self->n_done);
     if (item->index % 251 == 0 && item->result == GPST_OK) {
         output.data = wanted;
-        kit_check(self->owner, gpst_warp_run(self->warp, &item->input, &output, 1, 1) == GPST_OK);
-        kit_check(self->owner, memcmp(item->outputs[0].data, wanted, MANY_BYTES) == 0);
+        kit_check(self->owner, gpst_warp_run(self->warp, &item->sets[0].pictures[0], &output, 1, 1) == GPST_OK);
+        kit_check(self->owner, memcmp(item->sets[1].pictures[0].data, wanted, MANY_BYTES) == 0);
     }
     if (++self->n_done == self->n_items / 2)
         self->half_way = what_is_held(self->owner->context);
@@ -120,11 +120,15 @@ static gpst_pipeline_desc many_desc(kit* self, many* books, const gpst_warp* war
     self->stages[0] = kit_stage(self, GPST_STAGE_WARP, NULL, NULL);
     self->stages[0].warp = warp;
     self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, look_only, "own");
+    self->stages[1].reads = GPST_SET(1);
     self->n_stages = 1 + copied;
     gpst_pipeline_desc desc = kit_desc(self);
     desc.source = many_source, desc.sink = many_sink;
     desc.source_user_data = desc.sink_user_data = books;
-    desc.n_outputs = 0; /* the warp's */
+    desc.capacity[1] = 0; /* the warp's */
+    desc.n_results = 2;
+    desc.results[0] = gpst_result_of(0, GPST_AS_IT_IS);
+    desc.results[1] = gpst_result_of(1, GPST_ON_HOST);
     desc.batch = copied ? 1 : 3;
     desc.n_slots = MANY_SLOTS;
     return desc;

@@ -72,11 +72,11 @@ static gpsti_a32 taken_count[PUSHERS * PER_PUSHER];
 /* The frame says which item it is, and the stage turns it round. */
 static gpst_result invert_frame(void* user_data, gpst_task* task) {
     kit* const self = (kit*)user_data;
-    const gpst_image* const input = &task->item->input;
+    const gpst_image* const input = &task->item->sets[0].pictures[0];
     const gpst_image shape = kit_shape(8, 2);
     gpst_image image;
     kit_check(self, input->data && input->width == 8 && input->height == 2 && input->pitch_bytes == 8);
-    GPSTI_TRY(gpst_task_set_output(task, 0, &shape, &image));
+    GPSTI_TRY(gpst_task_set_picture(task, 1, 0, &shape, &image));
     for (int i = 0; i < 16; i++)
         ((uint8_t*)image.data)[i] = (uint8_t) ~((const uint8_t*)input->data)[i];
     return GPST_OK;
@@ -117,7 +117,7 @@ static void taker_main(void* argument) {
         kit_check(self->owner,
                   self->n_taken == 0 || item->index > last_index); /* its own share is in order, too */
         last_index = item->index;
-        const uint8_t* const pixels = (const uint8_t*)item->outputs[0].data;
+        const uint8_t* const pixels = (const uint8_t*)item->sets[1].pictures[0].data;
         for (int i = 0; i < 16; i++)
             kit_check(self->owner, pixels[i] == (uint8_t) ~(item->timestamp_ns >> (i < 8 ? 0 : 8)));
         gpsti_a32_add(&taken_count[item->timestamp_ns], 1);
@@ -135,7 +135,7 @@ static void test_many_threads(void** state) {
         gpst_pipeline_desc desc = push_desc(self, invert_frame, false);
         gpst_stats stats;
         self->stages[0].user_data = self;
-        desc.n_outputs = 1;
+        desc.capacity[1] = 1;
         desc.n_slots = n_slots;
         push_create(self, &desc);
         memset(pushers, 0, sizeof pushers);
@@ -306,25 +306,6 @@ static void test_drop_oldest_of_none(void** state) {
     const gpst_stats stats = push_finish(self, pipeline);
     assert_int_equal(stats.items_dropped, 1);
     check_seen(self, "1");
-    kit_close(self);
-}
-
-/* Of a per-output first stage an item of which no output has begun is given up as a whole. */
-static void test_drop_oldest_per_output(void** state) {
-    (void)state;
-    kit* const self = kit_open("cpu", 1);
-    gpst_pipeline_desc desc = push_desc(self, wait_at_door, true);
-    self->stages[0].per_output = true;
-    desc.n_outputs = 2;
-    desc.n_slots = 2;
-    desc.full_policy = GPST_FULL_DROP_OLDEST;
-    gpst_pipeline* const pipeline = push_create(self, &desc);
-    assert_int_equal(submit_number(pipeline, 0, 0, NULL), GPST_OK);
-    wait_entered(1);
-    assert_int_equal(submit_number(pipeline, 1, 0, NULL), GPST_OK);
-    assert_int_equal(submit_number(pipeline, 2, 0, NULL), GPST_OK);
-    assert_int_equal(push_finish(self, pipeline).items_dropped, 1);
-    check_seen(self, "101");
     kit_close(self);
 }
 
@@ -646,7 +627,6 @@ int main(void) {
         cmocka_unit_test(test_drop_newest),
         cmocka_unit_test(test_drop_oldest),
         cmocka_unit_test(test_drop_oldest_of_none),
-        cmocka_unit_test(test_drop_oldest_per_output),
         cmocka_unit_test(test_latest_only),
         cmocka_unit_test(test_drop_before_ordered_stage),
         cmocka_unit_test(test_results_hold_their_slots),

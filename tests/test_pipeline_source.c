@@ -81,7 +81,7 @@ static gpst_result giver_work(void* user_data, gpst_task* task) {
     kit* const owner = self->owner;
     const gpst_item* const item = task->item;
     const uint64_t index = item->index;
-    const uint8_t* const data = (const uint8_t*)item->input.data;
+    const uint8_t* const data = (const uint8_t*)item->sets[0].pictures[0].data;
     check_names(owner, item);
     kit_check(owner, item->timestamp_ns == (int64_t)index * 1000 + 1);
     kit_check(owner, item->user_data == &self->seen[index]);

@@ -106,6 +106,7 @@ static void test_cpu_time_of_a_group(void** state) {
         gpst_stats stats;
         self->stages[3] = kit_stage(self, GPST_STAGE_DEVICE, burning_device, "one");
         self->stages[4] = kit_stage(self, GPST_STAGE_DEVICE, burning_device, "two");
+        self->stages[3].reads = self->stages[4].reads = GPST_SET(1);
         desc.mode = m ? GPST_RUN_PLAIN_SERIAL : GPST_RUN_ENGINE;
         assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
         assert_string_equal(stats.stages[4].name, "one");
@@ -204,9 +205,9 @@ static gpst_result paint(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
     gpst_image image;
     (void)user_data;
-    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    GPSTI_TRY(gpst_task_set_picture(task, 0, 0, &shape, &image));
     memset(image.data, 7, KIT_BYTES);
-    return gpst_task_set_output(task, 0, &shape, &image);
+    return GPST_OK;
 }
 
 /* ---- whose time it is: every step begins where the clock was looked at last ------------------------------------- */
@@ -269,9 +270,10 @@ static void run_with_own_time(gpst_run_mode mode, bool on_device, bool with_sink
     gpst_stats stats;
     if (on_device)
         self->stages[0] = kit_stage(self, GPST_STAGE_HOST, stage_that_paints, "brief");
-    desc.n_outputs = on_device ? 1 : 0;
+    desc.capacity[1] = on_device ? 1 : 0;
     self->stages[1] = on_device ? kit_stage(self, GPST_STAGE_DEVICE, device_with_its_own_time, "long")
                                 : kit_stage(self, GPST_STAGE_HOST, stage_with_its_own_time, "long");
+    self->stages[1].reads = on_device ? GPST_SET(0) : 0;
     self->n_stages = desc.n_stages = 2;
     desc.source = source_with_its_own_time;
     desc.n_items_expected = N_OWN;
@@ -309,7 +311,7 @@ static gpst_stats run_on_device(const char* backend, gpst_run_mode mode, uint64_
     gpst_stats stats;
     self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, kit_device, "compute");
     self->n_stages = desc.n_stages = 2;
-    desc.n_outputs = 1;
+    desc.capacity[1] = self->n_outputs = 1;
     desc.n_slots = mode == GPST_RUN_ENGINE ? 16 : 0;
     desc.mode = mode;
     assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
@@ -350,7 +352,7 @@ static uint32_t n_beside_at_last(gpst_run_mode mode, uint32_t n_workers, uint32_
     gpst_pipeline_desc desc = kit_simple(self, 50, paint);
     self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, kit_device, "compute");
     self->n_stages = desc.n_stages = 2;
-    desc.n_outputs = 1;
+    desc.capacity[1] = self->n_outputs = 1;
     desc.n_slots = n_slots;
     desc.mode = mode;
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);

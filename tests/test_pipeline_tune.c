@@ -184,7 +184,7 @@ static gpst_result large_input(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(100000, 1);
     gpst_image image;
     (void)user_data;
-    GPSTI_TRY(gpst_task_set_input(task, &shape, &image));
+    GPSTI_TRY(gpst_task_set_picture(task, 0, 0, &shape, &image));
     gpsti_sleep_ns(500000);
     return GPST_OK;
 }
@@ -303,7 +303,7 @@ static void test_refused_knobs_stay(void** state) {
     check_refused(pipeline, GPST_KNOB_WRITES, writes, "65 refused: ");
     assert_int_equal(pipeline->desc.n_writes, writes);
     now[GPST_KNOB_SLOTS] = slots + 3;
-    test_memory_refuse(&self->memory, 6); /* entries for the memory of all, then four pieces of the first */
+    test_memory_refuse(&self->memory, 14); /* entries for the memory of all, the first with 12 pieces, one of the next */
     gpsti_tune_open(pipeline);
     test_memory_relent(&self->memory);
     snprintf(why, sizeof why, "%u refused: ", slots + 3);

@@ -244,7 +244,7 @@ static gpst_result decode(void* user_data, gpst_task* task) {
     const gpst_image shape = image_of(NULL, 200, 120, GPST_FORMAT_RGB);
     gpst_image image;
     (void)user_data;
-    return gpst_task_map_input(task, &shape, 0, &image);
+    return gpst_task_map_picture(task, 0, 0, &shape, 0, &image);
 }
 
 static gpst_result encode(void* user_data, gpst_task* task) {
@@ -255,7 +255,7 @@ static gpst_result encode(void* user_data, gpst_task* task) {
     if (GPST_FAILED(result))
         return result;
     memset(room, 7, 1000);
-    snprintf(path, sizeof path, "%s_%u", out_path, (unsigned)(task->item->index % 4 + 4 * task->output_index));
+    snprintf(path, sizeof path, "%s_%u", out_path, (unsigned)(task->item->index % 4 + 4 * task->picture_index));
     return gpst_task_emit(task, path, 1000);
 }
 

@@ -129,22 +129,26 @@ static gpst_result flow_next(void* user_data, uint64_t index, gpst_input* out) {
     return index < ((flow*)user_data)->n_items ? GPST_OK : GPST_END;
 }
 
+static void flow_shapes(gpst_image* large, gpst_image* tiny) {
+    large->format = tiny->format = GPST_FORMAT_RGB;
+    large->width = FRAME_WIDTH;
+    large->height = FRAME_HEIGHT;
+    tiny->width = tiny->height = 1;
+}
+
 /* Large in one direction or both; what is in the picture does not matter to a copy. */
 static gpst_result flow_shape(void* user_data, gpst_task* task) {
     const way direction = ((flow*)user_data)->direction;
     gpst_image large = GPST_ZERO, tiny = GPST_ZERO, image;
-    large.format = tiny.format = GPST_FORMAT_RGB;
-    large.width = FRAME_WIDTH;
-    large.height = FRAME_HEIGHT;
-    tiny.width = tiny.height = 1;
-    GPSTI_TRY(gpst_task_set_input(task, direction == DOWN ? &tiny : &large, &image));
-    return gpst_task_set_output(task, 0, direction == UP ? &tiny : &large, &image);
+    flow_shapes(&large, &tiny);
+    return gpst_task_set_picture(task, 0, 0, direction == DOWN ? &tiny : &large, &image);
 }
 
-static gpst_result flow_nothing(void* user_data, gpst_task* task) {
-    (void)user_data;
-    (void)task;
-    return GPST_OK;
+static gpst_result flow_make(void* user_data, gpst_task* task) {
+    const way direction = ((flow*)user_data)->direction;
+    gpst_image large = GPST_ZERO, tiny = GPST_ZERO, image;
+    flow_shapes(&large, &tiny);
+    return gpst_task_set_picture(task, 1, 0, direction == UP ? &tiny : &large, &image);
 }
 
 static gpst_result flow_sink(void* user_data, const gpst_item* item) {
@@ -183,7 +187,8 @@ static void bench_copies(gpst_context* context) {
             stages[0].func = flow_shape;
             stages[0].user_data = &self;
             stages[1].kind = GPST_STAGE_DEVICE;
-            stages[1].func = flow_nothing;
+            stages[1].func = flow_make;
+            stages[1].user_data = &self;
             desc.stages = stages;
             desc.n_stages = 2;
             desc.source = flow_next;
@@ -428,7 +433,7 @@ static gpst_result frame_map(void* user_data, gpst_task* task) {
     shape.width = FRAME_WIDTH;
     shape.height = FRAME_HEIGHT;
     shape.format = GPST_FORMAT_RGB;
-    return gpst_task_map_input(task, &shape, 0, &image);
+    return gpst_task_map_picture(task, 0, 0, &shape, 0, &image);
 }
 
 static void write_frames(const views* self) {

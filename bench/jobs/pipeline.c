@@ -4,6 +4,21 @@
 #define _GNU_SOURCE
 #include "job.h"
 
+/* The names of a revision before items had sets, which these sources are compiled with for comparison. */
+#if defined(GPST_MAX_SETS)
+#define MADE(item) ((item)->sets[1].pictures)
+#define PICTURE_INDEX picture_index
+#define PER_PICTURE per_picture
+#define SET_INPUT(task, shape, out) gpst_task_set_picture(task, 0, 0, shape, out)
+#define MAP_INPUT(task, shape, offset_bytes, out) gpst_task_map_picture(task, 0, 0, shape, offset_bytes, out)
+#else
+#define MADE(item) ((item)->outputs)
+#define PICTURE_INDEX output_index
+#define PER_PICTURE per_output
+#define SET_INPUT(task, shape, out) gpst_task_set_input(task, shape, out)
+#define MAP_INPUT(task, shape, offset_bytes, out) gpst_task_map_input(task, shape, offset_bytes, out)
+#endif
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +56,8 @@ static gpst_result pipeline_decode(void* user_data, gpst_task* task) {
     if (!work_shape(run, self, item->file_data, item->file_bytes, &shape, &in_place))
         return pipeline_fail(task);
     if (in_place)
-        return gpst_task_map_input(task, &shape, 0, &picture);
-    const gpst_result result = gpst_task_set_input(task, &shape, &picture);
+        return MAP_INPUT(task, &shape, 0, &picture);
+    const gpst_result result = SET_INPUT(task, &shape, &picture);
     if (GPST_FAILED(result))
         return result;
     return work_decode(run, self, item->file_data, item->file_bytes, &picture) ? GPST_OK : pipeline_fail(task);
@@ -54,9 +69,9 @@ static gpst_result pipeline_put_view(void* user_data, gpst_task* task) {
     char path[JOB_PATH_BYTES];
     void* room = NULL;
     size_t bytes;
-    if (!work_encode(run, self, &task->item->outputs[task->output_index], &bytes))
+    if (!work_encode(run, self, &MADE(task->item)[task->PICTURE_INDEX], &bytes))
         return pipeline_fail(task);
-    if (!work_path(run, pipeline_item(task->item), task->output_index, path))
+    if (!work_path(run, pipeline_item(task->item), task->PICTURE_INDEX, path))
         return GPST_ERROR_ARGUMENT;
     const gpst_result result = gpst_task_encoded(task, bytes, &room);
     if (GPST_FAILED(result))
@@ -82,7 +97,7 @@ static gpst_result pipeline_put_file(void* user_data, gpst_task* task) {
 
 static gpst_result pipeline_put_row(void* user_data, gpst_task* task) {
     const job_run* const run = (const job_run*)user_data;
-    return work_write_row(run, (worker*)task->worker_state, pipeline_item(task->item), task->item->outputs[0].data)
+    return work_write_row(run, (worker*)task->worker_state, pipeline_item(task->item), MADE(task->item)[0].data)
                ? GPST_OK
                : pipeline_fail(task);
 }
@@ -92,7 +107,7 @@ static gpst_result pipeline_put_number(void* user_data, gpst_task* task) {
     const uint64_t item = pipeline_item(task->item);
     const bool has_picture = run->warp != NULL;
     work_wait(run);
-    run->numbers[item] = work_number(run, item, has_picture ? task->item->outputs[0].data : NULL,
+    run->numbers[item] = work_number(run, item, has_picture ? MADE(task->item)[0].data : NULL,
                                      has_picture ? work_image_bytes(&run->shape) : 0);
     return GPST_OK;
 }
@@ -126,7 +141,7 @@ static uint32_t pipeline_stages(job_run* run, gpst_stage_desc stages[MOST_STAGES
         pipeline_add_host(run, &stages[n++], "work", pipeline_put_number)->concurrency = asked->one_at_a_time ? 1 : 0;
     else if (asked->output == OUTPUT_FILES) {
         if (run->warp)
-            pipeline_add_host(run, &stages[n++], "encode", pipeline_put_view)->per_output = true;
+            pipeline_add_host(run, &stages[n++], "encode", pipeline_put_view)->PER_PICTURE = true;
         else
             pipeline_add_host(run, &stages[n++], "fill", pipeline_put_file);
         stages[n++].kind = GPST_STAGE_WRITE;
@@ -163,7 +178,7 @@ static void pipeline_take(job_run* run, const gpst_item* item) {
     if (run->frames) {
         run->latency_ns[index] = clock_ns() - clock_due_ns(run, index);
         if (!run->job->work_passes)
-            run->numbers[index] = work_number(run, index, item->outputs[0].data, work_image_bytes(&run->shape));
+            run->numbers[index] = work_number(run, index, MADE(item)[0].data, work_image_bytes(&run->shape));
     }
 }
 

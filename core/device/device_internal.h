@@ -77,6 +77,7 @@ GPSTI_INTERN gpst_result gpsti_stream_wait_idle(gpst_stream* stream);
 GPSTI_INTERN gpst_result gpsti_stream_notify(gpst_stream* stream, void (*func)(void* user_data, gpst_result result),
                                              void* user_data);
 GPSTI_INTERN gpst_result gpsti_event_record(gpst_event* event, gpst_stream* stream);
+GPSTI_INTERN gpst_result gpsti_stream_await(gpst_stream* stream, gpst_event* event); /* its work waits for the event */
 GPSTI_INTERN gpst_result gpsti_event_time(gpst_event* event, int64_t* time_ns);
 GPSTI_INTERN gpst_result gpsti_stream_copy(gpst_stream* stream, void* dst, const void* src, size_t bytes);
 /* The user's kernel; function begins the sentence of what is refused. */

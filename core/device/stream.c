@@ -148,6 +148,10 @@ GPSTI_INTERN gpst_result gpsti_event_time(gpst_event* event, int64_t* time_ns) {
     return event->device->device->i->event_time(event->event, time_ns);
 }
 
+GPSTI_INTERN gpst_result gpsti_stream_await(gpst_stream* stream, gpst_event* event) {
+    return stream->device->device->i->stream_wait_event(stream->stream, event->event);
+}
+
 GPST_API gpst_result gpst_event_create(gpst_device* device, gpst_event** out) {
     const char* function = "gpst_event_create";
     GPSTI_OUT_NONE(out);
@@ -177,7 +181,7 @@ GPST_API gpst_result gpst_event_record(gpst_event* event, gpst_stream* stream) {
 GPST_API gpst_result gpst_stream_wait(gpst_stream* stream, gpst_event* event) {
     const char* function = "gpst_stream_wait";
     GPSTI_TRY(gpsti_event_check_stream(event, stream, function));
-    return gpsti_device_result(stream->device->device->i->stream_wait_event(stream->stream, event->event), function);
+    return gpsti_device_result(gpsti_stream_await(stream, event), function);
 }
 
 /* Until it is done, or the time is over: WOULD_BLOCK. */

@@ -101,6 +101,13 @@ GPSTI_INTERN void gpsti_account_write(gpst_pipeline* pipeline, const gpsti_write
     pipeline->bytes_written += failed ? 0 : write->bytes;
 }
 
+GPSTI_INTERN void gpsti_account_copy(gpst_pipeline* pipeline, gpsti_set_plan* set, bool up, uint32_t n_pictures,
+                                     uint64_t bytes) {
+    *(up ? &pipeline->bytes_h2d : &pipeline->bytes_d2h) += bytes;
+    *(up ? &set->up_bytes : &set->down_bytes) += bytes;
+    *(up ? &set->n_up : &set->n_down) += n_pictures;
+}
+
 /* ---- an item ------------------------------------------------------------------------------- */
 
 GPSTI_INTERN uint64_t gpsti_account_growths(const gpst_pipeline* pipeline) {

@@ -50,13 +50,14 @@ GPSTI_PRIVATE gpst_result gpsti_call_worker_state(gpsti_stage* stage, uint32_t w
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t output,
+GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
                                           uint32_t worker_index, char* reason) {
     gpsti_stage* const stage = &slot->pipeline->stages[stage_index];
     gpst_task task;
     gpsti_call call;
     task.item = &slot->item;
-    task.output_index = output;
+    task.picture_index = part;
+    task.stage_index = stage_index;
     task.worker_index = worker_index;
     task.worker_state = NULL;
     task.pipeline = slot->pipeline;

@@ -1,4 +1,4 @@
-/* core/pipeline/desc.c -- a pipeline's desc is right, or the sentence says what is not. */
+/* core/pipeline/desc.c -- stages in one line, and a pipeline's desc is right, or the sentence says what is not. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"
@@ -7,13 +7,53 @@
 
 #define GPSTI_CREATE "gpst_pipeline_create"
 
-GPSTI_INTERN bool gpsti_desc_is_offload(const gpst_stage_desc* stage) {
-    return stage->kind == GPST_STAGE_WARP || stage->kind == GPST_STAGE_DEVICE;
+/* ---- stages in one line -------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE void gpsti_stage_set(gpst_stage_desc* out, gpst_stage_kind kind, uint32_t reads, uint32_t writes) {
+    memset(out, 0, sizeof *out);
+    out->kind = kind;
+    out->reads = reads;
+    out->writes = writes;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_stage_check(const gpst_pipeline_desc* desc, uint32_t s, bool after_outputs) {
+GPST_API void gpst_stage_read(gpst_stage_desc* out) { gpsti_stage_set(out, GPST_STAGE_READ, 0, 0); }
+
+GPST_API void gpst_stage_write(gpst_stage_desc* out) { gpsti_stage_set(out, GPST_STAGE_WRITE, 0, 0); }
+
+GPST_API void gpst_stage_host(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
+                              void* user_data) {
+    gpsti_stage_set(out, GPST_STAGE_HOST, reads, writes);
+    out->func = func;
+    out->user_data = user_data;
+}
+
+GPST_API void gpst_stage_device(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
+                                void* user_data) {
+    gpsti_stage_set(out, GPST_STAGE_DEVICE, reads, writes);
+    out->func = func;
+    out->user_data = user_data;
+}
+
+/* A number that is none becomes a bit that the check refuses. */
+GPSTI_PRIVATE uint32_t gpsti_set_bit(uint32_t set) { return GPST_SET(set < GPST_MAX_SETS ? set : GPST_MAX_SETS); }
+
+GPST_API void gpst_stage_warp(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_warp* warp) {
+    gpsti_stage_set(out, GPST_STAGE_WARP, gpsti_set_bit(from), gpsti_set_bit(to));
+    out->warp = warp;
+}
+
+GPST_API gpst_result_set gpst_result_of(uint32_t set, gpst_place place) {
+    gpst_result_set result;
+    result.set = set;
+    result.place = place;
+    return result;
+}
+
+/* ---- one stage --------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_stage_check_kind(const gpst_pipeline_desc* desc, uint32_t s) {
     const gpst_stage_desc* const stage = &desc->stages[s];
-    GPSTI_FAIL_IF(stage->kind < GPST_STAGE_READ || stage->kind > GPST_STAGE_WRITE, GPST_ERROR_ARGUMENT,
+    GPSTI_FAIL_IF(stage->kind < GPST_STAGE_READ || stage->kind > GPST_STAGE_MASK, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].kind=%d: unknown", s, (int)stage->kind);
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_READ && s != 0, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].kind=READ: only the first stage reads", s);
@@ -25,36 +65,130 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check(const gpst_pipeline_desc* desc, uint
                   GPSTI_CREATE ": stages[%u].warp=NULL: required for WARP", s);
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WARP && stage->warp->desc.rois_in_place, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].warp: rois_in_place: there is one list, and items overlap", s);
-    GPSTI_FAIL_IF(stage->per_output && (stage->kind != GPST_STAGE_HOST || stage->ordered), GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].per_output: only for a HOST stage that is not ordered", s);
-    GPSTI_FAIL_IF(gpsti_desc_is_offload(stage) && after_outputs, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u]: device work comes before per-output stages", s);
-    GPSTI_FAIL_IF(stage->ordered && stage->kind != GPST_STAGE_HOST, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].ordered: only for a HOST stage", s);
     GPSTI_FAIL_IF(stage->name && strlen(stage->name) > 31, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].name=\"%.40s\": at most 31 bytes", s, stage->name);
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_stages_check(const gpst_pipeline_desc* desc) {
-    bool after_outputs = false;
-    uint32_t n_warp_outputs = 0;
-    GPSTI_FAIL_IF(!desc->stages || desc->n_stages == 0 || desc->n_stages > GPST_MAX_STAGES, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": n_stages=%u: 1..%d stages are required", desc->n_stages, GPST_MAX_STAGES);
-    for (uint32_t s = 0; s < desc->n_stages; s++) {
-        GPSTI_TRY(gpsti_stage_check(desc, s, after_outputs));
-        after_outputs = after_outputs || desc->stages[s].per_output;
-        if (!desc->stages[s].warp)
-            continue;
-        const uint32_t n_outputs = gpst_warp_n_outputs(desc->stages[s].warp);
-        GPSTI_FAIL_IF(n_warp_outputs != 0, GPST_ERROR_ARGUMENT,
-                      GPSTI_CREATE ": stages[%u].kind=WARP: one WARP stage at most", s);
-        GPSTI_FAIL_IF(desc->n_outputs != 0 && desc->n_outputs != n_outputs, GPST_ERROR_ARGUMENT,
-                      GPSTI_CREATE ": n_outputs=%u: the WARP stage makes %u", desc->n_outputs, n_outputs);
-        n_warp_outputs = n_outputs;
+GPSTI_PRIVATE gpst_result gpsti_stage_check_order(const gpst_pipeline_desc* desc, uint32_t s) {
+    const gpst_stage_desc* const stage = &desc->stages[s];
+    const bool is_host = stage->kind == GPST_STAGE_HOST;
+    GPSTI_FAIL_IF(stage->per_picture && (!is_host || stage->ordered), GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].per_picture: only for a HOST stage that is not ordered", s);
+    GPSTI_FAIL_IF(stage->ordered && !is_host, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].ordered: only for a HOST stage", s);
+    GPSTI_FAIL_IF(stage->ordered && stage->concurrency > 1, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].concurrency=%u: ordered serves one item at a time", s, stage->concurrency);
+    GPSTI_FAIL_IF(stage->concurrency > 0 && !is_host, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].concurrency=%u: only for a HOST stage", s, stage->concurrency);
+    return GPST_OK;
+}
+
+/* ---- sets ----------------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE bool gpsti_sets_is_one(uint32_t sets) { return sets != 0 && (sets & (sets - 1)) == 0; }
+
+/* By the desc with every set said; written: by stages before. */
+GPSTI_PRIVATE gpst_result gpsti_stage_check_sets(const gpst_stage_desc* stage, uint32_t s, bool is_named,
+                                                 uint32_t written) {
+    const uint32_t reads = stage->reads, writes = stage->writes, twice = writes & written;
+    const bool is_files = stage->kind == GPST_STAGE_READ || stage->kind == GPST_STAGE_WRITE;
+    const bool computes = stage->kind == GPST_STAGE_WARP || stage->kind == GPST_STAGE_MASK;
+    GPSTI_FAIL_IF(is_files && (reads | writes) != 0, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].reads=0x%x, writes=0x%x: READ and WRITE have files, not sets", s, reads,
+                  writes);
+    GPSTI_FAIL_IF(((reads | writes) >> GPST_MAX_SETS) != 0, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].reads=0x%x, writes=0x%x: sets are 0..%d", s, reads, writes,
+                  GPST_MAX_SETS - 1);
+    GPSTI_FAIL_IF(is_named && (reads & writes) != 0, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u]: set %u is read and written: no stage writes what it reads", s,
+                  gpsti_set_of(reads & writes));
+    GPSTI_FAIL_IF(twice != 0, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u]: set %u is written by a stage before: no set is written twice", s,
+                  gpsti_set_of(twice));
+    GPSTI_FAIL_IF(computes && (!gpsti_sets_is_one(reads) || !gpsti_sets_is_one(writes)), GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].reads=0x%x, writes=0x%x: WARP and MASK have one set each", s, reads,
+                  writes);
+    GPSTI_FAIL_IF(stage->per_picture && !gpsti_sets_is_one(reads), GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].reads=0x%x: per_picture reads one set", s, reads);
+    return GPST_OK;
+}
+
+/* Set 0 may come with the input, and a HOST stage that says nothing may have written any that nobody names. */
+GPSTI_PRIVATE gpst_result gpsti_sets_check_reads(const gpst_stage_desc* stages, uint32_t n_stages) {
+    uint32_t there = stages[0].kind == GPST_STAGE_READ ? 0 : GPST_SET(0);
+    for (uint32_t s = 0; s < n_stages; s++) {
+        const bool all = stages[s].kind == GPST_STAGE_HOST && !stages[s].per_picture && (stages[s].reads & GPST_SET(0));
+        const uint32_t missing = stages[s].reads & ~there;
+        GPSTI_FAIL_IF(missing != 0 && !all, GPST_ERROR_ARGUMENT,
+                      GPSTI_CREATE ": stages[%u]: reads set %u, which no stage before it writes", s,
+                      gpsti_set_of(missing));
+        there |= stages[s].writes;
     }
     return GPST_OK;
 }
+
+GPSTI_PRIVATE gpst_result gpsti_sets_check_results(const gpst_pipeline_desc* desc) {
+    GPSTI_FAIL_IF(desc->n_results > GPST_MAX_SETS, GPST_ERROR_ARGUMENT, GPSTI_CREATE ": n_results=%u: at most %d",
+                  desc->n_results, GPST_MAX_SETS);
+    for (uint32_t k = 0; k < desc->n_results; k++) {
+        const int place = (int)desc->results[k].place;
+        GPSTI_FAIL_IF(desc->results[k].set >= GPST_MAX_SETS, GPST_ERROR_ARGUMENT,
+                      GPSTI_CREATE ": results[%u].set=%u: sets are 0..%d", k, desc->results[k].set, GPST_MAX_SETS - 1);
+        GPSTI_FAIL_IF(place < 0 || place > (int)GPST_ON_DEVICE, GPST_ERROR_ARGUMENT,
+                      GPSTI_CREATE ": results[%u].place=%d: unknown", k, place);
+        for (uint32_t i = 0; i < k; i++)
+            GPSTI_FAIL_IF(desc->results[i].set == desc->results[k].set, GPST_ERROR_ARGUMENT,
+                          GPSTI_CREATE ": results[%u].set=%u: named twice", k, desc->results[k].set);
+    }
+    return GPST_OK;
+}
+
+/* How many pictures each set may have: what a WARP makes of a set is as many as its outputs for each. */
+GPSTI_PRIVATE gpst_result gpsti_sets_check_capacities(const gpst_stage_desc* stages, const gpst_pipeline_desc* desc) {
+    uint64_t capacity[GPST_MAX_SETS];
+    for (uint32_t k = 0; k < GPST_MAX_SETS; k++) {
+        capacity[k] = desc->capacity[k] > 0 ? desc->capacity[k] : 1;
+        GPSTI_FAIL_IF(capacity[k] > 4096, GPST_ERROR_ARGUMENT, GPSTI_CREATE ": capacity[%u]=%u: at most 4096", k,
+                      desc->capacity[k]);
+    }
+    for (uint32_t s = 0; s < desc->n_stages; s++) {
+        if (stages[s].kind != GPST_STAGE_WARP && stages[s].kind != GPST_STAGE_MASK)
+            continue;
+        const uint32_t from = gpsti_set_of(stages[s].reads), to = gpsti_set_of(stages[s].writes);
+        const uint32_t makes = gpsti_stage_makes(&stages[s], (uint32_t)capacity[from]);
+        GPSTI_FAIL_IF(desc->capacity[to] != 0 && desc->capacity[to] != makes, GPST_ERROR_ARGUMENT,
+                      GPSTI_CREATE ": capacity[%u]=%u: stages[%u] makes %u", to, desc->capacity[to], s, makes);
+        GPSTI_FAIL_IF(makes > 4096, GPST_ERROR_ARGUMENT, GPSTI_CREATE ": stages[%u]: makes %u pictures: at most 4096",
+                      s, makes);
+        capacity[to] = makes;
+    }
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_stages_check(const gpst_pipeline_desc* desc) {
+    gpst_stage_desc stages[GPST_MAX_STAGES];
+    uint32_t written = 0;
+    GPSTI_FAIL_IF(!desc->stages || desc->n_stages == 0 || desc->n_stages > GPST_MAX_STAGES, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": n_stages=%u: 1..%d stages are required", desc->n_stages, GPST_MAX_STAGES);
+    for (uint32_t s = 0; s < desc->n_stages; s++) {
+        GPSTI_TRY(gpsti_stage_check_kind(desc, s));
+        GPSTI_TRY(gpsti_stage_check_order(desc, s));
+    }
+    GPSTI_TRY(gpsti_sets_check_results(desc));
+    memcpy(stages, desc->stages, desc->n_stages * sizeof *stages);
+    (void)gpsti_stages_resolve_sets(stages, desc);
+    for (uint32_t s = 0; s < desc->n_stages; s++) {
+        const bool is_named = (desc->stages[s].reads | desc->stages[s].writes) != 0;
+        const bool names_none = stages[s].kind == GPST_STAGE_HOST && !is_named;
+        GPSTI_TRY(gpsti_stage_check_sets(&stages[s], s, is_named, names_none ? 0 : written));
+        written |= names_none ? 0 : stages[s].writes;
+    }
+    GPSTI_TRY(gpsti_sets_check_reads(stages, desc->n_stages));
+    return gpsti_sets_check_capacities(stages, desc);
+}
+
+/* ---- the desc ---------------------------------------------------------------------------------------- */
 
 GPSTI_INTERN gpst_result gpsti_desc_check(const gpst_context* context, const gpst_pipeline_desc* desc,
                                           gpst_pipeline** out) {
@@ -79,8 +213,6 @@ GPSTI_INTERN gpst_result gpsti_desc_check(const gpst_context* context, const gps
                   desc->n_reads > 64 ? "reads" : "writes", desc->n_reads > 64 ? desc->n_reads : desc->n_writes);
     GPSTI_FAIL_IF(desc->batch > GPSTI_MOST_BATCH, GPST_ERROR_ARGUMENT, GPSTI_CREATE ": batch=%u: at most %d",
                   desc->batch, GPSTI_MOST_BATCH);
-    GPSTI_FAIL_IF(desc->n_outputs > 4096, GPST_ERROR_ARGUMENT, GPSTI_CREATE ": n_outputs=%u: at most 4096",
-                  desc->n_outputs);
     GPSTI_FAIL_IF(desc->n_paths > UINT32_MAX - 1 || (desc->n_paths > 0 && !desc->paths), GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": n_paths=%llu: at most 2^32 - 2, and paths must not be NULL",
                   (unsigned long long)desc->n_paths);

@@ -4,9 +4,9 @@
 #include "pipeline_internal.h"
 
 GPSTI_PRIVATE void gpsti_finish_commit(gpsti_slot* slot) {
-    for (uint32_t o = 0; o < slot->item.n_outputs; o++) {
-        gpsti_output_file* file = slot->out[o].files;
-        for (uint32_t e = 0; e < slot->out[o].n_files; e++, file = file->next) {
+    for (uint32_t i = 0; i < slot->pipeline->n_parts; i++) {
+        gpsti_output_file* file = slot->parts[i].files;
+        for (uint32_t e = 0; e < slot->parts[i].n_files; e++, file = file->next) {
             if (GPST_FAILED(slot->item.result) || !file->write.pending)
                 continue;
             const gpst_result result = gpsti_write_commit(&file->write, slot->pipeline->writer);
@@ -18,11 +18,11 @@ GPSTI_PRIVATE void gpsti_finish_commit(gpsti_slot* slot) {
     }
 }
 
-/* One bad output fails the item: none of its files stays. */
+/* One bad part fails the item: none of its files stays. */
 GPSTI_INTERN void gpsti_finish_discard(gpsti_slot* slot) {
-    for (uint32_t o = 0; o < slot->item.n_outputs; o++) {
-        gpsti_output_file* file = slot->out[o].files;
-        for (uint32_t e = 0; e < slot->out[o].n_files; e++, file = file->next) {
+    for (uint32_t i = 0; i < slot->pipeline->n_parts; i++) {
+        gpsti_output_file* file = slot->parts[i].files;
+        for (uint32_t e = 0; e < slot->parts[i].n_files; e++, file = file->next) {
             if (file->committed)
                 (void)gpsti_path_remove(file->path);
             else if (file->write.pending)
@@ -32,8 +32,44 @@ GPSTI_INTERN void gpsti_finish_discard(gpsti_slot* slot) {
     }
 }
 
+/* A device in trouble: the result stays on the host, as those of items that were computed there. */
+GPSTI_PRIVATE gpst_result gpsti_finish_bring(gpsti_slot* slot, uint32_t set) {
+    gpst_context* const context = slot->pipeline->context;
+    const gpst_result result = gpsti_offload_bring(slot, GPST_SET(set));
+    if (!GPST_FAILED(result) || context->require_backend)
+        return result;
+    GPSTI_LOG(&context->host, GPST_LOG_WARNING, slot->item.index, "set %u stays on the host: %s", set,
+              gpst_last_reason());
+    return GPST_OK;
+}
+
+/* The sets that are results are where they are wanted, and the item shows them there. */
+GPSTI_PRIVATE gpst_result gpsti_finish_place(gpsti_slot* slot) {
+    const gpst_pipeline* const pipeline = slot->pipeline;
+    const bool has_device = !slot->on_cpu && !pipeline->device_on_host;
+    for (uint32_t k = 0; k < pipeline->n_sets; k++) {
+        const gpsti_set_plan* const plan = &pipeline->sets[k];
+        const gpsti_set* const set = &slot->sets[k];
+        if (!plan->is_result) {
+            slot->views[k].n = 0;
+            continue;
+        }
+        if (plan->place == GPST_ON_HOST)
+            GPSTI_TRY(gpsti_offload_fetch(slot, GPST_SET(k)));
+        else if (plan->place == GPST_ON_DEVICE && has_device)
+            GPSTI_TRY(gpsti_finish_bring(slot, k));
+        const bool wanted = plan->place == GPST_ON_DEVICE || !set->host_valid;
+        slot->views[k].on_device = set->device_valid && wanted && !pipeline->device_on_host;
+        slot->views[k].pictures = slot->views[k].on_device ? set->on_device : set->on_host;
+    }
+    return GPST_OK;
+}
+
 GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot) {
     const char* reason = NULL;
+    gpst_result result = GPST_FAILED(slot->item.result) ? GPST_OK : gpsti_finish_place(slot);
+    if (GPST_FAILED(result))
+        gpsti_slot_fail(slot, result, "result", gpst_last_reason());
     slot->commit_start_ns = gpsti_now_ns();
     slot->commit_end_ns = 0;
     if (!GPST_FAILED(slot->item.result))
@@ -41,7 +77,7 @@ GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot) {
     if (GPST_FAILED(slot->item.result)) /* before the sink, so that what it is told is true */
         gpsti_finish_discard(slot);
     slot->item.end_ns = gpsti_now_ns();
-    const gpst_result result = gpsti_call_sink(slot, &reason);
+    result = gpsti_call_sink(slot, &reason);
     if (!GPST_FAILED(result))
         return;
     gpsti_slot_fail(slot, result, "sink", reason ? reason : "");

@@ -77,6 +77,7 @@ GPSTI_INTERN void gpsti_flight_release_slot(gpsti_slot* slot) {
     gpsti_flight_put_slot(slot);
 }
 
+/* Locked, but not while its frame is given back. */
 GPSTI_INTERN bool gpsti_flight_drop_oldest(gpst_pipeline* pipeline) {
     gpsti_slot* oldest = NULL;
     for (gpsti_job* job = pipeline->steps[0].head; job; job = job->next)
@@ -91,6 +92,9 @@ GPSTI_INTERN bool gpsti_flight_drop_oldest(gpst_pipeline* pipeline) {
             pipeline->slots[i]->ticket--;
     pipeline->next_ticket--;
     pipeline->items_dropped++;
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    gpsti_slot_release_frame(oldest);
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     gpsti_flight_release_slot(oldest);
     return true;
 }
@@ -133,8 +137,9 @@ GPSTI_INTERN void gpsti_flight_begin(gpsti_slot* slot) {
 /* An item cannot pass an ordered step twice. */
 GPSTI_INTERN bool gpsti_flight_may_restart(const gpsti_slot* slot) {
     const gpst_pipeline* const pipeline = slot->pipeline;
-    bool may = gpsti_slot_has_failed(slot) && slot->item.result == GPST_ERROR_BUDGET && !slot->exclusive &&
-               gpsti_a32_load(&slot->starved) != 0 && gpsti_a32_load(&pipeline->cancel) == 0;
+    const bool lost_frame = slot->has_frame && slot->release && !slot->borrowed; /* it was given back */
+    bool may = gpsti_slot_has_failed(slot) && slot->item.result == GPST_ERROR_BUDGET && !lost_frame &&
+               !slot->exclusive && gpsti_a32_load(&slot->starved) != 0 && gpsti_a32_load(&pipeline->cancel) == 0;
     for (uint32_t s = 0; may && pipeline->steps[s].kind != GPSTI_STEP_FINISH; s++)
         may = !pipeline->steps[s].ordered;
     return may;

@@ -6,8 +6,8 @@
 #include "../files/io_internal.h"
 #include "pipeline_internal.h"
 
-#define GPSTI_INLINE_ALL_CORES_PIXELS 262144 /* of a kernel's outputs: fewer are done before other threads are there */
-#define GPSTI_INLINE_WRITE_BYTES ((size_t)4 << 20) /* of an output that is not synced: more are the writer's */
+#define GPSTI_INLINE_ALL_CORES_PIXELS 262144 /* that kernels write: fewer are done before other threads are there */
+#define GPSTI_INLINE_WRITE_BYTES ((size_t)4 << 20) /* of a part, not synced: more are the writer's */
 
 GPSTI_PRIVATE void gpsti_run_lock(gpsti_run* run) {
     gpsti_mutex_lock(&run->pipeline->context->scheduler->mutex);
@@ -28,7 +28,7 @@ GPSTI_PRIVATE void gpsti_run_keep(gpsti_run* run, const gpsti_service* service) 
 
 GPSTI_PRIVATE gpsti_step* gpsti_inline_step_of(const gpsti_job* job) { return &job->slot->pipeline->steps[job->step]; }
 
-/* Jobs of one item's outputs may fail side by side: the lock decides which failure is the item's. */
+/* Parts of one item may fail side by side: the lock decides which failure is the item's. */
 GPSTI_PRIVATE void gpsti_inline_fail(gpsti_job* job, gpst_result result, const char* reason) {
     gpst_pipeline* const pipeline = job->slot->pipeline;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
@@ -38,43 +38,90 @@ GPSTI_PRIVATE void gpsti_inline_fail(gpsti_job* job, gpst_result result, const c
 
 /* ---- from step to step ------------------------------------------------------------------------ */
 
-/* Queues the outputs that no thread has taken, for idle workers. Locked. */
-GPSTI_PRIVATE void gpsti_inline_offer_outputs(gpsti_slot* slot) {
-    while (slot->next_output < slot->pipeline->n_outputs)
-        gpsti_flight_send(&slot->out[slot->next_output++].job, slot->job.step);
+/* Queues the parts that no thread has taken, for idle workers. Locked. */
+GPSTI_PRIVATE void gpsti_inline_offer_parts(gpsti_slot* slot) {
+    while (slot->next_part < slot->n_split)
+        gpsti_flight_send(&slot->parts[slot->next_part++].job, slot->job.step);
 }
 
-/* The item's thread takes the first output. In a plain loop it takes all of them, each through all its steps while the
-   bytes are in the cache. */
+/* Parts with files, for a WRITE step: 1 and more, up to the last that has any. */
+GPSTI_PRIVATE uint32_t gpsti_inline_n_written(const gpsti_slot* slot) {
+    uint32_t n = slot->pipeline->n_parts;
+    while (n > 1 && slot->parts[n - 1].n_files == 0)
+        n--;
+    return n;
+}
+
+/* The last step that the parts go through, when they are split at this one. */
+GPSTI_PRIVATE uint32_t gpsti_inline_last_chained(const gpst_pipeline* pipeline, uint32_t step) {
+    while (pipeline->steps[step + 1].chained)
+        step++;
+    return step;
+}
+
+/* So many parts are to go through the step; for a per_picture stage the sets that it writes have as many pictures. */
+GPSTI_PRIVATE uint32_t gpsti_inline_count_parts(gpsti_slot* slot, const gpsti_step* step) {
+    if (step->kind == GPSTI_STEP_WRITE)
+        return gpsti_inline_n_written(slot);
+    const uint32_t n = slot->sets[gpsti_set_of(step->reads)].n;
+    for (uint32_t s = (uint32_t)(step - slot->pipeline->steps); s == (uint32_t)(step - slot->pipeline->steps) ||
+                                                                slot->pipeline->steps[s].chained;
+         s++)
+        for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
+            if ((slot->pipeline->steps[s].writes & GPST_SET(k)) && slot->pipeline->sets[k].capacity >= n &&
+                slot->sets[k].writer == 0) {
+                gpsti_slot_set_n(slot, k, n);
+                slot->sets[k].writer = slot->pipeline->steps[s].first_stage + 1;
+                slot->sets[k].host_valid = true;
+            }
+    return n;
+}
+
+/* The item's thread takes the first part. In a plain loop it takes all of them, each through all its steps while the
+   bytes are in the cache. An item without pictures has no parts, but it may have files. */
 GPSTI_PRIVATE gpsti_job* gpsti_inline_split(gpsti_run* run, gpsti_slot* slot) {
+    const gpst_pipeline* const pipeline = run->pipeline;
+    uint32_t n = gpsti_inline_count_parts(slot, &pipeline->steps[slot->job.step]);
+    const uint32_t last = gpsti_inline_last_chained(pipeline, slot->job.step);
+    if (n == 0 && pipeline->steps[last].kind == GPSTI_STEP_WRITE) {
+        slot->job.step = last;
+        n = gpsti_inline_n_written(slot);
+    }
+    slot->job.ready_ns = 0;
+    if (n == 0) {
+        slot->job.step = gpsti_flight_next_step(slot, last);
+        return &slot->job;
+    }
     gpsti_run_lock(run);
-    slot->pending = run->pipeline->n_outputs;
-    slot->next_output = 1;
-    slot->out[0].job.step = slot->job.step;
-    slot->out[0].job.ready_ns = 0;
-    if (!gpsti_flight_is_plain(run->pipeline))
-        gpsti_inline_offer_outputs(slot);
+    slot->pending = slot->n_split = n;
+    slot->next_part = 1;
+    slot->parts[0].job.step = slot->job.step;
+    slot->parts[0].job.ready_ns = 0;
+    if (!gpsti_flight_is_plain(pipeline))
+        gpsti_inline_offer_parts(slot);
     gpsti_run_unlock(run);
-    return &slot->out[0].job;
+    return &slot->parts[0].job;
 }
 
-/* An output has passed its steps. Gives the next output, or after the last one the item itself. */
+/* The last part has passed the steps: where the item goes on. Locked. */
+GPSTI_PRIVATE uint32_t gpsti_inline_after_parts(const gpsti_slot* slot) {
+    return gpsti_flight_next_step(slot, gpsti_inline_last_chained(slot->pipeline, slot->job.step));
+}
+
+/* A part has passed its steps. Gives the next part, or after the last one the item itself. */
 GPSTI_PRIVATE gpsti_job* gpsti_inline_join(gpsti_run* run, gpsti_slot* slot) {
-    gpst_pipeline* const pipeline = run->pipeline;
     gpsti_job* next = NULL;
     gpsti_run_lock(run);
     if (--slot->pending == 0) {
         next = &slot->job;
-        while (pipeline->steps[next->step + 1].per_output)
-            next->step++;
-        next->step = gpsti_flight_next_step(slot, next->step);
+        next->step = gpsti_inline_after_parts(slot);
         next->ready_ns = 0;
-    } else if (slot->next_output < pipeline->n_outputs) {
-        next = &slot->out[slot->next_output++].job;
+    } else if (slot->next_part < slot->n_split) {
+        next = &slot->parts[slot->next_part++].job;
         next->step = slot->job.step;
         next->ready_ns = 0;
-        if (!gpsti_flight_is_plain(pipeline))
-            gpsti_inline_offer_outputs(slot);
+        if (!gpsti_flight_is_plain(run->pipeline))
+            gpsti_inline_offer_parts(slot);
     }
     gpsti_run_unlock(run);
     return next;
@@ -82,7 +129,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_join(gpsti_run* run, gpsti_slot* slot) {
 
 GPSTI_PRIVATE gpsti_job* gpsti_inline_next(gpsti_run* run, gpsti_job* job) {
     const uint32_t to = gpsti_flight_next_step(job->slot, job->step);
-    if (job != &job->slot->job && !run->pipeline->steps[to].per_output)
+    if (job != &job->slot->job && (to != job->step + 1 || !run->pipeline->steps[to].chained))
         return gpsti_inline_join(run, job->slot);
     job->step = to;
     job->ready_ns = 0;
@@ -142,8 +189,8 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_enter(gpsti_run* run, gpsti_job* job) {
     gpsti_step* const step = gpsti_inline_step_of(job);
     gpsti_run_lock(run);
     gpsti_queue_put(step, job);
-    if (job != &job->slot->job && !gpsti_flight_is_plain(run->pipeline)) /* the item's other outputs need not wait */
-        gpsti_inline_offer_outputs(job->slot);
+    if (job != &job->slot->job && !gpsti_flight_is_plain(run->pipeline)) /* the item's other parts need not wait */
+        gpsti_inline_offer_parts(job->slot);
     job = gpsti_inline_take(run, step);
     gpsti_run_unlock(run);
     return job;
@@ -164,7 +211,10 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_host(gpsti_run* run, gpsti_job* job, gpsti
     char reason[GPST_REASON_BYTES];
     gpsti_service service;
     gpsti_service_begin(&service, step, job);
-    const gpst_result result = gpsti_call_stage(job->slot, step->first_stage, job->output, run->worker_index, reason);
+    gpst_result result = job == &job->slot->job ? gpsti_offload_fetch(job->slot, step->reads) : GPST_OK;
+    gpsti_copy_text(reason, sizeof reason, GPST_FAILED(result) ? gpst_last_reason() : "");
+    if (!GPST_FAILED(result))
+        result = gpsti_call_stage(job->slot, step->first_stage, job->part, run->worker_index, reason);
     gpsti_service_end(&service, result);
     gpsti_run_keep(run, &service);
     if (GPST_FAILED(result))
@@ -186,7 +236,7 @@ GPSTI_PRIVATE void gpsti_inline_read_done(gpst_read* read) {
     pipeline->n_reading--;
     (void)gpsti_a32_add(&pipeline->n_parked, UINT32_MAX);
     gpsti_account_read(pipeline, slot);
-    slot->item.file_data = slot->file.data;
+    slot->item.file_data = slot->file.data ? slot->file.data : "";
     slot->item.file_bytes = read->bytes;
     if (GPST_FAILED(read->result))
         gpsti_slot_fail(slot, read->result, gpsti_step_name(pipeline, &pipeline->steps[slot->job.step]), read->reason);
@@ -252,7 +302,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_read(gpsti_run* run, gpsti_job* job, gpsti
     service.bytes = slot->read.bytes;
     gpsti_service_end(&service, slot->read.result);
     gpsti_run_keep(run, &service);
-    slot->item.file_data = slot->file.data;
+    slot->item.file_data = slot->file.data ? slot->file.data : "";
     slot->item.file_bytes = slot->read.bytes;
     if (GPST_FAILED(slot->read.result))
         gpsti_inline_fail(job, slot->read.result, slot->read.reason);
@@ -265,40 +315,36 @@ GPSTI_PRIVATE void gpsti_inline_write_done(gpsti_write* write) {
     gpsti_slot* const slot = file->slot;
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_output* const output = &slot->out[file->output];
+    gpsti_part* const part = &slot->parts[file->part];
     gpsti_mutex_lock(&scheduler->mutex);
     (void)gpsti_a32_add(&pipeline->n_parked, UINT32_MAX);
     const gpsti_step* const step = &pipeline->steps[pipeline->n_steps - 2];
-    gpsti_job* const job = step->per_output ? &output->job : &slot->job;
+    gpsti_job* const job = step->per_picture ? &part->job : &slot->job;
     gpsti_account_write(pipeline, write, job->ready_ns);
     if (GPST_FAILED(write->result))
         gpsti_slot_fail(slot, write->result, gpsti_step_name(pipeline, step), write->reason);
-    if (--output->writes_pending == 0) {
-        if (!step->per_output)
-            gpsti_flight_send(job, gpsti_flight_next_step(slot, job->step));
-        else if (--slot->pending == 0)
-            gpsti_flight_send(&slot->job, gpsti_flight_next_step(slot, job->step));
-    }
+    if (--part->writes_pending == 0 && (!step->per_picture || --slot->pending == 0))
+        gpsti_flight_send(&slot->job, gpsti_flight_next_step(slot, job->step));
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 
 /* Files that are not synced go to the page cache, which is work of a core: small ones are written on this thread. A
    plain loop writes all of them so. */
-GPSTI_PRIVATE bool gpsti_inline_writes_here(const gpst_pipeline* pipeline, const gpsti_output* output) {
+GPSTI_PRIVATE bool gpsti_inline_writes_here(const gpst_pipeline* pipeline, const gpsti_part* part) {
     size_t bytes = 0;
-    const gpsti_output_file* file = output->files;
-    if (output->n_files == 0 || gpsti_flight_is_plain(pipeline))
+    const gpsti_output_file* file = part->files;
+    if (part->n_files == 0 || gpsti_flight_is_plain(pipeline))
         return true;
-    for (uint32_t e = 0; e < output->n_files; e++, file = file->next)
+    for (uint32_t e = 0; e < part->n_files; e++, file = file->next)
         bytes += file->write.bytes;
     return pipeline->desc.fsync == GPST_FSYNC_NONE && !gpsti_io_models_disk(pipeline->context) &&
            bytes <= GPSTI_INLINE_WRITE_BYTES;
 }
 
 GPSTI_PRIVATE void gpsti_inline_write_here(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
-    gpsti_output* const output = &job->slot->out[job->output];
-    gpsti_output_file* file = output->files;
-    for (uint32_t e = 0; e < output->n_files && !gpsti_slot_has_failed(job->slot); e++, file = file->next) {
+    gpsti_part* const part = &job->slot->parts[job->part];
+    gpsti_output_file* file = part->files;
+    for (uint32_t e = 0; e < part->n_files && !gpsti_slot_has_failed(job->slot); e++, file = file->next) {
         gpsti_service service;
         gpsti_service_begin(&service, step, job);
         gpsti_writer_write_here(run->pipeline->context, &file->write);
@@ -313,14 +359,14 @@ GPSTI_PRIVATE void gpsti_inline_write_here(gpsti_run* run, gpsti_job* job, gpsti
 /* Parks the job: the writer's threads have the files, and may be done before this returns. */
 GPSTI_PRIVATE void gpsti_inline_park_writes(gpsti_run* run, gpsti_job* job) {
     gpst_pipeline* const pipeline = run->pipeline;
-    gpsti_output* const output = &job->slot->out[job->output];
-    const uint32_t n_files = output->n_files;
-    gpsti_output_file* file = output->files;
+    gpsti_part* const part = &job->slot->parts[job->part];
+    const uint32_t n_files = part->n_files;
+    gpsti_output_file* file = part->files;
     gpsti_run_lock(run);
     if (job != &job->slot->job)
-        gpsti_inline_offer_outputs(job->slot);
+        gpsti_inline_offer_parts(job->slot);
     job->ready_ns = gpsti_now_ns();
-    output->writes_pending = n_files;
+    part->writes_pending = n_files;
     (void)gpsti_a32_add(&pipeline->n_parked, n_files);
     for (uint32_t e = 0; e < n_files; e++) {
         gpsti_output_file* const next = file->next;
@@ -333,7 +379,7 @@ GPSTI_PRIVATE void gpsti_inline_park_writes(gpsti_run* run, gpsti_job* job) {
 }
 
 GPSTI_PRIVATE gpsti_job* gpsti_inline_write(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
-    if (gpsti_inline_writes_here(run->pipeline, &job->slot->out[job->output]) ||
+    if (gpsti_inline_writes_here(run->pipeline, &job->slot->parts[job->part]) ||
         GPST_FAILED(gpsti_writer_start(run->pipeline->writer))) {
         gpsti_inline_write_here(run, job, step);
         return gpsti_inline_next(run, job);
@@ -364,6 +410,7 @@ GPSTI_PRIVATE uint32_t gpsti_inline_retry_single(gpsti_slot* slot) {
     slot->work = NULL;
     slot->single = true;
     slot->reason[0] = '\0';
+    gpsti_offload_undo(slot, gpsti_inline_step_of(&slot->job));
     return slot->job.step;
 }
 
@@ -426,7 +473,7 @@ GPSTI_PRIVATE uint32_t gpsti_inline_kernel_threads(const gpst_pipeline* pipeline
         if (!warp)
             continue;
         gpst_warp_query_output(warp, &shape);
-        n_pixels = (uint64_t)shape.width * shape.height * pipeline->n_outputs;
+        n_pixels += (uint64_t)shape.width * shape.height * gpst_warp_n_outputs(warp);
     }
     return n_pixels >= GPSTI_INLINE_ALL_CORES_PIXELS && gpsti_flight_is_plain(pipeline) ? pipeline->kernel_threads : 1;
 }
@@ -441,11 +488,13 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_offload(gpsti_run* run, gpsti_job* job, gp
     slot->exec.n_threads = gpsti_inline_kernel_threads(run->pipeline, step);
     gpsti_service_begin(&service, step, job);
     service.n_threads = slot->exec.n_threads;
+    (void)gpsti_a32_add(&run->pipeline->n_submitting, entered ? 1 : 0);
     const gpst_result result =
         gpsti_offload_run(slot, step, run->worker_index, gpsti_inline_device_done, &finished, reason);
     gpsti_service_end(&service, GPST_OK);
     gpsti_run_keep(run, &service);
     gpsti_run_lock(run);
+    (void)gpsti_a32_add(&run->pipeline->n_submitting, entered ? UINT32_MAX : 0);
     step->on_device -= entered && finished ? 1 : 0;
     gpsti_inline_leave(run, step);
     /* If it is not finished, another thread may have the slot. */
@@ -477,6 +526,8 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_finish(gpsti_run* run, gpsti_job* job, gps
     gpsti_service service;
     gpsti_service_begin(&service, step, job);
     gpsti_finish_item(job->slot);
+    if (run->pipeline->desc.sink || run->pipeline->desc.source) /* else results live until release */
+        gpsti_slot_release_frame(job->slot);
     gpsti_service_end(&service, GPST_OK);
     gpsti_run_keep(run, &service);
     gpsti_run_lock(run);
@@ -521,15 +572,24 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_serve(gpsti_run* run, gpsti_job* job, gpst
     return gpsti_inline_finish(run, job, step);
 }
 
+/* Nothing will read the borrowed frame: the item is behind the last step that does. Not locked. */
+GPSTI_PRIVATE void gpsti_inline_release_frame(const gpsti_job* job) {
+    gpsti_slot* const slot = job->slot;
+    if (job == &slot->job && job->step > slot->pipeline->sets[0].last_step && !slot->pipeline->sets[0].is_result)
+        gpsti_slot_release_frame(slot);
+}
+
 /* Runs a job until it is parked or its item has ended. Not locked. */
 GPSTI_INTERN void gpsti_inline_run(gpsti_run* run, gpsti_job* job) {
     while (job) {
         gpsti_step* const step = gpsti_inline_step_of(job);
+        if (job->slot->borrowed && !job->slot->device_done)
+            gpsti_inline_release_frame(job);
         if (job->slot->device_done)
             job = gpsti_inline_after_device(run, job, step);
         else if (step->kind == GPSTI_STEP_FINISH && gpsti_flight_may_restart(job->slot))
             job = gpsti_inline_restart(run, job, step);
-        else if (step->per_output && job == &job->slot->job)
+        else if (step->per_picture && !step->chained && job == &job->slot->job)
             job = gpsti_inline_split(run, job->slot);
         else if (gpsti_inline_has_failed(job, step) && (run->entered || !step->ordered))
             job = gpsti_inline_pass(run, job, step);

@@ -17,7 +17,7 @@ GPSTI_PRIVATE gpst_result gpsti_device_work_make_room(gpst_pipeline* pipeline, g
         work->sources = (gpst_image*)gpsti_alloc(&pipeline->context->host, n * sizeof *work->sources);
     if (!work->images)
         work->images =
-            (gpst_image*)gpsti_alloc(&pipeline->context->host, n * pipeline->n_outputs * sizeof *work->images);
+            (gpst_image*)gpsti_alloc(&pipeline->context->host, n * pipeline->n_written * sizeof *work->images);
     return work->sources && work->images ? GPST_OK : GPST_ERROR_MEMORY;
 }
 
@@ -60,16 +60,70 @@ GPSTI_PRIVATE gpst_result gpsti_offload_reserve(gpsti_slot* slot, gpst_buffer* m
     return gpsti_memory_acquire_device(context, bytes, tag, &slot->pipeline->device_growths, memory);
 }
 
-GPSTI_PRIVATE gpst_result gpsti_offload_shape_outputs(gpsti_slot* slot, const gpsti_step* step) {
-    for (uint32_t s = 0; s < step->n_stages; s++) {
-        const gpst_warp* const warp = slot->pipeline->stages[step->first_stage + s].desc.warp;
-        gpst_image shape;
-        if (!warp)
+/* Rows lie as on the host: a lent frame may have gaps between them, or be bottom-up. */
+GPSTI_INTERN gpst_result gpsti_offload_make_on_device(gpsti_slot* slot, uint32_t set, uint32_t picture) {
+    gpsti_set* const its = &slot->sets[set];
+    const gpst_image* const host = &its->on_host[picture];
+    gpst_image* const device = &its->on_device[picture];
+    size_t bytes = 0;
+    *device = *host;
+    device->data = NULL;
+    GPSTI_TRY(gpst_image_bytes(device, &bytes));
+    GPSTI_TRY(gpsti_offload_reserve(slot, &its->device[picture], bytes, set == 0 ? "input" : "picture"));
+    const ptrdiff_t first = host->data ? (const uint8_t*)host->data - gpsti_image_lowest(host) : 0;
+    device->data = (uint8_t*)its->device[picture].data + first;
+    return GPST_OK;
+}
+
+/* ---- copies ------------------------------------------------------------------------------ */
+
+GPSTI_PRIVATE gpst_result gpsti_offload_copy(gpst_stream* stream, const gpst_image* to, const gpst_image* from,
+                                             uint64_t* copied) {
+    size_t bytes = 0;
+    GPSTI_TRY(gpst_image_bytes(from, &bytes));
+    *copied += bytes;
+    return gpsti_stream_copy(stream, (void*)(uintptr_t)gpsti_image_lowest(to), gpsti_image_lowest(from), bytes);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_copy_up(gpsti_slot* slot, uint32_t set, uint64_t* copied) {
+    gpsti_set* const its = &slot->sets[set];
+    for (uint32_t i = 0; i < its->n; i++)
+        if (its->on_host[i].data)
+            GPSTI_TRY(gpsti_offload_copy(slot->work->stream, &its->on_device[i], &its->on_host[i], copied));
+    its->device_valid = true;
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_copy_down(gpsti_slot* slot, uint32_t set, uint64_t* copied) {
+    gpsti_set* const its = &slot->sets[set];
+    for (uint32_t i = 0; i < its->n; i++) {
+        if (!its->on_device[i].data)
             continue;
-        gpst_warp_query_output(warp, &shape);
-        for (uint32_t o = 0; o < slot->item.n_outputs; o++)
-            GPSTI_TRY(gpsti_slot_set_output(slot, o, &shape));
-        return GPST_OK;
+        if (!its->on_host[i].data)
+            GPSTI_TRY(gpsti_slot_make_on_host(slot, set, i));
+        GPSTI_TRY(gpsti_offload_copy(slot->work->stream, &its->on_host[i], &its->on_device[i], copied));
+    }
+    its->host_valid = true;
+    return GPST_OK;
+}
+
+/* ---- where the pictures are ---------------------------------------------------------------- */
+
+/* The pictures that a built-in stage will write: how many, their shape, and host memory where the host will read them
+   or computes them. */
+GPSTI_PRIVATE gpst_result gpsti_offload_shape(gpsti_slot* slot, const gpsti_step* step, uint32_t stage_index) {
+    const gpst_stage_desc* const stage = &slot->pipeline->stages[stage_index].desc;
+    const uint32_t from = gpsti_set_of(stage->reads), to = gpsti_set_of(stage->writes);
+    const uint32_t n = gpsti_stage_makes(stage, slot->sets[from].n);
+    const bool on_host = slot->work->on_host || (step->downloads & GPST_SET(to));
+    gpst_image shape;
+    gpsti_slot_set_n(slot, to, n);
+    slot->sets[to].writer = stage_index + 1;
+    gpst_warp_query_output(stage->warp, &shape);
+    for (uint32_t i = 0; i < n; i++) {
+        slot->sets[to].on_host[i] = shape;
+        if (on_host)
+            GPSTI_TRY(gpsti_slot_make_on_host(slot, to, i));
     }
     return GPST_OK;
 }
@@ -78,71 +132,91 @@ GPSTI_PRIVATE gpst_result gpsti_offload_shape_outputs(gpsti_slot* slot, const gp
    the link (docs/benchmarks). */
 #define GPSTI_OFFLOAD_IN_PLACE_BYTES 262144
 
-GPSTI_PRIVATE bool gpsti_offload_input_is_pinned(const gpsti_slot* slot) {
-    const uintptr_t data = (uintptr_t)slot->item.input.data, file = (uintptr_t)slot->file.data;
-    const bool in_file = slot->file.data && data >= file && data < file + slot->file.bytes;
-    return in_file ? slot->file.pinned : slot->input.pinned;
+/* The slot's own memory for it, page-locked? A mapped picture lies in the file's. */
+GPSTI_PRIVATE bool gpsti_offload_is_pinned(const gpsti_slot* slot, uint32_t set, uint32_t picture) {
+    const gpst_buffer* const own = &slot->sets[set].host[picture];
+    const uintptr_t data = (uintptr_t)slot->sets[set].on_host[picture].data, file = (uintptr_t)slot->file.data;
+    if (slot->file.data && data >= file && data < file + slot->file.bytes)
+        return slot->file.pinned;
+    return own->data && data == (uintptr_t)own->data && own->pinned;
 }
 
 /* True if the kernel reads and writes the slot's host memory over the link. Never a user's kernel, which may read a
-   pixel many times. */
+   pixel many times, and never where the device will read the pictures again. */
 GPSTI_PRIVATE bool gpsti_offload_is_in_place(const gpsti_slot* slot, const gpsti_step* step) {
-    size_t total = 0, bytes = 0;
+    const uint32_t sets = step->needs | step->writes;
     if (slot->work->on_host)
         return true;
-    if (!slot->pipeline->device_reaches_host || !step->no_callbacks || !gpsti_offload_input_is_pinned(slot) ||
-        gpst_image_bytes(&slot->item.input, &total) != GPST_OK)
+    if (!slot->pipeline->device_reaches_host || !step->in_place ||
+        gpsti_slot_bytes(slot, sets) > GPSTI_OFFLOAD_IN_PLACE_BYTES)
         return false;
-    for (uint32_t o = 0; o < slot->item.n_outputs && total <= GPSTI_OFFLOAD_IN_PLACE_BYTES; o++) {
-        if (!slot->out[o].host.pinned || gpst_image_bytes(&slot->outputs[o], &bytes) != GPST_OK)
-            return false;
-        total += bytes;
-    }
-    return total <= GPSTI_OFFLOAD_IN_PLACE_BYTES;
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
+        for (uint32_t i = 0; (sets & GPST_SET(k)) && i < slot->sets[k].n; i++)
+            if (!gpsti_offload_is_pinned(slot, k, i))
+                return false;
+    return true;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_offload_place(gpsti_slot* slot, const gpsti_step* step) {
-    size_t bytes = 0;
-    slot->device_source = slot->item.input;
-    memcpy(slot->device_images, slot->outputs, slot->item.n_outputs * sizeof *slot->device_images);
-    slot->in_place = gpsti_offload_is_in_place(slot, step);
-    if (slot->in_place)
-        return GPST_OK;
-    slot->work->copies = true;
-    GPSTI_TRY(gpst_image_bytes(&slot->item.input, &bytes));
-    GPSTI_TRY(gpsti_offload_reserve(slot, &slot->device_input, bytes, "input"));
-    slot->device_source.data = slot->device_input.data;
-    for (uint32_t o = 0; slot->item.outputs && o < slot->item.n_outputs; o++) {
-        gpsti_output* const output = &slot->out[o];
-        GPSTI_TRY(gpst_image_bytes(&slot->outputs[o], &bytes));
-        GPSTI_TRY(gpsti_offload_reserve(slot, &output->device, bytes, "output"));
-        slot->device_images[o].data = output->device.data;
+/* Finds where kernels will have the pictures of sets, whose shapes are known. */
+GPSTI_PRIVATE gpst_result gpsti_offload_place_sets(gpsti_slot* slot, uint32_t sets) {
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++) {
+        gpsti_set* const its = &slot->sets[k];
+        if (!(sets & GPST_SET(k)) || (!slot->in_place && its->device_valid))
+            continue;
+        for (uint32_t i = 0; i < its->n; i++) {
+            if (slot->in_place)
+                its->on_device[i] = its->on_host[i];
+            else
+                GPSTI_TRY(gpsti_offload_make_on_device(slot, k, i));
+        }
     }
     return GPST_OK;
+}
+
+/* Of a single WARP everything is known ahead; else what each stage writes is made when its turn comes. */
+GPSTI_PRIVATE gpst_result gpsti_offload_place(gpsti_slot* slot, const gpsti_step* step) {
+    slot->in_place = gpsti_offload_is_in_place(slot, step);
+    slot->work->copies = slot->work->copies || !slot->in_place;
+    slot->uploaded = 0;
+    slot->up_bytes = slot->down_bytes = 0;
+    return gpsti_offload_place_sets(slot, step->one_warp ? step->needs | step->writes : step->needs);
 }
 
 /* ---- submission -------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE gpst_result gpsti_offload_upload(gpsti_slot* slot) {
-    size_t bytes = 0;
-    if (slot->in_place)
+GPSTI_PRIVATE gpst_result gpsti_offload_upload(gpsti_slot* slot, const gpsti_step* step) {
+    if (slot->borrowed && slot->ready && (step->needs & GPST_SET(0)))
+        GPSTI_TRY(gpsti_stream_await(slot->work->stream, slot->ready));
+    if (slot->in_place) {
+        slot->up_bytes = gpsti_slot_bytes(slot, step->needs);
         return GPST_OK;
-    GPSTI_TRY(gpst_image_bytes(&slot->item.input, &bytes));
-    return gpsti_stream_copy(slot->work->stream, slot->device_source.data, slot->item.input.data, bytes);
-}
-
-GPSTI_PRIVATE gpst_result gpsti_offload_download(gpsti_slot* slot) {
-    for (uint32_t o = 0; !slot->in_place && slot->item.outputs && o < slot->item.n_outputs; o++) {
-        size_t bytes = 0;
-        GPSTI_TRY(gpst_image_bytes(&slot->outputs[o], &bytes));
-        GPSTI_TRY(gpsti_stream_copy(slot->work->stream, slot->outputs[o].data, slot->device_images[o].data, bytes));
+    }
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++) {
+        if (!(step->needs & GPST_SET(k)) || slot->sets[k].device_valid)
+            continue;
+        slot->uploaded |= GPST_SET(k);
+        GPSTI_TRY(gpsti_offload_copy_up(slot, k, &slot->up_bytes));
     }
     return GPST_OK;
 }
 
+GPSTI_PRIVATE gpst_result gpsti_offload_download(gpsti_slot* slot, const gpsti_step* step) {
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++) {
+        gpsti_set* const its = &slot->sets[k];
+        if (!(step->writes & GPST_SET(k)))
+            continue;
+        its->host_valid = slot->in_place;
+        its->device_valid = !slot->in_place;
+        if (!slot->in_place && (step->downloads & GPST_SET(k)))
+            GPSTI_TRY(gpsti_offload_copy_down(slot, k, &slot->down_bytes));
+    }
+    if (slot->in_place)
+        slot->down_bytes = gpsti_slot_bytes(slot, step->writes);
+    return GPST_OK;
+}
+
 /* Unique bytes of the warp. Counting them may take longer than the item: counted once for each shape. */
-GPSTI_PRIVATE uint64_t gpsti_offload_warp_bytes(gpsti_slot* slot, const gpst_warp* warp) {
-    const gpst_image* const source = &slot->device_source;
+GPSTI_PRIVATE uint64_t gpsti_offload_warp_bytes(gpsti_slot* slot, const gpst_warp* warp, const gpst_image* source) {
     const gpst_image* const counted = &slot->counted_source;
     if (!slot->pipeline->device_counts_bytes)
         return 0;
@@ -157,46 +231,58 @@ GPSTI_PRIVATE uint64_t gpsti_offload_warp_bytes(gpsti_slot* slot, const gpst_war
 }
 
 /* The pictures of a batch in one list, as a launch takes them. */
-GPSTI_PRIVATE void gpsti_offload_collect(gpsti_slot* first, gpsti_warp_args* args) {
+GPSTI_PRIVATE void gpsti_offload_collect(gpsti_slot* first, uint32_t from, uint32_t to, gpsti_warp_args* args) {
     const gpsti_device_work* const work = first->work;
-    args->sources = &first->device_source;
-    args->outputs = first->device_images;
+    args->sources = first->sets[from].on_device;
+    args->outputs = first->sets[to].on_device;
+    args->n_sources = first->sets[from].n;
     if (!first->next_in_batch)
         return;
-    uint32_t n = 0;
-    for (const gpsti_slot* slot = first; slot; slot = slot->next_in_batch, n++) {
-        work->sources[n] = slot->device_source;
-        memcpy(&work->images[(size_t)n * args->n_outputs], slot->device_images, args->n_outputs * sizeof *work->images);
+    args->n_sources = 0;
+    for (const gpsti_slot* slot = first; slot; slot = slot->next_in_batch) {
+        work->sources[args->n_sources] = slot->sets[from].on_device[0];
+        memcpy(&work->images[(size_t)args->n_sources * args->n_outputs], slot->sets[to].on_device,
+               args->n_outputs * sizeof *work->images);
+        args->n_sources++;
     }
     args->sources = work->sources;
     args->outputs = work->images;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stage* stage) {
+    const uint32_t from = gpsti_set_of(stage->desc.reads), to = gpsti_set_of(stage->desc.writes);
     gpsti_exec exec = first->exec;
     gpsti_warp_args args;
     memset(&args, 0, sizeof args);
     args.warp = stage->desc.warp;
-    args.n_sources = first->work->n_items;
-    args.n_outputs = first->item.n_outputs;
+    args.n_outputs = gpst_warp_n_outputs(args.warp);
     if (!first->on_cpu) {
         GPSTI_FAIL_IF(GPST_FAILED(stage->constants_result), stage->constants_result, "%s", stage->constants_reason);
         args.mask = stage->mask, args.table = stage->table;
     }
     exec.bytes = 0;
-    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch) {
-        GPSTI_TRY(gpsti_warp_check(args.warp, &slot->device_source, slot->device_images, args.n_outputs));
-        exec.bytes += gpsti_offload_warp_bytes(slot, args.warp);
-    }
-    gpsti_offload_collect(first, &args);
+    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
+        for (uint32_t i = 0; i < slot->sets[from].n; i++) {
+            const gpst_image* const source = &slot->sets[from].on_device[i];
+            GPSTI_TRY(gpsti_warp_check(args.warp, source, &slot->sets[to].on_device[i * args.n_outputs],
+                                       args.n_outputs));
+            exec.bytes += gpsti_offload_warp_bytes(slot, args.warp, source);
+        }
+    gpsti_offload_collect(first, from, to, &args);
+    if (args.n_sources == 0)
+        return GPST_OK;
     return gpsti_stream_launch(first->work->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
 }
 
-GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, uint32_t stage_index, uint32_t worker_index,
-                                              char* reason) {
+GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, const gpsti_step* step, uint32_t stage_index,
+                                              uint32_t worker_index, char* reason) {
     const gpsti_stage* const stage = &first->pipeline->stages[stage_index];
     if (stage->desc.kind == GPST_STAGE_DEVICE) /* which has no batch */
         return gpsti_call_stage(first, stage_index, 0, worker_index, reason);
+    if (!step->one_warp) {
+        GPSTI_TRY(gpsti_offload_shape(first, step, stage_index));
+        GPSTI_TRY(gpsti_offload_place_sets(first, stage->desc.writes));
+    }
     return gpsti_offload_warp(first, stage);
 }
 
@@ -212,15 +298,15 @@ GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* first, const gpsti_st
     work->n_recorded = 0;
     GPSTI_TRY(gpsti_device_work_record(work));
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
-        GPSTI_TRY(gpsti_offload_upload(slot));
+        GPSTI_TRY(gpsti_offload_upload(slot, step));
     if (work->copies)
         GPSTI_TRY(gpsti_device_work_record(work));
     for (uint32_t s = 0; s < step->n_stages; s++) {
-        GPSTI_TRY(gpsti_offload_stage(first, step->first_stage + s, worker_index, reason));
+        GPSTI_TRY(gpsti_offload_stage(first, step, step->first_stage + s, worker_index, reason));
         GPSTI_TRY(gpsti_device_work_record(work));
     }
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
-        GPSTI_TRY(gpsti_offload_download(slot));
+        GPSTI_TRY(gpsti_offload_download(slot, step));
     return work->copies ? gpsti_device_work_record(work) : GPST_OK;
 }
 
@@ -231,6 +317,101 @@ GPSTI_PRIVATE gpst_result gpsti_offload_wait(gpsti_slot* first, void (*done)(voi
     return *finished ? gpsti_stream_wait_idle(stream) : gpsti_stream_notify(stream, done, first);
 }
 
+GPSTI_INTERN void gpsti_offload_undo(gpsti_slot* slot, const gpsti_step* step) {
+    gpsti_slot_forget(slot, step->writes);
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
+        if (slot->uploaded & GPST_SET(k))
+            slot->sets[k].device_valid = false;
+    slot->uploaded = 0;
+}
+
+/* ---- a set from one side to the other, at once ------------------------------------------------ */
+
+/* The slot's stream on the device, whatever its work in progress is. */
+GPSTI_PRIVATE gpst_result gpsti_offload_move(gpsti_slot* slot, uint32_t set, bool up) {
+    gpsti_device_work* const before = slot->work;
+    gpsti_set_plan* const plan = &slot->pipeline->sets[set];
+    uint64_t bytes = 0;
+    slot->work = &slot->works[0];
+    gpst_result result = gpsti_device_work_prepare(slot, slot->work);
+    if (!GPST_FAILED(result) && slot->borrowed && set == 0 && slot->ready)
+        result = gpsti_stream_await(slot->work->stream, slot->ready);
+    for (uint32_t i = 0; up && !GPST_FAILED(result) && i < slot->sets[set].n; i++)
+        result = gpsti_offload_make_on_device(slot, set, i);
+    if (!GPST_FAILED(result))
+        result = up ? gpsti_offload_copy_up(slot, set, &bytes) : gpsti_offload_copy_down(slot, set, &bytes);
+    if (!GPST_FAILED(result))
+        result = gpsti_stream_wait_idle(slot->work->stream);
+    slot->work = before;
+    gpsti_set* const its = &slot->sets[set];
+    if (GPST_FAILED(result)) {
+        its->host_valid = up;
+        its->device_valid = !up;
+        return result;
+    }
+    gpsti_mutex_lock(&slot->pipeline->context->scheduler->mutex);
+    gpsti_account_copy(slot->pipeline, plan, up, its->n, bytes);
+    gpsti_mutex_unlock(&slot->pipeline->context->scheduler->mutex);
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_offload_fetch(gpsti_slot* slot, uint32_t sets) {
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
+        if ((sets & GPST_SET(k)) && slot->sets[k].device_valid && !slot->sets[k].host_valid)
+            GPSTI_TRY(gpsti_offload_move(slot, k, false));
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_offload_bring(gpsti_slot* slot, uint32_t sets) {
+    for (uint32_t k = 0; !slot->pipeline->device_on_host && k < slot->pipeline->n_sets; k++)
+        if ((sets & GPST_SET(k)) && slot->sets[k].host_valid && !slot->sets[k].device_valid)
+            GPSTI_TRY(gpsti_offload_move(slot, k, true));
+    return GPST_OK;
+}
+
+/* ---- an item, or a batch ------------------------------------------------------------------------ */
+
+GPSTI_PRIVATE gpst_result gpsti_offload_recover(gpsti_slot* slot, uint32_t sets, uint32_t worker_index, char* reason);
+
+/* What the step reads is there, and what a single WARP writes has a shape. */
+GPSTI_PRIVATE gpst_result gpsti_offload_prepare(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
+                                                char* reason) {
+    GPSTI_FAIL_IF((step->needs & GPST_SET(0)) && slot->sets[0].n == 0, GPST_ERROR_STATE,
+                  "the item has no picture in set 0: a stage before must call gpst_task_set_picture");
+    if (slot->on_cpu)
+        GPSTI_TRY(gpsti_offload_recover(slot, step->needs, worker_index, reason));
+    return step->one_warp ? gpsti_offload_shape(slot, step, step->first_stage) : GPST_OK;
+}
+
+/* Computes the step again on the CPU, from sets that nobody has changed since. */
+GPSTI_PRIVATE gpst_result gpsti_offload_again(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
+                                              char* reason) {
+    gpsti_offload_undo(slot, step);
+    GPSTI_TRY(gpsti_offload_prepare(slot, step, worker_index, reason));
+    GPSTI_TRY(gpsti_device_work_prepare(slot, slot->work));
+    GPSTI_TRY(gpsti_offload_place(slot, step));
+    GPSTI_TRY(gpsti_offload_submit(slot, step, worker_index, reason));
+    return gpsti_stream_wait_idle(slot->work->stream);
+}
+
+/* An item that goes on on the CPU: its sets come from the device, or are computed again where that does not give
+   them. */
+GPSTI_PRIVATE gpst_result gpsti_offload_recover(gpsti_slot* slot, uint32_t sets, uint32_t worker_index, char* reason) {
+    const gpst_pipeline* const pipeline = slot->pipeline;
+    for (uint32_t k = 0; k < pipeline->n_sets; k++) {
+        const gpsti_step* step = pipeline->steps;
+        if (!(sets & GPST_SET(k)) || slot->sets[k].host_valid || !slot->sets[k].device_valid ||
+            !GPST_FAILED(gpsti_offload_fetch(slot, GPST_SET(k))))
+            continue;
+        while (step->kind != GPSTI_STEP_FINISH && (step->kind != GPSTI_STEP_OFFLOAD || !(step->writes & GPST_SET(k))))
+            step++;
+        GPSTI_FAIL_IF(step->kind == GPSTI_STEP_FINISH, GPST_ERROR_DEVICE_LOST,
+                      "set %u was on the device only: %.300s", k, gpst_last_reason());
+        GPSTI_TRY(gpsti_offload_again(slot, step, worker_index, reason));
+    }
+    return GPST_OK;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,
                                               void (*done)(void*, gpst_result), bool* finished, char* reason) {
     gpsti_device_work* const work = first->work;
@@ -238,9 +419,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_ste
     work->copies = false;
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch, work->n_items++) {
         slot->work = work;
-        GPSTI_FAIL_IF(!slot->item.input.data, GPST_ERROR_STATE,
-                      "the item has no picture: a stage before must call gpst_task_set_input");
-        GPSTI_TRY(gpsti_offload_shape_outputs(slot, step));
+        GPSTI_TRY(gpsti_offload_prepare(slot, step, worker_index, reason));
     }
     GPSTI_TRY(gpsti_device_work_prepare(first, work));
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
@@ -249,21 +428,32 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_ste
     return gpsti_offload_wait(first, done, finished);
 }
 
+/* Of sets that are not on the device now. */
+GPSTI_PRIVATE void gpsti_offload_free_unused(gpsti_slot* slot) {
+    gpst_context* const context = slot->pipeline->context;
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
+        for (uint32_t i = 0; !slot->sets[k].device_valid && i < slot->pipeline->sets[k].capacity; i++)
+            gpsti_offload_free_memory(context, &slot->sets[k].device[i]);
+}
+
 GPSTI_PRIVATE void gpsti_offload_free_pictures(gpsti_slot* slot) {
     gpst_context* const context = slot->pipeline->context;
-    gpsti_offload_free_memory(context, &slot->device_input);
-    for (uint32_t o = 0; slot->out && o < slot->pipeline->n_outputs; o++)
-        gpsti_offload_free_memory(context, &slot->out[o].device);
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
+        for (uint32_t i = 0; i < slot->pipeline->sets[k].capacity; i++)
+            gpsti_offload_free_memory(context, &slot->sets[k].device[i]);
 }
 
 /* A failed submission: waits until the device touches the slots' memory no more. Where memory was short the slots give
    theirs back, or each might hold a part and none enough. */
-GPSTI_PRIVATE void gpsti_offload_give_up(gpsti_slot* first, gpst_result result) {
+GPSTI_PRIVATE void gpsti_offload_give_up(gpsti_slot* first, const gpsti_step* step, gpst_result result) {
     const bool is_memory = result == GPST_ERROR_DEVICE_MEMORY || result == GPST_ERROR_BUDGET;
     if (first->work->stream) /* what was submitted before the failure */
         (void)gpsti_stream_wait_idle(first->work->stream);
-    for (gpsti_slot* slot = first; slot && is_memory; slot = slot->next_in_batch)
-        gpsti_offload_free_pictures(slot);
+    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch) {
+        gpsti_offload_undo(slot, step);
+        if (is_memory)
+            gpsti_offload_free_unused(slot);
+    }
 }
 
 GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
@@ -283,22 +473,12 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
         return result;
     if (!reason[0])
         gpsti_copy_text(reason, GPST_REASON_BYTES, gpst_last_reason());
-    gpsti_offload_give_up(slot, result);
+    gpsti_offload_give_up(slot, step, result);
     *finished = true;
     return result;
 }
 
 /* ---- afterwards -------------------------------------------------------------------------- */
-
-GPSTI_PRIVATE uint64_t gpsti_offload_output_bytes(const gpsti_slot* slot) {
-    uint64_t total = 0;
-    for (uint32_t o = 0; slot->item.outputs && o < slot->item.n_outputs; o++) {
-        size_t bytes = 0;
-        if (gpst_image_bytes(&slot->outputs[o], &bytes) == GPST_OK)
-            total += bytes;
-    }
-    return total;
-}
 
 GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot) {
     gpsti_device_work* const work = slot->work;
@@ -314,14 +494,12 @@ typedef struct gpsti_stage_times {
     uint32_t n_items; /* of its group */
     uint32_t n_recorded, n_times;
     uint64_t number; /* of its group, for the pipeline's timing */
-    uint64_t in_bytes, out_bytes;
+    uint64_t in_bytes, out_bytes, written_bytes;
     const int64_t* times_ns; /* n_times */
 } gpsti_stage_times;
 
-GPSTI_PRIVATE void gpsti_stage_times_of(const gpsti_slot* slot, gpsti_stage_times* out) {
+GPSTI_PRIVATE void gpsti_stage_times_of(const gpsti_slot* slot, const gpsti_step* step, gpsti_stage_times* out) {
     const gpsti_device_work* const work = slot->work;
-    size_t in_bytes = 0;
-    gpst_image_bytes(&slot->item.input, &in_bytes);
     out->on_host = work->on_host;
     out->in_place = slot->in_place;
     out->copies = work->copies;
@@ -330,8 +508,9 @@ GPSTI_PRIVATE void gpsti_stage_times_of(const gpsti_slot* slot, gpsti_stage_time
     out->n_recorded = work->n_recorded;
     out->n_times = work->n_times;
     out->number = work->number;
-    out->in_bytes = in_bytes;
-    out->out_bytes = gpsti_offload_output_bytes(slot);
+    out->in_bytes = slot->up_bytes;
+    out->out_bytes = slot->down_bytes;
+    out->written_bytes = gpsti_slot_bytes(slot, step->writes);
     out->times_ns = work->times_ns;
 }
 
@@ -372,11 +551,22 @@ GPSTI_PRIVATE uint32_t gpsti_offload_n_beside(const gpst_pipeline* pipeline) {
 GPSTI_PRIVATE gpsti_timing_use gpsti_offload_use(gpst_pipeline* pipeline, const gpsti_stage_times* times) {
     gpsti_timing_item item;
     item.number = times->number;
-    item.bytes = times->in_bytes + times->out_bytes;
+    item.bytes = times->in_bytes + times->written_bytes;
     item.device_ns = gpsti_stage_times_total_ns(times);
     item.now_ns = gpsti_now_ns();
     item.n_beside = gpsti_offload_n_beside(pipeline);
     return times->on_host ? GPSTI_TIMING_COUNTS : gpsti_timing_enter(&pipeline->timing, pipeline->busy, &item);
+}
+
+GPSTI_PRIVATE void gpsti_offload_account_copies(gpsti_slot* slot, const gpsti_step* step) {
+    const uint32_t up = slot->in_place ? step->needs : slot->uploaded;
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++) {
+        gpsti_set_plan* const plan = &slot->pipeline->sets[k];
+        if (up & GPST_SET(k))
+            gpsti_account_copy(slot->pipeline, plan, true, slot->sets[k].n, gpsti_slot_bytes(slot, GPST_SET(k)));
+        if (step->downloads & GPST_SET(k))
+            gpsti_account_copy(slot->pipeline, plan, false, slot->sets[k].n, gpsti_slot_bytes(slot, GPST_SET(k)));
+    }
 }
 
 GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns) {
@@ -384,7 +574,7 @@ GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step
     gpsti_stage_times times;
     if (slot->on_cpu && slot->works[0].device != slot->works[1].device) /* the clocks are the device's */
         return;
-    gpsti_stage_times_of(slot, &times);
+    gpsti_stage_times_of(slot, step, &times);
     const gpsti_timing_use use = gpsti_offload_use(pipeline, &times);
     const uint32_t first_event = times.copies ? 1 : 0; /* of the stages */
     const uint32_t n = step->n_stages, clock = step->first_clock;
@@ -393,13 +583,12 @@ GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step
         gpsti_offload_enter(pipeline, &times, clock + n + 1, n + 1, times.out_bytes, 0, use);
     }
     if (!times.on_host) { /* the bytes cross the link, copied or in place */
-        pipeline->bytes_h2d += times.in_bytes;
-        pipeline->bytes_d2h += times.out_bytes;
+        gpsti_offload_account_copies(slot, step);
         pipeline->n_in_place += times.in_place ? 1 : 0;
         pipeline->n_copied += times.in_place ? 0 : 1;
     }
     for (uint32_t s = 0; s < n; s++)
-        gpsti_offload_enter(pipeline, &times, clock + 1 + s, first_event + s, times.out_bytes, s == 0 ? wait_ns : 0,
+        gpsti_offload_enter(pipeline, &times, clock + 1 + s, first_event + s, times.written_bytes, s == 0 ? wait_ns : 0,
                             use);
 }
 
@@ -414,6 +603,7 @@ GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, 
         slot->works[0].device == slot->works[1].device)
         return false;
     slot->on_cpu = true;
+    gpsti_offload_undo(slot, &pipeline->steps[slot->job.step]);
     pipeline->device_lost = pipeline->device_lost || result == GPST_ERROR_DEVICE_LOST;
     pipeline->device_fallbacks++;
     gpsti_copy_text(slot->reason, sizeof slot->reason, reason);
@@ -436,7 +626,7 @@ GPSTI_PRIVATE void gpsti_device_work_free(gpsti_slot* slot, gpsti_device_work* w
     if (work->sources)
         gpsti_free(&slot->pipeline->context->host, work->sources, n * sizeof *work->sources);
     if (work->images)
-        gpsti_free(&slot->pipeline->context->host, work->images, n * slot->pipeline->n_outputs * sizeof *work->images);
+        gpsti_free(&slot->pipeline->context->host, work->images, n * slot->pipeline->n_written * sizeof *work->images);
     work->stream = NULL;
     work->events = NULL;
     work->n_events = 0;
@@ -493,35 +683,4 @@ GPSTI_INTERN void gpsti_offload_constants_load(gpst_pipeline* pipeline, gpsti_st
 
 GPSTI_INTERN void gpsti_offload_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage) {
     gpsti_offload_free_memory(pipeline->context, &stage->constants);
-}
-
-/* ---- the user's own device work ------------------------------------------------------------ */
-
-GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kernel, const void* args,
-                                       size_t args_bytes) {
-    const gpsti_slot* const slot = (const gpsti_slot*)(uintptr_t)task->item;
-    GPSTI_FAIL_IF(!slot->work, GPST_ERROR_STATE, "gpst_task_enqueue: only from a DEVICE stage");
-    return gpsti_kernel_put("gpst_task_enqueue", kernel, args, args_bytes, slot->work->stream, &slot->exec);
-}
-
-GPST_API void* gpst_task_native_stream(gpst_task* task) {
-    const gpsti_slot* const slot = (const gpsti_slot*)(uintptr_t)task->item;
-    return slot->work ? gpst_stream_native(slot->work->stream) : NULL;
-}
-
-GPST_API gpst_result gpst_task_device_images(gpst_task* task, gpst_image* input, gpst_image* outputs,
-                                             uint32_t n_outputs) {
-    gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)task->item;
-    if (input)
-        memset(input, 0, sizeof *input);
-    if (n_outputs > 0)
-        memset(outputs, 0, n_outputs * sizeof *outputs);
-    GPSTI_FAIL_IF(!slot->work, GPST_ERROR_STATE, "gpst_task_device_images: only from a DEVICE stage");
-    GPSTI_FAIL_IF(n_outputs > slot->item.n_outputs, GPST_ERROR_ARGUMENT,
-                  "gpst_task_device_images: n_outputs=%u: the item has %u", n_outputs, slot->item.n_outputs);
-    if (input)
-        *input = slot->device_source;
-    if (n_outputs > 0)
-        memcpy(outputs, slot->device_images, n_outputs * sizeof *outputs);
-    return GPST_OK;
 }

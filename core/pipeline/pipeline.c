@@ -7,13 +7,13 @@
 #include <string.h>
 
 #define GPSTI_CREATE "gpst_pipeline_create"
-#define GPSTI_MOST_BATCH_OUTPUTS 1024u
+#define GPSTI_MOST_BATCH_PICTURES 1024u
 #define GPSTI_PIPELINE_BEGIN_NS 1000000 /* only the caller of run works until then: a shorter run needs no worker */
 
 /* ---- stages become steps ------------------------------------------------------------------------ */
 
 GPSTI_PRIVATE const char* gpsti_stage_default_name(gpst_stage_kind kind) {
-    static const char* const names[] = {"", "read", "stage", "kernel", "device", "write"};
+    static const char* const names[] = {"", "read", "stage", "kernel", "device", "write", "mask"};
     return names[(int)kind];
 }
 
@@ -52,8 +52,23 @@ GPSTI_PRIVATE void gpsti_step_add_clocks(gpst_pipeline* pipeline, gpsti_step* st
 GPSTI_PRIVATE gpsti_step_kind gpsti_step_kind_of(const gpst_stage_desc* stage) {
     return stage->kind == GPST_STAGE_READ    ? GPSTI_STEP_READ
            : stage->kind == GPST_STAGE_WRITE ? GPSTI_STEP_WRITE
-           : gpsti_desc_is_offload(stage)    ? GPSTI_STEP_OFFLOAD
+           : gpsti_stage_is_offload(stage)   ? GPSTI_STEP_OFFLOAD
                                              : GPSTI_STEP_HOST;
+}
+
+GPSTI_PRIVATE void gpsti_step_find_sets(const gpst_pipeline* pipeline, gpsti_step* step) {
+    for (uint32_t s = step->first_stage; s < step->first_stage + step->n_stages; s++) {
+        const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
+        step->needs |= stage->reads & ~step->writes;
+        step->reads |= stage->reads;
+        step->writes |= stage->writes;
+    }
+}
+
+/* Parts go on where the next stage has the same pictures, and to be written. */
+GPSTI_PRIVATE bool gpsti_step_is_chained(const gpst_pipeline* pipeline, const gpsti_step* step) {
+    return step > pipeline->steps && step->per_picture && step[-1].per_picture &&
+           (step->kind == GPSTI_STEP_WRITE || step->reads == step[-1].reads);
 }
 
 GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) {
@@ -63,11 +78,13 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) 
         step->kind = gpsti_step_kind_of(stage);
         step->first_stage = s++;
         while (step->kind == GPSTI_STEP_OFFLOAD && s < pipeline->desc.n_stages &&
-               gpsti_desc_is_offload(&pipeline->stages[s].desc))
+               gpsti_stage_is_offload(&pipeline->stages[s].desc))
             s++;
-        step->no_callbacks = stage->kind == GPST_STAGE_WARP && s == step->first_stage + 1;
+        step->one_warp = stage->kind == GPST_STAGE_WARP && s == step->first_stage + 1;
         step->n_stages = s - step->first_stage;
-        step->per_output = pipeline->n_outputs > 1 && (stage->per_output || step->kind == GPSTI_STEP_WRITE);
+        gpsti_step_find_sets(pipeline, step);
+        step->per_picture = stage->per_picture || (pipeline->n_parts > 1 && step->kind == GPSTI_STEP_WRITE);
+        step->chained = gpsti_step_is_chained(pipeline, step);
         step->ordered = stage->ordered;
         step->concurrency = stage->kind != GPST_STAGE_HOST ? 0 : stage->ordered ? 1 : stage->concurrency;
         step->batch = 1;
@@ -88,12 +105,18 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) 
 
 /* ---- batches ------------------------------------------------------------------------------------- */
 
-/* A DEVICE stage calls the user's function for each item: only a WARP has batches. */
+/* A DEVICE stage calls the user's function for each item: only a WARP of single pictures has batches. */
 GPSTI_PRIVATE uint32_t gpsti_pipeline_batch_most(const gpst_pipeline* pipeline, bool asynchronous) {
-    const uint32_t fit = GPSTI_MOST_BATCH_OUTPUTS / pipeline->n_outputs;
+    const uint32_t fit = GPSTI_MOST_BATCH_PICTURES / pipeline->n_written;
     bool alone = false;
-    for (uint32_t s = 0; s < pipeline->n_steps; s++)
-        alone = alone || (pipeline->steps[s].kind == GPSTI_STEP_OFFLOAD && pipeline->steps[s].no_callbacks);
+    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
+        const gpsti_step* const step = &pipeline->steps[s];
+        if (step->kind != GPSTI_STEP_OFFLOAD)
+            continue;
+        alone = step->one_warp && pipeline->sets[gpsti_set_of(step->reads)].capacity == 1;
+        if (!alone)
+            break;
+    }
     if (!alone || !asynchronous || pipeline->device_on_host || pipeline->desc.mode != GPST_RUN_ENGINE || fit < 2)
         return 1;
     return fit < GPSTI_MOST_BATCH ? fit : GPSTI_MOST_BATCH;
@@ -120,10 +143,6 @@ GPSTI_PRIVATE void gpsti_pipeline_resolve(gpst_pipeline* pipeline, const gpst_pi
     resolved->n_reads = desc->n_reads ? desc->n_reads : 4;
     resolved->n_writes = desc->n_writes ? desc->n_writes : 4;
     pipeline->n_workers = pipeline->context->scheduler->n_workers;
-    pipeline->n_outputs = desc->n_outputs ? desc->n_outputs : 1;
-    for (uint32_t s = 0; s < desc->n_stages; s++)
-        if (desc->stages[s].warp)
-            pipeline->n_outputs = gpst_warp_n_outputs(desc->stages[s].warp);
     const uint32_t reads = desc->stages[0].kind == GPST_STAGE_READ ? resolved->n_reads : 0;
     pipeline->n_slots = desc->n_slots ? desc->n_slots : pipeline->n_workers + reads + 2;
     pipeline->n_active = pipeline->n_workers;
@@ -148,6 +167,18 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_make_files(gpst_pipeline* pipeline) {
     return GPST_OK;
 }
 
+/* Stages with every set said, and what follows from it for the sets. */
+GPSTI_PRIVATE void gpsti_pipeline_resolve_sets(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
+    gpst_stage_desc stages[GPST_MAX_STAGES];
+    memcpy(stages, desc->stages, desc->n_stages * sizeof *stages);
+    pipeline->n_sets = gpsti_stages_resolve_sets(stages, desc);
+    for (uint32_t s = 0; s < desc->n_stages; s++) {
+        pipeline->stages[s].desc.reads = stages[s].reads;
+        pipeline->stages[s].desc.writes = stages[s].writes;
+    }
+    gpsti_plan_capacities(pipeline, desc);
+}
+
 GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
     gpsti_host* const host = &pipeline->context->host;
     gpst_pool_desc pool = GPST_ZERO;
@@ -166,7 +197,9 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
         GPSTI_TRY(gpsti_stage_copy(pipeline, &pipeline->stages[s], &desc->stages[s]));
     for (uint32_t s = 0; !device->zero_copy && s < desc->n_stages; s++)
         gpsti_offload_constants_load(pipeline, &pipeline->stages[s]);
+    gpsti_pipeline_resolve_sets(pipeline, desc);
     gpsti_steps_make(pipeline, device->asynchronous && !device->zero_copy);
+    gpsti_plan_copies(pipeline, desc);
     pipeline->batch_most = gpsti_pipeline_batch_most(pipeline, device->asynchronous);
     gpsti_tune_init(pipeline, desc);
     gpsti_pipeline_set_batch(pipeline, desc);
@@ -246,11 +279,14 @@ GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t des
     return GPST_OK;
 }
 
-/* Frees the results that the user did not take. Locked. */
+/* Frees the results that the user did not take. Locked, but not while frames are given back. */
 GPSTI_PRIVATE void gpsti_pipeline_drop_results(gpst_pipeline* pipeline) {
     while (pipeline->first_result) {
         gpsti_slot* const slot = pipeline->first_result;
         pipeline->first_result = slot->next;
+        gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+        gpsti_slot_release_frame(slot);
+        gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
         gpsti_flight_release_slot(slot);
     }
     pipeline->last_result = NULL;

@@ -22,16 +22,40 @@ typedef struct gpst_pipeline gpst_pipeline;
 
 /* ---- items ------------------------------------------------------------------ */
 
+/* An item owns numbered picture sets: arrays of pictures or tensors. Set 0 is the input; what the others are the stages
+   say, which name the sets that they read and write. The engine knows where each set is, on the host or on the device,
+   and copies one only where a stage or a result wants it. */
+#define GPST_MAX_SETS 16
+#define GPST_SET(number) ((uint32_t)1 << (number)) /* of gpst_stage_desc.reads and writes */
+
+/* gpst_set -- one picture set of an item; read only
+
+   Ownership    as gpst_item
+   Since        0.1
+*/
+typedef struct gpst_set {
+    const gpst_image* pictures; /* n of them, data NULL where the host has none; never NULL */
+    uint32_t n;                 /* 0: none was written */
+    bool on_device;             /* data are the device's memory, not to be touched by the host */
+} gpst_set;
+
 /* gpst_input -- one input, as a source hands it out or submit takes it; all-zero plus path or frame is valid
 
-   Ownership    strings and pixels stay the caller's and are copied before the call that hands them over returns
+   Ownership    strings are copied before the call that hands them over returns, and so are the pixels of a frame
+                without release. With release they are borrowed: the engine reads them where they are, and calls
+                release once, when the last stage that reads set 0 is through, or where set 0 is a result when that is
+                released; also for a dropped or failed item; never where submit returned neither OK nor DROPPED. It is
+                called on any thread, maybe before submit returns, and must not call the pipeline
    Since        0.1
 */
 typedef struct gpst_input {
     const char* path;      /* file the READ stage reads; copied */
     const char* name;      /* for reports; NULL = path, else "item N"; copied */
-    gpst_image frame;      /* a picture in host memory instead of a file; data NULL = none. Its pixels are copied
-                              before the call that hands it over returns (submit) or into the slot (source) */
+    gpst_image frame;      /* a picture in memory instead of a file; data NULL = none */
+    void (*release)(void* release_user_data); /* NULL: the frame is copied */
+    void* release_user_data;
+    bool frame_on_device;  /* frame.data is memory of the context's device; release is required, rows are top-down */
+    gpst_event* ready;     /* frame_on_device: the frame is there when this event is; NULL = now. Must live as long */
     int64_t timestamp_ns;  /* the user's; passed through */
     void* user_data;       /* passed through to every callback of the item */
 } gpst_input;
@@ -47,11 +71,10 @@ typedef struct gpst_item {
     const char* path;      /* NULL when there is none */
     int64_t timestamp_ns;
     void* user_data;
-    const void* file_data; /* what the READ stage read; NULL before it or without one */
+    const void* file_data; /* what the READ stage read; "" of an empty file; NULL before it or without one */
     size_t file_bytes;
-    gpst_image input;      /* on the host, once decoded; data NULL before */
-    const gpst_image* outputs; /* on the host: n_outputs of them, once computed; NULL before */
-    uint32_t n_outputs;
+    const gpst_set* sets;  /* n_sets of them */
+    uint32_t n_sets;
     gpst_result result;    /* OK until something failed */
     const char* stage;     /* name of the stage that failed, or "" */
     const char* reason;    /* the sentence, or "" */
@@ -65,10 +88,11 @@ typedef struct gpst_item {
 */
 typedef struct gpst_task {
     const gpst_item* item;
-    uint32_t output_index;  /* per-output stages: which; else 0 */
+    uint32_t picture_index; /* per_picture stages: which of the set that the stage reads; else 0 */
     uint32_t worker_index;  /* 0 .. n_workers-1 of the context; n_workers = the thread that is in gpst_pipeline_run:
                                plain loops, a run's first items, and a few that the guard measures */
     void* worker_state;     /* what this stage's worker_init gave for this worker */
+    uint32_t stage_index;   /* of the stage that is called */
     gpst_pipeline* pipeline;
 } gpst_task;
 
@@ -77,57 +101,47 @@ typedef struct gpst_task {
    left it no memory and no stage is ordered: then it begins anew, alone. */
 typedef gpst_result (*gpst_stage_func)(void* user_data, gpst_task* task);
 
-/* gpst_task_set_input -- room for the item's decoded picture in the slot's host memory
+/* gpst_task_set_picture -- room for one picture of a set that the stage writes
 
-   Parameters   task  (in)   the callback's
-                shape (in)   width, height, format, dtype, layout; data and pitch are ignored
-                out   (out)  the same with data and tight pitch set; also item->input from now on; all-zero on failure
+   Parameters   task          (in)   the callback's
+                set           (in)   one that the stage writes
+                picture_index (in)   below the set's capacity; the set has at least picture_index + 1 pictures from then
+                                     on. In a per_picture stage the set has as many as the one that is read
+                shape         (in)   width, height, format, n_channels, dtype, layout; data and pitch are ignored
+                out           (out)  the same with data and tight pitch set; all-zero on failure
    Shapes       out->data: height rows of the shape's row bytes, without gaps (CHW: plane after plane)
-   Returns      GPST_OK | ARGUMENT (shape) | OVERFLOW | BUDGET (max_item_bytes or the context's) | MEMORY
-   Ownership    the slot owns the memory; it is there until the item ends
-   Threads      within a callback of this task only, of a stage before the outputs exist
+   Returns      GPST_OK | ARGUMENT (set, picture_index, shape) | OVERFLOW | BUDGET (max_item_bytes or the context's) |
+                MEMORY | DEVICE_MEMORY (a DEVICE stage)
+   Ownership    the item owns the memory; asking again for the same picture keeps nothing of what was there
+   Threads      within a callback of this task only; a per_picture stage only for its own picture
    Blocking     while the budget is full, until other items give memory back; allocates when the pool has no free
                 buffer, which is counted (growths)
-   Device       pinned where the device pins
-   Source       core/pipeline/slot.c          Tests  tests/test_pipeline.c          Since 0.1
+   Device       in a DEVICE stage memory of the device that does the item's device work, on cpu the host's; else host
+                memory, pinned where the device pins
+   Source       core/pipeline/task.c          Tests  tests/test_pipeline_sets.c          Since 0.1
 */
-GPST_API gpst_result gpst_task_set_input(gpst_task* task, const gpst_image* shape, gpst_image* out);
-/* gpst_task_map_input -- the picture lies in the file as it is: no copy is made
+GPST_API gpst_result gpst_task_set_picture(gpst_task* task, uint32_t set, uint32_t picture_index,
+                                           const gpst_image* shape, gpst_image* out);
+/* gpst_task_map_picture -- a picture lies in the file as it is: no copy is made
 
-   Parameters   task         (in)   the callback's
-                shape        (in)   as for gpst_task_set_input
-                offset_bytes (in)   of the first pixel from the file's beginning; a multiple of the dtype's size
-                out          (out)  the same with data in item->file_data and tight pitch set; also item->input;
-                                    all-zero on failure
-   Shapes       out->data: as for gpst_task_set_input
-   Returns      GPST_OK | ARGUMENT (shape, offset_bytes) | STATE (no file was read) | TRUNCATED (the file ends
-                before the picture) | OVERFLOW
-   Ownership    the slot owns the memory; it is there until the item ends
-   Threads      within a callback of this task only, of a stage before the outputs exist
+   Parameters   task          (in)   the callback's
+                set           (in)   as for gpst_task_set_picture
+                picture_index (in)   likewise
+                shape         (in)   likewise
+                offset_bytes  (in)   of the first pixel from the file's beginning; a multiple of the dtype's size
+                out           (out)  the shape with data in item->file_data and tight pitch set; all-zero on failure
+   Shapes       out->data: as for gpst_task_set_picture
+   Returns      GPST_OK | ARGUMENT (set, picture_index, shape, offset_bytes) | STATE (no file was read, or a DEVICE
+                stage) | TRUNCATED (the file ends before the picture) | OVERFLOW
+   Ownership    the item owns the memory
+   Threads      within a callback of this task only
    Blocking     never; no allocation
    Device       pinned where the device pins
-   Source       core/pipeline/slot.c          Tests  tests/test_pipeline_api.c          Since 0.1
+   Source       core/pipeline/task.c          Tests  tests/test_pipeline_api.c          Since 0.1
 */
-GPST_API gpst_result gpst_task_map_input(gpst_task* task, const gpst_image* shape, size_t offset_bytes,
-                                         gpst_image* out);
-/* gpst_task_set_output -- room for one output in the slot's host memory, for stages that compute outputs themselves
-
-   Parameters   task         (in)   the callback's
-                output_index (in)   0 .. item->n_outputs - 1
-                shape        (in)   as for gpst_task_set_input
-                out          (out)  the same with data and tight pitch set; also item->outputs[output_index];
-                                    all-zero on failure
-   Shapes       out->data: as for gpst_task_set_input
-   Returns      GPST_OK | ARGUMENT (index, shape) | OVERFLOW | BUDGET | MEMORY
-   Ownership    the slot owns the memory; it is there until the item ends
-   Threads      within a callback of this task only; a per-output stage only for its own output
-   Blocking     as gpst_task_set_input
-   Device       pinned where the device pins
-   Source       core/pipeline/slot.c          Tests  tests/test_pipeline.c          Since 0.1
-*/
-GPST_API gpst_result gpst_task_set_output(gpst_task* task, uint32_t output_index, const gpst_image* shape,
-                                          gpst_image* out);
-/* gpst_task_encoded -- room for the encoded data of this task's output
+GPST_API gpst_result gpst_task_map_picture(gpst_task* task, uint32_t set, uint32_t picture_index,
+                                           const gpst_image* shape, size_t offset_bytes, gpst_image* out);
+/* gpst_task_encoded -- room for encoded data, of this task's picture or of the item
 
    Parameters   task  (in)   the callback's
                 bytes (in)   wanted; asking again gives more room and keeps nothing of what was there
@@ -136,9 +150,9 @@ GPST_API gpst_result gpst_task_set_output(gpst_task* task, uint32_t output_index
    Returns      GPST_OK | OVERFLOW | BUDGET | MEMORY
    Ownership    the slot owns the memory; it is there until the item ends
    Threads      within a callback of this task only
-   Blocking     as gpst_task_set_input
+   Blocking     as gpst_task_set_picture
    Device       none
-   Source       core/pipeline/slot.c          Tests  tests/test_pipeline.c          Since 0.1
+   Source       core/pipeline/task.c          Tests  tests/test_pipeline.c          Since 0.1
 */
 GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out);
 /* gpst_task_emit -- names a file that the WRITE stage is to write from the encoded room
@@ -149,11 +163,11 @@ GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out
    Shapes       none
    Returns      GPST_OK | ARGUMENT | STATE (the pipeline has no WRITE stage) | MEMORY
    Ownership    the room is the file's until the item ends; the next gpst_task_encoded gives another, so
-                one output may emit many files
+                one task may emit many files
    Threads      within a callback of this task only
-   Blocking     never waits; allocates at an output's first use of a longer path
+   Blocking     never waits; allocates at the first use of a longer path
    Device       none
-   Source       core/pipeline/slot.c          Tests  tests/test_pipeline.c          Since 0.1
+   Source       core/pipeline/task.c          Tests  tests/test_pipeline.c          Since 0.1
 */
 GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes);
 /* gpst_task_fail -- sets the sentence of this failure: return gpst_task_fail(task, GPST_ERROR_FORMAT, "...", ...)
@@ -167,7 +181,7 @@ GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t by
    Threads      within a callback of this task only
    Blocking     never; no allocation
    Device       none
-   Source       core/pipeline/slot.c          Tests  tests/test_pipeline.c          Since 0.1
+   Source       core/pipeline/task.c          Tests  tests/test_pipeline.c          Since 0.1
 */
 GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const char* format, ...) GPSTI_PRINTF(3, 4);
 
@@ -203,22 +217,21 @@ GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kerne
    Source       core/pipeline/offload.c          Tests  tests/test_pipeline_device.c          Since 0.1
 */
 GPST_API void* gpst_task_native_stream(gpst_task* task);
-/* gpst_task_device_images -- in a DEVICE stage: input and outputs where the device has them
+/* gpst_task_pictures -- in a DEVICE stage: the pictures of a set where the device has them
 
-   Parameters   task      (in)   the callback's
-                input     (out)  may be NULL; all-zero on failure
-                outputs   (out)  n_outputs of them; may be NULL when n_outputs is 0; all-zero on failure
-                n_outputs (in)   at most item->n_outputs
-   Shapes       tight pitch
+   Parameters   task (in)   the callback's
+                set  (in)   one that the stage reads, or has written
+                out  (out)  n pictures; all-zero on failure
+                n    (in)   at most as many as item->sets[set].n
+   Shapes       tight pitch, but for a borrowed frame, whose rows lie as they came
    Returns      GPST_OK | ARGUMENT | STATE (not a DEVICE stage)
-   Ownership    the slot owns the memory
+   Ownership    the item owns the memory
    Threads      within a callback of this task only
    Blocking     never; no allocation
    Device       device memory: not to be touched by the host unless the backend is zero-copy (cpu)
-   Source       core/pipeline/offload.c          Tests  tests/test_pipeline_device.c          Since 0.1
+   Source       core/pipeline/task.c          Tests  tests/test_pipeline_device.c          Since 0.1
 */
-GPST_API gpst_result gpst_task_device_images(gpst_task* task, gpst_image* input, gpst_image* outputs,
-                                             uint32_t n_outputs);
+GPST_API gpst_result gpst_task_pictures(gpst_task* task, uint32_t set, gpst_image* out, uint32_t n);
 
 /* ---- stages ------------------------------------------------------------------ */
 
@@ -226,30 +239,60 @@ typedef enum gpst_stage_kind {
     GPST_STAGE_INVALID = 0,
     GPST_STAGE_READ = 1,   /* built in: the item's whole file into the slot. First stage, or absent */
     GPST_STAGE_HOST = 2,   /* func on a worker */
-    GPST_STAGE_WARP = 3,   /* built in: input -> outputs on the device; upload and download come with it as needed */
-    GPST_STAGE_DEVICE = 4, /* func on a worker puts the user's own device work on the slot's stream. DEVICE and WARP
-                              stages that follow one another share one upload and one download */
-    GPST_STAGE_WRITE = 5   /* built in: what was emitted, into files that are whole or absent. Last stage, or absent */
+    GPST_STAGE_WARP = 3,   /* built in: each picture of a set through a warp, into another set, on the device */
+    GPST_STAGE_DEVICE = 4, /* func on a worker puts the user's own device work on the item's stream */
+    GPST_STAGE_WRITE = 5,  /* built in: what was emitted, into files that are whole or absent. Last stage, or absent */
+    GPST_STAGE_MASK = 6    /* built in: each picture of a set through a mask operation, on the device */
 } gpst_stage_kind;
 
-/* gpst_stage_desc -- one stage; all-zero plus kind (and func or warp) is valid
+/* gpst_stage_desc -- one stage; all-zero plus kind (and func, warp or mask) is valid
 
-   Ownership    copied, the name too; user_data and warp must outlive the pipeline
+   reads and writes are sets as bits, GPST_SET(0) | GPST_SET(3). A set has one stage that writes it, which comes before
+   those that read it and reads none that it writes; set 0 may be the input's own frame. With 0 in both: WARP, MASK and
+   DEVICE read 0 and write 1; a per_picture stage reads 1; any other HOST stage reads all that was written by then, and
+   may write every set that no stage names. Device stages that follow one another are submitted together.
+
+   Ownership    copied, the name too; user_data, warp and mask must outlive the pipeline
    Since        0.1
 */
 typedef struct gpst_stage_desc {
-    const char* name;      /* at most 31 bytes; default by kind: "read", "stage", "kernel", "device", "write"; copied */
+    const char* name;      /* at most 31 bytes; default by kind: "read", "stage", "kernel", "device", "write", "mask" */
     gpst_stage_kind kind;  /* required */
     gpst_stage_func func;  /* required for HOST and DEVICE */
     void* user_data;
+    uint32_t reads, writes; /* WARP: one set each; MASK: likewise, and REFINE may read the guide's, too */
     uint32_t concurrency;  /* HOST: services at once; 0 = any number, 1 = serial */
-    bool ordered;          /* HOST: in input order (then concurrency is 1) */
-    bool per_output;       /* HOST after the outputs exist: once for every output, in parallel */
+    bool ordered;          /* HOST: in input order (then concurrency is 0 or 1) */
+    bool per_picture;      /* HOST: once for every picture of the one set that it reads, in parallel: idle workers help.
+                              The first failure fails the item and begins no more */
     /* Both optional. init on the worker itself, before its first service; term when the pipeline is destroyed. */
     gpst_result (*worker_init)(void* user_data, uint32_t worker_index, void** worker_state);
     void (*worker_term)(void* user_data, uint32_t worker_index, void* worker_state);
     const gpst_warp* warp; /* WARP: required; must outlive the pipeline */
 } gpst_stage_desc;
+
+/* gpst_stage_read, gpst_stage_host, gpst_stage_warp, gpst_stage_mask, gpst_stage_device, gpst_stage_write -- a stage in
+   one line
+
+   Parameters   out            (out)  every other member is 0; not NULL
+                reads, writes  (in)   sets as bits; host: 0 in both as gpst_stage_desc says
+                from, to       (in)   numbers of sets
+                func, user_data, warp, mask  (in)  the members
+   Shapes       none
+   Returns      nothing
+   Ownership    as gpst_stage_desc
+   Threads      any
+   Blocking     never
+   Device       none
+   Source       core/pipeline/desc.c          Tests  tests/test_pipeline_sets.c          Since 0.1
+*/
+GPST_API void gpst_stage_read(gpst_stage_desc* out);
+GPST_API void gpst_stage_host(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
+                              void* user_data);
+GPST_API void gpst_stage_warp(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_warp* warp);
+GPST_API void gpst_stage_device(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
+                                void* user_data);
+GPST_API void gpst_stage_write(gpst_stage_desc* out);
 
 /* ---- the pipeline --------------------------------------------------------------- */
 
@@ -273,6 +316,36 @@ typedef enum gpst_full_policy { /* submit, when every slot is taken */
     GPST_FULL_DROP_OLDEST = 2, /* gives up the oldest item that no stage has started; none such: drops the newest */
     GPST_FULL_LATEST_ONLY = 3  /* gives up every item that no stage has started */
 } gpst_full_policy;
+
+/* Where a result is wanted. */
+typedef enum gpst_place {
+    GPST_AS_IT_IS = 0, /* no copy is made for it: on the host where it is there, else on the device */
+    GPST_ON_HOST = 1,
+    GPST_ON_DEVICE = 2 /* on cpu, or where the item was computed on the CPU: the host's memory */
+} gpst_place;
+
+/* gpst_result_set -- a set that the user is given, and where
+
+   Ownership    plain values
+   Since        0.1
+*/
+typedef struct gpst_result_set {
+    uint32_t set;
+    gpst_place place;
+} gpst_result_set;
+
+/* gpst_result_of -- one entry of desc.results: desc.results[0] = gpst_result_of(3, GPST_ON_HOST)
+
+   Parameters   set, place  (in)  the members
+   Shapes       none
+   Returns      the entry
+   Ownership    none
+   Threads      any
+   Blocking     never
+   Device       none
+   Source       core/pipeline/desc.c          Tests  tests/test_pipeline_sets.c          Since 0.1
+*/
+GPST_API gpst_result_set gpst_result_of(uint32_t set, gpst_place place);
 
 typedef enum gpst_fsync { GPST_FSYNC_DEFAULT = 0 /* FILE */, GPST_FSYNC_FILE = 1, GPST_FSYNC_NONE = 2 } gpst_fsync;
 
@@ -304,7 +377,12 @@ typedef struct gpst_pipeline_desc {
     gpst_settings settings;        /* tuned: where to start, as found by a run before; frozen there until clocks drift.
                                       All-zero = the tuner's. loop: a plain loop found best is run at once */
     gpst_full_policy full_policy;
-    uint32_t n_outputs;            /* without a WARP stage: outputs of an item; 0 = 1. With one: the warp's */
+    /* Sets that the sink or next_result is given, and where; they live until release, every other set until its last
+       reading stage. 0 = the sets that no stage reads, on the host. */
+    gpst_result_set results[GPST_MAX_SETS];
+    uint32_t n_results;
+    /* Pictures of a set at most; 0 = 1, and of a set that WARP or MASK writes as many as it makes. At most 4096 */
+    uint32_t capacity[GPST_MAX_SETS];
     /* Fixed, or 0 = the tuner's; without it the default named. */
     uint32_t n_slots;              /* items in flight; workers + reads in flight + 2, or three batches where that is
                                       more. With a source no more of them than fit in the context's budgets by the
@@ -314,8 +392,8 @@ typedef struct gpst_pipeline_desc {
     uint32_t batch;                /* items in one submission to the device at most: one upload behind the other, one
                                       launch for all (several, where shapes differ), one report. While the device is
                                       busy items wait until a batch is full, but not with preset LATENCY; 1. Only for
-                                      a WARP stage with no DEVICE stage beside it, on a device with memory of its own;
-                                      at most 64, with at most 1024 outputs together */
+                                      a WARP stage of single pictures with no device stage beside it, on a device with
+                                      memory of its own; at most 64, with at most 1024 pictures written together */
     uint64_t max_item_bytes;       /* host memory one item may take; 0 = learn (a slot grows as items need) */
     gpst_fsync fsync;
     uint64_t dirty_bytes;          /* of a file that is written: after so many the disk is set to work, and what came
@@ -336,6 +414,18 @@ typedef struct gpst_path {
     char why_not[256]; /* "name: reason; name: reason" for every faster way not taken; "" = none is faster */
 } gpst_path;
 
+/* gpst_copy_stats -- copies of one set over the link, all for the same stage or result
+
+   Ownership    plain values
+   Since        0.1
+*/
+typedef struct gpst_copy_stats {
+    uint32_t set;
+    bool up;          /* to the device; else to the host */
+    char wanted[32];  /* the stage that wanted it there; "result" */
+    uint64_t count, bytes; /* of pictures */
+} gpst_copy_stats;
+
 /* gpst_stats -- everything a run counted and timed
 
    Ownership    plain values
@@ -349,6 +439,8 @@ typedef struct gpst_stats {
     gpst_stage_stats stages[GPST_MAX_STATS]; /* in flow order; a device group shows as upload, its stages, download */
     gpst_verdict verdict;
     gpst_read_ahead read_ahead; /* of desc.paths */
+    uint32_t n_copies;
+    gpst_copy_stats copies[2 * GPST_MAX_SETS]; /* what bytes_h2d and bytes_d2h are of */
     uint32_t n_paths;
     gpst_path paths[12];
     char settings[256];         /* "mode=engine workers=2 slots=8 reads=4 writes=4 threads_inside=2 order=input
@@ -417,13 +509,14 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline);
 /* gpst_pipeline_submit -- push: hands one input in
 
    Parameters   pipeline   (in)   made without a source
-                input      (in)   path or frame; copied before the call returns
+                input      (in)   with a path where the first stage is READ, a frame where a stage reads set 0 that no
+                                  stage before it writes; copied before the call returns, but for a borrowed frame
                 timeout_ns (in)   how long to wait for a slot under the policy BLOCK; 0 = not at all, GPST_FOREVER
                 index      (out)  the item's; may be NULL
    Shapes       none
    Returns      GPST_OK | GPST_DROPPED (by the policy) | WOULD_BLOCK (timeout 0) | TIMEOUT | CLOSED | ARGUMENT | BUDGET
                 | MEMORY
-   Ownership    none
+   Ownership    of a frame with release, once it returned OK or DROPPED, until release is called
    Threads      any, several at once; from a callback of the same pipeline it never waits
    Blocking     up to timeout_ns, and while the frame is copied
    Device       none
@@ -462,6 +555,21 @@ GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t 
    Source       core/pipeline/push.c          Tests  tests/test_pipeline_push.c          Since 0.1
 */
 GPST_API void gpst_pipeline_release(gpst_pipeline* pipeline, const gpst_item* item);
+
+/* gpst_pipeline_release_after -- gives a result back as soon as a stream gets there, for work of the user's on it
+
+   Parameters   pipeline (in)
+                item     (in)  as for gpst_pipeline_release
+                stream   (in)  of the context's device or wrapped from the host application; not NULL
+   Shapes       none
+   Returns      GPST_OK | ARGUMENT | DEVICE, DEVICE_LOST (then it was given back at once) | FORKED
+   Ownership    the item's pointers may be used by what is on the stream by now, and by nothing else
+   Threads      any
+   Blocking     never, but on cpu, whose streams are always there
+   Device       puts a notice on the stream
+   Source       core/pipeline/push.c          Tests  tests/test_pipeline_sets.c          Since 0.1
+*/
+GPST_API gpst_result gpst_pipeline_release_after(gpst_pipeline* pipeline, const gpst_item* item, gpst_stream* stream);
 
 /* gpst_pipeline_close -- push: nothing more will be submitted
 

@@ -1,8 +1,10 @@
 /* core/pipeline/pipeline_internal.h -- what the files of the engine share: steps, jobs, slots and the pipeline itself.
    They stand in this order, and each calls only those before it:
 
+   plan.c      which sets there are, who writes and reads each, and which copies that takes
    call.c      the user's source, stages and sink called
-   slot.c      memory of one item in flight, and gpst_task_*
+   slot.c      memory of one item in flight and its sets
+   task.c      gpst_task_*: what callbacks may ask of an item
    account.c   what services and items are counted as
    queue.c     the jobs that wait in a step
    offload.c   device work: upload, kernels, download
@@ -13,12 +15,12 @@
    flow.c      what an idle thread does
    push.c      submit, results, close, drain
    report.c    statistics and the verdict
-   desc.c      the desc checked
+   desc.c      the desc checked, and stages in one line
    pipeline.c  makes, runs and unmakes
    context.c   what the pipelines of a context share
 
    All flow state is guarded by the scheduler's lock ("locked" in a comment = with it held). What a job that runs may
-   touch without it is its slot's memory, and of it a job of one output only its own output. */
+   touch without it is its slot's memory, and of it a job of one picture only its own part. */
 #ifndef GPSTI_PIPELINE_INTERNAL_H
 #define GPSTI_PIPELINE_INTERNAL_H
 
@@ -44,15 +46,15 @@ typedef struct gpsti_slot gpsti_slot;
 typedef enum gpsti_step_kind {
     GPSTI_STEP_READ,
     GPSTI_STEP_HOST,    /* one HOST stage */
-    GPSTI_STEP_OFFLOAD, /* WARP and DEVICE stages that follow one another */
+    GPSTI_STEP_OFFLOAD, /* WARP, MASK and DEVICE stages that follow one another */
     GPSTI_STEP_WRITE,
     GPSTI_STEP_FINISH /* files committed, sink told; always the last */
 } gpsti_step_kind;
 
-/* One item, or one output of it, at a step. */
+/* One item, or one part of it, at a step. */
 typedef struct gpsti_job {
     gpsti_slot* slot;
-    uint32_t output;
+    uint32_t part;
     uint32_t step;
     int64_t ready_ns; /* since when it waits in its step */
     struct gpsti_job* next;
@@ -62,8 +64,13 @@ typedef struct gpsti_step {
     gpsti_step_kind kind;
     uint32_t first_stage, n_stages;
     uint32_t first_clock; /* OFFLOAD: upload, then a clock a stage, then download; else the one */
-    bool per_output, ordered;
-    bool no_callbacks;    /* OFFLOAD: nothing of the user's runs in it */
+    uint32_t reads, writes; /* sets, of all its stages; */
+    uint32_t needs;         /* those that none of its stages writes; */
+    uint32_t downloads;     /* OFFLOAD: those of writes that the host wants later */
+    bool per_picture, ordered;
+    bool chained;         /* per_picture: the parts that the step before was split into go on in it */
+    bool one_warp;        /* OFFLOAD: a WARP, and nothing else; */
+    bool in_place;        /* small pictures may be read and written over the link: no other device step has them */
     bool gated;           /* not every job may run at once: jobs come through the queue */
     uint32_t concurrency; /* 0 = any */
     uint32_t running;
@@ -90,13 +97,24 @@ typedef struct gpsti_stage {
     char constants_reason[GPST_REASON_BYTES];
 } gpsti_stage;
 
+/* What is the same for one set of every item. */
+typedef struct gpsti_set_plan {
+    uint32_t capacity;
+    uint32_t last_step; /* that reads it; of a result, FINISH */
+    uint32_t writer;    /* the stage; n_stages: none that is named */
+    bool is_result;
+    gpst_place place;   /* of a result */
+    char wanted_up[32], wanted_down[32]; /* by whom */
+    uint64_t n_up, n_down, up_bytes, down_bytes; /* copies; locked */
+} gpsti_set_plan;
+
 /* ---- slots ------------------------------------------------------------------------ */
 
-/* One file to write for an output. The slot uses it again. */
+/* One file to write. The slot uses it again. */
 typedef struct gpsti_output_file {
     gpsti_write write;
     gpsti_slot* slot;
-    uint32_t output;
+    uint32_t part;
     gpst_buffer room;
     char* path;
     size_t path_capacity;
@@ -104,14 +122,23 @@ typedef struct gpsti_output_file {
     struct gpsti_output_file* next;
 } gpsti_output_file;
 
-typedef struct gpsti_output {
+/* One picture's way through per_picture steps and WRITE, or the whole item's. */
+typedef struct gpsti_part {
     gpsti_job job;
-    gpst_buffer host;
-    gpst_buffer device;
     gpsti_output_file* files; /* list; the first n_files are in use, the next one holds the open room */
     uint32_t n_files;
     uint32_t writes_pending; /* locked */
-} gpsti_output;
+} gpsti_part;
+
+/* One picture set of an item. A set is there on the host, on the device, on both, or not yet. */
+typedef struct gpsti_set {
+    gpst_image* on_host;    /* capacity of them; data NULL where the host has no memory for it */
+    gpst_image* on_device;  /* likewise, where kernels read and write it */
+    gpst_buffer *host, *device; /* their memory, where it is the slot's own */
+    uint32_t n;
+    uint32_t writer; /* the stage that has set pictures of it, + 1 */
+    bool host_valid, device_valid;
+} gpsti_set;
 
 /* A slot's stream on one device, and the events that time its work. Made when first needed. */
 typedef struct gpsti_device_work {
@@ -121,7 +148,7 @@ typedef struct gpsti_device_work {
     gpst_event** events; /* n_events of the pipeline */
     uint64_t number;     /* of the latest group, for the pipeline's timing */
     bool timed;          /* it has its events recorded */
-    gpst_image* sources; /* of a batch: batch_most pictures, and all their outputs */
+    gpst_image* sources; /* of a batch: batch_most pictures, and all that are made of them */
     gpst_image* images;
     uint32_t n_items;  /* in the latest group */
     bool copies;       /* which has an upload and a download, each between two events */
@@ -139,21 +166,28 @@ struct gpsti_slot {
     bool served;          /* an item ended in it */
     bool handed_out;      /* between next_result and release */
     bool samples_cpu;     /* the CPU time of its services is read */
-    bool has_frame;       /* its input is the source's or submit's own picture */
+    bool has_frame;       /* set 0 is the source's or submit's own picture, */
+    bool frame_on_device; /* which came in memory of the device, */
+    bool borrowed;        /* or is the user's memory until release is called */
+    void (*release)(void* user_data);
+    void* release_user_data;
+    gpst_event* ready; /* the borrowed frame is there; NULL = it is */
     bool exclusive;       /* it found too little memory beside others: no other item runs with it */
     gpsti_a32 starved;    /* others have the memory that it needs */
     gpsti_a32 failed;     /* item.result is a failure: for those who are not locked */
-    uint32_t pending;     /* locked: outputs that are not through their steps yet, */
-    uint32_t next_output; /* and the first that no thread has taken */
+    uint32_t pending;     /* locked: parts that are not through their steps yet, */
+    uint32_t n_split;     /* of so many, */
+    uint32_t next_part;   /* and the first that no thread has taken */
     gpsti_job job;
     char numbered[32]; /* "item N" */
     char* text;        /* name and path */
     size_t text_capacity;
     char stage[32];
     char reason[GPST_REASON_BYTES];
-    gpst_buffer file, input;
-    gpst_image* outputs; /* n_outputs; what item.outputs points to */
-    gpsti_output* out;   /* n_outputs */
+    gpst_buffer file;
+    gpsti_set* sets; /* n_sets of the pipeline */
+    gpst_set* views; /* what item.sets points to */
+    gpsti_part* parts; /* n_parts of the pipeline */
     gpst_read read;
     gpsti_a64 host_bytes;                   /* frame memory of this slot, against max_item_bytes; */
     gpsti_a64 charged_bytes;                /* and what was taken for it */
@@ -170,10 +204,9 @@ struct gpsti_slot {
     gpsti_slot* next_in_batch;  /* the next item of its batch; the first item's stream and events are all of theirs */
     gpsti_device_work works[2]; /* the context's device, and what it falls back to */
     gpsti_device_work* work;    /* in use now; in a batch the first item's */
-    gpst_buffer device_input;
     bool in_place; /* its kernel works on host memory: nothing to copy */
-    gpst_image device_source;
-    gpst_image* device_images; /* n_outputs: the outputs where kernels write them */
+    uint32_t uploaded;              /* sets that its latest device work has copied to the device */
+    uint64_t up_bytes, down_bytes;  /* that its latest device work copies, or reads and writes over the link */
     gpst_image counted_source; /* what counted_bytes are of */
     uint64_t counted_bytes;    /* a WARP launch reads and writes */
 
@@ -204,7 +237,11 @@ struct gpst_pipeline {
     gpsti_stage* stages;
     gpsti_step steps[GPST_MAX_STAGES + 1];
     uint32_t n_steps;
-    uint32_t n_outputs, n_events, n_workers;
+    gpsti_set_plan sets[GPST_MAX_SETS];
+    uint32_t n_sets, n_parts;
+    const char* frame_reader; /* the stage that needs the input to have a frame; NULL: none */
+    uint32_t n_written; /* pictures that the device stages of an item write at most */
+    uint32_t n_events, n_workers;
     bool device_on_host;      /* the context's device computes in host memory */
     bool device_reaches_host; /* its kernels read and write page-locked host memory */
     bool device_counts_bytes; /* its launches take the time that their bytes need */
@@ -233,7 +270,8 @@ struct gpst_pipeline {
     /* threads */
     gpsti_a32 executing;  /* threads that run a job of this pipeline, or ask its source; written locked */
     gpsti_a32 n_parked;   /* reads and writes that their own threads have, and who submits */
-    gpsti_a32 n_starving; /* of all those, the ones that wait for memory */
+    gpsti_a32 n_submitting; /* threads that submit to the device what counts as on it already */
+    gpsti_a32 n_starving; /* of those that run or are parked, the ones that wait for memory */
     gpsti_a32 open;       /* workers have begun; until then the caller of run brings items one by one */
     gpsti_cond progress;  /* something ended: waiters look again */
     bool has_progress, listed;
@@ -271,6 +309,21 @@ struct gpst_pipeline {
     gpsti_a64 device_growths; /* allocations of device memory */
 };
 
+/* ---- plan.c -------------------------------------------------------------------------- */
+
+GPSTI_INTERN bool gpsti_stage_is_offload(const gpst_stage_desc* stage);
+/* Fills in the sets that a stage reads and writes where its desc says nothing. earlier, named: the sets that stages
+   before it write, and that any stage names. */
+GPSTI_INTERN void gpsti_stage_resolve_sets(gpst_stage_desc* stage, uint32_t earlier, uint32_t named);
+/* The same for all of n_stages, in order; gives how many sets there are. */
+GPSTI_INTERN uint32_t gpsti_stages_resolve_sets(gpst_stage_desc* stages, const gpst_pipeline_desc* desc);
+/* Capacities, results and who wants what; stages and steps are made, n_sets is known. */
+GPSTI_INTERN void gpsti_plan_capacities(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc);
+GPSTI_INTERN void gpsti_plan_copies(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc);
+/* Pictures that a stage of the device makes of n pictures. */
+GPSTI_INTERN uint32_t gpsti_stage_makes(const gpst_stage_desc* stage, uint32_t n);
+GPSTI_INTERN uint32_t gpsti_set_of(uint32_t sets); /* the lowest one */
+
 /* ---- call.c -------------------------------------------------------------------------- */
 
 /* A thread's note of the callbacks it is inside of, innermost first. */
@@ -284,7 +337,7 @@ GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline);
 GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, uint64_t index, gpst_input* out,
                                            const char** reason);
 /* One service of a HOST or DEVICE stage; the failure's sentence goes to reason (GPST_REASON_BYTES). Not locked. */
-GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t output,
+GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
                                           uint32_t worker_index, char* reason);
 /* Tells the sink, if there is one; *reason likewise. Not locked. */
 GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_slot* slot, const char** reason);
@@ -297,9 +350,26 @@ GPSTI_INTERN void gpsti_slots_destroy(gpst_pipeline* pipeline);
 /* Gives the slot's frame memory back to the pool: the item is over. */
 GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t start_ns);
-/* Fills a slot that was reset from what the source or submit gave; copies strings and frame. */
-GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input);
-GPSTI_INTERN gpst_result gpsti_slot_set_output(gpsti_slot* slot, uint32_t output_index, const gpst_image* shape);
+/* What tells the item from others, even where the source failed: name, path, timestamp, user_data. */
+GPSTI_INTERN gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_input* input);
+/* Fills a slot that was reset from what the source or submit gave; copies strings, and the frame if it is not lent. */
+GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input, const char* function);
+/* Calls the borrowed frame's release, once: nothing reads it any more. Not locked. */
+GPSTI_INTERN void gpsti_slot_release_frame(gpsti_slot* slot);
+/* A shape with tight rows, and its bytes. */
+GPSTI_INTERN gpst_result gpsti_slot_shape(const gpst_image* shape, const char* function, gpst_image* out,
+                                          size_t* bytes);
+/* Makes buffer hold `bytes`; the first keep_bytes survive. is_filled: all of them will be written. BUDGET, MEMORY. */
+GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes,
+                                            bool is_filled);
+GPSTI_INTERN gpst_result gpsti_slot_reserve_text(gpst_pipeline* pipeline, char** text, size_t* capacity, size_t bytes);
+/* Host memory for a picture whose shape is known; tight. */
+GPSTI_INTERN gpst_result gpsti_slot_make_on_host(gpsti_slot* slot, uint32_t set, uint32_t picture);
+/* The set has so many pictures. */
+GPSTI_INTERN void gpsti_slot_set_n(gpsti_slot* slot, uint32_t set, uint32_t n);
+/* None of them is there any more; their memory stays. */
+GPSTI_INTERN void gpsti_slot_forget(gpsti_slot* slot, uint32_t sets);
+GPSTI_INTERN uint64_t gpsti_slot_bytes(const gpsti_slot* slot, uint32_t sets); /* of their pictures */
 /* An item as it was when it came from the source or submit. Nobody else has it. */
 GPSTI_INTERN void gpsti_slot_begin_anew(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_slot_prepare_read(gpsti_slot* slot); /* slot->read, but for done */
@@ -309,7 +379,7 @@ GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot); /* any thread *
 
 /* ---- account.c ------------------------------------------------------------------------ */
 
-/* One run of a step for an item or an output, timed. */
+/* One run of a step for an item or a part, timed. */
 typedef struct gpsti_service {
     const gpsti_step* step;
     int64_t start_ns, end_ns, wait_ns;
@@ -327,6 +397,8 @@ GPSTI_INTERN void gpsti_account_source(gpst_pipeline* pipeline, uint64_t n_items
 /* A read or a write that its own thread did. Locked. */
 GPSTI_INTERN void gpsti_account_read(gpst_pipeline* pipeline, const gpsti_slot* slot);
 GPSTI_INTERN void gpsti_account_write(gpst_pipeline* pipeline, const gpsti_write* write, int64_t ready_ns);
+GPSTI_INTERN void gpsti_account_copy(gpst_pipeline* pipeline, gpsti_set_plan* set, bool up, uint32_t n_pictures,
+                                     uint64_t bytes); /* over the link; locked */
 GPSTI_INTERN void gpsti_account_item(gpsti_slot* slot); /* it has ended: counts, latency, freeze; locked */
 GPSTI_INTERN uint64_t gpsti_account_growths(const gpst_pipeline* pipeline); /* allocations of frame memory so far */
 GPSTI_INTERN int64_t gpsti_account_own_cpu_ns(const gpsti_clock* clock, int64_t own_ns); /* of own_ns, by samples */
@@ -358,8 +430,15 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
 GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot);
 /* Adds the times of the slot's device work, which is done, to the clocks. Locked. */
 GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns);
+/* What the slot's device work has failed to make is not there. Locked, or nobody else has the slot. */
+GPSTI_INTERN void gpsti_offload_undo(gpsti_slot* slot, const gpsti_step* step);
 /* May this failure be made good on the CPU? Then the slot is set for it. Locked. */
 GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason);
+/* Copies sets that only the device has to the host, or the other way, and waits. Not locked. */
+GPSTI_INTERN gpst_result gpsti_offload_fetch(gpsti_slot* slot, uint32_t sets);
+GPSTI_INTERN gpst_result gpsti_offload_bring(gpsti_slot* slot, uint32_t sets);
+/* Memory of the device for a picture whose shape is known. */
+GPSTI_INTERN gpst_result gpsti_offload_make_on_device(gpsti_slot* slot, uint32_t set, uint32_t picture);
 GPSTI_INTERN void gpsti_offload_free(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_offload_constants_load(gpst_pipeline* pipeline, gpsti_stage* stage);
 GPSTI_INTERN void gpsti_offload_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage);
@@ -436,7 +515,6 @@ GPSTI_INTERN void gpsti_flow_file_closed(void* pipeline, int64_t start_ns, int64
 
 /* ---- desc.c ---------------------------------------------------------------------------- */
 
-GPSTI_INTERN bool gpsti_desc_is_offload(const gpst_stage_desc* stage);
 GPSTI_INTERN gpst_result gpsti_desc_check(const gpst_context* context, const gpst_pipeline_desc* desc,
                                           gpst_pipeline** out);
 

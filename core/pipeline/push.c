@@ -62,11 +62,12 @@ GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_in
     if (pipeline->next_index == 0)
         gpsti_core_use_query_under(pipeline->context->system_root, &use);
     gpsti_slot_reset(slot, pipeline->next_index, gpsti_now_ns());
-    const gpst_result result = gpsti_slot_load(slot, input);
+    const gpst_result result = gpsti_slot_load(slot, input, "gpst_pipeline_submit");
     gpsti_mutex_lock(&scheduler->mutex);
     (void)gpsti_a32_add(&pipeline->n_parked, UINT32_MAX);
     pipeline->source_running = false;
     if (GPST_FAILED(result)) {
+        slot->borrowed = false; /* the frame stays the caller's */
         gpsti_flight_release_slot(slot);
         return result;
     }
@@ -91,6 +92,8 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
     if (result == GPST_OK)
         result = gpsti_push_load(pipeline, input, index);
     gpsti_mutex_unlock(&scheduler->mutex);
+    if (result == GPST_DROPPED && input->release)
+        input->release(input->release_user_data);
     return result;
 }
 
@@ -134,22 +137,58 @@ GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t 
     return result;
 }
 
+/* The item is the user's no more; false: it is not, and the log says so. */
+GPSTI_PRIVATE bool gpsti_push_take_back(gpst_pipeline* pipeline, gpsti_slot* slot, const char* function) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_mutex_lock(&scheduler->mutex);
+    const bool handed_out = slot->handed_out;
+    slot->handed_out = false;
+    gpsti_mutex_unlock(&scheduler->mutex);
+    if (!handed_out)
+        GPSTI_LOG(&pipeline->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
+                  "%s: item=%p: not handed out, or released already; ignored", function, (const void*)slot);
+    return handed_out;
+}
+
+/* Its memory is free for the next item. Not locked. */
+GPSTI_PRIVATE void gpsti_push_free(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    gpsti_slot_release_frame(slot);
+    gpsti_mutex_lock(&scheduler->mutex);
+    pipeline->n_handed_out--;
+    gpsti_flight_release_slot(slot);
+    gpsti_mutex_unlock(&scheduler->mutex);
+}
+
 GPST_API void gpst_pipeline_release(gpst_pipeline* pipeline, const gpst_item* item) {
     gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)item;
     if (!pipeline || !item || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_release")))
         return;
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_mutex_lock(&scheduler->mutex);
-    const bool handed_out = slot->handed_out;
-    if (handed_out) {
-        slot->handed_out = false;
-        pipeline->n_handed_out--;
-        gpsti_flight_release_slot(slot);
-    }
-    gpsti_mutex_unlock(&scheduler->mutex);
-    if (!handed_out)
-        GPSTI_LOG(&pipeline->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
-                  "gpst_pipeline_release: item=%p: not handed out, or released already; ignored", (const void*)item);
+    if (gpsti_push_take_back(pipeline, slot, "gpst_pipeline_release"))
+        gpsti_push_free(slot);
+}
+
+/* Called on the device's thread. */
+GPSTI_PRIVATE void gpsti_push_stream_came(void* user_data, gpst_result result) {
+    (void)result; /* whatever became of it, it is over */
+    gpsti_push_free((gpsti_slot*)user_data);
+}
+
+GPST_API gpst_result gpst_pipeline_release_after(gpst_pipeline* pipeline, const gpst_item* item, gpst_stream* stream) {
+    const char* function = "gpst_pipeline_release_after";
+    gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)item;
+    GPSTI_TRY(gpsti_push_check(pipeline, function));
+    GPSTI_FAIL_IF(!item, GPST_ERROR_ARGUMENT, "%s: item=NULL: required", function);
+    GPSTI_TRY(gpsti_stream_check(stream, function));
+    GPSTI_FAIL_IF(!gpsti_push_take_back(pipeline, slot, function), GPST_ERROR_ARGUMENT,
+                  "%s: item=%p: not handed out, or released already", function, (const void*)item);
+    const gpst_result result = stream->device->info.asynchronous
+                                   ? gpsti_stream_notify(stream, gpsti_push_stream_came, slot)
+                                   : gpsti_stream_wait_idle(stream);
+    if (GPST_FAILED(result) || !stream->device->info.asynchronous)
+        gpsti_push_free(slot);
+    return gpsti_device_result(result, function);
 }
 
 GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline) {

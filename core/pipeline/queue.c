@@ -80,9 +80,9 @@ GPSTI_INTERN void gpsti_queues_set_batch(gpst_pipeline* pipeline, uint32_t batch
 
 /* ---- what may run -------------------------------------------------------------------------- */
 
-/* An item that reaches a per-output step is split there, which is no service. */
+/* An item that reaches a per_picture step is split there, which is no service. */
 GPSTI_PRIVATE bool gpsti_queue_is_service(const gpsti_step* step, const gpsti_job* job) {
-    return step->gated && !(step->per_output && job == &job->slot->job) && !job->slot->device_done;
+    return step->gated && !(step->per_picture && job == &job->slot->job) && !job->slot->device_done;
 }
 
 GPSTI_INTERN bool gpsti_queue_has_runnable(const gpsti_step* step) {

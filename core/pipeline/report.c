@@ -43,12 +43,12 @@ GPSTI_PRIVATE void gpsti_report_callback_alone(const gpsti_clock* clock, int64_t
     input->alone_on_ns[GPST_RESOURCE_NONE] += (clock->busy_ns - computed_ns) / (int64_t)clock->count * rounds;
 }
 
-/* Time of an item that meets no other, by resource: the mean service of every step, outputs side by side on the
+/* Time of an item that meets no other, by resource: the mean service of every step, parts side by side on the
    workers. Of an asynchronous device the busy time for each item counts, since its services include waits for other
    items. */
 GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
     const uint32_t n_parallel = gpsti_report_is_serial(pipeline) ? 1 : pipeline->n_workers;
-    const uint32_t rounds = (pipeline->n_outputs + n_parallel - 1) / n_parallel;
+    const uint32_t rounds = (pipeline->n_parts + n_parallel - 1) / n_parallel;
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H && input->n_items > 0; r++)
         input->alone_on_ns[r] = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r) / (int64_t)input->n_items;
     if (input->n_items > 0)
@@ -60,7 +60,7 @@ GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdi
         const uint32_t n_clocks = step->kind == GPSTI_STEP_OFFLOAD ? step->n_stages + 2 : 1;
         for (uint32_t c = step->first_clock; step->kind != GPSTI_STEP_FINISH && c < step->first_clock + n_clocks; c++) {
             const gpsti_clock* const clock = &pipeline->clocks[c];
-            const int64_t n_times = step->per_output ? (int64_t)rounds : 1;
+            const int64_t n_times = step->per_picture ? (int64_t)rounds : 1;
             if (step->kind == GPSTI_STEP_HOST)
                 gpsti_report_callback_alone(clock, n_times, input);
             else if (clock->count > 0)
@@ -370,6 +370,18 @@ GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_sta
              pipeline->desc.fsync == GPST_FSYNC_FILE ? "file" : "none", (unsigned long long)pipeline->desc.dirty_bytes);
 }
 
+GPSTI_PRIVATE void gpsti_report_copy(gpst_stats* out, uint32_t set, const gpsti_set_plan* plan, bool up) {
+    gpst_copy_stats* const copy = &out->copies[out->n_copies];
+    copy->count = up ? plan->n_up : plan->n_down;
+    if (copy->count == 0)
+        return;
+    copy->set = set;
+    copy->up = up;
+    copy->bytes = up ? plan->up_bytes : plan->down_bytes;
+    gpsti_copy_text(copy->wanted, sizeof copy->wanted, up ? plan->wanted_up : plan->wanted_down);
+    out->n_copies++;
+}
+
 /* ---- all of it --------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
@@ -401,6 +413,10 @@ GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
     out->n_stages = pipeline->n_clocks;
     for (uint32_t c = 0; c < pipeline->n_clocks; c++)
         gpsti_clock_report(&pipeline->clocks[c], out->wall_ns, &out->stages[c]);
+    for (uint32_t k = 0; k < pipeline->n_sets; k++) {
+        gpsti_report_copy(out, k, &pipeline->sets[k], true);
+        gpsti_report_copy(out, k, &pipeline->sets[k], false);
+    }
     gpsti_report_verdict(pipeline, out);
     gpsti_report_paths(pipeline, out);
     gpsti_report_settings(pipeline, out);

@@ -1,10 +1,9 @@
-/* core/pipeline/slot.c -- the memory of one item in flight, and what callbacks may ask
-   of it. Owns buffers and strings; knows nothing of the order of work. */
+/* core/pipeline/slot.c -- the memory of one item in flight and of its sets. Owns buffers and strings; knows nothing of
+   the order of work. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,12 +27,15 @@ GPSTI_PRIVATE gpst_result gpsti_slot_check_budget(gpsti_slot* slot, size_t old_b
     return GPST_OK;
 }
 
-/* Submissions whose end the device has not reported yet. Locked. */
-GPSTI_PRIVATE uint32_t gpsti_slot_n_on_device(const gpsti_step* step) {
-    uint32_t n = step->on_device;
-    for (const gpsti_job* job = step->head; job && n > 0; job = job->next)
-        n -= job->slot->device_done ? 1 : 0;
-    return n;
+/* Submissions that the device has, and whose end it has not reported yet. Locked. */
+GPSTI_PRIVATE uint32_t gpsti_slot_n_on_device(const gpst_pipeline* pipeline) {
+    uint32_t n = 0, n_not = gpsti_a32_load(&pipeline->n_submitting);
+    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
+        n += pipeline->steps[s].on_device;
+        for (const gpsti_job* job = pipeline->steps[s].head; job; job = job->next)
+            n_not += job->slot->device_done ? 1 : 0;
+    }
+    return n > n_not ? n - n_not : 0;
 }
 
 /* True while a thread or the device may still end an item and so give memory back. Locked. */
@@ -42,10 +44,9 @@ GPSTI_PRIVATE bool gpsti_slot_may_hope(const gpst_pipeline* pipeline) {
     if (gpsti_a32_load(&pipeline->n_starving) < n_executing + gpsti_a32_load(&pipeline->n_parked))
         return true;
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
-        if (gpsti_slot_n_on_device(&pipeline->steps[s]) > 0 ||
-            (n_executing < pipeline->n_active && gpsti_queue_may_take(pipeline, &pipeline->steps[s])))
+        if (n_executing < pipeline->n_active && gpsti_queue_may_take(pipeline, &pipeline->steps[s]))
             return true;
-    return false;
+    return gpsti_slot_n_on_device(pipeline) > 0;
 }
 
 /* True if every item in progress waits for memory, or the run is cancelled: the caller gives up. */
@@ -104,9 +105,8 @@ GPSTI_PRIVATE void gpsti_slot_give_up(gpsti_slot* slot, gpst_buffer* buffer) {
     gpst_pool_release(slot->pipeline->pool, buffer);
 }
 
-/* Makes buffer hold `bytes`; the first keep_bytes survive. is_filled: all of them will be written. BUDGET, MEMORY. */
-GPSTI_PRIVATE gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes,
-                                             bool is_filled) {
+GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes,
+                                            bool is_filled) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpst_buffer larger = GPST_ZERO;
     if (buffer->data && buffer->bytes >= bytes)
@@ -162,12 +162,12 @@ GPSTI_PRIVATE void gpsti_slot_give_back_one(gpst_pipeline* pipeline, gpst_buffer
    one, still in the cache, and few sets of pictures are ever touched. */
 GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
-    for (uint32_t i = pipeline->n_outputs; i-- > 0;) {
-        for (gpsti_output_file* file = slot->out[i].files; file; file = file->next)
+    for (uint32_t i = pipeline->n_parts; i-- > 0;)
+        for (gpsti_output_file* file = slot->parts[i].files; file; file = file->next)
             gpsti_slot_give_back_one(pipeline, &file->room);
-        gpsti_slot_give_back_one(pipeline, &slot->out[i].host);
-    }
-    gpsti_slot_give_back_one(pipeline, &slot->input);
+    for (uint32_t k = pipeline->n_sets; k-- > 0;)
+        for (uint32_t i = pipeline->sets[k].capacity; i-- > 0;)
+            gpsti_slot_give_back_one(pipeline, &slot->sets[k].host[i]);
     gpsti_slot_give_back_one(pipeline, &slot->file);
     gpsti_a64_store(&slot->host_bytes, 0);
     gpsti_a64_store(&slot->charged_bytes, 0);
@@ -175,8 +175,8 @@ GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot) {
 
 /* ---- strings and pictures ------------------------------------------------------------ */
 
-GPSTI_PRIVATE gpst_result gpsti_slot_reserve_text(gpst_pipeline* pipeline, char** text, size_t* capacity,
-                                                  size_t bytes) {
+GPSTI_INTERN gpst_result gpsti_slot_reserve_text(gpst_pipeline* pipeline, char** text, size_t* capacity,
+                                                 size_t bytes) {
     gpsti_host* const host = &pipeline->context->host;
     const size_t wanted = bytes < 512 ? 512 : bytes * 2;
     if (*capacity >= bytes)
@@ -191,6 +191,38 @@ GPSTI_PRIVATE gpst_result gpsti_slot_reserve_text(gpst_pipeline* pipeline, char*
     return GPST_OK;
 }
 
+GPSTI_INTERN void gpsti_slot_set_n(gpsti_slot* slot, uint32_t set, uint32_t n) {
+    slot->sets[set].n = n;
+    slot->views[set].n = n;
+}
+
+GPSTI_INTERN void gpsti_slot_forget(gpsti_slot* slot, uint32_t sets) {
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++) {
+        gpsti_set* const set = &slot->sets[k];
+        const size_t capacity = slot->pipeline->sets[k].capacity;
+        if (!(sets & GPST_SET(k)))
+            continue;
+        gpsti_slot_set_n(slot, k, 0);
+        set->writer = 0;
+        set->host_valid = set->device_valid = false;
+        memset(set->on_host, 0, capacity * sizeof *set->on_host);
+        memset(set->on_device, 0, capacity * sizeof *set->on_device);
+        slot->views[k].pictures = set->on_host;
+        slot->views[k].on_device = false;
+    }
+}
+
+GPSTI_INTERN uint64_t gpsti_slot_bytes(const gpsti_slot* slot, uint32_t sets) {
+    uint64_t total = 0;
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
+        for (uint32_t i = 0; (sets & GPST_SET(k)) && i < slot->sets[k].n; i++) {
+            size_t bytes = 0;
+            if (slot->sets[k].on_host[i].width > 0 && gpst_image_bytes(&slot->sets[k].on_host[i], &bytes) == GPST_OK)
+                total += bytes;
+        }
+    return total;
+}
+
 /* Forgets all that stages made of the item. */
 GPSTI_PRIVATE void gpsti_slot_clear(gpsti_slot* slot) {
     gpst_item* const item = &slot->item;
@@ -198,17 +230,16 @@ GPSTI_PRIVATE void gpsti_slot_clear(gpsti_slot* slot) {
     item->stage = item->reason = "";
     item->file_data = NULL;
     item->file_bytes = 0;
-    item->outputs = NULL;
     slot->started = slot->single = slot->device_done = false;
     slot->next_in_batch = NULL;
-    slot->pending = slot->next_output = 0;
+    slot->pending = slot->next_part = 0;
     slot->stage[0] = slot->reason[0] = '\0';
     gpsti_a32_store(&slot->failed, 0);
     gpsti_a32_store(&slot->starved, 0);
-    for (uint32_t i = 0; i < slot->pipeline->n_outputs; i++) {
-        memset(&slot->outputs[i], 0, sizeof slot->outputs[i]);
-        slot->out[i].n_files = 0;
-        slot->out[i].writes_pending = 0;
+    gpsti_slot_forget(slot, slot->has_frame ? ~GPST_SET(0) : UINT32_MAX);
+    for (uint32_t i = 0; i < slot->pipeline->n_parts; i++) {
+        slot->parts[i].n_files = 0;
+        slot->parts[i].writes_pending = 0;
     }
 }
 
@@ -217,31 +248,45 @@ GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t sta
     memset(item, 0, sizeof *item);
     item->index = index;
     item->name = "";
-    item->n_outputs = slot->pipeline->n_outputs;
+    item->sets = slot->views;
+    item->n_sets = slot->pipeline->n_sets;
     item->start_ns = start_ns;
-    slot->has_frame = slot->exclusive = false;
+    slot->has_frame = slot->borrowed = slot->exclusive = false;
+    slot->release = NULL;
     gpsti_slot_clear(slot);
+}
+
+/* Set 0 is where the source or submit gave it, and nowhere else. */
+GPSTI_PRIVATE void gpsti_slot_frame_is_valid(gpsti_slot* slot) {
+    gpsti_set* const set = &slot->sets[0];
+    set->device_valid = slot->frame_on_device;
+    set->host_valid = !slot->frame_on_device || slot->pipeline->device_on_host;
+    if (!set->host_valid)
+        set->on_host[0].data = NULL;
 }
 
 GPSTI_INTERN void gpsti_slot_begin_anew(gpsti_slot* slot) {
-    const gpst_buffer frame = slot->input;
-    if (slot->has_frame)
-        memset(&slot->input, 0, sizeof slot->input);
-    else
-        memset(&slot->item.input, 0, sizeof slot->item.input);
+    gpst_buffer* const own = &slot->sets[0].host[0];
+    const gpst_buffer frame = *own;
     gpsti_slot_clear(slot);
+    if (slot->has_frame)
+        memset(own, 0, sizeof *own);
     gpsti_slot_give_back(slot);
     if (!slot->has_frame)
         return;
-    slot->input = frame;
-    gpsti_slot_count_taken(slot, &slot->input);
+    gpsti_slot_frame_is_valid(slot);
+    *own = frame;
+    if (own->data)
+        gpsti_slot_count_taken(slot, own);
 }
 
-GPSTI_PRIVATE gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_input* input) {
+GPSTI_INTERN gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_input* input) {
     const char* const path = input->path ? input->path : "";
     const char* const name = input->name && input->name[0] ? input->name : path;
     const size_t path_bytes = strlen(path) + 1, name_bytes = strlen(name) + 1;
     gpst_result result = GPST_OK;
+    slot->item.timestamp_ns = input->timestamp_ns;
+    slot->item.user_data = input->user_data;
     if (name[0])
         result = gpsti_slot_reserve_text(slot->pipeline, &slot->text, &slot->text_capacity, path_bytes + name_bytes);
     if (!name[0] || GPST_FAILED(result)) {
@@ -256,58 +301,90 @@ GPSTI_PRIVATE gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_inp
     return GPST_OK;
 }
 
-/* Checks a shape and gives it tight rows. */
-GPSTI_PRIVATE gpst_result gpsti_slot_shape(const gpst_image* shape, const char* function, gpst_image* out,
-                                           size_t* bytes) {
+GPSTI_INTERN gpst_result gpsti_slot_shape(const gpst_image* shape, const char* function, gpst_image* out,
+                                          size_t* bytes) {
     GPSTI_FAIL_IF(!shape || shape->width == 0 || shape->height == 0, GPST_ERROR_ARGUMENT,
                   "%s: shape=%u x %u: width and height must be at least 1", function, shape ? shape->width : 0,
                   shape ? shape->height : 0);
     *out = *shape;
+    out->data = NULL;
     out->pitch_bytes = 0;
+    GPSTI_TRY(gpsti_image_extent(out, function, "shape", bytes));
     out->pitch_bytes = (int64_t)gpst_image_row_bytes(out);
-    return gpst_image_bytes(out, bytes);
-}
-
-GPSTI_PRIVATE gpst_result gpsti_slot_set_input(gpsti_slot* slot, const gpst_image* shape, const char* function) {
-    gpst_image image;
-    size_t bytes = 0;
-    GPSTI_TRY(gpsti_slot_shape(shape, function, &image, &bytes));
-    slot->item.input.data = NULL; /* whatever comes of growing */
-    GPSTI_TRY(gpsti_slot_reserve(slot, &slot->input, bytes, 0, true));
-    image.data = slot->input.data;
-    slot->item.input = image;
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_slot_set_output(gpsti_slot* slot, uint32_t output_index, const gpst_image* shape) {
-    gpst_image image;
+GPSTI_INTERN gpst_result gpsti_slot_make_on_host(gpsti_slot* slot, uint32_t set, uint32_t picture) {
+    gpst_image* const image = &slot->sets[set].on_host[picture];
+    gpst_buffer* const buffer = &slot->sets[set].host[picture];
     size_t bytes = 0;
-    GPSTI_TRY(gpsti_slot_shape(shape, "gpst_task_set_output", &image, &bytes));
-    slot->outputs[output_index].data = NULL; /* whatever comes of growing */
-    GPSTI_TRY(gpsti_slot_reserve(slot, &slot->out[output_index].host, bytes, 0, true));
-    image.data = slot->out[output_index].host.data;
-    slot->outputs[output_index] = image;
-    if (!slot->item.outputs) /* set by then in per-output stages, which run side by side */
-        slot->item.outputs = slot->outputs;
+    image->data = NULL; /* whatever comes of growing */
+    GPSTI_TRY(gpst_image_bytes(image, &bytes));
+    GPSTI_TRY(gpsti_slot_reserve(slot, buffer, bytes, 0, true));
+    image->data = buffer->data;
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_slot_copy_frame(gpsti_slot* slot, const gpst_image* frame) {
+GPSTI_PRIVATE gpst_result gpsti_slot_copy_frame(gpsti_slot* slot, const gpst_image* frame, const char* function) {
     size_t ignored = 0;
-    GPSTI_TRY(gpst_image_bytes(frame, &ignored));
-    GPSTI_TRY(gpsti_slot_set_input(slot, frame, "gpst_input.frame"));
-    gpsti_image_copy(frame, &slot->item.input);
-    slot->has_frame = true;
+    GPSTI_TRY(gpsti_slot_shape(frame, function, &slot->sets[0].on_host[0], &ignored));
+    GPSTI_TRY(gpsti_slot_make_on_host(slot, 0, 0));
+    gpsti_image_copy(frame, &slot->sets[0].on_host[0]);
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input) {
-    slot->item.timestamp_ns = input->timestamp_ns;
-    slot->item.user_data = input->user_data;
+GPSTI_PRIVATE void gpsti_slot_borrow_frame(gpsti_slot* slot, const gpst_input* input) {
+    slot->release = input->release;
+    slot->release_user_data = input->release_user_data;
+    slot->ready = input->frame_on_device ? input->ready : NULL;
+    slot->borrowed = true;
+    slot->sets[0].on_device[0] = slot->sets[0].on_host[0] = gpsti_image_resolved(&input->frame);
+}
+
+GPSTI_INTERN void gpsti_slot_release_frame(gpsti_slot* slot) {
+    if (!slot->borrowed)
+        return;
+    slot->borrowed = false;
+    slot->release(slot->release_user_data);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_input_check(const gpsti_slot* slot, const gpst_input* input, const char* function) {
+    const bool reads = slot->pipeline->steps[0].kind == GPSTI_STEP_READ;
+    size_t ignored = 0;
+    GPSTI_FAIL_IF(!input->path && reads, GPST_ERROR_ARGUMENT,
+                  "%s: input.path=NULL: required when the first stage is READ", function);
+    GPSTI_FAIL_IF(!input->frame.data && slot->pipeline->frame_reader, GPST_ERROR_ARGUMENT,
+                  "%s: input.frame.data=NULL: required: stage \"%s\" reads set 0, which no stage before it writes",
+                  function, slot->pipeline->frame_reader);
+    GPSTI_FAIL_IF(input->frame_on_device && (!input->frame.data || !input->release), GPST_ERROR_ARGUMENT,
+                  "%s: input.frame_on_device: frame and release are required", function);
+    GPSTI_FAIL_IF(input->frame_on_device && input->frame.pitch_bytes < 0, GPST_ERROR_ARGUMENT,
+                  "%s: input.frame.pitch_bytes=%lld: must not be negative with frame_on_device", function,
+                  (long long)input->frame.pitch_bytes);
+    GPSTI_FAIL_IF(input->release && !input->frame.data, GPST_ERROR_ARGUMENT,
+                  "%s: input.frame.data=NULL: required with release", function);
+    if (input->frame.data)
+        GPSTI_TRY(gpsti_image_extent(&input->frame, function, "input.frame", &ignored));
+    GPSTI_FAIL_IF(input->frame.data && slot->pipeline->sets[0].writer < slot->pipeline->desc.n_stages,
+                  GPST_ERROR_ARGUMENT, "%s: input.frame: set 0 is written by stage \"%s\"", function,
+                  slot->pipeline->stages[slot->pipeline->sets[0].writer].name);
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input, const char* function) {
     GPSTI_TRY(gpsti_slot_load_names(slot, input));
-    GPSTI_FAIL_IF(!input->path && slot->pipeline->steps[0].kind == GPSTI_STEP_READ, GPST_ERROR_ARGUMENT,
-                  "gpst_input: path=NULL: required when the first stage is READ");
-    return input->frame.data ? gpsti_slot_copy_frame(slot, &input->frame) : GPST_OK;
+    GPSTI_TRY(gpsti_input_check(slot, input, function));
+    if (!input->frame.data)
+        return GPST_OK;
+    if (input->release)
+        gpsti_slot_borrow_frame(slot, input);
+    else
+        GPSTI_TRY(gpsti_slot_copy_frame(slot, &input->frame, function));
+    slot->has_frame = true;
+    slot->frame_on_device = input->frame_on_device;
+    gpsti_slot_frame_is_valid(slot);
+    gpsti_slot_set_n(slot, 0, 1);
+    return GPST_OK;
 }
 
 GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason) {
@@ -323,125 +400,30 @@ GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const ch
 
 GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot) { return gpsti_a32_load(&slot->failed) != 0; }
 
-/* ---- gpst_task_* ---------------------------------------------------------------------- */
-
-GPSTI_PRIVATE gpsti_slot* gpsti_task_slot(const gpst_task* task) { return (gpsti_slot*)(uintptr_t)task->item; }
-
-/* out may be the shape itself: it is cleared only after the shape was read. */
-GPSTI_PRIVATE gpst_result gpsti_task_give(gpst_result result, const gpst_image* image, gpst_image* out) {
-    if (GPST_FAILED(result))
-        memset(out, 0, sizeof *out);
-    else
-        *out = *image;
-    return result;
-}
-
-GPST_API gpst_result gpst_task_set_input(gpst_task* task, const gpst_image* shape, gpst_image* out) {
-    gpsti_slot* const slot = gpsti_task_slot(task);
-    return gpsti_task_give(gpsti_slot_set_input(slot, shape, "gpst_task_set_input"), &slot->item.input, out);
-}
-
-GPSTI_PRIVATE gpst_result gpsti_slot_map_input(gpsti_slot* slot, const gpst_image* shape, size_t offset_bytes) {
-    gpst_image image;
-    size_t bytes = 0;
-    GPSTI_TRY(gpsti_slot_shape(shape, "gpst_task_map_input", &image, &bytes));
-    GPSTI_FAIL_IF(!slot->item.file_data, GPST_ERROR_STATE, "gpst_task_map_input: no file was read");
-    GPSTI_FAIL_IF(offset_bytes > slot->item.file_bytes || bytes > slot->item.file_bytes - offset_bytes,
-                  GPST_ERROR_TRUNCATED, "gpst_task_map_input: offset_bytes=%llu: %llu bytes do not fit into %llu",
-                  (unsigned long long)offset_bytes, (unsigned long long)bytes,
-                  (unsigned long long)slot->item.file_bytes);
-    image.data = (uint8_t*)slot->file.data + offset_bytes;
-    GPSTI_TRY(gpsti_image_check(&image, "gpst_task_map_input", "shape"));
-    slot->item.input = image;
-    return GPST_OK;
-}
-
-GPST_API gpst_result gpst_task_map_input(gpst_task* task, const gpst_image* shape, size_t offset_bytes,
-                                         gpst_image* out) {
-    gpsti_slot* const slot = gpsti_task_slot(task);
-    return gpsti_task_give(gpsti_slot_map_input(slot, shape, offset_bytes), &slot->item.input, out);
-}
-
-GPSTI_PRIVATE gpst_result gpsti_task_set_output(gpsti_slot* slot, uint32_t output_index, const gpst_image* shape) {
-    GPSTI_FAIL_IF(output_index >= slot->item.n_outputs, GPST_ERROR_ARGUMENT,
-                  "gpst_task_set_output: output_index=%u: the item has %u outputs", output_index, slot->item.n_outputs);
-    return gpsti_slot_set_output(slot, output_index, shape);
-}
-
-GPST_API gpst_result gpst_task_set_output(gpst_task* task, uint32_t output_index, const gpst_image* shape,
-                                          gpst_image* out) {
-    gpsti_slot* const slot = gpsti_task_slot(task);
-    const gpst_result result = gpsti_task_set_output(slot, output_index, shape);
-    return gpsti_task_give(result, GPST_FAILED(result) ? NULL : &slot->outputs[output_index], out);
-}
-
-/* The entry after the last emitted file: it holds the room for the next one. */
-GPSTI_PRIVATE gpsti_output_file* gpsti_task_open_file(const gpst_task* task) {
-    gpsti_slot* const slot = gpsti_task_slot(task);
-    gpsti_output* const output = &slot->out[task->output_index];
-    gpsti_output_file** link = &output->files;
-    for (uint32_t i = 0; i < output->n_files; i++)
-        link = &(*link)->next;
-    if (!*link) {
-        *link = (gpsti_output_file*)gpsti_alloc(&slot->pipeline->context->host, sizeof **link);
-        if (*link) {
-            (*link)->slot = slot;
-            (*link)->output = task->output_index;
-        }
-    }
-    return *link;
-}
-
-GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out) {
-    *out = NULL;
-    gpsti_output_file* const file = gpsti_task_open_file(task);
-    if (!file)
-        return GPST_ERROR_MEMORY;
-    GPSTI_TRY(gpsti_slot_reserve(gpsti_task_slot(task), &file->room, bytes, 0, false));
-    *out = file->room.data;
-    return GPST_OK;
-}
-
-GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes) {
-    gpsti_slot* const slot = gpsti_task_slot(task);
-    gpsti_output_file* const file = gpsti_task_open_file(task);
-    if (!file)
-        return GPST_ERROR_MEMORY;
-    GPSTI_FAIL_IF(slot->pipeline->steps[slot->pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE, GPST_ERROR_STATE,
-                  "gpst_task_emit: the pipeline has no WRITE stage");
-    GPSTI_FAIL_IF(!path || !path[0], GPST_ERROR_ARGUMENT, "gpst_task_emit: path=%s: required", path ? "\"\"" : "NULL");
-    GPSTI_FAIL_IF(bytes > file->room.bytes, GPST_ERROR_ARGUMENT,
-                  "gpst_task_emit: bytes=%llu: more than the %llu that gpst_task_encoded gave",
-                  (unsigned long long)bytes, (unsigned long long)file->room.bytes);
-    const size_t path_bytes = strlen(path) + 1;
-    GPSTI_TRY(gpsti_slot_reserve_text(slot->pipeline, &file->path, &file->path_capacity, path_bytes));
-    memcpy(file->path, path, path_bytes);
-    memset(&file->write, 0, sizeof file->write);
-    file->write.path = file->path;
-    file->write.data = file->room.data;
-    file->write.bytes = bytes;
-    file->write.sync = slot->pipeline->desc.fsync == GPST_FSYNC_FILE;
-    file->write.dirty_bytes = slot->pipeline->desc.dirty_bytes;
-    file->committed = false;
-    slot->out[task->output_index].n_files++;
-    return GPST_OK;
-}
-
-GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const char* format, ...) {
-    char text[GPST_REASON_BYTES];
-    va_list arguments;
-    (void)task;
-    va_start(arguments, format);
-    gpsti_format_list(text, sizeof text, format, arguments);
-    va_end(arguments);
-    return gpsti_fail(GPST_FAILED(result) ? result : GPST_ERROR_CALLBACK, "%s", text);
-}
-
 /* ---- create / destroy ------------------------------------------------------------------ */
+
+GPSTI_PRIVATE gpst_result gpsti_set_create(gpsti_host* host, gpsti_set* set, gpst_set* view, size_t n) {
+    set->on_host = (gpst_image*)gpsti_alloc(host, n * sizeof *set->on_host);
+    set->on_device = (gpst_image*)gpsti_alloc(host, n * sizeof *set->on_device);
+    set->host = (gpst_buffer*)gpsti_alloc(host, n * sizeof *set->host);
+    set->device = (gpst_buffer*)gpsti_alloc(host, n * sizeof *set->device);
+    view->pictures = set->on_host;
+    return set->on_host && set->on_device && set->host && set->device ? GPST_OK : GPST_ERROR_MEMORY;
+}
+
+GPSTI_PRIVATE void gpsti_set_destroy(gpsti_host* host, gpsti_set* set, size_t n) {
+    if (set->on_host)
+        gpsti_free(host, set->on_host, n * sizeof *set->on_host);
+    if (set->on_device)
+        gpsti_free(host, set->on_device, n * sizeof *set->on_device);
+    if (set->host)
+        gpsti_free(host, set->host, n * sizeof *set->host);
+    if (set->device)
+        gpsti_free(host, set->device, n * sizeof *set->device);
+}
 
 GPSTI_PRIVATE gpst_result gpsti_slot_create(gpst_pipeline* pipeline, gpsti_slot* slot) {
     gpsti_host* const host = &pipeline->context->host;
-    const uint32_t n = pipeline->n_outputs;
     slot->pipeline = pipeline;
     slot->works[0].device = &pipeline->context->public_device;
     slot->works[0].on_host = pipeline->device_on_host;
@@ -449,15 +431,17 @@ GPSTI_PRIVATE gpst_result gpsti_slot_create(gpst_pipeline* pipeline, gpsti_slot*
         pipeline->context->device == pipeline->context->cpu ? slot->works[0].device : &pipeline->context->cpu_device;
     slot->works[1].on_host = true;
     slot->job.slot = slot;
-    slot->outputs = (gpst_image*)gpsti_alloc(host, n * sizeof *slot->outputs);
-    slot->device_images = (gpst_image*)gpsti_alloc(host, n * sizeof *slot->device_images);
-    slot->out = (gpsti_output*)gpsti_alloc(host, n * sizeof *slot->out);
-    if (!slot->outputs || !slot->device_images || !slot->out)
+    slot->sets = (gpsti_set*)gpsti_alloc(host, pipeline->n_sets * sizeof *slot->sets);
+    slot->views = (gpst_set*)gpsti_alloc(host, pipeline->n_sets * sizeof *slot->views);
+    slot->parts = (gpsti_part*)gpsti_alloc(host, pipeline->n_parts * sizeof *slot->parts);
+    if (!slot->sets || !slot->views || !slot->parts)
         return GPST_ERROR_MEMORY;
-    for (uint32_t i = 0; i < n; i++) {
-        slot->out[i].job.slot = slot;
-        slot->out[i].job.output = i;
+    for (uint32_t i = 0; i < pipeline->n_parts; i++) {
+        slot->parts[i].job.slot = slot;
+        slot->parts[i].job.part = i;
     }
+    for (uint32_t k = 0; k < pipeline->n_sets; k++)
+        GPSTI_TRY(gpsti_set_create(host, &slot->sets[k], &slot->views[k], pipeline->sets[k].capacity));
     return GPST_OK;
 }
 
@@ -474,21 +458,25 @@ GPSTI_PRIVATE void gpsti_slot_free_files(gpst_pipeline* pipeline, gpsti_output_f
 
 GPSTI_PRIVATE void gpsti_slot_destroy(gpst_pipeline* pipeline, gpsti_slot* slot) {
     gpsti_host* const host = &pipeline->context->host;
-    const uint32_t n = pipeline->n_outputs;
-    if (slot->pipeline)
+    bool whole = slot->sets && slot->parts;
+    for (uint32_t k = 0; whole && k < pipeline->n_sets; k++)
+        whole = slot->sets[k].host && slot->sets[k].device;
+    if (whole) {
         gpsti_offload_free(slot);
-    if (slot->out)
         gpsti_slot_give_back(slot);
-    for (uint32_t i = 0; slot->out && i < n; i++)
-        gpsti_slot_free_files(pipeline, slot->out[i].files);
+    }
+    for (uint32_t i = 0; slot->parts && i < pipeline->n_parts; i++)
+        gpsti_slot_free_files(pipeline, slot->parts[i].files);
+    for (uint32_t k = 0; slot->sets && k < pipeline->n_sets; k++)
+        gpsti_set_destroy(host, &slot->sets[k], pipeline->sets[k].capacity);
     if (slot->text)
         gpsti_free(host, slot->text, slot->text_capacity);
-    if (slot->outputs)
-        gpsti_free(host, slot->outputs, n * sizeof *slot->outputs);
-    if (slot->device_images)
-        gpsti_free(host, slot->device_images, n * sizeof *slot->device_images);
-    if (slot->out)
-        gpsti_free(host, slot->out, n * sizeof *slot->out);
+    if (slot->sets)
+        gpsti_free(host, slot->sets, pipeline->n_sets * sizeof *slot->sets);
+    if (slot->views)
+        gpsti_free(host, slot->views, pipeline->n_sets * sizeof *slot->views);
+    if (slot->parts)
+        gpsti_free(host, slot->parts, pipeline->n_parts * sizeof *slot->parts);
     memset(slot, 0, sizeof *slot);
 }
 
@@ -515,11 +503,13 @@ GPSTI_PRIVATE gpst_result gpsti_slot_make(gpst_pipeline* pipeline, gpsti_slot** 
     return GPST_OK;
 }
 
-/* Buffers that a slot may have: file, picture, and for each output its picture and encoded data; on a device with
-   memory of its own also the pictures there. */
+/* Buffers that a slot may have: file, pictures, for each part its encoded data; on a device with memory of its own also
+   the pictures there. */
 GPSTI_PRIVATE uint32_t gpsti_slot_n_pieces(const gpst_pipeline* pipeline) {
-    const uint32_t on_device = pipeline->device_on_host ? 0 : 1 + pipeline->n_outputs;
-    return 2 + 2 * pipeline->n_outputs + on_device;
+    uint32_t n_pictures = 0;
+    for (uint32_t k = 0; k < pipeline->n_sets; k++)
+        n_pictures += pipeline->sets[k].capacity;
+    return 1 + n_pictures * (pipeline->device_on_host ? 1 : 2) + pipeline->n_parts;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_slots_add(gpst_pipeline* pipeline) {

@@ -20,7 +20,7 @@ GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_p
     memset(out, 0, sizeof *out);
     out->cores = pipeline->context->info.cores_allowed;
     out->workers = pipeline->n_workers;
-    out->outputs = pipeline->n_outputs;
+    out->outputs = pipeline->n_parts;
     out->reads = gpsti_tune_has(pipeline, GPSTI_STEP_READ);
     out->writes = gpsti_tune_has(pipeline, GPSTI_STEP_WRITE);
     out->syncs = out->writes && desc->fsync != GPST_FSYNC_NONE;
@@ -133,9 +133,10 @@ GPSTI_INTERN uint32_t gpsti_tune_n_fit(const gpst_pipeline* pipeline) {
 
 GPSTI_PRIVATE void gpsti_tune_count_device_bytes(const gpsti_slot* slot) {
     gpsti_a64* const most = &slot->pipeline->item_device_bytes;
-    uint64_t bytes = slot->device_input.charged_bytes;
-    for (uint32_t o = 0; o < slot->pipeline->n_outputs; o++)
-        bytes += slot->out[o].device.charged_bytes;
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
+        for (uint32_t i = 0; i < slot->pipeline->sets[k].capacity; i++)
+            bytes += slot->sets[k].device[i].charged_bytes;
     if (bytes > gpsti_a64_load(most))
         gpsti_a64_store(most, bytes);
 }

@@ -42,13 +42,17 @@ GPSTI_INTERN bool gpsti_image_is_yuv(gpst_format format) {
     return format == GPST_FORMAT_NV12 || format == GPST_FORMAT_I420;
 }
 
+GPSTI_INTERN uint32_t gpsti_image_channels(const gpst_image* image) {
+    return image->format == GPST_FORMAT_TENSOR ? image->n_channels : gpst_format_channels(image->format);
+}
+
 GPST_API size_t gpst_image_row_bytes(const gpst_image* image) {
     if (!image)
         return 0;
     const bool planar = image->layout == GPST_LAYOUT_CHW || gpsti_image_is_yuv(image->format);
-    const uint32_t channels = planar ? 1 : gpst_format_channels(image->format);
+    const uint32_t channels = planar ? 1 : gpsti_image_channels(image);
     size_t bytes = 0;
-    if (gpst_format_channels(image->format) == 0 || !gpsti_size_mul(image->width, channels, &bytes) ||
+    if (gpsti_image_channels(image) == 0 || !gpsti_size_mul(image->width, channels, &bytes) ||
         !gpsti_size_mul(bytes, gpst_dtype_bytes(image->dtype), &bytes))
         return 0;
     return bytes;
@@ -57,7 +61,7 @@ GPST_API size_t gpst_image_row_bytes(const gpst_image* image) {
 /* Rows one pitch apart: planes follow each other without a seam. */
 GPSTI_PRIVATE uint64_t gpsti_image_rows(const gpst_image* image) {
     return (uint64_t)image->height *
-           (image->layout == GPST_LAYOUT_CHW ? gpst_format_channels(image->format) : 1);
+           (image->layout == GPST_LAYOUT_CHW ? gpsti_image_channels(image) : 1);
 }
 
 GPSTI_PRIVATE uint64_t gpsti_image_stride(const gpst_image* image) {
@@ -78,8 +82,14 @@ GPSTI_INTERN gpst_image gpsti_image_resolved(const gpst_image* image) {
 /* Everything but data. */
 GPSTI_PRIVATE gpst_result gpsti_image_check_shape(const gpst_image* image, const char* function,
                                                   const char* member) {
-    GPSTI_FAIL_IF(gpst_format_channels(image->format) == 0, GPST_ERROR_ARGUMENT,
+    const bool is_tensor = image->format == GPST_FORMAT_TENSOR;
+    GPSTI_FAIL_IF(!is_tensor && gpst_format_channels(image->format) == 0, GPST_ERROR_ARGUMENT,
                   "%s: %s.format=%d: must be one of gpst_format", function, member, (int)image->format);
+    GPSTI_FAIL_IF(is_tensor && image->n_channels == 0, GPST_ERROR_ARGUMENT,
+                  "%s: %s.n_channels=0: required with TENSOR", function, member);
+    GPSTI_FAIL_IF(!is_tensor && image->n_channels != 0 && image->n_channels != gpst_format_channels(image->format),
+                  GPST_ERROR_ARGUMENT, "%s: %s.n_channels=%u: the format has %u", function, member,
+                  (unsigned)image->n_channels, (unsigned)gpst_format_channels(image->format));
     GPSTI_FAIL_IF(gpst_dtype_bytes(image->dtype) == 0, GPST_ERROR_ARGUMENT,
                   "%s: %s.dtype=%d: must be one of gpst_dtype", function, member, (int)image->dtype);
     GPSTI_FAIL_IF((int)image->layout < 0 || (int)image->layout > (int)GPST_LAYOUT_CHW, GPST_ERROR_ARGUMENT,
@@ -139,7 +149,7 @@ GPSTI_PRIVATE gpst_result gpsti_image_yuv_extent(const gpst_image* image, const 
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_image_extent(const gpst_image* image, const char* function,
+GPSTI_INTERN gpst_result gpsti_image_extent(const gpst_image* image, const char* function,
                                              const char* member, size_t* out) {
     GPSTI_TRY(gpsti_image_check_shape(image, function, member));
     const gpst_image resolved = gpsti_image_resolved(image);

@@ -17,7 +17,8 @@ typedef enum gpst_format { /* channels and their order */
                            GPST_FORMAT_RGBA = 4,
                            GPST_FORMAT_BGRA = 5,
                            GPST_FORMAT_NV12 = 6, /* Y, then CbCr interleaved at half size; see gpst_image */
-                           GPST_FORMAT_I420 = 7  /* Y, then Cb, then Cr at half size */
+                           GPST_FORMAT_I420 = 7, /* Y, then Cb, then Cr at half size */
+                           GPST_FORMAT_TENSOR = 8 /* n_channels of any meaning: scores of classes, lists */
 } gpst_format;
 
 typedef enum gpst_dtype {
@@ -56,14 +57,15 @@ typedef struct gpst_image {
     gpst_format format;
     gpst_dtype dtype;
     gpst_layout layout;
+    uint32_t n_channels; /* TENSOR: required, at least 1; else 0, or as many as the format has */
 } gpst_image;
 
 /* gpst_format_channels, gpst_dtype_bytes -- how many channels a format has, how many bytes a value of a dtype
 
    Parameters   format, dtype  (in)  any value
    Shapes       none
-   Returns      the number, 3 for NV12 and I420; 0 when the value is none of the enum's (or
-                GPST_FORMAT_INVALID)
+   Returns      the number, 3 for NV12 and I420; 0 for TENSOR, whose images say it, and when the value is none of the
+                enum's (or GPST_FORMAT_INVALID)
    Ownership    none
    Threads      any
    Blocking     never
@@ -75,7 +77,7 @@ GPST_API uint32_t gpst_dtype_bytes(gpst_dtype dtype);
 
 /* gpst_image_row_bytes -- bytes of one row (of one plane, with CHW; of Y, with NV12 and I420) without its gap
 
-   Parameters   image  (in)  width, format, dtype and layout are read; NULL is allowed
+   Parameters   image  (in)  width, format, n_channels, dtype and layout are read; NULL is allowed
    Shapes       none
    Returns      the bytes; 0 when width, format or dtype is out of range, or a row does not fit in memory
    Ownership    none

@@ -28,6 +28,10 @@ GPSTI_INTERN gpst_result gpsti_warp_check(const gpst_warp* warp, const gpst_imag
 /* An image by itself: data, sizes, format, dtype, layout, pitch, alignment. The reason begins "function:
    member." */
 GPSTI_INTERN gpst_result gpsti_image_check(const gpst_image* image, const char* function, const char* member);
+GPSTI_INTERN uint32_t gpsti_image_channels(const gpst_image* image); /* 0: the format is none */
+/* gpst_image_bytes, with the names of the function and the parameter in the reason. */
+GPSTI_INTERN gpst_result gpsti_image_extent(const gpst_image* image, const char* function, const char* member,
+                                            size_t* out);
 GPSTI_INTERN gpst_image gpsti_image_resolved(const gpst_image* image); /* the defaults written out */
 GPSTI_INTERN bool gpsti_image_is_yuv(gpst_format format);
 /* The chroma of an NV12 or I420 image whose pitch is resolved; height * pitch_bytes behind its data. */

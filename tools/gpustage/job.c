@@ -131,7 +131,7 @@ static uint32_t job_make_stages(job* self, gpst_stage_desc stages[5]) {
     stages[n++].warp = self->desc.warp;
     stages[n].name = self->desc.stacked ? "write" : "encode";
     stages[n].kind = GPST_STAGE_HOST;
-    stages[n].per_output = !self->desc.stacked;
+    stages[n].per_picture = !self->desc.stacked;
     stages[n++].func = self->desc.stacked ? job_write_row : job_encode;
     if (!self->desc.stacked)
         stages[n++].kind = GPST_STAGE_WRITE;

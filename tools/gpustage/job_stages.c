@@ -49,8 +49,8 @@ gpst_result job_decode(void* user_data, gpst_task* task) {
                               "the picture is %ux%u, the mask %ux%u: they must be of one size", shape.width,
                               shape.height, mask_image->width, mask_image->height);
     if (kind == CODEC_RAW) /* the file is the picture */
-        return gpst_task_map_input(task, &shape, 0, &picture);
-    result = gpst_task_set_input(task, &shape, &picture);
+        return gpst_task_map_picture(task, 0, 0, &shape, 0, &picture);
+    result = gpst_task_set_picture(task, 0, 0, &shape, &picture);
     if (GPST_FAILED(result))
         return result;
     result = codec_decode(worker->codec, item->file_data, item->file_bytes, kind, &picture, reason);
@@ -100,13 +100,13 @@ static gpst_result job_encode_picture(const job* self, gpst_task* task, const gp
 static gpst_result job_emit(const job* self, gpst_task* task, bool of_mask, size_t bytes) {
     char path[OUTPUTS_PATH_BYTES];
     const input* const in = (const input*)task->item->user_data;
-    if (!outputs_path(&self->names, in, task->output_index, of_mask, path))
+    if (!outputs_path(&self->names, in, task->picture_index, of_mask, path))
         return gpst_task_fail(task, GPST_ERROR_ARGUMENT, "the output's path is too long");
     return gpst_task_emit(task, path, bytes);
 }
 
 static gpst_result job_emit_mask(const job* self, gpst_task* task) {
-    const mask_view* const view = &self->desc.mask->views[task->output_index];
+    const mask_view* const view = &self->desc.mask->views[task->picture_index];
     void* room = NULL;
     const gpst_result result = gpst_task_encoded(task, view->bytes, &room);
     if (GPST_FAILED(result))
@@ -118,7 +118,7 @@ static gpst_result job_emit_mask(const job* self, gpst_task* task) {
 gpst_result job_encode(void* user_data, gpst_task* task) {
     const job* const self = (const job*)user_data;
     size_t bytes = 0;
-    gpst_result result = job_encode_picture(self, task, &task->item->outputs[task->output_index], &bytes);
+    gpst_result result = job_encode_picture(self, task, &task->item->sets[1].pictures[task->picture_index], &bytes);
     if (!GPST_FAILED(result))
         result = job_emit(self, task, false, bytes);
     if (!GPST_FAILED(result) && self->desc.mask->n_views > 0)
@@ -130,7 +130,7 @@ gpst_result job_write_row(void* user_data, gpst_task* task) {
     const job* const self = (const job*)user_data;
     const input* const in = (const input*)task->item->user_data;
     const char* const problem =
-        tensor_write_row(&self->tensor, (uint64_t)(in - self->inputs.items), task->item->outputs[0].data);
+        tensor_write_row(&self->tensor, (uint64_t)(in - self->inputs.items), task->item->sets[1].pictures[0].data);
     return problem ? gpst_task_fail(task, GPST_ERROR_IO, "write \"%s\": %s", self->tensor.path, problem)
                    : GPST_OK;
 }

@@ -1,0 +1,190 @@
+/* core/pipeline/plan.c -- the picture sets of a pipeline, from its desc alone: which there are, who writes and reads
+   each, which of them the host wants after a device stage has written them. Touches no item. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <string.h>
+
+GPSTI_INTERN bool gpsti_stage_is_offload(const gpst_stage_desc* stage) {
+    return stage->kind == GPST_STAGE_WARP || stage->kind == GPST_STAGE_DEVICE || stage->kind == GPST_STAGE_MASK;
+}
+
+GPSTI_INTERN uint32_t gpsti_set_of(uint32_t sets) {
+    uint32_t set = 0;
+    while (set + 1 < GPST_MAX_SETS && !(sets & GPST_SET(set)))
+        set++;
+    return set;
+}
+
+/* ---- what a stage reads and writes ------------------------------------------------------------ */
+
+GPSTI_INTERN void gpsti_stage_resolve_sets(gpst_stage_desc* stage, uint32_t earlier, uint32_t named) {
+    const bool says_nothing = stage->reads == 0 && stage->writes == 0;
+    const bool computes = stage->kind == GPST_STAGE_WARP || stage->kind == GPST_STAGE_MASK;
+    if ((computes || (stage->kind == GPST_STAGE_DEVICE && says_nothing)) && stage->reads == 0)
+        stage->reads = GPST_SET(0);
+    if ((computes || (stage->kind == GPST_STAGE_DEVICE && says_nothing)) && stage->writes == 0)
+        stage->writes = GPST_SET(1);
+    if (stage->kind != GPST_STAGE_HOST || !says_nothing)
+        return;
+    stage->reads = stage->per_picture ? GPST_SET(1) : earlier | GPST_SET(0);
+    stage->writes = ~(named | earlier); /* set 0 too, where the input has no frame */
+}
+
+/* Sets that stages name, or have by default. A HOST stage that says nothing names none. */
+GPSTI_PRIVATE uint32_t gpsti_stages_named(const gpst_stage_desc* stages, uint32_t n_stages) {
+    uint32_t named = 0;
+    for (uint32_t s = 0; s < n_stages; s++) {
+        gpst_stage_desc stage = stages[s];
+        if (stage.kind == GPST_STAGE_HOST && stage.reads == 0 && stage.writes == 0)
+            continue;
+        gpsti_stage_resolve_sets(&stage, 0, 0);
+        named |= stage.writes;
+    }
+    return named;
+}
+
+GPSTI_INTERN uint32_t gpsti_stages_resolve_sets(gpst_stage_desc* stages, const gpst_pipeline_desc* desc) {
+    const uint32_t n_stages = desc->n_stages, named = gpsti_stages_named(stages, n_stages);
+    uint32_t earlier = 0, all = GPST_SET(0) | GPST_SET(1), n_sets = GPST_MAX_SETS;
+    for (uint32_t k = 0; k < GPST_MAX_SETS; k++)
+        all |= desc->capacity[k] > 0 ? GPST_SET(k) : 0;
+    for (uint32_t s = 0; s < n_stages; s++)
+        all |= stages[s].reads | stages[s].writes;
+    for (uint32_t k = 0; k < desc->n_results && k < GPST_MAX_SETS; k++)
+        all |= desc->results[k].set < GPST_MAX_SETS ? GPST_SET(desc->results[k].set) : 0;
+    for (uint32_t s = 0; s < n_stages; s++) {
+        gpsti_stage_resolve_sets(&stages[s], earlier, named);
+        stages[s].reads &= all;
+        stages[s].writes &= all;
+        earlier |= stages[s].writes;
+    }
+    while (n_sets > 0 && !(all & GPST_SET(n_sets - 1)))
+        n_sets--;
+    return n_sets;
+}
+
+/* ---- how many pictures ------------------------------------------------------------------------ */
+
+GPSTI_INTERN uint32_t gpsti_stage_makes(const gpst_stage_desc* stage, uint32_t n) {
+    return stage->kind == GPST_STAGE_WARP ? n * gpst_warp_n_outputs(stage->warp) : n;
+}
+
+/* A stage that reads set 0 where none before it can have written it. One that says nothing may do without. */
+GPSTI_PRIVATE const char* gpsti_plan_frame_reader(const gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
+    for (uint32_t s = 0; s < desc->n_stages; s++) {
+        const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
+        if (stage->kind == GPST_STAGE_READ || (stage->writes & GPST_SET(0)))
+            return NULL;
+        if (stage->reads & GPST_SET(0))
+            return stage->name;
+    }
+    return NULL;
+}
+
+GPSTI_INTERN void gpsti_plan_capacities(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
+    pipeline->n_parts = 1;
+    for (uint32_t k = 0; k < pipeline->n_sets; k++) {
+        gpsti_set_plan* const plan = &pipeline->sets[k];
+        plan->capacity = desc->capacity[k] > 0 ? desc->capacity[k] : 1;
+        plan->writer = desc->n_stages;
+    }
+    for (uint32_t s = 0; s < desc->n_stages; s++) {
+        const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
+        const uint32_t from = gpsti_set_of(stage->reads), to = gpsti_set_of(stage->writes);
+        if (stage->kind == GPST_STAGE_WARP || stage->kind == GPST_STAGE_MASK)
+            pipeline->sets[to].capacity = gpsti_stage_makes(stage, pipeline->sets[from].capacity);
+        if (stage->per_picture && pipeline->sets[from].capacity > pipeline->n_parts)
+            pipeline->n_parts = pipeline->sets[from].capacity;
+        for (uint32_t k = 0; k < pipeline->n_sets; k++) {
+            const bool writes = (stage->writes & GPST_SET(k)) != 0;
+            if (writes && stage->per_picture && desc->capacity[k] == 0)
+                pipeline->sets[k].capacity = pipeline->sets[from].capacity;
+            if (writes && (gpsti_stage_is_offload(stage) || (desc->stages[s].writes & GPST_SET(k))))
+                pipeline->sets[k].writer = s;
+            pipeline->n_written += writes && gpsti_stage_is_offload(stage) ? pipeline->sets[k].capacity : 0;
+        }
+    }
+    pipeline->frame_reader = gpsti_plan_frame_reader(pipeline, desc);
+    pipeline->n_written = pipeline->n_written > 0 ? pipeline->n_written : pipeline->sets[1].capacity;
+}
+
+/* ---- which copies ------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE uint32_t gpsti_plan_all_reads(const gpst_pipeline* pipeline) {
+    uint32_t reads = 0;
+    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+        reads |= pipeline->steps[s].reads;
+    return reads;
+}
+
+GPSTI_PRIVATE void gpsti_plan_results(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
+    const uint32_t reads = gpsti_plan_all_reads(pipeline);
+    for (uint32_t k = 0; k < desc->n_results; k++) {
+        pipeline->sets[desc->results[k].set].is_result = true;
+        pipeline->sets[desc->results[k].set].place = desc->results[k].place;
+    }
+    for (uint32_t k = 0; desc->n_results == 0 && k < pipeline->n_sets; k++) {
+        pipeline->sets[k].is_result = true;
+        pipeline->sets[k].place = (reads & GPST_SET(k)) ? GPST_AS_IT_IS : GPST_ON_HOST;
+    }
+}
+
+/* The first who wants a set there is the one that is named. */
+GPSTI_PRIVATE void gpsti_plan_want(gpst_pipeline* pipeline, uint32_t sets, bool up, const char* who) {
+    for (uint32_t k = 0; k < pipeline->n_sets; k++) {
+        char* const wanted = up ? pipeline->sets[k].wanted_up : pipeline->sets[k].wanted_down;
+        if ((sets & GPST_SET(k)) && !wanted[0])
+            gpsti_copy_text(wanted, sizeof pipeline->sets[k].wanted_up, who);
+    }
+}
+
+/* Sets that the host reads behind this step. */
+GPSTI_PRIVATE uint32_t gpsti_plan_wanted_on_host(const gpst_pipeline* pipeline, uint32_t step) {
+    uint32_t wanted = 0;
+    for (uint32_t s = step + 1; s < pipeline->n_steps; s++)
+        wanted |= pipeline->steps[s].kind == GPSTI_STEP_HOST ? pipeline->steps[s].reads : 0;
+    for (uint32_t k = 0; k < pipeline->n_sets; k++)
+        wanted |= pipeline->sets[k].is_result && pipeline->sets[k].place == GPST_ON_HOST ? GPST_SET(k) : 0;
+    return wanted;
+}
+
+/* Over the link once is what a copy takes; a second device step would have it cross again. */
+GPSTI_PRIVATE bool gpsti_plan_may_be_in_place(const gpst_pipeline* pipeline, const gpsti_step* step) {
+    bool may = step->one_warp && step->downloads == step->writes;
+    for (uint32_t s = 0; may && s < pipeline->n_steps; s++) {
+        const gpsti_step* const other = &pipeline->steps[s];
+        may = other == step || other->kind != GPSTI_STEP_OFFLOAD ||
+              ((other->reads | other->writes) & (step->reads | step->writes)) == 0;
+    }
+    for (uint32_t k = 0; may && k < pipeline->n_sets; k++)
+        may = !pipeline->sets[k].is_result || pipeline->sets[k].place != GPST_ON_DEVICE ||
+              !((step->reads | step->writes) & GPST_SET(k));
+    return may;
+}
+
+GPSTI_INTERN void gpsti_plan_copies(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
+    gpsti_plan_results(pipeline, desc);
+    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
+        gpsti_step* const step = &pipeline->steps[s];
+        const bool offloads = step->kind == GPSTI_STEP_OFFLOAD;
+        step->downloads = offloads ? step->writes & gpsti_plan_wanted_on_host(pipeline, s) : 0;
+        for (uint32_t i = 0; i < step->n_stages; i++) {
+            const gpst_stage_desc* const stage = &pipeline->stages[step->first_stage + i].desc;
+            gpsti_plan_want(pipeline, stage->reads & step->needs, offloads, stage->name);
+        }
+        for (uint32_t k = 0; k < pipeline->n_sets; k++)
+            if (step->reads & GPST_SET(k))
+                pipeline->sets[k].last_step = s;
+    }
+    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+        pipeline->steps[s].in_place = gpsti_plan_may_be_in_place(pipeline, &pipeline->steps[s]);
+    for (uint32_t k = 0; k < pipeline->n_sets; k++) {
+        gpsti_set_plan* const plan = &pipeline->sets[k];
+        if (!plan->is_result)
+            continue;
+        plan->last_step = pipeline->n_steps - 1;
+        gpsti_plan_want(pipeline, GPST_SET(k), plan->place == GPST_ON_DEVICE, "result");
+    }
+}

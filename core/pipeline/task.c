@@ -1,0 +1,203 @@
+/* core/pipeline/task.c -- what a stage's callback may ask of its item: room for pictures and encoded data, the pictures
+   of a device, files to be written. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+GPSTI_PRIVATE gpsti_slot* gpsti_task_slot(const gpst_task* task) { return (gpsti_slot*)(uintptr_t)task->item; }
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_task_check_set(const gpst_task* task, uint32_t set, uint32_t picture_index,
+                                               const char* function) {
+    const gpsti_slot* const slot = gpsti_task_slot(task);
+    const gpst_pipeline* const pipeline = slot->pipeline;
+    const gpst_stage_desc* const stage = &pipeline->stages[task->stage_index].desc;
+    GPSTI_FAIL_IF(set >= pipeline->n_sets, GPST_ERROR_ARGUMENT, "%s: set=%u: the pipeline has %u sets", function, set,
+                  pipeline->n_sets);
+    const uint32_t writer = slot->sets[set].writer;
+    GPSTI_FAIL_IF(!(stage->writes & GPST_SET(set)), GPST_ERROR_ARGUMENT,
+                  "%s: set=%u: the stage \"%s\" does not write it", function, set, stage->name);
+    GPSTI_FAIL_IF(writer > 0 && writer != task->stage_index + 1, GPST_ERROR_ARGUMENT,
+                  "%s: set=%u: the stage \"%s\" has written it, and no set is written twice", function, set,
+                  pipeline->stages[writer - 1].name);
+    GPSTI_FAIL_IF(set == 0 && slot->has_frame, GPST_ERROR_ARGUMENT,
+                  "%s: set=0: it is the input's own frame", function);
+    GPSTI_FAIL_IF(picture_index >= pipeline->sets[set].capacity, GPST_ERROR_ARGUMENT,
+                  "%s: picture_index=%u: desc.capacity[%u] allows %u", function, picture_index, set,
+                  pipeline->sets[set].capacity);
+    return GPST_OK;
+}
+
+/* The picture is the stage's from now on. Parts of an item do this side by side, each for its own picture: what they
+   share was set when the item was split. */
+GPSTI_PRIVATE void gpsti_task_took(const gpst_task* task, uint32_t set, uint32_t picture_index, bool on_device) {
+    gpsti_slot* const slot = gpsti_task_slot(task);
+    gpsti_set* const its = &slot->sets[set];
+    if (slot->pipeline->stages[task->stage_index].desc.per_picture)
+        return;
+    its->writer = task->stage_index + 1;
+    its->host_valid = !on_device;
+    if (its->n <= picture_index)
+        gpsti_slot_set_n(slot, set, picture_index + 1);
+}
+
+/* out may be the shape itself: it is cleared only after the shape was read. */
+GPSTI_PRIVATE gpst_result gpsti_task_give(gpst_result result, const gpst_image* image, gpst_image* out) {
+    if (GPST_FAILED(result))
+        memset(out, 0, sizeof *out);
+    else
+        *out = *image;
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_task_set_picture(const gpst_task* task, uint32_t set, uint32_t picture_index,
+                                                 const gpst_image* shape, gpst_image* out) {
+    gpsti_slot* const slot = gpsti_task_slot(task);
+    gpst_image image;
+    size_t bytes = 0;
+    GPSTI_TRY(gpsti_task_check_set(task, set, picture_index, "gpst_task_set_picture"));
+    GPSTI_TRY(gpsti_slot_shape(shape, "gpst_task_set_picture", &image, &bytes));
+    gpsti_set* const its = &slot->sets[set];
+    const bool on_device = slot->work && !slot->work->on_host;
+    its->on_host[picture_index] = image;
+    if (on_device) {
+        GPSTI_TRY(gpsti_offload_make_on_device(slot, set, picture_index));
+    } else {
+        GPSTI_TRY(gpsti_slot_make_on_host(slot, set, picture_index));
+        if (slot->work)
+            its->on_device[picture_index] = its->on_host[picture_index];
+    }
+    gpsti_task_took(task, set, picture_index, on_device);
+    *out = on_device ? its->on_device[picture_index] : its->on_host[picture_index];
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_task_set_picture(gpst_task* task, uint32_t set, uint32_t picture_index,
+                                           const gpst_image* shape, gpst_image* out) {
+    gpst_image image;
+    const gpst_result result = gpsti_task_set_picture(task, set, picture_index, shape, &image);
+    return gpsti_task_give(result, &image, out);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_task_map_picture(const gpst_task* task, uint32_t set, uint32_t picture_index,
+                                                 const gpst_image* shape, size_t offset_bytes, gpst_image* out) {
+    const char* function = "gpst_task_map_picture";
+    gpsti_slot* const slot = gpsti_task_slot(task);
+    size_t bytes = 0;
+    GPSTI_TRY(gpsti_task_check_set(task, set, picture_index, function));
+    GPSTI_TRY(gpsti_slot_shape(shape, function, out, &bytes));
+    GPSTI_FAIL_IF(!slot->item.file_data, GPST_ERROR_STATE, "%s: no file was read", function);
+    GPSTI_FAIL_IF(slot->work, GPST_ERROR_STATE, "%s: not from a DEVICE stage", function);
+    GPSTI_FAIL_IF(offset_bytes > slot->item.file_bytes || bytes > slot->item.file_bytes - offset_bytes,
+                  GPST_ERROR_TRUNCATED, "%s: offset_bytes=%llu: %llu bytes do not fit into %llu", function,
+                  (unsigned long long)offset_bytes, (unsigned long long)bytes,
+                  (unsigned long long)slot->item.file_bytes);
+    out->data = (uint8_t*)slot->file.data + offset_bytes;
+    GPSTI_TRY(gpsti_image_check(out, function, "shape"));
+    slot->sets[set].on_host[picture_index] = *out;
+    gpsti_task_took(task, set, picture_index, false);
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_task_map_picture(gpst_task* task, uint32_t set, uint32_t picture_index,
+                                           const gpst_image* shape, size_t offset_bytes, gpst_image* out) {
+    gpst_image image;
+    const gpst_result result = gpsti_task_map_picture(task, set, picture_index, shape, offset_bytes, &image);
+    return gpsti_task_give(result, &image, out);
+}
+
+GPST_API gpst_result gpst_task_pictures(gpst_task* task, uint32_t set, gpst_image* out, uint32_t n) {
+    const gpsti_slot* const slot = gpsti_task_slot(task);
+    const gpst_stage_desc* const stage = &slot->pipeline->stages[task->stage_index].desc;
+    memset(out, 0, n * sizeof *out);
+    GPSTI_FAIL_IF(!slot->work, GPST_ERROR_STATE, "gpst_task_pictures: only from a DEVICE stage");
+    GPSTI_FAIL_IF(set >= slot->pipeline->n_sets || !((stage->reads | stage->writes) & GPST_SET(set)),
+                  GPST_ERROR_ARGUMENT, "gpst_task_pictures: set=%u: the stage \"%s\" neither reads nor writes it", set,
+                  stage->name);
+    GPSTI_FAIL_IF(n > slot->sets[set].n, GPST_ERROR_ARGUMENT, "gpst_task_pictures: n=%u: set %u has %u", n, set,
+                  slot->sets[set].n);
+    memcpy(out, slot->sets[set].on_device, n * sizeof *out);
+    return GPST_OK;
+}
+
+/* ---- files -------------------------------------------------------------------------------------- */
+
+/* The entry after the last emitted file: it holds the room for the next one. */
+GPSTI_PRIVATE gpsti_output_file* gpsti_task_open_file(const gpst_task* task) {
+    gpsti_slot* const slot = gpsti_task_slot(task);
+    gpsti_part* const part = &slot->parts[task->picture_index];
+    gpsti_output_file** link = &part->files;
+    for (uint32_t i = 0; i < part->n_files; i++)
+        link = &(*link)->next;
+    if (!*link) {
+        *link = (gpsti_output_file*)gpsti_alloc(&slot->pipeline->context->host, sizeof **link);
+        if (*link) {
+            (*link)->slot = slot;
+            (*link)->part = task->picture_index;
+        }
+    }
+    return *link;
+}
+
+GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out) {
+    *out = NULL;
+    gpsti_output_file* const file = gpsti_task_open_file(task);
+    if (!file)
+        return GPST_ERROR_MEMORY;
+    GPSTI_TRY(gpsti_slot_reserve(gpsti_task_slot(task), &file->room, bytes, 0, false));
+    *out = file->room.data;
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes) {
+    gpsti_slot* const slot = gpsti_task_slot(task);
+    gpsti_output_file* const file = gpsti_task_open_file(task);
+    if (!file)
+        return GPST_ERROR_MEMORY;
+    GPSTI_FAIL_IF(slot->pipeline->steps[slot->pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE, GPST_ERROR_STATE,
+                  "gpst_task_emit: the pipeline has no WRITE stage");
+    GPSTI_FAIL_IF(!path || !path[0], GPST_ERROR_ARGUMENT, "gpst_task_emit: path=%s: required", path ? "\"\"" : "NULL");
+    GPSTI_FAIL_IF(bytes > file->room.bytes, GPST_ERROR_ARGUMENT,
+                  "gpst_task_emit: bytes=%llu: more than the %llu that gpst_task_encoded gave",
+                  (unsigned long long)bytes, (unsigned long long)file->room.bytes);
+    const size_t path_bytes = strlen(path) + 1;
+    GPSTI_TRY(gpsti_slot_reserve_text(slot->pipeline, &file->path, &file->path_capacity, path_bytes));
+    memcpy(file->path, path, path_bytes);
+    memset(&file->write, 0, sizeof file->write);
+    file->write.path = file->path;
+    file->write.data = file->room.data;
+    file->write.bytes = bytes;
+    file->write.sync = slot->pipeline->desc.fsync == GPST_FSYNC_FILE;
+    file->write.dirty_bytes = slot->pipeline->desc.dirty_bytes;
+    file->committed = false;
+    slot->parts[task->picture_index].n_files++;
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const char* format, ...) {
+    char text[GPST_REASON_BYTES];
+    va_list arguments;
+    (void)task;
+    va_start(arguments, format);
+    gpsti_format_list(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return gpsti_fail(GPST_FAILED(result) ? result : GPST_ERROR_CALLBACK, "%s", text);
+}
+
+/* ---- the user's own device work ------------------------------------------------------------ */
+
+GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kernel, const void* args,
+                                       size_t args_bytes) {
+    const gpsti_slot* const slot = (const gpsti_slot*)(uintptr_t)task->item;
+    GPSTI_FAIL_IF(!slot->work, GPST_ERROR_STATE, "gpst_task_enqueue: only from a DEVICE stage");
+    return gpsti_kernel_put("gpst_task_enqueue", kernel, args, args_bytes, slot->work->stream, &slot->exec);
+}
+
+GPST_API void* gpst_task_native_stream(gpst_task* task) {
+    const gpsti_slot* const slot = (const gpsti_slot*)(uintptr_t)task->item;
+    return slot->work ? gpst_stream_native(slot->work->stream) : NULL;
+}

@@ -1,0 +1,469 @@
+/* tests/test_pipeline_sets.c -- picture sets: random pipelines against a straightforward interpreter of the same stages,
+   with every copy over the link counted by hand; frames that are lent, on the host and on the device; results on the
+   device. */
+#include "pipeline_kit.h"
+
+/* ---- a random pipeline ------------------------------------------------------------------------------------ */
+
+enum { MOST_STAGES = 8, MOST_SETS = 6, MOST_PICTURES = 16, N_PIPELINES = 50, N_PLAN_ITEMS = 12, MOST_BYTES = 2048 };
+
+typedef enum plan_kind { PLAN_HOST, PLAN_EACH, PLAN_DEVICE, PLAN_WARP, N_PLAN_KINDS } plan_kind;
+
+typedef struct plan_stage {
+    struct plan* owner;
+    plan_kind kind;
+    uint32_t reads, to; /* a set as a bit, or several; the number of the set that is written */
+    uint32_t salt;
+    uint64_t fail_every; /* 0 = never */
+    gpst_warp* warp;
+    char name[16];
+} plan_stage;
+
+typedef struct plan {
+    kit* owner;
+    uint32_t n_stages, n_sets;
+    plan_stage stages[MOST_STAGES];
+    uint32_t capacity[MOST_SETS];
+    uint32_t n_results;
+    gpst_result_set results[MOST_SETS];
+    bool lends, fails, has_faults;
+    gpsti_a32 n_released;
+    uint64_t n_ended, n_ok, cancel_after; /* so many have ended; 0 = never */
+    uint64_t h2d, d2h; /* by the interpreter */
+} plan;
+
+static uint32_t pick(uint64_t* random, uint32_t n) { return (uint32_t)((test_random(random) >> 33) % n); }
+
+static uint32_t lowest(uint32_t sets) {
+    uint32_t k = 0;
+    while (!(sets & GPST_SET(k)))
+        k++;
+    return k;
+}
+
+static gpst_image gray(uint32_t width, uint32_t height, void* data) {
+    gpst_image image = kit_shape(width, height);
+    image.data = data;
+    return image;
+}
+
+static gpst_image frame_shape(uint64_t index) {
+    return gray(8 + (uint32_t)(index * 7 % 23), 5 + (uint32_t)(index * 5 % 17), NULL);
+}
+
+static void fill_frame(uint64_t index, uint8_t* pixels) {
+    for (uint32_t i = 0; i < MOST_BYTES; i++)
+        pixels[i] = (uint8_t)(i * 13 + index * 29 + (i >> 5));
+}
+
+static gpst_warp* make_warp(uint64_t* random, uint32_t n_rois) {
+    static const gpst_roi rois[2] = {{1, 1, 5, 3}, {2.5f, 0, 4, 4.5f}};
+    gpst_warp_desc desc = GPST_ZERO;
+    gpst_warp* warp = NULL;
+    desc.map = n_rois ? GPST_MAP_ROI : GPST_MAP_RESIZE;
+    desc.rois = n_rois ? rois : NULL;
+    desc.n_rois = n_rois;
+    desc.width = 6 + pick(random, 20);
+    desc.height = 5 + pick(random, 20);
+    desc.format = GPST_FORMAT_GRAY;
+    assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
+    return warp;
+}
+
+static void plan_add_stage(plan* self, uint64_t* random) {
+    plan_stage* const stage = &self->stages[self->n_stages++];
+    const uint32_t from = pick(random, self->n_sets), to = self->n_sets++;
+    stage->owner = self;
+    stage->kind = (plan_kind)pick(random, N_PLAN_KINDS);
+    stage->to = to;
+    stage->salt = pick(random, 251);
+    stage->reads = GPST_SET(from);
+    self->capacity[to] = self->capacity[from];
+    snprintf(stage->name, sizeof stage->name, "stage%u", self->n_stages - 1);
+    if (stage->kind == PLAN_HOST) {
+        stage->reads |= GPST_SET(pick(random, self->n_sets - 1));
+        stage->fail_every = self->fails && pick(random, 3) == 0 ? 2 + pick(random, 5) : 0;
+        self->capacity[to] = 4;
+    }
+    if (stage->kind == PLAN_WARP) {
+        const uint32_t n = self->capacity[from] * 2 <= MOST_PICTURES ? pick(random, 3) : 0;
+        stage->warp = make_warp(random, n);
+        self->capacity[to] = self->capacity[from] * (n ? n : 1);
+    }
+}
+
+static void plan_make(plan* self, uint64_t seed) {
+    uint64_t random = seed;
+    memset(self, 0, sizeof *self);
+    self->fails = seed % 3 == 0;
+    self->lends = seed % 2 == 0;
+    self->n_sets = 1;
+    self->capacity[0] = 1;
+    const uint32_t n_stages = 1 + pick(&random, MOST_SETS - 1);
+    while (self->n_stages < n_stages)
+        plan_add_stage(self, &random);
+    for (uint32_t k = 0; k < self->n_sets; k++)
+        if (pick(&random, 2) == 0 || (k + 1 == self->n_sets && self->n_results == 0))
+            self->results[self->n_results++] = gpst_result_of(k, (gpst_place)(int)pick(&random, 3));
+}
+
+static void plan_unmake(plan* self) {
+    for (uint32_t s = 0; s < self->n_stages; s++)
+        gpst_warp_destroy(self->stages[s].warp);
+}
+
+/* ---- what its stages do, and the interpreter ---------------------------------------------------------------- */
+
+static uint32_t sum_of(const gpst_image* image) {
+    uint32_t sum = image->width * 3 + image->height;
+    for (uint32_t i = 0; i < image->width * image->height; i++)
+        sum = sum * 31 + ((const uint8_t*)image->data)[i];
+    return sum;
+}
+
+/* A HOST stage makes up to 3 pictures of all that it reads, sometimes none. */
+static uint32_t host_makes(uint64_t index, const plan_stage* stage) { return (uint32_t)((index + stage->salt) % 4); }
+
+static gpst_image host_shape(uint64_t index, const plan_stage* stage, uint32_t i) {
+    return gray(7 + (uint32_t)(index + stage->salt + i) % 19, 5 + (stage->salt + i) % 11, NULL);
+}
+
+static void paint(const gpst_image* image, uint32_t value) {
+    for (uint32_t i = 0; i < image->width * image->height; i++)
+        ((uint8_t*)image->data)[i] = (uint8_t)(value + i * 7 + (i >> 4));
+}
+
+typedef struct model_set {
+    gpst_image pictures[MOST_PICTURES];
+    uint8_t bytes[MOST_PICTURES][MOST_BYTES];
+    uint32_t n;
+    bool on_host, on_device;
+} model_set;
+
+typedef struct model {
+    model_set sets[MOST_SETS];
+    int failed; /* the stage, or -1 */
+} model;
+
+static uint64_t bytes_of(const model_set* set) {
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < set->n; i++)
+        total += (uint64_t)set->pictures[i].width * set->pictures[i].height;
+    return total;
+}
+
+static void model_put(model_set* set, uint32_t i, gpst_image shape) {
+    assert_true(i < MOST_PICTURES && shape.width * shape.height <= MOST_BYTES);
+    shape.data = set->bytes[i];
+    shape.pitch_bytes = shape.width;
+    set->pictures[i] = shape;
+    set->n = i + 1;
+}
+
+static void model_host(model* self, const plan_stage* stage, uint64_t index) {
+    uint32_t value = stage->salt;
+    for (uint32_t k = 0; k < MOST_SETS; k++)
+        for (uint32_t i = 0; (stage->reads & GPST_SET(k)) && i < self->sets[k].n; i++)
+            value = value * 17 + sum_of(&self->sets[k].pictures[i]);
+    for (uint32_t i = 0; i < host_makes(index, stage); i++) {
+        model_put(&self->sets[stage->to], i, host_shape(index, stage, i));
+        paint(&self->sets[stage->to].pictures[i], value + i);
+    }
+}
+
+static void model_each(model* self, const plan_stage* stage, bool adds) {
+    const model_set* const from = &self->sets[lowest(stage->reads)];
+    for (uint32_t i = 0; i < from->n; i++) {
+        model_put(&self->sets[stage->to], i, from->pictures[i]);
+        for (uint32_t b = 0; b < from->pictures[i].width * from->pictures[i].height; b++)
+            self->sets[stage->to].bytes[i][b] =
+                (uint8_t)(adds ? from->bytes[i][b] + stage->salt : from->bytes[i][b] ^ stage->salt);
+    }
+}
+
+static void model_warp(model* self, const plan_stage* stage) {
+    const model_set* const from = &self->sets[lowest(stage->reads)];
+    const uint32_t n = gpst_warp_n_outputs(stage->warp);
+    gpst_image shape;
+    gpst_warp_query_output(stage->warp, &shape);
+    for (uint32_t i = 0; i < from->n; i++) {
+        for (uint32_t o = 0; o < n; o++)
+            model_put(&self->sets[stage->to], i * n + o, shape);
+        assert_int_equal(
+            gpst_warp_run(stage->warp, &from->pictures[i], &self->sets[stage->to].pictures[i * n], n, 1), GPST_OK);
+    }
+}
+
+/* A set is copied where it is read and is not; so much and no more may cross the link. */
+static void model_want(plan* counts, model_set* set, bool on_device) {
+    bool* const there = on_device ? &set->on_device : &set->on_host;
+    if (!*there)
+        *(on_device ? &counts->h2d : &counts->d2h) += bytes_of(set);
+    *there = true;
+}
+
+static void model_run(model* self, plan* of, uint64_t index) {
+    memset(self, 0, sizeof *self);
+    self->failed = -1;
+    model_put(&self->sets[0], 0, frame_shape(index));
+    fill_frame(index, self->sets[0].bytes[0]);
+    self->sets[0].on_host = true;
+    for (uint32_t s = 0; s < of->n_stages; s++) {
+        const plan_stage* const stage = &of->stages[s];
+        const bool on_device = stage->kind == PLAN_DEVICE || stage->kind == PLAN_WARP;
+        for (uint32_t k = 0; k < of->n_sets; k++)
+            if (stage->reads & GPST_SET(k))
+                model_want(of, &self->sets[k], on_device);
+        if (stage->fail_every > 0 && index % stage->fail_every == 0) {
+            self->failed = (int)s;
+            return;
+        }
+        if (stage->kind == PLAN_HOST)
+            model_host(self, stage, index);
+        else if (stage->kind == PLAN_WARP)
+            model_warp(self, stage);
+        else
+            model_each(self, stage, stage->kind == PLAN_DEVICE);
+        self->sets[stage->to].on_host = !on_device;
+        self->sets[stage->to].on_device = on_device;
+    }
+    for (uint32_t r = 0; r < of->n_results; r++)
+        if (of->results[r].place != GPST_AS_IT_IS)
+            model_want(of, &self->sets[of->results[r].set], of->results[r].place == GPST_ON_DEVICE);
+}
+
+/* ---- the same through the engine ----------------------------------------------------------------------------- */
+
+static gpst_result run_host(void* user_data, gpst_task* task) {
+    const plan_stage* const stage = (const plan_stage*)user_data;
+    const gpst_item* const item = task->item;
+    uint32_t value = stage->salt;
+    if (stage->fail_every > 0 && item->index % stage->fail_every == 0)
+        return gpst_task_fail(task, GPST_ERROR_FORMAT, "every %u", (unsigned)stage->fail_every);
+    for (uint32_t k = 0; k < item->n_sets; k++)
+        for (uint32_t i = 0; (stage->reads & GPST_SET(k)) && i < item->sets[k].n; i++)
+            value = value * 17 + sum_of(&item->sets[k].pictures[i]);
+    for (uint32_t i = 0; i < host_makes(item->index, stage); i++) {
+        const gpst_image shape = host_shape(item->index, stage, i);
+        gpst_image image;
+        GPSTI_TRY(gpst_task_set_picture(task, stage->to, i, &shape, &image));
+        paint(&image, value + i);
+    }
+    return GPST_OK;
+}
+
+static gpst_result run_each(void* user_data, gpst_task* task) {
+    const plan_stage* const stage = (const plan_stage*)user_data;
+    const gpst_image* const from = &task->item->sets[lowest(stage->reads)].pictures[task->picture_index];
+    gpst_image to;
+    GPSTI_TRY(gpst_task_set_picture(task, stage->to, task->picture_index, from, &to));
+    for (uint32_t b = 0; b < from->width * from->height; b++)
+        ((uint8_t*)to.data)[b] = (uint8_t)(((const uint8_t*)from->data)[b] ^ stage->salt);
+    return GPST_OK;
+}
+
+static gpst_result add_on_host(const void* args) {
+    const test_number_args* const a = (const test_number_args*)args;
+    for (uint32_t i = 0; i < a->bytes; i++)
+        a->to[i] = (uint8_t)(a->from[i] + a->add);
+    return GPST_OK;
+}
+
+static gpst_result run_device(void* user_data, gpst_task* task) {
+    static const gpst_kernel kernel = {"add", add_on_host, TEST_GPU(test_number_gpu)};
+    const plan_stage* const stage = (const plan_stage*)user_data;
+    const uint32_t from = lowest(stage->reads), n = task->item->sets[from].n;
+    gpst_image pictures[MOST_PICTURES], to;
+    GPSTI_TRY(gpst_task_pictures(task, from, pictures, n));
+    for (uint32_t i = 0; i < n; i++) {
+        test_number_args args;
+        memset(&args, 0, sizeof args);
+        GPSTI_TRY(gpst_task_set_picture(task, stage->to, i, &pictures[i], &to));
+        args.from = (const uint8_t*)pictures[i].data;
+        args.to = (uint8_t*)to.data;
+        args.add = stage->salt;
+        args.bytes = to.width * to.height;
+        GPSTI_TRY(gpst_task_enqueue(task, &kernel, &args, sizeof args));
+    }
+    return GPST_OK;
+}
+
+static uint8_t lent_pixels[N_PLAN_ITEMS][MOST_BYTES];
+
+static void give_back(void* user_data) { (void)gpsti_a32_add((gpsti_a32*)user_data, 1); }
+
+static gpst_result plan_source(void* user_data, uint64_t index, gpst_input* out) {
+    plan* const self = (plan*)user_data;
+    static uint8_t copied[MOST_BYTES];
+    if (index >= N_PLAN_ITEMS)
+        return GPST_END;
+    uint8_t* const pixels = self->lends ? lent_pixels[index] : copied;
+    fill_frame(index, pixels);
+    out->frame = frame_shape(index);
+    out->frame.data = pixels;
+    out->release = self->lends ? give_back : NULL;
+    out->release_user_data = &self->n_released;
+    return GPST_OK;
+}
+
+static bool copy_from_device(const kit* owner, void* to, const void* from, size_t bytes) {
+    gpst_stream* stream = NULL;
+    gpst_result result = gpst_stream_create(gpst_context_device(owner->context), &stream);
+    if (result == GPST_OK)
+        result = gpst_copy(to, from, bytes, stream);
+    if (result == GPST_OK)
+        result = gpst_stream_synchronize(stream);
+    gpst_stream_destroy(stream);
+    return result == GPST_OK;
+}
+
+/* A picture of a result, wherever it is. */
+static void plan_compare(plan* self, const gpst_item* item, const model* wanted, const gpst_result_set* result) {
+    const gpst_set* const set = &item->sets[result->set];
+    const model_set* const right = &wanted->sets[result->set];
+    kit_check(self->owner, set->n == right->n);
+    for (uint32_t i = 0; i < set->n && i < right->n; i++) {
+        const gpst_image* const picture = &set->pictures[i];
+        uint8_t bytes[MOST_BYTES];
+        const size_t n = (size_t)picture->width * picture->height;
+        kit_check(self->owner, picture->width == right->pictures[i].width && picture->data);
+        kit_check(self->owner, picture->height == right->pictures[i].height && n <= sizeof bytes);
+        if (n > sizeof bytes || !picture->data)
+            continue;
+        if (!set->on_device)
+            memcpy(bytes, picture->data, n);
+        else if (!copy_from_device(self->owner, bytes, picture->data, n)) {
+            kit_check(self->owner, self->has_faults); /* such as the device's loss since */
+            continue;
+        }
+        kit_check(self->owner, memcmp(bytes, right->bytes[i], n) == 0);
+        kit_check(self->owner, result->place != GPST_ON_HOST || !set->on_device);
+    }
+}
+
+static gpst_result plan_sink(void* user_data, const gpst_item* item) {
+    static model wanted; /* one call at a time */
+    plan* const self = (plan*)user_data;
+    if (++self->n_ended == self->cancel_after)
+        gpst_pipeline_cancel(self->owner->pipeline);
+    if (item->result == GPST_ERROR_CANCELLED)
+        return GPST_OK;
+    model_run(&wanted, self, item->index);
+    kit_check(self->owner, (wanted.failed >= 0) == (item->result != GPST_OK));
+    if (item->result != GPST_OK && wanted.failed < 0)
+        printf("    item %u: %s: %s\n", (unsigned)item->index, item->stage, item->reason);
+    if (item->result != GPST_OK && wanted.failed >= 0) {
+        kit_check(self->owner, strcmp(item->stage, self->stages[wanted.failed].name) == 0);
+        kit_check(self->owner, strncmp(item->reason, "every ", 6) == 0);
+        return GPST_OK;
+    }
+    self->n_ok++;
+    for (uint32_t k = 0; k < self->n_sets; k++) {
+        const gpst_result_set* result = NULL;
+        for (uint32_t r = 0; r < self->n_results; r++)
+            result = self->results[r].set == k ? &self->results[r] : result;
+        if (result)
+            plan_compare(self, item, &wanted, result);
+        else
+            kit_check(self->owner, item->sets[k].n == 0); /* dead by now */
+    }
+    return GPST_OK;
+}
+
+static void plan_describe(plan* self, gpst_stage_desc* stages, gpst_pipeline_desc* desc) {
+    for (uint32_t s = 0; s < self->n_stages; s++) {
+        plan_stage* const stage = &self->stages[s];
+        const uint32_t writes = GPST_SET(stage->to);
+        if (stage->kind == PLAN_WARP)
+            gpst_stage_warp(&stages[s], lowest(stage->reads), stage->to, stage->warp);
+        else if (stage->kind == PLAN_DEVICE)
+            gpst_stage_device(&stages[s], stage->reads, writes, run_device, stage);
+        else
+            gpst_stage_host(&stages[s], stage->reads, writes, stage->kind == PLAN_HOST ? run_host : run_each, stage);
+        stages[s].per_picture = stage->kind == PLAN_EACH;
+        stages[s].name = stage->name;
+        desc->capacity[stage->to] = stage->kind == PLAN_WARP ? 0 : self->capacity[stage->to];
+    }
+    desc->stages = stages;
+    desc->n_stages = self->n_stages;
+    memcpy(desc->results, self->results, sizeof self->results);
+    desc->n_results = self->n_results;
+    desc->source = plan_source;
+    desc->sink = plan_sink;
+    desc->source_user_data = desc->sink_user_data = self;
+}
+
+static void run_plan(const char* backend, uint64_t seed, gpst_run_mode mode, bool has_faults, bool cancels) {
+    static plan self; /* its addresses are the pipeline's */
+    kit* const owner = kit_open(backend, 3);
+    gpst_stage_desc stages[MOST_STAGES];
+    gpst_pipeline_desc desc = GPST_ZERO;
+    gpst_stats stats;
+    plan_make(&self, seed);
+    self.owner = owner;
+    plan_describe(&self, stages, &desc);
+    desc.mode = mode;
+    desc.as_ready = seed % 5 == 0;
+    assert_int_equal(gpst_pipeline_create(owner->context, &desc, &owner->pipeline), GPST_OK);
+    self.has_faults = has_faults;
+    self.cancel_after = cancels ? 1 + seed % 7 : 0;
+    const gpst_result result = gpst_pipeline_run(owner->pipeline);
+    gpst_pipeline_query_stats(owner->pipeline, &stats);
+    assert_int_equal(gpst_pipeline_destroy(owner->pipeline), GPST_OK);
+    owner->pipeline = NULL;
+    if (!cancels) {
+        assert_true(result == (self.n_ok == N_PLAN_ITEMS ? GPST_OK : GPST_PARTIAL));
+        assert_int_equal(self.n_ended, N_PLAN_ITEMS);
+    }
+    assert_int_equal(self.n_ended, stats.items_ok + stats.items_failed + stats.items_cancelled);
+    if (self.lends)
+        assert_int_equal(gpsti_a32_load(&self.n_released), self.n_ended);
+    if (!cancels && !has_faults && self.n_ok == N_PLAN_ITEMS && strcmp(owner->backend, "cpu") != 0) {
+        uint64_t up = 0, down = 0;
+        assert_int_equal(stats.bytes_h2d, self.h2d);
+        assert_int_equal(stats.bytes_d2h, self.d2h);
+        for (uint32_t c = 0; c < stats.n_copies; c++) {
+            *(stats.copies[c].up ? &up : &down) += stats.copies[c].bytes;
+            assert_true(stats.copies[c].wanted[0] != '\0');
+        }
+        assert_int_equal(up, self.h2d);
+        assert_int_equal(down, self.d2h);
+    }
+    plan_unmake(&self);
+    kit_close(owner);
+}
+
+static void test_random_pipelines(void** state) {
+    (void)state;
+    static const char* const backends[] = {"cpu", "sim", "sim:mapped=1", "sim:kernel_us=100,jitter_pct=80,seed=3"};
+    const uint64_t seed = test_seed(7);
+    for (uint64_t n = 0; n < N_PIPELINES; n++)
+        for (size_t b = 0; b < sizeof backends / sizeof *backends; b++)
+            run_plan(backends[b], seed + n, n % 4 == 1 ? GPST_RUN_PLAIN_SERIAL : GPST_RUN_ENGINE, false, false);
+}
+
+/* An item that the device fails for is computed on the CPU: the same bits, wherever its sets were. */
+static void test_random_pipelines_in_trouble(void** state) {
+    (void)state;
+    static const char* const backends[] = {"sim:fail_launch=3", "sim:fail_copy=4", "sim:fail_notify=2",
+                                           "sim:lose_at=30", "sim:fail_alloc=2"};
+    const uint64_t seed = test_seed(7);
+    for (uint64_t n = 0; n < N_PIPELINES; n++)
+        run_plan(backends[n % (sizeof backends / sizeof *backends)], seed + n, GPST_RUN_ENGINE, true, false);
+}
+
+static void test_random_pipelines_cancelled(void** state) {
+    (void)state;
+    const uint64_t seed = test_seed(7);
+    for (uint64_t n = 0; n < N_PIPELINES; n++)
+        run_plan(n % 2 ? "sim:kernel_us=200" : "cpu", seed + n, GPST_RUN_ENGINE, false, true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_pipelines),
+        cmocka_unit_test(test_random_pipelines_in_trouble),
+        cmocka_unit_test(test_random_pipelines_cancelled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
