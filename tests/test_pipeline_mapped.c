@@ -269,7 +269,8 @@ static void pusher(void* argument) {
         if (n % 7 == 0)
             gpsti_sleep_ns(50000);
         kit_check(self, gpst_pipeline_next_result(self->pipeline, GPST_FOREVER, &item) == GPST_OK);
-        kit_check(self, item && item->result == GPST_OK && memcmp(item->sets[1].pictures[0].data, wanted[0], OUT_BYTES) == 0);
+        kit_check(self, item && item->result == GPST_OK);
+        kit_check(self, item && memcmp(item->sets[1].pictures[0].data, wanted[0], OUT_BYTES) == 0);
         gpst_pipeline_release(self->pipeline, item);
     }
 }

@@ -32,6 +32,8 @@ typedef struct plan {
     uint64_t h2d, d2h; /* by the interpreter */
 } plan;
 
+static bool has_own_memory(const kit* self) { return strcmp(self->backend, "cpu") != 0; }
+
 static uint32_t pick(uint64_t* random, uint32_t n) { return (uint32_t)((test_random(random) >> 33) % n); }
 
 static uint32_t lowest(uint32_t sets) {
@@ -288,21 +290,32 @@ static gpst_result run_device(void* user_data, gpst_task* task) {
     return GPST_OK;
 }
 
-static uint8_t lent_pixels[N_PLAN_ITEMS][MOST_BYTES];
+typedef struct lent_frame {
+    plan* owner;
+    uint8_t pixels[MOST_BYTES];
+} lent_frame;
 
-static void give_back(void* user_data) { (void)gpsti_a32_add((gpsti_a32*)user_data, 1); }
+static lent_frame lent_frames[N_PLAN_ITEMS];
+
+/* Who reads it now reads what is wrong. */
+static void give_back(void* user_data) {
+    lent_frame* const frame = (lent_frame*)user_data;
+    memset(frame->pixels, 0xEE, sizeof frame->pixels);
+    (void)gpsti_a32_add(&frame->owner->n_released, 1);
+}
 
 static gpst_result plan_source(void* user_data, uint64_t index, gpst_input* out) {
     plan* const self = (plan*)user_data;
     static uint8_t copied[MOST_BYTES];
     if (index >= N_PLAN_ITEMS)
         return GPST_END;
-    uint8_t* const pixels = self->lends ? lent_pixels[index] : copied;
+    uint8_t* const pixels = self->lends ? lent_frames[index].pixels : copied;
     fill_frame(index, pixels);
     out->frame = frame_shape(index);
     out->frame.data = pixels;
     out->release = self->lends ? give_back : NULL;
-    out->release_user_data = &self->n_released;
+    out->release_user_data = &lent_frames[index];
+    lent_frames[index].owner = self;
     return GPST_OK;
 }
 
@@ -418,7 +431,7 @@ static void run_plan(const char* backend, uint64_t seed, gpst_run_mode mode, boo
     assert_int_equal(self.n_ended, stats.items_ok + stats.items_failed + stats.items_cancelled);
     if (self.lends)
         assert_int_equal(gpsti_a32_load(&self.n_released), self.n_ended);
-    if (!cancels && !has_faults && self.n_ok == N_PLAN_ITEMS && strcmp(owner->backend, "cpu") != 0) {
+    if (!cancels && !has_faults && self.n_ok == N_PLAN_ITEMS && has_own_memory(owner)) {
         uint64_t up = 0, down = 0;
         assert_int_equal(stats.bytes_h2d, self.h2d);
         assert_int_equal(stats.bytes_d2h, self.d2h);
@@ -459,11 +472,504 @@ static void test_random_pipelines_cancelled(void** state) {
         run_plan(n % 2 ? "sim:kernel_us=200" : "cpu", seed + n, GPST_RUN_ENGINE, false, true);
 }
 
+/* ---- several stages of the library's own ------------------------------------------------------------------------ */
+
+enum { N_CLASSES = 21, SIDE = 24, LARGE = 40, N_LIST = 3 };
+
+static uint64_t hash_of(const gpst_image* image) {
+    uint64_t hash = 1469598103934665603u;
+    size_t bytes = 0;
+    assert_int_equal(gpst_image_bytes(image, &bytes), GPST_OK);
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ ((const uint8_t*)image->data)[i]) * 1099511628211u;
+    return hash;
+}
+
+static gpst_image scores_shape(void) {
+    gpst_image shape = GPST_ZERO;
+    shape.width = shape.height = SIDE;
+    shape.format = GPST_FORMAT_TENSOR;
+    shape.n_channels = N_CLASSES;
+    shape.dtype = GPST_DTYPE_F32;
+    shape.layout = GPST_LAYOUT_CHW;
+    return shape;
+}
+
+static void fill_scores(float* scores, uint64_t index) {
+    uint64_t random = index + 1;
+    for (uint32_t i = 0; i < N_CLASSES * SIDE * SIDE; i++)
+        scores[i] = (float)(int)(pick(&random, 2001)) / 100.0f - 10.0f;
+}
+
+static gpst_result make_scores(void* user_data, gpst_task* task) {
+    const gpst_image shape = scores_shape();
+    gpst_image image;
+    (void)user_data;
+    GPSTI_TRY(gpst_task_set_picture(task, 0, 0, &shape, &image));
+    fill_scores((float*)image.data, task->item->index);
+    return GPST_OK;
+}
+
+enum { SCORES, LABELS, REFINED, BOXES, ABOVE, OPENED, SOFT, BITS, BACK, ONE_BOX };
+
+typedef struct masks {
+    kit* owner;
+    gpst_mask_desc ops[9];
+    uint64_t wanted[4][10]; /* hash of each set of each item */
+} masks;
+
+static void masks_init(masks* self) {
+    static const gpst_mask_desc none = GPST_ZERO;
+    for (int i = 0; i < 9; i++)
+        self->ops[i] = none;
+    self->ops[0].kind = GPST_MASK_ARGMAX, self->ops[0].width = LARGE, self->ops[0].height = LARGE;
+    self->ops[1].kind = GPST_MASK_REFINE;
+    self->ops[2].kind = GPST_MASK_LABEL_BOXES, self->ops[2].n_classes = N_CLASSES;
+    self->ops[3].kind = GPST_MASK_THRESHOLD, self->ops[3].threshold = 9;
+    self->ops[4].kind = GPST_MASK_MORPH, self->ops[4].morph = GPST_MORPH_OPEN, self->ops[4].size = 3;
+    self->ops[5].kind = GPST_MASK_SMOOTH, self->ops[5].smooth = GPST_SMOOTH_GAUSSIAN, self->ops[5].size = 5;
+    self->ops[6].kind = GPST_MASK_PACK;
+    self->ops[7].kind = GPST_MASK_UNPACK, self->ops[7].width = LARGE;
+    self->ops[8].kind = GPST_MASK_BOX;
+}
+
+static const uint32_t mask_from[9] = {SCORES, LABELS, REFINED, REFINED, ABOVE, ABOVE, ABOVE, BITS, OPENED};
+
+/* The same one after the other by direct calls. */
+static void masks_compute(masks* self) {
+    static float scores[N_CLASSES * SIDE * SIDE];
+    static _Alignas(64) uint8_t rooms[10][4096];
+    for (uint64_t n = 0; n < 4; n++) {
+        gpst_image pictures[10];
+        pictures[SCORES] = scores_shape();
+        pictures[SCORES].data = scores;
+        fill_scores(scores, n);
+        for (int i = 0; i < 9; i++) {
+            const gpst_image* const from = &pictures[mask_from[i]];
+            assert_int_equal(gpst_mask_query_output(&self->ops[i], from, &pictures[i + 1]), GPST_OK);
+            pictures[i + 1].data = rooms[i + 1];
+            assert_int_equal(gpst_mask_run(&self->ops[i], from, NULL, &pictures[i + 1], 1), GPST_OK);
+            self->wanted[n][i + 1] = hash_of(&pictures[i + 1]);
+        }
+    }
+}
+
+static gpst_result masks_sink(void* user_data, const gpst_item* item) {
+    masks* const self = (masks*)user_data;
+    kit_check(self->owner, item->result == GPST_OK);
+    if (item->result != GPST_OK)
+        printf("    %s: %s\n", item->stage, item->reason);
+    for (uint32_t k = 1; k < 10 && item->result == GPST_OK; k++) {
+        kit_check(self->owner, item->sets[k].n == 1);
+        kit_check(self->owner, hash_of(&item->sets[k].pictures[0]) == self->wanted[item->index][k]);
+    }
+    return GPST_OK;
+}
+
+/* Every operation, in one submission: up go the scores of 21 classes, down what is asked for. */
+static void test_masks(void** state) {
+    (void)state;
+    static const char* const backends[] = {"cpu", "sim", "sim:fail_launch=5"};
+    static masks self;
+    masks_init(&self);
+    masks_compute(&self);
+    for (int b = 0; b < 3; b++) {
+        kit* const owner = kit_open(backends[b], 2);
+        gpst_pipeline_desc desc = GPST_ZERO;
+        gpst_stage_desc stages[10];
+        gpst_stats stats;
+        self.owner = owner;
+        gpst_stage_host(&stages[0], 0, GPST_SET(SCORES), make_scores, NULL);
+        for (uint32_t i = 0; i < 9; i++)
+            gpst_stage_mask(&stages[i + 1], mask_from[i], i + 1, &self.ops[i]);
+        for (uint32_t k = 1; k < 10; k++)
+            desc.results[desc.n_results++] = gpst_result_of(k, GPST_ON_HOST);
+        desc.stages = stages;
+        desc.n_stages = 10;
+        owner->n_items = 4;
+        desc.source = kit_source_empty;
+        desc.source_user_data = owner;
+        desc.sink = masks_sink;
+        desc.sink_user_data = &self;
+        desc.mode = GPST_RUN_ENGINE;
+        assert_int_equal(gpst_pipeline_create(owner->context, &desc, &owner->pipeline), GPST_OK);
+        assert_int_equal(gpst_pipeline_run(owner->pipeline), GPST_OK);
+        gpst_pipeline_query_stats(owner->pipeline, &stats);
+        assert_int_equal(gpst_pipeline_destroy(owner->pipeline), GPST_OK);
+        owner->pipeline = NULL;
+        if (b == 1)
+            assert_int_equal(stats.bytes_h2d, 4 * sizeof(float) * N_CLASSES * SIDE * SIDE);
+        kit_close(owner);
+    }
+}
+
+static void test_mask_rules(void** state) {
+    static uint8_t room[64 * 64];
+    gpst_image from = gray(16, 8, room), to = gray(16, 8, room + 1024), out;
+    gpst_mask_desc desc = GPST_ZERO;
+    (void)state;
+    assert_int_equal(gpst_mask_query_output(&desc, &from, &out), GPST_ERROR_ARGUMENT);
+    test_reason_has("gpst_mask_query_output: kind=0", "unknown");
+    desc.kind = GPST_MASK_UNPACK, desc.width = 200;
+    assert_int_equal(gpst_mask_query_output(&desc, &from, &out), GPST_ERROR_ARGUMENT);
+    test_reason_has("width=200", "bitmaps 16 bytes wide");
+    desc.kind = GPST_MASK_THRESHOLD;
+    assert_int_equal(gpst_mask_run(&desc, &from, &from, &to, 1), GPST_ERROR_ARGUMENT);
+    test_reason_has("gpst_mask_run: guide", "only with REFINE");
+    to.width = 15;
+    assert_int_equal(gpst_mask_run(&desc, &from, NULL, &to, 1), GPST_ERROR_ARGUMENT);
+    test_reason_has("to=15x8", "16x8");
+    desc.kind = GPST_MASK_BOX;
+    to = gray((uint32_t)sizeof(gpst_box), 1, room + 1025);
+    assert_int_equal(gpst_mask_run(&desc, &from, NULL, &to, 1), GPST_ERROR_ARGUMENT);
+    test_reason_has("gpst_mask_run: to.data", "aligned to 8");
+}
+
+/* A list of rois for every item, of other lengths, made by the host. */
+typedef struct lists {
+    kit* owner;
+    gpst_warp* warp;
+} lists;
+
+static uint32_t list_of(uint64_t index, gpst_roi* rois) {
+    for (uint32_t i = 0; i < N_LIST; i++) {
+        const gpst_roi roi = {(float)(index + i), (float)i, 4.0f + (float)i, 3.5f};
+        rois[i] = roi;
+    }
+    return (uint32_t)(index % (N_LIST + 1));
+}
+
+static gpst_result make_list(void* user_data, gpst_task* task) {
+    gpst_image shape = GPST_ZERO, image;
+    gpst_roi rois[N_LIST];
+    (void)user_data;
+    shape.width = list_of(task->item->index, rois);
+    shape.height = 1;
+    shape.format = GPST_FORMAT_TENSOR;
+    shape.n_channels = 4;
+    shape.dtype = GPST_DTYPE_F32;
+    if (shape.width == 0)
+        return GPST_OK; /* no list, no crops */
+    GPSTI_TRY(gpst_task_set_picture(task, 1, 0, &shape, &image));
+    memcpy(image.data, rois, shape.width * sizeof *rois);
+    return GPST_OK;
+}
+
+static gpst_result lists_source(void* user_data, uint64_t index, gpst_input* out) {
+    static uint8_t pixels[MOST_BYTES];
+    (void)user_data;
+    fill_frame(index, pixels);
+    out->frame = gray(SIDE, SIDE, pixels);
+    return index < 12 ? GPST_OK : GPST_END;
+}
+
+static gpst_result lists_sink(void* user_data, const gpst_item* item) {
+    static uint8_t pixels[MOST_BYTES], crop[MOST_BYTES];
+    lists* const self = (lists*)user_data;
+    gpst_roi rois[N_LIST];
+    const uint32_t n = list_of(item->index, rois);
+    kit_check(self->owner, item->result == GPST_OK && item->sets[2].n == n);
+    if (item->result != GPST_OK)
+        printf("    %s: %s\n", item->stage, item->reason);
+    fill_frame(item->index, pixels);
+    for (uint32_t i = 0; item->result == GPST_OK && i < n; i++) {
+        const gpst_image source = gray(SIDE, SIDE, pixels);
+        gpst_warp_desc desc = GPST_ZERO;
+        gpst_warp* warp = NULL;
+        gpst_image output;
+        desc.map = GPST_MAP_ROI;
+        desc.rois = &rois[i];
+        desc.n_rois = 1;
+        desc.width = desc.height = 9;
+        desc.format = GPST_FORMAT_GRAY;
+        kit_check(self->owner, gpst_warp_create(&desc, &warp) == GPST_OK);
+        gpst_warp_query_output(warp, &output);
+        output.data = crop;
+        kit_check(self->owner, gpst_warp_run(warp, &source, &output, 1, 1) == GPST_OK);
+        kit_check(self->owner, memcmp(item->sets[2].pictures[i].data, crop, 81) == 0);
+        gpst_warp_destroy(warp);
+    }
+    return GPST_OK;
+}
+
+static void test_a_list_of_rois_for_each_item(void** state) {
+    (void)state;
+    static const char* const backends[] = {"cpu", "sim", "sim:mapped=1"};
+    gpst_warp_desc warp_desc = GPST_ZERO;
+    lists self;
+    warp_desc.map = GPST_MAP_ROI;
+    warp_desc.rois_in_place = true;
+    warp_desc.n_rois = N_LIST;
+    warp_desc.width = warp_desc.height = 9;
+    warp_desc.format = GPST_FORMAT_GRAY;
+    assert_int_equal(gpst_warp_create(&warp_desc, &self.warp), GPST_OK);
+    for (int b = 0; b < 3; b++) {
+        kit* const owner = self.owner = kit_open(backends[b], 2);
+        gpst_pipeline_desc desc = GPST_ZERO;
+        gpst_stage_desc stages[2];
+        gpst_stage_host(&stages[0], 0, GPST_SET(1), make_list, NULL);
+        gpst_stage_rois(&stages[1], 0, 1, 2, self.warp);
+        desc.stages = stages;
+        desc.n_stages = 2;
+        desc.source = lists_source;
+        desc.sink = lists_sink;
+        desc.sink_user_data = &self;
+        assert_int_equal(gpst_pipeline_create(owner->context, &desc, &owner->pipeline), GPST_OK);
+        assert_int_equal(gpst_pipeline_run(owner->pipeline), GPST_OK);
+        assert_int_equal(gpst_pipeline_destroy(owner->pipeline), GPST_OK);
+        owner->pipeline = NULL;
+        kit_close(owner);
+    }
+    gpst_warp_destroy(self.warp);
+}
+
+/* ---- frames that are lent ------------------------------------------------------------------------------------------ */
+
+typedef struct lender {
+    kit* owner;
+    gpsti_a32 n_back;
+} lender;
+
+static void lent_back(void* user_data) { (void)gpsti_a32_add(&((lender*)user_data)->n_back, 1); }
+
+static gpst_input lent_input(lender* self, uint8_t* pixels) {
+    gpst_input input = GPST_ZERO;
+    input.frame = gray(16, 8, pixels + 20 * 7); /* bottom-up, with gaps */
+    input.frame.pitch_bytes = -20;
+    input.release = lent_back;
+    input.release_user_data = self;
+    return input;
+}
+
+static gpst_result see_frame(void* user_data, gpst_task* task) {
+    kit* const self = (kit*)user_data;
+    const gpst_image* const frame = &task->item->sets[0].pictures[0];
+    gpst_image shape = *frame, made;
+    shape.pitch_bytes = 0;
+    GPSTI_TRY(gpst_task_set_picture(task, 1, 0, &shape, &made));
+    for (uint32_t y = 0; y < frame->height; y++)
+        memcpy((uint8_t*)made.data + y * frame->width, (const uint8_t*)frame->data + y * frame->pitch_bytes,
+               frame->width);
+    kit_check(self, frame->pitch_bytes == -20);
+    return GPST_OK;
+}
+
+static void fill_lent(uint8_t* pixels, uint32_t n) {
+    for (uint32_t i = 0; i < 160; i++)
+        pixels[i] = (uint8_t)(i * 3 + n);
+}
+
+static void check_lent(const gpst_image* picture, uint32_t n) {
+    uint8_t pixels[160];
+    fill_lent(pixels, n);
+    assert_int_equal(picture->width, 16);
+    for (uint32_t y = 0; y < 8; y++)
+        assert_memory_equal((const uint8_t*)picture->data + y * picture->pitch_bytes, pixels + 20 * (7 - y), 16);
+}
+
+static gpst_pipeline* lending(kit* owner, gpst_stage_desc* stages, uint32_t n_stages, gpst_pipeline_desc* desc) {
+    gpst_pipeline* pipeline = NULL;
+    desc->stages = stages;
+    desc->n_stages = n_stages;
+    if (gpst_pipeline_create(owner->context, desc, &pipeline) != GPST_OK)
+        fail_msg("%s", gpst_last_reason());
+    return pipeline;
+}
+
+/* Given back when the last stage that reads it is through; where it is a result, with the result. */
+static void test_lent_frames_come_back(void** state) {
+    (void)state;
+    static const char* const backends[] = {"cpu", "sim"};
+    static uint8_t pixels[8][160];
+    for (int i = 0; i < 4; i++) {
+        const bool is_result = i / 2 == 1;
+        kit* const owner = kit_open(backends[i % 2], 2);
+        lender self = {owner, GPST_ZERO};
+        gpst_stage_desc stage;
+        gpst_pipeline_desc desc = GPST_ZERO;
+        const gpst_item* item = NULL;
+        gpst_stage_host(&stage, GPST_SET(0), GPST_SET(1), see_frame, owner);
+        desc.n_results = 1 + (is_result ? 1u : 0u);
+        desc.results[0] = gpst_result_of(1, GPST_ON_HOST);
+        desc.results[1] = gpst_result_of(0, GPST_AS_IT_IS);
+        desc.n_slots = 16;
+        gpst_pipeline* const pipeline = lending(owner, &stage, 1, &desc);
+        for (uint32_t n = 0; n < 8; n++) {
+            fill_lent(pixels[n], n);
+            const gpst_input input = lent_input(&self, pixels[n]);
+            assert_int_equal(gpst_pipeline_submit(pipeline, &input, GPST_FOREVER, NULL), GPST_OK);
+        }
+        for (uint32_t n = 0; n < 8; n++) {
+            assert_int_equal(gpst_pipeline_next_result(pipeline, GPST_FOREVER, &item), GPST_OK);
+            assert_int_equal(item->result, GPST_OK);
+            check_lent(&item->sets[1].pictures[0], n);
+            assert_int_equal(item->sets[0].n, is_result);
+            if (is_result) {
+                assert_ptr_equal(item->sets[0].pictures[0].data, pixels[n] + 20 * 7);
+                assert_int_equal(gpsti_a32_load(&self.n_back), n);
+            } else {
+                assert_true(gpsti_a32_load(&self.n_back) > n);
+            }
+            gpst_pipeline_release(pipeline, item);
+        }
+        assert_int_equal(gpsti_a32_load(&self.n_back), 8);
+        /* What is refused stays the caller's; what is dropped or never taken comes back. */
+        gpst_input input = lent_input(&self, pixels[0]);
+        input.frame.format = GPST_FORMAT_INVALID;
+        assert_int_equal(gpst_pipeline_submit(pipeline, &input, 0, NULL), GPST_ERROR_ARGUMENT);
+        assert_non_null(strstr(gpst_last_reason(), "gpst_pipeline_submit: input.frame.format"));
+        assert_int_equal(gpsti_a32_load(&self.n_back), 8);
+        input = lent_input(&self, pixels[0]);
+        assert_int_equal(gpst_pipeline_submit(pipeline, &input, GPST_FOREVER, NULL), GPST_OK);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        assert_int_equal(gpsti_a32_load(&self.n_back), 9);
+        kit_close(owner);
+    }
+}
+
+static gpst_result wait_until_told(void* user_data, gpst_task* task) {
+    gpsti_a32* const told = (gpsti_a32*)user_data;
+    (void)task;
+    while (gpsti_a32_load(told) == 0)
+        gpsti_sleep_ns(100000);
+    return GPST_OK;
+}
+
+static void test_dropped_frames_come_back(void** state) {
+    (void)state;
+    static const gpst_full_policy policies[] = {GPST_FULL_DROP_NEWEST, GPST_FULL_DROP_OLDEST, GPST_FULL_LATEST_ONLY};
+    static uint8_t pixels[160];
+    for (int p = 0; p < 3; p++) {
+        kit* const owner = kit_open("cpu", 1);
+        lender self = {owner, GPST_ZERO};
+        gpsti_a32 told = GPST_ZERO;
+        gpst_stage_desc stage;
+        gpst_pipeline_desc desc = GPST_ZERO;
+        gpst_stats stats;
+        gpst_stage_host(&stage, GPST_SET(0), 0, wait_until_told, &told);
+        desc.full_policy = policies[p];
+        desc.n_slots = 2;
+        desc.sink = kit_sink;
+        desc.sink_user_data = owner;
+        owner->n_items = 9;
+        owner->as_ready = desc.as_ready = true;
+        gpst_pipeline* const pipeline = lending(owner, &stage, 1, &desc);
+        for (uint32_t n = 0; n < 9; n++) {
+            const gpst_input input = lent_input(&self, pixels);
+            const gpst_result result = gpst_pipeline_submit(pipeline, &input, 0, NULL);
+            assert_true(result == GPST_OK || result == GPST_DROPPED);
+        }
+        gpst_pipeline_query_stats(pipeline, &stats);
+        assert_true(stats.items_dropped >= 6);
+        assert_int_equal(gpsti_a32_load(&self.n_back), stats.items_dropped);
+        gpsti_a32_store(&told, 1);
+        gpst_pipeline_close(pipeline);
+        assert_int_equal(gpst_pipeline_drain(pipeline, GPST_FOREVER), GPST_OK);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        assert_int_equal(gpsti_a32_load(&self.n_back), 9);
+        kit_close(owner);
+    }
+}
+
+/* ---- frames and results of the device ------------------------------------------------------------------------------- */
+
+enum { DEVICE_BYTES = 16 * 8 };
+
+/* A frame made on the device by a stream of the user's, and what becomes of it read there by another. */
+static void run_on_the_device(kit* owner, gpst_device* device, gpst_memory* memory, gpst_stage_desc* stages) {
+    lender self = {owner, GPST_ZERO};
+    gpst_pipeline_desc desc = GPST_ZERO;
+    gpst_stream *load = NULL, *read = NULL;
+    gpst_event* ready = NULL;
+    gpst_stats stats;
+    uint8_t pixels[DEVICE_BYTES], got[DEVICE_BYTES];
+    assert_int_equal(gpst_stream_create(device, &load), GPST_OK);
+    assert_int_equal(gpst_stream_create(device, &read), GPST_OK);
+    assert_int_equal(gpst_event_create(device, &ready), GPST_OK);
+    desc.n_results = 2;
+    desc.results[0] = gpst_result_of(1, GPST_ON_DEVICE);
+    desc.results[1] = gpst_result_of(2, GPST_ON_HOST);
+    desc.capacity[1] = 1;
+    gpst_pipeline* const pipeline = lending(owner, stages, 2, &desc);
+    for (uint32_t n = 0; n < 6; n++) {
+        gpst_input input = GPST_ZERO;
+        const gpst_item* item = NULL;
+        for (uint32_t i = 0; i < DEVICE_BYTES; i++)
+            pixels[i] = (uint8_t)(i * 5 + n);
+        assert_int_equal(gpst_copy(gpst_memory_data(memory), pixels, DEVICE_BYTES, load), GPST_OK);
+        assert_int_equal(gpst_event_record(ready, load), GPST_OK);
+        input.frame = gray(16, 8, gpst_memory_data(memory));
+        input.frame_on_device = true;
+        input.ready = ready;
+        input.release = lent_back;
+        input.release_user_data = &self;
+        assert_int_equal(gpst_pipeline_submit(pipeline, &input, GPST_FOREVER, NULL), GPST_OK);
+        assert_int_equal(gpst_pipeline_next_result(pipeline, GPST_FOREVER, &item), GPST_OK);
+        if (item->result != GPST_OK)
+            fail_msg("%s: %s", item->stage, item->reason);
+        assert_int_equal(item->sets[1].on_device, has_own_memory(owner));
+        assert_int_equal(item->sets[2].on_device, false);
+        assert_int_equal(gpst_copy(got, item->sets[1].pictures[0].data, DEVICE_BYTES, read), GPST_OK);
+        for (uint32_t i = 0; i < DEVICE_BYTES; i++)
+            assert_int_equal(((const uint8_t*)item->sets[2].pictures[0].data)[i], (uint8_t)(pixels[i] ^ 9));
+        assert_int_equal(gpst_pipeline_release_after(pipeline, item, read), GPST_OK);
+        assert_int_equal(gpst_stream_synchronize(read), GPST_OK);
+        for (uint32_t i = 0; i < DEVICE_BYTES; i++)
+            assert_int_equal(got[i], (uint8_t)(pixels[i] + 7));
+    }
+    gpst_pipeline_close(pipeline);
+    assert_int_equal(gpst_pipeline_drain(pipeline, GPST_FOREVER), GPST_OK);
+    gpst_pipeline_query_stats(pipeline, &stats);
+    assert_int_equal(stats.bytes_h2d, 0);
+    assert_int_equal(stats.bytes_d2h, has_own_memory(owner) ? 6 * DEVICE_BYTES : 0); /* for the HOST stage */
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    assert_int_equal(gpsti_a32_load(&self.n_back), 6);
+    gpst_event_destroy(ready);
+    gpst_stream_destroy(load);
+    gpst_stream_destroy(read);
+}
+
+static gpst_result xor_frame(void* user_data, gpst_task* task) {
+    const gpst_image* const from = &task->item->sets[0].pictures[0];
+    gpst_image to;
+    (void)user_data;
+    GPSTI_TRY(gpst_task_set_picture(task, 2, 0, from, &to));
+    for (uint32_t i = 0; i < DEVICE_BYTES; i++)
+        ((uint8_t*)to.data)[i] = (uint8_t)(((const uint8_t*)from->data)[i] ^ 9);
+    return GPST_OK;
+}
+
+static void test_frames_of_the_device(void** state) {
+    (void)state;
+    static const char* const backends[] = {"cpu", "sim", "sim:kernel_us=300"};
+    for (int b = 0; b < 3; b++) {
+        kit* const owner = kit_open(backends[b], 2);
+        gpst_device* const device = gpst_context_device(owner->context);
+        gpst_memory* memory = NULL;
+        gpst_stage_desc stages[2];
+        plan_stage add;
+        memset(&add, 0, sizeof add);
+        add.reads = GPST_SET(0), add.to = 1, add.salt = 7;
+        gpst_stage_device(&stages[0], GPST_SET(0), GPST_SET(1), run_device, &add);
+        gpst_stage_host(&stages[1], GPST_SET(0), GPST_SET(2), xor_frame, NULL);
+        assert_int_equal(gpst_memory_create(device, GPST_MEMORY_DEVICE, DEVICE_BYTES, &memory), GPST_OK);
+        run_on_the_device(owner, device, memory, stages);
+        gpst_memory_destroy(memory);
+        kit_close(owner);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_pipelines),
         cmocka_unit_test(test_random_pipelines_in_trouble),
         cmocka_unit_test(test_random_pipelines_cancelled),
+        cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_mask_rules),
+        cmocka_unit_test(test_a_list_of_rois_for_each_item),
+        cmocka_unit_test(test_lent_frames_come_back),
+        cmocka_unit_test(test_dropped_frames_come_back),
+        cmocka_unit_test(test_frames_of_the_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -245,11 +245,34 @@ static void rules_fire(void** state) {
     const void* const odd = (const char*)(const void*)list + 2;
     (void)state;
     EXPECT_REFUSED("n_rois=0: required", desc.n_rois = 0);
-    EXPECT_REFUSED("rois=NULL: required", desc.rois = NULL);
+    EXPECT_REFUSED("rois=NULL: required", (desc.rois = NULL, desc.n_rois_used = NULL, desc.rois_in_place = false));
     EXPECT_REFUSED("must be a multiple of 4 with rois_in_place", desc.rois = (const gpst_roi*)odd);
     EXPECT_REFUSED("n_rois_used=", desc.n_rois_used = (const uint32_t*)odd);
     EXPECT_REFUSED("n_rois_used: only with rois_in_place", (desc.rois_in_place = false, desc.n_rois_used = n_used));
     EXPECT_REFUSED("rois_in_place: only with map=ROI", (desc.map = GPST_MAP_RESIZE, desc.n_rois = 0));
+}
+
+/* A warp for the lists of a pipeline's items has none of its own to be run with. */
+static void no_list_is_no_run(void** state) {
+    static uint8_t room[2][64];
+    gpst_image image = GPST_ZERO, output;
+    gpst_warp_desc desc = GPST_ZERO;
+    gpst_warp* warp = NULL;
+    (void)state;
+    desc.map = GPST_MAP_ROI;
+    desc.rois_in_place = true;
+    desc.n_rois = 1;
+    desc.width = desc.height = 8;
+    desc.format = GPST_FORMAT_GRAY;
+    assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
+    image.data = room[0];
+    image.width = image.height = 8;
+    image.format = GPST_FORMAT_GRAY;
+    gpst_warp_query_output(warp, &output);
+    output.data = room[1];
+    assert_int_equal(gpst_warp_run(warp, &image, &output, 1, 1), GPST_ERROR_ARGUMENT);
+    assert_non_null(strstr(gpst_last_reason(), "rois=NULL"));
+    gpst_warp_destroy(warp);
 }
 
 /* It is known to nobody where they are. */
@@ -271,7 +294,7 @@ static void position_and_pipeline_refuse(void** state) {
     pipeline_desc.stages = &stage, pipeline_desc.n_stages = 1;
     gpst_clear_reason();
     assert_int_equal(gpst_pipeline_create(context, &pipeline_desc, &pipeline), GPST_ERROR_ARGUMENT);
-    assert_non_null(strstr(gpst_last_reason(), "stages[0].warp: rois_in_place"));
+    assert_non_null(strstr(gpst_last_reason(), "stages[0].warp: rois_in_place: second_set"));
     gpst_context_destroy(context);
     gpst_warp_destroy(warp);
 }
@@ -284,6 +307,7 @@ int main(void) {
         cmocka_unit_test(create_does_not_look_at_them),
         cmocka_unit_test(a_kernel_ahead_in_the_stream_writes_them),
         cmocka_unit_test(rules_fire),
+        cmocka_unit_test(no_list_is_no_run),
         cmocka_unit_test(position_and_pipeline_refuse),
     };
     return cmocka_run_group_tests(tests, draw_noise, NULL);

@@ -127,6 +127,7 @@ GPST_API gpst_result gpst_warp_enqueue(const gpst_warp* warp, const gpst_image* 
                             : "outputs");
     GPSTI_FAIL_IF(n_outputs != gpst_warp_n_outputs(warp), GPST_ERROR_ARGUMENT, "%s: n_outputs=%u: the warp has %u",
                   function, (unsigned)n_outputs, (unsigned)gpst_warp_n_outputs(warp));
+    GPSTI_TRY(gpsti_warp_check_list(warp, function));
     GPSTI_TRY(gpsti_device_result(gpsti_warp_check(warp, source, outputs, n_outputs), function));
     memset(&args, 0, sizeof args);
     args.warp = warp;

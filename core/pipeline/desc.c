@@ -42,6 +42,17 @@ GPST_API void gpst_stage_warp(gpst_stage_desc* out, uint32_t from, uint32_t to, 
     out->warp = warp;
 }
 
+GPST_API void gpst_stage_rois(gpst_stage_desc* out, uint32_t from, uint32_t list, uint32_t to, const gpst_warp* warp) {
+    gpsti_stage_set(out, GPST_STAGE_WARP, gpsti_set_bit(from) | gpsti_set_bit(list), gpsti_set_bit(to));
+    out->second_set = list;
+    out->warp = warp;
+}
+
+GPST_API void gpst_stage_mask(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_mask_desc* mask) {
+    gpsti_stage_set(out, GPST_STAGE_MASK, gpsti_set_bit(from), gpsti_set_bit(to));
+    out->mask = mask;
+}
+
 GPST_API gpst_result_set gpst_result_of(uint32_t set, gpst_place place) {
     gpst_result_set result;
     result.set = set;
@@ -63,8 +74,11 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_kind(const gpst_pipeline_desc* desc,
                   GPST_ERROR_ARGUMENT, GPSTI_CREATE ": stages[%u].func=NULL: required for HOST and DEVICE", s);
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WARP && !stage->warp, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].warp=NULL: required for WARP", s);
-    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WARP && stage->warp->desc.rois_in_place, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].warp: rois_in_place: there is one list, and items overlap", s);
+    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_MASK && !stage->mask, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].mask=NULL: required for MASK", s);
+    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_MASK && ((int)stage->mask->kind < (int)GPST_MASK_ARGMAX ||
+                                                     (int)stage->mask->kind > (int)GPST_MASK_LABEL_BOXES),
+                  GPST_ERROR_ARGUMENT, GPSTI_CREATE ": stages[%u].mask->kind=%d: unknown", s, (int)stage->mask->kind);
     GPSTI_FAIL_IF(stage->name && strlen(stage->name) > 31, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].name=\"%.40s\": at most 31 bytes", s, stage->name);
     return GPST_OK;
@@ -88,6 +102,25 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_order(const gpst_pipeline_desc* desc
 
 GPSTI_PRIVATE bool gpsti_sets_is_one(uint32_t sets) { return sets != 0 && (sets & (sets - 1)) == 0; }
 
+/* One set and, where the operation knows what to do with it, another. */
+GPSTI_PRIVATE gpst_result gpsti_stage_check_second(const gpst_stage_desc* stage, uint32_t s) {
+    const uint32_t reads = stage->reads;
+    const bool listed = stage->kind == GPST_STAGE_WARP && stage->warp->desc.rois_in_place;
+    const bool guided = stage->kind == GPST_STAGE_MASK && stage->mask->kind == GPST_MASK_REFINE;
+    const uint32_t second = stage->second_set < GPST_MAX_SETS ? GPST_SET(stage->second_set) : 0;
+    if (gpsti_sets_is_one(reads)) {
+        GPSTI_FAIL_IF(listed, GPST_ERROR_ARGUMENT,
+                      GPSTI_CREATE ": stages[%u].warp: rois_in_place: second_set must be the list's, in reads", s);
+        return GPST_OK;
+    }
+    GPSTI_FAIL_IF(!listed && !guided, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].reads=0x%x: only rois_in_place and REFINE read two sets", s, reads);
+    GPSTI_FAIL_IF(!(reads & second) || !gpsti_sets_is_one(reads & ~second), GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].second_set=%u: must be one of two sets in reads=0x%x", s,
+                  stage->second_set, reads);
+    return GPST_OK;
+}
+
 /* By the desc with every set said; written: by stages before. */
 GPSTI_PRIVATE gpst_result gpsti_stage_check_sets(const gpst_stage_desc* stage, uint32_t s, bool is_named,
                                                  uint32_t written) {
@@ -106,9 +139,10 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_sets(const gpst_stage_desc* stage, u
     GPSTI_FAIL_IF(twice != 0, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u]: set %u is written by a stage before: no set is written twice", s,
                   gpsti_set_of(twice));
-    GPSTI_FAIL_IF(computes && (!gpsti_sets_is_one(reads) || !gpsti_sets_is_one(writes)), GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].reads=0x%x, writes=0x%x: WARP and MASK have one set each", s, reads,
-                  writes);
+    GPSTI_FAIL_IF(computes && !gpsti_sets_is_one(writes), GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].writes=0x%x: WARP and MASK write one set", s, writes);
+    if (computes)
+        GPSTI_TRY(gpsti_stage_check_second(stage, s));
     GPSTI_FAIL_IF(stage->per_picture && !gpsti_sets_is_one(reads), GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].reads=0x%x: per_picture reads one set", s, reads);
     return GPST_OK;
@@ -155,8 +189,12 @@ GPSTI_PRIVATE gpst_result gpsti_sets_check_capacities(const gpst_stage_desc* sta
     for (uint32_t s = 0; s < desc->n_stages; s++) {
         if (stages[s].kind != GPST_STAGE_WARP && stages[s].kind != GPST_STAGE_MASK)
             continue;
-        const uint32_t from = gpsti_set_of(stages[s].reads), to = gpsti_set_of(stages[s].writes);
+        const uint32_t from = gpsti_stage_from(&stages[s]), to = gpsti_set_of(stages[s].writes);
         const uint32_t makes = gpsti_stage_makes(&stages[s], (uint32_t)capacity[from]);
+        GPSTI_FAIL_IF(gpsti_stage_has_second(&stages[s]) && stages[s].kind == GPST_STAGE_WARP && capacity[from] != 1,
+                      GPST_ERROR_ARGUMENT,
+                      GPSTI_CREATE ": stages[%u]: a list of rois is for one picture: capacity[%u]=%u", s, from,
+                      (unsigned)capacity[from]);
         GPSTI_FAIL_IF(desc->capacity[to] != 0 && desc->capacity[to] != makes, GPST_ERROR_ARGUMENT,
                       GPSTI_CREATE ": capacity[%u]=%u: stages[%u] makes %u", to, desc->capacity[to], s, makes);
         GPSTI_FAIL_IF(makes > 4096, GPST_ERROR_ARGUMENT, GPSTI_CREATE ": stages[%u]: makes %u pictures: at most 4096",

@@ -109,19 +109,42 @@ GPSTI_PRIVATE gpst_result gpsti_offload_copy_down(gpsti_slot* slot, uint32_t set
 
 /* ---- where the pictures are ---------------------------------------------------------------- */
 
+/* As many pictures as the item's list has. */
+GPSTI_PRIVATE gpst_result gpsti_offload_count_rois(const gpsti_slot* slot, const gpst_stage_desc* stage, uint32_t* n) {
+    const gpsti_set* const set = &slot->sets[stage->second_set];
+    const gpst_image* const list = &set->on_host[0];
+    const uint32_t most = gpst_warp_n_outputs(stage->warp);
+    if (set->n == 0) {
+        *n = 0;
+        return GPST_OK;
+    }
+    GPSTI_FAIL_IF(list->format != GPST_FORMAT_TENSOR || list->n_channels != 4 || list->dtype != GPST_DTYPE_F32 ||
+                      list->layout == GPST_LAYOUT_CHW || list->height != 1,
+                  GPST_ERROR_ARGUMENT, "set %u: a list of rois is a TENSOR of 4 channels, F32, HWC, height 1",
+                  stage->second_set);
+    GPSTI_FAIL_IF(list->width > most, GPST_ERROR_ARGUMENT, "set %u: %u rois: the warp has n_rois=%u", stage->second_set,
+                  list->width, most);
+    *n = list->width;
+    return GPST_OK;
+}
+
 /* The pictures that a built-in stage will write: how many, their shape, and host memory where the host will read them
    or computes them. */
 GPSTI_PRIVATE gpst_result gpsti_offload_shape(gpsti_slot* slot, const gpsti_step* step, uint32_t stage_index) {
     const gpst_stage_desc* const stage = &slot->pipeline->stages[stage_index].desc;
-    const uint32_t from = gpsti_set_of(stage->reads), to = gpsti_set_of(stage->writes);
-    const uint32_t n = gpsti_stage_makes(stage, slot->sets[from].n);
+    const uint32_t from = gpsti_stage_from(stage), to = gpsti_set_of(stage->writes);
+    uint32_t n = gpsti_stage_makes(stage, slot->sets[from].n);
     const bool on_host = slot->work->on_host || (step->downloads & GPST_SET(to));
-    gpst_image shape;
+    if (stage->kind == GPST_STAGE_WARP && gpsti_stage_has_second(stage))
+        GPSTI_TRY(gpsti_offload_count_rois(slot, stage, &n));
     gpsti_slot_set_n(slot, to, n);
     slot->sets[to].writer = stage_index + 1;
-    gpst_warp_query_output(stage->warp, &shape);
     for (uint32_t i = 0; i < n; i++) {
-        slot->sets[to].on_host[i] = shape;
+        gpst_image* const shape = &slot->sets[to].on_host[i];
+        if (stage->kind == GPST_STAGE_WARP)
+            gpst_warp_query_output(stage->warp, shape);
+        else
+            GPSTI_TRY(gpst_mask_query_output(stage->mask, &slot->sets[from].on_host[i], shape));
         if (on_host)
             GPSTI_TRY(gpsti_slot_make_on_host(slot, to, i));
     }
@@ -250,12 +273,18 @@ GPSTI_PRIVATE void gpsti_offload_collect(gpsti_slot* first, uint32_t from, uint3
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stage* stage) {
-    const uint32_t from = gpsti_set_of(stage->desc.reads), to = gpsti_set_of(stage->desc.writes);
+    const uint32_t from = gpsti_stage_from(&stage->desc), to = gpsti_set_of(stage->desc.writes);
     gpsti_exec exec = first->exec;
     gpsti_warp_args args;
     memset(&args, 0, sizeof args);
     args.warp = stage->desc.warp;
     args.n_outputs = gpst_warp_n_outputs(args.warp);
+    if (gpsti_stage_has_second(&stage->desc)) {
+        args.n_outputs = first->sets[to].n;
+        args.rois = (const gpst_roi*)first->sets[stage->desc.second_set].on_device[0].data;
+    }
+    if (args.n_outputs == 0)
+        return GPST_OK;
     if (!first->on_cpu) {
         GPSTI_FAIL_IF(GPST_FAILED(stage->constants_result), stage->constants_result, "%s", stage->constants_reason);
         args.mask = stage->mask, args.table = stage->table;
@@ -274,6 +303,25 @@ GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stag
     return gpsti_stream_launch(first->work->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
 }
 
+GPSTI_PRIVATE gpst_result gpsti_offload_mask(gpsti_slot* slot, const gpsti_stage* stage) {
+    const gpsti_set* const from = &slot->sets[gpsti_stage_from(&stage->desc)];
+    const gpsti_set* const guides =
+        gpsti_stage_has_second(&stage->desc) ? &slot->sets[stage->desc.second_set] : NULL;
+    gpsti_exec exec = slot->exec;
+    gpsti_mask_op_args args;
+    exec.bytes = 0;
+    args.desc = stage->desc.mask;
+    args.from = from->on_device;
+    args.guides = guides ? guides->on_device : NULL;
+    args.to = slot->sets[gpsti_set_of(stage->desc.writes)].on_device;
+    args.n = from->n;
+    GPSTI_FAIL_IF(guides && guides->n < from->n, GPST_ERROR_ARGUMENT, "set %u: %u guides for %u pictures",
+                  stage->desc.second_set, guides->n, from->n);
+    if (args.n == 0)
+        return GPST_OK;
+    return gpsti_stream_launch(slot->work->stream, gpsti_mask_op_kernel(), &args, sizeof args, &exec);
+}
+
 GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, const gpsti_step* step, uint32_t stage_index,
                                               uint32_t worker_index, char* reason) {
     const gpsti_stage* const stage = &first->pipeline->stages[stage_index];
@@ -283,7 +331,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, const gpsti_ste
         GPSTI_TRY(gpsti_offload_shape(first, step, stage_index));
         GPSTI_TRY(gpsti_offload_place_sets(first, stage->desc.writes));
     }
-    return gpsti_offload_warp(first, stage);
+    return stage->desc.kind == GPST_STAGE_MASK ? gpsti_offload_mask(first, stage) : gpsti_offload_warp(first, stage);
 }
 
 /* Records the next event, if this submission is timed. */
@@ -322,7 +370,6 @@ GPSTI_INTERN void gpsti_offload_undo(gpsti_slot* slot, const gpsti_step* step) {
     for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
         if (slot->uploaded & GPST_SET(k))
             slot->sets[k].device_valid = false;
-    slot->uploaded = 0;
 }
 
 /* ---- a set from one side to the other, at once ------------------------------------------------ */

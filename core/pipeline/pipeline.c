@@ -80,7 +80,8 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) 
         while (step->kind == GPSTI_STEP_OFFLOAD && s < pipeline->desc.n_stages &&
                gpsti_stage_is_offload(&pipeline->stages[s].desc))
             s++;
-        step->one_warp = stage->kind == GPST_STAGE_WARP && s == step->first_stage + 1;
+        step->one_warp =
+            stage->kind == GPST_STAGE_WARP && !gpsti_stage_has_second(stage) && s == step->first_stage + 1;
         step->n_stages = s - step->first_stage;
         gpsti_step_find_sets(pipeline, step);
         step->per_picture = stage->per_picture || (pipeline->n_parts > 1 && step->kind == GPSTI_STEP_WRITE);

@@ -3,6 +3,7 @@
 #ifndef GPSTI_PIPELINE_H
 #define GPSTI_PIPELINE_H
 
+#include "../../kernels/mask/mask_op.h"
 #include "../../kernels/warp/warp.h"
 #include "../device/context.h"
 #include "../device/enqueue.h"
@@ -260,7 +261,11 @@ typedef struct gpst_stage_desc {
     gpst_stage_kind kind;  /* required */
     gpst_stage_func func;  /* required for HOST and DEVICE */
     void* user_data;
-    uint32_t reads, writes; /* WARP: one set each; MASK: likewise, and REFINE may read the guide's, too */
+    uint32_t reads, writes; /* WARP, MASK: one set each, and may read a second one */
+    /* The second of two sets that a WARP or MASK stage reads. WARP of map ROI, made with rois_in_place: a list for each
+       item, one picture, TENSOR F32 of 4 channels, height 1, a gpst_roi a pixel, at most n_rois of them: so many
+       pictures are made of one. MASK REFINE: the guides, as many as there are labels. */
+    uint32_t second_set;
     uint32_t concurrency;  /* HOST: services at once; 0 = any number, 1 = serial */
     bool ordered;          /* HOST: in input order (then concurrency is 0 or 1) */
     bool per_picture;      /* HOST: once for every picture of the one set that it reads, in parallel: idle workers help.
@@ -269,14 +274,15 @@ typedef struct gpst_stage_desc {
     gpst_result (*worker_init)(void* user_data, uint32_t worker_index, void** worker_state);
     void (*worker_term)(void* user_data, uint32_t worker_index, void* worker_state);
     const gpst_warp* warp; /* WARP: required; must outlive the pipeline */
+    const gpst_mask_desc* mask; /* MASK: required; must outlive the pipeline */
 } gpst_stage_desc;
 
-/* gpst_stage_read, gpst_stage_host, gpst_stage_warp, gpst_stage_mask, gpst_stage_device, gpst_stage_write -- a stage in
-   one line
+/* gpst_stage_read, gpst_stage_host, gpst_stage_warp, gpst_stage_rois, gpst_stage_mask, gpst_stage_device,
+   gpst_stage_write -- a stage in one line
 
    Parameters   out            (out)  every other member is 0; not NULL
                 reads, writes  (in)   sets as bits; host: 0 in both as gpst_stage_desc says
-                from, to       (in)   numbers of sets
+                from, list, to (in)   numbers of sets; list: second_set
                 func, user_data, warp, mask  (in)  the members
    Shapes       none
    Returns      nothing
@@ -290,6 +296,8 @@ GPST_API void gpst_stage_read(gpst_stage_desc* out);
 GPST_API void gpst_stage_host(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
                               void* user_data);
 GPST_API void gpst_stage_warp(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_warp* warp);
+GPST_API void gpst_stage_rois(gpst_stage_desc* out, uint32_t from, uint32_t list, uint32_t to, const gpst_warp* warp);
+GPST_API void gpst_stage_mask(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_mask_desc* mask);
 GPST_API void gpst_stage_device(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
                                 void* user_data);
 GPST_API void gpst_stage_write(gpst_stage_desc* out);

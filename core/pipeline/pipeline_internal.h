@@ -24,6 +24,7 @@
 #ifndef GPSTI_PIPELINE_INTERNAL_H
 #define GPSTI_PIPELINE_INTERNAL_H
 
+#include "../../kernels/mask/mask_internal.h"
 #include "../../kernels/warp/warp_internal.h"
 #include "../device/context_internal.h"
 #include "../files/reader_internal.h"
@@ -323,6 +324,9 @@ GPSTI_INTERN void gpsti_plan_copies(gpst_pipeline* pipeline, const gpst_pipeline
 /* Pictures that a stage of the device makes of n pictures. */
 GPSTI_INTERN uint32_t gpsti_stage_makes(const gpst_stage_desc* stage, uint32_t n);
 GPSTI_INTERN uint32_t gpsti_set_of(uint32_t sets); /* the lowest one */
+/* Of a WARP or MASK: does it read a second set, and which is the first? */
+GPSTI_INTERN bool gpsti_stage_has_second(const gpst_stage_desc* stage);
+GPSTI_INTERN uint32_t gpsti_stage_from(const gpst_stage_desc* stage);
 
 /* ---- call.c -------------------------------------------------------------------------- */
 

@@ -17,6 +17,15 @@ GPSTI_INTERN uint32_t gpsti_set_of(uint32_t sets) {
     return set;
 }
 
+GPSTI_INTERN bool gpsti_stage_has_second(const gpst_stage_desc* stage) {
+    return (stage->reads & (stage->reads - 1)) != 0;
+}
+
+GPSTI_INTERN uint32_t gpsti_stage_from(const gpst_stage_desc* stage) {
+    const bool two = gpsti_stage_has_second(stage) && stage->second_set < GPST_MAX_SETS;
+    return gpsti_set_of(two ? stage->reads & ~GPST_SET(stage->second_set) : stage->reads);
+}
+
 /* ---- what a stage reads and writes ------------------------------------------------------------ */
 
 GPSTI_INTERN void gpsti_stage_resolve_sets(gpst_stage_desc* stage, uint32_t earlier, uint32_t named) {
@@ -92,7 +101,7 @@ GPSTI_INTERN void gpsti_plan_capacities(gpst_pipeline* pipeline, const gpst_pipe
     }
     for (uint32_t s = 0; s < desc->n_stages; s++) {
         const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
-        const uint32_t from = gpsti_set_of(stage->reads), to = gpsti_set_of(stage->writes);
+        const uint32_t from = gpsti_stage_from(stage), to = gpsti_set_of(stage->writes);
         if (stage->kind == GPST_STAGE_WARP || stage->kind == GPST_STAGE_MASK)
             pipeline->sets[to].capacity = gpsti_stage_makes(stage, pipeline->sets[from].capacity);
         if (stage->per_picture && pipeline->sets[from].capacity > pipeline->n_parts)

@@ -4,6 +4,7 @@
 #define GPSTI_MASK_INTERNAL_H
 
 #include "mask.h"
+#include "mask_op.h"
 #include "../warp/warp_internal.h"
 
 /* Scores at any layout: class c of pixel (x, y) is at y * pitch + x * pixel_bytes + c * class_bytes. */
@@ -115,5 +116,15 @@ GPSTI_INTERN gpst_result gpsti_smooth_job_init(const gpst_image* source, gpst_sm
                                                const gpst_image* output, gpsti_window_job* out);
 GPSTI_INTERN gpst_result gpsti_refine_job_init(const gpst_labels* labels, const gpst_image* guide, uint32_t tolerance,
                                                const gpst_labels* output, gpsti_window_job* out);
+
+/* Each of n pictures through one operation. */
+typedef struct gpsti_mask_op_args {
+    const gpst_mask_desc* desc;
+    const gpst_image* from;
+    const gpst_image* guides; /* NULL: none */
+    const gpst_image* to;
+    uint32_t n;
+} gpsti_mask_op_args;
+GPSTI_INTERN const gpsti_kernel* gpsti_mask_op_kernel(void);
 
 #endif

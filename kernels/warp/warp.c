@@ -251,6 +251,7 @@ GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* sour
     GPSTI_FAIL_IF(n_outputs != warp->n_outputs, GPST_ERROR_ARGUMENT,
                   "gpst_warp_run: n_outputs=%u: the warp has %u", (unsigned)n_outputs,
                   (unsigned)warp->n_outputs);
+    GPSTI_TRY(gpsti_warp_check_list(warp, "gpst_warp_run"));
     const gpsti_warp_args args = gpsti_warp_args_of(warp, source, 1, outputs);
     gpsti_warp_compute(&args, n_threads);
     return GPST_OK;
@@ -263,6 +264,7 @@ GPST_API gpst_result gpst_warp_launch(const gpst_warp* warp, const gpst_image* s
     GPSTI_FAIL_IF(n_outputs != (uint64_t)n_sources * warp->n_outputs, GPST_ERROR_ARGUMENT,
                   "gpst_warp_launch: n_outputs=%u: %u sources with %u outputs each", (unsigned)n_outputs,
                   (unsigned)n_sources, (unsigned)warp->n_outputs);
+    GPSTI_TRY(gpsti_warp_check_list(warp, "gpst_warp_launch"));
     for (uint32_t s = 0; s < n_sources; s++)
         GPSTI_TRY(gpsti_warp_check(warp, &sources[s], outputs + (size_t)s * warp->n_outputs, warp->n_outputs));
     const gpsti_warp_args args = gpsti_warp_args_of(warp, sources, n_sources, outputs);

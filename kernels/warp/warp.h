@@ -136,8 +136,8 @@ typedef struct gpst_warp_desc {
     /* ROI: rois are not copied but read where they lie, by each run when its turn comes: of gpst_warp_launch, in
        memory that the device reads, where a kernel ahead in the stream may have put them. n_rois for each source of a
        launch, source after source. n_rois_used, in the same memory, one for each source: so many count, at most
-       n_rois; the outputs of the others stay as they are. NULL: all count. No output may lie over either. Not in a
-       pipeline, where items overlap. */
+       n_rois; the outputs of the others stay as they are. NULL: all count. No output may lie over either. In a
+       pipeline every item has a list of its own (gpst_stage_desc.second_set), and rois may be NULL. */
     bool rois_in_place;
     const uint32_t* n_rois_used;
     const gpst_affine* affines; /* AFFINE: n_affines of them */

@@ -132,7 +132,7 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_rois(const gpst_warp_desc* desc) {
         return GPST_OK;
     }
     GPSTI_WARP_RULE(desc->n_rois >= 1, "n_rois=0: required with map=ROI");
-    GPSTI_WARP_RULE(desc->rois, "rois=NULL: required with map=ROI");
+    GPSTI_WARP_RULE(desc->rois || desc->rois_in_place, "rois=NULL: required with map=ROI");
     if (desc->rois_in_place)
         return gpsti_warp_check_rois_in_place(desc);
     for (uint32_t i = 0; i < desc->n_rois; i++) {
@@ -215,6 +215,7 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_source(const gpst_warp* warp, const g
     GPSTI_WARP_RUN_RULE(source->width <= GPSTI_WARP_MAX_SIDE && source->height <= GPSTI_WARP_MAX_SIDE,
                         "source.width=%u, height=%u: must be at most %d", (unsigned)source->width,
                         (unsigned)source->height, GPSTI_WARP_MAX_SIDE);
+    GPSTI_WARP_RUN_RULE(source->format != GPST_FORMAT_TENSOR, "source.format=TENSOR: must have colours");
     GPSTI_WARP_RUN_RULE(source->dtype != GPST_DTYPE_I8, "source.dtype=%d: must be U8, U16, F16 or F32",
                         (int)source->dtype);
     GPSTI_WARP_RUN_RULE(source->layout != GPST_LAYOUT_CHW || source->format == GPST_FORMAT_GRAY,
@@ -271,6 +272,12 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_output(const gpst_warp* warp, const g
                         "%s.data=%p: must not overlap the mask", member, output->data);
     GPSTI_WARP_RUN_RULE(!gpsti_warp_overlaps_table(desc, &image), "%s.data=%p: must not overlap the table",
                         member, output->data);
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_warp_check_list(const gpst_warp* warp, const char* function) {
+    GPSTI_FAIL_IF(warp->desc.rois_in_place && !warp->desc.rois, GPST_ERROR_ARGUMENT,
+                  "%s: the warp has rois=NULL: its lists come with the items of a pipeline", function);
     return GPST_OK;
 }
 

@@ -16,6 +16,7 @@ typedef struct gpsti_warp_args {
     uint32_t n_outputs;
     uint32_t first_output; /* outputs[0] is this view */
     const void *mask, *table; /* the device's copies; NULL: the warp's own */
+    const gpst_roi* rois;     /* rois in place: this list, of which all count; NULL: the warp's own */
 } gpsti_warp_args;
 
 GPSTI_INTERN const gpsti_kernel* gpsti_warp_kernel(void);
@@ -25,6 +26,8 @@ GPSTI_LINK gpst_result gpsti_warp_kernel_gpu(const void* args, void* native_stre
 /* Everything gpst_warp_run checks, without running: ARGUMENT with the reason set. */
 GPSTI_INTERN gpst_result gpsti_warp_check(const gpst_warp* warp, const gpst_image* source,
                                           const gpst_image* outputs, uint32_t n_outputs);
+/* Outside of a pipeline rois in place must have an address. */
+GPSTI_INTERN gpst_result gpsti_warp_check_list(const gpst_warp* warp, const char* function);
 /* An image by itself: data, sizes, format, dtype, layout, pitch, alignment. The reason begins "function:
    member." */
 GPSTI_INTERN gpst_result gpsti_image_check(const gpst_image* image, const char* function, const char* member);

@@ -340,7 +340,7 @@ GPSTI_LINK void gpsti_warp_job_of(const gpsti_warp_args* args, uint64_t image, g
         out->table = (const float*)args->table;
     if (!out->rois_in_place)
         return;
-    out->listed.roi = desc->rois + (size_t)source * desc->n_rois + output;
-    out->listed.n_used = desc->n_rois_used ? desc->n_rois_used + source : NULL;
+    out->listed.roi = (args->rois ? args->rois : desc->rois) + (size_t)source * desc->n_rois + output;
+    out->listed.n_used = desc->n_rois_used && !args->rois ? desc->n_rois_used + source : NULL;
     out->listed.index = output;
 }
