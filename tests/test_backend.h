@@ -454,7 +454,7 @@ static void contract_misuse(void** state) {
     test_device_open(&t, test_subject()->i, test_subject()->params);
     assert_int_equal(t.i->event_create(t.device, &event), GPST_OK);
     assert_int_equal(t.i->launch(t.stream, &test_exec, args, sizeof(args), NULL), GPST_ERROR_ARGUMENT);
-    assert_non_null(strstr(gpst_last_reason(), "args_bytes=257"));
+    assert_non_null(strstr(gpst_last_reason(), "args_bytes=273"));
     assert_int_equal(t.i->launch(t.stream, &test_exec, NULL, 8, NULL), GPST_ERROR_ARGUMENT);
     assert_int_equal(t.i->launch(t.stream, NULL, args, 8, NULL), GPST_ERROR_ARGUMENT);
     assert_int_equal(t.i->launch(t.stream, &no_host, args, 8, NULL), GPST_ERROR_ARGUMENT);
