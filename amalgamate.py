@@ -397,6 +397,7 @@ def add_prefix(out, sources):
     out.add("")
     out.add("/* GPUSTAGE_PREFIX: every public function under another name at link time (list made by amalgamate.py). */")
     out.add("#if defined(GPUSTAGE_PREFIX)")
+    out.add("#define GPSTI_HAS_PREFIX")
     out.add("#define GPSTI_PASTE_TOKENS(a, b) a##b")
     out.add("#define GPSTI_PASTE(a, b) GPSTI_PASTE_TOKENS(a, b)")
     for name in sources.public_functions() + sources.linked_functions():
@@ -413,6 +414,9 @@ def amalgamate():
     add_file(out, sources, PLATFORM)
     out.add("#endif")
     out.add("")
+    out.add("#if defined(GPUSTAGE_H) && defined(GPUSTAGE_PREFIX) && !defined(GPSTI_HAS_PREFIX)")
+    out.add('#error "GPUSTAGE_PREFIX: define it before gpustage.h is included for the first time"')
+    out.add("#endif")
     out.add("#ifndef GPUSTAGE_H")
     out.add("#define GPUSTAGE_H")
     for path in PUBLIC:

@@ -509,7 +509,7 @@ static gpst_result ask_device_wrongly(void* user_data, gpst_task* task) {
     kit_check(self, gpst_task_pictures(task, 0, pictures, 2) == GPST_ERROR_ARGUMENT);
     kit_check(self, gpst_task_pictures(task, 7, pictures, 1) == GPST_ERROR_ARGUMENT);
     kit_check(self, gpst_task_set_picture(task, 0, 0, &shape, &image) == GPST_ERROR_ARGUMENT);
-    kit_check(self, strstr(gpst_last_reason(), "does not write it") != NULL);
+    kit_check(self, strstr(gpst_last_reason(), "has written it") != NULL);
     kit_check(self, gpst_task_map_picture(task, 1, 0, &shape, 0, &image) == GPST_ERROR_STATE);
     return kit_device(user_data, task);
 }

@@ -959,6 +959,127 @@ static void test_frames_of_the_device(void** state) {
     }
 }
 
+/* ---- what a stage may and may not say -------------------------------------------------------------------------------- */
+
+/* A set is one stage's: neither the next one nor the frame's reader can have its memory. */
+static gpst_result write_again(void* user_data, gpst_task* task) {
+    kit* const self = (kit*)user_data;
+    const gpst_image shape = kit_shape(4, 4);
+    gpst_image image;
+    const void* const before = task->item->sets[1].pictures[0].data;
+    kit_check(self, gpst_task_set_picture(task, 1, 0, &shape, &image) == GPST_ERROR_ARGUMENT);
+    kit_check(self, strstr(gpst_last_reason(), "the stage \"make\" has written it") != NULL);
+    kit_check(self, task->item->sets[1].pictures[0].data == before);
+    kit_check(self, gpst_task_set_picture(task, 0, 0, &shape, &image) == GPST_ERROR_ARGUMENT);
+    kit_check(self, strstr(gpst_last_reason(), "the input's own frame") != NULL);
+    kit_check(self, task->item->sets[2].n == 0 && task->item->sets[2].pictures != NULL);
+    return GPST_OK;
+}
+
+static void test_no_set_is_written_twice(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = kit_simple(self, 5, kit_make_pictures);
+    self->stages[0].name = "make";
+    self->stages[1] = kit_stage(self, GPST_STAGE_HOST, write_again, "again");
+    desc.n_stages = 2;
+    desc.capacity[2] = 1;
+    desc.source = lists_source;
+    self->n_items = 12;
+    assert_int_equal(kit_run(self, &desc, NULL), GPST_OK);
+    kit_close(self);
+}
+
+static gpst_result skip_every_third(void* user_data, gpst_task* task) {
+    (void)user_data;
+    return task->item->index % 3 == 0 ? GPST_SKIPPED : GPST_OK;
+}
+
+static gpst_result skip_some(void* user_data, uint64_t index, gpst_input* out) {
+    const gpst_result result = kit_source(user_data, index, out);
+    return result != GPST_OK ? result
+           : index % 10 == 1 ? GPST_SKIPPED
+           : index % 10 == 2 ? gpst_task_fail(NULL, GPST_ERROR_ACCESS, "camera %u is locked", (unsigned)index)
+                             : GPST_OK;
+}
+
+typedef struct skips {
+    kit* owner;
+    uint64_t n_skipped, n_locked;
+} skips;
+
+static gpst_result skips_sink(void* user_data, const gpst_item* item) {
+    skips* const self = (skips*)user_data;
+    const bool by_source = item->index % 10 == 1 && item->result == GPST_SKIPPED;
+    self->n_skipped += item->result == GPST_SKIPPED;
+    if (item->result == GPST_SKIPPED)
+        kit_check(self->owner, strcmp(item->stage, by_source ? "source" : "sieve") == 0);
+    if (item->index % 10 == 2 && item->result == GPST_ERROR_ACCESS) {
+        self->n_locked++;
+        kit_check(self->owner, strstr(item->reason, "is locked") != NULL);
+    }
+    return GPST_OK;
+}
+
+/* A skipped item is none that failed: no stage is called any more, no file stays, the run is fine, and it is counted. */
+static void test_items_are_skipped(void** state) {
+    (void)state;
+    static const gpst_run_mode modes[] = {GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL};
+    for (int m = 0; m < 2; m++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_pipeline_desc desc = kit_standard(self, 30);
+        gpst_stats stats;
+        skips seen = {self, 0, 0};
+        self->stages[5] = self->stages[4];
+        self->stages[4] = kit_stage(self, GPST_STAGE_HOST, skip_every_third, "sieve");
+        self->stages[4].reads = GPST_SET(1);
+        desc.n_stages = 6;
+        desc.mode = modes[m];
+        desc.source = skip_some;
+        desc.sink = skips_sink;
+        desc.sink_user_data = &seen;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_PARTIAL); /* three are locked */
+        gpst_pipeline_query_stats(self->pipeline, &stats);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        self->pipeline = NULL;
+        assert_int_equal(seen.n_locked, 3);
+        assert_int_equal(seen.n_skipped, 3 + 10 - 2); /* by the source 1, 11, 21; 21 and 12 are threes */
+        assert_int_equal(stats.items_skipped, seen.n_skipped);
+        assert_int_equal(stats.items_failed, 3);
+        assert_int_equal(stats.items_ok, 30 - 3 - seen.n_skipped);
+        assert_int_equal(kit_count_files(self, "out_"), (int)(stats.items_ok * self->n_outputs));
+        kit_close(self);
+    }
+}
+
+static gpst_result see_empty_file(void* user_data, gpst_task* task) {
+    const gpst_image shape = kit_shape(1, 1);
+    gpst_image image;
+    kit_check((kit*)user_data, task->item->file_data != NULL && task->item->file_bytes == 0);
+    kit_check((kit*)user_data, gpst_task_map_picture(task, 0, 0, &shape, 0, &image) == GPST_ERROR_TRUNCATED);
+    return GPST_OK;
+}
+
+static gpst_result empty_source(void* user_data, uint64_t index, gpst_input* out) {
+    out->path = ((kit*)user_data)->path;
+    return index < 3 ? GPST_OK : GPST_END;
+}
+
+static void test_an_empty_file_is_not_none(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = kit_simple(self, 3, see_empty_file);
+    snprintf(self->path, sizeof self->path, "%s/empty", self->dir);
+    fclose(fopen(self->path, "wb"));
+    self->stages[1] = self->stages[0];
+    self->stages[0] = kit_stage(self, GPST_STAGE_READ, NULL, NULL);
+    desc.n_stages = 2;
+    desc.source = empty_source;
+    assert_int_equal(kit_run(self, &desc, NULL), GPST_OK);
+    kit_close(self);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_pipelines),
@@ -970,6 +1091,9 @@ int main(void) {
         cmocka_unit_test(test_lent_frames_come_back),
         cmocka_unit_test(test_dropped_frames_come_back),
         cmocka_unit_test(test_frames_of_the_device),
+        cmocka_unit_test(test_no_set_is_written_twice),
+        cmocka_unit_test(test_items_are_skipped),
+        cmocka_unit_test(test_an_empty_file_is_not_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,6 +62,34 @@ static void one_at_a_time_keeps_the_order(void** state) {
     gpst_reader_destroy(reader);
 }
 
+static void a_drain_waits_for_every_read(void** state) {
+    gpst_reader* reader = test_trouble_new(2);
+    static test_read reads[30];
+    char path[TEST_PATH_BYTES];
+    size_t k;
+    (void)state;
+    assert_int_equal(gpst_reader_drain(reader, 0), GPST_OK); /* of nothing */
+    test_trouble.before = test_wait_for_gate;
+    test_file_make(test_path(path, "drained"), "abc", 3);
+    for (k = 0; k < 30; ++k) {
+        test_read_init(&reads[k], path);
+        assert_int_equal(gpst_reader_submit(reader, &reads[k].read), GPST_OK);
+    }
+    assert_int_equal(gpst_reader_drain(reader, 0), GPST_ERROR_WOULD_BLOCK);
+    assert_int_equal(gpst_reader_drain(reader, 2000000), GPST_ERROR_TIMEOUT);
+    assert_non_null(strstr(gpst_last_reason(), "gpst_reader_drain: timeout_ns=2000000"));
+    gpsti_a32_store(&test_gate, 1);
+    assert_int_equal(gpst_reader_drain(reader, GPST_FOREVER), GPST_OK);
+    for (k = 0; k < 30; ++k) {
+        assert_int_equal(gpsti_a32_load(&reads[k].n_done), 1); /* without a wait for each */
+        test_read_wait(&reads[k]);
+        test_read_check(&reads[k], "abc", 3);
+        test_read_term(&reads[k]);
+    }
+    assert_int_equal(gpst_reader_drain(NULL, 0), GPST_ERROR_ARGUMENT);
+    gpst_reader_destroy(reader);
+}
+
 /* Waits until the limit is reached, then a little for anyone who goes beyond it. */
 static uint32_t test_most_running(gpst_reader* reader, const char* path, uint32_t limit) {
     static test_read reads[24];
@@ -333,6 +361,7 @@ static void memory_is_taken_at_creation_only(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sixty_four_at_once),
                                        cmocka_unit_test(one_at_a_time_keeps_the_order),
+        cmocka_unit_test(a_drain_waits_for_every_read),
                                        cmocka_unit_test(the_limit_moves_while_running),
 #if defined(__linux__)
                                        cmocka_unit_test(threads_come_with_work),

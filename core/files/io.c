@@ -118,6 +118,8 @@ GPSTI_PRIVATE void gpsti_io_main(void* arg) {
         gpsti_mutex_unlock(&io->mutex);
         io->i->done(io->owner, job, cancelled);
         gpsti_mutex_lock(&io->mutex);
+        if (--io->n_open == 0)
+            gpsti_cond_broadcast(&io->idle);
     }
     gpsti_mutex_unlock(&io->mutex);
 }
@@ -182,6 +184,11 @@ GPSTI_INTERN gpst_result gpsti_io_init(gpsti_io* io, const gpsti_io_job_i* i, vo
     io->pin = pin;
     GPSTI_TRY(gpsti_mutex_init(&io->mutex));
     gpst_result result = gpsti_cond_init(&io->work);
+    if (!GPST_FAILED(result)) {
+        result = gpsti_cond_init(&io->idle);
+        if (GPST_FAILED(result))
+            gpsti_cond_term(&io->work);
+    }
     if (GPST_FAILED(result)) {
         gpsti_mutex_term(&io->mutex);
         return result;
@@ -212,8 +219,18 @@ GPSTI_INTERN void gpsti_io_term(gpsti_io* io) {
     gpsti_io_retire(io);
     for (uint32_t k = 0; gpsti_io_has_thread(io, k); k++)
         gpsti_thread_join(&io->threads[k]);
+    gpsti_cond_term(&io->idle);
     gpsti_cond_term(&io->work);
     gpsti_mutex_term(&io->mutex);
+}
+
+GPSTI_INTERN bool gpsti_io_drain(gpsti_io* io, int64_t deadline_ns) {
+    gpsti_mutex_lock(&io->mutex);
+    while (io->n_open > 0 && gpsti_now_ns() < deadline_ns)
+        (void)gpsti_cond_wait_until(&io->idle, &io->mutex, deadline_ns);
+    const bool done = io->n_open == 0;
+    gpsti_mutex_unlock(&io->mutex);
+    return done;
 }
 
 GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job) {
@@ -221,6 +238,7 @@ GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job) {
     const bool stop = io->stop;
     const gpst_result result = gpsti_io_add_first(io);
     if (!stop && !GPST_FAILED(result)) {
+        io->n_open++;
         gpsti_io_push(io, &io->queued, job);
         if (io->n_running < io->info.n_in_flight)
             gpsti_cond_signal(&io->work);

@@ -40,7 +40,8 @@ typedef struct gpsti_io {
     const char* thread_name;
     const gpsti_pin* pin;
     gpsti_mutex mutex; /* over all below */
-    gpsti_cond work;
+    gpsti_cond work, idle; /* idle: n_open is 0 */
+    uint64_t n_open;       /* jobs submitted whose `done` has not returned */
     gpsti_io_queue queued, cancelled;
     gpsti_a32 n_cancels; /* read without the mutex, too */
     bool stop;
@@ -63,6 +64,8 @@ GPSTI_INTERN void gpsti_io_term(gpsti_io* io);
 /* CLOSED when retired, or why there is no thread. */
 GPSTI_INTERN gpst_result gpsti_io_submit(gpsti_io* io, void* job);
 GPSTI_INTERN void gpsti_io_run_now(gpsti_io* io, void* job);       /* on this thread; `done` is not called */
+/* Waits until every job that was submitted is done. False: the time was over. Not from `done`. */
+GPSTI_INTERN bool gpsti_io_drain(gpsti_io* io, int64_t deadline_ns);
 /* What is queued is not begun; what runs may look at n_cancels and end early. */
 GPSTI_INTERN void gpsti_io_cancel(gpsti_io* io);
 /* How many may work at once: threads are started as work comes; those above the limit are parked. On failure the

@@ -459,6 +459,15 @@ GPST_API void gpst_reader_cancel(gpst_reader* reader) {
         gpsti_io_cancel(&reader->io);
 }
 
+GPST_API gpst_result gpst_reader_drain(gpst_reader* reader, int64_t timeout_ns) {
+    GPSTI_FAIL_IF(!reader, GPST_ERROR_ARGUMENT, "gpst_reader_drain: reader: must not be NULL");
+    GPSTI_TRY(gpsti_context_check(reader->context, "gpst_reader_drain"));
+    GPSTI_FAIL_IF(!gpsti_io_drain(&reader->io, gpsti_deadline(timeout_ns)),
+                  timeout_ns <= 0 ? GPST_ERROR_WOULD_BLOCK : GPST_ERROR_TIMEOUT,
+                  "gpst_reader_drain: timeout_ns=%lld: reads are under way", (long long)timeout_ns);
+    return GPST_OK;
+}
+
 GPST_API gpst_result gpst_reader_set_in_flight(gpst_reader* reader, uint32_t n_in_flight) {
     GPSTI_FAIL_IF(!reader, GPST_ERROR_ARGUMENT, "gpst_reader_set_in_flight: reader: must not be NULL");
     GPSTI_TRY(gpsti_context_check(reader->context, "gpst_reader_set_in_flight"));

@@ -175,6 +175,21 @@ GPST_API gpst_result gpst_reader_read_now(gpst_reader* reader, gpst_read* read);
 */
 GPST_API void gpst_reader_cancel(gpst_reader* reader);
 
+/* gpst_reader_drain -- wait until every read that was submitted is done
+
+   Parameters   reader      (in)  not NULL
+                timeout_ns  (in)  0 = not at all, GPST_FOREVER
+   Shapes       none
+   Returns      GPST_OK: every `done` has returned | GPST_ERROR_WOULD_BLOCK (timeout 0) | GPST_ERROR_TIMEOUT |
+                GPST_ERROR_ARGUMENT | GPST_ERROR_FORKED
+   Ownership    none; the reader can be used on
+   Threads      any but those that call `done`; reads that others submit meanwhile are waited for, too
+   Blocking     up to timeout_ns
+   Device       none
+   Source       core/files/reader.c          Tests  tests/test_reader_queue.c          Since 0.1
+*/
+GPST_API gpst_result gpst_reader_drain(gpst_reader* reader, int64_t timeout_ns);
+
 /* gpst_reader_set_in_flight -- how many reads may run at once, from now on
 
    Parameters   reader       (in)  not NULL

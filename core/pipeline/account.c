@@ -131,6 +131,8 @@ GPSTI_INTERN void gpsti_account_item(gpsti_slot* slot) {
     const gpst_result result = slot->item.result;
     if (result == GPST_ERROR_CANCELLED)
         pipeline->items_cancelled++;
+    else if (result == GPST_SKIPPED)
+        pipeline->items_skipped++;
     else if (GPST_FAILED(result))
         pipeline->items_failed++;
     else

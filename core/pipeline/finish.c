@@ -7,7 +7,7 @@ GPSTI_PRIVATE void gpsti_finish_commit(gpsti_slot* slot) {
     for (uint32_t i = 0; i < slot->pipeline->n_parts; i++) {
         gpsti_output_file* file = slot->parts[i].files;
         for (uint32_t e = 0; e < slot->parts[i].n_files; e++, file = file->next) {
-            if (GPST_FAILED(slot->item.result) || !file->write.pending)
+            if (gpsti_slot_has_failed(slot) || !file->write.pending)
                 continue;
             const gpst_result result = gpsti_write_commit(&file->write, slot->pipeline->writer);
             file->committed = !GPST_FAILED(result);
@@ -67,14 +67,14 @@ GPSTI_PRIVATE gpst_result gpsti_finish_place(gpsti_slot* slot) {
 
 GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot) {
     const char* reason = NULL;
-    gpst_result result = GPST_FAILED(slot->item.result) ? GPST_OK : gpsti_finish_place(slot);
+    gpst_result result = gpsti_slot_has_failed(slot) ? GPST_OK : gpsti_finish_place(slot);
     if (GPST_FAILED(result))
         gpsti_slot_fail(slot, result, "result", gpst_last_reason());
     slot->commit_start_ns = gpsti_now_ns();
     slot->commit_end_ns = 0;
-    if (!GPST_FAILED(slot->item.result))
+    if (!gpsti_slot_has_failed(slot))
         gpsti_finish_commit(slot);
-    if (GPST_FAILED(slot->item.result)) /* before the sink, so that what it is told is true */
+    if (gpsti_slot_has_failed(slot)) /* before the sink, so that what it is told is true */
         gpsti_finish_discard(slot);
     slot->item.end_ns = gpsti_now_ns();
     result = gpsti_call_sink(slot, &reason);

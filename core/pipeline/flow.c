@@ -35,13 +35,13 @@ GPSTI_PRIVATE bool gpsti_flow_fill(gpsti_slot* slot, uint64_t index, int64_t now
     gpst_result result = gpsti_call_source(slot->pipeline, index, &input, &reason);
     if (result == GPST_END)
         return false;
-    if (!GPST_FAILED(result)) {
+    if (!GPSTI_ENDS_ITEM(result)) {
         result = gpsti_slot_load(slot, &input, "gpst_source_func");
         reason = gpst_last_reason();
     } else {
         (void)gpsti_slot_load_names(slot, &input);
     }
-    if (GPST_FAILED(result))
+    if (GPSTI_ENDS_ITEM(result))
         gpsti_slot_fail(slot, result, "source", reason);
     return true;
 }

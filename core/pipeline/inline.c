@@ -217,7 +217,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_host(gpsti_run* run, gpsti_job* job, gpsti
         result = gpsti_call_stage(job->slot, step->first_stage, job->part, run->worker_index, reason);
     gpsti_service_end(&service, result);
     gpsti_run_keep(run, &service);
-    if (GPST_FAILED(result))
+    if (GPSTI_ENDS_ITEM(result))
         gpsti_inline_fail(job, result, reason);
     if (run->entered) {
         gpsti_run_lock(run);

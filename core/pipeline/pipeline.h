@@ -76,7 +76,7 @@ typedef struct gpst_item {
     size_t file_bytes;
     const gpst_set* sets;  /* n_sets of them */
     uint32_t n_sets;
-    gpst_result result;    /* OK until something failed */
+    gpst_result result;    /* OK until something failed; SKIPPED */
     const char* stage;     /* name of the stage that failed, or "" */
     const char* reason;    /* the sentence, or "" */
     int64_t start_ns, end_ns; /* from the source's call to the sink's, monotonic clock */
@@ -98,8 +98,9 @@ typedef struct gpst_task {
 } gpst_task;
 
 /* Called on a worker, or on the thread that is in gpst_pipeline_run. Negative fails the item: with this thread's reason
-   if the callback set one by gpst_task_fail, else with the result's own text. Called for an item again where others had
-   left it no memory and no stage is ordered: then it begins anew, alone. */
+   if the callback set one by gpst_task_fail, else with the result's own text. GPST_SKIPPED, of a HOST stage: no stage
+   is called for the item any more, none of its files stays, and the sink is told. Called for an item again where others
+   had left it no memory and no stage is ordered: then it begins anew, alone. */
 typedef gpst_result (*gpst_stage_func)(void* user_data, gpst_task* task);
 
 /* gpst_task_set_picture -- room for one picture of a set that the stage writes
@@ -173,7 +174,7 @@ GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out
 GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes);
 /* gpst_task_fail -- sets the sentence of this failure: return gpst_task_fail(task, GPST_ERROR_FORMAT, "...", ...)
 
-   Parameters   task   (in)  the callback's
+   Parameters   task   (in)  the callback's; NULL in sources, sinks, kernels and worker_init, which have none
                 result (in)  negative; anything else becomes GPST_ERROR_CALLBACK
                 format (in)  as for printf; at most 511 bytes are kept
    Shapes       none
@@ -304,8 +305,9 @@ GPST_API void gpst_stage_write(gpst_stage_desc* out);
 
 /* ---- the pipeline --------------------------------------------------------------- */
 
-/* GPST_OK with *out filled, GPST_END when there is nothing more, or negative: that item fails at stage "source" and the
-   next is asked for. Never two calls at once. Strings are copied on return. */
+/* GPST_OK with *out filled, GPST_END when there is nothing more, GPST_SKIPPED, or negative: that item fails at stage
+   "source", with the sentence of gpst_task_fail(NULL, ...) where it was called, and the next is asked for. Never two
+   calls at once. Strings are copied on return. */
 typedef gpst_result (*gpst_source_func)(void* user_data, uint64_t index, gpst_input* out);
 /* Every item once, good or failed; never two calls at once. A negative result fails the item, and its files go. */
 typedef gpst_result (*gpst_sink_func)(void* user_data, const gpst_item* item);
@@ -440,7 +442,7 @@ typedef struct gpst_copy_stats {
    Since        0.1
 */
 typedef struct gpst_stats {
-    uint64_t items_total, items_ok, items_failed, items_dropped, items_cancelled;
+    uint64_t items_total, items_ok, items_failed, items_skipped, items_dropped, items_cancelled;
     int64_t wall_ns;            /* from start to the last sink, or to now while running */
     uint64_t bytes_read, bytes_h2d, bytes_d2h, bytes_written;
     uint32_t n_stages;

@@ -175,7 +175,7 @@ struct gpsti_slot {
     gpst_event* ready; /* the borrowed frame is there; NULL = it is */
     bool exclusive;       /* it found too little memory beside others: no other item runs with it */
     gpsti_a32 starved;    /* others have the memory that it needs */
-    gpsti_a32 failed;     /* item.result is a failure: for those who are not locked */
+    gpsti_a32 failed;     /* item.result is a failure, or SKIPPED: for those who are not locked */
     uint32_t pending;     /* locked: parts that are not through their steps yet, */
     uint32_t n_split;     /* of so many, */
     uint32_t next_part;   /* and the first that no thread has taken */
@@ -294,7 +294,7 @@ struct gpst_pipeline {
     gpsti_timing timing;
     gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H, DISK_OUT; DISK_IN but for the reader's */
     gpsti_histogram latency;
-    uint64_t items_ok, items_failed, items_dropped, items_cancelled, device_fallbacks;
+    uint64_t items_ok, items_failed, items_skipped, items_dropped, items_cancelled, device_fallbacks;
     uint64_t items_refused;              /* of those dropped: the ones that never got an index */
     uint64_t n_submissions, n_submitted; /* to the device, of so many items */
     uint64_t n_copied, n_in_place;       /* items of a device with memory of its own: how they came there */
@@ -377,7 +377,8 @@ GPSTI_INTERN uint64_t gpsti_slot_bytes(const gpsti_slot* slot, uint32_t sets); /
 /* An item as it was when it came from the source or submit. Nobody else has it. */
 GPSTI_INTERN void gpsti_slot_begin_anew(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_slot_prepare_read(gpsti_slot* slot); /* slot->read, but for done */
-/* Keeps the item's first failure. Locked, or no other thread has the item. */
+#define GPSTI_ENDS_ITEM(result) (GPST_FAILED(result) || (result) == GPST_SKIPPED)
+/* Keeps the item's first failure, or that it is skipped. Locked, or no other thread has the item. */
 GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason);
 GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot); /* any thread */
 

@@ -391,6 +391,7 @@ GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
     out->items_total = pipeline->next_index + pipeline->items_refused;
     out->items_ok = pipeline->items_ok;
     out->items_failed = pipeline->items_failed;
+    out->items_skipped = pipeline->items_skipped;
     out->items_dropped = pipeline->items_dropped;
     out->items_cancelled = pipeline->items_cancelled;
     out->bytes_read = pipeline->bytes_read;

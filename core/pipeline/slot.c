@@ -387,8 +387,10 @@ GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* inp
     return GPST_OK;
 }
 
+GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot) { return gpsti_a32_load(&slot->failed) != 0; }
+
 GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason) {
-    if (GPST_FAILED(slot->item.result))
+    if (gpsti_slot_has_failed(slot))
         return;
     slot->item.result = result;
     gpsti_copy_text(slot->stage, sizeof slot->stage, stage);
@@ -397,8 +399,6 @@ GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const ch
     slot->item.reason = slot->reason;
     gpsti_a32_store(&slot->failed, 1);
 }
-
-GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot) { return gpsti_a32_load(&slot->failed) != 0; }
 
 /* ---- create / destroy ------------------------------------------------------------------ */
 

@@ -19,13 +19,13 @@ GPSTI_PRIVATE gpst_result gpsti_task_check_set(const gpst_task* task, uint32_t s
     GPSTI_FAIL_IF(set >= pipeline->n_sets, GPST_ERROR_ARGUMENT, "%s: set=%u: the pipeline has %u sets", function, set,
                   pipeline->n_sets);
     const uint32_t writer = slot->sets[set].writer;
-    GPSTI_FAIL_IF(!(stage->writes & GPST_SET(set)), GPST_ERROR_ARGUMENT,
-                  "%s: set=%u: the stage \"%s\" does not write it", function, set, stage->name);
     GPSTI_FAIL_IF(writer > 0 && writer != task->stage_index + 1, GPST_ERROR_ARGUMENT,
                   "%s: set=%u: the stage \"%s\" has written it, and no set is written twice", function, set,
                   pipeline->stages[writer - 1].name);
     GPSTI_FAIL_IF(set == 0 && slot->has_frame, GPST_ERROR_ARGUMENT,
                   "%s: set=0: it is the input's own frame", function);
+    GPSTI_FAIL_IF(!(stage->writes & GPST_SET(set)), GPST_ERROR_ARGUMENT,
+                  "%s: set=%u: the stage \"%s\" does not write it", function, set, stage->name);
     GPSTI_FAIL_IF(picture_index >= pipeline->sets[set].capacity, GPST_ERROR_ARGUMENT,
                   "%s: picture_index=%u: desc.capacity[%u] allows %u", function, picture_index, set,
                   pipeline->sets[set].capacity);

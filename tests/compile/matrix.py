@@ -392,6 +392,18 @@ def two_prefixes(folder):
         raise Failed("without the prefix: %s" % ", ".join(sorted(n for n in names if not n.startswith("two_gpst_"))))
 
 
+@case("a prefix after the header is refused")
+def late_prefix(folder):
+    late = folder + "/late.c"
+    with open(late, "w", encoding="ascii") as stream:
+        stream.write('#include "gpustage.h"\n#define GPUSTAGE_PREFIX late_\n#define GPUSTAGE_IMPLEMENTATION\n'
+                     '#include "gpustage.h"\n')
+    done = subprocess.run(["gcc", "-I", ROOT, "-fsyntax-only", late], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
+    if done.returncode == 0 or b"GPUSTAGE_PREFIX: define it before" not in done.stdout:
+        raise Failed("accepted: %s" % done.stdout.decode("utf-8", "replace")[:300])
+
+
 @case("link: C program, implementation by a C++ compiler")
 def c_calls_cxx(folder):
     run(compiler("g++", "c++17") + ["-O0", "-fno-exceptions", "-fno-threadsafe-statics", "-c", "gpustage.c", "-o",
