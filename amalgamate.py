@@ -47,6 +47,7 @@ PUBLIC = [
     "core/device/enqueue.h",
     "core/stats/profile.h",
     "core/tuning/tuner.h",
+    "core/pipeline/item.h",
     "core/pipeline/pipeline.h",
 ]
 
@@ -169,6 +170,7 @@ PRIVATE = [
     "core/pipeline/task.c",
     "core/pipeline/account.c",
     "core/pipeline/queue.c",
+    "core/pipeline/place.c",
     "core/pipeline/offload.c",
     "core/pipeline/finish.c",
     "core/pipeline/tune.c",

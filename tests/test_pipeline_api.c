@@ -49,6 +49,13 @@ static void break_warp_capacity(rule_case* c) {
 static void break_per_picture_kind(rule_case* c) { c->stages[0].per_picture = true; }
 static void break_per_picture_ordered(rule_case* c) { c->stages[1].per_picture = c->stages[1].ordered = true; }
 static void break_per_picture_first(rule_case* c) { c->stages[1].per_picture = true; }
+static void break_few_parts(rule_case* c) {
+    c->stages[2].per_picture = true;
+    c->stages[2].reads = GPST_SET(1);
+    c->stages[2].writes = GPST_SET(2);
+    c->desc.capacity[1] = 4;
+    c->desc.capacity[2] = 3;
+}
 static void break_both(rule_case* c) { c->stages[1].reads = c->stages[1].writes = GPST_SET(2); }
 static void break_high_set(rule_case* c) { c->stages[1].reads = GPST_SET(GPST_MAX_SETS); }
 static void break_read_sets(rule_case* c) { c->stages[0].reads = GPST_SET(0); }
@@ -103,6 +110,7 @@ static const rule rules[] = {
     {break_per_picture_kind, "stages[0].per_picture", "only for a HOST stage"},
     {break_per_picture_ordered, "stages[1].per_picture", "not ordered"},
     {break_per_picture_first, "stages[1]: reads set 1", "no stage before it writes"},
+    {break_few_parts, "capacity[2]=3", "may make 4"},
     {break_both, "stages[1]: set 2 is read and written", "no stage writes what it reads"},
     {break_high_set, "stages[1].reads=0x10000", "sets are 0..15"},
     {break_read_sets, "stages[0].reads=0x1", "have files, not sets"},

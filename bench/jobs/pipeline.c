@@ -9,12 +9,14 @@
 #define MADE(item) ((item)->sets[1].pictures)
 #define PICTURE_INDEX picture_index
 #define PER_PICTURE per_picture
+#define LEND(input) ((input).release = pipeline_given_back) /* nobody writes into the frames */
 #define SET_INPUT(task, shape, out) gpst_task_set_picture(task, 0, 0, shape, out)
 #define MAP_INPUT(task, shape, offset_bytes, out) gpst_task_map_picture(task, 0, 0, shape, offset_bytes, out)
 #else
 #define MADE(item) ((item)->outputs)
 #define PICTURE_INDEX output_index
 #define PER_PICTURE per_output
+#define LEND(input) ((void)0)
 #define SET_INPUT(task, shape, out) gpst_task_set_input(task, shape, out)
 #define MAP_INPUT(task, shape, offset_bytes, out) gpst_task_map_input(task, shape, offset_bytes, out)
 #endif
@@ -252,12 +254,17 @@ typedef struct camera {
     atomic_uint* n_open;
 } camera;
 
+#if defined(GPST_MAX_SETS)
+static void pipeline_given_back(void* user_data) { (void)user_data; }
+#endif
+
 static void* pipeline_camera(void* argument) {
     const camera* const self = (const camera*)argument;
     job_run* const run = self->run;
     for (uint64_t item = self->index; item < run->n_items; item += run->job->n_cameras) {
         gpst_input input = GPST_ZERO;
         input.frame = run->frames[item % run->n_files];
+        LEND(input);
         input.user_data = pipeline_tag(item);
         clock_wait_until(clock_due_ns(run, item));
         if (gpst_pipeline_submit(self->pipeline, &input, GPST_FOREVER, NULL) != GPST_OK)

@@ -187,6 +187,15 @@ GPSTI_PRIVATE gpst_result gpsti_sets_check_capacities(const gpst_stage_desc* sta
                       desc->capacity[k]);
     }
     for (uint32_t s = 0; s < desc->n_stages; s++) {
+        for (uint32_t k = 0; stages[s].per_picture && k < GPST_MAX_SETS; k++) {
+            const uint64_t parts = capacity[gpsti_set_of(stages[s].reads)];
+            if (!(stages[s].writes & GPST_SET(k)))
+                continue;
+            GPSTI_FAIL_IF(desc->capacity[k] != 0 && capacity[k] < parts, GPST_ERROR_ARGUMENT,
+                          GPSTI_CREATE ": capacity[%u]=%u: stages[%u] is per_picture and may make %u", k,
+                          desc->capacity[k], s, (uint32_t)parts);
+            capacity[k] = desc->capacity[k] != 0 ? capacity[k] : parts;
+        }
         if (stages[s].kind != GPST_STAGE_WARP && stages[s].kind != GPST_STAGE_MASK)
             continue;
         const uint32_t from = gpsti_stage_from(&stages[s]), to = gpsti_set_of(stages[s].writes);

@@ -35,7 +35,7 @@ GPSTI_INTERN void gpsti_finish_discard(gpsti_slot* slot) {
 /* A device in trouble: the result stays on the host, as those of items that were computed there. */
 GPSTI_PRIVATE gpst_result gpsti_finish_bring(gpsti_slot* slot, uint32_t set) {
     gpst_context* const context = slot->pipeline->context;
-    const gpst_result result = gpsti_offload_bring(slot, GPST_SET(set));
+    const gpst_result result = gpsti_place_bring(slot, GPST_SET(set));
     if (!GPST_FAILED(result) || context->require_backend)
         return result;
     GPSTI_LOG(&context->host, GPST_LOG_WARNING, slot->item.index, "set %u stays on the host: %s", set,
@@ -55,7 +55,7 @@ GPSTI_PRIVATE gpst_result gpsti_finish_place(gpsti_slot* slot) {
             continue;
         }
         if (plan->place == GPST_ON_HOST)
-            GPSTI_TRY(gpsti_offload_fetch(slot, GPST_SET(k)));
+            GPSTI_TRY(gpsti_place_fetch(slot, GPST_SET(k)));
         else if (plan->place == GPST_ON_DEVICE && has_device)
             GPSTI_TRY(gpsti_finish_bring(slot, k));
         const bool wanted = plan->place == GPST_ON_DEVICE || !set->host_valid;

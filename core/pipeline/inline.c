@@ -44,14 +44,6 @@ GPSTI_PRIVATE void gpsti_inline_offer_parts(gpsti_slot* slot) {
         gpsti_flight_send(&slot->parts[slot->next_part++].job, slot->job.step);
 }
 
-/* Parts with files, for a WRITE step: 1 and more, up to the last that has any. */
-GPSTI_PRIVATE uint32_t gpsti_inline_n_written(const gpsti_slot* slot) {
-    uint32_t n = slot->pipeline->n_parts;
-    while (n > 1 && slot->parts[n - 1].n_files == 0)
-        n--;
-    return n;
-}
-
 /* The last step that the parts go through, when they are split at this one. */
 GPSTI_PRIVATE uint32_t gpsti_inline_last_chained(const gpst_pipeline* pipeline, uint32_t step) {
     while (pipeline->steps[step + 1].chained)
@@ -59,33 +51,30 @@ GPSTI_PRIVATE uint32_t gpsti_inline_last_chained(const gpst_pipeline* pipeline, 
     return step;
 }
 
-/* So many parts are to go through the step; for a per_picture stage the sets that it writes have as many pictures. */
-GPSTI_PRIVATE uint32_t gpsti_inline_count_parts(gpsti_slot* slot, const gpsti_step* step) {
-    if (step->kind == GPSTI_STEP_WRITE)
-        return gpsti_inline_n_written(slot);
-    const uint32_t n = slot->sets[gpsti_set_of(step->reads)].n;
-    for (uint32_t s = (uint32_t)(step - slot->pipeline->steps); s == (uint32_t)(step - slot->pipeline->steps) ||
-                                                                slot->pipeline->steps[s].chained;
-         s++)
+/* So many parts go through the steps; the sets that these write have as many pictures. */
+GPSTI_PRIVATE uint32_t gpsti_inline_count_parts(gpsti_slot* slot, const gpsti_step* first, const gpsti_step* last) {
+    if (first->kind == GPSTI_STEP_WRITE)
+        return gpsti_slot_n_written(slot);
+    const uint32_t n = slot->sets[gpsti_set_of(first->reads)].n;
+    for (const gpsti_step* step = first; step <= last; step++)
         for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
-            if ((slot->pipeline->steps[s].writes & GPST_SET(k)) && slot->pipeline->sets[k].capacity >= n &&
-                slot->sets[k].writer == 0) {
+            if (step->writes & GPST_SET(k)) {
                 gpsti_slot_set_n(slot, k, n);
-                slot->sets[k].writer = slot->pipeline->steps[s].first_stage + 1;
+                slot->sets[k].writer = step->first_stage + 1;
                 slot->sets[k].host_valid = true;
             }
     return n;
 }
 
-/* The item's thread takes the first part. In a plain loop it takes all of them, each through all its steps while the
-   bytes are in the cache. An item without pictures has no parts, but it may have files. */
+/* The item's thread takes the first part; in a plain loop all of them, each through all its steps while the bytes are
+   in the cache. An item without pictures has no parts, but it may have files. */
 GPSTI_PRIVATE gpsti_job* gpsti_inline_split(gpsti_run* run, gpsti_slot* slot) {
     const gpst_pipeline* const pipeline = run->pipeline;
-    uint32_t n = gpsti_inline_count_parts(slot, &pipeline->steps[slot->job.step]);
-    const uint32_t last = gpsti_inline_last_chained(pipeline, slot->job.step);
+    const uint32_t first = slot->job.step, last = gpsti_inline_last_chained(pipeline, first);
+    uint32_t n = gpsti_inline_count_parts(slot, &pipeline->steps[first], &pipeline->steps[last]);
     if (n == 0 && pipeline->steps[last].kind == GPSTI_STEP_WRITE) {
         slot->job.step = last;
-        n = gpsti_inline_n_written(slot);
+        n = gpsti_slot_n_written(slot);
     }
     slot->job.ready_ns = 0;
     if (n == 0) {
@@ -211,7 +200,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_host(gpsti_run* run, gpsti_job* job, gpsti
     char reason[GPST_REASON_BYTES];
     gpsti_service service;
     gpsti_service_begin(&service, step, job);
-    gpst_result result = job == &job->slot->job ? gpsti_offload_fetch(job->slot, step->reads) : GPST_OK;
+    gpst_result result = job == &job->slot->job ? gpsti_place_fetch(job->slot, step->reads) : GPST_OK;
     gpsti_copy_text(reason, sizeof reason, GPST_FAILED(result) ? gpst_last_reason() : "");
     if (!GPST_FAILED(result))
         result = gpsti_call_stage(job->slot, step->first_stage, job->part, run->worker_index, reason);

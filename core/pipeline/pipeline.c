@@ -197,7 +197,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     for (uint32_t s = 0; s < desc->n_stages; s++)
         GPSTI_TRY(gpsti_stage_copy(pipeline, &pipeline->stages[s], &desc->stages[s]));
     for (uint32_t s = 0; !device->zero_copy && s < desc->n_stages; s++)
-        gpsti_offload_constants_load(pipeline, &pipeline->stages[s]);
+        gpsti_constants_load(pipeline, &pipeline->stages[s]);
     gpsti_pipeline_resolve_sets(pipeline, desc);
     gpsti_steps_make(pipeline, device->asynchronous && !device->zero_copy);
     gpsti_plan_copies(pipeline, desc);
@@ -234,7 +234,7 @@ GPSTI_PRIVATE void gpsti_stage_free(gpst_pipeline* pipeline, gpsti_stage* stage)
         gpsti_free(host, stage->worker_states, n * sizeof *stage->worker_states);
     if (stage->worker_started)
         gpsti_free(host, stage->worker_started, n * sizeof *stage->worker_started);
-    gpsti_offload_constants_free(pipeline, stage);
+    gpsti_constants_free(pipeline, stage);
 }
 
 /* Nothing runs any more. */
@@ -285,12 +285,12 @@ GPSTI_PRIVATE void gpsti_pipeline_drop_results(gpst_pipeline* pipeline) {
     while (pipeline->first_result) {
         gpsti_slot* const slot = pipeline->first_result;
         pipeline->first_result = slot->next;
+        pipeline->last_result = slot->next ? pipeline->last_result : NULL;
         gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
         gpsti_slot_release_frame(slot);
         gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
         gpsti_flight_release_slot(slot);
     }
-    pipeline->last_result = NULL;
 }
 
 GPSTI_PRIVATE bool gpsti_pipeline_is_at_work(const gpst_pipeline* pipeline) {

@@ -6,236 +6,25 @@
 #include "../../kernels/mask/mask_op.h"
 #include "../../kernels/warp/warp.h"
 #include "../device/context.h"
-#include "../device/enqueue.h"
 #include "../stats/profile.h"
 #include "../files/reader.h"
 #include "../tuning/tuner.h"
+#include "item.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct gpst_pipeline gpst_pipeline;
-
 #define GPST_MAX_STAGES 16
 #define GPST_MAX_STATS 48 /* stages, plus upload and download of every device group */
-#define GPST_REASON_BYTES 512
 
-/* ---- items ------------------------------------------------------------------ */
-
-/* An item owns numbered picture sets: arrays of pictures or tensors. Set 0 is the input; what the others are the stages
-   say, which name the sets that they read and write. The engine knows where each set is, on the host or on the device,
-   and copies one only where a stage or a result wants it. */
-#define GPST_MAX_SETS 16
-#define GPST_SET(number) ((uint32_t)1 << (number)) /* of gpst_stage_desc.reads and writes */
-
-/* gpst_set -- one picture set of an item; read only
-
-   Ownership    as gpst_item
-   Since        0.1
-*/
-typedef struct gpst_set {
-    const gpst_image* pictures; /* n of them, data NULL where the host has none; never NULL */
-    uint32_t n;                 /* 0: none was written */
-    bool on_device;             /* data are the device's memory, not to be touched by the host */
-} gpst_set;
-
-/* gpst_input -- one input, as a source hands it out or submit takes it; all-zero plus path or frame is valid
-
-   Ownership    strings are copied before the call that hands them over returns, and so are the pixels of a frame
-                without release. With release they are borrowed: the engine reads them where they are, and calls
-                release once, when the last stage that reads set 0 is through, or where set 0 is a result when that is
-                released; also for a dropped or failed item; never where submit returned neither OK nor DROPPED. It is
-                called on any thread, maybe before submit returns, and must not call the pipeline
-   Since        0.1
-*/
-typedef struct gpst_input {
-    const char* path;      /* file the READ stage reads; copied */
-    const char* name;      /* for reports; NULL = path, else "item N"; copied */
-    gpst_image frame;      /* a picture in memory instead of a file; data NULL = none */
-    void (*release)(void* release_user_data); /* NULL: the frame is copied */
-    void* release_user_data;
-    bool frame_on_device;  /* frame.data is memory of the context's device; release is required, rows are top-down */
-    gpst_event* ready;     /* frame_on_device: the frame is there when this event is; NULL = now. Must live as long */
-    int64_t timestamp_ns;  /* the user's; passed through */
-    void* user_data;       /* passed through to every callback of the item */
-} gpst_input;
-
-/* gpst_item -- one item as stages and sinks see it; read only
-
-   Ownership    the pipeline's; pointers die when the callback returns, of a pushed result at gpst_pipeline_release
-   Since        0.1
-*/
-typedef struct gpst_item {
-    uint64_t index;        /* of the input, from 0, in source order */
-    const char* name;
-    const char* path;      /* NULL when there is none */
-    int64_t timestamp_ns;
-    void* user_data;
-    const void* file_data; /* what the READ stage read; "" of an empty file; NULL before it or without one */
-    size_t file_bytes;
-    const gpst_set* sets;  /* n_sets of them */
-    uint32_t n_sets;
-    gpst_result result;    /* OK until something failed; SKIPPED */
-    const char* stage;     /* name of the stage that failed, or "" */
-    const char* reason;    /* the sentence, or "" */
-    int64_t start_ns, end_ns; /* from the source's call to the sink's, monotonic clock */
-} gpst_item;
-
-/* gpst_task -- one service of one stage: what its callback may read, and what it hands back to gpst_task_ calls
-
-   Ownership    the engine's; dies when the callback returns
-   Since        0.1
-*/
-typedef struct gpst_task {
-    const gpst_item* item;
-    uint32_t picture_index; /* per_picture stages: which of the set that the stage reads; else 0 */
-    uint32_t worker_index;  /* 0 .. n_workers-1 of the context; n_workers = the thread that is in gpst_pipeline_run:
-                               plain loops, a run's first items, and a few that the guard measures */
-    void* worker_state;     /* what this stage's worker_init gave for this worker */
-    uint32_t stage_index;   /* of the stage that is called */
-    gpst_pipeline* pipeline;
-} gpst_task;
+/* ---- stages ------------------------------------------------------------------ */
 
 /* Called on a worker, or on the thread that is in gpst_pipeline_run. Negative fails the item: with this thread's reason
    if the callback set one by gpst_task_fail, else with the result's own text. GPST_SKIPPED, of a HOST stage: no stage
    is called for the item any more, none of its files stays, and the sink is told. Called for an item again where others
    had left it no memory and no stage is ordered: then it begins anew, alone. */
 typedef gpst_result (*gpst_stage_func)(void* user_data, gpst_task* task);
-
-/* gpst_task_set_picture -- room for one picture of a set that the stage writes
-
-   Parameters   task          (in)   the callback's
-                set           (in)   one that the stage writes
-                picture_index (in)   below the set's capacity; the set has at least picture_index + 1 pictures from then
-                                     on. In a per_picture stage the set has as many as the one that is read
-                shape         (in)   width, height, format, n_channels, dtype, layout; data and pitch are ignored
-                out           (out)  the same with data and tight pitch set; all-zero on failure
-   Shapes       out->data: height rows of the shape's row bytes, without gaps (CHW: plane after plane)
-   Returns      GPST_OK | ARGUMENT (set, picture_index, shape) | OVERFLOW | BUDGET (max_item_bytes or the context's) |
-                MEMORY | DEVICE_MEMORY (a DEVICE stage)
-   Ownership    the item owns the memory; asking again for the same picture keeps nothing of what was there
-   Threads      within a callback of this task only; a per_picture stage only for its own picture
-   Blocking     while the budget is full, until other items give memory back; allocates when the pool has no free
-                buffer, which is counted (growths)
-   Device       in a DEVICE stage memory of the device that does the item's device work, on cpu the host's; else host
-                memory, pinned where the device pins
-   Source       core/pipeline/task.c          Tests  tests/test_pipeline_sets.c          Since 0.1
-*/
-GPST_API gpst_result gpst_task_set_picture(gpst_task* task, uint32_t set, uint32_t picture_index,
-                                           const gpst_image* shape, gpst_image* out);
-/* gpst_task_map_picture -- a picture lies in the file as it is: no copy is made
-
-   Parameters   task          (in)   the callback's
-                set           (in)   as for gpst_task_set_picture
-                picture_index (in)   likewise
-                shape         (in)   likewise
-                offset_bytes  (in)   of the first pixel from the file's beginning; a multiple of the dtype's size
-                out           (out)  the shape with data in item->file_data and tight pitch set; all-zero on failure
-   Shapes       out->data: as for gpst_task_set_picture
-   Returns      GPST_OK | ARGUMENT (set, picture_index, shape, offset_bytes) | STATE (no file was read, or a DEVICE
-                stage) | TRUNCATED (the file ends before the picture) | OVERFLOW
-   Ownership    the item owns the memory
-   Threads      within a callback of this task only
-   Blocking     never; no allocation
-   Device       pinned where the device pins
-   Source       core/pipeline/task.c          Tests  tests/test_pipeline_api.c          Since 0.1
-*/
-GPST_API gpst_result gpst_task_map_picture(gpst_task* task, uint32_t set, uint32_t picture_index,
-                                           const gpst_image* shape, size_t offset_bytes, gpst_image* out);
-/* gpst_task_encoded -- room for encoded data, of this task's picture or of the item
-
-   Parameters   task  (in)   the callback's
-                bytes (in)   wanted; asking again gives more room and keeps nothing of what was there
-                out   (out)  the room; NULL on failure
-   Shapes       out: uint8_t[bytes], page-aligned
-   Returns      GPST_OK | OVERFLOW | BUDGET | MEMORY
-   Ownership    the slot owns the memory; it is there until the item ends
-   Threads      within a callback of this task only
-   Blocking     as gpst_task_set_picture
-   Device       none
-   Source       core/pipeline/task.c          Tests  tests/test_pipeline.c          Since 0.1
-*/
-GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out);
-/* gpst_task_emit -- names a file that the WRITE stage is to write from the encoded room
-
-   Parameters   task  (in)   the callback's
-                path  (in)   final name; copied; not "" and not NULL
-                bytes (in)   the first so many of the room; at most what gpst_task_encoded gave
-   Shapes       none
-   Returns      GPST_OK | ARGUMENT | STATE (the pipeline has no WRITE stage) | MEMORY
-   Ownership    the room is the file's until the item ends; the next gpst_task_encoded gives another, so
-                one task may emit many files
-   Threads      within a callback of this task only
-   Blocking     never waits; allocates at the first use of a longer path
-   Device       none
-   Source       core/pipeline/task.c          Tests  tests/test_pipeline.c          Since 0.1
-*/
-GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes);
-/* gpst_task_fail -- sets the sentence of this failure: return gpst_task_fail(task, GPST_ERROR_FORMAT, "...", ...)
-
-   Parameters   task   (in)  the callback's; NULL in sources, sinks, kernels and worker_init, which have none
-                result (in)  negative; anything else becomes GPST_ERROR_CALLBACK
-                format (in)  as for printf; at most 511 bytes are kept
-   Shapes       none
-   Returns      the result
-   Ownership    format and arguments stay the caller's
-   Threads      within a callback of this task only
-   Blocking     never; no allocation
-   Device       none
-   Source       core/pipeline/task.c          Tests  tests/test_pipeline.c          Since 0.1
-*/
-GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const char* format, ...) GPSTI_PRINTF(3, 4);
-
-/* gpst_task_enqueue -- in a DEVICE stage: puts an operation on the slot's stream, after what is there
-
-   Parameters   task       (in)  the callback's
-                kernel     (in)  host or gpu, or both
-                args       (in)  argument block; copied
-                args_bytes (in)  at most 224
-   Shapes       none
-   Returns      GPST_OK | ARGUMENT | STATE (not a DEVICE stage) | UNSUPPORTED (the kernel has no form for this
-                device; the item's device work is then done again on the CPU, unless the backend is
-                required) | what the device or the kernel says
-   Ownership    args is copied; what it points to must live until the item's device work is done
-   Threads      within a callback of this task only
-   Blocking     never on an asynchronous device; on the cpu backend kernel->host runs at once
-   Device       runs on the slot's stream
-   Source       core/pipeline/offload.c          Tests  tests/test_pipeline_device.c          Since 0.1
-*/
-GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kernel, const void* args,
-                                       size_t args_bytes);
-/* gpst_task_native_stream -- in a DEVICE stage: the vendor's stream, for libraries that want one
-
-   Parameters   task  (in)   the callback's
-   Shapes       none
-   Returns      a cudaStream_t or hipStream_t; NULL on backends that compute on the host, and outside of a
-                DEVICE stage
-   Ownership    the slot's; what is put on it must neither wait nor outlive its arguments; the caller makes
-                the stream's device current where that is not the first
-   Threads      within a callback of this task only
-   Blocking     never; no allocation
-   Device       what is put on it runs between the stages before and behind
-   Source       core/pipeline/offload.c          Tests  tests/test_pipeline_device.c          Since 0.1
-*/
-GPST_API void* gpst_task_native_stream(gpst_task* task);
-/* gpst_task_pictures -- in a DEVICE stage: the pictures of a set where the device has them
-
-   Parameters   task (in)   the callback's
-                set  (in)   one that the stage reads, or has written
-                out  (out)  n pictures; all-zero on failure
-                n    (in)   at most as many as item->sets[set].n
-   Shapes       tight pitch, but for a borrowed frame, whose rows lie as they came
-   Returns      GPST_OK | ARGUMENT | STATE (not a DEVICE stage)
-   Ownership    the item owns the memory
-   Threads      within a callback of this task only
-   Blocking     never; no allocation
-   Device       device memory: not to be touched by the host unless the backend is zero-copy (cpu)
-   Source       core/pipeline/task.c          Tests  tests/test_pipeline_device.c          Since 0.1
-*/
-GPST_API gpst_result gpst_task_pictures(gpst_task* task, uint32_t set, gpst_image* out, uint32_t n);
-
-/* ---- stages ------------------------------------------------------------------ */
 
 typedef enum gpst_stage_kind {
     GPST_STAGE_INVALID = 0,
@@ -251,8 +40,9 @@ typedef enum gpst_stage_kind {
 
    reads and writes are sets as bits, GPST_SET(0) | GPST_SET(3). A set has one stage that writes it, which comes before
    those that read it and reads none that it writes; set 0 may be the input's own frame. With 0 in both: WARP, MASK and
-   DEVICE read 0 and write 1; a per_picture stage reads 1; any other HOST stage reads all that was written by then, and
-   may write every set that no stage names. Device stages that follow one another are submitted together.
+   DEVICE read 0 and write 1; a per_picture stage reads 1 and writes none; any other HOST stage reads all that was
+   written by then, and may write every set that no stage names. Device stages that follow one another are submitted
+   together.
 
    Ownership    copied, the name too; user_data, warp and mask must outlive the pipeline
    Since        0.1

@@ -7,7 +7,8 @@
    task.c      gpst_task_*: what callbacks may ask of an item
    account.c   what services and items are counted as
    queue.c     the jobs that wait in a step
-   offload.c   device work: upload, kernels, download
+   place.c     where pictures are: device memory, streams, copies
+   offload.c   device work: uploads, kernels, downloads
    finish.c    an item's files committed or removed, its sink told
    tune.c      windows for the tuner, its values put to work, and the guard's plain blocks
    flight.c    which items are in flight, and where a job goes next
@@ -373,6 +374,8 @@ GPSTI_INTERN gpst_result gpsti_slot_make_on_host(gpsti_slot* slot, uint32_t set,
 GPSTI_INTERN void gpsti_slot_set_n(gpsti_slot* slot, uint32_t set, uint32_t n);
 /* None of them is there any more; their memory stays. */
 GPSTI_INTERN void gpsti_slot_forget(gpsti_slot* slot, uint32_t sets);
+/* Parts for a WRITE step: 1 and more, up to the last that has files. */
+GPSTI_INTERN uint32_t gpsti_slot_n_written(const gpsti_slot* slot);
 GPSTI_INTERN uint64_t gpsti_slot_bytes(const gpsti_slot* slot, uint32_t sets); /* of their pictures */
 /* An item as it was when it came from the source or submit. Nobody else has it. */
 GPSTI_INTERN void gpsti_slot_begin_anew(gpsti_slot* slot);
@@ -425,6 +428,25 @@ GPSTI_INTERN void gpsti_queue_remove(gpsti_step* step, gpsti_job* job);
 /* Items in one submission from now on; fewer where the pipeline cannot. n_slots is set. */
 GPSTI_INTERN void gpsti_queues_set_batch(gpst_pipeline* pipeline, uint32_t batch);
 
+/* ---- place.c --------------------------------------------------------------------------- */
+
+/* Stream and events of the slot's work, made when first needed. Not locked, all of it. */
+GPSTI_INTERN gpst_result gpsti_device_work_prepare(gpsti_slot* slot, gpsti_device_work* work);
+/* Memory of the device for a picture whose shape is known. */
+GPSTI_INTERN gpst_result gpsti_place_make_on_device(gpsti_slot* slot, uint32_t set, uint32_t picture);
+/* Finds where kernels will have the pictures of sets, whose shapes are known. */
+GPSTI_INTERN gpst_result gpsti_place_sets(gpsti_slot* slot, uint32_t sets);
+/* Puts copies on the stream of the slot's work in progress. */
+GPSTI_INTERN gpst_result gpsti_place_copy_up(gpsti_slot* slot, uint32_t set, uint64_t* copied);
+GPSTI_INTERN gpst_result gpsti_place_copy_down(gpsti_slot* slot, uint32_t set, uint64_t* copied);
+/* Copies sets that only the device has to the host, or the other way, and waits. */
+GPSTI_INTERN gpst_result gpsti_place_fetch(gpsti_slot* slot, uint32_t sets);
+GPSTI_INTERN gpst_result gpsti_place_bring(gpsti_slot* slot, uint32_t sets);
+GPSTI_INTERN void gpsti_place_free_unused(gpsti_slot* slot); /* memory of sets that are not on the device */
+GPSTI_INTERN void gpsti_place_free_slot(gpsti_slot* slot);
+GPSTI_INTERN void gpsti_constants_load(gpst_pipeline* pipeline, gpsti_stage* stage);
+GPSTI_INTERN void gpsti_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage);
+
 /* ---- offload.c ------------------------------------------------------------------------ */
 
 /* Submits the device work of a slot and the rest of its batch. *finished: it is done already; else the device says when
@@ -439,14 +461,6 @@ GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step
 GPSTI_INTERN void gpsti_offload_undo(gpsti_slot* slot, const gpsti_step* step);
 /* May this failure be made good on the CPU? Then the slot is set for it. Locked. */
 GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason);
-/* Copies sets that only the device has to the host, or the other way, and waits. Not locked. */
-GPSTI_INTERN gpst_result gpsti_offload_fetch(gpsti_slot* slot, uint32_t sets);
-GPSTI_INTERN gpst_result gpsti_offload_bring(gpsti_slot* slot, uint32_t sets);
-/* Memory of the device for a picture whose shape is known. */
-GPSTI_INTERN gpst_result gpsti_offload_make_on_device(gpsti_slot* slot, uint32_t set, uint32_t picture);
-GPSTI_INTERN void gpsti_offload_free(gpsti_slot* slot);
-GPSTI_INTERN void gpsti_offload_constants_load(gpst_pipeline* pipeline, gpsti_stage* stage);
-GPSTI_INTERN void gpsti_offload_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage);
 
 /* ---- finish.c -------------------------------------------------------------------------- */
 

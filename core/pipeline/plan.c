@@ -38,7 +38,7 @@ GPSTI_INTERN void gpsti_stage_resolve_sets(gpst_stage_desc* stage, uint32_t earl
     if (stage->kind != GPST_STAGE_HOST || !says_nothing)
         return;
     stage->reads = stage->per_picture ? GPST_SET(1) : earlier | GPST_SET(0);
-    stage->writes = ~(named | earlier); /* set 0 too, where the input has no frame */
+    stage->writes = stage->per_picture ? 0 : ~(named | earlier); /* set 0 too, where the input has no frame */
 }
 
 /* Sets that stages name, or have by default. A HOST stage that says nothing names none. */

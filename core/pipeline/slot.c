@@ -212,6 +212,13 @@ GPSTI_INTERN void gpsti_slot_forget(gpsti_slot* slot, uint32_t sets) {
     }
 }
 
+GPSTI_INTERN uint32_t gpsti_slot_n_written(const gpsti_slot* slot) {
+    uint32_t n = slot->pipeline->n_parts;
+    while (n > 1 && slot->parts[n - 1].n_files == 0)
+        n--;
+    return n;
+}
+
 GPSTI_INTERN uint64_t gpsti_slot_bytes(const gpsti_slot* slot, uint32_t sets) {
     uint64_t total = 0;
     for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
@@ -462,7 +469,7 @@ GPSTI_PRIVATE void gpsti_slot_destroy(gpst_pipeline* pipeline, gpsti_slot* slot)
     for (uint32_t k = 0; whole && k < pipeline->n_sets; k++)
         whole = slot->sets[k].host && slot->sets[k].device;
     if (whole) {
-        gpsti_offload_free(slot);
+        gpsti_place_free_slot(slot);
         gpsti_slot_give_back(slot);
     }
     for (uint32_t i = 0; slot->parts && i < pipeline->n_parts; i++)

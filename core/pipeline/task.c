@@ -65,7 +65,7 @@ GPSTI_PRIVATE gpst_result gpsti_task_set_picture(const gpst_task* task, uint32_t
     const bool on_device = slot->work && !slot->work->on_host;
     its->on_host[picture_index] = image;
     if (on_device) {
-        GPSTI_TRY(gpsti_offload_make_on_device(slot, set, picture_index));
+        GPSTI_TRY(gpsti_place_make_on_device(slot, set, picture_index));
     } else {
         GPSTI_TRY(gpsti_slot_make_on_host(slot, set, picture_index));
         if (slot->work)

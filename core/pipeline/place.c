@@ -1,0 +1,256 @@
+/* core/pipeline/place.c -- where the pictures of an item's sets are: a slot's streams, events and device memory, copies
+   between host and device, and what a warp keeps on the device. Submits no kernel. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <string.h>
+
+/* ---- streams, events, memory ----------------------------------------------------------- */
+
+/* Lists for the largest batch, made once. */
+GPSTI_PRIVATE gpst_result gpsti_device_work_make_room(gpst_pipeline* pipeline, gpsti_device_work* work) {
+    const size_t n = pipeline->batch_most;
+    if (n <= 1 || work->on_host)
+        return GPST_OK;
+    if (!work->sources)
+        work->sources = (gpst_image*)gpsti_alloc(&pipeline->context->host, n * sizeof *work->sources);
+    if (!work->images)
+        work->images =
+            (gpst_image*)gpsti_alloc(&pipeline->context->host, n * pipeline->n_written * sizeof *work->images);
+    return work->sources && work->images ? GPST_OK : GPST_ERROR_MEMORY;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_device_work_make(gpsti_slot* slot, gpsti_device_work* work) {
+    const uint32_t n_events = slot->pipeline->n_events;
+    gpsti_host* const host = &slot->pipeline->context->host;
+    GPSTI_TRY(gpsti_device_work_make_room(slot->pipeline, work));
+    if (!work->events)
+        work->events = (gpst_event**)gpsti_alloc(host, n_events * sizeof(gpst_event*));
+    if (!work->times_ns)
+        work->times_ns = (int64_t*)gpsti_alloc(host, n_events * sizeof(int64_t));
+    if (!work->events || !work->times_ns)
+        return GPST_ERROR_MEMORY;
+    const int64_t begin_ns = gpsti_now_ns();
+    gpst_result result = work->stream ? GPST_OK : gpsti_stream_make(work->device, &work->stream);
+    while (!GPST_FAILED(result) && work->n_events < n_events) {
+        result = gpsti_event_make(work->device, &work->events[work->n_events]);
+        work->n_events += GPST_FAILED(result) ? 0 : 1;
+    }
+    (void)gpsti_memory_count_growth(begin_ns);
+    return result;
+}
+
+GPSTI_PRIVATE void gpsti_place_free(gpst_context* context, gpst_buffer* memory) {
+    if (memory->data)
+        gpsti_memory_release(context, memory);
+}
+
+GPSTI_INTERN gpst_result gpsti_device_work_prepare(gpsti_slot* slot, gpsti_device_work* work) {
+    if (work->stream && work->n_events == slot->pipeline->n_events)
+        return GPST_OK;
+    return gpsti_device_work_make(slot, work);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_place_reserve(gpsti_slot* slot, gpst_buffer* memory, size_t bytes, const char* tag) {
+    gpst_context* const context = slot->pipeline->context;
+    if (memory->data && memory->bytes >= bytes)
+        return GPST_OK;
+    gpsti_place_free(context, memory);
+    return gpsti_memory_acquire_device(context, bytes, tag, &slot->pipeline->device_growths, memory);
+}
+
+/* Rows lie as on the host: a lent frame may have gaps between them, or be bottom-up. */
+GPSTI_INTERN gpst_result gpsti_place_make_on_device(gpsti_slot* slot, uint32_t set, uint32_t picture) {
+    gpsti_set* const its = &slot->sets[set];
+    const gpst_image* const host = &its->on_host[picture];
+    gpst_image* const device = &its->on_device[picture];
+    size_t bytes = 0;
+    *device = *host;
+    device->data = NULL;
+    GPSTI_TRY(gpst_image_bytes(device, &bytes));
+    GPSTI_TRY(gpsti_place_reserve(slot, &its->device[picture], bytes, set == 0 ? "input" : "picture"));
+    const ptrdiff_t first = host->data ? (const uint8_t*)host->data - gpsti_image_lowest(host) : 0;
+    device->data = (uint8_t*)its->device[picture].data + first;
+    return GPST_OK;
+}
+
+/* ---- copies ------------------------------------------------------------------------------ */
+
+GPSTI_PRIVATE gpst_result gpsti_place_copy(gpst_stream* stream, const gpst_image* to, const gpst_image* from,
+                                             uint64_t* copied) {
+    size_t bytes = 0;
+    GPSTI_TRY(gpst_image_bytes(from, &bytes));
+    *copied += bytes;
+    return gpsti_stream_copy(stream, (void*)(uintptr_t)gpsti_image_lowest(to), gpsti_image_lowest(from), bytes);
+}
+
+GPSTI_INTERN gpst_result gpsti_place_copy_up(gpsti_slot* slot, uint32_t set, uint64_t* copied) {
+    gpsti_set* const its = &slot->sets[set];
+    for (uint32_t i = 0; i < its->n; i++)
+        if (its->on_host[i].data)
+            GPSTI_TRY(gpsti_place_copy(slot->work->stream, &its->on_device[i], &its->on_host[i], copied));
+    its->device_valid = true;
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_place_copy_down(gpsti_slot* slot, uint32_t set, uint64_t* copied) {
+    gpsti_set* const its = &slot->sets[set];
+    for (uint32_t i = 0; i < its->n; i++) {
+        if (!its->on_device[i].data)
+            continue;
+        if (!its->on_host[i].data)
+            GPSTI_TRY(gpsti_slot_make_on_host(slot, set, i));
+        GPSTI_TRY(gpsti_place_copy(slot->work->stream, &its->on_host[i], &its->on_device[i], copied));
+    }
+    its->host_valid = true;
+    return GPST_OK;
+}
+
+/* Finds where kernels will have the pictures of sets, whose shapes are known. */
+GPSTI_INTERN gpst_result gpsti_place_sets(gpsti_slot* slot, uint32_t sets) {
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++) {
+        gpsti_set* const its = &slot->sets[k];
+        if (!(sets & GPST_SET(k)) || (!slot->in_place && its->device_valid))
+            continue;
+        for (uint32_t i = 0; i < its->n; i++) {
+            if (slot->in_place)
+                its->on_device[i] = its->on_host[i];
+            else
+                GPSTI_TRY(gpsti_place_make_on_device(slot, k, i));
+        }
+    }
+    return GPST_OK;
+}
+
+/* ---- a set from one side to the other, at once ------------------------------------------------ */
+
+/* The slot's stream on the device, whatever its work in progress is. */
+GPSTI_PRIVATE gpst_result gpsti_place_move(gpsti_slot* slot, uint32_t set, bool up) {
+    gpsti_device_work* const before = slot->work;
+    gpsti_set_plan* const plan = &slot->pipeline->sets[set];
+    uint64_t bytes = 0;
+    slot->work = &slot->works[0];
+    gpst_result result = gpsti_device_work_prepare(slot, slot->work);
+    if (!GPST_FAILED(result) && slot->borrowed && set == 0 && slot->ready)
+        result = gpsti_stream_await(slot->work->stream, slot->ready);
+    for (uint32_t i = 0; up && !GPST_FAILED(result) && i < slot->sets[set].n; i++)
+        result = gpsti_place_make_on_device(slot, set, i);
+    if (!GPST_FAILED(result))
+        result = up ? gpsti_place_copy_up(slot, set, &bytes) : gpsti_place_copy_down(slot, set, &bytes);
+    if (!GPST_FAILED(result))
+        result = gpsti_stream_wait_idle(slot->work->stream);
+    slot->work = before;
+    gpsti_set* const its = &slot->sets[set];
+    if (GPST_FAILED(result)) {
+        its->host_valid = up;
+        its->device_valid = !up;
+        return result;
+    }
+    gpsti_mutex_lock(&slot->pipeline->context->scheduler->mutex);
+    gpsti_account_copy(slot->pipeline, plan, up, its->n, bytes);
+    gpsti_mutex_unlock(&slot->pipeline->context->scheduler->mutex);
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_place_fetch(gpsti_slot* slot, uint32_t sets) {
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
+        if ((sets & GPST_SET(k)) && slot->sets[k].device_valid && !slot->sets[k].host_valid)
+            GPSTI_TRY(gpsti_place_move(slot, k, false));
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_place_bring(gpsti_slot* slot, uint32_t sets) {
+    for (uint32_t k = 0; !slot->pipeline->device_on_host && k < slot->pipeline->n_sets; k++)
+        if ((sets & GPST_SET(k)) && slot->sets[k].host_valid && !slot->sets[k].device_valid)
+            GPSTI_TRY(gpsti_place_move(slot, k, true));
+    return GPST_OK;
+}
+
+/* Of sets that are not on the device now. */
+GPSTI_INTERN void gpsti_place_free_unused(gpsti_slot* slot) {
+    gpst_context* const context = slot->pipeline->context;
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
+        for (uint32_t i = 0; !slot->sets[k].device_valid && i < slot->pipeline->sets[k].capacity; i++)
+            gpsti_place_free(context, &slot->sets[k].device[i]);
+}
+
+GPSTI_PRIVATE void gpsti_place_free_pictures(gpsti_slot* slot) {
+    gpst_context* const context = slot->pipeline->context;
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
+        for (uint32_t i = 0; i < slot->pipeline->sets[k].capacity; i++)
+            gpsti_place_free(context, &slot->sets[k].device[i]);
+}
+
+GPSTI_PRIVATE void gpsti_device_work_free(gpsti_slot* slot, gpsti_device_work* work) {
+    if (!work->device)
+        return;
+    gpst_stream_destroy(work->stream);
+    for (uint32_t e = 0; e < work->n_events; e++)
+        gpst_event_destroy(work->events[e]);
+    if (work->times_ns)
+        gpsti_free(&slot->pipeline->context->host, work->times_ns, slot->pipeline->n_events * sizeof(int64_t));
+    if (work->events)
+        gpsti_free(&slot->pipeline->context->host, work->events, slot->pipeline->n_events * sizeof(gpst_event*));
+    const size_t n = slot->pipeline->batch_most;
+    if (work->sources)
+        gpsti_free(&slot->pipeline->context->host, work->sources, n * sizeof *work->sources);
+    if (work->images)
+        gpsti_free(&slot->pipeline->context->host, work->images, n * slot->pipeline->n_written * sizeof *work->images);
+    work->stream = NULL;
+    work->events = NULL;
+    work->n_events = 0;
+    work->times_ns = NULL;
+    work->sources = work->images = NULL;
+}
+
+GPSTI_INTERN void gpsti_place_free_slot(gpsti_slot* slot) {
+    gpsti_device_work_free(slot, &slot->works[0]);
+    gpsti_device_work_free(slot, &slot->works[1]);
+    gpsti_place_free_pictures(slot);
+}
+
+/* ---- what a warp keeps on the device --------------------------------------------------------- */
+GPSTI_PRIVATE gpst_result gpsti_constants_copy(gpst_device* device, void* to, const void* from, size_t bytes) {
+    gpst_stream* stream = NULL;
+    GPSTI_TRY(gpsti_stream_make(device, &stream));
+    gpst_result result = gpsti_stream_copy(stream, to, from, bytes);
+    if (!GPST_FAILED(result))
+        result = gpsti_stream_wait_idle(stream);
+    gpst_stream_destroy(stream);
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_constants_make(gpst_pipeline* pipeline, gpsti_stage* stage) {
+    gpst_context* const context = pipeline->context;
+    gpst_device* const device = &context->public_device;
+    const void *mask = NULL, *table = NULL;
+    ptrdiff_t mask_data = 0; /* from the mask's lowest byte: bottom-up its first row is the last in memory */
+    size_t mask_bytes = 0, table_bytes = 0, bytes = 0;
+    gpsti_warp_query_constants(stage->desc.warp, &mask, &mask_bytes, &mask_data, &table, &table_bytes);
+    if (mask_bytes + table_bytes == 0)
+        return GPST_OK;
+    GPSTI_FAIL_IF(!gpsti_size_round_up(mask_bytes, 64, &bytes) || !gpsti_size_add(bytes, table_bytes, &bytes),
+                  GPST_ERROR_OVERFLOW, "gpst_pipeline_create: the warp's mask and table do not fit in memory");
+    GPSTI_TRY(gpsti_memory_acquire_device(context, bytes, "warp", NULL, &stage->constants));
+    uint8_t* const table_copy = (uint8_t*)stage->constants.data + (bytes - table_bytes);
+    if (mask_bytes > 0)
+        GPSTI_TRY(gpsti_constants_copy(device, stage->constants.data, mask, mask_bytes));
+    if (table_bytes > 0)
+        GPSTI_TRY(gpsti_constants_copy(device, table_copy, table, table_bytes));
+    stage->mask = mask_bytes > 0 ? (const uint8_t*)stage->constants.data + mask_data : NULL;
+    stage->table = table_bytes > 0 ? table_copy : NULL;
+    return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_constants_load(gpst_pipeline* pipeline, gpsti_stage* stage) {
+    if (!stage->desc.warp)
+        return;
+    stage->constants_result = gpsti_constants_make(pipeline, stage);
+    if (GPST_FAILED(stage->constants_result))
+        gpsti_copy_text(stage->constants_reason, sizeof stage->constants_reason, gpst_last_reason());
+}
+
+GPSTI_INTERN void gpsti_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage) {
+    gpsti_place_free(pipeline->context, &stage->constants);
+}
