@@ -426,6 +426,7 @@ def amalgamate():
         if path == "core/base/config.h":
             add_prefix(out, sources)
     out.add("")
+    out.add("/* ---- the public part ends here: what follows is the implementation ---- */")
     out.add("#endif /* GPUSTAGE_H */")
     out.add("")
     out.add("/* Stop here if you only want the API: what follows is the implementation. */")

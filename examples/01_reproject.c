@@ -58,7 +58,7 @@ static gpst_result encode(void* directory, gpst_task* task) {
 
 static gpst_result report(void* user_data, const gpst_item* item) {
     (void)user_data;
-    if (GPST_FAILED(item->result))
+    if (item->result != GPST_OK)
         fprintf(stderr, "%s: %s: %s\n", item->name, item->stage, item->reason);
     return GPST_OK;
 }

@@ -1,5 +1,6 @@
 /* examples/06_own_kernel.cu -- a kernel of your own behind the warp, on the item's own stream: one upload before both,
-   one download behind both. The views are set 1 of an item, and what the kernel makes of them is set 2. The kernel has a form for the CPU, too, so the same program runs where no GPU answers.
+   one download behind both. The views are set 1 of an item, and what the kernel makes of them is set 2. The kernel has
+   a form for the CPU, too, so the same program runs where no GPU answers.
 
    nvcc -x cu -O2 -I. examples/06_own_kernel.cu -o own_kernel
    ./own_kernel [auto|cpu|cuda]
@@ -101,7 +102,7 @@ static unsigned char kept[N_FRAMES][N_VIEWS][KEPT];
 
 static gpst_result keep(void* user_data, const gpst_item* item) {
     (void)user_data;
-    for (uint32_t v = 0; !GPST_FAILED(item->result) && v < item->sets[2].n; v++)
+    for (uint32_t v = 0; item->result == GPST_OK && v < item->sets[2].n; v++)
         for (int i = 0; i < KEPT; i++)
             kept[item->index][v][i] = ((const unsigned char*)item->sets[2].pictures[v].data)[i * 100];
     return GPST_OK;

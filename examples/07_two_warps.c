@@ -1,38 +1,42 @@
 /* examples/07_two_warps.c -- two warps of one frame: a tensor for a network and a small preview, both from one upload.
    The frame is lent, not copied; the sink is given both, and the path says which bytes crossed the link for whom.
 
-   cc -std=c11 -O2 -I. examples/07_two_warps.c -o two_warps -pthread -lm
+   cc -std=c11 -O2 -I. examples/07_two_warps.c -o two_warps -pthread
    ./two_warps [auto|cpu|cuda]
 */
 #define GPUSTAGE_IMPLEMENTATION
 #include "gpustage.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { FRAME, TENSOR, PREVIEW }; /* the picture sets of an item */
 enum { WIDTH = 1920, HEIGHT = 1080, N_FRAMES = 8 };
 
-static unsigned char frames[2][WIDTH * HEIGHT * 3];
-
-/* A frame is given back once, when nothing reads it any more; then the camera may fill it again. */
-static void give_back(void* frame) { (void)frame; }
-
+/* A camera whose driver has a buffer for every frame. It is lent, and given back once: by free, when nothing reads it
+   any more. A source may wait; who calls it waits with it. */
 static gpst_result next_frame(void* user_data, uint64_t index, gpst_input* out) {
+    const size_t bytes = (size_t)WIDTH * HEIGHT * 3;
     (void)user_data;
     if (index == N_FRAMES)
         return GPST_END;
-    out->frame.data = frames[index % 2];
+    unsigned char* pixels = (unsigned char*)malloc(bytes);
+    if (!pixels)
+        return GPST_ERROR_MEMORY;
+    for (size_t i = 0; i < bytes; i++)
+        pixels[i] = (unsigned char)(i * 7 + index);
+    out->frame.data = pixels;
     out->frame.width = WIDTH;
     out->frame.height = HEIGHT;
     out->frame.format = GPST_FORMAT_BGR;
-    out->release = give_back;
-    out->release_user_data = frames[index % 2];
+    out->release = free;
+    out->release_user_data = pixels;
     return GPST_OK;
 }
 
 static gpst_result take(void* user_data, const gpst_item* item) {
     double* sum = (double*)user_data;
-    if (GPST_FAILED(item->result))
+    if (item->result != GPST_OK)
         fprintf(stderr, "%s: %s: %s\n", item->name, item->stage, item->reason);
     else
         *sum += ((const float*)item->sets[TENSOR].pictures[0].data)[0] +
@@ -92,8 +96,6 @@ static gpst_result run(const char* backend, const gpst_warp* to_tensor, const gp
 }
 
 int main(int argc, char** argv) {
-    for (size_t i = 0; i < sizeof frames; i++)
-        ((unsigned char*)frames)[i] = (unsigned char)(i * 7);
     gpst_warp* to_tensor = resize(512, 512, 1);
     gpst_warp* to_preview = resize(320, 180, 0);
     const gpst_result result =

@@ -63,6 +63,12 @@ static void break_result(rule_case* c) {
     c->desc.n_results = 1;
     c->desc.results[0] = gpst_result_of(GPST_MAX_SETS, GPST_ON_HOST);
 }
+static void break_result_of_nobody(rule_case* c) {
+    for (int s = 1; s < 3; s++)
+        c->stages[s].writes = GPST_SET(s);
+    c->desc.n_results = 1;
+    c->desc.results[0] = gpst_result_of(7, GPST_ON_HOST);
+}
 static void break_result_twice(rule_case* c) {
     c->desc.n_results = 2;
     c->desc.results[0] = c->desc.results[1] = gpst_result_of(1, GPST_ON_HOST);
@@ -105,16 +111,17 @@ static const rule rules[] = {
     {break_func, "stages[1].func=NULL", "required"},
     {break_device_func, "stages[1].func=NULL", "required"},
     {break_warp, "stages[1].warp=NULL", "required"},
-    {break_two_warps, "stages[3]: set 1", "written by a stage before"},
+    {break_two_warps, "stages[3].writes=0x2: set 1", "written by a stage before"},
     {break_warp_capacity, "capacity[1]=7", "stages[2] makes 1"},
     {break_per_picture_kind, "stages[0].per_picture", "only for a HOST stage"},
     {break_per_picture_ordered, "stages[1].per_picture", "not ordered"},
-    {break_per_picture_first, "stages[1]: reads set 1", "no stage before it writes"},
+    {break_per_picture_first, "stages[1].reads=0x2", "no stage before it writes set 1"},
     {break_few_parts, "capacity[2]=3", "may make 4"},
     {break_both, "stages[1]: set 2 is read and written", "no stage writes what it reads"},
     {break_high_set, "stages[1].reads=0x10000", "sets are 0..15"},
     {break_read_sets, "stages[0].reads=0x1", "have files, not sets"},
     {break_result, "results[0].set=16", "0..15"},
+    {break_result_of_nobody, "results[0].set=7", "no stage writes it"},
     {break_result_twice, "results[1].set=1", "named twice"},
     {break_place, "results[0].place=3", "unknown"},
     {break_ordered_many, "stages[1].concurrency=4", "one item at a time"},

@@ -610,6 +610,9 @@ static void test_mask_rules(void** state) {
     (void)state;
     assert_int_equal(gpst_mask_query_output(&desc, &from, &out), GPST_ERROR_ARGUMENT);
     test_reason_has("gpst_mask_query_output: kind=0", "unknown");
+    desc.kind = GPST_MASK_ARGMAX, desc.width = 20;
+    assert_int_equal(gpst_mask_query_output(&desc, &from, &out), GPST_ERROR_ARGUMENT);
+    test_reason_has("width=20, height=0", "both or none");
     desc.kind = GPST_MASK_UNPACK, desc.width = 200;
     assert_int_equal(gpst_mask_query_output(&desc, &from, &out), GPST_ERROR_ARGUMENT);
     test_reason_has("width=200", "bitmaps 16 bytes wide");
@@ -648,6 +651,7 @@ static gpst_result make_list(void* user_data, gpst_task* task) {
     shape.format = GPST_FORMAT_TENSOR;
     shape.n_channels = 4;
     shape.dtype = GPST_DTYPE_F32;
+    shape.layout = GPST_LAYOUT_HWC;
     if (shape.width == 0)
         return GPST_OK; /* no list, no crops */
     GPSTI_TRY(gpst_task_set_picture(task, 1, 0, &shape, &image));
@@ -804,6 +808,7 @@ static void test_lent_frames_come_back(void** state) {
             assert_int_equal(item->result, GPST_OK);
             check_lent(&item->sets[1].pictures[0], n);
             assert_int_equal(item->sets[0].n, is_result);
+            assert_int_equal(item->sets[0].pictures[0].data != NULL, is_result);
             if (is_result) {
                 assert_ptr_equal(item->sets[0].pictures[0].data, pixels[n] + 20 * 7);
                 assert_int_equal(gpsti_a32_load(&self.n_back), n);
@@ -823,6 +828,40 @@ static void test_lent_frames_come_back(void** state) {
         assert_int_equal(gpst_pipeline_submit(pipeline, &input, GPST_FOREVER, NULL), GPST_OK);
         assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
         assert_int_equal(gpsti_a32_load(&self.n_back), 9);
+        kit_close(owner);
+    }
+}
+
+/* A source that gave a frame with GPST_OK has given it away, even one that is refused; with anything else it has not. */
+static gpst_result lend_in_many_ways(void* user_data, uint64_t index, gpst_input* out) {
+    static uint8_t pixels[160];
+    *out = lent_input((lender*)user_data, pixels);
+    if (index % 4 == 1)
+        out->frame.format = GPST_FORMAT_INVALID;
+    return index == 12 ? GPST_END : index % 4 == 2 ? GPST_SKIPPED : index % 4 == 3 ? GPST_ERROR_IO : GPST_OK;
+}
+
+static void test_sources_lend(void** state) {
+    (void)state;
+    static const gpst_run_mode modes[] = {GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL};
+    for (int m = 0; m < 2; m++) {
+        kit* const owner = kit_open("cpu", 2);
+        lender self = {owner, GPST_ZERO};
+        gpst_stage_desc stage;
+        gpst_pipeline_desc desc = GPST_ZERO;
+        gpst_stats stats;
+        gpst_stage_host(&stage, GPST_SET(0), GPST_SET(1), see_frame, owner);
+        desc.source = lend_in_many_ways;
+        desc.source_user_data = &self;
+        desc.mode = modes[m];
+        gpst_pipeline* const pipeline = lending(owner, &stage, 1, &desc);
+        assert_int_equal(gpst_pipeline_run(pipeline), GPST_PARTIAL);
+        gpst_pipeline_query_stats(pipeline, &stats);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        assert_int_equal(stats.items_ok, 3);
+        assert_int_equal(stats.items_skipped, 3);
+        assert_int_equal(stats.items_failed, 6);
+        assert_int_equal(gpsti_a32_load(&self.n_back), 6);
         kit_close(owner);
     }
 }
@@ -1089,6 +1128,7 @@ int main(void) {
         cmocka_unit_test(test_mask_rules),
         cmocka_unit_test(test_a_list_of_rois_for_each_item),
         cmocka_unit_test(test_lent_frames_come_back),
+        cmocka_unit_test(test_sources_lend),
         cmocka_unit_test(test_dropped_frames_come_back),
         cmocka_unit_test(test_frames_of_the_device),
         cmocka_unit_test(test_no_set_is_written_twice),

@@ -137,8 +137,8 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_sets(const gpst_stage_desc* stage, u
                   GPSTI_CREATE ": stages[%u]: set %u is read and written: no stage writes what it reads", s,
                   gpsti_set_of(reads & writes));
     GPSTI_FAIL_IF(twice != 0, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u]: set %u is written by a stage before: no set is written twice", s,
-                  gpsti_set_of(twice));
+                  GPSTI_CREATE ": stages[%u].writes=0x%x: set %u is written by a stage before (sets are bits)", s,
+                  writes, gpsti_set_of(twice));
     GPSTI_FAIL_IF(computes && !gpsti_sets_is_one(writes), GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].writes=0x%x: WARP and MASK write one set", s, writes);
     if (computes)
@@ -155,8 +155,8 @@ GPSTI_PRIVATE gpst_result gpsti_sets_check_reads(const gpst_stage_desc* stages, 
         const bool all = stages[s].kind == GPST_STAGE_HOST && !stages[s].per_picture && (stages[s].reads & GPST_SET(0));
         const uint32_t missing = stages[s].reads & ~there;
         GPSTI_FAIL_IF(missing != 0 && !all, GPST_ERROR_ARGUMENT,
-                      GPSTI_CREATE ": stages[%u]: reads set %u, which no stage before it writes", s,
-                      gpsti_set_of(missing));
+                      GPSTI_CREATE ": stages[%u].reads=0x%x: no stage before it writes set %u (sets are bits)", s,
+                      stages[s].reads, gpsti_set_of(missing));
         there |= stages[s].writes;
     }
     return GPST_OK;
@@ -232,6 +232,11 @@ GPSTI_PRIVATE gpst_result gpsti_stages_check(const gpst_pipeline_desc* desc) {
         written |= names_none ? 0 : stages[s].writes;
     }
     GPSTI_TRY(gpsti_sets_check_reads(stages, desc->n_stages));
+    for (uint32_t s = 0; s < desc->n_stages; s++)
+        written |= stages[s].writes;
+    for (uint32_t k = 0; k < desc->n_results; k++)
+        GPSTI_FAIL_IF(!((written | GPST_SET(0)) & GPST_SET(desc->results[k].set)), GPST_ERROR_ARGUMENT,
+                      GPSTI_CREATE ": results[%u].set=%u: no stage writes it", k, desc->results[k].set);
     return gpsti_sets_check_capacities(stages, desc);
 }
 

@@ -51,7 +51,7 @@ GPSTI_PRIVATE gpst_result gpsti_finish_place(gpsti_slot* slot) {
         const gpsti_set_plan* const plan = &pipeline->sets[k];
         const gpsti_set* const set = &slot->sets[k];
         if (!plan->is_result) {
-            slot->views[k].n = 0;
+            gpsti_slot_forget(slot, GPST_SET(k));
             continue;
         }
         if (plan->place == GPST_ON_HOST)

@@ -38,6 +38,8 @@ GPSTI_PRIVATE bool gpsti_flow_fill(gpsti_slot* slot, uint64_t index, int64_t now
     if (!GPSTI_ENDS_ITEM(result)) {
         result = gpsti_slot_load(slot, &input, "gpst_source_func");
         reason = gpst_last_reason();
+        if (GPST_FAILED(result) && input.release)
+            input.release(input.release_user_data); /* nothing has read it */
     } else {
         (void)gpsti_slot_load_names(slot, &input);
     }

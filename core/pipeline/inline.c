@@ -564,8 +564,10 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_serve(gpsti_run* run, gpsti_job* job, gpst
 /* Nothing will read the borrowed frame: the item is behind the last step that does. Not locked. */
 GPSTI_PRIVATE void gpsti_inline_release_frame(const gpsti_job* job) {
     gpsti_slot* const slot = job->slot;
-    if (job == &slot->job && job->step > slot->pipeline->sets[0].last_step && !slot->pipeline->sets[0].is_result)
+    if (job == &slot->job && job->step > slot->pipeline->sets[0].last_step && !slot->pipeline->sets[0].is_result) {
+        gpsti_slot_forget(slot, GPST_SET(0));
         gpsti_slot_release_frame(slot);
+    }
 }
 
 /* Runs a job until it is parked or its item has ended. Not locked. */

@@ -29,7 +29,7 @@ typedef struct gpst_pipeline gpst_pipeline;
 */
 typedef struct gpst_set {
     const gpst_image* pictures; /* n of them, data NULL where the host has none; never NULL */
-    uint32_t n;                 /* 0: none was written */
+    uint32_t n;                 /* 0: none was written, which is no failure: there may be no boxes */
     bool on_device;             /* data are the device's memory, not to be touched by the host */
 } gpst_set;
 
@@ -38,8 +38,9 @@ typedef struct gpst_set {
    Ownership    strings are copied before the call that hands them over returns, and so are the pixels of a frame
                 without release. With release they are borrowed: the engine reads them where they are, and calls
                 release once, when the last stage that reads set 0 is through, or where set 0 is a result when that is
-                released; also for a dropped or failed item; never where submit returned neither OK nor DROPPED. It is
-                called on any thread, maybe before submit returns, and must not call the pipeline
+                released; also for a dropped or failed item, and where the frame itself is refused. Where submit
+                returned neither OK nor DROPPED, or a source anything but OK, it is not called: the frame is still the
+                caller's. It is called on any thread, maybe before submit returns, and must not call the pipeline
    Since        0.1
 */
 typedef struct gpst_input {
@@ -69,7 +70,7 @@ typedef struct gpst_item {
     size_t file_bytes;
     const gpst_set* sets;  /* n_sets of them */
     uint32_t n_sets;
-    gpst_result result;    /* OK until something failed; SKIPPED */
+    gpst_result result;    /* OK until something failed; SKIPPED. Only of OK there are pictures in every result */
     const char* stage;     /* name of the stage that failed, or "" */
     const char* reason;    /* the sentence, or "" */
     int64_t start_ns, end_ns; /* from the source's call to the sink's, monotonic clock */

@@ -262,6 +262,9 @@ GPSTI_PRIVATE gpst_result gpsti_offload_recover(gpsti_slot* slot, uint32_t sets,
 /* What the step reads is there, and what a single WARP writes has a shape. */
 GPSTI_PRIVATE gpst_result gpsti_offload_prepare(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
                                                 char* reason) {
+    const bool given_back = slot->has_frame && slot->release && !slot->borrowed;
+    GPSTI_FAIL_IF((step->needs & GPST_SET(0)) && given_back, GPST_ERROR_DEVICE_LOST,
+                  "what the device had is lost, and the lent frame that it was made of was given back");
     GPSTI_FAIL_IF((step->needs & GPST_SET(0)) && slot->sets[0].n == 0, GPST_ERROR_STATE,
                   "the item has no picture in set 0: a stage before must call gpst_task_set_picture");
     if (slot->on_cpu)

@@ -87,6 +87,9 @@ GPSTI_PRIVATE gpst_result gpsti_image_check_shape(const gpst_image* image, const
                   "%s: %s.format=%d: must be one of gpst_format", function, member, (int)image->format);
     GPSTI_FAIL_IF(is_tensor && image->n_channels == 0, GPST_ERROR_ARGUMENT,
                   "%s: %s.n_channels=0: required with TENSOR", function, member);
+    GPSTI_FAIL_IF(is_tensor && (image->dtype == GPST_DTYPE_DEFAULT || image->layout == GPST_LAYOUT_DEFAULT),
+                  GPST_ERROR_ARGUMENT, "%s: %s.dtype=%d, layout=%d: both are required with TENSOR", function, member,
+                  (int)image->dtype, (int)image->layout);
     GPSTI_FAIL_IF(!is_tensor && image->n_channels != 0 && image->n_channels != gpst_format_channels(image->format),
                   GPST_ERROR_ARGUMENT, "%s: %s.n_channels=%u: the format has %u", function, member,
                   (unsigned)image->n_channels, (unsigned)gpst_format_channels(image->format));

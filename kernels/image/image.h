@@ -18,7 +18,7 @@ typedef enum gpst_format { /* channels and their order */
                            GPST_FORMAT_BGRA = 5,
                            GPST_FORMAT_NV12 = 6, /* Y, then CbCr interleaved at half size; see gpst_image */
                            GPST_FORMAT_I420 = 7, /* Y, then Cb, then Cr at half size */
-                           GPST_FORMAT_TENSOR = 8 /* n_channels of any meaning: scores of classes, lists */
+                           GPST_FORMAT_TENSOR = 8 /* n_channels of any meaning; dtype and layout have no default */
 } gpst_format;
 
 typedef enum gpst_dtype {

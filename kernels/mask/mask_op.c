@@ -63,6 +63,8 @@ GPST_API gpst_result gpst_mask_query_output(const gpst_mask_desc* desc, const gp
     const uint32_t n_classes = gpsti_labels_of(from, desc->n_classes).n_classes;
     switch (desc->kind) {
     case GPST_MASK_ARGMAX:
+        GPSTI_FAIL_IF((desc->width == 0) != (desc->height == 0), GPST_ERROR_ARGUMENT,
+                      "%s: width=%u, height=%u: both or none with ARGMAX", function, desc->width, desc->height);
         *out = gpsti_mask_gray(desc->width ? desc->width : from->width, desc->height ? desc->height : from->height,
                                gpsti_image_channels(from) <= 256 ? GPST_DTYPE_U8 : GPST_DTYPE_U16);
         return GPST_OK;

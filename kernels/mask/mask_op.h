@@ -11,7 +11,7 @@ extern "C" {
 
 typedef enum gpst_mask_kind {
     GPST_MASK_INVALID = 0,
-    GPST_MASK_ARGMAX = 1,      /* scores (TENSOR, or any format; F16 or F32) to labels, enlarged on the way */
+    GPST_MASK_ARGMAX = 1,      /* scores, a class a channel (F16 or F32), to labels, interpolated to other sides */
     GPST_MASK_THRESHOLD = 2,   /* values to a mask */
     GPST_MASK_SIGMOID = 3,     /* logits to a mask, by a probability */
     GPST_MASK_MORPH = 4,       /* a mask to a mask */
@@ -33,7 +33,7 @@ typedef enum gpst_mask_kind {
 */
 typedef struct gpst_mask_desc {
     gpst_mask_kind kind;    /* required */
-    uint32_t width, height; /* ARGMAX: of the labels; 0 = as the scores. UNPACK: width of the mask, required */
+    uint32_t width, height; /* ARGMAX: of the labels; both 0 = as the scores. UNPACK: width of the mask, required */
     float threshold;        /* THRESHOLD */
     double probability;     /* SIGMOID */
     gpst_morph morph;       /* MORPH: required */
