@@ -143,6 +143,7 @@ GPSTI_PRIVATE bool gpsti_push_take_back(gpst_pipeline* pipeline, gpsti_slot* slo
     gpsti_mutex_lock(&scheduler->mutex);
     const bool handed_out = slot->handed_out;
     slot->handed_out = false;
+    pipeline->n_handed_out -= handed_out ? 1 : 0; /* from now on a destroy waits for it */
     gpsti_mutex_unlock(&scheduler->mutex);
     if (!handed_out)
         GPSTI_LOG(&pipeline->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
@@ -156,7 +157,6 @@ GPSTI_PRIVATE void gpsti_push_free(gpsti_slot* slot) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_slot_release_frame(slot);
     gpsti_mutex_lock(&scheduler->mutex);
-    pipeline->n_handed_out--;
     gpsti_flight_release_slot(slot);
     gpsti_mutex_unlock(&scheduler->mutex);
 }
