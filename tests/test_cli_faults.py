@@ -407,8 +407,10 @@ class Killed(Faults):
         folder = self.panoramas(2)
         child = self.open_run(folder)
         self.wait_for(["out", "pano*"], child, 4)
-        with open(self.path("out", MANIFEST), "rb") as stream:
-            before = stream.read()
+        end, before = time.monotonic() + 20, b""
+        while before.count(b"\nitem ") < 2 and time.monotonic() < end: # a line comes behind its item's files
+            with open(self.path("out", MANIFEST), "rb") as stream:
+                before = stream.read()
         for views in (OTHER, VIEWS + ["--filter", "nearest"]):
             self.check(self.reproject(folder, views=views), 2, "another run, with other settings, is at work there")
         with open(self.path("out", MANIFEST), "rb") as stream:

@@ -138,8 +138,8 @@ GPSTI_PRIVATE gpst_result gpsti_place_move(gpsti_slot* slot, uint32_t set, bool 
         result = gpsti_place_make_on_device(slot, set, i);
     if (!GPST_FAILED(result))
         result = up ? gpsti_place_copy_up(slot, set, &bytes) : gpsti_place_copy_down(slot, set, &bytes);
-    if (!GPST_FAILED(result))
-        result = gpsti_stream_wait_idle(slot->work->stream);
+    const gpst_result waited = slot->work->stream ? gpsti_stream_wait_idle(slot->work->stream) : GPST_OK;
+    result = GPST_FAILED(result) ? result : waited; /* after a failure, too: what was put there reads the memory */
     slot->work = before;
     gpsti_set* const its = &slot->sets[set];
     if (GPST_FAILED(result)) {
