@@ -81,18 +81,14 @@ int main(int argc, char** argv) {
     warp_desc.height = 480;
     warp_desc.format = GPST_FORMAT_RGB;
 
-    gpst_stage_desc stages[5] = GPST_ZERO;
-    stages[0].kind = GPST_STAGE_READ;
-    stages[1].kind = GPST_STAGE_HOST;
+    gpst_stage_desc stages[5];
+    gpst_stage_read(&stages[0]);
+    gpst_stage_host(&stages[1], 0, 0, decode, NULL);
     stages[1].name = "decode";
-    stages[1].func = decode;
-    stages[2].kind = GPST_STAGE_WARP;
-    stages[3].kind = GPST_STAGE_HOST;
+    gpst_stage_host(&stages[3], 0, 0, encode, argv[1]);
     stages[3].name = "encode";
-    stages[3].func = encode;
-    stages[3].user_data = argv[1];
     stages[3].per_picture = true;
-    stages[4].kind = GPST_STAGE_WRITE;
+    gpst_stage_write(&stages[4]);
 
     gpst_context_desc context_desc = GPST_ZERO;
     gpst_pipeline_desc desc = GPST_ZERO;
@@ -108,7 +104,7 @@ int main(int argc, char** argv) {
     gpst_result result = gpst_context_create(&context_desc, &context);
     if (!GPST_FAILED(result))
         result = gpst_warp_create(&warp_desc, &warp);
-    stages[2].warp = warp;
+    gpst_stage_warp(&stages[2], 0, 1, warp);
     if (!GPST_FAILED(result))
         result = gpst_pipeline_create(context, &desc, &pipeline);
     if (!GPST_FAILED(result))

@@ -446,6 +446,9 @@ GPSTI_PRIVATE void kit_reopen(kit* self, const gpst_context_desc* changes) {
     kit_make_context(self, &desc);
 }
 
+/* False where the device's memory is the host's. */
+GPSTI_PRIVATE bool kit_has_own_memory(const kit* self) { return strcmp(self->backend, "cpu") != 0; }
+
 /* For a thread: cancels the kit's pipeline after a while. */
 GPSTI_PRIVATE void kit_cancel_soon(void* argument) {
     kit* const self = (kit*)argument;

@@ -59,6 +59,27 @@ static void break_few_parts(rule_case* c) {
 static void break_both(rule_case* c) { c->stages[1].reads = c->stages[1].writes = GPST_SET(2); }
 static void break_high_set(rule_case* c) { c->stages[1].reads = GPST_SET(GPST_MAX_SETS); }
 static void break_read_sets(rule_case* c) { c->stages[0].reads = GPST_SET(0); }
+static void break_read_of_nobody(rule_case* c) {
+    c->stages[1].reads = GPST_SET(0) | GPST_SET(5);
+    c->stages[1].writes = GPST_SET(1);
+}
+static void break_frame_before_it_is_made(rule_case* c) {
+    c->stages[1].reads = c->stages[2].writes = GPST_SET(0);
+    c->stages[1].writes = c->stages[2].reads = GPST_SET(1);
+    c->desc.stages = &c->stages[1]; /* no READ stage: the source may bring frames */
+    c->desc.n_stages = 2;
+}
+static void break_second_of_one(rule_case* c) {
+    gpst_stage_warp(&c->stages[2], 0, 1, c->warp);
+    c->stages[2].second_set = 2;
+}
+static void break_second_of_host(rule_case* c) { c->stages[1].second_set = 1; }
+static void break_mask(rule_case* c) {
+    static gpst_mask_desc mask;
+    mask.kind = GPST_MASK_MORPH;
+    mask.size = 4;
+    gpst_stage_mask(&c->stages[2], 0, 1, &mask);
+}
 static void break_result(rule_case* c) {
     c->desc.n_results = 1;
     c->desc.results[0] = gpst_result_of(GPST_MAX_SETS, GPST_ON_HOST);
@@ -120,6 +141,11 @@ static const rule rules[] = {
     {break_both, "stages[1]: set 2 is read and written", "no stage writes what it reads"},
     {break_high_set, "stages[1].reads=0x10000", "sets are 0..15"},
     {break_read_sets, "stages[0].reads=0x1", "have files, not sets"},
+    {break_read_of_nobody, "stages[1].reads=0x21", "no stage before it writes set 0"},
+    {break_frame_before_it_is_made, "stages[0].reads=0x1", "no stage before it writes set 0"},
+    {break_second_of_one, "stages[2].second_set=2", "reads=0x1 has one set"},
+    {break_second_of_host, "stages[1].second_set=1", "only for WARP and MASK"},
+    {break_mask, "stages[2].mask: morph=0", "both 3 or 5"},
     {break_result, "results[0].set=16", "0..15"},
     {break_result_of_nobody, "results[0].set=7", "no stage writes it"},
     {break_result_twice, "results[1].set=1", "named twice"},

@@ -528,6 +528,9 @@ static void run_within(uint64_t host_bytes, gpst_run_mode mode, bool mixed, size
     desc.source_user_data = desc.sink_user_data = &items;
     desc.mode = mode;
     desc.n_items_expected = N_SIZED;
+    desc.n_results = 2; /* the sink looks at both */
+    desc.results[0] = gpst_result_of(0, GPST_ON_HOST);
+    desc.results[1] = gpst_result_of(1, GPST_ON_HOST);
     const gpst_result result = kit_run(self, &desc, &stats);
     if (result != GPST_OK)
         fail_msg("%u bytes, mode %d, way %d, %s: %u items failed, the last one: %s", (unsigned)host_bytes, (int)mode,

@@ -76,9 +76,11 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_kind(const gpst_pipeline_desc* desc,
                   GPSTI_CREATE ": stages[%u].warp=NULL: required for WARP", s);
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_MASK && !stage->mask, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].mask=NULL: required for MASK", s);
-    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_MASK && ((int)stage->mask->kind < (int)GPST_MASK_ARGMAX ||
-                                                     (int)stage->mask->kind > (int)GPST_MASK_LABEL_BOXES),
-                  GPST_ERROR_ARGUMENT, GPSTI_CREATE ": stages[%u].mask->kind=%d: unknown", s, (int)stage->mask->kind);
+    if (stage->kind == GPST_STAGE_MASK) {
+        char function[64];
+        gpsti_format(function, sizeof function, GPSTI_CREATE ": stages[%u].mask", s);
+        GPSTI_TRY(gpsti_mask_desc_check(stage->mask, function));
+    }
     GPSTI_FAIL_IF(stage->name && strlen(stage->name) > 31, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].name=\"%.40s\": at most 31 bytes", s, stage->name);
     return GPST_OK;
@@ -109,6 +111,8 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_second(const gpst_stage_desc* stage,
     const bool guided = stage->kind == GPST_STAGE_MASK && stage->mask->kind == GPST_MASK_REFINE;
     const uint32_t second = stage->second_set < GPST_MAX_SETS ? GPST_SET(stage->second_set) : 0;
     if (gpsti_sets_is_one(reads)) {
+        GPSTI_FAIL_IF(stage->second_set != 0, GPST_ERROR_ARGUMENT,
+                      GPSTI_CREATE ": stages[%u].second_set=%u: reads=0x%x has one set", s, stage->second_set, reads);
         GPSTI_FAIL_IF(listed, GPST_ERROR_ARGUMENT,
                       GPSTI_CREATE ": stages[%u].warp: rois_in_place: second_set must be the list's, in reads", s);
         return GPST_OK;
@@ -143,16 +147,22 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_sets(const gpst_stage_desc* stage, u
                   GPSTI_CREATE ": stages[%u].writes=0x%x: WARP and MASK write one set", s, writes);
     if (computes)
         GPSTI_TRY(gpsti_stage_check_second(stage, s));
+    GPSTI_FAIL_IF(!computes && stage->second_set != 0, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].second_set=%u: only for WARP and MASK", s, stage->second_set);
     GPSTI_FAIL_IF(stage->per_picture && !gpsti_sets_is_one(reads), GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].reads=0x%x: per_picture reads one set", s, reads);
     return GPST_OK;
 }
 
-/* Set 0 may come with the input, and a HOST stage that says nothing may have written any that nobody names. */
-GPSTI_PRIVATE gpst_result gpsti_sets_check_reads(const gpst_stage_desc* stages, uint32_t n_stages) {
+/* Set 0 may come with the input, where no stage is named as its writer; a HOST stage that says nothing may have written
+   any that nobody names, and reads what there is. */
+GPSTI_PRIVATE gpst_result gpsti_sets_check_reads(const gpst_stage_desc* stages, const gpst_pipeline_desc* desc) {
     uint32_t there = stages[0].kind == GPST_STAGE_READ ? 0 : GPST_SET(0);
-    for (uint32_t s = 0; s < n_stages; s++) {
-        const bool all = stages[s].kind == GPST_STAGE_HOST && !stages[s].per_picture && (stages[s].reads & GPST_SET(0));
+    for (uint32_t s = 0; s < desc->n_stages; s++)
+        there &= ~desc->stages[s].writes;
+    for (uint32_t s = 0; s < desc->n_stages; s++) {
+        const bool all = stages[s].kind == GPST_STAGE_HOST && !stages[s].per_picture &&
+                         (desc->stages[s].reads | desc->stages[s].writes) == 0;
         const uint32_t missing = stages[s].reads & ~there;
         GPSTI_FAIL_IF(missing != 0 && !all, GPST_ERROR_ARGUMENT,
                       GPSTI_CREATE ": stages[%u].reads=0x%x: no stage before it writes set %u (sets are bits)", s,
@@ -231,7 +241,7 @@ GPSTI_PRIVATE gpst_result gpsti_stages_check(const gpst_pipeline_desc* desc) {
         GPSTI_TRY(gpsti_stage_check_sets(&stages[s], s, is_named, names_none ? 0 : written));
         written |= names_none ? 0 : stages[s].writes;
     }
-    GPSTI_TRY(gpsti_sets_check_reads(stages, desc->n_stages));
+    GPSTI_TRY(gpsti_sets_check_reads(stages, desc));
     for (uint32_t s = 0; s < desc->n_stages; s++)
         written |= stages[s].writes;
     for (uint32_t k = 0; k < desc->n_results; k++)

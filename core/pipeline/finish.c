@@ -67,7 +67,11 @@ GPSTI_PRIVATE gpst_result gpsti_finish_place(gpsti_slot* slot) {
 
 GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot) {
     const char* reason = NULL;
-    gpst_result result = gpsti_slot_has_failed(slot) ? GPST_OK : gpsti_finish_place(slot);
+    gpst_result result = GPST_OK;
+    if (!gpsti_slot_has_failed(slot))
+        result = gpsti_finish_place(slot);
+    else if (!slot->pipeline->sets[0].is_result)
+        gpsti_slot_forget(slot, GPST_SET(0));
     if (GPST_FAILED(result))
         gpsti_slot_fail(slot, result, "result", gpst_last_reason());
     slot->commit_start_ns = gpsti_now_ns();

@@ -71,8 +71,12 @@ GPSTI_PRIVATE uint32_t gpsti_inline_count_parts(gpsti_slot* slot, const gpsti_st
 GPSTI_PRIVATE gpsti_job* gpsti_inline_split(gpsti_run* run, gpsti_slot* slot) {
     const gpst_pipeline* const pipeline = run->pipeline;
     const uint32_t first = slot->job.step, last = gpsti_inline_last_chained(pipeline, first);
-    uint32_t n = gpsti_inline_count_parts(slot, &pipeline->steps[first], &pipeline->steps[last]);
-    if (n == 0 && pipeline->steps[last].kind == GPSTI_STEP_WRITE) {
+    const gpst_result result = gpsti_place_fetch(slot, pipeline->steps[first].reads);
+    if (GPST_FAILED(result))
+        gpsti_inline_fail(&slot->job, result, gpst_last_reason());
+    const bool ok = !GPST_FAILED(result);
+    uint32_t n = ok ? gpsti_inline_count_parts(slot, &pipeline->steps[first], &pipeline->steps[last]) : 0;
+    if (n == 0 && ok && pipeline->steps[last].kind == GPSTI_STEP_WRITE) {
         slot->job.step = last;
         n = gpsti_slot_n_written(slot);
     }
@@ -515,8 +519,8 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_finish(gpsti_run* run, gpsti_job* job, gps
     gpsti_service service;
     gpsti_service_begin(&service, step, job);
     gpsti_finish_item(job->slot);
-    if (run->pipeline->desc.sink || run->pipeline->desc.source) /* else results live until release */
-        gpsti_slot_release_frame(job->slot);
+    if (run->pipeline->desc.sink || run->pipeline->desc.source || !run->pipeline->sets[0].is_result)
+        gpsti_slot_release_frame(job->slot); /* else results live until release */
     gpsti_service_end(&service, GPST_OK);
     gpsti_run_keep(run, &service);
     gpsti_run_lock(run);
@@ -561,7 +565,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_serve(gpsti_run* run, gpsti_job* job, gpst
     return gpsti_inline_finish(run, job, step);
 }
 
-/* Nothing will read the borrowed frame: the item is behind the last step that does. Not locked. */
+/* Where the item is behind the last step that reads the borrowed frame, and has not failed: it may begin anew. */
 GPSTI_PRIVATE void gpsti_inline_release_frame(const gpsti_job* job) {
     gpsti_slot* const slot = job->slot;
     if (job == &slot->job && job->step > slot->pipeline->sets[0].last_step && !slot->pipeline->sets[0].is_result) {
@@ -574,7 +578,7 @@ GPSTI_PRIVATE void gpsti_inline_release_frame(const gpsti_job* job) {
 GPSTI_INTERN void gpsti_inline_run(gpsti_run* run, gpsti_job* job) {
     while (job) {
         gpsti_step* const step = gpsti_inline_step_of(job);
-        if (job->slot->borrowed && !job->slot->device_done)
+        if (job->slot->borrowed && !job->slot->device_done && !gpsti_slot_has_failed(job->slot))
             gpsti_inline_release_frame(job);
         if (job->slot->device_done)
             job = gpsti_inline_after_device(run, job, step);

@@ -40,7 +40,9 @@ typedef struct gpst_set {
                 release once, when the last stage that reads set 0 is through, or where set 0 is a result when that is
                 released; also for a dropped or failed item, and where the frame itself is refused. Where submit
                 returned neither OK nor DROPPED, or a source anything but OK, it is not called: the frame is still the
-                caller's. It is called on any thread, maybe before submit returns, and must not call the pipeline
+                caller's. It is called on any thread, maybe before submit returns, and must not call the pipeline.
+                Where items leave each other no memory one begins anew, but not once its frame was given back: it
+                fails with GPST_ERROR_BUDGET
    Since        0.1
 */
 typedef struct gpst_input {
@@ -105,7 +107,7 @@ typedef struct gpst_task {
    Ownership    the item owns the memory; asking again for the same picture keeps nothing of what was there
    Threads      within a callback of this task only; a per_picture stage only for its own picture
    Blocking     while the budget is full, until other items give memory back; allocates when the pool has no free
-                buffer, which is counted (growths)
+                buffer, which is counted (growths). In a DEVICE stage that asks again for more, until the stream is idle
    Device       in a DEVICE stage memory of the device that does the item's device work, on cpu the host's; else host
                 memory, pinned where the device pins
    Source       core/pipeline/task.c          Tests  tests/test_pipeline_sets.c          Since 0.1

@@ -13,7 +13,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_count_rois(const gpsti_slot* slot, const
     const gpsti_set* const set = &slot->sets[stage->second_set];
     const gpst_image* const list = &set->on_host[0];
     const uint32_t most = gpst_warp_n_outputs(stage->warp);
-    if (set->n == 0) {
+    if (set->n == 0 || slot->sets[gpsti_stage_from(stage)].n == 0) { /* no list, or nothing to cut from */
         *n = 0;
         return GPST_OK;
     }
@@ -36,6 +36,9 @@ GPSTI_PRIVATE gpst_result gpsti_offload_shape(gpsti_slot* slot, const gpsti_step
     const bool on_host = slot->work->on_host || (step->downloads & GPST_SET(to));
     if (stage->kind == GPST_STAGE_WARP && gpsti_stage_has_second(stage))
         GPSTI_TRY(gpsti_offload_count_rois(slot, stage, &n));
+    for (uint32_t i = 0; i < slot->sets[from].n; i++)
+        GPSTI_FAIL_IF(slot->sets[from].on_host[i].width == 0, GPST_ERROR_STATE,
+                      "set %u: picture %u of %u was never set", from, i, slot->sets[from].n);
     gpsti_slot_set_n(slot, to, n);
     slot->sets[to].writer = stage_index + 1;
     for (uint32_t i = 0; i < n; i++) {
@@ -64,7 +67,7 @@ GPSTI_PRIVATE bool gpsti_offload_is_pinned(const gpsti_slot* slot, uint32_t set,
 }
 
 /* True if the kernel reads and writes the slot's host memory over the link. Never a user's kernel, which may read a
-   pixel many times, and never where the device will read the pictures again. */
+   pixel many times, and never where the device has the pictures or will read them again. */
 GPSTI_PRIVATE bool gpsti_offload_is_in_place(const gpsti_slot* slot, const gpsti_step* step) {
     const uint32_t sets = step->needs | step->writes;
     if (slot->work->on_host)
@@ -74,7 +77,7 @@ GPSTI_PRIVATE bool gpsti_offload_is_in_place(const gpsti_slot* slot, const gpsti
         return false;
     for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
         for (uint32_t i = 0; (sets & GPST_SET(k)) && i < slot->sets[k].n; i++)
-            if (!gpsti_offload_is_pinned(slot, k, i))
+            if (slot->sets[k].device_valid || !gpsti_offload_is_pinned(slot, k, i))
                 return false;
     return true;
 }

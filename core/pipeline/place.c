@@ -68,6 +68,8 @@ GPSTI_INTERN gpst_result gpsti_place_make_on_device(gpsti_slot* slot, uint32_t s
     size_t bytes = 0;
     *device = *host;
     device->data = NULL;
+    if (host->width == 0) /* its writer has left it out */
+        return GPST_OK;
     GPSTI_TRY(gpst_image_bytes(device, &bytes));
     GPSTI_TRY(gpsti_place_reserve(slot, &its->device[picture], bytes, set == 0 ? "input" : "picture"));
     const ptrdiff_t first = host->data ? (const uint8_t*)host->data - gpsti_image_lowest(host) : 0;
@@ -78,7 +80,7 @@ GPSTI_INTERN gpst_result gpsti_place_make_on_device(gpsti_slot* slot, uint32_t s
 /* ---- copies ------------------------------------------------------------------------------ */
 
 GPSTI_PRIVATE gpst_result gpsti_place_copy(gpst_stream* stream, const gpst_image* to, const gpst_image* from,
-                                             uint64_t* copied) {
+                                           uint64_t* copied) {
     size_t bytes = 0;
     GPSTI_TRY(gpst_image_bytes(from, &bytes));
     *copied += bytes;

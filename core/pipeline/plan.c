@@ -38,7 +38,7 @@ GPSTI_INTERN void gpsti_stage_resolve_sets(gpst_stage_desc* stage, uint32_t earl
     if (stage->kind != GPST_STAGE_HOST || !says_nothing)
         return;
     stage->reads = stage->per_picture ? GPST_SET(1) : earlier | GPST_SET(0);
-    stage->writes = stage->per_picture ? 0 : ~(named | earlier); /* set 0 too, where the input has no frame */
+    stage->writes = stage->per_picture ? 0 : ~named; /* set 0 too, where the input has no frame */
 }
 
 /* Sets that stages name, or have by default. A HOST stage that says nothing names none. */
@@ -135,8 +135,8 @@ GPSTI_PRIVATE void gpsti_plan_results(gpst_pipeline* pipeline, const gpst_pipeli
         pipeline->sets[desc->results[k].set].place = desc->results[k].place;
     }
     for (uint32_t k = 0; desc->n_results == 0 && k < pipeline->n_sets; k++) {
-        pipeline->sets[k].is_result = true;
-        pipeline->sets[k].place = (reads & GPST_SET(k)) ? GPST_AS_IT_IS : GPST_ON_HOST;
+        pipeline->sets[k].is_result = !(reads & GPST_SET(k));
+        pipeline->sets[k].place = GPST_ON_HOST;
     }
 }
 

@@ -65,6 +65,8 @@ GPSTI_PRIVATE gpst_result gpsti_task_set_picture(const gpst_task* task, uint32_t
     const bool on_device = slot->work && !slot->work->on_host;
     its->on_host[picture_index] = image;
     if (on_device) {
+        if (its->on_device[picture_index].data && its->device[picture_index].bytes < bytes)
+            GPSTI_TRY(gpsti_stream_wait_idle(slot->work->stream)); /* it may be writing to what is given back now */
         GPSTI_TRY(gpsti_place_make_on_device(slot, set, picture_index));
     } else {
         GPSTI_TRY(gpsti_slot_make_on_host(slot, set, picture_index));

@@ -126,5 +126,7 @@ typedef struct gpsti_mask_op_args {
     uint32_t n;
 } gpsti_mask_op_args;
 GPSTI_INTERN const gpsti_kernel* gpsti_mask_op_kernel(void);
+/* What can be said without a picture; the reason begins "function: ". */
+GPSTI_INTERN gpst_result gpsti_mask_desc_check(const gpst_mask_desc* desc, const char* function);
 
 #endif

@@ -42,6 +42,13 @@ GPSTI_PRIVATE gpst_bitmap gpsti_bitmap_of(const gpst_image* image, const gpst_im
     return bitmap;
 }
 
+/* One call: its pictures as each operation takes them. */
+typedef struct gpsti_mask_views {
+    gpst_logits logits;
+    gpst_labels before, after;
+    gpst_bitmap packed, bits; /* of PACK, of UNPACK */
+} gpsti_mask_views;
+
 /* ---- shapes ------------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE gpst_image gpsti_mask_gray(uint32_t width, uint32_t height, gpst_dtype dtype) {
@@ -55,16 +62,45 @@ GPSTI_PRIVATE gpst_image gpsti_mask_gray(uint32_t width, uint32_t height, gpst_d
     return image;
 }
 
+GPSTI_PRIVATE bool gpsti_mask_has_window(const gpst_mask_desc* desc) {
+    const bool sized = desc->size == 3 || desc->size == 5;
+    if (desc->kind == GPST_MASK_MORPH)
+        return sized && (int)desc->morph >= (int)GPST_MORPH_ERODE && (int)desc->morph <= (int)GPST_MORPH_CLOSE;
+    return sized && (int)desc->smooth >= (int)GPST_SMOOTH_BOX && (int)desc->smooth <= (int)GPST_SMOOTH_GAUSSIAN;
+}
+
+GPSTI_INTERN gpst_result gpsti_mask_desc_check(const gpst_mask_desc* desc, const char* function) {
+    const int kind = (int)desc->kind;
+    const bool windowed = desc->kind == GPST_MASK_MORPH || desc->kind == GPST_MASK_SMOOTH;
+    GPSTI_FAIL_IF(kind < (int)GPST_MASK_ARGMAX || kind > (int)GPST_MASK_LABEL_BOXES, GPST_ERROR_ARGUMENT,
+                  "%s: kind=%d: unknown", function, kind);
+    GPSTI_FAIL_IF(desc->kind == GPST_MASK_ARGMAX && (desc->width == 0) != (desc->height == 0), GPST_ERROR_ARGUMENT,
+                  "%s: width=%u, height=%u: both or none with ARGMAX", function, desc->width, desc->height);
+    GPSTI_FAIL_IF(desc->kind == GPST_MASK_UNPACK && desc->width == 0, GPST_ERROR_ARGUMENT,
+                  "%s: width=0: required with UNPACK", function);
+    GPSTI_FAIL_IF(windowed && !gpsti_mask_has_window(desc), GPST_ERROR_ARGUMENT,
+                  "%s: morph=%d, smooth=%d, size=%u: MORPH needs morph, SMOOTH smooth, and both 3 or 5", function,
+                  (int)desc->morph, (int)desc->smooth, desc->size);
+    GPSTI_FAIL_IF(desc->kind == GPST_MASK_THRESHOLD && !(desc->threshold <= 0.0f || desc->threshold > 0.0f),
+                  GPST_ERROR_ARGUMENT, "%s: threshold=NaN: must be a number", function);
+    GPSTI_FAIL_IF(desc->kind == GPST_MASK_SIGMOID && !(desc->probability >= 0.0 && desc->probability <= 1.0),
+                  GPST_ERROR_ARGUMENT, "%s: probability=%g: must be 0 to 1", function, desc->probability);
+    GPSTI_FAIL_IF(desc->tolerance > 255, GPST_ERROR_ARGUMENT, "%s: tolerance=%u: must be 0 to 255", function,
+                  desc->tolerance);
+    GPSTI_FAIL_IF(desc->n_classes > 65535, GPST_ERROR_ARGUMENT, "%s: n_classes=%u: at most 65535", function,
+                  desc->n_classes);
+    return GPST_OK;
+}
+
 GPST_API gpst_result gpst_mask_query_output(const gpst_mask_desc* desc, const gpst_image* from, gpst_image* out) {
     const char* function = "gpst_mask_query_output";
     memset(out, 0, sizeof *out);
     GPSTI_FAIL_IF(!desc || !from, GPST_ERROR_ARGUMENT, "%s: desc and from: required", function);
+    GPSTI_TRY(gpsti_mask_desc_check(desc, function));
     const bool wide = from->dtype == GPST_DTYPE_U16;
     const uint32_t n_classes = gpsti_labels_of(from, desc->n_classes).n_classes;
     switch (desc->kind) {
     case GPST_MASK_ARGMAX:
-        GPSTI_FAIL_IF((desc->width == 0) != (desc->height == 0), GPST_ERROR_ARGUMENT,
-                      "%s: width=%u, height=%u: both or none with ARGMAX", function, desc->width, desc->height);
         *out = gpsti_mask_gray(desc->width ? desc->width : from->width, desc->height ? desc->height : from->height,
                                gpsti_image_channels(from) <= 256 ? GPST_DTYPE_U8 : GPST_DTYPE_U16);
         return GPST_OK;
@@ -81,27 +117,26 @@ GPST_API gpst_result gpst_mask_query_output(const gpst_mask_desc* desc, const gp
         *out = gpsti_mask_gray(from->width / 8 + (from->width % 8 ? 1 : 0), from->height, GPST_DTYPE_U8);
         return GPST_OK;
     case GPST_MASK_UNPACK:
-        GPSTI_FAIL_IF(desc->width == 0 || (desc->width + 7) / 8 != from->width, GPST_ERROR_ARGUMENT,
-                      "%s: width=%u: required with UNPACK, of bitmaps %u bytes wide", function, desc->width,
-                      from->width);
+        GPSTI_FAIL_IF(((uint64_t)desc->width + 7) / 8 != from->width, GPST_ERROR_ARGUMENT,
+                      "%s: width=%u: must fit bitmaps %u bytes wide", function, desc->width, from->width);
         *out = gpsti_mask_gray(desc->width, from->height, GPST_DTYPE_U8);
         return GPST_OK;
     case GPST_MASK_BOX:
         *out = gpsti_mask_gray((uint32_t)sizeof(gpst_box), 1, GPST_DTYPE_U8);
         return GPST_OK;
-    case GPST_MASK_LABEL_BOXES:
-        *out = gpsti_mask_gray((uint32_t)sizeof(gpst_box) * n_classes, 1, GPST_DTYPE_U8);
-        return GPST_OK;
     case GPST_MASK_INVALID:
+    case GPST_MASK_LABEL_BOXES:
         break;
     }
-    return gpsti_fail(GPST_ERROR_ARGUMENT, "%s: kind=%d: unknown", function, (int)desc->kind);
+    *out = gpsti_mask_gray((uint32_t)sizeof(gpst_box) * n_classes, 1, GPST_DTYPE_U8);
+    return GPST_OK;
 }
 
 /* ---- on the CPU and on a GPU ------------------------------------------------------------------------ */
 
-GPSTI_PRIVATE gpst_result gpsti_mask_op_check(const gpst_mask_desc* desc, const gpst_image* from,
-                                              const gpst_image* guide, const gpst_image* to, const char* function) {
+GPSTI_PRIVATE gpst_result gpsti_mask_op_open(const gpst_mask_desc* desc, const gpst_image* from,
+                                             const gpst_image* guide, const gpst_image* to, const char* function,
+                                             gpsti_mask_views* out) {
     gpst_image wanted;
     GPSTI_FAIL_IF(!desc || !from || !to, GPST_ERROR_ARGUMENT, "%s: desc, from and to: required", function);
     GPSTI_FAIL_IF(guide && desc->kind != GPST_MASK_REFINE, GPST_ERROR_ARGUMENT, "%s: guide: only with REFINE",
@@ -115,19 +150,21 @@ GPSTI_PRIVATE gpst_result gpsti_mask_op_check(const gpst_mask_desc* desc, const 
     GPSTI_FAIL_IF((desc->kind == GPST_MASK_BOX || desc->kind == GPST_MASK_LABEL_BOXES) &&
                       (uintptr_t)to->data % sizeof(uint64_t) != 0,
                   GPST_ERROR_ARGUMENT, "%s: to.data=%p: boxes must be aligned to 8 bytes", function, to->data);
+    out->logits = gpsti_logits_of(from);
+    out->before = gpsti_labels_of(from, desc->n_classes);
+    out->after = gpsti_labels_of(to, desc->kind == GPST_MASK_ARGMAX ? out->logits.n_classes : out->before.n_classes);
+    out->packed = gpsti_bitmap_of(to, from);
+    out->bits = gpsti_bitmap_of(from, to);
     return GPST_OK;
 }
 
 GPST_API gpst_result gpst_mask_run(const gpst_mask_desc* desc, const gpst_image* from, const gpst_image* guide,
                                    const gpst_image* to, uint32_t n_threads) {
-    GPSTI_TRY(gpsti_mask_op_check(desc, from, guide, to, "gpst_mask_run"));
-    const gpst_logits logits = gpsti_logits_of(from);
-    const gpst_labels before = gpsti_labels_of(from, desc->n_classes);
-    gpst_labels after = gpsti_labels_of(to, desc->kind == GPST_MASK_ARGMAX ? logits.n_classes : before.n_classes);
-    const gpst_bitmap packed = gpsti_bitmap_of(to, from), bits = gpsti_bitmap_of(from, to);
+    gpsti_mask_views views;
+    GPSTI_TRY(gpsti_mask_op_open(desc, from, guide, to, "gpst_mask_run", &views));
     switch (desc->kind) {
     case GPST_MASK_ARGMAX:
-        return gpst_mask_argmax(&logits, &after, n_threads);
+        return gpst_mask_argmax(&views.logits, &views.after, n_threads);
     case GPST_MASK_THRESHOLD:
         return gpst_mask_threshold(from, desc->threshold, to, n_threads);
     case GPST_MASK_SIGMOID:
@@ -137,28 +174,25 @@ GPST_API gpst_result gpst_mask_run(const gpst_mask_desc* desc, const gpst_image*
     case GPST_MASK_SMOOTH:
         return gpst_mask_smooth(from, desc->smooth, desc->size, to, n_threads);
     case GPST_MASK_REFINE:
-        return gpst_mask_refine(&before, guide, desc->tolerance, &after, n_threads);
+        return gpst_mask_refine(&views.before, guide, desc->tolerance, &views.after, n_threads);
     case GPST_MASK_PACK:
-        return gpst_mask_pack(from, &packed, n_threads);
+        return gpst_mask_pack(from, &views.packed, n_threads);
     case GPST_MASK_UNPACK:
-        return gpst_mask_unpack(&bits, to, n_threads);
+        return gpst_mask_unpack(&views.bits, to, n_threads);
     case GPST_MASK_BOX:
         return gpst_mask_box(from, (gpst_box*)to->data);
     default:
-        return gpst_mask_label_boxes(&before, (gpst_box*)to->data);
+        return gpst_mask_label_boxes(&views.before, (gpst_box*)to->data);
     }
 }
 
 GPST_API gpst_result gpst_mask_launch(const gpst_mask_desc* desc, const gpst_image* from, const gpst_image* guide,
                                       const gpst_image* to, void* stream) {
-    GPSTI_TRY(gpsti_mask_op_check(desc, from, guide, to, "gpst_mask_launch"));
-    const gpst_logits logits = gpsti_logits_of(from);
-    const gpst_labels before = gpsti_labels_of(from, desc->n_classes);
-    gpst_labels after = gpsti_labels_of(to, desc->kind == GPST_MASK_ARGMAX ? logits.n_classes : before.n_classes);
-    const gpst_bitmap packed = gpsti_bitmap_of(to, from), bits = gpsti_bitmap_of(from, to);
+    gpsti_mask_views views;
+    GPSTI_TRY(gpsti_mask_op_open(desc, from, guide, to, "gpst_mask_launch", &views));
     switch (desc->kind) {
     case GPST_MASK_ARGMAX:
-        return gpst_mask_argmax_launch(&logits, &after, 1, stream);
+        return gpst_mask_argmax_launch(&views.logits, &views.after, 1, stream);
     case GPST_MASK_THRESHOLD:
         return gpst_mask_threshold_launch(from, desc->threshold, to, 1, stream);
     case GPST_MASK_SIGMOID:
@@ -168,15 +202,15 @@ GPST_API gpst_result gpst_mask_launch(const gpst_mask_desc* desc, const gpst_ima
     case GPST_MASK_SMOOTH:
         return gpst_mask_smooth_launch(from, desc->smooth, desc->size, to, 1, stream);
     case GPST_MASK_REFINE:
-        return gpst_mask_refine_launch(&before, guide, desc->tolerance, &after, 1, stream);
+        return gpst_mask_refine_launch(&views.before, guide, desc->tolerance, &views.after, 1, stream);
     case GPST_MASK_PACK:
-        return gpst_mask_pack_launch(from, &packed, 1, stream);
+        return gpst_mask_pack_launch(from, &views.packed, 1, stream);
     case GPST_MASK_UNPACK:
-        return gpst_mask_unpack_launch(&bits, to, 1, stream);
+        return gpst_mask_unpack_launch(&views.bits, to, 1, stream);
     case GPST_MASK_BOX:
         return gpst_mask_box_launch(from, (gpst_box*)to->data, 1, stream);
     default:
-        return gpst_mask_label_boxes_launch(&before, (gpst_box*)to->data, 1, stream);
+        return gpst_mask_label_boxes_launch(&views.before, (gpst_box*)to->data, 1, stream);
     }
 }
 
