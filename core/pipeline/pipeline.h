@@ -367,7 +367,7 @@ GPST_API void gpst_pipeline_release(gpst_pipeline* pipeline, const gpst_item* it
    Threads      any
    Blocking     never, but on cpu, whose streams are always there
    Device       puts a notice on the stream
-   Source       core/pipeline/push.c          Tests  tests/test_pipeline_sets.c          Since 0.1
+   Source       core/pipeline/push.c          Tests  tests/test_pipeline_frames.c          Since 0.1
 */
 GPST_API gpst_result gpst_pipeline_release_after(gpst_pipeline* pipeline, const gpst_item* item, gpst_stream* stream);
 
