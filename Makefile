@@ -165,12 +165,12 @@ $(BUILD)/bench/gpu_%: bench/gpu/%.cu bench/gpu/gpu.h gpustage.h $(BUILD)/flags
 
 # ---- the jobs: bench/jobs.py -----------------------------------------------------------------
 # Carried to machines without libjpeg-turbo: linked into the program where there is an archive of it. With BASE the same
-# sources, codecs too, are compiled in a tree of that revision, with its gpustage.h.
+# sources are compiled in a tree of that revision, with its gpustage.h and its codecs.
 BASE =
 JOBS_BUILD := $(BUILD)/jobs$(if $(BASE),/$(BASE))
 JOBS_TREE := $(if $(BASE),$(JOBS_BUILD)/tree/,)
-JOBS_OBJECTS := $(patsubst %.c,$(JOBS_BUILD)/%.o,$(sort $(wildcard bench/jobs/*.c tools/gpustage/codec*.c)) \
-    $(if $(BASE),gpustage.c))
+JOBS_OBJECTS := $(patsubst %.c,$(JOBS_BUILD)/%.o,$(sort $(wildcard bench/jobs/*.c)) $(if $(BASE), \
+    $(shell git ls-tree --name-only $(BASE) tools/gpustage/ | grep 'codec.*[.]c$$') gpustage.c,$(sort $(wildcard tools/gpustage/codec*.c))))
 JOBS_GPU := $(if $(GPU),$(if $(BASE),$(JOBS_BUILD)/gpustage_gpu.o,$(GPU_OBJECT)))
 JOBS_LIBRARY := $(if $(BASE),,$(if $(SANITIZE),$(SPLIT_LIBRARY),$(BUILD)/gpustage.o))
 JOBS_PROGRAM := $(JOBS_BUILD)/run_job
@@ -185,10 +185,9 @@ $(JOBS_BUILD)/tree/gpustage.h:
 	@mkdir -p $(@D)
 	git archive $(BASE) | tar x -m -C $(@D)
 
-$(JOBS_BUILD)/copied: $(wildcard bench/jobs/* tools/gpustage/codec*) | $(JOBS_BUILD)/tree/gpustage.h
+$(JOBS_BUILD)/copied: $(wildcard bench/jobs/*) | $(JOBS_BUILD)/tree/gpustage.h
 	@mkdir -p $(JOBS_BUILD)/tree/bench/jobs
 	@cp bench/jobs/*.[ch] $(JOBS_BUILD)/tree/bench/jobs/
-	@cp tools/gpustage/codec*.[ch] $(JOBS_BUILD)/tree/tools/gpustage/
 	@touch $@
 
 $(JOBS_BUILD)/gpustage.o: $(JOBS_BUILD)/tree/gpustage.h $(BUILD)/flags

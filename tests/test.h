@@ -13,6 +13,7 @@
 #include "../core/base/base_internal.h"
 #include "../core/device/context_internal.h"
 #include "../core/memory/memory_internal.h"
+#include "../core/pictures/pictures.h"
 #include "../core/pipeline/pipeline.h"
 #include "../core/memory/pool.h"
 #include "../core/files/reader.h"

@@ -204,8 +204,8 @@ static void test_npy_types_and_layouts(void** state) {
     assert_memory_equal(file + 10, header, strlen(header));
 
     const uint64_t shape[4] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX}, one = 7;
-    assert_int_equal(codec_npy_header(GPST_DTYPE_F32, shape, 4, file), 192);
-    assert_int_equal(codec_npy_header(GPST_DTYPE_U8, &one, 1, file), 128);
+    assert_int_equal(gpst_npy_header(GPST_DTYPE_F32, shape, 4, file), 192);
+    assert_int_equal(gpst_npy_header(GPST_DTYPE_U8, &one, 1, file), 128);
     assert_memory_equal(file + 10, "{'descr': '|u1', 'fortran_order': False, 'shape': (7,), }", 57);
 }
 

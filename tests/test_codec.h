@@ -7,9 +7,8 @@
 #include "../tools/gpustage/codec.c"
 #include "../tools/gpustage/codec_jpeg.c"
 #include "../tools/gpustage/codec_limits.c"
-#include "../tools/gpustage/codec_npy.c"
+#include "../tools/gpustage/codec_plain.c"
 #include "../tools/gpustage/codec_png.c"
-#include "../tools/gpustage/codec_pnm.c"
 
 #define ROOM ((size_t)1 << 20)
 #define GUARD 64

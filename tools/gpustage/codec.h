@@ -1,5 +1,5 @@
 /* tools/gpustage/codec.h -- picture files in memory to pixels and back: JPEG (libjpeg-turbo), PNG
-   (libspng), and our own small PNM, PAM and .npy. Knows nothing of files on disk or of pipelines. */
+   (libspng); PNM, PAM and .npy by the library. Knows nothing of files on disk or of pipelines. */
 #ifndef GPST_TOOL_CODEC_H
 #define GPST_TOOL_CODEC_H
 
@@ -73,11 +73,6 @@ size_t codec_encode_bound(codec_kind kind, const gpst_image* image, const codec_
    dtype and layout for NPY and RAW. */
 gpst_result codec_encode(codec* self, codec_kind kind, const gpst_image* image, const codec_options* options,
                          void* out, size_t* bytes, char* reason);
-
-/* The header of an .npy file of this type and shape (1..4 dimensions, C order) into out, which has room for
-   CODEC_NPY_HEADER_BYTES; returns the bytes used, a multiple of 64. */
-#define CODEC_NPY_HEADER_BYTES 192
-size_t codec_npy_header(gpst_dtype dtype, const uint64_t* shape, uint32_t n_dims, void* out);
 
 const char* codec_extension(codec_kind kind); /* "jpg", "png", "ppm", "npy", "raw" */
 bool codec_available(codec_kind kind);        /* compiled in */

@@ -14,16 +14,16 @@ static uint32_t tensor_shape(const gpst_image* row, uint64_t n_rows, uint64_t* s
 }
 
 const char* tensor_create(tensor_file* self, const char* path, const gpst_image* row, uint64_t n_rows) {
-    uint8_t header[CODEC_NPY_HEADER_BYTES];
+    uint8_t header[GPST_NPY_HEADER_BYTES];
     uint64_t shape[4];
     size_t written = 0;
     memset(self, 0, sizeof *self);
     if (GPST_FAILED(gpst_image_bytes(row, &self->row_bytes)))
         return "the rows are too large";
-    if (n_rows > (uint64_t)(INT64_MAX - CODEC_NPY_HEADER_BYTES) / self->row_bytes)
+    if (n_rows > (uint64_t)(INT64_MAX - GPST_NPY_HEADER_BYTES) / self->row_bytes)
         return "too many rows";
     self->path = path;
-    self->header_bytes = codec_npy_header(row->dtype, shape, tensor_shape(row, n_rows, shape), header);
+    self->header_bytes = gpst_npy_header(row->dtype, shape, tensor_shape(row, n_rows, shape), header);
     const char* problem = files_place_create(path, self->header_bytes + n_rows * self->row_bytes, &self->temporary,
                                              &self->file);
     if (!problem && (problem = files_place_write(&self->file, header, self->header_bytes, 0, &written)) != NULL)

@@ -1,0 +1,109 @@
+/* core/pictures/pictures.c -- which kind a file is, the rules that hold for both, and pixels into files. The formats
+   themselves are in pnm.c and npy.c. */
+#include "../base/platform_internal.h"
+
+#include "pictures_internal.h"
+
+#include <string.h>
+
+GPSTI_INTERN gpst_result gpsti_picture_check_sides(const char* name, uint64_t width, uint64_t height) {
+    GPSTI_FAIL_IF(width < 1 || width > GPST_MAX_SIDE || height < 1 || height > GPST_MAX_SIDE,
+                  width && height ? GPST_ERROR_UNSUPPORTED : GPST_ERROR_FORMAT,
+                  "%s: the header says %llux%llu pixels; sides of 1 to %d are possible", name,
+                  (unsigned long long)width, (unsigned long long)height, GPST_MAX_SIDE);
+    return GPST_OK;
+}
+
+/* Rows of all planes together. */
+GPSTI_PRIVATE size_t gpsti_picture_rows(const gpst_image* image) {
+    return (size_t)image->height * (image->layout == GPST_LAYOUT_CHW ? gpsti_image_channels(image) : 1);
+}
+
+GPSTI_INTERN size_t gpsti_picture_bytes(const gpst_image* image) {
+    return gpst_image_row_bytes(image) * gpsti_picture_rows(image);
+}
+
+/* ---- in ----------------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_picture_read(const uint8_t* data, size_t bytes, gpst_file_kind* kind,
+                                             gpst_image* shape, size_t* offset) {
+    GPSTI_FAIL_IF(!data || bytes == 0, GPST_ERROR_TRUNCATED, "the file is empty");
+    *kind = gpsti_pnm_is(data, bytes) ? GPST_FILE_PNM : gpsti_npy_is(data, bytes) ? GPST_FILE_NPY : GPST_FILE_UNKNOWN;
+    GPSTI_FAIL_IF(*kind == GPST_FILE_UNKNOWN, GPST_ERROR_FORMAT, "not a PNM, PAM or .npy file by its first bytes");
+    shape->dtype = GPST_DTYPE_U8;
+    shape->layout = GPST_LAYOUT_HWC;
+    GPSTI_TRY(*kind == GPST_FILE_PNM ? gpsti_pnm_read_header(data, bytes, shape, offset)
+                                     : gpsti_npy_read_header(data, bytes, shape, offset));
+    shape->pitch_bytes = (int64_t)gpst_image_row_bytes(shape);
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_picture_read_header(const void* data, size_t bytes, gpst_file_kind* kind, gpst_image* shape,
+                                              size_t* offset_bytes) {
+    *kind = GPST_FILE_UNKNOWN;
+    *offset_bytes = 0;
+    memset(shape, 0, sizeof *shape);
+    const gpst_result result = gpsti_picture_read((const uint8_t*)data, bytes, kind, shape, offset_bytes);
+    if (!GPST_FAILED(result))
+        return GPST_OK;
+    *offset_bytes = 0;
+    memset(shape, 0, sizeof *shape);
+    return result;
+}
+
+/* ---- out ------------------------------------------------------------------------------------------ */
+
+GPSTI_PRIVATE bool gpsti_picture_can_hold(gpst_file_kind kind, const gpst_image* image) {
+    if (kind == GPST_FILE_NPY)
+        return !gpsti_image_is_yuv(image->format);
+    return image->format != GPST_FORMAT_TENSOR && !gpsti_image_is_yuv(image->format) &&
+           image->dtype == GPST_DTYPE_U8 && image->layout == GPST_LAYOUT_HWC && image->width <= GPST_MAX_SIDE &&
+           image->height <= GPST_MAX_SIDE;
+}
+
+/* PNM knows RGB only. */
+GPSTI_PRIVATE void gpsti_picture_swap_row(uint8_t* row, uint32_t width, uint32_t n_channels) {
+    for (size_t i = 0; i < (size_t)width * n_channels; i += n_channels) {
+        const uint8_t first = row[i];
+        row[i] = row[i + 2];
+        row[i + 2] = first;
+    }
+}
+
+GPSTI_PRIVATE void gpsti_picture_write(gpst_file_kind kind, const gpst_image* image, uint8_t* out) {
+    const size_t row_bytes = gpst_image_row_bytes(image);
+    const bool swaps = kind == GPST_FILE_PNM &&
+                       (image->format == GPST_FORMAT_BGR || image->format == GPST_FORMAT_BGRA);
+    for (size_t y = 0; y < gpsti_picture_rows(image); y++) {
+        memcpy(out + row_bytes * y, (const uint8_t*)image->data + (ptrdiff_t)(image->pitch_bytes * (int64_t)y),
+               row_bytes);
+        if (swaps)
+            gpsti_picture_swap_row(out + row_bytes * y, image->width, gpsti_image_channels(image));
+    }
+}
+
+GPST_API gpst_result gpst_picture_encode(gpst_file_kind kind, const gpst_image* image, void* out, size_t* bytes) {
+    const char* function = "gpst_picture_encode";
+    char header[GPST_NPY_HEADER_BYTES];
+    size_t extent = 0;
+    GPSTI_FAIL_IF(!image || !bytes, GPST_ERROR_ARGUMENT, "%s: image and bytes: required", function);
+    GPSTI_FAIL_IF(kind != GPST_FILE_PNM && kind != GPST_FILE_NPY, GPST_ERROR_ARGUMENT, "%s: kind=%d: unknown", function,
+                  (int)kind);
+    GPSTI_TRY(gpsti_image_extent(image, function, "image", &extent));
+    const gpst_image from = gpsti_image_resolved(image);
+    GPSTI_FAIL_IF(!gpsti_picture_can_hold(kind, &from), GPST_ERROR_UNSUPPORTED,
+                  "%s: image: PNM holds u8 with interleaved colours and sides up to %d, NPY all but NV12 and I420",
+                  function, GPST_MAX_SIDE);
+    const size_t header_bytes =
+        kind == GPST_FILE_PNM ? gpsti_pnm_write_header(&from, header) : gpsti_npy_write_header(&from, header);
+    const size_t room = *bytes;
+    *bytes = header_bytes + gpsti_picture_bytes(&from);
+    if (!out)
+        return GPST_OK;
+    GPSTI_FAIL_IF(!from.data, GPST_ERROR_ARGUMENT, "%s: image.data=NULL: required", function);
+    GPSTI_FAIL_IF(room < *bytes, GPST_ERROR_ARGUMENT, "%s: bytes=%llu: %llu are needed", function,
+                  (unsigned long long)room, (unsigned long long)*bytes);
+    memcpy(out, header, header_bytes);
+    gpsti_picture_write(kind, &from, (uint8_t*)out + header_bytes);
+    return GPST_OK;
+}
