@@ -36,6 +36,7 @@ PUBLIC = [
     "core/memory/ring.h",
     "core/files/reader.h",
     "core/files/prefetch.h",
+    "core/files/folder.h",
     "core/machine/measure.h",
     "core/machine/tier.h",
     "kernels/image/image.h",
@@ -50,6 +51,7 @@ PUBLIC = [
     "core/tuning/tuner.h",
     "core/pipeline/item.h",
     "core/pipeline/pipeline.h",
+    "core/jobs/jobs.h",
 ]
 
 # The implementation: internal headers first, each after what it needs, then the code from the ground up.
@@ -104,8 +106,10 @@ PRIVATE = [
     "core/files/reader_internal.h",
     "core/files/prefetch_internal.h",
     "core/files/writer_internal.h",
+    "core/files/folder_internal.h",
     "core/pictures/pictures_internal.h",
     "core/pipeline/pipeline_internal.h",
+    "core/jobs/jobs_internal.h",
     "core/base/os.c",
     "core/base/os_limits.c",
     "core/base/os_posix.c",
@@ -166,6 +170,7 @@ PRIVATE = [
     "core/files/prefetch.c",
     "core/machine/measure.c",
     "core/files/writer.c",
+    "core/files/folder.c",
     "core/pictures/pnm.c",
     "core/pictures/npy.c",
     "core/pictures/pictures.c",
@@ -187,6 +192,9 @@ PRIVATE = [
     "core/pipeline/desc.c",
     "core/pipeline/pipeline.c",
     "core/pipeline/context.c",
+    "core/jobs/stack.c",
+    "core/jobs/files_job.c",
+    "core/jobs/jobs.c",
 ]
 
 # What nvcc or hipcc compiles: last, so that it sees all of the host's side. Each guards itself with GPSTI_GPU_UNIT.

@@ -156,7 +156,7 @@ class BadInput(Case):
         flags = ["--views", "1", "--size", "16x16", "--format", "ppm", "--stats", self.path("stats.json")]
         outcome = gpustage("reproject", locked, folder, self.path("secret.ppm"), "-o", self.path("out"), *flags,
                            **keywords)
-        self.check(outcome, 1, "locked: source: Permission denied", "secret.ppm: read: ")
+        self.check(outcome, 1, "locked\": Permission denied (13)", "secret.ppm: read: ")
         self.assertEqual(self.outputs(), ["pano00_v00.ppm", "pano01_v00.ppm"])
         self.assertEqual({e["result"] for e in self.stats()["errors"]}, {"GPST_ERROR_ACCESS"})
         self.check(gpustage("reproject", folder, "-o", self.path("sealed"), *flags, **keywords), 2, "Permission denied")

@@ -83,6 +83,26 @@ def check_reproject(program, folder):
     return frames[0], os.path.join(views, "frame 0_v01.ppm")
 
 
+def check_folder(program, folder):
+    frames = os.path.join(folder, "frames")
+    os.mkdir(frames)
+    write_ppm(os.path.join(frames, "a.ppm"), 256, 128)
+    returncode, text = run([program, "frames"], cwd=folder)
+    expect(returncode == 0 and "-bound" in text, "00_folder: all done, with a verdict")
+    views = os.path.join(folder, "views")
+    names = sorted(os.listdir(views))
+    expect(names == ["a_v%02d.ppm" % v for v in range(8)], "00_folder: files")
+    expect(len({read(os.path.join(views, name)) for name in names}) == 8, "00_folder: every view is another one")
+    for name in names:
+        os.remove(os.path.join(views, name))
+    os.rmdir(views)
+    returncode, text = run([program, "frames", "absent.ppm"], cwd=folder)
+    expect(returncode == 1 and text.startswith("absent.ppm: read: "), "00_folder: what failed is named")
+    for name in os.listdir(views):
+        os.remove(os.path.join(views, name))
+    os.rmdir(views)
+
+
 def check_bad_files(program, folder, views, frames):
     broken = os.path.join(folder, "broken.ppm")
     with open(broken, "wb") as file:
@@ -133,6 +153,9 @@ def main():
             program = program_of(name, folder)
             expect(program is not None, "%s: builds" % name)
             if program is None:
+                continue
+            if name == "00_folder":
+                check_folder(program, folder)
                 continue
             if name == "01_reproject":
                 frame, view = check_reproject(program, folder)

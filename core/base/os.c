@@ -176,3 +176,17 @@ GPSTI_INTERN uint64_t gpsti_ticks(void) {
     return (uint64_t)gpsti_now_ns();
 #endif
 }
+
+/* ---- names ------------------------------------------------------------------------- */
+
+GPSTI_INTERN size_t gpsti_path_directory_bytes(const char* path) {
+    size_t length = strlen(path);
+#if defined(_WIN32)
+    while (length && path[length - 1] != '/' && path[length - 1] != '\\')
+        --length;
+#else
+    while (length && path[length - 1] != '/')
+        --length;
+#endif
+    return length;
+}

@@ -103,6 +103,7 @@ typedef struct gpsti_file_info {
     bool is_regular; /* false for FIFOs, /dev/stdin and devices: size unknown, read in order */
     bool is_directory;
     uint64_t modified_ns;
+    uint64_t device, inode; /* together they name the file; both 0 where the system does not tell */
 } gpsti_file_info;
 
 /* Never waits for a writer, a terminal or a device. */
@@ -128,6 +129,13 @@ GPSTI_INTERN gpst_result gpsti_file_read_next(const gpsti_file* file, const char
 GPSTI_INTERN bool gpsti_file_make_waiting(const gpsti_file* file);
 GPSTI_INTERN gpst_result gpsti_file_write(const gpsti_file* file, const char* path, const void* data,
                                           size_t bytes); /* all of it, from the current position */
+/* All of it, at a place of its own, from any thread. *done: how much of it was written, on failure too. */
+GPSTI_INTERN gpst_result gpsti_file_write_at(const gpsti_file* file, const char* path, const void* data, size_t bytes,
+                                             uint64_t offset_bytes, size_t* done);
+GPSTI_INTERN gpst_result gpsti_file_set_bytes(const gpsti_file* file, const char* path, uint64_t bytes); /* zeroes */
+/* Another process that asks for the same lock finds that this one is alive. Where that is not to be had nobody has to
+   mind. */
+GPSTI_INTERN void gpsti_file_lock(const gpsti_file* file);
 /* Has the kernel begin writing a range to the disk (wait: and waits for it). Where it cannot be asked nothing
    happens. */
 GPSTI_INTERN gpst_result gpsti_file_flush(const gpsti_file* file, const char* path, uint64_t offset_bytes,
@@ -145,6 +153,11 @@ GPSTI_INTERN gpst_result gpsti_path_rename(const char* from, const char* to);  /
 GPSTI_INTERN bool gpsti_path_hold(const char* path, gpsti_file* out);
 GPSTI_INTERN gpst_result gpsti_path_remove(const char* path);
 GPSTI_INTERN gpst_result gpsti_path_make_directory(const char* path); /* OK when it is there already */
+/* Of the directory that a path names, with the last separator; 0 = it names none. */
+GPSTI_INTERN size_t gpsti_path_directory_bytes(const char* path);
+/* Calls take for each name in a directory but "." and "..", in no order; what it returns that is negative ends it. */
+typedef gpst_result (*gpsti_name_func)(void* user_data, const char* name);
+GPSTI_INTERN gpst_result gpsti_path_list(const char* path, gpsti_name_func take, void* user_data);
 
 /* ---- text and memory ------------------------------------------------------------ */
 /* vsnprintf in the C locale, whatever the process's is; always terminates. */

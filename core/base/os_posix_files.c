@@ -5,11 +5,13 @@
 #include "base_internal.h"
 
 #if !defined(_WIN32)
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -56,6 +58,8 @@ GPSTI_PRIVATE void gpsti_file_info_of(const struct stat* status, gpsti_file_info
     out->is_directory = S_ISDIR(status->st_mode);
     out->bytes = out->is_regular ? (uint64_t)status->st_size : 0;
     out->modified_ns = (uint64_t)modified.tv_sec * GPSTI_OS_NS + (uint64_t)modified.tv_nsec;
+    out->device = (uint64_t)status->st_dev;
+    out->inode = (uint64_t)status->st_ino;
 }
 
 GPSTI_INTERN gpst_result gpsti_file_query(const gpsti_file* file, const char* path, gpsti_file_info* out) {
@@ -175,6 +179,31 @@ GPSTI_INTERN gpst_result gpsti_file_write(const gpsti_file* file, const char* pa
     return GPST_OK;
 }
 
+GPSTI_INTERN gpst_result gpsti_file_write_at(const gpsti_file* file, const char* path, const void* data, size_t bytes,
+                                             uint64_t offset_bytes, size_t* done) {
+    *done = 0;
+    while (*done < bytes) {
+        const size_t left = bytes - *done, want = left < GPSTI_OS_CALL_BYTES ? left : GPSTI_OS_CALL_BYTES;
+        const ssize_t got =
+            pwrite((int)file->handle, (const char*)data + *done, want, (off_t)(offset_bytes + *done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return gpsti_os_fail("write", path, got < 0 ? errno : EIO);
+        *done += (size_t)got;
+    }
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_file_set_bytes(const gpsti_file* file, const char* path, uint64_t bytes) {
+    return ftruncate((int)file->handle, (off_t)bytes) ? gpsti_os_fail("write", path, errno) : GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_file_lock(const gpsti_file* file) {
+    while (flock((int)file->handle, LOCK_EX | LOCK_NB) && errno == EINTR)
+        continue;
+}
+
 GPSTI_INTERN gpst_result gpsti_file_flush(const gpsti_file* file, const char* path, uint64_t offset_bytes,
                                           uint64_t bytes, bool wait) {
 #if defined(__linux__) && defined(SYNC_FILE_RANGE_WRITE)
@@ -275,6 +304,25 @@ GPSTI_INTERN gpst_result gpsti_path_make_directory(const char* path) {
     if (code == EEXIST && !stat(path, &status) && S_ISDIR(status.st_mode))
         return GPST_OK;
     return gpsti_os_fail("make directory", path, code);
+}
+
+GPSTI_INTERN gpst_result gpsti_path_list(const char* path, gpsti_name_func take, void* user_data) {
+    DIR* const directory = opendir(path);
+    gpst_result result = GPST_OK;
+    if (!directory)
+        return gpsti_os_fail("list", path, errno);
+    while (!GPST_FAILED(result)) {
+        errno = 0;
+        const struct dirent* const entry = readdir(directory);
+        if (!entry) {
+            result = errno ? gpsti_os_fail("list", path, errno) : GPST_OK;
+            break;
+        }
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+            result = take(user_data, entry->d_name);
+    }
+    (void)closedir(directory);
+    return result;
 }
 
 #endif

@@ -175,6 +175,7 @@ GPSTI_PRIVATE void gpsti_file_info_of(DWORD attributes, DWORD high, DWORD low, F
     out->is_regular = !out->is_directory;
     out->bytes = out->is_regular ? ((uint64_t)high << 32) | low : 0;
     out->modified_ns = (gpsti_filetime(modified) - from_1601_to_1970) * 100;
+    out->device = out->inode = 0;
 }
 
 GPSTI_INTERN gpst_result gpsti_file_query(const gpsti_file* file, const char* path, gpsti_file_info* out) {
@@ -269,6 +270,43 @@ GPSTI_INTERN gpst_result gpsti_file_write(const gpsti_file* file, const char* pa
     return GPST_OK;
 }
 
+GPSTI_INTERN gpst_result gpsti_file_write_at(const gpsti_file* file, const char* path, const void* data, size_t bytes,
+                                             uint64_t offset_bytes, size_t* done) {
+    *done = 0;
+    while (*done < bytes) {
+        const uint64_t place = offset_bytes + *done;
+        const size_t left = bytes - *done;
+        OVERLAPPED at;
+        DWORD got = 0;
+        memset(&at, 0, sizeof at);
+        at.Offset = (DWORD)(place & 0xffffffffu);
+        at.OffsetHigh = (DWORD)(place >> 32);
+        if (!WriteFile((HANDLE)file->handle, (const char*)data + *done,
+                       (DWORD)(left < GPSTI_OS_CALL_BYTES ? left : GPSTI_OS_CALL_BYTES), &got, &at))
+            return gpsti_os_fail("write", path, (int)GetLastError());
+        if (!got)
+            return gpsti_os_fail("write", path, ERROR_DISK_FULL);
+        *done += got;
+    }
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_file_set_bytes(const gpsti_file* file, const char* path, uint64_t bytes) {
+    LARGE_INTEGER end;
+    end.QuadPart = (LONGLONG)bytes;
+    return SetFilePointerEx((HANDLE)file->handle, end, NULL, FILE_BEGIN) && SetEndOfFile((HANDLE)file->handle)
+               ? GPST_OK
+               : gpsti_os_fail("write", path, (int)GetLastError());
+}
+
+/* Far behind the end: there, a lock keeps others from reading, too. */
+GPSTI_INTERN void gpsti_file_lock(const gpsti_file* file) {
+    OVERLAPPED place;
+    memset(&place, 0, sizeof place);
+    place.OffsetHigh = 0x1000;
+    (void)LockFileEx((HANDLE)file->handle, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &place);
+}
+
 GPSTI_INTERN gpst_result gpsti_file_flush(const gpsti_file* file, const char* path, uint64_t offset_bytes,
                                           uint64_t bytes, bool wait) {
     (void)file;
@@ -326,6 +364,26 @@ GPSTI_INTERN gpst_result gpsti_path_make_directory(const char* path) {
     if (attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY))
         return GPST_OK;
     return gpsti_os_fail("make directory", path, (int)code);
+}
+
+GPSTI_INTERN gpst_result gpsti_path_list(const char* path, gpsti_name_func take, void* user_data) {
+    char pattern[GPSTI_PATH_CHARS], name[3 * MAX_PATH];
+    wchar_t wide[GPSTI_PATH_CHARS];
+    WIN32_FIND_DATAW found;
+    gpst_result result = GPST_OK;
+    GPSTI_FAIL_IF(strlen(path) + 3 > sizeof pattern, GPST_ERROR_ARGUMENT, "list \"%s\": the path is too long", path);
+    gpsti_format(pattern, sizeof pattern, "%s/*", path);
+    GPSTI_TRY(gpsti_wide_path(pattern, wide));
+    const HANDLE listing = FindFirstFileW(wide, &found);
+    if (listing == INVALID_HANDLE_VALUE)
+        return gpsti_os_fail("list", path, (int)GetLastError());
+    do {
+        if (WideCharToMultiByte(CP_UTF8, 0, found.cFileName, -1, name, sizeof name, NULL, NULL) > 0 &&
+            strcmp(name, ".") && strcmp(name, ".."))
+            result = take(user_data, name);
+    } while (!GPST_FAILED(result) && FindNextFileW(listing, &found));
+    (void)FindClose(listing);
+    return result;
 }
 
 /* ---- text and memory ----------------------------------------------------------------- */

@@ -25,21 +25,9 @@ struct gpsti_writer {
 
 /* ---- one write --------------------------------------------------------------- */
 
-GPSTI_PRIVATE size_t gpsti_writer_directory_bytes(const char* path) {
-    size_t length = strlen(path);
-#if defined(_WIN32)
-    while (length && path[length - 1] != '/' && path[length - 1] != '\\')
-        --length;
-#else
-    while (length && path[length - 1] != '/')
-        --length;
-#endif
-    return length;
-}
-
 /* Beside the final name, so that the rename stays within one file system; short, so that it always fits. */
 GPSTI_PRIVATE gpst_result gpsti_writer_temporary(const gpsti_write* write, char* out) {
-    const size_t directory_bytes = gpsti_writer_directory_bytes(write->path);
+    const size_t directory_bytes = gpsti_path_directory_bytes(write->path);
     GPSTI_FAIL_IF(directory_bytes + 64 > GPSTI_WRITER_PATH_BYTES, GPST_ERROR_ARGUMENT,
                   "write: path: %zu bytes of directory: must be below %d", directory_bytes,
                   GPSTI_WRITER_PATH_BYTES - 64);

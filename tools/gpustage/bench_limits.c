@@ -66,14 +66,13 @@ static bool limits_copy(uint32_t n_threads, json* out) {
 static const char* limits_write(const char* path, json* out) {
     char* const data = (char*)malloc(FILE_BYTES);
     open_file file;
-    size_t written = 0;
     if (!data)
         return text_out_of_memory;
     memset(data, 3, FILE_BYTES);
     const char* wrong = files_create_locked(path, &file);
     const double start = bench_now();
     if (!wrong)
-        wrong = files_place_write(&file, data, FILE_BYTES, 0, &written);
+        wrong = files_list_add(&file, data, FILE_BYTES);
     if (!wrong)
         wrong = files_list_sync(&file);
     if (!wrong)

@@ -57,11 +57,6 @@ const char* files_list_add(const open_file* self, const void* data, size_t bytes
 const char* files_list_clear(const open_file* self);
 const char* files_list_sync(const open_file* self); /* on the disk when this returns */
 
-/* A temporary file of zeroes that several threads write at places of their own. */
-const char* files_place_create(const char* beside, uint64_t bytes, text* temporary, open_file* out);
-const char* files_place_write(const open_file* self, const void* data, size_t bytes, uint64_t offset,
-                              size_t* written);
-
 const char* files_base_name(const char* path);           /* what is behind the last separator */
 bool files_same_directory(const char* a, const char* b); /* both exist and are the same */
 text files_parent(const char* path);                     /* "." when the path names none; text_free */

@@ -53,66 +53,38 @@ void inputs_refresh(input* self) {
 
 /* ---- directories ------------------------------------------------------------------- */
 
-/* In a directory the name says what is a picture; of files that were named, only the contents count. */
-static bool inputs_is_picture_name(const char* name) {
-    static const char* const extensions[] = {"jpg", "jpeg", "png", "ppm", "pgm", "pnm", "pam", "npy"};
-    char lower[8];
-    const char* const dot = strrchr(name, '.');
-    if (!dot || strlen(dot + 1) >= sizeof lower)
-        return false;
-    for (size_t i = 0; i <= strlen(dot + 1); i++)
-        lower[i] = (char)(dot[1 + i] >= 'A' && dot[1 + i] <= 'Z' ? dot[1 + i] - 'A' + 'a' : dot[1 + i]);
-    for (size_t i = 0; i < sizeof extensions / sizeof extensions[0]; i++)
-        if (!strcmp(lower, extensions[i]))
-            return true;
-    return false;
-}
+/* What a listing adds to. */
+typedef struct inputs_found {
+    input_list* list;
+    bool raw; /* every file is one, whatever its name */
+    bool added;
+    size_t n, n_ignored;
+} inputs_found;
 
-static int inputs_compare_names(const void* a, const void* b) {
-    return strcmp(*(char* const*)a, *(char* const*)b);
-}
-
-static text inputs_join_path(const char* directory, const char* name) {
-    text path = GPST_ZERO;
-    const size_t bytes = strlen(directory);
-    text_format(&path, "%s%s%s", directory, bytes && directory[bytes - 1] == '/' ? "" : "/", name);
-    return path;
-}
-
-static bool inputs_add_entry(input_list* self, const char* directory, const char* name, bool raw,
-                             size_t* ignored) {
+static bool inputs_take_found(void* user_data, const char* path, bool is_picture) {
+    inputs_found* const found = (inputs_found*)user_data;
     file_info info;
-    bool added = true;
-    text path = inputs_join_path(directory, name);
-    if (path.failed)
-        return false;
-    const bool is_there = !files_query(path.data, &info), is_directory = is_there && info.is_directory;
-    if (!is_directory && (raw || inputs_is_picture_name(name))) {
-        added = inputs_add(self, path.data, NULL);
-        self->has_streams = self->has_streams || (is_there && !info.is_regular);
-    } else {
-        *ignored += is_directory ? 0 : 1;
+    if (!is_picture && !found->raw) {
+        found->n_ignored++;
+        return true;
     }
-    text_free(&path);
-    return added;
+    found->n++;
+    found->added = inputs_add(found->list, path, NULL);
+    found->list->has_streams = found->list->has_streams || (!files_query(path, &info) && !info.is_regular);
+    return found->added;
 }
 
 static bool inputs_add_directory(input_list* self, const char* path, bool raw) {
-    text_list names = GPST_ZERO;
-    size_t ignored = 0;
-    const size_t before = self->count;
-    const char* const problem = files_list(path, &names);
-    bool added = problem ? inputs_add(self, path, problem) : true;
-    if (names.count > 1)
-        qsort(names.items, names.count, sizeof *names.items, inputs_compare_names);
-    for (size_t i = 0; !problem && added && i < names.count; i++)
-        if (names.items[i][0] != '.')
-            added = inputs_add_entry(self, path, names.items[i], raw, &ignored);
-    if (added && !problem && (ignored > 0 || self->count == before))
-        console_note("note: %s: %zu pictures; %zu other file%s left out", path, self->count - before, ignored,
-                     ignored == 1 ? " is" : "s are");
-    text_list_free(&names);
-    return added;
+    inputs_found found = {self, raw, true, 0, 0};
+    const gpst_result result = gpst_folder_list(path, inputs_take_found, &found);
+    if (result == GPST_ERROR_MEMORY || !found.added)
+        return false;
+    if (GPST_FAILED(result))
+        return inputs_add(self, path, gpst_last_reason());
+    if (found.n_ignored > 0 || found.n == 0)
+        console_note("note: %s: %zu pictures; %zu other file%s left out", path, found.n, found.n_ignored,
+                     found.n_ignored == 1 ? " is" : "s are");
+    return true;
 }
 
 #define INPUTS_LIST_BYTES ((size_t)256 << 20) /* of a list, at most: a device may never end */

@@ -1,5 +1,5 @@
-/* tools/gpustage/job.c -- a run from its inputs to its exit status: what is checked first, the pipeline, what
-   is told at the end. The work on pictures is in job_stages.c. */
+/* tools/gpustage/job.c -- a run from its inputs to its exit status: what is checked first, the library's job, what is
+   told at the end. The work on pictures is in job_stages.c. */
 #include "job.h"
 
 #include "console.h"
@@ -10,56 +10,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- source and sink ---------------------------------------------------------------- */
+/* ---- inputs, one by one ------------------------------------------------------------ */
 
 /* A file that is too large to be decoded is not read at all. */
-static bool job_refuse_large(const job* self, input* in) {
+static gpst_result job_refuse_large(const job* self, const input* in) {
     char found[CODEC_AMOUNT_BYTES], most[CODEC_AMOUNT_BYTES];
     const codec_limits* const limits = &self->desc.asked->limits;
-    text reason = GPST_ZERO;
     if (!in->identity || codec_fits(limits, in->bytes))
-        return false;
+        return GPST_OK;
     codec_format_amount(in->bytes, true, found);
     codec_format_amount(codec_most_bytes(limits), false, most);
-    text_format(&reason, "the file has %s; at most %s here (--max-item-bytes)", found, most);
-    in->problem = reason.data; /* NULL: out of memory; the engine has its own words then */
-    return true;
-}
-
-/* The item fails with this sentence; out of memory, with the engine's words. */
-static gpst_result job_refuse(input* in, gpst_result result, const char* sentence, const char* detail) {
-    text reason = GPST_ZERO;
-    text_format(&reason, "%s%s", sentence, detail);
-    in->problem = reason.data;
-    return result;
+    return gpst_task_fail(NULL, GPST_ERROR_BUDGET, "the file has %s; at most %s here (--max-item-bytes)", found, most);
 }
 
 static const char job_moved[] = "the output directory was moved, emptied or replaced during the run";
 
 /* Its outputs are about to change: first the list says so. */
-static gpst_result job_begin_outputs(job* self, input* in) {
+static gpst_result job_begin_outputs(job* self, const input* in) {
     if (self->desc.stacked)
         return GPST_OK;
     if (!run_lock_holds(&self->lock))
-        return job_refuse(in, GPST_ERROR_STATE, job_moved, "");
+        return gpst_task_fail(NULL, GPST_ERROR_STATE, "%s", job_moved);
     const char* const problem = manifest_begin_item(&self->manifest, in->stem);
-    return problem ? job_refuse(in, GPST_ERROR_IO, "the list of what is whole cannot be kept: ", problem) : GPST_OK;
+    return problem ? gpst_task_fail(NULL, GPST_ERROR_IO, "the list of what is whole cannot be kept: %s", problem)
+                   : GPST_OK;
 }
 
-static gpst_result job_next_input(void* user_data, uint64_t index, gpst_input* out) {
+static gpst_result job_begin(void* user_data, uint64_t index, const char* path) {
     job* const self = (job*)user_data;
-    (void)index;
-    while (self->next_input < self->inputs.count && self->inputs.items[self->next_input].skip)
-        self->next_input++;
-    if (self->next_input == self->inputs.count)
-        return GPST_END;
-    input* const in = &self->inputs.items[self->next_input++];
-    out->path = in->path;
-    out->user_data = in;
+    input* const in = self->to_do[index];
+    (void)path;
     if (in->problem)
-        return GPST_ERROR_ACCESS;
+        return gpst_task_fail(NULL, GPST_ERROR_ACCESS, "%s", in->problem);
     inputs_refresh(in); /* before it is read: if it changes afterwards, --resume does it again */
-    return job_refuse_large(self, in) ? GPST_ERROR_BUDGET : job_begin_outputs(self, in);
+    const gpst_result result = job_refuse_large(self, in);
+    return GPST_FAILED(result) ? result : job_begin_outputs(self, in);
 }
 
 static void job_list_whole(job* self, const input* in) {
@@ -77,24 +62,22 @@ static void job_list_whole(job* self, const input* in) {
     text_free(&sizes);
 }
 
-static gpst_result job_take_item(void* user_data, const gpst_item* item) {
+static void job_done(void* user_data, const gpst_item* item) {
     job* const self = (job*)user_data;
-    const input* const in = (const input*)item->user_data;
+    const input* const in = self->to_do[item->index];
     if (!GPST_FAILED(item->result)) {
         self->counts.ok++;
         job_list_whole(self, in);
     } else if (item->result != GPST_ERROR_CANCELLED) {
-        const char* const reason = in->problem ? in->problem : item->reason;
         self->counts.failed++;
-        console_error("%s: %s: %s", item->name, item->stage, reason);
+        console_error("%s: %s: %s", item->name, item->stage, item->reason);
         if (!counts_add_error(&self->counts, (size_t)(in - self->inputs.items), item->name, item->stage,
-                              item->result, reason) &&
+                              item->result, item->reason) &&
             self->desc.asked->stats)
             console_error("%s: out of memory: not listed in --stats", item->name);
     }
     console_progress(self->counts.ok + self->counts.failed, self->n_to_do, self->counts.failed,
                      files_clock_ns() - self->start_ns);
-    return GPST_OK;
 }
 
 /* ---- open ------------------------------------------------------------------------------ */
@@ -120,30 +103,6 @@ static int job_open_context(job* self) {
     return EXIT_DONE;
 }
 
-static uint32_t job_make_stages(job* self, gpst_stage_desc stages[5]) {
-    uint32_t n = 0;
-    memset(stages, 0, 5 * sizeof *stages);
-    stages[n++].kind = GPST_STAGE_READ;
-    stages[n].name = "decode";
-    stages[n].kind = GPST_STAGE_HOST;
-    stages[n++].func = job_decode;
-    stages[n].kind = GPST_STAGE_WARP;
-    stages[n++].warp = self->desc.warp;
-    stages[n].name = self->desc.stacked ? "write" : "encode";
-    stages[n].kind = GPST_STAGE_HOST;
-    stages[n].per_picture = !self->desc.stacked;
-    stages[n++].func = self->desc.stacked ? job_write_row : job_encode;
-    if (!self->desc.stacked)
-        stages[n++].kind = GPST_STAGE_WRITE;
-    for (uint32_t s = 0; s < n; s++)
-        if (stages[s].kind == GPST_STAGE_HOST) {
-            stages[s].user_data = self;
-            stages[s].worker_init = job_worker_init;
-            stages[s].worker_term = job_worker_term;
-        }
-    return n;
-}
-
 #define JOB_TUNE_BYTES 1048576 /* of a file of settings, at most */
 
 /* What a run before has left; nothing where there is no such file yet. */
@@ -166,20 +125,24 @@ static int job_load_settings(job* self) {
                  : EXIT_DONE;
 }
 
-/* What the source will hand out, in its order: read ahead where it is cold. Without memory for it nothing is. */
-static uint64_t job_list_paths(job* self) {
-    uint64_t n = 0;
+/* What the library is given, in its order. */
+static bool job_list_to_do(job* self) {
     self->paths = (const char**)malloc((self->inputs.count + 1) * sizeof *self->paths);
-    for (size_t i = 0; self->paths && i < self->inputs.count; i++)
-        if (!self->inputs.items[i].skip)
-            self->paths[n++] = self->inputs.items[i].path;
-    return n;
+    self->to_do = (input**)malloc((self->inputs.count + 1) * sizeof *self->to_do);
+    self->n_to_do = 0;
+    for (size_t i = 0; self->paths && self->to_do && i < self->inputs.count; i++) {
+        if (self->inputs.items[i].skip)
+            continue;
+        self->paths[self->n_to_do] = self->inputs.items[i].path;
+        self->to_do[self->n_to_do++] = &self->inputs.items[i];
+    }
+    return self->paths && self->to_do;
 }
 
 /* Settings found on another machine, or beside flags that say otherwise: what is not taken from them. */
-static void job_say_settings(const job* self) {
+static void job_say_settings(const job* self, gpst_pipeline* pipeline) {
     static gpst_tuner_report report;
-    gpst_pipeline_query_tuner(self->pipeline, &report);
+    gpst_pipeline_query_tuner(pipeline, &report);
     for (int k = (int)GPST_KNOB_WORKERS; report.on && k < (int)GPST_KNOB_COUNT; k++) {
         const uint32_t given = self->settings.value[k];
         const bool too_many = given > report.most.value[k];
@@ -210,41 +173,6 @@ static uint64_t job_most_slot_bytes(const job* self) {
     return most_bytes + gpst_warp_n_outputs(self->desc.warp) * (4 * (uint64_t)bytes + 1048576);
 }
 
-static int job_open_pipeline(job* self) {
-    const options* const asked = self->desc.asked;
-    gpst_stage_desc stages[5];
-    gpst_pipeline_desc desc = GPST_ZERO;
-    desc.stages = stages;
-    desc.n_stages = job_make_stages(self, stages);
-    desc.source = job_next_input;
-    desc.source_user_data = self;
-    desc.n_items_expected = self->n_to_do;
-    desc.n_paths = job_list_paths(self);
-    desc.paths = self->paths;
-    desc.no_prefetch = asked->no_prefetch != 0;
-    desc.sink = job_take_item;
-    desc.sink_user_data = self;
-    desc.as_ready = true;
-    desc.mode = (gpst_run_mode)asked->mode;
-    desc.preset = (gpst_preset)asked->preset;
-    desc.tune = (gpst_tune)asked->tune;
-    desc.settings = self->settings;
-    desc.n_slots = asked->slots;
-    desc.batch = asked->batch;
-    desc.n_reads = asked->readers;
-    desc.n_writes = asked->writers;
-    desc.fsync = (gpst_fsync)asked->fsync;
-    desc.dirty_bytes = asked->dirty_bytes;
-    desc.max_item_bytes = job_most_slot_bytes(self);
-    desc.stop_on_error = asked->stop_on_error != 0;
-    if (!GPST_FAILED(gpst_pipeline_create(self->context, &desc, &self->pipeline))) {
-        job_say_settings(self);
-        return EXIT_DONE;
-    }
-    console_error("%s", gpst_last_reason());
-    return EXIT_MACHINE;
-}
-
 /* A stacked file may take the name of an output that a list there has. */
 static const char* job_withdraw(const job* self) {
     const char* const path = self->desc.asked->output;
@@ -265,7 +193,6 @@ static const char* job_withdraw(const job* self) {
 static int job_open_stacked(job* self) {
     const options* const asked = self->desc.asked;
     file_info info;
-    gpst_image row;
     if (asked->resume)
         return console_usage(asked->command_name, "--resume: needs -o DIR: one .npy file is whole or absent");
     if (!files_query(asked->output, &info) && !info.is_regular)
@@ -273,15 +200,10 @@ static int job_open_stacked(job* self) {
     const int status = outputs_check_parent("-o", asked->output, asked->command_name);
     if (status != EXIT_DONE)
         return status;
-    const char* problem = job_withdraw(self);
-    gpst_warp_query_output(self->desc.warp, &row);
-    if (!problem)
-        problem = tensor_create(&self->tensor, asked->output, &row, self->inputs.count);
-    self->tensor.sync = asked->fsync != (int)GPST_FSYNC_NONE;
-    if (!problem)
-        return EXIT_DONE;
-    console_error("-o=%s: %s", asked->output, problem);
-    return EXIT_MACHINE;
+    const char* const problem = job_withdraw(self);
+    if (problem)
+        console_error("-o=%s: %s", asked->output, problem);
+    return problem ? EXIT_MACHINE : EXIT_DONE;
 }
 
 /* What the manifest lists under the same settings, of an input that has not changed, and whose files are all
@@ -328,7 +250,7 @@ int job_open(job* self, const job_desc* desc) {
     self->desc = *desc;
     self->names.directory = asked->output;
     self->names.kind = desc->kind;
-    self->names.numbered = desc->numbered;
+    self->names.numbered = desc->reproject != NULL;
     self->names.masks = desc->mask->n_views > 0;
     self->names.n_outputs = gpst_warp_n_outputs(desc->warp);
     if (!desc->stacked && !codec_available(desc->kind)) {
@@ -348,8 +270,7 @@ int job_open(job* self, const job_desc* desc) {
     if (status == EXIT_DONE)
         status = desc->stacked ? job_open_stacked(self) : job_open_directory(self);
     self->counts.total = self->inputs.count;
-    self->n_to_do = self->counts.total - self->counts.skipped;
-    return status == EXIT_DONE ? job_open_pipeline(self) : status;
+    return status == EXIT_DONE && !job_list_to_do(self) ? console_memory() : status;
 }
 
 /* ---- run --------------------------------------------------------------------------------- */
@@ -361,17 +282,16 @@ static bool job_has_settings(const job* self) {
 
 static int job_save_settings(const job* self) {
     const char* const file = self->desc.asked->tune_file;
-    static gpst_tuner_report report;
+    const gpst_tuner_report* const tuner = &self->report.tuner;
     char found[256];
     if (!file)
         return EXIT_DONE;
-    gpst_pipeline_query_tuner(self->pipeline, &report);
-    if (report.on && report.n_decisions < 2 && job_has_settings(self)) { /* but for the line of where it began */
+    if (tuner->on && tuner->n_decisions < 2 && job_has_settings(self)) { /* but for the line of where it began */
         console_note("note: --tune=%s: the run was too short to find settings: left as it was", file);
         return EXIT_DONE;
     }
     const char* problem = gpst_last_reason();
-    if (!GPST_FAILED(gpst_settings_format(&report.settings, found, sizeof found)))
+    if (!GPST_FAILED(gpst_settings_format(&tuner->settings, found, sizeof found)))
         problem = files_write_whole(file, found, strlen(found));
     if (!problem)
         return EXIT_DONE;
@@ -379,14 +299,12 @@ static int job_save_settings(const job* self) {
     return EXIT_FAILED_ITEMS;
 }
 
-static int job_write_stats(const job* self, const gpst_stats* stats) {
-    static gpst_tuner_report report;
+static int job_write_stats(const job* self) {
     gpst_context_info info;
     if (!self->desc.asked->stats)
         return EXIT_DONE;
     gpst_context_query_info(self->context, &info);
-    gpst_pipeline_query_tuner(self->pipeline, &report);
-    text out = stats_make_json(&self->counts, stats, &report, &info);
+    text out = stats_make_json(&self->counts, &self->report.stats, &self->report.tuner, &info);
     const char* const problem =
         out.failed ? text_out_of_memory : files_write_whole(self->desc.asked->stats, out.data, out.bytes);
     text_free(&out);
@@ -396,22 +314,20 @@ static int job_write_stats(const job* self, const gpst_stats* stats) {
     return EXIT_FAILED_ITEMS;
 }
 
-/* The stacked file is whole when every input has had its turn: then a row that is zero is one that failed. */
-static int job_close_tensor(job* self) {
-    if (!self->desc.stacked)
-        return EXIT_DONE;
-    self->counts.row_bytes_written = self->counts.ok * self->tensor.row_bytes;
-    const bool whole = self->counts.not_done == 0 && self->counts.ok > 0;
-    const char* const problem = tensor_close(&self->tensor, whole);
-    if (problem)
-        console_error("-o=%s: %s", self->desc.asked->output, problem);
-    else if (!whole)
+/* What the library does with a stacked file, in words: it is there when every input had its turn and one was good. */
+static void job_say_stacked(job* self) {
+    gpst_image row;
+    size_t row_bytes = 0;
+    gpst_warp_query_output(self->desc.warp, &row);
+    (void)gpst_image_bytes(&row, &row_bytes);
+    self->counts.row_bytes_written = self->counts.ok * row_bytes;
+    if (self->counts.not_done > 0 || self->counts.ok == 0)
         console_error("-o=%s: not written: %s", self->desc.asked->output,
                       self->counts.not_done > 0 ? "not every input had its turn" : "no input could be used");
-    return problem ? EXIT_FAILED_ITEMS : EXIT_DONE;
 }
 
-static void job_print_outcome(const job* self, const gpst_stats* stats) {
+static void job_print_outcome(const job* self) {
+    const gpst_stats* const stats = &self->report.stats;
     const run_counts* const counts = &self->counts;
     const double wall_s = (double)stats->wall_ns * 1e-9;
     if (console_is_quiet())
@@ -430,35 +346,104 @@ static void job_print_outcome(const job* self, const gpst_stats* stats) {
                stats->verdict.text);
 }
 
-int job_run(job* self) {
-    gpst_stats stats;
-    int status = EXIT_DONE;
-    self->start_ns = files_clock_ns();
-    interrupt_watch(self->pipeline);
-    const gpst_result result = gpst_pipeline_run(self->pipeline);
-    interrupt_watch(NULL);
-    console_progress_end();
-    if (GPST_FAILED(result) && result != GPST_ERROR_CANCELLED) {
-        console_error("%s", gpst_last_reason());
-        status = EXIT_FAILED_ITEMS;
+/* From its first item to its end a run can be interrupted. */
+static void job_watch(void* user_data, gpst_pipeline* pipeline) {
+    job* const self = (job*)user_data;
+    if (pipeline) {
+        self->has_begun = true;
+        self->start_ns = files_clock_ns();
+        job_say_settings(self, pipeline);
     }
-    gpst_pipeline_query_stats(self->pipeline, &stats);
+    interrupt_watch(pipeline);
+}
+
+static gpst_pipeline_desc job_make_run(const job* self) {
+    const options* const asked = self->desc.asked;
+    gpst_pipeline_desc run = GPST_ZERO;
+    run.no_prefetch = asked->no_prefetch != 0;
+    run.mode = (gpst_run_mode)asked->mode;
+    run.preset = (gpst_preset)asked->preset;
+    run.tune = (gpst_tune)asked->tune;
+    run.settings = self->settings;
+    run.n_slots = asked->slots;
+    run.batch = asked->batch;
+    run.n_reads = asked->readers;
+    run.n_writes = asked->writers;
+    run.fsync = (gpst_fsync)asked->fsync;
+    run.dirty_bytes = asked->dirty_bytes;
+    run.max_item_bytes = job_most_slot_bytes(self);
+    run.stop_on_error = asked->stop_on_error != 0;
+    return run;
+}
+
+/* NumPy's files are the library's own; of the others, and where a mask lies beside each view, the command's. */
+static gpst_job_hooks job_make_hooks(job* self) {
+    gpst_job_hooks hooks = GPST_ZERO;
+    hooks.decode = job_decode;
+    if (self->desc.reproject) {
+        hooks.encode = job_encode;
+        hooks.extension = codec_extension(self->desc.kind);
+    }
+    hooks.worker_init = job_worker_init;
+    hooks.worker_term = job_worker_term;
+    hooks.begin = job_begin;
+    hooks.done = job_done;
+    hooks.watch = job_watch;
+    hooks.user_data = self;
+    return hooks;
+}
+
+static gpst_result job_call(job* self) {
+    const gpst_pipeline_desc run = job_make_run(self);
+    const gpst_job_hooks hooks = job_make_hooks(self);
+    if (self->desc.reproject) {
+        gpst_reproject_desc desc = *self->desc.reproject;
+        desc.inputs = self->paths;
+        desc.n_inputs = self->n_to_do;
+        desc.output_dir = self->desc.asked->output;
+        desc.context = self->context;
+        desc.run = run;
+        desc.hooks = hooks;
+        return gpst_reproject_files(&desc, &self->report);
+    }
+    gpst_preprocess_desc desc = *self->desc.preprocess;
+    desc.inputs = self->paths;
+    desc.n_inputs = self->n_to_do;
+    *(self->desc.stacked ? &desc.output_file : &desc.output_dir) = self->desc.asked->output;
+    desc.context = self->context;
+    desc.run = run;
+    desc.hooks = hooks;
+    return gpst_preprocess_files(&desc, &self->report);
+}
+
+int job_run(job* self) {
+    const gpst_result result = self->n_to_do > 0 ? job_call(self) : GPST_OK;
+    const bool failed = GPST_FAILED(result) && result != GPST_ERROR_CANCELLED;
+    int status = EXIT_DONE;
+    console_progress_end();
+    if (failed && self->desc.stacked)
+        console_error("-o=%s: %s", self->desc.asked->output, gpst_last_reason());
+    else if (failed)
+        console_error("%s", gpst_last_reason());
+    if (failed && !self->has_begun)
+        return EXIT_MACHINE;
     self->counts.not_done = self->n_to_do - self->counts.ok - self->counts.failed;
-    if (job_close_tensor(self) != EXIT_DONE || self->counts.failed > 0 || self->moved)
+    if (self->desc.stacked && !failed)
+        job_say_stacked(self);
+    if (failed || self->counts.failed > 0 || self->moved)
         status = EXIT_FAILED_ITEMS;
-    if (job_write_stats(self, &stats) != EXIT_DONE || job_save_settings(self) != EXIT_DONE)
+    if (job_write_stats(self) != EXIT_DONE || job_save_settings(self) != EXIT_DONE)
         status = EXIT_FAILED_ITEMS;
-    job_print_outcome(self, &stats);
+    job_print_outcome(self);
     return interrupt_happened() ? EXIT_INTERRUPTED : status;
 }
 
 void job_close(job* self) {
-    (void)gpst_pipeline_destroy(self->pipeline);
     gpst_context_destroy(self->context);
-    (void)tensor_close(&self->tensor, false);
     manifest_close(&self->manifest);
     run_lock_close(&self->lock);
     free(self->paths);
+    free(self->to_do);
     inputs_free(&self->inputs);
     counts_free(&self->counts);
 }

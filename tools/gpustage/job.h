@@ -1,5 +1,5 @@
-/* tools/gpustage/job.h -- what reproject and preprocess share: inputs through read, decode, warp, encode and
-   write. */
+/* tools/gpustage/job.h -- what reproject and preprocess add to the library's jobs: the list of what is whole, resume,
+   progress, statistics, masks, and the codecs of files that the library doesn't know. */
 #ifndef GPST_TOOL_JOB_H
 #define GPST_TOOL_JOB_H
 
@@ -9,14 +9,14 @@
 #include "stats.h"
 #include "manifest.h"
 #include "run_lock.h"
-#include "tensor.h"
 
 typedef struct job_desc {
     const options* asked;
-    const gpst_warp* warp;
+    const gpst_reproject_desc* reproject;   /* what the library is asked for, but for files and hooks; */
+    const gpst_preprocess_desc* preprocess; /* one of them */
+    const gpst_warp* warp;                  /* the job's */
     const mask* mask;     /* all-zero: none */
     codec_kind kind;      /* of the files written */
-    bool numbered;        /* <stem>_v00 */
     bool stacked;         /* -o is one .npy file */
     const char* settings; /* "key=value" lines: all that the outputs depend on */
 } job_desc;
@@ -28,19 +28,19 @@ typedef struct job {
     run_lock lock;
     manifest manifest;
     bool moved; /* the output directory is not where it was */
-    tensor_file tensor;
-    const char** paths; /* what the source will hand out, in order */
+    const char** paths; /* n_to_do that the library is given, */
+    input** to_do;      /* and which inputs they are */
+    size_t n_to_do;
+    bool has_begun;     /* there was a pipeline */
     gpst_context* context;
-    gpst_pipeline* pipeline;
     gpst_settings settings; /* of --tune FILE */
-    size_t next_input;
-    uint64_t n_to_do;
+    gpst_report report;
     int64_t start_ns;
     run_counts counts;
 } job;
 
-/* Checks everything that can be checked, then makes directory, manifest and pipeline. An exit status;
-   anything but EXIT_DONE has its sentence printed. */
+/* Checks everything that can be checked, then makes directory and manifest. An exit status; anything but EXIT_DONE has
+   its sentence printed. */
 int job_open(job* self, const job_desc* desc);
 int job_run(job* self); /* the exit status of the command */
 void job_close(job* self);
@@ -52,11 +52,10 @@ typedef struct job_worker {
     size_t scratch_bytes;
 } job_worker;
 
-/* job_stages.c: the callbacks of the pipeline; user_data is the job. */
+/* job_stages.c: hooks of the library's job; user_data is this one. */
 gpst_result job_worker_init(void* user_data, uint32_t worker_index, void** worker_state);
 void job_worker_term(void* user_data, uint32_t worker_index, void* worker_state);
 gpst_result job_decode(void* user_data, gpst_task* task);
-gpst_result job_encode(void* user_data, gpst_task* task);    /* per output */
-gpst_result job_write_row(void* user_data, gpst_task* task); /* stacked */
+gpst_result job_encode(void* user_data, gpst_task* task, const gpst_image* picture, const char* path);
 
 #endif

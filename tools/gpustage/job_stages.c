@@ -1,7 +1,7 @@
-/* tools/gpustage/job_stages.c -- the host stages of a job: decode before the warp, encode or a row of the
-   tensor behind it. Each runs on any worker. */
+/* tools/gpustage/job_stages.c -- decode before the warp and encode behind it. Each runs on any worker. */
 #include "job.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,40 +97,26 @@ static gpst_result job_encode_picture(const job* self, gpst_task* task, const gp
     return result;
 }
 
-static gpst_result job_emit(const job* self, gpst_task* task, bool of_mask, size_t bytes) {
-    char path[OUTPUTS_PATH_BYTES];
-    const input* const in = (const input*)task->item->user_data;
-    if (!outputs_path(&self->names, in, task->picture_index, of_mask, path))
-        return gpst_task_fail(task, GPST_ERROR_ARGUMENT, "the output's path is too long");
-    return gpst_task_emit(task, path, bytes);
-}
-
-static gpst_result job_emit_mask(const job* self, gpst_task* task) {
+static gpst_result job_emit_mask(const job* self, gpst_task* task, const char* beside) {
     const mask_view* const view = &self->desc.mask->views[task->picture_index];
+    char path[OUTPUTS_PATH_BYTES];
     void* room = NULL;
+    if (snprintf(path, sizeof path, "%s.png", beside) >= (int)sizeof path)
+        return gpst_task_fail(task, GPST_ERROR_ARGUMENT, "the output's path is too long");
     const gpst_result result = gpst_task_encoded(task, view->bytes, &room);
     if (GPST_FAILED(result))
         return result;
     memcpy(room, view->data, view->bytes);
-    return job_emit(self, task, true, view->bytes);
+    return gpst_task_emit(task, path, view->bytes);
 }
 
-gpst_result job_encode(void* user_data, gpst_task* task) {
+gpst_result job_encode(void* user_data, gpst_task* task, const gpst_image* picture, const char* path) {
     const job* const self = (const job*)user_data;
     size_t bytes = 0;
-    gpst_result result = job_encode_picture(self, task, &task->item->sets[1].pictures[task->picture_index], &bytes);
+    gpst_result result = job_encode_picture(self, task, picture, &bytes);
     if (!GPST_FAILED(result))
-        result = job_emit(self, task, false, bytes);
+        result = gpst_task_emit(task, path, bytes);
     if (!GPST_FAILED(result) && self->desc.mask->n_views > 0)
-        result = job_emit_mask(self, task);
+        result = job_emit_mask(self, task, path);
     return result;
-}
-
-gpst_result job_write_row(void* user_data, gpst_task* task) {
-    const job* const self = (const job*)user_data;
-    const input* const in = (const input*)task->item->user_data;
-    const char* const problem =
-        tensor_write_row(&self->tensor, (uint64_t)(in - self->inputs.items), task->item->sets[1].pictures[0].data);
-    return problem ? gpst_task_fail(task, GPST_ERROR_IO, "write \"%s\": %s", self->tensor.path, problem)
-                   : GPST_OK;
 }

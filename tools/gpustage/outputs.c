@@ -14,16 +14,18 @@
 
 static bool outputs_name(const outputs* self, const input* in, uint32_t index, bool mask, char* out,
                          size_t bytes) {
-    char number[16] = "";
-    if (self->numbered)
-        snprintf(number, sizeof number, "_v%02u", (unsigned)index);
-    const int n =
-        snprintf(out, bytes, "%s%s.%s%s", in->stem, number, codec_extension(self->kind), mask ? ".png" : "");
-    return n >= 0 && (size_t)n < bytes;
+    if (GPST_FAILED(gpst_output_name(in->path, self->numbered ? (int32_t)index : -1, codec_extension(self->kind), out,
+                                     bytes)))
+        return false;
+    const size_t used = strlen(out);
+    if (mask && used + sizeof ".png" > bytes)
+        return false;
+    memcpy(out + used, mask ? ".png" : "", mask ? sizeof ".png" : 1);
+    return true;
 }
 
-bool outputs_path(const outputs* self, const input* in, uint32_t index, bool mask,
-                  char out[OUTPUTS_PATH_BYTES]) {
+static bool outputs_path(const outputs* self, const input* in, uint32_t index, bool mask,
+                         char out[OUTPUTS_PATH_BYTES]) {
     const size_t bytes = strlen(self->directory);
     if (bytes + 2 > OUTPUTS_PATH_BYTES)
         return false;

@@ -15,9 +15,6 @@ typedef struct outputs {
     uint32_t n_outputs; /* of an item */
 } outputs;
 
-/* False: the path is too long. */
-bool outputs_path(const outputs* self, const input* in, uint32_t index, bool mask,
-                  char out[OUTPUTS_PATH_BYTES]);
 /* Sizes of the files of an item as "n,n,..."; empty when one is not there. text_free. */
 text outputs_sizes(const outputs* self, const input* in);
 

@@ -30,29 +30,18 @@ static text preprocess_settings(const options* asked) {
     return out;
 }
 
-/* (value / full - mean) / std is (value / full) * scale + bias. Means belong to R, G, B by name; scale and bias to
-   channels as they are stored. */
-static void preprocess_set_scale(const options* asked, gpst_warp_desc* desc) {
-    desc->has_scale = desc->scale_of_full = asked->dtype != (int)GPST_DTYPE_U8;
-    for (int c = 0; desc->has_scale && c < 3; c++) {
-        const int colour = asked->swap_rb ? 2 - c : c;
-        desc->scale[c] = (float)(1.0 / asked->std[colour]);
-        desc->bias[c] = (float)(0.0 - asked->mean[colour] / asked->std[colour]);
-    }
-}
-
-static int preprocess_make_warp(const options* asked, gpst_warp** out) {
-    gpst_warp_desc desc = GPST_ZERO;
-    desc.map = GPST_MAP_RESIZE;
-    desc.filter = (gpst_filter)asked->filter;
-    desc.convention = (gpst_convention)asked->convention;
-    desc.width = asked->width;
-    desc.height = asked->height;
-    desc.format = asked->swap_rb ? GPST_FORMAT_BGR : GPST_FORMAT_RGB;
-    desc.dtype = (gpst_dtype)asked->dtype;
-    desc.layout = (gpst_layout)asked->layout;
-    preprocess_set_scale(asked, &desc);
-    const gpst_result result = gpst_warp_create(&desc, out);
+static int preprocess_make_warp(const options* asked, gpst_preprocess_desc* desc, gpst_warp** out) {
+    memset(desc, 0, sizeof *desc);
+    desc->width = asked->width;
+    desc->height = asked->height;
+    desc->dtype = (gpst_dtype)asked->dtype;
+    desc->layout = (gpst_layout)asked->layout;
+    desc->swap_rb = asked->swap_rb != 0;
+    memcpy(desc->mean, asked->mean, sizeof desc->mean);
+    memcpy(desc->std, asked->std, sizeof desc->std);
+    desc->filter = (gpst_filter)asked->filter;
+    desc->convention = (gpst_convention)asked->convention;
+    const gpst_result result = gpst_preprocess_warp(desc, out);
     if (result == GPST_ERROR_ARGUMENT)
         return console_usage(asked->command_name, "%s", gpst_last_reason());
     if (!GPST_FAILED(result))
@@ -62,17 +51,19 @@ static int preprocess_make_warp(const options* asked, gpst_warp** out) {
 }
 
 int command_preprocess(const options* asked) {
+    gpst_preprocess_desc preprocess;
     gpst_warp* warp = NULL;
     mask no_mask;
     job_desc desc;
     job run;
-    int status = preprocess_make_warp(asked, &warp);
+    int status = preprocess_make_warp(asked, &preprocess, &warp);
     if (status != EXIT_DONE)
         return status;
     text settings = preprocess_settings(asked);
     memset(&no_mask, 0, sizeof no_mask);
     memset(&desc, 0, sizeof desc);
     desc.asked = asked;
+    desc.preprocess = &preprocess;
     desc.warp = warp;
     desc.mask = &no_mask;
     desc.kind = CODEC_NPY;

@@ -31,20 +31,17 @@ static text reproject_settings(const options* asked, const mask* mask_used) {
     return out;
 }
 
-static int reproject_make_warp(const options* asked, const mask* mask_used, gpst_warp** out) {
-    gpst_warp_desc desc = GPST_ZERO;
-    desc.map = GPST_MAP_EQUIRECT;
-    desc.filter = (gpst_filter)asked->filter;
-    desc.convention = (gpst_convention)asked->convention;
-    desc.views = asked->views;
-    desc.n_views = asked->n_views;
-    desc.width = asked->width;
-    desc.height = asked->height;
-    desc.format = GPST_FORMAT_RGB;
-    desc.dtype = GPST_DTYPE_U8;
-    desc.layout = GPST_LAYOUT_HWC;
-    desc.mask = mask_used->image;
-    const gpst_result result = gpst_warp_create(&desc, out);
+static int reproject_make_warp(const options* asked, const mask* mask_used, gpst_reproject_desc* desc,
+                               gpst_warp** out) {
+    memset(desc, 0, sizeof *desc);
+    desc->views = asked->views;
+    desc->n_views = asked->n_views;
+    desc->width = asked->width;
+    desc->height = asked->height;
+    desc->filter = (gpst_filter)asked->filter;
+    desc->convention = (gpst_convention)asked->convention;
+    desc->mask = mask_used->image;
+    const gpst_result result = gpst_reproject_warp(desc, out);
     if (result == GPST_ERROR_ARGUMENT)
         return console_usage(asked->command_name, "%s", gpst_last_reason());
     if (!GPST_FAILED(result))
@@ -66,16 +63,17 @@ static int reproject_write_rig(const options* asked) {
     return problem ? EXIT_MACHINE : EXIT_DONE;
 }
 
-static int reproject_run(const options* asked, const mask* mask_used, const gpst_warp* warp) {
+static int reproject_run(const options* asked, const mask* mask_used, const gpst_reproject_desc* reproject,
+                         const gpst_warp* warp) {
     job_desc desc;
     job run;
     text settings = reproject_settings(asked, mask_used);
     memset(&desc, 0, sizeof desc);
     desc.asked = asked;
+    desc.reproject = reproject;
     desc.warp = warp;
     desc.mask = mask_used;
     desc.kind = (codec_kind)asked->format;
-    desc.numbered = true;
     desc.settings = settings.data;
     int status = settings.failed ? console_memory() : EXIT_DONE;
     if (status == EXIT_DONE && asked->rig)
@@ -93,15 +91,16 @@ static int reproject_run(const options* asked, const mask* mask_used, const gpst
 }
 
 int command_reproject(const options* asked) {
+    gpst_reproject_desc desc;
     mask mask_used;
     gpst_warp* warp = NULL;
     int status = mask_load(&mask_used, asked);
     if (status == EXIT_DONE)
-        status = reproject_make_warp(asked, &mask_used, &warp);
+        status = reproject_make_warp(asked, &mask_used, &desc, &warp);
     if (status == EXIT_DONE)
         status = mask_make_views(&mask_used, asked, warp);
     if (status == EXIT_DONE)
-        status = reproject_run(asked, &mask_used, warp);
+        status = reproject_run(asked, &mask_used, &desc, warp);
     gpst_warp_destroy(warp);
     mask_free(&mask_used);
     return status;

@@ -1,0 +1,376 @@
+/* core/jobs/files_job.c -- files through READ, decode, WARP, encode and WRITE: the list of inputs, the pipeline, and
+   what is reported at the end. */
+#include "../base/platform_internal.h"
+
+#include "jobs_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct gpsti_files_job {
+    gpsti_files_job_desc desc;
+    gpsti_host* host;
+    const char* extension;
+    gpsti_names inputs; /* folders expanded */
+    gpsti_stack stack;
+    uint64_t n_ended, n_ok;
+    gpst_report* report; /* or NULL */
+} gpsti_files_job;
+
+/* ---- the list of inputs -------------------------------------------------------------------- */
+
+/* What a listing adds to, and how it went. */
+typedef struct gpsti_files_job_found {
+    gpsti_names* inputs;
+    gpst_result result;
+} gpsti_files_job_found;
+
+GPSTI_PRIVATE bool gpsti_files_job_take_found(void* user_data, const char* path, bool is_picture) {
+    gpsti_files_job_found* const found = (gpsti_files_job_found*)user_data;
+    found->result = is_picture ? gpsti_names_add(found->inputs, path) : GPST_OK;
+    return !GPST_FAILED(found->result);
+}
+
+/* A folder that cannot be listed stays in the list, as what is not there does: it fails when its turn comes. */
+GPSTI_PRIVATE gpst_result gpsti_files_job_add_input(gpsti_files_job* self, const char* path) {
+    gpsti_files_job_found found = {&self->inputs, GPST_OK};
+    gpsti_file_info info;
+    if (GPST_FAILED(gpsti_path_query(path, &info)) || !info.is_directory)
+        return gpsti_names_add(&self->inputs, path);
+    const gpst_result result = gpsti_folder_list(self->host, path, gpsti_files_job_take_found, &found);
+    if (result == GPST_ERROR_MEMORY || GPST_FAILED(found.result))
+        return GPST_ERROR_MEMORY;
+    return GPST_FAILED(result) ? gpsti_names_add(&self->inputs, path) : GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_list_inputs(gpsti_files_job* self) {
+    const gpsti_files_job_desc* const desc = &self->desc;
+    self->inputs.host = self->host;
+    for (size_t i = 0; i < desc->n_inputs; i++) {
+        GPSTI_FAIL_IF(!desc->inputs[i] || !desc->inputs[i][0], GPST_ERROR_ARGUMENT,
+                      "%s: desc.inputs[%llu]: must not be empty", desc->function, (unsigned long long)i);
+        GPSTI_TRY(gpsti_files_job_add_input(self, desc->inputs[i]));
+    }
+    GPSTI_FAIL_IF(self->inputs.n == 0, GPST_ERROR_ARGUMENT, "%s: desc.inputs: \"%s\" holds no picture", desc->function,
+                  desc->inputs[0]);
+    return GPST_OK;
+}
+
+/* ---- nothing is written twice, and nothing that is read ------------------------------------------ */
+
+GPSTI_PRIVATE int gpsti_files_job_compare_text(const void* a, const void* b) {
+    return strcmp(*(char* const*)a, *(char* const*)b);
+}
+
+GPSTI_PRIVATE size_t gpsti_files_job_stem_bytes(const char* name) {
+    const char* const dot = strrchr(name, '.');
+    return dot && dot != name ? (size_t)(dot - name) : strlen(name);
+}
+
+GPSTI_PRIVATE const char* gpsti_files_job_name(const char* path) { return path + gpsti_path_directory_bytes(path); }
+
+/* By stem, and of the same stem by path, so that the pair that is named does not depend on qsort. */
+GPSTI_PRIVATE int gpsti_files_job_compare_stems(const void* a, const void* b) {
+    const char* const first = *(const char* const*)a;
+    const char* const second = *(const char* const*)b;
+    const char* const first_name = gpsti_files_job_name(first);
+    const char* const second_name = gpsti_files_job_name(second);
+    const size_t first_bytes = gpsti_files_job_stem_bytes(first_name);
+    const size_t second_bytes = gpsti_files_job_stem_bytes(second_name);
+    const int order = memcmp(first_name, second_name, first_bytes < second_bytes ? first_bytes : second_bytes);
+    if (order)
+        return order;
+    return first_bytes != second_bytes ? (first_bytes < second_bytes ? -1 : 1) : strcmp(first, second);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_check_stems(const gpsti_files_job* self) {
+    const size_t bytes = self->inputs.n * sizeof(char*);
+    const char** const sorted = (const char**)gpsti_alloc(self->host, bytes);
+    gpst_result result = GPST_OK;
+    if (!sorted)
+        return GPST_ERROR_MEMORY;
+    memcpy((void*)sorted, self->inputs.items, bytes);
+    qsort((void*)sorted, self->inputs.n, sizeof *sorted, gpsti_files_job_compare_stems);
+    for (size_t i = 1; i < self->inputs.n && !GPST_FAILED(result); i++) {
+        const char* const name = gpsti_files_job_name(sorted[i]);
+        const char* const before = gpsti_files_job_name(sorted[i - 1]);
+        const size_t stem_bytes = gpsti_files_job_stem_bytes(name);
+        if (stem_bytes == gpsti_files_job_stem_bytes(before) && !memcmp(name, before, stem_bytes))
+            result = gpsti_fail(GPST_ERROR_ARGUMENT,
+                                "%s: desc.inputs: \"%s\" and \"%s\": both outputs would be named \"%.*s\"",
+                                self->desc.function, sorted[i - 1], sorted[i], (int)stem_bytes, name);
+    }
+    gpsti_free(self->host, (void*)sorted, bytes);
+    return result;
+}
+
+/* Does the path lie in the folder? */
+GPSTI_PRIVATE bool gpsti_files_job_lies_in(const char* path, const gpsti_file_info* folder) {
+    char directory[GPSTI_JOB_PATH_BYTES] = ".";
+    gpsti_file_info info;
+    const size_t bytes = gpsti_path_directory_bytes(path);
+    if (bytes >= sizeof directory)
+        return false;
+    if (bytes > 0) {
+        memcpy(directory, path, bytes);
+        directory[bytes] = '\0';
+    }
+    return !GPST_FAILED(gpsti_path_query(directory, &info)) && info.inode != 0 && info.inode == folder->inode &&
+           info.device == folder->device;
+}
+
+/* Names of the inputs that lie in the output directory, sorted. Most lists have few directories. */
+GPSTI_PRIVATE gpst_result gpsti_files_job_list_taken(const gpsti_files_job* self, gpsti_names* taken) {
+    gpsti_file_info folder;
+    const char* before = NULL;
+    bool lies_in = false;
+    taken->host = self->host;
+    if (GPST_FAILED(gpsti_path_query(self->desc.output_dir, &folder)))
+        return GPST_OK;
+    for (size_t i = 0; i < self->inputs.n; i++) {
+        const char* const path = self->inputs.items[i];
+        const size_t bytes = gpsti_path_directory_bytes(path);
+        if (!before || bytes != gpsti_path_directory_bytes(before) || memcmp(path, before, bytes) != 0)
+            lies_in = gpsti_files_job_lies_in(path, &folder);
+        before = path;
+        if (lies_in)
+            GPSTI_TRY(gpsti_names_add(taken, path + bytes));
+    }
+    if (taken->n > 1)
+        qsort(taken->items, taken->n, sizeof *taken->items, gpsti_files_job_compare_text);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_check_taken(const gpsti_files_job* self, const gpsti_names* taken) {
+    const uint32_t n_outputs = gpst_warp_n_outputs(self->desc.warp);
+    char name[GPSTI_JOB_PATH_BYTES];
+    const char* const key = name;
+    for (size_t i = 0; i < self->inputs.n && taken->n > 0; i++)
+        for (uint32_t v = 0; v < n_outputs; v++) {
+            const char* const input = self->inputs.items[i];
+            (void)gpst_output_name(input, self->desc.numbered ? (int32_t)v : -1, self->extension, name, sizeof name);
+            GPSTI_FAIL_IF(bsearch(&key, taken->items, taken->n, sizeof *taken->items, gpsti_files_job_compare_text),
+                          GPST_ERROR_ARGUMENT,
+                          "%s: desc.output_dir=\"%s\": %s, made of \"%s\", would overwrite an input",
+                          self->desc.function, self->desc.output_dir, name, input);
+        }
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_check_file(const gpsti_files_job* self) {
+    gpsti_file_info output, info;
+    if (GPST_FAILED(gpsti_path_query(self->desc.output_file, &output)))
+        return GPST_OK;
+    GPSTI_FAIL_IF(!output.is_regular, GPST_ERROR_ARGUMENT, "%s: desc.output_file=\"%s\": is no regular file",
+                  self->desc.function, self->desc.output_file);
+    for (size_t i = 0; i < self->inputs.n && output.inode != 0; i++)
+        GPSTI_FAIL_IF(!GPST_FAILED(gpsti_path_query(self->inputs.items[i], &info)) && info.inode == output.inode &&
+                          info.device == output.device,
+                      GPST_ERROR_ARGUMENT, "%s: desc.output_file=\"%s\": would overwrite the input \"%s\"",
+                      self->desc.function, self->desc.output_file, self->inputs.items[i]);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_check_outputs(const gpsti_files_job* self) {
+    gpsti_names taken = GPST_ZERO;
+    if (self->desc.output_file)
+        return gpsti_files_job_check_file(self);
+    GPSTI_TRY(gpsti_files_job_check_stems(self));
+    gpst_result result = gpsti_files_job_list_taken(self, &taken);
+    if (!GPST_FAILED(result))
+        result = gpsti_files_job_check_taken(self, &taken);
+    gpsti_names_free(&taken);
+    return result;
+}
+
+/* ---- source and sink ------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_next_input(void* user_data, uint64_t index, gpst_input* out) {
+    gpsti_files_job* const self = (gpsti_files_job*)user_data;
+    const gpst_job_hooks* const hooks = self->desc.hooks;
+    if (index >= self->inputs.n)
+        return GPST_END;
+    out->path = self->inputs.items[index];
+    return hooks->begin ? hooks->begin(hooks->user_data, index, out->path) : GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_take_item(void* user_data, const gpst_item* item) {
+    gpsti_files_job* const self = (gpsti_files_job*)user_data;
+    const gpst_job_hooks* const hooks = self->desc.hooks;
+    self->n_ended += item->result != GPST_ERROR_CANCELLED;
+    self->n_ok += item->result == GPST_OK;
+    if (self->report && GPST_FAILED(item->result) && item->result != GPST_ERROR_CANCELLED &&
+        !self->report->first_failure[0])
+        gpsti_format(self->report->first_failure, sizeof self->report->first_failure, "%s: %s: %s", item->name,
+                     item->stage, item->reason);
+    if (hooks->done)
+        hooks->done(hooks->user_data, item);
+    return GPST_OK;
+}
+
+/* ---- stages -------------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_worker_init(void* user_data, uint32_t worker_index, void** worker_state) {
+    const gpst_job_hooks* const hooks = ((const gpsti_files_job*)user_data)->desc.hooks;
+    return hooks->worker_init ? hooks->worker_init(hooks->user_data, worker_index, worker_state) : GPST_OK;
+}
+
+GPSTI_PRIVATE void gpsti_files_job_worker_term(void* user_data, uint32_t worker_index, void* worker_state) {
+    const gpst_job_hooks* const hooks = ((const gpsti_files_job*)user_data)->desc.hooks;
+    if (hooks->worker_term)
+        hooks->worker_term(hooks->user_data, worker_index, worker_state);
+}
+
+/* The pixels are used where the file was read to, but for values that lie there at no multiple of their size. */
+GPSTI_PRIVATE gpst_result gpsti_files_job_decode(void* user_data, gpst_task* task) {
+    const gpst_job_hooks* const hooks = ((const gpsti_files_job*)user_data)->desc.hooks;
+    const gpst_item* const item = task->item;
+    gpst_file_kind kind;
+    gpst_image shape, picture;
+    size_t offset = 0;
+    if (hooks->decode)
+        return hooks->decode(hooks->user_data, task);
+    GPSTI_TRY(gpst_picture_read_header(item->file_data, item->file_bytes, &kind, &shape, &offset));
+    if (offset % gpst_dtype_bytes(shape.dtype) == 0)
+        return gpst_task_map_picture(task, 0, 0, &shape, offset, &picture);
+    GPSTI_TRY(gpst_task_set_picture(task, 0, 0, &shape, &picture));
+    memcpy(picture.data, (const uint8_t*)item->file_data + offset, item->file_bytes - offset);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_encode(void* user_data, gpst_task* task) {
+    const gpsti_files_job* const self = (const gpsti_files_job*)user_data;
+    const gpst_job_hooks* const hooks = self->desc.hooks;
+    const gpst_image* const picture = &task->item->sets[1].pictures[task->picture_index];
+    char path[GPSTI_JOB_PATH_BYTES];
+    void* room = NULL;
+    size_t bytes = 0;
+    const size_t directory_bytes = strlen(self->desc.output_dir);
+    gpsti_format(path, sizeof path, "%s/", self->desc.output_dir);
+    GPSTI_TRY(gpst_output_name(task->item->path, self->desc.numbered ? (int32_t)task->picture_index : -1,
+                               self->extension, path + directory_bytes + 1, sizeof path - directory_bytes - 1));
+    if (hooks->encode)
+        return hooks->encode(hooks->user_data, task, picture, path);
+    GPSTI_TRY(gpst_picture_encode(self->desc.format, picture, NULL, &bytes));
+    GPSTI_TRY(gpst_task_encoded(task, bytes, &room));
+    GPSTI_TRY(gpst_picture_encode(self->desc.format, picture, room, &bytes));
+    return gpst_task_emit(task, path, bytes);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_write_row(void* user_data, gpst_task* task) {
+    const gpsti_files_job* const self = (const gpsti_files_job*)user_data;
+    return gpsti_stack_write(&self->stack, task->item->index, task->item->sets[1].pictures[0].data);
+}
+
+GPSTI_PRIVATE uint32_t gpsti_files_job_make_stages(gpsti_files_job* self, gpst_stage_desc stages[5]) {
+    const bool stacked = self->desc.output_file != NULL;
+    uint32_t n = 0;
+    gpst_stage_read(&stages[n++]);
+    gpst_stage_host(&stages[n], 0, GPST_SET(0), gpsti_files_job_decode, self);
+    stages[n++].name = "decode";
+    gpst_stage_warp(&stages[n++], 0, 1, self->desc.warp);
+    gpst_stage_host(&stages[n], GPST_SET(1), 0, stacked ? gpsti_files_job_write_row : gpsti_files_job_encode, self);
+    stages[n].per_picture = !stacked;
+    stages[n++].name = stacked ? "write" : "encode";
+    if (!stacked)
+        gpst_stage_write(&stages[n++]);
+    for (uint32_t s = 0; s < n; s++)
+        if (stages[s].kind == GPST_STAGE_HOST) {
+            stages[s].worker_init = gpsti_files_job_worker_init;
+            stages[s].worker_term = gpsti_files_job_worker_term;
+        }
+    return n;
+}
+
+/* ---- the run --------------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_open_output(gpsti_files_job* self) {
+    gpst_image row;
+    if (!self->desc.output_file)
+        return gpsti_path_make_directory(self->desc.output_dir);
+    gpst_warp_query_output(self->desc.warp, &row);
+    return gpsti_stack_open(&self->stack, self->desc.output_file, &row, self->inputs.n);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_run_pipeline(gpsti_files_job* self, gpst_context* context) {
+    const gpst_job_hooks* const hooks = self->desc.hooks;
+    gpst_stage_desc stages[5];
+    gpst_pipeline_desc desc = *self->desc.run;
+    gpst_pipeline* pipeline = NULL;
+    desc.stages = stages;
+    desc.n_stages = gpsti_files_job_make_stages(self, stages);
+    desc.source = gpsti_files_job_next_input;
+    desc.source_user_data = self;
+    desc.n_items_expected = self->inputs.n;
+    desc.paths = (const char* const*)self->inputs.items;
+    desc.n_paths = self->inputs.n;
+    desc.sink = gpsti_files_job_take_item;
+    desc.sink_user_data = self;
+    desc.as_ready = true;
+    desc.n_results = 0;
+    memset(desc.capacity, 0, sizeof desc.capacity);
+    GPSTI_TRY(gpst_pipeline_create(context, &desc, &pipeline));
+    if (hooks->watch)
+        hooks->watch(hooks->user_data, pipeline);
+    const gpst_result result = gpst_pipeline_run(pipeline);
+    if (self->report) {
+        gpst_pipeline_query_stats(pipeline, &self->report->stats);
+        gpst_pipeline_query_tuner(pipeline, &self->report->tuner);
+    }
+    if (hooks->watch)
+        hooks->watch(hooks->user_data, NULL);
+    (void)gpst_pipeline_destroy(pipeline);
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_run_in(gpsti_files_job* self, gpst_context* context) {
+    const bool syncs = self->desc.run->fsync != GPST_FSYNC_NONE;
+    GPSTI_TRY(gpsti_files_job_list_inputs(self));
+    GPSTI_TRY(gpsti_files_job_check_outputs(self));
+    GPSTI_TRY(gpsti_files_job_open_output(self));
+    const gpst_result result = gpsti_files_job_run_pipeline(self, context);
+    char reason[GPSTI_REASON_BYTES];
+    gpsti_copy_text(reason, sizeof reason, GPST_FAILED(result) ? gpst_last_reason() : "");
+    GPSTI_TRY(gpsti_stack_close(&self->stack, self->n_ended == self->inputs.n && self->n_ok > 0, syncs));
+    return GPST_FAILED(result) ? gpsti_fail(result, "%s", reason) : result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_check(const gpsti_files_job_desc* desc) {
+    const gpst_job_hooks* const hooks = desc->hooks;
+    const char* const function = desc->function;
+    GPSTI_FAIL_IF(!desc->inputs || desc->n_inputs == 0, GPST_ERROR_ARGUMENT, "%s: desc.inputs: required", function);
+    GPSTI_FAIL_IF(!desc->output_dir && !desc->output_file, GPST_ERROR_ARGUMENT, "%s: desc.output_dir=NULL: required",
+                  function);
+    GPSTI_FAIL_IF(desc->output_dir && desc->output_file, GPST_ERROR_ARGUMENT,
+                  "%s: desc.output_dir and desc.output_file: one of them", function);
+    GPSTI_FAIL_IF(desc->output_dir && (!desc->output_dir[0] || strlen(desc->output_dir) + 64 > GPSTI_JOB_PATH_BYTES),
+                  GPST_ERROR_ARGUMENT, "%s: desc.output_dir: 1 to %d bytes", function, GPSTI_JOB_PATH_BYTES - 64);
+    GPSTI_FAIL_IF(hooks->encode && (!hooks->extension || !hooks->extension[0]), GPST_ERROR_ARGUMENT,
+                  "%s: desc.hooks.extension: required with encode", function);
+    GPSTI_FAIL_IF(hooks->encode && desc->output_file, GPST_ERROR_ARGUMENT,
+                  "%s: desc.hooks.encode: not with output_file, whose rows are as they are", function);
+    GPSTI_FAIL_IF(desc->format != GPST_FILE_PNM && desc->format != GPST_FILE_NPY, GPST_ERROR_ARGUMENT,
+                  "%s: desc.format=%d: must be PNM or NPY", function, (int)desc->format);
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_files_job_run(const gpsti_files_job_desc* desc, gpst_report* report) {
+    gpst_context_desc context_desc = GPST_ZERO;
+    gpst_context* own = NULL;
+    gpsti_files_job self = GPST_ZERO;
+    GPSTI_TRY(gpsti_files_job_check(desc));
+    if (!desc->context)
+        GPSTI_TRY(gpst_context_create(&context_desc, &own));
+    gpst_context* const context = own ? own : desc->context;
+    gpst_result result = gpsti_context_check(context, desc->function);
+    self.desc = *desc;
+    self.report = report;
+    self.extension = desc->hooks->encode ? desc->hooks->extension : desc->format == GPST_FILE_PNM ? "ppm" : "npy";
+    if (!GPST_FAILED(result)) {
+        self.host = &context->host;
+        result = gpsti_files_job_run_in(&self, context);
+        gpsti_names_free(&self.inputs);
+    }
+    gpst_context_destroy(own);
+    return result;
+}

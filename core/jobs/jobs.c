@@ -1,0 +1,142 @@
+/* core/jobs/jobs.c -- what a job's desc asks for, as a warp and a job over files. */
+#include "../base/platform_internal.h"
+
+#include "jobs_internal.h"
+
+#include <string.h>
+
+#define GPSTI_JOBS_VIEWS 8
+#define GPSTI_JOBS_MOST_VIEWS 100 /* that are laid out here */
+#define GPSTI_JOBS_WIDTH 1920
+#define GPSTI_JOBS_HEIGHT 1080
+
+GPST_API gpst_result gpst_output_name(const char* input, int32_t view, const char* extension, char* out,
+                                      size_t out_bytes) {
+    const char* const name = input + gpsti_path_directory_bytes(input);
+    const char* const dot = strrchr(name, '.');
+    const size_t stem_bytes = dot && dot != name ? (size_t)(dot - name) : strlen(name);
+    char number[16] = "";
+    if (view >= 0)
+        gpsti_format(number, sizeof number, "_v%02u", (unsigned)view);
+    const size_t bytes = stem_bytes + strlen(number) + 1 + strlen(extension) + 1;
+    if (out_bytes > 0)
+        out[0] = '\0';
+    GPSTI_FAIL_IF(bytes > out_bytes, GPST_ERROR_OVERFLOW, "gpst_output_name: out_bytes=%llu: %llu are needed",
+                  (unsigned long long)out_bytes, (unsigned long long)bytes);
+    gpsti_format(out, out_bytes, "%.*s%s.%s", (int)stem_bytes, name, number, extension);
+    return GPST_OK;
+}
+
+/* ---- reproject ------------------------------------------------------------------------------------ */
+
+GPST_API gpst_result gpst_reproject_warp_versioned(uint32_t version, size_t desc_bytes, const gpst_reproject_desc* desc,
+                                                   gpst_warp** out) {
+    gpst_view around[GPSTI_JOBS_MOST_VIEWS];
+    gpst_warp_desc warp = GPST_ZERO;
+    GPSTI_OUT_NONE(out);
+    GPSTI_TRY(gpsti_check_version("gpst_reproject_warp", version, desc_bytes, sizeof *desc));
+    GPSTI_FAIL_IF(!desc || !out, GPST_ERROR_ARGUMENT, "gpst_reproject_warp: desc and out: required");
+    warp.map = GPST_MAP_EQUIRECT;
+    warp.filter = desc->filter;
+    warp.convention = desc->convention;
+    warp.views = desc->views;
+    warp.n_views = desc->n_views ? desc->n_views : desc->views ? 0 : GPSTI_JOBS_VIEWS;
+    warp.width = desc->width ? desc->width : GPSTI_JOBS_WIDTH;
+    warp.height = desc->height ? desc->height : GPSTI_JOBS_HEIGHT;
+    warp.format = GPST_FORMAT_RGB;
+    warp.dtype = GPST_DTYPE_U8;
+    warp.layout = GPST_LAYOUT_HWC;
+    warp.mask = desc->mask;
+    if (!warp.views) {
+        GPSTI_FAIL_IF(warp.n_views > GPSTI_JOBS_MOST_VIEWS, GPST_ERROR_ARGUMENT,
+                      "gpst_reproject_files: desc.n_views=%u: without views at most %d", warp.n_views,
+                      GPSTI_JOBS_MOST_VIEWS);
+        memset(around, 0, sizeof around);
+        for (uint32_t v = 0; v < warp.n_views; v++) {
+            around[v].yaw = 360.0 * (double)v / (double)warp.n_views;
+            around[v].hfov = 90.0;
+        }
+        warp.views = around;
+    }
+    return gpst_warp_create(&warp, out);
+}
+
+GPST_API gpst_result gpst_reproject_files_versioned(uint32_t version, size_t desc_bytes,
+                                                    const gpst_reproject_desc* desc, gpst_report* report) {
+    gpsti_files_job_desc job = GPST_ZERO;
+    gpst_warp* warp = NULL;
+    if (report)
+        memset(report, 0, sizeof *report);
+    GPSTI_TRY(gpsti_check_version("gpst_reproject_files", version, desc_bytes, sizeof *desc));
+    GPSTI_FAIL_IF(!desc, GPST_ERROR_ARGUMENT, "gpst_reproject_files: desc=NULL: required");
+    GPSTI_TRY(gpst_reproject_warp(desc, &warp));
+    job.function = "gpst_reproject_files";
+    job.inputs = desc->inputs;
+    job.n_inputs = desc->n_inputs;
+    job.output_dir = desc->output_dir;
+    job.numbered = true;
+    job.warp = warp;
+    job.format = desc->format ? desc->format : GPST_FILE_PNM;
+    job.context = desc->context;
+    job.run = &desc->run;
+    job.hooks = &desc->hooks;
+    const gpst_result result = gpsti_files_job_run(&job, report);
+    gpst_warp_destroy(warp);
+    return result;
+}
+
+/* ---- preprocess ------------------------------------------------------------------------------------ */
+
+/* (value / full - mean) / std is (value / full) * scale + bias. Means belong to red, green and blue by name; scale and
+   bias to channels as they are stored. */
+GPSTI_PRIVATE void gpsti_jobs_set_scale(const gpst_preprocess_desc* desc, gpst_warp_desc* warp) {
+    warp->has_scale = warp->scale_of_full = warp->dtype != GPST_DTYPE_U8;
+    for (int c = 0; warp->has_scale && c < 3; c++) {
+        const int colour = desc->swap_rb ? 2 - c : c;
+        const double deviation = desc->std[colour] != 0.0 ? desc->std[colour] : 1.0;
+        warp->scale[c] = (float)(1.0 / deviation);
+        warp->bias[c] = (float)(0.0 - desc->mean[colour] / deviation);
+    }
+}
+
+GPST_API gpst_result gpst_preprocess_warp_versioned(uint32_t version, size_t desc_bytes,
+                                                    const gpst_preprocess_desc* desc, gpst_warp** out) {
+    gpst_warp_desc warp = GPST_ZERO;
+    GPSTI_OUT_NONE(out);
+    GPSTI_TRY(gpsti_check_version("gpst_preprocess_warp", version, desc_bytes, sizeof *desc));
+    GPSTI_FAIL_IF(!desc || !out, GPST_ERROR_ARGUMENT, "gpst_preprocess_warp: desc and out: required");
+    warp.map = GPST_MAP_RESIZE;
+    warp.filter = desc->filter;
+    warp.convention = desc->convention;
+    warp.width = desc->width;
+    warp.height = desc->height;
+    warp.format = desc->swap_rb ? GPST_FORMAT_BGR : GPST_FORMAT_RGB;
+    warp.dtype = desc->dtype != GPST_DTYPE_DEFAULT ? desc->dtype : GPST_DTYPE_F32;
+    warp.layout = desc->layout;
+    gpsti_jobs_set_scale(desc, &warp);
+    return gpst_warp_create(&warp, out);
+}
+
+GPST_API gpst_result gpst_preprocess_files_versioned(uint32_t version, size_t desc_bytes,
+                                                     const gpst_preprocess_desc* desc, gpst_report* report) {
+    gpsti_files_job_desc job = GPST_ZERO;
+    gpst_warp* warp = NULL;
+    if (report)
+        memset(report, 0, sizeof *report);
+    GPSTI_TRY(gpsti_check_version("gpst_preprocess_files", version, desc_bytes, sizeof *desc));
+    GPSTI_FAIL_IF(!desc, GPST_ERROR_ARGUMENT, "gpst_preprocess_files: desc=NULL: required");
+    GPSTI_TRY(gpst_preprocess_warp(desc, &warp));
+    job.function = "gpst_preprocess_files";
+    job.inputs = desc->inputs;
+    job.n_inputs = desc->n_inputs;
+    job.output_dir = desc->output_dir;
+    job.output_file = desc->output_file;
+    job.warp = warp;
+    job.format = GPST_FILE_NPY;
+    job.context = desc->context;
+    job.run = &desc->run;
+    job.hooks = &desc->hooks;
+    const gpst_result result = gpsti_files_job_run(&job, report);
+    gpst_warp_destroy(warp);
+    return result;
+}

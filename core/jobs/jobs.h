@@ -1,0 +1,168 @@
+/* core/jobs/jobs.h -- whole jobs in one call: a folder of panoramas to views, a folder of pictures to tensors. A job
+   makes a warp and a pipeline of READ, decode, WARP, encode and WRITE; core/jobs/ reads like a program of a user's. */
+#ifndef GPSTI_JOBS_H
+#define GPSTI_JOBS_H
+
+#include "../files/folder.h"
+#include "../pictures/pictures.h"
+#include "../pipeline/pipeline.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* gpst_job_hooks -- what a job leaves to its user; all-zero is valid
+
+   decode       a HOST stage's function: sets picture 0 of set 0 from task->item->file_data, of any size and format that
+                the warp takes. NULL = PNM, PAM and .npy
+   encode       called for each output: makes room by gpst_task_encoded, fills it, and names the file by gpst_task_emit(
+                task, path, bytes); it may emit more files beside that one. NULL = as the desc's format says
+   worker_init, worker_term  as of gpst_stage_desc, for both functions above; each has a worker_state of its own
+   begin        before an input is read: GPST_OK, GPST_SKIPPED, or negative: that input fails, with the sentence of
+                gpst_task_fail(NULL, ...) where it was called. index: of the input in the list, folders expanded
+   done         each input once, as it ends, good or failed; item->index: as of begin. Never two calls at once
+   watch        once with the pipeline, before its first item, and once with NULL, before it is destroyed: between them
+                any thread may cancel it, or ask for its statistics
+
+   Ownership    functions and user_data must live until the job returns
+   Since        0.1
+*/
+typedef gpst_result (*gpst_encode_func)(void* user_data, gpst_task* task, const gpst_image* picture, const char* path);
+typedef struct gpst_job_hooks {
+    gpst_stage_func decode;
+    gpst_encode_func encode;
+    const char* extension; /* of the files that encode makes, without the dot; required with it */
+    gpst_result (*worker_init)(void* user_data, uint32_t worker_index, void** worker_state);
+    void (*worker_term)(void* user_data, uint32_t worker_index, void* worker_state);
+    gpst_result (*begin)(void* user_data, uint64_t index, const char* path);
+    void (*done)(void* user_data, const gpst_item* item);
+    void (*watch)(void* user_data, gpst_pipeline* pipeline);
+    void* user_data; /* of all of them */
+} gpst_job_hooks;
+
+/* gpst_reproject_desc -- equirectangular frames to perspective views; all-zero plus inputs and output_dir is valid. The
+   files are called <input without extension>_v00.ppm, _v01 and so on
+
+   Ownership    everything must live until the job returns
+   Since        0.1
+*/
+typedef struct gpst_reproject_desc {
+    const char* const* inputs; /* n_inputs files and folders; of a folder the files that gpst_folder_list calls
+                                  pictures. No two may have the same name without extension: their outputs would */
+    size_t n_inputs;
+    const char* output_dir;    /* made where only its parent exists */
+    const gpst_view* views;    /* n_views of them; NULL = around the horizon, evenly, 90 degrees wide */
+    uint32_t n_views;          /* 0 = 8; without views at most 100 */
+    uint32_t width, height;    /* of a view; 0 = 1920x1080 */
+    gpst_filter filter;
+    gpst_convention convention;
+    gpst_image mask;           /* as of gpst_warp_desc; data NULL = none */
+    gpst_file_kind format;     /* UNKNOWN = PNM */
+    gpst_context* context;     /* NULL: one of the job's own, with the defaults of gpst_context_desc */
+    gpst_pipeline_desc run;    /* mode, preset, tune, settings, n_slots, n_reads, n_writes, batch, max_item_bytes,
+                                  fsync, dirty_bytes, no_prefetch, stop_on_error as of any pipeline; the rest is the
+                                  job's */
+    gpst_job_hooks hooks;
+} gpst_reproject_desc;
+
+/* gpst_preprocess_desc -- pictures to tensors of one shape; all-zero plus inputs, size and an output is valid. A value
+   is (v / full - mean) / std, where full is 255 of U8 pictures, 65535 of U16, and 1 of floats
+
+   Ownership    as gpst_reproject_desc
+   Since        0.1
+*/
+typedef struct gpst_preprocess_desc {
+    const char* const* inputs; /* as of gpst_reproject_desc; into one file names may repeat */
+    size_t n_inputs;
+    const char* output_dir;    /* <input without extension>.npy each; or NULL and */
+    const char* output_file;   /* one .npy file, a row for each input in the order of the list: zero where it failed. It
+                                  is there when every input had its turn and one was good */
+    uint32_t width, height;
+    gpst_dtype dtype;          /* DEFAULT = F32; of U8 nothing is normalised */
+    gpst_layout layout;        /* DEFAULT = HWC */
+    bool swap_rb;              /* blue first */
+    double mean[3], std[3];    /* of red, green and blue; std 0 = 1 */
+    gpst_filter filter;
+    gpst_convention convention;
+    gpst_context* context;     /* as of gpst_reproject_desc, and so are run and hooks */
+    gpst_pipeline_desc run;
+    gpst_job_hooks hooks;
+} gpst_preprocess_desc;
+
+/* gpst_report -- what a job did
+
+   Ownership    plain values, 19 KB
+   Since        0.1
+*/
+typedef struct gpst_report {
+    gpst_stats stats;          /* with the verdict; all-zero where the job did not begin */
+    gpst_tuner_report tuner;
+    char first_failure[1024];  /* "name: stage: reason" of the first input that failed; "" = none did */
+} gpst_report;
+
+/* gpst_reproject_files, gpst_preprocess_files -- do the whole job
+
+   Parameters   desc   (in)
+                report (out)  may be NULL
+   Shapes       none
+   Returns      GPST_OK: every input is done or was skipped | GPST_PARTIAL: some failed | CANCELLED | ARGUMENT (member
+                and rule; nothing was written) | NOT_FOUND, ACCESS, NO_SPACE, IO (of the output) | what
+                gpst_context_create, gpst_warp_create and gpst_pipeline_create say
+   Ownership    nothing is kept
+   Threads      any, several at once with outputs of their own
+   Blocking     until the last file is written; allocates
+   Device       the context's
+   Source       core/jobs/jobs.c          Tests  tests/test_files_job.c          Since 0.1
+*/
+#define gpst_reproject_files(desc, report) \
+    gpst_reproject_files_versioned(GPST_VERSION, sizeof(gpst_reproject_desc), (desc), (report))
+#define gpst_preprocess_files(desc, report) \
+    gpst_preprocess_files_versioned(GPST_VERSION, sizeof(gpst_preprocess_desc), (desc), (report))
+GPST_API gpst_result gpst_reproject_files_versioned(uint32_t version, size_t desc_bytes,
+                                                    const gpst_reproject_desc* desc, gpst_report* report);
+GPST_API gpst_result gpst_preprocess_files_versioned(uint32_t version, size_t desc_bytes,
+                                                     const gpst_preprocess_desc* desc, gpst_report* report);
+
+/* gpst_reproject_warp, gpst_preprocess_warp -- the warp of such a job: for its geometry, for a pipeline of one's own
+
+   Parameters   desc  (in)   as for the job; inputs and outputs are not looked at
+                out   (out)  the warp; NULL on failure
+   Shapes       none
+   Returns      as gpst_warp_create; its sentences name the members of gpst_warp_desc
+   Ownership    destroy with gpst_warp_destroy; the pixels of desc->mask must live as long
+   Threads      any
+   Blocking     never; one allocation
+   Device       none
+   Source       core/jobs/jobs.c          Tests  tests/test_files_job.c          Since 0.1
+*/
+#define gpst_reproject_warp(desc, out) \
+    gpst_reproject_warp_versioned(GPST_VERSION, sizeof(gpst_reproject_desc), (desc), (out))
+#define gpst_preprocess_warp(desc, out) \
+    gpst_preprocess_warp_versioned(GPST_VERSION, sizeof(gpst_preprocess_desc), (desc), (out))
+GPST_API gpst_result gpst_reproject_warp_versioned(uint32_t version, size_t desc_bytes, const gpst_reproject_desc* desc,
+                                                   gpst_warp** out);
+GPST_API gpst_result gpst_preprocess_warp_versioned(uint32_t version, size_t desc_bytes,
+                                                    const gpst_preprocess_desc* desc, gpst_warp** out);
+
+/* gpst_output_name -- how a job names the file that it makes of an input
+
+   Parameters   input     (in)   path or name
+                view      (in)   its number; negative = the only one
+                extension (in)   without the dot
+                out       (out)  the name without a directory; "" on failure
+                out_bytes (in)   of room
+   Shapes       out: char[out_bytes]
+   Returns      GPST_OK | OVERFLOW (there is less room)
+   Ownership    nothing is kept
+   Threads      any
+   Blocking     never; no allocation
+   Device       none
+   Source       core/jobs/jobs.c          Tests  tests/test_files_job.c          Since 0.1
+*/
+GPST_API gpst_result gpst_output_name(const char* input, int32_t view, const char* extension, char* out,
+                                      size_t out_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

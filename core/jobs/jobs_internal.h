@@ -1,0 +1,45 @@
+/* core/jobs/jobs_internal.h -- what the files of this folder share. */
+#ifndef GPSTI_JOBS_INTERNAL_H
+#define GPSTI_JOBS_INTERNAL_H
+
+#include "../device/context_internal.h"
+#include "../files/folder_internal.h"
+#include "jobs.h"
+
+/* ---- one .npy file with a row for every input, written from any thread ------------------ */
+
+#define GPSTI_JOB_PATH_BYTES 4096
+
+typedef struct gpsti_stack {
+    const char* path; /* NULL: none is open */
+    char temporary[GPSTI_JOB_PATH_BYTES]; /* locked while its process lives */
+    gpsti_file file;
+    size_t header_bytes, row_bytes;
+} gpsti_stack;
+
+/* Rows have the shape of row, all zero at first. path must live until the end. */
+GPSTI_INTERN gpst_result gpsti_stack_open(gpsti_stack* self, const char* path, const gpst_image* row, uint64_t n_rows);
+/* On failure the row is zero again as far as the disk allows. */
+GPSTI_INTERN gpst_result gpsti_stack_write(const gpsti_stack* self, uint64_t row, const void* data);
+/* It gets its name, replacing what had it, or is removed. A second time is a no-op. */
+GPSTI_INTERN gpst_result gpsti_stack_close(gpsti_stack* self, bool whole, bool sync);
+
+/* ---- files through a warp ------------------------------------------------------------------- */
+
+/* A job as files_job.c runs it. */
+typedef struct gpsti_files_job_desc {
+    const char* function; /* that the user called, for sentences */
+    const char* const* inputs;
+    size_t n_inputs;
+    const char *output_dir, *output_file; /* one of them */
+    bool numbered;                        /* <stem>_v00 */
+    const gpst_warp* warp;
+    gpst_file_kind format;
+    gpst_context* context;
+    const gpst_pipeline_desc* run;
+    const gpst_job_hooks* hooks;
+} gpsti_files_job_desc;
+
+GPSTI_INTERN gpst_result gpsti_files_job_run(const gpsti_files_job_desc* desc, gpst_report* report);
+
+#endif
