@@ -8,23 +8,29 @@
 
 /* ---- where the pictures are ---------------------------------------------------------------- */
 
-/* As many pictures as the item's list has. */
-GPSTI_PRIVATE gpst_result gpsti_offload_count_rois(const gpsti_slot* slot, const gpst_stage_desc* stage, uint32_t* n) {
+/* As many pictures as the item's list has. Where the host reads the list its entries are checked. */
+GPSTI_PRIVATE gpst_result gpsti_offload_count_list(const gpsti_slot* slot, const gpst_stage_desc* stage, uint32_t* n) {
     const gpsti_set* const set = &slot->sets[stage->second_set];
     const gpst_image* const list = &set->on_host[0];
     const uint32_t most = gpst_warp_n_outputs(stage->warp);
+    const uint32_t n_channels = gpsti_warp_list_channels(stage->warp->desc.map);
+    const char* const entries = gpsti_warp_list_name(stage->warp->desc.map);
+    char where[16];
     if (set->n == 0 || slot->sets[gpsti_stage_from(stage)].n == 0) { /* no list, or nothing to cut from */
         *n = 0;
         return GPST_OK;
     }
-    GPSTI_FAIL_IF(list->format != GPST_FORMAT_TENSOR || list->n_channels != 4 || list->dtype != GPST_DTYPE_F32 ||
-                      list->layout == GPST_LAYOUT_CHW || list->height != 1,
-                  GPST_ERROR_ARGUMENT, "set %u: a list of rois is a TENSOR of 4 channels, F32, HWC, height 1",
-                  stage->second_set);
-    GPSTI_FAIL_IF(list->width > most, GPST_ERROR_ARGUMENT, "set %u: %u rois: the warp has n_rois=%u", stage->second_set,
-                  list->width, most);
+    GPSTI_FAIL_IF(set->n != 1 || list->format != GPST_FORMAT_TENSOR || list->n_channels != n_channels ||
+                      list->dtype != GPST_DTYPE_F32 || list->layout == GPST_LAYOUT_CHW || list->height != 1,
+                  GPST_ERROR_ARGUMENT, "set %u: a list of %s is one TENSOR of %u channels, F32, HWC, height 1",
+                  stage->second_set, entries, n_channels);
+    GPSTI_FAIL_IF(list->width > most, GPST_ERROR_ARGUMENT, "set %u: %u %s: the warp has n_%s=%u", stage->second_set,
+                  list->width, entries, entries, most);
     *n = list->width;
-    return GPST_OK;
+    if (!gpsti_stage_host_list(stage))
+        return GPST_OK;
+    gpsti_format(where, sizeof where, "set %u", stage->second_set);
+    return gpsti_warp_check_entries(stage->warp, list->data, list->width, where);
 }
 
 /* The pictures that a built-in stage will write: how many, their shape, and host memory where the host will read them
@@ -34,8 +40,8 @@ GPSTI_PRIVATE gpst_result gpsti_offload_shape(gpsti_slot* slot, const gpsti_step
     const uint32_t from = gpsti_stage_from(stage), to = gpsti_set_of(stage->writes);
     uint32_t n = gpsti_stage_makes(stage, slot->sets[from].n);
     const bool on_host = slot->work->on_host || (step->downloads & GPST_SET(to));
-    if (stage->kind == GPST_STAGE_WARP && gpsti_stage_has_second(stage))
-        GPSTI_TRY(gpsti_offload_count_rois(slot, stage, &n));
+    if (gpsti_stage_is_listed(stage))
+        GPSTI_TRY(gpsti_offload_count_list(slot, stage, &n));
     for (uint32_t i = 0; i < slot->sets[from].n; i++)
         GPSTI_FAIL_IF(slot->sets[from].on_host[i].width == 0, GPST_ERROR_STATE,
                       "set %u: picture %u of %u was never set", from, i, slot->sets[from].n);
@@ -139,16 +145,17 @@ GPSTI_PRIVATE uint64_t gpsti_offload_warp_bytes(gpsti_slot* slot, const gpst_war
     return slot->counted_bytes;
 }
 
-/* The pictures of a batch in one list, as a launch takes them. */
-GPSTI_PRIVATE void gpsti_offload_collect(gpsti_slot* first, uint32_t from, uint32_t to, gpsti_warp_args* args) {
+/* The pictures of a batch, from first up to end, in one list, as a launch takes them. */
+GPSTI_PRIVATE void gpsti_offload_collect(gpsti_slot* first, const gpsti_slot* end, uint32_t from, uint32_t to,
+                                         gpsti_warp_args* args) {
     const gpsti_device_work* const work = first->work;
     args->sources = first->sets[from].on_device;
     args->outputs = first->sets[to].on_device;
     args->n_sources = first->sets[from].n;
-    if (!first->next_in_batch)
+    if (first->next_in_batch == end)
         return;
     args->n_sources = 0;
-    for (const gpsti_slot* slot = first; slot; slot = slot->next_in_batch) {
+    for (const gpsti_slot* slot = first; slot != end; slot = slot->next_in_batch) {
         work->sources[args->n_sources] = slot->sets[from].on_device[0];
         memcpy(&work->images[(size_t)args->n_sources * args->n_outputs], slot->sets[to].on_device,
                args->n_outputs * sizeof *work->images);
@@ -158,16 +165,23 @@ GPSTI_PRIVATE void gpsti_offload_collect(gpsti_slot* first, uint32_t from, uint3
     args->outputs = work->images;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stage* stage) {
+/* Where the kernel, or the host that launches it, reads the item's list. */
+GPSTI_PRIVATE const float* gpsti_offload_list(const gpsti_slot* slot, const gpst_stage_desc* stage) {
+    const gpsti_set* const set = &slot->sets[stage->second_set];
+    return (const float*)(gpsti_stage_host_list(stage) ? set->on_host : set->on_device)[0].data;
+}
+
+/* One launch for the items of a batch from first up to end. */
+GPSTI_PRIVATE gpst_result gpsti_offload_launch(gpsti_slot* first, const gpsti_slot* end, const gpsti_stage* stage) {
     const uint32_t from = gpsti_stage_from(&stage->desc), to = gpsti_set_of(stage->desc.writes);
     gpsti_exec exec = first->exec;
     gpsti_warp_args args;
     memset(&args, 0, sizeof args);
     args.warp = stage->desc.warp;
     args.n_outputs = gpst_warp_n_outputs(args.warp);
-    if (gpsti_stage_has_second(&stage->desc)) {
+    if (gpsti_stage_is_listed(&stage->desc)) {
         args.n_outputs = first->sets[to].n;
-        args.rois = (const gpst_roi*)first->sets[stage->desc.second_set].on_device[0].data;
+        args.list = gpsti_offload_list(first, &stage->desc);
     }
     if (args.n_outputs == 0)
         return GPST_OK;
@@ -176,17 +190,27 @@ GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stag
         args.mask = stage->mask, args.table = stage->table;
     }
     exec.bytes = 0;
-    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
+    for (gpsti_slot* slot = first; slot != end; slot = slot->next_in_batch)
         for (uint32_t i = 0; i < slot->sets[from].n; i++) {
             const gpst_image* const source = &slot->sets[from].on_device[i];
             GPSTI_TRY(gpsti_warp_check(args.warp, source, &slot->sets[to].on_device[i * args.n_outputs],
                                        args.n_outputs));
             exec.bytes += gpsti_offload_warp_bytes(slot, args.warp, source);
         }
-    gpsti_offload_collect(first, from, to, &args);
+    gpsti_offload_collect(first, end, from, to, &args);
     if (args.n_sources == 0)
         return GPST_OK;
     return gpsti_stream_launch(first->work->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
+}
+
+/* Items with lists may have other numbers of outputs: a launch each. */
+GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stage* stage) {
+    const bool listed = gpsti_stage_is_listed(&stage->desc);
+    for (gpsti_slot *slot = first, *next = NULL; slot; slot = next) {
+        next = listed ? slot->next_in_batch : NULL;
+        GPSTI_TRY(gpsti_offload_launch(slot, next, stage));
+    }
+    return GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_mask(gpsti_slot* slot, const gpsti_stage* stage) {
@@ -271,7 +295,9 @@ GPSTI_PRIVATE gpst_result gpsti_offload_prepare(gpsti_slot* slot, const gpsti_st
     GPSTI_FAIL_IF((step->needs & GPST_SET(0)) && slot->sets[0].n == 0, GPST_ERROR_STATE,
                   "the item has no picture in set 0: a stage before must call gpst_task_set_picture");
     if (slot->on_cpu)
-        GPSTI_TRY(gpsti_offload_recover(slot, step->needs, worker_index, reason));
+        GPSTI_TRY(gpsti_offload_recover(slot, step->needs | step->lists, worker_index, reason));
+    else
+        GPSTI_TRY(gpsti_place_fetch(slot, step->lists));
     return step->one_warp ? gpsti_offload_shape(slot, step, step->first_stage) : GPST_OK;
 }
 

@@ -67,11 +67,12 @@ typedef struct gpsti_step {
     uint32_t first_stage, n_stages;
     uint32_t first_clock; /* OFFLOAD: upload, then a clock a stage, then download; else the one */
     uint32_t reads, writes; /* sets, of all its stages; */
-    uint32_t needs;         /* those that none of its stages writes; */
+    uint32_t needs;         /* those that none of its stages writes, and that kernels read; */
+    uint32_t lists;         /* OFFLOAD: those that its WARPs read on the host; */
     uint32_t downloads;     /* OFFLOAD: those of writes that the host wants later */
     bool per_picture, ordered;
     bool chained;         /* per_picture: the parts that the step before was split into go on in it */
-    bool one_warp;        /* OFFLOAD: a WARP, and nothing else; */
+    bool one_warp;        /* OFFLOAD: a WARP, and nothing else: what it makes is known ahead; */
     bool in_place;        /* small pictures may be read and written over the link: no other device step has them */
     bool gated;           /* not every job may run at once: jobs come through the queue */
     uint32_t concurrency; /* 0 = any */
@@ -328,6 +329,9 @@ GPSTI_INTERN uint32_t gpsti_set_of(uint32_t sets); /* the lowest one */
 /* Of a WARP or MASK: does it read a second set, and which is the first? */
 GPSTI_INTERN bool gpsti_stage_has_second(const gpst_stage_desc* stage);
 GPSTI_INTERN uint32_t gpsti_stage_from(const gpst_stage_desc* stage);
+/* A WARP by the lists of items; and of affines or views, which the host reads, the list's set as a bit. */
+GPSTI_INTERN bool gpsti_stage_is_listed(const gpst_stage_desc* stage);
+GPSTI_INTERN uint32_t gpsti_stage_host_list(const gpst_stage_desc* stage);
 
 /* ---- call.c -------------------------------------------------------------------------- */
 
