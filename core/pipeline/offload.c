@@ -33,6 +33,15 @@ GPSTI_PRIVATE gpst_result gpsti_offload_count_list(const gpsti_slot* slot, const
     return gpsti_warp_check_entries(stage->warp, list->data, list->width, where);
 }
 
+/* What a built-in stage makes of pictures counts where they do; by a list, where its entries do. */
+GPSTI_PRIVATE void gpsti_offload_inherit_count(gpsti_slot* slot, const gpst_stage_desc* stage) {
+    const bool listed = gpsti_stage_is_listed(stage);
+    const gpsti_set* const by = &slot->sets[listed ? stage->second_set : gpsti_stage_from(stage)];
+    gpsti_set* const to = &slot->sets[gpsti_set_of(stage->writes)];
+    to->per_count = listed ? 1 : gpsti_stage_makes(stage, by->per_count);
+    to->count = to->per_count > 0 ? by->count : NULL;
+}
+
 /* The pictures that a built-in stage will write: how many, their shape, and host memory where the host will read them
    or computes them. */
 GPSTI_PRIVATE gpst_result gpsti_offload_shape(gpsti_slot* slot, const gpsti_step* step, uint32_t stage_index) {
@@ -46,6 +55,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_shape(gpsti_slot* slot, const gpsti_step
         GPSTI_FAIL_IF(slot->sets[from].on_host[i].width == 0, GPST_ERROR_STATE,
                       "set %u: picture %u of %u was never set", from, i, slot->sets[from].n);
     gpsti_slot_set_n(slot, to, n);
+    gpsti_offload_inherit_count(slot, stage);
     slot->sets[to].writer = stage_index + 1;
     for (uint32_t i = 0; i < n; i++) {
         gpst_image* const shape = &slot->sets[to].on_host[i];
@@ -182,6 +192,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_launch(gpsti_slot* first, const gpsti_sl
     if (gpsti_stage_is_listed(&stage->desc)) {
         args.n_outputs = first->sets[to].n;
         args.list = gpsti_offload_list(first, &stage->desc);
+        args.n_used = first->sets[to].count;
     }
     if (args.n_outputs == 0)
         return GPST_OK;
@@ -232,11 +243,31 @@ GPSTI_PRIVATE gpst_result gpsti_offload_mask(gpsti_slot* slot, const gpsti_stage
     return gpsti_stream_launch(slot->work->stream, gpsti_mask_op_kernel(), &args, sizeof args, &exec);
 }
 
+/* Of one picture columns are counted, which must be what its bytes are made of. */
+GPSTI_PRIVATE gpst_result gpsti_offload_check_counts(const gpsti_slot* slot, uint32_t writes) {
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++) {
+        const gpsti_set* const set = &slot->sets[k];
+        const gpst_image* const list = &set->on_host[0];
+        if (!(writes & GPST_SET(k)) || !set->count || set->per_count > 0 || set->n == 0)
+            continue;
+        GPSTI_FAIL_IF(list->height != 1 || list->layout == GPST_LAYOUT_CHW || gpsti_image_is_yuv(list->format),
+                      GPST_ERROR_ARGUMENT,
+                      "gpst_task_count: set=%u: desc.capacity[%u] is 1, so the picture is a list: HWC, height 1", k, k);
+    }
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_device(gpsti_slot* slot, uint32_t stage_index, uint32_t worker_index,
+                                               char* reason) {
+    GPSTI_TRY(gpsti_call_stage(slot, stage_index, 0, worker_index, reason));
+    return gpsti_offload_check_counts(slot, slot->pipeline->stages[stage_index].desc.writes);
+}
+
 GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, const gpsti_step* step, uint32_t stage_index,
                                               uint32_t worker_index, char* reason) {
     const gpsti_stage* const stage = &first->pipeline->stages[stage_index];
     if (stage->desc.kind == GPST_STAGE_DEVICE) /* which has no batch */
-        return gpsti_call_stage(first, stage_index, 0, worker_index, reason);
+        return gpsti_offload_device(first, stage_index, worker_index, reason);
     if (!step->one_warp) {
         GPSTI_TRY(gpsti_offload_shape(first, step, stage_index));
         GPSTI_TRY(gpsti_place_sets(first, stage->desc.writes));
@@ -309,7 +340,9 @@ GPSTI_PRIVATE gpst_result gpsti_offload_again(gpsti_slot* slot, const gpsti_step
     GPSTI_TRY(gpsti_device_work_prepare(slot, slot->work));
     GPSTI_TRY(gpsti_offload_place(slot, step));
     GPSTI_TRY(gpsti_offload_submit(slot, step, worker_index, reason));
-    return gpsti_stream_wait_idle(slot->work->stream);
+    GPSTI_TRY(gpsti_stream_wait_idle(slot->work->stream));
+    gpsti_place_take_counts(slot, step->writes);
+    return GPST_OK;
 }
 
 /* An item that goes on on the CPU: its sets come from the device, or are computed again where that does not give
@@ -472,11 +505,9 @@ GPSTI_PRIVATE void gpsti_offload_account_copies(gpsti_slot* slot, const gpsti_st
     }
 }
 
-GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns) {
+GPSTI_PRIVATE void gpsti_offload_count_times(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_stage_times times;
-    if (slot->on_cpu && slot->works[0].device != slot->works[1].device) /* the clocks are the device's */
-        return;
     gpsti_stage_times_of(slot, step, &times);
     const gpsti_timing_use use = gpsti_offload_use(pipeline, &times);
     const uint32_t first_event = times.copies ? 1 : 0; /* of the stages */
@@ -493,6 +524,12 @@ GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step
     for (uint32_t s = 0; s < n; s++)
         gpsti_offload_enter(pipeline, &times, clock + 1 + s, first_event + s, times.written_bytes, s == 0 ? wait_ns : 0,
                             use);
+}
+
+GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns) {
+    if (!slot->on_cpu || slot->works[0].device == slot->works[1].device) /* the clocks are the device's */
+        gpsti_offload_count_times(slot, step, wait_ns);
+    gpsti_place_take_counts(slot, step->writes);
 }
 
 GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason) {

@@ -56,8 +56,9 @@ typedef struct gpst_stage_desc {
     /* The second of two sets that a WARP or MASK stage reads. MASK REFINE: the guides, as many as there are labels.
        WARP, made with list_per_item: each item's list, one picture, TENSOR F32 of height 1, an entry a pixel; so many
        pictures are made of one, none where there is no list. Channels are the members of gpst_roi (4), gpst_affine (6)
-       or gpst_view (5). Rois are read where kernels read pictures, and not checked; affines and views on the host, to
-       which they come where a DEVICE stage wrote them: one against the rules of its struct fails the item. */
+       or gpst_view (5). Rois are read where kernels read pictures, and not checked; how many count may be known to the
+       device alone (gpst_task_count). Affines and views are read on the host, to which they come where a DEVICE stage
+       wrote them: one against the rules of its struct fails the item. */
     uint32_t second_set;
     uint32_t concurrency;  /* HOST: services at once; 0 = any number, 1 = serial */
     bool ordered;          /* HOST: in input order (then concurrency is 0 or 1) */

@@ -141,6 +141,9 @@ typedef struct gpsti_set {
     uint32_t n;
     uint32_t writer; /* the stage that has set pictures of it, + 1 */
     bool host_valid, device_valid;
+    /* How many of them count, where kernels read and write it, until the host knows: then n is no more. NULL: all. */
+    uint32_t* count;
+    uint32_t per_count; /* pictures for each that counts; 0: it counts the columns of the one picture, a list */
 } gpsti_set;
 
 /* A slot's stream on one device, and the events that time its work. Made when first needed. */
@@ -188,6 +191,7 @@ struct gpsti_slot {
     char stage[32];
     char reason[GPST_REASON_BYTES];
     gpst_buffer file;
+    gpst_buffer counts_on_host, counts_on_device; /* a word a set, made for the first DEVICE stage that counts */
     gpsti_set* sets; /* n_sets of the pipeline */
     gpst_set* views; /* what item.sets points to */
     gpsti_part* parts; /* n_parts of the pipeline */
@@ -443,6 +447,10 @@ GPSTI_INTERN gpst_result gpsti_place_sets(gpsti_slot* slot, uint32_t sets);
 /* Puts copies on the stream of the slot's work in progress. */
 GPSTI_INTERN gpst_result gpsti_place_copy_up(gpsti_slot* slot, uint32_t set, uint64_t* copied);
 GPSTI_INTERN gpst_result gpsti_place_copy_down(gpsti_slot* slot, uint32_t set, uint64_t* copied);
+/* Makes the word that counts the set where the work in progress computes, and puts its being 0 on the stream. */
+GPSTI_INTERN gpst_result gpsti_place_make_count(gpsti_slot* slot, uint32_t set);
+/* Sets that the host has, with all that was put on the stream for it, have as many pictures as count. */
+GPSTI_INTERN void gpsti_place_take_counts(gpsti_slot* slot, uint32_t sets);
 /* Copies sets that only the device has to the host, or the other way, and waits. */
 GPSTI_INTERN gpst_result gpsti_place_fetch(gpsti_slot* slot, uint32_t sets);
 GPSTI_INTERN gpst_result gpsti_place_bring(gpsti_slot* slot, uint32_t sets);

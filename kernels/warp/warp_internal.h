@@ -19,6 +19,9 @@ typedef struct gpsti_warp_args {
     /* list_per_item: the list of the one source, gpsti_warp_list_channels floats an output. Rois are read by whoever
        computes, where they lie; affines and views by the host. NULL: the warp's own. */
     const float* list;
+    /* With a list of rois, and read where that is: so many of them count, and the outputs of the others become 0.
+       NULL: all. */
+    const uint32_t* n_used;
 } gpsti_warp_args;
 
 GPSTI_INTERN const gpsti_kernel* gpsti_warp_kernel(void);
@@ -173,6 +176,7 @@ typedef struct gpsti_warp_job {
     gpsti_warp_axis across, down; /* RESIZE, ROI; of rois in place from gpsti_warp_take_roi on */
     gpsti_warp_axis chroma_across, chroma_down;
     bool rois_in_place; /* or an item's */
+    bool clears;        /* outputs of rois that do not count become 0; else they stay */
     gpsti_warp_listed listed;
     gpsti_warp_view view;     /* EQUIRECT */
     gpsti_warp_matrix affine; /* AFFINE */

@@ -392,6 +392,7 @@ GPSTI_LINK void gpsti_warp_job_of(const gpsti_warp_args* args, uint64_t image, g
     if (!out->rois_in_place)
         return;
     out->listed.roi = entry ? (const gpst_roi*)(const void*)entry : desc->rois + (size_t)source * desc->n_rois + output;
-    out->listed.n_used = desc->n_rois_used ? desc->n_rois_used + source : NULL;
+    out->listed.n_used = entry ? args->n_used : desc->n_rois_used ? desc->n_rois_used + source : NULL;
+    out->clears = args->n_used != NULL;
     out->listed.index = output;
 }
