@@ -42,7 +42,7 @@ typedef enum gpst_stage_kind {
    those that read it and reads none that it writes; set 0 may be the input's own frame. With 0 in both: WARP, MASK and
    DEVICE read 0 and write 1; a per_picture stage reads 1 and writes none; any other HOST stage reads all that was
    written by then, and may write every set that no stage names. Device stages that follow one another are submitted
-   together.
+   together, but for a WARP whose list of affines or views one of them writes.
 
    Ownership    copied, the name too; user_data, warp and mask must outlive the pipeline
    Since        0.1
@@ -193,10 +193,11 @@ typedef struct gpst_pipeline_desc {
     uint32_t n_reads;              /* reads in flight; 4 */
     uint32_t n_writes;             /* writes in flight; 4 */
     uint32_t batch;                /* items in one submission to the device at most: one upload behind the other, one
-                                      launch for all (several, where shapes differ), one report. While the device is
-                                      busy items wait until a batch is full, but not with preset LATENCY; 1. Only for
-                                      a WARP stage of single pictures with no device stage beside it, on a device with
-                                      memory of its own; at most 64, with at most 1024 pictures written together */
+                                      launch for all (several, where shapes differ or items have lists), one report.
+                                      While the device is busy items wait until a batch is full, but not with preset
+                                      LATENCY; 1. Only for a WARP stage of single pictures with no device stage beside
+                                      it, on a device with memory of its own; at most 64, with at most 1024 pictures
+                                      written together */
     uint64_t max_item_bytes;       /* host memory one item may take; 0 = learn (a slot grows as items need) */
     gpst_fsync fsync;
     uint64_t dirty_bytes;          /* of a file that is written: after so many the disk is set to work, and what came
