@@ -702,7 +702,7 @@ static void test_a_list_of_rois_for_each_item(void** state) {
     gpst_warp_desc warp_desc = GPST_ZERO;
     lists self;
     warp_desc.map = GPST_MAP_ROI;
-    warp_desc.rois_in_place = true;
+    warp_desc.list_per_item = true;
     warp_desc.n_rois = N_LIST;
     warp_desc.width = warp_desc.height = 9;
     warp_desc.format = GPST_FORMAT_GRAY;
@@ -712,7 +712,7 @@ static void test_a_list_of_rois_for_each_item(void** state) {
         gpst_pipeline_desc desc = GPST_ZERO;
         gpst_stage_desc stages[2];
         gpst_stage_host(&stages[0], 0, GPST_SET(1), make_list, NULL);
-        gpst_stage_rois(&stages[1], 0, 1, 2, self.warp);
+        gpst_stage_list(&stages[1], 0, 1, 2, self.warp);
         desc.stages = stages;
         desc.n_stages = 2;
         desc.source = lists_source;
@@ -777,7 +777,7 @@ static void test_pictures_that_are_missing(void** state) {
     gpst_mask_desc mask = GPST_ZERO;
     gpst_warp* warp = NULL;
     warp_desc.map = GPST_MAP_ROI;
-    warp_desc.rois_in_place = true;
+    warp_desc.list_per_item = true;
     warp_desc.n_rois = N_LIST;
     warp_desc.width = warp_desc.height = 9;
     warp_desc.format = GPST_FORMAT_GRAY;
@@ -787,7 +787,7 @@ static void test_pictures_that_are_missing(void** state) {
         gpst_pipeline_desc some = GPST_ZERO, second = GPST_ZERO;
         gpst_stage_desc stages[2];
         gpst_stage_host(&stages[0], 0, GPST_SET(1) | GPST_SET(2), make_some, NULL);
-        gpst_stage_rois(&stages[1], 2, 1, 3, warp);
+        gpst_stage_list(&stages[1], 2, 1, 3, warp);
         run_with_gaps(backends[b], stages, &some, some_sink);
         gpst_stage_host(&stages[0], 0, GPST_SET(1), make_second, NULL);
         gpst_stage_mask(&stages[1], 1, 2, &mask);

@@ -246,6 +246,9 @@ static void rules_fire(void** state) {
     (void)state;
     EXPECT_REFUSED("n_rois=0: required", desc.n_rois = 0);
     EXPECT_REFUSED("rois=NULL: required", (desc.rois = NULL, desc.n_rois_used = NULL, desc.rois_in_place = false));
+    EXPECT_REFUSED("rois=NULL: required", desc.rois = NULL);
+    EXPECT_REFUSED("rois: must be NULL with list_per_item", desc.list_per_item = true);
+    EXPECT_REFUSED("rois_in_place: not with list_per_item", (desc.rois = NULL, desc.list_per_item = true));
     EXPECT_REFUSED("must be a multiple of 4 with rois_in_place", desc.rois = (const gpst_roi*)odd);
     EXPECT_REFUSED("n_rois_used=", desc.n_rois_used = (const uint32_t*)odd);
     EXPECT_REFUSED("n_rois_used: only with rois_in_place", (desc.rois_in_place = false, desc.n_rois_used = n_used));
@@ -260,7 +263,7 @@ static void no_list_is_no_run(void** state) {
     gpst_warp* warp = NULL;
     (void)state;
     desc.map = GPST_MAP_ROI;
-    desc.rois_in_place = true;
+    desc.list_per_item = true;
     desc.n_rois = 1;
     desc.width = desc.height = 8;
     desc.format = GPST_FORMAT_GRAY;
@@ -271,7 +274,7 @@ static void no_list_is_no_run(void** state) {
     gpst_warp_query_output(warp, &output);
     output.data = room[1];
     assert_int_equal(gpst_warp_run(warp, &image, &output, 1, 1), GPST_ERROR_ARGUMENT);
-    assert_non_null(strstr(gpst_last_reason(), "rois=NULL"));
+    assert_non_null(strstr(gpst_last_reason(), "gpst_warp_run: the warp has list_per_item"));
     gpst_warp_destroy(warp);
 }
 
@@ -294,7 +297,7 @@ static void position_and_pipeline_refuse(void** state) {
     pipeline_desc.stages = &stage, pipeline_desc.n_stages = 1;
     gpst_clear_reason();
     assert_int_equal(gpst_pipeline_create(context, &pipeline_desc, &pipeline), GPST_ERROR_ARGUMENT);
-    assert_non_null(strstr(gpst_last_reason(), "stages[0].warp: rois_in_place: second_set"));
+    assert_non_null(strstr(gpst_last_reason(), "stages[0].warp: rois_in_place is for gpst_warp_launch"));
     gpst_context_destroy(context);
     gpst_warp_destroy(warp);
 }

@@ -109,10 +109,12 @@ GPST_API gpst_result gpst_copy_peer(void* dst, gpst_device* dst_device, const vo
     return gpsti_device_result(gpsti_copy_through_host(dst, dst_device->device, src, bytes, stream->stream), function);
 }
 
+GPSTI_INTERN gpst_result gpsti_stream_fill(gpst_stream* stream, void* dst, int value, size_t bytes) {
+    return stream->device->device->i->memory_set(stream->stream, dst, value, bytes);
+}
+
 GPST_API gpst_result gpst_fill(void* dst, int value, size_t bytes, gpst_stream* stream) {
     const char* function = "gpst_fill";
     GPSTI_TRY(gpsti_copy_check(function, dst, dst, bytes, stream));
-    return bytes > 0
-               ? gpsti_device_result(stream->device->device->i->memory_set(stream->stream, dst, value, bytes), function)
-               : GPST_OK;
+    return bytes > 0 ? gpsti_device_result(gpsti_stream_fill(stream, dst, value, bytes), function) : GPST_OK;
 }

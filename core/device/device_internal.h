@@ -80,6 +80,7 @@ GPSTI_INTERN gpst_result gpsti_event_record(gpst_event* event, gpst_stream* stre
 GPSTI_INTERN gpst_result gpsti_stream_await(gpst_stream* stream, gpst_event* event); /* its work waits for the event */
 GPSTI_INTERN gpst_result gpsti_event_time(gpst_event* event, int64_t* time_ns);
 GPSTI_INTERN gpst_result gpsti_stream_copy(gpst_stream* stream, void* dst, const void* src, size_t bytes);
+GPSTI_INTERN gpst_result gpsti_stream_fill(gpst_stream* stream, void* dst, int value, size_t bytes);
 /* The user's kernel; function begins the sentence of what is refused. */
 GPSTI_INTERN gpst_result gpsti_kernel_put(const char* function, const gpst_kernel* kernel, const void* args,
                                           size_t args_bytes, gpst_stream* stream, const gpsti_exec* exec);

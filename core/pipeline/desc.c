@@ -42,7 +42,7 @@ GPST_API void gpst_stage_warp(gpst_stage_desc* out, uint32_t from, uint32_t to, 
     out->warp = warp;
 }
 
-GPST_API void gpst_stage_rois(gpst_stage_desc* out, uint32_t from, uint32_t list, uint32_t to, const gpst_warp* warp) {
+GPST_API void gpst_stage_list(gpst_stage_desc* out, uint32_t from, uint32_t list, uint32_t to, const gpst_warp* warp) {
     gpsti_stage_set(out, GPST_STAGE_WARP, gpsti_set_bit(from) | gpsti_set_bit(list), gpsti_set_bit(to));
     out->second_set = list;
     out->warp = warp;
@@ -74,6 +74,8 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_kind(const gpst_pipeline_desc* desc,
                   GPST_ERROR_ARGUMENT, GPSTI_CREATE ": stages[%u].func=NULL: required for HOST and DEVICE", s);
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WARP && !stage->warp, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].warp=NULL: required for WARP", s);
+    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WARP && stage->warp->desc.rois_in_place, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].warp: rois_in_place is for gpst_warp_launch: use list_per_item", s);
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_MASK && !stage->mask, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].mask=NULL: required for MASK", s);
     if (stage->kind == GPST_STAGE_MASK) {
@@ -107,18 +109,18 @@ GPSTI_PRIVATE bool gpsti_sets_is_one(uint32_t sets) { return sets != 0 && (sets 
 /* One set and, where the operation knows what to do with it, another. */
 GPSTI_PRIVATE gpst_result gpsti_stage_check_second(const gpst_stage_desc* stage, uint32_t s) {
     const uint32_t reads = stage->reads;
-    const bool listed = stage->kind == GPST_STAGE_WARP && stage->warp->desc.rois_in_place;
+    const bool listed = stage->kind == GPST_STAGE_WARP && stage->warp->desc.list_per_item;
     const bool guided = stage->kind == GPST_STAGE_MASK && stage->mask->kind == GPST_MASK_REFINE;
     const uint32_t second = stage->second_set < GPST_MAX_SETS ? GPST_SET(stage->second_set) : 0;
     if (gpsti_sets_is_one(reads)) {
         GPSTI_FAIL_IF(stage->second_set != 0, GPST_ERROR_ARGUMENT,
                       GPSTI_CREATE ": stages[%u].second_set=%u: reads=0x%x has one set", s, stage->second_set, reads);
         GPSTI_FAIL_IF(listed, GPST_ERROR_ARGUMENT,
-                      GPSTI_CREATE ": stages[%u].warp: rois_in_place: second_set must be the list's, in reads", s);
+                      GPSTI_CREATE ": stages[%u].warp: list_per_item: second_set must be the list's, in reads", s);
         return GPST_OK;
     }
     GPSTI_FAIL_IF(!listed && !guided, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].reads=0x%x: only rois_in_place and REFINE read two sets", s, reads);
+                  GPSTI_CREATE ": stages[%u].reads=0x%x: only list_per_item and REFINE read two sets", s, reads);
     GPSTI_FAIL_IF(!(reads & second) || !gpsti_sets_is_one(reads & ~second), GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].second_set=%u: must be one of two sets in reads=0x%x", s,
                   stage->second_set, reads);
@@ -212,7 +214,7 @@ GPSTI_PRIVATE gpst_result gpsti_sets_check_capacities(const gpst_stage_desc* sta
         const uint32_t makes = gpsti_stage_makes(&stages[s], (uint32_t)capacity[from]);
         GPSTI_FAIL_IF(gpsti_stage_has_second(&stages[s]) && stages[s].kind == GPST_STAGE_WARP && capacity[from] != 1,
                       GPST_ERROR_ARGUMENT,
-                      GPSTI_CREATE ": stages[%u]: a list of rois is for one picture: capacity[%u]=%u", s, from,
+                      GPSTI_CREATE ": stages[%u]: a list is for one picture: capacity[%u]=%u", s, from,
                       (unsigned)capacity[from]);
         GPSTI_FAIL_IF(desc->capacity[to] != 0 && desc->capacity[to] != makes, GPST_ERROR_ARGUMENT,
                       GPSTI_CREATE ": capacity[%u]=%u: stages[%u] makes %u", to, desc->capacity[to], s, makes);

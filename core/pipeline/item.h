@@ -30,7 +30,8 @@ typedef struct gpst_pipeline gpst_pipeline;
 typedef struct gpst_set {
     const gpst_image* pictures; /* n of them, data NULL where the host has none; never NULL */
     uint32_t n;                 /* 0: none was written, which is no failure: there may be no boxes */
-    bool on_device;             /* data are the device's memory, not to be touched by the host */
+    bool on_device;             /* data are the device's memory, not to be touched by the host; of what a stage has
+                                   counted there (gpst_task_count) all pictures, not only those that count */
 } gpst_set;
 
 /* gpst_input -- one input, as a source hands it out or submit takes it; all-zero plus path or frame is valid
@@ -224,6 +225,28 @@ GPST_API void* gpst_task_native_stream(gpst_task* task);
    Source       core/pipeline/task.c          Tests  tests/test_pipeline_device.c          Since 0.1
 */
 GPST_API gpst_result gpst_task_pictures(gpst_task* task, uint32_t set, gpst_image* out, uint32_t n);
+/* gpst_task_count -- in a DEVICE stage: the word that says how many of a set count, where only the device knows
+
+   Parameters   task (in)   the callback's
+                set  (in)   one that the stage writes, with as many pictures as there may be: its kernels put the number
+                            that count into the word, which is 0 ahead of what the stage enqueues from then on. Where
+                            the set's capacity is 1 its picture is a list, of height 1, and the columns count. Or a set
+                            that the stage reads
+                out  (out)  the word; NULL on failure, and of a set that the stage reads where all count
+   Shapes       out: uint32_t[1]; more than there are means all
+   Returns      GPST_OK | ARGUMENT (set) | STATE (not a DEVICE stage) | BUDGET | MEMORY | DEVICE_MEMORY. The item fails
+                where a list is of another shape
+   Ownership    the item owns the memory
+   Threads      within a callback of this task only
+   Blocking     as gpst_task_set_picture
+   Device       memory of the device that does the item's device work, on cpu the host's. Device stages compute all
+                pictures: what a WARP makes by a list of rois is 0 from the count on, and what MASK and WARP make of
+                pictures counts as these do, by the same word. The number comes to the host only with a set that a
+                result or a HOST stage wants there, or a WARP as its list of affines or views: then the set has so many
+                pictures, or the list so many columns; of an empty list there is no picture
+   Source       core/pipeline/task.c          Tests  tests/test_pipeline_counts.c          Since 0.1
+*/
+GPST_API gpst_result gpst_task_count(gpst_task* task, uint32_t set, uint32_t** out);
 
 #ifdef __cplusplus
 }

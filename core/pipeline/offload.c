@@ -8,23 +8,38 @@
 
 /* ---- where the pictures are ---------------------------------------------------------------- */
 
-/* As many pictures as the item's list has. */
-GPSTI_PRIVATE gpst_result gpsti_offload_count_rois(const gpsti_slot* slot, const gpst_stage_desc* stage, uint32_t* n) {
+/* As many pictures as the item's list has. Where the host reads the list its entries are checked. */
+GPSTI_PRIVATE gpst_result gpsti_offload_count_list(const gpsti_slot* slot, const gpst_stage_desc* stage, uint32_t* n) {
     const gpsti_set* const set = &slot->sets[stage->second_set];
     const gpst_image* const list = &set->on_host[0];
     const uint32_t most = gpst_warp_n_outputs(stage->warp);
+    const uint32_t n_channels = gpsti_warp_list_channels(stage->warp->desc.map);
+    const char* const entries = gpsti_warp_list_name(stage->warp->desc.map);
+    char where[16];
     if (set->n == 0 || slot->sets[gpsti_stage_from(stage)].n == 0) { /* no list, or nothing to cut from */
         *n = 0;
         return GPST_OK;
     }
-    GPSTI_FAIL_IF(list->format != GPST_FORMAT_TENSOR || list->n_channels != 4 || list->dtype != GPST_DTYPE_F32 ||
-                      list->layout == GPST_LAYOUT_CHW || list->height != 1,
-                  GPST_ERROR_ARGUMENT, "set %u: a list of rois is a TENSOR of 4 channels, F32, HWC, height 1",
-                  stage->second_set);
-    GPSTI_FAIL_IF(list->width > most, GPST_ERROR_ARGUMENT, "set %u: %u rois: the warp has n_rois=%u", stage->second_set,
-                  list->width, most);
+    GPSTI_FAIL_IF(set->n != 1 || list->format != GPST_FORMAT_TENSOR || list->n_channels != n_channels ||
+                      list->dtype != GPST_DTYPE_F32 || list->layout == GPST_LAYOUT_CHW || list->height != 1,
+                  GPST_ERROR_ARGUMENT, "set %u: a list of %s is one TENSOR of %u channels, F32, HWC, height 1",
+                  stage->second_set, entries, n_channels);
+    GPSTI_FAIL_IF(list->width > most, GPST_ERROR_ARGUMENT, "set %u: %u %s: the warp has n_%s=%u", stage->second_set,
+                  list->width, entries, entries, most);
     *n = list->width;
-    return GPST_OK;
+    if (!gpsti_stage_host_list(stage))
+        return GPST_OK;
+    gpsti_format(where, sizeof where, "set %u", stage->second_set);
+    return gpsti_warp_check_entries(stage->warp, list->data, list->width, where);
+}
+
+/* What a built-in stage makes of pictures counts where they do; by a list, where its entries do. */
+GPSTI_PRIVATE void gpsti_offload_inherit_count(gpsti_slot* slot, const gpst_stage_desc* stage) {
+    const bool listed = gpsti_stage_is_listed(stage);
+    const gpsti_set* const by = &slot->sets[listed ? stage->second_set : gpsti_stage_from(stage)];
+    gpsti_set* const to = &slot->sets[gpsti_set_of(stage->writes)];
+    to->per_count = listed ? 1 : gpsti_stage_makes(stage, by->per_count);
+    to->count = to->per_count > 0 ? by->count : NULL;
 }
 
 /* The pictures that a built-in stage will write: how many, their shape, and host memory where the host will read them
@@ -34,12 +49,13 @@ GPSTI_PRIVATE gpst_result gpsti_offload_shape(gpsti_slot* slot, const gpsti_step
     const uint32_t from = gpsti_stage_from(stage), to = gpsti_set_of(stage->writes);
     uint32_t n = gpsti_stage_makes(stage, slot->sets[from].n);
     const bool on_host = slot->work->on_host || (step->downloads & GPST_SET(to));
-    if (stage->kind == GPST_STAGE_WARP && gpsti_stage_has_second(stage))
-        GPSTI_TRY(gpsti_offload_count_rois(slot, stage, &n));
+    if (gpsti_stage_is_listed(stage))
+        GPSTI_TRY(gpsti_offload_count_list(slot, stage, &n));
     for (uint32_t i = 0; i < slot->sets[from].n; i++)
         GPSTI_FAIL_IF(slot->sets[from].on_host[i].width == 0, GPST_ERROR_STATE,
                       "set %u: picture %u of %u was never set", from, i, slot->sets[from].n);
     gpsti_slot_set_n(slot, to, n);
+    gpsti_offload_inherit_count(slot, stage);
     slot->sets[to].writer = stage_index + 1;
     for (uint32_t i = 0; i < n; i++) {
         gpst_image* const shape = &slot->sets[to].on_host[i];
@@ -139,16 +155,17 @@ GPSTI_PRIVATE uint64_t gpsti_offload_warp_bytes(gpsti_slot* slot, const gpst_war
     return slot->counted_bytes;
 }
 
-/* The pictures of a batch in one list, as a launch takes them. */
-GPSTI_PRIVATE void gpsti_offload_collect(gpsti_slot* first, uint32_t from, uint32_t to, gpsti_warp_args* args) {
+/* The pictures of a batch, from first up to end, in one list, as a launch takes them. */
+GPSTI_PRIVATE void gpsti_offload_collect(gpsti_slot* first, const gpsti_slot* end, uint32_t from, uint32_t to,
+                                         gpsti_warp_args* args) {
     const gpsti_device_work* const work = first->work;
     args->sources = first->sets[from].on_device;
     args->outputs = first->sets[to].on_device;
     args->n_sources = first->sets[from].n;
-    if (!first->next_in_batch)
+    if (first->next_in_batch == end)
         return;
     args->n_sources = 0;
-    for (const gpsti_slot* slot = first; slot; slot = slot->next_in_batch) {
+    for (const gpsti_slot* slot = first; slot != end; slot = slot->next_in_batch) {
         work->sources[args->n_sources] = slot->sets[from].on_device[0];
         memcpy(&work->images[(size_t)args->n_sources * args->n_outputs], slot->sets[to].on_device,
                args->n_outputs * sizeof *work->images);
@@ -158,16 +175,24 @@ GPSTI_PRIVATE void gpsti_offload_collect(gpsti_slot* first, uint32_t from, uint3
     args->outputs = work->images;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stage* stage) {
+/* Where the kernel, or the host that launches it, reads the item's list. */
+GPSTI_PRIVATE const float* gpsti_offload_list(const gpsti_slot* slot, const gpst_stage_desc* stage) {
+    const gpsti_set* const set = &slot->sets[stage->second_set];
+    return (const float*)(gpsti_stage_host_list(stage) ? set->on_host : set->on_device)[0].data;
+}
+
+/* One launch for the items of a batch from first up to end. */
+GPSTI_PRIVATE gpst_result gpsti_offload_launch(gpsti_slot* first, const gpsti_slot* end, const gpsti_stage* stage) {
     const uint32_t from = gpsti_stage_from(&stage->desc), to = gpsti_set_of(stage->desc.writes);
     gpsti_exec exec = first->exec;
     gpsti_warp_args args;
     memset(&args, 0, sizeof args);
     args.warp = stage->desc.warp;
     args.n_outputs = gpst_warp_n_outputs(args.warp);
-    if (gpsti_stage_has_second(&stage->desc)) {
+    if (gpsti_stage_is_listed(&stage->desc)) {
         args.n_outputs = first->sets[to].n;
-        args.rois = (const gpst_roi*)first->sets[stage->desc.second_set].on_device[0].data;
+        args.list = gpsti_offload_list(first, &stage->desc);
+        args.n_used = first->sets[to].count;
     }
     if (args.n_outputs == 0)
         return GPST_OK;
@@ -176,17 +201,27 @@ GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stag
         args.mask = stage->mask, args.table = stage->table;
     }
     exec.bytes = 0;
-    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
+    for (gpsti_slot* slot = first; slot != end; slot = slot->next_in_batch)
         for (uint32_t i = 0; i < slot->sets[from].n; i++) {
             const gpst_image* const source = &slot->sets[from].on_device[i];
             GPSTI_TRY(gpsti_warp_check(args.warp, source, &slot->sets[to].on_device[i * args.n_outputs],
                                        args.n_outputs));
             exec.bytes += gpsti_offload_warp_bytes(slot, args.warp, source);
         }
-    gpsti_offload_collect(first, from, to, &args);
+    gpsti_offload_collect(first, end, from, to, &args);
     if (args.n_sources == 0)
         return GPST_OK;
     return gpsti_stream_launch(first->work->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
+}
+
+/* Items with lists may have other numbers of outputs: a launch each. */
+GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stage* stage) {
+    const bool listed = gpsti_stage_is_listed(&stage->desc);
+    for (gpsti_slot *slot = first, *next = NULL; slot; slot = next) {
+        next = listed ? slot->next_in_batch : NULL;
+        GPSTI_TRY(gpsti_offload_launch(slot, next, stage));
+    }
+    return GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_mask(gpsti_slot* slot, const gpsti_stage* stage) {
@@ -208,11 +243,31 @@ GPSTI_PRIVATE gpst_result gpsti_offload_mask(gpsti_slot* slot, const gpsti_stage
     return gpsti_stream_launch(slot->work->stream, gpsti_mask_op_kernel(), &args, sizeof args, &exec);
 }
 
+/* Of one picture columns are counted, which must be what its bytes are made of. */
+GPSTI_PRIVATE gpst_result gpsti_offload_check_counts(const gpsti_slot* slot, uint32_t writes) {
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++) {
+        const gpsti_set* const set = &slot->sets[k];
+        const gpst_image* const list = &set->on_host[0];
+        if (!(writes & GPST_SET(k)) || !set->count || set->per_count > 0 || set->n == 0)
+            continue;
+        GPSTI_FAIL_IF(list->height != 1 || list->layout == GPST_LAYOUT_CHW || gpsti_image_is_yuv(list->format),
+                      GPST_ERROR_ARGUMENT,
+                      "gpst_task_count: set=%u: desc.capacity[%u] is 1, so the picture is a list: HWC, height 1", k, k);
+    }
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_offload_device(gpsti_slot* slot, uint32_t stage_index, uint32_t worker_index,
+                                               char* reason) {
+    GPSTI_TRY(gpsti_call_stage(slot, stage_index, 0, worker_index, reason));
+    return gpsti_offload_check_counts(slot, slot->pipeline->stages[stage_index].desc.writes);
+}
+
 GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, const gpsti_step* step, uint32_t stage_index,
                                               uint32_t worker_index, char* reason) {
     const gpsti_stage* const stage = &first->pipeline->stages[stage_index];
     if (stage->desc.kind == GPST_STAGE_DEVICE) /* which has no batch */
-        return gpsti_call_stage(first, stage_index, 0, worker_index, reason);
+        return gpsti_offload_device(first, stage_index, worker_index, reason);
     if (!step->one_warp) {
         GPSTI_TRY(gpsti_offload_shape(first, step, stage_index));
         GPSTI_TRY(gpsti_place_sets(first, stage->desc.writes));
@@ -271,7 +326,9 @@ GPSTI_PRIVATE gpst_result gpsti_offload_prepare(gpsti_slot* slot, const gpsti_st
     GPSTI_FAIL_IF((step->needs & GPST_SET(0)) && slot->sets[0].n == 0, GPST_ERROR_STATE,
                   "the item has no picture in set 0: a stage before must call gpst_task_set_picture");
     if (slot->on_cpu)
-        GPSTI_TRY(gpsti_offload_recover(slot, step->needs, worker_index, reason));
+        GPSTI_TRY(gpsti_offload_recover(slot, step->needs | step->lists, worker_index, reason));
+    else
+        GPSTI_TRY(gpsti_place_fetch(slot, step->lists));
     return step->one_warp ? gpsti_offload_shape(slot, step, step->first_stage) : GPST_OK;
 }
 
@@ -283,7 +340,9 @@ GPSTI_PRIVATE gpst_result gpsti_offload_again(gpsti_slot* slot, const gpsti_step
     GPSTI_TRY(gpsti_device_work_prepare(slot, slot->work));
     GPSTI_TRY(gpsti_offload_place(slot, step));
     GPSTI_TRY(gpsti_offload_submit(slot, step, worker_index, reason));
-    return gpsti_stream_wait_idle(slot->work->stream);
+    GPSTI_TRY(gpsti_stream_wait_idle(slot->work->stream));
+    gpsti_place_take_counts(slot, step->writes);
+    return GPST_OK;
 }
 
 /* An item that goes on on the CPU: its sets come from the device, or are computed again where that does not give
@@ -446,11 +505,9 @@ GPSTI_PRIVATE void gpsti_offload_account_copies(gpsti_slot* slot, const gpsti_st
     }
 }
 
-GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns) {
+GPSTI_PRIVATE void gpsti_offload_count_times(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_stage_times times;
-    if (slot->on_cpu && slot->works[0].device != slot->works[1].device) /* the clocks are the device's */
-        return;
     gpsti_stage_times_of(slot, step, &times);
     const gpsti_timing_use use = gpsti_offload_use(pipeline, &times);
     const uint32_t first_event = times.copies ? 1 : 0; /* of the stages */
@@ -467,6 +524,12 @@ GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step
     for (uint32_t s = 0; s < n; s++)
         gpsti_offload_enter(pipeline, &times, clock + 1 + s, first_event + s, times.written_bytes, s == 0 ? wait_ns : 0,
                             use);
+}
+
+GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns) {
+    if (!slot->on_cpu || slot->works[0].device == slot->works[1].device) /* the clocks are the device's */
+        gpsti_offload_count_times(slot, step, wait_ns);
+    gpsti_place_take_counts(slot, step->writes);
 }
 
 GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason) {

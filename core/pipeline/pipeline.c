@@ -59,7 +59,8 @@ GPSTI_PRIVATE gpsti_step_kind gpsti_step_kind_of(const gpst_stage_desc* stage) {
 GPSTI_PRIVATE void gpsti_step_find_sets(const gpst_pipeline* pipeline, gpsti_step* step) {
     for (uint32_t s = step->first_stage; s < step->first_stage + step->n_stages; s++) {
         const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
-        step->needs |= stage->reads & ~step->writes;
+        step->needs |= stage->reads & ~step->writes & ~gpsti_stage_host_list(stage);
+        step->lists |= gpsti_stage_host_list(stage);
         step->reads |= stage->reads;
         step->writes |= stage->writes;
     }
@@ -71,17 +72,25 @@ GPSTI_PRIVATE bool gpsti_step_is_chained(const gpst_pipeline* pipeline, const gp
            (step->kind == GPSTI_STEP_WRITE || step->reads == step[-1].reads);
 }
 
+/* May stage s be submitted with those from first on? A list that the host reads must have been written before. */
+GPSTI_PRIVATE bool gpsti_stage_goes_along(const gpst_pipeline* pipeline, uint32_t first, uint32_t s) {
+    uint32_t written = 0;
+    if (s == pipeline->desc.n_stages || !gpsti_stage_is_offload(&pipeline->stages[s].desc))
+        return false;
+    for (uint32_t before = first; before < s; before++)
+        written |= pipeline->stages[before].desc.writes;
+    return (gpsti_stage_host_list(&pipeline->stages[s].desc) & written) == 0;
+}
+
 GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) {
     for (uint32_t s = 0; s < pipeline->desc.n_stages;) {
         const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
         gpsti_step* const step = &pipeline->steps[pipeline->n_steps++];
         step->kind = gpsti_step_kind_of(stage);
         step->first_stage = s++;
-        while (step->kind == GPSTI_STEP_OFFLOAD && s < pipeline->desc.n_stages &&
-               gpsti_stage_is_offload(&pipeline->stages[s].desc))
+        while (step->kind == GPSTI_STEP_OFFLOAD && gpsti_stage_goes_along(pipeline, step->first_stage, s))
             s++;
-        step->one_warp =
-            stage->kind == GPST_STAGE_WARP && !gpsti_stage_has_second(stage) && s == step->first_stage + 1;
+        step->one_warp = stage->kind == GPST_STAGE_WARP && s == step->first_stage + 1;
         step->n_stages = s - step->first_stage;
         gpsti_step_find_sets(pipeline, step);
         step->per_picture = stage->per_picture || (pipeline->n_parts > 1 && step->kind == GPSTI_STEP_WRITE);
@@ -114,7 +123,8 @@ GPSTI_PRIVATE uint32_t gpsti_pipeline_batch_most(const gpst_pipeline* pipeline, 
         const gpsti_step* const step = &pipeline->steps[s];
         if (step->kind != GPSTI_STEP_OFFLOAD)
             continue;
-        alone = step->one_warp && pipeline->sets[gpsti_set_of(step->reads)].capacity == 1;
+        alone = step->one_warp &&
+                pipeline->sets[gpsti_stage_from(&pipeline->stages[step->first_stage].desc)].capacity == 1;
         if (!alone)
             break;
     }

@@ -42,7 +42,7 @@ typedef enum gpst_stage_kind {
    those that read it and reads none that it writes; set 0 may be the input's own frame. With 0 in both: WARP, MASK and
    DEVICE read 0 and write 1; a per_picture stage reads 1 and writes none; any other HOST stage reads all that was
    written by then, and may write every set that no stage names. Device stages that follow one another are submitted
-   together.
+   together, but for a WARP whose list of affines or views one of them writes.
 
    Ownership    copied, the name too; user_data, warp and mask must outlive the pipeline
    Since        0.1
@@ -53,9 +53,12 @@ typedef struct gpst_stage_desc {
     gpst_stage_func func;  /* required for HOST and DEVICE */
     void* user_data;
     uint32_t reads, writes; /* WARP, MASK: one set each, and may read a second one */
-    /* The second of two sets that a WARP or MASK stage reads. WARP of map ROI, made with rois_in_place: a list for each
-       item, one picture, TENSOR F32 of 4 channels, height 1, a gpst_roi a pixel, at most n_rois of them: so many
-       pictures are made of one. MASK REFINE: the guides, as many as there are labels. */
+    /* The second of two sets that a WARP or MASK stage reads. MASK REFINE: the guides, as many as there are labels.
+       WARP, made with list_per_item: each item's list, one picture, TENSOR F32 of height 1, an entry a pixel; so many
+       pictures are made of one, none where there is no list. Channels are the members of gpst_roi (4), gpst_affine (6)
+       or gpst_view (5). Rois are read where kernels read pictures, and not checked; how many count may be known to the
+       device alone (gpst_task_count). Affines and views are read on the host, to which they come where a DEVICE stage
+       wrote them: one against the rules of its struct fails the item. */
     uint32_t second_set;
     uint32_t concurrency;  /* HOST: services at once; 0 = any number, 1 = serial */
     bool ordered;          /* HOST: in input order (then concurrency is 0 or 1) */
@@ -68,12 +71,12 @@ typedef struct gpst_stage_desc {
     const gpst_mask_desc* mask; /* MASK: required; must outlive the pipeline */
 } gpst_stage_desc;
 
-/* gpst_stage_read, gpst_stage_host, gpst_stage_warp, gpst_stage_rois, gpst_stage_mask, gpst_stage_device,
+/* gpst_stage_read, gpst_stage_host, gpst_stage_warp, gpst_stage_list, gpst_stage_mask, gpst_stage_device,
    gpst_stage_write -- a stage in one line
 
    Parameters   out            (out)  every other member is 0; not NULL
                 reads, writes  (in)   sets as bits; host: 0 in both as gpst_stage_desc says
-                from, list, to (in)   numbers of sets; list: second_set
+                from, list, to (in)   numbers of sets; list: second_set, of a WARP made with list_per_item
                 func, user_data, warp, mask  (in)  the members
    Shapes       none
    Returns      nothing
@@ -87,7 +90,7 @@ GPST_API void gpst_stage_read(gpst_stage_desc* out);
 GPST_API void gpst_stage_host(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
                               void* user_data);
 GPST_API void gpst_stage_warp(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_warp* warp);
-GPST_API void gpst_stage_rois(gpst_stage_desc* out, uint32_t from, uint32_t list, uint32_t to, const gpst_warp* warp);
+GPST_API void gpst_stage_list(gpst_stage_desc* out, uint32_t from, uint32_t list, uint32_t to, const gpst_warp* warp);
 GPST_API void gpst_stage_mask(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_mask_desc* mask);
 GPST_API void gpst_stage_device(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
                                 void* user_data);
@@ -190,10 +193,11 @@ typedef struct gpst_pipeline_desc {
     uint32_t n_reads;              /* reads in flight; 4 */
     uint32_t n_writes;             /* writes in flight; 4 */
     uint32_t batch;                /* items in one submission to the device at most: one upload behind the other, one
-                                      launch for all (several, where shapes differ), one report. While the device is
-                                      busy items wait until a batch is full, but not with preset LATENCY; 1. Only for
-                                      a WARP stage of single pictures with no device stage beside it, on a device with
-                                      memory of its own; at most 64, with at most 1024 pictures written together */
+                                      launch for all (several, where shapes differ or items have lists), one report.
+                                      While the device is busy items wait until a batch is full, but not with preset
+                                      LATENCY; 1. Only for a WARP stage of single pictures with no device stage beside
+                                      it, on a device with memory of its own; at most 64, with at most 1024 pictures
+                                      written together */
     uint64_t max_item_bytes;       /* host memory one item may take; 0 = learn (a slot grows as items need) */
     gpst_fsync fsync;
     uint64_t dirty_bytes;          /* of a file that is written: after so many the disk is set to work, and what came

@@ -67,11 +67,12 @@ typedef struct gpsti_step {
     uint32_t first_stage, n_stages;
     uint32_t first_clock; /* OFFLOAD: upload, then a clock a stage, then download; else the one */
     uint32_t reads, writes; /* sets, of all its stages; */
-    uint32_t needs;         /* those that none of its stages writes; */
+    uint32_t needs;         /* those that none of its stages writes, and that kernels read; */
+    uint32_t lists;         /* OFFLOAD: those that its WARPs read on the host; */
     uint32_t downloads;     /* OFFLOAD: those of writes that the host wants later */
     bool per_picture, ordered;
     bool chained;         /* per_picture: the parts that the step before was split into go on in it */
-    bool one_warp;        /* OFFLOAD: a WARP, and nothing else; */
+    bool one_warp;        /* OFFLOAD: a WARP, and nothing else: what it makes is known ahead; */
     bool in_place;        /* small pictures may be read and written over the link: no other device step has them */
     bool gated;           /* not every job may run at once: jobs come through the queue */
     uint32_t concurrency; /* 0 = any */
@@ -140,6 +141,9 @@ typedef struct gpsti_set {
     uint32_t n;
     uint32_t writer; /* the stage that has set pictures of it, + 1 */
     bool host_valid, device_valid;
+    /* How many of them count, where kernels read and write it, until the host knows: then n is no more. NULL: all. */
+    uint32_t* count;
+    uint32_t per_count; /* pictures for each that counts; 0: it counts the columns of the one picture, a list */
 } gpsti_set;
 
 /* A slot's stream on one device, and the events that time its work. Made when first needed. */
@@ -187,6 +191,7 @@ struct gpsti_slot {
     char stage[32];
     char reason[GPST_REASON_BYTES];
     gpst_buffer file;
+    gpst_buffer counts_on_host, counts_on_device; /* a word a set, made for the first DEVICE stage that counts */
     gpsti_set* sets; /* n_sets of the pipeline */
     gpst_set* views; /* what item.sets points to */
     gpsti_part* parts; /* n_parts of the pipeline */
@@ -328,6 +333,9 @@ GPSTI_INTERN uint32_t gpsti_set_of(uint32_t sets); /* the lowest one */
 /* Of a WARP or MASK: does it read a second set, and which is the first? */
 GPSTI_INTERN bool gpsti_stage_has_second(const gpst_stage_desc* stage);
 GPSTI_INTERN uint32_t gpsti_stage_from(const gpst_stage_desc* stage);
+/* A WARP by the lists of items; and of affines or views, which the host reads, the list's set as a bit. */
+GPSTI_INTERN bool gpsti_stage_is_listed(const gpst_stage_desc* stage);
+GPSTI_INTERN uint32_t gpsti_stage_host_list(const gpst_stage_desc* stage);
 
 /* ---- call.c -------------------------------------------------------------------------- */
 
@@ -439,6 +447,10 @@ GPSTI_INTERN gpst_result gpsti_place_sets(gpsti_slot* slot, uint32_t sets);
 /* Puts copies on the stream of the slot's work in progress. */
 GPSTI_INTERN gpst_result gpsti_place_copy_up(gpsti_slot* slot, uint32_t set, uint64_t* copied);
 GPSTI_INTERN gpst_result gpsti_place_copy_down(gpsti_slot* slot, uint32_t set, uint64_t* copied);
+/* Makes the word that counts the set where the work in progress computes, and puts its being 0 on the stream. */
+GPSTI_INTERN gpst_result gpsti_place_make_count(gpsti_slot* slot, uint32_t set);
+/* Sets that the host has, with all that was put on the stream for it, have as many pictures as count. */
+GPSTI_INTERN void gpsti_place_take_counts(gpsti_slot* slot, uint32_t sets);
 /* Copies sets that only the device has to the host, or the other way, and waits. */
 GPSTI_INTERN gpst_result gpsti_place_fetch(gpsti_slot* slot, uint32_t sets);
 GPSTI_INTERN gpst_result gpsti_place_bring(gpsti_slot* slot, uint32_t sets);

@@ -96,6 +96,13 @@ GPSTI_INTERN gpst_result gpsti_place_copy_up(gpsti_slot* slot, uint32_t set, uin
     return GPST_OK;
 }
 
+/* What the device has counted comes with the pictures; the word is no copy that is counted. */
+GPSTI_PRIVATE gpst_result gpsti_place_copy_count(gpsti_slot* slot, uint32_t set) {
+    const gpsti_set* const its = &slot->sets[set];
+    uint32_t* const word = (uint32_t*)slot->counts_on_host.data + set;
+    return its->count ? gpsti_stream_copy(slot->work->stream, word, its->count, sizeof *word) : GPST_OK;
+}
+
 GPSTI_INTERN gpst_result gpsti_place_copy_down(gpsti_slot* slot, uint32_t set, uint64_t* copied) {
     gpsti_set* const its = &slot->sets[set];
     for (uint32_t i = 0; i < its->n; i++) {
@@ -105,6 +112,7 @@ GPSTI_INTERN gpst_result gpsti_place_copy_down(gpsti_slot* slot, uint32_t set, u
             GPSTI_TRY(gpsti_slot_make_on_host(slot, set, i));
         GPSTI_TRY(gpsti_place_copy(slot->work->stream, &its->on_host[i], &its->on_device[i], copied));
     }
+    GPSTI_TRY(gpsti_place_copy_count(slot, set));
     its->host_valid = true;
     return GPST_OK;
 }
@@ -123,6 +131,44 @@ GPSTI_INTERN gpst_result gpsti_place_sets(gpsti_slot* slot, uint32_t sets) {
         }
     }
     return GPST_OK;
+}
+
+/* ---- how many count --------------------------------------------------------------------------- */
+
+GPSTI_INTERN gpst_result gpsti_place_make_count(gpsti_slot* slot, uint32_t set) {
+    const size_t bytes = slot->pipeline->n_sets * sizeof(uint32_t);
+    const bool on_host = slot->work->on_host;
+    gpsti_set* const its = &slot->sets[set];
+    GPSTI_TRY(gpsti_slot_reserve(slot, &slot->counts_on_host, bytes, 0, true)); /* where the device's word comes, too */
+    if (!on_host)
+        GPSTI_TRY(gpsti_place_reserve(slot, &slot->counts_on_device, bytes, "count"));
+    its->count = (uint32_t*)(on_host ? slot->counts_on_host : slot->counts_on_device).data + set;
+    its->per_count = slot->pipeline->sets[set].capacity > 1 ? 1 : 0;
+    return gpsti_stream_fill(slot->work->stream, its->count, 0, sizeof *its->count);
+}
+
+GPSTI_PRIVATE void gpsti_place_take_count(gpsti_slot* slot, uint32_t set) {
+    gpsti_set* const its = &slot->sets[set];
+    const uint32_t* const words = (const uint32_t*)slot->counts_on_host.data;
+    const uintptr_t count = (uintptr_t)its->count, first = (uintptr_t)words;
+    const bool on_host = count >= first && count < first + slot->pipeline->n_sets * sizeof *words;
+    const uint64_t counted = on_host ? *its->count : words[set];
+    its->count = NULL;
+    if (its->per_count > 0 || counted == 0 || its->n == 0) { /* a list without entries is none */
+        const uint64_t n = counted * its->per_count;
+        gpsti_slot_set_n(slot, set, n < its->n ? (uint32_t)n : its->n);
+        return;
+    }
+    if (counted >= its->on_host[0].width)
+        return;
+    its->on_host[0].width = its->on_device[0].width = (uint32_t)counted;
+    its->on_host[0].pitch_bytes = its->on_device[0].pitch_bytes = (int64_t)gpst_image_row_bytes(&its->on_host[0]);
+}
+
+GPSTI_INTERN void gpsti_place_take_counts(gpsti_slot* slot, uint32_t sets) {
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
+        if ((sets & GPST_SET(k)) && slot->sets[k].count && slot->sets[k].host_valid)
+            gpsti_place_take_count(slot, k);
 }
 
 /* ---- a set from one side to the other, at once ------------------------------------------------ */
@@ -152,6 +198,7 @@ GPSTI_PRIVATE gpst_result gpsti_place_move(gpsti_slot* slot, uint32_t set, bool 
     gpsti_mutex_lock(&slot->pipeline->context->scheduler->mutex);
     gpsti_account_copy(slot->pipeline, plan, up, its->n, bytes);
     gpsti_mutex_unlock(&slot->pipeline->context->scheduler->mutex);
+    gpsti_place_take_counts(slot, GPST_SET(set));
     return GPST_OK;
 }
 
@@ -210,6 +257,7 @@ GPSTI_INTERN void gpsti_place_free_slot(gpsti_slot* slot) {
     gpsti_device_work_free(slot, &slot->works[0]);
     gpsti_device_work_free(slot, &slot->works[1]);
     gpsti_place_free_pictures(slot);
+    gpsti_place_free(slot->pipeline->context, &slot->counts_on_device);
 }
 
 /* ---- what a warp keeps on the device --------------------------------------------------------- */

@@ -26,6 +26,15 @@ GPSTI_INTERN uint32_t gpsti_stage_from(const gpst_stage_desc* stage) {
     return gpsti_set_of(two ? stage->reads & ~GPST_SET(stage->second_set) : stage->reads);
 }
 
+GPSTI_INTERN bool gpsti_stage_is_listed(const gpst_stage_desc* stage) {
+    return stage->kind == GPST_STAGE_WARP && gpsti_stage_has_second(stage);
+}
+
+GPSTI_INTERN uint32_t gpsti_stage_host_list(const gpst_stage_desc* stage) {
+    const bool here = gpsti_stage_is_listed(stage) && stage->warp->desc.map != GPST_MAP_ROI;
+    return here ? GPST_SET(stage->second_set) : 0;
+}
+
 /* ---- what a stage reads and writes ------------------------------------------------------------ */
 
 GPSTI_INTERN void gpsti_stage_resolve_sets(gpst_stage_desc* stage, uint32_t earlier, uint32_t named) {
@@ -153,7 +162,7 @@ GPSTI_PRIVATE void gpsti_plan_want(gpst_pipeline* pipeline, uint32_t sets, bool 
 GPSTI_PRIVATE uint32_t gpsti_plan_wanted_on_host(const gpst_pipeline* pipeline, uint32_t step) {
     uint32_t wanted = 0;
     for (uint32_t s = step + 1; s < pipeline->n_steps; s++)
-        wanted |= pipeline->steps[s].kind == GPSTI_STEP_HOST ? pipeline->steps[s].reads : 0;
+        wanted |= pipeline->steps[s].kind == GPSTI_STEP_HOST ? pipeline->steps[s].reads : pipeline->steps[s].lists;
     for (uint32_t k = 0; k < pipeline->n_sets; k++)
         wanted |= pipeline->sets[k].is_result && pipeline->sets[k].place == GPST_ON_HOST ? GPST_SET(k) : 0;
     return wanted;
@@ -181,7 +190,9 @@ GPSTI_INTERN void gpsti_plan_copies(gpst_pipeline* pipeline, const gpst_pipeline
         step->downloads = offloads ? step->writes & gpsti_plan_wanted_on_host(pipeline, s) : 0;
         for (uint32_t i = 0; i < step->n_stages; i++) {
             const gpst_stage_desc* const stage = &pipeline->stages[step->first_stage + i].desc;
-            gpsti_plan_want(pipeline, stage->reads & step->needs, offloads, stage->name);
+            const uint32_t lists = gpsti_stage_host_list(stage);
+            gpsti_plan_want(pipeline, stage->reads & ~lists & step->needs, offloads, stage->name);
+            gpsti_plan_want(pipeline, lists, false, stage->name);
         }
         for (uint32_t k = 0; k < pipeline->n_sets; k++)
             if (step->reads & GPST_SET(k))

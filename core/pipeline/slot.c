@@ -168,6 +168,7 @@ GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot) {
     for (uint32_t k = pipeline->n_sets; k-- > 0;)
         for (uint32_t i = pipeline->sets[k].capacity; i-- > 0;)
             gpsti_slot_give_back_one(pipeline, &slot->sets[k].host[i]);
+    gpsti_slot_give_back_one(pipeline, &slot->counts_on_host);
     gpsti_slot_give_back_one(pipeline, &slot->file);
     gpsti_a64_store(&slot->host_bytes, 0);
     gpsti_a64_store(&slot->charged_bytes, 0);
@@ -205,6 +206,7 @@ GPSTI_INTERN void gpsti_slot_forget(gpsti_slot* slot, uint32_t sets) {
         gpsti_slot_set_n(slot, k, 0);
         set->writer = 0;
         set->host_valid = set->device_valid = false;
+        set->count = NULL;
         memset(set->on_host, 0, capacity * sizeof *set->on_host);
         memset(set->on_device, 0, capacity * sizeof *set->on_device);
         slot->views[k].pictures = set->on_host;
@@ -510,10 +512,10 @@ GPSTI_PRIVATE gpst_result gpsti_slot_make(gpst_pipeline* pipeline, gpsti_slot** 
     return GPST_OK;
 }
 
-/* Buffers that a slot may have: file, pictures, for each part its encoded data; on a device with memory of its own also
-   the pictures there. */
+/* Buffers that a slot may have: file, pictures and counts, for each part its encoded data; on a device with memory of
+   its own also pictures and counts there. */
 GPSTI_PRIVATE uint32_t gpsti_slot_n_pieces(const gpst_pipeline* pipeline) {
-    uint32_t n_pictures = 0;
+    uint32_t n_pictures = 1; /* the counts */
     for (uint32_t k = 0; k < pipeline->n_sets; k++)
         n_pictures += pipeline->sets[k].capacity;
     return 1 + n_pictures * (pipeline->device_on_host ? 1 : 2) + pipeline->n_parts;

@@ -126,6 +126,21 @@ GPST_API gpst_result gpst_task_pictures(gpst_task* task, uint32_t set, gpst_imag
     return GPST_OK;
 }
 
+GPST_API gpst_result gpst_task_count(gpst_task* task, uint32_t set, uint32_t** out) {
+    const char* const function = "gpst_task_count";
+    gpsti_slot* const slot = gpsti_task_slot(task);
+    const gpst_stage_desc* const stage = &slot->pipeline->stages[task->stage_index].desc;
+    *out = NULL;
+    GPSTI_FAIL_IF(!slot->work, GPST_ERROR_STATE, "%s: only from a DEVICE stage", function);
+    const bool reads = set < slot->pipeline->n_sets && (stage->reads & GPST_SET(set)) != 0;
+    if (!reads)
+        GPSTI_TRY(gpsti_task_check_set(task, set, 0, function));
+    if (!reads && !slot->sets[set].count)
+        GPSTI_TRY(gpsti_place_make_count(slot, set));
+    *out = slot->sets[set].count;
+    return GPST_OK;
+}
+
 /* ---- files -------------------------------------------------------------------------------------- */
 
 /* The entry after the last emitted file: it holds the room for the next one. */

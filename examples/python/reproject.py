@@ -28,7 +28,7 @@ class WarpDesc(c.Structure):
     _fields_ = [("start_canary", c.c_uint32), ("map", c.c_int), ("filter", c.c_int), ("convention", c.c_int),
                 ("border", c.c_int), ("views", c.POINTER(View)), ("n_views", c.c_uint32), ("rois", c.c_void_p),
                 ("n_rois", c.c_uint32), ("rois_in_place", c.c_bool), ("n_rois_used", c.c_void_p),
-                ("affines", c.c_void_p), ("n_affines", c.c_uint32),
+                ("affines", c.c_void_p), ("n_affines", c.c_uint32), ("list_per_item", c.c_bool),
                 ("table", c.c_void_p), ("table_pitch_bytes", c.c_int64), ("width", c.c_uint32),
                 ("height", c.c_uint32), ("format", c.c_int), ("dtype", c.c_int), ("layout", c.c_int),
                 ("has_scale", c.c_bool), ("scale_of_full", c.c_bool), ("scale", c.c_float * 4), ("bias", c.c_float * 4),

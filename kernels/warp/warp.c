@@ -16,15 +16,16 @@ GPSTI_PRIVATE bool gpsti_warp_part(size_t n, size_t bytes_each, size_t* bytes, s
 /* One block: the warp, and what its map keeps of the outputs. */
 GPSTI_PRIVATE gpst_result gpsti_warp_alloc(gpsti_host* host, const gpst_warp_desc* desc, gpst_warp** out) {
     const size_t n = gpsti_warp_count_outputs(desc);
-    const bool turned = desc->map == GPST_MAP_ROTATE, viewed = turned || desc->map == GPST_MAP_EQUIRECT;
-    const bool copied = desc->map == GPST_MAP_ROI && !desc->rois_in_place;
+    const bool own = !desc->list_per_item, turned = desc->map == GPST_MAP_ROTATE;
+    const bool viewed = turned || (desc->map == GPST_MAP_EQUIRECT && own), moved = desc->map == GPST_MAP_AFFINE && own;
+    const bool copied = desc->map == GPST_MAP_ROI && own && !desc->rois_in_place;
     const size_t turn_floats = turned ? gpsti_warp_turn_floats(desc->width, desc->height) : 0;
     size_t bytes = sizeof(gpst_warp), views = 0, plans = 0, rois = 0, affines = 0, turns = 0;
     const bool fits =
         gpsti_warp_part(viewed ? n : 0, sizeof(gpst_view), &bytes, &views) &&
         gpsti_warp_part(viewed ? n : 0, sizeof(gpsti_warp_view), &bytes, &plans) &&
         gpsti_warp_part(copied ? n : 0, sizeof(gpsti_warp_roi), &bytes, &rois) &&
-        gpsti_warp_part(desc->map == GPST_MAP_AFFINE ? n : 0, sizeof(gpsti_warp_matrix), &bytes, &affines) &&
+        gpsti_warp_part(moved ? n : 0, sizeof(gpsti_warp_matrix), &bytes, &affines) &&
         gpsti_warp_part(turned ? n : 0, turn_floats * sizeof(float), &bytes, &turns);
     GPSTI_FAIL_IF(!fits, GPST_ERROR_OVERFLOW, "gpst_warp_create: %llu outputs: do not fit in memory",
                   (unsigned long long)n);
@@ -39,7 +40,7 @@ GPSTI_PRIVATE gpst_result gpsti_warp_alloc(gpsti_host* host, const gpst_warp_des
     warp->views = viewed ? (gpst_view*)(void*)(block + views) : NULL;
     warp->plans = viewed ? (gpsti_warp_view*)(void*)(block + plans) : NULL;
     warp->rois = copied ? (gpsti_warp_roi*)(void*)(block + rois) : NULL;
-    warp->affines = desc->map == GPST_MAP_AFFINE ? (gpsti_warp_matrix*)(void*)(block + affines) : NULL;
+    warp->affines = moved ? (gpsti_warp_matrix*)(void*)(block + affines) : NULL;
     warp->turns = turned ? (float*)(void*)(block + turns) : NULL;
     *out = warp;
     return GPST_OK;
@@ -133,8 +134,9 @@ GPST_API gpst_result gpst_warp_position(const gpst_warp* warp, uint32_t output_i
                              "source_width=%u, source_height=%u: must be 1 to %d", (unsigned)source_width,
                              (unsigned)source_height, GPSTI_WARP_MAX_SIDE);
 #undef GPSTI_WARP_POSITION_RULE
-    GPSTI_FAIL_IF(warp->desc.rois_in_place, GPST_ERROR_UNSUPPORTED,
-                  "gpst_warp_position: rois_in_place: where they are is known to each run only");
+    GPSTI_FAIL_IF(warp->desc.rois_in_place || warp->desc.list_per_item, GPST_ERROR_UNSUPPORTED,
+                  "gpst_warp_position: %s: where they are is known to each run only",
+                  warp->desc.rois_in_place ? "rois_in_place" : "list_per_item");
     const gpsti_fp_mode mode = gpsti_fp_enter();
     gpst_image source = GPST_ZERO, output = GPST_ZERO;
     gpsti_warp_job job;
@@ -208,7 +210,7 @@ GPST_API void gpst_warp_query_bytes(const gpst_warp* warp, const gpst_image* sou
     if (warp->desc.map == GPST_MAP_RESIZE) {
         pixels =
             gpsti_warp_min64(source->width, taps * width) * gpsti_warp_min64(source->height, taps * height);
-    } else if (warp->desc.map != GPST_MAP_EQUIRECT) {
+    } else if (warp->desc.map != GPST_MAP_EQUIRECT || warp->desc.list_per_item) {
         pixels = gpsti_warp_min64((uint64_t)source->width * source->height,
                                   n_outputs * width * height * taps * taps);
     } else {

@@ -101,6 +101,8 @@ GPSTI_PRIVATE gpsti_warp_shape gpsti_warp_shape_of(const gpsti_warp_batch* batch
     return shape;
 }
 
+#define GPSTI_WARP_CLEAR_THREADS 128
+
 GPSTI_PRIVATE gpst_result gpsti_warp_gpu_flush(gpsti_warp_batch* batch, void* stream) {
     gpsti_warp_launch* const launch = &batch->launch;
     if (launch->n_items == 0)
@@ -111,7 +113,11 @@ GPSTI_PRIVATE gpst_result gpsti_warp_gpu_flush(gpsti_warp_batch* batch, void* st
     const dim3 block(shape.lanes, shape.threads_y, 1);
     launch->tile_rows = shape.rows;
     gpsti_hot_select(launch);
-    return gpsti_gpu_launch("gpst_warp_launch", batch->kernel, grid, block, launch, stream);
+    GPSTI_TRY(gpsti_gpu_launch("gpst_warp_launch", batch->kernel, grid, block, launch, stream));
+    if (!launch->job.clears)
+        return GPST_OK;
+    const dim3 rows((uint32_t)launch->job.height, 1, launch->n_items), bytes(GPSTI_WARP_CLEAR_THREADS, 1, 1);
+    return gpsti_gpu_launch("gpst_warp_launch", gpsti_warp_clear_device, rows, bytes, launch, stream);
 }
 
 /* The kernel that job and item are for, which has their bits and is the fastest. */

@@ -136,12 +136,15 @@ typedef struct gpst_warp_desc {
     /* ROI: rois are not copied but read where they lie, by each run when its turn comes: of gpst_warp_launch, in
        memory that the device reads, where a kernel ahead in the stream may have put them. n_rois for each source of a
        launch, source after source. n_rois_used, in the same memory, one for each source: so many count, at most
-       n_rois; the outputs of the others stay as they are. NULL: all count. No output may lie over either. In a
-       pipeline every item has a list of its own (gpst_stage_desc.second_set), and rois may be NULL. */
+       n_rois; the outputs of the others stay as they are. NULL: all count. No output may lie over either. */
     bool rois_in_place;
     const uint32_t* n_rois_used;
     const gpst_affine* affines; /* AFFINE: n_affines of them */
     uint32_t n_affines;         /* AFFINE: required */
+
+    /* ROI, AFFINE, EQUIRECT, for WARP stages only: every item of the pipeline has a list of its own, of at most n_rois,
+       n_affines or n_views (gpst_stage_desc.second_set). rois, affines and views are NULL. */
+    bool list_per_item;
 
     /* TABLE: float[height][width][2], x and y of each output pixel in pixels of the source, 0 = centre of the
        first, as gpst_warp_position says them; rounded to 1/32768. NaN is outside. Not copied. */
@@ -331,7 +334,8 @@ GPST_API gpst_result gpst_warp_launch(const gpst_warp* warp, const gpst_image* s
                 source_x, source_y           (out)  in pixels, 0 = centre of the first; ahead of the border
                                                     rule; untouched on failure
    Shapes       none
-   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_UNSUPPORTED (rois_in_place: where is known to each run only)
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_UNSUPPORTED (rois_in_place, list_per_item: where is known
+                to each run only)
    Ownership    none
    Threads      any
    Blocking     never
@@ -378,8 +382,9 @@ GPST_API const char* gpst_warp_cpu_level(const gpst_warp* warp);
                 source         (in)   width, height, format and dtype are read
                 read_bytes     (out)  RESIZE: rows times columns touched, AREA all. EQUIRECT: an estimate,
                                       what the views see together by 256 x 128 cells of the sphere. Other
-                                      maps: at most the whole source. Never more than the samples need
-                written_bytes  (out)  exact
+                                      maps, and list_per_item: at most the whole source. Never more than the
+                                      samples need
+                written_bytes  (out)  exact; list_per_item: of the longest list
    Shapes       none
    Returns      nothing
    Ownership    none

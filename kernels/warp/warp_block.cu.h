@@ -61,6 +61,19 @@ __device__ GPSTI_INLINE bool gpsti_warp_item_counts(const gpsti_warp_job* job, c
     return !job->rois_in_place || gpsti_warp_listed_counts(&item->map.listed);
 }
 
+/* The launch itself leaves the outputs alone that do not count: here these become 0. x is the row, z the item. */
+GPSTI_KERNEL void gpsti_warp_clear_device(const gpsti_warp_launch launch) {
+    const gpsti_warp_item* const item = gpsti_warp_item_of(&launch, blockIdx.z);
+    const uint32_t row_bytes = gpsti_warp_row_bytes(&launch.job);
+    if (gpsti_warp_item_counts(&launch.job, item))
+        return;
+    for (uint32_t c = 0; c < gpsti_warp_n_planes(&launch.job); c++) {
+        uint8_t* const row = gpsti_warp_output_of(&launch.job, item->output, 0, (int32_t)blockIdx.x, c);
+        for (uint32_t i = threadIdx.x; i < row_bytes; i += blockDim.x)
+            row[i] = 0;
+    }
+}
+
 /* ROI: what an axis has of the item. */
 __device__ GPSTI_INLINE void gpsti_warp_item_axis(const gpsti_warp_job* job, const gpsti_warp_item* item, bool is_row,
                                                   gpsti_warp_axis* axis) {

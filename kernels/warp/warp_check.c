@@ -17,19 +17,32 @@ GPSTI_PRIVATE bool gpsti_warp_finite(float value) {
     return (gpsti_f32_bits(value) & 0x7f800000u) != 0x7f800000u;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_warp_check_view(const gpst_view* view, uint32_t index) {
+/* The same of an entry of a list, where: whose. */
+#define GPSTI_WARP_ENTRY_RULE(condition, ...) GPSTI_FAIL_IF(!(condition), GPST_ERROR_ARGUMENT, "%s: " __VA_ARGS__)
+
+GPSTI_PRIVATE gpst_result gpsti_warp_check_view(const gpst_view* view, uint32_t index, const char* where) {
     const double angles[3] = {view->yaw, view->pitch, view->roll};
     static const char* const names[3] = {"yaw", "pitch", "roll"};
     for (int i = 0; i < 3; i++)
-        GPSTI_WARP_RULE(gpsti_warp_within(angles[i], GPSTI_WARP_MAX_DEGREES),
-                        "views[%u].%s=%g: degrees, must be within +-1e6", (unsigned)index, names[i],
-                        angles[i]);
-    GPSTI_WARP_RULE(view->hfov >= 0 && view->hfov < 180,
-                    "views[%u].hfov=%g: must be 0 (90 degrees) or between 0 and 180", (unsigned)index,
-                    view->hfov);
-    GPSTI_WARP_RULE(view->vfov >= 0 && view->vfov < 180,
-                    "views[%u].vfov=%g: must be 0 (square pixels) or between 0 and 180", (unsigned)index,
-                    view->vfov);
+        GPSTI_WARP_ENTRY_RULE(gpsti_warp_within(angles[i], GPSTI_WARP_MAX_DEGREES),
+                              "views[%u].%s=%g: degrees, must be within +-1e6", where, (unsigned)index, names[i],
+                              angles[i]);
+    GPSTI_WARP_ENTRY_RULE(view->hfov >= 0 && view->hfov < 180,
+                          "views[%u].hfov=%g: must be 0 (90 degrees) or between 0 and 180", where, (unsigned)index,
+                          view->hfov);
+    GPSTI_WARP_ENTRY_RULE(view->vfov >= 0 && view->vfov < 180,
+                          "views[%u].vfov=%g: must be 0 (square pixels) or between 0 and 180", where, (unsigned)index,
+                          view->vfov);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_warp_check_affine(const gpst_affine* affine, uint32_t index, const char* where) {
+    for (int e = 0; e < 6; e++) {
+        const bool offset = e % 3 == 2;
+        GPSTI_WARP_ENTRY_RULE(gpsti_warp_within(affine->m[e], offset ? 536870912.0 : 65536.0),
+                              "affines[%u].m[%d]=%g: must be within +-%s", where, (unsigned)index, e, affine->m[e],
+                              offset ? "2^29" : "65536");
+    }
     return GPST_OK;
 }
 
@@ -104,10 +117,10 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_views(const gpst_warp_desc* desc) {
         return GPST_OK;
     }
     GPSTI_WARP_RULE(desc->n_views >= 1, "n_views=0: required with map=EQUIRECT and ROTATE");
-    GPSTI_WARP_RULE(desc->views, "views=NULL: required with map=EQUIRECT and ROTATE");
-    for (uint32_t i = 0; i < desc->n_views; i++) {
+    GPSTI_WARP_RULE(desc->views || desc->list_per_item, "views=NULL: required with map=EQUIRECT and ROTATE");
+    for (uint32_t i = 0; desc->views && i < desc->n_views; i++) {
         const gpst_view* view = &desc->views[i];
-        GPSTI_TRY(gpsti_warp_check_view(view, i));
+        GPSTI_TRY(gpsti_warp_check_view(view, i, "gpst_warp_create"));
         GPSTI_WARP_RULE(desc->map == GPST_MAP_EQUIRECT || !(view->hfov > 0 || view->vfov > 0),
                         "views[%u].hfov=%g, vfov=%g: must be 0 with map=ROTATE", (unsigned)i, view->hfov,
                         view->vfov);
@@ -132,10 +145,10 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_rois(const gpst_warp_desc* desc) {
         return GPST_OK;
     }
     GPSTI_WARP_RULE(desc->n_rois >= 1, "n_rois=0: required with map=ROI");
-    GPSTI_WARP_RULE(desc->rois || desc->rois_in_place, "rois=NULL: required with map=ROI");
+    GPSTI_WARP_RULE(desc->rois || desc->list_per_item, "rois=NULL: required with map=ROI");
     if (desc->rois_in_place)
         return gpsti_warp_check_rois_in_place(desc);
-    for (uint32_t i = 0; i < desc->n_rois; i++) {
+    for (uint32_t i = 0; desc->rois && i < desc->n_rois; i++) {
         const gpst_roi* roi = &desc->rois[i];
         GPSTI_WARP_RULE(gpsti_warp_within((double)roi->x, (double)GPSTI_WARP_MAX_ROI) &&
                             gpsti_warp_within((double)roi->y, (double)GPSTI_WARP_MAX_ROI),
@@ -156,14 +169,19 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_affines(const gpst_warp_desc* desc) {
         return GPST_OK;
     }
     GPSTI_WARP_RULE(desc->n_affines >= 1, "n_affines=0: required with map=AFFINE");
-    GPSTI_WARP_RULE(desc->affines, "affines=NULL: required with map=AFFINE");
-    for (uint32_t i = 0; i < desc->n_affines; i++)
-        for (int e = 0; e < 6; e++) {
-            const bool offset = e % 3 == 2;
-            GPSTI_WARP_RULE(gpsti_warp_within(desc->affines[i].m[e], offset ? 536870912.0 : 65536.0),
-                            "affines[%u].m[%d]=%g: must be within +-%s", (unsigned)i, e,
-                            desc->affines[i].m[e], offset ? "2^29" : "65536");
-        }
+    GPSTI_WARP_RULE(desc->affines || desc->list_per_item, "affines=NULL: required with map=AFFINE");
+    for (uint32_t i = 0; desc->affines && i < desc->n_affines; i++)
+        GPSTI_TRY(gpsti_warp_check_affine(&desc->affines[i], i, "gpst_warp_create"));
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_warp_check_list_per_item(const gpst_warp_desc* desc) {
+    const bool own = desc->views || desc->rois || desc->affines;
+    if (!desc->list_per_item)
+        return GPST_OK;
+    GPSTI_WARP_RULE(gpsti_warp_list_channels(desc->map) > 0, "list_per_item: only with map=ROI, AFFINE and EQUIRECT");
+    GPSTI_WARP_RULE(!own, "%s: must be NULL with list_per_item", gpsti_warp_list_name(desc->map));
+    GPSTI_WARP_RULE(!desc->rois_in_place, "rois_in_place: not with list_per_item, whose rois are an item's");
     return GPST_OK;
 }
 
@@ -198,6 +216,7 @@ GPSTI_INTERN gpst_result gpsti_warp_check_desc(const gpst_warp_desc* desc) {
         GPSTI_WARP_RULE(gpsti_warp_finite(desc->scale[c]) && gpsti_warp_finite(desc->bias[c]),
                         "scale[%u]=%g, bias[%u]=%g: must be finite", (unsigned)c, (double)desc->scale[c],
                         (unsigned)c, (double)desc->bias[c]);
+    GPSTI_TRY(gpsti_warp_check_list_per_item(desc));
     GPSTI_TRY(gpsti_warp_check_views(desc));
     GPSTI_TRY(gpsti_warp_check_rois(desc));
     GPSTI_TRY(gpsti_warp_check_affines(desc));
@@ -276,8 +295,24 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_output(const gpst_warp* warp, const g
 }
 
 GPSTI_INTERN gpst_result gpsti_warp_check_list(const gpst_warp* warp, const char* function) {
-    GPSTI_FAIL_IF(warp->desc.rois_in_place && !warp->desc.rois, GPST_ERROR_ARGUMENT,
-                  "%s: the warp has rois=NULL: its lists come with the items of a pipeline", function);
+    GPSTI_FAIL_IF(warp->desc.list_per_item, GPST_ERROR_ARGUMENT,
+                  "%s: the warp has list_per_item: its lists come with the items of a pipeline", function);
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_warp_check_entries(const gpst_warp* warp, const void* list, uint32_t n,
+                                                  const char* where) {
+    const size_t entry_bytes = gpsti_warp_list_channels(warp->desc.map) * sizeof(float);
+    for (uint32_t i = 0; i < n; i++) {
+        const void* const entry = (const uint8_t*)list + i * entry_bytes;
+        if (warp->desc.map == GPST_MAP_AFFINE) {
+            const gpst_affine affine = gpsti_warp_list_affine(entry);
+            GPSTI_TRY(gpsti_warp_check_affine(&affine, i, where));
+        } else if (warp->desc.map == GPST_MAP_EQUIRECT) {
+            const gpst_view view = gpsti_warp_list_view(entry);
+            GPSTI_TRY(gpsti_warp_check_view(&view, i, where));
+        }
+    }
     return GPST_OK;
 }
 

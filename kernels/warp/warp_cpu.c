@@ -279,6 +279,13 @@ GPSTI_PRIVATE bool gpsti_warp_band_roi(gpsti_warp_job* job) {
     return true;
 }
 
+/* Rows y_begin up to y_end of every plane become 0 in whatever dtype. */
+GPSTI_PRIVATE void gpsti_warp_band_clear(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end) {
+    for (uint32_t c = 0; c < gpsti_warp_n_planes(job); c++)
+        for (int32_t y = y_begin; y < y_end; y++)
+            memset(gpsti_warp_output(job, 0, y, c), 0, gpsti_warp_row_bytes(job));
+}
+
 /* Rows first up to end of the outputs, one above the other. */
 GPSTI_PRIVATE void gpsti_warp_band(const void* call, gpsti_simd_level level, uint64_t first, uint64_t end) {
     const gpsti_warp_args* const args = (const gpsti_warp_args*)call;
@@ -287,6 +294,8 @@ GPSTI_PRIVATE void gpsti_warp_band(const void* call, gpsti_simd_level level, uin
     gpsti_warp_job_of(args, image, &job);
     if (gpsti_warp_band_roi(&job))
         gpsti_warp_rows(&job, level, (int32_t)(first - above), (int32_t)(end - above));
+    else if (job.clears)
+        gpsti_warp_band_clear(&job, (int32_t)(first - above), (int32_t)(end - above));
 }
 
 /* AREA reads all of the source. */

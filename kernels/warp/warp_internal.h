@@ -16,7 +16,12 @@ typedef struct gpsti_warp_args {
     uint32_t n_outputs;
     uint32_t first_output; /* outputs[0] is this view */
     const void *mask, *table; /* the device's copies; NULL: the warp's own */
-    const gpst_roi* rois;     /* rois in place: this list, of which all count; NULL: the warp's own */
+    /* list_per_item: the list of the one source, gpsti_warp_list_channels floats an output. Rois are read by whoever
+       computes, where they lie; affines and views by the host. NULL: the warp's own. */
+    const float* list;
+    /* With a list of rois, and read where that is: so many of them count, and the outputs of the others become 0.
+       NULL: all. */
+    const uint32_t* n_used;
 } gpsti_warp_args;
 
 GPSTI_INTERN const gpsti_kernel* gpsti_warp_kernel(void);
@@ -26,8 +31,18 @@ GPSTI_LINK gpst_result gpsti_warp_kernel_gpu(const void* args, void* native_stre
 /* Everything gpst_warp_run checks, without running: ARGUMENT with the reason set. */
 GPSTI_INTERN gpst_result gpsti_warp_check(const gpst_warp* warp, const gpst_image* source,
                                           const gpst_image* outputs, uint32_t n_outputs);
-/* Outside of a pipeline rois in place must have an address. */
+/* Outside of a pipeline a warp needs a list of its own. */
 GPSTI_INTERN gpst_result gpsti_warp_check_list(const gpst_warp* warp, const char* function);
+/* Every rule that gpst_warp_create has for affines and views, on n of them in an item's list in host memory; the reason
+   begins "where: ". Rois have none here. */
+GPSTI_INTERN gpst_result gpsti_warp_check_entries(const gpst_warp* warp, const void* list, uint32_t n,
+                                                  const char* where);
+/* Floats of an entry of an item's list: the members of gpst_roi, gpst_affine or gpst_view; and what they are called. */
+GPSTI_INTERN uint32_t gpsti_warp_list_channels(gpst_map map);
+GPSTI_INTERN const char* gpsti_warp_list_name(gpst_map map);
+/* An entry's numbers, wherever it lies. */
+GPSTI_INTERN gpst_affine gpsti_warp_list_affine(const void* entry);
+GPSTI_INTERN gpst_view gpsti_warp_list_view(const void* entry);
 /* An image by itself: data, sizes, format, dtype, layout, pitch, alignment. The reason begins "function:
    member." */
 GPSTI_INTERN gpst_result gpsti_image_check(const gpst_image* image, const char* function, const char* member);
@@ -88,7 +103,7 @@ typedef struct gpsti_warp_matrix {
     int64_t q[6];
 } gpsti_warp_matrix;
 
-/* What each map keeps of its outputs, n_outputs of each; NULL for other maps. */
+/* What each map keeps of its outputs, n_outputs of each; NULL for other maps, and with list_per_item. */
 struct gpst_warp {
     gpsti_host host;
     size_t bytes;               /* of this block with all that follows it */
@@ -160,7 +175,8 @@ typedef struct gpsti_warp_job {
 
     gpsti_warp_axis across, down; /* RESIZE, ROI; of rois in place from gpsti_warp_take_roi on */
     gpsti_warp_axis chroma_across, chroma_down;
-    bool rois_in_place;
+    bool rois_in_place; /* or an item's */
+    bool clears;        /* outputs of rois that do not count become 0; else they stay */
     gpsti_warp_listed listed;
     gpsti_warp_view view;     /* EQUIRECT */
     gpsti_warp_matrix affine; /* AFFINE */

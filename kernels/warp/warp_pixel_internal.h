@@ -175,6 +175,16 @@ GPSTI_DEVICE GPSTI_INLINE uint8_t gpsti_warp_signed_byte(float value) {
     return (uint8_t)(gpsti_f32_bits(clamped + GPSTI_WARP_ROUNDER) - GPSTI_WARP_ROUNDER_BITS);
 }
 
+/* Of the output: its planes, and the bytes of a row of one. */
+GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_n_planes(const gpsti_warp_job* job) {
+    return job->layout == GPST_LAYOUT_CHW ? job->n_channels : 1;
+}
+
+GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_row_bytes(const gpsti_warp_job* job) {
+    const uint32_t bytes = job->dtype == GPST_DTYPE_F32 ? 4 : job->dtype == GPST_DTYPE_F16 ? 2 : 1;
+    return (uint32_t)job->width * (job->layout == GPST_LAYOUT_CHW ? 1 : job->n_channels) * bytes;
+}
+
 /* Where a sample is stored; job->output need not be set. */
 GPSTI_DEVICE GPSTI_INLINE uint8_t* gpsti_warp_output_of(const gpsti_warp_job* job, uint8_t* output, int32_t x,
                                                         int32_t y, uint32_t c) {

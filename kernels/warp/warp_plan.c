@@ -88,6 +88,46 @@ GPSTI_PRIVATE void gpsti_warp_plan_affine(const gpst_affine* affine, bool opencv
     plan->q[5] -= opencv ? plan->q[3] + plan->q[4] : half;
 }
 
+/* ---- an item's list -------------------------------------------------------------------- */
+GPSTI_INTERN uint32_t gpsti_warp_list_channels(gpst_map map) {
+    return map == GPST_MAP_ROI ? 4 : map == GPST_MAP_AFFINE ? 6 : map == GPST_MAP_EQUIRECT ? 5 : 0;
+}
+
+GPSTI_INTERN const char* gpsti_warp_list_name(gpst_map map) {
+    return map == GPST_MAP_ROI ? "rois" : map == GPST_MAP_AFFINE ? "affines" : "views";
+}
+
+GPSTI_INTERN gpst_affine gpsti_warp_list_affine(const void* entry) {
+    float m[6];
+    gpst_affine affine;
+    memcpy(m, entry, sizeof m); /* a picture of a mapped file may lie anywhere */
+    for (int e = 0; e < 6; e++)
+        affine.m[e] = (double)m[e];
+    return affine;
+}
+
+GPSTI_INTERN gpst_view gpsti_warp_list_view(const void* entry) {
+    float members[5];
+    gpst_view view;
+    memcpy(members, entry, sizeof members);
+    view.yaw = (double)members[0], view.pitch = (double)members[1], view.roll = (double)members[2];
+    view.hfov = (double)members[3], view.vfov = (double)members[4];
+    return view;
+}
+
+/* What the map of this output is planned from, where the list comes with the item. */
+GPSTI_PRIVATE void gpsti_warp_job_entry(const gpst_warp_desc* desc, const float* entry, gpsti_warp_job* job) {
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    if (job->map == GPST_MAP_AFFINE) {
+        const gpst_affine affine = gpsti_warp_list_affine(entry);
+        gpsti_warp_plan_affine(&affine, desc->convention == GPST_CONVENTION_OPENCV, &job->affine);
+    } else if (job->map == GPST_MAP_EQUIRECT) {
+        const gpst_view view = gpsti_warp_list_view(entry);
+        gpsti_warp_plan_view(&view, desc, &job->view);
+    }
+    gpsti_fp_leave(mode);
+}
+
 GPSTI_INTERN uint32_t gpsti_warp_count_outputs(const gpst_warp_desc* desc) {
     switch (desc->map) {
     case GPST_MAP_EQUIRECT:
@@ -220,8 +260,9 @@ GPSTI_PRIVATE void gpsti_warp_job_samples(gpsti_warp_job* job) {
     gpsti_fp_leave(mode);
 }
 
-/* What the map knows of this output; the sizes of both images are in the job. */
-GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_index, gpsti_warp_job* job) {
+/* What the map knows of this output; the sizes of both images are in the job. entry: of the item's list, or NULL. */
+GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_index, const float* entry,
+                                      gpsti_warp_job* job) {
     const int32_t width = job->source_width, height = job->source_height;
     job->border = (int)warp->desc.border;
     if (job->map == GPST_MAP_RESIZE) {
@@ -230,17 +271,21 @@ GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_ind
     } else if (job->map == GPST_MAP_ROI) {
         job->across = gpsti_warp_axis_of(0, 0, width, job->width);
         job->down = gpsti_warp_axis_of(0, 0, height, job->height);
-        job->rois_in_place = warp->desc.rois_in_place;
+        job->rois_in_place = warp->desc.rois_in_place || entry;
     } else if (job->map == GPST_MAP_AFFINE) {
-        job->affine = warp->affines[output_index];
+        if (!entry)
+            job->affine = warp->affines[output_index];
     } else if (job->map == GPST_MAP_TABLE) {
         job->table = warp->desc.table;
         job->table_pitch = warp->desc.table_pitch_bytes;
     } else {
         job->border = GPSTI_BORDER_SPHERE;
-        job->view = warp->plans[output_index];
+        if (!entry)
+            job->view = warp->plans[output_index];
         gpsti_warp_job_equirect(job);
     }
+    if (entry)
+        gpsti_warp_job_entry(&warp->desc, entry, job);
     gpsti_warp_job_convention(job);
     if (warp->rois)
         gpsti_warp_take_roi(&warp->rois[output_index], job);
@@ -303,8 +348,8 @@ GPSTI_PRIVATE void gpsti_warp_job_full(const gpst_warp_desc* desc, gpsti_warp_jo
         job->scale[c] = job->source_dtype == GPST_DTYPE_U16 ? 1.0f / 257.0f : 255.0f, job->bias[c] = 0.0f;
 }
 
-GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
-                                    uint32_t output_index, gpsti_warp_job* out) {
+GPSTI_PRIVATE void gpsti_warp_job_make(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
+                                       uint32_t output_index, const float* entry, gpsti_warp_job* out) {
     const gpst_warp_desc* desc = &warp->desc;
     const gpst_image from = gpsti_image_resolved(source), to = gpsti_image_resolved(output);
     memset(out, 0, sizeof *out);
@@ -323,24 +368,31 @@ GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* sou
     out->plane_bytes = to.pitch_bytes * (int64_t)to.height;
     out->width = (int32_t)to.width, out->height = (int32_t)to.height;
     out->n_channels = gpst_format_channels(desc->format);
-    gpsti_warp_job_map(warp, output_index, out);
+    gpsti_warp_job_map(warp, output_index, entry, out);
     memcpy(out->scale, desc->scale, sizeof out->scale);
     memcpy(out->bias, desc->bias, sizeof out->bias);
     gpsti_warp_job_full(desc, out);
+}
+
+GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
+                                    uint32_t output_index, gpsti_warp_job* out) {
+    gpsti_warp_job_make(warp, source, output, output_index, NULL, out);
 }
 
 GPSTI_LINK void gpsti_warp_job_of(const gpsti_warp_args* args, uint64_t image, gpsti_warp_job* out) {
     const gpst_warp_desc* const desc = &args->warp->desc;
     const uint32_t source = (uint32_t)(image / args->n_outputs);
     const uint32_t output = args->first_output + (uint32_t)(image % args->n_outputs);
-    gpsti_warp_job_init(args->warp, &args->sources[source], &args->outputs[image], output, out);
+    const float* const entry = args->list ? args->list + (size_t)output * gpsti_warp_list_channels(desc->map) : NULL;
+    gpsti_warp_job_make(args->warp, &args->sources[source], &args->outputs[image], output, entry, out);
     if (args->mask)
         out->mask = (const uint8_t*)args->mask;
     if (args->table)
         out->table = (const float*)args->table;
     if (!out->rois_in_place)
         return;
-    out->listed.roi = (args->rois ? args->rois : desc->rois) + (size_t)source * desc->n_rois + output;
-    out->listed.n_used = desc->n_rois_used && !args->rois ? desc->n_rois_used + source : NULL;
+    out->listed.roi = entry ? (const gpst_roi*)(const void*)entry : desc->rois + (size_t)source * desc->n_rois + output;
+    out->listed.n_used = entry ? args->n_used : desc->n_rois_used ? desc->n_rois_used + source : NULL;
+    out->clears = args->n_used != NULL;
     out->listed.index = output;
 }

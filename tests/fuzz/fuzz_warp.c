@@ -182,12 +182,15 @@ static void take_desc(gpst_warp_desc* desc, lists* all, bytes_left* left) {
     const uint32_t flags = take(left);
     desc->has_scale = flags & 1;
     desc->rois_in_place = (flags & 6) == 6 && (desc->map == GPST_MAP_ROI || flags & 8);
+    desc->list_per_item = flags >> 5 == 7;
     desc->n_rois_used = desc->rois_in_place && flags & 16 ? &all->n_used : NULL;
     for (int c = 0; c < 4; c++) {
         desc->scale[c] = (float)take_number(left);
         desc->bias[c] = (float)take_number(left);
     }
     take_lists(desc, all, left);
+    if (desc->list_per_item && flags & 1)
+        desc->views = NULL, desc->rois = NULL, desc->affines = NULL;
 }
 
 /* ---- the run ------------------------------------------------------------------------------------- */
