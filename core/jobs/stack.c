@@ -57,7 +57,7 @@ GPSTI_INTERN gpst_result gpsti_stack_open(gpsti_stack* self, const char* path, c
 }
 
 GPSTI_PRIVATE void gpsti_stack_clear(const gpsti_stack* self, uint64_t offset_bytes, size_t bytes) {
-    static const uint8_t zeroes[4096];
+    static const uint8_t zeroes[4096] = {0};
     size_t done = 0;
     for (size_t at = 0; at < bytes; at += sizeof zeroes)
         if (GPST_FAILED(gpsti_file_write_at(&self->file, self->path, zeroes,
