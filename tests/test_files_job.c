@@ -523,7 +523,10 @@ static void test_rules(void** state) {
     refuse(&self, &desc, "gpst_reproject_files: desc.n_views=101: without views at most 100");
     desc = good;
     desc.run.n_slots = 100000000;
-    refuse(&self, &desc, "n_slots=100000000");
+    refuse(&self, &desc, "gpst_reproject_files: n_slots=100000000");
+    desc = good;
+    desc.width = 70000;
+    refuse(&self, &desc, "gpst_reproject_files: width=70000");
     desc = good;
     inputs[0] = self.dir; /* with folders alone in it */
     desc.inputs = inputs;

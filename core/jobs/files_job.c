@@ -17,6 +17,14 @@ typedef struct gpsti_files_job {
     gpst_report* report; /* or NULL */
 } gpsti_files_job;
 
+GPSTI_INTERN gpst_result gpsti_files_job_fail(gpst_result result, const char* function) {
+    const char* const reason = gpst_last_reason();
+    const char* const rest = strncmp(reason, "gpst_", 5) ? NULL : strstr(reason, ": ");
+    char text[GPSTI_REASON_BYTES];
+    gpsti_copy_text(text, sizeof text, rest ? rest + 2 : reason);
+    return gpsti_fail(result, "%s: %s", function, text);
+}
+
 /* ---- the list of inputs -------------------------------------------------------------------- */
 
 /* What a listing adds to, and how it went. */
@@ -309,7 +317,9 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_run_pipeline(gpsti_files_job* self, gp
     desc.as_ready = true;
     desc.n_results = 0;
     memset(desc.capacity, 0, sizeof desc.capacity);
-    GPSTI_TRY(gpst_pipeline_create(context, &desc, &pipeline));
+    const gpst_result created = gpst_pipeline_create(context, &desc, &pipeline);
+    if (GPST_FAILED(created))
+        return gpsti_files_job_fail(created, self->desc.function);
     if (hooks->watch)
         hooks->watch(hooks->user_data, pipeline);
     const gpst_result result = gpst_pipeline_run(pipeline);

@@ -49,7 +49,7 @@ GPST_API gpst_result gpst_reproject_warp_versioned(uint32_t version, size_t desc
     warp.mask = desc->mask;
     if (!warp.views) {
         GPSTI_FAIL_IF(warp.n_views > GPSTI_JOBS_MOST_VIEWS, GPST_ERROR_ARGUMENT,
-                      "gpst_reproject_files: desc.n_views=%u: without views at most %d", warp.n_views,
+                      "gpst_reproject_warp: desc.n_views=%u: without views at most %d", warp.n_views,
                       GPSTI_JOBS_MOST_VIEWS);
         memset(around, 0, sizeof around);
         for (uint32_t v = 0; v < warp.n_views; v++) {
@@ -58,7 +58,8 @@ GPST_API gpst_result gpst_reproject_warp_versioned(uint32_t version, size_t desc
         }
         warp.views = around;
     }
-    return gpst_warp_create(&warp, out);
+    const gpst_result result = gpst_warp_create(&warp, out);
+    return GPST_FAILED(result) ? gpsti_files_job_fail(result, "gpst_reproject_warp") : GPST_OK;
 }
 
 GPST_API gpst_result gpst_reproject_files_versioned(uint32_t version, size_t desc_bytes,
@@ -69,7 +70,9 @@ GPST_API gpst_result gpst_reproject_files_versioned(uint32_t version, size_t des
         memset(report, 0, sizeof *report);
     GPSTI_TRY(gpsti_check_version("gpst_reproject_files", version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!desc, GPST_ERROR_ARGUMENT, "gpst_reproject_files: desc=NULL: required");
-    GPSTI_TRY(gpst_reproject_warp(desc, &warp));
+    gpst_result result = gpst_reproject_warp(desc, &warp);
+    if (GPST_FAILED(result))
+        return gpsti_files_job_fail(result, "gpst_reproject_files");
     job.function = "gpst_reproject_files";
     job.inputs = desc->inputs;
     job.n_inputs = desc->n_inputs;
@@ -80,7 +83,7 @@ GPST_API gpst_result gpst_reproject_files_versioned(uint32_t version, size_t des
     job.context = desc->context;
     job.run = &desc->run;
     job.hooks = &desc->hooks;
-    const gpst_result result = gpsti_files_job_run(&job, report);
+    result = gpsti_files_job_run(&job, report);
     gpst_warp_destroy(warp);
     return result;
 }
@@ -114,7 +117,8 @@ GPST_API gpst_result gpst_preprocess_warp_versioned(uint32_t version, size_t des
     warp.dtype = desc->dtype != GPST_DTYPE_DEFAULT ? desc->dtype : GPST_DTYPE_F32;
     warp.layout = desc->layout;
     gpsti_jobs_set_scale(desc, &warp);
-    return gpst_warp_create(&warp, out);
+    const gpst_result result = gpst_warp_create(&warp, out);
+    return GPST_FAILED(result) ? gpsti_files_job_fail(result, "gpst_preprocess_warp") : GPST_OK;
 }
 
 GPST_API gpst_result gpst_preprocess_files_versioned(uint32_t version, size_t desc_bytes,
@@ -125,7 +129,9 @@ GPST_API gpst_result gpst_preprocess_files_versioned(uint32_t version, size_t de
         memset(report, 0, sizeof *report);
     GPSTI_TRY(gpsti_check_version("gpst_preprocess_files", version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!desc, GPST_ERROR_ARGUMENT, "gpst_preprocess_files: desc=NULL: required");
-    GPSTI_TRY(gpst_preprocess_warp(desc, &warp));
+    gpst_result result = gpst_preprocess_warp(desc, &warp);
+    if (GPST_FAILED(result))
+        return gpsti_files_job_fail(result, "gpst_preprocess_files");
     job.function = "gpst_preprocess_files";
     job.inputs = desc->inputs;
     job.n_inputs = desc->n_inputs;
@@ -136,7 +142,7 @@ GPST_API gpst_result gpst_preprocess_files_versioned(uint32_t version, size_t de
     job.context = desc->context;
     job.run = &desc->run;
     job.hooks = &desc->hooks;
-    const gpst_result result = gpsti_files_job_run(&job, report);
+    result = gpsti_files_job_run(&job, report);
     gpst_warp_destroy(warp);
     return result;
 }

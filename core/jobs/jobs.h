@@ -128,7 +128,7 @@ GPST_API gpst_result gpst_preprocess_files_versioned(uint32_t version, size_t de
    Parameters   desc  (in)   as for the job; inputs and outputs are not looked at
                 out   (out)  the warp; NULL on failure
    Shapes       none
-   Returns      as gpst_warp_create; its sentences name the members of gpst_warp_desc
+   Returns      as gpst_warp_create
    Ownership    destroy with gpst_warp_destroy; the pixels of desc->mask must live as long
    Threads      any
    Blocking     never; one allocation

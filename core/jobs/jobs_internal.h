@@ -40,6 +40,8 @@ typedef struct gpsti_files_job_desc {
     const gpst_job_hooks* hooks;
 } gpsti_files_job_desc;
 
+/* The last reason once more, with the name of the function that the user called. */
+GPSTI_INTERN gpst_result gpsti_files_job_fail(gpst_result result, const char* function);
 GPSTI_INTERN gpst_result gpsti_files_job_run(const gpsti_files_job_desc* desc, gpst_report* report);
 
 #endif

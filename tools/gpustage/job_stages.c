@@ -32,6 +32,17 @@ void job_worker_term(void* user_data, uint32_t worker_index, void* worker_state)
     free(worker);
 }
 
+/* Pixels that lie in the file as they are, at a multiple of their size, are used where the file was read to. */
+static bool job_lies_in_file(const gpst_item* item, codec_kind kind, const gpst_image* shape, size_t* offset) {
+    gpst_file_kind file_kind;
+    gpst_image same;
+    *offset = 0;
+    if (kind != CODEC_PNM && kind != CODEC_NPY)
+        return kind == CODEC_RAW;
+    return !GPST_FAILED(gpst_picture_read_header(item->file_data, item->file_bytes, &file_kind, &same, offset)) &&
+           *offset % gpst_dtype_bytes(shape->dtype) == 0;
+}
+
 gpst_result job_decode(void* user_data, gpst_task* task) {
     const job* const self = (const job*)user_data;
     const job_worker* const worker = (const job_worker*)task->worker_state;
@@ -40,6 +51,7 @@ gpst_result job_decode(void* user_data, gpst_task* task) {
     char reason[CODEC_REASON_BYTES] = "";
     codec_kind kind = CODEC_UNKNOWN;
     gpst_image shape, picture;
+    size_t offset = 0;
     gpst_result result = codec_read_header(worker->codec, item->file_data, item->file_bytes,
                                            &self->desc.asked->raw, &kind, &shape, reason);
     if (GPST_FAILED(result))
@@ -48,8 +60,8 @@ gpst_result job_decode(void* user_data, gpst_task* task) {
         return gpst_task_fail(task, GPST_ERROR_FORMAT,
                               "the picture is %ux%u, the mask %ux%u: they must be of one size", shape.width,
                               shape.height, mask_image->width, mask_image->height);
-    if (kind == CODEC_RAW) /* the file is the picture */
-        return gpst_task_map_picture(task, 0, 0, &shape, 0, &picture);
+    if (job_lies_in_file(item, kind, &shape, &offset))
+        return gpst_task_map_picture(task, 0, 0, &shape, offset, &picture);
     result = gpst_task_set_picture(task, 0, 0, &shape, &picture);
     if (GPST_FAILED(result))
         return result;
