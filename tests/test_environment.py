@@ -162,7 +162,7 @@ class Environment(Case):
             self.check(self.reproject("out", "--mode", mode, command=command), 0)
             self.check_same("out")
             self.check_budgets()
-            fit = limit // 2 // (2 * frame_bytes + 2 * view_bytes) # the file's bytes and the picture
+            fit = limit // 2 // (frame_bytes + 2 * view_bytes) # the picture is used where the file was read to
             self.assertLessEqual(self.stats()["engine"]["slots_used"], fit)
         for slots in ([], ["--slots", "40"]): # nor without a tuner, and whatever is asked for
             shutil.rmtree(self.path("out"), ignore_errors=True)

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@ typedef struct job {
     uint8_t pixels[N_FRAMES][WIDTH * HEIGHT * 3];
     gpst_report report;
     gpst_pipeline* pipeline;
-    uint32_t n_begun, n_done, n_failed, n_skipped, n_watched, n_inits, n_terms, skip, refuse, cancel;
+    uint32_t n_begun, n_done, n_failed, n_skipped, n_watched, n_inits, n_terms, skip, refuse, cancel, stop, strange;
     char failure[GPST_REASON_BYTES];
 } job;
 
@@ -54,7 +55,7 @@ static void open_job(job* self) {
     uint64_t random = 5;
     char path[128];
     memset(self, 0, sizeof *self);
-    self->skip = self->refuse = self->cancel = UINT32_MAX;
+    self->skip = self->refuse = self->cancel = self->stop = self->strange = UINT32_MAX;
     strcpy(self->dir, "/tmp/gpustage-job-XXXXXX");
     assert_non_null(mkdtemp(self->dir));
     snprintf(self->frames, sizeof self->frames, "%s/frames", self->dir);
@@ -324,6 +325,10 @@ static gpst_result see_begin(void* user_data, uint64_t index, const char* path) 
     self->n_begun++;
     if (index == self->cancel)
         gpst_pipeline_cancel(self->pipeline);
+    if (index == self->stop)
+        gpst_pipeline_stop(self->pipeline);
+    if (index == self->strange)
+        return GPST_END;
     if (index == self->refuse)
         return gpst_task_fail(NULL, GPST_ERROR_STATE, "not %u", (unsigned)index);
     return index == self->skip ? GPST_SKIPPED : GPST_OK;
@@ -339,8 +344,9 @@ static void see_done(void* user_data, const gpst_item* item) {
         snprintf(self->failure, sizeof self->failure, "%s: %s", item->stage, item->reason);
 }
 
-static void see_pipeline(void* user_data, gpst_pipeline* pipeline) {
+static void see_pipeline(void* user_data, gpst_pipeline* pipeline, uint64_t n_inputs) {
     job* const self = (job*)user_data;
+    assert_int_equal(n_inputs, N_FRAMES);
     assert_true(self->n_watched == 0 ? pipeline != NULL : pipeline == NULL && self->n_done == N_FRAMES);
     self->n_watched++;
     self->pipeline = pipeline;
@@ -373,6 +379,39 @@ static void test_each_input_is_told(void** state) {
     close_job(&self);
 }
 
+/* A result that means nothing here is not taken for a good one. */
+static void test_a_strange_result(void** state) {
+    static job self;
+    (void)state;
+    open_job(&self);
+    gpst_reproject_desc desc = views_of(&self);
+    watch_job(&self, &desc.hooks);
+    self.strange = 2;
+    assert_int_equal(gpst_reproject_files(&desc, &self.report), GPST_PARTIAL);
+    assert_string_equal(self.failure, "source: begin returned GPST_END: must be GPST_OK, GPST_SKIPPED or negative");
+    assert_int_equal(self.report.stats.items_ok, N_FRAMES - 1);
+    close_job(&self);
+}
+
+static void test_means_and_deviations(void** state) {
+    static job self;
+    (void)state;
+    open_job(&self);
+    gpst_preprocess_desc desc = tensors_of(&self);
+    desc.std[1] = -1;
+    assert_int_equal(gpst_preprocess_files(&desc, NULL), GPST_ERROR_ARGUMENT);
+    assert_non_null(strstr(gpst_last_reason(), "gpst_preprocess_files: desc.std[1]=-1: must be positive"));
+    desc.std[1] = 1;
+    desc.mean[2] = (double)NAN;
+    assert_int_equal(gpst_preprocess_files(&desc, NULL), GPST_ERROR_ARGUMENT);
+    assert_non_null(strstr(gpst_last_reason(), "gpst_preprocess_files: desc.mean[2]="));
+    desc.mean[2] = 0;
+    desc.width = 0;
+    assert_int_equal(gpst_preprocess_files(&desc, NULL), GPST_ERROR_ARGUMENT);
+    assert_non_null(strstr(gpst_last_reason(), "gpst_preprocess_files: width=0: required"));
+    close_job(&self);
+}
+
 /* A file that holds every row is there when every input had its turn, else not. */
 static void test_cancel(void** state) {
     static job self;
@@ -389,6 +428,13 @@ static void test_cancel(void** state) {
     self.n_done = N_FRAMES;
     self.cancel = 2;
     assert_int_equal(gpst_preprocess_files(&desc, &self.report), GPST_ERROR_CANCELLED);
+    assert_non_null(strstr(gpst_last_reason(), "gpst_preprocess_files: cancelled with "));
+    assert_int_not_equal(access(path, F_OK), 0);
+    self.cancel = UINT32_MAX;
+    self.stop = 2;
+    self.n_watched = 0;
+    assert_int_equal(gpst_preprocess_files(&desc, &self.report), GPST_ERROR_CANCELLED);
+    assert_non_null(strstr(gpst_last_reason(), "gpst_preprocess_files: stopped with "));
     assert_int_not_equal(access(path, F_OK), 0);
     close_job(&self);
 }
@@ -497,6 +543,7 @@ static void refuse(job* self, const gpst_reproject_desc* desc, const char* sente
 }
 
 static void test_rules(void** state) {
+    static const gpst_view view = GPST_ZERO;
     static job self;
     const char* inputs[2] = {"", NULL};
     char same[160];
@@ -535,7 +582,20 @@ static void test_rules(void** state) {
     inputs[0] = self.frames;
     inputs[1] = same;
     desc.n_inputs = 2;
-    refuse(&self, &desc, "both outputs would be named \"f1\"");
+    refuse(&self, &desc, "outputs of both would be named \"f1...\"");
+    desc = good;
+    inputs[1] = inputs[0] = frame_path(&self, 1);
+    desc.inputs = inputs;
+    desc.n_inputs = 2;
+    refuse(&self, &desc, "f1.ppm\" is there twice");
+    desc = good;
+    desc.views = &view;
+    desc.n_views = 0;
+    refuse(&self, &desc, "gpst_reproject_files: desc.n_views=0: required with views");
+    desc = good;
+    desc.hooks.encode = own_encode;
+    desc.hooks.extension = "../x";
+    refuse(&self, &desc, "desc.hooks.extension=\"../x\"");
     (void)rmdir(self.out); /* of the pipeline that was refused */
     assert_int_not_equal(access(self.out, F_OK), 0);
     close_job(&self);
@@ -591,6 +651,8 @@ int main(void) {
         cmocka_unit_test(test_tensors_blue_first),
         cmocka_unit_test(test_own_formats),
         cmocka_unit_test(test_each_input_is_told),
+        cmocka_unit_test(test_a_strange_result),
+        cmocka_unit_test(test_means_and_deviations),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_nothing_could_be_used),
         cmocka_unit_test(test_inputs_that_are_not_there),

@@ -116,11 +116,34 @@ static void test_npy_of_logits(void** state) {
     assert_memory_equal(file + 128, values, sizeof values);
 }
 
+/* NumPy's names of the types that pictures have. */
+static void test_npy_types(void** state) {
+    static const struct {
+        gpst_dtype dtype;
+        const char* name;
+    } types[] = {{GPST_DTYPE_U8, "'|u1'"},
+                 {GPST_DTYPE_I8, "'|i1'"},
+                 {GPST_DTYPE_U16, "'<u2'"},
+                 {GPST_DTYPE_F16, "'<f2'"},
+                 {GPST_DTYPE_F32, "'<f4'"}};
+    const uint64_t shape[4] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    (void)state;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        const size_t bytes = gpst_npy_header(types[i].dtype, shape, 1, file);
+        assert_true(bytes > 0 && bytes <= GPST_NPY_HEADER_BYTES);
+        assert_non_null(strstr((const char*)file + 10, types[i].name));
+    }
+    assert_int_equal(gpst_npy_header(GPST_DTYPE_F32, shape, 4, file), GPST_NPY_HEADER_BYTES);
+    assert_int_equal(gpst_npy_header(GPST_DTYPE_F32, shape, 5, file), 0);
+    assert_int_equal(gpst_npy_header(GPST_DTYPE_F32, shape, 0, file), 0);
+    assert_int_equal(gpst_npy_header((gpst_dtype)99, shape, 1, file), 0);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_header_of_ppm),        cmocka_unit_test(test_files_that_are_refused),
         cmocka_unit_test(test_ppm_of_a_bgr_picture), cmocka_unit_test(test_npy_of_planes),
-        cmocka_unit_test(test_npy_of_logits),
+        cmocka_unit_test(test_npy_of_logits),        cmocka_unit_test(test_npy_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

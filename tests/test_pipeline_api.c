@@ -628,6 +628,42 @@ static void test_two_files_of_an_output(void** state) {
     }
 }
 
+/* Of a room only what this task asked for last is its own: behind it lies what others wrote, and nothing is of an item
+   that asked for none. */
+static gpst_result emit_too_much(void* user_data, gpst_task* task) {
+    kit* const self = (kit*)user_data;
+    char path[100];
+    void* room = NULL;
+    snprintf(path, sizeof path, "%s/part_%u", self->dir, (unsigned)task->item->index);
+    if (task->item->index == 1)
+        return gpst_task_emit(task, path, 1);
+    GPSTI_TRY(gpst_task_encoded(task, 20, &room));
+    GPSTI_TRY(gpst_task_encoded(task, 10, &room));
+    memset(room, 'x', 10);
+    GPSTI_TRY(gpst_task_emit(task, path, task->item->index == 2 ? 11 : 10));
+    return task->item->index == 3 ? GPST_END : GPST_OK;
+}
+
+static void test_a_room_is_what_was_asked_for(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 1);
+    self->n_outputs = 1;
+    gpst_pipeline_desc desc = kit_simple(self, 5, emit_too_much);
+    self->stages[1] = kit_stage(self, GPST_STAGE_WRITE, NULL, NULL);
+    desc.n_stages = 2;
+    desc.n_slots = 1;
+    desc.mode = GPST_RUN_PLAIN_SERIAL;
+    assert_int_equal(kit_run(self, &desc, NULL), GPST_PARTIAL);
+    assert_int_equal(self->results[0], GPST_OK);
+    assert_int_equal(self->results[1], GPST_ERROR_ARGUMENT);
+    assert_int_equal(self->results[2], GPST_ERROR_ARGUMENT);
+    assert_int_equal(self->results[3], GPST_ERROR_CALLBACK); /* a result that says nothing of an item */
+    assert_string_equal(self->failed_reason, "the function returned GPST_END: must be GPST_OK, GPST_SKIPPED or negative");
+    assert_int_equal(self->results[4], GPST_OK);
+    assert_int_equal(kit_count_files(self, "part"), 2);
+    kit_close(self);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_rule),
@@ -643,6 +679,7 @@ int main(void) {
         cmocka_unit_test(test_device_tasks_refuse),
         cmocka_unit_test(test_device_without_a_picture),
         cmocka_unit_test(test_two_files_of_an_output),
+        cmocka_unit_test(test_a_room_is_what_was_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

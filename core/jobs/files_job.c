@@ -59,7 +59,8 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_list_inputs(gpsti_files_job* self) {
                       "%s: desc.inputs[%llu]: must not be empty", desc->function, (unsigned long long)i);
         GPSTI_TRY(gpsti_files_job_add_input(self, desc->inputs[i]));
     }
-    GPSTI_FAIL_IF(self->inputs.n == 0, GPST_ERROR_ARGUMENT, "%s: desc.inputs: \"%s\" holds no picture", desc->function,
+    GPSTI_FAIL_IF(self->inputs.n == 0, GPST_ERROR_ARGUMENT,
+                  "%s: desc.inputs: \"%s\" holds no picture (jpg, jpeg, png, ppm, pgm, pnm, pam, npy)", desc->function,
                   desc->inputs[0]);
     return GPST_OK;
 }
@@ -103,9 +104,12 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_check_stems(const gpsti_files_job* sel
         const char* const name = gpsti_files_job_name(sorted[i]);
         const char* const before = gpsti_files_job_name(sorted[i - 1]);
         const size_t stem_bytes = gpsti_files_job_stem_bytes(name);
-        if (stem_bytes == gpsti_files_job_stem_bytes(before) && !memcmp(name, before, stem_bytes))
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            result = gpsti_fail(GPST_ERROR_ARGUMENT, "%s: desc.inputs: \"%s\" is there twice", self->desc.function,
+                                sorted[i]);
+        else if (stem_bytes == gpsti_files_job_stem_bytes(before) && !memcmp(name, before, stem_bytes))
             result = gpsti_fail(GPST_ERROR_ARGUMENT,
-                                "%s: desc.inputs: \"%s\" and \"%s\": both outputs would be named \"%.*s\"",
+                                "%s: desc.inputs: \"%s\" and \"%s\": outputs of both would be named \"%.*s...\"",
                                 self->desc.function, sorted[i - 1], sorted[i], (int)stem_bytes, name);
     }
     gpsti_free(self->host, (void*)sorted, bytes);
@@ -199,7 +203,10 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_next_input(void* user_data, uint64_t i
     if (index >= self->inputs.n)
         return GPST_END;
     out->path = self->inputs.items[index];
-    return hooks->begin ? hooks->begin(hooks->user_data, index, out->path) : GPST_OK;
+    const gpst_result result = hooks->begin ? hooks->begin(hooks->user_data, index, out->path) : GPST_OK;
+    GPSTI_FAIL_IF(result > GPST_OK && result != GPST_SKIPPED, GPST_ERROR_CALLBACK,
+                  "begin returned %s: must be GPST_OK, GPST_SKIPPED or negative", gpst_result_name(result));
+    return result;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_take_item(void* user_data, const gpst_item* item) {
@@ -294,10 +301,14 @@ GPSTI_PRIVATE uint32_t gpsti_files_job_make_stages(gpsti_files_job* self, gpst_s
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_open_output(gpsti_files_job* self) {
     gpst_image row;
-    if (!self->desc.output_file)
-        return gpsti_path_make_directory(self->desc.output_dir);
+    char where[64];
+    gpsti_format(where, sizeof where, "%s: desc.output_%s", self->desc.function,
+                 self->desc.output_file ? "file" : "dir");
     gpst_warp_query_output(self->desc.warp, &row);
-    return gpsti_stack_open(&self->stack, self->desc.output_file, &row, self->inputs.n);
+    const gpst_result result =
+        self->desc.output_file ? gpsti_stack_open(&self->stack, self->desc.output_file, &row, self->inputs.n)
+                               : gpsti_path_make_directory(self->desc.output_dir);
+    return GPST_FAILED(result) ? gpsti_fail_in(result, where) : GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_run_pipeline(gpsti_files_job* self, gpst_context* context) {
@@ -321,14 +332,19 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_run_pipeline(gpsti_files_job* self, gp
     if (GPST_FAILED(created))
         return gpsti_files_job_fail(created, self->desc.function);
     if (hooks->watch)
-        hooks->watch(hooks->user_data, pipeline);
-    const gpst_result result = gpst_pipeline_run(pipeline);
+        hooks->watch(hooks->user_data, pipeline, self->inputs.n);
+    gpst_result result = gpst_pipeline_run(pipeline);
+    if (GPST_FAILED(result))
+        result = gpsti_files_job_fail(result, self->desc.function);
+    else if (result == GPST_OK && self->n_ended < self->inputs.n)
+        result = gpsti_fail(GPST_ERROR_CANCELLED, "%s: stopped with %llu of %llu inputs done", self->desc.function,
+                            (unsigned long long)self->n_ok, (unsigned long long)self->inputs.n);
     if (self->report) {
         gpst_pipeline_query_stats(pipeline, &self->report->stats);
         gpst_pipeline_query_tuner(pipeline, &self->report->tuner);
     }
     if (hooks->watch)
-        hooks->watch(hooks->user_data, NULL);
+        hooks->watch(hooks->user_data, NULL, self->inputs.n);
     (void)gpst_pipeline_destroy(pipeline);
     return result;
 }
@@ -357,6 +373,9 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_check(const gpsti_files_job_desc* desc
                   GPST_ERROR_ARGUMENT, "%s: desc.output_dir: 1 to %d bytes", function, GPSTI_JOB_PATH_BYTES - 64);
     GPSTI_FAIL_IF(hooks->encode && (!hooks->extension || !hooks->extension[0]), GPST_ERROR_ARGUMENT,
                   "%s: desc.hooks.extension: required with encode", function);
+    GPSTI_FAIL_IF(hooks->encode && (hooks->extension[0] == '.' || strpbrk(hooks->extension, "/\\")),
+                  GPST_ERROR_ARGUMENT, "%s: desc.hooks.extension=\"%s\": without a dot before it or a directory",
+                  function, hooks->extension);
     GPSTI_FAIL_IF(hooks->encode && desc->output_file, GPST_ERROR_ARGUMENT,
                   "%s: desc.hooks.encode: not with output_file, whose rows are as they are", function);
     GPSTI_FAIL_IF(desc->format != GPST_FILE_PNM && desc->format != GPST_FILE_NPY, GPST_ERROR_ARGUMENT,

@@ -3,6 +3,7 @@
 
 #include "jobs_internal.h"
 
+#include <float.h>
 #include <string.h>
 
 #define GPSTI_JOBS_VIEWS 8
@@ -40,13 +41,15 @@ GPST_API gpst_result gpst_reproject_warp_versioned(uint32_t version, size_t desc
     warp.filter = desc->filter;
     warp.convention = desc->convention;
     warp.views = desc->views;
-    warp.n_views = desc->n_views ? desc->n_views : desc->views ? 0 : GPSTI_JOBS_VIEWS;
+    warp.n_views = desc->n_views ? desc->n_views : GPSTI_JOBS_VIEWS;
     warp.width = desc->width ? desc->width : GPSTI_JOBS_WIDTH;
     warp.height = desc->height ? desc->height : GPSTI_JOBS_HEIGHT;
     warp.format = GPST_FORMAT_RGB;
     warp.dtype = GPST_DTYPE_U8;
     warp.layout = GPST_LAYOUT_HWC;
     warp.mask = desc->mask;
+    GPSTI_FAIL_IF(desc->views && desc->n_views == 0, GPST_ERROR_ARGUMENT,
+                  "gpst_reproject_warp: desc.n_views=0: required with views");
     if (!warp.views) {
         GPSTI_FAIL_IF(warp.n_views > GPSTI_JOBS_MOST_VIEWS, GPST_ERROR_ARGUMENT,
                       "gpst_reproject_warp: desc.n_views=%u: without views at most %d", warp.n_views,
@@ -108,6 +111,12 @@ GPST_API gpst_result gpst_preprocess_warp_versioned(uint32_t version, size_t des
     GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version("gpst_preprocess_warp", version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!desc || !out, GPST_ERROR_ARGUMENT, "gpst_preprocess_warp: desc and out: required");
+    for (int c = 0; c < 3; c++) {
+        GPSTI_FAIL_IF(!(desc->std[c] >= 0.0 && desc->std[c] <= (double)FLT_MAX), GPST_ERROR_ARGUMENT,
+                      "gpst_preprocess_warp: desc.std[%d]=%g: must be positive, or 0 for 1", c, desc->std[c]);
+        GPSTI_FAIL_IF(!(desc->mean[c] >= -(double)FLT_MAX && desc->mean[c] <= (double)FLT_MAX), GPST_ERROR_ARGUMENT,
+                      "gpst_preprocess_warp: desc.mean[%d]=%g: must be finite", c, desc->mean[c]);
+    }
     warp.map = GPST_MAP_RESIZE;
     warp.filter = desc->filter;
     warp.convention = desc->convention;

@@ -14,15 +14,19 @@ extern "C" {
 /* gpst_job_hooks -- what a job leaves to its user; all-zero is valid
 
    decode       a HOST stage's function: sets picture 0 of set 0 from task->item->file_data, of any size and format that
-                the warp takes. NULL = PNM, PAM and .npy
-   encode       called for each output: makes room by gpst_task_encoded, fills it, and names the file by gpst_task_emit(
-                task, path, bytes); it may emit more files beside that one. NULL = as the desc's format says
+                the warp takes. Called for several inputs at once. NULL = PNM, PAM and .npy
+   encode       called for each output, for several at once: task->picture_index is the view's number; picture is on the
+                host, without gaps, RGB U8 HWC of a reprojection, a tensor of the desc's type and layout else. It makes
+                room by gpst_task_encoded, fills it, and names the file by gpst_task_emit(task, path, bytes). It may
+                emit more files beside that one, or none. NULL = as the desc's format says
    worker_init, worker_term  as of gpst_stage_desc, for both functions above; each has a worker_state of its own
    begin        before an input is read: GPST_OK, GPST_SKIPPED, or negative: that input fails, with the sentence of
-                gpst_task_fail(NULL, ...) where it was called. index: of the input in the list, folders expanded
+                gpst_task_fail(NULL, ...) where it was called. index: of the input in the list, folders expanded. Never
+                two calls at once
    done         each input once, as it ends, good or failed; item->index: as of begin. Never two calls at once
-   watch        once with the pipeline, before its first item, and once with NULL, before it is destroyed: between them
-                any thread may cancel it, or ask for its statistics
+   watch        once with the pipeline, before its first item, and once with NULL, before it is destroyed. Between them
+                any thread may cancel or stop it, or ask for its statistics, and so may a signal handler on the thread
+                that called the job. n_inputs: folders expanded, for a progress line
 
    Ownership    functions and user_data must live until the job returns
    Since        0.1
@@ -31,24 +35,26 @@ typedef gpst_result (*gpst_encode_func)(void* user_data, gpst_task* task, const 
 typedef struct gpst_job_hooks {
     gpst_stage_func decode;
     gpst_encode_func encode;
-    const char* extension; /* of the files that encode makes, without the dot; required with it */
+    const char* extension; /* of the files that encode makes, without the dot or a directory; required with it */
     gpst_result (*worker_init)(void* user_data, uint32_t worker_index, void** worker_state);
     void (*worker_term)(void* user_data, uint32_t worker_index, void* worker_state);
     gpst_result (*begin)(void* user_data, uint64_t index, const char* path);
     void (*done)(void* user_data, const gpst_item* item);
-    void (*watch)(void* user_data, gpst_pipeline* pipeline);
+    void (*watch)(void* user_data, gpst_pipeline* pipeline, uint64_t n_inputs);
     void* user_data; /* of all of them */
 } gpst_job_hooks;
 
 /* gpst_reproject_desc -- equirectangular frames to perspective views; all-zero plus inputs and output_dir is valid. The
-   files are called <input without extension>_v00.ppm, _v01 and so on
+   files are called <input without extension>_v00.ppm, _v01 and so on. A process that is killed leaves files called
+   .gpustage-*.tmp there: nobody needs them
 
    Ownership    everything must live until the job returns
    Since        0.1
 */
 typedef struct gpst_reproject_desc {
     const char* const* inputs; /* n_inputs files and folders; of a folder the files that gpst_folder_list calls
-                                  pictures. No two may have the same name without extension: their outputs would */
+                                  pictures: others, such as those of a decoder of yours, are named one by one. No two
+                                  may have the same name without extension: their outputs would */
     size_t n_inputs;
     const char* output_dir;    /* made where only its parent exists */
     const gpst_view* views;    /* n_views of them; NULL = around the horizon, evenly, 90 degrees wide */
@@ -75,13 +81,13 @@ typedef struct gpst_preprocess_desc {
     const char* const* inputs; /* as of gpst_reproject_desc; into one file names may repeat */
     size_t n_inputs;
     const char* output_dir;    /* <input without extension>.npy each; or NULL and */
-    const char* output_file;   /* one .npy file, a row for each input in the order of the list: zero where it failed. It
-                                  is there when every input had its turn and one was good */
+    const char* output_file;   /* one .npy file, a row for each input in the order of the list: zero where it failed or
+                                  was skipped. It is there when every input had its turn and one was good */
     uint32_t width, height;
-    gpst_dtype dtype;          /* DEFAULT = F32; of U8 nothing is normalised */
+    gpst_dtype dtype;          /* U8, I8, F16, F32; DEFAULT = F32; of U8 nothing is normalised */
     gpst_layout layout;        /* DEFAULT = HWC */
     bool swap_rb;              /* blue first */
-    double mean[3], std[3];    /* of red, green and blue; std 0 = 1 */
+    double mean[3], std[3];    /* of red, green and blue; finite, std positive; std 0 = 1 */
     gpst_filter filter;
     gpst_convention convention;
     gpst_context* context;     /* as of gpst_reproject_desc, and so are run and hooks */
@@ -105,9 +111,10 @@ typedef struct gpst_report {
    Parameters   desc   (in)
                 report (out)  may be NULL
    Shapes       none
-   Returns      GPST_OK: every input is done or was skipped | GPST_PARTIAL: some failed | CANCELLED | ARGUMENT (member
-                and rule; nothing was written) | NOT_FOUND, ACCESS, NO_SPACE, IO (of the output) | what
-                gpst_context_create, gpst_warp_create and gpst_pipeline_create say
+   Returns      GPST_OK: every input is done or was skipped | GPST_PARTIAL: some failed | CANCELLED: some had no turn,
+                since the pipeline was cancelled or stopped | ARGUMENT (member and rule; nothing was written) |
+                NOT_FOUND, ACCESS, NO_SPACE, IO (of the output) | what gpst_context_create, gpst_warp_create and
+                gpst_pipeline_create say
    Ownership    nothing is kept
    Threads      any, several at once with outputs of their own
    Blocking     until the last file is written; allocates
@@ -147,7 +154,7 @@ GPST_API gpst_result gpst_preprocess_warp_versioned(uint32_t version, size_t des
 /* gpst_output_name -- how a job names the file that it makes of an input
 
    Parameters   input     (in)   path or name
-                view      (in)   its number; negative = the only one
+                view      (in)   its number; negative = of a tensor, which has none
                 extension (in)   without the dot
                 out       (out)  the name without a directory; "" on failure
                 out_bytes (in)   of room

@@ -29,7 +29,9 @@ GPSTI_PRIVATE gpst_result gpsti_stack_create(gpsti_stack* self, const char* path
                      (unsigned long long)gpsti_process_tag(), (unsigned long long)gpsti_a64_add(&next_id, 1));
         result = gpsti_file_create(self->temporary, &self->file);
     }
-    return result;
+    char prefix[160];
+    gpsti_format(prefix, sizeof prefix, "write \"%.140s\"", path);
+    return GPST_FAILED(result) ? gpsti_fail_in(result, prefix) : GPST_OK;
 }
 
 GPSTI_INTERN gpst_result gpsti_stack_open(gpsti_stack* self, const char* path, const gpst_image* row, uint64_t n_rows) {

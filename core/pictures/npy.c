@@ -193,11 +193,20 @@ GPSTI_INTERN gpst_result gpsti_npy_read_header(const uint8_t* data, size_t bytes
 
 /* ---- writing ---------------------------------------------------------------------- */
 
+/* NumPy's letter of a type. */
+GPSTI_PRIVATE char gpsti_npy_letter(gpst_dtype dtype) {
+    if (dtype == GPST_DTYPE_I8)
+        return 'i';
+    return dtype == GPST_DTYPE_F16 || dtype == GPST_DTYPE_F32 ? 'f' : 'u';
+}
+
 GPST_API size_t gpst_npy_header(gpst_dtype dtype, const uint64_t* shape, uint32_t n_dims, void* out) {
     char text[GPST_NPY_HEADER_BYTES], *header = (char*)out;
     const uint32_t bytes_each = gpst_dtype_bytes(dtype);
+    if (bytes_each == 0 || n_dims < 1 || n_dims > 4)
+        return 0;
     int used = snprintf(text, sizeof text, "{'descr': '%c%c%u', 'fortran_order': False, 'shape': (",
-                        gpsti_npy_order(bytes_each), bytes_each == 1 ? 'u' : 'f', bytes_each);
+                        gpsti_npy_order(bytes_each), gpsti_npy_letter(dtype), bytes_each);
     for (uint32_t i = 0; i < n_dims; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, "%llu%s", (unsigned long long)shape[i],
                          n_dims == 1      ? ","

@@ -60,7 +60,7 @@ GPST_API gpst_result gpst_picture_encode(gpst_file_kind kind, const gpst_image* 
                 shape, n_dims  (in)   1 to 4 dimensions, C order
                 out            (out)  GPST_NPY_HEADER_BYTES of room
    Shapes       out: char[GPST_NPY_HEADER_BYTES]
-   Returns      the bytes used, a multiple of 64
+   Returns      the bytes used, a multiple of 64; 0: dtype or n_dims are none of these
    Ownership    nothing is kept
    Threads      any
    Blocking     never; no allocation

@@ -28,14 +28,24 @@ GPSTI_PRIVATE const char* gpsti_call_reason(gpst_result result, uint64_t serial)
     return GPST_FAILED(result) && gpsti_fail_serial() != serial ? gpst_last_reason() : NULL;
 }
 
+/* What else is positive says nothing of an item: it would be lost without a word. */
+GPSTI_PRIVATE gpst_result gpsti_call_check(gpst_result result, const char* what) {
+    if (result <= GPST_OK || result == GPST_SKIPPED)
+        return result;
+    return gpsti_fail(GPST_ERROR_CALLBACK, "%s returned %s: must be GPST_OK, GPST_SKIPPED or negative", what,
+                      gpst_result_name(result));
+}
+
 GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, uint64_t index, gpst_input* out,
                                            const char** reason) {
     gpsti_call call;
     memset(out, 0, sizeof *out);
     const uint64_t serial = gpsti_fail_serial();
     gpsti_call_enter(&call, pipeline);
-    const gpst_result result = pipeline->desc.source(pipeline->desc.source_user_data, index, out);
+    gpst_result result = pipeline->desc.source(pipeline->desc.source_user_data, index, out);
     gpsti_call_leave();
+    if (result != GPST_END)
+        result = gpsti_call_check(result, "the source");
     *reason = gpsti_call_reason(result, serial);
     return result;
 }
@@ -65,7 +75,7 @@ GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index
     gpsti_call_enter(&call, slot->pipeline);
     gpst_result result = gpsti_call_worker_state(stage, worker_index, &task.worker_state);
     if (!GPST_FAILED(result))
-        result = stage->desc.func(stage->desc.user_data, &task);
+        result = gpsti_call_check(stage->desc.func(stage->desc.user_data, &task), "the function");
     gpsti_call_leave();
     const char* const said = gpsti_call_reason(result, serial);
     gpsti_copy_text(reason, GPST_REASON_BYTES, said ? said : GPST_FAILED(result) ? gpst_result_text(result) : "");

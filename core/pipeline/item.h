@@ -74,7 +74,7 @@ typedef struct gpst_item {
     size_t file_bytes;
     const gpst_set* sets;  /* n_sets of them */
     uint32_t n_sets;
-    gpst_result result;    /* OK until something failed; SKIPPED. Only of OK there are pictures in every result */
+    gpst_result result;    /* OK until something failed; SKIPPED. Results have pictures only where it is OK */
     const char* stage;     /* name of the stage that failed, or "" */
     const char* reason;    /* the sentence, or "" */
     int64_t start_ns, end_ns; /* from the source's call to the sink's, monotonic clock */
@@ -153,7 +153,8 @@ GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out
 
    Parameters   task  (in)   the callback's
                 path  (in)   final name; copied; not "" and not NULL
-                bytes (in)   the first so many of the room; at most what gpst_task_encoded gave
+                bytes (in)   the first so many of the room; at most what gpst_task_encoded was asked for last, 0
+                             without it
    Shapes       none
    Returns      GPST_OK | ARGUMENT | STATE (the pipeline has no WRITE stage) | MEMORY
    Ownership    the room is the file's until the item ends; the next gpst_task_encoded gives another, so

@@ -20,10 +20,11 @@ extern "C" {
 
 /* ---- stages ------------------------------------------------------------------ */
 
-/* Called on a worker, or on the thread that is in gpst_pipeline_run. Negative fails the item: with this thread's reason
-   if the callback set one by gpst_task_fail, else with the result's own text. GPST_SKIPPED, of a HOST stage: no stage
-   is called for the item any more, none of its files stays, and the sink is told. Called for an item again where others
-   had left it no memory and no stage is ordered: then it begins anew, alone. */
+/* Called on a worker, or on the thread that is in gpst_pipeline_run. Returns GPST_OK, GPST_SKIPPED or negative, which
+   fails the item: with this thread's reason if the callback set one by gpst_task_fail, else with the result's own text.
+   GPST_SKIPPED, of a HOST stage: no stage is called for the item any more, none of its files stays, and the sink is
+   told. Called for an item again where others had left it no memory and no stage is ordered: then it begins anew,
+   alone. */
 typedef gpst_result (*gpst_stage_func)(void* user_data, gpst_task* task);
 
 typedef enum gpst_stage_kind {
@@ -54,11 +55,12 @@ typedef struct gpst_stage_desc {
     void* user_data;
     uint32_t reads, writes; /* WARP, MASK: one set each, and may read a second one */
     /* The second of two sets that a WARP or MASK stage reads. MASK REFINE: the guides, as many as there are labels.
-       WARP, made with list_per_item: each item's list, one picture, TENSOR F32 of height 1, an entry a pixel; so many
-       pictures are made of one, none where there is no list. Channels are the members of gpst_roi (4), gpst_affine (6)
-       or gpst_view (5). Rois are read where kernels read pictures, and not checked; how many count may be known to the
-       device alone (gpst_task_count). Affines and views are read on the host, to which they come where a DEVICE stage
-       wrote them: one against the rules of its struct fails the item. */
+       WARP, made with list_per_item: each item's list, one picture, TENSOR, F32, HWC, of height 1, with an entry a
+       pixel; so many pictures are made of one. For an empty list its picture is not set. Channels are the members of
+       gpst_roi (4), gpst_affine (6) or gpst_view (5), in their order and as floats, where the last two structs have
+       doubles. Rois are read where kernels read pictures, and not checked; how many count may be known to the device
+       alone (gpst_task_count). Affines and views are read on the host, to which they come where a DEVICE stage wrote
+       them: one against the rules of its struct fails the item. */
     uint32_t second_set;
     uint32_t concurrency;  /* HOST: services at once; 0 = any number, 1 = serial */
     bool ordered;          /* HOST: in input order (then concurrency is 0 or 1) */
@@ -322,7 +324,8 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline);
                 | MEMORY
    Ownership    of a frame with release, once it returned OK or DROPPED, until release is called
    Threads      any, several at once; from a callback of the same pipeline it never waits
-   Blocking     up to timeout_ns, and while the frame is copied
+   Blocking     up to timeout_ns, and while the frame is copied. Results that nobody has released hold slots: on the
+                only thread that takes them GPST_FOREVER does not return once all n_slots are held
    Device       none
    Source       core/pipeline/push.c          Tests  tests/test_pipeline_push.c          Since 0.1
 */

@@ -119,6 +119,7 @@ typedef struct gpsti_output_file {
     gpsti_slot* slot;
     uint32_t part;
     gpst_buffer room;
+    size_t asked; /* of the room, by this item */
     char* path;
     size_t path_capacity;
     bool committed;

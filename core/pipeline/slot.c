@@ -247,6 +247,8 @@ GPSTI_PRIVATE void gpsti_slot_clear(gpsti_slot* slot) {
     gpsti_a32_store(&slot->starved, 0);
     gpsti_slot_forget(slot, slot->has_frame ? ~GPST_SET(0) : UINT32_MAX);
     for (uint32_t i = 0; i < slot->pipeline->n_parts; i++) {
+        for (gpsti_output_file* file = slot->parts[i].files; file; file = file->next)
+            file->asked = 0; /* what is in the room is another item's */
         slot->parts[i].n_files = 0;
         slot->parts[i].writes_pending = 0;
     }

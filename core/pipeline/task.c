@@ -165,7 +165,9 @@ GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out
     gpsti_output_file* const file = gpsti_task_open_file(task);
     if (!file)
         return GPST_ERROR_MEMORY;
+    file->asked = 0;
     GPSTI_TRY(gpsti_slot_reserve(gpsti_task_slot(task), &file->room, bytes, 0, false));
+    file->asked = bytes;
     *out = file->room.data;
     return GPST_OK;
 }
@@ -178,9 +180,9 @@ GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t by
     GPSTI_FAIL_IF(slot->pipeline->steps[slot->pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE, GPST_ERROR_STATE,
                   "gpst_task_emit: the pipeline has no WRITE stage");
     GPSTI_FAIL_IF(!path || !path[0], GPST_ERROR_ARGUMENT, "gpst_task_emit: path=%s: required", path ? "\"\"" : "NULL");
-    GPSTI_FAIL_IF(bytes > file->room.bytes, GPST_ERROR_ARGUMENT,
+    GPSTI_FAIL_IF(bytes > file->asked, GPST_ERROR_ARGUMENT,
                   "gpst_task_emit: bytes=%llu: more than the %llu that gpst_task_encoded gave",
-                  (unsigned long long)bytes, (unsigned long long)file->room.bytes);
+                  (unsigned long long)bytes, (unsigned long long)file->asked);
     const size_t path_bytes = strlen(path) + 1;
     GPSTI_TRY(gpsti_slot_reserve_text(slot->pipeline, &file->path, &file->path_capacity, path_bytes));
     memcpy(file->path, path, path_bytes);

@@ -347,8 +347,9 @@ static void job_print_outcome(const job* self) {
 }
 
 /* From its first item to its end a run can be interrupted. */
-static void job_watch(void* user_data, gpst_pipeline* pipeline) {
+static void job_watch(void* user_data, gpst_pipeline* pipeline, uint64_t n_inputs) {
     job* const self = (job*)user_data;
+    (void)n_inputs;
     if (pipeline) {
         self->has_begun = true;
         self->start_ns = files_clock_ns();
