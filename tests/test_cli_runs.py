@@ -147,6 +147,7 @@ class BadInput(Case):
         folder = self.panoramas(2)
         locked = self.panoramas(2, "locked")
         write_directions(self.path("secret.ppm"))
+        write_directions(self.path("locked.ppm")) # of the folder's name, which costs neither its outputs
         os.mkdir(self.path("sealed"))
         keywords = self.unprivileged()
         os.chmod(locked, 0)
@@ -154,10 +155,10 @@ class BadInput(Case):
         os.chmod(self.path("sealed"), 0o555)
         self.addCleanup(os.chmod, locked, 0o755)
         flags = ["--views", "1", "--size", "16x16", "--format", "ppm", "--stats", self.path("stats.json")]
-        outcome = gpustage("reproject", locked, folder, self.path("secret.ppm"), "-o", self.path("out"), *flags,
-                           **keywords)
+        outcome = gpustage("reproject", locked, folder, self.path("secret.ppm"), self.path("locked.ppm"), "-o",
+                           self.path("out"), *flags, **keywords)
         self.check(outcome, 1, "locked\": Permission denied (13)", "secret.ppm: read: ")
-        self.assertEqual(self.outputs(), ["pano00_v00.ppm", "pano01_v00.ppm"])
+        self.assertEqual(self.outputs(), ["locked_v00.ppm", "pano00_v00.ppm", "pano01_v00.ppm"])
         self.assertEqual({e["result"] for e in self.stats()["errors"]}, {"GPST_ERROR_ACCESS"})
         self.check(gpustage("reproject", folder, "-o", self.path("sealed"), *flags, **keywords), 2, "Permission denied")
         self.check(gpustage("reproject", folder, "-o", self.path("sealed", "out"), *flags, **keywords), 2,

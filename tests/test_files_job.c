@@ -16,6 +16,7 @@ typedef struct job {
     gpst_pipeline* pipeline;
     uint32_t n_begun, n_done, n_failed, n_skipped, n_watched, n_inits, n_terms, skip, refuse, cancel, stop, strange;
     char failure[GPST_REASON_BYTES];
+    gpst_result strange_result;
 } job;
 
 static void write_file(const char* path, const void* data, size_t bytes) {
@@ -328,7 +329,7 @@ static gpst_result see_begin(void* user_data, uint64_t index, const char* path) 
     if (index == self->stop)
         gpst_pipeline_stop(self->pipeline);
     if (index == self->strange)
-        return GPST_END;
+        return self->strange_result;
     if (index == self->refuse)
         return gpst_task_fail(NULL, GPST_ERROR_STATE, "not %u", (unsigned)index);
     return index == self->skip ? GPST_SKIPPED : GPST_OK;
@@ -387,6 +388,11 @@ static void test_a_strange_result(void** state) {
     gpst_reproject_desc desc = views_of(&self);
     watch_job(&self, &desc.hooks);
     self.strange = 2;
+    self.strange_result = GPST_ERROR_CANCELLED;
+    assert_int_equal(gpst_reproject_files(&desc, &self.report), GPST_PARTIAL);
+    assert_string_equal(self.failure, "source: the source returned GPST_ERROR_CANCELLED, and the pipeline is not");
+    self.n_watched = self.n_done = 0;
+    self.strange_result = GPST_END;
     assert_int_equal(gpst_reproject_files(&desc, &self.report), GPST_PARTIAL);
     assert_string_equal(self.failure, "source: begin returned GPST_END: must be GPST_OK, GPST_SKIPPED or negative");
     assert_int_equal(self.report.stats.items_ok, N_FRAMES - 1);
@@ -614,7 +620,7 @@ static void test_inputs_are_not_overwritten(void** state) {
     write_file(path, "precious", 8);
     snprintf(again, sizeof again, "%s/../frames", self.frames);
     desc.output_dir = again;
-    refuse(&self, &desc, "f1_v02.ppm, made of ");
+    refuse(&self, &desc, "f1_v02.ppm\" would overwrite the input ");
     assert_int_equal(read_file(path, found, sizeof found), 8);
     inputs[0] = path;
     inputs[1] = self.frames;
@@ -625,10 +631,58 @@ static void test_inputs_are_not_overwritten(void** state) {
     tensors.output_file = path;
     assert_int_equal(gpst_preprocess_files(&tensors, NULL), GPST_ERROR_ARGUMENT);
     assert_non_null(strstr(gpst_last_reason(), "would overwrite the input"));
+    tensors.output_file = "";
+    assert_int_equal(gpst_preprocess_files(&tensors, NULL), GPST_ERROR_ARGUMENT);
+    assert_non_null(strstr(gpst_last_reason(), "desc.output_file: must not be empty"));
     tensors.output_dir = self.out;
     assert_int_equal(gpst_preprocess_files(&tensors, NULL), GPST_ERROR_ARGUMENT);
     assert_non_null(strstr(gpst_last_reason(), "desc.output_dir and desc.output_file: one of them"));
     assert_int_equal(read_file(path, found, sizeof found), 8);
+    close_job(&self);
+}
+
+/* By whatever name it is read: a link leads to the output that this run would replace. */
+static void test_links_to_outputs(void** state) {
+    static job self;
+    char target[160], link_path[160];
+    const char* inputs[2];
+    (void)state;
+    open_job(&self);
+    gpst_reproject_desc desc = views_of(&self);
+    assert_int_equal(gpst_reproject_files(&desc, NULL), GPST_OK);
+    snprintf(target, sizeof target, "%s/f3_v01.ppm", self.out);
+    snprintf(link_path, sizeof link_path, "%s/link.ppm", self.dir);
+    assert_int_equal(symlink(target, link_path), 0);
+    inputs[0] = link_path;
+    inputs[1] = self.frames;
+    desc.inputs = inputs;
+    desc.n_inputs = 2;
+    refuse(&self, &desc, "f3_v01.ppm\" would overwrite the input ");
+    assert_int_equal(unlink(link_path), 0);
+    close_job(&self);
+}
+
+/* A folder where files are listed is an input that fails; a long name leaves room for the reason. */
+static void test_folders_among_files(void** state) {
+    static job self;
+    static char path[3000];
+    const char* inputs[2];
+    (void)state;
+    open_job(&self);
+    gpst_reproject_desc desc = views_of(&self);
+    snprintf(path, sizeof path, "%s/", self.dir);
+    while (strlen(path) < 2900)
+        strcat(path, "./");
+    strcat(path, "frames");
+    inputs[0] = path;
+    inputs[1] = frame_path(&self, 0);
+    desc.inputs = inputs;
+    desc.n_inputs = 2;
+    desc.files_only = true;
+    assert_int_equal(gpst_reproject_files(&desc, &self.report), GPST_PARTIAL);
+    assert_int_equal(self.report.stats.items_ok, 1);
+    assert_non_null(strstr(self.report.first_failure, "...: read: "));
+    assert_true(strlen(self.report.first_failure) < sizeof self.report.first_failure);
     close_job(&self);
 }
 
@@ -659,6 +713,8 @@ int main(void) {
         cmocka_unit_test(test_memory_that_ends),
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_inputs_are_not_overwritten),
+        cmocka_unit_test(test_links_to_outputs),
+        cmocka_unit_test(test_folders_among_files),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -458,7 +458,7 @@ static void test_random_pipelines(void** state) {
 static void test_random_pipelines_in_trouble(void** state) {
     (void)state;
     static const char* const backends[] = {"sim:fail_launch=3", "sim:fail_copy=4", "sim:fail_notify=2",
-                                           "sim:lose_at=30", "sim:fail_alloc=2"};
+                                           "sim:lose_at=30", "sim:fail_alloc=2", "sim:lose_at=4",   "sim:lose_at=11"};
     const uint64_t seed = test_seed(7);
     for (uint64_t n = 0; n < N_PIPELINES; n++)
         run_plan(backends[n % (sizeof backends / sizeof *backends)], seed + n, GPST_RUN_ENGINE, true, false);
@@ -799,6 +799,70 @@ static void test_pictures_that_are_missing(void** state) {
     gpst_warp_destroy(warp);
 }
 
+/* An empty set is nowhere: a lost device has not taken it along. */
+enum { N_UNSET = 8 };
+
+static gpst_result unset_source(void* user_data, uint64_t index, gpst_input* out) {
+    static uint8_t pixels[16];
+    (void)user_data;
+    out->frame = gray(4, 4, pixels);
+    return index < N_UNSET ? GPST_OK : GPST_END;
+}
+
+static gpst_result make_every_second(void* user_data, gpst_task* task) {
+    const gpst_image shape = gray(4, 4, NULL);
+    gpst_image image;
+    (void)user_data;
+    return task->item->index % 2 ? gpst_task_set_picture(task, 1, 0, &shape, &image) : GPST_OK;
+}
+
+static gpst_result fill_one(const void* args) {
+    memset(*(void* const*)args, 7, 16);
+    return GPST_OK;
+}
+
+static gpst_result make_one_of_nothing(void* user_data, gpst_task* task) {
+    static const gpst_kernel kernel = {"fill", fill_one, NULL};
+    const gpst_image shape = gray(4, 4, NULL);
+    gpst_image image;
+    (void)user_data;
+    GPSTI_TRY(gpst_task_set_picture(task, 2, 0, &shape, &image));
+    return gpst_task_enqueue(task, &kernel, &image.data, sizeof image.data);
+}
+
+static gpst_result unset_sink(void* user_data, const gpst_item* item) {
+    kit* const self = (kit*)user_data;
+    kit_check(self, item->result == GPST_OK && item->sets[1].n == item->index % 2);
+    return GPST_OK;
+}
+
+static void test_an_empty_set_is_never_lost(void** state) {
+    (void)state;
+    for (int k = 1; k < 30; k++) {
+        char backend[32];
+        snprintf(backend, sizeof backend, "sim:lose_at=%d", 1 + k % 9);
+        kit* const self = kit_open(backend, 2);
+        gpst_stage_desc stages[2];
+        gpst_pipeline_desc desc = GPST_ZERO;
+        gpst_stage_host(&stages[0], 0, GPST_SET(1), make_every_second, NULL);
+        gpst_stage_device(&stages[1], GPST_SET(1), GPST_SET(2), make_one_of_nothing, NULL);
+        desc.stages = stages;
+        desc.n_stages = 2;
+        desc.source = unset_source;
+        desc.sink = unset_sink;
+        desc.sink_user_data = self;
+        desc.mode = GPST_RUN_ENGINE;
+        desc.n_slots = 4;
+        desc.results[0] = gpst_result_of(1, GPST_ON_HOST);
+        desc.n_results = 1;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        self->pipeline = NULL;
+        kit_close(self);
+    }
+}
+
 /* ---- what a stage may and may not say -------------------------------------------------------------------------------- */
 
 /* A set is one stage's: neither the next one nor the frame's reader can have its memory. */
@@ -948,6 +1012,7 @@ int main(void) {
         cmocka_unit_test(test_mask_rules),
         cmocka_unit_test(test_a_list_of_rois_for_each_item),
         cmocka_unit_test(test_pictures_that_are_missing),
+        cmocka_unit_test(test_an_empty_set_is_never_lost),
         cmocka_unit_test(test_no_set_is_written_twice),
         cmocka_unit_test(test_silent_stages_share_nothing),
         cmocka_unit_test(test_items_are_skipped),

@@ -134,8 +134,8 @@ GPSTI_INTERN gpst_result gpsti_file_write_at(const gpsti_file* file, const char*
                                              uint64_t offset_bytes, size_t* done);
 GPSTI_INTERN gpst_result gpsti_file_set_bytes(const gpsti_file* file, const char* path, uint64_t bytes); /* zeroes */
 /* Another process that asks for the same lock finds that this one is alive. Where that is not to be had nobody has to
-   mind. */
-GPSTI_INTERN void gpsti_file_lock(const gpsti_file* file);
+   mind. Waits for who has it; false: meanwhile the file has lost its name. */
+GPSTI_INTERN bool gpsti_file_lock(const gpsti_file* file);
 /* Has the kernel begin writing a range to the disk (wait: and waits for it). Where it cannot be asked nothing
    happens. */
 GPSTI_INTERN gpst_result gpsti_file_flush(const gpsti_file* file, const char* path, uint64_t offset_bytes,

@@ -72,6 +72,7 @@ GPSTI_INTERN gpst_result gpsti_file_query(const gpsti_file* file, const char* pa
 
 GPSTI_INTERN gpst_result gpsti_path_query(const char* path, gpsti_file_info* out) {
     struct stat status;
+    memset(out, 0, sizeof *out);
     if (stat(path, &status))
         return gpsti_os_fail("query", path, errno);
     gpsti_file_info_of(&status, out);
@@ -199,9 +200,11 @@ GPSTI_INTERN gpst_result gpsti_file_set_bytes(const gpsti_file* file, const char
     return ftruncate((int)file->handle, (off_t)bytes) ? gpsti_os_fail("write", path, errno) : GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_file_lock(const gpsti_file* file) {
-    while (flock((int)file->handle, LOCK_EX | LOCK_NB) && errno == EINTR)
+GPSTI_INTERN bool gpsti_file_lock(const gpsti_file* file) {
+    struct stat status;
+    while (flock((int)file->handle, LOCK_EX) && errno == EINTR)
         continue;
+    return fstat((int)file->handle, &status) || status.st_nlink > 0;
 }
 
 GPSTI_INTERN gpst_result gpsti_file_flush(const gpsti_file* file, const char* path, uint64_t offset_bytes,

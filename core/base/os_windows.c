@@ -300,11 +300,12 @@ GPSTI_INTERN gpst_result gpsti_file_set_bytes(const gpsti_file* file, const char
 }
 
 /* Far behind the end: there, a lock keeps others from reading, too. */
-GPSTI_INTERN void gpsti_file_lock(const gpsti_file* file) {
+GPSTI_INTERN bool gpsti_file_lock(const gpsti_file* file) {
     OVERLAPPED place;
     memset(&place, 0, sizeof place);
     place.OffsetHigh = 0x1000;
-    (void)LockFileEx((HANDLE)file->handle, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &place);
+    (void)LockFileEx((HANDLE)file->handle, LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, &place);
+    return true; /* what is open keeps its name */
 }
 
 GPSTI_INTERN gpst_result gpsti_file_flush(const gpsti_file* file, const char* path, uint64_t offset_bytes,

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GPSTI_FILES_JOB_NAME_BYTES 440 /* in report->first_failure, which has room for stage and reason beside it */
+
 typedef struct gpsti_files_job {
     gpsti_files_job_desc desc;
     gpsti_host* host;
@@ -43,7 +45,7 @@ GPSTI_PRIVATE bool gpsti_files_job_take_found(void* user_data, const char* path,
 GPSTI_PRIVATE gpst_result gpsti_files_job_add_input(gpsti_files_job* self, const char* path) {
     gpsti_files_job_found found = {&self->inputs, GPST_OK};
     gpsti_file_info info;
-    if (GPST_FAILED(gpsti_path_query(path, &info)) || !info.is_directory)
+    if (self->desc.files_only || GPST_FAILED(gpsti_path_query(path, &info)) || !info.is_directory)
         return gpsti_names_add(&self->inputs, path);
     const gpst_result result = gpsti_folder_list(self->host, path, gpsti_files_job_take_found, &found);
     if (result == GPST_ERROR_MEMORY || GPST_FAILED(found.result))
@@ -67,10 +69,6 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_list_inputs(gpsti_files_job* self) {
 
 /* ---- nothing is written twice, and nothing that is read ------------------------------------------ */
 
-GPSTI_PRIVATE int gpsti_files_job_compare_text(const void* a, const void* b) {
-    return strcmp(*(char* const*)a, *(char* const*)b);
-}
-
 GPSTI_PRIVATE size_t gpsti_files_job_stem_bytes(const char* name) {
     const char* const dot = strrchr(name, '.');
     return dot && dot != name ? (size_t)(dot - name) : strlen(name);
@@ -92,106 +90,134 @@ GPSTI_PRIVATE int gpsti_files_job_compare_stems(const void* a, const void* b) {
     return first_bytes != second_bytes ? (first_bytes < second_bytes ? -1 : 1) : strcmp(first, second);
 }
 
+GPSTI_PRIVATE bool gpsti_files_job_same_stem(const char* a, const char* b) {
+    const char *const first = gpsti_files_job_name(a), *const second = gpsti_files_job_name(b);
+    const size_t bytes = gpsti_files_job_stem_bytes(first);
+    return bytes == gpsti_files_job_stem_bytes(second) && !memcmp(first, second, bytes);
+}
+
+/* One that could not be listed: it fails, and nothing is named after it. */
+GPSTI_PRIVATE bool gpsti_files_job_is_folder(const char* path) {
+    gpsti_file_info info;
+    return !GPST_FAILED(gpsti_path_query(path, &info)) && info.is_directory;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_fail_stems(const gpsti_files_job* self, const char* a, const char* b) {
+    const char* const name = gpsti_files_job_name(b);
+    GPSTI_FAIL_IF(!strcmp(a, b), GPST_ERROR_ARGUMENT, "%s: desc.inputs: \"%s\" is there twice", self->desc.function, b);
+    return gpsti_fail(GPST_ERROR_ARGUMENT,
+                      "%s: desc.inputs: \"%s\" and \"%s\": outputs of both would be named \"%.*s...\"",
+                      self->desc.function, a, b, (int)gpsti_files_job_stem_bytes(name), name);
+}
+
 GPSTI_PRIVATE gpst_result gpsti_files_job_check_stems(const gpsti_files_job* self) {
     const size_t bytes = self->inputs.n * sizeof(char*);
     const char** const sorted = (const char**)gpsti_alloc(self->host, bytes);
+    const char* before = NULL;
     gpst_result result = GPST_OK;
     if (!sorted)
         return GPST_ERROR_MEMORY;
     memcpy((void*)sorted, self->inputs.items, bytes);
     qsort((void*)sorted, self->inputs.n, sizeof *sorted, gpsti_files_job_compare_stems);
-    for (size_t i = 1; i < self->inputs.n && !GPST_FAILED(result); i++) {
-        const char* const name = gpsti_files_job_name(sorted[i]);
-        const char* const before = gpsti_files_job_name(sorted[i - 1]);
-        const size_t stem_bytes = gpsti_files_job_stem_bytes(name);
-        if (strcmp(sorted[i - 1], sorted[i]) == 0)
-            result = gpsti_fail(GPST_ERROR_ARGUMENT, "%s: desc.inputs: \"%s\" is there twice", self->desc.function,
-                                sorted[i]);
-        else if (stem_bytes == gpsti_files_job_stem_bytes(before) && !memcmp(name, before, stem_bytes))
-            result = gpsti_fail(GPST_ERROR_ARGUMENT,
-                                "%s: desc.inputs: \"%s\" and \"%s\": outputs of both would be named \"%.*s...\"",
-                                self->desc.function, sorted[i - 1], sorted[i], (int)stem_bytes, name);
+    for (size_t i = 0; i < self->inputs.n && !GPST_FAILED(result); i++) {
+        if (before && gpsti_files_job_same_stem(before, sorted[i])) {
+            if (gpsti_files_job_is_folder(sorted[i]))
+                continue;
+            if (!gpsti_files_job_is_folder(before))
+                result = gpsti_files_job_fail_stems(self, before, sorted[i]);
+        }
+        before = sorted[i];
     }
     gpsti_free(self->host, (void*)sorted, bytes);
     return result;
 }
 
-/* Does the path lie in the folder? */
-GPSTI_PRIVATE bool gpsti_files_job_lies_in(const char* path, const gpsti_file_info* folder) {
-    char directory[GPSTI_JOB_PATH_BYTES] = ".";
-    gpsti_file_info info;
-    const size_t bytes = gpsti_path_directory_bytes(path);
-    if (bytes >= sizeof directory)
-        return false;
-    if (bytes > 0) {
-        memcpy(directory, path, bytes);
-        directory[bytes] = '\0';
-    }
-    return !GPST_FAILED(gpsti_path_query(directory, &info)) && info.inode != 0 && info.inode == folder->inode &&
-           info.device == folder->device;
+/* What identifies a file, whatever its name. */
+typedef struct gpsti_identity {
+    uint64_t device, inode;
+    const char* path;
+} gpsti_identity;
+
+typedef struct gpsti_identities {
+    gpsti_identity* items; /* sorted; NULL: not made yet */
+    size_t n;
+} gpsti_identities;
+
+GPSTI_PRIVATE int gpsti_identity_compare(const void* a, const void* b) {
+    const gpsti_identity* const first = (const gpsti_identity*)a;
+    const gpsti_identity* const second = (const gpsti_identity*)b;
+    if (first->device != second->device)
+        return first->device < second->device ? -1 : 1;
+    return first->inode != second->inode ? (first->inode < second->inode ? -1 : 1) : 0;
 }
 
-/* Names of the inputs that lie in the output directory, sorted. Most lists have few directories. */
-GPSTI_PRIVATE gpst_result gpsti_files_job_list_taken(const gpsti_files_job* self, gpsti_names* taken) {
-    gpsti_file_info folder;
-    const char* before = NULL;
-    bool lies_in = false;
-    taken->host = self->host;
-    if (GPST_FAILED(gpsti_path_query(self->desc.output_dir, &folder)))
-        return GPST_OK;
+GPSTI_PRIVATE gpst_result gpsti_files_job_identify(const gpsti_files_job* self, gpsti_identities* out) {
+    out->items = (gpsti_identity*)gpsti_alloc(self->host, self->inputs.n * sizeof *out->items);
+    if (!out->items)
+        return GPST_ERROR_MEMORY;
     for (size_t i = 0; i < self->inputs.n; i++) {
-        const char* const path = self->inputs.items[i];
-        const size_t bytes = gpsti_path_directory_bytes(path);
-        if (!before || bytes != gpsti_path_directory_bytes(before) || memcmp(path, before, bytes) != 0)
-            lies_in = gpsti_files_job_lies_in(path, &folder);
-        before = path;
-        if (lies_in)
-            GPSTI_TRY(gpsti_names_add(taken, path + bytes));
+        gpsti_file_info info;
+        if (GPST_FAILED(gpsti_path_query(self->inputs.items[i], &info)) || info.inode == 0)
+            continue;
+        out->items[out->n].device = info.device;
+        out->items[out->n].inode = info.inode;
+        out->items[out->n++].path = self->inputs.items[i];
     }
-    if (taken->n > 1)
-        qsort(taken->items, taken->n, sizeof *taken->items, gpsti_files_job_compare_text);
+    qsort(out->items, out->n, sizeof *out->items, gpsti_identity_compare);
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_files_job_check_taken(const gpsti_files_job* self, const gpsti_names* taken) {
-    const uint32_t n_outputs = gpst_warp_n_outputs(self->desc.warp);
-    char name[GPSTI_JOB_PATH_BYTES];
-    const char* const key = name;
-    for (size_t i = 0; i < self->inputs.n && taken->n > 0; i++)
-        for (uint32_t v = 0; v < n_outputs; v++) {
-            const char* const input = self->inputs.items[i];
-            (void)gpst_output_name(input, self->desc.numbered ? (int32_t)v : -1, self->extension, name, sizeof name);
-            GPSTI_FAIL_IF(bsearch(&key, taken->items, taken->n, sizeof *taken->items, gpsti_files_job_compare_text),
-                          GPST_ERROR_ARGUMENT,
-                          "%s: desc.output_dir=\"%s\": %s, made of \"%s\", would overwrite an input",
-                          self->desc.function, self->desc.output_dir, name, input);
-        }
-    return GPST_OK;
-}
-
-GPSTI_PRIVATE gpst_result gpsti_files_job_check_file(const gpsti_files_job* self) {
-    gpsti_file_info output, info;
-    if (GPST_FAILED(gpsti_path_query(self->desc.output_file, &output)))
+/* The inputs are looked at only where there is a file of an output's name. */
+GPSTI_PRIVATE gpst_result gpsti_files_job_check_output(const gpsti_files_job* self, const char* path,
+                                                       gpsti_identities* inputs) {
+    gpsti_file_info info;
+    gpsti_identity key;
+    if (GPST_FAILED(gpsti_path_query(path, &info)))
         return GPST_OK;
-    GPSTI_FAIL_IF(!output.is_regular, GPST_ERROR_ARGUMENT, "%s: desc.output_file=\"%s\": is no regular file",
-                  self->desc.function, self->desc.output_file);
-    for (size_t i = 0; i < self->inputs.n && output.inode != 0; i++)
-        GPSTI_FAIL_IF(!GPST_FAILED(gpsti_path_query(self->inputs.items[i], &info)) && info.inode == output.inode &&
-                          info.device == output.device,
-                      GPST_ERROR_ARGUMENT, "%s: desc.output_file=\"%s\": would overwrite the input \"%s\"",
-                      self->desc.function, self->desc.output_file, self->inputs.items[i]);
+    if (!inputs->items)
+        GPSTI_TRY(gpsti_files_job_identify(self, inputs));
+    key.device = info.device;
+    key.inode = info.inode;
+    key.path = NULL;
+    const gpsti_identity* const met =
+        (const gpsti_identity*)bsearch(&key, inputs->items, inputs->n, sizeof key, gpsti_identity_compare);
+    GPSTI_FAIL_IF(met, GPST_ERROR_ARGUMENT, "%s: output \"%s\" would overwrite the input \"%s\"", self->desc.function,
+                  path, met->path);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_output_path(const gpsti_files_job* self, const char* input, uint32_t view,
+                                                      char path[GPSTI_JOB_PATH_BYTES]) {
+    const size_t directory_bytes = strlen(self->desc.output_dir);
+    gpsti_format(path, GPSTI_JOB_PATH_BYTES, "%s/", self->desc.output_dir);
+    return gpst_output_name(input, self->desc.numbered ? (int32_t)view : -1, self->extension,
+                            path + directory_bytes + 1, GPSTI_JOB_PATH_BYTES - directory_bytes - 1);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_check_directory(const gpsti_files_job* self, gpsti_identities* inputs) {
+    const uint32_t n_outputs = gpst_warp_n_outputs(self->desc.warp);
+    char path[GPSTI_JOB_PATH_BYTES];
+    gpsti_file_info info;
+    if (GPST_FAILED(gpsti_path_query(self->desc.output_dir, &info)))
+        return GPST_OK;
+    for (size_t i = 0; i < self->inputs.n; i++)
+        for (uint32_t v = 0; v < n_outputs; v++)
+            if (!GPST_FAILED(gpsti_files_job_output_path(self, self->inputs.items[i], v, path)))
+                GPSTI_TRY(gpsti_files_job_check_output(self, path, inputs));
     return GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_check_outputs(const gpsti_files_job* self) {
-    gpsti_names taken = GPST_ZERO;
-    if (self->desc.output_file)
-        return gpsti_files_job_check_file(self);
-    GPSTI_TRY(gpsti_files_job_check_stems(self));
-    gpst_result result = gpsti_files_job_list_taken(self, &taken);
-    if (!GPST_FAILED(result))
-        result = gpsti_files_job_check_taken(self, &taken);
-    gpsti_names_free(&taken);
+    gpsti_identities inputs = {NULL, 0};
+    gpsti_file_info info;
+    const char* const file = self->desc.output_file;
+    gpst_result result = GPST_OK;
+    GPSTI_FAIL_IF(file && !GPST_FAILED(gpsti_path_query(file, &info)) && !info.is_regular, GPST_ERROR_ARGUMENT,
+                  "%s: desc.output_file=\"%s\": is no regular file", self->desc.function, file);
+    if (!file)
+        GPSTI_TRY(gpsti_files_job_check_stems(self));
+    result = file ? gpsti_files_job_check_output(self, file, &inputs) : gpsti_files_job_check_directory(self, &inputs);
+    gpsti_free(self->host, inputs.items, self->inputs.n * sizeof *inputs.items);
     return result;
 }
 
@@ -216,8 +242,9 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_take_item(void* user_data, const gpst_
     self->n_ok += item->result == GPST_OK;
     if (self->report && GPST_FAILED(item->result) && item->result != GPST_ERROR_CANCELLED &&
         !self->report->first_failure[0])
-        gpsti_format(self->report->first_failure, sizeof self->report->first_failure, "%s: %s: %s", item->name,
-                     item->stage, item->reason);
+        gpsti_format(self->report->first_failure, sizeof self->report->first_failure, "%.*s%s: %s: %s",
+                     GPSTI_FILES_JOB_NAME_BYTES, item->name,
+                     strlen(item->name) > GPSTI_FILES_JOB_NAME_BYTES ? "..." : "", item->stage, item->reason);
     if (hooks->done)
         hooks->done(hooks->user_data, item);
     return GPST_OK;
@@ -260,10 +287,7 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_encode(void* user_data, gpst_task* tas
     char path[GPSTI_JOB_PATH_BYTES];
     void* room = NULL;
     size_t bytes = 0;
-    const size_t directory_bytes = strlen(self->desc.output_dir);
-    gpsti_format(path, sizeof path, "%s/", self->desc.output_dir);
-    GPSTI_TRY(gpst_output_name(task->item->path, self->desc.numbered ? (int32_t)task->picture_index : -1,
-                               self->extension, path + directory_bytes + 1, sizeof path - directory_bytes - 1));
+    GPSTI_TRY(gpsti_files_job_output_path(self, task->item->path, task->picture_index, path));
     if (hooks->encode)
         return hooks->encode(hooks->user_data, task, picture, path);
     GPSTI_TRY(gpst_picture_encode(self->desc.format, picture, NULL, &bytes));
@@ -371,6 +395,8 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_check(const gpsti_files_job_desc* desc
                   "%s: desc.output_dir and desc.output_file: one of them", function);
     GPSTI_FAIL_IF(desc->output_dir && (!desc->output_dir[0] || strlen(desc->output_dir) + 64 > GPSTI_JOB_PATH_BYTES),
                   GPST_ERROR_ARGUMENT, "%s: desc.output_dir: 1 to %d bytes", function, GPSTI_JOB_PATH_BYTES - 64);
+    GPSTI_FAIL_IF(desc->output_file && !desc->output_file[0], GPST_ERROR_ARGUMENT,
+                  "%s: desc.output_file: must not be empty", function);
     GPSTI_FAIL_IF(hooks->encode && (!hooks->extension || !hooks->extension[0]), GPST_ERROR_ARGUMENT,
                   "%s: desc.hooks.extension: required with encode", function);
     GPSTI_FAIL_IF(hooks->encode && (hooks->extension[0] == '.' || strpbrk(hooks->extension, "/\\")),

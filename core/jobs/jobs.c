@@ -79,6 +79,7 @@ GPST_API gpst_result gpst_reproject_files_versioned(uint32_t version, size_t des
     job.function = "gpst_reproject_files";
     job.inputs = desc->inputs;
     job.n_inputs = desc->n_inputs;
+    job.files_only = desc->files_only;
     job.output_dir = desc->output_dir;
     job.numbered = true;
     job.warp = warp;
@@ -144,6 +145,7 @@ GPST_API gpst_result gpst_preprocess_files_versioned(uint32_t version, size_t de
     job.function = "gpst_preprocess_files";
     job.inputs = desc->inputs;
     job.n_inputs = desc->n_inputs;
+    job.files_only = desc->files_only;
     job.output_dir = desc->output_dir;
     job.output_file = desc->output_file;
     job.warp = warp;

@@ -56,6 +56,7 @@ typedef struct gpst_reproject_desc {
                                   pictures: others, such as those of a decoder of yours, are named one by one. No two
                                   may have the same name without extension: their outputs would */
     size_t n_inputs;
+    bool files_only;           /* inputs are files: what is a folder by then fails */
     const char* output_dir;    /* made where only its parent exists */
     const gpst_view* views;    /* n_views of them; NULL = around the horizon, evenly, 90 degrees wide */
     uint32_t n_views;          /* 0 = 8; without views at most 100 */
@@ -80,6 +81,7 @@ typedef struct gpst_reproject_desc {
 typedef struct gpst_preprocess_desc {
     const char* const* inputs; /* as of gpst_reproject_desc; into one file names may repeat */
     size_t n_inputs;
+    bool files_only;           /* as of gpst_reproject_desc */
     const char* output_dir;    /* <input without extension>.npy each; or NULL and */
     const char* output_file;   /* one .npy file, a row for each input in the order of the list: zero where it failed or
                                   was skipped. It is there when every input had its turn and one was good */

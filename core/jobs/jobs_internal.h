@@ -31,6 +31,7 @@ typedef struct gpsti_files_job_desc {
     const char* function; /* that the user called, for sentences */
     const char* const* inputs;
     size_t n_inputs;
+    bool files_only; /* folders are not expanded */
     const char *output_dir, *output_file; /* one of them */
     bool numbered;                        /* <stem>_v00 */
     const gpst_warp* warp;

@@ -28,6 +28,10 @@ GPSTI_PRIVATE gpst_result gpsti_stack_create(gpsti_stack* self, const char* path
         gpsti_format(self->temporary + directory_bytes, 64, ".gpustage-%016llx-%llu.part",
                      (unsigned long long)gpsti_process_tag(), (unsigned long long)gpsti_a64_add(&next_id, 1));
         result = gpsti_file_create(self->temporary, &self->file);
+        if (!GPST_FAILED(result) && !gpsti_file_lock(&self->file)) { /* a run that cleans up took it for abandoned */
+            (void)gpsti_file_close(&self->file, path);
+            result = gpsti_fail(GPST_ERROR_EXISTS, "its temporary file is removed again and again");
+        }
     }
     char prefix[160];
     gpsti_format(prefix, sizeof prefix, "write \"%.140s\"", path);
@@ -45,7 +49,6 @@ GPSTI_INTERN gpst_result gpsti_stack_open(gpsti_stack* self, const char* path, c
     self->header_bytes = gpst_npy_header(row->dtype, shape, gpsti_stack_shape(row, n_rows, shape), header);
     GPSTI_TRY(gpsti_stack_create(self, path));
     self->path = path;
-    gpsti_file_lock(&self->file);
     gpst_result result = gpsti_file_set_bytes(&self->file, path, self->header_bytes + n_rows * self->row_bytes);
     if (!GPST_FAILED(result))
         result = gpsti_file_write_at(&self->file, path, header, self->header_bytes, 0, &done);

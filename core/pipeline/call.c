@@ -29,7 +29,9 @@ GPSTI_PRIVATE const char* gpsti_call_reason(gpst_result result, uint64_t serial)
 }
 
 /* What else is positive says nothing of an item: it would be lost without a word. */
-GPSTI_PRIVATE gpst_result gpsti_call_check(gpst_result result, const char* what) {
+GPSTI_PRIVATE gpst_result gpsti_call_check(const gpst_pipeline* pipeline, gpst_result result, const char* what) {
+    if (result == GPST_ERROR_CANCELLED && !gpsti_a32_load(&pipeline->cancel)) /* the item's own, as of a job inside */
+        return gpsti_fail(GPST_ERROR_CALLBACK, "%s returned GPST_ERROR_CANCELLED, and the pipeline is not", what);
     if (result <= GPST_OK || result == GPST_SKIPPED)
         return result;
     return gpsti_fail(GPST_ERROR_CALLBACK, "%s returned %s: must be GPST_OK, GPST_SKIPPED or negative", what,
@@ -45,7 +47,7 @@ GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, uint64_t ind
     gpst_result result = pipeline->desc.source(pipeline->desc.source_user_data, index, out);
     gpsti_call_leave();
     if (result != GPST_END)
-        result = gpsti_call_check(result, "the source");
+        result = gpsti_call_check(pipeline, result, "the source");
     *reason = gpsti_call_reason(result, serial);
     return result;
 }
@@ -75,7 +77,7 @@ GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index
     gpsti_call_enter(&call, slot->pipeline);
     gpst_result result = gpsti_call_worker_state(stage, worker_index, &task.worker_state);
     if (!GPST_FAILED(result))
-        result = gpsti_call_check(stage->desc.func(stage->desc.user_data, &task), "the function");
+        result = gpsti_call_check(slot->pipeline, stage->desc.func(stage->desc.user_data, &task), "the function");
     gpsti_call_leave();
     const char* const said = gpsti_call_reason(result, serial);
     gpsti_copy_text(reason, GPST_REASON_BYTES, said ? said : GPST_FAILED(result) ? gpst_result_text(result) : "");

@@ -393,7 +393,7 @@ GPSTI_PRIVATE uint32_t gpsti_inline_end_offload(gpsti_slot* slot, gpst_result re
         return slot->job.step;
     if (GPST_FAILED(result)) {
         gpsti_clock_add(&pipeline->clocks[step->first_clock + 1], 0, 0, 0, true);
-        gpsti_slot_fail(slot, result, gpsti_step_name(pipeline, step), reason);
+        gpsti_slot_fail(slot, result, pipeline->stages[slot->stage_at].name, reason);
     }
     return gpsti_flight_next_step(slot, slot->job.step);
 }

@@ -291,9 +291,11 @@ GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* first, const gpsti_st
     if (work->copies)
         GPSTI_TRY(gpsti_device_work_record(work));
     for (uint32_t s = 0; s < step->n_stages; s++) {
-        GPSTI_TRY(gpsti_offload_stage(first, step, step->first_stage + s, worker_index, reason));
+        first->stage_at = step->first_stage + s;
+        GPSTI_TRY(gpsti_offload_stage(first, step, first->stage_at, worker_index, reason));
         GPSTI_TRY(gpsti_device_work_record(work));
     }
+    first->stage_at = step->first_stage; /* of what the device says later nobody knows the stage */
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
         GPSTI_TRY(gpsti_offload_download(slot, step));
     return work->copies ? gpsti_device_work_record(work) : GPST_OK;
@@ -370,6 +372,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_ste
     work->copies = false;
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch, work->n_items++) {
         slot->work = work;
+        slot->stage_at = step->first_stage;
         GPSTI_TRY(gpsti_offload_prepare(slot, step, worker_index, reason));
     }
     GPSTI_TRY(gpsti_device_work_prepare(first, work));

@@ -202,9 +202,10 @@ GPSTI_PRIVATE gpst_result gpsti_place_move(gpsti_slot* slot, uint32_t set, bool 
     return GPST_OK;
 }
 
+/* An empty set has nothing to fetch, and a lost device has not taken it along. */
 GPSTI_INTERN gpst_result gpsti_place_fetch(gpsti_slot* slot, uint32_t sets) {
     for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
-        if ((sets & GPST_SET(k)) && slot->sets[k].device_valid && !slot->sets[k].host_valid)
+        if ((sets & GPST_SET(k)) && slot->sets[k].n > 0 && slot->sets[k].device_valid && !slot->sets[k].host_valid)
             GPSTI_TRY(gpsti_place_move(slot, k, false));
     return GPST_OK;
 }

@@ -401,6 +401,7 @@ static gpst_result job_call(job* self) {
         gpst_reproject_desc desc = *self->desc.reproject;
         desc.inputs = self->paths;
         desc.n_inputs = self->n_to_do;
+        desc.files_only = true;
         desc.output_dir = self->desc.asked->output;
         desc.context = self->context;
         desc.run = run;
@@ -410,6 +411,7 @@ static gpst_result job_call(job* self) {
     gpst_preprocess_desc desc = *self->desc.preprocess;
     desc.inputs = self->paths;
     desc.n_inputs = self->n_to_do;
+    desc.files_only = true;
     *(self->desc.stacked ? &desc.output_file : &desc.output_dir) = self->desc.asked->output;
     desc.context = self->context;
     desc.run = run;
