@@ -192,6 +192,7 @@ PRIVATE = [
     "core/pipeline/desc.c",
     "core/pipeline/pipeline.c",
     "core/pipeline/context.c",
+    "core/jobs/inputs.c",
     "core/jobs/stack.c",
     "core/jobs/files_job.c",
     "core/jobs/jobs.c",

@@ -41,6 +41,23 @@ typedef struct gpsti_files_job_desc {
     const gpst_job_hooks* hooks;
 } gpsti_files_job_desc;
 
+typedef struct gpsti_files_job {
+    gpsti_files_job_desc desc;
+    gpsti_host* host;
+    const char* extension;
+    gpsti_names inputs; /* folders expanded */
+    gpsti_stack stack;
+    uint64_t n_ended, n_ok;
+    gpst_report* report; /* or NULL */
+} gpsti_files_job;
+
+/* Folders expanded. */
+GPSTI_INTERN gpst_result gpsti_files_job_list_inputs(gpsti_files_job* self);
+/* ARGUMENT where two inputs have outputs of one name, or an output is an input. */
+GPSTI_INTERN gpst_result gpsti_files_job_check_outputs(const gpsti_files_job* self);
+GPSTI_INTERN gpst_result gpsti_files_job_output_path(const gpsti_files_job* self, const char* input, uint32_t view,
+                                                     char path[GPSTI_JOB_PATH_BYTES]);
+
 /* The last reason once more, with the name of the function that the user called. */
 GPSTI_INTERN gpst_result gpsti_files_job_fail(gpst_result result, const char* function);
 GPSTI_INTERN gpst_result gpsti_files_job_run(const gpsti_files_job_desc* desc, gpst_report* report);
