@@ -49,21 +49,14 @@ GPSTI_INTERN gpst_result gpsti_files_job_list_inputs(gpsti_files_job* self) {
 
 /* ---- nothing is written twice, and nothing that is read ------------------------------------------ */
 
-GPSTI_PRIVATE size_t gpsti_files_job_stem_bytes(const char* name) {
-    const char* const dot = strrchr(name, '.');
-    return dot && dot != name ? (size_t)(dot - name) : strlen(name);
-}
-
-GPSTI_PRIVATE const char* gpsti_files_job_name(const char* path) { return path + gpsti_path_directory_bytes(path); }
-
 /* By stem, and of the same stem by path, so that the pair that is named does not depend on qsort. */
 GPSTI_PRIVATE int gpsti_files_job_compare_stems(const void* a, const void* b) {
     const char* const first = *(const char* const*)a;
     const char* const second = *(const char* const*)b;
-    const char* const first_name = gpsti_files_job_name(first);
-    const char* const second_name = gpsti_files_job_name(second);
-    const size_t first_bytes = gpsti_files_job_stem_bytes(first_name);
-    const size_t second_bytes = gpsti_files_job_stem_bytes(second_name);
+    const char* const first_name = gpsti_jobs_base_name(first);
+    const char* const second_name = gpsti_jobs_base_name(second);
+    const size_t first_bytes = gpsti_jobs_stem_bytes(first_name);
+    const size_t second_bytes = gpsti_jobs_stem_bytes(second_name);
     const int order = memcmp(first_name, second_name, first_bytes < second_bytes ? first_bytes : second_bytes);
     if (order)
         return order;
@@ -71,9 +64,9 @@ GPSTI_PRIVATE int gpsti_files_job_compare_stems(const void* a, const void* b) {
 }
 
 GPSTI_PRIVATE bool gpsti_files_job_same_stem(const char* a, const char* b) {
-    const char *const first = gpsti_files_job_name(a), *const second = gpsti_files_job_name(b);
-    const size_t bytes = gpsti_files_job_stem_bytes(first);
-    return bytes == gpsti_files_job_stem_bytes(second) && !memcmp(first, second, bytes);
+    const char *const first = gpsti_jobs_base_name(a), *const second = gpsti_jobs_base_name(b);
+    const size_t bytes = gpsti_jobs_stem_bytes(first);
+    return bytes == gpsti_jobs_stem_bytes(second) && !memcmp(first, second, bytes);
 }
 
 /* One that could not be listed: it fails, and nothing is named after it. */
@@ -83,11 +76,11 @@ GPSTI_PRIVATE bool gpsti_files_job_is_folder(const char* path) {
 }
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_fail_stems(const gpsti_files_job* self, const char* a, const char* b) {
-    const char* const name = gpsti_files_job_name(b);
+    const char* const name = gpsti_jobs_base_name(b);
     GPSTI_FAIL_IF(!strcmp(a, b), GPST_ERROR_ARGUMENT, "%s: desc.inputs: \"%s\" is there twice", self->desc.function, b);
     return gpsti_fail(GPST_ERROR_ARGUMENT,
                       "%s: desc.inputs: \"%s\" and \"%s\": outputs of both would be named \"%.*s...\"",
-                      self->desc.function, a, b, (int)gpsti_files_job_stem_bytes(name), name);
+                      self->desc.function, a, b, (int)gpsti_jobs_stem_bytes(name), name);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_check_stems(const gpsti_files_job* self) {

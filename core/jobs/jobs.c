@@ -11,11 +11,17 @@
 #define GPSTI_JOBS_WIDTH 1920
 #define GPSTI_JOBS_HEIGHT 1080
 
+GPSTI_INTERN const char* gpsti_jobs_base_name(const char* path) { return path + gpsti_path_directory_bytes(path); }
+
+GPSTI_INTERN size_t gpsti_jobs_stem_bytes(const char* name) {
+    const char* const dot = strrchr(name, '.');
+    return dot && dot != name ? (size_t)(dot - name) : strlen(name);
+}
+
 GPST_API gpst_result gpst_output_name(const char* input, int32_t view, const char* extension, char* out,
                                       size_t out_bytes) {
-    const char* const name = input + gpsti_path_directory_bytes(input);
-    const char* const dot = strrchr(name, '.');
-    const size_t stem_bytes = dot && dot != name ? (size_t)(dot - name) : strlen(name);
+    const char* const name = gpsti_jobs_base_name(input);
+    const size_t stem_bytes = gpsti_jobs_stem_bytes(name);
     char number[16] = "";
     if (view >= 0)
         gpsti_format(number, sizeof number, "_v%02u", (unsigned)view);
@@ -26,6 +32,17 @@ GPST_API gpst_result gpst_output_name(const char* input, int32_t view, const cha
                   (unsigned long long)out_bytes, (unsigned long long)bytes);
     gpsti_format(out, out_bytes, "%.*s%s.%s", (int)stem_bytes, name, number, extension);
     return GPST_OK;
+}
+
+/* made: how the warp was; it is destroyed. */
+GPSTI_PRIVATE gpst_result gpsti_jobs_run(gpsti_files_job_desc* job, gpst_result made, gpst_warp* warp,
+                                         gpst_report* report) {
+    if (GPST_FAILED(made))
+        return gpsti_files_job_fail(made, job->function);
+    job->warp = warp;
+    const gpst_result result = gpsti_files_job_run(job, report);
+    gpst_warp_destroy(warp);
+    return result;
 }
 
 /* ---- reproject ------------------------------------------------------------------------------------ */
@@ -73,23 +90,18 @@ GPST_API gpst_result gpst_reproject_files_versioned(uint32_t version, size_t des
         memset(report, 0, sizeof *report);
     GPSTI_TRY(gpsti_check_version("gpst_reproject_files", version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!desc, GPST_ERROR_ARGUMENT, "gpst_reproject_files: desc=NULL: required");
-    gpst_result result = gpst_reproject_warp(desc, &warp);
-    if (GPST_FAILED(result))
-        return gpsti_files_job_fail(result, "gpst_reproject_files");
+    const gpst_result made = gpst_reproject_warp(desc, &warp);
     job.function = "gpst_reproject_files";
     job.inputs = desc->inputs;
     job.n_inputs = desc->n_inputs;
     job.files_only = desc->files_only;
     job.output_dir = desc->output_dir;
     job.numbered = true;
-    job.warp = warp;
     job.format = desc->format ? desc->format : GPST_FILE_PNM;
     job.context = desc->context;
     job.run = &desc->run;
     job.hooks = &desc->hooks;
-    result = gpsti_files_job_run(&job, report);
-    gpst_warp_destroy(warp);
-    return result;
+    return gpsti_jobs_run(&job, made, warp, report);
 }
 
 /* ---- preprocess ------------------------------------------------------------------------------------ */
@@ -139,21 +151,16 @@ GPST_API gpst_result gpst_preprocess_files_versioned(uint32_t version, size_t de
         memset(report, 0, sizeof *report);
     GPSTI_TRY(gpsti_check_version("gpst_preprocess_files", version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!desc, GPST_ERROR_ARGUMENT, "gpst_preprocess_files: desc=NULL: required");
-    gpst_result result = gpst_preprocess_warp(desc, &warp);
-    if (GPST_FAILED(result))
-        return gpsti_files_job_fail(result, "gpst_preprocess_files");
+    const gpst_result made = gpst_preprocess_warp(desc, &warp);
     job.function = "gpst_preprocess_files";
     job.inputs = desc->inputs;
     job.n_inputs = desc->n_inputs;
     job.files_only = desc->files_only;
     job.output_dir = desc->output_dir;
     job.output_file = desc->output_file;
-    job.warp = warp;
     job.format = GPST_FILE_NPY;
     job.context = desc->context;
     job.run = &desc->run;
     job.hooks = &desc->hooks;
-    result = gpsti_files_job_run(&job, report);
-    gpst_warp_destroy(warp);
-    return result;
+    return gpsti_jobs_run(&job, made, warp, report);
 }

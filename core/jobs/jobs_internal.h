@@ -24,6 +24,11 @@ GPSTI_INTERN gpst_result gpsti_stack_write(const gpsti_stack* self, uint64_t row
 /* It gets its name, replacing what had it, or is removed. A second time is a no-op. */
 GPSTI_INTERN gpst_result gpsti_stack_close(gpsti_stack* self, bool whole, bool sync);
 
+/* ---- names ----------------------------------------------------------------------------------- */
+
+GPSTI_INTERN const char* gpsti_jobs_base_name(const char* path); /* behind the directory */
+GPSTI_INTERN size_t gpsti_jobs_stem_bytes(const char* name);     /* of a base name: without its last extension */
+
 /* ---- files through a warp ------------------------------------------------------------------- */
 
 /* A job as files_job.c runs it. */

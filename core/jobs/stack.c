@@ -39,14 +39,14 @@ GPSTI_PRIVATE gpst_result gpsti_stack_create(gpsti_stack* self, const char* path
 }
 
 GPSTI_INTERN gpst_result gpsti_stack_open(gpsti_stack* self, const char* path, const gpst_image* row, uint64_t n_rows) {
-    char header[GPST_NPY_HEADER_BYTES];
+    char header[GPSTI_NPY_HEADER_BYTES];
     uint64_t shape[4];
     size_t done = 0;
     self->path = NULL;
     GPSTI_TRY(gpst_image_bytes(row, &self->row_bytes));
-    GPSTI_FAIL_IF(n_rows > (uint64_t)(INT64_MAX - GPST_NPY_HEADER_BYTES) / self->row_bytes, GPST_ERROR_OVERFLOW,
+    GPSTI_FAIL_IF(n_rows > (uint64_t)(INT64_MAX - GPSTI_NPY_HEADER_BYTES) / self->row_bytes, GPST_ERROR_OVERFLOW,
                   "create \"%s\": %llu rows are too many", path, (unsigned long long)n_rows);
-    self->header_bytes = gpst_npy_header(row->dtype, shape, gpsti_stack_shape(row, n_rows, shape), header);
+    self->header_bytes = gpsti_npy_header(row->dtype, shape, gpsti_stack_shape(row, n_rows, shape), header);
     GPSTI_TRY(gpsti_stack_create(self, path));
     self->path = path;
     gpst_result result = gpsti_file_set_bytes(&self->file, path, self->header_bytes + n_rows * self->row_bytes);

@@ -200,11 +200,10 @@ GPSTI_PRIVATE char gpsti_npy_letter(gpst_dtype dtype) {
     return dtype == GPST_DTYPE_F16 || dtype == GPST_DTYPE_F32 ? 'f' : 'u';
 }
 
-GPST_API size_t gpst_npy_header(gpst_dtype dtype, const uint64_t* shape, uint32_t n_dims, void* out) {
-    char text[GPST_NPY_HEADER_BYTES], *header = (char*)out;
+GPSTI_INTERN size_t gpsti_npy_header(gpst_dtype dtype, const uint64_t* shape, uint32_t n_dims,
+                                     char header[GPSTI_NPY_HEADER_BYTES]) {
+    char text[GPSTI_NPY_HEADER_BYTES];
     const uint32_t bytes_each = gpst_dtype_bytes(dtype);
-    if (bytes_each == 0 || n_dims < 1 || n_dims > 4)
-        return 0;
     int used = snprintf(text, sizeof text, "{'descr': '%c%c%u', 'fortran_order': False, 'shape': (",
                         gpsti_npy_order(bytes_each), gpsti_npy_letter(dtype), bytes_each);
     for (uint32_t i = 0; i < n_dims; i++)
@@ -223,7 +222,7 @@ GPST_API size_t gpst_npy_header(gpst_dtype dtype, const uint64_t* shape, uint32_
     return total;
 }
 
-GPSTI_INTERN size_t gpsti_npy_write_header(const gpst_image* image, char out[GPST_NPY_HEADER_BYTES]) {
+GPSTI_INTERN size_t gpsti_npy_write_header(const gpst_image* image, char out[GPSTI_NPY_HEADER_BYTES]) {
     const uint32_t channels = gpsti_image_channels(image);
     const bool planes = image->layout == GPST_LAYOUT_CHW;
     uint64_t shape[3];
@@ -234,5 +233,5 @@ GPSTI_INTERN size_t gpsti_npy_write_header(const gpst_image* image, char out[GPS
     shape[n++] = image->width;
     if (!planes && channels > 1)
         shape[n++] = channels;
-    return gpst_npy_header(image->dtype, shape, n, out);
+    return gpsti_npy_header(image->dtype, shape, n, out);
 }

@@ -84,7 +84,7 @@ GPSTI_PRIVATE void gpsti_picture_write(gpst_file_kind kind, const gpst_image* im
 
 GPST_API gpst_result gpst_picture_encode(gpst_file_kind kind, const gpst_image* image, void* out, size_t* bytes) {
     const char* function = "gpst_picture_encode";
-    char header[GPST_NPY_HEADER_BYTES];
+    char header[GPSTI_NPY_HEADER_BYTES];
     size_t extent = 0;
     GPSTI_FAIL_IF(!image || !bytes, GPST_ERROR_ARGUMENT, "%s: image and bytes: required", function);
     GPSTI_FAIL_IF(kind != GPST_FILE_PNM && kind != GPST_FILE_NPY, GPST_ERROR_ARGUMENT, "%s: kind=%d: unknown", function,

@@ -54,22 +54,6 @@ GPST_API gpst_result gpst_picture_read_header(const void* data, size_t bytes, gp
 */
 GPST_API gpst_result gpst_picture_encode(gpst_file_kind kind, const gpst_image* image, void* out, size_t* bytes);
 
-/* gpst_npy_header -- the header of an .npy file of any shape
-
-   Parameters   dtype          (in)   of each value
-                shape, n_dims  (in)   1 to 4 dimensions, C order
-                out            (out)  GPST_NPY_HEADER_BYTES of room
-   Shapes       out: char[GPST_NPY_HEADER_BYTES]
-   Returns      the bytes used, a multiple of 64; 0: dtype or n_dims are none of these
-   Ownership    nothing is kept
-   Threads      any
-   Blocking     never; no allocation
-   Device       none
-   Source       core/pictures/npy.c          Tests  tests/test_pictures.c          Since 0.1
-*/
-#define GPST_NPY_HEADER_BYTES 192
-GPST_API size_t gpst_npy_header(gpst_dtype dtype, const uint64_t* shape, uint32_t n_dims, void* out);
-
 #ifdef __cplusplus
 }
 #endif
