@@ -133,8 +133,8 @@ GPSTI_INTERN gpst_result gpsti_file_write(const gpsti_file* file, const char* pa
 GPSTI_INTERN gpst_result gpsti_file_write_at(const gpsti_file* file, const char* path, const void* data, size_t bytes,
                                              uint64_t offset_bytes, size_t* done);
 GPSTI_INTERN gpst_result gpsti_file_set_bytes(const gpsti_file* file, const char* path, uint64_t bytes); /* zeroes */
-/* Another process that asks for the same lock finds that this one is alive. Where that is not to be had nobody has to
-   mind. Waits for who has it; false: meanwhile the file has lost its name. */
+/* Shows other processes, which ask for the same lock, that this one is alive. Waits while another process holds it.
+   False: the file was removed meanwhile. A file system without locks is no error. */
 GPSTI_INTERN bool gpsti_file_lock(const gpsti_file* file);
 /* Has the kernel begin writing a range to the disk (wait: and waits for it). Where it cannot be asked nothing
    happens. */

@@ -63,9 +63,9 @@ GPSTI_PRIVATE bool gpsti_folder_is_picture(const char* name) {
     return false;
 }
 
-/* A name that is gone by now is told all the same: whoever opens it gets the reason. */
-GPSTI_PRIVATE gpst_result gpsti_folder_tell(const char* folder, const gpsti_names* names, gpst_found_func found,
-                                            void* user_data) {
+/* A file that was removed since is reported all the same: opening it gives the reason. */
+GPSTI_PRIVATE gpst_result gpsti_folder_report(const char* folder, const gpsti_names* names, gpst_found_func found,
+                                              void* user_data) {
     const size_t folder_bytes = strlen(folder);
     const char* const separator = folder[folder_bytes - 1] == '/' ? "" : "/";
     bool goes_on = true;
@@ -90,7 +90,7 @@ GPSTI_INTERN gpst_result gpsti_folder_list(gpsti_host* host, const char* path, g
     if (names.n > 1)
         qsort(names.items, names.n, sizeof *names.items, gpsti_folder_compare);
     if (!GPST_FAILED(result))
-        result = gpsti_folder_tell(path, &names, found, user_data);
+        result = gpsti_folder_report(path, &names, found, user_data);
     gpsti_names_free(&names);
     return result;
 }

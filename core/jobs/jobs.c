@@ -34,7 +34,7 @@ GPST_API gpst_result gpst_output_name(const char* input, int32_t view, const cha
     return GPST_OK;
 }
 
-/* made: how the warp was; it is destroyed. */
+/* made: the result of making the warp, which is destroyed here. */
 GPSTI_PRIVATE gpst_result gpsti_jobs_run(gpsti_files_job_desc* job, gpst_result made, gpst_warp* warp,
                                          gpst_report* report) {
     if (GPST_FAILED(made))
