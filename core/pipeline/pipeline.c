@@ -82,6 +82,18 @@ GPSTI_PRIVATE bool gpsti_stage_goes_along(const gpst_pipeline* pipeline, uint32_
     return (gpsti_stage_host_list(&pipeline->stages[s].desc) & written) == 0;
 }
 
+/* Threads that submit to a driver side by side wait for each other in it: one after the other is faster
+   (docs/benchmarks/gpu-engine.md). A DEVICE stage's function may wait for what another item does: it has no limit. */
+GPSTI_PRIVATE uint32_t gpsti_step_concurrency(const gpst_pipeline* pipeline, const gpsti_step* step,
+                                              bool asynchronous) {
+    const gpsti_stage* const stages = &pipeline->stages[step->first_stage];
+    if (step->kind != GPSTI_STEP_OFFLOAD)
+        return stages->desc.kind != GPST_STAGE_HOST ? 0 : stages->desc.ordered ? 1 : stages->desc.concurrency;
+    for (uint32_t s = 0; s < step->n_stages; s++)
+        asynchronous = asynchronous && stages[s].desc.kind != GPST_STAGE_DEVICE;
+    return asynchronous ? 1 : 0;
+}
+
 GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) {
     for (uint32_t s = 0; s < pipeline->desc.n_stages;) {
         const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
@@ -96,7 +108,7 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) 
         step->per_picture = stage->per_picture || (pipeline->n_parts > 1 && step->kind == GPSTI_STEP_WRITE);
         step->chained = gpsti_step_is_chained(pipeline, step);
         step->ordered = stage->ordered;
-        step->concurrency = stage->kind != GPST_STAGE_HOST ? 0 : stage->ordered ? 1 : stage->concurrency;
+        step->concurrency = gpsti_step_concurrency(pipeline, step, asynchronous);
         step->batch = 1;
         step->gated = step->concurrency > 0 || (step->kind == GPSTI_STEP_OFFLOAD && asynchronous);
         if (step->n_stages + 3 > pipeline->n_events) /* before and after each of upload, stages, download */

@@ -89,7 +89,8 @@ GPSTI_INTERN bool gpsti_queue_has_runnable(const gpsti_step* step) {
     const gpsti_job* const head = step->head;
     if (!head || (step->ordered && head->slot->ticket != step->next_ticket))
         return false;
-    if (!gpsti_queue_is_service(step, head))
+    const bool on_cpu = step->kind == GPSTI_STEP_OFFLOAD && head->slot->on_cpu; /* the limits are the device's */
+    if (on_cpu || !gpsti_queue_is_service(step, head))
         return true;
     if (gpsti_queue_waits_for_more(step) || (step->streams > 0 && step->on_device >= step->streams))
         return false;
