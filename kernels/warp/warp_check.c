@@ -235,6 +235,8 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_source(const gpst_warp* warp, const g
                         "source.width=%u, height=%u: must be at most %d", (unsigned)source->width,
                         (unsigned)source->height, GPSTI_WARP_MAX_SIDE);
     GPSTI_WARP_RUN_RULE(source->format != GPST_FORMAT_TENSOR, "source.format=TENSOR: must have colours");
+    GPSTI_WARP_RUN_RULE(!gpsti_image_is_jpeg(source->format), "source.format=%d: planes of JPEG are not sampled yet",
+                        (int)source->format);
     GPSTI_WARP_RUN_RULE(source->dtype != GPST_DTYPE_I8, "source.dtype=%d: must be U8, U16, F16 or F32",
                         (int)source->dtype);
     GPSTI_WARP_RUN_RULE(source->layout != GPST_LAYOUT_CHW || source->format == GPST_FORMAT_GRAY,
