@@ -235,15 +235,13 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_source(const gpst_warp* warp, const g
                         "source.width=%u, height=%u: must be at most %d", (unsigned)source->width,
                         (unsigned)source->height, GPSTI_WARP_MAX_SIDE);
     GPSTI_WARP_RUN_RULE(source->format != GPST_FORMAT_TENSOR, "source.format=TENSOR: must have colours");
-    GPSTI_WARP_RUN_RULE(!gpsti_image_is_jpeg(source->format), "source.format=%d: planes of JPEG are not sampled yet",
-                        (int)source->format);
     GPSTI_WARP_RUN_RULE(source->dtype != GPST_DTYPE_I8, "source.dtype=%d: must be U8, U16, F16 or F32",
                         (int)source->dtype);
     GPSTI_WARP_RUN_RULE(source->layout != GPST_LAYOUT_CHW || source->format == GPST_FORMAT_GRAY,
                         "source.layout=CHW: must be HWC");
     GPSTI_WARP_RUN_RULE(source->format == GPST_FORMAT_GRAY || warp->desc.format != GPST_FORMAT_GRAY,
                         "source.format=%d: must be GRAY where the outputs are GRAY", (int)source->format);
-    GPSTI_WARP_RUN_RULE(warp->desc.convention != GPST_CONVENTION_FFMPEG ||
+    GPSTI_WARP_RUN_RULE(warp->desc.convention != GPST_CONVENTION_FFMPEG || gpsti_image_is_jpeg(source->format) ||
                             (!gpsti_image_is_yuv(source->format) && gpst_dtype_bytes(source->dtype) == 1),
                         "source.format=%d, dtype=%d: NV12, I420 and wider than a byte not with convention=FFMPEG",
                         (int)source->format, (int)source->dtype);

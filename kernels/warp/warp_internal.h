@@ -161,6 +161,8 @@ typedef struct gpsti_warp_job {
     int64_t chroma_pitch;
     int32_t chroma_step, chroma_width, chroma_height;
     bool cosited; /* across; down they never are */
+    /* The planes of JPEG, where source is Y, too: the pixels of a sample of chroma. 0 for others. */
+    uint8_t jpeg_across, jpeg_down;
     gpsti_warp_colours colours;
 
     /* EQUIRECT and ROTATE, in 1/32768 pixel: position = angle * scale + offset; quarter is a right angle. */

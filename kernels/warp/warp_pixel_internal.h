@@ -6,13 +6,16 @@
 
 #include "../exact/exact_internal.h"
 #include "warp_footprint_internal.h"
+#include "warp_jpeg_internal.h"
 #include "warp_wide_internal.h"
 
-/* A source pixel, its bytes from the lowest up; job->source need not be set. */
+/* A source pixel, its bytes from the lowest up, of JPEG's planes as RGB; job->source need not be set. */
 GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_read_of(const gpsti_warp_job* job, const uint8_t* source,
                                                       int32_t x, int32_t y) {
     if (!gpsti_warp_border(job, &x, &y))
         return job->outside;
+    if (job->jpeg_across)
+        return gpsti_jpeg_rgb(gpsti_jpeg_pixel(job, source, x, y));
     const uint8_t* p = source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)x * job->source_pixel_bytes;
     uint32_t pixel = 0;
     for (uint32_t i = 0; i < job->source_pixel_bytes; i++)
