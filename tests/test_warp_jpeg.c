@@ -32,7 +32,7 @@ static void draw(uint8_t* rgb, uint32_t w, uint32_t h, uint32_t kind) {
         for (uint32_t x = 0; x < w; x++)
             for (uint32_t c = 0; c < 3; c++)
                 *rgb++ = kind == 0   ? (uint8_t)test_random(&seed)
-                         : kind == 1 ? (uint8_t)(255 * (c == 0 ? x : c == 1 ? y : x + y) / (w + h))
+                         : kind == 1 ? (uint8_t)(255 * (c == 0 ? x : c == 1 ? y : x + y) / (w + h) & 255)
                                      : far_apart[test_random(&seed) % 4];
 }
 

@@ -169,4 +169,35 @@ GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_jpeg_rgb(uint32_t pixel) {
     return red >> 16 | green >> 8 | blue;
 }
 
+/* ---- as a source is read ----------------------------------------------------------------------- */
+/* Not inlined: with them the kernels of all sources would need more registers. A source pixel, its border included. */
+GPSTI_NOINLINE GPSTI_DEVICE GPSTI_PRIVATE uint32_t gpsti_jpeg_read_pixel(const gpsti_warp_job* job,
+                                                                         const uint8_t* source, int32_t x, int32_t y) {
+    if (!gpsti_warp_border(job, &x, &y))
+        return job->outside;
+    return gpsti_jpeg_rgb(gpsti_jpeg_pixel(job, source, x, y));
+}
+
+typedef struct gpsti_jpeg_taps {
+    uint32_t pixel[4];
+} gpsti_jpeg_taps;
+
+/* Pixels (x, y) to (x + 1, y + 1). */
+GPSTI_NOINLINE GPSTI_DEVICE GPSTI_PRIVATE gpsti_jpeg_taps gpsti_jpeg_read_taps(const gpsti_warp_job* job, int32_t x,
+                                                                               int32_t y) {
+    const uint32_t across = job->jpeg_across, down = job->jpeg_down;
+    gpsti_jpeg_taps taps;
+    if (gpsti_jpeg_is_inner(job, x, y, across, down)) {
+        gpsti_jpeg_words words;
+        gpsti_jpeg_read(job, job->source, x, y, across, down, &words);
+        gpsti_jpeg_four(&words, x, y, across, down, taps.pixel);
+        for (int t = 0; t < 4; t++)
+            taps.pixel[t] = gpsti_jpeg_rgb(taps.pixel[t]);
+    } else {
+        for (int t = 0; t < 4; t++)
+            taps.pixel[t] = gpsti_jpeg_read_pixel(job, job->source, x + (t & 1), y + (t >> 1));
+    }
+    return taps;
+}
+
 #endif
