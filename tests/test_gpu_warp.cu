@@ -55,7 +55,7 @@ static void place(arena* a, gpst_image* image) {
     if (tidy)
         image->pitch_bytes = (image->pitch_bytes + 15) / 16 * 16;
     else if (random_below(2))
-        image->pitch_bytes += unit * (int64_t)random_below(14);
+        image->pitch_bytes += (gpsti_image_is_jpeg(image->format) ? 2 : unit) * (int64_t)random_below(14);
     if (!yuv && random_below(3) == 0)
         image->pitch_bytes = -image->pitch_bytes;
     CHECK(gpst_image_bytes(image, &bytes) == GPST_OK, "bytes");
@@ -167,6 +167,8 @@ static gpst_format pick_source_format(const gpst_warp_desc* d) {
         return GPST_FORMAT_GRAY;
     if (random_below(2))
         return random_below(2) ? GPST_FORMAT_RGB : GPST_FORMAT_BGR;
+    if (random_below(3) == 0)
+        return (gpst_format)(9 + random_below(4)); /* of JPEG */
     const gpst_format format = (gpst_format)(1 + random_below(7));
     return gpsti_image_is_yuv(format) && d->convention == GPST_CONVENTION_FFMPEG ? GPST_FORMAT_BGRA : format;
 }
@@ -466,10 +468,11 @@ static void test_frame(gpst_map map, gpst_filter filter, gpst_format from, gpst_
 }
 
 static void test_frames(void) {
-    static const gpst_format formats[5] = {GPST_FORMAT_RGB, GPST_FORMAT_BGR, GPST_FORMAT_BGRA, GPST_FORMAT_NV12,
-                                           GPST_FORMAT_I420};
+    static const gpst_format formats[9] = {GPST_FORMAT_RGB,      GPST_FORMAT_BGR,      GPST_FORMAT_BGRA,
+                                           GPST_FORMAT_NV12,     GPST_FORMAT_I420,     GPST_FORMAT_JPEG_444,
+                                           GPST_FORMAT_JPEG_422, GPST_FORMAT_JPEG_420, GPST_FORMAT_JPEG_440};
     static const gpst_dtype dtypes[3] = {GPST_DTYPE_U8, GPST_DTYPE_F16, GPST_DTYPE_F32};
-    for (int f = 0; f < 5; f++)
+    for (int f = 0; f < 9; f++)
         for (int d = 0; d < 3; d++) {
             test_frame(GPST_MAP_EQUIRECT, GPST_FILTER_BILINEAR, formats[f], dtypes[d], 481, 271, 8);
             /* whole tiles, rows of words */
@@ -478,7 +481,7 @@ static void test_frames(void) {
             test_frame(GPST_MAP_RESIZE, GPST_FILTER_AREA, formats[f], dtypes[d], 300, 200, 1);
             test_frame(GPST_MAP_RESIZE, GPST_FILTER_AREA, formats[f], dtypes[d], 9, 5, 1); /* wide windows */
         }
-    printf("whole frames: 75\n");
+    printf("whole frames: 135\n");
 }
 
 int main(int argc, char** argv) {

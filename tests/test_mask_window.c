@@ -378,6 +378,10 @@ static void bad_calls_are_refused(void** state) {
     expect_refused(gpst_mask_refine(&labels, &bad, 0, &refined, 1), "guide.dtype=2");
     bad = guide, bad.format = GPST_FORMAT_RGB, bad.layout = GPST_LAYOUT_CHW;
     expect_refused(gpst_mask_refine(&labels, &bad, 0, &refined, 1), "guide.layout=CHW");
+    bad = guide, bad.format = GPST_FORMAT_NV12;
+    expect_refused(gpst_mask_refine(&labels, &bad, 0, &refined, 1), "guide.format=6: must not have planes of chroma");
+    bad.format = GPST_FORMAT_JPEG_420;
+    expect_refused(gpst_mask_refine(&labels, &bad, 0, &refined, 1), "guide.format=11: must not have planes of chroma");
     bad = guide, bad.data = to;
     expect_refused(gpst_mask_refine(&labels, &bad, 0, &refined, 1), "overlap guide");
 }

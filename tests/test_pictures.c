@@ -99,6 +99,9 @@ static void test_npy_of_planes(void** state) {
     bytes = sizeof file;
     assert_int_equal(gpst_picture_encode(GPST_FILE_PNM, &image, file, &bytes), GPST_ERROR_UNSUPPORTED);
     assert_int_equal(gpst_picture_encode(GPST_FILE_UNKNOWN, &image, file, &bytes), GPST_ERROR_ARGUMENT);
+    const gpst_image planes = image_of(values, 2, 1, GPST_FORMAT_JPEG_420, GPST_DTYPE_U8, GPST_LAYOUT_HWC);
+    assert_int_equal(gpst_picture_encode(GPST_FILE_NPY, &planes, file, &bytes), GPST_ERROR_UNSUPPORTED);
+    assert_int_equal(gpst_picture_encode(GPST_FILE_PNM, &planes, file, &bytes), GPST_ERROR_UNSUPPORTED);
     assert_int_equal(gpst_picture_encode(GPST_FILE_NPY, NULL, file, &bytes), GPST_ERROR_ARGUMENT);
 }
 

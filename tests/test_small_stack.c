@@ -69,11 +69,12 @@ static gpst_warp_desc warp_of(gpst_map map, gpst_filter filter) {
 
 static bool resizes(void) {
     static const gpst_filter filters[] = {GPST_FILTER_NEAREST, GPST_FILTER_BILINEAR, GPST_FILTER_AREA};
-    static const gpst_format formats[] = {GPST_FORMAT_RGB, GPST_FORMAT_BGRA, GPST_FORMAT_NV12, GPST_FORMAT_I420};
+    static const gpst_format formats[] = {GPST_FORMAT_RGB, GPST_FORMAT_BGRA, GPST_FORMAT_NV12, GPST_FORMAT_I420,
+                                          GPST_FORMAT_JPEG_420};
     static const gpst_dtype dtypes[] = {GPST_DTYPE_U8, GPST_DTYPE_F16, GPST_DTYPE_F32};
     bool right = true;
     for (int f = 0; f < 3; f++)
-        for (int k = 0; k < 4; k++)
+        for (int k = 0; k < 5; k++)
             for (int d = 0; d < 3; d++)
                 for (int planes = 0; planes < 2; planes++) {
                     gpst_warp_desc desc = warp_of(GPST_MAP_RESIZE, filters[f]);
@@ -114,6 +115,7 @@ static bool views(void) {
                     desc.layout = floats ? GPST_LAYOUT_CHW : GPST_LAYOUT_HWC;
                     right = warp(&desc, GPST_FORMAT_RGB, GPST_DTYPE_U8, 1) && right;
                     right = warp(&desc, GPST_FORMAT_NV12, GPST_DTYPE_U8, 1) && right;
+                    right = warp(&desc, GPST_FORMAT_JPEG_420, GPST_DTYPE_U8, 1) && right;
                 }
     return right;
 }

@@ -214,6 +214,23 @@ static bool choose_yuv(kit* k, uint32_t choice, uint64_t* seed) {
     return k->desc.filter != GPST_FILTER_AREA || has_area(map);
 }
 
+/* ---- the planes of JPEG ------------------------------------------------------------------------ */
+static bool choose_jpeg(kit* k, uint32_t choice, uint64_t* seed) {
+    static const gpst_dtype dtypes[3] = {GPST_DTYPE_U8, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    const gpst_map map = every_map[take(&choice, 6)];
+    k->desc.filter = (gpst_filter)(1 + take(&choice, 3));
+    k->desc.dtype = dtypes[take(&choice, 3)];
+    k->source.format = (gpst_format)((uint32_t)GPST_FORMAT_JPEG_444 + take(&choice, 4));
+    k->desc.format = take(&choice, 2) ? GPST_FORMAT_BGRA : GPST_FORMAT_RGB;
+    if (map == GPST_MAP_EQUIRECT && test_random(seed) % 4 == 0)
+        k->desc.convention = GPST_CONVENTION_FFMPEG;
+    pick_scale(k, seed, (test_random(seed) & 1) != 0);
+    pick_mask(k, test_random(seed) % 4 == 0);
+    pick_map(k, seed, map);
+    pick_rest(k, seed, map);
+    return k->desc.filter != GPST_FILTER_AREA || has_area(map);
+}
+
 /* ---- 16 bits and floats, every pattern of bits: NaN, infinities, subnormals -------------------------- */
 static bool choose_wide(kit* k, uint32_t choice, uint64_t* seed) {
     static const gpst_dtype dtypes[4] = {GPST_DTYPE_U8, GPST_DTYPE_I8, GPST_DTYPE_F16, GPST_DTYPE_F32};
@@ -317,6 +334,7 @@ static const family families[] = {
     {"footprints", 4 * 9 * 4 * 2 * 2, choose_footprints, 0x11f0587c691b8328u},
     {"conventions", 8 * 3 * 2 * 3 * 2 * 16, choose_conventions, 0x96078d1b8cc5b37du},
     {"wide", 6 * 3 * 4 * 3 * 5 * 2 * 2, choose_wide, 0xf4ad4ccc6d33c609u},
+    {"jpeg", 6 * 3 * 3 * 4 * 2 * 8, choose_jpeg, 0x0f88cea922325067u},
     {"yuv", 6 * 3 * 3 * 2 * 2 * 5 * 3, choose_yuv, 0xb5dd3b405e4731b4u},
 };
 #define N_FAMILIES (sizeof families / sizeof families[0])

@@ -92,7 +92,7 @@ GPST_API gpst_result gpst_picture_encode(gpst_file_kind kind, const gpst_image* 
     GPSTI_TRY(gpsti_image_extent(image, function, "image", &extent));
     const gpst_image from = gpsti_image_resolved(image);
     GPSTI_FAIL_IF(!gpsti_picture_can_hold(kind, &from), GPST_ERROR_UNSUPPORTED,
-                  "%s: image: PNM holds u8 with interleaved colours and sides up to %d, NPY all but NV12 and I420",
+                  "%s: image: PNM holds u8 with interleaved colours and sides up to %d, NPY all but planes of chroma",
                   function, GPST_MAX_SIDE);
     const size_t header_bytes =
         kind == GPST_FILE_PNM ? gpsti_pnm_write_header(&from, header) : gpsti_npy_write_header(&from, header);

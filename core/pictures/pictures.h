@@ -39,7 +39,7 @@ GPST_API gpst_result gpst_picture_read_header(const void* data, size_t bytes, gp
 
 /* gpst_picture_encode -- a file of a picture
 
-   Parameters   kind   (in)      PNM: U8, HWC, with colours; NPY: anything but NV12 and I420
+   Parameters   kind   (in)      PNM: U8, HWC, with colours; NPY: anything but NV12, I420 and JPEG's planes
                 image  (in)      any pitch; data may be NULL where out is
                 out    (out)     room for the file; NULL: only *bytes is told
                 bytes  (in, out) of the room; of the file

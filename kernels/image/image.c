@@ -13,6 +13,10 @@ GPST_API uint32_t gpst_format_channels(gpst_format format) {
     case GPST_FORMAT_BGR:
     case GPST_FORMAT_NV12:
     case GPST_FORMAT_I420:
+    case GPST_FORMAT_JPEG_444:
+    case GPST_FORMAT_JPEG_422:
+    case GPST_FORMAT_JPEG_420:
+    case GPST_FORMAT_JPEG_440:
         return 3;
     case GPST_FORMAT_RGBA:
     case GPST_FORMAT_BGRA:
@@ -38,8 +42,22 @@ GPST_API uint32_t gpst_dtype_bytes(gpst_dtype dtype) {
     }
 }
 
+GPSTI_INTERN bool gpsti_image_is_jpeg(gpst_format format) {
+    return format == GPST_FORMAT_JPEG_444 || format == GPST_FORMAT_JPEG_422 || format == GPST_FORMAT_JPEG_420 ||
+           format == GPST_FORMAT_JPEG_440;
+}
+
 GPSTI_INTERN bool gpsti_image_is_yuv(gpst_format format) {
-    return format == GPST_FORMAT_NV12 || format == GPST_FORMAT_I420;
+    return format == GPST_FORMAT_NV12 || format == GPST_FORMAT_I420 || gpsti_image_is_jpeg(format);
+}
+
+/* Pixels of a sample of chroma on an axis. */
+GPSTI_PRIVATE uint32_t gpsti_image_across(gpst_format format) {
+    return format == GPST_FORMAT_JPEG_444 || format == GPST_FORMAT_JPEG_440 ? 1 : 2;
+}
+
+GPSTI_PRIVATE uint32_t gpsti_image_down(gpst_format format) {
+    return format == GPST_FORMAT_JPEG_444 || format == GPST_FORMAT_JPEG_422 ? 1 : 2;
 }
 
 GPSTI_INTERN uint32_t gpsti_image_channels(const gpst_image* image) {
@@ -51,8 +69,10 @@ GPST_API size_t gpst_image_row_bytes(const gpst_image* image) {
         return 0;
     const bool planar = image->layout == GPST_LAYOUT_CHW || gpsti_image_is_yuv(image->format);
     const uint32_t channels = planar ? 1 : gpsti_image_channels(image);
+    const uint32_t unit = gpsti_image_is_jpeg(image->format) ? gpsti_image_across(image->format) : 1;
     size_t bytes = 0;
-    if (gpsti_image_channels(image) == 0 || !gpsti_size_mul(image->width, channels, &bytes) ||
+    if (gpsti_image_channels(image) == 0 || !gpsti_size_add(image->width, image->width % unit, &bytes) ||
+        !gpsti_size_mul(bytes, channels, &bytes) ||
         !gpsti_size_mul(bytes, gpst_dtype_bytes(image->dtype), &bytes))
         return 0;
     return bytes;
@@ -79,6 +99,24 @@ GPSTI_INTERN gpst_image gpsti_image_resolved(const gpst_image* image) {
     return resolved;
 }
 
+/* What those with planes of chroma must be besides. */
+GPSTI_PRIVATE gpst_result gpsti_image_check_yuv(const gpst_image* image, const char* function, const char* member) {
+    const bool jpeg = gpsti_image_is_jpeg(image->format);
+    const char* const formats = jpeg ? "JPEG's formats" : "NV12 and I420";
+    const uint32_t across = jpeg ? gpsti_image_across(image->format) : 1;
+    GPSTI_FAIL_IF(image->dtype != GPST_DTYPE_DEFAULT && image->dtype != GPST_DTYPE_U8, GPST_ERROR_ARGUMENT,
+                  "%s: %s.dtype=%d: must be U8 with %s", function, member, (int)image->dtype, formats);
+    GPSTI_FAIL_IF(image->layout == GPST_LAYOUT_CHW, GPST_ERROR_ARGUMENT, "%s: %s.layout=CHW: must be HWC with %s",
+                  function, member, formats);
+    GPSTI_FAIL_IF(image->pitch_bytes < 0, GPST_ERROR_ARGUMENT,
+                  "%s: %s.pitch_bytes=%lld: must not be negative with %s", function, member,
+                  (long long)image->pitch_bytes, formats);
+    GPSTI_FAIL_IF(image->pitch_bytes % across != 0, GPST_ERROR_ARGUMENT,
+                  "%s: %s.pitch_bytes=%lld: must be a multiple of the %u pixels of a sample of chroma", function,
+                  member, (long long)image->pitch_bytes, (unsigned)across);
+    return GPST_OK;
+}
+
 /* Everything but data. */
 GPSTI_PRIVATE gpst_result gpsti_image_check_shape(const gpst_image* image, const char* function,
                                                   const char* member) {
@@ -100,16 +138,8 @@ GPSTI_PRIVATE gpst_result gpsti_image_check_shape(const gpst_image* image, const
     GPSTI_FAIL_IF(image->width == 0 || image->height == 0, GPST_ERROR_ARGUMENT,
                   "%s: %s.width=%u, height=%u: must be 1 or more", function, member, (unsigned)image->width,
                   (unsigned)image->height);
-    if (gpsti_image_is_yuv(image->format)) {
-        GPSTI_FAIL_IF(image->dtype != GPST_DTYPE_DEFAULT && image->dtype != GPST_DTYPE_U8,
-                      GPST_ERROR_ARGUMENT, "%s: %s.dtype=%d: must be U8 with NV12 and I420", function, member,
-                      (int)image->dtype);
-        GPSTI_FAIL_IF(image->layout == GPST_LAYOUT_CHW, GPST_ERROR_ARGUMENT,
-                      "%s: %s.layout=CHW: must be HWC with NV12 and I420", function, member);
-        GPSTI_FAIL_IF(image->pitch_bytes < 0, GPST_ERROR_ARGUMENT,
-                      "%s: %s.pitch_bytes=%lld: must not be negative with NV12 and I420", function, member,
-                      (long long)image->pitch_bytes);
-    }
+    if (gpsti_image_is_yuv(image->format))
+        GPSTI_TRY(gpsti_image_check_yuv(image, function, member));
     const size_t row_bytes = gpst_image_row_bytes(image);
     GPSTI_FAIL_IF(row_bytes == 0, GPST_ERROR_OVERFLOW, "%s: %s.width=%u: a row does not fit in memory",
                   function, member, (unsigned)image->width);
@@ -122,12 +152,15 @@ GPSTI_PRIVATE gpst_result gpsti_image_check_shape(const gpst_image* image, const
 GPSTI_INTERN gpsti_image_chroma gpsti_image_chroma_of(const gpst_image* image) {
     gpsti_image_chroma chroma;
     const bool pairs = image->format == GPST_FORMAT_NV12;
-    const int64_t odd = image->pitch_bytes % 2;
-    chroma.width = image->width / 2 + image->width % 2;
-    chroma.height = image->height / 2 + image->height % 2;
+    const uint32_t across = gpsti_image_across(image->format), down = gpsti_image_down(image->format);
+    const int64_t odd = image->pitch_bytes % across;
+    chroma.across = across, chroma.down = down;
+    chroma.width = image->width / across + image->width % across;
+    chroma.height = image->height / down + image->height % down;
+    chroma.luma_rows = gpsti_image_is_jpeg(image->format) ? (uint64_t)chroma.height * down : image->height;
     chroma.step = pairs ? 2 : 1;
     chroma.n_planes = pairs ? 1 : 2;
-    chroma.pitch_bytes = pairs ? image->pitch_bytes + odd : image->pitch_bytes / 2 + odd;
+    chroma.pitch_bytes = pairs ? image->pitch_bytes + odd : image->pitch_bytes / across + odd;
     return chroma;
 }
 
@@ -139,10 +172,11 @@ GPSTI_PRIVATE gpst_result gpsti_image_yuv_extent(const gpst_image* image, const 
         shape.pitch_bytes--;
     const gpsti_image_chroma chroma = gpsti_image_chroma_of(&shape);
     const size_t pitch = (size_t)image->pitch_bytes, chroma_pitch = (size_t)chroma.pitch_bytes;
+    const uint64_t luma_rows = chroma.luma_rows, chroma_rows = (uint64_t)chroma.height * chroma.n_planes;
     size_t luma = 0, rows = 0, bytes = 0;
-    const bool fits = (uint64_t)pitch == (uint64_t)image->pitch_bytes &&
-                      gpsti_size_mul(pitch, image->height, &luma) &&
-                      gpsti_size_mul(chroma_pitch, (size_t)chroma.height * chroma.n_planes - 1, &rows) &&
+    const bool fits = (uint64_t)pitch == (uint64_t)image->pitch_bytes && (size_t)luma_rows == luma_rows &&
+                      (size_t)chroma_rows == chroma_rows && gpsti_size_mul(pitch, (size_t)luma_rows, &luma) &&
+                      gpsti_size_mul(chroma_pitch, (size_t)chroma_rows - 1, &rows) &&
                       gpsti_size_add(luma, rows, &bytes) &&
                       gpsti_size_add(bytes, (size_t)chroma.width * chroma.step, &bytes);
     GPSTI_FAIL_IF(!fits, GPST_ERROR_OVERFLOW,
@@ -208,12 +242,15 @@ GPSTI_INTERN void gpsti_image_copy(const gpst_image* from, const gpst_image* to)
     const gpst_image a = gpsti_image_resolved(from), b = gpsti_image_resolved(to);
     const uint8_t* source = (const uint8_t*)a.data;
     uint8_t* target = (uint8_t*)b.data;
-    gpsti_image_copy_rows(source, a.pitch_bytes, target, b.pitch_bytes, gpst_image_row_bytes(&a),
-                          gpsti_image_rows(&a));
-    if (!gpsti_image_is_yuv(a.format))
+    if (!gpsti_image_is_yuv(a.format)) {
+        gpsti_image_copy_rows(source, a.pitch_bytes, target, b.pitch_bytes, gpst_image_row_bytes(&a),
+                              gpsti_image_rows(&a));
         return;
+    }
     const gpsti_image_chroma chroma = gpsti_image_chroma_of(&a), there = gpsti_image_chroma_of(&b);
-    gpsti_image_copy_rows(source + (ptrdiff_t)(a.height * a.pitch_bytes), chroma.pitch_bytes,
-                          target + (ptrdiff_t)(b.height * b.pitch_bytes), there.pitch_bytes,
+    const int64_t luma_rows = (int64_t)chroma.luma_rows;
+    gpsti_image_copy_rows(source, a.pitch_bytes, target, b.pitch_bytes, gpst_image_row_bytes(&a), chroma.luma_rows);
+    gpsti_image_copy_rows(source + (ptrdiff_t)(luma_rows * a.pitch_bytes), chroma.pitch_bytes,
+                          target + (ptrdiff_t)(luma_rows * b.pitch_bytes), there.pitch_bytes,
                           (size_t)chroma.width * chroma.step, (uint64_t)chroma.height * chroma.n_planes);
 }

@@ -18,7 +18,12 @@ typedef enum gpst_format { /* channels and their order */
                            GPST_FORMAT_BGRA = 5,
                            GPST_FORMAT_NV12 = 6, /* Y, then CbCr interleaved at half size; see gpst_image */
                            GPST_FORMAT_I420 = 7, /* Y, then Cb, then Cr at half size */
-                           GPST_FORMAT_TENSOR = 8 /* n_channels of any meaning; dtype and layout have no default */
+                           GPST_FORMAT_TENSOR = 8, /* n_channels of any meaning; dtype and layout have no default */
+                           /* The planes of a JPEG file, Y, then Cb, then Cr; see gpst_image. */
+                           GPST_FORMAT_JPEG_444 = 9,  /* all of one size */
+                           GPST_FORMAT_JPEG_422 = 10, /* Cb and Cr of half the width */
+                           GPST_FORMAT_JPEG_420 = 11, /* of half the width and height */
+                           GPST_FORMAT_JPEG_440 = 12  /* of half the height */
 } gpst_format;
 
 typedef enum gpst_dtype {
@@ -47,6 +52,12 @@ typedef enum gpst_layout {
    rounded up to even, of I420 two planes with half of that each. So without gaps it is what video tools write
    as raw frames, odd sizes too.
 
+   The four of JPEG are U8, HWC and never bottom-up, too. A sample of chroma is for h x v pixels: 1 x 1 of 444, 2 x 1
+   of 422, 2 x 2 of 420, 1 x 2 of 440. Planes are padded to whole samples: W' is width rounded up to a multiple of h, H'
+   height to one of v. Y has H' rows of pitch_bytes, which is a multiple of h and at least W' (0 = W'). Cb follows with
+   H' / v rows of pitch_bytes / h, then Cr likewise. What decoders leave in the padding means nothing: only width x
+   height samples of Y and W' / h x H' / v of Cb and Cr do.
+
    Ownership    the struct is the caller's, and so is the memory it describes
    Since 0.1
 */
@@ -64,8 +75,8 @@ typedef struct gpst_image {
 
    Parameters   format, dtype  (in)  any value
    Shapes       none
-   Returns      the number, 3 for NV12 and I420; 0 for TENSOR, whose images say it, and when the value is none of the
-                enum's (or GPST_FORMAT_INVALID)
+   Returns      the number, 3 for NV12, I420 and those of JPEG; 0 for TENSOR, whose images say it, and when the value is
+                none of the enum's (or GPST_FORMAT_INVALID)
    Ownership    none
    Threads      any
    Blocking     never
@@ -75,7 +86,8 @@ typedef struct gpst_image {
 GPST_API uint32_t gpst_format_channels(gpst_format format);
 GPST_API uint32_t gpst_dtype_bytes(gpst_dtype dtype);
 
-/* gpst_image_row_bytes -- bytes of one row (of one plane, with CHW; of Y, with NV12 and I420) without its gap
+/* gpst_image_row_bytes -- bytes of one row (of one plane, with CHW; of Y, with NV12 and I420; of Y and its padding,
+   with those of JPEG) without its gap
 
    Parameters   image  (in)  width, format, n_channels, dtype and layout are read; NULL is allowed
    Shapes       none
@@ -92,8 +104,8 @@ GPST_API size_t gpst_image_row_bytes(const gpst_image* image);
 
    Parameters   image  (in)   everything but data is read; pitch_bytes may be 0 or negative
                 out    (out)  the bytes; untouched on failure
-   Shapes       (rows - 1) * |pitch| + row_bytes, where rows = height, times the channels with CHW; with NV12
-                and I420 up to the end of the last chroma row
+   Shapes       (rows - 1) * |pitch| + row_bytes, where rows = height, times the channels with CHW; with NV12,
+                I420 and those of JPEG up to the end of the last chroma row
    Returns      GPST_OK | GPST_ERROR_ARGUMENT (a member breaks its rule) | GPST_ERROR_OVERFLOW (does not fit
                 in memory)
    Ownership    none

@@ -241,7 +241,8 @@ GPST_API gpst_result gpst_mask_smooth(const gpst_image* source, gpst_smooth kind
 /* gpst_mask_refine -- clean the edges of labels, with the picture's help
 
    Parameters   labels     (in)  what to refine; any value is a label
-                guide      (in)  U8, of labels' size, any format, HWC: the picture that was labelled; NULL = none
+                guide      (in)  U8, of labels' size, HWC, any format without planes of chroma: the picture that
+                                 was labelled; NULL = none
                 tolerance  (in)  0 to 255: how far two pixels of guide may differ in any channel and still belong
                                  together; without guide it is not used
                 output     (in)  labels of the same size and n_classes

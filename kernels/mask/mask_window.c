@@ -80,6 +80,8 @@ GPSTI_PRIVATE gpst_result gpsti_refine_guide(const gpst_image* guide, uint32_t t
                   (int)guide->dtype);
     GPSTI_FAIL_IF(from.format == GPST_FORMAT_TENSOR, GPST_ERROR_ARGUMENT,
                   "gpst_mask_refine: guide.format=TENSOR: must have colours");
+    GPSTI_FAIL_IF(gpsti_image_is_yuv(from.format), GPST_ERROR_ARGUMENT,
+                  "gpst_mask_refine: guide.format=%d: must not have planes of chroma", (int)guide->format);
     GPSTI_FAIL_IF(from.layout == GPST_LAYOUT_CHW && from.format != GPST_FORMAT_GRAY, GPST_ERROR_ARGUMENT,
                   "gpst_mask_refine: guide.layout=CHW: must be HWC");
     GPSTI_FAIL_IF(from.width != (uint32_t)out->width || from.height != (uint32_t)out->height, GPST_ERROR_ARGUMENT,

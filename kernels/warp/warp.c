@@ -195,13 +195,21 @@ GPSTI_PRIVATE double gpsti_warp_seen_share(const gpst_warp* warp) {
 
 GPSTI_PRIVATE uint64_t gpsti_warp_min64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+/* Twice the samples of a pixel: NV12 has one and a half. */
+GPSTI_PRIVATE uint64_t gpsti_warp_half_samples(gpst_format format) {
+    gpst_image image = GPST_ZERO;
+    image.format = format;
+    if (!gpsti_image_is_yuv(format))
+        return 2 * gpst_format_channels(format);
+    const gpsti_image_chroma chroma = gpsti_image_chroma_of(&image);
+    return 2 + 4 / (chroma.across * chroma.down);
+}
+
 GPST_API void gpst_warp_query_bytes(const gpst_warp* warp, const gpst_image* source, uint64_t* read_bytes,
                                     uint64_t* written_bytes) {
     const uint64_t width = warp->desc.width, height = warp->desc.height, n_outputs = warp->n_outputs;
-    const uint64_t samples =
-        gpsti_image_is_yuv(source->format) ? 3 : 2 * gpst_format_channels(source->format);
-    const uint64_t mask_samples =
-        warp->desc.mask.data ? 2 : 0; /* in half bytes, as NV12 has 12 bits a pixel */
+    const uint64_t samples = gpsti_warp_half_samples(source->format);
+    const uint64_t mask_samples = warp->desc.mask.data ? 2 : 0;
     /* On each axis; AREA: all. */
     const uint64_t taps = warp->desc.filter == GPST_FILTER_NEAREST    ? 1
                           : warp->desc.filter == GPST_FILTER_BILINEAR ? 2

@@ -153,7 +153,7 @@ typedef struct gpst_warp_desc {
 
     /* Of every output: sizes 1..65535 and format are required. Format from a GRAY source: repeated; from
        RGBA and BGRA: alpha dropped or sampled, straight, never multiplied in; alpha from a source without one:
-       full (255; 65535 of U16, 1 of floats); GRAY from colour: refused, NV12's and I420's too. */
+       full (255; 65535 of U16, 1 of floats); GRAY from colour: refused, NV12's, I420's and JPEG's too. */
     uint32_t width, height;
     gpst_format format;
     gpst_dtype dtype;
@@ -167,6 +167,7 @@ typedef struct gpst_warp_desc {
 
     gpst_yuv yuv;       /* of NV12 and I420 sources */
     gpst_siting siting; /* of NV12 and I420 sources; NEAREST takes the chroma of the pixel's 2 x 2 */
+    /* Neither is for the planes of JPEG, whose pixels are those of libjpeg-turbo. */
 
     /* GRAY u8 of the source's size, non-zero = keep; data NULL = none. Sampled to the nearest pixel by the
        same map; dropped pixels, and those outside with ZERO, are stored as 0 in every channel, whatever scale
@@ -230,8 +231,8 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
 
    Parameters   warp       (in)  not NULL
                 source     (in)  HWC, any format (GRAY where the outputs are GRAY); U8, U16, F16 or F32, with
-                                 NV12 and I420 U8; FFMPEG: neither these two nor wider than a byte; 1..65535
-                                 on a side; of the mask's size where there is one
+                                 NV12, I420 and those of JPEG U8; FFMPEG: neither NV12 and I420 nor wider than a
+                                 byte; 1..65535 on a side; of the mask's size where there is one
                 outputs    (in)  n_outputs images of the shape that gpst_warp_query_output gives, with any
                                  pitch; they must not overlap the source, the mask or the table, judged by
                                  their first and last bytes
@@ -272,6 +273,13 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 NV12, I420: Y and chroma are sampled in floats, each where it lies (NEAREST: whole), turned
                 into red, green and blue, cut to 0..255; outside is black. Around a sphere the chroma goes
                 round by its own size.
+                JPEG_444, 422, 420, 440: as an RGB source of the pixels that libjpeg-turbo 2.1 and newer make of the
+                planes with their defaults, to the last bit. Chroma on each axis where a sample is for two pixels: 3 of
+                the sample and 1 of the next on the pixel's side, at the edge of itself; down first. Rounded once: of
+                422 (sum + 1) >> 2 of even columns, + 2 of odd ones; of 440 the same of rows; of 420 (sum + 8) >> 4 of
+                even columns, + 7 of odd ones. 422 and 420 of one or two samples across: repeated. Less 128, then
+                red = y + (91881 cr + 32768 >> 16), green = y + (-22554 cb - 46802 cr + 32768 >> 16), blue = y +
+                (116130 cb + 32768 >> 16), cut to 0..255.
                 U16, F16, F32: in floats on their own scale, of which full (a missing alpha) is 65535, 1 and 1.
                 Into U8 without scale full becomes 255: U16 is divided by 257, floats are multiplied by 255.
                 NEAREST copies. BILINEAR of floats: a (1 - f) + b f, across, then down; pixels of weight 0 do
@@ -286,12 +294,12 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 EQUIRECT FFMPEG 72 dB PSNR seen, 50 promised; PY360 84 seen, 57 promised
    Source       kernels/warp/warp.c, kernels/warp/warp_cpu.c, kernels/warp/warp_map_internal.h,
                 kernels/warp/warp_area_internal.h, kernels/warp/warp_footprint_internal.h,
-                   kernels/warp/warp_yuv_internal.h,
+                kernels/warp/warp_yuv_internal.h, kernels/warp/warp_jpeg_internal.h,
                 kernels/warp/warp_wide_internal.h and kernels/warp/warp_pixel_internal.h (the reference)
    Tests        tests/test_warp.c, tests/test_warp_bits.c, tests/test_warp_cases.c, tests/test_warp_maps.c,
                 tests/test_warp_rois.c, tests/test_warp_area.c, tests/test_warp_yuv.c, tests/test_warp_wide.c,
                 tests/test_warp_accuracy.c, tests/test_warp_footprint.c, tests/test_warp_peers.c,
-                tests/test_warp_ffmpeg.c
+                tests/test_warp_ffmpeg.c, tests/test_warp_jpeg.c
    Since 0.1
 */
 GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* source, const gpst_image* outputs,

@@ -10,6 +10,23 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_add_row)(const uint8_t* GPSTI_RESTRICT r
         strip[j] = GPSTI_SIMD_FMA(weight, (float)row[j], strip[j]);
 }
 
+/* Adds pixels begin <= x < end of row y of JPEG's planes, two of the taps of each of a block's places. */
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_add_jpeg)(const gpsti_area_plane* plane, int32_t begin, int32_t end, int32_t y,
+                                                  float weight, float* GPSTI_RESTRICT strip) {
+    gpsti_block* const block = plane->block;
+    for (int32_t x = begin; x < end; x += 2 * GPSTI_BLOCK) {
+        const int32_t n = end - x < 2 * GPSTI_BLOCK ? end - x : 2 * GPSTI_BLOCK;
+        for (int32_t k = 0; k < GPSTI_BLOCK; k++)
+            block->x[k] = x + 2 * k, block->y[k] = y;
+        GPSTI_ROWS(gather_jpeg)(plane->jpeg, (n + 1) / 2, block);
+        for (int32_t i = 0; i < n; i++, strip += 3) {
+            const uint32_t rgb = block->tap[i & 1][i / 2];
+            for (int c = 0; c < 3; c++)
+                strip[c] = GPSTI_SIMD_FMA(weight, (float)(int32_t)((rgb >> (8 * c)) & 255), strip[c]);
+        }
+    }
+}
+
 /* Pixels begin <= x < end of the rows of a window, summed down; interleaved. */
 GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_down)(const gpsti_area_plane* plane, const gpsti_warp_window* down,
                                               int32_t begin, int32_t end, float* strip) {
@@ -20,7 +37,9 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_down)(const gpsti_area_plane* plane, con
     for (int32_t y = down->begin; y < down->end; y++) {
         const uint8_t* const row = first + (ptrdiff_t)(y * plane->pitch);
         const float weight = gpsti_warp_window_weight(down, y);
-        if (plane->dtype == GPST_DTYPE_U8)
+        if (plane->jpeg)
+            GPSTI_ROWS(area_add_jpeg)(plane, begin, end, y, weight, strip);
+        else if (plane->dtype == GPST_DTYPE_U8)
             GPSTI_ROWS(area_add_row)(row, weight, strip, n);
         else
             GPSTI_ROWS(area_add_wide)(row, plane->dtype, weight, strip, n);
@@ -58,7 +77,7 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_plane)(const gpsti_area_plane* plane, co
                                                float (*sums)[GPSTI_BLOCK]) {
     const gpsti_warp_window* const across = columns->windows;
     const int32_t last = across[count - 1].end;
-    if (GPSTI_ROWS(hot_area)(plane, columns, down, strip, sums))
+    if (!plane->jpeg && GPSTI_ROWS(hot_area)(plane, columns, down, strip, sums))
         return;
     memset(sums, 0, (size_t)plane->n_channels * sizeof sums[0]); /* the rest of a block, too */
     for (int32_t begin = across[0].begin; begin < last; begin += GPSTI_AREA_STRIP) {
@@ -76,12 +95,15 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_plane)(const gpsti_area_plane* plane, co
 }
 
 /* The plane of packed pixels, or of luma; of chroma the first of two, or both in one. */
-GPSTI_SIMD_INLINE gpsti_area_plane GPSTI_ROWS(plane_of)(const gpsti_warp_job* job, bool chroma) {
+GPSTI_SIMD_INLINE gpsti_area_plane GPSTI_ROWS(plane_of)(const gpsti_warp_job* job, bool chroma, gpsti_block* block) {
     gpsti_area_plane plane;
+    plane.jpeg = job->jpeg_across ? job : NULL, plane.block = block;
     plane.dtype = job->source_dtype;
     plane.data = chroma ? job->cb : job->source, plane.pitch = chroma ? job->chroma_pitch : job->source_pitch;
     plane.n_channels =
         chroma ? job->chroma_step : (int32_t)(job->source_pixel_bytes / gpst_dtype_bytes(job->source_dtype));
+    if (plane.jpeg)
+        plane.n_channels = 3;
     return plane;
 }
 
@@ -89,7 +111,7 @@ GPSTI_SIMD_INLINE gpsti_area_plane GPSTI_ROWS(plane_of)(const gpsti_warp_job* jo
 GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_sample)(const gpsti_warp_job* job, int32_t y, int32_t count, gpsti_area* area,
                                                 gpsti_block* block) {
     const gpsti_warp_window down = gpsti_warp_window_of(&job->down, y);
-    gpsti_area_plane plane = GPSTI_ROWS(plane_of)(job, false);
+    gpsti_area_plane plane = GPSTI_ROWS(plane_of)(job, false, block);
     float sums[4][GPSTI_BLOCK];
     if (!job->cb) {
         GPSTI_ROWS(area_plane)(&plane, &area->across, &down, count, area->strip, sums);
@@ -103,7 +125,7 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_sample)(const gpsti_warp_job* job, int32
     }
     const gpsti_warp_window chroma_down = gpsti_warp_window_of(&job->chroma_down, y);
     GPSTI_ROWS(area_plane)(&plane, &area->across, &down, count, area->strip, &block->yuv[0]);
-    plane = GPSTI_ROWS(plane_of)(job, true);
+    plane = GPSTI_ROWS(plane_of)(job, true, block);
     GPSTI_ROWS(area_plane)(&plane, &area->chroma_across, &chroma_down, count, area->strip, &block->yuv[1]);
     plane.data = job->cr;
     if (job->chroma_step == 1)
@@ -113,7 +135,7 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_sample)(const gpsti_warp_job* job, int32
 
 GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_columns)(const gpsti_warp_job* job, const gpsti_warp_axis* axis, bool chroma,
                                                  int32_t x, int32_t count, gpsti_area_columns* columns) {
-    const gpsti_area_plane plane = GPSTI_ROWS(plane_of)(job, chroma);
+    const gpsti_area_plane plane = GPSTI_ROWS(plane_of)(job, chroma, NULL);
     for (int32_t k = 0; k < GPSTI_BLOCK; k++)
         columns->windows[k] = k < count ? gpsti_warp_window_of(axis, x + k) : columns->windows[k - 1];
     GPSTI_ROWS(hot_area_columns)(&plane, columns);

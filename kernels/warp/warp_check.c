@@ -241,7 +241,7 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_source(const gpst_warp* warp, const g
                         "source.layout=CHW: must be HWC");
     GPSTI_WARP_RUN_RULE(source->format == GPST_FORMAT_GRAY || warp->desc.format != GPST_FORMAT_GRAY,
                         "source.format=%d: must be GRAY where the outputs are GRAY", (int)source->format);
-    GPSTI_WARP_RUN_RULE(warp->desc.convention != GPST_CONVENTION_FFMPEG ||
+    GPSTI_WARP_RUN_RULE(warp->desc.convention != GPST_CONVENTION_FFMPEG || gpsti_image_is_jpeg(source->format) ||
                             (!gpsti_image_is_yuv(source->format) && gpst_dtype_bytes(source->dtype) == 1),
                         "source.format=%d, dtype=%d: NV12, I420 and wider than a byte not with convention=FFMPEG",
                         (int)source->format, (int)source->dtype);

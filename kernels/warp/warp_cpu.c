@@ -53,6 +53,12 @@ typedef struct gpsti_block {
     gpsti_hot_queue* queue; /* none by axes */
 } gpsti_block;
 
+/* The words of a block of JPEG's planes, and which of its pixels have none. */
+typedef struct gpsti_jpeg_block {
+    uint32_t luma[2][GPSTI_BLOCK], cb[3][GPSTI_BLOCK], cr[3][GPSTI_BLOCK];
+    int32_t outer[GPSTI_BLOCK], n_outer;
+} gpsti_jpeg_block;
+
 /* How the bytes of a block of NV12 are picked from those of a row: warp_hot_internal.h. */
 typedef struct gpsti_hot_bytes {
     int32_t window[GPSTI_BLOCK / 4]; /* first of 16 bytes for four pixels */
@@ -121,7 +127,10 @@ typedef struct gpsti_area {
     gpsti_area_columns across, chroma_across;
 } gpsti_area;
 
+/* jpeg: the planes that its rows are made of, with what of the block nobody needs meanwhile; else NULL. */
 typedef struct gpsti_area_plane {
+    const gpsti_warp_job* jpeg;
+    gpsti_block* block;
     gpst_dtype dtype;
     const uint8_t* data;
     int64_t pitch;

@@ -51,11 +51,14 @@ GPSTI_INTERN uint32_t gpsti_image_channels(const gpst_image* image); /* 0: the f
 GPSTI_INTERN gpst_result gpsti_image_extent(const gpst_image* image, const char* function, const char* member,
                                             size_t* out);
 GPSTI_INTERN gpst_image gpsti_image_resolved(const gpst_image* image); /* the defaults written out */
-GPSTI_INTERN bool gpsti_image_is_yuv(gpst_format format);
-/* The chroma of an NV12 or I420 image whose pitch is resolved; height * pitch_bytes behind its data. */
+GPSTI_INTERN bool gpsti_image_is_yuv(gpst_format format); /* Y with the chroma behind it: NV12, I420, JPEG's */
+GPSTI_INTERN bool gpsti_image_is_jpeg(gpst_format format); /* JPEG's alone */
+/* The chroma of such an image whose pitch is resolved; luma_rows * pitch_bytes behind its data. */
 typedef struct gpsti_image_chroma {
     int64_t pitch_bytes;
+    uint64_t luma_rows;
     uint32_t width, height, step, n_planes; /* step: bytes from one sample to the next */
+    uint32_t across, down;                  /* pixels of a sample */
 } gpsti_image_chroma;
 GPSTI_INTERN gpsti_image_chroma gpsti_image_chroma_of(const gpst_image* image);
 /* Rows from one image to another of the same shape, any pitch; both are checked and do not overlap. */
@@ -158,6 +161,8 @@ typedef struct gpsti_warp_job {
     int64_t chroma_pitch;
     int32_t chroma_step, chroma_width, chroma_height;
     bool cosited; /* across; down they never are */
+    /* The planes of JPEG, where source is Y, too: the pixels of a sample of chroma. 0 for others. */
+    uint8_t jpeg_across, jpeg_down;
     gpsti_warp_colours colours;
 
     /* EQUIRECT and ROTATE, in 1/32768 pixel: position = angle * scale + offset; quarter is a right angle. */

@@ -6,11 +6,14 @@
 
 #include "../exact/exact_internal.h"
 #include "warp_footprint_internal.h"
+#include "warp_jpeg_internal.h"
 #include "warp_wide_internal.h"
 
-/* A source pixel, its bytes from the lowest up; job->source need not be set. */
+/* A source pixel, its bytes from the lowest up, of JPEG's planes as RGB; job->source need not be set. */
 GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_read_of(const gpsti_warp_job* job, const uint8_t* source,
                                                       int32_t x, int32_t y) {
+    if (job->jpeg_across)
+        return gpsti_jpeg_read_pixel(job, source, x, y);
     if (!gpsti_warp_border(job, &x, &y))
         return job->outside;
     const uint8_t* p = source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)x * job->source_pixel_bytes;
@@ -239,8 +242,14 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_samples_at(const gpsti_warp_job* job, 
         return;
     }
     uint32_t pixel[4] = {0, 0, 0, 0};
-    for (int t = 0; t < (job->filter == GPST_FILTER_NEAREST ? 1 : 4); t++)
-        pixel[t] = gpsti_warp_read(job, place->x + (t & 1), place->y + (t >> 1));
+    if (job->jpeg_across && job->filter != GPST_FILTER_NEAREST) {
+        const gpsti_jpeg_taps taps = gpsti_jpeg_read_taps(job, place->x, place->y);
+        for (int t = 0; t < 4; t++)
+            pixel[t] = taps.pixel[t];
+    } else {
+        for (int t = 0; t < (job->filter == GPST_FILTER_NEAREST ? 1 : 4); t++)
+            pixel[t] = gpsti_warp_read(job, place->x + (t & 1), place->y + (t >> 1));
+    }
     for (uint32_t c = 0; c < job->n_channels; c++) {
         int32_t tap[4];
         for (int t = 0; t < 4; t++)

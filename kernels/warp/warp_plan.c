@@ -324,12 +324,20 @@ GPSTI_PRIVATE void gpsti_warp_job_yuv(const gpst_warp_desc* desc, const gpst_ima
     gpsti_warp_plan_colours(yuv, &out->colours);
     gpsti_fp_leave(mode);
     out->outside = yuv == GPST_YUV_BT601_FULL || yuv == GPST_YUV_BT709_FULL ? 0 : 16;
-    out->cb = out->source + (ptrdiff_t)(source->height * source->pitch_bytes);
+    out->cb = out->source + (ptrdiff_t)((int64_t)chroma.luma_rows * source->pitch_bytes);
     out->cr = chroma.n_planes == 1 ? out->cb + 1 : out->cb + (ptrdiff_t)(chroma.height * chroma.pitch_bytes);
     out->chroma_pitch = chroma.pitch_bytes;
     out->chroma_step = (int32_t)chroma.step;
     out->chroma_width = (int32_t)chroma.width, out->chroma_height = (int32_t)chroma.height;
     out->cosited = desc->siting == GPST_SITING_LEFT;
+}
+
+/* Where the chroma lies follows from these: no pointers, which an output of a launch would have of its own. */
+GPSTI_PRIVATE void gpsti_warp_job_jpeg(const gpst_image* source, gpsti_warp_job* out) {
+    const gpsti_image_chroma chroma = gpsti_image_chroma_of(source);
+    out->chroma_pitch = chroma.pitch_bytes;
+    out->chroma_width = (int32_t)chroma.width, out->chroma_height = (int32_t)chroma.height;
+    out->jpeg_across = (uint8_t)chroma.across, out->jpeg_down = (uint8_t)chroma.down;
 }
 
 /* Full is 255, 65535 or 1; stored in bytes as 255. */
@@ -361,7 +369,9 @@ GPSTI_PRIVATE void gpsti_warp_job_make(const gpst_warp* warp, const gpst_image* 
     out->source_pixel_bytes =
         (gpsti_image_is_yuv(from.format) ? 1 : gpst_format_channels(from.format)) * gpst_dtype_bytes(from.dtype);
     gpsti_warp_channels(from.format, desc->format, out->shift);
-    if (gpsti_image_is_yuv(from.format))
+    if (gpsti_image_is_jpeg(from.format))
+        gpsti_warp_job_jpeg(&from, out);
+    else if (gpsti_image_is_yuv(from.format))
         gpsti_warp_job_yuv(desc, &from, out);
     out->mask = (const uint8_t*)desc->mask.data, out->mask_pitch = desc->mask.pitch_bytes;
     out->output = (uint8_t*)to.data, out->output_pitch = to.pitch_bytes;

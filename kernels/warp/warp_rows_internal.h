@@ -123,53 +123,7 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(keep)(const gpsti_warp_job* job, int32_t coun
         block->keep[k] = gpsti_warp_mask_at(job, block->u[k], block->v[k]);
 }
 
-/* ---- which -------------------------------------------------------------------------
-   Away from the borders the four taps are two by two neighbours; pixels of 3 bytes are read as 4, which stays
-   inside the row for all but its last one. */
-GPSTI_SIMD_INLINE uint32_t GPSTI_ROWS(load)(const uint8_t* p, uint32_t pixel_bytes) {
-    if (pixel_bytes == 1)
-        return p[0];
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-GPSTI_SIMD_INLINE void GPSTI_ROWS(gather_of)(const gpsti_warp_job* job, int32_t count, uint32_t pixel_bytes,
-                                             bool bilinear, gpsti_block* block) {
-    const uint8_t* const source = job->source;
-    const ptrdiff_t pitch = (ptrdiff_t)job->source_pitch;
-    const uint32_t inner_width = job->source_width > 2 ? (uint32_t)job->source_width - 2 : 0;
-    const uint32_t inner_height = (uint32_t)job->source_height - 1;
-    for (int32_t k = 0; k < count; k++) {
-        const int32_t x = block->x[k], y = block->y[k];
-        if ((uint32_t)x < inner_width && (uint32_t)y < inner_height) {
-            const uint8_t* p = source + y * pitch + (ptrdiff_t)x * (ptrdiff_t)pixel_bytes;
-            block->tap[0][k] = GPSTI_ROWS(load)(p, pixel_bytes);
-            if (bilinear) {
-                block->tap[1][k] = GPSTI_ROWS(load)(p + pixel_bytes, pixel_bytes);
-                block->tap[2][k] = GPSTI_ROWS(load)(p + pitch, pixel_bytes);
-                block->tap[3][k] = GPSTI_ROWS(load)(p + pitch + pixel_bytes, pixel_bytes);
-            }
-        } else {
-            for (int32_t t = 0; t < (bilinear ? 4 : 1); t++)
-                block->tap[t][k] = gpsti_warp_read(job, x + (t & 1), y + (t >> 1));
-        }
-    }
-}
-
-GPSTI_SIMD_PRIVATE void GPSTI_ROWS(gather)(const gpsti_warp_job* job, int32_t count, gpsti_block* block) {
-    const bool bilinear = job->filter == GPST_FILTER_BILINEAR;
-    if (job->source_pixel_bytes == 1 && bilinear)
-        GPSTI_ROWS(gather_of)(job, count, 1, true, block);
-    else if (job->source_pixel_bytes == 3 && bilinear)
-        GPSTI_ROWS(gather_of)(job, count, 3, true, block);
-    else if (job->source_pixel_bytes == 4 && bilinear)
-        GPSTI_ROWS(gather_of)(job, count, 4, true, block);
-    else if (job->source_pixel_bytes == 1)
-        GPSTI_ROWS(gather_of)(job, count, 1, false, block);
-    else if (job->source_pixel_bytes == 3)
-        GPSTI_ROWS(gather_of)(job, count, 3, false, block);
-    else
-        GPSTI_ROWS(gather_of)(job, count, 4, false, block);
-}
+#include "warp_gather_rows_internal.h"
 
 /* ---- what --------------------------------------------------------------------------
    Integer samples are collected in block->packed, output channel c in bits 8 c and up; float samples in

@@ -62,6 +62,12 @@ static double take_number(bytes_left* left) {
     return ((double)choice - 128) / 3 + take(left) / 256.0;
 }
 
+/* Any of the first n, or of those of JPEG and one that is none. */
+static gpst_format take_format(bytes_left* left, uint32_t n) {
+    const uint32_t choice = take(left);
+    return (gpst_format)(choice < 200 ? choice % n : (uint32_t)GPST_FORMAT_JPEG_444 + choice % 5);
+}
+
 static int64_t take_pitch(bytes_left* left, size_t row_bytes) {
     const int64_t row = (int64_t)row_bytes, choice = take(left);
     switch (choice % 6) {
@@ -103,7 +109,7 @@ static void picture_take(picture* self, bytes_left* left) {
     memset(self, 0, sizeof *self);
     self->image.width = take_side(left);
     self->image.height = take_side(left);
-    self->image.format = (gpst_format)(take(left) % 10);
+    self->image.format = take_format(left, 10);
     self->image.dtype = (gpst_dtype)(take(left) % 8);
     self->image.layout = (gpst_layout)(take(left) % 4);
     self->image.pitch_bytes = take_pitch(left, gpst_image_row_bytes(&self->image));
@@ -176,7 +182,7 @@ static void take_desc(gpst_warp_desc* desc, lists* all, bytes_left* left) {
     desc->border = (gpst_border)(take(left) % 4);
     desc->width = take_side(left);
     desc->height = take_side(left);
-    desc->format = (gpst_format)(take(left) % 9);
+    desc->format = take_format(left, 9);
     desc->dtype = (gpst_dtype)(take(left) % 7);
     desc->layout = (gpst_layout)(take(left) % 4);
     const uint32_t flags = take(left);

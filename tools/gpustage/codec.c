@@ -63,14 +63,14 @@ const uint8_t* codec_rgb_row(codec* self, const gpst_image* image, uint32_t y) {
 
 bool codec_is_picture(const gpst_image* image) {
     return gpst_dtype_bytes(image->dtype) == 1 && image->layout != GPST_LAYOUT_CHW &&
-           image->width <= CODEC_MAX_SIDE && image->height <= CODEC_MAX_SIDE;
+           image->format <= GPST_FORMAT_BGRA && image->width <= CODEC_MAX_SIDE && image->height <= CODEC_MAX_SIDE;
 }
 
 /* ---- headerless ----------------------------------------------------------------- */
 
 static size_t codec_raw_bound(const gpst_image* image, const codec_options* options) {
     (void)options;
-    return codec_plain_bytes(image);
+    return image->format <= GPST_FORMAT_BGRA ? codec_plain_bytes(image) : 0; /* planes of chroma are not plain rows */
 }
 
 static gpst_result codec_raw_encode(codec* self, const gpst_image* image, const codec_options* options,
