@@ -243,6 +243,16 @@ $(BUILD)/tests/object/%.o: tests/%.c $(BUILD)/flags | gpustage.h
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPUSTAGE_SPLIT_BUILD $(DEPEND) -c $< -o $@
 
+# Libraries that stand in for others at run time: by a test's variable they are found as those are.
+TEST_FAKES := $(addprefix $(BUILD)/tests/fake/,turbojpeg.so lacks_compress.so)
+$(BUILD)/tests/fake/lacks_compress.so: FAKE_FLAGS = -DFAKE_LACKS_COMPRESS
+$(TEST_FAKES): tests/fake/turbojpeg.c tests/fake/turbojpeg.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) $(FAKE_FLAGS) -fPIC -shared $< -o $@
+
+$(BUILD)/tests/object/test_jpeg_fake.o: CPPFLAGS += -DGPST_TEST_FAKES='"$(abspath $(BUILD)/tests/fake)"'
+$(BUILD)/tests/object/test_jpeg_fake.o: | $(TEST_FAKES)
+
 $(BUILD)/tests/gpustage.o: gpustage.c gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -DGPUSTAGE_SPLIT_BUILD -c $< -o $@
