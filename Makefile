@@ -250,8 +250,19 @@ $(TEST_FAKES): tests/fake/turbojpeg.c tests/fake/turbojpeg.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) $(FAKE_FLAGS) -fPIC -shared $< -o $@
 
-$(BUILD)/tests/object/test_jpeg_fake.o: CPPFLAGS += -DGPST_TEST_FAKES='"$(abspath $(BUILD)/tests/fake)"'
+$(BUILD)/tests/object/test_jpeg_fake.o: private CPPFLAGS += -DGPST_TEST_FAKES='"$(abspath $(BUILD)/tests/fake)"'
 $(BUILD)/tests/object/test_jpeg_fake.o: | $(TEST_FAKES)
+
+# nvJPEG's is made of libturbojpeg; the second one lacks functions. Private: else everything is built with these flags.
+NVJPEG_FAKES := $(if $(TOOL_JPEG),$(addprefix $(BUILD)/tests/fake/,nvjpeg.so nvjpeg_old.so))
+NVJPEG_TESTS := $(addprefix $(BUILD)/tests/object/,test_nvjpeg.o test_nvjpeg_faults.o)
+$(BUILD)/tests/fake/nvjpeg_old.so: private CPPFLAGS += -DFAKE_NVJPEG_OLD
+$(NVJPEG_FAKES): tests/fake/nvjpeg.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -fPIC -fvisibility=hidden -shared $< -o $@ $(LINK_FLAGS) -lturbojpeg
+
+$(NVJPEG_TESTS): private CPPFLAGS += -DGPST_TEST_FAKES='"$(abspath $(BUILD)/tests/fake)"'
+$(NVJPEG_TESTS): | $(NVJPEG_FAKES)
 
 $(BUILD)/tests/gpustage.o: gpustage.c gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
