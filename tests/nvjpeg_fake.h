@@ -193,7 +193,10 @@ static inline void fake_kit_start(fake_kit* kit, const char* device) {
 }
 
 static inline void fake_kit_end(fake_kit* kit) {
+    gpsti_nvjpeg_worker nothing;
+    memset(&nothing, 0, sizeof nothing);
     assert_int_equal(fake_do(kit->device.stream, GPSTI_NVJPEG_WORKER_END, kit->self, &kit->worker), GPST_OK);
+    assert_memory_equal(&kit->worker, &nothing, sizeof nothing);
     assert_int_equal(fake_do(kit->device.stream, GPSTI_NVJPEG_END, kit->self, NULL), GPST_OK);
     gpsti_nvjpeg_unload(kit->self);
     assert_int_equal(fake_load()->live(), 0);

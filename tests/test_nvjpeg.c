@@ -149,7 +149,23 @@ static void test_batches(void** state) {
     }
 }
 
-/* One file spoils its batch, and no other. */
+/* Sparser chroma first, then denser: prepared for the densest. */
+static void test_denser_pictures(void** state) {
+    static const gpst_format order[] = {GPST_FORMAT_GRAY,     GPST_FORMAT_JPEG_420, GPST_FORMAT_GRAY,
+                                        GPST_FORMAT_JPEG_440, GPST_FORMAT_JPEG_420, GPST_FORMAT_JPEG_444,
+                                        GPST_FORMAT_JPEG_422};
+    fake_kit kit;
+    (void)state;
+    FAKE_EACH_DEVICE(kit) {
+        for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+            fake_file file = fake_file_make(64, 48, order[i], false);
+            decode_file(&kit, &file, 0, 3);
+            fake_file_free(&file);
+        }
+    }
+}
+
+/* One file spoils its batch, and no other: the next one is prepared anew. */
 static void test_a_bad_file(void** state) {
     fake_kit kit;
     file_batch batch;
@@ -160,9 +176,26 @@ static void test_a_bad_file(void** state) {
         refused(batch_decode(&kit, &batch, 7), GPST_ERROR_FORMAT, "nvJPEG: nvjpegDecodeBatched", "BAD_JPEG");
         batch.inputs[3].bytes += 20;
         assert_int_equal(batch_decode(&kit, &batch, 7), GPST_OK);
+        assert_int_equal(fake_load()->prepared(), 2);
         for (uint32_t i = 0; i < 7; i++)
             fake_planes_check(&batch.files[i], 3, &batch.planes[i], i % 2);
         batch_free(&batch, 7);
+    }
+}
+
+/* A batch that could not be prepared is prepared again. */
+static void test_preparing_fails(void** state) {
+    fake_kit kit;
+    file_batch batch;
+    (void)state;
+    FAKE_EACH_DEVICE(kit) {
+        batch_make(&batch, 3);
+        assert_int_equal(batch_decode(&kit, &batch, 3), GPST_OK);
+        fake_fail("nvjpegDecodeBatchedPreAllocate", 1, 5);
+        refused(batch_decode(&kit, &batch, 2), GPST_ERROR_DEVICE_MEMORY, "nvJPEG: ", "PreAllocate");
+        fake_fail(NULL, 0, 0);
+        assert_int_equal(batch_decode(&kit, &batch, 2), GPST_OK);
+        batch_free(&batch, 3);
     }
 }
 
@@ -371,7 +404,8 @@ static void test_what_is_not_encoded(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loading),         cmocka_unit_test(test_every_format),
-        cmocka_unit_test(test_batches),         cmocka_unit_test(test_a_bad_file),
+        cmocka_unit_test(test_batches),         cmocka_unit_test(test_denser_pictures),
+        cmocka_unit_test(test_a_bad_file),      cmocka_unit_test(test_preparing_fails),
         cmocka_unit_test(test_another_picture), cmocka_unit_test(test_encode),
         cmocka_unit_test(test_there_and_back),  cmocka_unit_test(test_what_is_not_encoded),
     };

@@ -42,6 +42,7 @@ typedef struct handle {
     int backend;
     unsigned flags;
     int batch_n, format;
+    int most_width, most_height, most_chroma; /* that a batch is prepared for */
     bool prepared, pinned, device, on_host, transferred;
     const unsigned char* data;
     size_t bytes;
@@ -161,7 +162,7 @@ FAKE_API int nvjpegGetProperty(int property, int* value) {
 }
 
 FAKE_API int nvjpegCreateEx(int backend, void* device, void* pinned, unsigned flags, void** out) {
-    ENTER(out && !device && !pinned && (backend == 0 || backend == HARDWARE));
+    ENTER(out && !device && !pinned && (backend == 0 || backend == HARDWARE) && flags == STRICT);
     if (backend == HARDWARE && environment("FAKE_NVJPEG_ENGINES", 7) == 0)
         return ARCH;
     const int status = make(NULL, LIBRARY, out);
@@ -319,11 +320,22 @@ FAKE_API int nvjpegDecodeBatchedInitialize(void* library, void* state, int n, in
     return OK;
 }
 
+/* Is a batch prepared for pictures like this one, too? */
+static bool fits(const handle* state, const header* h) {
+    static const int samples[7] = {12, 8, 6, 8, 0, 0, 4}; /* of four pixels */
+    const int chroma = chroma_of(h->sampling);
+    return chroma < 0 || chroma == 4 ||
+           (h->width <= state->most_width && h->height <= state->most_height &&
+            samples[chroma] <= samples[state->most_chroma]);
+}
+
 FAKE_API int nvjpegDecodeBatched(void* library, void* state, const unsigned char* const* data, const size_t* bytes,
                                  image* to, void* stream) {
     const handle* const own = (const handle*)state;
     ENTER(is(library, LIBRARY) && is(state, STATE) && own->prepared && data && bytes && to && !stream);
     for (int i = 0; i < own->batch_n; i++) {
+        header h;
+        NEED(read_header(data[i], bytes[i], &h) != OK || fits(own, &h));
         const int status = decode(data[i], bytes[i], &to[i], ((const handle*)library)->flags, HARDWARE);
         if (status != OK)
             return status;
@@ -445,7 +457,9 @@ FAKE_API int nvjpegDecodeBatchedPreAllocate(void* library, void* state, int n, i
                                             int format) {
     ENTER(is(library, LIBRARY) && is(state, STATE) && n == ((handle*)state)->batch_n && width > 0 && height > 0 &&
           chroma >= 0 && format == PLANES);
-    ((handle*)state)->prepared = true;
+    handle* const own = (handle*)state;
+    own->prepared = true;
+    own->most_width = width, own->most_height = height, own->most_chroma = chroma;
     return OK;
 }
 
