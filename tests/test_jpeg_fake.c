@@ -176,8 +176,8 @@ static void test_every_call_fails(void** state) {
         reset();
         expect(GPST_OK, use(&hooks));
     }
-    /* Two handles, two files, two pictures, a handle more, two times two settings. The file without an end is decoded as
-       it is first, and that may fail; its copy would be one call more. */
+    /* Two handles, two files, two pictures, a handle more, two times two settings. The file without an end is decoded
+       as it is first, and that may fail; its copy would be one call more. */
     assert_int_equal(n - 1, 11);
     assert_int_equal(failures, 10);
     reset();
@@ -308,6 +308,7 @@ static void test_options(void** state) {
         assert_int_equal(fake->restart_rows, desc.restart_rows);
         assert_int_equal(fake->n_live, i ? 3 : 2);
         assert_int_equal(fake->last_flags, 1024);
+        assert_ptr_equal(fake->last_handle, desc.optimise ? jpeg->optimiser : jpeg->encoder);
     }
     gpst_jpeg_destroy(jpeg);
     assert_int_equal(fake->n_live, 0);

@@ -44,7 +44,7 @@ typedef struct gpst_jpeg_info {
    Threads      any
    Blocking     never; no allocation; files in several scans are looked through to their end
    Device       none
-   Source       core/pictures/jpeg_header.c          Tests  tests/test_jpeg.c          Since 0.1
+   Source       core/pictures/jpeg_header.c          Tests  tests/test_jpeg_files.c          Since 0.1
 */
 GPST_API gpst_result gpst_jpeg_read_header(const void* data, size_t bytes, gpst_jpeg_info* out);
 

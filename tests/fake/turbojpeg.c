@@ -76,8 +76,10 @@ int tjDecompressHeader3(void* handle, const unsigned char* data, unsigned long b
 static int answer(void* handle, int flags, int* returned) {
     const int failed = fails();
     ((fake_handle*)handle)->warned = failed && fake_state.warns;
-    if (fake_state.fail_at) /* else threads may be at work, which only read */
+    if (fake_state.fail_at) { /* else threads may be at work, which only read */
         fake_state.last_flags = flags;
+        fake_state.last_handle = handle;
+    }
     *returned = failed ? -1 : 0;
     return !failed || (fake_state.warns && !(flags & 8192));
 }

@@ -13,6 +13,7 @@ typedef struct fake_turbojpeg {
     int has_header_failed; /* tjDecompressHeader3 says nothing */
     int n_calls, n_live;   /* calls that can fail; handles that are not destroyed */
     int last_flags, optimise, restart_rows;
+    const void* last_handle;
 } fake_turbojpeg;
 
 #define FAKE_PIXEL 77
