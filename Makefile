@@ -243,6 +243,27 @@ $(BUILD)/tests/object/%.o: tests/%.c $(BUILD)/flags | gpustage.h
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPUSTAGE_SPLIT_BUILD $(DEPEND) -c $< -o $@
 
+# Libraries that stand in for others at run time: by a test's variable they are found as those are.
+TEST_FAKES := $(addprefix $(BUILD)/tests/fake/,turbojpeg.so lacks_compress.so)
+$(BUILD)/tests/fake/lacks_compress.so: FAKE_FLAGS = -DFAKE_LACKS_COMPRESS
+$(TEST_FAKES): tests/fake/turbojpeg.c tests/fake/turbojpeg.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) $(FAKE_FLAGS) -fPIC -shared $< -o $@
+
+$(BUILD)/tests/object/test_jpeg_fake.o: private CPPFLAGS += -DGPST_TEST_FAKES='"$(abspath $(BUILD)/tests/fake)"'
+$(BUILD)/tests/object/test_jpeg_fake.o: | $(TEST_FAKES)
+
+# nvJPEG's is made of libturbojpeg; the second one lacks functions. Private: else everything is built with these flags.
+NVJPEG_FAKES := $(if $(TOOL_JPEG),$(addprefix $(BUILD)/tests/fake/,nvjpeg.so nvjpeg_old.so))
+NVJPEG_TESTS := $(addprefix $(BUILD)/tests/object/,test_nvjpeg.o test_nvjpeg_faults.o test_tier.o)
+$(BUILD)/tests/fake/nvjpeg_old.so: private CPPFLAGS += -DFAKE_NVJPEG_OLD
+$(NVJPEG_FAKES): tests/fake/nvjpeg.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -fPIC -fvisibility=hidden -shared $< -o $@ $(LINK_FLAGS) -lturbojpeg
+
+$(NVJPEG_TESTS): private CPPFLAGS += -DGPST_TEST_FAKES='"$(abspath $(BUILD)/tests/fake)"'
+$(NVJPEG_TESTS): | $(NVJPEG_FAKES)
+
 $(BUILD)/tests/gpustage.o: gpustage.c gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -DGPUSTAGE_SPLIT_BUILD -c $< -o $@

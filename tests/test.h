@@ -18,6 +18,7 @@
 #include "../core/files/reader.h"
 #include "../core/memory/ring.h"
 #include "../core/machine/tier.h"
+#include "../core/pictures/jpeg_internal.h"
 #include "../core/files/writer_internal.h"
 #include "../kernels/warp/warp_internal.h"
 #endif

@@ -169,7 +169,8 @@ class Usage(Case):
 class Probe(Case):
     def test_text_and_json(self):
         text = self.check(gpustage("probe", self.dir), 0).out
-        for word in ("tier", "cores", "memory", "io_uring", "cuda", "hip", "formats", "storage"):
+        for word in ("tier", "cores", "memory", "io_uring", "cuda", "hip", "libturbojpeg", "nvJPEG", "formats",
+                     "storage"):
             self.assertIn(word, text)
         facts = json.loads(self.check(gpustage("probe", "--json", self.dir), 0).out)
         self.assertIn(facts["tier"], ("CPU_ONLY", "GPU_BASE"))
@@ -180,6 +181,12 @@ class Probe(Case):
         self.assertEqual(list(backends), ["cpu", "cuda", "hip"])
         for name in ("cuda", "hip"):
             self.assertTrue(backends[name]["available"] or backends[name]["reason"])
+        libraries = {library["name"]: library for library in facts["libraries"]}
+        self.assertEqual(list(libraries), ["libturbojpeg", "nvJPEG"])
+        for library in libraries.values():
+            self.assertEqual(library["available"], library["version"] != "")
+            self.assertEqual(library["available"], library["reason"] == "")
+            self.assertIn(library["version"] or library["reason"], text)
         self.assertNotIn("storage", json.loads(gpustage("probe", "--json").out))
 
     def test_missing_path(self):

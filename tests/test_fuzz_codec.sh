@@ -1,5 +1,6 @@
 #!/bin/sh
-# tests/test_fuzz_codec.sh -- the fuzz target of the codecs over its corpus, without a fuzzer.
+# tests/test_fuzz_codec.sh -- the fuzz targets of the codecs, and of the library's JPEG, over their corpus, without a
+# fuzzer.
 # Environment: CC, GPST_SANITIZE (compiler flags), GPST_LIBRARY (what to link with; unset: gpustage.c).
 set -eu
 cd "$(dirname "$0")/.."
@@ -14,3 +15,5 @@ trap 'rm -rf "$folder"' EXIT
 $cc $flags tests/fuzz/fuzz_codec.c tests/fuzz/run_corpus.c tools/gpustage/codec*.c ${GPST_LIBRARY:-gpustage.c} \
     -o "$folder/fuzz" $libraries -pthread
 "$folder/fuzz" tests/fuzz/corpus/codec/*
+$cc $flags tests/fuzz/fuzz_jpeg.c tests/fuzz/run_corpus.c ${GPST_LIBRARY:-gpustage.c} -o "$folder/fuzz_jpeg" -pthread -lm
+"$folder/fuzz_jpeg" tests/fuzz/corpus/codec/*.jpg

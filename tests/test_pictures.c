@@ -42,7 +42,7 @@ static void test_files_that_are_refused(void** state) {
         gpst_file_kind kind;
     } cases[] = {
         {"", "the file is empty", 0, GPST_ERROR_TRUNCATED, GPST_FILE_UNKNOWN},
-        {"\xff\xd8\xff", "not a PNM, PAM or .npy file by its first bytes", 3, GPST_ERROR_FORMAT, GPST_FILE_UNKNOWN},
+        {"\xff\xd8\xfe", "not a PNM, PAM, .npy or JPEG file by its first bytes", 3, GPST_ERROR_FORMAT, GPST_FILE_UNKNOWN},
         {"P6 2 1 255 rgbRG", "PNM: 5 bytes of pixels; 2x1 pixels are 6", 16, GPST_ERROR_TRUNCATED, GPST_FILE_PNM},
         {"P6 2 1 65535 rg", "255", 15, GPST_ERROR_UNSUPPORTED, GPST_FILE_PNM},
         {"\x93NUMPY\x01", "NPY: the header ends too early", 7, GPST_ERROR_TRUNCATED, GPST_FILE_NPY},

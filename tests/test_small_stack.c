@@ -207,6 +207,29 @@ static bool masks(void) {
     return gpst_mask_unpack(&bits, &to, 1) == GPST_OK && right;
 }
 
+/* True, too, where there is no libturbojpeg. */
+static bool jpegs(void) {
+    static const uint8_t cut[] = {0xff, 0xd8, 0xff, 0xe0};
+    gpst_image image = image_of(source, 200, 120, GPST_FORMAT_RGB);
+    gpst_jpeg_encode_desc desc = GPST_ZERO;
+    gpst_jpeg* jpeg = NULL;
+    gpst_jpeg_info info;
+    size_t bytes = PICTURE_BYTES;
+    bool right = GPST_FAILED(gpst_jpeg_read_header(cut, sizeof cut, &info));
+    const gpst_result made = gpst_jpeg_create(NULL, &jpeg);
+    if (made != GPST_OK)
+        return made == GPST_ERROR_UNSUPPORTED && right;
+    desc.chroma = GPST_FORMAT_JPEG_420;
+    right = gpst_jpeg_encode(jpeg, &image, &desc, output, &bytes) == GPST_OK && right;
+    right = gpst_jpeg_read_header(output, bytes, &info) == GPST_OK && right;
+    right = gpst_jpeg_decode(jpeg, output, bytes, NULL, &image, NULL) == GPST_OK && right;
+    right = gpst_jpeg_decode(jpeg, output, bytes - 2, NULL, &image, NULL) == GPST_OK && right;
+    image.format = info.planes;
+    right = gpst_jpeg_decode(jpeg, output, bytes, NULL, &image, NULL) == GPST_OK && right;
+    gpst_jpeg_destroy(jpeg);
+    return right;
+}
+
 static bool quantises(void) {
     gpst_channels channels = GPST_ZERO;
     gpst_calibration_desc desc = GPST_ZERO;
@@ -502,6 +525,7 @@ static stack_case cases[] = {
     {"warps on all cores", warps_on_all_cores, false},
     {"argmax", argmaxes, false},
     {"masks", masks, false},
+    {"JPEG", jpegs, false},
     {"quantise and calibration", quantises, false},
     {"contexts", contexts, false},
     {"probe", probes, false},

@@ -116,6 +116,39 @@ static void backends(void** state) {
     assert_string_equal(info.backends[strcmp("hip", TEST_GPU_COMPILED_IN) ? 2 : 1].reason, "not compiled in");
 }
 
+/* ---- libraries ---------------------------------------------------------------- */
+
+static void test_library(const gpst_probe_library* row, const char* name, bool available, const char* text) {
+    printf("%s: %s%s\n", row->name, row->version, row->reason);
+    assert_string_equal(row->name, name);
+    assert_int_equal(row->available, available);
+    assert_int_equal(row->result, available ? GPST_OK : GPST_ERROR_UNSUPPORTED);
+    assert_int_equal(row->version[0] != 0, available);
+    assert_int_equal(row->reason[0] == 0, available);
+    assert_non_null(strstr(available ? row->version : row->reason, text));
+}
+
+/* What is loaded stays: absence first. */
+static void libraries(void** state) {
+    gpst_probe_info info;
+    (void)state;
+    (void)gpsti_fail(GPST_ERROR_IO, "%s", "earlier");
+    assert_int_equal(setenv("GPUSTAGE_LIBTURBOJPEG", "", 1), 0);
+    assert_int_equal(setenv("GPUSTAGE_LIBNVJPEG", "/nowhere/libnvjpeg.so", 1), 0);
+    assert_int_equal(gpst_probe(NULL, &info), GPST_OK);
+    assert_int_equal(info.n_libraries, 2);
+    test_library(&info.libraries[0], "libturbojpeg", false, "GPUSTAGE_LIBTURBOJPEG");
+    test_library(&info.libraries[1], "nvJPEG", false, "/nowhere/libnvjpeg.so");
+    assert_string_equal(gpst_last_reason(), "earlier");
+#if defined(GPST_TOOL_JPEG)
+    assert_int_equal(unsetenv("GPUSTAGE_LIBTURBOJPEG"), 0);
+    assert_int_equal(setenv("GPUSTAGE_LIBNVJPEG", GPST_TEST_FAKES "/nvjpeg.so", 1), 0);
+    assert_int_equal(gpst_probe(NULL, &info), GPST_OK);
+    test_library(&info.libraries[0], "libturbojpeg", true, info.libraries[0].version[0] == '3' ? "3" : "2");
+    test_library(&info.libraries[1], "nvJPEG", true, "13.0.99");
+#endif
+}
+
 /* ---- storage ----------------------------------------------------------------- */
 
 static void test_storage_print(const gpst_probe_storage* storage) {
@@ -192,7 +225,8 @@ static void tier_names(void** state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_machine),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(libraries),
+                                       cmocka_unit_test(the_machine),
                                        cmocka_unit_test(huge_pages_and_cpu),
                                        cmocka_unit_test(io_uring_has_a_reason_when_absent),
                                        cmocka_unit_test(backends),

@@ -68,6 +68,8 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_decode(void* user_data, gpst_task* tas
     if (hooks->decode)
         return hooks->decode(hooks->user_data, task);
     GPSTI_TRY(gpst_picture_read_header(item->file_data, item->file_bytes, &kind, &shape, &offset));
+    GPSTI_FAIL_IF(kind == GPST_FILE_JPEG, GPST_ERROR_UNSUPPORTED,
+                  "a JPEG file: hooks.decode is wanted for those, which may call gpst_jpeg_decode");
     if (offset % gpst_dtype_bytes(shape.dtype) == 0)
         return gpst_task_map_picture(task, 0, 0, &shape, offset, &picture);
     GPSTI_TRY(gpst_task_set_picture(task, 0, 0, &shape, &picture));

@@ -4,6 +4,8 @@
 
 #include "../device/context_internal.h"
 #include "../base/os_direct_internal.h"
+#include "../pictures/jpeg_internal.h"
+#include "../pictures/nvjpeg_internal.h"
 #include "tier.h"
 
 #include <string.h>
@@ -298,6 +300,27 @@ GPSTI_PRIVATE void gpsti_tier_judge(gpst_probe_info* out) {
     }
 }
 
+/* ---- libraries ---------------------------------------------------------------- */
+
+/* 3 has a function that 2 lacks. */
+GPSTI_PRIVATE gpst_result gpsti_tier_ask_turbojpeg(char* version, size_t bytes) {
+    gpst_jpeg* jpeg = NULL;
+    GPSTI_TRY(gpst_jpeg_create(NULL, &jpeg));
+    gpsti_copy_text(version, bytes, jpeg->calls->set ? "3" : "2");
+    gpst_jpeg_destroy(jpeg);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE void gpsti_tier_add_library(gpst_probe_info* out, const char* name,
+                                          gpst_result (*ask)(char* version, size_t bytes)) {
+    gpst_probe_library* const row = &out->libraries[out->n_libraries++];
+    gpsti_copy_text(row->name, sizeof(row->name), name);
+    row->result = ask(row->version, sizeof(row->version));
+    row->available = !GPST_FAILED(row->result);
+    if (!row->available)
+        gpsti_copy_text(row->reason, sizeof(row->reason), gpst_last_reason());
+}
+
 /* ---- the public face --------------------------------------------------------- */
 
 GPST_API gpst_result gpst_probe(const char* path, gpst_probe_info* out) {
@@ -317,6 +340,8 @@ GPST_API gpst_result gpst_probe(const char* path, gpst_probe_info* out) {
     for (size_t i = 1; name; backend = gpsti_backend_at(i++, &name))
         gpsti_tier_add_backend(out, name, backend);
     gpsti_tier_judge(out);
+    gpsti_tier_add_library(out, "libturbojpeg", gpsti_tier_ask_turbojpeg);
+    gpsti_tier_add_library(out, "nvJPEG", gpsti_nvjpeg_version);
     out->duration_ns = gpsti_now_ns() - start_ns;
     return gpsti_fail(GPST_OK, "%s", before); /* looking for what is absent is no failure of the caller's */
 }

@@ -31,6 +31,19 @@ typedef struct gpst_probe_backend {
     char reason[160]; /* why not available or not compiled in; "" when available */
 } gpst_probe_backend;
 
+/* gpst_probe_library -- a library that is looked for at run time: there, or why not
+
+   Ownership    the caller's
+   Since 0.1
+*/
+typedef struct gpst_probe_library {
+    char name[16]; /* "libturbojpeg", "nvJPEG" */
+    bool available;
+    char version[24]; /* "13.0.1"; of libturbojpeg "2" or "3"; "" when not available */
+    gpst_result result;
+    char reason[256]; /* why not available; "" when available */
+} gpst_probe_library;
+
 /* gpst_probe_storage -- what holds the path that was given
 
    Ownership    the caller's
@@ -69,6 +82,11 @@ typedef struct gpst_probe_info {
     char io_uring_reason[160]; /* why not; "" when allowed */
     uint32_t n_backends;
     gpst_probe_backend backends[8];
+    uint32_t n_libraries;
+    /* libturbojpeg decodes and encodes JPEG on the cores, nvJPEG on an NVIDIA GPU. GPUSTAGE_LIBTURBOJPEG and
+       GPUSTAGE_LIBNVJPEG in the environment name their files; set to nothing, they are not used.
+       GPUSTAGE_NVJPEG_HARDWARE=0 leaves the JPEG decoder that some GPUs have as hardware unused. */
+    gpst_probe_library libraries[4];
     gpst_probe_storage storage;
     int64_t duration_ns; /* what the probe itself took */
 } gpst_probe_info;
@@ -84,7 +102,7 @@ typedef struct gpst_probe_info {
    Threads      any; needs no context
    Blocking     a few ms: small files of /proc and /sys; where the kernel does not tell O_DIRECT's rules, one
                 read of 4096 bytes of the file; with a GPU backend compiled in its driver is started, about
-                100 ms once a process
+                100 ms once a process; loads the libraries that it looks for, which stay loaded
    Device       none is opened: no context is made
    Source       core/machine/tier.c          Tests  tests/test_tier.c          Since 0.1
 */

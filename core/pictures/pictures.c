@@ -1,39 +1,37 @@
-/* core/pictures/pictures.c -- which kind a file is, the rules that hold for both, and pixels into files. The formats
-   themselves are in pnm.c and npy.c. */
+/* core/pictures/pictures.c -- which kind a file is, and pixels into files. The formats themselves are in pnm.c, npy.c
+   and jpeg_header.c. */
 #include "../base/platform_internal.h"
 
+#include "jpeg_internal.h"
 #include "pictures_internal.h"
 
 #include <string.h>
 
-GPSTI_INTERN gpst_result gpsti_picture_check_sides(const char* name, uint64_t width, uint64_t height) {
-    GPSTI_FAIL_IF(width < 1 || width > GPST_MAX_SIDE || height < 1 || height > GPST_MAX_SIDE,
-                  width && height ? GPST_ERROR_UNSUPPORTED : GPST_ERROR_FORMAT,
-                  "%s: the header says %llux%llu pixels; sides of 1 to %d are possible", name,
-                  (unsigned long long)width, (unsigned long long)height, GPST_MAX_SIDE);
+/* ---- in ----------------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_picture_read_jpeg(const uint8_t* data, size_t bytes, gpst_image* shape) {
+    gpsti_jpeg_header header;
+    GPSTI_TRY(gpsti_jpeg_read(data, bytes, &header));
+    shape->width = header.info.width;
+    shape->height = header.info.height;
+    shape->format = header.info.format;
     return GPST_OK;
 }
-
-/* Rows of all planes together. */
-GPSTI_PRIVATE size_t gpsti_picture_rows(const gpst_image* image) {
-    return (size_t)image->height * (image->layout == GPST_LAYOUT_CHW ? gpsti_image_channels(image) : 1);
-}
-
-GPSTI_INTERN size_t gpsti_picture_bytes(const gpst_image* image) {
-    return gpst_image_row_bytes(image) * gpsti_picture_rows(image);
-}
-
-/* ---- in ----------------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE gpst_result gpsti_picture_read(const uint8_t* data, size_t bytes, gpst_file_kind* kind,
                                              gpst_image* shape, size_t* offset) {
     GPSTI_FAIL_IF(!data || bytes == 0, GPST_ERROR_TRUNCATED, "the file is empty");
-    *kind = gpsti_pnm_is(data, bytes) ? GPST_FILE_PNM : gpsti_npy_is(data, bytes) ? GPST_FILE_NPY : GPST_FILE_UNKNOWN;
-    GPSTI_FAIL_IF(*kind == GPST_FILE_UNKNOWN, GPST_ERROR_FORMAT, "not a PNM, PAM or .npy file by its first bytes");
+    *kind = gpsti_pnm_is(data, bytes)    ? GPST_FILE_PNM
+            : gpsti_npy_is(data, bytes)  ? GPST_FILE_NPY
+            : gpsti_jpeg_is(data, bytes) ? GPST_FILE_JPEG
+                                         : GPST_FILE_UNKNOWN;
+    GPSTI_FAIL_IF(*kind == GPST_FILE_UNKNOWN, GPST_ERROR_FORMAT,
+                  "not a PNM, PAM, .npy or JPEG file by its first bytes");
     shape->dtype = GPST_DTYPE_U8;
     shape->layout = GPST_LAYOUT_HWC;
-    GPSTI_TRY(*kind == GPST_FILE_PNM ? gpsti_pnm_read_header(data, bytes, shape, offset)
-                                     : gpsti_npy_read_header(data, bytes, shape, offset));
+    GPSTI_TRY(*kind == GPST_FILE_PNM   ? gpsti_pnm_read_header(data, bytes, shape, offset)
+              : *kind == GPST_FILE_NPY ? gpsti_npy_read_header(data, bytes, shape, offset)
+                                       : gpsti_picture_read_jpeg(data, bytes, shape));
     shape->pitch_bytes = (int64_t)gpst_image_row_bytes(shape);
     return GPST_OK;
 }
@@ -87,6 +85,7 @@ GPST_API gpst_result gpst_picture_encode(gpst_file_kind kind, const gpst_image* 
     char header[GPSTI_NPY_HEADER_BYTES];
     size_t extent = 0;
     GPSTI_FAIL_IF(!image || !bytes, GPST_ERROR_ARGUMENT, "%s: image and bytes: required", function);
+    GPSTI_FAIL_IF(kind == GPST_FILE_JPEG, GPST_ERROR_ARGUMENT, "%s: kind=JPEG: gpst_jpeg_encode makes it", function);
     GPSTI_FAIL_IF(kind != GPST_FILE_PNM && kind != GPST_FILE_NPY, GPST_ERROR_ARGUMENT, "%s: kind=%d: unknown", function,
                   (int)kind);
     GPSTI_TRY(gpsti_image_extent(image, function, "image", &extent));

@@ -20,6 +20,7 @@ GPSTI_INTERN size_t gpsti_pnm_write_header(const gpst_image* image, char out[GPS
 GPSTI_INTERN size_t gpsti_npy_write_header(const gpst_image* image, char out[GPSTI_NPY_HEADER_BYTES]);
 /* The sides are 1..GPST_MAX_SIDE. */
 GPSTI_INTERN gpst_result gpsti_picture_check_sides(const char* name, uint64_t width, uint64_t height);
+GPSTI_INTERN size_t gpsti_picture_rows(const gpst_image* image); /* of all planes together */
 GPSTI_INTERN size_t gpsti_picture_bytes(const gpst_image* image); /* its pixels without gaps */
 
 #endif

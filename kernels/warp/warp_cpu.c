@@ -54,10 +54,10 @@ typedef struct gpsti_block {
 } gpsti_block;
 
 /* The words of a block of JPEG's planes, and which of its pixels have none. */
-typedef struct gpsti_jpeg_block {
+typedef struct gpsti_ycc_block {
     uint32_t luma[2][GPSTI_BLOCK], cb[3][GPSTI_BLOCK], cr[3][GPSTI_BLOCK];
     int32_t outer[GPSTI_BLOCK], n_outer;
-} gpsti_jpeg_block;
+} gpsti_ycc_block;
 
 /* How the bytes of a block of NV12 are picked from those of a row: warp_hot_internal.h. */
 typedef struct gpsti_hot_bytes {

@@ -35,14 +35,14 @@ GPSTI_SIMD_INLINE void GPSTI_ROWS(gather_of)(const gpsti_warp_job* job, int32_t 
 }
 
 GPSTI_SIMD_INLINE void GPSTI_ROWS(jpeg_read)(const gpsti_warp_job* job, int32_t count, uint32_t across, uint32_t down,
-                                             const gpsti_block* block, gpsti_jpeg_block* words) {
+                                             const gpsti_block* block, gpsti_ycc_block* words) {
     for (int32_t k = 0; k < count; k++) {
-        gpsti_jpeg_words one;
-        if (!gpsti_jpeg_is_inner(job, block->x[k], block->y[k], across, down)) {
+        gpsti_ycc_words one;
+        if (!gpsti_ycc_is_inner(job, block->x[k], block->y[k], across, down)) {
             words->outer[words->n_outer++] = k;
             continue;
         }
-        gpsti_jpeg_read(job, job->source, block->x[k], block->y[k], across, down, &one);
+        gpsti_ycc_read(job, job->source, block->x[k], block->y[k], across, down, &one);
         for (int r = 0; r < 2; r++)
             words->luma[r][k] = one.luma[r];
         for (int r = 0; r < 3; r++)
@@ -50,21 +50,21 @@ GPSTI_SIMD_INLINE void GPSTI_ROWS(jpeg_read)(const gpsti_warp_job* job, int32_t 
     }
 }
 
-GPSTI_SIMD_INLINE void GPSTI_ROWS(jpeg_four)(const gpsti_jpeg_block* words, uint32_t across, uint32_t down,
+GPSTI_SIMD_INLINE void GPSTI_ROWS(jpeg_four)(const gpsti_ycc_block* words, uint32_t across, uint32_t down,
                                              gpsti_block* block) {
     for (int k = 0; k < GPSTI_BLOCK; k++) {
-        const gpsti_jpeg_words one = {{words->luma[0][k], words->luma[1][k]},
+        const gpsti_ycc_words one = {{words->luma[0][k], words->luma[1][k]},
                                       {words->cb[0][k], words->cb[1][k], words->cb[2][k]},
                                       {words->cr[0][k], words->cr[1][k], words->cr[2][k]}};
         uint32_t pixel[4];
-        gpsti_jpeg_four(&one, block->x[k], block->y[k], across, down, pixel);
+        gpsti_ycc_four(&one, block->x[k], block->y[k], across, down, pixel);
         block->tap[0][k] = pixel[0], block->tap[1][k] = pixel[1];
         block->tap[2][k] = pixel[2], block->tap[3][k] = pixel[3];
     }
 }
 
 GPSTI_SIMD_INLINE void GPSTI_ROWS(jpeg_taps)(const gpsti_warp_job* job, int32_t count, uint32_t across, uint32_t down,
-                                             gpsti_block* block, gpsti_jpeg_block* words) {
+                                             gpsti_block* block, gpsti_ycc_block* words) {
     GPSTI_ROWS(jpeg_read)(job, count, across, down, block, words);
     GPSTI_ROWS(jpeg_four)(words, across, down, block);
 }
@@ -72,7 +72,7 @@ GPSTI_SIMD_INLINE void GPSTI_ROWS(jpeg_taps)(const gpsti_warp_job* job, int32_t 
 /* Of JPEG's planes: words pixel by pixel, then everything else for the whole block; what is at an edge by itself. */
 GPSTI_NOINLINE GPSTI_SIMD_PRIVATE void GPSTI_ROWS(gather_jpeg)(const gpsti_warp_job* job, int32_t count,
                                                                gpsti_block* block) {
-    gpsti_jpeg_block words;
+    gpsti_ycc_block words;
     if (job->filter == GPST_FILTER_NEAREST) {
         for (int32_t k = 0; k < count; k++)
             block->tap[0][k] = gpsti_warp_read(job, block->x[k], block->y[k]);
@@ -89,7 +89,7 @@ GPSTI_NOINLINE GPSTI_SIMD_PRIVATE void GPSTI_ROWS(gather_jpeg)(const gpsti_warp_
         GPSTI_ROWS(jpeg_taps)(job, count, 1, 1, block, &words);
     for (int t = 0; t < 4; t++)
         for (int k = 0; k < GPSTI_BLOCK; k++)
-            block->tap[t][k] = gpsti_jpeg_rgb(block->tap[t][k]);
+            block->tap[t][k] = gpsti_ycc_rgb(block->tap[t][k]);
     for (int32_t i = 0; i < words.n_outer; i++)
         for (int32_t t = 0, k = words.outer[i]; t < 4; t++)
             block->tap[t][k] = gpsti_warp_read(job, block->x[k] + (t & 1), block->y[k] + (t >> 1));

@@ -13,7 +13,7 @@
 GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_read_of(const gpsti_warp_job* job, const uint8_t* source,
                                                       int32_t x, int32_t y) {
     if (job->jpeg_across)
-        return gpsti_jpeg_read_pixel(job, source, x, y);
+        return gpsti_ycc_read_pixel(job, source, x, y);
     if (!gpsti_warp_border(job, &x, &y))
         return job->outside;
     const uint8_t* p = source + (ptrdiff_t)(y * job->source_pitch) + (ptrdiff_t)x * job->source_pixel_bytes;
@@ -243,7 +243,7 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_samples_at(const gpsti_warp_job* job, 
     }
     uint32_t pixel[4] = {0, 0, 0, 0};
     if (job->jpeg_across && job->filter != GPST_FILTER_NEAREST) {
-        const gpsti_jpeg_taps taps = gpsti_jpeg_read_taps(job, place->x, place->y);
+        const gpsti_ycc_taps taps = gpsti_ycc_read_taps(job, place->x, place->y);
         for (int t = 0; t < 4; t++)
             pixel[t] = taps.pixel[t];
     } else {

@@ -51,6 +51,14 @@ static void probe_print_backends(const gpst_probe_info* info) {
     }
 }
 
+static void probe_print_libraries(const gpst_probe_info* info) {
+    for (uint32_t i = 0; i < info->n_libraries; i++) {
+        const gpst_probe_library* const library = &info->libraries[i];
+        printf("%s%-13s %s%s\n", i ? "  " : "libraries\n  ", library->name, library->available ? "available: " : "",
+               library->available ? library->version : library->reason);
+    }
+}
+
 static void probe_print_storage(const gpst_probe_storage* storage) {
     if (!storage->path[0])
         return;
@@ -77,6 +85,7 @@ static void probe_print(const gpst_probe_info* info) {
            info->tier_reason);
     probe_print_machine(info);
     probe_print_backends(info);
+    probe_print_libraries(info);
     printf("%-14s", "formats");
     for (size_t i = 0; i < PROBE_N_CODECS; i++)
         printf("%s%s%s", i ? ", " : "", codec_extension(probe_codecs[i]),
@@ -137,6 +146,20 @@ static void probe_json_backends(json* out, const gpst_probe_info* info) {
     json_close(out, '}');
 }
 
+static void probe_json_libraries(json* out, const gpst_probe_info* info) {
+    json_open(out, "libraries", '[');
+    for (uint32_t i = 0; i < info->n_libraries; i++) {
+        const gpst_probe_library* const library = &info->libraries[i];
+        json_open(out, NULL, '{');
+        json_string(out, "name", library->name);
+        json_bool(out, "available", library->available);
+        json_string(out, "version", library->version);
+        json_string(out, "reason", library->reason);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
 static void probe_json_storage(json* out, const gpst_probe_storage* storage) {
     if (!storage->path[0])
         return;
@@ -163,6 +186,7 @@ static int probe_print_json(const gpst_probe_info* info) {
     json_string(&out, "tier_reason", info->tier_reason);
     probe_json_machine(&out, info);
     probe_json_backends(&out, info);
+    probe_json_libraries(&out, info);
     probe_json_storage(&out, &info->storage);
     json_number(&out, "duration_s", (double)info->duration_ns / 1e9);
     json_close(&out, '}');

@@ -1,0 +1,100 @@
+/* core/base/library.c -- opens a library by one of its names and finds its functions. Owns no library's meaning. */
+#include "platform_internal.h"
+
+#include "library_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(_WIN32)
+#include <windows.h>
+#else
+#include <dlfcn.h>
+#endif
+
+#define GPSTI_LIBRARY_WHY_BYTES 256
+
+/* ---- the system's calls ----------------------------------------------------------------------------- */
+
+#if defined(_WIN32)
+/* A bare name is never looked for in the current directory, where anybody may have put one. */
+GPSTI_PRIVATE void* gpsti_library_open(const char* name, char why[GPSTI_LIBRARY_WHY_BYTES]) {
+    const bool is_path = strpbrk(name, "/\\") != NULL;
+    HMODULE library =
+        LoadLibraryExA(name, NULL, is_path ? LOAD_WITH_ALTERED_SEARCH_PATH : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+    if (!library)
+        gpsti_format(why, GPSTI_LIBRARY_WHY_BYTES, "%s: error %u", name, (unsigned)GetLastError());
+    return (void*)library;
+}
+
+GPSTI_PRIVATE bool gpsti_library_find(void* library, const char* name, void* out) {
+    const FARPROC found = GetProcAddress((HMODULE)library, name);
+    memcpy(out, &found, sizeof found);
+    return found != NULL;
+}
+#else
+GPSTI_PRIVATE void* gpsti_library_open(const char* name, char why[GPSTI_LIBRARY_WHY_BYTES]) {
+    void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char* const text = dlerror();
+        gpsti_copy_text(why, GPSTI_LIBRARY_WHY_BYTES, text ? text : name);
+    }
+    return library;
+}
+
+/* By way of its bytes: ISO C has no cast from an object's address to a function's. */
+GPSTI_PRIVATE bool gpsti_library_find(void* library, const char* name, void* out) {
+    void* const found = dlsym(library, name);
+    memcpy(out, &found, sizeof found);
+    return found != NULL;
+}
+#endif
+
+/* ---- loading ------------------------------------------------------------------------------------------ */
+
+GPSTI_PRIVATE gpst_result gpsti_library_open_any(const gpsti_library* self, void** out) {
+    const char* const path = getenv(self->variable);
+    char why[GPSTI_LIBRARY_WHY_BYTES] = "";
+    GPSTI_FAIL_IF(path && !path[0], GPST_ERROR_UNSUPPORTED, "%s: %s is set to nothing: it is not to be used",
+                  self->title, self->variable);
+    if (path) {
+        *out = gpsti_library_open(path, why);
+        GPSTI_FAIL_IF(!*out, GPST_ERROR_UNSUPPORTED, "%s: %s: %s", self->title, self->variable, why);
+        return GPST_OK;
+    }
+    /* The first name is the one to install: its reason is told. */
+    for (size_t i = 0; self->names[i]; i++) {
+        char other[GPSTI_LIBRARY_WHY_BYTES] = "";
+        *out = gpsti_library_open(self->names[i], i == 0 ? why : other);
+        if (*out)
+            return GPST_OK;
+    }
+    return gpsti_fail(GPST_ERROR_UNSUPPORTED, "%s: not found: %s; install it, or name its file in %s", self->title, why,
+                      self->variable);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_library_load_locked(gpsti_library* self) {
+    void* library = NULL;
+    if (gpsti_a32_load(&self->loaded))
+        return GPST_OK;
+    GPSTI_TRY(gpsti_library_open_any(self, &library));
+    for (const gpsti_symbol* symbol = self->symbols; symbol->name; symbol++)
+        GPSTI_FAIL_IF(!gpsti_library_find(library, symbol->name, (char*)self->calls + symbol->offset) &&
+                          !symbol->optional,
+                      GPST_ERROR_UNSUPPORTED,
+                      "%s: the one that was found lacks %s; install a newer one, or name one in %s", self->title,
+                      symbol->name, self->variable);
+    gpsti_a32_store(&self->loaded, 1);
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_library_load(gpsti_library* self) {
+    if (gpsti_a32_load(&self->loaded))
+        return GPST_OK;
+    while (gpsti_a32_exchange(&self->lock, 1) != 0)
+        gpsti_futex_wait(&self->lock, 1, GPST_FOREVER);
+    const gpst_result result = gpsti_library_load_locked(self);
+    gpsti_a32_store(&self->lock, 0);
+    gpsti_futex_wake(&self->lock, UINT32_MAX);
+    return result;
+}
