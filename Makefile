@@ -88,8 +88,8 @@ GPU_OBJECT := $(if $(GPU),$(BUILD)/gpustage_gpu.o)
 
 FLAGS = $(CPPFLAGS) $(CFLAGS) $(GPU_DEFINE) $(SANITIZE) $(OPENMP) -pthread
 LINK_FLAGS = $(LDFLAGS) $(SANITIZE) $(OPENMP) $(GPU_LIBS) -pthread
-TOOL_FLAGS := $(if $(TOOL_JPEG),-DGPST_TOOL_JPEG) $(if $(TOOL_PNG),-DGPST_TOOL_PNG)
-TOOL_LIBS := $(if $(TOOL_JPEG),-lturbojpeg) $(if $(TOOL_PNG),-lspng) -lm
+TOOL_FLAGS := $(if $(TOOL_PNG),-DGPST_TOOL_PNG)
+TOOL_LIBS := $(if $(TOOL_PNG),-lspng) -lm
 DEPEND = -MMD -MP -MF $@.d -MT $@
 
 # Everything is built again when the compiler, its flags or the libraries found change.
@@ -164,8 +164,8 @@ $(BUILD)/bench/gpu_%: bench/gpu/%.cu bench/gpu/gpu.h gpustage.h $(BUILD)/flags
 	$(GPU_COMPILE) -I. $< -o $@ $(GPU_LIBS)
 
 # ---- the jobs: bench/jobs.py -----------------------------------------------------------------
-# Carried to machines without libjpeg-turbo: linked into the program where there is an archive of it. With BASE the same
-# sources are compiled in a tree of that revision, with its gpustage.h and its codecs.
+# With BASE the same sources are compiled in a tree of that revision, with its gpustage.h and its codecs, and with the
+# archive of libjpeg-turbo, since older ones do not look for it when they run.
 BASE =
 JOBS_BUILD := $(BUILD)/jobs$(if $(BASE),/$(BASE))
 JOBS_TREE := $(if $(BASE),$(JOBS_BUILD)/tree/,)
@@ -175,7 +175,7 @@ JOBS_GPU := $(if $(GPU),$(if $(BASE),$(JOBS_BUILD)/gpustage_gpu.o,$(GPU_OBJECT))
 JOBS_LIBRARY := $(if $(BASE),,$(if $(SANITIZE),$(SPLIT_LIBRARY),$(BUILD)/gpustage.o))
 JOBS_PROGRAM := $(JOBS_BUILD)/run_job
 JPEG_ARCHIVE := $(filter /%,$(shell $(CC) -print-file-name=libturbojpeg.a))
-JOBS_FLAGS := $(if $(TOOL_JPEG),-DGPST_TOOL_JPEG)
+JOBS_FLAGS := $(if $(BASE),$(if $(TOOL_JPEG),-DGPST_TOOL_JPEG))
 
 bench-jobs: $(JOBS_PROGRAM)
 
@@ -202,7 +202,7 @@ $(JOBS_BUILD)/%.o: $(if $(BASE),$(JOBS_BUILD)/copied,%.c) $(BUILD)/flags | gpust
 	$(CC) $(FLAGS) $(JOBS_FLAGS) $(if $(BASE),,$(DEPEND)) -c $(JOBS_TREE)$*.c -o $@
 
 $(JOBS_PROGRAM): $(JOBS_OBJECTS) $(JOBS_GPU) $(JOBS_LIBRARY)
-	$(CC) $^ -o $@ $(LINK_FLAGS) $(if $(TOOL_JPEG),$(or $(JPEG_ARCHIVE),-lturbojpeg)) -lm
+	$(CC) $^ -o $@ $(LINK_FLAGS) $(if $(BASE),$(if $(TOOL_JPEG),$(or $(JPEG_ARCHIVE),-lturbojpeg))) -lm
 
 $(BUILD)/examples/%: examples/%.c $(GPU_OBJECT) gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -221,7 +221,9 @@ TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh tests/test_*.py))
 TEST_NAMES := $(TEST_SOURCES:tests/%.c=%)
 TEST_PROGRAMS := $(foreach build,$(TEST_BUILDS),$(TEST_NAMES:%=$(BUILD)/tests/$(build)/%))
 TEST_ONE_UNIT := test_pipeline test_warp_bits
-TEST_LIBS := -lcmocka $(TOOL_LIBS)
+# Tests compare with the library itself.
+TEST_FLAGS := $(TOOL_FLAGS) $(if $(TOOL_JPEG),-DGPST_TOOL_JPEG)
+TEST_LIBS := -lcmocka $(if $(TOOL_JPEG),-lturbojpeg) $(TOOL_LIBS)
 # The engine's tests once more, on another backend than they name: GPUSTAGE_TEST_BACKEND, in tests/pipeline_backend.h.
 TEST_ON ?= $(if $(SANITIZE),,$(or $(patsubst hip%,hip,$(GPU)),sim))
 TEST_ON_SOURCES := $(shell grep -l '"pipeline_kit.h"' $$(grep -L KIT_NAMES_ITS_BACKENDS $(TEST_SOURCES)))
@@ -241,7 +243,7 @@ $(SPLIT_LIBRARY): $(SPLIT_OBJECTS)
 # inside is not static then.
 $(BUILD)/tests/object/%.o: tests/%.c $(BUILD)/flags | gpustage.h
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPUSTAGE_SPLIT_BUILD $(DEPEND) -c $< -o $@
+	$(CC) $(FLAGS) $(TEST_FLAGS) -DGPUSTAGE_SPLIT_BUILD $(DEPEND) -c $< -o $@
 
 # Libraries that stand in for others at run time: by a test's variable they are found as those are.
 TEST_FAKES := $(addprefix $(BUILD)/tests/fake/,turbojpeg.so lacks_compress.so)
@@ -255,7 +257,7 @@ $(BUILD)/tests/object/test_jpeg_fake.o: | $(TEST_FAKES)
 
 # nvJPEG's is made of libturbojpeg; the second one lacks functions. Private: else everything is built with these flags.
 NVJPEG_FAKES := $(if $(TOOL_JPEG),$(addprefix $(BUILD)/tests/fake/,nvjpeg.so nvjpeg_old.so))
-NVJPEG_TESTS := $(addprefix $(BUILD)/tests/object/,test_nvjpeg.o test_nvjpeg_faults.o test_tier.o)
+NVJPEG_TESTS := $(addprefix $(BUILD)/tests/object/,test_pipeline_codec.o test_nvjpeg.o test_nvjpeg_faults.o test_tier.o)
 $(BUILD)/tests/fake/nvjpeg_old.so: private CPPFLAGS += -DFAKE_NVJPEG_OLD
 $(NVJPEG_FAKES): tests/fake/nvjpeg.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -281,7 +283,7 @@ $(BUILD)/tests/amalgam/%: $(BUILD)/tests/object/%.o $(TEST_GPU_OBJECTS) $(BUILD)
 # can be built so: make test TEST_ONE_UNIT=test_ring.
 $(TEST_ONE_UNIT:%=$(BUILD)/tests/amalgam/%): $(BUILD)/tests/amalgam/%: tests/%.c $(TEST_GPU_OBJECTS) gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(TOOL_FLAGS) -DGPST_TEST_AMALGAM $(DEPEND) $< $(TEST_GPU_OBJECTS) -o $@ $(LINK_FLAGS) $(TEST_LIBS)
+	$(CC) $(FLAGS) $(TEST_FLAGS) -DGPST_TEST_AMALGAM $(DEPEND) $< $(TEST_GPU_OBJECTS) -o $@ $(LINK_FLAGS) $(TEST_LIBS)
 
 $(BUILD)/tests/gpu/%: tests/%.cu $(wildcard tests/test_gpu*.h) gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)

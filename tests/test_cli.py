@@ -397,6 +397,44 @@ class Reproject(Case):
         for name in self.outputs():
             self.assertEqual(set(zip(*[iter(read_pnm(self.path("out", name))[3])] * 3)), {RED})
 
+    def test_jpeg_codecs(self):
+        if not has_format("jpg"):
+            self.skipTest("no JPEG")
+        write_directions(self.path("a.ppm"))
+        base = ["--size", "64x32", "--views", "2"]
+        self.check(gpustage("reproject", self.path("a.ppm"), "-o", self.path("views"), *base), 0)
+        with open(self.path("views", "a_v00.jpg"), "rb") as stream:
+            jpeg = stream.read()
+        self.write("b.jpg", jpeg)
+        self.write("no_end.jpg", jpeg[:-2])
+        self.write("cut.jpg", jpeg[:len(jpeg) * 2 // 3])
+        files = [self.path(name) for name in ("b.jpg", "no_end.jpg", "cut.jpg")]
+        stats = self.path("stats.json")
+        out = ["-o", self.path("out"), "--stats", stats]
+        self.check(gpustage("reproject", *files, *out, *base), 1, "cut.jpg: decode: JPEG: ")
+        with open(stats, encoding="utf-8") as stream:
+            said = json.load(stream)
+        self.assertEqual([(os.path.basename(f["item"]), f["decoder"], f["encoder"], f.get("note", ""))
+                          for f in said["files"]],
+                         [("b.jpg", "libjpeg-turbo", "libjpeg-turbo", ""),
+                          ("no_end.jpg", "libjpeg-turbo", "libjpeg-turbo", "mended: no end")])
+        self.assertIn("jpeg", said["path"])
+        with open(self.path("out", ".gpustage-manifest"), encoding="utf-8") as stream:
+            self.assertEqual(sum(line.endswith(" libjpeg-turbo/libjpeg-turbo\n") for line in stream), 2)
+        for view in ("_v00.jpg", "_v01.jpg"): # mended is as good as whole
+            with open(self.path("out", "b" + view), "rb") as one, open(self.path("out", "no_end" + view), "rb") as two:
+                self.assertEqual(one.read(), two.read())
+        self.check(gpustage("reproject", *files, *out, *base, "--on-damage", "keep"), 0)
+        with open(stats, encoding="utf-8") as stream:
+            self.assertTrue(json.load(stream)["files"][2]["note"].startswith("damaged: "))
+        # --jpeg is part of what is compared; --exact is --jpeg cpu.
+        self.check(gpustage("reproject", *files[:2], *out, *base, "--exact"), 0)
+        self.check(gpustage("reproject", *files[:2], *out, *base, "--resume", "--jpeg", "cpu"), 0, "2 skipped")
+        self.check(gpustage("reproject", *files[:2], *out, *base, "--resume"), 2, "jpeg=")
+        self.check(gpustage("reproject", *files[:2], *out, *base, "--exact", "--jpeg", "gpu"), 2,
+                   "--exact: cannot be joined with --jpeg gpu")
+        self.check(gpustage("reproject", *files[:2], *out, *base, "--jpeg", "fast"), 2, "must be one of auto cpu gpu")
+
     def test_mask(self):
         write_directions(self.path("a.ppm"))
         write_directions(self.path("small.ppm"), 64, 32)
@@ -405,7 +443,7 @@ class Reproject(Case):
         masks = ["--mask-out"] if has_format("png") else []
         outcome = gpustage("reproject", self.path("a.ppm"), self.path("small.ppm"), "-o", self.path("out"), *flags,
                            *masks)
-        self.check(outcome, 1, "small.ppm: decode: the picture is 64x32, the mask 256x128")
+        self.check(outcome, 1, "small.ppm: kernel: gpst_warp_run: source.width=64, height=32: must be the mask's 256 x 128")
         self.assertEqual(self.outputs(), sorted(["a_v00.ppm", "a_v01.ppm"] +
                                                 (["a_v00.ppm.png", "a_v01.ppm.png"] if masks else [])))
         front, back = (read_pnm(self.path("out", "a_v%02d.ppm" % i)) for i in range(2))

@@ -661,6 +661,9 @@ class Memory(Faults):
                                       env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       stderr=subprocess.PIPE, timeout=60, check=False)
                 case = (name, mode, n, done.returncode, done.stderr)
+                if b"cannot allocate memory for thread-local data: ABORT" in done.stderr:
+                    shutil.rmtree(self.path("dir")) # the C library's own end, of data of libturbojpeg's for a thread
+                    continue
                 self.assertIn(done.returncode, (0, 1, 3), case)
                 self.assertTrue(os.path.isdir(self.path("dir")), case)
                 for file, data in read_files(self.path("dir")).items():

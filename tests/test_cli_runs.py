@@ -312,7 +312,7 @@ class Interrupt(Case):
             with open(self.path("out", MANIFEST), "wb") as stream:
                 stream.write(found)
             self.check(gpustage(*arguments, "--resume"), 2, "begins with \"" + found.decode().split("\n")[0],
-                       "instead of \"gpustage-manifest 2\"")
+                       "instead of \"gpustage-manifest 3\"")
 
 
 # ---- what is told ------------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ class Told(Case):
             self.assertTrue(all(v >= 1 for v in verdict["cap"].values()))
             self.assertIn(verdict["text"], outcome.out)
             self.assertEqual(sorted(stats["path"]),
-                             ["device", "graph", "host_memory", "prefetch", "read", "threads", "write"])
+                             ["device", "graph", "host_memory", "jpeg", "prefetch", "read", "threads", "write"])
             for way in stats["path"].values():
                 self.assertTrue(way["taken"])
                 self.assertIsInstance(way["why_not"], dict)

@@ -304,7 +304,8 @@ static void test_every_truncation(void** state) {
             draw(&source, 11);
             const size_t bytes = encode(kinds[k], &source, &options);
             expect(GPST_OK, decode(file, bytes, &kind, &image));
-            for (size_t cut = 0; cut < bytes; cut++)
+            const size_t least = kinds[k] == CODEC_JPEG ? bytes - 2 : bytes; /* its end marker is no picture */
+            for (size_t cut = 0; cut < least; cut++)
                 if (!GPST_FAILED(decode(file, cut, &kind, &image)))
                     fail_msg("%s: the first %zu of %zu bytes pass", codec_extension(kinds[k]), cut, bytes);
         }

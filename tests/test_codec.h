@@ -10,6 +10,10 @@
 #include "../tools/gpustage/codec_plain.c"
 #include "../tools/gpustage/codec_png.c"
 
+#if defined(GPST_TOOL_JPEG)
+#include <turbojpeg.h>
+#endif
+
 #define ROOM ((size_t)1 << 20)
 #define GUARD 64
 

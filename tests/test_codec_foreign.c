@@ -202,13 +202,14 @@ static void test_jpeg_kinds(void** state) {
             assert_int_equal(image.format, samplings[i] == TJSAMP_GRAY ? GPST_FORMAT_GRAY : GPST_FORMAT_RGB);
             assert_false(memcmp(decoded + 63 * 48, decoded + 62 * 48, 48) == 0);
             /* Cut anywhere: progressive data would still show a picture. */
-            for (size_t cut = 0; cut < bytes; cut++)
+            for (size_t cut = 0; cut + 2 < bytes; cut++) /* without the end marker alone nothing is lost */
                 assert_true(GPST_FAILED(decode(file, cut, &kind, &image)));
+            expect(GPST_OK, decode(file, bytes - 2, &kind, &image));
             expect(GPST_ERROR_TRUNCATED, decode(file, bytes / 2, &kind, &image));
         }
     size_t bytes = compress(TJPF_CMYK, TJSAMP_444, 0);
-    expect(GPST_ERROR_UNSUPPORTED, read_header(file, bytes, &kind, &image));
-    assert_non_null(strstr(reason, "CMYK"));
+    expect(GPST_OK, read_header(file, bytes, &kind, &image));
+    assert_int_equal(image.format, GPST_FORMAT_RGB);
     /* A marker in the middle of the data: the rest would be gray. */
     bytes = compress(TJPF_RGB, TJSAMP_444, 0);
     file[bytes / 2] = 0xff;
@@ -216,9 +217,10 @@ static void test_jpeg_kinds(void** state) {
     assert_true(GPST_FAILED(decode(file, bytes, &kind, &image)));
     /* The size is judged before anything is allocated. */
     bytes = compress(TJPF_RGB, TJSAMP_444, 0);
-    const uint8_t* frame = NULL;
-    expect(GPST_OK, codec_jpeg_find_frame(file, bytes, &frame, reason));
-    uint8_t* height = file + (frame - file) + 5;
+    uint8_t* height = file;
+    while (height[0] != 0xff || height[1] != 0xc0)
+        height++;
+    height += 5;
     static const uint16_t heights[][3] = {{0, 64, GPST_ERROR_FORMAT & 255},
                                           {65535, 65535, GPST_ERROR_UNSUPPORTED & 255},
                                           {32767, 32767, GPST_ERROR_TRUNCATED & 255}};

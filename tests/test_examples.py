@@ -91,7 +91,7 @@ def check_folder(program, folder):
     expect(returncode == 0 and "-bound" in text, "00_folder: all done, with a verdict")
     views = os.path.join(folder, "views")
     names = sorted(os.listdir(views))
-    expect(names == ["a_v%02d.ppm" % v for v in range(8)], "00_folder: files")
+    expect(names == ["a_v%02d.jpg" % v for v in range(8)], "00_folder: files")
     expect(len({read(os.path.join(views, name)) for name in names}) == 8, "00_folder: every view is another one")
     for name in names:
         os.remove(os.path.join(views, name))

@@ -102,6 +102,7 @@ static void close_job(job* self) {
 static gpst_reproject_desc views_of(const job* self) {
     static const char* inputs[1];
     gpst_reproject_desc desc = GPST_ZERO;
+    desc.encode.kind = GPST_FILE_PNM;
     inputs[0] = self->frames;
     desc.inputs = inputs;
     desc.n_inputs = 1;
@@ -569,8 +570,8 @@ static void test_rules(void** state) {
     desc.hooks.encode = own_encode;
     refuse(&self, &desc, "gpst_reproject_files: desc.hooks.extension: required with encode");
     desc = good;
-    desc.format = (gpst_file_kind)9;
-    refuse(&self, &desc, "gpst_reproject_files: desc.format=9");
+    desc.encode.kind = (gpst_file_kind)9;
+    refuse(&self, &desc, "gpst_reproject_files: desc.encode.kind=9");
     desc = good;
     desc.n_views = 101;
     refuse(&self, &desc, "gpst_reproject_files: desc.n_views=101: without views at most 100");

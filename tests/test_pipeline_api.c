@@ -26,7 +26,7 @@ static void break_none(rule_case* c) { c->desc.n_stages = 0; }
 static void break_many(rule_case* c) { c->desc.n_stages = GPST_MAX_STAGES + 1; }
 static void break_kind(rule_case* c) { c->stages[1].kind = GPST_STAGE_INVALID; }
 static void break_kind_high(rule_case* c) {
-    c->stages[1].kind = (gpst_stage_kind)(int)(GPST_STAGE_MASK + 1);
+    c->stages[1].kind = (gpst_stage_kind)(int)(GPST_STAGE_ENCODE + 1);
 }
 static void break_read(rule_case* c) { c->stages[1].kind = GPST_STAGE_READ; }
 static void break_write(rule_case* c) { c->stages[1].kind = GPST_STAGE_WRITE; }
@@ -126,7 +126,7 @@ static const rule rules[] = {
     {break_none, "n_stages=0", "1..16"},
     {break_many, "n_stages=17", "1..16"},
     {break_kind, "stages[1].kind=0", "unknown"},
-    {break_kind_high, "stages[1].kind=7", "unknown"},
+    {break_kind_high, "stages[1].kind=9", "unknown"},
     {break_read, "stages[1].kind=READ", "only the first"},
     {break_write, "stages[1].kind=WRITE", "only the last"},
     {break_func, "stages[1].func=NULL", "required"},

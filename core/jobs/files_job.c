@@ -45,6 +45,14 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_take_item(void* user_data, const gpst_
     return GPST_OK;
 }
 
+GPSTI_PRIVATE const char* gpsti_files_job_extension(const gpsti_files_job_desc* desc) {
+    const gpst_file_kind kind = desc->encode.kind;
+    return desc->hooks->encode ? desc->hooks->extension
+           : kind == GPST_FILE_PNM ? "ppm"
+           : kind == GPST_FILE_NPY ? "npy"
+                                   : "jpg";
+}
+
 /* ---- stages -------------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_worker_init(void* user_data, uint32_t worker_index, void** worker_state) {
@@ -58,39 +66,20 @@ GPSTI_PRIVATE void gpsti_files_job_worker_term(void* user_data, uint32_t worker_
         hooks->worker_term(hooks->user_data, worker_index, worker_state);
 }
 
-/* The pixels are used where the file was read to, but for values that lie there at no multiple of their size. */
 GPSTI_PRIVATE gpst_result gpsti_files_job_decode(void* user_data, gpst_task* task) {
     const gpst_job_hooks* const hooks = ((const gpsti_files_job*)user_data)->desc.hooks;
-    const gpst_item* const item = task->item;
-    gpst_file_kind kind;
-    gpst_image shape, picture;
-    size_t offset = 0;
-    if (hooks->decode)
-        return hooks->decode(hooks->user_data, task);
-    GPSTI_TRY(gpst_picture_read_header(item->file_data, item->file_bytes, &kind, &shape, &offset));
-    GPSTI_FAIL_IF(kind == GPST_FILE_JPEG, GPST_ERROR_UNSUPPORTED,
-                  "a JPEG file: hooks.decode is wanted for those, which may call gpst_jpeg_decode");
-    if (offset % gpst_dtype_bytes(shape.dtype) == 0)
-        return gpst_task_map_picture(task, 0, 0, &shape, offset, &picture);
-    GPSTI_TRY(gpst_task_set_picture(task, 0, 0, &shape, &picture));
-    memcpy(picture.data, (const uint8_t*)item->file_data + offset, item->file_bytes - offset);
-    return GPST_OK;
+    return hooks->decode ? hooks->decode(hooks->user_data, task) : hooks->decode_other(hooks->user_data, task);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_encode(void* user_data, gpst_task* task) {
     const gpsti_files_job* const self = (const gpsti_files_job*)user_data;
     const gpst_job_hooks* const hooks = self->desc.hooks;
-    const gpst_image* const picture = &task->item->sets[1].pictures[task->picture_index];
     char path[GPSTI_JOB_PATH_BYTES];
-    void* room = NULL;
-    size_t bytes = 0;
     GPSTI_TRY(gpsti_files_job_output_path(self, task->item->path, task->picture_index, path));
     if (hooks->encode)
-        return hooks->encode(hooks->user_data, task, picture, path);
-    GPSTI_TRY(gpst_picture_encode(self->desc.format, picture, NULL, &bytes));
-    GPSTI_TRY(gpst_task_encoded(task, bytes, &room));
-    GPSTI_TRY(gpst_picture_encode(self->desc.format, picture, room, &bytes));
-    return gpst_task_emit(task, path, bytes);
+        return hooks->encode(hooks->user_data, task, &task->item->sets[1].pictures[task->picture_index], path);
+    GPSTI_TRY(gpst_task_emit(task, path, task->encoded_bytes));
+    return hooks->beside ? hooks->beside(hooks->user_data, task, path) : GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_write_row(void* user_data, gpst_task* task) {
@@ -100,18 +89,29 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_write_row(void* user_data, gpst_task* 
 
 GPSTI_PRIVATE uint32_t gpsti_files_job_make_stages(gpsti_files_job* self, gpst_stage_desc stages[5]) {
     const bool stacked = self->desc.output_file != NULL;
+    const gpst_job_hooks* const hooks = self->desc.hooks;
     uint32_t n = 0;
     gpst_stage_read(&stages[n++]);
-    gpst_stage_host(&stages[n], 0, GPST_SET(0), gpsti_files_job_decode, self);
+    if (hooks->decode) {
+        gpst_stage_host(&stages[n], 0, GPST_SET(0), gpsti_files_job_decode, self);
+    } else {
+        gpst_stage_decode(&stages[n], 0, self->desc.decode);
+        stages[n].func = hooks->decode_other ? gpsti_files_job_decode : NULL;
+        stages[n].user_data = self;
+    }
     stages[n++].name = "decode";
     gpst_stage_warp(&stages[n++], 0, 1, self->desc.warp);
-    gpst_stage_host(&stages[n], GPST_SET(1), 0, stacked ? gpsti_files_job_write_row : gpsti_files_job_encode, self);
-    stages[n].per_picture = !stacked;
+    if (stacked || hooks->encode)
+        gpst_stage_host(&stages[n], GPST_SET(1), 0, stacked ? gpsti_files_job_write_row : gpsti_files_job_encode, self);
+    else
+        gpst_stage_encode(&stages[n], 1, &self->desc.encode, gpsti_files_job_encode, self);
+    stages[n].per_picture = !stacked && hooks->encode;
+    stages[n].concurrency = stacked ? 1 : 0; /* a file has one writer at a time: others would wait for it on a core */
     stages[n++].name = stacked ? "write" : "encode";
     if (!stacked)
         gpst_stage_write(&stages[n++]);
     for (uint32_t s = 0; s < n; s++)
-        if (stages[s].kind == GPST_STAGE_HOST) {
+        if (stages[s].func) {
             stages[s].worker_init = gpsti_files_job_worker_init;
             stages[s].worker_term = gpsti_files_job_worker_term;
         }
@@ -201,9 +201,23 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_check(const gpsti_files_job_desc* desc
                   function, hooks->extension);
     GPSTI_FAIL_IF(hooks->encode && desc->output_file, GPST_ERROR_ARGUMENT,
                   "%s: desc.hooks.encode: not with output_file, whose rows are as they are", function);
-    GPSTI_FAIL_IF(desc->format != GPST_FILE_PNM && desc->format != GPST_FILE_NPY, GPST_ERROR_ARGUMENT,
-                  "%s: desc.format=%d: must be PNM or NPY", function, (int)desc->format);
+    GPSTI_FAIL_IF(hooks->decode && hooks->decode_other, GPST_ERROR_ARGUMENT,
+                  "%s: desc.hooks.decode_other: decode has every file already", function);
+    GPSTI_FAIL_IF((hooks->encode || desc->output_file) && hooks->beside, GPST_ERROR_ARGUMENT,
+                  "%s: desc.hooks.beside: neither with encode nor with output_file", function);
+    GPSTI_FAIL_IF((int)desc->encode.kind < 0 || desc->encode.kind > GPST_FILE_JPEG, GPST_ERROR_ARGUMENT,
+                  "%s: desc.encode.kind=%d: unknown", function, (int)desc->encode.kind);
     return GPST_OK;
+}
+
+/* No input is begun whose views could not be encoded. */
+GPSTI_PRIVATE gpst_result gpsti_files_job_try_codec(const gpsti_files_job_desc* desc) {
+    gpst_jpeg* jpeg = NULL;
+    if (desc->hooks->encode || desc->output_file || gpsti_files_job_extension(desc)[0] != 'j')
+        return GPST_OK;
+    const gpst_result result = gpst_jpeg_create(NULL, &jpeg);
+    gpst_jpeg_destroy(jpeg);
+    return GPST_FAILED(result) ? gpsti_files_job_fail(result, desc->function) : GPST_OK;
 }
 
 GPSTI_INTERN gpst_result gpsti_files_job_run(const gpsti_files_job_desc* desc, gpst_report* report) {
@@ -211,13 +225,14 @@ GPSTI_INTERN gpst_result gpsti_files_job_run(const gpsti_files_job_desc* desc, g
     gpst_context* own = NULL;
     gpsti_files_job self = GPST_ZERO;
     GPSTI_TRY(gpsti_files_job_check(desc));
+    GPSTI_TRY(gpsti_files_job_try_codec(desc));
     if (!desc->context)
         GPSTI_TRY(gpst_context_create(&context_desc, &own));
     gpst_context* const context = own ? own : desc->context;
     gpst_result result = gpsti_context_check(context, desc->function);
     self.desc = *desc;
     self.report = report;
-    self.extension = desc->hooks->encode ? desc->hooks->extension : desc->format == GPST_FILE_PNM ? "ppm" : "npy";
+    self.extension = gpsti_files_job_extension(desc);
     if (!GPST_FAILED(result)) {
         self.host = &context->host;
         result = gpsti_files_job_run_in(&self, context);

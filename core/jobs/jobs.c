@@ -97,7 +97,8 @@ GPST_API gpst_result gpst_reproject_files_versioned(uint32_t version, size_t des
     job.files_only = desc->files_only;
     job.output_dir = desc->output_dir;
     job.numbered = true;
-    job.format = desc->format ? desc->format : GPST_FILE_PNM;
+    job.decode = &desc->decode;
+    job.encode = desc->encode;
     job.context = desc->context;
     job.run = &desc->run;
     job.hooks = &desc->hooks;
@@ -158,7 +159,8 @@ GPST_API gpst_result gpst_preprocess_files_versioned(uint32_t version, size_t de
     job.files_only = desc->files_only;
     job.output_dir = desc->output_dir;
     job.output_file = desc->output_file;
-    job.format = GPST_FILE_NPY;
+    job.decode = &desc->decode;
+    job.encode.kind = GPST_FILE_NPY;
     job.context = desc->context;
     job.run = &desc->run;
     job.hooks = &desc->hooks;

@@ -14,12 +14,14 @@ extern "C" {
 /* gpst_job_hooks -- what a job leaves to its user; all-zero is valid
 
    decode       a HOST stage's function: sets picture 0 of set 0 from task->item->file_data, of any size and format that
-                the warp takes. Called for several inputs at once. NULL = PNM, PAM and .npy
+                the warp takes. Called for several inputs at once. NULL = a DECODE stage does, and
+   decode_other is its func: the same for files that are no JPEG, PNM, PAM or .npy; NULL = those fail
    encode       called for each output, for several at once: task->picture_index is the view's number; picture is on the
                 host, without gaps, RGB U8 HWC of a reprojection, a tensor of the desc's type and layout else. It makes
                 room by gpst_task_encoded, fills it, and names the file by gpst_task_emit(task, path, bytes). It may
-                emit more files beside that one, or none. NULL = as the desc's format says
-   worker_init, worker_term  as of gpst_stage_desc, for both functions above; each has a worker_state of its own
+                emit more files beside that one, or none. NULL = an ENCODE stage does, as the desc's encode says, and
+   beside       is called once it has emitted the file at path, and may emit more
+   worker_init, worker_term  as of gpst_stage_desc, for the functions above; each stage has a worker_state of its own
    begin        before an input is read: GPST_OK, GPST_SKIPPED, or negative: that input fails, with the sentence of
                 gpst_task_fail(NULL, ...) where it was called. index: of the input in the list, folders expanded. Never
                 two calls at once
@@ -32,9 +34,11 @@ extern "C" {
    Since        0.1
 */
 typedef gpst_result (*gpst_encode_func)(void* user_data, gpst_task* task, const gpst_image* picture, const char* path);
+typedef gpst_result (*gpst_beside_func)(void* user_data, gpst_task* task, const char* path);
 typedef struct gpst_job_hooks {
-    gpst_stage_func decode;
+    gpst_stage_func decode, decode_other;
     gpst_encode_func encode;
+    gpst_beside_func beside;
     const char* extension; /* of the files that encode makes, without the dot or a directory; required with it */
     gpst_result (*worker_init)(void* user_data, uint32_t worker_index, void** worker_state);
     void (*worker_term)(void* user_data, uint32_t worker_index, void* worker_state);
@@ -45,7 +49,7 @@ typedef struct gpst_job_hooks {
 } gpst_job_hooks;
 
 /* gpst_reproject_desc -- equirectangular frames to perspective views; all-zero plus inputs and output_dir is valid. The
-   files are called <input without extension>_v00.ppm, _v01 and so on. A process that is killed leaves files called
+   files are called <input without extension>_v00.jpg, _v01 and so on. A process that is killed leaves files called
    .gpustage-*.tmp there: nobody needs them
 
    Ownership    everything must live until the job returns
@@ -64,7 +68,8 @@ typedef struct gpst_reproject_desc {
     gpst_filter filter;
     gpst_convention convention;
     gpst_image mask;           /* as of gpst_warp_desc; data NULL = none */
-    gpst_file_kind format;     /* UNKNOWN = PNM */
+    gpst_decode_desc decode;
+    gpst_encode_desc encode;   /* all-zero: JPEG, quality 95, 4:4:4 */
     gpst_context* context;     /* NULL: one of the job's own, with the defaults of gpst_context_desc */
     gpst_pipeline_desc run;    /* mode, preset, tune, settings, n_slots, n_reads, n_writes, batch, max_item_bytes,
                                   fsync, dirty_bytes, no_prefetch, stop_on_error as of any pipeline; the rest is the
@@ -92,6 +97,7 @@ typedef struct gpst_preprocess_desc {
     double mean[3], std[3];    /* of red, green and blue; finite, std positive; std 0 = 1 */
     gpst_filter filter;
     gpst_convention convention;
+    gpst_decode_desc decode;
     gpst_context* context;     /* as of gpst_reproject_desc, and so are run and hooks */
     gpst_pipeline_desc run;
     gpst_job_hooks hooks;
@@ -115,8 +121,8 @@ typedef struct gpst_report {
    Shapes       none
    Returns      GPST_OK: every input is done or was skipped | GPST_PARTIAL: some failed | CANCELLED: some had no turn,
                 since the pipeline was cancelled or stopped | ARGUMENT (member and rule; nothing was written) |
-                NOT_FOUND, ACCESS, NO_SPACE, IO (of the output) | what gpst_context_create, gpst_warp_create and
-                gpst_pipeline_create say
+                UNSUPPORTED (views as JPEG, and no libturbojpeg is found) | NOT_FOUND, ACCESS, NO_SPACE, IO (of the
+                output) | what gpst_context_create, gpst_warp_create and gpst_pipeline_create say
    Ownership    nothing is kept
    Threads      any, several at once with outputs of their own
    Blocking     until the last file is written; allocates

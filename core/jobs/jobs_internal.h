@@ -40,7 +40,8 @@ typedef struct gpsti_files_job_desc {
     const char *output_dir, *output_file; /* one of them */
     bool numbered;                        /* <stem>_v00 */
     const gpst_warp* warp;
-    gpst_file_kind format;
+    const gpst_decode_desc* decode;
+    gpst_encode_desc encode;
     gpst_context* context;
     const gpst_pipeline_desc* run;
     const gpst_job_hooks* hooks;

@@ -16,7 +16,8 @@
 #define GPSTI_NVJPEG_HYBRID 1
 #define GPSTI_NVJPEG_GPU_HYBRID 2
 #define GPSTI_NVJPEG_HARDWARE 3
-#define GPSTI_NVJPEG_STRICT 4u /* a missing end marker and markers that belong to nothing are errors */
+/* Not the library's strict mode: it looks through every file again, 2 ms each, for what the caller has seen. */
+#define GPSTI_NVJPEG_FLAGS 0u
 #define GPSTI_NVJPEG_GRAY 6    /* nvjpegChromaSubsampling_t */
 
 #define GPSTI_NVJPEG_LARGE_PIXELS 1000000u  /* from here on the GPU decodes Huffman codes faster than a core */
@@ -165,7 +166,7 @@ GPSTI_PRIVATE gpst_result gpsti_nvjpeg_open_hardware(gpsti_nvjpeg* self) {
     const char* const wanted = getenv("GPUSTAGE_NVJPEG_HARDWARE");
     GPSTI_FAIL_IF(wanted && strcmp(wanted, "0") == 0, GPST_ERROR_UNSUPPORTED, "nvJPEG: GPUSTAGE_NVJPEG_HARDWARE=0");
     const int status =
-        gpsti_nvjpeg_api.CreateEx(GPSTI_NVJPEG_HARDWARE, NULL, NULL, GPSTI_NVJPEG_STRICT, &self->hardware);
+        gpsti_nvjpeg_api.CreateEx(GPSTI_NVJPEG_HARDWARE, NULL, NULL, GPSTI_NVJPEG_FLAGS, &self->hardware);
     GPSTI_FAIL_IF(status == 7, GPST_ERROR_UNSUPPORTED, "nvJPEG: no hardware decoder (status 7)");
     GPSTI_TRY(gpsti_nvjpeg_check(status, "nvjpegCreateEx of the hardware"));
     GPSTI_NVJPEG_TRY(GetHardwareDecoderInfo, self->hardware, &n_engines, &n_cores);
@@ -186,7 +187,7 @@ GPSTI_PRIVATE gpst_result gpsti_nvjpeg_end(gpsti_nvjpeg* self) {
 }
 
 GPSTI_PRIVATE gpst_result gpsti_nvjpeg_open(gpsti_nvjpeg* self) {
-    GPSTI_NVJPEG_TRY(CreateEx, GPSTI_NVJPEG_DEFAULT, NULL, NULL, GPSTI_NVJPEG_STRICT, &self->library);
+    GPSTI_NVJPEG_TRY(CreateEx, GPSTI_NVJPEG_DEFAULT, NULL, NULL, GPSTI_NVJPEG_FLAGS, &self->library);
     GPSTI_NVJPEG_TRY(DecoderCreate, self->library, GPSTI_NVJPEG_HYBRID, &self->decoders[0]);
     GPSTI_NVJPEG_TRY(DecoderCreate, self->library, GPSTI_NVJPEG_GPU_HYBRID, &self->decoders[1]);
     GPSTI_NVJPEG_TRY(DecodeParamsCreate, self->library, &self->params);
@@ -547,6 +548,12 @@ GPSTI_INTERN gpst_result gpsti_nvjpeg_load(gpsti_host* host, gpsti_nvjpeg** out)
     self->batch_chroma = GPSTI_NVJPEG_GRAY;
     *out = self;
     return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_nvjpeg_worker_free(const gpsti_nvjpeg* self, gpsti_nvjpeg_worker* worker) {
+    if (worker->encoders)
+        gpsti_free(self->host, worker->encoders, worker->encoder_room * sizeof *worker->encoders);
+    memset(worker, 0, sizeof *worker);
 }
 
 GPSTI_INTERN void gpsti_nvjpeg_unload(gpsti_nvjpeg* self) {

@@ -81,6 +81,8 @@ typedef struct gpsti_nvjpeg_op {
 GPSTI_INTERN gpst_result gpsti_nvjpeg_version(char* out, size_t out_bytes);
 /* The library and its functions; no device is touched. UNSUPPORTED: it is not there, or too old. */
 GPSTI_INTERN gpst_result gpsti_nvjpeg_load(gpsti_host* host, gpsti_nvjpeg** out);
+/* Host memory of a worker whose WORKER_END has failed: the device is lost, and took its handles with it. */
+GPSTI_INTERN void gpsti_nvjpeg_worker_free(const gpsti_nvjpeg* self, gpsti_nvjpeg_worker* worker);
 /* After END. Where that failed, the device is lost, and took all handles with it. NULL is a no-op. */
 GPSTI_INTERN void gpsti_nvjpeg_unload(gpsti_nvjpeg* self);
 /* Runs an operation as a kernel of the stream and waits until the stream is idle: for the hardware, which does not know

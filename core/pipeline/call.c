@@ -62,8 +62,17 @@ GPSTI_PRIVATE gpst_result gpsti_call_worker_state(gpsti_stage* stage, uint32_t w
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
-                                          uint32_t worker_index, char* reason) {
+GPSTI_PRIVATE gpst_result gpsti_call_service(gpsti_stage* stage, gpst_task* task) {
+    if (stage->desc.kind == GPST_STAGE_DECODE)
+        return gpsti_codec_decode(stage, task);
+    if (stage->desc.kind == GPST_STAGE_ENCODE && !task->encoded)
+        return gpsti_codec_encode(stage, task);
+    return stage->desc.func(stage->desc.user_data, task);
+}
+
+GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
+                                            uint32_t worker_index, const void* encoded, size_t encoded_bytes,
+                                            char* reason) {
     gpsti_stage* const stage = &slot->pipeline->stages[stage_index];
     gpst_task task;
     gpsti_call call;
@@ -72,16 +81,23 @@ GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index
     task.stage_index = stage_index;
     task.worker_index = worker_index;
     task.worker_state = NULL;
+    task.encoded = encoded;
+    task.encoded_bytes = encoded_bytes;
     task.pipeline = slot->pipeline;
     const uint64_t serial = gpsti_fail_serial();
     gpsti_call_enter(&call, slot->pipeline);
     gpst_result result = gpsti_call_worker_state(stage, worker_index, &task.worker_state);
     if (!GPST_FAILED(result))
-        result = gpsti_call_check(slot->pipeline, stage->desc.func(stage->desc.user_data, &task), "the function");
+        result = gpsti_call_check(slot->pipeline, gpsti_call_service(stage, &task), "the function");
     gpsti_call_leave();
     const char* const said = gpsti_call_reason(result, serial);
     gpsti_copy_text(reason, GPST_REASON_BYTES, said ? said : GPST_FAILED(result) ? gpst_result_text(result) : "");
     return result;
+}
+
+GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
+                                          uint32_t worker_index, char* reason) {
+    return gpsti_call_encoded(slot, stage_index, part, worker_index, NULL, 0, reason);
 }
 
 GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_slot* slot, const char** reason) {

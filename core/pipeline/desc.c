@@ -16,9 +16,25 @@ GPSTI_PRIVATE void gpsti_stage_set(gpst_stage_desc* out, gpst_stage_kind kind, u
     out->writes = writes;
 }
 
+/* A number that is none becomes a bit that the check refuses. */
+GPSTI_PRIVATE uint32_t gpsti_set_bit(uint32_t set) { return GPST_SET(set < GPST_MAX_SETS ? set : GPST_MAX_SETS); }
+
 GPST_API void gpst_stage_read(gpst_stage_desc* out) { gpsti_stage_set(out, GPST_STAGE_READ, 0, 0); }
 
 GPST_API void gpst_stage_write(gpst_stage_desc* out) { gpsti_stage_set(out, GPST_STAGE_WRITE, 0, 0); }
+
+GPST_API void gpst_stage_decode(gpst_stage_desc* out, uint32_t to, const gpst_decode_desc* decode) {
+    gpsti_stage_set(out, GPST_STAGE_DECODE, 0, gpsti_set_bit(to));
+    out->decode = decode;
+}
+
+GPST_API void gpst_stage_encode(gpst_stage_desc* out, uint32_t from, const gpst_encode_desc* encode,
+                                gpst_stage_func func, void* user_data) {
+    gpsti_stage_set(out, GPST_STAGE_ENCODE, gpsti_set_bit(from), 0);
+    out->encode = encode;
+    out->func = func;
+    out->user_data = user_data;
+}
 
 GPST_API void gpst_stage_host(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
                               void* user_data) {
@@ -33,9 +49,6 @@ GPST_API void gpst_stage_device(gpst_stage_desc* out, uint32_t reads, uint32_t w
     out->func = func;
     out->user_data = user_data;
 }
-
-/* A number that is none becomes a bit that the check refuses. */
-GPSTI_PRIVATE uint32_t gpsti_set_bit(uint32_t set) { return GPST_SET(set < GPST_MAX_SETS ? set : GPST_MAX_SETS); }
 
 GPST_API void gpst_stage_warp(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_warp* warp) {
     gpsti_stage_set(out, GPST_STAGE_WARP, gpsti_set_bit(from), gpsti_set_bit(to));
@@ -64,14 +77,19 @@ GPST_API gpst_result_set gpst_result_of(uint32_t set, gpst_place place) {
 
 GPSTI_PRIVATE gpst_result gpsti_stage_check_kind(const gpst_pipeline_desc* desc, uint32_t s) {
     const gpst_stage_desc* const stage = &desc->stages[s];
-    GPSTI_FAIL_IF(stage->kind < GPST_STAGE_READ || stage->kind > GPST_STAGE_MASK, GPST_ERROR_ARGUMENT,
+    GPSTI_FAIL_IF(stage->kind < GPST_STAGE_READ || stage->kind > GPST_STAGE_ENCODE, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].kind=%d: unknown", s, (int)stage->kind);
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_READ && s != 0, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].kind=READ: only the first stage reads", s);
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WRITE && s + 1 != desc->n_stages, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].kind=WRITE: only the last stage writes", s);
-    GPSTI_FAIL_IF((stage->kind == GPST_STAGE_HOST || stage->kind == GPST_STAGE_DEVICE) && !stage->func,
-                  GPST_ERROR_ARGUMENT, GPSTI_CREATE ": stages[%u].func=NULL: required for HOST and DEVICE", s);
+    const bool calls = stage->kind == GPST_STAGE_HOST || stage->kind == GPST_STAGE_DEVICE ||
+                       stage->kind == GPST_STAGE_ENCODE;
+    GPSTI_FAIL_IF(calls && !stage->func, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].func=NULL: required for HOST, DEVICE and ENCODE", s);
+    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_DECODE && desc->stages[0].kind != GPST_STAGE_READ, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].kind=DECODE: no READ stage reads a file", s);
+    GPSTI_TRY(gpsti_codec_check(stage, s));
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WARP && !stage->warp, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].warp=NULL: required for WARP", s);
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WARP && stage->warp->desc.rois_in_place, GPST_ERROR_ARGUMENT,
@@ -147,6 +165,12 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_sets(const gpst_stage_desc* stage, u
                   writes, gpsti_set_of(twice));
     GPSTI_FAIL_IF(computes && !gpsti_sets_is_one(writes), GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].writes=0x%x: WARP and MASK write one set", s, writes);
+    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_DECODE && (reads != 0 || !gpsti_sets_is_one(writes)), GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].reads=0x%x, writes=0x%x: DECODE writes one set and reads none", s, reads,
+                  writes);
+    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_ENCODE && (writes != 0 || !gpsti_sets_is_one(reads)), GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].reads=0x%x, writes=0x%x: ENCODE reads one set and writes none", s, reads,
+                  writes);
     if (computes)
         GPSTI_TRY(gpsti_stage_check_second(stage, s));
     GPSTI_FAIL_IF(!computes && stage->second_set != 0, GPST_ERROR_ARGUMENT,

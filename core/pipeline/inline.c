@@ -3,22 +3,20 @@
    is handed to another thread. */
 #include "../base/platform_internal.h"
 
-#include "../files/io_internal.h"
 #include "pipeline_internal.h"
 
 #define GPSTI_INLINE_ALL_CORES_PIXELS 262144 /* that kernels write: fewer are done before other threads are there */
-#define GPSTI_INLINE_WRITE_BYTES ((size_t)4 << 20) /* of a part, not synced: more are the writer's */
 
-GPSTI_PRIVATE void gpsti_run_lock(gpsti_run* run) {
+GPSTI_INTERN void gpsti_run_lock(gpsti_run* run) {
     gpsti_mutex_lock(&run->pipeline->context->scheduler->mutex);
     for (uint32_t i = 0; i < run->n; i++)
         gpsti_account_service(run->pipeline, &run->services[i]);
     run->n = 0;
 }
 
-GPSTI_PRIVATE void gpsti_run_unlock(gpsti_run* run) { gpsti_mutex_unlock(&run->pipeline->context->scheduler->mutex); }
+GPSTI_INTERN void gpsti_run_unlock(gpsti_run* run) { gpsti_mutex_unlock(&run->pipeline->context->scheduler->mutex); }
 
-GPSTI_PRIVATE void gpsti_run_keep(gpsti_run* run, const gpsti_service* service) {
+GPSTI_INTERN void gpsti_run_keep(gpsti_run* run, const gpsti_service* service) {
     if (run->n == GPSTI_RUN_SERVICES) {
         gpsti_run_lock(run);
         gpsti_run_unlock(run);
@@ -26,10 +24,10 @@ GPSTI_PRIVATE void gpsti_run_keep(gpsti_run* run, const gpsti_service* service) 
     run->services[run->n++] = *service;
 }
 
-GPSTI_PRIVATE gpsti_step* gpsti_inline_step_of(const gpsti_job* job) { return &job->slot->pipeline->steps[job->step]; }
+GPSTI_INTERN gpsti_step* gpsti_inline_step_of(const gpsti_job* job) { return &job->slot->pipeline->steps[job->step]; }
 
 /* Parts of one item may fail side by side: the lock decides which failure is the item's. */
-GPSTI_PRIVATE void gpsti_inline_fail(gpsti_job* job, gpst_result result, const char* reason) {
+GPSTI_INTERN void gpsti_inline_fail(gpsti_job* job, gpst_result result, const char* reason) {
     gpst_pipeline* const pipeline = job->slot->pipeline;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     gpsti_slot_fail(job->slot, result, gpsti_step_name(pipeline, gpsti_inline_step_of(job)), reason);
@@ -39,7 +37,7 @@ GPSTI_PRIVATE void gpsti_inline_fail(gpsti_job* job, gpst_result result, const c
 /* ---- from step to step ------------------------------------------------------------------------ */
 
 /* Queues the parts that no thread has taken, for idle workers. Locked. */
-GPSTI_PRIVATE void gpsti_inline_offer_parts(gpsti_slot* slot) {
+GPSTI_INTERN void gpsti_inline_offer_parts(gpsti_slot* slot) {
     while (slot->next_part < slot->n_split)
         gpsti_flight_send(&slot->parts[slot->next_part++].job, slot->job.step);
 }
@@ -71,11 +69,14 @@ GPSTI_PRIVATE uint32_t gpsti_inline_count_parts(gpsti_slot* slot, const gpsti_st
 GPSTI_PRIVATE gpsti_job* gpsti_inline_split(gpsti_run* run, gpsti_slot* slot) {
     const gpst_pipeline* const pipeline = run->pipeline;
     const uint32_t first = slot->job.step, last = gpsti_inline_last_chained(pipeline, first);
-    const gpst_result result = gpsti_place_fetch(slot, pipeline->steps[first].reads);
+    const bool encoded = gpsti_inline_encode(run, slot, &pipeline->steps[first]);
+    char reason[GPST_REASON_BYTES];
+    const gpst_result result =
+        encoded ? GPST_OK : gpsti_offload_fetch(slot, pipeline->steps[first].reads, run->worker_index, reason);
     if (GPST_FAILED(result))
-        gpsti_inline_fail(&slot->job, result, gpst_last_reason());
-    const bool ok = !GPST_FAILED(result);
-    uint32_t n = ok ? gpsti_inline_count_parts(slot, &pipeline->steps[first], &pipeline->steps[last]) : 0;
+        gpsti_inline_fail(&slot->job, result, reason);
+    const bool ok = !gpsti_slot_has_failed(slot);
+    uint32_t n = ok && !encoded ? gpsti_inline_count_parts(slot, &pipeline->steps[first], &pipeline->steps[last]) : 0;
     if (n == 0 && ok && pipeline->steps[last].kind == GPSTI_STEP_WRITE) {
         slot->job.step = last;
         n = gpsti_slot_n_written(slot);
@@ -120,7 +121,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_join(gpsti_run* run, gpsti_slot* slot) {
     return next;
 }
 
-GPSTI_PRIVATE gpsti_job* gpsti_inline_next(gpsti_run* run, gpsti_job* job) {
+GPSTI_INTERN gpsti_job* gpsti_inline_next(gpsti_run* run, gpsti_job* job) {
     const uint32_t to = gpsti_flight_next_step(job->slot, job->step);
     if (job != &job->slot->job && (to != job->step + 1 || !run->pipeline->steps[to].chained))
         return gpsti_inline_join(run, job->slot);
@@ -173,6 +174,8 @@ GPSTI_INTERN gpsti_job* gpsti_inline_take(gpsti_run* run, gpsti_step* step) {
     run->entered = step->running != n_running;
     if (run->entered && step->kind == GPSTI_STEP_OFFLOAD)
         gpsti_inline_gather(step, job->slot);
+    if (run->entered && step->kind == GPSTI_STEP_DECODE)
+        gpsti_decode_gather(step, job->slot);
     if (job)
         job->slot->started = true;
     return job;
@@ -189,8 +192,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_enter(gpsti_run* run, gpsti_job* job) {
     return job;
 }
 
-/* This job's place in the step is free for another. */
-GPSTI_PRIVATE void gpsti_inline_leave(gpsti_run* run, gpsti_step* step) {
+GPSTI_INTERN void gpsti_inline_leave(gpsti_run* run, gpsti_step* step) {
     if (!run->entered)
         return;
     run->entered = false;
@@ -200,12 +202,13 @@ GPSTI_PRIVATE void gpsti_inline_leave(gpsti_run* run, gpsti_step* step) {
 
 /* ---- the steps: each gives the job to run next on this thread, or NULL where the job was parked ---- */
 
-GPSTI_PRIVATE gpsti_job* gpsti_inline_host(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
+GPSTI_INTERN gpsti_job* gpsti_inline_host(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
     char reason[GPST_REASON_BYTES];
     gpsti_service service;
     gpsti_service_begin(&service, step, job);
-    gpst_result result = job == &job->slot->job ? gpsti_place_fetch(job->slot, step->reads) : GPST_OK;
-    gpsti_copy_text(reason, sizeof reason, GPST_FAILED(result) ? gpst_last_reason() : "");
+    gpst_result result = GPST_OK;
+    if (job == &job->slot->job)
+        result = gpsti_offload_fetch(job->slot, step->reads, run->worker_index, reason);
     if (!GPST_FAILED(result))
         result = gpsti_call_stage(job->slot, step->first_stage, job->part, run->worker_index, reason);
     gpsti_service_end(&service, result);
@@ -218,167 +221,6 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_host(gpsti_run* run, gpsti_job* job, gpsti
         gpsti_run_unlock(run);
     }
     return gpsti_inline_next(run, job);
-}
-
-/* Called on the reader's thread. */
-GPSTI_PRIVATE void gpsti_inline_read_done(gpst_read* read) {
-    gpsti_slot* const slot = (gpsti_slot*)read->user_data;
-    gpst_pipeline* const pipeline = slot->pipeline;
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_mutex_lock(&scheduler->mutex);
-    pipeline->n_reading--;
-    (void)gpsti_a32_add(&pipeline->n_parked, UINT32_MAX);
-    gpsti_account_read(pipeline, slot);
-    slot->item.file_data = slot->file.data ? slot->file.data : "";
-    slot->item.file_bytes = read->bytes;
-    if (GPST_FAILED(read->result))
-        gpsti_slot_fail(slot, read->result, gpsti_step_name(pipeline, &pipeline->steps[slot->job.step]), read->reason);
-    gpsti_flight_send(&slot->job, gpsti_flight_next_step(slot, slot->job.step));
-    gpsti_mutex_unlock(&scheduler->mutex);
-}
-
-/* A read waits for the disk: the system is asked to read the next files ahead. Not locked. */
-GPSTI_PRIVATE void gpsti_inline_advise(gpst_pipeline* pipeline, uint64_t index) {
-    const gpst_pipeline_desc* const desc = &pipeline->desc;
-    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
-    const uint64_t end = index + 2 * (uint64_t)desc->n_reads;
-    uint64_t k = pipeline->advised > index ? pipeline->advised : index + 1;
-    const uint64_t to = end < desc->n_paths ? end : desc->n_paths;
-    pipeline->advised = to > pipeline->advised ? to : pipeline->advised;
-    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
-    for (; k < to; k++)
-        gpsti_path_will_need(desc->paths[k]);
-}
-
-/* True: parked, the reader's threads have the read. False: this thread must read. */
-GPSTI_PRIVATE bool gpsti_inline_park_read(gpsti_run* run, gpsti_job* job) {
-    gpst_pipeline* const pipeline = run->pipeline;
-    gpsti_slot* const slot = job->slot;
-    const uint64_t index = slot->item.index;
-    const bool advises = pipeline->desc.source && !pipeline->desc.no_prefetch && pipeline->desc.n_paths > 0 &&
-                         gpsti_reader_goes_by_cache(pipeline->reader, &slot->read);
-    if (GPST_FAILED(gpsti_reader_start(pipeline->reader))) /* the system gives no thread */
-        return false;
-    slot->read.done = gpsti_inline_read_done;
-    gpsti_run_lock(run);
-    gpsti_a32_store(&pipeline->reads_wait, 1);
-    pipeline->n_reading++;
-    (void)gpsti_a32_add(&pipeline->n_parked, 1);
-    job->ready_ns = gpsti_now_ns();
-    const bool parked = !GPST_FAILED(gpst_reader_submit(pipeline->reader, &slot->read));
-    if (!parked) {
-        pipeline->n_reading--;
-        (void)gpsti_a32_add(&pipeline->n_parked, UINT32_MAX);
-    }
-    gpsti_run_unlock(run);
-    if (parked && advises)
-        gpsti_inline_advise(pipeline, index);
-    return parked;
-}
-
-GPSTI_PRIVATE gpsti_job* gpsti_inline_read(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
-    gpst_pipeline* const pipeline = run->pipeline;
-    gpsti_slot* const slot = job->slot;
-    const bool plain = gpsti_flight_is_plain(pipeline);
-    gpsti_service service;
-    gpsti_slot_prepare_read(slot);
-    gpsti_service_begin(&service, step, job);
-    if (plain)
-        gpsti_reader_read_plain(pipeline->context, &slot->read, &pipeline->cancel);
-    else if (!gpsti_reader_try(pipeline->reader, &slot->read)) {
-        if (gpsti_inline_park_read(run, job))
-            return NULL;
-        gpsti_reader_read_here(pipeline->reader, &slot->read);
-    } else {
-        gpsti_a32_store(&pipeline->reads_wait, 0);
-    }
-    service.bytes = slot->read.bytes;
-    gpsti_service_end(&service, slot->read.result);
-    gpsti_run_keep(run, &service);
-    slot->item.file_data = slot->file.data ? slot->file.data : "";
-    slot->item.file_bytes = slot->read.bytes;
-    if (GPST_FAILED(slot->read.result))
-        gpsti_inline_fail(job, slot->read.result, slot->read.reason);
-    return gpsti_inline_next(run, job);
-}
-
-/* Called on the writer's thread. */
-GPSTI_PRIVATE void gpsti_inline_write_done(gpsti_write* write) {
-    gpsti_output_file* const file = (gpsti_output_file*)write->user_data;
-    gpsti_slot* const slot = file->slot;
-    gpst_pipeline* const pipeline = slot->pipeline;
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_part* const part = &slot->parts[file->part];
-    gpsti_mutex_lock(&scheduler->mutex);
-    (void)gpsti_a32_add(&pipeline->n_parked, UINT32_MAX);
-    const gpsti_step* const step = &pipeline->steps[pipeline->n_steps - 2];
-    gpsti_job* const job = step->per_picture ? &part->job : &slot->job;
-    gpsti_account_write(pipeline, write, job->ready_ns);
-    if (GPST_FAILED(write->result))
-        gpsti_slot_fail(slot, write->result, gpsti_step_name(pipeline, step), write->reason);
-    if (--part->writes_pending == 0 && (!step->per_picture || --slot->pending == 0))
-        gpsti_flight_send(&slot->job, gpsti_flight_next_step(slot, job->step));
-    gpsti_mutex_unlock(&scheduler->mutex);
-}
-
-/* Files that are not synced go to the page cache, which is work of a core: small ones are written on this thread. A
-   plain loop writes all of them so. */
-GPSTI_PRIVATE bool gpsti_inline_writes_here(const gpst_pipeline* pipeline, const gpsti_part* part) {
-    size_t bytes = 0;
-    const gpsti_output_file* file = part->files;
-    if (part->n_files == 0 || gpsti_flight_is_plain(pipeline))
-        return true;
-    for (uint32_t e = 0; e < part->n_files; e++, file = file->next)
-        bytes += file->write.bytes;
-    return pipeline->desc.fsync == GPST_FSYNC_NONE && !gpsti_io_models_disk(pipeline->context) &&
-           bytes <= GPSTI_INLINE_WRITE_BYTES;
-}
-
-GPSTI_PRIVATE void gpsti_inline_write_here(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
-    gpsti_part* const part = &job->slot->parts[job->part];
-    gpsti_output_file* file = part->files;
-    for (uint32_t e = 0; e < part->n_files && !gpsti_slot_has_failed(job->slot); e++, file = file->next) {
-        gpsti_service service;
-        gpsti_service_begin(&service, step, job);
-        gpsti_writer_write_here(run->pipeline->context, &file->write);
-        service.bytes = file->write.bytes;
-        gpsti_service_end(&service, file->write.result);
-        gpsti_run_keep(run, &service);
-        if (GPST_FAILED(file->write.result))
-            gpsti_inline_fail(job, file->write.result, file->write.reason);
-    }
-}
-
-/* Parks the job: the writer's threads have the files, and may be done before this returns. */
-GPSTI_PRIVATE void gpsti_inline_park_writes(gpsti_run* run, gpsti_job* job) {
-    gpst_pipeline* const pipeline = run->pipeline;
-    gpsti_part* const part = &job->slot->parts[job->part];
-    const uint32_t n_files = part->n_files;
-    gpsti_output_file* file = part->files;
-    gpsti_run_lock(run);
-    if (job != &job->slot->job)
-        gpsti_inline_offer_parts(job->slot);
-    job->ready_ns = gpsti_now_ns();
-    part->writes_pending = n_files;
-    (void)gpsti_a32_add(&pipeline->n_parked, n_files);
-    for (uint32_t e = 0; e < n_files; e++) {
-        gpsti_output_file* const next = file->next;
-        file->write.done = gpsti_inline_write_done;
-        file->write.user_data = file;
-        (void)gpsti_writer_submit(pipeline->writer, &file->write); /* cannot fail: the writer has a thread */
-        file = next;
-    }
-    gpsti_run_unlock(run);
-}
-
-GPSTI_PRIVATE gpsti_job* gpsti_inline_write(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
-    if (gpsti_inline_writes_here(run->pipeline, &job->slot->parts[job->part]) ||
-        GPST_FAILED(gpsti_writer_start(run->pipeline->writer))) {
-        gpsti_inline_write_here(run, job, step);
-        return gpsti_inline_next(run, job);
-    }
-    gpsti_inline_park_writes(run, job);
-    return NULL;
 }
 
 /* One item's device work has ended, well or not. Gives the step where the item goes on. Locked. */
@@ -555,6 +397,8 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_serve(gpsti_run* run, gpsti_job* job, gpst
         return gpsti_inline_read(run, job, step);
     case GPSTI_STEP_HOST:
         return gpsti_inline_host(run, job, step);
+    case GPSTI_STEP_DECODE:
+        return gpsti_inline_decode(run, job, step);
     case GPSTI_STEP_OFFLOAD:
         return gpsti_inline_offload(run, job, step);
     case GPSTI_STEP_WRITE:
@@ -588,7 +432,8 @@ GPSTI_INTERN void gpsti_inline_run(gpsti_run* run, gpsti_job* job) {
             job = gpsti_inline_split(run, job->slot);
         else if (gpsti_inline_has_failed(job, step) && (run->entered || !step->ordered))
             job = gpsti_inline_pass(run, job, step);
-        else if (step->gated && !run->entered)
+        else if (step->kind == GPSTI_STEP_DECODE ? gpsti_decode_must_queue(job->slot, step)
+                                                 : step->gated && !run->entered)
             job = gpsti_inline_enter(run, job);
         else
             job = gpsti_inline_serve(run, job, step);

@@ -74,6 +74,10 @@ typedef struct gpst_item {
     size_t file_bytes;
     const gpst_set* sets;  /* n_sets of them */
     uint32_t n_sets;
+    const char* decoder;   /* what a DECODE stage decoded the file with: "libjpeg-turbo", "nvJPEG", "PNM", ".npy" or
+                              "func"; "" */
+    const char* encoder;   /* what an ENCODE stage made files with, likewise; "" */
+    const char* note;      /* what decoding had to mend or to keep of a damaged file: gpst_jpeg_note's text; "" */
     gpst_result result;    /* OK until something failed; SKIPPED. Results have pictures only where it is OK */
     const char* stage;     /* name of the stage that failed, or "" */
     const char* reason;    /* the sentence, or "" */
@@ -92,6 +96,8 @@ typedef struct gpst_task {
                                plain loops, a run's first items, and a few that the guard measures */
     void* worker_state;     /* what this stage's worker_init gave for this worker */
     uint32_t stage_index;   /* of the stage that is called */
+    const void* encoded;    /* ENCODE stages: the picture's file, encoded_bytes long, in the room that gpst_task_emit */
+    size_t encoded_bytes;   /* takes; else NULL, 0 */
     gpst_pipeline* pipeline;
 } gpst_task;
 

@@ -347,20 +347,39 @@ GPSTI_PRIVATE gpst_result gpsti_offload_again(gpsti_slot* slot, const gpsti_step
     return GPST_OK;
 }
 
+/* The step that has written a set on the device; FINISH: none did. */
+GPSTI_PRIVATE const gpsti_step* gpsti_offload_writer(const gpst_pipeline* pipeline, uint32_t set) {
+    const gpsti_step* step = pipeline->steps;
+    while (step->kind != GPSTI_STEP_FINISH &&
+           ((step->kind != GPSTI_STEP_OFFLOAD && step->kind != GPSTI_STEP_DECODE) || !(step->writes & GPST_SET(set))))
+        step++;
+    return step;
+}
+
+/* A file that the device had decoded is decoded on this thread, which is in no stage of the device meanwhile. */
+GPSTI_PRIVATE gpst_result gpsti_offload_decode_again(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
+                                                     char* reason) {
+    gpsti_device_work* const work = slot->work;
+    gpsti_slot_forget(slot, step->writes);
+    slot->work = NULL;
+    const gpst_result result = gpsti_call_stage(slot, step->first_stage, 0, worker_index, reason);
+    slot->work = work;
+    return result;
+}
+
 /* An item that goes on on the CPU: its sets come from the device, or are computed again where that does not give
    them. */
 GPSTI_PRIVATE gpst_result gpsti_offload_recover(gpsti_slot* slot, uint32_t sets, uint32_t worker_index, char* reason) {
     const gpst_pipeline* const pipeline = slot->pipeline;
     for (uint32_t k = 0; k < pipeline->n_sets; k++) {
-        const gpsti_step* step = pipeline->steps;
         if (!(sets & GPST_SET(k)) || slot->sets[k].host_valid || !slot->sets[k].device_valid ||
             !GPST_FAILED(gpsti_place_fetch(slot, GPST_SET(k))))
             continue;
-        while (step->kind != GPSTI_STEP_FINISH && (step->kind != GPSTI_STEP_OFFLOAD || !(step->writes & GPST_SET(k))))
-            step++;
+        const gpsti_step* const step = gpsti_offload_writer(pipeline, k);
         GPSTI_FAIL_IF(step->kind == GPSTI_STEP_FINISH, GPST_ERROR_DEVICE_LOST,
                       "set %u was on the device only: %.300s", k, gpst_last_reason());
-        GPSTI_TRY(gpsti_offload_again(slot, step, worker_index, reason));
+        GPSTI_TRY(step->kind == GPSTI_STEP_DECODE ? gpsti_offload_decode_again(slot, step, worker_index, reason)
+                                                  : gpsti_offload_again(slot, step, worker_index, reason));
     }
     return GPST_OK;
 }
@@ -414,6 +433,27 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
         gpsti_copy_text(reason, GPST_REASON_BYTES, gpst_last_reason());
     gpsti_offload_give_up(slot, step, result);
     *finished = true;
+    return result;
+}
+
+GPSTI_INTERN gpst_result gpsti_offload_fetch(gpsti_slot* slot, uint32_t sets, uint32_t worker_index, char* reason) {
+    gpsti_mutex* const mutex = &slot->pipeline->context->scheduler->mutex;
+    reason[0] = '\0';
+    const gpst_result fetched = gpsti_place_fetch(slot, sets);
+    if (!GPST_FAILED(fetched))
+        return fetched;
+    gpsti_copy_text(reason, GPST_REASON_BYTES, gpst_last_reason());
+    gpsti_mutex_lock(mutex);
+    const bool again = gpsti_offload_fall_back(slot, fetched, reason);
+    gpsti_mutex_unlock(mutex);
+    if (!again)
+        return fetched;
+    slot->reason[0] = reason[0] = '\0';
+    slot->work = &slot->works[1];
+    const gpst_result result = gpsti_offload_recover(slot, sets, worker_index, reason);
+    slot->work = NULL;
+    if (GPST_FAILED(result) && !reason[0])
+        gpsti_copy_text(reason, GPST_REASON_BYTES, gpst_last_reason());
     return result;
 }
 

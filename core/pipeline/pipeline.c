@@ -13,7 +13,7 @@
 /* ---- stages become steps ------------------------------------------------------------------------ */
 
 GPSTI_PRIVATE const char* gpsti_stage_default_name(gpst_stage_kind kind) {
-    static const char* const names[] = {"", "read", "stage", "kernel", "device", "write", "mask"};
+    static const char* const names[] = {"", "read", "stage", "kernel", "device", "write", "mask", "decode", "encode"};
     return names[(int)kind];
 }
 
@@ -23,9 +23,11 @@ GPSTI_PRIVATE gpst_result gpsti_stage_copy(gpst_pipeline* pipeline, gpsti_stage*
     stage->desc = *desc;
     gpsti_copy_text(stage->name, sizeof stage->name, desc->name ? desc->name : gpsti_stage_default_name(desc->kind));
     stage->desc.name = stage->name;
+    stage->desc.per_picture = desc->per_picture || desc->kind == GPST_STAGE_ENCODE;
+    stage->codecs = (gpsti_codec*)gpsti_alloc(host, n * sizeof *stage->codecs);
     stage->worker_states = (void**)gpsti_alloc(host, n * sizeof *stage->worker_states);
     stage->worker_started = (bool*)gpsti_alloc(host, n * sizeof *stage->worker_started);
-    return stage->worker_states && stage->worker_started ? GPST_OK : GPST_ERROR_MEMORY;
+    return stage->worker_states && stage->worker_started && stage->codecs ? GPST_OK : GPST_ERROR_MEMORY;
 }
 
 GPSTI_PRIVATE void gpsti_clock_name(gpst_pipeline* pipeline, const char* name, gpst_resource resource) {
@@ -52,6 +54,7 @@ GPSTI_PRIVATE void gpsti_step_add_clocks(gpst_pipeline* pipeline, gpsti_step* st
 GPSTI_PRIVATE gpsti_step_kind gpsti_step_kind_of(const gpst_stage_desc* stage) {
     return stage->kind == GPST_STAGE_READ    ? GPSTI_STEP_READ
            : stage->kind == GPST_STAGE_WRITE ? GPSTI_STEP_WRITE
+           : stage->kind == GPST_STAGE_DECODE ? GPSTI_STEP_DECODE
            : gpsti_stage_is_offload(stage)   ? GPSTI_STEP_OFFLOAD
                                              : GPSTI_STEP_HOST;
 }
@@ -110,7 +113,9 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) 
         step->ordered = stage->ordered;
         step->concurrency = gpsti_step_concurrency(pipeline, step, asynchronous);
         step->batch = 1;
-        step->gated = step->concurrency > 0 || (step->kind == GPSTI_STEP_OFFLOAD && asynchronous);
+        step->gated = step->concurrency > 0 || (step->kind == GPSTI_STEP_OFFLOAD && asynchronous) ||
+                      (step->kind == GPSTI_STEP_DECODE && pipeline->stages[step->first_stage].planes &&
+                       pipeline->stages[step->first_stage].codec != GPST_CODEC_EXACT);
         if (step->n_stages + 3 > pipeline->n_events) /* before and after each of upload, stages, download */
             pipeline->n_events = step->n_stages + 3;
         gpsti_step_add_clocks(pipeline, step);
@@ -221,6 +226,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     for (uint32_t s = 0; !device->zero_copy && s < desc->n_stages; s++)
         gpsti_constants_load(pipeline, &pipeline->stages[s]);
     gpsti_pipeline_resolve_sets(pipeline, desc);
+    gpsti_codecs_create(pipeline);
     gpsti_steps_make(pipeline, device->asynchronous && !device->zero_copy);
     gpsti_plan_copies(pipeline, desc);
     pipeline->batch_most = gpsti_pipeline_batch_most(pipeline, device->asynchronous);
@@ -256,6 +262,10 @@ GPSTI_PRIVATE void gpsti_stage_free(gpst_pipeline* pipeline, gpsti_stage* stage)
         gpsti_free(host, stage->worker_states, n * sizeof *stage->worker_states);
     if (stage->worker_started)
         gpsti_free(host, stage->worker_started, n * sizeof *stage->worker_started);
+    for (uint32_t w = 0; stage->codecs && w < n; w++)
+        gpsti_codec_free(host, &stage->codecs[w]);
+    if (stage->codecs)
+        gpsti_free(host, stage->codecs, n * sizeof *stage->codecs);
     gpsti_constants_free(pipeline, stage);
 }
 
@@ -264,6 +274,7 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
     gpsti_host* const host = &pipeline->context->host;
     gpst_reader_destroy(pipeline->reader);
     gpsti_writer_destroy(pipeline->writer);
+    gpsti_codecs_destroy(pipeline);
     gpsti_slots_destroy(pipeline);
     if (pipeline->pool)
         (void)gpst_pool_destroy(pipeline->pool);

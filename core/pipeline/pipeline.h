@@ -6,6 +6,8 @@
 #include "../../kernels/mask/mask_op.h"
 #include "../../kernels/warp/warp.h"
 #include "../device/context.h"
+#include "../pictures/jpeg.h"
+#include "../pictures/pictures.h"
 #include "../stats/profile.h"
 #include "../files/reader.h"
 #include "../tuning/tuner.h"
@@ -34,24 +36,70 @@ typedef enum gpst_stage_kind {
     GPST_STAGE_WARP = 3,   /* built in: each picture of a set through a warp, into another set, on the device */
     GPST_STAGE_DEVICE = 4, /* func on a worker puts the user's own device work on the item's stream */
     GPST_STAGE_WRITE = 5,  /* built in: what was emitted, into files that are whole or absent. Last stage, or absent */
-    GPST_STAGE_MASK = 6    /* built in: each picture of a set through a mask operation, on the device */
+    GPST_STAGE_MASK = 6,   /* built in: each picture of a set through a mask operation, on the device */
+    GPST_STAGE_DECODE = 7, /* built in: the item's file into the one picture of a set */
+    GPST_STAGE_ENCODE = 8  /* built in: each picture of a set into the bytes of a file, which func is given */
 } gpst_stage_kind;
+
+/* Whose JPEG codec: that of the cores is libjpeg-turbo, that of the device nvJPEG, both found at run time. The hardware
+   decoder of an H100 or H200 gives libjpeg-turbo's own pixels; other decoders of nvJPEG and its encoder round
+   differently, by 1 of 255 in a plane. Damage in the middle of a file's data is seen by libjpeg-turbo alone, and there
+   not always. */
+typedef enum gpst_codec {
+    GPST_CODEC_EXACT = 0, /* the cores': the same bytes on every machine */
+    GPST_CODEC_AUTO = 1,  /* each item where it is done first; the device's is opened where the job is worth it */
+    GPST_CODEC_GPU = 2    /* the device's, but for what it cannot do */
+} gpst_codec;
+
+/* gpst_decode_desc -- what DECODE makes of a file; all-zero is valid
+
+   JPEG, PNM, PAM and .npy are decoded, and what else there is by the stage's func, as a HOST stage's: without one it
+   fails. Pixels of PNM, PAM and .npy are used where the file was read to. A JPEG is RGB, or GRAY; or, where nothing but
+   WARP stages reads the set and the device has memory of its own, the planes of its file (GPST_FORMAT_JPEG_420 and so
+   on), of which a WARP makes the same bits, but not with rgb.
+
+   Ownership    must outlive the pipeline
+   Since        0.1
+*/
+typedef struct gpst_decode_desc {
+    gpst_codec codec;
+    bool rgb;              /* then the cores decode */
+    gpst_damage on_damage; /* of JPEG; what was mended or kept is said in item->note */
+    uint64_t max_pixels;   /* a picture may have; of a JPEG in many scans 16 times as many in all; 0 = 2^29 */
+    /* Of a JPEG: file, picture and decoder together. Decoders that take more than 16 MiB and work side by side wait for
+       one another within it. 0 = a quarter of the machine's memory, at least 256 MiB. */
+    uint64_t max_bytes;
+} gpst_decode_desc;
+
+/* gpst_encode_desc -- what ENCODE makes of a picture; all-zero is valid
+
+   Ownership    must outlive the pipeline
+   Since        0.1
+*/
+typedef struct gpst_encode_desc {
+    gpst_codec codec;    /* the device's for pictures that are there, RGB or BGR; not for JPEG_440 or restart_rows */
+    gpst_file_kind kind; /* UNKNOWN = JPEG. Pictures must be what gpst_jpeg_encode or gpst_picture_encode takes */
+    gpst_jpeg_encode_desc jpeg;
+} gpst_encode_desc;
 
 /* gpst_stage_desc -- one stage; all-zero plus kind (and func, warp or mask) is valid
 
    reads and writes are sets as bits, GPST_SET(0) | GPST_SET(3). A set has one stage that writes it, which comes before
    those that read it and reads none that it writes; set 0 may be the input's own frame. With 0 in both: WARP, MASK and
-   DEVICE read 0 and write 1; a per_picture stage reads 1 and writes none; any other HOST stage reads all that was
-   written by then, and may write every set that no stage names. Device stages that follow one another are submitted
-   together, but for a WARP whose list of affines or views one of them writes.
+   DEVICE read 0 and write 1; DECODE writes 0; ENCODE and a per_picture stage read 1 and write none; any other HOST
+   stage reads all that was written by then, and may write every set that no stage names. Device stages that follow one
+   another are submitted together, but for a WARP whose list of affines or views one of them writes.
 
    Ownership    copied, the name too; user_data, warp and mask must outlive the pipeline
    Since        0.1
 */
 typedef struct gpst_stage_desc {
-    const char* name;      /* at most 31 bytes; default by kind: "read", "stage", "kernel", "device", "write", "mask" */
+    const char* name;      /* at most 31 bytes; default by kind: "read", "stage", "kernel", "device", "write", "mask",
+                              "decode", "encode" */
     gpst_stage_kind kind;  /* required */
-    gpst_stage_func func;  /* required for HOST and DEVICE */
+    /* Required for HOST, DEVICE and ENCODE. DECODE: for files of other kinds; NULL = they fail. ENCODE: called for each
+       picture, whose file is task->encoded: gpst_task_emit(task, path, task->encoded_bytes) gives it to WRITE */
+    gpst_stage_func func;
     void* user_data;
     uint32_t reads, writes; /* WARP, MASK: one set each, and may read a second one */
     /* The second of two sets that a WARP or MASK stage reads. MASK REFINE: the guides, as many as there are labels.
@@ -71,15 +119,17 @@ typedef struct gpst_stage_desc {
     void (*worker_term)(void* user_data, uint32_t worker_index, void* worker_state);
     const gpst_warp* warp; /* WARP: required; must outlive the pipeline */
     const gpst_mask_desc* mask; /* MASK: required; must outlive the pipeline */
+    const gpst_decode_desc* decode; /* DECODE: NULL = all-zero */
+    const gpst_encode_desc* encode; /* ENCODE: NULL = all-zero */
 } gpst_stage_desc;
 
-/* gpst_stage_read, gpst_stage_host, gpst_stage_warp, gpst_stage_list, gpst_stage_mask, gpst_stage_device,
-   gpst_stage_write -- a stage in one line
+/* gpst_stage_read, gpst_stage_decode, gpst_stage_host, gpst_stage_warp, gpst_stage_list, gpst_stage_mask,
+   gpst_stage_device, gpst_stage_encode, gpst_stage_write -- a stage in one line
 
    Parameters   out            (out)  every other member is 0; not NULL
                 reads, writes  (in)   sets as bits; host: 0 in both as gpst_stage_desc says
                 from, list, to (in)   numbers of sets; list: second_set, of a WARP made with list_per_item
-                func, user_data, warp, mask  (in)  the members
+                func, user_data, warp, mask, decode, encode  (in)  the members
    Shapes       none
    Returns      nothing
    Ownership    as gpst_stage_desc
@@ -89,6 +139,7 @@ typedef struct gpst_stage_desc {
    Source       core/pipeline/desc.c          Tests  tests/test_pipeline_sets.c          Since 0.1
 */
 GPST_API void gpst_stage_read(gpst_stage_desc* out);
+GPST_API void gpst_stage_decode(gpst_stage_desc* out, uint32_t to, const gpst_decode_desc* decode);
 GPST_API void gpst_stage_host(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
                               void* user_data);
 GPST_API void gpst_stage_warp(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_warp* warp);
@@ -96,6 +147,8 @@ GPST_API void gpst_stage_list(gpst_stage_desc* out, uint32_t from, uint32_t list
 GPST_API void gpst_stage_mask(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_mask_desc* mask);
 GPST_API void gpst_stage_device(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
                                 void* user_data);
+GPST_API void gpst_stage_encode(gpst_stage_desc* out, uint32_t from, const gpst_encode_desc* encode,
+                                gpst_stage_func func, void* user_data);
 GPST_API void gpst_stage_write(gpst_stage_desc* out);
 
 /* ---- the pipeline --------------------------------------------------------------- */
@@ -214,7 +267,7 @@ typedef struct gpst_pipeline_desc {
    Since        0.1
 */
 typedef struct gpst_path {
-    char what[16];    /* "read", "host_memory", "device", "write", "copies", "batch", "graph", "threads",
+    char what[16];    /* "read", "host_memory", "device", "jpeg", "write", "copies", "batch", "graph", "threads",
                          "prefetch" */
     char taken[32];
     char why_not[256]; /* "name: reason; name: reason" for every faster way not taken; "" = none is faster */

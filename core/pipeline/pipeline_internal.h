@@ -31,12 +31,14 @@
 #include "../files/reader_internal.h"
 #include "../files/writer_internal.h"
 #include "../memory/pool_internal.h"
+#include "../pictures/pictures_internal.h"
 #include "../stats/profile_internal.h"
 #include "../stats/timing_internal.h"
 #include "../tuning/guard_internal.h"
 #include "../tuning/tuner_internal.h"
 #include "../tuning/window_internal.h"
 #include "../workers/scheduler_internal.h"
+#include "codec_internal.h"
 #include "pipeline.h"
 
 #define GPSTI_MOST_BATCH 64 /* items in one submission */
@@ -47,7 +49,8 @@ typedef struct gpsti_slot gpsti_slot;
 
 typedef enum gpsti_step_kind {
     GPSTI_STEP_READ,
-    GPSTI_STEP_HOST,    /* one HOST stage */
+    GPSTI_STEP_HOST,    /* one HOST or ENCODE stage */
+    GPSTI_STEP_DECODE,
     GPSTI_STEP_OFFLOAD, /* WARP, MASK and DEVICE stages that follow one another */
     GPSTI_STEP_WRITE,
     GPSTI_STEP_FINISH /* files committed, sink told; always the last */
@@ -89,6 +92,9 @@ typedef struct gpsti_step {
 typedef struct gpsti_stage {
     gpst_stage_desc desc;
     char name[32];
+    gpsti_codec* codecs; /* n_workers + 1 */
+    bool planes;         /* DECODE: of a JPEG the planes of its file */
+    gpst_codec codec;    /* DECODE, ENCODE: who may; EXACT where the device has none */
     void** worker_states; /* n_workers + 1 */
     bool* worker_started;
 
@@ -191,6 +197,11 @@ struct gpsti_slot {
     size_t text_capacity;
     char stage[32];
     char reason[GPST_REASON_BYTES];
+    gpst_jpeg_note note;
+    gpsti_decode_form decode;
+    gpst_image jpeg_shape; /* of EITHER and DEVICE: the planes, */
+    size_t jpeg_first;     /* where the first segment is that is no APPn or comment, */
+    uint8_t jpeg_kept[2];  /* and what was before it */
     gpst_buffer file;
     gpst_buffer counts_on_host, counts_on_device; /* a word a set, made for the first DEVICE stage that counts */
     gpsti_set* sets; /* n_sets of the pipeline */
@@ -260,6 +271,8 @@ struct gpst_pipeline {
     gpsti_writer* writer;    /* engine with a WRITE step; likewise */
     uint32_t kernel_threads; /* a kernel may have, while no worker has begun */
     gpsti_tune tune;
+    uint64_t decoder_bytes; /* that decoders hold side by side; locked */
+    gpsti_codecs codecs;
 
     /* items */
     gpsti_slot** slots; /* n_slots_made of them, with room for slots_capacity */
@@ -357,6 +370,11 @@ GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index
 /* Tells the sink, if there is one; *reason likewise. Not locked. */
 GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_slot* slot, const char** reason);
 
+/* Gives a picture's file to an ENCODE stage's func. Likewise. */
+GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
+                                            uint32_t worker_index, const void* encoded, size_t encoded_bytes,
+                                            char* reason);
+
 /* ---- slot.c -------------------------------------------------------------------------- */
 
 GPSTI_INTERN gpst_result gpsti_slots_create(gpst_pipeline* pipeline);           /* room for slots_capacity */
@@ -395,8 +413,13 @@ GPSTI_INTERN void gpsti_slot_prepare_read(gpsti_slot* slot); /* slot->read, but 
 GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason);
 GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot); /* any thread */
 
+/* ---- task.c --------------------------------------------------------------------------- */
+
+GPSTI_INTERN gpst_result gpsti_task_encoded(gpsti_slot* slot, uint32_t part, size_t bytes, void** out);
+
 /* ---- account.c ------------------------------------------------------------------------ */
 
+GPSTI_INTERN bool gpsti_step_calls(const gpsti_step* step); /* HOST, ENCODE, DECODE: a function on a thread */
 /* One run of a step for an item or a part, timed. */
 typedef struct gpsti_service {
     const gpsti_step* step;
@@ -431,6 +454,7 @@ GPSTI_INTERN void gpsti_queue_put(gpsti_step* step, gpsti_job* job);
 GPSTI_INTERN bool gpsti_queue_has_runnable(const gpsti_step* step); /* as far as the step goes */
 GPSTI_INTERN bool gpsti_queue_may_take(const gpst_pipeline* pipeline, const gpsti_step* step);
 GPSTI_INTERN gpsti_job* gpsti_queue_take(gpsti_step* step); /* the next that may run; NULL: none */
+GPSTI_INTERN gpsti_job* gpsti_queue_pop(gpsti_step* step);  /* the first; there is one */
 GPSTI_INTERN void gpsti_queue_leave(gpsti_step* step);
 /* The next one, if it may share a submission; NULL: it may not, or there is none. */
 GPSTI_INTERN gpsti_job* gpsti_queue_take_next_in_batch(gpsti_step* step);
@@ -473,6 +497,9 @@ GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns);
 /* What the slot's device work has failed to make is not there. Locked, or nobody else has the slot. */
 GPSTI_INTERN void gpsti_offload_undo(gpsti_slot* slot, const gpsti_step* step);
+/* Copies sets that only the device has to the host; where it does not give them they are computed again. The sentence
+   of a failure goes to reason. Not locked, and in no device work. */
+GPSTI_INTERN gpst_result gpsti_offload_fetch(gpsti_slot* slot, uint32_t sets, uint32_t worker_index, char* reason);
 /* May this failure be made good on the CPU? Then the slot is set for it. Locked. */
 GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason);
 
@@ -531,8 +558,27 @@ typedef struct gpsti_run {
     gpsti_service services[GPSTI_RUN_SERVICES];
 } gpsti_run;
 
+/* What the parts of the inline run share: the lock, which counts the services kept; the job's step; its failure; the
+   parts that no thread has taken, for others (locked); and where the job goes next. */
+GPSTI_INTERN void gpsti_run_lock(gpsti_run* run);
+GPSTI_INTERN void gpsti_run_unlock(gpsti_run* run);
+GPSTI_INTERN void gpsti_run_keep(gpsti_run* run, const gpsti_service* service);
+GPSTI_INTERN gpsti_step* gpsti_inline_step_of(const gpsti_job* job);
+GPSTI_INTERN void gpsti_inline_fail(gpsti_job* job, gpst_result result, const char* reason);
+GPSTI_INTERN void gpsti_inline_offer_parts(gpsti_slot* slot);
+GPSTI_INTERN gpsti_job* gpsti_inline_next(gpsti_run* run, gpsti_job* job);
+GPSTI_INTERN gpsti_job* gpsti_inline_host(gpsti_run* run, gpsti_job* job, gpsti_step* step);
+GPSTI_INTERN void gpsti_inline_leave(gpsti_run* run, gpsti_step* step); /* its place is free for another job; locked */
 GPSTI_INTERN gpsti_job* gpsti_inline_take(gpsti_run* run, gpsti_step* step); /* that may run, or NULL; locked */
 GPSTI_INTERN void gpsti_inline_run(gpsti_run* run, gpsti_job* job); /* as far as this thread brings it; not locked */
+
+/* ---- inline_files.c, inline_codec.c: steps as inline.c runs them ------------------------- */
+
+GPSTI_INTERN gpsti_job* gpsti_inline_read(gpsti_run* run, gpsti_job* job, gpsti_step* step);
+GPSTI_INTERN gpsti_job* gpsti_inline_write(gpsti_run* run, gpsti_job* job, gpsti_step* step);
+GPSTI_INTERN gpsti_job* gpsti_inline_decode(gpsti_run* run, gpsti_job* job, gpsti_step* step);
+/* The step's pictures are encoded on the device: true, and the item goes on behind it, or has failed. */
+GPSTI_INTERN bool gpsti_inline_encode(gpsti_run* run, gpsti_slot* slot, const gpsti_step* step);
 
 /* ---- flow.c ---------------------------------------------------------------------------- */
 

@@ -44,6 +44,10 @@ GPSTI_INTERN void gpsti_stage_resolve_sets(gpst_stage_desc* stage, uint32_t earl
         stage->reads = GPST_SET(0);
     if ((computes || (stage->kind == GPST_STAGE_DEVICE && says_nothing)) && stage->writes == 0)
         stage->writes = GPST_SET(1);
+    if (stage->kind == GPST_STAGE_DECODE && stage->writes == 0)
+        stage->writes = GPST_SET(0);
+    if (stage->kind == GPST_STAGE_ENCODE && stage->reads == 0)
+        stage->reads = GPST_SET(1);
     if (stage->kind != GPST_STAGE_HOST || !says_nothing)
         return;
     stage->reads = stage->per_picture ? GPST_SET(1) : earlier | GPST_SET(0);
@@ -101,6 +105,23 @@ GPSTI_PRIVATE const char* gpsti_plan_frame_reader(const gpst_pipeline* pipeline,
     return NULL;
 }
 
+/* May DECODE write the planes of its file? Only a WARP knows what they are. */
+GPSTI_PRIVATE bool gpsti_plan_may_have_planes(const gpst_pipeline* pipeline, const gpst_pipeline_desc* desc,
+                                              uint32_t decode) {
+    const gpst_stage_desc* const stage = &pipeline->stages[decode].desc;
+    bool may = !pipeline->device_on_host && !(stage->decode && stage->decode->rgb), is_read = false;
+    for (uint32_t k = 0; k < desc->n_results; k++)
+        may = may && !(stage->writes & GPST_SET(desc->results[k].set));
+    for (uint32_t s = 0; s < desc->n_stages; s++) {
+        const gpst_stage_desc* const other = &pipeline->stages[s].desc;
+        if (!(other->reads & stage->writes))
+            continue;
+        is_read = true;
+        may = may && other->kind == GPST_STAGE_WARP && gpsti_stage_from(other) == gpsti_set_of(stage->writes);
+    }
+    return may && is_read;
+}
+
 GPSTI_INTERN void gpsti_plan_capacities(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
     pipeline->n_parts = 1;
     for (uint32_t k = 0; k < pipeline->n_sets; k++) {
@@ -111,6 +132,8 @@ GPSTI_INTERN void gpsti_plan_capacities(gpst_pipeline* pipeline, const gpst_pipe
     for (uint32_t s = 0; s < desc->n_stages; s++) {
         const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
         const uint32_t from = gpsti_stage_from(stage), to = gpsti_set_of(stage->writes);
+        if (stage->kind == GPST_STAGE_DECODE)
+            pipeline->stages[s].planes = gpsti_plan_may_have_planes(pipeline, desc, s);
         if (stage->kind == GPST_STAGE_WARP || stage->kind == GPST_STAGE_MASK)
             pipeline->sets[to].capacity = gpsti_stage_makes(stage, pipeline->sets[from].capacity);
         if (stage->per_picture && pipeline->sets[from].capacity > pipeline->n_parts)
@@ -162,7 +185,10 @@ GPSTI_PRIVATE void gpsti_plan_want(gpst_pipeline* pipeline, uint32_t sets, bool 
 GPSTI_PRIVATE uint32_t gpsti_plan_wanted_on_host(const gpst_pipeline* pipeline, uint32_t step) {
     uint32_t wanted = 0;
     for (uint32_t s = step + 1; s < pipeline->n_steps; s++)
-        wanted |= pipeline->steps[s].kind == GPSTI_STEP_HOST ? pipeline->steps[s].reads : pipeline->steps[s].lists;
+        if (pipeline->steps[s].kind != GPSTI_STEP_HOST)
+            wanted |= pipeline->steps[s].lists;
+        else if (pipeline->stages[pipeline->steps[s].first_stage].codec == GPST_CODEC_EXACT)
+            wanted |= pipeline->steps[s].reads; /* what the device may encode is fetched where it does not */
     for (uint32_t k = 0; k < pipeline->n_sets; k++)
         wanted |= pipeline->sets[k].is_result && pipeline->sets[k].place == GPST_ON_HOST ? GPST_SET(k) : 0;
     return wanted;

@@ -28,7 +28,7 @@ GPSTI_INTERN void gpsti_queue_put(gpsti_step* step, gpsti_job* job) {
         step->tail = job;
 }
 
-GPSTI_PRIVATE gpsti_job* gpsti_queue_pop(gpsti_step* step) {
+GPSTI_INTERN gpsti_job* gpsti_queue_pop(gpsti_step* step) {
     gpsti_job* const job = step->head;
     step->n_queued--;
     step->head = job->next;
@@ -89,6 +89,8 @@ GPSTI_INTERN bool gpsti_queue_has_runnable(const gpsti_step* step) {
     const gpsti_job* const head = step->head;
     if (!head || (step->ordered && head->slot->ticket != step->next_ticket))
         return false;
+    if (step->kind == GPSTI_STEP_DECODE)
+        return gpsti_decode_choose(step) != GPSTI_DECODE_EITHER;
     const bool on_cpu = step->kind == GPSTI_STEP_OFFLOAD && head->slot->on_cpu; /* the limits are the device's */
     if (on_cpu || !gpsti_queue_is_service(step, head))
         return true;
@@ -103,9 +105,21 @@ GPSTI_INTERN bool gpsti_queue_may_take(const gpst_pipeline* pipeline, const gpst
     return gpsti_queue_has_runnable(step) && (!rests || step != pipeline->steps || step->head->slot->started);
 }
 
+/* One batch at a time is a service of the step; what threads decode has no limit. */
+GPSTI_PRIVATE gpsti_job* gpsti_queue_take_to_decode(gpsti_step* step) {
+    const gpsti_decode_form form = gpsti_decode_choose(step);
+    gpsti_job* const job = gpsti_queue_pop(step);
+    const gpsti_codecs* const codecs = &job->slot->pipeline->codecs;
+    step->running += form == GPSTI_DECODE_DEVICE && (codecs->has_engines || !codecs->begun) ? 1 : 0;
+    job->slot->decode = form;
+    return job;
+}
+
 GPSTI_INTERN gpsti_job* gpsti_queue_take(gpsti_step* step) {
     if (!gpsti_queue_has_runnable(step))
         return NULL;
+    if (step->kind == GPSTI_STEP_DECODE)
+        return gpsti_queue_take_to_decode(step);
     gpsti_job* const job = gpsti_queue_pop(step);
     step->running += gpsti_queue_is_service(step, job) ? 1 : 0;
     return job;

@@ -61,7 +61,7 @@ GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdi
         for (uint32_t c = step->first_clock; step->kind != GPSTI_STEP_FINISH && c < step->first_clock + n_clocks; c++) {
             const gpsti_clock* const clock = &pipeline->clocks[c];
             const int64_t n_times = step->per_picture ? (int64_t)rounds : 1;
-            if (step->kind == GPSTI_STEP_HOST)
+            if (gpsti_step_calls(step))
                 gpsti_report_callback_alone(clock, n_times, input);
             else if (clock->count > 0)
                 input->alone_on_ns[clock->resource] += clock->busy_ns / (int64_t)clock->count * n_times;
@@ -133,7 +133,7 @@ GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gps
         const gpsti_step* const step = &pipeline->steps[s];
         const bool ends = step->kind == GPSTI_STEP_FINISH;
         const gpsti_clock* const clock = ends ? &pipeline->finish_clock : &pipeline->clocks[step->first_clock];
-        const bool turns = (ends || step->kind == GPSTI_STEP_HOST) && step->concurrency > 0;
+        const bool turns = (ends || gpsti_step_calls(step)) && step->concurrency > 0;
         if (!turns || clock->busy_ns / (int64_t)step->concurrency <= input->stage_ns)
             continue;
         input->stage = !ends ? pipeline->stages[step->first_stage].name : pipeline->desc.sink ? "sink" : "commit";
@@ -152,7 +152,7 @@ GPSTI_PRIVATE void gpsti_report_waiting_workers(const gpst_pipeline* pipeline, g
     const char* longest = "source";
     for (uint32_t s = 0; s < pipeline->n_steps; s++) {
         const gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[s].first_clock];
-        if (pipeline->steps[s].kind != GPSTI_STEP_HOST)
+        if (!gpsti_step_calls(&pipeline->steps[s]))
             continue;
         const int64_t stage_ns = gpsti_report_computed_ns(clock, input), waited_ns = clock->busy_ns - stage_ns;
         busy_ns += clock->busy_ns;
@@ -339,6 +339,26 @@ GPSTI_PRIVATE void gpsti_report_read_ahead(const gpst_pipeline* pipeline, gpst_s
         gpsti_format(path->why_not, sizeof path->why_not, "ahead: %s", ahead->state + 5);
 }
 
+GPSTI_PRIVATE void gpsti_report_jpeg_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    const gpsti_codecs* const codecs = &pipeline->codecs;
+    bool has_codec = false;
+    for (uint32_t s = 0; s < pipeline->desc.n_stages; s++)
+        has_codec = has_codec || pipeline->stages[s].desc.kind == GPST_STAGE_DECODE ||
+                    pipeline->stages[s].desc.kind == GPST_STAGE_ENCODE;
+    if (!has_codec)
+        return;
+    gpst_path* const path = gpsti_report_add_path(out, "jpeg", codecs->begun ? "nvJPEG and cores" : "cores");
+    if (!codecs->asked)
+        gpsti_copy_text(path->why_not, sizeof path->why_not, "nvJPEG: codec=EXACT");
+    else if (codecs->reason[0])
+        gpsti_format(path->why_not, sizeof path->why_not, "nvJPEG: %.200s", codecs->reason);
+    else if (!codecs->begun)
+        gpsti_copy_text(path->why_not, sizeof path->why_not,
+                        "nvJPEG: opening it takes longer than the cores need for the rest");
+    else if (codecs->decodes && !codecs->has_engines)
+        gpsti_format(path->why_not, sizeof path->why_not, "engines: %.200s", codecs->nvjpeg->no_hardware_reason);
+}
+
 GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats* out) {
     const gpst_context_info* const info = &pipeline->context->info;
     gpst_path* path = NULL;
@@ -348,6 +368,7 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
     path = gpsti_report_add_path(out, "device", pipeline->device_lost ? "cpu" : info->backend);
     gpsti_copy_text(path->why_not, sizeof path->why_not,
                     pipeline->fallback_reason[0] ? pipeline->fallback_reason : info->backend_reason);
+    gpsti_report_jpeg_path(pipeline, out);
     gpsti_report_write_path(pipeline, out);
     gpsti_report_copies_path(pipeline, out);
     gpsti_report_batch_path(pipeline, out);

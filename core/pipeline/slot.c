@@ -259,10 +259,12 @@ GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t sta
     memset(item, 0, sizeof *item);
     item->index = index;
     item->name = "";
+    item->decoder = item->encoder = item->note = "";
     item->sets = slot->views;
     item->n_sets = slot->pipeline->n_sets;
     item->start_ns = start_ns;
     slot->has_frame = slot->borrowed = slot->exclusive = false;
+    slot->decode = GPSTI_DECODE_UNSEEN;
     slot->release = NULL;
     gpsti_slot_clear(slot);
 }

@@ -144,9 +144,8 @@ GPST_API gpst_result gpst_task_count(gpst_task* task, uint32_t set, uint32_t** o
 /* ---- files -------------------------------------------------------------------------------------- */
 
 /* The entry after the last emitted file: it holds the room for the next one. */
-GPSTI_PRIVATE gpsti_output_file* gpsti_task_open_file(const gpst_task* task) {
-    gpsti_slot* const slot = gpsti_task_slot(task);
-    gpsti_part* const part = &slot->parts[task->picture_index];
+GPSTI_PRIVATE gpsti_output_file* gpsti_task_open_file(gpsti_slot* slot, uint32_t part_index) {
+    gpsti_part* const part = &slot->parts[part_index];
     gpsti_output_file** link = &part->files;
     for (uint32_t i = 0; i < part->n_files; i++)
         link = &(*link)->next;
@@ -154,27 +153,31 @@ GPSTI_PRIVATE gpsti_output_file* gpsti_task_open_file(const gpst_task* task) {
         *link = (gpsti_output_file*)gpsti_alloc(&slot->pipeline->context->host, sizeof **link);
         if (*link) {
             (*link)->slot = slot;
-            (*link)->part = task->picture_index;
+            (*link)->part = part_index;
         }
     }
     return *link;
 }
 
-GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out) {
+GPSTI_INTERN gpst_result gpsti_task_encoded(gpsti_slot* slot, uint32_t part, size_t bytes, void** out) {
     *out = NULL;
-    gpsti_output_file* const file = gpsti_task_open_file(task);
+    gpsti_output_file* const file = gpsti_task_open_file(slot, part);
     if (!file)
         return GPST_ERROR_MEMORY;
     file->asked = 0;
-    GPSTI_TRY(gpsti_slot_reserve(gpsti_task_slot(task), &file->room, bytes, 0, false));
+    GPSTI_TRY(gpsti_slot_reserve(slot, &file->room, bytes, 0, false));
     file->asked = bytes;
     *out = file->room.data;
     return GPST_OK;
 }
 
+GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out) {
+    return gpsti_task_encoded(gpsti_task_slot(task), task->picture_index, bytes, out);
+}
+
 GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes) {
     gpsti_slot* const slot = gpsti_task_slot(task);
-    gpsti_output_file* const file = gpsti_task_open_file(task);
+    gpsti_output_file* const file = gpsti_task_open_file(slot, task->picture_index);
     if (!file)
         return GPST_ERROR_MEMORY;
     GPSTI_FAIL_IF(slot->pipeline->steps[slot->pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE, GPST_ERROR_STATE,

@@ -25,6 +25,7 @@ GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_p
     out->writes = gpsti_tune_has(pipeline, GPSTI_STEP_WRITE);
     out->syncs = out->writes && desc->fsync != GPST_FSYNC_NONE;
     out->streams = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->context->device_info.asynchronous;
+    out->engines = pipeline->codecs.on && pipeline->codecs.decodes;
     out->inside = pipeline->kernel_threads;
     out->batch = pipeline->batch_most;
     out->preset = desc->preset;

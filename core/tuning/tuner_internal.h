@@ -13,6 +13,7 @@ typedef struct gpsti_tuner_budget {
     uint32_t workers;            /* threads of the context */
     bool reads, writes, streams; /* the pipeline has such a stage; streams: on an asynchronous device */
     bool syncs;                  /* what is written is brought to the disk */
+    bool engines;                /* the device's JPEG engines may decode: batches wait there without a worker */
     uint32_t outputs;            /* of an item, each with files of its own */
     uint32_t batch;  /* items that a submission to the device may have at most; 0 or 1: batches are not for it */
     uint32_t inside; /* threads that a kernel on the CPU may have at most */

@@ -21,7 +21,7 @@
 #define FAKE_API __attribute__((visibility("default")))
 
 enum { OK = 0, INVALID = 2, BAD_JPEG = 3, UNSUPPORTED = 4, NO_MEMORY = 5, ARCH = 7 };
-enum { HYBRID = 1, GPU_HYBRID = 2, HARDWARE = 3, PLANES = 1, STRICT = 4 };
+enum { HYBRID = 1, GPU_HYBRID = 2, HARDWARE = 3, PLANES = 1 };
 
 typedef enum kind {
     LIBRARY = 0x51ab1e01,
@@ -40,7 +40,6 @@ typedef struct handle {
     struct handle* owner; /* the library it was made in, or the decoder */
     int n_owned;
     int backend;
-    unsigned flags;
     int batch_n, format;
     int most_width, most_height, most_chroma; /* that a batch is prepared for */
     bool prepared, pinned, device, on_host, transferred;
@@ -162,13 +161,12 @@ FAKE_API int nvjpegGetProperty(int property, int* value) {
 }
 
 FAKE_API int nvjpegCreateEx(int backend, void* device, void* pinned, unsigned flags, void** out) {
-    ENTER(out && !device && !pinned && (backend == 0 || backend == HARDWARE) && flags == STRICT);
+    ENTER(out && !device && !pinned && (backend == 0 || backend == HARDWARE) && flags == 0);
     if (backend == HARDWARE && environment("FAKE_NVJPEG_ENGINES", 7) == 0)
         return ARCH;
     const int status = make(NULL, LIBRARY, out);
     if (status == OK) {
         ((handle*)*out)->backend = backend;
-        ((handle*)*out)->flags = flags;
     }
     return status;
 }
@@ -266,8 +264,8 @@ static int read_header(const unsigned char* data, size_t bytes, header* out) {
     return failed ? BAD_JPEG : OK;
 }
 
-/* The last bytes must be the end marker: STRICT. */
-static int decode(const unsigned char* data, size_t bytes, const image* to, unsigned flags, int backend) {
+/* What is no whole file it refuses, as the real one does in part. */
+static int decode(const unsigned char* data, size_t bytes, const image* to, int backend) {
     header h;
     int pitches[3];
     unsigned char* planes[3];
@@ -276,7 +274,7 @@ static int decode(const unsigned char* data, size_t bytes, const image* to, unsi
         return status;
     if (chroma_of(h.sampling) < 0 || (h.progressive && backend != HYBRID))
         return UNSUPPORTED;
-    if ((flags & STRICT) != 0 && (bytes < 2 || data[bytes - 2] != 0xff || data[bytes - 1] != 0xd9))
+    if (bytes < 2 || data[bytes - 2] != 0xff || data[bytes - 1] != 0xd9)
         return BAD_JPEG;
     for (int i = 0; i < 3; i++) {
         planes[i] = to->planes[i];
@@ -336,7 +334,7 @@ FAKE_API int nvjpegDecodeBatched(void* library, void* state, const unsigned char
     for (int i = 0; i < own->batch_n; i++) {
         header h;
         NEED(read_header(data[i], bytes[i], &h) != OK || fits(own, &h));
-        const int status = decode(data[i], bytes[i], &to[i], ((const handle*)library)->flags, HARDWARE);
+        const int status = decode(data[i], bytes[i], &to[i], HARDWARE);
         if (status != OK)
             return status;
     }
@@ -393,7 +391,7 @@ FAKE_API int nvjpegDecodeJpegDevice(void* library, void* decoder, void* state, i
     handle* const own = (handle*)state;
     ENTER(is(library, LIBRARY) && is(decoder, DECODER) && is(state, STATE) && own->transferred && to && !stream);
     own->transferred = false;
-    return decode(own->data, own->bytes, to, ((const handle*)library)->flags, ((const handle*)decoder)->backend);
+    return decode(own->data, own->bytes, to, ((const handle*)decoder)->backend);
 }
 
 /* ---- encoding -------------------------------------------------------------------------------------------------- */

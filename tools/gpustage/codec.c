@@ -131,29 +131,23 @@ const char* codec_extension(codec_kind kind) {
 
 bool codec_available(codec_kind kind) {
     const codec_format* format = codec_find(kind);
-    return format && format->available;
+    return kind == CODEC_JPEG ? codec_jpeg_available() : format && format->available;
 }
 
 static gpst_result codec_not_available(const codec_format* format, char* reason) {
-    return codec_fail(reason, GPST_ERROR_UNSUPPORTED, "%s: this build is without %s", format->name,
-                      format->kind == CODEC_JPEG ? "libjpeg-turbo" : "libspng");
+    return codec_fail(reason, GPST_ERROR_UNSUPPORTED, "%s: this build is without libspng", format->name);
 }
 
 /* ---- the way in ------------------------------------------------------------------- */
 
 codec* codec_create(void) {
-    codec* self = (codec*)calloc(1, sizeof *self);
-    if (self && !codec_jpeg_create(self)) {
-        codec_destroy(self);
-        return NULL;
-    }
-    return self;
+    return (codec*)calloc(1, sizeof(codec));
 }
 
 void codec_destroy(codec* self) {
     if (!self)
         return;
-    codec_jpeg_destroy(self);
+    gpst_jpeg_destroy(self->jpeg);
     free(self);
 }
 

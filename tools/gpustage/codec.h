@@ -1,5 +1,5 @@
-/* tools/gpustage/codec.h -- picture files in memory to pixels and back: JPEG (libjpeg-turbo), PNG
-   (libspng); PNM, PAM and .npy by the library. Knows nothing of files on disk or of pipelines. */
+/* tools/gpustage/codec.h -- picture files in memory to pixels and back: PNG (libspng); JPEG, PNM, PAM and .npy by the
+   library. Knows nothing of files on disk or of pipelines. */
 #ifndef GPST_TOOL_CODEC_H
 #define GPST_TOOL_CODEC_H
 
@@ -75,6 +75,6 @@ gpst_result codec_encode(codec* self, codec_kind kind, const gpst_image* image, 
                          void* out, size_t* bytes, char* reason);
 
 const char* codec_extension(codec_kind kind); /* "jpg", "png", "ppm", "npy", "raw" */
-bool codec_available(codec_kind kind);        /* compiled in */
+bool codec_available(codec_kind kind);        /* compiled in, or found */
 
 #endif

@@ -7,7 +7,7 @@
 
 struct codec {
     codec_limits limits;
-    void *jpeg_decoder, *jpeg_encoder;
+    gpst_jpeg* jpeg; /* NULL until one is needed */
     uint8_t row[CODEC_MAX_SIDE * 4]; /* one row on its way, where its channels change order */
 };
 
@@ -60,7 +60,6 @@ const uint8_t* codec_rgb_row(codec* self, const gpst_image* image, uint32_t y);
 /* U8, HWC, sides within the limit: what picture formats hold. */
 bool codec_is_picture(const gpst_image* image);
 
-bool codec_jpeg_create(codec* self);
-void codec_jpeg_destroy(codec* self);
+bool codec_jpeg_available(void); /* libturbojpeg is found */
 
 #endif

@@ -47,7 +47,7 @@ static gpst_result job_begin(void* user_data, uint64_t index, const char* path) 
     return GPST_FAILED(result) ? result : job_begin_outputs(self, in);
 }
 
-static void job_list_whole(job* self, const input* in) {
+static void job_list_whole(job* self, const input* in, const gpst_item* item) {
     if (self->desc.stacked)
         return;
     if (!run_lock_holds(&self->lock)) {
@@ -58,21 +58,36 @@ static void job_list_whole(job* self, const input* in) {
     }
     text sizes = outputs_sizes(&self->names, in);
     if (sizes.data && !sizes.failed)
-        manifest_add(&self->manifest, in, sizes.data);
+        manifest_add(&self->manifest, in, sizes.data, item->decoder, item->encoder);
     text_free(&sizes);
+}
+
+/* The library's sentences name members of its structs: here those have options. */
+static void job_translate(const char* reason, char* out, size_t room) {
+    static const char* const names[][2] = {{"(max_pixels)", "(--max-pixels)"}, {"(max_bytes)", "(--max-item-bytes)"}};
+    snprintf(out, room, "%s", reason);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char* const found = strstr(reason, names[i][0]);
+        if (found)
+            snprintf(out, room, "%.*s%s%s", (int)(found - reason), reason, names[i][1], found + strlen(names[i][0]));
+    }
 }
 
 static void job_done(void* user_data, const gpst_item* item) {
     job* const self = (job*)user_data;
+    char reason[GPST_REASON_BYTES + 32];
+    job_translate(item->reason, reason, sizeof reason);
     const input* const in = self->to_do[item->index];
     if (!GPST_FAILED(item->result)) {
         self->counts.ok++;
-        job_list_whole(self, in);
+        job_list_whole(self, in, item);
+        if (self->desc.asked->stats && !counts_add_file(&self->counts, (size_t)(in - self->inputs.items), item))
+            console_error("%s: out of memory: not listed in --stats", item->name);
     } else if (item->result != GPST_ERROR_CANCELLED) {
         self->counts.failed++;
-        console_error("%s: %s: %s", item->name, item->stage, item->reason);
+        console_error("%s: %s: %s", item->name, item->stage, reason);
         if (!counts_add_error(&self->counts, (size_t)(in - self->inputs.items), item->name, item->stage,
-                              item->result, item->reason) &&
+                              item->result, reason) &&
             self->desc.asked->stats)
             console_error("%s: out of memory: not listed in --stats", item->name);
     }
@@ -254,7 +269,8 @@ int job_open(job* self, const job_desc* desc) {
     self->names.masks = desc->mask->n_views > 0;
     self->names.n_outputs = gpst_warp_n_outputs(desc->warp);
     if (!desc->stacked && !codec_available(desc->kind)) {
-        console_error("--format=%s: is not built into this gpustage", codec_extension(desc->kind));
+        console_error("--format=%s: %s", codec_extension(desc->kind),
+                      desc->kind == CODEC_JPEG ? gpst_last_reason() : "is not built into this gpustage");
         return EXIT_MACHINE;
     }
     int status = inputs_collect(&self->inputs, asked, !desc->stacked);
@@ -377,13 +393,15 @@ static gpst_pipeline_desc job_make_run(const job* self) {
     return run;
 }
 
-/* NumPy's files are the library's own; of the others, and where a mask lies beside each view, the command's. */
+/* PNG is the command's, and so are files without headers; the others the library's own. */
 static gpst_job_hooks job_make_hooks(job* self) {
     gpst_job_hooks hooks = GPST_ZERO;
-    hooks.decode = job_decode;
-    if (self->desc.reproject) {
+    *(self->desc.asked->raw.format != GPST_FORMAT_INVALID ? &hooks.decode : &hooks.decode_other) = job_decode;
+    if (self->desc.kind == CODEC_PNG) {
         hooks.encode = job_encode;
         hooks.extension = codec_extension(self->desc.kind);
+    } else if (self->desc.mask->n_views > 0) {
+        hooks.beside = job_emit_mask;
     }
     hooks.worker_init = job_worker_init;
     hooks.worker_term = job_worker_term;
@@ -392,6 +410,32 @@ static gpst_job_hooks job_make_hooks(job* self) {
     hooks.watch = job_watch;
     hooks.user_data = self;
     return hooks;
+}
+
+static gpst_decode_desc job_make_decode(const job* self) {
+    const options* const asked = self->desc.asked;
+    gpst_decode_desc decode = GPST_ZERO;
+    decode.codec = (gpst_codec)asked->jpeg;
+    decode.on_damage = (gpst_damage)asked->on_damage;
+    decode.max_pixels = asked->limits.pixels;
+    decode.max_bytes = asked->limits.bytes;
+    return decode;
+}
+
+static gpst_encode_desc job_make_encode(const job* self) {
+    const options* const asked = self->desc.asked;
+    gpst_encode_desc encode = GPST_ZERO;
+    encode.kind = self->desc.kind == CODEC_PNM   ? GPST_FILE_PNM
+                  : self->desc.kind == CODEC_NPY ? GPST_FILE_NPY
+                                                 : GPST_FILE_JPEG;
+    encode.codec = (gpst_codec)asked->jpeg;
+    encode.jpeg.optimise = asked->optimise;
+    encode.jpeg.restart_rows = asked->restart_rows;
+    encode.jpeg.quality = asked->quality;
+    encode.jpeg.chroma = asked->chroma == 444   ? GPST_FORMAT_JPEG_444
+                         : asked->chroma == 422 ? GPST_FORMAT_JPEG_422
+                                                : GPST_FORMAT_JPEG_420;
+    return encode;
 }
 
 static gpst_result job_call(job* self) {
@@ -403,6 +447,8 @@ static gpst_result job_call(job* self) {
         desc.n_inputs = self->n_to_do;
         desc.files_only = true;
         desc.output_dir = self->desc.asked->output;
+        desc.decode = job_make_decode(self);
+        desc.encode = job_make_encode(self);
         desc.context = self->context;
         desc.run = run;
         desc.hooks = hooks;
@@ -413,6 +459,7 @@ static gpst_result job_call(job* self) {
     desc.n_inputs = self->n_to_do;
     desc.files_only = true;
     *(self->desc.stacked ? &desc.output_file : &desc.output_dir) = self->desc.asked->output;
+    desc.decode = job_make_decode(self);
     desc.context = self->context;
     desc.run = run;
     desc.hooks = hooks;

@@ -45,7 +45,7 @@ int job_open(job* self, const job_desc* desc);
 int job_run(job* self); /* the exit status of the command */
 void job_close(job* self);
 
-/* A stage's work on one worker. */
+/* A stage's work on one worker: PNG. */
 typedef struct job_worker {
     codec* codec;
     void* scratch; /* encoders ask for far more room than they fill: only what is filled goes to the slot */
@@ -57,5 +57,6 @@ gpst_result job_worker_init(void* user_data, uint32_t worker_index, void** worke
 void job_worker_term(void* user_data, uint32_t worker_index, void* worker_state);
 gpst_result job_decode(void* user_data, gpst_task* task);
 gpst_result job_encode(void* user_data, gpst_task* task, const gpst_image* picture, const char* path);
+gpst_result job_emit_mask(void* user_data, gpst_task* task, const char* beside);
 
 #endif

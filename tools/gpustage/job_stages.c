@@ -1,4 +1,5 @@
-/* tools/gpustage/job_stages.c -- decode before the warp and encode behind it. Each runs on any worker. */
+/* tools/gpustage/job_stages.c -- the hooks of the library's job that decode and encode what it does not know: PNG, and
+   files without a header; and masks beside views. Each runs on any worker. */
 #include "job.h"
 
 #include <stdio.h>
@@ -32,36 +33,19 @@ void job_worker_term(void* user_data, uint32_t worker_index, void* worker_state)
     free(worker);
 }
 
-/* Pixels that lie in the file as they are, at a multiple of their size, are used where the file was read to. */
-static bool job_lies_in_file(const gpst_item* item, codec_kind kind, const gpst_image* shape, size_t* offset) {
-    gpst_file_kind file_kind;
-    gpst_image same;
-    *offset = 0;
-    if (kind != CODEC_PNM && kind != CODEC_NPY)
-        return kind == CODEC_RAW;
-    return !GPST_FAILED(gpst_picture_read_header(item->file_data, item->file_bytes, &file_kind, &same, offset)) &&
-           *offset % gpst_dtype_bytes(shape->dtype) == 0;
-}
-
 gpst_result job_decode(void* user_data, gpst_task* task) {
     const job* const self = (const job*)user_data;
     const job_worker* const worker = (const job_worker*)task->worker_state;
     const gpst_item* const item = task->item;
-    const gpst_image* const mask_image = &self->desc.mask->image;
     char reason[CODEC_REASON_BYTES] = "";
     codec_kind kind = CODEC_UNKNOWN;
     gpst_image shape, picture;
-    size_t offset = 0;
     gpst_result result = codec_read_header(worker->codec, item->file_data, item->file_bytes,
                                            &self->desc.asked->raw, &kind, &shape, reason);
     if (GPST_FAILED(result))
         return gpst_task_fail(task, result, "%s", reason);
-    if (mask_image->data && (shape.width != mask_image->width || shape.height != mask_image->height))
-        return gpst_task_fail(task, GPST_ERROR_FORMAT,
-                              "the picture is %ux%u, the mask %ux%u: they must be of one size", shape.width,
-                              shape.height, mask_image->width, mask_image->height);
-    if (job_lies_in_file(item, kind, &shape, &offset))
-        return gpst_task_map_picture(task, 0, 0, &shape, offset, &picture);
+    if (kind == CODEC_RAW) /* used where the file was read to */
+        return gpst_task_map_picture(task, 0, 0, &shape, 0, &picture);
     result = gpst_task_set_picture(task, 0, 0, &shape, &picture);
     if (GPST_FAILED(result))
         return result;
@@ -80,36 +64,31 @@ static gpst_result job_fit_scratch(job_worker* worker, gpst_task* task, size_t b
                : gpst_task_fail(task, GPST_ERROR_MEMORY, "out of memory: %zu bytes to encode in", bytes);
 }
 
-/* Formats that do not compress are written straight into the slot, the others by way of the worker's scratch.
- */
+/* By way of the worker's scratch: the slot has room for what it is, not for the most that it can be. */
 static gpst_result job_encode_picture(const job* self, gpst_task* task, const gpst_image* picture,
                                       size_t* bytes) {
     job_worker* const worker = (job_worker*)task->worker_state;
-    const bool direct = self->desc.kind == CODEC_PNM || self->desc.kind == CODEC_NPY;
+    const codec_options settings = {0, 0};
     char reason[CODEC_REASON_BYTES] = "";
-    codec_options settings;
     void* room = NULL;
-    settings.quality = (int)self->desc.asked->quality;
-    settings.chroma = self->desc.asked->chroma;
     *bytes = codec_encode_bound(self->desc.kind, picture, &settings);
     if (*bytes == 0)
         return gpst_task_fail(task, GPST_ERROR_UNSUPPORTED, "%ux%u: too large for .%s", picture->width,
                               picture->height, codec_extension(self->desc.kind));
-    gpst_result result =
-        direct ? gpst_task_encoded(task, *bytes, &room) : job_fit_scratch(worker, task, *bytes);
+    gpst_result result = job_fit_scratch(worker, task, *bytes);
     if (GPST_FAILED(result))
         return result;
-    result = codec_encode(worker->codec, self->desc.kind, picture, &settings, direct ? room : worker->scratch,
-                          bytes, reason);
+    result = codec_encode(worker->codec, self->desc.kind, picture, &settings, worker->scratch, bytes, reason);
     if (GPST_FAILED(result))
         return gpst_task_fail(task, result, "%s", reason);
-    result = direct ? GPST_OK : gpst_task_encoded(task, *bytes, &room);
-    if (!direct && !GPST_FAILED(result))
+    result = gpst_task_encoded(task, *bytes, &room);
+    if (!GPST_FAILED(result))
         memcpy(room, worker->scratch, *bytes);
     return result;
 }
 
-static gpst_result job_emit_mask(const job* self, gpst_task* task, const char* beside) {
+gpst_result job_emit_mask(void* user_data, gpst_task* task, const char* beside) {
+    const job* const self = (const job*)user_data;
     const mask_view* const view = &self->desc.mask->views[task->picture_index];
     char path[OUTPUTS_PATH_BYTES];
     void* room = NULL;
@@ -129,6 +108,6 @@ gpst_result job_encode(void* user_data, gpst_task* task, const gpst_image* pictu
     if (!GPST_FAILED(result))
         result = gpst_task_emit(task, path, bytes);
     if (!GPST_FAILED(result) && self->desc.mask->n_views > 0)
-        result = job_emit_mask(self, task, path);
+        result = job_emit_mask(user_data, task, path);
     return result;
 }

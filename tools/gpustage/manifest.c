@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MANIFEST_TITLE "gpustage-manifest 2\n"
+#define MANIFEST_TITLE "gpustage-manifest 3\n"
 
 /* ---- names ------------------------------------------------------------------------ */
 
@@ -62,7 +62,7 @@ static char* manifest_word(char** at) {
     return *word ? word : NULL;
 }
 
-/* "BYTES MTIME_NS SIZES STEM PATH" at *at, cut in place. */
+/* "BYTES MTIME_NS SIZES STEM PATH CODECS" at *at, cut in place. */
 static bool manifest_parse_item(char* at, manifest_entry* out) {
     const char* number = at;
     uint64_t mtime_ns = 0;
@@ -74,7 +74,7 @@ static bool manifest_parse_item(char* at, manifest_entry* out) {
     out->output_bytes = manifest_word(&at);
     out->stem = manifest_word(&at);
     out->path = manifest_word(&at);
-    return out->path && !*at;
+    return out->path && manifest_word(&at) && !*at;
 }
 
 static bool manifest_parse(char* line, manifest_entry* out) {
@@ -312,7 +312,8 @@ const char* manifest_begin_item(manifest* self, const char* stem) {
     return manifest_say_begin(&self->file, self->tag, stem);
 }
 
-void manifest_add(manifest* self, const input* in, const char* output_bytes) {
+void manifest_add(manifest* self, const input* in, const char* output_bytes, const char* decoder,
+                  const char* encoder) {
     text line = GPST_ZERO;
     if (!self->writable || !in->identity || in->mtime_ns < 0)
         return;
@@ -321,7 +322,7 @@ void manifest_add(manifest* self, const input* in, const char* output_bytes) {
     manifest_escape(&line, in->stem);
     text_add(&line, " ");
     manifest_escape(&line, in->identity);
-    text_add(&line, "\n");
+    text_format(&line, " %s/%s\n", decoder[0] ? decoder : "own", encoder[0] ? encoder : "own");
     const char* const problem = manifest_say(&self->file, &line);
     if (problem) {
         console_note("note: %s: %s: --resume will not know of what follows", self->path.data, problem);

@@ -48,8 +48,9 @@ const char* manifest_find(const manifest* self, const input* in);
 /* From now on what is listed for the item's name counts no more: its outputs are about to change. NULL, or why that
    cannot be written: then they must not change. */
 const char* manifest_begin_item(manifest* self, const char* stem);
-/* They are whole. */
-void manifest_add(manifest* self, const input* in, const char* output_bytes);
+/* They are whole. decoder, encoder: which codecs made them, for who reads the list. */
+void manifest_add(manifest* self, const input* in, const char* output_bytes, const char* decoder,
+                  const char* encoder);
 /* The same as manifest_begin_item for a file that becomes an output's of the runs that made the directory's list; without
    a list nothing. */
 const char* manifest_withdraw(const char* directory, const char* tag, const char* stem);

@@ -163,6 +163,9 @@ static int options_join(options* self) {
     if (!self->output)
         return console_usage(command, "-o %s is required",
                              self->command == COMMAND_REPROJECT ? "DIR" : "DIR|FILE.npy");
+    if (self->exact && self->jpeg == (int)GPST_CODEC_GPU)
+        return console_usage(command, "--exact: cannot be joined with --jpeg gpu");
+    self->jpeg = self->exact ? (int)GPST_CODEC_EXACT : self->jpeg;
     return self->command == COMMAND_REPROJECT ? options_join_geometry(self) : options_join_tensor(self);
 }
 
@@ -174,7 +177,9 @@ int options_read(options* self, command_id command, int argc, char** argv) {
     self->hfov = 90.0;
     self->quality = 95;
     self->chroma = 444;
-    self->format = (int)(codec_available(CODEC_JPEG) ? CODEC_JPEG : CODEC_PNM);
+    self->jpeg = (int)(command == COMMAND_REPROJECT ? GPST_CODEC_AUTO : GPST_CODEC_EXACT);
+    if (command == COMMAND_REPROJECT)
+        self->format = (int)(codec_available(CODEC_JPEG) ? CODEC_JPEG : CODEC_PNM);
     self->filter = (int)GPST_FILTER_BILINEAR;
     self->convention = (int)GPST_CONVENTION_NATIVE;
     self->layout = (int)GPST_LAYOUT_CHW;

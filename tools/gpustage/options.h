@@ -51,6 +51,11 @@ typedef struct options {
     int convention;         /* gpst_convention */
     codec_raw raw;
     codec_limits limits; /* --max-pixels, --max-item-bytes */
+    int jpeg;      /* gpst_codec */
+    bool exact;
+    int on_damage; /* gpst_damage */
+    bool optimise; /* reproject, as restart_rows */
+    uint32_t restart_rows;
 
     /* engine */
     const char* backend;
@@ -78,6 +83,7 @@ void options_free(options* self);
 /* As the command line has it. */
 const char* options_filter_name(const options* self);
 const char* options_convention_name(const options* self);
+const char* options_jpeg_name(const options* self);
 
 void options_print_help(command_id command);
 

@@ -231,6 +231,9 @@ static const option_choice formats[] = {{"jpg", CODEC_JPEG},
                                         {NULL, 0}};
 static const option_choice chromas[] = {
     {"444", 444}, {"422", 422}, {"420", 420}, {NULL, 0}};
+static const option_choice jpegs[] = {
+    {"auto", GPST_CODEC_AUTO}, {"cpu", GPST_CODEC_EXACT}, {"gpu", GPST_CODEC_GPU}, {NULL, 0}};
+static const option_choice damages[] = {{"fail", GPST_DAMAGE_FAIL}, {"keep", GPST_DAMAGE_KEEP}, {NULL, 0}};
 static const option_choice layouts[] = {
     {"chw", GPST_LAYOUT_CHW}, {"hwc", GPST_LAYOUT_HWC}, {NULL, 0}};
 static const option_choice dtypes[] = {{"u8", GPST_DTYPE_U8},
@@ -255,6 +258,8 @@ static const char* choice_name(const option_choice* choices, int value) {
 }
 
 const char* options_filter_name(const options* self) { return choice_name(filters, self->filter); }
+
+const char* options_jpeg_name(const options* self) { return choice_name(jpegs, self->jpeg); }
 
 const char* options_convention_name(const options* self) {
     const char* const name = choice_name(conventions, self->convention);
@@ -285,6 +290,20 @@ const option options_table[] = {
      "of JPEG, 1 to 100 (default 95)"},
     {"chroma", 0, COMMAND_REPROJECT, "444|422|420", take_choice, AT(chroma), 0, 0, chromas,
      "of JPEG (default 444: nothing is thrown away)"},
+    {"optimise", 0, COMMAND_REPROJECT, NULL, take_flag, AT(optimise), 0, 0, NULL,
+     "JPEG with Huffman tables of its own: some per cent smaller, and slower"},
+    {"restart-rows", 0, COMMAND_REPROJECT, "N", take_count, AT(restart_rows), 1, 65535, NULL,
+     "JPEG with a restart marker after every N rows of blocks, by the cores"},
+    {"jpeg", 0, COMMAND_REPROJECT, "auto|cpu|gpu", take_choice, AT(jpeg), 0, 0, jpegs,
+     "who decodes and encodes JPEG: the cores (cpu), the GPU's nvJPEG where it can (gpu), or each picture where it is "
+     "done first (auto, the default)"},
+    {"jpeg", 0, COMMAND_PREPROCESS, "auto|cpu|gpu", take_choice, AT(jpeg), 0, 0, jpegs,
+     "who decodes JPEG: the cores (cpu, the default), the GPU's nvJPEG where it can (gpu), or each picture where it is "
+     "done first (auto)"},
+    {"exact", 0, BOTH, NULL, take_flag, AT(exact), 0, 0, NULL,
+     "the same as --jpeg cpu: the same bytes on every machine, and every damage is noticed that can be"},
+    {"on-damage", 0, BOTH, "fail|keep", take_choice, AT(on_damage), 0, 0, damages,
+     "a damaged JPEG fails (default), or what can be decoded of it is kept, and --stats says so"},
 
     {NULL, 0, COMMAND_REPROJECT, NULL, NULL, 0, 0, 0, NULL, "Geometry"},
     {"views", 0, COMMAND_REPROJECT, "N", take_count, AT(n_views_asked), 1, OPTIONS_MAX_VIEWS, NULL,

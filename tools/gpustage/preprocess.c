@@ -25,6 +25,7 @@ static text preprocess_settings(const options* asked) {
                 asked->mean[2], asked->std[0], asked->std[1], asked->std[2]);
     text_format(&out, "swap-rb=%d\nfilter=%s\nconvention=%s\n", asked->swap_rb ? 1 : 0, options_filter_name(asked),
                 options_convention_name(asked));
+    text_format(&out, "jpeg=%s\non-damage=%d\n", options_jpeg_name(asked), asked->on_damage);
     if (asked->raw.format != GPST_FORMAT_INVALID)
         text_format(&out, "raw=%ux%u:%d\n", asked->raw.width, asked->raw.height, (int)asked->raw.format);
     return out;

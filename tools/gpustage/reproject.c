@@ -22,7 +22,9 @@ static text reproject_settings(const options* asked, const mask* mask_used) {
     text_format(&out, "filter=%s\nconvention=%s\nformat=%s\n", options_filter_name(asked),
                 options_convention_name(asked), codec_extension((codec_kind)asked->format));
     if (asked->format == (int)CODEC_JPEG)
-        text_format(&out, "quality=%u\nchroma=%d\n", asked->quality, asked->chroma);
+        text_format(&out, "quality=%u\nchroma=%d\noptimise=%d\nrestart-rows=%u\n", asked->quality, asked->chroma,
+                    asked->optimise ? 1 : 0, asked->restart_rows);
+    text_format(&out, "jpeg=%s\non-damage=%d\n", options_jpeg_name(asked), asked->on_damage);
     if (asked->raw.format != GPST_FORMAT_INVALID)
         text_format(&out, "raw=%ux%u:%d\n", asked->raw.width, asked->raw.height, (int)asked->raw.format);
     if (asked->mask)

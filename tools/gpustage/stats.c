@@ -28,7 +28,30 @@ bool counts_add_error(run_counts* self, size_t index, const char* item, const ch
     return error->item && error->stage && error->reason;
 }
 
+bool counts_add_file(run_counts* self, size_t index, const gpst_item* item) {
+    if (self->n_files == self->file_capacity) {
+        const size_t capacity = self->file_capacity ? self->file_capacity * 2 : 64;
+        item_file* const files = (item_file*)realloc(self->files, capacity * sizeof *files);
+        if (!files)
+            return false;
+        self->files = files;
+        self->file_capacity = capacity;
+    }
+    item_file* const file = &self->files[self->n_files++];
+    file->index = index;
+    file->item = text_copy(item->name, strlen(item->name));
+    file->decoder = item->decoder;
+    file->encoder = item->encoder;
+    file->note = text_copy(item->note, strlen(item->note));
+    return file->item && file->note;
+}
+
 void counts_free(run_counts* self) {
+    for (size_t i = 0; i < self->n_files; i++) {
+        free(self->files[i].item);
+        free(self->files[i].note);
+    }
+    free(self->files);
     for (size_t i = 0; i < self->n_errors; i++) {
         free(self->errors[i].item);
         free(self->errors[i].stage);
@@ -36,6 +59,12 @@ void counts_free(run_counts* self) {
     }
     free(self->errors);
     memset(self, 0, sizeof *self);
+}
+
+static int stats_compare_files(const void* a, const void* b) {
+    const item_file* const first = (const item_file*)a;
+    const item_file* const second = (const item_file*)b;
+    return first->index < second->index ? -1 : first->index > second->index;
 }
 
 static int stats_compare_errors(const void* a, const void* b) {
@@ -155,8 +184,26 @@ static void stats_why_not(json* out, const char* pieces) {
     json_close(out, '}');
 }
 
+/* By which codecs each file went, and what had to be mended or kept of it. */
+static void stats_files(json* out, const run_counts* counts) {
+    if (counts->n_files > 0)
+        qsort(counts->files, counts->n_files, sizeof *counts->files, stats_compare_files);
+    json_open(out, "files", '[');
+    for (size_t i = 0; i < counts->n_files; i++) {
+        const item_file* const file = &counts->files[i];
+        json_open(out, NULL, '{');
+        json_string(out, "item", file->item ? file->item : "");
+        json_string(out, "decoder", file->decoder);
+        json_string(out, "encoder", file->encoder);
+        if (file->note && file->note[0])
+            json_string(out, "note", file->note);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
 static void stats_path(json* out, const gpst_stats* stats) {
-    static const char* const names[] = {"read", "prefetch", "host_memory", "threads", "device", "write", "graph"};
+    static const char* const names[] = {"read", "prefetch", "host_memory", "threads", "device", "jpeg", "write", "graph"};
     json_open(out, "path", '{');
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
         const gpst_path* path = NULL;
@@ -270,6 +317,7 @@ text stats_make_json(const run_counts* counts, const gpst_stats* stats, const gp
     stats_json_tuner(&out, stats, tuner);
     json_count(&out, "allocations_after_freeze", stats->allocations_after_freeze);
     stats_engine(&out, stats);
+    stats_files(&out, counts);
     stats_errors(&out, counts);
     json_close(&out, '}');
     return out.out;

@@ -13,6 +13,14 @@ typedef struct item_error {
     gpst_result result;
 } item_error;
 
+/* An input that was done, and with what. */
+typedef struct item_file {
+    size_t index;
+    char* item;
+    const char *decoder, *encoder; /* the library's constants */
+    char* note;
+} item_file;
+
 /* What the engine cannot know: inputs that never entered it, and rows of a stacked tensor. */
 typedef struct run_counts {
     uint64_t total, ok, failed, skipped;
@@ -20,10 +28,13 @@ typedef struct run_counts {
     uint64_t row_bytes_written;
     item_error* errors;
     size_t n_errors, error_capacity;
+    item_file* files;
+    size_t n_files, file_capacity;
 } run_counts;
 
 bool counts_add_error(run_counts* self, size_t index, const char* item, const char* stage, gpst_result result,
                       const char* reason);
+bool counts_add_file(run_counts* self, size_t index, const gpst_item* item);
 void counts_free(run_counts* self);
 
 /* The object "tuner" of it: settings, decisions, what the guard found. */

@@ -1,0 +1,228 @@
+/* core/pipeline/codec.c -- what DECODE and ENCODE stages do on a thread: which kind a file is, how much it may ask for,
+   and the calls of core/pictures/ that make pixels of it, or a file of pixels. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <string.h>
+
+#define GPSTI_CODEC_MOST_PIXELS ((uint64_t)1 << 29)
+#define GPSTI_CODEC_SCANS 16 /* over as many pixels as a picture may have; the usual progression has 10 */
+#define GPSTI_CODEC_SMALL_BYTES ((uint64_t)256 << 20)
+#define GPSTI_CODEC_WAIT_NS 10000000 /* between two looks for room */
+#define GPSTI_CODEC_ROWS_BYTES ((uint64_t)16 << 20) /* decoders that take less hold rows, not pictures */
+
+GPSTI_PRIVATE gpsti_slot* gpsti_codec_slot(const gpst_task* task) { return (gpsti_slot*)(uintptr_t)task->item; }
+
+GPSTI_INTERN gpst_result gpsti_codec_check(const gpst_stage_desc* stage, uint32_t s) {
+    const gpst_encode_desc* const encode = stage->encode;
+    const gpst_image pixel = {NULL, 0, 1, 1, GPST_FORMAT_RGB, GPST_DTYPE_U8, GPST_LAYOUT_HWC, 0};
+    char where[64];
+    size_t bytes = 0;
+    GPSTI_FAIL_IF(stage->decode && stage->kind != GPST_STAGE_DECODE, GPST_ERROR_ARGUMENT,
+                  "gpst_pipeline_create: stages[%u].decode: only for DECODE", s);
+    GPSTI_FAIL_IF(encode && stage->kind != GPST_STAGE_ENCODE, GPST_ERROR_ARGUMENT,
+                  "gpst_pipeline_create: stages[%u].encode: only for ENCODE", s);
+    if (!encode)
+        return GPST_OK;
+    GPSTI_FAIL_IF((int)encode->kind < 0 || encode->kind > GPST_FILE_JPEG, GPST_ERROR_ARGUMENT,
+                  "gpst_pipeline_create: stages[%u].encode: kind=%d: unknown", s, (int)encode->kind);
+    gpsti_format(where, sizeof where, "gpst_pipeline_create: stages[%u].encode", s);
+    const gpst_result result = gpst_jpeg_bound(&pixel, &encode->jpeg, &bytes);
+    return GPST_FAILED(result) ? gpsti_fail_in(result, where) : GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_codec_free(gpsti_host* host, gpsti_codec* codec) {
+    gpst_jpeg_destroy(codec->jpeg);
+    if (codec->scratch)
+        gpsti_free(host, codec->scratch, codec->scratch_bytes);
+    memset(codec, 0, sizeof *codec);
+}
+
+/* This thread's, with libturbojpeg in it. */
+GPSTI_PRIVATE gpst_result gpsti_codec_prepare(const gpst_task* task, gpsti_stage* stage, gpsti_codec** out) {
+    *out = &stage->codecs[task->worker_index];
+    if ((*out)->jpeg)
+        return GPST_OK;
+    return gpst_jpeg_create(&task->pipeline->context->host.allocator, &(*out)->jpeg);
+}
+
+/* ---- how much a file may ask for: a few bytes can stand for gigabytes ------------------------------ */
+
+GPSTI_PRIVATE uint64_t gpsti_codec_most_bytes(const gpst_decode_desc* desc) {
+    gpsti_limits limits;
+    if (desc && desc->max_bytes > 0)
+        return desc->max_bytes;
+    gpsti_limits_query(&limits);
+    return limits.ram_bytes / 4 > GPSTI_CODEC_SMALL_BYTES ? limits.ram_bytes / 4 : GPSTI_CODEC_SMALL_BYTES;
+}
+
+/* Asks the system only where much is wanted. */
+GPSTI_PRIVATE bool gpsti_codec_fits(const gpst_decode_desc* desc, uint64_t bytes) {
+    return ((!desc || desc->max_bytes == 0) && bytes <= GPSTI_CODEC_SMALL_BYTES) ||
+           bytes <= gpsti_codec_most_bytes(desc);
+}
+
+GPSTI_PRIVATE uint64_t gpsti_codec_most_pixels(const gpst_decode_desc* desc) {
+    return desc && desc->max_pixels > 0 ? desc->max_pixels : GPSTI_CODEC_MOST_PIXELS;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_codec_check_pixels(const gpst_decode_desc* desc, const char* name, uint32_t width,
+                                                   uint32_t height) {
+    const uint64_t pixels = (uint64_t)width * height, most = gpsti_codec_most_pixels(desc);
+    GPSTI_FAIL_IF(pixels > most, GPST_ERROR_BUDGET, "%s: %ux%u are %llu pixels; at most %llu here (max_pixels)", name,
+                  width, height, (unsigned long long)pixels, (unsigned long long)most);
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_codec_check_limits(const gpst_decode_desc* desc, const gpst_jpeg_info* info,
+                                                  uint64_t file_bytes) {
+    const uint64_t pixels = (uint64_t)info->width * info->height, most = gpsti_codec_most_pixels(desc);
+    const uint64_t bytes = file_bytes + pixels * gpst_format_channels(info->format) + info->decoder_bytes;
+    GPSTI_TRY(gpsti_codec_check_pixels(desc, "JPEG", info->width, info->height));
+    GPSTI_FAIL_IF(info->n_scans > 1 && info->n_scans * pixels / GPSTI_CODEC_SCANS > most, GPST_ERROR_BUDGET,
+                  "JPEG: %llu scans over %ux%u pixels; at most %llu at this size (max_pixels)",
+                  (unsigned long long)info->n_scans, info->width, info->height,
+                  (unsigned long long)(most * GPSTI_CODEC_SCANS / pixels));
+    GPSTI_FAIL_IF(!gpsti_codec_fits(desc, bytes), GPST_ERROR_BUDGET,
+                  "JPEG: %ux%u pixels take %llu bytes to decode; at most %llu here (max_bytes)", info->width,
+                  info->height, (unsigned long long)bytes, (unsigned long long)gpsti_codec_most_bytes(desc));
+    return GPST_OK;
+}
+
+/* Who has room decodes and waits for nobody: it comes back. One alone always has it. */
+GPSTI_PRIVATE void gpsti_codec_take_room(gpst_pipeline* pipeline, const gpst_decode_desc* desc, uint64_t bytes) {
+    gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
+    if (bytes < GPSTI_CODEC_ROWS_BYTES)
+        return;
+    gpsti_mutex_lock(mutex);
+    while (pipeline->decoder_bytes > 0 && !gpsti_codec_fits(desc, pipeline->decoder_bytes + bytes))
+        (void)gpsti_cond_wait_until(&pipeline->progress, mutex, gpsti_now_ns() + GPSTI_CODEC_WAIT_NS);
+    pipeline->decoder_bytes += bytes;
+    gpsti_mutex_unlock(mutex);
+}
+
+GPSTI_PRIVATE void gpsti_codec_give_room(gpst_pipeline* pipeline, uint64_t bytes) {
+    if (bytes < GPSTI_CODEC_ROWS_BYTES)
+        return;
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    pipeline->decoder_bytes -= bytes;
+    gpsti_cond_broadcast(&pipeline->progress);
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+}
+
+/* ---- DECODE ------------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_codec_decode_jpeg(gpsti_stage* stage, gpst_task* task) {
+    gpsti_slot* const slot = gpsti_codec_slot(task);
+    const gpst_item* const item = task->item;
+    const gpst_decode_desc* const desc = stage->desc.decode;
+    gpst_jpeg_decode_desc how = GPST_ZERO;
+    gpst_image shape = GPST_ZERO, picture;
+    gpst_jpeg_info info;
+    gpsti_codec* codec = NULL;
+    GPSTI_TRY(gpst_jpeg_read_header(item->file_data, item->file_bytes, &info));
+    shape.width = info.width;
+    shape.height = info.height;
+    shape.format = stage->planes && info.planes != GPST_FORMAT_INVALID ? info.planes : info.format;
+    GPSTI_TRY(gpsti_codec_check_limits(desc, &info, item->file_bytes));
+    GPSTI_TRY(gpsti_codec_prepare(task, stage, &codec));
+    GPSTI_TRY(gpst_task_set_picture(task, gpsti_set_of(stage->desc.writes), 0, &shape, &picture));
+    how.on_damage = desc ? desc->on_damage : GPST_DAMAGE_FAIL;
+    gpsti_codec_take_room(task->pipeline, desc, info.decoder_bytes);
+    const int64_t start_ns = gpsti_now_ns();
+    const gpst_result result =
+        gpst_jpeg_decode(codec->jpeg, item->file_data, item->file_bytes, &how, &picture, &slot->note);
+    gpsti_codec_learn(&task->pipeline->codecs.decode_ns, gpsti_now_ns() - start_ns);
+    gpsti_codec_give_room(task->pipeline, info.decoder_bytes);
+    slot->item.decoder = "libjpeg-turbo";
+    slot->item.note = slot->note.text;
+    return result;
+}
+
+/* Pixels are used where the file was read to, but for values that lie there at no multiple of their size. */
+GPSTI_PRIVATE gpst_result gpsti_codec_decode_plain(gpsti_stage* stage, gpst_task* task, const gpst_image* shape,
+                                                   size_t offset) {
+    const gpst_item* const item = task->item;
+    const uint32_t to = gpsti_set_of(stage->desc.writes);
+    gpst_image picture;
+    GPSTI_TRY(gpsti_codec_check_pixels(stage->desc.decode, item->decoder, shape->width, shape->height));
+    if (offset % gpst_dtype_bytes(shape->dtype) == 0)
+        return gpst_task_map_picture(task, to, 0, shape, offset, &picture);
+    GPSTI_TRY(gpst_task_set_picture(task, to, 0, shape, &picture));
+    memcpy(picture.data, (const uint8_t*)item->file_data + offset, item->file_bytes - offset);
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_codec_decode(gpsti_stage* stage, gpst_task* task) {
+    gpsti_slot* const slot = gpsti_codec_slot(task);
+    gpst_file_kind kind;
+    gpst_image shape;
+    size_t offset = 0;
+    const gpst_result result =
+        gpst_picture_read_header(task->item->file_data, task->item->file_bytes, &kind, &shape, &offset);
+    if (kind == GPST_FILE_JPEG)
+        return gpsti_codec_decode_jpeg(stage, task);
+    slot->item.decoder = kind == GPST_FILE_PNM ? "PNM" : kind == GPST_FILE_NPY ? ".npy" : "func";
+    if (kind == GPST_FILE_UNKNOWN && stage->desc.func)
+        return stage->desc.func(stage->desc.user_data, task);
+    return GPST_FAILED(result) ? result : gpsti_codec_decode_plain(stage, task, &shape, offset);
+}
+
+/* ---- ENCODE -------------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_result gpsti_codec_fit_scratch(const gpst_task* task, gpsti_codec* codec, size_t bytes) {
+    gpsti_host* const host = &task->pipeline->context->host;
+    if (codec->scratch_bytes >= bytes)
+        return GPST_OK;
+    if (codec->scratch)
+        gpsti_free(host, codec->scratch, codec->scratch_bytes);
+    codec->scratch = gpsti_alloc(host, bytes);
+    codec->scratch_bytes = codec->scratch ? bytes : 0;
+    return codec->scratch ? GPST_OK : GPST_ERROR_MEMORY;
+}
+
+/* A file may be many times smaller than the most that it can be: the item keeps only what it is. */
+GPSTI_PRIVATE gpst_result gpsti_codec_encode_jpeg(gpsti_stage* stage, gpst_task* task, const gpst_image* picture) {
+    const gpst_jpeg_encode_desc* const desc = stage->desc.encode ? &stage->desc.encode->jpeg : NULL;
+    gpsti_codec* codec = NULL;
+    void* room = NULL;
+    size_t bytes = 0;
+    GPSTI_TRY(gpst_jpeg_bound(picture, desc, &bytes));
+    GPSTI_TRY(gpsti_codec_prepare(task, stage, &codec));
+    GPSTI_TRY(gpsti_codec_fit_scratch(task, codec, bytes));
+    bytes = codec->scratch_bytes;
+    const int64_t start_ns = gpsti_now_ns();
+    GPSTI_TRY(gpst_jpeg_encode(codec->jpeg, picture, desc, codec->scratch, &bytes));
+    gpsti_codec_learn(&task->pipeline->codecs.encode_ns,
+                      (gpsti_now_ns() - start_ns) * gpsti_codec_slot(task)->sets[gpsti_set_of(stage->desc.reads)].n);
+    GPSTI_TRY(gpst_task_encoded(task, bytes, &room));
+    memcpy(room, codec->scratch, bytes);
+    task->encoded = room;
+    task->encoded_bytes = bytes;
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_codec_encode_plain(gpst_file_kind kind, gpst_task* task, const gpst_image* picture) {
+    void* room = NULL;
+    size_t bytes = 0;
+    GPSTI_TRY(gpst_picture_encode(kind, picture, NULL, &bytes));
+    GPSTI_TRY(gpst_task_encoded(task, bytes, &room));
+    GPSTI_TRY(gpst_picture_encode(kind, picture, room, &bytes));
+    task->encoded = room;
+    task->encoded_bytes = bytes;
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_codec_encode(gpsti_stage* stage, gpst_task* task) {
+    gpsti_slot* const slot = gpsti_codec_slot(task);
+    const gpst_image* const picture = &slot->sets[gpsti_set_of(stage->desc.reads)].on_host[task->picture_index];
+    const gpst_file_kind asked = stage->desc.encode ? stage->desc.encode->kind : GPST_FILE_UNKNOWN;
+    const gpst_file_kind kind = asked == GPST_FILE_UNKNOWN ? GPST_FILE_JPEG : asked;
+    if (kind == GPST_FILE_JPEG)
+        GPSTI_TRY(gpsti_codec_encode_jpeg(stage, task, picture));
+    else
+        GPSTI_TRY(gpsti_codec_encode_plain(kind, task, picture));
+    slot->item.encoder = kind == GPST_FILE_JPEG ? "libjpeg-turbo" : kind == GPST_FILE_PNM ? "PNM" : ".npy";
+    return stage->desc.func(stage->desc.user_data, task);
+}

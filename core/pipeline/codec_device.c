@@ -1,0 +1,307 @@
+/* core/pipeline/codec_device.c -- DECODE and ENCODE by the device's own JPEG engines (nvJPEG): what of a file they can
+   take, batches of files, pictures that are on the device already; and when any of it is begun. The cores do the rest
+   (codec.c). Which of them takes an item is core/tuning's to say. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- made and unmade ------------------------------------------------------------------------------- */
+
+GPSTI_PRIVATE gpst_codec gpsti_codecs_asked(const gpst_stage_desc* stage) {
+    if (stage->kind == GPST_STAGE_DECODE && stage->decode)
+        return stage->decode->codec;
+    if (stage->kind != GPST_STAGE_ENCODE || !stage->encode)
+        return GPST_CODEC_EXACT;
+    const gpst_encode_desc* const encode = stage->encode;
+    const bool able = (encode->kind == GPST_FILE_UNKNOWN || encode->kind == GPST_FILE_JPEG) &&
+                      encode->jpeg.restart_rows == 0 && encode->jpeg.chroma != GPST_FORMAT_JPEG_440;
+    return able ? encode->codec : GPST_CODEC_EXACT;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_codecs_make(gpst_pipeline* pipeline) {
+    gpsti_codecs* const codecs = &pipeline->codecs;
+    gpsti_host* const host = &pipeline->context->host;
+    GPSTI_FAIL_IF(pipeline->device_on_host, GPST_ERROR_UNSUPPORTED, "the device is the CPU");
+    GPSTI_FAIL_IF(strcmp(pipeline->context->info.backend, "cuda") && !getenv("GPUSTAGE_LIBNVJPEG"),
+                  GPST_ERROR_UNSUPPORTED, "on cuda only"); /* one that was named knows its device */
+    GPSTI_TRY(gpsti_nvjpeg_load(host, &codecs->nvjpeg));
+    codecs->files = (gpsti_nvjpeg_file*)gpsti_alloc(host, GPSTI_CODEC_MOST_FILES * sizeof *codecs->files);
+    codecs->workers = (gpsti_nvjpeg_worker*)gpsti_alloc(host, (pipeline->n_workers + 1) * sizeof *codecs->workers);
+    if (!codecs->files || !codecs->workers)
+        return GPST_ERROR_MEMORY;
+    for (; codecs->n_mutexes < GPSTI_CODEC_ENCODERS; codecs->n_mutexes++)
+        GPSTI_TRY(gpsti_mutex_init(&codecs->encoding[codecs->n_mutexes]));
+    return gpsti_stream_make(&pipeline->context->public_device, &codecs->stream);
+}
+
+/* What is missing is no failure: the cores do it all, and the path says why. */
+GPSTI_INTERN void gpsti_codecs_create(gpst_pipeline* pipeline) {
+    gpsti_codecs* const codecs = &pipeline->codecs;
+    for (uint32_t s = 0; s < pipeline->desc.n_stages; s++)
+        if (gpsti_codecs_asked(&pipeline->stages[s].desc) != GPST_CODEC_EXACT)
+            codecs->asked = true;
+    if (!codecs->asked)
+        return;
+    codecs->on = !GPST_FAILED(gpsti_codecs_make(pipeline));
+    if (!codecs->on)
+        gpsti_copy_text(codecs->reason, sizeof codecs->reason, gpst_last_reason());
+    for (uint32_t s = 0; codecs->on && s < pipeline->desc.n_stages; s++) {
+        gpsti_stage* const stage = &pipeline->stages[s];
+        stage->codec = gpsti_codecs_asked(&stage->desc);
+        if (stage->desc.kind == GPST_STAGE_DECODE && stage->codec != GPST_CODEC_EXACT)
+            codecs->decodes = true;
+    }
+}
+
+GPSTI_PRIVATE gpst_result gpsti_codecs_call(gpst_pipeline* pipeline, gpsti_nvjpeg_operation operation,
+                                            gpsti_nvjpeg_worker* worker) {
+    gpsti_nvjpeg_op op = GPST_ZERO;
+    op.operation = operation;
+    op.self = pipeline->codecs.nvjpeg;
+    op.worker = worker;
+    op.skip_hardware = !pipeline->codecs.decodes;
+    return gpsti_nvjpeg_call(pipeline->codecs.stream, &op);
+}
+
+GPSTI_INTERN void gpsti_codecs_destroy(gpst_pipeline* pipeline) {
+    gpsti_codecs* const codecs = &pipeline->codecs;
+    gpsti_host* const host = &pipeline->context->host;
+    for (uint32_t w = 0; codecs->begun && w < pipeline->n_workers + 1; w++) {
+        (void)gpsti_codecs_call(pipeline, GPSTI_NVJPEG_WORKER_END, &codecs->workers[w]);
+        gpsti_nvjpeg_worker_free(codecs->nvjpeg, &codecs->workers[w]);
+    }
+    for (int i = 0; codecs->begun && i < GPSTI_CODEC_ENCODERS; i++) {
+        (void)gpsti_codecs_call(pipeline, GPSTI_NVJPEG_WORKER_END, &codecs->encoders[i]);
+        gpsti_nvjpeg_worker_free(codecs->nvjpeg, &codecs->encoders[i]);
+    }
+    while (codecs->n_mutexes > 0)
+        gpsti_mutex_term(&codecs->encoding[--codecs->n_mutexes]);
+    if (codecs->begun)
+        (void)gpsti_codecs_call(pipeline, GPSTI_NVJPEG_END, NULL);
+    gpsti_nvjpeg_unload(codecs->nvjpeg);
+    gpst_stream_destroy(codecs->stream);
+    if (codecs->files)
+        gpsti_free(host, codecs->files, GPSTI_CODEC_MOST_FILES * sizeof *codecs->files);
+    if (codecs->workers)
+        gpsti_free(host, codecs->workers, (pipeline->n_workers + 1) * sizeof *codecs->workers);
+}
+
+/* ---- when they are begun --------------------------------------------------------------------------- */
+
+/* One thread opens them; the others take the cores meanwhile. False: they are not open. Not locked. */
+GPSTI_PRIVATE bool gpsti_codecs_open(gpst_pipeline* pipeline) {
+    gpsti_codecs* const codecs = &pipeline->codecs;
+    gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
+    gpsti_mutex_lock(mutex);
+    const bool begins = codecs->on && !codecs->begun && !codecs->begins;
+    codecs->begins = codecs->begins || begins;
+    gpsti_mutex_unlock(mutex);
+    const gpst_result result = begins ? gpsti_codecs_call(pipeline, GPSTI_NVJPEG_BEGIN, NULL) : GPST_OK;
+    gpsti_mutex_lock(mutex);
+    if (begins) {
+        codecs->begins = false;
+        codecs->begun = !GPST_FAILED(result);
+        codecs->on = codecs->begun;
+        codecs->has_engines = codecs->nvjpeg->n_engines > 0;
+        if (GPST_FAILED(result))
+            gpsti_copy_text(codecs->reason, sizeof codecs->reason, gpst_last_reason());
+    }
+    const bool open = codecs->on && codecs->begun;
+    gpsti_scheduler_wake(pipeline->context->scheduler);
+    gpsti_mutex_unlock(mutex);
+    return open;
+}
+
+GPSTI_PRIVATE void gpsti_codecs_note_failure(gpst_pipeline* pipeline, gpst_result result, const char* reason) {
+    gpsti_codecs* const codecs = &pipeline->codecs;
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    codecs->n_refused++;
+    codecs->on = codecs->on && result != GPST_ERROR_DEVICE_LOST;
+    if (!codecs->reason[0])
+        gpsti_copy_text(codecs->reason, sizeof codecs->reason, reason);
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+}
+
+/* ---- DECODE ----------------------------------------------------------------------------------------- */
+
+GPSTI_INTERN bool gpsti_decode_must_queue(gpsti_slot* slot, const gpsti_step* step) {
+    const gpst_item* const item = &slot->item;
+    gpst_jpeg_info info;
+    if (!step->gated || slot->on_cpu)
+        slot->decode = GPSTI_DECODE_CORES;
+    if (slot->decode != GPSTI_DECODE_UNSEEN)
+        return slot->decode == GPSTI_DECODE_EITHER;
+    const bool plain = item->file_data && gpsti_jpeg_is_plain((const uint8_t*)item->file_data, item->file_bytes,
+                                                              &slot->jpeg_first) &&
+                       !GPST_FAILED(gpst_jpeg_read_header(item->file_data, item->file_bytes, &info)) &&
+                       !GPST_FAILED(gpsti_codec_check_limits(slot->pipeline->stages[step->first_stage].desc.decode,
+                                                             &info, item->file_bytes));
+    slot->decode = plain ? GPSTI_DECODE_EITHER : GPSTI_DECODE_CORES;
+    if (plain) {
+        memset(&slot->jpeg_shape, 0, sizeof slot->jpeg_shape);
+        slot->jpeg_shape.width = info.width;
+        slot->jpeg_shape.height = info.height;
+        slot->jpeg_shape.format = info.planes;
+    }
+    return plain;
+}
+
+/* Behind the APPn segments and comments a file begins anew, with the two bytes before it as its start marker. */
+GPSTI_PRIVATE void gpsti_decode_cut(gpsti_slot* slot, gpsti_nvjpeg_file* file) {
+    uint8_t* const start = (uint8_t*)slot->file.data + slot->jpeg_first - 2;
+    memcpy(slot->jpeg_kept, start, 2);
+    start[0] = 0xff, start[1] = 0xd8;
+    file->data = start;
+    file->bytes = slot->item.file_bytes - (slot->jpeg_first - 2);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_decode_place(gpsti_slot* slot, uint32_t to, gpsti_nvjpeg_file* file) {
+    size_t bytes = 0;
+    memset(file, 0, sizeof *file);
+    GPSTI_TRY(gpsti_slot_shape(&slot->jpeg_shape, "decode", &slot->sets[to].on_host[0], &bytes));
+    slot->sets[to].on_host[0].data = NULL;
+    GPSTI_TRY(gpsti_place_make_on_device(slot, to, 0));
+    file->to = slot->sets[to].on_device[0];
+    gpsti_decode_cut(slot, file);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE void gpsti_decode_take(gpsti_slot* slot, uint32_t stage, uint32_t to) {
+    gpsti_set* const set = &slot->sets[to];
+    gpsti_slot_set_n(slot, to, 1);
+    set->writer = stage + 1;
+    set->device_valid = true;
+    set->host_valid = false;
+    slot->item.decoder = "nvJPEG";
+}
+
+/* The hardware takes all of them, or none; without it each is decoded by the thread that has it, and the device. */
+GPSTI_PRIVATE gpst_result gpsti_decode_call(gpsti_slot* first, gpsti_nvjpeg_file* files, uint32_t n,
+                                            uint32_t worker_index) {
+    gpsti_codecs* const codecs = &first->pipeline->codecs;
+    gpsti_nvjpeg_op op = GPST_ZERO;
+    op.operation = codecs->has_engines ? GPSTI_NVJPEG_DECODE_BATCH : GPSTI_NVJPEG_DECODE_ONE;
+    op.self = codecs->nvjpeg;
+    op.worker = &codecs->workers[worker_index];
+    op.files = files;
+    op.n_files = n;
+    GPSTI_TRY(gpsti_device_work_prepare(first, &first->works[0]));
+    return gpsti_nvjpeg_call(first->works[0].stream, &op);
+}
+
+GPSTI_INTERN uint32_t gpsti_decode_batch(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index) {
+    gpst_pipeline* const pipeline = first->pipeline;
+    gpsti_codecs* const codecs = &pipeline->codecs;
+    const uint32_t to = gpsti_set_of(step->writes);
+    gpsti_nvjpeg_file one;
+    uint32_t n = 0;
+    const bool open = gpsti_codecs_open(pipeline);
+    gpsti_nvjpeg_file* const files = open && codecs->has_engines ? codecs->files : &one; /* one batch at a time */
+    gpst_result result = open ? GPST_OK : GPST_ERROR_UNSUPPORTED;
+    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch) {
+        slot->decode = GPSTI_DECODE_CORES;
+        const gpst_result placed = GPST_FAILED(result) ? result : gpsti_decode_place(slot, to, &files[n]);
+        if (!GPST_FAILED(placed)) {
+            slot->decode = GPSTI_DECODE_DEVICE;
+            n++;
+        }
+    }
+    const int64_t start_ns = gpsti_now_ns();
+    if (n > 0)
+        result = gpsti_decode_call(first, files, n, worker_index);
+    if (n > 0 && GPST_FAILED(result))
+        gpsti_codecs_note_failure(pipeline, result, gpst_last_reason());
+    else if (n > 0)
+        gpsti_codec_learn(&codecs->device_ns, (gpsti_now_ns() - start_ns) / n);
+    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch) {
+        if (slot->decode != GPSTI_DECODE_DEVICE)
+            continue;
+        memcpy((uint8_t*)slot->file.data + slot->jpeg_first - 2, slot->jpeg_kept, 2);
+        if (GPST_FAILED(result))
+            slot->decode = GPSTI_DECODE_CORES;
+        else
+            gpsti_decode_take(slot, step->first_stage, to);
+    }
+    return GPST_FAILED(result) ? 0 : n;
+}
+
+/* ---- ENCODE ------------------------------------------------------------------------------------------ */
+
+GPSTI_INTERN bool gpsti_encode_is_on_device(gpsti_slot* slot, const gpsti_step* step) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    const gpsti_stage* const stage = &pipeline->stages[step->first_stage];
+    const gpsti_set* const set = &slot->sets[gpsti_set_of(step->reads)];
+    if (stage->codec == GPST_CODEC_EXACT || slot->on_cpu || !set->device_valid || set->n == 0 ||
+        set->n > GPSTI_CODEC_MOST_FILES || set->count)
+        return false;
+    for (uint32_t i = 0; i < set->n; i++)
+        if (!set->on_device[i].data || set->on_device[i].pitch_bytes < 0 ||
+            (set->on_device[i].format != GPST_FORMAT_RGB && set->on_device[i].format != GPST_FORMAT_BGR))
+            return false;
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    const bool worth = gpsti_codecs_are_worth_it(pipeline, stage->codec, 1);
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    return worth && gpsti_codecs_open(pipeline);
+}
+
+/* The files to the host, where their rooms are. */
+GPSTI_PRIVATE gpst_result gpsti_encode_retrieve(gpsti_slot* slot, gpsti_nvjpeg_op* op) {
+    for (uint32_t i = 0; i < op->n_pictures; i++)
+        GPSTI_TRY(gpsti_task_encoded(slot, i, op->pictures[i].bytes, &op->pictures[i].out));
+    op->operation = GPSTI_NVJPEG_RETRIEVE;
+    return gpsti_nvjpeg_call(slot->works[0].stream, op);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_encode_run(gpsti_slot* slot, const gpst_jpeg_encode_desc* desc, gpsti_nvjpeg_op* op) {
+    op->operation = GPSTI_NVJPEG_ENCODE;
+    op->self = slot->pipeline->codecs.nvjpeg;
+    op->quality = desc->quality ? desc->quality : 95;
+    op->chroma = desc->chroma ? desc->chroma : GPST_FORMAT_JPEG_444;
+    op->optimise = desc->optimise;
+    GPSTI_TRY(gpsti_device_work_prepare(slot, &slot->works[0]));
+    GPSTI_TRY(gpsti_nvjpeg_call(slot->works[0].stream, op));
+    return gpsti_encode_retrieve(slot, op);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_encode_emit(gpsti_slot* slot, const gpsti_step* step, const gpsti_nvjpeg_op* op,
+                                            uint32_t worker_index, char* reason) {
+    for (uint32_t i = 0; i < op->n_pictures; i++)
+        GPSTI_TRY(gpsti_call_encoded(slot, step->first_stage, i, worker_index, op->pictures[i].out,
+                                     op->pictures[i].bytes, reason));
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_encode_on_device(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
+                                                bool* refused, char* reason) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    const uint32_t from = gpsti_set_of(step->reads);
+    const gpsti_set* const set = &slot->sets[from];
+    gpsti_nvjpeg_picture pictures[GPSTI_CODEC_MOST_FILES];
+    gpsti_nvjpeg_op op = GPST_ZERO;
+    uint64_t bytes = 0;
+    memset(pictures, 0, sizeof pictures);
+    for (uint32_t i = 0; i < set->n; i++)
+        pictures[i].image = set->on_device[i];
+    const uint32_t which = worker_index % GPSTI_CODEC_ENCODERS;
+    op.worker = &pipeline->codecs.encoders[which];
+    op.pictures = pictures;
+    op.n_pictures = set->n;
+    gpsti_mutex_lock(&pipeline->codecs.encoding[which]); /* for about 2 ms */
+    const gpst_result result = gpsti_encode_run(slot, &pipeline->stages[step->first_stage].desc.encode->jpeg, &op);
+    gpsti_mutex_unlock(&pipeline->codecs.encoding[which]);
+    *refused = GPST_FAILED(result);
+    if (*refused) {
+        gpsti_codecs_note_failure(pipeline, result, gpst_last_reason());
+        return result;
+    }
+    for (uint32_t i = 0; i < set->n; i++)
+        bytes += pictures[i].bytes;
+    slot->item.encoder = "nvJPEG";
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    gpsti_account_copy(pipeline, &pipeline->sets[from], false, set->n, bytes);
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    return gpsti_encode_emit(slot, step, &op, worker_index, reason);
+}
