@@ -234,6 +234,7 @@ static void test_the_plain_calls(void** state) {
             go(&self);
             check_whole(&self);
             assert_int_equal(self.n_device, 0);
+            assert_true(self.stats.verdict.share[GPST_RESOURCE_JPEG] <= 0.0);
             assert_string_equal(path_of(&self, "jpeg")->taken, "cores");
             assert_string_equal(path_of(&self, "jpeg")->why_not, "nvJPEG: codec=EXACT");
         }
@@ -399,6 +400,7 @@ static void test_all_on_the_device(void** state) {
     assert_int_equal(self.stats.bytes_d2h, gpsti_a64_load(&self.encoded_bytes));
     assert_string_equal(path_of(&self, "jpeg")->taken, "nvJPEG and cores");
     assert_string_equal(path_of(&self, "jpeg")->why_not, "");
+    assert_true(self.stats.verdict.share[GPST_RESOURCE_JPEG] > 0.0);
     self.mode = GPST_RUN_PLAIN_SERIAL;
     go(&self);
     check_whole(&self);

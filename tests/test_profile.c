@@ -338,14 +338,14 @@ static void test_verdict_text_fits(void** state) {
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
         input.demand_ns[r] = 999999990 + r;
     gpsti_verdict_make(&input, &verdict);
-    assert_int_equal(verdict.bound, GPST_RESOURCE_DISK_OUT);
-    assert_non_null(strstr(verdict.text, ", d2h 100.0 %;"));
+    assert_int_equal(verdict.bound, GPST_RESOURCE_JPEG);
+    assert_non_null(strstr(verdict.text, ", disk_out 100.0 %;"));
     assert_non_null(strstr(verdict.text, "of the bound reached"));
 }
 
 static void test_resource_names(void** state) {
     (void)state;
-    static const char* const names[] = {"none", "disk_in", "cpu", "h2d", "gpu", "d2h", "disk_out"};
+    static const char* const names[] = {"none", "disk_in", "cpu", "h2d", "gpu", "d2h", "disk_out", "jpeg"};
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
         assert_string_equal(gpst_resource_name((gpst_resource)r), names[r]);
     assert_string_equal(gpst_resource_name(GPST_RESOURCE_COUNT), "unknown");

@@ -27,13 +27,15 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_decode_batch(gpsti_run* run, gpsti_job* jo
     gpsti_service_begin(&service, step, job);
     const uint32_t n = gpsti_decode_batch(first, step, run->worker_index);
     gpsti_service_end(&service, GPST_OK);
-    const int64_t share = n > 0 ? n : 1; /* an item's */
+    const int64_t start_ns = service.start_ns, end_ns = service.end_ns, share = n > 0 ? n : 1; /* an item's */
     service.end_ns = service.start_ns + (service.end_ns - service.start_ns) / share;
     service.cpu_ns = service.cpu_ns > 0 ? service.cpu_ns / share : service.cpu_ns;
     service.setup_ns /= share;
     for (uint32_t i = 0; i < n; i++)
         gpsti_run_keep(run, &service);
     gpsti_run_lock(run);
+    if (n > 0 && run->pipeline->codecs.has_engines)
+        gpsti_busy_add(&run->pipeline->busy[GPST_RESOURCE_JPEG], start_ns, end_ns);
     gpsti_inline_end_batch(first, step);
     gpsti_inline_leave(run, step);
     gpsti_run_unlock(run);

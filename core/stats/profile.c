@@ -170,8 +170,8 @@ GPSTI_INTERN void gpsti_busy_close(gpsti_busy* busy, int64_t end_ns) {
 /* ---- verdict ---------------------------------------------------------------------- */
 
 GPST_API const char* gpst_resource_name(gpst_resource resource) {
-    static const char* const names[GPST_RESOURCE_COUNT] = {"none", "disk_in", "cpu",     "h2d",
-                                                           "gpu",  "d2h",     "disk_out"};
+    static const char* const names[GPST_RESOURCE_COUNT] = {"none", "disk_in", "cpu",      "h2d",
+                                                           "gpu",  "d2h",     "disk_out", "jpeg"};
     const int index = (int)resource;
     return index >= 0 && index < (int)GPST_RESOURCE_COUNT ? names[index] : "unknown";
 }

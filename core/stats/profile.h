@@ -17,7 +17,8 @@ typedef enum gpst_resource {
     GPST_RESOURCE_GPU = 4,
     GPST_RESOURCE_D2H = 5,
     GPST_RESOURCE_DISK_OUT = 6,
-    GPST_RESOURCE_COUNT = 7
+    GPST_RESOURCE_JPEG = 7, /* the device's own JPEG decoder */
+    GPST_RESOURCE_COUNT = 8
 } gpst_resource;
 
 /* gpst_stage_stats -- what one stage did in one run
@@ -44,7 +45,8 @@ typedef struct gpst_stage_stats {
 
    Formula      demand of r: its busy time in the run (CPU: thread CPU time, the source's calls and the ends of items
                 too, / cores allowed; disk_in: without the part of reads' time that computes, as copies out of the
-                page cache do; disk_out: writes, and giving files their names); period: wall / items;
+                page cache do; disk_out: writes, and giving files their names; jpeg: while the device's decoder has a
+                batch); period: wall / items;
                 bound: the largest demand + one item's fill and drain; cap of r: wall / what it is at least without r:
                 the largest other demand, a stage at its concurrency or the source at one call at a time, one item's
                 way / slots, and where cores are idle all that callbacks take / workers; in a plain loop the wall less
