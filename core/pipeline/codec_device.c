@@ -262,6 +262,8 @@ GPSTI_PRIVATE gpst_result gpsti_encode_run(gpsti_slot* slot, const gpst_jpeg_enc
     op->chroma = desc->chroma ? desc->chroma : GPST_FORMAT_JPEG_444;
     op->optimise = desc->optimise;
     GPSTI_TRY(gpsti_device_work_prepare(slot, &slot->works[0]));
+    if (slot->borrowed && slot->ready) /* it may be the lent frame itself */
+        GPSTI_TRY(gpsti_stream_await(slot->works[0].stream, slot->ready));
     GPSTI_TRY(gpsti_nvjpeg_call(slot->works[0].stream, op));
     return gpsti_encode_retrieve(slot, op);
 }

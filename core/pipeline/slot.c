@@ -237,10 +237,12 @@ GPSTI_PRIVATE void gpsti_slot_clear(gpsti_slot* slot) {
     gpst_item* const item = &slot->item;
     item->result = GPST_OK;
     item->stage = item->reason = "";
+    item->decoder = item->encoder = item->note = "";
     item->file_data = NULL;
     item->file_bytes = 0;
     slot->started = slot->single = slot->device_done = false;
     slot->next_in_batch = NULL;
+    slot->decode = GPSTI_DECODE_UNSEEN;
     slot->pending = slot->next_part = 0;
     slot->stage[0] = slot->reason[0] = '\0';
     gpsti_a32_store(&slot->failed, 0);
@@ -259,12 +261,10 @@ GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t sta
     memset(item, 0, sizeof *item);
     item->index = index;
     item->name = "";
-    item->decoder = item->encoder = item->note = "";
     item->sets = slot->views;
     item->n_sets = slot->pipeline->n_sets;
     item->start_ns = start_ns;
     slot->has_frame = slot->borrowed = slot->exclusive = false;
-    slot->decode = GPSTI_DECODE_UNSEEN;
     slot->release = NULL;
     gpsti_slot_clear(slot);
 }
