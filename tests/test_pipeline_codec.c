@@ -30,10 +30,13 @@ typedef struct run {
     const char* backend;
     gpst_run_mode mode;
     uint64_t n_expected; /* told to the pipeline */
+    uint32_t n_workers;
+    uint64_t max_host_bytes;
+    bool twice; /* the file is decoded by a second stage, too, and the views of the first are encoded twice */
     /* what came */
     gpsti_a32 n_wrong;
     uint64_t n_ok, n_failed, n_device, n_encoded_device, n_notes, file_bytes;
-    gpsti_a64 encoded_bytes;
+    gpsti_a64 encoded_bytes, n_encoded;
     char reason[GPST_REASON_BYTES], note[256], stage[32];
     gpst_stats stats;
 } run;
@@ -131,6 +134,15 @@ static gpst_result take_encoded(void* user_data, gpst_task* task) {
     if (hash_of(task->encoded, task->encoded_bytes) != one->views[task->picture_index])
         (void)gpsti_a32_add(&self->n_wrong, 1);
     gpsti_a64_add(&self->encoded_bytes, task->encoded_bytes);
+    gpsti_a64_add(&self->n_encoded, 1);
+    return GPST_OK;
+}
+
+static gpst_result take_plain(void* user_data, gpst_task* task) {
+    run* const self = (run*)user_data;
+    if (task->encoded_bytes < 48 * 32 * 3 || memcmp(task->encoded, "P6", 2) != 0)
+        (void)gpsti_a32_add(&self->n_wrong, 1);
+    gpsti_a64_add(&self->n_encoded, 1);
     return GPST_OK;
 }
 
@@ -165,6 +177,25 @@ static void open_run(run* self) {
     assert_int_equal(gpst_warp_create(&warp, &self->warp), GPST_OK);
     self->backend = "cpu";
     self->encode.jpeg.quality = 80;
+    self->n_workers = 3;
+}
+
+static uint32_t make_stages(run* self, gpst_stage_desc stages[8]) {
+    static const gpst_encode_desc plain = {GPST_CODEC_EXACT, GPST_FILE_PNM, {0, GPST_FORMAT_INVALID, false, 0}};
+    uint32_t n = 0;
+    gpst_stage_read(&stages[n++]);
+    gpst_stage_decode(&stages[n++], 0, &self->decode);
+    if (self->twice)
+        gpst_stage_decode(&stages[n++], 2, &self->decode);
+    gpst_stage_warp(&stages[n++], 0, 1, self->warp);
+    if (self->twice)
+        gpst_stage_warp(&stages[n++], 2, 3, self->warp);
+    gpst_stage_encode(&stages[n++], 1, &self->encode, take_encoded, self);
+    if (self->twice) {
+        gpst_stage_encode(&stages[n++], 1, &plain, take_plain, self);
+        gpst_stage_encode(&stages[n++], 3, &self->encode, take_encoded, self);
+    }
+    return n;
 }
 
 static void close_run(run* self) {
@@ -182,21 +213,19 @@ static const gpst_path* path_of(const run* self, const char* what) {
 static void go(run* self) {
     gpst_context_desc context_desc = GPST_ZERO;
     gpst_context* context = NULL;
-    gpst_stage_desc stages[4];
+    gpst_stage_desc stages[8];
     gpst_pipeline_desc desc = GPST_ZERO;
     gpst_pipeline* pipeline = NULL;
     self->n_ok = self->n_failed = self->n_device = self->n_encoded_device = self->n_notes = 0;
     gpsti_a64_store(&self->encoded_bytes, 0);
+    gpsti_a64_store(&self->n_encoded, 0);
     gpsti_a32_store(&self->n_wrong, 0);
     context_desc.backend = self->backend;
-    context_desc.n_workers = 3;
+    context_desc.n_workers = self->n_workers;
+    context_desc.max_host_bytes = self->max_host_bytes;
     assert_int_equal(gpst_context_create(&context_desc, &context), GPST_OK);
-    gpst_stage_read(&stages[0]);
-    gpst_stage_decode(&stages[1], 0, &self->decode);
-    gpst_stage_warp(&stages[2], 0, 1, self->warp);
-    gpst_stage_encode(&stages[3], 1, &self->encode, take_encoded, self);
+    desc.n_stages = make_stages(self, stages);
     desc.stages = stages;
-    desc.n_stages = 4;
     desc.source = next_path;
     desc.source_user_data = self;
     desc.n_items_expected = self->n_expected;
@@ -356,6 +385,9 @@ static void test_rules(void** state) {
     self.encode.kind = (gpst_file_kind)9;
     refuse(&self, stages, 4, "stages[3].encode: kind=9: unknown");
     self.encode.kind = GPST_FILE_UNKNOWN;
+    self.encode.codec = (gpst_codec)3;
+    refuse(&self, stages, 4, "stages[3].encode: codec=3: unknown");
+    self.encode.codec = GPST_CODEC_EXACT;
     stages[3].decode = &self.decode;
     refuse(&self, stages, 4, "stages[3].decode: only for DECODE");
     stages[3].decode = NULL;
@@ -497,6 +529,38 @@ static void test_damaged_among_good(void** state) {
     close_run(&self);
 }
 
+/* Two stages that decode: one has the engines. A second stage for the pictures that the device encodes: it is called. */
+static void test_two_of_each(void** state) {
+    run self;
+    (void)state;
+    use_fake("7", "");
+    open_device_run(&self, GPST_CODEC_GPU, 40);
+    self.twice = true;
+    for (int k = 0; k < 4; k++) {
+        go(&self);
+        check_whole(&self);
+        assert_int_equal(gpsti_a64_load(&self.n_encoded), 40 * 3 * N_VIEWS);
+        assert_int_equal(self.n_encoded_device, 40);
+    }
+    close_run(&self);
+}
+
+/* Too little memory for all workers at once: items wait, begin anew, and end; whoever encodes on the device does not
+   make others wait for it. */
+static void test_little_memory(void** state) {
+    run self;
+    (void)state;
+    use_fake("7", "");
+    open_device_run(&self, GPST_CODEC_GPU, 40);
+    self.n_workers = 9;
+    for (uint64_t bytes = 200000; bytes < 700000; bytes += 50000) {
+        self.max_host_bytes = bytes;
+        go(&self);
+        check_whole(&self);
+    }
+    close_run(&self);
+}
+
 /* The device is lost on the way: what it had decoded is decoded again. */
 static void test_a_lost_device(void** state) {
     run self;
@@ -525,6 +589,8 @@ int main(void) {
         cmocka_unit_test(test_every_call_fails_once),
         cmocka_unit_test(test_without_engines),
         cmocka_unit_test(test_damaged_among_good),
+        cmocka_unit_test(test_two_of_each),
+        cmocka_unit_test(test_little_memory),
         cmocka_unit_test(test_a_lost_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -212,10 +212,15 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_check(const gpsti_files_job_desc* desc
 
 /* No input is begun whose views could not be encoded. */
 GPSTI_PRIVATE gpst_result gpsti_files_job_try_codec(const gpsti_files_job_desc* desc) {
+    uint8_t pixel[3] = {0, 0, 0}, file[8192];
+    const gpst_image image = {pixel, 0, 1, 1, GPST_FORMAT_RGB, GPST_DTYPE_U8, GPST_LAYOUT_HWC, 0};
+    size_t bytes = sizeof file;
     gpst_jpeg* jpeg = NULL;
     if (desc->hooks->encode || desc->output_file || gpsti_files_job_extension(desc)[0] != 'j')
         return GPST_OK;
-    const gpst_result result = gpst_jpeg_create(NULL, &jpeg);
+    gpst_result result = gpst_jpeg_create(NULL, &jpeg);
+    if (!GPST_FAILED(result))
+        result = gpst_jpeg_encode(jpeg, &image, &desc->encode.jpeg, file, &bytes);
     gpst_jpeg_destroy(jpeg);
     return GPST_FAILED(result) ? gpsti_files_job_fail(result, desc->function) : GPST_OK;
 }

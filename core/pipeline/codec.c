@@ -16,6 +16,8 @@ GPSTI_PRIVATE gpsti_slot* gpsti_codec_slot(const gpst_task* task) { return (gpst
 
 GPSTI_INTERN gpst_result gpsti_codec_check(const gpst_stage_desc* stage, uint32_t s) {
     const gpst_encode_desc* const encode = stage->encode;
+    const gpst_decode_desc* const decode = stage->decode;
+    const gpst_codec codec = decode ? decode->codec : encode ? encode->codec : GPST_CODEC_EXACT;
     const gpst_image pixel = {NULL, 0, 1, 1, GPST_FORMAT_RGB, GPST_DTYPE_U8, GPST_LAYOUT_HWC, 0};
     char where[64];
     size_t bytes = 0;
@@ -23,6 +25,11 @@ GPSTI_INTERN gpst_result gpsti_codec_check(const gpst_stage_desc* stage, uint32_
                   "gpst_pipeline_create: stages[%u].decode: only for DECODE", s);
     GPSTI_FAIL_IF(encode && stage->kind != GPST_STAGE_ENCODE, GPST_ERROR_ARGUMENT,
                   "gpst_pipeline_create: stages[%u].encode: only for ENCODE", s);
+    GPSTI_FAIL_IF((int)codec < 0 || codec > GPST_CODEC_GPU, GPST_ERROR_ARGUMENT,
+                  "gpst_pipeline_create: stages[%u].%s: codec=%d: unknown", s, decode ? "decode" : "encode",
+                  (int)codec);
+    GPSTI_FAIL_IF(decode && ((int)decode->on_damage < 0 || decode->on_damage > GPST_DAMAGE_KEEP), GPST_ERROR_ARGUMENT,
+                  "gpst_pipeline_create: stages[%u].decode: on_damage=%d: unknown", s, (int)decode->on_damage);
     if (!encode)
         return GPST_OK;
     GPSTI_FAIL_IF((int)encode->kind < 0 || encode->kind > GPST_FILE_JPEG, GPST_ERROR_ARGUMENT,
@@ -214,15 +221,22 @@ GPSTI_PRIVATE gpst_result gpsti_codec_encode_plain(gpst_file_kind kind, gpst_tas
     return GPST_OK;
 }
 
+GPSTI_PRIVATE gpst_file_kind gpsti_codec_kind(const gpst_encode_desc* desc) {
+    return desc && desc->kind != GPST_FILE_UNKNOWN ? desc->kind : GPST_FILE_JPEG;
+}
+
+GPSTI_INTERN const char* gpsti_codec_encoder(const gpst_encode_desc* desc) {
+    const gpst_file_kind kind = gpsti_codec_kind(desc);
+    return kind == GPST_FILE_JPEG ? "libjpeg-turbo" : kind == GPST_FILE_PNM ? "PNM" : ".npy";
+}
+
 GPSTI_INTERN gpst_result gpsti_codec_encode(gpsti_stage* stage, gpst_task* task) {
-    gpsti_slot* const slot = gpsti_codec_slot(task);
+    const gpsti_slot* const slot = gpsti_codec_slot(task);
     const gpst_image* const picture = &slot->sets[gpsti_set_of(stage->desc.reads)].on_host[task->picture_index];
-    const gpst_file_kind asked = stage->desc.encode ? stage->desc.encode->kind : GPST_FILE_UNKNOWN;
-    const gpst_file_kind kind = asked == GPST_FILE_UNKNOWN ? GPST_FILE_JPEG : asked;
+    const gpst_file_kind kind = gpsti_codec_kind(stage->desc.encode);
     if (kind == GPST_FILE_JPEG)
         GPSTI_TRY(gpsti_codec_encode_jpeg(stage, task, picture));
     else
         GPSTI_TRY(gpsti_codec_encode_plain(kind, task, picture));
-    slot->item.encoder = kind == GPST_FILE_JPEG ? "libjpeg-turbo" : kind == GPST_FILE_PNM ? "PNM" : ".npy";
     return stage->desc.func(stage->desc.user_data, task);
 }

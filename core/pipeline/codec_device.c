@@ -50,10 +50,15 @@ GPSTI_INTERN void gpsti_codecs_create(gpst_pipeline* pipeline) {
         gpsti_copy_text(codecs->reason, sizeof codecs->reason, gpst_last_reason());
     for (uint32_t s = 0; codecs->on && s < pipeline->desc.n_stages; s++) {
         gpsti_stage* const stage = &pipeline->stages[s];
+        const bool decode = stage->desc.kind == GPST_STAGE_DECODE;
         stage->codec = gpsti_codecs_asked(&stage->desc);
-        if (stage->desc.kind == GPST_STAGE_DECODE && stage->codec != GPST_CODEC_EXACT)
-            codecs->decodes = true;
+        if (decode && (codecs->decodes || !stage->planes)) /* batches of two stages would meet in the engines */
+            stage->codec = GPST_CODEC_EXACT;
+        codecs->decodes = codecs->decodes || (decode && stage->codec != GPST_CODEC_EXACT);
+        codecs->used = codecs->used || stage->codec != GPST_CODEC_EXACT;
     }
+    if (codecs->on && !codecs->used)
+        gpsti_copy_text(codecs->reason, sizeof codecs->reason, "what DECODE writes is not for WARP stages alone");
 }
 
 GPSTI_PRIVATE gpst_result gpsti_codecs_call(gpst_pipeline* pipeline, gpsti_nvjpeg_operation operation,
@@ -66,21 +71,29 @@ GPSTI_PRIVATE gpst_result gpsti_codecs_call(gpst_pipeline* pipeline, gpsti_nvjpe
     return gpsti_nvjpeg_call(pipeline->codecs.stream, &op);
 }
 
+/* What one call of the device fails for by chance a second one may do; a lost device has taken everything along. */
+GPSTI_PRIVATE bool gpsti_codecs_end(gpst_pipeline* pipeline, gpsti_nvjpeg_operation operation,
+                                    gpsti_nvjpeg_worker* worker) {
+    gpst_result result = gpsti_codecs_call(pipeline, operation, worker);
+    if (GPST_FAILED(result) && result != GPST_ERROR_DEVICE_LOST)
+        result = gpsti_codecs_call(pipeline, operation, worker);
+    if (worker)
+        gpsti_nvjpeg_worker_free(pipeline->codecs.nvjpeg, worker);
+    return !GPST_FAILED(result);
+}
+
 GPSTI_INTERN void gpsti_codecs_destroy(gpst_pipeline* pipeline) {
     gpsti_codecs* const codecs = &pipeline->codecs;
     gpsti_host* const host = &pipeline->context->host;
-    for (uint32_t w = 0; codecs->begun && w < pipeline->n_workers + 1; w++) {
-        (void)gpsti_codecs_call(pipeline, GPSTI_NVJPEG_WORKER_END, &codecs->workers[w]);
-        gpsti_nvjpeg_worker_free(codecs->nvjpeg, &codecs->workers[w]);
-    }
-    for (int i = 0; codecs->begun && i < GPSTI_CODEC_ENCODERS; i++) {
-        (void)gpsti_codecs_call(pipeline, GPSTI_NVJPEG_WORKER_END, &codecs->encoders[i]);
-        gpsti_nvjpeg_worker_free(codecs->nvjpeg, &codecs->encoders[i]);
-    }
+    bool ended = codecs->begun;
+    for (uint32_t w = 0; codecs->begun && w < pipeline->n_workers + 1; w++)
+        ended = gpsti_codecs_end(pipeline, GPSTI_NVJPEG_WORKER_END, &codecs->workers[w]) && ended;
+    for (int i = 0; codecs->begun && i < GPSTI_CODEC_ENCODERS; i++)
+        ended = gpsti_codecs_end(pipeline, GPSTI_NVJPEG_WORKER_END, &codecs->encoders[i]) && ended;
     while (codecs->n_mutexes > 0)
         gpsti_mutex_term(&codecs->encoding[--codecs->n_mutexes]);
-    if (codecs->begun)
-        (void)gpsti_codecs_call(pipeline, GPSTI_NVJPEG_END, NULL);
+    if (ended) /* else states of workers are still alive in it */
+        (void)gpsti_codecs_end(pipeline, GPSTI_NVJPEG_END, NULL);
     gpsti_nvjpeg_unload(codecs->nvjpeg);
     gpst_stream_destroy(codecs->stream);
     if (codecs->files)
@@ -247,10 +260,10 @@ GPSTI_INTERN bool gpsti_encode_is_on_device(gpsti_slot* slot, const gpsti_step* 
     return worth && gpsti_codecs_open(pipeline);
 }
 
-/* The files to the host, where their rooms are. */
+/* The files to the host, where their rooms are. Nobody waits for memory who has a mutex that others wait for. */
 GPSTI_PRIVATE gpst_result gpsti_encode_retrieve(gpsti_slot* slot, gpsti_nvjpeg_op* op) {
     for (uint32_t i = 0; i < op->n_pictures; i++)
-        GPSTI_TRY(gpsti_task_encoded(slot, i, op->pictures[i].bytes, &op->pictures[i].out));
+        GPSTI_TRY(gpsti_task_encoded(slot, i, op->pictures[i].bytes, false, &op->pictures[i].out));
     op->operation = GPSTI_NVJPEG_RETRIEVE;
     return gpsti_nvjpeg_call(slot->works[0].stream, op);
 }
@@ -296,7 +309,8 @@ GPSTI_INTERN gpst_result gpsti_encode_on_device(gpsti_slot* slot, const gpsti_st
     gpsti_mutex_unlock(&pipeline->codecs.encoding[which]);
     *refused = GPST_FAILED(result);
     if (*refused) {
-        gpsti_codecs_note_failure(pipeline, result, gpst_last_reason());
+        if (result != GPST_ERROR_WOULD_BLOCK) /* no memory was free: the cores wait for it */
+            gpsti_codecs_note_failure(pipeline, result, gpst_last_reason());
         return result;
     }
     for (uint32_t i = 0; i < set->n; i++)

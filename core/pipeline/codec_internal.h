@@ -39,7 +39,7 @@ typedef struct gpsti_codecs {
     bool asked;             /* a stage wants it */
     bool on;                /* it is there, and has not failed as a whole */
     bool begins, begun;     /* opened by a thread now; open */
-    bool decodes;           /* a DECODE stage may use it */
+    bool decodes, used;     /* the DECODE stage may use it; some stage may */
     bool has_engines;       /* for batches */
     gpsti_nvjpeg* nvjpeg;
     gpst_stream* stream;    /* for what is no item's */
@@ -63,6 +63,7 @@ GPSTI_INTERN gpst_result gpsti_codec_check(const gpst_stage_desc* stage, uint32_
 GPSTI_INTERN gpst_result gpsti_codec_decode(struct gpsti_stage* stage, gpst_task* task);
 GPSTI_INTERN gpst_result gpsti_codec_encode(struct gpsti_stage* stage, gpst_task* task);
 GPSTI_INTERN void gpsti_codec_free(gpsti_host* host, gpsti_codec* codec);
+GPSTI_INTERN const char* gpsti_codec_encoder(const gpst_encode_desc* desc); /* the name of what encodes on a thread */
 /* Is a file of so many bytes within desc's limits (NULL: the defaults)? BUDGET. */
 GPSTI_INTERN gpst_result gpsti_codec_check_limits(const gpst_decode_desc* desc, const gpst_jpeg_info* info,
                                                   uint64_t file_bytes);

@@ -37,6 +37,8 @@ GPSTI_INTERN gpsti_decode_form gpsti_decode_choose(const gpsti_step* step) {
     const gpsti_codecs* const codecs = &pipeline->codecs;
     const gpst_codec asked = pipeline->stages[step->first_stage].codec;
     gpsti_codec_choice_input input;
+    if (!step->gated) /* another DECODE stage had the item */
+        return GPSTI_DECODE_CORES;
     if (head->decode == GPSTI_DECODE_UNSEEN || head->decode == GPSTI_DECODE_CORES)
         return head->decode;
     if (!codecs->on)

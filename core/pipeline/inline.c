@@ -54,13 +54,17 @@ GPSTI_PRIVATE uint32_t gpsti_inline_count_parts(gpsti_slot* slot, const gpsti_st
     if (first->kind == GPSTI_STEP_WRITE)
         return gpsti_slot_n_written(slot);
     const uint32_t n = slot->sets[gpsti_set_of(first->reads)].n;
-    for (const gpsti_step* step = first; step <= last; step++)
+    for (const gpsti_step* step = first; step <= last; step++) {
+        const gpst_stage_desc* const stage = &slot->pipeline->stages[step->first_stage].desc;
+        if (stage->kind == GPST_STAGE_ENCODE && step->kind == GPSTI_STEP_HOST)
+            slot->item.encoder = gpsti_codec_encoder(stage->encode);
         for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
             if (step->writes & GPST_SET(k)) {
                 gpsti_slot_set_n(slot, k, n);
                 slot->sets[k].writer = step->first_stage + 1;
                 slot->sets[k].host_valid = true;
             }
+    }
     return n;
 }
 

@@ -389,6 +389,8 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_ste
     gpsti_device_work* const work = first->work;
     work->n_items = 0;
     work->copies = false;
+    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
+        slot->uploaded = 0; /* a failure before anything is uploaded must not take what the device has made */
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch, work->n_items++) {
         slot->work = work;
         slot->stage_at = step->first_stage;

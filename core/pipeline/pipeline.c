@@ -72,7 +72,9 @@ GPSTI_PRIVATE void gpsti_step_find_sets(const gpst_pipeline* pipeline, gpsti_ste
 /* Parts go on where the next stage has the same pictures, and to be written. */
 GPSTI_PRIVATE bool gpsti_step_is_chained(const gpst_pipeline* pipeline, const gpsti_step* step) {
     return step > pipeline->steps && step->per_picture && step[-1].per_picture &&
-           (step->kind == GPSTI_STEP_WRITE || step->reads == step[-1].reads);
+           (step->kind == GPSTI_STEP_WRITE ||
+            (step->reads == step[-1].reads && /* what the device may encode together is not split */
+             pipeline->stages[step[-1].first_stage].codec == GPST_CODEC_EXACT));
 }
 
 /* May stage s be submitted with those from first on? A list that the host reads must have been written before. */

@@ -395,6 +395,10 @@ GPSTI_INTERN gpst_result gpsti_slot_shape(const gpst_image* shape, const char* f
 /* Makes buffer hold `bytes`; the first keep_bytes survive. is_filled: all of them will be written. BUDGET, MEMORY. */
 GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes,
                                             bool is_filled);
+/* The same with what memory is free: else WOULD_BLOCK. */
+GPSTI_INTERN gpst_result gpsti_slot_reserve_now(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes);
+/* gpst_task_encoded (task.c); or it does not wait: WOULD_BLOCK. */
+GPSTI_INTERN gpst_result gpsti_task_encoded(gpsti_slot* slot, uint32_t part, size_t bytes, bool waits, void** out);
 GPSTI_INTERN gpst_result gpsti_slot_reserve_text(gpst_pipeline* pipeline, char** text, size_t* capacity, size_t bytes);
 /* Host memory for a picture whose shape is known; tight. */
 GPSTI_INTERN gpst_result gpsti_slot_make_on_host(gpsti_slot* slot, uint32_t set, uint32_t picture);
@@ -412,10 +416,6 @@ GPSTI_INTERN void gpsti_slot_prepare_read(gpsti_slot* slot); /* slot->read, but 
 /* Keeps the item's first failure, or that it is skipped. Locked, or no other thread has the item. */
 GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason);
 GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot); /* any thread */
-
-/* ---- task.c --------------------------------------------------------------------------- */
-
-GPSTI_INTERN gpst_result gpsti_task_encoded(gpsti_slot* slot, uint32_t part, size_t bytes, void** out);
 
 /* ---- account.c ------------------------------------------------------------------------ */
 

@@ -348,15 +348,19 @@ GPSTI_PRIVATE void gpsti_report_jpeg_path(const gpst_pipeline* pipeline, gpst_st
     if (!has_codec)
         return;
     gpst_path* const path = gpsti_report_add_path(out, "jpeg", codecs->begun ? "nvJPEG and cores" : "cores");
+    const bool named = !strncmp(codecs->reason, "nvJPEG: ", 8);
+    size_t used = 0;
+    if (codecs->begun && codecs->decodes && !codecs->has_engines) /* then pixels are not quite the cores' */
+        gpsti_format(path->why_not, sizeof path->why_not, "engines: %.110s", codecs->nvjpeg->no_hardware_reason);
+    used = strlen(path->why_not);
     if (!codecs->asked)
         gpsti_copy_text(path->why_not, sizeof path->why_not, "nvJPEG: codec=EXACT");
     else if (codecs->reason[0])
-        gpsti_format(path->why_not, sizeof path->why_not, "nvJPEG: %.200s", codecs->reason);
+        gpsti_format(path->why_not + used, sizeof path->why_not - used, "%s%s%.120s", used > 0 ? "; " : "",
+                     named ? "" : "nvJPEG: ", codecs->reason);
     else if (!codecs->begun)
         gpsti_copy_text(path->why_not, sizeof path->why_not,
                         "nvJPEG: opening it takes longer than the cores need for the rest");
-    else if (codecs->decodes && !codecs->has_engines)
-        gpsti_format(path->why_not, sizeof path->why_not, "engines: %.200s", codecs->nvjpeg->no_hardware_reason);
 }
 
 GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats* out) {

@@ -41,7 +41,10 @@ GPSTI_PRIVATE uint32_t gpsti_slot_n_on_device(const gpst_pipeline* pipeline) {
 /* True while a thread or the device may still end an item and so give memory back. Locked. */
 GPSTI_PRIVATE bool gpsti_slot_may_hope(const gpst_pipeline* pipeline) {
     const uint32_t n_executing = gpsti_a32_load(&pipeline->executing);
-    if (gpsti_a32_load(&pipeline->n_starving) < n_executing + gpsti_a32_load(&pipeline->n_parked))
+    /* Of the reads only those count that a thread of the reader has: the others are behind them. */
+    const uint32_t n_reads = pipeline->desc.n_reads, n_reading = pipeline->n_reading;
+    const uint32_t n_behind = n_reads > 0 && n_reading > n_reads ? n_reading - n_reads : 0;
+    if (gpsti_a32_load(&pipeline->n_starving) + n_behind < n_executing + gpsti_a32_load(&pipeline->n_parked))
         return true;
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
         if (n_executing < pipeline->n_active && gpsti_queue_may_take(pipeline, &pipeline->steps[s]))
@@ -105,8 +108,8 @@ GPSTI_PRIVATE void gpsti_slot_give_up(gpsti_slot* slot, gpst_buffer* buffer) {
     gpst_pool_release(slot->pipeline->pool, buffer);
 }
 
-GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes,
-                                            bool is_filled) {
+GPSTI_PRIVATE gpst_result gpsti_slot_acquire(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes,
+                                             bool is_filled, bool waits) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpst_buffer larger = GPST_ZERO;
     if (buffer->data && buffer->bytes >= bytes)
@@ -115,7 +118,7 @@ GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffe
     if (keep_bytes == 0 && buffer->data)
         gpsti_slot_give_up(slot, buffer);
     gpst_result result = gpsti_pool_acquire_now(pipeline->pool, bytes, is_filled, NULL, &larger);
-    if (result == GPST_ERROR_WOULD_BLOCK)
+    if (result == GPST_ERROR_WOULD_BLOCK && waits)
         result = gpsti_slot_wait_for_memory(slot, bytes, &larger);
     GPSTI_TRY(result);
     if (buffer->data) {
@@ -125,6 +128,15 @@ GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffe
     *buffer = larger;
     gpsti_slot_count_taken(slot, buffer);
     return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes,
+                                            bool is_filled) {
+    return gpsti_slot_acquire(slot, buffer, bytes, keep_bytes, is_filled, true);
+}
+
+GPSTI_INTERN gpst_result gpsti_slot_reserve_now(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes) {
+    return gpsti_slot_acquire(slot, buffer, bytes, 0, false, false);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_slot_read_reserve(gpst_read* read, size_t needed_bytes, size_t filled_bytes) {

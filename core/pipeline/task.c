@@ -159,20 +159,21 @@ GPSTI_PRIVATE gpsti_output_file* gpsti_task_open_file(gpsti_slot* slot, uint32_t
     return *link;
 }
 
-GPSTI_INTERN gpst_result gpsti_task_encoded(gpsti_slot* slot, uint32_t part, size_t bytes, void** out) {
+GPSTI_INTERN gpst_result gpsti_task_encoded(gpsti_slot* slot, uint32_t part, size_t bytes, bool waits, void** out) {
     *out = NULL;
     gpsti_output_file* const file = gpsti_task_open_file(slot, part);
     if (!file)
         return GPST_ERROR_MEMORY;
     file->asked = 0;
-    GPSTI_TRY(gpsti_slot_reserve(slot, &file->room, bytes, 0, false));
+    GPSTI_TRY(waits ? gpsti_slot_reserve(slot, &file->room, bytes, 0, false)
+                    : gpsti_slot_reserve_now(slot, &file->room, bytes));
     file->asked = bytes;
     *out = file->room.data;
     return GPST_OK;
 }
 
 GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out) {
-    return gpsti_task_encoded(gpsti_task_slot(task), task->picture_index, bytes, out);
+    return gpsti_task_encoded(gpsti_task_slot(task), task->picture_index, bytes, true, out);
 }
 
 GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes) {

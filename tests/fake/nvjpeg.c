@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pthread.h>
 #include <turbojpeg.h>
 
 #define FAKE_API __attribute__((visibility("default")))
@@ -38,6 +39,7 @@ typedef enum kind {
 typedef struct handle {
     kind kind;
     struct handle* owner; /* the library it was made in, or the decoder */
+    struct handle *before, *after; /* all that live, so that what a lost device leaves is no leak of the test's */
     int n_owned;
     int backend;
     int batch_n, format;
@@ -115,6 +117,26 @@ static bool is(const void* it, kind kind_) { return it && ((const handle*)it)->k
 
 /* ---- handles ------------------------------------------------------------------------------------------------- */
 
+static handle* first_handle;
+static pthread_mutex_t handles_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void list_handle(handle* made) {
+    pthread_mutex_lock(&handles_mutex);
+    made->after = first_handle;
+    if (first_handle)
+        first_handle->before = made;
+    first_handle = made;
+    pthread_mutex_unlock(&handles_mutex);
+}
+
+static void unlist_handle(handle* gone) {
+    pthread_mutex_lock(&handles_mutex);
+    *(gone->before ? &gone->before->after : &first_handle) = gone->after;
+    if (gone->after)
+        gone->after->before = gone->before;
+    pthread_mutex_unlock(&handles_mutex);
+}
+
 static int make(handle* owner, kind kind_, void** out) {
     handle* const made = (handle*)calloc(1, sizeof *made);
     if (!made)
@@ -124,6 +146,7 @@ static int make(handle* owner, kind kind_, void** out) {
     if (owner)
         ADD(owner->n_owned, 1);
     ADD(n_live, 1);
+    list_handle(made);
     *out = made;
     return OK;
 }
@@ -135,6 +158,7 @@ static int destroy(const char* function, void* it, kind kind_) {
     if (gone->owner)
         ADD(gone->owner->n_owned, -1);
     ADD(n_live, -1);
+    unlist_handle(gone);
     free(gone->file);
     gone->kind = (kind)0;
     free(gone);

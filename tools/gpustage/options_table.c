@@ -285,7 +285,7 @@ const option options_table[] = {
      "refuse a file that needs more memory: its own bytes, its decoded picture and its decoder's (default: a quarter of "
      "the machine's memory, at least 256M; for pipes and devices 1G at most)"},
     {"format", 0, COMMAND_REPROJECT, "jpg|png|ppm|npy", take_choice, AT(format), 0, 0, formats,
-     "of the views (default jpg; ppm where JPEG is not built in)"},
+     "of the views (default jpg; ppm where no libturbojpeg is found)"},
     {"quality", 0, COMMAND_REPROJECT, "N", take_count, AT(quality), 1, 100, NULL,
      "of JPEG, 1 to 100 (default 95)"},
     {"chroma", 0, COMMAND_REPROJECT, "444|422|420", take_choice, AT(chroma), 0, 0, chromas,
