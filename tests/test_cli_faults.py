@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tests/test_cli_faults.py -- the command where something around it is wrong: runs that were killed or that are at work
 in the same directory, files that are several things at once, closed descriptors, no memory, no room."""
+import errno
 import glob
 import itertools
 import json
@@ -31,6 +32,17 @@ class Faults(Case):
         child = start(command, *arguments, self.path("pipe.ppm"), "-o", self.path(out), *views, **keywords)
         self.addCleanup(self.end, child)
         return child
+
+    def wait_for_reader(self):
+        """A descriptor to write to the FIFO, once somebody reads from it: until it is closed that waits."""
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return os.open(self.path("pipe.ppm"), os.O_WRONLY | os.O_NONBLOCK)
+            except OSError as problem:
+                if problem.errno != errno.ENXIO or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
 
     def end(self, child):
         if child.poll() is None:
@@ -559,6 +571,7 @@ class Descriptors(Faults):
             out = "out%d" % len(engine)
             child = self.open_run(self.panoramas(2, "in%d" % len(engine)), views=VIEWS + engine, out=out)
             self.wait_for([out, "pano*"], child, 4)
+            self.addCleanup(os.close, self.wait_for_reader())
             child.send_signal(signal.SIGINT)
             time.sleep(0.3)
             self.assertIsNone(child.poll(), "the first lets what is in flight end")

@@ -125,7 +125,7 @@ static void test_what_is_expected(void** state) {
         window.n_items = 16;
         window.wall_ns = 1000;
         window.cpu_ns = cases[i].cpu_ns;
-        for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) {
+        for (int r = 0; r <= (int)GPST_RESOURCE_DISK_OUT; r++) {
             window.service_ns[r] = r == (int)GPST_RESOURCE_NONE ? 1000000 : 1600;
             window.busy_ns[r] = r == (int)GPST_RESOURCE_DISK_OUT ? 3200 : 160;
         }
