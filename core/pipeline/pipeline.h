@@ -41,10 +41,10 @@ typedef enum gpst_stage_kind {
     GPST_STAGE_ENCODE = 8  /* built in: each picture of a set into the bytes of a file, which func is given */
 } gpst_stage_kind;
 
-/* Whose JPEG codec: that of the cores is libjpeg-turbo, that of the device nvJPEG, both found at run time. The hardware
-   decoder of an H100 or H200 gives libjpeg-turbo's own pixels; other decoders of nvJPEG and its encoder round
-   differently, by 1 of 255 in a plane. Damage in the middle of a file's data is seen by libjpeg-turbo alone, and there
-   not always. */
+/* Whose JPEG codec: that of the cores is libjpeg-turbo, that of the device nvJPEG, both found at run time. The
+   hardware decoder of an H100 gave libjpeg-turbo's own pixels; nvJPEG's other decoders differ by 1 of 255 in a plane,
+   and its encoder makes other files (docs/conventions.md). Damage in the middle of a file's data is seen by
+   libjpeg-turbo alone, and there not always. */
 typedef enum gpst_codec {
     GPST_CODEC_EXACT = 0, /* the cores': the same bytes on every machine */
     GPST_CODEC_AUTO = 1,  /* each item where it is done first; the device's is opened where the job is worth it */
