@@ -216,7 +216,8 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_try_codec(const gpsti_files_job_desc* 
     const gpst_image image = {pixel, 0, 1, 1, GPST_FORMAT_RGB, GPST_DTYPE_U8, GPST_LAYOUT_HWC, 0};
     size_t bytes = sizeof file;
     gpst_jpeg* jpeg = NULL;
-    if (desc->hooks->encode || desc->output_file || gpsti_files_job_extension(desc)[0] != 'j')
+    if (desc->hooks->encode || desc->output_file || desc->encode.kind == GPST_FILE_PNM ||
+        desc->encode.kind == GPST_FILE_NPY)
         return GPST_OK;
     gpst_result result = gpst_jpeg_create(NULL, &jpeg);
     if (!GPST_FAILED(result))

@@ -99,6 +99,21 @@ GPST_API void gpst_jpeg_destroy(gpst_jpeg* jpeg) {
     gpsti_free(&host, jpeg, sizeof *jpeg);
 }
 
+GPSTI_INTERN int gpsti_jpeg_pixels(gpst_format format) {
+    switch (format) {
+    case GPST_FORMAT_GRAY:
+        return 6;
+    case GPST_FORMAT_BGR:
+        return 1;
+    case GPST_FORMAT_RGBA:
+        return 7;
+    case GPST_FORMAT_BGRA:
+        return 8;
+    default:
+        return 0;
+    }
+}
+
 GPSTI_INTERN gpsti_jpeg_rows gpsti_jpeg_rows_of(const gpst_image* image) {
     const bool up = image->pitch_bytes < 0;
     gpsti_jpeg_rows rows;
@@ -128,21 +143,6 @@ typedef struct gpsti_jpeg_job {
     char text[GPSTI_JPEG_TEXT_BYTES]; /* of the latest failure, which becomes the reason if nothing is made of it */
 } gpsti_jpeg_job;
 
-/* TJPF_* of what is decoded to. */
-GPSTI_PRIVATE int gpsti_jpeg_pixels(gpst_format format) {
-    switch (format) {
-    case GPST_FORMAT_GRAY:
-        return 6;
-    case GPST_FORMAT_BGR:
-        return 1;
-    case GPST_FORMAT_RGBA:
-        return 7;
-    case GPST_FORMAT_BGRA:
-        return 8;
-    default:
-        return 0;
-    }
-}
 #define GPSTI_TJ_CMYK 11
 
 /* A picture larger than the file's would be decoded in part, without a word. */

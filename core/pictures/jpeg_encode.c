@@ -3,26 +3,9 @@
 
 #include "jpeg_internal.h"
 
-#define GPSTI_JPEG_QUALITY 95
 /* Parameters of tj3Set. */
 #define GPSTI_TJ3_OPTIMISE 11
 #define GPSTI_TJ3_RESTART_ROWS 19
-
-/* TJPF_* of what is encoded: alpha is no alpha there. */
-GPSTI_PRIVATE int gpsti_jpeg_source_pixels(gpst_format format) {
-    switch (format) {
-    case GPST_FORMAT_GRAY:
-        return 6;
-    case GPST_FORMAT_BGR:
-        return 1;
-    case GPST_FORMAT_RGBA:
-        return 2;
-    case GPST_FORMAT_BGRA:
-        return 3;
-    default:
-        return 0;
-    }
-}
 
 typedef struct gpsti_jpeg_sampling {
     int number;               /* TJSAMP_* */
@@ -124,7 +107,7 @@ GPSTI_PRIVATE gpst_result gpsti_jpeg_encode_image(gpst_jpeg* self, const gpst_im
     GPSTI_FAIL_IF(bound > room, GPST_ERROR_UNSUPPORTED,
                   "gpst_jpeg_encode: libturbojpeg wants room for %lu bytes; gpst_jpeg_bound knows of less", bound);
     GPSTI_TRY(gpsti_jpeg_encoder(self, desc, &encoder));
-    if (self->calls->compress(encoder, rows.data, width, rows.pitch, height, gpsti_jpeg_source_pixels(from.format),
+    if (self->calls->compress(encoder, rows.data, width, rows.pitch, height, gpsti_jpeg_pixels(from.format),
                               &file, &bytes, sampling.number, (int)quality, rows.flags | GPSTI_TJ_NO_REALLOC) != 0)
         return gpsti_jpeg_fail(self, encoder, GPST_ERROR_UNSUPPORTED);
     GPSTI_FAIL_IF(file != out || bytes > room, GPST_ERROR_INTERNAL,

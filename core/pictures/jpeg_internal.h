@@ -90,6 +90,8 @@ typedef struct gpsti_jpeg_calls {
     int (*set)(void* handle, int parameter, int value); /* 3 only */
 } gpsti_jpeg_calls;
 
+#define GPSTI_JPEG_QUALITY 95 /* where the desc says 0 */
+
 #define GPSTI_TJ_BOTTOM_UP 2
 #define GPSTI_TJ_NO_REALLOC 1024
 #define GPSTI_TJ_STOP_ON_WARNING 8192
@@ -109,6 +111,8 @@ typedef struct gpsti_jpeg_rows {
     int flags;
 } gpsti_jpeg_rows;
 
+/* TJPF_*. Decoders set alpha to 255, encoders drop it. */
+GPSTI_INTERN int gpsti_jpeg_pixels(gpst_format format);
 GPSTI_INTERN gpsti_jpeg_rows gpsti_jpeg_rows_of(const gpst_image* image);
 /* Pitches are ints there. */
 GPSTI_INTERN gpst_result gpsti_jpeg_check_pitch(const gpst_image* image, const char* function, const char* member);

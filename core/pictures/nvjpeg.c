@@ -464,15 +464,13 @@ GPSTI_PRIVATE gpst_result gpsti_nvjpeg_worker_end(const gpsti_nvjpeg_op* op) {
     gpsti_nvjpeg_worker* const worker = op->worker;
     for (uint32_t i = 0; i < worker->n_encoders; i++)
         GPSTI_NVJPEG_FREE(worker->encoders[i], EncoderStateDestroy);
-    if (worker->encoders)
-        gpsti_free(op->self->host, worker->encoders, worker->encoder_room * sizeof *worker->encoders);
     GPSTI_NVJPEG_FREE(worker->encode_params, EncoderParamsDestroy);
     GPSTI_NVJPEG_FREE(worker->states[1], JpegStateDestroy);
     GPSTI_NVJPEG_FREE(worker->states[0], JpegStateDestroy);
     GPSTI_NVJPEG_FREE(worker->device, BufferDeviceDestroy);
     GPSTI_NVJPEG_FREE(worker->pinned, BufferPinnedDestroy);
     GPSTI_NVJPEG_FREE(worker->parsed, JpegStreamDestroy);
-    memset(worker, 0, sizeof *worker);
+    gpsti_nvjpeg_worker_free(op->self, worker);
     return GPST_OK;
 }
 

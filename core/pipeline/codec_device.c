@@ -271,7 +271,7 @@ GPSTI_PRIVATE gpst_result gpsti_encode_retrieve(gpsti_slot* slot, gpsti_nvjpeg_o
 GPSTI_PRIVATE gpst_result gpsti_encode_run(gpsti_slot* slot, const gpst_jpeg_encode_desc* desc, gpsti_nvjpeg_op* op) {
     op->operation = GPSTI_NVJPEG_ENCODE;
     op->self = slot->pipeline->codecs.nvjpeg;
-    op->quality = desc->quality ? desc->quality : 95;
+    op->quality = desc->quality ? desc->quality : GPSTI_JPEG_QUALITY;
     op->chroma = desc->chroma ? desc->chroma : GPST_FORMAT_JPEG_444;
     op->optimise = desc->optimise;
     GPSTI_TRY(gpsti_device_work_prepare(slot, &slot->works[0]));

@@ -113,6 +113,19 @@ static int options_lay_out_views(options* self) {
     return EXIT_DONE;
 }
 
+static int options_join_jpeg(options* self) {
+    const char* const given = self->quality        ? "quality"
+                              : self->chroma       ? "chroma"
+                              : self->optimise     ? "optimise"
+                              : self->restart_rows ? "restart-rows"
+                                                   : NULL;
+    if (given && self->format != (int)CODEC_JPEG)
+        return console_usage(self->command_name, "--%s: needs --format jpg", given);
+    self->quality = self->quality ? self->quality : 95;
+    self->chroma = self->chroma ? self->chroma : 444;
+    return EXIT_DONE;
+}
+
 static int options_join_geometry(options* self) {
     const char* const command = self->command_name;
     if (self->n_views > 0 && (self->n_views_asked || self->n_rings))
@@ -166,7 +179,10 @@ static int options_join(options* self) {
     if (self->exact && self->jpeg == (int)GPST_CODEC_GPU)
         return console_usage(command, "--exact: cannot be joined with --jpeg gpu");
     self->jpeg = self->exact ? (int)GPST_CODEC_EXACT : self->jpeg;
-    return self->command == COMMAND_REPROJECT ? options_join_geometry(self) : options_join_tensor(self);
+    if (self->command != COMMAND_REPROJECT)
+        return options_join_tensor(self);
+    const int status = options_join_jpeg(self);
+    return status == EXIT_DONE ? options_join_geometry(self) : status;
 }
 
 int options_read(options* self, command_id command, int argc, char** argv) {
@@ -175,8 +191,6 @@ int options_read(options* self, command_id command, int argc, char** argv) {
     self->command = command;
     self->command_name = names[(int)command];
     self->hfov = 90.0;
-    self->quality = 95;
-    self->chroma = 444;
     self->jpeg = (int)(command == COMMAND_REPROJECT ? GPST_CODEC_AUTO : GPST_CODEC_EXACT);
     if (command == COMMAND_REPROJECT)
         self->format = (int)(codec_available(CODEC_JPEG) ? CODEC_JPEG : CODEC_PNM);
