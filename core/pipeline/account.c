@@ -8,11 +8,11 @@
 
 /* ---- one service --------------------------------------------------------------------------- */
 
-/* cpu_ns and setup_ns hold the thread's counters until gpsti_service_end makes differences of them. */
 GPSTI_INTERN bool gpsti_step_calls(const gpsti_step* step) {
     return step->kind == GPSTI_STEP_HOST || step->kind == GPSTI_STEP_DECODE;
 }
 
+/* cpu_ns and setup_ns hold the thread's counters until gpsti_service_end makes differences of them. */
 GPSTI_INTERN void gpsti_service_begin(gpsti_service* service, const gpsti_step* step, const gpsti_job* job) {
     memset(service, 0, sizeof *service);
     service->step = step;
