@@ -191,6 +191,32 @@ static void test_nothing_to_model(void** state) {
     assert_int_equal(tuner.n_decisions, 2);
 }
 
+/* Items that the JPEG engines hold have slots of their own, from when the engines are open; never beyond what is
+   allowed, and not where the user fixed the slots or settings brought them. */
+static void test_engines_hold_items(void** state) {
+    (void)state;
+    gpsti_tuner_budget budget = budget_of(GPST_PRESET_BALANCED, false);
+    gpsti_tuner tuner = tuner_at(1000.0, GPST_RESOURCE_DISK_IN, 3.8); /* in a trial */
+    const uint32_t before = tuner.now.value[GPST_KNOB_SLOTS];
+    assert_true(gpsti_tuner_hold(&tuner, 28));
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], before + 28);
+    assert_int_equal(tuner.state, GPSTI_TUNER_START);
+    assert_non_null(strstr(last_line(&tuner)->reason, "with a device's JPEG engines: workers="));
+    assert_false(gpsti_tuner_hold(&tuner, 28));
+    const gpst_settings found = tuner.now;
+    assert_true(gpsti_tuner_hold(&tuner, 1000));
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 100);
+    tuner = tuner_of(&budget);
+    gpsti_tuner_load(&tuner, &found);
+    assert_false(gpsti_tuner_hold(&tuner, 28));
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], found.value[GPST_KNOB_SLOTS]);
+    assert_int_equal(tuner.state, GPSTI_TUNER_FROZEN);
+    budget.fixed.value[GPST_KNOB_SLOTS] = 7;
+    tuner = tuner_of(&budget);
+    assert_false(gpsti_tuner_hold(&tuner, 28));
+    assert_int_equal(tuner.now.value[GPST_KNOB_SLOTS], 7);
+}
+
 /* ---- moves ---------------------------------------------------------------------------------------------------- */
 
 /* What is full doubles, with slots for what comes more; cores and a device's engines have no knob. */
@@ -515,6 +541,7 @@ int main(void) {
         cmocka_unit_test(test_little_s_law),
         cmocka_unit_test(test_little_s_law_of_others),
         cmocka_unit_test(test_nothing_to_model),
+        cmocka_unit_test(test_engines_hold_items),
         cmocka_unit_test(test_the_fullest_doubles),
         cmocka_unit_test(test_slots_have_a_price),
         cmocka_unit_test(test_what_waits_doubles),

@@ -80,6 +80,8 @@ GPSTI_INTERN bool gpsti_codecs_are_worth_it(const gpst_pipeline* pipeline, gpst_
 GPSTI_INTERN bool gpsti_decode_must_queue(struct gpsti_slot* slot, const struct gpsti_step* step);
 /* For the step's head; EITHER: nobody now. Locked. */
 GPSTI_INTERN gpsti_decode_form gpsti_decode_choose(const struct gpsti_step* step);
+/* Files like slot's that keep all engines busy for as long as is good, and no more of them. */
+GPSTI_INTERN uint32_t gpsti_decode_batch_most(const gpsti_codecs* codecs, const struct gpsti_slot* slot);
 /* Chains the rest of a batch behind first. Locked. */
 GPSTI_INTERN void gpsti_decode_gather(struct gpsti_step* step, struct gpsti_slot* first);
 /* Decodes a batch; those that it could not are the cores' then. Gives how many it could. Not locked. */

@@ -24,8 +24,7 @@ GPSTI_INTERN uint64_t gpsti_codecs_n_to_come(const gpst_pipeline* pipeline, uint
     return expected == 0 ? UINT64_MAX : n_queued + (expected > asked ? expected - asked : 0);
 }
 
-/* Files of this size that keep all engines busy for as long as is good, and no more of them. */
-GPSTI_PRIVATE uint32_t gpsti_decode_batch_most(const gpsti_codecs* codecs, const gpsti_slot* slot) {
+GPSTI_INTERN uint32_t gpsti_decode_batch_most(const gpsti_codecs* codecs, const gpsti_slot* slot) {
     const uint64_t pixels = (uint64_t)slot->jpeg_shape.width * slot->jpeg_shape.height;
     const uint64_t most = codecs->nvjpeg->batch * (GPSTI_CODEC_BATCH_PIXELS / (pixels + 1) + 1);
     return most < GPSTI_CODEC_MOST_FILES ? (uint32_t)most : GPSTI_CODEC_MOST_FILES;

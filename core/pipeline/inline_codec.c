@@ -34,8 +34,11 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_decode_batch(gpsti_run* run, gpsti_job* jo
     for (uint32_t i = 0; i < n; i++)
         gpsti_run_keep(run, &service);
     gpsti_run_lock(run);
-    if (n > 0 && run->pipeline->codecs.has_engines)
+    if (n > 0 && run->pipeline->codecs.has_engines) {
         gpsti_busy_add(&run->pipeline->busy[GPST_RESOURCE_JPEG], start_ns, end_ns);
+        /* While one batch is decoded, the next one waits. */
+        gpsti_tune_hold(run->pipeline, 2 * gpsti_decode_batch_most(&run->pipeline->codecs, first));
+    }
     gpsti_inline_end_batch(first, step);
     gpsti_inline_leave(run, step);
     gpsti_run_unlock(run);

@@ -514,12 +514,12 @@ GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot);
 GPSTI_INTERN gpst_result gpsti_tune_check(const gpst_pipeline_desc* desc, const char* function);
 /* What DEFAULT means: the engine, or the plain loop that the settings name. */
 GPSTI_INTERN gpst_run_mode gpsti_tune_loop(const gpst_pipeline_desc* desc);
-/* From the desc: is there to be a tuner, and how many slots may there ever be? */
-GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc);
+GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc); /* and slots_capacity */
 /* The rest locked. How many items fit in what memory there is, by the largest so far. */
 GPSTI_INTERN uint32_t gpsti_tune_n_fit(const gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_tune_open(gpst_pipeline* pipeline); /* workers begin: sets the knobs */
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot); /* an item has ended; its slot still has its memory */
+GPSTI_INTERN void gpsti_tune_hold(gpst_pipeline* pipeline, uint32_t n_items); /* so many wait at the JPEG engines */
 /* The source rests and the engine has run empty: a plain block is to be, of tune.block_items. */
 GPSTI_INTERN bool gpsti_tune_wants_block(const gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_tune_end_block(gpst_pipeline* pipeline, uint64_t n_items, int64_t block_ns);

@@ -9,13 +9,15 @@
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-/* Buffer sizes are rounded up, so that files of about the same size use the same buffers of the pool. */
+/* Rounded up by a quarter at most, so that files of about the same size use the same buffers of the pool. */
 GPSTI_PRIVATE size_t gpsti_slot_file_room(size_t bytes) {
     const size_t largest_rounded = (size_t)64 << 20;
-    size_t room = 4096;
-    while (room < bytes && room < largest_rounded)
-        room *= 2;
-    return room < bytes ? bytes : room;
+    size_t step = 4096;
+    if (bytes > largest_rounded)
+        return bytes;
+    while (step * 8 < bytes)
+        step *= 2;
+    return bytes == 0 ? step : (bytes + step - 1) / step * step;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_slot_check_budget(gpsti_slot* slot, size_t old_bytes, size_t new_bytes) {

@@ -25,7 +25,6 @@ GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_p
     out->writes = gpsti_tune_has(pipeline, GPSTI_STEP_WRITE);
     out->syncs = out->writes && desc->fsync != GPST_FSYNC_NONE;
     out->streams = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->context->device_info.asynchronous;
-    out->engines = pipeline->codecs.on && pipeline->codecs.decodes;
     out->inside = pipeline->kernel_threads;
     out->batch = pipeline->batch_most;
     out->preset = desc->preset;
@@ -277,6 +276,16 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
 GPSTI_INTERN void gpsti_tune_open(gpst_pipeline* pipeline) {
     gpsti_tune_apply(pipeline);
     pipeline->tune.n_of_old_setting = pipeline->n_active; /* the first items make their memory, and caches are cold */
+}
+
+GPSTI_INTERN void gpsti_tune_hold(gpst_pipeline* pipeline, uint32_t n_items) {
+    gpsti_tune* const tune = &pipeline->tune;
+    tune->tuner.n_items = pipeline->items_ok + pipeline->items_failed;
+    if (!tune->on || !gpsti_tuner_hold(&tune->tuner, n_items))
+        return;
+    gpsti_tune_apply(pipeline);
+    tune->n_of_old_setting = gpsti_a32_load(&pipeline->in_flight);
+    gpsti_guard_forget(&tune->guard);
 }
 
 GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {

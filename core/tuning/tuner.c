@@ -10,7 +10,6 @@
 #define GPSTI_TUNER_FILES 4   /* reads and writes in flight at the start, */
 #define GPSTI_TUNER_SYNCED 16 /* and synced writes: a disk syncs many at once in the time of one */
 #define GPSTI_TUNER_STREAMS 3 /* one item uploads, one is computed, one downloads */
-#define GPSTI_TUNER_ENGINES 48 /* slots for the files of a batch in progress, and of the next */
 #define GPSTI_TUNER_SPARE 2   /* slots for an item that has ended and one that is about to begin */
 #define GPSTI_TUNER_MOST 64   /* files at once: the threads of a reader or a writer */
 #define GPSTI_TUNER_SLOT_BYTES ((uint64_t)256 << 20) /* of memory for a trial of slots, at most: page-locking is slow */
@@ -61,8 +60,7 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_start_slots(const gpsti_tuner* tuner) {
     const uint32_t outputs = budget->outputs > 1 ? budget->outputs : 1;
     const uint32_t writes = budget->syncs ? now[GPST_KNOB_WRITES] / outputs : 0;
     const uint32_t spare = budget->preset == GPST_PRESET_LATENCY ? 0 : GPSTI_TUNER_SPARE;
-    const uint32_t engines = budget->engines ? GPSTI_TUNER_ENGINES : 0;
-    return now[GPST_KNOB_WORKERS] + now[GPST_KNOB_READS] + writes + now[GPST_KNOB_STREAMS] + engines + spare;
+    return now[GPST_KNOB_WORKERS] + now[GPST_KNOB_READS] + writes + now[GPST_KNOB_STREAMS] + tuner->n_held + spare;
 }
 
 GPSTI_PRIVATE void gpsti_tuner_limits(gpsti_tuner* tuner) {
@@ -117,6 +115,20 @@ GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* sett
     tuner->n_decisions = 0;
     gpsti_tuner_say(tuner, "as given:");
     tuner->state = GPSTI_TUNER_FROZEN;
+}
+
+GPSTI_INTERN bool gpsti_tuner_hold(gpsti_tuner* tuner, uint32_t n_items) {
+    uint32_t* const slots = &tuner->now.value[GPST_KNOB_SLOTS];
+    const uint32_t before = *slots;
+    if (n_items <= tuner->n_held)
+        return false;
+    tuner->n_held = n_items;
+    *slots = gpsti_tuner_clamp(gpsti_tuner_start_slots(tuner), before, tuner->most.value[GPST_KNOB_SLOTS]);
+    if (*slots == before)
+        return false;
+    gpsti_tuner_say(tuner, "with a device's JPEG engines:");
+    tuner->state = GPSTI_TUNER_START; /* of a trial in progress nothing can be said */
+    return true;
 }
 
 /* ---- after the first window: Little's law --------------------------------------------------- */

@@ -13,7 +13,6 @@ typedef struct gpsti_tuner_budget {
     uint32_t workers;            /* threads of the context */
     bool reads, writes, streams; /* the pipeline has such a stage; streams: on an asynchronous device */
     bool syncs;                  /* what is written is brought to the disk */
-    bool engines;                /* the device's JPEG engines may decode: batches wait there without a worker */
     uint32_t outputs;            /* of an item, each with files of its own */
     uint32_t batch;  /* items that a submission to the device may have at most; 0 or 1: batches are not for it */
     uint32_t inside; /* threads that a kernel on the CPU may have at most */
@@ -46,6 +45,7 @@ typedef struct gpsti_tuner {
     gpst_settings now, kept; /* in force; the last that held its ground */
     gpst_settings least, most;
     gpsti_tuner_state state;
+    uint32_t n_held;                /* items that the device's JPEG engines hold without a worker */
     uint64_t n_items;               /* done when the window ended */
     double kept_rate;               /* items a second under `kept` */
     gpsti_tuner_window kept_window; /* that measured it */
@@ -60,6 +60,9 @@ typedef struct gpsti_tuner {
 GPSTI_INTERN void gpsti_tuner_init(gpsti_tuner* tuner, const gpsti_tuner_budget* budget);
 /* Starts from settings that were found before, and looks again only when the clocks drift. */
 GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* settings);
+/* The device's JPEG engines are open, and hold so many items without a worker: each needs a slot, unless slots are
+   fixed. True: `now` has changed, and the next window is the first again. */
+GPSTI_INTERN bool gpsti_tuner_hold(gpsti_tuner* tuner, uint32_t n_items);
 /* A window of the setting in force is over, n_items done by its end. True: `now` has changed, and what is in flight is
    still of the setting before. */
 GPSTI_INTERN bool gpsti_tuner_judge(gpsti_tuner* tuner, const gpsti_tuner_window* window, uint64_t n_items);
