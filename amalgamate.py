@@ -116,6 +116,7 @@ PRIVATE = [
     "core/pictures/jpeg_internal.h",
     "core/pictures/nvjpeg_internal.h",
     "core/pipeline/codec_internal.h",
+    "core/pipeline/slot_internal.h",
     "core/pipeline/pipeline_internal.h",
     "core/jobs/jobs_internal.h",
     "core/base/os.c",

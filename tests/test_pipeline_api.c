@@ -98,9 +98,8 @@ static void break_place(rule_case* c) {
     c->desc.n_results = 1;
     c->desc.results[0] = gpst_result_of(1, (gpst_place)(int)(GPST_ON_DEVICE + 1));
 }
-static void break_ordered_many(rule_case* c) {
-    c->stages[1].ordered = true;
-    c->stages[1].concurrency = 4;
+static void break_stage_policy(rule_case* c) {
+    c->stages[1].full_policy = (gpst_full_policy)7;
 }
 static void break_ordered(rule_case* c) { c->stages[0].ordered = true; }
 static void break_name(rule_case* c) { c->stages[1].name = "a name of thirty-two bytes or so"; }
@@ -150,7 +149,7 @@ static const rule rules[] = {
     {break_result_of_nobody, "results[0].set=7", "no stage writes it"},
     {break_result_twice, "results[1].set=1", "named twice"},
     {break_place, "results[0].place=3", "unknown"},
-    {break_ordered_many, "stages[1].concurrency=4", "one item at a time"},
+    {break_stage_policy, "stages[1].full_policy=7", "unknown"},
     {break_ordered, "stages[0].ordered", "only for a HOST stage"},
     {break_name, "stages[1].name=", "at most 31"},
     {break_mode, "mode=4", "unknown"},

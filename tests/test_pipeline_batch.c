@@ -233,8 +233,12 @@ static void test_who_waits(void** state) {
     step.gated = true;
     step.batch = 4;
     step.batch_full = 3;
-    for (uint32_t n = 0; n < 8; n++)
+    static gpsti_camera camera;
+    pipeline.cameras = &camera;
+    for (uint32_t n = 0; n < 8; n++) {
         slots[n].job.slot = &slots[n];
+        slots[n].pipeline = &pipeline;
+    }
     gpsti_queue_put(&step, &slots[0].job);
     assert_true(gpsti_queue_may_take(&pipeline, &step)); /* alone, on an idle device */
     step.on_device = 1;

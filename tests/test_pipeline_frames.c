@@ -550,6 +550,80 @@ static void test_a_device_picture_is_asked_for_again(void** state) {
     free(pixels);
 }
 
+/* ---- memory that others have ----------------------------------------------------------------------------- */
+
+typedef struct short_run {
+    gpsti_a32 n_served[2], n_released[2];
+    gpst_result ends[2];
+    uint8_t pixels[2][16 * 16];
+} short_run;
+
+static short_run the_short;
+
+static void release_short(void* user_data) {
+    gpsti_a32_add((gpsti_a32*)user_data, 1);
+}
+
+static gpst_result short_source(void* user_data, uint64_t index, gpst_input* out) {
+    short_run* const self = (short_run*)user_data;
+    if (index == 2)
+        return GPST_END;
+    out->frame = kit_shape(16, 16);
+    out->frame.data = self->pixels[index];
+    out->release = release_short;
+    out->release_user_data = &self->n_released[index];
+    return GPST_OK;
+}
+
+/* Item 0 asks for memory when item 1 has its own, and waits for its turn at the sink without its frame. */
+static gpst_result short_stage(void* user_data, gpst_task* task) {
+    short_run* const self = (short_run*)user_data;
+    const gpst_image shape = kit_shape(8000, 9000);
+    gpst_image image;
+    gpsti_a32_add(&self->n_served[task->item->index], 1);
+    if (task->item->sets[0].n != 1)
+        return gpst_task_fail(task, GPST_ERROR_STATE, "the frame is gone");
+    while (task->item->index == 0 && gpsti_a32_load(&self->n_released[1]) == 0)
+        gpsti_sleep_ns(100000);
+    return gpst_task_set_picture(task, 1, 0, &shape, &image);
+}
+
+static gpst_result short_sink(void* user_data, const gpst_item* item) {
+    ((short_run*)user_data)->ends[item->index] = item->result;
+    return GPST_OK;
+}
+
+/* An item whose lent frame was given back cannot begin anew for another one's sake. */
+static void test_given_back_is_given_back(void** state) {
+    gpst_context_desc context_desc = GPST_ZERO;
+    gpst_context* context = NULL;
+    gpst_pipeline* pipeline = NULL;
+    gpst_pipeline_desc desc = GPST_ZERO;
+    gpst_stage_desc stage;
+    (void)state;
+    memset(&the_short, 0, sizeof the_short);
+    context_desc.backend = "cpu";
+    context_desc.n_workers = 2;
+    context_desc.max_host_bytes = (uint64_t)135 << 20;
+    assert_int_equal(gpst_context_create(&context_desc, &context), GPST_OK);
+    gpst_stage_host(&stage, GPST_SET(0), GPST_SET(1), short_stage, &the_short);
+    desc.stages = &stage;
+    desc.n_stages = 1;
+    desc.source = short_source;
+    desc.source_user_data = desc.sink_user_data = &the_short;
+    desc.sink = short_sink;
+    desc.mode = GPST_RUN_ENGINE;
+    assert_int_equal(gpst_pipeline_create(context, &desc, &pipeline), GPST_OK);
+    assert_int_equal(gpst_pipeline_run(pipeline), GPST_PARTIAL);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    gpst_context_destroy(context);
+    assert_int_equal(gpsti_a32_load(&the_short.n_served[1]), 1);
+    assert_int_equal(the_short.ends[1], GPST_OK);
+    assert_int_equal(the_short.ends[0], GPST_ERROR_BUDGET);
+    assert_int_equal(gpsti_a32_load(&the_short.n_released[0]), 1);
+    assert_int_equal(gpsti_a32_load(&the_short.n_released[1]), 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lent_frames_come_back),
@@ -558,6 +632,7 @@ int main(void) {
         cmocka_unit_test(test_lent_frames_in_tight_memory),
         cmocka_unit_test(test_sources_lend),
         cmocka_unit_test(test_dropped_frames_come_back),
+        cmocka_unit_test(test_given_back_is_given_back),
         cmocka_unit_test(test_frames_of_the_device),
         cmocka_unit_test(test_a_frame_of_the_device_is_near),
         cmocka_unit_test(test_a_device_picture_is_asked_for_again),

@@ -114,6 +114,19 @@ GPSTI_INTERN void gpsti_account_copy(gpst_pipeline* pipeline, gpsti_set_plan* se
 
 /* ---- an item ------------------------------------------------------------------------------- */
 
+GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot) { return gpsti_a32_load(&slot->failed) != 0; }
+
+GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason) {
+    if (gpsti_slot_has_failed(slot))
+        return;
+    slot->item.result = result;
+    gpsti_copy_text(slot->stage, sizeof slot->stage, stage);
+    gpsti_copy_text(slot->reason, sizeof slot->reason, reason && reason[0] ? reason : gpst_result_text(result));
+    slot->item.stage = slot->stage;
+    slot->item.reason = slot->reason;
+    gpsti_a32_store(&slot->failed, 1);
+}
+
 GPSTI_INTERN uint64_t gpsti_account_growths(const gpst_pipeline* pipeline) {
     gpst_pool_info pool;
     gpst_pool_query_info(pipeline->pool, &pool);
@@ -130,17 +143,22 @@ GPSTI_PRIVATE void gpsti_account_freeze(gpst_pipeline* pipeline) {
     pipeline->frozen_growths = gpsti_account_growths(pipeline);
 }
 
+GPSTI_PRIVATE uint64_t* gpsti_account_end(gpsti_item_counts* counts, gpst_result result) {
+    return result == GPST_ERROR_CANCELLED ? &counts->cancelled
+           : result == GPST_SKIPPED       ? &counts->skipped
+           : result == GPST_DROPPED       ? &counts->dropped
+           : GPST_FAILED(result)          ? &counts->failed
+                                          : &counts->ok;
+}
+
 GPSTI_INTERN void gpsti_account_item(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_camera* const camera = &pipeline->cameras[slot->item.camera];
     const gpst_result result = slot->item.result;
-    if (result == GPST_ERROR_CANCELLED)
-        pipeline->items_cancelled++;
-    else if (result == GPST_SKIPPED)
-        pipeline->items_skipped++;
-    else if (GPST_FAILED(result))
-        pipeline->items_failed++;
-    else
-        pipeline->items_ok++;
+    (*gpsti_account_end(&pipeline->items, result))++;
+    (*gpsti_account_end(&camera->items, result))++;
+    if (result == GPST_DROPPED)
+        return;
     if (slot->commit_end_ns > 0) {
         pipeline->commit_ns += slot->commit_end_ns - slot->commit_start_ns;
         gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], slot->commit_start_ns, slot->commit_end_ns);
@@ -148,6 +166,7 @@ GPSTI_INTERN void gpsti_account_item(gpsti_slot* slot) {
     if (GPST_FAILED(result) && pipeline->desc.stop_on_error)
         gpsti_a32_store(&pipeline->stop, 1);
     gpsti_histogram_add(&pipeline->latency, slot->item.end_ns - slot->item.start_ns);
+    gpsti_histogram_add(&camera->latency, slot->item.end_ns - slot->item.start_ns);
     if (!slot->served) {
         slot->served = true;
         pipeline->n_served++;

@@ -100,6 +100,15 @@ GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index
     return gpsti_call_encoded(slot, stage_index, part, worker_index, NULL, 0, reason);
 }
 
+GPSTI_INTERN void gpsti_call_dropped(gpst_pipeline* pipeline, const gpst_item* item) {
+    gpsti_call call;
+    if (!pipeline->desc.dropped)
+        return;
+    gpsti_call_enter(&call, pipeline);
+    pipeline->desc.dropped(pipeline->desc.dropped_user_data, item);
+    gpsti_call_leave();
+}
+
 GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_slot* slot, const char** reason) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpsti_call call;

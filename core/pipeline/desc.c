@@ -113,10 +113,26 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_order(const gpst_pipeline_desc* desc
                   GPSTI_CREATE ": stages[%u].per_picture: only for a HOST stage that is not ordered", s);
     GPSTI_FAIL_IF(stage->ordered && !is_host, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].ordered: only for a HOST stage", s);
-    GPSTI_FAIL_IF(stage->ordered && stage->concurrency > 1, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].concurrency=%u: ordered serves one item at a time", s, stage->concurrency);
     GPSTI_FAIL_IF(stage->concurrency > 0 && !is_host, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].concurrency=%u: only for a HOST stage", s, stage->concurrency);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_stage_check_bound(const gpst_pipeline_desc* desc, uint32_t s) {
+    const gpst_stage_desc* const stage = &desc->stages[s];
+    const int policy = (int)stage->full_policy;
+    const bool drops = stage->full_policy == GPST_FULL_DROP_NEWEST || stage->full_policy == GPST_FULL_DROP_OLDEST;
+    GPSTI_FAIL_IF(policy < 0 || policy > (int)GPST_FULL_LATEST_ONLY, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].full_policy=%d: unknown", s, policy);
+    GPSTI_FAIL_IF(drops && stage->queue_most == 0, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].queue_most=0: required with this full_policy", s);
+    GPSTI_FAIL_IF(stage->full_policy == GPST_FULL_LATEST_ONLY && stage->queue_most > 1, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].queue_most=%u: LATEST_ONLY has 1", s, stage->queue_most);
+    GPSTI_FAIL_IF((stage->queue_most > 0 || policy > 0) &&
+                      (stage->per_picture || stage->kind == GPST_STAGE_ENCODE || stage->kind == GPST_STAGE_WRITE),
+                  GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].queue_most: not for WRITE and what is done for each picture: an item is "
+                               "dropped before", s);
     return GPST_OK;
 }
 
@@ -257,6 +273,7 @@ GPSTI_PRIVATE gpst_result gpsti_stages_check(const gpst_pipeline_desc* desc) {
     for (uint32_t s = 0; s < desc->n_stages; s++) {
         GPSTI_TRY(gpsti_stage_check_kind(desc, s));
         GPSTI_TRY(gpsti_stage_check_order(desc, s));
+        GPSTI_TRY(gpsti_stage_check_bound(desc, s));
     }
     GPSTI_TRY(gpsti_sets_check_results(desc));
     memcpy(stages, desc->stages, desc->n_stages * sizeof *stages);

@@ -11,14 +11,15 @@ GPSTI_INTERN bool gpsti_flight_is_plain(const gpst_pipeline* pipeline) { return 
 /* ---- slots ------------------------------------------------------------------------------------ */
 
 GPSTI_INTERN bool gpsti_flight_has_slot(const gpst_pipeline* pipeline) {
-    const uint32_t in_flight = gpsti_a32_load(&pipeline->in_flight);
-    return in_flight < pipeline->n_slots &&
-           (in_flight == 0 || !pipeline->desc.source || in_flight < gpsti_tune_n_fit(pipeline));
+    const uint32_t in_flight = gpsti_a32_load(&pipeline->in_flight), held = pipeline->n_handed_out;
+    const bool by_bytes = pipeline->desc.source || held > 0; /* results in the user's hands have memory, and no slot */
+    return in_flight - held < pipeline->n_slots &&
+           (in_flight == 0 || !by_bytes || in_flight < gpsti_tune_n_fit(pipeline));
 }
 
 /* Reading a thread's clock costs 400 ns. */
 GPSTI_PRIVATE bool gpsti_flight_samples_cpu(const gpst_pipeline* pipeline) {
-    const int64_t n_done = (int64_t)(pipeline->items_ok + pipeline->items_failed);
+    const int64_t n_done = (int64_t)(pipeline->items.ok + pipeline->items.failed);
     const int64_t spent_ns = (pipeline->end_ns - pipeline->start_ns) * (int64_t)pipeline->n_active;
     return n_done == 0 || pipeline->next_index % 16 == 0 || spent_ns / n_done >= GPSTI_FLIGHT_SAMPLE_NS;
 }
@@ -27,7 +28,8 @@ GPSTI_INTERN gpsti_slot* gpsti_flight_take_slot(gpst_pipeline* pipeline) {
     if (!gpsti_flight_has_slot(pipeline))
         return NULL;
     if (!pipeline->free_slots && GPST_FAILED(gpsti_slots_make(pipeline, pipeline->n_slots_made + 1))) {
-        pipeline->n_slots = pipeline->n_slots_made; /* no more are to be had */
+        const uint32_t n = gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out;
+        pipeline->n_slots = n > 0 ? n : 1; /* no more are to be had now */
         return NULL;
     }
     gpsti_slot* const slot = pipeline->free_slots;
@@ -35,7 +37,7 @@ GPSTI_INTERN gpsti_slot* gpsti_flight_take_slot(gpst_pipeline* pipeline) {
     slot->in_use = true;
     slot->on_cpu = pipeline->device_lost;
     slot->samples_cpu = gpsti_flight_samples_cpu(pipeline);
-    const uint32_t in_flight = gpsti_a32_add(&pipeline->in_flight, 1) + 1;
+    const uint32_t in_flight = gpsti_a32_add(&pipeline->in_flight, 1) + 1 - pipeline->n_handed_out;
     if (in_flight > pipeline->n_slots_used)
         pipeline->n_slots_used = in_flight;
     if (pipeline->tune.on && in_flight == pipeline->n_slots)
@@ -77,26 +79,18 @@ GPSTI_INTERN void gpsti_flight_release_slot(gpsti_slot* slot) {
     gpsti_flight_put_slot(slot);
 }
 
-/* Locked, but not while its frame is given back. */
-GPSTI_INTERN bool gpsti_flight_drop_oldest(gpst_pipeline* pipeline) {
-    gpsti_slot* oldest = NULL;
-    for (gpsti_job* job = pipeline->steps[0].head; job; job = job->next)
-        if (job == &job->slot->job && !job->slot->started && (!oldest || job->slot->ticket < oldest->ticket))
-            oldest = job->slot;
-    if (!oldest)
-        return false;
-    gpsti_queue_remove(&pipeline->steps[0], &oldest->job);
-    /* No later item has passed an ordered step, since this one has not: later tickets move up by one. */
-    for (uint32_t i = 0; i < pipeline->n_slots_made; i++)
-        if (pipeline->slots[i]->in_use && pipeline->slots[i]->ticket > oldest->ticket)
-            pipeline->slots[i]->ticket--;
-    pipeline->next_ticket--;
-    pipeline->items_dropped++;
-    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
-    gpsti_slot_release_frame(oldest);
-    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
-    gpsti_flight_release_slot(oldest);
-    return true;
+GPSTI_INTERN void gpsti_flight_tell_dropped(gpst_pipeline* pipeline) {
+    while (pipeline->dropped) {
+        gpsti_slot* const slot = pipeline->dropped;
+        pipeline->dropped = slot->next;
+        gpsti_account_item(slot);
+        gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+        gpsti_finish_discard(slot);
+        gpsti_call_dropped(pipeline, &slot->item);
+        gpsti_slot_release_frame(slot);
+        gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+        gpsti_flight_release_slot(slot);
+    }
 }
 
 GPSTI_INTERN void gpsti_flight_notice(gpst_pipeline* pipeline) {
@@ -129,20 +123,24 @@ GPSTI_INTERN void gpsti_flight_send(gpsti_job* job, uint32_t to) {
 }
 
 GPSTI_INTERN void gpsti_flight_begin(gpsti_slot* slot) {
+    gpsti_queue_enter_order(slot);
     gpsti_flight_send(&slot->job, gpsti_flight_next_step(slot, (uint32_t)-1));
 }
 
 /* ---- items for which other items left no memory ------------------------------------------------- */
 
-/* An item cannot pass an ordered step twice. */
-GPSTI_INTERN bool gpsti_flight_may_restart(const gpsti_slot* slot) {
+/* An item cannot pass an ordered step twice, nor have a lent frame again that was given back. */
+GPSTI_PRIVATE bool gpsti_flight_is_repeatable(const gpsti_slot* slot) {
     const gpst_pipeline* const pipeline = slot->pipeline;
-    const bool lost_frame = slot->has_frame && slot->release && !slot->borrowed; /* it was given back */
-    bool may = gpsti_slot_has_failed(slot) && slot->item.result == GPST_ERROR_BUDGET && !lost_frame &&
-               !slot->exclusive && gpsti_a32_load(&slot->starved) != 0 && gpsti_a32_load(&pipeline->cancel) == 0;
+    bool may = !(slot->has_frame && slot->release && !slot->borrowed) && gpsti_a32_load(&pipeline->cancel) == 0;
     for (uint32_t s = 0; may && pipeline->steps[s].kind != GPSTI_STEP_FINISH; s++)
         may = !pipeline->steps[s].ordered;
     return may;
+}
+
+GPSTI_INTERN bool gpsti_flight_may_restart(const gpsti_slot* slot) {
+    return gpsti_slot_has_failed(slot) && slot->item.result == GPST_ERROR_BUDGET && !slot->exclusive &&
+           gpsti_a32_load(&slot->starved) != 0 && gpsti_flight_is_repeatable(slot);
 }
 
 GPSTI_INTERN void gpsti_flight_restart(gpsti_slot* slot) {
@@ -151,7 +149,7 @@ GPSTI_INTERN void gpsti_flight_restart(gpsti_slot* slot) {
     gpsti_finish_discard(slot);
     gpsti_slot_begin_anew(slot);
     slot->exclusive = true;
-    while (*link && (*link)->ticket < slot->ticket)
+    while (*link && (*link)->item.index < slot->item.index)
         link = &(*link)->next;
     slot->next = *link;
     *link = slot;
@@ -159,18 +157,19 @@ GPSTI_INTERN void gpsti_flight_restart(gpsti_slot* slot) {
 
 /* An item that waits in FINISH for its turn behind this one holds memory that this one may need: it restarts, too. */
 GPSTI_INTERN gpsti_job* gpsti_flight_take_starved(gpst_pipeline* pipeline) {
-    gpsti_step* const finish = &pipeline->steps[pipeline->n_steps - 1];
+    const uint32_t finish = pipeline->n_steps - 1;
     bool quiet = pipeline->starved && !pipeline->exclusive && gpsti_a32_load(&pipeline->executing) <= 1 &&
                  gpsti_a32_load(&pipeline->n_parked) == 0;
     for (uint32_t s = 0; quiet && s < pipeline->n_steps; s++)
         quiet = pipeline->steps[s].on_device == 0;
     if (!quiet)
         return NULL;
-    while (finish->head) {
-        gpsti_slot* const slot = finish->head->slot;
-        gpsti_queue_remove(finish, finish->head);
-        gpsti_flight_restart(slot);
-    }
+    for (uint32_t i = 0; i < pipeline->n_slots_made; i++)
+        if (pipeline->slots[i]->waits_turn && pipeline->slots[i]->job.step == finish &&
+            gpsti_flight_is_repeatable(pipeline->slots[i])) {
+            pipeline->slots[i]->waits_turn = false;
+            gpsti_flight_restart(pipeline->slots[i]);
+        }
     gpsti_slot* const slot = pipeline->starved;
     pipeline->starved = slot->next;
     pipeline->exclusive = true;

@@ -76,10 +76,8 @@ GPSTI_PRIVATE void gpsti_flow_ask_source(gpst_pipeline* pipeline) {
     if (n_items > 0)
         gpsti_account_source(pipeline, n_items, now_ns - start_ns, cpu_ns);
     pipeline->next_index += n_items;
-    for (uint32_t i = 0; i < n_items; i++) {
-        slots[i]->ticket = pipeline->next_ticket++;
+    for (uint32_t i = 0; i < n_items; i++)
         gpsti_flight_begin(slots[i]);
-    }
     while (n_slots > n_items)
         gpsti_flight_put_slot(slots[--n_slots]);
 }
@@ -123,6 +121,8 @@ GPSTI_INTERN bool gpsti_flow_has_work(const gpsti_client* client) {
     const gpst_pipeline* const pipeline = (const gpst_pipeline*)client;
     if (gpsti_a32_load(&pipeline->executing) >= pipeline->n_active)
         return false;
+    if (pipeline->dropped)
+        return true;
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
         if (gpsti_queue_may_take(pipeline, &pipeline->steps[s]))
             return true;
@@ -138,6 +138,7 @@ GPSTI_PRIVATE bool gpsti_flow_work(gpst_pipeline* pipeline, uint32_t worker_inde
     run.worker_index = worker_index;
     run.n = 0;
     (void)gpsti_a32_add(&pipeline->executing, 1);
+    gpsti_flight_tell_dropped(pipeline);
     bool asked = gpsti_flow_asks_first(pipeline);
     if (asked)
         gpsti_flow_ask_source(pipeline);
@@ -204,7 +205,7 @@ GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns) 
    not while the items run. */
 GPSTI_PRIVATE void gpsti_flow_run_block(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    const uint64_t n_before = pipeline->items_ok + pipeline->items_failed;
+    const uint64_t n_before = pipeline->items.ok + pipeline->items.failed;
     const int64_t start_ns = gpsti_now_ns();
     gpsti_a32_store(&pipeline->open, 0);
     pipeline->client.begin_ns = GPST_FOREVER;
@@ -213,7 +214,7 @@ GPSTI_PRIVATE void gpsti_flow_run_block(gpst_pipeline* pipeline) {
     gpsti_mutex_lock(&scheduler->mutex);
     gpsti_a32_store(&pipeline->open, 1);
     pipeline->client.begin_ns = 0;
-    gpsti_tune_end_block(pipeline, pipeline->items_ok + pipeline->items_failed - n_before, gpsti_now_ns() - start_ns);
+    gpsti_tune_end_block(pipeline, pipeline->items.ok + pipeline->items.failed - n_before, gpsti_now_ns() - start_ns);
     gpsti_scheduler_wake(scheduler);
 }
 

@@ -191,16 +191,19 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_enter(gpsti_run* run, gpsti_job* job) {
     gpsti_queue_put(step, job);
     if (job != &job->slot->job && !gpsti_flight_is_plain(run->pipeline)) /* the item's other parts need not wait */
         gpsti_inline_offer_parts(job->slot);
+    gpsti_flight_tell_dropped(run->pipeline);
     job = gpsti_inline_take(run, step);
     gpsti_run_unlock(run);
     return job;
 }
 
-GPSTI_INTERN void gpsti_inline_leave(gpsti_run* run, gpsti_step* step) {
+GPSTI_INTERN void gpsti_inline_leave(gpsti_run* run, gpsti_step* step, gpsti_job* job) {
     if (!run->entered)
         return;
     run->entered = false;
-    gpsti_queue_leave(step);
+    step->running--;
+    if (step->kind != GPSTI_STEP_OFFLOAD) /* else when the device is done */
+        gpsti_queue_pass(step, job->slot);
     gpsti_scheduler_wake(run->pipeline->context->scheduler);
 }
 
@@ -221,7 +224,7 @@ GPSTI_INTERN gpsti_job* gpsti_inline_host(gpsti_run* run, gpsti_job* job, gpsti_
         gpsti_inline_fail(job, result, reason);
     if (run->entered) {
         gpsti_run_lock(run);
-        gpsti_inline_leave(run, step);
+        gpsti_inline_leave(run, step, job);
         gpsti_run_unlock(run);
     }
     return gpsti_inline_next(run, job);
@@ -267,7 +270,10 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_end_submission(gpsti_slot* first, gpst_res
         next = slot->next_in_batch;
         slot->next_in_batch = NULL;
         pipeline->n_submitted++;
+        const gpsti_step* const step = gpsti_inline_step_of(&slot->job);
         const uint32_t to = apart ? gpsti_inline_retry_single(slot) : gpsti_inline_end_offload(slot, result, why);
+        if (to != slot->job.step)
+            gpsti_queue_pass(step, slot);
         if (slot != first)
             gpsti_flight_send(&slot->job, to);
         else
@@ -335,7 +341,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_offload(gpsti_run* run, gpsti_job* job, gp
     gpsti_run_lock(run);
     (void)gpsti_a32_add(&run->pipeline->n_submitting, entered ? UINT32_MAX : 0);
     step->on_device -= entered && finished ? 1 : 0;
-    gpsti_inline_leave(run, step);
+    gpsti_inline_leave(run, step, job);
     /* If it is not finished, another thread may have the slot. */
     job = finished ? gpsti_inline_end_submission(slot, result, reason) : NULL;
     gpsti_run_unlock(run);
@@ -346,6 +352,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_offload(gpsti_run* run, gpsti_job* job, gp
 GPSTI_PRIVATE void gpsti_inline_end_item(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
     pipeline->exclusive = pipeline->exclusive && !slot->exclusive;
+    gpsti_queue_leave_order(slot);
     gpsti_account_item(slot);
     gpsti_tune_count(slot);
     if (pipeline->desc.sink || pipeline->desc.source) {
@@ -370,7 +377,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_finish(gpsti_run* run, gpsti_job* job, gps
     gpsti_service_end(&service, GPST_OK);
     gpsti_run_keep(run, &service);
     gpsti_run_lock(run);
-    gpsti_inline_leave(run, step);
+    gpsti_inline_leave(run, step, job);
     gpsti_inline_end_item(job->slot);
     job = gpsti_inline_take(run, step);
     gpsti_run_unlock(run);
@@ -389,7 +396,8 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_pass(gpsti_run* run, gpsti_job* job, gpsti
             gpsti_flight_send(&slot->job, slot->job.step);
         }
         job->slot->next_in_batch = NULL;
-        gpsti_inline_leave(run, step);
+        gpsti_inline_leave(run, step, job);
+        gpsti_queue_pass(step, job->slot);
         gpsti_run_unlock(run);
     }
     return gpsti_inline_next(run, job);
@@ -413,13 +421,20 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_serve(gpsti_run* run, gpsti_job* job, gpst
     return gpsti_inline_finish(run, job, step);
 }
 
-/* Where the item is behind the last step that reads the borrowed frame, and has not failed: it may begin anew. */
-GPSTI_PRIVATE void gpsti_inline_release_frame(const gpsti_job* job) {
+/* Where the item is behind the last step that reads the borrowed frame, has not failed, and need not begin anew for an
+   item that lacks memory now. Else the frame is given back at the item's end. */
+GPSTI_PRIVATE void gpsti_inline_release_frame(gpsti_run* run, const gpsti_job* job) {
     gpsti_slot* const slot = job->slot;
-    if (job == &slot->job && job->step > slot->pipeline->sets[0].last_step && !slot->pipeline->sets[0].is_result) {
-        gpsti_slot_forget(slot, GPST_SET(0));
-        gpsti_slot_release_frame(slot);
-    }
+    const gpst_pipeline* const pipeline = run->pipeline;
+    if (job != &slot->job || job->step <= pipeline->sets[0].last_step || pipeline->sets[0].is_result)
+        return;
+    gpsti_run_lock(run);
+    const bool may_repeat = pipeline->starved || gpsti_a32_load(&pipeline->n_starving) > 0;
+    gpsti_run_unlock(run);
+    if (may_repeat)
+        return;
+    gpsti_slot_forget(slot, GPST_SET(0));
+    gpsti_slot_release_frame(slot);
 }
 
 /* Runs a job until it is parked or its item has ended. Not locked. */
@@ -427,7 +442,7 @@ GPSTI_INTERN void gpsti_inline_run(gpsti_run* run, gpsti_job* job) {
     while (job) {
         gpsti_step* const step = gpsti_inline_step_of(job);
         if (job->slot->borrowed && !job->slot->device_done && !gpsti_slot_has_failed(job->slot))
-            gpsti_inline_release_frame(job);
+            gpsti_inline_release_frame(run, job);
         if (job->slot->device_done)
             job = gpsti_inline_after_device(run, job, step);
         else if (step->kind == GPSTI_STEP_FINISH && gpsti_flight_may_restart(job->slot))

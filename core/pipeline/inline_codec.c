@@ -40,7 +40,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_decode_batch(gpsti_run* run, gpsti_job* jo
         gpsti_tune_hold(run->pipeline, 2 * gpsti_decode_batch_most(&run->pipeline->codecs, first));
     }
     gpsti_inline_end_batch(first, step);
-    gpsti_inline_leave(run, step);
+    gpsti_inline_leave(run, step, job);
     gpsti_run_unlock(run);
     return first->decode == GPSTI_DECODE_DEVICE ? gpsti_inline_next(run, job) : job;
 }

@@ -13,6 +13,7 @@ extern "C" {
 typedef struct gpst_pipeline gpst_pipeline;
 
 #define GPST_REASON_BYTES 512
+#define GPST_MAX_CAMERAS 64
 
 /* ---- items ------------------------------------------------------------------ */
 
@@ -56,6 +57,10 @@ typedef struct gpst_input {
     bool frame_on_device;  /* frame.data is memory of the context's device; release is required, rows are top-down */
     gpst_event* ready;     /* frame_on_device: the frame is there when this event is; NULL = now. Must live as long */
     int64_t timestamp_ns;  /* the user's; passed through */
+    /* Below GPST_MAX_CAMERAS: order is kept, and items are dropped and counted, within a camera; of items that wait for
+       the same stage the one is next whose camera was served longest ago. */
+    uint32_t camera;
+    int32_t priority;      /* of items that wait for the same stage the one with the highest is next */
     void* user_data;       /* passed through to every callback of the item */
 } gpst_input;
 
@@ -69,6 +74,8 @@ typedef struct gpst_item {
     const char* name;
     const char* path;      /* NULL when there is none */
     int64_t timestamp_ns;
+    uint32_t camera;
+    int32_t priority;
     void* user_data;
     const void* file_data; /* what the READ stage read; "" of an empty file; NULL before it or without one */
     size_t file_bytes;
@@ -78,8 +85,8 @@ typedef struct gpst_item {
                               "func"; "" */
     const char* encoder;   /* what an ENCODE stage made files with, likewise; "" */
     const char* note;      /* what decoding had to mend or to keep of a damaged file: gpst_jpeg_note's text; "" */
-    gpst_result result;    /* OK until something failed; SKIPPED. Results have pictures only where it is OK */
-    const char* stage;     /* name of the stage that failed, or "" */
+    gpst_result result;    /* OK until something failed; SKIPPED; DROPPED. Results have pictures only where it is OK */
+    const char* stage;     /* name of the stage that failed, or in front of which it was dropped; "" */
     const char* reason;    /* the sentence, or "" */
     int64_t start_ns, end_ns; /* from the source's call to the sink's, monotonic clock */
 } gpst_item;

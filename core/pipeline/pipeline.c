@@ -77,10 +77,12 @@ GPSTI_PRIVATE bool gpsti_step_is_chained(const gpst_pipeline* pipeline, const gp
              pipeline->stages[step[-1].first_stage].codec == GPST_CODEC_EXACT));
 }
 
-/* May stage s be submitted with those from first on? A list that the host reads must have been written before. */
+/* May stage s be submitted with those from first on? Not where items may wait in front of it; and a list that the host
+   reads must have been written before. */
 GPSTI_PRIVATE bool gpsti_stage_goes_along(const gpst_pipeline* pipeline, uint32_t first, uint32_t s) {
     uint32_t written = 0;
-    if (s == pipeline->desc.n_stages || !gpsti_stage_is_offload(&pipeline->stages[s].desc))
+    if (s == pipeline->desc.n_stages || !gpsti_stage_is_offload(&pipeline->stages[s].desc) ||
+        pipeline->stages[s].desc.queue_most > 0 || pipeline->stages[s].desc.full_policy != GPST_FULL_BLOCK)
         return false;
     for (uint32_t before = first; before < s; before++)
         written |= pipeline->stages[before].desc.writes;
@@ -93,10 +95,27 @@ GPSTI_PRIVATE uint32_t gpsti_step_concurrency(const gpst_pipeline* pipeline, con
                                               bool asynchronous) {
     const gpsti_stage* const stages = &pipeline->stages[step->first_stage];
     if (step->kind != GPSTI_STEP_OFFLOAD)
-        return stages->desc.kind != GPST_STAGE_HOST ? 0 : stages->desc.ordered ? 1 : stages->desc.concurrency;
+        return stages->desc.kind == GPST_STAGE_HOST ? stages->desc.concurrency : 0;
     for (uint32_t s = 0; s < step->n_stages; s++)
         asynchronous = asynchronous && stages[s].desc.kind != GPST_STAGE_DEVICE;
     return asynchronous ? 1 : 0;
+}
+
+/* What the stage says; LATEST_ONLY of the pipeline is that of every stage which says nothing. Items queue in front of
+   the first step, and of those that not every item may enter at once. */
+GPSTI_PRIVATE void gpsti_steps_bound(gpst_pipeline* pipeline) {
+    const bool all = pipeline->desc.full_policy == GPST_FULL_LATEST_ONLY;
+    gpsti_step* holds = NULL;
+    for (uint32_t s = pipeline->n_steps - 1; s-- > 0;) { /* FINISH has none */
+        gpsti_step* const step = &pipeline->steps[s];
+        const gpst_stage_desc* const stage = &pipeline->stages[step->first_stage].desc;
+        const bool says = stage->queue_most > 0 || stage->full_policy != GPST_FULL_BLOCK;
+        step->full_policy = says ? stage->full_policy : all ? GPST_FULL_LATEST_ONLY : GPST_FULL_BLOCK;
+        step->queue_most = step->full_policy == GPST_FULL_LATEST_ONLY ? 1 : stage->queue_most;
+        step->held_by = holds;
+        if (step->queue_most > 0 && step->full_policy == GPST_FULL_BLOCK && s > 0)
+            holds = step;
+    }
 }
 
 GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) {
@@ -115,7 +134,7 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) 
         step->ordered = stage->ordered;
         step->concurrency = gpsti_step_concurrency(pipeline, step, asynchronous);
         step->batch = 1;
-        step->gated = step->concurrency > 0 || (step->kind == GPSTI_STEP_OFFLOAD && asynchronous) ||
+        step->gated = step->concurrency > 0 || step->ordered || (step->kind == GPSTI_STEP_OFFLOAD && asynchronous) ||
                       (step->kind == GPSTI_STEP_DECODE && pipeline->stages[step->first_stage].planes &&
                        pipeline->stages[step->first_stage].codec != GPST_CODEC_EXACT);
         if (step->n_stages + 3 > pipeline->n_events) /* before and after each of upload, stages, download */
@@ -130,6 +149,7 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) 
     finish->gated = told;
     finish->concurrency = told ? 1 : 0;
     finish->ordered = told && !pipeline->desc.as_ready;
+    gpsti_steps_bound(pipeline);
 }
 
 /* ---- batches ------------------------------------------------------------------------------------- */
@@ -221,7 +241,8 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     gpsti_pipeline_resolve(pipeline, desc);
     pipeline->stages = (gpsti_stage*)gpsti_alloc(host, desc->n_stages * sizeof *pipeline->stages);
     pipeline->clocks = (gpsti_clock*)gpsti_alloc(host, GPST_MAX_STATS * sizeof *pipeline->clocks);
-    if (!pipeline->stages || !pipeline->clocks)
+    pipeline->cameras = (gpsti_camera*)gpsti_alloc(host, GPST_MAX_CAMERAS * sizeof *pipeline->cameras);
+    if (!pipeline->stages || !pipeline->clocks || !pipeline->cameras)
         return GPST_ERROR_MEMORY;
     for (uint32_t s = 0; s < desc->n_stages; s++)
         GPSTI_TRY(gpsti_stage_copy(pipeline, &pipeline->stages[s], &desc->stages[s]));
@@ -286,6 +307,8 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
         gpsti_free(host, pipeline->stages, pipeline->desc.n_stages * sizeof *pipeline->stages);
     if (pipeline->clocks)
         gpsti_free(host, pipeline->clocks, GPST_MAX_STATS * sizeof *pipeline->clocks);
+    if (pipeline->cameras)
+        gpsti_free(host, pipeline->cameras, GPST_MAX_CAMERAS * sizeof *pipeline->cameras);
     if (pipeline->has_progress)
         gpsti_cond_term(&pipeline->progress);
     gpsti_free(host, pipeline, sizeof *pipeline);
@@ -360,10 +383,10 @@ GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline) {
 /* ---- run ---------------------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE gpst_result gpsti_pipeline_outcome(const gpst_pipeline* pipeline) {
-    if (pipeline->items_cancelled > 0 || gpsti_a32_load(&pipeline->cancel) != 0)
+    if (pipeline->items.cancelled > 0 || gpsti_a32_load(&pipeline->cancel) != 0)
         return gpsti_fail(GPST_ERROR_CANCELLED, "gpst_pipeline_run: cancelled with %llu items done",
-                          (unsigned long long)pipeline->items_ok);
-    return pipeline->items_failed > 0 ? GPST_PARTIAL : GPST_OK;
+                          (unsigned long long)pipeline->items.ok);
+    return pipeline->items.failed > 0 ? GPST_PARTIAL : GPST_OK;
 }
 
 GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {

@@ -82,6 +82,17 @@ typedef struct gpst_encode_desc {
     gpst_jpeg_encode_desc jpeg;
 } gpst_encode_desc;
 
+/* What becomes of an item where no more may wait: in front of a stage, or at submit when every slot is taken. What is
+   dropped waits in front of a stage, which has not begun with it. No later item and no result waits for it. */
+typedef enum gpst_full_policy {
+    GPST_FULL_BLOCK = 0,       /* submit waits; of a stage: items behind it wait in front of stages before it */
+    GPST_FULL_DROP_NEWEST = 1, /* the new one */
+    GPST_FULL_DROP_OLDEST = 2, /* the oldest that waits, of the same camera. submit: of the camera with the most items
+                                  in flight; where none waits the new one */
+    GPST_FULL_LATEST_ONLY = 3  /* all but the newest, of the same camera: queue_most is 1. Of a pipeline: in front of
+                                  every stage that says nothing itself; submit as with DROP_OLDEST */
+} gpst_full_policy;
+
 /* gpst_stage_desc -- one stage; all-zero plus kind (and func, warp or mask) is valid
 
    reads and writes are sets as bits, GPST_SET(0) | GPST_SET(3). A set has one stage that writes it, which comes before
@@ -111,7 +122,11 @@ typedef struct gpst_stage_desc {
        them: one against the rules of its struct fails the item. */
     uint32_t second_set;
     uint32_t concurrency;  /* HOST: services at once; 0 = any number, 1 = serial */
-    bool ordered;          /* HOST: in input order (then concurrency is 0 or 1) */
+    bool ordered;          /* HOST: items of a camera one after the other, in input order; cameras side by side */
+    /* Items of a camera that may wait in front of the stage, beyond those that it could begin with at once, and what
+       becomes of more. 0 = any number, or as LATEST_ONLY says. Not for per_picture stages and WRITE */
+    uint32_t queue_most;
+    gpst_full_policy full_policy;
     bool per_picture;      /* HOST: once for every picture of the one set that it reads, in parallel: idle workers help.
                               The first failure fails the item and begins no more */
     /* Both optional. init on the worker itself, before its first service; term when the pipeline is destroyed. */
@@ -160,6 +175,11 @@ typedef gpst_result (*gpst_source_func)(void* user_data, uint64_t index, gpst_in
 /* Every item once, good or failed; never two calls at once. A negative result fails the item, and its files go. */
 typedef gpst_result (*gpst_sink_func)(void* user_data, const gpst_item* item);
 
+/* Of every dropped item, once: item->result is GPST_DROPPED, stage the one in front of which it waited, reason the
+   rule. It has no pictures. One that submit refused has the index UINT64_MAX. A lent frame is given back after it. On
+   any thread, also several at once, and inside of submit; it must not wait for the pipeline. */
+typedef void (*gpst_dropped_func)(void* user_data, const gpst_item* item);
+
 typedef enum gpst_run_mode {
     GPST_RUN_DEFAULT = 0,      /* pull: plain on the caller's thread for 1 ms, then the engine, tuned; push: the
                                   engine */
@@ -167,13 +187,6 @@ typedef enum gpst_run_mode {
     GPST_RUN_PLAIN_SERIAL = 2, /* one item after the other on the caller's thread, nothing else */
     GPST_RUN_PLAIN_INSIDE = 3  /* the same, with all cores inside a kernel (OpenMP, where compiled in) */
 } gpst_run_mode;
-
-typedef enum gpst_full_policy { /* submit, when every slot is taken */
-    GPST_FULL_BLOCK = 0,
-    GPST_FULL_DROP_NEWEST = 1,
-    GPST_FULL_DROP_OLDEST = 2, /* gives up the oldest item that no stage has started; none such: drops the newest */
-    GPST_FULL_LATEST_ONLY = 3  /* gives up every item that no stage has started */
-} gpst_full_policy;
 
 /* Where a result is wanted. */
 typedef enum gpst_place {
@@ -234,7 +247,9 @@ typedef struct gpst_pipeline_desc {
     gpst_preset preset;            /* how deep the tuner may make queues */
     gpst_settings settings;        /* tuned: where to start, as found by a run before; frozen there until clocks drift.
                                       All-zero = the tuner's. loop: a plain loop found best is run at once */
-    gpst_full_policy full_policy;
+    gpst_full_policy full_policy;  /* push: when every slot is taken. Results that the user holds take none */
+    gpst_dropped_func dropped;     /* NULL: nobody is told */
+    void* dropped_user_data;
     /* Sets that the sink or next_result is given, and where; they live until release, every other set until its last
        reading stage. 0 = the sets that no stage reads, on the host. */
     gpst_result_set results[GPST_MAX_SETS];
@@ -393,7 +408,7 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
    Shapes       none
    Returns      GPST_OK | GPST_END (closed, and everything was handed out) | WOULD_BLOCK | TIMEOUT | STATE (has a sink)
                 | REENTRANT
-   Ownership    the item holds a slot until gpst_pipeline_release
+   Ownership    the item holds its memory until gpst_pipeline_release, and no slot: the next input may come
    Threads      any, several at once; in input order unless as_ready. From a stage of another pipeline of the same
                 context the calling worker helps meanwhile, and stages run on it; else nothing does
    Blocking     up to timeout_ns
@@ -487,6 +502,31 @@ GPST_API void gpst_pipeline_stop(gpst_pipeline* pipeline);
    Tests  tests/test_pipeline.c, tests/test_pipeline_stats.c          Since 0.1
 */
 GPST_API void gpst_pipeline_query_stats(gpst_pipeline* pipeline, gpst_stats* out);
+
+/* gpst_camera_stats -- how the items of one camera fared
+
+   Ownership    plain values
+   Since        0.1
+*/
+typedef struct gpst_camera_stats {
+    uint64_t items_ok, items_failed, items_skipped, items_dropped, items_cancelled;
+    int64_t latency_p50_ns, latency_p99_ns, latency_max_ns; /* submit or source to sink */
+} gpst_camera_stats;
+
+/* gpst_pipeline_query_cameras -- counts of each camera so far
+
+   Parameters   pipeline (in)
+                out      (out)  n of them, by the camera's number; those that never came are all-zero
+                n        (in)   at most GPST_MAX_CAMERAS
+   Shapes       out: gpst_camera_stats[n]
+   Returns      how many cameras there were: the highest number seen, + 1
+   Ownership    plain values
+   Threads      any
+   Blocking     never waits long; no allocation
+   Device       none
+   Source       core/pipeline/report.c          Tests  tests/test_pipeline_drops.c          Since 0.1
+*/
+GPST_API uint32_t gpst_pipeline_query_cameras(gpst_pipeline* pipeline, gpst_camera_stats* out, uint32_t n);
 
 /* gpst_pipeline_query_tuner -- where the knobs are, what they may reach, and every decision about them
 

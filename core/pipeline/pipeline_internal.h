@@ -39,11 +39,9 @@
 #include "../tuning/window_internal.h"
 #include "../workers/scheduler_internal.h"
 #include "codec_internal.h"
-#include "pipeline.h"
+#include "slot_internal.h"
 
 #define GPSTI_MOST_BATCH 64 /* items in one submission */
-
-typedef struct gpsti_slot gpsti_slot;
 
 /* ---- steps: the stages as the engine runs them ------------------------------------ */
 
@@ -55,15 +53,6 @@ typedef enum gpsti_step_kind {
     GPSTI_STEP_WRITE,
     GPSTI_STEP_FINISH /* files committed, sink told; always the last */
 } gpsti_step_kind;
-
-/* One item, or one part of it, at a step. */
-typedef struct gpsti_job {
-    gpsti_slot* slot;
-    uint32_t part;
-    uint32_t step;
-    int64_t ready_ns; /* since when it waits in its step */
-    struct gpsti_job* next;
-} gpsti_job;
 
 typedef struct gpsti_step {
     gpsti_step_kind kind;
@@ -83,10 +72,14 @@ typedef struct gpsti_step {
     uint32_t streams, on_device; /* OFFLOAD: items or batches on the device at most (0 = any) and now */
     uint32_t batch;              /* OFFLOAD: items in one submission at most; else 1 */
     uint32_t batch_full;         /* a batch of so many does not wait for more */
-    uint64_t next_ticket;        /* ordered: whose turn it is */
-    gpsti_job* head;             /* ordered: by ticket, else first come first served */
+    /* Items of a camera that may wait here, beyond those that could begin at once; what becomes of more. 0 = any. */
+    uint32_t queue_most;
+    gpst_full_policy full_policy;
+    struct gpsti_step* held_by; /* the next step where BLOCK bounds the queue: jobs wait here while it is full */
+    gpsti_job* head;            /* by priority, then first in; ordered: those whose turn it is */
     gpsti_job* tail;
     uint32_t n_queued;
+    uint64_t n_served;
 } gpsti_step;
 
 typedef struct gpsti_stage {
@@ -106,6 +99,20 @@ typedef struct gpsti_stage {
     char constants_reason[GPST_REASON_BYTES];
 } gpsti_stage;
 
+/* How items ended. */
+typedef struct gpsti_item_counts {
+    uint64_t ok, failed, skipped, dropped, cancelled;
+} gpsti_item_counts;
+
+/* One camera, or other origin of items that keep an order of their own. Locked. */
+typedef struct gpsti_camera {
+    gpsti_slot* newest; /* of its items in flight, a list by slot->older */
+    uint64_t n_items;   /* that have begun */
+    gpsti_item_counts items;
+    uint64_t served[GPST_MAX_STAGES + 1]; /* of a step's services, the number of its latest */
+    gpsti_histogram latency;
+} gpsti_camera;
+
 /* What is the same for one set of every item. */
 typedef struct gpsti_set_plan {
     uint32_t capacity;
@@ -116,122 +123,6 @@ typedef struct gpsti_set_plan {
     char wanted_up[32], wanted_down[32]; /* by whom */
     uint64_t n_up, n_down, up_bytes, down_bytes; /* copies; locked */
 } gpsti_set_plan;
-
-/* ---- slots ------------------------------------------------------------------------ */
-
-/* One file to write. The slot uses it again. */
-typedef struct gpsti_output_file {
-    gpsti_write write;
-    gpsti_slot* slot;
-    uint32_t part;
-    gpst_buffer room;
-    size_t asked; /* of the room, by this item */
-    char* path;
-    size_t path_capacity;
-    bool committed;
-    struct gpsti_output_file* next;
-} gpsti_output_file;
-
-/* One picture's way through per_picture steps and WRITE, or the whole item's. */
-typedef struct gpsti_part {
-    gpsti_job job;
-    gpsti_output_file* files; /* list; the first n_files are in use, the next one holds the open room */
-    uint32_t n_files;
-    uint32_t writes_pending; /* locked */
-} gpsti_part;
-
-/* One picture set of an item. A set is there on the host, on the device, on both, or not yet. */
-typedef struct gpsti_set {
-    gpst_image* on_host;    /* capacity of them; data NULL where the host has no memory for it */
-    gpst_image* on_device;  /* likewise, where kernels read and write it */
-    gpst_buffer *host, *device; /* their memory, where it is the slot's own */
-    uint32_t n;
-    uint32_t writer; /* the stage that has set pictures of it, + 1 */
-    bool host_valid, device_valid;
-    /* How many of them count, where kernels read and write it, until the host knows: then n is no more. NULL: all. */
-    uint32_t* count;
-    uint32_t per_count; /* pictures for each that counts; 0: it counts the columns of the one picture, a list */
-} gpsti_set;
-
-/* A slot's stream on one device, and the events that time its work. Made when first needed. */
-typedef struct gpsti_device_work {
-    gpst_device* device;
-    bool on_host; /* the device computes in host memory: nothing to copy */
-    gpst_stream* stream;
-    gpst_event** events; /* n_events of the pipeline */
-    uint64_t number;     /* of the latest group, for the pipeline's timing */
-    bool timed;          /* it has its events recorded */
-    gpst_image* sources; /* of a batch: batch_most pictures, and all that are made of them */
-    gpst_image* images;
-    uint32_t n_items;  /* in the latest group */
-    bool copies;       /* which has an upload and a download, each between two events */
-    uint32_t n_events; /* made so far */
-    int64_t* times_ns; /* when the first n_times of them happened, in the latest group */
-    uint32_t n_recorded, n_times;
-} gpsti_device_work;
-
-struct gpsti_slot {
-    gpst_item item; /* first: a task's item is its slot */
-    gpst_pipeline* pipeline;
-    uint64_t ticket;      /* place in the order; closed up when an item is dropped */
-    bool in_use;          /* between source and end */
-    bool started;         /* a stage has touched it */
-    bool served;          /* an item ended in it */
-    bool handed_out;      /* between next_result and release */
-    bool samples_cpu;     /* the CPU time of its services is read */
-    bool has_frame;       /* set 0 is the source's or submit's own picture, */
-    bool frame_on_device; /* which came in memory of the device, */
-    bool borrowed;        /* or is the user's memory until release is called */
-    void (*release)(void* user_data);
-    void* release_user_data;
-    gpst_event* ready; /* the borrowed frame is there; NULL = it is */
-    bool exclusive;       /* it found too little memory beside others: no other item runs with it */
-    gpsti_a32 starved;    /* others have the memory that it needs */
-    gpsti_a32 failed;     /* item.result is a failure, or SKIPPED: for those who are not locked */
-    uint32_t pending;     /* locked: parts that are not through their steps yet, */
-    uint32_t n_split;     /* of so many, */
-    uint32_t next_part;   /* and the first that no thread has taken */
-    gpsti_job job;
-    char numbered[32]; /* "item N" */
-    char* text;        /* name and path */
-    size_t text_capacity;
-    char stage[32];
-    char reason[GPST_REASON_BYTES];
-    gpst_jpeg_note note;
-    gpsti_decode_form decode;
-    gpst_image jpeg_shape; /* of EITHER and DEVICE: the planes, */
-    size_t jpeg_first;     /* where the first segment is that is no APPn or comment, */
-    uint8_t jpeg_kept[2];  /* and what was before it */
-    gpst_buffer file;
-    gpst_buffer counts_on_host, counts_on_device; /* a word a set, made for the first DEVICE stage that counts */
-    gpsti_set* sets; /* n_sets of the pipeline */
-    gpst_set* views; /* what item.sets points to */
-    gpsti_part* parts; /* n_parts of the pipeline */
-    gpst_read read;
-    gpsti_a64 host_bytes;                   /* frame memory of this slot, against max_item_bytes; */
-    gpsti_a64 charged_bytes;                /* and what was taken for it */
-    int64_t read_setup_ns;                  /* making its memory, for its latest read */
-    int64_t commit_start_ns, commit_end_ns; /* when its files got their names; 0, 0 = it has none */
-
-    bool plain;       /* its device work is waited for */
-    gpsti_exec exec;  /* how this item's kernels use the CPU */
-    bool on_cpu;      /* this item's device work is done by the cpu backend: works[1] */
-    bool device_done; /* locked: the device has reported device_result; its sentence is in reason */
-    gpst_result device_result;
-    int64_t device_wait_ns;     /* from runnable to submitted */
-    bool single;                /* a batch with it failed: it is submitted by itself */
-    gpsti_slot* next_in_batch;  /* the next item of its batch; the first item's stream and events are all of theirs */
-    gpsti_device_work works[2]; /* the context's device, and what it falls back to */
-    gpsti_device_work* work;    /* in use now; in a batch the first item's */
-    bool in_place; /* its kernel works on host memory: nothing to copy */
-    uint32_t uploaded;              /* sets that its latest device work has copied to the device */
-    uint32_t stage_at;              /* of its latest device work, the stage that is put on the stream */
-    uint64_t up_bytes, down_bytes;  /* that its latest device work copies, or reads and writes over the link */
-    gpst_image counted_source; /* what counted_bytes are of */
-    uint64_t counted_bytes;    /* a WARP launch reads and writes */
-
-    gpsti_slot* next; /* free list, results list */
-};
 
 /* ---- tuning ------------------------------------------------------------------------- */
 
@@ -286,7 +177,11 @@ struct gpst_pipeline {
     gpsti_slot* starved;   /* items that begin again, one at a time, by ticket */
     bool exclusive;        /* one of them runs */
     uint32_t n_handed_out; /* results the user has and has not released */
-    uint64_t next_index, next_ticket;
+    uint64_t next_index;
+    gpsti_camera* cameras; /* GPST_MAX_CAMERAS */
+    uint32_t n_cameras;    /* the highest number seen, + 1 */
+    gpsti_slot* dropped;   /* of whom desc.dropped has not been told yet, first come first, */
+    gpsti_slot* last_dropped;
     gpsti_a64 item_host_bytes, item_device_bytes; /* of the largest item so far */
 
     /* threads */
@@ -315,7 +210,8 @@ struct gpst_pipeline {
     gpsti_timing timing;
     gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H, DISK_OUT; DISK_IN but for the reader's */
     gpsti_histogram latency;
-    uint64_t items_ok, items_failed, items_skipped, items_dropped, items_cancelled, device_fallbacks;
+    gpsti_item_counts items;
+    uint64_t device_fallbacks;
     uint64_t items_refused;              /* of those dropped: the ones that never got an index */
     uint64_t n_submissions, n_submitted; /* to the device, of so many items */
     uint64_t n_copied, n_in_place;       /* items of a device with memory of its own: how they came there */
@@ -367,6 +263,8 @@ GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, uint64_t ind
 /* One service of a HOST or DEVICE stage; the failure's sentence goes to reason (GPST_REASON_BYTES). Not locked. */
 GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
                                           uint32_t worker_index, char* reason);
+/* Tells desc.dropped, if there is one. Not locked. */
+GPSTI_INTERN void gpsti_call_dropped(gpst_pipeline* pipeline, const gpst_item* item);
 /* Tells the sink, if there is one; *reason likewise. Not locked. */
 GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_slot* slot, const char** reason);
 
@@ -374,48 +272,6 @@ GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_slot* slot, const char** reason);
 GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
                                             uint32_t worker_index, const void* encoded, size_t encoded_bytes,
                                             char* reason);
-
-/* ---- slot.c -------------------------------------------------------------------------- */
-
-GPSTI_INTERN gpst_result gpsti_slots_create(gpst_pipeline* pipeline);           /* room for slots_capacity */
-GPSTI_INTERN gpst_result gpsti_slots_make(gpst_pipeline* pipeline, uint32_t n); /* until there are n of them; locked */
-GPSTI_INTERN void gpsti_slots_destroy(gpst_pipeline* pipeline);
-/* Gives the slot's frame memory back to the pool: the item is over. */
-GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot);
-GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t start_ns);
-/* What tells the item from others, even where the source failed: name, path, timestamp, user_data. */
-GPSTI_INTERN gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_input* input);
-/* Fills a slot that was reset from what the source or submit gave; copies strings, and the frame if it is not lent. */
-GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input, const char* function);
-/* Calls the borrowed frame's release, once: nothing reads it any more. Not locked. */
-GPSTI_INTERN void gpsti_slot_release_frame(gpsti_slot* slot);
-/* A shape with tight rows, and its bytes. */
-GPSTI_INTERN gpst_result gpsti_slot_shape(const gpst_image* shape, const char* function, gpst_image* out,
-                                          size_t* bytes);
-/* Makes buffer hold `bytes`; the first keep_bytes survive. is_filled: all of them will be written. BUDGET, MEMORY. */
-GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes,
-                                            bool is_filled);
-/* The same with what memory is free: else WOULD_BLOCK. */
-GPSTI_INTERN gpst_result gpsti_slot_reserve_now(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes);
-/* gpst_task_encoded (task.c); or it does not wait: WOULD_BLOCK. */
-GPSTI_INTERN gpst_result gpsti_task_encoded(gpsti_slot* slot, uint32_t part, size_t bytes, bool waits, void** out);
-GPSTI_INTERN gpst_result gpsti_slot_reserve_text(gpst_pipeline* pipeline, char** text, size_t* capacity, size_t bytes);
-/* Host memory for a picture whose shape is known; tight. */
-GPSTI_INTERN gpst_result gpsti_slot_make_on_host(gpsti_slot* slot, uint32_t set, uint32_t picture);
-/* The set has so many pictures. */
-GPSTI_INTERN void gpsti_slot_set_n(gpsti_slot* slot, uint32_t set, uint32_t n);
-/* None of them is there any more; their memory stays. */
-GPSTI_INTERN void gpsti_slot_forget(gpsti_slot* slot, uint32_t sets);
-/* Parts for a WRITE step: 1 and more, up to the last that has files. */
-GPSTI_INTERN uint32_t gpsti_slot_n_written(const gpsti_slot* slot);
-GPSTI_INTERN uint64_t gpsti_slot_bytes(const gpsti_slot* slot, uint32_t sets); /* of their pictures */
-/* An item as it was when it came from the source or submit. Nobody else has it. */
-GPSTI_INTERN void gpsti_slot_begin_anew(gpsti_slot* slot);
-GPSTI_INTERN void gpsti_slot_prepare_read(gpsti_slot* slot); /* slot->read, but for done */
-#define GPSTI_ENDS_ITEM(result) (GPST_FAILED(result) || (result) == GPST_SKIPPED)
-/* Keeps the item's first failure, or that it is skipped. Locked, or no other thread has the item. */
-GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason);
-GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot); /* any thread */
 
 /* ---- account.c ------------------------------------------------------------------------ */
 
@@ -440,6 +296,10 @@ GPSTI_INTERN void gpsti_account_read(gpst_pipeline* pipeline, const gpsti_slot* 
 GPSTI_INTERN void gpsti_account_write(gpst_pipeline* pipeline, const gpsti_write* write, int64_t ready_ns);
 GPSTI_INTERN void gpsti_account_copy(gpst_pipeline* pipeline, gpsti_set_plan* set, bool up, uint32_t n_pictures,
                                      uint64_t bytes); /* over the link; locked */
+#define GPSTI_ENDS_ITEM(result) (GPST_FAILED(result) || (result) == GPST_SKIPPED || (result) == GPST_DROPPED)
+/* Keeps the item's first failure, or that it is skipped. Locked, or no other thread has the item. */
+GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason);
+GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot); /* any thread */
 GPSTI_INTERN void gpsti_account_item(gpsti_slot* slot); /* it has ended: counts, latency, freeze; locked */
 GPSTI_INTERN uint64_t gpsti_account_growths(const gpst_pipeline* pipeline); /* allocations of frame memory so far */
 GPSTI_INTERN int64_t gpsti_account_own_cpu_ns(const gpsti_clock* clock, int64_t own_ns); /* of own_ns, by samples */
@@ -449,13 +309,21 @@ GPSTI_INTERN int64_t gpsti_account_cpu_ns(const gpst_pipeline* pipeline); /* thr
 /* ---- queue.c -------------------------------------------------------------------------- */
 
 GPSTI_INTERN const char* gpsti_step_name(const gpst_pipeline* pipeline, const gpsti_step* step);
-/* All of it locked. A job is put in; who takes one may run it, and says so by leave when it has. */
+/* All of it locked. A job is put in; who takes one may run it, and then takes 1 off step->running. */
 GPSTI_INTERN void gpsti_queue_put(gpsti_step* step, gpsti_job* job);
 GPSTI_INTERN bool gpsti_queue_has_runnable(const gpsti_step* step); /* as far as the step goes */
 GPSTI_INTERN bool gpsti_queue_may_take(const gpst_pipeline* pipeline, const gpsti_step* step);
 GPSTI_INTERN gpsti_job* gpsti_queue_take(gpsti_step* step); /* the next that may run; NULL: none */
 GPSTI_INTERN gpsti_job* gpsti_queue_pop(gpsti_step* step);  /* the first; there is one */
-GPSTI_INTERN void gpsti_queue_leave(gpsti_step* step);
+/* The item has passed the step, if that keeps an order: the one behind it may have its turn there. */
+GPSTI_INTERN void gpsti_queue_pass(const gpsti_step* step, gpsti_slot* slot);
+GPSTI_INTERN gpsti_camera* gpsti_queue_camera(gpst_pipeline* pipeline, uint32_t camera); /* which has been seen now */
+/* The item is the newest of its camera from now on, until it leaves the order: the items behind do not wait for it. */
+GPSTI_INTERN void gpsti_queue_enter_order(gpsti_slot* slot);
+GPSTI_INTERN void gpsti_queue_leave_order(gpsti_slot* slot);
+/* Gives up the oldest item that waits in front of a step: of the camera with the most items in flight, or of this one
+   where it has as many. False: there is none. */
+GPSTI_INTERN bool gpsti_queue_drop_oldest(gpst_pipeline* pipeline, uint32_t camera, const char* reason);
 /* The next one, if it may share a submission; NULL: it may not, or there is none. */
 GPSTI_INTERN gpsti_job* gpsti_queue_take_next_in_batch(gpsti_step* step);
 GPSTI_INTERN void gpsti_queue_remove(gpsti_step* step, gpsti_job* job);
@@ -531,8 +399,8 @@ GPSTI_INTERN bool gpsti_flight_is_plain(const gpst_pipeline* pipeline); /* no wo
 GPSTI_INTERN bool gpsti_flight_has_slot(const gpst_pipeline* pipeline);
 GPSTI_INTERN gpsti_slot* gpsti_flight_take_slot(gpst_pipeline* pipeline); /* for the next input; NULL: there is none */
 GPSTI_INTERN void gpsti_flight_release_slot(gpsti_slot* slot);
-GPSTI_INTERN void gpsti_flight_put_slot(gpsti_slot* slot);           /* the same of one that has no memory */
-GPSTI_INTERN bool gpsti_flight_drop_oldest(gpst_pipeline* pipeline); /* that no stage has started; false: none */
+GPSTI_INTERN void gpsti_flight_put_slot(gpsti_slot* slot); /* the same of one that has no memory */
+GPSTI_INTERN void gpsti_flight_tell_dropped(gpst_pipeline* pipeline); /* of all; unlocks for a callback */
 GPSTI_INTERN bool gpsti_flight_is_over(const gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_flight_wake_waiters(gpst_pipeline* pipeline); /* something ended: they look again */
 GPSTI_INTERN void gpsti_flight_notice(gpst_pipeline* pipeline);       /* reacts to cancel and stop */
@@ -568,7 +436,8 @@ GPSTI_INTERN void gpsti_inline_fail(gpsti_job* job, gpst_result result, const ch
 GPSTI_INTERN void gpsti_inline_offer_parts(gpsti_slot* slot);
 GPSTI_INTERN gpsti_job* gpsti_inline_next(gpsti_run* run, gpsti_job* job);
 GPSTI_INTERN gpsti_job* gpsti_inline_host(gpsti_run* run, gpsti_job* job, gpsti_step* step);
-GPSTI_INTERN void gpsti_inline_leave(gpsti_run* run, gpsti_step* step); /* its place is free for another job; locked */
+/* The job's place in the step is free for another one; locked. */
+GPSTI_INTERN void gpsti_inline_leave(gpsti_run* run, gpsti_step* step, gpsti_job* job);
 GPSTI_INTERN gpsti_job* gpsti_inline_take(gpsti_run* run, gpsti_step* step); /* that may run, or NULL; locked */
 GPSTI_INTERN void gpsti_inline_run(gpsti_run* run, gpsti_job* job); /* as far as this thread brings it; not locked */
 

@@ -20,32 +20,66 @@ GPSTI_PRIVATE bool gpsti_push_can_load(const gpst_pipeline* pipeline) {
     return gpsti_flight_has_slot(pipeline) && !pipeline->source_running;
 }
 
+/* No slot was free in time, or no bytes: then results in the user's hands have them. Locked. */
+GPSTI_PRIVATE gpst_result gpsti_push_no_room(const gpst_pipeline* pipeline, int64_t timeout_ns) {
+    const uint32_t held = pipeline->n_handed_out;
+    if (held == 0 || gpsti_a32_load(&pipeline->in_flight) - held >= pipeline->n_slots)
+        return gpsti_push_too_late("gpst_pipeline_submit", timeout_ns);
+    return gpsti_fail(timeout_ns <= 0 ? GPST_ERROR_WOULD_BLOCK : GPST_ERROR_TIMEOUT,
+                      "gpst_pipeline_submit: timeout_ns=%lld: no memory became free in time: max_host_bytes=%llu, and "
+                      "%u results are held", (long long)timeout_ns,
+                      (unsigned long long)pipeline->context->info.max_host_bytes, held);
+}
+
 /* Makes room as the policy says. OK: a slot is free; DROPPED: the new item is dropped. Locked. */
-GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, int64_t timeout_ns) {
+GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, uint32_t camera, int64_t timeout_ns) {
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     const gpst_full_policy policy = pipeline->desc.full_policy;
     for (;;) {
         gpsti_flight_notice(pipeline);
         GPSTI_FAIL_IF(pipeline->closed, GPST_ERROR_CLOSED, "gpst_pipeline_submit: the pipeline is closed");
-        if (policy == GPST_FULL_LATEST_ONLY)
-            while (gpsti_flight_drop_oldest(pipeline))
-                ;
         if (gpsti_push_can_load(pipeline))
             return GPST_OK;
         const bool full = !gpsti_flight_has_slot(pipeline);
-        if (full && policy == GPST_FULL_DROP_OLDEST && gpsti_flight_drop_oldest(pipeline))
+        if (full && policy >= GPST_FULL_DROP_OLDEST &&
+            gpsti_queue_drop_oldest(pipeline, camera, "every slot was taken: a newer one came")) {
+            gpsti_flight_tell_dropped(pipeline);
             continue;
-        if (full && policy != GPST_FULL_BLOCK) {
-            pipeline->items_dropped++;
-            pipeline->items_refused++;
-            return GPST_DROPPED;
         }
+        if (full && policy != GPST_FULL_BLOCK)
+            return GPST_DROPPED;
         /* Another load is over soon: it is waited for as the copy itself is, but from a callback nothing is. */
         const bool only_load = !full && !gpsti_call_inside(pipeline);
         if (!only_load && gpsti_now_ns() >= deadline_ns)
-            return gpsti_push_too_late("gpst_pipeline_submit", timeout_ns);
+            return gpsti_push_no_room(pipeline, timeout_ns);
         gpsti_flow_wait(pipeline, only_load ? GPST_FOREVER : deadline_ns);
     }
+}
+
+/* The new item is dropped: it never had a slot. Locked, but not while it is told. */
+GPSTI_PRIVATE void gpsti_push_refuse(gpst_pipeline* pipeline, const gpst_input* input) {
+    const bool held = gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out < pipeline->n_slots;
+    gpst_item item = GPST_ZERO;
+    item.index = UINT64_MAX;
+    item.path = input->path;
+    item.name = input->name && input->name[0] ? input->name : input->path ? input->path : "";
+    item.timestamp_ns = input->timestamp_ns;
+    item.camera = input->camera;
+    item.priority = input->priority;
+    item.user_data = input->user_data;
+    item.decoder = item.encoder = item.note = item.stage = "";
+    item.result = GPST_DROPPED;
+    item.reason = held ? "results that are held have the memory" : "every slot is taken";
+    item.start_ns = item.end_ns = gpsti_now_ns();
+    pipeline->items.dropped++;
+    pipeline->items_refused++;
+    if (input->camera < GPST_MAX_CAMERAS)
+        gpsti_queue_camera(pipeline, input->camera)->items.dropped++;
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    gpsti_call_dropped(pipeline, &item);
+    if (input->release)
+        input->release(input->release_user_data);
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
 }
 
 /* Copies the input into a slot and queues it. One load at a time, so that indexes follow the order of the calls.
@@ -74,11 +108,11 @@ GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_in
     if (index)
         *index = pipeline->next_index;
     pipeline->next_index++;
-    slot->ticket = pipeline->next_ticket++;
     pipeline->use_start = pipeline->start_ns > 0 ? pipeline->use_start : use;
     pipeline->start_ns = pipeline->start_ns > 0 ? pipeline->start_ns : slot->item.start_ns;
     gpsti_flight_wake_waiters(pipeline); /* other loads may go on */
     gpsti_flight_begin(slot);
+    gpsti_flight_tell_dropped(pipeline);
     return GPST_OK;
 }
 
@@ -88,12 +122,12 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
     GPSTI_FAIL_IF(!input, GPST_ERROR_ARGUMENT, "gpst_pipeline_submit: input=NULL: required");
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
-    gpst_result result = gpsti_push_make_room(pipeline, gpsti_call_inside(pipeline) ? 0 : timeout_ns);
+    gpst_result result = gpsti_push_make_room(pipeline, input->camera, gpsti_call_inside(pipeline) ? 0 : timeout_ns);
     if (result == GPST_OK)
         result = gpsti_push_load(pipeline, input, index);
+    else if (result == GPST_DROPPED)
+        gpsti_push_refuse(pipeline, input);
     gpsti_mutex_unlock(&scheduler->mutex);
-    if (result == GPST_DROPPED && input->release)
-        input->release(input->release_user_data);
     return result;
 }
 

@@ -1,5 +1,5 @@
-/* core/pipeline/queue.c -- the jobs that wait in a step: their order, how many of them may run now, and which wait for
-   a fuller batch. Runs none of them: inline.c does. All of it is locked. */
+/* core/pipeline/queue.c -- the jobs that wait in a step: their order and their turn, how many may wait and how many run
+   now, and which wait for a fuller batch. Runs none of them: inline.c does. All of it is locked. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"
@@ -10,31 +10,22 @@ GPSTI_INTERN const char* gpsti_step_name(const gpst_pipeline* pipeline, const gp
 
 /* ---- the list ------------------------------------------------------------------------------ */
 
-/* A job that the device is done with goes to the front, and so does an exclusive item. */
-GPSTI_INTERN void gpsti_queue_put(gpsti_step* step, gpsti_job* job) {
+/* By priority, then first in. A job that the device is done with goes to the front, and so does an exclusive item. */
+GPSTI_PRIVATE void gpsti_queue_insert(gpsti_step* step, gpsti_job* job) {
+    const gpsti_slot* const slot = job->slot;
     gpsti_job** link = &step->head;
-    job->ready_ns = gpsti_now_ns();
-    if (step->ordered && step->tail && step->tail->slot->ticket < job->slot->ticket)
-        link = &step->tail->next;
-    else if (step->ordered)
-        while (*link && (*link)->slot->ticket < job->slot->ticket)
+    if (step->tail && !slot->device_done && !slot->exclusive) {
+        if (step->tail->slot->item.priority >= slot->item.priority)
+            link = &step->tail->next;
+        while (*link && ((*link)->slot->device_done || (*link)->slot->exclusive ||
+                         (*link)->slot->item.priority >= slot->item.priority))
             link = &(*link)->next;
-    else if (step->tail && !job->slot->device_done && !job->slot->exclusive)
-        link = &step->tail->next;
+    }
     job->next = *link;
     *link = job;
     step->n_queued++;
     if (!job->next)
         step->tail = job;
-}
-
-GPSTI_INTERN gpsti_job* gpsti_queue_pop(gpsti_step* step) {
-    gpsti_job* const job = step->head;
-    step->n_queued--;
-    step->head = job->next;
-    if (!step->head)
-        step->tail = NULL;
-    return job;
 }
 
 GPSTI_INTERN void gpsti_queue_remove(gpsti_step* step, gpsti_job* job) {
@@ -48,22 +39,213 @@ GPSTI_INTERN void gpsti_queue_remove(gpsti_step* step, gpsti_job* job) {
     step->n_queued--;
     if (step->tail == job)
         step->tail = before;
+    job->slot->may_drop = false;
+}
+
+GPSTI_INTERN gpsti_job* gpsti_queue_pop(gpsti_step* step) {
+    gpsti_job* const job = step->head;
+    gpsti_queue_remove(step, job);
+    return job;
+}
+
+/* ---- an item's turn --------------------------------------------------------------------------- */
+
+GPSTI_INTERN gpsti_camera* gpsti_queue_camera(gpst_pipeline* pipeline, uint32_t camera) {
+    if (camera >= pipeline->n_cameras)
+        pipeline->n_cameras = camera + 1;
+    return &pipeline->cameras[camera];
+}
+
+GPSTI_INTERN void gpsti_queue_enter_order(gpsti_slot* slot) {
+    gpsti_camera* const camera = gpsti_queue_camera(slot->pipeline, slot->item.camera);
+    slot->camera_index = camera->n_items++;
+    slot->passed = 0;
+    slot->newer = NULL;
+    slot->older = camera->newest;
+    if (slot->older)
+        slot->older->newer = slot;
+    camera->newest = slot;
+}
+
+/* The older item has passed the step only when those before it have: looking at one is enough. */
+GPSTI_PRIVATE bool gpsti_queue_is_turn(const gpsti_slot* slot, uint32_t step) {
+    return !slot->older || slot->older->passed > step;
+}
+
+/* If the item waits for its turn, and that has come, it queues. */
+GPSTI_PRIVATE void gpsti_queue_wake(gpsti_slot* slot) {
+    if (!slot || !slot->waits_turn || !gpsti_queue_is_turn(slot, slot->job.step))
+        return;
+    slot->waits_turn = false;
+    gpsti_queue_insert(&slot->pipeline->steps[slot->job.step], &slot->job);
+    gpsti_scheduler_wake(slot->pipeline->context->scheduler);
+}
+
+GPSTI_INTERN void gpsti_queue_leave_order(gpsti_slot* slot) {
+    gpsti_camera* const camera = &slot->pipeline->cameras[slot->item.camera];
+    if (slot->newer)
+        slot->newer->older = slot->older;
+    else
+        camera->newest = slot->older;
+    if (slot->older)
+        slot->older->newer = slot->newer;
+    gpsti_queue_wake(slot->newer);
+    slot->older = slot->newer = NULL;
+}
+
+GPSTI_INTERN void gpsti_queue_pass(const gpsti_step* step, gpsti_slot* slot) {
+    if (!step->ordered)
+        return;
+    slot->passed = slot->job.step + 1;
+    gpsti_queue_wake(slot->newer);
+}
+
+/* ---- bounds ------------------------------------------------------------------------------------ */
+
+/* The item is in no queue and no order from now on. Its end is told, and its slot freed, by flight.c. */
+GPSTI_PRIVATE void gpsti_queue_give_up(gpsti_slot* slot, const char* reason) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_step* const step = &pipeline->steps[slot->job.step];
+    if (!slot->waits_turn)
+        gpsti_queue_remove(step, &slot->job);
+    slot->waits_turn = slot->may_drop = false;
+    gpsti_slot_fail(slot, GPST_DROPPED, gpsti_step_name(pipeline, step), reason);
+    gpsti_queue_leave_order(slot);
+    slot->next = NULL;
+    if (pipeline->dropped)
+        pipeline->last_dropped->next = slot;
+    else
+        pipeline->dropped = slot;
+    pipeline->last_dropped = slot;
+}
+
+/* Of the camera's items that wait in front of the step the oldest, or the newest; *n: how many there are. */
+GPSTI_PRIVATE gpsti_slot* gpsti_queue_waiting(const gpst_pipeline* pipeline, uint32_t camera, uint32_t step,
+                                              bool newest, uint32_t* n) {
+    gpsti_slot* found = NULL;
+    *n = 0;
+    for (gpsti_slot* slot = pipeline->cameras[camera].newest; slot; slot = slot->older) { /* from new to old */
+        if (!slot->may_drop || slot->job.step != step)
+            continue;
+        (*n)++;
+        found = newest && found ? found : slot;
+    }
+    return found;
+}
+
+/* Items that the step could begin with at once. */
+GPSTI_PRIVATE uint32_t gpsti_queue_n_free(const gpst_pipeline* pipeline, const gpsti_step* step) {
+    const uint32_t executing = gpsti_a32_load(&pipeline->executing);
+    uint32_t n = executing < pipeline->n_active ? pipeline->n_active - executing : 0;
+    if (step->concurrency > 0 && step->concurrency - step->running < n)
+        n = step->concurrency - step->running;
+    if (step->streams > 0 && step->streams - step->on_device < n)
+        n = step->streams > step->on_device ? step->streams - step->on_device : 0;
+    return n;
+}
+
+/* More wait than may: the oldest or the newest of them is dropped. */
+GPSTI_PRIVATE void gpsti_queue_keep_bound(gpsti_step* step, const gpsti_slot* arrived) {
+    gpst_pipeline* const pipeline = arrived->pipeline;
+    const uint32_t camera = arrived->item.camera, at = arrived->job.step;
+    const bool newest = step->full_policy == GPST_FULL_DROP_NEWEST;
+    const uint32_t most = step->queue_most + gpsti_queue_n_free(pipeline, step);
+    char reason[64];
+    uint32_t n = 0;
+    gpsti_slot* slot = gpsti_queue_waiting(pipeline, camera, at, newest, &n);
+    for (; n > most; slot = gpsti_queue_waiting(pipeline, camera, at, newest, &n)) {
+        gpsti_format(reason, sizeof reason, "queue_most=%u: %s came", step->queue_most,
+                     newest ? "one too many" : "a newer one");
+        gpsti_queue_give_up(slot, reason);
+    }
+}
+
+GPSTI_INTERN bool gpsti_queue_drop_oldest(gpst_pipeline* pipeline, uint32_t camera, const char* reason) {
+    gpsti_slot* found = NULL;
+    uint32_t most = 0;
+    for (uint32_t k = 0; k < pipeline->n_cameras; k++) {
+        const uint32_t c = (camera + k) % pipeline->n_cameras; /* its own first: others must have more */
+        gpsti_slot* oldest = NULL;
+        uint32_t n = 0;
+        for (gpsti_slot* slot = pipeline->cameras[c].newest; slot; slot = slot->older, n++)
+            oldest = slot->may_drop ? slot : oldest;
+        if (!oldest || n <= most)
+            continue;
+        most = n;
+        found = oldest;
+    }
+    if (found)
+        gpsti_queue_give_up(found, reason);
+    return found != NULL;
+}
+
+/* BLOCK: as many items of the camera as may wait in front of that step, or more. Those that wait there for the turn of
+   an item behind do not count. */
+GPSTI_PRIVATE bool gpsti_queue_is_full(const gpsti_step* step, uint32_t camera) {
+    uint32_t n = 0;
+    for (const gpsti_job* job = step->head; job; job = job->next)
+        n += job->slot->item.camera == camera ? 1 : 0;
+    return n >= step->queue_most;
+}
+
+/* ---- in and out ---------------------------------------------------------------------------- */
+
+GPSTI_INTERN void gpsti_queue_put(gpsti_step* step, gpsti_job* job) {
+    gpsti_slot* const slot = job->slot;
+    const bool is_item = job == &slot->job && step->kind != GPSTI_STEP_FINISH;
+    job->ready_ns = gpsti_now_ns();
+    slot->may_drop = is_item && slot->arrived != job->step + 1 && !slot->exclusive && !gpsti_slot_has_failed(slot);
+    if (job == &slot->job)
+        slot->arrived = job->step + 1;
+    if (step->ordered && !gpsti_queue_is_turn(slot, job->step))
+        slot->waits_turn = true;
+    else
+        gpsti_queue_insert(step, job);
+    if (slot->may_drop && step->queue_most > 0 && step->full_policy != GPST_FULL_BLOCK)
+        gpsti_queue_keep_bound(step, slot);
+}
+
+/* Of the jobs with the highest priority that nothing holds back, one whose camera was served longest ago. */
+GPSTI_PRIVATE gpsti_job* gpsti_queue_choose(const gpsti_step* step) {
+    gpsti_job* best = NULL;
+    if (!step->head || (step->head->slot->pipeline->n_cameras <= 1 && !step->held_by))
+        return step->head;
+    const gpst_pipeline* const pipeline = step->head->slot->pipeline;
+    for (gpsti_job* job = step->head; job; job = job->next) {
+        const gpsti_slot* const slot = job->slot;
+        if (slot->device_done || slot->exclusive)
+            return job;
+        if (best && best->slot->item.priority > slot->item.priority)
+            break;
+        if (step->held_by && gpsti_queue_is_full(step->held_by, slot->item.camera))
+            continue;
+        const uint64_t* const served = pipeline->cameras[slot->item.camera].served;
+        if (!best || served[job->step] < pipeline->cameras[best->slot->item.camera].served[best->step])
+            best = job;
+    }
+    return best;
+}
+
+GPSTI_PRIVATE gpsti_job* gpsti_queue_take_out(gpsti_step* step, gpsti_job* job) {
+    gpsti_queue_remove(step, job);
+    job->slot->pipeline->cameras[job->slot->item.camera].served[job->step] = ++step->n_served;
+    return job;
 }
 
 /* ---- batches ------------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE bool gpsti_queue_may_join_batch(const gpsti_step* step) {
-    const gpsti_slot* const slot = step->head ? step->head->slot : NULL;
-    return slot && !slot->device_done && !slot->on_cpu && !slot->single;
+GPSTI_PRIVATE bool gpsti_queue_may_join_batch(const gpsti_job* job) {
+    return job && !job->slot->device_done && !job->slot->on_cpu && !job->slot->single;
 }
 
 /* Only while the device is busy: waiting costs nothing then, and the device's notification wakes a worker. */
 GPSTI_PRIVATE bool gpsti_queue_waits_for_more(const gpsti_step* step) {
-    return step->on_device > 0 && step->n_queued < step->batch_full && gpsti_queue_may_join_batch(step);
+    return step->on_device > 0 && step->n_queued < step->batch_full && gpsti_queue_may_join_batch(step->head);
 }
 
 GPSTI_INTERN gpsti_job* gpsti_queue_take_next_in_batch(gpsti_step* step) {
-    return gpsti_queue_may_join_batch(step) ? gpsti_queue_pop(step) : NULL;
+    gpsti_job* const job = gpsti_queue_choose(step);
+    return gpsti_queue_may_join_batch(job) ? gpsti_queue_take_out(step, job) : NULL;
 }
 
 GPSTI_INTERN void gpsti_queues_set_batch(gpst_pipeline* pipeline, uint32_t batch) {
@@ -86,13 +268,13 @@ GPSTI_PRIVATE bool gpsti_queue_is_service(const gpsti_step* step, const gpsti_jo
 }
 
 GPSTI_INTERN bool gpsti_queue_has_runnable(const gpsti_step* step) {
-    const gpsti_job* const head = step->head;
-    if (!head || (step->ordered && head->slot->ticket != step->next_ticket))
+    const gpsti_job* const job = gpsti_queue_choose(step);
+    if (!job)
         return false;
     if (step->kind == GPSTI_STEP_DECODE)
         return gpsti_decode_choose(step) != GPSTI_DECODE_EITHER;
-    const bool on_cpu = step->kind == GPSTI_STEP_OFFLOAD && head->slot->on_cpu; /* the limits are the device's */
-    if (on_cpu || !gpsti_queue_is_service(step, head))
+    const bool on_cpu = step->kind == GPSTI_STEP_OFFLOAD && job->slot->on_cpu; /* the limits are the device's */
+    if (on_cpu || !gpsti_queue_is_service(step, job))
         return true;
     if (gpsti_queue_waits_for_more(step) || (step->streams > 0 && step->on_device >= step->streams))
         return false;
@@ -120,12 +302,7 @@ GPSTI_INTERN gpsti_job* gpsti_queue_take(gpsti_step* step) {
         return NULL;
     if (step->kind == GPSTI_STEP_DECODE)
         return gpsti_queue_take_to_decode(step);
-    gpsti_job* const job = gpsti_queue_pop(step);
+    gpsti_job* const job = gpsti_queue_take_out(step, gpsti_queue_choose(step));
     step->running += gpsti_queue_is_service(step, job) ? 1 : 0;
     return job;
-}
-
-GPSTI_INTERN void gpsti_queue_leave(gpsti_step* step) {
-    step->running--;
-    step->next_ticket += step->ordered ? 1 : 0;
 }

@@ -123,6 +123,13 @@ GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int
     return by_workers_ns > total_ns / cores ? by_workers_ns : total_ns / cores;
 }
 
+/* Services of a step side by side at most; ordered: one a camera. 0 = any number. */
+GPSTI_PRIVATE int64_t gpsti_report_at_once(const gpst_pipeline* pipeline, const gpsti_step* step) {
+    const uint32_t n_cameras = pipeline->n_cameras > 0 ? pipeline->n_cameras : 1;
+    const bool fewer = step->concurrency == 0 || n_cameras < step->concurrency;
+    return step->ordered && fewer ? n_cameras : step->concurrency;
+}
+
 /* The fullest of what runs with limited concurrency: the source, stages with a limit, and the ends of items where a
    sink is called. */
 GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
@@ -133,12 +140,12 @@ GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gps
         const gpsti_step* const step = &pipeline->steps[s];
         const bool ends = step->kind == GPSTI_STEP_FINISH;
         const gpsti_clock* const clock = ends ? &pipeline->finish_clock : &pipeline->clocks[step->first_clock];
-        const bool turns = (ends || gpsti_step_calls(step)) && step->concurrency > 0;
-        if (!turns || clock->busy_ns / (int64_t)step->concurrency <= input->stage_ns)
+        const int64_t at_once = gpsti_report_at_once(pipeline, step);
+        if (!(ends || gpsti_step_calls(step)) || at_once == 0 || clock->busy_ns / at_once <= input->stage_ns)
             continue;
         input->stage = !ends ? pipeline->stages[step->first_stage].name : pipeline->desc.sink ? "sink" : "commit";
-        input->stage_ns = clock->busy_ns / (int64_t)step->concurrency;
-        input->stage_on_ns[GPST_RESOURCE_CPU] = gpsti_report_computed_ns(clock, input) / (int64_t)step->concurrency;
+        input->stage_ns = clock->busy_ns / at_once;
+        input->stage_on_ns[GPST_RESOURCE_CPU] = gpsti_report_computed_ns(clock, input) / at_once;
         input->stage_on_ns[GPST_RESOURCE_DISK_OUT] = ends ? pipeline->commit_ns : 0;
     }
 }
@@ -414,11 +421,11 @@ GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
     const int64_t end_ns = over ? pipeline->end_ns : gpsti_now_ns();
     out->wall_ns = pipeline->start_ns != 0 ? end_ns - pipeline->start_ns : 0;
     out->items_total = pipeline->next_index + pipeline->items_refused;
-    out->items_ok = pipeline->items_ok;
-    out->items_failed = pipeline->items_failed;
-    out->items_skipped = pipeline->items_skipped;
-    out->items_dropped = pipeline->items_dropped;
-    out->items_cancelled = pipeline->items_cancelled;
+    out->items_ok = pipeline->items.ok;
+    out->items_failed = pipeline->items.failed;
+    out->items_skipped = pipeline->items.skipped;
+    out->items_dropped = pipeline->items.dropped;
+    out->items_cancelled = pipeline->items.cancelled;
     out->bytes_read = pipeline->bytes_read;
     out->bytes_h2d = pipeline->bytes_h2d;
     out->bytes_d2h = pipeline->bytes_d2h;
@@ -446,6 +453,25 @@ GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
     gpsti_report_verdict(pipeline, out);
     gpsti_report_paths(pipeline, out);
     gpsti_report_settings(pipeline, out);
+}
+
+GPST_API uint32_t gpst_pipeline_query_cameras(gpst_pipeline* pipeline, gpst_camera_stats* out, uint32_t n) {
+    memset(out, 0, n * sizeof *out);
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    const uint32_t n_cameras = pipeline->n_cameras;
+    for (uint32_t c = 0; c < n && c < n_cameras; c++) {
+        const gpsti_camera* const camera = &pipeline->cameras[c];
+        out[c].items_ok = camera->items.ok;
+        out[c].items_failed = camera->items.failed;
+        out[c].items_skipped = camera->items.skipped;
+        out[c].items_dropped = camera->items.dropped;
+        out[c].items_cancelled = camera->items.cancelled;
+        out[c].latency_p50_ns = gpsti_histogram_quantile(&camera->latency, 0.50);
+        out[c].latency_p99_ns = gpsti_histogram_quantile(&camera->latency, 0.99);
+        out[c].latency_max_ns = camera->latency.max_ns;
+    }
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    return n_cameras;
 }
 
 GPST_API void gpst_pipeline_query_stats(gpst_pipeline* pipeline, gpst_stats* out) {

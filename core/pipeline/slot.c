@@ -255,6 +255,8 @@ GPSTI_PRIVATE void gpsti_slot_clear(gpsti_slot* slot) {
     item->file_data = NULL;
     item->file_bytes = 0;
     slot->started = slot->single = slot->device_done = false;
+    slot->may_drop = slot->waits_turn = false;
+    slot->arrived = 0;
     slot->next_in_batch = NULL;
     slot->decode = GPSTI_DECODE_UNSEEN;
     slot->pending = slot->next_part = 0;
@@ -314,6 +316,8 @@ GPSTI_INTERN gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_inpu
     gpst_result result = GPST_OK;
     slot->item.timestamp_ns = input->timestamp_ns;
     slot->item.user_data = input->user_data;
+    slot->item.camera = input->camera < GPST_MAX_CAMERAS ? input->camera : 0;
+    slot->item.priority = input->priority;
     if (name[0])
         result = gpsti_slot_reserve_text(slot->pipeline, &slot->text, &slot->text_capacity, path_bytes + name_bytes);
     if (!name[0] || GPST_FAILED(result)) {
@@ -378,6 +382,8 @@ GPSTI_INTERN void gpsti_slot_release_frame(gpsti_slot* slot) {
 GPSTI_PRIVATE gpst_result gpsti_input_check(const gpsti_slot* slot, const gpst_input* input, const char* function) {
     const bool reads = slot->pipeline->steps[0].kind == GPSTI_STEP_READ;
     size_t ignored = 0;
+    GPSTI_FAIL_IF(input->camera >= GPST_MAX_CAMERAS, GPST_ERROR_ARGUMENT,
+                  "%s: input.camera=%u: must be below GPST_MAX_CAMERAS=%d", function, input->camera, GPST_MAX_CAMERAS);
     GPSTI_FAIL_IF(!input->path && reads, GPST_ERROR_ARGUMENT,
                   "%s: input.path=NULL: required when the first stage is READ", function);
     GPSTI_FAIL_IF(!input->frame.data && slot->pipeline->frame_reader, GPST_ERROR_ARGUMENT,
@@ -412,19 +418,6 @@ GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* inp
     gpsti_slot_frame_is_valid(slot);
     gpsti_slot_set_n(slot, 0, 1);
     return GPST_OK;
-}
-
-GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot) { return gpsti_a32_load(&slot->failed) != 0; }
-
-GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason) {
-    if (gpsti_slot_has_failed(slot))
-        return;
-    slot->item.result = result;
-    gpsti_copy_text(slot->stage, sizeof slot->stage, stage);
-    gpsti_copy_text(slot->reason, sizeof slot->reason, reason && reason[0] ? reason : gpst_result_text(result));
-    slot->item.stage = slot->stage;
-    slot->item.reason = slot->reason;
-    gpsti_a32_store(&slot->failed, 1);
 }
 
 /* ---- create / destroy ------------------------------------------------------------------ */
@@ -539,7 +532,23 @@ GPSTI_PRIVATE uint32_t gpsti_slot_n_pieces(const gpst_pipeline* pipeline) {
     return 1 + n_pictures * (pipeline->device_on_host ? 1 : 2) + pipeline->n_parts;
 }
 
+/* Results that the user holds may need more slots than were thought of. */
+GPSTI_PRIVATE gpst_result gpsti_slots_grow(gpst_pipeline* pipeline) {
+    gpsti_host* const host = &pipeline->context->host;
+    const uint32_t capacity = 2 * pipeline->slots_capacity;
+    gpsti_slot** const slots = (gpsti_slot**)gpsti_alloc(host, capacity * sizeof *slots);
+    if (!slots)
+        return GPST_ERROR_MEMORY;
+    memcpy(slots, pipeline->slots, pipeline->n_slots_made * sizeof *slots);
+    gpsti_free(host, pipeline->slots, pipeline->slots_capacity * sizeof *slots);
+    pipeline->slots = slots;
+    pipeline->slots_capacity = capacity;
+    return GPST_OK;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_slots_add(gpst_pipeline* pipeline) {
+    if (pipeline->n_slots_made == pipeline->slots_capacity)
+        GPSTI_TRY(gpsti_slots_grow(pipeline));
     gpsti_slot** const slot = &pipeline->slots[pipeline->n_slots_made];
     GPSTI_TRY(gpsti_slot_make(pipeline, slot));
     (*slot)->next = pipeline->free_slots;

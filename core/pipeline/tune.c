@@ -127,7 +127,7 @@ GPSTI_PRIVATE void gpsti_tune_apply(gpst_pipeline* pipeline) {
 GPSTI_INTERN uint32_t gpsti_tune_n_fit(const gpst_pipeline* pipeline) {
     const gpst_context_info* const info = &pipeline->context->info;
     const gpsti_fit fit = {info->max_host_bytes, info->max_device_bytes, gpsti_a64_load(&pipeline->item_host_bytes),
-                           gpsti_a64_load(&pipeline->item_device_bytes), pipeline->items_ok > 0};
+                           gpsti_a64_load(&pipeline->item_device_bytes), pipeline->items.ok > 0};
     return gpsti_fit_n_items(&fit);
 }
 
@@ -201,7 +201,7 @@ GPSTI_PRIVATE void gpsti_tune_pause(gpst_pipeline* pipeline, uint64_t n_items) {
 GPSTI_PRIVATE void gpsti_tune_set_loop(gpst_pipeline* pipeline, gpst_run_mode loop, const char* reason) {
     gpsti_tuner* const tuner = &pipeline->tune.tuner;
     const gpst_guard_report* const report = &pipeline->tune.guard.report;
-    tuner->n_items = pipeline->items_ok + pipeline->items_failed;
+    tuner->n_items = pipeline->items.ok + pipeline->items.failed;
     gpst_tuner_decision* const decision =
         gpsti_tuner_add_decision(tuner, GPST_KNOB_LOOP, tuner->now.value[GPST_KNOB_LOOP], (uint32_t)loop);
     decision->items_per_s_before = report->engine_ns > 0.0 ? 1e9 / report->engine_ns : 0.0;
@@ -262,7 +262,7 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     gpsti_tuner_window window;
     gpsti_tune_close_window(pipeline, &window);
     const uint32_t n_decisions = tune->tuner.n_decisions;
-    const bool moved = gpsti_tuner_judge(&tune->tuner, &window, pipeline->items_ok + pipeline->items_failed);
+    const bool moved = gpsti_tuner_judge(&tune->tuner, &window, pipeline->items.ok + pipeline->items.failed);
     if (moved)
         gpsti_tune_apply(pipeline);
     tune->n_of_old_setting = moved ? gpsti_a32_load(&pipeline->in_flight) : 0;
@@ -280,7 +280,7 @@ GPSTI_INTERN void gpsti_tune_open(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN void gpsti_tune_hold(gpst_pipeline* pipeline, uint32_t n_items) {
     gpsti_tune* const tune = &pipeline->tune;
-    tune->tuner.n_items = pipeline->items_ok + pipeline->items_failed;
+    tune->tuner.n_items = pipeline->items.ok + pipeline->items.failed;
     if (!tune->on || !gpsti_tuner_hold(&tune->tuner, n_items))
         return;
     gpsti_tune_apply(pipeline);
