@@ -206,7 +206,7 @@ PRIVATE = [
     "core/pipeline/tune.c",
     "core/pipeline/flight.c",
     "core/pipeline/inline_files.c",
-    "core/pipeline/inline_codec.c",
+    "core/pipeline/inline_batch.c",
     "core/pipeline/inline.c",
     "core/pipeline/flow.c",
     "core/pipeline/push.c",

@@ -382,6 +382,25 @@ static gpst_result plan_sink(void* user_data, const gpst_item* item) {
     return GPST_OK;
 }
 
+/* As a batch function: each item has its own result; sometimes the batch fails as a whole, and is taken apart. */
+static gpst_result run_together(void* user_data, gpst_task* tasks, uint32_t n_tasks, gpst_result* results) {
+    const plan_stage* const stage = (const plan_stage*)user_data;
+    if (n_tasks > 1 && (tasks[0].item->index + stage->salt) % 5 == 0)
+        return GPST_ERROR_CALLBACK;
+    for (uint32_t i = 0; i < n_tasks; i++)
+        results[i] = stage->kind == PLAN_HOST ? run_host(user_data, &tasks[i]) : run_device(user_data, &tasks[i]);
+    return GPST_OK;
+}
+
+static void plan_batch(const plan* self, const plan_stage* stage, gpst_stage_desc* desc) {
+    const bool has_func = stage->kind == PLAN_HOST || stage->kind == PLAN_DEVICE;
+    if (stage->kind == PLAN_EACH || (stage->salt + self->n_stages) % 3 != 0)
+        return;
+    desc->batch_most = 1 + stage->salt % 5;
+    desc->batch_func = has_func ? run_together : NULL;
+    desc->func = NULL;
+}
+
 static void plan_describe(plan* self, gpst_stage_desc* stages, gpst_pipeline_desc* desc) {
     for (uint32_t s = 0; s < self->n_stages; s++) {
         plan_stage* const stage = &self->stages[s];
@@ -393,6 +412,7 @@ static void plan_describe(plan* self, gpst_stage_desc* stages, gpst_pipeline_des
         else
             gpst_stage_host(&stages[s], stage->reads, writes, stage->kind == PLAN_HOST ? run_host : run_each, stage);
         stages[s].per_picture = stage->kind == PLAN_EACH;
+        plan_batch(self, stage, &stages[s]);
         stages[s].name = stage->name;
         desc->capacity[stage->to] = stage->kind == PLAN_WARP ? 0 : self->capacity[stage->to];
     }

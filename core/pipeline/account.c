@@ -30,6 +30,13 @@ GPSTI_INTERN void gpsti_service_end(gpsti_service* service, gpst_result result) 
     service->failed = GPST_FAILED(result);
 }
 
+GPSTI_INTERN void gpsti_service_share(gpsti_service* service, uint32_t n_items) {
+    const int64_t n = n_items > 0 ? n_items : 1;
+    service->end_ns = service->start_ns + (service->end_ns - service->start_ns) / n;
+    service->cpu_ns = service->cpu_ns > 0 ? service->cpu_ns / n : service->cpu_ns;
+    service->setup_ns /= n;
+}
+
 GPSTI_PRIVATE void gpsti_account_file(gpst_pipeline* pipeline, gpsti_clock* clock, const gpsti_service* service) {
     const int64_t busy_ns = service->end_ns - service->start_ns;
     gpsti_clock_add(clock, busy_ns, 0, service->bytes, service->failed);

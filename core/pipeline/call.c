@@ -67,7 +67,52 @@ GPSTI_PRIVATE gpst_result gpsti_call_service(gpsti_stage* stage, gpst_task* task
         return gpsti_codec_decode(stage, task);
     if (stage->desc.kind == GPST_STAGE_ENCODE && !task->encoded)
         return gpsti_codec_encode(stage, task);
-    return stage->desc.func(stage->desc.user_data, task);
+    if (!stage->desc.batch_func)
+        return stage->desc.func(stage->desc.user_data, task);
+    gpst_result result = GPST_OK;
+    const gpst_result called = stage->desc.batch_func(stage->desc.user_data, task, 1, &result);
+    return GPST_FAILED(called) ? called : result;
+}
+
+GPSTI_PRIVATE void gpsti_call_fill(gpst_task* task, gpsti_slot* slot, uint32_t stage_index, uint32_t worker_index) {
+    memset(task, 0, sizeof *task);
+    task->item = &slot->item;
+    task->stage_index = stage_index;
+    task->worker_index = worker_index;
+    task->pipeline = slot->pipeline;
+}
+
+GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_slot* const* slots, uint32_t n, uint32_t stage_index,
+                                          uint32_t worker_index, gpst_result* results, char* reason) {
+    gpst_pipeline* const pipeline = slots[0]->pipeline;
+    gpsti_stage* const stage = &pipeline->stages[stage_index];
+    gpst_task tasks[GPSTI_MOST_BATCH];
+    gpsti_call call;
+    void* worker_state = NULL;
+    const uint64_t serial = gpsti_fail_serial();
+    gpsti_call_enter(&call, pipeline);
+    gpst_result result = gpsti_call_worker_state(stage, worker_index, &worker_state);
+    for (uint32_t i = 0; i < n; i++) {
+        gpsti_call_fill(&tasks[i], slots[i], stage_index, worker_index);
+        tasks[i].worker_state = worker_state;
+        slots[i]->in_batch = true;
+        slots[i]->reason[0] = '\0';
+        results[i] = GPST_OK;
+    }
+    if (!GPST_FAILED(result))
+        result = gpsti_call_check(pipeline, stage->desc.batch_func(stage->desc.user_data, tasks, n, results),
+                                  "the batch function");
+    for (uint32_t i = 0; i < n; i++) {
+        slots[i]->in_batch = false;
+        const gpst_result checked = gpsti_call_check(pipeline, results[i], "the batch function");
+        if (checked != results[i])
+            gpsti_copy_text(slots[i]->reason, sizeof slots[i]->reason, gpst_last_reason());
+        results[i] = checked;
+    }
+    gpsti_call_leave();
+    const char* const said = gpsti_call_reason(result, serial);
+    gpsti_copy_text(reason, GPST_REASON_BYTES, said ? said : GPST_FAILED(result) ? gpst_result_text(result) : "");
+    return result;
 }
 
 GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
@@ -76,14 +121,10 @@ GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_slot* slot, uint32_t stage_ind
     gpsti_stage* const stage = &slot->pipeline->stages[stage_index];
     gpst_task task;
     gpsti_call call;
-    task.item = &slot->item;
+    gpsti_call_fill(&task, slot, stage_index, worker_index);
     task.picture_index = part;
-    task.stage_index = stage_index;
-    task.worker_index = worker_index;
-    task.worker_state = NULL;
     task.encoded = encoded;
     task.encoded_bytes = encoded_bytes;
-    task.pipeline = slot->pipeline;
     const uint64_t serial = gpsti_fail_serial();
     gpsti_call_enter(&call, slot->pipeline);
     gpst_result result = gpsti_call_worker_state(stage, worker_index, &task.worker_state);

@@ -85,7 +85,7 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_kind(const gpst_pipeline_desc* desc,
                   GPSTI_CREATE ": stages[%u].kind=WRITE: only the last stage writes", s);
     const bool calls = stage->kind == GPST_STAGE_HOST || stage->kind == GPST_STAGE_DEVICE ||
                        stage->kind == GPST_STAGE_ENCODE;
-    GPSTI_FAIL_IF(calls && !stage->func, GPST_ERROR_ARGUMENT,
+    GPSTI_FAIL_IF(calls && !stage->func && !stage->batch_func, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].func=NULL: required for HOST, DEVICE and ENCODE", s);
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_DECODE && desc->stages[0].kind != GPST_STAGE_READ, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].kind=DECODE: no READ stage reads a file", s);
@@ -115,6 +115,20 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_order(const gpst_pipeline_desc* desc
                   GPSTI_CREATE ": stages[%u].ordered: only for a HOST stage", s);
     GPSTI_FAIL_IF(stage->concurrency > 0 && !is_host, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].concurrency=%u: only for a HOST stage", s, stage->concurrency);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_stage_check_batch(const gpst_pipeline_desc* desc, uint32_t s) {
+    const gpst_stage_desc* const stage = &desc->stages[s];
+    const bool has_func = stage->kind == GPST_STAGE_HOST || stage->kind == GPST_STAGE_DEVICE;
+    const bool computes = stage->kind == GPST_STAGE_WARP || stage->kind == GPST_STAGE_MASK;
+    GPSTI_FAIL_IF(stage->batch_func && (!has_func || stage->per_picture || stage->func), GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].batch_func: only for HOST and DEVICE, without func, not per_picture", s);
+    GPSTI_FAIL_IF(stage->batch_most > GPSTI_MOST_BATCH, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].batch_most=%u: at most %d", s, stage->batch_most, GPSTI_MOST_BATCH);
+    GPSTI_FAIL_IF(stage->batch_most > 1 && !computes && !stage->batch_func, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].batch_most=%u: only with batch_func, and for WARP and MASK", s,
+                  stage->batch_most);
     return GPST_OK;
 }
 
@@ -273,6 +287,7 @@ GPSTI_PRIVATE gpst_result gpsti_stages_check(const gpst_pipeline_desc* desc) {
     for (uint32_t s = 0; s < desc->n_stages; s++) {
         GPSTI_TRY(gpsti_stage_check_kind(desc, s));
         GPSTI_TRY(gpsti_stage_check_order(desc, s));
+        GPSTI_TRY(gpsti_stage_check_batch(desc, s));
         GPSTI_TRY(gpsti_stage_check_bound(desc, s));
     }
     GPSTI_TRY(gpsti_sets_check_results(desc));

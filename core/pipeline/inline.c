@@ -156,7 +156,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_restart(gpsti_run* run, gpsti_job* job, gp
 /* Adds items that are ready to the batch, up to the knob. Locked. */
 GPSTI_PRIVATE void gpsti_inline_gather(gpsti_step* step, gpsti_slot* first) {
     gpsti_slot* last = first;
-    step->on_device++;
+    step->on_device += step->kind == GPSTI_STEP_OFFLOAD ? 1 : 0;
     first->next_in_batch = NULL;
     first->device_wait_ns = gpsti_now_ns() - first->job.ready_ns;
     for (uint32_t n = 1; n < step->batch && !first->on_cpu && !first->single; n++) {
@@ -176,7 +176,7 @@ GPSTI_INTERN gpsti_job* gpsti_inline_take(gpsti_run* run, gpsti_step* step) {
     const uint32_t n_running = step->running;
     gpsti_job* const job = gpsti_queue_take(step);
     run->entered = step->running != n_running;
-    if (run->entered && step->kind == GPSTI_STEP_OFFLOAD)
+    if (run->entered && (step->kind == GPSTI_STEP_OFFLOAD || (step->kind == GPSTI_STEP_HOST && step->batch > 1)))
         gpsti_inline_gather(step, job->slot);
     if (run->entered && step->kind == GPSTI_STEP_DECODE)
         gpsti_decode_gather(step, job->slot);
@@ -251,7 +251,7 @@ GPSTI_PRIVATE uint32_t gpsti_inline_end_offload(gpsti_slot* slot, gpst_result re
 GPSTI_PRIVATE uint32_t gpsti_inline_retry_single(gpsti_slot* slot) {
     slot->work = NULL;
     slot->single = true;
-    slot->reason[0] = '\0';
+    slot->device_reason[0] = '\0';
     gpsti_offload_undo(slot, gpsti_inline_step_of(&slot->job));
     return slot->job.step;
 }
@@ -290,7 +290,7 @@ GPSTI_PRIVATE void gpsti_inline_device_done(void* user_data, gpst_result result)
     gpsti_mutex_lock(&scheduler->mutex);
     slot->device_done = true;
     slot->device_result = result;
-    gpsti_copy_text(slot->reason, sizeof slot->reason, GPST_FAILED(result) ? gpst_last_reason() : "");
+    gpsti_copy_text(slot->device_reason, sizeof slot->device_reason, GPST_FAILED(result) ? gpst_last_reason() : "");
     gpsti_flight_send(&slot->job, slot->job.step);
     gpsti_mutex_unlock(&scheduler->mutex);
 }
@@ -300,7 +300,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_after_device(gpsti_run* run, gpsti_job* jo
     gpsti_offload_read_times(job->slot);
     gpsti_run_lock(run);
     step->on_device--;
-    job = gpsti_inline_end_submission(job->slot, job->slot->device_result, job->slot->reason);
+    job = gpsti_inline_end_submission(job->slot, job->slot->device_result, job->slot->device_reason);
     gpsti_scheduler_wake(run->pipeline->context->scheduler);
     gpsti_run_unlock(run);
     return job;
@@ -408,7 +408,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_serve(gpsti_run* run, gpsti_job* job, gpst
     case GPSTI_STEP_READ:
         return gpsti_inline_read(run, job, step);
     case GPSTI_STEP_HOST:
-        return gpsti_inline_host(run, job, step);
+        return job->slot->next_in_batch ? gpsti_inline_batch(run, job, step) : gpsti_inline_host(run, job, step);
     case GPSTI_STEP_DECODE:
         return gpsti_inline_decode(run, job, step);
     case GPSTI_STEP_OFFLOAD:

@@ -214,11 +214,12 @@ GPSTI_PRIVATE gpst_result gpsti_offload_launch(gpsti_slot* first, const gpsti_sl
     return gpsti_stream_launch(first->work->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
 }
 
-/* Items with lists may have other numbers of outputs: a launch each. */
-GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_stage* stage) {
-    const bool listed = gpsti_stage_is_listed(&stage->desc);
+/* One launch for all, where the pipeline has made room; items with lists may have other numbers of outputs. */
+GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_step* step, const gpsti_stage* stage) {
+    const bool together =
+        step->one_warp && first->pipeline->batch_most > 1 && !gpsti_stage_is_listed(&stage->desc);
     for (gpsti_slot *slot = first, *next = NULL; slot; slot = next) {
-        next = listed ? slot->next_in_batch : NULL;
+        next = together ? NULL : slot->next_in_batch;
         GPSTI_TRY(gpsti_offload_launch(slot, next, stage));
     }
     return GPST_OK;
@@ -257,22 +258,44 @@ GPSTI_PRIVATE gpst_result gpsti_offload_check_counts(const gpsti_slot* slot, uin
     return GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_offload_device(gpsti_slot* slot, uint32_t stage_index, uint32_t worker_index,
+/* One call for all of them, where the stage has a function for that. An item's own failure is the batch's, which is
+   then taken apart. */
+GPSTI_PRIVATE gpst_result gpsti_offload_device(gpsti_slot* first, uint32_t stage_index, uint32_t worker_index,
                                                char* reason) {
-    GPSTI_TRY(gpsti_call_stage(slot, stage_index, 0, worker_index, reason));
-    return gpsti_offload_check_counts(slot, slot->pipeline->stages[stage_index].desc.writes);
+    const gpsti_stage* const stage = &first->pipeline->stages[stage_index];
+    gpsti_slot* slots[GPSTI_MOST_BATCH];
+    gpst_result results[GPSTI_MOST_BATCH];
+    uint32_t n = 0;
+    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
+        slots[n++] = slot;
+    if (n > 1 && stage->desc.batch_func)
+        GPSTI_TRY(gpsti_call_batch(slots, n, stage_index, worker_index, results, reason));
+    for (uint32_t i = 0; i < n; i++) {
+        if (n == 1 || !stage->desc.batch_func)
+            GPSTI_TRY(gpsti_call_stage(slots[i], stage_index, 0, worker_index, reason));
+        else if (GPST_FAILED(results[i]))
+            gpsti_copy_text(reason, GPST_REASON_BYTES, slots[i]->reason);
+        if (n > 1 && stage->desc.batch_func && GPST_FAILED(results[i]))
+            return results[i];
+        GPSTI_TRY(gpsti_offload_check_counts(slots[i], stage->desc.writes));
+    }
+    return GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, const gpsti_step* step, uint32_t stage_index,
                                               uint32_t worker_index, char* reason) {
     const gpsti_stage* const stage = &first->pipeline->stages[stage_index];
-    if (stage->desc.kind == GPST_STAGE_DEVICE) /* which has no batch */
+    if (stage->desc.kind == GPST_STAGE_DEVICE)
         return gpsti_offload_device(first, stage_index, worker_index, reason);
-    if (!step->one_warp) {
-        GPSTI_TRY(gpsti_offload_shape(first, step, stage_index));
-        GPSTI_TRY(gpsti_place_sets(first, stage->desc.writes));
+    for (gpsti_slot* slot = first; slot && !step->one_warp; slot = slot->next_in_batch) {
+        GPSTI_TRY(gpsti_offload_shape(slot, step, stage_index));
+        GPSTI_TRY(gpsti_place_sets(slot, stage->desc.writes));
     }
-    return stage->desc.kind == GPST_STAGE_MASK ? gpsti_offload_mask(first, stage) : gpsti_offload_warp(first, stage);
+    if (stage->desc.kind == GPST_STAGE_WARP)
+        return gpsti_offload_warp(first, step, stage);
+    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
+        GPSTI_TRY(gpsti_offload_mask(slot, stage));
+    return GPST_OK;
 }
 
 /* Records the next event, if this submission is timed. */
@@ -421,10 +444,10 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
     *finished = true;
     slot->work = &slot->works[slot->on_cpu ? 1 : 0];
     reason[0] = '\0';
-    if (slot->reason[0]) { /* why the device could not; said here, where no lock is held */
+    if (slot->device_reason[0]) { /* why the device could not; said here, where no lock is held */
         GPSTI_LOG(&slot->pipeline->context->host, GPST_LOG_WARNING, slot->item.index,
-                  "device work done again on the CPU: %s", slot->reason);
-        slot->reason[0] = '\0';
+                  "device work done again on the CPU: %s", slot->device_reason);
+        slot->device_reason[0] = '\0';
     }
     const gpst_result result = gpsti_offload_start(slot, step, worker_index, done, finished, reason);
     if (!GPST_FAILED(result) && *finished) /* else another thread may have the slot by now */
@@ -450,7 +473,7 @@ GPSTI_INTERN gpst_result gpsti_offload_fetch(gpsti_slot* slot, uint32_t sets, ui
     gpsti_mutex_unlock(mutex);
     if (!again)
         return fetched;
-    slot->reason[0] = reason[0] = '\0';
+    slot->device_reason[0] = reason[0] = '\0';
     slot->work = &slot->works[1];
     const gpst_result result = gpsti_offload_recover(slot, sets, worker_index, reason);
     slot->work = NULL;
@@ -591,7 +614,7 @@ GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, 
     gpsti_offload_undo(slot, &pipeline->steps[slot->job.step]);
     pipeline->device_lost = pipeline->device_lost || result == GPST_ERROR_DEVICE_LOST;
     pipeline->device_fallbacks++;
-    gpsti_copy_text(slot->reason, sizeof slot->reason, reason);
+    gpsti_copy_text(slot->device_reason, sizeof slot->device_reason, reason);
     if (!pipeline->fallback_reason[0])
         gpsti_copy_text(pipeline->fallback_reason, sizeof pipeline->fallback_reason, reason);
     return true;

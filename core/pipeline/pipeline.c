@@ -89,13 +89,29 @@ GPSTI_PRIVATE bool gpsti_stage_goes_along(const gpst_pipeline* pipeline, uint32_
     return (gpsti_stage_host_list(&pipeline->stages[s].desc) & written) == 0;
 }
 
+/* The largest that one of its stages wants. */
+GPSTI_PRIVATE void gpsti_step_find_batch(const gpst_pipeline* pipeline, gpsti_step* step) {
+    for (uint32_t s = step->first_stage; s < step->first_stage + step->n_stages; s++) {
+        const uint32_t most = pipeline->stages[s].desc.batch_most;
+        step->batch_most = most > step->batch_most ? most : step->batch_most;
+    }
+}
+
+/* Batches of a stage under way at most. */
+GPSTI_PRIVATE uint32_t gpsti_step_batches(const gpst_pipeline* pipeline) {
+    return pipeline->desc.preset == GPST_PRESET_LATENCY ? 1 : 2;
+}
+
 /* Threads that submit to a driver side by side wait for each other in it: one after the other is faster
    (docs/benchmarks/gpu-engine.md). A DEVICE stage's function may wait for what another item does: it has no limit. */
 GPSTI_PRIVATE uint32_t gpsti_step_concurrency(const gpst_pipeline* pipeline, const gpsti_step* step,
                                               bool asynchronous) {
     const gpsti_stage* const stages = &pipeline->stages[step->first_stage];
+    const uint32_t batches = step->batch_most > 1 ? gpsti_step_batches(pipeline) : 0;
     if (step->kind != GPSTI_STEP_OFFLOAD)
-        return stages->desc.kind == GPST_STAGE_HOST ? stages->desc.concurrency : 0;
+        return stages->desc.concurrency > 0 ? stages->desc.concurrency : batches;
+    if (!asynchronous)
+        return batches;
     for (uint32_t s = 0; s < step->n_stages; s++)
         asynchronous = asynchronous && stages[s].desc.kind != GPST_STAGE_DEVICE;
     return asynchronous ? 1 : 0;
@@ -132,8 +148,9 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) 
         step->per_picture = stage->per_picture || (pipeline->n_parts > 1 && step->kind == GPSTI_STEP_WRITE);
         step->chained = gpsti_step_is_chained(pipeline, step);
         step->ordered = stage->ordered;
+        gpsti_step_find_batch(pipeline, step);
         step->concurrency = gpsti_step_concurrency(pipeline, step, asynchronous);
-        step->batch = 1;
+        step->batch = step->batch_most > 0 ? step->batch_most : 1;
         step->gated = step->concurrency > 0 || step->ordered || (step->kind == GPSTI_STEP_OFFLOAD && asynchronous) ||
                       (step->kind == GPSTI_STEP_DECODE && pipeline->stages[step->first_stage].planes &&
                        pipeline->stages[step->first_stage].codec != GPST_CODEC_EXACT);

@@ -29,6 +29,11 @@ extern "C" {
    alone. */
 typedef gpst_result (*gpst_stage_func)(void* user_data, gpst_task* task);
 
+/* The same for n_tasks items at once, of which each has its own result: GPST_OK where the function says nothing. What
+   it returns itself is of all of them: a negative one means that nothing was done, and each item is tried alone. Of an
+   item gpst_task_fail keeps the sentence. */
+typedef gpst_result (*gpst_batch_func)(void* user_data, gpst_task* tasks, uint32_t n_tasks, gpst_result* results);
+
 typedef enum gpst_stage_kind {
     GPST_STAGE_INVALID = 0,
     GPST_STAGE_READ = 1,   /* built in: the item's whole file into the slot. First stage, or absent */
@@ -112,6 +117,11 @@ typedef struct gpst_stage_desc {
        picture, whose file is task->encoded: gpst_task_emit(task, path, task->encoded_bytes) gives it to WRITE */
     gpst_stage_func func;
     void* user_data;
+    /* HOST, DEVICE: instead of func, for up to batch_most items at once; of an ordered stage: of as many cameras. WARP,
+       MASK: batch_most items are submitted together. The stage takes what is ready as soon as fewer than two batches
+       are in it (preset LATENCY: one; HOST: concurrency, where that is set). 0 = 1, or what desc.batch says */
+    gpst_batch_func batch_func;
+    uint32_t batch_most;   /* at most 64 */
     uint32_t reads, writes; /* WARP, MASK: one set each, and may read a second one */
     /* The second of two sets that a WARP or MASK stage reads. MASK REFINE: the guides, as many as there are labels.
        WARP, made with list_per_item: each item's list, one picture, TENSOR, F32, HWC, of height 1, with an entry a

@@ -70,7 +70,8 @@ typedef struct gpsti_step {
     uint32_t concurrency; /* 0 = any */
     uint32_t running;
     uint32_t streams, on_device; /* OFFLOAD: items or batches on the device at most (0 = any) and now */
-    uint32_t batch;              /* OFFLOAD: items in one submission at most; else 1 */
+    uint32_t batch_most;         /* as its stages say; 0: they say nothing */
+    uint32_t batch;              /* OFFLOAD, HOST: items in one submission, or call, at most; else 1 */
     uint32_t batch_full;         /* a batch of so many does not wait for more */
     /* Items of a camera that may wait here, beyond those that could begin at once; what becomes of more. 0 = any. */
     uint32_t queue_most;
@@ -265,6 +266,10 @@ GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index
                                           uint32_t worker_index, char* reason);
 /* Tells desc.dropped, if there is one. Not locked. */
 GPSTI_INTERN void gpsti_call_dropped(gpst_pipeline* pipeline, const gpst_item* item);
+/* One call of a batch function for n slots. Negative: nothing was done; else each has its result, and in slot->reason
+   its sentence. Not locked. */
+GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_slot* const* slots, uint32_t n, uint32_t stage_index,
+                                          uint32_t worker_index, gpst_result* results, char* reason);
 /* Tells the sink, if there is one; *reason likewise. Not locked. */
 GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_slot* slot, const char** reason);
 
@@ -289,6 +294,7 @@ typedef struct gpsti_service {
 
 GPSTI_INTERN void gpsti_service_begin(gpsti_service* service, const gpsti_step* step, const gpsti_job* job);
 GPSTI_INTERN void gpsti_service_end(gpsti_service* service, gpst_result result);
+GPSTI_INTERN void gpsti_service_share(gpsti_service* service, uint32_t n_items); /* becomes one item's part of it */
 GPSTI_INTERN void gpsti_account_service(gpst_pipeline* pipeline, const gpsti_service* service); /* locked */
 GPSTI_INTERN void gpsti_account_source(gpst_pipeline* pipeline, uint64_t n_items, int64_t busy_ns, int64_t cpu_ns);
 /* A read or a write that its own thread did. Locked. */
@@ -441,11 +447,12 @@ GPSTI_INTERN void gpsti_inline_leave(gpsti_run* run, gpsti_step* step, gpsti_job
 GPSTI_INTERN gpsti_job* gpsti_inline_take(gpsti_run* run, gpsti_step* step); /* that may run, or NULL; locked */
 GPSTI_INTERN void gpsti_inline_run(gpsti_run* run, gpsti_job* job); /* as far as this thread brings it; not locked */
 
-/* ---- inline_files.c, inline_codec.c: steps as inline.c runs them ------------------------- */
+/* ---- inline_files.c, inline_batch.c: steps as inline.c runs them ------------------------- */
 
 GPSTI_INTERN gpsti_job* gpsti_inline_read(gpsti_run* run, gpsti_job* job, gpsti_step* step);
 GPSTI_INTERN gpsti_job* gpsti_inline_write(gpsti_run* run, gpsti_job* job, gpsti_step* step);
 GPSTI_INTERN gpsti_job* gpsti_inline_decode(gpsti_run* run, gpsti_job* job, gpsti_step* step);
+GPSTI_INTERN gpsti_job* gpsti_inline_batch(gpsti_run* run, gpsti_job* job, gpsti_step* step); /* of a HOST stage */
 /* The step's pictures are encoded on the device: true, and the item goes on behind it, or has failed. */
 GPSTI_INTERN bool gpsti_inline_encode(gpsti_run* run, gpsti_slot* slot, const gpsti_step* step);
 

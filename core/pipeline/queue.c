@@ -235,7 +235,8 @@ GPSTI_PRIVATE gpsti_job* gpsti_queue_take_out(gpsti_step* step, gpsti_job* job) 
 /* ---- batches ------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE bool gpsti_queue_may_join_batch(const gpsti_job* job) {
-    return job && !job->slot->device_done && !job->slot->on_cpu && !job->slot->single;
+    return job && !job->slot->device_done && !job->slot->on_cpu && !job->slot->single &&
+           !gpsti_slot_has_failed(job->slot);
 }
 
 /* Only while the device is busy: waiting costs nothing then, and the device's notification wakes a worker. */
@@ -254,6 +255,7 @@ GPSTI_INTERN void gpsti_queues_set_batch(gpst_pipeline* pipeline, uint32_t batch
         gpsti_step* const step = &pipeline->steps[s];
         const bool together = step->kind == GPSTI_STEP_OFFLOAD && pipeline->batch_most > 1 && batch > 1;
         step->batch = !together ? 1 : batch < pipeline->batch_most ? batch : pipeline->batch_most;
+        step->batch = step->batch_most > 0 ? step->batch_most : step->batch;
         /* The engine waits for a batch size that the user gave; else what is ready goes at once. */
         const bool waits = pipeline->desc.batch > 0 && pipeline->desc.preset != GPST_PRESET_LATENCY;
         step->batch_full = !waits ? 1 : step->batch < in_three ? step->batch : in_three;

@@ -260,7 +260,8 @@ GPSTI_PRIVATE void gpsti_slot_clear(gpsti_slot* slot) {
     slot->next_in_batch = NULL;
     slot->decode = GPSTI_DECODE_UNSEEN;
     slot->pending = slot->next_part = 0;
-    slot->stage[0] = slot->reason[0] = '\0';
+    slot->in_batch = false;
+    slot->stage[0] = slot->reason[0] = slot->device_reason[0] = '\0';
     gpsti_a32_store(&slot->failed, 0);
     gpsti_a32_store(&slot->starved, 0);
     gpsti_slot_forget(slot, slot->has_frame ? ~GPST_SET(0) : UINT32_MAX);

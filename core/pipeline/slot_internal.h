@@ -102,7 +102,10 @@ struct gpsti_slot {
     char* text;        /* name and path */
     size_t text_capacity;
     char stage[32];
-    char reason[GPST_REASON_BYTES];
+    char reason[GPST_REASON_BYTES]; /* of its failure; in a batch function, what gpst_task_fail has said of it */
+    /* Why its latest device work failed: as the device reported, then until gpsti_offload_run has logged it. */
+    char device_reason[GPST_REASON_BYTES];
+    bool in_batch; /* a batch function has it */
     gpst_jpeg_note note;
     gpsti_decode_form decode;
     gpst_image jpeg_shape; /* of EITHER and DEVICE: the planes, */
@@ -122,7 +125,7 @@ struct gpsti_slot {
     bool plain;       /* its device work is waited for */
     gpsti_exec exec;  /* how this item's kernels use the CPU */
     bool on_cpu;      /* this item's device work is done by the cpu backend: works[1] */
-    bool device_done; /* locked: the device has reported device_result; its sentence is in reason */
+    bool device_done; /* locked: the device has reported device_result; its sentence is in device_reason */
     gpst_result device_result;
     int64_t device_wait_ns;     /* from runnable to submitted */
     bool single;                /* a batch with it failed: it is submitted by itself */

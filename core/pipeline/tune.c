@@ -100,6 +100,13 @@ GPSTI_PRIVATE void gpsti_tune_refused(gpst_pipeline* pipeline, gpst_knob knob, u
     tuner->now.value[knob] = tuner->most.value[knob] = value;
 }
 
+/* Where stages say how large batches are, two of these, and not what the knob says. */
+GPSTI_PRIVATE uint32_t gpsti_tune_streams(const gpst_pipeline* pipeline, const gpsti_step* step) {
+    if (step->batch_most <= 1)
+        return pipeline->tune.tuner.now.value[GPST_KNOB_STREAMS];
+    return pipeline->desc.preset == GPST_PRESET_LATENCY ? 1 : 2;
+}
+
 GPSTI_PRIVATE void gpsti_tune_apply(gpst_pipeline* pipeline) {
     const uint32_t* const now = pipeline->tune.tuner.now.value;
     const uint32_t reads = now[GPST_KNOB_READS], writes = now[GPST_KNOB_WRITES];
@@ -116,7 +123,7 @@ GPSTI_PRIVATE void gpsti_tune_apply(gpst_pipeline* pipeline) {
     pipeline->n_active = now[GPST_KNOB_WORKERS];
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
         if (pipeline->steps[s].kind == GPSTI_STEP_OFFLOAD)
-            pipeline->steps[s].streams = now[GPST_KNOB_STREAMS];
+            pipeline->steps[s].streams = gpsti_tune_streams(pipeline, &pipeline->steps[s]);
     gpsti_queues_set_batch(pipeline, now[GPST_KNOB_BATCH]);
     pipeline->frozen = false;
     gpsti_scheduler_wake(pipeline->context->scheduler);

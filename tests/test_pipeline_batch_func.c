@@ -1,0 +1,212 @@
+/* tests/test_pipeline_batch_func.c -- stages that take several items at once: how many, whose result is whose, and what
+   becomes of a batch that fails. Bits and copies of batches on a device: test_pipeline_sets.c. */
+#define KIT_NAMES_ITS_BACKENDS
+#include "pipeline_kit.h"
+
+#define MOST_CALLS 64
+#define MOST_ITEMS 64
+
+typedef struct batches {
+    kit* kit;
+    gpst_pipeline* pipeline;
+    gpst_stage_desc stage;
+    gpst_pipeline_desc desc;
+    gpsti_a32 open, n_calls, inside, most_inside;
+    uint32_t sizes[MOST_CALLS];
+    uint32_t items[MOST_CALLS][8]; /* by timestamp */
+    gpst_result fails_whole; /* a call with more than one item returns this */
+    gpst_result ends[MOST_ITEMS];
+    char reasons[MOST_ITEMS][64], stages[MOST_ITEMS][32];
+    uint32_t order[MOST_ITEMS], n_ended;
+} batches;
+
+static batches the_batches;
+
+/* Waits until the door is open; items 5, 15, ... fail. */
+static gpst_result take(void* user_data, gpst_task* tasks, uint32_t n_tasks, gpst_result* results) {
+    batches* const self = (batches*)user_data;
+    const uint32_t call = gpsti_a32_add(&self->n_calls, 1), inside = gpsti_a32_add(&self->inside, 1) + 1;
+    if (inside > gpsti_a32_load(&self->most_inside))
+        gpsti_a32_store(&self->most_inside, inside);
+    kit_check(self->kit, call < MOST_CALLS && n_tasks >= 1 && n_tasks <= 8);
+    self->sizes[call % MOST_CALLS] = n_tasks;
+    for (uint32_t i = 0; i < n_tasks; i++) {
+        self->items[call % MOST_CALLS][i] = (uint32_t)tasks[i].item->timestamp_ns;
+        kit_check(self->kit, results[i] == GPST_OK && tasks[i].pipeline == self->pipeline);
+    }
+    while (gpsti_a32_load(&self->open) == 0)
+        gpsti_sleep_ns(20000);
+    (void)gpsti_a32_add(&self->inside, UINT32_MAX);
+    if (n_tasks > 1 && self->fails_whole != GPST_OK)
+        return gpst_task_fail(NULL, self->fails_whole, "not together");
+    for (uint32_t i = 0; i < n_tasks; i++)
+        if (tasks[i].item->timestamp_ns % 10 == 5)
+            results[i] = gpst_task_fail(&tasks[i], GPST_ERROR_FORMAT, "item %d is no good",
+                                        (int)tasks[i].item->timestamp_ns);
+    return GPST_OK;
+}
+
+static gpst_result note_end(void* user_data, const gpst_item* item) {
+    batches* const self = (batches*)user_data;
+    const size_t k = (size_t)item->timestamp_ns % MOST_ITEMS;
+    self->ends[k] = item->result;
+    snprintf(self->reasons[k], sizeof self->reasons[k], "%.60s", item->reason);
+    snprintf(self->stages[k], sizeof self->stages[k], "%s", item->stage);
+    self->order[self->n_ended++ % MOST_ITEMS] = (uint32_t)k;
+    return GPST_OK;
+}
+
+static batches* batches_open(const char* backend, uint32_t n_workers, gpst_stage_kind kind) {
+    batches* const self = &the_batches;
+    memset(self, 0, sizeof *self);
+    self->kit = kit_open(backend, n_workers);
+    self->stage.kind = kind;
+    self->stage.name = "several";
+    self->stage.batch_func = take;
+    self->stage.batch_most = 4;
+    self->stage.user_data = self;
+    self->desc.stages = &self->stage;
+    self->desc.n_stages = 1;
+    self->desc.sink = note_end;
+    self->desc.sink_user_data = self;
+    self->desc.n_slots = MOST_ITEMS;
+    return self;
+}
+
+/* The first items are inside of the function before the others come. */
+static void submit_all(batches* self, uint32_t n, uint32_t n_first, uint32_t n_cameras) {
+    static uint8_t pixels[64];
+    assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &self->pipeline), GPST_OK);
+    self->kit->pipeline = self->pipeline;
+    for (uint32_t k = 0; k < n; k++) {
+        gpst_input input = GPST_ZERO;
+        input.timestamp_ns = k;
+        input.camera = k % n_cameras;
+        input.frame = kit_shape(8, 8);
+        input.frame.data = pixels;
+        assert_int_equal(gpst_pipeline_submit(self->pipeline, &input, 0, NULL), GPST_OK);
+        while (k < n_first && gpsti_a32_load(&self->inside) <= k)
+            gpsti_sleep_ns(20000);
+    }
+}
+
+static void batches_close(batches* self) {
+    gpsti_a32_store(&self->open, 1);
+    gpst_pipeline_close(self->pipeline);
+    assert_int_equal(gpst_pipeline_drain(self->pipeline, GPST_FOREVER), GPST_OK);
+    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+    kit_close(self->kit);
+}
+
+static void check_sizes(const batches* self, const uint32_t* wanted, uint32_t n) {
+    assert_int_equal(gpsti_a32_load(&self->n_calls), n);
+    for (uint32_t k = 0; k < n; k++)
+        if (self->sizes[k] != wanted[k])
+            fail_msg("call %u had %u items instead of %u", k, self->sizes[k], wanted[k]);
+}
+
+/* What is ready goes at once: one item, then as many as may. Each fails for itself, with its own sentence. */
+static void test_what_is_ready_goes(void** state) {
+    static const struct {
+        const char* backend;
+        gpst_stage_kind kind;
+    } cases[] = {{"cpu", GPST_STAGE_HOST}, {"cpu", GPST_STAGE_DEVICE}};
+    static const uint32_t wanted[] = {1, 4, 4, 2};
+    (void)state;
+    for (size_t c = 0; c < 2; c++) {
+        batches* const self = batches_open(cases[c].backend, 1, cases[c].kind);
+        submit_all(self, 11, 1, 1);
+        batches_close(self);
+        assert_int_equal(self->n_ended, 11);
+        for (uint32_t k = 0; k < 11; k++) {
+            assert_int_equal(self->order[k], k);
+            assert_int_equal(self->ends[k], k == 5 ? GPST_ERROR_FORMAT : GPST_OK);
+        }
+        assert_string_equal(self->reasons[5], "item 5 is no good");
+        assert_string_equal(self->stages[5], "several");
+        if (cases[c].kind == GPST_STAGE_HOST)
+            check_sizes(self, wanted, 4);
+        else /* a device's batch with a bad item is taken apart */
+            assert_true(self->sizes[0] == 1 && self->sizes[1] == 4);
+    }
+}
+
+/* Nothing was done for any of them: each is tried alone. */
+static void test_a_batch_that_fails(void** state) {
+    static const uint32_t wanted[] = {1, 4, 1, 1, 1, 1, 2, 1, 1};
+    (void)state;
+    batches* const self = batches_open("cpu", 1, GPST_STAGE_HOST);
+    self->fails_whole = GPST_ERROR_MEMORY;
+    submit_all(self, 7, 1, 1);
+    batches_close(self);
+    check_sizes(self, wanted, 9);
+    for (uint32_t k = 0; k < 7; k++)
+        assert_int_equal(self->ends[k], k == 5 ? GPST_ERROR_FORMAT : GPST_OK);
+    assert_string_equal(self->reasons[5], "item 5 is no good");
+}
+
+/* Two batches are in the stage at most, with the preset LATENCY one, with a concurrency so many; others gather. */
+static void test_how_many_at_a_time(void** state) {
+    static const struct {
+        gpst_preset preset;
+        uint32_t concurrency, wanted;
+    } cases[] = {{GPST_PRESET_BALANCED, 0, 2}, {GPST_PRESET_LATENCY, 0, 1}, {GPST_PRESET_LATENCY, 3, 3}};
+    (void)state;
+    for (size_t c = 0; c < 3; c++) {
+        batches* const self = batches_open("cpu", 4, GPST_STAGE_HOST);
+        self->desc.preset = cases[c].preset;
+        self->stage.concurrency = cases[c].concurrency;
+        submit_all(self, 20, cases[c].wanted, 1);
+        gpsti_sleep_ns(5000000);
+        assert_int_equal(gpsti_a32_load(&self->n_calls), cases[c].wanted);
+        batches_close(self);
+        assert_int_equal(gpsti_a32_load(&self->most_inside), cases[c].wanted);
+    }
+}
+
+/* An ordered stage has one item of a camera at a time: those of several cameras go together. */
+static void test_ordered_batches(void** state) {
+    (void)state;
+    batches* const self = batches_open("cpu", 1, GPST_STAGE_HOST);
+    self->stage.ordered = true;
+    submit_all(self, 24, 1, 3);
+    batches_close(self);
+    uint32_t next[3] = {0, 1, 2};
+    bool together = false;
+    for (uint32_t c = 0; c < gpsti_a32_load(&self->n_calls); c++) {
+        assert_true(self->sizes[c] <= 3);
+        together = together || self->sizes[c] > 1;
+        for (uint32_t i = 0; i < self->sizes[c]; i++) {
+            const uint32_t item = self->items[c][i];
+            assert_int_equal(item, next[item % 3]);
+            next[item % 3] += 3;
+        }
+    }
+    assert_true(together);
+}
+
+static void test_refused(void** state) {
+    (void)state;
+    batches* const self = batches_open("cpu", 1, GPST_STAGE_HOST);
+    gpst_pipeline* pipeline = NULL;
+    self->stage.batch_most = 65;
+    assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &pipeline), GPST_ERROR_ARGUMENT);
+    test_reason_has("stages[0].batch_most=65", "at most 64");
+    self->stage.batch_most = 2;
+    self->stage.func = kit_nothing;
+    assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &pipeline), GPST_ERROR_ARGUMENT);
+    test_reason_has("stages[0].batch_func", "without func");
+    self->stage.batch_func = NULL;
+    assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &pipeline), GPST_ERROR_ARGUMENT);
+    test_reason_has("stages[0].batch_most=2", "only with batch_func");
+    kit_close(self->kit);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_ready_goes), cmocka_unit_test(test_a_batch_that_fails),
+        cmocka_unit_test(test_how_many_at_a_time), cmocka_unit_test(test_ordered_batches),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests_name("pipeline_batch_func", tests, NULL, NULL);
+}
