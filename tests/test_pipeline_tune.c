@@ -253,7 +253,7 @@ static void test_a_block_is_obeyed(void** state) {
         assert_int_equal(tune->tuner.now.value[GPST_KNOB_LOOP], loop);
         assert_int_equal(last_line(pipeline)->knob, GPST_KNOB_LOOP);
         assert_string_equal(last_line(pipeline)->reason, tune->guard.report.text);
-        assert_int_equal(tune->n_of_old_setting, pipeline->n_active);
+        assert_int_equal(tune->n_unjudged, pipeline->n_active);
         if (plain) {
             static const int64_t item_ms[] = {10, 13, 10, 13, 11, 13, 13};
             assert_int_equal(tune->block_items, 64);

@@ -249,7 +249,7 @@ static void test_slots_have_a_price(void** state) {
         gpsti_tuner tuner = tuner_of(&budget);
         gpsti_tuner_window window = window_at(1000.0);
         window.cpu_ns = window.wall_ns; /* a quarter */
-        window.starved_ns = window.wall_ns;
+        window.slots_full_ns = window.wall_ns;
         window.item_bytes = ((uint64_t)256 << 20) / 13 + (dear ? 1 : 0);
         tuner.state = GPSTI_TUNER_BASE;
         assert_int_equal(judge(&tuner, &window), !dear);
@@ -267,7 +267,7 @@ static void test_what_waits_doubles(void** state) {
         window.cpu_ns = window.wall_ns; /* a quarter */
         window.service_ns[GPST_RESOURCE_GPU] = starved ? 0 : 3 * window.wall_ns;
         window.busy_ns[GPST_RESOURCE_GPU] = window.wall_ns / 2;
-        window.starved_ns = starved ? window.wall_ns / 2 : 0;
+        window.slots_full_ns = starved ? window.wall_ns / 2 : 0;
         assert_true(judge(&tuner, &window));
         check_values(&tuner, 4, 4, starved ? 3 : 6, starved ? 26 : 16);
     }
@@ -336,7 +336,7 @@ static void test_two_failures_freeze(void** state) {
     gpsti_tuner_window window = window_at(1000.0);
     window.cpu_ns = window.wall_ns;
     window.service_ns[GPST_RESOURCE_GPU] = 3 * window.wall_ns; /* streams, then slots, then no more */
-    window.starved_ns = window.wall_ns;
+    window.slots_full_ns = window.wall_ns;
     tuner.state = GPSTI_TUNER_BASE;
     assert_true(judge(&tuner, &window));
     check_values(&tuner, 4, 4, 6, 16);

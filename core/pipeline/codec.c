@@ -140,7 +140,7 @@ GPSTI_PRIVATE gpst_result gpsti_codec_decode_jpeg(gpsti_stage* stage, gpst_task*
     const int64_t start_ns = gpsti_now_ns();
     const gpst_result result =
         gpst_jpeg_decode(codec->jpeg, item->file_data, item->file_bytes, &how, &picture, &slot->note);
-    gpsti_codec_learn(&task->pipeline->codecs.decode_ns, gpsti_now_ns() - start_ns);
+    gpsti_codec_learn(&task->pipeline->jpeg_device.decode_ns, gpsti_now_ns() - start_ns);
     gpsti_codec_give_room(task->pipeline, info.decoder_bytes);
     slot->item.decoder = "libjpeg-turbo";
     slot->item.note = slot->note.text;
@@ -201,7 +201,7 @@ GPSTI_PRIVATE gpst_result gpsti_codec_encode_jpeg(gpsti_stage* stage, gpst_task*
     bytes = codec->scratch_bytes;
     const int64_t start_ns = gpsti_now_ns();
     GPSTI_TRY(gpst_jpeg_encode(codec->jpeg, picture, desc, codec->scratch, &bytes));
-    gpsti_codec_learn(&task->pipeline->codecs.encode_ns,
+    gpsti_codec_learn(&task->pipeline->jpeg_device.encode_ns,
                       (gpsti_now_ns() - start_ns) * gpsti_codec_slot(task)->sets[gpsti_set_of(stage->desc.reads)].n);
     GPSTI_TRY(gpst_task_encoded(task, bytes, &room));
     memcpy(room, codec->scratch, bytes);

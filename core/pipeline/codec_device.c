@@ -10,7 +10,7 @@
 
 /* ---- made and unmade ------------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE gpst_codec gpsti_codecs_asked(const gpst_stage_desc* stage) {
+GPSTI_PRIVATE gpst_codec gpsti_jpeg_device_asked(const gpst_stage_desc* stage) {
     if (stage->kind == GPST_STAGE_DECODE && stage->decode)
         return stage->decode->codec;
     if (stage->kind != GPST_STAGE_ENCODE || !stage->encode)
@@ -21,120 +21,119 @@ GPSTI_PRIVATE gpst_codec gpsti_codecs_asked(const gpst_stage_desc* stage) {
     return able ? encode->codec : GPST_CODEC_EXACT;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_codecs_make(gpst_pipeline* pipeline) {
-    gpsti_codecs* const codecs = &pipeline->codecs;
+GPSTI_PRIVATE gpst_result gpsti_jpeg_device_make(gpst_pipeline* pipeline) {
+    gpsti_jpeg_device* const jpeg = &pipeline->jpeg_device;
     gpsti_host* const host = &pipeline->context->host;
     GPSTI_FAIL_IF(pipeline->device_on_host, GPST_ERROR_UNSUPPORTED, "the device is the CPU");
     GPSTI_FAIL_IF(strcmp(pipeline->context->info.backend, "cuda") && !getenv("GPUSTAGE_LIBNVJPEG"),
                   GPST_ERROR_UNSUPPORTED, "on cuda only"); /* one that was named knows its device */
-    GPSTI_TRY(gpsti_nvjpeg_load(host, &codecs->nvjpeg));
-    codecs->files = (gpsti_nvjpeg_file*)gpsti_alloc(host, GPSTI_CODEC_MOST_FILES * sizeof *codecs->files);
-    codecs->workers = (gpsti_nvjpeg_worker*)gpsti_alloc(host, (pipeline->n_workers + 1) * sizeof *codecs->workers);
-    if (!codecs->files || !codecs->workers)
+    GPSTI_TRY(gpsti_nvjpeg_load(host, &jpeg->nvjpeg));
+    jpeg->files = (gpsti_nvjpeg_file*)gpsti_alloc(host, GPSTI_CODEC_MOST_FILES * sizeof *jpeg->files);
+    jpeg->workers = (gpsti_nvjpeg_worker*)gpsti_alloc(host, (pipeline->n_workers + 1) * sizeof *jpeg->workers);
+    if (!jpeg->files || !jpeg->workers)
         return GPST_ERROR_MEMORY;
-    for (; codecs->n_mutexes < GPSTI_CODEC_ENCODERS; codecs->n_mutexes++)
-        GPSTI_TRY(gpsti_mutex_init(&codecs->encoding[codecs->n_mutexes]));
-    return gpsti_stream_make(&pipeline->context->public_device, &codecs->stream);
+    for (; jpeg->n_mutexes < GPSTI_CODEC_ENCODERS; jpeg->n_mutexes++)
+        GPSTI_TRY(gpsti_mutex_init(&jpeg->encoding[jpeg->n_mutexes]));
+    return gpsti_stream_make(&pipeline->context->public_device, &jpeg->stream);
 }
 
 /* What is missing is no failure: the cores do it all, and the path says why. */
-GPSTI_INTERN void gpsti_codecs_create(gpst_pipeline* pipeline) {
-    gpsti_codecs* const codecs = &pipeline->codecs;
+GPSTI_INTERN void gpsti_jpeg_device_create(gpst_pipeline* pipeline) {
+    gpsti_jpeg_device* const jpeg = &pipeline->jpeg_device;
     for (uint32_t s = 0; s < pipeline->desc.n_stages; s++)
-        if (gpsti_codecs_asked(&pipeline->stages[s].desc) != GPST_CODEC_EXACT)
-            codecs->asked = true;
-    if (!codecs->asked)
+        if (gpsti_jpeg_device_asked(&pipeline->stages[s].desc) != GPST_CODEC_EXACT)
+            jpeg->asked = true;
+    if (!jpeg->asked)
         return;
-    codecs->on = !GPST_FAILED(gpsti_codecs_make(pipeline));
-    if (!codecs->on)
-        gpsti_copy_text(codecs->reason, sizeof codecs->reason, gpst_last_reason());
-    for (uint32_t s = 0; codecs->on && s < pipeline->desc.n_stages; s++) {
+    jpeg->on = !GPST_FAILED(gpsti_jpeg_device_make(pipeline));
+    if (!jpeg->on)
+        gpsti_copy_text(jpeg->reason, sizeof jpeg->reason, gpst_last_reason());
+    for (uint32_t s = 0; jpeg->on && s < pipeline->desc.n_stages; s++) {
         gpsti_stage* const stage = &pipeline->stages[s];
         const bool decode = stage->desc.kind == GPST_STAGE_DECODE;
-        stage->codec = gpsti_codecs_asked(&stage->desc);
-        if (decode && (codecs->decodes || !stage->planes)) /* batches of two stages would meet in the engines */
+        stage->codec = gpsti_jpeg_device_asked(&stage->desc);
+        if (decode && (jpeg->decodes || !stage->planes)) /* batches of two stages would meet in the engines */
             stage->codec = GPST_CODEC_EXACT;
-        codecs->decodes = codecs->decodes || (decode && stage->codec != GPST_CODEC_EXACT);
-        codecs->used = codecs->used || stage->codec != GPST_CODEC_EXACT;
+        jpeg->decodes = jpeg->decodes || (decode && stage->codec != GPST_CODEC_EXACT);
+        jpeg->used = jpeg->used || stage->codec != GPST_CODEC_EXACT;
     }
-    if (codecs->on && !codecs->used)
-        gpsti_copy_text(codecs->reason, sizeof codecs->reason, "what DECODE writes is not for WARP stages alone");
+    if (jpeg->on && !jpeg->used)
+        gpsti_copy_text(jpeg->reason, sizeof jpeg->reason, "what DECODE writes is not for WARP stages alone");
 }
 
-GPSTI_PRIVATE gpst_result gpsti_codecs_call(gpst_pipeline* pipeline, gpsti_nvjpeg_operation operation,
+GPSTI_PRIVATE gpst_result gpsti_jpeg_device_call(gpst_pipeline* pipeline, gpsti_nvjpeg_operation operation,
                                             gpsti_nvjpeg_worker* worker) {
     gpsti_nvjpeg_op op = GPST_ZERO;
     op.operation = operation;
-    op.self = pipeline->codecs.nvjpeg;
+    op.self = pipeline->jpeg_device.nvjpeg;
     op.worker = worker;
-    op.skip_hardware = !pipeline->codecs.decodes;
-    return gpsti_nvjpeg_call(pipeline->codecs.stream, &op);
+    op.skip_hardware = !pipeline->jpeg_device.decodes;
+    return gpsti_nvjpeg_call(pipeline->jpeg_device.stream, &op);
 }
 
 /* What one call of the device fails for by chance a second one may do; a lost device has taken everything along. */
-GPSTI_PRIVATE bool gpsti_codecs_end(gpst_pipeline* pipeline, gpsti_nvjpeg_operation operation,
+GPSTI_PRIVATE bool gpsti_jpeg_device_end(gpst_pipeline* pipeline, gpsti_nvjpeg_operation operation,
                                     gpsti_nvjpeg_worker* worker) {
-    gpst_result result = gpsti_codecs_call(pipeline, operation, worker);
+    gpst_result result = gpsti_jpeg_device_call(pipeline, operation, worker);
     if (GPST_FAILED(result) && result != GPST_ERROR_DEVICE_LOST)
-        result = gpsti_codecs_call(pipeline, operation, worker);
+        result = gpsti_jpeg_device_call(pipeline, operation, worker);
     if (worker)
-        gpsti_nvjpeg_worker_free(pipeline->codecs.nvjpeg, worker);
+        gpsti_nvjpeg_worker_free(pipeline->jpeg_device.nvjpeg, worker);
     return !GPST_FAILED(result);
 }
 
-GPSTI_INTERN void gpsti_codecs_destroy(gpst_pipeline* pipeline) {
-    gpsti_codecs* const codecs = &pipeline->codecs;
+GPSTI_INTERN void gpsti_jpeg_device_destroy(gpst_pipeline* pipeline) {
+    gpsti_jpeg_device* const jpeg = &pipeline->jpeg_device;
     gpsti_host* const host = &pipeline->context->host;
-    bool ended = codecs->begun;
-    for (uint32_t w = 0; codecs->begun && w < pipeline->n_workers + 1; w++)
-        ended = gpsti_codecs_end(pipeline, GPSTI_NVJPEG_WORKER_END, &codecs->workers[w]) && ended;
-    for (int i = 0; codecs->begun && i < GPSTI_CODEC_ENCODERS; i++)
-        ended = gpsti_codecs_end(pipeline, GPSTI_NVJPEG_WORKER_END, &codecs->encoders[i]) && ended;
-    while (codecs->n_mutexes > 0)
-        gpsti_mutex_term(&codecs->encoding[--codecs->n_mutexes]);
+    bool ended = jpeg->begun;
+    for (uint32_t w = 0; jpeg->begun && w < pipeline->n_workers + 1; w++)
+        ended = gpsti_jpeg_device_end(pipeline, GPSTI_NVJPEG_WORKER_END, &jpeg->workers[w]) && ended;
+    for (int i = 0; jpeg->begun && i < GPSTI_CODEC_ENCODERS; i++)
+        ended = gpsti_jpeg_device_end(pipeline, GPSTI_NVJPEG_WORKER_END, &jpeg->encoders[i]) && ended;
+    while (jpeg->n_mutexes > 0)
+        gpsti_mutex_term(&jpeg->encoding[--jpeg->n_mutexes]);
     if (ended) /* else states of workers are still alive in it */
-        (void)gpsti_codecs_end(pipeline, GPSTI_NVJPEG_END, NULL);
-    gpsti_nvjpeg_unload(codecs->nvjpeg);
-    gpst_stream_destroy(codecs->stream);
-    if (codecs->files)
-        gpsti_free(host, codecs->files, GPSTI_CODEC_MOST_FILES * sizeof *codecs->files);
-    if (codecs->workers)
-        gpsti_free(host, codecs->workers, (pipeline->n_workers + 1) * sizeof *codecs->workers);
+        (void)gpsti_jpeg_device_end(pipeline, GPSTI_NVJPEG_END, NULL);
+    gpsti_nvjpeg_unload(jpeg->nvjpeg);
+    gpst_stream_destroy(jpeg->stream);
+    if (jpeg->files)
+        gpsti_free(host, jpeg->files, GPSTI_CODEC_MOST_FILES * sizeof *jpeg->files);
+    if (jpeg->workers)
+        gpsti_free(host, jpeg->workers, (pipeline->n_workers + 1) * sizeof *jpeg->workers);
 }
 
 /* ---- when they are begun --------------------------------------------------------------------------- */
 
 /* One thread opens them; the others take the cores meanwhile. False: they are not open. Not locked. */
-GPSTI_PRIVATE bool gpsti_codecs_open(gpst_pipeline* pipeline) {
-    gpsti_codecs* const codecs = &pipeline->codecs;
+GPSTI_PRIVATE bool gpsti_jpeg_device_open(gpst_pipeline* pipeline) {
+    gpsti_jpeg_device* const jpeg = &pipeline->jpeg_device;
     gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
     gpsti_mutex_lock(mutex);
-    const bool begins = codecs->on && !codecs->begun && !codecs->begins;
-    codecs->begins = codecs->begins || begins;
+    const bool begins = jpeg->on && !jpeg->begun && !jpeg->begins;
+    jpeg->begins = jpeg->begins || begins;
     gpsti_mutex_unlock(mutex);
-    const gpst_result result = begins ? gpsti_codecs_call(pipeline, GPSTI_NVJPEG_BEGIN, NULL) : GPST_OK;
+    const gpst_result result = begins ? gpsti_jpeg_device_call(pipeline, GPSTI_NVJPEG_BEGIN, NULL) : GPST_OK;
     gpsti_mutex_lock(mutex);
     if (begins) {
-        codecs->begins = false;
-        codecs->begun = !GPST_FAILED(result);
-        codecs->on = codecs->begun;
-        codecs->has_engines = codecs->nvjpeg->n_engines > 0;
+        jpeg->begins = false;
+        jpeg->begun = !GPST_FAILED(result);
+        jpeg->on = jpeg->begun;
+        jpeg->has_engines = jpeg->nvjpeg->n_engines > 0;
         if (GPST_FAILED(result))
-            gpsti_copy_text(codecs->reason, sizeof codecs->reason, gpst_last_reason());
+            gpsti_copy_text(jpeg->reason, sizeof jpeg->reason, gpst_last_reason());
     }
-    const bool open = codecs->on && codecs->begun;
+    const bool open = jpeg->on && jpeg->begun;
     gpsti_scheduler_wake(pipeline->context->scheduler);
     gpsti_mutex_unlock(mutex);
     return open;
 }
 
-GPSTI_PRIVATE void gpsti_codecs_note_failure(gpst_pipeline* pipeline, gpst_result result, const char* reason) {
-    gpsti_codecs* const codecs = &pipeline->codecs;
+GPSTI_PRIVATE void gpsti_jpeg_device_note_failure(gpst_pipeline* pipeline, gpst_result result, const char* reason) {
+    gpsti_jpeg_device* const jpeg = &pipeline->jpeg_device;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
-    codecs->n_refused++;
-    codecs->on = codecs->on && result != GPST_ERROR_DEVICE_LOST;
-    if (!codecs->reason[0])
-        gpsti_copy_text(codecs->reason, sizeof codecs->reason, reason);
+    jpeg->on = jpeg->on && result != GPST_ERROR_DEVICE_LOST;
+    if (!jpeg->reason[0])
+        gpsti_copy_text(jpeg->reason, sizeof jpeg->reason, reason);
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
 }
 
@@ -194,11 +193,11 @@ GPSTI_PRIVATE void gpsti_decode_take(gpsti_slot* slot, uint32_t stage, uint32_t 
 /* The hardware takes all of them, or none; without it each is decoded by the thread that has it, and the device. */
 GPSTI_PRIVATE gpst_result gpsti_decode_call(gpsti_slot* first, gpsti_nvjpeg_file* files, uint32_t n,
                                             uint32_t worker_index) {
-    gpsti_codecs* const codecs = &first->pipeline->codecs;
+    gpsti_jpeg_device* const jpeg = &first->pipeline->jpeg_device;
     gpsti_nvjpeg_op op = GPST_ZERO;
-    op.operation = codecs->has_engines ? GPSTI_NVJPEG_DECODE_BATCH : GPSTI_NVJPEG_DECODE_ONE;
-    op.self = codecs->nvjpeg;
-    op.worker = &codecs->workers[worker_index];
+    op.operation = jpeg->has_engines ? GPSTI_NVJPEG_DECODE_BATCH : GPSTI_NVJPEG_DECODE_ONE;
+    op.self = jpeg->nvjpeg;
+    op.worker = &jpeg->workers[worker_index];
     op.files = files;
     op.n_files = n;
     GPSTI_TRY(gpsti_device_work_prepare(first, &first->works[0]));
@@ -207,12 +206,12 @@ GPSTI_PRIVATE gpst_result gpsti_decode_call(gpsti_slot* first, gpsti_nvjpeg_file
 
 GPSTI_INTERN uint32_t gpsti_decode_batch(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index) {
     gpst_pipeline* const pipeline = first->pipeline;
-    gpsti_codecs* const codecs = &pipeline->codecs;
+    gpsti_jpeg_device* const jpeg = &pipeline->jpeg_device;
     const uint32_t to = gpsti_set_of(step->writes);
     gpsti_nvjpeg_file one;
     uint32_t n = 0;
-    const bool open = gpsti_codecs_open(pipeline);
-    gpsti_nvjpeg_file* const files = open && codecs->has_engines ? codecs->files : &one; /* one batch at a time */
+    const bool open = gpsti_jpeg_device_open(pipeline);
+    gpsti_nvjpeg_file* const files = open && jpeg->has_engines ? jpeg->files : &one; /* one batch at a time */
     gpst_result result = open ? GPST_OK : GPST_ERROR_UNSUPPORTED;
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch) {
         slot->decode = GPSTI_DECODE_CORES;
@@ -226,9 +225,9 @@ GPSTI_INTERN uint32_t gpsti_decode_batch(gpsti_slot* first, const gpsti_step* st
     if (n > 0)
         result = gpsti_decode_call(first, files, n, worker_index);
     if (n > 0 && GPST_FAILED(result))
-        gpsti_codecs_note_failure(pipeline, result, gpst_last_reason());
+        gpsti_jpeg_device_note_failure(pipeline, result, gpst_last_reason());
     else if (n > 0)
-        gpsti_codec_learn(&codecs->device_ns, (gpsti_now_ns() - start_ns) / n);
+        gpsti_codec_learn(&jpeg->device_ns, (gpsti_now_ns() - start_ns) / n);
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch) {
         if (slot->decode != GPSTI_DECODE_DEVICE)
             continue;
@@ -255,9 +254,9 @@ GPSTI_INTERN bool gpsti_encode_is_on_device(gpsti_slot* slot, const gpsti_step* 
             (set->on_device[i].format != GPST_FORMAT_RGB && set->on_device[i].format != GPST_FORMAT_BGR))
             return false;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
-    const bool worth = gpsti_codecs_are_worth_it(pipeline, stage->codec, 1);
+    const bool worth = gpsti_jpeg_device_is_worth_it(pipeline, stage->codec, 1);
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
-    return worth && gpsti_codecs_open(pipeline);
+    return worth && gpsti_jpeg_device_open(pipeline);
 }
 
 /* The files to the host, where their rooms are. Nobody waits for memory who has a mutex that others wait for. */
@@ -270,7 +269,7 @@ GPSTI_PRIVATE gpst_result gpsti_encode_retrieve(gpsti_slot* slot, gpsti_nvjpeg_o
 
 GPSTI_PRIVATE gpst_result gpsti_encode_run(gpsti_slot* slot, const gpst_jpeg_encode_desc* desc, gpsti_nvjpeg_op* op) {
     op->operation = GPSTI_NVJPEG_ENCODE;
-    op->self = slot->pipeline->codecs.nvjpeg;
+    op->self = slot->pipeline->jpeg_device.nvjpeg;
     op->quality = desc->quality ? desc->quality : GPSTI_JPEG_QUALITY;
     op->chroma = desc->chroma ? desc->chroma : GPST_FORMAT_JPEG_444;
     op->optimise = desc->optimise;
@@ -301,16 +300,16 @@ GPSTI_INTERN gpst_result gpsti_encode_on_device(gpsti_slot* slot, const gpsti_st
     for (uint32_t i = 0; i < set->n; i++)
         pictures[i].image = set->on_device[i];
     const uint32_t which = worker_index % GPSTI_CODEC_ENCODERS;
-    op.worker = &pipeline->codecs.encoders[which];
+    op.worker = &pipeline->jpeg_device.encoders[which];
     op.pictures = pictures;
     op.n_pictures = set->n;
-    gpsti_mutex_lock(&pipeline->codecs.encoding[which]); /* for about 2 ms */
+    gpsti_mutex_lock(&pipeline->jpeg_device.encoding[which]); /* for about 2 ms */
     const gpst_result result = gpsti_encode_run(slot, &pipeline->stages[step->first_stage].desc.encode->jpeg, &op);
-    gpsti_mutex_unlock(&pipeline->codecs.encoding[which]);
+    gpsti_mutex_unlock(&pipeline->jpeg_device.encoding[which]);
     *refused = GPST_FAILED(result);
     if (*refused) {
         if (result != GPST_ERROR_WOULD_BLOCK) /* no memory was free: the cores wait for it */
-            gpsti_codecs_note_failure(pipeline, result, gpst_last_reason());
+            gpsti_jpeg_device_note_failure(pipeline, result, gpst_last_reason());
         return result;
     }
     for (uint32_t i = 0; i < set->n; i++)

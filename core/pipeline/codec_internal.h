@@ -35,7 +35,7 @@ typedef enum gpsti_decode_form {
 #define GPSTI_CODEC_BATCH_PIXELS ((uint64_t)40 << 20)
 
 /* nvJPEG for the pipeline's device. Locked, but for what one batch at a time, or one worker, uses. */
-typedef struct gpsti_codecs {
+typedef struct gpsti_jpeg_device {
     bool asked;             /* a stage wants it */
     bool on;                /* it is there, and has not failed as a whole */
     bool begins, begun;     /* opened by a thread now; open */
@@ -51,9 +51,9 @@ typedef struct gpsti_codecs {
     /* Recent means: of a file there, of one on a core, and of all pictures of an item on a core. */
     gpsti_a64 device_ns, decode_ns, encode_ns;
     uint64_t n_decoded;     /* files there and here */
-    uint64_t n_refused;     /* batches and items that it could not do, the first, or all of it, for this reason */
+    /* The first thing that it could not do, or all of it, for this reason: */
     char reason[GPST_REASON_BYTES];
-} gpsti_codecs;
+} gpsti_jpeg_device;
 
 /* ---- codec.c -------------------------------------------------------------------------- */
 
@@ -71,17 +71,17 @@ GPSTI_INTERN gpst_result gpsti_codec_check_limits(const gpst_decode_desc* desc, 
 /* ---- codec_device.c --------------------------------------------------------------------- */
 
 /* Stages are there, with their sets. Where the engines are not, the reason is kept. */
-GPSTI_INTERN void gpsti_codecs_create(gpst_pipeline* pipeline);
-GPSTI_INTERN void gpsti_codecs_destroy(gpst_pipeline* pipeline);
-GPSTI_INTERN uint64_t gpsti_codecs_n_to_come(const gpst_pipeline* pipeline, uint32_t n_queued); /* locked */
-GPSTI_INTERN bool gpsti_codecs_are_worth_it(const gpst_pipeline* pipeline, gpst_codec codec,
+GPSTI_INTERN void gpsti_jpeg_device_create(gpst_pipeline* pipeline);
+GPSTI_INTERN void gpsti_jpeg_device_destroy(gpst_pipeline* pipeline);
+GPSTI_INTERN uint64_t gpsti_jpeg_device_n_to_come(const gpst_pipeline* pipeline, uint32_t n_queued); /* locked */
+GPSTI_INTERN bool gpsti_jpeg_device_is_worth_it(const gpst_pipeline* pipeline, gpst_codec codec,
                                             uint32_t n_queued); /* or open; locked */
 /* Must this item wait in the step's queue for whoever decodes it? Looks through its file the first time. Not locked. */
 GPSTI_INTERN bool gpsti_decode_must_queue(struct gpsti_slot* slot, const struct gpsti_step* step);
 /* For the step's head; EITHER: nobody now. Locked. */
 GPSTI_INTERN gpsti_decode_form gpsti_decode_choose(const struct gpsti_step* step);
 /* Files like slot's that keep all engines busy for as long as is good, and no more of them. */
-GPSTI_INTERN uint32_t gpsti_decode_batch_most(const gpsti_codecs* codecs, const struct gpsti_slot* slot);
+GPSTI_INTERN uint32_t gpsti_decode_batch_most(const gpsti_jpeg_device* jpeg, const struct gpsti_slot* slot);
 /* Chains the rest of a batch behind first. Locked. */
 GPSTI_INTERN void gpsti_decode_gather(struct gpsti_step* step, struct gpsti_slot* first);
 /* Decodes a batch; those that it could not are the cores' then. Gives how many it could. Not locked. */

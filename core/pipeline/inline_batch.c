@@ -14,7 +14,7 @@ GPSTI_PRIVATE void gpsti_inline_end_batch(gpsti_slot* first, gpsti_step* step) {
         const bool decoded = slot->decode == GPSTI_DECODE_DEVICE;
         next = slot->next_in_batch;
         slot->next_in_batch = NULL;
-        pipeline->codecs.n_decoded += decoded ? 1 : 0;
+        pipeline->jpeg_device.n_decoded += decoded ? 1 : 0;
         if (decoded)
             gpsti_account_copy(pipeline, &pipeline->sets[to], true, 1, slot->item.file_bytes);
         if (slot != first)
@@ -34,10 +34,10 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_decode_batch(gpsti_run* run, gpsti_job* jo
     for (uint32_t i = 0; i < n; i++)
         gpsti_run_keep(run, &service);
     gpsti_run_lock(run);
-    if (n > 0 && run->pipeline->codecs.has_engines) {
+    if (n > 0 && run->pipeline->jpeg_device.has_engines) {
         gpsti_busy_add(&run->pipeline->busy[GPST_RESOURCE_JPEG], start_ns, end_ns);
         /* While one batch is decoded, the next one waits. */
-        gpsti_tune_hold(run->pipeline, 2 * gpsti_decode_batch_most(&run->pipeline->codecs, first));
+        gpsti_tune_hold(run->pipeline, 2 * gpsti_decode_batch_most(&run->pipeline->jpeg_device, first));
     }
     gpsti_inline_end_batch(first, step);
     gpsti_inline_leave(run, step, job);
@@ -49,9 +49,9 @@ GPSTI_INTERN gpsti_job* gpsti_inline_decode(gpsti_run* run, gpsti_job* job, gpst
     gpst_pipeline* const pipeline = run->pipeline;
     if (job->slot->decode == GPSTI_DECODE_DEVICE)
         return gpsti_inline_decode_batch(run, job, step);
-    if (pipeline->codecs.asked) {
+    if (pipeline->jpeg_device.asked) {
         gpsti_run_lock(run);
-        pipeline->codecs.n_decoded++;
+        pipeline->jpeg_device.n_decoded++;
         gpsti_run_unlock(run);
     }
     return gpsti_inline_host(run, job, step);

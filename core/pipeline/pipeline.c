@@ -266,7 +266,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     for (uint32_t s = 0; !device->zero_copy && s < desc->n_stages; s++)
         gpsti_constants_load(pipeline, &pipeline->stages[s]);
     gpsti_pipeline_resolve_sets(pipeline, desc);
-    gpsti_codecs_create(pipeline);
+    gpsti_jpeg_device_create(pipeline);
     gpsti_steps_make(pipeline, device->asynchronous && !device->zero_copy);
     gpsti_plan_copies(pipeline, desc);
     pipeline->batch_most = gpsti_pipeline_batch_most(pipeline, device->asynchronous);
@@ -314,7 +314,7 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
     gpsti_host* const host = &pipeline->context->host;
     gpst_reader_destroy(pipeline->reader);
     gpsti_writer_destroy(pipeline->writer);
-    gpsti_codecs_destroy(pipeline);
+    gpsti_jpeg_device_destroy(pipeline);
     gpsti_slots_destroy(pipeline);
     if (pipeline->pool)
         (void)gpst_pool_destroy(pipeline->pool);

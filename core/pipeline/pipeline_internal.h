@@ -1,24 +1,5 @@
-/* core/pipeline/pipeline_internal.h -- what the files of the engine share: steps, jobs, slots and the pipeline itself.
-   They stand in this order, and each calls only those before it:
-
-   plan.c      which sets there are, who writes and reads each, and which copies that takes
-   call.c      the user's source, stages and sink called
-   slot.c      memory of one item in flight and its sets
-   task.c      gpst_task_*: what callbacks may ask of an item
-   account.c   what services and items are counted as
-   queue.c     the jobs that wait in a step
-   place.c     where pictures are: device memory, streams, copies
-   offload.c   device work: uploads, kernels, downloads
-   finish.c    an item's files committed or removed, its sink told
-   tune.c      windows for the tuner, its values put to work, and the guard's plain blocks
-   flight.c    which items are in flight, and where a job goes next
-   inline.c    a job run from step to step until it must wait
-   flow.c      what an idle thread does
-   push.c      submit, results, close, drain
-   report.c    statistics and the verdict
-   desc.c      the desc checked, and stages in one line
-   pipeline.c  makes, runs and unmakes
-   context.c   what the pipelines of a context share
+/* core/pipeline/pipeline_internal.h -- what the files of the engine share: steps, cameras and the pipeline itself, and
+   what each file does for the others. Which file owns what: docs/architecture.md.
 
    All flow state is guarded by the scheduler's lock ("locked" in a comment = with it held). What a job that runs may
    touch without it is its slot's memory, and of it a job of one picture only its own part. */
@@ -132,7 +113,7 @@ typedef struct gpsti_tune {
     bool on;
     gpsti_tuner tuner;
     gpsti_guard guard;
-    uint64_t n_of_old_setting; /* items in flight that began under the setting before */
+    uint64_t n_unjudged; /* items still to end that belong to no window: of the setting before, or the first */
     gpsti_window window;
     gpsti_tuner_window totals;      /* what every clock stood at when the window opened */
     int64_t full_since_ns, full_ns; /* every slot in use: since (0 = now it is not), and before */
@@ -164,7 +145,7 @@ struct gpst_pipeline {
     uint32_t kernel_threads; /* a kernel may have, while no worker has begun */
     gpsti_tune tune;
     uint64_t decoder_bytes; /* that decoders hold side by side; locked */
-    gpsti_codecs codecs;
+    gpsti_jpeg_device jpeg_device;
 
     /* items */
     gpsti_slot** slots; /* n_slots_made of them, with room for slots_capacity */
@@ -236,7 +217,7 @@ GPSTI_INTERN bool gpsti_stage_is_offload(const gpst_stage_desc* stage);
 GPSTI_INTERN void gpsti_stage_resolve_sets(gpst_stage_desc* stage, uint32_t earlier, uint32_t named);
 /* The same for all of n_stages, in order; gives how many sets there are. */
 GPSTI_INTERN uint32_t gpsti_stages_resolve_sets(gpst_stage_desc* stages, const gpst_pipeline_desc* desc);
-/* Capacities, results and who wants what; stages and steps are made, n_sets is known. */
+/* Capacities, of stages, before steps are made; results and who wants what, of steps. n_sets is known. */
 GPSTI_INTERN void gpsti_plan_capacities(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc);
 GPSTI_INTERN void gpsti_plan_copies(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc);
 /* Pictures that a stage of the device makes of n pictures. */
@@ -273,7 +254,7 @@ GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_slot* const* slots, uint32_t n, 
 /* Tells the sink, if there is one; *reason likewise. Not locked. */
 GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_slot* slot, const char** reason);
 
-/* Gives a picture's file to an ENCODE stage's func. Likewise. */
+/* The same, with a picture's file for the func of an ENCODE stage; NULL, 0: none. */
 GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
                                             uint32_t worker_index, const void* encoded, size_t encoded_bytes,
                                             char* reason);

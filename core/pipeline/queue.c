@@ -293,8 +293,8 @@ GPSTI_INTERN bool gpsti_queue_may_take(const gpst_pipeline* pipeline, const gpst
 GPSTI_PRIVATE gpsti_job* gpsti_queue_take_to_decode(gpsti_step* step) {
     const gpsti_decode_form form = gpsti_decode_choose(step);
     gpsti_job* const job = gpsti_queue_pop(step);
-    const gpsti_codecs* const codecs = &job->slot->pipeline->codecs;
-    step->running += form == GPSTI_DECODE_DEVICE && (codecs->has_engines || !codecs->begun) ? 1 : 0;
+    const gpsti_jpeg_device* const jpeg = &job->slot->pipeline->jpeg_device;
+    step->running += form == GPSTI_DECODE_DEVICE && (jpeg->has_engines || !jpeg->begun) ? 1 : 0;
     job->slot->decode = form;
     return job;
 }

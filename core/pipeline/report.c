@@ -347,25 +347,25 @@ GPSTI_PRIVATE void gpsti_report_read_ahead(const gpst_pipeline* pipeline, gpst_s
 }
 
 GPSTI_PRIVATE void gpsti_report_jpeg_path(const gpst_pipeline* pipeline, gpst_stats* out) {
-    const gpsti_codecs* const codecs = &pipeline->codecs;
+    const gpsti_jpeg_device* const jpeg = &pipeline->jpeg_device;
     bool has_codec = false;
     for (uint32_t s = 0; s < pipeline->desc.n_stages; s++)
         has_codec = has_codec || pipeline->stages[s].desc.kind == GPST_STAGE_DECODE ||
                     pipeline->stages[s].desc.kind == GPST_STAGE_ENCODE;
     if (!has_codec)
         return;
-    gpst_path* const path = gpsti_report_add_path(out, "jpeg", codecs->begun ? "nvJPEG and cores" : "cores");
-    const bool named = !strncmp(codecs->reason, "nvJPEG: ", 8);
+    gpst_path* const path = gpsti_report_add_path(out, "jpeg", jpeg->begun ? "nvJPEG and cores" : "cores");
+    const bool named = !strncmp(jpeg->reason, "nvJPEG: ", 8);
     size_t used = 0;
-    if (codecs->begun && codecs->decodes && !codecs->has_engines) /* then pixels are not quite the cores' */
-        gpsti_format(path->why_not, sizeof path->why_not, "engines: %.110s", codecs->nvjpeg->no_hardware_reason);
+    if (jpeg->begun && jpeg->decodes && !jpeg->has_engines) /* then pixels are not quite the cores' */
+        gpsti_format(path->why_not, sizeof path->why_not, "engines: %.110s", jpeg->nvjpeg->no_hardware_reason);
     used = strlen(path->why_not);
-    if (!codecs->asked)
+    if (!jpeg->asked)
         gpsti_copy_text(path->why_not, sizeof path->why_not, "nvJPEG: codec=EXACT");
-    else if (codecs->reason[0])
+    else if (jpeg->reason[0])
         gpsti_format(path->why_not + used, sizeof path->why_not - used, "%s%s%.120s", used > 0 ? "; " : "",
-                     named ? "" : "nvJPEG: ", codecs->reason);
-    else if (!codecs->begun)
+                     named ? "" : "nvJPEG: ", jpeg->reason);
+    else if (!jpeg->begun)
         gpsti_copy_text(path->why_not, sizeof path->why_not,
                         "nvJPEG: opening it takes longer than the cores need for the rest");
 }

@@ -1,5 +1,5 @@
-/* core/pipeline/slot.c -- the memory of one item in flight and of its sets. Owns buffers and strings; knows nothing of
-   the order of work. */
+/* core/pipeline/slot.c -- the memory of one item in flight and of its sets: buffers and strings, and whether an item
+   that lacks memory may hope for some. */
 #include "../base/platform_internal.h"
 
 #include "pipeline_internal.h"

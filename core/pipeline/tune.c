@@ -167,7 +167,7 @@ GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tuner_window* o
         out->busy_ns[GPST_RESOURCE_DISK_IN] += (int64_t)reader.busy_ns;
     }
     out->cpu_ns = gpsti_account_cpu_ns(pipeline);
-    out->starved_ns = tune->full_ns + (tune->full_since_ns ? gpsti_now_ns() - tune->full_since_ns : 0);
+    out->slots_full_ns = tune->full_ns + (tune->full_since_ns ? gpsti_now_ns() - tune->full_since_ns : 0);
 }
 
 GPSTI_PRIVATE void gpsti_tune_open_window(gpst_pipeline* pipeline) {
@@ -195,7 +195,7 @@ GPSTI_PRIVATE void gpsti_tune_close_window(gpst_pipeline* pipeline, gpsti_tuner_
         out->busy_ns[r] -= before->busy_ns[r];
     }
     out->cpu_ns -= before->cpu_ns;
-    out->starved_ns -= before->starved_ns;
+    out->slots_full_ns -= before->slots_full_ns;
 }
 
 /* ---- the guard ------------------------------------------------------------------------------------------ */
@@ -249,7 +249,7 @@ GPSTI_INTERN bool gpsti_tune_wants_block(const gpst_pipeline* pipeline) {
 
 GPSTI_INTERN void gpsti_tune_end_block(gpst_pipeline* pipeline, uint64_t n_items, int64_t block_ns) {
     gpsti_tune* const tune = &pipeline->tune;
-    tune->n_of_old_setting = pipeline->n_active;
+    tune->n_unjudged = pipeline->n_active;
     if (n_items == 0) { /* the source is dry, or the run cancelled */
         tune->paused = false;
     } else if (!tune->guard.decided) {
@@ -272,7 +272,7 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     const bool moved = gpsti_tuner_judge(&tune->tuner, &window, pipeline->items.ok + pipeline->items.failed);
     if (moved)
         gpsti_tune_apply(pipeline);
-    tune->n_of_old_setting = moved ? gpsti_a32_load(&pipeline->in_flight) : 0;
+    tune->n_unjudged = moved ? gpsti_a32_load(&pipeline->in_flight) : 0;
     if (tune->tuner.n_decisions != n_decisions) /* other clocks, or another setting */
         gpsti_guard_forget(&tune->guard);
     if (tune->tuner.state == GPSTI_TUNER_FROZEN && !moved)
@@ -282,7 +282,7 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN void gpsti_tune_open(gpst_pipeline* pipeline) {
     gpsti_tune_apply(pipeline);
-    pipeline->tune.n_of_old_setting = pipeline->n_active; /* the first items make their memory, and caches are cold */
+    pipeline->tune.n_unjudged = pipeline->n_active; /* the first items make their memory, and caches are cold */
 }
 
 GPSTI_INTERN void gpsti_tune_hold(gpst_pipeline* pipeline, uint32_t n_items) {
@@ -291,7 +291,7 @@ GPSTI_INTERN void gpsti_tune_hold(gpst_pipeline* pipeline, uint32_t n_items) {
     if (!tune->on || !gpsti_tuner_hold(&tune->tuner, n_items))
         return;
     gpsti_tune_apply(pipeline);
-    tune->n_of_old_setting = gpsti_a32_load(&pipeline->in_flight);
+    tune->n_unjudged = gpsti_a32_load(&pipeline->in_flight);
     gpsti_guard_forget(&tune->guard);
 }
 
@@ -301,8 +301,8 @@ GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
     gpsti_tune_count_device_bytes(slot);
     if (!tune->on || tune->paused || gpsti_a32_load(&pipeline->open) == 0 || slot->item.result == GPST_ERROR_CANCELLED)
         return;
-    if (tune->n_of_old_setting > 0) {
-        if (--tune->n_of_old_setting == 0)
+    if (tune->n_unjudged > 0) {
+        if (--tune->n_unjudged == 0)
             gpsti_tune_open_window(pipeline);
         return;
     }

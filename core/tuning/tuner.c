@@ -226,7 +226,7 @@ GPSTI_PRIVATE bool gpsti_tuner_try_latency(gpsti_tuner* tuner) {
         gpsti_tuner_try(tuner, GPST_KNOB_STREAMS))
         return true;
     const uint64_t bytes = window->item_bytes * tuner->now.value[GPST_KNOB_SLOTS]; /* as many again */
-    return (double)window->starved_ns >= 0.5 * wall_ns && bytes <= GPSTI_TUNER_SLOT_BYTES &&
+    return (double)window->slots_full_ns >= 0.5 * wall_ns && bytes <= GPSTI_TUNER_SLOT_BYTES &&
            gpsti_tuner_try(tuner, GPST_KNOB_SLOTS);
 }
 

@@ -28,7 +28,7 @@ typedef struct gpsti_tuner_window {
     int64_t service_ns[GPST_RESOURCE_COUNT]; /* summed over all that ran at once; of files, by threads of their own */
     int64_t busy_ns[GPST_RESOURCE_COUNT];    /* H2D, GPU, D2H: at least one at work */
     int64_t cpu_ns;                          /* thread CPU time of everything */
-    int64_t starved_ns;                      /* the source had inputs and no free slot */
+    int64_t slots_full_ns;                      /* every slot was in use */
     uint64_t item_bytes;                     /* host memory that the largest item so far took */
     uint64_t n_left;                         /* items of the run that have not begun by its end; 0 = not known */
 } gpsti_tuner_window;
