@@ -321,6 +321,61 @@ static void test_nobody_waits_for_a_dropped_one(void** state) {
     assert_int_equal(gpsti_a32_load(&self->order[1]), 49);
 }
 
+typedef struct tracker {
+    live* self;
+    uint64_t last[4], n_wrong, n_gaps;
+} tracker;
+
+static tracker the_tracker;
+
+/* Of each camera in order; what it is told to have missed is what it has. */
+static gpst_result track(void* user_data, gpst_task* task) {
+    tracker* const mine = (tracker*)user_data;
+    const uint32_t camera = task->item->camera;
+    const uint64_t number = (uint64_t)task->item->timestamp_ns / 4 + 1; /* of the camera's items, from 1 */
+    const uint64_t wanted = mine->last[camera] == 0 ? UINT64_MAX : number - mine->last[camera] - 1;
+    kit_check(mine->self->kit, number > mine->last[camera]);
+    kit_check(mine->self->kit, task->n_missed == wanted);
+    mine->last[camera] = number;
+    return task->item->timestamp_ns % 7 == 3 ? GPST_ERROR_FORMAT : GPST_OK; /* and one that fails was had */
+}
+
+static gpst_result fail_some(void* user_data, gpst_task* task) {
+    (void)user_data;
+    return task->item->timestamp_ns % 5 == 2 ? GPST_ERROR_FORMAT : GPST_OK;
+}
+
+static void test_a_state_knows_what_it_missed(void** state) {
+    static const char* const backends[] = {"cpu", "sim", "sim"};
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        static uint8_t pixels[64];
+        live* const self = live_open(backends[k], 3);
+        memset(&the_tracker, 0, sizeof the_tracker);
+        the_tracker.self = self;
+        self->stages[0] = host(fail_some, "first");
+        self->stages[0].queue_most = 2;
+        self->stages[0].full_policy = GPST_FULL_DROP_OLDEST;
+        self->stages[1] = host(track, "track");
+        self->stages[1].kind = k == 2 ? GPST_STAGE_DEVICE : GPST_STAGE_HOST;
+        self->stages[1].user_data = &the_tracker;
+        self->stages[1].stateful = true;
+        self->desc.n_stages = 2;
+        live_create(self);
+        for (uint32_t n = 0; n < 400; n++) {
+            gpst_input input = GPST_ZERO;
+            input.timestamp_ns = n;
+            input.camera = n % 4;
+            input.frame = kit_shape(8, 8);
+            input.frame.data = pixels;
+            assert_int_equal(gpst_pipeline_submit(self->pipeline, &input, GPST_FOREVER, NULL), GPST_OK);
+        }
+        live_close(self);
+        for (uint32_t c = 0; c < 4; c++)
+            assert_true(the_tracker.last[c] > 0);
+    }
+}
+
 /* One worker, which is at the door; then the highest priority first, and cameras in turn. */
 static void test_priority_and_fairness(void** state) {
     static const struct {
@@ -540,6 +595,7 @@ int main(void) {
         cmocka_unit_test(test_refused_descs),
         cmocka_unit_test(test_order_within_a_camera),
         cmocka_unit_test(test_nobody_waits_for_a_dropped_one),
+        cmocka_unit_test(test_a_state_knows_what_it_missed),
         cmocka_unit_test(test_priority_and_fairness),
         cmocka_unit_test(test_held_results_and_bytes),
         cmocka_unit_test(test_heard_of_once),

@@ -74,12 +74,25 @@ GPSTI_PRIVATE gpst_result gpsti_call_service(gpsti_stage* stage, gpst_task* task
     return GPST_FAILED(called) ? called : result;
 }
 
+/* The items of a camera come one after the other, so nobody else is at its state. An item may be tried again: alone, or
+   on the CPU. */
+GPSTI_PRIVATE uint64_t gpsti_call_missed(const gpsti_slot* slot, uint32_t stage_index) {
+    gpsti_camera* const camera = &slot->pipeline->cameras[slot->item.camera];
+    const uint64_t before = camera->seen[stage_index], now = slot->camera_index + 1;
+    if (before != now)
+        camera->missed[stage_index] = before == 0 ? UINT64_MAX : slot->camera_index - before;
+    camera->seen[stage_index] = now;
+    return camera->missed[stage_index];
+}
+
 GPSTI_PRIVATE void gpsti_call_fill(gpst_task* task, gpsti_slot* slot, uint32_t stage_index, uint32_t worker_index) {
     memset(task, 0, sizeof *task);
     task->item = &slot->item;
     task->stage_index = stage_index;
     task->worker_index = worker_index;
     task->pipeline = slot->pipeline;
+    if (slot->pipeline->stages[stage_index].desc.stateful)
+        task->n_missed = gpsti_call_missed(slot, stage_index);
 }
 
 GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_slot* const* slots, uint32_t n, uint32_t stage_index,

@@ -111,6 +111,9 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_order(const gpst_pipeline_desc* desc
     const bool is_host = stage->kind == GPST_STAGE_HOST;
     GPSTI_FAIL_IF(stage->per_picture && (!is_host || stage->ordered), GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].per_picture: only for a HOST stage that is not ordered", s);
+    GPSTI_FAIL_IF(stage->stateful && (stage->per_picture || (!is_host && stage->kind != GPST_STAGE_DEVICE)),
+                  GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].stateful: only for HOST and DEVICE, not per_picture", s);
     GPSTI_FAIL_IF(stage->ordered && !is_host, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].ordered: only for a HOST stage", s);
     GPSTI_FAIL_IF(stage->concurrency > 0 && !is_host, GPST_ERROR_ARGUMENT,

@@ -105,6 +105,9 @@ typedef struct gpst_task {
     uint32_t stage_index;   /* of the stage that is called */
     const void* encoded;    /* ENCODE stages: the picture's file, encoded_bytes long, in the room that gpst_task_emit */
     size_t encoded_bytes;   /* takes; else NULL, 0 */
+    /* Stateful stages: items of the camera that came after the one that this stage had last, and that it will not have,
+       since they were dropped or have failed before it; UINT64_MAX: it has had none. Else 0 */
+    uint64_t n_missed;
     gpst_pipeline* pipeline;
 } gpst_task;
 

@@ -89,6 +89,13 @@ GPSTI_PRIVATE bool gpsti_stage_goes_along(const gpst_pipeline* pipeline, uint32_
     return (gpsti_stage_host_list(&pipeline->stages[s].desc) & written) == 0;
 }
 
+GPSTI_PRIVATE bool gpsti_step_is_stateful(const gpst_pipeline* pipeline, const gpsti_step* step) {
+    for (uint32_t s = 0; s < step->n_stages; s++)
+        if (pipeline->stages[step->first_stage + s].desc.stateful)
+            return true;
+    return false;
+}
+
 /* The largest that one of its stages wants. */
 GPSTI_PRIVATE void gpsti_step_find_batch(const gpst_pipeline* pipeline, gpsti_step* step) {
     for (uint32_t s = step->first_stage; s < step->first_stage + step->n_stages; s++) {
@@ -147,7 +154,7 @@ GPSTI_PRIVATE void gpsti_steps_make(gpst_pipeline* pipeline, bool asynchronous) 
         gpsti_step_find_sets(pipeline, step);
         step->per_picture = stage->per_picture || (pipeline->n_parts > 1 && step->kind == GPSTI_STEP_WRITE);
         step->chained = gpsti_step_is_chained(pipeline, step);
-        step->ordered = stage->ordered;
+        step->ordered = stage->ordered || gpsti_step_is_stateful(pipeline, step);
         gpsti_step_find_batch(pipeline, step);
         step->concurrency = gpsti_step_concurrency(pipeline, step, asynchronous);
         step->batch = step->batch_most > 0 ? step->batch_most : 1;

@@ -133,6 +133,7 @@ typedef struct gpst_stage_desc {
     uint32_t second_set;
     uint32_t concurrency;  /* HOST: services at once; 0 = any number, 1 = serial */
     bool ordered;          /* HOST: items of a camera one after the other, in input order; cameras side by side */
+    bool stateful;         /* HOST, DEVICE: ordered; task->n_missed tells when its state of a camera is out of date */
     /* Items of a camera that may wait in front of the stage, beyond those that it could begin with at once, and what
        becomes of more. 0 = any number, or as LATEST_ONLY says. Not for per_picture stages and WRITE */
     uint32_t queue_most;

@@ -91,6 +91,8 @@ typedef struct gpsti_camera {
     gpsti_slot* newest; /* of its items in flight, a list by slot->older */
     uint64_t n_items;   /* that have begun */
     gpsti_item_counts items;
+    uint64_t seen[GPST_MAX_STAGES];       /* by a stateful stage: its latest item's camera_index, + 1, */
+    uint64_t missed[GPST_MAX_STAGES];     /* and how many it missed before that */
     uint64_t served[GPST_MAX_STAGES + 1]; /* of a step's services, the number of its latest */
     gpsti_histogram latency;
 } gpsti_camera;
