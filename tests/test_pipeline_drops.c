@@ -19,8 +19,8 @@ typedef struct live {
     gpsti_a32 n_first;                      /* services of the first stage */
     gpsti_a32 ok[MOST], dropped[MOST], back[MOST]; /* by timestamp: the sink, desc.dropped and release were called */
     gpsti_a32 order[MOST], n_order;         /* timestamps as the last stage saw them */
-    gpsti_a32 n_refused;
-    char stage[32], reason[GPST_REASON_BYTES]; /* of the latest dropped item */
+    gpsti_a32 n_refused, telling;
+    char stage[32], reason[GPST_REASON_BYTES]; /* of a dropped item, the latest */
 } live;
 
 static live the_live;
@@ -60,8 +60,11 @@ static void tell_dropped(void* user_data, const gpst_item* item) {
     kit_check(self->kit, item->result == GPST_DROPPED && item->reason[0] && item->name);
     gpsti_a32_add(&self->dropped[item->timestamp_ns % MOST], 1);
     gpsti_a32_add(&self->n_refused, item->index == UINT64_MAX ? 1 : 0);
+    while (gpsti_a32_exchange(&self->telling, 1) != 0) /* several threads may tell at once */
+        gpsti_sleep_ns(1000);
     snprintf(self->stage, sizeof self->stage, "%s", item->stage);
     snprintf(self->reason, sizeof self->reason, "%s", item->reason);
+    gpsti_a32_store(&self->telling, 0);
 }
 
 static gpst_stage_desc host(gpst_stage_func func, const char* name) {

@@ -103,6 +103,19 @@ GPST_API void gpst_clear_reason(void);
 GPST_API uint32_t gpst_version(void);
 GPST_API const char* gpst_build_info(void);
 
+/* gpst_now_ns -- the clock of item->start_ns and end_ns, and of deadlines: CLOCK_MONOTONIC, where there is that
+
+   Parameters   none
+   Shapes       none
+   Returns      nanoseconds since a moment of the system's own
+   Ownership    none
+   Threads      any
+   Blocking     never; no allocation
+   Device       none
+   Source       core/base/os.c          Tests  tests/test_os.c          Since 0.1
+*/
+GPST_API int64_t gpst_now_ns(void);
+
 typedef enum gpst_log_level {
     GPST_LOG_DEFAULT = 0, /* as a threshold: warnings and errors */
     GPST_LOG_ERROR = 1,   /* something was not done: act */

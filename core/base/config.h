@@ -67,5 +67,6 @@
 
 /* "Wait as long as it takes", wherever a time-out in nanoseconds is asked for. */
 #define GPST_FOREVER INT64_MAX
+#define GPST_MS INT64_C(1000000) /* in nanoseconds */
 
 #endif

@@ -156,6 +156,8 @@ GPSTI_INTERN void gpsti_futex_wake(gpsti_a32* word, uint32_t wake_count) {
 
 GPSTI_INTERN void gpsti_limits_query(gpsti_limits* out) { gpsti_limits_query_under("", out); }
 
+GPST_API int64_t gpst_now_ns(void) { return gpsti_now_ns(); }
+
 GPSTI_INTERN int64_t gpsti_deadline(int64_t timeout_ns) {
     const int64_t now = gpsti_now_ns();
     if (timeout_ns <= 0)
