@@ -31,7 +31,7 @@ int main(void) {
     gpst_context* context = NULL;
     gpst_ring* ring = NULL;
     desc.max_slots = 16;
-    desc.depth = 2;
+    desc.depth = 2; /* or desc.adaptive: then the ring finds its depth by itself */
     desc.slot_bytes = FRAME_BYTES;
     desc.sharing = GPST_RING_SPSC; /* one thread on either side */
     gpst_result result = gpst_context_create(&context_desc, &context);

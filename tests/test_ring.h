@@ -4,6 +4,10 @@
 
 #include "test_allocator.h"
 
+#if !defined(GPST_TEST_AMALGAM)
+#include "../core/memory/ring_internal.h"
+#endif
+
 #define TEST_MS 1000000 /* in ns */
 
 static const gpst_ring_sharing test_sharings[] = {GPST_RING_SPSC, GPST_RING_MPMC};
@@ -33,6 +37,47 @@ static inline void test_open(test_ring* t, gpst_ring_sharing sharing, gpst_ring_
     t->desc.sharing = sharing;
     t->desc.policy = policy;
     assert_int_equal(gpst_ring_create(t->context, &t->desc, &t->ring), GPST_OK);
+}
+
+static inline void test_open_adaptive(test_ring* t, gpst_ring_sharing sharing, gpst_ring_policy policy,
+                                      uint32_t max_slots) {
+    test_begin(t);
+    t->desc.max_slots = max_slots;
+    t->desc.slot_bytes = 24;
+    t->desc.sharing = sharing;
+    t->desc.policy = policy;
+    t->desc.adaptive = true;
+    assert_int_equal(gpst_ring_create(t->context, &t->desc, &t->ring), GPST_OK);
+}
+
+typedef enum test_evidence {
+    TEST_BURSTS,  /* deepen */
+    TEST_IDLE,    /* shrink, not below what is in use */
+    TEST_IN_VAIN, /* the latest deepening brought nothing: half of the depth, whatever is in use */
+    TEST_N_EVIDENCE
+} test_evidence;
+
+/* An adaptive ring decides on such an interval; the past is forgotten. By a thread that may commit. */
+static inline void test_decide(gpst_ring* ring, test_evidence evidence) {
+    gpsti_ring_interval interval;
+    gpsti_ring_depth* const policy = &ring->adapt->policy;
+    memset(&interval, 0, sizeof interval);
+    interval.n_commits = interval.ticks = 1000;
+    interval.full_ticks = interval.empty_ticks = evidence == TEST_BURSTS ? 500 : 0;
+    interval.peak = evidence == TEST_IDLE ? 0 : UINT32_MAX;
+    gpsti_mutex_lock(&ring->mutex);
+    policy->n_starved = 5;
+    policy->idle_patience = 1;
+    policy->rest = policy->trial_from = 0;
+    policy->barred_rate = 0.0;
+    if (evidence == TEST_IN_VAIN && policy->depth > policy->min_depth) {
+        policy->n_trial = 5;
+        policy->trial_from = policy->depth / 2 > policy->min_depth ? policy->depth / 2 : policy->min_depth;
+        policy->loss_before = -1.0;
+        policy->last_loss = 0.0;
+    }
+    gpsti_mutex_unlock(&ring->mutex);
+    gpsti_ring_evaluate(ring, &interval);
 }
 
 static inline void test_close(test_ring* t) {

@@ -1,5 +1,5 @@
 /* tests/test_ring_threads.c -- rings, SPSC and MPMC, between threads: who sleeps is woken, every item comes once and in
-   order while the depth changes, and a close at any moment loses nothing. */
+   order while the depth changes (set, or by the ring itself), and a close at any moment loses nothing. */
 #include "test_ring.h"
 
 /* ---- wake-ups ------------------------------------------------------------------------------- */
@@ -96,6 +96,27 @@ static void test_wakes(void** state) {
             test_wake(test_sharings[k], (test_cause)cause);
 }
 
+/* Who sleeps at a full adaptive ring is woken when another thread's commit deepens it. */
+static void test_wake_by_deepening(void** state) {
+    test_ring t;
+    test_sleeper sleeper;
+    gpsti_thread thread;
+    gpst_ring_slot slots[2];
+    (void)state;
+    test_open_adaptive(&t, GPST_RING_MPMC, GPST_RING_BLOCK, 4);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(gpst_ring_acquire(t.ring, 0, &slots[i]), GPST_OK);
+    sleeper.ring = t.ring;
+    sleeper.producer = true;
+    sleeper.result = GPST_ERROR_INTERNAL;
+    assert_int_equal(gpsti_thread_start(&thread, test_sleep_in_ring, &sleeper, "sleeper"), GPST_OK);
+    gpsti_sleep_ns(3 * TEST_MS);
+    test_decide(t.ring, TEST_BURSTS);
+    gpsti_thread_join(&thread);
+    assert_int_equal(sleeper.result, GPST_OK);
+    test_close(&t);
+}
+
 /* ---- order and loss under threads --------------------------------------------------------------- */
 
 #define TEST_MAX_SIDES 4
@@ -105,7 +126,7 @@ typedef struct test_flow {
     uint32_t n_producers, n_consumers, n_items; /* n_items: of each producer */
     gpsti_a32 producers_left;
     gpsti_a32* seen; /* [n_producers * n_items]: how often each item came */
-    bool poll;
+    bool poll, adaptive;
     uint64_t seed;
 } test_flow;
 
@@ -126,6 +147,8 @@ static void test_produce(void* arg) {
     for (uint32_t i = 0; i < flow->n_items;) {
         const uint64_t random = test_random(&side->seed);
         gpst_ring_slot slot;
+        if (flow->adaptive && (random >> 4) % 8 == 0)
+            test_decide(flow->ring, (test_evidence)((random >> 7) % TEST_N_EVIDENCE));
         const gpst_result result = gpst_ring_acquire(flow->ring, test_patience(side, random >> 8), &slot);
         if (result == GPST_DROPPED) {
             side->n_dropped++;
@@ -192,20 +215,30 @@ static void test_consume(void* arg) {
     }
 }
 
-static void test_run_flow(gpst_ring_sharing sharing, gpst_ring_policy policy, uint32_t n_sides,
-                          uint32_t n_items, uint32_t max_slots, bool poll, uint64_t* seed) {
+/* The depth changes all the time: by this thread, or an adaptive ring's by its producers. */
+static void test_change_depth(test_flow* flow, uint32_t max_slots, uint64_t* seed) {
+    const uint64_t random = test_random(seed);
+    if (!flow->adaptive)
+        assert_int_equal(gpst_ring_set_depth(flow->ring, 1 + (uint32_t)(random % max_slots)), GPST_OK);
+    assert_true(test_info(flow->ring).occupancy <= max_slots);
+    gpsti_sleep_ns((int64_t)(random >> 32) % 50000);
+}
+
+static void test_run_flow(gpst_ring_sharing sharing, gpst_ring_policy policy, uint32_t n_sides, uint32_t n_items,
+                          uint32_t max_slots, bool poll, bool adaptive, uint64_t* seed) {
     test_ring t;
     test_flow flow;
     test_side sides[2 * TEST_MAX_SIDES];
     gpsti_thread threads[2 * TEST_MAX_SIDES];
     uint64_t n_committed = 0, n_taken = 0, n_refused = 0, n_abandoned = 0, n_once = 0;
-    test_open(&t, sharing, policy, max_slots);
+    (adaptive ? test_open_adaptive : test_open)(&t, sharing, policy, max_slots);
     memset(&flow, 0, sizeof flow);
     memset(sides, 0, sizeof sides);
     flow.ring = t.ring;
     flow.n_producers = flow.n_consumers = n_sides;
     flow.n_items = n_items;
     flow.poll = poll;
+    flow.adaptive = adaptive;
     gpsti_a32_store(&flow.producers_left, n_sides);
     flow.seen = (gpsti_a32*)calloc(n_sides * n_items, sizeof *flow.seen);
     assert_non_null(flow.seen);
@@ -217,12 +250,8 @@ static void test_run_flow(gpst_ring_sharing sharing, gpst_ring_policy policy, ui
             gpsti_thread_start(&threads[i], i < n_sides ? test_produce : test_consume, &sides[i], "side"),
             GPST_OK);
     }
-    while (gpsti_a32_load(&flow.producers_left)) { /* the depth changes all the time */
-        const uint64_t random = test_random(seed);
-        assert_int_equal(gpst_ring_set_depth(t.ring, 1 + (uint32_t)(random % max_slots)), GPST_OK);
-        assert_true(test_info(t.ring).occupancy <= max_slots);
-        gpsti_sleep_ns((int64_t)(random >> 32) % 50000);
-    }
+    while (gpsti_a32_load(&flow.producers_left))
+        test_change_depth(&flow, max_slots, seed);
     for (uint32_t i = 0; i < 2 * n_sides; i++)
         gpsti_thread_join(&threads[i]);
     for (uint32_t i = 0; i < 2 * n_sides; i++) {
@@ -246,6 +275,7 @@ static void test_run_flow(gpst_ring_sharing sharing, gpst_ring_policy policy, ui
     assert_true(policy != GPST_RING_DROP_NEWEST || n_committed == n_taken);
     assert_int_equal(info.occupancy, 0);
     assert_true(info.mean_occupancy >= 0.0 && info.mean_occupancy <= max_slots);
+    assert_true(adaptive ? info.n_decisions > 10 : info.n_decisions == 0);
     free(flow.seen);
     test_close(&t);
 }
@@ -253,24 +283,36 @@ static void test_run_flow(gpst_ring_sharing sharing, gpst_ring_policy policy, ui
 static void test_mpmc_flow(void** state) {
     uint64_t seed = test_seed(21);
     (void)state;
-    test_run_flow(GPST_RING_MPMC, GPST_RING_BLOCK, 4, 4000, 7, false, &seed);
-    test_run_flow(GPST_RING_DEFAULT, GPST_RING_BLOCK, 4, 1000, 2 * TEST_MAX_SIDES + 1, true, &seed);
+    test_run_flow(GPST_RING_MPMC, GPST_RING_BLOCK, 4, 4000, 7, false, false, &seed);
+    test_run_flow(GPST_RING_DEFAULT, GPST_RING_BLOCK, 4, 1000, 2 * TEST_MAX_SIDES + 1, true, false, &seed);
 }
 
 static void test_spsc_flow(void** state) {
     uint64_t seed = test_seed(22);
     (void)state;
-    test_run_flow(GPST_RING_SPSC, GPST_RING_BLOCK, 1, 30000, 7, false, &seed);
-    test_run_flow(GPST_RING_SPSC, GPST_RING_BLOCK, 1, 3000, 2, true, &seed);
+    test_run_flow(GPST_RING_SPSC, GPST_RING_BLOCK, 1, 30000, 7, false, false, &seed);
+    test_run_flow(GPST_RING_SPSC, GPST_RING_BLOCK, 1, 3000, 2, true, false, &seed);
 }
 
 static void test_drop_flows(void** state) {
     uint64_t seed = test_seed(23);
     (void)state;
-    test_run_flow(GPST_RING_SPSC, GPST_RING_DROP_NEWEST, 1, 20000, 5, false, &seed);
-    test_run_flow(GPST_RING_MPMC, GPST_RING_DROP_NEWEST, 4, 3000, 5, false, &seed);
-    test_run_flow(GPST_RING_MPMC, GPST_RING_DROP_OLDEST, 4, 3000, 9, false, &seed);
-    test_run_flow(GPST_RING_MPMC, GPST_RING_LATEST_ONLY, 4, 3000, 9, false, &seed);
+    test_run_flow(GPST_RING_SPSC, GPST_RING_DROP_NEWEST, 1, 20000, 5, false, false, &seed);
+    test_run_flow(GPST_RING_MPMC, GPST_RING_DROP_NEWEST, 4, 3000, 5, false, false, &seed);
+    test_run_flow(GPST_RING_MPMC, GPST_RING_DROP_OLDEST, 4, 3000, 9, false, false, &seed);
+    test_run_flow(GPST_RING_MPMC, GPST_RING_LATEST_ONLY, 4, 3000, 9, false, false, &seed);
+}
+
+static void test_adaptive_flows(void** state) {
+    uint64_t seed = test_seed(25);
+    (void)state;
+    test_run_flow(GPST_RING_SPSC, GPST_RING_BLOCK, 1, 20000, 7, false, true, &seed);
+    test_run_flow(GPST_RING_SPSC, GPST_RING_DROP_NEWEST, 1, 20000, 9, true, true, &seed);
+    test_run_flow(GPST_RING_MPMC, GPST_RING_BLOCK, 4, 3000, 7, false, true, &seed);
+    test_run_flow(GPST_RING_MPMC, GPST_RING_BLOCK, 4, 1000, 2 * TEST_MAX_SIDES + 1, true, true, &seed);
+    test_run_flow(GPST_RING_MPMC, GPST_RING_DROP_NEWEST, 4, 3000, 20, false, true, &seed);
+    test_run_flow(GPST_RING_MPMC, GPST_RING_DROP_OLDEST, 4, 3000, 9, false, true, &seed);
+    test_run_flow(GPST_RING_MPMC, GPST_RING_LATEST_ONLY, 4, 3000, 9, false, true, &seed);
 }
 
 /* A third thread closes at a random moment: whatever acquire granted still arrives. */
@@ -325,7 +367,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wakes),       cmocka_unit_test(test_mpmc_flow),
         cmocka_unit_test(test_spsc_flow),   cmocka_unit_test(test_drop_flows),
-        cmocka_unit_test(test_close_races),
+        cmocka_unit_test(test_close_races), cmocka_unit_test(test_adaptive_flows),
+        cmocka_unit_test(test_wake_by_deepening),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

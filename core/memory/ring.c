@@ -1,82 +1,22 @@
 /* core/memory/ring.c -- slots from producers to consumers: who holds which slot, who
-   waits, what is given up. Owns the slots' memory; knows nothing of what is in it.
+   waits, what is given up. Their memory is ring_memory.c's; knows nothing of what is in it.
 
    Slots are ids. A free id goes to a producer, from there in the order of the commits to a consumer, and
    back. So an abandoned slot leaves no hole, slots may be released in any order, and a smaller depth only
-   means that fewer ids circulate: nothing is moved or freed.
+   means that fewer ids circulate: nothing is moved, and only an adaptive ring frees memory.
    SPSC: two queues of ids, one each way; each side writes only its own index and reads the other's when its
    copy says "nothing there". MPMC: the same under one mutex, which next to items of 0.1 ms and more costs
    nothing. */
 #include "../base/platform_internal.h"
 
-#include "../device/context_internal.h"
-#include "memory_internal.h"
-#include "ring.h"
+#include "ring_internal.h"
 
 #include <string.h>
 
-#define GPSTI_RING_MAX_SLOTS 65536u
-#define GPSTI_RING_MAX_ALIGN 4096u
 #define GPSTI_RING_SPINS 256         /* pauses before parking: about what a wake-up costs */
 #define GPSTI_RING_TRIES_MASK 15     /* a look every 16 pauses */
 #define GPSTI_RING_TAKEN 0x80000000u /* in a consumer's gpst_ring_slot.id, so that it cannot be committed */
 #define GPSTI_RING_NO_SLOT UINT32_MAX
-
-typedef struct gpsti_ring_cell {
-    uint64_t words[2];
-    uint32_t id;
-} gpsti_ring_cell;
-
-/* Where one side sleeps. A waiter reads epoch, counts itself, looks again and only then sleeps; a notifier
-   publishes, fences, and wakes only when somebody is counted. */
-typedef struct gpsti_ring_event {
-    GPSTI_ALIGNAS(GPSTI_CACHE_LINE) gpsti_a32 epoch;
-    gpsti_a32 n_waiters;
-    gpsti_a64 waits, wait_ns;
-} gpsti_ring_event;
-
-/* Written by producers: one thread (SPSC), or under the mutex (MPMC). */
-typedef struct gpsti_ring_producer {
-    GPSTI_ALIGNAS(GPSTI_CACHE_LINE) gpsti_a64 tail; /* commits so far */
-    gpsti_a32 n_held;                               /* acquired, not yet committed */
-    uint32_t n_free;                                /* ids on the stack of free ones */
-    uint64_t granted;                               /* acquires less abandons (SPSC) */
-    uint64_t returned_seen;                         /* the latest look at consumer.returned (SPSC) */
-    uint64_t returned_read;                         /* how many of the returned ids were used again (SPSC) */
-    gpsti_a64 ticks;                                /* sum of the times of all commits, since creation */
-    gpsti_a64 abandoned, dropped;
-} gpsti_ring_producer;
-
-/* Written by consumers. */
-typedef struct gpsti_ring_consumer {
-    GPSTI_ALIGNAS(GPSTI_CACHE_LINE) gpsti_a64 head; /* takes, and commits given up, so far */
-    gpsti_a64 returned;                             /* releases so far (SPSC) */
-    uint64_t tail_seen;                             /* the latest look at producer.tail (SPSC) */
-    gpsti_a64 ticks; /* sum of the times at which cells left the queue, since creation */
-    gpsti_a64 taken;
-} gpsti_ring_consumer;
-
-struct gpst_ring {
-    gpst_context* context;
-    gpst_ring_desc desc;
-    bool spsc;
-    uint32_t n_spins;
-    uint32_t n_cells; /* power of two >= max_slots */
-    size_t stride_bytes;
-    gpst_buffer memory; /* of all slots */
-    gpsti_ring_cell* cells; /* committed */
-    uint32_t* returned;     /* ids on their way back (SPSC) */
-    uint32_t* free_ids;     /* a stack: the slot used last is the warmest */
-    uint64_t created_ticks;
-    gpsti_a32 depth;
-    gpsti_a32 closed;
-    gpsti_ring_producer producer;
-    gpsti_ring_consumer consumer;
-    gpsti_ring_event space; /* producers wait for it */
-    gpsti_ring_event items; /* consumers wait for them */
-    gpsti_mutex mutex;      /* MPMC: guards producer, consumer, n_used, free_ids and cells */
-    uint32_t n_used;        /* slots that are not free (MPMC) */
-};
 
 /* ---- small pieces ----------------------------------------------------------------- */
 
@@ -85,27 +25,19 @@ GPSTI_PRIVATE void gpsti_ring_add(gpsti_a64* counter, uint64_t amount) {
     gpsti_a64_store_relaxed(counter, gpsti_a64_load_relaxed(counter) + amount);
 }
 
-GPSTI_PRIVATE uint64_t gpsti_ring_time(const gpst_ring* ring) { return gpsti_ticks() - ring->created_ticks; }
-
 GPSTI_PRIVATE gpsti_ring_cell* gpsti_ring_cell_at(const gpst_ring* ring, uint64_t index) {
     return &ring->cells[index & (ring->n_cells - 1)];
 }
 
 GPSTI_PRIVATE uint8_t* gpsti_ring_data(const gpst_ring* ring, uint32_t id) {
-    return ring->memory.data ? (uint8_t*)ring->memory.data + id * ring->stride_bytes : NULL;
-}
-
-GPSTI_PRIVATE void gpsti_ring_notify(gpsti_ring_event* event, uint32_t wake_count) {
-    gpsti_fence();
-    if (gpsti_a32_load_relaxed(&event->n_waiters)) {
-        (void)gpsti_a32_add(&event->epoch, 1);
-        gpsti_futex_wake(&event->epoch, wake_count);
-    }
+    if (ring->memory.data)
+        return (uint8_t*)ring->memory.data + id * ring->stride_bytes;
+    return ring->slots ? (uint8_t*)ring->slots[id].data : NULL;
 }
 
 /* Frame memory that nobody holds must not be touched. */
 GPSTI_PRIVATE void gpsti_ring_poison(const gpst_ring* ring, uint32_t id) {
-    if (ring->memory.data)
+    if (ring->desc.slot_bytes)
         GPSTI_POISON(gpsti_ring_data(ring, id), ring->stride_bytes);
 }
 
@@ -270,15 +202,18 @@ GPSTI_PRIVATE gpst_result gpsti_ring_mpmc_try_take(gpst_ring* ring, gpst_ring_sl
     return result;
 }
 
-GPSTI_PRIVATE void gpsti_ring_mpmc_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot) {
+/* True: adaptive, and to be evaluated now. */
+GPSTI_PRIVATE bool gpsti_ring_mpmc_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot) {
     gpsti_mutex_lock(&ring->mutex);
     if (ring->desc.policy == GPST_RING_LATEST_ONLY)
         while (gpsti_ring_give_up_oldest(ring)) {}
     gpsti_ring_enqueue(ring, id, slot);
     gpsti_ring_set_held(ring, -1);
     const bool last = gpsti_a32_load_relaxed(&ring->closed) != 0;
+    const bool due = ring->adapt && gpsti_ring_count_commit(ring);
     gpsti_mutex_unlock(&ring->mutex);
     gpsti_ring_notify(&ring->items, last ? UINT32_MAX : 1);
+    return due;
 }
 
 GPSTI_PRIVATE void gpsti_ring_mpmc_free(gpst_ring* ring, uint32_t id, bool abandoned) {
@@ -297,9 +232,45 @@ GPSTI_PRIVATE void gpsti_ring_mpmc_free(gpst_ring* ring, uint32_t id, bool aband
         gpsti_ring_notify(&ring->items, UINT32_MAX);
 }
 
-/* ---- waiting ---------------------------------------------------------------------------- */
+/* ---- the same, counted: of an adaptive ring ------------------------------------------------ */
 
-typedef gpst_result (*gpsti_ring_try)(gpst_ring* ring, gpst_ring_slot* out);
+/* A look at what was released wherever more seem to be in use than ever in this interval: so the peak is exact, and
+   such looks are few. */
+GPSTI_PRIVATE gpst_result gpsti_ring_spsc_counted_acquire(gpst_ring* ring, gpst_ring_slot* out) {
+    gpsti_ring_producer* const producer = &ring->producer;
+    if (producer->granted - producer->returned_seen >= ring->adapt->peak)
+        producer->returned_seen = gpsti_a64_load(&ring->consumer.returned);
+    const gpst_result result = gpsti_ring_spsc_try_acquire(ring, out);
+    gpsti_ring_count_acquire(ring, result, producer->granted - producer->returned_seen);
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_ring_spsc_counted_take(gpst_ring* ring, gpst_ring_slot* out) {
+    const gpst_result result = gpsti_ring_spsc_try_take(ring, out);
+    gpsti_ring_count_take(ring, result);
+    return result;
+}
+
+/* A ring that had to give a slot up was full, too. */
+GPSTI_PRIVATE gpst_result gpsti_ring_mpmc_counted_acquire(gpst_ring* ring, gpst_ring_slot* out) {
+    gpsti_mutex_lock(&ring->mutex);
+    const uint64_t head = gpsti_a64_load_relaxed(&ring->consumer.head);
+    const gpst_result result = gpsti_ring_mpmc_try_acquire_locked(ring, out);
+    const bool gave_up = head != gpsti_a64_load_relaxed(&ring->consumer.head);
+    gpsti_ring_count_acquire(ring, gave_up ? GPST_ERROR_WOULD_BLOCK : result, ring->n_used);
+    gpsti_mutex_unlock(&ring->mutex);
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_ring_mpmc_counted_take(gpst_ring* ring, gpst_ring_slot* out) {
+    gpsti_mutex_lock(&ring->mutex);
+    const gpst_result result = gpsti_ring_mpmc_try_take_locked(ring, out);
+    gpsti_ring_count_take(ring, result);
+    gpsti_mutex_unlock(&ring->mutex);
+    return result;
+}
+
+/* ---- waiting ---------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE gpst_result gpsti_ring_spin(gpst_ring* ring, gpsti_ring_try look, gpst_ring_slot* out) {
     for (uint32_t i = 0; i < ring->n_spins; i++) {
@@ -382,7 +353,7 @@ GPSTI_PRIVATE uint32_t gpsti_ring_claim(gpst_ring* ring, gpst_ring_slot* slot, u
 
 GPST_API gpst_result gpst_ring_acquire(gpst_ring* ring, int64_t timeout_ns, gpst_ring_slot* out) {
     GPSTI_TRY(gpsti_ring_check(ring, out, "gpst_ring_acquire"));
-    const gpsti_ring_try look = ring->spsc ? gpsti_ring_spsc_try_acquire : gpsti_ring_mpmc_try_acquire;
+    const gpsti_ring_try look = ring->try_acquire;
     gpst_result result = look(ring, out);
     if (result == GPST_OK)
         return GPST_OK;
@@ -398,16 +369,20 @@ GPST_API gpst_result gpst_ring_acquire(gpst_ring* ring, int64_t timeout_ns, gpst
 GPST_API void gpst_ring_commit(gpst_ring* ring, gpst_ring_slot* slot) {
     const uint32_t id =
         ring && slot ? gpsti_ring_claim(ring, slot, 0, "gpst_ring_commit") : GPSTI_RING_NO_SLOT;
+    bool due = false;
     if (id == GPSTI_RING_NO_SLOT)
         return;
     if (ring->spsc) {
         gpsti_ring_enqueue(ring, id, slot);
         gpsti_ring_set_held(ring, -1);
         gpsti_ring_notify(&ring->items, 1);
+        due = ring->adapt && gpsti_ring_count_commit(ring);
     } else {
-        gpsti_ring_mpmc_commit(ring, id, slot);
+        due = gpsti_ring_mpmc_commit(ring, id, slot);
     }
     gpsti_ring_forget(slot);
+    if (due)
+        gpsti_ring_evaluate(ring, NULL);
 }
 
 GPST_API void gpst_ring_abandon(gpst_ring* ring, gpst_ring_slot* slot) {
@@ -426,7 +401,7 @@ GPST_API void gpst_ring_abandon(gpst_ring* ring, gpst_ring_slot* slot) {
 
 GPST_API gpst_result gpst_ring_take(gpst_ring* ring, int64_t timeout_ns, gpst_ring_slot* out) {
     GPSTI_TRY(gpsti_ring_check(ring, out, "gpst_ring_take"));
-    const gpsti_ring_try look = ring->spsc ? gpsti_ring_spsc_try_take : gpsti_ring_mpmc_try_take;
+    const gpsti_ring_try look = ring->try_take;
     gpst_result result = look(ring, out);
     if (result == GPST_OK)
         return GPST_OK;
@@ -454,6 +429,8 @@ GPST_API gpst_result gpst_ring_set_depth(gpst_ring* ring, uint32_t depth) {
     GPSTI_FAIL_IF(!depth || depth > ring->desc.max_slots, GPST_ERROR_ARGUMENT,
                   "gpst_ring_set_depth: depth=%u: must be 1..%u (desc.max_slots)", depth,
                   ring->desc.max_slots);
+    GPSTI_FAIL_IF(ring->adapt, GPST_ERROR_STATE,
+                  "gpst_ring_set_depth: depth=%u: the ring was made with desc.adaptive, which sets it", depth);
     gpsti_a32_store(&ring->depth, depth);
     gpsti_ring_notify(&ring->space, UINT32_MAX);
     return GPST_OK;
@@ -494,6 +471,8 @@ GPST_API void gpst_ring_query_info(const gpst_ring* ring, gpst_ring_info* out) {
     const uint64_t tail = gpsti_a64_load(&locked->producer.tail);
     out->max_slots = locked->desc.max_slots;
     out->depth = gpsti_a32_load(&locked->depth);
+    out->min_depth = locked->adapt ? locked->desc.min_depth : 1;
+    out->max_depth = locked->max_depth;
     out->occupancy = (uint32_t)(tail - head < out->max_slots ? tail - head : out->max_slots);
     out->committed = tail;
     out->taken = gpsti_a64_load_relaxed(&locked->consumer.taken);
@@ -504,55 +483,12 @@ GPST_API void gpst_ring_query_info(const gpst_ring* ring, gpst_ring_info* out) {
     out->consumer_waits = gpsti_a64_load_relaxed(&locked->items.waits);
     out->consumer_wait_ns = gpsti_a64_load_relaxed(&locked->items.wait_ns);
     out->mean_occupancy = gpsti_ring_mean_occupancy(locked, head, tail);
+    out->n_decisions = locked->adapt ? locked->adapt->n_decisions : 0;
     gpsti_mutex_unlock(&locked->mutex);
+    out->memory_bytes = gpsti_ring_memory_bytes(locked);
 }
 
 /* ---- create / destroy ---------------------------------------------------------------------- */
-
-GPSTI_PRIVATE gpst_result gpsti_ring_validate(const gpst_ring_desc* desc) {
-    const char* function = "gpst_ring_create";
-    const bool drops_old = desc->policy == GPST_RING_DROP_OLDEST || desc->policy == GPST_RING_LATEST_ONLY;
-    GPSTI_TRY(gpsti_check_canaries(function, desc->start_canary, desc->end_canary));
-    GPSTI_FAIL_IF(!desc->max_slots || desc->max_slots > GPSTI_RING_MAX_SLOTS, GPST_ERROR_ARGUMENT,
-                  "%s: desc.max_slots=%u: must be 1..%u", function, desc->max_slots, GPSTI_RING_MAX_SLOTS);
-    GPSTI_FAIL_IF(desc->depth > desc->max_slots, GPST_ERROR_ARGUMENT,
-                  "%s: desc.depth=%u: must be 0 (max_slots) .. %u (max_slots)", function, desc->depth,
-                  desc->max_slots);
-    GPSTI_FAIL_IF((desc->align_bytes & (desc->align_bytes - 1)) || desc->align_bytes > GPSTI_RING_MAX_ALIGN,
-                  GPST_ERROR_ARGUMENT,
-                  "%s: desc.align_bytes=%zu: must be 0 (default) or a power of two up to %u", function,
-                  desc->align_bytes, GPSTI_RING_MAX_ALIGN);
-    GPSTI_FAIL_IF((int)desc->sharing < 0 || desc->sharing > GPST_RING_MPMC, GPST_ERROR_ARGUMENT,
-                  "%s: desc.sharing=%d: must be 0..%d", function, (int)desc->sharing, (int)GPST_RING_MPMC);
-    GPSTI_FAIL_IF((int)desc->policy < 0 || desc->policy > GPST_RING_LATEST_ONLY, GPST_ERROR_ARGUMENT,
-                  "%s: desc.policy=%d: must be 0..%d", function, (int)desc->policy,
-                  (int)GPST_RING_LATEST_ONLY);
-    GPSTI_FAIL_IF(
-        desc->sharing == GPST_RING_SPSC && drops_old, GPST_ERROR_ARGUMENT,
-        "%s: desc.policy=%d: takes slots back from the consumer's side, which SPSC does not allow: use "
-        "desc.sharing=GPST_RING_MPMC",
-        function, (int)desc->policy);
-    return GPST_OK;
-}
-
-GPSTI_PRIVATE gpst_result gpsti_ring_map_slots(gpst_ring* ring) {
-    gpst_context* const context = ring->context;
-    gpsti_memory_request request;
-    memset(&request, 0, sizeof request);
-    if (!ring->desc.slot_bytes)
-        return GPST_OK;
-    GPSTI_FAIL_IF(!gpsti_size_round_up(ring->desc.slot_bytes, ring->desc.align_bytes, &ring->stride_bytes) ||
-                      !gpsti_size_mul(ring->stride_bytes, ring->desc.max_slots, &request.asked_bytes),
-                  GPST_ERROR_OVERFLOW, "gpst_ring_create: desc.slot_bytes=%zu: times max_slots=%u does not fit",
-                  ring->desc.slot_bytes, ring->desc.max_slots);
-    request.kind = GPSTI_MEMORY_PINNED;
-    request.tag = gpsti_memory_tag(context->memory, "ring");
-    const gpst_result result = gpsti_memory_acquire(context, &request, &ring->memory);
-    if (GPST_FAILED(result))
-        return gpsti_fail_in(result, "gpst_ring_create");
-    GPSTI_POISON(ring->memory.data, ring->memory.bytes);
-    return GPST_OK;
-}
 
 GPSTI_PRIVATE gpst_result gpsti_ring_build(gpst_ring* ring) {
     gpsti_host* host = &ring->context->host;
@@ -568,14 +504,16 @@ GPSTI_PRIVATE gpst_result gpsti_ring_build(gpst_ring* ring) {
     for (uint32_t i = 0; i < max_slots; i++)
         ring->free_ids[i] = max_slots - 1 - i;
     ring->producer.n_free = max_slots;
-    return gpsti_ring_map_slots(ring);
+    if (ring->desc.adaptive)
+        GPSTI_TRY(gpsti_ring_adapt_init(ring));
+    return gpsti_ring_map(ring);
 }
 
 GPSTI_PRIVATE void gpsti_ring_free(gpst_ring* ring) {
     gpst_context* context = ring->context;
     gpsti_host* host = &context->host;
-    if (ring->memory.data)
-        gpsti_memory_release(context, &ring->memory);
+    gpsti_ring_unmap(ring);
+    gpsti_ring_adapt_term(ring);
     gpsti_free(host, ring->free_ids, ring->desc.max_slots * sizeof *ring->free_ids);
     gpsti_free(host, ring->returned, ring->n_cells * sizeof *ring->returned);
     gpsti_free(host, ring->cells, ring->n_cells * sizeof *ring->cells);
@@ -583,32 +521,40 @@ GPSTI_PRIVATE void gpsti_ring_free(gpst_ring* ring) {
     gpsti_free(host, ring, sizeof *ring);
 }
 
-GPSTI_PRIVATE void gpsti_ring_resolve(gpst_ring* ring, gpst_context* context, const gpst_ring_desc* desc) {
+GPSTI_PRIVATE void gpsti_ring_set_up(gpst_ring* ring, gpst_context* context, const gpst_ring_desc* desc) {
     ring->context = context;
     ring->desc = *desc;
-    if (!desc->depth)
-        ring->desc.depth = desc->max_slots;
-    if (!desc->align_bytes)
-        ring->desc.align_bytes = GPSTI_CACHE_LINE;
     ring->spsc = desc->sharing == GPST_RING_SPSC;
+    if (ring->spsc) {
+        ring->try_acquire = desc->adaptive ? gpsti_ring_spsc_counted_acquire : gpsti_ring_spsc_try_acquire;
+        ring->try_take = desc->adaptive ? gpsti_ring_spsc_counted_take : gpsti_ring_spsc_try_take;
+    } else {
+        ring->try_acquire = desc->adaptive ? gpsti_ring_mpmc_counted_acquire : gpsti_ring_mpmc_try_acquire;
+        ring->try_take = desc->adaptive ? gpsti_ring_mpmc_counted_take : gpsti_ring_mpmc_try_take;
+    }
     ring->n_spins = context->info.cores_allowed > 1 ? GPSTI_RING_SPINS : 0;
     ring->created_ticks = gpsti_ticks();
-    gpsti_a32_store(&ring->depth, ring->desc.depth);
+    gpsti_a32_store(&ring->depth, desc->depth);
 }
 
 GPST_API gpst_result gpst_ring_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
                                                 const gpst_ring_desc* desc, gpst_ring** out) {
     const char* function = "gpst_ring_create";
+    size_t stride_bytes = 0;
+    uint32_t max_depth = 0;
     GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version(function, version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!out || !desc, GPST_ERROR_ARGUMENT, "%s: %s=NULL: must not be NULL", function,
                   out ? "desc" : "out");
     GPSTI_TRY(gpsti_context_check(context, function));
-    GPSTI_TRY(gpsti_ring_validate(desc));
+    gpst_ring_desc resolved = *desc;
+    GPSTI_TRY(gpsti_ring_resolve(&resolved, &stride_bytes, &max_depth));
     gpst_ring* ring = (gpst_ring*)gpsti_alloc(&context->host, sizeof *ring);
     if (!ring)
         return gpsti_fail_in(GPST_ERROR_MEMORY, function);
-    gpsti_ring_resolve(ring, context, desc);
+    gpsti_ring_set_up(ring, context, &resolved);
+    ring->stride_bytes = stride_bytes;
+    ring->max_depth = max_depth;
     gpst_result result = gpsti_mutex_init(&ring->mutex);
     if (GPST_FAILED(result)) {
         gpsti_free(&context->host, ring, sizeof *ring);
