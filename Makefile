@@ -185,9 +185,10 @@ $(JOBS_BUILD)/tree/gpustage.h:
 	@mkdir -p $(@D)
 	git archive $(BASE) | tar x -m -C $(@D)
 
-$(JOBS_BUILD)/copied: $(wildcard bench/jobs/*) | $(JOBS_BUILD)/tree/gpustage.h
+$(JOBS_BUILD)/copied: $(wildcard bench/jobs/*) bench/measure.h | $(JOBS_BUILD)/tree/gpustage.h
 	@mkdir -p $(JOBS_BUILD)/tree/bench/jobs
 	@cp bench/jobs/*.[ch] $(JOBS_BUILD)/tree/bench/jobs/
+	@cp bench/measure.h $(JOBS_BUILD)/tree/bench/
 	@touch $@
 
 $(JOBS_BUILD)/gpustage.o: $(JOBS_BUILD)/tree/gpustage.h $(BUILD)/flags
