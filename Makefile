@@ -14,7 +14,8 @@
 #                       alone: the conventions of the warp) and speed
 #   make bench-jobs     build/jobs/run_job, for bench/jobs.py; BASE=REV: with the gpustage.h of that revision, as
 #                       build/jobs/REV/run_job
-#   make bench-kernels bench-engine bench-readers bench-gpu    the programs of bench/README.md, under build/bench/
+#   make bench-kernels bench-engine bench-readers bench-live bench-gpu
+#                       the programs of bench/README.md, under build/bench/
 #   make amalgamate     gpustage.h from core/, backends/ and kernels/
 #   make install        header, pkg-config file and command under DESTDIR/PREFIX
 #   make clean
@@ -42,7 +43,7 @@ SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PRECIOUS: gpustage.h
-.PHONY: gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-gpu all demo demo-run test test-run asan tsan valgrind check peers peers-results peers-run amalgamate install clean FORCE
+.PHONY: gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-live bench-gpu all demo demo-run test test-run asan tsan valgrind check peers peers-results peers-run amalgamate install clean FORCE
 
 all:
 
@@ -148,9 +149,10 @@ $(BUILD)/busy: tools/busy.c
 
 # ---- what measures: bench/README.md ------------------------------------------------------------
 BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard bench/*.c)))
-GPU_BENCHES := $(if $(GPU),$(patsubst bench/gpu/%.cu,$(BUILD)/bench/gpu_%,$(sort $(wildcard bench/gpu/*.cu))))
+GPU_BENCH_SOURCES := $(sort $(filter-out bench/gpu/live_model.cu,$(wildcard bench/gpu/*.cu)))
+GPU_BENCHES := $(if $(GPU),$(GPU_BENCH_SOURCES:bench/gpu/%.cu=$(BUILD)/bench/gpu_%))
 
-bench-kernels bench-engine bench-readers: bench-%: $(BUILD)/bench/%
+bench-kernels bench-engine bench-readers bench-live: bench-%: $(BUILD)/bench/%
 
 bench-gpu: $(GPU_BENCHES)
 	$(if $(GPU),@:,$(error bench-gpu: say GPU=cuda))
@@ -158,6 +160,12 @@ bench-gpu: $(GPU_BENCHES)
 $(BUILD)/bench/%: bench/%.c bench/measure.h bench/workloads.h $(GPU_OBJECT) $(BUILD)/gpustage.o
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(filter %.c %.o,$^) -o $@ $(LINK_FLAGS) -lm
+
+$(BUILD)/bench/live: bench/gpu/live_model.h $(if $(GPU),$(BUILD)/bench/live_model.o)
+
+$(BUILD)/bench/live_model.o: bench/gpu/live_model.cu bench/gpu/live_model.h gpustage.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(GPU_COMPILE) -c $< -o $@
 
 $(BUILD)/bench/gpu_%: bench/gpu/%.cu bench/gpu/gpu.h gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -185,9 +193,10 @@ $(JOBS_BUILD)/tree/gpustage.h:
 	@mkdir -p $(@D)
 	git archive $(BASE) | tar x -m -C $(@D)
 
-$(JOBS_BUILD)/copied: $(wildcard bench/jobs/*) | $(JOBS_BUILD)/tree/gpustage.h
+$(JOBS_BUILD)/copied: $(wildcard bench/jobs/*) bench/measure.h | $(JOBS_BUILD)/tree/gpustage.h
 	@mkdir -p $(JOBS_BUILD)/tree/bench/jobs
 	@cp bench/jobs/*.[ch] $(JOBS_BUILD)/tree/bench/jobs/
+	@cp bench/measure.h $(JOBS_BUILD)/tree/bench/
 	@touch $@
 
 $(JOBS_BUILD)/gpustage.o: $(JOBS_BUILD)/tree/gpustage.h $(BUILD)/flags
@@ -304,7 +313,8 @@ SKIPPED = $(if $(HAVE_CMOCKA),,$(TEST_PROGRAMS:%=--skip %='no cmocka: install li
 # What tools/gpu_check.sh runs: programs that end with 77 where no device answers.
 CHECK_TESTS := $(if $(HAVE_CMOCKA),$(addprefix $(BUILD)/tests/split/,test_backend_gpu test_pipeline_gpu test_batch_gpu \
     test_device test_device_copy test_device_enqueue)) $(TEST_ON_PROGRAMS) $(TEST_GPU_PROGRAMS)
-gpu-check-build: $(COMMAND) $(CHECK_TESTS) $(GPU_BENCHES) $(addprefix $(BUILD)/examples/,06_own_kernel 08_streams)
+gpu-check-build: $(COMMAND) $(CHECK_TESTS) $(GPU_BENCHES) $(BUILD)/bench/live \
+    $(addprefix $(BUILD)/examples/,06_own_kernel 08_live 10_streams)
 
 test:
 	@sh tools/setup.sh test

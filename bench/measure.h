@@ -1,8 +1,10 @@
-/* bench/measure.h -- times things against each other: interleaved rounds, medians with spread. Knows nothing of what
-   is timed. For C and C++. */
+/* bench/measure.h -- times things against each other: interleaved rounds, medians with spread; and what programs that
+   wait for a clock share: percentiles, a process's memory, JSON text. Knows nothing of what is timed. For C and C++;
+   include it with _GNU_SOURCE. */
 #ifndef GPST_TOOL_MEASURE_H
 #define GPST_TOOL_MEASURE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -90,6 +92,62 @@ static inline measure_spread measure_ratio(const measured* other, const measured
     for (uint32_t i = 0; i < n; i++)
         ratios[i] = other->seconds[i] / self->seconds[i];
     return measure_spread_of(ratios, n);
+}
+
+/* ---- clocks, percentiles, memory ------------------------------------------------------------------ */
+
+static inline int64_t measure_clock_ns(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static inline int64_t measure_ns(void) { return measure_clock_ns(CLOCK_MONOTONIC); }
+
+static inline void measure_wait_until(int64_t ns) {
+    struct timespec until;
+    until.tv_sec = (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {}
+}
+
+static inline int measure_compare_ns(const void* a, const void* b) {
+    const int64_t x = *(const int64_t*)a, y = *(const int64_t*)b;
+    return x < y ? -1 : x > y;
+}
+
+static inline void measure_sort_ns(int64_t* values, uint64_t n) {
+    qsort(values, (size_t)n, sizeof *values, measure_compare_ns);
+}
+
+/* In milliseconds, of n sorted values; percent 100 is the largest. Of none 0. */
+static inline double measure_percentile_ms(const int64_t* sorted, uint64_t n, uint32_t percent) {
+    return n ? (double)sorted[(n - 1) * percent / 100] * 1e-6 : 0.0;
+}
+
+/* Of this process, from /proc/self/status: "VmRSS", or "VmHWM", the most it was (getrusage would count what it was
+   started from). 0: not known. */
+static inline uint64_t measure_status_kib(const char* key) {
+    char line[256];
+    const size_t length = strlen(key);
+    unsigned long long kib = 0;
+    FILE* const status = fopen("/proc/self/status", "r");
+    while (status && fgets(line, sizeof line, status))
+        if (!strncmp(line, key, length) && sscanf(line + length, ": %llu", &kib) == 1)
+            break;
+    if (status)
+        fclose(status);
+    return (uint64_t)kib;
+}
+
+static inline void measure_print_text(FILE* json, const char* key, const char* value) {
+    fprintf(json, "\"%s\": \"", key);
+    for (; *value; value++)
+        if (*value == '"' || *value == '\\')
+            fprintf(json, "\\%c", *value);
+        else if ((unsigned char)*value >= ' ')
+            fputc(*value, json);
+    fprintf(json, "\"");
 }
 
 #endif

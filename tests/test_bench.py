@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """tests/test_bench.py -- the programs under bench/ run, and print the rows that they are for. No time is judged."""
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -45,10 +47,48 @@ class Bench(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("files cannot be made", done.stderr)
 
+    def test_live_usage(self):
+        for wrong in ([], ["late"], ["stream", "--seconds"], ["stream", "--seconds", "0"], ["soak", "--slots", "0"],
+                      ["soak", "--seconds", "3x"], ["soak", "--rounds", "1"]):
+            done = run("live", *wrong)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("usage: ", done.stderr)
+
+    def live(self, what, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "live.json")
+            done = run("live", what, "--seconds", "0.3", "--backend", "cpu", "--json", path, *arguments)
+            self.assertEqual(done.returncode, 0, done)
+            with open(path, encoding="ascii") as file:
+                rows = json.load(file)
+        for row in rows:
+            self.assertEqual(row["what"], what)
+            self.assertEqual((row["backend"], row["wrong"]), ("cpu", 0))
+            self.assertLessEqual({"build", "wanted", "settings", "verdict", "slots", "wall_s", "results_per_s",
+                                  "p50_ms", "p99_ms", "max_ms", "stale", "given_back", "cameras"}, set(row))
+            self.assertEqual(row["frames"], row["submitted"] + row["refused"])
+            self.assertEqual(row["submitted"], row["results"] + row["failed"] + row["skipped"] + row["dropped"])
+            self.assertLessEqual(row["p50_ms"], row["max_ms"])
+        return rows
+
+    def test_live(self):
+        self.assertEqual([row["slots"] for row in self.live("latest")], [4, 16])
+        for what, n_frames, n_cameras in (("latest", 18, 1), ("stream", 18, 1), ("cameras", 72, 8)):
+            (row,) = self.live(what, "--slots", "8")
+            self.assertEqual((row["frames"], row["given_back"]), (n_frames, n_frames))
+            self.assertEqual(sum(of["ok"] + of["dropped"] for of in row["cameras"]), n_frames)
+            self.assertEqual(len(row["cameras"]), n_cameras)
+
+    def test_live_soak(self):
+        (row,) = self.live("soak", "--seed", "3")
+        self.assertGreaterEqual(row["runs"], 2)
+        self.assertGreater(row["first_kib"], 0)
+        self.assertGreater(row["end_kib"], 0)
+
 
 if __name__ == "__main__":
     if not os.path.exists(os.path.join(PROGRAMS, "engine")):
-        print("no %s: make bench-kernels bench-engine bench-readers" % PROGRAMS)
+        print("no %s: make bench-kernels bench-engine bench-readers bench-live" % PROGRAMS)
         sys.exit(77)
     if os.environ.get("GPST_SANITIZE"):
         print("instrumented code is not measured")

@@ -135,7 +135,9 @@ EXPECTED = {
     "04_custom_stage": r"^200 frames, 0 out of order, 79800 pixels changed, 79800 expected$",
     "05_push": r"^300 tensors in order, 0 wrong$",
     "07_two_warps": r"8 frames, sum 1079\.682$",
-    "08_streams": r"^20 frames, 4 views each, 0 values wrong, on (cpu|cuda|hip): .+ \(auto: .+\)$",
+    "08_live": r"^age of a result: p50 [0-9.]+ ms, .*\n120 frames: \d+ shown, \d+ dropped, \d+ missed by the camera\n.+"
+               r"\nmode=engine ",
+    "10_streams": r"^20 frames, 4 views each, 0 values wrong, on (cpu|cuda|hip): .+ \(auto: .+\)$",
 }
 
 

@@ -75,7 +75,8 @@ if has tests; then
         [ -x "$test" ] && attempt tests "$(basename "$test")" 240 "$test"
     done
     [ -x "$BUILD/examples/06_own_kernel" ] && attempt tests 06_own_kernel 60 "$BUILD/examples/06_own_kernel" "${GPU%%_*}"
-    [ -x "$BUILD/examples/08_streams" ] && attempt tests 08_streams 60 "$BUILD/examples/08_streams" "${GPU%%_*}"
+    [ -x "$BUILD/examples/08_live" ] && attempt tests 08_live 60 "$BUILD/examples/08_live" "${GPU%%_*}"
+    [ -x "$BUILD/examples/10_streams" ] && attempt tests 10_streams 60 "$BUILD/examples/10_streams" "${GPU%%_*}"
     GPST_BUILD=$(cd "$BUILD" && pwd) attempt tests test_cli_gpu.py 120 python3 tests/test_cli_gpu.py
 fi
 

@@ -1,4 +1,5 @@
 /* bench/jobs/job.c -- the table of jobs. Sizes are those of users; how many items a run has, bench/jobs.py chooses. */
+#define _GNU_SOURCE
 #include "job.h"
 
 #include <string.h>

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "../../tools/gpustage/codec.h"
+#include "../measure.h"
 
 typedef enum job_source {
     SOURCE_NONE = 0, /* items have no input */
@@ -145,11 +146,7 @@ bool work_write_file(const job_run* run, worker* self, const char* path, const v
 bool work_hash(const job_run* run, uint64_t* out); /* of what the first n_check items left */
 size_t work_image_bytes(const gpst_image* image);
 
-/* ---- the clocks of a camera */
-int64_t clock_ns(void); /* monotonic */
-int64_t clock_thread_cpu_ns(void);
-int64_t clock_due_ns(const job_run* run, uint64_t item); /* when the frame is there */
-void clock_wait_until(int64_t ns);
+int64_t clock_due_ns(const job_run* run, uint64_t item); /* when the frame of a camera is there */
 
 void run_note_failure(job_run* run, const char* what, const char* reason);
 

@@ -33,15 +33,16 @@ static long loop_waits(void) {
 
 static disk_clock loop_start_clock(void) {
     disk_clock clock;
-    clock.start_ns = clock_ns();
-    clock.start_cpu_ns = clock_thread_cpu_ns();
+    clock.start_ns = measure_ns();
+    clock.start_cpu_ns = measure_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     clock.start_waits = loop_waits();
     return clock;
 }
 
 static int64_t loop_disk_ns(const disk_clock* clock) {
     const bool waited = loop_waits() != clock->start_waits;
-    return waited ? clock_ns() - clock->start_ns - (clock_thread_cpu_ns() - clock->start_cpu_ns) : 0;
+    const int64_t cpu_ns = measure_clock_ns(CLOCK_THREAD_CPUTIME_ID) - clock->start_cpu_ns;
+    return waited ? measure_ns() - clock->start_ns - cpu_ns : 0;
 }
 
 static bool loop_failed(loop* self, const char* reason) {
@@ -117,9 +118,9 @@ static bool loop_put_views(loop* self, uint64_t item, const gpst_image* outputs)
 }
 
 static bool loop_put_number(loop* self, uint64_t item, const void* data, size_t bytes) {
-    const int64_t start_ns = clock_ns();
+    const int64_t start_ns = measure_ns();
     self->run->numbers[item] = work_number(self->run, item, data, bytes);
-    self->work_ns += clock_ns() - start_ns;
+    self->work_ns += measure_ns() - start_ns;
     return true;
 }
 
@@ -147,12 +148,12 @@ static bool loop_item_of_camera(loop* self, uint64_t item) {
     const int64_t due_ns = clock_due_ns(run, item);
     const bool works = run->job->work_passes > 0; /* else the number is the consumer's */
     gpst_image outputs[MOST_OUTPUTS];
-    clock_wait_until(due_ns);
+    measure_wait_until(due_ns);
     if (!loop_warp(self, &run->frames[item % run->n_files], outputs))
         return false;
     if (works)
         loop_put_number(self, item, outputs[0].data, work_image_bytes(&run->shape));
-    run->latency_ns[item] = clock_ns() - due_ns;
+    run->latency_ns[item] = measure_ns() - due_ns;
     return works || loop_put_number(self, item, outputs[0].data, work_image_bytes(&run->shape));
 }
 

@@ -164,7 +164,7 @@ static gpst_result pipeline_next(void* user_data, uint64_t index, gpst_input* ou
     if (run->paths)
         out->path = run->paths[item % run->n_files];
     if (run->frames) {
-        clock_wait_until(clock_due_ns(run, item));
+        measure_wait_until(clock_due_ns(run, item));
         out->frame = run->frames[item % run->n_files];
     }
     return GPST_OK;
@@ -178,7 +178,7 @@ static void pipeline_take(job_run* run, const gpst_item* item) {
     }
     atomic_fetch_add(&run->n_done, 1);
     if (run->frames) {
-        run->latency_ns[index] = clock_ns() - clock_due_ns(run, index);
+        run->latency_ns[index] = measure_ns() - clock_due_ns(run, index);
         if (!run->job->work_passes)
             run->numbers[index] = work_number(run, index, MADE(item)[0].data, work_image_bytes(&run->shape));
     }
@@ -266,7 +266,7 @@ static void* pipeline_camera(void* argument) {
         input.frame = run->frames[item % run->n_files];
         LEND(input);
         input.user_data = pipeline_tag(item);
-        clock_wait_until(clock_due_ns(run, item));
+        measure_wait_until(clock_due_ns(run, item));
         if (gpst_pipeline_submit(self->pipeline, &input, GPST_FOREVER, NULL) != GPST_OK)
             run_note_failure(run, "submit", gpst_last_reason());
     }

@@ -25,24 +25,14 @@ void run_note_failure(job_run* run, const char* what, const char* reason) {
 
 /* ---- JSON -------------------------------------------------------------------------------- */
 
-static void print_text(const char* key, const char* value) {
-    printf("\"%s\": \"", key);
-    for (; *value; value++)
-        if (*value == '"' || *value == '\\')
-            printf("\\%c", *value);
-        else if ((unsigned char)*value >= ' ')
-            putchar(*value);
-    printf("\"");
-}
-
 static void print_jobs(void) {
     printf("[");
     for (uint32_t i = 0; i < job_count; i++) {
         const job* const row = &job_table[i];
         printf("%s\n{", i ? "," : "");
-        print_text("name", row->name);
+        measure_print_text(stdout, "name", row->name);
         printf(", ");
-        print_text("text", row->text);
+        measure_print_text(stdout, "text", row->text);
         printf(", \"files\": %u, \"available\": %s, \"cold\": %s, \"output_on_disk\": %s, \"items_per_s\": %u, "
                "\"first_items\": %u}",
                row->n_files, row->source != SOURCE_JPEG || codec_available(CODEC_JPEG) ? "true" : "false",
@@ -52,19 +42,14 @@ static void print_jobs(void) {
     printf("\n]\n");
 }
 
-static int compare_ns(const void* a, const void* b) {
-    const int64_t x = *(const int64_t*)a, y = *(const int64_t*)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Of a run of two seconds and more without its first half second, in which memory is found. */
 static void print_latency(job_run* run) {
     const uint64_t early = run->job->n_cameras * run->job->fps / 2, skipped = run->n_items >= 4 * early ? early : 0;
     const uint64_t n = run->n_items - skipped;
     int64_t* const latency_ns = run->latency_ns + skipped;
-    qsort(latency_ns, (size_t)n, sizeof *latency_ns, compare_ns);
-    printf(", \"p50_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f", (double)latency_ns[(n - 1) / 2] * 1e-6,
-           (double)latency_ns[(n - 1) * 99 / 100] * 1e-6, (double)latency_ns[n - 1] * 1e-6);
+    measure_sort_ns(latency_ns, n);
+    printf(", \"p50_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f", measure_percentile_ms(latency_ns, n, 50),
+           measure_percentile_ms(latency_ns, n, 99), measure_percentile_ms(latency_ns, n, 100));
 }
 
 static void print_demands(const job_demands* demands) {
@@ -75,19 +60,6 @@ static void print_demands(const job_demands* demands) {
 }
 
 /* ---- one run --------------------------------------------------------------------------------- */
-
-/* Of this process since it was started; getrusage would count what it was started from. */
-static uint64_t peak_rss_bytes(void) {
-    char line[256];
-    unsigned long long kib = 0;
-    FILE* const status = fopen("/proc/self/status", "r");
-    while (status && fgets(line, sizeof line, status))
-        if (sscanf(line, "VmHWM: %llu", &kib) == 1)
-            break;
-    if (status)
-        fclose(status);
-    return (uint64_t)kib * 1024;
-}
 
 static double cpu_s(void) {
     struct rusage usage;
@@ -140,15 +112,15 @@ static void run_close(job_run* run) {
 static void run_print(job_run* run, double open_s, double wall_s, double used_cpu_s, int resident_pct, uint64_t hash) {
     static const char* const ways[] = {"engine", "serial", "pool"};
     printf("{");
-    print_text("job", run->job->name);
+    measure_print_text(stdout, "job", run->job->name);
     printf(", ");
-    print_text("way", ways[run->way]);
+    measure_print_text(stdout, "way", ways[run->way]);
     printf(", ");
-    print_text("backend", run->backend);
+    measure_print_text(stdout, "backend", run->backend);
     printf(", \"threads\": %u, \"cores\": %u, \"items\": %" PRIu64 ", \"items_failed\": %" PRIu64
            ", \"wall_s\": %.6f, \"items_per_s\": %.3f, \"cpu_s\": %.6f, \"open_s\": %.6f, \"peak_rss_bytes\": %" PRIu64,
            run->n_threads, run->n_cores, (uint64_t)atomic_load(&run->n_done), (uint64_t)atomic_load(&run->n_failed),
-           wall_s, (double)atomic_load(&run->n_done) / wall_s, used_cpu_s, open_s, peak_rss_bytes());
+           wall_s, (double)atomic_load(&run->n_done) / wall_s, used_cpu_s, open_s, measure_status_kib("VmHWM") * 1024);
     printf(", \"resident_pct\": %d, \"hash\": \"%016" PRIx64 "\"", resident_pct, hash);
     if (run->way == WAY_SERIAL)
         print_demands(&run->demands);
@@ -156,30 +128,30 @@ static void run_print(job_run* run, double open_s, double wall_s, double used_cp
         print_latency(run);
     if (run->verdict.text[0]) {
         printf(", \"library_efficiency\": %.4f, ", run->verdict.efficiency);
-        print_text("verdict", run->verdict.text);
+        measure_print_text(stdout, "verdict", run->verdict.text);
         printf(", ");
-        print_text("settings", run->settings);
+        measure_print_text(stdout, "settings", run->settings);
     }
     if (run->reason[0]) {
         printf(", ");
-        print_text("reason", run->reason);
+        measure_print_text(stdout, "reason", run->reason);
     }
     printf("}\n");
 }
 
 static int run_once(job_run* run) {
     uint64_t hash = 0;
-    int64_t ns = clock_ns();
+    int64_t ns = measure_ns();
     if (!run_open(run))
         return 1;
-    const double open_s = (double)(clock_ns() - ns) * 1e-9;
+    const double open_s = (double)(measure_ns() - ns) * 1e-9;
     const int resident_pct = inputs_settle(run);
     if (resident_pct < 0)
         return 1;
     const double start_cpu_s = cpu_s();
-    run->start_ns = clock_ns();
+    run->start_ns = measure_ns();
     const gpst_result result = run->context ? pipeline_run(run) : loop_run(run);
-    ns = clock_ns() - run->start_ns;
+    ns = measure_ns() - run->start_ns;
     const double used_cpu_s = cpu_s() - start_cpu_s;
     if (!run->context)
         run->demands.cpu = used_cpu_s / run->n_cores;

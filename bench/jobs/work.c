@@ -17,25 +17,9 @@ static const codec_options view_options = {95, 444};
 
 /* ---- clocks --------------------------------------------------------------------------- */
 
-static int64_t clock_read(clockid_t clock) {
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-int64_t clock_ns(void) { return clock_read(CLOCK_MONOTONIC); }
-int64_t clock_thread_cpu_ns(void) { return clock_read(CLOCK_THREAD_CPUTIME_ID); }
-
 /* The cameras are triggered together. The first frame leaves time for threads to start. */
 int64_t clock_due_ns(const job_run* run, uint64_t item) {
     return run->start_ns + 100000000 + (int64_t)(item / run->job->n_cameras * 1000000000 / run->job->fps);
-}
-
-void clock_wait_until(int64_t ns) {
-    struct timespec until;
-    until.tv_sec = (time_t)(ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {}
 }
 
 /* ---- workers ---------------------------------------------------------------------------- */
@@ -180,7 +164,7 @@ uint64_t work_digest(const void* data, size_t bytes, uint32_t passes, uint64_t s
 
 void work_wait(const job_run* run) {
     if (run->job->wait_us)
-        clock_wait_until(clock_ns() + (int64_t)run->job->wait_us * 1000);
+        measure_wait_until(measure_ns() + (int64_t)run->job->wait_us * 1000);
 }
 
 /* Without passes of its own, a job's result is looked at once. */

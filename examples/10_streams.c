@@ -1,7 +1,7 @@
-/* examples/08_streams.c -- without a pipeline: one stream uploads frames, another computes views of them and brings
+/* examples/10_streams.c -- without a pipeline: one stream uploads frames, another computes views of them and brings
    them back, and events keep the two in step. The same program on a CPU, where every call is done when it returns.
 
-   cc -std=c11 -O2 -I. examples/08_streams.c -o streams -pthread -lm
+   cc -std=c11 -O2 -I. examples/10_streams.c -o streams -pthread -lm
 */
 #define GPUSTAGE_IMPLEMENTATION
 #include "gpustage.h"
