@@ -352,7 +352,7 @@ tsan:
 
 # Leaks that are only possible are libgomp's. The tests that take longest go first.
 VALGRIND := valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite
-KERNEL_TESTS := mask warp_bits mask_window warp_maps quantise warp_area warp_yuv warp
+KERNEL_TESTS := mask warp_bits mask_window mask_time warp_maps quantise warp_area warp_yuv warp
 KERNEL_PROGRAMS := $(KERNEL_TESTS:%=$(BUILD)/tests/split/test_%)
 valgrind:
 	+@$(SUBMAKE) $(KERNEL_PROGRAMS)

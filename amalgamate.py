@@ -91,6 +91,7 @@ PRIVATE = [
     "kernels/mask/mask_pixel_internal.h",
     "kernels/mask/mask_rows_internal.h",
     "kernels/mask/mask_window_rows_internal.h",
+    "kernels/mask/mask_time_rows_internal.h",
     "kernels/mask/mask_launch_internal.h",
     "kernels/quantise/quantise_internal.h",
     "kernels/quantise/quantise_rows_internal.h",
@@ -145,6 +146,8 @@ PRIVATE = [
     "kernels/mask/mask_window_cpu.c",
     "kernels/mask/mask_window.c",
     "kernels/mask/mask_launch.c",
+    "kernels/mask/mask_time_cpu.c",
+    "kernels/mask/mask_time.c",
     "kernels/mask/mask_op.c",
     "kernels/quantise/quantise.c",
     "kernels/quantise/quantise_launch.c",
@@ -244,6 +247,7 @@ DEVICE = [
     "kernels/mask/mask_window.cu.h",
     "kernels/mask/mask_box.cu.h",
     "kernels/mask/mask.cu.h",
+    "kernels/mask/mask_time.cu.h",
     "kernels/quantise/quantise.cu.h",
 ]
 

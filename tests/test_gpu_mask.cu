@@ -339,6 +339,72 @@ static void test_refine(uint32_t n_cases) {
     printf("refine: %u cases\n", n_cases);
 }
 
+/* ---- over time ----------------------------------------------------------------------------------------------- */
+static gpst_image place_state(const gpst_mask_desc* desc, const gpst_image* mask) {
+    gpst_image state;
+    size_t bytes = 0;
+    CHECK_OK(gpst_mask_query_state(desc, mask, &state));
+    const bool up = random_below(3) == 0;
+    state.pitch_bytes = tidy ? state.pitch_bytes : pick_pitch((size_t)state.pitch_bytes, up ? 8 : 2);
+    CHECK_OK(gpst_image_bytes(&state, &bytes));
+    state.data = take(&output, bytes, tidy ? 16 : 8);
+    if (up) {
+        state.data = (uint8_t*)state.data + (size_t)(state.height - 1) * (size_t)state.pitch_bytes;
+        state.pitch_bytes = -state.pitch_bytes;
+    }
+    return state;
+}
+
+/* What flickers: a little everywhere, wholly at some pixels; now and then everywhere. */
+static void next_frame(uint32_t frame) {
+    const uint32_t kind = frame ? random_below(6) : 5;
+    for (size_t i = 0; i < source.used; i++) {
+        const uint64_t random = random_next();
+        if (kind == 5)
+            source.host[i] = (uint8_t)random;
+        else if (kind == 4 || (kind > 0 && random % 16 == 0))
+            source.host[i] = (uint8_t)(255 - source.host[i]);
+        else if (kind > 0)
+            source.host[i] = (uint8_t)(source.host[i] + (random >> 32) % 21 - 10);
+    }
+}
+
+/* Frames go up one after the other; the means stay, and are compared after each. What the first row of a state holds is
+   the device's own. */
+static void test_time(uint32_t n_cases) {
+    static const float weights[] = {0, 1, 0.5f, 0.01f}, changes[] = {0, 1, 0.1f}, cuts[] = {0, 2, 0.05f, 1e-9f, 0.4f};
+    for (uint32_t choice = 0; choice < n_cases; choice++) {
+        gpst_mask_desc desc = GPST_ZERO;
+        uint32_t width, height;
+        pick_size(&width, &height);
+        width = choice % 4 == 0 ? width / 16 * 16 + 16 : width;
+        desc.kind = GPST_MASK_TIME;
+        desc.weight = weights[choice % 4], desc.change = changes[choice % 3], desc.cut = cuts[choice % 5];
+        tidy = choice % 4 == 0 || random_below(2);
+        arenas_begin();
+        const gpst_image from = place_image(&source, width, height, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
+        const gpst_image to = place_image(&output, width, height, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
+        const gpst_image state = place_state(&desc, &from);
+        arenas_upload(32);
+        const gpst_image device_from = image_on_device(&source, &from), device_to = image_on_device(&output, &to);
+        const gpst_image device_state = image_on_device(&output, &state);
+        for (uint32_t frame = 0; frame < 6; frame++) {
+            const bool restart = (frame == 0 && choice % 8 != 7) || random_below(12) == 0;
+            gpsti_mask_time_job job;
+            next_frame(frame);
+            CHECK_RT(GPSTI_RT(MemcpyAsync)(source.device + source.shift, source.host, source.used,
+                                           GPSTI_RT(MemcpyHostToDevice), stream));
+            CHECK_OK(gpsti_mask_time_job_init("test", &desc, &from, &to, &state, restart, &job));
+            gpsti_mask_time_reference(&job);
+            CHECK_OK(gpst_mask_time_launch(&desc, &device_from, &device_to, &device_state, restart, stream));
+            CHECK_RT(GPSTI_RT(MemcpyAsync)(state.data, device_state.data, GPSTI_MASK_TIME_PARTS * sizeof(uint64_t),
+                                           GPSTI_RT(MemcpyDeviceToHost), stream));
+            arenas_compare("time", choice, frame);
+        }
+    }
+    printf("time: %u cases\n", n_cases);
+}
+
 /* Top down, as all of them. */
 static gpst_image upright(gpst_image image) {
     if (image.pitch_bytes < 0) {
@@ -445,6 +511,7 @@ int main(int argc, char** argv) {
     test_label_boxes(30 * scale);
     test_windows(48 * scale);
     test_refine(40 * scale);
+    test_time(40 * scale);
     test_many_items();
     if (!quick) {
         test_graph();

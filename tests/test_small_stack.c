@@ -185,6 +185,9 @@ static bool masks(void) {
     gpst_labels labels = GPST_ZERO, refined;
     gpst_bitmap bits = GPST_ZERO;
     static gpst_box boxes[256];
+    static GPSTI_ALIGNAS(8) uint16_t means[201 * 304];
+    gpst_mask_desc desc = GPST_ZERO;
+    gpst_image state;
     bool right = true;
     for (int op = GPST_MORPH_ERODE; op <= GPST_MORPH_CLOSE; op++)
         right = gpst_mask_morph(&from, (gpst_morph)op, 5, &to, 1) == GPST_OK && right;
@@ -203,6 +206,11 @@ static bool masks(void) {
     bits.data = output;
     bits.width = 300, bits.height = 200;
     right = gpst_mask_pack(&from, &bits, 1) == GPST_OK && right;
+    desc.kind = GPST_MASK_TIME;
+    right = gpst_mask_query_state(&desc, &from, &state) == GPST_OK && right;
+    state.data = means;
+    for (int frame = 0; frame < 2; frame++)
+        right = gpst_mask_time(&desc, &from, &to, &state, frame == 0, 1) == GPST_OK && right;
     bits.data = source;
     return gpst_mask_unpack(&bits, &to, 1) == GPST_OK && right;
 }

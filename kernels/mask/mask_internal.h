@@ -67,6 +67,23 @@ typedef struct gpsti_window_job {
     int32_t guide_channels, tolerance;
 } gpsti_window_job;
 
+#define GPSTI_MASK_TIME_PARTS 64 /* sums of 8 bytes in the first row of a state, each of a GPU's block */
+
+/* A frame into the means of those before it, which are in units of 1/256. */
+typedef struct gpsti_mask_time_job {
+    const uint8_t* source;
+    int64_t source_pitch;
+    uint8_t* output;
+    int64_t output_pitch;
+    uint8_t* state; /* its first row, which is a GPU's; the means follow */
+    int64_t state_pitch;
+    uint32_t width, height;
+    uint16_t weight; /* of 65536; 65535 = all */
+    uint16_t change; /* of 65280 */
+    bool restart;
+    uint64_t cut; /* the sum of differences from which it is a cut; UINT64_MAX = not looked for */
+} gpsti_mask_time_job;
+
 /* Rows first up to end on this thread: by the loops of a level (job: the job of this name), and by the per-pixel
    reference. */
 GPSTI_INTERN void gpsti_argmax_rows(const void* job, gpsti_simd_level level, uint64_t first, uint64_t end);
@@ -79,6 +96,9 @@ GPSTI_INTERN void gpsti_window_rows_reference(const gpsti_window_job* job, uint3
 GPSTI_INTERN void gpsti_argmax_compute(const gpsti_argmax_job* job, uint32_t n_threads);
 GPSTI_INTERN void gpsti_mask_compute(const gpsti_mask_job* job, uint32_t n_threads);
 GPSTI_INTERN void gpsti_window_compute(const gpsti_window_job* job, uint32_t n_threads);
+/* At a level: what is a cut must be known ahead of the first row. */
+GPSTI_INTERN void gpsti_mask_time_compute(const gpsti_mask_time_job* job, gpsti_simd_level level, uint32_t n_threads);
+GPSTI_INTERN void gpsti_mask_time_reference(const gpsti_mask_time_job* job);
 
 /* ---- rules that the public calls share ------------------------------------------------
    Each sets the reason, beginning "function: member". */
@@ -126,7 +146,24 @@ typedef struct gpsti_mask_op_args {
     uint32_t n;
 } gpsti_mask_op_args;
 GPSTI_INTERN const gpsti_kernel* gpsti_mask_op_kernel(void);
-/* What can be said without a picture; the reason begins "function: ". */
+
+/* Each of n pictures through TIME, each with its own state. */
+typedef struct gpsti_mask_time_args {
+    const gpst_mask_desc* desc;
+    const gpst_image* from;
+    const gpst_image* to;
+    const gpst_image* states;
+    uint32_t n;
+    bool restart; /* all of them */
+} gpsti_mask_time_args;
+GPSTI_INTERN const gpsti_kernel* gpsti_mask_time_kernel(void);
+GPSTI_INTERN gpst_result gpsti_mask_time_job_init(const char* function, const gpst_mask_desc* desc,
+                                                  const gpst_image* from, const gpst_image* to, const gpst_image* state,
+                                                  bool restart, gpsti_mask_time_job* out);
+
+/* What can be said without a picture; the reason begins "function: ". gpsti_mask_desc_check: and that no state is
+   kept, as gpsti_mask_op_kernel is given none. */
+GPSTI_INTERN gpst_result gpsti_mask_desc_rules(const gpst_mask_desc* desc, const char* function);
 GPSTI_INTERN gpst_result gpsti_mask_desc_check(const gpst_mask_desc* desc, const char* function);
 
 #endif

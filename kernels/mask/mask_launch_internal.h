@@ -45,6 +45,7 @@ typedef struct gpsti_mask_batch {
 
 #if defined(GPSTI_GPU)
 GPSTI_LINK gpst_result gpsti_mask_gpu_launch(const char* function, const gpsti_mask_batch* batch, void* stream);
+GPSTI_LINK gpst_result gpsti_mask_time_gpu_launch(const char* function, const gpsti_mask_time_job* job, void* stream);
 #endif
 
 #endif

@@ -69,10 +69,13 @@ GPSTI_PRIVATE bool gpsti_mask_has_window(const gpst_mask_desc* desc) {
     return sized && (int)desc->smooth >= (int)GPST_SMOOTH_BOX && (int)desc->smooth <= (int)GPST_SMOOTH_GAUSSIAN;
 }
 
-GPSTI_INTERN gpst_result gpsti_mask_desc_check(const gpst_mask_desc* desc, const char* function) {
+/* NaN is none. */
+GPSTI_PRIVATE bool gpsti_mask_is_share(float value) { return value >= 0.0f && value <= 1.0f; }
+
+GPSTI_INTERN gpst_result gpsti_mask_desc_rules(const gpst_mask_desc* desc, const char* function) {
     const int kind = (int)desc->kind;
     const bool windowed = desc->kind == GPST_MASK_MORPH || desc->kind == GPST_MASK_SMOOTH;
-    GPSTI_FAIL_IF(kind < (int)GPST_MASK_ARGMAX || kind > (int)GPST_MASK_LABEL_BOXES, GPST_ERROR_ARGUMENT,
+    GPSTI_FAIL_IF(kind < (int)GPST_MASK_ARGMAX || kind > (int)GPST_MASK_TIME, GPST_ERROR_ARGUMENT,
                   "%s: kind=%d: unknown", function, kind);
     GPSTI_FAIL_IF(desc->kind == GPST_MASK_ARGMAX && (desc->width == 0) != (desc->height == 0), GPST_ERROR_ARGUMENT,
                   "%s: width=%u, height=%u: both or none with ARGMAX", function, desc->width, desc->height);
@@ -89,6 +92,19 @@ GPSTI_INTERN gpst_result gpsti_mask_desc_check(const gpst_mask_desc* desc, const
                   desc->tolerance);
     GPSTI_FAIL_IF(desc->n_classes > 65535, GPST_ERROR_ARGUMENT, "%s: n_classes=%u: at most 65535", function,
                   desc->n_classes);
+    if (desc->kind != GPST_MASK_TIME)
+        return GPST_OK;
+    GPSTI_FAIL_IF(!gpsti_mask_is_share(desc->weight) || !gpsti_mask_is_share(desc->change), GPST_ERROR_ARGUMENT,
+                  "%s: weight=%g, change=%g: must be 0 to 1", function, (double)desc->weight, (double)desc->change);
+    GPSTI_FAIL_IF(!(desc->cut >= 0.0f), GPST_ERROR_ARGUMENT, "%s: cut=%g: must be 0 or more", function,
+                  (double)desc->cut);
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_mask_desc_check(const gpst_mask_desc* desc, const char* function) {
+    GPSTI_TRY(gpsti_mask_desc_rules(desc, function));
+    GPSTI_FAIL_IF(desc->kind == GPST_MASK_TIME, GPST_ERROR_ARGUMENT,
+                  "%s: kind=TIME: has a state: call gpst_mask_time or gpst_mask_time_launch", function);
     return GPST_OK;
 }
 
@@ -96,7 +112,7 @@ GPST_API gpst_result gpst_mask_query_output(const gpst_mask_desc* desc, const gp
     const char* function = "gpst_mask_query_output";
     memset(out, 0, sizeof *out);
     GPSTI_FAIL_IF(!desc || !from, GPST_ERROR_ARGUMENT, "%s: desc and from: required", function);
-    GPSTI_TRY(gpsti_mask_desc_check(desc, function));
+    GPSTI_TRY(gpsti_mask_desc_rules(desc, function));
     const bool wide = from->dtype == GPST_DTYPE_U16;
     const uint32_t n_classes = gpsti_labels_of(from, desc->n_classes).n_classes;
     switch (desc->kind) {
@@ -108,6 +124,7 @@ GPST_API gpst_result gpst_mask_query_output(const gpst_mask_desc* desc, const gp
     case GPST_MASK_SIGMOID:
     case GPST_MASK_MORPH:
     case GPST_MASK_SMOOTH:
+    case GPST_MASK_TIME:
         *out = gpsti_mask_gray(from->width, from->height, GPST_DTYPE_U8);
         return GPST_OK;
     case GPST_MASK_REFINE:
@@ -141,6 +158,7 @@ GPSTI_PRIVATE gpst_result gpsti_mask_op_open(const gpst_mask_desc* desc, const g
     GPSTI_FAIL_IF(!desc || !from || !to, GPST_ERROR_ARGUMENT, "%s: desc, from and to: required", function);
     GPSTI_FAIL_IF(guide && desc->kind != GPST_MASK_REFINE, GPST_ERROR_ARGUMENT, "%s: guide: only with REFINE",
                   function);
+    GPSTI_TRY(gpsti_mask_desc_check(desc, function));
     GPSTI_TRY(gpst_mask_query_output(desc, from, &wanted));
     const gpst_dtype dtype = to->dtype == GPST_DTYPE_DEFAULT ? GPST_DTYPE_U8 : to->dtype;
     GPSTI_FAIL_IF(to->width != wanted.width || to->height != wanted.height || to->format != wanted.format ||

@@ -230,4 +230,29 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_window_pixel(const gpsti_window_job* job, i
         row[x] = (uint8_t)value;
 }
 
+/* ---- over time ------------------------------------------------------------------------
+   A mean is at most 65280; one that nobody set, up to 65535, is computed alike everywhere. */
+GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_mask_time_difference(uint32_t value, uint32_t mean) {
+    const uint32_t target = value << 8;
+    return target > mean ? target - mean : mean - target;
+}
+
+GPSTI_DEVICE GPSTI_INLINE uint16_t gpsti_mask_time_mean(uint32_t value, uint32_t mean, uint32_t weight,
+                                                        uint32_t change) {
+    const uint32_t target = value << 8, difference = gpsti_mask_time_difference(value, mean);
+    const uint32_t step = (difference * weight + 65535u) >> 16; /* 65535 * 65535 + 65535 < 2^32 */
+    if (difference > change)
+        return (uint16_t)target;
+    return (uint16_t)(target > mean ? mean + step : mean - step);
+}
+
+GPSTI_DEVICE GPSTI_INLINE uint8_t gpsti_mask_time_rounded(uint16_t mean) {
+    return (uint8_t)((uint16_t)(mean + 128u) >> 8);
+}
+
+/* Where the means of row y are. */
+GPSTI_DEVICE GPSTI_INLINE uint16_t* gpsti_mask_time_row(const gpsti_mask_time_job* job, uint32_t y) {
+    return (uint16_t*)(void*)(job->state + (ptrdiff_t)(((int64_t)y + 1) * job->state_pitch));
+}
+
 #endif
