@@ -210,6 +210,8 @@ PRIVATE = [
     "core/pipeline/queue.c",
     "core/pipeline/place.c",
     "core/pipeline/codec_device.c",
+    "core/pipeline/state.c",
+    "core/pipeline/offload_times.c",
     "core/pipeline/offload.c",
     "core/pipeline/finish.c",
     "core/pipeline/tune.c",

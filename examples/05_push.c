@@ -77,7 +77,7 @@ int main(void) {
             const float expected = (float)(n & 255) * (1.0f / 255.0f);
             wrong += item->index != n || tensor[0] != expected || tensor[3 * 224 * 224 - 1] != expected;
         }
-        gpst_pipeline_release(pipeline, item); /* its slot takes the next frame */
+        gpst_pipeline_release(pipeline, item); /* its memory is for the next frame */
         n++;
     }
     pthread_join(camera, NULL);

@@ -76,7 +76,7 @@ GPSTI_PRIVATE gpst_result gpsti_call_service(gpsti_stage* stage, gpst_task* task
 
 /* The items of a camera come one after the other, so nobody else is at its state. An item may be tried again: alone, or
    on the CPU. */
-GPSTI_PRIVATE uint64_t gpsti_call_missed(const gpsti_slot* slot, uint32_t stage_index) {
+GPSTI_INTERN uint64_t gpsti_call_missed(const gpsti_slot* slot, uint32_t stage_index) {
     gpsti_camera* const camera = &slot->pipeline->cameras[slot->item.camera];
     const uint64_t before = camera->seen[stage_index], now = slot->camera_index + 1;
     if (before != now)

@@ -99,7 +99,7 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_kind(const gpst_pipeline_desc* desc,
     if (stage->kind == GPST_STAGE_MASK) {
         char function[64];
         gpsti_format(function, sizeof function, GPSTI_CREATE ": stages[%u].mask", s);
-        GPSTI_TRY(gpsti_mask_desc_check(stage->mask, function));
+        GPSTI_TRY(gpsti_mask_desc_rules(stage->mask, function));
     }
     GPSTI_FAIL_IF(stage->name && strlen(stage->name) > 31, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].name=\"%.40s\": at most 31 bytes", s, stage->name);

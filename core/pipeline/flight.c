@@ -17,6 +17,16 @@ GPSTI_INTERN bool gpsti_flight_has_slot(const gpst_pipeline* pipeline) {
            (in_flight == 0 || !by_bytes || in_flight < gpsti_tune_n_fit(pipeline));
 }
 
+GPSTI_INTERN void gpsti_flight_time_full(gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = &pipeline->tune;
+    const bool full = gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out >= pipeline->n_slots;
+    if (full == (tune->full_since_ns != 0))
+        return;
+    const int64_t now_ns = gpsti_now_ns();
+    tune->full_ns += full ? 0 : now_ns - tune->full_since_ns;
+    tune->full_since_ns = full ? now_ns : 0;
+}
+
 /* Reading a thread's clock costs 400 ns. */
 GPSTI_PRIVATE bool gpsti_flight_samples_cpu(const gpst_pipeline* pipeline) {
     const int64_t n_done = (int64_t)(pipeline->items.ok + pipeline->items.failed);
@@ -40,8 +50,7 @@ GPSTI_INTERN gpsti_slot* gpsti_flight_take_slot(gpst_pipeline* pipeline) {
     const uint32_t in_flight = gpsti_a32_add(&pipeline->in_flight, 1) + 1 - pipeline->n_handed_out;
     if (in_flight > pipeline->n_slots_used)
         pipeline->n_slots_used = in_flight;
-    if (pipeline->tune.on && in_flight == pipeline->n_slots)
-        pipeline->tune.full_since_ns = gpsti_now_ns();
+    gpsti_flight_time_full(pipeline);
     return slot;
 }
 
@@ -63,14 +72,11 @@ GPSTI_INTERN void gpsti_flight_wake_waiters(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN void gpsti_flight_put_slot(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
-    if (pipeline->tune.full_since_ns != 0) {
-        pipeline->tune.full_ns += gpsti_now_ns() - pipeline->tune.full_since_ns;
-        pipeline->tune.full_since_ns = 0;
-    }
     slot->in_use = false;
     slot->next = pipeline->free_slots;
     pipeline->free_slots = slot;
     (void)gpsti_a32_add(&pipeline->in_flight, UINT32_MAX);
+    gpsti_flight_time_full(pipeline);
     gpsti_flight_wake_waiters(pipeline);
 }
 

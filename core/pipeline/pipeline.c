@@ -27,7 +27,12 @@ GPSTI_PRIVATE gpst_result gpsti_stage_copy(gpst_pipeline* pipeline, gpsti_stage*
     stage->codecs = (gpsti_codec*)gpsti_alloc(host, n * sizeof *stage->codecs);
     stage->worker_states = (void**)gpsti_alloc(host, n * sizeof *stage->worker_states);
     stage->worker_started = (bool*)gpsti_alloc(host, n * sizeof *stage->worker_started);
-    return stage->worker_states && stage->worker_started && stage->codecs ? GPST_OK : GPST_ERROR_MEMORY;
+    const bool has_state = gpsti_stage_has_state(desc);
+    if (has_state)
+        stage->states = (gpsti_state*)gpsti_alloc(host, GPST_MAX_CAMERAS * sizeof *stage->states);
+    return stage->worker_states && stage->worker_started && stage->codecs && (stage->states || !has_state)
+               ? GPST_OK
+               : GPST_ERROR_MEMORY;
 }
 
 GPSTI_PRIVATE void gpsti_clock_name(gpst_pipeline* pipeline, const char* name, gpst_resource resource) {
@@ -91,7 +96,8 @@ GPSTI_PRIVATE bool gpsti_stage_goes_along(const gpst_pipeline* pipeline, uint32_
 
 GPSTI_PRIVATE bool gpsti_step_is_stateful(const gpst_pipeline* pipeline, const gpsti_step* step) {
     for (uint32_t s = 0; s < step->n_stages; s++)
-        if (pipeline->stages[step->first_stage + s].desc.stateful)
+        if (pipeline->stages[step->first_stage + s].desc.stateful ||
+            gpsti_stage_has_state(&pipeline->stages[step->first_stage + s].desc))
             return true;
     return false;
 }
@@ -322,6 +328,8 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
     gpst_reader_destroy(pipeline->reader);
     gpsti_writer_destroy(pipeline->writer);
     gpsti_jpeg_device_destroy(pipeline);
+    for (uint32_t s = 0; pipeline->stages && s < pipeline->desc.n_stages; s++)
+        gpsti_states_free(pipeline, &pipeline->stages[s]);
     gpsti_slots_destroy(pipeline);
     if (pipeline->pool)
         (void)gpst_pool_destroy(pipeline->pool);

@@ -144,7 +144,9 @@ typedef struct gpst_stage_desc {
     gpst_result (*worker_init)(void* user_data, uint32_t worker_index, void** worker_state);
     void (*worker_term)(void* user_data, uint32_t worker_index, void* worker_state);
     const gpst_warp* warp; /* WARP: required; must outlive the pipeline */
-    const gpst_mask_desc* mask; /* MASK: required; must outlive the pipeline */
+    /* MASK: required; must outlive the pipeline. TIME: stateful, one picture an item. Its state is the pipeline's, one
+       for each camera; it begins anew at a cut, after 30 missed items, and after a failure of the device */
+    const gpst_mask_desc* mask;
     const gpst_decode_desc* decode; /* DECODE: NULL = all-zero */
     const gpst_encode_desc* encode; /* ENCODE: NULL = all-zero */
 } gpst_stage_desc;
@@ -268,9 +270,10 @@ typedef struct gpst_pipeline_desc {
     /* Pictures of a set at most; 0 = 1, and of a set that WARP or MASK writes as many as it makes. At most 4096 */
     uint32_t capacity[GPST_MAX_SETS];
     /* Fixed, or 0 = the tuner's; without it the default named. */
-    uint32_t n_slots;              /* items in flight; workers + reads in flight + 2, or three batches where that is
-                                      more. With a source no more of them than fit in the context's budgets by the
-                                      largest item so far */
+    uint32_t n_slots;              /* items in flight, without results in the user's hands; workers + reads in flight +
+                                      2, and one for each camera behind the first; or three batches where that is more.
+                                      With a source no more of them than fit in the context's budgets by the largest
+                                      item so far */
     uint32_t n_reads;              /* reads in flight; 4 */
     uint32_t n_writes;             /* writes in flight; 4 */
     uint32_t batch;                /* items in one submission to the device at most: one upload behind the other, one
@@ -396,15 +399,16 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline);
    Parameters   pipeline   (in)   made without a source
                 input      (in)   with a path where the first stage is READ, a frame where a stage reads set 0 that no
                                   stage before it writes; copied before the call returns, but for a borrowed frame
-                timeout_ns (in)   how long to wait for a slot under the policy BLOCK; 0 = not at all, GPST_FOREVER
+                timeout_ns (in)   how long to wait for a slot under the policy BLOCK, or for memory that results in the
+                                  user's hands have; 0 = not at all, GPST_FOREVER
                 index      (out)  the item's; may be NULL
    Shapes       none
-   Returns      GPST_OK | GPST_DROPPED (by the policy) | WOULD_BLOCK (timeout 0) | TIMEOUT | CLOSED | ARGUMENT | BUDGET
-                | MEMORY
+   Returns      GPST_OK | GPST_DROPPED (by the policy; desc.dropped was told) | WOULD_BLOCK (timeout 0) | TIMEOUT |
+                CLOSED | ARGUMENT | BUDGET | MEMORY. Every state: docs/live.md
    Ownership    of a frame with release, once it returned OK or DROPPED, until release is called
    Threads      any, several at once; from a callback of the same pipeline it never waits
-   Blocking     up to timeout_ns, and while the frame is copied. Results that nobody has released hold slots: on the
-                only thread that takes them GPST_FOREVER does not return once all n_slots are held
+   Blocking     up to timeout_ns, and while the frame is copied. On the only thread that takes results GPST_FOREVER may
+                not return: finished ones that nobody has taken have slots, and taken ones memory
    Device       none
    Source       core/pipeline/push.c          Tests  tests/test_pipeline_push.c          Since 0.1
 */
@@ -428,7 +432,7 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
 */
 GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t timeout_ns, const gpst_item** out);
 
-/* gpst_pipeline_release -- gives a result back: its slot takes the next input
+/* gpst_pipeline_release -- gives a result back: its memory is for others
 
    Parameters   pipeline (in)
                 item     (in)  from gpst_pipeline_next_result, once; NULL is a no-op

@@ -64,6 +64,20 @@ typedef struct gpsti_step {
     uint64_t n_served;
 } gpsti_step;
 
+/* What a stage keeps of one camera, and where the latest value of it is. */
+typedef enum gpsti_state_place {
+    GPSTI_STATE_NOWHERE = 0,
+    GPSTI_STATE_ON_DEVICE,
+    GPSTI_STATE_ON_HOST
+} gpsti_state_place;
+
+typedef struct gpsti_state {
+    gpst_buffer memory[2]; /* of the device, and of the host, made when first needed */
+    gpsti_state_place place;
+    gpst_image image;       /* as kernels see it */
+    uint32_t width, height; /* of the picture that it is of */
+} gpsti_state;
+
 typedef struct gpsti_stage {
     gpst_stage_desc desc;
     char name[32];
@@ -72,6 +86,7 @@ typedef struct gpsti_stage {
     gpst_codec codec;    /* DECODE, ENCODE: who may; EXACT where the device has none */
     void** worker_states; /* n_workers + 1 */
     bool* worker_started;
+    gpsti_state* states; /* MASK TIME: GPST_MAX_CAMERAS; else NULL */
 
     /* WARP on a device with memory of its own: its copies of the warp's mask and table, in one block; or why there
        are none: then every item of it fails like that, and is done on the CPU. */
@@ -247,6 +262,8 @@ GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, uint64_t ind
 /* One service of a HOST or DEVICE stage; the failure's sentence goes to reason (GPST_REASON_BYTES). Not locked. */
 GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
                                           uint32_t worker_index, char* reason);
+/* Items of the camera that a stateful stage has missed before this one; UINT64_MAX: it has had none. */
+GPSTI_INTERN uint64_t gpsti_call_missed(const gpsti_slot* slot, uint32_t stage_index);
 /* Tells desc.dropped, if there is one. Not locked. */
 GPSTI_INTERN void gpsti_call_dropped(gpst_pipeline* pipeline, const gpst_item* item);
 /* One call of a batch function for n slots. Negative: nothing was done; else each has its result, and in slot->reason
@@ -342,6 +359,15 @@ GPSTI_INTERN void gpsti_place_free_slot(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_constants_load(gpst_pipeline* pipeline, gpsti_stage* stage);
 GPSTI_INTERN void gpsti_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage);
 
+/* ---- state.c -------------------------------------------------------------------------- */
+
+GPSTI_INTERN bool gpsti_stage_has_state(const gpst_stage_desc* stage);
+/* The state of the item's camera where its work in progress computes; *restart: it says nothing of this picture. */
+GPSTI_INTERN gpst_result gpsti_state_of(gpsti_slot* slot, uint32_t stage_index, const gpst_image* from,
+                                        const gpst_image** out, bool* restart);
+GPSTI_INTERN void gpsti_state_forget(const gpsti_slot* slot, const gpsti_step* step); /* its work has failed */
+GPSTI_INTERN void gpsti_states_free(gpst_pipeline* pipeline, gpsti_stage* stage);
+
 /* ---- offload.c ------------------------------------------------------------------------ */
 
 /* Submits the device work of a slot and the rest of its batch. *finished: it is done already; else the device says when
@@ -388,6 +414,7 @@ GPSTI_INTERN bool gpsti_flight_is_plain(const gpst_pipeline* pipeline); /* no wo
 GPSTI_INTERN bool gpsti_flight_has_slot(const gpst_pipeline* pipeline);
 GPSTI_INTERN gpsti_slot* gpsti_flight_take_slot(gpst_pipeline* pipeline); /* for the next input; NULL: there is none */
 GPSTI_INTERN void gpsti_flight_release_slot(gpsti_slot* slot);
+GPSTI_INTERN void gpsti_flight_time_full(gpst_pipeline* pipeline); /* slots were taken or put: are all in use? */
 GPSTI_INTERN void gpsti_flight_put_slot(gpsti_slot* slot); /* the same of one that has no memory */
 GPSTI_INTERN void gpsti_flight_tell_dropped(gpst_pipeline* pipeline); /* of all; unlocks for a callback */
 GPSTI_INTERN bool gpsti_flight_is_over(const gpst_pipeline* pipeline);

@@ -74,7 +74,7 @@ GPSTI_PRIVATE void gpsti_push_refuse(gpst_pipeline* pipeline, const gpst_input* 
     pipeline->items.dropped++;
     pipeline->items_refused++;
     if (input->camera < GPST_MAX_CAMERAS)
-        gpsti_queue_camera(pipeline, input->camera)->items.dropped++;
+        pipeline->cameras[input->camera].items.dropped++;
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
     gpsti_call_dropped(pipeline, &item);
     if (input->release)
@@ -122,6 +122,8 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
     GPSTI_FAIL_IF(!input, GPST_ERROR_ARGUMENT, "gpst_pipeline_submit: input=NULL: required");
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
+    if (input->camera < GPST_MAX_CAMERAS)
+        (void)gpsti_queue_camera(pipeline, input->camera);
     gpst_result result = gpsti_push_make_room(pipeline, input->camera, gpsti_call_inside(pipeline) ? 0 : timeout_ns);
     if (result == GPST_OK)
         result = gpsti_push_load(pipeline, input, index);
@@ -153,6 +155,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpst_pipeline* pipeline, int64_
         pipeline->last_result = NULL;
     slot->handed_out = true;
     pipeline->n_handed_out++;
+    gpsti_flight_time_full(pipeline);
     *out = &slot->item;
     return GPST_OK;
 }

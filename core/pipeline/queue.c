@@ -51,6 +51,9 @@ GPSTI_INTERN gpsti_job* gpsti_queue_pop(gpsti_step* step) {
 /* ---- an item's turn --------------------------------------------------------------------------- */
 
 GPSTI_INTERN gpsti_camera* gpsti_queue_camera(gpst_pipeline* pipeline, uint32_t camera) {
+    const uint32_t n = pipeline->n_cameras > 0 ? pipeline->n_cameras : 1;
+    if (camera >= n && pipeline->desc.n_slots == 0 && !pipeline->tune.on) /* cameras may see the same moment */
+        pipeline->n_slots += camera + 1 - n;
     if (camera >= pipeline->n_cameras)
         pipeline->n_cameras = camera + 1;
     return &pipeline->cameras[camera];

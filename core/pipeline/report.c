@@ -212,6 +212,10 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     input.serial = gpsti_report_is_serial(pipeline);
     input.serial_cpu_ns = out->cpu_ns - pipeline->kernel_cpu_ns;
     input.n_slots = input.serial ? 0 : pipeline->n_slots;
+    input.pushed = !pipeline->desc.source;
+    input.full_ns = pipeline->tune.full_ns;
+    if (pipeline->tune.full_since_ns != 0)
+        input.full_ns += gpsti_now_ns() - pipeline->tune.full_since_ns;
     if (!input.serial) {
         gpsti_report_busiest_stage(pipeline, &input);
         gpsti_report_waiting_workers(pipeline, &input);

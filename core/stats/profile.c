@@ -213,6 +213,14 @@ GPSTI_PRIVATE void gpsti_verdict_why(const gpsti_verdict_input* input, const gps
         gpsti_format(out, out_bytes, "stage %s busy %d %% of what its concurrency allows; ", input->stage, percent);
 }
 
+/* Nothing is busy, and slots were free: no more inputs came. What else could be saved says nothing then. */
+GPSTI_PRIVATE bool gpsti_verdict_waits_for_inputs(const gpsti_verdict_input* input, const gpst_verdict* verdict,
+                                                  double wall) {
+    return input->pushed && verdict->bound == GPST_RESOURCE_NONE &&
+           (double)input->stage_ns <= GPSTI_VERDICT_BOUND * wall &&
+           (double)input->full_ns <= (1.0 - GPSTI_VERDICT_BOUND) * wall;
+}
+
 GPSTI_PRIVATE void gpsti_verdict_text(const gpsti_verdict_input* input, int largest, double wall, gpst_verdict* out) {
     char others[160] = "";
     char why[128];
@@ -223,6 +231,14 @@ GPSTI_PRIVATE void gpsti_verdict_text(const gpsti_verdict_input* input, int larg
         if (r != largest && input->demand_ns[r] > 0)
             gpsti_format(others + used, sizeof others - used, ", %s %d.%d %%",
                          gpst_resource_name((gpst_resource)r), tenths / 10, tenths % 10);
+    }
+    if (gpsti_verdict_waits_for_inputs(input, out, wall)) {
+        const int rate = (int)((double)input->n_items * 1e10 / wall + 0.5);
+        gpsti_format(out->text, sizeof out->text,
+                     "input-bound: %d.%d inputs/s came, every slot was taken for %d %% of the time; %s busy %d %%%s",
+                     rate / 10, rate % 10, (int)((double)input->full_ns * 100.0 / wall + 0.5),
+                     gpst_resource_name((gpst_resource)largest), (int)(out->share[largest] * 100.0 + 0.5), others);
+        return;
     }
     const int cap = (int)(out->cap[largest] * 100.0 + 0.5);
     const int efficiency = (int)(out->efficiency * 1000.0 + 0.5);

@@ -55,7 +55,8 @@ typedef struct gpst_stage_stats {
    Since        0.1
 */
 typedef struct gpst_verdict {
-    gpst_resource bound;               /* the largest demand; NONE = latency-bound (nothing above 70 %) */
+    gpst_resource bound;               /* the largest demand; NONE = latency-bound (nothing above 70 %), or
+                                          input-bound: pushed inputs came no faster */
     double efficiency;                 /* bound time / measured time, 0..1 */
     double bound_s;                    /* n_items * largest demand + one item's fill and drain */
     double share[GPST_RESOURCE_COUNT]; /* demand / measured period: how busy, 0..1 */

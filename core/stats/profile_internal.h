@@ -72,6 +72,8 @@ typedef struct gpsti_verdict_input {
     uint32_t n_slots;                         /* items in flight at most; 0 = any number */
     bool serial;                              /* one item after the other: what is saved on one is saved on all */
     int64_t serial_cpu_ns;                    /* serial: how long the loop computed */
+    bool pushed;                              /* inputs come when they come */
+    int64_t full_ns;                          /* pushed: every slot was in use */
     /* The stage that is nearest to what its own concurrency allows: busy time over concurrency, and the part of it
        that each resource has a share in. "" = every stage may run any number of times at once. on_workers: of all that
        workers do, which wait in this one for longest, over their number. */

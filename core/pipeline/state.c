@@ -1,0 +1,66 @@
+/* core/pipeline/state.c -- what a MASK stage of kind TIME keeps of each camera between two of its items: the mean so
+   far, where the stage computes. One item of a camera is at it at a time: its step is ordered. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#define GPSTI_STATE_GAP 30 /* items of a camera, half a second of 60 fps: what was before says nothing more */
+
+GPSTI_INTERN bool gpsti_stage_has_state(const gpst_stage_desc* stage) {
+    return stage->kind == GPST_STAGE_MASK && stage->mask->kind == GPST_MASK_TIME;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_state_reserve(gpst_pipeline* pipeline, gpsti_state* state, bool on_host, size_t bytes) {
+    gpst_buffer* const memory = &state->memory[on_host ? 1 : 0];
+    if (memory->data && memory->bytes >= bytes)
+        return GPST_OK;
+    state->place = GPSTI_STATE_NOWHERE;
+    if (on_host) {
+        gpst_pool_release(pipeline->pool, memory);
+        return gpst_pool_acquire(pipeline->pool, bytes, 0, memory);
+    }
+    if (memory->data)
+        gpsti_memory_release(pipeline->context, memory);
+    return gpsti_memory_acquire_device(pipeline->context, bytes, "state", &pipeline->device_growths, memory);
+}
+
+GPSTI_INTERN gpst_result gpsti_state_of(gpsti_slot* slot, uint32_t stage_index, const gpst_image* from,
+                                        const gpst_image** out, bool* restart) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    const gpsti_stage* const stage = &pipeline->stages[stage_index];
+    gpsti_state* const state = &stage->states[slot->item.camera];
+    const gpsti_state_place place = slot->work->on_host ? GPSTI_STATE_ON_HOST : GPSTI_STATE_ON_DEVICE;
+    const uint64_t n_missed = gpsti_call_missed(slot, stage_index);
+    size_t bytes = 0;
+    gpst_image image;
+    GPSTI_TRY(gpst_mask_query_state(stage->desc.mask, from, &image));
+    GPSTI_TRY(gpst_image_bytes(&image, &bytes));
+    GPSTI_TRY(gpsti_state_reserve(pipeline, state, slot->work->on_host, bytes));
+    *restart = state->place != place || state->width != from->width || state->height != from->height ||
+               n_missed > GPSTI_STATE_GAP;
+    state->place = place;
+    state->width = from->width;
+    state->height = from->height;
+    image.data = state->memory[slot->work->on_host ? 1 : 0].data;
+    state->image = image;
+    *out = &state->image;
+    return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_state_forget(const gpsti_slot* slot, const gpsti_step* step) {
+    for (uint32_t s = step->first_stage; s < step->first_stage + step->n_stages; s++)
+        if (slot->pipeline->stages[s].states)
+            slot->pipeline->stages[s].states[slot->item.camera].place = GPSTI_STATE_NOWHERE;
+}
+
+GPSTI_INTERN void gpsti_states_free(gpst_pipeline* pipeline, gpsti_stage* stage) {
+    for (uint32_t c = 0; stage->states && c < GPST_MAX_CAMERAS; c++) {
+        if (stage->states[c].memory[0].data)
+            gpsti_memory_release(pipeline->context, &stage->states[c].memory[0]);
+        if (stage->states[c].memory[1].data)
+            gpst_pool_release(pipeline->pool, &stage->states[c].memory[1]);
+    }
+    if (stage->states)
+        gpsti_free(&pipeline->context->host, stage->states, GPST_MAX_CAMERAS * sizeof *stage->states);
+    stage->states = NULL;
+}
