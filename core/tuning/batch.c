@@ -1,0 +1,140 @@
+/* core/tuning/batch.c -- batches in front of a stage: what they take, who goes next, who is given up. Pure policies;
+   docs/tuner.md has the rule in words, and what a simulation of it gave. */
+#include "../base/platform_internal.h"
+
+#include "batch_internal.h"
+
+/* ---- what batches take ------------------------------------------------------------------------ */
+
+/* The value that so many of the others do not exceed: of 32 the 29th. */
+GPSTI_PRIVATE uint32_t gpsti_batch_high(const uint32_t* runs_us, uint32_t n) {
+    const uint32_t rank = (n * 9 + 9) / 10; /* from 1 */
+    uint32_t high = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t n_below = 0, n_equal = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            n_below += runs_us[k] < runs_us[i] ? 1 : 0;
+            n_equal += runs_us[k] == runs_us[i] ? 1 : 0;
+        }
+        if (n_below < rank && n_below + n_equal >= rank)
+            high = runs_us[i];
+    }
+    return high;
+}
+
+GPSTI_INTERN void gpsti_batch_times_add(gpsti_batch_times* times, uint32_t n, int64_t service_ns) {
+    const int64_t us = service_ns / 1000;
+    if (n == 0 || n > GPSTI_BATCH_MOST || times->n_runs[n]++ == 0)
+        return;
+    const uint32_t n_counted = times->n_runs[n] - 1;
+    const uint32_t n_kept = n_counted < GPSTI_BATCH_RUNS ? n_counted : GPSTI_BATCH_RUNS;
+    times->runs_us[n][(n_counted - 1) % GPSTI_BATCH_RUNS] = us < 1 ? 1 : us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+    times->high_ns[n] = (int64_t)gpsti_batch_high(times->runs_us[n], n_kept) * 1000;
+}
+
+GPSTI_INTERN int64_t gpsti_batch_times_estimate(const gpsti_batch_times* times, uint32_t n) {
+    uint32_t below = 0, above = 0;
+    int64_t least_ns = 0; /* of all smaller sizes */
+    for (uint32_t k = 1; k <= GPSTI_BATCH_MOST; k++) {
+        if (times->high_ns[k] == 0)
+            continue;
+        below = k <= n ? k : below;
+        above = k > n && above == 0 ? k : above;
+        if (k <= n && times->high_ns[k] > least_ns)
+            least_ns = times->high_ns[k];
+    }
+    if (below == n || (below == 0 && above == 0))
+        return least_ns;
+    if (below == 0)
+        return times->high_ns[above];
+    const int64_t beyond_ns = times->high_ns[below] * n / below;
+    if (above == 0)
+        return beyond_ns > least_ns ? beyond_ns : least_ns;
+    const int64_t rise_ns = times->high_ns[above] - least_ns;
+    return rise_ns > 0 ? least_ns + rise_ns * (n - below) / (above - below) : least_ns;
+}
+
+/* ---- who goes next -------------------------------------------------------------------------------- */
+
+/* Items that are not late, by their numbers. */
+typedef struct gpsti_batch_ready {
+    const gpsti_batch_input* input;
+    uint32_t n;
+    uint32_t at[GPSTI_BATCH_MOST * 4]; /* more than so many need not be looked at */
+} gpsti_batch_ready;
+
+GPSTI_PRIVATE void gpsti_batch_find_ready(const gpsti_batch_input* input, gpsti_batch_ready* out) {
+    const int64_t alone_ns = gpsti_batch_times_estimate(input->times, 1);
+    out->input = input;
+    out->n = 0;
+    for (uint32_t i = 0; i < input->n_waiting; i++) {
+        gpsti_batch_item* const item = &input->items[i];
+        const bool late = item->deadline_ns != INT64_MAX && input->now_ns > item->deadline_ns - alone_ns;
+        item->verdict = late ? GPSTI_BATCH_LATE : GPSTI_BATCH_WAIT;
+        if (!late && out->n < GPSTI_BATCH_MOST * 4)
+            out->at[out->n++] = i;
+    }
+}
+
+/* The most items from number k on that are ready in time for the most urgent of them. With k > 0, of the first one's
+   priority alone: nobody is given up for a lower one. */
+GPSTI_PRIVATE uint32_t gpsti_batch_fits(const gpsti_batch_ready* ready, uint32_t k) {
+    const gpsti_batch_item* const items = ready->input->items;
+    int64_t urgent_ns = INT64_MAX;
+    uint32_t fits = 0;
+    for (uint32_t n = 1; n <= ready->input->most && k + n <= ready->n; n++) {
+        const gpsti_batch_item* const last = &items[ready->at[k + n - 1]];
+        if (k > 0 && last->priority != items[ready->at[0]].priority)
+            break;
+        urgent_ns = last->deadline_ns < urgent_ns ? last->deadline_ns : urgent_ns;
+        if (urgent_ns == INT64_MAX ||
+            ready->input->now_ns <= urgent_ns - gpsti_batch_times_estimate(ready->input->times, n))
+            fits = n;
+    }
+    return fits;
+}
+
+/* The first item of the batch that serves most items in its time; *n: how large it is. */
+GPSTI_PRIVATE uint32_t gpsti_batch_best(const gpsti_batch_ready* ready, uint32_t* n) {
+    double most = 0.0;
+    uint32_t best = 0;
+    *n = 0;
+    for (uint32_t k = 0; k < ready->n; k++) {
+        const uint32_t fits = gpsti_batch_fits(ready, k);
+        const int64_t ns = fits > 0 ? gpsti_batch_times_estimate(ready->input->times, fits) : 0;
+        const double rate = fits > 0 ? (double)fits / (double)(ns > 0 ? ns : 1) : 0.0;
+        if (rate > most * 1.0001) { /* of equal ones the first */
+            most = rate;
+            best = k;
+            *n = fits;
+        }
+        if (fits == ready->input->most) /* nothing behind it is better */
+            break;
+    }
+    return best;
+}
+
+GPSTI_INTERN uint32_t gpsti_batch_choose(const gpsti_batch_input* input) {
+    gpsti_batch_ready ready;
+    uint32_t first = 0;
+    gpsti_batch_find_ready(input, &ready);
+    if (input->n_running >= input->most_running)
+        return 0;
+    uint32_t n = ready.n < input->most ? ready.n : input->most;
+    if (ready.n >= input->most) /* overload: more wait than go now */
+        first = gpsti_batch_best(&ready, &n);
+    for (uint32_t k = 0; k < first; k++)
+        input->items[ready.at[k]].verdict = GPSTI_BATCH_SHED;
+    for (uint32_t k = first; k < first + n; k++)
+        input->items[ready.at[k]].verdict = GPSTI_BATCH_TAKE;
+    return n;
+}
+
+/* ---- modes -------------------------------------------------------------------------------------------- */
+
+GPSTI_INTERN gpsti_batch_preset gpsti_batch_preset_of(gpst_preset preset) {
+    /* LATENCY: one batch under way, and one gathers; half of a batch is worth its shorter service. BALANCED: one is
+       prepared while the other computes. THROUGHPUT: and one more, for whatever stalls between two. */
+    static const gpsti_batch_preset presets[] = {{0, 1, 2}, {1, 2, 1}, {0, 1, 2}, {0, 1, 3}};
+    return presets[preset];
+}
