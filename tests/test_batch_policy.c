@@ -47,23 +47,22 @@ static void test_times(void** state) {
 /* ---- the rule ------------------------------------------------------------------------------------------------ */
 
 /* "T" taken, "L" late, "S" shed, "." waits; deadlines in ms, 0 = none; one digit of priority each, or NULL. */
-static void check_choice(const gpsti_batch_times* times, uint32_t most, uint32_t n_running, const int* deadlines,
+static void check_choice(const gpsti_batch_times* times, uint32_t most, uint64_t n_late_before, const int* deadlines,
                          const char* priorities, const char* wanted) {
     static const char letters[] = ".TLS";
     gpsti_batch_item items[32];
     gpsti_batch_input input;
     char got[33];
     memset(&input, 0, sizeof input);
-    input.now_ns = 1000 * MS;
+    input.start_ns = 1000 * MS;
     input.items = items;
     input.n_waiting = (uint32_t)strlen(wanted);
     input.most = most;
-    input.n_running = n_running;
-    input.most_running = 2;
+    input.n_late_before = n_late_before;
     input.times = times;
     uint32_t n_wanted = 0;
     for (uint32_t i = 0; i < input.n_waiting; i++) {
-        items[i].deadline_ns = deadlines[i] == 0 ? INT64_MAX : input.now_ns + deadlines[i] * MS;
+        items[i].deadline_ns = deadlines[i] == 0 ? INT64_MAX : input.start_ns + deadlines[i] * MS;
         items[i].priority = priorities ? priorities[i] - '0' : 0;
         n_wanted += wanted[i] == 'T';
     }
@@ -81,12 +80,13 @@ static void test_the_rule(void** state) {
     gpsti_batch_times unknown;
     memset(&unknown, 0, sizeof unknown);
     check_choice(&times, 8, 0, none, NULL, "TTT"); /* what is ready goes at once */
-    check_choice(&times, 8, 1, none, NULL, "TTT");
-    check_choice(&times, 8, 2, none, NULL, "...");       /* two are under way */
     check_choice(&times, 4, 0, none, NULL, "TTTT...");   /* up to most; without deadlines nobody is given up */
     check_choice(&times, 8, 0, none, NULL, "");
     check_choice(&times, 8, 0, (const int[]){4, 6, 6}, NULL, "LTT"); /* not even alone */
-    check_choice(&times, 8, 2, (const int[]){4, 6, 6}, NULL, "L..");
+    /* All are late: now and then one goes all the same, since the estimate may be wrong; not one that has expired. */
+    check_choice(&times, 8, 0, (const int[]){2, 4, 3}, NULL, "LLL");
+    check_choice(&times, 8, 20, (const int[]){2, 4, 3}, NULL, "LTL");
+    check_choice(&times, 8, 20, (const int[]){-2, -4, 0 - 3}, NULL, "LLL");
     check_choice(&unknown, 8, 0, (const int[]){1, 1, -1}, NULL, "TTL"); /* nothing is known but that it is over */
     /* Fewer than most wait: all go, though the first may be late with so many. */
     check_choice(&times, 8, 0, (const int[]){6, 30, 30, 30}, NULL, "TTTT");
@@ -102,10 +102,13 @@ static void test_the_rule(void** state) {
 static void test_presets(void** state) {
     (void)state;
     assert_int_equal(gpsti_batch_preset_of(GPST_PRESET_LATENCY).depth, 1);
-    assert_int_equal(gpsti_batch_preset_of(GPST_PRESET_DEFAULT).depth, gpsti_batch_preset_of(GPST_PRESET_BALANCED).depth);
+    assert_int_equal(gpsti_batch_preset_of(GPST_PRESET_DEFAULT).depth, 2);
     assert_int_equal(gpsti_batch_preset_of(GPST_PRESET_BALANCED).depth, 2);
     assert_int_equal(gpsti_batch_preset_of(GPST_PRESET_THROUGHPUT).depth, 3);
     assert_int_equal(gpsti_batch_preset_of(GPST_PRESET_BALANCED).queue_batches, 0);
+    assert_int_equal(gpsti_batch_preset_of(GPST_PRESET_LATENCY).queue_batches, 1);
+    assert_true(gpsti_batch_preset_of(GPST_PRESET_LATENCY).batch_most <
+                gpsti_batch_preset_of(GPST_PRESET_THROUGHPUT).batch_most);
 }
 
 /* ---- a stage that is simulated ----------------------------------------------------------------------------------
@@ -144,8 +147,8 @@ static void make_arrivals(arrivals kind, double load, uint64_t* random, int64_t*
 }
 
 /* How many of the queue go now, and where they begin; 0: none yet, until *until_ns. */
-static uint32_t choose(int rule, const gpsti_batch_times* times, const int64_t* at_ns, const uint32_t* queue, uint32_t n,
-                       int64_t now_ns, int64_t* until_ns, gpsti_batch_verdict* verdicts) {
+static uint32_t choose(int rule, const gpsti_batch_times* times, const int64_t* at_ns, const uint32_t* queue,
+                       uint32_t n, int64_t now_ns, int64_t* until_ns, uint64_t* n_late, gpsti_batch_verdict* verdicts) {
     static gpsti_batch_item items[QUEUE];
     uint32_t taken = n < MOST ? n : MOST;
     for (uint32_t i = 0; i < n; i++)
@@ -169,13 +172,14 @@ static uint32_t choose(int rule, const gpsti_batch_times* times, const int64_t* 
         items[i].deadline_ns = at_ns[queue[i]] + 33 * MS;
         items[i].priority = 0;
     }
-    input.now_ns = now_ns;
+    input.start_ns = now_ns;
     input.items = items;
     input.n_waiting = n;
     input.most = MOST;
-    input.most_running = 1;
+    input.n_late_before = *n_late;
     input.times = times;
     taken = gpsti_batch_choose(&input);
+    *n_late = taken > 0 ? 0 : *n_late + n;
     for (uint32_t i = 0; i < n; i++)
         verdicts[i] = items[i].verdict;
     return taken;
@@ -190,13 +194,14 @@ static outcome simulate(int rule, arrivals kind, double load, uint64_t seed) {
     uint32_t n = 0, next = 0, n_missed = 0, n_served = 0;
     int64_t now_ns = 0;
     double sum_ms = 0.0;
+    uint64_t n_late = 0;
     memset(&times, 0, sizeof times);
     make_arrivals(kind, load, &seed, at_ns);
     while (next < N_FRAMES || n > 0) {
         int64_t until_ns = INT64_MAX;
         for (; next < N_FRAMES && at_ns[next] <= now_ns && n < QUEUE; next++)
             queue[n++] = next;
-        const uint32_t taken = n > 0 ? choose(rule, &times, at_ns, queue, n, now_ns, &until_ns, verdicts) : 0;
+        const uint32_t taken = n > 0 ? choose(rule, &times, at_ns, queue, n, now_ns, &until_ns, &n_late, verdicts) : 0;
         if (taken == 0 && (n == 0 || until_ns != INT64_MAX)) { /* until something comes, or the delay is over */
             const int64_t comes_ns = next < N_FRAMES ? at_ns[next] : INT64_MAX;
             now_ns = comes_ns < until_ns ? comes_ns : until_ns;
@@ -258,11 +263,39 @@ static void test_a_simulated_stage(void** state) {
         }
 }
 
+/* One run of a second among those of 10 ms: items are served again soon, though each would be late by it. */
+static void test_a_wrong_estimate_is_corrected(void** state) {
+    (void)state;
+    gpsti_batch_times times;
+    gpsti_batch_item item;
+    gpsti_batch_input input;
+    uint32_t n_served = 0;
+    memset(&times, 0, sizeof times);
+    gpsti_batch_times_add(&times, 1, 10 * MS);
+    gpsti_batch_times_add(&times, 1, 1000 * MS);
+    memset(&input, 0, sizeof input);
+    input.items = &item;
+    input.n_waiting = 1;
+    input.most = 4;
+    input.times = &times;
+    item.priority = 0;
+    item.deadline_ns = 33 * MS;
+    for (uint32_t k = 0; k < 2000; k++) {
+        const uint32_t n = gpsti_batch_choose(&input);
+        input.n_late_before = n > 0 ? 0 : input.n_late_before + 1;
+        n_served += n;
+        if (n > 0)
+            gpsti_batch_times_add(&times, 1, 10 * MS);
+    }
+    assert_true(n_served > 1700);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_the_rule),
         cmocka_unit_test(test_presets),
+        cmocka_unit_test(test_a_wrong_estimate_is_corrected),
         cmocka_unit_test(test_a_simulated_stage),
     };
     return cmocka_run_group_tests_name("batch_policy", tests, NULL, NULL);

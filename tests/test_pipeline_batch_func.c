@@ -185,6 +185,75 @@ static void test_ordered_batches(void** state) {
     assert_true(together);
 }
 
+static void note_late(void* user_data, const gpst_item* item) {
+    batches* const self = (batches*)user_data;
+    const size_t k = (size_t)(uintptr_t)item->user_data;
+    self->ends[k] = item->result;
+    kit_check(self->kit, strcmp(item->stage, "several") == 0);
+    snprintf(self->reasons[k], sizeof self->reasons[k], "%.60s", item->reason);
+}
+
+static gpst_result take_any(void* user_data, gpst_task* tasks, uint32_t n_tasks, gpst_result* results) {
+    batches* const self = (batches*)user_data;
+    const uint32_t call = gpsti_a32_add(&self->n_calls, 1);
+    (void)tasks;
+    (void)results;
+    self->sizes[call % MOST_CALLS] = n_tasks;
+    (void)gpsti_a32_add(&self->inside, 1);
+    while (gpsti_a32_load(&self->open) == 0)
+        gpsti_sleep_ns(20000);
+    return GPST_OK;
+}
+
+static gpst_result end_any(void* user_data, const gpst_item* item) {
+    batches* const self = (batches*)user_data;
+    self->ends[(size_t)(uintptr_t)item->user_data] = item->result;
+    return GPST_OK;
+}
+
+/* Items wanted by now, long ago, and at any time: the second ones are dropped when the stage is free, on every way. */
+static void test_late_items(void** state) {
+    static const gpst_stage_kind kinds[] = {GPST_STAGE_HOST, GPST_STAGE_DEVICE, GPST_STAGE_HOST};
+    (void)state;
+    for (int c = 0; c < 3; c++) {
+        static uint8_t pixels[64];
+        batches* const self = batches_open(c == 2 ? "sim" : "cpu", 1, kinds[c]);
+        gpst_stats stats;
+        self->stage.batch_func = take_any;
+        self->desc.sink = end_any;
+        self->desc.dropped = note_late;
+        self->desc.dropped_user_data = self;
+        self->desc.deadline_ns = 3600000 * GPST_MS;
+        assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &self->pipeline), GPST_OK);
+        self->kit->pipeline = self->pipeline;
+        for (uint32_t k = 0; k < 10; k++) {
+            gpst_input input = GPST_ZERO;
+            const int64_t now_ns = gpst_now_ns();
+            input.timestamp_ns = k % 3 == 0 ? now_ns : k % 3 == 1 ? now_ns - 7200000 * GPST_MS : 0;
+            input.user_data = (void*)(uintptr_t)k;
+            input.frame = kit_shape(8, 8);
+            input.frame.data = pixels;
+            assert_int_equal(gpst_pipeline_submit(self->pipeline, &input, 0, NULL), GPST_OK);
+            while (k == 0 && gpsti_a32_load(&self->inside) == 0)
+                gpsti_sleep_ns(20000);
+        }
+        gpsti_a32_store(&self->open, 1);
+        gpst_pipeline_close(self->pipeline);
+        assert_int_equal(gpst_pipeline_drain(self->pipeline, GPST_FOREVER), GPST_OK);
+        gpst_pipeline_query_stats(self->pipeline, &stats);
+        const gpst_stage_stats* const row = &stats.stages[kinds[c] == GPST_STAGE_DEVICE ? 1 : 0];
+        assert_int_equal(row->n_late, 3);
+        assert_int_equal(row->n_shed, 0);
+        assert_int_equal(row->n_batches, 3);
+        assert_int_equal(stats.items_dropped, 3);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        for (uint32_t k = 0; k < 10; k++)
+            assert_int_equal(self->ends[k], k % 3 == 1 ? GPST_DROPPED : GPST_OK);
+        assert_non_null(strstr(self->reasons[4], "deadline_ns=3600000000000: it would be late even alone"));
+        kit_close(self->kit);
+    }
+}
+
 static void test_refused(void** state) {
     (void)state;
     batches* const self = batches_open("cpu", 1, GPST_STAGE_HOST);
@@ -196,6 +265,12 @@ static void test_refused(void** state) {
     self->stage.func = kit_nothing;
     assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &pipeline), GPST_ERROR_ARGUMENT);
     test_reason_has("stages[0].batch_func", "without func");
+    self->stage.func = NULL;
+    self->desc.deadline_ns = -1;
+    assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &pipeline), GPST_ERROR_ARGUMENT);
+    test_reason_has("deadline_ns=-1", "negative");
+    self->desc.deadline_ns = 0;
+    self->stage.func = kit_nothing;
     self->stage.batch_func = NULL;
     assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &pipeline), GPST_ERROR_ARGUMENT);
     test_reason_has("stages[0].batch_most=2", "only with batch_func");
@@ -206,7 +281,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_ready_goes), cmocka_unit_test(test_a_batch_that_fails),
         cmocka_unit_test(test_how_many_at_a_time), cmocka_unit_test(test_ordered_batches),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_late_items), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests_name("pipeline_batch_func", tests, NULL, NULL);
 }

@@ -327,6 +327,9 @@ GPSTI_INTERN gpst_result gpsti_desc_check(const gpst_context* context, const gps
                   mode);
     GPSTI_FAIL_IF(policy < 0 || policy > (int)GPST_FULL_LATEST_ONLY, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": full_policy=%d: unknown", policy);
+    GPSTI_FAIL_IF(desc->deadline_ns < 0 || (desc->deadline_ns > 0 && desc->source), GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": deadline_ns=%lld: must not be negative, and is for pushed inputs",
+                  (long long)desc->deadline_ns);
     GPSTI_FAIL_IF(fsync_policy < 0 || fsync_policy > (int)GPST_FSYNC_NONE, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": fsync=%d: unknown", fsync_policy);
     GPSTI_FAIL_IF(!desc->source && mode > (int)GPST_RUN_ENGINE, GPST_ERROR_ARGUMENT,

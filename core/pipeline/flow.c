@@ -154,6 +154,7 @@ GPSTI_PRIVATE bool gpsti_flow_work(gpst_pipeline* pipeline, uint32_t worker_inde
         gpsti_inline_run(&run, job);
         gpsti_mutex_lock(&scheduler->mutex);
     }
+    gpsti_flight_tell_dropped(pipeline); /* those that were late when a batch was chosen */
     (void)gpsti_a32_add(&pipeline->executing, UINT32_MAX);
     if (job || asked)
         gpsti_flight_wake_waiters(pipeline);

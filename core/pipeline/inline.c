@@ -153,13 +153,14 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_restart(gpsti_run* run, gpsti_job* job, gp
     return NULL;
 }
 
-/* Adds items that are ready to the batch, up to the knob. Locked. */
-GPSTI_PRIVATE void gpsti_inline_gather(gpsti_step* step, gpsti_slot* first) {
+/* Adds items that are ready to the batch, up to so many. Locked. */
+GPSTI_PRIVATE void gpsti_inline_gather(gpsti_step* step, gpsti_slot* first, uint32_t most) {
     gpsti_slot* last = first;
     step->on_device += step->kind == GPSTI_STEP_OFFLOAD ? 1 : 0;
     first->next_in_batch = NULL;
-    first->device_wait_ns = gpsti_now_ns() - first->job.ready_ns;
-    for (uint32_t n = 1; n < step->batch && !first->on_cpu && !first->single; n++) {
+    first->batch_ns = gpsti_now_ns();
+    first->device_wait_ns = first->batch_ns - first->job.ready_ns;
+    for (uint32_t n = 1; n < most && !first->on_cpu && !first->single; n++) {
         gpsti_job* const job = gpsti_queue_take_next_in_batch(step);
         if (!job)
             return;
@@ -174,10 +175,12 @@ GPSTI_PRIVATE void gpsti_inline_gather(gpsti_step* step, gpsti_slot* first) {
 /* The next job that may run in this step, or NULL. Locked. */
 GPSTI_INTERN gpsti_job* gpsti_inline_take(gpsti_run* run, gpsti_step* step) {
     const uint32_t n_running = step->running;
-    gpsti_job* const job = gpsti_queue_take(step);
+    const bool has_turn = gpsti_queue_has_runnable(step);
+    const uint32_t most = has_turn ? gpsti_queue_meet_deadlines(step) : 0;
+    gpsti_job* const job = most > 0 ? gpsti_queue_take(step) : NULL;
     run->entered = step->running != n_running;
-    if (run->entered && (step->kind == GPSTI_STEP_OFFLOAD || (step->kind == GPSTI_STEP_HOST && step->batch > 1)))
-        gpsti_inline_gather(step, job->slot);
+    if (run->entered && (step->kind == GPSTI_STEP_OFFLOAD || (step->kind == GPSTI_STEP_HOST && step->batch_most > 0)))
+        gpsti_inline_gather(step, job->slot, most);
     if (run->entered && step->kind == GPSTI_STEP_DECODE)
         gpsti_decode_gather(step, job->slot);
     if (job)
@@ -262,6 +265,11 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_end_submission(gpsti_slot* first, gpst_res
     const bool apart = GPST_FAILED(result) && first->next_in_batch;
     char why[GPST_REASON_BYTES];
     gpsti_copy_text(why, sizeof why, reason);
+    uint32_t n_items = 0;
+    for (const gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
+        n_items++;
+    if (!GPST_FAILED(result))
+        gpsti_queue_learn(gpsti_inline_step_of(&first->job), n_items, first->batch_ns);
     pipeline->n_submissions++;
     pipeline->n_taken_apart += apart ? 1 : 0;
     if (apart)
@@ -408,7 +416,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_serve(gpsti_run* run, gpsti_job* job, gpst
     case GPSTI_STEP_READ:
         return gpsti_inline_read(run, job, step);
     case GPSTI_STEP_HOST:
-        return job->slot->next_in_batch ? gpsti_inline_batch(run, job, step) : gpsti_inline_host(run, job, step);
+        return step->batch_most > 0 ? gpsti_inline_batch(run, job, step) : gpsti_inline_host(run, job, step);
     case GPSTI_STEP_DECODE:
         return gpsti_inline_decode(run, job, step);
     case GPSTI_STEP_OFFLOAD:

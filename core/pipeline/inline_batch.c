@@ -146,6 +146,7 @@ GPSTI_INTERN gpsti_job* gpsti_inline_batch(gpsti_run* run, gpsti_job* job, gpsti
         gpsti_run_keep(run, &service);
     }
     gpsti_run_lock(run);
+    gpsti_queue_learn(step, batch.n, job->slot->batch_ns);
     gpsti_inline_end_items(job->slot, step, &batch);
     gpsti_inline_leave(run, step, job);
     gpsti_run_unlock(run);

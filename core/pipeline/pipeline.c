@@ -105,14 +105,12 @@ GPSTI_PRIVATE bool gpsti_step_is_stateful(const gpst_pipeline* pipeline, const g
 /* The largest that one of its stages wants. */
 GPSTI_PRIVATE void gpsti_step_find_batch(const gpst_pipeline* pipeline, gpsti_step* step) {
     for (uint32_t s = step->first_stage; s < step->first_stage + step->n_stages; s++) {
-        const uint32_t most = pipeline->stages[s].desc.batch_most;
+        const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
+        const uint32_t most = stage->batch_most == 0 && stage->batch_func
+                                  ? gpsti_batch_preset_of(pipeline->desc.preset).batch_most
+                                  : stage->batch_most;
         step->batch_most = most > step->batch_most ? most : step->batch_most;
     }
-}
-
-/* Batches of a stage under way at most. */
-GPSTI_PRIVATE uint32_t gpsti_step_batches(const gpst_pipeline* pipeline) {
-    return pipeline->desc.preset == GPST_PRESET_LATENCY ? 1 : 2;
 }
 
 /* Threads that submit to a driver side by side wait for each other in it: one after the other is faster
@@ -120,7 +118,7 @@ GPSTI_PRIVATE uint32_t gpsti_step_batches(const gpst_pipeline* pipeline) {
 GPSTI_PRIVATE uint32_t gpsti_step_concurrency(const gpst_pipeline* pipeline, const gpsti_step* step,
                                               bool asynchronous) {
     const gpsti_stage* const stages = &pipeline->stages[step->first_stage];
-    const uint32_t batches = step->batch_most > 1 ? gpsti_step_batches(pipeline) : 0;
+    const uint32_t batches = step->batch_most > 1 ? gpsti_batch_preset_of(pipeline->desc.preset).depth : 0;
     if (step->kind != GPSTI_STEP_OFFLOAD)
         return stages->desc.concurrency > 0 ? stages->desc.concurrency : batches;
     if (!asynchronous)
@@ -141,6 +139,8 @@ GPSTI_PRIVATE void gpsti_steps_bound(gpst_pipeline* pipeline) {
         const bool says = stage->queue_most > 0 || stage->full_policy != GPST_FULL_BLOCK;
         step->full_policy = says ? stage->full_policy : all ? GPST_FULL_LATEST_ONLY : GPST_FULL_BLOCK;
         step->queue_most = step->full_policy == GPST_FULL_LATEST_ONLY ? 1 : stage->queue_most;
+        if (!says && step->full_policy == GPST_FULL_BLOCK && step->batch_most > 1)
+            step->queue_most = step->batch_most * gpsti_batch_preset_of(pipeline->desc.preset).queue_batches;
         step->held_by = holds;
         if (step->queue_most > 0 && step->full_policy == GPST_FULL_BLOCK && s > 0)
             holds = step;
@@ -259,6 +259,19 @@ GPSTI_PRIVATE void gpsti_pipeline_resolve_sets(gpst_pipeline* pipeline, const gp
     gpsti_plan_capacities(pipeline, desc);
 }
 
+/* What batches take is learned where that decides anything. */
+GPSTI_PRIVATE gpst_result gpsti_pipeline_make_times(gpst_pipeline* pipeline) {
+    for (uint32_t s = 0; pipeline->desc.deadline_ns > 0 && s < pipeline->n_steps; s++) {
+        gpsti_step* const step = &pipeline->steps[s];
+        if (step->batch_most == 0)
+            continue;
+        step->times = (gpsti_batch_times*)gpsti_alloc(&pipeline->context->host, sizeof *step->times);
+        if (!step->times)
+            return GPST_ERROR_MEMORY;
+    }
+    return GPST_OK;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
     gpsti_host* const host = &pipeline->context->host;
     gpst_pool_desc pool = GPST_ZERO;
@@ -281,6 +294,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     gpsti_pipeline_resolve_sets(pipeline, desc);
     gpsti_jpeg_device_create(pipeline);
     gpsti_steps_make(pipeline, device->asynchronous && !device->zero_copy);
+    GPSTI_TRY(gpsti_pipeline_make_times(pipeline));
     gpsti_plan_copies(pipeline, desc);
     pipeline->batch_most = gpsti_pipeline_batch_most(pipeline, device->asynchronous);
     gpsti_tune_init(pipeline, desc);
@@ -339,6 +353,9 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
         gpsti_free(host, pipeline->stages, pipeline->desc.n_stages * sizeof *pipeline->stages);
     if (pipeline->clocks)
         gpsti_free(host, pipeline->clocks, GPST_MAX_STATS * sizeof *pipeline->clocks);
+    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+        if (pipeline->steps[s].times)
+            gpsti_free(host, pipeline->steps[s].times, sizeof *pipeline->steps[s].times);
     if (pipeline->cameras)
         gpsti_free(host, pipeline->cameras, GPST_MAX_CAMERAS * sizeof *pipeline->cameras);
     if (pipeline->has_progress)

@@ -119,7 +119,8 @@ typedef struct gpst_stage_desc {
     void* user_data;
     /* HOST, DEVICE: instead of func, for up to batch_most items at once; of an ordered stage: of as many cameras. WARP,
        MASK: batch_most items are submitted together. The stage takes what is ready as soon as fewer than two batches
-       are in it (preset LATENCY: one; HOST: concurrency, where that is set). 0 = 1, or what desc.batch says */
+       are in it (preset LATENCY: one; THROUGHPUT: three; HOST: concurrency, where that is set). 0 = 1, or what
+       desc.batch says; with a batch_func 16 (preset LATENCY: 8; THROUGHPUT: 32) */
     gpst_batch_func batch_func;
     uint32_t batch_most;   /* at most 64 */
     uint32_t reads, writes; /* WARP, MASK: one set each, and may read a second one */
@@ -261,6 +262,10 @@ typedef struct gpst_pipeline_desc {
     gpst_settings settings;        /* tuned: where to start, as found by a run before; frozen there until clocks drift.
                                       All-zero = the tuner's. loop: a plain loop found best is run at once */
     gpst_full_policy full_policy;  /* push: when every slot is taken. Results that the user holds take none */
+    /* Pushed: an item is wanted so long after its timestamp_ns, on gpst_now_ns's clock; 0 = at any time, and so is one
+       without a timestamp. In front of stages with batch_most those that would be late are dropped, and in overload
+       others where that lets more be in time (docs/live.md) */
+    int64_t deadline_ns;
     gpst_dropped_func dropped;     /* NULL: nobody is told */
     void* dropped_user_data;
     /* Sets that the sink or next_result is given, and where; they live until release, every other set until its last

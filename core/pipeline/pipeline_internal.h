@@ -15,6 +15,7 @@
 #include "../pictures/pictures_internal.h"
 #include "../stats/profile_internal.h"
 #include "../stats/timing_internal.h"
+#include "../tuning/batch_internal.h"
 #include "../tuning/guard_internal.h"
 #include "../tuning/tuner_internal.h"
 #include "../tuning/window_internal.h"
@@ -22,7 +23,7 @@
 #include "codec_internal.h"
 #include "slot_internal.h"
 
-#define GPSTI_MOST_BATCH 64 /* items in one submission */
+#define GPSTI_MOST_BATCH GPSTI_BATCH_MOST /* items in one submission */
 
 /* ---- steps: the stages as the engine runs them ------------------------------------ */
 
@@ -54,6 +55,10 @@ typedef struct gpsti_step {
     uint32_t batch_most;         /* as its stages say; 0: they say nothing */
     uint32_t batch;              /* OFFLOAD, HOST: items in one submission, or call, at most; else 1 */
     uint32_t batch_full;         /* a batch of so many does not wait for more */
+    gpsti_batch_times* times;    /* what its batches take, where items have deadlines; else NULL */
+    int64_t done_ns, free_ns;    /* when its latest batch was done, and when those under way are expected to be */
+    uint64_t n_late_before;      /* items that were late since its latest batch began */
+    uint64_t n_batches, n_late, n_shed;
     /* Items of a camera that may wait here, beyond those that could begin at once; what becomes of more. 0 = any. */
     uint32_t queue_most;
     gpst_full_policy full_policy;
@@ -330,6 +335,11 @@ GPSTI_INTERN void gpsti_queue_leave_order(gpsti_slot* slot);
 /* Gives up the oldest item that waits in front of a step: of the camera with the most items in flight, or of this one
    where it has as many. False: there is none. */
 GPSTI_INTERN bool gpsti_queue_drop_oldest(gpst_pipeline* pipeline, uint32_t camera, const char* reason);
+/* Where items have deadlines: gives up those that would be late, and others if that lets more be in time. Gives how
+   many are to go now; 0: none is left. */
+GPSTI_INTERN uint32_t gpsti_queue_meet_deadlines(gpsti_step* step);
+/* A batch of so many was begun at start_ns, and is done. */
+GPSTI_INTERN void gpsti_queue_learn(gpsti_step* step, uint32_t n_items, int64_t start_ns);
 /* The next one, if it may share a submission; NULL: it may not, or there is none. */
 GPSTI_INTERN gpsti_job* gpsti_queue_take_next_in_batch(gpsti_step* step);
 GPSTI_INTERN void gpsti_queue_remove(gpsti_step* step, gpsti_job* job);

@@ -265,6 +265,71 @@ GPSTI_INTERN void gpsti_queues_set_batch(gpst_pipeline* pipeline, uint32_t batch
     }
 }
 
+/* ---- deadlines ------------------------------------------------------------------------------ */
+
+#define GPSTI_QUEUE_LOOKED_AT 256 /* items that wait; those behind have their turn later */
+
+GPSTI_PRIVATE int64_t gpsti_queue_deadline(const gpsti_slot* slot) {
+    const int64_t allowed_ns = slot->pipeline->desc.deadline_ns, came_ns = slot->item.timestamp_ns;
+    return came_ns == 0 || came_ns > INT64_MAX - allowed_ns ? INT64_MAX : came_ns + allowed_ns;
+}
+
+/* The first jobs that wait for the first time, in order. */
+GPSTI_PRIVATE uint32_t gpsti_queue_list(const gpsti_step* step, gpsti_slot** slots, gpsti_batch_item* items) {
+    uint32_t n = 0;
+    for (gpsti_job* job = step->head; job && n < GPSTI_QUEUE_LOOKED_AT; job = job->next) {
+        if (!job->slot->may_drop)
+            continue;
+        slots[n] = job->slot;
+        items[n].deadline_ns = gpsti_queue_deadline(job->slot);
+        items[n++].priority = job->slot->item.priority;
+    }
+    return n;
+}
+
+GPSTI_PRIVATE void gpsti_queue_drop_late(gpsti_step* step, gpsti_slot* slot, bool shed) {
+    char reason[96];
+    const long long allowed_ns = (long long)slot->pipeline->desc.deadline_ns;
+    if (shed)
+        gpsti_format(reason, sizeof reason, "deadline_ns=%lld: given up, so that more others are in time", allowed_ns);
+    else
+        gpsti_format(reason, sizeof reason, "deadline_ns=%lld: it would be late even alone", allowed_ns);
+    step->n_late += shed ? 0 : 1;
+    step->n_shed += shed ? 1 : 0;
+    gpsti_queue_give_up(slot, reason);
+}
+
+GPSTI_INTERN uint32_t gpsti_queue_meet_deadlines(gpsti_step* step) {
+    gpsti_slot* slots[GPSTI_QUEUE_LOOKED_AT];
+    gpsti_batch_item items[GPSTI_QUEUE_LOOKED_AT];
+    gpsti_batch_input input;
+    if (!step->times || !step->head || !step->head->slot->may_drop)
+        return step->batch;
+    const int64_t now_ns = gpsti_now_ns();
+    input.busy = step->running > 0 || step->on_device > 0;
+    input.start_ns = input.busy && step->free_ns > now_ns ? step->free_ns : now_ns;
+    input.items = items;
+    input.n_waiting = gpsti_queue_list(step, slots, items);
+    input.most = step->batch;
+    input.n_late_before = step->n_late_before;
+    input.times = step->times;
+    const uint32_t n = gpsti_batch_choose(&input);
+    step->n_late_before = n > 0 ? 0 : step->n_late_before + input.n_waiting;
+    step->free_ns = input.start_ns + gpsti_batch_times_estimate(step->times, n > 0 ? n : 1);
+    for (uint32_t i = 0; i < input.n_waiting; i++)
+        if (items[i].verdict == GPSTI_BATCH_LATE || items[i].verdict == GPSTI_BATCH_SHED)
+            gpsti_queue_drop_late(step, slots[i], items[i].verdict == GPSTI_BATCH_SHED);
+    return n;
+}
+
+GPSTI_INTERN void gpsti_queue_learn(gpsti_step* step, uint32_t n_items, int64_t start_ns) {
+    const int64_t now_ns = gpsti_now_ns();
+    step->n_batches++;
+    if (step->times) /* it waited for the one before it */
+        gpsti_batch_times_add(step->times, n_items, now_ns - (start_ns > step->done_ns ? start_ns : step->done_ns));
+    step->done_ns = now_ns;
+}
+
 /* ---- what may run -------------------------------------------------------------------------- */
 
 /* An item that reaches a per_picture step is split there, which is no service. */

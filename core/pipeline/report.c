@@ -418,6 +418,16 @@ GPSTI_PRIVATE void gpsti_report_copy(gpst_stats* out, uint32_t set, const gpsti_
     out->n_copies++;
 }
 
+GPSTI_PRIVATE void gpsti_report_batches(const gpst_pipeline* pipeline, gpst_stats* out) {
+    for (uint32_t s = 0; s + 1 < pipeline->n_steps; s++) {
+        const gpsti_step* const step = &pipeline->steps[s];
+        gpst_stage_stats* const row = &out->stages[step->first_clock + (step->kind == GPSTI_STEP_OFFLOAD ? 1 : 0)];
+        row->n_batches = step->batch_most > 0 ? step->n_batches : 0;
+        row->n_late = step->n_late;
+        row->n_shed = step->n_shed;
+    }
+}
+
 /* ---- all of it --------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
@@ -450,6 +460,7 @@ GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
     out->n_stages = pipeline->n_clocks;
     for (uint32_t c = 0; c < pipeline->n_clocks; c++)
         gpsti_clock_report(&pipeline->clocks[c], out->wall_ns, &out->stages[c]);
+    gpsti_report_batches(pipeline, out);
     for (uint32_t k = 0; k < pipeline->n_sets; k++) {
         gpsti_report_copy(out, k, &pipeline->sets[k], true);
         gpsti_report_copy(out, k, &pipeline->sets[k], false);

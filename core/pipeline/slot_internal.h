@@ -128,6 +128,7 @@ struct gpsti_slot {
     bool device_done; /* locked: the device has reported device_result; its sentence is in device_reason */
     gpst_result device_result;
     int64_t device_wait_ns;     /* from runnable to submitted */
+    int64_t batch_ns;           /* its batch, of which it is the first, began then */
     bool single;                /* a batch with it failed: it is submitted by itself */
     gpsti_slot* next_in_batch;  /* the next item of its batch; the first item's stream and events are all of theirs */
     gpsti_device_work works[2]; /* the context's device, and what it falls back to */

@@ -100,11 +100,11 @@ GPSTI_PRIVATE void gpsti_tune_refused(gpst_pipeline* pipeline, gpst_knob knob, u
     tuner->now.value[knob] = tuner->most.value[knob] = value;
 }
 
-/* Where stages say how large batches are, two of these, and not what the knob says. */
+/* Where stages say how large batches are, as many of these as the mode says, and not what the knob says. */
 GPSTI_PRIVATE uint32_t gpsti_tune_streams(const gpst_pipeline* pipeline, const gpsti_step* step) {
     if (step->batch_most <= 1)
         return pipeline->tune.tuner.now.value[GPST_KNOB_STREAMS];
-    return pipeline->desc.preset == GPST_PRESET_LATENCY ? 1 : 2;
+    return gpsti_batch_preset_of(pipeline->desc.preset).depth;
 }
 
 GPSTI_PRIVATE void gpsti_tune_apply(gpst_pipeline* pipeline) {

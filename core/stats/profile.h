@@ -39,6 +39,8 @@ typedef struct gpst_stage_stats {
     int64_t cpu_ns;  /* thread CPU time, scaled up from the services that were sampled */
     int64_t p50_ns, p90_ns, p99_ns, p999_ns, max_ns; /* of the services that were timed; within 1/16 of what is true */
     double occupancy;                                /* mean number of services running, over the wall time */
+    uint64_t n_batches;      /* of a stage with batch_most; of a device group in the row of its first stage */
+    uint64_t n_late, n_shed; /* items dropped in front of it for their deadlines: too late themselves; or for others */
 } gpst_stage_stats;
 
 /* gpst_verdict -- which resource bounds a run, how busy each is, and what fixing it could give at most

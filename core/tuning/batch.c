@@ -4,6 +4,8 @@
 
 #include "batch_internal.h"
 
+#define GPSTI_BATCH_TRY_AFTER 16 /* items that were late in a row: what batches take may have changed */
+
 /* ---- what batches take ------------------------------------------------------------------------ */
 
 /* The value that so many of the others do not exceed: of 32 the 29th. */
@@ -69,7 +71,7 @@ GPSTI_PRIVATE void gpsti_batch_find_ready(const gpsti_batch_input* input, gpsti_
     out->n = 0;
     for (uint32_t i = 0; i < input->n_waiting; i++) {
         gpsti_batch_item* const item = &input->items[i];
-        const bool late = item->deadline_ns != INT64_MAX && input->now_ns > item->deadline_ns - alone_ns;
+        const bool late = item->deadline_ns != INT64_MAX && input->start_ns > item->deadline_ns - alone_ns;
         item->verdict = late ? GPSTI_BATCH_LATE : GPSTI_BATCH_WAIT;
         if (!late && out->n < GPSTI_BATCH_MOST * 4)
             out->at[out->n++] = i;
@@ -88,7 +90,7 @@ GPSTI_PRIVATE uint32_t gpsti_batch_fits(const gpsti_batch_ready* ready, uint32_t
             break;
         urgent_ns = last->deadline_ns < urgent_ns ? last->deadline_ns : urgent_ns;
         if (urgent_ns == INT64_MAX ||
-            ready->input->now_ns <= urgent_ns - gpsti_batch_times_estimate(ready->input->times, n))
+            ready->input->start_ns <= urgent_ns - gpsti_batch_times_estimate(ready->input->times, n))
             fits = n;
     }
     return fits;
@@ -114,12 +116,24 @@ GPSTI_PRIVATE uint32_t gpsti_batch_best(const gpsti_batch_ready* ready, uint32_t
     return best;
 }
 
+/* All are late by an estimate that only a batch can correct: the last to expire goes, alone, now and then. */
+GPSTI_PRIVATE uint32_t gpsti_batch_try(const gpsti_batch_input* input) {
+    uint32_t last = 0;
+    for (uint32_t i = 1; i < input->n_waiting; i++)
+        last = input->items[i].deadline_ns > input->items[last].deadline_ns ? i : last;
+    if (input->busy || input->n_waiting == 0 || input->items[last].deadline_ns <= input->start_ns ||
+        input->n_late_before + input->n_waiting < GPSTI_BATCH_TRY_AFTER)
+        return 0;
+    input->items[last].verdict = GPSTI_BATCH_TAKE;
+    return 1;
+}
+
 GPSTI_INTERN uint32_t gpsti_batch_choose(const gpsti_batch_input* input) {
     gpsti_batch_ready ready;
     uint32_t first = 0;
     gpsti_batch_find_ready(input, &ready);
-    if (input->n_running >= input->most_running)
-        return 0;
+    if (ready.n == 0)
+        return gpsti_batch_try(input);
     uint32_t n = ready.n < input->most ? ready.n : input->most;
     if (ready.n >= input->most) /* overload: more wait than go now */
         first = gpsti_batch_best(&ready, &n);
@@ -132,9 +146,10 @@ GPSTI_INTERN uint32_t gpsti_batch_choose(const gpsti_batch_input* input) {
 
 /* ---- modes -------------------------------------------------------------------------------------------- */
 
+/* A batch of n serves n / (n + 3.3) of what the largest could, where its fixed part is 3.3 times an item's (4 + 1.2 n
+   ms): 71, 83, 91 %. One batch under way: the choice is made when the device is free; two: one is prepared while the
+   other computes; three: and another for whatever stalls between them. */
 GPSTI_INTERN gpsti_batch_preset gpsti_batch_preset_of(gpst_preset preset) {
-    /* LATENCY: one batch under way, and one gathers; half of a batch is worth its shorter service. BALANCED: one is
-       prepared while the other computes. THROUGHPUT: and one more, for whatever stalls between two. */
-    static const gpsti_batch_preset presets[] = {{0, 1, 2}, {1, 2, 1}, {0, 1, 2}, {0, 1, 3}};
+    static const gpsti_batch_preset presets[] = {{16, 2, 0}, {8, 1, 1}, {16, 2, 0}, {32, 3, 0}};
     return presets[preset];
 }

@@ -36,22 +36,24 @@ typedef struct gpsti_batch_item {
 } gpsti_batch_item;
 
 typedef struct gpsti_batch_input {
-    int64_t now_ns;
+    int64_t start_ns; /* of the batch: now, or when those under way are expected to be done */
     gpsti_batch_item* items; /* n_waiting of them, in order of service: by priority, then first in */
     uint32_t n_waiting;
     uint32_t most;           /* items of a batch */
-    uint32_t n_running, most_running; /* batches */
+    uint64_t n_late_before;  /* items that were late since the latest batch began */
+    bool busy;               /* a batch is under way */
     const gpsti_batch_times* times;
 } gpsti_batch_input;
 
-/* Gives the verdict of each item; those that are taken are one batch. Gives how many those are. */
+/* The stage may begin with a batch. Gives the verdict of each item, and how many are taken: they are the batch. None:
+   all were late. */
 GPSTI_INTERN uint32_t gpsti_batch_choose(const gpsti_batch_input* input);
 
-/* What a mode sets, where the user says nothing. */
+/* What a mode sets where the user says nothing. */
 typedef struct gpsti_batch_preset {
-    uint32_t queue_batches; /* batches of items that may wait in front of a stage, where it blocks; 0 = any number */
-    uint32_t batch_most;    /* of a stage's own batch_most, a part: 1 / this */
+    uint32_t batch_most;    /* of a stage with a batch function */
     uint32_t depth;         /* batches of a stage under way */
+    uint32_t queue_batches; /* that may wait in front of a stage before others wait behind it; 0 = any number */
 } gpsti_batch_preset;
 
 GPSTI_INTERN gpsti_batch_preset gpsti_batch_preset_of(gpst_preset preset);
