@@ -246,6 +246,7 @@ static void test_late_items(void** state) {
         assert_int_equal(row->n_shed, 0);
         assert_int_equal(row->n_batches, 3);
         assert_int_equal(stats.items_dropped, 3);
+        assert_non_null(strstr(stats.settings, "; several: batch=4 depth=2"));
         assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
         for (uint32_t k = 0; k < 10; k++)
             assert_int_equal(self->ends[k], k % 3 == 1 ? GPST_DROPPED : GPST_OK);

@@ -183,6 +183,7 @@ static void test_a_stage_that_blocks(void** state) {
     assert_true(gpsti_a32_load(&self->n_first) <= 1 + 2 + 2);
     const gpst_stats stats = live_close(self);
     assert_int_equal(stats.items_ok, 40);
+    assert_non_null(strstr(stats.settings, "; door: queue_most=2 block"));
 }
 
 /* A bound of LATEST_ONLY at the pipeline is every stage's, and what waits is given up where slots are free. */

@@ -336,8 +336,9 @@ typedef struct gpst_stats {
     gpst_copy_stats copies[2 * GPST_MAX_SETS]; /* what bytes_h2d and bytes_d2h are of */
     uint32_t n_paths;
     gpst_path paths[12];
-    char settings[256];         /* "mode=engine workers=2 slots=8 reads=4 writes=4 threads_inside=2 order=input
-                                   fsync=file dirty_bytes=0" */
+    char settings[512];         /* "mode=engine workers=2 slots=8 reads=4 writes=4 threads_inside=2 order=input
+                                   fsync=file dirty_bytes=0 preset=latency; model: queue_most=1 latest-only batch=8
+                                   depth=1": of stages with bounds or batches */
     uint32_t slots, slots_used;
     /* Frozen: every slot has served an item. From then on an item's way calls the allocator no more; the set of frame
        buffers may still grow, when more items than ever are past the reader at once or a larger one comes. */

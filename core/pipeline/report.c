@@ -394,16 +394,39 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
     gpsti_report_read_ahead(pipeline, out);
 }
 
+/* " preset=latency" where the mode is not the default's, and of a stage with bounds or batches "; model: queue_most=1
+   latest-only batch=8 depth=1". */
+GPSTI_PRIVATE void gpsti_report_step_settings(const gpst_pipeline* pipeline, const gpsti_step* step, char* out,
+                                              size_t out_bytes) {
+    static const char* const policies[] = {"block", "drop-newest", "drop-oldest", "latest-only"};
+    size_t used = strlen(out);
+    if (step->queue_most == 0 && step->batch_most == 0)
+        return;
+    gpsti_format(out + used, out_bytes - used, "; %s:", gpsti_step_name(pipeline, step));
+    used = strlen(out);
+    if (step->queue_most > 0)
+        gpsti_format(out + used, out_bytes - used, " queue_most=%u %s", step->queue_most,
+                     policies[step->full_policy]);
+    used = strlen(out);
+    if (step->batch_most > 0)
+        gpsti_format(out + used, out_bytes - used, " batch=%u depth=%u", step->batch_most,
+                     step->concurrency > 0 ? step->concurrency : step->streams);
+}
+
 GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {
     static const char* const modes[] = {"engine", "engine", "plain-serial", "plain-inside"};
+    static const char* const presets[] = {"", " preset=latency", "", " preset=throughput"};
     const uint32_t found = pipeline->tune.tuner.now.value[GPST_KNOB_LOOP];
     const bool over_early = found == (uint32_t)GPST_RUN_ENGINE && gpsti_report_is_serial(pipeline);
     const uint32_t loop = over_early ? (uint32_t)GPST_RUN_PLAIN_SERIAL : found;
     snprintf(out->settings, sizeof out->settings,
-             "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu",
+             "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu%s",
              modes[loop], pipeline->n_active, pipeline->n_slots, pipeline->desc.n_reads, pipeline->desc.n_writes,
              pipeline->kernel_threads, pipeline->desc.as_ready ? "ready" : "input",
-             pipeline->desc.fsync == GPST_FSYNC_FILE ? "file" : "none", (unsigned long long)pipeline->desc.dirty_bytes);
+             pipeline->desc.fsync == GPST_FSYNC_FILE ? "file" : "none", (unsigned long long)pipeline->desc.dirty_bytes,
+             presets[pipeline->desc.preset]);
+    for (uint32_t s = 0; s + 1 < pipeline->n_steps; s++)
+        gpsti_report_step_settings(pipeline, &pipeline->steps[s], out->settings, sizeof out->settings);
 }
 
 GPSTI_PRIVATE void gpsti_report_copy(gpst_stats* out, uint32_t set, const gpsti_set_plan* plan, bool up) {
