@@ -73,8 +73,8 @@ static batches* batches_open(const char* backend, uint32_t n_workers, gpst_stage
     return self;
 }
 
-/* The first items are inside of the function before the others come. */
-static void submit_all(batches* self, uint32_t n, uint32_t n_first, uint32_t n_cameras) {
+/* The first item is inside of the function before the others come. */
+static void submit_all(batches* self, uint32_t n, uint32_t n_cameras) {
     static uint8_t pixels[64];
     assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &self->pipeline), GPST_OK);
     self->kit->pipeline = self->pipeline;
@@ -85,7 +85,7 @@ static void submit_all(batches* self, uint32_t n, uint32_t n_first, uint32_t n_c
         input.frame = kit_shape(8, 8);
         input.frame.data = pixels;
         assert_int_equal(gpst_pipeline_submit(self->pipeline, &input, 0, NULL), GPST_OK);
-        while (k < n_first && gpsti_a32_load(&self->inside) <= k)
+        while (k == 0 && gpsti_a32_load(&self->inside) == 0)
             gpsti_sleep_ns(20000);
     }
 }
@@ -115,7 +115,7 @@ static void test_what_is_ready_goes(void** state) {
     (void)state;
     for (size_t c = 0; c < 2; c++) {
         batches* const self = batches_open(cases[c].backend, 1, cases[c].kind);
-        submit_all(self, 11, 1, 1);
+        submit_all(self, 11, 1);
         batches_close(self);
         assert_int_equal(self->n_ended, 11);
         for (uint32_t k = 0; k < 11; k++) {
@@ -137,12 +137,24 @@ static void test_a_batch_that_fails(void** state) {
     (void)state;
     batches* const self = batches_open("cpu", 1, GPST_STAGE_HOST);
     self->fails_whole = GPST_ERROR_MEMORY;
-    submit_all(self, 7, 1, 1);
+    submit_all(self, 7, 1);
     batches_close(self);
     check_sizes(self, wanted, 9);
     for (uint32_t k = 0; k < 7; k++)
         assert_int_equal(self->ends[k], k == 5 ? GPST_ERROR_FORMAT : GPST_OK);
     assert_string_equal(self->reasons[5], "item 5 is no good");
+}
+
+/* Fewer than a batch wait for more while another one is under way, whatever the workers, and go when it is done. */
+static void test_a_part_of_a_batch_waits(void** state) {
+    static const uint32_t wanted[] = {1, 3};
+    (void)state;
+    batches* const self = batches_open("cpu", 4, GPST_STAGE_HOST);
+    submit_all(self, 4, 1);
+    gpsti_sleep_ns(5000000);
+    assert_int_equal(gpsti_a32_load(&self->n_calls), 1);
+    batches_close(self);
+    check_sizes(self, wanted, 2);
 }
 
 /* Two batches are in the stage at most, with the preset LATENCY one, with a concurrency so many; others gather. */
@@ -156,9 +168,13 @@ static void test_how_many_at_a_time(void** state) {
         batches* const self = batches_open("cpu", 4, GPST_STAGE_HOST);
         self->desc.preset = cases[c].preset;
         self->stage.concurrency = cases[c].concurrency;
-        submit_all(self, 20, cases[c].wanted, 1);
+        submit_all(self, 20, 1);
+        while (gpsti_a32_load(&self->inside) < cases[c].wanted)
+            gpsti_sleep_ns(20000);
         gpsti_sleep_ns(5000000);
         assert_int_equal(gpsti_a32_load(&self->n_calls), cases[c].wanted);
+        for (uint32_t k = 1; k < cases[c].wanted; k++) /* beside another one only full ones */
+            assert_int_equal(self->sizes[k], 4);
         batches_close(self);
         assert_int_equal(gpsti_a32_load(&self->most_inside), cases[c].wanted);
     }
@@ -169,7 +185,7 @@ static void test_ordered_batches(void** state) {
     (void)state;
     batches* const self = batches_open("cpu", 1, GPST_STAGE_HOST);
     self->stage.ordered = true;
-    submit_all(self, 24, 1, 3);
+    submit_all(self, 24, 3);
     batches_close(self);
     uint32_t next[3] = {0, 1, 2};
     bool together = false;
@@ -282,7 +298,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_ready_goes), cmocka_unit_test(test_a_batch_that_fails),
         cmocka_unit_test(test_how_many_at_a_time), cmocka_unit_test(test_ordered_batches),
-        cmocka_unit_test(test_late_items), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_a_part_of_a_batch_waits), cmocka_unit_test(test_late_items), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests_name("pipeline_batch_func", tests, NULL, NULL);
 }

@@ -118,9 +118,9 @@ typedef struct gpst_stage_desc {
     gpst_stage_func func;
     void* user_data;
     /* HOST, DEVICE: instead of func, for up to batch_most items at once; of an ordered stage: of as many cameras. WARP,
-       MASK: batch_most items are submitted together. The stage takes what is ready as soon as fewer than two batches
-       are in it (preset LATENCY: one; THROUGHPUT: three; HOST: concurrency, where that is set). 0 = 1, or what
-       desc.batch says; with a batch_func 16 (preset LATENCY: 8; THROUGHPUT: 32) */
+       MASK: batch_most items are submitted together. The stage takes what is ready when no batch is in it, and
+       full batches until two are (preset LATENCY: one; THROUGHPUT: three; HOST: concurrency, where that is set). 0 = 1,
+       or what desc.batch says; with a batch_func 16 (preset LATENCY: 8; THROUGHPUT: 32) */
     gpst_batch_func batch_func;
     uint32_t batch_most;   /* at most 64 */
     uint32_t reads, writes; /* WARP, MASK: one set each, and may read a second one */

@@ -242,9 +242,10 @@ GPSTI_PRIVATE bool gpsti_queue_may_join_batch(const gpsti_job* job) {
            !gpsti_slot_has_failed(job->slot);
 }
 
-/* Only while the device is busy: waiting costs nothing then, and the device's notification wakes a worker. */
+/* Only while a batch is under way: waiting costs nothing then, and who ends that batch wakes a worker. */
 GPSTI_PRIVATE bool gpsti_queue_waits_for_more(const gpsti_step* step) {
-    return step->on_device > 0 && step->n_queued < step->batch_full && gpsti_queue_may_join_batch(step->head);
+    const bool busy = step->on_device > 0 || (step->batch_most > 0 && step->running > 0);
+    return busy && step->n_queued < step->batch_full && gpsti_queue_may_join_batch(step->head);
 }
 
 GPSTI_INTERN gpsti_job* gpsti_queue_take_next_in_batch(gpsti_step* step) {
@@ -262,6 +263,8 @@ GPSTI_INTERN void gpsti_queues_set_batch(gpst_pipeline* pipeline, uint32_t batch
         /* The engine waits for a batch size that the user gave; else what is ready goes at once. */
         const bool waits = pipeline->desc.batch > 0 && pipeline->desc.preset != GPST_PRESET_LATENCY;
         step->batch_full = !waits ? 1 : step->batch < in_three ? step->batch : in_three;
+        /* A second batch that is not full would only stand behind the first, and take what should go together. */
+        step->batch_full = step->batch_most > 0 ? step->batch_most : step->batch_full;
     }
 }
 
