@@ -30,7 +30,8 @@ class Usage(Case):
             self.assertEqual(outcome.err, "")
         self.assertIn("Example", gpustage("reproject", "--help").out)
         self.assertIn("Example", gpustage("preprocess", "--help").out)
-        self.assertRegex(self.check(gpustage("--version"), 0).out, r"^gpustage \d+\.\d+\.\d+\n")
+        for arguments in (["--version"], ["reproject", "--version"], ["bench", "--version"]):
+            self.assertRegex(self.check(gpustage(*arguments), 0).out, r"^gpustage \d+\.\d+\.\d+\n")
 
     def test_help_lists_every_option_of_the_design(self):
         reproject, preprocess = gpustage("reproject", "--help").out, gpustage("preprocess", "--help").out

@@ -47,11 +47,11 @@ static int main_run(int argc, char** argv) {
         options_print_help(COMMAND_NONE);
         return EXIT_DONE;
     }
-    if (!strcmp(argv[1], "--version")) {
+    const command_entry* const entry = main_find(argv[1]);
+    if (!strcmp(argv[1], "--version") || (entry && argc == 3 && !strcmp(argv[2], "--version"))) {
         printf("gpustage " GPST_VERSION_TEXT "\n%s\n", gpst_build_info());
         return EXIT_DONE;
     }
-    const command_entry* const entry = main_find(argv[1]);
     if (!entry)
         return console_usage(NULL, "%s: no such command: probe, reproject, preprocess or bench", argv[1]);
     return main_run_command(entry, argc - 2, argv + 2);
