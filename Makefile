@@ -161,7 +161,7 @@ $(BUILD)/bench/%: bench/%.c bench/measure.h bench/workloads.h $(GPU_OBJECT) $(BU
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(filter %.c %.o,$^) -o $@ $(LINK_FLAGS) -lm
 
-$(BUILD)/bench/live: bench/gpu/live_model.h $(if $(GPU),$(BUILD)/bench/live_model.o)
+$(BUILD)/bench/live: bench/live.h bench/gpu/live_model.h $(if $(GPU),$(BUILD)/bench/live_model.o)
 
 $(BUILD)/bench/live_model.o: bench/gpu/live_model.cu bench/gpu/live_model.h gpustage.h $(BUILD)/flags
 	@mkdir -p $(@D)

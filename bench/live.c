@@ -12,34 +12,16 @@
    A row says what was wanted, on two cores (stream: with a GPU), and judges nothing. Exit status 1: a frame was lost
    sight of, or memory grew in the soak; 77: the backend is not there. */
 #define _GNU_SOURCE
-#include "measure.h"
+#include "live.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
 
 #include "gpu/live_model.h"
 
-#define MS ((int64_t)1000000)
-
-enum { FRAME, SMALL, SCORES, MASK };
-enum { N_PIXELS = 8, MOST_CAMERAS = 8, MOST_HELD = 64, N_CLASSES = 19, STEP = 4, MOST_WRONG_SAID = 5 };
 enum { SOAK_RUNS = 40, SOAK_LONGEST_S = 15 };
 enum { SOAK_GROWTH_KIB = 8192 }; /* more than the frames of all slots and all held results take */
 
 /* ---- what there is to measure --------------------------------------------------------------- */
-
-typedef enum scenario_kind { LATEST, STREAM, CAMERAS, SOAK, N_SCENARIOS } scenario_kind;
-
-typedef struct scenario {
-    const char *name, *wanted;
-    double seconds;               /* unless asked */
-    uint32_t n_cameras, fps;      /* each camera's */
-    uint32_t width, height, side; /* of a frame; of what the warp makes of it */
-    int64_t service_ns, hold_ns;  /* of the slowest stage; how long the taker has each result */
-    uint32_t n_slots[2];          /* a row each, unless asked; 0 = the pipeline's choice, or no second row */
-    gpst_full_policy full_policy;
-} scenario;
 
 static const scenario scenarios[N_SCENARIOS] = {
     {.name = "latest", .wanted = "p50 65 ms, p99 110 ms, with 4 slots and with 16", .seconds = 10, .n_cameras = 1,
@@ -52,55 +34,6 @@ static const scenario scenarios[N_SCENARIOS] = {
      .height = 480, .side = 224, .hold_ns = 100 * MS, .n_slots = {8}, .full_policy = GPST_FULL_DROP_OLDEST},
     {.name = "soak", .wanted = "memory that does not grow", .seconds = 60, .n_cameras = 4, .fps = 15, .width = 320,
      .height = 180, .side = 112, .service_ns = 5 * MS},
-};
-
-/* What the soak chooses by chance, once a run. */
-typedef struct soak_run {
-    uint64_t seed;
-    bool copied, as_ready;
-    int64_t submit_ns;            /* how long submit may wait */
-    uint32_t n_held;              /* results that the taker has at most */
-    gpst_full_policy policies[4]; /* of the pipeline, and of stages 1 to 3 */
-    uint32_t queue_most[4];
-} soak_run;
-
-typedef struct live live;
-
-/* One frame, from its camera to its end. */
-typedef struct frame {
-    int64_t due_ns, age_ns;
-    gpst_result submitted, result;
-    uint32_t camera;
-    atomic_uint n_results, n_dropped, n_given_back;
-} frame;
-
-typedef struct camera {
-    live* live;
-    uint32_t number;
-    pthread_t thread;
-} camera;
-
-struct live {
-    const scenario* scenario;
-    double seconds; /* of one run */
-    uint32_t n_slots;
-    soak_run* soak; /* NULL: another scenario */
-    gpst_context* context;
-    gpst_warp* warp;
-    gpst_mask_desc mask;
-    gpst_memory* pixels[N_PIXELS]; /* frame n is number n % N_PIXELS: nobody writes them */
-    gpst_pipeline* pipeline;
-    camera cameras[MOST_CAMERAS];
-    atomic_uint n_shooting;
-    int64_t start_ns;
-    frame* frames;    /* n_frames of a run, those of a camera n_cameras apart */
-    uint64_t n_frames;
-    int64_t* ages_ns; /* n_ok of all runs */
-    uint64_t n_submitted, n_refused, n_ok, n_failed, n_skipped, n_dropped, n_given_back, n_wrong, n_runs;
-    double wall_s;    /* of all runs */
-    gpst_stats stats; /* of the last one */
-    gpst_camera_stats camera_stats[MOST_CAMERAS];
-    uint64_t first_kib, end_kib; /* of the soak */
 };
 
 /* ---- chance: a number of the seed and of what is asked about, whoever asks first --------------- */
