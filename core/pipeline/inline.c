@@ -175,8 +175,9 @@ GPSTI_PRIVATE void gpsti_inline_gather(gpsti_step* step, gpsti_slot* first, uint
 /* The next job that may run in this step, or NULL. Locked. */
 GPSTI_INTERN gpsti_job* gpsti_inline_take(gpsti_run* run, gpsti_step* step) {
     const uint32_t n_running = step->running;
-    const bool has_turn = gpsti_queue_has_runnable(step);
-    const uint32_t most = has_turn ? gpsti_queue_meet_deadlines(step) : 0;
+    uint32_t most = step->batch;
+    if (step->times && gpsti_queue_has_runnable(step))
+        most = gpsti_queue_meet_deadlines(step);
     gpsti_job* const job = most > 0 ? gpsti_queue_take(step) : NULL;
     run->entered = step->running != n_running;
     if (run->entered && (step->kind == GPSTI_STEP_OFFLOAD || (step->kind == GPSTI_STEP_HOST && step->batch_most > 0)))

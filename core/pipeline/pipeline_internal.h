@@ -335,8 +335,8 @@ GPSTI_INTERN void gpsti_queue_leave_order(gpsti_slot* slot);
 /* Gives up the oldest item that waits in front of a step: of the camera with the most items in flight, or of this one
    where it has as many. False: there is none. */
 GPSTI_INTERN bool gpsti_queue_drop_oldest(gpst_pipeline* pipeline, uint32_t camera, const char* reason);
-/* Where items have deadlines: gives up those that would be late, and others if that lets more be in time. Gives how
-   many are to go now; 0: none is left. */
+/* Of a step that has `times`, and a job that may run: gives up items that would be late, and others if that lets more
+   be in time. Gives how many are to go now; 0: none is left. */
 GPSTI_INTERN uint32_t gpsti_queue_meet_deadlines(gpsti_step* step);
 /* A batch of so many was begun at start_ns, and is done. */
 GPSTI_INTERN void gpsti_queue_learn(gpsti_step* step, uint32_t n_items, int64_t start_ns);

@@ -306,7 +306,7 @@ GPSTI_INTERN uint32_t gpsti_queue_meet_deadlines(gpsti_step* step) {
     gpsti_slot* slots[GPSTI_QUEUE_LOOKED_AT];
     gpsti_batch_item items[GPSTI_QUEUE_LOOKED_AT];
     gpsti_batch_input input;
-    if (!step->times || !step->head || !step->head->slot->may_drop)
+    if (!step->head->slot->may_drop) /* it comes again: alone, or from the device */
         return step->batch;
     const int64_t now_ns = gpsti_now_ns();
     input.busy = step->running > 0 || step->on_device > 0;
