@@ -88,8 +88,9 @@ static void test_the_rule(void** state) {
     check_choice(&times, 8, 20, (const int[]){2, 4, 3}, NULL, "LTL");
     check_choice(&times, 8, 20, (const int[]){-2, -4, 0 - 3}, NULL, "LLL");
     check_choice(&unknown, 8, 0, (const int[]){1, 1, -1}, NULL, "TTL"); /* nothing is known but that it is over */
-    /* Fewer than most wait: all go, though the first may be late with so many. */
-    check_choice(&times, 8, 0, (const int[]){6, 30, 30, 30}, NULL, "TTTT");
+    /* Fewer than most wait: as many go as are in time for the first one. */
+    check_choice(&times, 8, 0, (const int[]){6, 30, 30, 30}, NULL, "TT..");
+    check_choice(&times, 8, 0, (const int[]){8, 30, 30, 30}, NULL, "TTTT");
     /* More wait than go: the first would allow three of them, the others eight. */
     check_choice(&times, 8, 0, (const int[]){7, 20, 20, 20, 20, 20, 20, 20, 20}, NULL, "STTTTTTTT");
     /* But nobody is given up for one of a lower priority. */
@@ -290,11 +291,29 @@ static void test_a_wrong_estimate_is_corrected(void** state) {
     assert_true(n_served > 1700);
 }
 
+/* Two slow batches of four: larger ones are tried again after a while, and are as fast as ever. */
+static void test_sizes_are_tried_again(void** state) {
+    (void)state;
+    gpsti_batch_times times;
+    memset(&times, 0, sizeof times);
+    for (int k = 0; k < 3; k++)
+        gpsti_batch_times_add(&times, 4, 100 * MS);
+    for (int k = 0; k < 100; k++)
+        gpsti_batch_times_add(&times, 1, 8 * MS);
+    assert_int_equal(gpsti_batch_times_estimate(&times, 4), 100 * MS);
+    for (int k = 0; k < 100; k++)
+        gpsti_batch_times_add(&times, 1, 8 * MS);
+    assert_int_equal(gpsti_batch_times_estimate(&times, 4), 32 * MS);
+    gpsti_batch_times_add(&times, 4, 20 * MS);
+    assert_int_equal(gpsti_batch_times_estimate(&times, 4), 20 * MS);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_the_rule),
         cmocka_unit_test(test_presets),
+        cmocka_unit_test(test_sizes_are_tried_again),
         cmocka_unit_test(test_a_wrong_estimate_is_corrected),
         cmocka_unit_test(test_a_simulated_stage),
     };

@@ -76,8 +76,13 @@ static void test_sizes_that_fail(void** state) {
     for (uint32_t i = 0; i < report.n_rows; i++)
         n_failed += report.rows[i].result == GPST_ERROR_DEVICE_MEMORY;
     assert_true(n_failed >= 1);
+    model = model_of(4 * GPST_MS, 1200000); /* no power of two is the largest */
+    assert_int_equal(find(&model, 11, 0, &report), GPST_OK);
+    assert_true(report.best >= 10);
+    assert_int_equal(report.rows[report.n_rows - 1].n_items, 11);
     model.fails_from = 1;
     assert_int_equal(find(&model, 64, 0, &report), GPST_ERROR_DEVICE_MEMORY);
+    test_reason_has("gpst_find_batch: desc.func(1)", "");
 }
 
 static void test_time_limit(void** state) {

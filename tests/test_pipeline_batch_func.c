@@ -157,6 +157,23 @@ static void test_a_part_of_a_batch_waits(void** state) {
     check_sizes(self, wanted, 2);
 }
 
+/* Where nobody says how many slots there are, there are enough for the batches of the mode. */
+static void test_slots_are_enough(void** state) {
+    static const uint32_t wanted[] = {12, 8, 12, 16}; /* (depth + 1) batches of 4, by preset */
+    (void)state;
+    for (int preset = 0; preset <= (int)GPST_PRESET_THROUGHPUT; preset++) {
+        batches* const self = batches_open("cpu", 1, GPST_STAGE_HOST);
+        gpst_stats stats;
+        self->desc.preset = (gpst_preset)preset;
+        self->desc.n_slots = 0;
+        assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &self->pipeline), GPST_OK);
+        gpst_pipeline_query_stats(self->pipeline, &stats);
+        assert_int_equal(stats.slots, wanted[preset]);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        kit_close(self->kit);
+    }
+}
+
 /* Two batches are in the stage at most, with the preset LATENCY one, with a concurrency so many; others gather. */
 static void test_how_many_at_a_time(void** state) {
     static const struct {
@@ -173,9 +190,9 @@ static void test_how_many_at_a_time(void** state) {
             gpsti_sleep_ns(20000);
         gpsti_sleep_ns(5000000);
         assert_int_equal(gpsti_a32_load(&self->n_calls), cases[c].wanted);
+        batches_close(self);
         for (uint32_t k = 1; k < cases[c].wanted; k++) /* beside another one only full ones */
             assert_int_equal(self->sizes[k], 4);
-        batches_close(self);
         assert_int_equal(gpsti_a32_load(&self->most_inside), cases[c].wanted);
     }
 }
@@ -298,7 +315,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_ready_goes), cmocka_unit_test(test_a_batch_that_fails),
         cmocka_unit_test(test_how_many_at_a_time), cmocka_unit_test(test_ordered_batches),
-        cmocka_unit_test(test_a_part_of_a_batch_waits), cmocka_unit_test(test_late_items), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_a_part_of_a_batch_waits), cmocka_unit_test(test_slots_are_enough),
+        cmocka_unit_test(test_late_items), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests_name("pipeline_batch_func", tests, NULL, NULL);
 }

@@ -242,7 +242,37 @@ static void test_refused_at_submit(void** state) {
     live_close(self);
     check_ends(self, "1d");
     assert_int_equal(gpsti_a32_load(&self->n_refused), 1);
-    assert_string_equal(self->reason, "every slot is taken");
+    assert_string_equal(self->reason, "every slot (n_slots) is taken, and nothing waits");
+    assert_string_equal(self->stage, "submit");
+}
+
+/* What waits with a higher priority is given up for no other; and a refused input was missed by a stateful stage. */
+static gpst_result note_missed(void* user_data, gpst_task* task) {
+    live* const self = (live*)user_data;
+    if (task->item->timestamp_ns == 4)
+        kit_check(self->kit, task->n_missed == 2); /* 2 and 3 were refused */
+    return note_order(user_data, task);
+}
+
+static void test_priority_keeps_its_slot(void** state) {
+    (void)state;
+    live* const self = live_open("cpu", 1);
+    self->desc.full_policy = GPST_FULL_DROP_OLDEST;
+    self->desc.n_slots = 2;
+    self->stages[2].func = note_missed;
+    self->stages[2].stateful = true;
+    live_create(self);
+    assert_int_equal(submit(self, 0, 0, 0), GPST_OK);
+    while (gpsti_a32_load(&self->door.entered) == 0)
+        gpsti_sleep_ns(20000);
+    assert_int_equal(submit(self, 1, 0, 5), GPST_OK);
+    assert_int_equal(submit(self, 2, 0, 0), GPST_DROPPED);
+    assert_int_equal(submit(self, 3, 0, 4), GPST_DROPPED);
+    gpsti_a32_store(&self->door.open, 1);
+    assert_int_equal(gpst_pipeline_drain(self->pipeline, GPST_FOREVER), GPST_OK);
+    assert_int_equal(submit(self, 4, 0, 0), GPST_OK);
+    live_close(self);
+    check_ends(self, "11dd1");
 }
 
 static void test_refused_descs(void** state) {
@@ -596,6 +626,7 @@ int main(void) {
         cmocka_unit_test(test_latest_only_everywhere),
         cmocka_unit_test(test_slots_are_short),
         cmocka_unit_test(test_refused_at_submit),
+        cmocka_unit_test(test_priority_keeps_its_slot),
         cmocka_unit_test(test_refused_descs),
         cmocka_unit_test(test_order_within_a_camera),
         cmocka_unit_test(test_nobody_waits_for_a_dropped_one),

@@ -89,11 +89,14 @@ GPSTI_PRIVATE void gpsti_find_batch_refine(const gpsti_find_batch* self, gpst_ba
 GPSTI_INTERN gpst_result gpsti_find_batch_run(const gpsti_find_batch* self, gpst_batch_report* out) {
     for (uint64_t n = 1; n <= self->desc.most; n *= 2) {
         const gpst_batch_row* const row = gpsti_find_batch_try(self, (uint32_t)n, out);
-        if (row && n == 1 && GPST_FAILED(row->result))
-            return row->result;
+        GPSTI_FAIL_IF(row && n == 1 && GPST_FAILED(row->result), row->result,
+                      "gpst_find_batch: desc.func(1): %s", gpst_result_text(row->result));
         if (!row || GPST_FAILED(row->result) || (self->desc.most_ns > 0 && row->batch_ns > self->desc.most_ns))
             break;
     }
+    const gpst_batch_row* const last = &out->rows[out->n_rows - 1];
+    if (last->result == GPST_OK && last->n_items * 2 > self->desc.most) /* the largest is no power of two */
+        (void)gpsti_find_batch_try(self, self->desc.most, out);
     gpsti_find_batch_refine(self, out);
     gpsti_find_batch_refine(self, out);
     const gpst_batch_row* const highest = gpsti_find_batch_highest(self, out);

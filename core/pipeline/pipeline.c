@@ -202,12 +202,25 @@ GPSTI_PRIVATE uint32_t gpsti_pipeline_batch_most(const gpst_pipeline* pipeline, 
     return fit < GPSTI_MOST_BATCH ? fit : GPSTI_MOST_BATCH;
 }
 
-/* Without a tuner, and where the user gave no n_slots, the slots are enough for three batches. */
+/* Items that batches hold: of the stage with the largest those under way, and one that gathers; or three of those that
+   the user asked for. */
+GPSTI_PRIVATE uint32_t gpsti_pipeline_n_in_batches(const gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
+    const uint32_t depth = gpsti_batch_preset_of(desc->preset).depth;
+    uint32_t n = desc->batch > 1 && pipeline->batch_most > 1 ? 3 * desc->batch : 0;
+    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
+        const uint32_t most = pipeline->steps[s].batch_most;
+        n = most > 1 && (depth + 1) * most > n ? (depth + 1) * most : n;
+    }
+    return n;
+}
+
+/* Where the user gave no n_slots there are enough for batches. */
 GPSTI_PRIVATE void gpsti_pipeline_set_batch(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
-    if (!pipeline->tune.on && desc->n_slots == 0 && desc->batch > 1 && pipeline->batch_most > 1 &&
-        pipeline->n_slots < 3 * desc->batch) {
-        pipeline->n_slots = pipeline->slots_capacity = 3 * desc->batch;
-        pipeline->tune.tuner.now.value[GPST_KNOB_SLOTS] = pipeline->n_slots;
+    const uint32_t n = gpsti_pipeline_n_in_batches(pipeline, desc);
+    if (!pipeline->tune.on && desc->n_slots == 0 && desc->mode != GPST_RUN_PLAIN_SERIAL &&
+        desc->mode != GPST_RUN_PLAIN_INSIDE && pipeline->n_slots < n) {
+        pipeline->n_slots = pipeline->slots_capacity = n;
+        pipeline->tune.tuner.now.value[GPST_KNOB_SLOTS] = n;
     }
 }
 

@@ -332,9 +332,10 @@ GPSTI_INTERN gpsti_camera* gpsti_queue_camera(gpst_pipeline* pipeline, uint32_t 
 /* The item is the newest of its camera from now on, until it leaves the order: the items behind do not wait for it. */
 GPSTI_INTERN void gpsti_queue_enter_order(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_queue_leave_order(gpsti_slot* slot);
-/* Gives up the oldest item that waits in front of a step: of the camera with the most items in flight, or of this one
-   where it has as many. False: there is none. */
-GPSTI_INTERN bool gpsti_queue_drop_oldest(gpst_pipeline* pipeline, uint32_t camera, const char* reason);
+/* Gives up the oldest item that waits in front of a step and has no higher priority: of the camera with the most items
+   in flight, or of this one where it has as many. False: there is none. */
+GPSTI_INTERN bool gpsti_queue_drop_oldest(gpst_pipeline* pipeline, uint32_t camera, int32_t priority,
+                                          const char* reason);
 /* Of a step that has `times`, and a job that may run: gives up items that would be late, and others if that lets more
    be in time. Gives how many are to go now; 0: none is left. */
 GPSTI_INTERN uint32_t gpsti_queue_meet_deadlines(gpsti_step* step);

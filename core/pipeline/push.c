@@ -32,7 +32,8 @@ GPSTI_PRIVATE gpst_result gpsti_push_no_room(const gpst_pipeline* pipeline, int6
 }
 
 /* Makes room as the policy says. OK: a slot is free; DROPPED: the new item is dropped. Locked. */
-GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, uint32_t camera, int64_t timeout_ns) {
+GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, const gpst_input* input,
+                                               int64_t timeout_ns) {
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     const gpst_full_policy policy = pipeline->desc.full_policy;
     for (;;) {
@@ -42,7 +43,8 @@ GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, uint32_t
             return GPST_OK;
         const bool full = !gpsti_flight_has_slot(pipeline);
         if (full && policy >= GPST_FULL_DROP_OLDEST &&
-            gpsti_queue_drop_oldest(pipeline, camera, "every slot was taken: a newer one came")) {
+            gpsti_queue_drop_oldest(pipeline, input->camera, input->priority,
+                                    "every slot was taken: a newer one came")) {
             gpsti_flight_tell_dropped(pipeline);
             continue;
         }
@@ -67,14 +69,17 @@ GPSTI_PRIVATE void gpsti_push_refuse(gpst_pipeline* pipeline, const gpst_input* 
     item.camera = input->camera;
     item.priority = input->priority;
     item.user_data = input->user_data;
-    item.decoder = item.encoder = item.note = item.stage = "";
+    item.decoder = item.encoder = item.note = "";
+    item.stage = "submit";
     item.result = GPST_DROPPED;
-    item.reason = held ? "results that are held have the memory" : "every slot is taken";
+    item.reason = held ? "results that are held have the memory" : "every slot (n_slots) is taken, and nothing waits";
     item.start_ns = item.end_ns = gpsti_now_ns();
     pipeline->items.dropped++;
     pipeline->items_refused++;
-    if (input->camera < GPST_MAX_CAMERAS)
+    if (input->camera < GPST_MAX_CAMERAS) {
         pipeline->cameras[input->camera].items.dropped++;
+        pipeline->cameras[input->camera].n_items++; /* a stateful stage has missed it, too */
+    }
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
     gpsti_call_dropped(pipeline, &item);
     if (input->release)
@@ -124,7 +129,7 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
     gpsti_mutex_lock(&scheduler->mutex);
     if (input->camera < GPST_MAX_CAMERAS)
         (void)gpsti_queue_camera(pipeline, input->camera);
-    gpst_result result = gpsti_push_make_room(pipeline, input->camera, gpsti_call_inside(pipeline) ? 0 : timeout_ns);
+    gpst_result result = gpsti_push_make_room(pipeline, input, gpsti_call_inside(pipeline) ? 0 : timeout_ns);
     if (result == GPST_OK)
         result = gpsti_push_load(pipeline, input, index);
     else if (result == GPST_DROPPED)

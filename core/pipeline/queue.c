@@ -122,7 +122,8 @@ GPSTI_PRIVATE void gpsti_queue_give_up(gpsti_slot* slot, const char* reason) {
     pipeline->last_dropped = slot;
 }
 
-/* Of the camera's items that wait in front of the step the oldest, or the newest; *n: how many there are. */
+/* Of the camera's items that wait in front of the step, among those of the lowest priority, the oldest or the newest;
+   *n: how many wait. */
 GPSTI_PRIVATE gpsti_slot* gpsti_queue_waiting(const gpst_pipeline* pipeline, uint32_t camera, uint32_t step,
                                               bool newest, uint32_t* n) {
     gpsti_slot* found = NULL;
@@ -131,7 +132,9 @@ GPSTI_PRIVATE gpsti_slot* gpsti_queue_waiting(const gpst_pipeline* pipeline, uin
         if (!slot->may_drop || slot->job.step != step)
             continue;
         (*n)++;
-        found = newest && found ? found : slot;
+        if (!found || slot->item.priority < found->item.priority ||
+            (slot->item.priority == found->item.priority && !newest))
+            found = slot;
     }
     return found;
 }
@@ -163,7 +166,8 @@ GPSTI_PRIVATE void gpsti_queue_keep_bound(gpsti_step* step, const gpsti_slot* ar
     }
 }
 
-GPSTI_INTERN bool gpsti_queue_drop_oldest(gpst_pipeline* pipeline, uint32_t camera, const char* reason) {
+GPSTI_INTERN bool gpsti_queue_drop_oldest(gpst_pipeline* pipeline, uint32_t camera, int32_t priority,
+                                          const char* reason) {
     gpsti_slot* found = NULL;
     uint32_t most = 0;
     for (uint32_t k = 0; k < pipeline->n_cameras; k++) {
@@ -171,7 +175,7 @@ GPSTI_INTERN bool gpsti_queue_drop_oldest(gpst_pipeline* pipeline, uint32_t came
         gpsti_slot* oldest = NULL;
         uint32_t n = 0;
         for (gpsti_slot* slot = pipeline->cameras[c].newest; slot; slot = slot->older, n++)
-            oldest = slot->may_drop ? slot : oldest;
+            oldest = slot->may_drop && slot->item.priority <= priority ? slot : oldest;
         if (!oldest || n <= most)
             continue;
         most = n;

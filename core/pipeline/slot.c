@@ -71,9 +71,14 @@ GPSTI_PRIVATE gpst_result gpsti_slot_lacks_memory(const gpsti_slot* slot, size_t
     const gpst_context* const context = slot->pipeline->context;
     const uint64_t own = gpsti_a64_load(&slot->charged_bytes), all = gpsti_a64_load(&context->host_bytes);
     const uint64_t others = all > own ? all - own : 0;
-    char rule[64] = "too little for it alone";
+    gpsti_mutex_lock(&context->scheduler->mutex);
+    const uint32_t held = slot->pipeline->n_handed_out;
+    gpsti_mutex_unlock(&context->scheduler->mutex);
+    char rule[96] = "too little for it alone";
     if (others > 0)
         gpsti_format(rule, sizeof rule, "of which others have %llu", (unsigned long long)others);
+    if (held > 0)
+        gpsti_format(rule + strlen(rule), sizeof rule - strlen(rule), ", and %u results are held", held);
     return gpsti_fail(GPST_ERROR_BUDGET, "item has %llu bytes and needs %llu more: max_host_bytes=%llu, %s",
                       (unsigned long long)own, (unsigned long long)bytes,
                       (unsigned long long)context->info.max_host_bytes, rule);

@@ -4,6 +4,7 @@
 
 #include "batch_internal.h"
 
+#define GPSTI_BATCH_FORGET 128   /* batches without one of a size: what it took is forgotten, and it is tried again */
 #define GPSTI_BATCH_TRY_AFTER 16 /* items that were late in a row: what batches take may have changed */
 
 /* ---- what batches take ------------------------------------------------------------------------ */
@@ -26,7 +27,15 @@ GPSTI_PRIVATE uint32_t gpsti_batch_high(const uint32_t* runs_us, uint32_t n) {
 
 GPSTI_INTERN void gpsti_batch_times_add(gpsti_batch_times* times, uint32_t n, int64_t service_ns) {
     const int64_t us = service_ns / 1000;
-    if (n == 0 || n > GPSTI_BATCH_MOST || times->n_runs[n]++ == 0)
+    if (n == 0 || n > GPSTI_BATCH_MOST)
+        return;
+    times->latest[n] = ++times->n_all;
+    for (uint32_t k = 1; k <= GPSTI_BATCH_MOST; k++)
+        if (times->n_runs[k] > 1 && times->n_all - times->latest[k] > GPSTI_BATCH_FORGET) {
+            times->n_runs[k] = 1;
+            times->high_ns[k] = 0;
+        }
+    if (times->n_runs[n]++ == 0)
         return;
     const uint32_t n_counted = times->n_runs[n] - 1;
     const uint32_t n_kept = n_counted < GPSTI_BATCH_RUNS ? n_counted : GPSTI_BATCH_RUNS;
@@ -134,9 +143,11 @@ GPSTI_INTERN uint32_t gpsti_batch_choose(const gpsti_batch_input* input) {
     gpsti_batch_find_ready(input, &ready);
     if (ready.n == 0)
         return gpsti_batch_try(input);
-    uint32_t n = ready.n < input->most ? ready.n : input->most;
+    uint32_t n = ready.n;
     if (ready.n >= input->most) /* overload: more wait than go now */
         first = gpsti_batch_best(&ready, &n);
+    else /* as many as are in time together; the others wait */
+        n = gpsti_batch_fits(&ready, 0);
     for (uint32_t k = 0; k < first; k++)
         input->items[ready.at[k]].verdict = GPSTI_BATCH_SHED;
     for (uint32_t k = first; k < first + n; k++)

@@ -14,6 +14,7 @@ typedef struct gpsti_batch_times {
     uint32_t n_runs[GPSTI_BATCH_MOST + 1]; /* of a size; the first is not counted: it makes memory, and warms up */
     uint32_t runs_us[GPSTI_BATCH_MOST + 1][GPSTI_BATCH_RUNS];
     int64_t high_ns[GPSTI_BATCH_MOST + 1]; /* nine of ten of them take no longer; 0 = not known */
+    uint64_t latest[GPSTI_BATCH_MOST + 1], n_all; /* of a size, its latest batch among those of all sizes */
 } gpsti_batch_times;
 
 GPSTI_INTERN void gpsti_batch_times_add(gpsti_batch_times* times, uint32_t n, int64_t service_ns);
