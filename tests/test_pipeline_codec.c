@@ -38,6 +38,8 @@ typedef struct run {
     uint64_t n_ok, n_failed, n_device, n_encoded_device, n_notes, file_bytes;
     gpsti_a64 encoded_bytes, n_encoded;
     char reason[GPST_REASON_BYTES], note[256], stage[32];
+    const char *decoder, *encoder; /* of the last item */
+    bool fails_encoded;            /* take_encoded does */
     gpst_stats stats;
 } run;
 
@@ -131,6 +133,8 @@ static gpst_result next_path(void* user_data, uint64_t index, gpst_input* out) {
 static gpst_result take_encoded(void* user_data, gpst_task* task) {
     run* const self = (run*)user_data;
     const file* const one = &self->files[task->item->index];
+    if (self->fails_encoded)
+        return gpst_task_fail(task, GPST_ERROR_IO, "not taken");
     if (hash_of(task->encoded, task->encoded_bytes) != one->views[task->picture_index])
         (void)gpsti_a32_add(&self->n_wrong, 1);
     gpsti_a64_add(&self->encoded_bytes, task->encoded_bytes);
@@ -152,6 +156,8 @@ static gpst_result take_item(void* user_data, const gpst_item* item) {
     self->n_failed += GPST_FAILED(item->result);
     self->n_device += strcmp(item->decoder, "nvJPEG") == 0;
     self->n_encoded_device += strcmp(item->encoder, "nvJPEG") == 0;
+    self->decoder = item->decoder;
+    self->encoder = item->encoder;
     if (GPST_FAILED(item->result)) {
         snprintf(self->reason, sizeof self->reason, "%s", item->reason);
         snprintf(self->stage, sizeof self->stage, "%s", item->stage);
@@ -281,6 +287,11 @@ static gpst_result decode_own(void* user_data, gpst_task* task) {
     return result;
 }
 
+static gpst_result fail_own(void* user_data, gpst_task* task) {
+    (void)user_data;
+    return gpst_task_fail(task, GPST_ERROR_FORMAT, "not mine either");
+}
+
 static void run_one(run* self, const void* data, size_t bytes, gpst_stage_func func, gpst_result expected) {
     gpst_context* context = NULL;
     gpst_context_desc context_desc = GPST_ZERO;
@@ -315,11 +326,19 @@ static void test_kinds_and_faults(void** state) {
     open_run(&self);
     const size_t bytes = add_jpeg(&self, 90, 70, GPST_FORMAT_JPEG_420, jpeg);
     run_one(&self, "P5 2 2 255\n1234", 15, NULL, GPST_OK);
+    assert_string_equal(self.decoder, "PNM");
+    run_one(&self, "P5 2 2 255\n123", 14, NULL, GPST_PARTIAL);
+    assert_string_equal(self.decoder, "");
     run_one(&self, "what is this", 12, decode_own, GPST_OK);
+    assert_string_equal(self.decoder, "func");
+    run_one(&self, "what is this", 12, fail_own, GPST_PARTIAL);
+    assert_string_equal(self.decoder, "");
     run_one(&self, "what is this", 12, NULL, GPST_PARTIAL);
+    assert_string_equal(self.decoder, "");
     assert_non_null(strstr(self.reason, "not a "));
     assert_string_equal(self.stage, "decode");
     run_one(&self, "", 0, NULL, GPST_PARTIAL);
+    assert_string_equal(self.decoder, "");
     assert_non_null(strstr(self.reason, "the file is empty"));
 
     /* No end marker behind whole data: mended, and said. */
@@ -333,9 +352,11 @@ static void test_kinds_and_faults(void** state) {
     memcpy(changed, jpeg, bytes);
     run_one(&self, changed, bytes * 2 / 3, NULL, GPST_PARTIAL);
     assert_int_equal(strncmp(self.reason, "JPEG: ", 6), 0);
+    assert_string_equal(self.decoder, "");
     self.decode.on_damage = GPST_DAMAGE_KEEP;
     run_one(&self, changed, bytes * 2 / 3, NULL, GPST_OK);
     assert_int_equal(strncmp(self.note, "damaged: ", 9), 0);
+    assert_string_equal(self.decoder, "libjpeg-turbo");
 
     self.decode.max_pixels = 90 * 70 - 1;
     run_one(&self, jpeg, bytes, NULL, GPST_PARTIAL);
@@ -496,6 +517,24 @@ static void test_without_engines(void** state) {
     close_run(&self);
 }
 
+/* Whoever encoded is named where all files were made and taken, on the cores and on the device. */
+static void test_who_encoded(void** state) {
+    run self;
+    (void)state;
+    use_fake("7", "");
+    open_device_run(&self, GPST_CODEC_GPU, 1);
+    for (int k = 0; k < 4; k++) {
+        const bool on_device = k & 1;
+        self.decode.codec = self.encode.codec = on_device ? GPST_CODEC_GPU : GPST_CODEC_EXACT;
+        self.fails_encoded = k & 2;
+        go(&self);
+        assert_int_equal(self.n_ok, !self.fails_encoded);
+        assert_string_equal(self.decoder, on_device ? "nvJPEG" : "libjpeg-turbo");
+        assert_string_equal(self.encoder, self.fails_encoded ? "" : self.decoder);
+    }
+    close_run(&self);
+}
+
 static void test_without_the_library(void** state) {
     run self;
     (void)state;
@@ -588,6 +627,7 @@ int main(void) {
         cmocka_unit_test(test_auto_opens_where_it_is_worth_it),
         cmocka_unit_test(test_every_call_fails_once),
         cmocka_unit_test(test_without_engines),
+        cmocka_unit_test(test_who_encoded),
         cmocka_unit_test(test_damaged_among_good),
         cmocka_unit_test(test_two_of_each),
         cmocka_unit_test(test_little_memory),

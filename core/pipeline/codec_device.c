@@ -314,9 +314,10 @@ GPSTI_INTERN gpst_result gpsti_encode_on_device(gpsti_slot* slot, const gpsti_st
     }
     for (uint32_t i = 0; i < set->n; i++)
         bytes += pictures[i].bytes;
-    slot->item.encoder = "nvJPEG";
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     gpsti_account_copy(pipeline, &pipeline->sets[from], false, set->n, bytes);
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
-    return gpsti_encode_emit(slot, step, &op, worker_index, reason);
+    GPSTI_TRY(gpsti_encode_emit(slot, step, &op, worker_index, reason));
+    slot->item.encoder = "nvJPEG";
+    return GPST_OK;
 }

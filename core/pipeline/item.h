@@ -82,8 +82,8 @@ typedef struct gpst_item {
     const gpst_set* sets;  /* n_sets of them */
     uint32_t n_sets;
     const char* decoder;   /* what a DECODE stage decoded the file with: "libjpeg-turbo", "nvJPEG", "PNM", ".npy" or
-                              "func"; "" */
-    const char* encoder;   /* what an ENCODE stage made files with, likewise; "" */
+                              "func"; "" where none has, or not yet */
+    const char* encoder;   /* what an ENCODE stage made the files of all pictures with, likewise */
     const char* note;      /* what decoding had to mend or to keep of a damaged file: gpst_jpeg_note's text; "" */
     gpst_result result;    /* OK until something failed; SKIPPED; DROPPED. Results have pictures only where it is OK */
     const char* stage;     /* name of the stage that failed, or in front of which it was dropped; "" */
