@@ -1,5 +1,5 @@
-/* core/pictures/jpeg.c -- JPEG files to pixels through libturbojpeg, which is loaded here. What its warnings say is
-   never looked at: the same words stand for harmless faults and for damage. A file is mended, then decoded strictly. */
+/* core/pictures/jpeg.c -- JPEG files to pixels through libturbojpeg, which is loaded here. What its warnings say
+   decides nothing: the same words stand for harmless faults and for damage. A file is mended, then decoded strictly. */
 #include "../base/platform_internal.h"
 
 #include "jpeg_internal.h"
@@ -41,6 +41,17 @@ GPSTI_PRIVATE const gpsti_symbol gpsti_jpeg_symbols[] = {
 static gpsti_library gpsti_jpeg_library = {
     "libturbojpeg", "GPUSTAGE_LIBTURBOJPEG", gpsti_jpeg_names, gpsti_jpeg_symbols, &gpsti_jpeg_turbo, {0}, {0}};
 
+/* "12 extraneous bytes before marker 0xd9" are counted from where its decoder had read to, up to 8 bytes late. */
+GPSTI_PRIVATE void gpsti_jpeg_reword(char text[GPSTI_JPEG_TEXT_BYTES]) {
+    const char* const found = strstr(text, "extraneous bytes before marker ");
+    char marker[8] = "";
+    if (!found)
+        return;
+    gpsti_copy_text(marker, sizeof marker, found + strlen("extraneous bytes before marker "));
+    gpsti_format(text, GPSTI_JPEG_TEXT_BYTES,
+                 "there are more data than pixels before marker %s: damage, or added bytes", marker);
+}
+
 /* MEMORY, or result. 3 can fail without an error of its own to tell. */
 GPSTI_PRIVATE gpst_result gpsti_jpeg_read_error(const gpst_jpeg* self, void* handle, gpst_result result,
                                                 char text[GPSTI_JPEG_TEXT_BYTES]) {
@@ -48,6 +59,7 @@ GPSTI_PRIVATE gpst_result gpsti_jpeg_read_error(const gpst_jpeg* self, void* han
     const char* const found = self->calls->error_text(handle);
     const bool tells = strcmp(found, "No error") != 0;
     gpsti_copy_text(text, GPSTI_JPEG_TEXT_BYTES, tells ? found : "libturbojpeg gives no reason");
+    gpsti_jpeg_reword(text);
     return fatal && strstr(text, "emory") ? GPST_ERROR_MEMORY : result;
 }
 

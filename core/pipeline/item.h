@@ -174,7 +174,8 @@ GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out
    Shapes       none
    Returns      GPST_OK | ARGUMENT | STATE (the pipeline has no WRITE stage) | MEMORY
    Ownership    the room is the file's until the item ends; the next gpst_task_encoded gives another, so
-                one task may emit many files
+                one task may emit many files. No two items may name one path: nothing looks for that, and the file of
+                the item that ends last stays
    Threads      within a callback of this task only
    Blocking     never waits; allocates at the first use of a longer path
    Device       none

@@ -295,11 +295,11 @@ const option options_table[] = {
     {"restart-rows", 0, COMMAND_REPROJECT, "N", take_count, AT(restart_rows), 1, 65535, NULL,
      "JPEG with a restart marker after every N rows of blocks, by the cores"},
     {"jpeg", 0, COMMAND_REPROJECT, "auto|cpu|gpu", take_choice, AT(jpeg), 0, 0, jpegs,
-     "who decodes and encodes JPEG: the cores (cpu), the GPU's nvJPEG where it can (gpu), or each picture where it is "
-     "done first (auto, the default)"},
+     "who decodes and encodes JPEG: the cores (cpu), the GPU's nvJPEG where it can (gpu), or for each picture the one "
+     "that will be done with it first (auto, the default)"},
     {"jpeg", 0, COMMAND_PREPROCESS, "auto|cpu|gpu", take_choice, AT(jpeg), 0, 0, jpegs,
-     "who decodes JPEG: the cores (cpu, the default), the GPU's nvJPEG where it can (gpu), or each picture where it is "
-     "done first (auto)"},
+     "who decodes JPEG: the cores (cpu, the default), the GPU's nvJPEG where it can (gpu), or for each picture the one "
+     "that will be done with it first (auto)"},
     {"exact", 0, BOTH, NULL, take_flag, AT(exact), 0, 0, NULL,
      "the same as --jpeg cpu: the same bytes on every machine, and every damage is noticed that can be"},
     {"on-damage", 0, BOTH, "fail|keep", take_choice, AT(on_damage), 0, 0, damages,
