@@ -19,6 +19,10 @@ from cli_kit import (  # noqa: E402
 )
 
 
+def without_jpeg():
+    return dict(os.environ, GPUSTAGE_LIBTURBOJPEG="")
+
+
 # ---- help, version, wrong usage ----------------------------------------------------------------------
 
 class Usage(Case):
@@ -190,7 +194,9 @@ class Probe(Case):
         for library in libraries.values():
             self.assertEqual(library["available"], library["version"] != "")
             self.assertEqual(library["available"], library["reason"] == "")
-            self.assertIn(library["version"] or library["reason"], text)
+            self.assertIn("available: %s %s" % (library["name"], library["version"]) if library["available"]
+                          else library["reason"], text)
+        self.assertIn("formats       jpg (no libturbojpeg), ", self.check(gpustage("probe", env=without_jpeg()), 0).out)
         self.assertNotIn("storage", json.loads(gpustage("probe", "--json").out))
 
     def test_missing_path(self):

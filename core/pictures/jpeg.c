@@ -39,7 +39,8 @@ GPSTI_PRIVATE const gpsti_symbol gpsti_jpeg_symbols[] = {
 };
 
 static gpsti_library gpsti_jpeg_library = {
-    "libturbojpeg", "GPUSTAGE_LIBTURBOJPEG", gpsti_jpeg_names, gpsti_jpeg_symbols, &gpsti_jpeg_turbo, {0}, {0}};
+    "libturbojpeg", "libturbojpeg 2.1 or later", "GPUSTAGE_LIBTURBOJPEG", gpsti_jpeg_names, gpsti_jpeg_symbols,
+    &gpsti_jpeg_turbo, {0}, {0}, {0}};
 
 /* "12 extraneous bytes before marker 0xd9" are counted from where its decoder had read to, up to 8 bytes late. */
 GPSTI_PRIVATE void gpsti_jpeg_reword(char text[GPSTI_JPEG_TEXT_BYTES]) {
@@ -140,6 +141,14 @@ GPSTI_INTERN gpst_result gpsti_jpeg_check_pitch(const gpst_image* image, const c
                   "%s: %s.pitch_bytes=%lld: up to %d is possible", function, member, (long long)image->pitch_bytes,
                   INT32_MAX);
     return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_jpeg_check_options(const gpst_jpeg_encode_desc* desc, const char* where) {
+    const bool asks = desc && (desc->optimise || desc->restart_rows > 0);
+    if (!asks || GPST_FAILED(gpsti_library_load(&gpsti_jpeg_library)) || gpsti_jpeg_turbo.set)
+        return GPST_OK;
+    return gpsti_fail(GPST_ERROR_UNSUPPORTED, "%s.%s: needs libturbojpeg 3 or later; libturbojpeg 2 was found: %s",
+                      where, desc->optimise ? "optimise" : "restart_rows", gpsti_jpeg_library.file);
 }
 
 /* ---- one decoding ------------------------------------------------------------------------------------ */

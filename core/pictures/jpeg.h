@@ -150,14 +150,17 @@ GPST_API gpst_result gpst_jpeg_decode(gpst_jpeg* jpeg, const void* data, size_t 
 
 /* gpst_jpeg_encode_desc -- how a picture is encoded; all-zero is valid
 
+   What the libturbojpeg that is found is too old for is refused with GPST_ERROR_UNSUPPORTED: by gpst_jpeg_encode, and
+   by gpst_pipeline_create and the jobs before any item.
+
    Ownership    read during the call
    Since 0.1
 */
 typedef struct gpst_jpeg_encode_desc {
     uint32_t quality;      /* 1 to 100; 0 = 95 */
     gpst_format chroma;    /* JPEG_444, _422, _420 or _440; 0 = JPEG_444. Gray pictures have none */
-    bool optimise;         /* Huffman tables of the picture's own: smaller and slower; libturbojpeg 3 */
-    uint32_t restart_rows; /* rows of MCUs between restart markers, up to 65535; 0 = none; libturbojpeg 3 */
+    bool optimise;         /* Huffman tables of the picture's own: smaller and slower. Needs libturbojpeg 3 or later */
+    uint32_t restart_rows; /* rows of MCUs between restart markers, up to 65535; 0 = none. Needs libturbojpeg 3, too */
 } gpst_jpeg_encode_desc;
 
 /* gpst_jpeg_bound -- most bytes that the file of a picture can have

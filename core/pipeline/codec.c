@@ -36,7 +36,11 @@ GPSTI_INTERN gpst_result gpsti_codec_check(const gpst_stage_desc* stage, uint32_
                   "gpst_pipeline_create: stages[%u].encode: kind=%d: unknown", s, (int)encode->kind);
     gpsti_format(where, sizeof where, "gpst_pipeline_create: stages[%u].encode", s);
     const gpst_result result = gpst_jpeg_bound(&pixel, &encode->jpeg, &bytes);
-    return GPST_FAILED(result) ? gpsti_fail_in(result, where) : GPST_OK;
+    if (GPST_FAILED(result))
+        return gpsti_fail_in(result, where);
+    gpsti_format(where, sizeof where, "gpst_pipeline_create: stages[%u].encode->jpeg", s);
+    const bool is_jpeg = encode->kind == GPST_FILE_UNKNOWN || encode->kind == GPST_FILE_JPEG;
+    return is_jpeg ? gpsti_jpeg_check_options(&encode->jpeg, where) : GPST_OK;
 }
 
 GPSTI_INTERN void gpsti_codec_free(gpsti_host* host, gpsti_codec* codec) {

@@ -353,7 +353,8 @@ typedef struct gpst_stats {
                 desc     (in)   what it does; copied
                 out      (out)  the pipeline; NULL on failure
    Shapes       none
-   Returns      GPST_OK | VERSION | ARGUMENT (member, value and rule in the reason) | FORKED | MEMORY | IO (threads)
+   Returns      GPST_OK | VERSION | ARGUMENT (member, value and rule in the reason) | UNSUPPORTED (ENCODE asks for what
+                the libturbojpeg that is found is too old for) | FORKED | MEMORY | IO (threads)
    Ownership    destroy with gpst_pipeline_destroy
    Threads      any
    Blocking     never waits, but copies a warp's mask and table to a device; allocates slots' bookkeeping, starts no
