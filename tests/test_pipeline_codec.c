@@ -2,6 +2,7 @@
    on the simulated device; what is whose, what crosses the link, and that nothing is lost where something fails. The
    expected bytes come from gpst_jpeg_decode, gpst_warp_run and gpst_jpeg_encode, called one after the other. */
 #include "test.h"
+#include "test_allocator.h"
 #include "test_files.h"
 
 #include <stdlib.h>
@@ -41,6 +42,7 @@ typedef struct run {
     const char *decoder, *encoder; /* of the last item */
     bool fails_encoded;            /* take_encoded does */
     gpst_stats stats;
+    test_log log;
 } run;
 
 static uint64_t hash_of(const void* data, size_t bytes) {
@@ -229,6 +231,7 @@ static void go(run* self) {
     context_desc.backend = self->backend;
     context_desc.n_workers = self->n_workers;
     context_desc.max_host_bytes = self->max_host_bytes;
+    context_desc.logger = test_log_hooks(&self->log);
     assert_int_equal(gpst_context_create(&context_desc, &context), GPST_OK);
     desc.n_stages = make_stages(self, stages);
     desc.stages = stages;
@@ -566,6 +569,12 @@ static void test_who_encoded(void** state) {
     close_run(&self);
 }
 
+/* Whoever asked for the GPU's codec by name: once. */
+static void check_warned(const run* self, const char* text) {
+    assert_int_equal(gpsti_a32_load(&self->log.n_warnings), 1);
+    assert_int_equal(strncmp(self->log.last, text, strlen(text)), 0);
+}
+
 static void test_without_the_library(void** state) {
     run self;
     (void)state;
@@ -575,6 +584,13 @@ static void test_without_the_library(void** state) {
     check_whole(&self);
     assert_int_equal(self.n_device, 0);
     assert_int_equal(strncmp(path_of(&self, "jpeg")->why_not, "nvJPEG: ", 8), 0);
+    check_warned(&self, "JPEG by the cores, not by the GPU: nvJPEG: GPUSTAGE_LIBNVJPEG is set to nothing");
+    self.backend = "cpu";
+    go(&self);
+    check_warned(&self, "JPEG by the cores, not by the GPU: the device is the CPU");
+    self.decode.codec = self.encode.codec = GPST_CODEC_AUTO; /* asks for nothing by name */
+    go(&self);
+    assert_int_equal(gpsti_a32_load(&self.log.n_warnings), 0);
     close_run(&self);
 }
 

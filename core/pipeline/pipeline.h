@@ -54,7 +54,7 @@ typedef enum gpst_codec {
     GPST_CODEC_EXACT = 0, /* the cores': the same bytes on every machine */
     GPST_CODEC_AUTO = 1,  /* for each item the one of both that will be done with it first, by the times so far; the
                              device's is opened where it saves more time than opening it takes */
-    GPST_CODEC_GPU = 2    /* the device's, but for what it cannot do */
+    GPST_CODEC_GPU = 2    /* the device's, but for what it cannot do; where there is none the cores', with a warning */
 } gpst_codec;
 
 /* gpst_decode_desc -- what DECODE makes of a file; all-zero is valid
