@@ -333,6 +333,6 @@ GPSTI_INTERN gpst_result gpsti_encode_on_device(gpsti_slot* slot, const gpsti_st
     gpsti_account_copy(pipeline, &pipeline->sets[from], false, set->n, bytes);
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
     GPSTI_TRY(gpsti_encode_emit(slot, step, &op, worker_index, reason));
-    slot->item.encoder = "nvJPEG";
+    slot->encoder = "nvJPEG";
     return GPST_OK;
 }

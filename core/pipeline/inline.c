@@ -55,6 +55,9 @@ GPSTI_PRIVATE uint32_t gpsti_inline_count_parts(gpsti_slot* slot, const gpsti_st
         return gpsti_slot_n_written(slot);
     const uint32_t n = slot->sets[gpsti_set_of(first->reads)].n;
     for (const gpsti_step* step = first; step <= last; step++) {
+        const gpst_stage_desc* const stage = &slot->pipeline->stages[step->first_stage].desc;
+        if (stage->kind == GPST_STAGE_ENCODE && step->kind == GPSTI_STEP_HOST && n > 0)
+            slot->encoder = gpsti_codec_encoder(stage->encode);
         for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
             if (step->writes & GPST_SET(k)) {
                 gpsti_slot_set_n(slot, k, n);
@@ -99,15 +102,8 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_split(gpsti_run* run, gpsti_slot* slot) {
 }
 
 /* The last part has passed the steps: where the item goes on. Locked. */
-GPSTI_PRIVATE uint32_t gpsti_inline_after_parts(gpsti_slot* slot) {
-    const gpst_pipeline* const pipeline = slot->pipeline;
-    const uint32_t last = gpsti_inline_last_chained(pipeline, slot->job.step);
-    for (uint32_t s = slot->job.step; s <= last && !gpsti_slot_has_failed(slot); s++) {
-        const gpst_stage_desc* const stage = &pipeline->stages[pipeline->steps[s].first_stage].desc;
-        if (stage->kind == GPST_STAGE_ENCODE && pipeline->steps[s].kind == GPSTI_STEP_HOST)
-            slot->item.encoder = gpsti_codec_encoder(stage->encode);
-    }
-    return gpsti_flight_next_step(slot, last);
+GPSTI_PRIVATE uint32_t gpsti_inline_after_parts(const gpsti_slot* slot) {
+    return gpsti_flight_next_step(slot, gpsti_inline_last_chained(slot->pipeline, slot->job.step));
 }
 
 /* A part has passed its steps. Gives the next part, or after the last one the item itself. */

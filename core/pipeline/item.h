@@ -83,7 +83,7 @@ typedef struct gpst_item {
     uint32_t n_sets;
     const char* decoder;   /* what a DECODE stage decoded the file with: "libjpeg-turbo", "nvJPEG", "PNM", ".npy" or
                               "func"; "" where none has, or not yet */
-    const char* encoder;   /* what an ENCODE stage made the files of all pictures with, likewise */
+    const char* encoder;   /* what an ENCODE stage made its files with, likewise; "" until the item has ended well */
     const char* note;      /* what decoding had to mend or to keep of a damaged file: gpst_jpeg_note's text; "" */
     gpst_result result;    /* OK until something failed; SKIPPED; DROPPED. Results have pictures only where it is OK */
     const char* stage;     /* name of the stage that failed, or in front of which it was dropped; "" */

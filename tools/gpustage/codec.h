@@ -76,5 +76,8 @@ gpst_result codec_encode(codec* self, codec_kind kind, const gpst_image* image, 
 
 const char* codec_extension(codec_kind kind); /* "jpg", "png", "ppm", "npy", "raw" */
 bool codec_available(codec_kind kind);        /* compiled in, or found */
+/* Can the libturbojpeg that was found do this? Else reason says what it needs. */
+bool codec_jpeg_can(const gpst_jpeg_encode_desc* desc, char* reason);
+bool codec_jpeg_is(const uint8_t* data, size_t bytes); /* by its first three bytes */
 
 #endif
