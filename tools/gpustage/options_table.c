@@ -310,7 +310,7 @@ const option options_table[] = {
     {"exact", 0, BOTH, NULL, take_flag, AT(exact), 0, 0, NULL,
      "the same as --jpeg cpu: the same bytes on every machine, and every damage is noticed that can be"},
     {"on-damage", 0, BOTH, "fail|keep", take_choice, AT(on_damage), 0, 0, damages,
-     "a damaged JPEG fails (default), or what can be decoded of it is kept, and --stats says so"},
+     "a JPEG whose damage is noticed fails (default), or what can be decoded of it is kept, and --stats says so"},
 
     {NULL, 0, COMMAND_REPROJECT, NULL, NULL, 0, 0, 0, NULL, "Geometry"},
     {"views", 0, COMMAND_REPROJECT, "N", take_count, AT(n_views_asked), 1, OPTIONS_MAX_VIEWS, NULL,
