@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     gpst_report report;
     job.inputs = (const char* const*)argv + 1;
     job.n_inputs = (size_t)argc - 1; /* files or folders */
-    job.n_views = 8;                 /* around the horizon, 90 degrees each, 1920x1080, PPM: all defaults */
+    job.n_views = 8;                 /* around the horizon, 90 degrees each, 1920x1080, JPEG: all defaults */
     job.output_dir = "views";
     const gpst_result result = gpst_reproject_files(&job, &report);
     printf("%s\n", GPST_FAILED(result)   ? gpst_last_reason()

@@ -19,6 +19,10 @@ from cli_kit import (  # noqa: E402
 )
 
 
+def without_jpeg():
+    return dict(os.environ, GPUSTAGE_LIBTURBOJPEG="")
+
+
 # ---- help, version, wrong usage ----------------------------------------------------------------------
 
 class Usage(Case):
@@ -191,7 +195,9 @@ class Probe(Case):
         for library in libraries.values():
             self.assertEqual(library["available"], library["version"] != "")
             self.assertEqual(library["available"], library["reason"] == "")
-            self.assertIn(library["version"] or library["reason"], text)
+            self.assertIn("available: %s %s" % (library["name"], library["version"]) if library["available"]
+                          else library["reason"], text)
+        self.assertIn("formats       jpg (no libturbojpeg), ", self.check(gpustage("probe", env=without_jpeg()), 0).out)
         self.assertNotIn("storage", json.loads(gpustage("probe", "--json").out))
 
     def test_missing_path(self):
@@ -429,7 +435,10 @@ class Reproject(Case):
         for view in ("_v00.jpg", "_v01.jpg"): # mended is as good as whole
             with open(self.path("out", "b" + view), "rb") as one, open(self.path("out", "no_end" + view), "rb") as two:
                 self.assertEqual(one.read(), two.read())
-        self.check(gpustage("reproject", *files, *out, *base, "--on-damage", "keep"), 0)
+        outcome = self.check(gpustage("reproject", *files, *out, *base, "--on-damage", "keep"), 0)
+        self.assertTrue(outcome.out.startswith("3 of 3 done, 1 kept damaged (see --stats) in "), outcome)
+        self.check(gpustage("reproject", *files, *out, *base, "--resume"), 2, "was made with on-damage=keep, this run has "
+                   "on-damage=fail")
         with open(stats, encoding="utf-8") as stream:
             self.assertTrue(json.load(stream)["files"][2]["note"].startswith("damaged: "))
         # --jpeg is part of what is compared; --exact is --jpeg cpu.
@@ -441,6 +450,74 @@ class Reproject(Case):
         self.check(gpustage("reproject", *files[:2], *out, *base, "--exact", "--jpeg", "gpu"), 2,
                    "--exact: cannot be joined with --jpeg gpu")
         self.check(gpustage("reproject", *files[:2], *out, *base, "--jpeg", "fast"), 2, "must be one of auto cpu gpu")
+
+    def jpeg(self, name):
+        """A small JPEG of that name, made here."""
+        if not has_format("jpg"):
+            self.skipTest("no JPEG")
+        write_directions(self.path("one.ppm"), 64, 32)
+        self.check(gpustage("reproject", self.path("one.ppm"), "-o", self.path("jpegs"), "--size", "64x32", "--views",
+                            "1"), 0)
+        os.rename(self.path("jpegs", "one_v00.jpg"), self.path(name))
+        return self.path(name)
+
+    def test_no_libturbojpeg(self):
+        jpegs = [self.jpeg("a.jpg"), self.jpeg("b.jpg")]
+        base = ["-o", self.path("out"), "--size", "64x32", "--views", "1"]
+        for named, says in (("", "it is not to be used; unset it"), ("/none.so", "must name the library's file: /none.so")):
+            around = dict(os.environ, GPUSTAGE_LIBTURBOJPEG=named)
+            for more in ([], ["--format", "ppm"], ["--format", "jpg"]):
+                outcome = self.check(gpustage("reproject", *jpegs, *base, *more, env=around), 3, says)
+                self.assertEqual(outcome.err.count("\n"), 1, outcome)
+                self.assertEqual(outcome.out, "")
+        self.check(gpustage("preprocess", *jpegs, "-o", self.path("t.npy"), "--size", "8x8", env=without_jpeg()), 3,
+                   "no input can be decoded: all are JPEG files, and there is no libturbojpeg: ")
+        self.assertFalse(os.path.exists(self.path("out")) or os.path.exists(self.path("t.npy")), "work was done")
+        # Among others each fails by itself. Pixels without a header may look like anything.
+        outcome = self.check(gpustage("reproject", *jpegs, self.path("one.ppm"), *base, env=without_jpeg()), 1,
+                             "a.jpg: decode: libturbojpeg: ", "b.jpg: decode: libturbojpeg: ")
+        self.assertIn("1 of 3 done, 2 failed", outcome.out)
+        self.assertEqual(outcome.err.count("note: views are .ppm files: there is no libturbojpeg: "), 1, outcome)
+        self.check(gpustage("reproject", *jpegs, *base, "--raw", "%dx1:gray8" % os.path.getsize(jpegs[0]),
+                            env=without_jpeg()), 0)
+        # What is whole already needs no decoder.
+        self.check(gpustage("reproject", *jpegs, *base, "--format", "ppm"), 0)
+        outcome = self.check(gpustage("reproject", *jpegs, *base, "--resume", env=without_jpeg()), 0)
+        self.assertIn("2 skipped", outcome.out)
+        os.remove(self.path("out", "b_v00.ppm"))
+        self.check(gpustage("reproject", *jpegs, *base, "--resume", env=without_jpeg()), 3, "no input can be decoded")
+
+    def test_no_libturbojpeg_for_views(self):
+        one = self.jpeg("a.jpg") and self.path("one.ppm")
+        base = ["-o", self.path("out"), "--size", "64x32", "--views", "1"]
+        for flags in (["--quality", "90"], ["--chroma", "420"], ["--optimise"], ["--restart-rows", "2"]):
+            self.check(gpustage("reproject", one, *base, *flags, env=without_jpeg()), 3,
+                       flags[0] + ": there is no JPEG here: libturbojpeg: ")
+        self.check(gpustage("reproject", one, *base, "--format", "ppm", "--quality", "90", env=without_jpeg()), 2,
+                   "--quality: needs --format jpg")
+        self.assertFalse(os.path.exists(self.path("out")), "work was done")
+        self.assertEqual(self.check(gpustage("reproject", one, *base, "--quiet", env=without_jpeg()), 0).err, "")
+        self.assertEqual(self.outputs(), ["one_v00.ppm"])
+        self.check(gpustage("reproject", one, *base), 0)
+        self.check(gpustage("reproject", one, *base, "--resume", "--quiet", env=without_jpeg()), 2,
+                   "was made with format=jpg, this run has format=ppm (libturbojpeg: ")
+
+    def test_an_older_libturbojpeg(self):
+        one = self.jpeg("a.jpg")
+        found = json.loads(gpustage("probe", "--json").out)["libraries"][0]["version"]
+        for flags in (["--optimise"], ["--restart-rows", "2"]):
+            outcome = gpustage("reproject", one, "-o", self.path("out"), "--size", "64x32", *flags)
+            if found == "2":
+                self.check(outcome, 3, flags[0] + ": needs libturbojpeg 3 or later; libturbojpeg 2 was found: ")
+                self.assertFalse(os.path.exists(self.path("out")), "work was done")
+            else:
+                self.check(outcome, 0)
+
+    def test_a_gpu_codec_that_is_not_there(self):
+        one = self.jpeg("a.jpg")
+        outcome = self.check(gpustage("reproject", one, "-o", self.path("out"), "--size", "64x32", "--backend", "cpu",
+                                      "--jpeg", "gpu"), 0)
+        self.assertEqual(outcome.err.count("note: JPEG by the cores, not by the GPU: the device is the CPU"), 1, outcome)
 
     def test_mask(self):
         write_directions(self.path("a.ppm"))

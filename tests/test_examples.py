@@ -103,6 +103,25 @@ def check_folder(program, folder):
     os.rmdir(views)
 
 
+def check_jpeg(program, folder):
+    """Of a PPM a JPEG, and of that another one; a file without its end, and one that is cut."""
+    out = os.path.join(folder, "jpegs")
+    os.mkdir(out)
+    write_ppm(os.path.join(folder, "one.ppm"), 256, 128)
+    returncode, text = run([program, out, os.path.join(folder, "one.ppm")])
+    expect(returncode == 0 and "decoded by PNM, encoded by libjpeg-turbo\n" in text, "09_jpeg: of a PPM")
+    jpeg = read(os.path.join(out, "one.jpg"))
+    expect(jpeg[:2] == b"\xff\xd8" and b"\x01\x40\x03" in jpeg, "09_jpeg: a file 320 pixels wide")
+    files = [os.path.join(folder, name) for name in ("whole.jpg", "no end.jpg", "cut.jpg")]
+    for path, data in zip(files, (jpeg, jpeg[:-2], jpeg[:len(jpeg) // 2])):
+        with open(path, "wb") as file:
+            file.write(data)
+    returncode, text = run([program, out] + files)
+    expect(returncode == 1 and "no end.jpg: decoded by libjpeg-turbo, encoded by libjpeg-turbo; mended: missing end" in text
+           and "cut.jpg: decode: JPEG: " in text, "09_jpeg: what is mended and what fails is said")
+    expect(sorted(os.listdir(out)) == ["no end.jpg", "one.jpg", "whole.jpg"], "09_jpeg: files")
+
+
 def check_bad_files(program, folder, views, frames):
     broken = os.path.join(folder, "broken.ppm")
     with open(broken, "wb") as file:
@@ -155,6 +174,9 @@ def main():
             program = program_of(name, folder)
             expect(program is not None, "%s: builds" % name)
             if program is None:
+                continue
+            if name == "09_jpeg":
+                check_jpeg(program, folder)
                 continue
             if name == "00_folder":
                 check_folder(program, folder)

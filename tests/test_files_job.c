@@ -554,6 +554,7 @@ static void test_rules(void** state) {
     static job self;
     const char* inputs[2] = {"", NULL};
     char same[160];
+    gpst_jpeg* jpeg = NULL;
     (void)state;
     open_job(&self);
     const gpst_reproject_desc good = views_of(&self);
@@ -572,6 +573,12 @@ static void test_rules(void** state) {
     desc = good;
     desc.encode.kind = (gpst_file_kind)9;
     refuse(&self, &desc, "gpst_reproject_files: desc.encode.kind=9");
+    desc = good;
+    desc.encode.kind = GPST_FILE_JPEG;
+    desc.encode.jpeg.quality = 101;
+    if (gpst_jpeg_create(NULL, &jpeg) == GPST_OK)
+        refuse(&self, &desc, "gpst_reproject_files: desc.encode.jpeg.quality=101: must be");
+    gpst_jpeg_destroy(jpeg);
     desc = good;
     desc.n_views = 101;
     refuse(&self, &desc, "gpst_reproject_files: desc.n_views=101: without views at most 100");

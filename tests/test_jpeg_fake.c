@@ -59,9 +59,11 @@ static void expect_none(const char* path, const char* text) {
 static void test_absent(void** state) {
     gpst_jpeg_info info;
     (void)state;
-    expect_none("", "it is not to be used");
-    expect_none("/nonexistent/libturbojpeg.so", "/nonexistent/libturbojpeg.so");
-    expect_none(GPST_TEST_FAKES "/lacks_compress.so", "lacks tjCompress2");
+    expect_none("", "it is not to be used; unset it to have the installed one looked for");
+    expect_none("/nonexistent/libturbojpeg.so", VARIABLE " must name the library's file: /nonexistent/libturbojpeg.so");
+    test_reason_has("; unset it to have the installed one looked for", "");
+    expect_none(GPST_TEST_FAKES "/lacks_compress.so", GPST_TEST_FAKES "/lacks_compress.so lacks tjCompress2");
+    test_reason_has(": libturbojpeg 2.1 or later is needed; install it, or name its file in " VARIABLE, "");
     expect(GPST_OK, gpst_jpeg_read_header(file, sizeof file, &info)); /* needs no library */
     assert_int_equal(info.planes, GPST_FORMAT_JPEG_444);
 }

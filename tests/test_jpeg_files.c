@@ -61,11 +61,13 @@ static void test_mending(void** state) {
         }
 }
 
-/* Up to 16 zeros before the end (of up to 8 the decoder says nothing itself); what stands behind it is nobody's. */
+/* Up to 16 zeros before the end (of what it had read ahead, 4 bytes at least and 8 at most, the decoder says nothing
+   itself); what stands behind it is nobody's. */
 static void test_padding(void** state) {
     static const uint8_t zeros[17] = {0};
     const size_t bytes = compress(61, 47, TJPF_RGBX, TJSAMP_420, 0);
     gpst_image picture;
+    gpst_jpeg_note note;
     (void)state;
     decode_wanted(bytes, 61, 47, TJPF_RGB);
     assert_int_not_equal(file[bytes - 3], 0);
@@ -74,6 +76,11 @@ static void test_padding(void** state) {
     size_t more = insert(file, bytes, bytes - 2, zeros, 17);
     picture = rgb_of(broken, more);
     expect(GPST_ERROR_FORMAT, decode(broken, more, GPST_DAMAGE_FAIL, &picture, NULL));
+    test_reason_has("JPEG: there are more data than pixels before marker 0xd9: damage, or added bytes", "");
+    more = insert(file, bytes, bytes - 2, "UUUU", 4);
+    expect(GPST_OK, decode(broken, more, GPST_DAMAGE_FAIL, &picture, &note));
+    assert_string_equal(note.text, "");
+    assert_memory_equal(got, wanted, 61 * 47 * 3);
     more = insert(file, bytes, bytes - 2, "other bytes", 11);
     expect(GPST_ERROR_FORMAT, decode(broken, more, GPST_DAMAGE_FAIL, &picture, NULL));
     expect_mended(insert(file, bytes, bytes, "garbage", 7), "");

@@ -2,6 +2,7 @@
    on the simulated device; what is whose, what crosses the link, and that nothing is lost where something fails. The
    expected bytes come from gpst_jpeg_decode, gpst_warp_run and gpst_jpeg_encode, called one after the other. */
 #include "test.h"
+#include "test_allocator.h"
 #include "test_files.h"
 
 #include <stdlib.h>
@@ -38,7 +39,10 @@ typedef struct run {
     uint64_t n_ok, n_failed, n_device, n_encoded_device, n_notes, file_bytes;
     gpsti_a64 encoded_bytes, n_encoded;
     char reason[GPST_REASON_BYTES], note[256], stage[32];
+    const char *decoder, *encoder; /* of the last item */
+    bool fails_encoded;            /* take_encoded does */
     gpst_stats stats;
+    test_log log;
 } run;
 
 static uint64_t hash_of(const void* data, size_t bytes) {
@@ -131,6 +135,8 @@ static gpst_result next_path(void* user_data, uint64_t index, gpst_input* out) {
 static gpst_result take_encoded(void* user_data, gpst_task* task) {
     run* const self = (run*)user_data;
     const file* const one = &self->files[task->item->index];
+    if (self->fails_encoded)
+        return gpst_task_fail(task, GPST_ERROR_IO, "not taken");
     if (hash_of(task->encoded, task->encoded_bytes) != one->views[task->picture_index])
         (void)gpsti_a32_add(&self->n_wrong, 1);
     gpsti_a64_add(&self->encoded_bytes, task->encoded_bytes);
@@ -152,6 +158,8 @@ static gpst_result take_item(void* user_data, const gpst_item* item) {
     self->n_failed += GPST_FAILED(item->result);
     self->n_device += strcmp(item->decoder, "nvJPEG") == 0;
     self->n_encoded_device += strcmp(item->encoder, "nvJPEG") == 0;
+    self->decoder = item->decoder;
+    self->encoder = item->encoder;
     if (GPST_FAILED(item->result)) {
         snprintf(self->reason, sizeof self->reason, "%s", item->reason);
         snprintf(self->stage, sizeof self->stage, "%s", item->stage);
@@ -223,6 +231,7 @@ static void go(run* self) {
     context_desc.backend = self->backend;
     context_desc.n_workers = self->n_workers;
     context_desc.max_host_bytes = self->max_host_bytes;
+    context_desc.logger = test_log_hooks(&self->log);
     assert_int_equal(gpst_context_create(&context_desc, &context), GPST_OK);
     desc.n_stages = make_stages(self, stages);
     desc.stages = stages;
@@ -281,6 +290,11 @@ static gpst_result decode_own(void* user_data, gpst_task* task) {
     return result;
 }
 
+static gpst_result fail_own(void* user_data, gpst_task* task) {
+    (void)user_data;
+    return gpst_task_fail(task, GPST_ERROR_FORMAT, "not mine either");
+}
+
 static void run_one(run* self, const void* data, size_t bytes, gpst_stage_func func, gpst_result expected) {
     gpst_context* context = NULL;
     gpst_context_desc context_desc = GPST_ZERO;
@@ -315,11 +329,19 @@ static void test_kinds_and_faults(void** state) {
     open_run(&self);
     const size_t bytes = add_jpeg(&self, 90, 70, GPST_FORMAT_JPEG_420, jpeg);
     run_one(&self, "P5 2 2 255\n1234", 15, NULL, GPST_OK);
+    assert_string_equal(self.decoder, "PNM");
+    run_one(&self, "P5 2 2 255\n123", 14, NULL, GPST_PARTIAL);
+    assert_string_equal(self.decoder, "");
     run_one(&self, "what is this", 12, decode_own, GPST_OK);
+    assert_string_equal(self.decoder, "func");
+    run_one(&self, "what is this", 12, fail_own, GPST_PARTIAL);
+    assert_string_equal(self.decoder, "");
     run_one(&self, "what is this", 12, NULL, GPST_PARTIAL);
+    assert_string_equal(self.decoder, "");
     assert_non_null(strstr(self.reason, "not a "));
     assert_string_equal(self.stage, "decode");
     run_one(&self, "", 0, NULL, GPST_PARTIAL);
+    assert_string_equal(self.decoder, "");
     assert_non_null(strstr(self.reason, "the file is empty"));
 
     /* No end marker behind whole data: mended, and said. */
@@ -333,9 +355,11 @@ static void test_kinds_and_faults(void** state) {
     memcpy(changed, jpeg, bytes);
     run_one(&self, changed, bytes * 2 / 3, NULL, GPST_PARTIAL);
     assert_int_equal(strncmp(self.reason, "JPEG: ", 6), 0);
+    assert_string_equal(self.decoder, "");
     self.decode.on_damage = GPST_DAMAGE_KEEP;
     run_one(&self, changed, bytes * 2 / 3, NULL, GPST_OK);
     assert_int_equal(strncmp(self.note, "damaged: ", 9), 0);
+    assert_string_equal(self.decoder, "libjpeg-turbo");
 
     self.decode.max_pixels = 90 * 70 - 1;
     run_one(&self, jpeg, bytes, NULL, GPST_PARTIAL);
@@ -349,7 +373,8 @@ static void test_kinds_and_faults(void** state) {
     close_run(&self);
 }
 
-static void refuse(run* self, const gpst_stage_desc* stages, uint32_t n_stages, const char* sentence) {
+static void refuse_as(gpst_result result, run* self, const gpst_stage_desc* stages, uint32_t n_stages,
+                      const char* sentence) {
     gpst_context_desc context_desc = GPST_ZERO;
     gpst_context* context = NULL;
     gpst_pipeline_desc desc = GPST_ZERO;
@@ -360,10 +385,40 @@ static void refuse(run* self, const gpst_stage_desc* stages, uint32_t n_stages, 
     desc.n_stages = n_stages;
     desc.source = next_path;
     desc.source_user_data = self;
-    assert_int_equal(gpst_pipeline_create(context, &desc, &pipeline), GPST_ERROR_ARGUMENT);
-    if (!strstr(gpst_last_reason(), sentence))
+    assert_int_equal(gpst_pipeline_create(context, &desc, &pipeline), result);
+    if (GPST_FAILED(result) && !strstr(gpst_last_reason(), sentence))
         fail_msg("\"%s\" is not in \"%s\"", sentence, gpst_last_reason());
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     gpst_context_destroy(context);
+}
+
+static void refuse(run* self, const gpst_stage_desc* stages, uint32_t n_stages, const char* sentence) {
+    refuse_as(GPST_ERROR_ARGUMENT, self, stages, n_stages, sentence);
+}
+
+/* Whether what libturbojpeg 3 alone can is there: refused ahead of any item, else. */
+static void test_an_older_library(void** state) {
+    gpst_stage_desc stages[4];
+    gpst_jpeg* jpeg = NULL;
+    run self;
+    (void)state;
+    open_run(&self);
+    assert_int_equal(gpst_jpeg_create(NULL, &jpeg), GPST_OK);
+    const gpst_result result = jpeg->calls->set ? GPST_OK : GPST_ERROR_UNSUPPORTED;
+    gpst_jpeg_destroy(jpeg);
+    gpst_stage_read(&stages[0]);
+    gpst_stage_decode(&stages[1], 0, NULL);
+    gpst_stage_warp(&stages[2], 0, 1, self.warp);
+    gpst_stage_encode(&stages[3], 1, &self.encode, take_encoded, &self);
+    self.encode.jpeg.optimise = true;
+    refuse_as(result, &self, stages, 4, "gpst_pipeline_create: stages[3].encode->jpeg.optimise: needs libturbojpeg 3 or "
+                                        "later; libturbojpeg 2 was found: /");
+    self.encode.jpeg.optimise = false;
+    self.encode.jpeg.restart_rows = 2;
+    refuse_as(result, &self, stages, 4, "stages[3].encode->jpeg.restart_rows: needs libturbojpeg 3");
+    self.encode.kind = GPST_FILE_PNM;
+    refuse_as(GPST_OK, &self, stages, 4, "");
+    close_run(&self);
 }
 
 static void test_rules(void** state) {
@@ -496,6 +551,30 @@ static void test_without_engines(void** state) {
     close_run(&self);
 }
 
+/* Whoever encoded is named where all files were made and taken, on the cores and on the device. */
+static void test_who_encoded(void** state) {
+    run self;
+    (void)state;
+    use_fake("7", "");
+    open_device_run(&self, GPST_CODEC_GPU, 1);
+    for (int k = 0; k < 4; k++) {
+        const bool on_device = k & 1;
+        self.decode.codec = self.encode.codec = on_device ? GPST_CODEC_GPU : GPST_CODEC_EXACT;
+        self.fails_encoded = k & 2;
+        go(&self);
+        assert_int_equal(self.n_ok, !self.fails_encoded);
+        assert_string_equal(self.decoder, on_device ? "nvJPEG" : "libjpeg-turbo");
+        assert_string_equal(self.encoder, self.fails_encoded ? "" : self.decoder);
+    }
+    close_run(&self);
+}
+
+/* Whoever asked for the GPU's codec by name: once. */
+static void check_warned(const run* self, const char* text) {
+    assert_int_equal(gpsti_a32_load(&self->log.n_warnings), 1);
+    assert_int_equal(strncmp(self->log.last, text, strlen(text)), 0);
+}
+
 static void test_without_the_library(void** state) {
     run self;
     (void)state;
@@ -505,6 +584,13 @@ static void test_without_the_library(void** state) {
     check_whole(&self);
     assert_int_equal(self.n_device, 0);
     assert_int_equal(strncmp(path_of(&self, "jpeg")->why_not, "nvJPEG: ", 8), 0);
+    check_warned(&self, "JPEG by the cores, not by the GPU: nvJPEG: GPUSTAGE_LIBNVJPEG is set to nothing");
+    self.backend = "cpu";
+    go(&self);
+    check_warned(&self, "JPEG by the cores, not by the GPU: the device is the CPU");
+    self.decode.codec = self.encode.codec = GPST_CODEC_AUTO; /* asks for nothing by name */
+    go(&self);
+    assert_int_equal(gpsti_a32_load(&self.log.n_warnings), 0);
     close_run(&self);
 }
 
@@ -584,10 +670,12 @@ int main(void) {
         cmocka_unit_test(test_the_plain_calls),
         cmocka_unit_test(test_kinds_and_faults),
         cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_an_older_library),
         cmocka_unit_test(test_all_on_the_device),
         cmocka_unit_test(test_auto_opens_where_it_is_worth_it),
         cmocka_unit_test(test_every_call_fails_once),
         cmocka_unit_test(test_without_engines),
+        cmocka_unit_test(test_who_encoded),
         cmocka_unit_test(test_damaged_among_good),
         cmocka_unit_test(test_two_of_each),
         cmocka_unit_test(test_little_memory),

@@ -32,6 +32,14 @@ GPSTI_PRIVATE bool gpsti_library_find(void* library, const char* name, void* out
     memcpy(out, &found, sizeof found);
     return found != NULL;
 }
+
+GPSTI_PRIVATE void gpsti_library_find_file(void* library, const void* function, char out[GPSTI_LIBRARY_FILE_BYTES]) {
+    char path[GPSTI_LIBRARY_FILE_BYTES];
+    const DWORD bytes = GetModuleFileNameA((HMODULE)library, path, sizeof path);
+    (void)function;
+    if (bytes > 0 && bytes < sizeof path)
+        gpsti_copy_text(out, GPSTI_LIBRARY_FILE_BYTES, path);
+}
 #else
 GPSTI_PRIVATE void* gpsti_library_open(const char* name, char why[GPSTI_LIBRARY_WHY_BYTES]) {
     void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -48,24 +56,37 @@ GPSTI_PRIVATE bool gpsti_library_find(void* library, const char* name, void* out
     memcpy(out, &found, sizeof found);
     return found != NULL;
 }
+
+/* function: any of the library's, or NULL: then out stays as it is. */
+GPSTI_PRIVATE void gpsti_library_find_file(void* library, const void* function, char out[GPSTI_LIBRARY_FILE_BYTES]) {
+    Dl_info info;
+    (void)library;
+    if (function && dladdr(function, &info) != 0 && info.dli_fname)
+        gpsti_copy_text(out, GPSTI_LIBRARY_FILE_BYTES, info.dli_fname);
+}
 #endif
 
 /* ---- loading ------------------------------------------------------------------------------------------ */
 
-GPSTI_PRIVATE gpst_result gpsti_library_open_any(const gpsti_library* self, void** out) {
+GPSTI_PRIVATE gpst_result gpsti_library_open_any(gpsti_library* self, void** out) {
     const char* const path = getenv(self->variable);
     char why[GPSTI_LIBRARY_WHY_BYTES] = "";
-    GPSTI_FAIL_IF(path && !path[0], GPST_ERROR_UNSUPPORTED, "%s: %s is set to nothing: it is not to be used",
+    GPSTI_FAIL_IF(path && !path[0], GPST_ERROR_UNSUPPORTED,
+                  "%s: %s is set to nothing: it is not to be used; unset it to have the installed one looked for",
                   self->title, self->variable);
     if (path) {
         *out = gpsti_library_open(path, why);
-        GPSTI_FAIL_IF(!*out, GPST_ERROR_UNSUPPORTED, "%s: %s: %s", self->title, self->variable, why);
+        gpsti_copy_text(self->file, sizeof self->file, path);
+        GPSTI_FAIL_IF(!*out, GPST_ERROR_UNSUPPORTED,
+                      "%s: %s must name the library's file: %s; unset it to have the installed one looked for",
+                      self->title, self->variable, why);
         return GPST_OK;
     }
     /* The first name is the one to install: its reason is told. */
     for (size_t i = 0; self->names[i]; i++) {
         char other[GPSTI_LIBRARY_WHY_BYTES] = "";
         *out = gpsti_library_open(self->names[i], i == 0 ? why : other);
+        gpsti_copy_text(self->file, sizeof self->file, self->names[i]);
         if (*out)
             return GPST_OK;
     }
@@ -74,16 +95,21 @@ GPSTI_PRIVATE gpst_result gpsti_library_open_any(const gpsti_library* self, void
 }
 
 GPSTI_PRIVATE gpst_result gpsti_library_load_locked(gpsti_library* self) {
-    void* library = NULL;
+    const char* lacks = NULL;
+    void *library = NULL, *function = NULL;
     if (gpsti_a32_load(&self->loaded))
         return GPST_OK;
     GPSTI_TRY(gpsti_library_open_any(self, &library));
-    for (const gpsti_symbol* symbol = self->symbols; symbol->name; symbol++)
-        GPSTI_FAIL_IF(!gpsti_library_find(library, symbol->name, (char*)self->calls + symbol->offset) &&
-                          !symbol->optional,
-                      GPST_ERROR_UNSUPPORTED,
-                      "%s: the one that was found lacks %s; install a newer one, or name one in %s", self->title,
-                      symbol->name, self->variable);
+    for (const gpsti_symbol* symbol = self->symbols; symbol->name; symbol++) {
+        char* const to = (char*)self->calls + symbol->offset;
+        if (gpsti_library_find(library, symbol->name, to))
+            memcpy(&function, to, sizeof function);
+        else if (!symbol->optional && !lacks)
+            lacks = symbol->name;
+    }
+    gpsti_library_find_file(library, function, self->file);
+    GPSTI_FAIL_IF(lacks, GPST_ERROR_UNSUPPORTED, "%s: %s lacks %s: %s is needed; install it, or name its file in %s",
+                  self->title, self->file, lacks, self->needed, self->variable);
     gpsti_a32_store(&self->loaded, 1);
     return GPST_OK;
 }

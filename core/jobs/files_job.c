@@ -223,7 +223,13 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_try_codec(const gpsti_files_job_desc* 
     if (!GPST_FAILED(result))
         result = gpst_jpeg_encode(jpeg, &image, &desc->encode.jpeg, file, &bytes);
     gpst_jpeg_destroy(jpeg);
-    return GPST_FAILED(result) ? gpsti_files_job_fail(result, desc->function) : GPST_OK;
+    if (!GPST_FAILED(result))
+        return GPST_OK;
+    const char* const member = strstr(gpst_last_reason(), ": desc.");
+    char text[GPSTI_REASON_BYTES];
+    gpsti_copy_text(text, sizeof text, member ? member + strlen(": desc.") : "");
+    return member ? gpsti_fail(result, "%s: desc.encode.jpeg.%s", desc->function, text)
+                  : gpsti_files_job_fail(result, desc->function);
 }
 
 GPSTI_INTERN gpst_result gpsti_files_job_run(const gpsti_files_job_desc* desc, gpst_report* report) {

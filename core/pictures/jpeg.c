@@ -1,5 +1,5 @@
-/* core/pictures/jpeg.c -- JPEG files to pixels through libturbojpeg, which is loaded here. What its warnings say is
-   never looked at: the same words stand for harmless faults and for damage. A file is mended, then decoded strictly. */
+/* core/pictures/jpeg.c -- JPEG files to pixels through libturbojpeg, which is loaded here. What its warnings say
+   decides nothing: the same words stand for harmless faults and for damage. A file is mended, then decoded strictly. */
 #include "../base/platform_internal.h"
 
 #include "jpeg_internal.h"
@@ -39,7 +39,19 @@ GPSTI_PRIVATE const gpsti_symbol gpsti_jpeg_symbols[] = {
 };
 
 static gpsti_library gpsti_jpeg_library = {
-    "libturbojpeg", "GPUSTAGE_LIBTURBOJPEG", gpsti_jpeg_names, gpsti_jpeg_symbols, &gpsti_jpeg_turbo, {0}, {0}};
+    "libturbojpeg", "libturbojpeg 2.1 or later", "GPUSTAGE_LIBTURBOJPEG", gpsti_jpeg_names, gpsti_jpeg_symbols,
+    &gpsti_jpeg_turbo, {0}, {0}, {0}};
+
+/* "12 extraneous bytes before marker 0xd9" are counted from where its decoder had read to, up to 8 bytes late. */
+GPSTI_PRIVATE void gpsti_jpeg_reword(char text[GPSTI_JPEG_TEXT_BYTES]) {
+    const char* const found = strstr(text, "extraneous bytes before marker ");
+    char marker[8] = "";
+    if (!found)
+        return;
+    gpsti_copy_text(marker, sizeof marker, found + strlen("extraneous bytes before marker "));
+    gpsti_format(text, GPSTI_JPEG_TEXT_BYTES,
+                 "there are more data than pixels before marker %s: damage, or added bytes", marker);
+}
 
 /* MEMORY, or result. 3 can fail without an error of its own to tell. */
 GPSTI_PRIVATE gpst_result gpsti_jpeg_read_error(const gpst_jpeg* self, void* handle, gpst_result result,
@@ -48,6 +60,7 @@ GPSTI_PRIVATE gpst_result gpsti_jpeg_read_error(const gpst_jpeg* self, void* han
     const char* const found = self->calls->error_text(handle);
     const bool tells = strcmp(found, "No error") != 0;
     gpsti_copy_text(text, GPSTI_JPEG_TEXT_BYTES, tells ? found : "libturbojpeg gives no reason");
+    gpsti_jpeg_reword(text);
     return fatal && strstr(text, "emory") ? GPST_ERROR_MEMORY : result;
 }
 
@@ -128,6 +141,14 @@ GPSTI_INTERN gpst_result gpsti_jpeg_check_pitch(const gpst_image* image, const c
                   "%s: %s.pitch_bytes=%lld: up to %d is possible", function, member, (long long)image->pitch_bytes,
                   INT32_MAX);
     return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_jpeg_check_options(const gpst_jpeg_encode_desc* desc, const char* where) {
+    const bool asks = desc && (desc->optimise || desc->restart_rows > 0);
+    if (!asks || GPST_FAILED(gpsti_library_load(&gpsti_jpeg_library)) || gpsti_jpeg_turbo.set)
+        return GPST_OK;
+    return gpsti_fail(GPST_ERROR_UNSUPPORTED, "%s.%s: needs libturbojpeg 3 or later; libturbojpeg 2 was found: %s",
+                      where, desc->optimise ? "optimise" : "restart_rows", gpsti_jpeg_library.file);
 }
 
 /* ---- one decoding ------------------------------------------------------------------------------------ */

@@ -21,8 +21,9 @@ typedef struct gpst_jpeg_info {
     uint32_t width, height; /* 1 to GPST_MAX_SIDE */
     uint32_t n_components;  /* 1, 3 or 4 */
     gpst_format format;     /* what it is decoded to: GRAY or RGB; of CMYK and YCCK files RGB */
-    gpst_format planes;     /* as what the planes of the file itself can be had: GRAY, JPEG_444, _422, _420 or _440;
-                               INVALID: it has other factors, or is RGB, CMYK or YCCK */
+    gpst_format planes;     /* the planes as they lie in the file, which gpst_jpeg_decode can give, too: GRAY,
+                               JPEG_444, _422, _420 or _440; INVALID: it cannot, since the file has other sampling
+                               factors, or is RGB, CMYK or YCCK */
     bool progressive, arithmetic;
     uint64_t decoder_bytes; /* what decoding takes beside file and picture, at most; a file that has to be mended takes
                                its own size more */
@@ -87,8 +88,11 @@ GPST_API void gpst_jpeg_destroy(gpst_jpeg* jpeg);
 /* ---- decoding ---------------------------------------------------------------------------------------- */
 
 typedef enum gpst_damage {
-    GPST_DAMAGE_FAIL = 0, /* a damaged or truncated file is an error, never a grey rest */
-    GPST_DAMAGE_KEEP = 1  /* what the decoder makes of it is taken, and the note says so */
+    /* Missing data are an error, never a grey rest; and so are changed data that do not come out even: that end before
+       the last pixel, go on behind it, or have codes that do not exist. Others are not noticed: of changes of one byte
+       in a sequential file's data 70 in 100 (docs/conventions.md, "Whose JPEG codec") */
+    GPST_DAMAGE_FAIL = 0,
+    GPST_DAMAGE_KEEP = 1 /* what the decoder makes of it is taken, and the note says so */
 } gpst_damage;
 
 /* gpst_jpeg_decode_desc -- how a file is decoded; all-zero is valid
@@ -116,7 +120,10 @@ typedef struct gpst_jpeg_note {
    Decoding is strict: any warning of the decoder is an error. Where faults do no harm a copy without them is decoded,
    as strictly: the wrong parameters that some writers put into the scan header of a sequential file, bytes that belong
    to no segment, an unknown major version of JFIF, up to 16 zeros before the end marker, and a missing end marker
-   behind complete data. Of a file by scans each component must have come; without an end marker, each bit of it.
+   behind complete data. Other bytes before the end marker are not noticed, nor told of, where the decoder had read
+   them ahead, which are 4 to 8; more are an error, since damaged data leave the same behind. A file in several scans
+   must have one of each component; and where it has no end marker, its scans must hold every bit of every
+   coefficient, since nothing else would tell that a scan is missing.
 
    Parameters   jpeg         (in)   made by gpst_jpeg_create
                 data, bytes  (in)   the whole file
@@ -143,14 +150,17 @@ GPST_API gpst_result gpst_jpeg_decode(gpst_jpeg* jpeg, const void* data, size_t 
 
 /* gpst_jpeg_encode_desc -- how a picture is encoded; all-zero is valid
 
+   What the libturbojpeg that is found is too old for is refused with GPST_ERROR_UNSUPPORTED: by gpst_jpeg_encode, and
+   by gpst_pipeline_create and the jobs before any item.
+
    Ownership    read during the call
    Since 0.1
 */
 typedef struct gpst_jpeg_encode_desc {
     uint32_t quality;      /* 1 to 100; 0 = 95 */
     gpst_format chroma;    /* JPEG_444, _422, _420 or _440; 0 = JPEG_444. Gray pictures have none */
-    bool optimise;         /* Huffman tables of the picture's own: smaller and slower; libturbojpeg 3 */
-    uint32_t restart_rows; /* rows of MCUs between restart markers, up to 65535; 0 = none; libturbojpeg 3 */
+    bool optimise;         /* Huffman tables of the picture's own: smaller and slower. Needs libturbojpeg 3 or later */
+    uint32_t restart_rows; /* rows of MCUs between restart markers, up to 65535; 0 = none. Needs libturbojpeg 3, too */
 } gpst_jpeg_encode_desc;
 
 /* gpst_jpeg_bound -- most bytes that the file of a picture can have

@@ -74,12 +74,9 @@ GPSTI_PRIVATE gpst_result gpsti_jpeg_encoder(gpst_jpeg* self, const gpst_jpeg_en
     const bool optimise = desc && desc->optimise;
     const uint32_t restart_rows = desc ? desc->restart_rows : 0;
     *out = self->encoder;
-    if (!self->calls->set) {
-        GPSTI_FAIL_IF(optimise || restart_rows, GPST_ERROR_UNSUPPORTED,
-                      "gpst_jpeg_encode: desc.%s: needs libturbojpeg 3; the one that was found is older",
-                      optimise ? "optimise" : "restart_rows");
+    GPSTI_TRY(gpsti_jpeg_check_options(desc, "gpst_jpeg_encode: desc"));
+    if (!self->calls->set)
         return GPST_OK;
-    }
     if (optimise && !self->optimiser) {
         self->optimiser = self->calls->init_compress();
         if (!self->optimiser)

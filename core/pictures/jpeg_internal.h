@@ -116,6 +116,8 @@ GPSTI_INTERN int gpsti_jpeg_pixels(gpst_format format);
 GPSTI_INTERN gpsti_jpeg_rows gpsti_jpeg_rows_of(const gpst_image* image);
 /* Pitches are ints there. */
 GPSTI_INTERN gpst_result gpsti_jpeg_check_pitch(const gpst_image* image, const char* function, const char* member);
+/* UNSUPPORTED, named as a member of where: the library is there, and too old for what desc (NULL: nothing) asks for. */
+GPSTI_INTERN gpst_result gpsti_jpeg_check_options(const gpst_jpeg_encode_desc* desc, const char* where);
 /* MEMORY, or result, with the library's words as the reason. */
 GPSTI_INTERN gpst_result gpsti_jpeg_fail(const gpst_jpeg* self, void* handle, gpst_result result);
 

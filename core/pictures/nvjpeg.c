@@ -97,7 +97,8 @@ GPSTI_PRIVATE const gpsti_symbol gpsti_nvjpeg_symbols[] = {GPSTI_NVJPEG_CALLS(GP
 #undef GPSTI_X
 
 static gpsti_library gpsti_nvjpeg_library = {
-    "nvJPEG", "GPUSTAGE_LIBNVJPEG", gpsti_nvjpeg_names, gpsti_nvjpeg_symbols, &gpsti_nvjpeg_api, {0}, {0}};
+    "nvJPEG", "a newer one", "GPUSTAGE_LIBNVJPEG", gpsti_nvjpeg_names, gpsti_nvjpeg_symbols, &gpsti_nvjpeg_api,
+    {0}, {0}, {0}};
 
 /* ---- its errors ---------------------------------------------------------------------------------------------- */
 

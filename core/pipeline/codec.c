@@ -36,7 +36,11 @@ GPSTI_INTERN gpst_result gpsti_codec_check(const gpst_stage_desc* stage, uint32_
                   "gpst_pipeline_create: stages[%u].encode: kind=%d: unknown", s, (int)encode->kind);
     gpsti_format(where, sizeof where, "gpst_pipeline_create: stages[%u].encode", s);
     const gpst_result result = gpst_jpeg_bound(&pixel, &encode->jpeg, &bytes);
-    return GPST_FAILED(result) ? gpsti_fail_in(result, where) : GPST_OK;
+    if (GPST_FAILED(result))
+        return gpsti_fail_in(result, where);
+    gpsti_format(where, sizeof where, "gpst_pipeline_create: stages[%u].encode->jpeg", s);
+    const bool is_jpeg = encode->kind == GPST_FILE_UNKNOWN || encode->kind == GPST_FILE_JPEG;
+    return is_jpeg ? gpsti_jpeg_check_options(&encode->jpeg, where) : GPST_OK;
 }
 
 GPSTI_INTERN void gpsti_codec_free(gpsti_host* host, gpsti_codec* codec) {
@@ -142,18 +146,19 @@ GPSTI_PRIVATE gpst_result gpsti_codec_decode_jpeg(gpsti_stage* stage, gpst_task*
         gpst_jpeg_decode(codec->jpeg, item->file_data, item->file_bytes, &how, &picture, &slot->note);
     gpsti_codec_learn(&task->pipeline->jpeg_device.decode_ns, gpsti_now_ns() - start_ns);
     gpsti_codec_give_room(task->pipeline, info.decoder_bytes);
-    slot->item.decoder = "libjpeg-turbo";
+    if (!GPST_FAILED(result))
+        slot->item.decoder = "libjpeg-turbo";
     slot->item.note = slot->note.text;
     return result;
 }
 
 /* Pixels are used where the file was read to, but for values that lie there at no multiple of their size. */
-GPSTI_PRIVATE gpst_result gpsti_codec_decode_plain(gpsti_stage* stage, gpst_task* task, const gpst_image* shape,
-                                                   size_t offset) {
+GPSTI_PRIVATE gpst_result gpsti_codec_decode_plain(gpsti_stage* stage, gpst_task* task, const char* name,
+                                                   const gpst_image* shape, size_t offset) {
     const gpst_item* const item = task->item;
     const uint32_t to = gpsti_set_of(stage->desc.writes);
     gpst_image picture;
-    GPSTI_TRY(gpsti_codec_check_pixels(stage->desc.decode, item->decoder, shape->width, shape->height));
+    GPSTI_TRY(gpsti_codec_check_pixels(stage->desc.decode, name, shape->width, shape->height));
     if (offset % gpst_dtype_bytes(shape->dtype) == 0)
         return gpst_task_map_picture(task, to, 0, shape, offset, &picture);
     GPSTI_TRY(gpst_task_set_picture(task, to, 0, shape, &picture));
@@ -166,14 +171,18 @@ GPSTI_INTERN gpst_result gpsti_codec_decode(gpsti_stage* stage, gpst_task* task)
     gpst_file_kind kind;
     gpst_image shape;
     size_t offset = 0;
-    const gpst_result result =
+    gpst_result result =
         gpst_picture_read_header(task->item->file_data, task->item->file_bytes, &kind, &shape, &offset);
     if (kind == GPST_FILE_JPEG)
         return gpsti_codec_decode_jpeg(stage, task);
-    slot->item.decoder = kind == GPST_FILE_PNM ? "PNM" : kind == GPST_FILE_NPY ? ".npy" : "func";
+    const char* const name = kind == GPST_FILE_PNM ? "PNM" : kind == GPST_FILE_NPY ? ".npy" : "func";
     if (kind == GPST_FILE_UNKNOWN && stage->desc.func)
-        return stage->desc.func(stage->desc.user_data, task);
-    return GPST_FAILED(result) ? result : gpsti_codec_decode_plain(stage, task, &shape, offset);
+        result = stage->desc.func(stage->desc.user_data, task);
+    else if (!GPST_FAILED(result))
+        result = gpsti_codec_decode_plain(stage, task, name, &shape, offset);
+    if (result == GPST_OK)
+        slot->item.decoder = name;
+    return result;
 }
 
 /* ---- ENCODE -------------------------------------------------------------------------------------- */

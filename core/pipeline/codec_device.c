@@ -37,6 +37,17 @@ GPSTI_PRIVATE gpst_result gpsti_jpeg_device_make(gpst_pipeline* pipeline) {
     return gpsti_stream_make(&pipeline->context->public_device, &jpeg->stream);
 }
 
+/* Whoever asked for it by name is told once, whatever the path says later. Not locked. */
+GPSTI_PRIVATE void gpsti_jpeg_device_warn(gpst_pipeline* pipeline, const char* reason) {
+    bool asked = false;
+    for (uint32_t s = 0; s < pipeline->desc.n_stages; s++)
+        asked = asked || gpsti_jpeg_device_asked(&pipeline->stages[s].desc) == GPST_CODEC_GPU;
+    const char* const why = pipeline->device_on_host ? pipeline->context->info.backend_reason : "";
+    if (asked)
+        GPSTI_LOG(&pipeline->context->host, GPST_LOG_WARNING, GPSTI_NO_ITEM,
+                  "JPEG by the cores, not by the GPU: %s%s%s", reason, why[0] ? ": " : "", why);
+}
+
 /* What is missing is no failure: the cores do it all, and the path says why. */
 GPSTI_INTERN void gpsti_jpeg_device_create(gpst_pipeline* pipeline) {
     gpsti_jpeg_device* const jpeg = &pipeline->jpeg_device;
@@ -59,6 +70,8 @@ GPSTI_INTERN void gpsti_jpeg_device_create(gpst_pipeline* pipeline) {
     }
     if (jpeg->on && !jpeg->used)
         gpsti_copy_text(jpeg->reason, sizeof jpeg->reason, "what DECODE writes is not for WARP stages alone");
+    if (!jpeg->used)
+        gpsti_jpeg_device_warn(pipeline, jpeg->reason);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_jpeg_device_call(gpst_pipeline* pipeline, gpsti_nvjpeg_operation operation,
@@ -125,6 +138,8 @@ GPSTI_PRIVATE bool gpsti_jpeg_device_open(gpst_pipeline* pipeline) {
     const bool open = jpeg->on && jpeg->begun;
     gpsti_scheduler_wake(pipeline->context->scheduler);
     gpsti_mutex_unlock(mutex);
+    if (GPST_FAILED(result))
+        gpsti_jpeg_device_warn(pipeline, gpst_last_reason());
     return open;
 }
 
@@ -314,9 +329,10 @@ GPSTI_INTERN gpst_result gpsti_encode_on_device(gpsti_slot* slot, const gpsti_st
     }
     for (uint32_t i = 0; i < set->n; i++)
         bytes += pictures[i].bytes;
-    slot->item.encoder = "nvJPEG";
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     gpsti_account_copy(pipeline, &pipeline->sets[from], false, set->n, bytes);
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
-    return gpsti_encode_emit(slot, step, &op, worker_index, reason);
+    GPSTI_TRY(gpsti_encode_emit(slot, step, &op, worker_index, reason));
+    slot->encoder = "nvJPEG";
+    return GPST_OK;
 }

@@ -80,6 +80,7 @@ GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot) {
         gpsti_finish_commit(slot);
     if (gpsti_slot_has_failed(slot)) /* before the sink, so that what it is told is true */
         gpsti_finish_discard(slot);
+    slot->item.encoder = gpsti_slot_has_failed(slot) ? "" : slot->encoder;
     slot->item.end_ns = gpsti_now_ns();
     result = gpsti_call_sink(slot, &reason);
     if (!GPST_FAILED(result))

@@ -56,8 +56,8 @@ GPSTI_PRIVATE uint32_t gpsti_inline_count_parts(gpsti_slot* slot, const gpsti_st
     const uint32_t n = slot->sets[gpsti_set_of(first->reads)].n;
     for (const gpsti_step* step = first; step <= last; step++) {
         const gpst_stage_desc* const stage = &slot->pipeline->stages[step->first_stage].desc;
-        if (stage->kind == GPST_STAGE_ENCODE && step->kind == GPSTI_STEP_HOST)
-            slot->item.encoder = gpsti_codec_encoder(stage->encode);
+        if (stage->kind == GPST_STAGE_ENCODE && step->kind == GPSTI_STEP_HOST && n > 0)
+            slot->encoder = gpsti_codec_encoder(stage->encode);
         for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
             if (step->writes & GPST_SET(k)) {
                 gpsti_slot_set_n(slot, k, n);

@@ -82,8 +82,8 @@ typedef struct gpst_item {
     const gpst_set* sets;  /* n_sets of them */
     uint32_t n_sets;
     const char* decoder;   /* what a DECODE stage decoded the file with: "libjpeg-turbo", "nvJPEG", "PNM", ".npy" or
-                              "func"; "" */
-    const char* encoder;   /* what an ENCODE stage made files with, likewise; "" */
+                              "func"; "" where none has, or not yet */
+    const char* encoder;   /* what an ENCODE stage made its files with, likewise; "" until the item has ended well */
     const char* note;      /* what decoding had to mend or to keep of a damaged file: gpst_jpeg_note's text; "" */
     gpst_result result;    /* OK until something failed; SKIPPED; DROPPED. Results have pictures only where it is OK */
     const char* stage;     /* name of the stage that failed, or in front of which it was dropped; "" */
@@ -174,7 +174,8 @@ GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out
    Shapes       none
    Returns      GPST_OK | ARGUMENT | STATE (the pipeline has no WRITE stage) | MEMORY
    Ownership    the room is the file's until the item ends; the next gpst_task_encoded gives another, so
-                one task may emit many files
+                one task may emit many files. No two items may name one path: nothing looks for that, and the file of
+                the item that ends last stays
    Threads      within a callback of this task only
    Blocking     never waits; allocates at the first use of a longer path
    Device       none

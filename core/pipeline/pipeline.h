@@ -52,8 +52,9 @@ typedef enum gpst_stage_kind {
    libjpeg-turbo alone, and there not always. */
 typedef enum gpst_codec {
     GPST_CODEC_EXACT = 0, /* the cores': the same bytes on every machine */
-    GPST_CODEC_AUTO = 1,  /* each item where it is done first; the device's is opened where the job is worth it */
-    GPST_CODEC_GPU = 2    /* the device's, but for what it cannot do */
+    GPST_CODEC_AUTO = 1,  /* for each item the one of both that will be done with it first, by the times so far; the
+                             device's is opened where it saves more time than opening it takes */
+    GPST_CODEC_GPU = 2    /* the device's, but for what it cannot do; where there is none the cores', with a warning */
 } gpst_codec;
 
 /* gpst_decode_desc -- what DECODE makes of a file; all-zero is valid
@@ -70,7 +71,8 @@ typedef struct gpst_decode_desc {
     gpst_codec codec;
     bool rgb;              /* then the cores decode */
     gpst_damage on_damage; /* of JPEG; what was mended or kept is said in item->note */
-    uint64_t max_pixels;   /* a picture may have; of a JPEG in many scans 16 times as many in all; 0 = 2^29 */
+    uint64_t max_pixels;   /* of a picture; 0 = 2^29. A JPEG's pixels times its scans may be 16 times as many: each
+                              scan goes over the whole picture */
     /* Of a JPEG: file, picture and decoder together. Decoders that take more than 16 MiB and work side by side wait for
        one another within it. 0 = a quarter of the machine's memory, at least 256 MiB. */
     uint64_t max_bytes;
@@ -82,7 +84,8 @@ typedef struct gpst_decode_desc {
    Since        0.1
 */
 typedef struct gpst_encode_desc {
-    gpst_codec codec;    /* the device's for pictures that are there, RGB or BGR; not for JPEG_440 or restart_rows */
+    gpst_codec codec;    /* the device's encodes RGB and BGR pictures that are in its memory; not as JPEG_440 and not
+                            with restart_rows */
     gpst_file_kind kind; /* UNKNOWN = JPEG. Pictures must be what gpst_jpeg_encode or gpst_picture_encode takes */
     gpst_jpeg_encode_desc jpeg;
 } gpst_encode_desc;
@@ -356,7 +359,8 @@ typedef struct gpst_stats {
                 desc     (in)   what it does; copied
                 out      (out)  the pipeline; NULL on failure
    Shapes       none
-   Returns      GPST_OK | VERSION | ARGUMENT (member, value and rule in the reason) | FORKED | MEMORY | IO (threads)
+   Returns      GPST_OK | VERSION | ARGUMENT (member, value and rule in the reason) | UNSUPPORTED (ENCODE asks for what
+                the libturbojpeg that is found is too old for) | FORKED | MEMORY | IO (threads)
    Ownership    destroy with gpst_pipeline_destroy
    Threads      any
    Blocking     never waits, but copies a warp's mask and table to a device; allocates slots' bookkeeping, starts no

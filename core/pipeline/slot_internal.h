@@ -107,6 +107,7 @@ struct gpsti_slot {
     char device_reason[GPST_REASON_BYTES];
     bool in_batch; /* a batch function has it */
     gpst_jpeg_note note;
+    const char* encoder; /* the item's, if it ends well */
     gpsti_decode_form decode;
     gpst_image jpeg_shape; /* of EITHER and DEVICE: the planes, */
     size_t jpeg_first;     /* where the first segment is that is no APPn or comment, */

@@ -74,7 +74,7 @@ typedef struct gpst_verdict {
 
    Parameters   resource (in)  any value
    Shapes       none
-   Returns      "none", "disk_in", "cpu", "h2d", "gpu", "d2h", "disk_out"; "unknown" for any other value
+   Returns      "none", "disk_in", "cpu", "h2d", "gpu", "d2h", "disk_out", "jpeg"; "unknown" for any other value
    Ownership    static text; do not free
    Threads      any
    Blocking     never; no allocation

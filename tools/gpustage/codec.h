@@ -57,7 +57,7 @@ void codec_set_limits(codec* self, const codec_limits* limits); /* until then: t
 gpst_result codec_read_header(codec* self, const void* data, size_t bytes, const codec_raw* raw,
                               codec_kind* kind, gpst_image* shape, char* reason);
 /* Decodes into image (shape as read by the header, data and pitch set; of RAW, the shape is the image's
-   own). A damaged or truncated file is an error, never a grey rest. What decoders that hold a whole picture have
+   own). Missing data are an error, never a grey rest, and so is damage that is noticed. What decoders that hold a whole picture have
    in memory together, in all threads, is the limit of bytes at most: the next waits until there is room. */
 gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind kind,
                          const gpst_image* image, char* reason);
@@ -76,5 +76,8 @@ gpst_result codec_encode(codec* self, codec_kind kind, const gpst_image* image, 
 
 const char* codec_extension(codec_kind kind); /* "jpg", "png", "ppm", "npy", "raw" */
 bool codec_available(codec_kind kind);        /* compiled in, or found */
+/* Can the libturbojpeg that was found do this? Else reason says what it needs. */
+bool codec_jpeg_can(const gpst_jpeg_encode_desc* desc, char* reason);
+bool codec_jpeg_is(const uint8_t* data, size_t bytes); /* by its first three bytes */
 
 #endif

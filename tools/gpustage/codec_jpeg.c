@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool codec_jpeg_is(const uint8_t* data, size_t bytes) {
+bool codec_jpeg_is(const uint8_t* data, size_t bytes) {
     return bytes >= 3 && data[0] == 0xff && data[1] == 0xd8 && data[2] == 0xff;
 }
 
@@ -20,6 +20,24 @@ bool codec_jpeg_available(void) {
     gpst_jpeg* jpeg = NULL;
     const gpst_result result = gpst_jpeg_create(NULL, &jpeg);
     gpst_jpeg_destroy(jpeg);
+    return !GPST_FAILED(result);
+}
+
+bool codec_jpeg_can(const gpst_jpeg_encode_desc* desc, char* reason) {
+    uint8_t pixel[3] = {0, 0, 0}, room[8192];
+    gpst_image image = GPST_ZERO;
+    gpst_jpeg* jpeg = NULL;
+    size_t bytes = sizeof room;
+    image.data = pixel;
+    image.width = image.height = 1;
+    image.format = GPST_FORMAT_RGB;
+    gpst_result result = gpst_jpeg_create(NULL, &jpeg);
+    if (!GPST_FAILED(result))
+        result = gpst_jpeg_encode(jpeg, &image, desc, room, &bytes);
+    gpst_jpeg_destroy(jpeg);
+    const char* const needs = GPST_FAILED(result) ? strstr(gpst_last_reason(), "needs ") : NULL;
+    if (GPST_FAILED(result))
+        codec_fail(reason, result, "%s", needs ? needs : gpst_last_reason());
     return !GPST_FAILED(result);
 }
 

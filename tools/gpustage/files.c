@@ -318,6 +318,15 @@ const char* files_read_regular(const char* path, size_t most_bytes, text* out) {
     return problem;
 }
 
+size_t files_read_beginning(const char* path, void* out, size_t most_bytes) {
+    const int descriptor = open(path, O_RDONLY | FILES_FLAGS);
+    if (descriptor < 0)
+        return 0;
+    const int64_t bytes = (int64_t)read(descriptor, out, (unsigned)most_bytes);
+    close(descriptor);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
 const char* files_read(const char* path, text* out) { return files_read_at_most(path, SIZE_MAX, out); }
 
 static const char* files_rename(const char* from, const char* to) {

@@ -22,6 +22,8 @@ const char* files_read(const char* path, text* out); /* the whole file */
 const char* files_read_at_most(const char* path, size_t most_bytes, text* out);
 /* The same of a regular file alone, and of no link: never waits. */
 const char* files_read_regular(const char* path, size_t most_bytes, text* out);
+/* How many bytes of its beginning, up to most_bytes, came; 0 of what is no file, or cannot be read. */
+size_t files_read_beginning(const char* path, void* out, size_t most_bytes);
 /* Whole or absent: under a temporary name, then renamed. What is no regular file (a terminal, a pipe) is
    written to. */
 const char* files_write_whole(const char* path, const void* data, size_t bytes);

@@ -80,6 +80,7 @@ static void job_done(void* user_data, const gpst_item* item) {
     const input* const in = self->to_do[item->index];
     if (!GPST_FAILED(item->result)) {
         self->counts.ok++;
+        self->counts.damaged += strncmp(item->note, "damaged: ", 9) == 0;
         job_list_whole(self, in, item);
         if (self->desc.asked->stats && !counts_add_file(&self->counts, (size_t)(in - self->inputs.items), item))
             console_error("%s: out of memory: not listed in --stats", item->name);
@@ -246,6 +247,7 @@ static int job_open_directory(job* self) {
     desc.resume = asked->resume;
     desc.sync = asked->fsync != (int)GPST_FSYNC_NONE;
     desc.command = asked->command_name;
+    desc.no_jpeg = asked->falls_back ? self->no_jpeg : NULL;
     gpst_context_query_info(self->context, &info);
     int status = outputs_open_directory(asked->output, asked->command_name);
     if (status == EXIT_DONE)
@@ -259,6 +261,71 @@ static int job_open_directory(job* self) {
     return status;
 }
 
+/* Views as they are asked for can be made here. */
+static int job_check_encoder(job* self) {
+    const options* const asked = self->desc.asked;
+    const codec_kind kind = self->desc.kind;
+    gpst_jpeg_encode_desc jpeg = GPST_ZERO;
+    char reason[CODEC_REASON_BYTES] = "";
+    if (!codec_available(CODEC_JPEG))
+        snprintf(self->no_jpeg, sizeof self->no_jpeg, "%s", gpst_last_reason());
+    if (self->desc.stacked)
+        return EXIT_DONE;
+    if (!codec_available(kind)) {
+        console_error("--format=%s: %s", codec_extension(kind),
+                      kind == CODEC_JPEG ? self->no_jpeg : "is not built into this gpustage");
+        return EXIT_MACHINE;
+    }
+    jpeg.optimise = asked->optimise;
+    jpeg.restart_rows = asked->restart_rows;
+    if (kind != CODEC_JPEG || codec_jpeg_can(&jpeg, reason))
+        return EXIT_DONE;
+    console_error("--%s: %s", asked->optimise ? "optimise" : "restart-rows", reason);
+    return EXIT_MACHINE;
+}
+
+/* By contents, as they will be told. What is no file is not read twice. */
+static bool job_is_jpeg(const input* in) {
+    uint8_t first[3];
+    return in->identity && codec_jpeg_is(first, files_read_beginning(in->path, first, sizeof first));
+}
+
+/* Without libturbojpeg, and without a GPU that may do it, JPEG files fail one by one; a run of nothing else is not
+   begun. */
+static int job_check_decoder(job* self) {
+    const options* const asked = self->desc.asked;
+    gpst_context_info info;
+    size_t n = 0;
+    gpst_context_query_info(self->context, &info);
+    if (!self->no_jpeg[0] || asked->raw.format != GPST_FORMAT_INVALID ||
+        (asked->jpeg != (int)GPST_CODEC_EXACT && !strcmp(info.backend, "cuda")))
+        return EXIT_DONE;
+    for (size_t i = 0; i < self->inputs.count; i++) {
+        input* const in = &self->inputs.items[i];
+        if (in->skip)
+            continue;
+        inputs_refresh(in);
+        if (!job_is_jpeg(in))
+            return EXIT_DONE;
+        n++;
+    }
+    if (n == 0)
+        return EXIT_DONE;
+    console_error("no input can be decoded: all are JPEG files, and there is no %s", self->no_jpeg);
+    return EXIT_MACHINE;
+}
+
+/* Nothing is made where nothing can be decoded; what is whole already is known only behind the list of it. */
+static int job_open_outputs(job* self) {
+    const bool resume = self->desc.asked->resume && !self->desc.stacked;
+    int status = resume ? EXIT_DONE : job_check_decoder(self);
+    if (status == EXIT_DONE && self->desc.asked->falls_back)
+        console_note("note: views are .ppm files: there is no %s", self->no_jpeg);
+    if (status == EXIT_DONE)
+        status = self->desc.stacked ? job_open_stacked(self) : job_open_directory(self);
+    return status == EXIT_DONE && resume ? job_check_decoder(self) : status;
+}
+
 int job_open(job* self, const job_desc* desc) {
     const options* const asked = desc->asked;
     memset(self, 0, sizeof *self);
@@ -268,12 +335,9 @@ int job_open(job* self, const job_desc* desc) {
     self->names.numbered = desc->reproject != NULL;
     self->names.masks = desc->mask->n_views > 0;
     self->names.n_outputs = gpst_warp_n_outputs(desc->warp);
-    if (!desc->stacked && !codec_available(desc->kind)) {
-        console_error("--format=%s: %s", codec_extension(desc->kind),
-                      desc->kind == CODEC_JPEG ? gpst_last_reason() : "is not built into this gpustage");
-        return EXIT_MACHINE;
-    }
-    int status = inputs_collect(&self->inputs, asked, !desc->stacked);
+    int status = job_check_encoder(self);
+    if (status == EXIT_DONE)
+        status = inputs_collect(&self->inputs, asked, !desc->stacked);
     if (status == EXIT_DONE && asked->stats)
         status = outputs_check_parent("--stats", asked->stats, asked->command_name);
     if (status == EXIT_DONE)
@@ -284,7 +348,7 @@ int job_open(job* self, const job_desc* desc) {
     if (status == EXIT_DONE)
         status = job_open_context(self);
     if (status == EXIT_DONE)
-        status = desc->stacked ? job_open_stacked(self) : job_open_directory(self);
+        status = job_open_outputs(self);
     self->counts.total = self->inputs.count;
     return status == EXIT_DONE && !job_list_to_do(self) ? console_memory() : status;
 }
@@ -349,6 +413,8 @@ static void job_print_outcome(const job* self) {
     if (console_is_quiet())
         return;
     printf("%llu of %llu done", (unsigned long long)counts->ok, (unsigned long long)counts->total);
+    if (counts->damaged > 0)
+        printf(", %llu kept damaged (see --stats)", (unsigned long long)counts->damaged);
     if (counts->failed > 0)
         printf(", %llu failed", (unsigned long long)counts->failed);
     if (counts->skipped > 0)

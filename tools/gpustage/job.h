@@ -28,6 +28,7 @@ typedef struct job {
     run_lock lock;
     manifest manifest;
     bool moved; /* the output directory is not where it was */
+    char no_jpeg[GPST_REASON_BYTES]; /* why there is no libturbojpeg; "": it is there */
     const char** paths; /* n_to_do that the library is given, */
     input** to_do;      /* and which inputs they are */
     size_t n_to_do;

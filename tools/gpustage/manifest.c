@@ -1,11 +1,11 @@
 /* tools/gpustage/manifest.c -- the list, under -o, of items that are whole. Does not look whether outputs are
    there; job.c does.
 
-     gpustage-manifest 2
+     gpustage-manifest 3
      set KEY=VALUE            what the outputs depend on
      run TAG alone|beside     a run began; beside: while another was at work
      begin TAG STEM           it is about to make the outputs of that name
-     item TAG BYTES MTIME_NS OUTPUT_BYTES,... STEM PATH     and they are whole
+     item TAG BYTES MTIME_NS OUTPUT_BYTES,... STEM PATH DECODER/ENCODER     and they are whole
 
    PATH is the input's own, absolute and with links followed; STEM is what its outputs are named by. In both a blank, a
    line feed and '%' are written %20, %0A and %25. An item counts when its run began it and no other run had it in hand
@@ -182,7 +182,8 @@ static text manifest_header(const char* settings) {
 }
 
 /* The first line that differs, as it was and as it would be. */
-static int manifest_refuse(const manifest* self, const text* header, const char* command) {
+static int manifest_refuse(const manifest* self, const text* header, const manifest_desc* desc) {
+    const char* const command = desc->command;
     const char* was = self->loaded.data;
     const char* now = header->data;
     const size_t title_bytes = strcspn(was, "\n");
@@ -196,12 +197,14 @@ static int manifest_refuse(const manifest* self, const text* header, const char*
         const size_t was_bytes = strcspn(was, "\n"), now_bytes = strcspn(now, "\n");
         if (was_bytes != now_bytes || memcmp(was, now, was_bytes) || !was[was_bytes] || !now[now_bytes]) {
             const bool has_was = manifest_starts(was, "set "), has_now = manifest_starts(now, "set ");
+            const bool says_why = desc->no_jpeg && manifest_starts(now, "set format=");
             return console_usage(command,
-                                 "--resume: %s was made with %.*s, this run has %.*s: give the same "
+                                 "--resume: %s was made with %.*s, this run has %.*s%s%s%s: give the same "
                                  "settings, or leave --resume out",
                                  self->path.data, has_was ? (int)was_bytes - 4 : 15,
                                  has_was ? was + 4 : "other settings", has_now ? (int)now_bytes - 4 : 15,
-                                 has_now ? now + 4 : "other settings");
+                                 has_now ? now + 4 : "other settings", says_why ? " (" : "",
+                                 says_why ? desc->no_jpeg : "", says_why ? ")" : "");
         }
         was += was_bytes + 1;
         now += now_bytes + 1;
@@ -242,7 +245,7 @@ static int manifest_use(manifest* self, const manifest_desc* desc, const text* h
     const bool same = self->loaded.data && manifest_starts(self->loaded.data, header->data) &&
                       !manifest_starts(self->loaded.data + header->bytes, "set ");
     if (!same && self->loaded.data && desc->resume)
-        return manifest_refuse(self, header, desc->command);
+        return manifest_refuse(self, header, desc);
     const char* problem = same ? manifest_continue(self, header) : manifest_begin(self, header, desc->sync);
     if (!problem)
         problem = manifest_say_run(self, desc->alone);

@@ -36,6 +36,7 @@ typedef struct manifest_desc {
     bool resume;          /* other settings are wrong usage then; else the list begins anew with these */
     bool sync;            /* a new list is on the disk before the first output is made */
     const char* command;
+    const char* no_jpeg;  /* why views are no JPEG, where that was not asked for; else NULL */
 } manifest_desc;
 
 /* Reads what is there and makes the file ready for new lines. EXIT_DONE, or an exit status with the sentence printed:

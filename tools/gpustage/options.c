@@ -119,6 +119,14 @@ static int options_join_jpeg(options* self) {
                               : self->optimise     ? "optimise"
                               : self->restart_rows ? "restart-rows"
                                                    : NULL;
+    const bool by_default = self->format == (int)CODEC_UNKNOWN;
+    self->falls_back = by_default && !codec_available(CODEC_JPEG);
+    if (by_default)
+        self->format = (int)(self->falls_back ? CODEC_PNM : CODEC_JPEG);
+    if (given && self->falls_back) {
+        console_error("--%s: there is no JPEG here: %s", given, gpst_last_reason());
+        return EXIT_MACHINE;
+    }
     if (given && self->format != (int)CODEC_JPEG)
         return console_usage(self->command_name, "--%s: needs --format jpg", given);
     self->quality = self->quality ? self->quality : 95;
@@ -192,8 +200,6 @@ int options_read(options* self, command_id command, int argc, char** argv) {
     self->command_name = names[(int)command];
     self->hfov = 90.0;
     self->jpeg = (int)(command == COMMAND_REPROJECT ? GPST_CODEC_AUTO : GPST_CODEC_EXACT);
-    if (command == COMMAND_REPROJECT)
-        self->format = (int)(codec_available(CODEC_JPEG) ? CODEC_JPEG : CODEC_PNM);
     self->filter = (int)GPST_FILTER_BILINEAR;
     self->convention = (int)GPST_CONVENTION_NATIVE;
     self->layout = (int)GPST_LAYOUT_CHW;

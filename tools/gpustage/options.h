@@ -34,7 +34,8 @@ typedef struct options {
     const char* mask;
     bool mask_out;
     const char* rig;
-    int format; /* codec_kind */
+    int format;      /* codec_kind; CODEC_UNKNOWN: not given yet */
+    bool falls_back; /* it was not given, and there is no libturbojpeg */
     uint32_t quality;
     int chroma;
 
@@ -84,6 +85,9 @@ void options_free(options* self);
 const char* options_filter_name(const options* self);
 const char* options_convention_name(const options* self);
 const char* options_jpeg_name(const options* self);
+const char* options_damage_name(const options* self);
+const char* options_raw_name(const options* self); /* of the format; NULL: headers say it */
+const char* options_switch_name(bool on);
 
 void options_print_help(command_id command);
 

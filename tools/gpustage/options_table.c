@@ -100,19 +100,20 @@ static bool take_size(const option* spec, options* self, const char* value, char
     return read_size(&value, &self->width, &self->height) && *value == '\0';
 }
 
-static bool take_raw(const option* spec, options* self, const char* value, char* rule) {
-    static const option_choice formats[] = {{"gray8", GPST_FORMAT_GRAY},
+static const option_choice raw_formats[] = {{"gray8", GPST_FORMAT_GRAY},
                                             {"rgb8", GPST_FORMAT_RGB},
                                             {"bgr8", GPST_FORMAT_BGR},
                                             {"rgba8", GPST_FORMAT_RGBA},
                                             {NULL, 0}};
+
+static bool take_raw(const option* spec, options* self, const char* value, char* rule) {
     (void)spec;
     snprintf(rule, OPTIONS_RULE_BYTES,
              "must be WIDTHxHEIGHT:FORMAT with sides from 1 to %u and FORMAT one of gray8 rgb8 bgr8 rgba8",
              CODEC_MAX_SIDE);
     if (!read_size(&value, &self->raw.width, &self->raw.height) || *value++ != ':')
         return false;
-    for (const option_choice* format = formats; format->name; format++)
+    for (const option_choice* format = raw_formats; format->name; format++)
         if (!strcmp(format->name, value))
             self->raw.format = (gpst_format)format->value;
     return self->raw.format != GPST_FORMAT_INVALID;
@@ -261,6 +262,12 @@ const char* options_filter_name(const options* self) { return choice_name(filter
 
 const char* options_jpeg_name(const options* self) { return choice_name(jpegs, self->jpeg); }
 
+const char* options_damage_name(const options* self) { return choice_name(damages, self->on_damage); }
+
+const char* options_raw_name(const options* self) { return choice_name(raw_formats, (int)self->raw.format); }
+
+const char* options_switch_name(bool on) { return on ? "on" : "off"; }
+
 const char* options_convention_name(const options* self) {
     const char* const name = choice_name(conventions, self->convention);
     return name ? name : choice_name(resize_conventions, self->convention);
@@ -291,19 +298,19 @@ const option options_table[] = {
     {"chroma", 0, COMMAND_REPROJECT, "444|422|420", take_choice, AT(chroma), 0, 0, chromas,
      "of JPEG (default 444: nothing is thrown away)"},
     {"optimise", 0, COMMAND_REPROJECT, NULL, take_flag, AT(optimise), 0, 0, NULL,
-     "JPEG with Huffman tables of its own: some per cent smaller, and slower"},
+     "JPEG with Huffman tables of its own: some per cent smaller, and slower; needs libturbojpeg 3 or later"},
     {"restart-rows", 0, COMMAND_REPROJECT, "N", take_count, AT(restart_rows), 1, 65535, NULL,
-     "JPEG with a restart marker after every N rows of blocks, by the cores"},
+     "JPEG with a restart marker after every N rows of blocks, by the cores; needs libturbojpeg 3 or later"},
     {"jpeg", 0, COMMAND_REPROJECT, "auto|cpu|gpu", take_choice, AT(jpeg), 0, 0, jpegs,
-     "who decodes and encodes JPEG: the cores (cpu), the GPU's nvJPEG where it can (gpu), or each picture where it is "
-     "done first (auto, the default)"},
+     "who decodes and encodes JPEG: the cores (cpu), the GPU's nvJPEG where it can (gpu), or for each picture the one "
+     "that will be done with it first (auto, the default)"},
     {"jpeg", 0, COMMAND_PREPROCESS, "auto|cpu|gpu", take_choice, AT(jpeg), 0, 0, jpegs,
-     "who decodes JPEG: the cores (cpu, the default), the GPU's nvJPEG where it can (gpu), or each picture where it is "
-     "done first (auto)"},
+     "who decodes JPEG: the cores (cpu, the default), the GPU's nvJPEG where it can (gpu), or for each picture the one "
+     "that will be done with it first (auto)"},
     {"exact", 0, BOTH, NULL, take_flag, AT(exact), 0, 0, NULL,
      "the same as --jpeg cpu: the same bytes on every machine, and every damage is noticed that can be"},
     {"on-damage", 0, BOTH, "fail|keep", take_choice, AT(on_damage), 0, 0, damages,
-     "a damaged JPEG fails (default), or what can be decoded of it is kept, and --stats says so"},
+     "a JPEG whose damage is noticed fails (default), or what can be decoded of it is kept, and --stats says so"},
 
     {NULL, 0, COMMAND_REPROJECT, NULL, NULL, 0, 0, 0, NULL, "Geometry"},
     {"views", 0, COMMAND_REPROJECT, "N", take_count, AT(n_views_asked), 1, OPTIONS_MAX_VIEWS, NULL,

@@ -23,11 +23,11 @@ static text preprocess_settings(const options* asked) {
                 asked->layout == (int)GPST_LAYOUT_CHW ? "chw" : "hwc");
     text_format(&out, "mean=%.17g,%.17g,%.17g\nstd=%.17g,%.17g,%.17g\n", asked->mean[0], asked->mean[1],
                 asked->mean[2], asked->std[0], asked->std[1], asked->std[2]);
-    text_format(&out, "swap-rb=%d\nfilter=%s\nconvention=%s\n", asked->swap_rb ? 1 : 0, options_filter_name(asked),
-                options_convention_name(asked));
-    text_format(&out, "jpeg=%s\non-damage=%d\n", options_jpeg_name(asked), asked->on_damage);
+    text_format(&out, "swap-rb=%s\nfilter=%s\nconvention=%s\n", options_switch_name(asked->swap_rb),
+                options_filter_name(asked), options_convention_name(asked));
+    text_format(&out, "jpeg=%s\non-damage=%s\n", options_jpeg_name(asked), options_damage_name(asked));
     if (asked->raw.format != GPST_FORMAT_INVALID)
-        text_format(&out, "raw=%ux%u:%d\n", asked->raw.width, asked->raw.height, (int)asked->raw.format);
+        text_format(&out, "raw=%ux%u:%s\n", asked->raw.width, asked->raw.height, options_raw_name(asked));
     return out;
 }
 

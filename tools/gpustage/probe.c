@@ -54,8 +54,11 @@ static void probe_print_backends(const gpst_probe_info* info) {
 static void probe_print_libraries(const gpst_probe_info* info) {
     for (uint32_t i = 0; i < info->n_libraries; i++) {
         const gpst_probe_library* const library = &info->libraries[i];
-        printf("%s%-13s %s%s\n", i ? "  " : "libraries\n  ", library->name, library->available ? "available: " : "",
-               library->available ? library->version : library->reason);
+        if (library->available)
+            printf("%s%-13s available: %s %s\n", i ? "  " : "libraries\n  ", library->name, library->name,
+                   library->version);
+        else
+            printf("%s%-13s %s\n", i ? "  " : "libraries\n  ", library->name, library->reason);
     }
 }
 
@@ -89,7 +92,9 @@ static void probe_print(const gpst_probe_info* info) {
     printf("%-14s", "formats");
     for (size_t i = 0; i < PROBE_N_CODECS; i++)
         printf("%s%s%s", i ? ", " : "", codec_extension(probe_codecs[i]),
-               codec_available(probe_codecs[i]) ? "" : " (not built in)");
+               codec_available(probe_codecs[i])  ? ""
+               : probe_codecs[i] == CODEC_JPEG ? " (no libturbojpeg)"
+                                               : " (not built in)");
     printf("\n");
     probe_print_storage(&info->storage);
 }

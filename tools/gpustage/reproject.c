@@ -22,14 +22,14 @@ static text reproject_settings(const options* asked, const mask* mask_used) {
     text_format(&out, "filter=%s\nconvention=%s\nformat=%s\n", options_filter_name(asked),
                 options_convention_name(asked), codec_extension((codec_kind)asked->format));
     if (asked->format == (int)CODEC_JPEG)
-        text_format(&out, "quality=%u\nchroma=%d\noptimise=%d\nrestart-rows=%u\n", asked->quality, asked->chroma,
-                    asked->optimise ? 1 : 0, asked->restart_rows);
-    text_format(&out, "jpeg=%s\non-damage=%d\n", options_jpeg_name(asked), asked->on_damage);
+        text_format(&out, "quality=%u\nchroma=%d\noptimise=%s\nrestart-rows=%u\n", asked->quality, asked->chroma,
+                    options_switch_name(asked->optimise), asked->restart_rows);
+    text_format(&out, "jpeg=%s\non-damage=%s\n", options_jpeg_name(asked), options_damage_name(asked));
     if (asked->raw.format != GPST_FORMAT_INVALID)
-        text_format(&out, "raw=%ux%u:%d\n", asked->raw.width, asked->raw.height, (int)asked->raw.format);
+        text_format(&out, "raw=%ux%u:%s\n", asked->raw.width, asked->raw.height, options_raw_name(asked));
     if (asked->mask)
-        text_format(&out, "mask=%llu bytes, hash %016llx\nmask-out=%d\n", (unsigned long long)mask_used->file_bytes,
-                    (unsigned long long)mask_used->file_hash, asked->mask_out ? 1 : 0);
+        text_format(&out, "mask=%llu bytes, hash %016llx\nmask-out=%s\n", (unsigned long long)mask_used->file_bytes,
+                    (unsigned long long)mask_used->file_hash, options_switch_name(asked->mask_out));
     return out;
 }
 
