@@ -288,6 +288,62 @@ static void test_late_items(void** state) {
     }
 }
 
+/* All that wait in front of the later stage are late: they are told of, and the earlier stage goes on at once. */
+static gpst_result work_a_while(void* user_data, gpst_task* task) {
+    (void)task;
+    (void)gpsti_a32_add((gpsti_a32*)user_data, 1);
+    gpsti_sleep_ns(2 * GPST_MS);
+    return GPST_OK;
+}
+
+static void count_end(void* user_data, const gpst_item* item) {
+    (void)item;
+    (void)gpsti_a32_add((gpsti_a32*)user_data, 1);
+}
+
+static gpst_result count_sunk(void* user_data, const gpst_item* item) {
+    count_end(user_data, item);
+    return GPST_OK;
+}
+
+static void test_all_late_and_more_to_do(void** state) {
+    (void)state;
+    batches* const self = batches_open("sim:kernel_us=8000", 1, GPST_STAGE_HOST);
+    static uint8_t pixels[64];
+    gpst_warp_desc warp_desc = GPST_ZERO;
+    gpst_warp* warp = NULL;
+    gpst_stage_desc stages[2];
+    gpsti_a32 n_worked = GPST_ZERO, n_ended = GPST_ZERO;
+    warp_desc.map = GPST_MAP_RESIZE;
+    warp_desc.width = warp_desc.height = 8;
+    warp_desc.format = GPST_FORMAT_GRAY;
+    assert_int_equal(gpst_warp_create(&warp_desc, &warp), GPST_OK);
+    gpst_stage_host(&stages[0], GPST_SET(0), 0, work_a_while, &n_worked);
+    gpst_stage_warp(&stages[1], 0, 1, warp);
+    stages[1].batch_most = 4;
+    self->desc.stages = stages;
+    self->desc.n_stages = 2;
+    self->desc.sink = count_sunk;
+    self->desc.dropped = count_end;
+    self->desc.sink_user_data = self->desc.dropped_user_data = &n_ended;
+    self->desc.deadline_ns = 60000 * GPST_MS;
+    assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &self->pipeline), GPST_OK);
+    self->kit->pipeline = self->pipeline;
+    for (uint32_t k = 0; k < 12; k++) {
+        gpst_input input = GPST_ZERO;
+        input.timestamp_ns = gpst_now_ns() - (k > 0 ? 120000 * GPST_MS : 0);
+        input.frame = kit_shape(8, 8);
+        input.frame.data = pixels;
+        assert_int_equal(gpst_pipeline_submit(self->pipeline, &input, 0, NULL), GPST_OK);
+    }
+    assert_int_equal(gpst_pipeline_drain(self->pipeline, 20000 * GPST_MS), GPST_OK);
+    assert_int_equal(gpsti_a32_load(&n_worked), 12);
+    assert_int_equal(gpsti_a32_load(&n_ended), 12);
+    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+    gpst_warp_destroy(warp);
+    kit_close(self->kit);
+}
+
 static void test_refused(void** state) {
     (void)state;
     batches* const self = batches_open("cpu", 1, GPST_STAGE_HOST);
@@ -316,6 +372,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_ready_goes), cmocka_unit_test(test_a_batch_that_fails),
         cmocka_unit_test(test_how_many_at_a_time), cmocka_unit_test(test_ordered_batches),
         cmocka_unit_test(test_a_part_of_a_batch_waits), cmocka_unit_test(test_slots_are_enough),
+        cmocka_unit_test(test_all_late_and_more_to_do),
         cmocka_unit_test(test_late_items), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests_name("pipeline_batch_func", tests, NULL, NULL);

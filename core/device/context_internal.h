@@ -31,6 +31,7 @@ struct gpst_context {
     const char* system_root; /* "": where /proc is; a test has its own */
     uint32_t cores_online;
     gpsti_a64 host_bytes, device_bytes; /* frame memory, lent or free, as charged against the budgets in info */
+    gpsti_a32 n_starving; /* threads that wait for it in some pipeline */
     gpsti_memory* memory;
 };
 

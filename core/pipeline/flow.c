@@ -104,9 +104,11 @@ GPSTI_PRIVATE gpsti_job* gpsti_flow_choose(gpsti_run* run) {
     run->entered = false;
     if (gpsti_flow_wants_reads(pipeline) && gpsti_queue_may_take(pipeline, &steps[0]))
         return gpsti_inline_take(run, &steps[0]);
-    for (uint32_t s = pipeline->n_steps; s-- > 0;)
-        if (gpsti_queue_may_take(pipeline, &steps[s]))
-            return gpsti_inline_take(run, &steps[s]);
+    for (uint32_t s = pipeline->n_steps; s-- > 0;) {
+        gpsti_job* const job = gpsti_queue_may_take(pipeline, &steps[s]) ? gpsti_inline_take(run, &steps[s]) : NULL;
+        if (job) /* else all that waited were late */
+            return job;
+    }
     return gpsti_flight_take_starved(pipeline);
 }
 
@@ -154,11 +156,12 @@ GPSTI_PRIVATE bool gpsti_flow_work(gpst_pipeline* pipeline, uint32_t worker_inde
         gpsti_inline_run(&run, job);
         gpsti_mutex_lock(&scheduler->mutex);
     }
-    gpsti_flight_tell_dropped(pipeline); /* those that were late when a batch was chosen */
+    const bool dropped = pipeline->dropped != NULL; /* those that were late when a batch was chosen */
+    gpsti_flight_tell_dropped(pipeline);
     (void)gpsti_a32_add(&pipeline->executing, UINT32_MAX);
-    if (job || asked)
+    if (job || asked || dropped)
         gpsti_flight_wake_waiters(pipeline);
-    return job || asked;
+    return job || asked || dropped;
 }
 
 GPSTI_INTERN bool gpsti_flow_run_one(gpsti_client* client, uint32_t worker_index) {

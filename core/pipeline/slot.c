@@ -48,10 +48,18 @@ GPSTI_PRIVATE bool gpsti_slot_may_hope(const gpst_pipeline* pipeline) {
     const uint32_t n_behind = n_reads > 0 && n_reading > n_reads ? n_reading - n_reads : 0;
     if (gpsti_a32_load(&pipeline->n_starving) + n_behind < n_executing + gpsti_a32_load(&pipeline->n_parked))
         return true;
-    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+    const bool worker_left = /* not all of them wait for memory, for this pipeline or another one */
+        gpsti_a32_load(&pipeline->context->n_starving) < pipeline->context->scheduler->n_workers;
+    for (uint32_t s = 0; worker_left && s < pipeline->n_steps; s++)
         if (n_executing < pipeline->n_active && gpsti_queue_may_take(pipeline, &pipeline->steps[s]))
             return true;
     return gpsti_slot_n_on_device(pipeline) > 0;
+}
+
+/* One thread more, or by UINT32_MAX one fewer, waits for memory. */
+GPSTI_PRIVATE void gpsti_slot_starve(gpst_pipeline* pipeline, uint32_t change) {
+    (void)gpsti_a32_add(&pipeline->n_starving, change);
+    (void)gpsti_a32_add(&pipeline->context->n_starving, change);
 }
 
 /* True if every item in progress waits for memory, or the run is cancelled: the caller gives up. */
@@ -60,7 +68,7 @@ GPSTI_PRIVATE bool gpsti_slot_is_stuck(gpst_pipeline* pipeline) {
     gpsti_mutex_lock(mutex);
     const bool stuck = !gpsti_slot_may_hope(pipeline) || gpsti_a32_load(&pipeline->cancel) != 0;
     if (stuck)
-        (void)gpsti_a32_add(&pipeline->n_starving, UINT32_MAX);
+        gpsti_slot_starve(pipeline, UINT32_MAX);
     gpsti_mutex_unlock(mutex);
     return stuck;
 }
@@ -88,11 +96,11 @@ GPSTI_PRIVATE gpst_result gpsti_slot_lacks_memory(const gpsti_slot* slot, size_t
 GPSTI_PRIVATE gpst_result gpsti_slot_wait_for_memory(gpsti_slot* slot, size_t bytes, gpst_buffer* out) {
     gpst_pipeline* const pipeline = slot->pipeline;
     gpst_result result = GPST_ERROR_TIMEOUT;
-    (void)gpsti_a32_add(&pipeline->n_starving, 1);
+    gpsti_slot_starve(pipeline, 1);
     while (result == GPST_ERROR_TIMEOUT && !gpsti_slot_is_stuck(pipeline)) {
         result = gpst_pool_acquire(pipeline->pool, bytes, GPSTI_SLOT_WAIT_NS, out);
         if (result != GPST_ERROR_TIMEOUT)
-            (void)gpsti_a32_add(&pipeline->n_starving, UINT32_MAX);
+            gpsti_slot_starve(pipeline, UINT32_MAX);
     }
     if (result != GPST_ERROR_TIMEOUT)
         return result;
