@@ -38,8 +38,8 @@ GPSTI_INTERN gpsti_slot* gpsti_flight_take_slot(gpst_pipeline* pipeline) {
     if (!gpsti_flight_has_slot(pipeline))
         return NULL;
     if (!pipeline->free_slots && GPST_FAILED(gpsti_slots_make(pipeline, pipeline->n_slots_made + 1))) {
-        const uint32_t n = gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out;
-        pipeline->n_slots = n > 0 ? n : 1; /* no more are to be had now */
+        if (pipeline->desc.source) /* no more are to be had; who pushes is told each time */
+            pipeline->n_slots = pipeline->n_slots_made;
         return NULL;
     }
     gpsti_slot* const slot = pipeline->free_slots;

@@ -418,8 +418,10 @@ GPSTI_PRIVATE gpst_result gpsti_offload_recover(gpsti_slot* slot, uint32_t sets,
             !GPST_FAILED(gpsti_place_fetch(slot, GPST_SET(k))))
             continue;
         const gpsti_step* const step = gpsti_offload_writer(pipeline, k);
-        GPSTI_FAIL_IF(step->kind == GPSTI_STEP_FINISH, GPST_ERROR_DEVICE_LOST,
-                      "set %u was on the device only: %.300s", k, gpst_last_reason());
+        /* A stage with a state has served later items since: it cannot be done again out of order. */
+        GPSTI_FAIL_IF(step->kind == GPSTI_STEP_FINISH || step->ordered, GPST_ERROR_DEVICE_LOST,
+                      "set %u was on the device only%s: %.300s", k,
+                      step->kind == GPSTI_STEP_FINISH ? "" : ", and made by a stage with a state", gpst_last_reason());
         GPSTI_TRY(step->kind == GPSTI_STEP_DECODE ? gpsti_offload_decode_again(slot, step, worker_index, reason)
                                                   : gpsti_offload_again(slot, step, worker_index, reason));
     }

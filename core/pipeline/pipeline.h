@@ -194,7 +194,8 @@ typedef gpst_result (*gpst_sink_func)(void* user_data, const gpst_item* item);
 
 /* Of every dropped item, once: item->result is GPST_DROPPED, stage the one in front of which it waited, reason the
    rule. It has no pictures. One that submit refused has the index UINT64_MAX. A lent frame is given back after it. On
-   any thread, also several at once, and inside of submit; it must not wait for the pipeline. */
+   any thread, also several at once, and inside of submit, which it may call and which may come back to it; it must not
+   wait for the pipeline. */
 typedef void (*gpst_dropped_func)(void* user_data, const gpst_item* item);
 
 typedef enum gpst_run_mode {

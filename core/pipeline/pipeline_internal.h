@@ -109,7 +109,8 @@ typedef struct gpsti_item_counts {
 /* One camera, or other origin of items that keep an order of their own. Locked. */
 typedef struct gpsti_camera {
     gpsti_slot* newest; /* of its items in flight, a list by slot->older */
-    uint64_t n_items;   /* that have begun */
+    bool was_seen;
+    uint64_t n_items;   /* that have begun, or were refused */
     gpsti_item_counts items;
     uint64_t seen[GPST_MAX_STAGES];       /* by a stateful stage: its latest item's camera_index, + 1, */
     uint64_t missed[GPST_MAX_STAGES];     /* and how many it missed before that */

@@ -76,10 +76,8 @@ GPSTI_PRIVATE void gpsti_push_refuse(gpst_pipeline* pipeline, const gpst_input* 
     item.start_ns = item.end_ns = gpsti_now_ns();
     pipeline->items.dropped++;
     pipeline->items_refused++;
-    if (input->camera < GPST_MAX_CAMERAS) {
-        pipeline->cameras[input->camera].items.dropped++;
-        pipeline->cameras[input->camera].n_items++; /* a stateful stage has missed it, too */
-    }
+    pipeline->cameras[input->camera].items.dropped++;
+    pipeline->cameras[input->camera].n_items++; /* a stateful stage has missed it, too */
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
     gpsti_call_dropped(pipeline, &item);
     if (input->release)
@@ -93,8 +91,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_in
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_slot* const slot = gpsti_flight_take_slot(pipeline);
     gpsti_core_use use = GPST_ZERO;
-    if (!slot)
-        return GPST_ERROR_MEMORY;
+    GPSTI_FAIL_IF(!slot, GPST_ERROR_MEMORY, "gpst_pipeline_submit: no memory for another slot");
     pipeline->source_running = true;
     (void)gpsti_a32_add(&pipeline->n_parked, 1);
     gpsti_mutex_unlock(&scheduler->mutex);
@@ -125,10 +122,12 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
                                           uint64_t* index) {
     GPSTI_TRY(gpsti_push_check(pipeline, "gpst_pipeline_submit"));
     GPSTI_FAIL_IF(!input, GPST_ERROR_ARGUMENT, "gpst_pipeline_submit: input=NULL: required");
+    GPSTI_FAIL_IF(input->camera >= GPST_MAX_CAMERAS, GPST_ERROR_ARGUMENT,
+                  "gpst_pipeline_submit: input.camera=%u: must be below GPST_MAX_CAMERAS=%d", input->camera,
+                  GPST_MAX_CAMERAS);
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
-    if (input->camera < GPST_MAX_CAMERAS)
-        (void)gpsti_queue_camera(pipeline, input->camera);
+    (void)gpsti_queue_camera(pipeline, input->camera);
     gpst_result result = gpsti_push_make_room(pipeline, input, gpsti_call_inside(pipeline) ? 0 : timeout_ns);
     if (result == GPST_OK)
         result = gpsti_push_load(pipeline, input, index);

@@ -51,12 +51,14 @@ GPSTI_INTERN gpsti_job* gpsti_queue_pop(gpsti_step* step) {
 /* ---- an item's turn --------------------------------------------------------------------------- */
 
 GPSTI_INTERN gpsti_camera* gpsti_queue_camera(gpst_pipeline* pipeline, uint32_t camera) {
-    const uint32_t n = pipeline->n_cameras > 0 ? pipeline->n_cameras : 1;
-    if (camera >= n && pipeline->desc.n_slots == 0 && !pipeline->tune.on) /* cameras may see the same moment */
-        pipeline->n_slots += camera + 1 - n;
+    gpsti_camera* const seen = &pipeline->cameras[camera];
+    const bool is_further = !seen->was_seen && pipeline->n_cameras > 0;
+    if (is_further && pipeline->desc.n_slots == 0 && !pipeline->tune.on) /* cameras may see the same moment */
+        pipeline->n_slots++;
+    seen->was_seen = true;
     if (camera >= pipeline->n_cameras)
         pipeline->n_cameras = camera + 1;
-    return &pipeline->cameras[camera];
+    return seen;
 }
 
 GPSTI_INTERN void gpsti_queue_enter_order(gpsti_slot* slot) {
@@ -212,10 +214,12 @@ GPSTI_INTERN void gpsti_queue_put(gpsti_step* step, gpsti_job* job) {
         gpsti_queue_keep_bound(step, slot);
 }
 
-/* Of the jobs with the highest priority that nothing holds back, one whose camera was served longest ago. */
+/* Of the jobs with the highest priority that nothing holds back, one whose camera was served longest ago; with
+   deadlines the first, since those that are to be dropped or to wait were chosen in this order. */
 GPSTI_PRIVATE gpsti_job* gpsti_queue_choose(const gpsti_step* step) {
     gpsti_job* best = NULL;
-    if (!step->head || (step->head->slot->pipeline->n_cameras <= 1 && !step->held_by))
+    const bool first_in = step->times || (step->head && step->head->slot->pipeline->n_cameras <= 1);
+    if (!step->head || (first_in && !step->held_by))
         return step->head;
     const gpst_pipeline* const pipeline = step->head->slot->pipeline;
     for (gpsti_job* job = step->head; job; job = job->next) {
@@ -227,7 +231,8 @@ GPSTI_PRIVATE gpsti_job* gpsti_queue_choose(const gpsti_step* step) {
         if (step->held_by && gpsti_queue_is_full(step->held_by, slot->item.camera))
             continue;
         const uint64_t* const served = pipeline->cameras[slot->item.camera].served;
-        if (!best || served[job->step] < pipeline->cameras[best->slot->item.camera].served[best->step])
+        if (!best ||
+            (!first_in && served[job->step] < pipeline->cameras[best->slot->item.camera].served[best->step]))
             best = job;
     }
     return best;
