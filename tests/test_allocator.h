@@ -78,7 +78,7 @@ static inline uint64_t test_resident_bytes(void) {
 }
 
 typedef struct test_log {
-    gpsti_a32 n_errors, n_warnings, n_others;
+    gpsti_a32 n_errors, n_warnings, n_others, writing;
     char last[1024];
     uint64_t item_index;
     int line;
@@ -92,9 +92,12 @@ static inline void test_log_func(void* user_data, gpst_log_level level, uint64_t
                                                     : &log->n_others,
                         1);
     assert_non_null(file);
+    while (gpsti_a32_exchange(&log->writing, 1) != 0) /* several threads may log at once */
+        gpsti_sleep_ns(1000);
     gpsti_copy_text(log->last, sizeof log->last, message);
     log->item_index = item_index;
     log->line = line;
+    gpsti_a32_store(&log->writing, 0);
 }
 
 static inline gpst_logger test_log_hooks(test_log* log) {
