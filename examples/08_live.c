@@ -28,16 +28,10 @@ static buffer buffers[N_BUFFERS];
 static gpst_pipeline* pipeline;
 static int n_frames, n_missed;
 
-static int64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void give_back(void* user_data) { atomic_store((atomic_int*)user_data, 0); } /* whatever becomes of the frame */
 
 static void* capture(void* argument) {
-    const int64_t start = now_ns();
+    const int64_t start = gpst_now_ns();
     gpst_input input = GPST_ZERO;
     input.frame.width = WIDTH;
     input.frame.height = HEIGHT;
@@ -46,7 +40,7 @@ static void* capture(void* argument) {
     for (int i = 0; i < n_frames; i++) {
         buffer* const b = &buffers[i % N_BUFFERS];
         input.timestamp_ns = start + (int64_t)i * PERIOD_NS;
-        const int64_t wait = input.timestamp_ns - now_ns();
+        const int64_t wait = input.timestamp_ns - gpst_now_ns();
         const struct timespec pause = {0, wait > 0 ? (long)wait : 0};
         nanosleep(&pause, NULL);
         if (atomic_exchange(&b->lent, 1)) { /* its last frame is still out: the camera has no buffer for this one */
@@ -84,7 +78,7 @@ static int render(int64_t* ages) {
     int n = 0;
     for (; gpst_pipeline_next_result(pipeline, GPST_FOREVER, &item) == GPST_OK; gpst_pipeline_release(pipeline, item))
         if (item->result == GPST_OK) /* here a program shows sets[MASK] over sets[FRAME], which is the mask's own */
-            ages[n++] = now_ns() - item->timestamp_ns;
+            ages[n++] = gpst_now_ns() - item->timestamp_ns;
         else
             fprintf(stderr, "%s: %s: %s\n", item->name, item->stage, item->reason);
     return n;
@@ -122,8 +116,9 @@ static bool report(int64_t* ages, int n) {
     while (n_fresh < n && ages[n_fresh] <= PERIOD_NS)
         n_fresh++;
     gpst_pipeline_query_stats(pipeline, &stats);
-    printf("age of a result: p50 %.1f ms, p99 %.1f ms; %.1f %% are older than a period\n", (double)ages[n / 2] * 1e-6,
-           (double)ages[n * 99 / 100] * 1e-6, n > 0 ? 100.0 * (n - n_fresh) / n : 0.0);
+    if (n > 0)
+        printf("age of a result: p50 %.1f ms, p99 %.1f ms; %.1f %% are older than a period\n",
+               (double)ages[n / 2] * 1e-6, (double)ages[n * 99 / 100] * 1e-6, 100.0 * (n - n_fresh) / n);
     printf("%d frames: %d shown, %d dropped, %d missed by the camera\n%s\n%s\n", n_frames, n, (int)stats.items_dropped,
            n_missed, stats.verdict.text, stats.settings);
     return n > 0 && n + (int)stats.items_dropped + n_missed == n_frames;

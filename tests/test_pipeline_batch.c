@@ -273,6 +273,35 @@ static void test_who_waits(void** state) {
     assert_ptr_equal(gpsti_queue_take(&step), &slots[6].job);
 }
 
+/* Whose camera was served longest ago; but where batches have deadlines the first, as the policy has chosen. */
+static void test_who_is_next(void** state) {
+    (void)state;
+    static gpsti_slot slots[2];
+    static gpsti_camera cameras[2];
+    static gpst_pipeline pipeline;
+    static gpsti_batch_times times;
+    for (int with_deadlines = 0; with_deadlines < 2; with_deadlines++) {
+        gpsti_step step;
+        memset(slots, 0, sizeof slots);
+        memset(cameras, 0, sizeof cameras);
+        memset(&step, 0, sizeof step);
+        step.kind = GPSTI_STEP_HOST;
+        step.times = with_deadlines ? &times : NULL;
+        pipeline.cameras = cameras;
+        pipeline.n_cameras = 2;
+        cameras[0].served[0] = 7;
+        for (uint32_t n = 0; n < 2; n++) {
+            slots[n].job.slot = &slots[n];
+            slots[n].pipeline = &pipeline;
+            slots[n].item.camera = n;
+            gpsti_queue_put(&step, &slots[n].job);
+        }
+        assert_ptr_equal(gpsti_queue_take(&step), &slots[with_deadlines ? 0 : 1].job);
+        assert_ptr_equal(gpsti_queue_take(&step), &slots[with_deadlines ? 1 : 0].job);
+        assert_null(gpsti_queue_take(&step));
+    }
+}
+
 #if DEVICE_IS_MODELLED
 /* A launch of 1000 us and kernels of 10, on the device's own clock: 12 items are 12 launches, or one. Each item's clock
    has its share. */
@@ -476,6 +505,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launches_are_shared),
         cmocka_unit_test(test_who_waits),
+        cmocka_unit_test(test_who_is_next),
 #if DEVICE_IS_MODELLED
         cmocka_unit_test(test_what_it_saves),
 #endif

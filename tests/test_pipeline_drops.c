@@ -58,6 +58,7 @@ static gpst_result sink_ok(void* user_data, const gpst_item* item) {
 static void tell_dropped(void* user_data, const gpst_item* item) {
     live* const self = (live*)user_data;
     kit_check(self->kit, item->result == GPST_DROPPED && item->reason[0] && item->name);
+    kit_check(self->kit, item->start_ns > 0 && item->end_ns >= item->start_ns);
     gpsti_a32_add(&self->dropped[item->timestamp_ns % MOST], 1);
     gpsti_a32_add(&self->n_refused, item->index == UINT64_MAX ? 1 : 0);
     while (gpsti_a32_exchange(&self->telling, 1) != 0) /* several threads may tell at once */
@@ -96,7 +97,8 @@ static live* live_open(const char* backend, uint32_t n_workers) {
 }
 
 static void live_create(live* self) {
-    assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &self->pipeline), GPST_OK);
+    if (gpst_pipeline_create(self->kit->context, &self->desc, &self->pipeline) != GPST_OK)
+        fail_msg("%s", gpst_last_reason());
     self->kit->pipeline = self->pipeline;
 }
 
@@ -108,10 +110,22 @@ static gpst_result submit(live* self, int64_t number, uint32_t camera, int32_t p
     return gpst_pipeline_submit(self->pipeline, &input, 0, NULL);
 }
 
-/* What was submitted is at the door, or was dropped in front of it. */
+/* The first stage has had so many: each but the latest of them is at the door, or was dropped in front of it. */
 static void wait_first(live* self, uint32_t n) {
     while (gpsti_a32_load(&self->n_first) < n)
         gpsti_sleep_ns(20000);
+}
+
+/* Item 0 has the door, and no other. */
+static void wait_for_door(live* self) {
+    while (gpsti_a32_load(&self->door.entered) == 0)
+        gpsti_sleep_ns(20000);
+}
+
+/* An item of another camera, for which nobody is dropped, follows the latest: behind it that is at the door, too. */
+static void submit_behind(live* self, uint32_t number) {
+    assert_int_equal(submit(self, number, 1, 0), GPST_OK);
+    wait_first(self, number + 1);
 }
 
 static gpst_stats live_close(live* self) {
@@ -155,11 +169,9 @@ static void test_a_stage_s_bound(void** state) {
         for (uint32_t n = 0; n < 6; n++) {
             assert_int_equal(submit(self, n, 0, 0), GPST_OK);
             wait_first(self, n + 1);
-            while (n == 0 && gpsti_a32_load(&self->door.entered) == 0)
-                gpsti_sleep_ns(20000);
+            wait_for_door(self);
         }
-        assert_int_equal(submit(self, 6, 1, 0), GPST_OK); /* another camera's: nobody is dropped for it */
-        wait_first(self, 7);
+        submit_behind(self, 6);
         const gpst_stats stats = live_close(self);
         check_ends(self, cases[k].wanted);
         assert_int_equal(gpsti_a32_load(&self->ok[6]), 1);
@@ -195,11 +207,11 @@ static void test_latest_only_everywhere(void** state) {
     for (uint32_t n = 0; n < 20; n++) {
         assert_int_equal(submit(self, n, 0, 0), GPST_OK);
         wait_first(self, n + 1);
-        while (n == 0 && gpsti_a32_load(&self->door.entered) == 0)
-            gpsti_sleep_ns(20000);
+        wait_for_door(self);
     }
+    submit_behind(self, 20);
     live_close(self);
-    check_ends(self, "1dddddddddddddddddd1");
+    check_ends(self, "1dddddddddddddddddd11");
 }
 
 /* Slots are short: the oldest that waits goes, wherever it waits; of the camera that has most. */
@@ -212,6 +224,7 @@ static void test_slots_are_short(void** state) {
     for (uint32_t n = 0; n < 4; n++) { /* 0 is at the door, 1 to 3 in front of it */
         assert_int_equal(submit(self, n, 0, 0), GPST_OK);
         wait_first(self, n + 1);
+        wait_for_door(self);
     }
     assert_int_equal(submit(self, 4, 5, 0), GPST_OK);
     wait_first(self, 5);
@@ -233,8 +246,7 @@ static void test_refused_at_submit(void** state) {
     self->desc.n_slots = 1;
     live_create(self);
     assert_int_equal(submit(self, 0, 0, 0), GPST_OK);
-    while (gpsti_a32_load(&self->door.entered) == 0)
-        gpsti_sleep_ns(20000);
+    wait_for_door(self);
     assert_int_equal(submit(self, 1, 3, 0), GPST_DROPPED);
     gpst_camera_stats cameras[8];
     assert_int_equal(gpst_pipeline_query_cameras(self->pipeline, cameras, 8), 4);
@@ -244,6 +256,64 @@ static void test_refused_at_submit(void** state) {
     assert_int_equal(gpsti_a32_load(&self->n_refused), 1);
     assert_string_equal(self->reason, "every slot (n_slots) is taken, and nothing waits");
     assert_string_equal(self->stage, "submit");
+}
+
+/* A camera that cannot be: nobody is given up for it, and it is heard of by the result alone. */
+static void test_a_camera_that_cannot_be(void** state) {
+    (void)state;
+    live* const self = live_open("cpu", 1);
+    self->desc.full_policy = GPST_FULL_DROP_OLDEST;
+    self->desc.n_slots = 2;
+    live_create(self);
+    assert_int_equal(submit(self, 0, 0, 0), GPST_OK);
+    wait_for_door(self);
+    assert_int_equal(submit(self, 1, 0, 0), GPST_OK);
+    assert_int_equal(submit(self, 2, GPST_MAX_CAMERAS, 0), GPST_ERROR_ARGUMENT);
+    test_reason_has("input.camera=64", "below GPST_MAX_CAMERAS=64");
+    const gpst_stats stats = live_close(self);
+    check_ends(self, "11-");
+    assert_int_equal(stats.items_total, 2);
+}
+
+/* Each camera but the first adds a slot where the engine chooses how many there are, whatever its number is. */
+static void test_cameras_add_slots(void** state) {
+    static const struct {
+        uint32_t cameras[3], n_more;
+    } cases[] = {{{0, 0, 0}, 0}, {{63, 63, 63}, 0}, {{63, 0, 63}, 1}, {{0, 9, 63}, 2}};
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        live* const self = live_open("cpu", 2);
+        gpst_stats before;
+        self->desc.n_slots = 0;
+        live_create(self);
+        gpst_pipeline_query_stats(self->pipeline, &before);
+        for (uint32_t n = 0; n < 3; n++)
+            assert_int_equal(submit(self, n, cases[k].cameras[n], 0), GPST_OK);
+        const gpst_stats stats = live_close(self);
+        assert_int_equal(stats.slots, before.slots + cases[k].n_more);
+    }
+}
+
+/* No memory for a second camera's slot: that submit says so, and the next has it. */
+static void test_no_memory_for_a_slot(void** state) {
+    (void)state;
+    live* const self = live_open("cpu", 1);
+    int64_t n = 0;
+    self->desc.n_slots = 0;
+    live_create(self);
+    while (submit(self, n, 0, 0) == GPST_OK) {
+        wait_for_door(self);
+        n++;
+    }
+    test_memory_refuse(&self->kit->memory, 1);
+    assert_int_equal(submit(self, n, 1, 0), GPST_ERROR_MEMORY);
+    test_reason_has("gpst_pipeline_submit: no memory for another slot", "");
+    test_memory_relent(&self->kit->memory);
+    assert_int_equal(submit(self, n, 1, 0), GPST_OK);
+    assert_int_equal(submit(self, n + 1, 1, 0), GPST_ERROR_WOULD_BLOCK);
+    const gpst_stats stats = live_close(self);
+    assert_int_equal(stats.slots, n + 1);
+    assert_int_equal(stats.items_ok, n + 1);
 }
 
 /* What waits with a higher priority is given up for no other; and a refused input was missed by a stateful stage. */
@@ -263,8 +333,7 @@ static void test_priority_keeps_its_slot(void** state) {
     self->stages[2].stateful = true;
     live_create(self);
     assert_int_equal(submit(self, 0, 0, 0), GPST_OK);
-    while (gpsti_a32_load(&self->door.entered) == 0)
-        gpsti_sleep_ns(20000);
+    wait_for_door(self);
     assert_int_equal(submit(self, 1, 0, 5), GPST_OK);
     assert_int_equal(submit(self, 2, 0, 0), GPST_DROPPED);
     assert_int_equal(submit(self, 3, 0, 4), GPST_DROPPED);
@@ -296,10 +365,7 @@ static void test_refused_descs(void** state) {
     test_reason_has("stages[1].queue_most", "for each picture");
     self->stages[1].per_picture = false;
     self->stages[1].queue_most = 0;
-    live_create(self);
-    assert_int_equal(submit(self, 0, GPST_MAX_CAMERAS, 0), GPST_ERROR_ARGUMENT);
-    test_reason_has("input.camera=64", "below GPST_MAX_CAMERAS=64");
-    live_close(self);
+    kit_close(self->kit);
 }
 
 /* ---- cameras --------------------------------------------------------------------------------------------- */
@@ -346,13 +412,13 @@ static void test_nobody_waits_for_a_dropped_one(void** state) {
     for (uint32_t n = 0; n < 50; n++) {
         assert_int_equal(submit(self, n, 0, 0), GPST_OK);
         wait_first(self, n + 1);
-        while (n == 0 && gpsti_a32_load(&self->door.entered) == 0)
-            gpsti_sleep_ns(20000);
+        wait_for_door(self);
     }
+    submit_behind(self, 50);
     const gpst_stats stats = live_close(self);
-    assert_int_equal(stats.items_ok, 2);
-    assert_int_equal(gpsti_a32_load(&self->order[0]), 0);
-    assert_int_equal(gpsti_a32_load(&self->order[1]), 49);
+    assert_int_equal(stats.items_ok, 3);
+    assert_int_equal(gpsti_a32_load(&self->ok[0]), 1);
+    assert_int_equal(gpsti_a32_load(&self->ok[49]), 1);
 }
 
 typedef struct tracker {
@@ -426,8 +492,7 @@ static void test_priority_and_fairness(void** state) {
     live_create(self);
     for (uint32_t n = 0; n < 9; n++) {
         assert_int_equal(submit(self, n, items[n].camera, items[n].priority), GPST_OK);
-        while (n == 0 && gpsti_a32_load(&self->door.entered) == 0)
-            gpsti_sleep_ns(20000);
+        wait_for_door(self);
     }
     live_close(self);
     for (uint32_t n = 0; n < 9; n++)
@@ -500,6 +565,23 @@ static gpst_result maybe(void* user_data, gpst_task* task) {
     return test_random(&seed) % 50 == 0 ? GPST_SKIPPED : GPST_OK;
 }
 
+/* By the kernel of the kit, into a set of its own. */
+static gpst_result maybe_on_device(void* user_data, gpst_task* task) {
+    const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
+    gpst_image from, to;
+    kit_args args;
+    const gpst_result result = maybe(user_data, task);
+    if (result != GPST_OK)
+        return result;
+    memset(&args, 0, sizeof args);
+    GPSTI_TRY(gpst_task_pictures(task, 0, &from, 1));
+    GPSTI_TRY(gpst_task_set_picture(task, 1 + task->stage_index, 0, &shape, &to));
+    args.from = (const uint8_t*)from.data;
+    args.to = (uint8_t*)to.data;
+    args.bytes = (uint32_t)KIT_BYTES;
+    return gpst_task_enqueue(task, &kit_kernel, &args, sizeof args);
+}
+
 static void give_back(void* user_data) {
     gpsti_a32_add((gpsti_a32*)user_data, 1);
 }
@@ -531,18 +613,20 @@ static void take_results(void* argument) {
 }
 
 static void random_pipeline(live* self, uint64_t* seed, bool* has_sink) {
-    static uint8_t pixels[64];
-    (void)pixels;
     the_chance.seed = test_random(seed);
     the_chance.n_fail = test_random(seed) % 3 ? 0 : 7;
     the_chance.n_slow = (uint32_t)(test_random(seed) % 4);
     self->desc.n_stages = 2 + (uint32_t)(test_random(seed) % 3);
     for (uint32_t s = 0; s < self->desc.n_stages; s++) {
         gpst_stage_desc* const stage = &self->stages[s];
-        *stage = host(maybe, NULL);
-        stage->user_data = &the_chance;
-        stage->concurrency = (uint32_t)(test_random(seed) % 3);
-        stage->ordered = test_random(seed) % 3 == 0;
+        if (test_random(seed) % 3 == 0) {
+            gpst_stage_device(stage, GPST_SET(0), GPST_SET(1 + s), maybe_on_device, &the_chance);
+            stage->stateful = test_random(seed) % 3 == 0;
+        } else {
+            gpst_stage_host(stage, 0, 0, maybe, &the_chance);
+            stage->concurrency = (uint32_t)(test_random(seed) % 3);
+            stage->ordered = test_random(seed) % 3 == 0;
+        }
         stage->full_policy = (gpst_full_policy)(test_random(seed) % 4);
         stage->queue_most = stage->full_policy == GPST_FULL_LATEST_ONLY ? 0 : 1 + (uint32_t)(test_random(seed) % 3);
     }
@@ -558,7 +642,7 @@ static void random_pipeline(live* self, uint64_t* seed, bool* has_sink) {
 static void random_run(const char* backend, uint64_t seed) {
     const uint64_t first_seed = seed;
     live* const self = live_open(backend, 1 + (uint32_t)(test_random(&seed) % 3));
-    static uint8_t pixels[64];
+    static uint8_t pixels[KIT_BYTES];
     static gpst_result said[MOST];
     bool has_sink = true;
     random_pipeline(self, &seed, &has_sink);
@@ -575,9 +659,8 @@ static void random_run(const char* backend, uint64_t seed) {
         input.timestamp_ns = k;
         input.camera = (uint32_t)(test_random(&seed) % 3);
         input.priority = (int32_t)(test_random(&seed) % 2);
+        input.frame = kit_shape(KIT_WIDTH, KIT_HEIGHT);
         input.frame.data = pixels;
-        input.frame.width = input.frame.height = 8;
-        input.frame.format = GPST_FORMAT_GRAY;
         input.release = give_back;
         input.release_user_data = &self->back[k];
         said[k] = gpst_pipeline_submit(self->pipeline, &input, test_random(&seed) % 3 ? 1 * MS : GPST_FOREVER, NULL);
@@ -614,9 +697,10 @@ static void test_heard_of_once(void** state) {
     const char* const wanted = getenv("GPST_DROP_RUNS");
     const char* const seed = getenv("GPST_SEED");
     const uint64_t first = seed ? strtoull(seed, NULL, 10) : 1, n = wanted ? strtoull(wanted, NULL, 10) : 150;
+    static const char* const backends[] = {"cpu", "sim", "cpu", "sim:fail_launch=9", "sim:lose_at=15", "sim:fail_copy=5"};
     (void)state;
     for (uint64_t k = 0; k < n; k++)
-        random_run(k % 3 == 0 ? "sim" : "cpu", first + k);
+        random_run(backends[(first + k) % 6], first + k);
 }
 
 int main(void) {
@@ -626,6 +710,9 @@ int main(void) {
         cmocka_unit_test(test_latest_only_everywhere),
         cmocka_unit_test(test_slots_are_short),
         cmocka_unit_test(test_refused_at_submit),
+        cmocka_unit_test(test_a_camera_that_cannot_be),
+        cmocka_unit_test(test_cameras_add_slots),
+        cmocka_unit_test(test_no_memory_for_a_slot),
         cmocka_unit_test(test_priority_keeps_its_slot),
         cmocka_unit_test(test_refused_descs),
         cmocka_unit_test(test_order_within_a_camera),

@@ -124,6 +124,88 @@ static void test_a_device_in_trouble(void** state) {
         run_smoothing(faults[f], GPST_RUN_ENGINE, true);
 }
 
+/* A stage of its own behind the mean: by the kernel of the kit, pixel for pixel. */
+static gpst_result pass_on(void* user_data, gpst_task* task) {
+    smoothing* const self = (smoothing*)user_data;
+    const gpst_image shape = kit_shape(SIDE, SIDE);
+    gpst_image from, to;
+    kit_args args;
+    memset(&args, 0, sizeof args);
+    GPSTI_TRY(gpst_task_pictures(task, 1, &from, 1));
+    GPSTI_TRY(gpst_task_set_picture(task, 2, 0, &shape, &to));
+    kit_check(self->kit, from.pitch_bytes == to.pitch_bytes);
+    args.from = (const uint8_t*)from.data;
+    args.to = (uint8_t*)to.data;
+    args.bytes = (uint32_t)to.pitch_bytes * SIDE;
+    return gpst_task_enqueue(task, &kit_kernel, &args, sizeof args);
+}
+
+static gpst_result keep_pixel(void* user_data, const gpst_item* item) {
+    smoothing* const self = (smoothing*)user_data;
+    const size_t k = (size_t)item->timestamp_ns;
+    self->ends[k] = item->result;
+    if (item->result == GPST_OK)
+        self->got[k][0] = kit_result(*(const uint8_t*)item->sets[2].pictures[0].data, 0); /* it is its own inverse */
+    return GPST_OK;
+}
+
+/* Frames that grow brighter, and a device that is lost: nowhere does their mean fall, which it would if an item of before
+   were done again behind later ones; and it begins anew once at most. */
+static void lose_device_at(uint32_t lose_at) {
+    smoothing* const self = &the_smoothing;
+    char backend[64];
+    gpst_stage_desc stages[2];
+    gpst_pipeline_desc desc = GPST_ZERO;
+    uint32_t n_anew = 0;
+    uint8_t before = 0;
+    memset(self, 0, sizeof *self);
+    snprintf(backend, sizeof backend, "sim:kernel_us=200,lose_at=%u", lose_at);
+    self->kit = kit_open(backend, 3);
+    self->mask.kind = GPST_MASK_TIME;
+    self->mask.cut = 2.0f; /* never */
+    self->mask.change = 1.0f;
+    gpst_stage_mask(&stages[0], 0, 1, &self->mask);
+    gpst_stage_device(&stages[1], GPST_SET(1), GPST_SET(2), pass_on, self);
+    stages[1].queue_most = 4;
+    desc.stages = stages;
+    desc.n_stages = 2;
+    desc.n_slots = 12;
+    desc.n_results = 1;
+    desc.results[0] = gpst_result_of(2, GPST_ON_HOST);
+    desc.sink = keep_pixel;
+    desc.sink_user_data = self;
+    assert_int_equal(gpst_pipeline_create(self->kit->context, &desc, &self->pipeline), GPST_OK);
+    self->kit->pipeline = self->pipeline;
+    for (uint32_t k = 0; k < N_ITEMS; k++) {
+        gpst_input input = GPST_ZERO;
+        memset(self->frames[k], (int)(40 + 3 * k), sizeof self->frames[k]);
+        input.frame = mask_of(self->frames[k]);
+        input.timestamp_ns = k;
+        assert_int_equal(gpst_pipeline_submit(self->pipeline, &input, GPST_FOREVER, NULL), GPST_OK);
+    }
+    gpst_pipeline_close(self->pipeline);
+    assert_int_equal(gpst_pipeline_drain(self->pipeline, GPST_FOREVER), GPST_OK);
+    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+    for (uint32_t k = 0; k < N_ITEMS; k++) {
+        assert_true(self->ends[k] == GPST_OK || self->ends[k] == GPST_ERROR_DEVICE_LOST);
+        if (self->ends[k] != GPST_OK)
+            continue;
+        n_anew += k > 0 && self->got[k][0] == self->frames[k][0] ? 1 : 0;
+        if (self->got[k][0] < before)
+            fail_msg("lose_at=%u: item %u has %u behind %u", lose_at, k, self->got[k][0], before);
+        before = self->got[k][0];
+    }
+    assert_in_range(n_anew, 0, 1);
+    assert_true(before > 40);
+    kit_close(self->kit);
+}
+
+static void test_a_state_is_in_order_when_the_device_is_lost(void** state) {
+    (void)state;
+    for (uint32_t lose_at = 2; lose_at < 40; lose_at++)
+        lose_device_at(lose_at);
+}
+
 /* More than one picture an item has no mean over time. */
 static gpst_result make_two(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(SIDE, SIDE);
@@ -172,6 +254,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_camera_has_its_mean),
         cmocka_unit_test(test_a_device_in_trouble),
+        cmocka_unit_test(test_a_state_is_in_order_when_the_device_is_lost),
         cmocka_unit_test(test_two_pictures_are_refused),
     };
     return cmocka_run_group_tests_name("pipeline_state", tests, NULL, NULL);

@@ -75,7 +75,7 @@ GPSTI_INTERN void gpsti_jpeg_device_create(gpst_pipeline* pipeline) {
 }
 
 GPSTI_PRIVATE gpst_result gpsti_jpeg_device_call(gpst_pipeline* pipeline, gpsti_nvjpeg_operation operation,
-                                            gpsti_nvjpeg_worker* worker) {
+                                                 gpsti_nvjpeg_worker* worker) {
     gpsti_nvjpeg_op op = GPST_ZERO;
     op.operation = operation;
     op.self = pipeline->jpeg_device.nvjpeg;
@@ -86,7 +86,7 @@ GPSTI_PRIVATE gpst_result gpsti_jpeg_device_call(gpst_pipeline* pipeline, gpsti_
 
 /* What one call of the device fails for by chance a second one may do; a lost device has taken everything along. */
 GPSTI_PRIVATE bool gpsti_jpeg_device_end(gpst_pipeline* pipeline, gpsti_nvjpeg_operation operation,
-                                    gpsti_nvjpeg_worker* worker) {
+                                         gpsti_nvjpeg_worker* worker) {
     gpst_result result = gpsti_jpeg_device_call(pipeline, operation, worker);
     if (GPST_FAILED(result) && result != GPST_ERROR_DEVICE_LOST)
         result = gpsti_jpeg_device_call(pipeline, operation, worker);

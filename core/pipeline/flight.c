@@ -89,6 +89,7 @@ GPSTI_INTERN void gpsti_flight_tell_dropped(gpst_pipeline* pipeline) {
     while (pipeline->dropped) {
         gpsti_slot* const slot = pipeline->dropped;
         pipeline->dropped = slot->next;
+        slot->item.end_ns = gpsti_now_ns();
         gpsti_account_item(slot);
         gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
         gpsti_finish_discard(slot);

@@ -156,7 +156,10 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_restart(gpsti_run* run, gpsti_job* job, gp
 /* Adds items that are ready to the batch, up to so many. Locked. */
 GPSTI_PRIVATE void gpsti_inline_gather(gpsti_step* step, gpsti_slot* first, uint32_t most) {
     gpsti_slot* last = first;
-    step->on_device += step->kind == GPSTI_STEP_OFFLOAD ? 1 : 0;
+    if (step->kind == GPSTI_STEP_OFFLOAD) {
+        step->on_device++;
+        first->on_cpu = first->on_cpu || first->pipeline->device_lost; /* of those that began before, too */
+    }
     first->next_in_batch = NULL;
     first->batch_ns = gpsti_now_ns();
     first->device_wait_ns = first->batch_ns - first->job.ready_ns;
