@@ -139,6 +139,7 @@ PRIVATE = [
     "kernels/launch/launch.c",
     "kernels/exact/exact.c",
     "kernels/image/image.c",
+    "kernels/image/orient.c",
     "kernels/warp/warp_cpu.c",
     "kernels/warp/warp_plan.c",
     "kernels/warp/warp_check.c",
