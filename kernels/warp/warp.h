@@ -354,6 +354,24 @@ GPST_API gpst_result gpst_warp_position(const gpst_warp* warp, uint32_t output_i
                                         uint32_t source_width, uint32_t source_height, double* source_x,
                                         double* source_y);
 
+/* gpst_warp_query_camera -- a view as a pinhole camera
+
+   Parameters   warp          (in)   made with EQUIRECT, without list_per_item
+                output_index  (in)   which view
+                out           (out)  focal lengths and principal point in pixels: fx, fy, cx, cy; (0, 0) is the corner
+                                     of the first pixel, whose centre is at a half; untouched on failure
+   Shapes       double[4]
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT
+   Ownership    none
+   Threads      any
+   Blocking     never; no allocation
+   Device       none
+   Formula      fx = width / (2 tan(hfov / 2)), cx = width / 2; PY360, whose first and last centres lie on the edges:
+                fx = (width - 1) / (2 tan(hfov / 2)); fy and cy likewise
+   Source       kernels/warp/warp.c       Tests  tests/test_warp.c          Since 0.1
+*/
+GPST_API gpst_result gpst_warp_query_camera(const gpst_warp* warp, uint32_t output_index, double out[4]);
+
 /* gpst_view_rotation -- the rotation of a view, camera to world (x right, y down, z forward)
 
    Parameters   view  (in)   yaw, pitch and roll are read
