@@ -423,6 +423,10 @@ static void test_means_and_deviations(void** state) {
     assert_int_equal(gpst_preprocess_files(&desc, NULL), GPST_ERROR_ARGUMENT);
     assert_non_null(strstr(gpst_last_reason(), "gpst_preprocess_files: desc.mean[2]="));
     desc.mean[2] = 0;
+    desc.dtype = GPST_DTYPE_U16;
+    assert_int_equal(gpst_preprocess_files(&desc, NULL), GPST_ERROR_ARGUMENT);
+    assert_non_null(strstr(gpst_last_reason(), "gpst_preprocess_files: desc.dtype=5: must be U8, I8, F16 or F32"));
+    desc.dtype = GPST_DTYPE_F32;
     desc.width = 0;
     assert_int_equal(gpst_preprocess_files(&desc, NULL), GPST_ERROR_ARGUMENT);
     assert_non_null(strstr(gpst_last_reason(), "gpst_preprocess_files: width=0: required"));

@@ -145,6 +145,8 @@ GPST_API gpst_result gpst_preprocess_warp_versioned(uint32_t version, size_t des
     GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version("gpst_preprocess_warp", version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!desc || !out, GPST_ERROR_ARGUMENT, "gpst_preprocess_warp: desc and out: required");
+    GPSTI_FAIL_IF(desc->dtype == GPST_DTYPE_U16, GPST_ERROR_ARGUMENT,
+                  "gpst_preprocess_warp: desc.dtype=%d: must be U8, I8, F16 or F32", (int)desc->dtype);
     for (int c = 0; c < 3; c++) {
         GPSTI_FAIL_IF(!(desc->std[c] >= 0.0 && desc->std[c] <= (double)FLT_MAX), GPST_ERROR_ARGUMENT,
                       "gpst_preprocess_warp: desc.std[%d]=%g: must be positive, or 0 for 1", c, desc->std[c]);
