@@ -32,7 +32,7 @@ typedef enum gpst_dtype {
     GPST_DTYPE_F16 = 2,
     GPST_DTYPE_F32 = 3,
     GPST_DTYPE_I8 = 4,
-    GPST_DTYPE_U16 = 5 /* of sources */
+    GPST_DTYPE_U16 = 5
 } gpst_dtype;
 
 typedef enum gpst_layout {

@@ -361,20 +361,24 @@ GPSTI_PRIVATE void gpsti_warp_job_jpeg(const gpst_image* source, gpsti_warp_job*
     out->jpeg_across = (uint8_t)chroma.across, out->jpeg_down = (uint8_t)chroma.down;
 }
 
-/* Full is 255, 65535 or 1; stored in bytes as 255. */
+/* Of a dtype. */
+GPSTI_PRIVATE float gpsti_warp_full_of(gpst_dtype dtype) {
+    return dtype == GPST_DTYPE_U8 ? 255.0f : dtype == GPST_DTYPE_U16 ? 65535.0f : 1.0f;
+}
+
+/* Full is 255, 65535 or 1; stored in U8 as 255, in U16 as 65535. */
 GPSTI_PRIVATE void gpsti_warp_job_full(const gpst_warp_desc* desc, gpsti_warp_job* job) {
-    const bool bytes_out = job->dtype == GPST_DTYPE_U8 || job->dtype == GPST_DTYPE_I8;
-    job->full = job->source_dtype == GPST_DTYPE_U8 ? 255.0f : job->source_dtype == GPST_DTYPE_U16 ? 65535.0f : 1.0f;
-    job->not_a_number = bytes_out ? 0.0f : gpsti_f32_from_bits(0x7fc00000u);
+    const bool floats_out = job->dtype == GPST_DTYPE_F16 || job->dtype == GPST_DTYPE_F32;
+    const float full_out = gpsti_warp_full_of(job->dtype);
+    job->full = gpsti_warp_full_of(job->source_dtype);
+    job->not_a_number = floats_out ? gpsti_f32_from_bits(0x7fc00000u) : 0.0f;
     const gpsti_fp_mode mode = gpsti_fp_enter();
     for (int c = 0; desc->scale_of_full && c < 4; c++)
         job->scale[c] = job->scale[c] / job->full;
+    for (int c = 0; !job->has_scale && c < 4; c++)
+        job->scale[c] = full_out / job->full, job->bias[c] = 0.0f;
     gpsti_fp_leave(mode);
-    if (job->source_dtype == GPST_DTYPE_U8 || job->dtype != GPST_DTYPE_U8 || job->has_scale)
-        return;
-    job->has_scale = true;
-    for (int c = 0; c < 4; c++)
-        job->scale[c] = job->source_dtype == GPST_DTYPE_U16 ? 1.0f / 257.0f : 255.0f, job->bias[c] = 0.0f;
+    job->has_scale = job->has_scale || (!floats_out && job->source_dtype != job->dtype);
 }
 
 GPSTI_PRIVATE void gpsti_warp_job_make(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
