@@ -236,6 +236,7 @@ PRIVATE = [
     "core/pipeline/context.c",
     "core/jobs/inputs.c",
     "core/jobs/stack.c",
+    "core/jobs/frame_mask.c",
     "core/jobs/files_job.c",
     "core/jobs/jobs.c",
 ]

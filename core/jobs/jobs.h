@@ -21,7 +21,15 @@ extern "C" {
                 room by gpst_task_encoded, fills it, and names the file by gpst_task_emit(task, path, bytes). It may
                 emit more files beside that one, or none. NULL = an ENCODE stage does, as the desc's encode says, and
    beside       is called once it has emitted the file at path, and may emit more
-   worker_init, worker_term  as of gpst_stage_desc, for the functions above; each stage has a worker_state of its own
+   name         the name of an output's file below output_dir, instead of gpst_output_name's, such as "v00/a.jpg"; index
+                as of begin, view 0 of a tensor. The folders in it are made before the first input is read. It gives the
+                same name whenever it is asked, from any thread, and no two outputs the same. Negative: as begin
+   mask         of a reprojection, a HOST stage's function: sets picture 0 of set 2 to the mask of this frame, GRAY U8
+                and of the frame's size, which does to its views what desc.mask does to those of every frame, to the
+                last bit; that is NULL then. In encode and beside, set 3 has the masks of the views, and set 4 the
+                views. It costs a second warp for each frame, and one copy of its views on a core
+   worker_init, worker_term  as of gpst_stage_desc, for the stages' functions above; each stage has a worker_state of
+                its own
    begin        before an input is read: GPST_OK, GPST_SKIPPED, or negative: that input fails, with the sentence of
                 gpst_task_fail(NULL, ...) where it was called. index: of the input in the list, folders expanded. Never
                 two calls at once
@@ -39,6 +47,8 @@ typedef struct gpst_job_hooks {
     gpst_stage_func decode, decode_other;
     gpst_encode_func encode;
     gpst_beside_func beside;
+    gpst_result (*name)(void* user_data, uint64_t index, uint32_t view, char* out, size_t out_bytes);
+    gpst_stage_func mask;
     const char* extension; /* of the files that encode makes, without the dot or a directory; required with it */
     gpst_result (*worker_init)(void* user_data, uint32_t worker_index, void** worker_state);
     void (*worker_term)(void* user_data, uint32_t worker_index, void* worker_state);
@@ -129,7 +139,7 @@ typedef struct gpst_report {
    Threads      any, several at once with outputs of their own
    Blocking     until the last file is written; allocates
    Device       the context's
-   Source       core/jobs/jobs.c          Tests  tests/test_files_job.c          Since 0.1
+   Source       core/jobs/jobs.c          Tests  tests/test_files_job.c, tests/test_job_hooks.c          Since 0.1
 */
 #define gpst_reproject_files(desc, report) \
     gpst_reproject_files_versioned(GPST_VERSION, sizeof(gpst_reproject_desc), (desc), (report))

@@ -46,6 +46,10 @@ int job_open(job* self, const job_desc* desc);
 int job_run(job* self); /* the exit status of the command */
 void job_close(job* self);
 
+/* job_outputs.c, of job_open: -o is one file, or a directory. */
+int job_open_stacked(job* self);
+int job_open_directory(job* self);
+
 /* A stage's work on one worker: PNG. */
 typedef struct job_worker {
     codec* codec;
@@ -59,5 +63,7 @@ void job_worker_term(void* user_data, uint32_t worker_index, void* worker_state)
 gpst_result job_decode(void* user_data, gpst_task* task);
 gpst_result job_encode(void* user_data, gpst_task* task, const gpst_image* picture, const char* path);
 gpst_result job_emit_mask(void* user_data, gpst_task* task, const char* beside);
+gpst_result job_name(void* user_data, uint64_t index, uint32_t view, char* out, size_t out_bytes);
+gpst_result job_load_mask(void* user_data, gpst_task* task);
 
 #endif

@@ -65,20 +65,19 @@ static gpst_result job_fit_scratch(job_worker* worker, gpst_task* task, size_t b
 }
 
 /* By way of the worker's scratch: the slot has room for what it is, not for the most that it can be. */
-static gpst_result job_encode_picture(const job* self, gpst_task* task, const gpst_image* picture,
-                                      size_t* bytes) {
+static gpst_result job_encode_picture(codec_kind kind, gpst_task* task, const gpst_image* picture, size_t* bytes) {
     job_worker* const worker = (job_worker*)task->worker_state;
     const codec_options settings = {0, 0};
     char reason[CODEC_REASON_BYTES] = "";
     void* room = NULL;
-    *bytes = codec_encode_bound(self->desc.kind, picture, &settings);
+    *bytes = codec_encode_bound(kind, picture, &settings);
     if (*bytes == 0)
         return gpst_task_fail(task, GPST_ERROR_UNSUPPORTED, "%ux%u: too large for .%s", picture->width,
-                              picture->height, codec_extension(self->desc.kind));
+                              picture->height, codec_extension(kind));
     gpst_result result = job_fit_scratch(worker, task, *bytes);
     if (GPST_FAILED(result))
         return result;
-    result = codec_encode(worker->codec, self->desc.kind, picture, &settings, worker->scratch, bytes, reason);
+    result = codec_encode(worker->codec, kind, picture, &settings, worker->scratch, bytes, reason);
     if (GPST_FAILED(result))
         return gpst_task_fail(task, result, "%s", reason);
     result = gpst_task_encoded(task, *bytes, &room);
@@ -87,27 +86,71 @@ static gpst_result job_encode_picture(const job* self, gpst_task* task, const gp
     return result;
 }
 
+/* Of a mask that all frames share the file was made before the run. */
+static gpst_result job_encode_mask(const job* self, gpst_task* task, size_t* bytes) {
+    const mask_view* const made = self->desc.mask->views;
+    void* room = NULL;
+    if (!made)
+        return job_encode_picture(CODEC_PNG, task, &task->item->sets[3].pictures[task->picture_index], bytes);
+    *bytes = made[task->picture_index].bytes;
+    const gpst_result result = gpst_task_encoded(task, *bytes, &room);
+    if (!GPST_FAILED(result))
+        memcpy(room, made[task->picture_index].data, *bytes);
+    return result;
+}
+
 gpst_result job_emit_mask(void* user_data, gpst_task* task, const char* beside) {
     const job* const self = (const job*)user_data;
-    const mask_view* const view = &self->desc.mask->views[task->picture_index];
+    const char* const stem = self->to_do[task->item->index]->stem;
     char path[OUTPUTS_PATH_BYTES];
-    void* room = NULL;
-    if (snprintf(path, sizeof path, "%s.png", beside) >= (int)sizeof path)
+    size_t bytes = 0;
+    (void)beside;
+    if (!outputs_path(&self->names, stem, task->picture_index, true, path))
         return gpst_task_fail(task, GPST_ERROR_ARGUMENT, "the output's path is too long");
-    const gpst_result result = gpst_task_encoded(task, view->bytes, &room);
+    const gpst_result result = job_encode_mask(self, task, &bytes);
+    return GPST_FAILED(result) ? result : gpst_task_emit(task, path, bytes);
+}
+
+gpst_result job_name(void* user_data, uint64_t index, uint32_t view, char* out, size_t out_bytes) {
+    const job* const self = (const job*)user_data;
+    if (!outputs_name(&self->names, self->to_do[index]->stem, view, false, out, out_bytes))
+        return gpst_task_fail(NULL, GPST_ERROR_OVERFLOW, "%s: the output's path is too long", self->to_do[index]->path);
+    return GPST_OK;
+}
+
+gpst_result job_load_mask(void* user_data, gpst_task* task) {
+    const job* const self = (const job*)user_data;
+    const char* const path = self->to_do[task->item->index]->mask;
+    codec* const worker = ((job_worker*)task->worker_state)->codec;
+    char reason[CODEC_REASON_BYTES] = "";
+    gpst_image picture = GPST_ZERO, room, shape = GPST_ZERO;
+    text file = GPST_ZERO;
+    const char* const problem = mask_read(path, &self->desc.asked->limits, &file);
+    gpst_result result = problem ? GPST_ERROR_IO : mask_decode(worker, &file, &picture, reason);
     if (GPST_FAILED(result))
-        return result;
-    memcpy(room, view->data, view->bytes);
-    return gpst_task_emit(task, path, view->bytes);
+        result = gpst_task_fail(task, result, "%s: %s", path,
+                                problem     ? problem
+                                : reason[0] ? reason
+                                            : gpst_result_text(result));
+    shape.width = picture.width;
+    shape.height = picture.height;
+    shape.format = GPST_FORMAT_GRAY;
+    if (!GPST_FAILED(result))
+        result = gpst_task_set_picture(task, 2, 0, &shape, &room);
+    if (!GPST_FAILED(result))
+        mask_remark(path, mask_set_pixels(&picture, &room));
+    free(picture.data);
+    text_free(&file);
+    return result;
 }
 
 gpst_result job_encode(void* user_data, gpst_task* task, const gpst_image* picture, const char* path) {
     const job* const self = (const job*)user_data;
     size_t bytes = 0;
-    gpst_result result = job_encode_picture(self, task, picture, &bytes);
+    gpst_result result = job_encode_picture(self->desc.kind, task, picture, &bytes);
     if (!GPST_FAILED(result))
         result = gpst_task_emit(task, path, bytes);
-    if (!GPST_FAILED(result) && self->desc.mask->n_views > 0)
+    if (!GPST_FAILED(result) && self->names.mask_names)
         result = job_emit_mask(user_data, task, path);
     return result;
 }

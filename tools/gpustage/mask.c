@@ -1,5 +1,5 @@
-/* tools/gpustage/mask.c -- the equirectangular mask, and the mask of every view made from it. Knows no frame.
- */
+/* tools/gpustage/mask.c -- equirectangular masks as files, and the mask of every view made from one that is for all
+   frames. Knows no frame. */
 #include "mask.h"
 
 #include "console.h"
@@ -23,72 +23,98 @@ static bool mask_is_set(const uint8_t* at, gpst_dtype dtype) {
     return (dtype == GPST_DTYPE_U16 ? half : half & 0x7fff) != 0; /* of F16 without its sign */
 }
 
-/* Any colour channel that is not zero keeps the pixel; alpha does not count. */
-static void mask_set_pixels(const gpst_image* from, gpst_image* to) {
+/* Of the pixel at `at`: its colours, and what alpha it has. */
+static bool mask_keeps(const uint8_t* at, uint32_t colours, gpst_dtype dtype, uint32_t bytes_each) {
+    bool keep = false;
+    for (uint32_t c = 0; c < colours; c++)
+        keep = keep || mask_is_set(at + (size_t)c * bytes_each, dtype);
+    return keep;
+}
+
+uint32_t mask_set_pixels(const gpst_image* from, const gpst_image* to) {
     const uint32_t channels = gpst_format_channels(from->format);
     const uint32_t colours = channels > 3 ? 3 : channels, bytes_each = gpst_dtype_bytes(from->dtype);
+    uint32_t found = 0;
     for (uint32_t y = 0; y < from->height; y++) {
         const uint8_t* in = (const uint8_t*)from->data + (int64_t)y * from->pitch_bytes;
         uint8_t* const out = (uint8_t*)to->data + (int64_t)y * to->pitch_bytes;
         for (uint32_t x = 0; x < from->width; x++, in += (size_t)channels * bytes_each) {
-            bool keep = false;
-            for (uint32_t c = 0; c < colours; c++)
-                keep = keep || mask_is_set(in + (size_t)c * bytes_each, from->dtype);
+            const bool keep = mask_keeps(in, colours, from->dtype, bytes_each);
             out[x] = keep ? 255 : 0;
+            found |= keep ? MASK_KEEPS : MASK_DROPS;
+            if (channels > 3 && mask_is_set(in + (size_t)3 * bytes_each, from->dtype) != keep)
+                found |= MASK_ALPHA;
         }
     }
+    return found;
 }
 
-static gpst_result mask_decode(mask* self, codec* worker, const text* file, char* reason) {
+gpst_result mask_decode(codec* worker, const text* file, gpst_image* picture, char* reason) {
     codec_raw raw;
     codec_kind kind = CODEC_UNKNOWN;
-    gpst_image picture;
     size_t bytes = 0;
     memset(&raw, 0, sizeof raw);
-    gpst_result result = codec_read_header(worker, file->data, file->bytes, &raw, &kind, &picture, reason);
+    gpst_result result = codec_read_header(worker, file->data, file->bytes, &raw, &kind, picture, reason);
     if (GPST_FAILED(result))
         return result;
-    picture.pitch_bytes = (int64_t)gpst_image_row_bytes(&picture);
-    self->image = picture;
+    picture->pitch_bytes = (int64_t)gpst_image_row_bytes(picture);
+    result = gpst_image_bytes(picture, &bytes);
+    picture->data = GPST_FAILED(result) ? NULL : malloc(bytes);
+    return picture->data ? codec_decode(worker, file->data, file->bytes, kind, picture, reason) : GPST_ERROR_MEMORY;
+}
+
+/* Once a run for each kind, of whichever mask is looked at first. */
+void mask_remark(const char* path, uint32_t found) {
+    static uint32_t said;
+    const uint32_t whole = found & (MASK_KEEPS | MASK_DROPS);
+    if ((found & MASK_ALPHA) && !(__atomic_fetch_or(&said, 1u, __ATOMIC_RELAXED) & 1u))
+        console_note("note: --mask: %s: alpha does not count, and says otherwise than the colours", path);
+    if (whole == MASK_KEEPS && !(__atomic_fetch_or(&said, 2u, __ATOMIC_RELAXED) & 2u))
+        console_note("note: --mask: %s: keeps every pixel", path);
+    if (whole == MASK_DROPS && !(__atomic_fetch_or(&said, 4u, __ATOMIC_RELAXED) & 4u))
+        console_note("note: --mask: %s: keeps no pixel", path);
+}
+
+static gpst_result mask_take(mask* self, const options* asked, codec* worker, const text* file, char* reason) {
+    gpst_image picture = GPST_ZERO;
+    gpst_result result = mask_decode(worker, file, &picture, reason);
     self->image.format = GPST_FORMAT_GRAY;
-    self->image.dtype = GPST_DTYPE_U8;
+    self->image.width = picture.width;
+    self->image.height = picture.height;
     self->image.pitch_bytes = picture.width;
-    result = gpst_image_bytes(&picture, &bytes);
-    picture.data = GPST_FAILED(result) ? NULL : malloc(bytes);
-    self->image.data = malloc((size_t)picture.width * picture.height);
-    if (picture.data && self->image.data)
-        result = codec_decode(worker, file->data, file->bytes, kind, &picture, reason);
-    else
-        result = GPST_ERROR_MEMORY;
+    if (!GPST_FAILED(result)) {
+        self->image.data = malloc((size_t)picture.width * picture.height);
+        result = self->image.data ? GPST_OK : GPST_ERROR_MEMORY;
+    }
     if (!GPST_FAILED(result))
-        mask_set_pixels(&picture, &self->image);
+        mask_remark(asked->mask, mask_set_pixels(&picture, &self->image));
     free(picture.data);
     return result;
 }
 
 /* What is no regular file may never end. */
-static const char* mask_read(const options* asked, const file_info* info, text* out) {
-    if (!codec_fits(&asked->limits, info->bytes))
+const char* mask_read(const char* path, const codec_limits* limits, text* out) {
+    file_info info;
+    const char* const problem = files_query(path, &info);
+    if (problem)
+        return problem;
+    if (!codec_fits(limits, info.bytes))
         return "is too large (--max-item-bytes)";
-    return info->is_regular ? files_read(asked->mask, out)
-                            : files_read_at_most(asked->mask, (size_t)codec_most_bytes(&asked->limits), out);
+    return info.is_regular ? files_read(path, out) : files_read_at_most(path, (size_t)codec_most_bytes(limits), out);
 }
 
 int mask_load(mask* self, const options* asked) {
     text file = GPST_ZERO;
-    file_info info;
     char reason[CODEC_REASON_BYTES] = "";
     memset(self, 0, sizeof *self);
-    if (!asked->mask)
+    if (!asked->mask || asked->mask_by_frame)
         return EXIT_DONE;
-    const char* problem = files_query(asked->mask, &info);
-    if (!problem)
-        problem = mask_read(asked, &info, &file);
+    const char* problem = mask_read(asked->mask, &asked->limits, &file);
     codec* const worker = problem ? NULL : codec_create();
     if (worker)
         codec_set_limits(worker, &asked->limits);
     if (!problem) {
-        const gpst_result result = worker ? mask_decode(self, worker, &file, reason) : GPST_ERROR_MEMORY;
+        const gpst_result result = worker ? mask_take(self, asked, worker, &file, reason) : GPST_ERROR_MEMORY;
         problem = !GPST_FAILED(result)            ? NULL
                   : result == GPST_ERROR_MEMORY ? text_out_of_memory
                   : reason[0]                   ? reason
@@ -172,6 +198,8 @@ int mask_make_views(mask* self, const options* asked, const gpst_warp* warp) {
         console_error("--mask-out: PNG is not built into this gpustage");
         return EXIT_MACHINE;
     }
+    if (asked->mask_by_frame)
+        return EXIT_DONE;
     codec* const worker = codec_create();
     self->n_views = gpst_warp_n_outputs(warp);
     self->views = (mask_view*)calloc(self->n_views, sizeof *self->views);

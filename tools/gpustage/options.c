@@ -3,6 +3,7 @@
 #include "options.h"
 
 #include "console.h"
+#include "files.h"
 #include "options_table.h"
 
 #include <stdio.h>
@@ -134,13 +135,48 @@ static int options_join_jpeg(options* self) {
     return EXIT_DONE;
 }
 
+/* In one folder with the views it could have a view's name: a_v00.png. */
+static bool options_names_a_view(const char* pattern, const char* extension) {
+    char name[256];
+    if (!text_expand(pattern, "a_v00.x", name, sizeof name))
+        return false;
+    char* end = strrchr(name, '.');
+    if (strcmp(end + 1, extension) != 0)
+        return false;
+    while (end > name && end[-1] >= '0' && end[-1] <= '9')
+        end--;
+    return end - name > 2 && *end != '.' && end[-1] == 'v' && end[-2] == '_';
+}
+
+static int options_join_masks(options* self) {
+    file_info info;
+    self->mask_by_frame = self->mask && !files_query(self->mask, &info) && info.is_directory;
+    if (self->mask_out && !self->mask)
+        return console_usage(self->command_name, "--mask-out: needs --mask");
+    if (self->mask_names && !self->mask_by_frame)
+        return console_usage(self->command_name, "--mask-names: needs --mask DIR");
+    if (self->mask_out && self->tree == (int)LAYOUT_FLAT &&
+        options_names_a_view(self->mask_out, codec_extension((codec_kind)self->format)))
+        return console_usage(self->command_name, "--mask-out=%s: is the name of a view", self->mask_out);
+    return EXIT_DONE;
+}
+
+/* The file that comes with a layout. */
+static int options_join_layout(options* self) {
+    const bool colmap = self->tree == (int)LAYOUT_COLMAP;
+    if (self->tree == (int)LAYOUT_FLAT || (colmap && self->rig))
+        return EXIT_DONE;
+    text_format(&self->beside, "%s/%s", self->output, colmap ? "rig_config.json" : "transforms.json");
+    *(colmap ? &self->rig : &self->transforms) = self->beside.data;
+    self->rig_beside = colmap;
+    return self->beside.failed ? console_memory() : EXIT_DONE;
+}
+
 static int options_join_geometry(options* self) {
     const char* const command = self->command_name;
     if (self->n_views > 0 && (self->n_views_asked || self->n_rings))
         return console_usage(command, "--view: cannot be joined with --%s",
                              self->n_views_asked ? "views" : "pitch-rings");
-    if (self->mask_out && !self->mask)
-        return console_usage(command, "--mask-out: needs --mask");
     if (self->n_views == 0) {
         const int status = options_lay_out_views(self);
         if (status != EXIT_DONE)
@@ -154,7 +190,8 @@ static int options_join_geometry(options* self) {
         self->width = 1920;
         self->height = 1080;
     }
-    return EXIT_DONE;
+    const int status = options_join_masks(self);
+    return status == EXIT_DONE ? options_join_layout(self) : status;
 }
 
 static int options_join_tensor(const options* self) {
@@ -219,6 +256,7 @@ int options_read(options* self, command_id command, int argc, char** argv) {
 
 void options_free(options* self) {
     text_list_free(&self->inputs);
+    text_free(&self->beside);
     free(self->views);
     self->views = NULL;
 }

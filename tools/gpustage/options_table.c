@@ -210,6 +210,17 @@ static bool take_tune(const option* spec, options* self, const char* value, char
     return *value != 0;
 }
 
+/* {stem} and {name} stand for what each file is called by. */
+static bool take_pattern(const option* spec, options* self, const char* value, char* rule) {
+    const char* const pattern = value ? value : OPTIONS_MASK_OUT;
+    const size_t bytes = strlen(pattern);
+    snprintf(rule, OPTIONS_RULE_BYTES,
+             "must be a name with {stem} or {name} in it and .png at its end, without a directory");
+    *(const char**)option_member(spec, self) = pattern;
+    return (strstr(pattern, "{stem}") || strstr(pattern, "{name}")) && !strpbrk(pattern, "/\\") && bytes > 4 &&
+           bytes < 200 && !strcmp(pattern + bytes - 4, ".png");
+}
+
 /* ---- choices ----------------------------------------------------------------------------- */
 
 static const option_choice filters[] = {{"nearest", GPST_FILTER_NEAREST},
@@ -234,6 +245,8 @@ static const option_choice chromas[] = {
     {"444", 444}, {"422", 422}, {"420", 420}, {NULL, 0}};
 static const option_choice jpegs[] = {
     {"auto", GPST_CODEC_AUTO}, {"cpu", GPST_CODEC_EXACT}, {"gpu", GPST_CODEC_GPU}, {NULL, 0}};
+static const option_choice trees[] = {
+    {"flat", LAYOUT_FLAT}, {"colmap", LAYOUT_COLMAP}, {"nerfstudio", LAYOUT_NERFSTUDIO}, {NULL, 0}};
 static const option_choice damages[] = {{"fail", GPST_DAMAGE_FAIL}, {"keep", GPST_DAMAGE_KEEP}, {NULL, 0}};
 static const option_choice layouts[] = {
     {"chw", GPST_LAYOUT_CHW}, {"hwc", GPST_LAYOUT_HWC}, {NULL, 0}};
@@ -266,6 +279,15 @@ const char* options_damage_name(const options* self) { return choice_name(damage
 
 const char* options_raw_name(const options* self) { return choice_name(raw_formats, (int)self->raw.format); }
 
+const char* options_layout_name(const options* self) { return choice_name(trees, self->tree); }
+
+int options_layout_of(const char* name) {
+    for (const option_choice* tree = trees; name && tree->name; tree++)
+        if (!strcmp(tree->name, name))
+            return tree->value;
+    return (int)LAYOUT_FLAT;
+}
+
 const char* options_switch_name(bool on) { return on ? "on" : "off"; }
 
 const char* options_convention_name(const options* self) {
@@ -280,9 +302,17 @@ const char* options_convention_name(const options* self) {
 const option options_table[] = {
     {NULL, 0, BOTH, NULL, NULL, 0, 0, 0, NULL, "Files"},
     {"output", 'o', COMMAND_REPROJECT, "DIR", take_text, AT(output), 0, 0, NULL,
-     "required; made when its parent exists. Views are DIR/<stem>_v00.<ext>, _v01, ..."},
+     "required; made when its parent exists. Views are DIR/<stem>_v00.<ext>, _v01, ..., or as --layout says"},
+    {"layout", 0, COMMAND_REPROJECT, "flat|colmap|nerfstudio", take_choice, AT(tree), 0, 0, trees,
+     "flat (default). colmap: DIR/images/v00/<stem>.<ext>, masks/v00/<stem>.<ext>.png and rig_config.json. nerfstudio: "
+     "DIR/images/<stem>_v00.<ext>, masks/<stem>_v00.<ext>.png and transforms.json"},
     {"output", 'o', COMMAND_PREPROCESS, "DIR|FILE.npy", take_text, AT(output), 0, 0, NULL,
      "required; DIR/<stem>.npy for every input, or one file with a row for every input"},
+    {"recursive", 0, BOTH, NULL, take_flag, AT(recursive), 0, 0, NULL,
+     "directories below the INPUT directories, too; outputs have the same directories below -o DIR"},
+    {"clean", 0, BOTH, NULL, take_flag, AT(clean), 0, 0, NULL,
+     "remove what runs with other settings left under -o DIR and this one does not write; of that, only what the list "
+     "there says they made"},
     {"raw", 0, BOTH, "WxH:FORMAT", take_raw, 0, 0, 0, NULL,
      "inputs are pixels without a header; FORMAT is gray8, rgb8, bgr8 or rgba8"},
     {"max-pixels", 0, BOTH, "N[K|M|G]", take_bytes, AT(limits.pixels), 0, 0, NULL,
@@ -327,13 +357,18 @@ const option options_table[] = {
     {"convention", 0, COMMAND_REPROJECT, "native|ffmpeg|py360|opencv", take_choice, AT(convention), 0, 0, conventions,
      "where pixels lie and how they are sampled: half-pixel centres (native, the default), or as FFmpeg's v360, "
      "py360convert or OpenCV's remap do it, for comparison"},
-    {"mask", 0, COMMAND_REPROJECT, "FILE", take_text, AT(mask), 0, 0, NULL,
-     "equirectangular picture of the frames' size, non-zero = keep; dropped pixels become 0"},
-    {"mask-out", 0, COMMAND_REPROJECT, NULL, take_flag, AT(mask_out), 0, 0, NULL,
-     "the mask of each view beside it, <view>.png: 255 keep, 0 drop"},
+    {"mask", 0, COMMAND_REPROJECT, "FILE|DIR", take_text, AT(mask), 0, 0, NULL,
+     "equirectangular picture of the frames' size, non-zero = keep; dropped pixels become 0. DIR: one for each frame, "
+     "<stem>.png, <name>.png (as a.jpg.png) or <stem>_mask.png; a frame without one fails"},
+    {"mask-names", 0, COMMAND_REPROJECT, "PATTERN", take_pattern, AT(mask_names), 0, 0, NULL,
+     "what the masks in --mask DIR are called instead, as {stem}-keep.png; {name} is the frame's name with its "
+     "extension"},
+    {"mask-out", 0, COMMAND_REPROJECT, "[=PATTERN]", take_pattern, AT(mask_out), 0, 0, NULL,
+     "the mask of each view, 255 keep, 0 drop, beside it or in the layout's masks/; PATTERN: its name by that of the "
+     "view's file (default {name}.png, as a_v00.jpg.png)"},
     {"rig", 0, COMMAND_REPROJECT, "FILE.json", take_text, AT(rig), 0, 0, NULL,
      "intrinsics and rotation of every view, as COLMAP's rig_configurator reads them. COLMAP finds the views "
-     "of a frame by folder: <stem>_v00.jpg goes to v00/<stem>.jpg"},
+     "of a frame by folder, as --layout colmap writes them, with this file"},
 
     {NULL, 0, COMMAND_PREPROCESS, NULL, NULL, 0, 0, 0, NULL, "Tensor"},
     {"size", 0, COMMAND_PREPROCESS, "WxH", take_size, 0, 0, 0, NULL,

@@ -44,24 +44,29 @@ static void rig_quaternion(const double m[9], double q[4]) {
         q[i] = sums[best][i] == 0.0 ? 0.0 : sums[best][i] / length; /* no -0 in the file */
 }
 
-void rig_camera_make(const gpst_view* first, const gpst_view* view, uint32_t width, uint32_t height,
-                     rig_camera* out) {
+/* Pixel i of n is seen at tan_half * (2 i + 1 - n) / n; of PY360 at tan_half * (2 i + 1 - n) / (n - 1), from edge to
+   edge. The middle of the view is in its middle with both. */
+void rig_camera_make(const rig_views* self, uint32_t index, rig_camera* out) {
     static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const gpst_view* const view = &self->views[index];
+    const double edge = self->convention == GPST_CONVENTION_PY360 ? 1.0 : 0.0;
+    const double tan_x = rig_tan_half(view->hfov > 0.0 ? view->hfov : 90.0);
+    const double tan_y = view->vfov > 0.0 ? rig_tan_half(view->vfov) : tan_x * self->height / self->width;
     double rig_rotation[9], rotation[9], relative[9];
-    gpst_view_rotation(first, rig_rotation);
+    gpst_view_rotation(&self->views[0], rig_rotation);
     gpst_view_rotation(view, rotation);
     rig_relative(rotation, rig_rotation, relative);
     rig_quaternion(relative, out->cam_from_rig);
     rig_relative(rotation, identity, relative);
     rig_quaternion(relative, out->cam_from_panorama);
-    out->cx = 0.5 * width;
-    out->cy = 0.5 * height;
-    out->fx = out->cx / rig_tan_half(view->hfov > 0.0 ? view->hfov : 90.0);
-    out->fy = view->vfov > 0.0 ? out->cy / rig_tan_half(view->vfov) : out->fx;
+    out->cx = 0.5 * self->width;
+    out->cy = 0.5 * self->height;
+    out->fx = 0.5 * (self->width - edge) / tan_x;
+    out->fy = 0.5 * (self->height - edge) / tan_y;
 }
 
 /* To a billionth of a pixel: 960, not 960.00000000000011. */
-static double rig_round(double pixels) { return floor(pixels * 1e9 + 0.5) / 1e9; }
+double rig_round(double pixels) { return floor(pixels * 1e9 + 0.5) / 1e9; }
 
 static void rig_list(json* self, const char* key, const double* values, int n) {
     json_open(self, key, '[');
@@ -71,7 +76,8 @@ static void rig_list(json* self, const char* key, const double* values, int n) {
 }
 
 /* image_suffix and cam_from_panorama_rotation are ours: COLMAP passes over names it does not know. */
-static void rig_write_camera(json* self, const rig_camera* camera, uint32_t index, const char* extension) {
+static void rig_write_camera(json* self, const rig_camera* camera, uint32_t index, const char* extension,
+                             bool suffixes) {
     static const double origin[3] = {0.0, 0.0, 0.0};
     const double params[4] = {rig_round(camera->fx), rig_round(camera->fy), camera->cx, camera->cy};
     char name[48];
@@ -79,7 +85,8 @@ static void rig_write_camera(json* self, const rig_camera* camera, uint32_t inde
     snprintf(name, sizeof name, "v%02u/", (unsigned)index);
     json_string(self, "image_prefix", name);
     snprintf(name, sizeof name, "_v%02u.%.16s", (unsigned)index, extension);
-    json_string(self, "image_suffix", name);
+    if (suffixes)
+        json_string(self, "image_suffix", name);
     if (index == 0) { /* COLMAP refuses a pose for the reference sensor */
         json_bool(self, "ref_sensor", true);
     } else {
@@ -92,16 +99,15 @@ static void rig_write_camera(json* self, const rig_camera* camera, uint32_t inde
     json_close(self, '}');
 }
 
-text rig_make_json(const gpst_view* views, uint32_t n_views, uint32_t width, uint32_t height,
-                   const char* extension) {
+text rig_make_json(const rig_views* self, const char* extension, bool suffixes) {
     json writer = GPST_ZERO;
     json_open(&writer, NULL, '[');
     json_open(&writer, NULL, '{');
     json_open(&writer, "cameras", '[');
-    for (uint32_t i = 0; i < n_views; i++) {
+    for (uint32_t i = 0; i < self->n_views; i++) {
         rig_camera camera;
-        rig_camera_make(&views[0], &views[i], width, height, &camera);
-        rig_write_camera(&writer, &camera, i, extension);
+        rig_camera_make(self, i, &camera);
+        rig_write_camera(&writer, &camera, i, extension, suffixes);
     }
     json_close(&writer, ']');
     json_close(&writer, '}');
