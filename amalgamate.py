@@ -218,6 +218,7 @@ PRIVATE = [
     "core/pipeline/call.c",
     "core/pipeline/slot.c",
     "core/pipeline/task.c",
+    "core/pipeline/placing.c",
     "core/pipeline/account.c",
     "core/pipeline/codec_queue.c",
     "core/pipeline/queue.c",
@@ -241,6 +242,7 @@ PRIVATE = [
     "core/jobs/inputs.c",
     "core/jobs/stack.c",
     "core/jobs/frame_mask.c",
+    "core/jobs/view_metadata.c",
     "core/jobs/files_job.c",
     "core/jobs/jobs.c",
 ]

@@ -224,7 +224,7 @@ GPST_API gpst_result gpst_metadata_segments(const void* exif, size_t exif_bytes,
         const size_t piece = left < GPSTI_METADATA_CHUNK_BYTES ? left : GPSTI_METADATA_CHUNK_BYTES;
         at = gpsti_metadata_begin(at, 0xe2, GPSTI_METADATA_ICC, sizeof GPSTI_METADATA_ICC, 2 + piece);
         at[0] = (uint8_t)(i + 1), at[1] = (uint8_t)n_chunks;
-        memcpy(at + 2, (const uint8_t*)icc + done, piece);
+        memmove(at + 2, (const uint8_t*)icc + done, piece); /* what is not moved yet lies behind what is written */
         at += 2 + piece;
     }
     return GPST_OK;

@@ -420,11 +420,21 @@ static gpst_job_hooks job_make_hooks(job* self) {
     return hooks;
 }
 
+gpst_placement_desc job_make_placement(const job* self) {
+    const options* const asked = self->desc.asked;
+    gpst_placement_desc placement = GPST_ZERO;
+    placement.ignore_orientation = asked->ignore_orientation != 0;
+    placement.sphere = self->desc.reproject != NULL;
+    placement.ignore_pose = asked->ignore_pose != 0;
+    return placement;
+}
+
 static gpst_decode_desc job_make_decode(const job* self) {
     const options* const asked = self->desc.asked;
     gpst_decode_desc decode = GPST_ZERO;
     decode.codec = (gpst_codec)asked->jpeg;
     decode.on_damage = (gpst_damage)asked->on_damage;
+    decode.placement = job_make_placement(self);
     decode.max_pixels = asked->limits.pixels;
     decode.max_bytes = asked->limits.bytes;
     return decode;

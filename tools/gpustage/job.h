@@ -50,6 +50,9 @@ void job_close(job* self);
 int job_open_stacked(job* self);
 int job_open_directory(job* self);
 
+/* What of a file's metadata moves its pixels. */
+gpst_placement_desc job_make_placement(const job* self);
+
 /* A stage's work on one worker: PNG. */
 typedef struct job_worker {
     codec* codec;

@@ -33,24 +33,49 @@ void job_worker_term(void* user_data, uint32_t worker_index, void* worker_state)
     free(worker);
 }
 
+/* Where the file's metadata puts its pixels; of what has none only the shape says something. */
+static gpst_result job_find_place(const job* self, const gpst_item* item, const codec* worker, codec_kind kind,
+                                  const gpst_image* shape, gpst_placement* out) {
+    const gpst_placement_desc desc = job_make_placement(self);
+    char reason[CODEC_REASON_BYTES] = "";
+    gpst_metadata metadata = GPST_ZERO;
+    gpst_image placed = *shape;
+    gpst_result result = kind == CODEC_RAW ? GPST_OK : gpst_metadata_read(item->file_data, item->file_bytes, &metadata);
+    if (!GPST_FAILED(result))
+        result = gpst_placement_of(&desc, &metadata, shape, out);
+    if (GPST_FAILED(result) || !out->moves)
+        return result;
+    placed.width = out->width;
+    placed.height = out->height;
+    result = codec_check_size(worker, &placed, reason);
+    return GPST_FAILED(result) ? gpst_task_fail(NULL, result, "%s", reason) : GPST_OK;
+}
+
 gpst_result job_decode(void* user_data, gpst_task* task) {
     const job* const self = (const job*)user_data;
-    const job_worker* const worker = (const job_worker*)task->worker_state;
+    codec* const worker = ((const job_worker*)task->worker_state)->codec;
     const gpst_item* const item = task->item;
     char reason[CODEC_REASON_BYTES] = "";
     codec_kind kind = CODEC_UNKNOWN;
-    gpst_image shape, picture;
-    gpst_result result = codec_read_header(worker->codec, item->file_data, item->file_bytes,
-                                           &self->desc.asked->raw, &kind, &shape, reason);
+    gpst_placement placement;
+    gpst_placing placing;
+    gpst_image shape;
+    gpst_result result = codec_read_header(worker, item->file_data, item->file_bytes, &self->desc.asked->raw, &kind,
+                                           &shape, reason);
     if (GPST_FAILED(result))
         return gpst_task_fail(task, result, "%s", reason);
-    if (kind == CODEC_RAW) /* used where the file was read to */
-        return gpst_task_map_picture(task, 0, 0, &shape, 0, &picture);
-    result = gpst_task_set_picture(task, 0, 0, &shape, &picture);
+    result = job_find_place(self, item, worker, kind, &shape, &placement);
     if (GPST_FAILED(result))
         return result;
-    result = codec_decode(worker->codec, item->file_data, item->file_bytes, kind, &picture, reason);
-    return GPST_FAILED(result) ? gpst_task_fail(task, result, "%s", reason) : GPST_OK;
+    if (kind == CODEC_RAW) { /* used where the file was read to */
+        gpst_task_note(task, "%s", placement.note);
+        return gpst_task_map_picture(task, 0, 0, &shape, 0, &shape);
+    }
+    result = gpst_task_begin_placing(task, 0, &placement, &shape, &placing);
+    if (GPST_FAILED(result))
+        return result;
+    result = codec_decode(worker, item->file_data, item->file_bytes, kind, &placing.stored, reason);
+    return GPST_FAILED(result) ? gpst_task_fail(task, result, "%s", reason) : gpst_task_end_placing(task, &placing);
 }
 
 static gpst_result job_fit_scratch(job_worker* worker, gpst_task* task, size_t bytes) {
@@ -125,8 +150,10 @@ gpst_result job_load_mask(void* user_data, gpst_task* task) {
     char reason[CODEC_REASON_BYTES] = "";
     gpst_image picture = GPST_ZERO, room, shape = GPST_ZERO;
     text file = GPST_ZERO;
-    const char* const problem = mask_read(path, &self->desc.asked->limits, &file);
-    gpst_result result = problem ? GPST_ERROR_IO : mask_decode(worker, &file, &picture, reason);
+    const options* const asked = self->desc.asked;
+    const char* const problem = mask_read(path, &asked->limits, &file);
+    gpst_result result =
+        problem ? GPST_ERROR_IO : mask_decode(worker, &file, !asked->ignore_orientation, &picture, reason);
     if (GPST_FAILED(result))
         result = gpst_task_fail(task, result, "%s: %s", path,
                                 problem     ? problem

@@ -49,7 +49,31 @@ uint32_t mask_set_pixels(const gpst_image* from, const gpst_image* to) {
     return found;
 }
 
-gpst_result mask_decode(codec* worker, const text* file, gpst_image* picture, char* reason) {
+/* As its EXIF says, as frames are; in memory of its own. */
+static gpst_result mask_orient(const text* file, gpst_image* picture) {
+    gpst_metadata metadata;
+    gpst_placement placement;
+    gpst_image turned = *picture;
+    size_t bytes = 0;
+    gpst_result result = gpst_metadata_read(file->data, file->bytes, &metadata);
+    if (!GPST_FAILED(result))
+        result = gpst_placement_of(NULL, &metadata, picture, &placement);
+    if (GPST_FAILED(result) || !placement.moves)
+        return result;
+    turned.width = placement.width;
+    turned.height = placement.height;
+    turned.pitch_bytes = (int64_t)gpst_image_row_bytes(&turned);
+    result = gpst_image_bytes(&turned, &bytes);
+    turned.data = GPST_FAILED(result) ? NULL : malloc(bytes);
+    if (!turned.data)
+        return GPST_ERROR_MEMORY;
+    result = gpst_image_orient(picture, placement.orientation, &turned);
+    free(picture->data);
+    *picture = turned;
+    return result;
+}
+
+gpst_result mask_decode(codec* worker, const text* file, bool orients, gpst_image* picture, char* reason) {
     codec_raw raw;
     codec_kind kind = CODEC_UNKNOWN;
     size_t bytes = 0;
@@ -60,7 +84,10 @@ gpst_result mask_decode(codec* worker, const text* file, gpst_image* picture, ch
     picture->pitch_bytes = (int64_t)gpst_image_row_bytes(picture);
     result = gpst_image_bytes(picture, &bytes);
     picture->data = GPST_FAILED(result) ? NULL : malloc(bytes);
-    return picture->data ? codec_decode(worker, file->data, file->bytes, kind, picture, reason) : GPST_ERROR_MEMORY;
+    if (!picture->data)
+        return GPST_ERROR_MEMORY;
+    result = codec_decode(worker, file->data, file->bytes, kind, picture, reason);
+    return GPST_FAILED(result) || !orients ? result : mask_orient(file, picture);
 }
 
 /* Once a run for each kind, of whichever mask is looked at first. */
@@ -77,7 +104,7 @@ void mask_remark(const char* path, uint32_t found) {
 
 static gpst_result mask_take(mask* self, const options* asked, codec* worker, const text* file, char* reason) {
     gpst_image picture = GPST_ZERO;
-    gpst_result result = mask_decode(worker, file, &picture, reason);
+    gpst_result result = mask_decode(worker, file, !asked->ignore_orientation, &picture, reason);
     self->image.format = GPST_FORMAT_GRAY;
     self->image.width = picture.width;
     self->image.height = picture.height;

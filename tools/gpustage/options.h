@@ -63,6 +63,8 @@ typedef struct options {
     codec_limits limits; /* --max-pixels, --max-item-bytes */
     int jpeg;      /* gpst_codec */
     bool exact;
+    int ignore_orientation; /* 0 or 1 */
+    int ignore_pose, no_metadata; /* reproject; 0 or 1 */
     int on_damage; /* gpst_damage */
     bool optimise; /* reproject, as restart_rows */
     uint32_t restart_rows;

@@ -260,6 +260,9 @@ static const option_choice modes[] = {{"latency", GPST_PRESET_LATENCY},
                                       {NULL, 0}};
 static const option_choice plains[] = {
     {"serial", GPST_RUN_PLAIN_SERIAL}, {"inside", GPST_RUN_PLAIN_INSIDE}, {NULL, 0}};
+static const option_choice orients[] = {{"apply", 0}, {"ignore", 1}, {NULL, 0}};
+static const option_choice poses[] = {{"use", 0}, {"ignore", 1}, {NULL, 0}};
+static const option_choice metadatas[] = {{"minimal", 0}, {"none", 1}, {NULL, 0}};
 static const option_choice syncs[] = {
     {"file", GPST_FSYNC_FILE}, {"none", GPST_FSYNC_NONE}, {NULL, 0}};
 static const option_choice prefetches[] = {{"on", 0}, {"off", 1}, {NULL, 0}};
@@ -341,6 +344,11 @@ const option options_table[] = {
      "the same as --jpeg cpu: the same bytes on every machine, and every damage is noticed that can be"},
     {"on-damage", 0, BOTH, "fail|keep", take_choice, AT(on_damage), 0, 0, damages,
      "a JPEG whose damage is noticed fails (default), or what can be decoded of it is kept, and --stats says so"},
+    {"orient", 0, BOTH, "apply|ignore", take_choice, AT(ignore_orientation), 0, 0, orients,
+     "pictures are turned and mirrored as their EXIF says (default), or used as they are stored"},
+    {"metadata", 0, COMMAND_REPROJECT, "minimal|none", take_choice, AT(no_metadata), 0, 0, metadatas,
+     "of each view: date, place and ICC profile of its frame and the view's own focal length (minimal, the default), or "
+     "nothing. What else the frame says, as of its camera, would be wrong of a view"},
 
     {NULL, 0, COMMAND_REPROJECT, NULL, NULL, 0, 0, 0, NULL, "Geometry"},
     {"views", 0, COMMAND_REPROJECT, "N", take_count, AT(n_views_asked), 1, OPTIONS_MAX_VIEWS, NULL,
@@ -357,6 +365,9 @@ const option options_table[] = {
     {"convention", 0, COMMAND_REPROJECT, "native|ffmpeg|py360|opencv", take_choice, AT(convention), 0, 0, conventions,
      "where pixels lie and how they are sampled: half-pixel centres (native, the default), or as FFmpeg's v360, "
      "py360convert or OpenCV's remap do it, for comparison"},
+    {"pose", 0, COMMAND_REPROJECT, "use|ignore", take_choice, AT(ignore_pose), 0, 0, poses,
+     "where a frame's GPano says how its camera was turned, views look into the world: yaw 0 is north, pitch 0 the "
+     "horizon (use, the default); or yaw 0 is the middle of the frame (ignore)"},
     {"mask", 0, COMMAND_REPROJECT, "FILE|DIR", take_text, AT(mask), 0, 0, NULL,
      "equirectangular picture of the frames' size, non-zero = keep; dropped pixels become 0. DIR: one for each frame, "
      "<stem>.png, <name>.png (as a.jpg.png) or <stem>_mask.png; a frame without one fails"},

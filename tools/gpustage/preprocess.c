@@ -26,6 +26,7 @@ static text preprocess_settings(const options* asked) {
     text_format(&out, "swap-rb=%s\nfilter=%s\nconvention=%s\n", options_switch_name(asked->swap_rb),
                 options_filter_name(asked), options_convention_name(asked));
     text_format(&out, "jpeg=%s\non-damage=%s\n", options_jpeg_name(asked), options_damage_name(asked));
+    text_format(&out, "orient=%s\n", options_switch_name(!asked->ignore_orientation));
     if (asked->raw.format != GPST_FORMAT_INVALID)
         text_format(&out, "raw=%ux%u:%s\n", asked->raw.width, asked->raw.height, options_raw_name(asked));
     return out;

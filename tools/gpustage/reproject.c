@@ -25,6 +25,8 @@ static text reproject_settings(const options* asked, const mask* mask_used) {
         text_format(&out, "quality=%u\nchroma=%d\noptimise=%s\nrestart-rows=%u\n", asked->quality, asked->chroma,
                     options_switch_name(asked->optimise), asked->restart_rows);
     text_format(&out, "jpeg=%s\non-damage=%s\n", options_jpeg_name(asked), options_damage_name(asked));
+    text_format(&out, "orient=%s\npose=%s\nmetadata=%s\n", options_switch_name(!asked->ignore_orientation),
+                options_switch_name(!asked->ignore_pose), options_switch_name(!asked->no_metadata));
     if (asked->raw.format != GPST_FORMAT_INVALID)
         text_format(&out, "raw=%ux%u:%s\n", asked->raw.width, asked->raw.height, options_raw_name(asked));
     if (asked->mask_by_frame)
@@ -47,6 +49,7 @@ static int reproject_make_warp(const options* asked, const mask* mask_used, gpst
     desc->filter = (gpst_filter)asked->filter;
     desc->convention = (gpst_convention)asked->convention;
     desc->mask = mask_used->image;
+    desc->no_metadata = asked->no_metadata != 0;
     const gpst_result result = gpst_reproject_warp(desc, out);
     if (result == GPST_ERROR_ARGUMENT)
         return console_usage(asked->command_name, "%s", gpst_last_reason());
