@@ -266,16 +266,18 @@ class Masks(LayoutCase):
 
     def test_resume_knows_the_mask(self):
         folder = self.panoramas(3)
-        flags = [folder, "--views", "1", "--mask", self.masks("pano%02d.png"), "--stats", self.path("stats.json"),
+        flags = [folder, "--views", "1", "--mask", self.masks("a b%%%02d.png"), "--stats", self.path("stats.json"),
                  "--resume"]
+        for i in range(3):
+            os.rename(self.path("in", "pano%02d.ppm" % i), self.path("in", "a b%%%02d.ppm" % i))
         self.run_in(*flags)
         self.run_in(*flags)
         self.assertEqual(self.stats()["items"]["skipped"], 3)
-        os.utime(self.path("keep", "pano01.png"), (5, 5))
-        os.rename(self.path("keep", "pano02.png"), self.path("keep", "pano02_mask.png"))
+        os.utime(self.path("keep", "a b%01.png"), (5, 5))
+        os.rename(self.path("keep", "a b%02.png"), self.path("keep", "a b%02_mask.png"))
         self.run_in(*flags)
         self.assertEqual(self.stats()["items"]["skipped"], 1)
-        os.remove(self.path("keep", "pano00.png"))
+        os.remove(self.path("keep", "a b%00.png"))
         self.run_in(*flags, code=1)
         self.assertEqual(self.stats()["items"]["skipped"], 2)
         self.run_in(folder, "--views", "1", "--resume", code=2, says=["mask=by frame, of the usual names"])
@@ -315,6 +317,14 @@ class Masks(LayoutCase):
             outcome = self.run_in(folder, "--views", "1", "--mask", keep, says=["--mask: " + keep, says])
             self.assertEqual(outcome.err.count(says), 1, outcome)
             self.run_in(folder, "--views", "1", "--mask", self.path("keep", "pano01.png"), says=[says])
+        if has_format("png"): # of two views, one at the front and one at the back, one is dropped
+            for i in range(3):
+                write_pgm(self.path("keep", "pano%02d.png" % i), 64, 32, [bytes(16) + b"\1" * 32 + bytes(16)] * 32)
+            for mask, says in ((keep, "_v01.ppm.png: no pixel of the view is kept"),
+                               (self.path("keep", "pano00.png"), "v01: no pixel of the view is kept")):
+                outcome = self.run_in(folder, "--views", "2", "--mask", mask, "--mask-out", says=[says])
+                self.assertEqual(outcome.err.count("\n"), 1, outcome)
+            shutil.rmtree(self.path("out"))
         with open(self.path("alpha.pam"), "wb") as stream:
             stream.write(b"P7\nWIDTH 64\nHEIGHT 32\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n" +
                          (b"\xff\xff\xff\xff" * 32 + b"\xff\xff\xff\x00" * 16 + b"\0\0\0\0" * 16) * 32)
@@ -430,7 +440,7 @@ class Stale(LayoutCase):
         self.run_in(folder, "--views", "4")
         with open(self.path("out", "pano00_v99.ppm"), "wb"):
             pass
-        says = "note: -o=%s: 4 files of runs with other settings are still (see --clean) there, the first pano00_v02.ppm"
+        says = "note: -o=%s: there are still 4 files of runs with other settings (see --clean): pano00_v02.ppm, ...\n"
         outcome = self.run_in(folder, "--views", "2", says=[says % self.path("out")])
         self.assertEqual(outcome.err.count("\n"), 1, outcome)
         self.assertEqual(len(self.below()), 9)
@@ -439,7 +449,7 @@ class Stale(LayoutCase):
         self.run_in(folder, "--views", "2", "--resume", says=["4 files of runs with other settings"])
         self.run_in(folder, "--views", "1", says=["6 files of runs with other settings"])
         self.run_in(folder, "--views", "2", "--clean",
-                    says=["4 files of runs with other settings are removed there, the first pano00_v02.ppm"])
+                    says=["removed 4 files of runs with other settings: pano00_v02.ppm, ..."])
         self.assertEqual(self.below(), ["pano00_v00.ppm", "pano00_v01.ppm", "pano00_v99.ppm", "pano01_v00.ppm",
                                         "pano01_v01.ppm"])
         self.assertEqual(self.run_in(folder, "--views", "2", "--clean").err, "")
@@ -448,11 +458,11 @@ class Stale(LayoutCase):
     def test_other_extensions_layouts_and_commands(self):
         folder = self.panoramas(1)
         self.run_in(folder, "--views", "2", "--layout", "colmap")
-        self.run_in(folder, "--views", "2", "--format", "npy", says=["2 files of", "the first images/v00/pano00.ppm"])
+        self.run_in(folder, "--views", "2", "--format", "npy", says=["2 files of", ": images/v00/pano00.ppm"])
         self.check(gpustage("preprocess", folder, "-o", self.path("out"), "--size", "4x4"), 0, "4 files of",
-                   "the first images/v00/pano00.ppm")
+                   ": images/v00/pano00.ppm")
         self.assertTrue(os.path.isdir(self.path("out", "images", "v01")))
-        self.run_in(folder, "--views", "1", "--clean", says=["5 files of runs with other settings are removed"])
+        self.run_in(folder, "--views", "1", "--clean", says=["removed 5 files of runs with other settings"])
         self.assertEqual(sorted(os.listdir(self.path("out"))), [MANIFEST, "pano00_v00.ppm", "rig_config.json"])
 
     @unittest.skipUnless(has_format("png"), "PNG is not built in")
@@ -460,7 +470,7 @@ class Stale(LayoutCase):
         folder = self.panoramas(1)
         write_pgm(self.path("mask.pgm"), 64, 32, [b"\1" * 40 + b"\0" * 24] * 32)
         self.run_in(folder, "--views", "1", "--mask", self.path("mask.pgm"), "--mask-out={stem}-m.png")
-        self.run_in(folder, "--views", "1", "--clean", says=["1 file of runs with other settings is removed", "00-m.png"])
+        self.run_in(folder, "--views", "1", "--clean", says=["removed 1 file of runs with other settings: pano00_v00-m.png\n"])
         self.assertEqual(self.below(), ["pano00_v00.ppm"])
 
     def test_outputs_of_the_same_settings_stay(self):
@@ -474,11 +484,25 @@ class Stale(LayoutCase):
         self.run_in(first, "--views", "2", "--clean", says=["1 file of runs with other settings", "b_v02.ppm"])
         self.assertEqual(self.below(), ["b_v00.ppm", "b_v01.ppm", "pano00_v00.ppm", "pano00_v01.ppm"])
 
+    def test_not_while_another_run_is_at_work(self):
+        folder = self.panoramas(2)
+        flags = ["reproject", folder, "-o", self.path("out"), "--views", "1", *SMALL]
+        self.run_in(folder, "--views", "2")
+        self.run_in(folder, "--views", "1")
+        pipes = self.fifos([1])
+        child = start(*flags)
+        pipe = self.wait_for_reader(child, pipes[0])
+        self.run_in(self.path("in", "pano00.ppm"), "--views", "1", "--clean",
+                    says=["2 files of runs with other settings, kept while another run is at work there"])
+        self.assertEqual(len([name for name in self.below() if name.endswith(".ppm")]), 4)
+        os.close(pipe)
+        self.check(finish(child), 1)
+
     def test_what_is_read_stays(self):
         write_directions(self.path("a.ppm"), 64, 32)
         self.run_in(self.path("a.ppm"), "--views", "3")
         self.run_in(self.path("out", "a_v02.ppm"), "--views", "1", "--clean",
-                    says=["2 files of runs with other settings are removed"])
+                    says=["removed 2 files of runs with other settings"])
         self.assertEqual(self.below(), ["a_v02.ppm", "a_v02_v00.ppm"])
 
     def test_a_list_that_somebody_wrote(self):
@@ -490,7 +514,7 @@ class Stale(LayoutCase):
         with open(self.path("out", MANIFEST), "a", encoding="utf-8") as stream:
             stream.write("stale ../up_v01.ppm\nstale %s\nbegin 1 ../in\nbegin 1 %s\nstale\nstale \nbegin\nset\n" %
                          (self.path("up_v01.ppm"), self.path("in")))
-        self.run_in(folder, "--views", "1", "--clean", says=["1 file of runs with other settings is removed"])
+        self.run_in(folder, "--views", "1", "--clean", says=["removed 1 file of runs with other settings"])
         self.assertTrue(os.path.exists(self.path("up_v01.ppm")) and os.path.exists(self.path("in_v01.ppm")))
 
     def test_without_a_directory(self):
