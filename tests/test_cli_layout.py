@@ -391,8 +391,8 @@ class Recursive(LayoutCase):
             os.mkdir(self.path("in", "more%d" % i))
         os.mkdir(self.path("in", ".hidden"))
         outcome = self.run_in(folder, "--views", "1")
-        self.assertEqual(outcome.err, "gpustage: note: %s: 1 picture; 2 other files are left out: x.txt, y.txt; 5 folders "
-                         "are left out (see --recursive): more0, more1, more2, ...\n" % folder)
+        self.assertEqual(outcome.err, "gpustage: note: %s: 1 picture; 2 other files are left out: x.txt, y.txt; 5 "
+                         "folders are left out (see --recursive): more0, more1, more2, ...\n" % folder)
         self.assertEqual(self.run_in(folder, "--views", "1", "--quiet").err, "")
 
     def test_links_in_a_circle(self):
@@ -470,7 +470,8 @@ class Stale(LayoutCase):
         folder = self.panoramas(1)
         write_pgm(self.path("mask.pgm"), 64, 32, [b"\1" * 40 + b"\0" * 24] * 32)
         self.run_in(folder, "--views", "1", "--mask", self.path("mask.pgm"), "--mask-out={stem}-m.png")
-        self.run_in(folder, "--views", "1", "--clean", says=["removed 1 file of runs with other settings: pano00_v00-m.png\n"])
+        self.run_in(folder, "--views", "1", "--clean",
+                    says=["removed 1 file of runs with other settings: pano00_v00-m.png\n"])
         self.assertEqual(self.below(), ["pano00_v00.ppm"])
 
     def test_outputs_of_the_same_settings_stay(self):

@@ -101,7 +101,7 @@ def main():
                                   reader_options=reader, device=pycolmap.Device.cpu)
         database = open_database(pycolmap, path)
         n_features = check_features(pycolmap, database, os.path.join(out, "masks"))
-        began = sorted({camera.params[0] for camera in database.read_all_cameras()})
+        began = sorted({float(camera.params[0]) for camera in database.read_all_cameras()})
         pycolmap.apply_rig_config(pycolmap.read_rig_config(os.path.join(out, "rig_config.json")), database)
         check_rig(pycolmap, database)
         print("pycolmap %s: 1 rig, %d cameras, %d frames, %d images; %d features, none under a mask; focal length %s, by "
