@@ -267,7 +267,7 @@ $(BUILD)/tests/object/test_jpeg_fake.o: | $(TEST_FAKES)
 
 # nvJPEG's is made of libturbojpeg; the second one lacks functions. Private: else everything is built with these flags.
 NVJPEG_FAKES := $(if $(TOOL_JPEG),$(addprefix $(BUILD)/tests/fake/,nvjpeg.so nvjpeg_old.so))
-NVJPEG_TESTS := $(addprefix $(BUILD)/tests/object/,test_pipeline_codec.o test_nvjpeg.o test_nvjpeg_faults.o test_tier.o)
+NVJPEG_TESTS := $(patsubst %,$(BUILD)/tests/object/test_%.o,pipeline_codec pipeline_placement nvjpeg nvjpeg_faults tier)
 $(BUILD)/tests/fake/nvjpeg_old.so: private CPPFLAGS += -DFAKE_NVJPEG_OLD
 $(NVJPEG_FAKES): tests/fake/nvjpeg.c $(BUILD)/flags
 	@mkdir -p $(@D)

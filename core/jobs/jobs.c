@@ -51,10 +51,26 @@ GPSTI_PRIVATE gpst_result gpsti_jobs_run(gpsti_files_job_desc* job, gpst_result 
 
 /* ---- reproject ------------------------------------------------------------------------------------ */
 
+GPSTI_PRIVATE bool gpsti_jobs_is_u8(gpst_dtype dtype) { return dtype == GPST_DTYPE_DEFAULT || dtype == GPST_DTYPE_U8; }
+
+/* Whether files of encode.kind hold views of that dtype; hooks.encode takes any. */
+GPSTI_PRIVATE gpst_result gpsti_jobs_check_store(const gpst_reproject_desc* desc) {
+    const gpst_file_kind kind = desc->encode.kind;
+    if (desc->hooks.encode || gpsti_jobs_is_u8(desc->dtype))
+        return GPST_OK;
+    GPSTI_FAIL_IF(kind == GPST_FILE_UNKNOWN || kind == GPST_FILE_JPEG, GPST_ERROR_ARGUMENT,
+                  "gpst_reproject_files: desc.dtype=%d: encode.kind=JPEG holds U8 only", (int)desc->dtype);
+    GPSTI_FAIL_IF(kind == GPST_FILE_PNM && desc->dtype != GPST_DTYPE_U16, GPST_ERROR_ARGUMENT,
+                  "gpst_reproject_files: desc.dtype=%d: encode.kind=PNM holds U8 and U16 only", (int)desc->dtype);
+    return GPST_OK;
+}
+
 /* of_masks: the same geometry for the masks of the frames, looked up where desc.mask would be. */
 GPSTI_PRIVATE gpst_result gpsti_jobs_make_views(const gpst_reproject_desc* desc, bool of_masks, gpst_warp** out) {
     gpst_view around[GPSTI_JOBS_MOST_VIEWS];
     gpst_warp_desc warp = GPST_ZERO;
+    GPSTI_FAIL_IF(!gpsti_jobs_is_u8(desc->dtype) && desc->dtype != GPST_DTYPE_U16 && desc->dtype != GPST_DTYPE_F32,
+                  GPST_ERROR_ARGUMENT, "gpst_reproject_warp: desc.dtype=%d: must be U8, U16 or F32", (int)desc->dtype);
     warp.map = GPST_MAP_EQUIRECT;
     warp.filter = of_masks ? GPST_FILTER_NEAREST : desc->filter;
     warp.convention = desc->convention;
@@ -63,7 +79,10 @@ GPSTI_PRIVATE gpst_result gpsti_jobs_make_views(const gpst_reproject_desc* desc,
     warp.width = desc->width ? desc->width : GPSTI_JOBS_WIDTH;
     warp.height = desc->height ? desc->height : GPSTI_JOBS_HEIGHT;
     warp.format = of_masks ? GPST_FORMAT_GRAY : GPST_FORMAT_RGB;
-    warp.dtype = GPST_DTYPE_U8;
+    warp.dtype = of_masks ? GPST_DTYPE_U8 : desc->dtype;
+    warp.has_scale = warp.scale_of_full = !of_masks && desc->dtype == GPST_DTYPE_F32;
+    for (int c = 0; c < 3; c++)
+        warp.scale[c] = 1.0f;
     warp.layout = GPST_LAYOUT_HWC;
     warp.mask = desc->mask;
     GPSTI_FAIL_IF(desc->views && desc->n_views == 0, GPST_ERROR_ARGUMENT,
@@ -99,6 +118,7 @@ GPST_API gpst_result gpst_reproject_files_versioned(uint32_t version, size_t des
         memset(report, 0, sizeof *report);
     GPSTI_TRY(gpsti_check_version("gpst_reproject_files", version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!desc, GPST_ERROR_ARGUMENT, "gpst_reproject_files: desc=NULL: required");
+    GPSTI_TRY(gpsti_jobs_check_store(desc));
     GPSTI_FAIL_IF(desc->hooks.mask && desc->mask.data, GPST_ERROR_ARGUMENT,
                   "gpst_reproject_files: desc.mask and desc.hooks.mask: one of them");
     gpst_result made = gpsti_jobs_make_views(desc, false, &warp);
@@ -138,6 +158,8 @@ GPST_API gpst_result gpst_preprocess_warp_versioned(uint32_t version, size_t des
     GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version("gpst_preprocess_warp", version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!desc || !out, GPST_ERROR_ARGUMENT, "gpst_preprocess_warp: desc and out: required");
+    GPSTI_FAIL_IF(desc->dtype == GPST_DTYPE_U16, GPST_ERROR_ARGUMENT,
+                  "gpst_preprocess_warp: desc.dtype=%d: must be U8, I8, F16 or F32", (int)desc->dtype);
     for (int c = 0; c < 3; c++) {
         GPSTI_FAIL_IF(!(desc->std[c] >= 0.0 && desc->std[c] <= (double)FLT_MAX), GPST_ERROR_ARGUMENT,
                       "gpst_preprocess_warp: desc.std[%d]=%g: must be positive, or 0 for 1", c, desc->std[c]);

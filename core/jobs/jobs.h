@@ -17,7 +17,7 @@ extern "C" {
                 the warp takes. Called for several inputs at once. NULL = a DECODE stage does, and
    decode_other is its func: the same for files that are no JPEG, PNM, PAM or .npy; NULL = those fail
    encode       called for each output, for several at once: task->picture_index is the view's number; picture is on the
-                host, without gaps, RGB U8 HWC of a reprojection, a tensor of the desc's type and layout else. It makes
+                host, without gaps, RGB HWC of a reprojection, a tensor of the desc's type and layout else. It makes
                 room by gpst_task_encoded, fills it, and names the file by gpst_task_emit(task, path, bytes). It may
                 emit more files beside that one, or none. NULL = an ENCODE stage does, as the desc's encode says, and
    beside       is called once it has emitted the file at path, and may emit more
@@ -75,6 +75,8 @@ typedef struct gpst_reproject_desc {
     const gpst_view* views;    /* n_views of them; NULL = around the horizon, evenly, 90 degrees wide */
     uint32_t n_views;          /* 0 = 8; without views at most 100 */
     uint32_t width, height;    /* of a view; 0 = 1920x1080 */
+    gpst_dtype dtype;          /* of a view: DEFAULT = U8; U16, as NPY and PNM; F32, as NPY: integers become 0 to 1,
+                                  floats stay as they are */
     gpst_filter filter;
     gpst_convention convention;
     gpst_image mask;           /* as of gpst_warp_desc; data NULL = none */

@@ -264,7 +264,10 @@ GPSTI_PRIVATE void gpsti_slot_clear(gpsti_slot* slot) {
     gpst_item* const item = &slot->item;
     item->result = GPST_OK;
     item->stage = item->reason = "";
-    item->decoder = item->encoder = item->note = slot->encoder = "";
+    item->decoder = item->encoder = slot->encoder = "";
+    item->note = slot->note;
+    slot->note[0] = '\0';
+    slot->posed = false;
     item->file_data = NULL;
     item->file_bytes = 0;
     slot->started = slot->single = slot->device_done = false;
