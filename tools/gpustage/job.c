@@ -197,7 +197,9 @@ static uint64_t job_most_slot_bytes(const job* self) {
     (void)gpst_image_bytes(&view, &bytes);
     if (limits->bytes == 0 && most_bytes > JOB_STREAM_BYTES)
         most_bytes = JOB_STREAM_BYTES;
-    return most_bytes + gpst_warp_n_outputs(self->desc.warp) * (4 * (uint64_t)bytes + 1048576);
+    /* Masks of frames: masked views, and the masks of views. */
+    return most_bytes + gpst_warp_n_outputs(self->desc.warp) *
+                            ((self->desc.asked->mask_by_frame ? 6 : 4) * (uint64_t)bytes + 1048576);
 }
 
 /* Views as they are asked for can be made here. */

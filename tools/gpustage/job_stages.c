@@ -112,11 +112,14 @@ static gpst_result job_encode_picture(codec_kind kind, gpst_task* task, const gp
 }
 
 /* Of a mask that all frames share the file was made before the run. */
-static gpst_result job_encode_mask(const job* self, gpst_task* task, size_t* bytes) {
+static gpst_result job_encode_mask(const job* self, gpst_task* task, const char* path, size_t* bytes) {
     const mask_view* const made = self->desc.mask->views;
     void* room = NULL;
-    if (!made)
-        return job_encode_picture(CODEC_PNG, task, &task->item->sets[3].pictures[task->picture_index], bytes);
+    if (!made) {
+        const gpst_image* const own = &task->item->sets[3].pictures[task->picture_index];
+        mask_remark_view(path, own);
+        return job_encode_picture(CODEC_PNG, task, own, bytes);
+    }
     *bytes = made[task->picture_index].bytes;
     const gpst_result result = gpst_task_encoded(task, *bytes, &room);
     if (!GPST_FAILED(result))
@@ -132,7 +135,7 @@ gpst_result job_emit_mask(void* user_data, gpst_task* task, const char* beside) 
     (void)beside;
     if (!outputs_path(&self->names, stem, task->picture_index, true, path))
         return gpst_task_fail(task, GPST_ERROR_ARGUMENT, "the output's path is too long");
-    const gpst_result result = job_encode_mask(self, task, &bytes);
+    const gpst_result result = job_encode_mask(self, task, path, &bytes);
     return GPST_FAILED(result) ? result : gpst_task_emit(task, path, bytes);
 }
 

@@ -5,6 +5,7 @@
 #include "console.h"
 #include "files.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,14 @@ void mask_remark(const char* path, uint32_t found) {
         console_note("note: --mask: %s: keeps every pixel", path);
     if (whole == MASK_DROPS && !(__atomic_fetch_or(&said, 4u, __ATOMIC_RELAXED) & 4u))
         console_note("note: --mask: %s: keeps no pixel", path);
+}
+
+void mask_remark_view(const char* name, const gpst_image* view) {
+    static uint32_t said;
+    const uint8_t* const pixels = (const uint8_t*)view->data;
+    const size_t n = (size_t)view->width * view->height;
+    if (pixels[0] == 0 && !memcmp(pixels, pixels + 1, n - 1) && !__atomic_exchange_n(&said, 1u, __ATOMIC_RELAXED))
+        console_note("note: --mask: %s: no pixel of the view is kept", name);
 }
 
 static gpst_result mask_take(mask* self, const options* asked, codec* worker, const text* file, char* reason) {
@@ -210,8 +219,12 @@ static gpst_result mask_warp_and_encode(mask* self, const gpst_warp* warp, codec
     }
     if (!GPST_FAILED(result))
         result = mask_warp_white(self, warp, outputs);
-    for (uint32_t i = 0; !GPST_FAILED(result) && i < self->n_views; i++)
+    for (uint32_t i = 0; !GPST_FAILED(result) && i < self->n_views; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "v%02u", (unsigned)i);
         result = mask_encode(&self->views[i], worker, &outputs[i], reason);
+        mask_remark_view(name, &outputs[i]);
+    }
     free(pixels);
     free(outputs);
     return result;

@@ -35,5 +35,6 @@ gpst_result mask_decode(codec* worker, const text* file, bool orients, gpst_imag
 uint32_t mask_set_pixels(const gpst_image* from, const gpst_image* to);
 /* Says once a run what few masks are meant to be. From any thread. */
 void mask_remark(const char* path, uint32_t found);
+void mask_remark_view(const char* name, const gpst_image* mask); /* GRAY U8, without gaps */
 
 #endif

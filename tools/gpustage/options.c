@@ -340,8 +340,9 @@ static const char help_general[] =
 
 static const char help_inputs[] =
     "INPUT: files (JPEG, PNG, PPM, PGM, PAM, .npy; told by their contents), directories (the pictures in\n"
-    "them, sorted by name), @list.txt (a path a line), /dev/stdin and FIFOs. No two inputs may have the same\n"
-    "name without extension. PNG may have 16 bits a channel, .npy of (H,W) or (H,W,1|3|4) u1, u2, f2 or f4: of\n"
+    "them, sorted by name; --recursive: and below), @list.txt (a path a line; UTF-8, or UTF-16 with a byte order\n"
+    "mark), /dev/stdin and FIFOs. No two inputs may have the same name without extension, but in other\n"
+    "directories with --recursive. PNG may have 16 bits a channel, .npy of (H,W) or (H,W,1|3|4) u1, u2, f2 or f4: of\n"
     "16 bits 65535 is full, of floats 1.\n";
 
 static const char help_exits[] =
@@ -364,8 +365,9 @@ static const char help_reproject[] =
     "Equirectangular (360-degree) frames to perspective views. Views are RGB, gray frames too.\n\n";
 
 static const char help_reproject_example[] =
-    "\nExample: eight views around, and a rig file for COLMAP\n"
-    "  gpustage reproject frames/ -o views/ --views 8 --hfov 90 --size 1920x1080 --rig rig_config.json\n";
+    "\nExamples: eight views around; the same as COLMAP reads them, with a mask for each frame\n"
+    "  gpustage reproject frames/ -o views/ --views 8 --hfov 90 --size 1920x1080\n"
+    "  gpustage reproject frames/ -o scene/ --views 8 --layout colmap --mask keep/ --mask-out\n";
 
 static const char help_preprocess[] =
     "usage: gpustage preprocess INPUT... -o DIR|FILE.npy --size WxH [options]\n\n"
