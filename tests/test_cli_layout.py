@@ -301,7 +301,8 @@ class Masks(LayoutCase):
                             "--mask-out", "--convention", convention, "--filter", kind)
                 view = read_pnm(self.path("out", "pano00_v00.ppm"))[3]
                 kept = read_gray_png(self.path("out", "pano00_v00.ppm.png"))[3]
-                self.assertEqual([v != 0 for v in kept], [any(view[3 * n:3 * n + 3]) for n in range(37 * 29)])
+                wrong = [n for n in range(37 * 29) if any(view[3 * n:3 * n + 3]) != (kept[n] != 0)]
+                self.assertEqual(wrong[:5], [], (convention, kind))
                 self.assertEqual(set(kept), {0, 255})
 
     @unittest.skipUnless(has_format("png"), "PNG is not built in")
