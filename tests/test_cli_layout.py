@@ -290,6 +290,22 @@ class Masks(LayoutCase):
         self.assertEqual(read(self.path("keep", "pano00_v00.png"))[:2], b"P5")
 
     @unittest.skipUnless(has_format("png"), "PNG is not built in")
+    def test_masks_of_views_are_what_the_views_keep(self):
+        """In every convention, with every filter; the picture is nowhere black by itself."""
+        folder = self.panoramas(1)
+        rows = [bytes((x * x + 3 * y * y) // 5 % 3 for x in range(64)) for y in range(32)]
+        write_pgm(self.path("mask.pgm"), 64, 32, rows)
+        for convention in ("native", "ffmpeg", "py360", "opencv"):
+            for kind in ("nearest", "bilinear", "area"):
+                self.run_in(folder, "--view", "10,20,30", "--size", "37x29", "--mask", self.path("mask.pgm"),
+                            "--mask-out", "--convention", convention, "--filter", kind)
+                view = read_pnm(self.path("out", "pano00_v00.ppm"))[3]
+                kept = read_gray_png(self.path("out", "pano00_v00.ppm.png"))[3]
+                wrong = [n for n in range(37 * 29) if any(view[3 * n:3 * n + 3]) != (kept[n] != 0)]
+                self.assertEqual(wrong[:5], [], (convention, kind))
+                self.assertEqual(set(kept), {0, 255})
+
+    @unittest.skipUnless(has_format("png"), "PNG is not built in")
     def test_names_of_the_masks_of_views(self):
         folder = self.panoramas(1)
         keep = self.masks("pano%02d.png", 1)

@@ -173,33 +173,29 @@ void mask_free(mask* self) {
 
 /* ---- the masks of the views --------------------------------------------------------- */
 
-/* A white frame, seen through the mask: what is not black was kept. */
-static gpst_result mask_warp_white(const mask* self, const gpst_warp* warp, const gpst_image* outputs) {
-    gpst_image white = self->image;
-    const size_t bytes = (size_t)white.width * white.height;
-    white.data = malloc(bytes);
-    if (!white.data)
-        return GPST_ERROR_MEMORY;
-    memset(white.data, 255, bytes);
-    const gpst_result result = gpst_warp_run(warp, &white, outputs, self->n_views, 1);
-    free(white.data);
-    return result;
+/* The geometry of the views for one channel, looked up where a warp of frames looks its mask up. */
+static gpst_result mask_make_warp(const options* asked, gpst_warp** out) {
+    gpst_warp_desc desc = GPST_ZERO;
+    desc.map = GPST_MAP_EQUIRECT;
+    desc.filter = GPST_FILTER_NEAREST;
+    desc.convention = (gpst_convention)asked->convention;
+    desc.views = asked->views;
+    desc.n_views = asked->n_views;
+    desc.width = asked->width;
+    desc.height = asked->height;
+    desc.format = GPST_FORMAT_GRAY;
+    desc.dtype = GPST_DTYPE_U8;
+    return gpst_warp_create(&desc, out);
 }
 
-static gpst_result mask_encode(mask_view* view, codec* worker, const gpst_image* rgb, char* reason) {
+static gpst_result mask_encode(mask_view* view, codec* worker, const gpst_image* gray, char* reason) {
     codec_options settings;
-    gpst_image gray = *rgb;
     memset(&settings, 0, sizeof settings);
-    gray.format = GPST_FORMAT_GRAY;
-    gray.pitch_bytes = gray.width;
-    uint8_t* const pixels = (uint8_t*)rgb->data;
-    for (size_t i = 0; i < (size_t)rgb->width * rgb->height; i++)
-        pixels[i] = pixels[3 * i] ? 255 : 0; /* in place: i never passes 3 i */
-    size_t bytes = codec_encode_bound(CODEC_PNG, &gray, &settings);
+    size_t bytes = codec_encode_bound(CODEC_PNG, gray, &settings);
     uint8_t* const room = bytes ? (uint8_t*)malloc(bytes) : NULL;
     if (!room)
         return GPST_ERROR_MEMORY;
-    const gpst_result result = codec_encode(worker, CODEC_PNG, &gray, &settings, room, &bytes, reason);
+    const gpst_result result = codec_encode(worker, CODEC_PNG, gray, &settings, room, &bytes, reason);
     uint8_t* const fitting = GPST_FAILED(result) ? NULL : (uint8_t*)realloc(room, bytes ? bytes : 1);
     view->data = fitting ? fitting : room;
     view->bytes = bytes;
@@ -218,7 +214,7 @@ static gpst_result mask_warp_and_encode(mask* self, const gpst_warp* warp, codec
         outputs[i].data = pixels + i * bytes;
     }
     if (!GPST_FAILED(result))
-        result = mask_warp_white(self, warp, outputs);
+        result = gpst_warp_run(warp, &self->image, outputs, self->n_views, 1);
     for (uint32_t i = 0; !GPST_FAILED(result) && i < self->n_views; i++) {
         char name[16];
         snprintf(name, sizeof name, "v%02u", (unsigned)i);
@@ -230,7 +226,8 @@ static gpst_result mask_warp_and_encode(mask* self, const gpst_warp* warp, codec
     return result;
 }
 
-int mask_make_views(mask* self, const options* asked, const gpst_warp* warp) {
+int mask_make_views(mask* self, const options* asked) {
+    gpst_warp* warp = NULL;
     char reason[CODEC_REASON_BYTES] = "";
     if (!asked->mask_out)
         return EXIT_DONE;
@@ -241,11 +238,12 @@ int mask_make_views(mask* self, const options* asked, const gpst_warp* warp) {
     if (asked->mask_by_frame)
         return EXIT_DONE;
     codec* const worker = codec_create();
-    self->n_views = gpst_warp_n_outputs(warp);
+    self->n_views = asked->n_views;
     self->views = (mask_view*)calloc(self->n_views, sizeof *self->views);
-    gpst_result result = GPST_ERROR_MEMORY;
-    if (worker && self->views)
+    gpst_result result = worker && self->views ? mask_make_warp(asked, &warp) : GPST_ERROR_MEMORY;
+    if (!GPST_FAILED(result))
         result = mask_warp_and_encode(self, warp, worker, reason);
+    gpst_warp_destroy(warp);
     if (!self->views)
         self->n_views = 0;
     codec_destroy(worker);

@@ -23,8 +23,8 @@ typedef struct mask {
 
 /* EXIT_DONE; EXIT_USAGE or EXIT_MACHINE with the sentence printed. */
 int mask_load(mask* self, const options* asked);
-/* Through the very warp the frames go through, so that no pixel can differ. */
-int mask_make_views(mask* self, const options* asked, const gpst_warp* warp);
+/* --mask-out: the masks of the views, of the one mask. */
+int mask_make_views(mask* self, const options* asked);
 void mask_free(mask* self);
 
 /* The parts, for a mask of one frame. The file, at most as large as the limits say: NULL, or why it cannot be read. */

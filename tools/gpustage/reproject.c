@@ -136,7 +136,7 @@ int command_reproject(const options* asked) {
     if (status == EXIT_DONE)
         status = reproject_make_warp(asked, &mask_used, &desc, &warp);
     if (status == EXIT_DONE)
-        status = mask_make_views(&mask_used, asked, warp);
+        status = mask_make_views(&mask_used, asked);
     if (status == EXIT_DONE)
         status = reproject_run(asked, &mask_used, &desc, warp);
     gpst_warp_destroy(warp);
