@@ -387,7 +387,7 @@ static const family families[] = {
     {"resize masks", 2 * 2 * 2 * 8, choose_resize_masks, 0x27a8b07ddd62ad3bu},
     {"area", 2 * 2 * 4 * 3 * 2 * 2 * 4, choose_area, 0x1cbd480b10845559u},
     {"footprints", 4 * 9 * 4 * 2 * 2, choose_footprints, 0x11f0587c691b8328u},
-    {"conventions", 8 * 3 * 2 * 3 * 2 * 16, choose_conventions, 0x96078d1b8cc5b37du},
+    {"conventions", 8 * 3 * 2 * 3 * 2 * 16, choose_conventions, 0x9cb70ab7ceb7fbcdu},
     {"wide", 6 * 3 * 4 * 3 * 5 * 2 * 2, choose_wide, 0xf4ad4ccc6d33c609u},
     {"jpeg", 6 * 3 * 3 * 4 * 2 * 8, choose_jpeg, 0x0f88cea922325067u},
     {"yuv", 6 * 3 * 3 * 2 * 2 * 5 * 3, choose_yuv, 0xb5dd3b405e4731b4u},

@@ -77,8 +77,8 @@ typedef enum gpst_convention {
     GPST_CONVENTION_FFMPEG = 2,
 
     /* OpenCV 4. RESIZE, ROI: resize, NEAREST as INTER_NEAREST (pixel floor(i in / out)), AREA as INTER_AREA (the part
-       of each pixel that the output pixel covers; where OpenCV enlarges on one axis and shrinks on the other it does
-       otherwise), BICUBIC as INTER_CUBIC (of U8 sources weights in whole 1/2048). AFFINE: warpAffine with
+       of each pixel that the output pixel covers; of RESIZE where one axis grows two pixels on the one that shrinks, as
+       OpenCV), BICUBIC as INTER_CUBIC (of U8 sources weights in whole 1/2048). AFFINE: warpAffine with
        WARP_INVERSE_MAP: m maps centres, which lie on whole numbers on both sides. AFFINE, TABLE (remap), EQUIRECT,
        ROTATE: BILINEAR at positions rounded to 1/32 pixel. OpenCV 5 has the same resize, but no such grid any more. */
     GPST_CONVENTION_OPENCV = 3,

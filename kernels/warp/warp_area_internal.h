@@ -124,16 +124,33 @@ GPSTI_DEVICE GPSTI_INLINE gpsti_warp_window gpsti_warp_window_taps(const gpsti_w
     window.begin = pixel - 1, window.end = pixel + 3;
     window.origin = -1.0f - fraction, window.step = 1.0f;
     window.top = -0.75f;
-    window.norm = axis->cubic == GPSTI_CUBIC_WHOLE ? 0.0f : 1.0f;
+    window.norm = axis->windows == GPSTI_WINDOWS_WHOLE_TAPS ? 0.0f : 1.0f;
+    return window;
+}
+
+/* OPENCV's AREA of RESIZE on the axis that shrinks where the other one grows: the pixel where the output pixel begins,
+   and of the next one as much as of the output pixel lies beyond it, if that is less than one. */
+GPSTI_DEVICE GPSTI_INLINE gpsti_warp_window gpsti_warp_window_pair(const gpsti_warp_axis* axis, int32_t i) {
+    gpsti_warp_window window;
+    const int64_t n = (int64_t)i + axis->first, begin = n * axis->in / axis->out;
+    const int64_t beyond = (n + 1) * axis->in - (begin + 1) * axis->out;
+    const float fraction = beyond > 0 ? (float)beyond / (float)axis->in : 0.0f;
+    window.begin = (int32_t)begin;
+    window.end = window.begin + 1 < axis->in && beyond > 0 ? window.begin + 2 : window.begin + 1;
+    window.origin = window.end > window.begin + 1 ? -fraction : 0.0f, window.step = 1.0f;
+    window.norm = window.top = 1.0f;
     return window;
 }
 
 GPSTI_DEVICE GPSTI_INLINE gpsti_warp_window gpsti_warp_window_of(const gpsti_warp_axis* axis, int32_t i) {
     if (axis->ahead)
         return axis->ahead->windows[i - axis->ahead->first];
-    if (axis->cubic == GPSTI_CUBIC_NONE)
+    if (axis->windows == GPSTI_WINDOWS_AREA)
         return gpsti_warp_window_area(axis, i);
-    return axis->cubic == GPSTI_CUBIC_AREA ? gpsti_warp_window_cubic_area(axis, i) : gpsti_warp_window_taps(axis, i);
+    if (axis->windows == GPSTI_WINDOWS_PAIR)
+        return gpsti_warp_window_pair(axis, i);
+    return axis->windows == GPSTI_WINDOWS_CUBIC ? gpsti_warp_window_cubic_area(axis, i)
+                                                : gpsti_warp_window_taps(axis, i);
 }
 
 #endif

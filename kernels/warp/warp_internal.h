@@ -89,13 +89,15 @@ typedef struct gpsti_warp_view {
 #define GPSTI_WARP_AXIS_UNIT 131072
 #define GPSTI_WARP_MAX_RESIZED 1048576 /* of the picture that COVER cuts from: taps are computed in 64 bits */
 
-/* The windows of an axis: not cubic, or BICUBIC's four taps, with OPENCV's weights, or BICUBIC_AREA's. */
-typedef enum gpsti_cubic {
-    GPSTI_CUBIC_NONE = 0,
-    GPSTI_CUBIC_TAPS = 1,
-    GPSTI_CUBIC_WHOLE = 2, /* whole numbers of 1/2048 */
-    GPSTI_CUBIC_AREA = 3
-} gpsti_cubic;
+/* The windows of an axis: AREA's, and of OPENCV on the axis that shrinks where the other one grows; BICUBIC's, and
+   with OPENCV's weights; BICUBIC_AREA's. */
+typedef enum gpsti_windows {
+    GPSTI_WINDOWS_AREA = 0,
+    GPSTI_WINDOWS_PAIR = 1,
+    GPSTI_WINDOWS_TAPS = 2,
+    GPSTI_WINDOWS_WHOLE_TAPS = 3, /* of 1/2048 */
+    GPSTI_WINDOWS_CUBIC = 4
+} gpsti_windows;
 
 /* An axis of RESIZE and ROI: out output pixels over extent source pixels from begin, both in
    1/GPSTI_WARP_AXIS_UNIT pixel. */
@@ -106,7 +108,7 @@ typedef struct gpsti_warp_axis {
     float scale;   /* TORCH but for NEAREST: extent / out; else 0 */
     bool corner;   /* of an output pixel's first corner, not of its centre */
     bool box;      /* AREA: what an output pixel covers, not a triangle */
-    uint8_t cubic; /* gpsti_cubic */
+    uint8_t windows; /* gpsti_windows */
     const struct gpsti_warp_ahead* ahead; /* NULL: each pixel computes its own */
 } gpsti_warp_axis;
 

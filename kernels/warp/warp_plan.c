@@ -229,11 +229,16 @@ GPSTI_PRIVATE double gpsti_warp_length(const double v[3]) {
 GPSTI_PRIVATE void gpsti_warp_job_convention(gpsti_warp_job* job) {
     const bool opencv = job->convention == GPST_CONVENTION_OPENCV, torch = job->convention == GPST_CONVENTION_TORCH;
     const bool whole = opencv && job->source_dtype == GPST_DTYPE_U8;
-    const gpsti_cubic cubic = job->filter == GPST_FILTER_BICUBIC_AREA ? GPSTI_CUBIC_AREA
-                              : job->filter != GPST_FILTER_BICUBIC    ? GPSTI_CUBIC_NONE
-                              : whole                                 ? GPSTI_CUBIC_WHOLE
-                                                                      : GPSTI_CUBIC_TAPS;
-    job->across.cubic = job->down.cubic = (uint8_t)cubic;
+    const gpsti_windows windows = job->filter == GPST_FILTER_BICUBIC_AREA ? GPSTI_WINDOWS_CUBIC
+                                  : job->filter != GPST_FILTER_BICUBIC    ? GPSTI_WINDOWS_AREA
+                                  : whole                                 ? GPSTI_WINDOWS_WHOLE_TAPS
+                                                                          : GPSTI_WINDOWS_TAPS;
+    job->across.windows = job->down.windows = (uint8_t)windows;
+    if (opencv && job->map == GPST_MAP_RESIZE && job->filter == GPST_FILTER_AREA) {
+        const int32_t across = job->across.out - job->source_width, down = job->down.out - job->source_height;
+        job->across.windows = across < 0 && down > 0 ? GPSTI_WINDOWS_PAIR : GPSTI_WINDOWS_AREA;
+        job->down.windows = down < 0 && across > 0 ? GPSTI_WINDOWS_PAIR : GPSTI_WINDOWS_AREA;
+    }
     job->across.box = job->down.box = opencv;
     job->across.corner = job->down.corner = job->filter == GPST_FILTER_NEAREST && (opencv || torch);
     if (torch && job->filter != GPST_FILTER_NEAREST) {

@@ -34,7 +34,8 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_chroma_axes(gpsti_warp_job* job) {
         gpsti_warp_axis_of(job->down.begin / 2, job->down.extent / 2, job->chroma_height, job->down.out);
     job->chroma_across.first = job->across.first, job->chroma_down.first = job->down.first;
     job->chroma_across.box = job->across.box, job->chroma_down.box = job->down.box;
-    job->chroma_across.cubic = job->across.cubic, job->chroma_down.cubic = job->down.cubic;
+    if (job->across.windows != GPSTI_WINDOWS_PAIR && job->down.windows != GPSTI_WINDOWS_PAIR)
+        job->chroma_across.windows = job->across.windows, job->chroma_down.windows = job->down.windows;
 }
 
 /* ROI: the axes of a rectangle, once what a convention says of them is there. */
