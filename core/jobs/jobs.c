@@ -178,6 +178,10 @@ GPST_API gpst_result gpst_preprocess_warp_versioned(uint32_t version, size_t des
     warp.format = desc->swap_rb ? GPST_FORMAT_BGR : GPST_FORMAT_RGB;
     warp.dtype = desc->dtype != GPST_DTYPE_DEFAULT ? desc->dtype : GPST_DTYPE_F32;
     warp.layout = desc->layout;
+    warp.fit = desc->fit;
+    warp.short_side = desc->short_side;
+    for (int c = 0; c < 3; c++)
+        warp.fill[c] = desc->fill[desc->swap_rb ? 2 - c : c];
     gpsti_jobs_set_scale(desc, &warp);
     const gpst_result result = gpst_warp_create(&warp, out);
     return GPST_FAILED(result) ? gpsti_files_job_fail(result, "gpst_preprocess_warp") : GPST_OK;

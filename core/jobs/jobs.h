@@ -114,6 +114,9 @@ typedef struct gpst_preprocess_desc {
     double mean[3], std[3];    /* of red, green and blue; finite, std positive; std 0 = 1 */
     gpst_filter filter;
     gpst_convention convention;
+    gpst_fit fit;              /* as of gpst_warp_desc, and so is short_side */
+    uint32_t short_side;
+    float fill[3];             /* of the bars: red, green and blue, of 255 */
     gpst_decode_desc decode;
     gpst_context* context;     /* as of gpst_reproject_desc, and so are run and hooks */
     gpst_pipeline_desc run;

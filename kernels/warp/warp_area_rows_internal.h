@@ -1,5 +1,5 @@
-/* kernels/warp/warp_area_rows_internal.h -- the row loop of the filter AREA: down first,
-   over a strip of neighbouring source pixels, then across; nothing larger than the strip is kept. A template
+/* kernels/warp/warp_area_rows_internal.h -- the row loop of the filters that go by windows, AREA and the cubics: down
+   first, over a strip of neighbouring source pixels, then across; nothing larger than the strip is kept. A template
    beside warp_rows_internal.h, whose macros it uses. Gives the bits of warp_pixel_internal.h. */
 /* amalgamate: template */
 
@@ -27,16 +27,18 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_add_jpeg)(const gpsti_area_plane* plane,
     }
 }
 
-/* Pixels begin <= x < end of the rows of a window, summed down; interleaved. */
+/* Pixels begin <= x < end of the rows of a window, summed down; interleaved. All of them are there, but the rows, whose
+   edges repeat. */
 GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_down)(const gpsti_area_plane* plane, const gpsti_warp_window* down,
                                               int32_t begin, int32_t end, float* strip) {
     const int32_t n = (end - begin) * plane->n_channels;
     const uint8_t* const first =
         plane->data + (ptrdiff_t)begin * plane->n_channels * (ptrdiff_t)gpst_dtype_bytes(plane->dtype);
     memset(strip, 0, (size_t)n * sizeof *strip);
-    for (int32_t y = down->begin; y < down->end; y++) {
+    for (int32_t at = down->begin; at < down->end; at++) {
+        const int32_t y = gpsti_area_inside(at, plane->height);
         const uint8_t* const row = first + (ptrdiff_t)(y * plane->pitch);
-        const float weight = gpsti_warp_window_weight(down, y);
+        const float weight = gpsti_warp_window_weight(down, at);
         if (plane->jpeg)
             GPSTI_ROWS(area_add_jpeg)(plane, begin, end, y, weight, strip);
         else if (plane->dtype == GPST_DTYPE_U8)
@@ -55,11 +57,19 @@ GPSTI_SIMD_INLINE void GPSTI_ROWS(area_across)(const gpsti_warp_window* across, 
         const int32_t from = window->begin > begin ? window->begin : begin;
         const int32_t to = window->end < end ? window->end : end;
         const float origin = window->origin, step = window->step, norm = window->norm, top = window->top;
+        const int32_t cubic_to = top < 0.0f ? to : from;
         const float* pixel = strip + (from - begin) * n_channels;
         float sum[4];
         for (int32_t c = 0; c < n_channels; c++)
             sum[c] = sums[c][k];
-        for (int32_t x = from; x < to; x++, pixel += n_channels) {
+        for (int32_t x = from; x < cubic_to; x++, pixel += n_channels) {
+            const float distance = gpsti_abs32(GPSTI_SIMD_FMA((float)(x - window->begin), step, origin));
+            const float height = GPSTI_WARP_CUBIC(GPSTI_SIMD_FMA, top, distance);
+            const float weight = norm > 0.0f ? height * norm : GPSTI_WARP_WHOLE_WEIGHT(height);
+            for (int32_t c = 0; c < n_channels; c++)
+                sum[c] = GPSTI_SIMD_FMA(weight, pixel[c], sum[c]);
+        }
+        for (int32_t x = cubic_to > from ? to : from; x < to; x++, pixel += n_channels) {
             const float slope = 1.0f - gpsti_abs32(GPSTI_SIMD_FMA((float)(x - window->begin), step, origin));
             const float height = slope < top ? slope : top;
             const float weight = (height > 0.0f ? height : 0.0f) * norm;
@@ -82,7 +92,9 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(area_plane)(const gpsti_area_plane* plane, co
     memset(sums, 0, (size_t)plane->n_channels * sizeof sums[0]); /* the rest of a block, too */
     for (int32_t begin = across[0].begin; begin < last; begin += GPSTI_AREA_STRIP) {
         const int32_t end = last - begin < GPSTI_AREA_STRIP ? last : begin + GPSTI_AREA_STRIP;
-        GPSTI_ROWS(area_down)(plane, down, begin, end, strip);
+        const gpsti_area_part part = gpsti_area_part_of(plane, begin, end);
+        GPSTI_ROWS(area_down)(plane, down, part.first, part.end, strip + part.at);
+        gpsti_area_repeat(&part, plane->n_channels, strip);
         if (plane->n_channels == 1)
             GPSTI_ROWS(area_across)(across, strip, begin, end, count, 1, sums);
         else if (plane->n_channels == 2)
@@ -99,6 +111,8 @@ GPSTI_SIMD_INLINE gpsti_area_plane GPSTI_ROWS(plane_of)(const gpsti_warp_job* jo
     gpsti_area_plane plane;
     plane.jpeg = job->jpeg_across ? job : NULL, plane.block = block;
     plane.dtype = job->source_dtype;
+    plane.width = chroma ? job->chroma_width : job->source_width;
+    plane.height = chroma ? job->chroma_height : job->source_height;
     plane.data = chroma ? job->cb : job->source, plane.pitch = chroma ? job->chroma_pitch : job->source_pitch;
     plane.n_channels =
         chroma ? job->chroma_step : (int32_t)(job->source_pixel_bytes / gpst_dtype_bytes(job->source_dtype));

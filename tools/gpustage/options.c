@@ -95,6 +95,8 @@ static int options_read_all(reading* in) {
     return status;
 }
 
+#define OPTIONS_NO_PAD UINT32_MAX /* --pad is not given */
+
 /* ---- what belongs together ------------------------------------------------------------- */
 
 static int options_lay_out_views(options* self) {
@@ -194,12 +196,18 @@ static int options_join_geometry(options* self) {
     return status == EXIT_DONE ? options_join_layout(self) : status;
 }
 
-static int options_join_tensor(const options* self) {
+static int options_join_tensor(options* self) {
     const char* const command = self->command_name;
     if (self->width == 0)
         return console_usage(command, "--size WxH is required");
     if (self->dtype == (int)GPST_DTYPE_U8 && (self->has_mean || self->has_std))
         return console_usage(command, "--%s: needs --dtype f16 or f32", self->has_mean ? "mean" : "std");
+    if (self->letterbox && self->short_side)
+        return console_usage(command, "--letterbox: cannot be joined with --short-side");
+    if (self->pad != OPTIONS_NO_PAD && !self->letterbox && !self->short_side)
+        return console_usage(command, "--pad: needs --letterbox or --short-side");
+    if (self->pad == OPTIONS_NO_PAD)
+        self->pad = self->letterbox ? 114 : 0;
     return EXIT_DONE;
 }
 
@@ -243,6 +251,7 @@ int options_read(options* self, command_id command, int argc, char** argv) {
     self->dtype = (int)GPST_DTYPE_F32;
     self->mode = (int)GPST_RUN_DEFAULT;
     self->backend = "auto";
+    self->pad = OPTIONS_NO_PAD;
     for (int c = 0; c < 3; c++)
         self->std[c] = 1.0;
     reading in;
@@ -376,9 +385,10 @@ static const char help_preprocess[] =
     "and is listed.\n\n";
 
 static const char help_preprocess_example[] =
-    "\nExample: input of an ImageNet network\n"
-    "  gpustage preprocess photos/ -o tensors.npy --size 224x224 \\\n"
-    "      --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225\n";
+    "\nExamples: the input of torchvision's ImageNet networks, and of Ultralytics' YOLO\n"
+    "  gpustage preprocess photos/ -o tensors.npy --size 224x224 --short-side 256 \\\n"
+    "      --filter area --convention torch --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225\n"
+    "  gpustage preprocess photos/ -o tensors.npy --size 640x640 --letterbox --convention opencv\n";
 
 void options_print_help(command_id command) {
     if (command == COMMAND_PROBE) {

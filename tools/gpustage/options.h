@@ -54,6 +54,9 @@ typedef struct options {
     int layout; /* gpst_layout */
     int dtype;  /* gpst_dtype */
     bool swap_rb;
+    bool letterbox;
+    uint32_t short_side; /* 0 = not given */
+    uint32_t pad;        /* of 255 */
 
     /* both */
     uint32_t width, height; /* --size; 0 = not given */

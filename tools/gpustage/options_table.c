@@ -227,6 +227,12 @@ static const option_choice filters[] = {{"nearest", GPST_FILTER_NEAREST},
                                         {"bilinear", GPST_FILTER_BILINEAR},
                                         {"area", GPST_FILTER_AREA},
                                         {NULL, 0}};
+static const option_choice resize_filters[] = {{"nearest", GPST_FILTER_NEAREST},
+                                               {"bilinear", GPST_FILTER_BILINEAR},
+                                               {"area", GPST_FILTER_AREA},
+                                               {"bicubic", GPST_FILTER_BICUBIC},
+                                               {"bicubic-area", GPST_FILTER_BICUBIC_AREA},
+                                               {NULL, 0}};
 static const option_choice conventions[] = {{"native", GPST_CONVENTION_NATIVE},
                                             {"ffmpeg", GPST_CONVENTION_FFMPEG},
                                             {"py360", GPST_CONVENTION_PY360},
@@ -274,7 +280,7 @@ static const char* choice_name(const option_choice* choices, int value) {
     return choices->name;
 }
 
-const char* options_filter_name(const options* self) { return choice_name(filters, self->filter); }
+const char* options_filter_name(const options* self) { return choice_name(resize_filters, self->filter); }
 
 const char* options_jpeg_name(const options* self) { return choice_name(jpegs, self->jpeg); }
 
@@ -383,7 +389,15 @@ const option options_table[] = {
 
     {NULL, 0, COMMAND_PREPROCESS, NULL, NULL, 0, 0, 0, NULL, "Tensor"},
     {"size", 0, COMMAND_PREPROCESS, "WxH", take_size, 0, 0, 0, NULL,
-     "required: every input is resized to it"},
+     "required: every input is stretched to it, unless one of the next two says otherwise"},
+    {"letterbox", 0, COMMAND_PREPROCESS, NULL, take_flag, AT(letterbox), 0, 0, NULL,
+     "all of the input in its own shape, as large as fits in, in the middle: as Ultralytics"},
+    {"short-side", 0, COMMAND_PREPROCESS, "N", take_count, AT(short_side), 1, 65535, NULL,
+     "the input in its own shape, its shorter side N pixels, and of that the middle: as torchvision's Resize(N) and "
+     "CenterCrop"},
+    {"pad", 0, COMMAND_PREPROCESS, "V", take_count, AT(pad), 0, 255, NULL,
+     "what both put where no picture is, of 255, ahead of --mean and --std (default 114 with --letterbox, 0 with "
+     "--short-side)"},
     {"dtype", 0, COMMAND_PREPROCESS, "u8|f16|f32", take_choice, AT(dtype), 0, 0, dtypes,
      "default f32. Floats are on the 0..1 scale (value / 255); u8 keeps 0..255"},
     {"mean", 0, COMMAND_PREPROCESS, "R,G,B", take_mean, 0, 0, 0, NULL,
@@ -393,10 +407,11 @@ const option options_table[] = {
     {"swap-rb", 0, COMMAND_PREPROCESS, NULL, take_flag, AT(swap_rb), 0, 0, NULL,
      "channels stored B, G, R; mean and std still belong to the colours by name"},
     {"convention", 0, COMMAND_PREPROCESS, "native|opencv|torch", take_choice, AT(convention), 0, 0, resize_conventions,
-     "half-pixel centres in all (PyTorch: align_corners=False). opencv: nearest and area as INTER_NEAREST and "
-     "INTER_AREA; torch: nearest as mode=nearest, positions rounded as there"},
-    {"filter", 0, COMMAND_PREPROCESS, "nearest|bilinear|area", take_choice, AT(filter), 0, 0, filters,
-     "default bilinear; area is antialiased, for much smaller sizes"},
+     "half-pixel centres in all (PyTorch: align_corners=False). opencv: nearest, area and bicubic as INTER_NEAREST, "
+     "INTER_AREA and INTER_CUBIC; torch: nearest as mode=nearest, positions rounded as there"},
+    {"filter", 0, COMMAND_PREPROCESS, "NAME", take_choice, AT(filter), 0, 0, resize_filters,
+     "nearest, bilinear (default) or bicubic; area and bicubic-area are bilinear and bicubic antialiased, for smaller "
+     "sizes: what torchvision's and Pillow's resizes do"},
 
     {"filter", 0, COMMAND_REPROJECT, "nearest|bilinear|area", take_choice, AT(filter), 0, 0, filters,
      "default bilinear; area is antialiased, for views much coarser than the frames"},
