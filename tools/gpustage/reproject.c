@@ -68,19 +68,19 @@ static int reproject_write(const char* option, const char* path, text* contents)
     return problem ? EXIT_MACHINE : EXIT_DONE;
 }
 
-static rig_views reproject_views(const options* asked) {
+static rig_views reproject_views(const options* asked, const gpst_warp* warp) {
     rig_views views;
     views.views = asked->views;
     views.n_views = asked->n_views;
     views.width = asked->width;
     views.height = asked->height;
-    views.convention = (gpst_convention)asked->convention;
+    views.warp = warp;
     return views;
 }
 
 /* Transforms name what is whole, and that is known at the end: until then there are none. */
-static int reproject_write_rig(const options* asked) {
-    const rig_views views = reproject_views(asked);
+static int reproject_write_rig(const options* asked, const gpst_warp* warp) {
+    const rig_views views = reproject_views(asked, warp);
     const bool suffixes = asked->tree != (int)LAYOUT_COLMAP;
     if (asked->transforms)
         files_remove(asked->transforms);
@@ -91,7 +91,7 @@ static int reproject_write_rig(const options* asked) {
 }
 
 static int reproject_write_transforms(const options* asked, const job* run) {
-    const rig_views views = reproject_views(asked);
+    const rig_views views = reproject_views(asked, run->desc.warp);
     if (!asked->transforms || run->moved)
         return EXIT_DONE;
     text transforms = transforms_make_json(&views, &run->names, &run->inputs);
@@ -116,7 +116,7 @@ static int reproject_run(const options* asked, const mask* mask_used, const gpst
     if (status == EXIT_DONE) {
         status = job_open(&run, &desc);
         if (status == EXIT_DONE)
-            status = reproject_write_rig(asked);
+            status = reproject_write_rig(asked, warp);
         if (status == EXIT_DONE) {
             status = job_run(&run);
             if (status != EXIT_MACHINE && reproject_write_transforms(asked, &run) != EXIT_DONE && status == EXIT_DONE)
