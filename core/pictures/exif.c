@@ -26,7 +26,8 @@ enum {
     GPSTI_TIFF_SHORT = 3,
     GPSTI_TIFF_LONG = 4,
     GPSTI_TIFF_RATIONAL = 5,
-    GPSTI_TIFF_UNDEFINED = 7
+    GPSTI_TIFF_UNDEFINED = 7,
+    GPSTI_TIFF_IFD = 13 /* a LONG: libtiff's pointers to directories */
 };
 
 enum {
@@ -72,7 +73,7 @@ GPSTI_INTERN bool gpsti_tiff_is(const uint8_t* data, size_t bytes) {
 }
 
 GPSTI_PRIVATE size_t gpsti_tiff_value_bytes(uint32_t type) {
-    static const uint8_t bytes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8};
+    static const uint8_t bytes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4};
     return type < sizeof bytes ? bytes[type] : 0;
 }
 
@@ -99,10 +100,15 @@ GPSTI_PRIVATE bool gpsti_tiff_number(const gpsti_tiff* self, uint32_t ifd, uint3
     gpsti_tiff_entry entry;
     if (!gpsti_tiff_find(self, ifd, tag, &entry))
         return false;
-    *out = entry.type == GPSTI_TIFF_SHORT  ? gpsti_tiff_u16(self, entry.values)
-           : entry.type == GPSTI_TIFF_LONG ? gpsti_tiff_u32(self, entry.values)
-                                           : entry.values[0];
-    return entry.type == GPSTI_TIFF_SHORT || entry.type == GPSTI_TIFF_LONG || entry.type == GPSTI_TIFF_BYTE;
+    if (entry.type == GPSTI_TIFF_LONG || entry.type == GPSTI_TIFF_IFD)
+        *out = gpsti_tiff_u32(self, entry.values);
+    else if (entry.type == GPSTI_TIFF_SHORT)
+        *out = gpsti_tiff_u16(self, entry.values);
+    else if (entry.type == GPSTI_TIFF_BYTE)
+        *out = entry.values[0];
+    else
+        return false;
+    return true;
 }
 
 /* As long as pattern, and like it: a digit where that has '0', a sign where it has '+', else the same. */

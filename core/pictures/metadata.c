@@ -121,18 +121,19 @@ GPSTI_PRIVATE void gpsti_found_in_webp(const uint8_t* data, size_t bytes, gpsti_
     while (bytes - at >= 8) {
         const uint32_t length = gpsti_metadata_little32(data + at + 4);
         if (length > bytes - at - 8)
-            return;
+            break;
         const gpsti_segment chunk = gpsti_segment_of(data + at + 8, length);
         const gpsti_segment bare = gpsti_segment_behind(chunk, GPSTI_METADATA_EXIF, GPSTI_METADATA_EXIF_BYTES);
         if (memcmp(data + at, "EXIF", 4) == 0)
             gpsti_found_keep(&out->exif, bare.bytes > 0 ? bare : chunk);
         else if (memcmp(data + at, "XMP ", 4) == 0)
             gpsti_found_keep(&out->xmp, chunk);
-        else if (memcmp(data + at, "ICCP", 4) == 0 && length > 0)
-            out->icc[0] = chunk, out->n_icc = 1;
+        else if (memcmp(data + at, "ICCP", 4) == 0)
+            gpsti_found_keep(&out->icc[0], chunk);
         const size_t padded = (size_t)length + (length & 1);
         at += 8 + (padded <= bytes - at - 8 ? padded : length);
     }
+    out->n_icc = out->icc[0].bytes > 0 ? 1 : 0;
 }
 
 GPSTI_PRIVATE void gpsti_found_in_tiff(const uint8_t* data, size_t bytes, gpsti_found* out) {

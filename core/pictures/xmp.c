@@ -81,8 +81,8 @@ GPSTI_PRIVATE void gpsti_xmp_prefix(gpsti_xmp packet, char out[GPSTI_XMP_PREFIX_
 /* <prefix:name ...>text<: behind the name. */
 GPSTI_PRIVATE bool gpsti_xmp_text(gpsti_xmp* self, gpsti_segment* out) {
     const void* const tag_end = memchr(self->at, '>', (size_t)(self->end - self->at));
-    if (!tag_end || ((const char*)tag_end)[-1] == '/')
-        return false;
+    if (!tag_end || ((const char*)tag_end)[-1] == '/' || (*self->at != '>' && !gpsti_xmp_is_space(*self->at)))
+        return false; /* it is empty, or its name goes on */
     self->at = (const char*)tag_end + 1;
     gpsti_xmp_skip_space(self);
     const void* const close = memchr(self->at, '<', (size_t)(self->end - self->at));
@@ -111,7 +111,7 @@ GPSTI_PRIVATE bool gpsti_xmp_find(gpsti_xmp packet, const char* prefix, const ch
     return false;
 }
 
-/* Decimal, with a point, whatever the locale; the whole value. */
+/* Decimal, with a point, whatever the locale; the whole value. Up to 15 digits are rounded once. */
 GPSTI_PRIVATE bool gpsti_xmp_number(gpsti_segment value, double* out) {
     size_t at = 0, n_digits = 0;
     double number = 0.0, unit = 1.0;
@@ -125,10 +125,10 @@ GPSTI_PRIVATE bool gpsti_xmp_number(gpsti_segment value, double* out) {
         }
         if (c < '0' || c > '9' || n_digits++ >= 40)
             return false;
-        unit = behind_point ? unit * 0.1 : unit;
-        number = behind_point ? number + (double)(c - '0') * unit : number * 10.0 + (double)(c - '0');
+        unit = behind_point ? unit * 10.0 : unit;
+        number = number * 10.0 + (double)(c - '0');
     }
-    *out = negative ? -number : number;
+    *out = (negative ? -number : number) / unit;
     return n_digits > 0;
 }
 
