@@ -330,14 +330,20 @@ class Masks(LayoutCase):
         for value, says in ((1, "keeps every pixel"), (0, "keeps no pixel")):
             for i in (0, 1):
                 write_pgm(self.path("keep", "pano%02d.png" % i), 64, 32, [bytes([value]) * 64] * 32)
-            outcome = self.run_in(folder, "--views", "1", "--mask", keep, says=["--mask: " + keep, says])
+            outcome = self.run_in(folder, "--views", "1", "--mask", keep, says=["note: " + keep, says])
             self.assertEqual(outcome.err.count(says), 1, outcome)
+            outcome = self.run_in(folder, "--views", "1", "--mask", keep, "--quiet", "--stats", self.path("stats.json"))
+            self.assertEqual(outcome.err, "")
+            (remark,) = self.stats()["remarks"]
+            self.assertEqual((remark["kind"], remark["count"]), ("mask_keeps_all" if value else "mask_keeps_none", 2))
+            self.assertIn(remark["first_item"], [os.path.join(keep, "pano%02d.png" % i) for i in (0, 1)])
+            self.assertEqual(remark["text"], "the mask " + says)
             self.run_in(folder, "--views", "1", "--mask", self.path("keep", "pano01.png"), says=[says])
         if has_format("png"): # of two views, one at the front and one at the back, one is dropped
             for i in range(3):
                 write_pgm(self.path("keep", "pano%02d.png" % i), 64, 32, [bytes(16) + b"\1" * 32 + bytes(16)] * 32)
-            for mask, says in ((keep, "_v01.ppm.png: no pixel of the view is kept"),
-                               (self.path("keep", "pano00.png"), "v01: no pixel of the view is kept")):
+            for mask, says in ((keep, "_v01.ppm.png: the mask keeps no pixel of the view"),
+                               (self.path("keep", "pano00.png"), "v01: the mask keeps no pixel of the view")):
                 outcome = self.run_in(folder, "--views", "2", "--mask", mask, "--mask-out", says=[says])
                 self.assertEqual(outcome.err.count("\n"), 1, outcome)
             shutil.rmtree(self.path("out"))
@@ -345,7 +351,7 @@ class Masks(LayoutCase):
             stream.write(b"P7\nWIDTH 64\nHEIGHT 32\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n" +
                          (b"\xff\xff\xff\xff" * 32 + b"\xff\xff\xff\x00" * 16 + b"\0\0\0\0" * 16) * 32)
         outcome = self.run_in(folder, "--views", "1", "--mask", self.path("alpha.pam"),
-                              says=["alpha does not count, and says otherwise than the colours"])
+                              says=["the mask's alpha does not count, and says otherwise than its colours"])
         self.assertEqual(outcome.err.count("\n"), 1, outcome)
 
 
@@ -409,7 +415,12 @@ class Recursive(LayoutCase):
         outcome = self.run_in(folder, "--views", "1")
         self.assertEqual(outcome.err, "gpustage: note: %s: 1 picture; 2 other files are left out: x.txt, y.txt; 5 "
                          "folders are left out (see --recursive): more0, more1, more2, ...\n" % folder)
-        self.assertEqual(self.run_in(folder, "--views", "1", "--quiet").err, "")
+        outcome = self.run_in(folder, folder, "--views", "1", code=2) # of each directory, though one is enough
+        self.assertEqual(outcome.err.count("5 folders are left out"), 2, outcome)
+        self.assertEqual(self.run_in(folder, "--views", "1", "--quiet", "--stats", self.path("stats.json")).err, "")
+        (remark,) = self.stats()["remarks"]
+        self.assertEqual((remark["kind"], remark["count"], remark["first_item"]), ("left_out", 1, folder))
+        self.assertIn("more0, more1, more2, ...", remark["text"])
 
     def test_links_in_a_circle(self):
         folder = self.tree()
@@ -456,7 +467,7 @@ class Stale(LayoutCase):
         self.run_in(folder, "--views", "4")
         with open(self.path("out", "pano00_v99.ppm"), "wb"):
             pass
-        says = "note: -o=%s: there are still 4 files of runs with other settings (see --clean): pano00_v02.ppm, ...\n"
+        says = "note: %s: there are still 4 files of runs with other settings (see --clean): pano00_v02.ppm, ...\n"
         outcome = self.run_in(folder, "--views", "2", says=[says % self.path("out")])
         self.assertEqual(outcome.err.count("\n"), 1, outcome)
         self.assertEqual(len(self.below()), 9)

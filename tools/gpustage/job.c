@@ -5,6 +5,7 @@
 #include "console.h"
 #include "files.h"
 #include "interrupt.h"
+#include "remarks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -261,7 +262,7 @@ static int job_open_outputs(job* self) {
     const bool resume = self->desc.asked->resume && !self->desc.stacked;
     int status = resume ? EXIT_DONE : job_check_decoder(self);
     if (status == EXIT_DONE && self->desc.asked->falls_back)
-        console_note("note: views are .ppm files: there is no %s", self->no_jpeg);
+        remarks_add("no_jpeg", "", "views are .ppm files: there is no %s", self->no_jpeg);
     if (status == EXIT_DONE)
         status = self->desc.stacked ? job_open_stacked(self) : job_open_directory(self);
     return status == EXIT_DONE && resume ? job_check_decoder(self) : status;

@@ -4,6 +4,7 @@
 
 #include "console.h"
 #include "files.h"
+#include "remarks.h"
 #include "stale.h"
 
 #include <string.h>
@@ -66,12 +67,12 @@ static int job_look_for_stale(const job* self, text_list* stale) {
     if (stale_find(&self->manifest, &self->names, &self->inputs, asked, stale))
         return console_memory();
     if (stale->count > 0)
-        console_note("note: -o=%s: %s %zu file%s of runs with other settings%s: %s%s", asked->output,
-                     clean ? "removed" : "there are still", stale->count, stale->count == 1 ? "" : "s",
-                     clean          ? ""
-                     : asked->clean ? ", kept while another run is at work there"
-                                    : " (see --clean)",
-                     stale->items[0], stale->count > 1 ? ", ..." : "");
+        remarks_add("stale_outputs", asked->output, "%s %zu file%s of runs with other settings%s: %s%s",
+                    clean ? "removed" : "there are still", stale->count, stale->count == 1 ? "" : "s",
+                    clean          ? ""
+                    : asked->clean ? ", kept while another run is at work there"
+                                   : " (see --clean)",
+                    stale->items[0], stale->count > 1 ? ", ..." : "");
     if (clean) {
         stale_remove(asked->output, stale);
         text_list_free(stale);

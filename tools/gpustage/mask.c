@@ -4,6 +4,7 @@
 
 #include "console.h"
 #include "files.h"
+#include "remarks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,24 +92,21 @@ gpst_result mask_decode(codec* worker, const text* file, bool orients, gpst_imag
     return GPST_FAILED(result) || !orients ? result : mask_orient(file, picture);
 }
 
-/* Once a run for each kind, of whichever mask is looked at first. */
 void mask_remark(const char* path, uint32_t found) {
-    static uint32_t said;
     const uint32_t whole = found & (MASK_KEEPS | MASK_DROPS);
-    if ((found & MASK_ALPHA) && !(__atomic_fetch_or(&said, 1u, __ATOMIC_RELAXED) & 1u))
-        console_note("note: --mask: %s: alpha does not count, and says otherwise than the colours", path);
-    if (whole == MASK_KEEPS && !(__atomic_fetch_or(&said, 2u, __ATOMIC_RELAXED) & 2u))
-        console_note("note: --mask: %s: keeps every pixel", path);
-    if (whole == MASK_DROPS && !(__atomic_fetch_or(&said, 4u, __ATOMIC_RELAXED) & 4u))
-        console_note("note: --mask: %s: keeps no pixel", path);
+    if (found & MASK_ALPHA)
+        remarks_add("mask_alpha", path, "the mask's alpha does not count, and says otherwise than its colours");
+    if (whole == MASK_KEEPS)
+        remarks_add("mask_keeps_all", path, "the mask keeps every pixel");
+    if (whole == MASK_DROPS)
+        remarks_add("mask_keeps_none", path, "the mask keeps no pixel");
 }
 
 void mask_remark_view(const char* name, const gpst_image* view) {
-    static uint32_t said;
     const uint8_t* const pixels = (const uint8_t*)view->data;
     const size_t n = (size_t)view->width * view->height;
-    if (pixels[0] == 0 && !memcmp(pixels, pixels + 1, n - 1) && !__atomic_exchange_n(&said, 1u, __ATOMIC_RELAXED))
-        console_note("note: --mask: %s: no pixel of the view is kept", name);
+    if (pixels[0] == 0 && !memcmp(pixels, pixels + 1, n - 1))
+        remarks_add("view_keeps_none", name, "the mask keeps no pixel of the view");
 }
 
 static gpst_result mask_take(mask* self, const options* asked, codec* worker, const text* file, char* reason) {

@@ -33,7 +33,7 @@ const char* mask_read(const char* path, const codec_limits* limits, text* out);
 gpst_result mask_decode(codec* worker, const text* file, bool orients, gpst_image* picture, char* reason);
 /* 255 where a colour channel is not zero, else 0, into GRAY U8 of the same size. Returns mask_found. */
 uint32_t mask_set_pixels(const gpst_image* from, const gpst_image* to);
-/* Says once a run what few masks are meant to be. From any thread. */
+/* Remarks what few masks are meant to be. From any thread. */
 void mask_remark(const char* path, uint32_t found);
 void mask_remark_view(const char* name, const gpst_image* mask); /* GRAY U8, without gaps */
 
