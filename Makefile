@@ -57,6 +57,8 @@ OPENMP := $(if $(findstring thread,$(SANITIZE)),,$(if $(call has_header,omp.h,-f
 endif
 TOOL_JPEG := $(call has_header,turbojpeg.h)
 TOOL_PNG := $(call has_header,spng.h)
+TOOL_TIFF := $(call has_header,tiffio.h)
+TOOL_WEBP := $(call has_header,webp/encode.h)
 HAVE_CMOCKA := $(call has_header,cmocka.h)
 HAVE_PYTHON := $(shell command -v $(PYTHON) 2>/dev/null)
 
@@ -90,8 +92,8 @@ GPU_OBJECT := $(if $(GPU),$(BUILD)/gpustage_gpu.o)
 
 FLAGS = $(CPPFLAGS) $(CFLAGS) $(GPU_DEFINE) $(SANITIZE) $(OPENMP) -pthread
 LINK_FLAGS = $(LDFLAGS) $(SANITIZE) $(OPENMP) $(GPU_LIBS) -pthread
-TOOL_FLAGS := $(if $(TOOL_PNG),-DGPST_TOOL_PNG)
-TOOL_LIBS := $(if $(TOOL_PNG),-lspng) -lm
+TOOL_FLAGS := $(foreach kind,PNG TIFF WEBP,$(if $(TOOL_$(kind)),-DGPST_TOOL_$(kind)))
+TOOL_LIBS := $(if $(TOOL_PNG),-lspng) $(if $(TOOL_TIFF),-ltiff) $(if $(TOOL_WEBP),-lwebp) -lm
 DEPEND = -MMD -MP -MF $@.d -MT $@
 
 # Everything is built again when the compiler, its flags or the libraries found change.

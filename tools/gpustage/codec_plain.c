@@ -55,7 +55,7 @@ static gpst_result codec_npy_encode(codec* self, const gpst_image* image, const 
     return codec_plain_encode(GPST_FILE_NPY, image, out, bytes, reason);
 }
 
-const codec_format codec_pnm = {CODEC_PNM, "PNM",           "ppm",          true, codec_pnm_is, codec_plain_read_header,
-                                NULL,      codec_pnm_bound, codec_pnm_encode};
-const codec_format codec_npy = {CODEC_NPY, "NPY",           "npy",          true, codec_npy_is, codec_plain_read_header,
-                                NULL,      codec_npy_bound, codec_npy_encode};
+const codec_format codec_pnm = {CODEC_PNM, "PNM",           "ppm",          "u8 and u16", NULL, true, codec_pnm_is, codec_plain_read_header,
+                                NULL,      codec_pnm_bound, codec_pnm_encode, NULL};
+const codec_format codec_npy = {CODEC_NPY, "NPY",           "npy",          "any dtype", NULL, true, codec_npy_is, codec_plain_read_header,
+                                NULL,      codec_npy_bound, codec_npy_encode, NULL};
