@@ -69,9 +69,9 @@ gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind
 /* What a reader should be told of the file whose header was read last: "2 pages: the first is read"; else "". */
 const char* codec_note(const codec* self);
 
-/* The colour profile of a PNG: *profile is to be freed; NULL where the file has none. */
-gpst_result codec_read_icc(codec* self, const void* data, size_t bytes, codec_kind kind, void** profile,
-                           size_t* profile_bytes, char* reason);
+/* The ICC profile of a file of any kind: *profile is to be freed; NULL: it has none, or none that can be read. False: out
+   of memory. */
+bool codec_read_icc(const void* data, size_t bytes, void** profile, size_t* profile_bytes);
 
 typedef struct codec_options {
     int quality;      /* JPEG, WebP 1..100 */

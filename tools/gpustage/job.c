@@ -93,6 +93,7 @@ static void job_done(void* user_data, const gpst_item* item) {
         in->done = true;
         self->counts.ok++;
         self->counts.damaged += strncmp(item->note, "damaged: ", 9) == 0;
+        job_remark_note(item);
         job_list_whole(self, in, item);
         if (self->desc.asked->stats && !counts_add_file(&self->counts, (size_t)(in - self->inputs.items), item))
             console_error("%s: out of memory: not listed in --stats", item->name);
@@ -402,11 +403,18 @@ static gpst_pipeline_desc job_make_run(const job* self) {
     return run;
 }
 
-/* PNG is the command's, and so are files without headers; the others the library's own. */
+/* Views of kinds that the library does not know. */
+static bool job_encodes(const job* self) {
+    const codec_kind kind = self->desc.kind;
+    return kind == CODEC_PNG || kind == CODEC_TIFF || kind == CODEC_WEBP;
+}
+
+/* PNG, TIFF and WebP are the command's, and so are files without headers; the others the library's own. */
 static gpst_job_hooks job_make_hooks(job* self) {
     gpst_job_hooks hooks = GPST_ZERO;
     *(self->desc.asked->raw.format != GPST_FORMAT_INVALID ? &hooks.decode : &hooks.decode_other) = job_decode;
-    if (self->desc.kind == CODEC_PNG) {
+    hooks.icc = job_icc;
+    if (job_encodes(self)) {
         hooks.encode = job_encode;
         hooks.extension = codec_extension(self->desc.kind);
     } else if (self->names.mask_names) {

@@ -60,6 +60,18 @@ typedef struct job_worker {
     size_t scratch_bytes;
 } job_worker;
 
+/* job_metadata.c. What a view says of itself; icc is to be freed, on failure, too. */
+typedef struct job_metadata {
+    uint8_t exif[GPST_EXIF_MOST_BYTES];
+    size_t exif_bytes, icc_bytes; /* 0: none */
+    void* icc;
+} job_metadata;
+gpst_result job_take_metadata(const job* self, const gpst_task* task, job_metadata* out);
+/* Remarks what a user should know of item->note. */
+void job_remark_note(const gpst_item* item);
+/* A hook of the library's job. */
+gpst_result job_icc(void* user_data, const gpst_item* item, void* out, size_t* bytes);
+
 /* job_stages.c: hooks of the library's job; user_data is this one. */
 gpst_result job_worker_init(void* user_data, uint32_t worker_index, void** worker_state);
 void job_worker_term(void* user_data, uint32_t worker_index, void* worker_state);

@@ -74,6 +74,7 @@ gpst_result job_decode(void* user_data, gpst_task* task) {
     result = gpst_task_begin_placing(task, 0, &placement, &shape, &placing);
     if (GPST_FAILED(result))
         return result;
+    gpst_task_note(task, "%s", codec_note(worker));
     result = codec_decode(worker, item->file_data, item->file_bytes, kind, &placing.stored, reason);
     return GPST_FAILED(result) ? gpst_task_fail(task, result, "%s", reason) : gpst_task_end_placing(task, &placing);
 }
@@ -90,19 +91,19 @@ static gpst_result job_fit_scratch(job_worker* worker, gpst_task* task, size_t b
 }
 
 /* By way of the worker's scratch: the slot has room for what it is, not for the most that it can be. */
-static gpst_result job_encode_picture(codec_kind kind, gpst_task* task, const gpst_image* picture, size_t* bytes) {
+static gpst_result job_encode_picture(codec_kind kind, gpst_task* task, const gpst_image* picture,
+                                      const codec_options* settings, size_t* bytes) {
     job_worker* const worker = (job_worker*)task->worker_state;
-    const codec_options settings = {0, 0};
     char reason[CODEC_REASON_BYTES] = "";
     void* room = NULL;
-    *bytes = codec_encode_bound(kind, picture, &settings);
+    *bytes = codec_encode_bound(kind, picture, settings);
     if (*bytes == 0)
         return gpst_task_fail(task, GPST_ERROR_UNSUPPORTED, "%ux%u: too large for .%s", picture->width,
                               picture->height, codec_extension(kind));
     gpst_result result = job_fit_scratch(worker, task, *bytes);
     if (GPST_FAILED(result))
         return result;
-    result = codec_encode(worker->codec, kind, picture, &settings, worker->scratch, bytes, reason);
+    result = codec_encode(worker->codec, kind, picture, settings, worker->scratch, bytes, reason);
     if (GPST_FAILED(result))
         return gpst_task_fail(task, result, "%s", reason);
     result = gpst_task_encoded(task, *bytes, &room);
@@ -114,11 +115,13 @@ static gpst_result job_encode_picture(codec_kind kind, gpst_task* task, const gp
 /* Of a mask that all frames share the file was made before the run. */
 static gpst_result job_encode_mask(const job* self, gpst_task* task, const char* path, size_t* bytes) {
     const mask_view* const made = self->desc.mask->views;
+    codec_options settings;
     void* room = NULL;
     if (!made) {
         const gpst_image* const own = &task->item->sets[3].pictures[task->picture_index];
         mask_remark_view(path, own);
-        return job_encode_picture(CODEC_PNG, task, own, bytes);
+        memset(&settings, 0, sizeof settings);
+        return job_encode_picture(CODEC_PNG, task, own, &settings, bytes);
     }
     *bytes = made[task->picture_index].bytes;
     const gpst_result result = gpst_task_encoded(task, *bytes, &room);
@@ -176,8 +179,19 @@ gpst_result job_load_mask(void* user_data, gpst_task* task) {
 
 gpst_result job_encode(void* user_data, gpst_task* task, const gpst_image* picture, const char* path) {
     const job* const self = (const job*)user_data;
+    codec_options settings;
+    job_metadata metadata;
     size_t bytes = 0;
-    gpst_result result = job_encode_picture(self->desc.kind, task, picture, &bytes);
+    gpst_result result = job_take_metadata(self, task, &metadata);
+    memset(&settings, 0, sizeof settings);
+    settings.quality = (int)self->desc.asked->quality;
+    settings.exif = metadata.exif_bytes > 0 ? metadata.exif : NULL;
+    settings.exif_bytes = metadata.exif_bytes;
+    settings.icc = metadata.icc;
+    settings.icc_bytes = metadata.icc_bytes;
+    if (!GPST_FAILED(result))
+        result = job_encode_picture(self->desc.kind, task, picture, &settings, &bytes);
+    free(metadata.icc);
     if (!GPST_FAILED(result))
         result = gpst_task_emit(task, path, bytes);
     if (!GPST_FAILED(result) && self->names.mask_names)
