@@ -457,15 +457,15 @@ static void rules_of_position_fire(void** state) {
 
 /* A pixel's direction, by the camera, is where the warp looks it up. */
 static void cameras_project_as_the_warp_does(void** state) {
-    static const gpst_convention conventions[] = {GPST_CONVENTION_NATIVE, GPST_CONVENTION_PY360, GPST_CONVENTION_FFMPEG};
+    static const gpst_convention conventions[] = {GPST_CONVENTION_NATIVE, GPST_CONVENTION_PY360,
+                                                  GPST_CONVENTION_FFMPEG};
     static const gpst_view views[2] = {{20, -35, 50, 70, 0}, {-130, 60, -20, 100, 55}};
     const double pi = 3.14159265358979323846;
     (void)state;
-    for (int i = 0; i < 6; i++) {
+    for (uint32_t i = 0, v = 0; i < 6; v = ++i % 2) {
         gpst_warp_desc desc = good_desc();
         gpst_warp* warp = NULL;
-        const uint32_t v = (uint32_t)i % 2;
-        double k[4], r[9], x, y;
+        double k[4], r[9], ray[3], x, y;
         desc.views = views, desc.n_views = 2, desc.width = 50, desc.height = 30, desc.convention = conventions[i / 2];
         assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
         assert_int_equal(gpst_warp_query_camera(warp, v, k), GPST_OK);
@@ -475,7 +475,6 @@ static void cameras_project_as_the_warp_does(void** state) {
         gpst_view_rotation(&views[v], r);
         for (uint32_t n = 0; n < 50 * 30; n += 7) {
             const double across = (n % 50 + 0.5 - k[2]) / k[0], down = (n / 50 + 0.5 - k[3]) / k[1];
-            double ray[3];
             for (int a = 0; a < 3; a++)
                 ray[a] = r[3 * a] * across + r[3 * a + 1] * down + r[3 * a + 2];
             const double turn = atan2(ray[0], ray[2]) / (2 * pi) + 0.5;
@@ -503,7 +502,7 @@ static void rules_of_cameras_fire(void** state) {
     for (int i = 0; i < 3; i++) { /* a sphere; none; views of each item */
         desc.n_views = i == 1 ? 0 : 1, desc.list_per_item = i == 2, desc.views = i == 0 ? &one_view : NULL;
         assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
-        expect_reason(gpst_warp_query_camera(warp, 0, k), GPST_ERROR_ARGUMENT, "must be EQUIRECT, with views of its own");
+        expect_reason(gpst_warp_query_camera(warp, 0, k), GPST_ERROR_ARGUMENT, "must be EQUIRECT, with views");
         gpst_warp_destroy(warp);
         desc.map = i == 0 ? GPST_MAP_RESIZE : GPST_MAP_EQUIRECT;
     }

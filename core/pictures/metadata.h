@@ -10,6 +10,11 @@
 extern "C" {
 #endif
 
+/* gpst_rational -- a number as EXIF has it
+
+   Ownership    plain values
+   Since        0.1
+*/
 typedef struct gpst_rational {
     uint32_t numerator, denominator;
 } gpst_rational;
