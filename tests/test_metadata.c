@@ -1,5 +1,5 @@
-/* tests/test_metadata.c -- what JPEG, PNG, TIFF and WebP files say beside their pixels, and what does not count. What is
-   made of it is in test_metadata_make.c. */
+/* tests/test_metadata.c -- what JPEG, PNG, TIFF and WebP files say beside their pixels; of EXIF also what does not
+   count. */
 #include "metadata_kit.h"
 
 #include <math.h>
@@ -365,10 +365,10 @@ static void forms_of_text(void** state) {
     static const form dates[] = {{"2024:05:06 07:08:0", ""}, {"2024-05-06 07:08:09", ""}, {"    :  :     :  :  ", ""},
                                  {"2024:05:06 07:08:09Z", ""}, {"2024:05:06T07:08:09", ""}, {"", ""},
                                  {"2024:05:06 07:08:0x", ""}, {"9999:99:99 99:99:99", "9999:99:99 99:99:99"}};
-    static const form offsets[] = {{"+14:00", "+14:00"}, {"-00:45", "-00:45"}, {"14:00", ""}, {"Z", ""}, {"*14:00", ""},
-                                   {"+1400", ""}, {"+14:000", ""}, {"   :  ", ""}};
-    static const form subseconds[] = {{"1", "1"}, {"007", "007"}, {"12 ", "12"}, {"1234567890", "123456789"}, {" 1", ""},
-                                      {"", ""}, {"1.5", "1"}, {"-1", ""}};
+    static const form offsets[] = {{"+14:00", "+14:00"}, {"-00:45", "-00:45"}, {"14:00", ""}, {"Z", ""},
+                                   {"*14:00", ""}, {"+1400", ""}, {"+14:000", ""}, {"   :  ", ""}};
+    static const form subseconds[] = {{"1", "1"}, {"007", "007"}, {"12 ", "12"}, {"1234567890", "123456789"},
+                                      {" 1", ""}, {"", ""}, {"1.5", "1"}, {"-1", ""}};
     (void)state;
     for (int i = 0; i < 8; i++) {
         const char* const date = "2024:05:06 07:08:09";

@@ -1,4 +1,4 @@
-/* tests/test_metadata_files.c -- where JPEG, PNG, TIFF and WebP files keep EXIF, XMP and ICC, what counts among several,
+/* tests/test_metadata_files.c -- where JPEG, PNG, TIFF and WebP files keep EXIF, XMP and ICC, which of several counts,
    and how GPano may be written. */
 #include "metadata_kit.h"
 
@@ -83,8 +83,8 @@ static void forms_that_say_nothing(void** state) {
         const gpst_metadata metadata = read_xmp(packets[i]);
         expect_metadata(&metadata, &nothing);
     }
-    const gpst_metadata longest =
-        read_xmp("<d xmlns:a234567890123456789012345678901=" URI " a234567890123456789012345678901:ProjectionType='a'/>");
+    const gpst_metadata longest = read_xmp("<d xmlns:a234567890123456789012345678901=" URI
+                                           " a234567890123456789012345678901:ProjectionType='a'/>");
     assert_string_equal(longest.projection, "a");
 }
 

@@ -299,11 +299,11 @@ GPSTI_PRIVATE size_t gpsti_exif_write(const gpsti_exif_directory* self, uint8_t*
 #define GPSTI_EXIF_FOCAL_MM 10
 #define GPSTI_EXIF_PLANE_CM 3 /* pixels a centimetre: COLMAP before 4.0 knows no millimetres */
 
-/* What is longer than a rational can say is left out. */
+/* What a rational cannot say is left out. */
 GPSTI_PRIVATE void gpsti_exif_fill(const gpst_exif_desc* desc, gpsti_exif_directory* out) {
     static const gpst_rational focal = {GPSTI_EXIF_FOCAL_MM, 1};
     const double thousandths = desc->focal_px * 1000.0 + 0.5;
-    const bool has_focal = desc->focal_px > 0.0 && thousandths < 4294967295.0;
+    const bool has_focal = thousandths >= 1.0 && thousandths < 4294967296.0;
     const gpst_metadata* const from = desc->from;
     out->n = 0;
     gpsti_exif_add(out, GPSTI_TAG_VERSION, GPSTI_TIFF_UNDEFINED, 4, "0232");

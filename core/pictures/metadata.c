@@ -208,6 +208,8 @@ GPST_API gpst_result gpst_metadata_segments(const void* exif, size_t exif_bytes,
     GPSTI_FAIL_IF(icc_bytes > (size_t)GPSTI_METADATA_MOST_CHUNKS * GPSTI_METADATA_CHUNK_BYTES, GPST_ERROR_ARGUMENT,
                   "%s: icc_bytes=%llu: at most %d", function, (unsigned long long)icc_bytes,
                   GPSTI_METADATA_MOST_CHUNKS * GPSTI_METADATA_CHUNK_BYTES);
+    GPSTI_FAIL_IF(out && ((exif_bytes > 0 && !exif) || (icc_bytes > 0 && !icc)), GPST_ERROR_ARGUMENT,
+                  "%s: %s=NULL: required with its bytes", function, exif_bytes > 0 && !exif ? "exif" : "icc");
     const size_t total = (exif_bytes ? 4 + GPSTI_METADATA_EXIF_BYTES + exif_bytes : 0) +
                          n_chunks * (4 + GPSTI_METADATA_ICC_BYTES) + icc_bytes;
     GPSTI_FAIL_IF(out && *bytes < total, GPST_ERROR_ARGUMENT, "%s: bytes=%llu: %llu are needed", function,

@@ -81,7 +81,7 @@ GPST_API gpst_result gpst_metadata_read(const void* data, size_t bytes, gpst_met
    Blocking     never; no allocation
    Device       none
    Formula      JPEG: its APP2 segments, if all are there; TIFF: tag 34675; WebP: ICCP. PNG's is compressed: none here
-   Source       core/pictures/metadata.c          Tests  tests/test_metadata.c          Since 0.1
+   Source       core/pictures/metadata.c          Tests  tests/test_metadata_files.c          Since 0.1
 */
 GPST_API gpst_result gpst_metadata_read_icc(const void* data, size_t bytes, void* out, size_t* icc_bytes);
 
@@ -116,24 +116,24 @@ typedef struct gpst_exif_desc {
    Formula      FocalLength is 10 mm, and FocalPlaneXResolution is focal_px a centimetre: programs that multiply them
                 get focal_px, to a thousandth (COLMAP 3.11 to 4.1). FocalLengthIn35mmFilm, which is a whole number of
                 millimetres, could not say it
-   Source       core/pictures/exif.c          Tests  tests/test_metadata.c          Since 0.1
+   Source       core/pictures/exif.c          Tests  tests/test_metadata_make.c          Since 0.1
 */
 GPST_API gpst_result gpst_exif_make(const gpst_exif_desc* desc, void* out, size_t* bytes);
 
 /* gpst_metadata_segments -- EXIF and ICC as segments of a JPEG, for behind its first marker
 
    Parameters   exif, exif_bytes  (in)       of gpst_exif_make; exif_bytes 0 = none, at most 65527
-                icc, icc_bytes    (in)       icc_bytes 0 = none, at most 255 x 65519; icc is not read where out is NULL,
-                                             and may lie in the last icc_bytes of what is written
-                out               (out)      the segments; NULL: only their size is told
+                icc, icc_bytes    (in)       icc_bytes 0 = none, at most 255 x 65519; icc may lie in the last icc_bytes of
+                                             what is written
+                out               (out)      the segments; NULL: only their size is told, exif and icc are not read
                 bytes             (in, out)  of the room; of the segments
    Shapes       out: uint8_t[*bytes]
-   Returns      GPST_OK | ARGUMENT (too large, or there is less room)
+   Returns      GPST_OK | ARGUMENT (NULL, too large, or there is less room)
    Ownership    nothing is kept
    Threads      any
    Blocking     never; no allocation
    Device       none
-   Source       core/pictures/metadata.c          Tests  tests/test_metadata.c          Since 0.1
+   Source       core/pictures/metadata.c          Tests  tests/test_metadata_make.c          Since 0.1
 */
 GPST_API gpst_result gpst_metadata_segments(const void* exif, size_t exif_bytes, const void* icc, size_t icc_bytes,
                                             void* out, size_t* bytes);
