@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static const codec_options options = {95, 444};
+static const codec_options options = {95, 444, NULL, 0, NULL, 0};
 
 static uint8_t sample(const gpst_image* image, uint32_t x, uint32_t y, uint32_t c) {
     const int64_t pitch = image->pitch_bytes ? image->pitch_bytes : (int64_t)gpst_image_row_bytes(image);
@@ -104,7 +104,7 @@ static double psnr(const gpst_image* a, const gpst_image* b, bool swapped) {
 }
 
 static void jpeg_round_trip(gpst_format format, int chroma, int64_t pitch, double wanted) {
-    codec_options with = {95, 444};
+    codec_options with = {95, 444, NULL, 0, NULL, 0};
     gpst_image source = make_image(pixels, 61, 47, format), image;
     codec_kind kind;
     with.chroma = chroma;
@@ -231,7 +231,8 @@ static void test_encode_refuses(void** state) {
         expect(GPST_ERROR_ARGUMENT, codec_encode(self, pictures[k], &image, &options, file, &bytes, reason));
     }
     const gpst_image image = make_image(pixels, 16, 16, GPST_FORMAT_RGB);
-    static const codec_options wrong[] = {{0, 444}, {101, 444}, {95, 411}};
+    static const codec_options wrong[] = {
+        {0, 444, NULL, 0, NULL, 0}, {101, 444, NULL, 0, NULL, 0}, {95, 411, NULL, 0, NULL, 0}};
     for (size_t i = 0; codec_available(CODEC_JPEG) && i < 3; i++)
         assert_int_equal(codec_encode_bound(CODEC_JPEG, &image, &wrong[i]), 0);
     assert_int_equal(codec_encode_bound(CODEC_UNKNOWN, &image, &options), 0);

@@ -59,8 +59,9 @@ void codec_set_limits(codec* self, const codec_limits* limits); /* until then: t
 gpst_result codec_read_header(codec* self, const void* data, size_t bytes, const codec_raw* raw,
                               codec_kind* kind, gpst_image* shape, char* reason);
 /* Decodes into image (shape as read by the header, data and pitch set; of RAW, the shape is the image's
-   own). Missing data are an error, never a grey rest, and so is damage that is noticed. What decoders that hold a whole picture have
-   in memory together, in all threads, is the limit of bytes at most: the next waits until there is room. */
+   own). Missing data are an error, never a grey rest, and so is damage that is noticed. What decoders that hold a whole
+   picture have in memory together, in all threads, is the limit of bytes at most: the next waits until there is
+   room. */
 gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind kind,
                          const gpst_image* image, char* reason);
 
@@ -76,7 +77,7 @@ typedef struct codec_options {
     int chroma;       /* JPEG 444, 422, 420 */
     const void* exif; /* PNG, TIFF, WebP: an EXIF block, from its "II" or "MM" on; NULL: none */
     size_t exif_bytes;
-    const void* icc; /* the same three: a colour profile; NULL: none */
+    const void* icc; /* the same three: a colour profile, left out where its colours (gray, RGB) are not the image's */
     size_t icc_bytes;
 } codec_options;
 

@@ -399,11 +399,11 @@ static gpst_pipeline_desc job_make_run(const job* self) {
     return run;
 }
 
-/* PNG is the command's, and so are files without headers; the others the library's own. */
+/* PNG, TIFF and WebP are the command's, and so are files without headers; the others the library's own. */
 static gpst_job_hooks job_make_hooks(job* self) {
     gpst_job_hooks hooks = GPST_ZERO;
     *(self->desc.asked->raw.format != GPST_FORMAT_INVALID ? &hooks.decode : &hooks.decode_other) = job_decode;
-    if (self->desc.kind == CODEC_PNG) {
+    if (self->desc.kind == CODEC_PNG || self->desc.kind == CODEC_TIFF || self->desc.kind == CODEC_WEBP) {
         hooks.encode = job_encode;
         hooks.extension = codec_extension(self->desc.kind);
     } else if (self->names.mask_names) {

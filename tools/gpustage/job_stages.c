@@ -1,5 +1,5 @@
-/* tools/gpustage/job_stages.c -- the hooks of the library's job that decode and encode what it does not know: PNG, and
-   files without a header; and masks beside views. Each runs on any worker. */
+/* tools/gpustage/job_stages.c -- the hooks of the library's job that decode and encode what it does not know: PNG,
+   TIFF, WebP, and files without a header; and masks beside views. Each runs on any worker. */
 #include "job.h"
 
 #include <stdio.h>
@@ -44,6 +44,8 @@ gpst_result job_decode(void* user_data, gpst_task* task) {
                                            &self->desc.asked->raw, &kind, &shape, reason);
     if (GPST_FAILED(result))
         return gpst_task_fail(task, result, "%s", reason);
+    if (codec_note(worker->codec)[0])
+        gpst_task_note(task, "%s", codec_note(worker->codec));
     if (kind == CODEC_RAW) /* used where the file was read to */
         return gpst_task_map_picture(task, 0, 0, &shape, 0, &picture);
     result = gpst_task_set_picture(task, 0, 0, &shape, &picture);
@@ -65,11 +67,13 @@ static gpst_result job_fit_scratch(job_worker* worker, gpst_task* task, size_t b
 }
 
 /* By way of the worker's scratch: the slot has room for what it is, not for the most that it can be. */
-static gpst_result job_encode_picture(codec_kind kind, gpst_task* task, const gpst_image* picture, size_t* bytes) {
+static gpst_result job_encode_picture(const job* self, codec_kind kind, gpst_task* task, const gpst_image* picture,
+                                      size_t* bytes) {
     job_worker* const worker = (job_worker*)task->worker_state;
-    const codec_options settings = {0, 0};
+    codec_options settings = GPST_ZERO;
     char reason[CODEC_REASON_BYTES] = "";
     void* room = NULL;
+    settings.quality = (int)self->desc.asked->quality;
     *bytes = codec_encode_bound(kind, picture, &settings);
     if (*bytes == 0)
         return gpst_task_fail(task, GPST_ERROR_UNSUPPORTED, "%ux%u: too large for .%s", picture->width,
@@ -91,7 +95,7 @@ static gpst_result job_encode_mask(const job* self, gpst_task* task, size_t* byt
     const mask_view* const made = self->desc.mask->views;
     void* room = NULL;
     if (!made)
-        return job_encode_picture(CODEC_PNG, task, &task->item->sets[3].pictures[task->picture_index], bytes);
+        return job_encode_picture(self, CODEC_PNG, task, &task->item->sets[3].pictures[task->picture_index], bytes);
     *bytes = made[task->picture_index].bytes;
     const gpst_result result = gpst_task_encoded(task, *bytes, &room);
     if (!GPST_FAILED(result))
@@ -147,7 +151,7 @@ gpst_result job_load_mask(void* user_data, gpst_task* task) {
 gpst_result job_encode(void* user_data, gpst_task* task, const gpst_image* picture, const char* path) {
     const job* const self = (const job*)user_data;
     size_t bytes = 0;
-    gpst_result result = job_encode_picture(self->desc.kind, task, picture, &bytes);
+    gpst_result result = job_encode_picture(self, self->desc.kind, task, picture, &bytes);
     if (!GPST_FAILED(result))
         result = gpst_task_emit(task, path, bytes);
     if (!GPST_FAILED(result) && self->names.mask_names)
