@@ -152,6 +152,11 @@ static void check_packed(const packing* how) {
     /* The end is what libtiff writes last, the directory; the beginning are pixels. */
     for (size_t cut = 0; cut < bytes; cut += 1 + bytes / 200)
         assert_true(GPST_FAILED(decode(file, cut, &kind, &image)));
+    if (how->compression == COMPRESSION_JPEG) { /* libjpeg would go on with gray behind an end in the middle */
+        file[bytes / 8] = 0xff;
+        file[bytes / 8 + 1] = 0xd9;
+        expect(GPST_ERROR_FORMAT, decode(file, bytes, &kind, &image));
+    }
 }
 #endif
 
