@@ -48,8 +48,9 @@ static void codec_tiff_take_tag(const codec_tiff_exif* self, uint32_t tag, uint3
                       tag == TIFFTAG_COPYRIGHT;
     if (text && type == TIFF_ASCII && bytes > 0 && value[bytes - 1] == '\0')
         (void)TIFFSetField(self->tiff, tag, (const char*)value);
-    if (tag == TIFFTAG_ORIENTATION && type == TIFF_SHORT)
-        (void)TIFFSetField(self->tiff, tag, (int)value[self->big_endian ? 1 : 0]);
+    const int orientation = value[self->big_endian ? 1 : 0];
+    if (tag == TIFFTAG_ORIENTATION && type == TIFF_SHORT && orientation >= 1 && orientation <= 8)
+        (void)TIFFSetField(self->tiff, tag, orientation);
 }
 
 static bool codec_tiff_move_directory(const codec_tiff_exif* self, size_t at, int depth);
