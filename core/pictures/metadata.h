@@ -123,8 +123,8 @@ GPST_API gpst_result gpst_exif_make(const gpst_exif_desc* desc, void* out, size_
 /* gpst_metadata_segments -- EXIF and ICC as segments of a JPEG, for behind its first marker
 
    Parameters   exif, exif_bytes  (in)       of gpst_exif_make; exif_bytes 0 = none, at most 65527
-                icc, icc_bytes    (in)       icc_bytes 0 = none, at most 255 x 65519; icc may lie in the last icc_bytes of
-                                             what is written
+                icc, icc_bytes    (in)       icc_bytes 0 = none, at most 255 x 65519; icc may lie in the last icc_bytes
+                                             of what is written
                 out               (out)      the segments; NULL: only their size is told, exif and icc are not read
                 bytes             (in, out)  of the room; of the segments
    Shapes       out: uint8_t[*bytes]

@@ -22,7 +22,7 @@ static void require(bool holds) {
 
 /* Lossless formats give back what they were given. */
 static void write_and_read(codec* self, const gpst_image* image, codec_kind kind, size_t image_bytes) {
-    const codec_options options = {95, 444};
+    const codec_options options = {95, 444, NULL, 0, NULL, 0};
     char reason[CODEC_REASON_BYTES];
     gpst_image again;
     codec_kind found;

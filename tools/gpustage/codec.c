@@ -277,6 +277,13 @@ size_t codec_encode_bound(codec_kind kind, const gpst_image* image, const codec_
     return format->bound(image, options);
 }
 
+/* Is the profile of gray for gray pixels, of RGB for others? Readers warn of any other. WebP has no gray. */
+static bool codec_profile_fits(codec_kind kind, const gpst_image* image, const codec_options* options) {
+    const bool gray = image->format == GPST_FORMAT_GRAY && kind != CODEC_WEBP;
+    return options->icc && options->icc_bytes > 128 &&
+           memcmp((const char*)options->icc + 16, gray ? "GRAY" : "RGB ", 4) == 0;
+}
+
 gpst_result codec_encode(codec* self, codec_kind kind, const gpst_image* image, const codec_options* options,
                          void* out, size_t* bytes, char* reason) {
     const codec_format* format = codec_find(kind);
@@ -297,5 +304,8 @@ gpst_result codec_encode(codec* self, codec_kind kind, const gpst_image* image, 
     if (*bytes < bound)
         return codec_fail(reason, GPST_ERROR_ARGUMENT, "%s: room for %zu bytes; %zu are needed", format->name,
                           *bytes, bound);
-    return format->encode(self, &source, options, (uint8_t*)out, bytes, reason);
+    codec_options used = *options;
+    if (!codec_profile_fits(kind, &source, options))
+        used.icc = NULL, used.icc_bytes = 0;
+    return format->encode(self, &source, &used, (uint8_t*)out, bytes, reason);
 }

@@ -61,8 +61,9 @@ gpst_result codec_read_header(codec* self, const void* data, size_t bytes, const
 /* Is a picture of this shape within the limits? BUDGET. */
 gpst_result codec_check_size(const codec* self, const gpst_image* shape, char* reason);
 /* Decodes into image (shape as read by the header, data and pitch set; of RAW, the shape is the image's
-   own). Missing data are an error, never a grey rest, and so is damage that is noticed. What decoders that hold a whole picture have
-   in memory together, in all threads, is the limit of bytes at most: the next waits until there is room. */
+   own). Missing data are an error, never a grey rest, and so is damage that is noticed. What decoders that hold a whole
+   picture have in memory together, in all threads, is the limit of bytes at most: the next waits until there is
+   room. */
 gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind kind,
                          const gpst_image* image, char* reason);
 
@@ -78,7 +79,7 @@ typedef struct codec_options {
     int chroma;       /* JPEG 444, 422, 420 */
     const void* exif; /* PNG, TIFF, WebP: an EXIF block, from its "II" or "MM" on; NULL: none */
     size_t exif_bytes;
-    const void* icc; /* the same three: a colour profile; NULL: none */
+    const void* icc; /* the same three: a colour profile, left out where its colours (gray, RGB) are not the image's */
     size_t icc_bytes;
 } codec_options;
 

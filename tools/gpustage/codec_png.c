@@ -1,5 +1,5 @@
-/* tools/gpustage/codec_png.c -- PNG of 8 and 16 bits a channel, through libspng. The first chunks are read here, so that
-   a picture's size is known and judged before the library allocates anything for it. */
+/* tools/gpustage/codec_png.c -- PNG of 8 and 16 bits a channel, through libspng. The first chunks are read here, so
+   that a picture's size is known and judged before the library allocates anything for it. */
 #include "codec_internal.h"
 
 #include <stdlib.h>
@@ -235,11 +235,22 @@ static gpst_result codec_png_encode(codec* self, const gpst_image* image, const 
 }
 
 const codec_format codec_png = {
-    CODEC_PNG,        "PNG",           "png",           "u8 and u16", "libspng", true, codec_png_is, codec_png_read_header,
-    codec_png_decode, codec_png_bound, codec_png_encode, codec_png_read_icc};
+    CODEC_PNG,
+    "PNG",
+    "png",
+    "u8 and u16",
+    "libspng",
+    true,
+    codec_png_is,
+    codec_png_read_header,
+    codec_png_decode,
+    codec_png_bound,
+    codec_png_encode,
+    codec_png_read_icc};
 
 #else
 
-const codec_format codec_png = {CODEC_PNG, "PNG", "png", "u8 and u16", "libspng", false, codec_png_is, NULL, NULL, NULL, NULL, NULL};
+const codec_format codec_png = {CODEC_PNG,    "PNG", "png", "u8 and u16", "libspng", false,
+                                codec_png_is, NULL,  NULL,  NULL,         NULL,      NULL};
 
 #endif

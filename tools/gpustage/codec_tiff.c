@@ -1,5 +1,5 @@
-/* tools/gpustage/codec_tiff.c -- TIFF, read through libtiff: the first picture of a file. What its header says is judged
-   here, before the library allocates anything for the pixels. */
+/* tools/gpustage/codec_tiff.c -- TIFF, read through libtiff: the first picture of a file. What its header says is
+   judged here, before the library allocates anything for the pixels. */
 #include "codec_internal.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* tools/gpustage/codec_tiff_internal.h -- a TIFF in memory as libtiff reads and writes it: what reader and writer share. */
+/* tools/gpustage/codec_tiff_internal.h -- a TIFF in memory as libtiff sees it: what reader and writer share. */
 #ifndef GPST_TOOL_CODEC_TIFF_INTERNAL_H
 #define GPST_TOOL_CODEC_TIFF_INTERNAL_H
 

@@ -59,11 +59,12 @@ static void codec_tiff_unmap(thandle_t handle, void* base, toff_t bytes) { (void
 
 static void codec_tiff_error(thandle_t handle, const char* module, const char* format, va_list arguments) {
     codec_tiff_stream* const stream = (codec_tiff_stream*)handle;
+    char said[CODEC_REASON_BYTES - 6]; /* the file's name that it was opened with is in some sentences */
     (void)module;
     if (!stream || stream->failed)
         return;
-    const int n = snprintf(stream->reason, CODEC_REASON_BYTES, "TIFF: ");
-    vsnprintf(stream->reason + n, CODEC_REASON_BYTES - (size_t)n, format, arguments);
+    vsnprintf(said, sizeof said, format, arguments);
+    codec_fail(stream->reason, GPST_ERROR_FORMAT, "%s%s", strncmp(said, "TIFF: ", 6) ? "TIFF: " : "", said);
     stream->failed = true;
 }
 

@@ -15,7 +15,7 @@ static bool codec_webp_is(const uint8_t* data, size_t bytes) {
 #include <webp/encode.h>
 
 #define CODEC_WEBP_ROW_BYTES 256 /* a pixel's share of the rows that a lossy decoder holds */
-#define CODEC_WEBP_METHOD 2      /* of 0 to 6: the library's default, 4, takes twice the time for 3 % fewer bytes */
+#define CODEC_WEBP_METHOD 2      /* of 0 to 6: the library's default, 4, takes twice the time */
 
 static gpst_result codec_webp_fail(VP8StatusCode status, char* reason) {
     switch (status) {

@@ -1,5 +1,5 @@
-/* tools/gpustage/job_stages.c -- the hooks of the library's job that decode and encode what it does not know: PNG, and
-   files without a header; and masks beside views. Each runs on any worker. */
+/* tools/gpustage/job_stages.c -- the hooks of the library's job that decode and encode what it does not know: PNG,
+   TIFF, WebP, and files without a header; and masks beside views. Each runs on any worker. */
 #include "job.h"
 
 #include <stdio.h>

@@ -130,8 +130,9 @@ static int options_join_jpeg(options* self) {
         console_error("--%s: there is no JPEG here: %s", given, gpst_last_reason());
         return EXIT_MACHINE;
     }
-    if (given && self->format != (int)CODEC_JPEG)
-        return console_usage(self->command_name, "--%s: needs --format jpg", given);
+    const bool only_quality = given && !self->chroma && !self->optimise && !self->restart_rows;
+    if (given && self->format != (int)CODEC_JPEG && !(only_quality && self->format == (int)CODEC_WEBP))
+        return console_usage(self->command_name, "--%s: needs --format jpg%s", given, only_quality ? " or webp" : "");
     self->quality = self->quality ? self->quality : 95;
     self->chroma = self->chroma ? self->chroma : 444;
     return EXIT_DONE;

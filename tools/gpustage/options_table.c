@@ -244,6 +244,8 @@ static const option_choice resize_conventions[] = {{"native", GPST_CONVENTION_NA
                                                    {NULL, 0}};
 static const option_choice formats[] = {{"jpg", CODEC_JPEG},
                                         {"png", CODEC_PNG},
+                                        {"tif", CODEC_TIFF},
+                                        {"webp", CODEC_WEBP},
                                         {"ppm", CODEC_PNM},
                                         {"npy", CODEC_NPY},
                                         {NULL, 0}};
@@ -330,10 +332,11 @@ const option options_table[] = {
     {"max-item-bytes", 0, BOTH, "N[K|M|G]", take_bytes, AT(limits.bytes), 0, 0, NULL,
      "refuse a file that needs more memory: its own bytes, its decoded picture and its decoder's (default: a quarter of "
      "the machine's memory, at least 256M; for pipes and devices 1G at most)"},
-    {"format", 0, COMMAND_REPROJECT, "jpg|png|ppm|npy", take_choice, AT(format), 0, 0, formats,
-     "of the views (default jpg; ppm where no libturbojpeg is found)"},
+    {"format", 0, COMMAND_REPROJECT, "jpg|png|tif|webp|ppm|npy", take_choice, AT(format), 0, 0, formats,
+     "of the views (default jpg; ppm where no libturbojpeg is found). tif: not compressed; webp: lossy, sides up to "
+     "16383"},
     {"quality", 0, COMMAND_REPROJECT, "N", take_count, AT(quality), 1, 100, NULL,
-     "of JPEG, 1 to 100 (default 95)"},
+     "of JPEG and WebP, 1 to 100 (default 95)"},
     {"chroma", 0, COMMAND_REPROJECT, "444|422|420", take_choice, AT(chroma), 0, 0, chromas,
      "of JPEG (default 444: nothing is thrown away)"},
     {"optimise", 0, COMMAND_REPROJECT, NULL, take_flag, AT(optimise), 0, 0, NULL,
