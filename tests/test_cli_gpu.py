@@ -31,8 +31,8 @@ class SameBytes(Case):
         for dtype in ("f16", "f32") for layout in ("chw", "hwc") for more in ([], ["--swap-rb"])
     ] + [["--dtype", "u8", "--layout", "hwc"], ["--dtype", "u8", "--layout", "chw", "--filter", "nearest"],
          ["--letterbox", "--convention", "opencv"], ["--letterbox", "--dtype", "u8", "--layout", "hwc", "--pad", "9"],
-         ["--short-side", "70", "--filter", "area", "--convention", "torch"], ["--filter", "bicubic-area", "--dtype", "f16"],
-         ["--short-side", "50", "--filter", "bicubic"]]
+         ["--short-side", "70", "--filter", "area", "--convention", "torch"],
+         ["--short-side", "50", "--filter", "bicubic"], ["--filter", "bicubic-area", "--dtype", "f16"]]
 
     def setUp(self):
         super().setUp()
