@@ -12,6 +12,7 @@
 #   make check          gpustage.h is current, every declaration documented, the header compiles everywhere
 #   make peers          the kernels against those of other projects, as far as they are installed: results (peers-results
 #                       alone: the conventions of the warp) and speed
+#   make peers-colmap   does pycolmap, where it is installed, take --layout colmap as it lies there?
 #   make bench-jobs     build/jobs/run_job, for bench/jobs.py; BASE=REV: with the gpustage.h of that revision, as
 #                       build/jobs/REV/run_job
 #   make bench-kernels bench-engine bench-readers bench-live bench-gpu
@@ -43,7 +44,7 @@ SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PRECIOUS: gpustage.h
-.PHONY: gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-live bench-gpu all demo demo-run test test-run asan tsan valgrind check peers peers-results peers-run amalgamate install clean FORCE
+.PHONY: gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-live bench-gpu all demo demo-run test test-run asan tsan valgrind check peers peers-results peers-colmap peers-run amalgamate install clean FORCE
 
 all:
 
@@ -56,6 +57,8 @@ OPENMP := $(if $(findstring thread,$(SANITIZE)),,$(if $(call has_header,omp.h,-f
 endif
 TOOL_JPEG := $(call has_header,turbojpeg.h)
 TOOL_PNG := $(call has_header,spng.h)
+TOOL_TIFF := $(call has_header,tiffio.h)
+TOOL_WEBP := $(call has_header,webp/encode.h)
 HAVE_CMOCKA := $(call has_header,cmocka.h)
 HAVE_PYTHON := $(shell command -v $(PYTHON) 2>/dev/null)
 
@@ -89,8 +92,8 @@ GPU_OBJECT := $(if $(GPU),$(BUILD)/gpustage_gpu.o)
 
 FLAGS = $(CPPFLAGS) $(CFLAGS) $(GPU_DEFINE) $(SANITIZE) $(OPENMP) -pthread
 LINK_FLAGS = $(LDFLAGS) $(SANITIZE) $(OPENMP) $(GPU_LIBS) -pthread
-TOOL_FLAGS := $(if $(TOOL_PNG),-DGPST_TOOL_PNG)
-TOOL_LIBS := $(if $(TOOL_PNG),-lspng) -lm
+TOOL_FLAGS := $(foreach kind,PNG TIFF WEBP,$(if $(TOOL_$(kind)),-DGPST_TOOL_$(kind)))
+TOOL_LIBS := $(if $(TOOL_PNG),-lspng) $(if $(TOOL_TIFF),-ltiff) $(if $(TOOL_WEBP),-lwebp) -lm
 DEPEND = -MMD -MP -MF $@.d -MT $@
 
 # Everything is built again when the compiler, its flags or the libraries found change.
@@ -266,7 +269,7 @@ $(BUILD)/tests/object/test_jpeg_fake.o: | $(TEST_FAKES)
 
 # nvJPEG's is made of libturbojpeg; the second one lacks functions. Private: else everything is built with these flags.
 NVJPEG_FAKES := $(if $(TOOL_JPEG),$(addprefix $(BUILD)/tests/fake/,nvjpeg.so nvjpeg_old.so))
-NVJPEG_TESTS := $(addprefix $(BUILD)/tests/object/,test_pipeline_codec.o test_nvjpeg.o test_nvjpeg_faults.o test_tier.o)
+NVJPEG_TESTS := $(patsubst %,$(BUILD)/tests/object/test_%.o,pipeline_codec pipeline_placement nvjpeg nvjpeg_faults tier)
 $(BUILD)/tests/fake/nvjpeg_old.so: private CPPFLAGS += -DFAKE_NVJPEG_OLD
 $(NVJPEG_FAKES): tests/fake/nvjpeg.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -382,6 +385,10 @@ peers-results: $(BUILD)/tests/split/test_warp_peers
 	@rm -rf $(BUILD)/golden
 	@$(PYTHON) tests/golden/make_goldens.py --out $(BUILD)/golden
 	@GPST_GOLDEN=$(BUILD)/golden $<
+
+# By hand: pycolmap is no package of Debian's.
+peers-colmap: $(COMMAND)
+	@$(PYTHON) tools/peers/colmap.py --build $(BUILD)
 
 peers-run: $(PEERS) $(BUILD)/libgpustage.so
 	@$(PYTHON) tools/peers/run.py --build $(BUILD)

@@ -6,7 +6,7 @@
 #include "../core/base/base_internal.h"
 
 #define GPSTI_BACKEND_ABI 4
-#define GPSTI_ARGS_BYTES 272 /* largest argument block of a launch */
+#define GPSTI_ARGS_BYTES 288 /* largest argument block of a launch */
 
 /* Of the sources in gpustage.h (amalgamate.py defines it there): units made from different headers refuse each
    other. "" in the split build: taken on trust. */

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static const codec_options options = {95, 444};
+static const codec_options options = {95, 444, NULL, 0, NULL, 0};
 
 static uint8_t sample(const gpst_image* image, uint32_t x, uint32_t y, uint32_t c) {
     const int64_t pitch = image->pitch_bytes ? image->pitch_bytes : (int64_t)gpst_image_row_bytes(image);
@@ -74,6 +74,11 @@ static void test_png_round_trip(void** state) {
     round_trips(CODEC_PNG);
 }
 
+static void test_tiff_round_trip(void** state) {
+    (void)state;
+    round_trips(CODEC_TIFF);
+}
+
 /* What cannot be compressed at all must fit into the bound, too. */
 static void test_png_noise_fits(void** state) {
     (void)state;
@@ -104,7 +109,7 @@ static double psnr(const gpst_image* a, const gpst_image* b, bool swapped) {
 }
 
 static void jpeg_round_trip(gpst_format format, int chroma, int64_t pitch, double wanted) {
-    codec_options with = {95, 444};
+    codec_options with = {95, 444, NULL, 0, NULL, 0};
     gpst_image source = make_image(pixels, 61, 47, format), image;
     codec_kind kind;
     with.chroma = chroma;
@@ -141,7 +146,7 @@ static void test_jpeg_round_trip(void** state) {
 
 /* Decoding goes where the image says, and nowhere else. */
 static void test_decode_into_pitch(void** state) {
-    static const codec_kind kinds[] = {CODEC_JPEG, CODEC_PNG, CODEC_PNM, CODEC_NPY};
+    static const codec_kind kinds[] = {CODEC_JPEG, CODEC_PNG, CODEC_PNM, CODEC_NPY, CODEC_TIFF, CODEC_WEBP};
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         if (!codec_available(kinds[k]))
@@ -205,9 +210,9 @@ static void test_npy_types_and_layouts(void** state) {
 }
 
 static void test_encode_refuses(void** state) {
-    static const codec_kind pictures[] = {CODEC_JPEG, CODEC_PNG, CODEC_PNM};
+    static const codec_kind pictures[] = {CODEC_JPEG, CODEC_PNG, CODEC_PNM, CODEC_WEBP};
     (void)state;
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < 4; k++) {
         if (!codec_available(pictures[k]))
             continue;
         gpst_image image = make_image(pixels, 16, 16, GPST_FORMAT_RGB);
@@ -231,7 +236,8 @@ static void test_encode_refuses(void** state) {
         expect(GPST_ERROR_ARGUMENT, codec_encode(self, pictures[k], &image, &options, file, &bytes, reason));
     }
     const gpst_image image = make_image(pixels, 16, 16, GPST_FORMAT_RGB);
-    static const codec_options wrong[] = {{0, 444}, {101, 444}, {95, 411}};
+    static const codec_options wrong[] = {
+        {0, 444, NULL, 0, NULL, 0}, {101, 444, NULL, 0, NULL, 0}, {95, 411, NULL, 0, NULL, 0}};
     for (size_t i = 0; codec_available(CODEC_JPEG) && i < 3; i++)
         assert_int_equal(codec_encode_bound(CODEC_JPEG, &image, &wrong[i]), 0);
     assert_int_equal(codec_encode_bound(CODEC_UNKNOWN, &image, &options), 0);
@@ -292,7 +298,7 @@ static void test_wrong_shape(void** state) {
 /* ---- damage --------------------------------------------------------------------------- */
 
 static void test_every_truncation(void** state) {
-    static const codec_kind kinds[] = {CODEC_PNM, CODEC_NPY, CODEC_PNG, CODEC_JPEG};
+    static const codec_kind kinds[] = {CODEC_PNM, CODEC_NPY, CODEC_PNG, CODEC_JPEG, CODEC_TIFF, CODEC_WEBP};
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         for (int alpha = 0; alpha < 2; alpha++) {
@@ -312,7 +318,7 @@ static void test_every_truncation(void** state) {
 }
 
 static void test_garbage(void** state) {
-    static const codec_kind kinds[] = {CODEC_PNM, CODEC_NPY, CODEC_PNG, CODEC_JPEG};
+    static const codec_kind kinds[] = {CODEC_PNM, CODEC_NPY, CODEC_PNG, CODEC_JPEG, CODEC_TIFF, CODEC_WEBP};
     uint64_t seed = test_seed(20240607), passed = 0, failed = 0;
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
@@ -348,6 +354,7 @@ int main(void) {
         cmocka_unit_test(test_pnm_round_trip),
         cmocka_unit_test(test_npy_round_trip),
         cmocka_unit_test(test_png_round_trip),
+        cmocka_unit_test(test_tiff_round_trip),
         cmocka_unit_test(test_png_noise_fits),
         cmocka_unit_test(test_jpeg_round_trip),
         cmocka_unit_test(test_decode_into_pitch),

@@ -9,6 +9,10 @@
 #include "../tools/gpustage/codec_limits.c"
 #include "../tools/gpustage/codec_plain.c"
 #include "../tools/gpustage/codec_png.c"
+#include "../tools/gpustage/codec_tiff.c"
+#include "../tools/gpustage/codec_tiff_stream.c"
+#include "../tools/gpustage/codec_tiff_write.c"
+#include "../tools/gpustage/codec_webp.c"
 
 #if defined(GPST_TOOL_JPEG)
 #include <turbojpeg.h>

@@ -282,7 +282,7 @@ static void test_frames_that_are_not_read(void** state) {
 
 static void test_limits_hold_for_all(void** state) {
     static const codec_kind kinds[] = {CODEC_PNM, CODEC_NPY, CODEC_PNG, CODEC_JPEG};
-    static const codec_options options = {95, 444};
+    static const codec_options options = {95, 444, NULL, 0, NULL, 0};
     codec_limits limits = {64 * 32, 0};
     codec_kind kind;
     gpst_image image;

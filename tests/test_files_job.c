@@ -145,6 +145,16 @@ static void run_warp(job* self, const gpst_warp* warp, uint32_t n, void* out) {
     assert_int_equal(gpst_warp_run(warp, &source, outputs, gpst_warp_n_outputs(warp), 1), GPST_OK);
 }
 
+/* The bytes of a view's file, which end with its pixels; a file of another length has too few or too many. */
+static void expect_view(job* self, uint32_t n, uint32_t view, const char* extension, size_t header_bytes,
+                        const void* wanted, size_t wanted_bytes) {
+    static uint8_t found[VIEW_WIDTH * VIEW_HEIGHT * 3 * 4 + 256];
+    char path[160];
+    snprintf(path, sizeof path, "%s/f%u_v%02u.%s", self->out, n, view, extension);
+    assert_int_equal(read_file(path, found, sizeof found), header_bytes + wanted_bytes);
+    assert_memory_equal(found + header_bytes, wanted, wanted_bytes);
+}
+
 static bool view_is_right(job* self, const uint8_t* wanted, uint32_t n, uint32_t view) {
     static uint8_t found[VIEW_WIDTH * VIEW_HEIGHT * 3 + 64];
     const size_t bytes = VIEW_WIDTH * VIEW_HEIGHT * 3;
@@ -418,6 +428,10 @@ static void test_means_and_deviations(void** state) {
     assert_int_equal(gpst_preprocess_files(&desc, NULL), GPST_ERROR_ARGUMENT);
     assert_non_null(strstr(gpst_last_reason(), "gpst_preprocess_files: desc.mean[2]="));
     desc.mean[2] = 0;
+    desc.dtype = GPST_DTYPE_U16;
+    assert_int_equal(gpst_preprocess_files(&desc, NULL), GPST_ERROR_ARGUMENT);
+    assert_non_null(strstr(gpst_last_reason(), "gpst_preprocess_files: desc.dtype=5: must be U8, I8, F16 or F32"));
+    desc.dtype = GPST_DTYPE_F32;
     desc.width = 0;
     assert_int_equal(gpst_preprocess_files(&desc, NULL), GPST_ERROR_ARGUMENT);
     assert_non_null(strstr(gpst_last_reason(), "gpst_preprocess_files: width=0: required"));
@@ -544,6 +558,50 @@ static void test_memory_that_ends(void** state) {
     close_job(&self);
 }
 
+/* ---- views of 16 bits and of floats -------------------------------------------------------------------- */
+
+static void test_views_of_other_types(void** state) {
+    enum { N = VIEW_WIDTH * VIEW_HEIGHT * 3 };
+    static job self;
+    static uint8_t bytes[3 * N], big_endian[2 * N];
+    static uint16_t words[3 * N];
+    static float floats[3 * N];
+    gpst_warp *in_bytes = NULL, *in_words = NULL, *in_floats = NULL;
+    (void)state;
+    open_job(&self);
+    gpst_reproject_desc desc = views_of(&self);
+    desc.filter = GPST_FILTER_NEAREST; /* so that a sample is one of the frame's */
+    assert_int_equal(gpst_reproject_warp(&desc, &in_bytes), GPST_OK);
+    desc.dtype = GPST_DTYPE_F32;
+    assert_int_equal(gpst_reproject_warp(&desc, &in_floats), GPST_OK);
+    desc.encode.kind = GPST_FILE_NPY;
+    assert_int_equal(gpst_reproject_files(&desc, NULL), GPST_OK);
+    run_warp(&self, in_bytes, 1, bytes), run_warp(&self, in_floats, 1, floats);
+    for (size_t i = 0; i < 3 * N; i++)
+        assert_true(fabs((double)floats[i] - bytes[i] / 255.0) < 1e-7);
+    for (uint32_t v = 0; v < 3; v++)
+        expect_view(&self, 1, v, "npy", 128, floats + v * N, N * sizeof(float));
+    desc.dtype = GPST_DTYPE_U16;
+    assert_int_equal(gpst_reproject_warp(&desc, &in_words), GPST_OK);
+    assert_int_equal(gpst_reproject_files(&desc, NULL), GPST_OK);
+    run_warp(&self, in_words, 2, words), run_warp(&self, in_bytes, 2, bytes);
+    for (size_t i = 0; i < 3 * N; i++)
+        assert_int_equal(words[i], 257 * bytes[i]);
+    for (uint32_t v = 0; v < 3; v++)
+        expect_view(&self, 2, v, "npy", 128, words + v * N, N * sizeof(uint16_t));
+    desc.encode.kind = GPST_FILE_PNM;
+    desc.filter = GPST_FILTER_DEFAULT;
+    gpst_warp_destroy(in_words);
+    assert_int_equal(gpst_reproject_warp(&desc, &in_words), GPST_OK);
+    assert_int_equal(gpst_reproject_files(&desc, NULL), GPST_OK);
+    run_warp(&self, in_words, 0, words);
+    for (size_t i = 0; i < N; i++)
+        big_endian[2 * i] = (uint8_t)(words[i] >> 8), big_endian[2 * i + 1] = (uint8_t)words[i];
+    expect_view(&self, 0, 0, "ppm", strlen("P6\n24 16\n65535\n"), big_endian, 2 * N);
+    gpst_warp_destroy(in_bytes), gpst_warp_destroy(in_words), gpst_warp_destroy(in_floats);
+    close_job(&self);
+}
+
 /* ---- what is refused, before anything is written --------------------------------------------------------- */
 
 static void refuse(job* self, const gpst_reproject_desc* desc, const char* sentence) {
@@ -584,6 +642,13 @@ static void test_rules(void** state) {
     if (gpst_jpeg_create(NULL, &jpeg) == GPST_OK)
         refuse(&self, &desc, "gpst_reproject_files: desc.encode.jpeg.quality=101: must be");
     gpst_jpeg_destroy(jpeg);
+    desc = good;
+    desc.dtype = GPST_DTYPE_F32;
+    refuse(&self, &desc, "gpst_reproject_files: desc.dtype=3: encode.kind=PNM holds U8 and U16 only");
+    desc.dtype = GPST_DTYPE_U16, desc.encode.kind = GPST_FILE_UNKNOWN;
+    refuse(&self, &desc, "gpst_reproject_files: desc.dtype=5: encode.kind=JPEG holds U8 only");
+    desc.dtype = GPST_DTYPE_I8, desc.encode.kind = GPST_FILE_NPY;
+    refuse(&self, &desc, "gpst_reproject_files: desc.dtype=4: must be U8, U16 or F32");
     desc = good;
     desc.n_views = 101;
     refuse(&self, &desc, "gpst_reproject_files: desc.n_views=101: without views at most 100");
@@ -713,6 +778,7 @@ static void test_names(void** state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_views),
+        cmocka_unit_test(test_views_of_other_types),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_tensors_in_one_file),
         cmocka_unit_test(test_tensors_blue_first),

@@ -10,6 +10,8 @@ libraries=
 has() { printf '#include <%s>\n' "$1" | $cc -E -x c - >/dev/null 2>&1; }
 if has turbojpeg.h; then flags="$flags -DGPST_TOOL_JPEG" libraries="$libraries -lturbojpeg"; fi
 if has spng.h; then flags="$flags -DGPST_TOOL_PNG" libraries="$libraries -lspng"; fi
+if has tiffio.h; then flags="$flags -DGPST_TOOL_TIFF" libraries="$libraries -ltiff"; fi
+if has webp/encode.h; then flags="$flags -DGPST_TOOL_WEBP" libraries="$libraries -lwebp"; fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 $cc $flags tests/fuzz/fuzz_codec.c tests/fuzz/run_corpus.c tools/gpustage/codec*.c ${GPST_LIBRARY:-gpustage.c} \

@@ -153,7 +153,7 @@ static void pick_choices(test_case* t) {
     if (d->map == GPST_MAP_ROI && d->filter <= GPST_FILTER_BILINEAR) /* the others' edges repeat there */
         d->border = (gpst_border)random_below(3);
     d->format = (gpst_format)(1 + random_below(5));
-    d->dtype = (gpst_dtype)(1 + random_below(4));
+    d->dtype = (gpst_dtype)(1 + random_below(5));
     d->layout = random_below(2) ? GPST_LAYOUT_CHW : GPST_LAYOUT_HWC;
     if (random_below(2)) { /* what the hot loops take, more often than by chance */
         d->format = random_below(2) ? GPST_FORMAT_RGB : GPST_FORMAT_BGR;
@@ -448,7 +448,7 @@ static void test_frame(gpst_map map, gpst_filter filter, gpst_format from, gpst_
     desc.map = map, desc.filter = filter, desc.views = views, desc.n_views = map == GPST_MAP_EQUIRECT ? n : 0;
     desc.width = w, desc.height = h, desc.format = GPST_FORMAT_RGB, desc.dtype = dtype;
     desc.layout = dtype == GPST_DTYPE_U8 ? GPST_LAYOUT_HWC : GPST_LAYOUT_CHW;
-    desc.has_scale = dtype != GPST_DTYPE_U8;
+    desc.has_scale = dtype == GPST_DTYPE_F16 || dtype == GPST_DTYPE_F32;
     for (int c = 0; c < 3; c++)
         desc.scale[c] = 1.0f / (58.395f + (float)c), desc.bias[c] = -2.1f - 0.1f * (float)c;
     gpst_warp* const warp = create(&desc);
@@ -482,9 +482,9 @@ static void test_frames(void) {
     static const gpst_format formats[9] = {GPST_FORMAT_RGB,      GPST_FORMAT_BGR,      GPST_FORMAT_BGRA,
                                            GPST_FORMAT_NV12,     GPST_FORMAT_I420,     GPST_FORMAT_JPEG_444,
                                            GPST_FORMAT_JPEG_422, GPST_FORMAT_JPEG_420, GPST_FORMAT_JPEG_440};
-    static const gpst_dtype dtypes[3] = {GPST_DTYPE_U8, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    static const gpst_dtype dtypes[4] = {GPST_DTYPE_U8, GPST_DTYPE_F16, GPST_DTYPE_F32, GPST_DTYPE_U16};
     for (int f = 0; f < 9; f++)
-        for (int d = 0; d < 3; d++) {
+        for (int d = 0; d < 4; d++) {
             test_frame(GPST_MAP_EQUIRECT, GPST_FILTER_BILINEAR, formats[f], dtypes[d], 481, 271, 8);
             /* whole tiles, rows of words */
             test_frame(GPST_MAP_EQUIRECT, GPST_FILTER_BILINEAR, formats[f], dtypes[d], 512, 300, 8);
@@ -496,7 +496,7 @@ static void test_frames(void) {
             test_frame(GPST_MAP_RESIZE, GPST_FILTER_BICUBIC_AREA, formats[f], dtypes[d], 300, 200, 1);
             test_frame(GPST_MAP_RESIZE, GPST_FILTER_BICUBIC_AREA, formats[f], dtypes[d], 9, 5, 1);
         }
-    printf("whole frames: 243\n");
+    printf("whole frames: 324\n");
 }
 
 int main(int argc, char** argv) {

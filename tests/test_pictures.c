@@ -86,6 +86,27 @@ static void test_ppm_of_a_bgr_picture(void** state) {
     assert_memory_equal(file + offset, wanted, sizeof wanted);
 }
 
+/* Of 16 bits the high byte is first, whatever the machine has; four channels are PAM. */
+static void test_pnm_of_words(void** state) {
+    uint16_t pixels[6] = {0x0102, 0x0304, 0x0506, 0x0708, 0x090a, 0x0b0c};
+    static const char blue_first[] = "P6\n2 1\n65535\n\5\6\3\4\1\2\13\14\11\12\7\10";
+    static const char gray[] = "P5\n2 1\n65535\n\1\2\3\4";
+    static const char rgba[] =
+        "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 65535\nTUPLTYPE RGB_ALPHA\nENDHDR\n\1\2\3\4\5\6\7\10";
+    const gpst_image images[3] = {image_of(pixels, 2, 1, GPST_FORMAT_BGR, GPST_DTYPE_U16, GPST_LAYOUT_HWC),
+                                  image_of(pixels, 2, 1, GPST_FORMAT_GRAY, GPST_DTYPE_U16, GPST_LAYOUT_HWC),
+                                  image_of(pixels, 1, 1, GPST_FORMAT_RGBA, GPST_DTYPE_U16, GPST_LAYOUT_HWC)};
+    const char* const wanted[3] = {blue_first, gray, rgba};
+    const size_t wanted_bytes[3] = {sizeof blue_first - 1, sizeof gray - 1, sizeof rgba - 1};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        size_t bytes = sizeof file;
+        assert_int_equal(gpst_picture_encode(GPST_FILE_PNM, &images[i], file, &bytes), GPST_OK);
+        assert_int_equal(bytes, wanted_bytes[i]);
+        assert_memory_equal(file, wanted[i], bytes);
+    }
+}
+
 /* Planes are written in their order, with the shape that NumPy reads; of PNM they are refused. */
 static void test_npy_of_planes(void** state) {
     float values[6] = {0, 1, 2, 3, 4, 5};
@@ -142,8 +163,9 @@ static void test_npy_types(void** state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_header_of_ppm),        cmocka_unit_test(test_files_that_are_refused),
-        cmocka_unit_test(test_ppm_of_a_bgr_picture), cmocka_unit_test(test_npy_of_planes),
-        cmocka_unit_test(test_npy_of_logits),        cmocka_unit_test(test_npy_types),
+        cmocka_unit_test(test_ppm_of_a_bgr_picture), cmocka_unit_test(test_pnm_of_words),
+        cmocka_unit_test(test_npy_of_planes),        cmocka_unit_test(test_npy_of_logits),
+        cmocka_unit_test(test_npy_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

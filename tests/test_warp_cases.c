@@ -292,6 +292,17 @@ static void pick_smooth_table(kit* k, uint64_t* seed) {
             }
 }
 
+/* Few samples a pixel, else there would be thousands. */
+static void pick_smooth(kit* k, uint64_t* seed, gpst_map map) {
+    if (map == GPST_MAP_TABLE)
+        pick_smooth_table(k, seed);
+    if (k->desc.width * k->desc.height == 1)
+        return;
+    k->view.hfov = map == GPST_MAP_EQUIRECT ? 10 : 0, k->view.vfov = 0;
+    for (int e = 0; map == GPST_MAP_AFFINE && e < 6; e++)
+        k->affine.m[e] = e % 3 == 2 ? k->affine.m[e] : pick_number(seed, 3);
+}
+
 static bool choose_footprints(kit* k, uint32_t choice, uint64_t* seed) {
     static const gpst_map maps[4] = {GPST_MAP_EQUIRECT, GPST_MAP_AFFINE, GPST_MAP_ROTATE, GPST_MAP_TABLE};
     static const gpst_dtype dtypes[4] = {GPST_DTYPE_U8, GPST_DTYPE_I8, GPST_DTYPE_F16, GPST_DTYPE_F32};
@@ -314,13 +325,38 @@ static bool choose_footprints(kit* k, uint32_t choice, uint64_t* seed) {
     if (k->source.width == 200)
         k->source.height = 50;
     pick_rest(k, seed, map);
-    if (map == GPST_MAP_TABLE)
-        pick_smooth_table(k, seed);
-    if (k->desc.width * k->desc.height > 1) { /* else thousands of samples a pixel */
-        k->view.hfov = map == GPST_MAP_EQUIRECT ? 10 : 0, k->view.vfov = 0;
-        for (int e = 0; map == GPST_MAP_AFFINE && e < 6; e++)
-            k->affine.m[e] = e % 3 == 2 ? k->affine.m[e] : pick_number(seed, 3);
-    }
+    pick_smooth(k, seed, map);
+    return true;
+}
+
+/* ---- into 16 bits, from every source ------------------------------------------------------------------------ */
+static bool choose_words(kit* k, uint32_t choice, uint64_t* seed) {
+    static const gpst_dtype wide[3] = {GPST_DTYPE_U16, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    const gpst_map map = every_map[take(&choice, 6)];
+    const uint32_t from = take(&choice, 8);
+    k->desc.filter = (gpst_filter)(1 + take(&choice, 3));
+    k->desc.dtype = GPST_DTYPE_U16;
+    k->source.dtype = from < 3 ? wide[from] : GPST_DTYPE_U8;
+    k->source.format = from < 5 ? (gpst_format)(1 + test_random(seed) % 5)
+                                : (gpst_format)((uint32_t)GPST_FORMAT_NV12 + test_random(seed) % 7);
+    if (k->source.format == GPST_FORMAT_TENSOR)
+        k->source.format = GPST_FORMAT_RGB;
+    k->desc.format = k->source.format == GPST_FORMAT_GRAY && take(&choice, 2) ? GPST_FORMAT_GRAY
+                     : test_random(seed) % 2                                  ? GPST_FORMAT_BGRA
+                                                                              : GPST_FORMAT_RGB;
+    if (map == GPST_MAP_EQUIRECT && (from == 3 || from == 4) && test_random(seed) % 2)
+        k->desc.convention = GPST_CONVENTION_FFMPEG;
+    pick_scale(k, seed, (test_random(seed) & 1) != 0);
+    k->desc.scale_of_full = k->desc.has_scale && (test_random(seed) & 1) != 0;
+    for (int c = 0; c < 4; c++)
+        k->desc.scale[c] *= k->desc.scale_of_full ? 32768.0f : 64.0f, k->desc.bias[c] *= 128.0f;
+    pick_mask(k, test_random(seed) % 4 == 0);
+    pick_map(k, seed, map);
+    if (k->source.width == 200)
+        k->source.height = 50;
+    pick_rest(k, seed, map);
+    if (k->desc.filter == GPST_FILTER_AREA && !has_area(map))
+        pick_smooth(k, seed, map);
     return true;
 }
 
@@ -390,6 +426,7 @@ static const family families[] = {
     {"conventions", 8 * 3 * 2 * 3 * 2 * 16, choose_conventions, 0x9cb70ab7ceb7fbcdu},
     {"wide", 6 * 3 * 4 * 3 * 5 * 2 * 2, choose_wide, 0xf4ad4ccc6d33c609u},
     {"jpeg", 6 * 3 * 3 * 4 * 2 * 8, choose_jpeg, 0x0f88cea922325067u},
+    {"words", 6 * 8 * 3 * 2 * 8, choose_words, 0x5cb8e2447af08e41u},
     {"yuv", 6 * 3 * 3 * 2 * 2 * 5 * 3, choose_yuv, 0xb5dd3b405e4731b4u},
     {"cubics", 2 * 2 * 3 * 4 * 8 * 2 * 3, choose_cubics, 0x5280cb57c049c326u},
     {"fits", 2 * 5 * 4 * 2 * 8 * 2, choose_fits, 0x9fc4d13f7c04d926u},

@@ -19,6 +19,7 @@ static union {
 static double truth[MAX_W * MAX_H * 4];
 static float out[64 * 64 * 4];
 static uint8_t out_bytes[300 * 300 * 4];
+static uint16_t out_words[256 * 256 * 4];
 
 static const gpst_dtype wide[3] = {GPST_DTYPE_U16, GPST_DTYPE_F16, GPST_DTYPE_F32};
 
@@ -67,10 +68,12 @@ static void samples_agree_with_double(void** state) {
         const gpst_warp_desc desc = desc_of(50, 47, GPST_FORMAT_BGR, GPST_DTYPE_F32);
         const gpst_warp_desc in_bytes = desc_of(50, 47, GPST_FORMAT_BGR, GPST_DTYPE_U8);
         const gpst_image source = image_of(MAX_W, MAX_H, GPST_FORMAT_RGB, wide[d]);
-        double worst = 0, worst_byte = 0;
+        const gpst_warp_desc in_words = desc_of(50, 47, GPST_FORMAT_BGR, GPST_DTYPE_U16);
+        double worst = 0, worst_byte = 0, worst_word = 0;
         draw(wide[d], &seed);
         run_desc(&desc, &source, out, sizeof out);
         run_desc(&in_bytes, &source, out_bytes, sizeof out_bytes);
+        run_desc(&in_words, &source, out_words, sizeof out_words);
         for (uint32_t y = 0; y < 47; y++)
             for (uint32_t x = 0; x < 50; x++)
                 for (uint32_t c = 0; c < 3; c++) {
@@ -79,10 +82,13 @@ static void samples_agree_with_double(void** state) {
                         true_sample(MAX_W, MAX_H, (x + 0.5) * MAX_W / 50 - 0.5, (y + 0.5) * MAX_H / 47 - 0.5, 2 - c);
                     worst = fmax(worst, fabs((double)out[at] - value) / range);
                     worst_byte = fmax(worst_byte, fabs(out_bytes[at] - fmin(fmax(value * 255 / full, 0), 255)));
+                    worst_word = fmax(worst_word, fabs(out_words[at] - fmin(fmax(value * 65535 / full, 0), 65535)));
                 }
-        printf("dtype %d: floats within %.1e of the range, bytes within %.4f\n", (int)wide[d], worst, worst_byte);
+        printf("dtype %d: floats within %.1e of the range, bytes within %.4f, words within %.4f\n", (int)wide[d], worst,
+               worst_byte, worst_word);
         assert_true(worst < 1e-6);
         assert_true(worst_byte < 0.501);
+        assert_true(worst_word < 0.52);
     }
 }
 
@@ -141,6 +147,64 @@ static void sixteen_bits_become_eight(void** state) {
     assert_true(out[3] >= 1.0f && out[3] <= 1.0f);
 }
 
+/* Into U16 every number of 16 bits is itself, every byte 257 times itself, a float 65535 times itself, rounded to
+   nearest even; a missing alpha is full. */
+static void what_words_become(void** state) {
+    static uint16_t all[65536];
+    static uint8_t bytes[256];
+    static float floats[65536];
+    gpst_image source = image_of(256, 256, GPST_FORMAT_GRAY, GPST_DTYPE_U16);
+    gpst_warp_desc desc = desc_of(256, 256, GPST_FORMAT_RGBA, GPST_DTYPE_U16);
+    (void)state;
+    for (uint32_t i = 0; i < 65536; i++) {
+        all[i] = (uint16_t)i, bytes[i % 256] = (uint8_t)i;
+        floats[i] = (float)i / 65536.0f;
+    }
+    for (int filter = GPST_FILTER_NEAREST; filter <= (int)GPST_FILTER_AREA; filter++) {
+        desc.filter = (gpst_filter)filter, desc.width = desc.height = 256;
+        source.data = all, source.dtype = GPST_DTYPE_U16, source.width = source.height = 256;
+        run_desc(&desc, &source, out_words, sizeof out_words);
+        for (uint32_t i = 0; i < 65536; i++)
+            assert_true(out_words[4 * i + 1] == i && out_words[4 * i + 3] == 65535);
+        source.data = floats, source.dtype = GPST_DTYPE_F32;
+        run_desc(&desc, &source, out_words, sizeof out_words);
+        for (uint32_t i = 0; i < 65536; i++)
+            assert_true(out_words[4 * i + 1] == lrintf(floats[i] * 65535.0f) && out_words[4 * i + 3] == 65535);
+        desc.width = desc.height = 16;
+        source.data = bytes, source.dtype = GPST_DTYPE_U8, source.width = source.height = 16;
+        run_desc(&desc, &source, out_words, sizeof out_words);
+        for (uint32_t i = 0; i < 256; i++)
+            assert_true(out_words[4 * i + 1] == 257 * i && out_words[4 * i + 3] == 65535);
+    }
+}
+
+/* By scale and bias: rounded to nearest even, cut to 0..65535. Between two bytes more than 8 bits are kept. */
+static void words_are_scaled(void** state) {
+    static uint8_t bytes[6] = {0, 1, 2, 3, 255, 5};
+    static const uint16_t scaled[6] = {0, 0, 2, 4, 382, 6};
+    gpst_image source = image_of(6, 1, GPST_FORMAT_GRAY, GPST_DTYPE_U8);
+    gpst_warp_desc desc = desc_of(6, 1, GPST_FORMAT_GRAY, GPST_DTYPE_U16);
+    const gpst_affine half = {{1, 0, 0.5, 0, 1, 0}};
+    (void)state;
+    source.data = bytes;
+    desc.has_scale = true, desc.scale[0] = 1.5f, desc.bias[0] = -1.0f; /* 0.5, 2, 3.5 of 1, 2, 3 */
+    run_desc(&desc, &source, out_words, sizeof out_words);
+    assert_memory_equal(out_words, scaled, sizeof scaled);
+    desc.scale_of_full = true, desc.scale[0] = 10 * 65535.0f, desc.bias[0] = 0.0f; /* 10 times 257 of each unit */
+    run_desc(&desc, &source, out_words, sizeof out_words);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(out_words[i], bytes[i] == 255 ? 65535 : bytes[i] * 2570);
+    desc.bias[0] = -10000.0f;
+    run_desc(&desc, &source, out_words, sizeof out_words);
+    assert_int_equal(out_words[0], 0), assert_int_equal(out_words[4], 65535);
+    desc = desc_of(6, 1, GPST_FORMAT_GRAY, GPST_DTYPE_U16);
+    desc.map = GPST_MAP_AFFINE, desc.affines = &half, desc.n_affines = 1;
+    run_desc(&desc, &source, out_words, sizeof out_words);
+    assert_int_equal(out_words[0], 128); /* 128.5 */
+    assert_int_equal(out_words[1], 386); /* 385.5 */
+    assert_int_equal(out_words[3], 129 * 257);
+}
+
 /* ---- what is not a number, or hardly one ------------------------------------------------------------- */
 #define NAN_OUT 0x7fc00000u
 #define INF 0x7f800000u
@@ -162,6 +226,7 @@ static void specials_in_place(void** state) {
     static const uint32_t floats[8] = {NAN_OUT, NAN_OUT, NAN_OUT, INF, 0xff800000u, 1, 0x807fffffu, 0x7f7fffffu};
     static const uint16_t halves[8] = {0x7e00, 0x7e00, 0x7e00, 0x7c00, 0xfc00, 0, 0x8000, 0x7c00};
     static const uint8_t bytes[8] = {0, 0, 0, 255, 0, 0, 0, 255}, signed_bytes[8] = {0, 0, 0, 127, 128, 0, 0, 127};
+    static const uint16_t words[8] = {0, 0, 0, 65535, 0, 0, 0, 65535};
     (void)state;
     for (int filter = GPST_FILTER_NEAREST; filter <= (int)GPST_FILTER_AREA; filter++) {
         uint32_t as_floats[8];
@@ -171,6 +236,8 @@ static void specials_in_place(void** state) {
         assert_memory_equal(as_floats, floats, sizeof floats);
         run_specials(GPST_DTYPE_F16, false, (gpst_filter)filter, as_halves, sizeof as_halves);
         assert_memory_equal(as_halves, halves, sizeof halves);
+        run_specials(GPST_DTYPE_U16, false, (gpst_filter)filter, as_halves, sizeof as_halves);
+        assert_memory_equal(as_halves, words, sizeof words);
         run_specials(GPST_DTYPE_U8, false, (gpst_filter)filter, as_bytes, sizeof as_bytes);
         assert_memory_equal(as_bytes, bytes, sizeof bytes);
         run_specials(GPST_DTYPE_I8, true, (gpst_filter)filter, as_bytes, sizeof as_bytes);
@@ -242,13 +309,12 @@ static void scales_of_full(void** state) {
 
 static void rules_fire(void** state) {
     const gpst_view view = GPST_ZERO;
-    gpst_warp_desc desc = desc_of(4, 4, GPST_FORMAT_RGB, GPST_DTYPE_U16);
+    gpst_warp_desc desc = desc_of(4, 4, GPST_FORMAT_RGB, GPST_DTYPE_F32);
     gpst_image source = image_of(4, 4, GPST_FORMAT_RGB, GPST_DTYPE_U16), output = GPST_ZERO;
     gpst_warp* warp = NULL;
     uint64_t read_bytes = 0, written_bytes = 0;
     (void)state;
-    expect_reason(gpst_warp_create(&desc, &warp), "dtype=5: must be U8, I8, F16 or F32");
-    desc.dtype = GPST_DTYPE_F32, desc.scale_of_full = true;
+    desc.scale_of_full = true;
     expect_reason(gpst_warp_create(&desc, &warp), "scale_of_full: only with has_scale");
     desc.scale_of_full = false;
     desc.dtype = GPST_DTYPE_U8, desc.mask = image_of(4, 4, GPST_FORMAT_GRAY, GPST_DTYPE_U16);
@@ -279,6 +345,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_agree_with_double), cmocka_unit_test(area_agrees_with_double),
         cmocka_unit_test(sixteen_bits_become_eight), cmocka_unit_test(specials_in_place),
+        cmocka_unit_test(what_words_become),         cmocka_unit_test(words_are_scaled),
         cmocka_unit_test(specials_between),          cmocka_unit_test(scales_of_full),
         cmocka_unit_test(rules_fire),
     };

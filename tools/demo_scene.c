@@ -30,7 +30,7 @@ typedef struct demo {
     scene now;
 } demo;
 
-static const codec_options demo_options = {95, 444};
+static const codec_options demo_options = {95, 444, NULL, 0, NULL, 0};
 
 static bool demo_frame(demo* self, int index) {
     char path[4096], reason[CODEC_REASON_BYTES];

@@ -2,7 +2,7 @@
 # tools/setup.sh -- looks for what a target needs and, as root on Debian or Ubuntu, installs what is missing. Never
 # through sudo, and never an error: what stays missing is named, and the build goes on with what can be built.
 #
-#   sh tools/setup.sh demo     C compiler, libjpeg-turbo, libspng
+#   sh tools/setup.sh demo     C compiler, libjpeg-turbo, libspng, libtiff, libwebp
 #   sh tools/setup.sh test     the same, cmocka, python3
 #   sh tools/setup.sh peers    the same, and what results are compared with
 #   sh tools/setup.sh ci       the same, and every compiler and checker of .ci/run
@@ -24,6 +24,8 @@ program "${CC:-cc}" gcc
 header stdlib.h libc6-dev
 header turbojpeg.h libturbojpeg0-dev
 header spng.h libspng-dev
+header tiffio.h libtiff-dev
+header webp/encode.h libwebp-dev
 case $want in test | peers | ci)
     header cmocka.h libcmocka-dev
     program python3 python3

@@ -92,9 +92,11 @@ static bool inputs_write(const char* path, const void* data, size_t bytes) {
 }
 
 static bool inputs_write_jpeg(const char* path, const uint8_t* pixels, uint32_t width, uint32_t height) {
-    static const codec_options as_cameras_do = {95, 420};
+    codec_options as_cameras_do = GPST_ZERO;
     char reason[CODEC_REASON_BYTES] = "no room to encode in, or no libjpeg-turbo in this build";
     gpst_image picture = GPST_ZERO;
+    as_cameras_do.quality = 95;
+    as_cameras_do.chroma = 420;
     picture.data = (void*)(uintptr_t)pixels;
     picture.width = width;
     picture.height = height;

@@ -13,7 +13,12 @@
 #include <unistd.h>
 
 enum { DELTA_HEADER_BYTES = 8, N_VIEWS_MOST = 16 };
-static const codec_options view_options = {95, 444};
+static codec_options view_options(void) {
+    codec_options options = GPST_ZERO;
+    options.quality = 95;
+    options.chroma = 444;
+    return options;
+}
 
 /* ---- clocks --------------------------------------------------------------------------- */
 
@@ -132,12 +137,13 @@ bool work_decode(const job_run* run, worker* self, const void* data, size_t byte
 }
 
 bool work_encode(const job_run* run, worker* self, const gpst_image* picture, size_t* bytes) {
+    const codec_options options = view_options();
     (void)run;
-    *bytes = codec_encode_bound(CODEC_JPEG, picture, &view_options);
+    *bytes = codec_encode_bound(CODEC_JPEG, picture, &options);
     if (*bytes == 0 || !buffer_fit(&self->encoded, *bytes))
         return work_failed(self, "no room to encode in");
     return !GPST_FAILED(
-        codec_encode(self->codec, CODEC_JPEG, picture, &view_options, self->encoded.data, bytes, self->reason));
+        codec_encode(self->codec, CODEC_JPEG, picture, &options, self->encoded.data, bytes, self->reason));
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#define GPSTI_FILES_JOB_STAGES 8
 #define GPSTI_FILES_JOB_NAME_BYTES 440 /* in report->first_failure, which has room for stage and reason beside it */
 
 GPSTI_INTERN gpst_result gpsti_files_job_fail(gpst_result result, const char* function) {
@@ -71,40 +72,65 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_decode(void* user_data, gpst_task* tas
     return hooks->decode ? hooks->decode(hooks->user_data, task) : hooks->decode_other(hooks->user_data, task);
 }
 
+GPSTI_PRIVATE uint32_t gpsti_files_job_views(const gpsti_files_job* self) {
+    return self->desc.mask_warp ? GPSTI_JOB_MASKED : GPSTI_JOB_VIEWS;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_files_job_encode(void* user_data, gpst_task* task) {
     const gpsti_files_job* const self = (const gpsti_files_job*)user_data;
     const gpst_job_hooks* const hooks = self->desc.hooks;
     char path[GPSTI_JOB_PATH_BYTES];
-    GPSTI_TRY(gpsti_files_job_output_path(self, task->item->path, task->picture_index, path));
+    GPSTI_TRY(gpsti_files_job_output_path(self, task->item->index, task->picture_index, path));
     if (hooks->encode)
-        return hooks->encode(hooks->user_data, task, &task->item->sets[1].pictures[task->picture_index], path);
+        return hooks->encode(hooks->user_data, task,
+                             &task->item->sets[gpsti_files_job_views(self)].pictures[task->picture_index], path);
     GPSTI_TRY(gpst_task_emit(task, path, task->encoded_bytes));
     return hooks->beside ? hooks->beside(hooks->user_data, task, path) : GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_write_row(void* user_data, gpst_task* task) {
     const gpsti_files_job* const self = (const gpsti_files_job*)user_data;
-    return gpsti_stack_write(&self->stack, task->item->index, task->item->sets[1].pictures[0].data);
+    return gpsti_stack_write(&self->stack, task->item->index, task->item->sets[GPSTI_JOB_VIEWS].pictures[0].data);
 }
 
-GPSTI_PRIVATE uint32_t gpsti_files_job_make_stages(gpsti_files_job* self, gpst_stage_desc stages[5]) {
+/* Both warps follow one another, so that a device has them in one submission. */
+GPSTI_PRIVATE uint32_t gpsti_files_job_make_warps(gpsti_files_job* self, gpst_stage_desc* stages, uint32_t n) {
+    if (self->desc.mask_warp) {
+        gpst_stage_host(&stages[n], 0, GPST_SET(GPSTI_JOB_MASK), gpsti_files_job_load_mask, self);
+        stages[n++].name = "mask";
+    }
+    gpst_stage_warp(&stages[n++], GPSTI_JOB_FRAME, GPSTI_JOB_VIEWS, self->desc.warp);
+    if (self->desc.mask_warp) {
+        gpst_stage_warp(&stages[n], GPSTI_JOB_MASK, GPSTI_JOB_VIEW_MASKS, self->desc.mask_warp);
+        stages[n++].name = "mask kernel";
+        gpst_stage_host(&stages[n], GPST_SET(GPSTI_JOB_VIEWS) | GPST_SET(GPSTI_JOB_VIEW_MASKS),
+                        GPST_SET(GPSTI_JOB_MASKED), gpsti_files_job_apply_mask, self);
+        stages[n++].name = "masking";
+    }
+    return n;
+}
+
+GPSTI_PRIVATE uint32_t gpsti_files_job_make_stages(gpsti_files_job* self,
+                                                   gpst_stage_desc stages[GPSTI_FILES_JOB_STAGES]) {
     const bool stacked = self->desc.output_file != NULL;
     const gpst_job_hooks* const hooks = self->desc.hooks;
+    const uint32_t views = gpsti_files_job_views(self);
     uint32_t n = 0;
     gpst_stage_read(&stages[n++]);
     if (hooks->decode) {
-        gpst_stage_host(&stages[n], 0, GPST_SET(0), gpsti_files_job_decode, self);
+        gpst_stage_host(&stages[n], 0, GPST_SET(GPSTI_JOB_FRAME), gpsti_files_job_decode, self);
     } else {
-        gpst_stage_decode(&stages[n], 0, self->desc.decode);
+        gpst_stage_decode(&stages[n], GPSTI_JOB_FRAME, self->desc.decode);
         stages[n].func = hooks->decode_other ? gpsti_files_job_decode : NULL;
         stages[n].user_data = self;
     }
     stages[n++].name = "decode";
-    gpst_stage_warp(&stages[n++], 0, 1, self->desc.warp);
+    n = gpsti_files_job_make_warps(self, stages, n);
     if (stacked || hooks->encode)
-        gpst_stage_host(&stages[n], GPST_SET(1), 0, stacked ? gpsti_files_job_write_row : gpsti_files_job_encode, self);
+        gpst_stage_host(&stages[n], GPST_SET(views), 0, stacked ? gpsti_files_job_write_row : gpsti_files_job_encode,
+                        self);
     else
-        gpst_stage_encode(&stages[n], 1, &self->desc.encode, gpsti_files_job_encode, self);
+        gpst_stage_encode(&stages[n], views, &self->desc.encode, gpsti_files_job_encode, self);
     stages[n].per_picture = !stacked && hooks->encode;
     stages[n].concurrency = stacked ? 1 : 0; /* a file has one writer at a time: others would wait for it on a core */
     stages[n++].name = stacked ? "write" : "encode";
@@ -128,13 +154,13 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_open_output(gpsti_files_job* self) {
     gpst_warp_query_output(self->desc.warp, &row);
     const gpst_result result =
         self->desc.output_file ? gpsti_stack_open(&self->stack, self->desc.output_file, &row, self->inputs.n)
-                               : gpsti_path_make_directory(self->desc.output_dir);
+                               : gpsti_files_job_make_folders(self);
     return GPST_FAILED(result) ? gpsti_fail_in(result, where) : GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_run_pipeline(gpsti_files_job* self, gpst_context* context) {
     const gpst_job_hooks* const hooks = self->desc.hooks;
-    gpst_stage_desc stages[5];
+    gpst_stage_desc stages[GPSTI_FILES_JOB_STAGES];
     gpst_pipeline_desc desc = *self->desc.run;
     gpst_pipeline* pipeline = NULL;
     desc.stages = stages;
@@ -149,6 +175,7 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_run_pipeline(gpsti_files_job* self, gp
     desc.as_ready = true;
     desc.n_results = 0;
     memset(desc.capacity, 0, sizeof desc.capacity);
+    desc.capacity[GPSTI_JOB_MASKED] = self->desc.mask_warp ? gpst_warp_n_outputs(self->desc.warp) : 0;
     const gpst_result created = gpst_pipeline_create(context, &desc, &pipeline);
     if (GPST_FAILED(created))
         return gpsti_files_job_fail(created, self->desc.function);
@@ -205,6 +232,8 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_check(const gpsti_files_job_desc* desc
                   "%s: desc.hooks.decode_other: decode has every file already", function);
     GPSTI_FAIL_IF((hooks->encode || desc->output_file) && hooks->beside, GPST_ERROR_ARGUMENT,
                   "%s: desc.hooks.beside: neither with encode nor with output_file", function);
+    GPSTI_FAIL_IF(desc->output_file && hooks->name, GPST_ERROR_ARGUMENT,
+                  "%s: desc.hooks.name: not with output_file, which has its name", function);
     GPSTI_FAIL_IF((int)desc->encode.kind < 0 || desc->encode.kind > GPST_FILE_JPEG, GPST_ERROR_ARGUMENT,
                   "%s: desc.encode.kind=%d: unknown", function, (int)desc->encode.kind);
     return GPST_OK;
@@ -245,6 +274,10 @@ GPSTI_INTERN gpst_result gpsti_files_job_run(const gpsti_files_job_desc* desc, g
     self.desc = *desc;
     self.report = report;
     self.extension = gpsti_files_job_extension(desc);
+    if (desc->has_metadata && (desc->encode.kind == GPST_FILE_UNKNOWN || desc->encode.kind == GPST_FILE_JPEG)) {
+        self.desc.encode.segments = gpsti_files_job_segments;
+        self.desc.encode.segments_user_data = &self;
+    }
     if (!GPST_FAILED(result)) {
         self.host = &context->host;
         result = gpsti_files_job_run_in(&self, context);

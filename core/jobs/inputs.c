@@ -159,12 +159,44 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_check_output(const gpsti_files_job* se
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_files_job_output_path(const gpsti_files_job* self, const char* input, uint32_t view,
+GPSTI_INTERN gpst_result gpsti_files_job_output_path(const gpsti_files_job* self, uint64_t index, uint32_t view,
                                                      char path[GPSTI_JOB_PATH_BYTES]) {
-    const size_t directory_bytes = strlen(self->desc.output_dir);
+    const gpst_job_hooks* const hooks = self->desc.hooks;
+    const size_t used = strlen(self->desc.output_dir) + 1;
     gpsti_format(path, GPSTI_JOB_PATH_BYTES, "%s/", self->desc.output_dir);
-    return gpst_output_name(input, self->desc.numbered ? (int32_t)view : -1, self->extension,
-                            path + directory_bytes + 1, GPSTI_JOB_PATH_BYTES - directory_bytes - 1);
+    if (hooks->name)
+        return hooks->name(hooks->user_data, index, view, path + used, GPSTI_JOB_PATH_BYTES - used);
+    return gpst_output_name(self->inputs.items[index], self->desc.numbered ? (int32_t)view : -1, self->extension,
+                            path + used, GPSTI_JOB_PATH_BYTES - used);
+}
+
+/* Of path, which has `at` bytes of directories that are there. */
+GPSTI_PRIVATE gpst_result gpsti_files_job_make_parents(char* path, size_t at) {
+    for (size_t end = at + strcspn(path + at, "/"); path[end]; end += 1 + strcspn(path + end + 1, "/")) {
+        path[end] = '\0';
+        GPSTI_TRY(gpsti_path_make_directory(path));
+        path[end] = '/';
+    }
+    return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_files_job_make_folders(const gpsti_files_job* self) {
+    const uint32_t n_outputs = gpst_warp_n_outputs(self->desc.warp);
+    const size_t used = strlen(self->desc.output_dir) + 1;
+    char path[GPSTI_JOB_PATH_BYTES], last[GPSTI_JOB_PATH_BYTES] = "";
+    size_t last_bytes = used;
+    GPSTI_TRY(gpsti_path_make_directory(self->desc.output_dir));
+    for (uint32_t v = 0; self->desc.hooks->name && v < n_outputs; v++)
+        for (size_t i = 0; i < self->inputs.n; i++) {
+            GPSTI_TRY(gpsti_files_job_output_path(self, i, v, path));
+            const size_t bytes = gpsti_path_directory_bytes(path);
+            if (bytes == used || (bytes == last_bytes && !memcmp(path, last, bytes)))
+                continue;
+            GPSTI_TRY(gpsti_files_job_make_parents(path, used));
+            memcpy(last, path, bytes);
+            last_bytes = bytes;
+        }
+    return GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_check_directory(const gpsti_files_job* self, gpsti_identities* inputs) {
@@ -175,7 +207,7 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_check_directory(const gpsti_files_job*
         return GPST_OK;
     for (size_t i = 0; i < self->inputs.n; i++)
         for (uint32_t v = 0; v < n_outputs; v++)
-            if (!GPST_FAILED(gpsti_files_job_output_path(self, self->inputs.items[i], v, path)))
+            if (!GPST_FAILED(gpsti_files_job_output_path(self, i, v, path)))
                 GPSTI_TRY(gpsti_files_job_check_output(self, path, inputs));
     return GPST_OK;
 }
@@ -187,7 +219,7 @@ GPSTI_INTERN gpst_result gpsti_files_job_check_outputs(const gpsti_files_job* se
     gpst_result result = GPST_OK;
     GPSTI_FAIL_IF(file && !GPST_FAILED(gpsti_path_query(file, &info)) && !info.is_regular, GPST_ERROR_ARGUMENT,
                   "%s: desc.output_file=\"%s\": is no regular file", self->desc.function, file);
-    if (!file)
+    if (!file && !self->desc.hooks->name)
         GPSTI_TRY(gpsti_files_job_check_stems(self));
     result = file ? gpsti_files_job_check_output(self, file, &inputs) : gpsti_files_job_check_directory(self, &inputs);
     gpsti_free(self->host, inputs.items, self->inputs.n * sizeof *inputs.items);

@@ -34,35 +34,55 @@ GPST_API gpst_result gpst_output_name(const char* input, int32_t view, const cha
     return GPST_OK;
 }
 
-/* made: the result of making the warp, which is destroyed here. */
+/* made: the result of making the warps, which are destroyed here. */
 GPSTI_PRIVATE gpst_result gpsti_jobs_run(gpsti_files_job_desc* job, gpst_result made, gpst_warp* warp,
-                                         gpst_report* report) {
-    if (GPST_FAILED(made))
-        return gpsti_files_job_fail(made, job->function);
+                                         gpst_warp* mask_warp, gpst_report* report) {
+    gpst_result result = made;
     job->warp = warp;
-    const gpst_result result = gpsti_files_job_run(job, report);
+    job->mask_warp = mask_warp;
+    if (GPST_FAILED(made))
+        result = gpsti_files_job_fail(made, job->function);
+    else
+        result = gpsti_files_job_run(job, report);
+    gpst_warp_destroy(mask_warp);
     gpst_warp_destroy(warp);
     return result;
 }
 
 /* ---- reproject ------------------------------------------------------------------------------------ */
 
-GPST_API gpst_result gpst_reproject_warp_versioned(uint32_t version, size_t desc_bytes, const gpst_reproject_desc* desc,
-                                                   gpst_warp** out) {
+GPSTI_PRIVATE bool gpsti_jobs_is_u8(gpst_dtype dtype) { return dtype == GPST_DTYPE_DEFAULT || dtype == GPST_DTYPE_U8; }
+
+/* Whether files of encode.kind hold views of that dtype; hooks.encode takes any. */
+GPSTI_PRIVATE gpst_result gpsti_jobs_check_store(const gpst_reproject_desc* desc) {
+    const gpst_file_kind kind = desc->encode.kind;
+    if (desc->hooks.encode || gpsti_jobs_is_u8(desc->dtype))
+        return GPST_OK;
+    GPSTI_FAIL_IF(kind == GPST_FILE_UNKNOWN || kind == GPST_FILE_JPEG, GPST_ERROR_ARGUMENT,
+                  "gpst_reproject_files: desc.dtype=%d: encode.kind=JPEG holds U8 only", (int)desc->dtype);
+    GPSTI_FAIL_IF(kind == GPST_FILE_PNM && desc->dtype != GPST_DTYPE_U16, GPST_ERROR_ARGUMENT,
+                  "gpst_reproject_files: desc.dtype=%d: encode.kind=PNM holds U8 and U16 only", (int)desc->dtype);
+    return GPST_OK;
+}
+
+/* of_masks: the same geometry for the masks of the frames, looked up where desc.mask would be. */
+GPSTI_PRIVATE gpst_result gpsti_jobs_make_views(const gpst_reproject_desc* desc, bool of_masks, gpst_warp** out) {
     gpst_view around[GPSTI_JOBS_MOST_VIEWS];
     gpst_warp_desc warp = GPST_ZERO;
-    GPSTI_OUT_NONE(out);
-    GPSTI_TRY(gpsti_check_version("gpst_reproject_warp", version, desc_bytes, sizeof *desc));
-    GPSTI_FAIL_IF(!desc || !out, GPST_ERROR_ARGUMENT, "gpst_reproject_warp: desc and out: required");
+    GPSTI_FAIL_IF(!gpsti_jobs_is_u8(desc->dtype) && desc->dtype != GPST_DTYPE_U16 && desc->dtype != GPST_DTYPE_F32,
+                  GPST_ERROR_ARGUMENT, "gpst_reproject_warp: desc.dtype=%d: must be U8, U16 or F32", (int)desc->dtype);
     warp.map = GPST_MAP_EQUIRECT;
-    warp.filter = desc->filter;
+    warp.filter = of_masks ? GPST_FILTER_NEAREST : desc->filter;
     warp.convention = desc->convention;
     warp.views = desc->views;
     warp.n_views = desc->n_views ? desc->n_views : GPSTI_JOBS_VIEWS;
     warp.width = desc->width ? desc->width : GPSTI_JOBS_WIDTH;
     warp.height = desc->height ? desc->height : GPSTI_JOBS_HEIGHT;
-    warp.format = GPST_FORMAT_RGB;
-    warp.dtype = GPST_DTYPE_U8;
+    warp.format = of_masks ? GPST_FORMAT_GRAY : GPST_FORMAT_RGB;
+    warp.dtype = of_masks ? GPST_DTYPE_U8 : desc->dtype;
+    warp.has_scale = warp.scale_of_full = !of_masks && desc->dtype == GPST_DTYPE_F32;
+    for (int c = 0; c < 3; c++)
+        warp.scale[c] = 1.0f;
     warp.layout = GPST_LAYOUT_HWC;
     warp.mask = desc->mask;
     GPSTI_FAIL_IF(desc->views && desc->n_views == 0, GPST_ERROR_ARGUMENT,
@@ -82,27 +102,44 @@ GPST_API gpst_result gpst_reproject_warp_versioned(uint32_t version, size_t desc
     return GPST_FAILED(result) ? gpsti_files_job_fail(result, "gpst_reproject_warp") : GPST_OK;
 }
 
+GPST_API gpst_result gpst_reproject_warp_versioned(uint32_t version, size_t desc_bytes, const gpst_reproject_desc* desc,
+                                                   gpst_warp** out) {
+    GPSTI_OUT_NONE(out);
+    GPSTI_TRY(gpsti_check_version("gpst_reproject_warp", version, desc_bytes, sizeof *desc));
+    GPSTI_FAIL_IF(!desc || !out, GPST_ERROR_ARGUMENT, "gpst_reproject_warp: desc and out: required");
+    return gpsti_jobs_make_views(desc, false, out);
+}
+
 GPST_API gpst_result gpst_reproject_files_versioned(uint32_t version, size_t desc_bytes,
                                                     const gpst_reproject_desc* desc, gpst_report* report) {
     gpsti_files_job_desc job = GPST_ZERO;
-    gpst_warp* warp = NULL;
+    gpst_decode_desc decode;
+    gpst_warp *warp = NULL, *mask_warp = NULL;
     if (report)
         memset(report, 0, sizeof *report);
     GPSTI_TRY(gpsti_check_version("gpst_reproject_files", version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!desc, GPST_ERROR_ARGUMENT, "gpst_reproject_files: desc=NULL: required");
-    const gpst_result made = gpst_reproject_warp(desc, &warp);
+    GPSTI_TRY(gpsti_jobs_check_store(desc));
+    GPSTI_FAIL_IF(desc->hooks.mask && desc->mask.data, GPST_ERROR_ARGUMENT,
+                  "gpst_reproject_files: desc.mask and desc.hooks.mask: one of them");
+    gpst_result made = gpsti_jobs_make_views(desc, false, &warp);
+    if (!GPST_FAILED(made) && desc->hooks.mask)
+        made = gpsti_jobs_make_views(desc, true, &mask_warp);
     job.function = "gpst_reproject_files";
     job.inputs = desc->inputs;
     job.n_inputs = desc->n_inputs;
     job.files_only = desc->files_only;
     job.output_dir = desc->output_dir;
     job.numbered = true;
-    job.decode = &desc->decode;
+    decode = desc->decode;
+    decode.placement.sphere = true;
+    job.decode = &decode;
     job.encode = desc->encode;
+    job.has_metadata = !desc->no_metadata;
     job.context = desc->context;
     job.run = &desc->run;
     job.hooks = &desc->hooks;
-    return gpsti_jobs_run(&job, made, warp, report);
+    return gpsti_jobs_run(&job, made, warp, mask_warp, report);
 }
 
 /* ---- preprocess ------------------------------------------------------------------------------------ */
@@ -125,6 +162,8 @@ GPST_API gpst_result gpst_preprocess_warp_versioned(uint32_t version, size_t des
     GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version("gpst_preprocess_warp", version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!desc || !out, GPST_ERROR_ARGUMENT, "gpst_preprocess_warp: desc and out: required");
+    GPSTI_FAIL_IF(desc->dtype == GPST_DTYPE_U16, GPST_ERROR_ARGUMENT,
+                  "gpst_preprocess_warp: desc.dtype=%d: must be U8, I8, F16 or F32", (int)desc->dtype);
     for (int c = 0; c < 3; c++) {
         GPSTI_FAIL_IF(!(desc->std[c] >= 0.0 && desc->std[c] <= (double)FLT_MAX), GPST_ERROR_ARGUMENT,
                       "gpst_preprocess_warp: desc.std[%d]=%g: must be positive, or 0 for 1", c, desc->std[c]);
@@ -156,6 +195,7 @@ GPST_API gpst_result gpst_preprocess_files_versioned(uint32_t version, size_t de
         memset(report, 0, sizeof *report);
     GPSTI_TRY(gpsti_check_version("gpst_preprocess_files", version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!desc, GPST_ERROR_ARGUMENT, "gpst_preprocess_files: desc=NULL: required");
+    GPSTI_FAIL_IF(desc->hooks.mask, GPST_ERROR_ARGUMENT, "gpst_preprocess_files: desc.hooks.mask: a tensor has none");
     const gpst_result made = gpst_preprocess_warp(desc, &warp);
     job.function = "gpst_preprocess_files";
     job.inputs = desc->inputs;
@@ -168,5 +208,5 @@ GPST_API gpst_result gpst_preprocess_files_versioned(uint32_t version, size_t de
     job.context = desc->context;
     job.run = &desc->run;
     job.hooks = &desc->hooks;
-    return gpsti_jobs_run(&job, made, warp, report);
+    return gpsti_jobs_run(&job, made, warp, NULL, report);
 }

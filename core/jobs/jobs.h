@@ -17,11 +17,21 @@ extern "C" {
                 the warp takes. Called for several inputs at once. NULL = a DECODE stage does, and
    decode_other is its func: the same for files that are no JPEG, PNM, PAM or .npy; NULL = those fail
    encode       called for each output, for several at once: task->picture_index is the view's number; picture is on the
-                host, without gaps, RGB U8 HWC of a reprojection, a tensor of the desc's type and layout else. It makes
+                host, without gaps, RGB HWC of a reprojection, a tensor of the desc's type and layout else. It makes
                 room by gpst_task_encoded, fills it, and names the file by gpst_task_emit(task, path, bytes). It may
                 emit more files beside that one, or none. NULL = an ENCODE stage does, as the desc's encode says, and
    beside       is called once it has emitted the file at path, and may emit more
-   worker_init, worker_term  as of gpst_stage_desc, for the functions above; each stage has a worker_state of its own
+   name         the name of an output's file below output_dir, instead of gpst_output_name's, such as "v00/a.jpg"; index
+                as of begin, view 0 of a tensor. The folders in it are made before the first input is read. It gives the
+                same name whenever it is asked, from any thread, and no two outputs the same. Negative: as begin
+   mask         of a reprojection, a HOST stage's function: sets picture 0 of set 2 to the mask of this frame, GRAY U8
+                and of the frame's size, which does to its views what desc.mask does to those of every frame, to the
+                last bit; that is NULL then. In encode and beside, set 3 has the masks of the views, and set 4 the
+                views. It costs a second warp for each frame, and one copy of its views on a core
+   icc          of a reprojection: the ICC profile of an input in which gpst_metadata_read_icc finds none, for its JPEG
+                views; out NULL: only *bytes is told. Called for several views at once. NULL = such views have none
+   worker_init, worker_term  as of gpst_stage_desc, for the stages' functions above; each stage has a worker_state of
+                its own
    begin        before an input is read: GPST_OK, GPST_SKIPPED, or negative: that input fails, with the sentence of
                 gpst_task_fail(NULL, ...) where it was called. index: of the input in the list, folders expanded. Never
                 two calls at once
@@ -39,6 +49,9 @@ typedef struct gpst_job_hooks {
     gpst_stage_func decode, decode_other;
     gpst_encode_func encode;
     gpst_beside_func beside;
+    gpst_result (*name)(void* user_data, uint64_t index, uint32_t view, char* out, size_t out_bytes);
+    gpst_stage_func mask;
+    gpst_result (*icc)(void* user_data, const gpst_item* item, void* out, size_t* bytes);
     const char* extension; /* of the files that encode makes, without the dot or a directory; required with it */
     gpst_result (*worker_init)(void* user_data, uint32_t worker_index, void** worker_state);
     void (*worker_term)(void* user_data, uint32_t worker_index, void* worker_state);
@@ -65,11 +78,15 @@ typedef struct gpst_reproject_desc {
     const gpst_view* views;    /* n_views of them; NULL = around the horizon, evenly, 90 degrees wide */
     uint32_t n_views;          /* 0 = 8; without views at most 100 */
     uint32_t width, height;    /* of a view; 0 = 1920x1080 */
+    gpst_dtype dtype;          /* of a view: DEFAULT = U8; U16, as NPY and PNM; F32, as NPY: integers become 0 to 1,
+                                  floats stay as they are */
     gpst_filter filter;
     gpst_convention convention;
     gpst_image mask;           /* as of gpst_warp_desc; data NULL = none */
-    gpst_decode_desc decode;
-    gpst_encode_desc encode;   /* all-zero: JPEG, quality 95, 4:4:4 */
+    gpst_decode_desc decode;   /* placement.sphere is the job's */
+    gpst_encode_desc encode;   /* all-zero: JPEG, quality 95, 4:4:4; segments only with no_metadata */
+    bool no_metadata;          /* else JPEG views have an EXIF block of gpst_exif_make, with the date and the place of
+                                  the input and the view's own focal length, and the input's ICC profile */
     gpst_context* context;     /* NULL: one of the job's own, with the defaults of gpst_context_desc */
     gpst_pipeline_desc run;    /* mode, preset, tune, settings, n_slots, n_reads, n_writes, batch, max_item_bytes,
                                   fsync, dirty_bytes, no_prefetch, stop_on_error as of any pipeline; the rest is the
@@ -130,7 +147,7 @@ typedef struct gpst_report {
    Threads      any, several at once with outputs of their own
    Blocking     until the last file is written; allocates
    Device       the context's
-   Source       core/jobs/jobs.c          Tests  tests/test_files_job.c          Since 0.1
+   Source       core/jobs/jobs.c          Tests  tests/test_files_job.c, tests/test_job_hooks.c          Since 0.1
 */
 #define gpst_reproject_files(desc, report) \
     gpst_reproject_files_versioned(GPST_VERSION, sizeof(gpst_reproject_desc), (desc), (report))

@@ -40,8 +40,10 @@ typedef struct gpsti_files_job_desc {
     const char *output_dir, *output_file; /* one of them */
     bool numbered;                        /* <stem>_v00 */
     const gpst_warp* warp;
+    const gpst_warp* mask_warp; /* of each frame's own mask; NULL: there are none */
     const gpst_decode_desc* decode;
     gpst_encode_desc encode;
+    bool has_metadata; /* JPEG outputs say what their views are */
     gpst_context* context;
     const gpst_pipeline_desc* run;
     const gpst_job_hooks* hooks;
@@ -61,8 +63,21 @@ typedef struct gpsti_files_job {
 GPSTI_INTERN gpst_result gpsti_files_job_list_inputs(gpsti_files_job* self);
 /* ARGUMENT where two inputs have outputs of one name, or an output is an input. */
 GPSTI_INTERN gpst_result gpsti_files_job_check_outputs(const gpsti_files_job* self);
-GPSTI_INTERN gpst_result gpsti_files_job_output_path(const gpsti_files_job* self, const char* input, uint32_t view,
+GPSTI_INTERN gpst_result gpsti_files_job_output_path(const gpsti_files_job* self, uint64_t index, uint32_t view,
                                                      char path[GPSTI_JOB_PATH_BYTES]);
+/* The output directory, and those that names below it have. */
+GPSTI_INTERN gpst_result gpsti_files_job_make_folders(const gpsti_files_job* self);
+
+/* Sets of a job's pipeline. With masks the views of set 1 become those of set 4. */
+enum { GPSTI_JOB_FRAME = 0, GPSTI_JOB_VIEWS = 1, GPSTI_JOB_MASK = 2, GPSTI_JOB_VIEW_MASKS = 3, GPSTI_JOB_MASKED = 4 };
+
+/* The stage that calls the user's mask hook, and the one behind the warps that clears what the views' masks drop. */
+GPSTI_INTERN gpst_result gpsti_files_job_load_mask(void* user_data, gpst_task* task);
+GPSTI_INTERN gpst_result gpsti_files_job_apply_mask(void* user_data, gpst_task* task);
+
+/* Of ENCODE: EXIF and ICC of a view. */
+GPSTI_INTERN gpst_result gpsti_files_job_segments(void* user_data, const gpst_item* item, uint32_t view, void* out,
+                                                  size_t* bytes);
 
 /* The last reason once more, with the name of the function that the user called. */
 GPSTI_INTERN gpst_result gpsti_files_job_fail(gpst_result result, const char* function);

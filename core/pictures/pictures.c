@@ -55,28 +55,42 @@ GPSTI_PRIVATE bool gpsti_picture_can_hold(gpst_file_kind kind, const gpst_image*
     if (kind == GPST_FILE_NPY)
         return !gpsti_image_is_yuv(image->format);
     return image->format != GPST_FORMAT_TENSOR && !gpsti_image_is_yuv(image->format) &&
-           image->dtype == GPST_DTYPE_U8 && image->layout == GPST_LAYOUT_HWC && image->width <= GPST_MAX_SIDE &&
-           image->height <= GPST_MAX_SIDE;
+           (image->dtype == GPST_DTYPE_U8 || image->dtype == GPST_DTYPE_U16) && image->layout == GPST_LAYOUT_HWC &&
+           image->width <= GPST_MAX_SIDE && image->height <= GPST_MAX_SIDE;
 }
 
-/* PNM knows RGB only. */
-GPSTI_PRIVATE void gpsti_picture_swap_row(uint8_t* row, uint32_t width, uint32_t n_channels) {
-    for (size_t i = 0; i < (size_t)width * n_channels; i += n_channels) {
-        const uint8_t first = row[i];
-        row[i] = row[i + 2];
-        row[i + 2] = first;
+/* PNM knows RGB only, */
+GPSTI_PRIVATE void gpsti_picture_swap_row(uint8_t* row, size_t row_bytes, size_t pixel_bytes, size_t bytes_each) {
+    for (size_t i = 0; i < row_bytes; i += pixel_bytes)
+        for (size_t b = i; b < i + bytes_each; b++) {
+            const uint8_t first = row[b];
+            row[b] = row[b + 2 * bytes_each];
+            row[b + 2 * bytes_each] = first;
+        }
+}
+
+/* and the high byte first. */
+GPSTI_PRIVATE void gpsti_picture_order_row(uint8_t* row, size_t row_bytes) {
+    for (size_t i = 0; i < row_bytes; i += 2) {
+        uint16_t value;
+        memcpy(&value, row + i, sizeof value);
+        row[i] = (uint8_t)(value >> 8);
+        row[i + 1] = (uint8_t)value;
     }
 }
 
 GPSTI_PRIVATE void gpsti_picture_write(gpst_file_kind kind, const gpst_image* image, uint8_t* out) {
-    const size_t row_bytes = gpst_image_row_bytes(image);
+    const size_t row_bytes = gpst_image_row_bytes(image), bytes_each = gpst_dtype_bytes(image->dtype);
+    const size_t pixel_bytes = gpsti_image_channels(image) * bytes_each;
     const bool swaps = kind == GPST_FILE_PNM &&
                        (image->format == GPST_FORMAT_BGR || image->format == GPST_FORMAT_BGRA);
     for (size_t y = 0; y < gpsti_picture_rows(image); y++) {
         memcpy(out + row_bytes * y, (const uint8_t*)image->data + (ptrdiff_t)(image->pitch_bytes * (int64_t)y),
                row_bytes);
         if (swaps)
-            gpsti_picture_swap_row(out + row_bytes * y, image->width, gpsti_image_channels(image));
+            gpsti_picture_swap_row(out + row_bytes * y, row_bytes, pixel_bytes, bytes_each);
+        if (kind == GPST_FILE_PNM && bytes_each == 2)
+            gpsti_picture_order_row(out + row_bytes * y, row_bytes);
     }
 }
 
@@ -91,7 +105,8 @@ GPST_API gpst_result gpst_picture_encode(gpst_file_kind kind, const gpst_image* 
     GPSTI_TRY(gpsti_image_extent(image, function, "image", &extent));
     const gpst_image from = gpsti_image_resolved(image);
     GPSTI_FAIL_IF(!gpsti_picture_can_hold(kind, &from), GPST_ERROR_UNSUPPORTED,
-                  "%s: image: PNM holds u8 with interleaved colours and sides up to %d, NPY all but planes of chroma",
+                  "%s: image: PNM holds u8 and u16 with interleaved colours and sides up to %d, NPY all but planes of "
+                  "chroma",
                   function, GPST_MAX_SIDE);
     const size_t header_bytes =
         kind == GPST_FILE_PNM ? gpsti_pnm_write_header(&from, header) : gpsti_npy_write_header(&from, header);

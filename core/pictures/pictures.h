@@ -12,7 +12,7 @@ extern "C" {
 
 typedef enum gpst_file_kind {
     GPST_FILE_UNKNOWN = 0,
-    GPST_FILE_PNM = 1, /* P5, P6, and P7 (PAM) of 1, 3 or 4 channels; U8 */
+    GPST_FILE_PNM = 1, /* P5, P6, and P7 (PAM) of 1, 3 or 4 channels; U8; of U16 only written */
     GPST_FILE_NPY = 2, /* (H,W), (H,W,1), (H,W,3) and (H,W,4) of u1, u2, f2 and f4 are read; any picture is written */
     GPST_FILE_JPEG = 3 /* decoded by gpst_jpeg_decode, written by gpst_jpeg_encode */
 } gpst_file_kind;
@@ -41,8 +41,8 @@ GPST_API gpst_result gpst_picture_read_header(const void* data, size_t bytes, gp
 
 /* gpst_picture_encode -- a file of a picture
 
-   Parameters   kind   (in)      PNM: U8, HWC, with colours; NPY: anything but NV12, I420 and JPEG's planes; JPEG is
-                                 gpst_jpeg_encode's
+   Parameters   kind   (in)      PNM: U8 and U16, HWC, with colours; NPY: anything but NV12, I420 and JPEG's
+                                 planes; JPEG is gpst_jpeg_encode's
                 image  (in)      any pitch; data may be NULL where out is
                 out    (out)     room for the file; NULL: only *bytes is told
                 bytes  (in, out) of the room; of the file

@@ -1,5 +1,5 @@
-/* core/pictures/pnm.c -- binary PGM, PPM and PAM with values up to 255. Numbers are read and written without the
-   locale. */
+/* core/pictures/pnm.c -- binary PGM, PPM and PAM with values up to 255; those up to 65535 are written only. Numbers are
+   read and written without the locale. */
 #include "../base/platform_internal.h"
 
 #include "pictures_internal.h"
@@ -156,12 +156,13 @@ GPSTI_INTERN gpst_result gpsti_pnm_read_header(const uint8_t* data, size_t bytes
 }
 
 GPSTI_INTERN size_t gpsti_pnm_write_header(const gpst_image* image, char out[GPSTI_PNM_HEADER_BYTES]) {
+    const unsigned max_value = image->dtype == GPST_DTYPE_U16 ? 65535 : 255;
     const int length =
         gpsti_image_channels(image) == 4
             ? snprintf(out, GPSTI_PNM_HEADER_BYTES,
-                       "P7\nWIDTH %u\nHEIGHT %u\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n",
-                       image->width, image->height)
-            : snprintf(out, GPSTI_PNM_HEADER_BYTES, "P%c\n%u %u\n255\n",
-                       image->format == GPST_FORMAT_GRAY ? '5' : '6', image->width, image->height);
+                       "P7\nWIDTH %u\nHEIGHT %u\nDEPTH 4\nMAXVAL %u\nTUPLTYPE RGB_ALPHA\nENDHDR\n",
+                       image->width, image->height, max_value)
+            : snprintf(out, GPSTI_PNM_HEADER_BYTES, "P%c\n%u %u\n%u\n",
+                       image->format == GPST_FORMAT_GRAY ? '5' : '6', image->width, image->height, max_value);
     return (size_t)length;
 }

@@ -128,19 +128,30 @@ GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_slot* const* slots, uint32_t n, 
     return result;
 }
 
+GPSTI_INTERN gpst_result gpsti_call_ask_segments(gpsti_slot* slot, uint32_t stage_index, uint32_t picture,
+                                                 size_t* bytes) {
+    gpsti_call call;
+    gpsti_call_enter(&call, slot->pipeline);
+    const gpst_result result =
+        gpsti_codec_ask_segments(slot->pipeline->stages[stage_index].desc.encode, &slot->item, picture, bytes);
+    gpsti_call_leave();
+    return result;
+}
+
 GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
-                                            uint32_t worker_index, const void* encoded, size_t encoded_bytes,
-                                            char* reason) {
+                                            uint32_t worker_index, const gpsti_encoded* encoded, char* reason) {
     gpsti_stage* const stage = &slot->pipeline->stages[stage_index];
     gpst_task task;
     gpsti_call call;
     gpsti_call_fill(&task, slot, stage_index, worker_index);
     task.picture_index = part;
-    task.encoded = encoded;
-    task.encoded_bytes = encoded_bytes;
+    task.encoded = encoded ? encoded->room : NULL;
+    task.encoded_bytes = encoded ? encoded->bytes : 0;
     const uint64_t serial = gpsti_fail_serial();
     gpsti_call_enter(&call, slot->pipeline);
     gpst_result result = gpsti_call_worker_state(stage, worker_index, &task.worker_state);
+    if (!GPST_FAILED(result) && encoded)
+        result = gpsti_codec_put_segments(stage->desc.encode, &slot->item, part, encoded->room, encoded->before);
     if (!GPST_FAILED(result))
         result = gpsti_call_check(slot->pipeline, gpsti_call_service(stage, &task), "the function");
     gpsti_call_leave();
@@ -151,7 +162,7 @@ GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_slot* slot, uint32_t stage_ind
 
 GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
                                           uint32_t worker_index, char* reason) {
-    return gpsti_call_encoded(slot, stage_index, part, worker_index, NULL, 0, reason);
+    return gpsti_call_encoded(slot, stage_index, part, worker_index, NULL, reason);
 }
 
 GPSTI_INTERN void gpsti_call_dropped(gpst_pipeline* pipeline, const gpst_item* item) {

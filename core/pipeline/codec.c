@@ -35,6 +35,8 @@ GPSTI_INTERN gpst_result gpsti_codec_check(const gpst_stage_desc* stage, uint32_
     GPSTI_FAIL_IF((int)encode->kind < 0 || encode->kind > GPST_FILE_JPEG, GPST_ERROR_ARGUMENT,
                   "gpst_pipeline_create: stages[%u].encode: kind=%d: unknown", s, (int)encode->kind);
     gpsti_format(where, sizeof where, "gpst_pipeline_create: stages[%u].encode", s);
+    GPSTI_FAIL_IF(encode->segments && encode->kind != GPST_FILE_UNKNOWN && encode->kind != GPST_FILE_JPEG,
+                  GPST_ERROR_ARGUMENT, "gpst_pipeline_create: stages[%u].encode: segments: only for JPEG", s);
     const gpst_result result = gpst_jpeg_bound(&pixel, &encode->jpeg, &bytes);
     if (GPST_FAILED(result))
         return gpsti_fail_in(result, where);
@@ -124,32 +126,47 @@ GPSTI_PRIVATE void gpsti_codec_give_room(gpst_pipeline* pipeline, uint64_t bytes
 
 /* ---- DECODE ------------------------------------------------------------------------------------- */
 
+/* Where its metadata puts the pixels of a JPEG, and what it says for the item's user. */
+GPSTI_INTERN gpst_result gpsti_codec_placement(const gpst_decode_desc* desc, const gpst_item* item,
+                                               const gpst_jpeg_info* info, gpst_placement* out) {
+    gpst_metadata metadata;
+    gpst_image stored = GPST_ZERO;
+    stored.width = info->width, stored.height = info->height;
+    GPSTI_TRY(gpst_metadata_read(item->file_data, item->file_bytes, &metadata));
+    GPSTI_TRY(gpst_placement_of(desc ? &desc->placement : NULL, &metadata, &stored, out));
+    return gpsti_codec_check_pixels(desc, "JPEG", out->width, out->height);
+}
+
 GPSTI_PRIVATE gpst_result gpsti_codec_decode_jpeg(gpsti_stage* stage, gpst_task* task) {
     gpsti_slot* const slot = gpsti_codec_slot(task);
     const gpst_item* const item = task->item;
     const gpst_decode_desc* const desc = stage->desc.decode;
     gpst_jpeg_decode_desc how = GPST_ZERO;
-    gpst_image shape = GPST_ZERO, picture;
+    gpst_jpeg_note note = GPST_ZERO;
+    gpst_image shape = GPST_ZERO;
+    gpst_placement placement;
+    gpst_placing placing;
     gpst_jpeg_info info;
     gpsti_codec* codec = NULL;
     GPSTI_TRY(gpst_jpeg_read_header(item->file_data, item->file_bytes, &info));
+    GPSTI_TRY(gpsti_codec_check_limits(desc, &info, item->file_bytes));
+    GPSTI_TRY(gpsti_codec_placement(desc, item, &info, &placement));
     shape.width = info.width;
     shape.height = info.height;
-    shape.format = stage->planes && info.planes != GPST_FORMAT_INVALID ? info.planes : info.format;
-    GPSTI_TRY(gpsti_codec_check_limits(desc, &info, item->file_bytes));
+    shape.format = stage->planes && info.planes != GPST_FORMAT_INVALID && !placement.moves ? info.planes : info.format;
     GPSTI_TRY(gpsti_codec_prepare(task, stage, &codec));
-    GPSTI_TRY(gpst_task_set_picture(task, gpsti_set_of(stage->desc.writes), 0, &shape, &picture));
+    GPSTI_TRY(gpst_task_begin_placing(task, gpsti_set_of(stage->desc.writes), &placement, &shape, &placing));
     how.on_damage = desc ? desc->on_damage : GPST_DAMAGE_FAIL;
     gpsti_codec_take_room(task->pipeline, desc, info.decoder_bytes);
     const int64_t start_ns = gpsti_now_ns();
     const gpst_result result =
-        gpst_jpeg_decode(codec->jpeg, item->file_data, item->file_bytes, &how, &picture, &slot->note);
+        gpst_jpeg_decode(codec->jpeg, item->file_data, item->file_bytes, &how, &placing.stored, &note);
     gpsti_codec_learn(&task->pipeline->jpeg_device.decode_ns, gpsti_now_ns() - start_ns);
     gpsti_codec_give_room(task->pipeline, info.decoder_bytes);
+    gpsti_slot_note(slot, note.text);
     if (!GPST_FAILED(result))
         slot->item.decoder = "libjpeg-turbo";
-    slot->item.note = slot->note.text;
-    return result;
+    return GPST_FAILED(result) ? result : gpst_task_end_placing(task, &placing);
 }
 
 /* Pixels are used where the file was read to, but for values that lie there at no multiple of their size. */
@@ -163,6 +180,16 @@ GPSTI_PRIVATE gpst_result gpsti_codec_decode_plain(gpsti_stage* stage, gpst_task
         return gpst_task_map_picture(task, to, 0, shape, offset, &picture);
     GPSTI_TRY(gpst_task_set_picture(task, to, 0, shape, &picture));
     memcpy(picture.data, (const uint8_t*)item->file_data + offset, item->file_bytes - offset);
+    return GPST_OK;
+}
+
+/* Files of pixels have no metadata: where a sphere is asked for, only their shape says whether they are one. */
+GPSTI_PRIVATE gpst_result gpsti_codec_note_shape(const gpst_decode_desc* desc, gpst_task* task,
+                                                 const gpst_image* shape) {
+    const gpst_metadata none = GPST_ZERO;
+    gpst_placement placement;
+    GPSTI_TRY(gpst_placement_of(desc ? &desc->placement : NULL, &none, shape, &placement));
+    gpsti_slot_placed(gpsti_codec_slot(task), &placement);
     return GPST_OK;
 }
 
@@ -180,6 +207,8 @@ GPSTI_INTERN gpst_result gpsti_codec_decode(gpsti_stage* stage, gpst_task* task)
         result = stage->desc.func(stage->desc.user_data, task);
     else if (!GPST_FAILED(result))
         result = gpsti_codec_decode_plain(stage, task, name, &shape, offset);
+    if (result == GPST_OK && kind != GPST_FILE_UNKNOWN)
+        result = gpsti_codec_note_shape(stage->desc.decode, task, &shape);
     if (result == GPST_OK)
         slot->item.decoder = name;
     return result;
@@ -198,24 +227,46 @@ GPSTI_PRIVATE gpst_result gpsti_codec_fit_scratch(const gpst_task* task, gpsti_c
     return codec->scratch ? GPST_OK : GPST_ERROR_MEMORY;
 }
 
+GPSTI_INTERN gpst_result gpsti_codec_ask_segments(const gpst_encode_desc* desc, const gpst_item* item, uint32_t picture,
+                                                  size_t* bytes) {
+    *bytes = 0;
+    return desc && desc->segments ? desc->segments(desc->segments_user_data, item, picture, NULL, bytes) : GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_codec_put_segments(const gpst_encode_desc* desc, const gpst_item* item, uint32_t picture,
+                                                  void* room, size_t bytes) {
+    uint8_t* const file = (uint8_t*)room;
+    size_t filled = bytes;
+    if (bytes == 0)
+        return GPST_OK;
+    file[0] = 0xff, file[1] = 0xd8;
+    GPSTI_TRY(desc->segments(desc->segments_user_data, item, picture, file + 2, &filled));
+    GPSTI_FAIL_IF(filled != bytes, GPST_ERROR_CALLBACK, "segments: %llu bytes were asked for, and %llu came",
+                  (unsigned long long)bytes, (unsigned long long)filled);
+    return GPST_OK;
+}
+
 /* A file may be many times smaller than the most that it can be: the item keeps only what it is. */
 GPSTI_PRIVATE gpst_result gpsti_codec_encode_jpeg(gpsti_stage* stage, gpst_task* task, const gpst_image* picture) {
-    const gpst_jpeg_encode_desc* const desc = stage->desc.encode ? &stage->desc.encode->jpeg : NULL;
+    const gpst_encode_desc* const desc = stage->desc.encode;
+    const gpst_jpeg_encode_desc* const jpeg = desc ? &desc->jpeg : NULL;
     gpsti_codec* codec = NULL;
     void* room = NULL;
-    size_t bytes = 0;
-    GPSTI_TRY(gpst_jpeg_bound(picture, desc, &bytes));
+    size_t bytes = 0, before = 0;
+    GPSTI_TRY(gpst_jpeg_bound(picture, jpeg, &bytes));
     GPSTI_TRY(gpsti_codec_prepare(task, stage, &codec));
     GPSTI_TRY(gpsti_codec_fit_scratch(task, codec, bytes));
     bytes = codec->scratch_bytes;
     const int64_t start_ns = gpsti_now_ns();
-    GPSTI_TRY(gpst_jpeg_encode(codec->jpeg, picture, desc, codec->scratch, &bytes));
+    GPSTI_TRY(gpst_jpeg_encode(codec->jpeg, picture, jpeg, codec->scratch, &bytes));
     gpsti_codec_learn(&task->pipeline->jpeg_device.encode_ns,
                       (gpsti_now_ns() - start_ns) * gpsti_codec_slot(task)->sets[gpsti_set_of(stage->desc.reads)].n);
-    GPSTI_TRY(gpst_task_encoded(task, bytes, &room));
-    memcpy(room, codec->scratch, bytes);
+    GPSTI_TRY(gpsti_codec_ask_segments(desc, task->item, task->picture_index, &before));
+    GPSTI_TRY(gpst_task_encoded(task, before + bytes, &room));
+    memcpy((uint8_t*)room + before, codec->scratch, bytes);
+    GPSTI_TRY(gpsti_codec_put_segments(desc, task->item, task->picture_index, room, before));
     task->encoded = room;
-    task->encoded_bytes = bytes;
+    task->encoded_bytes = before + bytes;
     return GPST_OK;
 }
 

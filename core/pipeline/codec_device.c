@@ -161,11 +161,13 @@ GPSTI_INTERN bool gpsti_decode_must_queue(gpsti_slot* slot, const gpsti_step* st
         slot->decode = GPSTI_DECODE_CORES;
     if (slot->decode != GPSTI_DECODE_UNSEEN)
         return slot->decode == GPSTI_DECODE_EITHER;
-    const bool plain = item->file_data && gpsti_jpeg_is_plain((const uint8_t*)item->file_data, item->file_bytes,
-                                                              &slot->jpeg_first) &&
+    const gpst_decode_desc* const desc = slot->pipeline->stages[step->first_stage].desc.decode;
+    const bool plain = item->file_data &&
+                       gpsti_jpeg_is_plain((const uint8_t*)item->file_data, item->file_bytes, &slot->jpeg_first) &&
                        !GPST_FAILED(gpst_jpeg_read_header(item->file_data, item->file_bytes, &info)) &&
-                       !GPST_FAILED(gpsti_codec_check_limits(slot->pipeline->stages[step->first_stage].desc.decode,
-                                                             &info, item->file_bytes));
+                       !GPST_FAILED(gpsti_codec_check_limits(desc, &info, item->file_bytes)) &&
+                       !GPST_FAILED(gpsti_codec_placement(desc, item, &info, &slot->placement)) &&
+                       !slot->placement.moves;
     slot->decode = plain ? GPSTI_DECODE_EITHER : GPSTI_DECODE_CORES;
     if (plain) {
         memset(&slot->jpeg_shape, 0, sizeof slot->jpeg_shape);
@@ -203,6 +205,7 @@ GPSTI_PRIVATE void gpsti_decode_take(gpsti_slot* slot, uint32_t stage, uint32_t 
     set->device_valid = true;
     set->host_valid = false;
     slot->item.decoder = "nvJPEG";
+    gpsti_slot_placed(slot, &slot->placement);
 }
 
 /* The hardware takes all of them, or none; without it each is decoded by the thread that has it, and the device. */
@@ -274,15 +277,26 @@ GPSTI_INTERN bool gpsti_encode_is_on_device(gpsti_slot* slot, const gpsti_step* 
     return worth && gpsti_jpeg_device_open(pipeline);
 }
 
+/* An item's pictures on their way to files: before[i] bytes lie ahead of what the device makes of picture i. */
+typedef struct gpsti_encode {
+    gpsti_nvjpeg_op op;
+    gpsti_nvjpeg_picture pictures[GPSTI_CODEC_MOST_FILES];
+    size_t before[GPSTI_CODEC_MOST_FILES];
+} gpsti_encode;
+
 /* The files to the host, where their rooms are. Nobody waits for memory who has a mutex that others wait for. */
-GPSTI_PRIVATE gpst_result gpsti_encode_retrieve(gpsti_slot* slot, gpsti_nvjpeg_op* op) {
-    for (uint32_t i = 0; i < op->n_pictures; i++)
-        GPSTI_TRY(gpsti_task_encoded(slot, i, op->pictures[i].bytes, false, &op->pictures[i].out));
-    op->operation = GPSTI_NVJPEG_RETRIEVE;
-    return gpsti_nvjpeg_call(slot->works[0].stream, op);
+GPSTI_PRIVATE gpst_result gpsti_encode_retrieve(gpsti_slot* slot, gpsti_encode* self) {
+    for (uint32_t i = 0; i < self->op.n_pictures; i++) {
+        gpsti_nvjpeg_picture* const picture = &self->pictures[i];
+        GPSTI_TRY(gpsti_task_encoded(slot, i, self->before[i] + picture->bytes, false, &picture->out));
+        picture->out = (uint8_t*)picture->out + self->before[i];
+    }
+    self->op.operation = GPSTI_NVJPEG_RETRIEVE;
+    return gpsti_nvjpeg_call(slot->works[0].stream, &self->op);
 }
 
-GPSTI_PRIVATE gpst_result gpsti_encode_run(gpsti_slot* slot, const gpst_jpeg_encode_desc* desc, gpsti_nvjpeg_op* op) {
+GPSTI_PRIVATE gpst_result gpsti_encode_run(gpsti_slot* slot, const gpst_jpeg_encode_desc* desc, gpsti_encode* self) {
+    gpsti_nvjpeg_op* const op = &self->op;
     op->operation = GPSTI_NVJPEG_ENCODE;
     op->self = slot->pipeline->jpeg_device.nvjpeg;
     op->quality = desc->quality ? desc->quality : GPSTI_JPEG_QUALITY;
@@ -292,14 +306,18 @@ GPSTI_PRIVATE gpst_result gpsti_encode_run(gpsti_slot* slot, const gpst_jpeg_enc
     if (slot->borrowed && slot->ready) /* it may be the lent frame itself */
         GPSTI_TRY(gpsti_stream_await(slot->works[0].stream, slot->ready));
     GPSTI_TRY(gpsti_nvjpeg_call(slot->works[0].stream, op));
-    return gpsti_encode_retrieve(slot, op);
+    return gpsti_encode_retrieve(slot, self);
 }
 
-GPSTI_PRIVATE gpst_result gpsti_encode_emit(gpsti_slot* slot, const gpsti_step* step, const gpsti_nvjpeg_op* op,
+GPSTI_PRIVATE gpst_result gpsti_encode_emit(gpsti_slot* slot, const gpsti_step* step, const gpsti_encode* self,
                                             uint32_t worker_index, char* reason) {
-    for (uint32_t i = 0; i < op->n_pictures; i++)
-        GPSTI_TRY(gpsti_call_encoded(slot, step->first_stage, i, worker_index, op->pictures[i].out,
-                                     op->pictures[i].bytes, reason));
+    for (uint32_t i = 0; i < self->op.n_pictures; i++) {
+        gpsti_encoded encoded;
+        encoded.before = self->before[i];
+        encoded.room = (uint8_t*)self->pictures[i].out - encoded.before;
+        encoded.bytes = encoded.before + self->pictures[i].bytes;
+        GPSTI_TRY(gpsti_call_encoded(slot, step->first_stage, i, worker_index, &encoded, reason));
+    }
     return GPST_OK;
 }
 
@@ -308,18 +326,21 @@ GPSTI_INTERN gpst_result gpsti_encode_on_device(gpsti_slot* slot, const gpsti_st
     gpst_pipeline* const pipeline = slot->pipeline;
     const uint32_t from = gpsti_set_of(step->reads);
     const gpsti_set* const set = &slot->sets[from];
-    gpsti_nvjpeg_picture pictures[GPSTI_CODEC_MOST_FILES];
-    gpsti_nvjpeg_op op = GPST_ZERO;
+    gpsti_encode self;
     uint64_t bytes = 0;
-    memset(pictures, 0, sizeof pictures);
-    for (uint32_t i = 0; i < set->n; i++)
-        pictures[i].image = set->on_device[i];
+    memset(&self, 0, sizeof self);
+    for (uint32_t i = 0; i < set->n; i++) {
+        self.pictures[i].image = set->on_device[i];
+        *refused = GPST_FAILED(gpsti_call_ask_segments(slot, step->first_stage, i, &self.before[i]));
+        if (*refused) /* the cores will say so */
+            return GPST_ERROR_CALLBACK;
+    }
     const uint32_t which = worker_index % GPSTI_CODEC_ENCODERS;
-    op.worker = &pipeline->jpeg_device.encoders[which];
-    op.pictures = pictures;
-    op.n_pictures = set->n;
+    self.op.worker = &pipeline->jpeg_device.encoders[which];
+    self.op.pictures = self.pictures;
+    self.op.n_pictures = set->n;
     gpsti_mutex_lock(&pipeline->jpeg_device.encoding[which]); /* for about 2 ms */
-    const gpst_result result = gpsti_encode_run(slot, &pipeline->stages[step->first_stage].desc.encode->jpeg, &op);
+    const gpst_result result = gpsti_encode_run(slot, &pipeline->stages[step->first_stage].desc.encode->jpeg, &self);
     gpsti_mutex_unlock(&pipeline->jpeg_device.encoding[which]);
     *refused = GPST_FAILED(result);
     if (*refused) {
@@ -328,11 +349,11 @@ GPSTI_INTERN gpst_result gpsti_encode_on_device(gpsti_slot* slot, const gpsti_st
         return result;
     }
     for (uint32_t i = 0; i < set->n; i++)
-        bytes += pictures[i].bytes;
+        bytes += self.pictures[i].bytes;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     gpsti_account_copy(pipeline, &pipeline->sets[from], false, set->n, bytes);
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
-    GPSTI_TRY(gpsti_encode_emit(slot, step, &op, worker_index, reason));
+    GPSTI_TRY(gpsti_encode_emit(slot, step, &self, worker_index, reason));
     slot->encoder = "nvJPEG";
     return GPST_OK;
 }

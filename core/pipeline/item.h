@@ -5,6 +5,7 @@
 
 #include "../../kernels/image/image.h"
 #include "../device/enqueue.h"
+#include "../pictures/placement.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -84,7 +85,9 @@ typedef struct gpst_item {
     const char* decoder;   /* what a DECODE stage decoded the file with: "libjpeg-turbo", "nvJPEG", "PNM", ".npy" or
                               "func"; "" where none has, or not yet */
     const char* encoder;   /* what an ENCODE stage made its files with, likewise; "" until the item has ended well */
-    const char* note;      /* what decoding had to mend or to keep of a damaged file: gpst_jpeg_note's text; "" */
+    const char* note;      /* what its user may want to know, with "; " in between: what decoding had to mend or to keep
+                              of a damaged file (gpst_jpeg_note's text), gpst_placement's note, and what gpst_task_note
+                              said; "" */
     gpst_result result;    /* OK until something failed; SKIPPED; DROPPED. Results have pictures only where it is OK */
     const char* stage;     /* name of the stage that failed, or in front of which it was dropped; "" */
     const char* reason;    /* the sentence, or "" */
@@ -151,6 +154,65 @@ GPST_API gpst_result gpst_task_set_picture(gpst_task* task, uint32_t set, uint32
 */
 GPST_API gpst_result gpst_task_map_picture(gpst_task* task, uint32_t set, uint32_t picture_index,
                                            const gpst_image* shape, size_t offset_bytes, gpst_image* out);
+/* gpst_task_set_pose -- how the item's panorama was turned when it was taken: WARP stages with EQUIRECT behind this one
+   leave their views where they are in the world
+
+   Parameters   task  (in)  the callback's, of a HOST stage or of DECODE's func; not per_picture
+                pose  (in)  yaw, pitch and roll; within +-1e6 degrees
+   Shapes       none
+   Returns      GPST_OK | ARGUMENT (pose)
+   Ownership    copied
+   Threads      within a callback of this task only
+   Blocking     never; no allocation
+   Device       none
+   Formula      the rotation of a view is transposed(gpst_view_rotation(pose)) * gpst_view_rotation(view)
+   Source       core/pipeline/placing.c       Tests  tests/test_pipeline_placement.c          Since 0.1
+*/
+GPST_API gpst_result gpst_task_set_pose(gpst_task* task, const gpst_view* pose);
+/* gpst_placing -- a picture on its way to where its file's metadata puts it
+
+   Ownership    plain values; memory is the item's
+   Since        0.1
+*/
+typedef struct gpst_placing {
+    gpst_placement placement;
+    gpst_image stored; /* what the decoder fills: the file's own pixels */
+    gpst_image window; /* where they come to lie */
+} gpst_placing;
+
+/* gpst_task_begin_placing, gpst_task_end_placing -- for decoders: room for what the file stores, and then it is turned
+   and in its place, and the item has pose and note of the placement
+
+   Parameters   task       (in)       the callback's, of a HOST stage or of DECODE's func
+                set        (in)       one that the stage writes; its picture 0 is made
+                placement  (in)       of gpst_placement_of
+                shape      (in)       of what the file stores; with a placement that moves, channels interleaved
+                placing    (out, in)  between the two calls the decoder fills placing->stored.data
+   Shapes       stored: shape's width and height, with the pitch that it says; the picture: placement's width and height
+   Returns      as gpst_task_set_picture and gpst_task_encoded
+   Ownership    the item owns the memory
+   Threads      within a callback of this task only
+   Blocking     as gpst_task_set_picture; the second turns pixels. Pixels that must be turned are decoded into the room
+                for encoded data
+   Device       none
+   Source       core/pipeline/placing.c       Tests  tests/test_pipeline_placement.c          Since 0.1
+*/
+GPST_API gpst_result gpst_task_begin_placing(gpst_task* task, uint32_t set, const gpst_placement* placement,
+                                             const gpst_image* shape, gpst_placing* placing);
+GPST_API gpst_result gpst_task_end_placing(gpst_task* task, const gpst_placing* placing);
+/* gpst_task_note -- a sentence on the item for its user, behind those that there are: item->note
+
+   Parameters   task    (in)  the callback's, of a HOST stage or of DECODE's func; not per_picture
+                format  (in)  as for printf; item->note has room for 247 bytes, what does not fit is left out
+   Shapes       none
+   Returns      nothing
+   Ownership    format and arguments stay the caller's
+   Threads      within a callback of this task only
+   Blocking     never; no allocation
+   Device       none
+   Source       core/pipeline/placing.c       Tests  tests/test_pipeline_placement.c          Since 0.1
+*/
+GPST_API void gpst_task_note(gpst_task* task, const char* format, ...) GPSTI_PRINTF(2, 3);
 /* gpst_task_encoded -- room for encoded data, of this task's picture or of the item
 
    Parameters   task  (in)   the callback's

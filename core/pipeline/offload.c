@@ -196,6 +196,8 @@ GPSTI_PRIVATE gpst_result gpsti_offload_launch(gpsti_slot* first, const gpsti_sl
     }
     if (args.n_outputs == 0)
         return GPST_OK;
+    if (first->posed)
+        args.pose = &first->pose;
     if (!first->on_cpu) {
         GPSTI_FAIL_IF(GPST_FAILED(stage->constants_result), stage->constants_result, "%s", stage->constants_reason);
         args.mask = stage->mask, args.table = stage->table;
@@ -214,10 +216,12 @@ GPSTI_PRIVATE gpst_result gpsti_offload_launch(gpsti_slot* first, const gpsti_sl
     return gpsti_stream_launch(first->work->stream, gpsti_warp_kernel(), &args, sizeof args, &exec);
 }
 
-/* One launch for all, where the pipeline has made room; items with lists may have other numbers of outputs. */
+/* One launch for all, where the pipeline has made room; items with lists may have other numbers of outputs, and those
+   with a pose look elsewhere. */
 GPSTI_PRIVATE gpst_result gpsti_offload_warp(gpsti_slot* first, const gpsti_step* step, const gpsti_stage* stage) {
-    const bool together =
-        step->one_warp && first->pipeline->batch_most > 1 && !gpsti_stage_is_listed(&stage->desc);
+    bool together = step->one_warp && first->pipeline->batch_most > 1 && !gpsti_stage_is_listed(&stage->desc);
+    for (const gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
+        together = together && !slot->posed;
     for (gpsti_slot *slot = first, *next = NULL; slot; slot = next) {
         next = together ? NULL : slot->next_in_batch;
         GPSTI_TRY(gpsti_offload_launch(slot, next, stage));

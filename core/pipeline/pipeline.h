@@ -71,12 +71,21 @@ typedef struct gpst_decode_desc {
     gpst_codec codec;
     bool rgb;              /* then the cores decode */
     gpst_damage on_damage; /* of JPEG; what was mended or kept is said in item->note */
+    /* By the metadata of a JPEG; what it moves the cores decode. A pose is the item's, as gpst_task_set_pose says. */
+    gpst_placement_desc placement;
     uint64_t max_pixels;   /* of a picture; 0 = 2^29. A JPEG's pixels times its scans may be 16 times as many: each
                               scan goes over the whole picture */
     /* Of a JPEG: file, picture and decoder together. Decoders that take more than 16 MiB and work side by side wait for
        one another within it. 0 = a quarter of the machine's memory, at least 256 MiB. */
     uint64_t max_bytes;
 } gpst_decode_desc;
+
+/* What goes behind the first marker of a JPEG: APPn segments, as gpst_metadata_segments makes them, for picture
+   picture_index of the set that ENCODE reads. out NULL: only *bytes is told; else room for as many, which it fills.
+   item->file_data is there. GPST_OK, or negative: the item fails, with the sentence of gpst_task_fail(NULL, ...) where
+   it was called. Called for several pictures at once. */
+typedef gpst_result (*gpst_segments_func)(void* user_data, const gpst_item* item, uint32_t picture_index, void* out,
+                                          size_t* bytes);
 
 /* gpst_encode_desc -- what ENCODE makes of a picture; all-zero is valid
 
@@ -88,6 +97,8 @@ typedef struct gpst_encode_desc {
                             with restart_rows */
     gpst_file_kind kind; /* UNKNOWN = JPEG. Pictures must be what gpst_jpeg_encode or gpst_picture_encode takes */
     gpst_jpeg_encode_desc jpeg;
+    gpst_segments_func segments; /* NULL: none; only for JPEG */
+    void* segments_user_data;
 } gpst_encode_desc;
 
 /* What becomes of an item where no more may wait: in front of a stage, or at submit when every slot is taken. What is

@@ -279,10 +279,17 @@ GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_slot* const* slots, uint32_t n, 
 /* Tells the sink, if there is one; *reason likewise. Not locked. */
 GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_slot* slot, const char** reason);
 
-/* The same, with a picture's file for the func of an ENCODE stage; NULL, 0: none. */
+/* A picture's file: bytes of room, the first `before` of them for segments. */
+typedef struct gpsti_encoded {
+    void* room;
+    size_t bytes, before;
+} gpsti_encoded;
+/* Not locked, either. */
+GPSTI_INTERN gpst_result gpsti_call_ask_segments(gpsti_slot* slot, uint32_t stage_index, uint32_t picture,
+                                                 size_t* bytes);
+/* As gpsti_call_stage, with a picture's file, which gets its segments, for the func of an ENCODE stage; NULL: none. */
 GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
-                                            uint32_t worker_index, const void* encoded, size_t encoded_bytes,
-                                            char* reason);
+                                            uint32_t worker_index, const gpsti_encoded* encoded, char* reason);
 
 /* ---- account.c ------------------------------------------------------------------------ */
 

@@ -11,6 +11,8 @@
 
 typedef struct gpsti_slot gpsti_slot;
 
+#define GPSTI_NOTE_BYTES 248
+
 /* One item, or one part of it, at a step. */
 typedef struct gpsti_job {
     gpsti_slot* slot;
@@ -106,10 +108,13 @@ struct gpsti_slot {
     /* Why its latest device work failed: as the device reported, then until gpsti_offload_run has logged it. */
     char device_reason[GPST_REASON_BYTES];
     bool in_batch; /* a batch function has it */
-    gpst_jpeg_note note;
+    char note[GPSTI_NOTE_BYTES]; /* item.note */
+    bool posed;
+    gpst_view pose; /* if so, of the panorama */
     const char* encoder; /* the item's, if it ends well */
     gpsti_decode_form decode;
-    gpst_image jpeg_shape; /* of EITHER and DEVICE: the planes, */
+    gpst_placement placement; /* of EITHER and DEVICE, */
+    gpst_image jpeg_shape; /* the planes, */
     size_t jpeg_first;     /* where the first segment is that is no APPn or comment, */
     uint8_t jpeg_kept[2];  /* and what was before it */
     gpst_buffer file;
@@ -158,6 +163,10 @@ GPSTI_INTERN gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_inpu
 GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input, const char* function);
 /* Calls the borrowed frame's release, once: nothing reads it any more. Not locked. */
 GPSTI_INTERN void gpsti_slot_release_frame(gpsti_slot* slot);
+/* Behind the sentences that item.note has. */
+GPSTI_INTERN void gpsti_slot_note(gpsti_slot* slot, const char* text);
+/* Its pose is the item's, its note is one of these. */
+GPSTI_INTERN void gpsti_slot_placed(gpsti_slot* slot, const gpst_placement* placement);
 /* A shape with tight rows, and its bytes. */
 GPSTI_INTERN gpst_result gpsti_slot_shape(const gpst_image* shape, const char* function, gpst_image* out,
                                           size_t* bytes);

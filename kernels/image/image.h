@@ -32,7 +32,7 @@ typedef enum gpst_dtype {
     GPST_DTYPE_F16 = 2,
     GPST_DTYPE_F32 = 3,
     GPST_DTYPE_I8 = 4,
-    GPST_DTYPE_U16 = 5 /* of sources */
+    GPST_DTYPE_U16 = 5
 } gpst_dtype;
 
 typedef enum gpst_layout {
@@ -115,6 +115,24 @@ GPST_API size_t gpst_image_row_bytes(const gpst_image* image);
    Source       kernels/image/image.c      Tests  tests/test_image.c         Since 0.1
 */
 GPST_API gpst_result gpst_image_bytes(const gpst_image* image, size_t* out);
+
+/* gpst_image_orient -- a picture as EXIF's orientation says that it is to be seen
+
+   Parameters   from         (in)  channels interleaved, any dtype and pitch
+                orientation  (in)  1: as stored. 2: mirrored left to right; 3: turned by 180 degrees; 4: mirrored top to
+                                   bottom; 5: rows become columns; 6: turned right by 90 degrees; 7: as 5, turned by 180
+                                   degrees; 8: turned left by 90 degrees
+                to           (in)  of from's format, dtype and layout, any pitch; must not overlap it
+   Shapes       to: from's width and height, with 5 to 8 its height and width
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT (an image or the orientation breaks its rule; nothing was written) |
+                GPST_ERROR_OVERFLOW
+   Ownership    none is taken
+   Threads      any
+   Blocking     copies; no allocation
+   Device       none: memory of the host
+   Source       kernels/image/orient.c     Tests  tests/test_orient.c        Since 0.1
+*/
+GPST_API gpst_result gpst_image_orient(const gpst_image* from, uint32_t orientation, const gpst_image* to);
 
 #ifdef __cplusplus
 }

@@ -163,6 +163,22 @@ GPST_API gpst_result gpst_warp_position(const gpst_warp* warp, uint32_t output_i
     return GPST_OK;
 }
 
+GPST_API gpst_result gpst_warp_query_camera(const gpst_warp* warp, uint32_t output_index, double out[4]) {
+    GPSTI_FAIL_IF(!warp || !out, GPST_ERROR_ARGUMENT, "gpst_warp_query_camera: warp and out: required");
+    GPSTI_FAIL_IF(warp->desc.map != GPST_MAP_EQUIRECT || !warp->plans, GPST_ERROR_ARGUMENT,
+                  "gpst_warp_query_camera: map=%d: must be EQUIRECT, with views of its own", (int)warp->desc.map);
+    GPSTI_FAIL_IF(output_index >= warp->n_outputs, GPST_ERROR_ARGUMENT,
+                  "gpst_warp_query_camera: output_index=%u: the warp has %u outputs", (unsigned)output_index,
+                  (unsigned)warp->n_outputs);
+    const double edge = warp->desc.convention == GPST_CONVENTION_PY360 ? 1.0 : 0.0;
+    const gpsti_warp_view* const plan = &warp->plans[output_index];
+    out[0] = 0.5 * (warp->desc.width - edge) / plan->tan_x;
+    out[1] = 0.5 * (warp->desc.height - edge) / plan->tan_y;
+    out[2] = 0.5 * warp->desc.width;
+    out[3] = 0.5 * warp->desc.height;
+    return GPST_OK;
+}
+
 /* Whether any view sees this direction. An estimate is made of it: the last bits do not matter. */
 GPSTI_PRIVATE bool gpsti_warp_is_seen(const gpst_warp* warp, const double ray[3]) {
     for (uint32_t i = 0; i < warp->n_outputs; i++) {

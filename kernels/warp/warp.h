@@ -184,7 +184,7 @@ typedef struct gpst_warp_desc {
     gpst_dtype dtype;
     gpst_layout layout;
 
-    /* Store value * scale[c] + bias[c] (c in output order) instead of value. Both finite. U8 and I8
+    /* Store value * scale[c] + bias[c] (c in output order) instead of value. Both finite. U8, I8 and U16
        round the result to nearest even and clamp it. I8 requires it. */
     bool has_scale;
     bool scale_of_full; /* with has_scale: of value / full instead, full as above: one warp for sources of any dtype */
@@ -286,7 +286,7 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 ROTATE: the same with ray = R (cos b sin a, sin b, cos b cos a), a = pi ((2 i + 1) / width -
                 1), b = pi/2 ((2 j + 1) / height - 1).
                 BILINEAR into U8: weights of 11 bits, in integers; FFMPEG: its four weights of 14 bits,
-                truncated; into floats: float weights. AREA of RESIZE and ROI, on each axis: weight
+                truncated; into floats and U16: float weights. AREA of RESIZE and ROI, on each axis: weight
                 max(0, 1 - |x + 1/2 - centre| / s) with s = max(scale, 1), divided by their sum; the centre is
                 kept within the source and what lies beyond its edge has no weight (PyTorch's antialias=True,
                 Pillow's BILINEAR); in floats into every store: down, then across, in order, one multiply-add each.
@@ -312,10 +312,11 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 red = y + (91881 cr + 32768 >> 16), green = y + (-22554 cb - 46802 cr + 32768 >> 16), blue = y +
                 (116130 cb + 32768 >> 16), cut to 0..255.
                 U16, F16, F32: in floats on their own scale, of which full (a missing alpha) is 65535, 1 and 1.
-                Into U8 without scale full becomes 255: U16 is divided by 257, floats are multiplied by 255.
+                Into U8 without scale full becomes 255: U16 is divided by 257, floats are multiplied by 255. Into
+                U16 it becomes 65535: U8 is multiplied by 257, floats by 65535.
                 NEAREST copies. BILINEAR of floats: a (1 - f) + b f, across, then down; pixels of weight 0 do
                 not count (with AREA they may), infinities as IEEE 754 sums them. NaN comes out as 0x7fc00000,
-                in F16 as 0x7e00, in U8 and I8 as 0. Subnormals are kept.
+                in F16 as 0x7e00, in U8, I8 and U16 as 0. Subnormals are kept.
    Accuracy     EQUIRECT and ROTATE into U8 against double precision: 0.6 LSB at the worst seen, 1.5
                 promised, 0.75 on 99.99 % of samples; other maps into U8: within 1 LSB; floats within 1e-6 of
                 the range (of floats: of the largest of the pixels) for the position used, and AREA within 2e-6 where
@@ -386,6 +387,24 @@ GPST_API gpst_result gpst_warp_launch(const gpst_warp* warp, const gpst_image* s
 GPST_API gpst_result gpst_warp_position(const gpst_warp* warp, uint32_t output_index, uint32_t x, uint32_t y,
                                         uint32_t source_width, uint32_t source_height, double* source_x,
                                         double* source_y);
+
+/* gpst_warp_query_camera -- a view as a pinhole camera
+
+   Parameters   warp          (in)   made with EQUIRECT, without list_per_item
+                output_index  (in)   which view
+                out           (out)  focal lengths and principal point in pixels: fx, fy, cx, cy; (0, 0) is the corner
+                                     of the first pixel, whose centre is at a half; untouched on failure
+   Shapes       double[4]
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT
+   Ownership    none
+   Threads      any
+   Blocking     never; no allocation
+   Device       none
+   Formula      fx = width / (2 tan(hfov / 2)), cx = width / 2; PY360, whose first and last centres lie on the edges:
+                fx = (width - 1) / (2 tan(hfov / 2)); fy and cy likewise
+   Source       kernels/warp/warp.c       Tests  tests/test_warp.c          Since 0.1
+*/
+GPST_API gpst_result gpst_warp_query_camera(const gpst_warp* warp, uint32_t output_index, double out[4]);
 
 /* gpst_view_rotation -- the rotation of a view, camera to world (x right, y down, z forward)
 

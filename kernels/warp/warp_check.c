@@ -116,8 +116,7 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_enums(const gpst_warp_desc* desc) {
                     "siting=%d: must be LEFT or CENTER", (int)desc->siting);
     GPSTI_WARP_RULE((int)desc->format >= (int)GPST_FORMAT_GRAY && (int)desc->format <= (int)GPST_FORMAT_BGRA,
                     "format=%d: required, GRAY, RGB, BGR, RGBA or BGRA", (int)desc->format);
-    GPSTI_WARP_RULE(gpst_dtype_bytes(desc->dtype) != 0 && desc->dtype != GPST_DTYPE_U16,
-                    "dtype=%d: must be U8, I8, F16 or F32", (int)desc->dtype);
+    GPSTI_WARP_RULE(gpst_dtype_bytes(desc->dtype) != 0, "dtype=%d: must be U8, I8, U16, F16 or F32", (int)desc->dtype);
     GPSTI_WARP_RULE(desc->dtype != GPST_DTYPE_I8 || desc->has_scale, "dtype=I8: only with has_scale");
     GPSTI_WARP_RULE(!desc->scale_of_full || desc->has_scale, "scale_of_full: only with has_scale");
     GPSTI_WARP_RULE(desc->layout == GPST_LAYOUT_DEFAULT || desc->layout == GPST_LAYOUT_HWC ||

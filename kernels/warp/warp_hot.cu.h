@@ -128,7 +128,7 @@ template <int map, int pixel_bytes> GPSTI_PRIVATE gpsti_warp_device gpsti_hot_ke
 GPSTI_PRIVATE bool gpsti_hot_has_store(const gpsti_warp_job* job) {
     if (job->dtype == GPST_DTYPE_U8)
         return job->layout == GPST_LAYOUT_HWC && !job->has_scale;
-    return job->layout == GPST_LAYOUT_CHW && job->dtype != GPST_DTYPE_I8;
+    return job->layout == GPST_LAYOUT_CHW && (job->dtype == GPST_DTYPE_F16 || job->dtype == GPST_DTYPE_F32);
 }
 
 /* Of the chroma: offsets of 32 bits, and pairs where they belong. */

@@ -22,6 +22,7 @@ typedef struct gpsti_warp_args {
     /* With a list of rois, and read where that is: so many of them count, and the outputs of the others become 0.
        NULL: all. */
     const uint32_t* n_used;
+    const gpst_view* pose; /* EQUIRECT: how the sources were turned when they were taken; NULL: upright */
 } gpsti_warp_args;
 
 GPSTI_INTERN const gpsti_kernel* gpsti_warp_kernel(void);

@@ -178,20 +178,28 @@ GPSTI_DEVICE GPSTI_INLINE uint8_t gpsti_warp_signed_byte(float value) {
     return (uint8_t)(gpsti_f32_bits(clamped + GPSTI_WARP_ROUNDER) - GPSTI_WARP_ROUNDER_BITS);
 }
 
-/* Of the output: its planes, and the bytes of a row of one. */
+GPSTI_DEVICE GPSTI_INLINE uint16_t gpsti_warp_word(float value) {
+    const float high = value < 65535.0f ? value : 65535.0f, clamped = high > 0.0f ? high : 0.0f;
+    return (uint16_t)(gpsti_f32_bits(clamped + GPSTI_WARP_ROUNDER) - GPSTI_WARP_ROUNDER_BITS);
+}
+
+/* Of the output: the bytes of a number, its planes, and the bytes of a row of one. */
+GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_value_bytes(const gpsti_warp_job* job) {
+    return job->dtype == GPST_DTYPE_F32 ? 4 : job->dtype == GPST_DTYPE_F16 || job->dtype == GPST_DTYPE_U16 ? 2 : 1;
+}
+
 GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_n_planes(const gpsti_warp_job* job) {
     return job->layout == GPST_LAYOUT_CHW ? job->n_channels : 1;
 }
 
 GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_warp_row_bytes(const gpsti_warp_job* job) {
-    const uint32_t bytes = job->dtype == GPST_DTYPE_F32 ? 4 : job->dtype == GPST_DTYPE_F16 ? 2 : 1;
-    return (uint32_t)job->width * (job->layout == GPST_LAYOUT_CHW ? 1 : job->n_channels) * bytes;
+    return (uint32_t)job->width * (job->layout == GPST_LAYOUT_CHW ? 1 : job->n_channels) * gpsti_warp_value_bytes(job);
 }
 
 /* Where a sample is stored; job->output need not be set. */
 GPSTI_DEVICE GPSTI_INLINE uint8_t* gpsti_warp_output_of(const gpsti_warp_job* job, uint8_t* output, int32_t x,
                                                         int32_t y, uint32_t c) {
-    const uint32_t bytes = job->dtype == GPST_DTYPE_F32 ? 4 : job->dtype == GPST_DTYPE_F16 ? 2 : 1;
+    const uint32_t bytes = gpsti_warp_value_bytes(job);
     uint8_t* row = output + (ptrdiff_t)(y * job->output_pitch);
     if (job->layout == GPST_LAYOUT_CHW)
         return row + (ptrdiff_t)(c * job->plane_bytes) + (ptrdiff_t)x * bytes;
@@ -209,6 +217,9 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_store(const gpsti_warp_job* job, uint8
     } else if (job->dtype == GPST_DTYPE_F16) {
         const uint16_t half = gpsti_f16_from_f32(value);
         memcpy(output, &half, sizeof half);
+    } else if (job->dtype == GPST_DTYPE_U16) {
+        const uint16_t word = gpsti_warp_word(value);
+        memcpy(output, &word, sizeof word);
     } else if (job->dtype == GPST_DTYPE_I8) {
         *output = gpsti_warp_signed_byte(value);
     } else {

@@ -38,18 +38,36 @@ GPSTI_PRIVATE double gpsti_warp_tan_half(double fov_degrees) {
 }
 
 /* PY360 spreads the pixels from edge to edge: their centres lie on the edges. */
-GPSTI_PRIVATE void gpsti_warp_plan_view(const gpst_view* view, const gpst_warp_desc* desc, gpsti_warp_view* plan) {
+GPSTI_PRIVATE void gpsti_warp_plan_rays(const gpst_warp_desc* desc, gpsti_warp_view* plan) {
     const uint32_t edge = desc->convention == GPST_CONVENTION_PY360 ? 1 : 0, width = desc->width, height = desc->height;
-    gpst_view_rotation(view, plan->rotation);
-    plan->tan_x = gpsti_warp_tan_half(view->hfov > 0 ? view->hfov : 90.0);
-    plan->tan_y =
-        view->vfov > 0 ? gpsti_warp_tan_half(view->vfov) : gpsti_mul64(plan->tan_x, (double)height) / width;
     for (int c = 0; c < 3; c++) {
         plan->a[c] = gpsti_mul64(plan->rotation[3 * c], plan->tan_x) / (width - edge);
         plan->b[c] = gpsti_mul64(plan->rotation[3 * c + 1], plan->tan_y) / (height - edge);
         plan->d[c] = plan->rotation[3 * c + 2];
         gpsti_split(plan->a[c], &plan->a_high[c], &plan->a_low[c]);
     }
+}
+
+GPSTI_PRIVATE void gpsti_warp_plan_view(const gpst_view* view, const gpst_warp_desc* desc, gpsti_warp_view* plan) {
+    gpst_view_rotation(view, plan->rotation);
+    plan->tan_x = gpsti_warp_tan_half(view->hfov > 0 ? view->hfov : 90.0);
+    plan->tan_y = view->vfov > 0 ? gpsti_warp_tan_half(view->vfov)
+                                 : gpsti_mul64(plan->tan_x, (double)desc->height) / desc->width;
+    gpsti_warp_plan_rays(desc, plan);
+}
+
+/* The view stays where it is in the world, and the source was taken turned by pose: transposed(pose) * rotation. */
+GPSTI_PRIVATE void gpsti_warp_plan_pose(const gpst_view* pose, const gpst_warp_desc* desc, gpsti_warp_view* plan) {
+    double p[9], view[9];
+    gpst_view_rotation(pose, p);
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    memcpy(view, plan->rotation, sizeof view);
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++)
+            plan->rotation[3 * r + c] = gpsti_mul64(p[r], view[c]) + gpsti_mul64(p[3 + r], view[3 + c]) +
+                                        gpsti_mul64(p[6 + r], view[6 + c]);
+    gpsti_warp_plan_rays(desc, plan);
+    gpsti_fp_leave(mode);
 }
 
 /* Floats of one output of ROTATE: columns padded to whole blocks, then rows. */
@@ -333,9 +351,10 @@ GPSTI_PRIVATE void gpsti_warp_job_fit(const gpst_warp_desc* desc, gpsti_warp_job
         job->output = gpsti_warp_output(job, job->left, job->top, 0);
 }
 
-/* What the map knows of this output; the sizes of both images are in the job. entry: of the item's list, or NULL. */
+/* What the map knows of this output; the sizes of both images are in the job. entry: of the item's list, or NULL;
+   pose: of the source, or NULL. */
 GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_index, const float* entry,
-                                      gpsti_warp_job* job) {
+                                      const gpst_view* pose, gpsti_warp_job* job) {
     const int32_t width = job->source_width, height = job->source_height;
     job->border = (int)warp->desc.border;
     if (job->map == GPST_MAP_RESIZE) {
@@ -358,6 +377,8 @@ GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_ind
     }
     if (entry)
         gpsti_warp_job_entry(&warp->desc, entry, job);
+    if (pose && job->map == GPST_MAP_EQUIRECT)
+        gpsti_warp_plan_pose(pose, &warp->desc, &job->view);
     gpsti_warp_job_convention(job);
     if (warp->rois)
         gpsti_warp_take_roi(&warp->rois[output_index], job);
@@ -422,24 +443,29 @@ GPSTI_PRIVATE void gpsti_warp_job_bars(const gpst_warp_desc* desc, gpsti_warp_jo
     gpsti_fp_leave(mode);
 }
 
-/* Full is 255, 65535 or 1; stored in bytes as 255. */
+/* Of a dtype. */
+GPSTI_PRIVATE float gpsti_warp_full_of(gpst_dtype dtype) {
+    return dtype == GPST_DTYPE_U8 ? 255.0f : dtype == GPST_DTYPE_U16 ? 65535.0f : 1.0f;
+}
+
+/* Full is 255, 65535 or 1; stored in U8 as 255, in U16 as 65535. */
 GPSTI_PRIVATE void gpsti_warp_job_full(const gpst_warp_desc* desc, gpsti_warp_job* job) {
-    const bool bytes_out = job->dtype == GPST_DTYPE_U8 || job->dtype == GPST_DTYPE_I8;
-    job->full = job->source_dtype == GPST_DTYPE_U8 ? 255.0f : job->source_dtype == GPST_DTYPE_U16 ? 65535.0f : 1.0f;
-    job->not_a_number = bytes_out ? 0.0f : gpsti_f32_from_bits(0x7fc00000u);
+    const bool floats_out = job->dtype == GPST_DTYPE_F16 || job->dtype == GPST_DTYPE_F32;
+    const float full_out = gpsti_warp_full_of(job->dtype);
+    job->full = gpsti_warp_full_of(job->source_dtype);
+    job->not_a_number = floats_out ? gpsti_f32_from_bits(0x7fc00000u) : 0.0f;
     const gpsti_fp_mode mode = gpsti_fp_enter();
     for (int c = 0; desc->scale_of_full && c < 4; c++)
         job->scale[c] = job->scale[c] / job->full;
+    for (int c = 0; !job->has_scale && c < 4; c++)
+        job->scale[c] = full_out / job->full, job->bias[c] = 0.0f;
     gpsti_fp_leave(mode);
-    if (job->source_dtype == GPST_DTYPE_U8 || job->dtype != GPST_DTYPE_U8 || job->has_scale)
-        return;
-    job->has_scale = true;
-    for (int c = 0; c < 4; c++)
-        job->scale[c] = job->source_dtype == GPST_DTYPE_U16 ? 1.0f / 257.0f : 255.0f, job->bias[c] = 0.0f;
+    job->has_scale = job->has_scale || (!floats_out && job->source_dtype != job->dtype);
 }
 
 GPSTI_PRIVATE void gpsti_warp_job_make(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
-                                       uint32_t output_index, const float* entry, gpsti_warp_job* out) {
+                                       uint32_t output_index, const float* entry, const gpst_view* pose,
+                                       gpsti_warp_job* out) {
     const gpst_warp_desc* desc = &warp->desc;
     const gpst_image from = gpsti_image_resolved(source), to = gpsti_image_resolved(output);
     memset(out, 0, sizeof *out);
@@ -460,7 +486,7 @@ GPSTI_PRIVATE void gpsti_warp_job_make(const gpst_warp* warp, const gpst_image* 
     out->plane_bytes = to.pitch_bytes * (int64_t)to.height;
     out->width = out->output_width = (int32_t)to.width, out->height = out->output_height = (int32_t)to.height;
     out->n_channels = gpst_format_channels(desc->format);
-    gpsti_warp_job_map(warp, output_index, entry, out);
+    gpsti_warp_job_map(warp, output_index, entry, pose, out);
     memcpy(out->scale, desc->scale, sizeof out->scale);
     memcpy(out->bias, desc->bias, sizeof out->bias);
     gpsti_warp_job_full(desc, out);
@@ -470,7 +496,7 @@ GPSTI_PRIVATE void gpsti_warp_job_make(const gpst_warp* warp, const gpst_image* 
 
 GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,
                                     uint32_t output_index, gpsti_warp_job* out) {
-    gpsti_warp_job_make(warp, source, output, output_index, NULL, out);
+    gpsti_warp_job_make(warp, source, output, output_index, NULL, NULL, out);
 }
 
 GPSTI_LINK void gpsti_warp_job_of(const gpsti_warp_args* args, uint64_t image, gpsti_warp_job* out) {
@@ -478,7 +504,7 @@ GPSTI_LINK void gpsti_warp_job_of(const gpsti_warp_args* args, uint64_t image, g
     const uint32_t source = (uint32_t)(image / args->n_outputs);
     const uint32_t output = args->first_output + (uint32_t)(image % args->n_outputs);
     const float* const entry = args->list ? args->list + (size_t)output * gpsti_warp_list_channels(desc->map) : NULL;
-    gpsti_warp_job_make(args->warp, &args->sources[source], &args->outputs[image], output, entry, out);
+    gpsti_warp_job_make(args->warp, &args->sources[source], &args->outputs[image], output, entry, args->pose, out);
     if (args->mask)
         out->mask = (const uint8_t*)args->mask;
     if (args->table)

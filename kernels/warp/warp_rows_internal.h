@@ -281,12 +281,26 @@ GPSTI_SIMD_PRIVATE void GPSTI_ROWS(store_bytes)(const gpsti_warp_job* job, int32
         out[c] = (uint8_t)(block->packed[whole] >> (8 * c));
 }
 
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(words_from_floats)(const gpsti_warp_job* job, gpsti_block* block) {
+    for (uint32_t c = 0; c < job->n_channels; c++)
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            block->half[c][k] = gpsti_warp_word(block->value[c][k]);
+}
+
+GPSTI_SIMD_PRIVATE void GPSTI_ROWS(halves_from_floats)(const gpsti_warp_job* job, gpsti_block* block) {
+    for (uint32_t c = 0; c < job->n_channels; c++)
+        for (int k = 0; k < GPSTI_BLOCK; k++)
+            block->half[c][k] = gpsti_f16_from_f32(block->value[c][k]);
+}
+
+/* F16 and U16. */
 GPSTI_SIMD_PRIVATE void GPSTI_ROWS(store_halves)(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t count,
                                                  gpsti_block* block) {
     const uint32_t n = job->n_channels;
-    for (uint32_t c = 0; c < n; c++)
-        for (int k = 0; k < GPSTI_BLOCK; k++)
-            block->half[c][k] = gpsti_f16_from_f32(block->value[c][k]);
+    if (job->dtype == GPST_DTYPE_U16)
+        GPSTI_ROWS(words_from_floats)(job, block);
+    else
+        GPSTI_ROWS(halves_from_floats)(job, block);
     if (job->layout == GPST_LAYOUT_CHW || n == 1) {
         for (uint32_t c = 0; c < n; c++)
             GPSTI_ROWS(copy)(gpsti_warp_output(job, x, y, c), block->half[c], count, 2);
@@ -337,7 +351,7 @@ GPSTI_SIMD_INLINE void GPSTI_ROWS(emit)(const gpsti_warp_job* job, int32_t x, in
     }
     if (bytes_out)
         GPSTI_ROWS(store_bytes)(job, x, y, count, block);
-    else if (job->dtype == GPST_DTYPE_F16)
+    else if (job->dtype != GPST_DTYPE_F32)
         GPSTI_ROWS(store_halves)(job, x, y, count, block);
     else
         GPSTI_ROWS(store_floats)(job, x, y, count, block);

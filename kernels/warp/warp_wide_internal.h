@@ -55,7 +55,7 @@ GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_wide(const gpsti_warp_job* job, const
                           gpsti_warp_mix(tap[2], tap[3], place->fx, floats), place->fy, floats);
 }
 
-/* What is not a number is stored as one pattern, by bytes as 0. */
+/* What is not a number is stored as one pattern, by integers as 0. */
 GPSTI_DEVICE GPSTI_INLINE float gpsti_warp_settle(const gpsti_warp_job* job, float value) {
     return value == value ? value : job->not_a_number;
 }

@@ -20,7 +20,7 @@ static codec_kind job_kind(void) { return codec_available(CODEC_JPEG) ? CODEC_JP
 
 static bool job_paint(text* file) {
     codec* const self = codec_create();
-    codec_options how;
+    codec_options how = GPST_ZERO;
     gpst_image frame = GPST_ZERO;
     char reason[CODEC_REASON_BYTES];
     how.quality = 95;

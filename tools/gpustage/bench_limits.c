@@ -125,7 +125,7 @@ static bool limits_disk(const char* directory, json* out) {
 /* ---- a frame as JPEG ---------------------------------------------------------------------------- */
 
 static bool limits_jpeg_times(codec* self, const gpst_image* frame, text* file, json* out) {
-    codec_options options;
+    codec_options options = GPST_ZERO;
     codec_kind kind = CODEC_JPEG;
     gpst_image shape;
     char reason[CODEC_REASON_BYTES];

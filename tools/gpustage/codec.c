@@ -51,19 +51,20 @@ static void codec_read_plain(const gpst_image* image, const uint8_t* from) {
 
 const uint8_t* codec_rgb_row(codec* self, const gpst_image* image, uint32_t y) {
     const uint8_t* row = codec_row(image, y);
-    if (image->format != GPST_FORMAT_BGR)
+    uint8_t* const out = (uint8_t*)self->row;
+    const size_t one = gpst_dtype_bytes(image->dtype), n_channels = gpst_format_channels(image->format);
+    if (image->format != GPST_FORMAT_BGR && image->format != GPST_FORMAT_BGRA)
         return row;
-    for (size_t i = 0; i < 3 * (size_t)image->width; i += 3) {
-        self->row[i] = row[i + 2];
-        self->row[i + 1] = row[i + 1];
-        self->row[i + 2] = row[i];
+    for (size_t i = 0; i < n_channels * image->width; i++) {
+        const size_t c = i % n_channels;
+        memcpy(out + i * one, row + (c < 3 ? i + 2 - 2 * c : i) * one, one);
     }
-    return self->row;
+    return out;
 }
 
 bool codec_is_picture(const gpst_image* image) {
-    return gpst_dtype_bytes(image->dtype) == 1 && image->layout != GPST_LAYOUT_CHW &&
-           image->format <= GPST_FORMAT_BGRA && image->width <= CODEC_MAX_SIDE && image->height <= CODEC_MAX_SIDE;
+    return image->layout != GPST_LAYOUT_CHW && image->format <= GPST_FORMAT_BGRA && image->width <= CODEC_MAX_SIDE &&
+           image->height <= CODEC_MAX_SIDE;
 }
 
 /* ---- headerless ----------------------------------------------------------------- */
@@ -81,8 +82,8 @@ static gpst_result codec_raw_encode(codec* self, const gpst_image* image, const 
     return GPST_OK;
 }
 
-static const codec_format codec_headerless = {CODEC_RAW, "raw",           "raw",           true, NULL, NULL,
-                                              NULL,      codec_raw_bound, codec_raw_encode};
+static const codec_format codec_headerless = {CODEC_RAW, "raw", "raw", "any dtype",     NULL,            true,
+                                              NULL,      NULL,  NULL,  codec_raw_bound, codec_raw_encode, NULL};
 
 static gpst_result codec_read_raw(const codec* self, const codec_raw* raw, size_t bytes, gpst_image* shape,
                                   char* reason) {
@@ -106,8 +107,8 @@ static gpst_result codec_read_raw(const codec* self, const codec_raw* raw, size_
 
 /* ---- which ------------------------------------------------------------------------ */
 
-static const codec_format* const codec_formats[] = {&codec_jpeg, &codec_png, &codec_pnm, &codec_npy,
-                                                    &codec_headerless};
+static const codec_format* const codec_formats[] = {&codec_jpeg, &codec_png,  &codec_pnm,       &codec_npy,
+                                                    &codec_tiff, &codec_webp, &codec_headerless};
 #define CODEC_N_FORMATS (sizeof codec_formats / sizeof codec_formats[0])
 
 static const codec_format* codec_find(codec_kind kind) {
@@ -135,7 +136,7 @@ bool codec_available(codec_kind kind) {
 }
 
 static gpst_result codec_not_available(const codec_format* format, char* reason) {
-    return codec_fail(reason, GPST_ERROR_UNSUPPORTED, "%s: this build is without libspng", format->name);
+    return codec_fail(reason, GPST_ERROR_UNSUPPORTED, "%s: this build is without %s", format->name, format->library);
 }
 
 /* ---- the way in ------------------------------------------------------------------- */
@@ -153,17 +154,20 @@ void codec_destroy(codec* self) {
 
 void codec_set_limits(codec* self, const codec_limits* limits) { self->limits = *limits; }
 
+const char* codec_note(const codec* self) { return self->note; }
+
 static void codec_clear_shape(gpst_image* shape) {
     memset(shape, 0, sizeof *shape);
     shape->dtype = GPST_DTYPE_U8;
     shape->layout = GPST_LAYOUT_HWC;
 }
 
-static gpst_result codec_read_layout(const codec* self, const codec_format* format, const uint8_t* data,
+static gpst_result codec_read_layout(codec* self, const codec_format* format, const uint8_t* data,
                                      size_t bytes, gpst_image* shape, codec_layout* layout, char* reason) {
     codec_clear_shape(shape);
     memset(layout, 0, sizeof *layout);
     const gpst_result result = format->read_header(data, bytes, shape, layout, reason);
+    memcpy(self->note, layout->note, sizeof self->note);
     return GPST_FAILED(result) ? result
                                : codec_check_limits(self, format->name, shape, bytes, layout, reason);
 }
@@ -171,7 +175,7 @@ static gpst_result codec_read_layout(const codec* self, const codec_format* form
 gpst_result codec_read_header(codec* self, const void* data, size_t bytes, const codec_raw* raw,
                               codec_kind* kind, gpst_image* shape, char* reason) {
     codec_clear_shape(shape);
-    reason[0] = '\0';
+    reason[0] = self->note[0] = '\0';
     *kind = CODEC_UNKNOWN;
     if (raw && raw->format != GPST_FORMAT_INVALID) {
         *kind = CODEC_RAW;
@@ -182,7 +186,7 @@ gpst_result codec_read_header(codec* self, const void* data, size_t bytes, const
     const codec_format* format = codec_recognise((const uint8_t*)data, bytes);
     if (!format)
         return codec_fail(reason, GPST_ERROR_FORMAT,
-                          "not a JPEG, PNG, PNM, PAM or .npy file by its first bytes");
+                          "not a JPEG, PNG, TIFF, WebP, PNM, PAM or .npy file by its first bytes");
     *kind = format->kind;
     if (!format->available)
         return codec_not_available(format, reason);
@@ -251,6 +255,18 @@ gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind
     return result;
 }
 
+bool codec_read_icc(const void* data, size_t bytes, void** profile, size_t* profile_bytes) {
+    const codec_format* const format = codec_recognise((const uint8_t*)data, bytes);
+    *profile = NULL;
+    *profile_bytes = 0;
+    if (format && format->read_icc)
+        return format->read_icc((const uint8_t*)data, bytes, profile, profile_bytes);
+    if (GPST_FAILED(gpst_metadata_read_icc(data, bytes, NULL, profile_bytes)) || *profile_bytes == 0)
+        return true;
+    *profile = malloc(*profile_bytes);
+    return *profile && !GPST_FAILED(gpst_metadata_read_icc(data, bytes, *profile, profile_bytes));
+}
+
 /* ---- the way out ------------------------------------------------------------------ */
 
 size_t codec_encode_bound(codec_kind kind, const gpst_image* image, const codec_options* options) {
@@ -259,6 +275,13 @@ size_t codec_encode_bound(codec_kind kind, const gpst_image* image, const codec_
     if (!format || !format->available || GPST_FAILED(gpst_image_bytes(image, &bytes)))
         return 0;
     return format->bound(image, options);
+}
+
+/* Is the profile of gray for gray pixels, of RGB for others? Readers warn of any other. WebP has no gray. */
+static bool codec_profile_fits(codec_kind kind, const gpst_image* image, const codec_options* options) {
+    const bool gray = image->format == GPST_FORMAT_GRAY && kind != CODEC_WEBP;
+    return options->icc && options->icc_bytes > 128 &&
+           memcmp((const char*)options->icc + 16, gray ? "GRAY" : "RGB ", 4) == 0;
 }
 
 gpst_result codec_encode(codec* self, codec_kind kind, const gpst_image* image, const codec_options* options,
@@ -276,11 +299,13 @@ gpst_result codec_encode(codec* self, codec_kind kind, const gpst_image* image, 
     const size_t bound = format->bound(&source, options);
     if (bound == 0)
         return codec_fail(reason, GPST_ERROR_UNSUPPORTED,
-                          "%s: cannot hold this image (or quality, or chroma): pictures "
-                          "are u8 with interleaved channels and sides up to %u",
-                          format->name, CODEC_MAX_SIDE);
+                          "%s: cannot hold this image (or quality, or chroma): it holds interleaved channels of %s",
+                          format->name, format->holds);
     if (*bytes < bound)
         return codec_fail(reason, GPST_ERROR_ARGUMENT, "%s: room for %zu bytes; %zu are needed", format->name,
                           *bytes, bound);
-    return format->encode(self, &source, options, (uint8_t*)out, bytes, reason);
+    codec_options used = *options;
+    if (!codec_profile_fits(kind, &source, options))
+        used.icc = NULL, used.icc_bytes = 0;
+    return format->encode(self, &source, &used, (uint8_t*)out, bytes, reason);
 }

@@ -1,5 +1,5 @@
-/* tools/gpustage/codec_plain.c -- the files whose pixels lie in them as they are, by the library's own functions: PGM, PPM
-   and PAM with values up to 255, and NumPy's .npy. */
+/* tools/gpustage/codec_plain.c -- the files whose pixels lie in them as they are, by the library's own functions: PGM,
+   PPM and PAM, and NumPy's .npy. */
 #include "codec_internal.h"
 
 static bool codec_plain_is(const uint8_t* data, size_t bytes, gpst_file_kind wanted) {
@@ -55,7 +55,7 @@ static gpst_result codec_npy_encode(codec* self, const gpst_image* image, const 
     return codec_plain_encode(GPST_FILE_NPY, image, out, bytes, reason);
 }
 
-const codec_format codec_pnm = {CODEC_PNM, "PNM",           "ppm",          true, codec_pnm_is, codec_plain_read_header,
-                                NULL,      codec_pnm_bound, codec_pnm_encode};
-const codec_format codec_npy = {CODEC_NPY, "NPY",           "npy",          true, codec_npy_is, codec_plain_read_header,
-                                NULL,      codec_npy_bound, codec_npy_encode};
+const codec_format codec_pnm = {CODEC_PNM,    "PNM",                   "ppm", "u8 and u16",    NULL,             true,
+                                codec_pnm_is, codec_plain_read_header, NULL,  codec_pnm_bound, codec_pnm_encode, NULL};
+const codec_format codec_npy = {CODEC_NPY,    "NPY",                   "npy", "any dtype",     NULL,             true,
+                                codec_npy_is, codec_plain_read_header, NULL,  codec_npy_bound, codec_npy_encode, NULL};

@@ -1,7 +1,8 @@
-/* tools/gpustage/codec_png.c -- PNG, read at 8 and 16 bits a channel and written at 8, through libspng. The first chunks are read
-   here, so that a picture's size is known and judged before the library allocates anything for it. */
+/* tools/gpustage/codec_png.c -- PNG of 8 and 16 bits a channel, through libspng. The first chunks are read here, so
+   that a picture's size is known and judged before the library allocates anything for it. */
 #include "codec_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #if defined(GPST_TOOL_PNG)
@@ -112,28 +113,46 @@ static int codec_png_decode_rows(spng_ctx* context, const gpst_image* image) {
     return error == SPNG_EOI ? spng_decode_chunks(context) : error; /* to the end: a cut file is noticed */
 }
 
+static int codec_png_open(spng_ctx* context, const uint8_t* data, size_t bytes) {
+    int error = spng_set_image_limits(context, CODEC_MAX_SIDE, CODEC_MAX_SIDE);
+    if (!error)
+        error = spng_set_chunk_limits(context, CODEC_PNG_CHUNK_LIMIT, CODEC_PNG_CHUNK_LIMIT);
+    return error ? error : spng_set_png_buffer(context, data, bytes);
+}
+
 static gpst_result codec_png_decode(codec* self, const uint8_t* data, size_t bytes, const gpst_image* image,
                                     char* reason) {
     spng_ctx* context = spng_ctx_new(0);
     (void)self;
     if (!context)
         return codec_fail(reason, GPST_ERROR_MEMORY, "PNG: no memory for a decoder");
-    int error = spng_set_image_limits(context, CODEC_MAX_SIDE, CODEC_MAX_SIDE);
-    if (!error)
-        error = spng_set_chunk_limits(context, CODEC_PNG_CHUNK_LIMIT, CODEC_PNG_CHUNK_LIMIT);
-    if (!error)
-        error = spng_set_png_buffer(context, data, bytes);
+    int error = codec_png_open(context, data, bytes);
     if (!error)
         error = codec_png_decode_rows(context, image);
     spng_ctx_free(context);
     return error ? codec_png_fail(error, reason) : GPST_OK;
 }
 
+static bool codec_png_read_icc(const uint8_t* data, size_t bytes, void** profile, size_t* profile_bytes) {
+    struct spng_iccp found;
+    spng_ctx* const context = spng_ctx_new(0);
+    if (context && !codec_png_open(context, data, bytes) && !spng_get_iccp(context, &found)) {
+        *profile = malloc(found.profile_len);
+        *profile_bytes = *profile ? found.profile_len : 0;
+        if (*profile)
+            memcpy(*profile, found.profile, found.profile_len);
+        spng_ctx_free(context);
+        return *profile != NULL;
+    }
+    spng_ctx_free(context);
+    return context != NULL;
+}
+
 /* Stored blocks, the chunks around them and the header, with room to spare. */
 static size_t codec_png_bound(const gpst_image* image, const codec_options* options) {
-    const size_t bytes = codec_plain_bytes(image) + image->height;
-    (void)options;
-    return codec_is_picture(image) ? bytes + bytes / 64 + 4096 : 0;
+    const size_t bytes = codec_plain_bytes(image) + image->height + options->exif_bytes + options->icc_bytes;
+    const bool integers = image->dtype <= GPST_DTYPE_U8 || image->dtype == GPST_DTYPE_U16;
+    return codec_is_picture(image) && integers ? bytes + bytes / 64 + 4096 : 0;
 }
 
 typedef struct codec_png_room {
@@ -152,17 +171,39 @@ static int codec_png_write(spng_ctx* context, void* user, void* data, size_t len
     return 0;
 }
 
+static int codec_png_set_tags(spng_ctx* context, const codec_options* options) {
+    struct spng_exif exif;
+    struct spng_iccp profile;
+    int error = 0;
+    if (options->exif) {
+        exif.length = options->exif_bytes;
+        exif.data = (char*)(uintptr_t)options->exif; /* only read */
+        error = spng_set_exif(context, &exif);
+    }
+    if (!error && options->icc) {
+        memset(&profile, 0, sizeof profile);
+        memcpy(profile.profile_name, "ICC profile", 11);
+        profile.profile_len = options->icc_bytes;
+        profile.profile = (char*)(uintptr_t)options->icc;
+        error = spng_set_iccp(context, &profile);
+    }
+    return error;
+}
+
 /* Fast rather than small: level 1 and one filter for all rows. */
-static int codec_png_encode_rows(codec* self, spng_ctx* context, const gpst_image* image) {
+static int codec_png_encode_rows(codec* self, spng_ctx* context, const gpst_image* image,
+                                 const codec_options* options) {
     struct spng_ihdr header;
     memset(&header, 0, sizeof header);
     header.width = image->width;
     header.height = image->height;
-    header.bit_depth = 8;
+    header.bit_depth = image->dtype == GPST_DTYPE_U16 ? 16 : 8;
     header.color_type = image->format == GPST_FORMAT_GRAY   ? SPNG_COLOR_TYPE_GRAYSCALE
-                        : image->format == GPST_FORMAT_RGBA ? SPNG_COLOR_TYPE_TRUECOLOR_ALPHA
-                                                            : SPNG_COLOR_TYPE_TRUECOLOR;
+                        : gpst_format_channels(image->format) == 4 ? SPNG_COLOR_TYPE_TRUECOLOR_ALPHA
+                                                                   : SPNG_COLOR_TYPE_TRUECOLOR;
     int error = spng_set_ihdr(context, &header);
+    if (!error)
+        error = codec_png_set_tags(context, options);
     if (!error)
         error = spng_set_option(context, SPNG_IMG_COMPRESSION_LEVEL, 1);
     if (!error)
@@ -179,14 +220,13 @@ static gpst_result codec_png_encode(codec* self, const gpst_image* image, const 
                                     uint8_t* out, size_t* bytes, char* reason) {
     codec_png_room room;
     spng_ctx* context = spng_ctx_new(SPNG_CTX_ENCODER);
-    (void)options;
     if (!context)
         return codec_fail(reason, GPST_ERROR_MEMORY, "PNG: no memory for an encoder");
     room.at = out;
     room.left = *bytes;
     int error = spng_set_png_stream(context, codec_png_write, &room);
     if (!error)
-        error = codec_png_encode_rows(self, context, image);
+        error = codec_png_encode_rows(self, context, image, options);
     spng_ctx_free(context);
     if (error)
         return codec_png_fail(error, reason);
@@ -195,11 +235,22 @@ static gpst_result codec_png_encode(codec* self, const gpst_image* image, const 
 }
 
 const codec_format codec_png = {
-    CODEC_PNG,        "PNG",           "png",           true, codec_png_is, codec_png_read_header,
-    codec_png_decode, codec_png_bound, codec_png_encode};
+    CODEC_PNG,
+    "PNG",
+    "png",
+    "u8 and u16",
+    "libspng",
+    true,
+    codec_png_is,
+    codec_png_read_header,
+    codec_png_decode,
+    codec_png_bound,
+    codec_png_encode,
+    codec_png_read_icc};
 
 #else
 
-const codec_format codec_png = {CODEC_PNG, "PNG", "png", false, codec_png_is, NULL, NULL, NULL, NULL};
+const codec_format codec_png = {CODEC_PNG,    "PNG", "png", "u8 and u16", "libspng", false,
+                                codec_png_is, NULL,  NULL,  NULL,         NULL,      NULL};
 
 #endif

@@ -109,6 +109,15 @@ const char* files_query(const char* path, file_info* out) {
     return NULL;
 }
 
+bool files_is_folder(const char* path) {
+    struct stat status;
+#if defined(_WIN32)
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+#else
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode);
+#endif
+}
+
 bool files_same_directory(const char* a, const char* b) {
     file_info first, second;
     return !files_query(a, &first) && !files_query(b, &second) && first.device == second.device &&

@@ -13,6 +13,7 @@ typedef struct file_info {
 
 /* These return NULL, or the system's words for what went wrong. */
 const char* files_query(const char* path, file_info* out);
+bool files_is_folder(const char* path); /* a directory itself, and no link to one */
 const char* files_make_directory(const char* path);
 const char* files_check_writable(const char* directory);
 const char* files_list(const char* directory,

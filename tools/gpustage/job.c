@@ -5,6 +5,7 @@
 #include "console.h"
 #include "files.h"
 #include "interrupt.h"
+#include "remarks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,14 @@ static gpst_result job_refuse_large(const job* self, const input* in) {
     codec_format_amount(in->bytes, true, found);
     codec_format_amount(codec_most_bytes(limits), false, most);
     return gpst_task_fail(NULL, GPST_ERROR_BUDGET, "the file has %s; at most %s here (--max-item-bytes)", found, most);
+}
+
+static gpst_result job_refuse_unmasked(const job* self, const input* in) {
+    text names = inputs_mask_names(in, self->desc.asked);
+    const gpst_result result = gpst_task_fail(NULL, GPST_ERROR_NOT_FOUND, "--mask=%s: it has none there: no %s",
+                                              self->desc.asked->mask, names.data ? names.data : "name fits");
+    text_free(&names);
+    return result;
 }
 
 static const char job_moved[] = "the output directory was moved, emptied or replaced during the run";
@@ -42,9 +51,11 @@ static gpst_result job_begin(void* user_data, uint64_t index, const char* path) 
     (void)path;
     if (in->problem)
         return gpst_task_fail(NULL, GPST_ERROR_ACCESS, "%s", in->problem);
-    inputs_refresh(in); /* before it is read: if it changes afterwards, --resume does it again */
+    inputs_refresh(in, self->desc.asked); /* before it is read: if it changes afterwards, --resume does it again */
     const gpst_result result = job_refuse_large(self, in);
-    return GPST_FAILED(result) ? result : job_begin_outputs(self, in);
+    if (GPST_FAILED(result))
+        return result;
+    return self->desc.asked->mask_by_frame && !in->mask ? job_refuse_unmasked(self, in) : job_begin_outputs(self, in);
 }
 
 static void job_list_whole(job* self, const input* in, const gpst_item* item) {
@@ -77,10 +88,12 @@ static void job_done(void* user_data, const gpst_item* item) {
     job* const self = (job*)user_data;
     char reason[GPST_REASON_BYTES + 32];
     job_translate(item->reason, reason, sizeof reason);
-    const input* const in = self->to_do[item->index];
+    input* const in = self->to_do[item->index];
     if (!GPST_FAILED(item->result)) {
+        in->done = true;
         self->counts.ok++;
         self->counts.damaged += strncmp(item->note, "damaged: ", 9) == 0;
+        job_remark_note(item);
         job_list_whole(self, in, item);
         if (self->desc.asked->stats && !counts_add_file(&self->counts, (size_t)(in - self->inputs.items), item))
             console_error("%s: out of memory: not listed in --stats", item->name);
@@ -186,79 +199,9 @@ static uint64_t job_most_slot_bytes(const job* self) {
     (void)gpst_image_bytes(&view, &bytes);
     if (limits->bytes == 0 && most_bytes > JOB_STREAM_BYTES)
         most_bytes = JOB_STREAM_BYTES;
-    return most_bytes + gpst_warp_n_outputs(self->desc.warp) * (4 * (uint64_t)bytes + 1048576);
-}
-
-/* A stacked file may take the name of an output that a list there has. */
-static const char* job_withdraw(const job* self) {
-    const char* const path = self->desc.asked->output;
-    gpst_context_info info;
-    text parent = files_parent(path), stem = GPST_ZERO;
-    const char* problem = text_out_of_memory;
-    gpst_context_query_info(self->context, &info);
-    text_append(&stem, files_base_name(path), strlen(files_base_name(path)) - strlen(".npy"));
-    if (parent.data && stem.data) {
-        run_lock_clean(parent.data);
-        problem = manifest_withdraw(parent.data, info.temporary_tag, stem.data);
-    }
-    text_free(&stem);
-    text_free(&parent);
-    return problem;
-}
-
-static int job_open_stacked(job* self) {
-    const options* const asked = self->desc.asked;
-    file_info info;
-    if (asked->resume)
-        return console_usage(asked->command_name, "--resume: needs -o DIR: one .npy file is whole or absent");
-    if (!files_query(asked->output, &info) && !info.is_regular)
-        return console_usage(asked->command_name, "-o=%s: is no regular file", asked->output);
-    const int status = outputs_check_parent("-o", asked->output, asked->command_name);
-    if (status != EXIT_DONE)
-        return status;
-    const char* const problem = job_withdraw(self);
-    if (problem)
-        console_error("-o=%s: %s", asked->output, problem);
-    return problem ? EXIT_MACHINE : EXIT_DONE;
-}
-
-/* What the manifest lists under the same settings, of an input that has not changed, and whose files are all
-   there. */
-static void job_skip_whole(job* self) {
-    for (size_t i = 0; i < self->inputs.count; i++) {
-        input* const in = &self->inputs.items[i];
-        inputs_refresh(in);
-        const char* const listed = manifest_find(&self->manifest, in);
-        text sizes = GPST_ZERO;
-        if (listed)
-            sizes = outputs_sizes(&self->names, in);
-        in->skip = sizes.data && !sizes.failed && !strcmp(sizes.data, listed);
-        self->counts.skipped += in->skip ? 1 : 0;
-        text_free(&sizes);
-    }
-}
-
-static int job_open_directory(job* self) {
-    const options* const asked = self->desc.asked;
-    gpst_context_info info;
-    manifest_desc desc;
-    desc.directory = asked->output;
-    desc.settings = self->desc.settings;
-    desc.resume = asked->resume;
-    desc.sync = asked->fsync != (int)GPST_FSYNC_NONE;
-    desc.command = asked->command_name;
-    desc.no_jpeg = asked->falls_back ? self->no_jpeg : NULL;
-    gpst_context_query_info(self->context, &info);
-    int status = outputs_open_directory(asked->output, asked->command_name);
-    if (status == EXIT_DONE)
-        status = run_lock_open(&self->lock, asked->output, info.temporary_tag, desc.settings);
-    desc.tag = info.temporary_tag;
-    desc.alone = self->lock.alone;
-    if (status == EXIT_DONE)
-        status = manifest_open(&self->manifest, &desc);
-    if (status == EXIT_DONE && asked->resume)
-        job_skip_whole(self);
-    return status;
+    /* Masks of frames: masked views, and the masks of views. */
+    return most_bytes + gpst_warp_n_outputs(self->desc.warp) *
+                            ((self->desc.asked->mask_by_frame ? 6 : 4) * (uint64_t)bytes + 1048576);
 }
 
 /* Views as they are asked for can be made here. */
@@ -304,7 +247,7 @@ static int job_check_decoder(job* self) {
         input* const in = &self->inputs.items[i];
         if (in->skip)
             continue;
-        inputs_refresh(in);
+        inputs_refresh(in, asked);
         if (!job_is_jpeg(in))
             return EXIT_DONE;
         n++;
@@ -320,7 +263,7 @@ static int job_open_outputs(job* self) {
     const bool resume = self->desc.asked->resume && !self->desc.stacked;
     int status = resume ? EXIT_DONE : job_check_decoder(self);
     if (status == EXIT_DONE && self->desc.asked->falls_back)
-        console_note("note: views are .ppm files: there is no %s", self->no_jpeg);
+        remarks_add("no_jpeg", "", "views are .ppm files: there is no %s", self->no_jpeg);
     if (status == EXIT_DONE)
         status = self->desc.stacked ? job_open_stacked(self) : job_open_directory(self);
     return status == EXIT_DONE && resume ? job_check_decoder(self) : status;
@@ -331,9 +274,10 @@ int job_open(job* self, const job_desc* desc) {
     memset(self, 0, sizeof *self);
     self->desc = *desc;
     self->names.directory = asked->output;
-    self->names.kind = desc->kind;
+    self->names.layout = asked->tree;
+    self->names.extension = codec_extension(desc->kind);
     self->names.numbered = desc->reproject != NULL;
-    self->names.masks = desc->mask->n_views > 0;
+    self->names.mask_names = asked->mask_out;
     self->names.n_outputs = gpst_warp_n_outputs(desc->warp);
     int status = job_check_encoder(self);
     if (status == EXIT_DONE)
@@ -459,16 +403,25 @@ static gpst_pipeline_desc job_make_run(const job* self) {
     return run;
 }
 
-/* PNG is the command's, and so are files without headers; the others the library's own. */
+/* Views of kinds that the library does not know. */
+static bool job_encodes(const job* self) {
+    const codec_kind kind = self->desc.kind;
+    return kind == CODEC_PNG || kind == CODEC_TIFF || kind == CODEC_WEBP;
+}
+
+/* PNG, TIFF and WebP are the command's, and so are files without headers; the others the library's own. */
 static gpst_job_hooks job_make_hooks(job* self) {
     gpst_job_hooks hooks = GPST_ZERO;
     *(self->desc.asked->raw.format != GPST_FORMAT_INVALID ? &hooks.decode : &hooks.decode_other) = job_decode;
-    if (self->desc.kind == CODEC_PNG) {
+    hooks.icc = job_icc;
+    if (job_encodes(self)) {
         hooks.encode = job_encode;
         hooks.extension = codec_extension(self->desc.kind);
-    } else if (self->desc.mask->n_views > 0) {
+    } else if (self->names.mask_names) {
         hooks.beside = job_emit_mask;
     }
+    hooks.name = self->desc.stacked ? NULL : job_name;
+    hooks.mask = self->desc.asked->mask_by_frame ? job_load_mask : NULL;
     hooks.worker_init = job_worker_init;
     hooks.worker_term = job_worker_term;
     hooks.begin = job_begin;
@@ -478,11 +431,21 @@ static gpst_job_hooks job_make_hooks(job* self) {
     return hooks;
 }
 
+gpst_placement_desc job_make_placement(const job* self) {
+    const options* const asked = self->desc.asked;
+    gpst_placement_desc placement = GPST_ZERO;
+    placement.ignore_orientation = asked->ignore_orientation != 0;
+    placement.sphere = self->desc.reproject != NULL;
+    placement.ignore_pose = asked->ignore_pose != 0;
+    return placement;
+}
+
 static gpst_decode_desc job_make_decode(const job* self) {
     const options* const asked = self->desc.asked;
     gpst_decode_desc decode = GPST_ZERO;
     decode.codec = (gpst_codec)asked->jpeg;
     decode.on_damage = (gpst_damage)asked->on_damage;
+    decode.placement = job_make_placement(self);
     decode.max_pixels = asked->limits.pixels;
     decode.max_bytes = asked->limits.bytes;
     return decode;

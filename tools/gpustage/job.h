@@ -46,6 +46,13 @@ int job_open(job* self, const job_desc* desc);
 int job_run(job* self); /* the exit status of the command */
 void job_close(job* self);
 
+/* job_outputs.c, of job_open: -o is one file, or a directory. */
+int job_open_stacked(job* self);
+int job_open_directory(job* self);
+
+/* What of a file's metadata moves its pixels. */
+gpst_placement_desc job_make_placement(const job* self);
+
 /* A stage's work on one worker: PNG. */
 typedef struct job_worker {
     codec* codec;
@@ -53,11 +60,25 @@ typedef struct job_worker {
     size_t scratch_bytes;
 } job_worker;
 
+/* job_metadata.c. What a view says of itself; icc is to be freed, on failure, too. */
+typedef struct job_metadata {
+    uint8_t exif[GPST_EXIF_MOST_BYTES];
+    size_t exif_bytes, icc_bytes; /* 0: none */
+    void* icc;
+} job_metadata;
+gpst_result job_take_metadata(const job* self, const gpst_task* task, job_metadata* out);
+/* Remarks what a user should know of item->note. */
+void job_remark_note(const gpst_item* item);
+/* A hook of the library's job. */
+gpst_result job_icc(void* user_data, const gpst_item* item, void* out, size_t* bytes);
+
 /* job_stages.c: hooks of the library's job; user_data is this one. */
 gpst_result job_worker_init(void* user_data, uint32_t worker_index, void** worker_state);
 void job_worker_term(void* user_data, uint32_t worker_index, void* worker_state);
 gpst_result job_decode(void* user_data, gpst_task* task);
 gpst_result job_encode(void* user_data, gpst_task* task, const gpst_image* picture, const char* path);
 gpst_result job_emit_mask(void* user_data, gpst_task* task, const char* beside);
+gpst_result job_name(void* user_data, uint64_t index, uint32_t view, char* out, size_t out_bytes);
+gpst_result job_load_mask(void* user_data, gpst_task* task);
 
 #endif

@@ -3,14 +3,16 @@
 
      gpustage-manifest 3
      set KEY=VALUE            what the outputs depend on
+     stale NAME               an output below the directory that a run with other settings made
      run TAG alone|beside     a run began; beside: while another was at work
      begin TAG STEM           it is about to make the outputs of that name
-     item TAG BYTES MTIME_NS OUTPUT_BYTES,... STEM PATH DECODER/ENCODER     and they are whole
+     item TAG BYTES MTIME_NS OUTPUTS STEM PATH DECODER/ENCODER     and they are whole
 
-   PATH is the input's own, absolute and with links followed; STEM is what its outputs are named by. In both a blank, a
-   line feed and '%' are written %20, %0A and %25. An item counts when its run began it and no other run had it in hand
-   meanwhile: one that began it and did not end may still be making them, unless a later run began alone. A line that
-   was torn off, or that is no such line, counts as none. */
+   OUTPUTS are their bytes, "n,n,...", and behind these size, time and name of a mask of the item's own. PATH is the
+   input's own, absolute and with links followed; STEM is what its outputs are named by. In names a blank, a line feed
+   and '%' are written %20, %0A and %25. An item counts when its run began it and no other run had it in hand meanwhile:
+   one that began it and did not end may still be making them, unless a later run began alone. A line that was torn off,
+   or that is no such line, counts as none. */
 #include "manifest.h"
 
 #include "console.h"
@@ -211,7 +213,7 @@ static int manifest_refuse(const manifest* self, const text* header, const manif
     }
 }
 
-/* ---- open, find, add ---------------------------------------------------------------------- */
+/* ---- open ---------------------------------------------------------------------- */
 
 static const char* manifest_say(const open_file* file, const text* line) {
     return line->failed ? text_out_of_memory : files_list_add(file, line->data, line->bytes);
@@ -226,27 +228,31 @@ static const char* manifest_say_run(const manifest* self, bool alone) {
 }
 
 /* What was there goes first: from the first output on it would say what is not so. */
-static const char* manifest_begin(const manifest* self, const text* header, bool sync) {
-    const char* problem = files_list_clear(&self->file);
+static const char* manifest_begin(const manifest* self, const text_list* stale, bool sync) {
+    text lines = GPST_ZERO;
+    text_add(&lines, self->header.data);
+    for (size_t i = 0; i < stale->count; i++) {
+        text_add(&lines, "stale ");
+        manifest_escape(&lines, stale->items[i]);
+        text_add(&lines, "\n");
+    }
+    const char* problem = lines.failed ? text_out_of_memory : files_list_clear(&self->file);
     if (!problem)
-        problem = files_list_add(&self->file, header->data, header->bytes);
+        problem = files_list_add(&self->file, lines.data, lines.bytes);
+    text_free(&lines);
     return problem || !sync ? problem : files_list_sync(&self->file);
 }
 
 /* A line that was torn off gets its end: cut off, it might be the one that another run is just writing. */
-static const char* manifest_continue(manifest* self, const text* header) {
+static const char* manifest_continue(manifest* self) {
     const bool torn = self->loaded.data[self->loaded.bytes - 1] != '\n';
-    if (!manifest_parse_items(self, self->loaded.data + header->bytes))
+    if (!manifest_parse_items(self, self->loaded.data + self->header.bytes))
         return text_out_of_memory;
     return torn ? files_list_add(&self->file, "\n", 1) : NULL;
 }
 
-static int manifest_use(manifest* self, const manifest_desc* desc, const text* header) {
-    const bool same = self->loaded.data && manifest_starts(self->loaded.data, header->data) &&
-                      !manifest_starts(self->loaded.data + header->bytes, "set ");
-    if (!same && self->loaded.data && desc->resume)
-        return manifest_refuse(self, header, desc);
-    const char* problem = same ? manifest_continue(self, header) : manifest_begin(self, header, desc->sync);
+int manifest_start(manifest* self, const manifest_desc* desc, const text_list* stale) {
+    const char* problem = self->same ? manifest_continue(self) : manifest_begin(self, stale, desc->sync);
     if (!problem)
         problem = manifest_say_run(self, desc->alone);
     self->writable = !problem;
@@ -257,22 +263,23 @@ static int manifest_use(manifest* self, const manifest_desc* desc, const text* h
 }
 
 int manifest_open(manifest* self, const manifest_desc* desc) {
-    text header = manifest_header(desc->settings);
-    int status = EXIT_MACHINE;
+    int status = EXIT_DONE;
     memset(self, 0, sizeof *self);
+    self->header = manifest_header(desc->settings);
     self->file.descriptor = -1;
     self->tag = desc->tag;
     text_format(&self->path, "%s/%s", desc->directory, OUTPUTS_MANIFEST);
-    if (self->path.failed || header.failed) {
-        text_free(&header);
+    if (self->path.failed || self->header.failed)
         return console_memory();
-    }
     const char* const problem = files_open_list(self->path.data, &self->file, &self->loaded);
-    if (problem)
+    if (problem) {
         console_error("%s: %s: the list of what is whole cannot be kept", self->path.data, problem);
-    else
-        status = manifest_use(self, desc, &header);
-    text_free(&header);
+        return EXIT_MACHINE;
+    }
+    self->same = self->loaded.data && manifest_starts(self->loaded.data, self->header.data) &&
+                 !manifest_starts(self->loaded.data + self->header.bytes, "set ");
+    if (!self->same && self->loaded.data && desc->resume)
+        status = manifest_refuse(self, &self->header, desc);
     return status;
 }
 
@@ -281,9 +288,76 @@ void manifest_close(manifest* self) {
         files_close(&self->file);
     text_free(&self->path);
     free(self->entries);
+    text_free(&self->header);
     text_free(&self->loaded);
     memset(self, 0, sizeof *self);
 }
+
+/* ---- what the list says of earlier runs ------------------------------------------------------ */
+
+/* The next line at *at that begins so, behind that; *bytes: without its end. NULL: there is none. */
+static const char* manifest_next(const char** at, const char* with, size_t* bytes) {
+    while (*at && **at) {
+        const char* const line = *at;
+        const size_t length = strcspn(line, "\n");
+        *at = line[length] ? line + length + 1 : line + length;
+        if (manifest_starts(line, with) && line[length]) {
+            *bytes = length - strlen(with);
+            return line + strlen(with);
+        }
+    }
+    return NULL;
+}
+
+/* Copies of the last words of such lines. */
+static bool manifest_list(const manifest* self, const char* with, text_list* out) {
+    const char* at = self->loaded.data;
+    size_t bytes = 0;
+    bool added = true;
+    for (const char* line = NULL; added && (line = manifest_next(&at, with, &bytes)) != NULL;) {
+        size_t word = bytes;
+        while (word > 0 && line[word - 1] != ' ')
+            word--;
+        char* const name = text_copy(line + word, bytes - word);
+        if (name)
+            manifest_unescape(name);
+        added = name && text_list_add(out, name);
+        free(name);
+    }
+    return added;
+}
+
+static int manifest_compare_names(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
+
+bool manifest_list_stems(const manifest* self, text_list* out) {
+    size_t n = 0;
+    if (!manifest_list(self, "begin ", out))
+        return false;
+    if (out->count > 1)
+        qsort(out->items, out->count, sizeof *out->items, manifest_compare_names);
+    for (size_t i = 0; i < out->count; i++) {
+        if (n > 0 && !strcmp(out->items[n - 1], out->items[i]))
+            free(out->items[i]);
+        else
+            out->items[n++] = out->items[i];
+    }
+    out->count = n;
+    return true;
+}
+
+bool manifest_list_stale(const manifest* self, text_list* out) { return manifest_list(self, "stale ", out); }
+
+text manifest_find_setting(const manifest* self, const char* key) {
+    const char* at = self->loaded.data;
+    text value = GPST_ZERO;
+    size_t bytes = 0;
+    for (const char* line = NULL; !value.data && (line = manifest_next(&at, "set ", &bytes)) != NULL;)
+        if (!strncmp(line, key, strlen(key)) && line[strlen(key)] == '=')
+            text_append(&value, line + strlen(key) + 1, bytes - strlen(key) - 1);
+    return value;
+}
+
+/* ---- items ------------------------------------------------------------------------------------ */
 
 const char* manifest_find(const manifest* self, const input* in) {
     size_t low = 0, high = self->count;
@@ -320,8 +394,9 @@ void manifest_add(manifest* self, const input* in, const char* output_bytes, con
     text line = GPST_ZERO;
     if (!self->writable || !in->identity || in->mtime_ns < 0)
         return;
-    text_format(&line, "item %s %llu %lld %s ", self->tag, (unsigned long long)in->bytes, (long long)in->mtime_ns,
-                output_bytes);
+    text_format(&line, "item %s %llu %lld ", self->tag, (unsigned long long)in->bytes, (long long)in->mtime_ns);
+    manifest_escape(&line, output_bytes);
+    text_add(&line, " ");
     manifest_escape(&line, in->stem);
     text_add(&line, " ");
     manifest_escape(&line, in->identity);

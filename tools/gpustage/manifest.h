@@ -5,7 +5,6 @@
 #include "files.h"
 #include "outputs.h"
 
-
 /* A line of the file: an item that was begun, or an input as it was and the sizes of what was made of it. */
 typedef struct manifest_entry {
     const char* tag;  /* of the run */
@@ -23,7 +22,9 @@ typedef struct manifest {
     const char* tag;
     open_file file;
     bool writable;
-    text loaded;             /* the file that was found; entries point into it */
+    text header;             /* how a list of this run's settings begins */
+    bool same;               /* the file that was found does */
+    text loaded;             /* that file; entries point into it */
     manifest_entry* entries; /* what is whole, sorted by stem */
     size_t count;
 } manifest;
@@ -39,9 +40,19 @@ typedef struct manifest_desc {
     const char* no_jpeg;  /* why views are no JPEG, where that was not asked for; else NULL */
 } manifest_desc;
 
-/* Reads what is there and makes the file ready for new lines. EXIT_DONE, or an exit status with the sentence printed:
-   a run that cannot keep the list does not begin, since an old one would then tell of outputs that are not its own. */
+/* Reads what is there. EXIT_DONE, or an exit status with the sentence printed: a run that cannot keep the list does not
+   begin, since an old one would then tell of outputs that are not its own. */
 int manifest_open(manifest* self, const manifest_desc* desc);
+/* Makes the file ready for new lines; with other settings it begins anew. stale: outputs of other settings, which it
+   says then. As manifest_open. */
+int manifest_start(manifest* self, const manifest_desc* desc, const text_list* stale);
+
+/* Ahead of manifest_start, what the file that was found says; false: out of memory. Stems that were begun, each once, and
+   what "stale" lines name. The value of a setting: text_free; empty: it has none. */
+bool manifest_list_stems(const manifest* self, text_list* out);
+bool manifest_list_stale(const manifest* self, text_list* out);
+text manifest_find_setting(const manifest* self, const char* key);
+
 void manifest_close(manifest* self); /* all-zero: a no-op */
 
 /* Sizes of an item's outputs as the manifest has them for this input as it is now; NULL: not whole. */

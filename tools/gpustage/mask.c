@@ -1,10 +1,12 @@
-/* tools/gpustage/mask.c -- the equirectangular mask, and the mask of every view made from it. Knows no frame.
- */
+/* tools/gpustage/mask.c -- equirectangular masks as files, and the mask of every view made from one that is for all
+   frames. Knows no frame. */
 #include "mask.h"
 
 #include "console.h"
 #include "files.h"
+#include "remarks.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,72 +25,130 @@ static bool mask_is_set(const uint8_t* at, gpst_dtype dtype) {
     return (dtype == GPST_DTYPE_U16 ? half : half & 0x7fff) != 0; /* of F16 without its sign */
 }
 
-/* Any colour channel that is not zero keeps the pixel; alpha does not count. */
-static void mask_set_pixels(const gpst_image* from, gpst_image* to) {
+/* Of the pixel at `at`: its colours, and what alpha it has. */
+static bool mask_keeps(const uint8_t* at, uint32_t colours, gpst_dtype dtype, uint32_t bytes_each) {
+    bool keep = false;
+    for (uint32_t c = 0; c < colours; c++)
+        keep = keep || mask_is_set(at + (size_t)c * bytes_each, dtype);
+    return keep;
+}
+
+uint32_t mask_set_pixels(const gpst_image* from, const gpst_image* to) {
     const uint32_t channels = gpst_format_channels(from->format);
     const uint32_t colours = channels > 3 ? 3 : channels, bytes_each = gpst_dtype_bytes(from->dtype);
+    uint32_t found = 0;
     for (uint32_t y = 0; y < from->height; y++) {
         const uint8_t* in = (const uint8_t*)from->data + (int64_t)y * from->pitch_bytes;
         uint8_t* const out = (uint8_t*)to->data + (int64_t)y * to->pitch_bytes;
         for (uint32_t x = 0; x < from->width; x++, in += (size_t)channels * bytes_each) {
-            bool keep = false;
-            for (uint32_t c = 0; c < colours; c++)
-                keep = keep || mask_is_set(in + (size_t)c * bytes_each, from->dtype);
+            const bool keep = mask_keeps(in, colours, from->dtype, bytes_each);
             out[x] = keep ? 255 : 0;
+            found |= keep ? MASK_KEEPS : MASK_DROPS;
+            if (channels > 3 && mask_is_set(in + (size_t)3 * bytes_each, from->dtype) != keep)
+                found |= MASK_ALPHA;
         }
     }
+    return found;
 }
 
-static gpst_result mask_decode(mask* self, codec* worker, const text* file, char* reason) {
+/* As its EXIF says, as frames are; in memory of its own. */
+static gpst_result mask_orient(const text* file, gpst_image* picture) {
+    gpst_metadata metadata;
+    gpst_placement placement;
+    gpst_image turned = *picture;
+    size_t bytes = 0;
+    gpst_result result = gpst_metadata_read(file->data, file->bytes, &metadata);
+    if (!GPST_FAILED(result))
+        result = gpst_placement_of(NULL, &metadata, picture, &placement);
+    if (GPST_FAILED(result) || !placement.moves)
+        return result;
+    turned.width = placement.width;
+    turned.height = placement.height;
+    turned.pitch_bytes = (int64_t)gpst_image_row_bytes(&turned);
+    result = gpst_image_bytes(&turned, &bytes);
+    turned.data = GPST_FAILED(result) ? NULL : malloc(bytes);
+    if (!turned.data)
+        return GPST_ERROR_MEMORY;
+    result = gpst_image_orient(picture, placement.orientation, &turned);
+    free(picture->data);
+    *picture = turned;
+    return result;
+}
+
+gpst_result mask_decode(codec* worker, const text* file, bool orients, gpst_image* picture, char* reason) {
     codec_raw raw;
     codec_kind kind = CODEC_UNKNOWN;
-    gpst_image picture;
     size_t bytes = 0;
     memset(&raw, 0, sizeof raw);
-    gpst_result result = codec_read_header(worker, file->data, file->bytes, &raw, &kind, &picture, reason);
+    gpst_result result = codec_read_header(worker, file->data, file->bytes, &raw, &kind, picture, reason);
     if (GPST_FAILED(result))
         return result;
-    picture.pitch_bytes = (int64_t)gpst_image_row_bytes(&picture);
-    self->image = picture;
+    picture->pitch_bytes = (int64_t)gpst_image_row_bytes(picture);
+    result = gpst_image_bytes(picture, &bytes);
+    picture->data = GPST_FAILED(result) ? NULL : malloc(bytes);
+    if (!picture->data)
+        return GPST_ERROR_MEMORY;
+    result = codec_decode(worker, file->data, file->bytes, kind, picture, reason);
+    return GPST_FAILED(result) || !orients ? result : mask_orient(file, picture);
+}
+
+void mask_remark(const char* path, uint32_t found) {
+    const uint32_t whole = found & (MASK_KEEPS | MASK_DROPS);
+    if (found & MASK_ALPHA)
+        remarks_add("mask_alpha", path, "the mask's alpha does not count, and says otherwise than its colours");
+    if (whole == MASK_KEEPS)
+        remarks_add("mask_keeps_all", path, "the mask keeps every pixel");
+    if (whole == MASK_DROPS)
+        remarks_add("mask_keeps_none", path, "the mask keeps no pixel");
+}
+
+void mask_remark_view(const char* name, const gpst_image* view) {
+    const uint8_t* const pixels = (const uint8_t*)view->data;
+    const size_t n = (size_t)view->width * view->height;
+    if (pixels[0] == 0 && !memcmp(pixels, pixels + 1, n - 1))
+        remarks_add("view_keeps_none", name, "the mask keeps no pixel of the view");
+}
+
+static gpst_result mask_take(mask* self, const options* asked, codec* worker, const text* file, char* reason) {
+    gpst_image picture = GPST_ZERO;
+    gpst_result result = mask_decode(worker, file, !asked->ignore_orientation, &picture, reason);
     self->image.format = GPST_FORMAT_GRAY;
-    self->image.dtype = GPST_DTYPE_U8;
+    self->image.width = picture.width;
+    self->image.height = picture.height;
     self->image.pitch_bytes = picture.width;
-    result = gpst_image_bytes(&picture, &bytes);
-    picture.data = GPST_FAILED(result) ? NULL : malloc(bytes);
-    self->image.data = malloc((size_t)picture.width * picture.height);
-    if (picture.data && self->image.data)
-        result = codec_decode(worker, file->data, file->bytes, kind, &picture, reason);
-    else
-        result = GPST_ERROR_MEMORY;
+    if (!GPST_FAILED(result)) {
+        self->image.data = malloc((size_t)picture.width * picture.height);
+        result = self->image.data ? GPST_OK : GPST_ERROR_MEMORY;
+    }
     if (!GPST_FAILED(result))
-        mask_set_pixels(&picture, &self->image);
+        mask_remark(asked->mask, mask_set_pixels(&picture, &self->image));
     free(picture.data);
     return result;
 }
 
 /* What is no regular file may never end. */
-static const char* mask_read(const options* asked, const file_info* info, text* out) {
-    if (!codec_fits(&asked->limits, info->bytes))
+const char* mask_read(const char* path, const codec_limits* limits, text* out) {
+    file_info info;
+    const char* const problem = files_query(path, &info);
+    if (problem)
+        return problem;
+    if (!codec_fits(limits, info.bytes))
         return "is too large (--max-item-bytes)";
-    return info->is_regular ? files_read(asked->mask, out)
-                            : files_read_at_most(asked->mask, (size_t)codec_most_bytes(&asked->limits), out);
+    return info.is_regular ? files_read(path, out) : files_read_at_most(path, (size_t)codec_most_bytes(limits), out);
 }
 
 int mask_load(mask* self, const options* asked) {
     text file = GPST_ZERO;
-    file_info info;
     char reason[CODEC_REASON_BYTES] = "";
     memset(self, 0, sizeof *self);
-    if (!asked->mask)
+    if (!asked->mask || asked->mask_by_frame)
         return EXIT_DONE;
-    const char* problem = files_query(asked->mask, &info);
-    if (!problem)
-        problem = mask_read(asked, &info, &file);
+    const char* problem = mask_read(asked->mask, &asked->limits, &file);
     codec* const worker = problem ? NULL : codec_create();
     if (worker)
         codec_set_limits(worker, &asked->limits);
     if (!problem) {
-        const gpst_result result = worker ? mask_decode(self, worker, &file, reason) : GPST_ERROR_MEMORY;
+        const gpst_result result = worker ? mask_take(self, asked, worker, &file, reason) : GPST_ERROR_MEMORY;
         problem = !GPST_FAILED(result)            ? NULL
                   : result == GPST_ERROR_MEMORY ? text_out_of_memory
                   : reason[0]                   ? reason
@@ -111,33 +171,29 @@ void mask_free(mask* self) {
 
 /* ---- the masks of the views --------------------------------------------------------- */
 
-/* A white frame, seen through the mask: what is not black was kept. */
-static gpst_result mask_warp_white(const mask* self, const gpst_warp* warp, const gpst_image* outputs) {
-    gpst_image white = self->image;
-    const size_t bytes = (size_t)white.width * white.height;
-    white.data = malloc(bytes);
-    if (!white.data)
-        return GPST_ERROR_MEMORY;
-    memset(white.data, 255, bytes);
-    const gpst_result result = gpst_warp_run(warp, &white, outputs, self->n_views, 1);
-    free(white.data);
-    return result;
+/* The geometry of the views for one channel, looked up where a warp of frames looks its mask up. */
+static gpst_result mask_make_warp(const options* asked, gpst_warp** out) {
+    gpst_warp_desc desc = GPST_ZERO;
+    desc.map = GPST_MAP_EQUIRECT;
+    desc.filter = GPST_FILTER_NEAREST;
+    desc.convention = (gpst_convention)asked->convention;
+    desc.views = asked->views;
+    desc.n_views = asked->n_views;
+    desc.width = asked->width;
+    desc.height = asked->height;
+    desc.format = GPST_FORMAT_GRAY;
+    desc.dtype = GPST_DTYPE_U8;
+    return gpst_warp_create(&desc, out);
 }
 
-static gpst_result mask_encode(mask_view* view, codec* worker, const gpst_image* rgb, char* reason) {
+static gpst_result mask_encode(mask_view* view, codec* worker, const gpst_image* gray, char* reason) {
     codec_options settings;
-    gpst_image gray = *rgb;
     memset(&settings, 0, sizeof settings);
-    gray.format = GPST_FORMAT_GRAY;
-    gray.pitch_bytes = gray.width;
-    uint8_t* const pixels = (uint8_t*)rgb->data;
-    for (size_t i = 0; i < (size_t)rgb->width * rgb->height; i++)
-        pixels[i] = pixels[3 * i] ? 255 : 0; /* in place: i never passes 3 i */
-    size_t bytes = codec_encode_bound(CODEC_PNG, &gray, &settings);
+    size_t bytes = codec_encode_bound(CODEC_PNG, gray, &settings);
     uint8_t* const room = bytes ? (uint8_t*)malloc(bytes) : NULL;
     if (!room)
         return GPST_ERROR_MEMORY;
-    const gpst_result result = codec_encode(worker, CODEC_PNG, &gray, &settings, room, &bytes, reason);
+    const gpst_result result = codec_encode(worker, CODEC_PNG, gray, &settings, room, &bytes, reason);
     uint8_t* const fitting = GPST_FAILED(result) ? NULL : (uint8_t*)realloc(room, bytes ? bytes : 1);
     view->data = fitting ? fitting : room;
     view->bytes = bytes;
@@ -156,15 +212,20 @@ static gpst_result mask_warp_and_encode(mask* self, const gpst_warp* warp, codec
         outputs[i].data = pixels + i * bytes;
     }
     if (!GPST_FAILED(result))
-        result = mask_warp_white(self, warp, outputs);
-    for (uint32_t i = 0; !GPST_FAILED(result) && i < self->n_views; i++)
+        result = gpst_warp_run(warp, &self->image, outputs, self->n_views, 1);
+    for (uint32_t i = 0; !GPST_FAILED(result) && i < self->n_views; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "v%02u", (unsigned)i);
         result = mask_encode(&self->views[i], worker, &outputs[i], reason);
+        mask_remark_view(name, &outputs[i]);
+    }
     free(pixels);
     free(outputs);
     return result;
 }
 
-int mask_make_views(mask* self, const options* asked, const gpst_warp* warp) {
+int mask_make_views(mask* self, const options* asked) {
+    gpst_warp* warp = NULL;
     char reason[CODEC_REASON_BYTES] = "";
     if (!asked->mask_out)
         return EXIT_DONE;
@@ -172,12 +233,15 @@ int mask_make_views(mask* self, const options* asked, const gpst_warp* warp) {
         console_error("--mask-out: PNG is not built into this gpustage");
         return EXIT_MACHINE;
     }
+    if (asked->mask_by_frame)
+        return EXIT_DONE;
     codec* const worker = codec_create();
-    self->n_views = gpst_warp_n_outputs(warp);
+    self->n_views = asked->n_views;
     self->views = (mask_view*)calloc(self->n_views, sizeof *self->views);
-    gpst_result result = GPST_ERROR_MEMORY;
-    if (worker && self->views)
+    gpst_result result = worker && self->views ? mask_make_warp(asked, &warp) : GPST_ERROR_MEMORY;
+    if (!GPST_FAILED(result))
         result = mask_warp_and_encode(self, warp, worker, reason);
+    gpst_warp_destroy(warp);
     if (!self->views)
         self->n_views = 0;
     codec_destroy(worker);

@@ -3,6 +3,7 @@
 #include "options.h"
 
 #include "console.h"
+#include "files.h"
 #include "options_table.h"
 
 #include <stdio.h>
@@ -129,11 +130,49 @@ static int options_join_jpeg(options* self) {
         console_error("--%s: there is no JPEG here: %s", given, gpst_last_reason());
         return EXIT_MACHINE;
     }
-    if (given && self->format != (int)CODEC_JPEG)
-        return console_usage(self->command_name, "--%s: needs --format jpg", given);
+    const bool only_quality = given && !self->chroma && !self->optimise && !self->restart_rows;
+    if (given && self->format != (int)CODEC_JPEG && !(only_quality && self->format == (int)CODEC_WEBP))
+        return console_usage(self->command_name, "--%s: needs --format jpg%s", given, only_quality ? " or webp" : "");
     self->quality = self->quality ? self->quality : 95;
     self->chroma = self->chroma ? self->chroma : 444;
     return EXIT_DONE;
+}
+
+/* In one folder with the views it could have a view's name: a_v00.png. */
+static bool options_names_a_view(const char* pattern, const char* extension) {
+    char name[256];
+    if (!text_expand(pattern, "a_v00.x", name, sizeof name))
+        return false;
+    char* end = strrchr(name, '.');
+    if (strcmp(end + 1, extension) != 0)
+        return false;
+    while (end > name && end[-1] >= '0' && end[-1] <= '9')
+        end--;
+    return end - name > 2 && *end != '.' && end[-1] == 'v' && end[-2] == '_';
+}
+
+static int options_join_masks(options* self) {
+    file_info info;
+    self->mask_by_frame = self->mask && !files_query(self->mask, &info) && info.is_directory;
+    if (self->mask_out && !self->mask)
+        return console_usage(self->command_name, "--mask-out: needs --mask");
+    if (self->mask_names && !self->mask_by_frame)
+        return console_usage(self->command_name, "--mask-names: needs --mask DIR");
+    if (self->mask_out && self->tree == (int)LAYOUT_FLAT &&
+        options_names_a_view(self->mask_out, codec_extension((codec_kind)self->format)))
+        return console_usage(self->command_name, "--mask-out=%s: is the name of a view", self->mask_out);
+    return EXIT_DONE;
+}
+
+/* The file that comes with a layout. */
+static int options_join_layout(options* self) {
+    const bool colmap = self->tree == (int)LAYOUT_COLMAP;
+    if (self->tree == (int)LAYOUT_FLAT || (colmap && self->rig))
+        return EXIT_DONE;
+    text_format(&self->beside, "%s/%s", self->output, colmap ? "rig_config.json" : "transforms.json");
+    *(colmap ? &self->rig : &self->transforms) = self->beside.data;
+    self->rig_beside = colmap;
+    return self->beside.failed ? console_memory() : EXIT_DONE;
 }
 
 static int options_join_geometry(options* self) {
@@ -141,8 +180,6 @@ static int options_join_geometry(options* self) {
     if (self->n_views > 0 && (self->n_views_asked || self->n_rings))
         return console_usage(command, "--view: cannot be joined with --%s",
                              self->n_views_asked ? "views" : "pitch-rings");
-    if (self->mask_out && !self->mask)
-        return console_usage(command, "--mask-out: needs --mask");
     if (self->n_views == 0) {
         const int status = options_lay_out_views(self);
         if (status != EXIT_DONE)
@@ -156,7 +193,8 @@ static int options_join_geometry(options* self) {
         self->width = 1920;
         self->height = 1080;
     }
-    return EXIT_DONE;
+    const int status = options_join_masks(self);
+    return status == EXIT_DONE ? options_join_layout(self) : status;
 }
 
 static int options_join_tensor(options* self) {
@@ -228,6 +266,7 @@ int options_read(options* self, command_id command, int argc, char** argv) {
 
 void options_free(options* self) {
     text_list_free(&self->inputs);
+    text_free(&self->beside);
     free(self->views);
     self->views = NULL;
 }
@@ -311,8 +350,9 @@ static const char help_general[] =
 
 static const char help_inputs[] =
     "INPUT: files (JPEG, PNG, PPM, PGM, PAM, .npy; told by their contents), directories (the pictures in\n"
-    "them, sorted by name), @list.txt (a path a line), /dev/stdin and FIFOs. No two inputs may have the same\n"
-    "name without extension. PNG may have 16 bits a channel, .npy of (H,W) or (H,W,1|3|4) u1, u2, f2 or f4: of\n"
+    "them, sorted by name; --recursive: and below), @list.txt (a path a line; UTF-8, or UTF-16 with a byte order\n"
+    "mark), /dev/stdin and FIFOs. No two inputs may have the same name without extension, but in other\n"
+    "directories with --recursive. PNG may have 16 bits a channel, .npy of (H,W) or (H,W,1|3|4) u1, u2, f2 or f4: of\n"
     "16 bits 65535 is full, of floats 1.\n";
 
 static const char help_exits[] =
@@ -335,8 +375,9 @@ static const char help_reproject[] =
     "Equirectangular (360-degree) frames to perspective views. Views are RGB, gray frames too.\n\n";
 
 static const char help_reproject_example[] =
-    "\nExample: eight views around, and a rig file for COLMAP\n"
-    "  gpustage reproject frames/ -o views/ --views 8 --hfov 90 --size 1920x1080 --rig rig_config.json\n";
+    "\nExamples: eight views around; the same as COLMAP reads them, with a mask for each frame\n"
+    "  gpustage reproject frames/ -o views/ --views 8 --hfov 90 --size 1920x1080\n"
+    "  gpustage reproject frames/ -o scene/ --views 8 --layout colmap --mask keep/ --mask-out\n";
 
 static const char help_preprocess[] =
     "usage: gpustage preprocess INPUT... -o DIR|FILE.npy --size WxH [options]\n\n"

@@ -14,6 +14,9 @@ typedef enum command_id {
     COMMAND_BENCH = 8
 } command_id; /* bits, because an option may belong to several */
 
+/* Where the files that a run writes lie below -o: outputs.h. */
+typedef enum layout_kind { LAYOUT_FLAT = 0, LAYOUT_COLMAP = 1, LAYOUT_NERFSTUDIO = 2 } layout_kind;
+
 #define OPTIONS_MAX_VIEWS 1000
 #define OPTIONS_MAX_RINGS 64
 
@@ -32,8 +35,14 @@ typedef struct options {
     uint32_t n_rings;
     double hfov, vfov; /* vfov 0 = square pixels */
     const char* mask;
-    bool mask_out;
+    bool mask_by_frame;     /* it is a directory */
+    const char* mask_names; /* pattern of the masks in it; NULL = the usual ones */
+    const char* mask_out;   /* pattern of the masks of views; NULL: none are written */
     const char* rig;
+    bool rig_beside;        /* it comes with the layout, below -o */
+    const char* transforms; /* likewise; NULL: none */
+    int tree;               /* layout_kind */
+    text beside;            /* that path */
     int format;      /* codec_kind; CODEC_UNKNOWN: not given yet */
     bool falls_back; /* it was not given, and there is no libturbojpeg */
     uint32_t quality;
@@ -57,6 +66,8 @@ typedef struct options {
     codec_limits limits; /* --max-pixels, --max-item-bytes */
     int jpeg;      /* gpst_codec */
     bool exact;
+    int ignore_orientation; /* 0 or 1 */
+    int ignore_pose, no_metadata; /* reproject; 0 or 1 */
     int on_damage; /* gpst_damage */
     bool optimise; /* reproject, as restart_rows */
     uint32_t restart_rows;
@@ -73,6 +84,8 @@ typedef struct options {
     const char* pin;
     int stop_on_error;                         /* 0 or 1 */
     bool resume;
+    bool recursive;
+    bool clean;
     const char* stats;
     bool quiet;
 
@@ -91,6 +104,8 @@ const char* options_jpeg_name(const options* self);
 const char* options_damage_name(const options* self);
 const char* options_raw_name(const options* self); /* of the format; NULL: headers say it */
 const char* options_switch_name(bool on);
+const char* options_layout_name(const options* self);
+int options_layout_of(const char* name); /* layout_kind; NULL, or unknown: LAYOUT_FLAT */
 
 void options_print_help(command_id command);
 

@@ -210,6 +210,17 @@ static bool take_tune(const option* spec, options* self, const char* value, char
     return *value != 0;
 }
 
+/* {stem} and {name} stand for what each file is called by. */
+static bool take_pattern(const option* spec, options* self, const char* value, char* rule) {
+    const char* const pattern = value ? value : OPTIONS_MASK_OUT;
+    const size_t bytes = strlen(pattern);
+    snprintf(rule, OPTIONS_RULE_BYTES,
+             "must be a name with {stem} or {name} in it and .png at its end, without a directory");
+    *(const char**)option_member(spec, self) = pattern;
+    return (strstr(pattern, "{stem}") || strstr(pattern, "{name}")) && !strpbrk(pattern, "/\\") && bytes > 4 &&
+           bytes < 200 && !strcmp(pattern + bytes - 4, ".png");
+}
+
 /* ---- choices ----------------------------------------------------------------------------- */
 
 static const option_choice filters[] = {{"nearest", GPST_FILTER_NEAREST},
@@ -233,6 +244,8 @@ static const option_choice resize_conventions[] = {{"native", GPST_CONVENTION_NA
                                                    {NULL, 0}};
 static const option_choice formats[] = {{"jpg", CODEC_JPEG},
                                         {"png", CODEC_PNG},
+                                        {"tif", CODEC_TIFF},
+                                        {"webp", CODEC_WEBP},
                                         {"ppm", CODEC_PNM},
                                         {"npy", CODEC_NPY},
                                         {NULL, 0}};
@@ -240,6 +253,8 @@ static const option_choice chromas[] = {
     {"444", 444}, {"422", 422}, {"420", 420}, {NULL, 0}};
 static const option_choice jpegs[] = {
     {"auto", GPST_CODEC_AUTO}, {"cpu", GPST_CODEC_EXACT}, {"gpu", GPST_CODEC_GPU}, {NULL, 0}};
+static const option_choice trees[] = {
+    {"flat", LAYOUT_FLAT}, {"colmap", LAYOUT_COLMAP}, {"nerfstudio", LAYOUT_NERFSTUDIO}, {NULL, 0}};
 static const option_choice damages[] = {{"fail", GPST_DAMAGE_FAIL}, {"keep", GPST_DAMAGE_KEEP}, {NULL, 0}};
 static const option_choice layouts[] = {
     {"chw", GPST_LAYOUT_CHW}, {"hwc", GPST_LAYOUT_HWC}, {NULL, 0}};
@@ -253,6 +268,9 @@ static const option_choice modes[] = {{"latency", GPST_PRESET_LATENCY},
                                       {NULL, 0}};
 static const option_choice plains[] = {
     {"serial", GPST_RUN_PLAIN_SERIAL}, {"inside", GPST_RUN_PLAIN_INSIDE}, {NULL, 0}};
+static const option_choice orients[] = {{"apply", 0}, {"ignore", 1}, {NULL, 0}};
+static const option_choice poses[] = {{"use", 0}, {"ignore", 1}, {NULL, 0}};
+static const option_choice metadatas[] = {{"minimal", 0}, {"none", 1}, {NULL, 0}};
 static const option_choice syncs[] = {
     {"file", GPST_FSYNC_FILE}, {"none", GPST_FSYNC_NONE}, {NULL, 0}};
 static const option_choice prefetches[] = {{"on", 0}, {"off", 1}, {NULL, 0}};
@@ -272,6 +290,15 @@ const char* options_damage_name(const options* self) { return choice_name(damage
 
 const char* options_raw_name(const options* self) { return choice_name(raw_formats, (int)self->raw.format); }
 
+const char* options_layout_name(const options* self) { return choice_name(trees, self->tree); }
+
+int options_layout_of(const char* name) {
+    for (const option_choice* tree = trees; name && tree->name; tree++)
+        if (!strcmp(tree->name, name))
+            return tree->value;
+    return (int)LAYOUT_FLAT;
+}
+
 const char* options_switch_name(bool on) { return on ? "on" : "off"; }
 
 const char* options_convention_name(const options* self) {
@@ -286,9 +313,17 @@ const char* options_convention_name(const options* self) {
 const option options_table[] = {
     {NULL, 0, BOTH, NULL, NULL, 0, 0, 0, NULL, "Files"},
     {"output", 'o', COMMAND_REPROJECT, "DIR", take_text, AT(output), 0, 0, NULL,
-     "required; made when its parent exists. Views are DIR/<stem>_v00.<ext>, _v01, ..."},
+     "required; made when its parent exists. Views are DIR/<stem>_v00.<ext>, _v01, ..., or as --layout says"},
+    {"layout", 0, COMMAND_REPROJECT, "flat|colmap|nerfstudio", take_choice, AT(tree), 0, 0, trees,
+     "flat (default). colmap: DIR/images/v00/<stem>.<ext>, masks/v00/<stem>.<ext>.png and rig_config.json. nerfstudio: "
+     "DIR/images/<stem>_v00.<ext>, masks/<stem>_v00.<ext>.png and transforms.json"},
     {"output", 'o', COMMAND_PREPROCESS, "DIR|FILE.npy", take_text, AT(output), 0, 0, NULL,
      "required; DIR/<stem>.npy for every input, or one file with a row for every input"},
+    {"recursive", 0, BOTH, NULL, take_flag, AT(recursive), 0, 0, NULL,
+     "directories below the INPUT directories, too; outputs have the same directories below -o DIR"},
+    {"clean", 0, BOTH, NULL, take_flag, AT(clean), 0, 0, NULL,
+     "remove what runs with other settings left under -o DIR and this one does not write; of that, only what the list "
+     "there says they made"},
     {"raw", 0, BOTH, "WxH:FORMAT", take_raw, 0, 0, 0, NULL,
      "inputs are pixels without a header; FORMAT is gray8, rgb8, bgr8 or rgba8"},
     {"max-pixels", 0, BOTH, "N[K|M|G]", take_bytes, AT(limits.pixels), 0, 0, NULL,
@@ -297,10 +332,11 @@ const option options_table[] = {
     {"max-item-bytes", 0, BOTH, "N[K|M|G]", take_bytes, AT(limits.bytes), 0, 0, NULL,
      "refuse a file that needs more memory: its own bytes, its decoded picture and its decoder's (default: a quarter of "
      "the machine's memory, at least 256M; for pipes and devices 1G at most)"},
-    {"format", 0, COMMAND_REPROJECT, "jpg|png|ppm|npy", take_choice, AT(format), 0, 0, formats,
-     "of the views (default jpg; ppm where no libturbojpeg is found)"},
+    {"format", 0, COMMAND_REPROJECT, "jpg|png|tif|webp|ppm|npy", take_choice, AT(format), 0, 0, formats,
+     "of the views (default jpg; ppm where no libturbojpeg is found). tif: not compressed; webp: lossy, sides up to "
+     "16383"},
     {"quality", 0, COMMAND_REPROJECT, "N", take_count, AT(quality), 1, 100, NULL,
-     "of JPEG, 1 to 100 (default 95)"},
+     "of JPEG and WebP, 1 to 100 (default 95)"},
     {"chroma", 0, COMMAND_REPROJECT, "444|422|420", take_choice, AT(chroma), 0, 0, chromas,
      "of JPEG (default 444: nothing is thrown away)"},
     {"optimise", 0, COMMAND_REPROJECT, NULL, take_flag, AT(optimise), 0, 0, NULL,
@@ -317,6 +353,11 @@ const option options_table[] = {
      "the same as --jpeg cpu: the same bytes on every machine, and every damage is noticed that can be"},
     {"on-damage", 0, BOTH, "fail|keep", take_choice, AT(on_damage), 0, 0, damages,
      "a JPEG whose damage is noticed fails (default), or what can be decoded of it is kept, and --stats says so"},
+    {"orient", 0, BOTH, "apply|ignore", take_choice, AT(ignore_orientation), 0, 0, orients,
+     "pictures are turned and mirrored as their EXIF says (default), or used as they are stored"},
+    {"metadata", 0, COMMAND_REPROJECT, "minimal|none", take_choice, AT(no_metadata), 0, 0, metadatas,
+     "of each view: date, place and ICC profile of its frame and the view's own focal length (minimal, the default), or "
+     "nothing. What else the frame says, as of its camera, would be wrong of a view"},
 
     {NULL, 0, COMMAND_REPROJECT, NULL, NULL, 0, 0, 0, NULL, "Geometry"},
     {"views", 0, COMMAND_REPROJECT, "N", take_count, AT(n_views_asked), 1, OPTIONS_MAX_VIEWS, NULL,
@@ -333,13 +374,21 @@ const option options_table[] = {
     {"convention", 0, COMMAND_REPROJECT, "native|ffmpeg|py360|opencv", take_choice, AT(convention), 0, 0, conventions,
      "where pixels lie and how they are sampled: half-pixel centres (native, the default), or as FFmpeg's v360, "
      "py360convert or OpenCV's remap do it, for comparison"},
-    {"mask", 0, COMMAND_REPROJECT, "FILE", take_text, AT(mask), 0, 0, NULL,
-     "equirectangular picture of the frames' size, non-zero = keep; dropped pixels become 0"},
-    {"mask-out", 0, COMMAND_REPROJECT, NULL, take_flag, AT(mask_out), 0, 0, NULL,
-     "the mask of each view beside it, <view>.png: 255 keep, 0 drop"},
+    {"pose", 0, COMMAND_REPROJECT, "use|ignore", take_choice, AT(ignore_pose), 0, 0, poses,
+     "where a frame's GPano says how its camera was turned, views look into the world: yaw 0 is north, pitch 0 the "
+     "horizon (use, the default); or yaw 0 is the middle of the frame (ignore)"},
+    {"mask", 0, COMMAND_REPROJECT, "FILE|DIR", take_text, AT(mask), 0, 0, NULL,
+     "equirectangular picture of the frames' size, non-zero = keep; dropped pixels become 0. DIR: one for each frame, "
+     "<stem>.png, <name>.png (as a.jpg.png) or <stem>_mask.png; a frame without one fails"},
+    {"mask-names", 0, COMMAND_REPROJECT, "PATTERN", take_pattern, AT(mask_names), 0, 0, NULL,
+     "what the masks in --mask DIR are called instead, as {stem}-keep.png; {name} is the frame's name with its "
+     "extension"},
+    {"mask-out", 0, COMMAND_REPROJECT, "[=PATTERN]", take_pattern, AT(mask_out), 0, 0, NULL,
+     "the mask of each view, 255 keep, 0 drop, beside it or in the layout's masks/; PATTERN: its name by that of the "
+     "view's file (default {name}.png, as a_v00.jpg.png)"},
     {"rig", 0, COMMAND_REPROJECT, "FILE.json", take_text, AT(rig), 0, 0, NULL,
      "intrinsics and rotation of every view, as COLMAP's rig_configurator reads them. COLMAP finds the views "
-     "of a frame by folder: <stem>_v00.jpg goes to v00/<stem>.jpg"},
+     "of a frame by folder, as --layout colmap writes them, with this file"},
 
     {NULL, 0, COMMAND_PREPROCESS, NULL, NULL, 0, 0, 0, NULL, "Tensor"},
     {"size", 0, COMMAND_PREPROCESS, "WxH", take_size, 0, 0, 0, NULL,

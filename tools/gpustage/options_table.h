@@ -6,6 +6,7 @@
 #include "options.h"
 
 #define OPTIONS_RULE_BYTES 256
+#define OPTIONS_MASK_OUT "{name}.png"
 #define OPTIONS_LATER "comes with a later version"
 
 typedef struct option_choice {

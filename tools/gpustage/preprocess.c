@@ -3,6 +3,7 @@
 
 #include "console.h"
 #include "job.h"
+#include "remarks.h"
 
 #include <string.h>
 
@@ -28,6 +29,7 @@ static text preprocess_settings(const options* asked) {
     text_format(&out, "letterbox=%s\nshort-side=%u\npad=%u\n", options_switch_name(asked->letterbox),
                 asked->short_side, asked->pad);
     text_format(&out, "jpeg=%s\non-damage=%s\n", options_jpeg_name(asked), options_damage_name(asked));
+    text_format(&out, "orient=%s\n", options_switch_name(!asked->ignore_orientation));
     if (asked->raw.format != GPST_FORMAT_INVALID)
         text_format(&out, "raw=%ux%u:%s\n", asked->raw.width, asked->raw.height, options_raw_name(asked));
     return out;
@@ -61,8 +63,9 @@ static int preprocess_make_warp(const options* asked, gpst_preprocess_desc* desc
 static void preprocess_remark_mean(const options* asked) {
     const double* const mean = asked->mean;
     if (mean[0] > 1.0 || mean[1] > 1.0 || mean[2] > 1.0)
-        console_note("note: --mean=%g,%g,%g: values are on the 0..1 scale: are these of 0..255, to be divided by 255?",
-                     mean[0], mean[1], mean[2]);
+        remarks_add("mean_above_1", "",
+                    "--mean=%g,%g,%g: values are on the 0..1 scale: are these of 0..255, to be divided by 255?",
+                    mean[0], mean[1], mean[2]);
 }
 
 int command_preprocess(const options* asked) {

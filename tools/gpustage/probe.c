@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const codec_kind probe_codecs[] = {CODEC_JPEG, CODEC_PNG, CODEC_PNM, CODEC_NPY};
+static const codec_kind probe_codecs[] = {CODEC_JPEG, CODEC_PNG, CODEC_TIFF, CODEC_WEBP, CODEC_PNM, CODEC_NPY};
 #define PROBE_N_CODECS (sizeof probe_codecs / sizeof probe_codecs[0])
 
 /* ---- text -------------------------------------------------------------------------- */

@@ -7,15 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* From the library's own sine and cosine, so that the file is the same on every system. */
-static double rig_tan_half(double degrees) {
-    gpst_view view = GPST_ZERO;
-    double rotation[9];
-    view.yaw = 0.5 * degrees;
-    gpst_view_rotation(&view, rotation);
-    return rotation[2] / rotation[8];
-}
-
 /* out = transposed(a) * b: from b's frame into a's, for rotations camera to world. */
 static void rig_relative(const double a[9], const double b[9], double out[9]) {
     for (int r = 0; r < 3; r++)
@@ -44,24 +35,22 @@ static void rig_quaternion(const double m[9], double q[4]) {
         q[i] = sums[best][i] == 0.0 ? 0.0 : sums[best][i] / length; /* no -0 in the file */
 }
 
-void rig_camera_make(const gpst_view* first, const gpst_view* view, uint32_t width, uint32_t height,
-                     rig_camera* out) {
+void rig_camera_make(const rig_views* self, uint32_t index, rig_camera* out) {
     static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-    double rig_rotation[9], rotation[9], relative[9];
-    gpst_view_rotation(first, rig_rotation);
-    gpst_view_rotation(view, rotation);
+    double rig_rotation[9], rotation[9], relative[9], camera[4] = {0.0, 0.0, 0.0, 0.0};
+    gpst_view_rotation(&self->views[0], rig_rotation);
+    gpst_view_rotation(&self->views[index], rotation);
     rig_relative(rotation, rig_rotation, relative);
     rig_quaternion(relative, out->cam_from_rig);
     rig_relative(rotation, identity, relative);
     rig_quaternion(relative, out->cam_from_panorama);
-    out->cx = 0.5 * width;
-    out->cy = 0.5 * height;
-    out->fx = out->cx / rig_tan_half(view->hfov > 0.0 ? view->hfov : 90.0);
-    out->fy = view->vfov > 0.0 ? out->cy / rig_tan_half(view->vfov) : out->fx;
+    (void)gpst_warp_query_camera(self->warp, index, camera); /* which the warp has */
+    out->fx = camera[0], out->fy = camera[1];
+    out->cx = camera[2], out->cy = camera[3];
 }
 
 /* To a billionth of a pixel: 960, not 960.00000000000011. */
-static double rig_round(double pixels) { return floor(pixels * 1e9 + 0.5) / 1e9; }
+double rig_round(double pixels) { return floor(pixels * 1e9 + 0.5) / 1e9; }
 
 static void rig_list(json* self, const char* key, const double* values, int n) {
     json_open(self, key, '[');
@@ -71,7 +60,8 @@ static void rig_list(json* self, const char* key, const double* values, int n) {
 }
 
 /* image_suffix and cam_from_panorama_rotation are ours: COLMAP passes over names it does not know. */
-static void rig_write_camera(json* self, const rig_camera* camera, uint32_t index, const char* extension) {
+static void rig_write_camera(json* self, const rig_camera* camera, uint32_t index, const char* extension,
+                             bool suffixes) {
     static const double origin[3] = {0.0, 0.0, 0.0};
     const double params[4] = {rig_round(camera->fx), rig_round(camera->fy), camera->cx, camera->cy};
     char name[48];
@@ -79,7 +69,8 @@ static void rig_write_camera(json* self, const rig_camera* camera, uint32_t inde
     snprintf(name, sizeof name, "v%02u/", (unsigned)index);
     json_string(self, "image_prefix", name);
     snprintf(name, sizeof name, "_v%02u.%.16s", (unsigned)index, extension);
-    json_string(self, "image_suffix", name);
+    if (suffixes)
+        json_string(self, "image_suffix", name);
     if (index == 0) { /* COLMAP refuses a pose for the reference sensor */
         json_bool(self, "ref_sensor", true);
     } else {
@@ -92,16 +83,15 @@ static void rig_write_camera(json* self, const rig_camera* camera, uint32_t inde
     json_close(self, '}');
 }
 
-text rig_make_json(const gpst_view* views, uint32_t n_views, uint32_t width, uint32_t height,
-                   const char* extension) {
+text rig_make_json(const rig_views* self, const char* extension, bool suffixes) {
     json writer = GPST_ZERO;
     json_open(&writer, NULL, '[');
     json_open(&writer, NULL, '{');
     json_open(&writer, "cameras", '[');
-    for (uint32_t i = 0; i < n_views; i++) {
+    for (uint32_t i = 0; i < self->n_views; i++) {
         rig_camera camera;
-        rig_camera_make(&views[0], &views[i], width, height, &camera);
-        rig_write_camera(&writer, &camera, i, extension);
+        rig_camera_make(self, i, &camera);
+        rig_write_camera(&writer, &camera, i, extension, suffixes);
     }
     json_close(&writer, ']');
     json_close(&writer, '}');

@@ -1,8 +1,16 @@
-/* tools/gpustage/rig.h -- the views as a camera rig in COLMAP's conventions. */
+/* tools/gpustage/rig.h -- the views as cameras: as a rig in COLMAP's conventions, as frames in nerfstudio's. */
 #ifndef GPST_TOOL_RIG_H
 #define GPST_TOOL_RIG_H
 
-#include "text.h"
+#include "inputs.h"
+#include "outputs.h"
+
+/* Views as they were asked for. */
+typedef struct rig_views {
+    const gpst_view* views;
+    uint32_t n_views, width, height;
+    const gpst_warp* warp; /* which makes them */
+} rig_views;
 
 /* One view as a pinhole camera. World: x right, y down, z forward, as the panorama's middle is seen. Pixel
    centres are at half pixels: (0.5, 0.5) is the middle of the first pixel. */
@@ -12,10 +20,12 @@ typedef struct rig_camera {
     double cam_from_panorama[4];
 } rig_camera;
 
-void rig_camera_make(const gpst_view* first, const gpst_view* view, uint32_t width, uint32_t height,
-                     rig_camera* out);
-/* rig_config.json; extension: of the views' files. */
-text rig_make_json(const gpst_view* views, uint32_t n_views, uint32_t width, uint32_t height,
-                   const char* extension);
+void rig_camera_make(const rig_views* self, uint32_t index, rig_camera* out);
+double rig_round(double pixels); /* to a billionth: 960, not 960.00000000000011 */
+/* rig_config.json. suffixes: in one folder the views of a camera are told by how they end, which COLMAP does not do. */
+text rig_make_json(const rig_views* self, const char* extension, bool suffixes);
+
+/* transforms.c: transforms.json with a frame for each view of the inputs that are whole. */
+text transforms_make_json(const rig_views* self, const outputs* names, const input_list* inputs);
 
 #endif

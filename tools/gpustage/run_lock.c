@@ -31,19 +31,24 @@ static void run_lock_describe(text* out, const char* settings) {
 
 /* ---- the dead --------------------------------------------------------------------- */
 
-/* The library's files of the run whose lock this was; listed now, when no more can come. False: not all of them. */
-static bool run_lock_remove_files(const char* directory, const char* lock_name) {
+#define RUN_LOCK_DEPTH 64 /* of folders below */
+
+/* The library's files of the run whose lock this was, here and in the folders below; listed now, when no more can come.
+   False: not all of them. */
+static bool run_lock_remove_files(const char* directory, const char* lock_name, int depth) {
     const size_t tag_bytes = strlen(lock_name) - strlen(RUN_LOCK_END);
     text_list names = GPST_ZERO;
-    bool all = !files_list(directory, &names);
+    bool all = !files_list(directory, &names) || depth > 0; /* what cannot be listed below was no place for a run */
     for (size_t i = 0; i < names.count; i++) {
         const char* const name = names.items[i];
-        if (strncmp(name, lock_name, tag_bytes) != 0 || name[tag_bytes] != '-' || !run_lock_ends(name, ".tmp"))
-            continue;
+        const bool is_temporary =
+            !strncmp(name, lock_name, tag_bytes) && name[tag_bytes] == '-' && run_lock_ends(name, ".tmp");
         text path = run_lock_path(directory, name);
-        if (path.data)
-            files_remove(path.data);
         all = all && path.data;
+        if (path.data && is_temporary)
+            files_remove(path.data);
+        else if (path.data && depth < RUN_LOCK_DEPTH && files_is_folder(path.data))
+            all = run_lock_remove_files(path.data, lock_name, depth + 1) && all;
         text_free(&path);
     }
     text_list_free(&names);
@@ -55,7 +60,7 @@ static bool run_lock_bury(const char* directory, const char* name, const char* p
     open_file file;
     if (!files_take_abandoned(path, &file))
         return false;
-    if (run_lock_ends(name, RUN_LOCK_END) && !run_lock_remove_files(directory, name))
+    if (run_lock_ends(name, RUN_LOCK_END) && !run_lock_remove_files(directory, name, 0))
         files_close(&file); /* the next run tries again */
     else
         files_discard(&file, path);

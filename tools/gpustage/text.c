@@ -161,6 +161,72 @@ bool text_read_number(const char** at, double* out) {
     return true;
 }
 
+/* ---- names and encodings --------------------------------------------------------- */
+
+bool text_expand(const char* pattern, const char* name, char* out, size_t out_bytes) {
+    const char* const dot = strrchr(name, '.');
+    const size_t name_bytes = strlen(name), stem_bytes = dot && dot != name ? (size_t)(dot - name) : name_bytes;
+    size_t used = 0;
+    while (*pattern) {
+        const bool is_name = !strncmp(pattern, "{name}", 6), is_stem = !strncmp(pattern, "{stem}", 6);
+        const size_t bytes = is_name ? name_bytes : is_stem ? stem_bytes : 1;
+        if (bytes >= out_bytes - used)
+            return false;
+        memcpy(out + used, is_name || is_stem ? name : pattern, bytes);
+        used += bytes;
+        pattern += is_name || is_stem ? 6 : 1;
+    }
+    out[used] = '\0';
+    return true;
+}
+
+static void text_add_utf8(text* self, uint32_t code) {
+    const char bytes[4] = {(char)(code < 0x80      ? code
+                                  : code < 0x800   ? 0xc0 | code >> 6
+                                  : code < 0x10000 ? 0xe0 | code >> 12
+                                                   : 0xf0 | code >> 18),
+                           (char)(0x80 | (code >> (code < 0x800 ? 0 : code < 0x10000 ? 6 : 12) & 0x3f)),
+                           (char)(0x80 | (code >> (code < 0x10000 ? 0 : 6) & 0x3f)), (char)(0x80 | (code & 0x3f))};
+    text_append(self, bytes, code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4);
+}
+
+static uint32_t text_utf16_unit(const unsigned char* at, bool high_first) {
+    return high_first ? (uint32_t)at[0] << 8 | at[1] : (uint32_t)at[1] << 8 | at[0];
+}
+
+static const char* text_convert_utf16(text* self, bool high_first) {
+    const unsigned char* const data = (const unsigned char*)self->data;
+    text out = GPST_ZERO;
+    const char* problem = self->bytes % 2 ? "is UTF-16 of an odd number of bytes" : NULL;
+    for (size_t i = 2; !problem && i < self->bytes; i += 2) {
+        uint32_t code = text_utf16_unit(data + i, high_first);
+        const uint32_t next = i + 2 < self->bytes ? text_utf16_unit(data + i + 2, high_first) : 0;
+        if (code >= 0xd800 && code < 0xdc00 && next >= 0xdc00 && next < 0xe000) {
+            code = 0x10000 + ((code - 0xd800) << 10) + (next - 0xdc00);
+            i += 2;
+        } else if (code >= 0xd800 && code < 0xe000) {
+            problem = "is UTF-16 with half a character in it";
+        }
+        text_add_utf8(&out, code);
+    }
+    text_free(self);
+    *self = out;
+    return self->failed ? text_out_of_memory : problem;
+}
+
+const char* text_make_utf8(text* self) {
+    const char* problem = NULL;
+    if (self->bytes >= 3 && !memcmp(self->data, "\xef\xbb\xbf", 3)) {
+        self->bytes -= 3;
+        memmove(self->data, self->data + 3, self->bytes + 1);
+    } else if (self->bytes >= 2 && (!memcmp(self->data, "\xff\xfe", 2) || !memcmp(self->data, "\xfe\xff", 2))) {
+        problem = text_convert_utf16(self, (unsigned char)self->data[0] == 0xfe);
+    }
+    if (!problem && self->bytes > 0 && strlen(self->data) < self->bytes)
+        problem = "has a zero byte in it: names in UTF-16 need a byte order mark before them";
+    return problem;
+}
+
 uint64_t text_hash(const void* data, size_t bytes) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < bytes; i++)

@@ -41,6 +41,13 @@ char* text_copy(const char* string, size_t bytes); /* NULL: out of memory */
 bool text_read_number(const char** at, double* out);
 bool text_read_count(const char** at, uint64_t* out); /* digits; false also when it does not fit */
 
+/* pattern with name for each {name}, and name without its last extension for each {stem}. False: there is less room. */
+bool text_expand(const char* pattern, const char* name, char* out, size_t out_bytes);
+
+/* UTF-8 with a byte order mark, or UTF-16 with one, becomes UTF-8 without; what has none stays as it is. NULL, or why it
+   is no text. */
+const char* text_make_utf8(text* self);
+
 uint64_t text_hash(const void* data, size_t bytes); /* FNV-1a: tells contents apart, not meant to withstand anybody */
 
 /* Copies and puts '?' for control characters: for what goes to a terminal. */
