@@ -39,8 +39,8 @@ typedef enum gpst_fit {
     GPST_FIT_LETTERBOX = 1,
 
     /* Its shorter side becomes short_side, the longer one short_side * longer / shorter, rounded down; of that the
-       middle, of an odd number of pixels that are too many the half to even above and left. As torchvision's
-       Resize(short_side) and CenterCrop. Where the output is larger there are bars. */
+       middle, which begins at half of the pixels that are too many, a half to even. As torchvision's Resize(short_side)
+       and CenterCrop. Where the output is larger there are bars. */
     GPST_FIT_COVER = 2
 } gpst_fit;
 

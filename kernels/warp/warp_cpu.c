@@ -127,10 +127,9 @@ typedef struct gpsti_area {
     gpsti_area_columns across, chroma_across;
 } gpsti_area;
 
-/* jpeg: the planes that its rows are made of, with what of the block nobody needs meanwhile; else NULL. */
+/* jpeg: the planes that its rows are made of; else NULL. */
 typedef struct gpsti_area_plane {
     const gpsti_warp_job* jpeg;
-    gpsti_block* block;
     gpst_dtype dtype;
     const uint8_t* data;
     int64_t pitch;

@@ -4,7 +4,7 @@
    With a fuzzer (clang's), and with run_corpus.c instead of one:
    clang -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_codec.c tools/gpustage/codec*.c gpustage.c
    cc tests/fuzz/fuzz_codec.c tests/fuzz/run_corpus.c tools/gpustage/codec*.c gpustage.c -pthread
-   JPEG and PNG come with -DGPST_TOOL_JPEG -lturbojpeg and -DGPST_TOOL_PNG -lspng.
+   PNG, TIFF and WebP come with -DGPST_TOOL_PNG -lspng, -DGPST_TOOL_TIFF -ltiff and -DGPST_TOOL_WEBP -lwebp.
 */
 #include "../../tools/gpustage/codec.h"
 
@@ -38,6 +38,20 @@ static void write_and_read(codec* self, const gpst_image* image, codec_kind kind
     free(file);
 }
 
+/* The input is not only the file: it is an EXIF block that goes with it, too. */
+static void write_with_exif(codec* self, const gpst_image* image, const uint8_t* exif, size_t exif_bytes) {
+    codec_options options = {95, 444, NULL, 0, NULL, 0};
+    char reason[CODEC_REASON_BYTES] = "";
+    options.exif = exif;
+    options.exif_bytes = exif_bytes;
+    size_t used = codec_encode_bound(CODEC_TIFF, image, &options);
+    void* file = malloc(used);
+    require(used > 0 && file);
+    const gpst_result result = codec_encode(self, CODEC_TIFF, image, &options, file, &used, reason);
+    require(!GPST_FAILED(result) || reason[0] != '\0');
+    free(file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     char reason[CODEC_REASON_BYTES] = "";
     gpst_image image;
@@ -56,12 +70,16 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
         require(image.data != NULL);
         const gpst_result result = codec_decode(self, copy, bytes, kind, &image, reason);
         require(!GPST_FAILED(result) || reason[0] != '\0');
-        require(!GPST_FAILED(result) || kind == CODEC_JPEG ||
-                kind == CODEC_PNG); /* the header saw all of it */
+        require(!GPST_FAILED(result) || kind >= CODEC_TIFF || kind == CODEC_JPEG ||
+                kind == CODEC_PNG); /* the header saw all of the others */
         if (!GPST_FAILED(result)) {
             if (image.dtype == GPST_DTYPE_U8)
                 write_and_read(self, &image, CODEC_PNM, image_bytes);
             write_and_read(self, &image, CODEC_NPY, image_bytes);
+            if (codec_available(CODEC_TIFF) && image.dtype != GPST_DTYPE_I8) {
+                write_and_read(self, &image, CODEC_TIFF, image_bytes);
+                write_with_exif(self, &image, copy, bytes);
+            }
         }
         free(image.data);
     }

@@ -93,7 +93,7 @@ static void job_done(void* user_data, const gpst_item* item) {
         in->done = true;
         self->counts.ok++;
         self->counts.damaged += strncmp(item->note, "damaged: ", 9) == 0;
-        job_remark_note(item);
+        job_remark_item(self, item);
         job_list_whole(self, in, item);
         if (self->desc.asked->stats && !counts_add_file(&self->counts, (size_t)(in - self->inputs.items), item))
             console_error("%s: out of memory: not listed in --stats", item->name);

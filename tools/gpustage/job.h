@@ -67,8 +67,10 @@ typedef struct job_metadata {
     void* icc;
 } job_metadata;
 gpst_result job_take_metadata(const job* self, const gpst_task* task, job_metadata* out);
-/* Remarks what a user should know of item->note. */
-void job_remark_note(const gpst_item* item);
+/* What a user should know of an item that was done; and of one that is decoded, that it has more bits than what is made
+   of it. */
+void job_remark_item(const job* self, const gpst_item* item);
+void job_remark_bits(const job* self, const gpst_item* item, gpst_dtype was);
 /* A hook of the library's job. */
 gpst_result job_icc(void* user_data, const gpst_item* item, void* out, size_t* bytes);
 

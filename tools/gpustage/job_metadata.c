@@ -69,8 +69,24 @@ static const char* job_kind_of(const char* note) {
     return NULL;
 }
 
-void job_remark_note(const gpst_item* item) {
+/* Never fewer bits without a word. */
+void job_remark_bits(const job* self, const gpst_item* item, gpst_dtype was) {
+    const bool has_floats = was == GPST_DTYPE_F16 || was == GPST_DTYPE_F32, has_words = was == GPST_DTYPE_U16;
+    const char* const found = has_floats ? "its values are floats" : "it has 16 bits a channel";
+    gpst_image out;
+    gpst_warp_query_output(self->desc.warp, &out);
+    if (out.dtype == GPST_DTYPE_U8 && (has_floats || has_words))
+        (void)remarks_add("fewer_bits", item->name, "%s, and %s have 8 (%s)", found,
+                          self->desc.reproject ? "views" : "tensors", self->desc.reproject ? "--depth" : "--dtype");
+    else if (out.dtype == GPST_DTYPE_U16 && has_floats)
+        (void)remarks_add("fewer_bits", item->name, "%s, and views have 16 bits (--depth)", found);
+}
+
+void job_remark_item(const job* self, const gpst_item* item) {
     const char* at = item->note;
+    gpst_file_kind file;
+    gpst_image shape;
+    size_t offset;
     while (*at) {
         const char* const end = strstr(at, "; ");
         char* const note = text_copy(at, end ? (size_t)(end - at) : strlen(at));
@@ -80,4 +96,7 @@ void job_remark_note(const gpst_item* item) {
         free(note);
         at = end ? end + 2 : at + strlen(at);
     }
+    if (!strcmp(item->decoder, "PNM") || !strcmp(item->decoder, ".npy")) /* of others their decoder said it */
+        if (!GPST_FAILED(gpst_picture_read_header(item->file_data, item->file_bytes, &file, &shape, &offset)))
+            job_remark_bits(self, item, shape.dtype);
 }

@@ -75,6 +75,7 @@ gpst_result job_decode(void* user_data, gpst_task* task) {
     if (GPST_FAILED(result))
         return result;
     gpst_task_note(task, "%s", codec_note(worker));
+    job_remark_bits(self, item, shape.dtype);
     result = codec_decode(worker, item->file_data, item->file_bytes, kind, &placing.stored, reason);
     return GPST_FAILED(result) ? gpst_task_fail(task, result, "%s", reason) : gpst_task_end_placing(task, &placing);
 }

@@ -138,6 +138,19 @@ static int options_join_jpeg(options* self) {
     return EXIT_DONE;
 }
 
+/* What files of the format hold. */
+static int options_join_depth(options* self) {
+    const codec_kind kind = (codec_kind)self->format;
+    const bool any = kind == CODEC_TIFF || kind == CODEC_NPY, words = any || kind == CODEC_PNG || kind == CODEC_PNM;
+    if (self->depth == (int)GPST_DTYPE_DEFAULT)
+        self->depth = (int)GPST_DTYPE_U8;
+    if (self->depth == (int)GPST_DTYPE_F32 ? any : words || self->depth == (int)GPST_DTYPE_U8)
+        return EXIT_DONE;
+    return console_usage(self->command_name, "--depth=%s: .%s does not hold it: needs --format %s",
+                         options_depth_name(self), codec_extension(kind),
+                         self->depth == (int)GPST_DTYPE_F32 ? "tif or npy" : "png, tif, ppm or npy");
+}
+
 /* In one folder with the views it could have a view's name: a_v00.png. */
 static bool options_names_a_view(const char* pattern, const char* extension) {
     char name[256];
@@ -235,7 +248,9 @@ static int options_join(options* self) {
     self->jpeg = self->exact ? (int)GPST_CODEC_EXACT : self->jpeg;
     if (self->command != COMMAND_REPROJECT)
         return options_join_tensor(self);
-    const int status = options_join_jpeg(self);
+    int status = options_join_jpeg(self);
+    if (status == EXIT_DONE)
+        status = options_join_depth(self);
     return status == EXIT_DONE ? options_join_geometry(self) : status;
 }
 

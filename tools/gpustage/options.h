@@ -45,6 +45,7 @@ typedef struct options {
     text beside;            /* that path */
     int format;      /* codec_kind; CODEC_UNKNOWN: not given yet */
     bool falls_back; /* it was not given, and there is no libturbojpeg */
+    int depth;       /* gpst_dtype of the views: U8, U16 or F32 */
     uint32_t quality;
     int chroma;
 
@@ -100,6 +101,7 @@ void options_free(options* self);
 /* As the command line has it. */
 const char* options_filter_name(const options* self);
 const char* options_convention_name(const options* self);
+const char* options_depth_name(const options* self);
 const char* options_jpeg_name(const options* self);
 const char* options_damage_name(const options* self);
 const char* options_raw_name(const options* self); /* of the format; NULL: headers say it */

@@ -60,7 +60,7 @@ static bool take_angle(const option* spec, options* self, const char* value, cha
 static bool take_choice(const option* spec, options* self, const char* value, char* rule) {
     size_t used = (size_t)snprintf(rule, OPTIONS_RULE_BYTES, "must be one of");
     for (const option_choice* choice = spec->choices; choice->name; choice++) {
-        if (!strcmp(choice->name, value)) {
+        if (text_same(choice->name, value)) {
             *(int*)option_member(spec, self) = choice->value;
             return true;
         }
@@ -86,7 +86,7 @@ static bool read_numbers(const char* value, double limit, uint32_t most, double*
 
 static bool read_size(const char** at, uint32_t* width, uint32_t* height) {
     uint64_t w = 0, h = 0;
-    if (!text_read_count(at, &w) || *(*at)++ != 'x' || !text_read_count(at, &h) || w < 1 || h < 1 ||
+    if (!text_read_count(at, &w) || (**at != 'x' && **at != 'X') || (++*at, !text_read_count(at, &h)) || w < 1 || h < 1 ||
         w > CODEC_MAX_SIDE || h > CODEC_MAX_SIDE)
         return false;
     *width = (uint32_t)w;
@@ -114,7 +114,7 @@ static bool take_raw(const option* spec, options* self, const char* value, char*
     if (!read_size(&value, &self->raw.width, &self->raw.height) || *value++ != ':')
         return false;
     for (const option_choice* format = raw_formats; format->name; format++)
-        if (!strcmp(format->name, value))
+        if (text_same(format->name, value))
             self->raw.format = (gpst_format)format->value;
     return self->raw.format != GPST_FORMAT_INVALID;
 }
@@ -243,12 +243,16 @@ static const option_choice resize_conventions[] = {{"native", GPST_CONVENTION_NA
                                                    {"torch", GPST_CONVENTION_TORCH},
                                                    {NULL, 0}};
 static const option_choice formats[] = {{"jpg", CODEC_JPEG},
+                                        {"jpeg", CODEC_JPEG},
                                         {"png", CODEC_PNG},
                                         {"tif", CODEC_TIFF},
+                                        {"tiff", CODEC_TIFF},
                                         {"webp", CODEC_WEBP},
                                         {"ppm", CODEC_PNM},
                                         {"npy", CODEC_NPY},
                                         {NULL, 0}};
+static const option_choice depths[] = {
+    {"8", GPST_DTYPE_U8}, {"16", GPST_DTYPE_U16}, {"f32", GPST_DTYPE_F32}, {NULL, 0}};
 static const option_choice chromas[] = {
     {"444", 444}, {"422", 422}, {"420", 420}, {NULL, 0}};
 static const option_choice jpegs[] = {
@@ -283,6 +287,8 @@ static const char* choice_name(const option_choice* choices, int value) {
 }
 
 const char* options_filter_name(const options* self) { return choice_name(resize_filters, self->filter); }
+
+const char* options_depth_name(const options* self) { return choice_name(depths, self->depth); }
 
 const char* options_jpeg_name(const options* self) { return choice_name(jpegs, self->jpeg); }
 
@@ -335,6 +341,9 @@ const option options_table[] = {
     {"format", 0, COMMAND_REPROJECT, "jpg|png|tif|webp|ppm|npy", take_choice, AT(format), 0, 0, formats,
      "of the views (default jpg; ppm where no libturbojpeg is found). tif: not compressed; webp: lossy, sides up to "
      "16383"},
+    {"depth", 0, COMMAND_REPROJECT, "8|16|f32", take_choice, AT(depth), 0, 0, depths,
+     "bits of a channel of the views (default 8): 16 with png, tif, ppm and npy; f32 with tif and npy, where 0 to 1 is "
+     "the full scale of frames of 8 and 16 bits, and floats stay as they are"},
     {"quality", 0, COMMAND_REPROJECT, "N", take_count, AT(quality), 1, 100, NULL,
      "of JPEG and WebP, 1 to 100 (default 95)"},
     {"chroma", 0, COMMAND_REPROJECT, "444|422|420", take_choice, AT(chroma), 0, 0, chromas,

@@ -21,6 +21,9 @@ static text reproject_settings(const options* asked, const mask* mask_used) {
     }
     text_format(&out, "filter=%s\nconvention=%s\nformat=%s\nlayout=%s\n", options_filter_name(asked),
                 options_convention_name(asked), codec_extension((codec_kind)asked->format), options_layout_name(asked));
+    text_format(&out, "depth=%s\n", options_depth_name(asked));
+    if (asked->format == (int)CODEC_WEBP)
+        text_format(&out, "quality=%u\n", asked->quality);
     if (asked->format == (int)CODEC_JPEG)
         text_format(&out, "quality=%u\nchroma=%d\noptimise=%s\nrestart-rows=%u\n", asked->quality, asked->chroma,
                     options_switch_name(asked->optimise), asked->restart_rows);
@@ -49,6 +52,7 @@ static int reproject_make_warp(const options* asked, const mask* mask_used, gpst
     desc->filter = (gpst_filter)asked->filter;
     desc->convention = (gpst_convention)asked->convention;
     desc->mask = mask_used->image;
+    desc->dtype = (gpst_dtype)asked->depth;
     desc->no_metadata = asked->no_metadata != 0;
     const gpst_result result = gpst_reproject_warp(desc, out);
     if (result == GPST_ERROR_ARGUMENT)
