@@ -201,6 +201,8 @@ PRIVATE = [
     "core/files/writer.c",
     "core/files/folder.c",
     "core/pictures/rules.c",
+    "core/pictures/names.c",
+    "core/pictures/plain.c",
     "core/pictures/pnm.c",
     "core/pictures/npy.c",
     "core/pictures/jpeg_header.c",

@@ -306,7 +306,7 @@ static void test_refusals(void** state) {
         const gpst_result result = read_header(file, make_tiff(entries, n, data, 4), &kind, &image);
         if (result != cases[i].result || !strstr(reason, cases[i].says))
             fail_msg("case %zu: %s: %s", i, gpst_result_name(result), reason);
-        assert_int_equal(kind, CODEC_TIFF);
+        assert_int_equal(kind, strstr(reason, "which is not read") ? CODEC_UNKNOWN : CODEC_TIFF);
     }
     codec_set_limits(self, &usual);
 }

@@ -18,7 +18,8 @@ static bool see(void* user_data, const char* path, bool is_picture) {
 }
 
 static void test_list(void** state) {
-    static const char* const names[] = {"b.JPEG", "B.npy", "a.png", "c.tiff", ".a.png", "jpg", "d.pnmx", "e.pam"};
+    static const char* const names[] = {"b.JPEG", "B.npy",  "a.png",  "c.TIFF", ".a.png", "jpg",    "d.pnmx", "e.pam",
+                                        "f.insp", "f.jfif", "f.jpe",  "f.tif",  "f.webp", "g.heic", "g.ti",   "g."};
     const size_t n_names = sizeof names / sizeof names[0];
     char dir[] = "/tmp/gpustage-folder-XXXXXX", path[80];
     seen all = GPST_ZERO, two = GPST_ZERO;
@@ -35,7 +36,7 @@ static void test_list(void** state) {
     snprintf(path, sizeof path, "%s/folder.png", dir);
     assert_int_equal(mkdir(path, 0777), 0);
     assert_int_equal(gpst_folder_list(dir, see, &all), GPST_OK);
-    assert_string_equal(all.text, "B.npy* a.png* b.JPEG* c.tiff d.pnmx e.pam* jpg ");
+    assert_string_equal(all.text, "B.npy* a.png* b.JPEG* c.TIFF* d.pnmx e.pam* f.insp* f.jfif* f.jpe* f.tif* f.webp* g. g.heic g.ti jpg ");
     assert_int_equal(gpst_folder_list(dir, see, &two), GPST_OK);
     assert_string_equal(two.text, "B.npy* a.png* ");
     assert_int_equal(rmdir(path), 0);

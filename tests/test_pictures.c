@@ -1,5 +1,6 @@
-/* tests/test_pictures.c -- picture files whose pixels lie in them as they are, by the public functions: what is read,
-   what is written, and what is refused. Their headers in every spelling are test_codec's. */
+/* tests/test_pictures.c -- picture files whose pixels lie in them one after the other, by the public functions: what is
+   read, what is written, and what is refused. Their headers in every spelling are test_codec_foreign's, and files of
+   every kind test_codec_files'. */
 #include "test.h"
 
 static uint8_t file[4096];
@@ -44,7 +45,11 @@ static void test_files_that_are_refused(void** state) {
         {"", "the file is empty", 0, GPST_ERROR_TRUNCATED, GPST_FILE_UNKNOWN},
         {"\xff\xd8\xfe", "not a PNM, PAM, .npy or JPEG file by its first bytes", 3, GPST_ERROR_FORMAT, GPST_FILE_UNKNOWN},
         {"P6 2 1 255 rgbRG", "PNM: 5 bytes of pixels; 2x1 pixels are 6", 16, GPST_ERROR_TRUNCATED, GPST_FILE_PNM},
-        {"P6 2 1 65535 rg", "255", 15, GPST_ERROR_UNSUPPORTED, GPST_FILE_PNM},
+        {"P6 2 1 65535 rg", "PNM: 2 bytes of pixels; 2x1 pixels are 12", 15, GPST_ERROR_TRUNCATED, GPST_FILE_PNM},
+        {"P6 2 1 65536 rg", "1 to 65535", 15, GPST_ERROR_FORMAT, GPST_FILE_PNM},
+        {"P5 2 1 0 rg", "1 to 65535", 11, GPST_ERROR_FORMAT, GPST_FILE_PNM},
+        {"GIF89a", "the file is GIF, which is not read: convert it first (JPEG, PNM, PAM and .npy are read)", 6,
+         GPST_ERROR_UNSUPPORTED, GPST_FILE_UNKNOWN},
         {"\x93NUMPY\x01", "NPY: the header ends too early", 7, GPST_ERROR_TRUNCATED, GPST_FILE_NPY},
     };
     (void)state;
@@ -62,6 +67,185 @@ static void test_files_that_are_refused(void** state) {
         assert_int_equal(offset, 0);
     }
 }
+
+/* ---- what does not lie in the file as in memory --------------------------------------------------- */
+
+typedef struct converted {
+    const char* header; /* of .npy: the dictionary */
+    const char* pixels;
+    size_t pixels_bytes;
+    uint32_t width, height;
+    gpst_format format;
+    gpst_dtype dtype;
+    const void* wanted;
+} converted;
+
+static size_t write_file(const converted* from) {
+    const size_t length = strlen(from->header), bytes = from->header[0] == '{' ? 10 + length : length;
+    memcpy(file, "\x93NUMPY\1\0", 8);
+    file[8] = (uint8_t)length;
+    file[9] = 0;
+    memcpy(file + bytes - length, from->header, length);
+    memcpy(file + bytes, from->pixels, from->pixels_bytes);
+    return bytes + from->pixels_bytes;
+}
+
+#define NPY(descr, order, shape) "{'descr': '" descr "', 'fortran_order': " order ", 'shape': " shape "}"
+
+static const uint8_t from_101[3] = {0, 129, 255}; /* 128.8; 102 is more than 101 */
+static const uint8_t from_2[3] = {0, 128, 255};   /* a half goes up */
+static const uint16_t from_1023[3] = {0, 32800, 65535};
+static const uint16_t words[6] = {0x0102, 0x0304, 0x0506, 0x0708, 0x090a, 0x0b0c};
+static const uint8_t gray_alpha[8] = {9, 9, 9, 200, 7, 7, 7, 100};
+static const uint16_t gray_alpha_words[4] = {0x0909, 0x0909, 0x0909, 0x0102};
+static const uint8_t truth[4] = {0, 255, 255, 0};
+static const float reals[2] = {1.0f, 0.1f};
+static const uint8_t rows_of_columns[6] = {1, 2, 3, 4, 5, 6}; /* 3 x 2 pixels */
+static const uint8_t colors_of_columns[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}; /* 2 x 2 pixels of RGB */
+
+static const converted conversions[] = {
+    {"P5 3 1 101 ", "\0\63\146", 3, 3, 1, GPST_FORMAT_GRAY, GPST_DTYPE_U8, from_101},
+    {"P5 3 1 2 ", "\0\1\2", 3, 3, 1, GPST_FORMAT_GRAY, GPST_DTYPE_U8, from_2},
+    {"P5 3 1 1023 ", "\0\0\2\0\377\377", 6, 3, 1, GPST_FORMAT_GRAY, GPST_DTYPE_U16, from_1023},
+    {"P6 2 1 65535 ", "\1\2\3\4\5\6\7\10\11\12\13\14", 12, 2, 1, GPST_FORMAT_RGB, GPST_DTYPE_U16, words},
+    {"P7\nWIDTH 2\nHEIGHT 1\nDEPTH 2\nMAXVAL 255\nENDHDR\n", "\11\310\7\144", 4, 2, 1, GPST_FORMAT_RGBA,
+     GPST_DTYPE_U8, gray_alpha},
+    {"P7\nWIDTH 1\nHEIGHT 1\nDEPTH 2\nMAXVAL 65535\nENDHDR\n", "\11\11\1\2", 4, 1, 1, GPST_FORMAT_RGBA,
+     GPST_DTYPE_U16, gray_alpha_words},
+    {NPY("|b1", "False", "(2, 2)"), "\0\1\2\0", 4, 2, 2, GPST_FORMAT_GRAY, GPST_DTYPE_U8, truth},
+    {NPY(">u2", "False", "(1, 2, 3)"), "\1\2\3\4\5\6\7\10\11\12\13\14", 12, 2, 1, GPST_FORMAT_RGB, GPST_DTYPE_U16,
+     words},
+    {NPY(">f4", "False", "(1, 2)"), "\x3f\x80\0\0\x3d\xcc\xcc\xcd", 8, 2, 1, GPST_FORMAT_GRAY, GPST_DTYPE_F32, reals},
+    {NPY("<f8", "False", "(1, 2)"), "\0\0\0\0\0\0\xf0\x3f\x9a\x99\x99\x99\x99\x99\xb9\x3f", 16, 2, 1, GPST_FORMAT_GRAY,
+     GPST_DTYPE_F32, reals},
+    {NPY(">f8", "True", "(2, 1)"), "\x3f\xf0\0\0\0\0\0\0\x3f\xb9\x99\x99\x99\x99\x99\x9a", 16, 1, 2, GPST_FORMAT_GRAY,
+     GPST_DTYPE_F32, reals},
+    {NPY("|u1", "True", "(2, 3)"), "\1\4\2\5\3\6", 6, 3, 2, GPST_FORMAT_GRAY, GPST_DTYPE_U8, rows_of_columns},
+    {NPY("|u1", "True", "(2, 2, 3)"), "\1\7\4\12\2\10\5\13\3\11\6\14", 12, 2, 2, GPST_FORMAT_RGB, GPST_DTYPE_U8,
+     colors_of_columns},
+};
+
+/* The header says so by an offset of 0; rows have gaps, which stay as they are. */
+static void test_pixels_that_are_converted(void** state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof conversions / sizeof conversions[0]; i++) {
+        const converted* const from = &conversions[i];
+        const size_t bytes = write_file(from);
+        uint8_t pixels[64];
+        gpst_file_kind kind;
+        gpst_image shape;
+        size_t offset = 1;
+        if (GPST_FAILED(gpst_picture_read_header(file, bytes, &kind, &shape, &offset)))
+            fail_msg("%s: %s", from->header, gpst_last_reason());
+        assert_int_equal(offset, 0);
+        assert_int_equal(shape.width, from->width);
+        assert_int_equal(shape.height, from->height);
+        assert_int_equal(shape.format, from->format);
+        assert_int_equal(shape.dtype, from->dtype);
+        const size_t row_bytes = (size_t)shape.pitch_bytes;
+        memset(pixels, 0xA5, sizeof pixels);
+        shape.data = pixels;
+        shape.pitch_bytes += 4;
+        assert_int_equal(gpst_picture_decode(file, bytes, &shape), GPST_OK);
+        for (uint32_t y = 0; y < from->height; y++) {
+            const uint8_t* const row = pixels + (row_bytes + 4) * y;
+            if (memcmp(row, (const uint8_t*)from->wanted + row_bytes * y, row_bytes) != 0)
+                fail_msg("%s: row %u", from->header, y);
+            assert_memory_equal(row + row_bytes, "\xa5\xa5\xa5\xa5", 4);
+        }
+    }
+}
+
+/* Native pixels by the same function; and whom it refuses. */
+static void test_decode(void** state) {
+    static const char text[] = "P6\n1 2\n255\nrgbRGB";
+    uint8_t pixels[16];
+    gpst_image image = image_of(pixels, 1, 2, GPST_FORMAT_RGB, GPST_DTYPE_U8, GPST_LAYOUT_HWC);
+    (void)state;
+    memset(pixels, 0xA5, sizeof pixels);
+    image.pitch_bytes = -4;
+    image.data = pixels + 4;
+    assert_int_equal(gpst_picture_decode(text, sizeof text - 1, &image), GPST_OK);
+    assert_memory_equal(pixels, "RGB\xa5rgb\xa5", 8);
+    image = image_of(pixels, 1, 2, GPST_FORMAT_RGB, GPST_DTYPE_U8, GPST_LAYOUT_HWC);
+    assert_int_equal(gpst_picture_decode(text, sizeof text - 2, &image), GPST_ERROR_TRUNCATED);
+    assert_int_equal(gpst_picture_decode("GIF89a", 6, &image), GPST_ERROR_UNSUPPORTED);
+    assert_int_equal(gpst_picture_decode(text, sizeof text - 1, NULL), GPST_ERROR_ARGUMENT);
+    image.format = GPST_FORMAT_BGR;
+    assert_int_equal(gpst_picture_decode(text, sizeof text - 1, &image), GPST_ERROR_ARGUMENT);
+    assert_non_null(strstr(gpst_last_reason(), "gpst_picture_decode: image: not of the shape"));
+    image.format = GPST_FORMAT_RGB;
+    image.height = 1;
+    assert_int_equal(gpst_picture_decode(text, sizeof text - 1, &image), GPST_ERROR_ARGUMENT);
+    image.height = 2;
+    image.dtype = GPST_DTYPE_U16;
+    assert_int_equal(gpst_picture_decode(text, sizeof text - 1, &image), GPST_ERROR_ARGUMENT);
+    image.dtype = GPST_DTYPE_U8;
+    image.layout = GPST_LAYOUT_CHW;
+    assert_int_equal(gpst_picture_decode(text, sizeof text - 1, &image), GPST_ERROR_ARGUMENT);
+    image.data = NULL;
+    assert_int_equal(gpst_picture_decode(text, sizeof text - 1, &image), GPST_ERROR_ARGUMENT);
+}
+
+/* ---- names ------------------------------------------------------------------------------------------ */
+
+static void test_names(void** state) {
+    static const struct {
+        const char *name, *first;
+        size_t bytes;
+    } cases[] = {
+        {"", "", 0},
+        {"", "hello, world, this is a text", 28},
+        {"PNM", "P6 ", 3},
+        {"NPY", "\x93NUMPY", 6},
+        {"JPEG", "\xff\xd8\xff", 3},
+        {"PNG", "\x89PNG\r\n\x1a\n", 8},
+        {"", "\x89PNG\r\n\x1a", 7},
+        {"WebP", "RIFF\1\0\0\0WEBP", 12},
+        {"AVI video", "RIFF\1\0\0\0AVI ", 12},
+        {"GIF", "GIF87a", 6},
+        {"BMP", "BM\1\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0", 18},
+        {"", "BMX goes fast, they say", 23},
+        {"PSD", "8BPS", 4},
+        {"EXR", "\x76\x2f\x31\x01", 4},
+        {"HDR", "#?RADIANCE\n", 11},
+        {"HDR", "#?RGBE\n", 7},
+        {"PDF", "%PDF-1.7", 8},
+        {"JPEG XL", "\xff\x0a\xfa", 3},
+        {"JPEG XL", "\0\0\0\x0cJXL \r\n\x87\n", 12},
+        {"JPEG 2000", "\0\0\0\x0cjP  \r\n\x87\n", 12},
+        {"JPEG 2000", "\xff\x4f\xff\x51", 4},
+        {"HEIC", "\0\0\0\x18" "ftypheic", 12},
+        {"HEIC", "\0\0\0\x18" "ftypmif1", 12},
+        {"AVIF", "\0\0\0\x18" "ftypavif", 12},
+        {"MP4 video", "\0\0\0\x18" "ftypisom", 12},
+        {"MOV video", "\0\0\0\x18" "ftypqt  ", 12},
+        {"MOV video", "\0\0\0\x18" "moov", 8},
+        {"camera raw", "\0\0\0\x18" "ftypcrx ", 12},
+        {"camera raw", "FUJIFILMCCD-RAW 0201", 20},
+        {"camera raw", "IIU\0\x18\0\0\0", 8},
+        {"camera raw", "II*\0\x10\0\0\0CR\2\0", 12},
+        {"Matroska video", "\x1a\x45\xdf\xa3", 4},
+        {"TIFF", "II*\0", 4},
+        {"TIFF", "MM\0+\0\x08\0\0", 8},
+        {"TIFF", "MM\0*\0\0\0\x08\0\x01\0\xfe\0\x04\0\0\0\x01\0\0\0\x02", 22}, /* a page of several */
+        {"TIFF (a thumbnail first)", "MM\0*\0\0\0\x08\0\x01\0\xfe\0\x04\0\0\0\x01\0\0\0\x01", 22},
+        {"camera raw (DNG)", "II*\0\x08\0\0\0\1\0\x12\xc6\1\0\4\0\0\0\1\4\0\0", 22},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        void* const copy = malloc(cases[i].bytes + 1); /* ends where the file does, for the sanitizers */
+        assert_non_null(copy);
+        void* const at = (uint8_t*)copy + 1;
+        memcpy(at, cases[i].first, cases[i].bytes);
+        if (strcmp(gpst_picture_name(at, cases[i].bytes), cases[i].name) != 0)
+            fail_msg("case %zu: \"%s\" instead of \"%s\"", i, gpst_picture_name(at, cases[i].bytes), cases[i].name);
+        free(copy);
+    }
+    assert_string_equal(gpst_picture_name(NULL, 4), "");
+}
+
+/* ---- written ---------------------------------------------------------------------------------------- */
 
 /* Rows with gaps and blue first, as other libraries have them, are written as the format wants them. */
 static void test_ppm_of_a_bgr_picture(void** state) {
@@ -165,7 +349,8 @@ int main(void) {
         cmocka_unit_test(test_header_of_ppm),        cmocka_unit_test(test_files_that_are_refused),
         cmocka_unit_test(test_ppm_of_a_bgr_picture), cmocka_unit_test(test_pnm_of_words),
         cmocka_unit_test(test_npy_of_planes),        cmocka_unit_test(test_npy_of_logits),
-        cmocka_unit_test(test_npy_types),
+        cmocka_unit_test(test_npy_types),            cmocka_unit_test(test_pixels_that_are_converted),
+        cmocka_unit_test(test_decode),               cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,15 +50,15 @@ GPSTI_PRIVATE int gpsti_folder_compare(const void* a, const void* b) {
 }
 
 GPSTI_PRIVATE bool gpsti_folder_is_picture(const char* name) {
-    static const char* const extensions[] = {"jpg", "jpeg", "png", "ppm", "pgm", "pnm", "pam", "npy"};
+    static const char extensions[] = GPSTI_FOLDER_PICTURES;
     const char* const dot = strrchr(name, '.');
     char lower[8];
     if (!dot || strlen(dot + 1) >= sizeof lower)
         return false;
     for (size_t i = 0; i <= strlen(dot + 1); i++)
         lower[i] = (char)(dot[1 + i] >= 'A' && dot[1 + i] <= 'Z' ? dot[1 + i] - 'A' + 'a' : dot[1 + i]);
-    for (size_t i = 0; i < sizeof extensions / sizeof extensions[0]; i++)
-        if (!strcmp(lower, extensions[i]))
+    for (const char* at = extensions; *at; at += strcspn(at, ", "), at += strspn(at, ", "))
+        if (strcspn(at, ", ") == strlen(lower) && !memcmp(at, lower, strlen(lower)))
             return true;
     return false;
 }

@@ -1,9 +1,12 @@
-/* core/files/folder_internal.h -- a list of names or paths that grows. */
+/* core/files/folder_internal.h -- a list of names or paths that grows; what is taken from folders. */
 #ifndef GPSTI_FOLDER_INTERNAL_H
 #define GPSTI_FOLDER_INTERNAL_H
 
 #include "../base/base_internal.h"
 #include "folder.h"
+
+/* Extensions of pictures, as a sentence has them. */
+#define GPSTI_FOLDER_PICTURES "jpg, jpeg, jpe, jfif, insp, png, tif, tiff, webp, ppm, pgm, pnm, pam, npy"
 
 typedef struct gpsti_names {
     gpsti_host* host; /* whose memory it is */

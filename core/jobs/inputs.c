@@ -42,7 +42,7 @@ GPSTI_INTERN gpst_result gpsti_files_job_list_inputs(gpsti_files_job* self) {
         GPSTI_TRY(gpsti_files_job_add_input(self, desc->inputs[i]));
     }
     GPSTI_FAIL_IF(self->inputs.n == 0, GPST_ERROR_ARGUMENT,
-                  "%s: desc.inputs: \"%s\" holds no picture (jpg, jpeg, png, ppm, pgm, pnm, pam, npy)", desc->function,
+                  "%s: desc.inputs: \"%s\" holds no picture (" GPSTI_FOLDER_PICTURES ")", desc->function,
                   desc->inputs[0]);
     return GPST_OK;
 }

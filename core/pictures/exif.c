@@ -220,6 +220,15 @@ GPSTI_INTERN gpsti_segment gpsti_tiff_tag(gpsti_segment block, uint32_t tag) {
     return none;
 }
 
+GPSTI_INTERN uint32_t gpsti_tiff_number_of(gpsti_segment block, uint32_t tag) {
+    uint32_t number = 0;
+    gpsti_tiff tiff;
+    tiff.data = block.data;
+    tiff.bytes = block.bytes;
+    tiff.big = block.data[0] == 'M';
+    return gpsti_tiff_number(&tiff, gpsti_tiff_u32(&tiff, block.data + 4), tag, &number) ? number : 0;
+}
+
 /* ---- making one --------------------------------------------------------------------------------------------- */
 
 #define GPSTI_EXIF_MOST_ENTRIES 16

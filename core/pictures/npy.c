@@ -1,5 +1,6 @@
-/* core/pictures/npy.c -- NumPy's .npy: (H,W) and (H,W,1|3|4) of u1, u2, f2 and f4 in, any layout out. Its header is a
-   Python dictionary, of which exactly the three keys of the format are understood. */
+/* core/pictures/npy.c -- NumPy's .npy: (H,W) and (H,W,1|3|4) of b1, u1, u2, f2, f4 and f8 in, in either byte and index
+   order, any layout out. Its header is a Python dictionary, of which exactly the three keys of the format are
+   understood. */
 #include "../base/platform_internal.h"
 
 #include "pictures_internal.h"
@@ -112,8 +113,7 @@ GPSTI_PRIVATE bool gpsti_npy_dictionary(gpsti_npy_cursor* cursor, gpsti_npy_fiel
 }
 
 GPSTI_PRIVATE char gpsti_npy_order(uint32_t bytes_each) {
-    const uint16_t probe = 1;
-    return bytes_each == 1 ? '|' : *(const uint8_t*)&probe ? '<' : '>';
+    return bytes_each == 1 ? '|' : gpsti_plain_big_machine() ? '>' : '<';
 }
 
 /* Where the dictionary is; offset: where it ends. */
@@ -136,59 +136,56 @@ GPSTI_PRIVATE gpst_result gpsti_npy_locate(const uint8_t* data, size_t bytes, gp
     return GPST_OK;
 }
 
-/* What order stands for is the machine's own; of single bytes it is any. */
-GPSTI_PRIVATE bool gpsti_npy_order_fits(char order, uint32_t bytes_each) {
-    return bytes_each == 1 || order == '=' || order == gpsti_npy_order(bytes_each);
-}
+typedef struct gpsti_npy_type {
+    char name[3];
+    uint32_t bytes_each;
+    gpsti_values values;
+    gpst_dtype dtype; /* in memory */
+} gpsti_npy_type;
 
-/* DEFAULT: none of those that are read. */
-GPSTI_PRIVATE gpst_dtype gpsti_npy_dtype(const char* descr) {
-    static const gpst_dtype dtypes[4] = {GPST_DTYPE_U8, GPST_DTYPE_U16, GPST_DTYPE_F16, GPST_DTYPE_F32};
-    static const char names[4][3] = {"u1", "u2", "f2", "f4"};
+/* False: none of those that are read. Of single bytes the order may be any, else '=' is the machine's. */
+GPSTI_PRIVATE bool gpsti_npy_read_type(const char* descr, gpst_dtype* dtype, gpsti_plain* plain) {
+    static const gpsti_npy_type types[] = {{"b1", 1, GPSTI_VALUES_BOOL, GPST_DTYPE_U8},
+                                           {"u1", 1, GPSTI_VALUES_AS_THEY_ARE, GPST_DTYPE_U8},
+                                           {"u2", 2, GPSTI_VALUES_AS_THEY_ARE, GPST_DTYPE_U16},
+                                           {"f2", 2, GPSTI_VALUES_AS_THEY_ARE, GPST_DTYPE_F16},
+                                           {"f4", 4, GPSTI_VALUES_AS_THEY_ARE, GPST_DTYPE_F32},
+                                           {"f8", 8, GPSTI_VALUES_DOUBLE, GPST_DTYPE_F32}};
     const size_t length = strlen(descr);
-    for (int i = 0; length >= 2 && length <= 3 && i < 4; i++)
-        if (strcmp(descr + length - 2, names[i]) == 0 &&
-            gpsti_npy_order_fits(length == 3 ? descr[0] : '=', gpst_dtype_bytes(dtypes[i])))
-            return dtypes[i];
-    return GPST_DTYPE_DEFAULT;
+    const char order = length == 3 ? descr[0] : '=';
+    for (size_t i = 0; length >= 2 && length <= 3 && i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(descr + length - 2, types[i].name) != 0)
+            continue;
+        *dtype = types[i].dtype;
+        plain->bytes_each = types[i].bytes_each;
+        plain->values = types[i].values;
+        plain->big = order == '>' || (order == '=' && gpsti_plain_big_machine());
+        return plain->bytes_each == 1 || order == '<' || order == '>' || order == '=';
+    }
+    return false;
 }
 
-GPSTI_INTERN gpst_result gpsti_npy_read_header(const uint8_t* data, size_t bytes, gpst_image* shape, size_t* offset) {
+GPSTI_INTERN gpst_result gpsti_npy_read_header(const uint8_t* data, size_t bytes, gpst_image* shape,
+                                               gpsti_plain* plain) {
     gpsti_npy_cursor cursor = {NULL, NULL};
     gpsti_npy_fields header;
     memset(&header, 0, sizeof header);
-    gpst_result result = gpsti_npy_locate(data, bytes, &cursor, offset);
-    if (GPST_FAILED(result))
-        return result;
-    if (!gpsti_npy_dictionary(&cursor, &header))
-        return gpsti_fail(GPST_ERROR_FORMAT,
-                          "NPY: the header is not a dictionary of descr, fortran_order and "
-                          "shape");
-    shape->dtype = gpsti_npy_dtype(header.descr);
-    if (shape->dtype == GPST_DTYPE_DEFAULT)
-        return gpsti_fail(GPST_ERROR_UNSUPPORTED,
-                          "NPY: descr=\"%s\"; u1, u2, f2 and f4 are read, in this machine's byte order", header.descr);
-    if (header.fortran_order)
-        return gpsti_fail(GPST_ERROR_UNSUPPORTED, "NPY: fortran_order=True; only C order is read");
+    GPSTI_TRY(gpsti_npy_locate(data, bytes, &cursor, &plain->offset));
+    GPSTI_FAIL_IF(!gpsti_npy_dictionary(&cursor, &header), GPST_ERROR_FORMAT,
+                  "NPY: the header is not a dictionary of descr, fortran_order and shape");
+    GPSTI_FAIL_IF(!gpsti_npy_read_type(header.descr, &shape->dtype, plain), GPST_ERROR_UNSUPPORTED,
+                  "NPY: descr=\"%s\"; b1, u1, u2, f2, f4 and f8 are read", header.descr);
     const uint64_t channels = header.n_dims == 2 ? 1 : header.n_dims == 3 ? header.dims[2] : 0;
-    if (channels != 1 && channels != 3 && channels != 4)
-        return gpsti_fail(GPST_ERROR_UNSUPPORTED,
-                          "NPY: %u dimensions, the last of %llu; (H,W), (H,W,1), (H,W,3) "
-                          "and (H,W,4) are read",
-                          header.n_dims,
-                          (unsigned long long)(header.n_dims ? header.dims[header.n_dims - 1] : 0));
-    result = gpsti_picture_check_sides("NPY", header.dims[1], header.dims[0]);
-    if (GPST_FAILED(result))
-        return result;
+    GPSTI_FAIL_IF(channels != 1 && channels != 3 && channels != 4, GPST_ERROR_UNSUPPORTED,
+                  "NPY: %u dimensions, the last of %llu; (H,W), (H,W,1), (H,W,3) and (H,W,4) are read", header.n_dims,
+                  (unsigned long long)(header.n_dims ? header.dims[header.n_dims - 1] : 0));
+    GPSTI_TRY(gpsti_picture_check_sides("NPY", header.dims[1], header.dims[0]));
+    plain->columns = header.fortran_order;
+    plain->n_channels = (uint32_t)channels;
     shape->width = (uint32_t)header.dims[1];
     shape->height = (uint32_t)header.dims[0];
     shape->format = channels == 1 ? GPST_FORMAT_GRAY : channels == 3 ? GPST_FORMAT_RGB : GPST_FORMAT_RGBA;
-    const size_t wanted = gpsti_picture_bytes(shape), found = bytes - *offset;
-    if (found != wanted)
-        return gpsti_fail(found < wanted ? GPST_ERROR_TRUNCATED : GPST_ERROR_FORMAT,
-                          "NPY: %zu bytes of pixels; %ux%u pixels are %zu", found, shape->width,
-                          shape->height, wanted);
-    return GPST_OK;
+    return gpsti_plain_check(plain, "NPY", shape, bytes, false);
 }
 
 /* ---- writing ---------------------------------------------------------------------- */

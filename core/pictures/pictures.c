@@ -1,5 +1,5 @@
-/* core/pictures/pictures.c -- which kind a file is, and pixels into files. The formats themselves are in pnm.c, npy.c
-   and jpeg_header.c. */
+/* core/pictures/pictures.c -- files into pixels, and pixels into files. The formats themselves are in pnm.c, npy.c and
+   jpeg_header.c. */
 #include "../base/platform_internal.h"
 
 #include "jpeg_internal.h"
@@ -18,19 +18,26 @@ GPSTI_PRIVATE gpst_result gpsti_picture_read_jpeg(const uint8_t* data, size_t by
     return GPST_OK;
 }
 
+GPSTI_PRIVATE gpst_result gpsti_picture_refuse(const uint8_t* data, size_t bytes) {
+    const char* const name = gpst_picture_name(data, bytes);
+    GPSTI_FAIL_IF(!name[0], GPST_ERROR_FORMAT, "not a PNM, PAM, .npy or JPEG file by its first bytes");
+    return gpsti_fail(GPST_ERROR_UNSUPPORTED,
+                      "the file is %s, which is not read: convert it first (JPEG, PNM, PAM and .npy are read)", name);
+}
+
 GPSTI_PRIVATE gpst_result gpsti_picture_read(const uint8_t* data, size_t bytes, gpst_file_kind* kind,
-                                             gpst_image* shape, size_t* offset) {
+                                             gpst_image* shape, gpsti_plain* plain) {
     GPSTI_FAIL_IF(!data || bytes == 0, GPST_ERROR_TRUNCATED, "the file is empty");
     *kind = gpsti_pnm_is(data, bytes)    ? GPST_FILE_PNM
             : gpsti_npy_is(data, bytes)  ? GPST_FILE_NPY
             : gpsti_jpeg_is(data, bytes) ? GPST_FILE_JPEG
                                          : GPST_FILE_UNKNOWN;
-    GPSTI_FAIL_IF(*kind == GPST_FILE_UNKNOWN, GPST_ERROR_FORMAT,
-                  "not a PNM, PAM, .npy or JPEG file by its first bytes");
+    if (*kind == GPST_FILE_UNKNOWN)
+        return gpsti_picture_refuse(data, bytes);
     shape->dtype = GPST_DTYPE_U8;
     shape->layout = GPST_LAYOUT_HWC;
-    GPSTI_TRY(*kind == GPST_FILE_PNM   ? gpsti_pnm_read_header(data, bytes, shape, offset)
-              : *kind == GPST_FILE_NPY ? gpsti_npy_read_header(data, bytes, shape, offset)
+    GPSTI_TRY(*kind == GPST_FILE_PNM   ? gpsti_pnm_read_header(data, bytes, shape, plain)
+              : *kind == GPST_FILE_NPY ? gpsti_npy_read_header(data, bytes, shape, plain)
                                        : gpsti_picture_read_jpeg(data, bytes, shape));
     shape->pitch_bytes = (int64_t)gpst_image_row_bytes(shape);
     return GPST_OK;
@@ -38,15 +45,35 @@ GPSTI_PRIVATE gpst_result gpsti_picture_read(const uint8_t* data, size_t bytes, 
 
 GPST_API gpst_result gpst_picture_read_header(const void* data, size_t bytes, gpst_file_kind* kind, gpst_image* shape,
                                               size_t* offset_bytes) {
+    gpsti_plain plain = GPST_ZERO;
     *kind = GPST_FILE_UNKNOWN;
     *offset_bytes = 0;
     memset(shape, 0, sizeof *shape);
-    const gpst_result result = gpsti_picture_read((const uint8_t*)data, bytes, kind, shape, offset_bytes);
-    if (!GPST_FAILED(result))
-        return GPST_OK;
-    *offset_bytes = 0;
-    memset(shape, 0, sizeof *shape);
+    const gpst_result result = gpsti_picture_read((const uint8_t*)data, bytes, kind, shape, &plain);
+    if (GPST_FAILED(result))
+        memset(shape, 0, sizeof *shape);
+    else if (*kind != GPST_FILE_JPEG && gpsti_plain_is_native(&plain, shape))
+        *offset_bytes = plain.offset;
     return result;
+}
+
+GPST_API gpst_result gpst_picture_decode(const void* data, size_t bytes, const gpst_image* image) {
+    const char* function = "gpst_picture_decode";
+    gpst_image shape = GPST_ZERO;
+    gpsti_plain plain = GPST_ZERO;
+    gpst_file_kind kind = GPST_FILE_UNKNOWN;
+    size_t extent = 0;
+    GPSTI_FAIL_IF(!image || !image->data, GPST_ERROR_ARGUMENT, "%s: image and its data: required", function);
+    GPSTI_TRY(gpsti_image_extent(image, function, "image", &extent));
+    const gpst_image to = gpsti_image_resolved(image);
+    GPSTI_TRY(gpsti_picture_read((const uint8_t*)data, bytes, &kind, &shape, &plain));
+    GPSTI_FAIL_IF(kind == GPST_FILE_JPEG, GPST_ERROR_ARGUMENT, "%s: a JPEG file: gpst_jpeg_decode reads it", function);
+    GPSTI_FAIL_IF(to.width != shape.width || to.height != shape.height || to.format != shape.format ||
+                      to.dtype != shape.dtype || to.layout != GPST_LAYOUT_HWC,
+                  GPST_ERROR_ARGUMENT, "%s: image: not of the shape that the header of the file (%ux%u) says", function,
+                  shape.width, shape.height);
+    gpsti_plain_decode(&plain, (const uint8_t*)data, &to);
+    return GPST_OK;
 }
 
 /* ---- out ------------------------------------------------------------------------------------------ */

@@ -1,5 +1,5 @@
-/* core/pictures/pnm.c -- binary PGM, PPM and PAM with values up to 255; those up to 65535 are written only. Numbers are
-   read and written without the locale. */
+/* core/pictures/pnm.c -- binary PGM, PPM and PAM with values up to 65535. Numbers are read and written without the
+   locale. */
 #include "../base/platform_internal.h"
 
 #include "pictures_internal.h"
@@ -120,39 +120,37 @@ GPSTI_PRIVATE gpst_result gpsti_pam_read(gpsti_pnm_cursor* cursor, gpsti_pnm_hea
     }
 }
 
-GPSTI_INTERN gpst_result gpsti_pnm_read_header(const uint8_t* data, size_t bytes, gpst_image* shape, size_t* offset) {
+GPSTI_INTERN gpst_result gpsti_pnm_read_header(const uint8_t* data, size_t bytes, gpst_image* shape,
+                                               gpsti_plain* plain) {
     gpsti_pnm_cursor cursor;
     gpsti_pnm_header header;
     cursor.at = data + 2;
     cursor.end = data + bytes;
     memset(&header, 0, sizeof header);
-    if (bytes < 3 || (data[1] != '5' && data[1] != '6' && data[1] != '7'))
-        return gpsti_fail(GPST_ERROR_UNSUPPORTED, "PNM: P%c: only P5, P6 and P7 (binary) are read",
-                          bytes < 3 ? '?' : data[1]);
+    GPSTI_FAIL_IF(bytes < 3 || (data[1] != '5' && data[1] != '6' && data[1] != '7'), GPST_ERROR_UNSUPPORTED,
+                  "PNM: P%c: only P5, P6 and P7 (binary) are read", bytes < 3 ? '?' : data[1]);
     header.depth = data[1] == '5' ? 1 : data[1] == '6' ? 3 : 0;
-    gpst_result result = data[1] == '7' ? gpsti_pam_read(&cursor, &header)
-                                        : gpsti_pnm_read_p5_p6(&cursor, &header);
-    if (!GPST_FAILED(result))
-        result = gpsti_picture_check_sides("PNM", header.width, header.height);
-    if (GPST_FAILED(result))
-        return result;
-    if (header.max_value != 255)
-        return gpsti_fail(GPST_ERROR_UNSUPPORTED, "PNM: the largest value is %llu; only 255 is read",
-                          (unsigned long long)header.max_value);
-    if (header.depth != 1 && header.depth != 3 && header.depth != 4)
-        return gpsti_fail(GPST_ERROR_UNSUPPORTED,
-                          "PAM: a depth of %llu; 1 (gray), 3 (RGB) and 4 (RGBA) are read",
-                          (unsigned long long)header.depth);
+    GPSTI_TRY(data[1] == '7' ? gpsti_pam_read(&cursor, &header) : gpsti_pnm_read_p5_p6(&cursor, &header));
+    GPSTI_TRY(gpsti_picture_check_sides("PNM", header.width, header.height));
+    GPSTI_FAIL_IF(header.max_value < 1 || header.max_value > 65535, GPST_ERROR_FORMAT,
+                  "PNM: the largest value is %llu; 1 to 65535 are possible", (unsigned long long)header.max_value);
+    GPSTI_FAIL_IF(header.depth < 1 || header.depth > 4, GPST_ERROR_UNSUPPORTED,
+                  "PAM: a depth of %llu; 1 (gray), 2 (gray, alpha), 3 (RGB) and 4 (RGBA) are read",
+                  (unsigned long long)header.depth);
+    plain->offset = (size_t)(cursor.at - data);
+    plain->n_channels = (uint32_t)header.depth;
+    plain->bytes_each = header.max_value > 255 ? 2 : 1;
+    plain->big = true;
+    plain->max_value = (uint32_t)header.max_value;
+    if (header.max_value != 255 && header.max_value != 65535)
+        plain->values = GPSTI_VALUES_SCALED;
     shape->width = (uint32_t)header.width;
     shape->height = (uint32_t)header.height;
+    shape->dtype = plain->bytes_each == 2 ? GPST_DTYPE_U16 : GPST_DTYPE_U8;
     shape->format = header.depth == 1   ? GPST_FORMAT_GRAY
                     : header.depth == 3 ? GPST_FORMAT_RGB
                                         : GPST_FORMAT_RGBA;
-    *offset = (size_t)(cursor.at - data);
-    if (gpsti_picture_bytes(shape) > bytes - *offset)
-        return gpsti_fail(GPST_ERROR_TRUNCATED, "PNM: %zu bytes of pixels; %ux%u pixels are %zu",
-                          bytes - *offset, shape->width, shape->height, gpsti_picture_bytes(shape));
-    return GPST_OK;
+    return gpsti_plain_check(plain, "PNM", shape, bytes, true);
 }
 
 GPSTI_INTERN size_t gpsti_pnm_write_header(const gpst_image* image, char out[GPSTI_PNM_HEADER_BYTES]) {

@@ -169,18 +169,17 @@ GPSTI_PRIVATE gpst_result gpsti_codec_decode_jpeg(gpsti_stage* stage, gpst_task*
     return GPST_FAILED(result) ? result : gpst_task_end_placing(task, &placing);
 }
 
-/* Pixels are used where the file was read to, but for values that lie there at no multiple of their size. */
+/* Pixels are used where the file was read to, if they lie there as in memory and at multiples of their size. */
 GPSTI_PRIVATE gpst_result gpsti_codec_decode_plain(gpsti_stage* stage, gpst_task* task, const char* name,
                                                    const gpst_image* shape, size_t offset) {
     const gpst_item* const item = task->item;
     const uint32_t to = gpsti_set_of(stage->desc.writes);
     gpst_image picture;
     GPSTI_TRY(gpsti_codec_check_pixels(stage->desc.decode, name, shape->width, shape->height));
-    if (offset % gpst_dtype_bytes(shape->dtype) == 0)
+    if (offset > 0 && offset % gpst_dtype_bytes(shape->dtype) == 0)
         return gpst_task_map_picture(task, to, 0, shape, offset, &picture);
     GPSTI_TRY(gpst_task_set_picture(task, to, 0, shape, &picture));
-    memcpy(picture.data, (const uint8_t*)item->file_data + offset, item->file_bytes - offset);
-    return GPST_OK;
+    return gpst_picture_decode(item->file_data, item->file_bytes, &picture);
 }
 
 /* Files of pixels have no metadata: where a sphere is asked for, only their shape says whether they are one. */

@@ -83,7 +83,7 @@ static gpst_result codec_raw_encode(codec* self, const gpst_image* image, const 
 }
 
 static const codec_format codec_headerless = {CODEC_RAW, "raw", "raw", "any dtype",     NULL,            true,
-                                              NULL,      NULL,  NULL,  codec_raw_bound, codec_raw_encode, NULL};
+                                              NULL,      NULL,  codec_raw_bound, codec_raw_encode, NULL};
 
 static gpst_result codec_read_raw(const codec* self, const codec_raw* raw, size_t bytes, gpst_image* shape,
                                   char* reason) {
@@ -119,8 +119,9 @@ static const codec_format* codec_find(codec_kind kind) {
 }
 
 static const codec_format* codec_recognise(const uint8_t* data, size_t bytes) {
+    const char* const name = gpst_picture_name(data, bytes);
     for (size_t i = 0; i < CODEC_N_FORMATS; i++)
-        if (codec_formats[i]->is && codec_formats[i]->is(data, bytes))
+        if (!strcmp(codec_formats[i]->name, name))
             return codec_formats[i];
     return NULL;
 }
@@ -137,6 +138,13 @@ bool codec_available(codec_kind kind) {
 
 static gpst_result codec_not_available(const codec_format* format, char* reason) {
     return codec_fail(reason, GPST_ERROR_UNSUPPORTED, "%s: this build is without %s", format->name, format->library);
+}
+
+static gpst_result codec_refuse(const char* name, char* reason) {
+    static const char read[] = "JPEG, PNG, TIFF, WebP, PNM, PAM";
+    return name[0] ? codec_fail(reason, GPST_ERROR_UNSUPPORTED,
+                                "the file is %s, which is not read: convert it first (%s and .npy are read)", name, read)
+                   : codec_fail(reason, GPST_ERROR_FORMAT, "not a %s or .npy file by its first bytes", read);
 }
 
 /* ---- the way in ------------------------------------------------------------------- */
@@ -185,8 +193,7 @@ gpst_result codec_read_header(codec* self, const void* data, size_t bytes, const
         return codec_fail(reason, GPST_ERROR_TRUNCATED, "the file is empty");
     const codec_format* format = codec_recognise((const uint8_t*)data, bytes);
     if (!format)
-        return codec_fail(reason, GPST_ERROR_FORMAT,
-                          "not a JPEG, PNG, TIFF, WebP, PNM, PAM or .npy file by its first bytes");
+        return codec_refuse(gpst_picture_name(data, bytes), reason);
     *kind = format->kind;
     if (!format->available)
         return codec_not_available(format, reason);
@@ -245,10 +252,6 @@ gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind
         return codec_fail(reason, GPST_ERROR_ARGUMENT,
                           "%s: the image is not of the shape of the file (%ux%u)", format->name, shape.width,
                           shape.height);
-    if (!format->decode) {
-        codec_read_plain(&target, (const uint8_t*)data + layout.offset);
-        return GPST_OK;
-    }
     codec_room_take(self, layout.decoder_bytes);
     result = format->decode(self, (const uint8_t*)data, bytes, &target, reason);
     codec_room_give(layout.decoder_bytes);

@@ -16,7 +16,6 @@ struct codec {
 
 /* What a header says beside the shape. */
 typedef struct codec_layout {
-    size_t offset;          /* where plain pixels begin */
     uint64_t decoder_bytes; /* what decoding takes beside the file and the picture, at most */
     uint64_t n_scans;       /* how often the data go over the picture; 0 = once */
     bool in_place;          /* the picture is used where the file was read to */
@@ -25,16 +24,15 @@ typedef struct codec_layout {
 
 typedef struct codec_format {
     codec_kind kind;
-    const char* name;
+    const char* name; /* gpst_picture_name's */
     const char* extension;
     const char* holds;   /* dtypes and sides that are written */
     const char* library; /* that reads and writes it; NULL: none is needed */
     bool available;
-    bool (*is)(const uint8_t* data, size_t bytes);
     /* Fills width, height, format and, other than U8, dtype of shape; layout is all-zero. */
     gpst_result (*read_header)(const uint8_t* data, size_t bytes, gpst_image* shape, codec_layout* layout,
                                char* reason);
-    /* The image has the shape of the header, pitch resolved; NULL = plain pixels at the offset. */
+    /* The image has the shape of the header, pitch resolved. */
     gpst_result (*decode)(codec* self, const uint8_t* data, size_t bytes, const gpst_image* image,
                           char* reason);
     /* 0 = cannot hold it. */

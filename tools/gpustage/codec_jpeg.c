@@ -91,5 +91,5 @@ static gpst_result codec_jpeg_encode(codec* self, const gpst_image* image, const
 }
 
 const codec_format codec_jpeg = {
-    CODEC_JPEG,    "JPEG",                 "jpg",             "u8",             NULL,              true,
-    codec_jpeg_is, codec_jpeg_read_header, codec_jpeg_decode, codec_jpeg_bound, codec_jpeg_encode, NULL};
+    CODEC_JPEG,       "JPEG",           "jpg", "u8", NULL, true, codec_jpeg_read_header, codec_jpeg_decode,
+    codec_jpeg_bound, codec_jpeg_encode, NULL};

@@ -1,24 +1,21 @@
-/* tools/gpustage/codec_plain.c -- the files whose pixels lie in them as they are, by the library's own functions: PGM,
-   PPM and PAM, and NumPy's .npy. */
+/* tools/gpustage/codec_plain.c -- the files whose pixels lie in them one after the other, by the library's own
+   functions: PGM, PPM and PAM, and NumPy's .npy. */
 #include "codec_internal.h"
-
-static bool codec_plain_is(const uint8_t* data, size_t bytes, gpst_file_kind wanted) {
-    gpst_file_kind kind;
-    gpst_image shape;
-    size_t offset;
-    gpst_picture_read_header(data, bytes, &kind, &shape, &offset);
-    return kind == wanted;
-}
-
-static bool codec_pnm_is(const uint8_t* data, size_t bytes) { return codec_plain_is(data, bytes, GPST_FILE_PNM); }
-
-static bool codec_npy_is(const uint8_t* data, size_t bytes) { return codec_plain_is(data, bytes, GPST_FILE_NPY); }
 
 static gpst_result codec_plain_read_header(const uint8_t* data, size_t bytes, gpst_image* shape, codec_layout* layout,
                                            char* reason) {
     gpst_file_kind kind;
-    const gpst_result result = gpst_picture_read_header(data, bytes, &kind, shape, &layout->offset);
+    size_t offset;
+    const gpst_result result = gpst_picture_read_header(data, bytes, &kind, shape, &offset);
+    (void)layout;
     shape->pitch_bytes = 0;
+    return GPST_FAILED(result) ? codec_fail(reason, result, "%s", gpst_last_reason()) : GPST_OK;
+}
+
+static gpst_result codec_plain_decode(codec* self, const uint8_t* data, size_t bytes, const gpst_image* image,
+                                      char* reason) {
+    const gpst_result result = gpst_picture_decode(data, bytes, image);
+    (void)self;
     return GPST_FAILED(result) ? codec_fail(reason, result, "%s", gpst_last_reason()) : GPST_OK;
 }
 
@@ -55,7 +52,9 @@ static gpst_result codec_npy_encode(codec* self, const gpst_image* image, const 
     return codec_plain_encode(GPST_FILE_NPY, image, out, bytes, reason);
 }
 
-const codec_format codec_pnm = {CODEC_PNM,    "PNM",                   "ppm", "u8 and u16",    NULL,             true,
-                                codec_pnm_is, codec_plain_read_header, NULL,  codec_pnm_bound, codec_pnm_encode, NULL};
-const codec_format codec_npy = {CODEC_NPY,    "NPY",                   "npy", "any dtype",     NULL,             true,
-                                codec_npy_is, codec_plain_read_header, NULL,  codec_npy_bound, codec_npy_encode, NULL};
+const codec_format codec_pnm = {
+    CODEC_PNM,          "PNM",           "ppm",            "u8 and u16", NULL, true, codec_plain_read_header,
+    codec_plain_decode, codec_pnm_bound, codec_pnm_encode, NULL};
+const codec_format codec_npy = {
+    CODEC_NPY,          "NPY",           "npy",            "any dtype", NULL, true, codec_plain_read_header,
+    codec_plain_decode, codec_npy_bound, codec_npy_encode, NULL};

@@ -9,10 +9,6 @@
 #include <spng.h>
 #endif
 
-static bool codec_png_is(const uint8_t* data, size_t bytes) {
-    return bytes >= 8 && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0;
-}
-
 #if defined(GPST_TOOL_PNG)
 
 #define CODEC_PNG_CHUNK_LIMIT ((size_t)16 << 20) /* of text, colour profiles and the like */
@@ -241,7 +237,6 @@ const codec_format codec_png = {
     "u8 and u16",
     "libspng",
     true,
-    codec_png_is,
     codec_png_read_header,
     codec_png_decode,
     codec_png_bound,
@@ -250,7 +245,7 @@ const codec_format codec_png = {
 
 #else
 
-const codec_format codec_png = {CODEC_PNG,    "PNG", "png", "u8 and u16", "libspng", false,
-                                codec_png_is, NULL,  NULL,  NULL,         NULL,      NULL};
+const codec_format codec_png = {
+    CODEC_PNG, "PNG", "png", "u8 and u16", "libspng", false, NULL, NULL, NULL, NULL, NULL};
 
 #endif

@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool codec_tiff_is(const uint8_t* data, size_t bytes) {
-    return bytes >= 4 && (memcmp(data, "II*\0", 4) == 0 || memcmp(data, "MM\0*", 4) == 0 ||
-                          memcmp(data, "II+\0", 4) == 0 || memcmp(data, "MM\0+", 4) == 0);
-}
-
 #define CODEC_TIFF_HOLDS "u8, u16, f16 and f32"
 
 #if defined(GPST_TOOL_TIFF)
@@ -41,20 +36,6 @@ typedef struct codec_tiff_page {
 static uint16_t codec_tiff_u16(TIFF* tiff, uint32_t tag, uint16_t otherwise) {
     uint16_t value = otherwise;
     return TIFFGetFieldDefaulted(tiff, tag, &value) ? value : otherwise;
-}
-
-/* Raw files of cameras are TIFFs whose first picture is a thumbnail. */
-static gpst_result codec_tiff_refuse_raw(TIFF* tiff, char* reason) {
-    void* version = NULL;
-    uint32_t kind = 0;
-    if (TIFFGetField(tiff, TIFFTAG_DNGVERSION, &version))
-        return codec_fail(reason, GPST_ERROR_UNSUPPORTED,
-                          "TIFF: is a DNG (camera raw) file: not read; convert it first");
-    if (TIFFGetField(tiff, TIFFTAG_SUBFILETYPE, &kind) && (kind & FILETYPE_REDUCEDIMAGE))
-        return codec_fail(reason, GPST_ERROR_UNSUPPORTED,
-                          "TIFF: the first picture is a thumbnail of another, as in camera raw files: not read; "
-                          "convert it first");
-    return GPST_OK;
 }
 
 static gpst_result codec_tiff_read_tags(TIFF* tiff, codec_tiff_page* page, char* reason) {
@@ -185,9 +166,7 @@ static gpst_result codec_tiff_find_blocks(TIFF* tiff, size_t bytes, codec_tiff_p
 
 static gpst_result codec_tiff_read_page(TIFF* tiff, size_t bytes, codec_tiff_page* page, char* reason) {
     memset(page, 0, sizeof *page);
-    gpst_result result = codec_tiff_refuse_raw(tiff, reason);
-    if (!GPST_FAILED(result))
-        result = codec_tiff_read_tags(tiff, page, reason);
+    const gpst_result result = codec_tiff_read_tags(tiff, page, reason);
     if (GPST_FAILED(result))
         return result;
     if (!codec_tiff_find_ycc(tiff, page) && !(codec_tiff_find_colors(tiff, page) && codec_tiff_find_alpha(tiff, page) &&
@@ -403,7 +382,6 @@ const codec_format codec_tiff = {CODEC_TIFF,
                                  CODEC_TIFF_HOLDS,
                                  "libtiff",
                                  true,
-                                 codec_tiff_is,
                                  codec_tiff_read_header,
                                  codec_tiff_decode,
                                  codec_tiff_bound,
@@ -413,6 +391,6 @@ const codec_format codec_tiff = {CODEC_TIFF,
 #else
 
 const codec_format codec_tiff = {
-    CODEC_TIFF, "TIFF", "tif", CODEC_TIFF_HOLDS, "libtiff", false, codec_tiff_is, NULL, NULL, NULL, NULL, NULL};
+    CODEC_TIFF, "TIFF", "tif", CODEC_TIFF_HOLDS, "libtiff", false, NULL, NULL, NULL, NULL, NULL};
 
 #endif

@@ -6,10 +6,6 @@
 
 #define CODEC_WEBP_HOLDS "u8 and sides up to 16383"
 
-static bool codec_webp_is(const uint8_t* data, size_t bytes) {
-    return bytes >= 12 && memcmp(data, "RIFF", 4) == 0 && memcmp(data + 8, "WEBP", 4) == 0;
-}
-
 #if defined(GPST_TOOL_WEBP)
 #include <webp/decode.h>
 #include <webp/encode.h>
@@ -193,7 +189,6 @@ const codec_format codec_webp = {CODEC_WEBP,
                                  CODEC_WEBP_HOLDS,
                                  "libwebp",
                                  true,
-                                 codec_webp_is,
                                  codec_webp_read_header,
                                  codec_webp_decode,
                                  codec_webp_bound,
@@ -203,6 +198,6 @@ const codec_format codec_webp = {CODEC_WEBP,
 #else
 
 const codec_format codec_webp = {
-    CODEC_WEBP, "WebP", "webp", CODEC_WEBP_HOLDS, "libwebp", false, codec_webp_is, NULL, NULL, NULL, NULL, NULL};
+    CODEC_WEBP, "WebP", "webp", CODEC_WEBP_HOLDS, "libwebp", false, NULL, NULL, NULL, NULL, NULL};
 
 #endif
