@@ -12,6 +12,7 @@
 #   make check          gpustage.h is current, every declaration documented, the header compiles everywhere
 #   make peers          the kernels against those of other projects, as far as they are installed: results (peers-results
 #                       alone: the conventions of the warp) and speed
+#   make peers-colmap   does pycolmap, where it is installed, take --layout colmap as it lies there?
 #   make bench-jobs     build/jobs/run_job, for bench/jobs.py; BASE=REV: with the gpustage.h of that revision, as
 #                       build/jobs/REV/run_job
 #   make bench-kernels bench-engine bench-readers bench-live bench-gpu
@@ -43,7 +44,7 @@ SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PRECIOUS: gpustage.h
-.PHONY: gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-live bench-gpu all demo demo-run test test-run asan tsan valgrind check peers peers-results peers-run amalgamate install clean FORCE
+.PHONY: gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-live bench-gpu all demo demo-run test test-run asan tsan valgrind check peers peers-results peers-colmap peers-run amalgamate install clean FORCE
 
 all:
 
@@ -384,6 +385,10 @@ peers-results: $(BUILD)/tests/split/test_warp_peers
 	@rm -rf $(BUILD)/golden
 	@$(PYTHON) tests/golden/make_goldens.py --out $(BUILD)/golden
 	@GPST_GOLDEN=$(BUILD)/golden $<
+
+# By hand: pycolmap is no package of Debian's.
+peers-colmap: $(COMMAND)
+	@$(PYTHON) tools/peers/colmap.py --build $(BUILD)
 
 peers-run: $(PEERS) $(BUILD)/libgpustage.so
 	@$(PYTHON) tools/peers/run.py --build $(BUILD)

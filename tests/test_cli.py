@@ -41,10 +41,10 @@ class Usage(Case):
         reproject, preprocess = gpustage("reproject", "--help").out, gpustage("preprocess", "--help").out
         engine = ("backend mode plain tune slots readers writers workers prefetch fsync dirty-bytes pin batch on-error "
                   "resume stats trace report quiet")
-        for name in (engine + " raw filter convention output").split():
+        for name in (engine + " raw filter convention output recursive clean").split():
             self.assertIn("--" + name, reproject)
             self.assertIn("--" + name, preprocess)
-        for name in "views view hfov vfov size mask mask-out pitch-rings rig format quality chroma".split():
+        for name in "views view hfov vfov size mask mask-names mask-out pitch-rings rig layout format quality".split():
             self.assertIn("--" + name, reproject)
         for name in "size mean std layout dtype swap-rb".split():
             self.assertIn("--" + name, preprocess)

@@ -29,7 +29,10 @@ class SameBytes(Case):
     PREPROCESS = [
         ["--dtype", dtype, "--layout", layout, "--mean", "0.485,0.456,0.406", "--std", "0.229,0.224,0.225"] + more
         for dtype in ("f16", "f32") for layout in ("chw", "hwc") for more in ([], ["--swap-rb"])
-    ] + [["--dtype", "u8", "--layout", "hwc"], ["--dtype", "u8", "--layout", "chw", "--filter", "nearest"]]
+    ] + [["--dtype", "u8", "--layout", "hwc"], ["--dtype", "u8", "--layout", "chw", "--filter", "nearest"],
+         ["--letterbox", "--convention", "opencv"], ["--letterbox", "--dtype", "u8", "--layout", "hwc", "--pad", "9"],
+         ["--short-side", "70", "--filter", "area", "--convention", "torch"],
+         ["--short-side", "50", "--filter", "bicubic"], ["--filter", "bicubic-area", "--dtype", "f16"]]
 
     def setUp(self):
         super().setUp()

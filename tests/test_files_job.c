@@ -233,7 +233,7 @@ static void test_tensors_in_one_file(void** state) {
     close_job(&self);
 }
 
-/* A mean belongs to its colour, wherever that is stored. */
+/* A mean belongs to its colour, wherever that is stored, and so does the colour of the bars. */
 static void test_tensors_blue_first(void** state) {
     static job self;
     static float plain[3 * VIEW_WIDTH * VIEW_HEIGHT], swapped[3 * VIEW_WIDTH * VIEW_HEIGHT];
@@ -244,8 +244,13 @@ static void test_tensors_blue_first(void** state) {
     (void)state;
     open_job(&self);
     gpst_preprocess_desc desc = tensors_of(&self);
+    desc.fit = GPST_FIT_LETTERBOX;
+    for (int c = 0; c < 3; c++)
+        desc.fill[c] = (float)(51 * c);
     assert_int_equal(gpst_preprocess_warp(&desc, &warp), GPST_OK);
     run_warp(&self, warp, 1, plain);
+    for (size_t c = 0; c < 3; c++) /* (0.2 c - 0.25 c) / 0.5 */
+        assert_true(fabs((double)plain[c * plane] + 0.1 * (double)c) < 1e-6);
     desc.swap_rb = true;
     assert_int_equal(gpst_preprocess_files(&desc, NULL), GPST_OK);
     snprintf(path, sizeof path, "%s/f1.npy", self.out);

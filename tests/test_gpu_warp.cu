@@ -128,18 +128,29 @@ static gpst_convention pick_convention(gpst_map map) {
     return map == GPST_MAP_RESIZE && random_below(2) ? GPST_CONVENTION_TORCH : GPST_CONVENTION_OPENCV;
 }
 
+static void pick_fit(gpst_warp_desc* d) {
+    d->fit = random_below(2) ? GPST_FIT_COVER : GPST_FIT_LETTERBOX;
+    d->short_side = d->fit == GPST_FIT_COVER ? random_below(90) : 0;
+    for (int c = 0; c < 4; c++)
+        d->fill[c] = (float)random_below(1024) / 4.0f;
+}
+
 static void pick_choices(test_case* t) {
     gpst_warp_desc* d = &t->desc;
     d->map = (gpst_map)(1 + random_below(6));
     const bool axes = d->map == GPST_MAP_RESIZE || d->map == GPST_MAP_ROI;
-    d->filter = (gpst_filter)(1 + random_below(3));
+    d->filter = (gpst_filter)(1 + random_below(axes ? 5 : 3));
     if (random_below(2))
         d->filter = GPST_FILTER_BILINEAR;
     if (random_below(4) == 0)
         d->convention = pick_convention(d->map);
+    if (d->filter == GPST_FILTER_BICUBIC_AREA && d->convention == GPST_CONVENTION_OPENCV) /* has none */
+        d->filter = GPST_FILTER_BICUBIC;
+    if (d->map == GPST_MAP_RESIZE && random_below(2))
+        pick_fit(d);
     if (d->map == GPST_MAP_AFFINE || d->map == GPST_MAP_TABLE)
         d->border = (gpst_border)random_below(3);
-    if (d->map == GPST_MAP_ROI && d->filter != GPST_FILTER_AREA) /* which never looks outside there */
+    if (d->map == GPST_MAP_ROI && d->filter <= GPST_FILTER_BILINEAR) /* the others' edges repeat there */
         d->border = (gpst_border)random_below(3);
     d->format = (gpst_format)(1 + random_below(5));
     d->dtype = (gpst_dtype)(1 + random_below(5));
@@ -323,13 +334,13 @@ static void explain(const test_case* t, const arena* a, uint32_t number) {
     while (o + 1 < t->n_sources * t->n_per_source && gpsti_image_lowest(&t->outputs[o + 1]) <= a->host + at)
         o++;
     printf("case %u: map %d filter %d convention %d border %d dtype %d layout %d format %d scale %d mask %d, source "
-           "%ux%u format %d dtype %d pitch %lld, output %ux%u pitch %lld, in place %d: %zu bytes differ, first byte %ld of output "
-           "%u: %d, reference %d\n",
+           "%ux%u format %d dtype %d pitch %lld, output %ux%u pitch %lld, in place %d, fit %d %u: %zu bytes differ, "
+           "first byte %ld of output %u: %d, reference %d\n",
            number, (int)t->desc.map, (int)t->desc.filter, (int)t->desc.convention, (int)t->desc.border,
            (int)t->desc.dtype, (int)t->desc.layout, (int)t->desc.format, t->desc.has_scale, t->desc.mask.data != NULL,
            t->sources[0].width, t->sources[0].height, (int)t->sources[0].format, (int)t->sources[0].dtype,
            (long long)t->sources[0].pitch_bytes, t->desc.width, t->desc.height, (long long)t->outputs[o].pitch_bytes,
-           t->desc.rois_in_place, n,
+           t->desc.rois_in_place, (int)t->desc.fit, t->desc.short_side, n,
            (long)(a->host + at - (uint8_t*)t->outputs[o].data), o, a->back[at], a->host[at]);
     exit(1);
 }
@@ -345,7 +356,7 @@ static void compare_case(const test_case* t, arena* a, uint32_t number) {
         for (uint32_t o = 0; o < t->n_per_source && o < n_used; o++) {
             gpsti_warp_job job;
             gpsti_warp_job_init(warp, &t->sources[s], &t->outputs[s * t->n_per_source + o], o, &job);
-            gpsti_warp_rows_reference(&job, 0, job.height);
+            gpsti_warp_rows_reference(&job, 0, job.output_height);
         }
         gpst_warp_destroy(warp);
     }
@@ -412,7 +423,7 @@ static void test_rois(uint32_t n_rois, uint32_t w, uint32_t h) {
         gpst_image output = outputs[i];
         output.data = expected;
         gpsti_warp_job_init(warp, &source, &output, i, &job);
-        gpsti_warp_rows_reference(&job, 0, job.height);
+        gpsti_warp_rows_reference(&job, 0, job.output_height);
         CHECK(memcmp(expected, back + i * out_bytes, out_bytes) == 0, "roi %u", i);
     }
     for (size_t i = n_rois * out_bytes; i < all; i++)
@@ -480,8 +491,12 @@ static void test_frames(void) {
             test_frame(GPST_MAP_RESIZE, GPST_FILTER_BILINEAR, formats[f], dtypes[d], 512, 512, 1);
             test_frame(GPST_MAP_RESIZE, GPST_FILTER_AREA, formats[f], dtypes[d], 300, 200, 1);
             test_frame(GPST_MAP_RESIZE, GPST_FILTER_AREA, formats[f], dtypes[d], 9, 5, 1); /* wide windows */
+            test_frame(GPST_MAP_RESIZE, GPST_FILTER_BICUBIC, formats[f], dtypes[d], 300, 200, 1);
+            test_frame(GPST_MAP_RESIZE, GPST_FILTER_BICUBIC, formats[f], dtypes[d], 9, 5, 1);
+            test_frame(GPST_MAP_RESIZE, GPST_FILTER_BICUBIC_AREA, formats[f], dtypes[d], 300, 200, 1);
+            test_frame(GPST_MAP_RESIZE, GPST_FILTER_BICUBIC_AREA, formats[f], dtypes[d], 9, 5, 1);
         }
-    printf("whole frames: 180\n");
+    printf("whole frames: 324\n");
 }
 
 int main(int argc, char** argv) {

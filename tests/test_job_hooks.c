@@ -175,8 +175,8 @@ static gpst_result see_beside(void* user_data, gpst_task* task, const char* path
     return GPST_OK;
 }
 
-/* The same bits as one mask for all has, for every filter and convention. */
-static void check_masks(job* self, gpst_filter filter, gpst_convention convention) {
+/* The bits that one mask for all gives, for every filter and convention, also where the device has its own memory. */
+static void check_masks(job* self, gpst_context* context, gpst_filter filter, gpst_convention convention) {
     static uint8_t wanted[N_FRAMES][N_VIEWS][VIEW_BYTES];
     uint8_t found[VIEW_BYTES];
     char path[200];
@@ -195,6 +195,7 @@ static void check_masks(job* self, gpst_filter filter, gpst_convention conventio
         }
     }
     desc.mask.data = NULL;
+    desc.context = context;
     desc.hooks.mask = own_mask;
     desc.hooks.beside = see_beside;
     self->n_masks = self->n_beside = 0;
@@ -212,14 +213,19 @@ static void check_masks(job* self, gpst_filter filter, gpst_convention conventio
 
 static void test_a_mask_for_each_frame(void** state) {
     static job self;
+    gpst_context_desc desc = GPST_ZERO;
+    gpst_context* device = NULL;
     (void)state;
     open_job(&self);
+    desc.backend = "sim";
+    assert_int_equal(gpst_context_create(&desc, &device), GPST_OK);
     for (int filter = (int)GPST_FILTER_NEAREST; filter <= (int)GPST_FILTER_AREA; filter++) {
-        check_masks(&self, (gpst_filter)filter, GPST_CONVENTION_NATIVE);
-        check_masks(&self, (gpst_filter)filter, GPST_CONVENTION_OPENCV);
-        check_masks(&self, (gpst_filter)filter, GPST_CONVENTION_FFMPEG);
-        check_masks(&self, (gpst_filter)filter, GPST_CONVENTION_PY360);
+        check_masks(&self, NULL, (gpst_filter)filter, GPST_CONVENTION_NATIVE);
+        check_masks(&self, device, (gpst_filter)filter, GPST_CONVENTION_OPENCV);
+        check_masks(&self, NULL, (gpst_filter)filter, GPST_CONVENTION_FFMPEG);
+        check_masks(&self, device, (gpst_filter)filter, GPST_CONVENTION_PY360);
     }
+    gpst_context_destroy(device);
     close_job(&self);
 }
 

@@ -223,6 +223,55 @@ static void test_same_pictures(void** state) {
     gpst_warp_destroy(warp);
 }
 
+/* Every other panorama was taken with its camera turned: in batches, too, each has its own views. */
+static gpst_result turn_odd_ones(void* user_data, gpst_task* task) {
+    gpst_view pose = GPST_ZERO;
+    (void)user_data;
+    pose.yaw = 10.0 * (double)task->item->index;
+    pose.pitch = 20.0;
+    pose.roll = -35.0;
+    return task->item->index % 2 ? gpst_task_set_pose(task, &pose) : GPST_OK;
+}
+
+static void run_turned(const char* backend, const gpst_warp* warp, bool turns) {
+    kit* const self = kit_open(backend, 2);
+    memset(pictures, 0xA5, sizeof pictures);
+    self->n_items = N_FRAMES;
+    self->stages[0] = kit_stage(self, GPST_STAGE_HOST, turn_odd_ones, "turn");
+    self->stages[1] = kit_stage(self, GPST_STAGE_WARP, NULL, NULL);
+    self->stages[1].warp = warp;
+    self->n_stages = 2;
+    gpst_pipeline_desc desc = kit_desc(self);
+    desc.stages = &self->stages[turns ? 0 : 1];
+    desc.n_stages = turns ? 2 : 1;
+    desc.source = frame_source;
+    desc.sink = picture_sink;
+    desc.capacity[1] = 0;
+    desc.mode = GPST_RUN_ENGINE;
+    desc.n_slots = N_FRAMES;
+    desc.batch = 6;
+    assert_int_equal(kit_run(self, &desc, NULL), GPST_OK);
+    kit_close(self);
+}
+
+static void test_turned_cameras(void** state) {
+    static uint8_t upright[N_FRAMES][N_VIEWS][VIEW_BYTES], turned[N_FRAMES][N_VIEWS][VIEW_BYTES];
+    static const char* const backends[] = {DEVICE, DEVICE_WITH("kernel_us=3000"), DEVICE ":lose_at=7"};
+    gpst_warp* const warp = make_views();
+    (void)state;
+    run_turned("cpu", warp, false);
+    memcpy(upright, pictures, sizeof upright);
+    run_turned("cpu", warp, true);
+    memcpy(turned, pictures, sizeof turned);
+    for (uint32_t n = 0; n < N_FRAMES; n++)
+        assert_int_equal(memcmp(upright[n], turned[n], sizeof turned[n]) != 0, n % 2);
+    for (int b = 0; b < 3; b++) {
+        run_turned(backends[b], warp, true);
+        assert_memory_equal(pictures, turned, sizeof turned);
+    }
+    gpst_warp_destroy(warp);
+}
+
 /* Two device groups with a host stage between: two uploads, and the second sees what the host made of the first. */
 static gpst_result made_to_inputs(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(KIT_WIDTH, KIT_HEIGHT);
@@ -651,6 +700,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_pictures),
         cmocka_unit_test(test_mask_and_table_are_copied),
+        cmocka_unit_test(test_turned_cameras),
         cmocka_unit_test(test_two_groups),
         cmocka_unit_test(test_trouble_costs_no_item),
         cmocka_unit_test(test_trouble_of_a_required_backend),

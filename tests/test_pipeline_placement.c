@@ -114,7 +114,7 @@ static void files_are_turned(void** state) {
             add_turned(&self, ignored == 1);
             go(&self);
             check_whole(&self);
-            assert_int_equal(self.n_device, b == 0 ? 0 : ignored ? 16 : 2); /* and never has those of one component */
+            assert_int_equal(self.n_device, b == 0 ? 0 : ignored ? 24 : 3);
             self.mode = GPST_RUN_PLAIN_SERIAL;
             go(&self);
             check_whole(&self);

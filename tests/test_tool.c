@@ -162,7 +162,7 @@ static void check_rig(gpst_convention convention) {
     gpst_warp* warp = NULL;
     uint64_t seed = test_seed(5);
     double first[9];
-    const rig_views asked = {views, N_VIEWS, WIDTH, HEIGHT, convention};
+    rig_views asked = {views, N_VIEWS, WIDTH, HEIGHT, NULL};
     memset(views, 0, sizeof views);
     for (int i = 0; i < N_VIEWS; i++) {
         views[i].yaw = (double)(test_random(&seed) % 7200) / 10.0 - 360.0;
@@ -179,6 +179,7 @@ static void check_rig(gpst_convention convention) {
     desc.height = HEIGHT;
     desc.format = GPST_FORMAT_RGB;
     assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
+    asked.warp = warp;
     gpst_view_rotation(&views[0], first);
     for (uint32_t n = 0; n < 2000; n++) {
         const uint32_t i = n % N_VIEWS, x = (uint32_t)(test_random(&seed) % WIDTH),

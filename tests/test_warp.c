@@ -455,6 +455,60 @@ static void rules_of_position_fire(void** state) {
     gpst_warp_destroy(warp);
 }
 
+/* A pixel's direction, by the camera, is where the warp looks it up. */
+static void cameras_project_as_the_warp_does(void** state) {
+    static const gpst_convention conventions[] = {GPST_CONVENTION_NATIVE, GPST_CONVENTION_PY360,
+                                                  GPST_CONVENTION_FFMPEG};
+    static const gpst_view views[2] = {{20, -35, 50, 70, 0}, {-130, 60, -20, 100, 55}};
+    const double pi = 3.14159265358979323846;
+    (void)state;
+    for (uint32_t i = 0, v = 0; i < 6; v = ++i % 2) {
+        gpst_warp_desc desc = good_desc();
+        gpst_warp* warp = NULL;
+        double k[4], r[9], ray[3], x, y;
+        desc.views = views, desc.n_views = 2, desc.width = 50, desc.height = 30, desc.convention = conventions[i / 2];
+        assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
+        assert_int_equal(gpst_warp_query_camera(warp, v, k), GPST_OK);
+        assert_true(k[2] == 25 && k[3] == 15);
+        const double edge = i / 2 == 1 ? 1 : 0, fx = (50 - edge) / (2 * tan(views[v].hfov * pi / 360));
+        assert_true(fabs(k[0] - fx) < 1e-12 * fx);
+        gpst_view_rotation(&views[v], r);
+        for (uint32_t n = 0; n < 50 * 30; n += 7) {
+            const double across = (n % 50 + 0.5 - k[2]) / k[0], down = (n / 50 + 0.5 - k[3]) / k[1];
+            for (int a = 0; a < 3; a++)
+                ray[a] = r[3 * a] * across + r[3 * a + 1] * down + r[3 * a + 2];
+            const double turn = atan2(ray[0], ray[2]) / (2 * pi) + 0.5;
+            const double tilt = atan2(ray[1], hypot(ray[0], ray[2])) / pi + 0.5;
+            assert_int_equal(gpst_warp_position(warp, v, n % 50, n / 50, 4000, 2000, &x, &y), GPST_OK);
+            const bool ffmpeg = conventions[i / 2] == GPST_CONVENTION_FFMPEG;
+            assert_true(fabs(x - (ffmpeg ? turn * 3999 : turn * 4000 - 0.5)) < 1e-6);
+            assert_true(fabs(y - (ffmpeg ? tilt * 1999 : tilt * 2000 - 0.5)) < 1e-6);
+        }
+        gpst_warp_destroy(warp);
+    }
+}
+
+static void rules_of_cameras_fire(void** state) {
+    gpst_warp* warp = NULL;
+    gpst_warp_desc desc = good_desc();
+    double k[4] = {7, 7, 7, 7};
+    (void)state;
+    assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
+    expect_reason(gpst_warp_query_camera(warp, 1, k), GPST_ERROR_ARGUMENT, "output_index=1: the warp has 1 outputs");
+    expect_reason(gpst_warp_query_camera(warp, 0, NULL), GPST_ERROR_ARGUMENT, "required");
+    expect_reason(gpst_warp_query_camera(NULL, 0, k), GPST_ERROR_ARGUMENT, "required");
+    gpst_warp_destroy(warp);
+    desc.map = GPST_MAP_ROTATE;
+    for (int i = 0; i < 3; i++) { /* a sphere; none; views of each item */
+        desc.n_views = i == 1 ? 0 : 1, desc.list_per_item = i == 2, desc.views = i == 0 ? &one_view : NULL;
+        assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
+        expect_reason(gpst_warp_query_camera(warp, 0, k), GPST_ERROR_ARGUMENT, "must be EQUIRECT, with views");
+        gpst_warp_destroy(warp);
+        desc.map = i == 0 ? GPST_MAP_RESIZE : GPST_MAP_EQUIRECT;
+    }
+    assert_true(k[0] == 7 && k[1] == 7 && k[2] == 7 && k[3] == 7);
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------ */
 static int live_allocations;
 
@@ -537,6 +591,8 @@ int main(void) {
         cmocka_unit_test(rules_of_create_fire),
         cmocka_unit_test(rules_of_run_fire),
         cmocka_unit_test(rules_of_position_fire),
+        cmocka_unit_test(cameras_project_as_the_warp_does),
+        cmocka_unit_test(rules_of_cameras_fire),
         cmocka_unit_test(memory_comes_from_the_allocator),
     };
     return cmocka_run_group_tests(tests, draw_source, NULL);

@@ -129,7 +129,7 @@ static inline void run_case(const arenas* a, gpst_warp_desc* desc, gpst_image* s
     gpsti_warp_job job;
     memset(a->reference.begin, 0xa5, ARENA_BYTES);
     gpsti_warp_job_init(warp, source, &expected, 0, &job);
-    gpsti_warp_rows_reference(&job, 0, job.height);
+    gpsti_warp_rows_reference(&job, 0, job.output_height);
     const gpsti_simd_level highest = gpsti_simd_level_query();
     for (int level = GPSTI_SIMD_PORTABLE; level <= (int)highest; level++) {
         memset(a->rows.begin, 0xa5, ARENA_BYTES);

@@ -360,6 +360,61 @@ static bool choose_words(kit* k, uint32_t choice, uint64_t* seed) {
     return true;
 }
 
+/* ---- cubics, and fits with every filter --------------------------------------------------------------------- */
+/* Any source that a warp by axes takes. */
+static void pick_source(kit* k, uint64_t* seed, uint32_t from) {
+    static const gpst_format formats[8] = {GPST_FORMAT_RGB,  GPST_FORMAT_BGRA,     GPST_FORMAT_GRAY,
+                                           GPST_FORMAT_NV12, GPST_FORMAT_I420,     GPST_FORMAT_JPEG_420,
+                                           GPST_FORMAT_RGB,  GPST_FORMAT_JPEG_422};
+    static const gpst_dtype wide[3] = {GPST_DTYPE_U16, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    k->source.format = formats[from];
+    k->source.dtype = from == 6 ? wide[test_random(seed) % 3] : GPST_DTYPE_U8;
+    k->desc.yuv = (gpst_yuv)(test_random(seed) % 5), k->desc.siting = (gpst_siting)(test_random(seed) % 3);
+}
+
+static bool choose_cubics(kit* k, uint32_t choice, uint64_t* seed) {
+    static const gpst_dtype dtypes[4] = {GPST_DTYPE_U8, GPST_DTYPE_I8, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    static const gpst_convention conventions[3] = {GPST_CONVENTION_NATIVE, GPST_CONVENTION_OPENCV,
+                                                   GPST_CONVENTION_TORCH};
+    const gpst_map map = take(&choice, 2) ? GPST_MAP_ROI : GPST_MAP_RESIZE;
+    k->desc.filter = take(&choice, 2) ? GPST_FILTER_BICUBIC_AREA : GPST_FILTER_BICUBIC;
+    k->desc.convention = conventions[take(&choice, 3)];
+    k->desc.dtype = dtypes[take(&choice, 4)];
+    pick_source(k, seed, take(&choice, 8));
+    k->desc.layout = take(&choice, 2) ? GPST_LAYOUT_CHW : GPST_LAYOUT_HWC;
+    k->desc.format = test_random(seed) & 1 ? GPST_FORMAT_RGBA : GPST_FORMAT_RGB;
+    pick_scale(k, seed, k->desc.dtype == GPST_DTYPE_I8 || (test_random(seed) & 1) != 0);
+    pick_mask(k, test_random(seed) % 4 == 0);
+    pick_map(k, seed, map);
+    if (test_random(seed) % 8 == 0) /* wider than a strip */
+        k->source.width = 1500, k->source.height = 1 + (uint32_t)(test_random(seed) % 5);
+    if (map == GPST_MAP_ROI)
+        pick_roi(k, seed);
+    return !(k->desc.convention == GPST_CONVENTION_TORCH && map == GPST_MAP_ROI) &&
+           !(k->desc.convention == GPST_CONVENTION_OPENCV && k->desc.filter == GPST_FILTER_BICUBIC_AREA);
+}
+
+static bool choose_fits(kit* k, uint32_t choice, uint64_t* seed) {
+    static const gpst_dtype dtypes[4] = {GPST_DTYPE_U8, GPST_DTYPE_I8, GPST_DTYPE_F16, GPST_DTYPE_F32};
+    k->desc.fit = take(&choice, 2) ? GPST_FIT_COVER : GPST_FIT_LETTERBOX;
+    k->desc.filter = (gpst_filter)(1 + take(&choice, 5));
+    k->desc.dtype = dtypes[take(&choice, 4)];
+    k->desc.layout = take(&choice, 2) ? GPST_LAYOUT_CHW : GPST_LAYOUT_HWC;
+    pick_source(k, seed, take(&choice, 8));
+    k->desc.convention = test_random(seed) & 1 ? GPST_CONVENTION_TORCH : GPST_CONVENTION_NATIVE;
+    k->desc.format = test_random(seed) & 1 ? GPST_FORMAT_BGRA : GPST_FORMAT_RGB;
+    pick_scale(k, seed, k->desc.dtype == GPST_DTYPE_I8 || (test_random(seed) & 1) != 0);
+    pick_mask(k, test_random(seed) % 4 == 0);
+    pick_map(k, seed, GPST_MAP_RESIZE);
+    if (test_random(seed) & 1) /* room for bars on every side */
+        k->desc.width = 1 + (uint32_t)(test_random(seed) % 90), k->desc.height = 1 + (uint32_t)(test_random(seed) % 40);
+    if (k->desc.fit == GPST_FIT_COVER && test_random(seed) % 3)
+        k->desc.short_side = 1 + (uint32_t)(test_random(seed) % 60);
+    for (int c = 0; c < 4; c++)
+        k->desc.fill[c] = (float)(test_random(seed) % 1024) / 4.0f;
+    return true;
+}
+
 /* What every compiler, option and machine must compute. A change of any formula changes it: then say so in
    the change log and put the new value here. */
 static const family families[] = {
@@ -368,11 +423,13 @@ static const family families[] = {
     {"resize masks", 2 * 2 * 2 * 8, choose_resize_masks, 0x27a8b07ddd62ad3bu},
     {"area", 2 * 2 * 4 * 3 * 2 * 2 * 4, choose_area, 0x1cbd480b10845559u},
     {"footprints", 4 * 9 * 4 * 2 * 2, choose_footprints, 0x11f0587c691b8328u},
-    {"conventions", 8 * 3 * 2 * 3 * 2 * 16, choose_conventions, 0x96078d1b8cc5b37du},
+    {"conventions", 8 * 3 * 2 * 3 * 2 * 16, choose_conventions, 0x9cb70ab7ceb7fbcdu},
     {"wide", 6 * 3 * 4 * 3 * 5 * 2 * 2, choose_wide, 0xf4ad4ccc6d33c609u},
     {"jpeg", 6 * 3 * 3 * 4 * 2 * 8, choose_jpeg, 0x0f88cea922325067u},
     {"words", 6 * 8 * 3 * 2 * 8, choose_words, 0x5cb8e2447af08e41u},
     {"yuv", 6 * 3 * 3 * 2 * 2 * 5 * 3, choose_yuv, 0xb5dd3b405e4731b4u},
+    {"cubics", 2 * 2 * 3 * 4 * 8 * 2 * 3, choose_cubics, 0x5280cb57c049c326u},
+    {"fits", 2 * 5 * 4 * 2 * 8 * 2, choose_fits, 0x9fc4d13f7c04d926u},
 };
 #define N_FAMILIES (sizeof families / sizeof families[0])
 

@@ -274,6 +274,10 @@ GPSTI_INTERN gpst_result gpsti_files_job_run(const gpsti_files_job_desc* desc, g
     self.desc = *desc;
     self.report = report;
     self.extension = gpsti_files_job_extension(desc);
+    if (desc->has_metadata && (desc->encode.kind == GPST_FILE_UNKNOWN || desc->encode.kind == GPST_FILE_JPEG)) {
+        self.desc.encode.segments = gpsti_files_job_segments;
+        self.desc.encode.segments_user_data = &self;
+    }
     if (!GPST_FAILED(result)) {
         self.host = &context->host;
         result = gpsti_files_job_run_in(&self, context);

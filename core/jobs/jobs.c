@@ -113,6 +113,7 @@ GPST_API gpst_result gpst_reproject_warp_versioned(uint32_t version, size_t desc
 GPST_API gpst_result gpst_reproject_files_versioned(uint32_t version, size_t desc_bytes,
                                                     const gpst_reproject_desc* desc, gpst_report* report) {
     gpsti_files_job_desc job = GPST_ZERO;
+    gpst_decode_desc decode;
     gpst_warp *warp = NULL, *mask_warp = NULL;
     if (report)
         memset(report, 0, sizeof *report);
@@ -130,8 +131,11 @@ GPST_API gpst_result gpst_reproject_files_versioned(uint32_t version, size_t des
     job.files_only = desc->files_only;
     job.output_dir = desc->output_dir;
     job.numbered = true;
-    job.decode = &desc->decode;
+    decode = desc->decode;
+    decode.placement.sphere = true;
+    job.decode = &decode;
     job.encode = desc->encode;
+    job.has_metadata = !desc->no_metadata;
     job.context = desc->context;
     job.run = &desc->run;
     job.hooks = &desc->hooks;
@@ -174,6 +178,10 @@ GPST_API gpst_result gpst_preprocess_warp_versioned(uint32_t version, size_t des
     warp.format = desc->swap_rb ? GPST_FORMAT_BGR : GPST_FORMAT_RGB;
     warp.dtype = desc->dtype != GPST_DTYPE_DEFAULT ? desc->dtype : GPST_DTYPE_F32;
     warp.layout = desc->layout;
+    warp.fit = desc->fit;
+    warp.short_side = desc->short_side;
+    for (int c = 0; c < 3; c++)
+        warp.fill[c] = desc->fill[desc->swap_rb ? 2 - c : c];
     gpsti_jobs_set_scale(desc, &warp);
     const gpst_result result = gpst_warp_create(&warp, out);
     return GPST_FAILED(result) ? gpsti_files_job_fail(result, "gpst_preprocess_warp") : GPST_OK;

@@ -28,6 +28,8 @@ extern "C" {
                 and of the frame's size, which does to its views what desc.mask does to those of every frame, to the
                 last bit; that is NULL then. In encode and beside, set 3 has the masks of the views, and set 4 the
                 views. It costs a second warp for each frame, and one copy of its views on a core
+   icc          of a reprojection: the ICC profile of an input in which gpst_metadata_read_icc finds none, for its JPEG
+                views; out NULL: only *bytes is told. Called for several views at once. NULL = such views have none
    worker_init, worker_term  as of gpst_stage_desc, for the stages' functions above; each stage has a worker_state of
                 its own
    begin        before an input is read: GPST_OK, GPST_SKIPPED, or negative: that input fails, with the sentence of
@@ -49,6 +51,7 @@ typedef struct gpst_job_hooks {
     gpst_beside_func beside;
     gpst_result (*name)(void* user_data, uint64_t index, uint32_t view, char* out, size_t out_bytes);
     gpst_stage_func mask;
+    gpst_result (*icc)(void* user_data, const gpst_item* item, void* out, size_t* bytes);
     const char* extension; /* of the files that encode makes, without the dot or a directory; required with it */
     gpst_result (*worker_init)(void* user_data, uint32_t worker_index, void** worker_state);
     void (*worker_term)(void* user_data, uint32_t worker_index, void* worker_state);
@@ -80,8 +83,10 @@ typedef struct gpst_reproject_desc {
     gpst_filter filter;
     gpst_convention convention;
     gpst_image mask;           /* as of gpst_warp_desc; data NULL = none */
-    gpst_decode_desc decode;
-    gpst_encode_desc encode;   /* all-zero: JPEG, quality 95, 4:4:4 */
+    gpst_decode_desc decode;   /* placement.sphere is the job's */
+    gpst_encode_desc encode;   /* all-zero: JPEG, quality 95, 4:4:4; segments only with no_metadata */
+    bool no_metadata;          /* else JPEG views have an EXIF block of gpst_exif_make, with the date and the place of
+                                  the input and the view's own focal length, and the input's ICC profile */
     gpst_context* context;     /* NULL: one of the job's own, with the defaults of gpst_context_desc */
     gpst_pipeline_desc run;    /* mode, preset, tune, settings, n_slots, n_reads, n_writes, batch, max_item_bytes,
                                   fsync, dirty_bytes, no_prefetch, stop_on_error as of any pipeline; the rest is the
@@ -109,6 +114,9 @@ typedef struct gpst_preprocess_desc {
     double mean[3], std[3];    /* of red, green and blue; finite, std positive; std 0 = 1 */
     gpst_filter filter;
     gpst_convention convention;
+    gpst_fit fit;              /* as of gpst_warp_desc, and so is short_side */
+    uint32_t short_side;
+    float fill[3];             /* of the bars: red, green and blue, of 255 */
     gpst_decode_desc decode;
     gpst_context* context;     /* as of gpst_reproject_desc, and so are run and hooks */
     gpst_pipeline_desc run;

@@ -43,6 +43,7 @@ typedef struct gpsti_files_job_desc {
     const gpst_warp* mask_warp; /* of each frame's own mask; NULL: there are none */
     const gpst_decode_desc* decode;
     gpst_encode_desc encode;
+    bool has_metadata; /* JPEG outputs say what their views are */
     gpst_context* context;
     const gpst_pipeline_desc* run;
     const gpst_job_hooks* hooks;
@@ -73,6 +74,10 @@ enum { GPSTI_JOB_FRAME = 0, GPSTI_JOB_VIEWS = 1, GPSTI_JOB_MASK = 2, GPSTI_JOB_V
 /* The stage that calls the user's mask hook, and the one behind the warps that clears what the views' masks drop. */
 GPSTI_INTERN gpst_result gpsti_files_job_load_mask(void* user_data, gpst_task* task);
 GPSTI_INTERN gpst_result gpsti_files_job_apply_mask(void* user_data, gpst_task* task);
+
+/* Of ENCODE: EXIF and ICC of a view. */
+GPSTI_INTERN gpst_result gpsti_files_job_segments(void* user_data, const gpst_item* item, uint32_t view, void* out,
+                                                  size_t* bytes);
 
 /* The last reason once more, with the name of the function that the user called. */
 GPSTI_INTERN gpst_result gpsti_files_job_fail(gpst_result result, const char* function);

@@ -72,6 +72,10 @@ GPSTI_PRIVATE gpst_result gpsti_placement_sphere(const gpst_metadata* metadata, 
         GPSTI_TRY(gpsti_placement_crop(metadata, out));
         if (!ignore_pose)
             gpsti_placement_pose(metadata, out);
+        const size_t used = strlen(out->note);
+        if (out->has_pose)
+            gpsti_format(out->note + used, sizeof out->note - used,
+                         "%sGPano: the camera was turned: views look into the world", used > 0 ? "; " : "");
         return GPST_OK;
     }
     if (metadata->projection[0])

@@ -33,7 +33,7 @@ typedef struct gpst_placement {
     bool moves;             /* false: the picture is what was stored */
     bool has_pose;          /* pose is not all-zero: yaw is GPano's heading, pitch and roll are its own */
     gpst_view pose;
-    char note[160];         /* what a user may want to know of it, in words; "" */
+    char note[192];         /* what a user may want to know of it, sentences with "; " in between; "" */
 } gpst_placement;
 
 /* gpst_placement_of -- where the pixels of a file come to lie

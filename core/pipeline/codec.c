@@ -137,39 +137,15 @@ GPSTI_INTERN gpst_result gpsti_codec_placement(const gpst_decode_desc* desc, con
     return gpsti_codec_check_pixels(desc, "JPEG", out->width, out->height);
 }
 
-GPSTI_INTERN void gpsti_codec_tell(gpsti_slot* slot, const gpst_placement* placement) {
-    slot->pose = placement->pose;
-    slot->posed = placement->has_pose;
-    gpsti_slot_note(slot, placement->note);
-}
-
-/* By way of the item's room for encoded data, which is free until then, where the pixels must be turned. */
-GPSTI_PRIVATE gpst_result gpsti_codec_decode_placed(gpsti_codec* codec, gpst_task* task,
-                                                    const gpst_jpeg_decode_desc* how, const gpst_image* shape,
-                                                    const gpst_placement* placement, const gpst_image* picture) {
-    const gpst_item* const item = task->item;
-    gpst_jpeg_note note = GPST_ZERO;
-    gpst_image window, stored = *shape;
-    size_t bytes = 0;
-    gpst_placement_window(placement, picture, &window);
-    if (placement->orientation != 1) {
-        GPSTI_TRY(gpst_image_bytes(shape, &bytes));
-        GPSTI_TRY(gpst_task_encoded(task, bytes, &stored.data));
-    }
-    const gpst_image* const to = placement->orientation != 1 ? &stored : &window;
-    GPSTI_TRY(gpst_jpeg_decode(codec->jpeg, item->file_data, item->file_bytes, how, to, &note));
-    gpsti_slot_note(gpsti_codec_slot(task), note.text);
-    return placement->orientation != 1 ? gpst_image_orient(&stored, placement->orientation, &window) : GPST_OK;
-}
-
 GPSTI_PRIVATE gpst_result gpsti_codec_decode_jpeg(gpsti_stage* stage, gpst_task* task) {
     gpsti_slot* const slot = gpsti_codec_slot(task);
     const gpst_item* const item = task->item;
     const gpst_decode_desc* const desc = stage->desc.decode;
-    const uint32_t to = gpsti_set_of(stage->desc.writes);
     gpst_jpeg_decode_desc how = GPST_ZERO;
-    gpst_image shape = GPST_ZERO, placed, picture;
+    gpst_jpeg_note note = GPST_ZERO;
+    gpst_image shape = GPST_ZERO;
     gpst_placement placement;
+    gpst_placing placing;
     gpst_jpeg_info info;
     gpsti_codec* codec = NULL;
     GPSTI_TRY(gpst_jpeg_read_header(item->file_data, item->file_bytes, &info));
@@ -178,21 +154,19 @@ GPSTI_PRIVATE gpst_result gpsti_codec_decode_jpeg(gpsti_stage* stage, gpst_task*
     shape.width = info.width;
     shape.height = info.height;
     shape.format = stage->planes && info.planes != GPST_FORMAT_INVALID && !placement.moves ? info.planes : info.format;
-    placed = shape;
-    placed.width = placement.width;
-    placed.height = placement.height;
     GPSTI_TRY(gpsti_codec_prepare(task, stage, &codec));
-    GPSTI_TRY(gpst_task_set_picture(task, to, 0, &placed, &picture));
+    GPSTI_TRY(gpst_task_begin_placing(task, gpsti_set_of(stage->desc.writes), &placement, &shape, &placing));
     how.on_damage = desc ? desc->on_damage : GPST_DAMAGE_FAIL;
     gpsti_codec_take_room(task->pipeline, desc, info.decoder_bytes);
     const int64_t start_ns = gpsti_now_ns();
-    const gpst_result result = gpsti_codec_decode_placed(codec, task, &how, &shape, &placement, &picture);
+    const gpst_result result =
+        gpst_jpeg_decode(codec->jpeg, item->file_data, item->file_bytes, &how, &placing.stored, &note);
     gpsti_codec_learn(&task->pipeline->jpeg_device.decode_ns, gpsti_now_ns() - start_ns);
     gpsti_codec_give_room(task->pipeline, info.decoder_bytes);
+    gpsti_slot_note(slot, note.text);
     if (!GPST_FAILED(result))
         slot->item.decoder = "libjpeg-turbo";
-    gpsti_codec_tell(slot, &placement);
-    return result;
+    return GPST_FAILED(result) ? result : gpst_task_end_placing(task, &placing);
 }
 
 /* Pixels are used where the file was read to, but for values that lie there at no multiple of their size. */
@@ -206,6 +180,16 @@ GPSTI_PRIVATE gpst_result gpsti_codec_decode_plain(gpsti_stage* stage, gpst_task
         return gpst_task_map_picture(task, to, 0, shape, offset, &picture);
     GPSTI_TRY(gpst_task_set_picture(task, to, 0, shape, &picture));
     memcpy(picture.data, (const uint8_t*)item->file_data + offset, item->file_bytes - offset);
+    return GPST_OK;
+}
+
+/* Files of pixels have no metadata: where a sphere is asked for, only their shape says whether they are one. */
+GPSTI_PRIVATE gpst_result gpsti_codec_note_shape(const gpst_decode_desc* desc, gpst_task* task,
+                                                 const gpst_image* shape) {
+    const gpst_metadata none = GPST_ZERO;
+    gpst_placement placement;
+    GPSTI_TRY(gpst_placement_of(desc ? &desc->placement : NULL, &none, shape, &placement));
+    gpsti_slot_placed(gpsti_codec_slot(task), &placement);
     return GPST_OK;
 }
 
@@ -223,6 +207,8 @@ GPSTI_INTERN gpst_result gpsti_codec_decode(gpsti_stage* stage, gpst_task* task)
         result = stage->desc.func(stage->desc.user_data, task);
     else if (!GPST_FAILED(result))
         result = gpsti_codec_decode_plain(stage, task, name, &shape, offset);
+    if (result == GPST_OK && kind != GPST_FILE_UNKNOWN)
+        result = gpsti_codec_note_shape(stage->desc.decode, task, &shape);
     if (result == GPST_OK)
         slot->item.decoder = name;
     return result;

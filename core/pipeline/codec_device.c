@@ -205,7 +205,7 @@ GPSTI_PRIVATE void gpsti_decode_take(gpsti_slot* slot, uint32_t stage, uint32_t 
     set->device_valid = true;
     set->host_valid = false;
     slot->item.decoder = "nvJPEG";
-    gpsti_codec_tell(slot, &slot->placement);
+    gpsti_slot_placed(slot, &slot->placement);
 }
 
 /* The hardware takes all of them, or none; without it each is decoded by the thread that has it, and the device. */

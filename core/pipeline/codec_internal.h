@@ -68,10 +68,9 @@ GPSTI_INTERN const char* gpsti_codec_encoder(const gpst_encode_desc* desc); /* t
 GPSTI_INTERN gpst_result gpsti_codec_check_limits(const gpst_decode_desc* desc, const gpst_jpeg_info* info,
                                                   uint64_t file_bytes);
 
-/* Where its metadata puts the pixels of an item's JPEG; and what the item keeps of that. */
+/* Where its metadata puts the pixels of an item's JPEG. */
 GPSTI_INTERN gpst_result gpsti_codec_placement(const gpst_decode_desc* desc, const gpst_item* item,
                                                const gpst_jpeg_info* info, gpst_placement* out);
-GPSTI_INTERN void gpsti_codec_tell(struct gpsti_slot* slot, const gpst_placement* placement);
 /* Bytes of the segments of a picture's file, and they with the marker before them, in front of a file that lies so many
    bytes behind room, whose own first marker they replace. */
 GPSTI_INTERN gpst_result gpsti_codec_ask_segments(const gpst_encode_desc* desc, const gpst_item* item, uint32_t picture,

@@ -5,6 +5,7 @@
 
 #include "../../kernels/image/image.h"
 #include "../device/enqueue.h"
+#include "../pictures/placement.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -165,9 +166,40 @@ GPST_API gpst_result gpst_task_map_picture(gpst_task* task, uint32_t set, uint32
    Blocking     never; no allocation
    Device       none
    Formula      the rotation of a view is transposed(gpst_view_rotation(pose)) * gpst_view_rotation(view)
-   Source       core/pipeline/task.c          Tests  tests/test_pipeline_placement.c          Since 0.1
+   Source       core/pipeline/placing.c       Tests  tests/test_pipeline_placement.c          Since 0.1
 */
 GPST_API gpst_result gpst_task_set_pose(gpst_task* task, const gpst_view* pose);
+/* gpst_placing -- a picture on its way to where its file's metadata puts it
+
+   Ownership    plain values; memory is the item's
+   Since        0.1
+*/
+typedef struct gpst_placing {
+    gpst_placement placement;
+    gpst_image stored; /* what the decoder fills: the file's own pixels */
+    gpst_image window; /* where they come to lie */
+} gpst_placing;
+
+/* gpst_task_begin_placing, gpst_task_end_placing -- for decoders: room for what the file stores, and then it is turned
+   and in its place, and the item has pose and note of the placement
+
+   Parameters   task       (in)       the callback's, of a HOST stage or of DECODE's func
+                set        (in)       one that the stage writes; its picture 0 is made
+                placement  (in)       of gpst_placement_of
+                shape      (in)       of what the file stores; with a placement that moves, channels interleaved
+                placing    (out, in)  between the two calls the decoder fills placing->stored.data
+   Shapes       stored: shape's width and height, with the pitch that it says; the picture: placement's width and height
+   Returns      as gpst_task_set_picture and gpst_task_encoded
+   Ownership    the item owns the memory
+   Threads      within a callback of this task only
+   Blocking     as gpst_task_set_picture; the second turns pixels. Pixels that must be turned are decoded into the room
+                for encoded data
+   Device       none
+   Source       core/pipeline/placing.c       Tests  tests/test_pipeline_placement.c          Since 0.1
+*/
+GPST_API gpst_result gpst_task_begin_placing(gpst_task* task, uint32_t set, const gpst_placement* placement,
+                                             const gpst_image* shape, gpst_placing* placing);
+GPST_API gpst_result gpst_task_end_placing(gpst_task* task, const gpst_placing* placing);
 /* gpst_task_note -- a sentence on the item for its user, behind those that there are: item->note
 
    Parameters   task    (in)  the callback's, of a HOST stage or of DECODE's func; not per_picture
@@ -178,7 +210,7 @@ GPST_API gpst_result gpst_task_set_pose(gpst_task* task, const gpst_view* pose);
    Threads      within a callback of this task only
    Blocking     never; no allocation
    Device       none
-   Source       core/pipeline/task.c          Tests  tests/test_pipeline_placement.c          Since 0.1
+   Source       core/pipeline/placing.c       Tests  tests/test_pipeline_placement.c          Since 0.1
 */
 GPST_API void gpst_task_note(gpst_task* task, const char* format, ...) GPSTI_PRINTF(2, 3);
 /* gpst_task_encoded -- room for encoded data, of this task's picture or of the item

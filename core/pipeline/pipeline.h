@@ -7,7 +7,6 @@
 #include "../../kernels/warp/warp.h"
 #include "../device/context.h"
 #include "../pictures/jpeg.h"
-#include "../pictures/placement.h"
 #include "../pictures/pictures.h"
 #include "../stats/profile.h"
 #include "../files/reader.h"

@@ -165,6 +165,8 @@ GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* inp
 GPSTI_INTERN void gpsti_slot_release_frame(gpsti_slot* slot);
 /* Behind the sentences that item.note has. */
 GPSTI_INTERN void gpsti_slot_note(gpsti_slot* slot, const char* text);
+/* Its pose is the item's, its note is one of these. */
+GPSTI_INTERN void gpsti_slot_placed(gpsti_slot* slot, const gpst_placement* placement);
 /* A shape with tight rows, and its bytes. */
 GPSTI_INTERN gpst_result gpsti_slot_shape(const gpst_image* shape, const char* function, gpst_image* out,
                                           size_t* bytes);

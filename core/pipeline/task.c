@@ -112,33 +112,6 @@ GPST_API gpst_result gpst_task_map_picture(gpst_task* task, uint32_t set, uint32
     return gpsti_task_give(result, &image, out);
 }
 
-GPST_API gpst_result gpst_task_set_pose(gpst_task* task, const gpst_view* pose) {
-    const char* const function = "gpst_task_set_pose";
-    gpsti_slot* const slot = gpsti_task_slot(task);
-    GPSTI_FAIL_IF(!pose, GPST_ERROR_ARGUMENT, "%s: pose=NULL: required", function);
-    const double angles[3] = {pose->yaw, pose->pitch, pose->roll};
-    for (int i = 0; i < 3; i++)
-        GPSTI_FAIL_IF(!(angles[i] >= -1e6 && angles[i] <= 1e6), GPST_ERROR_ARGUMENT,
-                      "%s: pose: %g degrees: must be within +-1e6", function, angles[i]);
-    slot->pose = *pose;
-    slot->posed = true;
-    return GPST_OK;
-}
-
-GPSTI_INTERN void gpsti_slot_note(gpsti_slot* slot, const char* text) {
-    const size_t used = strlen(slot->note);
-    gpsti_format(slot->note + used, sizeof slot->note - used, "%s%s", used > 0 && text[0] ? "; " : "", text);
-}
-
-GPST_API void gpst_task_note(gpst_task* task, const char* format, ...) {
-    char text[GPSTI_NOTE_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    gpsti_format_list(text, sizeof text, format, arguments);
-    va_end(arguments);
-    gpsti_slot_note(gpsti_task_slot(task), text);
-}
-
 GPST_API gpst_result gpst_task_pictures(gpst_task* task, uint32_t set, gpst_image* out, uint32_t n) {
     const gpsti_slot* const slot = gpsti_task_slot(task);
     const gpst_stage_desc* const stage = &slot->pipeline->stages[task->stage_index].desc;

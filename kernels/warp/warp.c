@@ -84,9 +84,9 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out) {
 }
 
 /* begin + (2 i + 1) * extent / (2 out) - 1/2 */
-GPSTI_PRIVATE double gpsti_warp_axis_position(const gpsti_warp_axis* axis, uint32_t i) {
+GPSTI_PRIVATE double gpsti_warp_axis_position(const gpsti_warp_axis* axis, int64_t i) {
     const int64_t out = axis->out;
-    const int64_t n = 2 * (int64_t)i + (axis->corner ? 0 : 1);
+    const int64_t n = 2 * (i + axis->first) + (axis->corner ? 0 : 1);
     return (double)(2 * out * axis->begin + n * axis->extent - out * GPSTI_WARP_AXIS_UNIT) /
            ((double)out * 262144.0);
 }
@@ -134,6 +134,7 @@ GPST_API gpst_result gpst_warp_position(const gpst_warp* warp, uint32_t output_i
                              "source_width=%u, source_height=%u: must be 1 to %d", (unsigned)source_width,
                              (unsigned)source_height, GPSTI_WARP_MAX_SIDE);
 #undef GPSTI_WARP_POSITION_RULE
+    GPSTI_TRY(gpsti_warp_check_resized(warp, source_width, source_height, "gpst_warp_position"));
     GPSTI_FAIL_IF(warp->desc.rois_in_place || warp->desc.list_per_item, GPST_ERROR_UNSUPPORTED,
                   "gpst_warp_position: %s: where they are is known to each run only",
                   warp->desc.rois_in_place ? "rois_in_place" : "list_per_item");
@@ -155,8 +156,8 @@ GPST_API gpst_result gpst_warp_position(const gpst_warp* warp, uint32_t output_i
         *source_x = (double)row[2 * (size_t)x];
         *source_y = (double)row[2 * (size_t)x + 1];
     } else {
-        *source_x = gpsti_warp_axis_position(&job.across, x);
-        *source_y = gpsti_warp_axis_position(&job.down, y);
+        *source_x = gpsti_warp_axis_position(&job.across, (int64_t)x - job.left);
+        *source_y = gpsti_warp_axis_position(&job.down, (int64_t)y - job.top);
     }
     gpsti_fp_leave(mode);
     return GPST_OK;
@@ -221,6 +222,18 @@ GPSTI_PRIVATE uint64_t gpsti_warp_half_samples(gpst_format format) {
     return 2 + 4 / (chroma.across * chroma.down);
 }
 
+/* Rows times columns that RESIZE touches, with so many taps on each axis. */
+GPSTI_PRIVATE uint64_t gpsti_warp_resize_pixels(const gpst_warp* warp, const gpst_image* source, uint64_t taps) {
+    gpsti_warp_fit across, down;
+    if (source->width == 0 || source->height == 0)
+        return 0;
+    gpsti_warp_fit_of(&warp->desc, source->width, source->height, &across, &down);
+    const uint64_t n_across = (uint64_t)across.size, n_down = (uint64_t)down.size;
+    const uint64_t width = (source->width * n_across + across.resized - 1) / across.resized;
+    const uint64_t height = (source->height * n_down + down.resized - 1) / down.resized;
+    return gpsti_warp_min64(width, taps * n_across) * gpsti_warp_min64(height, taps * n_down);
+}
+
 GPST_API void gpst_warp_query_bytes(const gpst_warp* warp, const gpst_image* source, uint64_t* read_bytes,
                                     uint64_t* written_bytes) {
     const uint64_t width = warp->desc.width, height = warp->desc.height, n_outputs = warp->n_outputs;
@@ -229,11 +242,11 @@ GPST_API void gpst_warp_query_bytes(const gpst_warp* warp, const gpst_image* sou
     /* On each axis; AREA: all. */
     const uint64_t taps = warp->desc.filter == GPST_FILTER_NEAREST    ? 1
                           : warp->desc.filter == GPST_FILTER_BILINEAR ? 2
+                          : warp->desc.filter == GPST_FILTER_BICUBIC  ? 4
                                                                       : GPSTI_WARP_MAX_SIDE;
     uint64_t pixels;
     if (warp->desc.map == GPST_MAP_RESIZE) {
-        pixels =
-            gpsti_warp_min64(source->width, taps * width) * gpsti_warp_min64(source->height, taps * height);
+        pixels = gpsti_warp_resize_pixels(warp, source, taps);
     } else if (warp->desc.map != GPST_MAP_EQUIRECT || warp->desc.list_per_item) {
         pixels = gpsti_warp_min64((uint64_t)source->width * source->height,
                                   n_outputs * width * height * taps * taps);

@@ -89,7 +89,7 @@ GPSTI_PRIVATE gpsti_warp_shape gpsti_warp_shape_of(const gpsti_warp_batch* batch
     if (batch->kernel == gpsti_warp_general_device) {
         shape.lanes = GPSTI_WARP_TILE, shape.threads_y = GPSTI_WARP_THREADS_Y;
         shape.columns = GPSTI_WARP_TILE, shape.rows = GPSTI_WARP_TILE;
-    } else if (launch->job.filter == GPST_FILTER_AREA) {
+    } else if (gpsti_warp_by_windows(launch->job.filter)) {
         shape.lanes = GPSTI_AREA_LANES, shape.threads_y = GPSTI_AREA_THREADS_Y;
         shape.columns = GPSTI_AREA_COLUMNS;
         shape.rows = gpsti_warp_tile_rows(launch, shape.columns, GPSTI_AREA_ROWS, GPSTI_AREA_THREADS_Y);
@@ -101,7 +101,7 @@ GPSTI_PRIVATE gpsti_warp_shape gpsti_warp_shape_of(const gpsti_warp_batch* batch
     return shape;
 }
 
-#define GPSTI_WARP_CLEAR_THREADS 128
+#define GPSTI_WARP_ROW_THREADS 128 /* that clear a row, or have its bars */
 
 GPSTI_PRIVATE gpst_result gpsti_warp_gpu_flush(gpsti_warp_batch* batch, void* stream) {
     gpsti_warp_launch* const launch = &batch->launch;
@@ -114,10 +114,13 @@ GPSTI_PRIVATE gpst_result gpsti_warp_gpu_flush(gpsti_warp_batch* batch, void* st
     launch->tile_rows = shape.rows;
     gpsti_hot_select(launch);
     GPSTI_TRY(gpsti_gpu_launch("gpst_warp_launch", batch->kernel, grid, block, launch, stream));
-    if (!launch->job.clears)
-        return GPST_OK;
-    const dim3 rows((uint32_t)launch->job.height, 1, launch->n_items), bytes(GPSTI_WARP_CLEAR_THREADS, 1, 1);
-    return gpsti_gpu_launch("gpst_warp_launch", gpsti_warp_clear_device, rows, bytes, launch, stream);
+    const bool bars = launch->job.width < launch->job.output_width || launch->job.height < launch->job.output_height;
+    const dim3 rows((uint32_t)launch->job.output_height, 1, launch->n_items), threads(GPSTI_WARP_ROW_THREADS, 1, 1);
+    if (bars)
+        return gpsti_gpu_launch("gpst_warp_launch", gpsti_warp_bars_device, rows, threads, launch, stream);
+    if (launch->job.clears)
+        return gpsti_gpu_launch("gpst_warp_launch", gpsti_warp_clear_device, rows, threads, launch, stream);
+    return GPST_OK;
 }
 
 /* The kernel that job and item are for, which has their bits and is the fastest. */

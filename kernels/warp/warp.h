@@ -24,8 +24,25 @@ typedef enum gpst_filter {
     GPST_FILTER_DEFAULT = 0,
     GPST_FILTER_NEAREST = 1,
     GPST_FILTER_BILINEAR = 2,
-    GPST_FILTER_AREA = 3 /* antialiased: the mean over what an output pixel covers */
+    GPST_FILTER_AREA = 3,         /* antialiased: the mean over what an output pixel covers */
+    GPST_FILTER_BICUBIC = 4,      /* RESIZE, ROI: 4 x 4 taps, a = -0.75; edges repeat */
+    GPST_FILTER_BICUBIC_AREA = 5  /* RESIZE, ROI: antialiased, a = -0.5, as wide as the source is made smaller */
 } gpst_filter;
+
+/* What RESIZE makes of a source whose shape is not the outputs'. */
+typedef enum gpst_fit {
+    GPST_FIT_STRETCH = 0,   /* it takes theirs */
+
+    /* All of it, as large as it fits in, in the middle; the rest is bars. As Ultralytics' LetterBox: with ratio =
+       min(height / source height, width / source width) in doubles each side is the source's times the ratio, to the
+       nearest pixel, ties to even, 1 at the least; an odd pixel of the bars goes right and below. */
+    GPST_FIT_LETTERBOX = 1,
+
+    /* Its shorter side becomes short_side, the longer one short_side * longer / shorter, rounded down; of that the
+       middle, which begins at half of the pixels that are too many, a half to even. As torchvision's Resize(short_side)
+       and CenterCrop. Where the output is larger there are bars. */
+    GPST_FIT_COVER = 2
+} gpst_fit;
 
 /* What lies beyond the source's edge. Equirectangular sources have none: there it goes around. */
 typedef enum gpst_border {
@@ -60,14 +77,15 @@ typedef enum gpst_convention {
     GPST_CONVENTION_FFMPEG = 2,
 
     /* OpenCV 4. RESIZE, ROI: resize, NEAREST as INTER_NEAREST (pixel floor(i in / out)), AREA as INTER_AREA (the part
-       of each pixel that the output pixel covers; where OpenCV enlarges on one axis and shrinks on the other it does
-       otherwise). AFFINE: warpAffine with WARP_INVERSE_MAP: m maps centres, which lie on whole numbers on both sides.
-       AFFINE, TABLE (remap), EQUIRECT, ROTATE: BILINEAR at positions rounded to 1/32 pixel. */
+       of each pixel that the output pixel covers; of RESIZE where one axis grows two pixels on the one that shrinks, as
+       OpenCV), BICUBIC as INTER_CUBIC (of U8 sources weights in whole 1/2048). AFFINE: warpAffine with
+       WARP_INVERSE_MAP: m maps centres, which lie on whole numbers on both sides. AFFINE, TABLE (remap), EQUIRECT,
+       ROTATE: BILINEAR at positions rounded to 1/32 pixel. OpenCV 5 has the same resize, but no such grid any more. */
     GPST_CONVENTION_OPENCV = 3,
 
     /* RESIZE: PyTorch's interpolate, align_corners=False. NEAREST as mode="nearest" (pixel floor(i in / out); what
-       NATIVE does is "nearest-exact"), BILINEAR as mode="bilinear" and AREA as the same with antialias=True, both with
-       positions in floats as there. */
+       NATIVE does is "nearest-exact"), BILINEAR as mode="bilinear" and AREA as the same with antialias=True, BICUBIC
+       and BICUBIC_AREA as mode="bicubic" without and with it, all with positions in floats as there. */
     GPST_CONVENTION_TORCH = 4,
 
     /* EQUIRECT: py360convert 1.0's e2p through OpenCV: the first and the last pixel lie on the edges of the view
@@ -127,7 +145,8 @@ typedef struct gpst_warp_desc {
     gpst_map map;               /* required */
     gpst_filter filter;         /* default bilinear */
     gpst_convention convention; /* default native */
-    gpst_border border;         /* EDGE only with RESIZE, and ROI with AREA; none with EQUIRECT and ROTATE */
+    gpst_border border;         /* EDGE only with RESIZE, and ROI with AREA, BICUBIC and BICUBIC_AREA; none with
+                                   EQUIRECT and ROTATE */
     const gpst_view* views;     /* EQUIRECT, ROTATE: n_views of them; ROTATE: hfov and vfov 0 */
     uint32_t n_views;           /* EQUIRECT, ROTATE: required; RESIZE: 0 or 1 */
     const gpst_roi* rois;       /* ROI: n_rois of them */
@@ -141,6 +160,12 @@ typedef struct gpst_warp_desc {
     const uint32_t* n_rois_used;
     const gpst_affine* affines; /* AFFINE: n_affines of them */
     uint32_t n_affines;         /* AFFINE: required */
+
+    gpst_fit fit;               /* not STRETCH: only with RESIZE */
+    uint32_t short_side;        /* COVER; 0 = the least that leaves no bars; at most 65535 */
+    /* LETTERBOX, COVER: the bars' colour, c in output order, of 255, whatever the source's dtype: 114 of a source of
+       floats is 114 / 255. Then scale, bias and the store's rounding as of any pixel; a mask drops none of it. */
+    float fill[4];
 
     /* ROI, AFFINE, EQUIRECT, for WARP stages only: every item of the pipeline has a list of its own, of at most n_rois,
        n_affines or n_views (gpst_stage_desc.second_set). rois, affines and views are NULL. */
@@ -232,7 +257,8 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
    Parameters   warp       (in)  not NULL
                 source     (in)  HWC, any format (GRAY where the outputs are GRAY); U8, U16, F16 or F32, with
                                  NV12, I420 and those of JPEG U8; FFMPEG: neither NV12 and I420 nor wider than a
-                                 byte; 1..65535 on a side; of the mask's size where there is one
+                                 byte; 1..65535 on a side; of the mask's size where there is one; COVER: at most
+                                 1048576 on a side once it is resized
                 outputs    (in)  n_outputs images of the shape that gpst_warp_query_output gives, with any
                                  pitch; they must not overlap the source, the mask or the table, judged by
                                  their first and last bytes
@@ -248,7 +274,8 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
    Threads      any, also several at once on one warp
    Blocking     computes; no allocation; the floating-point mode of the thread is set and restored
    Device       none: this is the CPU's form
-   Formula      RESIZE: position = (i + 1/2) in / out - 1/2 on each axis, exact in integers; edges repeat.
+   Formula      RESIZE: position = (i + 1/2) in / out - 1/2 on each axis, exact in integers; edges repeat. With a
+                fit out is the resized side, and i counts from its first pixel.
                 ROI: the same, in = the rectangle's side, plus its corner. AFFINE: by 64-bit integers from the
                 matrix in 1/2^28, to 1/32768 pixel. TABLE: as it says, to 1/32768 pixel.
                 EQUIRECT: ray = R (tan(hfov/2) ((2 i + 1) / width - 1), tan(vfov/2) ((2 j + 1) / height - 1),
@@ -263,6 +290,10 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 max(0, 1 - |x + 1/2 - centre| / s) with s = max(scale, 1), divided by their sum; the centre is
                 kept within the source and what lies beyond its edge has no weight (PyTorch's antialias=True,
                 Pillow's BILINEAR); in floats into every store: down, then across, in order, one multiply-add each.
+                BICUBIC: the same with four taps on each axis, of weight f(x) = (a + 2) x^3 - (a + 3) x^2 + 1 up to
+                x = 1 and a (x^3 - 5 x^2 + 8 x - 4) up to 2, x the distance in pixels, a = -3/4. BICUBIC_AREA: as AREA
+                with f(|x + 1/2 - centre| / s), a = -1/2. NV12, I420: of Y and of chroma, each. Sums beyond 0..full are
+                cut by U8 and I8 only.
                 AREA of the other maps: the mean of n x m samples as BILINEAR into floats has them (of NATIVE), evenly
                 spread over the output pixel, so many that they lie at most one pixel of the source apart, and 64: n
                 from the step from one output pixel to the next across, m down. EQUIRECT, ROTATE: in the middle of the
@@ -292,6 +323,8 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
                 windows have up to 100 x 100 pixels. The bits are the same on every machine. Against the projects of the
                 conventions: u8 within 1 LSB of OpenCV's and PyTorch's resizes; floats (value / 255 - mean) / std within
                 1e-5 of PyTorch's (of its CPU; its GPU rounds antialias=True otherwise, 1e-4 where it enlarges);
+                BICUBIC and BICUBIC_AREA into U8 within 1 LSB of PyTorch's floats, rounded and cut: Pillow, and PyTorch
+                of bytes, also cut between across and down, which docs/conventions.md measures;
                 EQUIRECT FFMPEG 72 dB PSNR seen, 50 promised; PY360 84 seen, 57 promised
    Source       kernels/warp/warp.c, kernels/warp/warp_cpu.c, kernels/warp/warp_map_internal.h,
                 kernels/warp/warp_area_internal.h, kernels/warp/warp_footprint_internal.h,
@@ -300,7 +333,7 @@ GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out);
    Tests        tests/test_warp.c, tests/test_warp_bits.c, tests/test_warp_cases.c, tests/test_warp_maps.c,
                 tests/test_warp_rois.c, tests/test_warp_area.c, tests/test_warp_yuv.c, tests/test_warp_wide.c,
                 tests/test_warp_accuracy.c, tests/test_warp_footprint.c, tests/test_warp_peers.c,
-                tests/test_warp_ffmpeg.c, tests/test_warp_jpeg.c
+                tests/test_warp_ffmpeg.c, tests/test_warp_jpeg.c, tests/test_warp_cubic.c, tests/test_warp_fit.c
    Since 0.1
 */
 GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* source, const gpst_image* outputs,
@@ -324,9 +357,9 @@ GPST_API gpst_result gpst_warp_run(const gpst_warp* warp, const gpst_image* sour
    Ownership    none is taken; the lists may go when it returns, the warp and the pixels when the work is done
    Threads      any, also several at once on one warp
    Blocking     never; no allocation; no copy, no synchronisation: it may be captured into a graph
-   Device       the current device is left as found. One launch for all outputs that fit into 3264 bytes of
-                arguments and whose images have the same sizes and pitches: 204 of RESIZE, 68 of ROI, 51 of
-                AFFINE, 37 of EQUIRECT and ROTATE; more are several launches
+   Device       the current device is left as found. One launch for all outputs that fit into 3200 bytes of
+                arguments and whose images have the same sizes and pitches: 200 of RESIZE, 66 of ROI, 50 of
+                AFFINE, 36 of EQUIRECT and ROTATE; more are several launches
    Formula      as gpst_warp_run, whose bits it gives
    Accuracy     the same bits as gpst_warp_run
    Source       kernels/warp/warp.c, kernels/warp/warp.cu.h       Tests  tests/test_gpu_warp.cu     Since 0.1
@@ -341,7 +374,7 @@ GPST_API gpst_result gpst_warp_launch(const gpst_warp* warp, const gpst_image* s
                 x, y                         (in)   pixel of that output
                 source_width, source_height  (in)   1..65535
                 source_x, source_y           (out)  in pixels, 0 = centre of the first; ahead of the border
-                                                    rule; untouched on failure
+                                                    rule; of bars beyond the source; untouched on failure
    Shapes       none
    Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_UNSUPPORTED (rois_in_place, list_per_item: where is known
                 to each run only)
@@ -407,7 +440,7 @@ GPST_API const char* gpst_warp_cpu_level(const gpst_warp* warp);
 
    Parameters   warp           (in)   not NULL
                 source         (in)   width, height, format and dtype are read
-                read_bytes     (out)  RESIZE: rows times columns touched, AREA all. EQUIRECT: an estimate,
+                read_bytes     (out)  RESIZE: rows times columns touched, AREA all that is seen. EQUIRECT: an estimate,
                                       what the views see together by 256 x 128 cells of the sphere. Other
                                       maps, and list_per_item: at most the whole source. Never more than the
                                       samples need

@@ -30,7 +30,7 @@ typedef struct gpsti_warp_item {
     } map;
 } gpsti_warp_item;
 
-#define GPSTI_WARP_ITEMS_BYTES 3264
+#define GPSTI_WARP_ITEMS_BYTES 3200
 
 /* Where one address of the launch does for all threads. */
 #if defined(__CUDACC__)
@@ -45,7 +45,7 @@ typedef struct gpsti_warp_launch {
     /* Of warp_steps.cu.h: selectors of gpsti_hot_pick; whether packed rows may be stored in words. */
     uint32_t order, taps[3], words;
     int32_t tile_rows;
-    double inverses[2]; /* of the output's sides */
+    double inverses[2]; /* of the sides that a source is resized to */
     uint32_t n_items, item_bytes;
     uint64_t items[GPSTI_WARP_ITEMS_BYTES / 8];
 } gpsti_warp_launch;
@@ -72,6 +72,16 @@ GPSTI_KERNEL void gpsti_warp_clear_device(const gpsti_warp_launch launch) {
         for (uint32_t i = threadIdx.x; i < row_bytes; i += blockDim.x)
             row[i] = 0;
     }
+}
+
+/* What the fit of RESIZE leaves of the outputs. x is the row of the whole output, z the item. */
+GPSTI_KERNEL void gpsti_warp_bars_device(const GPSTI_WARP_ARGUMENT gpsti_warp_launch launch) {
+    const gpsti_warp_job* const job = &launch.job;
+    uint8_t* const output = gpsti_warp_item_of(&launch, blockIdx.z)->output;
+    const int32_t y = (int32_t)blockIdx.x - job->top;
+    for (int32_t x = (int32_t)threadIdx.x; x < job->output_width; x += (int32_t)blockDim.x)
+        if (gpsti_warp_is_bar(job, x - job->left, y))
+            gpsti_warp_bar_pixel(job, output, x - job->left, y);
 }
 
 /* ROI: what an axis has of the item. */
@@ -135,7 +145,7 @@ __device__ GPSTI_INLINE void gpsti_warp_block_tap(gpsti_warp_block* block, int32
     gpsti_warp_axis own = *from;
     own.ahead = NULL;
     block->taps[axis][i] = gpsti_warp_axis_tap(&own, at, axis < 2 && block->job.filter == GPST_FILTER_NEAREST);
-    if (block->job.filter == GPST_FILTER_AREA)
+    if (gpsti_warp_by_windows(block->job.filter))
         block->windows[axis][i] = gpsti_warp_window_of(&own, at);
 }
 

@@ -65,15 +65,43 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_convention(const gpst_warp_desc* desc
     return GPST_OK;
 }
 
+/* AREA and the cubics. */
+GPSTI_PRIVATE gpst_result gpsti_warp_check_windows(const gpst_warp_desc* desc) {
+    const char* const name = desc->filter == GPST_FILTER_AREA      ? "AREA"
+                             : desc->filter == GPST_FILTER_BICUBIC ? "BICUBIC"
+                                                                   : "BICUBIC_AREA";
+    const bool cubic = desc->filter == GPST_FILTER_BICUBIC || desc->filter == GPST_FILTER_BICUBIC_AREA;
+    GPSTI_WARP_RULE(!cubic || desc->map == GPST_MAP_RESIZE || desc->map == GPST_MAP_ROI,
+                    "filter=%s: only with map=RESIZE and ROI", name);
+    GPSTI_WARP_RULE(desc->filter != GPST_FILTER_BICUBIC_AREA || desc->convention != GPST_CONVENTION_OPENCV,
+                    "filter=BICUBIC_AREA: not with convention=OPENCV, which has none");
+    GPSTI_WARP_RULE(!gpsti_warp_by_windows(desc->filter) || desc->map != GPST_MAP_ROI ||
+                        desc->border != GPST_BORDER_ZERO,
+                    "border=ZERO: not with map=ROI and filter=%s, whose edges repeat", name);
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_warp_check_fit(const gpst_warp_desc* desc) {
+    GPSTI_WARP_RULE((int)desc->fit >= 0 && (int)desc->fit <= (int)GPST_FIT_COVER,
+                    "fit=%d: must be STRETCH, LETTERBOX or COVER", (int)desc->fit);
+    GPSTI_WARP_RULE(desc->fit == GPST_FIT_STRETCH || desc->map == GPST_MAP_RESIZE,
+                    "fit=%d: LETTERBOX and COVER only with map=RESIZE", (int)desc->fit);
+    GPSTI_WARP_RULE(desc->fit == GPST_FIT_COVER || desc->short_side == 0, "short_side=%u: only with fit=COVER",
+                    (unsigned)desc->short_side);
+    GPSTI_WARP_RULE(desc->short_side <= GPSTI_WARP_MAX_SIDE, "short_side=%u: must be at most %d",
+                    (unsigned)desc->short_side, GPSTI_WARP_MAX_SIDE);
+    for (uint32_t c = 0; desc->fit != GPST_FIT_STRETCH && c < gpst_format_channels(desc->format); c++)
+        GPSTI_WARP_RULE(gpsti_warp_finite(desc->fill[c]), "fill[%u]=%g: must be finite", (unsigned)c,
+                        (double)desc->fill[c]);
+    return GPST_OK;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_warp_check_enums(const gpst_warp_desc* desc) {
     GPSTI_WARP_RULE((int)desc->map >= (int)GPST_MAP_RESIZE && (int)desc->map <= (int)GPST_MAP_TABLE,
                     "map=%d: required, RESIZE, EQUIRECT, ROI, AFFINE, ROTATE or TABLE", (int)desc->map);
-    GPSTI_WARP_RULE(desc->filter == GPST_FILTER_DEFAULT || desc->filter == GPST_FILTER_NEAREST ||
-                        desc->filter == GPST_FILTER_BILINEAR || desc->filter == GPST_FILTER_AREA,
-                    "filter=%d: must be NEAREST, BILINEAR or AREA", (int)desc->filter);
-    GPSTI_WARP_RULE(desc->filter != GPST_FILTER_AREA || desc->map != GPST_MAP_ROI ||
-                        desc->border != GPST_BORDER_ZERO,
-                    "border=ZERO: not with map=ROI and filter=AREA, which never looks outside");
+    GPSTI_WARP_RULE((int)desc->filter >= 0 && (int)desc->filter <= (int)GPST_FILTER_BICUBIC_AREA,
+                    "filter=%d: must be one of gpst_filter", (int)desc->filter);
+    GPSTI_TRY(gpsti_warp_check_windows(desc));
     GPSTI_TRY(gpsti_warp_check_convention(desc));
     GPSTI_WARP_RULE((int)desc->border >= 0 && (int)desc->border <= (int)GPST_BORDER_ZERO,
                     "border=%d: must be EDGE or ZERO", (int)desc->border);
@@ -215,6 +243,7 @@ GPSTI_INTERN gpst_result gpsti_warp_check_desc(const gpst_warp_desc* desc) {
         GPSTI_WARP_RULE(gpsti_warp_finite(desc->scale[c]) && gpsti_warp_finite(desc->bias[c]),
                         "scale[%u]=%g, bias[%u]=%g: must be finite", (unsigned)c, (double)desc->scale[c],
                         (unsigned)c, (double)desc->bias[c]);
+    GPSTI_TRY(gpsti_warp_check_fit(desc));
     GPSTI_TRY(gpsti_warp_check_list_per_item(desc));
     GPSTI_TRY(gpsti_warp_check_views(desc));
     GPSTI_TRY(gpsti_warp_check_rois(desc));
@@ -226,6 +255,18 @@ GPSTI_INTERN gpst_result gpsti_warp_check_desc(const gpst_warp_desc* desc) {
 /* ---- rules of the images ------------------------------------------------------------ */
 #define GPSTI_WARP_RUN_RULE(condition, ...) \
     GPSTI_FAIL_IF(!(condition), GPST_ERROR_ARGUMENT, "gpst_warp_run: " __VA_ARGS__)
+
+GPSTI_INTERN gpst_result gpsti_warp_check_resized(const gpst_warp* warp, uint32_t width, uint32_t height,
+                                                  const char* function) {
+    gpsti_warp_fit across, down;
+    gpsti_warp_fit_of(&warp->desc, width, height, &across, &down);
+    GPSTI_FAIL_IF(across.resized > GPSTI_WARP_MAX_RESIZED || down.resized > GPSTI_WARP_MAX_RESIZED,
+                  GPST_ERROR_ARGUMENT,
+                  "%s: source.width=%u, height=%u: with fit=COVER it would become %llu x %llu: must be at most %d",
+                  function, (unsigned)width, (unsigned)height, (unsigned long long)across.resized,
+                  (unsigned long long)down.resized, GPSTI_WARP_MAX_RESIZED);
+    return GPST_OK;
+}
 
 GPSTI_PRIVATE gpst_result gpsti_warp_check_source(const gpst_warp* warp, const gpst_image* source) {
     const gpst_image* mask = &warp->desc.mask;
@@ -247,7 +288,7 @@ GPSTI_PRIVATE gpst_result gpsti_warp_check_source(const gpst_warp* warp, const g
     GPSTI_WARP_RUN_RULE(!mask->data || (mask->width == source->width && mask->height == source->height),
                         "source.width=%u, height=%u: must be the mask's %u x %u", (unsigned)source->width,
                         (unsigned)source->height, (unsigned)mask->width, (unsigned)mask->height);
-    return GPST_OK;
+    return gpsti_warp_check_resized(warp, source->width, source->height, "gpst_warp_run");
 }
 
 GPSTI_PRIVATE bool gpsti_warp_overlap(const gpst_image* a, const gpst_image* b) {

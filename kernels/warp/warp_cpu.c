@@ -127,15 +127,40 @@ typedef struct gpsti_area {
     gpsti_area_columns across, chroma_across;
 } gpsti_area;
 
-/* jpeg: the planes that its rows are made of, with what of the block nobody needs meanwhile; else NULL. */
+/* jpeg: the planes that its rows are made of; else NULL. */
 typedef struct gpsti_area_plane {
     const gpsti_warp_job* jpeg;
-    gpsti_block* block;
     gpst_dtype dtype;
     const uint8_t* data;
     int64_t pitch;
-    int32_t n_channels;
+    int32_t width, height, n_channels;
 } gpsti_area_plane;
+
+/* Of pixels begin <= x < end of a row those that are there, from first to end; they begin at strip[at]. `before` and
+   `behind` them the edges repeat. */
+typedef struct gpsti_area_part {
+    int32_t first, end, at, before, behind;
+} gpsti_area_part;
+
+GPSTI_PRIVATE int32_t gpsti_area_inside(int32_t at, int32_t size) { return at < 0 ? 0 : at < size ? at : size - 1; }
+
+GPSTI_PRIVATE gpsti_area_part gpsti_area_part_of(const gpsti_area_plane* plane, int32_t begin, int32_t end) {
+    gpsti_area_part part;
+    part.first = gpsti_area_inside(begin, plane->width);
+    part.end = gpsti_area_inside(end - 1, plane->width) + 1;
+    part.before = begin < 0 ? -begin : 0;
+    part.behind = end - begin - part.before - (part.end - part.first);
+    part.at = part.before * plane->n_channels;
+    return part;
+}
+
+GPSTI_PRIVATE void gpsti_area_repeat(const gpsti_area_part* part, int32_t n_channels, float* strip) {
+    float* const behind = strip + part->at + (part->end - part->first) * n_channels;
+    for (int32_t j = part->at - 1; j >= 0; j--)
+        strip[j] = strip[j + n_channels];
+    for (int32_t j = 0; j < part->behind * n_channels; j++)
+        behind[j] = behind[j - n_channels];
+}
 
 /* What AREA needs where the map does not go by axes: warp_footprint_rows_internal.h. */
 typedef struct gpsti_footprint {
@@ -271,9 +296,37 @@ GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_simd_level le
 
 GPSTI_INTERN void gpsti_warp_rows_reference(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end) {
     const gpsti_fp_mode mode = gpsti_fp_enter();
-    for (int32_t y = y_begin; y < y_end; y++)
-        for (int32_t x = 0; x < job->width; x++)
-            gpsti_warp_pixel(job, x, y);
+    for (int32_t y = y_begin - job->top; y < y_end - job->top; y++)
+        for (int32_t x = -job->left; x < job->output_width - job->left; x++)
+            if (gpsti_warp_is_bar(job, x, y))
+                gpsti_warp_bar_pixel(job, job->output, x, y);
+            else
+                gpsti_warp_pixel(job, x, y);
+    gpsti_fp_leave(mode);
+}
+
+/* n pixels like the first, of each plane: by copies, each twice as long as the one before. */
+GPSTI_PRIVATE void gpsti_warp_bar(const gpsti_warp_job* job, int32_t x, int32_t y, int32_t n) {
+    const size_t one = gpsti_warp_row_bytes(job) / (size_t)job->width, all = one * (size_t)n;
+    if (n > 0)
+        gpsti_warp_bar_pixel(job, job->output, x, y);
+    for (uint32_t c = 0; n > 0 && c < gpsti_warp_n_planes(job); c++) {
+        uint8_t* const first = gpsti_warp_output(job, x, y, c);
+        for (size_t done = one; done < all; done *= 2)
+            memcpy(first + done, first, done < all - done ? done : all - done);
+    }
+}
+
+GPSTI_INTERN void gpsti_warp_bars(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end) {
+    const int32_t right = job->output_width - job->left;
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    for (int32_t y = y_begin - job->top; y < y_end - job->top; y++)
+        if (y < 0 || y >= job->height) {
+            gpsti_warp_bar(job, -job->left, y, job->output_width);
+        } else {
+            gpsti_warp_bar(job, -job->left, y, job->left);
+            gpsti_warp_bar(job, job->width, y, right - job->width);
+        }
     gpsti_fp_leave(mode);
 }
 
@@ -301,16 +354,22 @@ GPSTI_PRIVATE void gpsti_warp_band(const void* call, gpsti_simd_level level, uin
     const uint64_t image = first / args->warp->desc.height, above = image * args->warp->desc.height;
     gpsti_warp_job job;
     gpsti_warp_job_of(args, image, &job);
-    if (gpsti_warp_band_roi(&job))
-        gpsti_warp_rows(&job, level, (int32_t)(first - above), (int32_t)(end - above));
-    else if (job.clears)
-        gpsti_warp_band_clear(&job, (int32_t)(first - above), (int32_t)(end - above));
+    const int32_t y_begin = (int32_t)(first - above), y_end = (int32_t)(end - above);
+    const int32_t from = y_begin > job.top ? y_begin - job.top : 0;
+    const int32_t to = y_end - job.top < job.height ? y_end - job.top : job.height;
+    gpsti_warp_bars(&job, y_begin, y_end);
+    if (!gpsti_warp_band_roi(&job)) {
+        if (job.clears)
+            gpsti_warp_band_clear(&job, y_begin, y_end);
+    } else if (from < to) {
+        gpsti_warp_rows(&job, level, from, to);
+    }
 }
 
 /* AREA reads all of the source. */
 GPSTI_INTERN void gpsti_warp_compute(const gpsti_warp_args* args, uint32_t n_threads) {
     const gpst_warp_desc* const desc = &args->warp->desc;
-    const bool area = desc->filter == GPST_FILTER_AREA;
+    const bool area = desc->filter == GPST_FILTER_AREA || desc->filter == GPST_FILTER_BICUBIC_AREA;
     const uint64_t source_values = area ? (uint64_t)args->sources->width * args->sources->height : 0;
     gpsti_launch_rows(gpsti_warp_band, args, args->warp->level, (uint64_t)args->n_sources * args->n_outputs,
                       desc->height, desc->width + source_values / desc->height, n_threads);

@@ -193,7 +193,8 @@ GPSTI_PRIVATE void gpsti_hot_select(gpsti_warp_launch* launch) {
         launch->order |= (at < 2 ? at : launch->cb_offset ? 4 : 7) << (4 * c);
         launch->taps[c] = at | 0x7440;
     }
-    launch->inverses[0] = 1.0 / launch->job.width, launch->inverses[1] = 1.0 / launch->job.height;
+    for (int axis = 0; axis < 2 && gpsti_warp_by_axes(launch->job.map); axis++)
+        launch->inverses[axis] = 1.0 / (axis == 0 ? launch->job.across : launch->job.down).out;
 }
 
 #endif

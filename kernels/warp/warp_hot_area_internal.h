@@ -1,6 +1,5 @@
-/* kernels/warp/warp_hot_area_internal.h -- the filter AREA of bytes by axes in vector instructions: a step of
-   neighbouring
-   bytes down at once, then four output pixels across, a channel in each 32 bits. A template inside
+/* kernels/warp/warp_hot_area_internal.h -- the filters that go by windows, of bytes by axes, in vector instructions: a
+   step of neighbouring bytes down at once, then four output pixels across, a channel in each 32 bits. A template inside
    warp_hot_internal.h, whose macros it uses. Gives the bits of warp_pixel_internal.h. */
 /* amalgamate: template */
 
@@ -74,12 +73,16 @@ GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_area_across)(const gpsti_area_columns* col
 /* The sums of a block of one row of a plane, channel by channel; false: not these columns. */
 GPSTI_SIMD_PRIVATE bool GPSTI_ROWS(hot_area)(const gpsti_area_plane* plane, const gpsti_area_columns* columns,
                                              const gpsti_warp_window* down, float* strip, float (*sums)[GPSTI_BLOCK]) {
-    const int32_t begin = columns->windows[0].begin, n_channels = plane->n_channels;
-    const int32_t n = (columns->windows[GPSTI_BLOCK - 1].end - begin) * n_channels;
-    if (!columns->n_taps)
+    const int32_t begin = columns->windows[0].begin, end = columns->windows[GPSTI_BLOCK - 1].end;
+    const int32_t n_channels = plane->n_channels;
+    const gpsti_area_part part = gpsti_area_part_of(plane, begin, end);
+    if (!columns->n_taps || down->begin < 0 || down->end > plane->height)
         return false;
-    GPSTI_ROWS(hot_area_down)(plane->data + (ptrdiff_t)begin * n_channels, plane->pitch, down, n, strip);
-    memset(strip + n, 0, GPSTI_AREA_PAD * sizeof *strip);
+    GPSTI_ROWS(hot_area_down)
+    (plane->data + (ptrdiff_t)part.first * n_channels, plane->pitch, down, (part.end - part.first) * n_channels,
+     strip + part.at);
+    gpsti_area_repeat(&part, n_channels, strip);
+    memset(strip + (end - begin) * n_channels, 0, GPSTI_AREA_PAD * sizeof *strip);
     if (n_channels == 1)
         GPSTI_ROWS(hot_area_across)(columns, strip, 1, sums);
     else if (n_channels == 2)

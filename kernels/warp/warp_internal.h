@@ -32,6 +32,9 @@ GPSTI_LINK gpst_result gpsti_warp_kernel_gpu(const void* args, void* native_stre
 /* Everything gpst_warp_run checks, without running: ARGUMENT with the reason set. */
 GPSTI_INTERN gpst_result gpsti_warp_check(const gpst_warp* warp, const gpst_image* source,
                                           const gpst_image* outputs, uint32_t n_outputs);
+/* COVER makes no source of a width and height of 1 or more larger than it can compute. */
+GPSTI_INTERN gpst_result gpsti_warp_check_resized(const gpst_warp* warp, uint32_t width, uint32_t height,
+                                                  const char* function);
 /* Outside of a pipeline a warp needs a list of its own. */
 GPSTI_INTERN gpst_result gpsti_warp_check_list(const gpst_warp* warp, const char* function);
 /* Every rule that gpst_warp_create has for affines and views, on n of them in an item's list in host memory; the reason
@@ -85,15 +88,28 @@ typedef struct gpsti_warp_view {
 } gpsti_warp_view;
 
 #define GPSTI_WARP_AXIS_UNIT 131072
+#define GPSTI_WARP_MAX_RESIZED 1048576 /* of the picture that COVER cuts from: taps are computed in 64 bits */
+
+/* The windows of an axis: AREA's, and of OPENCV on the axis that shrinks where the other one grows; BICUBIC's, and
+   with OPENCV's weights; BICUBIC_AREA's. */
+typedef enum gpsti_windows {
+    GPSTI_WINDOWS_AREA = 0,
+    GPSTI_WINDOWS_PAIR = 1,
+    GPSTI_WINDOWS_TAPS = 2,
+    GPSTI_WINDOWS_WHOLE_TAPS = 3, /* of 1/2048 */
+    GPSTI_WINDOWS_CUBIC = 4
+} gpsti_windows;
 
 /* An axis of RESIZE and ROI: out output pixels over extent source pixels from begin, both in
    1/GPSTI_WARP_AXIS_UNIT pixel. */
 typedef struct gpsti_warp_axis {
     int64_t begin, extent;
     int32_t in, out;
-    float scale; /* TORCH with BILINEAR and AREA: extent / out; else 0 */
-    bool corner; /* of an output pixel's first corner, not of its centre */
-    bool box;    /* AREA: what an output pixel covers, not a triangle */
+    int32_t first; /* COVER: the output's first pixel is this one of the out */
+    float scale;   /* TORCH but for NEAREST: extent / out; else 0 */
+    bool corner;   /* of an output pixel's first corner, not of its centre */
+    bool box;      /* AREA: what an output pixel covers, not a triangle */
+    uint8_t windows; /* gpsti_windows */
     const struct gpsti_warp_ahead* ahead; /* NULL: each pixel computes its own */
 } gpsti_warp_axis;
 
@@ -173,9 +189,12 @@ typedef struct gpsti_warp_job {
     const uint8_t* mask; /* NULL: keep all */
     int64_t mask_pitch;
 
-    uint8_t* output;
+    uint8_t* output; /* of the map's first pixel, of which there are */
     int64_t output_pitch, plane_bytes;
     int32_t width, height;
+    /* The whole output, and where in it the map's pixels begin; the others are bars. */
+    int32_t output_width, output_height, left, top;
+    float bar[4]; /* as stored, but for the store's rounding */
     uint32_t n_channels;
     float scale[4], bias[4];
 
@@ -202,6 +221,14 @@ typedef struct gpsti_warp_job {
     const struct gpsti_warp_row* view_rows;
 } gpsti_warp_job;
 
+/* How a source's side becomes the output's: resized to so many pixels, of which `size` are seen, from `first` on, and
+   stand from `begin` on. */
+typedef struct gpsti_warp_fit {
+    uint64_t resized;
+    int32_t first, begin, size;
+} gpsti_warp_fit;
+GPSTI_INTERN void gpsti_warp_fit_of(const gpst_warp_desc* desc, uint32_t source_width, uint32_t source_height,
+                                    gpsti_warp_fit* across, gpsti_warp_fit* down);
 /* Every rule of a desc. */
 GPSTI_INTERN gpst_result gpsti_warp_check_desc(const gpst_warp_desc* desc);
 /* Outputs of a checked desc. */
@@ -219,10 +246,12 @@ GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* sou
 /* That of image number `image` of a call, with what the call knows besides: the device's copies in place of the warp's
    own, and where the rectangle is listed. */
 GPSTI_LINK void gpsti_warp_job_of(const gpsti_warp_args* args, uint64_t image, gpsti_warp_job* out);
-/* Rows y_begin up to y_end of one output, on this thread. */
+/* Rows y_begin up to y_end of the map's pixels of one output, on this thread. */
 GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_simd_level level, int32_t y_begin,
                                   int32_t y_end);
-/* The same by the per-pixel reference. */
+/* The bars of rows y_begin up to y_end of the whole output. */
+GPSTI_INTERN void gpsti_warp_bars(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end);
+/* Rows of the whole output by the per-pixel reference. */
 GPSTI_INTERN void gpsti_warp_rows_reference(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end);
 /* All outputs; n_threads as in gpst_warp_run. */
 GPSTI_INTERN void gpsti_warp_compute(const gpsti_warp_args* args, uint32_t n_threads);

@@ -74,7 +74,7 @@ typedef struct gpsti_warp_ahead {
 
 /* PyTorch's position, in floats: its rounding, at large sizes, is more than a sample's. */
 GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_axis_torch(const gpsti_warp_axis* axis, int32_t i, gpsti_warp_tap* tap) {
-    const float at = gpsti_fma(axis->scale, (float)i + 0.5f, -0.5f), position = at > 0.0f ? at : 0.0f;
+    const float at = gpsti_fma(axis->scale, (float)(i + axis->first) + 0.5f, -0.5f), position = at > 0.0f ? at : 0.0f;
     tap->pixel = (int32_t)position;
     tap->fraction = position - (float)tap->pixel;
     tap->weight = (int32_t)(tap->fraction * 2048.0f + 0.5f); /* the product is exact */
@@ -86,9 +86,8 @@ GPSTI_DEVICE GPSTI_INLINE gpsti_warp_tap gpsti_warp_axis_tap(const gpsti_warp_ax
     gpsti_warp_tap tap;
     if (axis->ahead)
         return axis->ahead->taps[i - axis->ahead->first];
-    const int64_t out = axis->out, den = out << 18;
-    const int64_t centre =
-        GPSTI_WARP_LIFT * den + 2 * out * axis->begin + (2 * (int64_t)i + (axis->corner ? 0 : 1)) * axis->extent;
+    const int64_t out = axis->out, den = out << 18, n = 2 * ((int64_t)i + axis->first) + (axis->corner ? 0 : 1);
+    const int64_t centre = GPSTI_WARP_LIFT * den + 2 * out * axis->begin + n * axis->extent;
     const uint64_t num = (uint64_t)(nearest ? centre : centre - (out << 17));
     const int64_t rest = (int64_t)(num % (uint64_t)den);
     const int32_t at = (int32_t)((uint64_t)centre / (uint64_t)den) - GPSTI_WARP_LIFT;
@@ -272,6 +271,11 @@ GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_floor(int32_t position) {
 
 GPSTI_DEVICE GPSTI_INLINE bool gpsti_warp_by_axes(gpst_map map) {
     return map == GPST_MAP_RESIZE || map == GPST_MAP_ROI;
+}
+
+/* By axes: more than the two taps of BILINEAR on each. */
+GPSTI_DEVICE GPSTI_INLINE bool gpsti_warp_by_windows(gpst_filter filter) {
+    return filter == GPST_FILTER_AREA || filter == GPST_FILTER_BICUBIC || filter == GPST_FILTER_BICUBIC_AREA;
 }
 
 /* The position in 1/32768 pixel, from -1 pixel to the size; of the maps by axes, the nearest pixel's. */

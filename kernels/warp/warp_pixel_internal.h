@@ -143,7 +143,7 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_blend_yuv(const gpsti_warp_job* job, c
 
 /* Y, Cb and Cr of an output pixel. */
 GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_yuv(const gpsti_warp_job* job, int32_t x, int32_t y, float yuv[3]) {
-    if (job->filter == GPST_FILTER_AREA) {
+    if (gpsti_warp_by_windows(job->filter)) {
         for (uint32_t c = 0; c < 3; c++)
             yuv[c] = gpsti_warp_area_of(job, x, y, c > 0, c == 2 ? 8 : 0);
         return;
@@ -309,13 +309,24 @@ GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_samples(const gpsti_warp_job* job, int
         float yuv[3];
         gpsti_warp_yuv(job, x, y, yuv);
         gpsti_warp_colour(job, yuv, value);
-    } else if (job->filter == GPST_FILTER_AREA) {
+    } else if (gpsti_warp_by_windows(job->filter)) {
         for (uint32_t c = 0; c < job->n_channels; c++)
             value[c] = gpsti_warp_area(job, x, y, job->shift[c]);
     } else {
         const gpsti_warp_place place = gpsti_warp_locate(job, x, y);
         gpsti_warp_samples_at(job, &place, value);
     }
+}
+
+/* Whether an output pixel, counted from the map's first, is one of the bars. */
+GPSTI_DEVICE GPSTI_INLINE bool gpsti_warp_is_bar(const gpsti_warp_job* job, int32_t x, int32_t y) {
+    return x < 0 || x >= job->width || y < 0 || y >= job->height;
+}
+
+/* Such a pixel; job->output need not be set. */
+GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_bar_pixel(const gpsti_warp_job* job, uint8_t* output, int32_t x, int32_t y) {
+    for (uint32_t c = 0; c < job->n_channels; c++)
+        gpsti_warp_store(job, gpsti_warp_output_of(job, output, x, y, c), job->bar[c]);
 }
 
 /* Output pixel (x, y). */

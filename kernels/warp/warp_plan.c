@@ -2,8 +2,7 @@
    every output, once, and the job of one output of one call. Checks nothing. */
 #include "../../core/base/platform_internal.h"
 
-#include "warp_footprint_internal.h"
-#include "warp_yuv_internal.h"
+#include "warp_pixel_internal.h"
 
 /* ---- the plan ------------------------------------------------------------------------ */
 GPSTI_PRIVATE bool gpsti_warp_angle_fits(double degrees) { return degrees >= -1e6 && degrees <= 1e6; }
@@ -244,15 +243,26 @@ GPSTI_PRIVATE double gpsti_warp_length(const double v[3]) {
     return gpsti_sqrt64(gpsti_mul64(v[0], v[0]) + gpsti_mul64(v[1], v[1]) + gpsti_mul64(v[2], v[2]));
 }
 
-/* What a convention changes of the axes. */
+/* What a filter and a convention make of the axes. */
 GPSTI_PRIVATE void gpsti_warp_job_convention(gpsti_warp_job* job) {
     const bool opencv = job->convention == GPST_CONVENTION_OPENCV, torch = job->convention == GPST_CONVENTION_TORCH;
+    const bool whole = opencv && job->source_dtype == GPST_DTYPE_U8;
+    const gpsti_windows windows = job->filter == GPST_FILTER_BICUBIC_AREA ? GPSTI_WINDOWS_CUBIC
+                                  : job->filter != GPST_FILTER_BICUBIC    ? GPSTI_WINDOWS_AREA
+                                  : whole                                 ? GPSTI_WINDOWS_WHOLE_TAPS
+                                                                          : GPSTI_WINDOWS_TAPS;
+    job->across.windows = job->down.windows = (uint8_t)windows;
+    if (opencv && job->map == GPST_MAP_RESIZE && job->filter == GPST_FILTER_AREA) {
+        const int32_t across = job->across.out - job->source_width, down = job->down.out - job->source_height;
+        job->across.windows = across < 0 && down > 0 ? GPSTI_WINDOWS_PAIR : GPSTI_WINDOWS_AREA;
+        job->down.windows = down < 0 && across > 0 ? GPSTI_WINDOWS_PAIR : GPSTI_WINDOWS_AREA;
+    }
     job->across.box = job->down.box = opencv;
     job->across.corner = job->down.corner = job->filter == GPST_FILTER_NEAREST && (opencv || torch);
     if (torch && job->filter != GPST_FILTER_NEAREST) {
         const gpsti_fp_mode mode = gpsti_fp_enter();
-        job->across.scale = (float)job->source_width / (float)job->width;
-        job->down.scale = (float)job->source_height / (float)job->height;
+        job->across.scale = (float)job->source_width / (float)job->across.out;
+        job->down.scale = (float)job->source_height / (float)job->down.out;
         gpsti_fp_leave(mode);
     }
 }
@@ -278,6 +288,69 @@ GPSTI_PRIVATE void gpsti_warp_job_samples(gpsti_warp_job* job) {
     gpsti_fp_leave(mode);
 }
 
+/* ---- RESIZE: how the source fits in --------------------------------------------------- */
+/* Half of n pixels, of an odd number the even one of the two nearest. */
+GPSTI_PRIVATE int32_t gpsti_warp_half_even(int32_t n) { return n / 2 + (n % 2 != 0 && n / 2 % 2 != 0 ? 1 : 0); }
+
+/* The side of the source as large as the ratio makes it, to the nearest pixel, ties to even: a double of 2^52 to 2^53
+   is a whole number. */
+GPSTI_PRIVATE uint64_t gpsti_warp_scaled(uint32_t side, double ratio) {
+    const double lift = 4503599627370496.0, rounded = gpsti_mul64((double)side, ratio) + lift;
+    return rounded - lift < 1.0 ? 1 : (uint64_t)(rounded - lift);
+}
+
+/* The picture that COVER cuts from. Its shorter side, unless it is given: so long that both sides reach. */
+GPSTI_PRIVATE void gpsti_warp_covering(const gpst_warp_desc* desc, uint64_t width, uint64_t height,
+                                       gpsti_warp_fit* across, gpsti_warp_fit* down) {
+    const bool upright = width <= height;
+    const uint64_t shorter = upright ? width : height, longer = upright ? height : width;
+    const uint64_t by_shorter = upright ? desc->width : desc->height, by_longer = upright ? desc->height : desc->width;
+    const uint64_t reaching = (by_longer * shorter + longer - 1) / longer;
+    const uint64_t least = by_shorter > reaching ? by_shorter : reaching;
+    const uint64_t side = desc->short_side ? desc->short_side : least, other = side * longer / shorter;
+    across->resized = upright ? side : other, down->resized = upright ? other : side;
+}
+
+/* The resized side in the output's: its middle, or all of it in the middle. */
+GPSTI_PRIVATE void gpsti_warp_centre(uint32_t out, gpsti_warp_fit* fit) {
+    const int32_t size = (int32_t)out, resized = (int32_t)fit->resized;
+    fit->first = resized > size ? gpsti_warp_half_even(resized - size) : 0;
+    fit->begin = resized < size ? (size - resized) / 2 : 0;
+    fit->size = resized < size ? resized : size;
+}
+
+GPSTI_INTERN void gpsti_warp_fit_of(const gpst_warp_desc* desc, uint32_t source_width, uint32_t source_height,
+                                    gpsti_warp_fit* across, gpsti_warp_fit* down) {
+    across->resized = desc->width, down->resized = desc->height;
+    if (desc->fit == GPST_FIT_LETTERBOX) {
+        const gpsti_fp_mode mode = gpsti_fp_enter();
+        const double by_width = (double)desc->width / source_width, by_height = (double)desc->height / source_height;
+        const double ratio = by_height < by_width ? by_height : by_width;
+        across->resized = gpsti_warp_scaled(source_width, ratio);
+        down->resized = gpsti_warp_scaled(source_height, ratio);
+        gpsti_fp_leave(mode);
+    } else if (desc->fit == GPST_FIT_COVER) {
+        gpsti_warp_covering(desc, source_width, source_height, across, down);
+    }
+    gpsti_warp_centre(desc->width, across);
+    gpsti_warp_centre(desc->height, down);
+}
+
+/* The axes, and which pixels of the output they are for. */
+GPSTI_PRIVATE void gpsti_warp_job_fit(const gpst_warp_desc* desc, gpsti_warp_job* job) {
+    const int32_t width = job->source_width, height = job->source_height;
+    const int64_t unit = GPSTI_WARP_AXIS_UNIT;
+    gpsti_warp_fit across, down;
+    gpsti_warp_fit_of(desc, (uint32_t)width, (uint32_t)height, &across, &down);
+    job->across = gpsti_warp_axis_of(0, width * unit, width, (int32_t)across.resized);
+    job->down = gpsti_warp_axis_of(0, height * unit, height, (int32_t)down.resized);
+    job->across.first = across.first, job->down.first = down.first;
+    job->left = across.begin, job->top = down.begin;
+    job->width = across.size, job->height = down.size;
+    if (job->output)
+        job->output = gpsti_warp_output(job, job->left, job->top, 0);
+}
+
 /* What the map knows of this output; the sizes of both images are in the job. entry: of the item's list, or NULL;
    pose: of the source, or NULL. */
 GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_index, const float* entry,
@@ -285,8 +358,7 @@ GPSTI_PRIVATE void gpsti_warp_job_map(const gpst_warp* warp, uint32_t output_ind
     const int32_t width = job->source_width, height = job->source_height;
     job->border = (int)warp->desc.border;
     if (job->map == GPST_MAP_RESIZE) {
-        job->across = gpsti_warp_axis_of(0, width * (int64_t)GPSTI_WARP_AXIS_UNIT, width, job->width);
-        job->down = gpsti_warp_axis_of(0, height * (int64_t)GPSTI_WARP_AXIS_UNIT, height, job->height);
+        gpsti_warp_job_fit(&warp->desc, job);
     } else if (job->map == GPST_MAP_ROI) {
         job->across = gpsti_warp_axis_of(0, 0, width, job->width);
         job->down = gpsti_warp_axis_of(0, 0, height, job->height);
@@ -361,6 +433,16 @@ GPSTI_PRIVATE void gpsti_warp_job_jpeg(const gpst_image* source, gpsti_warp_job*
     out->jpeg_across = (uint8_t)chroma.across, out->jpeg_down = (uint8_t)chroma.down;
 }
 
+/* fill is of 255; the rest is as with any pixel. */
+GPSTI_PRIVATE void gpsti_warp_job_bars(const gpst_warp_desc* desc, gpsti_warp_job* job) {
+    const gpsti_fp_mode mode = gpsti_fp_enter();
+    for (int c = 0; c < 4; c++) {
+        const float value = gpsti_narrow(gpsti_mul64((double)desc->fill[c], (double)job->full) / 255.0);
+        job->bar[c] = job->has_scale ? gpsti_fma(value, job->scale[c], job->bias[c]) : value;
+    }
+    gpsti_fp_leave(mode);
+}
+
 /* Of a dtype. */
 GPSTI_PRIVATE float gpsti_warp_full_of(gpst_dtype dtype) {
     return dtype == GPST_DTYPE_U8 ? 255.0f : dtype == GPST_DTYPE_U16 ? 65535.0f : 1.0f;
@@ -402,12 +484,14 @@ GPSTI_PRIVATE void gpsti_warp_job_make(const gpst_warp* warp, const gpst_image* 
     out->mask = (const uint8_t*)desc->mask.data, out->mask_pitch = desc->mask.pitch_bytes;
     out->output = (uint8_t*)to.data, out->output_pitch = to.pitch_bytes;
     out->plane_bytes = to.pitch_bytes * (int64_t)to.height;
-    out->width = (int32_t)to.width, out->height = (int32_t)to.height;
+    out->width = out->output_width = (int32_t)to.width, out->height = out->output_height = (int32_t)to.height;
     out->n_channels = gpst_format_channels(desc->format);
     gpsti_warp_job_map(warp, output_index, entry, pose, out);
     memcpy(out->scale, desc->scale, sizeof out->scale);
     memcpy(out->bias, desc->bias, sizeof out->bias);
     gpsti_warp_job_full(desc, out);
+    if (desc->fit != GPST_FIT_STRETCH)
+        gpsti_warp_job_bars(desc, out);
 }
 
 GPSTI_LINK void gpsti_warp_job_init(const gpst_warp* warp, const gpst_image* source, const gpst_image* output,

@@ -549,7 +549,7 @@ GPSTI_NOINLINE GPSTI_SIMD_PRIVATE void GPSTI_ROWS(band_level)(const gpsti_warp_j
 
 GPSTI_SIMD_PRIVATE void GPSTI_ROWS(band)(const gpsti_warp_job* job, int32_t y_begin, int32_t y_end,
                                          gpsti_block* block) {
-    if (job->filter == GPST_FILTER_AREA && gpsti_warp_by_axes(job->map))
+    if (gpsti_warp_by_windows(job->filter) && gpsti_warp_by_axes(job->map))
         GPSTI_ROWS(band_area)(job, y_begin, y_end, block);
     else if (job->filter == GPST_FILTER_AREA)
         GPSTI_ROWS(band_footprint)(job, y_begin, y_end, block);

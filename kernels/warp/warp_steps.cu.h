@@ -368,8 +368,8 @@ __device__ GPSTI_INLINE void gpsti_hot_fill_view(const gpsti_warp_launch* launch
 __device__ GPSTI_INLINE gpsti_warp_tap gpsti_hot_tap(const gpsti_warp_axis* axis, int32_t i, double inverse) {
     gpsti_warp_tap tap;
     const int64_t out = axis->out, den = out << 18;
-    const int64_t num =
-        GPSTI_WARP_LIFT * den + 2 * out * axis->begin + (2 * (int64_t)i + 1) * axis->extent - (out << 17);
+    const int64_t n = 2 * ((int64_t)i + axis->first) + 1;
+    const int64_t num = GPSTI_WARP_LIFT * den + 2 * out * axis->begin + n * axis->extent - (out << 17);
     int32_t whole = (int32_t)((double)(num >> 18) * inverse);
     int64_t rest = num - whole * den;
     whole += rest < 0 ? -1 : rest >= den ? 1 : 0;
@@ -401,13 +401,14 @@ __device__ GPSTI_INLINE void gpsti_hot_fill_axes(const gpsti_warp_launch* launch
     const bool is_row = i >= GPSTI_HOT_COLUMNS;
     const int32_t at = is_row ? y0 + i - GPSTI_HOT_COLUMNS : x0 + i;
     gpsti_warp_axis axis = gpsti_hot_axis(job, item, is_row);
-    const int32_t last = axis.out - 1;
+    const int32_t first = axis.first, last = (is_row ? job->height : job->width) - 1;
     if (i >= GPSTI_HOT_COLUMNS + launch->tile_rows)
         return;
     if (chroma) { /* gpsti_warp_chroma_axes */
         const int64_t shift = job->cosited && !is_row ? 32768 : 0;
         axis = gpsti_warp_axis_of(axis.begin / 2 + shift, axis.extent / 2,
                                   is_row ? job->chroma_height : job->chroma_width, axis.out);
+        axis.first = first;
     }
     taps[i] = gpsti_hot_tap(&axis, at < last ? at : last, launch->inverses[is_row ? 1 : 0]);
 }

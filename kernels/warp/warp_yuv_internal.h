@@ -29,10 +29,13 @@ GPSTI_DEVICE GPSTI_INLINE int32_t gpsti_warp_chroma_v(const gpsti_warp_job* job,
 GPSTI_DEVICE GPSTI_INLINE void gpsti_warp_chroma_axes(gpsti_warp_job* job) {
     const int64_t shift = job->cosited ? 32768 : 0; /* a quarter of a chroma pixel */
     job->chroma_across = gpsti_warp_axis_of(job->across.begin / 2 + shift, job->across.extent / 2,
-                                            job->chroma_width, job->width);
+                                            job->chroma_width, job->across.out);
     job->chroma_down =
-        gpsti_warp_axis_of(job->down.begin / 2, job->down.extent / 2, job->chroma_height, job->height);
+        gpsti_warp_axis_of(job->down.begin / 2, job->down.extent / 2, job->chroma_height, job->down.out);
+    job->chroma_across.first = job->across.first, job->chroma_down.first = job->down.first;
     job->chroma_across.box = job->across.box, job->chroma_down.box = job->down.box;
+    if (job->across.windows != GPSTI_WINDOWS_PAIR && job->down.windows != GPSTI_WINDOWS_PAIR)
+        job->chroma_across.windows = job->across.windows, job->chroma_down.windows = job->down.windows;
 }
 
 /* ROI: the axes of a rectangle, once what a convention says of them is there. */

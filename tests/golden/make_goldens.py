@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes the golden vectors: what the other projects give for the cases of cases.txt, as .npy files.
 
-    make_goldens.py [--out FOLDER] [PEER...]     peers: opencv torch ffmpeg py360; all that are here
+    make_goldens.py [--out FOLDER] [PEER...]     peers: opencv torch torchvision ultralytics ffmpeg py360; all that
+                                                 are here
 
 Sources are noise from a seed (splitmix64, as tests/test.h), so only results are stored. Every peer that ran has a
 line in versions.txt. tests/test_warp_peers.c draws the same sources and compares.
@@ -95,24 +96,48 @@ class Torch:
         self.torch = torch
         self.version = "torch %s, on the CPU" % torch.__version__
 
-    def run(self, case):
+    def image(self, case):
         torch = self.torch
         kind = {"u8": torch.uint8, "f32": torch.float32}[case.source]
         image = torch.frombuffer(bytearray(source_of(case).tobytes()), dtype=kind)
         image = image.reshape(1, case.height, case.width, case.channels).permute(0, 3, 1, 2).contiguous()
         if case.store != "u8" and case.source == "u8":
             image = image.float() / 255
+        return image
+
+    def resize(self, case, image):
         size = (case.out_height, case.out_width)
+        interpolate = self.torch.nn.functional.interpolate
         if case.filter == "nearest":
-            mode = "nearest-exact" if case.convention == "native" else "nearest"
-            result = torch.nn.functional.interpolate(image, size=size, mode=mode)
-        else:
-            result = torch.nn.functional.interpolate(image, size=size, mode="bilinear", align_corners=False,
-                                                     antialias=case.filter == "area")
+            return interpolate(image, size=size, mode="nearest-exact" if case.convention == "native" else "nearest")
+        mode = "bicubic" if "bicubic" in case.filter else "bilinear"
+        whole = case.store == "u8" and mode == "bicubic"  # else cut to bytes between across and down, too
+        result = interpolate(image.float() if whole else image, size=size, mode=mode, align_corners=False,
+                             antialias="area" in case.filter)
+        return result.round().clamp(0, 255) if whole else result
+
+    def run(self, case):
+        torch = self.torch
+        result = self.resize(case, self.image(case))
         if case.store == "norm":
             result = (result - torch.tensor(MEAN).view(1, 3, 1, 1)) / torch.tensor(STD).view(1, 3, 1, 1)
-        flat = result.permute(0, 2, 3, 1).contiguous().flatten().tolist()
-        return array.array(CODES[case.result], flat).tobytes()
+        flat = result.permute(0, 2, 3, 1).contiguous().to(torch.uint8 if case.store == "u8" else torch.float32)
+        return array.array(CODES[case.result], flat.flatten().tolist()).tobytes()
+
+
+class TorchVision(Torch):
+    def __init__(self):
+        super().__init__()
+        import torchvision
+        self.transforms = torchvision.transforms
+        self.version = "torchvision %s, %s" % (torchvision.__version__, self.version)
+
+    def resize(self, case, image):
+        mode = {"bilinear": ("bilinear", False), "area": ("bilinear", True), "bicubic-area": ("bicubic", True),
+                "bicubic": ("bicubic", False)}[case.filter]
+        resize = self.transforms.Resize(int(case.rest[0]), self.transforms.InterpolationMode(mode[0]),
+                                        antialias=mode[1])
+        return self.transforms.CenterCrop((case.out_height, case.out_width))(resize(image))
 
 
 class OpenCV:
@@ -130,7 +155,8 @@ class OpenCV:
     def run(self, case):
         cv2, numpy = self.cv2, self.numpy
         image, size = self.image(case), (case.out_width, case.out_height)
-        flag = {"nearest": cv2.INTER_NEAREST, "bilinear": cv2.INTER_LINEAR, "area": cv2.INTER_AREA}[case.filter]
+        flag = {"nearest": cv2.INTER_NEAREST, "bilinear": cv2.INTER_LINEAR, "area": cv2.INTER_AREA,
+                "bicubic": cv2.INTER_CUBIC}[case.filter]
         if case.map == "resize":
             if case.convention == "native":
                 flag = cv2.INTER_NEAREST_EXACT
@@ -164,6 +190,23 @@ class OpenCV:
         return self.cv2.remap(image, (u + 1).astype("float32"), (v + 1).astype("float32"), flag)
 
 
+class Ultralytics(OpenCV):
+    def __init__(self):
+        super().__init__()
+        from importlib import metadata
+        from ultralytics.data.augment import LetterBox
+        self.letterbox = LetterBox
+        self.version = "ultralytics %s, through %s" % (metadata.version("ultralytics"), self.version)
+
+    def run(self, case):
+        box = self.letterbox((case.out_height, case.out_width), auto=False, scaleup=True, center=True,
+                             padding_value=int(case.rest[0]))
+        result = box(image=self.image(case))
+        if case.store == "norm":
+            result = (result / self.numpy.float32(255) - self.numpy.float32(MEAN)) / self.numpy.float32(STD)
+        return result.astype(self.numpy.float32 if case.result == "f32" else self.numpy.uint8).tobytes()
+
+
 class Py360:
     def __init__(self):
         from importlib import metadata
@@ -195,7 +238,8 @@ class FFmpeg:
         return subprocess.run(command, input=source_of(case).tobytes(), stdout=subprocess.PIPE, check=True).stdout
 
 
-PEERS = {"opencv": OpenCV, "torch": Torch, "ffmpeg": FFmpeg, "py360": Py360}
+PEERS = {"opencv": OpenCV, "torch": Torch, "torchvision": TorchVision, "ultralytics": Ultralytics, "ffmpeg": FFmpeg,
+         "py360": Py360}
 
 
 def main():

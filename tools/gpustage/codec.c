@@ -255,15 +255,16 @@ gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind
     return result;
 }
 
-gpst_result codec_read_icc(codec* self, const void* data, size_t bytes, codec_kind kind, void** profile,
-                           size_t* profile_bytes, char* reason) {
-    const codec_format* format = codec_find(kind);
-    (void)self;
+bool codec_read_icc(const void* data, size_t bytes, void** profile, size_t* profile_bytes) {
+    const codec_format* const format = codec_recognise((const uint8_t*)data, bytes);
     *profile = NULL;
     *profile_bytes = 0;
-    if (!format || !format->read_icc)
-        return codec_fail(reason, GPST_ERROR_UNSUPPORTED, "kind=%d: profiles of PNG files are read here", (int)kind);
-    return format->read_icc((const uint8_t*)data, bytes, profile, profile_bytes, reason);
+    if (format && format->read_icc)
+        return format->read_icc((const uint8_t*)data, bytes, profile, profile_bytes);
+    if (GPST_FAILED(gpst_metadata_read_icc(data, bytes, NULL, profile_bytes)) || *profile_bytes == 0)
+        return true;
+    *profile = malloc(*profile_bytes);
+    return *profile && !GPST_FAILED(gpst_metadata_read_icc(data, bytes, *profile, profile_bytes));
 }
 
 /* ---- the way out ------------------------------------------------------------------ */

@@ -58,6 +58,8 @@ void codec_set_limits(codec* self, const codec_limits* limits); /* until then: t
    data NULL. Sizes 1..32767. FORMAT | TRUNCATED | UNSUPPORTED | BUDGET (the limits), reason filled. */
 gpst_result codec_read_header(codec* self, const void* data, size_t bytes, const codec_raw* raw,
                               codec_kind* kind, gpst_image* shape, char* reason);
+/* Is a picture of this shape within the limits? BUDGET. */
+gpst_result codec_check_size(const codec* self, const gpst_image* shape, char* reason);
 /* Decodes into image (shape as read by the header, data and pitch set; of RAW, the shape is the image's
    own). Missing data are an error, never a grey rest, and so is damage that is noticed. What decoders that hold a whole
    picture have in memory together, in all threads, is the limit of bytes at most: the next waits until there is
@@ -68,9 +70,9 @@ gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind
 /* What a reader should be told of the file whose header was read last: "2 pages: the first is read"; else "". */
 const char* codec_note(const codec* self);
 
-/* The colour profile of a PNG: *profile is to be freed; NULL where the file has none. */
-gpst_result codec_read_icc(codec* self, const void* data, size_t bytes, codec_kind kind, void** profile,
-                           size_t* profile_bytes, char* reason);
+/* The ICC profile of a file of any kind: *profile is to be freed; NULL: it has none, or none that can be read. False: out
+   of memory. */
+bool codec_read_icc(const void* data, size_t bytes, void** profile, size_t* profile_bytes);
 
 typedef struct codec_options {
     int quality;      /* JPEG, WebP 1..100 */

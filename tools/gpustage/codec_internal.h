@@ -42,8 +42,7 @@ typedef struct codec_format {
     /* The image is valid, pitch resolved, and the room is at least the bound. */
     gpst_result (*encode)(codec* self, const gpst_image* image, const codec_options* options, uint8_t* out,
                           size_t* bytes, char* reason);
-    /* *profile is NULL before; NULL = not here. */
-    gpst_result (*read_icc)(const uint8_t* data, size_t bytes, void** profile, size_t* profile_bytes, char* reason);
+    bool (*read_icc)(const uint8_t* data, size_t bytes, void** profile, size_t* profile_bytes); /* NULL = the library does */
 } codec_format;
 
 extern const codec_format codec_jpeg, codec_png, codec_pnm, codec_npy, codec_tiff, codec_webp;

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 /* ---- one file --------------------------------------------------------------------- */
 
@@ -58,6 +59,12 @@ gpst_result codec_check_limits(const codec* self, const char* name, const gpst_i
     return codec_fail(reason, GPST_ERROR_BUDGET,
                       "%s: %ux%u pixels take %s to decode; at most %s here (--max-item-bytes)", name,
                       shape->width, shape->height, wanted, most);
+}
+
+gpst_result codec_check_size(const codec* self, const gpst_image* shape, char* reason) {
+    codec_layout layout;
+    memset(&layout, 0, sizeof layout);
+    return codec_check_limits(self, "picture", shape, 0, &layout, reason);
 }
 
 /* ---- all decoders together ---------------------------------------------------------- */

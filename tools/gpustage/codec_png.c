@@ -133,25 +133,19 @@ static gpst_result codec_png_decode(codec* self, const uint8_t* data, size_t byt
     return error ? codec_png_fail(error, reason) : GPST_OK;
 }
 
-static gpst_result codec_png_read_icc(const uint8_t* data, size_t bytes, void** profile, size_t* profile_bytes,
-                                      char* reason) {
+static bool codec_png_read_icc(const uint8_t* data, size_t bytes, void** profile, size_t* profile_bytes) {
     struct spng_iccp found;
-    spng_ctx* context = spng_ctx_new(0);
-    if (!context)
-        return codec_fail(reason, GPST_ERROR_MEMORY, "PNG: no memory for a decoder");
-    int error = codec_png_open(context, data, bytes);
-    if (!error)
-        error = spng_get_iccp(context, &found);
-    if (!error) {
+    spng_ctx* const context = spng_ctx_new(0);
+    if (context && !codec_png_open(context, data, bytes) && !spng_get_iccp(context, &found)) {
         *profile = malloc(found.profile_len);
-        error = *profile ? 0 : SPNG_EMEM;
-    }
-    if (!error) {
-        memcpy(*profile, found.profile, found.profile_len);
-        *profile_bytes = found.profile_len;
+        *profile_bytes = *profile ? found.profile_len : 0;
+        if (*profile)
+            memcpy(*profile, found.profile, found.profile_len);
+        spng_ctx_free(context);
+        return *profile != NULL;
     }
     spng_ctx_free(context);
-    return error && error != SPNG_ECHUNKAVAIL ? codec_png_fail(error, reason) : GPST_OK;
+    return context != NULL;
 }
 
 /* Stored blocks, the chunks around them and the header, with room to spare. */

@@ -3,6 +3,7 @@
 
 #include "console.h"
 #include "files.h"
+#include "remarks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -223,8 +224,11 @@ static bool inputs_add_directory(input_list* self, const char* path, const optio
     inputs_walk(&found, path, 0);
     inputs_say_left(&left, found.n_files, "other file", "", &found.files);
     inputs_say_left(&left, found.n_folders, "folder", asked->recursive ? "" : " (see --recursive)", &found.folders);
-    if (found.added && (left.data || (found.n == 0 && self->count == n_before)))
-        console_note("note: %s: %zu picture%s%s", path, found.n, found.n == 1 ? "" : "s", left.data ? left.data : "");
+    const char* const says = left.data ? left.data : "";
+    const char* const plural = found.n == 1 ? "" : "s";
+    if (found.added && (left.data || (found.n == 0 && self->count == n_before)) &&
+        !remarks_add("left_out", path, "%zu picture%s%s", found.n, plural, says))
+        console_note("note: %s: %zu picture%s%s", path, found.n, plural, says); /* of each directory */
     text_free(&left);
     text_free(&found.files);
     text_free(&found.folders);

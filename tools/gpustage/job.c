@@ -5,6 +5,7 @@
 #include "console.h"
 #include "files.h"
 #include "interrupt.h"
+#include "remarks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,6 +93,7 @@ static void job_done(void* user_data, const gpst_item* item) {
         in->done = true;
         self->counts.ok++;
         self->counts.damaged += strncmp(item->note, "damaged: ", 9) == 0;
+        job_remark_item(self, item);
         job_list_whole(self, in, item);
         if (self->desc.asked->stats && !counts_add_file(&self->counts, (size_t)(in - self->inputs.items), item))
             console_error("%s: out of memory: not listed in --stats", item->name);
@@ -197,7 +199,9 @@ static uint64_t job_most_slot_bytes(const job* self) {
     (void)gpst_image_bytes(&view, &bytes);
     if (limits->bytes == 0 && most_bytes > JOB_STREAM_BYTES)
         most_bytes = JOB_STREAM_BYTES;
-    return most_bytes + gpst_warp_n_outputs(self->desc.warp) * (4 * (uint64_t)bytes + 1048576);
+    /* Masks of frames: masked views, and the masks of views. */
+    return most_bytes + gpst_warp_n_outputs(self->desc.warp) *
+                            ((self->desc.asked->mask_by_frame ? 6 : 4) * (uint64_t)bytes + 1048576);
 }
 
 /* Views as they are asked for can be made here. */
@@ -259,7 +263,7 @@ static int job_open_outputs(job* self) {
     const bool resume = self->desc.asked->resume && !self->desc.stacked;
     int status = resume ? EXIT_DONE : job_check_decoder(self);
     if (status == EXIT_DONE && self->desc.asked->falls_back)
-        console_note("note: views are .ppm files: there is no %s", self->no_jpeg);
+        remarks_add("no_jpeg", "", "views are .ppm files: there is no %s", self->no_jpeg);
     if (status == EXIT_DONE)
         status = self->desc.stacked ? job_open_stacked(self) : job_open_directory(self);
     return status == EXIT_DONE && resume ? job_check_decoder(self) : status;
@@ -399,11 +403,18 @@ static gpst_pipeline_desc job_make_run(const job* self) {
     return run;
 }
 
+/* Views of kinds that the library does not know. */
+static bool job_encodes(const job* self) {
+    const codec_kind kind = self->desc.kind;
+    return kind == CODEC_PNG || kind == CODEC_TIFF || kind == CODEC_WEBP;
+}
+
 /* PNG, TIFF and WebP are the command's, and so are files without headers; the others the library's own. */
 static gpst_job_hooks job_make_hooks(job* self) {
     gpst_job_hooks hooks = GPST_ZERO;
     *(self->desc.asked->raw.format != GPST_FORMAT_INVALID ? &hooks.decode : &hooks.decode_other) = job_decode;
-    if (self->desc.kind == CODEC_PNG || self->desc.kind == CODEC_TIFF || self->desc.kind == CODEC_WEBP) {
+    hooks.icc = job_icc;
+    if (job_encodes(self)) {
         hooks.encode = job_encode;
         hooks.extension = codec_extension(self->desc.kind);
     } else if (self->names.mask_names) {
@@ -420,11 +431,21 @@ static gpst_job_hooks job_make_hooks(job* self) {
     return hooks;
 }
 
+gpst_placement_desc job_make_placement(const job* self) {
+    const options* const asked = self->desc.asked;
+    gpst_placement_desc placement = GPST_ZERO;
+    placement.ignore_orientation = asked->ignore_orientation != 0;
+    placement.sphere = self->desc.reproject != NULL;
+    placement.ignore_pose = asked->ignore_pose != 0;
+    return placement;
+}
+
 static gpst_decode_desc job_make_decode(const job* self) {
     const options* const asked = self->desc.asked;
     gpst_decode_desc decode = GPST_ZERO;
     decode.codec = (gpst_codec)asked->jpeg;
     decode.on_damage = (gpst_damage)asked->on_damage;
+    decode.placement = job_make_placement(self);
     decode.max_pixels = asked->limits.pixels;
     decode.max_bytes = asked->limits.bytes;
     return decode;

@@ -50,12 +50,29 @@ void job_close(job* self);
 int job_open_stacked(job* self);
 int job_open_directory(job* self);
 
+/* What of a file's metadata moves its pixels. */
+gpst_placement_desc job_make_placement(const job* self);
+
 /* A stage's work on one worker: PNG. */
 typedef struct job_worker {
     codec* codec;
     void* scratch; /* encoders ask for far more room than they fill: only what is filled goes to the slot */
     size_t scratch_bytes;
 } job_worker;
+
+/* job_metadata.c. What a view says of itself; icc is to be freed, on failure, too. */
+typedef struct job_metadata {
+    uint8_t exif[GPST_EXIF_MOST_BYTES];
+    size_t exif_bytes, icc_bytes; /* 0: none */
+    void* icc;
+} job_metadata;
+gpst_result job_take_metadata(const job* self, const gpst_task* task, job_metadata* out);
+/* What a user should know of an item that was done; and of one that is decoded, that it has more bits than what is made
+   of it. */
+void job_remark_item(const job* self, const gpst_item* item);
+void job_remark_bits(const job* self, const gpst_item* item, gpst_dtype was);
+/* A hook of the library's job. */
+gpst_result job_icc(void* user_data, const gpst_item* item, void* out, size_t* bytes);
 
 /* job_stages.c: hooks of the library's job; user_data is this one. */
 gpst_result job_worker_init(void* user_data, uint32_t worker_index, void** worker_state);

@@ -4,6 +4,7 @@
 
 #include "console.h"
 #include "files.h"
+#include "remarks.h"
 #include "stale.h"
 
 #include <string.h>
@@ -59,16 +60,20 @@ static void job_skip_whole(job* self) {
     }
 }
 
-/* What other settings left there is said, or removed. */
+/* What other settings left there is said, or removed. Another run may just be making a file of such a name. */
 static int job_look_for_stale(const job* self, text_list* stale) {
     const options* const asked = self->desc.asked;
+    const bool clean = asked->clean && self->lock.alone;
     if (stale_find(&self->manifest, &self->names, &self->inputs, asked, stale))
         return console_memory();
     if (stale->count > 0)
-        console_note("note: -o=%s: %zu file%s of runs with other settings %s %s there, the first %s", asked->output,
-                     stale->count, stale->count == 1 ? "" : "s", stale->count == 1 ? "is" : "are",
-                     asked->clean ? "removed" : "still (see --clean)", stale->items[0]);
-    if (asked->clean) {
+        remarks_add("stale_outputs", asked->output, "%s %zu file%s of runs with other settings%s: %s%s",
+                    clean ? "removed" : "there are still", stale->count, stale->count == 1 ? "" : "s",
+                    clean          ? ""
+                    : asked->clean ? ", kept while another run is at work there"
+                                   : " (see --clean)",
+                    stale->items[0], stale->count > 1 ? ", ..." : "");
+    if (clean) {
         stale_remove(asked->output, stale);
         text_list_free(stale);
     }

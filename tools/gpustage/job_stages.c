@@ -33,26 +33,51 @@ void job_worker_term(void* user_data, uint32_t worker_index, void* worker_state)
     free(worker);
 }
 
+/* Where the file's metadata puts its pixels; of what has none only the shape says something. */
+static gpst_result job_find_place(const job* self, const gpst_item* item, const codec* worker, codec_kind kind,
+                                  const gpst_image* shape, gpst_placement* out) {
+    const gpst_placement_desc desc = job_make_placement(self);
+    char reason[CODEC_REASON_BYTES] = "";
+    gpst_metadata metadata = GPST_ZERO;
+    gpst_image placed = *shape;
+    gpst_result result = kind == CODEC_RAW ? GPST_OK : gpst_metadata_read(item->file_data, item->file_bytes, &metadata);
+    if (!GPST_FAILED(result))
+        result = gpst_placement_of(&desc, &metadata, shape, out);
+    if (GPST_FAILED(result) || !out->moves)
+        return result;
+    placed.width = out->width;
+    placed.height = out->height;
+    result = codec_check_size(worker, &placed, reason);
+    return GPST_FAILED(result) ? gpst_task_fail(NULL, result, "%s", reason) : GPST_OK;
+}
+
 gpst_result job_decode(void* user_data, gpst_task* task) {
     const job* const self = (const job*)user_data;
-    const job_worker* const worker = (const job_worker*)task->worker_state;
+    codec* const worker = ((const job_worker*)task->worker_state)->codec;
     const gpst_item* const item = task->item;
     char reason[CODEC_REASON_BYTES] = "";
     codec_kind kind = CODEC_UNKNOWN;
-    gpst_image shape, picture;
-    gpst_result result = codec_read_header(worker->codec, item->file_data, item->file_bytes,
-                                           &self->desc.asked->raw, &kind, &shape, reason);
+    gpst_placement placement;
+    gpst_placing placing;
+    gpst_image shape;
+    gpst_result result = codec_read_header(worker, item->file_data, item->file_bytes, &self->desc.asked->raw, &kind,
+                                           &shape, reason);
     if (GPST_FAILED(result))
         return gpst_task_fail(task, result, "%s", reason);
-    if (codec_note(worker->codec)[0])
-        gpst_task_note(task, "%s", codec_note(worker->codec));
-    if (kind == CODEC_RAW) /* used where the file was read to */
-        return gpst_task_map_picture(task, 0, 0, &shape, 0, &picture);
-    result = gpst_task_set_picture(task, 0, 0, &shape, &picture);
+    result = job_find_place(self, item, worker, kind, &shape, &placement);
     if (GPST_FAILED(result))
         return result;
-    result = codec_decode(worker->codec, item->file_data, item->file_bytes, kind, &picture, reason);
-    return GPST_FAILED(result) ? gpst_task_fail(task, result, "%s", reason) : GPST_OK;
+    if (kind == CODEC_RAW) { /* used where the file was read to */
+        gpst_task_note(task, "%s", placement.note);
+        return gpst_task_map_picture(task, 0, 0, &shape, 0, &shape);
+    }
+    result = gpst_task_begin_placing(task, 0, &placement, &shape, &placing);
+    if (GPST_FAILED(result))
+        return result;
+    gpst_task_note(task, "%s", codec_note(worker));
+    job_remark_bits(self, item, shape.dtype);
+    result = codec_decode(worker, item->file_data, item->file_bytes, kind, &placing.stored, reason);
+    return GPST_FAILED(result) ? gpst_task_fail(task, result, "%s", reason) : gpst_task_end_placing(task, &placing);
 }
 
 static gpst_result job_fit_scratch(job_worker* worker, gpst_task* task, size_t bytes) {
@@ -67,21 +92,19 @@ static gpst_result job_fit_scratch(job_worker* worker, gpst_task* task, size_t b
 }
 
 /* By way of the worker's scratch: the slot has room for what it is, not for the most that it can be. */
-static gpst_result job_encode_picture(const job* self, codec_kind kind, gpst_task* task, const gpst_image* picture,
-                                      size_t* bytes) {
+static gpst_result job_encode_picture(codec_kind kind, gpst_task* task, const gpst_image* picture,
+                                      const codec_options* settings, size_t* bytes) {
     job_worker* const worker = (job_worker*)task->worker_state;
-    codec_options settings = GPST_ZERO;
     char reason[CODEC_REASON_BYTES] = "";
     void* room = NULL;
-    settings.quality = (int)self->desc.asked->quality;
-    *bytes = codec_encode_bound(kind, picture, &settings);
+    *bytes = codec_encode_bound(kind, picture, settings);
     if (*bytes == 0)
         return gpst_task_fail(task, GPST_ERROR_UNSUPPORTED, "%ux%u: too large for .%s", picture->width,
                               picture->height, codec_extension(kind));
     gpst_result result = job_fit_scratch(worker, task, *bytes);
     if (GPST_FAILED(result))
         return result;
-    result = codec_encode(worker->codec, kind, picture, &settings, worker->scratch, bytes, reason);
+    result = codec_encode(worker->codec, kind, picture, settings, worker->scratch, bytes, reason);
     if (GPST_FAILED(result))
         return gpst_task_fail(task, result, "%s", reason);
     result = gpst_task_encoded(task, *bytes, &room);
@@ -91,11 +114,16 @@ static gpst_result job_encode_picture(const job* self, codec_kind kind, gpst_tas
 }
 
 /* Of a mask that all frames share the file was made before the run. */
-static gpst_result job_encode_mask(const job* self, gpst_task* task, size_t* bytes) {
+static gpst_result job_encode_mask(const job* self, gpst_task* task, const char* path, size_t* bytes) {
     const mask_view* const made = self->desc.mask->views;
+    codec_options settings;
     void* room = NULL;
-    if (!made)
-        return job_encode_picture(self, CODEC_PNG, task, &task->item->sets[3].pictures[task->picture_index], bytes);
+    if (!made) {
+        const gpst_image* const own = &task->item->sets[3].pictures[task->picture_index];
+        mask_remark_view(path, own);
+        memset(&settings, 0, sizeof settings);
+        return job_encode_picture(CODEC_PNG, task, own, &settings, bytes);
+    }
     *bytes = made[task->picture_index].bytes;
     const gpst_result result = gpst_task_encoded(task, *bytes, &room);
     if (!GPST_FAILED(result))
@@ -111,7 +139,7 @@ gpst_result job_emit_mask(void* user_data, gpst_task* task, const char* beside) 
     (void)beside;
     if (!outputs_path(&self->names, stem, task->picture_index, true, path))
         return gpst_task_fail(task, GPST_ERROR_ARGUMENT, "the output's path is too long");
-    const gpst_result result = job_encode_mask(self, task, &bytes);
+    const gpst_result result = job_encode_mask(self, task, path, &bytes);
     return GPST_FAILED(result) ? result : gpst_task_emit(task, path, bytes);
 }
 
@@ -129,8 +157,10 @@ gpst_result job_load_mask(void* user_data, gpst_task* task) {
     char reason[CODEC_REASON_BYTES] = "";
     gpst_image picture = GPST_ZERO, room, shape = GPST_ZERO;
     text file = GPST_ZERO;
-    const char* const problem = mask_read(path, &self->desc.asked->limits, &file);
-    gpst_result result = problem ? GPST_ERROR_IO : mask_decode(worker, &file, &picture, reason);
+    const options* const asked = self->desc.asked;
+    const char* const problem = mask_read(path, &asked->limits, &file);
+    gpst_result result =
+        problem ? GPST_ERROR_IO : mask_decode(worker, &file, !asked->ignore_orientation, &picture, reason);
     if (GPST_FAILED(result))
         result = gpst_task_fail(task, result, "%s: %s", path,
                                 problem     ? problem
@@ -150,8 +180,19 @@ gpst_result job_load_mask(void* user_data, gpst_task* task) {
 
 gpst_result job_encode(void* user_data, gpst_task* task, const gpst_image* picture, const char* path) {
     const job* const self = (const job*)user_data;
+    codec_options settings;
+    job_metadata metadata;
     size_t bytes = 0;
-    gpst_result result = job_encode_picture(self, self->desc.kind, task, picture, &bytes);
+    gpst_result result = job_take_metadata(self, task, &metadata);
+    memset(&settings, 0, sizeof settings);
+    settings.quality = (int)self->desc.asked->quality;
+    settings.exif = metadata.exif_bytes > 0 ? metadata.exif : NULL;
+    settings.exif_bytes = metadata.exif_bytes;
+    settings.icc = metadata.icc;
+    settings.icc_bytes = metadata.icc_bytes;
+    if (!GPST_FAILED(result))
+        result = job_encode_picture(self->desc.kind, task, picture, &settings, &bytes);
+    free(metadata.icc);
     if (!GPST_FAILED(result))
         result = gpst_task_emit(task, path, bytes);
     if (!GPST_FAILED(result) && self->names.mask_names)

@@ -394,8 +394,9 @@ void manifest_add(manifest* self, const input* in, const char* output_bytes, con
     text line = GPST_ZERO;
     if (!self->writable || !in->identity || in->mtime_ns < 0)
         return;
-    text_format(&line, "item %s %llu %lld %s ", self->tag, (unsigned long long)in->bytes, (long long)in->mtime_ns,
-                output_bytes);
+    text_format(&line, "item %s %llu %lld ", self->tag, (unsigned long long)in->bytes, (long long)in->mtime_ns);
+    manifest_escape(&line, output_bytes);
+    text_add(&line, " ");
     manifest_escape(&line, in->stem);
     text_add(&line, " ");
     manifest_escape(&line, in->identity);

@@ -5,7 +5,6 @@
 #include "files.h"
 #include "outputs.h"
 
-
 /* A line of the file: an item that was begun, or an input as it was and the sizes of what was made of it. */
 typedef struct manifest_entry {
     const char* tag;  /* of the run */

@@ -4,7 +4,9 @@
 
 #include "console.h"
 #include "files.h"
+#include "remarks.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +51,31 @@ uint32_t mask_set_pixels(const gpst_image* from, const gpst_image* to) {
     return found;
 }
 
-gpst_result mask_decode(codec* worker, const text* file, gpst_image* picture, char* reason) {
+/* As its EXIF says, as frames are; in memory of its own. */
+static gpst_result mask_orient(const text* file, gpst_image* picture) {
+    gpst_metadata metadata;
+    gpst_placement placement;
+    gpst_image turned = *picture;
+    size_t bytes = 0;
+    gpst_result result = gpst_metadata_read(file->data, file->bytes, &metadata);
+    if (!GPST_FAILED(result))
+        result = gpst_placement_of(NULL, &metadata, picture, &placement);
+    if (GPST_FAILED(result) || !placement.moves)
+        return result;
+    turned.width = placement.width;
+    turned.height = placement.height;
+    turned.pitch_bytes = (int64_t)gpst_image_row_bytes(&turned);
+    result = gpst_image_bytes(&turned, &bytes);
+    turned.data = GPST_FAILED(result) ? NULL : malloc(bytes);
+    if (!turned.data)
+        return GPST_ERROR_MEMORY;
+    result = gpst_image_orient(picture, placement.orientation, &turned);
+    free(picture->data);
+    *picture = turned;
+    return result;
+}
+
+gpst_result mask_decode(codec* worker, const text* file, bool orients, gpst_image* picture, char* reason) {
     codec_raw raw;
     codec_kind kind = CODEC_UNKNOWN;
     size_t bytes = 0;
@@ -60,24 +86,32 @@ gpst_result mask_decode(codec* worker, const text* file, gpst_image* picture, ch
     picture->pitch_bytes = (int64_t)gpst_image_row_bytes(picture);
     result = gpst_image_bytes(picture, &bytes);
     picture->data = GPST_FAILED(result) ? NULL : malloc(bytes);
-    return picture->data ? codec_decode(worker, file->data, file->bytes, kind, picture, reason) : GPST_ERROR_MEMORY;
+    if (!picture->data)
+        return GPST_ERROR_MEMORY;
+    result = codec_decode(worker, file->data, file->bytes, kind, picture, reason);
+    return GPST_FAILED(result) || !orients ? result : mask_orient(file, picture);
 }
 
-/* Once a run for each kind, of whichever mask is looked at first. */
 void mask_remark(const char* path, uint32_t found) {
-    static uint32_t said;
     const uint32_t whole = found & (MASK_KEEPS | MASK_DROPS);
-    if ((found & MASK_ALPHA) && !(__atomic_fetch_or(&said, 1u, __ATOMIC_RELAXED) & 1u))
-        console_note("note: --mask: %s: alpha does not count, and says otherwise than the colours", path);
-    if (whole == MASK_KEEPS && !(__atomic_fetch_or(&said, 2u, __ATOMIC_RELAXED) & 2u))
-        console_note("note: --mask: %s: keeps every pixel", path);
-    if (whole == MASK_DROPS && !(__atomic_fetch_or(&said, 4u, __ATOMIC_RELAXED) & 4u))
-        console_note("note: --mask: %s: keeps no pixel", path);
+    if (found & MASK_ALPHA)
+        remarks_add("mask_alpha", path, "the mask's alpha does not count, and says otherwise than its colours");
+    if (whole == MASK_KEEPS)
+        remarks_add("mask_keeps_all", path, "the mask keeps every pixel");
+    if (whole == MASK_DROPS)
+        remarks_add("mask_keeps_none", path, "the mask keeps no pixel");
+}
+
+void mask_remark_view(const char* name, const gpst_image* view) {
+    const uint8_t* const pixels = (const uint8_t*)view->data;
+    const size_t n = (size_t)view->width * view->height;
+    if (pixels[0] == 0 && !memcmp(pixels, pixels + 1, n - 1))
+        remarks_add("view_keeps_none", name, "the mask keeps no pixel of the view");
 }
 
 static gpst_result mask_take(mask* self, const options* asked, codec* worker, const text* file, char* reason) {
     gpst_image picture = GPST_ZERO;
-    gpst_result result = mask_decode(worker, file, &picture, reason);
+    gpst_result result = mask_decode(worker, file, !asked->ignore_orientation, &picture, reason);
     self->image.format = GPST_FORMAT_GRAY;
     self->image.width = picture.width;
     self->image.height = picture.height;
@@ -137,33 +171,29 @@ void mask_free(mask* self) {
 
 /* ---- the masks of the views --------------------------------------------------------- */
 
-/* A white frame, seen through the mask: what is not black was kept. */
-static gpst_result mask_warp_white(const mask* self, const gpst_warp* warp, const gpst_image* outputs) {
-    gpst_image white = self->image;
-    const size_t bytes = (size_t)white.width * white.height;
-    white.data = malloc(bytes);
-    if (!white.data)
-        return GPST_ERROR_MEMORY;
-    memset(white.data, 255, bytes);
-    const gpst_result result = gpst_warp_run(warp, &white, outputs, self->n_views, 1);
-    free(white.data);
-    return result;
+/* The geometry of the views for one channel, looked up where a warp of frames looks its mask up. */
+static gpst_result mask_make_warp(const options* asked, gpst_warp** out) {
+    gpst_warp_desc desc = GPST_ZERO;
+    desc.map = GPST_MAP_EQUIRECT;
+    desc.filter = GPST_FILTER_NEAREST;
+    desc.convention = (gpst_convention)asked->convention;
+    desc.views = asked->views;
+    desc.n_views = asked->n_views;
+    desc.width = asked->width;
+    desc.height = asked->height;
+    desc.format = GPST_FORMAT_GRAY;
+    desc.dtype = GPST_DTYPE_U8;
+    return gpst_warp_create(&desc, out);
 }
 
-static gpst_result mask_encode(mask_view* view, codec* worker, const gpst_image* rgb, char* reason) {
+static gpst_result mask_encode(mask_view* view, codec* worker, const gpst_image* gray, char* reason) {
     codec_options settings;
-    gpst_image gray = *rgb;
     memset(&settings, 0, sizeof settings);
-    gray.format = GPST_FORMAT_GRAY;
-    gray.pitch_bytes = gray.width;
-    uint8_t* const pixels = (uint8_t*)rgb->data;
-    for (size_t i = 0; i < (size_t)rgb->width * rgb->height; i++)
-        pixels[i] = pixels[3 * i] ? 255 : 0; /* in place: i never passes 3 i */
-    size_t bytes = codec_encode_bound(CODEC_PNG, &gray, &settings);
+    size_t bytes = codec_encode_bound(CODEC_PNG, gray, &settings);
     uint8_t* const room = bytes ? (uint8_t*)malloc(bytes) : NULL;
     if (!room)
         return GPST_ERROR_MEMORY;
-    const gpst_result result = codec_encode(worker, CODEC_PNG, &gray, &settings, room, &bytes, reason);
+    const gpst_result result = codec_encode(worker, CODEC_PNG, gray, &settings, room, &bytes, reason);
     uint8_t* const fitting = GPST_FAILED(result) ? NULL : (uint8_t*)realloc(room, bytes ? bytes : 1);
     view->data = fitting ? fitting : room;
     view->bytes = bytes;
@@ -182,15 +212,20 @@ static gpst_result mask_warp_and_encode(mask* self, const gpst_warp* warp, codec
         outputs[i].data = pixels + i * bytes;
     }
     if (!GPST_FAILED(result))
-        result = mask_warp_white(self, warp, outputs);
-    for (uint32_t i = 0; !GPST_FAILED(result) && i < self->n_views; i++)
+        result = gpst_warp_run(warp, &self->image, outputs, self->n_views, 1);
+    for (uint32_t i = 0; !GPST_FAILED(result) && i < self->n_views; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "v%02u", (unsigned)i);
         result = mask_encode(&self->views[i], worker, &outputs[i], reason);
+        mask_remark_view(name, &outputs[i]);
+    }
     free(pixels);
     free(outputs);
     return result;
 }
 
-int mask_make_views(mask* self, const options* asked, const gpst_warp* warp) {
+int mask_make_views(mask* self, const options* asked) {
+    gpst_warp* warp = NULL;
     char reason[CODEC_REASON_BYTES] = "";
     if (!asked->mask_out)
         return EXIT_DONE;
@@ -201,11 +236,12 @@ int mask_make_views(mask* self, const options* asked, const gpst_warp* warp) {
     if (asked->mask_by_frame)
         return EXIT_DONE;
     codec* const worker = codec_create();
-    self->n_views = gpst_warp_n_outputs(warp);
+    self->n_views = asked->n_views;
     self->views = (mask_view*)calloc(self->n_views, sizeof *self->views);
-    gpst_result result = GPST_ERROR_MEMORY;
-    if (worker && self->views)
+    gpst_result result = worker && self->views ? mask_make_warp(asked, &warp) : GPST_ERROR_MEMORY;
+    if (!GPST_FAILED(result))
         result = mask_warp_and_encode(self, warp, worker, reason);
+    gpst_warp_destroy(warp);
     if (!self->views)
         self->n_views = 0;
     codec_destroy(worker);

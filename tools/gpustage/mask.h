@@ -23,17 +23,18 @@ typedef struct mask {
 
 /* EXIT_DONE; EXIT_USAGE or EXIT_MACHINE with the sentence printed. */
 int mask_load(mask* self, const options* asked);
-/* Through the very warp the frames go through, so that no pixel can differ. */
-int mask_make_views(mask* self, const options* asked, const gpst_warp* warp);
+/* --mask-out: the masks of the views, of the one mask. */
+int mask_make_views(mask* self, const options* asked);
 void mask_free(mask* self);
 
 /* The parts, for a mask of one frame. The file, at most as large as the limits say: NULL, or why it cannot be read. */
 const char* mask_read(const char* path, const codec_limits* limits, text* out);
-/* Its picture, of any format; free its data, on failure, too. */
-gpst_result mask_decode(codec* worker, const text* file, gpst_image* picture, char* reason);
+/* Its picture, of any format, turned as its EXIF says if orients; free its data, on failure, too. */
+gpst_result mask_decode(codec* worker, const text* file, bool orients, gpst_image* picture, char* reason);
 /* 255 where a colour channel is not zero, else 0, into GRAY U8 of the same size. Returns mask_found. */
 uint32_t mask_set_pixels(const gpst_image* from, const gpst_image* to);
-/* Says once a run what few masks are meant to be. From any thread. */
+/* Remarks what few masks are meant to be. From any thread. */
 void mask_remark(const char* path, uint32_t found);
+void mask_remark_view(const char* name, const gpst_image* mask); /* GRAY U8, without gaps */
 
 #endif

@@ -95,6 +95,8 @@ static int options_read_all(reading* in) {
     return status;
 }
 
+#define OPTIONS_NO_PAD UINT32_MAX /* --pad is not given */
+
 /* ---- what belongs together ------------------------------------------------------------- */
 
 static int options_lay_out_views(options* self) {
@@ -134,6 +136,19 @@ static int options_join_jpeg(options* self) {
     self->quality = self->quality ? self->quality : 95;
     self->chroma = self->chroma ? self->chroma : 444;
     return EXIT_DONE;
+}
+
+/* What files of the format hold. */
+static int options_join_depth(options* self) {
+    const codec_kind kind = (codec_kind)self->format;
+    const bool any = kind == CODEC_TIFF || kind == CODEC_NPY, words = any || kind == CODEC_PNG || kind == CODEC_PNM;
+    if (self->depth == (int)GPST_DTYPE_DEFAULT)
+        self->depth = (int)GPST_DTYPE_U8;
+    if (self->depth == (int)GPST_DTYPE_F32 ? any : words || self->depth == (int)GPST_DTYPE_U8)
+        return EXIT_DONE;
+    return console_usage(self->command_name, "--depth=%s: .%s does not hold it: needs --format %s",
+                         options_depth_name(self), codec_extension(kind),
+                         self->depth == (int)GPST_DTYPE_F32 ? "tif or npy" : "png, tif, ppm or npy");
 }
 
 /* In one folder with the views it could have a view's name: a_v00.png. */
@@ -195,12 +210,18 @@ static int options_join_geometry(options* self) {
     return status == EXIT_DONE ? options_join_layout(self) : status;
 }
 
-static int options_join_tensor(const options* self) {
+static int options_join_tensor(options* self) {
     const char* const command = self->command_name;
     if (self->width == 0)
         return console_usage(command, "--size WxH is required");
     if (self->dtype == (int)GPST_DTYPE_U8 && (self->has_mean || self->has_std))
         return console_usage(command, "--%s: needs --dtype f16 or f32", self->has_mean ? "mean" : "std");
+    if (self->letterbox && self->short_side)
+        return console_usage(command, "--letterbox: cannot be joined with --short-side");
+    if (self->pad != OPTIONS_NO_PAD && !self->letterbox && !self->short_side)
+        return console_usage(command, "--pad: needs --letterbox or --short-side");
+    if (self->pad == OPTIONS_NO_PAD)
+        self->pad = self->letterbox ? 114 : 0;
     return EXIT_DONE;
 }
 
@@ -227,7 +248,9 @@ static int options_join(options* self) {
     self->jpeg = self->exact ? (int)GPST_CODEC_EXACT : self->jpeg;
     if (self->command != COMMAND_REPROJECT)
         return options_join_tensor(self);
-    const int status = options_join_jpeg(self);
+    int status = options_join_jpeg(self);
+    if (status == EXIT_DONE)
+        status = options_join_depth(self);
     return status == EXIT_DONE ? options_join_geometry(self) : status;
 }
 
@@ -244,6 +267,7 @@ int options_read(options* self, command_id command, int argc, char** argv) {
     self->dtype = (int)GPST_DTYPE_F32;
     self->mode = (int)GPST_RUN_DEFAULT;
     self->backend = "auto";
+    self->pad = OPTIONS_NO_PAD;
     for (int c = 0; c < 3; c++)
         self->std[c] = 1.0;
     reading in;
@@ -341,8 +365,9 @@ static const char help_general[] =
 
 static const char help_inputs[] =
     "INPUT: files (JPEG, PNG, PPM, PGM, PAM, .npy; told by their contents), directories (the pictures in\n"
-    "them, sorted by name), @list.txt (a path a line), /dev/stdin and FIFOs. No two inputs may have the same\n"
-    "name without extension. PNG may have 16 bits a channel, .npy of (H,W) or (H,W,1|3|4) u1, u2, f2 or f4: of\n"
+    "them, sorted by name; --recursive: and below), @list.txt (a path a line; UTF-8, or UTF-16 with a byte order\n"
+    "mark), /dev/stdin and FIFOs. No two inputs may have the same name without extension, but in other\n"
+    "directories with --recursive. PNG may have 16 bits a channel, .npy of (H,W) or (H,W,1|3|4) u1, u2, f2 or f4: of\n"
     "16 bits 65535 is full, of floats 1.\n";
 
 static const char help_exits[] =
@@ -365,8 +390,9 @@ static const char help_reproject[] =
     "Equirectangular (360-degree) frames to perspective views. Views are RGB, gray frames too.\n\n";
 
 static const char help_reproject_example[] =
-    "\nExample: eight views around, and a rig file for COLMAP\n"
-    "  gpustage reproject frames/ -o views/ --views 8 --hfov 90 --size 1920x1080 --rig rig_config.json\n";
+    "\nExamples: eight views around; the same as COLMAP reads them, with a mask for each frame\n"
+    "  gpustage reproject frames/ -o views/ --views 8 --hfov 90 --size 1920x1080\n"
+    "  gpustage reproject frames/ -o scene/ --views 8 --layout colmap --mask keep/ --mask-out\n";
 
 static const char help_preprocess[] =
     "usage: gpustage preprocess INPUT... -o DIR|FILE.npy --size WxH [options]\n\n"
@@ -375,9 +401,10 @@ static const char help_preprocess[] =
     "and is listed.\n\n";
 
 static const char help_preprocess_example[] =
-    "\nExample: input of an ImageNet network\n"
-    "  gpustage preprocess photos/ -o tensors.npy --size 224x224 \\\n"
-    "      --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225\n";
+    "\nExamples: the input of torchvision's ImageNet networks, and of Ultralytics' YOLO\n"
+    "  gpustage preprocess photos/ -o tensors.npy --size 224x224 --short-side 256 \\\n"
+    "      --filter area --convention torch --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225\n"
+    "  gpustage preprocess photos/ -o tensors.npy --size 640x640 --letterbox --convention opencv\n";
 
 void options_print_help(command_id command) {
     if (command == COMMAND_PROBE) {

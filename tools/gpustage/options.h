@@ -45,6 +45,7 @@ typedef struct options {
     text beside;            /* that path */
     int format;      /* codec_kind; CODEC_UNKNOWN: not given yet */
     bool falls_back; /* it was not given, and there is no libturbojpeg */
+    int depth;       /* gpst_dtype of the views: U8, U16 or F32 */
     uint32_t quality;
     int chroma;
 
@@ -54,6 +55,9 @@ typedef struct options {
     int layout; /* gpst_layout */
     int dtype;  /* gpst_dtype */
     bool swap_rb;
+    bool letterbox;
+    uint32_t short_side; /* 0 = not given */
+    uint32_t pad;        /* of 255 */
 
     /* both */
     uint32_t width, height; /* --size; 0 = not given */
@@ -63,6 +67,8 @@ typedef struct options {
     codec_limits limits; /* --max-pixels, --max-item-bytes */
     int jpeg;      /* gpst_codec */
     bool exact;
+    int ignore_orientation; /* 0 or 1 */
+    int ignore_pose, no_metadata; /* reproject; 0 or 1 */
     int on_damage; /* gpst_damage */
     bool optimise; /* reproject, as restart_rows */
     uint32_t restart_rows;
@@ -95,6 +101,7 @@ void options_free(options* self);
 /* As the command line has it. */
 const char* options_filter_name(const options* self);
 const char* options_convention_name(const options* self);
+const char* options_depth_name(const options* self);
 const char* options_jpeg_name(const options* self);
 const char* options_damage_name(const options* self);
 const char* options_raw_name(const options* self); /* of the format; NULL: headers say it */

@@ -60,7 +60,7 @@ static bool take_angle(const option* spec, options* self, const char* value, cha
 static bool take_choice(const option* spec, options* self, const char* value, char* rule) {
     size_t used = (size_t)snprintf(rule, OPTIONS_RULE_BYTES, "must be one of");
     for (const option_choice* choice = spec->choices; choice->name; choice++) {
-        if (!strcmp(choice->name, value)) {
+        if (text_same(choice->name, value)) {
             *(int*)option_member(spec, self) = choice->value;
             return true;
         }
@@ -86,7 +86,7 @@ static bool read_numbers(const char* value, double limit, uint32_t most, double*
 
 static bool read_size(const char** at, uint32_t* width, uint32_t* height) {
     uint64_t w = 0, h = 0;
-    if (!text_read_count(at, &w) || *(*at)++ != 'x' || !text_read_count(at, &h) || w < 1 || h < 1 ||
+    if (!text_read_count(at, &w) || (**at != 'x' && **at != 'X') || (++*at, !text_read_count(at, &h)) || w < 1 || h < 1 ||
         w > CODEC_MAX_SIDE || h > CODEC_MAX_SIDE)
         return false;
     *width = (uint32_t)w;
@@ -114,7 +114,7 @@ static bool take_raw(const option* spec, options* self, const char* value, char*
     if (!read_size(&value, &self->raw.width, &self->raw.height) || *value++ != ':')
         return false;
     for (const option_choice* format = raw_formats; format->name; format++)
-        if (!strcmp(format->name, value))
+        if (text_same(format->name, value))
             self->raw.format = (gpst_format)format->value;
     return self->raw.format != GPST_FORMAT_INVALID;
 }
@@ -227,6 +227,12 @@ static const option_choice filters[] = {{"nearest", GPST_FILTER_NEAREST},
                                         {"bilinear", GPST_FILTER_BILINEAR},
                                         {"area", GPST_FILTER_AREA},
                                         {NULL, 0}};
+static const option_choice resize_filters[] = {{"nearest", GPST_FILTER_NEAREST},
+                                               {"bilinear", GPST_FILTER_BILINEAR},
+                                               {"area", GPST_FILTER_AREA},
+                                               {"bicubic", GPST_FILTER_BICUBIC},
+                                               {"bicubic-area", GPST_FILTER_BICUBIC_AREA},
+                                               {NULL, 0}};
 static const option_choice conventions[] = {{"native", GPST_CONVENTION_NATIVE},
                                             {"ffmpeg", GPST_CONVENTION_FFMPEG},
                                             {"py360", GPST_CONVENTION_PY360},
@@ -237,12 +243,16 @@ static const option_choice resize_conventions[] = {{"native", GPST_CONVENTION_NA
                                                    {"torch", GPST_CONVENTION_TORCH},
                                                    {NULL, 0}};
 static const option_choice formats[] = {{"jpg", CODEC_JPEG},
+                                        {"jpeg", CODEC_JPEG},
                                         {"png", CODEC_PNG},
                                         {"tif", CODEC_TIFF},
+                                        {"tiff", CODEC_TIFF},
                                         {"webp", CODEC_WEBP},
                                         {"ppm", CODEC_PNM},
                                         {"npy", CODEC_NPY},
                                         {NULL, 0}};
+static const option_choice depths[] = {
+    {"8", GPST_DTYPE_U8}, {"16", GPST_DTYPE_U16}, {"f32", GPST_DTYPE_F32}, {NULL, 0}};
 static const option_choice chromas[] = {
     {"444", 444}, {"422", 422}, {"420", 420}, {NULL, 0}};
 static const option_choice jpegs[] = {
@@ -262,6 +272,9 @@ static const option_choice modes[] = {{"latency", GPST_PRESET_LATENCY},
                                       {NULL, 0}};
 static const option_choice plains[] = {
     {"serial", GPST_RUN_PLAIN_SERIAL}, {"inside", GPST_RUN_PLAIN_INSIDE}, {NULL, 0}};
+static const option_choice orients[] = {{"apply", 0}, {"ignore", 1}, {NULL, 0}};
+static const option_choice poses[] = {{"use", 0}, {"ignore", 1}, {NULL, 0}};
+static const option_choice metadatas[] = {{"minimal", 0}, {"none", 1}, {NULL, 0}};
 static const option_choice syncs[] = {
     {"file", GPST_FSYNC_FILE}, {"none", GPST_FSYNC_NONE}, {NULL, 0}};
 static const option_choice prefetches[] = {{"on", 0}, {"off", 1}, {NULL, 0}};
@@ -273,7 +286,9 @@ static const char* choice_name(const option_choice* choices, int value) {
     return choices->name;
 }
 
-const char* options_filter_name(const options* self) { return choice_name(filters, self->filter); }
+const char* options_filter_name(const options* self) { return choice_name(resize_filters, self->filter); }
+
+const char* options_depth_name(const options* self) { return choice_name(depths, self->depth); }
 
 const char* options_jpeg_name(const options* self) { return choice_name(jpegs, self->jpeg); }
 
@@ -326,6 +341,9 @@ const option options_table[] = {
     {"format", 0, COMMAND_REPROJECT, "jpg|png|tif|webp|ppm|npy", take_choice, AT(format), 0, 0, formats,
      "of the views (default jpg; ppm where no libturbojpeg is found). tif: not compressed; webp: lossy, sides up to "
      "16383"},
+    {"depth", 0, COMMAND_REPROJECT, "8|16|f32", take_choice, AT(depth), 0, 0, depths,
+     "bits of a channel of the views (default 8): 16 with png, tif, ppm and npy; f32 with tif and npy, where 0 to 1 is "
+     "the full scale of frames of 8 and 16 bits, and floats stay as they are"},
     {"quality", 0, COMMAND_REPROJECT, "N", take_count, AT(quality), 1, 100, NULL,
      "of JPEG and WebP, 1 to 100 (default 95)"},
     {"chroma", 0, COMMAND_REPROJECT, "444|422|420", take_choice, AT(chroma), 0, 0, chromas,
@@ -344,6 +362,11 @@ const option options_table[] = {
      "the same as --jpeg cpu: the same bytes on every machine, and every damage is noticed that can be"},
     {"on-damage", 0, BOTH, "fail|keep", take_choice, AT(on_damage), 0, 0, damages,
      "a JPEG whose damage is noticed fails (default), or what can be decoded of it is kept, and --stats says so"},
+    {"orient", 0, BOTH, "apply|ignore", take_choice, AT(ignore_orientation), 0, 0, orients,
+     "pictures are turned and mirrored as their EXIF says (default), or used as they are stored"},
+    {"metadata", 0, COMMAND_REPROJECT, "minimal|none", take_choice, AT(no_metadata), 0, 0, metadatas,
+     "of each view: date, place and ICC profile of its frame and the view's own focal length (minimal, the default), or "
+     "nothing. What else the frame says, as of its camera, would be wrong of a view"},
 
     {NULL, 0, COMMAND_REPROJECT, NULL, NULL, 0, 0, 0, NULL, "Geometry"},
     {"views", 0, COMMAND_REPROJECT, "N", take_count, AT(n_views_asked), 1, OPTIONS_MAX_VIEWS, NULL,
@@ -360,6 +383,9 @@ const option options_table[] = {
     {"convention", 0, COMMAND_REPROJECT, "native|ffmpeg|py360|opencv", take_choice, AT(convention), 0, 0, conventions,
      "where pixels lie and how they are sampled: half-pixel centres (native, the default), or as FFmpeg's v360, "
      "py360convert or OpenCV's remap do it, for comparison"},
+    {"pose", 0, COMMAND_REPROJECT, "use|ignore", take_choice, AT(ignore_pose), 0, 0, poses,
+     "where a frame's GPano says how its camera was turned, views look into the world: yaw 0 is north, pitch 0 the "
+     "horizon (use, the default); or yaw 0 is the middle of the frame (ignore)"},
     {"mask", 0, COMMAND_REPROJECT, "FILE|DIR", take_text, AT(mask), 0, 0, NULL,
      "equirectangular picture of the frames' size, non-zero = keep; dropped pixels become 0. DIR: one for each frame, "
      "<stem>.png, <name>.png (as a.jpg.png) or <stem>_mask.png; a frame without one fails"},
@@ -375,7 +401,15 @@ const option options_table[] = {
 
     {NULL, 0, COMMAND_PREPROCESS, NULL, NULL, 0, 0, 0, NULL, "Tensor"},
     {"size", 0, COMMAND_PREPROCESS, "WxH", take_size, 0, 0, 0, NULL,
-     "required: every input is resized to it"},
+     "required: every input is stretched to it, unless one of the next two says otherwise"},
+    {"letterbox", 0, COMMAND_PREPROCESS, NULL, take_flag, AT(letterbox), 0, 0, NULL,
+     "all of the input in its own shape, as large as fits in, in the middle: as Ultralytics"},
+    {"short-side", 0, COMMAND_PREPROCESS, "N", take_count, AT(short_side), 1, 65535, NULL,
+     "the input in its own shape, its shorter side N pixels, and of that the middle: as torchvision's Resize(N) and "
+     "CenterCrop"},
+    {"pad", 0, COMMAND_PREPROCESS, "V", take_count, AT(pad), 0, 255, NULL,
+     "what both put where no picture is, of 255, ahead of --mean and --std (default 114 with --letterbox, 0 with "
+     "--short-side)"},
     {"dtype", 0, COMMAND_PREPROCESS, "u8|f16|f32", take_choice, AT(dtype), 0, 0, dtypes,
      "default f32. Floats are on the 0..1 scale (value / 255); u8 keeps 0..255"},
     {"mean", 0, COMMAND_PREPROCESS, "R,G,B", take_mean, 0, 0, 0, NULL,
@@ -385,10 +419,11 @@ const option options_table[] = {
     {"swap-rb", 0, COMMAND_PREPROCESS, NULL, take_flag, AT(swap_rb), 0, 0, NULL,
      "channels stored B, G, R; mean and std still belong to the colours by name"},
     {"convention", 0, COMMAND_PREPROCESS, "native|opencv|torch", take_choice, AT(convention), 0, 0, resize_conventions,
-     "half-pixel centres in all (PyTorch: align_corners=False). opencv: nearest and area as INTER_NEAREST and "
-     "INTER_AREA; torch: nearest as mode=nearest, positions rounded as there"},
-    {"filter", 0, COMMAND_PREPROCESS, "nearest|bilinear|area", take_choice, AT(filter), 0, 0, filters,
-     "default bilinear; area is antialiased, for much smaller sizes"},
+     "half-pixel centres in all (PyTorch: align_corners=False). opencv: nearest, area and bicubic as INTER_NEAREST, "
+     "INTER_AREA and INTER_CUBIC; torch: nearest as mode=nearest, positions rounded as there"},
+    {"filter", 0, COMMAND_PREPROCESS, "NAME", take_choice, AT(filter), 0, 0, resize_filters,
+     "nearest, bilinear (default) or bicubic; area and bicubic-area are bilinear and bicubic antialiased, for smaller "
+     "sizes: what torchvision's and Pillow's resizes do"},
 
     {"filter", 0, COMMAND_REPROJECT, "nearest|bilinear|area", take_choice, AT(filter), 0, 0, filters,
      "default bilinear; area is antialiased, for views much coarser than the frames"},

@@ -4,10 +4,8 @@
 
 #include "console.h"
 #include "files.h"
-#include "run_lock.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- names --------------------------------------------------------------------- */
@@ -94,7 +92,6 @@ int outputs_open_directory(const char* directory, const char* command) {
     const char* const problem = files_check_writable(directory);
     return problem ? console_usage(command, "-o=%s: %s", directory, problem) : EXIT_DONE;
 }
-
 
 /* Each folder on the way to path, of which `at` bytes are there. */
 static const char* outputs_make_parents(char* path, size_t at) {

@@ -228,7 +228,8 @@ int outputs_check(const outputs* self, bool stacked, const input_list* inputs, c
             status = outputs_check_file(&files[i], command);
         const read_file* const met = outputs_find_read(&read, files[i].path);
         if (met && status == EXIT_DONE)
-            status = console_usage(command, "%s=%s: would overwrite the input %s", files[i].option, files[i].path, met->path);
+            status = console_usage(command, "%s=%s: would overwrite the input %s", files[i].option, files[i].path,
+                                   met->path);
         for (size_t j = 0; j < i && status == EXIT_DONE; j++)
             if (files[j].path && outputs_is_same(files[i].path, files[j].path))
                 status = console_usage(command, "%s=%s: is the file of %s, too", files[i].option, files[i].path,

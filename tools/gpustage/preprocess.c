@@ -3,6 +3,7 @@
 
 #include "console.h"
 #include "job.h"
+#include "remarks.h"
 
 #include <string.h>
 
@@ -25,7 +26,10 @@ static text preprocess_settings(const options* asked) {
                 asked->mean[2], asked->std[0], asked->std[1], asked->std[2]);
     text_format(&out, "swap-rb=%s\nfilter=%s\nconvention=%s\n", options_switch_name(asked->swap_rb),
                 options_filter_name(asked), options_convention_name(asked));
+    text_format(&out, "letterbox=%s\nshort-side=%u\npad=%u\n", options_switch_name(asked->letterbox),
+                asked->short_side, asked->pad);
     text_format(&out, "jpeg=%s\non-damage=%s\n", options_jpeg_name(asked), options_damage_name(asked));
+    text_format(&out, "orient=%s\n", options_switch_name(!asked->ignore_orientation));
     if (asked->raw.format != GPST_FORMAT_INVALID)
         text_format(&out, "raw=%ux%u:%s\n", asked->raw.width, asked->raw.height, options_raw_name(asked));
     return out;
@@ -42,6 +46,10 @@ static int preprocess_make_warp(const options* asked, gpst_preprocess_desc* desc
     memcpy(desc->std, asked->std, sizeof desc->std);
     desc->filter = (gpst_filter)asked->filter;
     desc->convention = (gpst_convention)asked->convention;
+    desc->fit = asked->letterbox ? GPST_FIT_LETTERBOX : asked->short_side ? GPST_FIT_COVER : GPST_FIT_STRETCH;
+    desc->short_side = asked->short_side;
+    for (int c = 0; c < 3; c++)
+        desc->fill[c] = (float)asked->pad;
     const gpst_result result = gpst_preprocess_warp(desc, out);
     if (result == GPST_ERROR_ARGUMENT)
         return console_usage(asked->command_name, "%s", gpst_last_reason());
@@ -49,6 +57,15 @@ static int preprocess_make_warp(const options* asked, gpst_preprocess_desc* desc
         return EXIT_DONE;
     console_error("%s", gpst_last_reason());
     return EXIT_MACHINE;
+}
+
+/* Means of 0..255 are a common slip, and give tensors that no network understands. */
+static void preprocess_remark_mean(const options* asked) {
+    const double* const mean = asked->mean;
+    if (mean[0] > 1.0 || mean[1] > 1.0 || mean[2] > 1.0)
+        remarks_add("mean_above_1", "",
+                    "--mean=%g,%g,%g: values are on the 0..1 scale: are these of 0..255, to be divided by 255?",
+                    mean[0], mean[1], mean[2]);
 }
 
 int command_preprocess(const options* asked) {
@@ -60,6 +77,7 @@ int command_preprocess(const options* asked) {
     int status = preprocess_make_warp(asked, &preprocess, &warp);
     if (status != EXIT_DONE)
         return status;
+    preprocess_remark_mean(asked);
     text settings = preprocess_settings(asked);
     memset(&no_mask, 0, sizeof no_mask);
     memset(&desc, 0, sizeof desc);

@@ -21,10 +21,15 @@ static text reproject_settings(const options* asked, const mask* mask_used) {
     }
     text_format(&out, "filter=%s\nconvention=%s\nformat=%s\nlayout=%s\n", options_filter_name(asked),
                 options_convention_name(asked), codec_extension((codec_kind)asked->format), options_layout_name(asked));
+    text_format(&out, "depth=%s\n", options_depth_name(asked));
+    if (asked->format == (int)CODEC_WEBP)
+        text_format(&out, "quality=%u\n", asked->quality);
     if (asked->format == (int)CODEC_JPEG)
         text_format(&out, "quality=%u\nchroma=%d\noptimise=%s\nrestart-rows=%u\n", asked->quality, asked->chroma,
                     options_switch_name(asked->optimise), asked->restart_rows);
     text_format(&out, "jpeg=%s\non-damage=%s\n", options_jpeg_name(asked), options_damage_name(asked));
+    text_format(&out, "orient=%s\npose=%s\nmetadata=%s\n", options_switch_name(!asked->ignore_orientation),
+                options_switch_name(!asked->ignore_pose), options_switch_name(!asked->no_metadata));
     if (asked->raw.format != GPST_FORMAT_INVALID)
         text_format(&out, "raw=%ux%u:%s\n", asked->raw.width, asked->raw.height, options_raw_name(asked));
     if (asked->mask_by_frame)
@@ -47,6 +52,8 @@ static int reproject_make_warp(const options* asked, const mask* mask_used, gpst
     desc->filter = (gpst_filter)asked->filter;
     desc->convention = (gpst_convention)asked->convention;
     desc->mask = mask_used->image;
+    desc->dtype = (gpst_dtype)asked->depth;
+    desc->no_metadata = asked->no_metadata != 0;
     const gpst_result result = gpst_reproject_warp(desc, out);
     if (result == GPST_ERROR_ARGUMENT)
         return console_usage(asked->command_name, "%s", gpst_last_reason());
@@ -65,19 +72,19 @@ static int reproject_write(const char* option, const char* path, text* contents)
     return problem ? EXIT_MACHINE : EXIT_DONE;
 }
 
-static rig_views reproject_views(const options* asked) {
+static rig_views reproject_views(const options* asked, const gpst_warp* warp) {
     rig_views views;
     views.views = asked->views;
     views.n_views = asked->n_views;
     views.width = asked->width;
     views.height = asked->height;
-    views.convention = (gpst_convention)asked->convention;
+    views.warp = warp;
     return views;
 }
 
 /* Transforms name what is whole, and that is known at the end: until then there are none. */
-static int reproject_write_rig(const options* asked) {
-    const rig_views views = reproject_views(asked);
+static int reproject_write_rig(const options* asked, const gpst_warp* warp) {
+    const rig_views views = reproject_views(asked, warp);
     const bool suffixes = asked->tree != (int)LAYOUT_COLMAP;
     if (asked->transforms)
         files_remove(asked->transforms);
@@ -88,7 +95,7 @@ static int reproject_write_rig(const options* asked) {
 }
 
 static int reproject_write_transforms(const options* asked, const job* run) {
-    const rig_views views = reproject_views(asked);
+    const rig_views views = reproject_views(asked, run->desc.warp);
     if (!asked->transforms || run->moved)
         return EXIT_DONE;
     text transforms = transforms_make_json(&views, &run->names, &run->inputs);
@@ -113,7 +120,7 @@ static int reproject_run(const options* asked, const mask* mask_used, const gpst
     if (status == EXIT_DONE) {
         status = job_open(&run, &desc);
         if (status == EXIT_DONE)
-            status = reproject_write_rig(asked);
+            status = reproject_write_rig(asked, warp);
         if (status == EXIT_DONE) {
             status = job_run(&run);
             if (status != EXIT_MACHINE && reproject_write_transforms(asked, &run) != EXIT_DONE && status == EXIT_DONE)
@@ -133,7 +140,7 @@ int command_reproject(const options* asked) {
     if (status == EXIT_DONE)
         status = reproject_make_warp(asked, &mask_used, &desc, &warp);
     if (status == EXIT_DONE)
-        status = mask_make_views(&mask_used, asked, warp);
+        status = mask_make_views(&mask_used, asked);
     if (status == EXIT_DONE)
         status = reproject_run(asked, &mask_used, &desc, warp);
     gpst_warp_destroy(warp);

@@ -7,15 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* From the library's own sine and cosine, so that the file is the same on every system. */
-static double rig_tan_half(double degrees) {
-    gpst_view view = GPST_ZERO;
-    double rotation[9];
-    view.yaw = 0.5 * degrees;
-    gpst_view_rotation(&view, rotation);
-    return rotation[2] / rotation[8];
-}
-
 /* out = transposed(a) * b: from b's frame into a's, for rotations camera to world. */
 static void rig_relative(const double a[9], const double b[9], double out[9]) {
     for (int r = 0; r < 3; r++)
@@ -44,25 +35,18 @@ static void rig_quaternion(const double m[9], double q[4]) {
         q[i] = sums[best][i] == 0.0 ? 0.0 : sums[best][i] / length; /* no -0 in the file */
 }
 
-/* Pixel i of n is seen at tan_half * (2 i + 1 - n) / n; of PY360 at tan_half * (2 i + 1 - n) / (n - 1), from edge to
-   edge. The middle of the view is in its middle with both. */
 void rig_camera_make(const rig_views* self, uint32_t index, rig_camera* out) {
     static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-    const gpst_view* const view = &self->views[index];
-    const double edge = self->convention == GPST_CONVENTION_PY360 ? 1.0 : 0.0;
-    const double tan_x = rig_tan_half(view->hfov > 0.0 ? view->hfov : 90.0);
-    const double tan_y = view->vfov > 0.0 ? rig_tan_half(view->vfov) : tan_x * self->height / self->width;
-    double rig_rotation[9], rotation[9], relative[9];
+    double rig_rotation[9], rotation[9], relative[9], camera[4] = {0.0, 0.0, 0.0, 0.0};
     gpst_view_rotation(&self->views[0], rig_rotation);
-    gpst_view_rotation(view, rotation);
+    gpst_view_rotation(&self->views[index], rotation);
     rig_relative(rotation, rig_rotation, relative);
     rig_quaternion(relative, out->cam_from_rig);
     rig_relative(rotation, identity, relative);
     rig_quaternion(relative, out->cam_from_panorama);
-    out->cx = 0.5 * self->width;
-    out->cy = 0.5 * self->height;
-    out->fx = 0.5 * (self->width - edge) / tan_x;
-    out->fy = 0.5 * (self->height - edge) / tan_y;
+    (void)gpst_warp_query_camera(self->warp, index, camera); /* which the warp has */
+    out->fx = camera[0], out->fy = camera[1];
+    out->cx = camera[2], out->cy = camera[3];
 }
 
 /* To a billionth of a pixel: 960, not 960.00000000000011. */

@@ -9,7 +9,7 @@
 typedef struct rig_views {
     const gpst_view* views;
     uint32_t n_views, width, height;
-    gpst_convention convention;
+    const gpst_warp* warp; /* which makes them */
 } rig_views;
 
 /* One view as a pinhole camera. World: x right, y down, z forward, as the panorama's middle is seen. Pixel

@@ -47,7 +47,7 @@ static bool stale_read_names(const manifest* list, text values[5], outputs* out)
     out->n_outputs = (uint32_t)n_views;
     out->extension = out->numbered ? values[2].data : "npy";
     out->layout = options_layout_of(values[3].data);
-    out->mask_names = values[4].data && strchr(values[4].data, '{') ? values[4].data : NULL; /* else "off" */
+    out->mask_names = values[4].data && strcmp(values[4].data, options_switch_name(false)) ? values[4].data : NULL;
     return values[0].data != NULL;
 }
 

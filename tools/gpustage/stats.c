@@ -3,6 +3,7 @@
 #include "stats.h"
 
 #include "json.h"
+#include "remarks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -319,6 +320,7 @@ text stats_make_json(const run_counts* counts, const gpst_stats* stats, const gp
     stats_engine(&out, stats);
     stats_files(&out, counts);
     stats_errors(&out, counts);
+    remarks_json(&out);
     json_close(&out, '}');
     return out.out;
 }

@@ -92,6 +92,14 @@ void text_list_free(text_list* self) {
     memset(self, 0, sizeof *self);
 }
 
+static char text_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+bool text_same(const char* a, const char* b) {
+    for (; *a && text_lower(*a) == text_lower(*b); a++)
+        b++;
+    return text_lower(*a) == text_lower(*b);
+}
+
 /* ---- numbers ------------------------------------------------------------------- */
 
 bool text_read_count(const char** at, uint64_t* out) {

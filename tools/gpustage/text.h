@@ -34,6 +34,7 @@ extern const char text_out_of_memory[];
 bool text_list_add(text_list* self, const char* item); /* copies; false: out of memory */
 void text_list_free(text_list* self);
 
+bool text_same(const char* a, const char* b); /* but for the case of letters from A to Z */
 char* text_copy(const char* string, size_t bytes); /* NULL: out of memory */
 
 /* Reads a number off the front of *at and moves *at behind it; false: there is none, and *at stays. Decimal

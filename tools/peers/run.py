@@ -20,7 +20,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.dirname(os.path.abspath(__file__))
-HELPERS = ("run.py", "peer.py", "gpu.py")
+HELPERS = ("run.py", "peer.py", "gpu.py", "colmap.py")
 
 
 def programs(build):

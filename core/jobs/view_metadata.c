@@ -1,0 +1,47 @@
+/* core/jobs/view_metadata.c -- what the JPEG files of a job say of their views: a small EXIF block and the input's ICC
+   profile. */
+#include "../base/platform_internal.h"
+
+#include "jobs_internal.h"
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_exif(const gpsti_files_job* self, const gpst_item* item, uint32_t view,
+                                               void* out, size_t* bytes) {
+    gpst_metadata metadata;
+    gpst_exif_desc desc = GPST_ZERO;
+    gpst_image shape;
+    double camera[4];
+    GPSTI_TRY(gpst_metadata_read(item->file_data, item->file_bytes, &metadata));
+    GPSTI_TRY(gpst_warp_query_camera(self->desc.warp, view, camera));
+    gpst_warp_query_output(self->desc.warp, &shape);
+    desc.from = &metadata;
+    desc.width = shape.width;
+    desc.height = shape.height;
+    desc.focal_px = camera[0];
+    return gpst_exif_make(&desc, out, bytes);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_icc(const gpsti_files_job* self, const gpst_item* item, void* out,
+                                              size_t* bytes) {
+    const gpst_job_hooks* const hooks = self->desc.hooks;
+    const size_t room = *bytes;
+    GPSTI_TRY(gpst_metadata_read_icc(item->file_data, item->file_bytes, out, bytes));
+    if (*bytes > 0 || !hooks->icc)
+        return GPST_OK;
+    *bytes = room;
+    return hooks->icc(hooks->user_data, item, out, bytes);
+}
+
+GPSTI_INTERN gpst_result gpsti_files_job_segments(void* user_data, const gpst_item* item, uint32_t view, void* out,
+                                                  size_t* bytes) {
+    const gpsti_files_job* const self = (const gpsti_files_job*)user_data;
+    uint8_t exif[GPST_EXIF_MOST_BYTES];
+    uint8_t* icc = NULL;
+    size_t exif_bytes = sizeof exif, icc_bytes = 0;
+    GPSTI_TRY(gpsti_files_job_exif(self, item, view, exif, &exif_bytes));
+    GPSTI_TRY(gpsti_files_job_icc(self, item, NULL, &icc_bytes));
+    if (out && icc_bytes > 0 && icc_bytes < *bytes) {
+        icc = (uint8_t*)out + (*bytes - icc_bytes);
+        GPSTI_TRY(gpsti_files_job_icc(self, item, icc, &icc_bytes));
+    }
+    return gpst_metadata_segments(exif, exif_bytes, icc, icc_bytes, out, bytes);
+}

@@ -1,0 +1,67 @@
+/* core/pipeline/placing.c -- what decoding keeps on an item of the file's metadata: pixels where they belong, how the
+   panorama was turned, sentences for the user. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+GPSTI_PRIVATE gpsti_slot* gpsti_placing_slot(const gpst_task* task) { return (gpsti_slot*)(uintptr_t)task->item; }
+
+GPST_API gpst_result gpst_task_set_pose(gpst_task* task, const gpst_view* pose) {
+    gpsti_slot* const slot = gpsti_placing_slot(task);
+    GPSTI_FAIL_IF(!pose, GPST_ERROR_ARGUMENT, "gpst_task_set_pose: pose=NULL: required");
+    const double angles[3] = {pose->yaw, pose->pitch, pose->roll};
+    for (int i = 0; i < 3; i++)
+        GPSTI_FAIL_IF(!(angles[i] >= -1e6 && angles[i] <= 1e6), GPST_ERROR_ARGUMENT,
+                      "gpst_task_set_pose: pose: %g degrees: must be within +-1e6", angles[i]);
+    slot->pose = *pose;
+    slot->posed = true;
+    return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_slot_note(gpsti_slot* slot, const char* text) {
+    const size_t used = strlen(slot->note);
+    gpsti_format(slot->note + used, sizeof slot->note - used, "%s%s", used > 0 && text[0] ? "; " : "", text);
+}
+
+GPST_API void gpst_task_note(gpst_task* task, const char* format, ...) {
+    char text[GPSTI_NOTE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    gpsti_format_list(text, sizeof text, format, arguments);
+    va_end(arguments);
+    gpsti_slot_note(gpsti_placing_slot(task), text);
+}
+
+GPSTI_INTERN void gpsti_slot_placed(gpsti_slot* slot, const gpst_placement* placement) {
+    slot->pose = placement->pose;
+    slot->posed = placement->has_pose;
+    gpsti_slot_note(slot, placement->note);
+}
+
+GPST_API gpst_result gpst_task_begin_placing(gpst_task* task, uint32_t set, const gpst_placement* placement,
+                                             const gpst_image* shape, gpst_placing* placing) {
+    gpst_image picture = *shape;
+    size_t bytes = 0;
+    memset(placing, 0, sizeof *placing);
+    picture.width = placement->width;
+    picture.height = placement->height;
+    GPSTI_TRY(gpst_task_set_picture(task, set, 0, &picture, &picture));
+    placing->placement = *placement;
+    gpst_placement_window(placement, &picture, &placing->window);
+    placing->stored = placing->window;
+    if (placement->orientation == 1)
+        return GPST_OK;
+    placing->stored = *shape;
+    placing->stored.pitch_bytes = (int64_t)gpst_image_row_bytes(shape);
+    GPSTI_TRY(gpst_image_bytes(&placing->stored, &bytes));
+    return gpst_task_encoded(task, bytes, &placing->stored.data);
+}
+
+GPST_API gpst_result gpst_task_end_placing(gpst_task* task, const gpst_placing* placing) {
+    const uint32_t orientation = placing->placement.orientation;
+    gpsti_slot_placed(gpsti_placing_slot(task), &placing->placement);
+    return orientation != 1 ? gpst_image_orient(&placing->stored, orientation, &placing->window) : GPST_OK;
+}
