@@ -81,7 +81,7 @@ class Usage(Case):
             (["--filter", "cubic"], "--filter=cubic: must be one of nearest bilinear area"),
             (["--convention", "torch"], "--convention=torch: must be one of native ffmpeg py360 opencv"),
             (["--convention", "py360", "--size", "64x1"], "height=1: must be 2 or more with convention=PY360"),
-            (["--format", "gif"], "--format=gif: must be one of jpg png ppm npy"),
+            (["--format", "gif"], "--format=gif: must be one of jpg png tif webp ppm npy"),
             (["--quality", "101"], "--quality=101: must be a whole number from 1 to 100"),
             (["--chroma", "411"], "--chroma=411: must be one of 444 422 420"),
             (["--format", "png", "--quality", "90"], "--quality: needs --format jpg"),
