@@ -177,7 +177,10 @@ static void take_desc(gpst_warp_desc* desc, lists* all, bytes_left* left) {
     memset(desc, 0, sizeof *desc);
     desc->start_canary = take(left) == 255;
     desc->map = (gpst_map)(take(left) % 8);
-    desc->filter = (gpst_filter)(take(left) % 5);
+    const uint32_t how = take(left), fit = how / 7 % 8; /* in half of the cases none */
+    desc->filter = (gpst_filter)(how % 7);
+    desc->fit = (gpst_fit)(fit < 4 ? 0 : fit - 4);
+    desc->short_side = fit > 4 && how % 2 ? how : 0;
     desc->convention = (gpst_convention)(take(left) % 16 < 12 ? 0 : take(left) % 8);
     desc->border = (gpst_border)(take(left) % 4);
     desc->width = take_side(left);
@@ -193,6 +196,7 @@ static void take_desc(gpst_warp_desc* desc, lists* all, bytes_left* left) {
     for (int c = 0; c < 4; c++) {
         desc->scale[c] = (float)take_number(left);
         desc->bias[c] = (float)take_number(left);
+        desc->fill[c] = desc->bias[c];
     }
     take_lists(desc, all, left);
     if (desc->list_per_item && flags & 1)
