@@ -10,6 +10,8 @@ import zlib
 
 sys.dont_write_bytecode = True # the tree stays as it was
 from cli_kit import Case, COMMAND, Outcome, gpustage, has_format, main, write_directions  # noqa: E402
+from picture_codecs import riff_chunk  # noqa: E402
+from picture_tags import LONG, ifd, tiff_head  # noqa: E402
 
 MOST_KB = 300 * 1000 # of a run that refuses everything that is large
 SMALL = ("--views", "1", "--size", "32x32", "--format", "ppm")
@@ -73,6 +75,26 @@ def png(width, height, bits=1, colour=0, interlaced=False, extra=b""):
             chunk(b"IEND", b""))
 
 
+def tiff(width, height, rows_per_strip, **more):
+    """Gray of 8 bits, deflate: strips of zeros, all of them at one place."""
+    strip, n = zeros(width * rows_per_strip), -(-height // rows_per_strip)
+    entries = {256: width, 257: height, 258: 8, 259: 8, 262: 1, 273: (LONG, [8] * n), 277: 1, 278: rows_per_strip,
+               279: (LONG, [len(strip)] * n)}
+    entries.update({int(tag[1:]): value for tag, value in more.items()})
+    first = 8 + len(strip) + len(strip) % 2
+    return tiff_head("II", first) + strip + b"\0" * (len(strip) % 2) + ifd(entries, "II", first)
+
+
+def webp(width, height):
+    """Of one colour, without loss: each of the five codes has one symbol, of no bits."""
+    bits = width - 1 | height - 1 << 14 # no alpha, version 0, no transform, no cache, one group
+    at = 14 + 14 + 1 + 3 + 1 + 1 + 1
+    for _ in range(5):
+        bits |= 1 << at # a simple code of one symbol of one bit, 0
+        at += 4
+    return riff_chunk(b"RIFF", b"WEBP" + riff_chunk(b"VP8L", b"\x2f" + bits.to_bytes(at // 8 + 1, "little")))
+
+
 # ---- runs --------------------------------------------------------------------------------------------------
 
 def measured(*arguments, stdin=subprocess.DEVNULL):
@@ -134,6 +156,32 @@ class Bombs(Case):
         for name, (data, _) in files.items():
             self.assertLess(len(self.write(name, data)) and len(data), 450000)
         self.refuse({name: ("decode", words) for name, (_, words) in files.items()})
+
+    def test_tiff_and_webp(self):
+        if not has_format("tif") or not has_format("webp"):
+            self.skipTest("no TIFF or no WebP")
+        files = {
+            "pixels.tif": (tiff(32767, 32767, 64), "--max-pixels"),
+            "one_strip.tif": (tiff(16000, 16000, 16000), "--max-item-bytes"),
+            "strips.tif": (tiff(20000, 20000, 64), "--max-item-bytes"),
+            "tiles.tif": (tiff(64, 64, 64, t322=65536, t323=65536), "--max-item-bytes"),
+            "sides.tif": (tiff(64, 64, 64, t256=100000), "100000x64 pixels"),
+            "one_colour.webp": (webp(16383, 16383), "--max-item-bytes"),
+        }
+        for name, (data, _) in files.items():
+            self.assertLess(len(self.write(name, data)) and len(data), 300000)
+        self.refuse({name: ("decode", words) for name, (_, words) in files.items()}, "--max-item-bytes", "256M")
+
+    def test_tiff_and_webp_within_the_limits(self):
+        """The same kinds of files, smaller: they are right."""
+        if not has_format("tif") or not has_format("webp"):
+            self.skipTest("no TIFF or no WebP")
+        sources = [self.write("strips.tif", tiff(4000, 2000, 64)), self.write("one.webp", webp(4000, 2000))]
+        outcome, _ = measured("reproject", *sources, "-o", self.path("out"), *SMALL)
+        self.check(outcome, 0)
+        for name in ("strips_v00.ppm", "one_v00.ppm"):
+            with open(self.path("out", name), "rb") as stream:
+                self.assertEqual(stream.read()[-32 * 32 * 3:], bytes(32 * 32 * 3), name)
 
     def test_jpeg_within_the_pixels(self):
         if not has_format("jpg"):

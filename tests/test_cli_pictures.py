@@ -26,7 +26,8 @@ class Files(Case):
     def views(self, source, folder, *flags, form="ppm"):
         """The files of the views, in order, and what was said."""
         outcome = self.check(gpustage("reproject", source, "-o", self.path(folder), "--views", "2", "--size", "40x30",
-                                      "--format", form, "--stats", self.path("stats.json"), *flags), 0)
+                                      "--format", form, "--stats", self.path("stats.json"), "--metadata", "none",
+                                      *flags), 0)
         contents = []
         for name in self.outputs(folder):
             with open(self.path(folder, name), "rb") as stream:

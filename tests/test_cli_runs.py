@@ -448,7 +448,7 @@ class Told(Case):
         bad = (names[0], b"line\nfeed.ppm")
         for name in names:
             with open(os.path.join(os.fsencode(self.dir), name), "wb") as stream:
-                stream.write(b"P6\n1 1\n255\nabc" if name not in bad else b"")
+                stream.write(b"P6\n2 1\n255\nabcdef" if name not in bad else b"")
         arguments = ["reproject", "-o", self.path("out"), "--views", "1", "--size", "2x2", "--format", "ppm", "--stats",
                      self.path("stats.json"), "--resume", "--"] + [os.fsdecode(n) for n in names]
         for skipped in (0, len(names) - len(bad)):

@@ -128,6 +128,22 @@ static void all_that_it_says(void** state) {
     assert_int_equal(blob_get(&block, tiff_find(&block, exif_at, 0xa210) + 8, 4), 3); /* centimetres */
 }
 
+/* Sides that a reader would take the wrong way round. */
+static void an_upright_picture(void** state) {
+    static const entry exif[] = {{0x9000, UNDEFINED, 4}, {0x920a, RATIONAL, 1}, {0xa20e, RATIONAL, 1},
+                                 {0xa20f, RATIONAL, 1}, {0xa210, SHORT, 1}};
+    static const entry no_focal[] = {{0x9000, UNDEFINED, 4}, {0xa002, LONG, 1}, {0xa003, LONG, 1}};
+    static blob block;
+    gpst_exif_desc desc = desc_of(NULL, 317.3);
+    (void)state;
+    desc.width = 400, desc.height = 600;
+    make(&desc, &block);
+    (void)expect_directory(&block, 8 + 2 + 2 * 12 + 4, exif, 5);
+    desc.focal_px = 0.0;
+    make(&desc, &block);
+    (void)expect_directory(&block, 8 + 2 + 2 * 12 + 4, no_focal, 3);
+}
+
 static void it_is_read_again(void** state) {
     static blob block;
     (void)state;
@@ -316,6 +332,7 @@ static void rules_of_segments(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_smallest),          cmocka_unit_test(all_that_it_says),
+        cmocka_unit_test(an_upright_picture),
         cmocka_unit_test(it_is_read_again),      cmocka_unit_test(focal_lengths),
         cmocka_unit_test(rules_of_making),       cmocka_unit_test(segments_are_read_again),
         cmocka_unit_test(segments_byte_by_byte), cmocka_unit_test(rules_of_segments),

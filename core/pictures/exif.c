@@ -321,8 +321,10 @@ GPSTI_PRIVATE void gpsti_exif_fill(const gpst_exif_desc* desc, gpsti_exif_direct
     if (has_focal)
         gpsti_exif_add_rationals(out, GPSTI_TAG_FOCAL, 1, &focal);
     gpsti_exif_add_text(out, GPSTI_TAG_SUBSECOND_ORIGINAL, from ? from->subsecond : "");
-    gpsti_exif_add_number(out, GPSTI_TAG_WIDTH, GPSTI_TIFF_LONG, desc->width);
-    gpsti_exif_add_number(out, GPSTI_TAG_HEIGHT, GPSTI_TIFF_LONG, desc->height);
+    if (!has_focal || desc->width >= desc->height) { /* COLMAP up to 3.12.5 takes the width for the longer side */
+        gpsti_exif_add_number(out, GPSTI_TAG_WIDTH, GPSTI_TIFF_LONG, desc->width);
+        gpsti_exif_add_number(out, GPSTI_TAG_HEIGHT, GPSTI_TIFF_LONG, desc->height);
+    }
     if (!has_focal)
         return;
     const gpst_rational plane = {(uint32_t)thousandths, 1000};

@@ -114,8 +114,9 @@ typedef struct gpst_exif_desc {
    Blocking     never; no allocation
    Device       none
    Formula      FocalLength is 10 mm, and FocalPlaneXResolution is focal_px a centimetre: programs that multiply them
-                get focal_px, to a thousandth (COLMAP 3.11 to 4.1). FocalLengthIn35mmFilm, which is a whole number of
-                millimetres, could not say it
+                get focal_px, to a thousandth (COLMAP 3.11 to 4.2). FocalLengthIn35mmFilm, which is a whole number of
+                millimetres, could not say it. Of pictures higher than wide width and height are left out then: COLMAP
+                up to 3.12.5 would take another focal length
    Source       core/pictures/exif.c          Tests  tests/test_metadata_make.c          Since 0.1
 */
 GPST_API gpst_result gpst_exif_make(const gpst_exif_desc* desc, void* out, size_t* bytes);

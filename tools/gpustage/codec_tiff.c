@@ -11,7 +11,8 @@
 #include "codec_tiff_internal.h"
 
 #define CODEC_TIFF_NOTE "one of several pictures in the file: the others are not read"
-#define CODEC_TIFF_STATE_BYTES ((uint64_t)1 << 20) /* of a decompressor, beside what grows with the picture */
+#define CODEC_TIFF_STATE_BYTES ((uint64_t)1 << 20)   /* of a decompressor, beside what grows with the picture; */
+#define CODEC_TIFF_WINDOW_BYTES ((uint64_t)12 << 20) /* and of LZMA and Zstandard, whose windows are wide */
 
 typedef struct codec_tiff_page {
     uint32_t width, height;
@@ -191,7 +192,7 @@ static uint64_t codec_tiff_decoder_bytes(TIFF* tiff, const codec_tiff_page* page
     case COMPRESSION_ADOBE_DEFLATE:
         break;
     default:
-        bytes += 8 * block_bytes;
+        bytes += 3 * block_bytes + CODEC_TIFF_WINDOW_BYTES;
     }
     return page->by_library ? bytes + (uint64_t)page->width * page->height * 4 : bytes;
 }

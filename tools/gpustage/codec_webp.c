@@ -50,7 +50,7 @@ static gpst_result codec_webp_read_header(const uint8_t* data, size_t bytes, gps
     /* Lossless pixels, and alpha, are unpacked as a whole; lossy ones some rows at a time. */
     const uint64_t pixels = (uint64_t)shape->width * shape->height;
     layout->decoder_bytes = ((uint64_t)1 << 20) + CODEC_WEBP_ROW_BYTES * (uint64_t)shape->width +
-                            (features.format == 1 && !features.has_alpha ? 0 : 5 * pixels);
+                            (features.format == 1 && !features.has_alpha ? 0 : 7 * pixels);
     return GPST_OK;
 }
 
