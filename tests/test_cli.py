@@ -390,6 +390,12 @@ class Reproject(Case):
             for name in names[1:]:
                 found = read_pnm(self.path("out", "%s_v%02d.ppm" % (name.split(".")[0], view)))[3]
                 self.assertLessEqual(max(abs(a - b) for a, b in zip(found, wanted)), 1, name)
+        write_npy(self.path("wide.npy"), "<f4", 64, 32, values)
+        with open(self.path("wide.npy"), "r+b") as stream:
+            stream.seek(stream.read(64).index(b"<f4"))
+            stream.write(b"<u4")
+        outcome = self.check(gpustage("reproject", self.path("wide.npy"), *base), 1, "wide.npy: decode: NPY: descr=\"<u4\"")
+        self.assertIn("are read", outcome.err)
         self.check(gpustage("reproject", self.path("u2.npy"), "--convention", "ffmpeg", *base), 1,
                    "wider than a byte not with convention=FFMPEG")
         write_npy(self.path("mask.npy"), "<f4", 64, 32, [-0.0 if i // 3 % 64 < 32 else 0.5 for i in range(64 * 32 * 3)])

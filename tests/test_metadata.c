@@ -245,8 +245,8 @@ static void entries_that_are_wrong(void** state) {
                 {0, EXIF_POINTER, NO_DATE}, {0, GPS_POINTER, NO_GPS}};
     static const struct {
         uint32_t at, n_bytes, value;
-    } faults[] = {{0, 2, 0xc000}, {2, 2, 0}, {2, 2, 10}, {2, 2, 12}, {2, 2, 65535}, {4, 4, 0}, {4, 4, 0x20000000},
-                  {4, 4, 0x80000003}, {4, 4, 0xffffffff}};
+    } faults[] = {{0, 2, 0xc000}, {2, 2, 0}, {2, 2, UNDEFINED}, {2, 2, 10}, {2, 2, 12}, {2, 2, 65535}, {4, 4, 0},
+                  {4, 4, 0x20000000}, {4, 4, 0x40000001}, {4, 4, 0x80000003}, {4, 4, 0xffffffff}};
     (void)state;
     for (size_t t = 0; t < sizeof tags / sizeof tags[0]; t++)
         for (size_t f = 0; f < 2 * sizeof faults / sizeof faults[0]; f++) {
@@ -316,8 +316,8 @@ static void directories_that_are_wrong(void** state) {
     }
 }
 
-/* Each rational in turn is divided by 0. */
-static void rationals_divided_by_zero(void** state) {
+/* Each rational in turn is divided by 0; there is one more or one fewer. */
+static void rationals_that_are_wrong(void** state) {
     static const uint32_t tags[] = {2, 4, 7, 6};
     static const int lost[] = {NO_PLACE, NO_PLACE, NO_TIME, NO_ALTITUDE};
     (void)state;
@@ -327,8 +327,14 @@ static void rationals_divided_by_zero(void** state) {
         const size_t at = blob_get(&file, tiff_find(&file, gps_at, tags[i / 3]) + 8, 4);
         blob_set(&file, at + 8 * (size_t)(i % 3) + 4, 4, 0);
         lose(&left, lost[i / 3]);
-        const gpst_metadata metadata = read_blob(&file);
+        gpst_metadata metadata = read_blob(&file);
         expect_metadata(&metadata, &left);
+        for (uint32_t more = 0; more < 2; more++) {
+            put_file(IN_TIFF, true);
+            blob_set(&file, tiff_find(&file, gps_at, tags[i / 3]) + 4, 4, (i < 9 ? 2 : 0) + 2 * more);
+            metadata = read_blob(&file);
+            expect_metadata(&metadata, &left);
+        }
     }
 }
 
@@ -390,6 +396,8 @@ static void forms_of_text(void** state) {
     (void)tiff_directory(&file, 1);
     tiff_bytes(&file, DATE, ASCII, "2024:05:06 07:08:09", 19); /* without a zero */
     assert_string_equal(read_blob(&file).date, "2024:05:06 07:08:09");
+    blob_set(&file, 14, 4, 18); /* what follows is not its own */
+    assert_string_equal(read_blob(&file).date, "");
 }
 
 /* libtiff says so of its pointers. */
@@ -410,7 +418,7 @@ int main(void) {
         cmocka_unit_test(every_field_of_every_file), cmocka_unit_test(every_beginning_of_a_file),
         cmocka_unit_test(orientations),              cmocka_unit_test(entries_that_are_wrong),
         cmocka_unit_test(offsets_that_are_wrong),    cmocka_unit_test(directories_that_are_wrong),
-        cmocka_unit_test(rationals_divided_by_zero), cmocka_unit_test(below_the_sea),
+        cmocka_unit_test(rationals_that_are_wrong),  cmocka_unit_test(below_the_sea),
         cmocka_unit_test(letters_of_a_place),        cmocka_unit_test(forms_of_text),
         cmocka_unit_test(pointers_of_type_ifd),
     };

@@ -50,8 +50,9 @@ static void forms_that_are_read(void** state) {
         "<GPano:FullPanoWidthPixels>8000</GPano:FullPanoWidthPixels>"
         "<GPano:PoseHeadingDegrees>12.5</GPano:PoseHeadingDegrees></d>",
         /* the first of two */
-        "<d xmlns:GPan='GPano' " NAMESPACE "GPano:ProjectionType='equirectangular' GPano:ProjectionType='cubic' "
-        "GPano:PoseHeadingDegrees='12.5' GPano:FullPanoWidthPixels='8000' GPano:FullPanoWidthPixels='9'/>",
+        "<d xmlns:GPan='GPano' xmlns:=" URI " " NAMESPACE "GPano:ProjectionType='equirectangular' "
+        "GPano:ProjectionType='cubic' GPano:PoseHeadingDegrees='12.5' GPano:FullPanoWidthPixels='8000' "
+        "GPano:FullPanoWidthPixels='9'/>",
     };
     (void)state;
     for (size_t i = 0; i < sizeof packets / sizeof packets[0]; i++) {
@@ -74,7 +75,8 @@ static void forms_that_say_nothing(void** state) {
         NAMESPACE "GPano:ProjectionType", NAMESPACE " GPano:ProjectionType=", NAMESPACE " GPano:ProjectionType=\"open",
         NAMESPACE " GPano:ProjectionType=bare ", NAMESPACE " GPano:ProjectionType=''",
         NAMESPACE "<GPano:ProjectionType", NAMESPACE "<GPano:ProjectionType>", NAMESPACE "<GPano:ProjectionType>open",
-        NAMESPACE "<GPano:ProjectionType/>x<", NAMESPACE "<GPano:ProjectionType></GPano:ProjectionType>",
+        NAMESPACE "<GPano:ProjectionType/>x<", NAMESPACE "<GPano:ProjectionType a='b' />x<",
+        NAMESPACE "<GPano:ProjectionType></GPano:ProjectionType>",
         NAMESPACE "<GPano:ProjectionType> \n </GPano:ProjectionType>",
     };
     const gpst_metadata nothing = GPST_ZERO;
@@ -230,6 +232,7 @@ static void profiles_of_jpegs(void** state) {
     jpeg_begin(&file); /* parts of no bytes are none */
     jpeg_icc(&file, 1, 1, NULL, 0);
     assert_int_equal(profile_bytes(), 0);
+    jpeg_begin(&file);
     jpeg_icc(&file, 1, 2, profile, 4);
     jpeg_icc(&file, 2, 2, NULL, 0);
     assert_int_equal(profile_bytes(), 0);

@@ -74,7 +74,7 @@ static void check_metadata(const gpst_metadata* read) {
 /* The window lies in the picture: all of it can be written. */
 static void check_window(const gpst_placement* placement) {
     gpst_image picture = GPST_ZERO, window;
-    if ((uint64_t)placement->width * placement->height > 1 << 16)
+    if ((uint64_t)placement->width * placement->height > 1 << 12)
         return;
     uint8_t* const pixels = take((size_t)placement->width * placement->height);
     picture.data = pixels;
