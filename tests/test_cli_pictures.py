@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""tests/test_cli_pictures.py -- TIFF and WebP as inputs and outputs of the command."""
+"""tests/test_cli_pictures.py -- what files the command reads and writes, beside JPEG, PNG and bytes as they are."""
 import os
 import struct
 import sys
 
 sys.dont_write_bytecode = True # the tree stays as it was
-from cli_kit import Case, directions, gpustage, has_format, main, read_pnm  # noqa: E402
+from cli_kit import Case, directions, gpustage, has_format, main, read_npy, read_pnm  # noqa: E402
 import make_pictures as make  # noqa: E402
 
 WIDTH, HEIGHT = 64, 32
@@ -17,13 +17,7 @@ def panorama(kind="u1"):
     return make.Picture(WIDTH, HEIGHT, 3, "u1", values).to(kind)
 
 
-class Pictures(Case):
-    def setUp(self):
-        super().setUp()
-        for name in ("tif", "webp"):
-            if not has_format(name):
-                self.skipTest("no %s in this build" % name)
-
+class Files(Case):
     def write(self, name, data):
         with open(self.path(name), "wb") as stream:
             stream.write(data)
@@ -40,6 +34,111 @@ class Pictures(Case):
                 contents.append(stream.read())
         self.assertEqual(len(contents), 2)
         return contents, outcome
+
+
+class Plain(Files):
+    def check_like(self, name, data, picture, descr):
+        """The same views as of the .npy of its pixels, byte for byte."""
+        expected = self.write("expected.npy", make.npy(picture, descr).data)
+        found = self.views(self.write(name, data), "found_" + name)[0]
+        self.assertEqual(found, self.views(expected, "expected_" + name)[0], name)
+
+    def test_pixels_that_are_converted(self):
+        words, floats, doubles = panorama("u2"), panorama("f4"), panorama("f8")
+        for name, file in (("words.ppm", make.pnm(words)), ("big.npy", make.npy(words, ">u2")),
+                           ("columns.npy", make.npy(words, "<u2", fortran=True, version=2))):
+            self.check_like(name, file.data, words, "<u2")
+        self.check_like("doubles.npy", make.npy(doubles, ">f8").data, floats, "<f4")
+        self.check_like("columns_f8.npy", make.npy(doubles, "<f8", fortran=True, version=3).data, floats, "<f4")
+        tens = make.pnm(panorama().of_pixels([tuple(v // 5 for v in p) for p in panorama().pixels()]), 51)
+        self.check_like("tens.ppm", tens.data, tens.picture, "|u1")
+
+    def constant(self, name, kind, descr, value):
+        """A frame of one colour, which its views have, too."""
+        picture = make.Picture(WIDTH, HEIGHT, 3, kind, value * (WIDTH * HEIGHT))
+        return self.write(name, make.npy(picture, descr).data)
+
+    def run_depth(self, source, folder, *flags):
+        self.views(source, folder, "--depth", *flags[:-1], form=flags[-1])
+        return self.path(folder, self.outputs(folder)[0])
+
+    def test_depth(self):
+        color = (0x1234, 0xabcd, 0xffff)
+        words = self.constant("words.npy", "u2", "<u2", color)
+        floats = self.constant("floats.npy", "f4", "<f4", (3.5, -1.0, 0.25))
+        path = self.run_depth(words, "npy16", "16", "npy")
+        self.assertEqual(read_npy(path), ("<u2", (30, 40, 3), list(color) * 1200))
+        with open(self.run_depth(words, "ppm16", "16", "ppm"), "rb") as stream:
+            self.assertEqual(stream.read(), b"P6\n40 30\n65535\n" + struct.pack(">3H", *color) * 1200)
+        path = self.run_depth(words, "npyf", "F32", "npy")
+        for found, wanted in zip(read_npy(path)[2][:3], color):
+            self.assertAlmostEqual(found, wanted / 65535, 6)
+        path = self.run_depth(floats, "floats", "f32", "NPY")
+        self.assertEqual(read_npy(path), ("<f4", (30, 40, 3), [3.5, -1.0, 0.25] * 1200))
+        for form in ("png", "tif"):
+            if has_format(form):
+                again = self.run_depth(words, form + "16", "16", form)
+                self.assertEqual(read_npy(self.run_depth(again, form + "_again", "16", "npy"))[2][:3], list(color))
+        if has_format("tif"):
+            again = self.run_depth(floats, "tif32", "f32", "tiff")
+            self.assertEqual(read_npy(self.run_depth(again, "floats_again", "f32", "npy"))[2][:3], [3.5, -1.0, 0.25])
+
+    def test_fewer_bits_are_remarked(self):
+        words = self.constant("words.npy", "u2", "<u2", (9, 9, 9))
+        floats = self.constant("floats.npy", "f4", "<f4", (1, 1, 1))
+        bytes_ = self.constant("bytes.npy", "u1", "|u1", (9, 9, 9))
+        def remarks(*flags):
+            outcome = self.check(gpustage("reproject", *flags, "-o", self.path("out"), "--views", "1", "--size", "8X8",
+                                          "--format", "npy", "--stats", self.path("stats.json")), 0)
+            found = [r for r in self.stats()["remarks"] if r["kind"] == "fewer_bits"]
+            self.assertEqual(outcome.err.count("--depth"), len(found), outcome)
+            return [(r["count"], r["text"]) for r in found]
+        self.assertEqual(remarks(bytes_), [])
+        self.assertEqual(remarks(words, bytes_), [(1, "it has 16 bits a channel, and views have 8 (--depth)")])
+        self.assertEqual(remarks(words, floats)[0][0], 2)
+        self.assertEqual(remarks(floats, "--depth", "16"),
+                         [(1, "its values are floats, and views have 16 bits (--depth)")])
+        self.assertEqual(remarks(words, "--depth", "16") + remarks(floats, "--depth", "f32"), [])
+
+    def test_depths_that_files_do_not_hold(self):
+        source = self.constant("a.npy", "u1", "|u1", (9, 9, 9))
+        for depth, form, fit in (("16", "jpg", "png, tif, ppm or npy"), ("16", "webp", "png, tif, ppm or npy"),
+                                 ("f32", "PNG", "tif or npy"), ("f32", "ppm", "tif or npy")):
+            self.check(gpustage("reproject", source, "-o", self.path("out"), "--depth", depth, "--format", form), 2,
+                       "--depth=%s: .%s does not hold it: needs --format %s" % (depth, form.lower(), fit))
+        self.check(gpustage("reproject", source, "-o", self.path("out"), "--depth", "12"), 2, "must be one of 8 16 f32")
+
+    def test_truth_is_a_mask(self):
+        source = self.write("a.ppm", make.pnm(panorama()).data)
+        right = [x >= WIDTH // 2 for _ in range(HEIGHT) for x in range(WIDTH)]
+        for kind, descr, values in (("?", "|b1", right), ("u1", "|u1", [255 * v for v in right])):
+            self.write("mask.npy", make.npy(make.Picture(WIDTH, HEIGHT, 1, kind, values), descr).data)
+            self.views(source, "mask_" + descr[1:], "--mask", self.path("mask.npy"))
+        read = [read_pnm(self.path("mask_" + kind, "a_v00.ppm"))[3] for kind in ("b1", "u1")]
+        self.assertEqual(read[0], read[1])
+        self.assertEqual((read[0][:3], read[0][3 * 39:3 * 40] != bytes(3)), (bytes(3), True))
+
+    def test_what_is_not_read_is_named(self):
+        """By the first bytes, whatever a file is called."""
+        files = {"phone.jpg": (b"\0\0\0\x18ftypheic\0\0\0\0", "HEIC"), "photo.png": (b"GIF89a", "GIF"),
+                 "film.webp": (b"\0\0\0\x18ftypisom\0\0\0\0", "MP4 video")}
+        for name, (data, _) in files.items():
+            self.write(name, data)
+        outcome = gpustage("reproject", self.dir, "-o", self.path("out"), "--views", "1", "--format", "ppm")
+        for name, (_, says) in files.items():
+            self.check(outcome, 1, "%s: decode: the file is %s, which is not read: convert it first (JPEG, PNG, TIFF, "
+                                   "WebP, PNM, PAM and .npy are read)" % (name, says))
+        integers = make.npy(panorama("u2"), "<u2").data.replace(b"<u2", b"<i2")
+        self.check(gpustage("reproject", self.write("i2.npy", integers), "-o", self.path("out"), "--format", "ppm"), 1,
+                   'i2.npy: decode: NPY: descr="<i2"; b1, u1, u2, f2, f4 and f8 are read')
+
+
+class Pictures(Files):
+    def setUp(self):
+        super().setUp()
+        for name in ("tif", "webp"):
+            if not has_format(name):
+                self.skipTest("no %s in this build" % name)
 
     def test_the_same_views_of_every_kind_of_file(self):
         descr = {"u1": "|u1", "u2": "<u2", "f4": "<f4"}
