@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tests/test_cli_pictures.py -- TIFF and WebP as inputs and outputs of the command."""
+"""tests/test_cli_pictures.py -- what files the command reads and writes, beside JPEG, PNG and bytes as they are."""
 import os
 import struct
 import sys
@@ -17,13 +17,7 @@ def panorama(kind="u1"):
     return make.Picture(WIDTH, HEIGHT, 3, "u1", values).to(kind)
 
 
-class Pictures(Case):
-    def setUp(self):
-        super().setUp()
-        for name in ("tif", "webp"):
-            if not has_format(name):
-                self.skipTest("no %s in this build" % name)
-
+class Files(Case):
     def write(self, name, data):
         with open(self.path(name), "wb") as stream:
             stream.write(data)
@@ -40,6 +34,56 @@ class Pictures(Case):
                 contents.append(stream.read())
         self.assertEqual(len(contents), 2)
         return contents, outcome
+
+
+class Plain(Files):
+    def check_like(self, name, data, picture, descr):
+        """The same views as of the .npy of its pixels, byte for byte."""
+        expected = self.write("expected.npy", make.npy(picture, descr).data)
+        found = self.views(self.write(name, data), "found_" + name)[0]
+        self.assertEqual(found, self.views(expected, "expected_" + name)[0], name)
+
+    def test_pixels_that_are_converted(self):
+        words, floats, doubles = panorama("u2"), panorama("f4"), panorama("f8")
+        for name, file in (("words.ppm", make.pnm(words)), ("big.npy", make.npy(words, ">u2")),
+                           ("columns.npy", make.npy(words, "<u2", fortran=True, version=2))):
+            self.check_like(name, file.data, words, "<u2")
+        self.check_like("doubles.npy", make.npy(doubles, ">f8").data, floats, "<f4")
+        self.check_like("columns_f8.npy", make.npy(doubles, "<f8", fortran=True, version=3).data, floats, "<f4")
+        tens = make.pnm(panorama().of_pixels([tuple(v // 5 for v in p) for p in panorama().pixels()]), 51)
+        self.check_like("tens.ppm", tens.data, tens.picture, "|u1")
+
+    def test_truth_is_a_mask(self):
+        source = self.write("a.ppm", make.pnm(panorama()).data)
+        right = [x >= WIDTH // 2 for _ in range(HEIGHT) for x in range(WIDTH)]
+        for kind, descr, values in (("?", "|b1", right), ("u1", "|u1", [255 * v for v in right])):
+            self.write("mask.npy", make.npy(make.Picture(WIDTH, HEIGHT, 1, kind, values), descr).data)
+            self.views(source, "mask_" + descr[1:], "--mask", self.path("mask.npy"))
+        read = [read_pnm(self.path("mask_" + kind, "a_v00.ppm"))[3] for kind in ("b1", "u1")]
+        self.assertEqual(read[0], read[1])
+        self.assertEqual((read[0][:3], read[0][3 * 39:3 * 40] != bytes(3)), (bytes(3), True))
+
+    def test_what_is_not_read_is_named(self):
+        """By the first bytes, whatever a file is called."""
+        files = {"phone.jpg": (b"\0\0\0\x18ftypheic\0\0\0\0", "HEIC"), "photo.png": (b"GIF89a", "GIF"),
+                 "film.webp": (b"\0\0\0\x18ftypisom\0\0\0\0", "MP4 video")}
+        for name, (data, _) in files.items():
+            self.write(name, data)
+        outcome = gpustage("reproject", self.dir, "-o", self.path("out"), "--views", "1", "--format", "ppm")
+        for name, (_, says) in files.items():
+            self.check(outcome, 1, "%s: decode: the file is %s, which is not read: convert it first (JPEG, PNG, TIFF, "
+                                   "WebP, PNM, PAM and .npy are read)" % (name, says))
+        integers = make.npy(panorama("u2"), "<u2").data.replace(b"<u2", b"<i2")
+        self.check(gpustage("reproject", self.write("i2.npy", integers), "-o", self.path("out"), "--format", "ppm"), 1,
+                   'i2.npy: decode: NPY: descr="<i2"; b1, u1, u2, f2, f4 and f8 are read')
+
+
+class Pictures(Files):
+    def setUp(self):
+        super().setUp()
+        for name in ("tif", "webp"):
+            if not has_format(name):
+                self.skipTest("no %s in this build" % name)
 
     def test_the_same_views_of_every_kind_of_file(self):
         descr = {"u1": "|u1", "u2": "<u2", "f4": "<f4"}

@@ -203,6 +203,9 @@ static void test_names(void** state) {
         {"", "\x89PNG\r\n\x1a", 7},
         {"WebP", "RIFF\1\0\0\0WEBP", 12},
         {"AVI video", "RIFF\1\0\0\0AVI ", 12},
+        {"", "RIFF\1\0\0\0WAVE", 12},
+        {"TIFF", "II*\0\xff\1\0\0AVI ", 12}, /* pixels */
+        {"TIFF", "II*\0\xff\1\0\0CR\2\0", 12},
         {"GIF", "GIF87a", 6},
         {"BMP", "BM\1\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0", 18},
         {"", "BMX goes fast, they say", 23},

@@ -20,7 +20,6 @@ typedef struct gpsti_magic {
 
 static const gpsti_magic gpsti_magics[] = {
     {"PNG", 0, 8, "\x89PNG\r\n\x1a\n"},
-    {"WebP", 8, 4, "WEBP"},
     {"GIF", 0, 4, "GIF8"},
     {"PSD", 0, 4, "8BPS"},
     {"EXR", 0, 4, "\x76\x2f\x31\x01"},
@@ -35,10 +34,10 @@ static const gpsti_magic gpsti_magics[] = {
     {"camera raw", 0, 4, "IIU\0"}, /* Panasonic's, and Olympus's */
     {"camera raw", 0, 4, "IIRO"},
     {"camera raw", 0, 4, "IIRS"},
-    {"AVI video", 8, 4, "AVI "},
     {"Matroska video", 0, 4, "\x1a\x45\xdf\xa3"},
     {"MOV video", 4, 4, "moov"},
     {"MOV video", 4, 4, "mdat"},
+    {"camera raw", 0, 12, "II*\0\x10\0\0\0CR\2\0"}, /* Canon's */
     {"TIFF", 0, 4, "II*\0"},
     {"TIFF", 0, 4, "MM\0*"},
     {"TIFF", 0, 4, "II+\0"},
@@ -50,6 +49,9 @@ static const gpsti_magic gpsti_brands[] = {
     {"HEIC", 8, 3, "hei"}, {"HEIC", 8, 3, "hev"},       {"HEIC", 8, 4, "mif1"},    {"HEIC", 8, 4, "msf1"},
     {"AVIF", 8, 3, "avi"}, {"camera raw", 8, 3, "crx"}, {"MOV video", 8, 2, "qt"}, {"MP4 video", 8, 0, ""},
 };
+
+/* Of RIFF files, whose first letters those are. */
+static const gpsti_magic gpsti_forms[] = {{"WebP", 8, 4, "WEBP"}, {"AVI video", 8, 4, "AVI "}, {"", 8, 0, ""}};
 
 GPSTI_PRIVATE bool gpsti_magic_is(const gpsti_magic* self, const uint8_t* data, size_t bytes) {
     return bytes >= self->at + self->bytes && memcmp(data + self->at, self->magic, self->bytes) == 0;
@@ -68,8 +70,6 @@ GPSTI_PRIVATE const char* gpsti_name_tiff(const uint8_t* data, size_t bytes) {
         return "TIFF";
     if (gpsti_tiff_tag(file, GPSTI_TIFF_DNG).bytes > 0)
         return "camera raw (DNG)";
-    if (bytes >= 10 && memcmp(data + 8, "CR", 2) == 0)
-        return "camera raw";
     return gpsti_tiff_number_of(file, GPSTI_TIFF_SUBFILE) & 1 ? "TIFF (a thumbnail first)" : "TIFF";
 }
 
@@ -85,6 +85,9 @@ GPST_API const char* gpst_picture_name(const void* data, size_t bytes) {
         return "JPEG";
     if (gpsti_name_is_bmp(first, bytes))
         return "BMP";
+    for (size_t i = 0; bytes >= 12 && memcmp(first, "RIFF", 4) == 0; i++)
+        if (gpsti_magic_is(&gpsti_forms[i], first, bytes))
+            return gpsti_forms[i].name;
     for (size_t i = 0; bytes >= 12 && memcmp(first + 4, "ftyp", 4) == 0; i++)
         if (gpsti_magic_is(&gpsti_brands[i], first, bytes))
             return gpsti_brands[i].name;

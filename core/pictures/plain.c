@@ -79,23 +79,40 @@ GPSTI_PRIVATE void gpsti_plain_convert(const gpsti_plain* self, uint64_t value, 
 
 /* ---- a picture ------------------------------------------------------------------------------------------ */
 
-GPSTI_INTERN void gpsti_plain_decode(const gpsti_plain* self, const uint8_t* data, const gpst_image* image) {
+/* What most files of 16 bits need; the compiler takes many at a time. */
+GPSTI_PRIVATE void gpsti_plain_swap_words(const uint8_t* from, uint8_t* to, size_t n) {
+    for (size_t i = 0; i < 2 * n; i += 2) {
+        to[i] = from[i + 1];
+        to[i + 1] = from[i];
+    }
+}
+
+GPSTI_PRIVATE void gpsti_plain_row(const gpsti_plain* self, const uint8_t* from, const gpst_image* image, uint8_t* to) {
     const uint32_t n_channels = gpst_format_channels(image->format), bytes_out = gpst_dtype_bytes(image->dtype);
     const size_t each = self->bytes_each, n = self->n_channels;
     const size_t step_x = each * (self->columns ? image->height : n);
-    const size_t step_y = each * (self->columns ? 1 : image->width * n);
     const size_t step_c = each * (self->columns ? (size_t)image->width * image->height : 1);
+    for (uint32_t x = 0; x < image->width; x++)
+        for (uint32_t c = 0; c < n_channels; c++, to += bytes_out) {
+            const size_t channel = n == 2 ? c / 3 : c; /* gray three times, alpha */
+            gpsti_plain_convert(self, gpsti_plain_load(self, from + step_x * x + step_c * channel), to);
+        }
+}
+
+GPSTI_INTERN void gpsti_plain_decode(const gpsti_plain* self, const uint8_t* data, const gpst_image* image) {
+    const size_t n = (size_t)image->width * self->n_channels;
+    const bool native = gpsti_plain_is_native(self, image);
+    const bool swaps = self->values == GPSTI_VALUES_AS_THEY_ARE && self->bytes_each == 2 && !self->columns &&
+                       self->n_channels == gpst_format_channels(image->format);
+    const size_t step_y = self->bytes_each * (self->columns ? 1 : n);
     for (uint32_t y = 0; y < image->height; y++) {
         const uint8_t* const from = data + self->offset + step_y * y;
-        uint8_t* to = (uint8_t*)image->data + (ptrdiff_t)(image->pitch_bytes * (int64_t)y);
-        if (gpsti_plain_is_native(self, image)) {
-            memcpy(to, from, gpst_image_row_bytes(image));
-            continue;
-        }
-        for (uint32_t x = 0; x < image->width; x++)
-            for (uint32_t c = 0; c < n_channels; c++, to += bytes_out) {
-                const size_t channel = n == 2 ? c / 3 : c; /* gray three times, alpha */
-                gpsti_plain_convert(self, gpsti_plain_load(self, from + step_x * x + step_c * channel), to);
-            }
+        uint8_t* const to = (uint8_t*)image->data + (ptrdiff_t)(image->pitch_bytes * (int64_t)y);
+        if (native)
+            memcpy(to, from, n * self->bytes_each);
+        else if (swaps)
+            gpsti_plain_swap_words(from, to, n);
+        else
+            gpsti_plain_row(self, from, image, to);
     }
 }

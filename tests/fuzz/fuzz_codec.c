@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
         require(!GPST_FAILED(result) || kind >= CODEC_TIFF || kind == CODEC_JPEG ||
                 kind == CODEC_PNG); /* the header saw all of the others */
         if (!GPST_FAILED(result)) {
-            if (image.dtype == GPST_DTYPE_U8)
+            if (image.dtype == GPST_DTYPE_U8 || image.dtype == GPST_DTYPE_U16)
                 write_and_read(self, &image, CODEC_PNM, image_bytes);
             write_and_read(self, &image, CODEC_NPY, image_bytes);
             if (codec_available(CODEC_TIFF) && image.dtype != GPST_DTYPE_I8) {
