@@ -111,7 +111,8 @@ GPSTI_PRIVATE bool gpsti_tiff_number(const gpsti_tiff* self, uint32_t ifd, uint3
     return true;
 }
 
-/* As long as pattern, and like it: a digit where that has '0', a sign where it has '+', else the same. */
+/* As long as pattern, and like it: a digit where that has '0', a sign where it has '+', else the same. A camera
+   that does not know the day says that it is all zeros. */
 GPSTI_PRIVATE void gpsti_tiff_text(const gpsti_tiff* self, uint32_t ifd, uint32_t tag, const char* pattern, char* out) {
     const size_t length = strlen(pattern);
     gpsti_tiff_entry entry;
@@ -123,6 +124,8 @@ GPSTI_PRIVATE void gpsti_tiff_text(const gpsti_tiff* self, uint32_t ifd, uint32_
         if (pattern[i] == '0' ? c < '0' || c > '9' : pattern[i] == '+' ? c != '+' && c != '-' : c != pattern[i])
             return;
     }
+    if (memcmp(entry.values, "0000:00:00", length < 10 ? length : 10) == 0)
+        return;
     memcpy(out, entry.values, length);
     out[length] = '\0';
 }
