@@ -126,7 +126,7 @@ def read_npy(path):
     assert (10 + size) % 64 == 0
     header = ast.literal_eval(data[10:10 + size].decode("ascii").strip())
     assert header["fortran_order"] is False
-    code = {"|u1": "B", "<f2": "e", "<f4": "f"}[header["descr"]]
+    code = {"|u1": "B", "<u2": "H", "<f2": "e", "<f4": "f"}[header["descr"]]
     count = 1
     for n in header["shape"]:
         count *= n

@@ -5,7 +5,7 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True # the tree stays as it was
-from cli_kit import Case, directions, gpustage, has_format, main, read_pnm  # noqa: E402
+from cli_kit import Case, directions, gpustage, has_format, main, read_npy, read_pnm  # noqa: E402
 import make_pictures as make  # noqa: E402
 
 WIDTH, HEIGHT = 64, 32
@@ -52,6 +52,61 @@ class Plain(Files):
         self.check_like("columns_f8.npy", make.npy(doubles, "<f8", fortran=True, version=3).data, floats, "<f4")
         tens = make.pnm(panorama().of_pixels([tuple(v // 5 for v in p) for p in panorama().pixels()]), 51)
         self.check_like("tens.ppm", tens.data, tens.picture, "|u1")
+
+    def constant(self, name, kind, descr, value):
+        """A frame of one colour, which its views have, too."""
+        picture = make.Picture(WIDTH, HEIGHT, 3, kind, value * (WIDTH * HEIGHT))
+        return self.write(name, make.npy(picture, descr).data)
+
+    def run_depth(self, source, folder, *flags):
+        self.views(source, folder, "--depth", *flags[:-1], form=flags[-1])
+        return self.path(folder, self.outputs(folder)[0])
+
+    def test_depth(self):
+        color = (0x1234, 0xabcd, 0xffff)
+        words = self.constant("words.npy", "u2", "<u2", color)
+        floats = self.constant("floats.npy", "f4", "<f4", (3.5, -1.0, 0.25))
+        path = self.run_depth(words, "npy16", "16", "npy")
+        self.assertEqual(read_npy(path), ("<u2", (30, 40, 3), list(color) * 1200))
+        with open(self.run_depth(words, "ppm16", "16", "ppm"), "rb") as stream:
+            self.assertEqual(stream.read(), b"P6\n40 30\n65535\n" + struct.pack(">3H", *color) * 1200)
+        path = self.run_depth(words, "npyf", "F32", "npy")
+        for found, wanted in zip(read_npy(path)[2][:3], color):
+            self.assertAlmostEqual(found, wanted / 65535, 6)
+        path = self.run_depth(floats, "floats", "f32", "NPY")
+        self.assertEqual(read_npy(path), ("<f4", (30, 40, 3), [3.5, -1.0, 0.25] * 1200))
+        for form in ("png", "tif"):
+            if has_format(form):
+                again = self.run_depth(words, form + "16", "16", form)
+                self.assertEqual(read_npy(self.run_depth(again, form + "_again", "16", "npy"))[2][:3], list(color))
+        if has_format("tif"):
+            again = self.run_depth(floats, "tif32", "f32", "tiff")
+            self.assertEqual(read_npy(self.run_depth(again, "floats_again", "f32", "npy"))[2][:3], [3.5, -1.0, 0.25])
+
+    def test_fewer_bits_are_remarked(self):
+        words = self.constant("words.npy", "u2", "<u2", (9, 9, 9))
+        floats = self.constant("floats.npy", "f4", "<f4", (1, 1, 1))
+        bytes_ = self.constant("bytes.npy", "u1", "|u1", (9, 9, 9))
+        def remarks(*flags):
+            outcome = self.check(gpustage("reproject", *flags, "-o", self.path("out"), "--views", "1", "--size", "8X8",
+                                          "--format", "npy", "--stats", self.path("stats.json")), 0)
+            found = [r for r in self.stats()["remarks"] if r["kind"] == "fewer_bits"]
+            self.assertEqual(outcome.err.count("--depth"), len(found), outcome)
+            return [(r["count"], r["text"]) for r in found]
+        self.assertEqual(remarks(bytes_), [])
+        self.assertEqual(remarks(words, bytes_), [(1, "it has 16 bits a channel, and views have 8 (--depth)")])
+        self.assertEqual(remarks(words, floats)[0][0], 2)
+        self.assertEqual(remarks(floats, "--depth", "16"),
+                         [(1, "its values are floats, and views have 16 bits (--depth)")])
+        self.assertEqual(remarks(words, "--depth", "16") + remarks(floats, "--depth", "f32"), [])
+
+    def test_depths_that_files_do_not_hold(self):
+        source = self.constant("a.npy", "u1", "|u1", (9, 9, 9))
+        for depth, form, fit in (("16", "jpg", "png, tif, ppm or npy"), ("16", "webp", "png, tif, ppm or npy"),
+                                 ("f32", "PNG", "tif or npy"), ("f32", "ppm", "tif or npy")):
+            self.check(gpustage("reproject", source, "-o", self.path("out"), "--depth", depth, "--format", form), 2,
+                       "--depth=%s: .%s does not hold it: needs --format %s" % (depth, form.lower(), fit))
+        self.check(gpustage("reproject", source, "-o", self.path("out"), "--depth", "12"), 2, "must be one of 8 16 f32")
 
     def test_truth_is_a_mask(self):
         source = self.write("a.ppm", make.pnm(panorama()).data)
