@@ -224,6 +224,7 @@ static void test_names(void** state) {
         {"MP4 video", "\0\0\0\x18" "ftypisom", 12},
         {"MOV video", "\0\0\0\x18" "ftypqt  ", 12},
         {"MOV video", "\0\0\0\x18" "moov", 8},
+        {"MOV video", "\0\0\0\x08" "wide", 8},
         {"camera raw", "\0\0\0\x18" "ftypcrx ", 12},
         {"camera raw", "FUJIFILMCCD-RAW 0201", 20},
         {"camera raw", "IIU\0\x18\0\0\0", 8},

@@ -37,6 +37,7 @@ static const gpsti_magic gpsti_magics[] = {
     {"Matroska video", 0, 4, "\x1a\x45\xdf\xa3"},
     {"MOV video", 4, 4, "moov"},
     {"MOV video", 4, 4, "mdat"},
+    {"MOV video", 4, 4, "wide"},
     {"camera raw", 0, 12, "II*\0\x10\0\0\0CR\2\0"}, /* Canon's */
     {"TIFF", 0, 4, "II*\0"},
     {"TIFF", 0, 4, "MM\0*"},

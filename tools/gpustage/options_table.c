@@ -37,14 +37,17 @@ static bool take_count(const option* spec, options* self, const char* value, cha
 
 /* What comes after a colon is the backend's to judge. */
 static bool take_backend(const option* spec, options* self, const char* value, char* rule) {
-    static const char* const names[] = {"cpu", "cuda", "hip"};
+    static const char* const names[] = {"cpu", "cuda", "hip", "auto"};
+    const char** const member = (const char**)option_member(spec, self);
     const size_t length = strcspn(value, ":");
-    bool found = !strcmp(value, "auto");
+    *member = NULL;
     snprintf(rule, OPTIONS_RULE_BYTES, "must be auto, cpu, cuda or hip, or cuda:device=N for another than the first");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        found = found || (strlen(names[i]) == length && !strncmp(names[i], value, length));
-    *(const char**)option_member(spec, self) = value;
-    return found;
+        if (text_same(names[i], value))
+            *member = names[i];
+        else if (i < 3 && strlen(names[i]) == length && !strncmp(names[i], value, length))
+            *member = value;
+    return *member != NULL;
 }
 
 /* A field of view. */
@@ -205,8 +208,9 @@ static bool take_bytes(const option* spec, options* self, const char* value, cha
 static bool take_tune(const option* spec, options* self, const char* value, char* rule) {
     (void)spec;
     snprintf(rule, OPTIONS_RULE_BYTES, "must be off, on or a file");
-    self->tune = (int)(!strcmp(value, "off") ? GPST_TUNE_OFF : GPST_TUNE_DEFAULT);
-    self->tune_file = strcmp(value, "off") && strcmp(value, "on") ? value : NULL;
+    const bool off = text_same(value, "off");
+    self->tune = (int)(off ? GPST_TUNE_OFF : GPST_TUNE_DEFAULT);
+    self->tune_file = off || text_same(value, "on") ? NULL : value;
     return *value != 0;
 }
 
