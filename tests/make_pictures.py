@@ -498,7 +498,7 @@ def every():
 
 
 def main(arguments):
-    if len(arguments) != 1:
+    if len(arguments) != 1 or arguments[0].startswith("-"):
         print(__doc__)
         return 2
     os.makedirs(arguments[0], exist_ok=True)

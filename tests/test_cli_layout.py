@@ -257,7 +257,7 @@ class Masks(LayoutCase):
         write_pgm(self.path("keep", "pano02.png"), 32, 16, [b"\1" * 16 + b"\0" * 16] * 16)
         names = " or ".join(os.path.join(keep, name) for name in ("pano03.png", "pano03.ppm.png", "pano03_mask.png"))
         self.run_in(folder, "--views", "1", "--mask", keep, code=1,
-                    says=["pano03.ppm: source: --mask=%s: it has none there: no %s" % (keep, names),
+                    says=["pano03.ppm: source: --mask=%s has no mask of this frame: no %s" % (keep, names),
                           "pano01.ppm: mask: %s: PNM" % os.path.join(keep, "pano01.png"),
                           "pano02.ppm: mask: the mask has 32 x 16 pixels: must be the frame's 64 x 32"])
         self.assertEqual(self.below(), ["pano00_v00.ppm"])

@@ -42,9 +42,9 @@ GPSTI_SIMD_INLINE void GPSTI_ROWS(jpeg_chroma)(const gpsti_warp_job* job, int32_
             GPSTI_ROWS(jpeg_samples)
             (cb + row_y[r] * pitch + c * to_cr, job->chroma_width, first, n_samples, samples[r][c]);
     for (int k = 0; k < n_sums; k++) {
-        const uint32_t near = (uint32_t)samples[0][0][k] | (uint32_t)samples[0][1][k] << 16;
-        const uint32_t far = (uint32_t)samples[1][0][k] | (uint32_t)samples[1][1][k] << 16;
-        sums[k] = down == 2 ? 3 * near + far : near;
+        const uint32_t near_pair = (uint32_t)samples[0][0][k] | (uint32_t)samples[0][1][k] << 16;
+        const uint32_t far_pair = (uint32_t)samples[1][0][k] | (uint32_t)samples[1][1][k] << 16;
+        sums[k] = down == 2 ? 3 * near_pair + far_pair : near_pair;
     }
     for (int k = 0; k < GPSTI_BLOCK && across == 2; k++) {
         out[2 * k] = gpsti_ycc_round(3 * sums[k + 1] + sums[k], 0, y, across, down);

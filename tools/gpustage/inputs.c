@@ -308,7 +308,8 @@ static int inputs_check_stems(const input_list* self, const options* asked) {
         if (!strcmp(sorted[i - 1]->stem, sorted[i]->stem))
             status =
                 console_usage(asked->command_name,
-                              "%s and %s: both outputs would be named \"%s\": inputs need different stems",
+                              "%s and %s: both outputs would be named \"%s\": inputs need different stems, "
+                              "or one directory above them as INPUT, with --recursive",
                               sorted[i - 1]->path, sorted[i]->path, sorted[i]->stem);
     free(sorted);
     return status;

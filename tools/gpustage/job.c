@@ -26,7 +26,7 @@ static gpst_result job_refuse_large(const job* self, const input* in) {
 
 static gpst_result job_refuse_unmasked(const job* self, const input* in) {
     text names = inputs_mask_names(in, self->desc.asked);
-    const gpst_result result = gpst_task_fail(NULL, GPST_ERROR_NOT_FOUND, "--mask=%s: it has none there: no %s",
+    const gpst_result result = gpst_task_fail(NULL, GPST_ERROR_NOT_FOUND, "--mask=%s has no mask of this frame: no %s",
                                               self->desc.asked->mask, names.data ? names.data : "name fits");
     text_free(&names);
     return result;

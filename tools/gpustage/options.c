@@ -180,6 +180,9 @@ static int options_join_masks(options* self) {
 /* The file that comes with a layout. */
 static int options_join_layout(options* self) {
     const bool colmap = self->tree == (int)LAYOUT_COLMAP;
+    if (self->tree != (int)LAYOUT_FLAT && self->format == (int)CODEC_NPY)
+        return console_usage(self->command_name, "--layout=%s: needs pictures: not --format npy",
+                             options_layout_name(self));
     if (self->tree == (int)LAYOUT_FLAT || (colmap && self->rig))
         return EXIT_DONE;
     text_format(&self->beside, "%s/%s", self->output, colmap ? "rig_config.json" : "transforms.json");
@@ -364,11 +367,13 @@ static const char help_general[] =
     "gpustage COMMAND --help lists a command's options. gpustage --version says what was built.\n";
 
 static const char help_inputs[] =
-    "INPUT: files (JPEG, PNG, TIFF, WebP, PPM, PGM, PAM, .npy; told by their contents), directories (the\n"
-    "pictures in them, sorted by name; --recursive: and below), @list.txt (a path a line; UTF-8, or UTF-16 with a\n"
-    "byte order mark), /dev/stdin and FIFOs. No two inputs may have the same name without extension, but in other\n"
-    "directories with --recursive. PNG, TIFF, PPM, PGM and PAM may have 16 bits a channel, TIFF floats; .npy of\n"
-    "(H,W) or (H,W,1|3|4) b1, u1, u2, f2, f4 or f8: of 16 bits 65535 is full, of floats 1.\n";
+    "INPUT: files (JPEG, PNG, TIFF, WebP, PPM, PGM, PAM, .npy; told by their contents; gpustage probe lists which\n"
+    "were built in), directories (the files in them whose names end as those of pictures, sorted by name;\n"
+    "--recursive: and below), @list.txt (a path a line, from the working directory on; UTF-8, or UTF-16 with a\n"
+    "byte order mark), /dev/stdin and FIFOs. No two inputs may have the same name without extension, except in\n"
+    "different directories below one INPUT with --recursive. PNG, TIFF, PPM, PGM and PAM may have 16 bits a\n"
+    "channel, TIFF floats, too; .npy of (H,W) or (H,W,1|3|4) b1, u1, u2, f2, f4 or f8. Of 16 bits 65535\n"
+    "is full, of floats 1.\n";
 
 static const char help_exits[] =
     "\nExit status: 0 all items done; 1 some failed, each listed with stage and reason on stderr and in\n"

@@ -332,8 +332,8 @@ const option options_table[] = {
     {"recursive", 0, BOTH, NULL, take_flag, AT(recursive), 0, 0, NULL,
      "directories below the INPUT directories, too; outputs have the same directories below -o DIR"},
     {"clean", 0, BOTH, NULL, take_flag, AT(clean), 0, 0, NULL,
-     "remove what runs with other settings left under -o DIR and this one does not write; of that, only what the list "
-     "there says they made"},
+     "remove what runs with other settings left under -o DIR and this run does not write: only files that the list "
+     "there names as theirs"},
     {"raw", 0, BOTH, "WxH:FORMAT", take_raw, 0, 0, 0, NULL,
      "inputs are pixels without a header; FORMAT is gray8, rgb8, bgr8 or rgba8"},
     {"max-pixels", 0, BOTH, "N[K|M|G]", take_bytes, AT(limits.pixels), 0, 0, NULL,
@@ -391,7 +391,8 @@ const option options_table[] = {
      "where a frame's GPano says how its camera was turned, views look into the world: yaw 0 is north, pitch 0 the "
      "horizon (use, the default); or yaw 0 is the middle of the frame (ignore)"},
     {"mask", 0, COMMAND_REPROJECT, "FILE|DIR", take_text, AT(mask), 0, 0, NULL,
-     "equirectangular picture of the frames' size, non-zero = keep; dropped pixels become 0. DIR: one for each frame, "
+     "equirectangular picture of the frames' size (of the whole sphere, where GPano says that a frame is a part of "
+     "one), non-zero = keep; dropped pixels become 0. DIR: one for each frame, "
      "<stem>.png, <name>.png (as a.jpg.png) or <stem>_mask.png; a frame without one fails"},
     {"mask-names", 0, COMMAND_REPROJECT, "PATTERN", take_pattern, AT(mask_names), 0, 0, NULL,
      "what the masks in --mask DIR are called instead, as {stem}-keep.png; {name} is the frame's name with its "
