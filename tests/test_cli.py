@@ -81,6 +81,8 @@ class Usage(Case):
             (["--filter", "cubic"], "--filter=cubic: must be one of nearest bilinear area"),
             (["--convention", "torch"], "--convention=torch: must be one of native ffmpeg py360 opencv"),
             (["--convention", "py360", "--size", "64x1"], "height=1: must be 2 or more with convention=PY360"),
+            (["--layout", "colmap", "--format", "npy"], "--layout=colmap: needs pictures: not --format npy"),
+            (["--depth", "16"], "--depth=16: .jpg does not hold it: needs --format png, tif, ppm or npy"),
             (["--format", "gif"], "--format=gif: must be one of jpg jpeg png tif tiff webp ppm npy"),
             (["--quality", "101"], "--quality=101: must be a whole number from 1 to 100"),
             (["--chroma", "411"], "--chroma=411: must be one of 444 422 420"),

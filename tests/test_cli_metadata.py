@@ -7,7 +7,7 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True  # the tree stays as it was
-from cli_kit import BLUE, GREEN, RED, WHITE, Case, directions, gpustage, has_format, main, pixel, read_npy, read_pnm  # noqa: E402
+from cli_kit import BLUE, GREEN, RED, WHITE, Case, directions, gpustage, has_format, main, pixel, read_gray_png, read_npy, read_pnm  # noqa: E402
 import make_pictures as make  # noqa: E402
 
 MADE_OF = {"jpg": make.jpeg, "png": make.png, "tif": make.tiff, "webp": make.webp}
@@ -157,6 +157,26 @@ class Metadata(Case):
             behind = read_pnm(self.path("part", "front_v02.ppm"))
             self.assertEqual({pixel(behind, x, y) for x in range(33) for y in range(33)}, {(0, 0, 0)})
             self.assertEqual(self.remarks(), {})
+
+    def test_the_mask_of_a_part(self):
+        """Of the part's size or the sphere's: the same, and what is behind the part is not kept."""
+        xmp = make.gpano(128, 64, full=(256, 128), at=(64, 32))
+        source = self.write("front.png", make.png(make.Picture(128, 64, 3, "u1", [90] * (128 * 64 * 3)), xmp_packet=xmp).data)
+        left = [255 if x < 64 else 0 for _ in range(64) for x in range(128)]
+        whole = [255 if x < 128 else 0 for _ in range(128) for x in range(256)]
+        for name, mask in (("own", make.Picture(128, 64, 1, "u1", left)), ("whole", make.Picture(256, 128, 1, "u1", whole))):
+            os.mkdir(self.path(name))
+            self.write(os.path.join(name, "front.png"), make.png(mask, color=0).data)
+            self.reproject(source, "o_" + name, "--format", "ppm", "--mask", self.path(name), "--mask-out")
+        for view in range(4):
+            masks = [read_gray_png(self.path("o_" + name, "front_v%02d.ppm.png" % view))[3] for name in ("own", "whole")]
+            self.assertEqual(masks[0], masks[1], view)
+            if view == 0:
+                self.assertEqual(set(masks[0]), {0, 255})
+            if view == 2:
+                self.assertEqual(set(masks[0]), {0})
+        self.write(os.path.join("own", "front.png"), make.png(make.Picture(127, 64, 1, "u1", left[64:]), color=0).data)
+        self.reproject(source, "o_wrong", "--format", "ppm", "--mask", self.path("own"), status=1)
 
     def test_what_is_no_sphere_is_said_once(self):
         for name in ("a", "b"):

@@ -150,13 +150,52 @@ gpst_result job_name(void* user_data, uint64_t index, uint32_t view, char* out, 
     return GPST_OK;
 }
 
+/* Of the file, or of the whole sphere that it is a part of: where the file has no pixels nothing is kept. */
+static gpst_result job_place_mask(const job* self, gpst_task* task, codec* worker, const gpst_image* picture,
+                                  uint32_t* found) {
+    const gpst_item* const item = task->item;
+    char reason[CODEC_REASON_BYTES] = "";
+    codec_kind kind = CODEC_UNKNOWN;
+    gpst_placement placement;
+    gpst_image frame, part = *picture, room, window;
+    gpst_result result = codec_read_header(worker, item->file_data, item->file_bytes, &self->desc.asked->raw, &kind,
+                                           &frame, reason);
+    if (!GPST_FAILED(result))
+        result = job_find_place(self, item, worker, kind, &frame, &placement);
+    if (GPST_FAILED(result))
+        return result;
+    room = *picture;
+    room.format = GPST_FORMAT_GRAY;
+    room.dtype = GPST_DTYPE_U8;
+    const bool own = picture->width == placement.turned_width && picture->height == placement.turned_height;
+    const bool whole = picture->width == placement.width && picture->height == placement.height;
+    if (own) {
+        room.width = placement.width;
+        room.height = placement.height;
+    } else if (whole) {
+        part.data = (uint8_t*)part.data + placement.top * (size_t)picture->pitch_bytes +
+                    placement.left * (size_t)gpst_format_channels(part.format) * gpst_dtype_bytes(part.dtype);
+        part.width = placement.turned_width;
+        part.height = placement.turned_height;
+    }
+    result = gpst_task_set_picture(task, 2, 0, &room, &room);
+    if (GPST_FAILED(result))
+        return result;
+    window = room;
+    if (own || whole) /* else its size is wrong, and the library says so */
+        gpst_placement_window(&placement, &room, &window);
+    *found = mask_set_pixels(&part, &window);
+    return GPST_OK;
+}
+
 gpst_result job_load_mask(void* user_data, gpst_task* task) {
     const job* const self = (const job*)user_data;
     const char* const path = self->to_do[task->item->index]->mask;
     codec* const worker = ((job_worker*)task->worker_state)->codec;
     char reason[CODEC_REASON_BYTES] = "";
-    gpst_image picture = GPST_ZERO, room, shape = GPST_ZERO;
+    gpst_image picture = GPST_ZERO;
     text file = GPST_ZERO;
+    uint32_t found = 0;
     const options* const asked = self->desc.asked;
     const char* const problem = mask_read(path, &asked->limits, &file);
     gpst_result result =
@@ -166,13 +205,10 @@ gpst_result job_load_mask(void* user_data, gpst_task* task) {
                                 problem     ? problem
                                 : reason[0] ? reason
                                             : gpst_result_text(result));
-    shape.width = picture.width;
-    shape.height = picture.height;
-    shape.format = GPST_FORMAT_GRAY;
+    else
+        result = job_place_mask(self, task, worker, &picture, &found);
     if (!GPST_FAILED(result))
-        result = gpst_task_set_picture(task, 2, 0, &shape, &room);
-    if (!GPST_FAILED(result))
-        mask_remark(path, mask_set_pixels(&picture, &room));
+        mask_remark(path, found);
     free(picture.data);
     text_free(&file);
     return result;
