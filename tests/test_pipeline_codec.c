@@ -47,8 +47,14 @@ static gpst_result decode_own(void* user_data, gpst_task* task) {
     return result;
 }
 
+static gpst_result decode_by_name(void* user_data, gpst_task* task) {
+    gpst_task_set_decoder(task, "libown");
+    return decode_own(user_data, task);
+}
+
 static gpst_result fail_own(void* user_data, gpst_task* task) {
     (void)user_data;
+    gpst_task_set_decoder(task, "libown");
     return gpst_task_fail(task, GPST_ERROR_FORMAT, "not mine either");
 }
 
@@ -91,6 +97,8 @@ static void test_kinds_and_faults(void** state) {
     assert_string_equal(self.decoder, "");
     run_one(&self, "what is this", 12, decode_own, GPST_OK);
     assert_string_equal(self.decoder, "func");
+    run_one(&self, "what is this", 12, decode_by_name, GPST_OK);
+    assert_string_equal(self.decoder, "libown");
     run_one(&self, "what is this", 12, fail_own, GPST_PARTIAL);
     assert_string_equal(self.decoder, "");
     run_one(&self, "what is this", 12, NULL, GPST_PARTIAL);

@@ -208,7 +208,9 @@ GPSTI_INTERN gpst_result gpsti_codec_decode(gpsti_stage* stage, gpst_task* task)
         result = gpsti_codec_decode_plain(stage, task, name, &shape, offset);
     if (result == GPST_OK && kind != GPST_FILE_UNKNOWN)
         result = gpsti_codec_note_shape(stage->desc.decode, task, &shape);
-    if (result == GPST_OK)
+    if (GPST_FAILED(result))
+        slot->item.decoder = "";
+    else if (result == GPST_OK && !slot->item.decoder[0])
         slot->item.decoder = name;
     return result;
 }

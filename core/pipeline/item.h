@@ -83,7 +83,7 @@ typedef struct gpst_item {
     const gpst_set* sets;  /* n_sets of them */
     uint32_t n_sets;
     const char* decoder;   /* what a DECODE stage decoded the file with: "libjpeg-turbo", "nvJPEG", "PNM", ".npy" or
-                              "func"; "" where none has, or not yet */
+                              "func", or what gpst_task_set_decoder said; "" where none has, or not yet */
     const char* encoder;   /* what an ENCODE stage made its files with, likewise; "" until the item has ended well */
     const char* note;      /* what its user may want to know, with "; " in between: what decoding had to mend or to keep
                               of a damaged file (gpst_jpeg_note's text), gpst_placement's note, and what gpst_task_note
@@ -200,6 +200,19 @@ typedef struct gpst_placing {
 GPST_API gpst_result gpst_task_begin_placing(gpst_task* task, uint32_t set, const gpst_placement* placement,
                                              const gpst_image* shape, gpst_placing* placing);
 GPST_API gpst_result gpst_task_end_placing(gpst_task* task, const gpst_placing* placing);
+/* gpst_task_set_decoder -- what the item's file was decoded with: item->decoder
+
+   Parameters   task  (in)  the callback's, of a HOST stage or of DECODE's func; not per_picture
+                name  (in)  a constant, as "libtiff"; not NULL
+   Shapes       none
+   Returns      nothing
+   Ownership    must live as long as the pipeline
+   Threads      within a callback of this task only
+   Blocking     never; no allocation
+   Device       none
+   Source       core/pipeline/placing.c       Tests  tests/test_pipeline_codec.c          Since 0.1
+*/
+GPST_API void gpst_task_set_decoder(gpst_task* task, const char* name);
 /* gpst_task_note -- a sentence on the item for its user, behind those that there are: item->note
 
    Parameters   task    (in)  the callback's, of a HOST stage or of DECODE's func; not per_picture

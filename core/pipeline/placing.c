@@ -26,6 +26,10 @@ GPSTI_INTERN void gpsti_slot_note(gpsti_slot* slot, const char* text) {
     gpsti_format(slot->note + used, sizeof slot->note - used, "%s%s", used > 0 && text[0] ? "; " : "", text);
 }
 
+GPST_API void gpst_task_set_decoder(gpst_task* task, const char* name) {
+    gpsti_placing_slot(task)->item.decoder = name;
+}
+
 GPST_API void gpst_task_note(gpst_task* task, const char* format, ...) {
     char text[GPSTI_NOTE_BYTES];
     va_list arguments;

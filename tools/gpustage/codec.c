@@ -126,6 +126,11 @@ static const codec_format* codec_recognise(const uint8_t* data, size_t bytes) {
     return NULL;
 }
 
+const char* codec_library(codec_kind kind) {
+    const codec_format* format = codec_find(kind);
+    return format && format->library ? format->library : "";
+}
+
 const char* codec_extension(codec_kind kind) {
     const codec_format* format = codec_find(kind);
     return format ? format->extension : "";

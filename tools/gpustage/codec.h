@@ -90,6 +90,7 @@ size_t codec_encode_bound(codec_kind kind, const gpst_image* image, const codec_
 gpst_result codec_encode(codec* self, codec_kind kind, const gpst_image* image, const codec_options* options,
                          void* out, size_t* bytes, char* reason);
 
+const char* codec_library(codec_kind kind); /* that reads and writes it here; "": none is needed */
 const char* codec_extension(codec_kind kind); /* "jpg", "png", "ppm", "npy", "raw", "tif", "webp" */
 bool codec_available(codec_kind kind);        /* compiled in, or found */
 /* Can the libturbojpeg that was found do this? Else reason says what it needs. */

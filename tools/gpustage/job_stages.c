@@ -74,6 +74,7 @@ gpst_result job_decode(void* user_data, gpst_task* task) {
     result = gpst_task_begin_placing(task, 0, &placement, &shape, &placing);
     if (GPST_FAILED(result))
         return result;
+    gpst_task_set_decoder(task, codec_library(kind));
     gpst_task_note(task, "%s", codec_note(worker));
     job_remark_bits(self, item, shape.dtype);
     result = codec_decode(worker, item->file_data, item->file_bytes, kind, &placing.stored, reason);
