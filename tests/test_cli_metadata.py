@@ -244,6 +244,30 @@ class Metadata(Case):
         outcome = self.reproject(source, "jpg", "--format", "jpg", "--resume", status=2)
         self.assertIn("metadata=off", outcome.err)
 
+    def test_a_profile_of_other_colours(self):
+        """Of gray, beside RGB views: none of them has it, and that is said once."""
+        gray = make.icc()[:16] + b"GRAY" + make.icc()[20:]
+        for kind in ("jpg", "png"):
+            named = {"color": 0} if kind == "png" else {}
+            source = self.write("s." + kind, MADE_OF[kind](make.Picture(64, 32, 1, "u1", [90] * 2048), icc_profile=gray,
+                                                           **named).data)
+            for form in MADE_OF:
+                outcome = self.reproject(source, kind + form, "--format", form)
+                self.assertEqual(blocks_of(self.read(kind + form, "s_v00." + form))[1], b"")
+                self.assertEqual(outcome.err.count("profile is of GRAY"), 1)
+                self.assertEqual(self.remarks()["profile_dropped"]["count"], 1)
+
+    def test_pages_are_said(self):
+        first = make.tiff(make.Picture(64, 32, 3, "u1", [90] * 6144)).data
+        again = bytearray(first)  # a second directory that is the first once more
+        at = struct.unpack_from("<I", first, 4)[0]
+        entries = struct.unpack_from("<H", first, at)[0]
+        struct.pack_into("<I", again, at + 2 + 12 * entries, len(first) + len(first) % 2)
+        again += b"\0" * (len(first) % 2) + first[at:at + 2 + 12 * entries] + b"\0\0\0\0"
+        outcome = self.reproject(self.write("s.tif", bytes(again)), "out", "--format", "ppm")
+        self.assertEqual(outcome.err.count("others are not read"), 1)
+        self.assertEqual(self.remarks()["pages"]["count"], 1)
+
     def test_a_large_profile(self):
         icc = make.icc(bytes_at_least=150000)
         source = self.write("s.jpg", make.jpeg(panorama(), icc_profile=icc, icc_chunk=40000).data)

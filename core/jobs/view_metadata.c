@@ -17,6 +17,7 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_exif(const gpsti_files_job* self, cons
     desc.width = shape.width;
     desc.height = shape.height;
     desc.focal_px = camera[0];
+    desc.focal_y_px = camera[1];
     return gpst_exif_make(&desc, out, bytes);
 }
 

@@ -330,9 +330,11 @@ GPSTI_PRIVATE void gpsti_exif_fill(const gpst_exif_desc* desc, gpsti_exif_direct
     }
     if (!has_focal)
         return;
-    const gpst_rational plane = {(uint32_t)thousandths, 1000};
-    gpsti_exif_add_rationals(out, GPSTI_TAG_PLANE_X, 1, &plane);
-    gpsti_exif_add_rationals(out, GPSTI_TAG_PLANE_Y, 1, &plane);
+    const double down = desc->focal_y_px * 1000.0 + 0.5;
+    const gpst_rational across = {(uint32_t)thousandths, 1000};
+    const gpst_rational plane_y = {down >= 1.0 && down < 4294967296.0 ? (uint32_t)down : across.numerator, 1000};
+    gpsti_exif_add_rationals(out, GPSTI_TAG_PLANE_X, 1, &across);
+    gpsti_exif_add_rationals(out, GPSTI_TAG_PLANE_Y, 1, &plane_y);
     gpsti_exif_add_number(out, GPSTI_TAG_PLANE_UNIT, GPSTI_TIFF_SHORT, GPSTI_EXIF_PLANE_CM);
 }
 

@@ -94,6 +94,7 @@ typedef struct gpst_exif_desc {
     const gpst_metadata* from; /* date and GPS are taken from it; NULL = none */
     uint32_t width, height;    /* required */
     double focal_px;           /* focal length in pixels; 0 = it says none */
+    double focal_y_px;         /* of the rows, where pixels are not square; 0 = focal_px */
 } gpst_exif_desc;
 
 #define GPST_EXIF_MOST_BYTES 640 /* of what gpst_exif_make makes */

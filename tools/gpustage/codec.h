@@ -67,7 +67,7 @@ gpst_result codec_check_size(const codec* self, const gpst_image* shape, char* r
 gpst_result codec_decode(codec* self, const void* data, size_t bytes, codec_kind kind,
                          const gpst_image* image, char* reason);
 
-/* What a reader should be told of the file whose header was read last: "2 pages: the first is read"; else "". */
+/* What a reader should be told of the file whose header was read last: "one of several pictures in the file: the others are not read"; else "". */
 const char* codec_note(const codec* self);
 
 /* The ICC profile of a file of any kind: *profile is to be freed; NULL: it has none, or none that can be read. False: out

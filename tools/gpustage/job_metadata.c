@@ -9,11 +9,19 @@
 
 /* ---- views ---------------------------------------------------------------------------------- */
 
+#define JOB_ICC_SPACE 16 /* where a profile says of which colours it is */
+
+/* One of gray or of inks would be wrong of views, which are RGB. */
+static bool job_drops_profile(const void* profile, size_t bytes) {
+    return bytes < JOB_ICC_SPACE + 4 || memcmp((const char*)profile + JOB_ICC_SPACE, "RGB ", 4) != 0;
+}
+
 gpst_result job_icc(void* user_data, const gpst_item* item, void* out, size_t* bytes) {
     void* profile = NULL;
     size_t found = 0;
     (void)user_data;
     const bool read = codec_read_icc(item->file_data, item->file_bytes, &profile, &found);
+    found = job_drops_profile(profile, found) ? 0 : found;
     const bool fits = found <= *bytes;
     if (read && out && found > 0 && fits)
         memcpy(out, profile, found);
@@ -40,6 +48,7 @@ static gpst_result job_make_exif(const job* self, const gpst_task* task, job_met
     desc.width = shape.width;
     desc.height = shape.height;
     desc.focal_px = camera[0];
+    desc.focal_y_px = camera[1];
     out->exif_bytes = sizeof out->exif;
     return gpst_exif_make(&desc, out->exif, &out->exif_bytes);
 }
@@ -51,6 +60,8 @@ gpst_result job_take_metadata(const job* self, const gpst_task* task, job_metada
         return GPST_OK;
     if (!codec_read_icc(task->item->file_data, task->item->file_bytes, &out->icc, &out->icc_bytes))
         return gpst_task_fail(NULL, GPST_ERROR_MEMORY, "%s", text_out_of_memory);
+    if (job_drops_profile(out->icc, out->icc_bytes))
+        out->icc_bytes = 0;
     return job_make_exif(self, task, out);
 }
 
@@ -62,7 +73,7 @@ static const char* job_kind_of(const char* note) {
                                            {"GPano is ignored", "gpano_ignored"},
                                            {"GPano: its projection", "gpano_ignored"},
                                            {"GPano: the camera", "pose"},
-                                           {"the first is read", "pages"}};
+                                           {"others are not read", "pages"}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strstr(note, kinds[i][0]))
             return kinds[i][1];
@@ -82,6 +93,18 @@ void job_remark_bits(const job* self, const gpst_item* item, gpst_dtype was) {
         (void)remarks_add("fewer_bits", item->name, "%s, and views have 16 bits (--depth)", found);
 }
 
+static void job_remark_profile(const job* self, const gpst_item* item) {
+    void* profile = NULL;
+    size_t bytes = 0;
+    if (!self->desc.reproject || self->desc.asked->no_metadata)
+        return;
+    if (codec_read_icc(item->file_data, item->file_bytes, &profile, &bytes) && bytes >= JOB_ICC_SPACE + 4 &&
+        job_drops_profile(profile, bytes))
+        (void)remarks_add("profile_dropped", item->name, "its ICC profile is of %.4s, and views are RGB: they have none",
+                          (const char*)profile + JOB_ICC_SPACE);
+    free(profile);
+}
+
 void job_remark_item(const job* self, const gpst_item* item) {
     const char* at = item->note;
     gpst_file_kind file;
@@ -96,6 +119,7 @@ void job_remark_item(const job* self, const gpst_item* item) {
         free(note);
         at = end ? end + 2 : at + strlen(at);
     }
+    job_remark_profile(self, item);
     if (!strcmp(item->decoder, "PNM") || !strcmp(item->decoder, ".npy")) /* of others their decoder said it */
         if (!GPST_FAILED(gpst_picture_read_header(item->file_data, item->file_bytes, &file, &shape, &offset)))
             job_remark_bits(self, item, shape.dtype);
