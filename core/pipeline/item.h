@@ -200,7 +200,7 @@ typedef struct gpst_placing {
 GPST_API gpst_result gpst_task_begin_placing(gpst_task* task, uint32_t set, const gpst_placement* placement,
                                              const gpst_image* shape, gpst_placing* placing);
 GPST_API gpst_result gpst_task_end_placing(gpst_task* task, const gpst_placing* placing);
-/* gpst_task_note -- a sentence on the item for its user, behind those that there are: item->note
+/* gpst_task_note -- a sentence on the item for its user, behind those that there are, once: item->note
 
    Parameters   task    (in)  the callback's, of a HOST stage or of DECODE's func; not per_picture
                 format  (in)  as for printf; item->note has room for 247 bytes, what does not fit is left out
