@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """tests/test_cli_pictures.py -- TIFF and WebP as inputs and outputs of the command; masks of
-frames whose metadata says how they were taken."""
+frames whose metadata says how they were taken; profiles of views."""
 import os
 import struct
 import sys
@@ -12,7 +12,7 @@ from cli_kit import (  # noqa: E402
     Case, directions, gpustage, has_format, main, read_gray_png, read_pnm, write_pgm, write_png16
 )
 import make_pictures as make  # noqa: E402
-from picture_tags import gpano  # noqa: E402
+from picture_tags import gpano, icc  # noqa: E402
 
 WIDTH, HEIGHT = 64, 32
 
@@ -158,6 +158,35 @@ class Turned(Case):
                 self.assertEqual([k != 0 for k in kept], [view[3 * n] != 0 for n in range(256)], (name, v))
                 made.add(kept)
         self.assertEqual(len(made), 12)
+
+
+class Profiles(Case):
+    @unittest.skipUnless(has_format("jpg"), "JPEG is not built in")
+    def test_views_of_rgb_have_profiles_of_rgb(self):
+        """A profile of other colours, or one that no JPEG has room for, is left out, and no picture fails by it."""
+        rgb, huge = icc(bytes_at_least=140000), bytes(4) + icc()[4:] + bytes(255 * 65519)
+        gray = rgb[:16] + b"GRAY" + rgb[20:]
+        kinds = {"jpg": make.jpeg}
+        if has_format("tif"):
+            kinds["tif"] = make.tiff
+        for name, make_file in kinds.items():
+            for label, profile in (("rgb", rgb), ("gray", gray), ("huge", huge)):
+                if name == "jpg" and label == "huge":
+                    continue
+                source = self.path("%s.%s" % (label, name))
+                with open(source, "wb") as stream:
+                    stream.write(make_file(icc_profile=profile).data)
+                self.check(gpustage("reproject", source, "-o", self.path("out"), "--views", "1", "--size", "16x16",
+                                    "--quiet"), 0)
+                with open(self.path("out", label + "_v00.jpg"), "rb") as stream:
+                    view = stream.read()
+                found, at = b"", 2
+                while view[at + 1] != 0xda:
+                    length = struct.unpack(">H", view[at + 2:at + 4])[0]
+                    if view[at + 1] == 0xe2:
+                        found += view[at + 18:at + 2 + length]
+                    at += 2 + length
+                self.assertEqual(found, rgb if label == "rgb" else b"", (name, label))
 
 
 if __name__ == "__main__":

@@ -7,13 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define JOB_MOST_ICC ((size_t)255 * 65519) /* gpst_metadata_segments' most */
+
 /* ---- views ---------------------------------------------------------------------------------- */
+
+/* As of other kinds of views: a profile of RGB, that a JPEG has room for. */
+static bool job_icc_fits(const void* profile, size_t bytes) {
+    return bytes > 128 && bytes <= JOB_MOST_ICC && !memcmp((const char*)profile + 16, "RGB ", 4);
+}
 
 gpst_result job_icc(void* user_data, const gpst_item* item, void* out, size_t* bytes) {
     void* profile = NULL;
     size_t found = 0;
     (void)user_data;
     const bool read = codec_read_icc(item->file_data, item->file_bytes, &profile, &found);
+    if (read && !job_icc_fits(profile, found))
+        found = 0;
     const bool fits = found <= *bytes;
     if (read && out && found > 0 && fits)
         memcpy(out, profile, found);
