@@ -236,6 +236,11 @@ class Metadata(Case):
                 self.assertNotIn(b"GPano", data)
                 self.assertNotIn(b"Ricoh", data)
 
+    def test_pixels_that_are_not_square(self):
+        self.reproject(self.source("jpg"), "out", "--format", "jpg", "--vfov", "60")
+        exif = read_exif(blocks_of(self.read("out", "s_v00.jpg"))[0])[1]
+        self.assertEqual((exif[PLANE_X][1], exif[0xA20F][1]), ((16500, 1000), (28579, 1000)))
+
     def test_views_that_say_nothing(self):
         source = self.source("jpg")
         for form in MADE_OF:
@@ -254,7 +259,7 @@ class Metadata(Case):
             for form in MADE_OF:
                 outcome = self.reproject(source, kind + form, "--format", form)
                 self.assertEqual(blocks_of(self.read(kind + form, "s_v00." + form))[1], b"")
-                self.assertEqual(outcome.err.count("profile is of GRAY"), 1)
+                self.assertEqual(outcome.err.count("profile is not one of RGB"), 1)
                 self.assertEqual(self.remarks()["profile_dropped"]["count"], 1)
 
     def test_pages_are_said(self):

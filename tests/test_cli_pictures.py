@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
-"""tests/test_cli_pictures.py -- what files the command reads and writes, beside JPEG, PNG and bytes as they are."""
+"""tests/test_cli_pictures.py -- what files the command reads and writes, beside JPEG, PNG and bytes as they are; masks of
+frames whose metadata says how they were taken; profiles of views."""
 import os
 import struct
 import sys
+import unittest
+import zlib
 
 sys.dont_write_bytecode = True # the tree stays as it was
-from cli_kit import Case, directions, gpustage, has_format, main, read_npy, read_pnm  # noqa: E402
+from cli_kit import (  # noqa: E402
+    Case, directions, gpustage, has_format, main, read_gray_png, read_npy, read_pnm, write_pgm, write_png16
+)
 import make_pictures as make  # noqa: E402
+from picture_tags import gpano, icc  # noqa: E402
 
 WIDTH, HEIGHT = 64, 32
 
@@ -218,6 +224,68 @@ class Pictures(Files):
         source = self.write("two.tif", data)
         self.views(source, "out")
         self.assertIn("others are not read", str(self.stats()["files"]))
+
+
+class Turned(Case):
+    def write_frame(self, name, **pose):
+        """A white one, with GPano."""
+        text = b"iTXtXML:com.adobe.xmp\0\0\0\0\0" + gpano(WIDTH, HEIGHT, **pose)
+        write_png16(self.path("in", name), WIDTH, HEIGHT, [65535] * (3 * WIDTH * HEIGHT))
+        with open(self.path("in", name), "r+b") as stream:
+            head, rest = stream.read(33), stream.read()
+            stream.seek(len(head))
+            stream.write(struct.pack(">I", len(text) - 4) + text + struct.pack(">I", zlib.crc32(text)) + rest)
+
+    @unittest.skipUnless(has_format("png"), "PNG is not built in")
+    def test_one_mask_for_all_frames(self):
+        """The masks of the views look where the views of each frame look; straight up, too."""
+        os.mkdir(self.path("in"))
+        self.write_frame("a.png")
+        self.write_frame("b.png", PoseHeadingDegrees="40")
+        self.write_frame("c.png", PoseHeadingDegrees="-75", PosePitchDegrees="20", PoseRollDegrees="-12.5")
+        rows = [bytes((x * x + 3 * y * y) // 40 % 3 for x in range(WIDTH)) for y in range(HEIGHT)]
+        write_pgm(self.path("mask.pgm"), WIDTH, HEIGHT, rows)
+        looks = ["0,0,0", "100,30,20", "30,90,0", "10,-90,45"]
+        self.check(gpustage("reproject", self.path("in"), "-o", self.path("out"), "--size", "16x16", "--format", "ppm",
+                            "--mask", self.path("mask.pgm"), "--mask-out",
+                            *[part for look in looks for part in ("--view", look)]), 0)
+        made = set()
+        for name in "abc":
+            for v in range(len(looks)):
+                view = read_pnm(self.path("out", "%s_v%02d.ppm" % (name, v)))[3]
+                kept = read_gray_png(self.path("out", "%s_v%02d.ppm.png" % (name, v)))[3]
+                self.assertEqual([k != 0 for k in kept], [view[3 * n] != 0 for n in range(256)], (name, v))
+                made.add(kept)
+        self.assertEqual(len(made), 12)
+
+
+class Profiles(Case):
+    @unittest.skipUnless(has_format("jpg"), "JPEG is not built in")
+    def test_views_of_rgb_have_profiles_of_rgb(self):
+        """A profile of other colours, or one that no JPEG has room for, is left out, and no picture fails by it."""
+        rgb, huge = icc(bytes_at_least=140000), bytes(4) + icc()[4:] + bytes(255 * 65519)
+        gray = rgb[:16] + b"GRAY" + rgb[20:]
+        kinds = {"jpg": make.jpeg}
+        if has_format("tif"):
+            kinds["tif"] = make.tiff
+        for name, make_file in kinds.items():
+            for label, profile in (("rgb", rgb), ("gray", gray), ("huge", huge)):
+                if name == "jpg" and label == "huge":
+                    continue
+                source = self.path("%s.%s" % (label, name))
+                with open(source, "wb") as stream:
+                    stream.write(make_file(icc_profile=profile).data)
+                self.check(gpustage("reproject", source, "-o", self.path("out"), "--views", "1", "--size", "16x16",
+                                    "--quiet"), 0)
+                with open(self.path("out", label + "_v00.jpg"), "rb") as stream:
+                    view = stream.read()
+                found, at = b"", 2
+                while view[at + 1] != 0xda:
+                    length = struct.unpack(">H", view[at + 2:at + 4])[0]
+                    if view[at + 1] == 0xe2:
+                        found += view[at + 18:at + 2 + length]
+                    at += 2 + length
+                self.assertEqual(found, rgb if label == "rgb" else b"", (name, label))
 
 
 if __name__ == "__main__":

@@ -168,6 +168,28 @@ static void parts_are_placed(void** state) {
     }
 }
 
+/* A few bytes do not ask for gigabytes. */
+static void spheres_have_limits(void** state) {
+    static uint8_t bytes[MOST_BYTES];
+    run self;
+    (void)state;
+    open_run(&self);
+    size_t n = make_jpeg(bytes, 16, 8, GPST_FORMAT_JPEG_420, 1);
+    n = put_xmp(bytes, n,
+                "GPano:FullPanoWidthPixels=\"1600\" GPano:FullPanoHeightPixels=\"800\" "
+                "GPano:CroppedAreaImageWidthPixels=\"16\" GPano:CroppedAreaImageHeightPixels=\"8\"");
+    (void)add_file(&self, "jpg", bytes, n);
+    self.decode.placement.sphere = true;
+    self.decode.max_bytes = 1600 * 800 * 3;
+    go(&self);
+    assert_int_equal(self.n_failed, 0);
+    self.decode.max_bytes--;
+    go(&self);
+    assert_int_equal(self.n_failed, 1);
+    assert_non_null(strstr(self.reason, "a sphere of 1600x800 takes 3840000 bytes; at most 3839999 here (max_bytes)"));
+    close_run(&self);
+}
+
 /* ---- how it was taken -------------------------------------------------------------------------------------- */
 
 /* A panorama whose value is a plain function of the direction, in its own frame. */
@@ -315,6 +337,16 @@ static void poses_of_files(void** state) {
         go(&self);
         check_whole(&self);
         assert_int_equal(self.n_device, b == 0 ? 0 : 4);
+        for (int k = 1; b == 1 && k < 60; k++) { /* what the device had decoded is decoded again, and said once */
+            char backend[64];
+            snprintf(backend, sizeof backend, "sim:lose_at=%d", k);
+            self.backend = backend;
+            go(&self);
+            check_whole(&self);
+            assert_int_equal(self.n_notes, 4);
+            assert_string_equal(self.note, "GPano: the camera was turned: views look into the world");
+        }
+        self.backend = backends[b];
         self.decode.placement.ignore_pose = true;
         go(&self);
         assert_int_not_equal(gpsti_a32_load(&self.n_wrong), 0);
@@ -406,6 +438,7 @@ static void files_have_segments(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_are_turned), cmocka_unit_test(parts_are_placed),
+        cmocka_unit_test(spheres_have_limits),
         cmocka_unit_test(views_stay_where_they_are), cmocka_unit_test(poses_of_files),
         cmocka_unit_test(files_have_segments),
     };

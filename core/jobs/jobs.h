@@ -28,8 +28,8 @@ extern "C" {
                 and of the frame's size, which does to its views what desc.mask does to those of every frame, to the
                 last bit; that is NULL then. In encode and beside, set 3 has the masks of the views, and set 4 the
                 views. It costs a second warp for each frame, and one copy of its views on a core
-   icc          of a reprojection: the ICC profile of an input in which gpst_metadata_read_icc finds none, for its JPEG
-                views; out NULL: only *bytes is told. Called for several views at once. NULL = such views have none
+   icc          of a reprojection: the ICC profile, of RGB, of an input in which gpst_metadata_read_icc finds none, for
+                its JPEG views; out NULL: only *bytes is told. Called for several views at once. NULL = they have none
    worker_init, worker_term  as of gpst_stage_desc, for the stages' functions above; each stage has a worker_state of
                 its own
    begin        before an input is read: GPST_OK, GPST_SKIPPED, or negative: that input fails, with the sentence of

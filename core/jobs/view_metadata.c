@@ -2,6 +2,7 @@
    profile. */
 #include "../base/platform_internal.h"
 
+#include "../pictures/metadata_internal.h"
 #include "jobs_internal.h"
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_exif(const gpsti_files_job* self, const gpst_item* item, uint32_t view,
@@ -21,15 +22,18 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_exif(const gpsti_files_job* self, cons
     return gpst_exif_make(&desc, out, bytes);
 }
 
+/* Views are RGB: another profile would be wrong of them, and is none. */
 GPSTI_PRIVATE gpst_result gpsti_files_job_icc(const gpsti_files_job* self, const gpst_item* item, void* out,
                                               size_t* bytes) {
     const gpst_job_hooks* const hooks = self->desc.hooks;
-    const size_t room = *bytes;
-    GPSTI_TRY(gpst_metadata_read_icc(item->file_data, item->file_bytes, out, bytes));
-    if (*bytes > 0 || !hooks->icc)
-        return GPST_OK;
-    *bytes = room;
-    return hooks->icc(hooks->user_data, item, out, bytes);
+    size_t found = 0;
+    GPSTI_TRY(gpst_metadata_read_icc(item->file_data, item->file_bytes, NULL, &found));
+    if (found > 0 && gpsti_metadata_icc_fits(item->file_data, item->file_bytes))
+        return gpst_metadata_read_icc(item->file_data, item->file_bytes, out, bytes);
+    if (found == 0 && hooks->icc)
+        return hooks->icc(hooks->user_data, item, out, bytes);
+    *bytes = 0;
+    return GPST_OK;
 }
 
 GPSTI_INTERN gpst_result gpsti_files_job_segments(void* user_data, const gpst_item* item, uint32_t view, void* out,

@@ -16,6 +16,7 @@
 #define GPSTI_METADATA_SEGMENT_BYTES 65533
 #define GPSTI_METADATA_CHUNK_BYTES (GPSTI_METADATA_SEGMENT_BYTES - GPSTI_METADATA_ICC_BYTES)
 #define GPSTI_METADATA_MOST_CHUNKS 255
+#define GPSTI_METADATA_MOST_ICC ((size_t)GPSTI_METADATA_MOST_CHUNKS * GPSTI_METADATA_CHUNK_BYTES)
 
 /* What a file has. The profile is in parts, in order; n_icc 0: none. */
 typedef struct gpsti_found {
@@ -168,6 +169,16 @@ GPST_API gpst_result gpst_metadata_read(const void* data, size_t bytes, gpst_met
     return GPST_OK;
 }
 
+GPSTI_INTERN bool gpsti_metadata_icc_fits(const void* data, size_t bytes) {
+    gpsti_found found;
+    size_t total = 0;
+    gpsti_metadata_find(data, bytes, &found);
+    for (uint32_t i = 0; i < found.n_icc; i++)
+        total += found.icc[i].bytes;
+    return total > 128 && total <= GPSTI_METADATA_MOST_ICC && found.icc[0].bytes >= 20 &&
+           memcmp(found.icc[0].data + 16, "RGB ", 4) == 0;
+}
+
 GPST_API gpst_result gpst_metadata_read_icc(const void* data, size_t bytes, void* out, size_t* icc_bytes) {
     gpsti_found found;
     size_t total = 0, at = 0;
@@ -205,9 +216,8 @@ GPST_API gpst_result gpst_metadata_segments(const void* exif, size_t exif_bytes,
     GPSTI_FAIL_IF(exif_bytes > GPSTI_METADATA_SEGMENT_BYTES - GPSTI_METADATA_EXIF_BYTES, GPST_ERROR_ARGUMENT,
                   "%s: exif_bytes=%llu: at most %d", function, (unsigned long long)exif_bytes,
                   GPSTI_METADATA_SEGMENT_BYTES - GPSTI_METADATA_EXIF_BYTES);
-    GPSTI_FAIL_IF(icc_bytes > (size_t)GPSTI_METADATA_MOST_CHUNKS * GPSTI_METADATA_CHUNK_BYTES, GPST_ERROR_ARGUMENT,
-                  "%s: icc_bytes=%llu: at most %d", function, (unsigned long long)icc_bytes,
-                  GPSTI_METADATA_MOST_CHUNKS * GPSTI_METADATA_CHUNK_BYTES);
+    GPSTI_FAIL_IF(icc_bytes > GPSTI_METADATA_MOST_ICC, GPST_ERROR_ARGUMENT, "%s: icc_bytes=%llu: at most %llu",
+                  function, (unsigned long long)icc_bytes, (unsigned long long)GPSTI_METADATA_MOST_ICC);
     GPSTI_FAIL_IF(out && ((exif_bytes > 0 && !exif) || (icc_bytes > 0 && !icc)), GPST_ERROR_ARGUMENT,
                   "%s: %s=NULL: required with its bytes", function, exif_bytes > 0 && !exif ? "exif" : "icc");
     const size_t total = (exif_bytes ? 4 + GPSTI_METADATA_EXIF_BYTES + exif_bytes : 0) +

@@ -21,6 +21,8 @@ GPSTI_INTERN bool gpsti_tiff_is(const uint8_t* data, size_t bytes);
 GPSTI_INTERN gpsti_segment gpsti_tiff_tag(gpsti_segment tiff, uint32_t tag);
 /* The number that a tag of IFD0 has; 0: none. */
 GPSTI_INTERN uint32_t gpsti_tiff_number_of(gpsti_segment tiff, uint32_t tag);
+/* Has a file a profile that a JPEG of RGB can have: of RGB, and not too large? */
+GPSTI_INTERN bool gpsti_metadata_icc_fits(const void* data, size_t bytes);
 /* An XMP packet: fills what GPano says. */
 GPSTI_INTERN void gpsti_xmp_read(gpsti_segment xmp, gpst_metadata* out);
 

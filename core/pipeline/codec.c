@@ -134,7 +134,12 @@ GPSTI_INTERN gpst_result gpsti_codec_placement(const gpst_decode_desc* desc, con
     stored.width = info->width, stored.height = info->height;
     GPSTI_TRY(gpst_metadata_read(item->file_data, item->file_bytes, &metadata));
     GPSTI_TRY(gpst_placement_of(desc ? &desc->placement : NULL, &metadata, &stored, out));
-    return gpsti_codec_check_pixels(desc, "JPEG", out->width, out->height);
+    const uint64_t bytes = (uint64_t)out->width * out->height * gpst_format_channels(info->format);
+    GPSTI_TRY(gpsti_codec_check_pixels(desc, "JPEG", out->width, out->height));
+    GPSTI_FAIL_IF(!gpsti_codec_fits(desc, bytes), GPST_ERROR_BUDGET,
+                  "JPEG: GPano: a sphere of %ux%u takes %llu bytes; at most %llu here (max_bytes)", out->width,
+                  out->height, (unsigned long long)bytes, (unsigned long long)gpsti_codec_most_bytes(desc));
+    return GPST_OK;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_codec_decode_jpeg(gpsti_stage* stage, gpst_task* task) {

@@ -213,7 +213,7 @@ GPST_API gpst_result gpst_task_end_placing(gpst_task* task, const gpst_placing* 
    Source       core/pipeline/placing.c       Tests  tests/test_pipeline_codec.c          Since 0.1
 */
 GPST_API void gpst_task_set_decoder(gpst_task* task, const char* name);
-/* gpst_task_note -- a sentence on the item for its user, behind those that there are: item->note
+/* gpst_task_note -- a sentence on the item for its user, behind those that there are, once: item->note
 
    Parameters   task    (in)  the callback's, of a HOST stage or of DECODE's func; not per_picture
                 format  (in)  as for printf; item->note has room for 247 bytes, what does not fit is left out

@@ -21,9 +21,11 @@ GPST_API gpst_result gpst_task_set_pose(gpst_task* task, const gpst_view* pose) 
     return GPST_OK;
 }
 
+/* What is there already is not said twice: a file may be decoded again. "" is always there. */
 GPSTI_INTERN void gpsti_slot_note(gpsti_slot* slot, const char* text) {
     const size_t used = strlen(slot->note);
-    gpsti_format(slot->note + used, sizeof slot->note - used, "%s%s", used > 0 && text[0] ? "; " : "", text);
+    if (!strstr(slot->note, text))
+        gpsti_format(slot->note + used, sizeof slot->note - used, "%s%s", used > 0 ? "; " : "", text);
 }
 
 GPST_API void gpst_task_set_decoder(gpst_task* task, const char* name) {

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define JOB_MOST_ICC ((size_t)255 * 65519) /* gpst_metadata_segments' most */
+
 /* ---- views ---------------------------------------------------------------------------------- */
 
-#define JOB_ICC_SPACE 16 /* where a profile says of which colours it is */
-
-/* One of gray or of inks would be wrong of views, which are RGB. */
-static bool job_drops_profile(const void* profile, size_t bytes) {
-    return bytes < JOB_ICC_SPACE + 4 || memcmp((const char*)profile + JOB_ICC_SPACE, "RGB ", 4) != 0;
+/* Views are RGB: a profile of gray or of inks would be wrong of them. And a JPEG has room for so much. */
+static bool job_icc_fits(const void* profile, size_t bytes) {
+    return bytes > 128 && bytes <= JOB_MOST_ICC && !memcmp((const char*)profile + 16, "RGB ", 4);
 }
 
 gpst_result job_icc(void* user_data, const gpst_item* item, void* out, size_t* bytes) {
@@ -21,7 +21,8 @@ gpst_result job_icc(void* user_data, const gpst_item* item, void* out, size_t* b
     size_t found = 0;
     (void)user_data;
     const bool read = codec_read_icc(item->file_data, item->file_bytes, &profile, &found);
-    found = job_drops_profile(profile, found) ? 0 : found;
+    if (read && !job_icc_fits(profile, found))
+        found = 0;
     const bool fits = found <= *bytes;
     if (read && out && found > 0 && fits)
         memcpy(out, profile, found);
@@ -60,7 +61,7 @@ gpst_result job_take_metadata(const job* self, const gpst_task* task, job_metada
         return GPST_OK;
     if (!codec_read_icc(task->item->file_data, task->item->file_bytes, &out->icc, &out->icc_bytes))
         return gpst_task_fail(NULL, GPST_ERROR_MEMORY, "%s", text_out_of_memory);
-    if (job_drops_profile(out->icc, out->icc_bytes))
+    if (!job_icc_fits(out->icc, out->icc_bytes))
         out->icc_bytes = 0;
     return job_make_exif(self, task, out);
 }
@@ -98,10 +99,9 @@ static void job_remark_profile(const job* self, const gpst_item* item) {
     size_t bytes = 0;
     if (!self->desc.reproject || self->desc.asked->no_metadata)
         return;
-    if (codec_read_icc(item->file_data, item->file_bytes, &profile, &bytes) && bytes >= JOB_ICC_SPACE + 4 &&
-        job_drops_profile(profile, bytes))
-        (void)remarks_add("profile_dropped", item->name, "its ICC profile is of %.4s, and views are RGB: they have none",
-                          (const char*)profile + JOB_ICC_SPACE);
+    if (codec_read_icc(item->file_data, item->file_bytes, &profile, &bytes) && bytes > 0 && !job_icc_fits(profile, bytes))
+        (void)remarks_add("profile_dropped", item->name,
+                          "its ICC profile is not one of RGB, as views are, or too large: they have none");
     free(profile);
 }
 

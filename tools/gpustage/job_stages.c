@@ -114,21 +114,48 @@ static gpst_result job_encode_picture(codec_kind kind, gpst_task* task, const gp
     return result;
 }
 
-/* Of a mask that all frames share the file was made before the run. */
-static gpst_result job_encode_mask(const job* self, gpst_task* task, const char* path, size_t* bytes) {
-    const mask_view* const made = self->desc.mask->views;
+/* How a frame was turned when it was taken; its size does not matter here. */
+static bool job_find_pose(const job* self, const gpst_item* item, gpst_view* out) {
+    const gpst_placement_desc desc = job_make_placement(self);
+    gpst_metadata metadata;
+    gpst_placement placement;
+    gpst_image pixel = GPST_ZERO;
+    pixel.width = pixel.height = 1;
+    if (self->desc.asked->raw.width > 0 ||
+        GPST_FAILED(gpst_metadata_read(item->file_data, item->file_bytes, &metadata)) ||
+        GPST_FAILED(gpst_placement_of(&desc, &metadata, &pixel, &placement)))
+        return false;
+    *out = placement.pose;
+    return placement.has_pose;
+}
+
+static gpst_result job_encode_own_mask(gpst_task* task, const char* path, const gpst_image* own, size_t* bytes) {
     codec_options settings;
+    mask_remark_view(path, own);
+    memset(&settings, 0, sizeof settings);
+    return job_encode_picture(CODEC_PNG, task, own, &settings, bytes);
+}
+
+/* Of a mask that all frames share the file was made before the run, but for frames that were taken turned. */
+static gpst_result job_encode_mask(const job* self, gpst_task* task, const char* path, size_t* bytes) {
+    const mask* const shared = self->desc.mask;
+    const uint32_t view = task->picture_index;
+    gpst_view pose;
+    gpst_image own;
     void* room = NULL;
-    if (!made) {
-        const gpst_image* const own = &task->item->sets[3].pictures[task->picture_index];
-        mask_remark_view(path, own);
-        memset(&settings, 0, sizeof settings);
-        return job_encode_picture(CODEC_PNG, task, own, &settings, bytes);
+    if (!shared->views)
+        return job_encode_own_mask(task, path, &task->item->sets[3].pictures[view], bytes);
+    if (job_find_pose(self, task->item, &pose)) {
+        gpst_result made = mask_make_turned(shared, self->desc.asked, &pose, view, &own);
+        if (!GPST_FAILED(made))
+            made = job_encode_own_mask(task, path, &own, bytes);
+        free(own.data);
+        return made;
     }
-    *bytes = made[task->picture_index].bytes;
+    *bytes = shared->views[view].bytes;
     const gpst_result result = gpst_task_encoded(task, *bytes, &room);
     if (!GPST_FAILED(result))
-        memcpy(room, made[task->picture_index].data, *bytes);
+        memcpy(room, shared->views[view].data, *bytes);
     return result;
 }
 

@@ -6,6 +6,7 @@
 #include "files.h"
 #include "remarks.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,13 +173,13 @@ void mask_free(mask* self) {
 /* ---- the masks of the views --------------------------------------------------------- */
 
 /* The geometry of the views for one channel, looked up where a warp of frames looks its mask up. */
-static gpst_result mask_make_warp(const options* asked, gpst_warp** out) {
+static gpst_result mask_make_warp(const options* asked, const gpst_view* views, uint32_t n_views, gpst_warp** out) {
     gpst_warp_desc desc = GPST_ZERO;
     desc.map = GPST_MAP_EQUIRECT;
     desc.filter = GPST_FILTER_NEAREST;
     desc.convention = (gpst_convention)asked->convention;
-    desc.views = asked->views;
-    desc.n_views = asked->n_views;
+    desc.views = views;
+    desc.n_views = n_views;
     desc.width = asked->width;
     desc.height = asked->height;
     desc.format = GPST_FORMAT_GRAY;
@@ -238,7 +239,7 @@ int mask_make_views(mask* self, const options* asked) {
     codec* const worker = codec_create();
     self->n_views = asked->n_views;
     self->views = (mask_view*)calloc(self->n_views, sizeof *self->views);
-    gpst_result result = worker && self->views ? mask_make_warp(asked, &warp) : GPST_ERROR_MEMORY;
+    gpst_result result = worker && self->views ? mask_make_warp(asked, asked->views, asked->n_views, &warp) : GPST_ERROR_MEMORY;
     if (!GPST_FAILED(result))
         result = mask_warp_and_encode(self, warp, worker, reason);
     gpst_warp_destroy(warp);
@@ -249,4 +250,39 @@ int mask_make_views(mask* self, const options* asked) {
         return EXIT_DONE;
     console_error("--mask-out: %s", reason[0] ? reason : gpst_result_text(result));
     return EXIT_MACHINE;
+}
+
+/* ---- the mask of a view of a frame that was taken turned ------------------------------ */
+
+/* The same view from within the panorama: its rotation is transposed(pose) * view. */
+static gpst_view mask_turn(const gpst_view* pose, const gpst_view* view) {
+    const double degrees = 57.295779513082321;
+    gpst_view turned = *view;
+    double a[9], b[9], m[9];
+    gpst_view_rotation(pose, a);
+    gpst_view_rotation(view, b);
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++)
+            m[3 * r + c] = a[r] * b[c] + a[3 + r] * b[3 + c] + a[6 + r] * b[6 + c];
+    const double level = hypot(m[3], m[4]);
+    const bool steep = level < 1e-12; /* straight up or down: yaw and roll turn the same way */
+    turned.yaw = degrees * (steep ? atan2(-m[6], m[0]) : atan2(m[2], m[8]));
+    turned.pitch = degrees * atan2(-m[5], level);
+    turned.roll = steep ? 0.0 : degrees * atan2(m[3], m[4]);
+    return turned;
+}
+
+gpst_result mask_make_turned(const mask* self, const options* asked, const gpst_view* pose, uint32_t view,
+                             gpst_image* out) {
+    const gpst_view turned = mask_turn(pose, &asked->views[view]);
+    gpst_warp* warp = NULL;
+    gpst_result result = mask_make_warp(asked, &turned, 1, &warp);
+    out->data = NULL;
+    if (!GPST_FAILED(result)) {
+        gpst_warp_query_output(warp, out);
+        out->data = malloc((size_t)out->pitch_bytes * out->height);
+        result = out->data ? gpst_warp_run(warp, &self->image, out, 1, 1) : GPST_ERROR_MEMORY;
+    }
+    gpst_warp_destroy(warp);
+    return result;
 }

@@ -17,7 +17,7 @@ typedef struct mask {
     gpst_image image; /* GRAY u8, 255 keep and 0 drop; data NULL without a mask */
     uint64_t file_bytes;
     uint64_t file_hash;
-    mask_view* views; /* --mask-out: n_views of them, the same for every frame */
+    mask_view* views; /* --mask-out: n_views of them, the same for every frame that was not taken turned */
     uint32_t n_views;
 } mask;
 
@@ -25,6 +25,9 @@ typedef struct mask {
 int mask_load(mask* self, const options* asked);
 /* --mask-out: the masks of the views, of the one mask. */
 int mask_make_views(mask* self, const options* asked);
+/* Of a view of a frame that was taken turned by pose; GRAY U8, without gaps. Free its data, on failure, too. */
+gpst_result mask_make_turned(const mask* self, const options* asked, const gpst_view* pose, uint32_t view,
+                             gpst_image* out);
 void mask_free(mask* self);
 
 /* The parts, for a mask of one frame. The file, at most as large as the limits say: NULL, or why it cannot be read. */
