@@ -311,6 +311,22 @@ static void test_refusals(void** state) {
     codec_set_limits(self, &usual);
 }
 
+/* Private tags that no library can read say nothing of the pixels. */
+static void test_tags_of_others(void** state) {
+    static const entry others[] = {{65000, 0, 1, 8}, {65000, 255, 1, 8}, {65000, 16, 1, 8}};
+    static const uint8_t data[4] = {1, 2, 3, 4};
+    (void)state;
+    need(CODEC_TIFF);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        const entry page[] = {{256, 4, 1, 2}, {257, 4, 1, 2},       {258, 3, 1, 8}, {259, 3, 1, 1},
+                              {262, 3, 1, 1}, {273, 4, 1, DATA_AT}, {278, 4, 1, 2}, {279, 4, 1, 4}, others[i]};
+        codec_kind kind;
+        gpst_image image;
+        expect(GPST_OK, decode(file, make_tiff(page, 9, data, 4), &kind, &image));
+        assert_memory_equal(decoded, data, 4);
+    }
+}
+
 static void test_pages_are_told(void** state) {
     static const entry page[] = {{256, 4, 1, 2}, {257, 4, 1, 2},       {258, 3, 1, 8},       {259, 3, 1, 1},
                                  {262, 3, 1, 1}, {273, 4, 1, DATA_AT}, {278, 4, 1, 2}, {279, 4, 1, 4}};
@@ -337,6 +353,7 @@ int main(void) {
         cmocka_unit_test(test_compressions),
         cmocka_unit_test(test_alpha_and_palette),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_tags_of_others),
         cmocka_unit_test(test_pages_are_told),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);

@@ -96,6 +96,8 @@ TIFF* codec_tiff_open(codec_tiff_stream* stream, const char* mode) {
                        codec_tiff_close, codec_tiff_size, codec_tiff_map, codec_tiff_unmap);
     if (!tiff)
         (void)codec_tiff_fail(stream, "the library cannot open it");
+    else /* what it said was of a tag that it left out, and pixels may do without */
+        stream->failed = false;
     return tiff;
 }
 
