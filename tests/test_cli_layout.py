@@ -512,6 +512,19 @@ class Stale(LayoutCase):
         self.run_in(first, "--views", "2", "--clean", says=["1 file of runs with other settings", "b_v02.ppm"])
         self.assertEqual(self.below(), ["b_v00.ppm", "b_v01.ppm", "pano00_v00.ppm", "pano00_v01.ppm"])
 
+    def test_links_lead_nowhere(self):
+        """A folder of outputs that became a link: what lies behind it is not this directory's."""
+        inner = os.path.join(self.panoramas(1), "sub")
+        os.mkdir(inner)
+        write_directions(os.path.join(inner, "b.ppm"), 64, 32)
+        self.run_in(self.path("in"), "--views", "2", "--recursive")
+        os.rename(self.path("out", "sub"), self.path("elsewhere"))
+        os.symlink(self.path("elsewhere"), self.path("out", "sub"))
+        before = sorted(os.listdir(self.path("elsewhere")))
+        self.assertEqual(len(before), 2)
+        self.run_in(self.path("in", "pano00.ppm"), "--views", "1", "--clean")
+        self.assertEqual(sorted(os.listdir(self.path("elsewhere"))), before)
+
     def test_not_while_another_run_is_at_work(self):
         folder = self.panoramas(2)
         flags = ["reproject", folder, "-o", self.path("out"), "--views", "1", *SMALL]

@@ -156,7 +156,8 @@ class Metadata(Case):
             self.assertEqual({pixel(view, x, y) for x in range(33) for y in range(33)}, {RED})
             behind = read_pnm(self.path("part", "front_v02.ppm"))
             self.assertEqual({pixel(behind, x, y) for x in range(33) for y in range(33)}, {(0, 0, 0)})
-            self.assertEqual(self.remarks(), {})
+            self.assertEqual(list(self.remarks()), ["placed"])
+            self.assertEqual(self.remarks()["placed"]["count"], 1)
 
     def test_the_mask_of_a_part(self):
         """Of the part's size or the sphere's: the same, and what is behind the part is not kept."""

@@ -159,8 +159,10 @@ GPSTI_INTERN void gpsti_xmp_read(gpsti_segment xmp, gpst_metadata* out) {
     if (!prefix[0] || !gpsti_xmp_find(packet, prefix, "ProjectionType", &value))
         return;
     const size_t bytes = value.bytes < sizeof out->projection - 1 ? value.bytes : sizeof out->projection - 1;
-    for (size_t i = 0; i < bytes; i++)
-        out->projection[i] = value.data[i] >= ' ' && value.data[i] < 0x7f ? (char)value.data[i] : '?';
+    for (size_t i = 0; i < bytes; i++) {
+        const char c = (char)value.data[i];
+        out->projection[i] = c >= ' ' && c < 0x7f && c != ';' ? c : '?'; /* notes have "; " in between */
+    }
     out->projection[bytes] = '\0';
     out->has_sphere = strcmp(out->projection, "equirectangular") == 0;
     gpsti_xmp_size(packet, prefix, "FullPanoWidthPixels", &out->full_width);

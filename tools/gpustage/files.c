@@ -118,6 +118,16 @@ bool files_is_folder(const char* path) {
 #endif
 }
 
+bool files_is_link(const char* path) {
+#if defined(_WIN32)
+    const DWORD attributes = GetFileAttributesA(path);
+    return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
+#else
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+#endif
+}
+
 bool files_same_directory(const char* a, const char* b) {
     file_info first, second;
     return !files_query(a, &first) && !files_query(b, &second) && first.device == second.device &&

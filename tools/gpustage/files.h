@@ -61,6 +61,7 @@ const char* files_list_clear(const open_file* self);
 const char* files_list_sync(const open_file* self); /* on the disk when this returns */
 
 const char* files_base_name(const char* path);           /* what is behind the last separator */
+bool files_is_link(const char* path); /* itself, not what it leads to */
 bool files_same_directory(const char* a, const char* b); /* both exist and are the same */
 text files_parent(const char* path);                     /* "." when the path names none; text_free */
 char* files_real_path(const char* path);                 /* absolute, links followed; NULL: there is none; free */

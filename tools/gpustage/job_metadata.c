@@ -74,6 +74,7 @@ static const char* job_kind_of(const char* note) {
                                            {"GPano is ignored", "gpano_ignored"},
                                            {"GPano: its projection", "gpano_ignored"},
                                            {"GPano: the camera", "pose"},
+                                           {" placed at ", "placed"},
                                            {"others are not read", "pages"}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strstr(note, kinds[i][0]))

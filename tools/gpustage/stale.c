@@ -22,6 +22,16 @@ static bool stale_is_below(const char* name) {
     return true;
 }
 
+/* A folder on the way that is a link leads elsewhere. */
+static bool stale_is_inside(const char* directory, const char* name) {
+    char path[2 * OUTPUTS_PATH_BYTES];
+    for (const char* end = strchr(name, '/'); end; end = strchr(end + 1, '/'))
+        if (snprintf(path, sizeof path, "%s/%.*s", directory, (int)(end - name), name) >= (int)sizeof path ||
+            files_is_link(path))
+            return false;
+    return true;
+}
+
 /* Names of the outputs of an item. False: out of memory. */
 static bool stale_add_names(const outputs* self, const char* stem, text_list* out) {
     const uint32_t kinds = self->mask_names ? 2 : 1;
@@ -85,7 +95,7 @@ static bool stale_choose(const char* directory, const text_list* candidates, con
         const char* const name = candidates->items[i];
         char path[2 * OUTPUTS_PATH_BYTES];
         file_info info;
-        if (stale_is_below(name) && !stale_has(current, name) &&
+        if (stale_is_below(name) && stale_is_inside(directory, name) && !stale_has(current, name) &&
             (i == 0 || strcmp(name, candidates->items[i - 1]) != 0) &&
             snprintf(path, sizeof path, "%s/%s", directory, name) < (int)sizeof path && !files_query(path, &info) &&
             info.is_regular && !outputs_find_read(read, path))
