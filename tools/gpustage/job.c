@@ -215,8 +215,9 @@ static int job_check_encoder(job* self) {
     if (self->desc.stacked)
         return EXIT_DONE;
     if (!codec_available(kind)) {
-        console_error("--format=%s: %s", codec_extension(kind),
-                      kind == CODEC_JPEG ? self->no_jpeg : "is not built into this gpustage");
+        console_error("--format=%s: %s%s", codec_extension(kind),
+                      kind == CODEC_JPEG ? self->no_jpeg : "is not built into this gpustage: there was no ",
+                      kind == CODEC_JPEG ? "" : codec_library(kind));
         return EXIT_MACHINE;
     }
     jpeg.optimise = asked->optimise;
