@@ -144,7 +144,7 @@ def check_python(frame, view):
     with open(changed, "w") as file:
         file.write(wrong)
     returncode, text = run([sys.executable, changed, frame, output, "90"], env=environment)
-    expect(returncode != 0 and "gpst_warp_create" in text,
+    expect(returncode != 0 and "gpst_warp_create: version=" in text,
            "python/reproject.py: a struct of a wrong size is refused")
 
 
