@@ -197,6 +197,37 @@ static void focal_lengths(void** state) {
     }
 }
 
+/* A block is a TIFF: a file that says what it says. */
+static void the_block_of_a_view(void** state) {
+    const gpst_metadata all = longest();
+    const gpst_view view = {30.0, 0.0, 0.0, 90.0, 0.0};
+    const gpst_exif_desc in_file = desc_of(&all, 0.0);
+    gpst_exif_desc wanted = desc_of(&all, 960.0);
+    gpst_warp_desc desc = GPST_ZERO;
+    gpst_item item = GPST_ZERO;
+    gpst_warp* warp = NULL;
+    uint8_t got[GPST_EXIF_MOST_BYTES];
+    size_t bytes = sizeof got;
+    static blob file, block;
+    (void)state;
+    wanted.focal_y_px = 960.0;
+    make(&in_file, &file);
+    make(&wanted, &block);
+    item.file_data = file.data, item.file_bytes = file.bytes;
+    desc.map = GPST_MAP_EQUIRECT, desc.views = &view, desc.n_views = 1;
+    desc.width = 1920, desc.height = 1080, desc.format = GPST_FORMAT_RGB;
+    assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
+    assert_int_equal(gpst_view_exif(warp, 0, &item, got, &bytes), GPST_OK);
+    assert_int_equal(bytes, block.bytes);
+    assert_memory_equal(got, block.data, bytes);
+    assert_int_equal(gpst_view_exif(warp, 0, &item, NULL, &bytes), GPST_OK);
+    assert_int_equal(bytes, block.bytes);
+    assert_int_equal(gpst_view_exif(warp, 1, &item, got, &bytes), GPST_ERROR_ARGUMENT);
+    assert_int_equal(gpst_view_exif(warp, 0, NULL, got, &bytes), GPST_ERROR_ARGUMENT);
+    assert_int_equal(gpst_view_exif(NULL, 0, &item, got, &bytes), GPST_ERROR_ARGUMENT);
+    gpst_warp_destroy(warp);
+}
+
 static void rules_of_making(void** state) {
     const gpst_metadata from = longest();
     uint8_t block[GPST_EXIF_MOST_BYTES];
@@ -332,7 +363,7 @@ static void rules_of_segments(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_smallest),          cmocka_unit_test(all_that_it_says),
-        cmocka_unit_test(an_upright_picture),
+        cmocka_unit_test(an_upright_picture),    cmocka_unit_test(the_block_of_a_view),
         cmocka_unit_test(it_is_read_again),      cmocka_unit_test(focal_lengths),
         cmocka_unit_test(rules_of_making),       cmocka_unit_test(segments_are_read_again),
         cmocka_unit_test(segments_byte_by_byte), cmocka_unit_test(rules_of_segments),

@@ -28,4 +28,12 @@ static inline void run_desc(const gpst_warp_desc* desc, const gpst_image* source
     gpst_warp_destroy(warp);
 }
 
+/* It cannot be made, and the reason has that sentence. */
+static inline void expect_rule(const gpst_warp_desc* desc, const char* sentence) {
+    gpst_warp* warp = NULL;
+    assert_int_equal(gpst_warp_create(desc, &warp), GPST_ERROR_ARGUMENT);
+    if (!strstr(gpst_last_reason(), sentence))
+        fail_msg("\"%s\", not \"%s\"", gpst_last_reason(), sentence);
+}
+
 #endif

@@ -178,13 +178,6 @@ static void query_bytes_counts_four_taps(void** state) {
 }
 
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
-static void expect_rule(const gpst_warp_desc* desc, const char* sentence) {
-    gpst_warp* warp = NULL;
-    assert_int_equal(gpst_warp_create(desc, &warp), GPST_ERROR_ARGUMENT);
-    if (!strstr(gpst_last_reason(), sentence))
-        fail_msg("\"%s\", not \"%s\"", gpst_last_reason(), sentence);
-}
-
 static void rules_of_cubics_fire(void** state) {
     const gpst_roi roi = {0, 0, 1, 1};
     const gpst_affine affine = {{1, 0, 0, 0, 1, 0}};

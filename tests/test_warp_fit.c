@@ -181,13 +181,6 @@ static void query_bytes_counts_what_is_seen(void** state) {
 }
 
 /* ---- rules ---------------------------------------------------------------------------------------------- */
-static void expect_rule(const gpst_warp_desc* desc, const char* sentence) {
-    gpst_warp* warp = NULL;
-    assert_int_equal(gpst_warp_create(desc, &warp), GPST_ERROR_ARGUMENT);
-    if (!strstr(gpst_last_reason(), sentence))
-        fail_msg("\"%s\", not \"%s\"", gpst_last_reason(), sentence);
-}
-
 static void rules_of_fits_fire(void** state) {
     const gpst_roi roi = {0, 0, 1, 1};
     gpst_warp_desc desc = desc_of((gpst_fit)3, 8, 8);

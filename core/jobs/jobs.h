@@ -197,6 +197,24 @@ GPST_API gpst_result gpst_preprocess_warp_versioned(uint32_t version, size_t des
 GPST_API gpst_result gpst_output_name(const char* input, int32_t view, const char* extension, char* out,
                                       size_t out_bytes);
 
+/* gpst_view_exif -- the EXIF block that a job writes into a view, for a stage of yours that encodes views
+
+   Parameters   warp   (in)      that made the view
+                view   (in)      its number
+                item   (in)      whose file_data says date and place
+                out    (out)     the block, without "Exif" before it; NULL = only its size
+                bytes  (in, out) room, then bytes of the block; GPST_EXIF_MOST_BYTES are always enough
+   Shapes       out: uint8_t[*bytes]
+   Returns      GPST_OK | as gpst_metadata_read, gpst_warp_query_camera and gpst_exif_make
+   Ownership    nothing is kept
+   Threads      any
+   Blocking     never; no allocation
+   Device       none
+   Source       core/jobs/view_metadata.c          Tests  tests/test_metadata_make.c          Since 0.1
+*/
+GPST_API gpst_result gpst_view_exif(const gpst_warp* warp, uint32_t view, const gpst_item* item, void* out,
+                                    size_t* bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,15 +5,16 @@
 #include "../pictures/metadata_internal.h"
 #include "jobs_internal.h"
 
-GPSTI_PRIVATE gpst_result gpsti_files_job_exif(const gpsti_files_job* self, const gpst_item* item, uint32_t view,
-                                               void* out, size_t* bytes) {
+GPST_API gpst_result gpst_view_exif(const gpst_warp* warp, uint32_t view, const gpst_item* item, void* out,
+                                    size_t* bytes) {
     gpst_metadata metadata;
     gpst_exif_desc desc = GPST_ZERO;
     gpst_image shape;
     double camera[4];
+    GPSTI_FAIL_IF(!item, GPST_ERROR_ARGUMENT, "gpst_view_exif: item=NULL: required");
     GPSTI_TRY(gpst_metadata_read(item->file_data, item->file_bytes, &metadata));
-    GPSTI_TRY(gpst_warp_query_camera(self->desc.warp, view, camera));
-    gpst_warp_query_output(self->desc.warp, &shape);
+    GPSTI_TRY(gpst_warp_query_camera(warp, view, camera));
+    gpst_warp_query_output(warp, &shape);
     desc.from = &metadata;
     desc.width = shape.width;
     desc.height = shape.height;
@@ -42,7 +43,7 @@ GPSTI_INTERN gpst_result gpsti_files_job_segments(void* user_data, const gpst_it
     uint8_t exif[GPST_EXIF_MOST_BYTES];
     uint8_t* icc = NULL;
     size_t exif_bytes = sizeof exif, icc_bytes = 0;
-    GPSTI_TRY(gpsti_files_job_exif(self, item, view, exif, &exif_bytes));
+    GPSTI_TRY(gpst_view_exif(self->desc.warp, view, item, exif, &exif_bytes));
     GPSTI_TRY(gpsti_files_job_icc(self, item, NULL, &icc_bytes));
     if (out && icc_bytes > 0 && icc_bytes < *bytes) {
         icc = (uint8_t*)out + (*bytes - icc_bytes);

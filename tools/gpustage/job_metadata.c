@@ -33,27 +33,6 @@ gpst_result job_icc(void* user_data, const gpst_item* item, void* out, size_t* b
     return out && !fits ? GPST_ERROR_ARGUMENT : GPST_OK;
 }
 
-static gpst_result job_make_exif(const job* self, const gpst_task* task, job_metadata* out) {
-    const gpst_item* const item = task->item;
-    gpst_metadata metadata;
-    gpst_exif_desc desc = GPST_ZERO;
-    gpst_image shape;
-    double camera[4];
-    gpst_result result = gpst_metadata_read(item->file_data, item->file_bytes, &metadata);
-    if (!GPST_FAILED(result))
-        result = gpst_warp_query_camera(self->desc.warp, task->picture_index, camera);
-    if (GPST_FAILED(result))
-        return result;
-    gpst_warp_query_output(self->desc.warp, &shape);
-    desc.from = &metadata;
-    desc.width = shape.width;
-    desc.height = shape.height;
-    desc.focal_px = camera[0];
-    desc.focal_y_px = camera[1];
-    out->exif_bytes = sizeof out->exif;
-    return gpst_exif_make(&desc, out->exif, &out->exif_bytes);
-}
-
 gpst_result job_take_metadata(const job* self, const gpst_task* task, job_metadata* out) {
     out->exif_bytes = out->icc_bytes = 0;
     out->icc = NULL;
@@ -63,7 +42,8 @@ gpst_result job_take_metadata(const job* self, const gpst_task* task, job_metada
         return gpst_task_fail(NULL, GPST_ERROR_MEMORY, "%s", text_out_of_memory);
     if (!job_icc_fits(out->icc, out->icc_bytes))
         out->icc_bytes = 0;
-    return job_make_exif(self, task, out);
+    out->exif_bytes = sizeof out->exif;
+    return gpst_view_exif(self->desc.warp, task->picture_index, task->item, out->exif, &out->exif_bytes);
 }
 
 /* ---- remarks --------------------------------------------------------------------------------- */
