@@ -5,7 +5,7 @@
 
 #include "../core/base/base_internal.h"
 
-#define GPSTI_BACKEND_ABI 4
+#define GPSTI_BACKEND_ABI 5
 #define GPSTI_ARGS_BYTES 288 /* largest argument block of a launch */
 
 /* Of the sources in gpustage.h (amalgamate.py defines it there): units made from different headers refuse each
@@ -30,6 +30,7 @@ typedef struct gpsti_event {
 } gpsti_event;
 typedef struct gpsti_graph {
     gpsti_device* device;
+    uint64_t device_bytes; /* memory of the device that it takes, as measured when it was made */
 } gpsti_graph;
 
 typedef struct gpsti_device_info {
@@ -65,6 +66,20 @@ typedef struct gpsti_exec {
     uint64_t bytes;     /* unique bytes the launch reads and writes; 0 = not known. For device_info.counts_bytes */
 } gpsti_exec;
 
+/* Lists in host memory that an argument block points to, on their way into a room and back: see gpsti_kernel.lists. */
+typedef struct gpsti_lists {
+    uint8_t* room;  /* aligned to 8; NULL: the lists are counted only */
+    size_t n_bytes; /* of those so far; a multiple of 8 */
+    bool copied;    /* they are in the room already */
+} gpsti_lists;
+
+/* The next list, of so many bytes. Gives what the argument block has in its place: the list, where it is counted only;
+   where in the room it is, as a number that is never 0, where it is copied; from that number, the address. NULL gives
+   NULL. */
+GPSTI_INTERN const void* gpsti_lists_take(gpsti_lists* lists, const void* list, size_t bytes);
+/* Copies what the launch depends on beside its arguments, and finds again by itself. */
+GPSTI_INTERN void gpsti_lists_add(gpsti_lists* lists, const void* data, size_t bytes);
+
 /* One operation, from one argument block. `host` computes it on the CPU. `gpu` runs on the calling thread too: it
    puts the work on native_stream (a cudaStream_t or hipStream_t), with the device current, and returns; it
    is defined in a .cu.h file with GPSTI_LINK, uses backends/gpu_runtime_internal.h, and must neither wait
@@ -74,9 +89,12 @@ typedef struct gpsti_kernel {
     const char* name;
     gpst_result (*host)(const void* args, const gpsti_exec* exec);
     gpst_result (*gpu)(const void* args, void* native_stream);
+    /* Optional: calls gpsti_lists_take for each list of the host's that args points to, in the same order each time,
+       and puts what that gives in its place: so a launch can be kept as bytes. NULL: there are none. */
+    void (*lists)(void* args, gpsti_lists* lists);
 } gpsti_kernel;
 
-/* {"warp", gpsti_warp_kernel_host, GPSTI_GPU_LAUNCHER(gpsti_warp_kernel_gpu)} */
+/* {"mask", gpsti_mask_host, GPSTI_GPU_LAUNCHER(gpsti_mask_gpu), gpsti_mask_lists} */
 #if defined(GPSTI_GPU)
 #define GPSTI_GPU_LAUNCHER(function) function
 #else
@@ -157,10 +175,12 @@ struct gpsti_backend_i {
     gpst_result (*launch)(gpsti_stream* stream, const gpsti_kernel* kernel, const void* args,
                           size_t args_bytes, const gpsti_exec* exec);
 
-    /* Graphs: between begin and end the stream records copies, sets and launches instead of running them;
-       anything else on it is GPST_ERROR_STATE. Required. */
+    /* Graphs: between begin and end, on one thread, the stream records copies, sets and launches instead of running
+       them; anything else on it is GPST_ERROR_STATE. *graph: NULL, or a graph of this device, which becomes what was
+       recorded: as it is where only addresses and sizes differ, else made anew; on failure it is gone, and *graph NULL.
+       A graph that runs may be destroyed. Required. */
     gpst_result (*graph_begin)(gpsti_stream* stream);
-    gpst_result (*graph_end)(gpsti_stream* stream, gpsti_graph** out);
+    gpst_result (*graph_end)(gpsti_stream* stream, gpsti_graph** graph);
     gpst_result (*graph_launch)(gpsti_graph* graph, gpsti_stream* stream);
     void (*graph_destroy)(gpsti_graph* graph);
 

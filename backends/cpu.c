@@ -126,6 +126,7 @@ GPSTI_INTERN gpst_result gpsti_recording_append(gpsti_recording* recording,
     else
         recording->first = copy;
     recording->last = copy;
+    recording->base.device_bytes += sizeof *copy; /* device memory is host memory here */
     return GPST_OK;
 }
 
@@ -333,11 +334,13 @@ GPSTI_PRIVATE gpst_result gpsti_cpu_graph_begin(gpsti_stream* stream) {
     return gpsti_recording_create(stream->device, &((gpsti_cpu_stream*)stream)->recording);
 }
 
-GPSTI_PRIVATE gpst_result gpsti_cpu_graph_end(gpsti_stream* stream, gpsti_graph** out) {
+GPSTI_PRIVATE gpst_result gpsti_cpu_graph_end(gpsti_stream* stream, gpsti_graph** graph) {
     gpsti_cpu_stream* cpu_stream = (gpsti_cpu_stream*)stream;
+    gpsti_recording_destroy((gpsti_recording*)*graph);
+    *graph = NULL;
     GPSTI_FAIL_IF(!cpu_stream->recording, GPST_ERROR_STATE,
                   "backend cpu: graph_end: the stream is not recording a graph");
-    *out = &cpu_stream->recording->base;
+    *graph = &cpu_stream->recording->base;
     cpu_stream->recording = NULL;
     return GPST_OK;
 }

@@ -1,5 +1,5 @@
 /* backends/gpu.cu.h -- the table of the backend cuda or hip, whichever compiles
-   it. The code is in gpu_device.cu.h and gpu_stream.cu.h. */
+   it. The code is in gpu_device.cu.h, gpu_stream.cu.h and gpu_graph.cu.h. */
 #include "gpu_internal.h"
 
 #if defined(GPSTI_GPU_UNIT)

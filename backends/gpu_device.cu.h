@@ -19,6 +19,7 @@ static const gpsti_param gpsti_gpu_keys[] = {
     {"fail_event", GPSTI_GPU_FAIL(GPSTI_FAULT_EVENT), 0, 1e9, true},
     {"fail_stream", GPSTI_GPU_FAIL(GPSTI_FAULT_STREAM), 0, 1e9, true},
     {"fail_notify", GPSTI_GPU_FAIL(GPSTI_FAULT_NOTIFY), 0, 1e9, true},
+    {"fail_graph", GPSTI_GPU_FAIL(GPSTI_FAULT_GRAPH), 0, 1e9, true},
     {"lose_at", offsetof(gpsti_gpu_params, lose_at), 0, 1e9, true}};
 
 /* The runtime answers "insufficient driver" for an old driver and for none: its version tells them apart. */

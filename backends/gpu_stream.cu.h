@@ -1,5 +1,5 @@
 /* backends/gpu_stream.cu.h -- streams of CUDA and HIP and what happens on them:
-   copies, launches, events, notifications, graphs. */
+   copies, launches, events, notifications. */
 #include "gpu_clock.cu.h"
 
 #if defined(GPSTI_GPU_UNIT)
@@ -393,82 +393,6 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_launch_kernel(gpsti_stream* stream, const gp
     if (result == GPST_ERROR_DEVICE_LOST)
         gpsti_a32_store(&device->lost, 1);
     return result;
-}
-
-/* ---- graphs ------------------------------------------------------------------------------ */
-
-/* Relaxed: other threads, and this one, may allocate and pin meanwhile, and end it. */
-GPSTI_PRIVATE gpst_result gpsti_gpu_graph_begin(gpsti_stream* stream) {
-    GPSTI_TRY(gpsti_gpu_check_not_recording(stream, GPSTI_GPU_CALL("graph_begin")));
-    GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("graph_begin")));
-    const gpsti_gpu_current current(stream->device);
-    GPSTI_GPU_TRY(stream->device,
-                  GPSTI_RT(StreamBeginCapture)(gpsti_gpu_native(stream), GPSTI_RT(StreamCaptureModeRelaxed)),
-                  "graph_begin");
-    ((gpsti_gpu_stream*)stream)->recording = true;
-    return GPST_OK;
-}
-
-GPSTI_PRIVATE void gpsti_gpu_graph_destroy(gpsti_graph* base) {
-    gpsti_gpu_graph* graph = (gpsti_gpu_graph*)base;
-    if (!graph)
-        return;
-    const gpsti_gpu_current current(base->device);
-    if (graph->done) { /* HIP does not say that a graph may go while it runs */
-        gpsti_gpu_ignore(base->device, gpsti_gpu_wait(graph->done));
-        gpsti_gpu_ignore(base->device, GPSTI_RT(EventDestroy)(graph->done));
-    }
-    if (graph->native)
-        gpsti_gpu_ignore(base->device, GPSTI_RT(GraphExecDestroy)(graph->native));
-    gpsti_free(base->device->host, graph, sizeof(*graph));
-}
-
-GPSTI_PRIVATE gpst_result gpsti_gpu_graph_make(gpsti_device* device, GPSTI_RT(Graph_t) captured,
-                                               gpsti_graph** out) {
-    gpsti_gpu_graph* graph = (gpsti_gpu_graph*)gpsti_alloc(device->host, sizeof(gpsti_gpu_graph));
-    if (!graph)
-        return GPST_ERROR_MEMORY;
-    graph->base.device = device;
-    gpst_result result =
-        gpsti_gpu_result(device, GPSTI_RT(GraphInstantiateWithFlags)(&graph->native, captured, 0),
-                         GPSTI_GPU_CALL("graph_end"));
-    if (!GPST_FAILED(result))
-        result = gpsti_gpu_result(device,
-                                  GPSTI_RT(EventCreateWithFlags)(
-                                      &graph->done, GPSTI_RT(EventBlockingSync) | GPSTI_RT(EventDisableTiming)),
-                                  GPSTI_GPU_CALL("graph_end"));
-    if (GPST_FAILED(result)) {
-        gpsti_gpu_graph_destroy(&graph->base);
-        return result;
-    }
-    *out = &graph->base;
-    return GPST_OK;
-}
-
-GPSTI_PRIVATE gpst_result gpsti_gpu_graph_end(gpsti_stream* base, gpsti_graph** out) {
-    gpsti_gpu_stream* stream = (gpsti_gpu_stream*)base;
-    GPSTI_RT(Graph_t) captured = NULL;
-    GPSTI_FAIL_IF(!stream->recording, GPST_ERROR_STATE, "%s: the stream is not recording a graph",
-                  GPSTI_GPU_CALL("graph_end"));
-    const gpsti_gpu_current current(base->device);
-    stream->recording = false;
-    GPSTI_GPU_TRY(base->device, GPSTI_RT(StreamEndCapture)(stream->native, &captured), "graph_end");
-    gpst_result result = gpsti_gpu_enter(base->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("graph_end"));
-    if (!GPST_FAILED(result))
-        result = gpsti_gpu_graph_make(base->device, captured, out);
-    gpsti_gpu_ignore(base->device, GPSTI_RT(GraphDestroy)(captured));
-    return result;
-}
-
-GPSTI_PRIVATE gpst_result gpsti_gpu_graph_launch(gpsti_graph* base, gpsti_stream* stream) {
-    gpsti_gpu_graph* graph = (gpsti_gpu_graph*)base;
-    GPSTI_TRY(gpsti_gpu_check_not_recording(stream, GPSTI_GPU_CALL("graph_launch")));
-    gpsti_gpu_count_launch((gpsti_gpu_device*)stream->device);
-    GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_LAUNCH, GPSTI_GPU_CALL("graph_launch")));
-    const gpsti_gpu_current current(stream->device);
-    GPSTI_GPU_TRY(stream->device, GPSTI_RT(GraphLaunch)(graph->native, gpsti_gpu_native(stream)), "graph_launch");
-    GPSTI_GPU_TRY(stream->device, GPSTI_RT(EventRecord)(graph->done, gpsti_gpu_native(stream)), "graph_launch");
-    return GPST_OK;
 }
 
 #endif

@@ -470,43 +470,13 @@ GPSTI_PRIVATE gpst_result gpsti_sim_graph_begin(gpsti_stream* stream) {
     gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
     gpsti_sim_device* device = gpsti_sim_of(stream);
     gpsti_mutex_lock(&device->mutex);
-    gpst_result result = gpsti_sim_enter(device, GPSTI_FAULT_NONE, "graph_begin");
+    gpst_result result = gpsti_sim_enter(device, GPSTI_FAULT_GRAPH, "graph_begin");
     if (!GPST_FAILED(result))
         result = gpsti_sim_check_not_recording(stream, "graph_begin");
     if (!GPST_FAILED(result))
         result = gpsti_recording_create(stream->device, &sim_stream->recording);
     gpsti_mutex_unlock(&device->mutex);
     return result;
-}
-
-GPSTI_PRIVATE gpst_result gpsti_sim_graph_end(gpsti_stream* stream, gpsti_graph** out) {
-    gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
-    gpsti_sim_device* device = gpsti_sim_of(stream);
-    gpsti_mutex_lock(&device->mutex);
-    gpsti_recording* recording = sim_stream->recording;
-    gpst_result result = gpsti_sim_enter(device, GPSTI_FAULT_NONE, "graph_end");
-    sim_stream->recording = NULL;
-    if (!recording)
-        result = gpsti_fail(GPST_ERROR_STATE, "backend sim: graph_end: the stream is not recording a graph");
-    gpsti_mutex_unlock(&device->mutex);
-    if (GPST_FAILED(result)) {
-        gpsti_recording_destroy(recording);
-        return result;
-    }
-    *out = &recording->base;
-    return GPST_OK;
-}
-
-GPSTI_PRIVATE gpst_result gpsti_sim_graph_launch(gpsti_graph* graph, gpsti_stream* stream) {
-    gpsti_recording* recording = (gpsti_recording*)graph;
-    gpsti_sim_task* task;
-    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_FAULT_LAUNCH, "graph_launch", &task));
-    const gpst_result result = gpsti_sim_check_not_recording(stream, "graph_launch");
-    task->kind = GPSTI_SIM_TASK_GRAPH;
-    task->recording = recording;
-    if (!GPST_FAILED(result))
-        ++recording->n_queued;
-    return gpsti_sim_submit_end(stream, task, result);
 }
 
 /* Waits until no stream has it in its queue. */
@@ -522,6 +492,38 @@ GPSTI_PRIVATE void gpsti_sim_graph_destroy(gpsti_graph* graph) {
         gpsti_cond_wait_until(&device->changed, &device->mutex, GPST_FOREVER);
     gpsti_mutex_unlock(&device->mutex);
     gpsti_recording_destroy(recording);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_sim_graph_end(gpsti_stream* stream, gpsti_graph** graph) {
+    gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
+    gpsti_sim_device* device = gpsti_sim_of(stream);
+    gpsti_mutex_lock(&device->mutex);
+    gpsti_recording* recording = sim_stream->recording;
+    gpst_result result = gpsti_sim_enter(device, GPSTI_FAULT_GRAPH, "graph_end");
+    sim_stream->recording = NULL;
+    if (!recording)
+        result = gpsti_fail(GPST_ERROR_STATE, "backend sim: graph_end: the stream is not recording a graph");
+    gpsti_mutex_unlock(&device->mutex);
+    gpsti_sim_graph_destroy(*graph);
+    *graph = NULL;
+    if (GPST_FAILED(result)) {
+        gpsti_recording_destroy(recording);
+        return result;
+    }
+    *graph = &recording->base;
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_sim_graph_launch(gpsti_graph* graph, gpsti_stream* stream) {
+    gpsti_recording* recording = (gpsti_recording*)graph;
+    gpsti_sim_task* task;
+    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_FAULT_LAUNCH, "graph_launch", &task));
+    const gpst_result result = gpsti_sim_check_not_recording(stream, "graph_launch");
+    task->kind = GPSTI_SIM_TASK_GRAPH;
+    task->recording = recording;
+    if (!GPST_FAILED(result))
+        ++recording->n_queued;
+    return gpsti_sim_submit_end(stream, task, result);
 }
 
 /* ---- files -------------------------------------------------------------------- */

@@ -29,6 +29,7 @@ static const gpsti_param gpsti_sim_keys[] = {
     {"fail_event", GPSTI_SIM_FAIL(GPSTI_FAULT_EVENT), 0, 1e9, true},
     {"fail_stream", GPSTI_SIM_FAIL(GPSTI_FAULT_STREAM), 0, 1e9, true},
     {"fail_notify", GPSTI_SIM_FAIL(GPSTI_FAULT_NOTIFY), 0, 1e9, true},
+    {"fail_graph", GPSTI_SIM_FAIL(GPSTI_FAULT_GRAPH), 0, 1e9, true},
     {"lose_at", offsetof(gpsti_sim_params, lose_at), 0, 1e9, true},
     {"jitter_pct", offsetof(gpsti_sim_params, jitter_pct), 0, 100, false},
     {"seed", offsetof(gpsti_sim_params, seed), 0, 1e9, true},

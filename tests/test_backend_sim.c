@@ -290,7 +290,7 @@ static gpst_result sim_nothing_host(const void* args, const gpsti_exec* exec) {
     (void)exec;
     return GPST_OK;
 }
-static const gpsti_kernel sim_nothing = {"nothing", sim_nothing_host, NULL};
+static const gpsti_kernel sim_nothing = {"nothing", sim_nothing_host, NULL, NULL};
 
 /* How long a launch that moves so many bytes takes, between two events, on a device whose clock nobody waits for. */
 static int64_t sim_launch_ns(const char* params, uint64_t bytes, const gpsti_kernel* kernel) {
@@ -338,7 +338,7 @@ static gpst_result sim_slow_host(const void* args, const gpsti_exec* exec) {
    nobody's. */
 static void sim_is_no_faster_than_its_host(void** state) {
     (void)state;
-    static const gpsti_kernel slow = {"slow", sim_slow_host, NULL};
+    static const gpsti_kernel slow = {"slow", sim_slow_host, NULL, NULL};
     assert_true(sim_launch_ns("launch_us=0,kernel_us=1", 0, &slow) >= 2000000);
     assert_true(sim_launch_ns("launch_us=0,kernel_us=1,jitter_pct=100,seed=5", 0, &slow) >= 2000000);
     assert_int_equal(sim_launch_ns("virtual=1,launch_us=0,kernel_us=1", 0, &slow), 1000);
