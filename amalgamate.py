@@ -236,6 +236,7 @@ PRIVATE = [
     "core/pipeline/codec_device.c",
     "core/pipeline/state.c",
     "core/pipeline/offload_times.c",
+    "core/pipeline/graphs.c",
     "core/pipeline/offload.c",
     "core/pipeline/finish.c",
     "core/pipeline/tune.c",

@@ -17,7 +17,8 @@ typedef struct gpsti_command {
     uint32_t kind;
     uint32_t n_bytes; /* of all of it: where the next one begins */
     gpsti_copied_rows rows; /* COPY, FILL: dst, src and row_bytes alone */
-    int64_t value;          /* FILL */
+    int32_t value;          /* FILL */
+    uint32_t tag;
     uint64_t kernel;        /* LAUNCH, and what follows: a gpsti_kernel */
     uint64_t exec_bytes;
     uint32_t n_threads, args_bytes;
@@ -39,6 +40,7 @@ GPSTI_INTERN void gpsti_commands_free(gpsti_commands* commands) {
 GPSTI_INTERN void gpsti_commands_reset(gpsti_commands* commands) {
     commands->n_bytes = 0;
     commands->n = 0;
+    commands->tag = 0;
     commands->result = GPST_OK;
     commands->in_use = false;
 }
@@ -76,19 +78,24 @@ GPSTI_PRIVATE gpst_result gpsti_commands_grow(gpsti_commands* commands, size_t n
     return GPST_OK;
 }
 
+GPSTI_INTERN gpst_result gpsti_commands_reserve(gpsti_commands* commands, size_t n_bytes) {
+    return commands->capacity >= n_bytes ? GPST_OK : gpsti_commands_grow(commands, n_bytes);
+}
+
 /* Room for one more with more_bytes behind it, zeroed but for those; NULL: no memory. */
 GPSTI_PRIVATE gpsti_command* gpsti_commands_add(gpsti_commands* commands, gpsti_command_kind kind, size_t more_bytes) {
     const size_t at = commands->n_bytes, bytes = sizeof(gpsti_command) + more_bytes;
     if (!GPST_FAILED(commands->result) && bytes > UINT32_MAX)
         commands->result = gpsti_fail(GPST_ERROR_OVERFLOW, "a command of %zu bytes: must fit into 32 bits", bytes);
-    if (!GPST_FAILED(commands->result) && commands->capacity - at < bytes)
-        commands->result = gpsti_commands_grow(commands, at + bytes);
+    if (!GPST_FAILED(commands->result))
+        commands->result = gpsti_commands_reserve(commands, at + bytes);
     if (GPST_FAILED(commands->result))
         return NULL;
     gpsti_command* const command = (gpsti_command*)(void*)(commands->data + at);
     memset(command, 0, sizeof *command);
     command->kind = (uint32_t)kind;
     command->n_bytes = (uint32_t)bytes;
+    command->tag = commands->tag;
     commands->n_bytes += bytes;
     commands->n++;
     return command;
@@ -184,17 +191,21 @@ GPSTI_PRIVATE gpst_result gpsti_commands_put_one(const gpsti_command* command, g
         return i->copy_rows(stream, rows->dst, rows->dst_pitch_bytes, rows->src, rows->src_pitch_bytes,
                             rows->row_bytes, rows->n_rows);
     case GPSTI_COMMAND_FILL:
-        return i->memory_set(stream, rows->dst, (int)command->value, rows->row_bytes);
+        return i->memory_set(stream, rows->dst, command->value, rows->row_bytes);
     case GPSTI_COMMAND_LAUNCH:
         break;
     }
     return gpsti_commands_put_launch(command, stream);
 }
 
-GPSTI_INTERN gpst_result gpsti_commands_put(const gpsti_commands* commands, gpsti_stream* stream) {
+GPSTI_INTERN gpst_result gpsti_commands_put(const gpsti_commands* commands, gpsti_stream* stream,
+                                            uint32_t* failed_tag) {
     for (size_t at = 0; at < commands->n_bytes;) {
         const gpsti_command* const command = (const gpsti_command*)(const void*)(commands->data + at);
-        GPSTI_TRY(gpsti_commands_put_one(command, stream));
+        const gpst_result result = gpsti_commands_put_one(command, stream);
+        if (GPST_FAILED(result) && failed_tag)
+            *failed_tag = command->tag;
+        GPSTI_TRY(result);
         at += command->n_bytes;
     }
     return GPST_OK;

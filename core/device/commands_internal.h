@@ -18,6 +18,8 @@ typedef struct gpsti_commands {
     uint8_t* data;
     size_t n_bytes, capacity;
     uint32_t n;
+    uint32_t tag;        /* which the next commands get; */
+    uint32_t failed_tag; /* and that of the one at which the latest gpsti_commands_put ended */
     gpst_result result; /* the first command that found no memory; it and what came after it are not in the list */
     bool in_use;        /* a device that computes on the host may still read it: until its stream is idle */
 } gpsti_commands;
@@ -37,8 +39,11 @@ GPSTI_INTERN gpst_result gpsti_commands_add_fill(gpsti_commands* commands, void*
 GPSTI_INTERN gpst_result gpsti_commands_add_launch(gpsti_commands* commands, const gpsti_kernel* kernel,
                                                    const void* args, size_t args_bytes, const gpsti_exec* exec);
 
-/* Puts them on the stream, one after the other, up to the first that fails. On a device that computes on the host later
-   the list must live until the stream has been there. */
-GPSTI_INTERN gpst_result gpsti_commands_put(const gpsti_commands* commands, gpsti_stream* stream);
+/* Room for so many bytes, so that recording them allocates nothing. MEMORY. */
+GPSTI_INTERN gpst_result gpsti_commands_reserve(gpsti_commands* commands, size_t n_bytes);
+
+/* Puts them on the stream, one after the other, up to the first that fails, whose tag goes to *failed_tag (NULL: to
+   nowhere). On a device that computes on the host later the list must live until the stream has been there. */
+GPSTI_INTERN gpst_result gpsti_commands_put(const gpsti_commands* commands, gpsti_stream* stream, uint32_t* failed_tag);
 
 #endif

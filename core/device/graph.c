@@ -44,7 +44,7 @@ GPSTI_INTERN gpst_result gpsti_graph_capture(gpst_stream* stream, const gpsti_co
     gpsti_graph* part = NULL;
     gpst_result result = i->graph_begin(stream->stream);
     if (!GPST_FAILED(result)) {
-        result = gpsti_commands_put(commands, stream->stream);
+        result = gpsti_commands_put(commands, stream->stream, NULL);
         if (!GPST_FAILED(result))
             return i->graph_end(stream->stream, graph);
         gpsti_copy_text(reason, sizeof reason, gpst_last_reason());
@@ -60,7 +60,14 @@ GPSTI_INTERN gpst_result gpsti_graph_capture(gpst_stream* stream, const gpsti_co
 GPSTI_INTERN gpst_result gpsti_graph_put(gpst_stream* stream) {
     const gpst_device* const device = stream->device;
     stream->commands.in_use = device->info.asynchronous && !device->device->i->stream_native;
-    return gpsti_commands_put(&stream->commands, stream->stream);
+    return gpsti_commands_put(&stream->commands, stream->stream, &stream->commands.failed_tag);
+}
+
+GPSTI_INTERN gpst_result gpsti_graph_flush(gpst_stream* stream) {
+    if (!stream->records)
+        return GPST_OK;
+    GPSTI_TRY(gpsti_graph_stop(stream, "recording"));
+    return gpsti_graph_put(stream);
 }
 
 /* ---- graphs --------------------------------------------------------------------------- */
@@ -111,7 +118,7 @@ GPST_API gpst_result gpst_graph_launch(gpst_graph* graph, gpst_stream* stream) {
     GPSTI_TRY(gpsti_stream_check_not_recording(stream, function));
     (void)gpsti_a64_add(&graph->n_launches, 1);
     return gpsti_device_result(graph->graph ? stream->device->device->i->graph_launch(graph->graph, stream->stream)
-                                            : gpsti_commands_put(&graph->commands, stream->stream),
+                                            : gpsti_commands_put(&graph->commands, stream->stream, NULL),
                                function);
 }
 

@@ -111,7 +111,8 @@ GPST_API void gpst_graph_query_info(const gpst_graph* graph, gpst_graph_info* ou
 
 typedef enum gpst_graph_use {
     GPST_GRAPHS_AUTO = 0,  /* where the time saved is more than 2 % of the period: see gpst_graph_cache_run. Never on
-                              cpu, where nothing is saved, nor on hip, where replay was seen to cost more */
+                              cpu, where nothing is saved, nor on hip, where replay was seen to cost more. Of a
+                              context's device the graphs' bytes count against max_device_bytes */
     GPST_GRAPHS_OFF = 1,
     GPST_GRAPHS_ALWAYS = 2 /* whatever it saves, from the second time on */
 } gpst_graph_use;

@@ -2,6 +2,7 @@
    pays is core/device/graph_gate.c's to say. */
 #include "../base/platform_internal.h"
 
+#include "context_internal.h"
 #include "graph_internal.h"
 
 #include <string.h>
@@ -32,6 +33,7 @@ struct gpst_graph_cache {
     gpsti_graph_family families[GPSTI_GRAPH_FAMILIES];
     uint64_t seen[GPSTI_GRAPH_SEEN];
     uint32_t seen_at;
+    uint64_t n_allocations;
     gpst_graph_cache_info info;
 };
 
@@ -43,6 +45,8 @@ typedef struct gpsti_graph_run {
     uint64_t hash, topology;
     gpsti_graph_family* family;
     gpsti_cached_graph* found; /* NULL: none is there */
+    bool failed;
+    char reason[160];
 } gpsti_graph_run;
 
 /* ---- tables; the mutex is held ----------------------------------------------------- */
@@ -84,6 +88,8 @@ GPSTI_PRIVATE void gpsti_graph_count(gpst_graph_cache* cache, const gpsti_cached
     const uint64_t host_bytes = graph->commands.capacity, device_bytes = graph->graph->device_bytes;
     cache->info.host_bytes += add ? host_bytes : (uint64_t)0 - host_bytes;
     cache->info.device_bytes += add ? device_bytes : (uint64_t)0 - device_bytes;
+    if (cache->device->context) /* charged with all else that the context has on the device */
+        (void)gpsti_a64_add(&cache->device->context->device_bytes, add ? device_bytes : (uint64_t)0 - device_bytes);
     cache->info.n_graphs += add ? 1 : UINT32_MAX;
 }
 
@@ -153,6 +159,7 @@ GPSTI_PRIVATE gpst_result gpsti_graph_add(gpsti_graph_run* run) {
     GPSTI_TRY(gpsti_commands_copy(run->commands, &made.commands));
     made.graph = gpsti_graph_make_room(cache, run->topology);
     const bool updates = made.graph != NULL;
+    cache->n_allocations += updates ? 1 : 2; /* the list, and what the backend keeps */
     const gpst_result result = gpsti_graph_capture(run->stream, &made.commands, &made.graph);
     if (GPST_FAILED(result)) {
         gpsti_commands_free(&made.commands);
@@ -168,11 +175,9 @@ GPSTI_PRIVATE gpst_result gpsti_graph_add(gpsti_graph_run* run) {
 
 /* Once for each topology: it stays piece by piece from now on. */
 GPSTI_PRIVATE void gpsti_graph_fail(gpsti_graph_run* run) {
-    gpst_graph_cache* const cache = run->cache;
-    run->family->failed = true;
-    gpsti_graph_refuse(cache, gpst_last_reason());
-    GPSTI_LOG(cache->device->host, GPST_LOG_WARNING, GPSTI_NO_ITEM,
-              "no graph of %u commands, they run piece by piece: %s", run->commands->n, cache->info.reason);
+    run->failed = run->family->failed = true;
+    gpsti_copy_text(run->reason, sizeof run->reason, gpst_last_reason());
+    gpsti_graph_refuse(run->cache, run->reason);
 }
 
 /* ---- a run ------------------------------------------------------------------------- */
@@ -256,6 +261,9 @@ GPSTI_INTERN gpst_result gpsti_graph_cache_run(gpst_graph_cache* cache, gpst_str
     if (gpsti_graph_choose(&run))
         result = gpsti_graph_start(&run);
     gpsti_mutex_unlock(&cache->mutex);
+    if (run.failed)
+        GPSTI_LOG(cache->device->host, GPST_LOG_WARNING, GPSTI_NO_ITEM,
+                  "no graph of %u commands, they run piece by piece: %s", run.commands->n, run.reason);
     return GPST_FAILED(result) && result != GPST_ERROR_DEVICE_LOST ? gpsti_graph_run_pieces(&run) : result;
 }
 
@@ -285,8 +293,8 @@ GPSTI_PRIVATE const char* gpsti_graph_off_reason(const gpst_device* device, gpst
         return "graphs are switched off";
     if (use == GPST_GRAPHS_ALWAYS)
         return NULL;
-    if (!device->info.asynchronous)
-        return "the cpu runs a graph piece by piece";
+    if (!device->device->i->stream_native)
+        return "this backend runs a graph piece by piece";
     return strcmp(device->device->i->name, "hip") == 0 ? "hip: graphs are used where they are asked for" : NULL;
 }
 
@@ -344,6 +352,15 @@ GPST_API void gpst_graph_cache_destroy(gpst_graph_cache* cache) {
     gpst_graph_cache_trim(cache);
     gpsti_mutex_term(&cache->mutex);
     gpsti_graph_cache_free(cache);
+}
+
+GPSTI_INTERN uint64_t gpsti_graph_cache_n_allocations(gpst_graph_cache* cache) {
+    if (!cache)
+        return 0;
+    gpsti_mutex_lock(&cache->mutex);
+    const uint64_t n = cache->n_allocations;
+    gpsti_mutex_unlock(&cache->mutex);
+    return n;
 }
 
 GPST_API void gpst_graph_cache_query_info(gpst_graph_cache* cache, gpst_graph_cache_info* out) {

@@ -12,6 +12,10 @@ GPSTI_INTERN gpst_result gpsti_graph_capture(gpst_stream* stream, const gpsti_co
 /* Puts the recorded commands on their stream, piece by piece. */
 GPSTI_INTERN gpst_result gpsti_graph_put(gpst_stream* stream);
 
+/* A stream that records runs what it has and records no more; another one goes on as it is. */
+GPSTI_INTERN gpst_result gpsti_graph_flush(gpst_stream* stream);
+/* Calls of the allocator for graphs that were made. */
+GPSTI_INTERN uint64_t gpsti_graph_cache_n_allocations(gpst_graph_cache* cache);
 /* gpst_graph_cache_run of a recording that has stopped. */
 GPSTI_INTERN gpst_result gpsti_graph_cache_run(gpst_graph_cache* cache, gpst_stream* stream);
 

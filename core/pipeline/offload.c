@@ -328,18 +328,23 @@ GPSTI_PRIVATE gpst_result gpsti_device_work_record(gpsti_device_work* work) {
 GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,
                                                char* reason) {
     gpsti_device_work* const work = first->work;
-    work->timed = work->on_host || gpsti_timing_takes(&first->pipeline->timing, &work->number);
+    work->timed = work->on_host || (gpsti_timing_takes(&first->pipeline->timing, &work->number) &&
+                                    gpsti_graphs_leave_timed(first->pipeline, step, work->number));
     work->n_recorded = 0;
     GPSTI_TRY(gpsti_device_work_record(work));
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
         GPSTI_TRY(gpsti_offload_upload(slot, step));
     if (work->copies)
         GPSTI_TRY(gpsti_device_work_record(work));
-    for (uint32_t s = 0; s < step->n_stages; s++) {
-        first->stage_at = step->first_stage + s;
-        GPSTI_TRY(gpsti_offload_stage(first, step, first->stage_at, worker_index, reason));
-        GPSTI_TRY(gpsti_device_work_record(work));
+    GPSTI_TRY(gpsti_graphs_begin(first, step));
+    gpst_result result = GPST_OK;
+    for (uint32_t s = 0; s < step->n_stages && !GPST_FAILED(result); s++) {
+        first->stage_at = work->stream->commands.tag = step->first_stage + s;
+        result = gpsti_offload_stage(first, step, first->stage_at, worker_index, reason);
+        if (!GPST_FAILED(result))
+            result = gpsti_device_work_record(work);
     }
+    GPSTI_TRY(gpsti_graphs_end(first, result));
     first->stage_at = step->first_stage; /* of what the device says later nobody knows the stage */
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
         GPSTI_TRY(gpsti_offload_download(slot, step));

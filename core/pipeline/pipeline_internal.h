@@ -9,6 +9,7 @@
 #include "../../kernels/mask/mask_internal.h"
 #include "../../kernels/warp/warp_internal.h"
 #include "../device/context_internal.h"
+#include "../device/graph_internal.h"
 #include "../files/reader_internal.h"
 #include "../files/writer_internal.h"
 #include "../memory/pool_internal.h"
@@ -48,6 +49,7 @@ typedef struct gpsti_step {
     bool chained;         /* per_picture: the parts that the step before was split into go on in it */
     bool one_warp;        /* OFFLOAD: a WARP, and nothing else: what it makes is known ahead; */
     bool in_place;        /* small pictures may be read and written over the link: no other device step has them */
+    bool capturable;      /* OFFLOAD: more than one launch, and each may be in a graph */
     bool gated;           /* not every job may run at once: jobs come through the queue */
     uint32_t concurrency; /* 0 = any */
     uint32_t running;
@@ -162,6 +164,7 @@ struct gpst_pipeline {
     bool device_reaches_host; /* its kernels read and write page-locked host memory */
     bool device_counts_bytes; /* its launches take the time that their bytes need */
     uint32_t batch_most;      /* items that a submission may ever have; 1 = batches are not for this pipeline */
+    gpst_graph_cache* graphs; /* of its device steps; NULL: none may become a graph */
     gpst_pool* pool;
     gpst_reader* reader;     /* engine with a READ step; its threads come with the first read that waits */
     gpsti_writer* writer;    /* engine with a WRITE step; likewise */
@@ -386,6 +389,19 @@ GPSTI_INTERN gpst_result gpsti_state_of(gpsti_slot* slot, uint32_t stage_index, 
                                         const gpst_image** out, bool* restart);
 GPSTI_INTERN void gpsti_state_forget(const gpsti_slot* slot, const gpsti_step* step); /* its work has failed */
 GPSTI_INTERN void gpsti_states_free(gpst_pipeline* pipeline, gpsti_stage* stage);
+
+/* ---- graphs.c ------------------------------------------------------------------------- */
+
+#define GPSTI_GRAPHS_COMMAND_BYTES 8192 /* of a recorded submission, before its stream's list must grow */
+
+/* Marks the steps that may become graphs, and makes their cache. */
+GPSTI_INTERN gpst_result gpsti_graphs_create(gpst_pipeline* pipeline);
+/* Is a submission, which could be timed, to be? */
+GPSTI_INTERN bool gpsti_graphs_leave_timed(const gpst_pipeline* pipeline, const gpsti_step* step, uint64_t number);
+/* From here on the kernels of a submission that may be a graph are recorded; others run at once. */
+GPSTI_INTERN gpst_result gpsti_graphs_begin(gpsti_slot* first, const gpsti_step* step);
+/* Runs them, where result says that all are there; gives what the submission comes to. */
+GPSTI_INTERN gpst_result gpsti_graphs_end(gpsti_slot* first, gpst_result result);
 
 /* ---- offload.c ------------------------------------------------------------------------ */
 

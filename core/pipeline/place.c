@@ -33,6 +33,8 @@ GPSTI_PRIVATE gpst_result gpsti_device_work_make(gpsti_slot* slot, gpsti_device_
         return GPST_ERROR_MEMORY;
     const int64_t begin_ns = gpsti_now_ns();
     gpst_result result = work->stream ? GPST_OK : gpsti_stream_make(work->device, &work->stream);
+    if (!GPST_FAILED(result) && slot->pipeline->graphs)
+        result = gpsti_commands_reserve(&work->stream->commands, GPSTI_GRAPHS_COMMAND_BYTES);
     while (!GPST_FAILED(result) && work->n_events < n_events) {
         result = gpsti_event_make(work->device, &work->events[work->n_events]);
         work->n_events += GPST_FAILED(result) ? 0 : 1;
