@@ -93,17 +93,19 @@ GPSTI_PRIVATE void gpsti_graph_count(gpst_graph_cache* cache, const gpsti_cached
     cache->info.n_graphs += add ? 1 : UINT32_MAX;
 }
 
-/* The last one takes its place. With keep: its graph is the caller's. */
-GPSTI_PRIVATE gpsti_graph* gpsti_graph_take_out(gpst_graph_cache* cache, gpsti_cached_graph* graph) {
-    gpsti_graph* const taken = graph->graph;
+/* It is the caller's; the last one takes its place. */
+GPSTI_PRIVATE gpsti_cached_graph gpsti_graph_take_out(gpst_graph_cache* cache, gpsti_cached_graph* graph) {
+    const gpsti_cached_graph taken = *graph;
     gpsti_graph_count(cache, graph, false);
-    gpsti_commands_free(&graph->commands);
     *graph = cache->graphs[cache->info.n_graphs];
     return taken;
 }
 
+/* A graph that still runs reads its commands where they are computed on the host. */
 GPSTI_PRIVATE void gpsti_graph_drop(gpst_graph_cache* cache, gpsti_cached_graph* graph) {
-    cache->device->device->i->graph_destroy(gpsti_graph_take_out(cache, graph));
+    gpsti_cached_graph taken = gpsti_graph_take_out(cache, graph);
+    cache->device->device->i->graph_destroy(taken.graph);
+    gpsti_commands_free(&taken.commands);
 }
 
 GPSTI_PRIVATE gpsti_cached_graph* gpsti_graph_oldest(gpst_graph_cache* cache) {
@@ -121,18 +123,16 @@ GPSTI_PRIVATE void gpsti_graph_refuse(gpst_graph_cache* cache, const char* reaso
 
 /* ---- making one -------------------------------------------------------------------- */
 
-/* Of a full cache the graph used longest ago goes. NULL, or that graph where it can take the run's addresses. */
-GPSTI_PRIVATE gpsti_graph* gpsti_graph_make_room(gpst_graph_cache* cache, uint64_t topology) {
+/* Of a full cache the graph used longest ago goes. Where it can take the run's addresses it is given to *alike. */
+GPSTI_PRIVATE void gpsti_graph_make_room(gpst_graph_cache* cache, uint64_t topology, gpsti_cached_graph* alike) {
     if (cache->info.n_graphs < cache->max_graphs)
-        return NULL;
+        return;
     gpsti_cached_graph* const oldest = gpsti_graph_oldest(cache);
-    const bool alike = oldest->topology == topology;
-    gpsti_graph* const graph = gpsti_graph_take_out(cache, oldest);
+    if (oldest->topology == topology)
+        *alike = gpsti_graph_take_out(cache, oldest);
+    else
+        gpsti_graph_drop(cache, oldest);
     cache->info.evictions++;
-    if (alike)
-        return graph;
-    cache->device->device->i->graph_destroy(graph);
-    return NULL;
 }
 
 /* The newest stays, whatever it takes, unless it alone is too large. */
@@ -151,16 +151,20 @@ GPSTI_PRIVATE gpst_result gpsti_graph_limit_bytes(gpst_graph_cache* cache) {
 
 GPSTI_PRIVATE gpst_result gpsti_graph_add(gpsti_graph_run* run) {
     gpst_graph_cache* const cache = run->cache;
-    gpsti_cached_graph made;
+    gpsti_cached_graph made, old;
     memset(&made, 0, sizeof made);
+    memset(&old, 0, sizeof old);
     made.hash = run->hash;
     made.topology = run->topology;
     made.used_at = cache->clock;
     GPSTI_TRY(gpsti_commands_copy(run->commands, &made.commands));
-    made.graph = gpsti_graph_make_room(cache, run->topology);
-    const bool updates = made.graph != NULL;
+    gpsti_graph_make_room(cache, run->topology, &old);
+    made.graph = old.graph;
+    const bool updates = old.graph != NULL;
     cache->n_allocations += updates ? 1 : 2; /* the list, and what the backend keeps */
     const gpst_result result = gpsti_graph_capture(run->stream, &made.commands, &made.graph);
+    if (updates)
+        gpsti_commands_free(&old.commands);
     if (GPST_FAILED(result)) {
         gpsti_commands_free(&made.commands);
         return result;

@@ -441,7 +441,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_ste
                                               void (*done)(void*, gpst_result), bool* finished, char* reason) {
     gpsti_device_work* const work = first->work;
     work->n_items = 0;
-    work->copies = false;
+    work->copies = work->is_short = false;
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
         slot->uploaded = 0; /* a failure before anything is uploaded must not take what the device has made */
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch, work->n_items++) {
@@ -479,7 +479,12 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
                   "device work done again on the CPU: %s", slot->device_reason);
         slot->device_reason[0] = '\0';
     }
-    const gpst_result result = gpsti_offload_start(slot, step, worker_index, done, finished, reason);
+    gpst_result result = gpsti_offload_start(slot, step, worker_index, done, finished, reason);
+    while (GPST_FAILED(result) && gpsti_shortage_is(slot, result) && gpsti_shortage_relieve(slot->pipeline)) {
+        gpsti_offload_give_up(slot, step, result);
+        reason[0] = '\0';
+        result = gpsti_offload_start(slot, step, worker_index, done, finished, reason);
+    }
     if (!GPST_FAILED(result) && *finished) /* else another thread may have the slot by now */
         gpsti_offload_read_times(slot);
     if (!GPST_FAILED(result))

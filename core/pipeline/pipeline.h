@@ -325,8 +325,8 @@ typedef struct gpst_pipeline_desc {
    Since        0.1
 */
 typedef struct gpst_path {
-    char what[16];    /* "read", "host_memory", "device", "jpeg", "write", "copies", "batch", "graph", "threads",
-                         "prefetch" */
+    char what[16];    /* "read", "host_memory", "device", "device_memory" (where it was short), "jpeg", "write",
+                         "copies", "batch", "graph", "threads", "prefetch" */
     char taken[32];
     char why_not[256]; /* "name: reason; name: reason" for every faster way not taken; "" = none is faster */
 } gpst_path;

@@ -18,6 +18,7 @@
 #include "../stats/timing_internal.h"
 #include "../tuning/batch_internal.h"
 #include "../tuning/guard_internal.h"
+#include "../tuning/shortage_internal.h"
 #include "../tuning/tuner_internal.h"
 #include "../tuning/window_internal.h"
 #include "../workers/scheduler_internal.h"
@@ -182,6 +183,7 @@ struct gpst_pipeline {
     uint32_t n_slots_used, n_served;
     uint32_t n_active;     /* jobs run at once at most: the workers, or fewer */
     gpsti_a32 in_flight;   /* slots in use, finished results among them; written locked */
+    gpsti_slot* short_of_memory; /* items that the device had no memory for, until another one ends */
     gpsti_slot* starved;   /* items that begin again, one at a time, by ticket */
     bool exclusive;        /* one of them runs */
     uint32_t n_handed_out; /* results the user has and has not released */
@@ -191,6 +193,7 @@ struct gpst_pipeline {
     gpsti_slot* dropped;   /* of whom desc.dropped has not been told yet, first come first, */
     gpsti_slot* last_dropped;
     gpsti_a64 item_host_bytes, item_device_bytes; /* of the largest item so far */
+    gpsti_a64 slots_device_bytes; /* that all slots hold */
 
     /* threads */
     gpsti_a32 executing;  /* threads that run a job of this pipeline, or ask its source; written locked */
@@ -223,6 +226,8 @@ struct gpst_pipeline {
     uint64_t items_refused;              /* of those dropped: the ones that never got an index */
     uint64_t n_submissions, n_submitted; /* to the device, of so many items */
     uint64_t n_copied, n_in_place;       /* items of a device with memory of its own: how they came there */
+    gpsti_shortage shortage;             /* of the device's memory, and its first reason */
+    char shortage_reason[GPST_REASON_BYTES];
     uint64_t n_taken_apart;              /* batches that failed, the latest for this reason */
     char apart_reason[GPST_REASON_BYTES];
     char fallback_reason[GPST_REASON_BYTES];
@@ -377,6 +382,9 @@ GPSTI_INTERN void gpsti_place_take_counts(gpsti_slot* slot, uint32_t sets);
 GPSTI_INTERN gpst_result gpsti_place_fetch(gpsti_slot* slot, uint32_t sets);
 GPSTI_INTERN gpst_result gpsti_place_bring(gpsti_slot* slot, uint32_t sets);
 GPSTI_INTERN void gpsti_place_free_unused(gpsti_slot* slot); /* memory of sets that are not on the device */
+/* Memory of sets that no step from this one on needs on the device. The item waits, and has no device work. */
+GPSTI_INTERN void gpsti_place_free_dead(gpsti_slot* slot, uint32_t from);
+GPSTI_INTERN void gpsti_place_free_pictures(gpsti_slot* slot); /* of all: no item is in the slot */
 GPSTI_INTERN void gpsti_place_free_slot(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_constants_load(gpst_pipeline* pipeline, gpsti_stage* stage);
 GPSTI_INTERN void gpsti_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage);
@@ -402,6 +410,19 @@ GPSTI_INTERN bool gpsti_graphs_leave_timed(const gpst_pipeline* pipeline, const 
 GPSTI_INTERN gpst_result gpsti_graphs_begin(gpsti_slot* first, const gpsti_step* step);
 /* Runs them, where result says that all are there; gives what the submission comes to. */
 GPSTI_INTERN gpst_result gpsti_graphs_end(gpsti_slot* first, gpst_result result);
+
+/* ---- shortage.c ----------------------------------------------------------------------- */
+
+/* Did a submission fail since the device, or its budget, has no memory? */
+GPSTI_INTERN bool gpsti_shortage_is(const gpsti_slot* first, gpst_result result);
+/* Drops the cached graphs; where there are none, what slots hold and nobody needs. True: something was given back. Not
+   locked. */
+GPSTI_INTERN bool gpsti_shortage_relieve(gpst_pipeline* pipeline);
+/* The rest locked. What to do with the items of a submission, when that helped no more. */
+GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const char* reason);
+GPSTI_INTERN void gpsti_shortage_skip(gpsti_slot* slot); /* an item for the device: or for the CPU at once? */
+GPSTI_INTERN void gpsti_shortage_park(gpsti_slot* slot); /* until an item ends, or the device is done with one */
+GPSTI_INTERN void gpsti_shortage_wake(gpst_pipeline* pipeline);
 
 /* ---- offload.c ------------------------------------------------------------------------ */
 

@@ -43,9 +43,11 @@ GPSTI_PRIVATE gpst_result gpsti_device_work_make(gpsti_slot* slot, gpsti_device_
     return result;
 }
 
-GPSTI_PRIVATE void gpsti_place_free(gpst_context* context, gpst_buffer* memory) {
-    if (memory->data)
-        gpsti_memory_release(context, memory);
+GPSTI_PRIVATE void gpsti_place_free(gpst_pipeline* pipeline, gpst_buffer* memory) {
+    if (!memory->data)
+        return;
+    (void)gpsti_a64_add(&pipeline->slots_device_bytes, (uint64_t)0 - memory->charged_bytes);
+    gpsti_memory_release(pipeline->context, memory);
 }
 
 GPSTI_INTERN gpst_result gpsti_device_work_prepare(gpsti_slot* slot, gpsti_device_work* work) {
@@ -55,11 +57,16 @@ GPSTI_INTERN gpst_result gpsti_device_work_prepare(gpsti_slot* slot, gpsti_devic
 }
 
 GPSTI_PRIVATE gpst_result gpsti_place_reserve(gpsti_slot* slot, gpst_buffer* memory, size_t bytes, const char* tag) {
-    gpst_context* const context = slot->pipeline->context;
+    gpst_pipeline* const pipeline = slot->pipeline;
     if (memory->data && memory->bytes >= bytes)
         return GPST_OK;
-    gpsti_place_free(context, memory);
-    return gpsti_memory_acquire_device(context, bytes, tag, &slot->pipeline->device_growths, memory);
+    gpsti_place_free(pipeline, memory);
+    const gpst_result result =
+        gpsti_memory_acquire_device(pipeline->context, bytes, tag, &pipeline->device_growths, memory);
+    if (slot->work && GPST_FAILED(result))
+        slot->work->is_short = true;
+    (void)gpsti_a64_add(&pipeline->slots_device_bytes, memory->charged_bytes);
+    return result;
 }
 
 /* Rows lie as on the host: a lent frame may have gaps between them, or be bottom-up. */
@@ -221,17 +228,38 @@ GPSTI_INTERN gpst_result gpsti_place_bring(gpsti_slot* slot, uint32_t sets) {
 
 /* Of sets that are not on the device now. */
 GPSTI_INTERN void gpsti_place_free_unused(gpsti_slot* slot) {
-    gpst_context* const context = slot->pipeline->context;
     for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
         for (uint32_t i = 0; !slot->sets[k].device_valid && i < slot->pipeline->sets[k].capacity; i++)
-            gpsti_place_free(context, &slot->sets[k].device[i]);
+            gpsti_place_free(slot->pipeline, &slot->sets[k].device[i]);
 }
 
-GPSTI_PRIVATE void gpsti_place_free_pictures(gpsti_slot* slot) {
-    gpst_context* const context = slot->pipeline->context;
+/* Will a step, from this one on, or the user find the set on the device? Elsewhere it is known on the host, or dead. */
+GPSTI_PRIVATE bool gpsti_place_is_wanted(const gpsti_slot* slot, uint32_t set, uint32_t from) {
+    const gpst_pipeline* const pipeline = slot->pipeline;
+    const gpsti_set_plan* const plan = &pipeline->sets[set];
+    bool wanted = plan->is_result && plan->place == GPST_ON_DEVICE;
+    if (slot->sets[set].host_valid)
+        for (uint32_t s = from; !wanted && s < pipeline->n_steps; s++)
+            wanted = pipeline->steps[s].kind == GPSTI_STEP_OFFLOAD && (pipeline->steps[s].reads & GPST_SET(set));
+    else
+        wanted = wanted || plan->last_step >= from;
+    return wanted;
+}
+
+GPSTI_INTERN void gpsti_place_free_dead(gpsti_slot* slot, uint32_t from) {
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++) {
+        if (!slot->sets[k].device_valid || gpsti_place_is_wanted(slot, k, from) || (k == 0 && slot->frame_on_device))
+            continue;
+        slot->sets[k].device_valid = false;
+        for (uint32_t i = 0; i < slot->pipeline->sets[k].capacity; i++)
+            gpsti_place_free(slot->pipeline, &slot->sets[k].device[i]);
+    }
+}
+
+GPSTI_INTERN void gpsti_place_free_pictures(gpsti_slot* slot) {
     for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
         for (uint32_t i = 0; i < slot->pipeline->sets[k].capacity; i++)
-            gpsti_place_free(context, &slot->sets[k].device[i]);
+            gpsti_place_free(slot->pipeline, &slot->sets[k].device[i]);
 }
 
 GPSTI_PRIVATE void gpsti_device_work_free(gpsti_slot* slot, gpsti_device_work* work) {
@@ -260,7 +288,7 @@ GPSTI_INTERN void gpsti_place_free_slot(gpsti_slot* slot) {
     gpsti_device_work_free(slot, &slot->works[0]);
     gpsti_device_work_free(slot, &slot->works[1]);
     gpsti_place_free_pictures(slot);
-    gpsti_place_free(slot->pipeline->context, &slot->counts_on_device);
+    gpsti_place_free(slot->pipeline, &slot->counts_on_device);
 }
 
 /* ---- what a warp keeps on the device --------------------------------------------------------- */
@@ -305,5 +333,6 @@ GPSTI_INTERN void gpsti_constants_load(gpst_pipeline* pipeline, gpsti_stage* sta
 }
 
 GPSTI_INTERN void gpsti_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage) {
-    gpsti_place_free(pipeline->context, &stage->constants);
+    if (stage->constants.data)
+        gpsti_memory_release(pipeline->context, &stage->constants);
 }

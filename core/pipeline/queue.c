@@ -254,7 +254,9 @@ GPSTI_PRIVATE bool gpsti_queue_may_join_batch(const gpsti_job* job) {
 /* Only while a batch is under way: waiting costs nothing then, and who ends that batch wakes a worker. */
 GPSTI_PRIVATE bool gpsti_queue_waits_for_more(const gpsti_step* step) {
     const bool busy = step->on_device > 0 || (step->batch_most > 0 && step->running > 0);
-    return busy && step->n_queued < step->batch_full && gpsti_queue_may_join_batch(step->head);
+    const uint32_t most = step->head ? step->head->slot->pipeline->shortage.batch_most : 0;
+    return busy && step->n_queued < gpsti_shortage_limit(step->batch_full, most) &&
+           gpsti_queue_may_join_batch(step->head);
 }
 
 GPSTI_INTERN gpsti_job* gpsti_queue_take_next_in_batch(gpsti_step* step) {

@@ -374,6 +374,31 @@ GPSTI_PRIVATE void gpsti_report_jpeg_path(const gpst_pipeline* pipeline, gpst_st
                         "nvJPEG: opening it takes longer than the cores need for the rest");
 }
 
+/* Steps that were taken for want of device memory, in their order. */
+GPSTI_PRIVATE void gpsti_report_shortage_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    static const char* const texts[GPSTI_N_RELIEFS] = {"",
+                                                       "dropped cached graphs",
+                                                       "gave unused memory back",
+                                                       "halved the batch",
+                                                       "held items back",
+                                                       "left items to the cpu",
+                                                       "raised a limit again"};
+    const uint64_t* const counts = pipeline->shortage.counts;
+    size_t n = 0;
+    gpst_path* path = NULL;
+    for (int r = 1; r < (int)GPSTI_N_RELIEFS; r++) {
+        if (counts[r] == 0)
+            continue;
+        if (!path)
+            path = gpsti_report_add_path(out, "device_memory", "short");
+        gpsti_format(path->why_not + n, sizeof path->why_not - n, "%s%s %llu times", n > 0 ? ", " : "device_memory: ",
+                     texts[r], (unsigned long long)counts[r]);
+        n = strlen(path->why_not);
+    }
+    if (path && pipeline->shortage_reason[0])
+        gpsti_format(path->why_not + n, sizeof path->why_not - n, ": %s", pipeline->shortage_reason);
+}
+
 GPSTI_PRIVATE void gpsti_report_graph_path(const gpst_pipeline* pipeline, gpst_stats* out) {
     gpst_graph_cache_info info;
     gpst_graph_cache_query_info(pipeline->graphs, &info);
@@ -401,6 +426,7 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
     path = gpsti_report_add_path(out, "device", pipeline->device_lost ? "cpu" : info->backend);
     gpsti_copy_text(path->why_not, sizeof path->why_not,
                     pipeline->fallback_reason[0] ? pipeline->fallback_reason : info->backend_reason);
+    gpsti_report_shortage_path(pipeline, out);
     gpsti_report_jpeg_path(pipeline, out);
     gpsti_report_write_path(pipeline, out);
     gpsti_report_copies_path(pipeline, out);

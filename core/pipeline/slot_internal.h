@@ -67,6 +67,7 @@ typedef struct gpsti_device_work {
     gpst_image* sources; /* of a batch: batch_most pictures, and all that are made of them */
     gpst_image* images;
     uint32_t n_items;  /* in the latest group */
+    bool is_short;     /* which found no memory of the device */
     bool copies;       /* which has an upload and a download, each between two events */
     uint32_t n_events; /* made so far */
     int64_t* times_ns; /* when the first n_times of them happened, in the latest group */
@@ -135,6 +136,7 @@ struct gpsti_slot {
     gpst_result device_result;
     int64_t device_wait_ns;     /* from runnable to submitted */
     int64_t batch_ns;           /* its batch, of which it is the first, began then */
+    bool waits_memory;          /* locked: parked until the device may have memory for it */
     bool single;                /* a batch with it failed: it is submitted by itself */
     gpsti_slot* next_in_batch;  /* the next item of its batch; the first item's stream and events are all of theirs */
     gpsti_device_work works[2]; /* the context's device, and what it falls back to */

@@ -1,0 +1,93 @@
+/* core/pipeline/shortage.c -- what a pipeline does when its device has too little memory: gives memory back, waits for
+   other items, or leaves an item to the CPU. Which of these, and when to try more again, is core/tuning/shortage.c's to
+   say. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+GPSTI_INTERN bool gpsti_shortage_is(const gpsti_slot* first, gpst_result result) {
+    const bool is_memory = result == GPST_ERROR_DEVICE_MEMORY || result == GPST_ERROR_BUDGET;
+    return is_memory && first->works[0].is_short && !first->on_cpu;
+}
+
+/* Locked. Of slots between two items nobody uses the memory; of those whose item waits in front of a step some of it.
+   What the device has done for them is done. */
+GPSTI_PRIVATE bool gpsti_shortage_free_idle(gpst_pipeline* pipeline) {
+    const uint64_t before = gpsti_a64_load(&pipeline->slots_device_bytes);
+    for (gpsti_slot* slot = pipeline->free_slots; slot; slot = slot->next)
+        gpsti_place_free_pictures(slot);
+    for (uint32_t c = 0; c < pipeline->n_cameras; c++)
+        for (gpsti_slot* slot = pipeline->cameras[c].newest; slot; slot = slot->older)
+            if (slot->waits_turn)
+                gpsti_place_free_dead(slot, slot->job.step);
+    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+        for (gpsti_job* job = pipeline->steps[s].head; job; job = job->next)
+            if (job == &job->slot->job && !job->slot->device_done)
+                gpsti_place_free_dead(job->slot, s);
+    return gpsti_a64_load(&pipeline->slots_device_bytes) < before;
+}
+
+GPSTI_INTERN bool gpsti_shortage_relieve(gpst_pipeline* pipeline) {
+    gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
+    gpst_graph_cache_info info;
+    gpst_graph_cache_query_info(pipeline->graphs, &info);
+    if (info.n_graphs > 0)
+        gpst_graph_cache_trim(pipeline->graphs);
+    gpsti_mutex_lock(mutex);
+    const bool freed = info.n_graphs == 0 && gpsti_shortage_free_idle(pipeline);
+    if (info.n_graphs > 0 || freed)
+        pipeline->shortage.counts[freed ? GPSTI_RELIEF_FREE : GPSTI_RELIEF_GRAPHS]++;
+    gpsti_mutex_unlock(mutex);
+    return info.n_graphs > 0 || freed;
+}
+
+/* Is there an item that comes to its end whatever this one does? Those of other cameras do, those before it, and those
+   that the device has. */
+GPSTI_PRIVATE bool gpsti_shortage_others_end(const gpsti_slot* slot) {
+    const gpst_pipeline* const pipeline = slot->pipeline;
+    bool others = false;
+    for (uint32_t s = 0; !others && s < pipeline->n_steps; s++)
+        others = pipeline->steps[s].on_device > 0;
+    for (uint32_t c = 0; !others && c < pipeline->n_cameras; c++) {
+        const gpsti_slot* other = c == slot->item.camera ? slot->older : pipeline->cameras[c].newest;
+        for (; other && !others; other = other->older)
+            others = !other->waits_memory;
+    }
+    return others;
+}
+
+GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const char* reason) {
+    gpst_pipeline* const pipeline = first->pipeline;
+    uint32_t n_items = 0;
+    for (const gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
+        n_items++;
+    const uint32_t in_flight = gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out;
+    if (!pipeline->shortage_reason[0])
+        gpsti_copy_text(pipeline->shortage_reason, sizeof pipeline->shortage_reason, reason);
+    return gpsti_shortage_fail(&pipeline->shortage, n_items, in_flight, gpsti_shortage_others_end(first));
+}
+
+GPSTI_INTERN void gpsti_shortage_skip(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    if (slot->on_cpu || pipeline->context->require_backend || pipeline->device_on_host ||
+        !gpsti_shortage_skips_device(&pipeline->shortage))
+        return;
+    slot->on_cpu = true;
+    pipeline->device_fallbacks++;
+}
+
+GPSTI_INTERN void gpsti_shortage_park(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    slot->waits_memory = true;
+    slot->next = pipeline->short_of_memory;
+    pipeline->short_of_memory = slot;
+}
+
+GPSTI_INTERN void gpsti_shortage_wake(gpst_pipeline* pipeline) {
+    while (pipeline->short_of_memory) {
+        gpsti_slot* const slot = pipeline->short_of_memory;
+        pipeline->short_of_memory = slot->next;
+        slot->waits_memory = false;
+        gpsti_flight_send(&slot->job, slot->job.step);
+    }
+}
