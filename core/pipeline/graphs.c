@@ -4,11 +4,11 @@
 
 #include "pipeline_internal.h"
 
-#define GPSTI_GRAPHS_PART 8 /* of the device's budget is for graphs at most */
-#define GPSTI_GRAPHS_MOST_BYTES ((uint64_t)64 << 20)
-#define GPSTI_GRAPHS_TIMED 8 /* with ALWAYS, one in so many */
-#define GPSTI_GRAPHS_FEWEST 64
-#define GPSTI_GRAPHS_MOST 1024
+#define GPSTI_STEP_GRAPHS_PART 8 /* of the device's budget is for graphs at most */
+#define GPSTI_STEP_GRAPHS_MOST_BYTES ((uint64_t)64 << 20)
+#define GPSTI_STEP_GRAPHS_TIMED 8 /* with ALWAYS, one in so many */
+#define GPSTI_STEP_GRAPHS_FEWEST 64
+#define GPSTI_STEP_GRAPHS_MOST 1024
 
 /* A single WARP is one launch already. */
 GPSTI_PRIVATE bool gpsti_graphs_may(const gpst_pipeline* pipeline, const gpsti_step* step) {
@@ -22,7 +22,7 @@ GPSTI_PRIVATE bool gpsti_graphs_may(const gpst_pipeline* pipeline, const gpsti_s
 
 GPSTI_INTERN gpst_result gpsti_graphs_create(gpst_pipeline* pipeline) {
     gpst_graph_cache_desc desc = GPST_ZERO;
-    const uint64_t part = pipeline->context->info.max_device_bytes / GPSTI_GRAPHS_PART;
+    const uint64_t part = pipeline->context->info.max_device_bytes / GPSTI_STEP_GRAPHS_PART;
     uint32_t n_steps = 0;
     if (pipeline->desc.graphs == GPST_GRAPHS_OFF || pipeline->device_on_host)
         return GPST_OK;
@@ -34,17 +34,17 @@ GPSTI_INTERN gpst_result gpsti_graphs_create(gpst_pipeline* pipeline) {
         return GPST_OK;
     const uint32_t wanted = 2 * pipeline->n_slots * n_steps; /* each slot has memory of its own */
     desc.use = pipeline->desc.graphs;
-    desc.max_graphs = wanted < GPSTI_GRAPHS_FEWEST ? GPSTI_GRAPHS_FEWEST
-                      : wanted > GPSTI_GRAPHS_MOST ? GPSTI_GRAPHS_MOST
+    desc.max_graphs = wanted < GPSTI_STEP_GRAPHS_FEWEST ? GPSTI_STEP_GRAPHS_FEWEST
+                      : wanted > GPSTI_STEP_GRAPHS_MOST ? GPSTI_STEP_GRAPHS_MOST
                                                    : wanted;
-    desc.max_bytes = part > 0 && part < GPSTI_GRAPHS_MOST_BYTES ? part : GPSTI_GRAPHS_MOST_BYTES;
+    desc.max_bytes = part > 0 && part < GPSTI_STEP_GRAPHS_MOST_BYTES ? part : GPSTI_STEP_GRAPHS_MOST_BYTES;
     return gpst_graph_cache_create(&pipeline->context->public_device, &desc, &pipeline->graphs);
 }
 
 /* With ALWAYS a few are timed, whatever they take. */
 GPSTI_INTERN bool gpsti_graphs_leave_timed(const gpst_pipeline* pipeline, const gpsti_step* step, uint64_t number) {
     return !pipeline->graphs || !step->capturable || pipeline->desc.graphs != GPST_GRAPHS_ALWAYS ||
-           number % GPSTI_GRAPHS_TIMED == 0;
+           number % GPSTI_STEP_GRAPHS_TIMED == 0;
 }
 
 /* What is timed has events between its launches, and on the host there is nothing to save. */
