@@ -17,6 +17,7 @@ static uint8_t frame[FRAME_BYTES];
 static uint8_t views[N_FRAMES][N_VIEWS][VIEW_BYTES];
 static uint8_t wanted[N_FRAMES][N_VIEWS][VIEW_BYTES];
 static uint64_t device_peak;
+static bool is_required; /* the device: the CPU takes nothing */
 
 static gpst_result frame_source(void* user_data, uint64_t index, gpst_input* out) {
     uint64_t random = index + 1;
@@ -40,8 +41,15 @@ static void look_at_peak(gpst_context* context) {
     device_peak = bytes > device_peak ? bytes : device_peak;
 }
 
+static gpst_result look_at_views(void* user_data, gpst_task* task) {
+    kit_check((kit*)user_data, task->item->sets[2].n == N_VIEWS);
+    if (task->item->index % 4 == 0)
+        gpsti_sleep_ns(200000);
+    return GPST_OK;
+}
+
 static gpst_result view_sink(void* user_data, const gpst_item* item) {
-    const gpst_set* const last = &item->sets[item->n_sets - 1];
+    const gpst_set* const last = &item->sets[2];
     look_at_peak(((kit*)user_data)->context);
     for (uint32_t v = 0; item->result == GPST_OK && v < last->n; v++)
         memcpy(views[item->index][v], last->pictures[v].data, VIEW_BYTES);
@@ -76,17 +84,21 @@ static void run_views(const char* backend, uint64_t max_device_bytes, gpst_graph
     threshold.threshold = 127.0f;
     context.backend = backend;
     context.n_workers = 3;
+    context.require_backend = is_required;
     context.max_device_bytes = max_device_bytes;
     kit_reopen(self, &context);
     self->n_items = N_FRAMES;
     gpst_stage_warp(&self->stages[0], 0, 1, warp);
     gpst_stage_mask(&self->stages[1], 1, 2, &threshold);
+    gpst_stage_host(&self->stages[2], GPST_SET(2), 0, look_at_views, self); /* items wait behind the device, too */
     self->stages[0].batch_most = self->stages[1].batch_most = batch;
-    self->n_stages = 2;
+    self->n_stages = 3;
     gpst_pipeline_desc desc = kit_desc(self);
     memset(desc.capacity, 0, sizeof desc.capacity);
     desc.source = frame_source;
     desc.sink = view_sink;
+    desc.results[0] = gpst_result_of(2, GPST_ON_HOST);
+    desc.n_results = 1;
     desc.graphs = use;
     desc.n_slots = batch > 0 ? 2 * batch : 6;
     device_peak = 0;
@@ -137,6 +149,21 @@ static void test_items_wait_for_one_another(void** state) {
     assert_true(stats.device_fallbacks < N_FRAMES / 2);
 }
 
+/* Where the CPU takes nothing no item fails that fits by itself, as often as one finds no room. */
+static void test_a_required_device_is_waited_for(void** state) {
+    static gpst_stats stats;
+    (void)state;
+    make_wanted();
+    is_required = true;
+    for (uint64_t bytes = ITEM_BYTES; bytes <= 4 * ITEM_BYTES; bytes += 7 * PAGE)
+        for (int round = 0; round < 3; round++) {
+            run_views("sim:launch_us=0", bytes, round == 2 ? GPST_GRAPHS_OFF : GPST_GRAPHS_ALWAYS, 0, &stats);
+            assert_memory_equal(views, wanted, sizeof wanted);
+            assert_int_equal(stats.device_fallbacks, 0);
+        }
+    is_required = false;
+}
+
 /* Where the device itself has no more, whatever the budget says. */
 static void test_the_device_runs_out(void** state) {
     static gpst_stats stats;
@@ -166,6 +193,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_budget),
         cmocka_unit_test(test_items_wait_for_one_another),
+        cmocka_unit_test(test_a_required_device_is_waited_for),
         cmocka_unit_test(test_the_device_runs_out),
         cmocka_unit_test(test_batches_are_halved),
     };

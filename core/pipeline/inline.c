@@ -291,7 +291,8 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_end_submission(gpsti_slot* first, gpst_res
     const bool is_short = GPST_FAILED(result) && gpsti_shortage_is(first, result);
     const bool apart = GPST_FAILED(result) && first->next_in_batch;
     char why[GPST_REASON_BYTES];
-    gpsti_shortage_wake(pipeline);
+    if (!GPST_FAILED(result))
+        gpsti_shortage_wake(pipeline);
     if (is_short && gpsti_inline_find_room(first, reason))
         return NULL;
     if (!GPST_FAILED(result) && !first->on_cpu)

@@ -421,8 +421,9 @@ GPSTI_INTERN bool gpsti_shortage_relieve(gpst_pipeline* pipeline);
 /* The rest locked. What to do with the items of a submission, when that helped no more. */
 GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const char* reason);
 GPSTI_INTERN void gpsti_shortage_skip(gpsti_slot* slot); /* an item for the device: or for the CPU at once? */
-GPSTI_INTERN void gpsti_shortage_park(gpsti_slot* slot); /* until an item ends, or the device is done with one */
-GPSTI_INTERN void gpsti_shortage_wake(gpst_pipeline* pipeline);
+/* The item waits until another one has ended, has come from the device or waits, too. */
+GPSTI_INTERN void gpsti_shortage_park(gpsti_slot* slot);
+GPSTI_INTERN void gpsti_shortage_wake(gpst_pipeline* pipeline); /* all that do */
 
 /* ---- offload.c ------------------------------------------------------------------------ */
 

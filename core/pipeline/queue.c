@@ -206,10 +206,12 @@ GPSTI_INTERN void gpsti_queue_put(gpsti_step* step, gpsti_job* job) {
     slot->may_drop = is_item && slot->arrived != job->step + 1 && !slot->exclusive && !gpsti_slot_has_failed(slot);
     if (job == &slot->job)
         slot->arrived = job->step + 1;
-    if (step->ordered && !gpsti_queue_is_turn(slot, job->step))
+    if (step->ordered && !gpsti_queue_is_turn(slot, job->step)) {
         slot->waits_turn = true;
-    else
+        gpsti_shortage_wake(slot->pipeline); /* memory of an item that waits may be taken */
+    } else {
         gpsti_queue_insert(step, job);
+    }
     if (slot->may_drop && step->queue_most > 0 && step->full_policy != GPST_FULL_BLOCK)
         gpsti_queue_keep_bound(step, slot);
 }

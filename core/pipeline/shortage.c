@@ -41,19 +41,32 @@ GPSTI_INTERN bool gpsti_shortage_relieve(gpst_pipeline* pipeline) {
     return info.n_graphs > 0 || freed;
 }
 
-/* Is there an item that comes to its end whatever this one does? Those of other cameras do, those before it, and those
-   that the device has. */
-GPSTI_PRIVATE bool gpsti_shortage_others_end(const gpsti_slot* slot) {
+/* Is there an item, in no wait, that goes on to its end or to a wait, where its memory may be taken? */
+GPSTI_PRIVATE bool gpsti_shortage_others_go_on(const gpsti_slot* slot) {
     const gpst_pipeline* const pipeline = slot->pipeline;
-    bool others = false;
-    for (uint32_t s = 0; !others && s < pipeline->n_steps; s++)
-        others = pipeline->steps[s].on_device > 0;
-    for (uint32_t c = 0; !others && c < pipeline->n_cameras; c++) {
-        const gpsti_slot* other = c == slot->item.camera ? slot->older : pipeline->cameras[c].newest;
-        for (; other && !others; other = other->older)
-            others = !other->waits_memory;
+    for (uint32_t c = 0; c < pipeline->n_cameras; c++)
+        for (const gpsti_slot* other = pipeline->cameras[c].newest; other; other = other->older)
+            if (other != slot && !other->waits_memory && !other->waits_turn)
+                return true;
+    return false;
+}
+
+/* Items that wait for memory and came before this one try again. True: there are some. */
+GPSTI_PRIVATE bool gpsti_shortage_wake_older(const gpsti_slot* than) {
+    gpsti_slot** link = &than->pipeline->short_of_memory;
+    bool any = false;
+    while (*link) {
+        gpsti_slot* const slot = *link;
+        if (slot->item.index > than->item.index) {
+            link = &slot->next;
+            continue;
+        }
+        *link = slot->next;
+        slot->waits_memory = false;
+        gpsti_flight_send(&slot->job, slot->job.step);
+        any = true;
     }
-    return others;
+    return any;
 }
 
 GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const char* reason) {
@@ -64,7 +77,8 @@ GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const c
     const uint32_t in_flight = gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out;
     if (!pipeline->shortage_reason[0])
         gpsti_copy_text(pipeline->shortage_reason, sizeof pipeline->shortage_reason, reason);
-    return gpsti_shortage_fail(&pipeline->shortage, n_items, in_flight, gpsti_shortage_others_end(first));
+    const bool waits = n_items == 1 && (gpsti_shortage_others_go_on(first) || gpsti_shortage_wake_older(first));
+    return gpsti_shortage_fail(&pipeline->shortage, n_items, in_flight, waits);
 }
 
 GPSTI_INTERN void gpsti_shortage_skip(gpsti_slot* slot) {
@@ -83,6 +97,7 @@ GPSTI_INTERN void gpsti_shortage_park(gpsti_slot* slot) {
     pipeline->short_of_memory = slot;
 }
 
+/* All of them: which of them finds enough is not known. */
 GPSTI_INTERN void gpsti_shortage_wake(gpst_pipeline* pipeline) {
     while (pipeline->short_of_memory) {
         gpsti_slot* const slot = pipeline->short_of_memory;

@@ -20,13 +20,13 @@ GPSTI_PRIVATE void gpsti_shortage_wait_longer(gpsti_shortage* shortage) {
 }
 
 GPSTI_INTERN gpsti_relief gpsti_shortage_fail(gpsti_shortage* shortage, uint32_t n_items, uint32_t n_in_flight,
-                                              bool others_end) {
+                                              bool others_go_on) {
     gpsti_relief relief = GPSTI_RELIEF_CPU;
     gpsti_shortage_wait_longer(shortage);
     if (n_items > 1) {
         relief = GPSTI_RELIEF_BATCH;
         shortage->batch_most = gpsti_shortage_limit(n_items / 2, shortage->batch_most);
-    } else if (others_end) {
+    } else if (others_go_on) {
         relief = GPSTI_RELIEF_SLOTS;
         shortage->slots_most = gpsti_shortage_limit(n_in_flight > 1 ? n_in_flight - 1 : 1, shortage->slots_most);
     } else {

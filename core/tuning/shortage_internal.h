@@ -11,7 +11,7 @@ typedef enum gpsti_relief {
     GPSTI_RELIEF_GRAPHS,    /* cached graphs are dropped */
     GPSTI_RELIEF_FREE,      /* memory that no item uses goes back */
     GPSTI_RELIEF_BATCH,     /* batches of half the size */
-    GPSTI_RELIEF_SLOTS,     /* fewer items in flight; this one waits until another ends */
+    GPSTI_RELIEF_SLOTS,     /* fewer items in flight; this one waits for the others */
     GPSTI_RELIEF_CPU,       /* the item's device work is done on the CPU */
     GPSTI_RELIEF_BACK,      /* a limit was raised again; counted only */
     GPSTI_N_RELIEFS
@@ -26,10 +26,10 @@ typedef struct gpsti_shortage {
     uint64_t counts[GPSTI_N_RELIEFS];
 } gpsti_shortage;
 
-/* A submission of n_items found no memory, although no graph and no unused memory is left; others may come to an end:
-   BATCH, SLOTS or CPU. n_in_flight: items, with these. */
+/* A submission of n_items found no memory, although no graph and no unused memory is left; others may go on: BATCH,
+   SLOTS or CPU. n_in_flight: items, with these. */
 GPSTI_INTERN gpsti_relief gpsti_shortage_fail(gpsti_shortage* shortage, uint32_t n_items, uint32_t n_in_flight,
-                                              bool others_end);
+                                              bool others_go_on);
 /* A submission found memory. Limits go up to these, the pipeline's own, where they end. True: one was raised. */
 GPSTI_INTERN bool gpsti_shortage_succeed(gpsti_shortage* shortage, uint32_t n_slots, uint32_t batch);
 /* An item comes to the device: is it to go to the CPU at once? */
