@@ -266,7 +266,8 @@ GPSTI_PRIVATE uint32_t gpsti_inline_retry_single(gpsti_slot* slot) {
     return slot->job.step;
 }
 
-/* The device has too little memory: smaller batches, or it waits until an item has ended. False: neither helps. */
+/* The device has too little memory: it is tried again, in smaller batches, or when other items have gone on. False: the
+   CPU is left. */
 GPSTI_PRIVATE bool gpsti_inline_find_room(gpsti_slot* first, const char* reason) {
     const gpsti_relief relief = gpsti_shortage_choose(first, reason);
     if (relief == GPSTI_RELIEF_CPU)

@@ -77,6 +77,10 @@ GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const c
     const uint32_t in_flight = gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out;
     if (!pipeline->shortage_reason[0])
         gpsti_copy_text(pipeline->shortage_reason, sizeof pipeline->shortage_reason, reason);
+    if (gpsti_shortage_free_idle(pipeline)) { /* an item has come to a wait since the submission failed */
+        pipeline->shortage.counts[GPSTI_RELIEF_FREE]++;
+        return GPSTI_RELIEF_FREE;
+    }
     const bool waits = n_items == 1 && (gpsti_shortage_others_go_on(first) || gpsti_shortage_wake_older(first));
     return gpsti_shortage_fail(&pipeline->shortage, n_items, in_flight, waits);
 }
