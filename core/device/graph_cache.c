@@ -43,6 +43,7 @@ typedef struct gpsti_graph_run {
     uint64_t hash, topology;
     gpsti_graph_family* family;
     gpsti_cached_graph* found; /* NULL: none is there */
+    uint64_t* counter;         /* where a run by the graph counts, once it is launched */
 } gpsti_graph_run;
 
 /* ---- tables; the mutex is held ----------------------------------------------------- */
@@ -54,16 +55,23 @@ GPSTI_PRIVATE gpsti_cached_graph* gpsti_graph_find(gpst_graph_cache* cache, cons
     return NULL;
 }
 
+/* NULL: not seen, or forgotten. */
+GPSTI_PRIVATE gpsti_graph_family* gpsti_graph_family_find(gpst_graph_cache* cache, uint64_t topology) {
+    for (uint32_t i = 0; i < GPSTI_GRAPH_FAMILIES; i++)
+        if (cache->families[i].n_runs > 0 && cache->families[i].topology == topology)
+            return &cache->families[i];
+    return NULL;
+}
+
 /* The family of a topology, or the one used longest ago, begun anew. */
 GPSTI_PRIVATE gpsti_graph_family* gpsti_graph_family_of(gpst_graph_cache* cache, uint64_t topology) {
+    gpsti_graph_family* const family = gpsti_graph_family_find(cache, topology);
     gpsti_graph_family* oldest = &cache->families[0];
-    for (uint32_t i = 0; i < GPSTI_GRAPH_FAMILIES; i++) {
-        gpsti_graph_family* const family = &cache->families[i];
-        if (family->n_runs > 0 && family->topology == topology)
-            return family;
-        if (family->used_at < oldest->used_at)
-            oldest = family;
-    }
+    if (family)
+        return family;
+    for (uint32_t i = 1; i < GPSTI_GRAPH_FAMILIES; i++)
+        if (cache->families[i].used_at < oldest->used_at)
+            oldest = &cache->families[i];
     memset(oldest, 0, sizeof *oldest);
     oldest->topology = topology;
     return oldest;
@@ -87,17 +95,19 @@ GPSTI_PRIVATE void gpsti_graph_count(gpst_graph_cache* cache, const gpsti_cached
     cache->info.n_graphs += add ? 1 : UINT32_MAX;
 }
 
-/* The last one takes its place. With keep: its graph is the caller's. */
-GPSTI_PRIVATE gpsti_graph* gpsti_graph_take_out(gpst_graph_cache* cache, gpsti_cached_graph* graph) {
-    gpsti_graph* const taken = graph->graph;
+/* It is the caller's then; the last one takes its place. */
+GPSTI_PRIVATE gpsti_cached_graph gpsti_graph_take_out(gpst_graph_cache* cache, gpsti_cached_graph* graph) {
+    const gpsti_cached_graph taken = *graph;
     gpsti_graph_count(cache, graph, false);
-    gpsti_commands_free(&graph->commands);
     *graph = cache->graphs[cache->info.n_graphs];
     return taken;
 }
 
+/* A device that computes on the host may still read the lists until its graph is gone. */
 GPSTI_PRIVATE void gpsti_graph_drop(gpst_graph_cache* cache, gpsti_cached_graph* graph) {
-    cache->device->device->i->graph_destroy(gpsti_graph_take_out(cache, graph));
+    gpsti_cached_graph taken = gpsti_graph_take_out(cache, graph);
+    cache->device->device->i->graph_destroy(taken.graph);
+    gpsti_commands_free(&taken.commands);
 }
 
 GPSTI_PRIVATE gpsti_cached_graph* gpsti_graph_oldest(gpst_graph_cache* cache) {
@@ -115,18 +125,16 @@ GPSTI_PRIVATE void gpsti_graph_refuse(gpst_graph_cache* cache, const char* reaso
 
 /* ---- making one -------------------------------------------------------------------- */
 
-/* Of a full cache the graph used longest ago goes. NULL, or that graph where it can take the run's addresses. */
-GPSTI_PRIVATE gpsti_graph* gpsti_graph_make_room(gpst_graph_cache* cache, uint64_t topology) {
+/* Of a full cache the graph used longest ago goes: into *old, where it can take the run's addresses. */
+GPSTI_PRIVATE void gpsti_graph_make_room(gpst_graph_cache* cache, uint64_t topology, gpsti_cached_graph* old) {
     if (cache->info.n_graphs < cache->max_graphs)
-        return NULL;
+        return;
     gpsti_cached_graph* const oldest = gpsti_graph_oldest(cache);
-    const bool alike = oldest->topology == topology;
-    gpsti_graph* const graph = gpsti_graph_take_out(cache, oldest);
     cache->info.evictions++;
-    if (alike)
-        return graph;
-    cache->device->device->i->graph_destroy(graph);
-    return NULL;
+    if (oldest->topology == topology)
+        *old = gpsti_graph_take_out(cache, oldest);
+    else
+        gpsti_graph_drop(cache, oldest);
 }
 
 /* The newest stays, whatever it takes, unless it alone is too large. */
@@ -145,15 +153,18 @@ GPSTI_PRIVATE gpst_result gpsti_graph_limit_bytes(gpst_graph_cache* cache) {
 
 GPSTI_PRIVATE gpst_result gpsti_graph_add(gpsti_graph_run* run) {
     gpst_graph_cache* const cache = run->cache;
-    gpsti_cached_graph made;
+    gpsti_cached_graph made, old;
     memset(&made, 0, sizeof made);
+    memset(&old, 0, sizeof old);
     made.hash = run->hash;
     made.topology = run->topology;
     made.used_at = cache->clock;
     GPSTI_TRY(gpsti_commands_copy(run->commands, &made.commands));
-    made.graph = gpsti_graph_make_room(cache, run->topology);
-    const bool updates = made.graph != NULL;
+    gpsti_graph_make_room(cache, run->topology, &old);
+    made.graph = old.graph;
     const gpst_result result = gpsti_graph_capture(run->stream, &made.commands, &made.graph);
+    if (old.graph)
+        gpsti_commands_free(&old.commands);
     if (GPST_FAILED(result)) {
         gpsti_commands_free(&made.commands);
         return result;
@@ -161,7 +172,7 @@ GPSTI_PRIVATE gpst_result gpsti_graph_add(gpsti_graph_run* run) {
     cache->graphs[cache->info.n_graphs] = made;
     gpsti_graph_count(cache, &made, true);
     GPSTI_TRY(gpsti_graph_limit_bytes(cache));
-    *(updates ? &cache->info.updates : &cache->info.captures) += 1;
+    run->counter = old.graph ? &cache->info.updates : &cache->info.captures;
     run->found = gpsti_graph_find(cache, run);
     return GPST_OK;
 }
@@ -199,9 +210,8 @@ GPSTI_PRIVATE bool gpsti_graph_choose(gpsti_graph_run* run) {
             (void)gpsti_graph_see(cache, run->hash);
         return false;
     }
-    if (run->found) {
-        cache->info.hits++;
-    } else if (GPST_FAILED(gpsti_graph_add(run))) {
+    run->counter = &cache->info.hits;
+    if (!run->found && GPST_FAILED(gpsti_graph_add(run))) {
         gpsti_graph_fail(run);
         return false;
     }
@@ -209,18 +219,21 @@ GPSTI_PRIVATE bool gpsti_graph_choose(gpsti_graph_run* run) {
     return true;
 }
 
-/* The mutex is held. A graph that the device does not launch goes, and the run is piece by piece. */
-GPSTI_PRIVATE gpst_result gpsti_graph_start(gpsti_graph_run* run) {
+/* The mutex is held. False: the device does not launch the graph, which is gone, and the run is piece by piece. A
+   device that computes at once has begun the work: what it says is a kernel's. */
+GPSTI_PRIVATE bool gpsti_graph_start(gpsti_graph_run* run, gpst_result* result) {
+    gpst_graph_cache* const cache = run->cache;
     const int64_t begin_ns = gpsti_now_ns();
-    const gpst_result result =
-        run->cache->device->device->i->graph_launch(run->found->graph, run->stream->stream);
-    if (GPST_FAILED(result)) {
-        gpsti_graph_drop(run->cache, run->found);
+    *result = cache->device->device->i->graph_launch(run->found->graph, run->stream->stream);
+    if (GPST_FAILED(*result) && *result != GPST_ERROR_DEVICE_LOST && cache->device->info.asynchronous) {
         gpsti_graph_fail(run);
-        return result;
+        gpsti_graph_drop(cache, run->found);
+        return false;
     }
-    gpsti_graph_family_end(run->family, true, gpsti_now_ns() - begin_ns);
-    return GPST_OK;
+    *run->counter += 1;
+    if (!GPST_FAILED(*result))
+        gpsti_graph_family_end(run->family, true, gpsti_now_ns() - begin_ns);
+    return true;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_graph_run_pieces(gpsti_graph_run* run) {
@@ -230,8 +243,8 @@ GPSTI_PRIVATE gpst_result gpsti_graph_run_pieces(gpsti_graph_run* run) {
     if (GPST_FAILED(result) || run->cache->off_reason)
         return result;
     gpsti_mutex_lock(&run->cache->mutex);
-    gpsti_graph_family* const family = gpsti_graph_family_of(run->cache, run->topology); /* may be another's by now */
-    if (family->n_runs > 0)
+    gpsti_graph_family* const family = gpsti_graph_family_find(run->cache, run->topology); /* may be forgotten by now */
+    if (family)
         gpsti_graph_family_end(family, false, took_ns);
     gpsti_mutex_unlock(&run->cache->mutex);
     return GPST_OK;
@@ -239,7 +252,7 @@ GPSTI_PRIVATE gpst_result gpsti_graph_run_pieces(gpsti_graph_run* run) {
 
 GPSTI_INTERN gpst_result gpsti_graph_cache_run(gpst_graph_cache* cache, gpst_stream* stream) {
     gpsti_graph_run run;
-    gpst_result result = GPST_ERROR_UNSUPPORTED;
+    gpst_result result = GPST_OK;
     if (stream->commands.n == 0)
         return GPST_OK;
     memset(&run, 0, sizeof run);
@@ -253,10 +266,9 @@ GPSTI_INTERN gpst_result gpsti_graph_cache_run(gpst_graph_cache* cache, gpst_str
     run.family = gpsti_graph_family_of(cache, run.topology);
     run.family->used_at = cache->clock;
     gpsti_graph_family_begin(run.family, gpsti_now_ns());
-    if (gpsti_graph_choose(&run))
-        result = gpsti_graph_start(&run);
+    const bool launched = gpsti_graph_choose(&run) && gpsti_graph_start(&run, &result);
     gpsti_mutex_unlock(&cache->mutex);
-    return GPST_FAILED(result) && result != GPST_ERROR_DEVICE_LOST ? gpsti_graph_run_pieces(&run) : result;
+    return launched ? result : gpsti_graph_run_pieces(&run);
 }
 
 GPST_API gpst_result gpst_graph_cache_run(gpst_graph_cache* cache, gpst_stream* stream) {
