@@ -1,5 +1,5 @@
-/* tests/test_graph.c -- recordings and graphs, on every backend: nothing runs before a launch, launches give the bits of
-   the plain calls, and whatever fails leaves nothing behind. */
+/* tests/test_graph.c -- recordings and graphs, on every backend: nothing runs before a launch, launches give the bits
+   of the plain calls, and whatever fails leaves nothing behind. */
 #include "graph_kit.h"
 
 #include <sys/wait.h>

@@ -76,7 +76,8 @@ if has tests; then
     done
     [ -x "$BUILD/examples/06_own_kernel" ] && attempt tests 06_own_kernel 60 "$BUILD/examples/06_own_kernel" "${GPU%%_*}"
     [ -x "$BUILD/examples/08_live" ] && attempt tests 08_live 60 "$BUILD/examples/08_live" "${GPU%%_*}"
-    [ -x "$BUILD/examples/10_streams" ] && attempt tests 10_streams 60 "$BUILD/examples/10_streams" "${GPU%%_*}"
+    [ -x "$BUILD/examples/10_streams_and_graphs" ] &&
+        attempt tests 10_streams_and_graphs 60 "$BUILD/examples/10_streams_and_graphs" "${GPU%%_*}"
     GPST_BUILD=$(cd "$BUILD" && pwd) attempt tests test_cli_gpu.py 120 python3 tests/test_cli_gpu.py
 fi
 
