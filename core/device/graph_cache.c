@@ -77,15 +77,13 @@ GPSTI_PRIVATE gpsti_graph_family* gpsti_graph_family_of(gpst_graph_cache* cache,
     return oldest;
 }
 
-/* True: it has come before. */
-GPSTI_PRIVATE bool gpsti_graph_see(gpst_graph_cache* cache, uint64_t hash) {
+/* Where it is remembered that it has come before; NULL: it has not, and is remembered from now on. */
+GPSTI_PRIVATE uint64_t* gpsti_graph_see(gpst_graph_cache* cache, uint64_t hash) {
     for (uint32_t i = 0; i < GPSTI_GRAPH_SEEN; i++)
-        if (cache->seen[i] == hash) {
-            cache->seen[i] = 0;
-            return true;
-        }
+        if (cache->seen[i] == hash)
+            return &cache->seen[i];
     cache->seen[cache->seen_at++ % GPSTI_GRAPH_SEEN] = hash;
-    return false;
+    return NULL;
 }
 
 GPSTI_PRIVATE void gpsti_graph_count(gpst_graph_cache* cache, const gpsti_cached_graph* graph, bool add) {
@@ -194,23 +192,23 @@ GPSTI_PRIVATE bool gpsti_graph_choose(gpsti_graph_run* run) {
     gpsti_graph_family* const family = run->family;
     const bool always = cache->use == GPST_GRAPHS_ALWAYS;
     const bool pays = always || gpsti_graph_family_pays(family, run->commands->n);
-    if (cache->off_reason || family->failed) {
+    if (family->failed) {
         cache->info.refused++;
         return false;
     }
     run->found = gpsti_graph_find(cache, run);
-    const bool seen = run->found || gpsti_graph_see(cache, run->hash);
-    if (!seen || (run->found && !always && gpsti_graph_family_measures(family))) {
+    uint64_t* const seen = run->found ? NULL : gpsti_graph_see(cache, run->hash);
+    if ((!run->found && !seen) || (run->found && !always && gpsti_graph_family_measures(family))) {
         cache->info.misses++;
         return false;
     }
     if (!pays) {
         gpsti_graph_refuse(cache, "a graph would save less than 2 % of the period");
-        if (!run->found)
-            (void)gpsti_graph_see(cache, run->hash);
         return false;
     }
     run->counter = &cache->info.hits;
+    if (seen)
+        *seen = 0;
     if (!run->found && GPST_FAILED(gpsti_graph_add(run))) {
         gpsti_graph_fail(run);
         return false;
@@ -240,7 +238,7 @@ GPSTI_PRIVATE gpst_result gpsti_graph_run_pieces(gpsti_graph_run* run) {
     const int64_t begin_ns = gpsti_now_ns();
     const gpst_result result = gpsti_graph_put(run->stream);
     const int64_t took_ns = gpsti_now_ns() - begin_ns;
-    if (GPST_FAILED(result) || run->cache->off_reason)
+    if (GPST_FAILED(result))
         return result;
     gpsti_mutex_lock(&run->cache->mutex);
     gpsti_graph_family* const family = gpsti_graph_family_find(run->cache, run->topology); /* may be forgotten by now */
@@ -250,11 +248,21 @@ GPSTI_PRIVATE gpst_result gpsti_graph_run_pieces(gpsti_graph_run* run) {
     return GPST_OK;
 }
 
+GPSTI_PRIVATE gpst_result gpsti_graph_run_without(gpst_graph_cache* cache, gpst_stream* stream) {
+    gpsti_mutex_lock(&cache->mutex);
+    cache->info.runs++;
+    cache->info.refused++;
+    gpsti_mutex_unlock(&cache->mutex);
+    return gpsti_graph_put(stream);
+}
+
 GPSTI_INTERN gpst_result gpsti_graph_cache_run(gpst_graph_cache* cache, gpst_stream* stream) {
     gpsti_graph_run run;
     gpst_result result = GPST_OK;
     if (stream->commands.n == 0)
         return GPST_OK;
+    if (cache->off_reason)
+        return gpsti_graph_run_without(cache, stream);
     memset(&run, 0, sizeof run);
     run.cache = cache;
     run.stream = stream;
