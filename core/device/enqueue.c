@@ -170,6 +170,25 @@ GPSTI_PRIVATE gpst_result gpsti_enqueue_argmax_gpu(const void* args, void* nativ
     return gpst_mask_argmax_launch(&argmax->logits, &argmax->labels, 1, native_stream);
 }
 
+/* Member by member: the caller's gaps between them would make equal calls of a recording differ. */
+GPSTI_PRIVATE void gpsti_enqueue_argmax_fill(gpsti_enqueue_argmax* argmax, const gpst_logits* logits,
+                                             const gpst_labels* labels) {
+    memset(argmax, 0, sizeof *argmax);
+    argmax->logits.data = logits->data;
+    argmax->logits.n_classes = logits->n_classes;
+    argmax->logits.width = logits->width;
+    argmax->logits.height = logits->height;
+    argmax->logits.dtype = logits->dtype;
+    argmax->logits.layout = logits->layout;
+    argmax->logits.pitch_bytes = logits->pitch_bytes;
+    argmax->logits.plane_bytes = logits->plane_bytes;
+    argmax->labels.data = labels->data;
+    argmax->labels.pitch_bytes = labels->pitch_bytes;
+    argmax->labels.width = labels->width;
+    argmax->labels.height = labels->height;
+    argmax->labels.n_classes = labels->n_classes;
+}
+
 GPST_API gpst_result gpst_mask_argmax_enqueue(const gpst_logits* logits, const gpst_labels* labels,
                                               gpst_stream* stream) {
     static const gpsti_kernel launched = {"mask_argmax", gpsti_enqueue_argmax_host, gpsti_enqueue_argmax_gpu, NULL};
@@ -180,9 +199,7 @@ GPST_API gpst_result gpst_mask_argmax_enqueue(const gpst_logits* logits, const g
     GPSTI_FAIL_IF(!logits || !labels, GPST_ERROR_ARGUMENT, "%s: %s=NULL: required", function,
                   !logits ? "logits" : "labels");
     GPSTI_TRY(gpsti_device_result(gpsti_argmax_job_init(logits, labels, &job), function));
-    memset(&argmax, 0, sizeof argmax);
-    argmax.logits = *logits;
-    argmax.labels = *labels;
+    gpsti_enqueue_argmax_fill(&argmax, logits, labels);
     return gpsti_enqueue_put(function, &launched, &argmax, sizeof argmax, stream);
 }
 

@@ -102,8 +102,9 @@ GPSTI_PRIVATE gpst_result gpsti_graph_make(gpst_stream* stream, gpst_graph** out
 GPST_API gpst_result gpst_graph_end(gpst_stream* stream, gpst_graph** out) {
     const char* function = "gpst_graph_end";
     GPSTI_OUT_NONE(out);
+    const bool records = stream && stream->records;
     const gpst_result stopped = gpsti_graph_stop(stream, function);
-    if (!out && stream && stopped != GPST_ERROR_STATE)
+    if (!out && records && !stream->records)
         return GPST_OK;
     GPSTI_TRY(stopped);
     return gpsti_device_result(gpsti_graph_make(stream, out), function);

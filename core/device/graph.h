@@ -21,10 +21,11 @@ typedef struct gpst_graph_cache gpst_graph_cache;
 
    Parameters   stream  (in)  not NULL; records nothing yet
    Shapes       none
-   Returns      GPST_OK | GPST_ERROR_STATE (the stream records already) | GPST_ERROR_ARGUMENT | GPST_ERROR_FORKED
+   Returns      GPST_OK | GPST_ERROR_STATE (the stream records already) | GPST_ERROR_ARGUMENT | GPST_ERROR_FORKED | on
+                sim, what work of an earlier recording has failed with
    Ownership    none
    Threads      one at a time uses a stream that records
-   Blocking     never
+   Blocking     never; but sim waits for an earlier recording that runs piece by piece
    Device       none; other streams and threads are not disturbed
    Source       core/device/graph.c          Tests  tests/test_graph.c          Since 0.1
 */
@@ -60,7 +61,7 @@ GPST_API gpst_result gpst_graph_end(gpst_stream* stream, gpst_graph** out);
                 GPST_ERROR_DEVICE_LOST | GPST_ERROR_FORKED | of a graph that the device refused, what a user's kernel
                 says
    Ownership    none
-   Threads      any; launches of one graph run one after the other, whatever their streams
+   Threads      any; a GPU runs launches of one graph one after the other, whatever their streams
    Blocking     as gpst_copy and the enqueue calls; no allocation
    Device       one launch
    Source       core/device/graph.c          Tests  tests/test_graph.c          Since 0.1

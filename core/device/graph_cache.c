@@ -47,6 +47,7 @@ typedef struct gpsti_graph_run {
     gpsti_cached_graph* found; /* NULL: none is there */
     bool failed;
     char reason[160];
+    uint64_t* counter;         /* where a run by the graph counts, once it is launched */
 } gpsti_graph_run;
 
 /* ---- tables; the mutex is held ----------------------------------------------------- */
@@ -58,30 +59,35 @@ GPSTI_PRIVATE gpsti_cached_graph* gpsti_graph_find(gpst_graph_cache* cache, cons
     return NULL;
 }
 
+/* NULL: not seen, or forgotten. */
+GPSTI_PRIVATE gpsti_graph_family* gpsti_graph_family_find(gpst_graph_cache* cache, uint64_t topology) {
+    for (uint32_t i = 0; i < GPSTI_GRAPH_FAMILIES; i++)
+        if (cache->families[i].n_runs > 0 && cache->families[i].topology == topology)
+            return &cache->families[i];
+    return NULL;
+}
+
 /* The family of a topology, or the one used longest ago, begun anew. */
 GPSTI_PRIVATE gpsti_graph_family* gpsti_graph_family_of(gpst_graph_cache* cache, uint64_t topology) {
+    gpsti_graph_family* const family = gpsti_graph_family_find(cache, topology);
     gpsti_graph_family* oldest = &cache->families[0];
-    for (uint32_t i = 0; i < GPSTI_GRAPH_FAMILIES; i++) {
-        gpsti_graph_family* const family = &cache->families[i];
-        if (family->n_runs > 0 && family->topology == topology)
-            return family;
-        if (family->used_at < oldest->used_at)
-            oldest = family;
-    }
+    if (family)
+        return family;
+    for (uint32_t i = 1; i < GPSTI_GRAPH_FAMILIES; i++)
+        if (cache->families[i].used_at < oldest->used_at)
+            oldest = &cache->families[i];
     memset(oldest, 0, sizeof *oldest);
     oldest->topology = topology;
     return oldest;
 }
 
-/* True: it has come before. */
-GPSTI_PRIVATE bool gpsti_graph_see(gpst_graph_cache* cache, uint64_t hash) {
+/* Where it is remembered that it has come before; NULL: it has not, and is remembered from now on. */
+GPSTI_PRIVATE uint64_t* gpsti_graph_see(gpst_graph_cache* cache, uint64_t hash) {
     for (uint32_t i = 0; i < GPSTI_GRAPH_SEEN; i++)
-        if (cache->seen[i] == hash) {
-            cache->seen[i] = 0;
-            return true;
-        }
+        if (cache->seen[i] == hash)
+            return &cache->seen[i];
     cache->seen[cache->seen_at++ % GPSTI_GRAPH_SEEN] = hash;
-    return false;
+    return NULL;
 }
 
 GPSTI_PRIVATE void gpsti_graph_count(gpst_graph_cache* cache, const gpsti_cached_graph* graph, bool add) {
@@ -93,7 +99,7 @@ GPSTI_PRIVATE void gpsti_graph_count(gpst_graph_cache* cache, const gpsti_cached
     cache->info.n_graphs += add ? 1 : UINT32_MAX;
 }
 
-/* It is the caller's; the last one takes its place. */
+/* It is the caller's then; the last one takes its place. */
 GPSTI_PRIVATE gpsti_cached_graph gpsti_graph_take_out(gpst_graph_cache* cache, gpsti_cached_graph* graph) {
     const gpsti_cached_graph taken = *graph;
     gpsti_graph_count(cache, graph, false);
@@ -101,7 +107,7 @@ GPSTI_PRIVATE gpsti_cached_graph gpsti_graph_take_out(gpst_graph_cache* cache, g
     return taken;
 }
 
-/* A graph that still runs reads its commands where they are computed on the host. */
+/* A device that computes on the host may still read the lists until its graph is gone. */
 GPSTI_PRIVATE void gpsti_graph_drop(gpst_graph_cache* cache, gpsti_cached_graph* graph) {
     gpsti_cached_graph taken = gpsti_graph_take_out(cache, graph);
     cache->device->device->i->graph_destroy(taken.graph);
@@ -123,16 +129,16 @@ GPSTI_PRIVATE void gpsti_graph_refuse(gpst_graph_cache* cache, const char* reaso
 
 /* ---- making one -------------------------------------------------------------------- */
 
-/* Of a full cache the graph used longest ago goes. Where it can take the run's addresses it is given to *alike. */
-GPSTI_PRIVATE void gpsti_graph_make_room(gpst_graph_cache* cache, uint64_t topology, gpsti_cached_graph* alike) {
+/* Of a full cache the graph used longest ago goes: into *old, where it can take the run's addresses. */
+GPSTI_PRIVATE void gpsti_graph_make_room(gpst_graph_cache* cache, uint64_t topology, gpsti_cached_graph* old) {
     if (cache->info.n_graphs < cache->max_graphs)
         return;
     gpsti_cached_graph* const oldest = gpsti_graph_oldest(cache);
+    cache->info.evictions++;
     if (oldest->topology == topology)
-        *alike = gpsti_graph_take_out(cache, oldest);
+        *old = gpsti_graph_take_out(cache, oldest);
     else
         gpsti_graph_drop(cache, oldest);
-    cache->info.evictions++;
 }
 
 /* The newest stays, whatever it takes, unless it alone is too large. */
@@ -160,10 +166,9 @@ GPSTI_PRIVATE gpst_result gpsti_graph_add(gpsti_graph_run* run) {
     GPSTI_TRY(gpsti_commands_copy(run->commands, &made.commands));
     gpsti_graph_make_room(cache, run->topology, &old);
     made.graph = old.graph;
-    const bool updates = old.graph != NULL;
-    cache->n_allocations += updates ? 1 : 2; /* the list, and what the backend keeps */
+    cache->n_allocations += old.graph ? 1 : 2; /* the list, and what the backend keeps */
     const gpst_result result = gpsti_graph_capture(run->stream, &made.commands, &made.graph);
-    if (updates)
+    if (old.graph)
         gpsti_commands_free(&old.commands);
     if (GPST_FAILED(result)) {
         gpsti_commands_free(&made.commands);
@@ -172,7 +177,7 @@ GPSTI_PRIVATE gpst_result gpsti_graph_add(gpsti_graph_run* run) {
     cache->graphs[cache->info.n_graphs] = made;
     gpsti_graph_count(cache, &made, true);
     GPSTI_TRY(gpsti_graph_limit_bytes(cache));
-    *(updates ? &cache->info.updates : &cache->info.captures) += 1;
+    run->counter = old.graph ? &cache->info.updates : &cache->info.captures;
     run->found = gpsti_graph_find(cache, run);
     return GPST_OK;
 }
@@ -192,25 +197,24 @@ GPSTI_PRIVATE bool gpsti_graph_choose(gpsti_graph_run* run) {
     gpsti_graph_family* const family = run->family;
     const bool always = cache->use == GPST_GRAPHS_ALWAYS;
     const bool pays = always || gpsti_graph_family_pays(family, run->commands->n);
-    if (cache->off_reason || family->failed) {
+    if (family->failed) {
         cache->info.refused++;
         return false;
     }
     run->found = gpsti_graph_find(cache, run);
-    const bool seen = run->found || gpsti_graph_see(cache, run->hash);
-    if (!seen || (run->found && !always && gpsti_graph_family_measures(family))) {
+    uint64_t* const seen = run->found ? NULL : gpsti_graph_see(cache, run->hash);
+    if ((!run->found && !seen) || (run->found && !always && gpsti_graph_family_measures(family))) {
         cache->info.misses++;
         return false;
     }
     if (!pays) {
         gpsti_graph_refuse(cache, "a graph would save less than 2 % of the period");
-        if (!run->found)
-            (void)gpsti_graph_see(cache, run->hash);
         return false;
     }
-    if (run->found) {
-        cache->info.hits++;
-    } else if (GPST_FAILED(gpsti_graph_add(run))) {
+    run->counter = &cache->info.hits;
+    if (seen)
+        *seen = 0;
+    if (!run->found && GPST_FAILED(gpsti_graph_add(run))) {
         gpsti_graph_fail(run);
         return false;
     }
@@ -218,39 +222,52 @@ GPSTI_PRIVATE bool gpsti_graph_choose(gpsti_graph_run* run) {
     return true;
 }
 
-/* The mutex is held. A graph that the device does not launch goes, and the run is piece by piece. */
-GPSTI_PRIVATE gpst_result gpsti_graph_start(gpsti_graph_run* run) {
+/* The mutex is held. False: the device does not launch the graph, which is gone, and the run is piece by piece. A
+   device that computes at once has begun the work: what it says is a kernel's. */
+GPSTI_PRIVATE bool gpsti_graph_start(gpsti_graph_run* run, gpst_result* result) {
+    gpst_graph_cache* const cache = run->cache;
     const int64_t begin_ns = gpsti_now_ns();
-    const gpst_result result =
-        run->cache->device->device->i->graph_launch(run->found->graph, run->stream->stream);
-    if (GPST_FAILED(result)) {
-        gpsti_graph_drop(run->cache, run->found);
+    *result = cache->device->device->i->graph_launch(run->found->graph, run->stream->stream);
+    if (GPST_FAILED(*result) && *result != GPST_ERROR_DEVICE_LOST && cache->device->info.asynchronous) {
         gpsti_graph_fail(run);
-        return result;
+        gpsti_graph_drop(cache, run->found);
+        return false;
     }
-    gpsti_graph_family_end(run->family, true, gpsti_now_ns() - begin_ns);
-    return GPST_OK;
+    *run->counter += 1;
+    if (!GPST_FAILED(*result))
+        gpsti_graph_family_end(run->family, true, gpsti_now_ns() - begin_ns);
+    return true;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_graph_run_pieces(gpsti_graph_run* run) {
     const int64_t begin_ns = gpsti_now_ns();
     const gpst_result result = gpsti_graph_put(run->stream);
     const int64_t took_ns = gpsti_now_ns() - begin_ns;
-    if (GPST_FAILED(result) || run->cache->off_reason)
+    if (GPST_FAILED(result))
         return result;
     gpsti_mutex_lock(&run->cache->mutex);
-    gpsti_graph_family* const family = gpsti_graph_family_of(run->cache, run->topology); /* may be another's by now */
-    if (family->n_runs > 0)
+    gpsti_graph_family* const family = gpsti_graph_family_find(run->cache, run->topology); /* may be forgotten by now */
+    if (family)
         gpsti_graph_family_end(family, false, took_ns);
     gpsti_mutex_unlock(&run->cache->mutex);
     return GPST_OK;
 }
 
+GPSTI_PRIVATE gpst_result gpsti_graph_run_without(gpst_graph_cache* cache, gpst_stream* stream) {
+    gpsti_mutex_lock(&cache->mutex);
+    cache->info.runs++;
+    cache->info.refused++;
+    gpsti_mutex_unlock(&cache->mutex);
+    return gpsti_graph_put(stream);
+}
+
 GPSTI_INTERN gpst_result gpsti_graph_cache_run(gpst_graph_cache* cache, gpst_stream* stream) {
     gpsti_graph_run run;
-    gpst_result result = GPST_ERROR_UNSUPPORTED;
+    gpst_result result = GPST_OK;
     if (stream->commands.n == 0)
         return GPST_OK;
+    if (cache->off_reason)
+        return gpsti_graph_run_without(cache, stream);
     memset(&run, 0, sizeof run);
     run.cache = cache;
     run.stream = stream;
@@ -262,13 +279,12 @@ GPSTI_INTERN gpst_result gpsti_graph_cache_run(gpst_graph_cache* cache, gpst_str
     run.family = gpsti_graph_family_of(cache, run.topology);
     run.family->used_at = cache->clock;
     gpsti_graph_family_begin(run.family, gpsti_now_ns());
-    if (gpsti_graph_choose(&run))
-        result = gpsti_graph_start(&run);
+    const bool launched = gpsti_graph_choose(&run) && gpsti_graph_start(&run, &result);
     gpsti_mutex_unlock(&cache->mutex);
     if (run.failed)
         GPSTI_LOG(cache->device->host, GPST_LOG_WARNING, GPSTI_NO_ITEM,
                   "no graph of %u commands, they run piece by piece: %s", run.commands->n, run.reason);
-    return GPST_FAILED(result) && result != GPST_ERROR_DEVICE_LOST ? gpsti_graph_run_pieces(&run) : result;
+    return launched ? result : gpsti_graph_run_pieces(&run);
 }
 
 GPST_API gpst_result gpst_graph_cache_run(gpst_graph_cache* cache, gpst_stream* stream) {

@@ -6,7 +6,7 @@
 
 #define GPSTI_GRAPH_MIN_SAVING 50      /* a graph saves more than 1/50 of the period, or is not used */
 #define GPSTI_GRAPH_PERIOD_WEIGHT 8    /* the period is a mean over about so many runs */
-#define GPSTI_GRAPH_PAUSE 4            /* a gap beyond so many periods is a pause between runs, not a period */
+#define GPSTI_GRAPH_PAUSE 4            /* a gap is a pause beyond so many periods, and counts as so many */
 #define GPSTI_GRAPH_RUNS_A_MEASURE 128 /* every so many runs one is measured piece by piece */
 
 GPSTI_INTERN void gpsti_graph_family_begin(gpsti_graph_family* family, int64_t now_ns) {
