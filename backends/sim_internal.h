@@ -16,6 +16,7 @@ typedef struct gpsti_sim_params {
     double copy_engines;
     double read_gbps, write_gbps, read_us, write_us; /* of files: bandwidth, and each file's own time; 0 = as it is */
     double memory_mb, oom_mb; /* MiB: what the device says it has; where allocation really ends */
+    double others_mb;         /* MiB: what other processes use of it */
     double fail[GPSTI_N_FAULTS];
     double lose_at;
     double jitter_pct, seed;

@@ -212,9 +212,9 @@ GPST_API void gpst_device_query_info(const gpst_device* device, gpst_device_info
     if (!device)
         return;
     const gpsti_backend_i* const i = device->device->i;
-    gpsti_device_info now = device->info;
+    uint64_t free_bytes = 0, total_bytes = 0;
     if (!gpsti_device_forked(device))
-        i->device_query(device->device, &now);
+        i->memory_info(device->device, &free_bytes, &total_bytes);
     out->backend = i->name;
     out->name = device->info.name;
     out->reason = device->reason;
@@ -223,7 +223,7 @@ GPST_API void gpst_device_query_info(const gpst_device* device, gpst_device_info
     out->copies_peers = i->copy_peer != NULL;
     out->n_copy_engines = device->info.n_copy_engines;
     out->memory_bytes = device->info.memory_bytes;
-    out->memory_free_bytes = now.memory_free_bytes;
+    out->memory_free_bytes = total_bytes ? free_bytes : device->info.memory_free_bytes;
     out->n_objects = gpsti_a64_load(&device->n_objects);
     out->allocation_count = gpsti_a64_load_relaxed(&device->host->allocation_count);
     out->live_bytes = gpsti_a64_load_relaxed(&device->host->live_bytes);
