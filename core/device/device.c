@@ -166,9 +166,16 @@ GPST_API gpst_result gpst_device_close(gpst_device* device) {
     GPSTI_FAIL_IF(device->context, GPST_ERROR_STATE,
                   "gpst_device_close: the device is a context's: gpst_context_destroy closes it");
     const uint64_t n_objects = gpsti_a64_load(&device->n_objects);
-    GPSTI_FAIL_IF(n_objects > 0, GPST_ERROR_STATE,
-                  "gpst_device_close: %llu of its memories, streams and events are there: destroy them first",
-                  (unsigned long long)n_objects);
+    const uint64_t n_memories = gpsti_a64_load(&device->n_memories);
+    if (n_objects > 0) {
+        (void)gpsti_fail(GPST_ERROR_STATE,
+                         "gpst_device_close: %llu memories of %llu bytes and %llu streams and events are there: "
+                         "destroy them first",
+                         (unsigned long long)n_memories, (unsigned long long)gpsti_a64_load(&device->memory_bytes),
+                         (unsigned long long)(n_objects - n_memories));
+        GPSTI_LOG(device->host, GPST_LOG_ERROR, GPSTI_NO_ITEM, "%s", gpst_last_reason());
+        return GPST_ERROR_STATE;
+    }
     gpsti_device_free((gpsti_device_block*)device);
     return GPST_OK;
 }
