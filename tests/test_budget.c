@@ -225,8 +225,8 @@ static void test_hysteresis(void** state) {
         pieces[n++] = take(kit, GPST_MEMORY_DEVICE, PAGE);
         assert_int_equal(gpsti_a32_load(&kit->n_alerts), n > 90);
     }
-    assert_non_null(strstr(kit->text, "3 device memory went above alert_part=0.9; now 372736 of max_device_bytes=409600 "
-                                      "are charged, 372736 of these lent; "));
+    assert_non_null(strstr(kit->text, "3 device memory went above alert_part=0.9; now 372736 of max_device_bytes="
+                                      "409600 are charged, 372736 of these lent; "));
     while (n > 86)
         gpst_memory_destroy(pieces[--n]);
     while (n < 100)
@@ -406,8 +406,8 @@ static void test_dumps(void** state) {
     size_t n = gpst_pool_dump(pool, text, sizeof text);
     assert_int_equal(n, strlen(text));
     assert_string_equal(text, "pool \"frames\" of device memory: 1056768 bytes held, 1052672 of them lent, at most "
-                              "1056768; 3 acquires, 3 allocations, 0 refusals; device, 4096 bytes each: 1 lent, 1 free; "
-                              "device, 1048576 bytes each: 1 lent, 0 free\n");
+                              "1056768; 3 acquires, 3 allocations, 0 refusals; device, 4096 bytes each: 1 lent, 1 "
+                              "free; device, 1048576 bytes each: 1 lent, 0 free\n");
     n = gpst_context_dump_memory(kit->context, text, sizeof text);
     assert_int_equal(n, strlen(text));
     has(text, "host memory: 8192 bytes charged of max_host_bytes=16777216, at most 8192: 8192 lent, 0 free in pools, 0 "

@@ -33,7 +33,11 @@ GPSTI_PRIVATE gpst_result gpsti_memory_take_kept(gpst_memory* memory) {
     request.tag = gpsti_memory_tag(context->memory, "memory");
     request.n_growths = &n_growths;
     request.why_not = memory->reason;
-    GPSTI_TRY(gpsti_memory_acquire(context, &request, &memory->buffer));
+    const gpst_result result = gpsti_memory_acquire(context, &request, &memory->buffer);
+    if (GPST_FAILED(result)) {
+        gpsti_memory_dump_refusal(context->memory, request.kind, NULL, result);
+        return result;
+    }
     memory->data = memory->buffer.data;
     memory->pinned = memory->buffer.pinned;
     if (memory->kind != GPST_MEMORY_DEVICE && gpsti_a64_load(&n_growths) == 0)

@@ -150,9 +150,9 @@ GPSTI_PRIVATE void gpsti_dump_log(gpsti_host* host, gpst_log_level level, char* 
     }
 }
 
-GPSTI_INTERN void gpsti_memory_dump_refusal(gpsti_memory* memory, const gpsti_memory_request* request,
+GPSTI_INTERN void gpsti_memory_dump_refusal(gpsti_memory* memory, gpsti_memory_kind kind, const gpst_pool* pool,
                                             gpst_result result) {
-    const bool on_device = gpsti_memory_on_device(request->kind), by_budget = result == GPST_ERROR_BUDGET;
+    const bool on_device = gpsti_memory_on_device(kind), by_budget = result == GPST_ERROR_BUDGET;
     const int64_t now_ns = gpsti_now_ns();
     int64_t* const next_ns = &memory->next_dump_ns[(by_budget ? 2 : 0) + (on_device ? 1 : 0)];
     char text[GPSTI_DUMP_LOG_BYTES];
@@ -164,8 +164,8 @@ GPSTI_INTERN void gpsti_memory_dump_refusal(gpsti_memory* memory, const gpsti_me
     const bool is_due = *next_ns <= now_ns;
     if (is_due) {
         *next_ns = now_ns + GPSTI_DUMP_INTERVAL_NS;
-        if (request->pool)
-            gpsti_dump_pool(&dump, memory, request->pool);
+        if (pool)
+            gpsti_dump_pool(&dump, memory, pool);
         gpsti_dump_account(&dump, memory, on_device);
         gpsti_dump_tags(&dump, memory, on_device);
     }

@@ -433,14 +433,6 @@ GPSTI_INTERN gpst_result gpsti_memory_over_budget(const gpsti_memory* memory, co
         (unsigned long long)(in_cap ? gpsti_memory_budget(memory, request->kind) : request->pool->desc.max_bytes));
 }
 
-GPSTI_INTERN void gpsti_memory_tell_user(gpsti_memory* memory, const gpsti_memory_request* request,
-                                         gpst_result result) {
-    if (request->crossed)
-        gpsti_memory_alert(memory);
-    if (GPST_FAILED(result))
-        gpsti_memory_dump_refusal(memory, request, result);
-}
-
 GPSTI_INTERN gpst_result gpsti_memory_acquire(gpst_context* context, gpsti_memory_request* request, gpst_buffer* out) {
     gpsti_memory* const memory = context->memory;
     memset(out, 0, sizeof *out);
@@ -451,7 +443,8 @@ GPSTI_INTERN gpst_result gpsti_memory_acquire(gpst_context* context, gpsti_memor
     if (result == GPST_ERROR_WOULD_BLOCK)
         result = gpsti_memory_over_budget(memory, request);
     gpsti_mutex_unlock(&memory->mutex);
-    gpsti_memory_tell_user(memory, request, result);
+    if (request->crossed)
+        gpsti_memory_alert(memory);
     return result;
 }
 

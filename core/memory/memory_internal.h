@@ -129,9 +129,6 @@ GPSTI_INTERN gpst_result gpsti_memory_classify(gpsti_memory_request* request);
 GPSTI_INTERN gpst_result gpsti_memory_try(gpsti_memory* memory, gpsti_memory_request* request, gpst_buffer* out);
 /* Only what is free: false where nothing is. */
 GPSTI_INTERN bool gpsti_memory_try_free(gpsti_memory* memory, const gpsti_memory_request* request, gpst_buffer* out);
-/* What the user hears of a request that is done: alerts and refusals. No lock is held. */
-GPSTI_INTERN void gpsti_memory_tell_user(gpsti_memory* memory, const gpsti_memory_request* request,
-                                         gpst_result result);
 /* Until something is given back, or for no reason. */
 GPSTI_INTERN void gpsti_memory_wait(gpsti_memory* memory, int64_t deadline_ns);
 /* BUDGET, with the reason. */
@@ -173,9 +170,9 @@ GPSTI_INTERN uint64_t gpsti_memory_n_returned(gpsti_memory* memory, bool on_devi
 
 /* ---- texts: core/memory/dump.c; without the mutex -------------------------------------------------- */
 
-/* Where the result is that there is no memory, logs what holds it: once a minute for each kind of refusal. Leaves the
-   reason as it is. */
-GPSTI_INTERN void gpsti_memory_dump_refusal(gpsti_memory* memory, const gpsti_memory_request* request,
+/* Where the result is that there is no memory, logs the reason and what holds it: once a minute for each kind of
+   refusal. pool: for whom; NULL: none. For what users ask; the engine has other ways and logs those. */
+GPSTI_INTERN void gpsti_memory_dump_refusal(gpsti_memory* memory, gpsti_memory_kind kind, const gpst_pool* pool,
                                             gpst_result result);
 GPSTI_INTERN void gpsti_memory_log_leaks(gpsti_memory* memory); /* what is on loan though the context ends */
 GPSTI_INTERN void gpsti_pool_log_leak(const gpst_pool* pool);   /* the reason, and what the pool has */

@@ -103,7 +103,10 @@ GPSTI_PRIVATE gpst_result gpsti_pool_acquire(gpst_pool* pool, size_t bytes, int6
     }
     pool->info.refusals += GPST_FAILED(result);
     gpsti_mutex_unlock(&memory->mutex);
-    gpsti_memory_tell_user(memory, &request, result);
+    if (request.crossed)
+        gpsti_memory_alert(memory);
+    if (GPST_FAILED(result))
+        gpsti_memory_dump_refusal(memory, pool->kind, pool, result);
     return result;
 }
 
