@@ -210,6 +210,13 @@ static void test_chunks_and_classes_share(void** state) {
     assert_ptr_equal(a.data, data[1]);
     assert_int_equal(a.bytes, 21 * PAGE);
     gpst_pool_release(pool, &a);
+    gpst_pool_trim(pool);
+    gpst_pool_trim(plain);
+    assert_int_equal(gpst_pool_acquire(plain, 20 * PAGE, 0, &b), GPST_OK);
+    gpst_pool_release(plain, &b);
+    assert_int_equal(gpst_pool_acquire(pool, 1, 0, &a), GPST_OK); /* the free 20 are of its class, and too few */
+    assert_int_equal(a.charged_bytes, 21 * PAGE);
+    gpst_pool_release(pool, &a);
     assert_int_equal(gpst_pool_destroy(pool), GPST_OK);
     assert_int_equal(gpst_pool_destroy(plain), GPST_OK);
     kit_close(&t);
@@ -247,6 +254,41 @@ static void test_a_larger_chunk_at_the_cap(void** state) {
     gpst_pool_release(pool, &c);
     assert_int_equal(gpst_pool_destroy(pool), GPST_OK);
     kit_close(&t);
+}
+
+/* ---- made ahead ------------------------------------------------------------------------------------ */
+
+static void test_ready_chunks(void** state) {
+    static const size_t chunks[] = {4 * PAGE, PAGE};
+    (void)state;
+    for (int kind = GPST_MEMORY_HOST; kind <= GPST_MEMORY_DEVICE; kind++) {
+        chunk_kit t;
+        gpst_pool_desc desc = GPST_ZERO;
+        gpst_pool* pool = NULL;
+        gpst_buffer buffers[6];
+        kit_open(&t, "sim", 40 * PAGE);
+        desc.kind = (gpst_memory_kind)kind;
+        desc.chunk_bytes = chunks;
+        desc.n_chunk_bytes = 2;
+        desc.n_ready = 3;
+        desc.max_bytes = 14 * PAGE; /* for two and a half of the large ones beside the small ones */
+        assert_int_equal(gpst_pool_create(t.context, &desc, &pool), GPST_ERROR_BUDGET);
+        assert_null(pool);
+        test_reason_has("gpst_pool_create: gpst_pool_acquire: bytes=16384", "on loan");
+        desc.max_bytes = 15 * PAGE;
+        assert_int_equal(gpst_pool_create(t.context, &desc, &pool), GPST_OK);
+        assert_int_equal(info_of(pool).held_bytes, 15 * PAGE);
+        assert_int_equal(info_of(pool).live_bytes, 0);
+        for (int i = 0; i < 6; i++) {
+            assert_int_equal(gpst_pool_acquire(pool, i < 3 ? 1 : PAGE + 1, 0, &buffers[i]), GPST_OK);
+            assert_int_equal(buffers[i].bytes, i < 3 ? PAGE : 4 * PAGE);
+        }
+        assert_int_equal(info_of(pool).allocations, 6);
+        for (int i = 0; i < 6; i++)
+            gpst_pool_release(pool, &buffers[i]);
+        assert_int_equal(gpst_pool_destroy(pool), GPST_OK);
+        kit_close(&t);
+    }
 }
 
 /* ---- what is refused ---------------------------------------------------------------------------- */
@@ -293,6 +335,11 @@ static void test_bad_descs(void** state) {
     refuse(&t, desc, "desc.chunk_bytes[3]=0", "1 .. ");
     chunks[3] = SIZE_MAX;
     refuse(&t, desc, "desc.chunk_bytes[3]=", "1 .. ");
+    desc.n_ready = 65537;
+    refuse(&t, desc, "desc.n_ready=65537", "at most 65536");
+    desc = good;
+    desc.n_ready = 1;
+    refuse(&t, desc, "desc.n_ready=1", "at most 0 without chunk_bytes");
     kit_close(&t);
     assert_int_equal(gpsti_a32_load(&t.log.n_errors), 0);
 }
@@ -319,13 +366,16 @@ static void test_faults(void** state) {
                 desc.kind = (gpst_memory_kind)kind;
                 desc.chunk_bytes = chunks;
                 desc.n_chunk_bytes = 3;
+                desc.n_ready = n % 2;
                 if (f == 0)
                     test_memory_refuse(&t.memory, n);
                 if (GPST_FAILED(gpst_pool_create(t.context, &desc, &pool))) {
                     n_failed++;
+                    assert_null(pool);
+                    test_reason_has("gpst_pool_create: ", "");
                     assert_int_equal(gpst_pool_create(t.context, &desc, &pool), GPST_OK);
                 }
-                uint64_t charged_bytes = 0;
+                uint64_t charged_bytes = info_of(pool).held_bytes;
                 for (int i = 0; i < 6; i++) {
                     gpst_result result = gpst_pool_acquire(pool, PAGE << (i / 2), 0, &buffers[i]);
                     if (GPST_FAILED(result)) {
@@ -336,7 +386,7 @@ static void test_faults(void** state) {
                         assert_int_equal(info_of(pool).held_bytes, charged_bytes);
                         assert_int_equal(gpst_pool_acquire(pool, PAGE << (i / 2), 0, &buffers[i]), GPST_OK);
                     }
-                    charged_bytes += buffers[i].charged_bytes;
+                    charged_bytes = info_of(pool).held_bytes;
                 }
                 for (int i = 0; i < 6; i++)
                     gpst_pool_release(pool, &buffers[i]);
@@ -410,6 +460,7 @@ int main(void) {
         cmocka_unit_test(test_best_fit),
         cmocka_unit_test(test_chunks_and_classes_share),
         cmocka_unit_test(test_a_larger_chunk_at_the_cap),
+        cmocka_unit_test(test_ready_chunks),
         cmocka_unit_test(test_bad_descs),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_threads),

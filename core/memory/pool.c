@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define GPSTI_POOL_MOST_READY 65536u /* of each chunk size */
+
 /* ---- acquire ---------------------------------------------------------------------- */
 
 typedef struct gpsti_pool_waiter {
@@ -164,6 +166,9 @@ GPSTI_PRIVATE gpst_result gpsti_pool_validate_chunks(const char* function, const
     GPSTI_FAIL_IF(!desc->chunk_bytes != !desc->n_chunk_bytes, GPST_ERROR_ARGUMENT,
                   "%s: desc.n_chunk_bytes=%u: must be %s chunk_bytes=%s", function, desc->n_chunk_bytes,
                   desc->chunk_bytes ? "above 0 with" : "0 with", desc->chunk_bytes ? "a list" : "NULL");
+    GPSTI_FAIL_IF(desc->n_ready > (desc->n_chunk_bytes ? GPSTI_POOL_MOST_READY : 0), GPST_ERROR_ARGUMENT,
+                  "%s: desc.n_ready=%u: must be at most %u%s", function, desc->n_ready,
+                  desc->n_chunk_bytes ? GPSTI_POOL_MOST_READY : 0, desc->n_chunk_bytes ? "" : " without chunk_bytes");
     const uint64_t cap = desc->max_bytes && desc->max_bytes < SIZE_MAX / 4 ? desc->max_bytes : SIZE_MAX / 4;
     const uint64_t most = cap / GPSTI_MEMORY_PAGE * GPSTI_MEMORY_PAGE;
     for (uint32_t i = 0; i < desc->n_chunk_bytes; i++)
@@ -197,6 +202,27 @@ GPSTI_PRIVATE void gpsti_pool_sort_chunks(gpst_pool* pool, const size_t* chunk_b
     }
 }
 
+/* All are lent at once, so that none of them is found again or freed for another. */
+GPSTI_PRIVATE gpst_result gpsti_pool_make_ready(gpst_pool* pool) {
+    gpsti_host* const host = &pool->context->host;
+    const uint32_t n = pool->desc.n_ready * pool->desc.n_chunk_bytes;
+    gpst_result result = GPST_OK;
+    uint32_t n_made = 0;
+    if (n == 0)
+        return GPST_OK;
+    gpst_buffer* const buffers = (gpst_buffer*)gpsti_alloc(host, n * sizeof *buffers);
+    if (!buffers)
+        return GPST_ERROR_MEMORY;
+    while (n_made < n && !GPST_FAILED(result)) {
+        result = gpst_pool_acquire(pool, pool->chunks[n_made / pool->desc.n_ready], 0, &buffers[n_made]);
+        n_made += !GPST_FAILED(result);
+    }
+    while (n_made > 0)
+        gpst_pool_release(pool, &buffers[--n_made]);
+    gpsti_free(host, buffers, n * sizeof *buffers);
+    return result == GPST_ERROR_WOULD_BLOCK ? GPST_ERROR_BUDGET : result;
+}
+
 GPST_API gpst_result gpst_pool_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
                                                 const gpst_pool_desc* desc, gpst_pool** out) {
     const char* function = "gpst_pool_create";
@@ -218,6 +244,11 @@ GPST_API gpst_result gpst_pool_create_versioned(uint32_t version, size_t desc_by
     pool->kind = desc->kind ? (gpsti_memory_kind)(desc->kind - 1) : GPSTI_MEMORY_PINNED;
     gpsti_pool_sort_chunks(pool, desc->chunk_bytes);
     pool->tag = gpsti_memory_tag(context->memory, desc->tag);
+    const gpst_result result = gpsti_pool_make_ready(pool);
+    if (GPST_FAILED(result)) {
+        (void)gpst_pool_destroy(pool);
+        return gpsti_fail_in(result, function);
+    }
     *out = pool;
     return GPST_OK;
 }

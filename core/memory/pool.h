@@ -35,6 +35,7 @@ typedef struct gpst_pool_desc {
        gives the smallest that holds what was asked for, and refuses more than the largest. */
     const size_t* chunk_bytes; /* [n_chunk_bytes], each 1 .. max_bytes */
     uint32_t n_chunk_bytes;    /* up to GPST_POOL_MOST_CHUNK_SIZES */
+    uint32_t n_ready; /* so many of each chunk size are made by create, up to 65536; 0 = each when it is needed */
     const char* tag;     /* what it is for, in gpst_context_query_tags; NULL = "other"; copied */
     uint32_t end_canary; /* 0 */
 } gpst_pool_desc;
@@ -72,11 +73,12 @@ typedef struct gpst_pool_info {
                 desc     (in)   NULL = all defaults
                 out      (out)  the pool; NULL on failure
    Shapes       none
-   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_VERSION | GPST_ERROR_MEMORY | GPST_ERROR_FORKED
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_VERSION | GPST_ERROR_MEMORY | GPST_ERROR_FORKED | with
+                n_ready GPST_ERROR_BUDGET (not all fit), and what gpst_pool_acquire answers
    Ownership    destroy with gpst_pool_destroy, before the context
    Threads      any
-   Blocking     never; allocates metadata, no buffer yet
-   Device       none
+   Blocking     never; allocates metadata; makes what n_ready says
+   Device       as gpst_pool_acquire, with n_ready; else none
    Source       core/memory/pool.c          Tests  tests/test_pool.c          Since 0.1
 */
 #define gpst_pool_create(context, desc, out) \
