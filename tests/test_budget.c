@@ -286,9 +286,10 @@ static void count_memory_info(const gpsti_device* device, uint64_t* free_bytes, 
     asked.real->memory_info(device, free_bytes, total_bytes);
 }
 
-/* Where memory of its own is made; not where it is found, not for the host's, not on a device that has the host's. */
+/* Where memory of its own is made, and a 128th of it has been: two pages. Not where it is found, not for the host's,
+   not on a device that has the host's. */
 static void test_when_the_device_is_asked(void** state) {
-    static const char* const backends[] = {"sim", "cpu"};
+    static const char* const backends[] = {"sim:memory_mb=1", "cpu"};
     (void)state;
     for (uint32_t b = 0; b < 2; b++) {
         budget_kit* const kit = kit_open(backends[b], 100 * PAGE);
@@ -298,12 +299,18 @@ static void test_when_the_device_is_asked(void** state) {
         asked.i.memory_info = count_memory_info;
         asked.n_asked = 0;
         device->i = &asked.i;
+        keep_pages(kit, 1);
+        assert_int_equal(asked.n_asked, 0);
+        keep_pages(kit, 2);
+        assert_int_equal(asked.n_asked, 1 - b);
+        keep_pages(kit, 3);
+        assert_int_equal(asked.n_asked, 1 - b);
+        gpst_memory_destroy(take(kit, GPST_MEMORY_HOST, 2 * PAGE));
+        gpst_memory_destroy(take(kit, GPST_MEMORY_PINNED, 2 * PAGE));
         gpst_memory_destroy(take(kit, GPST_MEMORY_DEVICE, PAGE));
         assert_int_equal(asked.n_asked, 1 - b);
-        gpst_memory_destroy(take(kit, GPST_MEMORY_DEVICE, PAGE));
-        gpst_memory_destroy(take(kit, GPST_MEMORY_HOST, PAGE));
-        gpst_memory_destroy(take(kit, GPST_MEMORY_PINNED, PAGE));
-        assert_int_equal(asked.n_asked, 1 - b);
+        gpst_memory_destroy(take(kit, GPST_MEMORY_DEVICE, 2 * PAGE));
+        assert_int_equal(asked.n_asked, 2 - 2 * b);
         device->i = asked.real;
         kit_close(kit);
     }

@@ -8,6 +8,7 @@
 
 #define GPSTI_MEMORY_ALERT_PART 0.9
 #define GPSTI_MEMORY_TARGET_PART (0.85 / 0.9) /* of the part of the alert */
+#define GPSTI_MEMORY_ASK_PART 128 /* of the device's memory is made between two questions: they take a driver time */
 
 /* ---- budgets; from here on the mutex is held unless something else is said ------------------ */
 
@@ -116,23 +117,35 @@ GPSTI_INTERN void gpsti_memory_set_marks(gpsti_memory* memory, const gpst_memory
         own->target_part = own->alert_part * GPSTI_MEMORY_TARGET_PART;
 }
 
-/* What the context may keep charged so that use falls to the target. Asks the device, without the mutex. A zero_copy
-   device has the host's memory, of which the system takes care. */
-GPSTI_PRIVATE bool gpsti_memory_is_crossed(gpsti_memory* memory, uint64_t made_bytes, uint64_t* target_bytes) {
+/* Asks the device what all processes use, without the mutex; 0 and 0 where it is not asked. A zero_copy device has the
+   host's memory, of which the system takes care. made_bytes: since it was asked last. */
+GPSTI_PRIVATE void gpsti_memory_ask_use(gpsti_memory* memory, uint64_t made_bytes, uint64_t* used_bytes,
+                                        uint64_t* total_bytes) {
     gpst_context* const context = memory->context;
+    uint64_t free_bytes = 0;
+    *used_bytes = *total_bytes = 0;
+    if (context->device_info.zero_copy || made_bytes < context->device_info.memory_bytes / GPSTI_MEMORY_ASK_PART)
+        return;
+    memory->unasked_bytes = 0;
+    gpsti_mutex_unlock(&memory->mutex);
+    context->device->i->memory_info(context->device, &free_bytes, total_bytes);
+    gpsti_mutex_lock(&memory->mutex);
+    *used_bytes = *total_bytes > free_bytes ? *total_bytes - free_bytes : 0;
+}
+
+/* target_bytes: what the context may keep charged so that use falls to the target. */
+GPSTI_PRIVATE bool gpsti_memory_is_crossed(gpsti_memory* memory, uint64_t made_bytes, uint64_t* target_bytes) {
     const gpst_memory_marks* const marks = &memory->marks;
-    uint64_t free_bytes = 0, total_bytes = 0;
-    if (!context->device_info.zero_copy) {
-        gpsti_mutex_unlock(&memory->mutex);
-        context->device->i->memory_info(context->device, &free_bytes, &total_bytes);
-        gpsti_mutex_lock(&memory->mutex);
-    }
-    const uint64_t charged = gpsti_a64_load(&context->device_bytes), budget = context->info.max_device_bytes;
-    const uint64_t used = total_bytes > free_bytes ? total_bytes - free_bytes : 0;
-    const uint64_t target_used = gpsti_memory_part(marks->target_part, total_bytes);
+    const uint64_t unasked_bytes = memory->unasked_bytes + made_bytes;
+    uint64_t used = 0, total = 0;
+    memory->unasked_bytes = unasked_bytes;
+    gpsti_memory_ask_use(memory, unasked_bytes, &used, &total);
+    const uint64_t charged = gpsti_a64_load(&memory->context->device_bytes);
+    const uint64_t budget = memory->context->info.max_device_bytes;
+    const uint64_t target_used = gpsti_memory_part(marks->target_part, total);
     const bool over_budget = charged > gpsti_memory_part(marks->alert_part, budget);
-    const bool over_device = used > gpsti_memory_part(marks->alert_part, total_bytes);
-    if (used <= target_used || used - target_used <= made_bytes)
+    const bool over_device = used > gpsti_memory_part(marks->alert_part, total);
+    if (total > 0 && (used <= target_used || used - target_used <= unasked_bytes))
         memory->above_device = false;
     const bool crossed = (over_budget && !memory->above_budget) || (over_device && !memory->above_device);
     memory->above_budget = memory->above_budget || over_budget;

@@ -66,6 +66,7 @@ struct gpsti_memory {
     gpst_memory_marks marks;               /* resolved */
     bool above_budget, above_device;       /* no more alerts until use has fallen to the target */
     uint64_t n_alerts;
+    uint64_t unasked_bytes;  /* of the device, made since it was asked what all processes use */
     int64_t next_dump_ns[4]; /* by budget or system, host or device: not before */
 };
 
