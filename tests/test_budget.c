@@ -273,6 +273,34 @@ static void test_what_others_use_counts(void** state) {
     kit_close(kit);
 }
 
+/* The device is asked for every half MiB: what is between two questions neither ends an alert nor hides that use was at
+   the target. */
+static void test_between_two_questions(void** state) {
+    budget_kit* const kit = kit_start("sim:memory_mb=64,others_mb=50", 32 * MIB);
+    gpst_memory* pieces[5];
+    (void)state;
+    kit->desc.max_kept_bytes = 1;
+    assert_int_equal(gpst_context_create(&kit->desc, &kit->context), GPST_OK);
+    pieces[0] = take(kit, GPST_MEMORY_DEVICE, 4 * MIB);
+    pieces[1] = take(kit, GPST_MEMORY_DEVICE, MIB / 4);
+    pieces[2] = take(kit, GPST_MEMORY_DEVICE, 4 * MIB); /* 58.25 */
+    assert_int_equal(gpsti_a32_load(&kit->n_alerts), 1);
+    pieces[3] = take(kit, GPST_MEMORY_DEVICE, PAGE);
+    assert_true(use_of(kit).above_device);
+    pieces[4] = take(kit, GPST_MEMORY_DEVICE, MIB / 2);
+    assert_int_equal(gpsti_a32_load(&kit->n_alerts), 1);
+    for (int i = 2; i < 5; i++)
+        gpst_memory_destroy(pieces[i]); /* 54.25 */
+    pieces[2] = take(kit, GPST_MEMORY_DEVICE, MIB / 4);
+    pieces[3] = take(kit, GPST_MEMORY_DEVICE, MIB / 4); /* 54.75, of which half a MiB is new */
+    assert_false(use_of(kit).above_device);
+    pieces[4] = take(kit, GPST_MEMORY_DEVICE, 4 * MIB);
+    assert_int_equal(gpsti_a32_load(&kit->n_alerts), 2);
+    for (int i = 0; i < 5; i++)
+        gpst_memory_destroy(pieces[i]);
+    kit_close(kit);
+}
+
 /* ---- who asks the device ----------------------------------------------------------------------------- */
 
 static struct {
@@ -571,6 +599,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_kept_goes_first),
         cmocka_unit_test(test_hysteresis),
         cmocka_unit_test(test_what_others_use_counts),
+        cmocka_unit_test(test_between_two_questions),
         cmocka_unit_test(test_when_the_device_is_asked),
         cmocka_unit_test(test_an_alert_may_use_the_context),
         cmocka_unit_test(test_shrink),
