@@ -302,13 +302,13 @@ static void refuse(const chunk_kit* t, gpst_pool_desc desc, const char* first, c
 }
 
 static void test_bad_descs(void** state) {
-    size_t chunks[GPST_POOL_MOST_CHUNK_SIZES + 1];
+    size_t chunks[GPST_POOL_MAX_CHUNK_SIZES + 1];
     chunk_kit t;
     gpst_pool_desc good = GPST_ZERO, desc;
     (void)state;
     kit_open(&t, "sim", 0);
-    for (size_t i = 0; i <= GPST_POOL_MOST_CHUNK_SIZES; i++)
-        chunks[i] = (GPST_POOL_MOST_CHUNK_SIZES + 1 - i) * PAGE;
+    for (size_t i = 0; i <= GPST_POOL_MAX_CHUNK_SIZES; i++)
+        chunks[i] = (GPST_POOL_MAX_CHUNK_SIZES + 1 - i) * PAGE;
     desc = good;
     desc.kind = GPST_MEMORY_REGISTERED;
     refuse(&t, desc, "desc.kind=4", "DEVICE");
@@ -321,13 +321,13 @@ static void test_bad_descs(void** state) {
     desc = good;
     desc.chunk_bytes = chunks;
     refuse(&t, desc, "desc.n_chunk_bytes=0", "a list");
-    desc.n_chunk_bytes = GPST_POOL_MOST_CHUNK_SIZES + 1;
+    desc.n_chunk_bytes = GPST_POOL_MAX_CHUNK_SIZES + 1;
     refuse(&t, desc, "desc.n_chunk_bytes=17", "at most 16");
     desc.n_chunk_bytes = 2;
     desc.chunk_bytes = NULL;
     refuse(&t, desc, "desc.n_chunk_bytes=2", "NULL");
     desc.chunk_bytes = chunks;
-    desc.n_chunk_bytes = GPST_POOL_MOST_CHUNK_SIZES;
+    desc.n_chunk_bytes = GPST_POOL_MAX_CHUNK_SIZES;
     desc.max_bytes = 17 * PAGE - 1;
     refuse(&t, desc, "desc.chunk_bytes[0]=69632", "1 .. 65536, the pages of max_bytes");
     desc.max_bytes = 0;

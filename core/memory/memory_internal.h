@@ -75,7 +75,7 @@ struct gpst_pool {
     gpst_context* context;
     gpst_pool_desc desc; /* without its pointers */
     gpsti_memory_kind kind;
-    size_t chunks[GPST_POOL_MOST_CHUNK_SIZES]; /* [desc.n_chunk_bytes], the smallest first */
+    size_t chunks[GPST_POOL_MAX_CHUNK_SIZES]; /* [desc.n_chunk_bytes], the smallest first */
     uint32_t tag;
     uint32_t n_out; /* on loan, or being made: what a waiter may hope for */
     gpst_pool_info info;

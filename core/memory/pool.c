@@ -160,9 +160,9 @@ GPST_API void gpst_pool_query_info(const gpst_pool* pool, gpst_pool_info* out) {
 /* ---- create / destroy -------------------------------------------------------------- */
 
 GPSTI_PRIVATE gpst_result gpsti_pool_validate_chunks(const char* function, const gpst_pool_desc* desc) {
-    GPSTI_FAIL_IF(desc->n_chunk_bytes > GPST_POOL_MOST_CHUNK_SIZES, GPST_ERROR_ARGUMENT,
+    GPSTI_FAIL_IF(desc->n_chunk_bytes > GPST_POOL_MAX_CHUNK_SIZES, GPST_ERROR_ARGUMENT,
                   "%s: desc.n_chunk_bytes=%u: must be at most %d", function, desc->n_chunk_bytes,
-                  GPST_POOL_MOST_CHUNK_SIZES);
+                  GPST_POOL_MAX_CHUNK_SIZES);
     GPSTI_FAIL_IF(!desc->chunk_bytes != !desc->n_chunk_bytes, GPST_ERROR_ARGUMENT,
                   "%s: desc.n_chunk_bytes=%u: must be %s chunk_bytes=%s", function, desc->n_chunk_bytes,
                   desc->chunk_bytes ? "above 0 with" : "0 with", desc->chunk_bytes ? "a list" : "NULL");

@@ -19,7 +19,7 @@ typedef enum gpst_huge_pages {
     GPST_HUGE_PAGES_ALWAYS = 2 /* try for every buffer */
 } gpst_huge_pages;
 
-#define GPST_POOL_MOST_CHUNK_SIZES 16
+#define GPST_POOL_MAX_CHUNK_SIZES 16
 
 /* gpst_pool_desc -- what a pool is made of; all-zero is valid
 
@@ -34,7 +34,7 @@ typedef struct gpst_pool_desc {
     /* The only sizes that buffers have, in any order, each rounded up to 4096; NULL and 0 = size classes. An acquire
        gives the smallest that holds what was asked for, and refuses more than the largest. */
     const size_t* chunk_bytes; /* [n_chunk_bytes], each 1 .. max_bytes */
-    uint32_t n_chunk_bytes;    /* up to GPST_POOL_MOST_CHUNK_SIZES */
+    uint32_t n_chunk_bytes;    /* up to GPST_POOL_MAX_CHUNK_SIZES */
     uint32_t n_ready; /* so many of each chunk size are made by create, up to 65536; 0 = each when it is needed */
     const char* tag;     /* what it is for, in gpst_context_query_tags; NULL = "other"; copied */
     uint32_t end_canary; /* 0 */
@@ -67,7 +67,7 @@ typedef struct gpst_pool_info {
     char pages_reason[128]; /* why the latest allocation got no better pages; "" when nothing was refused */
 } gpst_pool_info;
 
-/* gpst_pool_create -- an empty pool
+/* gpst_pool_create -- a pool, empty but for what desc.n_ready says
 
    Parameters   context  (in)   not NULL
                 desc     (in)   NULL = all defaults
