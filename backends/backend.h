@@ -121,6 +121,9 @@ struct gpsti_backend_i {
     gpst_result (*device_open)(gpsti_host* host, const char* params, gpsti_device** out);
     void (*device_close)(gpsti_device* device); /* every stream, event, graph and memory is gone by then */
     void (*device_query)(const gpsti_device* device, gpsti_device_info* out);
+    /* Of the device's memory as a whole, whichever process uses it; much faster than device_query. 0 and 0 where the
+       device does not say. Sets no reason. Required. */
+    void (*memory_info)(const gpsti_device* device, uint64_t* free_bytes, uint64_t* total_bytes);
 
     /* Device memory, aligned to 256 bytes at least. Required. */
     gpst_result (*memory_alloc)(gpsti_device* device, size_t bytes, void** out);

@@ -189,6 +189,14 @@ GPSTI_PRIVATE void gpsti_cpu_device_query(const gpsti_device* device, gpsti_devi
     out->memory_free_bytes = limits.ram_available_bytes;
 }
 
+GPSTI_PRIVATE void gpsti_cpu_memory_info(const gpsti_device* device, uint64_t* free_bytes, uint64_t* total_bytes) {
+    gpsti_limits limits;
+    (void)device;
+    gpsti_limits_query(&limits);
+    *free_bytes = limits.ram_available_bytes;
+    *total_bytes = limits.ram_bytes;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_cpu_memory_alloc(gpsti_device* device, size_t bytes, void** out) {
     size_t mapped_bytes;
     gpsti_pages_kind pages;
@@ -370,6 +378,7 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_cpu_backend = {sizeof(gpsti_backend_i)
                                                          gpsti_cpu_device_open,
                                                          gpsti_cpu_device_close,
                                                          gpsti_cpu_device_query,
+                                                         gpsti_cpu_memory_info,
                                                          gpsti_cpu_memory_alloc,
                                                          gpsti_cpu_memory_free,
                                                          gpsti_cpu_host_alloc,

@@ -78,14 +78,22 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_device_probe(const char* text, gpsti_device_
     return gpsti_gpu_describe((int)params.device, out);
 }
 
-GPSTI_PRIVATE void gpsti_gpu_device_query(const gpsti_device* device, gpsti_device_info* out) {
-    size_t free_bytes = 0;
-    size_t total_bytes = 0;
+GPSTI_PRIVATE void gpsti_gpu_memory_info(const gpsti_device* device, uint64_t* free_bytes, uint64_t* total_bytes) {
+    size_t free_now = 0;
+    size_t total = 0;
     const gpsti_gpu_current current(device);
-    if (GPST_FAILED(gpsti_gpu_describe(((const gpsti_gpu_device*)device)->ordinal, out)))
-        return;
-    if (GPSTI_RT(MemGetInfo)(&free_bytes, &total_bytes) == GPSTI_RT(Success))
-        out->memory_free_bytes = free_bytes;
+    const bool said = GPSTI_RT(MemGetInfo)(&free_now, &total) == GPSTI_RT(Success);
+    if (!said)
+        (void)GPSTI_RT(GetLastError)();
+    *free_bytes = said ? free_now : 0;
+    *total_bytes = said ? total : 0;
+}
+
+GPSTI_PRIVATE void gpsti_gpu_device_query(const gpsti_device* device, gpsti_device_info* out) {
+    uint64_t total_bytes = 0;
+    const gpsti_gpu_current current(device);
+    if (!GPST_FAILED(gpsti_gpu_describe(((const gpsti_gpu_device*)device)->ordinal, out)))
+        gpsti_gpu_memory_info(device, &out->memory_free_bytes, &total_bytes);
 }
 
 /* ---- open and close ------------------------------------------------------------ */

@@ -22,6 +22,7 @@ static const gpsti_param gpsti_sim_keys[] = {
     {"write_us", offsetof(gpsti_sim_params, write_us), 0, 1e9, false},
     {"memory_mb", offsetof(gpsti_sim_params, memory_mb), 0, 1e9, false},
     {"oom_mb", offsetof(gpsti_sim_params, oom_mb), 0, 1e9, false},
+    {"others_mb", offsetof(gpsti_sim_params, others_mb), 0, 1e9, false},
     {"fail_alloc", GPSTI_SIM_FAIL(GPSTI_FAULT_ALLOC), 0, 1e9, true},
     {"fail_host_alloc", GPSTI_SIM_FAIL(GPSTI_FAULT_HOST_ALLOC), 0, 1e9, true},
     {"fail_copy", GPSTI_SIM_FAIL(GPSTI_FAULT_COPY), 0, 1e9, true},

@@ -114,6 +114,10 @@ static void contract_describes_itself(void** state) {
     assert_int_equal(info.zero_copy, test_subject()->zero_copy);
     assert_int_equal(info.asynchronous, test_subject()->asynchronous);
     assert_true(info.memory_bytes > 0 && info.memory_free_bytes <= info.memory_bytes);
+    uint64_t free_bytes = 0, total_bytes = 0;
+    i->memory_info(t.device, &free_bytes, &total_bytes);
+    assert_true(free_bytes > 0 && free_bytes <= total_bytes);
+    assert_true(total_bytes == info.memory_bytes || !info.zero_copy); /* a driver may keep some to itself */
     assert_string_equal(i->last_error(t.device), "none");
     test_device_close(&t);
 }

@@ -439,6 +439,12 @@ static bool pools_and_rings(void) {
         return false;
     bool right = gpst_pool_acquire(pool, 3000000, 0, &buffer) == GPST_OK;
     gpst_pool_release(pool, &buffer);
+    char text[1024];
+    gpst_memory_use use;
+    right = gpst_pool_acquire(pool, SIZE_MAX / 4, 0, &buffer) == GPST_ERROR_BUDGET && right; /* the log says all */
+    right = gpst_context_dump_memory(context, text, sizeof text) > 0 && right;
+    right = gpst_pool_dump(pool, text, sizeof text) > 0 && right;
+    gpst_context_query_memory(context, &use);
     gpst_pool_trim(pool);
     right = gpst_pool_destroy(pool) == GPST_OK && right;
     desc.max_slots = 8;

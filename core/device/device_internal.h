@@ -33,6 +33,7 @@ struct gpst_device {
     gpsti_device_info info; /* as it was when opened */
     uint32_t n_threads;    /* of a kernel that the host computes at once */
     gpsti_a64 n_objects;
+    gpsti_a64 n_memories, memory_bytes; /* of them, those of gpst_memory_create and gpst_memory_register */
     gpsti_a32 lost; /* the engine or the memory has seen that the device is gone */
     gpsti_device_cache cache;
 };
