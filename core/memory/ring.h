@@ -128,7 +128,7 @@ typedef struct gpst_ring_decision {
                 by itself
    Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_VERSION | GPST_ERROR_OVERFLOW | GPST_ERROR_BUDGET
                 (the context's max_host_bytes or, DEVICE, max_device_bytes) | GPST_ERROR_MEMORY |
-                GPST_ERROR_DEVICE, GPST_ERROR_DEVICE_LOST | GPST_ERROR_FORKED
+                GPST_ERROR_DEVICE, GPST_ERROR_DEVICE_MEMORY, GPST_ERROR_DEVICE_LOST | GPST_ERROR_FORKED
    Ownership    destroy with gpst_ring_destroy, before the context
    Threads      any
    Blocking     allocates everything the ring will ever need; adaptive: but the memory of slots beyond the depth

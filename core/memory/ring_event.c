@@ -118,7 +118,8 @@ GPST_API gpst_result gpst_ring_slot_wait(gpst_ring* ring, const gpst_ring_slot* 
         role ? gpsti_a64_load(&ring->entries[id].marks) & GPSTI_RING_FILLED : gpsti_ring_user_marks(ring, id);
     const int64_t deadline_ns = timeout_ns == GPST_FOREVER ? GPST_FOREVER : gpsti_deadline(timeout_ns);
     const gpst_result result = gpsti_ring_wait_marks(ring, id, marks, deadline_ns);
-    GPSTI_FAIL_IF(result == GPST_ERROR_WOULD_BLOCK && timeout_ns > 0, GPST_ERROR_TIMEOUT,
-                  "%s: timeout_ns=%lld: the device is not done with the slot", function, (long long)timeout_ns);
+    if (result == GPST_ERROR_WOULD_BLOCK || result == GPST_ERROR_TIMEOUT)
+        return gpsti_fail(timeout_ns > 0 ? GPST_ERROR_TIMEOUT : GPST_ERROR_WOULD_BLOCK,
+                          "%s: timeout_ns=%lld: the device is not done with the slot", function, (long long)timeout_ns);
     return GPST_FAILED(result) ? gpsti_fail_in(result, function) : GPST_OK;
 }
