@@ -105,6 +105,7 @@ PRIVATE = [
     "core/memory/memory_internal.h",
     "core/memory/pool_internal.h",
     "core/memory/ring_depth_internal.h",
+    "core/memory/ring_state_internal.h",
     "core/memory/ring_internal.h",
     "core/stats/profile_internal.h",
     "core/stats/timing_internal.h",

@@ -157,6 +157,7 @@ EXPECTED = {
     "08_live": r"^age of a result: p50 [0-9.]+ ms, .*\n120 frames: \d+ shown, \d+ dropped, \d+ missed by the camera\n.+"
                r"\nmode=engine ",
     "10_streams": r"^20 frames, 4 views each, 0 values wrong, on (cpu|cuda|hip): .+ \(auto: .+\)$",
+    "11_device_ring": r"^60 frames for each of 2 readers, 0 wrong, on (cpu|cuda|hip)$",
 }
 
 

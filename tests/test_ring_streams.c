@@ -9,7 +9,7 @@
 #include "../core/device/enqueue.h"
 #endif
 
-enum { N_STREAMS = 4, SLOT_BYTES = 50000, N_FRAMES = 60, TEST_MS_WAIT = 2 };
+enum { N_STREAMS = 4, SLOT_BYTES = 50000, N_FRAMES = 60 };
 
 typedef struct ring_kit {
     test_memory memory;
@@ -103,11 +103,16 @@ static void gate_put(ring_kit* kit, gpst_stream* stream) {
         assert_int_equal(gpst_kernel_enqueue(&gate, NULL, 0, stream), GPST_OK);
 }
 
-/* What does not wait for the gate has had its time. */
-static void gate_open(ring_kit* kit) {
+/* The waiting stream does not come to its end while the gate is shut. */
+static void gate_open(ring_kit* kit, gpst_stream* waiting) {
+    gpst_event* end = NULL;
+    assert_int_equal(gpst_event_create(kit->device, &end), GPST_OK);
+    assert_int_equal(gpst_event_record(end, waiting), GPST_OK);
     if (kit->is_sim)
-        gpsti_sleep_ns(TEST_MS_WAIT * TEST_MS);
+        assert_int_equal(gpst_event_wait(end, 2 * TEST_MS), GPST_ERROR_TIMEOUT);
     gpsti_a32_store(&gate_is_open, 1);
+    assert_int_equal(gpst_event_wait(end, GPST_FOREVER), GPST_OK);
+    gpst_event_destroy(end);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------ */
@@ -261,7 +266,8 @@ static void test_both_ways(void** state) {
                 assert_int_equal(gpst_copy(slot.data, frames + f * SLOT_BYTES, SLOT_BYTES, kit.streams[0]), GPST_OK);
                 assert_int_equal(gpst_ring_commit_on(kit.ring, &slot, kit.streams[0]), GPST_OK);
                 if (f == 1)
-                    gate_open(&kit); /* of the first download, which the second upload must not overtake */
+                    gate_open(&kit,
+                              kit.streams[0]); /* of the first download, which the second upload must not overtake */
                 assert_int_equal(gpst_ring_take_on(kit.ring, 0, kit.streams[1], &slot), GPST_OK);
                 if (f == 0 && kit.is_sim) {
                     assert_int_equal(gpst_ring_slot_wait(kit.ring, &slot, 0), GPST_ERROR_WOULD_BLOCK);
@@ -269,7 +275,7 @@ static void test_both_ways(void** state) {
                     test_reason_has("gpst_ring_slot_wait: timeout_ns=1000000", "not done");
                 }
                 if (f == 0) {
-                    gate_open(&kit);
+                    gate_open(&kit, kit.streams[1]);
                     assert_int_equal(gpst_ring_slot_wait(kit.ring, &slot, GPST_FOREVER), GPST_OK);
                     gate_put(&kit, kit.streams[1]);
                 }
@@ -315,7 +321,7 @@ static void test_take_waits(void** state) {
                                            : gpst_ring_release_on(kit.ring, &slot, stream),
                                  GPST_OK);
             }
-            gate_open(&kit);
+            gate_open(&kit, kit.streams[n_readers == 2 ? 2 : 1]);
             synchronize(&kit);
             for (uint32_t r = 0; r < (n_readers ? n_readers : 1); r++)
                 assert_memory_equal(seen + r * SLOT_BYTES, frames, SLOT_BYTES);
@@ -366,7 +372,7 @@ static void test_acquire_waits(void** state) {
             gpst_stream* const next = kit.streams[late == 1 ? 0 : 3];
             assert_int_equal(gpst_copy(slot.data, frames + SLOT_BYTES, SLOT_BYTES, next), GPST_OK);
             assert_int_equal(gpst_ring_commit_on(kit.ring, &slot, next), GPST_OK);
-            gate_open(&kit);
+            gate_open(&kit, next);
             synchronize(&kit);
             for (int r = 0; r < 2; r++)
                 assert_memory_equal(seen + r * SLOT_BYTES, frames, SLOT_BYTES);
@@ -406,7 +412,7 @@ static void test_given_up(void** state) {
                                    : gpst_ring_take_on(kit.ring, 0, kit.streams[2], &slot),
                              GPST_OK);
             assert_int_equal(gpst_copy(seen, slot.data, SLOT_BYTES, kit.streams[2]), GPST_OK);
-            gate_open(&kit);
+            gate_open(&kit, kit.streams[2]);
             synchronize(&kit);
             assert_memory_equal(seen, frames + kit.desc.max_slots * SLOT_BYTES, SLOT_BYTES);
             gpst_memory_destroy(from);
