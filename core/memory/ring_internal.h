@@ -1,7 +1,7 @@
-/* core/memory/ring_internal.h -- what a ring's files ask of each other: ring.c (the public calls), ring_slot.c (a slot in
-   the user's hands), ring_spsc.c and ring_mpmc.c (who holds which slot), ring_free.c (the free ids), ring_reader.c
-   (cursors of their own), ring_event.c (the events of slots), ring_wait.c (who waits), ring_desc.c (what was asked for),
-   ring_memory.c (the slots' memory), ring_adapt.c (what an adaptive ring measures and changes). */
+/* core/memory/ring_internal.h -- what a ring's files ask of each other: ring.c (the public calls), ring_slot.c (a slot
+   in the user's hands), ring_spsc.c and ring_mpmc.c (who holds which slot), ring_free.c (the free ids), ring_reader.c
+   (cursors of their own), ring_event.c (the events of slots), ring_wait.c (who waits), ring_desc.c (what was asked
+   for), ring_memory.c (the slots' memory), ring_adapt.c (what an adaptive ring measures and changes). */
 #ifndef GPSTI_RING_INTERNAL_H
 #define GPSTI_RING_INTERNAL_H
 
