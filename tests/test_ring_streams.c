@@ -1,73 +1,13 @@
 /* tests/test_ring_streams.c -- rings on streams, on every backend: slots in each kind of memory, who waits for whose
-   event, several readers, slots that are given up while a device fills them, the host's side, faults. On sim a gate
+   event, several readers, slots that are given up while a device fills them, the host's side. On sim a gate
    holds a stream, so that work that does not wait is seen to be early. */
-#include "test_device.h"
-
-#include "test_ring.h"
+#include "test_ring_streams.h"
 
 #if !defined(GPST_TEST_AMALGAM)
 #include "../core/device/enqueue.h"
 #endif
 
-enum { N_STREAMS = 4, SLOT_BYTES = 50000, N_FRAMES = 60 };
-
-typedef struct ring_kit {
-    test_memory memory;
-    test_log log;
-    gpst_context* context;
-    gpst_device* device;
-    gpst_ring_desc desc;
-    gpst_ring* ring;
-    gpst_stream* streams[N_STREAMS];
-    bool is_sim;
-} ring_kit;
-
-static void ring_begin(ring_kit* kit, const char* backend, uint64_t max_device_bytes) {
-    gpst_context_desc context = GPST_ZERO;
-    memset(kit, 0, sizeof *kit);
-    context.allocator = test_memory_hooks(&kit->memory);
-    context.logger = test_log_hooks(&kit->log);
-    context.n_workers = 1;
-    context.backend = backend;
-    context.max_device_bytes = max_device_bytes;
-    if (gpst_context_create(&context, &kit->context) != GPST_OK)
-        fail_msg("%s: %s", backend, gpst_last_reason());
-    kit->device = gpst_context_device(kit->context);
-    kit->is_sim = strncmp(backend, "sim", 3) == 0;
-    for (int i = 0; i < N_STREAMS; i++)
-        assert_int_equal(gpst_stream_create(kit->device, &kit->streams[i]), GPST_OK);
-    kit->desc.max_slots = 3;
-    kit->desc.slot_bytes = SLOT_BYTES;
-    kit->desc.memory = GPST_MEMORY_DEVICE;
-}
-
-static void ring_make(ring_kit* kit) {
-    if (gpst_ring_create(kit->context, &kit->desc, &kit->ring) != GPST_OK)
-        fail_msg("%s", gpst_last_reason());
-}
-
-static void ring_end(ring_kit* kit) {
-    gpst_ring_destroy(kit->ring);
-    for (int i = 0; i < N_STREAMS; i++)
-        gpst_stream_destroy(kit->streams[i]);
-    gpst_context_trim(kit->context);
-    assert_int_equal(gpsti_a64_load(&kit->context->device_bytes) + gpsti_a64_load(&kit->context->host_bytes), 0);
-    gpst_context_destroy(kit->context);
-    test_memory_check(&kit->memory);
-    assert_int_equal(gpsti_a32_load(&kit->log.n_errors), 0);
-}
-
-static void synchronize(ring_kit* kit) {
-    for (int i = 0; i < N_STREAMS; i++)
-        assert_int_equal(gpst_stream_synchronize(kit->streams[i]), GPST_OK);
-}
-
-/* Each backend, sim with slow and uneven copies. */
-static const char* backend_at(int d) {
-    const char* const name = device_name(d);
-    return name && strncmp(name, "sim", 3) == 0 ? "sim:launch_us=0,h2d_gbps=0.4,d2h_gbps=0.3,jitter_pct=60,seed=7"
-                                                : name;
-}
+enum { N_FRAMES = 60 };
 
 static uint8_t byte_of(uint32_t frame, size_t i) { return (uint8_t)(frame * 31 + i * 7 + i / 251); }
 
@@ -155,91 +95,6 @@ static void test_memory_kinds(void** state) {
             assert_true(seen[0] == 40 && seen[1] == 41 && seen[2] == 42);
             ring_end(&kit);
         }
-}
-
-static void test_budget(void** state) {
-    ring_kit kit;
-    (void)state;
-    ring_begin(&kit, device_name(0), (uint64_t)4 << 20);
-    kit.desc.slot_bytes = (size_t)1 << 20;
-    kit.desc.max_slots = 5;
-    assert_int_equal(gpst_ring_create(kit.context, &kit.desc, &kit.ring), GPST_ERROR_BUDGET);
-    assert_null(kit.ring);
-    test_reason_has("gpst_ring_create: ", "max_device_bytes");
-    kit.desc.max_slots = 3;
-    ring_make(&kit);
-    ring_end(&kit);
-}
-
-/* ---- arguments ----------------------------------------------------------------------------------- */
-
-static void test_descs(void** state) {
-    ring_kit kit;
-    (void)state;
-    ring_begin(&kit, device_name(0), 0);
-    kit.desc.memory = GPST_MEMORY_REGISTERED;
-    refused(gpst_ring_create(kit.context, &kit.desc, &kit.ring), GPST_ERROR_ARGUMENT, "gpst_ring_create: ", "memory=4");
-    kit.desc.memory = GPST_MEMORY_DEVICE;
-    kit.desc.adaptive = true;
-    refused(gpst_ring_create(kit.context, &kit.desc, &kit.ring), GPST_ERROR_ARGUMENT, "gpst_ring_create: ", "memory=3");
-    kit.desc.memory = GPST_MEMORY_PINNED;
-    kit.desc.streams = true;
-    refused(gpst_ring_create(kit.context, &kit.desc, &kit.ring), GPST_ERROR_ARGUMENT,
-            "gpst_ring_create: ", "streams=1");
-    kit.desc.streams = false;
-    ring_make(&kit);
-    ring_end(&kit);
-}
-
-static void test_streams_refused(void** state) {
-    ring_kit kit, other;
-    gpst_ring_slot slot, none;
-    gpst_ring_reader* reader = NULL;
-    (void)state;
-    ring_begin(&other, "cpu", 0);
-    for (int k = 0; k < 3; k++) { /* another device's; none has events; the same of readers */
-        ring_begin(&kit, "cpu", 0);
-        kit.desc.memory = k == 1 ? GPST_MEMORY_PINNED : GPST_MEMORY_DEVICE;
-        kit.desc.max_readers = k == 2;
-        ring_make(&kit);
-        gpst_stream* const stream = k == 1 ? kit.streams[0] : other.streams[0];
-        const gpst_result wanted = k == 1 ? GPST_ERROR_STATE : GPST_ERROR_ARGUMENT;
-        const char* const text = k == 1 ? "desc.streams" : "gpst_context_device";
-        if (k == 2)
-            assert_int_equal(gpst_ring_reader_create(kit.ring, &reader), GPST_OK);
-        refused(gpst_ring_acquire_on(kit.ring, 0, stream, &slot), wanted, "gpst_ring_acquire_on: stream", text);
-        assert_null(slot.data);
-        assert_int_equal(gpst_ring_acquire_on(kit.ring, 0, NULL, &slot), GPST_OK);
-        refused(gpst_ring_commit_on(kit.ring, &slot, stream), wanted, "gpst_ring_commit_on: stream", text);
-        assert_int_equal(gpst_ring_commit_on(kit.ring, &slot, NULL), GPST_OK); /* it was held all the time */
-        refused(gpst_ring_commit_on(kit.ring, &slot, NULL), GPST_ERROR_ARGUMENT, "gpst_ring_commit_on: slot.id=0", "");
-        if (k == 2) {
-            refused(gpst_ring_take_on(kit.ring, 0, NULL, &slot), GPST_ERROR_STATE,
-                    "gpst_ring_take_on: ", "max_readers");
-            refused(gpst_ring_reader_take(reader, 0, stream, &slot), wanted, "gpst_ring_reader_take: stream", text);
-            assert_int_equal(gpst_ring_reader_take(reader, 0, NULL, &slot), GPST_OK);
-            refused(gpst_ring_reader_release(reader, &slot, stream), wanted, "gpst_ring_reader_release: stream", text);
-            assert_int_equal(gpst_ring_reader_release(reader, &slot, kit.streams[0]), GPST_OK);
-        } else {
-            refused(gpst_ring_take_on(kit.ring, 0, stream, &slot), wanted, "gpst_ring_take_on: stream", text);
-            assert_int_equal(gpst_ring_take_on(kit.ring, 0, NULL, &slot), GPST_OK);
-            refused(gpst_ring_release_on(kit.ring, &slot, stream), wanted, "gpst_ring_release_on: stream", text);
-            assert_int_equal(gpst_ring_slot_wait(kit.ring, &slot, 0), GPST_OK); /* nothing was recorded */
-            assert_int_equal(gpst_ring_release_on(kit.ring, &slot, NULL), GPST_OK);
-            refused(gpst_ring_release_on(kit.ring, &slot, NULL), GPST_ERROR_ARGUMENT, "slot.id=0", "");
-        }
-        memset(&none, 0, sizeof none);
-        refused(gpst_ring_slot_wait(kit.ring, &none, 0), GPST_ERROR_ARGUMENT, "gpst_ring_slot_wait: slot.id=0", "");
-        refused(gpst_ring_slot_wait(kit.ring, NULL, 0), GPST_ERROR_ARGUMENT, "slot=NULL", "");
-        refused(gpst_ring_slot_wait(NULL, &slot, 0), GPST_ERROR_ARGUMENT, "ring=NULL", "");
-        refused(gpst_ring_acquire_on(NULL, 0, NULL, &slot), GPST_ERROR_ARGUMENT, "ring=NULL", "");
-        refused(gpst_ring_take_on(NULL, 0, NULL, &slot), GPST_ERROR_ARGUMENT, "ring=NULL", "");
-        refused(gpst_ring_commit_on(NULL, &slot, NULL), GPST_ERROR_ARGUMENT, "ring=NULL", "");
-        refused(gpst_ring_release_on(NULL, &slot, NULL), GPST_ERROR_ARGUMENT, "ring=NULL", "");
-        assert_int_equal(test_info(kit.ring).taken, 1);
-        ring_end(&kit);
-    }
-    ring_end(&other);
 }
 
 /* ---- who waits for whom -------------------------------------------------------------------------- */
@@ -590,113 +445,11 @@ static void test_threads(void** state) {
         }
 }
 
-/* ---- faults --------------------------------------------------------------------------------------------- */
-
-static void with_fault(char* text, size_t bytes, const char* fault, int n) {
-    snprintf(text, bytes, "%s:%s=%d", device_with_faults(), fault, n);
-}
-
-/* Nothing is left of a ring that could not be made; the next one can. */
-static void test_create_faults(void** state) {
-    static const char* const faults[] = {"fail_event", "fail_alloc"};
-    (void)state;
-    for (int k = 0; k < 2; k++)
-        for (int n = 1; n <= (k == 0 ? 9 : 1); n++) {
-            ring_kit kit;
-            char backend[64];
-            with_fault(backend, sizeof backend, faults[k], n);
-            ring_begin(&kit, backend, 0);
-            kit.desc.max_readers = 2;
-            gpst_clear_reason();
-            const gpst_result result = gpst_ring_create(kit.context, &kit.desc, &kit.ring);
-            assert_int_equal(result, k == 0 ? GPST_ERROR_DEVICE : GPST_ERROR_DEVICE_MEMORY);
-            assert_null(kit.ring);
-            test_reason_has("gpst_ring_create: ", "");
-            ring_make(&kit);
-            ring_end(&kit);
-        }
-}
-
-/* What cannot be recorded changes nothing: the slot is held, and may go another way. */
-static void test_record_faults(void** state) {
-    (void)state;
-    for (int n = 7; n <= 8; n++) { /* behind the 6 events of 3 slots: the commit's record, the release's */
-        ring_kit kit;
-        gpst_ring_slot slot;
-        char backend[64];
-        with_fault(backend, sizeof backend, "fail_event", n);
-        ring_begin(&kit, backend, 0);
-        ring_make(&kit);
-        assert_int_equal(gpst_ring_acquire_on(kit.ring, 0, kit.streams[0], &slot), GPST_OK);
-        if (n == 7) {
-            refused(gpst_ring_commit_on(kit.ring, &slot, kit.streams[0]), GPST_ERROR_DEVICE,
-                    "gpst_ring_commit_on: ", "");
-            assert_non_null(slot.data);
-            assert_int_equal(test_info(kit.ring).committed, 0);
-        }
-        assert_int_equal(gpst_ring_commit_on(kit.ring, &slot, kit.streams[0]), GPST_OK);
-        assert_int_equal(gpst_ring_take_on(kit.ring, 0, kit.streams[1], &slot), GPST_OK);
-        if (n == 8) {
-            refused(gpst_ring_release_on(kit.ring, &slot, kit.streams[1]), GPST_ERROR_DEVICE,
-                    "gpst_ring_release_on: ", "");
-            assert_non_null(slot.data);
-        }
-        assert_int_equal(gpst_ring_release_on(kit.ring, &slot, kit.streams[1]), GPST_OK);
-        for (int i = 0; i < 3; i++)
-            assert_int_equal(gpst_ring_acquire_on(kit.ring, 0, kit.streams[0], &slot), GPST_OK);
-        ring_end(&kit);
-    }
-}
-
-static gpst_result lose_host(const void* args) {
-    (void)args;
-    return GPST_OK;
-}
-
-/* On a device that is gone every call says so, nobody hangs, and no slot is lost. */
-static void test_lost(void** state) {
-    static const gpst_kernel kernel = {"lose", lose_host, NULL};
-    ring_kit kit;
-    gpst_ring_slot slot, held;
-    gpst_ring_reader* reader = NULL;
-    (void)state;
-    if (strcmp(device_with_faults(), "sim") != 0)
-        return; /* a kernel that has a form for it would be needed */
-    ring_begin(&kit, "sim:lose_at=1", 0);
-    kit.desc.max_readers = 1;
-    ring_make(&kit);
-    assert_int_equal(gpst_ring_reader_create(kit.ring, &reader), GPST_OK);
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(gpst_ring_acquire_on(kit.ring, 0, kit.streams[0], &slot), GPST_OK);
-        assert_int_equal(gpst_ring_commit_on(kit.ring, &slot, kit.streams[0]), GPST_OK);
-    }
-    assert_int_equal(gpst_ring_reader_take(reader, 0, kit.streams[1], &slot), GPST_OK);
-    assert_int_equal(gpst_ring_acquire_on(kit.ring, 0, kit.streams[0], &held), GPST_OK);
-    (void)gpst_kernel_enqueue(&kernel, NULL, 0, kit.streams[0]);
-    (void)gpst_stream_synchronize(kit.streams[0]);
-    refused(gpst_ring_commit_on(kit.ring, &held, kit.streams[0]), GPST_ERROR_DEVICE_LOST, "gpst_ring_commit_on: ", "");
-    refused(gpst_ring_reader_release(reader, &slot, kit.streams[1]), GPST_ERROR_DEVICE_LOST,
-            "gpst_ring_reader_release: ", "");
-    assert_int_equal(gpst_ring_reader_release(reader, &slot, NULL), GPST_OK);
-    refused(gpst_ring_reader_take(reader, 0, kit.streams[1], &slot), GPST_ERROR_DEVICE_LOST,
-            "gpst_ring_reader_take: ", "");
-    assert_null(slot.data);
-    assert_int_equal(gpst_ring_reader_take(reader, 0, NULL, &slot), GPST_ERROR_WOULD_BLOCK); /* that one is lost */
-    gpst_ring_abandon(kit.ring, &held);
-    refused(gpst_ring_acquire_on(kit.ring, 0, kit.streams[0], &slot), GPST_OK, "", "");
-    gpst_ring_abandon(kit.ring, &slot);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(gpst_ring_acquire(kit.ring, 0, &slot), GPST_OK);
-    ring_end(&kit);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory_kinds),    cmocka_unit_test(test_budget),    cmocka_unit_test(test_descs),
-        cmocka_unit_test(test_streams_refused), cmocka_unit_test(test_both_ways), cmocka_unit_test(test_take_waits),
-        cmocka_unit_test(test_acquire_waits),   cmocka_unit_test(test_given_up),  cmocka_unit_test(test_host_sides),
-        cmocka_unit_test(test_destroy_waits),   cmocka_unit_test(test_threads),   cmocka_unit_test(test_create_faults),
-        cmocka_unit_test(test_record_faults),   cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_memory_kinds),  cmocka_unit_test(test_both_ways), cmocka_unit_test(test_take_waits),
+        cmocka_unit_test(test_acquire_waits), cmocka_unit_test(test_given_up),  cmocka_unit_test(test_host_sides),
+        cmocka_unit_test(test_destroy_waits), cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ SECOND=$([ "$(nvidia-smi -L 2> /dev/null | grep -c GPU)" -gt 1 ] && echo "$KIND:
 ENGINE=$(grep -l '"pipeline_kit.h"' tests/test_*.c | xargs grep -L KIT_NAMES_ITS_BACKENDS | sed 's|^tests/||; s|\.c$||')
 if has tests; then
     for test in "$SPLIT/test_backend_gpu" "$SPLIT/test_pipeline_gpu" "$SPLIT/test_batch_gpu" \
-        "$SPLIT/test_ring_streams"; do
+        "$SPLIT/test_ring_streams" "$SPLIT/test_ring_stream_faults"; do
         if [ -x "$test" ]; then attempt tests "$(basename "$test")" 120 "$test"
         else note tests "$(basename "$test")" skipped "not built: install libcmocka-dev"; fi
     done
