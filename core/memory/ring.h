@@ -195,8 +195,8 @@ GPST_API void gpst_ring_abandon(gpst_ring* ring, gpst_ring_slot* slot);
 /* gpst_ring_acquire_on -- a free slot for work on a stream
 
    As gpst_ring_acquire; what is put on the stream from now on waits until the device is done with the slot's last use:
-   for what every consumer's release recorded or, where no consumer had the slot, for what its producer recorded. A
-   producer without a stream calls gpst_ring_slot_wait before it writes.
+   for what its producer and every consumer recorded. A producer without a stream calls gpst_ring_slot_wait before it
+   writes.
 
    Parameters   ring        (in)   not NULL; made with desc.streams or in DEVICE memory
                 timeout_ns  (in)   as gpst_ring_acquire: for a slot, not for the device
@@ -208,7 +208,7 @@ GPST_API void gpst_ring_abandon(gpst_ring* ring, gpst_ring_slot* slot);
    Ownership    as gpst_ring_acquire
    Threads      as gpst_ring_acquire
    Blocking     as gpst_ring_acquire; the host does not wait for the device
-   Device       the stream waits for one event of each consumer that released the slot on a stream
+   Device       the stream waits for an event of each that committed or released the slot on a stream
    Source       core/memory/ring.c          Tests  tests/test_ring_streams.c          Since 0.1
 */
 GPST_API gpst_result gpst_ring_acquire_on(gpst_ring* ring, int64_t timeout_ns, gpst_stream* stream,

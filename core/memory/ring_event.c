@@ -62,15 +62,10 @@ GPSTI_INTERN gpst_result gpsti_ring_check_stream(const gpst_ring* ring, const gp
     return GPST_OK;
 }
 
-/* Whoever released the slot on a stream had waited for what filled it. */
-GPSTI_PRIVATE uint64_t gpsti_ring_user_marks(const gpst_ring* ring, uint32_t id) {
-    const uint64_t marks = gpsti_a64_load(&ring->entries[id].marks);
-    return marks > GPSTI_RING_FILLED ? marks & ~GPSTI_RING_FILLED : marks;
-}
-
+/* For the producer's event, too: the slot may have been given up while it was filled. */
 GPSTI_INTERN gpst_result gpsti_ring_await_users(const gpst_ring* ring, uint32_t id, gpst_stream* stream,
                                                 const char* function) {
-    uint64_t marks = stream ? gpsti_ring_user_marks(ring, id) : 0;
+    uint64_t marks = stream ? gpsti_a64_load(&ring->entries[id].marks) : 0;
     for (uint32_t row = 0; marks; row++, marks >>= 1)
         if (marks & 1)
             GPSTI_TRY(gpsti_device_result(gpsti_stream_await(stream, gpsti_ring_event_at(ring, row, id)), function));
@@ -114,8 +109,7 @@ GPST_API gpst_result gpst_ring_slot_wait(gpst_ring* ring, const gpst_ring_slot* 
         return GPST_ERROR_ARGUMENT;
     if (!ring->events)
         return GPST_OK;
-    const uint64_t marks =
-        role ? gpsti_a64_load(&ring->entries[id].marks) & GPSTI_RING_FILLED : gpsti_ring_user_marks(ring, id);
+    const uint64_t marks = gpsti_a64_load(&ring->entries[id].marks) & (role ? GPSTI_RING_FILLED : UINT64_MAX);
     const int64_t deadline_ns = timeout_ns == GPST_FOREVER ? GPST_FOREVER : gpsti_deadline(timeout_ns);
     const gpst_result result = gpsti_ring_wait_marks(ring, id, marks, deadline_ns);
     if (result == GPST_ERROR_WOULD_BLOCK || result == GPST_ERROR_TIMEOUT)
