@@ -34,7 +34,7 @@ static void* produce(void* unused) {
     gpst_memory* frame = NULL;
     gpst_stream* stream = NULL;
     gpst_event* uploaded = NULL;
-    gpst_ring_slot slot;
+    gpst_ring_slot slot = GPST_ZERO;
     bool good = ok(gpst_memory_create(device, GPST_MEMORY_PINNED, FRAME_BYTES, &frame)) &&
                 ok(gpst_stream_create(device, &stream)) && ok(gpst_event_create(device, &uploaded));
     for (int i = 0; i < N_FRAMES && good; i++) {
@@ -46,6 +46,8 @@ static void* produce(void* unused) {
         good = good && ok(gpst_copy(slot.data, gpst_memory_data(frame), FRAME_BYTES, stream)) &&
                ok(gpst_event_record(uploaded, stream)) && ok(gpst_ring_commit_on(ring, &slot, stream));
     }
+    if (slot.id) /* something failed: the readers must not wait for it */
+        gpst_ring_abandon(ring, &slot);
     gpst_ring_close(ring);
     gpst_stream_destroy(stream); /* when the last upload is done */
     gpst_event_destroy(uploaded);
