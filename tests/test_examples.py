@@ -158,6 +158,7 @@ EXPECTED = {
                r"\nmode=engine ",
     "10_streams_and_graphs": r"^20 frames, 4 views each, 0 values wrong, on (cpu|cuda|hip): .+ \(auto: .+\)\n"
                              r"\d+ of 20 runs by a graph, the others piece by piece \(.+\)$",
+    "11_device_ring": r"^60 frames for each of 2 readers, 0 wrong, on (cpu|cuda|hip)$",
 }
 
 

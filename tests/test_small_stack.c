@@ -456,6 +456,19 @@ static bool pools_and_rings(void) {
     right = gpst_ring_take(ring, 0, &slot) == GPST_OK && right;
     gpst_ring_release(ring, &slot);
     gpst_ring_destroy(ring);
+    gpst_ring_reader* reader = NULL;
+    desc.max_readers = 2;
+    desc.streams = true;
+    if (gpst_ring_create(context, &desc, &ring) != GPST_OK)
+        return false;
+    right = gpst_ring_reader_create(ring, &reader) == GPST_OK && right;
+    right = gpst_ring_acquire_on(ring, 0, NULL, &slot) == GPST_OK && right;
+    right = gpst_ring_commit_on(ring, &slot, NULL) == GPST_OK && right;
+    right = gpst_ring_reader_take(reader, 0, NULL, &slot) == GPST_OK && right;
+    right = gpst_ring_slot_wait(ring, &slot, 0) == GPST_OK && right;
+    right = gpst_ring_reader_release(reader, &slot, NULL) == GPST_OK && right;
+    gpst_ring_reader_destroy(reader);
+    gpst_ring_destroy(ring);
     return right;
 }
 
