@@ -77,7 +77,7 @@ GPSTI_INTERN void gpsti_flight_put_slot(gpsti_slot* slot) {
     pipeline->free_slots = slot;
     (void)gpsti_a32_add(&pipeline->in_flight, UINT32_MAX);
     gpsti_flight_time_full(pipeline);
-    gpsti_shortage_wake(pipeline);
+    (void)gpsti_queue_wake_short(pipeline, UINT64_MAX);
     gpsti_flight_wake_waiters(pipeline);
 }
 

@@ -278,7 +278,7 @@ GPSTI_PRIVATE bool gpsti_inline_find_room(gpsti_slot* first, const char* reason)
         slot->work = NULL;
         slot->device_reason[0] = '\0';
         if (relief == GPSTI_RELIEF_SLOTS)
-            gpsti_shortage_park(slot);
+            gpsti_queue_park_short(slot);
         else
             gpsti_flight_send(&slot->job, slot->job.step);
     }
@@ -293,7 +293,7 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_end_submission(gpsti_slot* first, gpst_res
     const bool apart = GPST_FAILED(result) && first->next_in_batch;
     char why[GPST_REASON_BYTES];
     if (!GPST_FAILED(result))
-        gpsti_shortage_wake(pipeline);
+        (void)gpsti_queue_wake_short(pipeline, UINT64_MAX);
     if (is_short && gpsti_inline_find_room(first, reason))
         return NULL;
     if (!GPST_FAILED(result) && !first->on_cpu)
@@ -402,7 +402,7 @@ GPSTI_PRIVATE void gpsti_inline_end_item(gpsti_slot* slot) {
         return;
     }
     slot->next = NULL;
-    gpsti_shortage_wake(pipeline);
+    (void)gpsti_queue_wake_short(pipeline, UINT64_MAX);
     if (pipeline->last_result)
         pipeline->last_result->next = slot;
     else

@@ -344,6 +344,11 @@ GPSTI_INTERN gpsti_job* gpsti_queue_take(gpsti_step* step); /* the next that may
 GPSTI_INTERN gpsti_job* gpsti_queue_pop(gpsti_step* step);  /* the first; there is one */
 /* The item has passed the step, if that keeps an order: the one behind it may have its turn there. */
 GPSTI_INTERN void gpsti_queue_pass(const gpsti_step* step, gpsti_slot* slot);
+/* For want of device memory the item waits: until another one has ended, has come from the device or waits for its
+   turn. */
+GPSTI_INTERN void gpsti_queue_park_short(gpsti_slot* slot);
+/* Those that wait so and came before an item with that index queue again. True: there were some. */
+GPSTI_INTERN bool gpsti_queue_wake_short(gpst_pipeline* pipeline, uint64_t before);
 GPSTI_INTERN gpsti_camera* gpsti_queue_camera(gpst_pipeline* pipeline, uint32_t camera); /* which has been seen now */
 /* The item is the newest of its camera from now on, until it leaves the order: the items behind do not wait for it. */
 GPSTI_INTERN void gpsti_queue_enter_order(gpsti_slot* slot);
@@ -421,9 +426,7 @@ GPSTI_INTERN bool gpsti_shortage_relieve(gpst_pipeline* pipeline);
 /* The rest locked. What to do with the items of a submission, when that helped no more. */
 GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const char* reason);
 GPSTI_INTERN void gpsti_shortage_skip(gpsti_slot* slot); /* an item for the device: or for the CPU at once? */
-/* The item waits until another one has ended, has come from the device or waits, too. */
-GPSTI_INTERN void gpsti_shortage_park(gpsti_slot* slot);
-GPSTI_INTERN void gpsti_shortage_wake(gpst_pipeline* pipeline); /* all that do */
+
 
 /* ---- offload.c ------------------------------------------------------------------------ */
 

@@ -197,6 +197,34 @@ GPSTI_PRIVATE bool gpsti_queue_is_full(const gpsti_step* step, uint32_t camera) 
     return n >= step->queue_most;
 }
 
+/* ---- device memory ------------------------------------------------------------------------- */
+
+GPSTI_INTERN void gpsti_queue_park_short(gpsti_slot* slot) {
+    slot->waits_memory = true;
+    slot->next = slot->pipeline->short_of_memory;
+    slot->pipeline->short_of_memory = slot;
+}
+
+/* Which of them finds enough is not known. */
+GPSTI_INTERN bool gpsti_queue_wake_short(gpst_pipeline* pipeline, uint64_t before) {
+    gpsti_slot** link = &pipeline->short_of_memory;
+    bool any = false;
+    while (*link) {
+        gpsti_slot* const slot = *link;
+        if (slot->item.index >= before) {
+            link = &slot->next;
+            continue;
+        }
+        *link = slot->next;
+        slot->waits_memory = false;
+        gpsti_queue_put(&pipeline->steps[slot->job.step], &slot->job);
+        any = true;
+    }
+    if (any)
+        gpsti_scheduler_wake(pipeline->context->scheduler);
+    return any;
+}
+
 /* ---- in and out ---------------------------------------------------------------------------- */
 
 GPSTI_INTERN void gpsti_queue_put(gpsti_step* step, gpsti_job* job) {
@@ -208,7 +236,7 @@ GPSTI_INTERN void gpsti_queue_put(gpsti_step* step, gpsti_job* job) {
         slot->arrived = job->step + 1;
     if (step->ordered && !gpsti_queue_is_turn(slot, job->step)) {
         slot->waits_turn = true;
-        gpsti_shortage_wake(slot->pipeline); /* memory of an item that waits may be taken */
+        (void)gpsti_queue_wake_short(slot->pipeline, UINT64_MAX); /* memory of an item that waits may be taken */
     } else {
         gpsti_queue_insert(step, job);
     }

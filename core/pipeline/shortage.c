@@ -51,24 +51,6 @@ GPSTI_PRIVATE bool gpsti_shortage_others_go_on(const gpsti_slot* slot) {
     return false;
 }
 
-/* Items that wait for memory and came before this one try again. True: there are some. */
-GPSTI_PRIVATE bool gpsti_shortage_wake_older(const gpsti_slot* than) {
-    gpsti_slot** link = &than->pipeline->short_of_memory;
-    bool any = false;
-    while (*link) {
-        gpsti_slot* const slot = *link;
-        if (slot->item.index > than->item.index) {
-            link = &slot->next;
-            continue;
-        }
-        *link = slot->next;
-        slot->waits_memory = false;
-        gpsti_flight_send(&slot->job, slot->job.step);
-        any = true;
-    }
-    return any;
-}
-
 GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const char* reason) {
     gpst_pipeline* const pipeline = first->pipeline;
     uint32_t n_items = 0;
@@ -81,7 +63,8 @@ GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const c
         pipeline->shortage.counts[GPSTI_RELIEF_FREE]++;
         return GPSTI_RELIEF_FREE;
     }
-    const bool waits = n_items == 1 && (gpsti_shortage_others_go_on(first) || gpsti_shortage_wake_older(first));
+    const bool waits = n_items == 1 && (gpsti_shortage_others_go_on(first) ||
+                                        gpsti_queue_wake_short(pipeline, first->item.index));
     return gpsti_shortage_fail(&pipeline->shortage, n_items, in_flight, waits);
 }
 
@@ -92,21 +75,4 @@ GPSTI_INTERN void gpsti_shortage_skip(gpsti_slot* slot) {
         return;
     slot->on_cpu = true;
     pipeline->device_fallbacks++;
-}
-
-GPSTI_INTERN void gpsti_shortage_park(gpsti_slot* slot) {
-    gpst_pipeline* const pipeline = slot->pipeline;
-    slot->waits_memory = true;
-    slot->next = pipeline->short_of_memory;
-    pipeline->short_of_memory = slot;
-}
-
-/* All of them: which of them finds enough is not known. */
-GPSTI_INTERN void gpsti_shortage_wake(gpst_pipeline* pipeline) {
-    while (pipeline->short_of_memory) {
-        gpsti_slot* const slot = pipeline->short_of_memory;
-        pipeline->short_of_memory = slot->next;
-        slot->waits_memory = false;
-        gpsti_flight_send(&slot->job, slot->job.step);
-    }
 }
