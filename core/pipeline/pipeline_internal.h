@@ -193,7 +193,6 @@ struct gpst_pipeline {
     gpsti_slot* dropped;   /* of whom desc.dropped has not been told yet, first come first, */
     gpsti_slot* last_dropped;
     gpsti_a64 item_host_bytes, item_device_bytes; /* of the largest item so far */
-    gpsti_a64 slots_device_bytes; /* that all slots hold */
 
     /* threads */
     gpsti_a32 executing;  /* threads that run a job of this pipeline, or ask its source; written locked */
@@ -387,9 +386,18 @@ GPSTI_INTERN void gpsti_place_take_counts(gpsti_slot* slot, uint32_t sets);
 GPSTI_INTERN gpst_result gpsti_place_fetch(gpsti_slot* slot, uint32_t sets);
 GPSTI_INTERN gpst_result gpsti_place_bring(gpsti_slot* slot, uint32_t sets);
 GPSTI_INTERN void gpsti_place_free_unused(gpsti_slot* slot); /* memory of sets that are not on the device */
-/* Memory of sets that no step from this one on needs on the device. The item waits, and has no device work. */
-GPSTI_INTERN void gpsti_place_free_dead(gpsti_slot* slot, uint32_t from);
-GPSTI_INTERN void gpsti_place_free_pictures(gpsti_slot* slot); /* of all: no item is in the slot */
+#define GPSTI_PIECES 64
+
+/* Device memory on its way back. */
+typedef struct gpsti_pieces {
+    uint32_t n;
+    gpst_buffer memory[GPSTI_PIECES];
+} gpsti_pieces;
+
+/* Of a slot that waits in front of a step, or has no item, takes what nobody will find on the device, as far as out has
+   room; NULL: nothing is taken. True: there is some. Locked. The caller gives it back when it is not: a driver that
+   frees may wait for notifications. */
+GPSTI_INTERN bool gpsti_place_take_unneeded(gpsti_slot* slot, uint32_t from, gpsti_pieces* out);
 GPSTI_INTERN void gpsti_place_free_slot(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_constants_load(gpst_pipeline* pipeline, gpsti_stage* stage);
 GPSTI_INTERN void gpsti_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage);

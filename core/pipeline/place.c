@@ -43,11 +43,9 @@ GPSTI_PRIVATE gpst_result gpsti_device_work_make(gpsti_slot* slot, gpsti_device_
     return result;
 }
 
-GPSTI_PRIVATE void gpsti_place_free(gpst_pipeline* pipeline, gpst_buffer* memory) {
-    if (!memory->data)
-        return;
-    (void)gpsti_a64_add(&pipeline->slots_device_bytes, (uint64_t)0 - memory->charged_bytes);
-    gpsti_memory_release(pipeline->context, memory);
+GPSTI_PRIVATE void gpsti_place_free(gpst_context* context, gpst_buffer* memory) {
+    if (memory->data)
+        gpsti_memory_release(context, memory);
 }
 
 GPSTI_INTERN gpst_result gpsti_device_work_prepare(gpsti_slot* slot, gpsti_device_work* work) {
@@ -60,12 +58,11 @@ GPSTI_PRIVATE gpst_result gpsti_place_reserve(gpsti_slot* slot, gpst_buffer* mem
     gpst_pipeline* const pipeline = slot->pipeline;
     if (memory->data && memory->bytes >= bytes)
         return GPST_OK;
-    gpsti_place_free(pipeline, memory);
+    gpsti_place_free(pipeline->context, memory);
     const gpst_result result =
         gpsti_memory_acquire_device(pipeline->context, bytes, tag, &pipeline->device_growths, memory);
     if (slot->work && GPST_FAILED(result))
         slot->work->is_short = true;
-    (void)gpsti_a64_add(&pipeline->slots_device_bytes, memory->charged_bytes);
     return result;
 }
 
@@ -230,7 +227,7 @@ GPSTI_INTERN gpst_result gpsti_place_bring(gpsti_slot* slot, uint32_t sets) {
 GPSTI_INTERN void gpsti_place_free_unused(gpsti_slot* slot) {
     for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
         for (uint32_t i = 0; !slot->sets[k].device_valid && i < slot->pipeline->sets[k].capacity; i++)
-            gpsti_place_free(slot->pipeline, &slot->sets[k].device[i]);
+            gpsti_place_free(slot->pipeline->context, &slot->sets[k].device[i]);
 }
 
 /* Will a step, from this one on, or the user find the set on the device? Elsewhere it is known on the host, or dead. */
@@ -246,20 +243,31 @@ GPSTI_PRIVATE bool gpsti_place_is_wanted(const gpsti_slot* slot, uint32_t set, u
     return wanted;
 }
 
-GPSTI_INTERN void gpsti_place_free_dead(gpsti_slot* slot, uint32_t from) {
+GPSTI_INTERN bool gpsti_place_take_unneeded(gpsti_slot* slot, uint32_t from, gpsti_pieces* out) {
+    bool any = false;
     for (uint32_t k = 0; k < slot->pipeline->n_sets; k++) {
-        if (!slot->sets[k].device_valid || gpsti_place_is_wanted(slot, k, from) || (k == 0 && slot->frame_on_device))
+        gpsti_set* const its = &slot->sets[k];
+        const bool lent = k == 0 && slot->frame_on_device;
+        if (slot->in_use && (lent || (its->device_valid && gpsti_place_is_wanted(slot, k, from))))
             continue;
-        slot->sets[k].device_valid = false;
-        for (uint32_t i = 0; i < slot->pipeline->sets[k].capacity; i++)
-            gpsti_place_free(slot->pipeline, &slot->sets[k].device[i]);
+        for (uint32_t i = 0; i < slot->pipeline->sets[k].capacity; i++) {
+            if (!its->device[i].data || (out && out->n == GPSTI_PIECES))
+                continue;
+            any = true;
+            if (!out)
+                continue;
+            its->device_valid = false;
+            out->memory[out->n++] = its->device[i];
+            memset(&its->device[i], 0, sizeof its->device[i]);
+        }
     }
+    return any;
 }
 
-GPSTI_INTERN void gpsti_place_free_pictures(gpsti_slot* slot) {
+GPSTI_PRIVATE void gpsti_place_free_pictures(gpsti_slot* slot) {
     for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
         for (uint32_t i = 0; i < slot->pipeline->sets[k].capacity; i++)
-            gpsti_place_free(slot->pipeline, &slot->sets[k].device[i]);
+            gpsti_place_free(slot->pipeline->context, &slot->sets[k].device[i]);
 }
 
 GPSTI_PRIVATE void gpsti_device_work_free(gpsti_slot* slot, gpsti_device_work* work) {
@@ -288,7 +296,7 @@ GPSTI_INTERN void gpsti_place_free_slot(gpsti_slot* slot) {
     gpsti_device_work_free(slot, &slot->works[0]);
     gpsti_device_work_free(slot, &slot->works[1]);
     gpsti_place_free_pictures(slot);
-    gpsti_place_free(slot->pipeline, &slot->counts_on_device);
+    gpsti_place_free(slot->pipeline->context, &slot->counts_on_device);
 }
 
 /* ---- what a warp keeps on the device --------------------------------------------------------- */

@@ -10,35 +10,54 @@ GPSTI_INTERN bool gpsti_shortage_is(const gpsti_slot* first, gpst_result result)
     return is_memory && first->works[0].is_short && !first->on_cpu;
 }
 
-/* Locked. Of slots between two items nobody uses the memory; of those whose item waits in front of a step some of it.
-   What the device has done for them is done. */
-GPSTI_PRIVATE bool gpsti_shortage_free_idle(gpst_pipeline* pipeline) {
-    const uint64_t before = gpsti_a64_load(&pipeline->slots_device_bytes);
+/* Locked. What slots between two items have, and what nobody needs of those whose items wait in front of a step: the
+   device's work for them is done. True: there is some; out as gpsti_place_take_unneeded has it. */
+GPSTI_PRIVATE bool gpsti_shortage_take(gpst_pipeline* pipeline, gpsti_pieces* out) {
+    bool any = false;
     for (gpsti_slot* slot = pipeline->free_slots; slot; slot = slot->next)
-        gpsti_place_free_pictures(slot);
+        any = gpsti_place_take_unneeded(slot, 0, out) || any;
     for (uint32_t c = 0; c < pipeline->n_cameras; c++)
         for (gpsti_slot* slot = pipeline->cameras[c].newest; slot; slot = slot->older)
-            if (slot->waits_turn)
-                gpsti_place_free_dead(slot, slot->job.step);
+            any = (slot->waits_turn && gpsti_place_take_unneeded(slot, slot->job.step, out)) || any;
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
         for (gpsti_job* job = pipeline->steps[s].head; job; job = job->next)
-            if (job == &job->slot->job && !job->slot->device_done)
-                gpsti_place_free_dead(job->slot, s);
-    return gpsti_a64_load(&pipeline->slots_device_bytes) < before;
+            any = (job == &job->slot->job && !job->slot->device_done &&
+                   gpsti_place_take_unneeded(job->slot, s, out)) || any;
+    return any;
+}
+
+/* True: memory was given back. */
+GPSTI_PRIVATE bool gpsti_shortage_free_unneeded(gpst_pipeline* pipeline) {
+    gpst_context* const context = pipeline->context;
+    gpsti_pieces pieces;
+    bool any = false;
+    do {
+        pieces.n = 0;
+        gpsti_mutex_lock(&context->scheduler->mutex);
+        (void)gpsti_shortage_take(pipeline, &pieces);
+        pipeline->shortage.counts[GPSTI_RELIEF_FREE] += pieces.n > 0 && !any ? 1 : 0;
+        gpsti_mutex_unlock(&context->scheduler->mutex);
+        for (uint32_t i = 0; i < pieces.n; i++)
+            gpsti_memory_release(context, &pieces.memory[i]);
+        any = any || pieces.n > 0;
+    } while (pieces.n == GPSTI_PIECES);
+    return any;
+}
+
+GPSTI_PRIVATE bool gpsti_shortage_drop_graphs(gpst_pipeline* pipeline) {
+    gpst_graph_cache_info info;
+    gpst_graph_cache_query_info(pipeline->graphs, &info);
+    if (info.n_graphs == 0)
+        return false;
+    gpst_graph_cache_trim(pipeline->graphs);
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    pipeline->shortage.counts[GPSTI_RELIEF_GRAPHS]++;
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    return true;
 }
 
 GPSTI_INTERN bool gpsti_shortage_relieve(gpst_pipeline* pipeline) {
-    gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
-    gpst_graph_cache_info info;
-    gpst_graph_cache_query_info(pipeline->graphs, &info);
-    if (info.n_graphs > 0)
-        gpst_graph_cache_trim(pipeline->graphs);
-    gpsti_mutex_lock(mutex);
-    const bool freed = info.n_graphs == 0 && gpsti_shortage_free_idle(pipeline);
-    if (info.n_graphs > 0 || freed)
-        pipeline->shortage.counts[freed ? GPSTI_RELIEF_FREE : GPSTI_RELIEF_GRAPHS]++;
-    gpsti_mutex_unlock(mutex);
-    return info.n_graphs > 0 || freed;
+    return gpsti_shortage_drop_graphs(pipeline) || gpsti_shortage_free_unneeded(pipeline);
 }
 
 /* Is there an item, in no wait, that goes on to its end or to a wait, where its memory may be taken? */
@@ -59,10 +78,8 @@ GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const c
     const uint32_t in_flight = gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out;
     if (!pipeline->shortage_reason[0])
         gpsti_copy_text(pipeline->shortage_reason, sizeof pipeline->shortage_reason, reason);
-    if (gpsti_shortage_free_idle(pipeline)) { /* an item has come to a wait since the submission failed */
-        pipeline->shortage.counts[GPSTI_RELIEF_FREE]++;
+    if (gpsti_shortage_take(pipeline, NULL)) /* an item has come to a wait since the submission failed */
         return GPSTI_RELIEF_FREE;
-    }
     const bool waits = n_items == 1 && (gpsti_shortage_others_go_on(first) ||
                                         gpsti_queue_wake_short(pipeline, first->item.index));
     return gpsti_shortage_fail(&pipeline->shortage, n_items, in_flight, waits);
