@@ -40,6 +40,7 @@ typedef struct gpsti_device_info {
     bool locks_host;   /* host_alloc page-locks, which takes time by the byte, for one thread after the other */
     bool counts_bytes; /* a launch takes the time that its gpsti_exec.bytes need: worth counting them */
     uint32_t n_copy_engines;
+    int32_t ordinal; /* which of the backend's devices, as the vendor counts them */
     uint64_t memory_bytes, memory_free_bytes;
 } gpsti_device_info;
 

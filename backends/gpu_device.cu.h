@@ -67,6 +67,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_describe(int ordinal, gpsti_device_info* out
     out->reaches_host = gpsti_gpu_reaches_host(ordinal);
     out->locks_host = true;
     out->n_copy_engines = (uint32_t)GPSTI_RT_COPY_ENGINES(properties);
+    out->ordinal = ordinal;
     out->memory_bytes = properties.totalGlobalMem;
     return GPST_OK;
 }

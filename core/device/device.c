@@ -221,6 +221,7 @@ GPST_API void gpst_device_query_info(const gpst_device* device, gpst_device_info
     out->asynchronous = device->info.asynchronous;
     out->zero_copy = device->info.zero_copy;
     out->copies_peers = i->copy_peer != NULL;
+    out->ordinal = device->info.ordinal;
     out->n_copy_engines = device->info.n_copy_engines;
     out->memory_bytes = device->info.memory_bytes;
     out->memory_free_bytes = now.memory_free_bytes;

@@ -108,6 +108,7 @@ typedef struct gpst_device_info {
     bool asynchronous;   /* false: every operation is done when its call returns */
     bool zero_copy;      /* device memory is host memory: the host may use its address */
     bool copies_peers;   /* gpst_copy_peer to another device of the same backend does not go through the host */
+    int32_t ordinal;     /* which of the backend's devices, as the vendor counts them; 0 on cpu */
     uint32_t n_copy_engines; /* copies up and down that may run beside a kernel; 0 = not known, or none are needed */
     uint64_t memory_bytes, memory_free_bytes; /* of the device, by all processes; free: as far as it is known, now */
     uint64_t n_objects;        /* memories, streams and events that are there */
