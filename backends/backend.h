@@ -5,7 +5,7 @@
 
 #include "../core/base/base_internal.h"
 
-#define GPSTI_BACKEND_ABI 4
+#define GPSTI_BACKEND_ABI 5
 #define GPSTI_ARGS_BYTES 288 /* largest argument block of a launch */
 
 /* Of the sources in gpustage.h (amalgamate.py defines it there): units made from different headers refuse each
@@ -42,6 +42,7 @@ typedef struct gpsti_device_info {
     uint32_t n_copy_engines;
     int32_t ordinal; /* which of the backend's devices, as the vendor counts them */
     uint64_t memory_bytes, memory_free_bytes;
+    char context[64]; /* "in ...": which of the vendor's contexts it works in; "" where there is no choice */
 } gpsti_device_info;
 
 typedef enum gpsti_copy_kind {
@@ -116,6 +117,10 @@ struct gpsti_backend_i {
        pageable. */
     gpst_result (*host_register)(gpsti_device* device, void* ptr, size_t bytes);
     void (*host_unregister)(gpsti_device* device, void* ptr, size_t bytes); /* as it was registered */
+
+    /* Refuses memory that others allocated where the vendor knows that this device's kernels may not touch it, which
+       costs less than a copy: that of another context. Optional: NULL = there is nothing to know. */
+    gpst_result (*memory_check)(gpsti_device* device, const void* ptr);
 
     /* Required. */
     gpst_result (*stream_create)(gpsti_device* device, gpsti_stream** out);

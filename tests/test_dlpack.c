@@ -178,6 +178,11 @@ static void stand_in_start(stand_in* self, const char* backend, int32_t ordinal)
     self->device.info.ordinal = ordinal;
 }
 
+static gpst_result refuse_memory(gpsti_device* device, const void* ptr) {
+    (void)device;
+    return gpsti_fail(ptr == pixels ? GPST_ERROR_ARGUMENT : GPST_ERROR_INTERNAL, "not this memory");
+}
+
 static void expect_type(const gpst_device* device, gpst_memory_kind memory, int32_t type, int32_t id) {
     gpst_dlpack_desc desc = desc_of(image_of(5, 4, GPST_FORMAT_RGB, GPST_DTYPE_U8, HWC), NULL);
     gpst_dlpack_view view;
@@ -235,6 +240,9 @@ static void kinds_of_devices(void** state) {
     managed->tensor.device_type = 13, managed->tensor.device_id = 3; /* managed memory */
     assert_int_equal(import_of(&tensor, &cuda.device, &view), GPST_OK);
     assert_true(view.on_device);
+    cuda.table.memory_check = refuse_memory; /* of another context, say */
+    refused(import_of(&tensor, &cuda.device, &view), GPST_ERROR_ARGUMENT, "gpst_dlpack_import: not this memory", "");
+    cuda.table.memory_check = NULL;
     managed->tensor.device_type = 8;
     refused(import_of(&tensor, &cuda.device, &view), GPST_ERROR_ARGUMENT, "device_type=8: must be the host's", "");
     gpst_device_close(cuda.real), gpst_device_close(hip.real), gpst_device_close(other.real),

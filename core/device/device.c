@@ -244,6 +244,11 @@ GPSTI_INTERN gpst_result gpsti_device_check(const gpst_device* device, const cha
     return GPST_OK;
 }
 
+GPSTI_INTERN gpst_result gpsti_device_check_memory(const gpst_device* device, const void* ptr, const char* function) {
+    const gpsti_backend_i* const i = device->device->i;
+    return i->memory_check ? gpsti_device_result(i->memory_check(device->device, ptr), function) : GPST_OK;
+}
+
 GPSTI_INTERN gpst_result gpsti_device_result(gpst_result result, const char* function) {
     return GPST_FAILED(result) ? gpsti_fail_in(result, function) : result;
 }

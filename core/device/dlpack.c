@@ -495,6 +495,8 @@ GPST_API gpst_result gpst_dlpack_import(void* managed, gpst_dlpack_kind kind, gp
     GPSTI_TRY(gpsti_dlpack_read(managed, kind, &tensor, &view));
     GPSTI_TRY(gpsti_dlpack_read_device(&tensor, device, &view));
     GPSTI_TRY(gpsti_dlpack_read_image(&tensor, axes, &view));
+    if (view.on_device)
+        GPSTI_TRY(gpsti_device_check_memory(device, view.image.data, GPSTI_DLPACK_IMPORT));
     *out = view;
     return GPST_OK;
 }

@@ -112,14 +112,15 @@ typedef struct gpst_dlpack_view {
                 out      (out)  zeroes on failure; not NULL
    Shapes       two to four axes of 1 or more; u8, i8, u16, f16 or f32. Rows may have a gap, and lie bottom-up; pixels
                 and channels lie without gaps, interleaved or as planes
-   Returns      GPST_OK | GPST_ERROR_ARGUMENT (which shape, stride, dtype or device, and the rule) | GPST_ERROR_VERSION
-                (not DLPack 1.x) | GPST_ERROR_OVERFLOW | GPST_ERROR_FORKED
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT (which shape, stride, dtype or device, and the rule; memory of another
+                context of CUDA than the device's) | GPST_ERROR_VERSION (not DLPack 1.x) | GPST_ERROR_DEVICE_LOST |
+                GPST_ERROR_OVERFLOW | GPST_ERROR_FORKED
    Ownership    on success the caller calls out->release, or gpst_dlpack_release, once, when the pixels are needed no
                 more; in Python a capsule is renamed "used_..." by then. On failure the tensor is as it was
    Threads      any
    Blocking     never; no allocation
    Device       none; the tensor's maker has seen to it that the pixels are there
-   Source       core/device/dlpack.c          Tests  tests/test_dlpack.c          Since 0.1
+   Source       core/device/dlpack.c          Tests  tests/test_dlpack_import.c   Since 0.1
 */
 GPST_API gpst_result gpst_dlpack_import(void* managed, gpst_dlpack_kind kind, gpst_layout axes,
                                         const gpst_device* device, gpst_dlpack_view* out);
@@ -134,7 +135,7 @@ GPST_API gpst_result gpst_dlpack_import(void* managed, gpst_dlpack_kind kind, gp
    Threads      any; one for one tensor
    Blocking     as the deleter does
    Device       as the deleter does; no stream may still use the memory
-   Source       core/device/dlpack.c          Tests  tests/test_dlpack.c          Since 0.1
+   Source       core/device/dlpack.c          Tests  tests/test_dlpack_import.c   Since 0.1
 */
 GPST_API void gpst_dlpack_release(gpst_dlpack_kind kind, void* managed);
 
