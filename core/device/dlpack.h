@@ -67,8 +67,8 @@ typedef struct gpst_dlpack_desc {
                 GPST_ERROR_UNSUPPORTED (DLPack knows no device of this backend) | GPST_ERROR_OVERFLOW |
                 GPST_ERROR_VERSION | GPST_ERROR_MEMORY | GPST_ERROR_FORKED
    Ownership    the tensor is the consumer's, who calls its deleter; what no consumer takes goes to gpst_dlpack_release.
-                On failure release is not called. The pixels stay where they are until then. Device and context may be
-                closed before the deleter is called, as far as the memory and release allow
+                On failure release is not called. The pixels stay where they are until then. The deleter needs neither
+                device nor context; what release gives back may
    Threads      any; the deleter too
    Blocking     never; one allocation
    Device       none; nothing is waited for

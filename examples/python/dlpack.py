@@ -131,7 +131,7 @@ class Given:
         if copy or dl_device not in (None, self.device_type):
             raise BufferError("no copy, and no other device")
         if self.stream and stream != -1:
-            self.wait_for_us(stream or 1)  # 1: CUDA's legacy default stream
+            self.wait_for_us(stream or (None if self.device_type[0] == ROCM else 1))  # 1: CUDA's default stream
         kind = VERSIONED if max_version and max_version[0] >= 1 else LEGACY
         key = next(keys)
         owners[key] = self.owner  # until the consumer's array is gone
