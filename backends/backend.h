@@ -41,7 +41,9 @@ typedef struct gpsti_device_info {
     bool locks_host;   /* host_alloc page-locks, which takes time by the byte, for one thread after the other */
     bool counts_bytes; /* a launch takes the time that its gpsti_exec.bytes need: worth counting them */
     uint32_t n_copy_engines;
+    int32_t ordinal; /* which of the backend's devices, as the vendor counts them */
     uint64_t memory_bytes, memory_free_bytes;
+    char context[64]; /* "in ...": which of the vendor's contexts it works in; "" where there is no choice */
 } gpsti_device_info;
 
 typedef enum gpsti_copy_kind {
@@ -136,6 +138,10 @@ struct gpsti_backend_i {
        pageable. */
     gpst_result (*host_register)(gpsti_device* device, void* ptr, size_t bytes);
     void (*host_unregister)(gpsti_device* device, void* ptr, size_t bytes); /* as it was registered */
+
+    /* Refuses memory that others allocated where the vendor knows that this device's kernels may not touch it, which
+       costs less than a copy: that of another context. Optional: NULL = there is nothing to know. */
+    gpst_result (*memory_check)(gpsti_device* device, const void* ptr);
 
     /* Required. */
     gpst_result (*stream_create)(gpsti_device* device, gpsti_stream** out);

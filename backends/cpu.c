@@ -385,6 +385,7 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_cpu_backend = {sizeof(gpsti_backend_i)
                                                          gpsti_cpu_host_free,
                                                          NULL,
                                                          NULL,
+                                                         NULL,
                                                          gpsti_cpu_stream_create,
                                                          gpsti_cpu_stream_destroy,
                                                          gpsti_cpu_stream_wait_idle,

@@ -8,7 +8,7 @@
 GPSTI_PRIVATE gpst_result gpsti_gpu_graph_begin(gpsti_stream* stream) {
     GPSTI_TRY(gpsti_gpu_check_not_recording(stream, GPSTI_GPU_CALL("graph_begin")));
     GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_GRAPH, GPSTI_GPU_CALL("graph_begin")));
-    const gpsti_gpu_current current(stream->device);
+    GPSTI_GPU_IN_CONTEXT(stream->device, "graph_begin");
     GPSTI_GPU_TRY(stream->device,
                   GPSTI_RT(StreamBeginCapture)(gpsti_gpu_native(stream), GPSTI_RT(StreamCaptureModeThreadLocal)),
                   "graph_begin");
@@ -52,8 +52,9 @@ GPSTI_PRIVATE void gpsti_gpu_graph_destroy(gpsti_graph* base) {
     if (!graph)
         return;
     const gpsti_gpu_current current(base->device);
-    gpsti_gpu_graph_wait(graph);
-    if (graph->native)
+    if (!current.gone())
+        gpsti_gpu_graph_wait(graph);
+    if (graph->native && !current.gone())
         gpsti_gpu_ignore(base->device, GPSTI_RT(GraphExecDestroy)(graph->native));
     gpsti_free(base->device->host, graph, sizeof(*graph));
 }
@@ -113,6 +114,8 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_graph_end(gpsti_stream* base, gpsti_graph** 
     const gpsti_gpu_current current(base->device);
     if (!stream->recording)
         result = gpsti_fail(GPST_ERROR_STATE, "%s: the stream is not recording a graph", GPSTI_GPU_CALL("graph_end"));
+    else if (current.gone())
+        result = gpsti_gpu_check_current(&current, GPSTI_GPU_CALL("graph_end"));
     else
         result = gpsti_gpu_result(base->device, GPSTI_RT(StreamEndCapture)(stream->native, &captured),
                                   GPSTI_GPU_CALL("graph_end"));
@@ -135,7 +138,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_graph_launch(gpsti_graph* base, gpsti_stream
     GPSTI_TRY(gpsti_gpu_check_not_recording(stream, GPSTI_GPU_CALL("graph_launch")));
     gpsti_gpu_count_launch((gpsti_gpu_device*)stream->device);
     GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_LAUNCH, GPSTI_GPU_CALL("graph_launch")));
-    const gpsti_gpu_current current(stream->device);
+    GPSTI_GPU_IN_CONTEXT(stream->device, "graph_launch");
     GPSTI_GPU_TRY(stream->device, GPSTI_RT(GraphLaunch)(graph->native, gpsti_gpu_native(stream)), "graph_launch");
     GPSTI_GPU_TRY(stream->device, gpsti_gpu_graph_launched(graph, gpsti_gpu_native(stream)), "graph_launch");
     return GPST_OK;

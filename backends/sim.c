@@ -559,6 +559,7 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_sim_backend = {sizeof(gpsti_backend_i)
                                                          gpsti_sim_host_free,
                                                          gpsti_sim_host_register,
                                                          gpsti_sim_host_unregister,
+                                                         NULL,
                                                          gpsti_sim_stream_create,
                                                          gpsti_sim_stream_destroy,
                                                          gpsti_sim_stream_wait_idle,

@@ -44,7 +44,7 @@ typedef struct gpst_context_desc {
     gpst_allocator allocator;
     gpst_logger logger;
     /* "auto" (NULL = "auto": the GPU if one answers, else "cpu"), "cpu", "cuda", "hip" ("cuda:device=1" for another
-       than the first) */
+       than the first). On CUDA it works in the context that is current, as gpst_device_open does */
     const char* backend;
     bool require_backend; /* device trouble fails the item; else the CPU does its work again */
     uint32_t n_workers;   /* threads that run stages, up to 1024; 0 = cores allowed by affinity, quota and pin. Set it

@@ -228,6 +228,7 @@ GPST_API void gpst_device_query_info(const gpst_device* device, gpst_device_info
     out->asynchronous = device->info.asynchronous;
     out->zero_copy = device->info.zero_copy;
     out->copies_peers = i->copy_peer != NULL;
+    out->ordinal = device->info.ordinal;
     out->n_copy_engines = device->info.n_copy_engines;
     out->memory_bytes = device->info.memory_bytes;
     out->memory_free_bytes = total_bytes ? free_bytes : device->info.memory_free_bytes;
@@ -248,6 +249,11 @@ GPSTI_INTERN gpst_result gpsti_device_check(const gpst_device* device, const cha
                   "%s: pid=%llu: the device was opened in process %llu; after fork the child may only exec", function,
                   (unsigned long long)gpsti_pid(), (unsigned long long)device->host->pid);
     return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_device_check_memory(const gpst_device* device, const void* ptr, const char* function) {
+    const gpsti_backend_i* const i = device->device->i;
+    return i->memory_check ? gpsti_device_result(i->memory_check(device->device, ptr), function) : GPST_OK;
 }
 
 GPSTI_INTERN gpst_result gpsti_device_result(gpst_result result, const char* function) {

@@ -55,6 +55,8 @@ struct gpst_event {
 GPSTI_INTERN bool gpsti_device_forked(const gpst_device* device);
 /* ARGUMENT for NULL; FORKED in a child of the process that opened it. */
 GPSTI_INTERN gpst_result gpsti_device_check(const gpst_device* device, const char* function);
+/* Memory that the user says is the device's. */
+GPSTI_INTERN gpst_result gpsti_device_check_memory(const gpst_device* device, const void* ptr, const char* function);
 GPSTI_INTERN gpst_result gpsti_stream_check(const gpst_stream* stream, const char* function);
 /* STATE: what cannot be in a graph. */
 GPSTI_INTERN gpst_result gpsti_stream_check_not_recording(const gpst_stream* stream, const char* function);

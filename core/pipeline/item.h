@@ -55,7 +55,8 @@ typedef struct gpst_input {
     gpst_image frame;      /* a picture in memory instead of a file; data NULL = none */
     void (*release)(void* release_user_data); /* NULL: the frame is copied */
     void* release_user_data;
-    bool frame_on_device;  /* frame.data is memory of the context's device; release is required, rows are top-down */
+    bool frame_on_device;  /* frame.data is memory of the context's device, on CUDA of the context that it works in;
+                              release is required, rows are top-down */
     gpst_event* ready;     /* frame_on_device: the frame is there when this event is; NULL = now. Must live as long */
     int64_t timestamp_ns;  /* the user's; passed through */
     /* Below GPST_MAX_CAMERAS: order is kept, and items are dropped and counted, within a camera; of items that wait for

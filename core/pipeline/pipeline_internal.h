@@ -546,6 +546,11 @@ GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns);
 GPSTI_INTERN void gpsti_flow_wait_end(gpst_pipeline* pipeline);                             /* locked */
 GPSTI_INTERN void gpsti_flow_file_closed(void* pipeline, int64_t start_ns, int64_t end_ns); /* a gpsti_closed_func */
 
+/* ---- input.c --------------------------------------------------------------------------- */
+
+GPSTI_INTERN gpst_result gpsti_input_check(const gpst_pipeline* pipeline, const gpst_input* input,
+                                           const char* function);
+
 /* ---- desc.c ---------------------------------------------------------------------------- */
 
 GPSTI_INTERN gpst_result gpsti_desc_check(const gpst_context* context, const gpst_pipeline_desc* desc,
