@@ -2,7 +2,7 @@
    foreseen, how far ahead, and when it is better to leave it. */
 #include "test.h"
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/files/prefetch_internal.h"
+#include "../core/prefetch/prefetch_policy_internal.h"
 #endif
 
 enum { TEST_MOST = 4000, TEST_AHEAD = 16 };

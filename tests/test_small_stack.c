@@ -11,7 +11,7 @@ int main(void) {
 #else
 #if !defined(GPST_TEST_AMALGAM)
 #include "../core/machine/measure.h"
-#include "../core/files/prefetch.h"
+#include "../core/prefetch/prefetch.h"
 #include "../core/tuning/tuner.h"
 #include "../kernels/mask/mask.h"
 #include "../kernels/quantise/quantise.h"

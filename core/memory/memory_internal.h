@@ -41,6 +41,16 @@ typedef struct gpsti_memory_block {
     uint64_t freed_at; /* clock of the context's memory when it was given back */
 } gpsti_memory_block;
 
+/* A user who holds memory that it can do without. */
+typedef struct gpsti_memory_cache {
+    /* Gives at least one piece back, to its pool; false: it has none to give. Called without the mutex, by any thread
+       that wants memory; locks nothing that is held while memory is acquired. */
+    bool (*shrink)(void* user_data);
+    void* user_data;
+    uint32_t n_calls; /* of shrink, under way */
+    struct gpsti_memory_cache* next;
+} gpsti_memory_cache;
+
 /* What is free and no pool's is kept for whoever comes next. */
 struct gpsti_memory {
     gpst_context* context;
@@ -60,6 +70,7 @@ struct gpsti_memory {
     uint32_t free[GPSTI_MEMORY_KINDS][GPSTI_MEMORY_CLASSES]; /* first of each free list: given back last */
     uint32_t n_tags;
     gpst_tag_info tags[GPSTI_MEMORY_TAGS];
+    gpsti_memory_cache* caches; /* of host memory */
 };
 
 /* The fields but context and desc are under the mutex of the context's memory. */
@@ -78,6 +89,7 @@ typedef struct gpsti_memory_request {
     gpst_huge_pages huge_pages;
     bool is_filled; /* all of it will be written: large new memory is used once as it is made, so that what that takes
                        is no stage's work */
+    bool spares_caches; /* refused, rather than that a cache gives up something for it */
     uint32_t tag;
     gpst_pool* pool;      /* for whom; NULL: no pool */
     gpsti_a64* grown_ns;  /* what making it takes is added; NULL: to nothing */
@@ -122,6 +134,16 @@ GPSTI_INTERN bool gpsti_memory_give(gpsti_memory* memory, const gpst_pool* pool,
 /* What the pool has free goes to the system; or it is no pool's any more. */
 GPSTI_INTERN void gpsti_memory_trim_pool(gpsti_memory* memory, const gpst_pool* pool);
 GPSTI_INTERN void gpsti_memory_disown(gpsti_memory* memory, gpst_pool* pool);
+
+/* ---- caches: core/memory/caches.c; all but shrink without the mutex ---------------------------- */
+
+GPSTI_INTERN void gpsti_caches_add(gpsti_memory* memory, gpsti_memory_cache* cache);
+/* No call of its shrink runs any more. One that was never added is none. */
+GPSTI_INTERN void gpsti_caches_remove(gpsti_memory* memory, gpsti_memory_cache* cache);
+/* One of them gave something back. Lets the mutex go while they are called. */
+GPSTI_INTERN bool gpsti_caches_shrink(gpsti_memory* memory);
+/* A cache could give more than before: who waits for memory tries again. */
+GPSTI_INTERN void gpsti_caches_tell(gpsti_memory* memory);
 
 /* ---- one piece, outside any context's account ------------------------------------------------ */
 
