@@ -56,6 +56,7 @@ PUBLIC = [
     "core/tuning/tuner.h",
     "core/pipeline/item.h",
     "core/pipeline/pipeline.h",
+    "core/pipeline/frame_source.h",
     "core/jobs/jobs.h",
 ]
 
@@ -248,6 +249,7 @@ PRIVATE = [
     "core/pipeline/desc.c",
     "core/pipeline/pipeline.c",
     "core/pipeline/context.c",
+    "core/pipeline/frame_source.c",
     "core/jobs/inputs.c",
     "core/jobs/stack.c",
     "core/jobs/frame_mask.c",

@@ -56,6 +56,8 @@ typedef struct gpst_input {
     void (*release)(void* release_user_data); /* NULL: the frame is copied */
     void* release_user_data;
     bool frame_on_device;  /* frame.data is memory of the context's device; release is required, rows are top-down */
+    const gpst_view* pose; /* how the frame's panorama was turned, as gpst_task_set_pose has it; NULL = not; copied */
+    const char* note;      /* begins item->note; NULL = nothing; copied, up to 247 bytes */
     gpst_event* ready;     /* frame_on_device: the frame is there when this event is; NULL = now. Must live as long */
     int64_t timestamp_ns;  /* the user's; passed through */
     /* Below GPST_MAX_CAMERAS: order is kept, and items are dropped and counted, within a camera; of items that wait for

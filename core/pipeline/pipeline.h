@@ -164,8 +164,10 @@ GPST_API void gpst_stage_write(gpst_stage_desc* out);
 /* ---- the pipeline --------------------------------------------------------------- */
 
 /* GPST_OK with *out filled, GPST_END when there is nothing more, GPST_SKIPPED, or negative: that item fails at stage
-   "source", with the sentence of gpst_task_fail(NULL, ...) where it was called, and the next is asked for. Never two
-   calls at once. Strings are copied on return. */
+   "source", with the sentence of gpst_task_fail(NULL, ...) where it was called, and the next is asked for. But
+   GPST_ERROR_WOULD_BLOCK: it has no memory for this item while others are in flight, and is asked for the same one when
+   one of those has ended; where none is in flight the item fails with BUDGET. Never two calls at once. Strings are
+   copied on return. */
 typedef gpst_result (*gpst_source_func)(void* user_data, uint64_t index, gpst_input* out);
 /* Every item once, good or failed; never two calls at once. A negative result fails the item, and its files go. */
 typedef gpst_result (*gpst_sink_func)(void* user_data, const gpst_item* item);

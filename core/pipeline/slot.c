@@ -4,7 +4,6 @@
 
 #include "pipeline_internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- memory ------------------------------------------------------------------------ */
@@ -265,17 +264,17 @@ GPSTI_PRIVATE void gpsti_slot_clear(gpsti_slot* slot) {
     item->result = GPST_OK;
     item->stage = item->reason = "";
     item->decoder = item->encoder = slot->encoder = "";
-    item->note = slot->note;
     item->file_data = NULL;
     item->file_bytes = 0;
-    slot->started = slot->single = slot->device_done = slot->posed = false;
+    slot->started = slot->single = slot->device_done = false;
     slot->may_drop = slot->waits_turn = false;
     slot->arrived = 0;
     slot->next_in_batch = NULL;
     slot->decode = GPSTI_DECODE_UNSEEN;
     slot->pending = slot->next_part = 0;
     slot->in_batch = false;
-    slot->stage[0] = slot->reason[0] = slot->device_reason[0] = slot->note[0] = '\0';
+    slot->stage[0] = slot->reason[0] = slot->device_reason[0] = '\0';
+    gpsti_slot_begin_notes(slot);
     gpsti_a32_store(&slot->failed, 0);
     gpsti_a32_store(&slot->starved, 0);
     gpsti_slot_forget(slot, slot->has_frame ? ~GPST_SET(0) : UINT32_MAX);
@@ -295,7 +294,8 @@ GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t sta
     item->sets = slot->views;
     item->n_sets = slot->pipeline->n_sets;
     item->start_ns = start_ns;
-    slot->has_frame = slot->borrowed = slot->exclusive = false;
+    slot->has_frame = slot->borrowed = slot->exclusive = slot->given.posed = false;
+    slot->given.note[0] = '\0';
     slot->release = NULL;
     gpsti_slot_clear(slot);
 }
@@ -336,7 +336,7 @@ GPSTI_INTERN gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_inpu
     if (name[0])
         result = gpsti_slot_reserve_text(slot->pipeline, &slot->text, &slot->text_capacity, path_bytes + name_bytes);
     if (!name[0] || GPST_FAILED(result)) {
-        snprintf(slot->numbered, sizeof slot->numbered, "item %llu", (unsigned long long)slot->item.index);
+        gpsti_format(slot->numbered, sizeof slot->numbered, "item %llu", (unsigned long long)slot->item.index);
         slot->item.name = slot->numbered;
         return result;
     }
@@ -422,6 +422,7 @@ GPSTI_PRIVATE gpst_result gpsti_input_check(const gpsti_slot* slot, const gpst_i
 GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input, const char* function) {
     GPSTI_TRY(gpsti_slot_load_names(slot, input));
     GPSTI_TRY(gpsti_input_check(slot, input, function));
+    gpsti_slot_load_notes(slot, input);
     if (!input->frame.data)
         return GPST_OK;
     if (input->release)
