@@ -28,21 +28,40 @@ GPSTI_INTERN void gpsti_caches_remove(gpsti_memory* memory, gpsti_memory_cache* 
     gpsti_mutex_unlock(&memory->mutex);
 }
 
-GPSTI_INTERN bool gpsti_caches_shrink(gpsti_memory* memory) {
-    bool gave = false;
-    for (gpsti_memory_cache* cache = memory->caches; cache && !gave; cache = cache->next) {
+/* True of one of them. Lets the mutex go while they are called. */
+GPSTI_PRIVATE bool gpsti_caches_ask(gpsti_memory* memory, bool shrink) {
+    bool yes = false;
+    for (gpsti_memory_cache* cache = memory->caches; cache && !yes; cache = cache->next) {
         cache->n_calls++;
         gpsti_mutex_unlock(&memory->mutex);
-        gave = cache->shrink(cache->user_data);
+        yes = shrink ? cache->shrink(cache->user_data) : cache->is_loading(cache->user_data);
         gpsti_mutex_lock(&memory->mutex);
         cache->n_calls--;
         gpsti_caches_wake(memory); /* who wants to remove it waits */
     }
-    return gave;
+    return yes;
+}
+
+GPSTI_INTERN bool gpsti_caches_shrink(gpsti_memory* memory) {
+    const uint64_t clock = memory->clock, n_freed = memory->n_freed;
+    const bool gave = gpsti_caches_ask(memory, true);
+    return gave || memory->clock != clock || memory->n_freed != n_freed; /* or others did, while nobody waited */
+}
+
+GPSTI_INTERN bool gpsti_caches_are_loading(gpsti_memory* memory) { return gpsti_caches_ask(memory, false); }
+
+GPSTI_INTERN bool gpsti_caches_wait(gpsti_memory* memory, int64_t deadline_ns) {
+    gpsti_mutex_lock(&memory->mutex);
+    const bool loading = gpsti_caches_are_loading(memory);
+    if (loading)
+        gpsti_memory_wait(memory, deadline_ns);
+    gpsti_mutex_unlock(&memory->mutex);
+    return loading;
 }
 
 GPSTI_INTERN void gpsti_caches_tell(gpsti_memory* memory) {
     gpsti_mutex_lock(&memory->mutex);
+    memory->clock++;
     gpsti_caches_wake(memory);
     gpsti_mutex_unlock(&memory->mutex);
 }

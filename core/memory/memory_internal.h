@@ -46,8 +46,10 @@ typedef struct gpsti_memory_cache {
     /* Gives at least one piece back, to its pool; false: it has none to give. Called without the mutex, by any thread
        that wants memory; locks nothing that is held while memory is acquired. */
     bool (*shrink)(void* user_data);
+    /* Called likewise: true, it has memory that it could give as soon as something is loaded into it. */
+    bool (*is_loading)(void* user_data);
     void* user_data;
-    uint32_t n_calls; /* of shrink, under way */
+    uint32_t n_calls; /* of both, under way */
     struct gpsti_memory_cache* next;
 } gpsti_memory_cache;
 
@@ -61,7 +63,7 @@ struct gpsti_memory {
     uint32_t n_waiters;
     uint32_t n_freeing; /* blocks on their way to the system, */
     uint64_t n_freed;   /* and of those that are there, ever */
-    uint64_t clock;     /* counts releases, */
+    uint64_t clock;     /* counts releases, and what caches tell, */
     uint32_t n_loans;   /* and loans */
     uint64_t kept_bytes[2], max_kept_bytes[2]; /* of the host, of the device */
     gpsti_memory_block* blocks;
@@ -135,13 +137,16 @@ GPSTI_INTERN bool gpsti_memory_give(gpsti_memory* memory, const gpst_pool* pool,
 GPSTI_INTERN void gpsti_memory_trim_pool(gpsti_memory* memory, const gpst_pool* pool);
 GPSTI_INTERN void gpsti_memory_disown(gpsti_memory* memory, gpst_pool* pool);
 
-/* ---- caches: core/memory/caches.c; all but shrink without the mutex ---------------------------- */
+/* ---- caches: core/memory/caches.c ------------------------------------------------------------- */
 
 GPSTI_INTERN void gpsti_caches_add(gpsti_memory* memory, gpsti_memory_cache* cache);
-/* No call of its shrink runs any more. One that was never added is none. */
+/* None of its functions is called any more. One that was never added is none. */
 GPSTI_INTERN void gpsti_caches_remove(gpsti_memory* memory, gpsti_memory_cache* cache);
-/* One of them gave something back. Lets the mutex go while they are called. */
+/* With the mutex held, which is let go while they are called: something was given back; some cache is loading. */
 GPSTI_INTERN bool gpsti_caches_shrink(gpsti_memory* memory);
+GPSTI_INTERN bool gpsti_caches_are_loading(gpsti_memory* memory);
+/* Where some cache is loading: true, once something is told or given back, or it is that late. */
+GPSTI_INTERN bool gpsti_caches_wait(gpsti_memory* memory, int64_t deadline_ns);
 /* A cache could give more than before: who waits for memory tries again. */
 GPSTI_INTERN void gpsti_caches_tell(gpsti_memory* memory);
 

@@ -26,6 +26,7 @@ GPST_API gpst_result gpst_prefetch_source(void* prefetch, uint64_t index, gpst_i
     if (GPST_FAILED(result))
         return starved ? GPST_ERROR_WOULD_BLOCK : result;
     out->frame = frame->picture;
+    out->charged_bytes = frame->charged_bytes;
     out->pose = frame->has_pose ? &frame->pose : NULL;
     out->note = frame->note;
     out->release = gpsti_frame_source_release;

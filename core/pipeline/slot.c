@@ -55,6 +55,15 @@ GPSTI_PRIVATE bool gpsti_slot_may_hope(const gpst_pipeline* pipeline) {
     return gpsti_slot_n_on_device(pipeline) > 0;
 }
 
+/* What a cache is loading it can give up when it is there. */
+GPSTI_PRIVATE bool gpsti_slot_may_get_from_caches(const gpst_pipeline* pipeline) {
+    gpsti_memory* const memory = pipeline->context->memory;
+    gpsti_mutex_lock(&memory->mutex);
+    const bool loading = gpsti_caches_are_loading(memory);
+    gpsti_mutex_unlock(&memory->mutex);
+    return loading;
+}
+
 /* One thread more, or by UINT32_MAX one fewer, waits for memory. */
 GPSTI_PRIVATE void gpsti_slot_starve(gpst_pipeline* pipeline, uint32_t change) {
     (void)gpsti_a32_add(&pipeline->n_starving, change);
@@ -65,7 +74,8 @@ GPSTI_PRIVATE void gpsti_slot_starve(gpst_pipeline* pipeline, uint32_t change) {
 GPSTI_PRIVATE bool gpsti_slot_is_stuck(gpst_pipeline* pipeline) {
     gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
     gpsti_mutex_lock(mutex);
-    const bool stuck = !gpsti_slot_may_hope(pipeline) || gpsti_a32_load(&pipeline->cancel) != 0;
+    const bool stuck = (!gpsti_slot_may_hope(pipeline) && !gpsti_slot_may_get_from_caches(pipeline)) ||
+                       gpsti_a32_load(&pipeline->cancel) != 0;
     if (stuck)
         gpsti_slot_starve(pipeline, UINT32_MAX);
     gpsti_mutex_unlock(mutex);
@@ -380,10 +390,13 @@ GPSTI_PRIVATE gpst_result gpsti_slot_copy_frame(gpsti_slot* slot, const gpst_ima
 }
 
 GPSTI_PRIVATE void gpsti_slot_borrow_frame(gpsti_slot* slot, const gpst_input* input) {
+    gpst_buffer frame = GPST_ZERO; /* what it takes of the budget, as far as that is known */
     slot->release = input->release;
     slot->release_user_data = input->release_user_data;
     slot->ready = input->frame_on_device ? input->ready : NULL;
     slot->borrowed = true;
+    frame.charged_bytes = input->charged_bytes;
+    gpsti_slot_count_taken(slot, &frame);
     slot->sets[0].on_device[0] = slot->sets[0].on_host[0] = gpsti_image_resolved(&input->frame);
 }
 

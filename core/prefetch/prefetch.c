@@ -163,6 +163,17 @@ GPSTI_PRIVATE bool gpsti_prefetch_shrink(void* user_data) {
     return gave;
 }
 
+/* For the context's memory: foresight has some that nobody waits for. */
+GPSTI_PRIVATE bool gpsti_prefetch_is_loading(void* user_data) {
+    gpst_prefetch* const prefetch = (gpst_prefetch*)user_data;
+    gpsti_mutex_lock(&prefetch->mutex);
+    const gpsti_prefetch_entry* entry = prefetch->oldest;
+    while (entry && !(entry->loading && entry->n_holders == 0 && entry->claimed_bytes > 0))
+        entry = entry->newer;
+    gpsti_mutex_unlock(&prefetch->mutex);
+    return entry != NULL;
+}
+
 GPST_API void gpst_prefetch_query_info(gpst_prefetch* prefetch, gpst_prefetch_info* out) {
     gpst_pool_info pool;
     memset(out, 0, sizeof *out);
@@ -293,6 +304,7 @@ GPSTI_PRIVATE gpst_result gpsti_prefetch_build(gpst_prefetch* prefetch, const gp
     reader.kind = desc->kind;
     GPSTI_TRY(gpst_reader_create(prefetch->context, &reader, &prefetch->reader));
     prefetch->cache.shrink = gpsti_prefetch_shrink;
+    prefetch->cache.is_loading = gpsti_prefetch_is_loading;
     prefetch->cache.user_data = prefetch;
     gpsti_caches_add(prefetch->context->memory, &prefetch->cache);
     return GPST_OK;

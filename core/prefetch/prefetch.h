@@ -25,7 +25,8 @@ typedef struct gpst_frame {
     const void* data;    /* the picture's pixels; the file, where it is not decoded */
     size_t bytes;
     gpst_image picture;  /* rows without gaps; data NULL: the file is not decoded */
-    bool pinned;         /* its memory is page-locked */
+    bool pinned;         /* its memory is page-locked, */
+    uint64_t charged_bytes; /* and takes so much of the context's max_host_bytes */
     bool has_pose;       /* how its panorama was turned, as gpst_placement says */
     gpst_view pose;
     const char* note;    /* what was mended, kept or placed in decoding, with "; " in between; "" */

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define GPSTI_PREFETCH_WAIT_NS 10000000 /* between two looks for memory */
+
 /* What a gpst_prefetch_func is given. */
 typedef struct gpsti_prefetch_call {
     gpst_prefetch_file file; /* first: a file is its call */
@@ -26,9 +28,11 @@ GPSTI_PRIVATE gpst_result gpsti_prefetch_no_room(const gpsti_prefetch_entry* ent
 }
 
 /* After BUDGET: true, there is another way to try. A frame that is only foreseen has what is free, and what those
-   behind it can do without. */
+   behind it can do without; one that was asked for has all that caches can do without, now or when it is there. */
 GPSTI_PRIVATE bool gpsti_prefetch_try_again(gpsti_prefetch_entry* entry, bool was_asked, size_t bytes) {
     gpst_prefetch* const prefetch = entry->prefetch;
+    if (was_asked && gpsti_caches_wait(prefetch->context->memory, gpsti_now_ns() + GPSTI_PREFETCH_WAIT_NS))
+        return true;
     gpsti_mutex_lock(&prefetch->mutex);
     const bool asked = entry->n_holders > 0;
     const bool again = !was_asked && (asked || gpsti_prefetch_drop_one(prefetch, gpsti_prefetch_n_kept(entry)));
@@ -250,6 +254,7 @@ GPSTI_PRIVATE gpst_result gpsti_prefetch_make_frame(gpsti_prefetch_entry* entry)
     frame->data = entry->file.data;
     frame->bytes = entry->read.bytes;
     frame->pinned = entry->file.pinned;
+    frame->charged_bytes = entry->file.charged_bytes;
     entry->note[0] = '\0';
     if (!gpsti_prefetch_decodes(entry->prefetch))
         return GPST_OK;
@@ -265,6 +270,7 @@ GPSTI_PRIVATE gpst_result gpsti_prefetch_make_frame(gpsti_prefetch_entry* entry)
     frame->bytes = bytes;
     if (entry->pixels.data) {
         frame->pinned = entry->pixels.pinned;
+        frame->charged_bytes = entry->pixels.charged_bytes;
         gpst_pool_release(entry->prefetch->pool, &entry->file);
     }
     return GPST_OK;
@@ -312,6 +318,7 @@ GPSTI_PRIVATE void gpsti_prefetch_finish(gpsti_prefetch_entry* entry) {
     }
     gpsti_cond_broadcast(&prefetch->changed);
     gpsti_mutex_unlock(&prefetch->mutex);
+    gpsti_caches_tell(prefetch->context->memory);
 }
 
 GPSTI_PRIVATE void gpsti_prefetch_done(gpst_read* read) {
