@@ -227,6 +227,7 @@ PRIVATE = [
     "core/pipeline/codec.c",
     "core/pipeline/call.c",
     "core/pipeline/slot.c",
+    "core/pipeline/input.c",
     "core/pipeline/task.c",
     "core/pipeline/placing.c",
     "core/pipeline/account.c",

@@ -164,6 +164,8 @@ GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t start_ns);
 /* What tells the item from others, even where the source failed: name, path, timestamp, user_data. */
 GPSTI_INTERN gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_input* input);
+/* ARGUMENT: it breaks a rule, or is not what the pipeline's stages need. */
+GPSTI_INTERN gpst_result gpsti_input_check(const gpsti_slot* slot, const gpst_input* input, const char* function);
 /* Fills a slot that was reset from what the source or submit gave; copies strings, and the frame if it is not lent. */
 GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input, const char* function);
 /* Calls the borrowed frame's release, once: nothing reads it any more. Not locked. */
