@@ -279,6 +279,30 @@ static void budgets_of_a_frame_and_less(void** state) {
     gpst_context_destroy(context);
 }
 
+/* Frames of many sizes come and go: what the cache has free for the next ones stays small. */
+static void sizes_that_vary_take_no_more(void** state) {
+    static file_set set;
+    gpst_context* const context = set_context("cpu", 0, NULL);
+    uint64_t most = 0;
+    (void)state;
+    set_begin(&set, "size");
+    for (uint32_t k = 0; k < 40; k++)
+        set_add_plain(&set, GPST_FILE_PNM, 60 + 11 * k, 100, GPST_FORMAT_RGB, GPST_DTYPE_U16);
+    gpst_prefetch_desc desc = set_desc(&set, &plain_decode);
+    desc.max_bytes = 600000; /* of 36000 to 292800 */
+    gpst_prefetch* const prefetch = set_open(context, &desc);
+    for (int round = 0; round < 5; round++)
+        for (uint64_t k = 0; k < set.n; k++) {
+            gpst_prefetch_release(prefetch, get(prefetch, k * 7 % set.n));
+            const uint64_t charged = set_info(prefetch).charged_bytes;
+            most = charged > most ? charged : most;
+        }
+    printf("%llu bytes taken for %u\n", (unsigned long long)most, 600000u);
+    assert_true(most < 600000 * 9 / 8 + 5 * 330000); /* and for the files and pictures of those on their way */
+    gpst_prefetch_destroy(prefetch);
+    gpst_context_destroy(context);
+}
+
 /* What is not in use goes where a pool of the context's needs the memory, and comes back afterwards. */
 static void a_cache_gives_way(void** state) {
     const uint64_t budget = 8 * (uint64_t)ALIKE_BYTES * 9 / 8;
@@ -563,7 +587,7 @@ int main(void) {
         cmocka_unit_test(files_become_pictures),   cmocka_unit_test(plain_pixels_stay_in_the_file),
         cmocka_unit_test(bad_files_fail_alone),    cmocka_unit_test(functions_keep_their_word),
         cmocka_unit_test(all_that_fit_stay),       cmocka_unit_test(budgets_of_a_frame_and_less),
-        cmocka_unit_test(a_cache_gives_way),       cmocka_unit_test(who_waits_is_told),
+        cmocka_unit_test(sizes_that_vary_take_no_more), cmocka_unit_test(a_cache_gives_way),       cmocka_unit_test(who_waits_is_told),
         cmocka_unit_test(frames_are_page_locked),  cmocka_unit_test(locking_may_fail),
         cmocka_unit_test(every_allocation_may_fail), cmocka_unit_test(many_at_once),
         cmocka_unit_test(an_end_in_the_middle)};

@@ -352,12 +352,12 @@ static void bad_files_fail_their_items(void** state) {
 
 /* ---- little memory --------------------------------------------------------------------------------- */
 
-enum { WIDE_BYTES = 256 * 128 * 3 };
+enum { WIDE_BYTES = 256 * 132 * 3 };
 
 static void add_wide(file_set* set) {
     set_begin(set, "wide");
     for (int k = 0; k < 32; k++)
-        set_add_jpeg(set, 256, 128, GPST_FORMAT_RGB);
+        set_add_jpeg(set, 256, 132, GPST_FORMAT_RGB);
 }
 
 /* Makes the item take three times the frame, for a while. */
@@ -375,7 +375,7 @@ static gpst_result take_much(void* user_data, gpst_task* task) {
 
 static gpst_result count_ok(void* user_data, const gpst_item* item) {
     uint64_t* const counts = (uint64_t*)user_data;
-    counts[item->result == GPST_OK ? 0 : 1]++;
+    counts[item->result == GPST_OK && strstr(item->note, "256x132 is not 2:1") ? 0 : 1]++; /* also of one begun anew */
     if (item->result != GPST_OK)
         printf("%s: %s\n", item->stage, item->reason);
     return GPST_OK;
@@ -385,8 +385,9 @@ static gpst_result count_ok(void* user_data, const gpst_item* item) {
    nothing fails. */
 static void frames_and_items_share_a_budget(void** state) {
     static file_set set;
-    const gpst_decode_desc decode = GPST_ZERO;
+    gpst_decode_desc decode = GPST_ZERO;
     (void)state;
+    decode.placement.sphere = true; /* so that each frame has a note */
     add_wide(&set);
     for (uint64_t n_frames = 6; n_frames <= 14; n_frames += 2)
         for (int m = 0; m < 2; m++) {
