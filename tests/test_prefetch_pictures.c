@@ -356,7 +356,7 @@ static void* wait_for_memory(void* arg) {
     waiter* const self = (waiter*)arg;
     gpst_buffer buffer;
     gpsti_a32_store(&self->begun, 1);
-    self->result = gpst_pool_acquire(self->pool, 4 * ALIKE_BYTES, 20 * GPST_MS * 1000, &buffer);
+    self->result = gpst_pool_acquire(self->pool, 4 * ALIKE_BYTES, GPST_FOREVER, &buffer);
     if (self->result == GPST_OK)
         gpst_pool_release(self->pool, &buffer);
     return NULL;

@@ -360,11 +360,10 @@ static void add_wide(file_set* set) {
         set_add_jpeg(set, 256, 132, GPST_FORMAT_RGB);
 }
 
-/* Makes the item take three times the frame, for a while. */
-static gpst_result take_much(void* user_data, gpst_task* task) {
+/* Makes the item take so many rows of the frame's width, for a while. */
+static gpst_result take_rows(void* user_data, gpst_task* task) {
     gpst_image shape = task->item->sets[0].pictures[0], out;
-    (void)user_data;
-    shape.height *= 3;
+    shape.height = *(const uint32_t*)user_data;
     const gpst_result result = gpst_task_set_picture(task, 1, 0, &shape, &out);
     if (result != GPST_OK)
         return result;
@@ -390,7 +389,8 @@ static void frames_and_items_share_a_budget(void** state) {
     decode.placement.sphere = true; /* so that each frame has a note */
     add_wide(&set);
     for (uint64_t n_frames = 6; n_frames <= 14; n_frames += 2)
-        for (int m = 0; m < 2; m++) {
+        for (int m = 0; m < 4; m++) {
+            uint32_t n_rows = m < 2 ? 3 * 132 : 4; /* the items have most of it, or their frames */
             gpst_context* const context = set_context("cpu", n_frames * WIDE_BYTES * 9 / 8, NULL);
             gpst_prefetch_desc prefetch_desc = set_desc(&set, &decode);
             gpst_prefetch* const prefetch = set_open(context, &prefetch_desc);
@@ -399,15 +399,15 @@ static void frames_and_items_share_a_budget(void** state) {
                 gpst_pipeline* pipeline = NULL;
                 gpst_stage_desc stage;
                 uint64_t counts[2] = {0, 0};
-                gpst_stage_host(&stage, GPST_SET(0), GPST_SET(1), take_much, NULL);
+                gpst_stage_host(&stage, GPST_SET(0), GPST_SET(1), take_rows, &n_rows);
                 desc.stages = &stage;
                 desc.n_stages = 1;
                 desc.source = gpst_prefetch_source;
                 desc.source_user_data = prefetch;
                 desc.sink = count_ok;
                 desc.sink_user_data = counts;
-                desc.n_slots = 8;
-                desc.mode = modes[m];
+                desc.n_slots = 20;
+                desc.mode = modes[m % 2];
                 assert_int_equal(gpst_pipeline_create(context, &desc, &pipeline), GPST_OK);
                 assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
                 assert_int_equal(counts[0], set.n);
@@ -420,6 +420,84 @@ static void frames_and_items_share_a_budget(void** state) {
             gpst_prefetch_destroy(prefetch);
             gpst_context_destroy(context);
         }
+}
+
+/* One stage takes all memory that there is, until the source has been refused a frame. */
+typedef struct hoarder {
+    gpst_prefetch* prefetch;
+    gpst_pool* pool;
+    gpsti_a32 n_refused;
+    uint64_t counts[2];
+} hoarder;
+
+static gpst_result hoarded_source(void* user_data, uint64_t index, gpst_input* out) {
+    hoarder* const self = (hoarder*)user_data;
+    const gpst_result result = gpst_prefetch_source(self->prefetch, index, out);
+    if (result == GPST_ERROR_WOULD_BLOCK)
+        (void)gpsti_a32_add(&self->n_refused, 1);
+    return result;
+}
+
+static gpst_result hoard(void* user_data, gpst_task* task) {
+    hoarder* const self = (hoarder*)user_data;
+    gpst_buffer buffers[64];
+    uint32_t n = 0;
+    if (task->item->index != 8) /* before one has ended nobody knows how many fit, and it would be alone */
+        return GPST_OK;
+    const int64_t until_ns = gpst_now_ns() + 20000 * GPST_MS; /* what others give back meanwhile, too */
+    while (gpsti_a32_load(&self->n_refused) == 0 && gpst_now_ns() < until_ns)
+        if (n < 64 && gpst_pool_acquire(self->pool, 65536, 0, &buffers[n]) == GPST_OK)
+            n++;
+    while (n > 0)
+        gpst_pool_release(self->pool, &buffers[--n]);
+    gpst_pool_trim(self->pool);
+    return GPST_OK;
+}
+
+static gpst_result count_hoarded(void* user_data, const gpst_item* item) {
+    return count_ok(((hoarder*)user_data)->counts, item);
+}
+
+static void a_source_waits_for_memory(void** state) {
+    static file_set set;
+    gpst_context* const context = set_context("cpu", 12 * (uint64_t)WIDE_BYTES * 9 / 8, NULL);
+    gpst_decode_desc decode = GPST_ZERO;
+    gpst_pool_desc pool_desc = GPST_ZERO;
+    gpst_pipeline_desc desc = GPST_ZERO;
+    gpst_pipeline* pipeline = NULL;
+    gpst_stage_desc stage;
+    uint64_t schedule[400];
+    hoarder self;
+    (void)state;
+    add_wide(&set);
+    memset(&self, 0, sizeof self);
+    decode.placement.sphere = true;
+    gpst_prefetch_desc prefetch_desc = set_desc(&set, &decode);
+    for (uint64_t k = 0; k < 400; k++)
+        schedule[k] = k % set.n;
+    prefetch_desc.schedule = schedule;
+    prefetch_desc.n_schedule = 400;
+    self.prefetch = set_open(context, &prefetch_desc);
+    pool_desc.huge_pages = GPST_HUGE_PAGES_OFF;
+    assert_int_equal(gpst_pool_create(context, &pool_desc, &self.pool), GPST_OK);
+    gpst_stage_host(&stage, GPST_SET(0), 0, hoard, &self);
+    desc.stages = &stage;
+    desc.n_stages = 1;
+    desc.source = hoarded_source;
+    desc.source_user_data = &self;
+    desc.sink = count_hoarded;
+    desc.sink_user_data = &self;
+    desc.as_ready = true;
+    desc.mode = GPST_RUN_ENGINE;
+    desc.n_slots = 20;
+    assert_int_equal(gpst_pipeline_create(context, &desc, &pipeline), GPST_OK);
+    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+    assert_int_equal(self.counts[0], 400);
+    assert_true(gpsti_a32_load(&self.n_refused) > 0);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    gpst_pool_destroy(self.pool);
+    gpst_prefetch_destroy(self.prefetch);
+    gpst_context_destroy(context);
 }
 
 /* A cache that has filled the budget does not fail a pipeline that reads and decodes for itself. */
@@ -530,6 +608,60 @@ static void a_source_may_wait_for_items(void** state) {
     gpst_context_destroy(context);
 }
 
+/* Lent frames that say what they take of the budget: no more are lent than fit, with an eighth to spare. */
+enum { LENT_BUDGET = 4 << 20 };
+
+typedef struct lender {
+    uint64_t charged_bytes;
+    gpsti_a32 n_lent;
+    uint32_t most_lent;
+} lender;
+
+static void take_back(void* user_data) { (void)gpsti_a32_add((gpsti_a32*)user_data, UINT32_MAX); }
+
+static gpst_result lending_source(void* user_data, uint64_t index, gpst_input* out) {
+    lender* const self = (lender*)user_data;
+    static uint8_t pixels[16];
+    const uint32_t n = gpsti_a32_add(&self->n_lent, 1) + 1;
+    self->most_lent = n > self->most_lent ? n : self->most_lent;
+    if (index >= 60)
+        return GPST_END;
+    out->frame.data = pixels;
+    out->frame.width = out->frame.height = 4;
+    out->frame.format = GPST_FORMAT_GRAY;
+    out->charged_bytes = self->charged_bytes;
+    out->release = take_back;
+    out->release_user_data = &self->n_lent;
+    return GPST_OK;
+}
+
+static void as_many_are_lent_as_fit(void** state) {
+    gpst_context* const context = set_context("cpu", LENT_BUDGET, NULL);
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        lender self;
+        gpst_pipeline_desc desc = GPST_ZERO;
+        gpst_pipeline* pipeline = NULL;
+        gpst_stage_desc stage;
+        memset(&self, 0, sizeof self);
+        self.charged_bytes = known ? LENT_BUDGET / 4 : 0;
+        gpst_stage_host(&stage, GPST_SET(0), 0, work, NULL);
+        desc.stages = &stage;
+        desc.n_stages = 1;
+        desc.source = lending_source;
+        desc.source_user_data = &self;
+        desc.n_slots = 20;
+        desc.mode = GPST_RUN_ENGINE;
+        assert_int_equal(gpst_pipeline_create(context, &desc, &pipeline), GPST_OK);
+        assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        assert_int_equal(gpsti_a32_load(&self.n_lent), 1); /* the END */
+        if (known)
+            assert_true(self.most_lent <= 3 + 1);
+    }
+    gpst_context_destroy(context);
+}
+
 static int begin(void** state) {
     (void)state;
     test_directory_make();
@@ -549,8 +681,10 @@ int main(void) {
                                        cmocka_unit_test(a_schedule_is_gone_through),
                                        cmocka_unit_test(bad_files_fail_their_items),
                                        cmocka_unit_test(frames_and_items_share_a_budget),
+                                       cmocka_unit_test(a_source_waits_for_memory),
                                        cmocka_unit_test(a_full_cache_fails_no_pipeline),
-                                       cmocka_unit_test(a_source_may_wait_for_items)};
+                                       cmocka_unit_test(a_source_may_wait_for_items),
+                                       cmocka_unit_test(as_many_are_lent_as_fit)};
     if (!set_has_jpeg()) {
         printf("no libturbojpeg: install libturbojpeg0\n");
         return GPST_TEST_SKIP;
