@@ -22,19 +22,19 @@ typedef struct file_set {
 
 static uint8_t set_pixels[512 * 256 * 4], set_file[SET_FILE_BYTES];
 
-static void set_begin(file_set* self, const char* name) {
+GPSTI_PRIVATE void set_begin(file_set* self, const char* name) {
     self->name = name;
     self->n = 0;
 }
 
-static bool set_has_jpeg(void) {
+GPSTI_PRIVATE bool set_has_jpeg(void) {
     gpst_jpeg* jpeg = NULL;
     const bool has = gpst_jpeg_create(NULL, &jpeg) == GPST_OK;
     gpst_jpeg_destroy(jpeg);
     return has;
 }
 
-static void set_add_bytes(file_set* self, const char* extension, const void* data, size_t bytes) {
+GPSTI_PRIVATE void set_add_bytes(file_set* self, const char* extension, const void* data, size_t bytes) {
     char* const path = self->rooms[self->n];
     assert_true(self->n < SET_MOST);
     snprintf(path, TEST_PATH_BYTES, "%s/%s%02u.%s", test_directory, self->name, (unsigned)self->n, extension);
@@ -43,7 +43,7 @@ static void set_add_bytes(file_set* self, const char* extension, const void* dat
 }
 
 /* Something smooth with a little noise. */
-static gpst_image set_paint(uint32_t width, uint32_t height, gpst_format format, gpst_dtype dtype, uint64_t seed) {
+GPSTI_PRIVATE gpst_image set_paint(uint32_t width, uint32_t height, gpst_format format, gpst_dtype dtype, uint64_t seed) {
     gpst_image image = GPST_ZERO;
     image.data = set_pixels;
     image.width = width;
@@ -65,7 +65,7 @@ static gpst_image set_paint(uint32_t width, uint32_t height, gpst_format format,
     return image;
 }
 
-static size_t set_encode_jpeg(uint32_t width, uint32_t height, gpst_format format, uint64_t seed) {
+GPSTI_PRIVATE size_t set_encode_jpeg(uint32_t width, uint32_t height, gpst_format format, uint64_t seed) {
     const gpst_image image = set_paint(width, height, format, GPST_DTYPE_U8, seed);
     size_t bytes = sizeof set_file;
     gpst_jpeg* jpeg = NULL;
@@ -76,7 +76,7 @@ static size_t set_encode_jpeg(uint32_t width, uint32_t height, gpst_format forma
 }
 
 /* An APP1 segment behind the first marker; the new length. */
-static size_t set_put_segment(size_t bytes, const void* data, size_t data_bytes) {
+GPSTI_PRIVATE size_t set_put_segment(size_t bytes, const void* data, size_t data_bytes) {
     const size_t length = data_bytes + 2;
     assert_true(bytes + length + 2 <= sizeof set_file);
     memmove(set_file + 2 + length + 2, set_file + 2, bytes - 2);
@@ -86,11 +86,11 @@ static size_t set_put_segment(size_t bytes, const void* data, size_t data_bytes)
     return bytes + length + 2;
 }
 
-static void set_add_jpeg(file_set* self, uint32_t width, uint32_t height, gpst_format format) {
+GPSTI_PRIVATE void set_add_jpeg(file_set* self, uint32_t width, uint32_t height, gpst_format format) {
     set_add_bytes(self, "jpg", set_file, set_encode_jpeg(width, height, format, self->n + 1));
 }
 
-static void set_add_turned(file_set* self, uint32_t width, uint32_t height, uint8_t orientation) {
+GPSTI_PRIVATE void set_add_turned(file_set* self, uint32_t width, uint32_t height, uint8_t orientation) {
     uint8_t exif[] = {'E', 'x', 'i', 'f', 0, 0, 'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1,
                       1,   0x12, 0, 3, 0, 0, 0,   1,   0, 0,  0, 0, 0, 0, 0, 0};
     exif[25] = orientation;
@@ -99,7 +99,7 @@ static void set_add_turned(file_set* self, uint32_t width, uint32_t height, uint
 }
 
 /* A part of a sphere of 160x80, taken with the camera turned. */
-static void set_add_part(file_set* self) {
+GPSTI_PRIVATE void set_add_part(file_set* self) {
     char xmp[1024];
     const int used = snprintf(
         xmp, sizeof xmp,
@@ -116,7 +116,7 @@ static void set_add_part(file_set* self) {
     set_add_bytes(self, "jpg", set_file, set_put_segment(bytes, xmp, (size_t)used));
 }
 
-static void set_add_plain(file_set* self, gpst_file_kind kind, uint32_t width, uint32_t height, gpst_format format,
+GPSTI_PRIVATE void set_add_plain(file_set* self, gpst_file_kind kind, uint32_t width, uint32_t height, gpst_format format,
                           gpst_dtype dtype) {
     const gpst_image image = set_paint(width, height, format, dtype, self->n + 1);
     size_t bytes = sizeof set_file;
@@ -125,7 +125,7 @@ static void set_add_plain(file_set* self, gpst_file_kind kind, uint32_t width, u
 }
 
 /* Of each kind, and a PNG, which only a function reads: its index. */
-static uint64_t set_add_kinds(file_set* self) {
+GPSTI_PRIVATE uint64_t set_add_kinds(file_set* self) {
     static const uint8_t png[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 7, 5, 3};
     set_add_jpeg(self, 64, 32, GPST_FORMAT_RGB);
     set_add_jpeg(self, 61, 33, GPST_FORMAT_GRAY);
@@ -141,7 +141,7 @@ static uint64_t set_add_kinds(file_set* self) {
 }
 
 /* What decodes the PNG: 3 x 1 pixels of what is behind its first 8 bytes. */
-static gpst_image set_png_shape(void) {
+GPSTI_PRIVATE gpst_image set_png_shape(void) {
     gpst_image shape = GPST_ZERO;
     shape.width = 3;
     shape.height = 1;
@@ -149,7 +149,7 @@ static gpst_image set_png_shape(void) {
     return shape;
 }
 
-static gpst_result set_png_func(void* user_data, const gpst_prefetch_file* file) {
+GPSTI_PRIVATE gpst_result set_png_func(void* user_data, const gpst_prefetch_file* file) {
     const gpst_image shape = set_png_shape();
     gpst_image picture;
     (void)user_data;
@@ -161,7 +161,7 @@ static gpst_result set_png_func(void* user_data, const gpst_prefetch_file* file)
     return result;
 }
 
-static gpst_context* set_context(const char* backend, uint64_t max_host_bytes, test_memory* memory) {
+GPSTI_PRIVATE gpst_context* set_context(const char* backend, uint64_t max_host_bytes, test_memory* memory) {
     gpst_context_desc desc = GPST_ZERO;
     gpst_context* context = NULL;
     desc.n_workers = 2;
@@ -173,7 +173,7 @@ static gpst_context* set_context(const char* backend, uint64_t max_host_bytes, t
     return context;
 }
 
-static gpst_prefetch_desc set_desc(const file_set* self, const gpst_decode_desc* decode) {
+GPSTI_PRIVATE gpst_prefetch_desc set_desc(const file_set* self, const gpst_decode_desc* decode) {
     gpst_prefetch_desc desc = GPST_ZERO;
     desc.paths = self->paths;
     desc.n_paths = self->n;
@@ -182,17 +182,40 @@ static gpst_prefetch_desc set_desc(const file_set* self, const gpst_decode_desc*
     return desc;
 }
 
-static gpst_prefetch* set_open(gpst_context* context, const gpst_prefetch_desc* desc) {
+GPSTI_PRIVATE gpst_prefetch* set_open(gpst_context* context, const gpst_prefetch_desc* desc) {
     gpst_prefetch* prefetch = NULL;
     if (gpst_prefetch_create(context, desc, &prefetch) != GPST_OK)
         fail_msg("%s", gpst_last_reason());
     return prefetch;
 }
 
-static gpst_prefetch_info set_info(gpst_prefetch* prefetch) {
+GPSTI_PRIVATE gpst_prefetch_info set_info(gpst_prefetch* prefetch) {
     gpst_prefetch_info info;
     gpst_prefetch_query_info(prefetch, &info);
     return info;
+}
+
+GPSTI_PRIVATE const gpst_frame* get(gpst_prefetch* prefetch, uint64_t index) {
+    const gpst_frame* frame = NULL;
+    if (gpst_prefetch_get(prefetch, index, &frame) != GPST_OK)
+        fail_msg("frame %u: %s", (unsigned)index, gpst_last_reason());
+    return frame;
+}
+
+GPSTI_PRIVATE void pass(gpst_prefetch* prefetch, uint64_t n) {
+    for (uint64_t k = 0; k < n; k++)
+        gpst_prefetch_release(prefetch, get(prefetch, k));
+}
+
+/* Files of one size, for tests of memory. */
+enum { N_ALIKE = 12, ALIKE_BYTES = 256 * 128 * 3 };
+
+static file_set alike;
+
+GPSTI_PRIVATE void add_alike(void) {
+    set_begin(&alike, "alike");
+    for (int k = 0; k < N_ALIKE; k++)
+        set_add_jpeg(&alike, 256, 128, GPST_FORMAT_RGB);
 }
 
 #endif

@@ -3,20 +3,11 @@
 #include "prefetch_kit.h"
 
 #include <pthread.h>
+#if defined(GPST_TOOL_JPEG)
+#include <turbojpeg.h>
+#endif
 
 static const gpst_decode_desc plain_decode;
-
-static const gpst_frame* get(gpst_prefetch* prefetch, uint64_t index) {
-    const gpst_frame* frame = NULL;
-    if (gpst_prefetch_get(prefetch, index, &frame) != GPST_OK)
-        fail_msg("frame %u: %s", (unsigned)index, gpst_last_reason());
-    return frame;
-}
-
-static void pass(gpst_prefetch* prefetch, uint64_t n) {
-    for (uint64_t k = 0; k < n; k++)
-        gpst_prefetch_release(prefetch, get(prefetch, k));
-}
 
 /* ---- pictures -------------------------------------------------------------------------------------- */
 
@@ -146,6 +137,8 @@ static void bad_files_fail_alone(void** state) {
             gpst_prefetch_release(prefetch, frame);
         }
     assert_int_equal(set_info(prefetch).decoded, 2);
+    for (int ms = 0; ms < 20000 && set_info(prefetch).bytes != 200 + 2 * 13; ms++)
+        gpsti_sleep_ns(1000000); /* until nothing is fetched any more */
     assert_int_equal(set_info(prefetch).bytes, 200 + 2 * 13); /* of the two that are good, with their headers */
     gpst_prefetch_destroy(prefetch);
     gpst_context_destroy(context);
@@ -214,183 +207,6 @@ static void functions_keep_their_word(void** state) {
         gpst_prefetch_release(prefetch, frame);
         gpst_prefetch_destroy(prefetch);
     }
-    gpst_context_destroy(context);
-}
-
-/* ---- budgets --------------------------------------------------------------------------------------- */
-
-enum { N_ALIKE = 12, ALIKE_BYTES = 256 * 128 * 3 };
-
-static file_set alike;
-
-static void add_alike(void) {
-    set_begin(&alike, "alike");
-    for (int k = 0; k < N_ALIKE; k++)
-        set_add_jpeg(&alike, 256, 128, GPST_FORMAT_RGB);
-}
-
-/* Room for all is room for all: nothing is decoded twice. One byte less, and something is. */
-static void all_that_fit_stay(void** state) {
-    gpst_context* const context = set_context("cpu", 0, NULL);
-    gpst_prefetch_desc desc = set_desc(&alike, &plain_decode);
-    (void)state;
-    for (int less = 0; less < 2; less++) {
-        desc.max_bytes = (uint64_t)N_ALIKE * ALIKE_BYTES - (uint64_t)less;
-        gpst_prefetch* const prefetch = set_open(context, &desc);
-        for (int round = 0; round < 3; round++)
-            pass(prefetch, N_ALIKE);
-        const gpst_prefetch_info info = set_info(prefetch);
-        assert_int_equal(info.decoded == N_ALIKE, !less);
-        assert_true(info.bytes <= desc.max_bytes);
-        if (!less) {
-            assert_int_equal(info.kept, 2 * N_ALIKE);
-            assert_int_equal(info.most_bytes, desc.max_bytes);
-            assert_true(info.saved_ns == 2 * info.decode_ns);
-            assert_true(info.charged_bytes >= desc.max_bytes && info.charged_bytes < desc.max_bytes * 5 / 4);
-        }
-        gpst_prefetch_destroy(prefetch);
-    }
-    gpst_context_destroy(context);
-}
-
-static void budgets_of_a_frame_and_less(void** state) {
-    gpst_context* const context = set_context("cpu", 0, NULL);
-    gpst_prefetch_desc desc = set_desc(&alike, &plain_decode);
-    const gpst_frame* held[3];
-    (void)state;
-    for (int b = 0; b < 3; b++) {
-        desc.max_bytes = b == 0 ? 1 : b == 1 ? ALIKE_BYTES - 1 : ALIKE_BYTES;
-        gpst_prefetch* const prefetch = set_open(context, &desc);
-        for (int round = 0; round < 2; round++)
-            pass(prefetch, N_ALIKE);
-        gpst_prefetch_release(prefetch, get(prefetch, 5));
-        gpst_prefetch_release(prefetch, get(prefetch, 5));
-        gpst_prefetch_info info = set_info(prefetch);
-        assert_true(info.bytes <= desc.max_bytes);
-        assert_true(b < 2 ? info.bytes == 0 : info.kept > 0);
-        for (uint64_t k = 0; k < 3; k++) /* more than fits, in use */
-            held[k] = get(prefetch, 2 * k);
-        assert_true(set_info(prefetch).bytes >= 3 * ALIKE_BYTES);
-        for (uint64_t k = 0; k < 3; k++)
-            gpst_prefetch_release(prefetch, held[k]);
-        assert_true(set_info(prefetch).bytes <= desc.max_bytes);
-        gpst_prefetch_destroy(prefetch);
-    }
-    gpst_context_destroy(context);
-}
-
-/* Frames of many sizes come and go: what the cache has free for the next ones stays small. */
-static void sizes_that_vary_take_no_more(void** state) {
-    static file_set set;
-    gpst_context* const context = set_context("cpu", 0, NULL);
-    uint64_t most = 0;
-    (void)state;
-    set_begin(&set, "size");
-    for (uint32_t k = 0; k < 40; k++)
-        set_add_plain(&set, GPST_FILE_PNM, 60 + 11 * k, 100, GPST_FORMAT_RGB, GPST_DTYPE_U16);
-    gpst_prefetch_desc desc = set_desc(&set, &plain_decode);
-    desc.max_bytes = 600000; /* of 36000 to 292800 */
-    gpst_prefetch* const prefetch = set_open(context, &desc);
-    for (int round = 0; round < 5; round++)
-        for (uint64_t k = 0; k < set.n; k++) {
-            gpst_prefetch_release(prefetch, get(prefetch, k * 7 % set.n));
-            const uint64_t charged = set_info(prefetch).charged_bytes;
-            most = charged > most ? charged : most;
-        }
-    printf("%llu bytes taken for %u\n", (unsigned long long)most, 600000u);
-    assert_true(most < 600000 * 9 / 8 + 5 * 330000); /* and for the files and pictures of those on their way */
-    gpst_prefetch_destroy(prefetch);
-    gpst_context_destroy(context);
-}
-
-/* What is not in use goes where a pool of the context's needs the memory, and comes back afterwards. */
-static void a_cache_gives_way(void** state) {
-    const uint64_t budget = 8 * (uint64_t)ALIKE_BYTES * 9 / 8;
-    gpst_context* const context = set_context("cpu", budget, NULL);
-    const gpst_prefetch_desc desc = set_desc(&alike, &plain_decode);
-    gpst_prefetch* const prefetch = set_open(context, &desc);
-    gpst_pool_desc pool_desc = GPST_ZERO;
-    gpst_pool* pool = NULL;
-    gpst_buffer buffers[16];
-    const gpst_frame* frame = NULL;
-    uint32_t n = 0;
-    (void)state;
-    pool_desc.huge_pages = GPST_HUGE_PAGES_OFF;
-    assert_int_equal(gpst_pool_create(context, &pool_desc, &pool), GPST_OK);
-    pass(prefetch, N_ALIKE); /* more than fit into the budget */
-    assert_true(set_info(prefetch).bytes >= 4 * ALIKE_BYTES);
-    const gpst_frame* const held = get(prefetch, 3);
-    while (n < 16 && gpst_pool_acquire(pool, ALIKE_BYTES, 0, &buffers[n]) == GPST_OK)
-        n++;
-    assert_true(n >= 6 && n < 9);
-    gpst_prefetch_info info = set_info(prefetch);
-    assert_int_equal(info.bytes, ALIKE_BYTES); /* the one in use */
-    assert_true(info.given_up > 0);
-    assert_int_equal(gpst_prefetch_get(prefetch, 4, &frame), GPST_ERROR_BUDGET); /* there is no room for another */
-    assert_null(frame);
-    test_reason_has("max_host_bytes", "");
-    gpst_pool_release(pool, &buffers[--n]); /* for its file, */
-    gpst_pool_release(pool, &buffers[--n]); /* and its pixels */
-    frame = get(prefetch, 4);
-    assert_int_equal(frame->bytes, ALIKE_BYTES);
-    gpst_prefetch_release(prefetch, frame);
-    gpst_prefetch_release(prefetch, held);
-    while (n > 0)
-        gpst_pool_release(pool, &buffers[--n]);
-    pass(prefetch, N_ALIKE);
-    assert_true(set_info(prefetch).bytes >= 4 * ALIKE_BYTES); /* what the pool had free is its again */
-    gpst_pool_destroy(pool);
-    gpst_prefetch_destroy(prefetch);
-    gpst_context_destroy(context);
-}
-
-/* Who waits for memory gets it when the frame that has it is given back. */
-typedef struct waiter {
-    gpst_pool* pool;
-    gpst_result result;
-    gpsti_a32 begun;
-    pthread_t thread;
-} waiter;
-
-static void* wait_for_memory(void* arg) {
-    waiter* const self = (waiter*)arg;
-    gpst_buffer buffer;
-    gpsti_a32_store(&self->begun, 1);
-    self->result = gpst_pool_acquire(self->pool, 4 * ALIKE_BYTES, GPST_FOREVER, &buffer);
-    if (self->result == GPST_OK)
-        gpst_pool_release(self->pool, &buffer);
-    return NULL;
-}
-
-static void who_waits_is_told(void** state) {
-    gpst_context* const context = set_context("cpu", 6 * (uint64_t)ALIKE_BYTES * 9 / 8, NULL);
-    gpst_prefetch_desc desc = set_desc(&alike, &plain_decode);
-    uint64_t only = 3;
-    gpst_pool_desc pool_desc = GPST_ZERO;
-    gpst_buffer little;
-    const gpst_frame* held[4];
-    waiter self;
-    (void)state;
-    memset(&self, 0, sizeof self);
-    desc.schedule = &only; /* nothing is fetched ahead */
-    desc.n_schedule = 1;
-    gpst_prefetch* const prefetch = set_open(context, &desc);
-    pool_desc.huge_pages = GPST_HUGE_PAGES_OFF;
-    assert_int_equal(gpst_pool_create(context, &pool_desc, &self.pool), GPST_OK);
-    assert_int_equal(gpst_pool_acquire(self.pool, 4096, 0, &little), GPST_OK); /* else nobody would wait */
-    for (uint64_t k = 0; k < 4; k++)
-        held[k] = get(prefetch, k);
-    assert_int_equal(pthread_create(&self.thread, NULL, wait_for_memory, &self), 0);
-    while (!gpsti_a32_load(&self.begun))
-        gpsti_sleep_ns(100000);
-    gpsti_sleep_ns(20000000);
-    for (uint64_t k = 0; k < 4; k++)
-        gpst_prefetch_release(prefetch, held[k]);
-    pthread_join(self.thread, NULL);
-    assert_int_equal(self.result, GPST_OK);
-    gpst_pool_release(self.pool, &little);
-    gpst_pool_destroy(self.pool);
-    gpst_prefetch_destroy(prefetch);
     gpst_context_destroy(context);
 }
 
@@ -548,6 +364,43 @@ static void many_at_once(void** state) {
     gpst_context_destroy(context);
 }
 
+#if defined(GPST_TOOL_JPEG)
+/* Decoders of progressive files hold whole pictures: within decode.max_bytes they wait for one another, and go on. */
+static void large_decoders_take_turns(void** state) {
+    enum { SIDE = 1720 };
+    static file_set set;
+    gpst_context* const context = set_context("cpu", 0, NULL);
+    gpst_decode_desc decode = GPST_ZERO;
+    gpst_jpeg_info jpeg;
+    uint8_t* const pixels = (uint8_t*)calloc(SIDE, SIDE * 3);
+    unsigned char* out = NULL;
+    unsigned long bytes = 0;
+    (void)state;
+    for (uint32_t i = 0; i < SIDE * SIDE * 3; i += 1000)
+        pixels[i] = (uint8_t)i;
+    tjhandle handle = tjInitCompress();
+    assert_int_equal(tjCompress2(handle, pixels, SIDE, 0, SIDE, TJPF_RGB, &out, &bytes, TJSAMP_444, 60,
+                                 TJFLAG_PROGRESSIVE), 0);
+    assert_int_equal(gpst_jpeg_read_header(out, bytes, &jpeg), GPST_OK);
+    set_begin(&set, "large");
+    for (int k = 0; k < 6; k++)
+        set_add_bytes(&set, "jpg", out, bytes);
+    tjFree(out);
+    tjDestroy(handle);
+    free(pixels);
+    assert_true(jpeg.decoder_bytes >= 16 << 20);
+    decode.max_bytes = bytes + SIDE * SIDE * 3 + jpeg.decoder_bytes; /* of one, and less than two decoders */
+    gpst_prefetch_desc desc = set_desc(&set, &decode);
+    desc.walk_order = GPST_CAMERAS_BY_FRAME;
+    desc.n_in_flight = 4;
+    gpst_prefetch* const prefetch = set_open(context, &desc);
+    pass(prefetch, set.n);
+    assert_int_equal(set_info(prefetch).decoded, set.n);
+    gpst_prefetch_destroy(prefetch);
+    gpst_context_destroy(context);
+}
+#endif
+
 /* Frames that are held and frames on their way die with it. */
 static void an_end_in_the_middle(void** state) {
     gpst_prefetch_desc desc = set_desc(&alike, &plain_decode);
@@ -586,10 +439,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_become_pictures),   cmocka_unit_test(plain_pixels_stay_in_the_file),
         cmocka_unit_test(bad_files_fail_alone),    cmocka_unit_test(functions_keep_their_word),
-        cmocka_unit_test(all_that_fit_stay),       cmocka_unit_test(budgets_of_a_frame_and_less),
-        cmocka_unit_test(sizes_that_vary_take_no_more), cmocka_unit_test(a_cache_gives_way),       cmocka_unit_test(who_waits_is_told),
         cmocka_unit_test(frames_are_page_locked),  cmocka_unit_test(locking_may_fail),
         cmocka_unit_test(every_allocation_may_fail), cmocka_unit_test(many_at_once),
+#if defined(GPST_TOOL_JPEG)
+        cmocka_unit_test(large_decoders_take_turns),
+#endif
         cmocka_unit_test(an_end_in_the_middle)};
     if (!set_has_jpeg()) {
         printf("no libturbojpeg: install libturbojpeg0\n");

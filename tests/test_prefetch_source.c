@@ -350,165 +350,21 @@ static void bad_files_fail_their_items(void** state) {
     gpst_context_destroy(self.context);
 }
 
-/* ---- little memory --------------------------------------------------------------------------------- */
-
-enum { WIDE_BYTES = 256 * 132 * 3 };
-
-static void add_wide(file_set* set) {
-    set_begin(set, "wide");
-    for (int k = 0; k < 32; k++)
-        set_add_jpeg(set, 256, 132, GPST_FORMAT_RGB);
-}
-
-/* Makes the item take so many rows of the frame's width, for a while. */
-static gpst_result take_rows(void* user_data, gpst_task* task) {
-    gpst_image shape = task->item->sets[0].pictures[0], out;
-    shape.height = *(const uint32_t*)user_data;
-    const gpst_result result = gpst_task_set_picture(task, 1, 0, &shape, &out);
-    if (result != GPST_OK)
-        return result;
-    gpsti_sleep_ns(300000);
-    memset(out.data, (int)task->item->index, (size_t)out.width * 3);
-    return GPST_OK;
-}
-
-static gpst_result count_ok(void* user_data, const gpst_item* item) {
-    uint64_t* const counts = (uint64_t*)user_data;
-    counts[item->result == GPST_OK && strstr(item->note, "256x132 is not 2:1") ? 0 : 1]++; /* also of one begun anew */
-    if (item->result != GPST_OK)
-        printf("%s: %s\n", item->stage, item->reason);
-    return GPST_OK;
-}
-
-/* Frames and items share a budget that a few of each fill: the source waits for items, the cache gives way to them, and
-   nothing fails. */
-static void frames_and_items_share_a_budget(void** state) {
-    static file_set set;
-    gpst_decode_desc decode = GPST_ZERO;
-    (void)state;
-    decode.placement.sphere = true; /* so that each frame has a note */
-    add_wide(&set);
-    for (uint64_t n_frames = 6; n_frames <= 14; n_frames += 2)
-        for (int m = 0; m < 4; m++) {
-            uint32_t n_rows = m < 2 ? 3 * 132 : 4; /* the items have most of it, or their frames */
-            gpst_context* const context = set_context("cpu", n_frames * WIDE_BYTES * 9 / 8, NULL);
-            gpst_prefetch_desc prefetch_desc = set_desc(&set, &decode);
-            gpst_prefetch* const prefetch = set_open(context, &prefetch_desc);
-            for (int pass = 0; pass < 2; pass++) {
-                gpst_pipeline_desc desc = GPST_ZERO;
-                gpst_pipeline* pipeline = NULL;
-                gpst_stage_desc stage;
-                uint64_t counts[2] = {0, 0};
-                gpst_stage_host(&stage, GPST_SET(0), GPST_SET(1), take_rows, &n_rows);
-                desc.stages = &stage;
-                desc.n_stages = 1;
-                desc.source = gpst_prefetch_source;
-                desc.source_user_data = prefetch;
-                desc.sink = count_ok;
-                desc.sink_user_data = counts;
-                desc.n_slots = 20;
-                desc.mode = modes[m % 2];
-                assert_int_equal(gpst_pipeline_create(context, &desc, &pipeline), GPST_OK);
-                assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
-                assert_int_equal(counts[0], set.n);
-                assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
-            }
-            const gpst_prefetch_info info = set_info(prefetch);
-            printf("%u frames: %llu decoded, %llu kept, %llu given up\n", (unsigned)n_frames,
-                   (unsigned long long)info.decoded, (unsigned long long)info.kept,
-                   (unsigned long long)info.given_up);
-            gpst_prefetch_destroy(prefetch);
-            gpst_context_destroy(context);
-        }
-}
-
-/* One stage takes all memory that there is, until the source has been refused a frame. */
-typedef struct hoarder {
-    gpst_prefetch* prefetch;
-    gpst_pool* pool;
-    gpsti_a32 n_refused;
-    uint64_t counts[2];
-} hoarder;
-
-static gpst_result hoarded_source(void* user_data, uint64_t index, gpst_input* out) {
-    hoarder* const self = (hoarder*)user_data;
-    const gpst_result result = gpst_prefetch_source(self->prefetch, index, out);
-    if (result == GPST_ERROR_WOULD_BLOCK)
-        (void)gpsti_a32_add(&self->n_refused, 1);
-    return result;
-}
-
-static gpst_result hoard(void* user_data, gpst_task* task) {
-    hoarder* const self = (hoarder*)user_data;
-    gpst_buffer buffers[64];
-    uint32_t n = 0;
-    if (task->item->index != 8) /* before one has ended nobody knows how many fit, and it would be alone */
-        return GPST_OK;
-    const int64_t until_ns = gpst_now_ns() + 20000 * GPST_MS; /* what others give back meanwhile, too */
-    while (gpsti_a32_load(&self->n_refused) == 0 && gpst_now_ns() < until_ns)
-        if (n < 64 && gpst_pool_acquire(self->pool, 65536, 0, &buffers[n]) == GPST_OK)
-            n++;
-    while (n > 0)
-        gpst_pool_release(self->pool, &buffers[--n]);
-    gpst_pool_trim(self->pool);
-    return GPST_OK;
-}
-
-static gpst_result count_hoarded(void* user_data, const gpst_item* item) {
-    return count_ok(((hoarder*)user_data)->counts, item);
-}
-
-static void a_source_waits_for_memory(void** state) {
-    static file_set set;
-    gpst_context* const context = set_context("cpu", 12 * (uint64_t)WIDE_BYTES * 9 / 8, NULL);
-    gpst_decode_desc decode = GPST_ZERO;
-    gpst_pool_desc pool_desc = GPST_ZERO;
-    gpst_pipeline_desc desc = GPST_ZERO;
-    gpst_pipeline* pipeline = NULL;
-    gpst_stage_desc stage;
-    uint64_t schedule[400];
-    hoarder self;
-    (void)state;
-    add_wide(&set);
-    memset(&self, 0, sizeof self);
-    decode.placement.sphere = true;
-    gpst_prefetch_desc prefetch_desc = set_desc(&set, &decode);
-    for (uint64_t k = 0; k < 400; k++)
-        schedule[k] = k % set.n;
-    prefetch_desc.schedule = schedule;
-    prefetch_desc.n_schedule = 400;
-    self.prefetch = set_open(context, &prefetch_desc);
-    pool_desc.huge_pages = GPST_HUGE_PAGES_OFF;
-    assert_int_equal(gpst_pool_create(context, &pool_desc, &self.pool), GPST_OK);
-    gpst_stage_host(&stage, GPST_SET(0), 0, hoard, &self);
-    desc.stages = &stage;
-    desc.n_stages = 1;
-    desc.source = hoarded_source;
-    desc.source_user_data = &self;
-    desc.sink = count_hoarded;
-    desc.sink_user_data = &self;
-    desc.as_ready = true;
-    desc.mode = GPST_RUN_ENGINE;
-    desc.n_slots = 20;
-    assert_int_equal(gpst_pipeline_create(context, &desc, &pipeline), GPST_OK);
-    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
-    assert_int_equal(self.counts[0], 400);
-    assert_true(gpsti_a32_load(&self.n_refused) > 0);
-    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
-    gpst_pool_destroy(self.pool);
-    gpst_prefetch_destroy(self.prefetch);
-    gpst_context_destroy(context);
-}
+/* ---- a full cache ---------------------------------------------------------------------------------- */
 
 /* A cache that has filled the budget does not fail a pipeline that reads and decodes for itself. */
+enum { FULL_BYTES = 256 * 128 * 3 };
+
 static void a_full_cache_fails_no_pipeline(void** state) {
     static file_set set;
     const gpst_decode_desc decode = GPST_ZERO;
     job self;
     (void)state;
     memset(&self, 0, sizeof self);
-    add_wide(&set);
-    self.context = set_context("cpu", 10 * (uint64_t)WIDE_BYTES * 9 / 8, NULL);
+    set_begin(&set, "full");
+    for (int k = 0; k < 32; k++)
+        set_add_jpeg(&set, 256, 128, GPST_FORMAT_RGB);
+    self.context = set_context("cpu", 10 * (uint64_t)FULL_BYTES * 9 / 8, NULL);
     self.warp = open_warp();
     const gpst_prefetch_desc desc = set_desc(&set, &decode);
     self.prefetch = set_open(self.context, &desc);
@@ -517,7 +373,7 @@ static void a_full_cache_fails_no_pipeline(void** state) {
         assert_int_equal(gpst_prefetch_get(self.prefetch, k, &frame), GPST_OK);
         gpst_prefetch_release(self.prefetch, frame);
     }
-    assert_true(set_info(self.prefetch).bytes >= 5 * WIDE_BYTES);
+    assert_true(set_info(self.prefetch).bytes >= 5 * FULL_BYTES);
     self.set = &set;
     self.decode = &decode;
     self.out = &expected;
@@ -528,154 +384,6 @@ static void a_full_cache_fails_no_pipeline(void** state) {
     gpst_prefetch_destroy(self.prefetch);
     gpst_warp_destroy(self.warp);
     gpst_context_destroy(self.context);
-}
-
-/* ---- a source that has no memory -------------------------------------------------------------------- */
-
-typedef struct refuser {
-    uint64_t next, n_refused, n_alone;
-    gpsti_a32 in_flight; /* items that it gave and that have not ended */
-    gpsti_a32 broken;
-    uint64_t hopeless; /* this one is never given */
-} refuser;
-
-static gpst_result refusing_source(void* user_data, uint64_t index, gpst_input* out) {
-    refuser* const self = (refuser*)user_data;
-    static uint8_t pixels[16];
-    if (index >= 60)
-        return GPST_END;
-    if (index < self->next)
-        gpsti_a32_store(&self->broken, 1);
-    const uint32_t others = gpsti_a32_load(&self->in_flight);
-    if (index == self->hopeless || others >= 2) { /* as if two had all the memory */
-        self->n_refused++;
-        self->n_alone += others == 0;
-        return gpst_task_fail(NULL, GPST_ERROR_WOULD_BLOCK, "no memory for item %u", (unsigned)index);
-    }
-    self->next = index + 1;
-    (void)gpsti_a32_add(&self->in_flight, 1);
-    out->frame.data = pixels;
-    out->frame.width = out->frame.height = 4;
-    out->frame.format = GPST_FORMAT_GRAY;
-    return GPST_OK;
-}
-
-static gpst_result work(void* user_data, gpst_task* task) {
-    (void)user_data;
-    (void)task;
-    gpsti_sleep_ns(200000);
-    return GPST_OK;
-}
-
-static gpst_result check_refused(void* user_data, const gpst_item* item) {
-    refuser* const self = (refuser*)user_data;
-    const bool hopeless = item->index == self->hopeless;
-    if (!hopeless)
-        (void)gpsti_a32_add(&self->in_flight, UINT32_MAX);
-    if (item->result != (hopeless ? GPST_ERROR_BUDGET : GPST_OK) ||
-        (hopeless && strcmp(item->reason, "no memory for item 33") != 0))
-        gpsti_a32_store(&self->broken, 1);
-    return GPST_OK;
-}
-
-static void a_source_may_wait_for_items(void** state) {
-    gpst_context* const context = set_context("cpu", 0, NULL);
-    (void)state;
-    for (int m = 0; m < 3; m++) {
-        refuser self;
-        gpst_pipeline_desc desc = GPST_ZERO;
-        gpst_pipeline* pipeline = NULL;
-        gpst_stage_desc stage;
-        memset(&self, 0, sizeof self);
-        self.hopeless = 33;
-        gpst_stage_host(&stage, GPST_SET(0), 0, work, NULL);
-        desc.stages = &stage;
-        desc.n_stages = 1;
-        desc.source = refusing_source;
-        desc.source_user_data = &self;
-        desc.sink = check_refused;
-        desc.sink_user_data = &self;
-        desc.n_slots = 6;
-        desc.mode = modes[m];
-        assert_int_equal(gpst_pipeline_create(context, &desc, &pipeline), GPST_OK);
-        assert_int_equal(gpst_pipeline_run(pipeline), GPST_PARTIAL);
-        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
-        assert_int_equal(gpsti_a32_load(&self.broken), 0);
-        assert_int_equal(self.next, 60);
-        assert_true(self.n_alone >= 1);
-        assert_true(modes[m] == GPST_RUN_PLAIN_SERIAL ? self.n_refused == 1 : self.n_refused > 1);
-    }
-    gpst_context_destroy(context);
-}
-
-/* Lent frames that say what they take of the budget: no more are lent than fit, with an eighth to spare. */
-enum { LENT_BUDGET = 4 << 20 };
-
-typedef struct lender {
-    uint64_t charged_bytes;
-    gpsti_a32 n_lent;
-    uint32_t most_lent;
-} lender;
-
-static void take_back(void* user_data) { (void)gpsti_a32_add((gpsti_a32*)user_data, UINT32_MAX); }
-
-static gpst_result lending_source(void* user_data, uint64_t index, gpst_input* out) {
-    lender* const self = (lender*)user_data;
-    static uint8_t pixels[16];
-    const uint32_t n = gpsti_a32_add(&self->n_lent, 1) + 1;
-    self->most_lent = n > self->most_lent ? n : self->most_lent;
-    if (index >= 60)
-        return GPST_END;
-    out->frame.data = pixels;
-    out->frame.width = out->frame.height = 4;
-    out->frame.format = GPST_FORMAT_GRAY;
-    out->charged_bytes = self->charged_bytes;
-    out->release = take_back;
-    out->release_user_data = &self->n_lent;
-    return GPST_OK;
-}
-
-/* Now and then one is slow, and those behind it wait for it with their frames. */
-static gpst_result work_unevenly(void* user_data, gpst_task* task) {
-    (void)user_data;
-    if (task->item->index % 20 == 5)
-        gpsti_sleep_ns(20000000);
-    return GPST_OK;
-}
-
-static gpst_result take_it(void* user_data, const gpst_item* item) {
-    (void)user_data;
-    return item->result;
-}
-
-static void as_many_are_lent_as_fit(void** state) {
-    gpst_context* const context = set_context("cpu", LENT_BUDGET, NULL);
-    (void)state;
-    for (int known = 0; known < 2; known++) {
-        lender self;
-        gpst_pipeline_desc desc = GPST_ZERO;
-        gpst_pipeline* pipeline = NULL;
-        gpst_stage_desc stage;
-        memset(&self, 0, sizeof self);
-        self.charged_bytes = known ? LENT_BUDGET / 4 : 0;
-        gpst_stage_host(&stage, GPST_SET(0), 0, work_unevenly, NULL);
-        desc.stages = &stage;
-        desc.n_stages = 1;
-        desc.source = lending_source;
-        desc.source_user_data = &self;
-        desc.sink = take_it;
-        desc.results[0] = gpst_result_of(0, GPST_AS_IT_IS);
-        desc.n_results = 1;
-        desc.n_slots = 20;
-        desc.mode = GPST_RUN_ENGINE;
-        assert_int_equal(gpst_pipeline_create(context, &desc, &pipeline), GPST_OK);
-        assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
-        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
-        assert_int_equal(gpsti_a32_load(&self.n_lent), 1); /* the END */
-        if (known)
-            assert_true(self.most_lent <= 3 + 1);
-    }
-    gpst_context_destroy(context);
 }
 
 static int begin(void** state) {
@@ -696,11 +404,7 @@ int main(void) {
                                        cmocka_unit_test(eight_cameras_in_either_order),
                                        cmocka_unit_test(a_schedule_is_gone_through),
                                        cmocka_unit_test(bad_files_fail_their_items),
-                                       cmocka_unit_test(frames_and_items_share_a_budget),
-                                       cmocka_unit_test(a_source_waits_for_memory),
-                                       cmocka_unit_test(a_full_cache_fails_no_pipeline),
-                                       cmocka_unit_test(a_source_may_wait_for_items),
-                                       cmocka_unit_test(as_many_are_lent_as_fit)};
+                                       cmocka_unit_test(a_full_cache_fails_no_pipeline)};
     if (!set_has_jpeg()) {
         printf("no libturbojpeg: install libturbojpeg0\n");
         return GPST_TEST_SKIP;

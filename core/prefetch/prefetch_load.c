@@ -31,13 +31,15 @@ GPSTI_PRIVATE gpst_result gpsti_prefetch_no_room(const gpsti_prefetch_entry* ent
    behind it can do without; one that was asked for has all that caches can do without, now or when it is there. */
 GPSTI_PRIVATE bool gpsti_prefetch_try_again(gpsti_prefetch_entry* entry, bool was_asked, size_t bytes) {
     gpst_prefetch* const prefetch = entry->prefetch;
-    if (was_asked && gpsti_caches_wait(prefetch->context->memory, gpsti_now_ns() + GPSTI_PREFETCH_WAIT_NS))
+    const bool may_ever = bytes <= prefetch->context->info.max_host_bytes;
+    if (was_asked && may_ever &&
+        gpsti_caches_wait(prefetch->context->memory, gpsti_now_ns() + GPSTI_PREFETCH_WAIT_NS))
         return true;
     gpsti_mutex_lock(&prefetch->mutex);
     const bool asked = entry->n_holders > 0;
     const bool again = !was_asked && (asked || gpsti_prefetch_drop_one(prefetch, gpsti_prefetch_n_kept(entry)));
     if (!again && asked) {
-        entry->starved = bytes <= prefetch->context->info.max_host_bytes;
+        entry->starved = may_ever;
     } else if (!again) {
         entry->refused = true;
         entry->refused_at = prefetch->info.asked;
