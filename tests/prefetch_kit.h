@@ -166,6 +166,10 @@ GPSTI_PRIVATE gpst_context* set_context(const char* backend, uint64_t max_host_b
     gpst_context* context = NULL;
     desc.n_workers = 2;
     desc.backend = backend;
+#if defined(GPST_PIPELINE_KIT_H)
+    char room[256];
+    desc.backend = kit_backend("set_context", backend, room, sizeof room);
+#endif
     desc.max_host_bytes = max_host_bytes;
     if (memory)
         desc.allocator = test_memory_hooks(memory);

@@ -1,6 +1,7 @@
 /* tests/test_prefetch_source.c -- a prefetcher as the source of pipelines: the same pictures as READ and DECODE make, bit
    for bit and in every order of cameras; bad files fail their own items; a second pass decodes nothing; and little memory
    fails nobody. */
+#include "pipeline_kit.h"
 #include "prefetch_kit.h"
 #if !defined(GPST_TEST_AMALGAM)
 #include "../core/pipeline/frame_source.h"
