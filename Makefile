@@ -315,9 +315,10 @@ SKIPPED = $(if $(HAVE_CMOCKA),,$(TEST_PROGRAMS:%=--skip %='no cmocka: install li
 
 # What tools/gpu_check.sh runs: programs that end with 77 where no device answers.
 CHECK_TESTS := $(if $(HAVE_CMOCKA),$(addprefix $(BUILD)/tests/split/,test_backend_gpu test_pipeline_gpu test_batch_gpu \
-    test_device test_device_copy test_device_enqueue)) $(TEST_ON_PROGRAMS) $(TEST_GPU_PROGRAMS)
+    test_device test_device_copy test_device_enqueue test_graph test_graph_cache test_graph_cache_faults \
+    test_ring_streams test_ring_stream_faults)) $(TEST_ON_PROGRAMS) $(TEST_GPU_PROGRAMS)
 gpu-check-build: $(COMMAND) $(CHECK_TESTS) $(GPU_BENCHES) $(BUILD)/bench/live \
-    $(addprefix $(BUILD)/examples/,06_own_kernel 08_live 10_streams)
+    $(addprefix $(BUILD)/examples/,06_own_kernel 08_live 10_streams_and_graphs 11_device_ring)
 
 test:
 	@sh tools/setup.sh test

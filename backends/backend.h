@@ -5,7 +5,7 @@
 
 #include "../core/base/base_internal.h"
 
-#define GPSTI_BACKEND_ABI 4
+#define GPSTI_BACKEND_ABI 5
 #define GPSTI_ARGS_BYTES 288 /* largest argument block of a launch */
 
 /* Of the sources in gpustage.h (amalgamate.py defines it there): units made from different headers refuse each
@@ -30,6 +30,7 @@ typedef struct gpsti_event {
 } gpsti_event;
 typedef struct gpsti_graph {
     gpsti_device* device;
+    uint64_t device_bytes; /* memory of the device that it takes, as measured when it was made */
 } gpsti_graph;
 
 typedef struct gpsti_device_info {
@@ -40,7 +41,9 @@ typedef struct gpsti_device_info {
     bool locks_host;   /* host_alloc page-locks, which takes time by the byte, for one thread after the other */
     bool counts_bytes; /* a launch takes the time that its gpsti_exec.bytes need: worth counting them */
     uint32_t n_copy_engines;
+    int32_t ordinal; /* which of the backend's devices, as the vendor counts them */
     uint64_t memory_bytes, memory_free_bytes;
+    char context[64]; /* "in ...": which of the vendor's contexts it works in; "" where there is no choice */
 } gpsti_device_info;
 
 typedef enum gpsti_copy_kind {
@@ -65,6 +68,20 @@ typedef struct gpsti_exec {
     uint64_t bytes;     /* unique bytes the launch reads and writes; 0 = not known. For device_info.counts_bytes */
 } gpsti_exec;
 
+/* Lists in host memory that an argument block points to, on their way into a room and back: see gpsti_kernel.lists. */
+typedef struct gpsti_lists {
+    uint8_t* room;  /* aligned to 8; NULL: the lists are counted only */
+    size_t n_bytes; /* of those so far; a multiple of 8 */
+    bool copied;    /* they are in the room already */
+} gpsti_lists;
+
+/* The next list, of so many bytes. Gives what the argument block has in its place: the list, where it is counted only;
+   where in the room it is, as a number that is never 0, where it is copied; from that number, the address. NULL gives
+   NULL. */
+GPSTI_INTERN const void* gpsti_lists_take(gpsti_lists* lists, const void* list, size_t bytes);
+/* Copies what the launch depends on beside its arguments, and finds again by itself. */
+GPSTI_INTERN void gpsti_lists_add(gpsti_lists* lists, const void* data, size_t bytes);
+
 /* One operation, from one argument block. `host` computes it on the CPU. `gpu` runs on the calling thread too: it
    puts the work on native_stream (a cudaStream_t or hipStream_t), with the device current, and returns; it
    is defined in a .cu.h file with GPSTI_LINK, uses backends/gpu_runtime_internal.h, and must neither wait
@@ -74,9 +91,12 @@ typedef struct gpsti_kernel {
     const char* name;
     gpst_result (*host)(const void* args, const gpsti_exec* exec);
     gpst_result (*gpu)(const void* args, void* native_stream);
+    /* Optional: calls gpsti_lists_take for each list of the host's that args points to, in the same order each time,
+       and puts what that gives in its place: so a launch can be kept as bytes. NULL: there are none. */
+    void (*lists)(void* args, gpsti_lists* lists);
 } gpsti_kernel;
 
-/* {"warp", gpsti_warp_kernel_host, GPSTI_GPU_LAUNCHER(gpsti_warp_kernel_gpu)} */
+/* {"mask", gpsti_mask_host, GPSTI_GPU_LAUNCHER(gpsti_mask_gpu), gpsti_mask_lists} */
 #if defined(GPSTI_GPU)
 #define GPSTI_GPU_LAUNCHER(function) function
 #else
@@ -103,6 +123,9 @@ struct gpsti_backend_i {
     gpst_result (*device_open)(gpsti_host* host, const char* params, gpsti_device** out);
     void (*device_close)(gpsti_device* device); /* every stream, event, graph and memory is gone by then */
     void (*device_query)(const gpsti_device* device, gpsti_device_info* out);
+    /* Of the device's memory as a whole, whichever process uses it; much faster than device_query. 0 and 0 where the
+       device does not say. Sets no reason. Required. */
+    void (*memory_info)(const gpsti_device* device, uint64_t* free_bytes, uint64_t* total_bytes);
 
     /* Device memory, aligned to 256 bytes at least. Required. */
     gpst_result (*memory_alloc)(gpsti_device* device, size_t bytes, void** out);
@@ -115,6 +138,10 @@ struct gpsti_backend_i {
        pageable. */
     gpst_result (*host_register)(gpsti_device* device, void* ptr, size_t bytes);
     void (*host_unregister)(gpsti_device* device, void* ptr, size_t bytes); /* as it was registered */
+
+    /* Refuses memory that others allocated where the vendor knows that this device's kernels may not touch it, which
+       costs less than a copy: that of another context. Optional: NULL = there is nothing to know. */
+    gpst_result (*memory_check)(gpsti_device* device, const void* ptr);
 
     /* Required. */
     gpst_result (*stream_create)(gpsti_device* device, gpsti_stream** out);
@@ -157,10 +184,12 @@ struct gpsti_backend_i {
     gpst_result (*launch)(gpsti_stream* stream, const gpsti_kernel* kernel, const void* args,
                           size_t args_bytes, const gpsti_exec* exec);
 
-    /* Graphs: between begin and end the stream records copies, sets and launches instead of running them;
-       anything else on it is GPST_ERROR_STATE. Required. */
+    /* Graphs: between begin and end, on one thread, the stream records copies, sets and launches instead of running
+       them; anything else on it is GPST_ERROR_STATE. *graph: NULL, or a graph of this device, which becomes what was
+       recorded: as it is where only addresses and sizes differ, else made anew; on failure it is gone, and *graph NULL.
+       A graph that runs may be destroyed. Required. */
     gpst_result (*graph_begin)(gpsti_stream* stream);
-    gpst_result (*graph_end)(gpsti_stream* stream, gpsti_graph** out);
+    gpst_result (*graph_end)(gpsti_stream* stream, gpsti_graph** graph);
     gpst_result (*graph_launch)(gpsti_graph* graph, gpsti_stream* stream);
     void (*graph_destroy)(gpsti_graph* graph);
 

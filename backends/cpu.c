@@ -126,6 +126,7 @@ GPSTI_INTERN gpst_result gpsti_recording_append(gpsti_recording* recording,
     else
         recording->first = copy;
     recording->last = copy;
+    recording->base.device_bytes += sizeof *copy; /* device memory is host memory here */
     return GPST_OK;
 }
 
@@ -186,6 +187,14 @@ GPSTI_PRIVATE void gpsti_cpu_device_query(const gpsti_device* device, gpsti_devi
     out->zero_copy = true;
     out->memory_bytes = limits.ram_bytes;
     out->memory_free_bytes = limits.ram_available_bytes;
+}
+
+GPSTI_PRIVATE void gpsti_cpu_memory_info(const gpsti_device* device, uint64_t* free_bytes, uint64_t* total_bytes) {
+    gpsti_limits limits;
+    (void)device;
+    gpsti_limits_query(&limits);
+    *free_bytes = limits.ram_available_bytes;
+    *total_bytes = limits.ram_bytes;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_cpu_memory_alloc(gpsti_device* device, size_t bytes, void** out) {
@@ -333,11 +342,13 @@ GPSTI_PRIVATE gpst_result gpsti_cpu_graph_begin(gpsti_stream* stream) {
     return gpsti_recording_create(stream->device, &((gpsti_cpu_stream*)stream)->recording);
 }
 
-GPSTI_PRIVATE gpst_result gpsti_cpu_graph_end(gpsti_stream* stream, gpsti_graph** out) {
+GPSTI_PRIVATE gpst_result gpsti_cpu_graph_end(gpsti_stream* stream, gpsti_graph** graph) {
     gpsti_cpu_stream* cpu_stream = (gpsti_cpu_stream*)stream;
+    gpsti_recording_destroy((gpsti_recording*)*graph);
+    *graph = NULL;
     GPSTI_FAIL_IF(!cpu_stream->recording, GPST_ERROR_STATE,
                   "backend cpu: graph_end: the stream is not recording a graph");
-    *out = &cpu_stream->recording->base;
+    *graph = &cpu_stream->recording->base;
     cpu_stream->recording = NULL;
     return GPST_OK;
 }
@@ -367,10 +378,12 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_cpu_backend = {sizeof(gpsti_backend_i)
                                                          gpsti_cpu_device_open,
                                                          gpsti_cpu_device_close,
                                                          gpsti_cpu_device_query,
+                                                         gpsti_cpu_memory_info,
                                                          gpsti_cpu_memory_alloc,
                                                          gpsti_cpu_memory_free,
                                                          gpsti_cpu_host_alloc,
                                                          gpsti_cpu_host_free,
+                                                         NULL,
                                                          NULL,
                                                          NULL,
                                                          gpsti_cpu_stream_create,

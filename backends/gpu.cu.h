@@ -1,5 +1,5 @@
 /* backends/gpu.cu.h -- the table of the backend cuda or hip, whichever compiles
-   it. The code is in gpu_device.cu.h and gpu_stream.cu.h. */
+   it. The code is in gpu_device.cu.h, gpu_stream.cu.h and gpu_graph.cu.h. */
 #include "gpu_internal.h"
 
 #if defined(GPSTI_GPU_UNIT)
@@ -12,12 +12,14 @@ static const gpsti_backend_i gpsti_gpu_backend = {sizeof(gpsti_backend_i),
                                                   gpsti_gpu_device_open,
                                                   gpsti_gpu_device_close,
                                                   gpsti_gpu_device_query,
+                                                  gpsti_gpu_memory_info,
                                                   gpsti_gpu_memory_alloc,
                                                   gpsti_gpu_memory_free,
                                                   gpsti_gpu_host_alloc,
                                                   gpsti_gpu_host_free,
                                                   gpsti_gpu_host_register,
                                                   gpsti_gpu_host_unregister,
+                                                  gpsti_gpu_memory_check,
                                                   gpsti_gpu_stream_create,
                                                   gpsti_gpu_stream_destroy,
                                                   gpsti_gpu_stream_wait_idle,

@@ -11,7 +11,7 @@
 GPSTI_PRIVATE gpst_result gpsti_gpu_clock_open(gpsti_gpu_device* device) {
     gpsti_gpu_clock* clock = &device->clock;
     gpsti_device* base = &device->base;
-    const gpsti_gpu_current current(base);
+    GPSTI_GPU_IN_CONTEXT(base, "device_open");
     GPSTI_TRY(gpsti_mutex_init(&clock->mutex));
     device->has_mutex = true;
     GPSTI_GPU_TRY(base, GPSTI_RT(StreamCreateWithFlags)(&clock->stream, GPSTI_RT(StreamNonBlocking)), "device_open");
@@ -26,11 +26,11 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_clock_open(gpsti_gpu_device* device) {
 GPSTI_PRIVATE void gpsti_gpu_clock_close(gpsti_gpu_device* device) {
     gpsti_gpu_clock* clock = &device->clock;
     const gpsti_gpu_current current(&device->base);
-    if (clock->next)
+    if (clock->next && !current.gone())
         gpsti_gpu_ignore(&device->base, GPSTI_RT(EventDestroy)(clock->next));
-    if (clock->origin)
+    if (clock->origin && !current.gone())
         gpsti_gpu_ignore(&device->base, GPSTI_RT(EventDestroy)(clock->origin));
-    if (clock->stream)
+    if (clock->stream && !current.gone())
         gpsti_gpu_ignore(&device->base, GPSTI_RT(StreamDestroy)(clock->stream));
     if (device->has_mutex)
         gpsti_mutex_term(&clock->mutex);

@@ -19,6 +19,7 @@ static const gpsti_param gpsti_gpu_keys[] = {
     {"fail_event", GPSTI_GPU_FAIL(GPSTI_FAULT_EVENT), 0, 1e9, true},
     {"fail_stream", GPSTI_GPU_FAIL(GPSTI_FAULT_STREAM), 0, 1e9, true},
     {"fail_notify", GPSTI_GPU_FAIL(GPSTI_FAULT_NOTIFY), 0, 1e9, true},
+    {"fail_graph", GPSTI_GPU_FAIL(GPSTI_FAULT_GRAPH), 0, 1e9, true},
     {"lose_at", offsetof(gpsti_gpu_params, lose_at), 0, 1e9, true}};
 
 /* The runtime answers "insufficient driver" for an old driver and for none: its version tells them apart. */
@@ -38,6 +39,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_fail_count(gpsti_rt_error error) {
 GPSTI_PRIVATE gpst_result gpsti_gpu_find(const char* text, gpsti_gpu_params* params) {
     int n_devices = 0;
     memset(params, 0, sizeof(*params));
+    params->device = -1;
     GPSTI_TRY(gpsti_params_parse(GPSTI_RT_NAME, gpsti_gpu_keys, sizeof(gpsti_gpu_keys) / sizeof(gpsti_gpu_keys[0]),
                                  text, params));
     const gpsti_rt_error error = GPSTI_RT(GetDeviceCount)(&n_devices);
@@ -67,6 +69,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_describe(int ordinal, gpsti_device_info* out
     out->reaches_host = gpsti_gpu_reaches_host(ordinal);
     out->locks_host = true;
     out->n_copy_engines = (uint32_t)GPSTI_RT_COPY_ENGINES(properties);
+    out->ordinal = ordinal;
     out->memory_bytes = properties.totalGlobalMem;
     return GPST_OK;
 }
@@ -74,17 +77,27 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_describe(int ordinal, gpsti_device_info* out
 GPSTI_PRIVATE gpst_result gpsti_gpu_device_probe(const char* text, gpsti_device_info* out) {
     gpsti_gpu_params params;
     GPSTI_TRY(gpsti_gpu_find(text, &params));
-    return gpsti_gpu_describe((int)params.device, out);
+    return gpsti_gpu_describe(params.device < 0 ? 0 : (int)params.device, out);
+}
+
+GPSTI_PRIVATE void gpsti_gpu_memory_info(const gpsti_device* device, uint64_t* free_bytes, uint64_t* total_bytes) {
+    size_t free_now = 0;
+    size_t total = 0;
+    const gpsti_gpu_current current(device);
+    const bool said = !current.gone() && GPSTI_RT(MemGetInfo)(&free_now, &total) == GPSTI_RT(Success);
+    if (!said)
+        (void)GPSTI_RT(GetLastError)();
+    *free_bytes = said ? free_now : 0;
+    *total_bytes = said ? total : 0;
 }
 
 GPSTI_PRIVATE void gpsti_gpu_device_query(const gpsti_device* device, gpsti_device_info* out) {
-    size_t free_bytes = 0;
-    size_t total_bytes = 0;
-    const gpsti_gpu_current current(device);
-    if (GPST_FAILED(gpsti_gpu_describe(((const gpsti_gpu_device*)device)->ordinal, out)))
+    uint64_t total_bytes = 0;
+    const gpsti_gpu_context* const context = &((const gpsti_gpu_device*)device)->context;
+    if (GPST_FAILED(gpsti_gpu_describe(context->ordinal, out)))
         return;
-    if (GPSTI_RT(MemGetInfo)(&free_bytes, &total_bytes) == GPSTI_RT(Success))
-        out->memory_free_bytes = free_bytes;
+    gpsti_copy_text(out->context, sizeof(out->context), gpsti_gpu_context_text(context));
+    gpsti_gpu_memory_info(device, &out->memory_free_bytes, &total_bytes);
 }
 
 /* ---- open and close ------------------------------------------------------------ */
@@ -93,7 +106,10 @@ GPSTI_PRIVATE void gpsti_gpu_device_close(gpsti_device* base) {
     gpsti_gpu_device* device = (gpsti_gpu_device*)base;
     if (!device)
         return;
-    gpsti_gpu_clock_close(device);
+    if (device->context_is_open) {
+        gpsti_gpu_clock_close(device);
+        gpsti_gpu_context_close(&device->context);
+    }
     gpsti_free(base->host, device, sizeof(*device));
 }
 
@@ -106,8 +122,10 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_device_open(gpsti_host* host, const char* te
     device->base.i = gpsti_backend_gpu();
     device->base.host = host;
     device->params = params;
-    device->ordinal = (int)params.device;
-    const gpst_result result = gpsti_gpu_clock_open(device);
+    gpst_result result = gpsti_gpu_context_open(&device->context, (int)params.device, GPSTI_GPU_CALL("device_open"));
+    device->context_is_open = !GPST_FAILED(result);
+    if (!GPST_FAILED(result))
+        result = gpsti_gpu_clock_open(device);
     if (GPST_FAILED(result)) {
         gpsti_gpu_device_close(&device->base);
         return result;
@@ -139,8 +157,8 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_memory_alloc(gpsti_device* base, size_t byte
     gpsti_gpu_device* device = (gpsti_gpu_device*)base;
     GPSTI_FAIL_IF(!bytes, GPST_ERROR_ARGUMENT, "%s: bytes=0: must be above 0", GPSTI_GPU_CALL("memory_alloc"));
     GPSTI_TRY(gpsti_gpu_enter(base, GPSTI_FAULT_ALLOC, GPSTI_GPU_CALL("memory_alloc")));
+    GPSTI_GPU_IN_CONTEXT(base, "memory_alloc");
     GPSTI_TRY(gpsti_gpu_memory_take(device, bytes));
-    const gpsti_gpu_current current(base);
     const gpsti_rt_error error = GPSTI_RT(Malloc)(out, bytes);
     if (error == GPSTI_RT(Success))
         return GPST_OK;
@@ -153,8 +171,18 @@ GPSTI_PRIVATE void gpsti_gpu_memory_free(gpsti_device* base, void* ptr, size_t b
     if (!ptr)
         return;
     const gpsti_gpu_current current(base);
-    gpsti_gpu_ignore(base, GPSTI_RT(Free)(ptr));
+    if (!current.gone())
+        gpsti_gpu_ignore(base, GPSTI_RT(Free)(ptr));
     (void)gpsti_a64_add(&((gpsti_gpu_device*)base)->used_bytes, (uint64_t)0 - bytes);
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_memory_check(gpsti_device* base, const void* ptr) {
+    const gpsti_gpu_context* const context = &((const gpsti_gpu_device*)base)->context;
+    GPSTI_GPU_IN_CONTEXT(base, "memory_check");
+    GPSTI_FAIL_IF(gpsti_gpu_context_is_foreign(context, ptr), GPST_ERROR_ARGUMENT,
+                  "%s: ptr=%p: is memory of another context than the device's, which works %s",
+                  GPSTI_GPU_CALL("memory_check"), ptr, gpsti_gpu_context_text(context));
+    return GPST_OK;
 }
 
 /* ---- host memory ------------------------------------------------------------------- */
@@ -165,13 +193,13 @@ GPSTI_PRIVATE void gpsti_gpu_memory_free(gpsti_device* base, void* ptr, size_t b
 
 GPSTI_PRIVATE void gpsti_gpu_host_unregister(gpsti_device* device, void* ptr, size_t bytes) {
     const gpsti_gpu_current current(device);
-    for (size_t at = 0; at < bytes; at += GPSTI_GPU_REGISTER_BYTES)
+    for (size_t at = 0; at < bytes && !current.gone(); at += GPSTI_GPU_REGISTER_BYTES)
         gpsti_gpu_ignore(device, GPSTI_RT(HostUnregister)((char*)ptr + at));
 }
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_host_register(gpsti_device* device, void* ptr, size_t bytes) {
     GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_HOST_ALLOC, GPSTI_GPU_CALL("host_register")));
-    const gpsti_gpu_current current(device);
+    GPSTI_GPU_IN_CONTEXT(device, "host_register");
     for (size_t at = 0; at < bytes; at += GPSTI_GPU_REGISTER_BYTES) {
         const size_t rest = bytes - at;
         const size_t chunk = rest < GPSTI_GPU_REGISTER_BYTES ? rest : GPSTI_GPU_REGISTER_BYTES;
@@ -193,11 +221,11 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_host_alloc(gpsti_device* device, size_t byte
     memset(out, 0, sizeof(*out));
     GPSTI_FAIL_IF(!bytes, GPST_ERROR_ARGUMENT, "%s: bytes=0: must be above 0", GPSTI_GPU_CALL("host_alloc"));
     GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_HOST_ALLOC, GPSTI_GPU_CALL("host_alloc")));
+    GPSTI_GPU_IN_CONTEXT(device, "host_alloc");
     const bool huge = want_huge && bytes >= GPSTI_GPU_HUGE_BYTES;
     GPSTI_TRY(gpsti_pages_alloc(bytes, huge ? GPSTI_WANT_HUGE : GPSTI_WANT_SMALL, &out->ptr, &out->mapped_bytes,
                                 &out->pages, out->why_not));
     out->bytes = out->mapped_bytes;
-    const gpsti_gpu_current current(device);
     const gpsti_rt_error error =
         out->bytes > GPSTI_GPU_REGISTER_BYTES
             ? GPSTI_RT_ERROR_MEMORY /* a copy across two registrations would be a pageable one */
@@ -227,7 +255,7 @@ GPSTI_STATIC_ASSERT(sizeof(GPSTI_RT(IpcMemHandle_t)) == 64, "a handle is 64 byte
 GPSTI_PRIVATE gpst_result gpsti_gpu_ipc_export(gpsti_device* device, void* ptr, void* handle_64_bytes) {
     GPSTI_RT(IpcMemHandle_t) handle;
     GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("ipc_export")));
-    const gpsti_gpu_current current(device);
+    GPSTI_GPU_IN_CONTEXT(device, "ipc_export");
     GPSTI_GPU_TRY(device, GPSTI_RT(IpcGetMemHandle)(&handle, ptr), "ipc_export");
     memcpy(handle_64_bytes, &handle, sizeof(handle));
     return GPST_OK;
@@ -236,7 +264,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_ipc_export(gpsti_device* device, void* ptr, 
 GPSTI_PRIVATE gpst_result gpsti_gpu_ipc_import(gpsti_device* device, const void* handle_64_bytes, void** out) {
     GPSTI_RT(IpcMemHandle_t) handle;
     GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("ipc_import")));
-    const gpsti_gpu_current current(device);
+    GPSTI_GPU_IN_CONTEXT(device, "ipc_import");
     memcpy(&handle, handle_64_bytes, sizeof(handle));
     GPSTI_GPU_TRY(device, GPSTI_RT(IpcOpenMemHandle)(out, handle, GPSTI_RT(IpcMemLazyEnablePeerAccess)),
                   "ipc_import");
@@ -245,7 +273,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_ipc_import(gpsti_device* device, const void*
 
 GPSTI_PRIVATE void gpsti_gpu_ipc_close(gpsti_device* device, void* ptr) {
     const gpsti_gpu_current current(device);
-    if (ptr)
+    if (ptr && !current.gone())
         gpsti_gpu_ignore(device, GPSTI_RT(IpcCloseMemHandle)(ptr));
 }
 

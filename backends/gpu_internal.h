@@ -3,7 +3,7 @@
 #ifndef GPSTI_GPU_INTERNAL_H
 #define GPSTI_GPU_INTERNAL_H
 
-#include "gpu_runtime_internal.h"
+#include "gpu_context_internal.h"
 #include "params_internal.h"
 
 #if defined(GPSTI_GPU_UNIT)
@@ -11,7 +11,7 @@
 #define GPSTI_GPU_CALL(name) "backend " GPSTI_RT_NAME ": " name
 
 typedef struct gpsti_gpu_params { /* all doubles: see gpsti_param */
-    double device;                /* ordinal */
+    double device;                /* ordinal; below 0: not said */
     double oom_mb;                /* MiB that may be allocated; 0 = as many as there are */
     double fail[GPSTI_N_FAULTS];
     double lose_at; /* the launch at which the device is treated as lost; 0 = never */
@@ -31,7 +31,8 @@ typedef struct gpsti_gpu_clock {
 typedef struct gpsti_gpu_device {
     gpsti_device base;
     gpsti_gpu_params params;
-    int ordinal;
+    gpsti_gpu_context context;
+    bool context_is_open;
     gpsti_a32 lost;
     gpsti_a32 last_error; /* vendor's number; GPSTI_GPU_INJECTED */
     gpsti_a64 n_calls[GPSTI_N_FAULTS];
@@ -41,6 +42,7 @@ typedef struct gpsti_gpu_device {
     gpsti_gpu_clock clock;
 } gpsti_gpu_device;
 #define GPSTI_GPU_INJECTED 0xffffffffu
+#define GPSTI_GPU_CONTEXT_DESTROYED 709u
 
 typedef struct gpsti_gpu_stream gpsti_gpu_stream;
 
@@ -78,30 +80,58 @@ typedef struct gpsti_gpu_graph {
     gpsti_rt_event done; /* of its latest launch */
 } gpsti_gpu_graph;
 
-/* The device current on this thread for as long as this lives; then the host application's again (since CUDA 12
-   that makes the latter's context, if it has none yet). Runtime calls act in the device's primary context. */
+/* Keeps the vendor's error for last_error, and notices the loss of the device. */
+GPSTI_PRIVATE void gpsti_gpu_note_error(gpsti_gpu_device* device, gpsti_rt_error error) {
+    gpsti_a32_store(&device->last_error, (uint32_t)error);
+    if (gpsti_rt_error_is_sticky(error))
+        gpsti_a32_store(&device->lost, 1);
+}
+
+/* The device's context current on this thread for as long as this lives; then again what was. With an error, which is
+   that the context is gone, it is not, and no call may be made: what was of it is gone, too. */
 struct gpsti_gpu_current {
-    int before;
-    bool changed;
-    explicit gpsti_gpu_current(const gpsti_device* device) : before(0), changed(false) {
-        const int ordinal = ((const gpsti_gpu_device*)device)->ordinal;
-        if (GPSTI_RT(GetDevice)(&before) != GPSTI_RT(Success) || before != ordinal)
-            changed = GPSTI_RT(SetDevice)(ordinal) == GPSTI_RT(Success);
+    gpsti_gpu_device* device;
+    gpsti_gpu_before before;
+    gpsti_rt_error error;
+    explicit gpsti_gpu_current(const gpsti_device* base) : device((gpsti_gpu_device*)(uintptr_t)base), before(),
+                                                           error(GPSTI_RT(Success)) {
+        error = gpsti_gpu_context_enter(&device->context, &before);
+        if (error != GPSTI_RT(Success))
+            gpsti_gpu_note_error(device, error);
     }
-    ~gpsti_gpu_current() {
-        if (changed)
-            (void)GPSTI_RT(SetDevice)(before);
-    }
+    ~gpsti_gpu_current() { gpsti_gpu_context_leave(&device->context, &before); }
+    bool gone() const { return error != GPSTI_RT(Success); }
     gpsti_gpu_current(const gpsti_gpu_current&) = delete;
     gpsti_gpu_current& operator=(const gpsti_gpu_current&) = delete;
 };
 
+/* LOST, in words, which a thread of the runtime may ask for as well. */
+GPSTI_PRIVATE gpst_result gpsti_gpu_check_lost(const gpsti_device* base, const char* function) {
+    const gpsti_gpu_device* const device = (const gpsti_gpu_device*)base;
+    const char* const context = gpsti_a32_load(&device->last_error) == GPSTI_GPU_CONTEXT_DESTROYED
+                                    ? gpsti_gpu_context_lost_text(&device->context)
+                                    : NULL;
+    GPSTI_FAIL_IF(gpsti_a32_load(&device->lost), GPST_ERROR_DEVICE_LOST, "%s: the device is lost: %s", function,
+                  context ? context : base->i->last_error(base));
+    return GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_gpu_check_current(const gpsti_gpu_current* current, const char* function) {
+    if (!current->gone())
+        return GPST_OK;
+    GPSTI_TRY(gpsti_gpu_check_lost(&current->device->base, function));
+    return gpsti_rt_fail(current->error, function);
+}
+
+/* For the rest of the function. */
+#define GPSTI_GPU_IN_CONTEXT(device, name)  \
+    const gpsti_gpu_current current(device); \
+    GPSTI_TRY(gpsti_gpu_check_current(&current, GPSTI_GPU_CALL(name)))
+
 /* Every call that can fail begins here: a lost device refuses, and the n-th call fails on request. */
 GPSTI_PRIVATE gpst_result gpsti_gpu_enter(gpsti_device* base, gpsti_fault fault, const char* function) {
     gpsti_gpu_device* device = (gpsti_gpu_device*)base;
-    if (gpsti_a32_load(&device->lost))
-        return gpsti_fail(GPST_ERROR_DEVICE_LOST, "%s: the device is lost: %s", function,
-                          base->i->last_error(base));
+    GPSTI_TRY(gpsti_gpu_check_lost(base, function));
     if (fault == GPSTI_FAULT_NONE || device->params.fail[fault] <= 0)
         return GPST_OK;
     const uint64_t n = gpsti_a64_add(&device->n_calls[fault], 1) + 1;
@@ -112,13 +142,6 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_enter(gpsti_device* base, gpsti_fault fault,
                       : fault == GPSTI_FAULT_HOST_ALLOC ? GPST_ERROR_MEMORY
                                                         : GPST_ERROR_DEVICE,
                       "%s: injected fault at call %u", function, (unsigned)n);
-}
-
-/* Keeps the vendor's error for last_error, and notices the loss of the device. */
-GPSTI_PRIVATE void gpsti_gpu_note_error(gpsti_gpu_device* device, gpsti_rt_error error) {
-    gpsti_a32_store(&device->last_error, (uint32_t)error);
-    if (gpsti_rt_error_is_sticky(error))
-        gpsti_a32_store(&device->lost, 1);
 }
 
 /* What every runtime call that can fail ends with. */

@@ -1,5 +1,5 @@
 /* backends/gpu_stream.cu.h -- streams of CUDA and HIP and what happens on them:
-   copies, launches, events, notifications, graphs. */
+   copies, launches, events, notifications. */
 #include "gpu_clock.cu.h"
 
 #if defined(GPSTI_GPU_UNIT)
@@ -86,7 +86,7 @@ GPSTI_PRIVATE void GPSTI_RT_CALLBACK gpsti_gpu_notified(gpsti_rt_stream native, 
         gpsti_gpu_note_error((gpsti_gpu_device*)device, error);
         result = gpsti_rt_fail(error, GPSTI_GPU_CALL("stream_notify"));
     } else {
-        result = gpsti_gpu_enter(device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("stream_notify"));
+        result = gpsti_gpu_check_lost(device, GPSTI_GPU_CALL("stream_notify"));
     }
     gpsti_gpu_note_give_back((gpsti_gpu_note*)user_data); /* first: what func sets going may ask for one */
     note.func(note.user_data, result);
@@ -99,7 +99,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_stream_notify(gpsti_stream* base,
     gpsti_gpu_stream* stream = (gpsti_gpu_stream*)base;
     GPSTI_TRY(gpsti_gpu_check_not_recording(base, GPSTI_GPU_CALL("stream_notify")));
     GPSTI_TRY(gpsti_gpu_enter(base->device, GPSTI_FAULT_NOTIFY, GPSTI_GPU_CALL("stream_notify")));
-    const gpsti_gpu_current current(base->device);
+    GPSTI_GPU_IN_CONTEXT(base->device, "stream_notify");
     gpsti_gpu_note* note = NULL;
     GPSTI_TRY(gpsti_gpu_note_take(stream, &note));
     note->func = func;
@@ -114,11 +114,12 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_stream_notify(gpsti_stream* base,
 
 /* ---- create, destroy, wait --------------------------------------------------------- */
 
-GPSTI_PRIVATE void gpsti_gpu_stream_free(gpsti_gpu_stream* stream) {
+/* gone: what the vendor had of it went with its context. */
+GPSTI_PRIVATE void gpsti_gpu_stream_free(gpsti_gpu_stream* stream, bool gone) {
     gpsti_device* device = stream->base.device;
-    if (stream->native && !stream->foreign)
+    if (stream->native && !stream->foreign && !gone)
         gpsti_gpu_ignore(device, GPSTI_RT(StreamDestroy)(stream->native));
-    if (stream->idle)
+    if (stream->idle && !gone)
         gpsti_gpu_ignore(device, GPSTI_RT(EventDestroy)(stream->idle));
     while (stream->free_notes) {
         gpsti_gpu_note* note = stream->free_notes;
@@ -152,8 +153,8 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_stream_open(gpsti_gpu_stream* stream) {
     return GPST_OK;
 }
 
+/* In the device's context. */
 GPSTI_PRIVATE gpst_result gpsti_gpu_stream_make(gpsti_device* device, bool foreign, void* native, gpsti_stream** out) {
-    const gpsti_gpu_current current(device);
     gpsti_gpu_stream* stream = (gpsti_gpu_stream*)gpsti_alloc(device->host, sizeof(gpsti_gpu_stream));
     if (!stream)
         return GPST_ERROR_MEMORY;
@@ -162,7 +163,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_stream_make(gpsti_device* device, bool forei
     stream->native = (gpsti_rt_stream)native;
     const gpst_result result = gpsti_gpu_stream_open(stream);
     if (GPST_FAILED(result)) {
-        gpsti_gpu_stream_free(stream);
+        gpsti_gpu_stream_free(stream, false);
         return result;
     }
     *out = &stream->base;
@@ -171,11 +172,17 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_stream_make(gpsti_device* device, bool forei
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_stream_create(gpsti_device* device, gpsti_stream** out) {
     GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_STREAM, GPSTI_GPU_CALL("stream_create")));
+    GPSTI_GPU_IN_CONTEXT(device, "stream_create");
     return gpsti_gpu_stream_make(device, false, NULL, out);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_stream_wrap(gpsti_device* device, void* native, gpsti_stream** out) {
     GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_STREAM, GPSTI_GPU_CALL("stream_wrap")));
+    GPSTI_GPU_IN_CONTEXT(device, "stream_wrap");
+    const gpsti_gpu_context* const context = &((const gpsti_gpu_device*)device)->context;
+    GPSTI_FAIL_IF(!gpsti_gpu_context_has_stream(context, (gpsti_rt_stream)native), GPST_ERROR_ARGUMENT,
+                  "%s: native=%p: is a stream of another context than the device's, which works %s",
+                  GPSTI_GPU_CALL("stream_wrap"), native, gpsti_gpu_context_text(context));
     return gpsti_gpu_stream_make(device, true, native, out);
 }
 
@@ -192,37 +199,48 @@ GPSTI_PRIVATE gpsti_rt_error gpsti_gpu_stream_finish(gpsti_gpu_stream* stream) {
     return error == GPSTI_RT(Success) ? GPSTI_RT(EventSynchronize)(stream->idle) : error;
 }
 
-/* After an error of the device the runtime does not wait, but its callbacks still come. */
+GPSTI_PRIVATE void gpsti_gpu_stream_stop(gpsti_gpu_stream* stream) {
+    gpsti_device* const device = stream->base.device;
+    if (stream->recording) {
+        GPSTI_RT(Graph_t) graph = NULL;
+        gpsti_gpu_ignore(device, GPSTI_RT(StreamEndCapture)(stream->native, &graph));
+        if (graph)
+            gpsti_gpu_ignore(device, GPSTI_RT(GraphDestroy)(graph));
+    }
+    if (!stream->foreign)
+        gpsti_gpu_ignore(device, gpsti_gpu_stream_finish(stream));
+}
+
+/* After an error of the device the runtime does not wait, but its callbacks still come. Nobody says so of those whose
+   context was destroyed: who has not come by the end of a second may yet find its stream there. */
+#define GPSTI_GPU_GONE_NS ((int64_t)1000000000)
 GPSTI_PRIVATE void gpsti_gpu_stream_destroy(gpsti_stream* base) {
     gpsti_gpu_stream* stream = (gpsti_gpu_stream*)base;
     if (!stream)
         return;
     const gpsti_gpu_current current(base->device);
-    if (stream->recording) {
-        GPSTI_RT(Graph_t) graph = NULL;
-        gpsti_gpu_ignore(base->device, GPSTI_RT(StreamEndCapture)(stream->native, &graph));
-        if (graph)
-            gpsti_gpu_ignore(base->device, GPSTI_RT(GraphDestroy)(graph));
-    }
-    if (!stream->foreign)
-        gpsti_gpu_ignore(base->device, gpsti_gpu_stream_finish(stream));
+    if (!current.gone())
+        gpsti_gpu_stream_stop(stream);
+    const int64_t until_ns = current.gone() ? gpsti_now_ns() + GPSTI_GPU_GONE_NS : GPST_FOREVER;
     gpsti_mutex_lock(&stream->mutex);
-    while (stream->n_pending)
-        (void)gpsti_cond_wait_until(&stream->delivered, &stream->mutex, GPST_FOREVER);
+    while (stream->n_pending && gpsti_now_ns() < until_ns)
+        (void)gpsti_cond_wait_until(&stream->delivered, &stream->mutex, until_ns);
+    const bool delivered = stream->n_pending == 0;
     gpsti_mutex_unlock(&stream->mutex);
-    gpsti_gpu_stream_free(stream);
+    if (delivered)
+        gpsti_gpu_stream_free(stream, current.gone());
 }
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_stream_wait_idle(gpsti_stream* base) {
     GPSTI_TRY(gpsti_gpu_check_not_recording(base, GPSTI_GPU_CALL("stream_wait_idle")));
-    const gpsti_gpu_current current(base->device);
+    GPSTI_GPU_IN_CONTEXT(base->device, "stream_wait_idle");
     GPSTI_GPU_TRY(base->device, gpsti_gpu_stream_finish((gpsti_gpu_stream*)base), "stream_wait_idle");
     return gpsti_gpu_enter(base->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("stream_wait_idle"));
 }
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_stream_query(gpsti_stream* base) {
     GPSTI_TRY(gpsti_gpu_check_not_recording(base, GPSTI_GPU_CALL("stream_query")));
-    const gpsti_gpu_current current(base->device);
+    GPSTI_GPU_IN_CONTEXT(base->device, "stream_query");
     const gpsti_rt_error error = GPSTI_RT(StreamQuery)(gpsti_gpu_native(base));
     if (error == GPSTI_RT(ErrorNotReady))
         return GPST_ERROR_WOULD_BLOCK;
@@ -236,7 +254,7 @@ GPSTI_PRIVATE void* gpsti_gpu_stream_native(gpsti_stream* stream) { return gpsti
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_event_create(gpsti_device* device, gpsti_event** out) {
     GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_EVENT, GPSTI_GPU_CALL("event_create")));
-    const gpsti_gpu_current current(device);
+    GPSTI_GPU_IN_CONTEXT(device, "event_create");
     gpsti_gpu_event* event = (gpsti_gpu_event*)gpsti_alloc(device->host, sizeof(gpsti_gpu_event));
     if (!event)
         return GPST_ERROR_MEMORY;
@@ -255,7 +273,8 @@ GPSTI_PRIVATE void gpsti_gpu_event_destroy(gpsti_event* base) {
     if (!event)
         return;
     const gpsti_gpu_current current(base->device);
-    gpsti_gpu_ignore(base->device, GPSTI_RT(EventDestroy)(event->native));
+    if (!current.gone())
+        gpsti_gpu_ignore(base->device, GPSTI_RT(EventDestroy)(event->native));
     gpsti_free(base->device->host, event, sizeof(*event));
 }
 
@@ -263,7 +282,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_event_record(gpsti_event* base, gpsti_stream
     gpsti_gpu_event* event = (gpsti_gpu_event*)base;
     GPSTI_TRY(gpsti_gpu_check_not_recording(stream, GPSTI_GPU_CALL("event_record")));
     GPSTI_TRY(gpsti_gpu_enter(base->device, GPSTI_FAULT_EVENT, GPSTI_GPU_CALL("event_record")));
-    const gpsti_gpu_current current(base->device);
+    GPSTI_GPU_IN_CONTEXT(base->device, "event_record");
     gpsti_gpu_clock_tick((gpsti_gpu_device*)base->device);
     GPSTI_GPU_TRY(base->device, GPSTI_RT(EventRecord)(event->native, gpsti_gpu_native(stream)), "event_record");
     event->recorded = true;
@@ -271,7 +290,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_event_record(gpsti_event* base, gpsti_stream
 }
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_event_query(gpsti_event* base) {
-    const gpsti_gpu_current current(base->device);
+    GPSTI_GPU_IN_CONTEXT(base->device, "event_query");
     const gpsti_rt_error error = GPSTI_RT(EventQuery)(((gpsti_gpu_event*)base)->native);
     GPSTI_FAIL_IF(error == GPSTI_RT(ErrorNotReady), GPST_ERROR_WOULD_BLOCK, "%s: the event is not done",
                   GPSTI_GPU_CALL("event_query"));
@@ -280,7 +299,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_event_query(gpsti_event* base) {
 }
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_event_wait(gpsti_event* base) {
-    const gpsti_gpu_current current(base->device);
+    GPSTI_GPU_IN_CONTEXT(base->device, "event_wait");
     GPSTI_GPU_TRY(base->device, gpsti_gpu_wait(((gpsti_gpu_event*)base)->native), "event_wait");
     return gpsti_gpu_enter(base->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("event_wait"));
 }
@@ -290,20 +309,34 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_event_time(gpsti_event* base, int64_t* time_
     GPSTI_FAIL_IF(!event->recorded, GPST_ERROR_STATE, "%s: the event was never recorded",
                   GPSTI_GPU_CALL("event_time"));
     GPSTI_TRY(gpsti_gpu_enter(base->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("event_time")));
-    const gpsti_gpu_current current(base->device);
+    GPSTI_GPU_IN_CONTEXT(base->device, "event_time");
     return gpsti_gpu_clock_read((gpsti_gpu_device*)base->device, event->native, time_ns);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_stream_wait_event(gpsti_stream* stream, gpsti_event* event) {
     GPSTI_TRY(gpsti_gpu_check_not_recording(stream, GPSTI_GPU_CALL("stream_wait_event")));
     GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("stream_wait_event")));
-    const gpsti_gpu_current current(stream->device);
+    GPSTI_GPU_IN_CONTEXT(stream->device, "stream_wait_event");
     return gpsti_gpu_result(
         stream->device, GPSTI_RT(StreamWaitEvent)(gpsti_gpu_native(stream), ((gpsti_gpu_event*)event)->native, 0),
         GPSTI_GPU_CALL("stream_wait_event"));
 }
 
 /* ---- operations ------------------------------------------------------------------------ */
+
+/* A copy that was refused for its addresses says so where one of them is of another context. */
+GPSTI_PRIVATE gpst_result gpsti_gpu_copy_result(gpsti_stream* stream, gpsti_rt_error error, const char* function,
+                                                const void* dst, const void* src) {
+    const gpsti_gpu_context* const context = &((const gpsti_gpu_device*)stream->device)->context;
+    const gpst_result result = gpsti_gpu_result(stream->device, error, function);
+    if (error != GPSTI_RT(ErrorInvalidValue))
+        return result;
+    const bool is_dst = gpsti_gpu_context_is_foreign(context, dst);
+    GPSTI_FAIL_IF(is_dst || gpsti_gpu_context_is_foreign(context, src), GPST_ERROR_ARGUMENT,
+                  "%s: %s=%p: is memory of another context than the device's, which works %s", function,
+                  is_dst ? "dst" : "src", is_dst ? dst : src, gpsti_gpu_context_text(context));
+    return result;
+}
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_copy(gpsti_stream* stream, gpsti_copy_kind kind, void* dst, const void* src,
                                          size_t bytes) {
@@ -314,26 +347,26 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_copy(gpsti_stream* stream, gpsti_copy_kind k
     GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_COPY, GPSTI_GPU_CALL("copy")));
     if (!bytes)
         return GPST_OK;
-    const gpsti_gpu_current current(stream->device);
-    return gpsti_gpu_result(stream->device,
-                            GPSTI_RT(MemcpyAsync)(dst, src, bytes,
-                                                  kind == GPSTI_COPY_H2D   ? GPSTI_RT(MemcpyHostToDevice)
-                                                  : kind == GPSTI_COPY_D2H ? GPSTI_RT(MemcpyDeviceToHost)
-                                                  : kind == GPSTI_COPY_D2D ? GPSTI_RT(MemcpyDeviceToDevice)
-                                                                           : GPSTI_RT(MemcpyDefault),
-                                                  gpsti_gpu_native(stream)),
-                            GPSTI_GPU_CALL("copy"));
+    GPSTI_GPU_IN_CONTEXT(stream->device, "copy");
+    return gpsti_gpu_copy_result(stream,
+                                 GPSTI_RT(MemcpyAsync)(dst, src, bytes,
+                                                       kind == GPSTI_COPY_H2D   ? GPSTI_RT(MemcpyHostToDevice)
+                                                       : kind == GPSTI_COPY_D2H ? GPSTI_RT(MemcpyDeviceToHost)
+                                                       : kind == GPSTI_COPY_D2D ? GPSTI_RT(MemcpyDeviceToDevice)
+                                                                                : GPSTI_RT(MemcpyDefault),
+                                                       gpsti_gpu_native(stream)),
+                                 GPSTI_GPU_CALL("copy"), dst, src);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_copy_rows(gpsti_stream* stream, void* dst, size_t dst_pitch_bytes,
                                               const void* src, size_t src_pitch_bytes, size_t row_bytes,
                                               size_t n_rows) {
     GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_COPY, GPSTI_GPU_CALL("copy_rows")));
-    const gpsti_gpu_current current(stream->device);
-    return gpsti_gpu_result(stream->device,
-                            GPSTI_RT(Memcpy2DAsync)(dst, dst_pitch_bytes, src, src_pitch_bytes, row_bytes, n_rows,
-                                                    GPSTI_RT(MemcpyDefault), gpsti_gpu_native(stream)),
-                            GPSTI_GPU_CALL("copy_rows"));
+    GPSTI_GPU_IN_CONTEXT(stream->device, "copy_rows");
+    return gpsti_gpu_copy_result(stream,
+                                 GPSTI_RT(Memcpy2DAsync)(dst, dst_pitch_bytes, src, src_pitch_bytes, row_bytes, n_rows,
+                                                         GPSTI_RT(MemcpyDefault), gpsti_gpu_native(stream)),
+                                 GPSTI_GPU_CALL("copy_rows"), dst, src);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_copy_peer(gpsti_stream* stream, void* dst, gpsti_device* dst_device,
@@ -343,11 +376,11 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_copy_peer(gpsti_stream* stream, void* dst, g
     GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_COPY, GPSTI_GPU_CALL("copy_peer")));
     if (!bytes)
         return GPST_OK;
-    const gpsti_gpu_current current(stream->device);
+    GPSTI_GPU_IN_CONTEXT(stream->device, "copy_peer");
     return gpsti_gpu_result(stream->device,
-                            GPSTI_RT(MemcpyPeerAsync)(dst, ((const gpsti_gpu_device*)dst_device)->ordinal, src,
-                                                      ((const gpsti_gpu_device*)stream->device)->ordinal, bytes,
-                                                      gpsti_gpu_native(stream)),
+                            gpsti_gpu_context_copy_peer(&((const gpsti_gpu_device*)stream->device)->context, src,
+                                                        &((const gpsti_gpu_device*)dst_device)->context, dst, bytes,
+                                                        gpsti_gpu_native(stream)),
                             GPSTI_GPU_CALL("copy_peer"));
 }
 
@@ -357,9 +390,9 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_memory_set(gpsti_stream* stream, void* dst, 
     GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("memory_set")));
     if (!bytes)
         return GPST_OK;
-    const gpsti_gpu_current current(stream->device);
-    return gpsti_gpu_result(stream->device, GPSTI_RT(MemsetAsync)(dst, value, bytes, gpsti_gpu_native(stream)),
-                            GPSTI_GPU_CALL("memory_set"));
+    GPSTI_GPU_IN_CONTEXT(stream->device, "memory_set");
+    return gpsti_gpu_copy_result(stream, GPSTI_RT(MemsetAsync)(dst, value, bytes, gpsti_gpu_native(stream)),
+                                 GPSTI_GPU_CALL("memory_set"), dst, dst);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_gpu_check_launch(const gpsti_kernel* kernel, const void* args, size_t args_bytes) {
@@ -388,87 +421,11 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_launch_kernel(gpsti_stream* stream, const gp
     GPSTI_TRY(gpsti_gpu_check_launch(kernel, args, args_bytes));
     gpsti_gpu_count_launch(device);
     GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_LAUNCH, GPSTI_GPU_CALL("launch")));
-    const gpsti_gpu_current current(stream->device);
+    GPSTI_GPU_IN_CONTEXT(stream->device, "launch");
     const gpst_result result = kernel->gpu(args, gpsti_gpu_native(stream));
     if (result == GPST_ERROR_DEVICE_LOST)
         gpsti_a32_store(&device->lost, 1);
     return result;
-}
-
-/* ---- graphs ------------------------------------------------------------------------------ */
-
-/* Relaxed: other threads, and this one, may allocate and pin meanwhile, and end it. */
-GPSTI_PRIVATE gpst_result gpsti_gpu_graph_begin(gpsti_stream* stream) {
-    GPSTI_TRY(gpsti_gpu_check_not_recording(stream, GPSTI_GPU_CALL("graph_begin")));
-    GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("graph_begin")));
-    const gpsti_gpu_current current(stream->device);
-    GPSTI_GPU_TRY(stream->device,
-                  GPSTI_RT(StreamBeginCapture)(gpsti_gpu_native(stream), GPSTI_RT(StreamCaptureModeRelaxed)),
-                  "graph_begin");
-    ((gpsti_gpu_stream*)stream)->recording = true;
-    return GPST_OK;
-}
-
-GPSTI_PRIVATE void gpsti_gpu_graph_destroy(gpsti_graph* base) {
-    gpsti_gpu_graph* graph = (gpsti_gpu_graph*)base;
-    if (!graph)
-        return;
-    const gpsti_gpu_current current(base->device);
-    if (graph->done) { /* HIP does not say that a graph may go while it runs */
-        gpsti_gpu_ignore(base->device, gpsti_gpu_wait(graph->done));
-        gpsti_gpu_ignore(base->device, GPSTI_RT(EventDestroy)(graph->done));
-    }
-    if (graph->native)
-        gpsti_gpu_ignore(base->device, GPSTI_RT(GraphExecDestroy)(graph->native));
-    gpsti_free(base->device->host, graph, sizeof(*graph));
-}
-
-GPSTI_PRIVATE gpst_result gpsti_gpu_graph_make(gpsti_device* device, GPSTI_RT(Graph_t) captured,
-                                               gpsti_graph** out) {
-    gpsti_gpu_graph* graph = (gpsti_gpu_graph*)gpsti_alloc(device->host, sizeof(gpsti_gpu_graph));
-    if (!graph)
-        return GPST_ERROR_MEMORY;
-    graph->base.device = device;
-    gpst_result result =
-        gpsti_gpu_result(device, GPSTI_RT(GraphInstantiateWithFlags)(&graph->native, captured, 0),
-                         GPSTI_GPU_CALL("graph_end"));
-    if (!GPST_FAILED(result))
-        result = gpsti_gpu_result(device,
-                                  GPSTI_RT(EventCreateWithFlags)(
-                                      &graph->done, GPSTI_RT(EventBlockingSync) | GPSTI_RT(EventDisableTiming)),
-                                  GPSTI_GPU_CALL("graph_end"));
-    if (GPST_FAILED(result)) {
-        gpsti_gpu_graph_destroy(&graph->base);
-        return result;
-    }
-    *out = &graph->base;
-    return GPST_OK;
-}
-
-GPSTI_PRIVATE gpst_result gpsti_gpu_graph_end(gpsti_stream* base, gpsti_graph** out) {
-    gpsti_gpu_stream* stream = (gpsti_gpu_stream*)base;
-    GPSTI_RT(Graph_t) captured = NULL;
-    GPSTI_FAIL_IF(!stream->recording, GPST_ERROR_STATE, "%s: the stream is not recording a graph",
-                  GPSTI_GPU_CALL("graph_end"));
-    const gpsti_gpu_current current(base->device);
-    stream->recording = false;
-    GPSTI_GPU_TRY(base->device, GPSTI_RT(StreamEndCapture)(stream->native, &captured), "graph_end");
-    gpst_result result = gpsti_gpu_enter(base->device, GPSTI_FAULT_NONE, GPSTI_GPU_CALL("graph_end"));
-    if (!GPST_FAILED(result))
-        result = gpsti_gpu_graph_make(base->device, captured, out);
-    gpsti_gpu_ignore(base->device, GPSTI_RT(GraphDestroy)(captured));
-    return result;
-}
-
-GPSTI_PRIVATE gpst_result gpsti_gpu_graph_launch(gpsti_graph* base, gpsti_stream* stream) {
-    gpsti_gpu_graph* graph = (gpsti_gpu_graph*)base;
-    GPSTI_TRY(gpsti_gpu_check_not_recording(stream, GPSTI_GPU_CALL("graph_launch")));
-    gpsti_gpu_count_launch((gpsti_gpu_device*)stream->device);
-    GPSTI_TRY(gpsti_gpu_enter(stream->device, GPSTI_FAULT_LAUNCH, GPSTI_GPU_CALL("graph_launch")));
-    const gpsti_gpu_current current(stream->device);
-    GPSTI_GPU_TRY(stream->device, GPSTI_RT(GraphLaunch)(graph->native, gpsti_gpu_native(stream)), "graph_launch");
-    GPSTI_GPU_TRY(stream->device, GPSTI_RT(EventRecord)(graph->done, gpsti_gpu_native(stream)), "graph_launch");
-    return GPST_OK;
 }
 
 #endif

@@ -13,6 +13,7 @@ typedef enum gpsti_fault { /* fail_alloc=3: the third allocation fails */
                            GPSTI_FAULT_EVENT,
                            GPSTI_FAULT_STREAM,
                            GPSTI_FAULT_NOTIFY,
+                           GPSTI_FAULT_GRAPH, /* a graph begun, or ended */
                            GPSTI_N_FAULTS,
                            GPSTI_FAULT_NONE = GPSTI_N_FAULTS /* a call that cannot be told to */
 } gpsti_fault;

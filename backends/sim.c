@@ -83,8 +83,23 @@ GPSTI_PRIVATE void gpsti_sim_device_close(gpsti_device* device) {
     gpsti_free(device->host, sim, sizeof(*sim));
 }
 
+/* Under the mutex. Of the memory that others leave. */
+GPSTI_PRIVATE uint64_t gpsti_sim_free_bytes(const gpsti_sim_device* sim) {
+    const uint64_t used_bytes = sim->used_bytes + (uint64_t)(sim->params.others_mb * 1048576);
+    return used_bytes < sim->memory_bytes ? sim->memory_bytes - used_bytes : 0;
+}
+
+/* oom_mb is not in it: a driver does not say either that memory is in pieces. */
+GPSTI_PRIVATE void gpsti_sim_memory_info(const gpsti_device* device, uint64_t* free_bytes, uint64_t* total_bytes) {
+    gpsti_sim_device* const sim = (gpsti_sim_device*)(uintptr_t)device; /* the mutex is not const */
+    gpsti_mutex_lock(&sim->mutex);
+    *free_bytes = gpsti_sim_free_bytes(sim);
+    *total_bytes = sim->memory_bytes;
+    gpsti_mutex_unlock(&sim->mutex);
+}
+
 GPSTI_PRIVATE void gpsti_sim_device_query(const gpsti_device* device, gpsti_device_info* out) {
-    gpsti_sim_device* sim = (gpsti_sim_device*)(uintptr_t)device; /* the mutex is not const */
+    const gpsti_sim_device* const sim = (const gpsti_sim_device*)device;
     memset(out, 0, sizeof(*out));
     gpsti_copy_text(out->name, sizeof(out->name), "simulated device");
     out->asynchronous = true;
@@ -92,16 +107,13 @@ GPSTI_PRIVATE void gpsti_sim_device_query(const gpsti_device* device, gpsti_devi
     out->reaches_host = sim->params.mapped > 0;
     out->locks_host = sim->params.pin_gbps > 0;
     out->n_copy_engines = (uint32_t)sim->params.copy_engines;
-    out->memory_bytes = sim->memory_bytes;
-    gpsti_mutex_lock(&sim->mutex);
-    out->memory_free_bytes = sim->memory_bytes - sim->used_bytes;
-    gpsti_mutex_unlock(&sim->mutex);
+    gpsti_sim_memory_info(device, &out->memory_free_bytes, &out->memory_bytes);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_sim_charge(gpsti_sim_device* device, size_t bytes) {
     const uint64_t oom_bytes = (uint64_t)(device->params.oom_mb * 1048576);
     GPSTI_TRY(gpsti_sim_enter(device, GPSTI_FAULT_ALLOC, "memory_alloc"));
-    if (bytes > device->memory_bytes - device->used_bytes ||
+    if (bytes > gpsti_sim_free_bytes(device) ||
         (oom_bytes && (device->used_bytes > oom_bytes || bytes > oom_bytes - device->used_bytes))) {
         gpsti_a32_store(&device->vendor_error, GPSTI_SIM_VENDOR_MEMORY);
         return gpsti_fail(
@@ -470,43 +482,13 @@ GPSTI_PRIVATE gpst_result gpsti_sim_graph_begin(gpsti_stream* stream) {
     gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
     gpsti_sim_device* device = gpsti_sim_of(stream);
     gpsti_mutex_lock(&device->mutex);
-    gpst_result result = gpsti_sim_enter(device, GPSTI_FAULT_NONE, "graph_begin");
+    gpst_result result = gpsti_sim_enter(device, GPSTI_FAULT_GRAPH, "graph_begin");
     if (!GPST_FAILED(result))
         result = gpsti_sim_check_not_recording(stream, "graph_begin");
     if (!GPST_FAILED(result))
         result = gpsti_recording_create(stream->device, &sim_stream->recording);
     gpsti_mutex_unlock(&device->mutex);
     return result;
-}
-
-GPSTI_PRIVATE gpst_result gpsti_sim_graph_end(gpsti_stream* stream, gpsti_graph** out) {
-    gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
-    gpsti_sim_device* device = gpsti_sim_of(stream);
-    gpsti_mutex_lock(&device->mutex);
-    gpsti_recording* recording = sim_stream->recording;
-    gpst_result result = gpsti_sim_enter(device, GPSTI_FAULT_NONE, "graph_end");
-    sim_stream->recording = NULL;
-    if (!recording)
-        result = gpsti_fail(GPST_ERROR_STATE, "backend sim: graph_end: the stream is not recording a graph");
-    gpsti_mutex_unlock(&device->mutex);
-    if (GPST_FAILED(result)) {
-        gpsti_recording_destroy(recording);
-        return result;
-    }
-    *out = &recording->base;
-    return GPST_OK;
-}
-
-GPSTI_PRIVATE gpst_result gpsti_sim_graph_launch(gpsti_graph* graph, gpsti_stream* stream) {
-    gpsti_recording* recording = (gpsti_recording*)graph;
-    gpsti_sim_task* task;
-    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_FAULT_LAUNCH, "graph_launch", &task));
-    const gpst_result result = gpsti_sim_check_not_recording(stream, "graph_launch");
-    task->kind = GPSTI_SIM_TASK_GRAPH;
-    task->recording = recording;
-    if (!GPST_FAILED(result))
-        ++recording->n_queued;
-    return gpsti_sim_submit_end(stream, task, result);
 }
 
 /* Waits until no stream has it in its queue. */
@@ -524,24 +506,36 @@ GPSTI_PRIVATE void gpsti_sim_graph_destroy(gpsti_graph* graph) {
     gpsti_recording_destroy(recording);
 }
 
-/* ---- files -------------------------------------------------------------------- */
+GPSTI_PRIVATE gpst_result gpsti_sim_graph_end(gpsti_stream* stream, gpsti_graph** graph) {
+    gpsti_sim_stream* sim_stream = (gpsti_sim_stream*)stream;
+    gpsti_sim_device* device = gpsti_sim_of(stream);
+    gpsti_mutex_lock(&device->mutex);
+    gpsti_recording* recording = sim_stream->recording;
+    gpst_result result = gpsti_sim_enter(device, GPSTI_FAULT_GRAPH, "graph_end");
+    sim_stream->recording = NULL;
+    if (!recording)
+        result = gpsti_fail(GPST_ERROR_STATE, "backend sim: graph_end: the stream is not recording a graph");
+    gpsti_mutex_unlock(&device->mutex);
+    gpsti_sim_graph_destroy(*graph);
+    *graph = NULL;
+    if (GPST_FAILED(result)) {
+        gpsti_recording_destroy(recording);
+        return result;
+    }
+    *graph = &recording->base;
+    return GPST_OK;
+}
 
-/* Bytes queue for the disk's bandwidth; what each file costs beside them overlaps with others. */
-GPSTI_PRIVATE int64_t gpsti_sim_disk_end(gpsti_device* device, bool write, size_t bytes, int64_t start_ns) {
-    gpsti_sim_device* sim = (gpsti_sim_device*)device;
-    const gpsti_sim_params* params = &sim->params;
-    const double gbps = write ? params->write_gbps : params->read_gbps;
-    double file_us = write ? params->write_us : params->read_us;
-    int64_t* free_ns = write ? &sim->write_free_ns : &sim->read_free_ns;
-    if (params->virtual_clock > 0 || (gbps <= 0 && file_us <= 0))
-        return start_ns;
-    gpsti_mutex_lock(&sim->mutex);
-    file_us *= gpsti_sim_jitter(sim);
-    *free_ns = *free_ns > start_ns ? *free_ns : start_ns;
-    *free_ns += gbps > 0 ? (int64_t)((double)bytes / gbps) : 0;
-    const int64_t end_ns = *free_ns + (int64_t)(file_us * 1e3);
-    gpsti_mutex_unlock(&sim->mutex);
-    return end_ns;
+GPSTI_PRIVATE gpst_result gpsti_sim_graph_launch(gpsti_graph* graph, gpsti_stream* stream) {
+    gpsti_recording* recording = (gpsti_recording*)graph;
+    gpsti_sim_task* task;
+    GPSTI_TRY(gpsti_sim_submit_begin(stream, GPSTI_FAULT_LAUNCH, "graph_launch", &task));
+    const gpst_result result = gpsti_sim_check_not_recording(stream, "graph_launch");
+    task->kind = GPSTI_SIM_TASK_GRAPH;
+    task->recording = recording;
+    if (!GPST_FAILED(result))
+        ++recording->n_queued;
+    return gpsti_sim_submit_end(stream, task, result);
 }
 
 GPSTI_PRIVATE const char* gpsti_sim_last_error(const gpsti_device* device) {
@@ -558,12 +552,14 @@ GPSTI_PRIVATE const gpsti_backend_i gpsti_sim_backend = {sizeof(gpsti_backend_i)
                                                          gpsti_sim_device_open,
                                                          gpsti_sim_device_close,
                                                          gpsti_sim_device_query,
+                                                         gpsti_sim_memory_info,
                                                          gpsti_sim_memory_alloc,
                                                          gpsti_sim_memory_free,
                                                          gpsti_sim_host_alloc,
                                                          gpsti_sim_host_free,
                                                          gpsti_sim_host_register,
                                                          gpsti_sim_host_unregister,
+                                                         NULL,
                                                          gpsti_sim_stream_create,
                                                          gpsti_sim_stream_destroy,
                                                          gpsti_sim_stream_wait_idle,

@@ -16,6 +16,7 @@ typedef struct gpsti_sim_params {
     double copy_engines;
     double read_gbps, write_gbps, read_us, write_us; /* of files: bandwidth, and each file's own time; 0 = as it is */
     double memory_mb, oom_mb; /* MiB: what the device says it has; where allocation really ends */
+    double others_mb;         /* MiB: what other processes use of it */
     double fail[GPSTI_N_FAULTS];
     double lose_at;
     double jitter_pct, seed;
@@ -151,6 +152,7 @@ GPSTI_INTERN gpst_result gpsti_sim_enter_locking(gpsti_device* device, gpsti_fau
 
 /* backends/sim_stream.c */
 GPSTI_INTERN double gpsti_sim_jitter(gpsti_sim_device* device); /* the next factor; under the mutex */
+GPSTI_INTERN int64_t gpsti_sim_disk_end(gpsti_device* device, bool write, size_t bytes, int64_t start_ns);
 GPSTI_INTERN gpst_result gpsti_sim_stream_create(gpsti_device* device, gpsti_stream** out);
 GPSTI_INTERN void gpsti_sim_stream_destroy(gpsti_stream* stream);
 GPSTI_INTERN gpst_result gpsti_sim_stream_wait_idle(gpsti_stream* stream);

@@ -481,3 +481,23 @@ GPSTI_INTERN gpst_result gpsti_sim_stream_wait_idle(gpsti_stream* stream) {
 GPSTI_INTERN gpst_result gpsti_sim_stream_query(gpsti_stream* stream) {
     return gpsti_sim_stream_finish(stream, false, "stream_query");
 }
+
+/* ---- files -------------------------------------------------------------------- */
+
+/* Bytes queue for the disk's bandwidth; what each file costs beside them overlaps with others. */
+GPSTI_INTERN int64_t gpsti_sim_disk_end(gpsti_device* device, bool write, size_t bytes, int64_t start_ns) {
+    gpsti_sim_device* sim = (gpsti_sim_device*)device;
+    const gpsti_sim_params* params = &sim->params;
+    const double gbps = write ? params->write_gbps : params->read_gbps;
+    double file_us = write ? params->write_us : params->read_us;
+    int64_t* free_ns = write ? &sim->write_free_ns : &sim->read_free_ns;
+    if (params->virtual_clock > 0 || (gbps <= 0 && file_us <= 0))
+        return start_ns;
+    gpsti_mutex_lock(&sim->mutex);
+    file_us *= gpsti_sim_jitter(sim);
+    *free_ns = *free_ns > start_ns ? *free_ns : start_ns;
+    *free_ns += gbps > 0 ? (int64_t)((double)bytes / gbps) : 0;
+    const int64_t end_ns = *free_ns + (int64_t)(file_us * 1e3);
+    gpsti_mutex_unlock(&sim->mutex);
+    return end_ns;
+}

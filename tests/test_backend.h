@@ -47,7 +47,7 @@ static gpst_result test_step_host(const void* args, const gpsti_exec* exec) {
     *step->value = *step->value * 3 + step->add;
     return GPST_OK;
 }
-static const gpsti_kernel test_step = {"step", test_step_host, TEST_GPU(test_step_gpu)};
+static const gpsti_kernel test_step = {"step", test_step_host, TEST_GPU(test_step_gpu), NULL};
 
 /* Runs until the test opens it. */
 static gpst_result test_gate_host(const void* args, const gpsti_exec* exec) {
@@ -57,14 +57,14 @@ static gpst_result test_gate_host(const void* args, const gpsti_exec* exec) {
         gpsti_sleep_ns(100000);
     return GPST_OK;
 }
-static const gpsti_kernel test_gate = {"gate", test_gate_host, TEST_GPU(test_gate_gpu)};
+static const gpsti_kernel test_gate = {"gate", test_gate_host, TEST_GPU(test_gate_gpu), NULL};
 
 static gpst_result test_failing_host(const void* args, const gpsti_exec* exec) {
     (void)args;
     (void)exec;
     return gpsti_fail(GPST_ERROR_DEVICE, "test_failing: value=%d: fails always", 7);
 }
-static const gpsti_kernel test_failing = {"failing", test_failing_host, TEST_GPU(test_failing_gpu)};
+static const gpsti_kernel test_failing = {"failing", test_failing_host, TEST_GPU(test_failing_gpu), NULL};
 
 static gpst_result test_exec_host(const void* args, const gpsti_exec* exec) {
     uint32_t* seen;
@@ -72,7 +72,7 @@ static gpst_result test_exec_host(const void* args, const gpsti_exec* exec) {
     *seen = exec->n_threads;
     return GPST_OK;
 }
-static const gpsti_kernel test_exec = {"exec", test_exec_host, NULL};
+static const gpsti_kernel test_exec = {"exec", test_exec_host, NULL, NULL};
 
 static void test_launch_step(test_device* t, gpsti_stream* stream, uint64_t* value, uint64_t add) {
     test_step_args args;
@@ -114,6 +114,10 @@ static void contract_describes_itself(void** state) {
     assert_int_equal(info.zero_copy, test_subject()->zero_copy);
     assert_int_equal(info.asynchronous, test_subject()->asynchronous);
     assert_true(info.memory_bytes > 0 && info.memory_free_bytes <= info.memory_bytes);
+    uint64_t free_bytes = 0, total_bytes = 0;
+    i->memory_info(t.device, &free_bytes, &total_bytes);
+    assert_true(free_bytes > 0 && free_bytes <= total_bytes);
+    assert_true(total_bytes == info.memory_bytes || !info.zero_copy); /* a driver may keep some to itself */
     assert_string_equal(i->last_error(t.device), "none");
     test_device_close(&t);
 }

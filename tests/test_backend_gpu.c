@@ -59,7 +59,7 @@ static gpst_result gpu_nothing(const void* args, void* native_stream) {
     (void)args;
     return native_stream ? GPST_OK : GPST_ERROR_INTERNAL;
 }
-static const gpsti_kernel gpu_nothing_kernel = {"nothing", gpu_nothing_host, gpu_nothing};
+static const gpsti_kernel gpu_nothing_kernel = {"nothing", gpu_nothing_host, gpu_nothing, NULL};
 
 static gpst_result gpu_call_launch(test_device* t) {
     return t->i->launch(t->stream, &gpu_nothing_kernel, NULL, 0, NULL);
@@ -171,7 +171,7 @@ static void gpu_told_to_be_lost(void** state) {
 /* A kernel that traps takes the context with it, so this happens in a process of its own: the errors stick, pending
    notifications come with DEVICE_LOST, frees and destroys work, and nothing leaks. */
 static int gpu_trap_in_child(void) {
-    static const gpsti_kernel trap = {"trap", gpu_nothing_host, test_trap_gpu};
+    static const gpsti_kernel trap = {"trap", gpu_nothing_host, test_trap_gpu, NULL};
     gpsti_host host;
     gpsti_device* device = NULL;
     gpsti_stream* stream = NULL;

@@ -73,7 +73,7 @@ static void sim_takes_every_parameter(void** state) {
     (void)state;
     sim_open(&t,
              "h2d_gbps=1.5,d2h_gbps=.5,d2d_gbps=2.,launch_us=1,kernel_us=2,copy_engines=1,memory_mb=64,"
-             "oom_mb=32,fail_alloc=0,fail_host_alloc=0,fail_copy=0,fail_launch=0,fail_event=0,fail_stream=0,"
+             "oom_mb=32,others_mb=1,fail_alloc=0,fail_host_alloc=0,fail_copy=0,fail_launch=0,fail_event=0,fail_stream=0,"
              "fail_notify=0,lose_at=0,jitter_pct=10,seed=5,kernel_gbps=3,pin_gbps=4,virtual=0");
     t.i->device_query(t.device, &info);
     assert_int_equal(info.n_copy_engines, 1);
@@ -290,7 +290,7 @@ static gpst_result sim_nothing_host(const void* args, const gpsti_exec* exec) {
     (void)exec;
     return GPST_OK;
 }
-static const gpsti_kernel sim_nothing = {"nothing", sim_nothing_host, NULL};
+static const gpsti_kernel sim_nothing = {"nothing", sim_nothing_host, NULL, NULL};
 
 /* How long a launch that moves so many bytes takes, between two events, on a device whose clock nobody waits for. */
 static int64_t sim_launch_ns(const char* params, uint64_t bytes, const gpsti_kernel* kernel) {
@@ -338,7 +338,7 @@ static gpst_result sim_slow_host(const void* args, const gpsti_exec* exec) {
    nobody's. */
 static void sim_is_no_faster_than_its_host(void** state) {
     (void)state;
-    static const gpsti_kernel slow = {"slow", sim_slow_host, NULL};
+    static const gpsti_kernel slow = {"slow", sim_slow_host, NULL, NULL};
     assert_true(sim_launch_ns("launch_us=0,kernel_us=1", 0, &slow) >= 2000000);
     assert_true(sim_launch_ns("launch_us=0,kernel_us=1,jitter_pct=100,seed=5", 0, &slow) >= 2000000);
     assert_int_equal(sim_launch_ns("virtual=1,launch_us=0,kernel_us=1", 0, &slow), 1000);
@@ -461,10 +461,11 @@ static void sim_fails_the_nth_call(void** state) {
 }
 
 static void sim_runs_out_of_memory(void** state) {
-    static const char* const limits[] = {"memory_mb=1", "oom_mb=1", "memory_mb=8,oom_mb=1"};
+    static const char* const limits[] = {"memory_mb=1", "oom_mb=1", "memory_mb=8,oom_mb=1", "memory_mb=9,others_mb=8"};
     size_t k;
     (void)state;
-    for (k = 0; k < 3; ++k) {
+    for (k = 0; k < 4; ++k) {
+        uint64_t free_bytes = 0, total_bytes = 0;
         test_device t;
         gpsti_device_info info;
         void* more = NULL;
@@ -475,7 +476,10 @@ static void sim_runs_out_of_memory(void** state) {
         assert_non_null(strstr(gpst_last_reason(), "out of simulated memory"));
         assert_string_equal(t.i->last_error(t.device), "simErrorMemoryAllocation");
         t.i->device_query(t.device, &info);
-        assert_int_equal(info.memory_free_bytes, info.memory_bytes - (1 << 20));
+        assert_int_equal(info.memory_free_bytes, k == 3 ? 0 : info.memory_bytes - (1 << 20));
+        t.i->memory_info(t.device, &free_bytes, &total_bytes);
+        assert_int_equal(free_bytes, info.memory_free_bytes);
+        assert_int_equal(total_bytes, info.memory_bytes);
         t.i->memory_free(t.device, a, 512 << 10);
         a = sim_alloc(&t, 512 << 10);
         t.i->memory_free(t.device, a, 512 << 10);

@@ -47,7 +47,7 @@ static gpst_result play_host(const void* args, const gpsti_exec* exec) {
     gpsti_a32_store(&self->turn, gpsti_a32_add(&n_turns, 1) + 1);
     return GPST_OK;
 }
-static const gpsti_kernel play_kernel = {"play", play_host, NULL};
+static const gpsti_kernel play_kernel = {"play", play_host, NULL, NULL};
 
 static gpst_result busy_host(const void* args, const gpsti_exec* exec) {
     (void)args;
@@ -55,7 +55,7 @@ static gpst_result busy_host(const void* args, const gpsti_exec* exec) {
     gpsti_sleep_ns(3000000);
     return GPST_OK;
 }
-static const gpsti_kernel busy_kernel = {"busy", busy_host, NULL};
+static const gpsti_kernel busy_kernel = {"busy", busy_host, NULL, NULL};
 
 static void kit_launch(const sim_kit* kit, int stream, play* self) {
     memset(self, 0, sizeof *self);
@@ -243,7 +243,7 @@ static gpst_result alone_host(const void* args, const gpsti_exec* exec) {
 }
 
 static void play_on(void* argument) {
-    static const gpsti_kernel alone = {"alone", alone_host, NULL};
+    static const gpsti_kernel alone = {"alone", alone_host, NULL, NULL};
     player* self = (player*)argument;
     for (int k = 0; k < N_STEPS; k++) {
         assert_int_equal(self->kit->i->launch(self->stream, &alone, &self, sizeof self, NULL), GPST_OK);
@@ -300,7 +300,7 @@ static gpst_result meet_host(const void* args, const gpsti_exec* exec) {
 }
 
 static void meet_on(void* argument) {
-    static const gpsti_kernel meet = {"meet", meet_host, NULL};
+    static const gpsti_kernel meet = {"meet", meet_host, NULL, NULL};
     meeting* self = (meeting*)argument;
     const gpsti_backend_i* const i = self->kit->i;
     const uint32_t s = gpsti_a32_add(&self->n_players, 1);

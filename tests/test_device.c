@@ -104,7 +104,12 @@ static void test_info(void** state) {
             assert_true(info.zero_copy && !info.asynchronous && !info.copies_peers);
         else
             assert_true(!info.zero_copy && info.asynchronous && info.n_copy_engines > 0);
-        refused(gpst_device_close(kit.device), GPST_ERROR_STATE, "gpst_device_close: 1 of its memories", "");
+        gpst_memory* const memory = memory_of(kit.device, GPST_MEMORY_DEVICE, 5000);
+        refused(gpst_device_close(kit.device), GPST_ERROR_STATE, "gpst_device_close: 1 memories of 5000 bytes",
+                "1 streams and events");
+        gpst_memory_destroy(memory);
+        refused(gpst_device_close(kit.device), GPST_ERROR_STATE, "gpst_device_close: 0 memories of 0 bytes",
+                "1 streams and events");
         kit_end(&kit);
     }
 }

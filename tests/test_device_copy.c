@@ -251,7 +251,7 @@ static gpst_result gate_host(const void* args, const gpsti_exec* exec) {
 
 /* An event that is ahead until the gate opens: asked for, waited for in vain, waited for. */
 static void test_waiting(void** state) {
-    static const gpsti_kernel gate = {"gate", gate_host, NULL};
+    static const gpsti_kernel gate = {"gate", gate_host, NULL, NULL};
     static uint8_t bytes[1 << 20];
     gpsti_a32 open, *where = &open;
     device_kit kit;

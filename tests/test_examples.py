@@ -156,7 +156,9 @@ EXPECTED = {
     "07_two_warps": r"8 frames, sum 1079\.682$",
     "08_live": r"^age of a result: p50 [0-9.]+ ms, .*\n120 frames: \d+ shown, \d+ dropped, \d+ missed by the camera\n.+"
                r"\nmode=engine ",
-    "10_streams": r"^20 frames, 4 views each, 0 values wrong, on (cpu|cuda|hip): .+ \(auto: .+\)$",
+    "10_streams_and_graphs": r"^20 frames, 4 views each, 0 values wrong, on (cpu|cuda|hip): .+ \(auto: .+\)\n"
+                             r"\d+ of 20 runs by a graph, the others piece by piece \(.+\)$",
+    "11_device_ring": r"^60 frames for each of 2 readers, 0 wrong, on (cpu|cuda|hip)$",
 }
 
 

@@ -250,7 +250,19 @@ static void test_loans(void** state) {
         memset(&slot, 0xA5, sizeof slot);
         assert_true(GPST_FAILED(gpst_ring_take(i == 0 ? NULL : ring, 0, &slot)));
         assert_true(slot.data == NULL && slot.id == 0);
+        memset(&slot, 0xA5, sizeof slot);
+        assert_true(GPST_FAILED(gpst_ring_take_on(i == 0 ? NULL : ring, 0, NULL, &slot)));
+        assert_true(slot.data == NULL && slot.id == 0);
     }
+    memset(&slot, 0xA5, sizeof slot);
+    assert_true(GPST_FAILED(gpst_ring_acquire_on(NULL, 0, NULL, &slot)));
+    assert_true(slot.data == NULL && slot.id == 0);
+    memset(&slot, 0xA5, sizeof slot);
+    assert_true(GPST_FAILED(gpst_ring_reader_take(NULL, 0, NULL, &slot)));
+    assert_true(slot.data == NULL && slot.id == 0);
+    gpst_ring_reader* reader = (gpst_ring_reader*)(void*)&slot;
+    assert_true(GPST_FAILED(gpst_ring_reader_create(ring, &reader))); /* made without desc.max_readers */
+    assert_null(reader);
     gpst_ring_destroy(ring);
 
     static const char* const paths[] = {"/none/such"};

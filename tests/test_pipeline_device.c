@@ -342,6 +342,14 @@ static const trouble troubles[] = {
     {DEVICE ":lose_at=1" DEVICE_AND("kernel_us=500"), GPST_ERROR_DEVICE_LOST, "lost", 20},
 };
 
+/* Too little memory is no trouble where an item can wait for another one's: then it is said in a path of its own. */
+static const char* shortage_of(const gpst_stats* stats) {
+    for (uint32_t i = 0; i < stats->n_paths; i++)
+        if (strcmp(stats->paths[i].what, "device_memory") == 0)
+            return stats->paths[i].why_not;
+    return "";
+}
+
 static void test_trouble_costs_no_item(void** state) {
     (void)state;
     for (size_t t = 0; t < sizeof troubles / sizeof troubles[0]; t++) {
@@ -363,13 +371,18 @@ static void test_trouble_costs_no_item(void** state) {
             if (kit_run(self, &desc, &stats) != GPST_OK)
                 fail_msg("%s: %s: %s", troubles[t].backend, self->failed_stage, self->failed_reason);
             assert_int_equal(self->n_ok, 20);
-            assert_true(stats.device_fallbacks >= 1);
             if (troubles[t].n_failed == 1)
-                assert_int_equal(stats.device_fallbacks, 1);
-            assert_int_equal(gpsti_a32_load(&self->log.n_warnings), stats.device_fallbacks);
-            assert_non_null(strstr(self->log.last, "done again on the CPU"));
-            assert_non_null(strstr(stats.paths[2].why_not, troubles[t].reason));
+                assert_true(stats.device_fallbacks <= 1);
             kit_check_files(self);
+            if (troubles[t].result == GPST_ERROR_DEVICE_MEMORY) {
+                assert_non_null(strstr(shortage_of(&stats), troubles[t].reason));
+                assert_true(gpsti_a32_load(&self->log.n_warnings) <= stats.device_fallbacks);
+            } else {
+                assert_true(stats.device_fallbacks >= 1);
+                assert_int_equal(gpsti_a32_load(&self->log.n_warnings), stats.device_fallbacks);
+                assert_non_null(strstr(self->log.last, "done again on the CPU"));
+                assert_non_null(strstr(stats.paths[2].why_not, troubles[t].reason));
+            }
             kit_close(self);
         }
     }
@@ -388,16 +401,18 @@ static void test_trouble_of_a_required_backend(void** state) {
         gpst_pipeline_desc desc = kit_standard(self, 20);
         self->sink_ns = 100000;
         desc.n_slots = 2;
-        assert_int_equal(kit_run(self, &desc, &stats), GPST_PARTIAL);
+        const bool may_wait = troubles[t].result == GPST_ERROR_DEVICE_MEMORY && troubles[t].n_failed == 1;
+        const gpst_result result = kit_run(self, &desc, &stats);
+        assert_true(result == GPST_PARTIAL || (may_wait && result == GPST_OK));
         assert_int_equal(self->n_sinks, 20);
-        if (self->n_failed != troubles[t].n_failed)
+        if (self->n_failed != troubles[t].n_failed && !(may_wait && self->n_failed == 0))
             fail_msg("%s: %u items failed", troubles[t].backend, (unsigned)self->n_failed);
         for (uint64_t n = 0; n < 20; n++)
             assert_true(self->results[n] == GPST_OK || self->results[n] == troubles[t].result);
-        if (troubles[t].result !=
-            GPST_ERROR_DEVICE_LOST) /* which gives no host memory either: it may hit earlier */
+        if (self->n_failed > 0 &&
+            troubles[t].result != GPST_ERROR_DEVICE_LOST) /* which gives no host memory either: it may hit earlier */
             assert_string_equal(self->failed_stage, "compute");
-        if (!strstr(self->failed_reason, troubles[t].reason))
+        if (self->n_failed > 0 && !strstr(self->failed_reason, troubles[t].reason))
             fail_msg("%s: \"%s\" lacks \"%s\"", troubles[t].backend, self->failed_reason, troubles[t].reason);
         assert_int_equal(stats.device_fallbacks, 0);
         kit_check_files(self);
@@ -445,7 +460,7 @@ static void test_lost_while_tuned(void** state) {
     }
 }
 
-/* More than the budget allows: those slots' items go to the CPU. */
+/* More than the budget allows at once: items wait for one another, or go to the CPU. */
 static void test_device_budget(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 2);
@@ -459,8 +474,7 @@ static void test_device_budget(void** state) {
     self->sink_ns = 100000;
     desc.n_slots = 2;
     assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
-    assert_true(stats.device_fallbacks > 0);
-    assert_non_null(strstr(stats.paths[2].why_not, "device memory"));
+    assert_non_null(strstr(shortage_of(&stats), "device memory"));
     kit_check_files(self);
     kit_close(self);
 }

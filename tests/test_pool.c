@@ -185,8 +185,10 @@ static void test_cap(void** state) {
     assert_int_equal(test_info(&t).held_bytes, 12288);
     assert_int_equal(gpst_pool_destroy(t.pool), GPST_ERROR_STATE);
     test_reason_has("gpst_pool_destroy: ", "1 buffers are on loan");
+    assert_int_equal(gpsti_a32_load(&t.log.n_errors), 2); /* the reason, and what the pool has */
+    assert_non_null(strstr(t.log.last, "12288 bytes each: 1 lent, 0 free"));
     gpst_pool_release(t.pool, &c);
-    test_end(&t, 0);
+    test_end(&t, 2);
 }
 
 static void test_context_budget(void** state) {

@@ -439,6 +439,12 @@ static bool pools_and_rings(void) {
         return false;
     bool right = gpst_pool_acquire(pool, 3000000, 0, &buffer) == GPST_OK;
     gpst_pool_release(pool, &buffer);
+    char text[1024];
+    gpst_memory_use use;
+    right = gpst_pool_acquire(pool, SIZE_MAX / 4, 0, &buffer) == GPST_ERROR_BUDGET && right; /* the log says all */
+    right = gpst_context_dump_memory(context, text, sizeof text) > 0 && right;
+    right = gpst_pool_dump(pool, text, sizeof text) > 0 && right;
+    gpst_context_query_memory(context, &use);
     gpst_pool_trim(pool);
     right = gpst_pool_destroy(pool) == GPST_OK && right;
     desc.max_slots = 8;
@@ -449,6 +455,19 @@ static bool pools_and_rings(void) {
     gpst_ring_commit(ring, &slot);
     right = gpst_ring_take(ring, 0, &slot) == GPST_OK && right;
     gpst_ring_release(ring, &slot);
+    gpst_ring_destroy(ring);
+    gpst_ring_reader* reader = NULL;
+    desc.max_readers = 2;
+    desc.streams = true;
+    if (gpst_ring_create(context, &desc, &ring) != GPST_OK)
+        return false;
+    right = gpst_ring_reader_create(ring, &reader) == GPST_OK && right;
+    right = gpst_ring_acquire_on(ring, 0, NULL, &slot) == GPST_OK && right;
+    right = gpst_ring_commit_on(ring, &slot, NULL) == GPST_OK && right;
+    right = gpst_ring_reader_take(reader, 0, NULL, &slot) == GPST_OK && right;
+    right = gpst_ring_slot_wait(ring, &slot, 0) == GPST_OK && right;
+    right = gpst_ring_reader_release(reader, &slot, NULL) == GPST_OK && right;
+    gpst_ring_reader_destroy(reader);
     gpst_ring_destroy(ring);
     return right;
 }

@@ -180,7 +180,7 @@ static gpst_result detect(const void* args, const gpsti_exec* exec) {
 
 /* Both are only submitted when the host has seen neither; two sources with a part of the list each. */
 static void a_kernel_ahead_in_the_stream_writes_them(void** state) {
-    static const gpsti_kernel detector = {"detect", detect, NULL};
+    static const gpsti_kernel detector = {"detect", detect, NULL, NULL};
     const gpsti_backend_i* const backend = gpsti_backend_sim();
     gpst_image sources[2] = {source_of(0, GPST_FORMAT_RGB), source_of(1, GPST_FORMAT_RGB)};
     gpst_image outputs[2 * N];

@@ -61,7 +61,9 @@ KIND=${GPU%%_*}
 SECOND=$([ "$(nvidia-smi -L 2> /dev/null | grep -c GPU)" -gt 1 ] && echo "$KIND:device=1")
 ENGINE=$(grep -l '"pipeline_kit.h"' tests/test_*.c | xargs grep -L KIT_NAMES_ITS_BACKENDS | sed 's|^tests/||; s|\.c$||')
 if has tests; then
-    for test in "$SPLIT/test_backend_gpu" "$SPLIT/test_pipeline_gpu" "$SPLIT/test_batch_gpu"; do
+    for test in "$SPLIT/test_backend_gpu" "$SPLIT/test_pipeline_gpu" "$SPLIT/test_batch_gpu" "$SPLIT/test_graph" \
+        "$SPLIT/test_graph_cache" "$SPLIT/test_graph_cache_faults" "$SPLIT/test_ring_streams" \
+        "$SPLIT/test_ring_stream_faults"; do
         if [ -x "$test" ]; then attempt tests "$(basename "$test")" 120 "$test"
         else note tests "$(basename "$test")" skipped "not built: install libcmocka-dev"; fi
     done
@@ -76,7 +78,10 @@ if has tests; then
     done
     [ -x "$BUILD/examples/06_own_kernel" ] && attempt tests 06_own_kernel 60 "$BUILD/examples/06_own_kernel" "${GPU%%_*}"
     [ -x "$BUILD/examples/08_live" ] && attempt tests 08_live 60 "$BUILD/examples/08_live" "${GPU%%_*}"
-    [ -x "$BUILD/examples/10_streams" ] && attempt tests 10_streams 60 "$BUILD/examples/10_streams" "${GPU%%_*}"
+    [ -x "$BUILD/examples/10_streams_and_graphs" ] &&
+        attempt tests 10_streams_and_graphs 60 "$BUILD/examples/10_streams_and_graphs" "${GPU%%_*}"
+    [ -x "$BUILD/examples/11_device_ring" ] &&
+        attempt tests 11_device_ring 60 "$BUILD/examples/11_device_ring" "${GPU%%_*}"
     GPST_BUILD=$(cd "$BUILD" && pwd) attempt tests test_cli_gpu.py 120 python3 tests/test_cli_gpu.py
 fi
 

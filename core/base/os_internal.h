@@ -53,6 +53,7 @@ GPSTI_LINK void gpsti_cond_broadcast(gpsti_cond* cond);
 GPSTI_LINK gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(void*), void* arg,
                                             const char* name);
 GPSTI_LINK void gpsti_thread_join(gpsti_thread* thread);
+GPSTI_LINK bool gpsti_thread_is_own(void); /* the calling one: of gpsti_thread_start */
 /* How many of n threads with so large a stack (0 = the system's default) can be made beside each other, now; all of
    them are gone again. Windows: n. */
 GPSTI_INTERN uint32_t gpsti_threads_try(uint32_t n, size_t stack_bytes);

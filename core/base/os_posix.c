@@ -95,8 +95,13 @@ GPSTI_LINK bool gpsti_cond_wait_until(gpsti_cond* cond, gpsti_mutex* mutex, int6
 GPSTI_LINK void gpsti_cond_signal(gpsti_cond* cond) { (void)pthread_cond_signal(&cond->cond); }
 GPSTI_LINK void gpsti_cond_broadcast(gpsti_cond* cond) { (void)pthread_cond_broadcast(&cond->cond); }
 
+static GPSTI_TLS bool gpsti_thread_own = false;
+
+GPSTI_LINK bool gpsti_thread_is_own(void) { return gpsti_thread_own; }
+
 GPSTI_PRIVATE void* gpsti_thread_main(void* arg) {
     gpsti_thread* thread = (gpsti_thread*)arg;
+    gpsti_thread_own = true;
 #if defined(__linux__)
     (void)pthread_setname_np(pthread_self(), thread->name);
 #elif defined(__APPLE__)

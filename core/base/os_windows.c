@@ -59,8 +59,13 @@ GPSTI_LINK void gpsti_cond_broadcast(gpsti_cond* cond) {
     WakeAllConditionVariable((CONDITION_VARIABLE*)&cond->variable);
 }
 
+static GPSTI_TLS bool gpsti_thread_own = false;
+
+GPSTI_LINK bool gpsti_thread_is_own(void) { return gpsti_thread_own; }
+
 GPSTI_PRIVATE unsigned __stdcall gpsti_thread_main(void* arg) {
     gpsti_thread* thread = (gpsti_thread*)arg;
+    gpsti_thread_own = true;
     thread->func(thread->arg);
     return 0;
 }

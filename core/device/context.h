@@ -11,6 +11,29 @@ extern "C" {
 
 typedef struct gpst_context gpst_context;
 
+typedef struct gpst_memory_use gpst_memory_use; /* core/memory/budget.h */
+
+/* use dies when it returns. */
+typedef void (*gpst_memory_alert_func)(void* user_data, const gpst_memory_use* use);
+
+/* gpst_memory_marks -- soft limits below the budget of the device's memory; all-zero is valid
+
+   When memory of the device is made and then more than alert_part is in use, of max_device_bytes by the context or of
+   the device's memory by all processes, the context frees what it has free down to target_part and calls alert, once,
+   on the thread that made the memory. No lock of gpustage's is held: alert may query, trim and release. Only when use
+   has fallen to target_part may it cross the mark again. The device is asked when memory is made, each time that 1/128
+   of it has been; one that is zero_copy is not. The refusal itself comes at max_device_bytes.
+
+   Ownership    copied; user_data lives as long as the context
+   Since 0.1
+*/
+typedef struct gpst_memory_marks {
+    double alert_part;            /* 0 = 0.9; 1 = there is no mark */
+    double target_part;           /* up to alert_part; 0 = 17/18 of alert_part: 0.85 */
+    gpst_memory_alert_func alert; /* NULL: memory is freed all the same, and the log says so at INFO */
+    void* user_data;
+} gpst_memory_marks;
+
 /* gpst_context_desc -- what a context is made of; all-zero is valid
 
    Ownership    the caller's; read during create only, strings too
@@ -21,7 +44,7 @@ typedef struct gpst_context_desc {
     gpst_allocator allocator;
     gpst_logger logger;
     /* "auto" (NULL = "auto": the GPU if one answers, else "cpu"), "cpu", "cuda", "hip" ("cuda:device=1" for another
-       than the first) */
+       than the first). On CUDA it works in the context that is current, as gpst_device_open does */
     const char* backend;
     bool require_backend; /* device trouble fails the item; else the CPU does its work again */
     uint32_t n_workers;   /* threads that run stages, up to 1024; 0 = cores allowed by affinity, quota and pin. Set it
@@ -40,6 +63,7 @@ typedef struct gpst_context_desc {
        work. 0 = an eighth of each budget; 1 = nothing is kept. An asynchronous device's streams and events are kept
        with it, 32 and 128 at the most. gpst_context_trim gives all of that back. */
     uint64_t max_kept_bytes;
+    gpst_memory_marks memory_marks;
     uint32_t end_canary;       /* 0 */
 } gpst_context_desc;
 

@@ -17,7 +17,8 @@ GPSTI_PRIVATE gpst_result gpsti_copy_check(const char* function, const void* dst
 }
 
 GPSTI_INTERN gpst_result gpsti_stream_copy(gpst_stream* stream, void* dst, const void* src, size_t bytes) {
-    return stream->device->device->i->copy(stream->stream, GPSTI_COPY_ANY, dst, src, bytes);
+    return stream->records ? gpsti_commands_add_copy(&stream->commands, dst, src, bytes)
+                           : stream->device->device->i->copy(stream->stream, GPSTI_COPY_ANY, dst, src, bytes);
 }
 
 GPST_API gpst_result gpst_copy(void* dst, const void* src, size_t bytes, gpst_stream* stream) {
@@ -40,6 +41,13 @@ GPSTI_PRIVATE gpst_result gpsti_copy_check_rows(const char* function, const char
     return GPST_OK;
 }
 
+GPSTI_PRIVATE gpst_result gpsti_stream_copy_rows(gpst_stream* stream, const gpsti_copied_rows* rows) {
+    return stream->records ? gpsti_commands_add_rows(&stream->commands, rows)
+                           : stream->device->device->i->copy_rows(stream->stream, rows->dst, rows->dst_pitch_bytes,
+                                                                  rows->src, rows->src_pitch_bytes, rows->row_bytes,
+                                                                  rows->n_rows);
+}
+
 GPST_API gpst_result gpst_copy_rows(void* dst, size_t dst_pitch_bytes, const void* src, size_t src_pitch_bytes,
                                     size_t row_bytes, size_t n_rows, gpst_stream* stream) {
     const char* function = "gpst_copy_rows";
@@ -50,12 +58,11 @@ GPST_API gpst_result gpst_copy_rows(void* dst, size_t dst_pitch_bytes, const voi
     GPSTI_TRY(gpsti_copy_check_rows(function, "dst_pitch_bytes", dst_pitch_bytes, row_bytes, n_rows, &dst_bytes));
     GPSTI_TRY(gpsti_copy_check_rows(function, "src_pitch_bytes", src_pitch_bytes, row_bytes, n_rows, &src_bytes));
     GPSTI_TRY(gpsti_copy_check(function, dst, src, dst_bytes, stream));
-    const gpsti_backend_i* const i = stream->device->device->i;
+    const gpsti_copied_rows rows = {dst, dst_pitch_bytes, src, src_pitch_bytes, row_bytes, n_rows};
     if (n_rows == 1 || (dst_pitch_bytes == row_bytes && src_pitch_bytes == row_bytes))
         return gpsti_device_result(gpsti_stream_copy(stream, dst, src, dst_bytes), function);
-    if (i->copy_rows && dst_pitch_bytes <= INT32_MAX && src_pitch_bytes <= INT32_MAX)
-        return gpsti_device_result(
-            i->copy_rows(stream->stream, dst, dst_pitch_bytes, src, src_pitch_bytes, row_bytes, n_rows), function);
+    if (stream->device->device->i->copy_rows && dst_pitch_bytes <= INT32_MAX && src_pitch_bytes <= INT32_MAX)
+        return gpsti_device_result(gpsti_stream_copy_rows(stream, &rows), function);
     for (size_t r = 0; r < n_rows; r++)
         GPSTI_TRY(gpsti_device_result(gpsti_stream_copy(stream, (char*)dst + r * dst_pitch_bytes,
                                                         (const char*)src + r * src_pitch_bytes, row_bytes),
@@ -101,6 +108,7 @@ GPST_API gpst_result gpst_copy_peer(void* dst, gpst_device* dst_device, const vo
     GPSTI_TRY(gpsti_copy_check(function, dst, src, bytes, stream));
     if (bytes == 0)
         return GPST_OK;
+    GPSTI_TRY(gpsti_stream_check_not_recording(stream, function));
     const gpsti_backend_i* const i = stream->device->device->i;
     if (dst_device == stream->device || dst_device->info.zero_copy)
         return gpsti_device_result(gpsti_stream_copy(stream, dst, src, bytes), function);
@@ -110,7 +118,8 @@ GPST_API gpst_result gpst_copy_peer(void* dst, gpst_device* dst_device, const vo
 }
 
 GPSTI_INTERN gpst_result gpsti_stream_fill(gpst_stream* stream, void* dst, int value, size_t bytes) {
-    return stream->device->device->i->memory_set(stream->stream, dst, value, bytes);
+    return stream->records ? gpsti_commands_add_fill(&stream->commands, dst, value, bytes)
+                           : stream->device->device->i->memory_set(stream->stream, dst, value, bytes);
 }
 
 GPST_API gpst_result gpst_fill(void* dst, int value, size_t bytes, gpst_stream* stream) {

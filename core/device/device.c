@@ -166,9 +166,16 @@ GPST_API gpst_result gpst_device_close(gpst_device* device) {
     GPSTI_FAIL_IF(device->context, GPST_ERROR_STATE,
                   "gpst_device_close: the device is a context's: gpst_context_destroy closes it");
     const uint64_t n_objects = gpsti_a64_load(&device->n_objects);
-    GPSTI_FAIL_IF(n_objects > 0, GPST_ERROR_STATE,
-                  "gpst_device_close: %llu of its memories, streams and events are there: destroy them first",
-                  (unsigned long long)n_objects);
+    const uint64_t n_memories = gpsti_a64_load(&device->n_memories);
+    if (n_objects > 0) {
+        (void)gpsti_fail(GPST_ERROR_STATE,
+                         "gpst_device_close: %llu memories of %llu bytes and %llu streams and events are there: "
+                         "destroy them first",
+                         (unsigned long long)n_memories, (unsigned long long)gpsti_a64_load(&device->memory_bytes),
+                         (unsigned long long)(n_objects - n_memories));
+        GPSTI_LOG(device->host, GPST_LOG_ERROR, GPSTI_NO_ITEM, "%s", gpst_last_reason());
+        return GPST_ERROR_STATE;
+    }
     gpsti_device_free((gpsti_device_block*)device);
     return GPST_OK;
 }
@@ -212,18 +219,19 @@ GPST_API void gpst_device_query_info(const gpst_device* device, gpst_device_info
     if (!device)
         return;
     const gpsti_backend_i* const i = device->device->i;
-    gpsti_device_info now = device->info;
+    uint64_t free_bytes = 0, total_bytes = 0;
     if (!gpsti_device_forked(device))
-        i->device_query(device->device, &now);
+        i->memory_info(device->device, &free_bytes, &total_bytes);
     out->backend = i->name;
     out->name = device->info.name;
     out->reason = device->reason;
     out->asynchronous = device->info.asynchronous;
     out->zero_copy = device->info.zero_copy;
     out->copies_peers = i->copy_peer != NULL;
+    out->ordinal = device->info.ordinal;
     out->n_copy_engines = device->info.n_copy_engines;
     out->memory_bytes = device->info.memory_bytes;
-    out->memory_free_bytes = now.memory_free_bytes;
+    out->memory_free_bytes = total_bytes ? free_bytes : device->info.memory_free_bytes;
     out->n_objects = gpsti_a64_load(&device->n_objects);
     out->allocation_count = gpsti_a64_load_relaxed(&device->host->allocation_count);
     out->live_bytes = gpsti_a64_load_relaxed(&device->host->live_bytes);
@@ -241,6 +249,11 @@ GPSTI_INTERN gpst_result gpsti_device_check(const gpst_device* device, const cha
                   "%s: pid=%llu: the device was opened in process %llu; after fork the child may only exec", function,
                   (unsigned long long)gpsti_pid(), (unsigned long long)device->host->pid);
     return GPST_OK;
+}
+
+GPSTI_INTERN gpst_result gpsti_device_check_memory(const gpst_device* device, const void* ptr, const char* function) {
+    const gpsti_backend_i* const i = device->device->i;
+    return i->memory_check ? gpsti_device_result(i->memory_check(device->device, ptr), function) : GPST_OK;
 }
 
 GPSTI_INTERN gpst_result gpsti_device_result(gpst_result result, const char* function) {

@@ -58,7 +58,9 @@ GPST_API gpst_result gpst_device_list(gpst_device_entry* out, uint32_t max, uint
    Ownership    gpst_device_close ends it; what is made of it goes first
    Threads      any; the device may be used by all of them
    Blocking     a GPU's context may have to be made: some 100 ms
-   Device       opens it; a GPU in its primary context, and the one that is current stays so
+   Device       opens it. On CUDA in the context of the application's that is current on this thread, where there is one
+                of the device that was named, or none was; else in the device's primary context. All its calls work
+                there, and what was current before a call is so behind it: docs/host-application.md
    Source       core/device/device.c          Tests  tests/test_device.c          Since 0.1
 */
 #define gpst_device_open(name, out) \
@@ -104,10 +106,11 @@ GPST_API gpst_device* gpst_context_device(gpst_context* context);
 typedef struct gpst_device_info {
     const char* backend; /* "cpu", "cuda", "hip" */
     const char* name;    /* as the vendor has it */
-    const char* reason;  /* what was asked for, and why this one serves it */
+    const char* reason;  /* what was asked for, why this one serves it, and in which context of the vendor's */
     bool asynchronous;   /* false: every operation is done when its call returns */
     bool zero_copy;      /* device memory is host memory: the host may use its address */
     bool copies_peers;   /* gpst_copy_peer to another device of the same backend does not go through the host */
+    int32_t ordinal;     /* which of the backend's devices, as the vendor counts them; 0 on cpu */
     uint32_t n_copy_engines; /* copies up and down that may run beside a kernel; 0 = not known, or none are needed */
     uint64_t memory_bytes, memory_free_bytes; /* of the device, by all processes; free: as far as it is known, now */
     uint64_t n_objects;        /* memories, streams and events that are there */

@@ -3,6 +3,7 @@
 #define GPSTI_DEVICE_INTERNAL_H
 
 #include "../../backends/backend.h"
+#include "commands_internal.h"
 #include "device.h"
 #include "enqueue.h"
 #include "stream.h"
@@ -32,6 +33,7 @@ struct gpst_device {
     gpsti_device_info info; /* as it was when opened */
     uint32_t n_threads;    /* of a kernel that the host computes at once */
     gpsti_a64 n_objects;
+    gpsti_a64 n_memories, memory_bytes; /* of them, those of gpst_memory_create and gpst_memory_register */
     gpsti_a32 lost; /* the engine or the memory has seen that the device is gone */
     gpsti_device_cache cache;
 };
@@ -40,6 +42,8 @@ struct gpst_stream {
     gpst_device* device;
     gpsti_stream* stream;
     bool wrapped; /* the native stream is the application's */
+    bool records; /* between gpst_graph_begin and the end of the recording, which is commands */
+    gpsti_commands commands;
 };
 
 struct gpst_event {
@@ -51,7 +55,11 @@ struct gpst_event {
 GPSTI_INTERN bool gpsti_device_forked(const gpst_device* device);
 /* ARGUMENT for NULL; FORKED in a child of the process that opened it. */
 GPSTI_INTERN gpst_result gpsti_device_check(const gpst_device* device, const char* function);
+/* Memory that the user says is the device's. */
+GPSTI_INTERN gpst_result gpsti_device_check_memory(const gpst_device* device, const void* ptr, const char* function);
 GPSTI_INTERN gpst_result gpsti_stream_check(const gpst_stream* stream, const char* function);
+/* STATE: what cannot be in a graph. */
+GPSTI_INTERN gpst_result gpsti_stream_check_not_recording(const gpst_stream* stream, const char* function);
 /* Puts "function: " before the backend's reason, where it failed. */
 GPSTI_INTERN gpst_result gpsti_device_result(gpst_result result, const char* function);
 /* Zeroed metadata of an object of the device, which counts as one until it is freed; NULL with the reason set. */

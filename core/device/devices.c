@@ -73,6 +73,16 @@ GPSTI_PRIVATE gpst_result gpsti_choice_open_auto(const gpsti_choice* choice, gps
     return gpsti_fail(GPST_OK, "%s", before);
 }
 
+/* Behind the reason, which device it is, where a vendor's device can be worked on in several contexts. */
+GPSTI_PRIVATE void gpsti_choice_name_context(const gpsti_choice* choice, const gpsti_device* device) {
+    gpsti_device_info info;
+    memset(&info, 0, sizeof info);
+    device->i->device_query(device, &info);
+    const size_t n = strlen(choice->reason);
+    if (info.context[0])
+        gpsti_format(choice->reason + n, GPSTI_REASON_BYTES - n, "; device %d, %s", (int)info.ordinal, info.context);
+}
+
 GPSTI_INTERN gpst_result gpsti_device_choose(const char* member, const char* asked, gpsti_host* host,
                                              gpsti_device* cpu, gpsti_device** out, char* reason) {
     gpsti_choice choice;
@@ -81,12 +91,17 @@ GPSTI_INTERN gpst_result gpsti_device_choose(const char* member, const char* ask
     choice.host = host;
     choice.cpu = cpu;
     choice.reason = reason;
-    if (!entry)
-        return gpsti_choice_open_auto(&choice, out);
+    if (!entry) {
+        GPSTI_TRY(gpsti_choice_open_auto(&choice, out));
+        gpsti_choice_name_context(&choice, *out);
+        return GPST_OK;
+    }
     GPSTI_FAIL_IF(!entry->backend, GPST_ERROR_NO_BACKEND, "%s=\"%s\": not compiled into this gpustage", member,
                   asked);
     gpsti_format(reason, GPSTI_REASON_BYTES, "%s: asked for by name", asked);
-    return gpsti_choice_open(&choice, entry, params, out);
+    GPSTI_TRY(gpsti_choice_open(&choice, entry, params, out));
+    gpsti_choice_name_context(&choice, *out);
+    return GPST_OK;
 }
 
 GPSTI_INTERN bool gpsti_backend_is_known(const char* name) {

@@ -18,7 +18,8 @@ GPSTI_PRIVATE bool gpsti_enqueue_on_gpu(const gpst_stream* stream) {
 
 GPSTI_INTERN gpst_result gpsti_stream_launch(gpst_stream* stream, const gpsti_kernel* kernel, const void* args,
                                              size_t args_bytes, const gpsti_exec* exec) {
-    return stream->device->device->i->launch(stream->stream, kernel, args, args_bytes, exec);
+    return stream->records ? gpsti_commands_add_launch(&stream->commands, kernel, args, args_bytes, exec)
+                           : stream->device->device->i->launch(stream->stream, kernel, args, args_bytes, exec);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_enqueue_put(const char* function, const gpsti_kernel* kernel, const void* args,
@@ -51,9 +52,16 @@ GPSTI_PRIVATE gpst_result gpsti_enqueue_user_gpu(const void* args, void* native_
     return user->kernel->gpu(user->args, native_stream);
 }
 
+/* What the user's kernel does follows from its functions and its arguments' bytes. */
+GPSTI_PRIVATE void gpsti_enqueue_user_lists(void* args, gpsti_lists* lists) {
+    const gpsti_enqueue_user* const user = (const gpsti_enqueue_user*)args;
+    gpsti_lists_add(lists, user->kernel, sizeof *user->kernel);
+}
+
 GPSTI_INTERN gpst_result gpsti_kernel_put(const char* function, const gpst_kernel* kernel, const void* args,
                                           size_t args_bytes, gpst_stream* stream, const gpsti_exec* exec) {
-    static const gpsti_kernel launched = {"user", gpsti_enqueue_user_host, gpsti_enqueue_user_gpu};
+    static const gpsti_kernel launched = {"user", gpsti_enqueue_user_host, gpsti_enqueue_user_gpu,
+                                          gpsti_enqueue_user_lists};
     gpsti_enqueue_user user;
     GPSTI_FAIL_IF(!kernel || (!kernel->host && !kernel->gpu), GPST_ERROR_ARGUMENT, "%s: kernel: must have host or gpu",
                   function);
@@ -101,7 +109,7 @@ GPSTI_PRIVATE gpst_result gpsti_enqueue_warp_host(const void* args, const gpsti_
 
 GPSTI_PRIVATE gpst_result gpsti_enqueue_warp_in_parts(const char* function, const gpsti_warp_args* args,
                                                       gpst_stream* stream) {
-    static const gpsti_kernel launched = {"warp", gpsti_enqueue_warp_host, NULL};
+    static const gpsti_kernel launched = {"warp", gpsti_enqueue_warp_host, NULL, NULL};
     gpsti_enqueue_warp part;
     memset(&part, 0, sizeof part);
     part.args = *args;
@@ -135,8 +143,9 @@ GPST_API gpst_result gpst_warp_enqueue(const gpst_warp* warp, const gpst_image* 
     args.n_sources = 1;
     args.outputs = outputs;
     args.n_outputs = n_outputs;
-    return gpsti_enqueue_on_gpu(stream) ? gpsti_enqueue_put(function, gpsti_warp_kernel(), &args, sizeof args, stream)
-                                        : gpsti_enqueue_warp_in_parts(function, &args, stream);
+    return gpsti_enqueue_on_gpu(stream) || stream->records
+               ? gpsti_enqueue_put(function, gpsti_warp_kernel(), &args, sizeof args, stream)
+               : gpsti_enqueue_warp_in_parts(function, &args, stream);
 }
 
 /* ---- masks -------------------------------------------------------------------------------- */
@@ -161,9 +170,28 @@ GPSTI_PRIVATE gpst_result gpsti_enqueue_argmax_gpu(const void* args, void* nativ
     return gpst_mask_argmax_launch(&argmax->logits, &argmax->labels, 1, native_stream);
 }
 
+/* Member by member: the caller's gaps between them would make equal calls of a recording differ. */
+GPSTI_PRIVATE void gpsti_enqueue_argmax_fill(gpsti_enqueue_argmax* argmax, const gpst_logits* logits,
+                                             const gpst_labels* labels) {
+    memset(argmax, 0, sizeof *argmax);
+    argmax->logits.data = logits->data;
+    argmax->logits.n_classes = logits->n_classes;
+    argmax->logits.width = logits->width;
+    argmax->logits.height = logits->height;
+    argmax->logits.dtype = logits->dtype;
+    argmax->logits.layout = logits->layout;
+    argmax->logits.pitch_bytes = logits->pitch_bytes;
+    argmax->logits.plane_bytes = logits->plane_bytes;
+    argmax->labels.data = labels->data;
+    argmax->labels.pitch_bytes = labels->pitch_bytes;
+    argmax->labels.width = labels->width;
+    argmax->labels.height = labels->height;
+    argmax->labels.n_classes = labels->n_classes;
+}
+
 GPST_API gpst_result gpst_mask_argmax_enqueue(const gpst_logits* logits, const gpst_labels* labels,
                                               gpst_stream* stream) {
-    static const gpsti_kernel launched = {"mask_argmax", gpsti_enqueue_argmax_host, gpsti_enqueue_argmax_gpu};
+    static const gpsti_kernel launched = {"mask_argmax", gpsti_enqueue_argmax_host, gpsti_enqueue_argmax_gpu, NULL};
     const char* function = "gpst_mask_argmax_enqueue";
     gpsti_argmax_job job;
     gpsti_enqueue_argmax argmax;
@@ -171,9 +199,7 @@ GPST_API gpst_result gpst_mask_argmax_enqueue(const gpst_logits* logits, const g
     GPSTI_FAIL_IF(!logits || !labels, GPST_ERROR_ARGUMENT, "%s: %s=NULL: required", function,
                   !logits ? "logits" : "labels");
     GPSTI_TRY(gpsti_device_result(gpsti_argmax_job_init(logits, labels, &job), function));
-    memset(&argmax, 0, sizeof argmax);
-    argmax.logits = *logits;
-    argmax.labels = *labels;
+    gpsti_enqueue_argmax_fill(&argmax, logits, labels);
     return gpsti_enqueue_put(function, &launched, &argmax, sizeof argmax, stream);
 }
 
@@ -189,7 +215,8 @@ GPSTI_PRIVATE gpst_result gpsti_enqueue_threshold_gpu(const void* args, void* na
 
 GPST_API gpst_result gpst_mask_threshold_enqueue(const gpst_image* source, float threshold, const gpst_image* mask,
                                                  gpst_stream* stream) {
-    static const gpsti_kernel launched = {"mask_threshold", gpsti_enqueue_threshold_host, gpsti_enqueue_threshold_gpu};
+    static const gpsti_kernel launched = {"mask_threshold", gpsti_enqueue_threshold_host,
+                                          gpsti_enqueue_threshold_gpu, NULL};
     const char* function = "gpst_mask_threshold_enqueue";
     gpsti_mask_job job;
     gpsti_enqueue_threshold above;
@@ -251,13 +278,14 @@ GPSTI_PRIVATE gpst_result gpsti_enqueue_channels(const char* function, const gps
 
 GPST_API gpst_result gpst_quantise_enqueue(const gpst_channels* values, const float* scales, int8_t* out,
                                            gpst_stream* stream) {
-    static const gpsti_kernel launched = {"quantise", gpsti_enqueue_quantise_host, gpsti_enqueue_quantise_gpu};
+    static const gpsti_kernel launched = {"quantise", gpsti_enqueue_quantise_host, gpsti_enqueue_quantise_gpu, NULL};
     return gpsti_enqueue_channels("gpst_quantise_enqueue", &launched, values, scales, out, stream);
 }
 
 GPST_API gpst_result gpst_dequantise_enqueue(const int8_t* integers, const float* scales, const gpst_channels* out,
                                              gpst_stream* stream) {
-    static const gpsti_kernel launched = {"dequantise", gpsti_enqueue_dequantise_host, gpsti_enqueue_dequantise_gpu};
+    static const gpsti_kernel launched = {"dequantise", gpsti_enqueue_dequantise_host,
+                                          gpsti_enqueue_dequantise_gpu, NULL};
     return gpsti_enqueue_channels("gpst_dequantise_enqueue", &launched, out, scales, (int8_t*)(uintptr_t)integers,
                                   stream);
 }

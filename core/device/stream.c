@@ -14,6 +14,12 @@ GPSTI_INTERN gpst_result gpsti_stream_check(const gpst_stream* stream, const cha
     return gpsti_device_check(stream->device, function);
 }
 
+GPSTI_INTERN gpst_result gpsti_stream_check_not_recording(const gpst_stream* stream, const char* function) {
+    GPSTI_FAIL_IF(stream->records, GPST_ERROR_STATE,
+                  "%s: the stream records a graph, which holds copies, fills and kernels alone", function);
+    return GPST_OK;
+}
+
 /* The host application's, or a new one. */
 GPSTI_PRIVATE gpst_result gpsti_stream_add(gpst_device* device, bool wrap, void* native, gpst_stream** out) {
     const gpsti_backend_i* const i = device->device->i;
@@ -22,6 +28,7 @@ GPSTI_PRIVATE gpst_result gpsti_stream_add(gpst_device* device, bool wrap, void*
         return GPST_ERROR_MEMORY;
     stream->device = device;
     stream->wrapped = wrap;
+    stream->commands.host = device->host;
     const gpst_result result = wrap && i->stream_wrap ? i->stream_wrap(device->device, native, &stream->stream)
                                                       : i->stream_create(device->device, &stream->stream);
     if (GPST_FAILED(result)) {
@@ -39,6 +46,7 @@ GPSTI_INTERN gpst_result gpsti_stream_make(gpst_device* device, gpst_stream** ou
 
 GPSTI_INTERN void gpsti_stream_free(gpst_stream* stream) {
     stream->device->device->i->stream_destroy(stream->stream);
+    gpsti_commands_free(&stream->commands);
     gpsti_device_drop_object(stream->device, stream, sizeof *stream);
 }
 
@@ -70,6 +78,7 @@ GPST_API void gpst_stream_destroy(gpst_stream* stream) {
     if (!stream || gpsti_device_forked(stream->device))
         return;
     gpsti_copy_text(before, sizeof before, gpst_last_reason());
+    stream->records = false;
     if (stream->wrapped || GPST_FAILED(gpsti_stream_wait_idle(stream)) ||
         !gpsti_device_cache_put(stream->device, GPSTI_CACHED_STREAMS, stream))
         gpsti_stream_free(stream);
@@ -93,6 +102,7 @@ GPST_API void* gpst_stream_native(const gpst_stream* stream) {
 GPST_API gpst_result gpst_stream_synchronize(gpst_stream* stream) {
     const char* function = "gpst_stream_synchronize";
     GPSTI_TRY(gpsti_stream_check(stream, function));
+    GPSTI_TRY(gpsti_stream_check_not_recording(stream, function));
     return gpsti_device_result(gpsti_stream_wait_idle(stream), function);
 }
 
@@ -110,7 +120,7 @@ GPSTI_PRIVATE gpst_result gpsti_event_check_stream(const gpst_event* event, cons
     GPSTI_FAIL_IF(event->device != stream->device, GPST_ERROR_ARGUMENT,
                   "%s: event: must be of the stream's device; between devices the host waits, with gpst_event_wait",
                   function);
-    return GPST_OK;
+    return gpsti_stream_check_not_recording(stream, function);
 }
 
 GPSTI_INTERN gpst_result gpsti_event_make(gpst_device* device, gpst_event** out) {

@@ -19,8 +19,8 @@ typedef struct gpst_event gpst_event;
 /* gpst_stream_create -- a stream of the device's; gpst_stream_wrap -- one that the host application has
 
    Parameters   device  (in)   not NULL
-                native  (in)   cudaStream_t or hipStream_t of this device, NULL for the vendor's default stream; on cpu,
-                               which has none, NULL
+                native  (in)   cudaStream_t or hipStream_t of this device, and on CUDA of the context that it works in;
+                               NULL for the vendor's default stream; on cpu, which has none, NULL
                 out     (out)  the stream; NULL on failure
    Shapes       none
    Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_MEMORY | GPST_ERROR_DEVICE, GPST_ERROR_DEVICE_LOST (the

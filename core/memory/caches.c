@@ -9,6 +9,12 @@ GPSTI_PRIVATE void gpsti_caches_wake(gpsti_memory* memory) {
         gpsti_cond_broadcast(&memory->changed);
 }
 
+GPSTI_PRIVATE void gpsti_caches_sleep(gpsti_memory* memory, int64_t deadline_ns) {
+    memory->n_waiters++;
+    (void)gpsti_cond_wait_until(&memory->changed, &memory->mutex, deadline_ns);
+    memory->n_waiters--;
+}
+
 GPSTI_INTERN void gpsti_caches_add(gpsti_memory* memory, gpsti_memory_cache* cache) {
     gpsti_mutex_lock(&memory->mutex);
     cache->next = memory->caches;
@@ -20,7 +26,7 @@ GPSTI_INTERN void gpsti_caches_remove(gpsti_memory* memory, gpsti_memory_cache* 
     gpsti_memory_cache** at = &memory->caches;
     gpsti_mutex_lock(&memory->mutex);
     while (cache->n_calls > 0) /* nobody leaves the list while it is called: its next is still needed */
-        gpsti_memory_wait(memory, GPST_FOREVER);
+        gpsti_caches_sleep(memory, GPST_FOREVER);
     while (*at && *at != cache)
         at = &(*at)->next;
     if (*at)
@@ -54,7 +60,7 @@ GPSTI_INTERN bool gpsti_caches_wait(gpsti_memory* memory, int64_t deadline_ns) {
     gpsti_mutex_lock(&memory->mutex);
     const bool loading = gpsti_caches_are_loading(memory);
     if (loading)
-        gpsti_memory_wait(memory, deadline_ns);
+        gpsti_caches_sleep(memory, deadline_ns);
     gpsti_mutex_unlock(&memory->mutex);
     return loading;
 }

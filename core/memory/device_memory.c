@@ -33,7 +33,11 @@ GPSTI_PRIVATE gpst_result gpsti_memory_take_kept(gpst_memory* memory) {
     request.tag = gpsti_memory_tag(context->memory, "memory");
     request.n_growths = &n_growths;
     request.why_not = memory->reason;
-    GPSTI_TRY(gpsti_memory_acquire(context, &request, &memory->buffer));
+    const gpst_result result = gpsti_memory_acquire(context, &request, &memory->buffer);
+    if (GPST_FAILED(result)) {
+        gpsti_memory_dump_refusal(context->memory, request.kind, NULL, result);
+        return result;
+    }
     memory->data = memory->buffer.data;
     memory->pinned = memory->buffer.pinned;
     if (memory->kind != GPST_MEMORY_DEVICE && gpsti_a64_load(&n_growths) == 0)
@@ -67,6 +71,11 @@ GPSTI_PRIVATE void gpsti_memory_give_back(gpst_memory* memory) {
         gpsti_memory_unmake(device, (gpsti_memory_kind)(memory->kind - 1), &memory->own);
 }
 
+GPSTI_PRIVATE void gpsti_memory_count_object(gpst_device* device, size_t bytes, bool add) {
+    (void)gpsti_a64_add(&device->n_memories, add ? 1 : UINT64_MAX);
+    (void)gpsti_a64_add(&device->memory_bytes, add ? bytes : (uint64_t)0 - bytes);
+}
+
 /* ---- create, register, destroy -------------------------------------------------------- */
 
 GPSTI_PRIVATE gpst_result gpsti_memory_check(gpst_device* device, size_t bytes, gpst_memory** out,
@@ -95,6 +104,7 @@ GPST_API gpst_result gpst_memory_create(gpst_device* device, gpst_memory_kind ki
         gpsti_device_drop_object(device, memory, sizeof *memory);
         return gpsti_fail_in(result, function);
     }
+    gpsti_memory_count_object(device, bytes, true);
     *out = memory;
     return GPST_OK;
 }
@@ -120,6 +130,7 @@ GPST_API gpst_result gpst_memory_register(gpst_device* device, void* data, size_
     memory->pinned = i->host_register && device->info.locks_host;
     if (!memory->pinned)
         gpsti_format(memory->reason, sizeof memory->reason, "%s backend: it locks no memory", i->name);
+    gpsti_memory_count_object(device, bytes, true);
     *out = memory;
     return GPST_OK;
 }
@@ -129,6 +140,7 @@ GPST_API void gpst_memory_destroy(gpst_memory* memory) {
         return;
     gpst_device* const device = memory->device;
     gpsti_memory_give_back(memory);
+    gpsti_memory_count_object(device, memory->bytes, false);
     gpsti_device_drop_object(device, memory, sizeof *memory);
 }
 

@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#define GPSTI_MEMORY_PAGE ((size_t)4096)
 #define GPSTI_MEMORY_HUGE_PAGE ((size_t)2 << 20)
 #define GPSTI_MEMORY_HUGE_PART 16 /* of a budget: no huge pages that would take more and leave some unused */
 #define GPSTI_MEMORY_KEPT_PART 8  /* of each budget is kept where the user says nothing */
@@ -36,7 +35,13 @@ GPSTI_INTERN gpst_result gpsti_memory_classify(gpsti_memory_request* request) {
         pages = eighths << shift;
         request->class_index = 8 + shift * 8 + (uint32_t)eighths - 9;
     }
-    return gpsti_size_mul(pages, GPSTI_MEMORY_PAGE, &request->bytes) ? GPST_OK : GPST_ERROR_OVERFLOW;
+    if (!gpsti_size_mul(pages, GPSTI_MEMORY_PAGE, &request->bytes))
+        return GPST_ERROR_OVERFLOW;
+    if (request->is_exact && request->bytes > rounded) {
+        request->bytes = rounded;
+        request->class_index--;
+    }
+    return GPST_OK;
 }
 
 /* ---- one piece of memory ------------------------------------------------------------ */
@@ -71,43 +76,15 @@ GPSTI_PRIVATE void gpsti_memory_unpoison(const gpsti_memory_block* block, size_t
         GPSTI_UNPOISON(block->memory.ptr, bytes);
 }
 
-/* ---- accounts; from here on the mutex is held unless something else is said --------------- */
-
-GPSTI_PRIVATE bool gpsti_memory_on_device(gpsti_memory_kind kind) { return kind == GPSTI_MEMORY_DEVICE; }
-
-GPSTI_PRIVATE gpsti_a64* gpsti_memory_charged(const gpsti_memory* memory, gpsti_memory_kind kind) {
-    return gpsti_memory_on_device(kind) ? &memory->context->device_bytes : &memory->context->host_bytes;
-}
-
-GPSTI_PRIVATE uint64_t gpsti_memory_budget(const gpsti_memory* memory, gpsti_memory_kind kind) {
-    return gpsti_memory_on_device(kind) ? memory->context->info.max_device_bytes : memory->context->info.max_host_bytes;
-}
-
-GPSTI_PRIVATE bool gpsti_pool_has_room(const gpst_pool* pool, uint64_t bytes) {
-    const uint64_t cap = pool ? pool->desc.max_bytes : 0;
-    return !cap || (pool->info.held_bytes <= cap && bytes <= cap - pool->info.held_bytes);
-}
-
-GPSTI_PRIVATE bool gpsti_memory_charge(gpsti_memory* memory, const gpsti_memory_request* request, uint64_t bytes) {
-    gpsti_a64* const account = gpsti_memory_charged(memory, request->kind);
-    const uint64_t budget = gpsti_memory_budget(memory, request->kind), charged = gpsti_a64_load_relaxed(account);
-    if (!gpsti_pool_has_room(request->pool, bytes) || charged > budget || bytes > budget - charged)
-        return false;
-    (void)gpsti_a64_add(account, bytes);
-    if (request->pool)
-        request->pool->info.held_bytes += bytes;
-    return true;
-}
-
-GPSTI_PRIVATE void gpsti_memory_refund(gpsti_memory* memory, gpsti_memory_kind kind, uint64_t bytes) {
-    (void)gpsti_a64_add(gpsti_memory_charged(memory, kind), (uint64_t)0 - bytes);
-}
+/* ---- whose a block is; from here on the mutex is held unless something else is said ------------ */
 
 /* The block is the pool's, or no longer. */
 GPSTI_PRIVATE void gpsti_pool_count(gpst_pool* pool, const gpsti_memory_block* block, bool add) {
     const uint64_t change = add ? block->charged_bytes : (uint64_t)0 - block->charged_bytes;
     gpst_pool_info* const info = &pool->info;
     info->held_bytes += change;
+    if (gpsti_memory_on_device(block->kind))
+        return;
     *(block->memory.pages == GPSTI_PAGES_HUGETLB ? &info->hugetlb_bytes
       : block->memory.pages == GPSTI_PAGES_THP   ? &info->thp_bytes
                                                  : &info->small_bytes) += change;
@@ -131,53 +108,19 @@ GPSTI_PRIVATE void gpsti_memory_count_kept(gpsti_memory* memory, const gpsti_mem
             add ? block->charged_bytes : (uint64_t)0 - block->charged_bytes;
 }
 
-GPSTI_PRIVATE void gpsti_memory_count_tag(gpsti_memory* memory, const gpsti_memory_block* block, bool add) {
-    gpst_tag_info* const tag = &memory->tags[block->tag];
-    const bool on_device = gpsti_memory_on_device(block->kind);
-    uint64_t* const live = on_device ? &tag->device_bytes : &tag->host_bytes;
-    uint64_t* const peak = on_device ? &tag->device_peak_bytes : &tag->host_peak_bytes;
-    *live += add ? block->charged_bytes : (uint64_t)0 - block->charged_bytes;
-    *peak = *live > *peak ? *live : *peak;
-}
-
-GPSTI_INTERN uint32_t gpsti_memory_tag(gpsti_memory* memory, const char* tag) {
-    uint32_t i = 0;
-    if (!tag)
-        return 0;
-    gpsti_mutex_lock(&memory->mutex);
-    while (i < memory->n_tags && strncmp(memory->tags[i].tag, tag, sizeof memory->tags[i].tag - 1))
-        i++;
-    if (i == memory->n_tags && i < GPSTI_MEMORY_TAGS)
-        gpsti_copy_text(memory->tags[memory->n_tags++].tag, sizeof memory->tags[i].tag, tag);
-    gpsti_mutex_unlock(&memory->mutex);
-    return i < GPSTI_MEMORY_TAGS ? i : 0;
-}
-
-GPST_API void gpst_context_query_tags(const gpst_context* context, gpst_tag_info* out, uint32_t max, uint32_t* n) {
-    if (n)
-        *n = 0;
-    if (!context || !n || gpsti_context_forked(context))
-        return;
-    gpsti_memory* const memory = context->memory;
-    gpsti_mutex_lock(&memory->mutex);
-    *n = memory->n_tags;
-    if (out && max > 0)
-        memcpy(out, memory->tags, (max < *n ? max : *n) * sizeof *out);
-    gpsti_mutex_unlock(&memory->mutex);
-}
-
 /* ---- which free block ---------------------------------------------------------------------- */
 
 /* A free block of the class that may serve the request, off its list; NONE. */
 GPSTI_PRIVATE uint32_t gpsti_memory_find(gpsti_memory* memory, const gpsti_memory_request* request) {
     uint32_t* at = &memory->free[request->kind][request->class_index];
-    const bool lost = gpsti_a32_load(&memory->context->public_device.lost) != 0;
+    if (gpsti_memory_on_device(request->kind) && gpsti_a32_load(&memory->context->public_device.lost) != 0)
+        return GPSTI_MEMORY_NONE;
     for (; *at != GPSTI_MEMORY_NONE; at = &memory->blocks[*at].next) {
         const gpsti_memory_block* const block = &memory->blocks[*at];
         const bool wrong_pages = request->huge_pages == GPST_HUGE_PAGES_OFF ? block->memory.pages > GPSTI_PAGES_SMALL
                                                                             : request->huge_pages && !block->is_huge;
         const bool fits = block->pool == request->pool || gpsti_pool_has_room(request->pool, block->charged_bytes);
-        if (!wrong_pages && fits && !(lost && gpsti_memory_on_device(request->kind))) {
+        if (block->bytes >= request->bytes && !wrong_pages && fits) {
             const uint32_t index = *at;
             *at = block->next;
             return index;
@@ -230,6 +173,7 @@ GPSTI_PRIVATE void gpsti_memory_drop(gpsti_memory* memory, uint32_t index) {
     gpsti_mutex_lock(&memory->mutex);
     gpsti_memory_refund(memory, gone.kind, gone.charged_bytes);
     memory->n_freed++;
+    memory->n_returned[gpsti_memory_on_device(gone.kind)]++;
     memory->n_freeing--;
     gpsti_memory_tell(memory);
 }
@@ -255,6 +199,29 @@ GPSTI_PRIVATE void gpsti_memory_limit_kept(gpsti_memory* memory, bool on_device)
     while (memory->kept_bytes[on_device] >
            (gpsti_a32_load(&memory->context->public_device.lost) != 0 ? 0 : memory->max_kept_bytes[on_device]))
         gpsti_memory_drop(memory, gpsti_memory_oldest(memory, on_device, NULL, false));
+}
+
+GPSTI_INTERN uint64_t gpsti_memory_shrink_to(gpsti_memory* memory, bool on_device, uint64_t target_bytes) {
+    const gpsti_memory_kind kind = on_device ? GPSTI_MEMORY_DEVICE : GPSTI_MEMORY_HOST;
+    const uint64_t until = memory->clock;
+    uint64_t freed = 0;
+    while (gpsti_a64_load(gpsti_memory_charged(memory, kind)) > target_bytes) {
+        uint32_t index = gpsti_memory_oldest(memory, on_device, NULL, false);
+        if (index == GPSTI_MEMORY_NONE)
+            index = gpsti_memory_oldest(memory, on_device, NULL, true);
+        if (index == GPSTI_MEMORY_NONE || memory->blocks[index].freed_at > until)
+            break;
+        freed += memory->blocks[index].charged_bytes;
+        gpsti_memory_drop(memory, index);
+    }
+    return freed;
+}
+
+GPSTI_INTERN uint64_t gpsti_memory_shrink(gpsti_memory* memory, bool on_device, uint64_t target_bytes) {
+    gpsti_mutex_lock(&memory->mutex);
+    const uint64_t freed = gpsti_memory_shrink_to(memory, on_device, target_bytes);
+    gpsti_mutex_unlock(&memory->mutex);
+    return freed;
 }
 
 /* After a charge that was refused: false when nothing is free that would make room. What is kept goes first, then what
@@ -324,14 +291,14 @@ GPSTI_PRIVATE gpst_result gpsti_memory_ask(gpsti_memory* memory, const gpsti_mem
     }
 }
 
-/* The device's; of a lost one the cpu's where a pool asks, unless the job may not go on without it. */
+/* The device's; of a lost one the cpu's where a pool asks for the host's, unless the job may not go on without it. */
 GPSTI_PRIVATE gpst_result gpsti_memory_ask_devices(gpsti_memory* memory, const gpsti_memory_request* request,
                                                    gpsti_memory_block* made) {
     const gpst_result result = gpsti_memory_ask(memory, request, made);
     if (result != GPST_ERROR_DEVICE_LOST)
         return result;
     gpsti_a32_store(&memory->context->public_device.lost, 1);
-    if (!request->pool || memory->context->require_backend)
+    if (!request->pool || gpsti_memory_on_device(request->kind) || memory->context->require_backend)
         return result;
     made->device = memory->context->cpu;
     return gpsti_memory_ask(memory, request, made);
@@ -371,9 +338,9 @@ GPSTI_PRIVATE void gpsti_memory_lend(gpsti_memory* memory, const gpsti_memory_re
         info->live_bytes += block->charged_bytes;
         info->peak_bytes = info->live_bytes > info->peak_bytes ? info->live_bytes : info->peak_bytes;
     }
-    gpsti_memory_unpoison(block, block->bytes);
+    gpsti_memory_unpoison(block, request->bytes);
     out->data = block->memory.ptr;
-    out->bytes = block->bytes;
+    out->bytes = request->bytes;
     out->charged_bytes = block->charged_bytes;
     out->id = ((uint64_t)block->loan << 32) | index;
     out->pinned = block->memory.pinned;
@@ -382,7 +349,7 @@ GPSTI_PRIVATE void gpsti_memory_lend(gpsti_memory* memory, const gpsti_memory_re
 }
 
 /* charged_bytes are charged to the pool and the context. */
-GPSTI_PRIVATE gpst_result gpsti_memory_grow(gpsti_memory* memory, const gpsti_memory_request* request,
+GPSTI_PRIVATE gpst_result gpsti_memory_grow(gpsti_memory* memory, gpsti_memory_request* request,
                                             uint64_t charged_bytes, gpst_buffer* out) {
     gpst_pool* const pool = request->pool;
     gpsti_memory_block made;
@@ -424,22 +391,28 @@ GPSTI_PRIVATE gpst_result gpsti_memory_grow(gpsti_memory* memory, const gpsti_me
             gpsti_copy_text(pool->info.pages_reason, sizeof pool->info.pages_reason, made.memory.why_not);
     }
     gpsti_memory_lend(memory, request, index, out);
+    gpsti_memory_count_made(memory, request, made.charged_bytes);
     return GPST_OK;
 }
 
 /* ---- acquire and release ------------------------------------------------------------------------- */
 
-GPSTI_INTERN gpst_result gpsti_memory_try(gpsti_memory* memory, const gpsti_memory_request* request, gpst_buffer* out) {
+GPSTI_INTERN bool gpsti_memory_try_free(gpsti_memory* memory, const gpsti_memory_request* request, gpst_buffer* out) {
+    const uint32_t index = gpsti_memory_find(memory, request);
+    if (index == GPSTI_MEMORY_NONE)
+        return false;
+    gpsti_memory_count_kept(memory, &memory->blocks[index], false);
+    gpsti_memory_lend(memory, request, index, out);
+    return true;
+}
+
+GPSTI_INTERN gpst_result gpsti_memory_try(gpsti_memory* memory, gpsti_memory_request* request, gpst_buffer* out) {
     size_t bytes = request->bytes; /* what small pages take */
     if (!gpsti_memory_on_device(request->kind) && !gpsti_size_round_up(bytes, gpsti_page_bytes(), &bytes))
         return GPST_ERROR_OVERFLOW;
     for (;;) {
-        const uint32_t index = gpsti_memory_find(memory, request);
-        if (index != GPSTI_MEMORY_NONE) {
-            gpsti_memory_count_kept(memory, &memory->blocks[index], false);
-            gpsti_memory_lend(memory, request, index, out);
+        if (gpsti_memory_try_free(memory, request, out))
             return GPST_OK;
-        }
         if (gpsti_memory_charge(memory, request, bytes))
             return gpsti_memory_grow(memory, request, bytes, out);
         if (!gpsti_memory_make_room(memory, request, bytes))
@@ -470,6 +443,8 @@ GPSTI_INTERN gpst_result gpsti_memory_acquire(gpst_context* context, gpsti_memor
     if (result == GPST_ERROR_WOULD_BLOCK)
         result = gpsti_memory_over_budget(memory, request);
     gpsti_mutex_unlock(&memory->mutex);
+    if (request->crossed)
+        gpsti_memory_alert(memory);
     return result;
 }
 
@@ -499,6 +474,7 @@ GPSTI_INTERN bool gpsti_memory_give(gpsti_memory* memory, const gpst_pool* pool,
     gpsti_memory_poison(block);
     block->state = GPSTI_MEMORY_FREE;
     block->freed_at = ++memory->clock;
+    memory->n_returned[gpsti_memory_on_device(block->kind)]++;
     block->next = memory->free[block->kind][block->class_index];
     memory->free[block->kind][block->class_index] = index;
     gpsti_memory_count_kept(memory, block, true);
@@ -516,7 +492,7 @@ GPSTI_INTERN void gpsti_memory_release(gpst_context* context, gpst_buffer* buffe
 }
 
 GPSTI_INTERN void gpsti_memory_trim_pool(gpsti_memory* memory, const gpst_pool* pool) {
-    gpsti_memory_drop_all(memory, false, pool, false);
+    gpsti_memory_drop_all(memory, gpsti_memory_on_device(pool->kind), pool, false);
 }
 
 GPSTI_INTERN void gpsti_memory_disown(gpsti_memory* memory, gpst_pool* pool) {
@@ -527,7 +503,7 @@ GPSTI_INTERN void gpsti_memory_disown(gpsti_memory* memory, gpst_pool* pool) {
             gpsti_memory_count_kept(memory, block, true);
         }
     }
-    gpsti_memory_limit_kept(memory, false);
+    gpsti_memory_limit_kept(memory, gpsti_memory_on_device(pool->kind));
 }
 
 /* ---- init, term, trim -------------------------------------------------------------------------------- */
@@ -542,14 +518,8 @@ GPSTI_INTERN void gpsti_memory_trim(gpsti_memory* memory) {
     gpsti_device_cache_clear(&memory->context->public_device);
 }
 
-GPSTI_INTERN void gpsti_memory_query_kept(gpsti_memory* memory, uint64_t* host_bytes, uint64_t* device_bytes) {
-    gpsti_mutex_lock(&memory->mutex);
-    *host_bytes = memory->kept_bytes[0];
-    *device_bytes = memory->kept_bytes[1];
-    gpsti_mutex_unlock(&memory->mutex);
-}
-
-GPSTI_INTERN gpst_result gpsti_memory_init(gpsti_memory* memory, gpst_context* context, uint64_t max_kept_bytes) {
+GPSTI_INTERN gpst_result gpsti_memory_init(gpsti_memory* memory, gpst_context* context, uint64_t max_kept_bytes,
+                                           const gpst_memory_marks* marks) {
     const gpst_context_info* const info = &context->info;
     memory->context = context;
     memory->unused = GPSTI_MEMORY_NONE;
@@ -557,6 +527,7 @@ GPSTI_INTERN gpst_result gpsti_memory_init(gpsti_memory* memory, gpst_context* c
     memory->max_kept_bytes[0] = max_kept_bytes ? max_kept_bytes : info->max_host_bytes / GPSTI_MEMORY_KEPT_PART;
     memory->max_kept_bytes[1] = max_kept_bytes ? max_kept_bytes : info->max_device_bytes / GPSTI_MEMORY_KEPT_PART;
     gpsti_copy_text(memory->tags[memory->n_tags++].tag, sizeof memory->tags[0].tag, "other");
+    gpsti_memory_set_marks(memory, marks);
     GPSTI_TRY(gpsti_mutex_init(&memory->mutex));
     const gpst_result result = gpsti_cond_init(&memory->changed);
     if (GPST_FAILED(result))
@@ -564,8 +535,12 @@ GPSTI_INTERN gpst_result gpsti_memory_init(gpsti_memory* memory, gpst_context* c
     return result;
 }
 
+/* What pools that were forgotten have free goes, too; what is on loan stays. */
 GPSTI_INTERN void gpsti_memory_term(gpsti_memory* memory) {
+    gpsti_memory_log_leaks(memory);
     gpsti_memory_trim(memory);
+    (void)gpsti_memory_shrink(memory, false, 0);
+    (void)gpsti_memory_shrink(memory, true, 0);
     gpsti_blocks_free(memory);
     gpsti_cond_term(&memory->changed);
     gpsti_mutex_term(&memory->mutex);

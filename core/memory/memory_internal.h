@@ -5,8 +5,10 @@
 
 #include "../../backends/backend.h"
 #include "../device/context_internal.h"
+#include "budget.h"
 #include "pool.h"
 
+#define GPSTI_MEMORY_PAGE ((size_t)4096)
 #define GPSTI_MEMORY_CLASSES (8 + 64 * 8)
 #define GPSTI_MEMORY_TAGS 16
 #define GPSTI_MEMORY_NONE UINT32_MAX
@@ -31,7 +33,7 @@ typedef struct gpsti_memory_block {
     gpsti_memory_kind kind;
     gpsti_device* device;     /* whose memory it is */
     gpsti_host_memory memory; /* DEVICE: ptr and bytes alone */
-    size_t bytes;             /* of the size class: what is lent */
+    size_t bytes;             /* of the size class at least: what may be lent */
     uint64_t charged_bytes;   /* what was taken: with the rest of a huge page */
     bool is_huge;             /* as it was asked for */
     gpst_pool* pool;          /* which holds it, lent or free; NULL: none */
@@ -73,12 +75,20 @@ struct gpsti_memory {
     uint32_t n_tags;
     gpst_tag_info tags[GPSTI_MEMORY_TAGS];
     gpsti_memory_cache* caches; /* of host memory */
+    uint64_t peak_bytes[2], n_returned[2]; /* of the host, of the device; returned: given back or freed, ever */
+    gpst_memory_marks marks;               /* resolved */
+    bool above_budget, above_device;       /* no more alerts until use has fallen to the target */
+    uint64_t n_alerts;
+    uint64_t unasked_bytes;  /* of the device, made since it was asked what all processes use */
+    int64_t next_dump_ns[4]; /* by budget or system, host or device: not before */
 };
 
-/* The fields but context and desc are under the mutex of the context's memory. */
+/* The fields but those before n_out are under the mutex of the context's memory. */
 struct gpst_pool {
     gpst_context* context;
-    gpst_pool_desc desc;
+    gpst_pool_desc desc; /* without its pointers */
+    gpsti_memory_kind kind;
+    size_t chunks[GPST_POOL_MAX_CHUNK_SIZES]; /* [desc.n_chunk_bytes], the smallest first */
     uint32_t tag;
     uint32_t n_out; /* on loan, or being made: what a waiter may hope for */
     gpst_pool_info info;
@@ -88,6 +98,7 @@ struct gpst_pool {
 typedef struct gpsti_memory_request {
     gpsti_memory_kind kind;
     size_t asked_bytes;
+    bool is_exact; /* takes no more than asked_bytes in pages, not the whole class */
     gpst_huge_pages huge_pages;
     bool is_filled; /* all of it will be written: large new memory is used once as it is made, so that what that takes
                        is no stage's work */
@@ -97,12 +108,16 @@ typedef struct gpsti_memory_request {
     gpsti_a64* grown_ns;  /* what making it takes is added; NULL: to nothing */
     gpsti_a64* n_growths; /* 1 is added where it had to be made; NULL: to nothing */
     char* why_not;        /* 128 bytes: why there are no better pages; NULL: not asked */
-    size_t bytes; /* of the class: set by gpsti_memory_classify */
+    /* Set by gpsti_memory_classify. An exact request is in the largest class that it fills: whatever is in a class has
+       the bytes of the class at least. */
+    size_t bytes;
     uint32_t class_index;
+    bool crossed; /* out: it was made and use is above a mark: gpsti_memory_alert, once no lock is held */
 } gpsti_memory_request;
 
-/* max_kept_bytes as in gpst_context_desc. The context's info is resolved and its devices are open. */
-GPSTI_INTERN gpst_result gpsti_memory_init(gpsti_memory* memory, gpst_context* context, uint64_t max_kept_bytes);
+/* max_kept_bytes and marks as in gpst_context_desc. The context's info is resolved and its devices are open. */
+GPSTI_INTERN gpst_result gpsti_memory_init(gpsti_memory* memory, gpst_context* context, uint64_t max_kept_bytes,
+                                           const gpst_memory_marks* marks);
 GPSTI_INTERN void gpsti_memory_term(gpsti_memory* memory);
 /* Gives what is kept back to the system, the device's cached streams and events too. */
 GPSTI_INTERN void gpsti_memory_trim(gpsti_memory* memory);
@@ -126,7 +141,9 @@ GPSTI_INTERN void gpsti_memory_release(gpst_context* context, gpst_buffer* buffe
 GPSTI_INTERN gpst_result gpsti_memory_classify(gpsti_memory_request* request);
 /* As gpsti_memory_acquire, but where there is no room: WOULD_BLOCK without a reason. Lets the mutex go while memory is
    made or freed. */
-GPSTI_INTERN gpst_result gpsti_memory_try(gpsti_memory* memory, const gpsti_memory_request* request, gpst_buffer* out);
+GPSTI_INTERN gpst_result gpsti_memory_try(gpsti_memory* memory, gpsti_memory_request* request, gpst_buffer* out);
+/* Only what is free: false where nothing is. */
+GPSTI_INTERN bool gpsti_memory_try_free(gpsti_memory* memory, const gpsti_memory_request* request, gpst_buffer* out);
 /* Until something is given back, or for no reason. */
 GPSTI_INTERN void gpsti_memory_wait(gpsti_memory* memory, int64_t deadline_ns);
 /* BUDGET, with the reason. */
@@ -149,6 +166,44 @@ GPSTI_INTERN bool gpsti_caches_are_loading(gpsti_memory* memory);
 GPSTI_INTERN bool gpsti_caches_wait(gpsti_memory* memory, int64_t deadline_ns);
 /* A cache could give more than before: who waits for memory tries again. */
 GPSTI_INTERN void gpsti_caches_tell(gpsti_memory* memory);
+
+/* ---- accounts and marks: core/memory/budget.c; the caller holds the mutex unless something else is said ------- */
+
+GPSTI_INTERN bool gpsti_memory_on_device(gpsti_memory_kind kind); /* needs no mutex */
+GPSTI_INTERN uint64_t gpsti_memory_budget(const gpsti_memory* memory, gpsti_memory_kind kind);
+GPSTI_INTERN gpsti_a64* gpsti_memory_charged(const gpsti_memory* memory, gpsti_memory_kind kind);
+GPSTI_INTERN bool gpsti_pool_has_room(const gpst_pool* pool, uint64_t bytes); /* NULL has */
+/* May so much be charged to the request's pool and the context now? charge: and is. */
+GPSTI_INTERN bool gpsti_memory_has_room(const gpsti_memory* memory, const gpsti_memory_request* request,
+                                        uint64_t bytes);
+GPSTI_INTERN bool gpsti_memory_charge(gpsti_memory* memory, const gpsti_memory_request* request, uint64_t bytes);
+GPSTI_INTERN void gpsti_memory_refund(gpsti_memory* memory, gpsti_memory_kind kind, uint64_t bytes);
+GPSTI_INTERN void gpsti_memory_count_tag(gpsti_memory* memory, const gpsti_memory_block* block, bool add);
+/* Memory was made and has its block: the peak, and the marks where it is the device's. Lets the mutex go. Where a mark
+   is crossed, frees what is free down to the target and sets request->crossed. */
+GPSTI_INTERN void gpsti_memory_count_made(gpsti_memory* memory, gpsti_memory_request* request, uint64_t bytes);
+GPSTI_INTERN void gpsti_memory_alert(gpsti_memory* memory); /* calls the user; no lock is held */
+/* Needs no mutex. set: 0 is resolved. */
+GPSTI_INTERN gpst_result gpsti_memory_check_marks(const char* function, const gpst_memory_marks* marks);
+GPSTI_INTERN void gpsti_memory_set_marks(gpsti_memory* memory, const gpst_memory_marks* marks);
+GPSTI_INTERN void gpsti_memory_sum_up(const gpsti_memory* memory, bool on_device, gpst_memory_account* out);
+
+/* Gives free memory back to the system, what is kept before what pools have, the oldest first, until no more than
+   target_bytes are charged or nothing is free. Says how many bytes went. shrink: takes the mutex; shrink_to: the caller
+   has it. */
+GPSTI_INTERN uint64_t gpsti_memory_shrink(gpsti_memory* memory, bool on_device, uint64_t target_bytes);
+GPSTI_INTERN uint64_t gpsti_memory_shrink_to(gpsti_memory* memory, bool on_device, uint64_t target_bytes);
+/* Rises whenever memory of the context comes back: a loan, or bytes to the system. Takes the mutex. */
+GPSTI_INTERN uint64_t gpsti_memory_n_returned(gpsti_memory* memory, bool on_device);
+
+/* ---- texts: core/memory/dump.c; without the mutex -------------------------------------------------- */
+
+/* Where the result is that there is no memory, logs the reason and what holds it: once a minute for each kind of
+   refusal. pool: for whom; NULL: none. For what users ask; the engine has other ways and logs those. */
+GPSTI_INTERN void gpsti_memory_dump_refusal(gpsti_memory* memory, gpsti_memory_kind kind, const gpst_pool* pool,
+                                            gpst_result result);
+GPSTI_INTERN void gpsti_memory_log_leaks(gpsti_memory* memory); /* what is on loan though the context ends */
+GPSTI_INTERN void gpsti_pool_log_leak(const gpst_pool* pool);   /* the reason, and what the pool has */
 
 /* ---- one piece, outside any context's account ------------------------------------------------ */
 

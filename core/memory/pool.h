@@ -1,9 +1,9 @@
-/* core/memory/pool.h -- aligned host buffers in size classes, allocated once and used
-   again from any thread; and what a context's memory is used for. Knows nothing of what is in it. */
+/* core/memory/pool.h -- buffers of the host or of the device, in size classes or chunks, allocated once and used again
+   from any thread. Knows nothing of what is in it. */
 #ifndef GPSTI_POOL_H
 #define GPSTI_POOL_H
 
-#include "../device/context.h"
+#include "../device/device.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,6 +19,8 @@ typedef enum gpst_huge_pages {
     GPST_HUGE_PAGES_ALWAYS = 2 /* try for every buffer */
 } gpst_huge_pages;
 
+#define GPST_POOL_MAX_CHUNK_SIZES 16
+
 /* gpst_pool_desc -- what a pool is made of; all-zero is valid
 
    Ownership    the caller's; read during create only
@@ -26,9 +28,14 @@ typedef enum gpst_huge_pages {
 */
 typedef struct gpst_pool_desc {
     uint32_t start_canary; /* 0 */
-    uint64_t
-        max_bytes; /* cap on what the pool holds, free or on loan; 0 = the context's max_host_bytes alone */
-    gpst_huge_pages huge_pages;
+    gpst_memory_kind kind;    /* 0 = PINNED; HOST, PINNED or DEVICE */
+    uint64_t max_bytes;       /* cap on what the pool holds, free or on loan; 0 = the context's budget alone */
+    gpst_huge_pages huge_pages; /* of DEVICE 0 */
+    /* The only sizes that buffers have, in any order, each rounded up to 4096; NULL and 0 = size classes. An acquire
+       gives the smallest that holds what was asked for, and refuses more than the largest. */
+    const size_t* chunk_bytes; /* [n_chunk_bytes], each 1 .. max_bytes */
+    uint32_t n_chunk_bytes;    /* up to GPST_POOL_MAX_CHUNK_SIZES */
+    uint32_t n_ready; /* so many of each chunk size are made by create, up to 65536; 0 = each when it is needed */
     const char* tag;     /* what it is for, in gpst_context_query_tags; NULL = "other"; copied */
     uint32_t end_canary; /* 0 */
 } gpst_pool_desc;
@@ -39,8 +46,8 @@ typedef struct gpst_pool_desc {
    Since 0.1
 */
 typedef struct gpst_buffer {
-    void* data;   /* page-aligned */
-    size_t bytes; /* of the size class: at least what was asked for */
+    void* data;   /* page-aligned; of DEVICE to 256 bytes */
+    size_t bytes; /* of the size class or chunk: at least what was asked for */
     uint64_t charged_bytes; /* what was taken for it, and is charged to the budgets: with the rest of a huge page */
     uint64_t id;  /* this loan */
     bool pinned;  /* the device has it page-locked */
@@ -56,21 +63,22 @@ typedef struct gpst_pool_info {
     uint64_t held_bytes;             /* on loan or free, as charged against the budgets */
     uint64_t acquires, allocations;  /* of acquires, those that had to be made: the others found what was free */
     uint64_t waits, wait_ns, refusals;
-    uint64_t hugetlb_bytes, thp_bytes, small_bytes, pinned_bytes; /* of held_bytes, by what the pages are */
+    uint64_t hugetlb_bytes, thp_bytes, small_bytes, pinned_bytes; /* of the host's held_bytes, by what the pages are */
     char pages_reason[128]; /* why the latest allocation got no better pages; "" when nothing was refused */
 } gpst_pool_info;
 
-/* gpst_pool_create -- an empty pool
+/* gpst_pool_create -- a pool, empty but for what desc.n_ready says
 
    Parameters   context  (in)   not NULL
                 desc     (in)   NULL = all defaults
                 out      (out)  the pool; NULL on failure
    Shapes       none
-   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_VERSION | GPST_ERROR_MEMORY | GPST_ERROR_FORKED
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_VERSION | GPST_ERROR_MEMORY | GPST_ERROR_FORKED | with
+                n_ready GPST_ERROR_BUDGET (not all fit), and what gpst_pool_acquire answers
    Ownership    destroy with gpst_pool_destroy, before the context
    Threads      any
-   Blocking     never; allocates metadata, no buffer yet
-   Device       none
+   Blocking     never; allocates metadata; makes what n_ready says
+   Device       as gpst_pool_acquire, with n_ready; else none
    Source       core/memory/pool.c          Tests  tests/test_pool.c          Since 0.1
 */
 #define gpst_pool_create(context, desc, out) \
@@ -87,7 +95,7 @@ GPST_API gpst_result gpst_pool_create_versioned(uint32_t version, size_t desc_by
    Ownership    the pool is gone when OK
    Threads      one, and no other call on the pool is running
    Blocking     never waits for loans; may unmap memory
-   Device       may free host memory
+   Device       may free memory
    Source       core/memory/pool.c          Tests  tests/test_pool.c          Since 0.1
 */
 GPST_API gpst_result gpst_pool_destroy(gpst_pool* pool);
@@ -97,21 +105,24 @@ GPST_API gpst_result gpst_pool_destroy(gpst_pool* pool);
    A free buffer of the size class is lent again, whichever pool or pipeline of the context had it; else a new one is
    allocated. At a budget, free buffers of other classes are given back first; then the call waits until others
    release. Classes are 4096 bytes apart up to 8 pages, and eight to a power of two above: less than 1/8 is more than
-   was asked for.
+   was asked for. Of a pool with chunk_bytes the chunk stands for the class; at a budget a larger chunk that is free is
+   lent before others are given back.
 
    Parameters   pool        (in)   not NULL
-                bytes       (in)   1 .. SIZE_MAX/2
+                bytes       (in)   1 .. SIZE_MAX/2, or the largest of chunk_bytes
                 timeout_ns  (in)   0 = never waits; GPST_FOREVER
                 out         (out)  the loan; all-zero on failure
-   Shapes       out->data: uint8_t[out->bytes]; zeroed when it had to be made, else as the last user left it
+   Shapes       out->data: uint8_t[out->bytes]; of the host zeroed when it had to be made, else as the last user left
+                it
    Returns      GPST_OK | GPST_ERROR_BUDGET (can never fit, or nothing of this pool is on loan that could come
                 back) | GPST_ERROR_WOULD_BLOCK (timeout_ns 0) | GPST_ERROR_TIMEOUT | GPST_ERROR_MEMORY |
-                GPST_ERROR_OVERFLOW | GPST_ERROR_ARGUMENT | GPST_ERROR_FORKED
+                GPST_ERROR_DEVICE_MEMORY, GPST_ERROR_DEVICE, GPST_ERROR_DEVICE_LOST (of DEVICE; the vendor's text is the
+                reason) | GPST_ERROR_OVERFLOW | GPST_ERROR_ARGUMENT | GPST_ERROR_FORKED
    Ownership    lent until gpst_pool_release, by any thread; the address is stable until then
    Threads      any, also several at once
    Blocking     up to timeout_ns, for releases into this pool only; allocating a large buffer takes
                 milliseconds
-   Device       new buffers come from the device's host memory: pinned where the backend pins
+   Device       new buffers come from the device: its own memory, or of PINNED what it page-locks, where it does
    Source       core/memory/pool.c          Tests  tests/test_pool.c          Since 0.1
 */
 GPST_API gpst_result gpst_pool_acquire(gpst_pool* pool, size_t bytes, int64_t timeout_ns, gpst_buffer* out);
@@ -128,7 +139,7 @@ GPST_API gpst_result gpst_pool_acquire(gpst_pool* pool, size_t bytes, int64_t ti
    Ownership    the buffer's memory is the pool's again
    Threads      any, also several at once
    Blocking     never; trim unmaps memory
-   Device       the device must be done with the memory; trim frees host memory
+   Device       the device must be done with the memory; trim frees memory
    Source       core/memory/pool.c          Tests  tests/test_pool.c          Since 0.1
 */
 GPST_API void gpst_pool_release(gpst_pool* pool, gpst_buffer* buffer);
@@ -148,35 +159,23 @@ GPST_API void gpst_pool_trim(gpst_pool* pool);
 */
 GPST_API void gpst_pool_query_info(const gpst_pool* pool, gpst_pool_info* out);
 
-/* gpst_tag_info -- what is on loan under one tag, as charged against the budgets of the host and of the device
+/* gpst_pool_dump -- what a pool holds as one line of text: of each size, how many are lent and free
 
-   Ownership    the caller's
-   Since 0.1
-*/
-typedef struct gpst_tag_info {
-    char tag[24];
-    uint64_t host_bytes, host_peak_bytes; /* now, and at most since the context was made */
-    uint64_t device_bytes, device_peak_bytes;
-} gpst_tag_info;
+   The log has it, with the context's (gpst_context_dump_memory), when an acquire finds no memory (BUDGET, MEMORY,
+   DEVICE_MEMORY; once a minute for each kind of refusal), and when a pool is to be destroyed that has loans.
 
-/* gpst_context_query_tags -- what a context's frame memory is used for
-
-   Rings ("ring"), gpst_memory_create ("memory") and pools (gpst_pool_desc.tag) have tags of their own; what has none,
-   and what comes when there are 16, is "other".
-
-   Parameters   context  (in)   NULL: there are none
-                out      (out)  max rows, in the order in which the tags came; NULL with max 0
-                max      (in)   rows that out has
-                n        (out)  rows that there are, which may be more than max; NULL makes the call a no-op
-   Shapes       out[max]
-   Returns      none
+   Parameters   pool       (in)   NULL: the text is empty
+                out        (out)  cut to what fits, and always terminated; NULL with max_bytes 0
+                max_bytes  (in)   that out has
+   Shapes       char[max_bytes]
+   Returns      bytes of the whole text, with the "\n" at its end and without the terminating 0
    Ownership    none
    Threads      any
    Blocking     never; no allocation
    Device       none
-   Source       core/memory/memory.c          Tests  tests/test_memory.c          Since 0.1
+   Source       core/memory/dump.c          Tests  tests/test_budget.c          Since 0.1
 */
-GPST_API void gpst_context_query_tags(const gpst_context* context, gpst_tag_info* out, uint32_t max, uint32_t* n);
+GPST_API size_t gpst_pool_dump(const gpst_pool* pool, char* out, size_t max_bytes);
 
 #ifdef __cplusplus
 }

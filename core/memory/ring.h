@@ -4,27 +4,26 @@
 #define GPSTI_RING_H
 
 #include "../device/context.h"
+#include "../device/stream.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct gpst_ring gpst_ring;
+typedef struct gpst_ring_reader gpst_ring_reader;
 
 typedef enum gpst_ring_sharing {
     GPST_RING_DEFAULT = 0, /* MPMC */
-    GPST_RING_SPSC =
-        1, /* one producer thread and one consumer thread: cached indices, no read-modify-write */
+    GPST_RING_SPSC = 1,    /* one producer thread and one consumer thread: cached indices, no read-modify-write */
     GPST_RING_MPMC = 2
 } gpst_ring_sharing;
 
 typedef enum gpst_ring_policy {
     GPST_RING_BLOCK = 0,       /* a full ring makes the producer wait */
     GPST_RING_DROP_NEWEST = 1, /* a full ring refuses the new one: GPST_DROPPED */
-    GPST_RING_DROP_OLDEST =
-        2, /* a full ring gives up the oldest committed slot (MPMC only); with none: the newest */
-    GPST_RING_LATEST_ONLY =
-        3 /* a commit gives up everything committed before it (MPMC only); full: as DROP_OLDEST.
+    GPST_RING_DROP_OLDEST = 2, /* a full ring gives up the oldest committed slot (MPMC only); with none: the newest */
+    GPST_RING_LATEST_ONLY = 3  /* a commit gives up everything committed before it (MPMC only); full: as DROP_OLDEST.
                                   With producers + consumers + 1 slots it is never full */
 } gpst_ring_policy;
 
@@ -33,6 +32,15 @@ typedef enum gpst_ring_policy {
    adaptive: the ring deepens where both sides wait in turn, and shrinks where slots are never in use. It looks at
    itself every 64 commits, at most ten times a second, on a thread that commits. Three limits hold: max_slots,
    max_bytes, and the context's max_host_bytes. Slots beyond the depth have no memory.
+
+   max_readers: such a ring has no shared cursor: gpst_ring_take is refused, and each gpst_ring_reader sees every slot
+   that is committed from its creation on. Several threads may take through one reader: then that is a shared cursor. A
+   slot is free again when every reader has released it. BLOCK waits for the slowest reader. DROP_OLDEST gives up the
+   oldest slot that no reader holds, and what is older, for the readers that have not taken it; LATEST_ONLY what was
+   committed before. Without any reader a slot is free again as it is committed, and counts as dropped.
+
+   streams: the slots have events, so that a producer and consumers on streams of the context's device wait for each
+   other there (gpst_ring_commit_on). An adaptive ring has page-locked slots, one shared cursor and no events.
 
    Ownership    the caller's; read during create only
    Since 0.1
@@ -45,10 +53,13 @@ typedef struct gpst_ring_desc {
     size_t align_bytes;    /* of each slot's memory: a power of two up to 4096; 0 = 128 */
     gpst_ring_sharing sharing;
     gpst_ring_policy policy;
-    bool adaptive;       /* the ring sets its own depth, between min_depth and what the limits allow */
-    uint32_t min_depth;  /* adaptive: 0 = 2 (1 where max_slots is 1) */
-    size_t max_bytes;    /* adaptive: of the slots' memory, each in pages of its own; 0 = max_slots is the limit */
-    uint32_t end_canary; /* 0 */
+    bool adaptive;           /* the ring sets its own depth, between min_depth and what the limits allow */
+    uint32_t min_depth;      /* adaptive: 0 = 2 (1 where max_slots is 1) */
+    size_t max_bytes;        /* adaptive: of the slots' memory, each in pages of its own; 0 = max_slots is the limit */
+    gpst_memory_kind memory; /* of the slots: PINNED, HOST or DEVICE; 0 = PINNED */
+    uint32_t max_readers;    /* 0 = one cursor that all consumers share (gpst_ring_take); else 1..32, MPMC only */
+    bool streams;            /* slots have events; DEVICE has them anyway */
+    uint32_t end_canary;     /* 0 */
 } gpst_ring_desc;
 
 /* gpst_ring_slot -- a slot in somebody's hands: the producer's from acquire to commit, the consumer's from
@@ -66,7 +77,9 @@ typedef struct gpst_ring_slot {
 
 /* gpst_ring_info -- state, and counts since creation
 
-   committed = taken + occupancy + given up; dropped counts those given up and those refused.
+   committed = taken + occupancy + given up; dropped counts those given up and those refused. With readers a slot is
+   taken when every reader has taken or missed it, given up if all of them missed it, and part of the occupancy till
+   then; what one reader missed is in its own info.
 
    Ownership    the caller's
    Since 0.1
@@ -75,11 +88,22 @@ typedef struct gpst_ring_info {
     uint32_t max_slots, depth, occupancy; /* occupancy: committed, not yet taken */
     uint64_t committed, taken, dropped, abandoned;
     uint64_t producer_waits, producer_wait_ns, consumer_waits, consumer_wait_ns;
-    double mean_occupancy; /* time-weighted, since creation */
+    double mean_occupancy;         /* time-weighted, since creation */
     uint32_t min_depth, max_depth; /* the depth stays between them; 1 and max_slots where the ring is not adaptive */
     uint64_t n_decisions;          /* adaptive: made since creation */
-    uint64_t memory_bytes;         /* of the slots, as charged against the context's max_host_bytes now */
+    uint64_t memory_bytes;         /* of the slots, as charged against the context's budget now */
+    uint32_t max_readers, n_readers;
 } gpst_ring_info;
+
+/* gpst_ring_reader_info -- where a reader is, and counts since its creation
+
+   Ownership    the caller's
+   Since 0.1
+*/
+typedef struct gpst_ring_reader_info {
+    uint64_t taken, missed; /* missed: given up by the policy before the reader took them */
+    uint32_t behind;        /* committed, not yet taken or missed by it */
+} gpst_ring_reader_info;
 
 #define GPST_RING_MAX_DECISIONS 16
 #define GPST_RING_REASON_BYTES 96
@@ -90,8 +114,8 @@ typedef struct gpst_ring_info {
    Since 0.1
 */
 typedef struct gpst_ring_decision {
-    uint64_t commit;        /* commits by then */
-    uint32_t before, after; /* depths; equal: it stays, at a limit or without memory for more */
+    uint64_t commit;                     /* commits by then */
+    uint32_t before, after;              /* depths; equal: it stays, at a limit or without memory for more */
     char reason[GPST_RING_REASON_BYTES]; /* what the ring saw */
 } gpst_ring_decision;
 
@@ -103,11 +127,13 @@ typedef struct gpst_ring_decision {
    Shapes       memory: uint8_t[max_slots][slot_bytes rounded up to align_bytes]; adaptive: depth such slots, each
                 by itself
    Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_VERSION | GPST_ERROR_OVERFLOW | GPST_ERROR_BUDGET
-                (the context's max_host_bytes) | GPST_ERROR_MEMORY | GPST_ERROR_FORKED
+                (the context's max_host_bytes or, DEVICE, max_device_bytes) | GPST_ERROR_MEMORY |
+                GPST_ERROR_DEVICE, GPST_ERROR_DEVICE_MEMORY, GPST_ERROR_DEVICE_LOST | GPST_ERROR_FORKED
    Ownership    destroy with gpst_ring_destroy, before the context
    Threads      any
    Blocking     allocates everything the ring will ever need; adaptive: but the memory of slots beyond the depth
-   Device       the slots are the device's host memory: pinned where the backend pins
+   Device       the slots are its memory, or host memory, pinned where the backend pins; streams: makes events, one for
+                each slot and one more for each slot and reader
    Source       core/memory/ring.c          Tests  tests/test_ring.c, tests/test_ring_adapt.c          Since 0.1
 */
 #define gpst_ring_create(context, desc, out) \
@@ -120,10 +146,11 @@ GPST_API gpst_result gpst_ring_create_versioned(uint32_t version, size_t desc_by
    Parameters   ring  (in)  NULL is a no-op
    Shapes       none
    Returns      none
-   Ownership    the slots' memory is gone
+   Ownership    the slots' memory is gone, and so are the readers
    Threads      one, and no other call on the ring is running or waiting: close it and join the threads first
-   Blocking     never; in a forked child it does nothing
-   Device       the device must be done with the slots; frees host memory
+   Blocking     until the device is done with what gpst_ring_commit_on and the releases on streams recorded; in a forked
+                child it does nothing
+   Device       must be done with slots that somebody holds, or released without a stream; frees their memory
    Source       core/memory/ring.c          Tests  tests/test_ring.c          Since 0.1
 */
 GPST_API void gpst_ring_destroy(gpst_ring* ring);
@@ -165,6 +192,44 @@ GPST_API gpst_result gpst_ring_acquire(gpst_ring* ring, int64_t timeout_ns, gpst
 GPST_API void gpst_ring_commit(gpst_ring* ring, gpst_ring_slot* slot);
 GPST_API void gpst_ring_abandon(gpst_ring* ring, gpst_ring_slot* slot);
 
+/* gpst_ring_acquire_on -- a free slot for work on a stream
+
+   As gpst_ring_acquire; what is put on the stream from now on waits until the device is done with the slot's last use:
+   for what its producer and every consumer recorded. A producer without a stream calls gpst_ring_slot_wait before it
+   writes.
+
+   Parameters   ring        (in)   not NULL; made with desc.streams or in DEVICE memory
+                timeout_ns  (in)   as gpst_ring_acquire: for a slot, not for the device
+                stream      (in)   of the context's device (gpst_context_device); NULL: as gpst_ring_acquire
+                out         (out)  as gpst_ring_acquire
+   Shapes       out->data: uint8_t[slot_bytes]; DEVICE: only the device uses the address, but on a zero_copy one
+   Returns      as gpst_ring_acquire | GPST_ERROR_STATE (the ring has no events) | GPST_ERROR_DEVICE,
+                GPST_ERROR_DEVICE_LOST (the slot was abandoned)
+   Ownership    as gpst_ring_acquire
+   Threads      as gpst_ring_acquire
+   Blocking     as gpst_ring_acquire; the host does not wait for the device
+   Device       the stream waits for an event of each that committed or released the slot on a stream
+   Source       core/memory/ring.c          Tests  tests/test_ring_streams.c          Since 0.1
+*/
+GPST_API gpst_result gpst_ring_acquire_on(gpst_ring* ring, int64_t timeout_ns, gpst_stream* stream,
+                                          gpst_ring_slot* out);
+
+/* gpst_ring_commit_on -- hands on a slot that a stream is filling
+
+   Parameters   ring    (in)       not NULL
+                slot    (in, out)  from acquire; commit sets its sequence; data and id become none
+                stream  (in)       where it is filled; NULL: as gpst_ring_commit
+   Shapes       none
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_STATE (the ring has no events) | GPST_ERROR_DEVICE,
+                GPST_ERROR_DEVICE_LOST | GPST_ERROR_FORKED. On failure the caller still holds the slot
+   Ownership    the slot is the ring's again
+   Threads      as gpst_ring_commit
+   Blocking     as gpst_ring_commit
+   Device       records the slot's event: consumers on streams wait there for what is on this one by now
+   Source       core/memory/ring.c          Tests  tests/test_ring_streams.c          Since 0.1
+*/
+GPST_API gpst_result gpst_ring_commit_on(gpst_ring* ring, gpst_ring_slot* slot, gpst_stream* stream);
+
 /* gpst_ring_take -- the oldest committed slot
 
    Parameters   ring        (in)   not NULL
@@ -173,7 +238,7 @@ GPST_API void gpst_ring_abandon(gpst_ring* ring, gpst_ring_slot* slot);
    Shapes       out->data: uint8_t[slot_bytes]
    Returns      GPST_OK | GPST_END (closed, everything was taken, and no producer holds a slot) |
                 GPST_ERROR_WOULD_BLOCK (timeout_ns 0) | GPST_ERROR_TIMEOUT | GPST_ERROR_ARGUMENT |
-                GPST_ERROR_FORKED
+                GPST_ERROR_STATE (the ring has desc.max_readers) | GPST_ERROR_FORKED
    Ownership    the consumer's until release; several may be held at once
    Threads      SPSC: the one consumer; MPMC: any
    Blocking     up to timeout_ns: spins for some microseconds, then sleeps; no allocation
@@ -196,6 +261,142 @@ GPST_API gpst_result gpst_ring_take(gpst_ring* ring, int64_t timeout_ns, gpst_ri
    Source       core/memory/ring.c          Tests  tests/test_ring.c, tests/test_ring_threads.c          Since 0.1
 */
 GPST_API void gpst_ring_release(gpst_ring* ring, gpst_ring_slot* slot);
+
+/* gpst_ring_take_on -- the oldest committed slot, for work on a stream
+
+   As gpst_ring_take; what is put on the stream from now on waits until the slot is filled, where it was committed on a
+   stream. A consumer without a stream calls gpst_ring_slot_wait before it reads such a slot.
+
+   Parameters   ring        (in)   not NULL
+                timeout_ns  (in)   as gpst_ring_take: for a slot, not for the device
+                stream      (in)   of the context's device; NULL: as gpst_ring_take
+                out         (out)  as gpst_ring_take
+   Shapes       out->data: uint8_t[slot_bytes]
+   Returns      as gpst_ring_take | GPST_ERROR_STATE (the ring has no events) | GPST_ERROR_DEVICE,
+                GPST_ERROR_DEVICE_LOST (the slot was released: what it had is lost)
+   Ownership    as gpst_ring_take
+   Threads      as gpst_ring_take
+   Blocking     as gpst_ring_take; the host does not wait for the device
+   Device       the stream waits for the producer's event
+   Source       core/memory/ring.c          Tests  tests/test_ring_streams.c          Since 0.1
+*/
+GPST_API gpst_result gpst_ring_take_on(gpst_ring* ring, int64_t timeout_ns, gpst_stream* stream, gpst_ring_slot* out);
+
+/* gpst_ring_release_on -- gives back a taken slot that a stream still uses
+
+   Parameters   ring    (in)       not NULL
+                slot    (in, out)  from take; data and id become none
+                stream  (in)       where it is used; NULL: as gpst_ring_release
+   Shapes       none
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_STATE (the ring has no events) | GPST_ERROR_DEVICE,
+                GPST_ERROR_DEVICE_LOST | GPST_ERROR_FORKED. On failure the caller still holds the slot
+   Ownership    the slot is the ring's again
+   Threads      as gpst_ring_release
+   Blocking     never; no allocation
+   Device       records an event, for which the next producer's stream waits
+   Source       core/memory/ring.c          Tests  tests/test_ring_streams.c          Since 0.1
+*/
+GPST_API gpst_result gpst_ring_release_on(gpst_ring* ring, gpst_ring_slot* slot, gpst_stream* stream);
+
+/* gpst_ring_slot_wait -- the host waits until the device is done with a slot
+
+   For a side that has no stream: a producer waits for what the slot's last users recorded, a consumer for what its
+   producer recorded.
+
+   Parameters   ring        (in)  not NULL
+                slot        (in)  in the caller's hands
+                timeout_ns  (in)  0 or less = only asks; GPST_FOREVER
+   Shapes       none
+   Returns      GPST_OK | GPST_ERROR_WOULD_BLOCK (timeout_ns 0) | GPST_ERROR_TIMEOUT | GPST_ERROR_ARGUMENT |
+                GPST_ERROR_DEVICE, GPST_ERROR_DEVICE_LOST | GPST_ERROR_FORKED
+   Ownership    the slot stays the caller's
+   Threads      who holds the slot
+   Blocking     up to timeout_ns; at once where nothing was recorded
+   Device       none
+   Source       core/memory/ring_event.c    Tests  tests/test_ring_streams.c          Since 0.1
+*/
+GPST_API gpst_result gpst_ring_slot_wait(gpst_ring* ring, const gpst_ring_slot* slot, int64_t timeout_ns);
+
+/* ---- readers --------------------------------------------------------------------- */
+
+/* gpst_ring_reader_create -- one more reader of a ring that was made with desc.max_readers
+
+   Parameters   ring  (in)   not NULL
+                out   (out)  the reader; NULL on failure
+   Shapes       none
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_STATE (there are desc.max_readers already) |
+                GPST_ERROR_FORKED
+   Ownership    end it with gpst_ring_reader_destroy, or with the ring
+   Threads      any, any time; of a closed ring, too
+   Blocking     never; no allocation
+   Device       none
+   Source       core/memory/ring_reader.c   Tests  tests/test_ring_readers.c          Since 0.1
+*/
+GPST_API gpst_result gpst_ring_reader_create(gpst_ring* ring, gpst_ring_reader** out);
+
+/* gpst_ring_reader_destroy -- a reader leaves; nobody waits for it any more
+
+   Parameters   reader  (in)  NULL is a no-op
+   Shapes       none
+   Returns      none
+   Ownership    what it has not taken, it misses; what it holds is released
+   Threads      any, and no other call on the reader is running or waiting
+   Blocking     never; in a forked child it does nothing
+   Device       must be done with the slots that the reader holds
+   Source       core/memory/ring_reader.c   Tests  tests/test_ring_readers.c          Since 0.1
+*/
+GPST_API void gpst_ring_reader_destroy(gpst_ring_reader* reader);
+
+/* gpst_ring_reader_take -- the oldest slot that this reader has not taken
+
+   Parameters   reader      (in)   not NULL
+                timeout_ns  (in)   0 or less = never waits; GPST_FOREVER
+                stream      (in)   as gpst_ring_take_on; NULL: none
+                out         (out)  the slot with the producer's words; all-zero data and id when there is none. Other
+                                   readers may have it, too: nobody may write to it
+   Shapes       out->data: uint8_t[slot_bytes]
+   Returns      as gpst_ring_take_on
+   Ownership    the reader's until gpst_ring_reader_release; several may be held at once
+   Threads      any, also several at once: each slot goes to one of them
+   Blocking     up to timeout_ns: spins for some microseconds, then sleeps; no allocation, no mutex but to sleep
+   Device       as gpst_ring_take_on
+   Source       core/memory/ring_reader.c   Tests  tests/test_ring_readers.c          Since 0.1
+*/
+GPST_API gpst_result gpst_ring_reader_take(gpst_ring_reader* reader, int64_t timeout_ns, gpst_stream* stream,
+                                           gpst_ring_slot* out);
+
+/* gpst_ring_reader_release -- this reader needs a slot no more
+
+   Parameters   reader  (in)       that has taken the slot
+                slot    (in, out)  from take, in any order; data and id become none
+                stream  (in)       as gpst_ring_release_on; NULL: the device is done with the slot
+   Shapes       none
+   Returns      GPST_OK | GPST_ERROR_ARGUMENT (also a slot that this reader does not hold) | GPST_ERROR_STATE (the ring
+                has no events) | GPST_ERROR_DEVICE, GPST_ERROR_DEVICE_LOST | GPST_ERROR_FORKED. On failure of the
+                device the reader still holds the slot
+   Ownership    the slot is the next producer's when all readers have released it
+   Threads      any
+   Blocking     never; no allocation, no mutex
+   Device       as gpst_ring_release_on
+   Source       core/memory/ring_reader.c   Tests  tests/test_ring_readers.c          Since 0.1
+*/
+GPST_API gpst_result gpst_ring_reader_release(gpst_ring_reader* reader, gpst_ring_slot* slot, gpst_stream* stream);
+
+/* gpst_ring_reader_query_info -- where a reader is
+
+   Parameters   reader  (in)   NULL fills with zeroes
+                out     (out)  NULL is a no-op
+   Shapes       none
+   Returns      none
+   Ownership    none
+   Threads      any, while the reader lives; of a running ring the numbers may be an item apart
+   Blocking     never; no allocation
+   Device       none
+   Source       core/memory/ring_reader.c   Tests  tests/test_ring_readers.c          Since 0.1
+*/
+GPST_API void gpst_ring_reader_query_info(const gpst_ring_reader* reader, gpst_ring_reader_info* out);
+
+/* ---- the ring as a whole --------------------------------------------------------- */
 
 /* gpst_ring_set_depth -- how many slots may be in use at once, from now on
 

@@ -59,16 +59,9 @@ GPSTI_INTERN bool gpsti_ring_count_commit(gpst_ring* ring) {
 
 /* ---- intervals -------------------------------------------------------------------------- */
 
-/* What was released is free before anything is counted (SPSC). */
-GPSTI_PRIVATE void gpsti_ring_collect(gpst_ring* ring) {
-    gpsti_ring_producer* const producer = &ring->producer;
-    producer->returned_seen = gpsti_a64_load(&ring->consumer.returned);
-    while (producer->returned_read != producer->returned_seen)
-        ring->free_ids[producer->n_free++] = ring->returned[producer->returned_read++ & (ring->n_cells - 1)];
-}
-
 GPSTI_PRIVATE uint32_t gpsti_ring_count_used(const gpst_ring* ring) {
-    return ring->spsc ? (uint32_t)(ring->producer.granted - ring->producer.returned_seen) : ring->n_used;
+    return ring->spsc ? (uint32_t)(ring->producer.granted - ring->producer.returned_seen)
+                      : (uint32_t)gpsti_ring_used(gpsti_a64_load(&ring->state));
 }
 
 /* Of a span's time, what came since the interval's start. */
@@ -150,7 +143,7 @@ GPSTI_INTERN void gpsti_ring_evaluate(gpst_ring* ring, const gpsti_ring_interval
         return;
     gpsti_mutex_lock(&ring->mutex);
     if (ring->spsc)
-        gpsti_ring_collect(ring);
+        gpsti_ring_gather_free(ring); /* what was released is free before anything is counted */
     gpsti_ring_measure(ring, &interval);
     if (made_up) {
         const uint32_t n_used = interval.used;

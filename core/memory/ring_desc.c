@@ -5,7 +5,8 @@
 
 #define GPSTI_RING_MAX_SLOTS 65536u
 #define GPSTI_RING_MAX_ALIGN 4096u
-#define GPSTI_RING_MIN_DEPTH 2u /* one slot is filled while the other is used */
+#define GPSTI_RING_MAX_READERS 32u /* their bits and counts fit into one word each */
+#define GPSTI_RING_MIN_DEPTH 2u    /* one slot is filled while the other is used */
 
 GPSTI_PRIVATE gpst_result gpsti_ring_validate(const gpst_ring_desc* desc) {
     const char* function = "gpst_ring_create";
@@ -26,6 +27,22 @@ GPSTI_PRIVATE gpst_result gpsti_ring_validate(const gpst_ring_desc* desc) {
                   "%s: desc.policy=%d: takes slots back from the consumer's side, which SPSC does not allow: use "
                   "desc.sharing=GPST_RING_MPMC",
                   function, (int)desc->policy);
+    GPSTI_FAIL_IF((int)desc->memory < 0 || desc->memory > GPST_MEMORY_DEVICE, GPST_ERROR_ARGUMENT,
+                  "%s: desc.memory=%d: must be 0 (page-locked), GPST_MEMORY_HOST, _PINNED or _DEVICE", function,
+                  (int)desc->memory);
+    GPSTI_FAIL_IF(desc->max_readers > GPSTI_RING_MAX_READERS, GPST_ERROR_ARGUMENT,
+                  "%s: desc.max_readers=%u: must be 0 (the one shared cursor) .. %u", function, desc->max_readers,
+                  GPSTI_RING_MAX_READERS);
+    GPSTI_FAIL_IF(desc->max_readers && desc->sharing == GPST_RING_SPSC, GPST_ERROR_ARGUMENT,
+                  "%s: desc.max_readers=%u: an SPSC ring has one consumer: use desc.sharing=GPST_RING_MPMC", function,
+                  desc->max_readers);
+    GPSTI_FAIL_IF(
+        desc->adaptive && (desc->max_readers || desc->streams || desc->memory == GPST_MEMORY_HOST ||
+                           desc->memory == GPST_MEMORY_DEVICE),
+        GPST_ERROR_ARGUMENT,
+        "%s: desc.adaptive: max_readers=%u, streams=%d, memory=%d: must be 0: an adaptive ring has page-locked "
+        "slots, one shared cursor and no events",
+        function, desc->max_readers, (int)desc->streams, (int)desc->memory);
     GPSTI_FAIL_IF(!desc->adaptive && (desc->min_depth || desc->max_bytes), GPST_ERROR_ARGUMENT,
                   "%s: desc.min_depth=%u, max_bytes=%zu: are for desc.adaptive: must be 0 without it", function,
                   desc->min_depth, desc->max_bytes);
@@ -37,6 +54,9 @@ GPSTI_INTERN gpst_result gpsti_ring_resolve(gpst_ring_desc* desc, size_t* stride
     GPSTI_TRY(gpsti_ring_validate(desc));
     if (!desc->align_bytes)
         desc->align_bytes = GPSTI_CACHE_LINE;
+    if (desc->memory == GPST_MEMORY_INVALID)
+        desc->memory = GPST_MEMORY_PINNED;
+    desc->streams = desc->streams || desc->memory == GPST_MEMORY_DEVICE;
     GPSTI_TRY(gpsti_ring_plan_memory(desc, stride_bytes, max_depth));
     if (!desc->adaptive) {
         desc->depth = desc->depth ? desc->depth : desc->max_slots;

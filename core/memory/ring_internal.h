@@ -1,116 +1,94 @@
-/* core/memory/ring_internal.h -- the parts of a ring, and what its files ask of each other: ring.c (who holds which
-   slot, who waits), ring_desc.c (what was asked for), ring_memory.c (the slots' memory), ring_adapt.c (what an adaptive
-   ring measures and changes). */
+/* core/memory/ring_internal.h -- what a ring's files ask of each other: ring.c (the public calls), ring_slot.c (a slot
+   in the user's hands), ring_spsc.c and ring_mpmc.c (who holds which slot), ring_free.c (the free ids), ring_reader.c
+   (cursors of their own), ring_event.c (the events of slots), ring_wait.c (who waits), ring_desc.c (what was asked
+   for), ring_memory.c (the slots' memory), ring_adapt.c (what an adaptive ring measures and changes). */
 #ifndef GPSTI_RING_INTERNAL_H
 #define GPSTI_RING_INTERNAL_H
 
-#include "../device/context_internal.h"
-#include "memory_internal.h"
-#include "ring.h"
-#include "ring_depth_internal.h"
+#include "ring_state_internal.h"
 
-#define GPSTI_RING_INTERVAL_COMMITS 64 /* between two looks at the clock: a 64th of them can be seen */
-#define GPSTI_RING_INTERVAL_NS ((int64_t)100000000)
+/* ---- ring_slot.c -------------------------------------------------------------------- */
 
-typedef struct gpsti_ring_cell {
-    uint64_t words[2];
-    uint32_t id;
-} gpsti_ring_cell;
+/* A free slot to its producer. */
+GPSTI_INTERN void gpsti_ring_grant(const gpst_ring* ring, uint32_t id, gpst_ring_slot* out);
+/* The commit at this position to a consumer; role: what release will ask for. */
+GPSTI_INTERN void gpsti_ring_hand_over(const gpst_ring* ring, uint64_t position, uint32_t id, uint32_t role,
+                                       gpst_ring_slot* out);
+/* Frame memory that nobody holds must not be touched. */
+GPSTI_INTERN void gpsti_ring_poison(const gpst_ring* ring, uint32_t id);
+GPSTI_INTERN void gpsti_ring_forget(gpst_ring_slot* slot);
+/* The slot's id if the caller holds it in this role, else NO_SLOT with the reason set. */
+GPSTI_INTERN uint32_t gpsti_ring_claim(const gpst_ring* ring, const gpst_ring_slot* slot, uint32_t role,
+                                       const char* function);
+/* The same, logged; NULLs are no mistake. */
+GPSTI_INTERN uint32_t gpsti_ring_claim_logged(const gpst_ring* ring, const gpst_ring_slot* slot, uint32_t role,
+                                              const char* function);
 
-/* Where one side sleeps. A waiter reads epoch, counts itself, looks again and only then sleeps; a notifier
-   publishes, fences, and wakes only when somebody is counted. */
-typedef struct gpsti_ring_event {
-    GPSTI_ALIGNAS(GPSTI_CACHE_LINE) gpsti_a32 epoch;
-    gpsti_a32 n_waiters;
-    gpsti_a64 waits, wait_ns;
-} gpsti_ring_event;
+/* ---- ring_wait.c -------------------------------------------------------------------- */
 
-/* Written by producers: one thread (SPSC), or under the mutex (MPMC). */
-typedef struct gpsti_ring_producer {
-    GPSTI_ALIGNAS(GPSTI_CACHE_LINE) gpsti_a64 tail; /* commits so far */
-    gpsti_a32 n_held;                               /* acquired, not yet committed */
-    uint32_t n_free;                                /* ids on the stack of free ones */
-    uint64_t granted;                               /* acquires less abandons (SPSC) */
-    uint64_t returned_seen;                         /* the latest look at consumer.returned (SPSC) */
-    uint64_t returned_read;                         /* how many of the returned ids were used again (SPSC) */
-    gpsti_a64 ticks;                                /* sum of the times of all commits, since creation */
-    gpsti_a64 abandoned, dropped;
-} gpsti_ring_producer;
+/* Looks once, and then again, each time that `signal` tells of something, until the time is over. */
+GPSTI_INTERN gpst_result gpsti_ring_get(gpst_ring* ring, gpsti_ring_try look, gpst_ring_reader* reader,
+                                        gpsti_ring_signal* signal, int64_t timeout_ns, gpst_ring_slot* out);
+/* Sets the reason of a failure; what: why a look gave WOULD_BLOCK. */
+GPSTI_INTERN gpst_result gpsti_ring_explain(gpst_result result, const char* function, int64_t timeout_ns,
+                                            const char* what);
 
-/* Written by consumers. */
-typedef struct gpsti_ring_consumer {
-    GPSTI_ALIGNAS(GPSTI_CACHE_LINE) gpsti_a64 head; /* takes, and commits given up, so far */
-    gpsti_a64 returned;                             /* releases so far (SPSC) */
-    uint64_t tail_seen;                             /* the latest look at producer.tail (SPSC) */
-    gpsti_a64 ticks;                                /* sum of the times at which cells left the queue, since creation */
-    gpsti_a64 taken;
-} gpsti_ring_consumer;
+/* ---- ring_spsc.c: one producer, one consumer ------------------------------------------ */
 
-/* How long something was so, summed up. One writer at a time. */
-typedef struct gpsti_ring_span {
-    gpsti_a64 since; /* ring's time at which it began; 0: it is not so now */
-    gpsti_a64 ticks; /* of those that ended */
-} gpsti_ring_span;
+GPSTI_INTERN void gpsti_ring_spsc_set_up(gpst_ring* ring);
+GPSTI_INTERN bool gpsti_ring_spsc_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot); /* true: evaluate */
+GPSTI_INTERN void gpsti_ring_spsc_abandon(gpst_ring* ring, uint32_t id);
+GPSTI_INTERN void gpsti_ring_spsc_release(gpst_ring* ring, uint32_t id);
 
-/* What an adaptive ring has beyond the others. */
-typedef struct gpsti_ring_adapt {
-    /* As gpsti_ring_producer. */
-    GPSTI_ALIGNAS(GPSTI_CACHE_LINE) gpsti_ring_span full;
-    uint32_t n_commits; /* since the latest look at the clock */
-    uint32_t peak;      /* slots in use at once in this interval */
-    /* At the start of this interval. */
-    int64_t start_ns;
-    uint64_t start_ticks, start_tail, start_full_ticks, start_empty_ticks;
-    /* As gpsti_ring_consumer. */
-    GPSTI_ALIGNAS(GPSTI_CACHE_LINE) gpsti_ring_span empty;
-    /* Under the ring's mutex. */
-    GPSTI_ALIGNAS(GPSTI_CACHE_LINE) gpsti_ring_depth policy;
-    gpsti_a32 evaluating; /* by one thread: it alone gives slots memory or takes it */
-    uint64_t n_decisions; /* made; the latest are kept, the k-th in [k % GPST_RING_MAX_DECISIONS] */
-    gpst_ring_decision decisions[GPST_RING_MAX_DECISIONS];
-} gpsti_ring_adapt;
+/* ---- ring_free.c -------------------------------------------------------------------- */
 
-typedef gpst_result (*gpsti_ring_try)(gpst_ring* ring, gpst_ring_slot* out);
+/* MPMC: any thread. NO_SLOT: there is none. */
+GPSTI_INTERN void gpsti_ring_push_free(gpst_ring* ring, uint32_t id);
+GPSTI_INTERN uint32_t gpsti_ring_pop_free(gpst_ring* ring);
+/* What is free comes into free_ids, the warmest last; SPSC: by the producer. MPMC: under the mutex, while nobody
+   acquires, and back again with scatter. */
+GPSTI_INTERN void gpsti_ring_gather_free(gpst_ring* ring);
+GPSTI_INTERN void gpsti_ring_scatter_free(gpst_ring* ring);
 
-struct gpst_ring {
-    gpst_context* context;
-    gpst_ring_desc desc;
-    bool spsc;
-    uint32_t n_spins;
-    uint32_t n_cells; /* power of two >= max_slots */
-    uint32_t max_depth;
-    size_t stride_bytes;
-    gpsti_ring_try try_acquire, try_take;
-    gpst_buffer memory;      /* of all slots; not of an adaptive ring */
-    gpst_pool* pool;         /* adaptive: has the memory of each slot, */
-    gpst_buffer* slots;      /* by id; without slot_bytes there is neither */
-    gpsti_ring_adapt* adapt; /* NULL: not adaptive */
-    gpsti_ring_cell* cells;  /* committed */
-    uint32_t* returned;      /* ids on their way back (SPSC) */
-    /* [max_slots]: below, the stack of free ids, since the slot used last is the warmest; at the end, n_bare ids whose
-       slots have no memory. */
-    uint32_t* free_ids;
-    uint32_t n_bare;
-    uint64_t created_ticks;
-    gpsti_a32 depth;
-    gpsti_a32 closed;
-    gpsti_ring_producer producer;
-    gpsti_ring_consumer consumer;
-    gpsti_ring_event space; /* producers wait for it */
-    gpsti_ring_event items; /* consumers wait for them */
-    gpsti_mutex mutex;      /* MPMC: guards producer, consumer, n_used, free_ids and cells */
-    uint32_t n_used;        /* slots that are not free (MPMC) */
-};
+/* ---- ring_mpmc.c: many producers, many consumers ---------------------------------------- */
 
-GPSTI_PRIVATE uint64_t gpsti_ring_time(const gpst_ring* ring) { return gpsti_ticks() - ring->created_ticks; }
+/* Takes the free ids out of free_ids. */
+GPSTI_INTERN void gpsti_ring_mpmc_set_up(gpst_ring* ring);
+/* A free slot, if there is one: nothing is given up. */
+GPSTI_INTERN gpst_result gpsti_ring_mpmc_claim(gpst_ring* ring, gpst_ring_slot* out);
+/* Puts the slot behind all others; its position. */
+GPSTI_INTERN uint64_t gpsti_ring_mpmc_push(gpst_ring* ring, uint32_t id);
+GPSTI_INTERN bool gpsti_ring_mpmc_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot); /* true: evaluate */
+GPSTI_INTERN void gpsti_ring_mpmc_uncommitted(gpst_ring* ring, uint32_t n_wake); /* a producer is through with one */
+GPSTI_INTERN void gpsti_ring_mpmc_free(gpst_ring* ring, uint32_t id);
+GPSTI_INTERN void gpsti_ring_mpmc_abandon(gpst_ring* ring, uint32_t id);
+GPSTI_INTERN void gpsti_ring_mpmc_close(gpst_ring* ring);
 
-GPSTI_PRIVATE void gpsti_ring_notify(gpsti_ring_event* event, uint32_t wake_count) {
-    gpsti_fence();
-    if (gpsti_a32_load_relaxed(&event->n_waiters)) {
-        (void)gpsti_a32_add(&event->epoch, 1);
-        gpsti_futex_wake(&event->epoch, wake_count);
-    }
-}
+/* ---- ring_reader.c -------------------------------------------------------------------- */
+
+/* Of a ring with desc.max_readers. MEMORY with the reason set. */
+GPSTI_INTERN gpst_result gpsti_ring_readers_init(gpst_ring* ring);
+GPSTI_INTERN void gpsti_ring_readers_term(gpst_ring* ring);
+GPSTI_INTERN void gpsti_ring_readers_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot);
+
+/* ---- ring_event.c --------------------------------------------------------------------- */
+
+GPSTI_INTERN gpst_result gpsti_ring_events_init(gpst_ring* ring);
+/* Until the device is done with what was recorded. */
+GPSTI_INTERN void gpsti_ring_events_term(gpst_ring* ring);
+/* OK for NULL: no stream. */
+GPSTI_INTERN gpst_result gpsti_ring_check_stream(const gpst_ring* ring, const gpst_stream* stream,
+                                                 const char* function);
+/* The stream waits for the last users of a free slot; for its producer. NULL: nothing happens; nor below. */
+GPSTI_INTERN gpst_result gpsti_ring_await_users(const gpst_ring* ring, uint32_t id, gpst_stream* stream,
+                                                const char* function);
+GPSTI_INTERN gpst_result gpsti_ring_await_filled(const gpst_ring* ring, uint32_t id, gpst_stream* stream,
+                                                 const char* function);
+/* What is recorded counts from here on: before commit, before release. On failure nothing changes. */
+GPSTI_INTERN gpst_result gpsti_ring_record_filled(gpst_ring* ring, uint32_t id, gpst_stream* stream,
+                                                  const char* function);
+GPSTI_INTERN gpst_result gpsti_ring_record_released(gpst_ring* ring, uint32_t id, uint32_t row, gpst_stream* stream,
+                                                    const char* function);
 
 /* ---- ring_desc.c -------------------------------------------------------------------- */
 

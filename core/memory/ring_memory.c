@@ -6,9 +6,12 @@
 
 #include <string.h>
 
-GPSTI_PRIVATE void gpsti_ring_describe(const gpst_context* context, size_t bytes, gpsti_memory_request* request) {
+GPSTI_PRIVATE void gpsti_ring_describe(const gpst_context* context, gpst_memory_kind kind, size_t bytes,
+                                       gpsti_memory_request* request) {
     memset(request, 0, sizeof *request);
-    request->kind = GPSTI_MEMORY_PINNED;
+    request->kind = kind == GPST_MEMORY_DEVICE ? GPSTI_MEMORY_DEVICE
+                    : kind == GPST_MEMORY_HOST ? GPSTI_MEMORY_HOST
+                                               : GPSTI_MEMORY_PINNED;
     request->asked_bytes = bytes;
     request->tag = context ? gpsti_memory_tag(context->memory, "ring") : 0;
 }
@@ -16,7 +19,7 @@ GPSTI_PRIVATE void gpsti_ring_describe(const gpst_context* context, size_t bytes
 /* What a slot with memory of its own takes, in small pages. */
 GPSTI_PRIVATE gpst_result gpsti_ring_slot_cost(size_t stride_bytes, size_t* cost_bytes) {
     gpsti_memory_request request;
-    gpsti_ring_describe(NULL, stride_bytes, &request);
+    gpsti_ring_describe(NULL, GPST_MEMORY_PINNED, stride_bytes, &request);
     GPSTI_TRY(gpsti_memory_classify(&request));
     return gpsti_size_round_up(request.bytes, gpsti_page_bytes(), cost_bytes) ? GPST_OK : GPST_ERROR_OVERFLOW;
 }
@@ -69,6 +72,8 @@ GPSTI_INTERN gpst_result gpsti_ring_grow_memory(gpst_ring* ring, uint32_t depth)
     gpsti_mutex_lock(&ring->mutex);
     for (uint32_t i = 0; i < n; i++)
         ring->free_ids[ring->producer.n_free++] = ring->free_ids[ring->desc.max_slots - ring->n_bare--];
+    if (!ring->spsc)
+        gpsti_ring_scatter_free(ring);
     gpsti_mutex_unlock(&ring->mutex);
     return GPST_OK;
 }
@@ -79,11 +84,15 @@ GPSTI_INTERN void gpsti_ring_shrink_memory(gpst_ring* ring) {
     if (!ring->slots || ring->desc.max_slots - ring->n_bare <= depth)
         return;
     gpsti_mutex_lock(&ring->mutex);
+    if (!ring->spsc)
+        gpsti_ring_gather_free(ring);
     while (ring->desc.max_slots - ring->n_bare > depth && ring->producer.n_free) {
         const uint32_t id = ring->free_ids[0];
         ring->free_ids[0] = ring->free_ids[--ring->producer.n_free];
         ring->free_ids[ring->desc.max_slots - ++ring->n_bare] = id;
     }
+    if (!ring->spsc)
+        gpsti_ring_scatter_free(ring);
     gpsti_mutex_unlock(&ring->mutex);
     if (ring->n_bare >= first)
         gpsti_ring_release_buffers(ring, first, ring->n_bare);
@@ -105,11 +114,20 @@ GPSTI_PRIVATE gpst_result gpsti_ring_map_each(gpst_ring* ring) {
 
 /* ---- of any ring ------------------------------------------------------------------------ */
 
+/* Device memory is aligned as the driver aligns it: less than a page. */
 GPSTI_PRIVATE gpst_result gpsti_ring_map_all(gpst_ring* ring) {
+    const gpst_ring_desc* const desc = &ring->desc;
     gpsti_memory_request request;
-    gpsti_ring_describe(ring->context, ring->stride_bytes * ring->desc.max_slots, &request);
+    size_t bytes = ring->stride_bytes * desc->max_slots;
+    const size_t slack_bytes = desc->memory == GPST_MEMORY_DEVICE ? desc->align_bytes - 1 : 0;
+    GPSTI_FAIL_IF(!gpsti_size_add(bytes, slack_bytes, &bytes), GPST_ERROR_OVERFLOW, "desc.slot_bytes=%zu: too many",
+                  desc->slot_bytes);
+    gpsti_ring_describe(ring->context, desc->memory, bytes, &request);
     GPSTI_TRY(gpsti_memory_acquire(ring->context, &request, &ring->memory));
-    GPSTI_POISON(ring->memory.data, ring->memory.bytes);
+    ring->data = (uint8_t*)ring->memory.data;
+    ring->data += (0 - (uintptr_t)ring->data) & slack_bytes;
+    if (desc->memory != GPST_MEMORY_DEVICE)
+        GPSTI_POISON(ring->memory.data, ring->memory.bytes);
     return GPST_OK;
 }
 

@@ -519,7 +519,7 @@ GPSTI_PRIVATE gpst_result gpsti_nvjpeg_kernel_host(const void* args, const gpsti
 
 GPSTI_INTERN gpst_result gpsti_nvjpeg_call(gpst_stream* stream, gpsti_nvjpeg_op* op) {
     static const gpsti_kernel kernel = {"nvjpeg", gpsti_nvjpeg_kernel_host,
-                                        GPSTI_GPU_LAUNCHER(gpsti_nvjpeg_kernel_gpu)};
+                                        GPSTI_GPU_LAUNCHER(gpsti_nvjpeg_kernel_gpu), NULL};
     op->result = GPST_OK;
     op->reason[0] = '\0';
     GPSTI_TRY(gpsti_stream_launch(stream, &kernel, &op, sizeof op, NULL));

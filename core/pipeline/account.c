@@ -146,7 +146,8 @@ GPSTI_PRIVATE void gpsti_account_freeze(gpst_pipeline* pipeline) {
     if (pipeline->frozen || !settled || pipeline->n_served < pipeline->n_slots)
         return;
     pipeline->frozen = true;
-    pipeline->frozen_allocations = gpsti_a64_load(&pipeline->context->host.allocation_count);
+    pipeline->frozen_allocations = gpsti_a64_load(&pipeline->context->host.allocation_count) -
+                                   gpsti_graph_cache_n_allocations(pipeline->graphs);
     pipeline->frozen_growths = gpsti_account_growths(pipeline);
 }
 

@@ -26,7 +26,7 @@ GPSTI_PRIVATE gpst_result gpsti_context_validate(const gpst_context_desc* desc) 
                   "%s: desc.backend=\"%.100s\": must be auto, cpu, cuda or hip, with \":key=value,...\" after "
                   "those that take parameters",
                   function, desc->backend);
-    return GPST_OK;
+    return gpsti_memory_check_marks(function, &desc->memory_marks);
 }
 
 GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_context_desc* desc) {
@@ -79,7 +79,7 @@ GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_
     if (desc->max_kept_bytes != 1) /* which is: keep nothing */
         GPSTI_TRY(gpsti_device_cache_init(&context->public_device));
     gpsti_context_block* const block = (gpsti_context_block*)context;
-    GPSTI_TRY(gpsti_memory_init(&block->memory, context, desc->max_kept_bytes));
+    GPSTI_TRY(gpsti_memory_init(&block->memory, context, desc->max_kept_bytes, &desc->memory_marks));
     context->memory = &block->memory;
     return gpsti_scheduler_create(&context->host, context->info.n_workers, &context->pin, &context->scheduler);
 }

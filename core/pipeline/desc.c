@@ -101,6 +101,8 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_kind(const gpst_pipeline_desc* desc,
         gpsti_format(function, sizeof function, GPSTI_CREATE ": stages[%u].mask", s);
         GPSTI_TRY(gpsti_mask_desc_rules(stage->mask, function));
     }
+    GPSTI_FAIL_IF(stage->capturable && stage->kind != GPST_STAGE_DEVICE, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].capturable: only for DEVICE", s);
     GPSTI_FAIL_IF(stage->name && strlen(stage->name) > 31, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].name=\"%.40s\": at most 31 bytes", s, stage->name);
     return GPST_OK;

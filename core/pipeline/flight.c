@@ -13,7 +13,7 @@ GPSTI_INTERN bool gpsti_flight_is_plain(const gpst_pipeline* pipeline) { return 
 GPSTI_INTERN bool gpsti_flight_has_slot(const gpst_pipeline* pipeline) {
     const uint32_t in_flight = gpsti_a32_load(&pipeline->in_flight), held = pipeline->n_handed_out;
     const bool by_bytes = pipeline->desc.source || held > 0; /* results in the user's hands have memory, and no slot */
-    return in_flight - held < pipeline->n_slots &&
+    return in_flight - held < gpsti_shortage_limit(pipeline->n_slots, pipeline->shortage.slots_most) &&
            (in_flight == 0 || !by_bytes || in_flight < gpsti_tune_n_fit(pipeline));
 }
 
@@ -77,6 +77,7 @@ GPSTI_INTERN void gpsti_flight_put_slot(gpsti_slot* slot) {
     pipeline->free_slots = slot;
     (void)gpsti_a32_add(&pipeline->in_flight, UINT32_MAX);
     gpsti_flight_time_full(pipeline);
+    (void)gpsti_queue_wake_short(pipeline, UINT64_MAX);
     gpsti_flight_wake_waiters(pipeline);
 }
 

@@ -159,6 +159,7 @@ GPSTI_PRIVATE void gpsti_inline_gather(gpsti_step* step, gpsti_slot* first, uint
     if (step->kind == GPSTI_STEP_OFFLOAD) {
         step->on_device++;
         first->on_cpu = first->on_cpu || first->pipeline->device_lost; /* of those that began before, too */
+        gpsti_shortage_skip(first);
     }
     first->next_in_batch = NULL;
     first->batch_ns = gpsti_now_ns();
@@ -178,7 +179,9 @@ GPSTI_PRIVATE void gpsti_inline_gather(gpsti_step* step, gpsti_slot* first, uint
 /* The next job that may run in this step, or NULL. Locked. */
 GPSTI_INTERN gpsti_job* gpsti_inline_take(gpsti_run* run, gpsti_step* step) {
     const uint32_t n_running = step->running;
-    uint32_t most = step->batch;
+    uint32_t most = step->kind == GPSTI_STEP_OFFLOAD
+                        ? gpsti_shortage_limit(step->batch, run->pipeline->shortage.batch_most)
+                        : step->batch;
     if (step->times && gpsti_queue_has_runnable(step))
         most = gpsti_queue_meet_deadlines(step);
     gpsti_job* const job = most > 0 ? gpsti_queue_take(step) : NULL;
@@ -263,11 +266,38 @@ GPSTI_PRIVATE uint32_t gpsti_inline_retry_single(gpsti_slot* slot) {
     return slot->job.step;
 }
 
-/* The device is done with a batch, whose first item is `first`. Gives that item's job; queues the others. Locked. */
+/* The device has too little memory: it is tried again, in smaller batches, or when other items have gone on. False: the
+   CPU is left. */
+GPSTI_PRIVATE bool gpsti_inline_find_room(gpsti_slot* first, const char* reason) {
+    const gpsti_relief relief = gpsti_shortage_choose(first, reason);
+    if (relief == GPSTI_RELIEF_CPU)
+        return false;
+    for (gpsti_slot *slot = first, *next = NULL; slot; slot = next) {
+        next = slot->next_in_batch;
+        slot->next_in_batch = NULL;
+        slot->work = NULL;
+        slot->device_reason[0] = '\0';
+        if (relief == GPSTI_RELIEF_SLOTS)
+            gpsti_queue_park_short(slot);
+        else
+            gpsti_flight_send(&slot->job, slot->job.step);
+    }
+    return true;
+}
+
+/* The device is done with a batch, whose first item is `first`. Gives that item's job, or NULL where it waits; queues
+   the others. Locked. */
 GPSTI_PRIVATE gpsti_job* gpsti_inline_end_submission(gpsti_slot* first, gpst_result result, const char* reason) {
     gpst_pipeline* const pipeline = first->pipeline;
+    const bool is_short = GPST_FAILED(result) && gpsti_shortage_is(first, result);
     const bool apart = GPST_FAILED(result) && first->next_in_batch;
     char why[GPST_REASON_BYTES];
+    if (!GPST_FAILED(result))
+        (void)gpsti_queue_wake_short(pipeline, UINT64_MAX);
+    if (is_short && gpsti_inline_find_room(first, reason))
+        return NULL;
+    if (!GPST_FAILED(result) && !first->on_cpu)
+        (void)gpsti_shortage_succeed(&pipeline->shortage, pipeline->n_slots, gpsti_inline_step_of(&first->job)->batch);
     gpsti_copy_text(why, sizeof why, reason);
     uint32_t n_items = 0;
     for (const gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
@@ -372,6 +402,7 @@ GPSTI_PRIVATE void gpsti_inline_end_item(gpsti_slot* slot) {
         return;
     }
     slot->next = NULL;
+    (void)gpsti_queue_wake_short(pipeline, UINT64_MAX);
     if (pipeline->last_result)
         pipeline->last_result->next = slot;
     else

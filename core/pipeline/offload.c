@@ -328,18 +328,23 @@ GPSTI_PRIVATE gpst_result gpsti_device_work_record(gpsti_device_work* work) {
 GPSTI_PRIVATE gpst_result gpsti_offload_submit(gpsti_slot* first, const gpsti_step* step, uint32_t worker_index,
                                                char* reason) {
     gpsti_device_work* const work = first->work;
-    work->timed = work->on_host || gpsti_timing_takes(&first->pipeline->timing, &work->number);
+    work->timed = work->on_host || (gpsti_timing_takes(&first->pipeline->timing, &work->number) &&
+                                    gpsti_graphs_leave_timed(first->pipeline, step, work->number));
     work->n_recorded = 0;
     GPSTI_TRY(gpsti_device_work_record(work));
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
         GPSTI_TRY(gpsti_offload_upload(slot, step));
     if (work->copies)
         GPSTI_TRY(gpsti_device_work_record(work));
-    for (uint32_t s = 0; s < step->n_stages; s++) {
-        first->stage_at = step->first_stage + s;
-        GPSTI_TRY(gpsti_offload_stage(first, step, first->stage_at, worker_index, reason));
-        GPSTI_TRY(gpsti_device_work_record(work));
+    GPSTI_TRY(gpsti_graphs_begin(first, step));
+    gpst_result result = GPST_OK;
+    for (uint32_t s = 0; s < step->n_stages && !GPST_FAILED(result); s++) {
+        first->stage_at = work->stream->commands.tag = step->first_stage + s;
+        result = gpsti_offload_stage(first, step, first->stage_at, worker_index, reason);
+        if (!GPST_FAILED(result))
+            result = gpsti_device_work_record(work);
     }
+    GPSTI_TRY(gpsti_graphs_end(first, result));
     first->stage_at = step->first_stage; /* of what the device says later nobody knows the stage */
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
         GPSTI_TRY(gpsti_offload_download(slot, step));
@@ -436,7 +441,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_ste
                                               void (*done)(void*, gpst_result), bool* finished, char* reason) {
     gpsti_device_work* const work = first->work;
     work->n_items = 0;
-    work->copies = false;
+    work->copies = work->is_short = false;
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
         slot->uploaded = 0; /* a failure before anything is uploaded must not take what the device has made */
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch, work->n_items++) {
@@ -474,7 +479,12 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
                   "device work done again on the CPU: %s", slot->device_reason);
         slot->device_reason[0] = '\0';
     }
-    const gpst_result result = gpsti_offload_start(slot, step, worker_index, done, finished, reason);
+    gpst_result result = gpsti_offload_start(slot, step, worker_index, done, finished, reason);
+    while (GPST_FAILED(result) && gpsti_shortage_is(slot, result) && gpsti_shortage_relieve(slot->pipeline)) {
+        gpsti_offload_give_up(slot, step, result);
+        reason[0] = '\0';
+        result = gpsti_offload_start(slot, step, worker_index, done, finished, reason);
+    }
     if (!GPST_FAILED(result) && *finished) /* else another thread may have the slot by now */
         gpsti_offload_read_times(slot);
     if (!GPST_FAILED(result))

@@ -309,6 +309,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     gpsti_steps_make(pipeline, device->asynchronous && !device->zero_copy);
     GPSTI_TRY(gpsti_pipeline_make_times(pipeline));
     gpsti_plan_copies(pipeline, desc);
+    GPSTI_TRY(gpsti_graphs_create(pipeline));
     pipeline->batch_most = gpsti_pipeline_batch_most(pipeline, device->asynchronous);
     gpsti_tune_init(pipeline, desc);
     gpsti_pipeline_set_batch(pipeline, desc);
@@ -358,6 +359,7 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
     for (uint32_t s = 0; pipeline->stages && s < pipeline->desc.n_stages; s++)
         gpsti_states_free(pipeline, &pipeline->stages[s]);
     gpsti_slots_destroy(pipeline);
+    gpst_graph_cache_destroy(pipeline->graphs);
     if (pipeline->pool)
         (void)gpst_pool_destroy(pipeline->pool);
     for (uint32_t s = 0; pipeline->stages && s < pipeline->desc.n_stages; s++)

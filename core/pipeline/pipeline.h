@@ -6,6 +6,7 @@
 #include "../../kernels/mask/mask_op.h"
 #include "../../kernels/warp/warp.h"
 #include "../device/context.h"
+#include "../device/graph.h"
 #include "../pictures/decode.h"
 #include "../pictures/jpeg.h"
 #include "../pictures/pictures.h"
@@ -122,6 +123,10 @@ typedef struct gpst_stage_desc {
     gpst_full_policy full_policy;
     bool per_picture;      /* HOST: once for every picture of the one set that it reads, in parallel: idle workers help.
                               The first failure fails the item and begins no more */
+    /* DEVICE: all device work of func goes through gpst_task_enqueue, and a kernel does the same whenever its
+       arguments' bytes are the same: then it may become part of a graph. gpst_task_native_stream ends that for the
+       item */
+    bool capturable;
     /* Both optional. init on the worker itself, before its first service; term when the pipeline is destroyed. */
     gpst_result (*worker_init)(void* user_data, uint32_t worker_index, void** worker_state);
     void (*worker_term)(void* user_data, uint32_t worker_index, void* worker_state);
@@ -272,6 +277,10 @@ typedef struct gpst_pipeline_desc {
                                       it, on a device with memory of its own; at most 64, with at most 1024 pictures
                                       written together */
     uint64_t max_item_bytes;       /* host memory one item may take; 0 = learn (a slot grows as items need) */
+    /* Device stages that are submitted together as one graph, from the second item of a slot on: WARP, MASK, and
+       DEVICE with capturable. AUTO: where it saves more than 2 % of the time from item to item (gpst_graph_cache_run).
+       At most an eighth of max_device_bytes, and 64 MiB, are theirs */
+    gpst_graph_use graphs;
     gpst_fsync fsync;
     uint64_t dirty_bytes;          /* of a file that is written: after so many the disk is set to work, and what came
                                       before them is waited for; 0 = the system's own limits (Linux; else ignored) */
@@ -285,8 +294,8 @@ typedef struct gpst_pipeline_desc {
    Since        0.1
 */
 typedef struct gpst_path {
-    char what[16];    /* "read", "host_memory", "device", "jpeg", "write", "copies", "batch", "graph", "threads",
-                         "prefetch" */
+    char what[16];    /* "read", "host_memory", "device", "device_memory" (where it was short), "jpeg", "write",
+                         "copies", "batch", "graph", "threads", "prefetch" */
     char taken[32];
     char why_not[256]; /* "name: reason; name: reason" for every faster way not taken; "" = none is faster */
 } gpst_path;

@@ -9,6 +9,7 @@
 #include "../../kernels/mask/mask_internal.h"
 #include "../../kernels/warp/warp_internal.h"
 #include "../device/context_internal.h"
+#include "../device/graph_internal.h"
 #include "../files/reader_internal.h"
 #include "../files/writer_internal.h"
 #include "../memory/pool_internal.h"
@@ -17,6 +18,7 @@
 #include "../stats/timing_internal.h"
 #include "../tuning/batch_internal.h"
 #include "../tuning/guard_internal.h"
+#include "../tuning/shortage_internal.h"
 #include "../tuning/tuner_internal.h"
 #include "../tuning/window_internal.h"
 #include "../workers/scheduler_internal.h"
@@ -48,6 +50,7 @@ typedef struct gpsti_step {
     bool chained;         /* per_picture: the parts that the step before was split into go on in it */
     bool one_warp;        /* OFFLOAD: a WARP, and nothing else: what it makes is known ahead; */
     bool in_place;        /* small pictures may be read and written over the link: no other device step has them */
+    bool capturable;      /* OFFLOAD: more than one launch, and each may be in a graph */
     bool gated;           /* not every job may run at once: jobs come through the queue */
     uint32_t concurrency; /* 0 = any */
     uint32_t running;
@@ -162,6 +165,7 @@ struct gpst_pipeline {
     bool device_reaches_host; /* its kernels read and write page-locked host memory */
     bool device_counts_bytes; /* its launches take the time that their bytes need */
     uint32_t batch_most;      /* items that a submission may ever have; 1 = batches are not for this pipeline */
+    gpst_graph_cache* graphs; /* of its device steps; NULL: none may become a graph */
     gpst_pool* pool;
     gpst_reader* reader;     /* engine with a READ step; its threads come with the first read that waits */
     gpsti_writer* writer;    /* engine with a WRITE step; likewise */
@@ -179,6 +183,7 @@ struct gpst_pipeline {
     uint32_t n_slots_used, n_served;
     uint32_t n_active;     /* jobs run at once at most: the workers, or fewer */
     gpsti_a32 in_flight;   /* slots in use, finished results among them; written locked */
+    gpsti_slot* short_of_memory; /* items that the device had no memory for, until another one ends */
     gpsti_slot* starved;   /* items that begin again, one at a time, by ticket */
     bool exclusive;        /* one of them runs */
     uint32_t n_handed_out; /* results the user has and has not released */
@@ -221,6 +226,8 @@ struct gpst_pipeline {
     uint64_t items_refused;              /* of those dropped: the ones that never got an index */
     uint64_t n_submissions, n_submitted; /* to the device, of so many items */
     uint64_t n_copied, n_in_place;       /* items of a device with memory of its own: how they came there */
+    gpsti_shortage shortage;             /* of the device's memory, and its first reason */
+    char shortage_reason[GPST_REASON_BYTES];
     uint64_t n_taken_apart;              /* batches that failed, the latest for this reason */
     char apart_reason[GPST_REASON_BYTES];
     char fallback_reason[GPST_REASON_BYTES];
@@ -337,6 +344,11 @@ GPSTI_INTERN gpsti_job* gpsti_queue_take(gpsti_step* step); /* the next that may
 GPSTI_INTERN gpsti_job* gpsti_queue_pop(gpsti_step* step);  /* the first; there is one */
 /* The item has passed the step, if that keeps an order: the one behind it may have its turn there. */
 GPSTI_INTERN void gpsti_queue_pass(const gpsti_step* step, gpsti_slot* slot);
+/* For want of device memory the item waits: until another one has ended, has come from the device or waits for its
+   turn. */
+GPSTI_INTERN void gpsti_queue_park_short(gpsti_slot* slot);
+/* Those that wait so and came before an item with that index queue again. True: there were some. */
+GPSTI_INTERN bool gpsti_queue_wake_short(gpst_pipeline* pipeline, uint64_t before);
 GPSTI_INTERN gpsti_camera* gpsti_queue_camera(gpst_pipeline* pipeline, uint32_t camera); /* which has been seen now */
 /* The item is the newest of its camera from now on, until it leaves the order: the items behind do not wait for it. */
 GPSTI_INTERN void gpsti_queue_enter_order(gpsti_slot* slot);
@@ -375,6 +387,18 @@ GPSTI_INTERN void gpsti_place_take_counts(gpsti_slot* slot, uint32_t sets);
 GPSTI_INTERN gpst_result gpsti_place_fetch(gpsti_slot* slot, uint32_t sets);
 GPSTI_INTERN gpst_result gpsti_place_bring(gpsti_slot* slot, uint32_t sets);
 GPSTI_INTERN void gpsti_place_free_unused(gpsti_slot* slot); /* memory of sets that are not on the device */
+#define GPSTI_PIECES 64
+
+/* Device memory on its way back. */
+typedef struct gpsti_pieces {
+    uint32_t n;
+    gpst_buffer memory[GPSTI_PIECES];
+} gpsti_pieces;
+
+/* Of a slot that waits in front of a step, or has no item, takes what nobody will find on the device, as far as out has
+   room; NULL: nothing is taken. True: there is some. Locked. The caller gives it back when it is not: a driver that
+   frees may wait for notifications. */
+GPSTI_INTERN bool gpsti_place_take_unneeded(gpsti_slot* slot, uint32_t from, gpsti_pieces* out);
 GPSTI_INTERN void gpsti_place_free_slot(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_constants_load(gpst_pipeline* pipeline, gpsti_stage* stage);
 GPSTI_INTERN void gpsti_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage);
@@ -387,6 +411,31 @@ GPSTI_INTERN gpst_result gpsti_state_of(gpsti_slot* slot, uint32_t stage_index, 
                                         const gpst_image** out, bool* restart);
 GPSTI_INTERN void gpsti_state_forget(const gpsti_slot* slot, const gpsti_step* step); /* its work has failed */
 GPSTI_INTERN void gpsti_states_free(gpst_pipeline* pipeline, gpsti_stage* stage);
+
+/* ---- graphs.c ------------------------------------------------------------------------- */
+
+#define GPSTI_GRAPHS_COMMAND_BYTES 8192 /* of a recorded submission, before its stream's list must grow */
+
+/* Marks the steps that may become graphs, and makes their cache. */
+GPSTI_INTERN gpst_result gpsti_graphs_create(gpst_pipeline* pipeline);
+/* Is a submission, which could be timed, to be? */
+GPSTI_INTERN bool gpsti_graphs_leave_timed(const gpst_pipeline* pipeline, const gpsti_step* step, uint64_t number);
+/* From here on the kernels of a submission that may be a graph are recorded; others run at once. */
+GPSTI_INTERN gpst_result gpsti_graphs_begin(gpsti_slot* first, const gpsti_step* step);
+/* Runs them, where result says that all are there; gives what the submission comes to. */
+GPSTI_INTERN gpst_result gpsti_graphs_end(gpsti_slot* first, gpst_result result);
+
+/* ---- shortage.c ----------------------------------------------------------------------- */
+
+/* Did a submission fail since the device, or its budget, has no memory? */
+GPSTI_INTERN bool gpsti_shortage_is(const gpsti_slot* first, gpst_result result);
+/* Drops the cached graphs; where there are none, what slots hold and nobody needs. True: something was given back. Not
+   locked. */
+GPSTI_INTERN bool gpsti_shortage_relieve(gpst_pipeline* pipeline);
+/* The rest locked. What to do with the items of a submission, when that helped no more. */
+GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const char* reason);
+GPSTI_INTERN void gpsti_shortage_skip(gpsti_slot* slot); /* an item for the device: or for the CPU at once? */
+
 
 /* ---- offload.c ------------------------------------------------------------------------ */
 
@@ -497,6 +546,11 @@ GPSTI_INTERN void gpsti_flow_run_plain(gpst_pipeline* pipeline, uint64_t n_items
 GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns);
 GPSTI_INTERN void gpsti_flow_wait_end(gpst_pipeline* pipeline);                             /* locked */
 GPSTI_INTERN void gpsti_flow_file_closed(void* pipeline, int64_t start_ns, int64_t end_ns); /* a gpsti_closed_func */
+
+/* ---- input.c --------------------------------------------------------------------------- */
+
+GPSTI_INTERN gpst_result gpsti_input_check(const gpst_pipeline* pipeline, const gpst_input* input,
+                                           const char* function);
 
 /* ---- desc.c ---------------------------------------------------------------------------- */
 

@@ -33,6 +33,8 @@ GPSTI_PRIVATE gpst_result gpsti_device_work_make(gpsti_slot* slot, gpsti_device_
         return GPST_ERROR_MEMORY;
     const int64_t begin_ns = gpsti_now_ns();
     gpst_result result = work->stream ? GPST_OK : gpsti_stream_make(work->device, &work->stream);
+    if (!GPST_FAILED(result) && slot->pipeline->graphs)
+        result = gpsti_commands_reserve(&work->stream->commands, GPSTI_GRAPHS_COMMAND_BYTES);
     while (!GPST_FAILED(result) && work->n_events < n_events) {
         result = gpsti_event_make(work->device, &work->events[work->n_events]);
         work->n_events += GPST_FAILED(result) ? 0 : 1;
@@ -53,11 +55,15 @@ GPSTI_INTERN gpst_result gpsti_device_work_prepare(gpsti_slot* slot, gpsti_devic
 }
 
 GPSTI_PRIVATE gpst_result gpsti_place_reserve(gpsti_slot* slot, gpst_buffer* memory, size_t bytes, const char* tag) {
-    gpst_context* const context = slot->pipeline->context;
+    gpst_pipeline* const pipeline = slot->pipeline;
     if (memory->data && memory->bytes >= bytes)
         return GPST_OK;
-    gpsti_place_free(context, memory);
-    return gpsti_memory_acquire_device(context, bytes, tag, &slot->pipeline->device_growths, memory);
+    gpsti_place_free(pipeline->context, memory);
+    const gpst_result result =
+        gpsti_memory_acquire_device(pipeline->context, bytes, tag, &pipeline->device_growths, memory);
+    if (slot->work && GPST_FAILED(result))
+        slot->work->is_short = true;
+    return result;
 }
 
 /* Rows lie as on the host: a lent frame may have gaps between them, or be bottom-up. */
@@ -219,17 +225,49 @@ GPSTI_INTERN gpst_result gpsti_place_bring(gpsti_slot* slot, uint32_t sets) {
 
 /* Of sets that are not on the device now. */
 GPSTI_INTERN void gpsti_place_free_unused(gpsti_slot* slot) {
-    gpst_context* const context = slot->pipeline->context;
     for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
         for (uint32_t i = 0; !slot->sets[k].device_valid && i < slot->pipeline->sets[k].capacity; i++)
-            gpsti_place_free(context, &slot->sets[k].device[i]);
+            gpsti_place_free(slot->pipeline->context, &slot->sets[k].device[i]);
+}
+
+/* Will a step, from this one on, or the user find the set on the device? Elsewhere it is known on the host, or dead. */
+GPSTI_PRIVATE bool gpsti_place_is_wanted(const gpsti_slot* slot, uint32_t set, uint32_t from) {
+    const gpst_pipeline* const pipeline = slot->pipeline;
+    const gpsti_set_plan* const plan = &pipeline->sets[set];
+    bool wanted = plan->is_result && plan->place == GPST_ON_DEVICE;
+    if (slot->sets[set].host_valid)
+        for (uint32_t s = from; !wanted && s < pipeline->n_steps; s++)
+            wanted = pipeline->steps[s].kind == GPSTI_STEP_OFFLOAD && (pipeline->steps[s].reads & GPST_SET(set));
+    else
+        wanted = wanted || plan->last_step >= from;
+    return wanted;
+}
+
+GPSTI_INTERN bool gpsti_place_take_unneeded(gpsti_slot* slot, uint32_t from, gpsti_pieces* out) {
+    bool any = false;
+    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++) {
+        gpsti_set* const its = &slot->sets[k];
+        const bool lent = k == 0 && slot->frame_on_device;
+        if (slot->in_use && (lent || (its->device_valid && gpsti_place_is_wanted(slot, k, from))))
+            continue;
+        for (uint32_t i = 0; i < slot->pipeline->sets[k].capacity; i++) {
+            if (!its->device[i].data || (out && out->n == GPSTI_PIECES))
+                continue;
+            any = true;
+            if (!out)
+                continue;
+            its->device_valid = false;
+            out->memory[out->n++] = its->device[i];
+            memset(&its->device[i], 0, sizeof its->device[i]);
+        }
+    }
+    return any;
 }
 
 GPSTI_PRIVATE void gpsti_place_free_pictures(gpsti_slot* slot) {
-    gpst_context* const context = slot->pipeline->context;
     for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
         for (uint32_t i = 0; i < slot->pipeline->sets[k].capacity; i++)
-            gpsti_place_free(context, &slot->sets[k].device[i]);
+            gpsti_place_free(slot->pipeline->context, &slot->sets[k].device[i]);
 }
 
 GPSTI_PRIVATE void gpsti_device_work_free(gpsti_slot* slot, gpsti_device_work* work) {
@@ -303,5 +341,6 @@ GPSTI_INTERN void gpsti_constants_load(gpst_pipeline* pipeline, gpsti_stage* sta
 }
 
 GPSTI_INTERN void gpsti_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage) {
-    gpsti_place_free(pipeline->context, &stage->constants);
+    if (stage->constants.data)
+        gpsti_memory_release(pipeline->context, &stage->constants);
 }

@@ -197,6 +197,34 @@ GPSTI_PRIVATE bool gpsti_queue_is_full(const gpsti_step* step, uint32_t camera) 
     return n >= step->queue_most;
 }
 
+/* ---- device memory ------------------------------------------------------------------------- */
+
+GPSTI_INTERN void gpsti_queue_park_short(gpsti_slot* slot) {
+    slot->waits_memory = true;
+    slot->next = slot->pipeline->short_of_memory;
+    slot->pipeline->short_of_memory = slot;
+}
+
+/* Which of them finds enough is not known. */
+GPSTI_INTERN bool gpsti_queue_wake_short(gpst_pipeline* pipeline, uint64_t before) {
+    gpsti_slot** link = &pipeline->short_of_memory;
+    bool any = false;
+    while (*link) {
+        gpsti_slot* const slot = *link;
+        if (slot->item.index >= before) {
+            link = &slot->next;
+            continue;
+        }
+        *link = slot->next;
+        slot->waits_memory = false;
+        gpsti_queue_put(&pipeline->steps[slot->job.step], &slot->job);
+        any = true;
+    }
+    if (any)
+        gpsti_scheduler_wake(pipeline->context->scheduler);
+    return any;
+}
+
 /* ---- in and out ---------------------------------------------------------------------------- */
 
 GPSTI_INTERN void gpsti_queue_put(gpsti_step* step, gpsti_job* job) {
@@ -206,10 +234,12 @@ GPSTI_INTERN void gpsti_queue_put(gpsti_step* step, gpsti_job* job) {
     slot->may_drop = is_item && slot->arrived != job->step + 1 && !slot->exclusive && !gpsti_slot_has_failed(slot);
     if (job == &slot->job)
         slot->arrived = job->step + 1;
-    if (step->ordered && !gpsti_queue_is_turn(slot, job->step))
+    if (step->ordered && !gpsti_queue_is_turn(slot, job->step)) {
         slot->waits_turn = true;
-    else
+        (void)gpsti_queue_wake_short(slot->pipeline, UINT64_MAX); /* memory of an item that waits may be taken */
+    } else {
         gpsti_queue_insert(step, job);
+    }
     if (slot->may_drop && step->queue_most > 0 && step->full_policy != GPST_FULL_BLOCK)
         gpsti_queue_keep_bound(step, slot);
 }
@@ -254,7 +284,9 @@ GPSTI_PRIVATE bool gpsti_queue_may_join_batch(const gpsti_job* job) {
 /* Only while a batch is under way: waiting costs nothing then, and who ends that batch wakes a worker. */
 GPSTI_PRIVATE bool gpsti_queue_waits_for_more(const gpsti_step* step) {
     const bool busy = step->on_device > 0 || (step->batch_most > 0 && step->running > 0);
-    return busy && step->n_queued < step->batch_full && gpsti_queue_may_join_batch(step->head);
+    const uint32_t most = step->head ? step->head->slot->pipeline->shortage.batch_most : 0;
+    return busy && step->n_queued < gpsti_shortage_limit(step->batch_full, most) &&
+           gpsti_queue_may_join_batch(step->head);
 }
 
 GPSTI_INTERN gpsti_job* gpsti_queue_take_next_in_batch(gpsti_step* step) {

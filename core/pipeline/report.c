@@ -374,6 +374,49 @@ GPSTI_PRIVATE void gpsti_report_jpeg_path(const gpst_pipeline* pipeline, gpst_st
                         "nvJPEG: opening it takes longer than the cores need for the rest");
 }
 
+/* Steps that were taken for want of device memory, in their order. */
+GPSTI_PRIVATE void gpsti_report_shortage_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    static const char* const texts[GPSTI_N_RELIEFS] = {"",
+                                                       "dropped cached graphs",
+                                                       "gave unused memory back",
+                                                       "halved the batch",
+                                                       "held items back",
+                                                       "left items to the cpu",
+                                                       "raised a limit again"};
+    const uint64_t* const counts = pipeline->shortage.counts;
+    size_t n = 0;
+    gpst_path* path = NULL;
+    for (int r = 1; r < (int)GPSTI_N_RELIEFS; r++) {
+        if (counts[r] == 0)
+            continue;
+        if (!path)
+            path = gpsti_report_add_path(out, "device_memory", "short");
+        gpsti_format(path->why_not + n, sizeof path->why_not - n, "%s%s %llu times", n > 0 ? ", " : "device_memory: ",
+                     texts[r], (unsigned long long)counts[r]);
+        n = strlen(path->why_not);
+    }
+    if (path && pipeline->shortage_reason[0])
+        gpsti_format(path->why_not + n, sizeof path->why_not - n, ": %s", pipeline->shortage_reason);
+}
+
+GPSTI_PRIVATE void gpsti_report_graph_path(const gpst_pipeline* pipeline, gpst_stats* out) {
+    gpst_graph_cache_info info;
+    gpst_graph_cache_query_info(pipeline->graphs, &info);
+    const uint64_t n_graphs = info.hits + info.captures + info.updates;
+    gpst_path* const path = gpsti_report_add_path(out, "graph", n_graphs > 0 ? "graphs" : "launches");
+    if (!pipeline->graphs)
+        gpsti_format(path->why_not, sizeof path->why_not, "graph: %s",
+                     pipeline->desc.graphs == GPST_GRAPHS_OFF
+                         ? "graphs are switched off"
+                         : "no device step has several launches that may be in one");
+    else if (info.runs == 0)
+        gpsti_copy_text(path->why_not, sizeof path->why_not, "graph: every submission was timed");
+    else if (n_graphs < info.runs)
+        gpsti_format(path->why_not, sizeof path->why_not, "graph: %llu of %llu submissions piece by piece: %s",
+                     (unsigned long long)(info.runs - n_graphs), (unsigned long long)info.runs,
+                     info.reason[0] ? info.reason : "each the first of its kind in its slot");
+}
+
 GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats* out) {
     const gpst_context_info* const info = &pipeline->context->info;
     gpst_path* path = NULL;
@@ -383,13 +426,12 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
     path = gpsti_report_add_path(out, "device", pipeline->device_lost ? "cpu" : info->backend);
     gpsti_copy_text(path->why_not, sizeof path->why_not,
                     pipeline->fallback_reason[0] ? pipeline->fallback_reason : info->backend_reason);
+    gpsti_report_shortage_path(pipeline, out);
     gpsti_report_jpeg_path(pipeline, out);
     gpsti_report_write_path(pipeline, out);
     gpsti_report_copies_path(pipeline, out);
     gpsti_report_batch_path(pipeline, out);
-    path = gpsti_report_add_path(out, "graph", "launches");
-    gpsti_copy_text(path->why_not, sizeof path->why_not,
-                    "graph: not in this version; for a small item it takes longer than a launch in place");
+    gpsti_report_graph_path(pipeline, out);
     gpsti_report_threads_path(pipeline, out);
     gpsti_report_read_ahead(pipeline, out);
 }
@@ -471,7 +513,8 @@ GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
     out->slots_used = pipeline->n_slots_used;
     out->growths = gpsti_account_growths(pipeline);
     if (pipeline->frozen) {
-        const uint64_t allocations = gpsti_a64_load(&pipeline->context->host.allocation_count);
+        const uint64_t allocations = gpsti_a64_load(&pipeline->context->host.allocation_count) -
+                                     gpsti_graph_cache_n_allocations(pipeline->graphs);
         out->allocations_after_freeze = allocations - pipeline->frozen_allocations;
         out->growths_after_freeze = out->growths - pipeline->frozen_growths;
     }

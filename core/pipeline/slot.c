@@ -386,7 +386,7 @@ GPSTI_INTERN void gpsti_slot_release_frame(gpsti_slot* slot) {
 
 GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input, const char* function) {
     GPSTI_TRY(gpsti_slot_load_names(slot, input));
-    GPSTI_TRY(gpsti_input_check(slot, input, function));
+    GPSTI_TRY(gpsti_input_check(slot->pipeline, input, function));
     gpsti_slot_load_notes(slot, input);
     if (!input->frame.data)
         return GPST_OK;

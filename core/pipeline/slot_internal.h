@@ -67,6 +67,7 @@ typedef struct gpsti_device_work {
     gpst_image* sources; /* of a batch: batch_most pictures, and all that are made of them */
     gpst_image* images;
     uint32_t n_items;  /* in the latest group */
+    bool is_short;     /* which found no memory of the device */
     bool copies;       /* which has an upload and a download, each between two events */
     uint32_t n_events; /* made so far */
     int64_t* times_ns; /* when the first n_times of them happened, in the latest group */
@@ -140,6 +141,7 @@ struct gpsti_slot {
     gpst_result device_result;
     int64_t device_wait_ns;     /* from runnable to submitted */
     int64_t batch_ns;           /* its batch, of which it is the first, began then */
+    bool waits_memory;          /* locked: parked until the device may have memory for it */
     bool single;                /* a batch with it failed: it is submitted by itself */
     gpsti_slot* next_in_batch;  /* the next item of its batch; the first item's stream and events are all of theirs */
     gpsti_device_work works[2]; /* the context's device, and what it falls back to */
@@ -164,8 +166,6 @@ GPSTI_INTERN void gpsti_slot_give_back(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t start_ns);
 /* What tells the item from others, even where the source failed: name, path, timestamp, user_data. */
 GPSTI_INTERN gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_input* input);
-/* ARGUMENT: it breaks a rule, or is not what the pipeline's stages need. */
-GPSTI_INTERN gpst_result gpsti_input_check(const gpsti_slot* slot, const gpst_input* input, const char* function);
 /* Fills a slot that was reset from what the source or submit gave; copies strings, and the frame if it is not lent. */
 GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input, const char* function);
 /* Calls the borrowed frame's release, once: nothing reads it any more. Not locked. */

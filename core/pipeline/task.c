@@ -65,8 +65,10 @@ GPSTI_PRIVATE gpst_result gpsti_task_set_picture(const gpst_task* task, uint32_t
     const bool on_device = slot->work && !slot->work->on_host;
     its->on_host[picture_index] = image;
     if (on_device) {
-        if (its->on_device[picture_index].data && its->device[picture_index].bytes < bytes)
+        if (its->on_device[picture_index].data && its->device[picture_index].bytes < bytes) {
+            GPSTI_TRY(gpsti_graph_flush(slot->work->stream));
             GPSTI_TRY(gpsti_stream_wait_idle(slot->work->stream)); /* it may be writing to what is given back now */
+        }
         GPSTI_TRY(gpsti_place_make_on_device(slot, set, picture_index));
     } else {
         GPSTI_TRY(gpsti_slot_make_on_host(slot, set, picture_index));
@@ -223,5 +225,7 @@ GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kerne
 
 GPST_API void* gpst_task_native_stream(gpst_task* task) {
     const gpsti_slot* const slot = (const gpsti_slot*)(uintptr_t)task->item;
-    return slot->work ? gpst_stream_native(slot->work->stream) : NULL;
+    if (!slot->work || GPST_FAILED(gpsti_graph_flush(slot->work->stream))) /* what was recorded comes before it */
+        return NULL;
+    return gpst_stream_native(slot->work->stream);
 }

@@ -299,6 +299,7 @@ GPSTI_PRIVATE gpst_result gpsti_prefetch_build(gpst_prefetch* prefetch, const gp
     gpsti_prefetch_policy_init(&prefetch->policy, desc->n_paths, prefetch->desc.max_ahead, prefetch->schedule,
                                n_known);
     pool.tag = "prefetch";
+    pool.kind = desc->pinned ? GPST_MEMORY_PINNED : GPST_MEMORY_HOST;
     GPSTI_TRY(gpst_pool_create(prefetch->context, &pool, &prefetch->pool));
     reader.n_in_flight = desc->n_in_flight;
     reader.kind = desc->kind;

@@ -62,7 +62,7 @@ GPSTI_PRIVATE gpst_result gpsti_prefetch_acquire(gpsti_prefetch_entry* entry, si
     gpst_result result = GPST_OK;
     do {
         memset(&request, 0, sizeof request);
-        request.kind = prefetch->desc.pinned ? GPSTI_MEMORY_PINNED : GPSTI_MEMORY_HOST;
+        request.kind = prefetch->pool->kind;
         request.asked_bytes = bytes;
         request.tag = prefetch->pool->tag;
         request.pool = prefetch->pool;

@@ -249,7 +249,16 @@ GPSTI_PRIVATE gpst_result gpsti_mask_op_gpu(const void* args, void* native_strea
     return GPST_OK;
 }
 
+GPSTI_PRIVATE void gpsti_mask_op_lists(void* args, gpsti_lists* lists) {
+    gpsti_mask_op_args* const a = (gpsti_mask_op_args*)args;
+    const size_t bytes = a->n * sizeof *a->from;
+    a->desc = (const gpst_mask_desc*)gpsti_lists_take(lists, a->desc, sizeof *a->desc);
+    a->from = (const gpst_image*)gpsti_lists_take(lists, a->from, bytes);
+    a->guides = (const gpst_image*)gpsti_lists_take(lists, a->guides, bytes);
+    a->to = (const gpst_image*)gpsti_lists_take(lists, a->to, bytes);
+}
+
 GPSTI_INTERN const gpsti_kernel* gpsti_mask_op_kernel(void) {
-    static const gpsti_kernel kernel = {"mask", gpsti_mask_op_host, gpsti_mask_op_gpu};
+    static const gpsti_kernel kernel = {"mask", gpsti_mask_op_host, gpsti_mask_op_gpu, gpsti_mask_op_lists};
     return &kernel;
 }

@@ -137,7 +137,17 @@ GPSTI_PRIVATE gpst_result gpsti_mask_time_gpu(const void* args, void* native_str
     return GPST_OK;
 }
 
+GPSTI_PRIVATE void gpsti_mask_time_lists(void* args, gpsti_lists* lists) {
+    gpsti_mask_time_args* const a = (gpsti_mask_time_args*)args;
+    const size_t bytes = a->n * sizeof *a->from;
+    a->desc = (const gpst_mask_desc*)gpsti_lists_take(lists, a->desc, sizeof *a->desc);
+    a->from = (const gpst_image*)gpsti_lists_take(lists, a->from, bytes);
+    a->to = (const gpst_image*)gpsti_lists_take(lists, a->to, bytes);
+    a->states = (const gpst_image*)gpsti_lists_take(lists, a->states, bytes);
+}
+
 GPSTI_INTERN const gpsti_kernel* gpsti_mask_time_kernel(void) {
-    static const gpsti_kernel kernel = {"mask_time", gpsti_mask_time_host, gpsti_mask_time_gpu};
+    static const gpsti_kernel kernel = {"mask_time", gpsti_mask_time_host, gpsti_mask_time_gpu,
+                                        gpsti_mask_time_lists};
     return &kernel;
 }

@@ -49,6 +49,7 @@ GPSTI_PRIVATE gpst_result gpsti_warp_alloc(gpsti_host* host, const gpst_warp_des
 GPST_API gpst_result gpst_warp_create_versioned(uint32_t version, size_t desc_bytes,
                                                 const gpst_warp_desc* desc, const gpst_allocator* allocator,
                                                 gpst_warp** out) {
+    static gpsti_a64 n_made;
     GPSTI_OUT_NONE(out);
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "gpst_warp_create: out=NULL: required");
     GPSTI_TRY(gpsti_check_version("gpst_warp_create", version, desc_bytes, sizeof(gpst_warp_desc)));
@@ -59,6 +60,7 @@ GPST_API gpst_result gpst_warp_create_versioned(uint32_t version, size_t desc_by
     gpsti_host_init(&host, allocator, NULL);
     GPSTI_TRY(gpsti_warp_alloc(&host, desc, out));
     (*out)->host = host;
+    (*out)->serial = gpsti_a64_add(&n_made, 1);
     gpsti_warp_plan(*out, desc);
     return GPST_OK;
 }
@@ -316,8 +318,23 @@ GPSTI_PRIVATE gpst_result gpsti_warp_kernel_host(const void* args, const gpsti_e
     return GPST_OK;
 }
 
+/* A list of rois is read where kernels read pictures. */
+GPSTI_PRIVATE void gpsti_warp_kernel_lists(void* args, gpsti_lists* lists) {
+    gpsti_warp_args* const a = (gpsti_warp_args*)args;
+    const gpst_map map = a->warp->desc.map;
+    const size_t entry_bytes = gpsti_warp_list_channels(map) * sizeof(float);
+    const size_t n_entries = (size_t)a->first_output + a->n_outputs;
+    a->sources = (const gpst_image*)gpsti_lists_take(lists, a->sources, a->n_sources * sizeof *a->sources);
+    a->outputs = (const gpst_image*)gpsti_lists_take(lists, a->outputs,
+                                                     (size_t)a->n_sources * a->n_outputs * sizeof *a->outputs);
+    if (map != GPST_MAP_ROI)
+        a->list = (const float*)gpsti_lists_take(lists, a->list, n_entries * entry_bytes);
+    a->pose = (const gpst_view*)gpsti_lists_take(lists, a->pose, sizeof *a->pose);
+    gpsti_lists_add(lists, &a->warp->serial, sizeof a->warp->serial); /* another warp may have its address one day */
+}
+
 GPSTI_INTERN const gpsti_kernel* gpsti_warp_kernel(void) {
     static const gpsti_kernel kernel = {"warp", gpsti_warp_kernel_host,
-                                        GPSTI_GPU_LAUNCHER(gpsti_warp_kernel_gpu)};
+                                        GPSTI_GPU_LAUNCHER(gpsti_warp_kernel_gpu), gpsti_warp_kernel_lists};
     return &kernel;
 }

@@ -136,6 +136,7 @@ struct gpst_warp {
     size_t turn_floats;
     uint32_t n_outputs;
     gpsti_simd_level level;
+    uint64_t serial; /* of no other warp of the process */
 };
 
 /* red = y Y + red_v V + red, and so on. */

@@ -119,6 +119,8 @@ static int job_open_context(job* self) {
     desc.require_backend = !strncmp(asked->backend, "cuda", 4) || !strncmp(asked->backend, "hip", 3);
     desc.n_workers = asked->workers;
     desc.pin = asked->pin;
+    desc.max_host_bytes = asked->max_host_bytes;
+    desc.max_device_bytes = asked->max_device_bytes;
     desc.logger.func = console_log;
     const gpst_result result = gpst_context_create(&desc, &self->context);
     if (result == GPST_ERROR_ARGUMENT)

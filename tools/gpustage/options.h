@@ -65,6 +65,7 @@ typedef struct options {
     int convention;         /* gpst_convention */
     codec_raw raw;
     codec_limits limits; /* --max-pixels, --max-item-bytes */
+    uint64_t max_host_bytes, max_device_bytes; /* 0 = not given */
     int jpeg;      /* gpst_codec */
     bool exact;
     int ignore_orientation; /* 0 or 1 */

@@ -1,7 +1,8 @@
-/* examples/10_streams.c -- without a pipeline: one stream uploads frames, another computes views of them and brings
-   them back, and events keep the two in step. The same program on a CPU, where every call is done when it returns.
+/* examples/10_streams_and_graphs.c -- without a pipeline: one stream uploads frames, another computes views of them and
+   brings them back, and events keep the two in step. What is computed is recorded, and a cache runs it: as one graph
+   from the second time on, where that saves time. The same program on a CPU, where every call is done when it returns.
 
-   cc -std=c11 -O2 -I. examples/10_streams.c -o streams -pthread -lm
+   cc -std=c11 -O2 -I. examples/10_streams_and_graphs.c -o streams -pthread -lm
 */
 #define GPUSTAGE_IMPLEMENTATION
 #include "gpustage.h"
@@ -21,6 +22,7 @@ typedef struct slot {
 
 static gpst_device* device;
 static gpst_stream *load, *compute;
+static gpst_graph_cache* graphs;
 static gpst_warp* warp;
 static slot slots[N_SLOTS];
 
@@ -61,8 +63,8 @@ static gpst_result make_warp(void) {
     return gpst_warp_create(&desc, &warp);
 }
 
-/* A picture of one grey, whose views are of that grey, too. */
-static gpst_result send(slot* s, int frame) {
+/* The descriptions may go when each call returns. Each slot has its own addresses, and so its own graph. */
+static gpst_result compute_views(slot* s) {
     gpst_image source = GPST_ZERO, outputs[N_VIEWS];
     source.data = gpst_memory_data(s->device_frame);
     source.width = WIDTH;
@@ -72,6 +74,19 @@ static gpst_result send(slot* s, int frame) {
         gpst_warp_query_output(warp, &outputs[v]);
         outputs[v].data = (unsigned char*)gpst_memory_data(s->device_views) + (size_t)v * VIEW_BYTES;
     }
+    gpst_result result = gpst_graph_begin(compute);
+    if (!GPST_FAILED(result))
+        result = gpst_warp_enqueue(warp, &source, outputs, N_VIEWS, compute);
+    if (!GPST_FAILED(result))
+        result = gpst_copy(gpst_memory_data(s->views), gpst_memory_data(s->device_views), N_VIEWS * VIEW_BYTES,
+                           compute);
+    if (!GPST_FAILED(result))
+        result = gpst_graph_cache_run(graphs, compute);
+    return result;
+}
+
+/* A picture of one grey, whose views are of that grey, too. Events are not recorded: they stand around it. */
+static gpst_result send(slot* s, int frame) {
     memset(gpst_memory_data(s->frame), frame, FRAME_BYTES);
     gpst_result result = gpst_copy(gpst_memory_data(s->device_frame), gpst_memory_data(s->frame), FRAME_BYTES, load);
     if (!GPST_FAILED(result))
@@ -79,10 +94,7 @@ static gpst_result send(slot* s, int frame) {
     if (!GPST_FAILED(result))
         result = gpst_stream_wait(compute, s->arrived);
     if (!GPST_FAILED(result))
-        result = gpst_warp_enqueue(warp, &source, outputs, N_VIEWS, compute);
-    if (!GPST_FAILED(result))
-        result = gpst_copy(gpst_memory_data(s->views), gpst_memory_data(s->device_views), N_VIEWS * VIEW_BYTES,
-                           compute);
+        result = compute_views(s);
     if (!GPST_FAILED(result))
         result = gpst_event_record(s->done, compute);
     return result;
@@ -98,12 +110,15 @@ static int count_wrong(const slot* s, int frame) {
 
 int main(int argc, char** argv) {
     gpst_device_info info;
+    gpst_graph_cache_info used;
     int wrong = 0;
     gpst_result result = gpst_device_open(argc > 1 ? argv[1] : "auto", &device);
     if (!GPST_FAILED(result))
         result = gpst_stream_create(device, &load);
     if (!GPST_FAILED(result))
         result = gpst_stream_create(device, &compute);
+    if (!GPST_FAILED(result))
+        result = gpst_graph_cache_create(device, NULL, &graphs);
     if (!GPST_FAILED(result))
         result = make_warp();
     for (int k = 0; k < N_SLOTS && !GPST_FAILED(result); k++)
@@ -122,11 +137,16 @@ int main(int argc, char** argv) {
         fprintf(stderr, "%s\n", gpst_last_reason());
     } else {
         gpst_device_query_info(device, &info);
+        gpst_graph_cache_query_info(graphs, &used);
         printf("%d frames, %d views each, %d values wrong, on %s: %s (%s)\n", N_FRAMES, N_VIEWS, wrong, info.backend,
                info.name, info.reason);
+        printf("%u of %u runs by a graph, the others piece by piece (%s)\n",
+               (unsigned)(used.hits + used.captures + used.updates), (unsigned)used.runs,
+               used.refused > 0 ? used.reason : "seen for the first time");
     }
     gpst_stream_destroy(load); /* first: what they use goes next */
     gpst_stream_destroy(compute);
+    gpst_graph_cache_destroy(graphs);
     for (int k = 0; k < N_SLOTS; k++)
         free_slot(&slots[k]);
     gpst_warp_destroy(warp);

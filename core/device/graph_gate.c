@@ -1,0 +1,41 @@
+/* core/device/graph_gate.c -- when a graph pays: what runs take piece by piece, as a graph, and from one to the next.
+   Pure: the same times give the same answers everywhere. */
+#include "../base/platform_internal.h"
+
+#include "graph_internal.h"
+
+#define GPSTI_GRAPH_MIN_SAVING 50      /* a graph saves more than 1/50 of the period, or is not used */
+#define GPSTI_GRAPH_PERIOD_WEIGHT 8    /* the period is a mean over about so many runs */
+#define GPSTI_GRAPH_PAUSE 4            /* a gap is a pause beyond so many periods, and counts as so many */
+#define GPSTI_GRAPH_RUNS_A_MEASURE 128 /* every so many runs one is measured piece by piece */
+
+GPSTI_INTERN void gpsti_graph_family_begin(gpsti_graph_family* family, int64_t now_ns) {
+    const int64_t since_ns = now_ns - family->latest_ns, period_ns = family->period_ns;
+    if (family->n_runs == 1)
+        family->period_ns = since_ns > 0 ? since_ns : 1;
+    else if (family->n_runs > 1)
+        family->period_ns += ((since_ns < GPSTI_GRAPH_PAUSE * period_ns ? since_ns : GPSTI_GRAPH_PAUSE * period_ns) -
+                              period_ns) / GPSTI_GRAPH_PERIOD_WEIGHT;
+    family->latest_ns = now_ns;
+    family->n_runs++;
+}
+
+/* The least of all: what else the thread did meanwhile is no cost of the run's. */
+GPSTI_INTERN void gpsti_graph_family_end(gpsti_graph_family* family, bool as_graph, int64_t took_ns) {
+    int64_t* const least = as_graph ? &family->graph_ns : &family->pieces_ns;
+    const int64_t ns = took_ns > 0 ? took_ns : 1;
+    if (*least == 0 || ns < *least)
+        *least = ns;
+}
+
+/* Before there was a graph: it is one launch, so it takes what one piece takes. */
+GPSTI_INTERN bool gpsti_graph_family_pays(const gpsti_graph_family* family, uint32_t n_commands) {
+    if (n_commands < 2 || family->pieces_ns == 0 || family->period_ns == 0)
+        return false;
+    const int64_t graph_ns = family->graph_ns ? family->graph_ns : family->pieces_ns / (int64_t)n_commands;
+    return (family->pieces_ns - graph_ns) > family->period_ns / GPSTI_GRAPH_MIN_SAVING;
+}
+
+GPSTI_INTERN bool gpsti_graph_family_measures(const gpsti_graph_family* family) {
+    return family->n_runs % GPSTI_GRAPH_RUNS_A_MEASURE == 0;
+}

@@ -1,0 +1,95 @@
+/* core/pipeline/shortage.c -- what a pipeline does when its device has too little memory: gives memory back, waits for
+   other items, or leaves an item to the CPU. Which of these, and when to try more again, is core/tuning/shortage.c's to
+   say. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+GPSTI_INTERN bool gpsti_shortage_is(const gpsti_slot* first, gpst_result result) {
+    const bool is_memory = result == GPST_ERROR_DEVICE_MEMORY || result == GPST_ERROR_BUDGET;
+    return is_memory && first->works[0].is_short && !first->on_cpu;
+}
+
+/* Locked. What slots between two items have, and what nobody needs of those whose items wait in front of a step: the
+   device's work for them is done. True: there is some; out as gpsti_place_take_unneeded has it. */
+GPSTI_PRIVATE bool gpsti_shortage_take(gpst_pipeline* pipeline, gpsti_pieces* out) {
+    bool any = false;
+    for (gpsti_slot* slot = pipeline->free_slots; slot; slot = slot->next)
+        any = gpsti_place_take_unneeded(slot, 0, out) || any;
+    for (uint32_t c = 0; c < pipeline->n_cameras; c++)
+        for (gpsti_slot* slot = pipeline->cameras[c].newest; slot; slot = slot->older)
+            any = (slot->waits_turn && gpsti_place_take_unneeded(slot, slot->job.step, out)) || any;
+    for (uint32_t s = 0; s < pipeline->n_steps; s++)
+        for (gpsti_job* job = pipeline->steps[s].head; job; job = job->next)
+            any = (job == &job->slot->job && !job->slot->device_done &&
+                   gpsti_place_take_unneeded(job->slot, s, out)) || any;
+    return any;
+}
+
+/* True: memory was given back. */
+GPSTI_PRIVATE bool gpsti_shortage_free_unneeded(gpst_pipeline* pipeline) {
+    gpst_context* const context = pipeline->context;
+    gpsti_pieces pieces;
+    bool any = false;
+    do {
+        pieces.n = 0;
+        gpsti_mutex_lock(&context->scheduler->mutex);
+        (void)gpsti_shortage_take(pipeline, &pieces);
+        pipeline->shortage.counts[GPSTI_RELIEF_FREE] += pieces.n > 0 && !any ? 1 : 0;
+        gpsti_mutex_unlock(&context->scheduler->mutex);
+        for (uint32_t i = 0; i < pieces.n; i++)
+            gpsti_memory_release(context, &pieces.memory[i]);
+        any = any || pieces.n > 0;
+    } while (pieces.n == GPSTI_PIECES);
+    return any;
+}
+
+GPSTI_PRIVATE bool gpsti_shortage_drop_graphs(gpst_pipeline* pipeline) {
+    gpst_graph_cache_info info;
+    gpst_graph_cache_query_info(pipeline->graphs, &info);
+    if (info.n_graphs == 0)
+        return false;
+    gpst_graph_cache_trim(pipeline->graphs);
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    pipeline->shortage.counts[GPSTI_RELIEF_GRAPHS]++;
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    return true;
+}
+
+GPSTI_INTERN bool gpsti_shortage_relieve(gpst_pipeline* pipeline) {
+    return gpsti_shortage_drop_graphs(pipeline) || gpsti_shortage_free_unneeded(pipeline);
+}
+
+/* Is there an item, in no wait, that goes on to its end or to a wait, where its memory may be taken? */
+GPSTI_PRIVATE bool gpsti_shortage_others_go_on(const gpsti_slot* slot) {
+    const gpst_pipeline* const pipeline = slot->pipeline;
+    for (uint32_t c = 0; c < pipeline->n_cameras; c++)
+        for (const gpsti_slot* other = pipeline->cameras[c].newest; other; other = other->older)
+            if (other != slot && !other->waits_memory && !other->waits_turn)
+                return true;
+    return false;
+}
+
+GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const char* reason) {
+    gpst_pipeline* const pipeline = first->pipeline;
+    uint32_t n_items = 0;
+    for (const gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
+        n_items++;
+    const uint32_t in_flight = gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out;
+    if (!pipeline->shortage_reason[0])
+        gpsti_copy_text(pipeline->shortage_reason, sizeof pipeline->shortage_reason, reason);
+    if (gpsti_shortage_take(pipeline, NULL)) /* an item has come to a wait since the submission failed */
+        return GPSTI_RELIEF_FREE;
+    const bool waits = n_items == 1 && (gpsti_shortage_others_go_on(first) ||
+                                        gpsti_queue_wake_short(pipeline, first->item.index));
+    return gpsti_shortage_fail(&pipeline->shortage, n_items, in_flight, waits);
+}
+
+GPSTI_INTERN void gpsti_shortage_skip(gpsti_slot* slot) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    if (slot->on_cpu || pipeline->context->require_backend || pipeline->device_on_host ||
+        !gpsti_shortage_skips_device(&pipeline->shortage))
+        return;
+    slot->on_cpu = true;
+    pipeline->device_fallbacks++;
+}

@@ -1,0 +1,201 @@
+/* tests/test_pipeline_shortage.c -- too little device memory for all items at once: every item comes out right and the
+   budget holds, by dropped graphs, unused memory, smaller batches, fewer items, and the CPU at last. */
+#include "pipeline_kit.h"
+
+#define N_VIEWS 8u
+#define N_FRAMES 60u
+#define FRAME_WIDTH 160u
+#define FRAME_HEIGHT 80u
+#define VIEW_SIDE 32u
+#define VIEW_BYTES (VIEW_SIDE * VIEW_SIDE)
+#define FRAME_BYTES (FRAME_WIDTH * FRAME_HEIGHT)
+#define PAGE 4096u
+/* As it is charged: in size classes of pages. The frame, eight views, and eight masks of them. */
+#define ITEM_BYTES (4u * PAGE + N_VIEWS * PAGE + N_VIEWS * PAGE)
+
+static uint8_t frame[FRAME_BYTES];
+static uint8_t views[N_FRAMES][N_VIEWS][VIEW_BYTES];
+static uint8_t wanted[N_FRAMES][N_VIEWS][VIEW_BYTES];
+static uint64_t device_peak;
+static bool is_required; /* the device: the CPU takes nothing */
+
+static gpst_result frame_source(void* user_data, uint64_t index, gpst_input* out) {
+    uint64_t random = index + 1;
+    (void)user_data;
+    if (index >= N_FRAMES)
+        return GPST_END;
+    for (size_t i = 0; i < sizeof frame; i++)
+        frame[i] = (uint8_t)test_random(&random);
+    out->frame = kit_shape(FRAME_WIDTH, FRAME_HEIGHT);
+    out->frame.data = frame;
+    return GPST_OK;
+}
+
+static void look_at_peak(gpst_context* context) {
+    gpst_tag_info tags[16];
+    uint32_t n = 0;
+    uint64_t bytes = 0;
+    gpst_context_query_tags(context, tags, 16, &n);
+    for (uint32_t i = 0; i < n; i++)
+        bytes += tags[i].device_bytes;
+    device_peak = bytes > device_peak ? bytes : device_peak;
+}
+
+static gpst_result look_at_views(void* user_data, gpst_task* task) {
+    kit_check((kit*)user_data, task->item->sets[2].n == N_VIEWS);
+    if (task->item->index % 4 == 0)
+        gpsti_sleep_ns(200000);
+    return GPST_OK;
+}
+
+static gpst_result view_sink(void* user_data, const gpst_item* item) {
+    const gpst_set* const last = &item->sets[2];
+    look_at_peak(((kit*)user_data)->context);
+    for (uint32_t v = 0; item->result == GPST_OK && v < last->n; v++)
+        memcpy(views[item->index][v], last->pictures[v].data, VIEW_BYTES);
+    return kit_sink((kit*)user_data, item);
+}
+
+static gpst_warp* make_warp(gpst_format format) {
+    gpst_view list[N_VIEWS];
+    gpst_warp_desc desc = GPST_ZERO;
+    gpst_warp* warp = NULL;
+    memset(list, 0, sizeof list);
+    for (uint32_t v = 0; v < N_VIEWS; v++)
+        list[v].yaw = 45.0 * v;
+    desc.map = GPST_MAP_EQUIRECT;
+    desc.views = list;
+    desc.n_views = N_VIEWS;
+    desc.width = desc.height = VIEW_SIDE;
+    desc.format = format;
+    assert_int_equal(gpst_warp_create(&desc, &warp), GPST_OK);
+    return warp;
+}
+
+/* Spheres to eight views each, whose thresholds are the masks; or the views alone, in batches. */
+static void run_views(const char* backend, uint64_t max_device_bytes, gpst_graph_use use, uint32_t batch,
+                      gpst_stats* stats) {
+    gpst_warp* const warp = make_warp(GPST_FORMAT_GRAY);
+    gpst_mask_desc threshold;
+    gpst_context_desc context = GPST_ZERO;
+    kit* const self = kit_open_in(__func__, backend, 3);
+    memset(&threshold, 0, sizeof threshold);
+    threshold.kind = GPST_MASK_THRESHOLD;
+    threshold.threshold = 127.0f;
+    context.backend = backend;
+    context.n_workers = 3;
+    context.require_backend = is_required;
+    context.max_device_bytes = max_device_bytes;
+    kit_reopen(self, &context);
+    self->n_items = N_FRAMES;
+    gpst_stage_warp(&self->stages[0], 0, 1, warp);
+    gpst_stage_mask(&self->stages[1], 1, 2, &threshold);
+    gpst_stage_host(&self->stages[2], GPST_SET(2), 0, look_at_views, self); /* items wait behind the device, too */
+    self->stages[0].batch_most = self->stages[1].batch_most = batch;
+    self->n_stages = 3;
+    gpst_pipeline_desc desc = kit_desc(self);
+    memset(desc.capacity, 0, sizeof desc.capacity);
+    desc.source = frame_source;
+    desc.sink = view_sink;
+    desc.results[0] = gpst_result_of(2, GPST_ON_HOST);
+    desc.n_results = 1;
+    desc.graphs = use;
+    desc.n_slots = batch > 0 ? 2 * batch : 6;
+    device_peak = 0;
+    memset(views, 0xA5, sizeof views);
+    if (kit_run(self, &desc, stats) != GPST_OK)
+        fail_msg("%s, %llu bytes: %s: %s", backend, (unsigned long long)max_device_bytes, self->failed_stage,
+                 self->failed_reason);
+    assert_int_equal(self->n_ok, N_FRAMES);
+    if (max_device_bytes > 0)
+        assert_true(device_peak <= max_device_bytes);
+    kit_close(self);
+    gpst_warp_destroy(warp);
+}
+
+static const char* memory_path(const gpst_stats* stats) {
+    for (uint32_t i = 0; i < stats->n_paths; i++)
+        if (strcmp(stats->paths[i].what, "device_memory") == 0)
+            return stats->paths[i].why_not;
+    return "";
+}
+
+static void make_wanted(void) {
+    static gpst_stats stats;
+    run_views("cpu", 0, GPST_GRAPHS_OFF, 0, &stats);
+    memcpy(wanted, views, sizeof wanted);
+}
+
+static void test_every_budget(void** state) {
+    static gpst_stats stats;
+    (void)state;
+    make_wanted();
+    for (uint64_t bytes = PAGE; bytes <= 8 * ITEM_BYTES; bytes += bytes < 2 * ITEM_BYTES ? 3 * PAGE : ITEM_BYTES) {
+        run_views("sim:launch_us=0", bytes, GPST_GRAPHS_ALWAYS, 0, &stats);
+        assert_memory_equal(views, wanted, sizeof wanted);
+        if (bytes < ITEM_BYTES) /* no item fits */
+            assert_int_equal(stats.device_fallbacks, N_FRAMES);
+    }
+    assert_int_equal(stats.device_fallbacks, 0); /* room for all */
+}
+
+/* Room for one item and a bit: others wait, and none but the first few go to the CPU. */
+static void test_items_wait_for_one_another(void** state) {
+    static gpst_stats stats;
+    (void)state;
+    make_wanted();
+    run_views("sim:launch_us=0", ITEM_BYTES + PAGE, GPST_GRAPHS_OFF, 0, &stats);
+    assert_memory_equal(views, wanted, sizeof wanted);
+    assert_true(stats.device_fallbacks < N_FRAMES / 2);
+}
+
+/* Where the CPU takes nothing no item fails that fits by itself, as often as one finds no room. */
+static void test_a_required_device_is_waited_for(void** state) {
+    static gpst_stats stats;
+    (void)state;
+    make_wanted();
+    is_required = true;
+    for (uint64_t bytes = ITEM_BYTES; bytes <= 4 * ITEM_BYTES; bytes += 7 * PAGE)
+        for (int round = 0; round < 3; round++) {
+            run_views("sim:launch_us=0", bytes, round == 2 ? GPST_GRAPHS_OFF : GPST_GRAPHS_ALWAYS, 0, &stats);
+            assert_memory_equal(views, wanted, sizeof wanted);
+            assert_int_equal(stats.device_fallbacks, 0);
+        }
+    is_required = false;
+}
+
+/* Where the device itself has no more, whatever the budget says. */
+static void test_the_device_runs_out(void** state) {
+    static gpst_stats stats;
+    char backend[64];
+    (void)state;
+    make_wanted();
+    for (uint32_t pages = 1; pages <= 60; pages += 7) {
+        snprintf(backend, sizeof backend, "sim:launch_us=0,oom_mb=%.6f", pages * PAGE / 1048576.0);
+        run_views(backend, 0, GPST_GRAPHS_ALWAYS, 0, &stats);
+        assert_memory_equal(views, wanted, sizeof wanted);
+        if (pages * PAGE < ITEM_BYTES)
+            assert_non_null(strstr(memory_path(&stats), "left items to the cpu"));
+    }
+}
+
+/* A batch of eight finds no room: batches get smaller, and the items stay on the device. */
+static void test_batches_are_halved(void** state) {
+    static gpst_stats stats;
+    (void)state;
+    make_wanted();
+    run_views("sim:launch_us=0", 3 * ITEM_BYTES, GPST_GRAPHS_OFF, 8, &stats);
+    assert_memory_equal(views, wanted, sizeof wanted);
+    assert_true(stats.device_fallbacks < N_FRAMES / 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_budget),
+        cmocka_unit_test(test_items_wait_for_one_another),
+        cmocka_unit_test(test_a_required_device_is_waited_for),
+        cmocka_unit_test(test_the_device_runs_out),
+        cmocka_unit_test(test_batches_are_halved),
+    };
+    return cmocka_run_group_tests_name("pipeline_shortage", tests, NULL, NULL);
+}
