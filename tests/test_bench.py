@@ -19,7 +19,7 @@ def run(name, *arguments, **around):
 
 class Bench(unittest.TestCase):
     def test_usage(self):
-        for name in ("kernels", "engine", "readers"):
+        for name in ("kernels", "engine", "readers", "prefetch"):
             for wrong in (["--rounds", "0"], ["--rounds"], ["--rounds", "3x"], ["now"]):
                 done = run(name, *wrong)
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
@@ -46,6 +46,17 @@ class Bench(unittest.TestCase):
         done = run("readers", "--rounds", "1", TMPDIR="/nowhere")
         self.assertEqual(done.returncode, 1)
         self.assertIn("files cannot be made", done.stderr)
+
+    def test_prefetch(self):
+        done = run("prefetch", "--rounds", "1", "--frames", "12")
+        if done.returncode and "libturbojpeg" in done.stderr:
+            self.skipTest(done.stderr)
+        self.assertEqual(done.returncode, 0, done)
+        rows = re.findall(r"(?m)^(read and decode|prefetcher) +([12]) +[0-9.]+ \([0-9.]+\.\.[0-9.]+\) +\d+ +([0-9.]+) ",
+                          done.stdout)
+        self.assertEqual([row[:2] for row in rows], [(way, n) for way in ("read and decode", "prefetcher") for n in "12"])
+        self.assertEqual([float(row[2]) > 0 for row in rows], [True, True, True, False])
+        self.assertIn("last round: 12 decoded, 12 kept, ", done.stdout)
 
     def test_live_usage(self):
         for wrong in ([], ["late"], ["stream", "--seconds"], ["stream", "--seconds", "0"], ["soak", "--slots", "0"],
@@ -88,7 +99,7 @@ class Bench(unittest.TestCase):
 
 if __name__ == "__main__":
     if not os.path.exists(os.path.join(PROGRAMS, "engine")):
-        print("no %s: make bench-kernels bench-engine bench-readers bench-live" % PROGRAMS)
+        print("no %s: make bench-kernels bench-engine bench-readers bench-prefetch bench-live" % PROGRAMS)
         sys.exit(77)
     if os.environ.get("GPST_SANITIZE"):
         print("instrumented code is not measured")

@@ -10,7 +10,7 @@ int main(void) {
 #else
 #if !defined(GPST_TEST_AMALGAM)
 #include "../core/machine/measure.h"
-#include "../core/files/prefetch.h"
+#include "../core/prefetch/prefetch.h"
 #endif
 
 #include <fcntl.h>

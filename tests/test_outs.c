@@ -3,7 +3,7 @@
 #include "test_allocator.h"
 
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/files/prefetch.h"
+#include "../core/prefetch/prefetch.h"
 #include "../kernels/quantise/quantise.h"
 #endif
 

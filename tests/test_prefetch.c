@@ -2,7 +2,7 @@
    whatever order, with any cap; and the counters say what foresight was worth. */
 #include "test_reader.h"
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/files/prefetch.h"
+#include "../core/prefetch/prefetch.h"
 #endif
 
 enum { TEST_N_FRAMES = 40 };
@@ -263,54 +263,96 @@ static void an_error_is_told_at_its_item_only(void** state) {
 
 /* ---- decoded frames ------------------------------------------------------------------- */
 
-static gpsti_a32 test_n_decoded, test_n_freed;
+static gpsti_a32 test_n_decoded;
 
-static gpst_result test_decode(void* user_data, uint64_t index, const void* file, size_t file_bytes, void** out,
-                               size_t* out_bytes) {
-    unsigned char* data = (unsigned char*)malloc(file_bytes * 2 + 1);
+/* Each byte twice, as a tensor; of frame 7 nothing. */
+static gpst_result test_decode(void* user_data, const gpst_prefetch_file* file) {
+    gpst_image shape = GPST_ZERO, room;
     assert_ptr_equal(user_data, &test_n_decoded);
-    if (index == 7) {
-        free(data);
-        *out = &test_n_freed; /* not to be taken for a frame */
+    assert_string_equal(file->path, test_frame_list[file->index]);
+    shape.width = (uint32_t)file->bytes * 2 + 1;
+    shape.height = 1;
+    shape.format = GPST_FORMAT_TENSOR;
+    shape.dtype = GPST_DTYPE_U8;
+    shape.layout = GPST_LAYOUT_HWC;
+    shape.n_channels = 1;
+    const gpst_result result = gpst_prefetch_set_picture(file, &shape, &room);
+    if (GPST_FAILED(result))
+        return result;
+    if (file->index == 7) /* the room is not to be taken for a frame */
         return GPST_ERROR_FORMAT;
-    }
-    for (size_t k = 0; k < file_bytes; k++)
-        data[2 * k] = data[2 * k + 1] = ((const unsigned char*)file)[k];
-    *out = data;
-    *out_bytes = file_bytes * 2;
+    unsigned char* const data = (unsigned char*)room.data;
+    for (size_t k = 0; k < file->bytes; k++)
+        data[2 * k] = data[2 * k + 1] = ((const unsigned char*)file->data)[k];
+    data[2 * file->bytes] = 0;
     gpsti_a32_add(&test_n_decoded, 1);
     return GPST_OK;
 }
 
-static void test_decode_free(void* user_data, void* frame, size_t frame_bytes) {
-    (void)user_data;
-    memset(frame, 0xA5, frame_bytes);
-    free(frame);
-    gpsti_a32_add(&test_n_freed, 1);
-}
-
 static void decoded_frames_are_kept(void** state) {
     gpst_prefetch_desc desc = test_prefetch_desc();
+    gpst_prefetch_info info;
     (void)state;
-    desc.decode = test_decode;
-    desc.decode_free = test_decode_free;
-    desc.decode_user_data = &test_n_decoded;
+    desc.func = test_decode;
+    desc.func_user_data = &test_n_decoded;
+    desc.max_bytes = 8 << 20;
     gpst_prefetch* prefetch = test_prefetch_new(&desc);
     for (int round = 0; round < 3; round++)
         for (uint64_t k = 0; k < TEST_N_FRAMES; k++) {
             const gpst_frame* frame = NULL;
             const gpst_result result = gpst_prefetch_get(prefetch, k, &frame);
             assert_int_equal(result, k == 7 ? GPST_ERROR_FORMAT : GPST_OK);
-            if (k == 7)
+            if (k == 7) {
+                test_reason_has("prefetch \"", "frame07\": func: ");
                 continue;
-            assert_int_equal(frame->bytes, 2 * test_frame_bytes(k));
-            for (size_t i = 0; i < frame->bytes; i += 97)
+            }
+            assert_int_equal(frame->bytes, 2 * test_frame_bytes(k) + 1);
+            assert_int_equal(frame->picture.width, frame->bytes);
+            assert_ptr_equal(frame->picture.data, frame->data);
+            for (size_t i = 0; i + 1 < frame->bytes; i += 97)
                 assert_int_equal(((const unsigned char*)frame->data)[i], test_frame_data[k + i / 2]);
             gpst_prefetch_release(prefetch, frame);
         }
     assert_int_equal(gpsti_a32_load(&test_n_decoded), TEST_N_FRAMES - 1); /* once each */
+    gpst_prefetch_query_info(prefetch, &info);
+    assert_int_equal(info.decoded, TEST_N_FRAMES - 1);
+    assert_int_equal(info.kept, 2 * (TEST_N_FRAMES - 1));
+    assert_int_equal(info.hits + info.late + info.misses, info.asked);
     gpst_prefetch_destroy(prefetch);
-    assert_int_equal(gpsti_a32_load(&test_n_freed), TEST_N_FRAMES - 1);
+}
+
+/* Room for the file beside the frame that is in use, but not for what it becomes: nobody makes it before it is asked
+   for, and then it is made all the same. */
+static void what_does_not_fit_is_not_made_ahead(void** state) {
+    uint64_t schedule[2] = {0, 1};
+    gpst_prefetch_desc desc = test_prefetch_desc();
+    gpst_prefetch_info info;
+    const gpst_frame* held = NULL;
+    const gpst_frame* frame = NULL;
+    (void)state;
+    desc.schedule = schedule;
+    desc.n_schedule = 2;
+    desc.max_bytes = 70000;
+    desc.func = test_decode;
+    desc.func_user_data = &test_n_decoded;
+    gpst_prefetch* prefetch = test_prefetch_new(&desc);
+    gpsti_a32_store(&test_n_decoded, 0);
+    assert_int_equal(gpst_prefetch_get(prefetch, 0, &held), GPST_OK);
+    for (int n = 0; n < 5; n++) {
+        assert_int_equal(gpst_prefetch_get(prefetch, 0, &frame), GPST_OK);
+        gpst_prefetch_release(prefetch, frame);
+        test_settle(prefetch);
+    }
+    gpst_prefetch_query_info(prefetch, &info);
+    assert_true(info.bytes <= desc.max_bytes);
+    assert_int_equal(gpst_prefetch_get(prefetch, 1, &frame), GPST_OK);
+    gpst_prefetch_query_info(prefetch, &info);
+    assert_int_equal(info.bytes, 2 * (test_frame_bytes(0) + test_frame_bytes(1)) + 2); /* both are in use */
+    gpst_prefetch_release(prefetch, frame);
+    gpst_prefetch_release(prefetch, held);
+    gpst_prefetch_query_info(prefetch, &info);
+    assert_true(info.bytes <= desc.max_bytes);
+    gpst_prefetch_destroy(prefetch);
 }
 
 /* ---- many at once, no memory, wrong descs ------------------------------------------------- */
@@ -326,40 +368,6 @@ static void* test_ask(void* arg) {
     for (int k = 0; k < 300; k++)
         test_get(self->prefetch, k % 60 < 40 ? (uint64_t)(k % 60) : test_random(&self->seed) % TEST_N_FRAMES);
     return NULL;
-}
-
-/* Room for its file beside the frame that is in use, but not for what it becomes: it is there all the same. */
-static void a_decoded_frame_does_not_push_out_itself(void** state) {
-    uint64_t schedule[2] = {0, 1};
-    gpst_prefetch_desc desc = test_prefetch_desc();
-    gpst_prefetch_info info;
-    const gpst_frame* held = NULL;
-    const gpst_frame* frame = NULL;
-    (void)state;
-    desc.schedule = schedule;
-    desc.n_schedule = 2;
-    desc.max_bytes = 70000;
-    desc.decode = test_decode;
-    desc.decode_free = test_decode_free;
-    desc.decode_user_data = &test_n_decoded;
-    gpst_prefetch* prefetch = test_prefetch_new(&desc);
-    assert_int_equal(gpst_prefetch_get(prefetch, 0, &held), GPST_OK);
-    gpst_prefetch_query_info(prefetch, &info);
-    for (int n = 0; n < 100 && info.bytes < 2 * (test_frame_bytes(0) + test_frame_bytes(1)); n++) {
-        /* it may have been there before the one in use, and made room for it: then it is fetched again */
-        assert_int_equal(gpst_prefetch_get(prefetch, 0, &frame), GPST_OK);
-        gpst_prefetch_release(prefetch, frame);
-        test_settle(prefetch);
-        gpst_prefetch_query_info(prefetch, &info);
-    }
-    assert_int_equal(gpst_prefetch_get(prefetch, 1, &frame), GPST_OK);
-    gpst_prefetch_query_info(prefetch, &info);
-    assert_int_equal(info.misses, 1);
-    gpst_prefetch_release(prefetch, frame);
-    gpst_prefetch_release(prefetch, held);
-    gpst_prefetch_query_info(prefetch, &info);
-    assert_true(info.bytes <= desc.max_bytes);
-    gpst_prefetch_destroy(prefetch);
 }
 
 static void many_ask_at_once(void** state) {
@@ -413,10 +421,14 @@ static void every_allocation_may_fail(void** state) {
 
 static void wrong_descs_are_refused(void** state) {
     const char* hole[] = {"a", NULL};
+    const char* many[65];
     const uint64_t beyond[] = {0, TEST_N_FRAMES};
     (void)state;
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < 65; k++)
+        many[k] = "a";
+    for (int k = 0; k < 12; k++) {
         gpst_prefetch_desc desc = test_prefetch_desc();
+        gpst_decode_desc decode = GPST_ZERO;
         gpst_prefetch* prefetch = NULL;
         if (k == 0)
             desc.n_paths = 0;
@@ -427,9 +439,21 @@ static void wrong_descs_are_refused(void** state) {
         if (k == 3)
             desc.max_ahead = 65;
         if (k == 4)
-            desc.decode = test_decode;
+            desc.n_cameras = 3; /* of 40 */
         if (k == 5)
             desc.end_canary = 1;
+        if (k == 6)
+            desc.n_cameras = 65, desc.n_paths = 65, desc.paths = many;
+        if (k == 7)
+            desc.list_order = (gpst_camera_order)3;
+        if (k == 8)
+            desc.walk_order = (gpst_camera_order)-1;
+        if (k == 9)
+            desc.walk_order = GPST_CAMERAS_BY_FRAME, desc.schedule = beyond, desc.n_schedule = 1;
+        if (k == 10)
+            desc.decode = &decode, decode.codec = GPST_CODEC_AUTO;
+        if (k == 11)
+            desc.decode = &decode, decode.on_damage = (gpst_damage)2;
         assert_int_equal(gpst_prefetch_create(test_context, &desc, &prefetch), GPST_ERROR_ARGUMENT);
         assert_null(prefetch);
         test_reason_has("gpst_prefetch_create", "");
@@ -446,6 +470,7 @@ static int test_begin(void** state) {
 
 static int test_end(void** state) {
     free(test_frame_data);
+    gpst_context_trim(test_context); /* what frames had is kept for the next pipeline */
     return test_group_end(state);
 }
 
@@ -459,7 +484,7 @@ int main(void) {
                                        cmocka_unit_test(the_last_due_goes_first),
                                        cmocka_unit_test(an_error_is_told_at_its_item_only),
                                        cmocka_unit_test(decoded_frames_are_kept),
-                                       cmocka_unit_test(a_decoded_frame_does_not_push_out_itself),
+                                       cmocka_unit_test(what_does_not_fit_is_not_made_ahead),
                                        cmocka_unit_test(many_ask_at_once),
                                        cmocka_unit_test(every_allocation_may_fail),
                                        cmocka_unit_test(wrong_descs_are_refused)};

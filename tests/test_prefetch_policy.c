@@ -2,7 +2,7 @@
    foreseen, how far ahead, and when it is better to leave it. */
 #include "test.h"
 #if !defined(GPST_TEST_AMALGAM)
-#include "../core/files/prefetch_internal.h"
+#include "../core/prefetch/prefetch_policy_internal.h"
 #endif
 
 enum { TEST_MOST = 4000, TEST_AHEAD = 16 };
@@ -78,7 +78,8 @@ typedef enum test_shape {
     CAMERAS_32, CAMERAS_3_GAPS, PERIOD_5, PERIOD_31, LOOP_OF_3, EPOCHS, EPOCHS_STRIDE, EPOCHS_BACKWARD,
     RANDOM, RANDOM_FEW, SHUFFLED_EPOCHS, SAME, TWO_IN_TURN, SEQUENCE_THEN_RANDOM, RANDOM_THEN_SEQUENCE,
     SEQUENCE_WITH_SEEKS, SEQUENCE_WITH_DROPS, FORTH_AND_BACK, PAIRS, TRIPLES_OVERLAPPING, SHORT_3, ONE,
-    LAST_PART, SQUARES, BURSTS, N_SHAPES
+    LAST_PART, SQUARES, BURSTS, CAMERAS_ACROSS, CAMERAS_PASSES, CAMERAS_ACROSS_PASSES, PERIOD_WRAPS, PERIOD_WRAPS_BACK,
+    SHORT_RUNS, N_SHAPES
 } test_shape;
 
 typedef struct test_case {
@@ -127,6 +128,12 @@ static uint64_t test_shape_at(test_shape shape, unsigned k, uint64_t n, uint64_t
     case LAST_PART: return n - 20 + k;
     case SQUARES: return (uint64_t)k * k;
     case BURSTS: return k / 3 * 100 + (k % 3) + (k / 3 % 2) * 7;
+    case CAMERAS_ACROSS: return k % 300 * 8 + k / 300;               /* frames together, walked camera by camera */
+    case CAMERAS_PASSES: return k % 800 % 8 * 100 + k % 800 / 8;     /* cameras together, walked by frame, again */
+    case CAMERAS_ACROSS_PASSES: return k % 800 % 100 * 8 + k % 800 / 100;
+    case PERIOD_WRAPS: return (k / 2 * 3 + k % 2) % n;               /* 0 1 3 4 6 7 ... and on at the beginning */
+    case PERIOD_WRAPS_BACK: return n - 1 - (k / 2 * 3 + k % 2) % n;
+    case SHORT_RUNS: return k % 5 == 0 ? test_random(seed) % (n - 5) : test_trace[k - 1] + 1;
     case N_SHAPES: break;
     }
     return 0;
@@ -166,7 +173,13 @@ static void traces_are_foreseen_as_far_as_they_can_be(void** state) {
         {ONE, "one access", 1, 1, 0, 0, "none"},
         {LAST_PART, "up to the end", 20, 1000, 80, 0, "sequence"},
         {SQUARES, "squares", 60, 4000, 0, 0, "none"},
-        {BURSTS, "bursts", 300, 20000, 90, 60, NULL}};
+        {BURSTS, "bursts", 300, 20000, 90, 60, NULL},
+        {CAMERAS_ACROSS, "8 cameras, one after the other", 2400, 2400, 98, 0, "stride 8"},
+        {CAMERAS_PASSES, "8 cameras in turn, three passes", 2400, 800, 98, 20, "period 8"},
+        {CAMERAS_ACROSS_PASSES, "8 cameras one after the other, 3 passes", 2400, 800, 95, 0, "stride 8"},
+        {PERIOD_WRAPS, "two of three, around", 2000, 300, 99, 0, "period 2"},
+        {PERIOD_WRAPS_BACK, "two of three, around, backward", 2000, 300, 99, 0, "period 2"},
+        {SHORT_RUNS, "runs of five", 4000, 100000, 1, 400, NULL}};
     uint64_t seed = test_seed(3);
     (void)state;
     assert_int_equal(sizeof cases / sizeof cases[0], N_SHAPES);
@@ -280,12 +293,39 @@ static void a_schedule_is_left_and_taken_up_again(void** state) {
     assert_int_equal(out.times_off, 0);
 }
 
+/* Each pass but the first leaves out the last four: the next one is found all the same. */
+static void a_schedule_begins_anew(void** state) {
+    uint64_t schedule[100], trace[TEST_MOST];
+    gpsti_prefetch_policy policy;
+    uint64_t want[GPSTI_PREFETCH_MAX_AHEAD];
+    unsigned n = 0;
+    (void)state;
+    for (unsigned k = 0; k < 100; k++)
+        schedule[k] = k * 37 % 100;
+    for (unsigned pass = 0; pass < 5; pass++)
+        for (unsigned k = 0; k < (pass == 0 ? 100 : 96); k++)
+            trace[n++] = schedule[k];
+    const test_outcome out = test_run(trace, n, 100, schedule, 100);
+    assert_int_equal(out.foreseen, n - 5); /* all but the first of each */
+    assert_int_equal(out.wasted, 4 * 4 - 4); /* of the last pass they wait yet */
+    gpsti_prefetch_policy_init(&policy, 100, 4, schedule, 100);
+    gpsti_prefetch_policy_place(&policy, 90);
+    gpsti_prefetch_policy_note(&policy, schedule[90]);
+    assert_int_equal(gpsti_prefetch_policy_want(&policy, want), 4);
+    assert_int_equal(want[0], schedule[91]);
+    gpsti_prefetch_policy_place(&policy, 0); /* where a source begins anew, wherever it was */
+    gpsti_prefetch_policy_note(&policy, schedule[0]);
+    assert_int_equal(gpsti_prefetch_policy_want(&policy, want), 4);
+    assert_int_equal(want[3], schedule[4]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(traces_are_foreseen_as_far_as_they_can_be),
                                        cmocka_unit_test(the_window_doubles),
                                        cmocka_unit_test(one_ahead_at_most),
                                        cmocka_unit_test(what_is_wasted_switches_it_off),
                                        cmocka_unit_test(a_schedule_is_followed_exactly),
-                                       cmocka_unit_test(a_schedule_is_left_and_taken_up_again)};
+                                       cmocka_unit_test(a_schedule_is_left_and_taken_up_again),
+                                       cmocka_unit_test(a_schedule_begins_anew)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ int main(void) {
 #else
 #if !defined(GPST_TEST_AMALGAM)
 #include "../core/machine/measure.h"
-#include "../core/files/prefetch.h"
+#include "../core/prefetch/prefetch.h"
 #include "../core/tuning/tuner.h"
 #include "../kernels/mask/mask.h"
 #include "../kernels/quantise/quantise.h"
@@ -490,6 +490,36 @@ static bool prefetches(void) {
     return right;
 }
 
+static bool prefetches_pictures(void) {
+    static char path[80];
+    static const gpst_decode_desc decode;
+    const char* const paths[] = {path, file_path};
+    const gpst_image image = image_of(source, 200, 120, GPST_FORMAT_RGB);
+    gpst_prefetch_desc desc = GPST_ZERO;
+    gpst_prefetch* prefetch = NULL;
+    const gpst_frame* frame = NULL;
+    gpst_jpeg* jpeg = NULL;
+    size_t bytes = PICTURE_BYTES;
+    if (gpst_jpeg_create(NULL, &jpeg) != GPST_OK)
+        return true;
+    bool right = gpst_jpeg_encode(jpeg, &image, NULL, output, &bytes) == GPST_OK;
+    gpst_jpeg_destroy(jpeg);
+    snprintf(path, sizeof path, "%s.jpg", file_path);
+    FILE* const file = fopen(path, "wb");
+    right = file && fwrite(output, 1, bytes, file) == bytes && right;
+    right = file && fclose(file) == 0 && right;
+    desc.paths = paths;
+    desc.n_paths = 2;
+    desc.decode = &decode;
+    right = gpst_prefetch_create(context, &desc, &prefetch) == GPST_OK && right;
+    right = gpst_prefetch_get(prefetch, 0, &frame) == GPST_OK && frame->picture.width == 200 && right;
+    gpst_prefetch_release(prefetch, frame);
+    right = GPST_FAILED(gpst_prefetch_get(prefetch, 1, &frame)) && right; /* no picture */
+    gpst_prefetch_destroy(prefetch);
+    (void)unlink(path);
+    return right;
+}
+
 static bool settings(void) {
     gpst_settings parsed;
     char text[256];
@@ -560,6 +590,7 @@ static stack_case cases[] = {
     {"readers", reads, false},
     {"pools and rings", pools_and_rings, false},
     {"prefetch", prefetches, false},
+    {"prefetched pictures", prefetches_pictures, false},
     {"settings", settings, false},
     {"pushed items", pushes, false},
     {"runs", runs, false},

@@ -225,7 +225,7 @@ GPSTI_INTERN uint64_t gpsti_memory_shrink(gpsti_memory* memory, bool on_device, 
 }
 
 /* After a charge that was refused: false when nothing is free that would make room. What is kept goes first, then what
-   pools have free. */
+   pools have free, then what caches can do without. */
 GPSTI_PRIVATE bool gpsti_memory_make_room(gpsti_memory* memory, const gpsti_memory_request* request, uint64_t bytes) {
     const bool on_device = gpsti_memory_on_device(request->kind), in_cap = gpsti_pool_has_room(request->pool, bytes);
     uint32_t index = gpsti_memory_oldest(memory, on_device, in_cap ? NULL : request->pool, false);
@@ -236,7 +236,7 @@ GPSTI_PRIVATE bool gpsti_memory_make_room(gpsti_memory* memory, const gpsti_memo
     else if (in_cap && memory->n_freeing > 0)
         gpsti_memory_wait(memory, GPST_FOREVER);
     else
-        return false;
+        return in_cap && !on_device && !request->spares_caches && gpsti_caches_shrink(memory);
     return true;
 }
 

@@ -43,6 +43,18 @@ typedef struct gpsti_memory_block {
     uint64_t freed_at; /* clock of the context's memory when it was given back */
 } gpsti_memory_block;
 
+/* A user who holds memory that it can do without. */
+typedef struct gpsti_memory_cache {
+    /* Gives at least one piece back, to its pool; false: it has none to give. Called without the mutex, by any thread
+       that wants memory; locks nothing that is held while memory is acquired. */
+    bool (*shrink)(void* user_data);
+    /* Called likewise: true, it has memory that it could give as soon as something is loaded into it. */
+    bool (*is_loading)(void* user_data);
+    void* user_data;
+    uint32_t n_calls; /* of both, under way */
+    struct gpsti_memory_cache* next;
+} gpsti_memory_cache;
+
 /* What is free and no pool's is kept for whoever comes next. */
 struct gpsti_memory {
     gpst_context* context;
@@ -53,7 +65,7 @@ struct gpsti_memory {
     uint32_t n_waiters;
     uint32_t n_freeing; /* blocks on their way to the system, */
     uint64_t n_freed;   /* and of those that are there, ever */
-    uint64_t clock;     /* counts releases, */
+    uint64_t clock;     /* counts releases, and what caches tell, */
     uint32_t n_loans;   /* and loans */
     uint64_t kept_bytes[2], max_kept_bytes[2]; /* of the host, of the device */
     gpsti_memory_block* blocks;
@@ -62,6 +74,7 @@ struct gpsti_memory {
     uint32_t free[GPSTI_MEMORY_KINDS][GPSTI_MEMORY_CLASSES]; /* first of each free list: given back last */
     uint32_t n_tags;
     gpst_tag_info tags[GPSTI_MEMORY_TAGS];
+    gpsti_memory_cache* caches; /* of host memory */
     uint64_t peak_bytes[2], n_returned[2]; /* of the host, of the device; returned: given back or freed, ever */
     gpst_memory_marks marks;               /* resolved */
     bool above_budget, above_device;       /* no more alerts until use has fallen to the target */
@@ -89,6 +102,7 @@ typedef struct gpsti_memory_request {
     gpst_huge_pages huge_pages;
     bool is_filled; /* all of it will be written: large new memory is used once as it is made, so that what that takes
                        is no stage's work */
+    bool spares_caches; /* refused, rather than that a cache gives up something for it */
     uint32_t tag;
     gpst_pool* pool;      /* for whom; NULL: no pool */
     gpsti_a64* grown_ns;  /* what making it takes is added; NULL: to nothing */
@@ -139,6 +153,19 @@ GPSTI_INTERN bool gpsti_memory_give(gpsti_memory* memory, const gpst_pool* pool,
 /* What the pool has free goes to the system; or it is no pool's any more. */
 GPSTI_INTERN void gpsti_memory_trim_pool(gpsti_memory* memory, const gpst_pool* pool);
 GPSTI_INTERN void gpsti_memory_disown(gpsti_memory* memory, gpst_pool* pool);
+
+/* ---- caches: core/memory/caches.c ------------------------------------------------------------- */
+
+GPSTI_INTERN void gpsti_caches_add(gpsti_memory* memory, gpsti_memory_cache* cache);
+/* None of its functions is called any more. One that was never added is none. */
+GPSTI_INTERN void gpsti_caches_remove(gpsti_memory* memory, gpsti_memory_cache* cache);
+/* With the mutex held, which is let go while they are called: something was given back; some cache is loading. */
+GPSTI_INTERN bool gpsti_caches_shrink(gpsti_memory* memory);
+GPSTI_INTERN bool gpsti_caches_are_loading(gpsti_memory* memory);
+/* Where some cache is loading: true, once something is told or given back, or it is that late. */
+GPSTI_INTERN bool gpsti_caches_wait(gpsti_memory* memory, int64_t deadline_ns);
+/* A cache could give more than before: who waits for memory tries again. */
+GPSTI_INTERN void gpsti_caches_tell(gpsti_memory* memory);
 
 /* ---- accounts and marks: core/memory/budget.c; the caller holds the mutex unless something else is said ------- */
 

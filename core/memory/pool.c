@@ -18,8 +18,10 @@ typedef struct gpsti_pool_waiter {
 GPSTI_PRIVATE gpst_result gpsti_pool_wait(gpst_pool* pool, const gpsti_memory_request* request,
                                           gpsti_pool_waiter* waiter) {
     gpsti_memory* const memory = pool->context->memory;
-    const uint64_t cap = pool->desc.max_bytes, live = pool->info.live_bytes;
-    if (!pool->n_out || (cap && request->bytes > cap) || request->bytes > gpsti_memory_budget(memory, request->kind))
+    const uint64_t cap = pool->desc.max_bytes, live = pool->info.live_bytes, clock = memory->clock;
+    const bool may_hope =
+        pool->n_out > 0 || (!gpsti_memory_on_device(request->kind) && gpsti_caches_are_loading(memory));
+    if (!may_hope || (cap && request->bytes > cap) || request->bytes > gpsti_memory_budget(memory, request->kind))
         return gpsti_memory_over_budget(memory, request);
     GPSTI_FAIL_IF(waiter->timeout_ns <= 0, GPST_ERROR_WOULD_BLOCK,
                   "bytes=%zu: %llu bytes of the pool are on loan and its budget has no room for %zu more",
@@ -32,7 +34,8 @@ GPSTI_PRIVATE gpst_result gpsti_pool_wait(gpst_pool* pool, const gpsti_memory_re
     GPSTI_FAIL_IF(start_ns >= waiter->deadline_ns, GPST_ERROR_TIMEOUT,
                   "bytes=%zu: nothing that fits came back within %lld ns (%llu bytes are on loan)",
                   request->asked_bytes, (long long)waiter->timeout_ns, (unsigned long long)live);
-    gpsti_memory_wait(memory, waiter->deadline_ns);
+    if (memory->clock == clock) /* else something came back while caches were asked */
+        gpsti_memory_wait(memory, waiter->deadline_ns);
     pool->info.wait_ns += (uint64_t)(gpsti_now_ns() - start_ns);
     return GPST_OK;
 }

@@ -6,18 +6,13 @@
 
 #include <string.h>
 
-#define GPSTI_CODEC_MOST_PIXELS ((uint64_t)1 << 29)
-#define GPSTI_CODEC_SCANS 16 /* over as many pixels as a picture may have; the usual progression has 10 */
-#define GPSTI_CODEC_SMALL_BYTES ((uint64_t)256 << 20)
 #define GPSTI_CODEC_WAIT_NS 10000000 /* between two looks for room */
-#define GPSTI_CODEC_ROWS_BYTES ((uint64_t)16 << 20) /* decoders that take less hold rows, not pictures */
 
 GPSTI_PRIVATE gpsti_slot* gpsti_codec_slot(const gpst_task* task) { return (gpsti_slot*)(uintptr_t)task->item; }
 
 GPSTI_INTERN gpst_result gpsti_codec_check(const gpst_stage_desc* stage, uint32_t s) {
     const gpst_encode_desc* const encode = stage->encode;
     const gpst_decode_desc* const decode = stage->decode;
-    const gpst_codec codec = decode ? decode->codec : encode ? encode->codec : GPST_CODEC_EXACT;
     const gpst_image pixel = {NULL, 0, 1, 1, GPST_FORMAT_RGB, GPST_DTYPE_U8, GPST_LAYOUT_HWC, 0};
     char where[64];
     size_t bytes = 0;
@@ -25,13 +20,12 @@ GPSTI_INTERN gpst_result gpsti_codec_check(const gpst_stage_desc* stage, uint32_
                   "gpst_pipeline_create: stages[%u].decode: only for DECODE", s);
     GPSTI_FAIL_IF(encode && stage->kind != GPST_STAGE_ENCODE, GPST_ERROR_ARGUMENT,
                   "gpst_pipeline_create: stages[%u].encode: only for ENCODE", s);
-    GPSTI_FAIL_IF((int)codec < 0 || codec > GPST_CODEC_GPU, GPST_ERROR_ARGUMENT,
-                  "gpst_pipeline_create: stages[%u].%s: codec=%d: unknown", s, decode ? "decode" : "encode",
-                  (int)codec);
-    GPSTI_FAIL_IF(decode && ((int)decode->on_damage < 0 || decode->on_damage > GPST_DAMAGE_KEEP), GPST_ERROR_ARGUMENT,
-                  "gpst_pipeline_create: stages[%u].decode: on_damage=%d: unknown", s, (int)decode->on_damage);
+    gpsti_format(where, sizeof where, "gpst_pipeline_create: stages[%u].decode", s);
+    GPSTI_TRY(gpsti_decode_check(decode, where));
     if (!encode)
         return GPST_OK;
+    GPSTI_FAIL_IF((int)encode->codec < 0 || encode->codec > GPST_CODEC_GPU, GPST_ERROR_ARGUMENT,
+                  "gpst_pipeline_create: stages[%u].encode: codec=%d: unknown", s, (int)encode->codec);
     GPSTI_FAIL_IF((int)encode->kind < 0 || encode->kind > GPST_FILE_JPEG, GPST_ERROR_ARGUMENT,
                   "gpst_pipeline_create: stages[%u].encode: kind=%d: unknown", s, (int)encode->kind);
     gpsti_format(where, sizeof where, "gpst_pipeline_create: stages[%u].encode", s);
@@ -60,63 +54,20 @@ GPSTI_PRIVATE gpst_result gpsti_codec_prepare(const gpst_task* task, gpsti_stage
     return gpst_jpeg_create(&task->pipeline->context->host.allocator, &(*out)->jpeg);
 }
 
-/* ---- how much a file may ask for: a few bytes can stand for gigabytes ------------------------------ */
-
-GPSTI_PRIVATE uint64_t gpsti_codec_most_bytes(const gpst_decode_desc* desc) {
-    gpsti_limits limits;
-    if (desc && desc->max_bytes > 0)
-        return desc->max_bytes;
-    gpsti_limits_query(&limits);
-    return limits.ram_bytes / 4 > GPSTI_CODEC_SMALL_BYTES ? limits.ram_bytes / 4 : GPSTI_CODEC_SMALL_BYTES;
-}
-
-/* Asks the system only where much is wanted. */
-GPSTI_PRIVATE bool gpsti_codec_fits(const gpst_decode_desc* desc, uint64_t bytes) {
-    return ((!desc || desc->max_bytes == 0) && bytes <= GPSTI_CODEC_SMALL_BYTES) ||
-           bytes <= gpsti_codec_most_bytes(desc);
-}
-
-GPSTI_PRIVATE uint64_t gpsti_codec_most_pixels(const gpst_decode_desc* desc) {
-    return desc && desc->max_pixels > 0 ? desc->max_pixels : GPSTI_CODEC_MOST_PIXELS;
-}
-
-GPSTI_PRIVATE gpst_result gpsti_codec_check_pixels(const gpst_decode_desc* desc, const char* name, uint32_t width,
-                                                   uint32_t height) {
-    const uint64_t pixels = (uint64_t)width * height, most = gpsti_codec_most_pixels(desc);
-    GPSTI_FAIL_IF(pixels > most, GPST_ERROR_BUDGET, "%s: %ux%u are %llu pixels; at most %llu here (max_pixels)", name,
-                  width, height, (unsigned long long)pixels, (unsigned long long)most);
-    return GPST_OK;
-}
-
-GPSTI_INTERN gpst_result gpsti_codec_check_limits(const gpst_decode_desc* desc, const gpst_jpeg_info* info,
-                                                  uint64_t file_bytes) {
-    const uint64_t pixels = (uint64_t)info->width * info->height, most = gpsti_codec_most_pixels(desc);
-    const uint64_t bytes = file_bytes + pixels * gpst_format_channels(info->format) + info->decoder_bytes;
-    GPSTI_TRY(gpsti_codec_check_pixels(desc, "JPEG", info->width, info->height));
-    GPSTI_FAIL_IF(info->n_scans > 1 && info->n_scans * pixels / GPSTI_CODEC_SCANS > most, GPST_ERROR_BUDGET,
-                  "JPEG: %llu scans over %ux%u pixels; at most %llu at this size (max_pixels)",
-                  (unsigned long long)info->n_scans, info->width, info->height,
-                  (unsigned long long)(most * GPSTI_CODEC_SCANS / pixels));
-    GPSTI_FAIL_IF(!gpsti_codec_fits(desc, bytes), GPST_ERROR_BUDGET,
-                  "JPEG: %ux%u pixels take %llu bytes to decode; at most %llu here (max_bytes)", info->width,
-                  info->height, (unsigned long long)bytes, (unsigned long long)gpsti_codec_most_bytes(desc));
-    return GPST_OK;
-}
-
 /* Who has room decodes and waits for nobody: it comes back. One alone always has it. */
 GPSTI_PRIVATE void gpsti_codec_take_room(gpst_pipeline* pipeline, const gpst_decode_desc* desc, uint64_t bytes) {
     gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
-    if (bytes < GPSTI_CODEC_ROWS_BYTES)
+    if (bytes < GPSTI_DECODE_ROWS_BYTES)
         return;
     gpsti_mutex_lock(mutex);
-    while (pipeline->decoder_bytes > 0 && !gpsti_codec_fits(desc, pipeline->decoder_bytes + bytes))
+    while (pipeline->decoder_bytes > 0 && !gpsti_decode_fits(desc, pipeline->decoder_bytes + bytes))
         (void)gpsti_cond_wait_until(&pipeline->progress, mutex, gpsti_now_ns() + GPSTI_CODEC_WAIT_NS);
     pipeline->decoder_bytes += bytes;
     gpsti_mutex_unlock(mutex);
 }
 
 GPSTI_PRIVATE void gpsti_codec_give_room(gpst_pipeline* pipeline, uint64_t bytes) {
-    if (bytes < GPSTI_CODEC_ROWS_BYTES)
+    if (bytes < GPSTI_DECODE_ROWS_BYTES)
         return;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     pipeline->decoder_bytes -= bytes;
@@ -125,22 +76,6 @@ GPSTI_PRIVATE void gpsti_codec_give_room(gpst_pipeline* pipeline, uint64_t bytes
 }
 
 /* ---- DECODE ------------------------------------------------------------------------------------- */
-
-/* Where its metadata puts the pixels of a JPEG, and what it says for the item's user. */
-GPSTI_INTERN gpst_result gpsti_codec_placement(const gpst_decode_desc* desc, const gpst_item* item,
-                                               const gpst_jpeg_info* info, gpst_placement* out) {
-    gpst_metadata metadata;
-    gpst_image stored = GPST_ZERO;
-    stored.width = info->width, stored.height = info->height;
-    GPSTI_TRY(gpst_metadata_read(item->file_data, item->file_bytes, &metadata));
-    GPSTI_TRY(gpst_placement_of(desc ? &desc->placement : NULL, &metadata, &stored, out));
-    const uint64_t bytes = (uint64_t)out->width * out->height * gpst_format_channels(info->format);
-    GPSTI_TRY(gpsti_codec_check_pixels(desc, "JPEG", out->width, out->height));
-    GPSTI_FAIL_IF(!gpsti_codec_fits(desc, bytes), GPST_ERROR_BUDGET,
-                  "JPEG: GPano: a sphere of %ux%u takes %llu bytes; at most %llu here (max_bytes)", out->width,
-                  out->height, (unsigned long long)bytes, (unsigned long long)gpsti_codec_most_bytes(desc));
-    return GPST_OK;
-}
 
 GPSTI_PRIVATE gpst_result gpsti_codec_decode_jpeg(gpsti_stage* stage, gpst_task* task) {
     gpsti_slot* const slot = gpsti_codec_slot(task);
@@ -154,8 +89,8 @@ GPSTI_PRIVATE gpst_result gpsti_codec_decode_jpeg(gpsti_stage* stage, gpst_task*
     gpst_jpeg_info info;
     gpsti_codec* codec = NULL;
     GPSTI_TRY(gpst_jpeg_read_header(item->file_data, item->file_bytes, &info));
-    GPSTI_TRY(gpsti_codec_check_limits(desc, &info, item->file_bytes));
-    GPSTI_TRY(gpsti_codec_placement(desc, item, &info, &placement));
+    GPSTI_TRY(gpsti_decode_check_jpeg(desc, &info, item->file_bytes));
+    GPSTI_TRY(gpsti_decode_placement(desc, item->file_data, item->file_bytes, &info, &placement));
     shape.width = info.width;
     shape.height = info.height;
     shape.format = stage->planes && info.planes != GPST_FORMAT_INVALID && !placement.moves ? info.planes : info.format;
@@ -180,7 +115,7 @@ GPSTI_PRIVATE gpst_result gpsti_codec_decode_plain(gpsti_stage* stage, gpst_task
     const gpst_item* const item = task->item;
     const uint32_t to = gpsti_set_of(stage->desc.writes);
     gpst_image picture;
-    GPSTI_TRY(gpsti_codec_check_pixels(stage->desc.decode, name, shape->width, shape->height));
+    GPSTI_TRY(gpsti_decode_check_pixels(stage->desc.decode, name, shape->width, shape->height));
     if (offset > 0 && offset % gpst_dtype_bytes(shape->dtype) == 0)
         return gpst_task_map_picture(task, to, 0, shape, offset, &picture);
     GPSTI_TRY(gpst_task_set_picture(task, to, 0, shape, &picture));

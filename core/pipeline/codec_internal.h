@@ -3,6 +3,7 @@
 #ifndef GPSTI_CODEC_INTERNAL_H
 #define GPSTI_CODEC_INTERNAL_H
 
+#include "../pictures/decode_internal.h"
 #include "../pictures/jpeg_internal.h"
 #include "../pictures/nvjpeg_internal.h"
 #include "../tuning/codec_choice_internal.h"
@@ -64,13 +65,6 @@ GPSTI_INTERN gpst_result gpsti_codec_decode(struct gpsti_stage* stage, gpst_task
 GPSTI_INTERN gpst_result gpsti_codec_encode(struct gpsti_stage* stage, gpst_task* task);
 GPSTI_INTERN void gpsti_codec_free(gpsti_host* host, gpsti_codec* codec);
 GPSTI_INTERN const char* gpsti_codec_encoder(const gpst_encode_desc* desc); /* the name of what encodes on a thread */
-/* Is a file of so many bytes within desc's limits (NULL: the defaults)? BUDGET. */
-GPSTI_INTERN gpst_result gpsti_codec_check_limits(const gpst_decode_desc* desc, const gpst_jpeg_info* info,
-                                                  uint64_t file_bytes);
-
-/* Where its metadata puts the pixels of an item's JPEG. */
-GPSTI_INTERN gpst_result gpsti_codec_placement(const gpst_decode_desc* desc, const gpst_item* item,
-                                               const gpst_jpeg_info* info, gpst_placement* out);
 /* Bytes of the segments of a picture's file, and they with the marker before them, in front of a file that lies so many
    bytes behind room, whose own first marker they replace. */
 GPSTI_INTERN gpst_result gpsti_codec_ask_segments(const gpst_encode_desc* desc, const gpst_item* item, uint32_t picture,

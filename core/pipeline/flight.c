@@ -72,7 +72,7 @@ GPSTI_INTERN void gpsti_flight_wake_waiters(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN void gpsti_flight_put_slot(gpsti_slot* slot) {
     gpst_pipeline* const pipeline = slot->pipeline;
-    slot->in_use = false;
+    slot->in_use = pipeline->source_rests = false;
     slot->next = pipeline->free_slots;
     pipeline->free_slots = slot;
     (void)gpsti_a32_add(&pipeline->in_flight, UINT32_MAX);

@@ -11,7 +11,8 @@
 
 GPSTI_PRIVATE bool gpsti_flow_source_ready(const gpst_pipeline* pipeline) {
     const bool rests =
-        (pipeline->tune.paused && !gpsti_flight_is_plain(pipeline)) || pipeline->starved || pipeline->exclusive;
+        (pipeline->tune.paused && !gpsti_flight_is_plain(pipeline)) || pipeline->starved || pipeline->exclusive ||
+        pipeline->source_rests;
     return pipeline->desc.source && pipeline->started && !pipeline->source_done && !pipeline->source_running &&
            !rests && gpsti_flight_has_slot(pipeline);
 }
@@ -27,14 +28,15 @@ GPSTI_PRIVATE uint32_t gpsti_flow_source_most(const gpst_pipeline* pipeline) {
     return pipeline->n_active < GPSTI_FLOW_SOURCE_ITEMS ? pipeline->n_active : GPSTI_FLOW_SOURCE_ITEMS;
 }
 
-/* False: the source has no more input. Not locked. */
-GPSTI_PRIVATE bool gpsti_flow_fill(gpsti_slot* slot, uint64_t index, int64_t now_ns) {
+/* OK: the slot has an item. END: the source has no more. WOULD_BLOCK: not now; only if may_wait. Not locked. */
+GPSTI_PRIVATE gpst_result gpsti_flow_fill(gpsti_slot* slot, uint64_t index, int64_t now_ns, bool may_wait) {
     gpst_input input;
     const char* reason = NULL;
     gpsti_slot_reset(slot, index, now_ns);
     gpst_result result = gpsti_call_source(slot->pipeline, index, &input, &reason);
-    if (result == GPST_END)
-        return false;
+    if (result == GPST_END || (result == GPST_ERROR_WOULD_BLOCK && may_wait))
+        return result;
+    result = result == GPST_ERROR_WOULD_BLOCK ? GPST_ERROR_BUDGET : result;
     if (!GPSTI_ENDS_ITEM(result)) {
         result = gpsti_slot_load(slot, &input, "gpst_source_func");
         reason = gpst_last_reason();
@@ -45,7 +47,7 @@ GPSTI_PRIVATE bool gpsti_flow_fill(gpsti_slot* slot, uint64_t index, int64_t now
     }
     if (GPSTI_ENDS_ITEM(result))
         gpsti_slot_fail(slot, result, "source", reason);
-    return true;
+    return GPST_OK;
 }
 
 /* One turn at the source. Locked, but not while the source runs. */
@@ -54,8 +56,9 @@ GPSTI_PRIVATE void gpsti_flow_ask_source(gpst_pipeline* pipeline) {
     gpsti_slot* slots[GPSTI_FLOW_SOURCE_ITEMS];
     const uint64_t index = pipeline->next_index;
     const uint32_t most = gpsti_flow_source_most(pipeline);
+    const bool alone = gpsti_a32_load(&pipeline->in_flight) == 0;
     uint32_t n_slots = 0, n_items = 0;
-    bool more = true;
+    gpst_result result = GPST_OK;
     while (n_slots < most && (slots[n_slots] = gpsti_flight_take_slot(pipeline)) != NULL)
         n_slots++;
     const bool samples_cpu = n_slots > 0 && slots[0]->samples_cpu;
@@ -64,15 +67,15 @@ GPSTI_PRIVATE void gpsti_flow_ask_source(gpst_pipeline* pipeline) {
     const int64_t cpu_start_ns = samples_cpu ? gpsti_thread_cpu_ns() : 0;
     const int64_t start_ns = gpsti_now_ns();
     int64_t now_ns = start_ns;
-    while (more && n_items < n_slots && now_ns - start_ns < GPSTI_FLOW_SOURCE_NS) {
-        more = gpsti_flow_fill(slots[n_items], index + n_items, now_ns);
-        n_items += more ? 1 : 0;
+    while (result == GPST_OK && n_items < n_slots && now_ns - start_ns < GPSTI_FLOW_SOURCE_NS) {
+        result = gpsti_flow_fill(slots[n_items], index + n_items, now_ns, !alone || n_items > 0);
+        n_items += result == GPST_OK ? 1 : 0;
         now_ns = gpsti_now_ns();
     }
     const int64_t cpu_ns = samples_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
     gpsti_mutex_lock(&scheduler->mutex);
     pipeline->source_running = false;
-    pipeline->source_done = pipeline->source_done || !more;
+    pipeline->source_done = pipeline->source_done || result == GPST_END;
     if (n_items > 0)
         gpsti_account_source(pipeline, n_items, now_ns - start_ns, cpu_ns);
     pipeline->next_index += n_items;
@@ -80,6 +83,8 @@ GPSTI_PRIVATE void gpsti_flow_ask_source(gpst_pipeline* pipeline) {
         gpsti_flight_begin(slots[i]);
     while (n_slots > n_items)
         gpsti_flight_put_slot(slots[--n_slots]);
+    /* Where all others have ended meanwhile nobody would wake it: it is asked again at once, alone. */
+    pipeline->source_rests = result == GPST_ERROR_WOULD_BLOCK && gpsti_a32_load(&pipeline->in_flight) > 0;
 }
 
 /* ---- an idle thread ----------------------------------------------------------------------------- */

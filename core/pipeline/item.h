@@ -55,8 +55,12 @@ typedef struct gpst_input {
     gpst_image frame;      /* a picture in memory instead of a file; data NULL = none */
     void (*release)(void* release_user_data); /* NULL: the frame is copied */
     void* release_user_data;
+    uint64_t charged_bytes; /* of a borrowed frame: what it takes of the context's max_host_bytes, as gpst_buffer and
+                              gpst_frame tell: fewer items are in flight then. 0 = nothing */
     bool frame_on_device;  /* frame.data is memory of the context's device, on CUDA of the context that it works in;
                               release is required, rows are top-down */
+    const gpst_view* pose; /* how the frame's panorama was turned, as gpst_task_set_pose has it; NULL = not; copied */
+    const char* note;      /* begins item->note; NULL = nothing; copied, up to 247 bytes */
     gpst_event* ready;     /* frame_on_device: the frame is there when this event is; NULL = now. Must live as long */
     int64_t timestamp_ns;  /* the user's; passed through */
     /* Below GPST_MAX_CAMERAS: order is kept, and items are dropped and counted, within a camera; of items that wait for

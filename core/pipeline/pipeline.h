@@ -7,6 +7,7 @@
 #include "../../kernels/warp/warp.h"
 #include "../device/context.h"
 #include "../device/graph.h"
+#include "../pictures/decode.h"
 #include "../pictures/jpeg.h"
 #include "../pictures/pictures.h"
 #include "../stats/profile.h"
@@ -46,40 +47,6 @@ typedef enum gpst_stage_kind {
     GPST_STAGE_DECODE = 7, /* built in: the item's file into the one picture of a set */
     GPST_STAGE_ENCODE = 8  /* built in: each picture of a set into the bytes of a file, which func is given */
 } gpst_stage_kind;
-
-/* Whose JPEG codec: that of the cores is libjpeg-turbo, that of the device nvJPEG, both found at run time. The
-   hardware decoder of an H100 gave libjpeg-turbo's own pixels; nvJPEG's other decoders differ by 1 of 255 in a plane,
-   and its encoder makes other files (docs/conventions.md). Damage in the middle of a file's data is seen by
-   libjpeg-turbo alone, and there not always. */
-typedef enum gpst_codec {
-    GPST_CODEC_EXACT = 0, /* the cores': the same bytes on every machine */
-    GPST_CODEC_AUTO = 1,  /* for each item the one of both that will be done with it first, by the times so far; the
-                             device's is opened where it saves more time than opening it takes */
-    GPST_CODEC_GPU = 2    /* the device's, but for what it cannot do; where there is none the cores', with a warning */
-} gpst_codec;
-
-/* gpst_decode_desc -- what DECODE makes of a file; all-zero is valid
-
-   JPEG, PNM, PAM and .npy are decoded, and what else there is by the stage's func, as a HOST stage's: without one it
-   fails. Pixels of PNM, PAM and .npy are used where the file was read to. A JPEG is RGB, or GRAY; or, where nothing but
-   WARP stages reads the set and the device has memory of its own, the planes of its file (GPST_FORMAT_JPEG_420 and so
-   on), of which a WARP makes the same bits, but not with rgb.
-
-   Ownership    must outlive the pipeline
-   Since        0.1
-*/
-typedef struct gpst_decode_desc {
-    gpst_codec codec;
-    bool rgb;              /* then the cores decode */
-    gpst_damage on_damage; /* of JPEG; what was mended or kept is said in item->note */
-    /* By the metadata of a JPEG; what it moves the cores decode. A pose is the item's, as gpst_task_set_pose says. */
-    gpst_placement_desc placement;
-    uint64_t max_pixels;   /* of a picture; 0 = 2^29. A JPEG's pixels times its scans may be 16 times as many: each
-                              scan goes over the whole picture */
-    /* Of a JPEG: file, picture and decoder together. Decoders that take more than 16 MiB and work side by side wait for
-       one another within it. 0 = a quarter of the machine's memory, at least 256 MiB. */
-    uint64_t max_bytes;
-} gpst_decode_desc;
 
 /* What goes behind the first marker of a JPEG: APPn segments, as gpst_metadata_segments makes them, for picture
    picture_index of the set that ENCODE reads. out NULL: only *bytes is told; else room for as many, which it fills.
@@ -202,8 +169,10 @@ GPST_API void gpst_stage_write(gpst_stage_desc* out);
 /* ---- the pipeline --------------------------------------------------------------- */
 
 /* GPST_OK with *out filled, GPST_END when there is nothing more, GPST_SKIPPED, or negative: that item fails at stage
-   "source", with the sentence of gpst_task_fail(NULL, ...) where it was called, and the next is asked for. Never two
-   calls at once. Strings are copied on return. */
+   "source", with the sentence of gpst_task_fail(NULL, ...) where it was called, and the next is asked for. But
+   GPST_ERROR_WOULD_BLOCK: it has no memory for this item while others are in flight, and is asked for the same one when
+   one of those has ended; where none is in flight the item fails with BUDGET. Never two calls at once. Strings are
+   copied on return. */
 typedef gpst_result (*gpst_source_func)(void* user_data, uint64_t index, gpst_input* out);
 /* Every item once, good or failed; never two calls at once. A negative result fails the item, and its files go. */
 typedef gpst_result (*gpst_sink_func)(void* user_data, const gpst_item* item);

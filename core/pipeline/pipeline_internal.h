@@ -204,6 +204,7 @@ struct gpst_pipeline {
     bool has_progress, listed;
     uint32_t n_waiters;
     bool started, source_running, source_done, closed, cancel_noticed;
+    bool source_rests;      /* until an item has ended: it had no memory for another one */
     gpsti_a32 reads_wait;   /* 1: the latest read did: the next one is begun as long as some may */
     int64_t source_ns;      /* a call of the source takes, about */
     uint32_t n_reading;     /* items that the reader has */

@@ -21,6 +21,21 @@ GPST_API gpst_result gpst_task_set_pose(gpst_task* task, const gpst_view* pose) 
     return GPST_OK;
 }
 
+GPSTI_INTERN void gpsti_slot_begin_notes(gpsti_slot* slot) {
+    slot->posed = slot->given.posed;
+    slot->pose = slot->given.pose;
+    memcpy(slot->note, slot->given.note, sizeof slot->note);
+    slot->item.note = slot->note;
+}
+
+GPSTI_INTERN void gpsti_slot_load_notes(gpsti_slot* slot, const gpst_input* input) {
+    const gpst_view none = GPST_ZERO;
+    slot->given.posed = input->pose != NULL;
+    slot->given.pose = input->pose ? *input->pose : none;
+    gpsti_copy_text(slot->given.note, sizeof slot->given.note, input->note ? input->note : "");
+    gpsti_slot_begin_notes(slot);
+}
+
 /* What is there already is not said twice: a file may be decoded again. "" is always there. */
 GPSTI_INTERN void gpsti_slot_note(gpsti_slot* slot, const char* text) {
     const size_t used = strlen(slot->note);

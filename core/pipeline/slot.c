@@ -4,7 +4,6 @@
 
 #include "pipeline_internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- memory ------------------------------------------------------------------------ */
@@ -56,6 +55,15 @@ GPSTI_PRIVATE bool gpsti_slot_may_hope(const gpst_pipeline* pipeline) {
     return gpsti_slot_n_on_device(pipeline) > 0;
 }
 
+/* What a cache is loading it can give up when it is there. */
+GPSTI_PRIVATE bool gpsti_slot_may_get_from_caches(const gpst_pipeline* pipeline) {
+    gpsti_memory* const memory = pipeline->context->memory;
+    gpsti_mutex_lock(&memory->mutex);
+    const bool loading = gpsti_caches_are_loading(memory);
+    gpsti_mutex_unlock(&memory->mutex);
+    return loading;
+}
+
 /* One thread more, or by UINT32_MAX one fewer, waits for memory. */
 GPSTI_PRIVATE void gpsti_slot_starve(gpst_pipeline* pipeline, uint32_t change) {
     (void)gpsti_a32_add(&pipeline->n_starving, change);
@@ -66,7 +74,8 @@ GPSTI_PRIVATE void gpsti_slot_starve(gpst_pipeline* pipeline, uint32_t change) {
 GPSTI_PRIVATE bool gpsti_slot_is_stuck(gpst_pipeline* pipeline) {
     gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
     gpsti_mutex_lock(mutex);
-    const bool stuck = !gpsti_slot_may_hope(pipeline) || gpsti_a32_load(&pipeline->cancel) != 0;
+    const bool stuck = (!gpsti_slot_may_hope(pipeline) && !gpsti_slot_may_get_from_caches(pipeline)) ||
+                       gpsti_a32_load(&pipeline->cancel) != 0;
     if (stuck)
         gpsti_slot_starve(pipeline, UINT32_MAX);
     gpsti_mutex_unlock(mutex);
@@ -265,17 +274,17 @@ GPSTI_PRIVATE void gpsti_slot_clear(gpsti_slot* slot) {
     item->result = GPST_OK;
     item->stage = item->reason = "";
     item->decoder = item->encoder = slot->encoder = "";
-    item->note = slot->note;
     item->file_data = NULL;
     item->file_bytes = 0;
-    slot->started = slot->single = slot->device_done = slot->posed = false;
+    slot->started = slot->single = slot->device_done = false;
     slot->may_drop = slot->waits_turn = false;
     slot->arrived = 0;
     slot->next_in_batch = NULL;
     slot->decode = GPSTI_DECODE_UNSEEN;
     slot->pending = slot->next_part = 0;
     slot->in_batch = false;
-    slot->stage[0] = slot->reason[0] = slot->device_reason[0] = slot->note[0] = '\0';
+    slot->stage[0] = slot->reason[0] = slot->device_reason[0] = '\0';
+    gpsti_slot_begin_notes(slot);
     gpsti_a32_store(&slot->failed, 0);
     gpsti_a32_store(&slot->starved, 0);
     gpsti_slot_forget(slot, slot->has_frame ? ~GPST_SET(0) : UINT32_MAX);
@@ -295,7 +304,8 @@ GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t sta
     item->sets = slot->views;
     item->n_sets = slot->pipeline->n_sets;
     item->start_ns = start_ns;
-    slot->has_frame = slot->borrowed = slot->exclusive = false;
+    slot->has_frame = slot->borrowed = slot->exclusive = slot->given.posed = false;
+    slot->given.note[0] = '\0';
     slot->release = NULL;
     gpsti_slot_clear(slot);
 }
@@ -322,29 +332,6 @@ GPSTI_INTERN void gpsti_slot_begin_anew(gpsti_slot* slot) {
     *own = frame;
     if (own->data)
         gpsti_slot_count_taken(slot, own);
-}
-
-GPSTI_INTERN gpst_result gpsti_slot_load_names(gpsti_slot* slot, const gpst_input* input) {
-    const char* const path = input->path ? input->path : "";
-    const char* const name = input->name && input->name[0] ? input->name : path;
-    const size_t path_bytes = strlen(path) + 1, name_bytes = strlen(name) + 1;
-    gpst_result result = GPST_OK;
-    slot->item.timestamp_ns = input->timestamp_ns;
-    slot->item.user_data = input->user_data;
-    slot->item.camera = input->camera < GPST_MAX_CAMERAS ? input->camera : 0;
-    slot->item.priority = input->priority;
-    if (name[0])
-        result = gpsti_slot_reserve_text(slot->pipeline, &slot->text, &slot->text_capacity, path_bytes + name_bytes);
-    if (!name[0] || GPST_FAILED(result)) {
-        snprintf(slot->numbered, sizeof slot->numbered, "item %llu", (unsigned long long)slot->item.index);
-        slot->item.name = slot->numbered;
-        return result;
-    }
-    memcpy(slot->text, path, path_bytes);
-    memcpy(slot->text + path_bytes, name, name_bytes);
-    slot->item.path = input->path ? slot->text : NULL;
-    slot->item.name = slot->text + path_bytes;
-    return GPST_OK;
 }
 
 GPSTI_INTERN gpst_result gpsti_slot_shape(const gpst_image* shape, const char* function, gpst_image* out,
@@ -380,10 +367,13 @@ GPSTI_PRIVATE gpst_result gpsti_slot_copy_frame(gpsti_slot* slot, const gpst_ima
 }
 
 GPSTI_PRIVATE void gpsti_slot_borrow_frame(gpsti_slot* slot, const gpst_input* input) {
+    gpst_buffer frame = GPST_ZERO; /* what it takes of the budget, as far as that is known */
     slot->release = input->release;
     slot->release_user_data = input->release_user_data;
     slot->ready = input->frame_on_device ? input->ready : NULL;
     slot->borrowed = true;
+    frame.charged_bytes = input->charged_bytes;
+    gpsti_slot_count_taken(slot, &frame);
     slot->sets[0].on_device[0] = slot->sets[0].on_host[0] = gpsti_image_resolved(&input->frame);
 }
 
@@ -397,6 +387,7 @@ GPSTI_INTERN void gpsti_slot_release_frame(gpsti_slot* slot) {
 GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input, const char* function) {
     GPSTI_TRY(gpsti_slot_load_names(slot, input));
     GPSTI_TRY(gpsti_input_check(slot->pipeline, input, function));
+    gpsti_slot_load_notes(slot, input);
     if (!input->frame.data)
         return GPST_OK;
     if (input->release)

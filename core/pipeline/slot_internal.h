@@ -112,6 +112,11 @@ struct gpsti_slot {
     char note[GPSTI_NOTE_BYTES]; /* item.note */
     bool posed;
     gpst_view pose; /* if so, of the panorama */
+    struct {        /* what the input said of both: an item that begins anew has that alone */
+        bool posed;
+        gpst_view pose;
+        char note[GPSTI_NOTE_BYTES];
+    } given;
     const char* encoder; /* the item's, if it ends well */
     gpsti_decode_form decode;
     gpst_placement placement; /* of EITHER and DEVICE, */
@@ -167,6 +172,9 @@ GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* inp
 GPSTI_INTERN void gpsti_slot_release_frame(gpsti_slot* slot);
 /* Behind the sentences that item.note has. */
 GPSTI_INTERN void gpsti_slot_note(gpsti_slot* slot, const char* text);
+/* Pose and note are those that the input came with; and that input is this one. */
+GPSTI_INTERN void gpsti_slot_begin_notes(gpsti_slot* slot);
+GPSTI_INTERN void gpsti_slot_load_notes(gpsti_slot* slot, const gpst_input* input);
 /* Its pose is the item's, its note is one of these. */
 GPSTI_INTERN void gpsti_slot_placed(gpsti_slot* slot, const gpst_placement* placement);
 /* A shape with tight rows, and its bytes. */

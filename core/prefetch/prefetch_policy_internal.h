@@ -1,7 +1,7 @@
-/* core/files/prefetch_internal.h -- what will be asked for next: a trace of indices in,
+/* core/prefetch/prefetch_policy_internal.h -- what will be asked for next: a trace of indices in,
    indices to fetch out. Knows no file, no thread and no clock. */
-#ifndef GPSTI_PREFETCH_INTERNAL_H
-#define GPSTI_PREFETCH_INTERNAL_H
+#ifndef GPSTI_PREFETCH_POLICY_INTERNAL_H
+#define GPSTI_PREFETCH_POLICY_INTERNAL_H
 
 #include "../base/base_internal.h"
 
@@ -38,6 +38,8 @@ GPSTI_INTERN void gpsti_prefetch_policy_init(gpsti_prefetch_policy* policy, uint
                                              const uint64_t* schedule, uint64_t n_schedule);
 /* index was asked for. */
 GPSTI_INTERN void gpsti_prefetch_policy_note(gpsti_prefetch_policy* policy, uint64_t index);
+/* The next that will be asked for is the schedule's so many-th; where nothing is known it does nothing. */
+GPSTI_INTERN void gpsti_prefetch_policy_place(gpsti_prefetch_policy* policy, uint64_t position);
 /* What is to be there, in the order in which it will be asked for; each once, never the last one asked for. */
 GPSTI_INTERN uint32_t gpsti_prefetch_policy_want(const gpsti_prefetch_policy* policy,
                                                  uint64_t out[GPSTI_PREFETCH_MAX_AHEAD]);

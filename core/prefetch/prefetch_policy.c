@@ -1,8 +1,8 @@
-/* core/files/prefetch_policy.c -- finds the pattern in a trace of indices and says how
+/* core/prefetch/prefetch_policy.c -- finds the pattern in a trace of indices and says how
    far to trust it. Pure: the same trace gives the same answers everywhere. */
 #include "../base/platform_internal.h"
 
-#include "prefetch_internal.h"
+#include "prefetch_policy_internal.h"
 
 #include <string.h>
 
@@ -23,15 +23,22 @@ GPSTI_PRIVATE uint64_t gpsti_prefetch_scheduled(const gpsti_prefetch_policy* pol
     return policy->schedule ? policy->schedule[position] : position;
 }
 
-/* What is skipped is passed over; what the schedule does not have soon leaves it where it is. */
+/* What is skipped is passed over; what the schedule does not have soon leaves it where it is. Behind its end comes its
+   beginning. */
 GPSTI_PRIVATE void gpsti_prefetch_follow(gpsti_prefetch_policy* policy, uint64_t index) {
-    const uint64_t left = policy->n_schedule - policy->position;
-    const uint64_t end = policy->position + (left < GPSTI_PREFETCH_MAX_AHEAD ? left : GPSTI_PREFETCH_MAX_AHEAD);
-    for (uint64_t k = policy->position; k < end; k++)
-        if (gpsti_prefetch_scheduled(policy, k) == index) {
-            policy->position = k + 1;
+    const uint64_t n = policy->n_schedule;
+    for (uint64_t k = 0; k < n && k < GPSTI_PREFETCH_MAX_AHEAD; k++) {
+        const uint64_t at = (policy->position + k) % n;
+        if (gpsti_prefetch_scheduled(policy, at) == index) {
+            policy->position = at + 1;
             return;
         }
+    }
+}
+
+GPSTI_INTERN void gpsti_prefetch_policy_place(gpsti_prefetch_policy* policy, uint64_t position) {
+    if (policy->scheduled)
+        policy->position = position;
 }
 
 /* ---- the steps' period ------------------------------------------------------------- */
