@@ -160,9 +160,9 @@ int main(int argc, char** argv) {
         return 77;
     }
     printf("%s\n", gpst_build_info());
-    compare(json, context, 256, true, 60000);
-    compare(json, context, 256, false, 60000);
-    compare(json, context, 2048, true, 20000);
+    compare(json, context, 256, true, 30000);
+    compare(json, context, 256, false, 30000);
+    compare(json, context, 2048, true, 8000);
     gpst_context_destroy(context);
     if (json)
         fclose(json);
