@@ -496,6 +496,40 @@ static void test_threads(void** state) {
     }
 }
 
+/* Addresses that come once each: from the 17th run on one graph takes them, and every byte is where it belongs. */
+static void test_new_addresses_each_time(void** state) {
+    enum { N_RUNS = 60, PIECE = 256 };
+    static uint8_t seen[N_RUNS * PIECE];
+    (void)state;
+    for (int d = 0; d < N_DEVICES && device_name(d); d++) {
+        device_kit kit;
+        kit_start(&kit, device_name(d));
+        gpst_graph_cache* cache = cache_of(kit.device, GPST_GRAPHS_ALWAYS, 0, 0);
+        gpst_memory* const memory = memory_of(kit.device, GPST_MEMORY_DEVICE, sizeof seen);
+        uint8_t* const to = (uint8_t*)gpst_memory_data(memory);
+        assert_int_equal(gpst_fill(to, 0xA5, sizeof seen, kit.stream), GPST_OK);
+        for (int n = 0; n < N_RUNS; n++) {
+            assert_int_equal(gpst_graph_begin(kit.stream), GPST_OK);
+            assert_int_equal(gpst_fill(to + n * PIECE, n, PIECE / 2, kit.stream), GPST_OK);
+            assert_int_equal(gpst_fill(to + n * PIECE + PIECE / 2, 255 - n, PIECE / 2, kit.stream), GPST_OK);
+            assert_int_equal(gpst_graph_cache_run(cache, kit.stream), GPST_OK);
+        }
+        assert_int_equal(gpst_copy(seen, to, sizeof seen, kit.stream), GPST_OK);
+        assert_int_equal(gpst_stream_synchronize(kit.stream), GPST_OK);
+        for (int i = 0; i < N_RUNS * PIECE; i++)
+            assert_int_equal(seen[i], i % PIECE < PIECE / 2 ? i / PIECE : 255 - i / PIECE);
+        const gpst_graph_cache_info info = info_of(cache);
+        assert_int_equal(info.misses, 16);
+        assert_int_equal(info.captures, 1);
+        assert_int_equal(info.updates, N_RUNS - 17);
+        assert_int_equal(info.n_graphs, 1);
+        assert_int_equal(info.evictions, 0);
+        gpst_graph_cache_destroy(cache);
+        gpst_memory_destroy(memory);
+        kit_end(&kit);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_second_time),
@@ -510,6 +544,7 @@ int main(void) {
         cmocka_unit_test(test_evicted_while_queued),
         cmocka_unit_test(test_pieces_while_queued),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_new_addresses_each_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

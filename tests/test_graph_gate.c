@@ -154,11 +154,43 @@ static void test_measures(void** state) {
     assert_int_equal(n, 10);
 }
 
+/* Seventeen runs with new addresses, one after the other; one that comes again begins the count anew. */
+static void test_addresses_that_do_not_come_again(void** state) {
+    gpsti_graph_family family = family_of(1000, 0, 0);
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 16; i++)
+            assert_false(gpsti_graph_family_moves(&family, true));
+        assert_true(gpsti_graph_family_moves(&family, true));
+        assert_true(gpsti_graph_family_moves(&family, true));
+        assert_false(gpsti_graph_family_moves(&family, false));
+    }
+}
+
+/* Four are tried; then the least time of them decides, at 2 % of the period. */
+static void test_when_new_addresses_pay(void** state) {
+    gpsti_graph_family family = family_of(100000, 50000, 5000);
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        assert_true(gpsti_graph_family_move_pays(&family, 2));
+        gpsti_graph_family_moved(&family, i == 2 ? 48000 : 60000);
+    }
+    assert_int_equal(family.move_ns, 48000);
+    assert_false(gpsti_graph_family_move_pays(&family, 2)); /* 2000 of 100000 */
+    gpsti_graph_family_moved(&family, 47999);
+    assert_true(gpsti_graph_family_move_pays(&family, 2));
+    assert_false(gpsti_graph_family_move_pays(&family, 1));
+    family.pieces_ns = 0;
+    assert_false(gpsti_graph_family_move_pays(&family, 2));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_period),    cmocka_unit_test(test_period_follows), cmocka_unit_test(test_pauses),
         cmocka_unit_test(test_least),     cmocka_unit_test(test_border),         cmocka_unit_test(test_not_known),
         cmocka_unit_test(test_before_a_graph), cmocka_unit_test(test_measures),
+        cmocka_unit_test(test_addresses_that_do_not_come_again),
+        cmocka_unit_test(test_when_new_addresses_pay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,7 +173,8 @@ GPST_API void gpst_graph_cache_trim(gpst_graph_cache* cache);
    What was recorded is compared byte by byte with what the cache has: kernels, shapes, types, addresses. The first time
    it runs piece by piece. The second time a graph is made of it and launched; from then on it is one launch. When the
    cache is full the graph used longest ago goes: where it has the same topology (kernels and sizes in the same order)
-   it takes the new addresses, which is cheaper than a new one.
+   it takes the new addresses, which is cheaper than a new one. Where 16 runs of a topology in a row had addresses that
+   came for the first time, the next such ones do not wait for a second: a graph takes the addresses of each.
 
    AUTO measures what runs of a topology take on the calling thread, piece by piece and as a graph, and the time from
    one such run to the next. A graph is used only where it saves more than 2 % of that. If making one fails, runs of

@@ -47,6 +47,8 @@ typedef struct gpsti_graph_run {
     gpsti_cached_graph* found; /* NULL: none is there */
     bool failed;
     char reason[160];
+    bool moves;                /* a graph is to take its addresses, though they come for the first time */
+    int64_t begin_ns;
     uint64_t* counter;         /* where a run by the graph counts, once it is launched */
 } gpsti_graph_run;
 
@@ -114,10 +116,12 @@ GPSTI_PRIVATE void gpsti_graph_drop(gpst_graph_cache* cache, gpsti_cached_graph*
     gpsti_commands_free(&taken.commands);
 }
 
-GPSTI_PRIVATE gpsti_cached_graph* gpsti_graph_oldest(gpst_graph_cache* cache) {
+/* Of a topology, or NULL: of all; NULL: there is none. */
+GPSTI_PRIVATE gpsti_cached_graph* gpsti_graph_oldest(gpst_graph_cache* cache, const uint64_t* topology) {
     gpsti_cached_graph* oldest = NULL;
     for (uint32_t i = 0; i < cache->info.n_graphs; i++)
-        if (!oldest || cache->graphs[i].used_at < oldest->used_at)
+        if ((!topology || cache->graphs[i].topology == *topology) &&
+            (!oldest || cache->graphs[i].used_at < oldest->used_at))
             oldest = &cache->graphs[i];
     return oldest;
 }
@@ -129,13 +133,16 @@ GPSTI_PRIVATE void gpsti_graph_refuse(gpst_graph_cache* cache, const char* reaso
 
 /* ---- making one -------------------------------------------------------------------- */
 
-/* Of a full cache the graph used longest ago goes: into *old, where it can take the run's addresses. */
-GPSTI_PRIVATE void gpsti_graph_make_room(gpst_graph_cache* cache, uint64_t topology, gpsti_cached_graph* old) {
-    if (cache->info.n_graphs < cache->max_graphs)
+/* Of a full cache the graph used longest ago goes: into *old, where it can take the run's addresses. So does, where
+   addresses do not come again, one that is of no use any more, however many there may be. */
+GPSTI_PRIVATE void gpsti_graph_make_room(gpsti_graph_run* run, gpsti_cached_graph* old) {
+    gpst_graph_cache* const cache = run->cache;
+    gpsti_cached_graph* const alike = run->moves ? gpsti_graph_oldest(cache, &run->topology) : NULL;
+    if (!alike && cache->info.n_graphs < cache->max_graphs)
         return;
-    gpsti_cached_graph* const oldest = gpsti_graph_oldest(cache);
-    cache->info.evictions++;
-    if (oldest->topology == topology)
+    gpsti_cached_graph* const oldest = alike ? alike : gpsti_graph_oldest(cache, NULL);
+    cache->info.evictions += cache->info.n_graphs < cache->max_graphs ? 0 : 1;
+    if (oldest->topology == run->topology)
         *old = gpsti_graph_take_out(cache, oldest);
     else
         gpsti_graph_drop(cache, oldest);
@@ -144,13 +151,13 @@ GPSTI_PRIVATE void gpsti_graph_make_room(gpst_graph_cache* cache, uint64_t topol
 /* The newest stays, whatever it takes, unless it alone is too large. */
 GPSTI_PRIVATE gpst_result gpsti_graph_limit_bytes(gpst_graph_cache* cache) {
     while (cache->info.device_bytes > cache->max_bytes && cache->info.n_graphs > 1) {
-        gpsti_graph_drop(cache, gpsti_graph_oldest(cache));
+        gpsti_graph_drop(cache, gpsti_graph_oldest(cache, NULL));
         cache->info.evictions++;
     }
     if (cache->info.device_bytes <= cache->max_bytes)
         return GPST_OK;
     const uint64_t bytes = cache->info.device_bytes;
-    gpsti_graph_drop(cache, gpsti_graph_oldest(cache));
+    gpsti_graph_drop(cache, gpsti_graph_oldest(cache, NULL));
     return gpsti_fail(GPST_ERROR_BUDGET, "the graph takes %llu bytes of the device: max_bytes=%llu",
                       (unsigned long long)bytes, (unsigned long long)cache->max_bytes);
 }
@@ -164,7 +171,7 @@ GPSTI_PRIVATE gpst_result gpsti_graph_add(gpsti_graph_run* run) {
     made.topology = run->topology;
     made.used_at = cache->clock;
     GPSTI_TRY(gpsti_commands_copy(run->commands, &made.commands));
-    gpsti_graph_make_room(cache, run->topology, &old);
+    gpsti_graph_make_room(run, &old);
     made.graph = old.graph;
     cache->n_allocations += old.graph ? 1 : 2; /* the list, and what the backend keeps */
     const gpst_result result = gpsti_graph_capture(run->stream, &made.commands, &made.graph);
@@ -196,14 +203,18 @@ GPSTI_PRIVATE bool gpsti_graph_choose(gpsti_graph_run* run) {
     gpst_graph_cache* const cache = run->cache;
     gpsti_graph_family* const family = run->family;
     const bool always = cache->use == GPST_GRAPHS_ALWAYS;
-    const bool pays = always || gpsti_graph_family_pays(family, run->commands->n);
     if (family->failed) {
         cache->info.refused++;
         return false;
     }
     run->found = gpsti_graph_find(cache, run);
     uint64_t* const seen = run->found ? NULL : gpsti_graph_see(cache, run->hash);
-    if ((!run->found && !seen) || (run->found && !always && gpsti_graph_family_measures(family))) {
+    const bool is_new = !run->found && !seen;
+    run->moves = gpsti_graph_family_moves(family, is_new);
+    const bool pays = always || (run->moves ? gpsti_graph_family_move_pays(family, run->commands->n)
+                                            : gpsti_graph_family_pays(family, run->commands->n));
+    const bool measures = !always && (run->found || run->moves) && gpsti_graph_family_measures(family);
+    if ((is_new && !run->moves) || measures) {
         cache->info.misses++;
         return false;
     }
@@ -234,8 +245,11 @@ GPSTI_PRIVATE bool gpsti_graph_start(gpsti_graph_run* run, gpst_result* result) 
         return false;
     }
     *run->counter += 1;
+    const int64_t end_ns = gpsti_now_ns();
     if (!GPST_FAILED(*result))
-        gpsti_graph_family_end(run->family, true, gpsti_now_ns() - begin_ns);
+        gpsti_graph_family_end(run->family, true, end_ns - begin_ns);
+    if (!GPST_FAILED(*result) && run->moves && run->counter == &cache->info.updates)
+        gpsti_graph_family_moved(run->family, end_ns - run->begin_ns);
     return true;
 }
 
@@ -278,7 +292,8 @@ GPSTI_INTERN gpst_result gpsti_graph_cache_run(gpst_graph_cache* cache, gpst_str
     cache->info.runs++;
     run.family = gpsti_graph_family_of(cache, run.topology);
     run.family->used_at = cache->clock;
-    gpsti_graph_family_begin(run.family, gpsti_now_ns());
+    run.begin_ns = gpsti_now_ns();
+    gpsti_graph_family_begin(run.family, run.begin_ns);
     const bool launched = gpsti_graph_choose(&run) && gpsti_graph_start(&run, &result);
     gpsti_mutex_unlock(&cache->mutex);
     if (run.failed)

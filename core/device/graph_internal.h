@@ -29,7 +29,10 @@ typedef struct gpsti_graph_family {
     int64_t latest_ns; /* when the latest run began */
     int64_t period_ns; /* from one to the next, about; 0 = not known */
     int64_t pieces_ns; /* the least that the calling thread has taken piece by piece; 0 = not known; */
-    int64_t graph_ns;  /* and as a graph */
+    int64_t graph_ns;  /* and as a graph; */
+    int64_t move_ns;   /* and as one that took new addresses, */
+    uint32_t n_moves;  /* of so many */
+    uint32_t n_new;    /* runs, one after the other until now, whose addresses came for the first time */
     bool failed;       /* no graph can be made */
 } gpsti_graph_family;
 
@@ -39,6 +42,13 @@ GPSTI_INTERN void gpsti_graph_family_begin(gpsti_graph_family* family, int64_t n
 GPSTI_INTERN void gpsti_graph_family_end(gpsti_graph_family* family, bool as_graph, int64_t took_ns);
 /* Would a graph of n commands save enough? */
 GPSTI_INTERN bool gpsti_graph_family_pays(const gpsti_graph_family* family, uint32_t n_commands);
+/* The addresses of this run came for the first time, or not: true where that is so run after run. Then they will not
+   come again, and a graph is to take each of them. */
+GPSTI_INTERN bool gpsti_graph_family_moves(gpsti_graph_family* family, bool is_new);
+/* The calling thread took so long for a graph that took new addresses, its launch included. */
+GPSTI_INTERN void gpsti_graph_family_moved(gpsti_graph_family* family, int64_t took_ns);
+/* Would another one save enough? Some have to be tried. */
+GPSTI_INTERN bool gpsti_graph_family_move_pays(const gpsti_graph_family* family, uint32_t n_commands);
 /* Is this run, which a graph is there for, one to be measured piece by piece? */
 GPSTI_INTERN bool gpsti_graph_family_measures(const gpsti_graph_family* family);
 
