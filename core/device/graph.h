@@ -73,7 +73,8 @@ GPST_API gpst_result gpst_graph_launch(gpst_graph* graph, gpst_stream* stream);
    Parameters   graph  (in)  NULL is a no-op
    Shapes       none
    Returns      none
-   Ownership    the graph is gone; it may still be on its way through a stream, but not where info.reason is set
+   Ownership    the graph is gone. Launches of it may still be under way, except of a graph that is launched piece by
+                piece (gpst_graph_info.reason is not ""): wait for the stream first
    Threads      one, and no other call on the graph is running
    Blocking     may wait for the graph's launches
    Device       frees the graph; in a forked child nothing happens
@@ -112,10 +113,9 @@ GPST_API void gpst_graph_query_info(const gpst_graph* graph, gpst_graph_info* ou
 
 typedef enum gpst_graph_use {
     GPST_GRAPHS_AUTO = 0,  /* where the time saved is more than 2 % of the period: see gpst_graph_cache_run. Never on
-                              cpu, where nothing is saved, nor on hip, where replay was seen to cost more. Of a
-                              context's device the graphs' bytes count against max_device_bytes */
-    GPST_GRAPHS_OFF = 1,
-    GPST_GRAPHS_ALWAYS = 2 /* whatever it saves, from the second time on */
+                              cpu, where nothing is saved, nor on hip, where replay was seen to cost more */
+    GPST_GRAPHS_OFF = 1,   /* every run is piece by piece */
+    GPST_GRAPHS_ALWAYS = 2 /* whatever it saves, from the second time on; on cpu, too */
 } gpst_graph_use;
 
 /* gpst_graph_cache_desc -- what a cache is made of; all-zero is valid
@@ -127,7 +127,9 @@ typedef struct gpst_graph_cache_desc {
     uint32_t start_canary; /* 0 */
     gpst_graph_use use;
     uint32_t max_graphs;   /* 0 = 64; at most 4096 */
-    uint64_t max_bytes;    /* of the device, by all graphs, as measured; 0 = 64 MiB */
+    /* Of the device, by all graphs, as measured; 0 = 64 MiB. Of a context's device they count against max_device_bytes,
+       too. */
+    uint64_t max_bytes;
     uint32_t end_canary;   /* 0 */
 } gpst_graph_cache_desc;
 
