@@ -15,9 +15,9 @@ typedef struct gpst_graph_cache gpst_graph_cache;
 /* gpst_graph_begin -- from now on the stream records what is put there, and runs nothing
 
    gpst_copy, gpst_copy_rows, gpst_fill and every gpst_..._enqueue can be recorded, up to gpst_graph_end or
-   gpst_graph_cache_run. Their descriptions and lists are kept, as if they ran at once; what is found wrong later than
-   by their own checks is told of by the end. Calls of the vendor's own on gpst_stream_native are not recorded: put them
-   into a gpst_kernel.
+   gpst_graph_cache_run. Their descriptions and lists are copied. Each call checks its arguments at once; an error that
+   is found later is returned by the end of the recording. Calls of the vendor's own on gpst_stream_native are not
+   recorded: put them into a gpst_kernel. Calls that cannot be recorded return GPST_ERROR_STATE.
 
    Parameters   stream  (in)  not NULL; records nothing yet
    Shapes       none
@@ -179,7 +179,7 @@ GPST_API void gpst_graph_cache_trim(gpst_graph_cache* cache);
 
    AUTO measures what runs of a topology take on the calling thread, piece by piece and as a graph, and the time from
    one such run to the next. A graph is used only where it saves more than 2 % of that. If making one fails, runs of
-   that topology stay piece by piece, and the first reason is told of.
+   that topology stay piece by piece, and the first reason goes to the logger.
 
    Parameters   cache   (in)  not NULL
                 stream  (in)  of the cache's device; one that records

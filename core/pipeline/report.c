@@ -391,8 +391,8 @@ GPSTI_PRIVATE void gpsti_report_shortage_path(const gpst_pipeline* pipeline, gps
             continue;
         if (!path)
             path = gpsti_report_add_path(out, "device_memory", "short");
-        gpsti_format(path->why_not + n, sizeof path->why_not - n, "%s%s %llu times", n > 0 ? ", " : "device_memory: ",
-                     texts[r], (unsigned long long)counts[r]);
+        gpsti_format(path->why_not + n, sizeof path->why_not - n, "%s%s %llu time%s", n > 0 ? ", " : "device_memory: ",
+                     texts[r], (unsigned long long)counts[r], counts[r] == 1 ? "" : "s");
         n = strlen(path->why_not);
     }
     if (path && pipeline->shortage_reason[0])
