@@ -41,7 +41,7 @@ GPSTI_PRIVATE bool gpsti_params_number(const char* text, size_t length, double* 
 
 GPSTI_PRIVATE gpst_result gpsti_params_pair(const char* backend, const gpsti_param* keys, size_t n_keys,
                                             const char* pair, size_t length, uint32_t* seen, void* params) {
-    char names[300];
+    char names[400];
     size_t i;
     double value = 0;
     const char* equals = (const char*)memchr(pair, '=', length);

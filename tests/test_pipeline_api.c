@@ -109,6 +109,7 @@ static void break_policy(rule_case* c) {
     c->desc.full_policy = (gpst_full_policy)(int)(GPST_FULL_LATEST_ONLY + 1);
 }
 static void break_fsync(rule_case* c) { c->desc.fsync = (gpst_fsync)(int)(GPST_FSYNC_NONE + 1); }
+static void break_graphs(rule_case* c) { c->desc.graphs = (gpst_graph_use)(int)(GPST_GRAPHS_ALWAYS + 1); }
 static void break_plain_push(rule_case* c) {
     c->desc.mode = GPST_RUN_PLAIN_SERIAL;
     c->desc.source = NULL;
@@ -156,6 +157,7 @@ static const rule rules[] = {
     {break_mode_low, "mode=-1", "unknown"},
     {break_policy, "full_policy=4", "unknown"},
     {break_fsync, "fsync=3", "unknown"},
+    {break_graphs, "graphs=3", "unknown"},
     {break_plain_push, "mode", "source is required"},
     {break_slots, "n_slots=4097", "at most 4096"},
     {break_reads, "n_reads=65", "at most 64"},

@@ -135,6 +135,8 @@ static void test_every_budget(void** state) {
         assert_memory_equal(views, wanted, sizeof wanted);
         if (bytes < ITEM_BYTES) /* no item fits */
             assert_int_equal(stats.device_fallbacks, N_FRAMES);
+        if (memory_path(&stats)[0]) /* whatever step was taken, why the first time */
+            assert_non_null(strstr(memory_path(&stats), "max_device_bytes="));
     }
     assert_int_equal(stats.device_fallbacks, 0); /* room for all */
 }

@@ -339,7 +339,7 @@ static void test_bad_descs(void** state) {
     refuse(&t, desc, "desc.n_ready=65537", "at most 65536");
     desc = good;
     desc.n_ready = 1;
-    refuse(&t, desc, "desc.n_ready=1", "at most 0 without chunk_bytes");
+    refuse(&t, desc, "desc.n_ready=1", "must be 0 without chunk_bytes");
     kit_close(&t);
     assert_int_equal(gpsti_a32_load(&t.log.n_errors), 0);
 }

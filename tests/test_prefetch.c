@@ -426,7 +426,7 @@ static void wrong_descs_are_refused(void** state) {
     (void)state;
     for (int k = 0; k < 65; k++)
         many[k] = "a";
-    for (int k = 0; k < 12; k++) {
+    for (int k = 0; k < 15; k++) {
         gpst_prefetch_desc desc = test_prefetch_desc();
         gpst_decode_desc decode = GPST_ZERO;
         gpst_prefetch* prefetch = NULL;
@@ -454,6 +454,12 @@ static void wrong_descs_are_refused(void** state) {
             desc.decode = &decode, decode.codec = GPST_CODEC_AUTO;
         if (k == 11)
             desc.decode = &decode, decode.on_damage = (gpst_damage)2;
+        if (k == 12)
+            desc.schedule = beyond; /* of none */
+        if (k == 13)
+            desc.n_in_flight = 65;
+        if (k == 14)
+            desc.paths = NULL;
         assert_int_equal(gpst_prefetch_create(test_context, &desc, &prefetch), GPST_ERROR_ARGUMENT);
         assert_null(prefetch);
         test_reason_has("gpst_prefetch_create", "");

@@ -20,9 +20,10 @@ typedef void (*gpst_memory_alert_func)(void* user_data, const gpst_memory_use* u
 
    When memory of the device is made and then more than alert_part is in use, of max_device_bytes by the context or of
    the device's memory by all processes, the context frees what it has free down to target_part and calls alert, once,
-   on the thread that made the memory. No lock of gpustage's is held: alert may query, trim and release. Only when use
-   has fallen to target_part may it cross the mark again. The device is asked when memory is made, each time that 1/128
-   of it has been; one that is zero_copy is not. The refusal itself comes at max_device_bytes.
+   on the thread that made the memory. No lock of gpustage's is held: alert may query, trim, release and acquire. The
+   two are watched separately: each calls alert again only after it has fallen to target_part. The device is asked when
+   memory is made, each time that 1/128 of it has been; one that is zero_copy is not. The refusal itself comes at
+   max_device_bytes.
 
    Ownership    copied; user_data lives as long as the context
    Since 0.1

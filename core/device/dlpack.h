@@ -11,14 +11,14 @@ extern "C" {
 #endif
 
 /* DLPack's structs go through these calls as void*, so that an application may include dlpack.h of any version, or
-   none. A managed tensor describes memory, and has a deleter that gives the memory back. Who takes the tensor calls
-   the deleter once, on any thread.
+   none. A managed tensor describes memory, and has a deleter that gives the memory back. The consumer of the
+   tensor calls the deleter once, on any thread.
 
-   Who waits for whom: a tensor of a GPU's memory says nothing about streams. Its maker sees to it that what the taker
-   puts on its own stream comes after the maker's work. Of gpustage's work for another library's stream:
-   gpst_event_record on ours, gpst_stream_wrap of theirs, gpst_stream_wait there. The other way round the maker does it:
-   in Python __dlpack__(stream=...) is given gpst_stream_native's number. A deleter is called when no work that uses
-   the memory is left on a stream. */
+   Streams: a tensor of a GPU's memory says nothing about streams. The producer makes sure that what the consumer puts
+   on its own stream runs after the producer's work. Where gpustage is the producer: gpst_event_record on our stream,
+   gpst_stream_wrap of theirs, gpst_stream_wait on it. Where gpustage is the consumer the other library does it: in
+   Python give gpst_stream_native's number to __dlpack__(stream=...). The deleter is called when no work that uses the
+   memory is left on a stream. */
 
 typedef enum gpst_dlpack_kind {
     GPST_DLPACK_DEFAULT = 0,   /* VERSIONED */
@@ -91,7 +91,7 @@ typedef struct gpst_dlpack_view {
     uint32_t n_images;        /* 0: the tensor has no axis for them, and image is the one */
     int64_t image_step_bytes; /* from one to the next; negative where the axis was turned round */
     bool read_only;           /* image.data must not be written */
-    bool copied;              /* its maker made it for us alone */
+    bool copied;              /* the producer copied the data for this tensor */
     bool on_device;           /* memory of the device; else of the host */
     bool pinned;              /* of the host, and page-locked by a GPU's driver */
     /* release(release_user_data) calls the tensor's deleter: as gpst_input has them, for a frame of a pipeline. */
@@ -119,7 +119,7 @@ typedef struct gpst_dlpack_view {
                 more; in Python a capsule is renamed "used_..." by then. On failure the tensor is as it was
    Threads      any
    Blocking     never; no allocation
-   Device       none; the tensor's maker has seen to it that the pixels are there
+   Device       none; the producer has made sure that the pixels are there
    Source       core/device/dlpack.c          Tests  tests/test_dlpack_import.c   Since 0.1
 */
 GPST_API gpst_result gpst_dlpack_import(void* managed, gpst_dlpack_kind kind, gpst_layout axes,

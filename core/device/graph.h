@@ -15,9 +15,9 @@ typedef struct gpst_graph_cache gpst_graph_cache;
 /* gpst_graph_begin -- from now on the stream records what is put there, and runs nothing
 
    gpst_copy, gpst_copy_rows, gpst_fill and every gpst_..._enqueue can be recorded, up to gpst_graph_end or
-   gpst_graph_cache_run. Their descriptions and lists are kept, as if they ran at once; what is found wrong later than
-   by their own checks is told of by the end. Calls of the vendor's own on gpst_stream_native are not recorded: put them
-   into a gpst_kernel.
+   gpst_graph_cache_run. Their descriptions and lists are copied. Each call checks its arguments at once; an error that
+   is found later is returned by the end of the recording. Calls of the vendor's own on gpst_stream_native are not
+   recorded: put them into a gpst_kernel. Calls that cannot be recorded return GPST_ERROR_STATE.
 
    Parameters   stream  (in)  not NULL; records nothing yet
    Shapes       none
@@ -73,7 +73,8 @@ GPST_API gpst_result gpst_graph_launch(gpst_graph* graph, gpst_stream* stream);
    Parameters   graph  (in)  NULL is a no-op
    Shapes       none
    Returns      none
-   Ownership    the graph is gone; it may still be on its way through a stream, but not where info.reason is set
+   Ownership    the graph is gone. Launches of it may still be under way, except of a graph that is launched piece by
+                piece (gpst_graph_info.reason is not ""): wait for the stream first
    Threads      one, and no other call on the graph is running
    Blocking     may wait for the graph's launches
    Device       frees the graph; in a forked child nothing happens
@@ -112,10 +113,9 @@ GPST_API void gpst_graph_query_info(const gpst_graph* graph, gpst_graph_info* ou
 
 typedef enum gpst_graph_use {
     GPST_GRAPHS_AUTO = 0,  /* where the time saved is more than 2 % of the period: see gpst_graph_cache_run. Never on
-                              cpu, where nothing is saved, nor on hip, where replay was seen to cost more. Of a
-                              context's device the graphs' bytes count against max_device_bytes */
-    GPST_GRAPHS_OFF = 1,
-    GPST_GRAPHS_ALWAYS = 2 /* whatever it saves, from the second time on */
+                              cpu, where nothing is saved, nor on hip, where replay was seen to cost more */
+    GPST_GRAPHS_OFF = 1,   /* every run is piece by piece */
+    GPST_GRAPHS_ALWAYS = 2 /* whatever it saves, from the second time on; on cpu, too */
 } gpst_graph_use;
 
 /* gpst_graph_cache_desc -- what a cache is made of; all-zero is valid
@@ -127,7 +127,9 @@ typedef struct gpst_graph_cache_desc {
     uint32_t start_canary; /* 0 */
     gpst_graph_use use;
     uint32_t max_graphs;   /* 0 = 64; at most 4096 */
-    uint64_t max_bytes;    /* of the device, by all graphs, as measured; 0 = 64 MiB */
+    /* Of the device, by all graphs, as measured; 0 = 64 MiB. Of a context's device they count against max_device_bytes,
+       too. */
+    uint64_t max_bytes;
     uint32_t end_canary;   /* 0 */
 } gpst_graph_cache_desc;
 
@@ -178,7 +180,7 @@ GPST_API void gpst_graph_cache_trim(gpst_graph_cache* cache);
 
    AUTO measures what runs of a topology take on the calling thread, piece by piece and as a graph, and the time from
    one such run to the next. A graph is used only where it saves more than 2 % of that. If making one fails, runs of
-   that topology stay piece by piece, and the first reason is told of.
+   that topology stay piece by piece, and the first reason goes to the logger.
 
    Parameters   cache   (in)  not NULL
                 stream  (in)  of the cache's device; one that records

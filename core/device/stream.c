@@ -16,7 +16,9 @@ GPSTI_INTERN gpst_result gpsti_stream_check(const gpst_stream* stream, const cha
 
 GPSTI_INTERN gpst_result gpsti_stream_check_not_recording(const gpst_stream* stream, const char* function) {
     GPSTI_FAIL_IF(stream->records, GPST_ERROR_STATE,
-                  "%s: the stream records a graph, which holds copies, fills and kernels alone", function);
+                  "%s: the stream records a graph, which holds copies, fills and kernels alone: call it before "
+                  "gpst_graph_begin, or after the end of the recording",
+                  function);
     return GPST_OK;
 }
 

@@ -169,9 +169,10 @@ GPSTI_PRIVATE gpst_result gpsti_pool_validate_chunks(const char* function, const
     GPSTI_FAIL_IF(!desc->chunk_bytes != !desc->n_chunk_bytes, GPST_ERROR_ARGUMENT,
                   "%s: desc.n_chunk_bytes=%u: must be %s chunk_bytes=%s", function, desc->n_chunk_bytes,
                   desc->chunk_bytes ? "above 0 with" : "0 with", desc->chunk_bytes ? "a list" : "NULL");
-    GPSTI_FAIL_IF(desc->n_ready > (desc->n_chunk_bytes ? GPSTI_POOL_MOST_READY : 0), GPST_ERROR_ARGUMENT,
-                  "%s: desc.n_ready=%u: must be at most %u%s", function, desc->n_ready,
-                  desc->n_chunk_bytes ? GPSTI_POOL_MOST_READY : 0, desc->n_chunk_bytes ? "" : " without chunk_bytes");
+    GPSTI_FAIL_IF(desc->n_ready > 0 && desc->n_chunk_bytes == 0, GPST_ERROR_ARGUMENT,
+                  "%s: desc.n_ready=%u: must be 0 without chunk_bytes", function, desc->n_ready);
+    GPSTI_FAIL_IF(desc->n_ready > GPSTI_POOL_MOST_READY, GPST_ERROR_ARGUMENT,
+                  "%s: desc.n_ready=%u: must be at most %u", function, desc->n_ready, GPSTI_POOL_MOST_READY);
     const uint64_t cap = desc->max_bytes && desc->max_bytes < SIZE_MAX / 4 ? desc->max_bytes : SIZE_MAX / 4;
     const uint64_t most = cap / GPSTI_MEMORY_PAGE * GPSTI_MEMORY_PAGE;
     for (uint32_t i = 0; i < desc->n_chunk_bytes; i++)

@@ -36,7 +36,7 @@ typedef struct gpst_pool_desc {
     const size_t* chunk_bytes; /* [n_chunk_bytes], each 1 .. max_bytes */
     uint32_t n_chunk_bytes;    /* up to GPST_POOL_MAX_CHUNK_SIZES */
     uint32_t n_ready; /* so many of each chunk size are made by create, up to 65536; 0 = each when it is needed */
-    const char* tag;     /* what it is for, in gpst_context_query_tags; NULL = "other"; copied */
+    const char* tag;  /* what it is for, in gpst_context_query_tags; NULL = "other"; the first 23 bytes are copied */
     uint32_t end_canary; /* 0 */
 } gpst_pool_desc;
 
@@ -77,7 +77,7 @@ typedef struct gpst_pool_info {
                 n_ready GPST_ERROR_BUDGET (not all fit), and what gpst_pool_acquire answers
    Ownership    destroy with gpst_pool_destroy, before the context
    Threads      any
-   Blocking     never; allocates metadata; makes what n_ready says
+   Blocking     allocates metadata; with n_ready also the buffers, which takes milliseconds for large ones
    Device       as gpst_pool_acquire, with n_ready; else none
    Source       core/memory/pool.c          Tests  tests/test_pool.c          Since 0.1
 */

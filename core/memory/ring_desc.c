@@ -40,8 +40,8 @@ GPSTI_PRIVATE gpst_result gpsti_ring_validate(const gpst_ring_desc* desc) {
         desc->adaptive && (desc->max_readers || desc->streams || desc->memory == GPST_MEMORY_HOST ||
                            desc->memory == GPST_MEMORY_DEVICE),
         GPST_ERROR_ARGUMENT,
-        "%s: desc.adaptive: max_readers=%u, streams=%d, memory=%d: must be 0: an adaptive ring has page-locked "
-        "slots, one shared cursor and no events",
+        "%s: desc.adaptive: max_readers=%u, streams=%d, memory=%d: must be 0 (memory: or PINNED): an adaptive "
+        "ring has page-locked slots, one shared cursor and no events",
         function, desc->max_readers, (int)desc->streams, (int)desc->memory);
     GPSTI_FAIL_IF(!desc->adaptive && (desc->min_depth || desc->max_bytes), GPST_ERROR_ARGUMENT,
                   "%s: desc.min_depth=%u, max_bytes=%zu: are for desc.adaptive: must be 0 without it", function,

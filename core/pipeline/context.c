@@ -100,8 +100,8 @@ GPSTI_PRIVATE void gpsti_context_free(gpst_context* context) {
     const uint64_t left = gpsti_a64_load(&host.live_bytes) - sizeof(gpsti_context_block);
     if (left)
         GPSTI_LOG(&host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
-                  "gpst_context_destroy: %llu bytes are still held: destroy pipelines, pools, rings and readers "
-                  "before their context",
+                  "gpst_context_destroy: %llu bytes are still held: destroy pipelines, pools, rings, readers, "
+                  "prefetchers, memory, streams and graphs before their context",
                   (unsigned long long)left);
     gpsti_free(&host, context, sizeof(gpsti_context_block));
 }

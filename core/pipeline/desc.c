@@ -325,6 +325,7 @@ GPSTI_INTERN gpst_result gpsti_desc_check(const gpst_context* context, const gps
     GPSTI_TRY(gpsti_context_check(context, GPSTI_CREATE));
     GPSTI_TRY(gpsti_stages_check(desc));
     const int mode = (int)desc->mode, policy = (int)desc->full_policy, fsync_policy = (int)desc->fsync;
+    const int graphs = (int)desc->graphs;
     GPSTI_FAIL_IF(mode < 0 || mode > (int)GPST_RUN_PLAIN_INSIDE, GPST_ERROR_ARGUMENT, GPSTI_CREATE ": mode=%d: unknown",
                   mode);
     GPSTI_FAIL_IF(policy < 0 || policy > (int)GPST_FULL_LATEST_ONLY, GPST_ERROR_ARGUMENT,
@@ -334,6 +335,8 @@ GPSTI_INTERN gpst_result gpsti_desc_check(const gpst_context* context, const gps
                   (long long)desc->deadline_ns);
     GPSTI_FAIL_IF(fsync_policy < 0 || fsync_policy > (int)GPST_FSYNC_NONE, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": fsync=%d: unknown", fsync_policy);
+    GPSTI_FAIL_IF(graphs < 0 || graphs > (int)GPST_GRAPHS_ALWAYS, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": graphs=%d: unknown", graphs);
     GPSTI_FAIL_IF(!desc->source && mode > (int)GPST_RUN_ENGINE, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": mode=plain: a plain loop pulls: source is required");
     GPSTI_FAIL_IF(desc->n_slots > 4096, GPST_ERROR_ARGUMENT, GPSTI_CREATE ": n_slots=%u: at most 4096", desc->n_slots);

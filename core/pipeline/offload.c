@@ -480,7 +480,8 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
         slot->device_reason[0] = '\0';
     }
     gpst_result result = gpsti_offload_start(slot, step, worker_index, done, finished, reason);
-    while (GPST_FAILED(result) && gpsti_shortage_is(slot, result) && gpsti_shortage_relieve(slot->pipeline)) {
+    while (GPST_FAILED(result) && gpsti_shortage_is(slot, result) &&
+           gpsti_shortage_relieve(slot->pipeline, reason[0] ? reason : gpst_last_reason())) {
         gpsti_offload_give_up(slot, step, result);
         reason[0] = '\0';
         result = gpsti_offload_start(slot, step, worker_index, done, finished, reason);

@@ -279,7 +279,8 @@ typedef struct gpst_pipeline_desc {
     uint64_t max_item_bytes;       /* host memory one item may take; 0 = learn (a slot grows as items need) */
     /* Device stages that are submitted together as one graph, from the second item of a slot on: WARP, MASK, and
        DEVICE with capturable. AUTO: where it saves more than 2 % of the time from item to item (gpst_graph_cache_run).
-       At most an eighth of max_device_bytes, and 64 MiB, are theirs */
+       At most an eighth of max_device_bytes, and 64 MiB, are theirs. A submission whose stages are timed has events
+       between its launches, and is no graph; ALWAYS times few */
     gpst_graph_use graphs;
     gpst_fsync fsync;
     uint64_t dirty_bytes;          /* of a file that is written: after so many the disk is set to work, and what came

@@ -391,8 +391,8 @@ GPSTI_PRIVATE void gpsti_report_shortage_path(const gpst_pipeline* pipeline, gps
             continue;
         if (!path)
             path = gpsti_report_add_path(out, "device_memory", "short");
-        gpsti_format(path->why_not + n, sizeof path->why_not - n, "%s%s %llu times", n > 0 ? ", " : "device_memory: ",
-                     texts[r], (unsigned long long)counts[r]);
+        gpsti_format(path->why_not + n, sizeof path->why_not - n, "%s%s %llu time%s", n > 0 ? ", " : "device_memory: ",
+                     texts[r], (unsigned long long)counts[r], counts[r] == 1 ? "" : "s");
         n = strlen(path->why_not);
     }
     if (path && pipeline->shortage_reason[0])
@@ -406,11 +406,14 @@ GPSTI_PRIVATE void gpsti_report_graph_path(const gpst_pipeline* pipeline, gpst_s
     gpst_path* const path = gpsti_report_add_path(out, "graph", n_graphs > 0 ? "graphs" : "launches");
     if (!pipeline->graphs)
         gpsti_format(path->why_not, sizeof path->why_not, "graph: %s",
-                     pipeline->desc.graphs == GPST_GRAPHS_OFF
-                         ? "graphs are switched off"
+                     pipeline->desc.graphs == GPST_GRAPHS_OFF ? "graphs are switched off"
+                     : pipeline->device_on_host
+                         ? "the host computes: there are no launches to save"
                          : "no device step has several launches that may be in one");
     else if (info.runs == 0)
-        gpsti_copy_text(path->why_not, sizeof path->why_not, "graph: every submission was timed");
+        gpsti_copy_text(path->why_not, sizeof path->why_not,
+                        "graph: no submission was recorded: each was timed by events between its launches, or computed "
+                        "on the CPU");
     else if (n_graphs < info.runs)
         gpsti_format(path->why_not, sizeof path->why_not, "graph: %llu of %llu submissions piece by piece: %s",
                      (unsigned long long)(info.runs - n_graphs), (unsigned long long)info.runs,

@@ -56,7 +56,16 @@ GPSTI_PRIVATE bool gpsti_shortage_drop_graphs(gpst_pipeline* pipeline) {
     return true;
 }
 
-GPSTI_INTERN bool gpsti_shortage_relieve(gpst_pipeline* pipeline) {
+/* Locked. The report has the first. */
+GPSTI_PRIVATE void gpsti_shortage_set_reason(gpst_pipeline* pipeline, const char* reason) {
+    if (!pipeline->shortage_reason[0])
+        gpsti_copy_text(pipeline->shortage_reason, sizeof pipeline->shortage_reason, reason);
+}
+
+GPSTI_INTERN bool gpsti_shortage_relieve(gpst_pipeline* pipeline, const char* reason) {
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    gpsti_shortage_set_reason(pipeline, reason);
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
     return gpsti_shortage_drop_graphs(pipeline) || gpsti_shortage_free_unneeded(pipeline);
 }
 
@@ -76,8 +85,7 @@ GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const c
     for (const gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
         n_items++;
     const uint32_t in_flight = gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out;
-    if (!pipeline->shortage_reason[0])
-        gpsti_copy_text(pipeline->shortage_reason, sizeof pipeline->shortage_reason, reason);
+    gpsti_shortage_set_reason(pipeline, reason);
     if (gpsti_shortage_take(pipeline, NULL)) /* an item has come to a wait since the submission failed */
         return GPSTI_RELIEF_FREE;
     const bool waits = n_items == 1 && (gpsti_shortage_others_go_on(first) ||

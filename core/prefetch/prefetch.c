@@ -3,6 +3,7 @@
 #include "../base/platform_internal.h"
 
 #include "../device/context_internal.h"
+#include "../files/io_internal.h"
 #include "prefetch_internal.h"
 
 #include <string.h>
@@ -194,17 +195,18 @@ GPST_API void gpst_prefetch_query_info(gpst_prefetch* prefetch, gpst_prefetch_in
 GPSTI_PRIVATE gpst_result gpsti_prefetch_check_order(const gpst_prefetch_desc* desc) {
     const uint32_t n = desc->n_cameras ? desc->n_cameras : 1;
     GPSTI_FAIL_IF(n > GPSTI_PREFETCH_MAX_CAMERAS || desc->n_paths % n != 0, GPST_ERROR_ARGUMENT,
-                  GPSTI_PREFETCH_CREATE ": n_cameras=%u: at most %d, each with as many of n_paths=%llu", n,
+                  GPSTI_PREFETCH_CREATE ": n_cameras=%u: must be at most %d, and divide n_paths=%llu", n,
                   GPSTI_PREFETCH_MAX_CAMERAS, (unsigned long long)desc->n_paths);
     GPSTI_FAIL_IF((int)desc->list_order < 0 || desc->list_order > GPST_CAMERAS_BY_CAMERA, GPST_ERROR_ARGUMENT,
-                  GPSTI_PREFETCH_CREATE ": list_order=%d: unknown", (int)desc->list_order);
+                  GPSTI_PREFETCH_CREATE ": list_order=%d: must be 0..2", (int)desc->list_order);
     GPSTI_FAIL_IF((int)desc->walk_order < 0 || desc->walk_order > GPST_CAMERAS_BY_CAMERA, GPST_ERROR_ARGUMENT,
-                  GPSTI_PREFETCH_CREATE ": walk_order=%d: unknown", (int)desc->walk_order);
-    GPSTI_FAIL_IF(desc->n_schedule && !desc->schedule, GPST_ERROR_ARGUMENT,
-                  GPSTI_PREFETCH_CREATE ": schedule=NULL: required with n_schedule=%llu",
-                  (unsigned long long)desc->n_schedule);
+                  GPSTI_PREFETCH_CREATE ": walk_order=%d: must be 0..2", (int)desc->walk_order);
+    GPSTI_FAIL_IF(!desc->n_schedule != !desc->schedule, GPST_ERROR_ARGUMENT,
+                  GPSTI_PREFETCH_CREATE ": n_schedule=%llu: must be %s schedule=%s",
+                  (unsigned long long)desc->n_schedule, desc->schedule ? "above 0 with" : "0 with",
+                  desc->schedule ? "a list" : "NULL");
     GPSTI_FAIL_IF(desc->n_schedule && desc->walk_order, GPST_ERROR_ARGUMENT,
-                  GPSTI_PREFETCH_CREATE ": walk_order=%d: not with a schedule", (int)desc->walk_order);
+                  GPSTI_PREFETCH_CREATE ": walk_order=%d: must be 0 with a schedule", (int)desc->walk_order);
     for (uint64_t k = 0; k < desc->n_schedule; k++)
         GPSTI_FAIL_IF(desc->schedule[k] >= desc->n_paths, GPST_ERROR_ARGUMENT,
                       GPSTI_PREFETCH_CREATE ": schedule[%llu]=%llu: must be below n_paths=%llu",
@@ -217,15 +219,19 @@ GPSTI_PRIVATE gpst_result gpsti_prefetch_check(const gpst_context* context, cons
     GPSTI_FAIL_IF(!desc, GPST_ERROR_ARGUMENT, GPSTI_PREFETCH_CREATE ": desc=NULL: required");
     GPSTI_TRY(gpsti_check_canaries(GPSTI_PREFETCH_CREATE, desc->start_canary, desc->end_canary));
     GPSTI_TRY(gpsti_context_check(context, GPSTI_PREFETCH_CREATE));
-    GPSTI_FAIL_IF(!desc->paths || desc->n_paths < 1 || desc->n_paths > UINT32_MAX, GPST_ERROR_ARGUMENT,
-                  GPSTI_PREFETCH_CREATE ": n_paths=%llu: 1..2^32-1 paths are required",
-                  (unsigned long long)desc->n_paths);
+    GPSTI_FAIL_IF(!desc->paths, GPST_ERROR_ARGUMENT, GPSTI_PREFETCH_CREATE ": paths=NULL: required");
+    GPSTI_FAIL_IF(desc->n_paths < 1 || desc->n_paths > UINT32_MAX, GPST_ERROR_ARGUMENT,
+                  GPSTI_PREFETCH_CREATE ": n_paths=%llu: must be 1 .. 2^32-1", (unsigned long long)desc->n_paths);
     for (uint64_t k = 0; k < desc->n_paths; k++)
         GPSTI_FAIL_IF(!desc->paths[k] || !desc->paths[k][0], GPST_ERROR_ARGUMENT,
-                      GPSTI_PREFETCH_CREATE ": paths[%llu]: must not be empty", (unsigned long long)k);
+                      GPSTI_PREFETCH_CREATE ": paths[%llu]: must be neither NULL nor empty", (unsigned long long)k);
     GPSTI_TRY(gpsti_prefetch_check_order(desc));
     GPSTI_FAIL_IF(desc->max_ahead > GPSTI_PREFETCH_MAX_AHEAD, GPST_ERROR_ARGUMENT,
-                  GPSTI_PREFETCH_CREATE ": max_ahead=%u: at most %d", desc->max_ahead, GPSTI_PREFETCH_MAX_AHEAD);
+                  GPSTI_PREFETCH_CREATE ": max_ahead=%u: must be at most %d", desc->max_ahead,
+                  GPSTI_PREFETCH_MAX_AHEAD);
+    GPSTI_FAIL_IF(desc->n_in_flight > GPSTI_IO_MAX_THREADS, GPST_ERROR_ARGUMENT,
+                  GPSTI_PREFETCH_CREATE ": n_in_flight=%u: must be at most %d", desc->n_in_flight,
+                  GPSTI_IO_MAX_THREADS);
     GPSTI_TRY(gpsti_decode_check(desc->decode, GPSTI_PREFETCH_CREATE ": decode"));
     GPSTI_FAIL_IF(desc->decode && desc->decode->codec != GPST_CODEC_EXACT, GPST_ERROR_ARGUMENT,
                   GPSTI_PREFETCH_CREATE ": decode: codec=%d: must be EXACT: the cores decode",

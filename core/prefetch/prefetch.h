@@ -103,8 +103,8 @@ typedef struct gpst_prefetch_info {
     uint64_t misses;   /* was read because it was asked for */
     uint64_t fetched;  /* read or begun ahead of being asked for */
     uint64_t used;     /* of them: asked for, in time or late */
-    uint64_t wasted;   /* given up without having been asked for */
-    uint64_t failed;   /* frames that could not be read or decoded; told to who asks for them */
+    uint64_t wasted;   /* of them: given up without having been asked for; those that failed, too */
+    uint64_t failed;   /* attempts to read or decode a frame that failed; who asks for the frame is told why */
     uint64_t decoded;  /* pictures made */
     int64_t decode_ns; /* making them took, summed over threads that do it side by side */
     int64_t saved_ns;  /* making those took that were kept: once more for each time that one was asked for again */

@@ -345,7 +345,8 @@ const option options_table[] = {
     {"max-host-bytes", 0, BOTH, "N[K|M|G]", take_bytes, AT(max_host_bytes), 0, 0, NULL,
      "the frames of all items take no more memory (default: half of what is available)"},
     {"max-device-bytes", 0, BOTH, "N[K|M|G]", take_bytes, AT(max_device_bytes), 0, 0, NULL,
-     "nor of the GPU (default: nine tenths of what is free); with less than an item needs, the CPU computes it"},
+     "the frames of all items take no more memory of the GPU (default: nine tenths of what is free); where one item "
+     "needs more, the CPU computes it"},
     {"format", 0, COMMAND_REPROJECT, "jpg|png|tif|webp|ppm|npy", take_choice, AT(format), 0, 0, formats,
      "of the views (default jpg; ppm where no libturbojpeg is found). tif: not compressed; webp: lossy, sides up to "
      "16383"},
