@@ -517,6 +517,14 @@ GPSTI_PRIVATE gpst_pipeline_desc kit_simple(kit* self, uint64_t n_items, gpst_st
     return desc;
 }
 
+/* Of a report, what is said of one of its ways; "" where it says nothing. */
+GPSTI_PRIVATE const char* kit_why_not(const gpst_stats* stats, const char* what) {
+    for (uint32_t i = 0; i < stats->n_paths; i++)
+        if (strcmp(stats->paths[i].what, what) == 0)
+            return stats->paths[i].why_not;
+    return "";
+}
+
 /* create, run, stats, destroy. */
 GPSTI_PRIVATE gpst_result kit_run(kit* self, const gpst_pipeline_desc* desc, gpst_stats* stats) {
     gpst_stats own;

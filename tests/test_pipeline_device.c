@@ -343,13 +343,6 @@ static const trouble troubles[] = {
 };
 
 /* Too little memory is no trouble where an item can wait for another one's: then it is said in a path of its own. */
-static const char* shortage_of(const gpst_stats* stats) {
-    for (uint32_t i = 0; i < stats->n_paths; i++)
-        if (strcmp(stats->paths[i].what, "device_memory") == 0)
-            return stats->paths[i].why_not;
-    return "";
-}
-
 static void test_trouble_costs_no_item(void** state) {
     (void)state;
     for (size_t t = 0; t < sizeof troubles / sizeof troubles[0]; t++) {
@@ -375,7 +368,7 @@ static void test_trouble_costs_no_item(void** state) {
                 assert_true(stats.device_fallbacks <= 1);
             kit_check_files(self);
             if (troubles[t].result == GPST_ERROR_DEVICE_MEMORY) {
-                assert_non_null(strstr(shortage_of(&stats), troubles[t].reason));
+                assert_non_null(strstr(kit_why_not(&stats, "device_memory"), troubles[t].reason));
                 assert_true(gpsti_a32_load(&self->log.n_warnings) <= stats.device_fallbacks);
             } else {
                 assert_true(stats.device_fallbacks >= 1);
@@ -474,7 +467,7 @@ static void test_device_budget(void** state) {
     self->sink_ns = 100000;
     desc.n_slots = 2;
     assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
-    assert_non_null(strstr(shortage_of(&stats), "device memory"));
+    assert_non_null(strstr(kit_why_not(&stats, "device_memory"), "device memory"));
     kit_check_files(self);
     kit_close(self);
 }

@@ -4,13 +4,6 @@
 
 /* ---- too little -------------------------------------------------------------------------- */
 
-static const char* shortage_of(const gpst_stats* stats) {
-    for (uint32_t i = 0; i < stats->n_paths; i++)
-        if (strcmp(stats->paths[i].what, "device_memory") == 0)
-            return stats->paths[i].why_not;
-    return "";
-}
-
 /* Device memory for one slot of several: it has it all, though each asks for it in four pieces, and the items of the
    others wait, or are done on the CPU, tuned or not. One slot alone has room. */
 static void test_memory_for_one_slot(void** state) {
@@ -28,11 +21,11 @@ static void test_memory_for_one_slot(void** state) {
         assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
         assert_int_equal(self->n_ok, 120);
         assert_true(stats.bytes_h2d > 0); /* the one slot's */
-        assert_true(shortage_of(&stats)[0] || tuned);
+        assert_true(kit_why_not(&stats, "device_memory")[0] || tuned);
         assert_true(stats.device_fallbacks < 120);
         const char* const why = kit_is_on_gpu(self) ? "over oom_mb" : "out of simulated memory";
-        if (shortage_of(&stats)[0] && b != 1)
-            assert_non_null(strstr(shortage_of(&stats), why));
+        if (kit_why_not(&stats, "device_memory")[0] && b != 1)
+            assert_non_null(strstr(kit_why_not(&stats, "device_memory"), why));
         kit_check_files(self);
         desc.n_slots = 1;
         desc.mode = GPST_RUN_ENGINE;

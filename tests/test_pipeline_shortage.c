@@ -113,13 +113,6 @@ static void run_views(const char* backend, uint64_t max_device_bytes, gpst_graph
     gpst_warp_destroy(warp);
 }
 
-static const char* memory_path(const gpst_stats* stats) {
-    for (uint32_t i = 0; i < stats->n_paths; i++)
-        if (strcmp(stats->paths[i].what, "device_memory") == 0)
-            return stats->paths[i].why_not;
-    return "";
-}
-
 static void make_wanted(void) {
     static gpst_stats stats;
     run_views("cpu", 0, GPST_GRAPHS_OFF, 0, &stats);
@@ -135,8 +128,8 @@ static void test_every_budget(void** state) {
         assert_memory_equal(views, wanted, sizeof wanted);
         if (bytes < ITEM_BYTES) /* no item fits */
             assert_int_equal(stats.device_fallbacks, N_FRAMES);
-        if (memory_path(&stats)[0]) /* whatever step was taken, why the first time */
-            assert_non_null(strstr(memory_path(&stats), "max_device_bytes="));
+        if (kit_why_not(&stats, "device_memory")[0]) /* whatever step was taken, why the first time */
+            assert_non_null(strstr(kit_why_not(&stats, "device_memory"), "max_device_bytes="));
     }
     assert_int_equal(stats.device_fallbacks, 0); /* room for all */
 }
@@ -177,7 +170,7 @@ static void test_the_device_runs_out(void** state) {
         run_views(backend, 0, GPST_GRAPHS_ALWAYS, 0, &stats);
         assert_memory_equal(views, wanted, sizeof wanted);
         if (pages * PAGE < ITEM_BYTES)
-            assert_non_null(strstr(memory_path(&stats), "left items to the cpu"));
+            assert_non_null(strstr(kit_why_not(&stats, "device_memory"), "left items to the cpu"));
     }
 }
 

@@ -71,7 +71,7 @@ GPSTI_INTERN void gpsti_memory_count_tag(gpsti_memory* memory, const gpsti_memor
 
 GPSTI_INTERN uint32_t gpsti_memory_tag(gpsti_memory* memory, const char* tag) {
     uint32_t i = 0;
-    if (!tag)
+    if (!tag || !tag[0])
         return 0;
     gpsti_mutex_lock(&memory->mutex);
     while (i < memory->n_tags && strncmp(memory->tags[i].tag, tag, sizeof memory->tags[i].tag - 1))

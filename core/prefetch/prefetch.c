@@ -148,9 +148,15 @@ GPST_API gpst_result gpst_prefetch_get(gpst_prefetch* prefetch, uint64_t index, 
 GPST_API void gpst_prefetch_release(gpst_prefetch* prefetch, const gpst_frame* frame) {
     if (!prefetch || !frame || GPST_FAILED(gpsti_context_check(prefetch->context, "gpst_prefetch_release")))
         return;
+    gpsti_prefetch_entry* const entry = (gpsti_prefetch_entry*)(uintptr_t)frame;
     gpsti_mutex_lock(&prefetch->mutex);
-    gpsti_prefetch_let_go((gpsti_prefetch_entry*)(uintptr_t)frame);
+    const bool held = entry->n_holders > 0;
+    if (held)
+        gpsti_prefetch_let_go(entry);
     gpsti_mutex_unlock(&prefetch->mutex);
+    if (!held)
+        GPSTI_LOG(&prefetch->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
+                  "gpst_prefetch_release: frame=%p: released already; ignored", (const void*)frame);
     gpsti_caches_tell(prefetch->context->memory);
 }
 
