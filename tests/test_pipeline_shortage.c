@@ -189,6 +189,58 @@ static void test_batches_are_halved(void** state) {
     assert_true(stats.device_fallbacks < N_FRAMES / 2);
 }
 
+/* ---- a mean over time ---------------------------------------------------------------------------- */
+
+static uint8_t means[N_FRAMES][FRAME_BYTES];
+
+static gpst_result mean_sink(void* user_data, const gpst_item* item) {
+    if (item->result == GPST_OK)
+        memcpy(means[item->index], item->sets[1].pictures[0].data, FRAME_BYTES);
+    return kit_sink((kit*)user_data, item);
+}
+
+static void run_means(uint64_t max_device_bytes) {
+    gpst_mask_desc mean = GPST_ZERO, threshold = GPST_ZERO;
+    gpst_context_desc context = GPST_ZERO;
+    kit* const self = kit_open_in(__func__, "sim:launch_us=0", 1);
+    context.backend = "sim:launch_us=0";
+    context.n_workers = 1; /* slots that the source fills on another thread keep their memory */
+    context.require_backend = true;
+    context.max_device_bytes = max_device_bytes;
+    kit_reopen(self, &context);
+    self->n_items = N_FRAMES;
+    mean.kind = GPST_MASK_TIME;
+    mean.cut = 2.0f; /* no frame begins it anew */
+    threshold.kind = GPST_MASK_THRESHOLD;
+    gpst_stage_mask(&self->stages[0], 0, 1, &mean);
+    gpst_stage_mask(&self->stages[1], 1, 2, &threshold);
+    gpst_stage_host(&self->stages[2], GPST_SET(1) | GPST_SET(2), 0, kit_nothing, self);
+    self->n_stages = 3;
+    gpst_pipeline_desc desc = kit_desc(self);
+    memset(desc.capacity, 0, sizeof desc.capacity);
+    desc.source = frame_source;
+    desc.sink = mean_sink;
+    desc.results[0] = gpst_result_of(1, GPST_ON_HOST);
+    desc.n_results = 1;
+    desc.n_slots = 4;
+    memset(means, 0xA5, sizeof means);
+    if (kit_run(self, &desc, NULL) != GPST_OK)
+        fail_msg("%llu bytes: %s: %s", (unsigned long long)max_device_bytes, self->failed_stage, self->failed_reason);
+    kit_close(self);
+}
+
+/* An item that is tried again, when others have given memory back, goes on with the mean of those before it. */
+static void test_a_mean_goes_on(void** state) {
+    static uint8_t wanted_means[N_FRAMES][FRAME_BYTES];
+    (void)state;
+    run_means(0);
+    memcpy(wanted_means, means, sizeof means);
+    for (uint64_t pages = 23; pages <= 60; pages++) { /* an item takes 12, the mean 11 */
+        run_means(pages * PAGE);
+        assert_memory_equal(means, wanted_means, sizeof means);
+    }
+}
+
 /* ---- pushed items ------------------------------------------------------------------------------ */
 
 #define N_PUSHED 4u
@@ -308,6 +360,7 @@ int main(void) {
         cmocka_unit_test(test_a_required_device_is_waited_for),
         cmocka_unit_test(test_the_device_runs_out),
         cmocka_unit_test(test_batches_are_halved),
+        cmocka_unit_test(test_a_mean_goes_on),
         cmocka_unit_test(test_as_many_are_submitted_as_slots),
         cmocka_unit_test(test_both_memories_are_short),
     };
