@@ -184,6 +184,170 @@ static void test_batches_are_halved(void** state) {
     assert_true(stats.device_fallbacks < N_FRAMES / 2);
 }
 
+/* ---- a mean over time ---------------------------------------------------------------------------- */
+
+static uint8_t means[N_FRAMES][FRAME_BYTES];
+
+static gpst_result mean_sink(void* user_data, const gpst_item* item) {
+    if (item->result == GPST_OK)
+        memcpy(means[item->index], item->sets[1].pictures[0].data, FRAME_BYTES);
+    return kit_sink((kit*)user_data, item);
+}
+
+static void run_means(uint64_t max_device_bytes) {
+    gpst_mask_desc mean = GPST_ZERO, threshold = GPST_ZERO;
+    gpst_context_desc context = GPST_ZERO;
+    kit* const self = kit_open_in(__func__, "sim:launch_us=0", 1);
+    context.backend = "sim:launch_us=0";
+    context.n_workers = 1; /* slots that the source fills on another thread keep their memory */
+    context.require_backend = true;
+    context.max_device_bytes = max_device_bytes;
+    kit_reopen(self, &context);
+    self->n_items = N_FRAMES;
+    mean.kind = GPST_MASK_TIME;
+    mean.cut = 2.0f; /* no frame begins it anew */
+    threshold.kind = GPST_MASK_THRESHOLD;
+    gpst_stage_mask(&self->stages[0], 0, 1, &mean);
+    gpst_stage_mask(&self->stages[1], 1, 2, &threshold);
+    gpst_stage_host(&self->stages[2], GPST_SET(1) | GPST_SET(2), 0, kit_nothing, self);
+    self->n_stages = 3;
+    gpst_pipeline_desc desc = kit_desc(self);
+    memset(desc.capacity, 0, sizeof desc.capacity);
+    desc.source = frame_source;
+    desc.sink = mean_sink;
+    desc.results[0] = gpst_result_of(1, GPST_ON_HOST);
+    desc.n_results = 1;
+    desc.n_slots = 4;
+    memset(means, 0xA5, sizeof means);
+    if (kit_run(self, &desc, NULL) != GPST_OK)
+        fail_msg("%llu bytes: %s: %s", (unsigned long long)max_device_bytes, self->failed_stage, self->failed_reason);
+    kit_close(self);
+}
+
+/* An item that is tried again, when others have given memory back, goes on with the mean of those before it. */
+static void test_a_mean_goes_on(void** state) {
+    static uint8_t wanted_means[N_FRAMES][FRAME_BYTES];
+    (void)state;
+    run_means(0);
+    memcpy(wanted_means, means, sizeof means);
+    for (uint64_t pages = 23; pages <= 60; pages++) { /* an item takes 12, the mean 11 */
+        run_means(pages * PAGE);
+        assert_memory_equal(means, wanted_means, sizeof means);
+    }
+}
+
+/* ---- pushed items ------------------------------------------------------------------------------ */
+
+#define N_PUSHED 4u
+
+static kit* open_pushed(const char* opener, uint64_t max_device_bytes, uint64_t max_host_bytes) {
+    gpst_context_desc context = GPST_ZERO;
+    kit* const self = kit_open_in(opener, "sim:launch_us=0,kernel_us=20", 2);
+    context.backend = "sim:launch_us=0,kernel_us=20";
+    context.n_workers = 2;
+    context.max_device_bytes = max_device_bytes;
+    context.max_host_bytes = max_host_bytes;
+    kit_reopen(self, &context);
+    return self;
+}
+
+static gpst_result copy_picture(void* user_data, gpst_task* task) {
+    const uint32_t from = (uint32_t)(uintptr_t)user_data;
+    const gpst_image shape = kit_shape(FRAME_WIDTH, FRAME_HEIGHT);
+    gpst_image image;
+    GPSTI_TRY(gpst_task_set_picture(task, from + 1, 0, &shape, &image));
+    memcpy(image.data, task->item->sets[from].pictures[0].data, FRAME_BYTES);
+    return GPST_OK;
+}
+
+static gpst_result count_ends(void* user_data, const gpst_item* item) {
+    *(uint32_t*)user_data += item->index < N_FRAMES ? 1 : 0;
+    return GPST_OK;
+}
+
+/* A device step, a host stage, another device step, a host stage. */
+static void set_stages(kit* self, const gpst_mask_desc* threshold) {
+    gpst_stage_mask(&self->stages[0], 0, 1, threshold);
+    gpst_stage_host(&self->stages[1], GPST_SET(1), GPST_SET(2), copy_picture, (void*)1);
+    gpst_stage_mask(&self->stages[2], 2, 3, threshold);
+    gpst_stage_host(&self->stages[3], GPST_SET(3), GPST_SET(4), copy_picture, (void*)3);
+    self->n_stages = 4;
+}
+
+static gpst_pipeline_desc pushed_desc(kit* self, uint32_t n_slots) {
+    gpst_pipeline_desc desc = kit_desc(self);
+    memset(desc.capacity, 0, sizeof desc.capacity);
+    desc.source = NULL;
+    desc.sink = NULL;
+    desc.n_slots = n_slots;
+    desc.results[0] = gpst_result_of(4, GPST_ON_HOST);
+    desc.n_results = 1;
+    return desc;
+}
+
+static gpst_input pushed_input(void) {
+    gpst_input input = GPST_ZERO;
+    input.frame = kit_shape(FRAME_WIDTH, FRAME_HEIGHT);
+    input.frame.data = frame;
+    return input;
+}
+
+/* Who submits takes the results, too, when n_slots items are in: there must be room for so many, however short. */
+static void test_as_many_are_submitted_as_slots(void** state) {
+    gpst_mask_desc threshold = GPST_ZERO;
+    kit* const self = open_pushed(__func__, 8 * PAGE, 0); /* of two sets one item at a time */
+    gpst_pipeline* pipeline = NULL;
+    const gpst_input input = pushed_input();
+    (void)state;
+    threshold.kind = GPST_MASK_THRESHOLD;
+    set_stages(self, &threshold);
+    const gpst_pipeline_desc desc = pushed_desc(self, N_PUSHED);
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    for (uint32_t round = 0; round < 20; round++) {
+        for (uint32_t i = 0; i < N_PUSHED; i++)
+            assert_int_equal(gpst_pipeline_submit(pipeline, &input, 10 * (int64_t)1000000000, NULL), GPST_OK);
+        for (uint32_t i = 0; i < N_PUSHED; i++) {
+            const gpst_item* item = NULL;
+            assert_int_equal(gpst_pipeline_next_result(pipeline, 10 * (int64_t)1000000000, &item), GPST_OK);
+            assert_int_equal(item->result, GPST_OK);
+            gpst_pipeline_release(pipeline, item);
+        }
+    }
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+}
+
+/* Host memory is short as well: items that begin anew for it wait, and nobody waits for them. */
+static void test_both_memories_are_short(void** state) {
+    gpst_mask_desc threshold = GPST_ZERO;
+    const gpst_input input = pushed_input();
+    (void)state;
+    threshold.kind = GPST_MASK_THRESHOLD;
+    for (uint64_t host_pages = 16; host_pages <= 72; host_pages += 2) {
+        const uint64_t device_pages = host_pages % 4 == 0 ? 8 : 13;
+        uint32_t n_ended = 0;
+        kit* const self = open_pushed(__func__, device_pages * PAGE, host_pages * PAGE);
+        gpst_pipeline* pipeline = NULL;
+        uint32_t n_submitted = 0;
+        set_stages(self, &threshold);
+        gpst_pipeline_desc desc = pushed_desc(self, 8);
+        desc.sink = count_ends;
+        desc.sink_user_data = &n_ended;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+        bool goes_on = true; /* with every second budget nobody submits anything after a refusal */
+        for (uint32_t i = 0; i < N_FRAMES && goes_on; i++) {
+            const gpst_result result = gpst_pipeline_submit(pipeline, &input, 10 * (int64_t)1000000000, NULL);
+            assert_true(result == GPST_OK || result == GPST_ERROR_BUDGET);
+            goes_on = result == GPST_OK || host_pages % 8 == 0;
+            n_submitted += result == GPST_OK ? 1 : 0;
+        }
+        assert_int_equal(gpst_pipeline_drain(pipeline, 10 * (int64_t)1000000000), GPST_OK);
+        assert_int_equal(n_ended, n_submitted);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        kit_close(self);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_budget),
@@ -191,6 +355,9 @@ int main(void) {
         cmocka_unit_test(test_a_required_device_is_waited_for),
         cmocka_unit_test(test_the_device_runs_out),
         cmocka_unit_test(test_batches_are_halved),
+        cmocka_unit_test(test_a_mean_goes_on),
+        cmocka_unit_test(test_as_many_are_submitted_as_slots),
+        cmocka_unit_test(test_both_memories_are_short),
     };
     return cmocka_run_group_tests_name("pipeline_shortage", tests, NULL, NULL);
 }

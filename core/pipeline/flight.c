@@ -10,10 +10,17 @@ GPSTI_INTERN bool gpsti_flight_is_plain(const gpst_pipeline* pipeline) { return 
 
 /* ---- slots ------------------------------------------------------------------------------------ */
 
+/* Too little device memory means fewer slots, but not for results that nobody has taken: who submits may be the one who
+   takes them, when n_slots are in. */
+GPSTI_PRIVATE uint32_t gpsti_flight_n_slots(const gpst_pipeline* pipeline) {
+    const bool ends_by_itself = pipeline->desc.source || pipeline->desc.sink;
+    return gpsti_shortage_limit(pipeline->n_slots, ends_by_itself ? pipeline->shortage.slots_most : 0);
+}
+
 GPSTI_INTERN bool gpsti_flight_has_slot(const gpst_pipeline* pipeline) {
     const uint32_t in_flight = gpsti_a32_load(&pipeline->in_flight), held = pipeline->n_handed_out;
     const bool by_bytes = pipeline->desc.source || held > 0; /* results in the user's hands have memory, and no slot */
-    return in_flight - held < gpsti_shortage_limit(pipeline->n_slots, pipeline->shortage.slots_most) &&
+    return in_flight - held < gpsti_flight_n_slots(pipeline) &&
            (in_flight == 0 || !by_bytes || in_flight < gpsti_tune_n_fit(pipeline));
 }
 
@@ -161,6 +168,7 @@ GPSTI_INTERN void gpsti_flight_restart(gpsti_slot* slot) {
         link = &(*link)->next;
     slot->next = *link;
     *link = slot;
+    (void)gpsti_queue_wake_short(pipeline, UINT64_MAX); /* it goes on no more: nobody may wait for it */
 }
 
 /* An item that waits in FINISH for its turn behind this one holds memory that this one may need: it restarts, too. */

@@ -243,6 +243,7 @@ GPSTI_PRIVATE gpst_result gpsti_offload_mask_time(gpsti_slot* slot, const gpsti_
     args.from = from->on_device;
     args.to = slot->sets[gpsti_set_of(stage->desc.writes)].on_device;
     args.n = 1;
+    slot->state_changed = true;
     return gpsti_stream_launch(slot->work->stream, gpsti_mask_time_kernel(), &args, sizeof args, &exec);
 }
 
@@ -303,6 +304,23 @@ GPSTI_PRIVATE gpst_result gpsti_offload_device(gpsti_slot* first, uint32_t stage
     return GPST_OK;
 }
 
+/* What the stages behind one with a state will write: where its memory is not there, the state has not changed yet. */
+GPSTI_PRIVATE gpst_result gpsti_offload_place_ahead(gpsti_slot* first, const gpsti_step* step, uint32_t stage_index) {
+    const uint32_t end = step->first_stage + step->n_stages;
+    for (uint32_t s = stage_index + 1; s < end; s++) {
+        const gpst_stage_desc* const stage = &first->pipeline->stages[s].desc;
+        if (stage->kind == GPST_STAGE_DEVICE) /* what it makes, its function says */
+            break;
+        first->stage_at = s;
+        for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch) {
+            GPSTI_TRY(gpsti_offload_shape(slot, step, s));
+            GPSTI_TRY(gpsti_place_sets(slot, stage->writes));
+        }
+    }
+    first->stage_at = stage_index;
+    return GPST_OK;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, const gpsti_step* step, uint32_t stage_index,
                                               uint32_t worker_index, char* reason) {
     const gpsti_stage* const stage = &first->pipeline->stages[stage_index];
@@ -314,6 +332,8 @@ GPSTI_PRIVATE gpst_result gpsti_offload_stage(gpsti_slot* first, const gpsti_ste
     }
     if (stage->desc.kind == GPST_STAGE_WARP)
         return gpsti_offload_warp(first, step, stage);
+    if (gpsti_stage_has_state(&stage->desc))
+        GPSTI_TRY(gpsti_offload_place_ahead(first, step, stage_index));
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
         GPSTI_TRY(gpsti_stage_has_state(&stage->desc) ? gpsti_offload_mask_time(slot, stage, stage_index)
                                                       : gpsti_offload_mask(slot, stage));
@@ -360,7 +380,9 @@ GPSTI_PRIVATE gpst_result gpsti_offload_wait(gpsti_slot* first, void (*done)(voi
 
 GPSTI_INTERN void gpsti_offload_undo(gpsti_slot* slot, const gpsti_step* step) {
     gpsti_slot_forget(slot, step->writes);
-    gpsti_state_forget(slot, step);
+    if (slot->state_changed)
+        gpsti_state_forget(slot, step);
+    slot->state_changed = false;
     for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
         if (slot->uploaded & GPST_SET(k))
             slot->sets[k].device_valid = false;
@@ -442,8 +464,10 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_ste
     gpsti_device_work* const work = first->work;
     work->n_items = 0;
     work->copies = work->is_short = false;
-    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch)
+    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch) {
         slot->uploaded = 0; /* a failure before anything is uploaded must not take what the device has made */
+        slot->state_changed = false;
+    }
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch, work->n_items++) {
         slot->work = work;
         slot->stage_at = step->first_stage;

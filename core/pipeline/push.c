@@ -105,6 +105,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_in
     if (GPST_FAILED(result)) {
         slot->borrowed = false; /* the frame stays the caller's */
         gpsti_flight_release_slot(slot);
+        gpsti_scheduler_wake(scheduler); /* an item that lacks memory may begin when no load is under way */
         return result;
     }
     if (index)

@@ -10,14 +10,20 @@ GPSTI_INTERN const char* gpsti_step_name(const gpst_pipeline* pipeline, const gp
 
 /* ---- the list ------------------------------------------------------------------------------ */
 
-/* By priority, then first in. A job that the device is done with goes to the front, and so does an exclusive item. */
+/* To the front goes a job that the device is done with, and an exclusive item; in the first step one that has begun,
+   too: while an exclusive item runs no other may stand before it (gpsti_queue_may_take). */
+GPSTI_PRIVATE bool gpsti_queue_is_ahead(const gpsti_step* step, const gpsti_slot* slot) {
+    return slot->device_done || slot->exclusive || (slot->started && step == slot->pipeline->steps);
+}
+
+/* By priority, then first in. */
 GPSTI_PRIVATE void gpsti_queue_insert(gpsti_step* step, gpsti_job* job) {
     const gpsti_slot* const slot = job->slot;
     gpsti_job** link = &step->head;
-    if (step->tail && !slot->device_done && !slot->exclusive) {
+    if (step->tail && !gpsti_queue_is_ahead(step, slot)) {
         if (step->tail->slot->item.priority >= slot->item.priority)
             link = &step->tail->next;
-        while (*link && ((*link)->slot->device_done || (*link)->slot->exclusive ||
+        while (*link && (gpsti_queue_is_ahead(step, (*link)->slot) ||
                          (*link)->slot->item.priority >= slot->item.priority))
             link = &(*link)->next;
     }

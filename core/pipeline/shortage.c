@@ -69,12 +69,14 @@ GPSTI_INTERN bool gpsti_shortage_relieve(gpst_pipeline* pipeline, const char* re
     return gpsti_shortage_drop_graphs(pipeline) || gpsti_shortage_free_unneeded(pipeline);
 }
 
-/* Is there an item, in no wait, that goes on to its end or to a wait, where its memory may be taken? */
+/* Is there an item, in no wait, that goes on to its end or to a wait, where its memory may be taken? For an exclusive
+   item those that have not begun wait, too, and others of its kind. */
 GPSTI_PRIVATE bool gpsti_shortage_others_go_on(const gpsti_slot* slot) {
     const gpst_pipeline* const pipeline = slot->pipeline;
+    const bool rests = pipeline->starved || pipeline->exclusive;
     for (uint32_t c = 0; c < pipeline->n_cameras; c++)
         for (const gpsti_slot* other = pipeline->cameras[c].newest; other; other = other->older)
-            if (other != slot && !other->waits_memory && !other->waits_turn)
+            if (other != slot && !other->waits_memory && !other->waits_turn && (other->started || !rests))
                 return true;
     return false;
 }

@@ -148,6 +148,7 @@ struct gpsti_slot {
     gpsti_device_work* work;    /* in use now; in a batch the first item's */
     bool in_place; /* its kernel works on host memory: nothing to copy */
     uint32_t uploaded;              /* sets that its latest device work has copied to the device */
+    bool state_changed;             /* its latest device work may have changed the state of its camera */
     uint32_t stage_at;              /* of its latest device work, the stage that is put on the stream */
     uint64_t up_bytes, down_bytes;  /* that its latest device work copies, or reads and writes over the link */
     gpst_image counted_source; /* what counted_bytes are of */

@@ -10,7 +10,9 @@ GPSTI_INTERN bool gpsti_stage_has_state(const gpst_stage_desc* stage) {
     return stage->kind == GPST_STAGE_MASK && stage->mask->kind == GPST_MASK_TIME;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_state_reserve(gpst_pipeline* pipeline, gpsti_state* state, bool on_host, size_t bytes) {
+GPSTI_PRIVATE gpst_result gpsti_state_reserve(gpsti_slot* slot, gpsti_state* state, size_t bytes) {
+    gpst_pipeline* const pipeline = slot->pipeline;
+    const bool on_host = slot->work->on_host;
     gpst_buffer* const memory = &state->memory[on_host ? 1 : 0];
     if (memory->data && memory->bytes >= bytes)
         return GPST_OK;
@@ -21,7 +23,10 @@ GPSTI_PRIVATE gpst_result gpsti_state_reserve(gpst_pipeline* pipeline, gpsti_sta
     }
     if (memory->data)
         gpsti_memory_release(pipeline->context, memory);
-    return gpsti_memory_acquire_device(pipeline->context, bytes, "state", &pipeline->device_growths, memory);
+    const gpst_result result =
+        gpsti_memory_acquire_device(pipeline->context, bytes, "state", &pipeline->device_growths, memory);
+    slot->work->is_short = slot->work->is_short || GPST_FAILED(result);
+    return result;
 }
 
 GPSTI_INTERN gpst_result gpsti_state_of(gpsti_slot* slot, uint32_t stage_index, const gpst_image* from,
@@ -35,7 +40,7 @@ GPSTI_INTERN gpst_result gpsti_state_of(gpsti_slot* slot, uint32_t stage_index, 
     gpst_image image;
     GPSTI_TRY(gpst_mask_query_state(stage->desc.mask, from, &image));
     GPSTI_TRY(gpst_image_bytes(&image, &bytes));
-    GPSTI_TRY(gpsti_state_reserve(pipeline, state, slot->work->on_host, bytes));
+    GPSTI_TRY(gpsti_state_reserve(slot, state, bytes));
     *restart = state->place != place || state->width != from->width || state->height != from->height ||
                n_missed > GPSTI_STATE_GAP;
     state->place = place;
