@@ -397,6 +397,55 @@ static void test_every_fault(void** state) {
     }
 }
 
+/* The n-th of several registrations fails, in the backend or for want of memory: it alone, with a sentence; nothing of
+   it is left, the others stay, and the same memory is taken the second time. */
+static void test_every_registration(void** state) {
+    enum { N_BLOCKS = 6, BLOCK_BYTES = 4096 };
+    static uint8_t own[2 * N_BLOCKS][BLOCK_BYTES]; /* every other one: between them is memory that nobody registers */
+    (void)state;
+    for (int by_backend = 0; by_backend < 2; by_backend++) {
+        bool refused_one = true;
+        for (unsigned n = 1; refused_one; n++) {
+            gpst_memory *memories[N_BLOCKS], *again = NULL;
+            device_kit kit;
+            char name[64];
+            snprintf(name, sizeof name, by_backend ? "%s:fail_host_alloc=%u" : "%s", device_with_faults(), n);
+            assert_int_equal(kit_open(&kit, name), GPST_OK);
+            const bool is_sim = strncmp(name, "sim", 3) == 0;
+            const gpsti_sim_device* const sim = is_sim ? (const gpsti_sim_device*)kit.device->device : NULL;
+            if (!by_backend)
+                test_memory_refuse(&kit.memory, n);
+            unsigned n_failed = 0;
+            for (unsigned k = 0; k < N_BLOCKS; k++) {
+                memories[k] = (gpst_memory*)&kit;
+                const gpst_result result = gpst_memory_register(kit.device, own[2 * k], BLOCK_BYTES, &memories[k]);
+                if (GPST_FAILED(result)) {
+                    assert_int_equal(result, GPST_ERROR_MEMORY);
+                    test_reason_has("gpst_memory_register: ", by_backend ? "injected fault at call" : "bytes");
+                    assert_null(memories[k]);
+                    assert_true(!by_backend || k + 1 == n);
+                    assert_true(!sim || sim->registered.n == k);
+                    n_failed++;
+                    assert_int_equal(gpst_memory_register(kit.device, own[2 * k], BLOCK_BYTES, &memories[k]), GPST_OK);
+                }
+                assert_true(!sim || sim->registered.n == k + 1);
+            }
+            refused_one = n_failed > 0;
+            assert_true(n_failed <= 1 && (refused_one || n > N_BLOCKS));
+            test_memory_relent(&kit.memory);
+            for (unsigned k = 0; sim && refused_one && k < N_BLOCKS; k++) {
+                refused(gpst_memory_register(kit.device, own[2 * k], BLOCK_BYTES, &again), GPST_ERROR_ARGUMENT,
+                        "already", "");
+                assert_null(again);
+            }
+            for (unsigned k = 0; k < N_BLOCKS; k++)
+                gpst_memory_destroy(memories[k]);
+            assert_true(!sim || sim->registered.n == 0);
+            kit_end(&kit);
+        }
+    }
+}
+
 /* ---- a context's -------------------------------------------------------------------------------- */
 
 static void test_of_a_context(void** state) {
@@ -515,6 +564,7 @@ int main(void) {
         cmocka_unit_test(test_every_allocation),
         cmocka_unit_test(test_opening_without_memory),
         cmocka_unit_test(test_every_fault),
+        cmocka_unit_test(test_every_registration),
         cmocka_unit_test(test_of_a_context),
         cmocka_unit_test(test_budget_after_a_fault),
         cmocka_unit_test(test_fork),

@@ -348,6 +348,277 @@ static void test_both_memories_are_short(void** state) {
     }
 }
 
+
+/* ---- the steps, one by one ---------------------------------------------------------------------- */
+
+/* Pushed items that stop where the test wants them, and a loan of the budget's rest: each step is taken when the test
+   says so, whatever the threads do. */
+#define NONE_STOPS 1000u /* no item stops at a door */
+
+typedef struct paced {
+    kit* its;
+    gpst_pipeline* pipeline;
+    gpst_warp* warp;
+    gpst_mask_desc threshold;
+    gpst_pool* pool;
+    gpst_buffer loan;
+    gpsti_a32 front_from, back_from; /* the first index that stops in front of the device; behind it */
+    gpsti_a32 n_behind;              /* items that have come behind it */
+    uint32_t result_set;
+    uint8_t expected[2][N_VIEWS][VIEW_BYTES]; /* of frames of scale 1 and 2 */
+    gpst_stats stats;
+} paced;
+
+static paced the_paced;
+static uint8_t large_frame[4 * FRAME_BYTES];
+
+static gpst_result wait_in_front(void* user_data, gpst_task* task) {
+    paced* const self = (paced*)user_data;
+    while (task->item->index >= gpsti_a32_load(&self->front_from))
+        gpsti_sleep_ns(20000);
+    return GPST_OK;
+}
+
+static gpst_result wait_behind(void* user_data, gpst_task* task) {
+    paced* const self = (paced*)user_data;
+    (void)gpsti_a32_add(&self->n_behind, 1);
+    while (task->item->index >= gpsti_a32_load(&self->back_from))
+        gpsti_sleep_ns(20000);
+    return GPST_OK;
+}
+
+/* What the CPU gives for a frame of that scale. */
+static void paced_expect(paced* self, uint32_t scale) {
+    gpst_image from = kit_shape(scale * FRAME_WIDTH, scale * FRAME_HEIGHT), to[N_VIEWS];
+    from.data = large_frame;
+    for (uint32_t v = 0; v < N_VIEWS; v++) {
+        to[v] = kit_shape(VIEW_SIDE, VIEW_SIDE);
+        to[v].data = self->expected[scale - 1][v];
+    }
+    assert_int_equal(gpst_warp_run(self->warp, &from, to, N_VIEWS, 1), GPST_OK);
+    for (uint32_t v = 0; self->result_set == 2 && v < N_VIEWS; v++)
+        for (uint32_t i = 0; i < VIEW_BYTES; i++)
+            self->expected[scale - 1][v][i] = self->expected[scale - 1][v][i] > 127 ? 255 : 0;
+}
+
+static gpst_result paced_sink(void* user_data, const gpst_item* item) {
+    paced* const self = (paced*)user_data;
+    const uint32_t scale = item->user_data == large_frame ? 2 : 1;
+    kit_check(self->its, item->result == GPST_OK);
+    for (uint32_t v = 0; item->result == GPST_OK && v < N_VIEWS; v++)
+        kit_check(self->its, memcmp(item->sets[self->result_set].pictures[v].data, self->expected[scale - 1][v],
+                                    VIEW_BYTES) == 0);
+    return GPST_OK;
+}
+
+/* A door in front of the device, the views, masks of them where graphs are wanted, and a door behind it. */
+static paced* paced_open(const char* opener, uint64_t max_device_bytes, uint32_t n_slots, uint32_t batch,
+                         gpst_graph_use use) {
+    paced* const self = &the_paced;
+    const bool masks = use != GPST_GRAPHS_OFF;
+    gpst_context_desc context = GPST_ZERO;
+    gpst_pool_desc pool = GPST_ZERO;
+    memset(self, 0, sizeof *self);
+    self->warp = make_warp(GPST_FORMAT_GRAY);
+    self->its = kit_open_in(opener, "sim:launch_us=0", 12);
+    self->threshold.kind = GPST_MASK_THRESHOLD;
+    self->threshold.threshold = 127.0f;
+    self->result_set = masks ? 2 : 1;
+    gpsti_a32_store(&self->front_from, NONE_STOPS);
+    gpsti_a32_store(&self->back_from, NONE_STOPS);
+    context.backend = "sim:launch_us=0";
+    context.n_workers = 12; /* each door holds some */
+    context.max_device_bytes = max_device_bytes;
+    kit_reopen(self->its, &context);
+    gpst_stage_desc* stage = self->its->stages;
+    gpst_stage_host(stage++, GPST_SET(0), 0, wait_in_front, self);
+    gpst_stage_warp(stage++, 0, 1, self->warp);
+    stage[-1].batch_most = batch;
+    if (masks)
+        gpst_stage_mask(stage++, 1, 2, &self->threshold);
+    gpst_stage_host(stage++, GPST_SET(self->result_set), 0, wait_behind, self);
+    self->its->n_stages = (uint32_t)(stage - self->its->stages);
+    gpst_pipeline_desc desc = kit_desc(self->its);
+    memset(desc.capacity, 0, sizeof desc.capacity);
+    desc.source = NULL;
+    desc.sink = paced_sink;
+    desc.sink_user_data = self;
+    desc.results[0] = gpst_result_of(self->result_set, GPST_ON_HOST);
+    desc.n_results = 1;
+    desc.graphs = use;
+    desc.n_slots = n_slots;
+    assert_int_equal(gpst_pipeline_create(self->its->context, &desc, &self->pipeline), GPST_OK);
+    pool.kind = GPST_MEMORY_DEVICE;
+    assert_int_equal(gpst_pool_create(self->its->context, &pool, &self->pool), GPST_OK);
+    for (size_t i = 0; i < sizeof large_frame; i++)
+        large_frame[i] = (uint8_t)(i * 7 + i / 320);
+    paced_expect(self, 1);
+    paced_expect(self, 2);
+    return self;
+}
+
+static void paced_close(paced* self) {
+    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+    gpst_pool_release(self->pool, &self->loan);
+    assert_int_equal(gpst_pool_destroy(self->pool), GPST_OK);
+    gpst_warp_destroy(self->warp);
+    kit_close(self->its);
+}
+
+/* So many bytes are the pipeline's no more. */
+static void paced_lend(paced* self, uint64_t bytes) {
+    assert_int_equal(gpst_pool_acquire(self->pool, (size_t)bytes, 0, &self->loan), GPST_OK);
+}
+
+static gpst_result paced_submit(paced* self, uint32_t scale, int64_t timeout_ns) {
+    gpst_input input = GPST_ZERO;
+    input.frame = kit_shape(scale * FRAME_WIDTH, scale * FRAME_HEIGHT);
+    input.frame.data = large_frame;
+    input.user_data = scale == 2 ? large_frame : NULL;
+    return gpst_pipeline_submit(self->pipeline, &input, timeout_ns, NULL);
+}
+
+static void paced_drain(paced* self) { assert_int_equal(gpst_pipeline_drain(self->pipeline, GPST_FOREVER), GPST_OK); }
+
+static void paced_pass(paced* self, uint32_t scale, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        assert_int_equal(paced_submit(self, scale, GPST_FOREVER), GPST_OK);
+        paced_drain(self);
+    }
+}
+
+/* How often the path of the report says that a step was taken. */
+static unsigned paced_count(paced* self, const char* text) {
+    gpst_pipeline_query_stats(self->pipeline, &self->stats);
+    const char* const path = kit_why_not(&self->stats, "device_memory");
+    const char* const found = strstr(path, text);
+    unsigned n = 0;
+    if (found)
+        assert_int_equal(sscanf(found + strlen(text), "%u times", &n), 1);
+    return n;
+}
+
+/* Only a hang takes longer. */
+static void paced_await(paced* self, const char* text, unsigned n_wanted) {
+    for (int tries = 0; paced_count(self, text) < n_wanted && tries < 20000; tries++)
+        gpsti_sleep_ns(1000000);
+    assert_int_equal(paced_count(self, text), n_wanted);
+}
+
+static void paced_await_behind(paced* self, uint32_t n_wanted) {
+    for (int tries = 0; gpsti_a32_load(&self->n_behind) < n_wanted && tries < 20000; tries++)
+        gpsti_sleep_ns(1000000);
+    assert_int_equal(gpsti_a32_load(&self->n_behind), n_wanted);
+}
+
+#define STEP_GRAPHS "dropped cached graphs "
+#define STEP_FREE "gave unused memory back "
+#define STEP_BATCH "halved the batch "
+#define STEP_SLOTS "held items back "
+#define STEP_CPU "left items to the cpu "
+#define STEP_BACK "raised a limit again "
+#define VIEWS_BYTES (4u * PAGE + N_VIEWS * PAGE) /* of an item without masks */
+
+/* Two items of before have memory and a graph each; a larger one needs them. */
+static void test_step_graphs_then_unused_memory(void** state) {
+    (void)state;
+    paced* const self = paced_open(__func__, 3 * ITEM_BYTES, 2, 0, GPST_GRAPHS_ALWAYS);
+    paced_pass(self, 1, 6);
+    gpsti_a32_store(&self->back_from, 0);
+    assert_int_equal(paced_submit(self, 1, GPST_FOREVER), GPST_OK);
+    assert_int_equal(paced_submit(self, 1, GPST_FOREVER), GPST_OK);
+    paced_await_behind(self, 8);
+    gpsti_a32_store(&self->back_from, NONE_STOPS);
+    paced_drain(self);
+    assert_string_equal(kit_why_not(&self->stats, "device_memory"), "");
+    paced_lend(self, ITEM_BYTES - 2 * PAGE); /* a size class; and less than a page is the graphs' */
+    paced_pass(self, 2, 1);
+    assert_int_equal(paced_count(self, STEP_GRAPHS), 1);
+    assert_int_equal(paced_count(self, STEP_FREE), 1);
+    assert_int_equal(paced_count(self, STEP_SLOTS) + paced_count(self, STEP_CPU) + paced_count(self, STEP_BATCH), 0);
+    assert_int_equal(self->stats.device_fallbacks, 0);
+    paced_close(self);
+}
+
+/* One item has the memory: the next one waits for it, and no other may come. Then, one by one, limits are raised. */
+static void test_step_fewer_slots_and_back(void** state) {
+    (void)state;
+    paced* const self = paced_open(__func__, 4 * VIEWS_BYTES, 4, 0, GPST_GRAPHS_OFF);
+    paced_lend(self, 3 * VIEWS_BYTES);
+    gpsti_a32_store(&self->back_from, 0);
+    assert_int_equal(paced_submit(self, 1, GPST_FOREVER), GPST_OK);
+    paced_await_behind(self, 1);
+    assert_int_equal(paced_submit(self, 1, GPST_FOREVER), GPST_OK);
+    paced_await(self, STEP_SLOTS, 1);
+    assert_non_null(strstr(kit_why_not(&self->stats, "device_memory"), "max_device_bytes"));
+    assert_int_equal(gpsti_a32_load(&self->n_behind), 1);
+    assert_int_equal(paced_submit(self, 1, 0), GPST_ERROR_WOULD_BLOCK); /* although slots are free */
+    gpsti_a32_store(&self->back_from, NONE_STOPS);
+    paced_drain(self);
+    gpst_pool_release(self->pool, &self->loan);
+    gpsti_a32_store(&self->back_from, 0);
+    assert_int_equal(paced_submit(self, 1, GPST_FOREVER), GPST_OK);
+    assert_int_equal(paced_submit(self, 1, 0), GPST_ERROR_WOULD_BLOCK); /* still one at a time */
+    gpsti_a32_store(&self->back_from, NONE_STOPS);
+    paced_drain(self);
+    assert_int_equal(paced_count(self, STEP_BACK), 0);
+    paced_pass(self, 1, 200);
+    assert_int_equal(paced_count(self, STEP_BACK), 3); /* two, three, and all four */
+    assert_int_equal(paced_count(self, STEP_SLOTS), 1);
+    assert_int_equal(paced_count(self, STEP_CPU) + self->stats.device_fallbacks, 0);
+    const uint32_t before = gpsti_a32_load(&self->n_behind);
+    gpsti_a32_store(&self->back_from, 0);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(paced_submit(self, 1, GPST_FOREVER), GPST_OK);
+    paced_await_behind(self, before + 4);
+    gpsti_a32_store(&self->back_from, NONE_STOPS);
+    paced_drain(self);
+    paced_close(self);
+}
+
+/* Eight items wait for the memory of one. They come as a batch, if not before then when it ends, since all are woken at
+   once; and there is memory for one alone. */
+static void test_step_halved_batch_and_back(void** state) {
+    (void)state;
+    paced* const self = paced_open(__func__, 4 * VIEWS_BYTES, 9, 8, GPST_GRAPHS_OFF);
+    paced_lend(self, 3 * VIEWS_BYTES);
+    gpsti_a32_store(&self->front_from, 1);
+    gpsti_a32_store(&self->back_from, 0);
+    for (int i = 0; i < 9; i++)
+        assert_int_equal(paced_submit(self, 1, GPST_FOREVER), GPST_OK);
+    paced_await_behind(self, 1);
+    gpsti_a32_store(&self->front_from, NONE_STOPS);
+    paced_await(self, STEP_SLOTS, 8);
+    gpsti_a32_store(&self->back_from, NONE_STOPS);
+    paced_drain(self);
+    assert_true(paced_count(self, STEP_BATCH) >= 1);
+    assert_int_equal(self->pipeline->shortage.batch_most, 1);
+    gpst_pool_release(self->pool, &self->loan);
+    const unsigned raised = paced_count(self, STEP_BACK);
+    for (int i = 0; i < 12 && (self->pipeline->shortage.slots_most > 0 || self->pipeline->shortage.batch_most > 0); i++)
+        paced_pass(self, 1, 500);
+    assert_int_equal(self->pipeline->shortage.slots_most, 0);
+    assert_int_equal(self->pipeline->shortage.batch_most, 0);
+    assert_true(paced_count(self, STEP_BACK) >= raised + 3); /* two, four, and all eight */
+    paced_close(self);
+}
+
+/* No item fits: the CPU has them, for longer each time, until the device has room again. */
+static void test_step_cpu_and_back(void** state) {
+    (void)state;
+    paced* const self = paced_open(__func__, 4 * VIEWS_BYTES, 1, 0, GPST_GRAPHS_OFF);
+    paced_lend(self, 4 * VIEWS_BYTES - PAGE);
+    paced_pass(self, 1, 3);
+    assert_int_equal(paced_count(self, STEP_CPU), 2); /* the third one did not ask */
+    assert_int_equal(self->stats.device_fallbacks, 3);
+    gpst_pool_release(self->pool, &self->loan);
+    paced_pass(self, 1, 20);
+    assert_int_equal(paced_count(self, STEP_CPU), 2);
+    assert_int_equal(self->stats.device_fallbacks, 3);
+    assert_int_equal(paced_count(self, STEP_GRAPHS) + paced_count(self, STEP_FREE) + paced_count(self, STEP_SLOTS), 0);
+    paced_close(self);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_budget),
@@ -358,6 +629,10 @@ int main(void) {
         cmocka_unit_test(test_a_mean_goes_on),
         cmocka_unit_test(test_as_many_are_submitted_as_slots),
         cmocka_unit_test(test_both_memories_are_short),
+        cmocka_unit_test(test_step_graphs_then_unused_memory),
+        cmocka_unit_test(test_step_fewer_slots_and_back),
+        cmocka_unit_test(test_step_halved_batch_and_back),
+        cmocka_unit_test(test_step_cpu_and_back),
     };
     return cmocka_run_group_tests_name("pipeline_shortage", tests, NULL, NULL);
 }
