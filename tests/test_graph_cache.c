@@ -296,6 +296,35 @@ static void test_max_bytes(void** state) {
     }
 }
 
+/* Graphs of a context's device are in its account for as long as they are kept. */
+static void test_charged_to_the_context(void** state) {
+    static twins t;
+    gpst_context_desc desc = GPST_ZERO;
+    gpst_context* context = NULL;
+    gpst_stream* stream = NULL;
+    gpst_memory_use before, now;
+    (void)state;
+    desc.backend = "sim:launch_us=0";
+    assert_int_equal(gpst_context_create(&desc, &context), GPST_OK);
+    gpst_device* const device = gpst_context_device(context);
+    assert_int_equal(gpst_stream_create(device, &stream), GPST_OK);
+    twins_begin(&t, device, stream);
+    gpst_graph_cache* const cache = cache_of(device, GPST_GRAPHS_ALWAYS, 0, 0);
+    gpst_context_query_memory(context, &before);
+    twins_add(&t, cache, 1);
+    twins_add(&t, cache, 1);
+    gpst_context_query_memory(context, &now);
+    assert_true(info_of(cache).device_bytes > 0);
+    assert_int_equal(now.device.charged_bytes, before.device.charged_bytes + info_of(cache).device_bytes);
+    twins_compare(&t);
+    gpst_graph_cache_destroy(cache);
+    gpst_context_query_memory(context, &now);
+    assert_int_equal(now.device.charged_bytes, before.device.charged_bytes);
+    twins_end(&t);
+    gpst_stream_destroy(stream);
+    gpst_context_destroy(context);
+}
+
 /* A job whose every frame has another shape: neither memory nor allocations grow. */
 static void test_many_shapes(void** state) {
     uint64_t random = test_seed(21);
@@ -539,6 +568,7 @@ int main(void) {
         cmocka_unit_test(test_another_kernel_in_its_place),
         cmocka_unit_test(test_max_graphs),
         cmocka_unit_test(test_max_bytes),
+        cmocka_unit_test(test_charged_to_the_context),
         cmocka_unit_test(test_many_shapes),
         cmocka_unit_test(test_random_runs),
         cmocka_unit_test(test_evicted_while_queued),

@@ -39,6 +39,7 @@ static gpst_result add_host(const void* args) {
 }
 
 static bool asks_for_stream; /* as users of the vendor's own calls do */
+static bool is_capturable = true;
 
 static gpst_result add_stage(void* user_data, gpst_task* task) {
     static const gpst_kernel kernel = {"add", add_host, TEST_GPU(test_number_gpu)};
@@ -88,7 +89,7 @@ static gpst_result run_chain(const char* backend, gpst_graph_use use, gpst_run_m
     gpst_stage_mask(&self->stages[1], 1, 2, &parts.threshold);
     gpst_stage_mask(&self->stages[2], 2, 3, &parts.morph);
     gpst_stage_device(&self->stages[3], GPST_SET(3), GPST_SET(4), add_stage, self);
-    self->stages[3].capturable = true;
+    self->stages[3].capturable = is_capturable;
     self->n_stages = 4;
     gpst_pipeline_desc desc = kit_desc(self);
     memset(desc.capacity, 0, sizeof desc.capacity);
@@ -185,6 +186,19 @@ static gpst_result no_device(void* user_data, gpst_task* task) {
     return GPST_OK;
 }
 
+/* A DEVICE stage that does not say so may do what a graph cannot repeat. */
+static void test_only_capturable_stages_are_captured(void** state) {
+    static gpst_stats stats;
+    (void)state;
+    make_wanted();
+    is_capturable = false;
+    assert_int_equal(run_chain("sim:launch_us=0", GPST_GRAPHS_ALWAYS, GPST_RUN_ENGINE, &stats), GPST_OK);
+    is_capturable = true;
+    assert_memory_equal(masks, wanted, sizeof wanted);
+    assert_string_equal(graph_path(&stats)->taken, "launches");
+    assert_non_null(strstr(graph_path(&stats)->why_not, "capturable"));
+}
+
 static void test_capturable_is_for_device(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 1);
@@ -205,6 +219,7 @@ int main(void) {
         cmocka_unit_test(test_every_fault),
         cmocka_unit_test(test_a_failed_capture_is_said),
         cmocka_unit_test(test_cpu_says_why_not),
+        cmocka_unit_test(test_only_capturable_stages_are_captured),
         cmocka_unit_test(test_capturable_is_for_device),
     };
     return cmocka_run_group_tests_name("pipeline_graphs", tests, NULL, NULL);

@@ -210,6 +210,38 @@ static void functions_keep_their_word(void** state) {
     gpst_context_destroy(context);
 }
 
+/* What is foreseen waits until somebody has come for it. */
+static gpst_result waits(void* user_data, const gpst_prefetch_file* file) {
+    gpst_prefetch* const* const prefetch = (gpst_prefetch* const*)user_data;
+    for (int ms = 0; file->index == 4 && ms < 20000 && set_info(*prefetch).late == 0; ms++)
+        gpsti_sleep_ns(1000000);
+    return set_png_func(NULL, file);
+}
+
+static void late_is_no_hit(void** state) {
+    static file_set set;
+    gpst_context* const context = set_context("cpu", 0, NULL);
+    gpst_prefetch* prefetch = NULL;
+    (void)state;
+    set_begin(&set, "late");
+    for (int k = 0; k < 5; k++)
+        set_add_bytes(&set, "png", "\211PNG\r\n\032\nabc", 11);
+    gpst_prefetch_desc desc = set_desc(&set, NULL);
+    desc.func = waits;
+    desc.func_user_data = &prefetch;
+    prefetch = set_open(context, &desc);
+    for (uint64_t k = 0; k < 5; k++) /* four make the sequence known */
+        gpst_prefetch_release(prefetch, get(prefetch, k));
+    assert_int_equal(set_info(prefetch).misses, 4);
+    assert_int_equal(set_info(prefetch).late, 1);
+    assert_int_equal(set_info(prefetch).hits, 0);
+    gpst_prefetch_release(prefetch, get(prefetch, 4));
+    assert_int_equal(set_info(prefetch).late, 1);
+    assert_int_equal(set_info(prefetch).hits, 1);
+    gpst_prefetch_destroy(prefetch);
+    gpst_context_destroy(context);
+}
+
 /* ---- page-locked ----------------------------------------------------------------------------------- */
 
 static void frames_are_page_locked(void** state) {
@@ -439,6 +471,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_become_pictures),   cmocka_unit_test(plain_pixels_stay_in_the_file),
         cmocka_unit_test(bad_files_fail_alone),    cmocka_unit_test(functions_keep_their_word),
+        cmocka_unit_test(late_is_no_hit),
         cmocka_unit_test(frames_are_page_locked),  cmocka_unit_test(locking_may_fail),
         cmocka_unit_test(every_allocation_may_fail), cmocka_unit_test(many_at_once),
 #if defined(GPST_TOOL_JPEG)

@@ -409,7 +409,7 @@ GPSTI_PRIVATE void gpsti_report_graph_path(const gpst_pipeline* pipeline, gpst_s
                      pipeline->desc.graphs == GPST_GRAPHS_OFF ? "graphs are switched off"
                      : pipeline->device_on_host
                          ? "the host computes: there are no launches to save"
-                         : "no device step has several launches that may be in one");
+                         : "no device step has several launches, or a DEVICE stage in it is not capturable");
     else if (info.runs == 0)
         gpsti_copy_text(path->why_not, sizeof path->why_not,
                         "graph: no submission was recorded: each was timed by events between its launches, or computed "
