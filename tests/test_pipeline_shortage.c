@@ -317,6 +317,39 @@ static void test_as_many_are_submitted_as_slots(void** state) {
     kit_close(self);
 }
 
+/* Of finished items, taken or not, only the results' memory is needed: those behind them may have the rest. */
+static void test_finished_items_leave_the_device(void** state) {
+    gpst_mask_desc threshold = GPST_ZERO;
+    gpst_context_desc context = GPST_ZERO;
+    gpst_pipeline* pipeline = NULL;
+    const gpst_item* items[N_PUSHED];
+    const gpst_input input = pushed_input();
+    kit* const self = kit_open_in(__func__, "sim:launch_us=0", 1);
+    (void)state;
+    context.backend = "sim:launch_us=0";
+    context.n_workers = 1;
+    context.require_backend = true;
+    context.max_device_bytes = 8 * PAGE; /* two sets, of one item */
+    kit_reopen(self, &context);
+    threshold.kind = GPST_MASK_THRESHOLD;
+    set_stages(self, &threshold);
+    const gpst_pipeline_desc desc = pushed_desc(self, N_PUSHED);
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    for (uint32_t round = 0; round < 20; round++) {
+        for (uint32_t i = 0; i < N_PUSHED; i++)
+            assert_int_equal(gpst_pipeline_submit(pipeline, &input, 10 * (int64_t)1000000000, NULL), GPST_OK);
+        for (uint32_t i = 0; i < N_PUSHED; i++) /* and keep, while the others go on */
+            assert_int_equal(gpst_pipeline_next_result(pipeline, 10 * (int64_t)1000000000, &items[i]), GPST_OK);
+        for (uint32_t i = 0; i < N_PUSHED; i++) {
+            if (items[i]->result != GPST_OK)
+                fail_msg("%u of round %u: %s", i, round, items[i]->reason);
+            gpst_pipeline_release(pipeline, items[i]);
+        }
+    }
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+}
+
 /* Host memory is short as well: items that begin anew for it wait, and nobody waits for them. */
 static void test_both_memories_are_short(void** state) {
     gpst_mask_desc threshold = GPST_ZERO;
@@ -628,6 +661,7 @@ int main(void) {
         cmocka_unit_test(test_batches_are_halved),
         cmocka_unit_test(test_a_mean_goes_on),
         cmocka_unit_test(test_as_many_are_submitted_as_slots),
+        cmocka_unit_test(test_finished_items_leave_the_device),
         cmocka_unit_test(test_both_memories_are_short),
         cmocka_unit_test(test_step_graphs_then_unused_memory),
         cmocka_unit_test(test_step_fewer_slots_and_back),

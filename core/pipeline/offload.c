@@ -504,20 +504,19 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
         slot->device_reason[0] = '\0';
     }
     gpst_result result = gpsti_offload_start(slot, step, worker_index, done, finished, reason);
-    while (GPST_FAILED(result) && gpsti_shortage_is(slot, result) &&
-           gpsti_shortage_relieve(slot->pipeline, reason[0] ? reason : gpst_last_reason())) {
+    for (bool again = true; GPST_FAILED(result) && again;) {
+        if (!reason[0])
+            gpsti_copy_text(reason, GPST_REASON_BYTES, gpst_last_reason());
         gpsti_offload_give_up(slot, step, result);
-        reason[0] = '\0';
-        result = gpsti_offload_start(slot, step, worker_index, done, finished, reason);
+        *finished = true;
+        again = gpsti_shortage_is(slot, result) && gpsti_shortage_relieve(slot, reason);
+        if (again) {
+            reason[0] = '\0';
+            result = gpsti_offload_start(slot, step, worker_index, done, finished, reason);
+        }
     }
     if (!GPST_FAILED(result) && *finished) /* else another thread may have the slot by now */
         gpsti_offload_read_times(slot);
-    if (!GPST_FAILED(result))
-        return result;
-    if (!reason[0])
-        gpsti_copy_text(reason, GPST_REASON_BYTES, gpst_last_reason());
-    gpsti_offload_give_up(slot, step, result);
-    *finished = true;
     return result;
 }
 

@@ -429,9 +429,9 @@ GPSTI_INTERN gpst_result gpsti_graphs_end(gpsti_slot* first, gpst_result result)
 
 /* Did a submission fail since the device, or its budget, has no memory? */
 GPSTI_INTERN bool gpsti_shortage_is(const gpsti_slot* first, gpst_result result);
-/* Drops the cached graphs; where there are none, what slots hold and nobody needs. reason: of the submission that
-   failed; the report has the first. True: something was given back. Not locked. */
-GPSTI_INTERN bool gpsti_shortage_relieve(gpst_pipeline* pipeline, const char* reason);
+/* Drops the cached graphs; where there are none, what slots hold and nobody needs. first, reason: of the submission
+   that failed, and was given up; the report has the first reason. True: something was given back. Not locked. */
+GPSTI_INTERN bool gpsti_shortage_relieve(gpsti_slot* first, const char* reason);
 /* The rest locked. What to do with the items of a submission, when that helped no more. */
 GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const char* reason);
 GPSTI_INTERN void gpsti_shortage_skip(gpsti_slot* slot); /* an item for the device: or for the CPU at once? */

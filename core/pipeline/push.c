@@ -26,9 +26,10 @@ GPSTI_PRIVATE gpst_result gpsti_push_no_room(const gpst_pipeline* pipeline, int6
     if (held == 0 || gpsti_a32_load(&pipeline->in_flight) - held >= pipeline->n_slots)
         return gpsti_push_too_late("gpst_pipeline_submit", timeout_ns);
     return gpsti_fail(timeout_ns <= 0 ? GPST_ERROR_WOULD_BLOCK : GPST_ERROR_TIMEOUT,
-                      "gpst_pipeline_submit: timeout_ns=%lld: no memory became free in time: max_host_bytes=%llu, and "
-                      "%u results are held", (long long)timeout_ns,
-                      (unsigned long long)pipeline->context->info.max_host_bytes, held);
+                      "gpst_pipeline_submit: timeout_ns=%lld: no memory became free in time: max_host_bytes=%llu, "
+                      "max_device_bytes=%llu, and %u results are held", (long long)timeout_ns,
+                      (unsigned long long)pipeline->context->info.max_host_bytes,
+                      (unsigned long long)pipeline->context->info.max_device_bytes, held);
 }
 
 /* Makes room as the policy says. OK: a slot is free; DROPPED: the new item is dropped. Locked. */

@@ -10,15 +10,21 @@ GPSTI_INTERN bool gpsti_shortage_is(const gpsti_slot* first, gpst_result result)
     return is_memory && first->works[0].is_short && !first->on_cpu;
 }
 
-/* Locked. What slots between two items have, and what nobody needs of those whose items wait in front of a step: the
-   device's work for them is done. True: there is some; out as gpsti_place_take_unneeded has it. */
-GPSTI_PRIVATE bool gpsti_shortage_take(gpst_pipeline* pipeline, gpsti_pieces* out) {
+/* Locked. What slots between two items have, and what nobody needs of finished items, of those that wait in front of a
+   step, and of a batch whose submission failed: the device's work for them is done. True: there is some; out as
+   gpsti_place_take_unneeded has it. */
+GPSTI_PRIVATE bool gpsti_shortage_take(gpst_pipeline* pipeline, gpsti_slot* failed, gpsti_pieces* out) {
     bool any = false;
-    for (gpsti_slot* slot = pipeline->free_slots; slot; slot = slot->next)
-        any = gpsti_place_take_unneeded(slot, 0, out) || any;
-    for (uint32_t c = 0; c < pipeline->n_cameras; c++)
-        for (gpsti_slot* slot = pipeline->cameras[c].newest; slot; slot = slot->older)
-            any = (slot->waits_turn && gpsti_place_take_unneeded(slot, slot->job.step, out)) || any;
+    for (gpsti_slot* slot = failed; slot; slot = slot->next_in_batch)
+        any = gpsti_place_take_unneeded(slot, slot->job.step, out) || any;
+    for (uint32_t i = 0; i < pipeline->n_slots_made; i++) {
+        gpsti_slot* const slot = pipeline->slots[i];
+        const uint32_t from = !slot->in_use ? 0 : slot->waits_turn ? slot->job.step : pipeline->n_steps;
+        any = ((!slot->in_use || slot->waits_turn || slot->handed_out) && gpsti_place_take_unneeded(slot, from, out)) ||
+              any;
+    }
+    for (gpsti_slot* slot = pipeline->first_result; slot; slot = slot->next)
+        any = gpsti_place_take_unneeded(slot, pipeline->n_steps, out) || any;
     for (uint32_t s = 0; s < pipeline->n_steps; s++)
         for (gpsti_job* job = pipeline->steps[s].head; job; job = job->next)
             any = (job == &job->slot->job && !job->slot->device_done &&
@@ -27,14 +33,15 @@ GPSTI_PRIVATE bool gpsti_shortage_take(gpst_pipeline* pipeline, gpsti_pieces* ou
 }
 
 /* True: memory was given back. */
-GPSTI_PRIVATE bool gpsti_shortage_free_unneeded(gpst_pipeline* pipeline) {
+GPSTI_PRIVATE bool gpsti_shortage_free_unneeded(gpsti_slot* failed) {
+    gpst_pipeline* const pipeline = failed->pipeline;
     gpst_context* const context = pipeline->context;
     gpsti_pieces pieces;
     bool any = false;
     do {
         pieces.n = 0;
         gpsti_mutex_lock(&context->scheduler->mutex);
-        (void)gpsti_shortage_take(pipeline, &pieces);
+        (void)gpsti_shortage_take(pipeline, failed, &pieces);
         pipeline->shortage.counts[GPSTI_RELIEF_FREE] += pieces.n > 0 && !any ? 1 : 0;
         gpsti_mutex_unlock(&context->scheduler->mutex);
         for (uint32_t i = 0; i < pieces.n; i++)
@@ -62,11 +69,12 @@ GPSTI_PRIVATE void gpsti_shortage_set_reason(gpst_pipeline* pipeline, const char
         gpsti_copy_text(pipeline->shortage_reason, sizeof pipeline->shortage_reason, reason);
 }
 
-GPSTI_INTERN bool gpsti_shortage_relieve(gpst_pipeline* pipeline, const char* reason) {
+GPSTI_INTERN bool gpsti_shortage_relieve(gpsti_slot* first, const char* reason) {
+    gpst_pipeline* const pipeline = first->pipeline;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     gpsti_shortage_set_reason(pipeline, reason);
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
-    return gpsti_shortage_drop_graphs(pipeline) || gpsti_shortage_free_unneeded(pipeline);
+    return gpsti_shortage_drop_graphs(pipeline) || gpsti_shortage_free_unneeded(first);
 }
 
 /* Is there an item, in no wait, that goes on to its end or to a wait, where its memory may be taken? For an exclusive
@@ -88,7 +96,7 @@ GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const c
         n_items++;
     const uint32_t in_flight = gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out;
     gpsti_shortage_set_reason(pipeline, reason);
-    if (gpsti_shortage_take(pipeline, NULL)) /* an item has come to a wait since the submission failed */
+    if (gpsti_shortage_take(pipeline, NULL, NULL)) /* an item has come to a wait since the submission failed */
         return GPSTI_RELIEF_FREE;
     const bool waits = n_items == 1 && (gpsti_shortage_others_go_on(first) ||
                                         gpsti_queue_wake_short(pipeline, first->item.index));
