@@ -317,6 +317,17 @@ static void test_as_many_are_submitted_as_slots(void** state) {
     kit_close(self);
 }
 
+static gpsti_a32 n_submitted;
+
+/* Until the whole round is in: a slot that is being filled keeps its memory. */
+static gpst_result wait_for_round(void* user_data, gpst_task* task) {
+    const uint32_t wanted = ((uint32_t)task->item->index / N_PUSHED + 1) * N_PUSHED;
+    (void)user_data;
+    for (int ms = 0; ms < 20000 && gpsti_a32_load(&n_submitted) < wanted; ms++)
+        gpsti_sleep_ns(1000000);
+    return GPST_OK;
+}
+
 /* Of finished items, taken or not, only the results' memory is needed: those behind them may have the rest. */
 static void test_finished_items_leave_the_device(void** state) {
     gpst_mask_desc threshold = GPST_ZERO;
@@ -333,11 +344,18 @@ static void test_finished_items_leave_the_device(void** state) {
     kit_reopen(self, &context);
     threshold.kind = GPST_MASK_THRESHOLD;
     set_stages(self, &threshold);
+    memmove(&self->stages[1], &self->stages[0], 4 * sizeof self->stages[0]);
+    memset(&self->stages[0], 0, sizeof self->stages[0]);
+    gpst_stage_host(&self->stages[0], GPST_SET(0), 0, wait_for_round, NULL);
+    self->n_stages = 5;
+    gpsti_a32_store(&n_submitted, 0);
     const gpst_pipeline_desc desc = pushed_desc(self, N_PUSHED);
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
     for (uint32_t round = 0; round < 20; round++) {
-        for (uint32_t i = 0; i < N_PUSHED; i++)
+        for (uint32_t i = 0; i < N_PUSHED; i++) {
             assert_int_equal(gpst_pipeline_submit(pipeline, &input, 10 * (int64_t)1000000000, NULL), GPST_OK);
+            (void)gpsti_a32_add(&n_submitted, 1);
+        }
         for (uint32_t i = 0; i < N_PUSHED; i++) /* and keep, while the others go on */
             assert_int_equal(gpst_pipeline_next_result(pipeline, 10 * (int64_t)1000000000, &items[i]), GPST_OK);
         for (uint32_t i = 0; i < N_PUSHED; i++) {

@@ -179,6 +179,7 @@ struct gpst_pipeline {
     gpsti_slot* free_slots;
     gpsti_slot* first_result; /* push without a sink: finished items in the order they are handed out */
     gpsti_slot* last_result;
+    gpsti_slot* handed_out; /* results the user has and has not released: n_handed_out */
     uint32_t n_slots, n_slots_made, slots_capacity; /* items in flight at most; made; there is room for */
     uint32_t n_slots_used, n_served;
     uint32_t n_active;     /* jobs run at once at most: the workers, or fewer */
@@ -186,7 +187,7 @@ struct gpst_pipeline {
     gpsti_slot* short_of_memory; /* items that the device had no memory for, until another one ends */
     gpsti_slot* starved;   /* items that begin again, one at a time, by ticket */
     bool exclusive;        /* one of them runs */
-    uint32_t n_handed_out; /* results the user has and has not released */
+    uint32_t n_handed_out;
     uint64_t next_index;
     gpsti_camera* cameras; /* GPST_MAX_CAMERAS */
     uint32_t n_cameras;    /* the highest number seen, + 1 */

@@ -159,7 +159,8 @@ GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpst_pipeline* pipeline, int64_
     pipeline->first_result = slot->next;
     if (!pipeline->first_result)
         pipeline->last_result = NULL;
-    slot->handed_out = true;
+    slot->next = pipeline->handed_out;
+    pipeline->handed_out = slot;
     pipeline->n_handed_out++;
     gpsti_flight_time_full(pipeline);
     *out = &slot->item;
@@ -184,8 +185,12 @@ GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t 
 GPSTI_PRIVATE bool gpsti_push_take_back(gpst_pipeline* pipeline, gpsti_slot* slot, const char* function) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
-    const bool handed_out = slot->handed_out;
-    slot->handed_out = false;
+    gpsti_slot** at = &pipeline->handed_out;
+    while (*at && *at != slot)
+        at = &(*at)->next;
+    const bool handed_out = *at != NULL;
+    if (handed_out)
+        *at = slot->next;
     pipeline->n_handed_out -= handed_out ? 1 : 0; /* from now on a destroy waits for it */
     gpsti_mutex_unlock(&scheduler->mutex);
     if (!handed_out)

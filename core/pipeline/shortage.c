@@ -17,12 +17,13 @@ GPSTI_PRIVATE bool gpsti_shortage_take(gpst_pipeline* pipeline, gpsti_slot* fail
     bool any = false;
     for (gpsti_slot* slot = failed; slot; slot = slot->next_in_batch)
         any = gpsti_place_take_unneeded(slot, slot->job.step, out) || any;
-    for (uint32_t i = 0; i < pipeline->n_slots_made; i++) {
-        gpsti_slot* const slot = pipeline->slots[i];
-        const uint32_t from = !slot->in_use ? 0 : slot->waits_turn ? slot->job.step : pipeline->n_steps;
-        any = ((!slot->in_use || slot->waits_turn || slot->handed_out) && gpsti_place_take_unneeded(slot, from, out)) ||
-              any;
-    }
+    for (gpsti_slot* slot = pipeline->free_slots; slot; slot = slot->next)
+        any = gpsti_place_take_unneeded(slot, 0, out) || any;
+    for (uint32_t c = 0; c < pipeline->n_cameras; c++)
+        for (gpsti_slot* slot = pipeline->cameras[c].newest; slot; slot = slot->older)
+            any = (slot->waits_turn && gpsti_place_take_unneeded(slot, slot->job.step, out)) || any;
+    for (gpsti_slot* slot = pipeline->handed_out; slot; slot = slot->next)
+        any = gpsti_place_take_unneeded(slot, pipeline->n_steps, out) || any;
     for (gpsti_slot* slot = pipeline->first_result; slot; slot = slot->next)
         any = gpsti_place_take_unneeded(slot, pipeline->n_steps, out) || any;
     for (uint32_t s = 0; s < pipeline->n_steps; s++)

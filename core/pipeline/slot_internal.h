@@ -86,7 +86,6 @@ struct gpsti_slot {
     bool in_use;               /* between source and end */
     bool started;         /* a stage has touched it */
     bool served;          /* an item ended in it */
-    bool handed_out;      /* between next_result and release */
     bool samples_cpu;     /* the CPU time of its services is read */
     bool has_frame;       /* set 0 is the source's or submit's own picture, */
     bool frame_on_device; /* which came in memory of the device, */
