@@ -53,8 +53,8 @@ def check_what_it_prints():
     expect(done.returncode == 0 and re.search(r"^NumPy .* in gpustage's memory: True$", text, re.M), "NumPy's array")
     expect("refused: gpst_dlpack_import: strides[1]=6: from one pixel to the next" in text, "a gap between pixels")
     if torch:
-        expect(re.search(r"^PyTorch .*, the same memory: True\nas planes: \(3, 240, 320\), the same pixels: True$", text,
-                         re.M), "PyTorch's tensor")
+        expect(re.search(r"^PyTorch .*, the same memory: True\nas planes: \(3, 240, 320\), the same pixels: True$",
+                         text, re.M), "PyTorch's tensor")
     else:
         print("--    no PyTorch: only NumPy's arrays are checked", flush=True)
     expect("False" not in text, "nothing is false")
