@@ -222,4 +222,29 @@ GPSTI_PRIVATE void add_alike(void) {
         set_add_jpeg(&alike, 256, 128, GPST_FORMAT_RGB);
 }
 
+/* ---- groups of tests ----------------------------------------------------------------------- */
+
+GPSTI_PRIVATE int set_begin_empty(void** state) {
+    (void)state;
+    test_directory_make();
+    return 0;
+}
+
+GPSTI_PRIVATE int set_begin_alike(void** state) {
+    const int result = set_begin_empty(state);
+    add_alike();
+    return result;
+}
+
+GPSTI_PRIVATE int set_end(void** state) {
+    (void)state;
+    test_directory_remove();
+    return 0;
+}
+
+GPSTI_PRIVATE int set_skip(void) {
+    printf("no libturbojpeg: install libturbojpeg0\n");
+    return GPST_TEST_SKIP;
+}
+
 #endif

@@ -478,19 +478,6 @@ static void as_many_are_lent_as_fit(void** state) {
     gpst_context_destroy(context);
 }
 
-static int begin(void** state) {
-    (void)state;
-    test_directory_make();
-    add_alike();
-    return 0;
-}
-
-static int end(void** state) {
-    (void)state;
-    test_directory_remove();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_fit_stay),         cmocka_unit_test(budgets_of_a_frame_and_less),
@@ -498,9 +485,5 @@ int main(void) {
         cmocka_unit_test(who_waits_is_told),         cmocka_unit_test(frames_and_items_share_a_budget),
         cmocka_unit_test(a_source_waits_for_memory), cmocka_unit_test(a_source_may_wait_for_items),
         cmocka_unit_test(as_many_are_lent_as_fit)};
-    if (!set_has_jpeg()) {
-        printf("no libturbojpeg: install libturbojpeg0\n");
-        return GPST_TEST_SKIP;
-    }
-    return cmocka_run_group_tests(tests, begin, end);
+    return set_has_jpeg() ? cmocka_run_group_tests(tests, set_begin_alike, set_end) : set_skip();
 }

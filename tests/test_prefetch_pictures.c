@@ -454,19 +454,6 @@ static void an_end_in_the_middle(void** state) {
     }
 }
 
-static int begin(void** state) {
-    (void)state;
-    test_directory_make();
-    add_alike();
-    return 0;
-}
-
-static int end(void** state) {
-    (void)state;
-    test_directory_remove();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_become_pictures),   cmocka_unit_test(plain_pixels_stay_in_the_file),
@@ -478,9 +465,5 @@ int main(void) {
         cmocka_unit_test(large_decoders_take_turns),
 #endif
         cmocka_unit_test(an_end_in_the_middle)};
-    if (!set_has_jpeg()) {
-        printf("no libturbojpeg: install libturbojpeg0\n");
-        return GPST_TEST_SKIP;
-    }
-    return cmocka_run_group_tests(tests, begin, end);
+    return set_has_jpeg() ? cmocka_run_group_tests(tests, set_begin_alike, set_end) : set_skip();
 }

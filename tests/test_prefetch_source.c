@@ -387,18 +387,6 @@ static void a_full_cache_fails_no_pipeline(void** state) {
     gpst_context_destroy(self.context);
 }
 
-static int begin(void** state) {
-    (void)state;
-    test_directory_make();
-    return 0;
-}
-
-static int end(void** state) {
-    (void)state;
-    test_directory_remove();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_same_bits_as_read_and_decode),
                                        cmocka_unit_test(a_second_pass_decodes_nothing),
@@ -406,9 +394,5 @@ int main(void) {
                                        cmocka_unit_test(a_schedule_is_gone_through),
                                        cmocka_unit_test(bad_files_fail_their_items),
                                        cmocka_unit_test(a_full_cache_fails_no_pipeline)};
-    if (!set_has_jpeg()) {
-        printf("no libturbojpeg: install libturbojpeg0\n");
-        return GPST_TEST_SKIP;
-    }
-    return cmocka_run_group_tests(tests, begin, end);
+    return set_has_jpeg() ? cmocka_run_group_tests(tests, set_begin_empty, set_end) : set_skip();
 }

@@ -41,27 +41,28 @@ GPSTI_INTERN void gpsti_ring_forget(gpst_ring_slot* slot) {
 }
 
 /* What callers see is the id + 1, so that a zeroed slot is none. */
+GPSTI_PRIVATE uint32_t gpsti_ring_number(const gpst_ring* ring, const gpst_ring_slot* slot, uint32_t role) {
+    const uint32_t number = slot->id ^ role;
+    return number >= 1 && number <= ring->desc.max_slots ? number - 1 : GPSTI_RING_NO_SLOT;
+}
+
 GPSTI_INTERN uint32_t gpsti_ring_claim(const gpst_ring* ring, const gpst_ring_slot* slot, uint32_t role,
                                        const char* function) {
-    if (!slot) {
+    const uint32_t number = slot ? gpsti_ring_number(ring, slot, role) : GPSTI_RING_NO_SLOT;
+    if (!slot)
         (void)gpsti_fail(GPST_ERROR_ARGUMENT, "%s: slot=NULL: must not be NULL", function);
-        return GPSTI_RING_NO_SLOT;
-    }
-    const uint32_t number = slot->id ^ role;
-    if (number >= 1 && number <= ring->desc.max_slots)
-        return number - 1;
-    (void)gpsti_fail(GPST_ERROR_ARGUMENT, "%s: slot.id=%u: not held by the caller", function, slot->id);
-    return GPSTI_RING_NO_SLOT;
+    else if (number == GPSTI_RING_NO_SLOT)
+        (void)gpsti_fail(GPST_ERROR_ARGUMENT, "%s: slot.id=%u: not held by the caller", function, slot->id);
+    return number;
 }
 
 GPSTI_INTERN uint32_t gpsti_ring_claim_logged(const gpst_ring* ring, const gpst_ring_slot* slot, uint32_t role,
                                               const char* function) {
-    const uint32_t number = ring && slot ? slot->id ^ role : 1;
     if (!ring || !slot)
         return GPSTI_RING_NO_SLOT;
-    if (number >= 1 && number <= ring->desc.max_slots)
-        return number - 1;
-    GPSTI_LOG(&ring->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM, "%s: slot.id=%u: not held by the caller; ignored",
-              function, slot->id);
-    return GPSTI_RING_NO_SLOT;
+    const uint32_t number = gpsti_ring_number(ring, slot, role);
+    if (number == GPSTI_RING_NO_SLOT)
+        GPSTI_LOG(&ring->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
+                  "%s: slot.id=%u: not held by the caller; ignored", function, slot->id);
+    return number;
 }
