@@ -290,7 +290,7 @@ static void locking_may_fail(void** state) {
         gpst_context_destroy(context);
         test_memory_check(&memory);
     }
-    printf("%u frames failed of 14 faults\n", n_failed);
+    assert_in_range(n_failed, 1, 14); /* the first of all is asked for; of foreseen frames nobody is told */
 }
 
 /* ---- faults, threads, the end ------------------------------------------------------------------------ */
@@ -456,11 +456,15 @@ static void an_end_in_the_middle(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_become_pictures),   cmocka_unit_test(plain_pixels_stay_in_the_file),
-        cmocka_unit_test(bad_files_fail_alone),    cmocka_unit_test(functions_keep_their_word),
+        cmocka_unit_test(files_become_pictures),
+        cmocka_unit_test(plain_pixels_stay_in_the_file),
+        cmocka_unit_test(bad_files_fail_alone),
+        cmocka_unit_test(functions_keep_their_word),
         cmocka_unit_test(late_is_no_hit),
-        cmocka_unit_test(frames_are_page_locked),  cmocka_unit_test(locking_may_fail),
-        cmocka_unit_test(every_allocation_may_fail), cmocka_unit_test(many_at_once),
+        cmocka_unit_test(frames_are_page_locked),
+        cmocka_unit_test(locking_may_fail),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(many_at_once),
 #if defined(GPST_TOOL_JPEG)
         cmocka_unit_test(large_decoders_take_turns),
 #endif
