@@ -50,7 +50,8 @@ case $want in ci)
     program cmake cmake
     program meson meson
     program ninja ninja-build
-    python3 -c 'import numpy' >/dev/null 2>&1 || missing="$missing python3-numpy" # tests/test_dlpack_python.py
+    python3 -c 'import numpy' 2>/dev/null || /usr/bin/python3 -c 'import numpy' 2>/dev/null \
+        || missing="$missing python3-numpy" # tests/test_dlpack_python.py
     program hipcc hipcc
     file '/usr/include/hip/hip_runtime.h' libamdhip64-dev
     program x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64
