@@ -113,6 +113,25 @@ static void test_reuse(void** state) {
     test_end(&t, 0);
 }
 
+/* Memory that the context kept of an earlier pool is no better for that. */
+static void test_reason_stays(void** state) {
+    test_pool t;
+    gpst_buffer a;
+    (void)state;
+    test_begin(&t, 64 * TEST_MIB, 0);
+    for (uint64_t n_made = 1;; n_made--) {
+        assert_int_equal(gpst_pool_acquire(t.pool, 5000, 0, &a), GPST_OK);
+        assert_int_equal(test_info(&t).allocations, n_made);
+        assert_string_equal(test_info(&t).pages_reason, "cpu backend: nothing to pin for");
+        gpst_pool_release(t.pool, &a);
+        if (n_made == 0)
+            break;
+        assert_int_equal(gpst_pool_destroy(t.pool), GPST_OK);
+        assert_int_equal(gpst_pool_create(t.context, NULL, &t.pool), GPST_OK);
+    }
+    test_end(&t, 0);
+}
+
 static void test_arguments(void** state) {
     test_pool t;
     gpst_pool* pool = (gpst_pool*)&t;
@@ -621,6 +640,7 @@ static void test_memory_that_will_be_filled(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_classes),        cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_reason_stays),
         cmocka_unit_test(test_arguments),      cmocka_unit_test(test_cap),
         cmocka_unit_test(test_context_budget), cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_device_failure), cmocka_unit_test(test_device_lost),

@@ -89,6 +89,8 @@ GPSTI_PRIVATE void gpsti_pool_count(gpst_pool* pool, const gpsti_memory_block* b
       : block->memory.pages == GPSTI_PAGES_THP   ? &info->thp_bytes
                                                  : &info->small_bytes) += change;
     info->pinned_bytes += block->memory.pinned ? change : 0;
+    if (add && block->memory.why_not[0])
+        gpsti_copy_text(info->pages_reason, sizeof info->pages_reason, block->memory.why_not);
 }
 
 GPSTI_PRIVATE void gpsti_memory_set_pool(gpsti_memory_block* block, gpst_pool* pool) {
@@ -385,11 +387,8 @@ GPSTI_PRIVATE gpst_result gpsti_memory_grow(gpsti_memory* memory, gpsti_memory_r
     memory->blocks[index] = made;
     if (request->n_growths)
         gpsti_a64_add(request->n_growths, 1);
-    if (pool) {
+    if (pool)
         pool->info.allocations++;
-        if (made.memory.why_not[0])
-            gpsti_copy_text(pool->info.pages_reason, sizeof pool->info.pages_reason, made.memory.why_not);
-    }
     gpsti_memory_lend(memory, request, index, out);
     gpsti_memory_count_made(memory, request, made.charged_bytes);
     return GPST_OK;

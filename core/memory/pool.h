@@ -64,7 +64,7 @@ typedef struct gpst_pool_info {
     uint64_t acquires, allocations;  /* of acquires, those that had to be made: the others found what was free */
     uint64_t waits, wait_ns, refusals;
     uint64_t hugetlb_bytes, thp_bytes, small_bytes, pinned_bytes; /* of the host's held_bytes, by what the pages are */
-    char pages_reason[128]; /* why the latest allocation got no better pages; "" when nothing was refused */
+    char pages_reason[128]; /* why the latest memory it got has no better pages; "" when nothing was refused */
 } gpst_pool_info;
 
 /* gpst_pool_create -- a pool, empty but for what desc.n_ready says
