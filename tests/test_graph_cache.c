@@ -325,6 +325,49 @@ static void test_charged_to_the_context(void** state) {
     gpst_context_destroy(context);
 }
 
+/* A graph that the context's budget has no room for is none: the pieces run, and the account is kept. */
+static void test_no_room_in_the_context(void** state) {
+    static twins t;
+    gpst_context_desc desc = GPST_ZERO;
+    gpst_pool_desc pool_desc = GPST_ZERO;
+    gpst_context* context = NULL;
+    gpst_stream* stream = NULL;
+    gpst_pool* pool = NULL;
+    gpst_buffer loans[64];
+    uint32_t n_loans = 0;
+    gpst_memory_use use;
+    (void)state;
+    desc.backend = "sim:launch_us=0";
+    desc.max_device_bytes = 64 * 4096;
+    assert_int_equal(gpst_context_create(&desc, &context), GPST_OK);
+    gpst_device* const device = gpst_context_device(context);
+    assert_int_equal(gpst_stream_create(device, &stream), GPST_OK);
+    twins_begin(&t, device, stream);
+    gpst_context_query_memory(context, &use);
+    pool_desc.kind = GPST_MEMORY_DEVICE;
+    assert_int_equal(gpst_pool_create(context, &pool_desc, &pool), GPST_OK);
+    for (uint64_t left = use.device.budget_bytes - use.device.charged_bytes; left >= 4096; left -= 4096)
+        assert_int_equal(gpst_pool_acquire(pool, 4096, 0, &loans[n_loans++]), GPST_OK);
+    gpst_graph_cache* const cache = cache_of(device, GPST_GRAPHS_ALWAYS, 0, 0);
+    for (uint32_t run = 0; run < 4; run++) {
+        twins_add(&t, cache, 1);
+        twins_compare(&t);
+        gpst_context_query_memory(context, &use);
+        assert_true(use.device.charged_bytes <= use.device.budget_bytes);
+        assert_true(use.device.peak_bytes <= use.device.budget_bytes);
+    }
+    assert_int_equal(info_of(cache).n_graphs, 0);
+    assert_int_equal(info_of(cache).device_bytes, 0);
+    assert_non_null(strstr(info_of(cache).reason, "max_device_bytes="));
+    gpst_graph_cache_destroy(cache);
+    twins_end(&t);
+    gpst_stream_destroy(stream);
+    while (n_loans > 0)
+        gpst_pool_release(pool, &loans[--n_loans]);
+    assert_int_equal(gpst_pool_destroy(pool), GPST_OK);
+    gpst_context_destroy(context);
+}
+
 /* A job whose every frame has another shape: neither memory nor allocations grow. */
 static void test_many_shapes(void** state) {
     uint64_t random = test_seed(21);
@@ -569,6 +612,7 @@ int main(void) {
         cmocka_unit_test(test_max_graphs),
         cmocka_unit_test(test_max_bytes),
         cmocka_unit_test(test_charged_to_the_context),
+        cmocka_unit_test(test_no_room_in_the_context),
         cmocka_unit_test(test_many_shapes),
         cmocka_unit_test(test_random_runs),
         cmocka_unit_test(test_evicted_while_queued),

@@ -218,4 +218,14 @@ GPSTI_INLINE void gpsti_relax(void) {
 }
 #endif
 
+/* False: that would be more than most, and nothing is added. */
+GPSTI_INLINE bool gpsti_a64_add_within(gpsti_a64* a, uint64_t amount, uint64_t most) {
+    uint64_t seen = gpsti_a64_load(a);
+    do {
+        if (seen > most || amount > most - seen)
+            return false;
+    } while (!gpsti_a64_cas(a, &seen, seen + amount));
+    return true;
+}
+
 #endif

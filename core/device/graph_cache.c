@@ -96,8 +96,6 @@ GPSTI_PRIVATE void gpsti_graph_count(gpst_graph_cache* cache, const gpsti_cached
     const uint64_t host_bytes = graph->commands.capacity, device_bytes = graph->graph->device_bytes;
     cache->info.host_bytes += add ? host_bytes : (uint64_t)0 - host_bytes;
     cache->info.device_bytes += add ? device_bytes : (uint64_t)0 - device_bytes;
-    if (cache->device->context) /* charged with all else that the context has on the device */
-        (void)gpsti_a64_add(&cache->device->context->device_bytes, add ? device_bytes : (uint64_t)0 - device_bytes);
     cache->info.n_graphs += add ? 1 : UINT32_MAX;
 }
 
@@ -105,6 +103,8 @@ GPSTI_PRIVATE void gpsti_graph_count(gpst_graph_cache* cache, const gpsti_cached
 GPSTI_PRIVATE gpsti_cached_graph gpsti_graph_take_out(gpst_graph_cache* cache, gpsti_cached_graph* graph) {
     const gpsti_cached_graph taken = *graph;
     gpsti_graph_count(cache, graph, false);
+    if (cache->device->context)
+        (void)gpsti_a64_add(&cache->device->context->device_bytes, (uint64_t)0 - taken.graph->device_bytes);
     *graph = cache->graphs[cache->info.n_graphs];
     return taken;
 }
@@ -148,6 +148,15 @@ GPSTI_PRIVATE void gpsti_graph_make_room(gpsti_graph_run* run, gpsti_cached_grap
         gpsti_graph_drop(cache, oldest);
 }
 
+/* With all else that the context has on the device. */
+GPSTI_PRIVATE gpst_result gpsti_graph_charge(gpst_graph_cache* cache, uint64_t bytes) {
+    gpst_context* const context = cache->device->context;
+    if (!context || gpsti_a64_add_within(&context->device_bytes, bytes, context->info.max_device_bytes))
+        return GPST_OK;
+    return gpsti_fail(GPST_ERROR_BUDGET, "the graph takes %llu bytes of the device: max_device_bytes=%llu has no room "
+                      "for them", (unsigned long long)bytes, (unsigned long long)context->info.max_device_bytes);
+}
+
 /* The newest stays, whatever it takes, unless it alone is too large. */
 GPSTI_PRIVATE gpst_result gpsti_graph_limit_bytes(gpst_graph_cache* cache) {
     while (cache->info.device_bytes > cache->max_bytes && cache->info.n_graphs > 1) {
@@ -174,10 +183,13 @@ GPSTI_PRIVATE gpst_result gpsti_graph_add(gpsti_graph_run* run) {
     gpsti_graph_make_room(run, &old);
     made.graph = old.graph;
     cache->n_allocations += old.graph ? 1 : 2; /* the list, and what the backend keeps */
-    const gpst_result result = gpsti_graph_capture(run->stream, &made.commands, &made.graph);
+    gpst_result result = gpsti_graph_capture(run->stream, &made.commands, &made.graph);
     if (old.graph)
         gpsti_commands_free(&old.commands);
+    if (!GPST_FAILED(result))
+        result = gpsti_graph_charge(cache, made.graph->device_bytes);
     if (GPST_FAILED(result)) {
+        cache->device->device->i->graph_destroy(made.graph);
         gpsti_commands_free(&made.commands);
         return result;
     }

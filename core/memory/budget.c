@@ -44,11 +44,13 @@ GPSTI_PRIVATE void gpsti_memory_rearm(gpsti_memory* memory) {
 }
 
 GPSTI_INTERN bool gpsti_memory_charge(gpsti_memory* memory, const gpsti_memory_request* request, uint64_t bytes) {
-    if (!gpsti_memory_has_room(memory, request, bytes))
+    if (!gpsti_pool_has_room(request->pool, bytes))
         return false;
     if (gpsti_memory_on_device(request->kind))
         gpsti_memory_rearm(memory);
-    (void)gpsti_a64_add(gpsti_memory_charged(memory, request->kind), bytes);
+    if (!gpsti_a64_add_within(gpsti_memory_charged(memory, request->kind), bytes,
+                              gpsti_memory_budget(memory, request->kind))) /* graphs are charged without the mutex */
+        return false;
     if (request->pool)
         request->pool->info.held_bytes += bytes;
     return true;
@@ -207,7 +209,8 @@ GPSTI_INTERN void gpsti_memory_sum_up(const gpsti_memory* memory, bool on_device
     memset(out, 0, sizeof *out);
     out->budget_bytes = gpsti_memory_budget(memory, kind);
     out->charged_bytes = gpsti_a64_load(gpsti_memory_charged(memory, kind));
-    out->peak_bytes = memory->peak_bytes[on_device];
+    out->peak_bytes = memory->peak_bytes[on_device]; /* it does not have what graphs took since */
+    out->peak_bytes = out->charged_bytes > out->peak_bytes ? out->charged_bytes : out->peak_bytes;
     out->kept_bytes = memory->kept_bytes[on_device];
     for (uint32_t i = 0; i < memory->n_blocks; i++) {
         const gpsti_memory_block* const block = &memory->blocks[i];
