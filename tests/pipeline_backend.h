@@ -28,6 +28,7 @@ static const kit_kept kit_all_kept[] = {
     {"run_on_device", "how long kernels take in sim's model"},
     {"first_open", "kernels that wait for other items"},
     {"run_within", "kernels that have no form for a GPU"},
+    {"test_a_mean_waits_for_memory", "a mean in the host's memory"},
 };
 
 GPSTI_PRIVATE const char* kit_why_kept(const char* opener) {

@@ -144,10 +144,11 @@ GPSTI_INTERN void gpsti_flight_begin(gpsti_slot* slot) {
 
 /* ---- items for which other items left no memory ------------------------------------------------- */
 
-/* An item cannot pass an ordered step twice, nor have a lent frame again that was given back. */
+/* An item cannot pass an ordered step twice, nor have a lent frame again that was given back, nor ask the source. */
 GPSTI_PRIVATE bool gpsti_flight_is_repeatable(const gpsti_slot* slot) {
     const gpst_pipeline* const pipeline = slot->pipeline;
-    bool may = !(slot->has_frame && slot->release && !slot->borrowed) && gpsti_a32_load(&pipeline->cancel) == 0;
+    const bool given_back = slot->has_frame && slot->release && !slot->borrowed;
+    bool may = !slot->source_failed && !given_back && gpsti_a32_load(&pipeline->cancel) == 0;
     for (uint32_t s = 0; may && pipeline->steps[s].kind != GPSTI_STEP_FINISH; s++)
         may = !pipeline->steps[s].ordered;
     return may;

@@ -45,7 +45,8 @@ GPSTI_PRIVATE gpst_result gpsti_flow_fill(gpsti_slot* slot, uint64_t index, int6
     } else {
         (void)gpsti_slot_load_names(slot, &input);
     }
-    if (GPSTI_ENDS_ITEM(result))
+    slot->source_failed = GPSTI_ENDS_ITEM(result);
+    if (slot->source_failed)
         gpsti_slot_fail(slot, result, "source", reason);
     return GPST_OK;
 }
@@ -63,6 +64,7 @@ GPSTI_PRIVATE void gpsti_flow_ask_source(gpst_pipeline* pipeline) {
         n_slots++;
     const bool samples_cpu = n_slots > 0 && slots[0]->samples_cpu;
     pipeline->source_running = true;
+    gpsti_scheduler_wake(scheduler); /* what is queued must not wait for the source, which may itself wait for that */
     gpsti_mutex_unlock(&scheduler->mutex);
     const int64_t cpu_start_ns = samples_cpu ? gpsti_thread_cpu_ns() : 0;
     const int64_t start_ns = gpsti_now_ns();

@@ -441,12 +441,17 @@ GPSTI_PRIVATE gpst_result gpsti_offload_decode_again(gpsti_slot* slot, const gps
 }
 
 /* An item that goes on on the CPU: its sets come from the device, or are computed again where that does not give
-   them. */
+   them, or has not kept them. */
 GPSTI_PRIVATE gpst_result gpsti_offload_recover(gpsti_slot* slot, uint32_t sets, uint32_t worker_index, char* reason) {
     const gpst_pipeline* const pipeline = slot->pipeline;
     for (uint32_t k = 0; k < pipeline->n_sets; k++) {
-        if (!(sets & GPST_SET(k)) || slot->sets[k].host_valid || !slot->sets[k].device_valid ||
-            !GPST_FAILED(gpsti_place_fetch(slot, GPST_SET(k))))
+        const gpsti_set* const its = &slot->sets[k];
+        if (!(sets & GPST_SET(k)) || its->host_valid || its->n == 0)
+            continue;
+        const gpst_result fetched = its->device_valid
+                                        ? gpsti_place_fetch(slot, GPST_SET(k))
+                                        : gpsti_fail(GPST_ERROR_DEVICE_MEMORY, "its memory there was given back");
+        if (!GPST_FAILED(fetched))
             continue;
         const gpsti_step* const step = gpsti_offload_writer(pipeline, k);
         /* A stage with a state has served later items since: it cannot be done again out of order. */
@@ -481,16 +486,18 @@ GPSTI_PRIVATE gpst_result gpsti_offload_start(gpsti_slot* first, const gpsti_ste
 }
 
 /* A failed submission: waits until the device touches the slots' memory no more. Where memory was short the slots give
-   theirs back, or each might hold a part and none enough. */
-GPSTI_PRIVATE void gpsti_offload_give_up(gpsti_slot* first, const gpsti_step* step, gpst_result result) {
+   theirs back, or each might hold a part and none enough. True: some had more than the step takes. */
+GPSTI_PRIVATE bool gpsti_offload_give_up(gpsti_slot* first, const gpsti_step* step, gpst_result result) {
     const bool is_memory = result == GPST_ERROR_DEVICE_MEMORY || result == GPST_ERROR_BUDGET;
+    bool any = false;
     if (first->work->stream) /* what was submitted before the failure */
         (void)gpsti_stream_wait_idle(first->work->stream);
     for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch) {
         gpsti_offload_undo(slot, step);
         if (is_memory)
-            gpsti_place_free_unused(slot);
+            any = gpsti_place_free_unused(slot, step->needs | step->writes) || any;
     }
+    return any;
 }
 
 GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
@@ -507,9 +514,9 @@ GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* s
     for (bool again = true; GPST_FAILED(result) && again;) {
         if (!reason[0])
             gpsti_copy_text(reason, GPST_REASON_BYTES, gpst_last_reason());
-        gpsti_offload_give_up(slot, step, result);
+        const bool freed = gpsti_offload_give_up(slot, step, result);
         *finished = true;
-        again = gpsti_shortage_is(slot, result) && gpsti_shortage_relieve(slot, reason);
+        again = gpsti_shortage_is(slot, result) && gpsti_shortage_relieve(slot, reason, freed);
         if (again) {
             reason[0] = '\0';
             result = gpsti_offload_start(slot, step, worker_index, done, finished, reason);

@@ -387,7 +387,8 @@ GPSTI_INTERN void gpsti_place_take_counts(gpsti_slot* slot, uint32_t sets);
 /* Copies sets that only the device has to the host, or the other way, and waits. */
 GPSTI_INTERN gpst_result gpsti_place_fetch(gpsti_slot* slot, uint32_t sets);
 GPSTI_INTERN gpst_result gpsti_place_bring(gpsti_slot* slot, uint32_t sets);
-GPSTI_INTERN void gpsti_place_free_unused(gpsti_slot* slot); /* memory of sets that are not on the device */
+/* Memory of sets that are not on the device; true: some of sets that are not needed next. */
+GPSTI_INTERN bool gpsti_place_free_unused(gpsti_slot* slot, uint32_t needed);
 #define GPSTI_PIECES 64
 
 /* Device memory on its way back. */
@@ -431,8 +432,9 @@ GPSTI_INTERN gpst_result gpsti_graphs_end(gpsti_slot* first, gpst_result result)
 /* Did a submission fail since the device, or its budget, has no memory? */
 GPSTI_INTERN bool gpsti_shortage_is(const gpsti_slot* first, gpst_result result);
 /* Drops the cached graphs; where there are none, what slots hold and nobody needs. first, reason: of the submission
-   that failed, and was given up; the report has the first reason. True: something was given back. Not locked. */
-GPSTI_INTERN bool gpsti_shortage_relieve(gpsti_slot* first, const char* reason);
+   that failed, and was given up; the report has the first reason. freed: that gave memory back that it does not take
+   again. True: something was given back. Not locked. */
+GPSTI_INTERN bool gpsti_shortage_relieve(gpsti_slot* first, const char* reason, bool freed);
 /* The rest locked. What to do with the items of a submission, when that helped no more. */
 GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const char* reason);
 GPSTI_INTERN void gpsti_shortage_skip(gpsti_slot* slot); /* an item for the device: or for the CPU at once? */

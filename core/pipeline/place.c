@@ -223,19 +223,23 @@ GPSTI_INTERN gpst_result gpsti_place_bring(gpsti_slot* slot, uint32_t sets) {
     return GPST_OK;
 }
 
-/* Of sets that are not on the device now. */
-GPSTI_INTERN void gpsti_place_free_unused(gpsti_slot* slot) {
+GPSTI_INTERN bool gpsti_place_free_unused(gpsti_slot* slot, uint32_t needed) {
+    bool any = false;
     for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
-        for (uint32_t i = 0; !slot->sets[k].device_valid && i < slot->pipeline->sets[k].capacity; i++)
+        for (uint32_t i = 0; !slot->sets[k].device_valid && i < slot->pipeline->sets[k].capacity; i++) {
+            any = any || (slot->sets[k].device[i].data && !(needed & GPST_SET(k)));
             gpsti_place_free(slot->pipeline->context, &slot->sets[k].device[i]);
+        }
+    return any;
 }
 
 /* Will a step, from this one on, or the user find the set on the device? Elsewhere it is known on the host, or dead. */
 GPSTI_PRIVATE bool gpsti_place_is_wanted(const gpsti_slot* slot, uint32_t set, uint32_t from) {
     const gpst_pipeline* const pipeline = slot->pipeline;
     const gpsti_set_plan* const plan = &pipeline->sets[set];
-    bool wanted = plan->is_result && plan->place == GPST_ON_DEVICE;
-    if (slot->sets[set].host_valid)
+    const bool on_host = slot->sets[set].host_valid;
+    bool wanted = plan->is_result && (plan->place == GPST_ON_DEVICE || (plan->place == GPST_AS_IT_IS && !on_host));
+    if (on_host)
         for (uint32_t s = from; !wanted && s < pipeline->n_steps; s++)
             wanted = pipeline->steps[s].kind == GPSTI_STEP_OFFLOAD && (pipeline->steps[s].reads & GPST_SET(set));
     else

@@ -10,23 +10,24 @@ GPSTI_INTERN const char* gpsti_step_name(const gpst_pipeline* pipeline, const gp
 
 /* ---- the list ------------------------------------------------------------------------------ */
 
-/* To the front goes a job that the device is done with, and an exclusive item; in the first step one that has begun,
-   too: while an exclusive item runs no other may stand before it (gpsti_queue_may_take). */
-GPSTI_PRIVATE bool gpsti_queue_is_ahead(const gpsti_step* step, const gpsti_slot* slot) {
-    return slot->device_done || slot->exclusive || (slot->started && step == slot->pipeline->steps);
+/* First come jobs that the device is done with: what stands behind them may wait for their end. Then an exclusive item,
+   and in the first step those that have begun: while an exclusive item runs no other may stand before them
+   (gpsti_queue_may_take). */
+GPSTI_PRIVATE int gpsti_queue_rank(const gpsti_step* step, const gpsti_slot* slot) {
+    const bool ahead = slot->exclusive || (slot->started && step == slot->pipeline->steps);
+    return slot->device_done ? 2 : ahead ? 1 : 0;
 }
 
-/* By priority, then first in. */
+/* By rank; of those that are not ahead by priority, then first in. */
 GPSTI_PRIVATE void gpsti_queue_insert(gpsti_step* step, gpsti_job* job) {
     const gpsti_slot* const slot = job->slot;
+    const int rank = gpsti_queue_rank(step, slot);
     gpsti_job** link = &step->head;
-    if (step->tail && !gpsti_queue_is_ahead(step, slot)) {
-        if (step->tail->slot->item.priority >= slot->item.priority)
-            link = &step->tail->next;
-        while (*link && (gpsti_queue_is_ahead(step, (*link)->slot) ||
-                         (*link)->slot->item.priority >= slot->item.priority))
-            link = &(*link)->next;
-    }
+    if (step->tail && rank == 0 && step->tail->slot->item.priority >= slot->item.priority)
+        link = &step->tail->next;
+    while (*link && (gpsti_queue_rank(step, (*link)->slot) > rank ||
+                     (rank == 0 && (*link)->slot->item.priority >= slot->item.priority)))
+        link = &(*link)->next;
     job->next = *link;
     *link = job;
     step->n_queued++;

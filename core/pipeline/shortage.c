@@ -33,21 +33,20 @@ GPSTI_PRIVATE bool gpsti_shortage_take(gpst_pipeline* pipeline, gpsti_slot* fail
     return any;
 }
 
-/* True: memory was given back. */
-GPSTI_PRIVATE bool gpsti_shortage_free_unneeded(gpsti_slot* failed) {
+/* True: memory was given back; any: some was already. */
+GPSTI_PRIVATE bool gpsti_shortage_free_unneeded(gpsti_slot* failed, bool any) {
     gpst_pipeline* const pipeline = failed->pipeline;
     gpst_context* const context = pipeline->context;
     gpsti_pieces pieces;
-    bool any = false;
     do {
         pieces.n = 0;
         gpsti_mutex_lock(&context->scheduler->mutex);
         (void)gpsti_shortage_take(pipeline, failed, &pieces);
-        pipeline->shortage.counts[GPSTI_RELIEF_FREE] += pieces.n > 0 && !any ? 1 : 0;
+        any = any || pieces.n > 0;
+        pipeline->shortage.counts[GPSTI_RELIEF_FREE] += any && pieces.n < GPSTI_PIECES ? 1 : 0;
         gpsti_mutex_unlock(&context->scheduler->mutex);
         for (uint32_t i = 0; i < pieces.n; i++)
             gpsti_memory_release(context, &pieces.memory[i]);
-        any = any || pieces.n > 0;
     } while (pieces.n == GPSTI_PIECES);
     return any;
 }
@@ -70,12 +69,12 @@ GPSTI_PRIVATE void gpsti_shortage_set_reason(gpst_pipeline* pipeline, const char
         gpsti_copy_text(pipeline->shortage_reason, sizeof pipeline->shortage_reason, reason);
 }
 
-GPSTI_INTERN bool gpsti_shortage_relieve(gpsti_slot* first, const char* reason) {
+GPSTI_INTERN bool gpsti_shortage_relieve(gpsti_slot* first, const char* reason, bool freed) {
     gpst_pipeline* const pipeline = first->pipeline;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     gpsti_shortage_set_reason(pipeline, reason);
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
-    return gpsti_shortage_drop_graphs(pipeline) || gpsti_shortage_free_unneeded(first);
+    return gpsti_shortage_drop_graphs(pipeline) || gpsti_shortage_free_unneeded(first, freed);
 }
 
 /* Is there an item, in no wait, that goes on to its end or to a wait, where its memory may be taken? For an exclusive

@@ -132,19 +132,21 @@ GPSTI_PRIVATE void gpsti_slot_give_up(gpsti_slot* slot, gpst_buffer* buffer) {
     gpst_pool_release(slot->pipeline->pool, buffer);
 }
 
+GPSTI_INTERN gpst_result gpsti_slot_take_memory(gpsti_slot* slot, size_t bytes, bool is_filled, bool waits,
+                                                gpst_buffer* out) {
+    const gpst_result result = gpsti_pool_acquire_now(slot->pipeline->pool, bytes, is_filled, NULL, out);
+    return result == GPST_ERROR_WOULD_BLOCK && waits ? gpsti_slot_wait_for_memory(slot, bytes, out) : result;
+}
+
 GPSTI_PRIVATE gpst_result gpsti_slot_acquire(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes, size_t keep_bytes,
                                              bool is_filled, bool waits) {
-    gpst_pipeline* const pipeline = slot->pipeline;
     gpst_buffer larger = GPST_ZERO;
     if (buffer->data && buffer->bytes >= bytes)
         return GPST_OK;
     GPSTI_TRY(gpsti_slot_check_budget(slot, buffer->bytes, bytes));
     if (keep_bytes == 0 && buffer->data)
         gpsti_slot_give_up(slot, buffer);
-    gpst_result result = gpsti_pool_acquire_now(pipeline->pool, bytes, is_filled, NULL, &larger);
-    if (result == GPST_ERROR_WOULD_BLOCK && waits)
-        result = gpsti_slot_wait_for_memory(slot, bytes, &larger);
-    GPSTI_TRY(result);
+    GPSTI_TRY(gpsti_slot_take_memory(slot, bytes, is_filled, waits, &larger));
     if (buffer->data) {
         memcpy(larger.data, buffer->data, keep_bytes);
         gpsti_slot_give_up(slot, buffer);
@@ -304,7 +306,7 @@ GPSTI_INTERN void gpsti_slot_reset(gpsti_slot* slot, uint64_t index, int64_t sta
     item->sets = slot->views;
     item->n_sets = slot->pipeline->n_sets;
     item->start_ns = start_ns;
-    slot->has_frame = slot->borrowed = slot->exclusive = slot->given.posed = false;
+    slot->has_frame = slot->borrowed = slot->exclusive = slot->given.posed = slot->source_failed = false;
     slot->given.note[0] = '\0';
     slot->release = NULL;
     gpsti_slot_clear(slot);

@@ -87,6 +87,7 @@ struct gpsti_slot {
     bool started;         /* a stage has touched it */
     bool served;          /* an item ended in it */
     bool samples_cpu;     /* the CPU time of its services is read */
+    bool source_failed;   /* or what it gave could not be copied: there is nothing to begin with */
     bool has_frame;       /* set 0 is the source's or submit's own picture, */
     bool frame_on_device; /* which came in memory of the device, */
     bool borrowed;        /* or is the user's memory until release is called */
@@ -185,6 +186,9 @@ GPSTI_INTERN gpst_result gpsti_slot_reserve(gpsti_slot* slot, gpst_buffer* buffe
                                             bool is_filled);
 /* The same with what memory is free: else WOULD_BLOCK. */
 GPSTI_INTERN gpst_result gpsti_slot_reserve_now(gpsti_slot* slot, gpst_buffer* buffer, size_t bytes);
+/* Memory that is not the item's, for which it waits as for its own. */
+GPSTI_INTERN gpst_result gpsti_slot_take_memory(gpsti_slot* slot, size_t bytes, bool is_filled, bool waits,
+                                                gpst_buffer* out);
 /* gpst_task_encoded (task.c); or it does not wait: WOULD_BLOCK. */
 GPSTI_INTERN gpst_result gpsti_task_encoded(gpsti_slot* slot, uint32_t part, size_t bytes, bool waits, void** out);
 GPSTI_INTERN gpst_result gpsti_slot_reserve_text(gpst_pipeline* pipeline, char** text, size_t* capacity, size_t bytes);

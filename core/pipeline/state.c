@@ -19,7 +19,7 @@ GPSTI_PRIVATE gpst_result gpsti_state_reserve(gpsti_slot* slot, gpsti_state* sta
     state->place = GPSTI_STATE_NOWHERE;
     if (on_host) {
         gpst_pool_release(pipeline->pool, memory);
-        return gpst_pool_acquire(pipeline->pool, bytes, 0, memory);
+        return gpsti_slot_take_memory(slot, bytes, true, true, memory);
     }
     if (memory->data)
         gpsti_memory_release(pipeline->context, memory);

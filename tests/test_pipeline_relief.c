@@ -1,0 +1,308 @@
+/* tests/test_pipeline_relief.c -- too little memory: nothing is taken that somebody still needs, what is needed again is
+   made again, and who waits or is tried again holds up nobody. */
+#include "pipeline_kit.h"
+
+#define WIDTH 64u
+#define HEIGHT 64u
+#define BYTES (WIDTH * HEIGHT)
+#define PAGE 4096u /* what one picture takes */
+#define SOON_NS (20 * (int64_t)1000000000)
+
+static uint8_t frame[BYTES];
+
+static kit* open_short(const char* opener, const char* backend, uint32_t n_workers, uint64_t max_device_bytes,
+                       bool require_backend) {
+    gpst_context_desc context = GPST_ZERO;
+    kit* const self = kit_open_in(opener, backend, n_workers);
+    context.backend = backend;
+    context.n_workers = n_workers;
+    context.require_backend = require_backend;
+    context.max_device_bytes = max_device_bytes;
+    kit_reopen(self, &context);
+    return self;
+}
+
+static gpst_result submit_frame(gpst_pipeline* pipeline) {
+    gpst_input input = GPST_ZERO;
+    input.frame = kit_shape(WIDTH, HEIGHT);
+    input.frame.data = frame;
+    return gpst_pipeline_submit(pipeline, &input, SOON_NS, NULL);
+}
+
+static gpst_mask_desc threshold_of_127(void) {
+    gpst_mask_desc threshold = GPST_ZERO;
+    threshold.kind = GPST_MASK_THRESHOLD;
+    threshold.threshold = 127.0f;
+    return threshold;
+}
+
+/* ---- results in the user's hands ----------------------------------------------------------------- */
+
+static void check_held(const kit* self, const gpst_item* item, uint8_t wanted) {
+    static uint8_t seen[BYTES];
+    const gpst_set* const set = &item->sets[1];
+    gpst_stream* stream = NULL;
+    assert_int_equal(item->result, GPST_OK);
+    assert_int_equal(set->n, 1);
+    assert_int_equal(gpst_stream_create(gpst_context_device(self->context), &stream), GPST_OK);
+    if (set->on_device)
+        assert_int_equal(gpst_copy(seen, set->pictures[0].data, BYTES, stream), GPST_OK);
+    else
+        memcpy(seen, set->pictures[0].data, BYTES);
+    assert_int_equal(gpst_stream_synchronize(stream), GPST_OK);
+    gpst_stream_destroy(stream);
+    for (uint32_t i = 0; i < BYTES; i++)
+        assert_int_equal(seen[i], wanted);
+}
+
+/* There is room for one item. The result that is held stays what it is, wherever the next one is made. */
+static void test_a_held_result_stays(void** state) {
+    static const gpst_place places[] = {GPST_AS_IT_IS, GPST_ON_DEVICE, GPST_ON_HOST};
+    gpst_mask_desc threshold = threshold_of_127();
+    (void)state;
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
+        kit* const self = open_short(__func__, "sim:launch_us=0", 1, 2 * PAGE, false);
+        gpst_pipeline* pipeline = NULL;
+        const gpst_item* items[2] = {NULL, NULL};
+        gpst_stage_mask(&self->stages[0], 0, 1, &threshold);
+        self->n_stages = 1;
+        gpst_pipeline_desc desc = kit_desc(self);
+        memset(desc.capacity, 0, sizeof desc.capacity);
+        desc.source = NULL;
+        desc.sink = NULL;
+        desc.n_slots = 4;
+        desc.results[0] = gpst_result_of(1, places[p]);
+        desc.n_results = 1;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+        for (uint32_t i = 0; i < 2; i++) {
+            memset(frame, i == 1 ? 0 : 255, sizeof frame);
+            assert_int_equal(submit_frame(pipeline), GPST_OK);
+        }
+        for (uint32_t i = 0; i < 2; i++)
+            assert_int_equal(gpst_pipeline_next_result(pipeline, SOON_NS, &items[i]), GPST_OK);
+        for (uint32_t i = 0; i < 2; i++)
+            check_held(self, items[i], i == 1 ? 0 : 255);
+        for (uint32_t i = 0; i < 2; i++)
+            gpst_pipeline_release(pipeline, items[i]);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        kit_close(self);
+    }
+}
+
+/* ---- one item at a time ---------------------------------------------------------------------------- */
+
+/* Three device steps with the host in between; of four sets two are needed at once. */
+static void run_one_by_one(const char* opener, const char* backend, uint64_t max_device_bytes, bool require_backend,
+                           bool lossless) {
+    gpst_mask_desc threshold = threshold_of_127();
+    gpst_pipeline* pipeline = NULL;
+    kit* const self = open_short(opener, backend, 1, max_device_bytes, require_backend);
+    for (uint32_t s = 0; s < 3; s++) {
+        gpst_stage_mask(&self->stages[2 * s], s, s + 1, &threshold);
+        gpst_stage_host(&self->stages[2 * s + 1], GPST_SET(0), 0, kit_nothing, self);
+    }
+    self->n_stages = 5;
+    gpst_pipeline_desc desc = kit_desc(self);
+    memset(desc.capacity, 0, sizeof desc.capacity);
+    desc.source = NULL;
+    desc.sink = NULL;
+    desc.n_slots = 1;
+    desc.results[0] = gpst_result_of(3, GPST_ON_HOST);
+    desc.n_results = 1;
+    for (uint32_t i = 0; i < BYTES; i++)
+        frame[i] = (uint8_t)(i * 7 + i / WIDTH);
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    for (uint32_t n = 0; n < 4; n++) {
+        const gpst_item* item = NULL;
+        assert_int_equal(submit_frame(pipeline), GPST_OK);
+        assert_int_equal(gpst_pipeline_next_result(pipeline, SOON_NS, &item), GPST_OK);
+        if (item->result != GPST_OK)
+            fail_msg("%s, %llu bytes: item %u: %s", backend, (unsigned long long)max_device_bytes, n, item->reason);
+        const uint8_t* const got = (const uint8_t*)item->sets[3].pictures[0].data;
+        for (uint32_t i = 0; i < BYTES; i++)
+            assert_int_equal(got[i], frame[i] > 127 ? 255 : 0);
+        gpst_pipeline_release(pipeline, item);
+    }
+    if (lossless)
+        assert_int_equal(gpsti_a32_load(&self->log.n_warnings), 0);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+}
+
+/* What later steps need no more was given back; then the device is lost, and with it all that it had: the CPU begins
+   with the frame. At every point. */
+static void test_what_was_given_back_is_made_again(void** state) {
+    char backend[64];
+    (void)state;
+    for (uint32_t lose_at = 1; lose_at <= 14; lose_at++)
+        for (uint32_t sets = 2; sets <= 4; sets++) {
+            snprintf(backend, sizeof backend, "sim:launch_us=0,lose_at=%u", lose_at);
+            run_one_by_one(__func__, backend, sets * PAGE, false, false);
+        }
+}
+
+/* What the item before left in the slot is no reason to fail. */
+static void test_alone_it_fits(void** state) {
+    (void)state;
+    for (uint32_t pages = 2; pages <= 4; pages++)
+        run_one_by_one(__func__, "sim:launch_us=0", pages * PAGE, true, true);
+}
+
+/* ---- batches taken apart ------------------------------------------------------------------------------- */
+
+static gpst_result nap(void* user_data, gpst_task* task) {
+    (void)user_data;
+    gpsti_sleep_ns(20000 * (1 + (int64_t)(task->item->index % 5)));
+    return GPST_OK;
+}
+
+/* Items of batches that found no room are tried again, in front of others: what the device is done with must not stand
+   behind them, for it is what they wait for. */
+static void test_what_is_done_goes_first(void** state) {
+    enum { N = 2000 };
+    gpst_mask_desc threshold = threshold_of_127();
+    gpst_pipeline* pipeline = NULL;
+    (void)state;
+    for (int round = 0; round < 4; round++) {
+        kit* const self = open_short(__func__, "sim:launch_us=0", 2, 10 * PAGE, false);
+        gpst_stage_mask(&self->stages[0], 0, 1, &threshold);
+        gpst_stage_host(&self->stages[1], GPST_SET(0), 0, nap, NULL);
+        gpst_stage_mask(&self->stages[2], 1, 2, &threshold);
+        self->stages[0].batch_most = self->stages[2].batch_most = 4;
+        self->n_stages = 3;
+        gpst_pipeline_desc desc = kit_desc(self);
+        memset(desc.capacity, 0, sizeof desc.capacity);
+        desc.source = NULL;
+        desc.n_slots = 12;
+        desc.results[0] = gpst_result_of(2, GPST_ON_HOST);
+        desc.n_results = 1;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+        for (uint32_t i = 0; i < N; i++)
+            assert_int_equal(submit_frame(pipeline), GPST_OK);
+        assert_int_equal(gpst_pipeline_drain(pipeline, SOON_NS), GPST_OK);
+        assert_int_equal(self->n_ok, N);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        kit_close(self);
+    }
+}
+
+/* ---- too little host memory ------------------------------------------------------------------------------- */
+
+static gpst_result same_frame(void* user_data, uint64_t index, gpst_input* out) {
+    const kit* const self = (const kit*)user_data;
+    if (index >= self->n_items)
+        return GPST_END;
+    if (index % 5 == 2)
+        return gpst_task_fail(NULL, GPST_ERROR_FORMAT, "no frame");
+    out->frame = kit_shape(WIDTH, HEIGHT);
+    out->frame.data = frame;
+    return GPST_OK;
+}
+
+static gpst_result look_at_frame(void* user_data, gpst_task* task) {
+    kit_check((kit*)user_data, task->item->sets[0].n == 1);
+    return GPST_OK;
+}
+
+/* What the source did not give, or gave and there was no memory for, does not begin anew without it. */
+static void test_nothing_begins_without_its_frame(void** state) {
+    gpst_mask_desc threshold = threshold_of_127();
+    (void)state;
+    for (uint32_t n_free = 1; n_free <= 4; n_free++) {
+        gpst_context_desc context = GPST_ZERO;
+        gpst_pool* pool = NULL;
+        gpst_buffer loan;
+        kit* const self = kit_open("cpu", 4);
+        context.n_workers = 4;
+        context.max_host_bytes = 8 * PAGE;
+        kit_reopen(self, &context);
+        assert_int_equal(gpst_pool_create(self->context, NULL, &pool), GPST_OK);
+        assert_int_equal(gpst_pool_acquire(pool, (8 - n_free) * PAGE, 0, &loan), GPST_OK);
+        gpst_stage_host(&self->stages[0], GPST_SET(0), 0, look_at_frame, self);
+        gpst_stage_mask(&self->stages[1], 0, 1, &threshold);
+        self->n_stages = 2;
+        self->n_items = 40;
+        gpst_pipeline_desc desc = kit_desc(self);
+        memset(desc.capacity, 0, sizeof desc.capacity);
+        desc.source = same_frame;
+        desc.source_user_data = self;
+        desc.n_slots = 4;
+        desc.mode = GPST_RUN_ENGINE;
+        desc.results[0] = gpst_result_of(1, GPST_ON_HOST);
+        desc.n_results = 1;
+        (void)kit_run(self, &desc, NULL);
+        for (uint64_t n = 0; n < self->n_items; n++)
+            if (n % 5 == 2)
+                assert_int_equal(self->results[n], GPST_ERROR_FORMAT);
+            else
+                assert_true(self->results[n] == GPST_OK || self->results[n] == GPST_ERROR_BUDGET);
+        gpst_pool_release(pool, &loan);
+        assert_int_equal(gpst_pool_destroy(pool), GPST_OK);
+        kit_close(self);
+    }
+}
+
+static gpsti_a32 is_open, n_inside;
+
+static gpst_result wait_until_open(void* user_data, gpst_task* task) {
+    (void)user_data;
+    (void)task;
+    (void)gpsti_a32_add(&n_inside, 1);
+    for (int ms = 0; ms < 20000 && gpsti_a32_load(&is_open) == 0; ms++)
+        gpsti_sleep_ns(1000000);
+    return GPST_OK;
+}
+
+/* On the CPU a camera's mean waits for host memory as pictures do, while an item goes on that has some. */
+static void test_a_mean_waits_for_memory(void** state) {
+    gpst_mask_desc mean = GPST_ZERO;
+    gpst_context_desc context = GPST_ZERO;
+    gpst_pipeline* pipeline = NULL;
+    kit* const self = kit_open("cpu", 2);
+    (void)state;
+    context.n_workers = 2;
+    context.max_host_bytes = 21 * PAGE; /* an item takes 2 pages and its camera's mean 9: not both at once */
+    kit_reopen(self, &context);
+    mean.kind = GPST_MASK_TIME;
+    gpst_stage_mask(&self->stages[0], 0, 1, &mean);
+    gpst_stage_host(&self->stages[1], GPST_SET(1), 0, wait_until_open, NULL);
+    self->n_stages = 2;
+    gpst_pipeline_desc desc = kit_desc(self);
+    memset(desc.capacity, 0, sizeof desc.capacity);
+    desc.source = NULL;
+    desc.n_slots = 2;
+    desc.results[0] = gpst_result_of(1, GPST_ON_HOST);
+    desc.n_results = 1;
+    gpsti_a32_store(&is_open, 0);
+    gpsti_a32_store(&n_inside, 0);
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    for (uint32_t camera = 0; camera < 2; camera++) {
+        gpst_input input = GPST_ZERO;
+        input.frame = kit_shape(WIDTH, HEIGHT);
+        input.frame.data = frame;
+        input.camera = camera;
+        assert_int_equal(gpst_pipeline_submit(pipeline, &input, SOON_NS, NULL), GPST_OK);
+        for (int ms = 0; ms < 20000 && gpsti_a32_load(&n_inside) == 0; ms++)
+            gpsti_sleep_ns(1000000);
+    }
+    for (int ms = 0; ms < 20000 && gpsti_a32_load(&self->context->n_starving) == 0 && self->n_sinks == 0; ms++)
+        gpsti_sleep_ns(1000000);
+    assert_int_equal(gpsti_a32_load(&self->context->n_starving), 1);
+    gpsti_a32_store(&is_open, 1);
+    assert_int_equal(gpst_pipeline_drain(pipeline, SOON_NS), GPST_OK);
+    assert_int_equal(self->n_ok, 2);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_held_result_stays),
+        cmocka_unit_test(test_what_was_given_back_is_made_again),
+        cmocka_unit_test(test_alone_it_fits),
+        cmocka_unit_test(test_what_is_done_goes_first),
+        cmocka_unit_test(test_nothing_begins_without_its_frame),
+        cmocka_unit_test(test_a_mean_waits_for_memory),
+    };
+    return cmocka_run_group_tests_name("pipeline_relief", tests, NULL, NULL);
+}
