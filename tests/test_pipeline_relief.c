@@ -148,6 +148,36 @@ static void test_alone_it_fits(void** state) {
         run_one_by_one(__func__, "sim:launch_us=0", pages * PAGE, true, true);
 }
 
+/* What another pipeline's slots hold for nobody is no reason, either. */
+static void test_idle_pipelines_give_back(void** state) {
+    gpst_mask_desc threshold = threshold_of_127();
+    gpst_pipeline* pipelines[3];
+    kit* const self = open_short(__func__, "sim:launch_us=0", 1, 2 * PAGE, true);
+    (void)state;
+    gpst_stage_mask(&self->stages[0], 0, 1, &threshold);
+    self->n_stages = 1;
+    gpst_pipeline_desc desc = kit_desc(self);
+    memset(desc.capacity, 0, sizeof desc.capacity);
+    desc.source = NULL;
+    desc.sink = NULL;
+    desc.n_slots = 1;
+    desc.results[0] = gpst_result_of(1, GPST_ON_HOST);
+    desc.n_results = 1;
+    for (uint32_t p = 0; p < 3; p++)
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipelines[p]), GPST_OK);
+    for (uint32_t n = 0; n < 9; n++) {
+        const gpst_item* item = NULL;
+        memset(frame, n % 2 ? 0 : 255, sizeof frame);
+        assert_int_equal(submit_frame(pipelines[n % 3]), GPST_OK);
+        assert_int_equal(gpst_pipeline_next_result(pipelines[n % 3], SOON_NS, &item), GPST_OK);
+        check_held(self, item, frame[0]);
+        gpst_pipeline_release(pipelines[n % 3], item);
+    }
+    for (uint32_t p = 0; p < 3; p++)
+        assert_int_equal(gpst_pipeline_destroy(pipelines[p]), GPST_OK);
+    kit_close(self);
+}
+
 /* ---- batches taken apart ------------------------------------------------------------------------------- */
 
 static gpst_result nap(void* user_data, gpst_task* task) {
@@ -300,6 +330,7 @@ int main(void) {
         cmocka_unit_test(test_a_held_result_stays),
         cmocka_unit_test(test_what_was_given_back_is_made_again),
         cmocka_unit_test(test_alone_it_fits),
+        cmocka_unit_test(test_idle_pipelines_give_back),
         cmocka_unit_test(test_what_is_done_goes_first),
         cmocka_unit_test(test_nothing_begins_without_its_frame),
         cmocka_unit_test(test_a_mean_waits_for_memory),

@@ -10,13 +10,10 @@ GPSTI_INTERN bool gpsti_shortage_is(const gpsti_slot* first, gpst_result result)
     return is_memory && first->works[0].is_short && !first->on_cpu;
 }
 
-/* Locked. What slots between two items have, and what nobody needs of finished items, of those that wait in front of a
-   step, and of a batch whose submission failed: the device's work for them is done. True: there is some; out as
-   gpsti_place_take_unneeded has it. */
-GPSTI_PRIVATE bool gpsti_shortage_take(gpst_pipeline* pipeline, gpsti_slot* failed, gpsti_pieces* out) {
+/* Locked. What slots between two items have, and what nobody needs of finished items and of those that wait in front of
+   a step: the device's work for them is done. True: there is some; out as gpsti_place_take_unneeded has it. */
+GPSTI_PRIVATE bool gpsti_shortage_take_of(gpst_pipeline* pipeline, gpsti_pieces* out) {
     bool any = false;
-    for (gpsti_slot* slot = failed; slot; slot = slot->next_in_batch)
-        any = gpsti_place_take_unneeded(slot, slot->job.step, out) || any;
     for (gpsti_slot* slot = pipeline->free_slots; slot; slot = slot->next)
         any = gpsti_place_take_unneeded(slot, 0, out) || any;
     for (uint32_t c = 0; c < pipeline->n_cameras; c++)
@@ -33,6 +30,17 @@ GPSTI_PRIVATE bool gpsti_shortage_take(gpst_pipeline* pipeline, gpsti_slot* fail
     return any;
 }
 
+/* Locked. Of all pipelines of the context, and of a batch whose submission failed. */
+GPSTI_PRIVATE bool gpsti_shortage_take(gpst_context* context, gpsti_slot* failed, gpsti_pieces* out) {
+    gpsti_client* const head = &context->scheduler->clients;
+    bool any = false;
+    for (gpsti_slot* slot = failed; slot; slot = slot->next_in_batch)
+        any = gpsti_place_take_unneeded(slot, slot->job.step, out) || any;
+    for (gpsti_client* client = head->next; client != head; client = client->next)
+        any = gpsti_shortage_take_of((gpst_pipeline*)client, out) || any;
+    return any;
+}
+
 /* True: memory was given back; any: some was already. */
 GPSTI_PRIVATE bool gpsti_shortage_free_unneeded(gpsti_slot* failed, bool any) {
     gpst_pipeline* const pipeline = failed->pipeline;
@@ -41,7 +49,7 @@ GPSTI_PRIVATE bool gpsti_shortage_free_unneeded(gpsti_slot* failed, bool any) {
     do {
         pieces.n = 0;
         gpsti_mutex_lock(&context->scheduler->mutex);
-        (void)gpsti_shortage_take(pipeline, failed, &pieces);
+        (void)gpsti_shortage_take(context, failed, &pieces);
         any = any || pieces.n > 0;
         pipeline->shortage.counts[GPSTI_RELIEF_FREE] += any && pieces.n < GPSTI_PIECES ? 1 : 0;
         gpsti_mutex_unlock(&context->scheduler->mutex);
@@ -96,7 +104,7 @@ GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const c
         n_items++;
     const uint32_t in_flight = gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out;
     gpsti_shortage_set_reason(pipeline, reason);
-    if (gpsti_shortage_take(pipeline, NULL, NULL)) /* an item has come to a wait since the submission failed */
+    if (gpsti_shortage_take(pipeline->context, NULL, NULL)) /* an item has come to a wait since the submission failed */
         return GPSTI_RELIEF_FREE;
     const bool waits = n_items == 1 && (gpsti_shortage_others_go_on(first) ||
                                         gpsti_queue_wake_short(pipeline, first->item.index));
