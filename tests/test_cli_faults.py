@@ -215,6 +215,24 @@ class Manifest(Faults):
                 self.check(finish(child), 0)
             self.check_resumed(folder, wanted)
 
+    def test_runs_that_began_at_one_time(self):
+        """Who found nobody beside it may say so behind the first lines of one that came then."""
+        folder = self.panoramas(1)
+        self.check(self.reproject(folder), 0)
+        with open(self.path("out", MANIFEST)) as stream:
+            lines = stream.read().splitlines()
+        tag = next(line.split()[1] for line in lines if line.startswith("run "))
+        own = [line for line in lines if tag in line]
+        self.assertEqual([line.split()[0] for line in own], ["run", "alone", "begin", "item"])
+        head = lines[:lines.index(own[0])]
+        for other, n_skipped in ((["run x", "alone x", "begin x pano00"] + own, 1), # killed
+                                 ([own[0], "run x", "begin x pano00", own[1], "beside x"] + own[2:], 0),
+                                 (["run x", "begin x pano00"] + own[:1] + ["beside " + tag] + own[2:], 0)):
+            with open(self.path("out", MANIFEST), "w") as stream:
+                stream.write("\n".join(head + other) + "\n")
+            outcome = self.check(self.reproject(folder, "--resume"), 0)
+            self.assertEqual("1 skipped" in outcome.out, n_skipped == 1, other)
+
     def test_lines_that_cannot_be_added(self):
         """Then outputs that are listed do not change."""
         folder, other, wanted = self.variants()

@@ -96,13 +96,14 @@ int job_open_directory(job* self) {
     if (status == EXIT_DONE)
         status = run_lock_open(&self->lock, asked->output, info.temporary_tag, desc.settings);
     desc.tag = info.temporary_tag;
-    desc.alone = self->lock.alone;
     if (status == EXIT_DONE)
         status = manifest_open(&self->manifest, &desc);
     if (status == EXIT_DONE)
         status = job_look_for_stale(self, &stale);
     if (status == EXIT_DONE)
         status = manifest_start(&self->manifest, &desc, &stale);
+    if (status == EXIT_DONE)
+        status = manifest_say_others(&self->manifest, run_lock_is_alone(&self->lock, asked->output));
     text_list_free(&stale);
     if (status == EXIT_DONE && asked->resume)
         job_skip_whole(self);

@@ -4,14 +4,15 @@
      gpustage-manifest 3
      set KEY=VALUE            what the outputs depend on
      stale NAME               an output below the directory that a run with other settings made
-     run TAG alone|beside     a run began; beside: while another was at work
+     run TAG                  a run began
+     alone TAG | beside TAG   then it looked for others: alone, all that had begun before that line are dead
      begin TAG STEM           it is about to make the outputs of that name
      item TAG BYTES MTIME_NS OUTPUTS STEM PATH DECODER/ENCODER     and they are whole
 
    OUTPUTS are their bytes, "n,n,...", and behind these size, time and name of a mask of the item's own. PATH is the
    input's own, absolute and with links followed; STEM is what its outputs are named by. In names a blank, a line feed
    and '%' are written %20, %0A and %25. An item counts when its run began it and no other run had it in hand meanwhile:
-   one that began it and did not end may still be making them, unless a later run began alone. A line that was torn off,
+   one that began it and did not end may still be making them, unless a later run was alone. A line that was torn off,
    or that is no such line, counts as none. */
 #include "manifest.h"
 
@@ -145,6 +146,18 @@ static void manifest_keep_whole(manifest* self, size_t n) {
     }
 }
 
+/* Of the run of that tag, in the lines behind its first; a run that was killed in between says nothing. */
+static bool manifest_was_alone(const char* lines, const char* tag) {
+    const size_t bytes = strlen(tag);
+    for (; lines; lines = strchr(lines, '\n') ? strchr(lines, '\n') + 1 : NULL) {
+        const bool alone = manifest_starts(lines, "alone "), beside = manifest_starts(lines, "beside ");
+        const char* const whose = lines + (alone ? 6 : 7);
+        if ((alone || beside) && !strncmp(whose, tag, bytes) && whose[bytes] == '\n')
+            return alone;
+    }
+    return false;
+}
+
 static bool manifest_parse_items(manifest* self, char* lines) {
     size_t most = 0, n = 0, epoch = 0;
     for (const char* p = lines; *p; p++)
@@ -160,8 +173,8 @@ static bool manifest_parse_items(manifest* self, char* lines) {
         *end = '\0';
         entry->line = n;
         entry->epoch = epoch;
-        if (manifest_starts(lines, "run ") && end - lines > 6 && !strcmp(end - 6, " alone"))
-            epoch++;
+        if (manifest_starts(lines, "run "))
+            epoch += manifest_was_alone(end + 1, lines + 4) ? 1 : 0;
         else if (manifest_parse(lines, entry))
             n++;
         lines = end + 1;
@@ -219,9 +232,9 @@ static const char* manifest_say(const open_file* file, const text* line) {
     return line->failed ? text_out_of_memory : files_list_add(file, line->data, line->bytes);
 }
 
-static const char* manifest_say_run(const manifest* self, bool alone) {
+static const char* manifest_say_run(const manifest* self, const char* what) {
     text line = GPST_ZERO;
-    text_format(&line, "run %s %s\n", self->tag, alone ? "alone" : "beside");
+    text_format(&line, "%s %s\n", what, self->tag);
     const char* const problem = manifest_say(&self->file, &line);
     text_free(&line);
     return problem;
@@ -251,15 +264,24 @@ static const char* manifest_continue(manifest* self) {
     return torn ? files_list_add(&self->file, "\n", 1) : NULL;
 }
 
-int manifest_start(manifest* self, const manifest_desc* desc, const text_list* stale) {
-    const char* problem = self->same ? manifest_continue(self) : manifest_begin(self, stale, desc->sync);
-    if (!problem)
-        problem = manifest_say_run(self, desc->alone);
-    self->writable = !problem;
+static int manifest_end(const manifest* self, const char* problem) {
     if (!problem)
         return EXIT_DONE;
     console_error("%s: %s: the list of what is whole cannot be kept", self->path.data, problem);
     return EXIT_MACHINE;
+}
+
+int manifest_start(manifest* self, const manifest_desc* desc, const text_list* stale) {
+    const char* problem = self->same ? manifest_continue(self) : manifest_begin(self, stale, desc->sync);
+    if (!problem)
+        problem = manifest_say_run(self, "run");
+    return manifest_end(self, problem);
+}
+
+int manifest_say_others(manifest* self, bool alone) {
+    const char* const problem = manifest_say_run(self, alone ? "alone" : "beside");
+    self->writable = !problem;
+    return manifest_end(self, problem);
 }
 
 int manifest_open(manifest* self, const manifest_desc* desc) {

@@ -14,7 +14,7 @@ typedef struct manifest_entry {
     int64_t mtime_ns;
     const char* output_bytes; /* "n,n,..." */
     size_t line;
-    size_t epoch; /* runs that began alone before it */
+    size_t epoch; /* runs that were alone and began before it */
 } manifest_entry;
 
 typedef struct manifest {
@@ -33,7 +33,6 @@ typedef struct manifest_desc {
     const char* directory;
     const char* settings; /* "key=value" lines that say all that the outputs depend on */
     const char* tag;      /* of this run; must live as long as the manifest */
-    bool alone;           /* no other run is at work there */
     bool resume;          /* other settings are wrong usage then; else the list begins anew with these */
     bool sync;            /* a new list is on the disk before the first output is made */
     const char* command;
@@ -46,6 +45,9 @@ int manifest_open(manifest* self, const manifest_desc* desc);
 /* Makes the file ready for new lines; with other settings it begins anew. stale: outputs of other settings, which it
    says then. As manifest_open. */
 int manifest_start(manifest* self, const manifest_desc* desc, const text_list* stale);
+/* After it, and before the first item: whether another run is at work there, as was looked after manifest_start, or one
+   that began its items before that could be missed. As manifest_open. */
+int manifest_say_others(manifest* self, bool alone);
 
 /* Ahead of manifest_start, what the file that was found says; false: out of memory. Stems that were begun, each once, and
    what "stale" lines name. The value of a setting: text_free; empty: it has none. */

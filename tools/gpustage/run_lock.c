@@ -127,6 +127,12 @@ void run_lock_clean(const char* directory) {
     (void)run_lock_look_round(directory, NULL, NULL, &found);
 }
 
+bool run_lock_is_alone(const run_lock* self, const char* directory) {
+    run_lock_found found = {false, false};
+    return !self->file.locked ||
+           (!run_lock_look_round(directory, files_base_name(self->path.data), "", &found) && !found.others);
+}
+
 bool run_lock_holds(const run_lock* self) {
     file_info there;
     return !files_query(self->path.data, &there) && files_is_open(&self->file, &there);

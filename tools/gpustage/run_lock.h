@@ -18,6 +18,9 @@ typedef struct run_lock {
 int run_lock_open(run_lock* self, const char* directory, const char* tag, const char* settings);
 void run_lock_close(run_lock* self); /* all-zero: a no-op */
 
+/* Is no other run at work there now? Of a disk without locks it says so, too. */
+bool run_lock_is_alone(const run_lock* self, const char* directory);
+
 /* Is it still there by its name? False: the directory was moved, emptied or replaced. */
 bool run_lock_holds(const run_lock* self);
 
