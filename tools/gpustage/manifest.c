@@ -5,7 +5,7 @@
      set KEY=VALUE            what the outputs depend on
      stale NAME               an output below the directory that a run with other settings made
      run TAG                  a run began
-     alone TAG | beside TAG   then it looked for others: alone, all that had begun before that line are dead
+     alone TAG | beside TAG   then it looked for others; alone: all whose lines stand before "run TAG" are dead
      begin TAG STEM           it is about to make the outputs of that name
      item TAG BYTES MTIME_NS OUTPUTS STEM PATH DECODER/ENCODER     and they are whole
 

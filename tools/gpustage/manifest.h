@@ -45,8 +45,8 @@ int manifest_open(manifest* self, const manifest_desc* desc);
 /* Makes the file ready for new lines; with other settings it begins anew. stale: outputs of other settings, which it
    says then. As manifest_open. */
 int manifest_start(manifest* self, const manifest_desc* desc, const text_list* stale);
-/* After it, and before the first item: whether another run is at work there, as was looked after manifest_start, or one
-   that began its items before that could be missed. As manifest_open. */
+/* After it and before the first item. alone: no other run is at work there; to be looked for after manifest_start, or
+   one that began an item in between is taken for dead. As manifest_open. */
 int manifest_say_others(manifest* self, bool alone);
 
 /* Ahead of manifest_start, what the file that was found says; false: out of memory. Stems that were begun, each once, and
