@@ -237,7 +237,7 @@ TEST_ONE_UNIT := test_pipeline test_warp_bits
 TEST_FLAGS := $(TOOL_FLAGS) $(if $(TOOL_JPEG),-DGPST_TOOL_JPEG)
 TEST_LIBS := -lcmocka $(if $(TOOL_JPEG),-lturbojpeg) $(TOOL_LIBS)
 # The engine's tests once more, on another backend than they name: GPUSTAGE_TEST_BACKEND, in tests/pipeline_backend.h.
-TEST_ON ?= $(if $(SANITIZE),,$(or $(patsubst hip%,hip,$(GPU)),sim))
+TEST_ON ?= $(if $(SANITIZE),,$(or $(patsubst hip%,hip,$(GPU)),sim:mapped=1))
 TEST_ON_SOURCES := $(shell grep -l '"pipeline_kit.h"' $$(grep -L KIT_NAMES_ITS_BACKENDS $(TEST_SOURCES)))
 TEST_ON_PROGRAMS := $(if $(HAVE_CMOCKA),$(TEST_ON_SOURCES:tests/%.c=$(BUILD)/tests/$(firstword $(TEST_BUILDS))/%))
 # The first one is built by its own test, as its comment says.
