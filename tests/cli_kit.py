@@ -18,7 +18,7 @@ import zlib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COMMAND = os.path.join(os.environ.get("GPST_BUILD", os.path.join(ROOT, "build")), "gpustage")
-STAGES = ["read", "decode", "upload", "kernel", "download", "encode", "write"]
+STAGES = ["read", "decode", "upload", "kernel", "download", "encode", "write"] # of files to files, in their order
 RESOURCES = ["disk_in", "cpu", "h2d", "gpu", "d2h", "disk_out", "jpeg"]
 RED, GREEN, BLUE, YELLOW = (200, 0, 0), (0, 200, 0), (0, 0, 200), (200, 200, 0)
 WHITE, GRAY = (255, 255, 255), (90, 90, 90)

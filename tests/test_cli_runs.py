@@ -16,6 +16,7 @@ from cli_kit import (  # noqa: E402
     Case, COMMAND, MANIFEST, STAGES, RESOURCES, write_directions, read_files, start, finish,
     gpustage, has_format, main
 )
+import make_pictures as make  # noqa: E402
 
 
 # ---- bad input ---------------------------------------------------------------------------------------------
@@ -328,17 +329,17 @@ class Told(Case):
                                "--format", "ppm", "--stats", self.path("stats.json"), *engine)
             self.check(outcome, 1)
             stats = self.stats()
-            keys = "version backend device items wall_s items_per_s bytes stages verdict path tuner errors"
-            for key in keys.split():
+            keys = "version backend device items wall_s start_s sync_s items_per_s bytes stages copies verdict path"
+            for key in keys.split() + ["tuner", "errors"]:
                 self.assertIn(key, stats)
             self.assertEqual(stats["backend"], "cpu")
             self.assertEqual(stats["items"], {"total": 6, "ok": 5, "failed": 1, "skipped": 0, "not_done": 0})
-            self.assertGreater(stats["wall_s"], 0)
+            self.assertTrue(0 < stats["start_s"] <= stats["start_s"] + stats["sync_s"] < stats["wall_s"])
             self.assertAlmostEqual(stats["items_per_s"], 5 / stats["wall_s"], 3)
             made = sum(os.path.getsize(self.path("out", n)) for n in self.outputs())
             self.assertEqual((stats["bytes"]["read"], stats["bytes"]["written"]), (sizes, made))
             self.assertEqual((stats["bytes"]["h2d"], stats["bytes"]["d2h"]), (0, 0))
-            self.assertEqual(sorted(stats["stages"]), sorted(STAGES))
+            self.assertEqual(list(stats["stages"]), STAGES)
             for name, stage in stats["stages"].items():
                 for key in "count timed busy_s wait_s p50_us p90_us p99_us max_us".split():
                     self.assertGreaterEqual(stage[key], 0, (name, key))
@@ -351,13 +352,61 @@ class Told(Case):
             self.assertTrue(0 < verdict["efficiency"] <= 1)
             self.assertTrue(all(v >= 1 for v in verdict["cap"].values()))
             self.assertIn(verdict["text"], outcome.out)
-            self.assertEqual(sorted(stats["path"]),
-                             ["device", "graph", "host_memory", "jpeg", "prefetch", "read", "threads", "write"])
+            self.assertEqual(sorted(stats["path"]), ["copies", "device", "graph", "host_memory", "jpeg", "prefetch",
+                                                     "read", "threads", "write"])
             for way in stats["path"].values():
                 self.assertTrue(way["taken"])
                 self.assertIsInstance(way["why_not"], dict)
             self.check_tuner(stats["tuner"], tuned="--plain" not in engine)
             self.assertEqual(sorted(stats["errors"][0]), ["item", "reason", "result", "stage"])
+
+    def test_every_stage_and_path_is_told(self):
+        """By the names that the run's stages and paths have, and not by a list in the command: masks of frames, a file
+        of tensors."""
+        os.mkdir(self.path("masks"))
+        folder = self.panoramas(3)
+        for i in range(3):
+            with open(self.path("masks", "pano%02d.png" % i), "wb") as stream:
+                stream.write(make.png(color=make.GRAY, size=(64, 32)).data)
+        common = ["--stats", self.path("stats.json"), "--backend", "cpu"]
+        views = ["reproject", folder, "-o", self.path("out"), "--views", "2", "--size", "16x16", "--format", "ppm"]
+        tensors = ["preprocess", folder, "-o", self.path("all.npy"), "--size", "16x16"]
+        masked = STAGES[:2] + ["mask", "upload", "kernel", "mask kernel", "download", "masking"] + STAGES[5:]
+        stacked = STAGES[:5] + ["write"]
+        every = ["copies", "device", "graph", "host_memory", "jpeg", "prefetch", "read", "threads"]
+        runs = [(views, STAGES, 6, ["write"]), (tensors, stacked, 3, [])]
+        if has_format("png"):
+            runs.append((views + ["--mask", self.path("masks")], masked, 6, ["write"]))
+        for arguments, stages, n_writes, written in runs:
+            self.check(gpustage(*arguments, *common), 0)
+            stats = self.stats()
+            self.assertEqual(list(stats["stages"]), stages)
+            self.assertEqual(sorted(stats["path"]), every + written)
+            for name, count in (("read", 3), ("decode", 3), ("kernel", 3), ("write", n_writes)):
+                self.assertEqual(stats["stages"][name]["count"], count, name)
+            for name in set(stages) - set(STAGES):
+                self.assertEqual(stats["stages"][name]["count"], 3, name)
+                self.assertIn(stats["stages"][name]["resource"], RESOURCES)
+
+    def test_the_time_is_all_of_it(self):
+        """From the command's call on, with a list that comes late, to the last sync; where nothing is to be done, too."""
+        folder, names = self.panoramas(4), self.path("list.txt")
+        common = ["-o", self.path("out"), "--views", "1", "--size", "8x8", "--format", "ppm", "--stats",
+                  self.path("stats.json"), "--resume"]
+        for done in (4, 0):
+            if os.path.exists(names):
+                os.remove(names)
+            os.mkfifo(names)
+            child = start("reproject", "@" + names, *common)
+            pipe = self.wait_for_reader(child, names)
+            time.sleep(0.1)
+            os.write(pipe, "".join(os.path.join(folder, n) + "\n" for n in sorted(os.listdir(folder))).encode())
+            os.close(pipe)
+            self.check(finish(child), 0)
+            stats = self.stats()
+            self.assertEqual(stats["items"]["ok"], done)
+            self.assertGreaterEqual(stats["start_s"], 0.1)
+            self.assertGreaterEqual(stats["wall_s"], stats["start_s"] + stats["sync_s"])
 
     def check_tuner(self, tuner, tuned):
         self.assertIn("workers=", tuner["settings"])

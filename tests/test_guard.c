@@ -22,8 +22,8 @@ static void test_far_away_needs_no_block(void** state) {
     assert_int_equal(guard.report.plain_items, 0);
     assert_float_equal(guard.report.engine_ns, 1000.0, 1e-9);
     assert_float_equal(guard.report.plain_ns, 1201.0, 1e-9);
-    assert_string_equal(guard.report.text,
-                        "the engine stays: the engine is at least 1.20x the plain loop (by its stages' clocks)");
+    assert_string_equal(guard.report.text, "the engine stays: the engine is about 1.20x the plain loop (estimated from "
+                                           "clocks, not measured)");
     assert_int_equal(gpsti_guard_ask(&guard, 1000.0, estimate(900.0), 100000), 0); /* once is enough */
     assert_float_equal(guard.report.plain_ns, 1201.0, 1e-9);
 }
@@ -107,19 +107,19 @@ static void test_forgetting(void** state) {
     assert_int_equal(guard.report.plain_items, 20);
 }
 
-/* 16 items: services of cores and disks, busy times of a device, and the source. At least: of disks the busy time, of busy
-   cores the CPU time, where services ran side by side. */
+/* 16 items: services of cores and disks, busy times of a device, and the source. Said: of disks the busy time; of cores
+   that were busy with us and others the CPU time alone, with what waited for a disk meanwhile, and no more than ours. */
 static void test_what_is_expected(void** state) {
     (void)state;
     static const struct {
         int64_t cpu_ns;
         uint32_t cores;
-        float least_ns;
-    } cases[] = {{800, 2, 100 + 100 + 10},
-                 {1399, 2, 100 + 100 + 10},
-                 {1401, 2, 100 + 87.5625f + 10},
-                 {1000, 1, 100 + 62.5f + 10},
-                 {9000, 4, 100 + 100 + 10}};
+        double others;
+        float host_ns;
+    } cases[] = {{800, 2, 0.0, 100 + 100 + 10},   {1399, 2, 0.0, 100 + 100 + 10}, {1401, 2, 0.0, 87.5625f},
+                 {1000, 1, 0.0, 62.5f},           {9000, 4, 0.0, 250},            {800, 2, 0.29, 100 + 100 + 10},
+                 {800, 2, 0.31, 50},              {1300, 2, 0.46, 67.5f},         {1300, 2, 0.3, 81.25f},
+                 {800, 2, -1.0, 50},              {2100, 2, -1.0, 125},           {100, 64, 0.99, 6.25f}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         gpsti_tuner_window window = GPST_ZERO;
         window.n_items = 16;
@@ -129,21 +129,62 @@ static void test_what_is_expected(void** state) {
             window.service_ns[r] = r == (int)GPST_RESOURCE_NONE ? 1000000 : 1600;
             window.busy_ns[r] = r == (int)GPST_RESOURCE_DISK_OUT ? 3200 : 160;
         }
-        const gpsti_guard_estimate plain = gpsti_guard_expect(&window, cases[i].cores, 7.0);
+        const gpsti_guard_estimate plain = gpsti_guard_expect(&window, cases[i].cores, cases[i].others, 7.0);
         assert_float_equal((float)plain.ns, 3 * 100.0f + 3 * 10.0f + 7.0f, 1e-3);
-        assert_float_equal((float)plain.least_ns, cases[i].least_ns + 3 * 10.0f + 7.0f, 1e-3);
+        assert_float_equal((float)plain.said_ns, cases[i].host_ns + 3 * 10.0f, 1e-3);
+    }
+}
+
+/* Whatever the services say, no more is said than the cores could compute that other programs left, and nothing where
+   that is not more than the engine gave. */
+static void test_no_more_is_said_than_the_cores_give(void** state) {
+    (void)state;
+    uint64_t random = test_seed(31);
+    for (int i = 0; i < 2000; i++) {
+        const uint32_t cores = 1 + (uint32_t)(test_random(&random) % 16);
+        const double others = (double)(test_random(&random) % 100) / 100.0;
+        gpsti_tuner_window window = GPST_ZERO;
+        gpsti_guard guard = GPST_ZERO;
+        window.n_items = 100;
+        window.wall_ns = 1000000;
+        window.cpu_ns = (int64_t)((0.71 - others + 0.3 * (double)(test_random(&random) % 100) / 100.0) * cores * 1e6);
+        window.cpu_ns = window.cpu_ns > 0 ? window.cpu_ns : 0;
+        for (int r = (int)GPST_RESOURCE_DISK_IN; r <= (int)GPST_RESOURCE_CPU; r++)
+            window.service_ns[r] = window.busy_ns[r] = (int64_t)(test_random(&random) % (20000000));
+        window.service_ns[GPST_RESOURCE_CPU] += window.cpu_ns;
+        const double engine_ns = 1e4, most = (1.0 - others) * (double)cores;
+        (void)gpsti_guard_ask(&guard, engine_ns, gpsti_guard_expect(&window, cores, others, 0.0), 0);
+        const double said = guard.report.plain_ns / engine_ns;
+        assert_false(guard.report.measured);
+        if (0.71 - others > 0.0)
+            assert_true(said <= most * 1.000001);
+        assert_true(said == 0.0 || said > 1.0);
+        assert_non_null(strstr(guard.report.text, "not measured"));
+        assert_null(strstr(guard.report.text, "at least"));
     }
 }
 
 /* Reads side by side on a disk: decided by their services, said by the disk's busy time. */
-static void test_the_least_is_said(void** state) {
+static void test_what_is_said(void** state) {
     (void)state;
-    gpsti_guard guard = GPST_ZERO;
-    const gpsti_guard_estimate plain = {17000.0, 1900.0};
-    assert_int_equal(gpsti_guard_ask(&guard, 1000.0, plain, 100000), 0);
-    assert_true(guard.decided && !guard.plain);
-    assert_string_equal(guard.report.text,
-                        "the engine stays: the engine is at least 1.90x the plain loop (by its stages' clocks)");
+    static const struct {
+        double said_ns, plain_ns;
+        const char* text;
+    } cases[] = {
+        {1900.0, 1900.0,
+         "the engine stays: the engine is about 1.90x the plain loop (estimated from clocks, not measured)"},
+        {1000.0, 0.0, "the engine stays: the plain loop was not measured"},
+        {40.0, 0.0, "the engine stays: the plain loop was not measured"},
+        {0.0, 0.0, "the engine stays: the plain loop was not measured"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        gpsti_guard guard = GPST_ZERO;
+        const gpsti_guard_estimate plain = {17000.0, cases[i].said_ns};
+        assert_int_equal(gpsti_guard_ask(&guard, 1000.0, plain, 100000), 0);
+        assert_true(guard.decided && !guard.plain);
+        assert_true(guard.report.plain_ns == cases[i].plain_ns);
+        assert_string_equal(guard.report.text, cases[i].text);
+    }
 }
 
 /* A plain loop that stays is looked at in blocks: two in a row a fifth slower than the first, and it is over. */
@@ -183,7 +224,8 @@ int main(void) {
         cmocka_unit_test(test_a_short_block),
         cmocka_unit_test(test_forgetting),
         cmocka_unit_test(test_what_is_expected),
-        cmocka_unit_test(test_the_least_is_said),
+        cmocka_unit_test(test_no_more_is_said_than_the_cores_give),
+        cmocka_unit_test(test_what_is_said),
         cmocka_unit_test(test_a_plain_loop_that_stays),
         cmocka_unit_test(test_nothing_is_known),
     };

@@ -1,4 +1,5 @@
-/* tests/test_job_hooks.c -- a job's hooks that name its outputs and that give each frame a mask of its own. */
+/* tests/test_job_hooks.c -- a job's hooks that name its outputs and that give each frame a mask of its own; what a job
+   takes beside its run. */
 #include "test.h"
 
 #include <sys/stat.h>
@@ -274,12 +275,113 @@ static void test_masks_that_are_refused(void** state) {
     close_job(&self);
 }
 
+/* ---- what a job takes --------------------------------------------------------------------------------- */
+
+enum { SLEEP_NS = 20000000 };
+
+static int64_t synced_ns, watched_ns;
+
+/* Instead of the system's: a disk that takes its time. */
+int fsync(int file) {
+    (void)file;
+    gpsti_sleep_ns(SLEEP_NS);
+    synced_ns = gpst_now_ns();
+    return 0;
+}
+
+static gpst_result slow_name(void* user_data, uint64_t index, uint32_t view, char* out, size_t out_bytes) {
+    if (watched_ns == 0 && index == 0 && view == 0)
+        gpsti_sleep_ns(SLEEP_NS);
+    return own_name(user_data, index, view, out, out_bytes);
+}
+
+static void see_pipeline(void* user_data, gpst_pipeline* pipeline, uint64_t n_inputs) {
+    (void)user_data;
+    (void)n_inputs;
+    watched_ns = pipeline && watched_ns == 0 ? gpst_now_ns() : watched_ns;
+}
+
+static gpst_preprocess_desc tensors_of(job* self, const char* file) {
+    gpst_preprocess_desc desc = GPST_ZERO;
+    desc.inputs = self->inputs;
+    desc.n_inputs = N_FRAMES;
+    desc.output_file = file;
+    desc.width = VIEW_WIDTH;
+    desc.height = VIEW_HEIGHT;
+    desc.hooks.watch = see_pipeline;
+    return desc;
+}
+
+/* All of the time is said: from the job's begin to its first input, the run, and from the last item to its end. */
+static void check_times(const gpst_stats* stats, int64_t begun_ns) {
+    const int64_t ended_ns = gpst_now_ns();
+    assert_true(watched_ns > begun_ns);
+    assert_true(stats->start_ns >= watched_ns - begun_ns);
+    assert_true(stats->wall_ns > stats->start_ns + stats->sync_ns);
+    assert_true(stats->wall_ns <= ended_ns - begun_ns);
+    if (synced_ns != 0)
+        assert_true(begun_ns + stats->wall_ns >= synced_ns);
+}
+
+/* Modes, since a plain loop ends elsewhere; synced and not. */
+static void test_what_a_job_takes(void** state) {
+    static const gpst_run_mode modes[] = {GPST_RUN_DEFAULT, GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL};
+    static job self;
+    char file[100];
+    (void)state;
+    open_job(&self);
+    snprintf(file, sizeof file, "%s/all.npy", self.dir);
+    for (size_t m = 0; m < 2 * sizeof modes / sizeof modes[0]; m++) {
+        const bool syncs = m % 2 == 0;
+        gpst_preprocess_desc desc = tensors_of(&self, file);
+        desc.run.mode = modes[m / 2];
+        desc.run.fsync = syncs ? GPST_FSYNC_FILE : GPST_FSYNC_NONE;
+        synced_ns = watched_ns = 0;
+        desc.begun_ns = gpst_now_ns() - SLEEP_NS;
+        assert_int_equal(gpst_preprocess_files(&desc, &self.report), GPST_OK);
+        check_times(&self.report.stats, desc.begun_ns);
+        assert_true(self.report.stats.start_ns >= SLEEP_NS);
+        assert_int_equal(synced_ns != 0, syncs);
+        if (syncs) {
+            assert_true(self.report.stats.sync_ns >= SLEEP_NS);
+            assert_true(self.report.stats.verdict.share[GPST_RESOURCE_DISK_OUT] > 0.0);
+        }
+    }
+    close_job(&self);
+}
+
+/* Without begun_ns the call is the begin: names are asked for before the first input, and files are synced in the run. */
+static void test_what_views_take(void** state) {
+    static job self;
+    (void)state;
+    open_job(&self);
+    gpst_reproject_desc desc = views_of(&self);
+    desc.hooks.name = slow_name;
+    desc.hooks.watch = see_pipeline;
+    synced_ns = watched_ns = 0;
+    const int64_t begun_ns = gpst_now_ns();
+    assert_int_equal(gpst_reproject_files(&desc, &self.report), GPST_OK);
+    assert_true(self.report.stats.start_ns >= SLEEP_NS);
+    assert_true(self.report.stats.start_ns <= self.report.stats.wall_ns);
+    assert_true(self.report.stats.wall_ns <= gpst_now_ns() - begun_ns);
+    desc.begun_ns = -1;
+    assert_int_equal(gpst_reproject_files(&desc, &self.report), GPST_ERROR_ARGUMENT);
+    assert_string_equal(gpst_last_reason(),
+                        "gpst_reproject_files: desc.begun_ns=-1: must not be negative or later than now");
+    desc.begun_ns = gpst_now_ns() + 3600 * (int64_t)1000000000;
+    assert_int_equal(gpst_reproject_files(&desc, &self.report), GPST_ERROR_ARGUMENT);
+    assert_int_equal(self.report.stats.wall_ns, 0);
+    close_job(&self);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_names_that_are_refused),
         cmocka_unit_test(test_a_mask_for_each_frame),
         cmocka_unit_test(test_masks_that_are_refused),
+        cmocka_unit_test(test_what_a_job_takes),
+        cmocka_unit_test(test_what_views_take),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
    long a run takes, the verdict must name what it is bound by, and its cap must be what taking that away gives. */
 #include "test.h"
 
+#include <math.h>
+
 #if !defined(GPST_TEST_AMALGAM)
 #include "../core/stats/profile_internal.h"
 #endif
@@ -248,12 +250,52 @@ static void test_other_programs(void** state) {
     }
 }
 
+/* A job around the run: the start is nobody's, the last sync the disk's. 4 items in 40.4 ms, 38 of them on the GPU. */
+static void test_start_and_last_sync(void** state) {
+    static const struct {
+        int64_t start_ns, sync_ns;
+        gpst_resource bound;
+        double share_gpu, share_disk, cap_gpu, cap_disk, efficiency;
+        const char* says;
+    } rows[] = {
+        {0, 0, GPST_RESOURCE_GPU, 38 / 40.4, 4 / 40.4, 4.04, 40.4 / 38, 38 / 40.4, "gpu-bound: gpu busy 94 %"},
+        {1000000, 1000000, GPST_RESOURCE_GPU, 38 / 42.4, 5 / 42.4, 42.4 / 12, 42.4 / 39, 38 / 42.4,
+         "gpu-bound: gpu busy 90 %"},
+        {40400000, 0, GPST_RESOURCE_NONE, 38 / 80.8, 4 / 80.8, 80.8 / 50.4, 80.8 / 78.4, 38 / 80.8,
+         "latency-bound: start 50 % of the time; gpu busy 47 %"},
+        {0, 40400000, GPST_RESOURCE_NONE, 38 / 80.8, 44.4 / 80.8, 80.8 / 50.4, 80.8 / 38, 44.4 / 80.8,
+         "latency-bound: last sync 50 % of the time; disk_out busy 55 %"},
+        {40400000, 80800000, GPST_RESOURCE_NONE, 38 / 161.6, 84.8 / 161.6, 161.6 / 131.2, 161.6 / 78.4, 84.8 / 161.6,
+         "latency-bound: start 25 %, last sync 50 % of the time; disk_out busy 52 %"},
+        {0, 161600000, GPST_RESOURCE_DISK_OUT, 38 / 202.0, 165.6 / 202.0, 202.0 / 171.6, 202.0 / 38, 165.6 / 202.0,
+         "disk_out-bound: last sync 80 % of the time; disk_out busy 82 %"},
+    };
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        gpsti_verdict_input input = stage_input("", 10000000);
+        gpst_verdict verdict;
+        memset(&verdict, 0xA5, sizeof verdict);
+        input.start_ns = rows[r].start_ns;
+        input.sync_ns = rows[r].sync_ns;
+        input.demand_ns[GPST_RESOURCE_GPU] = 38000000;
+        input.demand_ns[GPST_RESOURCE_DISK_OUT] = 4000000;
+        gpsti_verdict_make(&input, &verdict);
+        assert_int_equal(verdict.bound, rows[r].bound);
+        assert_true(fabs(verdict.share[GPST_RESOURCE_GPU] - rows[r].share_gpu) < 1e-9);
+        assert_true(fabs(verdict.share[GPST_RESOURCE_DISK_OUT] - rows[r].share_disk) < 1e-9);
+        assert_true(fabs(verdict.cap[GPST_RESOURCE_GPU] - rows[r].cap_gpu) < 1e-9);
+        assert_true(fabs(verdict.cap[GPST_RESOURCE_DISK_OUT] - rows[r].cap_disk) < 1e-9);
+        assert_true(fabs(verdict.efficiency - rows[r].efficiency) < 1e-9);
+        assert_non_null(strstr(verdict.text, rows[r].says));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_engine_mixes),      cmocka_unit_test(test_latency_bound_mixes),
         cmocka_unit_test(test_plain_mixes),       cmocka_unit_test(test_serial_stage),
         cmocka_unit_test(test_workers_that_wait), cmocka_unit_test(test_serial_commits),
-        cmocka_unit_test(test_other_programs),
+        cmocka_unit_test(test_other_programs),    cmocka_unit_test(test_start_and_last_sync),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

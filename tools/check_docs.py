@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""tools/check_docs.py -- every public function has a documentation comment with all headings, every struct a short one.
+"""tools/check_docs.py -- every public function has a documentation comment with all headings, every struct a short one;
+every table of figures names the command that made it.
 
 The comment stands directly above the declaration; declarations that follow one another without a blank line share it.
 Every heading must be there and say something ("none" is something), and files named under Source and Tests must exist.
+
+A table of docs/benchmarks/ has its command in its section, or in its file's head, and what a command runs is in the
+project. tried.md has no tables: it has at most 100 lines.
 """
 import os
 import re
@@ -68,8 +72,69 @@ def problems(path, text):
                     yield "%s: '%s' names %s, which does not exist" % (where, heading, named)
 
 
+# ---- figures ------------------------------------------------------------------------------------------------------
+
+MEASURED = "docs/benchmarks"
+TRIED_LINES = 100
+COMMAND = re.compile(r"\bmake bench-\w+|\b(?:build|bench|tools|tests)/[\w/]+|\bpython3 [\w/]+\.py|\bsh tools/\w+|"
+                     r"\bgpustage (?:reproject|preprocess|bench|probe)\b|\brun_job \w+ --way|\b(?:gpu|test)_[a-z]\w*")
+GONE = re.compile(r"gpustage bench (?!quick\b)[a-z]\w*")
+
+
+def sections(text):
+    """(heading, text) of a file's head and of each section behind it"""
+    parts = re.split(r"^(##+ .*)$", text, flags=re.M)
+    return [("", parts[0])] + list(zip(parts[1::2], parts[2::2]))
+
+
+def in_code(text):
+    """What stands between backticks, on a line or as a block."""
+    return [block or line for block, line in re.findall(r"^```[^\n]*\n(.*?)^```|`([^`]+)`", text, re.M | re.S)]
+
+
+def has_command(text):
+    return any(COMMAND.search(code) for code in in_code(text))
+
+
+def named_programs(text):
+    """Each program or file of the project that commands in it name: (as named, the files of which one must exist)."""
+    for code in in_code(text):
+        for name in re.findall(r"\b((?:bench|tools|tests)/[\w/.-]*\w\.(?:py|sh|c|cu|cpp|h))\b", code):
+            yield name, [name]
+        for name in re.findall(r"\bgpu_([a-z]+)\b(?!\.)", code):
+            yield "gpu_" + name, ["bench/gpu/%s.cu" % name, "tools/gpu_%s.sh" % name]
+        for name in re.findall(r"\bbuild/(?:cuda/)?bench/(\w+)", code):
+            yield name, ["bench/%s.c" % name, "bench/gpu/%s.cu" % name.replace("gpu_", "")]
+
+
+def figure_problems(path, text, every_section):
+    """every_section: of a file that holds figures alone; else only the sections called groups of constants."""
+    parts = sections(text)
+    for heading, body in parts:
+        has_table = re.search(r"^\|", body, re.M) and (every_section or heading == "### The groups")
+        if has_table and not has_command(body) and not (every_section and has_command(parts[0][1])):
+            yield "%s: %s: no command that made its figures" % (path, heading or "head")
+    for name, files in named_programs(text):
+        if not any(os.path.exists(os.path.join(ROOT, file)) for file in files):
+            yield "%s: names %s, which does not exist" % (path, name)
+    for gone in GONE.findall(text):
+        yield "%s: names '%s', which the command does not know" % (path, gone)
+
+
+def all_figure_problems():
+    for name in sorted(os.listdir(os.path.join(ROOT, MEASURED))):
+        with open(os.path.join(ROOT, MEASURED, name), encoding="utf-8") as stream:
+            text = stream.read()
+        if name == "tried.md" and text.count("\n") > TRIED_LINES:
+            yield "%s/tried.md: %d lines: must be at most %d" % (MEASURED, text.count("\n"), TRIED_LINES)
+        if name not in ("tried.md", "README.md"):
+            yield from figure_problems("%s/%s" % (MEASURED, name), text, True)
+    with open(os.path.join(ROOT, "docs", "tuner.md"), encoding="utf-8") as stream:
+        yield from figure_problems("docs/tuner.md", stream.read(), False)
+
+
 def main():
-    found = []
+    found = list(all_figure_problems())
     for path in amalgamate.PUBLIC:
         with open(os.path.join(ROOT, path), encoding="ascii") as stream:
             found += problems(path, stream.read())

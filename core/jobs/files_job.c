@@ -2,6 +2,7 @@
    the end. */
 #include "../base/platform_internal.h"
 
+#include "../pipeline/pipeline_internal.h"
 #include "jobs_internal.h"
 
 #include <string.h>
@@ -158,11 +159,35 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_open_output(gpsti_files_job* self) {
     return GPST_FAILED(result) ? gpsti_fail_in(result, where) : GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_files_job_run_pipeline(gpsti_files_job* self, gpst_context* context) {
-    const gpst_job_hooks* const hooks = self->desc.hooks;
+/* The stacked file gets its name, or is removed: result, or what failed of that. */
+GPSTI_PRIVATE gpst_result gpsti_files_job_close_output(gpsti_files_job* self, gpst_result result) {
+    const bool syncs = self->desc.run->fsync != GPST_FSYNC_NONE;
+    char reason[GPSTI_REASON_BYTES];
+    gpsti_copy_text(reason, sizeof reason, GPST_FAILED(result) ? gpst_last_reason() : "");
+    GPSTI_TRY(gpsti_stack_close(&self->stack, self->n_ended == self->inputs.n && self->n_ok > 0, syncs));
+    return GPST_FAILED(result) ? gpsti_fail(result, "%s", reason) : result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_run_pipeline(gpsti_files_job* self, gpst_pipeline* pipeline) {
+    gpst_result result = gpst_pipeline_run(pipeline);
+    if (GPST_FAILED(result))
+        result = gpsti_files_job_fail(result, self->desc.function);
+    else if (result == GPST_OK && self->n_ended < self->inputs.n)
+        result = gpsti_fail(GPST_ERROR_CANCELLED, "%s: stopped with %llu of %llu inputs done", self->desc.function,
+                            (unsigned long long)self->n_ok, (unsigned long long)self->inputs.n);
+    result = gpsti_files_job_close_output(self, result);
+    gpsti_report_job(pipeline, self->desc.begun_ns, gpsti_now_ns());
+    if (self->report) {
+        gpst_pipeline_query_stats(pipeline, &self->report->stats);
+        gpst_pipeline_query_tuner(pipeline, &self->report->tuner);
+    }
+    return result;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_make_pipeline(gpsti_files_job* self, gpst_context* context,
+                                                        gpst_pipeline** out) {
     gpst_stage_desc stages[GPSTI_FILES_JOB_STAGES];
     gpst_pipeline_desc desc = *self->desc.run;
-    gpst_pipeline* pipeline = NULL;
     desc.stages = stages;
     desc.n_stages = gpsti_files_job_make_stages(self, stages);
     desc.source = gpsti_files_job_next_input;
@@ -176,37 +201,27 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_run_pipeline(gpsti_files_job* self, gp
     desc.n_results = 0;
     memset(desc.capacity, 0, sizeof desc.capacity);
     desc.capacity[GPSTI_JOB_MASKED] = self->desc.mask_warp ? gpst_warp_n_outputs(self->desc.warp) : 0;
-    const gpst_result created = gpst_pipeline_create(context, &desc, &pipeline);
-    if (GPST_FAILED(created))
-        return gpsti_files_job_fail(created, self->desc.function);
+    const gpst_result created = gpst_pipeline_create(context, &desc, out);
+    return GPST_FAILED(created) ? gpsti_files_job_fail(created, self->desc.function) : GPST_OK;
+}
+
+GPSTI_PRIVATE gpst_result gpsti_files_job_run_in(gpsti_files_job* self, gpst_context* context) {
+    const gpst_job_hooks* const hooks = self->desc.hooks;
+    gpst_pipeline* pipeline = NULL;
+    GPSTI_TRY(gpsti_files_job_list_inputs(self));
+    GPSTI_TRY(gpsti_files_job_check_outputs(self));
+    GPSTI_TRY(gpsti_files_job_open_output(self));
+    const gpst_result made = gpsti_files_job_make_pipeline(self, context, &pipeline);
+    if (GPST_FAILED(made))
+        return gpsti_files_job_close_output(self, made);
+    gpsti_report_job(pipeline, self->desc.begun_ns, 0);
     if (hooks->watch)
         hooks->watch(hooks->user_data, pipeline, self->inputs.n);
-    gpst_result result = gpst_pipeline_run(pipeline);
-    if (GPST_FAILED(result))
-        result = gpsti_files_job_fail(result, self->desc.function);
-    else if (result == GPST_OK && self->n_ended < self->inputs.n)
-        result = gpsti_fail(GPST_ERROR_CANCELLED, "%s: stopped with %llu of %llu inputs done", self->desc.function,
-                            (unsigned long long)self->n_ok, (unsigned long long)self->inputs.n);
-    if (self->report) {
-        gpst_pipeline_query_stats(pipeline, &self->report->stats);
-        gpst_pipeline_query_tuner(pipeline, &self->report->tuner);
-    }
+    const gpst_result result = gpsti_files_job_run_pipeline(self, pipeline);
     if (hooks->watch)
         hooks->watch(hooks->user_data, NULL, self->inputs.n);
     (void)gpst_pipeline_destroy(pipeline);
     return result;
-}
-
-GPSTI_PRIVATE gpst_result gpsti_files_job_run_in(gpsti_files_job* self, gpst_context* context) {
-    const bool syncs = self->desc.run->fsync != GPST_FSYNC_NONE;
-    GPSTI_TRY(gpsti_files_job_list_inputs(self));
-    GPSTI_TRY(gpsti_files_job_check_outputs(self));
-    GPSTI_TRY(gpsti_files_job_open_output(self));
-    const gpst_result result = gpsti_files_job_run_pipeline(self, context);
-    char reason[GPSTI_REASON_BYTES];
-    gpsti_copy_text(reason, sizeof reason, GPST_FAILED(result) ? gpst_last_reason() : "");
-    GPSTI_TRY(gpsti_stack_close(&self->stack, self->n_ended == self->inputs.n && self->n_ok > 0, syncs));
-    return GPST_FAILED(result) ? gpsti_fail(result, "%s", reason) : result;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_check(const gpsti_files_job_desc* desc) {
@@ -217,6 +232,9 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_check(const gpsti_files_job_desc* desc
                   function);
     GPSTI_FAIL_IF(desc->output_dir && desc->output_file, GPST_ERROR_ARGUMENT,
                   "%s: desc.output_dir and desc.output_file: one of them", function);
+    GPSTI_FAIL_IF(desc->begun_ns < 0 || desc->begun_ns > gpsti_now_ns(), GPST_ERROR_ARGUMENT,
+                  "%s: desc.begun_ns=%lld: must not be negative or later than now", function,
+                  (long long)desc->begun_ns);
     GPSTI_FAIL_IF(desc->output_dir && (!desc->output_dir[0] || strlen(desc->output_dir) + 64 > GPSTI_JOB_PATH_BYTES),
                   GPST_ERROR_ARGUMENT, "%s: desc.output_dir: 1 to %d bytes", function, GPSTI_JOB_PATH_BYTES - 64);
     GPSTI_FAIL_IF(desc->output_file && !desc->output_file[0], GPST_ERROR_ARGUMENT,

@@ -122,6 +122,7 @@ GPST_API gpst_result gpst_reproject_files_versioned(uint32_t version, size_t des
     GPSTI_TRY(gpsti_jobs_check_store(desc));
     GPSTI_FAIL_IF(desc->hooks.mask && desc->mask.data, GPST_ERROR_ARGUMENT,
                   "gpst_reproject_files: desc.mask and desc.hooks.mask: one of them");
+    job.begun_ns = desc->begun_ns != 0 ? desc->begun_ns : gpsti_now_ns();
     gpst_result made = gpsti_jobs_make_views(desc, false, &warp);
     if (!GPST_FAILED(made) && desc->hooks.mask)
         made = gpsti_jobs_make_views(desc, true, &mask_warp);
@@ -196,6 +197,7 @@ GPST_API gpst_result gpst_preprocess_files_versioned(uint32_t version, size_t de
     GPSTI_TRY(gpsti_check_version("gpst_preprocess_files", version, desc_bytes, sizeof *desc));
     GPSTI_FAIL_IF(!desc, GPST_ERROR_ARGUMENT, "gpst_preprocess_files: desc=NULL: required");
     GPSTI_FAIL_IF(desc->hooks.mask, GPST_ERROR_ARGUMENT, "gpst_preprocess_files: desc.hooks.mask: a tensor has none");
+    job.begun_ns = desc->begun_ns != 0 ? desc->begun_ns : gpsti_now_ns();
     const gpst_result made = gpst_preprocess_warp(desc, &warp);
     job.function = "gpst_preprocess_files";
     job.inputs = desc->inputs;

@@ -74,6 +74,8 @@ typedef struct gpst_reproject_desc {
                                   may have the same name without extension: their outputs would */
     size_t n_inputs;
     bool files_only;           /* inputs are files: what is a folder by then fails */
+    int64_t begun_ns;          /* on gpst_now_ns's clock: where report->stats.wall_ns begins to count, so that work of
+                                  yours before the call is in it; 0 = with the call */
     const char* output_dir;    /* made where only its parent exists */
     const gpst_view* views;    /* n_views of them; NULL = around the horizon, evenly, 90 degrees wide */
     uint32_t n_views;          /* 0 = 8; without views at most 100 */
@@ -103,7 +105,8 @@ typedef struct gpst_reproject_desc {
 typedef struct gpst_preprocess_desc {
     const char* const* inputs; /* as of gpst_reproject_desc; into one file names may repeat */
     size_t n_inputs;
-    bool files_only;           /* as of gpst_reproject_desc */
+    bool files_only;           /* as of gpst_reproject_desc, and so is begun_ns */
+    int64_t begun_ns;
     const char* output_dir;    /* <input without extension>.npy each; or NULL and */
     const char* output_file;   /* one .npy file, a row for each input in the order of the list: zero where it failed or
                                   was skipped. It is there when every input had its turn and one was good */
@@ -129,7 +132,9 @@ typedef struct gpst_preprocess_desc {
    Since        0.1
 */
 typedef struct gpst_report {
-    gpst_stats stats;          /* with the verdict; all-zero where the job did not begin */
+    gpst_stats stats;          /* with the verdict; all-zero where the job did not begin. wall_ns and the verdict are of
+                                  the whole job: start_ns before its first input is read, with the list of inputs, and
+                                  sync_ns after its last item, in which desc.output_file is synced and named */
     gpst_tuner_report tuner;
     char first_failure[1024];  /* "name: stage: reason" of the first input that failed; "" = none did */
 } gpst_report;

@@ -34,6 +34,7 @@ GPSTI_INTERN size_t gpsti_jobs_stem_bytes(const char* name);     /* of a base na
 /* A job as files_job.c runs it. */
 typedef struct gpsti_files_job_desc {
     const char* function; /* that the user called, for sentences */
+    int64_t begun_ns;     /* when */
     const char* const* inputs;
     size_t n_inputs;
     bool files_only; /* folders are not expanded */

@@ -320,7 +320,9 @@ typedef struct gpst_copy_stats {
 */
 typedef struct gpst_stats {
     uint64_t items_total, items_ok, items_failed, items_skipped, items_dropped, items_cancelled;
-    int64_t wall_ns;            /* from start to the last sink, or to now while running */
+    int64_t wall_ns;            /* from start to the last sink, or to now while running; of a job (gpst_report) with: */
+    int64_t start_ns;           /* from the job's begin to that start */
+    int64_t sync_ns;            /* from the last sink until the job's output is on the disk; 0 = not yet, or no job */
     uint64_t bytes_read, bytes_h2d, bytes_d2h, bytes_written;
     uint32_t n_stages;
     gpst_stage_stats stages[GPST_MAX_STATS]; /* in flow order; a device group shows as upload, its stages, download */

@@ -234,6 +234,7 @@ struct gpst_pipeline {
     char fallback_reason[GPST_REASON_BYTES];
     uint64_t bytes_read, bytes_h2d, bytes_d2h, bytes_written;
     int64_t start_ns, end_ns, commit_ns; /* commit_ns: of DISK_OUT's busy time, files got their names */
+    int64_t job_begun_ns, job_ended_ns;  /* of the job that the run is a part of; 0 = there is none, or it goes on */
     int64_t kernel_cpu_ns;               /* of the other threads inside kernels */
     gpsti_core_use use_start, use_end;   /* of the cores, when the run began and when it ended */
     bool frozen;
@@ -478,6 +479,14 @@ GPSTI_INTERN void gpsti_tune_hold(gpst_pipeline* pipeline, uint32_t n_items); /*
 /* The source rests and the engine has run empty: a plain block is to be, of tune.block_items. */
 GPSTI_INTERN bool gpsti_tune_wants_block(const gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_tune_end_block(gpst_pipeline* pipeline, uint64_t n_items, int64_t block_ns);
+
+/* ---- report.c -------------------------------------------------------------------------- */
+
+/* Share of the cores that other programs took in the run's wall_ns so far, 0..1; negative = not known. Locked. */
+GPSTI_INTERN double gpsti_report_others(const gpst_pipeline* pipeline, int64_t wall_ns);
+/* When the job began and ended that the run is a part of, on gpst_now_ns's clock; ended_ns 0 = it goes on. What it took
+   before the run and behind the last item is in the run's statistics and verdict. */
+GPSTI_INTERN void gpsti_report_job(gpst_pipeline* pipeline, int64_t begun_ns, int64_t ended_ns);
 
 /* ---- flight.c -------------------------------------------------------------------------- */
 

@@ -186,25 +186,27 @@ GPSTI_PRIVATE void gpsti_report_guard(const gpst_pipeline* pipeline, gpst_verdic
 #define GPSTI_REPORT_OTHERS_NS 500000000 /* in less time the system's steps of 10 ms are too much */
 
 /* A pushed run is measured until now. */
-GPSTI_PRIVATE double gpsti_report_others(const gpst_pipeline* pipeline, int64_t wall_ns) {
+GPSTI_INTERN double gpsti_report_others(const gpst_pipeline* pipeline, int64_t wall_ns) {
     const gpst_context* const context = pipeline->context;
     gpsti_core_use end = pipeline->use_end;
     if (!pipeline->use_start.known || wall_ns < GPSTI_REPORT_OTHERS_NS ||
         context->info.cores_allowed != context->cores_online)
-        return 0.0;
+        return -1.0;
     if (!end.known)
         gpsti_core_use_query_under(context->system_root, &end);
     const double all_ns = (double)(end.all_ns - pipeline->use_start.all_ns);
     const double own_ns = (double)(end.own_ns - pipeline->use_start.own_ns);
     const double share = (all_ns - own_ns) / ((double)wall_ns * (double)context->cores_online);
-    return !end.known || share < 0.0 ? 0.0 : share < 1.0 ? share : 1.0;
+    return !end.known ? -1.0 : share < 0.0 ? 0.0 : share < 1.0 ? share : 1.0;
 }
 
 GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stats* out) {
     gpsti_verdict_input input;
     memset(&input, 0, sizeof input);
     input.n_items = out->items_ok + out->items_failed;
-    input.wall_ns = out->wall_ns;
+    input.wall_ns = out->wall_ns - out->start_ns - out->sync_ns;
+    input.start_ns = out->start_ns;
+    input.sync_ns = out->sync_ns;
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
         input.demand_ns[r] = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r);
     gpsti_report_reader(pipeline, &input);
@@ -222,7 +224,8 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     }
     gpsti_report_alone(pipeline, &input);
     gpsti_report_computing_reads(pipeline, &input);
-    input.others = gpsti_report_others(pipeline, out->wall_ns);
+    const double others = gpsti_report_others(pipeline, input.wall_ns);
+    input.others = others > 0.0 ? others : 0.0;
     gpsti_verdict_make(&input, &out->verdict);
     gpsti_report_guard(pipeline, &out->verdict);
 }
@@ -498,10 +501,27 @@ GPSTI_PRIVATE void gpsti_report_batches(const gpst_pipeline* pipeline, gpst_stat
 
 /* ---- all of it --------------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
+/* The run's time, and that of the job around it. */
+GPSTI_PRIVATE void gpsti_report_wall(const gpst_pipeline* pipeline, gpst_stats* out) {
     const bool over = gpsti_a32_load(&pipeline->in_flight) == 0 && pipeline->end_ns != 0;
-    const int64_t end_ns = over ? pipeline->end_ns : gpsti_now_ns();
-    out->wall_ns = pipeline->start_ns != 0 ? end_ns - pipeline->start_ns : 0;
+    const int64_t now_ns = pipeline->job_ended_ns != 0 ? pipeline->job_ended_ns : gpsti_now_ns();
+    const int64_t end_ns = over ? pipeline->end_ns : now_ns;
+    if (pipeline->start_ns == 0)
+        return;
+    out->start_ns = pipeline->job_begun_ns != 0 ? pipeline->start_ns - pipeline->job_begun_ns : 0;
+    out->sync_ns = pipeline->job_ended_ns != 0 ? pipeline->job_ended_ns - end_ns : 0;
+    out->wall_ns = out->start_ns + (end_ns - pipeline->start_ns) + out->sync_ns;
+}
+
+GPSTI_INTERN void gpsti_report_job(gpst_pipeline* pipeline, int64_t begun_ns, int64_t ended_ns) {
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    pipeline->job_begun_ns = begun_ns;
+    pipeline->job_ended_ns = ended_ns;
+    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+}
+
+GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
+    gpsti_report_wall(pipeline, out);
     out->items_total = pipeline->next_index + pipeline->items_refused;
     out->items_ok = pipeline->items.ok;
     out->items_failed = pipeline->items.failed;

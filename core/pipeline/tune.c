@@ -234,8 +234,10 @@ GPSTI_PRIVATE void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_w
     const double source_ns = source->count > 0 ? (double)source->busy_ns / (double)source->count : 0.0;
     if (guard->decided || !pipeline->desc.source)
         return;
-    const uint64_t n_items = gpsti_guard_ask(
-        guard, engine_ns, gpsti_guard_expect(window, pipeline->tune.tuner.budget.cores, source_ns), window->n_left);
+    const double others = gpsti_report_others(pipeline, pipeline->end_ns - pipeline->start_ns);
+    const gpsti_guard_estimate plain =
+        gpsti_guard_expect(window, pipeline->tune.tuner.budget.cores, others, source_ns);
+    const uint64_t n_items = gpsti_guard_ask(guard, engine_ns, plain, window->n_left);
     if (n_items > 0)
         gpsti_tune_pause(pipeline, n_items);
     else if (guard->decided)

@@ -176,22 +176,37 @@ GPST_API const char* gpst_resource_name(gpst_resource resource) {
     return index >= 0 && index < (int)GPST_RESOURCE_COUNT ? names[index] : "unknown";
 }
 
-GPSTI_PRIVATE int gpsti_verdict_largest(const gpsti_verdict_input* input, int except) {
+GPSTI_PRIVATE int gpsti_verdict_largest(const int64_t* demand_ns, int except) {
     int largest = 0;
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++)
-        if (r != except && (largest == 0 || input->demand_ns[r] > input->demand_ns[largest]))
+        if (r != except && (largest == 0 || demand_ns[r] > demand_ns[largest]))
             largest = r;
     return largest;
 }
 
 #define GPSTI_VERDICT_BOUND 0.70  /* a resource that is busy for more of the time bounds the run */
 #define GPSTI_VERDICT_OTHERS 0.05 /* of the cores: less is what a quiet system does by itself */
+#define GPSTI_VERDICT_ENDS 0.05   /* of the time: a start or a last sync that is said */
 
 /* Cores that other programs had were not idle, and what the run waited for them is not its own waiting. */
 GPSTI_PRIVATE bool gpsti_verdict_lacks_cores(const gpsti_verdict_input* input, const gpst_verdict* verdict) {
     return input->others >= GPSTI_VERDICT_OTHERS &&
            verdict->share[GPST_RESOURCE_CPU] + input->others > GPSTI_VERDICT_BOUND &&
            input->demand_ns[GPST_RESOURCE_CPU] > 0;
+}
+
+/* What of the time is before the run and behind it, where it is much: "start 20 %, last sync 31 % of the time; ". */
+GPSTI_PRIVATE void gpsti_verdict_ends(const gpsti_verdict_input* input, double wall, char* out, size_t out_bytes) {
+    const double start = (double)input->start_ns / wall, sync = (double)input->sync_ns / wall;
+    char behind[32] = "";
+    out[0] = '\0';
+    if (sync >= GPSTI_VERDICT_ENDS)
+        gpsti_format(behind, sizeof behind, "last sync %d %%", (int)(sync * 100.0 + 0.5));
+    if (start >= GPSTI_VERDICT_ENDS)
+        gpsti_format(out, out_bytes, "start %d %%%s%s of the time; ", (int)(start * 100.0 + 0.5), behind[0] ? ", " : "",
+                     behind);
+    else if (behind[0])
+        gpsti_format(out, out_bytes, "%s of the time; ", behind);
 }
 
 /* Why nothing is busy, or the cores are, where that is known: what comes between "-bound: " and the largest share. */
@@ -223,12 +238,13 @@ GPSTI_PRIVATE bool gpsti_verdict_waits_for_inputs(const gpsti_verdict_input* inp
 
 GPSTI_PRIVATE void gpsti_verdict_text(const gpsti_verdict_input* input, int largest, double wall, gpst_verdict* out) {
     char others[160] = "";
-    char why[128];
+    char ends[64], why[128];
+    gpsti_verdict_ends(input, wall, ends, sizeof ends);
     gpsti_verdict_why(input, out, wall, why, sizeof why);
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
         const size_t used = strlen(others);
         const int tenths = (int)(out->share[r] * 1000.0 + 0.5);
-        if (r != largest && input->demand_ns[r] > 0)
+        if (r != largest && out->share[r] > 0.0)
             gpsti_format(others + used, sizeof others - used, ", %s %d.%d %%",
                          gpst_resource_name((gpst_resource)r), tenths / 10, tenths % 10);
     }
@@ -244,9 +260,9 @@ GPSTI_PRIVATE void gpsti_verdict_text(const gpsti_verdict_input* input, int larg
     const int efficiency = (int)(out->efficiency * 1000.0 + 0.5);
     gpsti_format(
         out->text, sizeof out->text,
-        "%s-bound: %s%s busy %d %%%s; without any %s cost at most %d.%02dx; %d.%d %% of the bound reached",
+        "%s-bound: %s%s%s busy %d %%%s; without any %s cost at most %d.%02dx; %d.%d %% of the bound reached",
         out->bound == GPST_RESOURCE_NONE ? "latency" : gpst_resource_name(out->bound),
-        why, gpst_resource_name((gpst_resource)largest), (int)(out->share[largest] * 100.0 + 0.5), others,
+        ends, why, gpst_resource_name((gpst_resource)largest), (int)(out->share[largest] * 100.0 + 0.5), others,
         gpst_resource_name((gpst_resource)largest), cap / 100, cap % 100, efficiency / 10, efficiency % 10);
 }
 
@@ -255,7 +271,7 @@ GPSTI_PRIVATE double gpsti_verdict_larger(double a, double b) { return a > b ? a
 /* How long the run takes at least when r costs nothing: what the other resources need, a stage that runs only so many
    times at once, and items that are in flight only so many at once. One after the other, only r's own time is saved. */
 GPSTI_PRIVATE double gpsti_verdict_without(const gpsti_verdict_input* input, int r, double wall) {
-    const double others = (double)input->demand_ns[gpsti_verdict_largest(input, r)];
+    const double others = (double)input->demand_ns[gpsti_verdict_largest(input->demand_ns, r)];
     const bool cpu = r == (int)GPST_RESOURCE_CPU;
     if (input->serial)
         return gpsti_verdict_larger(others,
@@ -267,28 +283,34 @@ GPSTI_PRIVATE double gpsti_verdict_without(const gpsti_verdict_input* input, int
 }
 
 /* Bound = N * max demand + one item's fill and drain (its way alone, less its time on the bound resource);
-   cap of r = period / what it is at least without r. */
+   cap of r = period / what it is at least without r. The start is nobody's, the last sync the disk's. */
 GPSTI_INTERN void gpsti_verdict_make(const gpsti_verdict_input* input, gpst_verdict* out) {
+    int64_t demand_ns[GPST_RESOURCE_COUNT];
     memset(out, 0, sizeof *out);
-    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) {
         out->cap[r] = 1.0;
-    int largest = gpsti_verdict_largest(input, 0);
-    if (input->n_items == 0 || input->wall_ns <= 0 || input->demand_ns[largest] <= 0) {
+        demand_ns[r] = input->demand_ns[r] + (r == (int)GPST_RESOURCE_DISK_OUT ? input->sync_ns : 0);
+    }
+    int largest = gpsti_verdict_largest(demand_ns, 0);
+    if (input->n_items == 0 || input->wall_ns <= 0 || demand_ns[largest] <= 0) {
         gpsti_format(out->text, sizeof out->text, "no verdict: nothing was processed");
         return;
     }
     /* Clocks disagree a little, and a virtual one runs ahead: a run is no shorter than its largest demand. */
-    const double demand = (double)input->demand_ns[largest];
-    const double wall = (double)input->wall_ns > demand ? (double)input->wall_ns : demand;
+    const double demand = (double)demand_ns[largest];
+    const double run = gpsti_verdict_larger(
+        (double)input->wall_ns, (double)input->demand_ns[gpsti_verdict_largest(input->demand_ns, 0)]);
+    const double wall = run + (double)input->start_ns + (double)input->sync_ns;
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
-        const double without = gpsti_verdict_without(input, r, wall);
-        out->share[r] = (double)input->demand_ns[r] / wall;
+        const int64_t sync_ns = r == (int)GPST_RESOURCE_DISK_OUT ? 0 : input->sync_ns;
+        const double without = gpsti_verdict_without(input, r, run) + (double)(input->start_ns + sync_ns);
+        out->share[r] = (double)demand_ns[r] / wall;
         out->cap[r] = without > 0.0 && without < wall ? wall / without : 1.0;
         if (without <= 0.0)
             out->cap[r] = 1000.0; /* nothing else costs anything that was measured */
         out->cap[r] = out->cap[r] < 1000.0 ? out->cap[r] : 1000.0;
     }
-    const double fill = (double)input->alone_ns - demand / (double)input->n_items;
+    const double fill = (double)input->alone_ns - (double)input->demand_ns[largest] / (double)input->n_items;
     const double bound = demand + (fill > 0.0 ? fill : 0.0);
     out->others = input->others;
     out->bound = out->share[largest] > GPSTI_VERDICT_BOUND ? (gpst_resource)largest : GPST_RESOURCE_NONE;

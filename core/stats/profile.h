@@ -45,14 +45,15 @@ typedef struct gpst_stage_stats {
 
 /* gpst_verdict -- which resource bounds a run, how busy each is, and what fixing it could give at most
 
-   Formula      demand of r: its busy time in the run (CPU: thread CPU time, the source's calls and the ends of items
-                too, / cores allowed; disk_in: without the part of reads' time that computes, as copies out of the
-                page cache do; disk_out: writes, and giving files their names; jpeg: while the device's decoder has a
-                batch); period: wall / items;
+   Formula      wall: of the run, and start_ns and sync_ns of the job around it; demand of r: its busy time (CPU: thread
+                CPU time, the source's calls and the ends of items too, / cores allowed; disk_in: without the part of
+                reads' time that computes, as copies out of the page cache do; disk_out: writes, giving files their
+                names, the last sync; jpeg: while the device's decoder has a batch); period: wall / items;
                 bound: the largest demand + one item's fill and drain; cap of r: wall / what it is at least without r:
-                the largest other demand, a stage at its concurrency or the source at one call at a time, one item's
-                way / slots, and where cores are idle all that callbacks take / workers; in a plain loop the wall less
-                r's own time. What callbacks do not compute is a wait that no resource has, unless cores are used up
+                start and last sync, and of the run the largest other demand, a stage at its concurrency or the source
+                at one call at a time, one item's way / slots, and where cores are idle all that callbacks take /
+                workers; in a plain loop the run less r's own time. What callbacks do not compute is a wait that no
+                resource has, unless cores are used up
    Ownership    plain values
    Since        0.1
 */
@@ -67,7 +68,7 @@ typedef struct gpst_verdict {
                                the run together had more than 70 % of the cores the run is bound by them: bound is
                                   CPU */
     double cap[GPST_RESOURCE_COUNT]; /* what removing all cost of it could give at most, >= 1 */
-    char text[256];
+    char text[384];
 } gpst_verdict;
 
 /* gpst_resource_name -- the resource's name in reports

@@ -65,6 +65,7 @@ GPSTI_INTERN void gpsti_busy_close(gpsti_busy* busy, int64_t end_ns);
 typedef struct gpsti_verdict_input {
     uint64_t n_items;
     int64_t wall_ns;
+    int64_t start_ns, sync_ns;                /* of the job around the run, beside wall_ns: before it, and behind it */
     int64_t demand_ns[GPST_RESOURCE_COUNT];   /* of the whole run */
     double others;                            /* share of the cores that other programs took */
     int64_t alone_ns;                         /* one item's way through all stages with nothing in its way */

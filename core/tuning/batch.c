@@ -1,5 +1,5 @@
 /* core/tuning/batch.c -- batches in front of a stage: what they take, who goes next, who is given up. Pure policies;
-   docs/tuner.md has the rule in words, and what a simulation of it gave. */
+   docs/live.md ("Batches and deadlines") has the rule in words, and what a simulation of it gave. */
 #include "../base/platform_internal.h"
 
 #include "batch_internal.h"

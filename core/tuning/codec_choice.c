@@ -4,7 +4,7 @@
 
 #include "codec_choice_internal.h"
 
-#define GPSTI_CODEC_OPEN_NS 1000000000 /* nvJPEG takes 0.64 s to open */
+#define GPSTI_CODEC_OPEN_NS 1000000000 /* of the cores' work: opening nvJPEG takes about as long */
 #define GPSTI_CODEC_TRY_EVERY 64       /* the slower form is measured again: what it competes for changes */
 
 GPSTI_PRIVATE uint64_t gpsti_codec_times(uint64_t n, uint64_t ns) {

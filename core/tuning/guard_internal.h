@@ -16,14 +16,15 @@ typedef struct gpsti_guard {
     uint32_t n_drifted; /* blocks in a row that were slower */
 } gpsti_guard;
 
-/* An item's expected time in a plain loop. Services that ran side by side took long because of each other, on a disk or
-   on busy cores: alone they take least_ns at least. */
+/* An item's expected time in a plain loop: by its services, and what may be said of it. Services that ran side by side
+   took long because of each other, on a disk or on busy cores. */
 typedef struct gpsti_guard_estimate {
-    double ns, least_ns;
+    double ns, said_ns;
 } gpsti_guard_estimate;
 
-/* From the window's services, one after the other, the device's busy times, and source_ns for the source. */
-GPSTI_INTERN gpsti_guard_estimate gpsti_guard_expect(const gpsti_tuner_window* window, uint32_t cores,
+/* From the window's services, one after the other, the device's busy times, and source_ns for the source. others: share
+   of the cores that other programs took; negative = not known. */
+GPSTI_INTERN gpsti_guard_estimate gpsti_guard_expect(const gpsti_tuner_window* window, uint32_t cores, double others,
                                                      double source_ns);
 /* After a window of the frozen setting, in which an item took engine_ns; n_left: items still to come, 0 = not known.
    Gives the number of items to be measured; 0: none, the guard has decided. */

@@ -67,7 +67,8 @@ typedef struct gpst_tuner_decision {
 */
 typedef struct gpst_guard_report {
     double engine_ns;     /* mean time an item, 0 = not known */
-    double plain_ns;      /* likewise of the plain loop; where it was not measured, the least that it may be */
+    double plain_ns;      /* likewise of the plain loop; where it was not measured an estimate: what items computed on
+                             the cores that were ours, with the waits of idle cores, and the device's time */
     bool measured;        /* by a block of plain items within the run; else estimated from the stages' clocks */
     uint64_t plain_items; /* items that went through the plain loop for that */
     char text[160];       /* the decision in words; "" = nothing was compared */

@@ -475,6 +475,7 @@ static gpst_result job_call(job* self) {
     const gpst_job_hooks hooks = job_make_hooks(self);
     if (self->desc.reproject) {
         gpst_reproject_desc desc = *self->desc.reproject;
+        desc.begun_ns = self->desc.asked->begun_ns;
         desc.inputs = self->paths;
         desc.n_inputs = self->n_to_do;
         desc.files_only = true;
@@ -487,6 +488,7 @@ static gpst_result job_call(job* self) {
         return gpst_reproject_files(&desc, &self->report);
     }
     gpst_preprocess_desc desc = *self->desc.preprocess;
+    desc.begun_ns = self->desc.asked->begun_ns;
     desc.inputs = self->paths;
     desc.n_inputs = self->n_to_do;
     desc.files_only = true;
@@ -498,8 +500,15 @@ static gpst_result job_call(job* self) {
     return gpst_preprocess_files(&desc, &self->report);
 }
 
+/* Finding that nothing is to be done takes time, too. */
+static gpst_result job_skip(job* self) {
+    self->report.stats.start_ns = gpst_now_ns() - self->desc.asked->begun_ns;
+    self->report.stats.wall_ns = self->report.stats.start_ns;
+    return GPST_OK;
+}
+
 int job_run(job* self) {
-    const gpst_result result = self->n_to_do > 0 ? job_call(self) : GPST_OK;
+    const gpst_result result = self->n_to_do > 0 ? job_call(self) : job_skip(self);
     const bool failed = GPST_FAILED(result) && result != GPST_ERROR_CANCELLED;
     int status = EXIT_DONE;
     console_progress_end();

@@ -29,8 +29,10 @@ static const command_entry* main_find(const char* name) {
 }
 
 static int main_run_command(const command_entry* entry, int argc, char** argv) {
+    const int64_t begun_ns = gpst_now_ns();
     options asked;
     int status = options_read(&asked, entry->id, argc, argv);
+    asked.begun_ns = begun_ns;
     console_open(asked.quiet);
     if (status == EXIT_DONE && asked.help)
         options_print_help(entry->id);

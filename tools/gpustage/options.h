@@ -23,6 +23,7 @@ typedef enum layout_kind { LAYOUT_FLAT = 0, LAYOUT_COLMAP = 1, LAYOUT_NERFSTUDIO
 typedef struct options {
     command_id command;
     const char* command_name;
+    int64_t begun_ns;   /* on gpst_now_ns's clock: when the command was called */
     text_list inputs;   /* probe: PATH; bench: "quick" */
     const char* output; /* -o */
     bool help;

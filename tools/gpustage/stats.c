@@ -5,6 +5,7 @@
 #include "json.h"
 #include "remarks.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,34 +98,56 @@ static void stats_bytes(json* out, const run_counts* counts, const gpst_stats* s
     json_close(out, '}');
 }
 
-static const gpst_stage_stats* stats_find_stage(const gpst_stats* stats, const char* name) {
-    for (uint32_t i = 0; i < stats->n_stages; i++)
-        if (!strcmp(stats->stages[i].name, name))
-            return &stats->stages[i];
-    return NULL;
+/* A name that an earlier stage has, too, such as "upload" of a second group on the device, has its number behind it. */
+static void stats_stage_name(const gpst_stats* stats, uint32_t at, char out[48]) {
+    unsigned number = 1;
+    for (uint32_t i = 0; i < at; i++)
+        number += !strcmp(stats->stages[i].name, stats->stages[at].name);
+    snprintf(out, 48, number > 1 ? "%s %u" : "%s", stats->stages[at].name, number);
 }
 
-/* Every key is always there; a stage that the run did not have counts nothing. */
 static void stats_stages(json* out, const gpst_stats* stats) {
-    static const char* const names[] = {"read", "decode", "upload", "kernel", "download", "encode", "write"};
-    static const gpst_stage_stats absent = GPST_ZERO;
+    char name[48];
     json_open(out, "stages", '{');
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const gpst_stage_stats* const found = stats_find_stage(stats, names[i]);
-        const gpst_stage_stats* const stage = found ? found : &absent;
-        json_open(out, names[i], '{');
+    for (uint32_t i = 0; i < stats->n_stages; i++) {
+        const gpst_stage_stats* const stage = &stats->stages[i];
+        stats_stage_name(stats, i, name);
+        json_open(out, name, '{');
+        json_string(out, "resource", gpst_resource_name(stage->resource));
         json_count(out, "count", stage->count);
         json_count(out, "timed", stage->timed);
+        json_count(out, "failed", stage->failed);
+        json_count(out, "bytes", stage->bytes);
         json_number(out, "busy_s", stats_seconds(stage->busy_ns));
         json_number(out, "wait_s", stats_seconds(stage->wait_ns));
         json_number(out, "cpu_s", stats_seconds(stage->cpu_ns));
         json_number(out, "p50_us", (double)stage->p50_ns / 1e3);
         json_number(out, "p90_us", (double)stage->p90_ns / 1e3);
         json_number(out, "p99_us", (double)stage->p99_ns / 1e3);
+        json_number(out, "p999_us", (double)stage->p999_ns / 1e3);
         json_number(out, "max_us", (double)stage->max_ns / 1e3);
+        json_number(out, "occupancy", stage->occupancy);
+        json_count(out, "batches", stage->n_batches);
+        json_count(out, "late", stage->n_late);
+        json_count(out, "shed", stage->n_shed);
         json_close(out, '}');
     }
     json_close(out, '}');
+}
+
+static void stats_copies(json* out, const gpst_stats* stats) {
+    json_open(out, "copies", '[');
+    for (uint32_t i = 0; i < stats->n_copies; i++) {
+        const gpst_copy_stats* const copy = &stats->copies[i];
+        json_open(out, NULL, '{');
+        json_count(out, "set", copy->set);
+        json_string(out, "to", copy->up ? "device" : "host");
+        json_string(out, "wanted", copy->wanted);
+        json_count(out, "count", copy->count);
+        json_count(out, "bytes", copy->bytes);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
 }
 
 static void stats_resources(json* out, const char* key, const double* values) {
@@ -204,16 +227,12 @@ static void stats_files(json* out, const run_counts* counts) {
 }
 
 static void stats_path(json* out, const gpst_stats* stats) {
-    static const char* const names[] = {"read", "prefetch", "host_memory", "threads", "device", "jpeg", "write", "graph"};
     json_open(out, "path", '{');
-    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
-        const gpst_path* path = NULL;
-        for (uint32_t i = 0; i < stats->n_paths; i++)
-            if (!strcmp(stats->paths[i].what, names[n]))
-                path = &stats->paths[i];
-        json_open(out, names[n], '{');
-        json_string(out, "taken", path ? path->taken : "none");
-        stats_why_not(out, path ? path->why_not : "");
+    for (uint32_t i = 0; i < stats->n_paths; i++) {
+        const gpst_path* const path = &stats->paths[i];
+        json_open(out, path->what, '{');
+        json_string(out, "taken", path->taken);
+        stats_why_not(out, path->why_not);
         json_close(out, '}');
     }
     json_close(out, '}');
@@ -309,9 +328,12 @@ text stats_make_json(const run_counts* counts, const gpst_stats* stats, const gp
     json_string(&out, "device", context->device_name);
     stats_items(&out, counts);
     json_number(&out, "wall_s", wall_s);
+    json_number(&out, "start_s", stats_seconds(stats->start_ns));
+    json_number(&out, "sync_s", stats_seconds(stats->sync_ns));
     json_number(&out, "items_per_s", wall_s > 0.0 ? (double)counts->ok / wall_s : 0.0);
     stats_bytes(&out, counts, stats);
     stats_stages(&out, stats);
+    stats_copies(&out, stats);
     stats_verdict(&out, &stats->verdict);
     stats_path(&out, stats);
     stats_prefetch(&out, &stats->read_ahead);

@@ -1,4 +1,5 @@
-/* tools/gpustage/stats.h -- what a run did, as the JSON that --stats writes. Its keys are stable. */
+/* tools/gpustage/stats.h -- what a run did, as the JSON that --stats writes. Its keys are stable; "stages" and "path"
+   have one for each stage and path of the report, by its name. */
 #ifndef GPST_TOOL_STATS_H
 #define GPST_TOOL_STATS_H
 
