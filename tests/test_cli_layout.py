@@ -553,10 +553,51 @@ class Stale(LayoutCase):
             with open(self.path(name), "wb"):
                 pass
         with open(self.path("out", MANIFEST), "a", encoding="utf-8") as stream:
-            stream.write("stale ../up_v01.ppm\nstale %s\nbegin 1 ../in\nbegin 1 %s\nstale\nstale \nbegin\nset\n" %
-                         (self.path("up_v01.ppm"), self.path("in")))
+            for name in ("../up_v01.ppm", self.path("up_v01.ppm")):
+                stream.write("stale 0%%20%d%%20%s\n" % (os.stat(self.path("up_v01.ppm")).st_mtime_ns, name))
+            for name in ("../in", self.path("in")):
+                stream.write("item 1 2 3 0,0 {0},{0} %s /a own/own\n".format(
+                    os.stat(self.path("in_v01.ppm")).st_mtime_ns) % name)
+            stream.write("stale\nstale \nstale 0\nbegin\nset\nitem 1 2 3 0 0 a /a\nitem 1 2 3 , , a /a own/own\n")
         self.run_in(folder, "--views", "1", "--clean", says=["removed 1 file of runs with other settings"])
         self.assertTrue(os.path.exists(self.path("up_v01.ppm")) and os.path.exists(self.path("in_v01.ppm")))
+
+    def test_what_no_run_finished_stays(self):
+        """Files of the names of outputs: one whose run failed, and ones that are no more as a run left them."""
+        folder = self.panoramas(3)
+        os.mkdir(self.path("out"))
+        with open(self.path("in", "pano00.ppm"), "wb") as stream:
+            stream.write(b"P6\n")
+        with open(self.path("out", "pano00_v01.ppm"), "wb") as stream:
+            stream.write(b"mine")
+        self.run_in(folder, "--views", "2", code=1)
+        with open(self.path("out", "pano01_v01.ppm"), "ab") as stream:
+            stream.write(b"more")
+        before = os.stat(self.path("out", "pano02_v01.ppm"))
+        os.utime(self.path("out", "pano02_v01.ppm"), ns=(before.st_atime_ns, before.st_mtime_ns + 1000000000))
+        for _ in range(2): # the list that began anew knows no more of them than the first
+            self.assertNotIn("other settings", self.run_in(folder, "--views", "1", "--clean", code=1).err)
+        self.assertEqual([name for name in self.below() if name.endswith("v01.ppm")],
+                         ["pano00_v01.ppm", "pano01_v01.ppm", "pano02_v01.ppm"])
+
+    def test_a_file_of_all_tensors_stays(self):
+        """It takes its name in a directory that has a list, and the list must not know it as its own."""
+        folder = self.panoramas(1)
+        self.check(gpustage("preprocess", folder, "-o", self.path("out"), "--size", "4x4"), 0)
+        for name in ("all.npy", "pano00.npy"):
+            self.check(gpustage("preprocess", folder, "-o", self.path("out", name), "--size", "5x4"), 0)
+        self.assertNotIn("other settings", self.run_in(folder, "--views", "1", "--clean").err)
+        self.assertEqual(self.below(), ["all.npy", "pano00.npy", "pano00_v00.ppm"])
+
+    @unittest.skipIf(os.name == "nt", "no names there hold these")
+    def test_names_that_hold_separators_of_other_systems(self):
+        os.mkdir(self.path("in"))
+        write_directions(self.path("in", "a\\b:c d%\n.ppm"), 64, 32)
+        self.run_in(self.path("in"), "--views", "3")
+        self.run_in(self.path("in"), "--views", "2")
+        self.run_in(self.path("in"), "--views", "1", "--clean",
+                    says=["removed 2 files of runs with other settings"])
+        self.assertEqual(self.below(), ["a\\b:c d%\n_v00.ppm"])
 
     def test_without_a_directory(self):
         self.check(gpustage("preprocess", self.panoramas(1), "-o", self.path("t.npy"), "--size", "4x4", "--clean"), 2,

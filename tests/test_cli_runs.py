@@ -312,7 +312,7 @@ class Interrupt(Case):
             with open(self.path("out", MANIFEST), "wb") as stream:
                 stream.write(found)
             self.check(gpustage(*arguments, "--resume"), 2, "begins with \"" + found.decode().split("\n")[0],
-                       "instead of \"gpustage-manifest 3\"")
+                       "instead of \"gpustage-manifest 4\"")
 
 
 # ---- what is told ------------------------------------------------------------------------------------------------
