@@ -193,8 +193,8 @@ class Nerfstudio(LayoutCase):
         self.assertNotIn("mask_path", told["frames"][0])
 
     def test_none_while_outputs_change(self):
-        folder = self.panoramas(3)
-        flags = ["reproject", folder, "-o", self.path("out"), "--views", "1", "--layout", "nerfstudio", *SMALL]
+        self.panoramas(3)
+        flags = ["reproject", *self.files(), "-o", self.path("out"), "--views", "1", "--layout", "nerfstudio", *SMALL]
         self.check(gpustage(*flags), 0)
         pipes = self.fifos([2])
         child = start(*flags)
@@ -281,6 +281,21 @@ class Masks(LayoutCase):
         self.run_in(*flags, code=1)
         self.assertEqual(self.stats()["items"]["skipped"], 2)
         self.run_in(folder, "--views", "1", "--resume", code=2, says=["mask=by frame, of the usual names"])
+
+    def test_resume_tells_mask_folders_apart(self):
+        """Masks of the same names, sizes and times; and links to a folder lead to the same masks."""
+        flags = [self.panoramas(2), "--views", "1", "--stats", self.path("stats.json"), "--resume", "--mask"]
+        for folder in ("keep", "other"):
+            for name in os.listdir(self.masks("pano%02d.png", 2, folder=folder)):
+                os.utime(self.path(folder, name), (5, 5))
+        os.symlink(self.path("other"), self.path("link"))
+        for folder, skipped in (("keep", 0), ("keep", 2), ("other", 0), ("link", 2)):
+            self.run_in(*flags, self.path(folder))
+            self.assertEqual(self.stats()["items"]["skipped"], skipped, folder)
+        for _ in range(2): # of a time that no list has nothing is known
+            os.utime(self.path("other", "pano00.png"), (-5, -5))
+            self.run_in(*flags, self.path("other"))
+            self.assertEqual(self.stats()["items"]["skipped"], 1)
 
     def test_masks_are_read_and_not_written(self):
         folder = self.panoramas(1)
@@ -527,7 +542,7 @@ class Stale(LayoutCase):
 
     def test_not_while_another_run_is_at_work(self):
         folder = self.panoramas(2)
-        flags = ["reproject", folder, "-o", self.path("out"), "--views", "1", *SMALL]
+        flags = ["reproject", *self.files(), "-o", self.path("out"), "--views", "1", *SMALL]
         self.run_in(folder, "--views", "2")
         self.run_in(folder, "--views", "1")
         pipes = self.fifos([1])

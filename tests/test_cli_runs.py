@@ -212,10 +212,10 @@ class Interrupt(Case):
 
     def interrupt_and_resume(self, number, engine):
         """Interrupted while items are in flight, at the latest at those that have not come yet."""
-        folder = self.panoramas(80)
+        self.panoramas(80)
         late = [20, 21, 22]
         pipes = self.fifos(late)
-        arguments = ["reproject", folder, "-o", self.path("out"), "--stats", self.path("stats.json")] + self.VIEWS
+        arguments = ["reproject", *self.files(), "-o", self.path("out"), "--stats", self.path("stats.json")] + self.VIEWS
         child = start(*arguments, *engine)
         self.wait_for_output(child)
         self.interrupt(child, number)
@@ -246,9 +246,9 @@ class Interrupt(Case):
 
     def test_what_is_ignored_stays_ignored(self):
         """As under nohup, and in the background of a shell without job control."""
-        folder = self.panoramas(12)
+        self.panoramas(12)
         pipes = self.fifos([6, 7, 8])
-        child = start("reproject", folder, "-o", self.path("out"), "--slots", "2", *self.VIEWS,
+        child = start("reproject", *self.files(), "-o", self.path("out"), "--slots", "2", *self.VIEWS,
                       preexec_fn=lambda: [signal.signal(n, signal.SIG_IGN) for n in (signal.SIGHUP, signal.SIGINT)])
         self.wait_for_output(child)
         child.send_signal(signal.SIGHUP)
@@ -258,9 +258,9 @@ class Interrupt(Case):
         self.assertEqual(self.check_whole_items(), 12)
 
     def test_interrupted_stack_is_absent(self):
-        folder = self.panoramas(60)
+        self.panoramas(60)
         pipes = self.fifos([20, 21, 22])
-        child = start("preprocess", folder, "-o", self.path("t.npy"), "--size", "8x8", "--slots", "2")
+        child = start("preprocess", *self.files(), "-o", self.path("t.npy"), "--size", "8x8", "--slots", "2")
         pipe = self.wait_for_reader(child, pipes[0])
         self.interrupt(child)
         os.close(pipe)

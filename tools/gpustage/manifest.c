@@ -9,7 +9,7 @@
      begin TAG STEM           it is about to make the outputs of that name
      item TAG BYTES MTIME_NS OUTPUTS TIMES STEM PATH DECODER/ENCODER     and they are whole
 
-   OUTPUTS are their bytes, "n,n,...", and behind these size, time and name of a mask of the item's own; TIMES are when
+   OUTPUTS are their bytes, "n,n,...", and behind these size, time and path of a mask of the item's own; TIMES are when
    each was changed last, by which --clean knows it again. PATH is the input's own, absolute and with links followed;
    STEM is what its outputs are named by; FILE is "BYTES MTIME_NS NAME". In these a blank, a line feed and '%' are written
    %20, %0A and %25. An item counts when its run began it and no other run had it in hand meanwhile:

@@ -6,6 +6,7 @@
 #include "files.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- names --------------------------------------------------------------------- */
@@ -59,9 +60,13 @@ text outputs_sizes(const outputs* self, const input* in, text* times) {
         if (times)
             text_format(times, "%s%lld", i ? "," : "", (long long)info.mtime_ns);
     }
-    if (in->mask)
+    char* const mask = in->mask && in->mask_mtime_ns >= 0 ? files_real_path(in->mask) : NULL;
+    if (mask)
         text_format(&sizes, ",mask:%llu:%lld:%s", (unsigned long long)in->mask_bytes, (long long)in->mask_mtime_ns,
-                    files_base_name(in->mask));
+                    mask);
+    else if (in->mask) /* nothing says which it is */
+        text_free(&sizes);
+    free(mask);
     return sizes;
 }
 
