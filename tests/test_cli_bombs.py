@@ -9,9 +9,10 @@ import tempfile
 import zlib
 
 sys.dont_write_bytecode = True # the tree stays as it was
+import make_pictures as make  # noqa: E402
 from cli_kit import Case, COMMAND, Outcome, gpustage, has_format, main, write_directions  # noqa: E402
 from picture_codecs import riff_chunk  # noqa: E402
-from picture_tags import LONG, ifd, tiff_head  # noqa: E402
+from picture_tags import LONG, gpano, ifd, tiff_head  # noqa: E402
 
 MOST_KB = 300 * 1000 # of a run that refuses everything that is large
 SMALL = ("--views", "1", "--size", "32x32", "--format", "ppm")
@@ -269,6 +270,39 @@ class Bombs(Case):
                                         self.path(name), "--max-item-bytes", "64M", *SMALL)
             self.check(outcome, 2, "--mask=%s: " % self.path(name), words)
             self.check_memory(peak_kb, MOST_KB)
+
+    def test_parts_of_a_vast_sphere(self):
+        """What is made from a file is judged as the file: 8x4 pixels are no part of a sphere of 32000x16000."""
+        part = make.draw(8, 4)
+        kinds = {"jpg": make.jpeg, "png": make.png, "tif": make.tiff, "webp": make.webp}
+        for kind, maker in list(kinds.items()):
+            if has_format(kind):
+                self.write(kind + "." + kind, maker(part, xmp_packet=gpano(8, 4, full=(32000, 16000))).data)
+            else:
+                del kinds[kind]
+        self.refuse({kind + "." + kind: ("decode", "cannot hold a part of a sphere of 32000x16000") for kind in kinds},
+                    "--max-item-bytes", "8G")
+
+    def test_masks_of_frames(self):
+        """They take of the frames' memory."""
+        if not has_format("png"):
+            self.skipTest("no PNG")
+        os.mkdir(self.path("masks"))
+        for name in ("good1.ppm", "good2.ppm"):
+            write_directions(self.path("masks", name + ".png"))
+        self.write("masks/a.ppm.png", png(32000, 16000, colour=3))
+        self.write("masks/b.ppm.png", b"")
+        with open(self.path("masks", "c.ppm.png"), "wb") as stream:
+            stream.truncate(128 << 20) # so many zeros
+        bombs = {"a.ppm": ("mask", "max_host_bytes"), "b.ppm": ("mask", "the file is empty"),
+                 "c.ppm": ("mask", "max_host_bytes")}
+        for name in bombs:
+            write_directions(self.path(name))
+        self.refuse(bombs, "--mask", self.path("masks"), "--max-host-bytes", "64M", "--max-item-bytes", "8G")
+        outcome, peak_kb = measured("reproject", self.path("good1.ppm"), "-o", self.path("out"), *SMALL, "--mask",
+                                    self.path("masks", "a.ppm.png"), "--max-host-bytes", "64M", "--max-item-bytes", "8G")
+        self.check(outcome, 2, "a.ppm.png: takes 2049 MB; at most 67 MB here (--max-host-bytes)")
+        self.check_memory(peak_kb, MOST_KB)
 
     def test_options_raise_the_limits(self):
         if not has_format("jpg"):

@@ -325,6 +325,24 @@ const char* files_read_at_most(const char* path, size_t most_bytes, text* out) {
     return problem;
 }
 
+const char* files_read_into(const char* path, void* out, size_t bytes) {
+    const int descriptor = open(path, O_RDONLY | FILES_FLAGS);
+    const char* problem = descriptor < 0 ? files_words(errno) : NULL;
+    char* at = (char*)out;
+    while (!problem && bytes > 0) {
+        const ssize_t done = read(descriptor, at, (unsigned)(bytes < 0x40000000u ? bytes : 0x40000000u));
+        if (done == 0)
+            problem = "has fewer bytes than before";
+        else if (done < 0 && errno != EINTR)
+            problem = files_words(errno);
+        at += done > 0 ? done : 0;
+        bytes -= done > 0 ? (size_t)done : 0;
+    }
+    if (descriptor >= 0)
+        close(descriptor);
+    return problem;
+}
+
 const char* files_read_regular(const char* path, size_t most_bytes, text* out) {
     struct stat status;
     const int descriptor = open(path, O_RDONLY | FILES_NO_LINK | FILES_FLAGS);
