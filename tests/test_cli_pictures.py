@@ -59,6 +59,18 @@ class Plain(Files):
         tens = make.pnm(panorama().of_pixels([tuple(v // 5 for v in p) for p in panorama().pixels()]), 51)
         self.check_like("tens.ppm", tens.data, tens.picture, "|u1")
 
+    @unittest.skipUnless(has_format("jpg"), "JPEG is not there")
+    def test_inks_without_a_marker(self):
+        """They are taken as with one, and that is said."""
+        marked = make.jpeg(make.smooth(WIDTH, HEIGHT, 4)).data
+        at = marked.index(b"\xff\xee")
+        plain = marked[:at] + marked[at + 2 + struct.unpack_from(">H", marked, at + 2)[0]:]
+        wanted, quiet = self.views(self.write("a.jpg", marked), "marked")
+        found, noted = self.views(self.write("a.jpg", plain), "plain")
+        self.assertEqual(found, wanted)
+        self.assertEqual(quiet.err, "")
+        self.assertIn("a.jpg: CMYK without an Adobe marker", noted.err)
+
     def constant(self, name, kind, descr, value):
         """A frame of one colour, which its views have, too."""
         picture = make.Picture(WIDTH, HEIGHT, 3, kind, value * (WIDTH * HEIGHT))
