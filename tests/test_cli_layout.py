@@ -192,6 +192,21 @@ class Nerfstudio(LayoutCase):
         self.assertEqual(len(told["frames"]), 6)
         self.assertNotIn("mask_path", told["frames"][0])
 
+    @unittest.skipUnless(sys.platform.startswith("linux"), "names are bytes on Linux")
+    def test_names_that_json_cannot_hold(self):
+        """What transforms.json names is there; what it cannot name is said."""
+        self.panoramas(1)
+        os.rename(self.path("in", "pano00.ppm"), os.path.join(os.fsencode(self.path("in")), b"caf\xe9.ppm"))
+        write_directions(self.path("in", "caf\u00e9 \U0001f4f7.ppm"), 64, 32)
+        for flags in ((), ("--resume",)):
+            outcome = self.run_in(self.path("in"), "--views", "2", "--layout", "nerfstudio", "--stats",
+                                  self.path("stats.json"), *flags)
+            self.assertIn("its views are left out of transforms.json", outcome.err)
+            self.assertEqual([f["file_path"] for f in self.transforms()["frames"]],
+                             ["images/caf\u00e9 \U0001f4f7_v%02d.ppm" % v for v in (0, 1)])
+            self.assertIn("not_in_transforms", str(self.stats()["remarks"]))
+        self.assertEqual(len(os.listdir(self.path("out", "images"))), 4)
+
     def test_none_while_outputs_change(self):
         self.panoramas(3)
         flags = ["reproject", *self.files(), "-o", self.path("out"), "--views", "1", "--layout", "nerfstudio", *SMALL]

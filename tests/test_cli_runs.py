@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """tests/test_cli_runs.py -- how runs of the command go and end: bad input, interrupts, resuming, what is told."""
+import errno
 import json
 import os
 import pty
@@ -87,6 +88,19 @@ class BadInput(Case):
                 for text in says:
                     self.assertIn(text, error["reason"])
             self.assertEqual(len(lines), len(bad), outcome)
+
+    def test_long_names_leave_the_reason_whole(self):
+        name = "n" * 248 + ".ppm"
+        flags = ["-o", self.path("out"), "--views", "1", "--size", "16x16", "--format", "ppm", "--stats",
+                 self.path("stats.json")]
+        os.mkdir(self.path("masks"))
+        for before, more, ends in ((None, [], "No such file or directory (2)"), ("file", [], "File name too long (%d)" % errno.ENAMETOOLONG),
+                                   ("file", ["--mask", self.path("masks")], "_mask.png")):
+            if before:
+                write_directions(self.path(name), 64, 32)
+            outcome = self.check(gpustage("reproject", self.path(name), *flags, *more), 1)
+            for said in (self.stats()["errors"][0]["reason"], outcome.err.rstrip("\n")):
+                self.assertTrue(said.endswith(ends), said)
 
     def test_stop_on_error(self):
         folder = self.panoramas(30)

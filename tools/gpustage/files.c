@@ -109,15 +109,6 @@ const char* files_query(const char* path, file_info* out) {
     return NULL;
 }
 
-bool files_is_folder(const char* path) {
-    struct stat status;
-#if defined(_WIN32)
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-#else
-    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode);
-#endif
-}
-
 bool files_is_link(const char* path) {
 #if defined(_WIN32)
     const DWORD attributes = GetFileAttributesA(path);
@@ -132,6 +123,22 @@ bool files_same_directory(const char* a, const char* b) {
     file_info first, second;
     return !files_query(a, &first) && !files_query(b, &second) && first.device == second.device &&
            first.inode == second.inode && first.inode != 0;
+}
+
+bool files_enter(folder_set* self, const char* path) {
+    file_info info;
+    if (files_query(path, &info) || info.inode == 0)
+        return true;
+    for (size_t i = 0; i < self->count; i++)
+        if (self->items[i].device == info.device && self->items[i].inode == info.inode)
+            return false;
+    file_info* const items = (file_info*)realloc(self->items, (self->count + 1) * sizeof info);
+    self->failed = !items;
+    if (!items)
+        return false;
+    self->items = items;
+    self->items[self->count++] = info;
+    return true;
 }
 
 /* Another run may have just made it. */

@@ -13,7 +13,13 @@ typedef struct file_info {
 
 /* These return NULL, or the system's words for what went wrong. */
 const char* files_query(const char* path, file_info* out);
-bool files_is_folder(const char* path); /* a directory itself, and no link to one */
+/* Directories, each once, whatever links lead there. All-zero is empty; free the items. */
+typedef struct folder_set {
+    file_info* items;
+    size_t count;
+    bool failed; /* out of memory */
+} folder_set;
+bool files_enter(folder_set* self, const char* path); /* false: it was entered before, or failed is set */
 const char* files_make_directory(const char* path);
 const char* files_check_writable(const char* directory);
 const char* files_list(const char* directory,

@@ -119,8 +119,7 @@ typedef struct inputs_found {
     size_t base; /* of paths: the argument's own part */
     size_t n;
     inputs_left left[INPUTS_LEFT];
-    file_info* entered;  /* directories, each once, whatever links lead there */
-    size_t n_entered;
+    folder_set entered;
 } inputs_found;
 
 static void inputs_leave_out(inputs_found* self, const char* path, int kind) {
@@ -143,23 +142,6 @@ static bool inputs_take_found(void* user_data, const char* path, bool is_picture
     found->n++;
     found->added = inputs_add(found->list, path, base, NULL);
     return found->added;
-}
-
-/* False: it was entered before, by whatever name, or there is no memory, and added is false. */
-static bool inputs_enter(inputs_found* self, const char* path) {
-    file_info info;
-    if (files_query(path, &info) || info.inode == 0)
-        return true;
-    for (size_t i = 0; i < self->n_entered; i++)
-        if (self->entered[i].device == info.device && self->entered[i].inode == info.inode)
-            return false;
-    file_info* const entered = (file_info*)realloc(self->entered, (self->n_entered + 1) * sizeof info);
-    self->added = entered != NULL;
-    if (!entered)
-        return false;
-    self->entered = entered;
-    self->entered[self->n_entered++] = info;
-    return true;
 }
 
 static int inputs_compare_names(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
@@ -192,8 +174,10 @@ static bool inputs_is_ours(const options* asked, const char* path) {
 
 static void inputs_walk(inputs_found* self, const char* path, int depth) {
     text_list folders = GPST_ZERO;
-    if (!inputs_enter(self, path))
+    if (!files_enter(&self->entered, path)) {
+        self->added = !self->entered.failed;
         return;
+    }
     const gpst_result result = gpst_folder_list(path, inputs_take_found, self);
     if (result == GPST_ERROR_MEMORY || !self->added)
         self->added = false;
@@ -241,7 +225,7 @@ static bool inputs_add_directory(input_list* self, const char* path, const optio
     text_free(&left);
     for (int i = 0; i < INPUTS_LEFT; i++)
         text_free(&found.left[i].names);
-    free(found.entered);
+    free(found.entered.items);
     return found.added;
 }
 

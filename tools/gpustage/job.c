@@ -524,7 +524,7 @@ int job_run(job* self) {
 void job_close(job* self) {
     gpst_context_destroy(self->context);
     manifest_close(&self->manifest);
-    run_lock_close(&self->lock);
+    run_lock_close(&self->lock, self->moved || self->counts.failed > 0);
     free(self->paths);
     free(self->to_do);
     inputs_free(&self->inputs);
