@@ -173,22 +173,20 @@ int run_lock_open(run_lock* self, const char* directory, const char* tag, const 
     return status;
 }
 
-/* Where not all of its files are found, the lock stays for the next run to try again. */
-static bool run_lock_remove_own(const run_lock* self) {
+static void run_lock_remove_own(const run_lock* self) {
     folder_set entered = GPST_ZERO;
     text directory = files_parent(self->path.data);
-    const bool all =
-        directory.data && run_lock_remove_files(directory.data, files_base_name(self->path.data), 0, &entered);
+    if (directory.data)
+        (void)run_lock_remove_files(directory.data, files_base_name(self->path.data), 0, &entered);
     free(entered.items);
     text_free(&directory);
-    return all;
 }
 
 void run_lock_close(run_lock* self, bool failed) {
     if (self->path.data && self->file.descriptor >= 0) {
-        if (!failed || run_lock_remove_own(self))
-            files_discard(&self->file, self->path.data);
-        files_close(&self->file);
+        if (failed)
+            run_lock_remove_own(self);
+        files_discard(&self->file, self->path.data);
     }
     text_free(&self->path);
 }
