@@ -210,6 +210,10 @@ class Case(unittest.TestCase):
             os.mkfifo(path)
         return paths
 
+    def files(self, folder="in"):
+        """What lies in it, by name: of a folder a run leaves out FIFOs."""
+        return [self.path(folder, name) for name in sorted(os.listdir(self.path(folder)))]
+
     def open_fifo(self, path):
         """For writing, or None while nobody reads it."""
         try:

@@ -82,8 +82,11 @@ static void test_reasons(void** state) {
     assert_string_equal(gpst_last_reason(), "<outer: f: n=3: rule>");
     memset(longer, 'x', sizeof longer);
     longer[sizeof longer - 1] = 0;
-    (void)gpsti_fail(GPST_ERROR_IO, "%s", longer);
+    (void)gpsti_fail(GPST_ERROR_IO, "open \"%s\": no such file", longer); /* a name does not take its end away */
     assert_int_equal(strlen(gpst_last_reason()), GPSTI_REASON_BYTES - 1);
+    assert_memory_equal(gpst_last_reason(), "open \"xxx", 9);
+    assert_non_null(strstr(gpst_last_reason(), "xxx...xxx"));
+    assert_string_equal(strstr(gpst_last_reason(), "\": "), "\": no such file");
     gpst_clear_reason();
     assert_string_equal(gpst_last_reason(), "");
 }

@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 import signal
+import socket
 import sys
 import threading
 import time
@@ -355,6 +356,23 @@ class Reproject(Case):
                          ["pipe_v00.ppm", "single_v00.ppm", "stdin_v00.ppm"])
         for name in ("pipe", "single", "stdin", "listed one"):
             self.assertEqual(pixel(read_pnm(self.path("out", name + "_v00.ppm")), 16, 16), RED)
+
+    def test_a_folder_that_holds_what_is_no_file(self):
+        """What may never end is left out of a scan, whatever it is called, and said."""
+        folder = self.panoramas(2)
+        os.mkfifo(self.path("in", "a.ppm"))
+        os.symlink("a.ppm", self.path("in", "b.ppm"))
+        os.symlink("/dev/zero", self.path("in", "c.ppm"))
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(self.path("in", "d"))
+            os.symlink("pano00.ppm", self.path("in", "e.ppm"))
+            for flags, n in ((["--size", "32x32", "--recursive"], 3),
+                             (["--size", "32x32", "--raw", "64x32:rgb8"], 3)):
+                outcome = gpustage("reproject", folder, "-o", self.path("out"), "--views", "1", "--format", "ppm", *flags)
+                self.check(outcome, 1 if "--raw" in flags else 0,
+                           "note: %s: %d pictures; 4 FIFOs, sockets or devices are left out: a.ppm, b.ppm, c.ppm, ...\n"
+                           % (folder, n))
+        self.assertEqual(self.outputs(), ["e_v00.ppm", "pano00_v00.ppm", "pano01_v00.ppm"])
 
     def test_raw_gray_and_npy_inputs(self):
         with open(self.path("a.bin"), "wb") as stream:

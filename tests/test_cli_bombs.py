@@ -9,9 +9,10 @@ import tempfile
 import zlib
 
 sys.dont_write_bytecode = True # the tree stays as it was
+import make_pictures as make  # noqa: E402
 from cli_kit import Case, COMMAND, Outcome, gpustage, has_format, main, write_directions  # noqa: E402
 from picture_codecs import riff_chunk  # noqa: E402
-from picture_tags import LONG, ifd, tiff_head  # noqa: E402
+from picture_tags import LONG, gpano, ifd, tiff_head  # noqa: E402
 
 MOST_KB = 300 * 1000 # of a run that refuses everything that is large
 SMALL = ("--views", "1", "--size", "32x32", "--format", "ppm")
@@ -202,28 +203,42 @@ class Bombs(Case):
     def test_png(self):
         if not has_format("png"):
             self.skipTest("no PNG")
-        bomb = b"x\0\0" + zeros(200 << 20)
         self.write("gray.png", png(32767, 32767))
         self.write("palette.png", png(32767, 32767, colour=3))
         self.write("interlaced.png", png(32767, 32767, interlaced=True))
         self.write("tall.png", png(800, 30000, bits=16, colour=6))
-        self.write("profile.png", png(8, 8, extra=chunk(b"iCCP", bomb)))
-        self.write("text.png", png(8, 8, extra=chunk(b"zTXt", bomb)))
-        self.write("text2.png", png(8, 8, extra=chunk(b"iTXt", b"x\0\1\0\0\0" + bomb[3:])))
-        self.write("texts.png", png(8, 8, extra=chunk(b"zTXt", b"x\0\0" + zeros(15 << 20)) * 50))
         self.refuse({
             "gray.png": ("decode", "32767x32767 are 1073676289 pixels; at most 536870912 here (--max-pixels)"),
             "palette.png": ("decode", "--max-pixels"),
             "interlaced.png": ("decode", "--max-pixels"),
-            "profile.png": ("decode", "limits"),
-            "text.png": ("decode", "limits"),
-            "text2.png": ("decode", "limits"),
-            "texts.png": ("decode", "limits"),
         })
         self.refuse({
             "tall.png": ("decode", "800x30000 pixels take 193 MB to decode; at most 104 MB here (--max-item-bytes)"),
             "gray.png": ("decode", "PNG: 32767x32767 pixels take 1075 MB to decode; at most 104 MB here"),
         }, "--max-item-bytes", "100M", "--max-pixels", "2G")
+
+    def test_png_metadata(self):
+        """No picture fails by what lies beside its pixels, and none takes memory for it."""
+        if not has_format("png"):
+            self.skipTest("no PNG")
+        bomb = b"x\0\0" + zeros(200 << 20)
+        extras = {
+            "plain": b"", "profile": chunk(b"iCCP", bomb), "text": chunk(b"zTXt", bomb),
+            "text2": chunk(b"iTXt", b"x\0\1\0\0\0" + bomb[3:]),
+            "texts": chunk(b"zTXt", b"x\0\0" + zeros(15 << 20)) * 50, "long": chunk(b"tEXt", b"x\0" + bytes(17 << 20)),
+            "exif": chunk(b"eXIf", b""), "exifs": chunk(b"eXIf", b"II*\0\x08\0\0\0") * 2,
+            "crc": chunk(b"tEXt", b"x\0y")[:-1] + b"?",
+        }
+        for name in (b"cHRM", b"gAMA", b"sBIT", b"sRGB", b"bKGD", b"hIST", b"pHYs", b"sPLT", b"tIME", b"oFFs", b"zzZz"):
+            extras[name.decode("ascii")] = chunk(name, b"\xff" * 5)
+        sources = [self.write(name + ".png", png(64, 32, bits=8, extra=extra)) for name, extra in extras.items()]
+        outcome, peak_kb = measured("reproject", *sources, "-o", self.path("out"), *SMALL)
+        self.check(outcome, 0)
+        self.assertEqual(outcome.err, "")
+        for name in extras:
+            with open(self.path("out", name + "_v00.ppm"), "rb") as stream:
+                self.assertEqual(stream.read()[-32 * 32 * 3:], bytes(32 * 32 * 3), name)
+        self.check_memory(peak_kb, MOST_KB)
 
     def test_files_larger_than_memory_are_not_read(self):
         for name, header in (("vast.ppm", b"P6\n32767 32767\n255\n"), ("vast2.npy", b"\x93NUMPY\x01\x00")):
@@ -269,6 +284,39 @@ class Bombs(Case):
                                         self.path(name), "--max-item-bytes", "64M", *SMALL)
             self.check(outcome, 2, "--mask=%s: " % self.path(name), words)
             self.check_memory(peak_kb, MOST_KB)
+
+    def test_parts_of_a_vast_sphere(self):
+        """What is made from a file is judged as the file: 8x4 pixels are no part of a sphere of 32000x16000."""
+        part = make.draw(8, 4)
+        kinds = {"jpg": make.jpeg, "png": make.png, "tif": make.tiff, "webp": make.webp}
+        for kind, maker in list(kinds.items()):
+            if has_format(kind):
+                self.write(kind + "." + kind, maker(part, xmp_packet=gpano(8, 4, full=(32000, 16000))).data)
+            else:
+                del kinds[kind]
+        self.refuse({kind + "." + kind: ("decode", "cannot hold a part of a sphere of 32000x16000") for kind in kinds},
+                    "--max-item-bytes", "8G")
+
+    def test_masks_of_frames(self):
+        """They take of the frames' memory."""
+        if not has_format("png"):
+            self.skipTest("no PNG")
+        os.mkdir(self.path("masks"))
+        for name in ("good1.ppm", "good2.ppm"):
+            write_directions(self.path("masks", name + ".png"))
+        self.write("masks/a.ppm.png", png(32000, 16000, colour=3))
+        self.write("masks/b.ppm.png", b"")
+        with open(self.path("masks", "c.ppm.png"), "wb") as stream:
+            stream.truncate(128 << 20) # so many zeros
+        bombs = {"a.ppm": ("mask", "max_host_bytes"), "b.ppm": ("mask", "the file is empty"),
+                 "c.ppm": ("mask", "max_host_bytes")}
+        for name in bombs:
+            write_directions(self.path(name))
+        self.refuse(bombs, "--mask", self.path("masks"), "--max-host-bytes", "64M", "--max-item-bytes", "8G")
+        outcome, peak_kb = measured("reproject", self.path("good1.ppm"), "-o", self.path("out"), *SMALL, "--mask",
+                                    self.path("masks", "a.ppm.png"), "--max-host-bytes", "64M", "--max-item-bytes", "8G")
+        self.check(outcome, 2, "a.ppm.png: takes 2049 MB; at most 67 MB here (--max-host-bytes)")
+        self.check_memory(peak_kb, MOST_KB)
 
     def test_options_raise_the_limits(self):
         if not has_format("jpg"):

@@ -433,6 +433,32 @@ class Killed(Faults):
             for child in children:
                 self.check(finish(child), 0)
 
+    def test_folders_that_were_moved(self):
+        """What a dead run left behind a link is removed, also where links lead in a circle; and what a run could not remove
+        when its directory was not there for a moment, by its end."""
+        folder = self.panoramas(1)
+        os.makedirs(self.path("out", "deep"))
+        os.makedirs(self.path("moved", "below"))
+        os.symlink(self.path("moved"), self.path("out", "deep", "sub"))
+        os.symlink(self.path("out"), self.path("moved", "back"))
+        self.make(os.path.join("out", ".gpustage-00000000000000aa.lock"), b"gpustage-lock 1\n")
+        for name in ("moved", "moved/below", "out/deep"):
+            self.make(os.path.join(name, ".gpustage-00000000000000aa-1.tmp"))
+        self.check(self.reproject(folder), 0)
+        for name in ("out", "moved"):
+            self.check_no_leftovers(self.path(name))
+        child = self.open_run()
+        pipe = self.wait_for_reader()
+        lock = glob.glob(self.path("out", ".gpustage-*.lock"))[0]
+        self.make(lock[:-5] + "-99.tmp")
+        self.make(os.path.join("moved", os.path.basename(lock)[:-5] + "-98.tmp"))
+        os.rename(self.path("out"), self.path("elsewhere"))
+        os.symlink(self.path("elsewhere"), self.path("out"))
+        os.close(pipe)
+        self.check(finish(child), 1)
+        for name in ("elsewhere", "moved"):
+            self.check_no_leftovers(self.path(name))
+
     def test_two_runs_of_other_settings(self):
         folder = self.panoramas(2)
         child = self.open_run(folder)

@@ -192,9 +192,24 @@ class Nerfstudio(LayoutCase):
         self.assertEqual(len(told["frames"]), 6)
         self.assertNotIn("mask_path", told["frames"][0])
 
+    @unittest.skipUnless(sys.platform.startswith("linux"), "names are bytes on Linux")
+    def test_names_that_json_cannot_hold(self):
+        """What transforms.json names is there; what it cannot name is said."""
+        self.panoramas(1)
+        os.rename(self.path("in", "pano00.ppm"), os.path.join(os.fsencode(self.path("in")), b"caf\xe9.ppm"))
+        write_directions(self.path("in", "caf\u00e9 \U0001f4f7.ppm"), 64, 32)
+        for flags in ((), ("--resume",)):
+            outcome = self.run_in(self.path("in"), "--views", "2", "--layout", "nerfstudio", "--stats",
+                                  self.path("stats.json"), *flags)
+            self.assertIn("its views are left out of transforms.json", outcome.err)
+            self.assertEqual([f["file_path"] for f in self.transforms()["frames"]],
+                             ["images/caf\u00e9 \U0001f4f7_v%02d.ppm" % v for v in (0, 1)])
+            self.assertIn("not_in_transforms", str(self.stats()["remarks"]))
+        self.assertEqual(len(os.listdir(self.path("out", "images"))), 4)
+
     def test_none_while_outputs_change(self):
-        folder = self.panoramas(3)
-        flags = ["reproject", folder, "-o", self.path("out"), "--views", "1", "--layout", "nerfstudio", *SMALL]
+        self.panoramas(3)
+        flags = ["reproject", *self.files(), "-o", self.path("out"), "--views", "1", "--layout", "nerfstudio", *SMALL]
         self.check(gpustage(*flags), 0)
         pipes = self.fifos([2])
         child = start(*flags)
@@ -281,6 +296,21 @@ class Masks(LayoutCase):
         self.run_in(*flags, code=1)
         self.assertEqual(self.stats()["items"]["skipped"], 2)
         self.run_in(folder, "--views", "1", "--resume", code=2, says=["mask=by frame, of the usual names"])
+
+    def test_resume_tells_mask_folders_apart(self):
+        """Masks of the same names, sizes and times; and links to a folder lead to the same masks."""
+        flags = [self.panoramas(2), "--views", "1", "--stats", self.path("stats.json"), "--resume", "--mask"]
+        for folder in ("keep", "other"):
+            for name in os.listdir(self.masks("pano%02d.png", 2, folder=folder)):
+                os.utime(self.path(folder, name), (5, 5))
+        os.symlink(self.path("other"), self.path("link"))
+        for folder, skipped in (("keep", 0), ("keep", 2), ("other", 0), ("link", 2)):
+            self.run_in(*flags, self.path(folder))
+            self.assertEqual(self.stats()["items"]["skipped"], skipped, folder)
+        for _ in range(2): # of a time that no list has nothing is known
+            os.utime(self.path("other", "pano00.png"), (-5, -5))
+            self.run_in(*flags, self.path("other"))
+            self.assertEqual(self.stats()["items"]["skipped"], 1)
 
     def test_masks_are_read_and_not_written(self):
         folder = self.panoramas(1)
@@ -527,7 +557,7 @@ class Stale(LayoutCase):
 
     def test_not_while_another_run_is_at_work(self):
         folder = self.panoramas(2)
-        flags = ["reproject", folder, "-o", self.path("out"), "--views", "1", *SMALL]
+        flags = ["reproject", *self.files(), "-o", self.path("out"), "--views", "1", *SMALL]
         self.run_in(folder, "--views", "2")
         self.run_in(folder, "--views", "1")
         pipes = self.fifos([1])
@@ -553,10 +583,51 @@ class Stale(LayoutCase):
             with open(self.path(name), "wb"):
                 pass
         with open(self.path("out", MANIFEST), "a", encoding="utf-8") as stream:
-            stream.write("stale ../up_v01.ppm\nstale %s\nbegin 1 ../in\nbegin 1 %s\nstale\nstale \nbegin\nset\n" %
-                         (self.path("up_v01.ppm"), self.path("in")))
+            for name in ("../up_v01.ppm", self.path("up_v01.ppm")):
+                stream.write("stale 0%%20%d%%20%s\n" % (os.stat(self.path("up_v01.ppm")).st_mtime_ns, name))
+            for name in ("../in", self.path("in")):
+                stream.write("item 1 2 3 0,0 {0},{0} %s /a own/own\n".format(
+                    os.stat(self.path("in_v01.ppm")).st_mtime_ns) % name)
+            stream.write("stale\nstale \nstale 0\nbegin\nset\nitem 1 2 3 0 0 a /a\nitem 1 2 3 , , a /a own/own\n")
         self.run_in(folder, "--views", "1", "--clean", says=["removed 1 file of runs with other settings"])
         self.assertTrue(os.path.exists(self.path("up_v01.ppm")) and os.path.exists(self.path("in_v01.ppm")))
+
+    def test_what_no_run_finished_stays(self):
+        """Files of the names of outputs: one whose run failed, and ones that are no more as a run left them."""
+        folder = self.panoramas(3)
+        os.mkdir(self.path("out"))
+        with open(self.path("in", "pano00.ppm"), "wb") as stream:
+            stream.write(b"P6\n")
+        with open(self.path("out", "pano00_v01.ppm"), "wb") as stream:
+            stream.write(b"mine")
+        self.run_in(folder, "--views", "2", code=1)
+        with open(self.path("out", "pano01_v01.ppm"), "ab") as stream:
+            stream.write(b"more")
+        before = os.stat(self.path("out", "pano02_v01.ppm"))
+        os.utime(self.path("out", "pano02_v01.ppm"), ns=(before.st_atime_ns, before.st_mtime_ns + 1000000000))
+        for _ in range(2): # the list that began anew knows no more of them than the first
+            self.assertNotIn("other settings", self.run_in(folder, "--views", "1", "--clean", code=1).err)
+        self.assertEqual([name for name in self.below() if name.endswith("v01.ppm")],
+                         ["pano00_v01.ppm", "pano01_v01.ppm", "pano02_v01.ppm"])
+
+    def test_a_file_of_all_tensors_stays(self):
+        """It takes its name in a directory that has a list, and the list must not know it as its own."""
+        folder = self.panoramas(1)
+        self.check(gpustage("preprocess", folder, "-o", self.path("out"), "--size", "4x4"), 0)
+        for name in ("all.npy", "pano00.npy"):
+            self.check(gpustage("preprocess", folder, "-o", self.path("out", name), "--size", "5x4"), 0)
+        self.assertNotIn("other settings", self.run_in(folder, "--views", "1", "--clean").err)
+        self.assertEqual(self.below(), ["all.npy", "pano00.npy", "pano00_v00.ppm"])
+
+    @unittest.skipIf(os.name == "nt", "no names there hold these")
+    def test_names_that_hold_separators_of_other_systems(self):
+        os.mkdir(self.path("in"))
+        write_directions(self.path("in", "a\\b:c d%\n.ppm"), 64, 32)
+        self.run_in(self.path("in"), "--views", "3")
+        self.run_in(self.path("in"), "--views", "2")
+        self.run_in(self.path("in"), "--views", "1", "--clean",
+                    says=["removed 2 files of runs with other settings"])
+        self.assertEqual(self.below(), ["a\\b:c d%\n_v00.ppm"])
 
     def test_without_a_directory(self):
         self.check(gpustage("preprocess", self.panoramas(1), "-o", self.path("t.npy"), "--size", "4x4", "--clean"), 2,

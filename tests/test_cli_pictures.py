@@ -41,14 +41,14 @@ class Files(Case):
         self.assertEqual(len(contents), 2)
         return contents, outcome
 
-
-class Plain(Files):
     def check_like(self, name, data, picture, descr):
         """The same views as of the .npy of its pixels, byte for byte."""
         expected = self.write("expected.npy", make.npy(picture, descr).data)
         found = self.views(self.write(name, data), "found_" + name)[0]
         self.assertEqual(found, self.views(expected, "expected_" + name)[0], name)
 
+
+class Plain(Files):
     def test_pixels_that_are_converted(self):
         words, floats, doubles = panorama("u2"), panorama("f4"), panorama("f8")
         for name, file in (("words.ppm", make.pnm(words)), ("big.npy", make.npy(words, ">u2")),
@@ -58,6 +58,18 @@ class Plain(Files):
         self.check_like("columns_f8.npy", make.npy(doubles, "<f8", fortran=True, version=3).data, floats, "<f4")
         tens = make.pnm(panorama().of_pixels([tuple(v // 5 for v in p) for p in panorama().pixels()]), 51)
         self.check_like("tens.ppm", tens.data, tens.picture, "|u1")
+
+    @unittest.skipUnless(has_format("jpg"), "JPEG is not there")
+    def test_inks_without_a_marker(self):
+        """They are taken as with one, and that is said."""
+        marked = make.jpeg(make.smooth(WIDTH, HEIGHT, 4)).data
+        at = marked.index(b"\xff\xee")
+        plain = marked[:at] + marked[at + 2 + struct.unpack_from(">H", marked, at + 2)[0]:]
+        wanted, quiet = self.views(self.write("a.jpg", marked), "marked")
+        found, noted = self.views(self.write("a.jpg", plain), "plain")
+        self.assertEqual(found, wanted)
+        self.assertEqual(quiet.err, "")
+        self.assertIn("a.jpg: CMYK without an Adobe marker", noted.err)
 
     def constant(self, name, kind, descr, value):
         """A frame of one colour, which its views have, too."""
@@ -214,6 +226,33 @@ class Pictures(Files):
                            ("moves.webp", "animation"), ("vast.tif", "40000x40000")):
             self.assertIn(says, reasons[name], name)
         self.assertEqual(len(reasons), 5)
+
+    def test_colours_that_are_called_gray(self):
+        """Three and four samples that BlackIsZero: colours, and what is known of the last; others are refused by name."""
+        for descr, kind in (("|u1", "u1"), ("<u2", "u2"), ("<f4", "f4")):
+            rgb = panorama(kind)
+            rgba = make.Picture(WIDTH, HEIGHT, 4, kind, [v for p in rgb.pixels() for v in p + p[:1]])
+            for planar in (1, 2):
+                for name, samples, extra, shown in (("rgb", rgb, None, rgb), ("loose", rgb, [0, 0], rgb),
+                                                    ("rgba", rgba, None, rgba), ("alpha", rgba, [2], rgba),
+                                                    ("last", rgba, [0, 0, 2], rgba), ("dropped", rgba, [0, 0, 0], rgb)):
+                    tags = {262: make.BLACK_IS_ZERO} if extra is None else {262: make.BLACK_IS_ZERO, 338: extra}
+                    plain = {3: make.TIFF_RGB, 4: make.CMYK}[samples.channels]  # no extra samples
+                    data = make.tiff(samples, plain, planar=planar, extra=tags).data
+                    self.check_like("%s_%s%d.tif" % (name, kind, planar), data, shown, descr)
+        half = panorama().of_pixels([tuple(v // 2 for v in p) for p in panorama().pixels()])
+        doubled = panorama().of_pixels([tuple(v * 255 // 128 for v in p) for p in half.pixels()])
+        samples = make.Picture(WIDTH, HEIGHT, 4, "u1", [v for p in half.pixels() for v in p + (128,)])
+        for extra, shown in (([0, 0, 1], doubled), ([1], doubled), ([0, 0, 2], half), ([0, 0, 0], half)):
+            tags = {262: make.BLACK_IS_ZERO, 338: extra}
+            self.check_like("half.tif", make.tiff(samples, make.CMYK, extra=tags).data, shown, "|u1")
+        refused = {"five": (5, {262: 1, 338: [0] * 4}), "alpha": (3, {262: 1, 338: [2, 0]}), "white": (3, {262: 0})}
+        for name, (n, tags) in refused.items():
+            picture = make.Picture(WIDTH, HEIGHT, n, "u1", [9] * (n * WIDTH * HEIGHT))
+            source = self.write(name + ".tif", make.tiff(picture, make.TIFF_RGB, extra=tags).data)
+            self.check(gpustage("reproject", source, "-o", self.path("out"), "--views", "1"), 1,
+                       "TIFF: %d samples of 8 bits, sample format 1, photometric interpretation %d: not read"
+                       % (n, tags[262]))
 
     def test_more_pictures_than_one_are_told(self):
         page = make.tiff(panorama()).data

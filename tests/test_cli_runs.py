@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """tests/test_cli_runs.py -- how runs of the command go and end: bad input, interrupts, resuming, what is told."""
+import errno
 import json
 import os
 import pty
@@ -88,6 +89,19 @@ class BadInput(Case):
                 for text in says:
                     self.assertIn(text, error["reason"])
             self.assertEqual(len(lines), len(bad), outcome)
+
+    def test_long_names_leave_the_reason_whole(self):
+        name = "n" * 248 + ".ppm"
+        flags = ["-o", self.path("out"), "--views", "1", "--size", "16x16", "--format", "ppm", "--stats",
+                 self.path("stats.json")]
+        os.mkdir(self.path("masks"))
+        for before, more, ends in ((None, [], "No such file or directory (2)"), ("file", [], "File name too long (%d)" % errno.ENAMETOOLONG),
+                                   ("file", ["--mask", self.path("masks")], "_mask.png")):
+            if before:
+                write_directions(self.path(name), 64, 32)
+            outcome = self.check(gpustage("reproject", self.path(name), *flags, *more), 1)
+            for said in (self.stats()["errors"][0]["reason"], outcome.err.rstrip("\n")):
+                self.assertTrue(said.endswith(ends), said)
 
     def test_stop_on_error(self):
         folder = self.panoramas(30)
@@ -213,10 +227,10 @@ class Interrupt(Case):
 
     def interrupt_and_resume(self, number, engine):
         """Interrupted while items are in flight, at the latest at those that have not come yet."""
-        folder = self.panoramas(80)
+        self.panoramas(80)
         late = [20, 21, 22]
         pipes = self.fifos(late)
-        arguments = ["reproject", folder, "-o", self.path("out"), "--stats", self.path("stats.json")] + self.VIEWS
+        arguments = ["reproject", *self.files(), "-o", self.path("out"), "--stats", self.path("stats.json")] + self.VIEWS
         child = start(*arguments, *engine)
         self.wait_for_output(child)
         self.interrupt(child, number)
@@ -247,9 +261,9 @@ class Interrupt(Case):
 
     def test_what_is_ignored_stays_ignored(self):
         """As under nohup, and in the background of a shell without job control."""
-        folder = self.panoramas(12)
+        self.panoramas(12)
         pipes = self.fifos([6, 7, 8])
-        child = start("reproject", folder, "-o", self.path("out"), "--slots", "2", *self.VIEWS,
+        child = start("reproject", *self.files(), "-o", self.path("out"), "--slots", "2", *self.VIEWS,
                       preexec_fn=lambda: [signal.signal(n, signal.SIG_IGN) for n in (signal.SIGHUP, signal.SIGINT)])
         self.wait_for_output(child)
         child.send_signal(signal.SIGHUP)
@@ -259,9 +273,9 @@ class Interrupt(Case):
         self.assertEqual(self.check_whole_items(), 12)
 
     def test_interrupted_stack_is_absent(self):
-        folder = self.panoramas(60)
+        self.panoramas(60)
         pipes = self.fifos([20, 21, 22])
-        child = start("preprocess", folder, "-o", self.path("t.npy"), "--size", "8x8", "--slots", "2")
+        child = start("preprocess", *self.files(), "-o", self.path("t.npy"), "--size", "8x8", "--slots", "2")
         pipe = self.wait_for_reader(child, pipes[0])
         self.interrupt(child)
         os.close(pipe)
@@ -313,7 +327,7 @@ class Interrupt(Case):
             with open(self.path("out", MANIFEST), "wb") as stream:
                 stream.write(found)
             self.check(gpustage(*arguments, "--resume"), 2, "begins with \"" + found.decode().split("\n")[0],
-                       "instead of \"gpustage-manifest 3\"")
+                       "instead of \"gpustage-manifest 4\"")
 
 
 # ---- what is told ------------------------------------------------------------------------------------------------

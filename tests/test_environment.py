@@ -309,7 +309,7 @@ class Environment(Case):
 
     def test_killed_stack_is_absent(self):
         pipes = self.fifos([12])
-        child = start("preprocess", self.folder, "-o", self.path("t.npy"), "--size", "8x8")
+        child = start("preprocess", *self.files(), "-o", self.path("t.npy"), "--size", "8x8")
         pipe = self.wait_for_reader(child, pipes[0])
         child.send_signal(signal.SIGKILL)
         os.close(pipe)

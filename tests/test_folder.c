@@ -50,7 +50,29 @@ static void test_list(void** state) {
     assert_int_equal(gpst_folder_list("", see, &all), GPST_ERROR_ARGUMENT);
 }
 
+/* What may never end is no picture, whatever it is called, nor a link to it; a link that leads nowhere fails by itself. */
+static void test_no_files(void** state) {
+    static const char* const names[] = {"fifo.png", "null.png", "to_fifo.png", "nowhere.png"};
+    static const char* const targets[] = {NULL, "/dev/null", "fifo.png", "none"};
+    char dir[] = "/tmp/gpustage-folder-XXXXXX", path[80];
+    seen all = GPST_ZERO;
+    (void)state;
+    all.most = 100;
+    assert_non_null(mkdtemp(dir));
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        assert_int_equal(targets[i] ? symlink(targets[i], path) : mkfifo(path, 0600), 0);
+    }
+    assert_int_equal(gpst_folder_list(dir, see, &all), GPST_OK);
+    assert_string_equal(all.text, "fifo.png nowhere.png* null.png to_fifo.png ");
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void) {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(test_list)};
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(test_list), cmocka_unit_test(test_no_files)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,6 +171,7 @@ static void parts_are_placed(void** state) {
 /* A few bytes do not ask for gigabytes. */
 static void spheres_have_limits(void** state) {
     static uint8_t bytes[MOST_BYTES];
+    gpst_jpeg_info info;
     run self;
     (void)state;
     open_run(&self);
@@ -180,13 +181,23 @@ static void spheres_have_limits(void** state) {
                 "GPano:CroppedAreaImageWidthPixels=\"16\" GPano:CroppedAreaImageHeightPixels=\"8\"");
     (void)add_file(&self, "jpg", bytes, n);
     self.decode.placement.sphere = true;
-    self.decode.max_bytes = 1600 * 800 * 3;
+    assert_int_equal(gpst_jpeg_read_header(bytes, n, &info), GPST_OK);
+    self.decode.max_bytes = n + info.decoder_bytes + 1600 * 800 * 3; /* all that is there at once */
     go(&self);
     assert_int_equal(self.n_failed, 0);
     self.decode.max_bytes--;
     go(&self);
     assert_int_equal(self.n_failed, 1);
-    assert_non_null(strstr(self.reason, "a sphere of 1600x800 takes 3840000 bytes; at most 3839999 here (max_bytes)"));
+    assert_non_null(strstr(self.reason, "JPEG: 16x8 pixels, turned or placed in 1600x800, take 39"));
+    self.decode.max_bytes = 0; /* 8256 pixels for a byte, and no more */
+    n = make_jpeg(bytes, 16, 8, GPST_FORMAT_JPEG_420, 1);
+    n = put_xmp(bytes, n,
+                "GPano:FullPanoWidthPixels=\"16000\" GPano:FullPanoHeightPixels=\"8000\" "
+                "GPano:CroppedAreaImageWidthPixels=\"16\" GPano:CroppedAreaImageHeightPixels=\"8\"");
+    (void)add_file(&self, "jpg", bytes, n);
+    go(&self);
+    assert_int_equal(self.n_failed, 1);
+    assert_non_null(strstr(self.reason, "bytes cannot hold a part of a sphere of 16000x8000"));
     close_run(&self);
 }
 

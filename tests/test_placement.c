@@ -100,6 +100,27 @@ static void contradictions(void** state) {
     assert_int_equal(placement.width, 0);
 }
 
+/* A few bytes are no part of a sphere of gigabytes; what fills its sphere is the decoder's to judge. */
+static void parts_of_few_bytes(void** state) {
+    const gpst_metadata part = sphere_of(32000, 16000, 8, 4, 0, 0), all = sphere_of(32000, 16000, 32000, 16000, 0, 0);
+    gpst_placement_desc sphere = GPST_ZERO;
+    gpst_placement placement;
+    gpst_image stored = GPST_ZERO;
+    (void)state;
+    sphere.sphere = true;
+    stored.width = 8, stored.height = 4;
+    assert_true(place(&sphere, &part, 8, 4).moves); /* their number is not known */
+    sphere.file_bytes = 32000 * 16000 / 8256;
+    assert_true(place(&sphere, &part, 8, 4).moves);
+    sphere.file_bytes--;
+    assert_int_equal(gpst_placement_of(&sphere, &part, &stored, &placement), GPST_ERROR_TRUNCATED);
+    assert_non_null(strstr(gpst_last_reason(), "GPano: 62014 bytes cannot hold a part of a sphere of 32000x16000"));
+    assert_int_equal(placement.width, 0);
+    assert_false(place(&sphere, &all, 32000, 16000).moves);
+    sphere.sphere = false;
+    assert_false(place(&sphere, &part, 8, 4).moves);
+}
+
 static void remarks(void** state) {
     gpst_placement_desc sphere = GPST_ZERO;
     gpst_metadata metadata = GPST_ZERO;
@@ -167,7 +188,7 @@ static void windows(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(orientations), cmocka_unit_test(crops), cmocka_unit_test(contradictions),
+        cmocka_unit_test(orientations), cmocka_unit_test(crops), cmocka_unit_test(contradictions), cmocka_unit_test(parts_of_few_bytes),
         cmocka_unit_test(remarks),      cmocka_unit_test(poses), cmocka_unit_test(windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,12 +113,26 @@ GPSTI_LINK void gpsti_format(char* out, size_t out_bytes, const char* format, ..
     va_end(list);
 }
 
+#define GPSTI_REASON_LONG_BYTES (4096 + GPSTI_REASON_BYTES) /* with the longest path */
+
+GPSTI_INTERN void gpsti_format_reason(char out[GPSTI_REASON_BYTES], const char* format, va_list list) {
+    char text[GPSTI_REASON_LONG_BYTES];
+    const size_t most = GPSTI_REASON_BYTES - 1, end = most / 2, begin = most - end - 3;
+    gpsti_format_list(text, sizeof text, format, list);
+    const size_t length = strlen(text);
+    if (length > most) {
+        memcpy(text + begin, "...", 3);
+        memmove(text + begin + 3, text + length - end, end + 1);
+    }
+    gpsti_copy_text(out, GPSTI_REASON_BYTES, text);
+}
+
 /* By way of a copy, because an argument may be the reason itself. */
 GPSTI_LINK gpst_result gpsti_fail(gpst_result result, const char* format, ...) {
     char text[GPSTI_REASON_BYTES];
     va_list list;
     va_start(list, format);
-    gpsti_format_list(text, sizeof text, format, list);
+    gpsti_format_reason(text, format, list);
     va_end(list);
     gpsti_copy_text(gpsti_reason, sizeof gpsti_reason, text);
     gpsti_reason_serial++;

@@ -11,6 +11,8 @@
 
 /* Sets this thread's reason and gives the result back: return gpsti_fail(GPST_ERROR_IO, "...", ...) */
 GPSTI_LINK gpst_result gpsti_fail(gpst_result result, const char* format, ...) GPSTI_PRINTF(2, 3);
+/* Of a sentence that is too long the middle is left out: names are long, and what is wrong stands behind them. */
+GPSTI_INTERN void gpsti_format_reason(char out[GPSTI_REASON_BYTES], const char* format, va_list list);
 
 /* Counts this thread's failures: a callback that changed it has set the reason. */
 GPSTI_INTERN uint64_t gpsti_fail_serial(void);

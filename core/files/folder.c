@@ -70,14 +70,16 @@ GPSTI_PRIVATE gpst_result gpsti_folder_report(const char* folder, const gpsti_na
     const char* const separator = folder[folder_bytes - 1] == '/' ? "" : "/";
     bool goes_on = true;
     for (size_t i = 0; i < names->n && goes_on; i++) {
-        gpsti_file_info info;
+        gpsti_file_info info = GPST_ZERO;
         const size_t bytes = folder_bytes + strlen(names->items[i]) + 2;
         char* const path = (char*)gpsti_alloc(names->host, bytes);
         if (!path)
             return GPST_ERROR_MEMORY;
         gpsti_format(path, bytes, "%s%s%s", folder, separator, names->items[i]);
-        if (GPST_FAILED(gpsti_path_query(path, &info)) || !info.is_directory)
-            goes_on = found(user_data, path, gpsti_folder_is_picture(names->items[i]));
+        const bool is_there = !GPST_FAILED(gpsti_path_query(path, &info));
+        if (!info.is_directory)
+            goes_on = found(user_data, path,
+                            (!is_there || info.is_regular) && gpsti_folder_is_picture(names->items[i]));
         gpsti_free(names->host, path, bytes);
     }
     return GPST_OK;

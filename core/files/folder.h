@@ -9,8 +9,8 @@ extern "C" {
 #endif
 
 /* path: the folder's as it was given, a separator, and the name; dies when the callback returns. is_picture: by the
-   extension, in either case: jpg, jpeg, jpe, jfif, insp, png, tif, tiff, webp, ppm, pgm, pnm, pam or npy. False ends
-   the listing. */
+   extension, in either case: jpg, jpeg, jpe, jfif, insp, png, tif, tiff, webp, ppm, pgm, pnm, pam or npy; and no FIFO,
+   socket or device, nor a link to one, which may never end. False ends the listing. */
 typedef bool (*gpst_found_func)(void* user_data, const char* path, bool is_picture);
 
 /* gpst_folder_list -- calls found for each entry of a folder

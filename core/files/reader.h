@@ -63,7 +63,7 @@ struct gpst_read {
     size_t bytes;             /* read; also what had been read when a read failed */
     int64_t start_ns, end_ns; /* monotonic; both the time of cancelling when it had not begun */
     uint32_t n_calls;         /* system calls that moved bytes */
-    char reason[256];         /* "" unless result is an error */
+    char reason[512];         /* "" unless result is an error */
     void* next;               /* the reader's own */
 };
 

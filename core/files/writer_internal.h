@@ -20,7 +20,7 @@ struct gpsti_write {
     gpst_result result; /* set before done; failed = the temporary file is gone already */
     bool pending;       /* a temporary file is there: commit or discard it */
     int64_t start_ns, end_ns;
-    char reason[256];
+    char reason[GPSTI_REASON_BYTES];
     uint64_t temporary_id; /* the rest is the writer's own */
     bool closes;           /* a job that only closes: */
     gpsti_file replaced;   /* what had the name of a file before */

@@ -62,16 +62,23 @@ GPSTI_INTERN gpst_result gpsti_decode_check_jpeg(const gpst_decode_desc* desc, c
 
 GPSTI_INTERN gpst_result gpsti_decode_placement(const gpst_decode_desc* desc, const void* data, size_t bytes,
                                                 const gpst_jpeg_info* info, gpst_placement* out) {
+    gpst_placement_desc how = GPST_ZERO;
     gpst_metadata metadata;
     gpst_image stored = GPST_ZERO;
+    if (desc)
+        how = desc->placement;
+    how.file_bytes = bytes;
     stored.width = info->width, stored.height = info->height;
     GPSTI_TRY(gpst_metadata_read(data, bytes, &metadata));
-    GPSTI_TRY(gpst_placement_of(desc ? &desc->placement : NULL, &metadata, &stored, out));
-    const uint64_t placed_bytes = (uint64_t)out->width * out->height * gpst_format_channels(info->format);
+    GPSTI_TRY(gpst_placement_of(&how, &metadata, &stored, out));
+    const uint64_t placed_pixels = (uint64_t)out->width * out->height;
+    const uint64_t pixels = placed_pixels + (out->orientation != 1 ? (uint64_t)info->width * info->height : 0);
+    const uint64_t needed_bytes = bytes + pixels * gpst_format_channels(info->format) + info->decoder_bytes;
     GPSTI_TRY(gpsti_decode_check_pixels(desc, "JPEG", out->width, out->height));
-    GPSTI_FAIL_IF(!gpsti_decode_fits(desc, placed_bytes), GPST_ERROR_BUDGET,
-                  "JPEG: GPano: a sphere of %ux%u takes %llu bytes; at most %llu here (max_bytes)", out->width,
-                  out->height, (unsigned long long)placed_bytes, (unsigned long long)gpsti_decode_most_bytes(desc));
+    GPSTI_FAIL_IF(!gpsti_decode_fits(desc, needed_bytes), GPST_ERROR_BUDGET,
+                  "JPEG: %ux%u pixels, turned or placed in %ux%u, take %llu bytes; at most %llu here (max_bytes)",
+                  info->width, info->height, out->width, out->height, (unsigned long long)needed_bytes,
+                  (unsigned long long)gpsti_decode_most_bytes(desc));
     return GPST_OK;
 }
 

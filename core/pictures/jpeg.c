@@ -311,23 +311,26 @@ GPSTI_PRIVATE gpst_result gpsti_jpeg_decode_file(gpsti_jpeg_job* job, gpst_jpeg_
 
 /* ---- inks -------------------------------------------------------------------------------------------- */
 
+#define GPSTI_JPEG_INKS_NOTE "CMYK without an Adobe marker: its inks are taken for inverted, as with one"
+
 /* a * b / 255, rounded. */
 GPSTI_PRIVATE uint8_t gpsti_jpeg_multiply(uint32_t a, uint32_t b) {
     const uint32_t product = a * b + 128;
     return (uint8_t)(((product >> 8) + product) >> 8);
 }
 
+/* The inks are inverted in every file: those of the few writers that mean the contrary look the same, and nobody else
+   takes them so. */
 GPSTI_PRIVATE void gpsti_jpeg_mix(const gpsti_jpeg_job* job) {
     const gpst_image* const picture = &job->picture;
     const uint32_t n = gpsti_image_channels(picture);
     const bool swaps = picture->format == GPST_FORMAT_BGR || picture->format == GPST_FORMAT_BGRA;
-    const uint8_t flip = job->header.has_adobe ? 0 : 255;
     const uint8_t* ink = job->inks;
     for (uint32_t y = 0; y < picture->height; y++) {
         uint8_t* out = (uint8_t*)picture->data + (ptrdiff_t)(picture->pitch_bytes * (int64_t)y);
         for (uint32_t x = 0; x < picture->width; x++, ink += 4, out += n) {
             for (uint32_t c = 0; c < 3; c++)
-                out[swaps ? 2 - c : c] = gpsti_jpeg_multiply(ink[c] ^ flip, ink[3] ^ flip);
+                out[swaps ? 2 - c : c] = gpsti_jpeg_multiply(ink[c], ink[3]);
             if (n == 4)
                 out[3] = 255;
         }
@@ -345,6 +348,9 @@ GPSTI_PRIVATE gpst_result gpsti_jpeg_decode_inks(gpsti_jpeg_job* job, gpst_jpeg_
     const gpst_result result = gpsti_jpeg_decode_file(job, note);
     if (!GPST_FAILED(result))
         gpsti_jpeg_mix(job);
+    const size_t used = strlen(note->text);
+    if (!GPST_FAILED(result) && !job->header.has_adobe)
+        gpsti_format(note->text + used, sizeof note->text - used, "%s" GPSTI_JPEG_INKS_NOTE, used > 0 ? "; " : "");
     gpsti_free(&job->jpeg->host, job->inks, bytes);
     return result;
 }

@@ -112,7 +112,8 @@ typedef struct gpst_jpeg_decode_desc {
 typedef struct gpst_jpeg_note {
     bool mended;    /* the pixels are those of the file without its faults, bit for bit */
     bool damaged;   /* some pixels are wrong; GPST_DAMAGE_KEEP */
-    char text[248]; /* "mended: SOS parameters; stray bytes", "damaged: " and the decoder's words; "" */
+    char text[248]; /* "mended: SOS parameters; stray bytes", "damaged: " and the decoder's words, what was taken for
+                       granted; "" */
 } gpst_jpeg_note;
 
 /* gpst_jpeg_decode -- the pixels of a file
@@ -133,7 +134,7 @@ typedef struct gpst_jpeg_note {
                                     gpst_jpeg_read_header tells
                 note         (out)  NULL = not wanted; all-zero where there is nothing to say
    Shapes       CMYK and YCCK: each of R, G, B is C * K / 255, rounded, of the inverted inks that files with an Adobe
-                marker hold, and of (255 - C), (255 - K) without one
+                marker hold; without one they are taken for the same, as other readers do, and the note says so
    Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_TRUNCATED (the file ends early) | GPST_ERROR_FORMAT (damaged)
                 | GPST_ERROR_UNSUPPORTED | GPST_ERROR_MEMORY; the picture is undefined then
    Ownership    nothing is kept

@@ -53,6 +53,19 @@ GPSTI_PRIVATE gpst_result gpsti_placement_crop(const gpst_metadata* metadata, gp
     return GPST_OK;
 }
 
+/* Deflate packs 1032 bytes into one at most, and a pixel has a bit at least: no file holds more pixels in so few bytes,
+   but for those of one colour. */
+#define GPSTI_PLACEMENT_PIXELS_A_BYTE 8256
+
+GPSTI_PRIVATE gpst_result gpsti_placement_judge(const gpst_placement_desc* desc, const gpst_placement* placement) {
+    const uint64_t pixels = (uint64_t)placement->width * placement->height,
+                   stored = (uint64_t)placement->turned_width * placement->turned_height;
+    GPSTI_FAIL_IF(desc->file_bytes > 0 && pixels > stored && pixels / GPSTI_PLACEMENT_PIXELS_A_BYTE > desc->file_bytes,
+                  GPST_ERROR_TRUNCATED, "GPano: %llu bytes cannot hold a part of a sphere of %ux%u",
+                  (unsigned long long)desc->file_bytes, placement->width, placement->height);
+    return GPST_OK;
+}
+
 /* Angles that no picture has are none. */
 GPSTI_PRIVATE void gpsti_placement_pose(const gpst_metadata* metadata, gpst_placement* out) {
     const double angles[3] = {metadata->heading, metadata->pitch, metadata->roll};
@@ -98,7 +111,9 @@ GPST_API gpst_result gpst_placement_of(const gpst_placement_desc* desc, const gp
     out->height = out->turned_height = out->orientation >= 5 ? stored->width : stored->height;
     if (!desc || !desc->sphere)
         return GPST_OK;
-    const gpst_result result = gpsti_placement_sphere(metadata, desc->ignore_pose, out);
+    gpst_result result = gpsti_placement_sphere(metadata, desc->ignore_pose, out);
+    if (!GPST_FAILED(result))
+        result = gpsti_placement_judge(desc, out);
     if (GPST_FAILED(result))
         memset(out, 0, sizeof *out);
     return result;

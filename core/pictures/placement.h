@@ -19,6 +19,8 @@ typedef struct gpst_placement_desc {
     bool ignore_orientation; /* else pixels are turned as EXIF says */
     bool sphere;             /* the picture is an equirectangular panorama: a part of one, as GPano tells, is placed */
     bool ignore_pose;        /* with sphere; else how GPano says that it was taken is told */
+    uint64_t file_bytes;     /* with sphere: of the file. 0 = not known; else it is refused where so few bytes are no
+                                part of so large a sphere. Of DECODE stages it is the library's */
 } gpst_placement_desc;
 
 /* gpst_placement -- where the stored pixels come to lie
@@ -43,7 +45,8 @@ typedef struct gpst_placement {
                 stored    (in)   width and height are read
                 out       (out)  all-zero on failure
    Shapes       none
-   Returns      GPST_OK | GPST_ERROR_UNSUPPORTED (the sphere of which it is a part has sides above GPST_MAX_SIDE)
+   Returns      GPST_OK | GPST_ERROR_UNSUPPORTED (the sphere of which it is a part has sides above GPST_MAX_SIDE) |
+                GPST_ERROR_TRUNCATED (it has more than 8256 pixels for each of file_bytes)
    Ownership    nothing is kept
    Threads      any
    Blocking     never; no allocation

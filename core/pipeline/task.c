@@ -204,10 +204,10 @@ GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t by
 }
 
 GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const char* format, ...) {
-    char text[GPST_REASON_BYTES];
+    char text[GPSTI_REASON_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    gpsti_format_list(text, sizeof text, format, arguments);
+    gpsti_format_reason(text, format, arguments);
     va_end(arguments);
     if (task && gpsti_task_slot(task)->in_batch)
         gpsti_copy_text(gpsti_task_slot(task)->reason, GPST_REASON_BYTES, text);

@@ -112,7 +112,7 @@ GPSTI_PRIVATE void gpsti_prefetch_let_go(gpsti_prefetch_entry* entry) {
 
 GPSTI_INTERN gpst_result gpsti_prefetch_get_at(gpst_prefetch* prefetch, uint64_t index, uint64_t position,
                                                const gpst_frame** out, bool* starved) {
-    char reason[256];
+    char reason[GPSTI_REASON_BYTES];
     gpsti_mutex_lock(&prefetch->mutex);
     if (position > 0)
         gpsti_prefetch_policy_place(&prefetch->policy, position - 1);

@@ -26,7 +26,7 @@ typedef struct gpsti_prefetch_entry {
     bool fetched; /* ahead of being asked for, and not asked for yet */
     int64_t decode_ns;
     gpst_result result;
-    char reason[256];
+    char reason[GPSTI_REASON_BYTES];
     char note[GPSTI_PREFETCH_NOTE_BYTES];
     struct gpsti_prefetch_entry* newer; /* all entries, by their last use */
     struct gpsti_prefetch_entry* older;

@@ -181,6 +181,7 @@ static gpst_result codec_read_layout(codec* self, const codec_format* format, co
     memset(layout, 0, sizeof *layout);
     const gpst_result result = format->read_header(data, bytes, shape, layout, reason);
     memcpy(self->note, layout->note, sizeof self->note);
+    self->held_bytes = bytes + layout->decoder_bytes;
     return GPST_FAILED(result) ? result
                                : codec_check_limits(self, format->name, shape, bytes, layout, reason);
 }

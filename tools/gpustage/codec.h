@@ -58,8 +58,9 @@ void codec_set_limits(codec* self, const codec_limits* limits); /* until then: t
    data NULL. Sizes 1..32767. FORMAT | TRUNCATED | UNSUPPORTED | BUDGET (the limits), reason filled. */
 gpst_result codec_read_header(codec* self, const void* data, size_t bytes, const codec_raw* raw,
                               codec_kind* kind, gpst_image* shape, char* reason);
-/* Is a picture of this shape within the limits? BUDGET. */
-gpst_result codec_check_size(const codec* self, const gpst_image* shape, char* reason);
+/* Is a picture of this shape, made of the file whose header was read last, within the limits? beside_bytes: what is held
+   beside file, decoder and that picture. BUDGET. */
+gpst_result codec_check_made(const codec* self, const gpst_image* shape, uint64_t beside_bytes, char* reason);
 /* Decodes into image (shape as read by the header, data and pitch set; of RAW, the shape is the image's
    own). Missing data are an error, never a grey rest, and so is damage that is noticed. What decoders that hold a whole
    picture have in memory together, in all threads, is the limit of bytes at most: the next waits until there is

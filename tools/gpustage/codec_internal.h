@@ -11,6 +11,7 @@ struct codec {
     codec_limits limits;
     gpst_jpeg* jpeg; /* NULL until one is needed */
     char note[CODEC_NOTE_BYTES];
+    uint64_t held_bytes; /* file and decoder, of the header read last */
     uint32_t row[CODEC_MAX_SIDE * 4]; /* one row on its way, where its samples change */
 };
 

@@ -61,9 +61,10 @@ gpst_result codec_check_limits(const codec* self, const char* name, const gpst_i
                       shape->width, shape->height, wanted, most);
 }
 
-gpst_result codec_check_size(const codec* self, const gpst_image* shape, char* reason) {
+gpst_result codec_check_made(const codec* self, const gpst_image* shape, uint64_t beside_bytes, char* reason) {
     codec_layout layout;
     memset(&layout, 0, sizeof layout);
+    layout.decoder_bytes = self->held_bytes + beside_bytes;
     return codec_check_limits(self, "picture", shape, 0, &layout, reason);
 }
 

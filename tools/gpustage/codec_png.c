@@ -1,5 +1,6 @@
 /* tools/gpustage/codec_png.c -- PNG of 8 and 16 bits a channel, through libspng. The first chunks are read here, so
-   that a picture's size is known and judged before the library allocates anything for it. */
+   that a picture's size is known and judged before the library allocates anything for it; and the library sees only those
+   chunks that it is wanted for, so that no picture fails by the others. */
 #include "codec_internal.h"
 
 #include <stdlib.h>
@@ -11,17 +12,16 @@
 
 #if defined(GPST_TOOL_PNG)
 
-#define CODEC_PNG_CHUNK_LIMIT ((size_t)16 << 20) /* of text, colour profiles and the like */
+#define CODEC_PNG_CHUNK_LIMIT ((size_t)16 << 20) /* of a colour profile */
 #define CODEC_PNG_DEFLATE 1032 /* bytes that deflate packs into one at most */
 
 static uint32_t codec_png_u32(const uint8_t* at) {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* From chunk to chunk up to the last: the file is whole (the library would not miss its end), whether a colour is
-   declared transparent, and how long the chunks are that the library keeps (texts, profiles and the like). */
-static gpst_result codec_png_walk(const uint8_t* data, size_t bytes, bool* transparent, uint64_t* kept_bytes,
-                                  char* reason) {
+/* From chunk to chunk up to the last: the file is whole (the library would not miss its end), and whether a colour is
+   declared transparent. */
+static gpst_result codec_png_walk(const uint8_t* data, size_t bytes, bool* transparent, char* reason) {
     size_t at = 8;
     while (bytes - at >= 12) {
         const size_t length = codec_png_u32(data + at);
@@ -32,8 +32,6 @@ static gpst_result codec_png_walk(const uint8_t* data, size_t bytes, bool* trans
             return GPST_OK;
         if (memcmp(name, "tRNS", 4) == 0)
             *transparent = true;
-        if (name[0] & 32) /* a small letter: not needed for the pixels */
-            *kept_bytes += 12 + length;
         at += 12 + length;
     }
     return codec_fail(reason, GPST_ERROR_TRUNCATED, "PNG: the file ends before its last chunk");
@@ -41,7 +39,6 @@ static gpst_result codec_png_walk(const uint8_t* data, size_t bytes, bool* trans
 
 static gpst_result codec_png_read_header(const uint8_t* data, size_t bytes, gpst_image* shape,
                                          codec_layout* layout, char* reason) {
-    uint64_t kept_bytes = 0;
     if (bytes < 33)
         return codec_fail(reason, GPST_ERROR_TRUNCATED, "PNG: the header ends too early");
     if (codec_png_u32(data + 8) != 13 || memcmp(data + 12, "IHDR", 4) != 0)
@@ -62,7 +59,7 @@ static gpst_result codec_png_read_header(const uint8_t* data, size_t bytes, gpst
         return codec_fail(reason, GPST_ERROR_TRUNCATED, "PNG: %zu bytes cannot hold %llux%llu pixels", bytes,
                           (unsigned long long)width, (unsigned long long)height);
     bool transparent = color >= 4;
-    result = codec_png_walk(data, bytes, &transparent, &kept_bytes, reason);
+    result = codec_png_walk(data, bytes, &transparent, reason);
     if (GPST_FAILED(result))
         return result;
     shape->width = (uint32_t)width;
@@ -72,10 +69,7 @@ static gpst_result codec_png_read_header(const uint8_t* data, size_t bytes, gpst
         shape->format = GPST_FORMAT_RGBA;
     else
         shape->format = color == 0 ? GPST_FORMAT_GRAY : GPST_FORMAT_RGB;
-    /* Rows, of interlaced pictures too; inflate's window; the chunks it keeps, while their room grows. */
-    if (kept_bytes > 2 * CODEC_PNG_CHUNK_LIMIT / CODEC_PNG_DEFLATE)
-        kept_bytes = 2 * CODEC_PNG_CHUNK_LIMIT / CODEC_PNG_DEFLATE;
-    layout->decoder_bytes = 4 * (row_bytes + 8 * width) + 65536 + kept_bytes * CODEC_PNG_DEFLATE;
+    layout->decoder_bytes = 4 * (row_bytes + 8 * width) + 65536; /* rows, of interlaced pictures too; inflate's window */
     return GPST_OK;
 }
 
@@ -109,20 +103,61 @@ static int codec_png_decode_rows(spng_ctx* context, const gpst_image* image) {
     return error == SPNG_EOI ? spng_decode_chunks(context) : error; /* to the end: a cut file is noticed */
 }
 
-static int codec_png_open(spng_ctx* context, const uint8_t* data, size_t bytes) {
+/* A file as the library sees it: without chunks that are not needed for the pixels (of a small first letter), but one. */
+typedef struct codec_png_source {
+    const uint8_t* data;
+    size_t bytes, at;
+    size_t left; /* of the chunk that is being read */
+    const char* kept; /* name of the one */
+} codec_png_source;
+
+/* At the beginning of a chunk: false where no more are whole. */
+static bool codec_png_next(codec_png_source* self) {
+    while (self->bytes - self->at >= 12) {
+        const uint8_t* const name = self->data + self->at + 4;
+        const size_t length = codec_png_u32(self->data + self->at);
+        if (length > self->bytes - self->at - 12)
+            return false;
+        self->left = length + 12;
+        if (!(name[0] & 32) || memcmp(name, self->kept, 4) == 0)
+            return true;
+        self->at += self->left;
+    }
+    return false;
+}
+
+static int codec_png_read(spng_ctx* context, void* user, void* out, size_t length) {
+    codec_png_source* const self = (codec_png_source*)user;
+    uint8_t* to = (uint8_t*)out;
+    (void)context;
+    while (length > 0) {
+        if (self->left == 0 && !codec_png_next(self))
+            return SPNG_IO_EOF;
+        const size_t n = self->left < length ? self->left : length;
+        memcpy(to, self->data + self->at, n);
+        to += n;
+        self->at += n;
+        self->left -= n;
+        length -= n;
+    }
+    return 0;
+}
+
+static int codec_png_open(spng_ctx* context, codec_png_source* source) {
     int error = spng_set_image_limits(context, CODEC_MAX_SIDE, CODEC_MAX_SIDE);
     if (!error)
         error = spng_set_chunk_limits(context, CODEC_PNG_CHUNK_LIMIT, CODEC_PNG_CHUNK_LIMIT);
-    return error ? error : spng_set_png_buffer(context, data, bytes);
+    return error ? error : spng_set_png_stream(context, codec_png_read, source);
 }
 
 static gpst_result codec_png_decode(codec* self, const uint8_t* data, size_t bytes, const gpst_image* image,
                                     char* reason) {
+    codec_png_source source = {data, bytes, 0, 8, "tRNS"};
     spng_ctx* context = spng_ctx_new(0);
     (void)self;
     if (!context)
         return codec_fail(reason, GPST_ERROR_MEMORY, "PNG: no memory for a decoder");
-    int error = codec_png_open(context, data, bytes);
+    int error = codec_png_open(context, &source);
     if (!error)
         error = codec_png_decode_rows(context, image);
     spng_ctx_free(context);
@@ -130,9 +165,10 @@ static gpst_result codec_png_decode(codec* self, const uint8_t* data, size_t byt
 }
 
 static bool codec_png_read_icc(const uint8_t* data, size_t bytes, void** profile, size_t* profile_bytes) {
+    codec_png_source source = {data, bytes, 0, 8, "iCCP"};
     struct spng_iccp found;
     spng_ctx* const context = spng_ctx_new(0);
-    if (context && !codec_png_open(context, data, bytes) && !spng_get_iccp(context, &found)) {
+    if (context && !codec_png_open(context, &source) && !spng_get_iccp(context, &found)) {
         *profile = malloc(found.profile_len);
         *profile_bytes = *profile ? found.profile_len : 0;
         if (*profile)

@@ -62,6 +62,30 @@ static gpst_result codec_tiff_read_tags(TIFF* tiff, codec_tiff_page* page, char*
     return GPST_OK;
 }
 
+/* What the file says of samples that are no colours. */
+static uint16_t codec_tiff_extras(TIFF* tiff, const uint16_t** kinds) {
+    uint16_t n = 0, *found = NULL;
+    const bool says = TIFFGetField(tiff, TIFFTAG_EXTRASAMPLES, &n, &found) == 1; /* the default: one of no meaning */
+    *kinds = found;
+    return says ? n : 0;
+}
+
+/* Three and four samples are colours, whatever some writers call them, unless one of three is alpha; more are a stack of
+   what nobody knows. */
+static bool codec_tiff_find_gray(TIFF* tiff, codec_tiff_page* page) {
+    const uint16_t* kinds = NULL;
+    if (page->samples <= 2)
+        return true;
+    if (page->photometric != PHOTOMETRIC_MINISBLACK || page->samples > 4)
+        return false;
+    for (uint16_t n = page->samples == 3 ? codec_tiff_extras(tiff, &kinds) : 0; n > 0; n--)
+        if (kinds[n - 1] != EXTRASAMPLE_UNSPECIFIED)
+            return false;
+    page->photometric = PHOTOMETRIC_RGB;
+    page->n_colors = 3;
+    return true;
+}
+
 /* How many samples are colours, and whether the channels and bits go together. */
 static bool codec_tiff_find_colors(TIFF* tiff, codec_tiff_page* page) {
     const bool floats = page->sample_format == SAMPLEFORMAT_IEEEFP;
@@ -74,9 +98,9 @@ static bool codec_tiff_find_colors(TIFF* tiff, codec_tiff_page* page) {
         return false;
     switch (page->photometric) {
     case PHOTOMETRIC_MINISWHITE:
-        return few || (wide && !floats);
+        return few || (wide && !floats && codec_tiff_find_gray(tiff, page));
     case PHOTOMETRIC_MINISBLACK:
-        return few || wide;
+        return few || (wide && codec_tiff_find_gray(tiff, page));
     case PHOTOMETRIC_RGB:
         return wide;
     case PHOTOMETRIC_PALETTE:
@@ -88,14 +112,19 @@ static bool codec_tiff_find_colors(TIFF* tiff, codec_tiff_page* page) {
     }
 }
 
-/* The first extra sample is alpha where the file says so, and where it says nothing of extra samples. */
+/* The first sample behind the colours is alpha where the file says so, and where it says nothing of extra samples. */
 static bool codec_tiff_find_alpha(TIFF* tiff, codec_tiff_page* page) {
-    uint16_t n_extra = 0, *kinds = NULL;
-    (void)TIFFGetField(tiff, TIFFTAG_EXTRASAMPLES, &n_extra, &kinds); /* the default would be one of no meaning */
-    if (page->samples == page->n_colors)
+    const uint16_t* kinds = NULL;
+    const uint16_t n_extra = codec_tiff_extras(tiff, &kinds);
+    const uint32_t beside = page->samples - page->n_colors;
+    if (beside == 0)
         return true;
-    page->alpha = n_extra == 0 || kinds[0] != EXTRASAMPLE_UNSPECIFIED;
-    page->premultiplied = n_extra > 0 && kinds[0] == EXTRASAMPLE_ASSOCALPHA;
+    /* Colours that are called gray are extra, too; the library puts what the file does not name behind what it does. */
+    uint16_t kind = n_extra > 0 ? kinds[n_extra > beside ? n_extra - beside : 0] : EXTRASAMPLE_UNSPECIFIED;
+    if (n_extra > 0 && kind == EXTRASAMPLE_UNSPECIFIED)
+        kind = kinds[0];
+    page->alpha = n_extra == 0 || kind != EXTRASAMPLE_UNSPECIFIED;
+    page->premultiplied = kind == EXTRASAMPLE_ASSOCALPHA;
     return !(page->premultiplied && page->sample_format == SAMPLEFORMAT_IEEEFP && page->bits == 16);
 }
 

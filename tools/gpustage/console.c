@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CONSOLE_BYTES (4096 + 1024) /* a path and a reason */
 #define CONSOLE_BAR 24
 #define CONSOLE_BAR_EVERY_NS 100000000
 
@@ -34,9 +35,9 @@ void console_open(bool quiet) {
 bool console_is_quiet(void) { return console_state.quiet; }
 
 static void console_line(const char* colour, const char* format, va_list arguments) {
-    char message[2048], shown[2048];
-    vsnprintf(message, sizeof message, format, arguments);
-    text_printable(shown, sizeof shown, message);
+    char shown[CONSOLE_BYTES];
+    vsnprintf(shown, sizeof shown, format, arguments);
+    text_printable(shown, sizeof shown, shown);
     const bool coloured = console_state.colours && colour[0];
     pthread_mutex_lock(&console_mutex);
     fprintf(stderr, "%s%sgpustage:%s %s\n", console_state.bar ? "\r\033[K" : "", coloured ? colour : "",

@@ -109,15 +109,6 @@ const char* files_query(const char* path, file_info* out) {
     return NULL;
 }
 
-bool files_is_folder(const char* path) {
-    struct stat status;
-#if defined(_WIN32)
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-#else
-    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode);
-#endif
-}
-
 bool files_is_link(const char* path) {
 #if defined(_WIN32)
     const DWORD attributes = GetFileAttributesA(path);
@@ -132,6 +123,22 @@ bool files_same_directory(const char* a, const char* b) {
     file_info first, second;
     return !files_query(a, &first) && !files_query(b, &second) && first.device == second.device &&
            first.inode == second.inode && first.inode != 0;
+}
+
+bool files_enter(folder_set* self, const char* path) {
+    file_info info;
+    if (files_query(path, &info) || info.inode == 0)
+        return true;
+    for (size_t i = 0; i < self->count; i++)
+        if (self->items[i].device == info.device && self->items[i].inode == info.inode)
+            return false;
+    file_info* const items = (file_info*)realloc(self->items, (self->count + 1) * sizeof info);
+    self->failed = !items;
+    if (!items)
+        return false;
+    self->items = items;
+    self->items[self->count++] = info;
+    return true;
 }
 
 /* Another run may have just made it. */
@@ -322,6 +329,24 @@ const char* files_read_at_most(const char* path, size_t most_bytes, text* out) {
         return files_words(errno);
     const char* const problem = files_get(descriptor, most_bytes, out);
     close(descriptor);
+    return problem;
+}
+
+const char* files_read_into(const char* path, void* out, size_t bytes) {
+    const int descriptor = open(path, O_RDONLY | FILES_FLAGS);
+    const char* problem = descriptor < 0 ? files_words(errno) : NULL;
+    char* at = (char*)out;
+    while (!problem && bytes > 0) {
+        const ssize_t done = read(descriptor, at, (unsigned)(bytes < 0x40000000u ? bytes : 0x40000000u));
+        if (done == 0)
+            problem = "has fewer bytes than before";
+        else if (done < 0 && errno != EINTR)
+            problem = files_words(errno);
+        at += done > 0 ? done : 0;
+        bytes -= done > 0 ? (size_t)done : 0;
+    }
+    if (descriptor >= 0)
+        close(descriptor);
     return problem;
 }
 

@@ -13,7 +13,13 @@ typedef struct file_info {
 
 /* These return NULL, or the system's words for what went wrong. */
 const char* files_query(const char* path, file_info* out);
-bool files_is_folder(const char* path); /* a directory itself, and no link to one */
+/* Directories, each once, whatever links lead there. All-zero is empty; free the items. */
+typedef struct folder_set {
+    file_info* items;
+    size_t count;
+    bool failed; /* out of memory */
+} folder_set;
+bool files_enter(folder_set* self, const char* path); /* false: it was entered before, or failed is set */
 const char* files_make_directory(const char* path);
 const char* files_check_writable(const char* directory);
 const char* files_list(const char* directory,
@@ -21,7 +27,9 @@ const char* files_list(const char* directory,
 const char* files_read(const char* path, text* out); /* the whole file */
 /* Likewise; of more than most_bytes it is refused: a device may never end. */
 const char* files_read_at_most(const char* path, size_t most_bytes, text* out);
-/* The same of a regular file alone, and of no link: never waits. */
+/* The first so many bytes of a file that has them. */
+const char* files_read_into(const char* path, void* out, size_t bytes);
+/* files_read_at_most of a regular file alone, and of no link: never waits. */
 const char* files_read_regular(const char* path, size_t most_bytes, text* out);
 /* How many bytes of its beginning, up to most_bytes, came; 0 of what is no file, or cannot be read. */
 size_t files_read_beginning(const char* path, void* out, size_t most_bytes);

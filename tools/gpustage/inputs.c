@@ -102,6 +102,14 @@ void inputs_refresh(input* self, const options* asked) {
 #define INPUTS_DEPTH 64   /* of directories below an argument, where the system does not tell one from another */
 #define INPUTS_EXAMPLES 3 /* names of what is left out */
 
+/* Of one kind what is left out: how many, and the first names. */
+typedef struct inputs_left {
+    size_t n;
+    text names;
+} inputs_left;
+
+enum { INPUTS_FILES, INPUTS_ENDLESS, INPUTS_FOLDERS, INPUTS_LEFT };
+
 /* What lies below one argument, and what of it is left out. */
 typedef struct inputs_found {
     input_list* list;
@@ -109,50 +117,31 @@ typedef struct inputs_found {
     bool raw; /* every file is one, whatever its name */
     bool added;
     size_t base; /* of paths: the argument's own part */
-    size_t n, n_files, n_folders;
-    text files, folders; /* the first names that are left out */
-    file_info* entered;  /* directories, each once, whatever links lead there */
-    size_t n_entered;
+    size_t n;
+    inputs_left left[INPUTS_LEFT];
+    folder_set entered;
 } inputs_found;
 
-static void inputs_leave_out(inputs_found* self, const char* path, bool is_folder) {
-    size_t* const n = is_folder ? &self->n_folders : &self->n_files;
-    text* const names = is_folder ? &self->folders : &self->files;
-    if (++*n <= INPUTS_EXAMPLES)
-        text_format(names, "%s%s", *n > 1 ? ", " : "", path + self->base);
-    else if (*n == INPUTS_EXAMPLES + 1)
-        text_add(names, ", ...");
+static void inputs_leave_out(inputs_found* self, const char* path, int kind) {
+    inputs_left* const left = &self->left[kind];
+    if (++left->n <= INPUTS_EXAMPLES)
+        text_format(&left->names, "%s%s", left->n > 1 ? ", " : "", path + self->base);
+    else if (left->n == INPUTS_EXAMPLES + 1)
+        text_add(&left->names, ", ...");
 }
 
 static bool inputs_take_found(void* user_data, const char* path, bool is_picture) {
     inputs_found* const found = (inputs_found*)user_data;
     file_info info;
-    if (!is_picture && !found->raw) {
-        inputs_leave_out(found, path, false);
+    const bool is_endless = !files_query(path, &info) && !info.is_regular;
+    if (is_endless || (!is_picture && !found->raw)) {
+        inputs_leave_out(found, path, is_endless ? INPUTS_ENDLESS : INPUTS_FILES);
         return true;
     }
     const size_t base = found->asked->recursive ? found->base : (size_t)(files_base_name(path) - path);
     found->n++;
     found->added = inputs_add(found->list, path, base, NULL);
-    found->list->has_streams = found->list->has_streams || (!files_query(path, &info) && !info.is_regular);
     return found->added;
-}
-
-/* False: it was entered before, by whatever name, or there is no memory, and added is false. */
-static bool inputs_enter(inputs_found* self, const char* path) {
-    file_info info;
-    if (files_query(path, &info) || info.inode == 0)
-        return true;
-    for (size_t i = 0; i < self->n_entered; i++)
-        if (self->entered[i].device == info.device && self->entered[i].inode == info.inode)
-            return false;
-    file_info* const entered = (file_info*)realloc(self->entered, (self->n_entered + 1) * sizeof info);
-    self->added = entered != NULL;
-    if (!entered)
-        return false;
-    self->entered = entered;
-    self->entered[self->n_entered++] = info;
-    return true;
 }
 
 static int inputs_compare_names(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
@@ -185,8 +174,10 @@ static bool inputs_is_ours(const options* asked, const char* path) {
 
 static void inputs_walk(inputs_found* self, const char* path, int depth) {
     text_list folders = GPST_ZERO;
-    if (!inputs_enter(self, path))
+    if (!files_enter(&self->entered, path)) {
+        self->added = !self->entered.failed;
         return;
+    }
     const gpst_result result = gpst_folder_list(path, inputs_take_found, self);
     if (result == GPST_ERROR_MEMORY || !self->added)
         self->added = false;
@@ -196,7 +187,7 @@ static void inputs_walk(inputs_found* self, const char* path, int depth) {
         self->added = inputs_list_folders(path, &folders);
     for (size_t i = 0; self->added && i < folders.count; i++) {
         if (!self->asked->recursive || depth == INPUTS_DEPTH || inputs_is_ours(self->asked, folders.items[i]))
-            inputs_leave_out(self, folders.items[i], true);
+            inputs_leave_out(self, folders.items[i], INPUTS_FOLDERS);
         else
             inputs_walk(self, folders.items[i], depth + 1);
     }
@@ -204,10 +195,10 @@ static void inputs_walk(inputs_found* self, const char* path, int depth) {
 }
 
 /* "; 2 other files are left out: a.txt, b.txt" */
-static void inputs_say_left(text* out, size_t n, const char* what, const char* why, const text* names) {
-    if (n > 0)
-        text_format(out, "; %zu %s%s left out%s: %s", n, what, n == 1 ? " is" : "s are", why,
-                    names->data ? names->data : "");
+static void inputs_say_left(text* out, const inputs_left* left, const char* one, const char* more, const char* why) {
+    if (left->n > 0)
+        text_format(out, "; %zu %s left out%s: %s", left->n, left->n == 1 ? one : more, why,
+                    left->names.data ? left->names.data : "");
 }
 
 static bool inputs_add_directory(input_list* self, const char* path, const options* asked, bool raw) {
@@ -222,17 +213,19 @@ static bool inputs_add_directory(input_list* self, const char* path, const optio
     found.added = true;
     found.base = path[bytes - 1] == '/' ? bytes : bytes + 1;
     inputs_walk(&found, path, 0);
-    inputs_say_left(&left, found.n_files, "other file", "", &found.files);
-    inputs_say_left(&left, found.n_folders, "folder", asked->recursive ? "" : " (see --recursive)", &found.folders);
+    inputs_say_left(&left, &found.left[INPUTS_FILES], "other file is", "other files are", "");
+    inputs_say_left(&left, &found.left[INPUTS_ENDLESS], "FIFO, socket or device is", "FIFOs, sockets or devices are", "");
+    inputs_say_left(&left, &found.left[INPUTS_FOLDERS], "folder is", "folders are",
+                    asked->recursive ? "" : " (see --recursive)");
     const char* const says = left.data ? left.data : "";
     const char* const plural = found.n == 1 ? "" : "s";
     if (found.added && (left.data || (found.n == 0 && self->count == n_before)) &&
         !remarks_add("left_out", path, "%zu picture%s%s", found.n, plural, says))
         console_note("note: %s: %zu picture%s%s", path, found.n, plural, says); /* of each directory */
     text_free(&left);
-    text_free(&found.files);
-    text_free(&found.folders);
-    free(found.entered);
+    for (int i = 0; i < INPUTS_LEFT; i++)
+        text_free(&found.left[i].names);
+    free(found.entered.items);
     return found.added;
 }
 

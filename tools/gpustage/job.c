@@ -67,9 +67,10 @@ static void job_list_whole(job* self, const input* in, const gpst_item* item) {
         self->moved = true;
         return;
     }
-    text sizes = outputs_sizes(&self->names, in);
-    if (sizes.data && !sizes.failed)
-        manifest_add(&self->manifest, in, sizes.data, item->decoder, item->encoder);
+    text times = GPST_ZERO, sizes = outputs_sizes(&self->names, in, &times);
+    if (sizes.data && times.data)
+        manifest_add(&self->manifest, in, sizes.data, times.data, item->decoder, item->encoder);
+    text_free(&times);
     text_free(&sizes);
 }
 
@@ -532,7 +533,7 @@ int job_run(job* self) {
 void job_close(job* self) {
     gpst_context_destroy(self->context);
     manifest_close(&self->manifest);
-    run_lock_close(&self->lock);
+    run_lock_close(&self->lock, self->moved || self->counts.failed > 0);
     free(self->paths);
     free(self->to_do);
     inputs_free(&self->inputs);

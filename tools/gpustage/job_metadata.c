@@ -55,7 +55,8 @@ static const char* job_kind_of(const char* note) {
                                            {"GPano: its projection", "gpano_ignored"},
                                            {"GPano: the camera", "pose"},
                                            {" placed at ", "placed"},
-                                           {"others are not read", "pages"}};
+                                           {"others are not read", "pages"},
+                                           {"CMYK without an Adobe", "inks"}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strstr(note, kinds[i][0]))
             return kinds[i][1];

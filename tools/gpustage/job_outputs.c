@@ -53,7 +53,7 @@ static void job_skip_whole(job* self) {
         const char* const listed = manifest_find(&self->manifest, in);
         text sizes = GPST_ZERO;
         if (listed)
-            sizes = outputs_sizes(&self->names, in);
+            sizes = outputs_sizes(&self->names, in, NULL);
         in->skip = sizes.data && !sizes.failed && !strcmp(sizes.data, listed);
         self->counts.skipped += in->skip ? 1 : 0;
         text_free(&sizes);
@@ -72,7 +72,7 @@ static int job_look_for_stale(const job* self, text_list* stale) {
                     clean          ? ""
                     : asked->clean ? ", kept while another run is at work there"
                                    : " (see --clean)",
-                    stale->items[0], stale->count > 1 ? ", ..." : "");
+                    stale_name(stale->items[0]), stale->count > 1 ? ", ..." : "");
     if (clean) {
         stale_remove(asked->output, stale);
         text_list_free(stale);

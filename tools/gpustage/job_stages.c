@@ -2,6 +2,8 @@
    TIFF, WebP, and files without a header; and masks beside views. Each runs on any worker. */
 #include "job.h"
 
+#include "files.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,18 +38,20 @@ void job_worker_term(void* user_data, uint32_t worker_index, void* worker_state)
 /* Where the file's metadata puts its pixels; of what has none only the shape says something. */
 static gpst_result job_find_place(const job* self, const gpst_item* item, const codec* worker, codec_kind kind,
                                   const gpst_image* shape, gpst_placement* out) {
-    const gpst_placement_desc desc = job_make_placement(self);
+    gpst_placement_desc desc = job_make_placement(self);
     char reason[CODEC_REASON_BYTES] = "";
     gpst_metadata metadata = GPST_ZERO;
     gpst_image placed = *shape;
     gpst_result result = kind == CODEC_RAW ? GPST_OK : gpst_metadata_read(item->file_data, item->file_bytes, &metadata);
+    desc.file_bytes = item->file_bytes;
     if (!GPST_FAILED(result))
         result = gpst_placement_of(&desc, &metadata, shape, out);
     if (GPST_FAILED(result) || !out->moves)
         return result;
+    const uint64_t stored_bytes = out->orientation != 1 ? shape->height * (uint64_t)gpst_image_row_bytes(shape) : 0;
     placed.width = out->width;
     placed.height = out->height;
-    result = codec_check_size(worker, &placed, reason);
+    result = codec_check_made(worker, &placed, stored_bytes, reason);
     return GPST_FAILED(result) ? gpst_task_fail(NULL, result, "%s", reason) : GPST_OK;
 }
 
@@ -216,29 +220,52 @@ static gpst_result job_place_mask(const job* self, gpst_task* task, codec* worke
     return GPST_OK;
 }
 
+static gpst_result job_fail_mask(gpst_task* task, const input* in, gpst_result result, const char* reason) {
+    return gpst_task_fail(task, result, "%s: %s", in->mask, reason[0] ? reason : gpst_result_text(result));
+}
+
+/* The file of the frame's own mask, in room of the item for so many bytes: it is counted as what the frame takes. */
+static gpst_result job_read_mask_file(gpst_task* task, const input* in, uint64_t room_bytes, void** room) {
+    if (room_bytes > SIZE_MAX)
+        return job_fail_mask(task, in, GPST_ERROR_OVERFLOW, "");
+    const gpst_result result = gpst_task_encoded(task, (size_t)room_bytes, room);
+    const char* const problem = GPST_FAILED(result) ? NULL : files_read_into(in->mask, *room, (size_t)in->mask_bytes);
+    return problem ? job_fail_mask(task, in, GPST_ERROR_IO, problem) : result;
+}
+
+/* Its picture lies behind it in the room. Only the header says how large that is, so the file is read twice. */
+static gpst_result job_read_mask(gpst_task* task, const input* in, codec* worker, const options* asked,
+                                 gpst_image* picture) {
+    char reason[CODEC_REASON_BYTES] = "";
+    const uint64_t bytes = in->mask_bytes, at = bytes / 64 * 64 + 64; /* never none */
+    mask_plan plan;
+    void* room = NULL;
+    if (!codec_fits(&asked->limits, bytes))
+        return job_fail_mask(task, in, GPST_ERROR_BUDGET, "is too large (--max-item-bytes)");
+    gpst_result result = job_read_mask_file(task, in, at, &room);
+    if (GPST_FAILED(result))
+        return result;
+    result = mask_plan_of(worker, room, (size_t)bytes, !asked->ignore_orientation, &plan, reason);
+    if (GPST_FAILED(result))
+        return job_fail_mask(task, in, result, reason);
+    result = job_read_mask_file(task, in, at + plan.bytes, &room);
+    if (GPST_FAILED(result))
+        return result;
+    result = mask_decode(worker, room, (size_t)bytes, &plan, (uint8_t*)room + at, picture, reason);
+    return GPST_FAILED(result) ? job_fail_mask(task, in, result, reason) : result;
+}
+
 gpst_result job_load_mask(void* user_data, gpst_task* task) {
     const job* const self = (const job*)user_data;
-    const char* const path = self->to_do[task->item->index]->mask;
+    const input* const in = self->to_do[task->item->index];
     codec* const worker = ((job_worker*)task->worker_state)->codec;
-    char reason[CODEC_REASON_BYTES] = "";
     gpst_image picture = GPST_ZERO;
-    text file = GPST_ZERO;
     uint32_t found = 0;
-    const options* const asked = self->desc.asked;
-    const char* const problem = mask_read(path, &asked->limits, &file);
-    gpst_result result =
-        problem ? GPST_ERROR_IO : mask_decode(worker, &file, !asked->ignore_orientation, &picture, reason);
-    if (GPST_FAILED(result))
-        result = gpst_task_fail(task, result, "%s: %s", path,
-                                problem     ? problem
-                                : reason[0] ? reason
-                                            : gpst_result_text(result));
-    else
+    gpst_result result = job_read_mask(task, in, worker, self->desc.asked, &picture);
+    if (!GPST_FAILED(result))
         result = job_place_mask(self, task, worker, &picture, &found);
     if (!GPST_FAILED(result))
-        mask_remark(path, found);
-    free(picture.data);
-    text_free(&file);
+        mask_remark(in->mask, found);
     return result;
 }
 

@@ -21,6 +21,14 @@ static size_t json_utf8_bytes(const unsigned char* p) {
     return bytes;
 }
 
+bool json_can_hold(const char* string) {
+    const unsigned char* p = (const unsigned char*)string;
+    size_t bytes = 1;
+    for (; *p && bytes > 0; p += bytes)
+        bytes = json_utf8_bytes(p);
+    return bytes > 0;
+}
+
 static void json_quote(json* self, const char* string) {
     const unsigned char* p = (const unsigned char*)string;
     text_add(&self->out, "\"");

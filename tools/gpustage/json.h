@@ -12,6 +12,7 @@ typedef struct json {
     bool has_before; /* a value stands before this one at this depth */
 } json;
 
+bool json_can_hold(const char* string); /* it is UTF-8; of what is not, json_string puts U+FFFD for each byte */
 void json_open(json* self, const char* key, char bracket); /* '{' or '[' */
 void json_close(json* self, char bracket);                 /* '}' or ']' */
 void json_string(json* self, const char* key, const char* value);

@@ -1,17 +1,18 @@
 /* tools/gpustage/manifest.c -- the list, under -o, of items that are whole. Does not look whether outputs are
    there; job.c does.
 
-     gpustage-manifest 3
+     gpustage-manifest 4
      set KEY=VALUE            what the outputs depend on
-     stale NAME               an output below the directory that a run with other settings made
+     stale FILE               an output below the directory that a run with other settings made
      run TAG                  a run began
      alone TAG | beside TAG   then it looked for others; alone: all whose lines stand before "run TAG" are dead
      begin TAG STEM           it is about to make the outputs of that name
-     item TAG BYTES MTIME_NS OUTPUTS STEM PATH DECODER/ENCODER     and they are whole
+     item TAG BYTES MTIME_NS OUTPUTS TIMES STEM PATH DECODER/ENCODER     and they are whole
 
-   OUTPUTS are their bytes, "n,n,...", and behind these size, time and name of a mask of the item's own. PATH is the
-   input's own, absolute and with links followed; STEM is what its outputs are named by. In names a blank, a line feed
-   and '%' are written %20, %0A and %25. An item counts when its run began it and no other run had it in hand meanwhile:
+   OUTPUTS are their bytes, "n,n,...", and behind these size, time and path of a mask of the item's own; TIMES are when
+   each was changed last, by which --clean knows it again. PATH is the input's own, absolute and with links followed;
+   STEM is what its outputs are named by; FILE is "BYTES MTIME_NS NAME". In these a blank, a line feed and '%' are written
+   %20, %0A and %25. An item counts when its run began it and no other run had it in hand meanwhile:
    one that began it and did not end may still be making them, unless a later run was alone. A line that was torn off,
    or that is no such line, counts as none. */
 #include "manifest.h"
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MANIFEST_TITLE "gpustage-manifest 3\n"
+#define MANIFEST_TITLE "gpustage-manifest 4\n"
 
 /* ---- names ------------------------------------------------------------------------ */
 
@@ -65,7 +66,7 @@ static char* manifest_word(char** at) {
     return *word ? word : NULL;
 }
 
-/* "BYTES MTIME_NS SIZES STEM PATH CODECS" at *at, cut in place. */
+/* "BYTES MTIME_NS OUTPUTS TIMES STEM PATH CODECS" at *at, cut in place. */
 static bool manifest_parse_item(char* at, manifest_entry* out) {
     const char* number = at;
     uint64_t mtime_ns = 0;
@@ -75,6 +76,7 @@ static bool manifest_parse_item(char* at, manifest_entry* out) {
     at += number - at;
     out->mtime_ns = (int64_t)mtime_ns;
     out->output_bytes = manifest_word(&at);
+    out->output_times = manifest_word(&at);
     out->stem = manifest_word(&at);
     out->path = manifest_word(&at);
     return out->path && manifest_word(&at) && !*at;
@@ -331,43 +333,34 @@ static const char* manifest_next(const char** at, const char* with, size_t* byte
     return NULL;
 }
 
-/* Copies of the last words of such lines. */
-static bool manifest_list(const manifest* self, const char* with, text_list* out) {
+bool manifest_list_stale(const manifest* self, text_list* out) {
     const char* at = self->loaded.data;
     size_t bytes = 0;
     bool added = true;
-    for (const char* line = NULL; added && (line = manifest_next(&at, with, &bytes)) != NULL;) {
-        size_t word = bytes;
-        while (word > 0 && line[word - 1] != ' ')
-            word--;
-        char* const name = text_copy(line + word, bytes - word);
-        if (name)
-            manifest_unescape(name);
-        added = name && text_list_add(out, name);
-        free(name);
+    for (const char* word = NULL; added && (word = manifest_next(&at, "stale ", &bytes)) != NULL;) {
+        char* const file = text_copy(word, bytes);
+        if (file)
+            manifest_unescape(file);
+        added = file && text_list_add(out, file);
+        free(file);
     }
     return added;
 }
 
-static int manifest_compare_names(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
-
-bool manifest_list_stems(const manifest* self, text_list* out) {
-    size_t n = 0;
-    if (!manifest_list(self, "begin ", out))
-        return false;
-    if (out->count > 1)
-        qsort(out->items, out->count, sizeof *out->items, manifest_compare_names);
-    for (size_t i = 0; i < out->count; i++) {
-        if (n > 0 && !strcmp(out->items[n - 1], out->items[i]))
-            free(out->items[i]);
-        else
-            out->items[n++] = out->items[i];
+bool manifest_each_item(const manifest* self, manifest_item_func func, void* user_data) {
+    const char* at = self->loaded.data;
+    size_t bytes = 0;
+    bool goes_on = true;
+    for (const char* rest = NULL; goes_on && (rest = manifest_next(&at, "item ", &bytes)) != NULL;) {
+        char* const line = text_copy(rest - strlen("item "), strlen("item ") + bytes);
+        manifest_entry item;
+        goes_on = line != NULL;
+        if (line && manifest_parse(line, &item))
+            goes_on = func(user_data, &item);
+        free(line);
     }
-    out->count = n;
-    return true;
+    return goes_on;
 }
-
-bool manifest_list_stale(const manifest* self, text_list* out) { return manifest_list(self, "stale ", out); }
 
 text manifest_find_setting(const manifest* self, const char* key) {
     const char* at = self->loaded.data;
@@ -411,14 +404,14 @@ const char* manifest_begin_item(manifest* self, const char* stem) {
     return manifest_say_begin(&self->file, self->tag, stem);
 }
 
-void manifest_add(manifest* self, const input* in, const char* output_bytes, const char* decoder,
-                  const char* encoder) {
+void manifest_add(manifest* self, const input* in, const char* output_bytes, const char* output_times,
+                  const char* decoder, const char* encoder) {
     text line = GPST_ZERO;
     if (!self->writable || !in->identity || in->mtime_ns < 0)
         return;
     text_format(&line, "item %s %llu %lld ", self->tag, (unsigned long long)in->bytes, (long long)in->mtime_ns);
     manifest_escape(&line, output_bytes);
-    text_add(&line, " ");
+    text_format(&line, " %s ", output_times);
     manifest_escape(&line, in->stem);
     text_add(&line, " ");
     manifest_escape(&line, in->identity);

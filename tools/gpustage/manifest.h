@@ -13,6 +13,7 @@ typedef struct manifest_entry {
     uint64_t bytes;
     int64_t mtime_ns;
     const char* output_bytes; /* "n,n,..." */
+    const char* output_times; /* "n,n,...": when each was changed last, as file_info has it */
     size_t line;
     size_t epoch; /* runs that were alone and began before it */
 } manifest_entry;
@@ -42,16 +43,17 @@ typedef struct manifest_desc {
 /* Reads what is there. EXIT_DONE, or an exit status with the sentence printed: a run that cannot keep the list does not
    begin, since an old one would then tell of outputs that are not its own. */
 int manifest_open(manifest* self, const manifest_desc* desc);
-/* Makes the file ready for new lines; with other settings it begins anew. stale: outputs of other settings, which it
-   says then. As manifest_open. */
+/* Makes the file ready for new lines; with other settings it begins anew. stale: outputs of other settings (stale.h),
+   which it says then. As manifest_open. */
 int manifest_start(manifest* self, const manifest_desc* desc, const text_list* stale);
 /* After it and before the first item. alone: no other run is at work there; to be looked for after manifest_start, or
    one that began an item in between is taken for dead. As manifest_open. */
 int manifest_say_others(manifest* self, bool alone);
 
-/* Ahead of manifest_start, what the file that was found says; false: out of memory. Stems that were begun, each once, and
-   what "stale" lines name. The value of a setting: text_free; empty: it has none. */
-bool manifest_list_stems(const manifest* self, text_list* out);
+/* Ahead of manifest_start, what the file that was found says; false: out of memory, or func says so. Each item that a run
+   finished, as its line has it, and what "stale" lines name. The value of a setting: text_free; empty: it has none. */
+typedef bool (*manifest_item_func)(void* user_data, const manifest_entry* item);
+bool manifest_each_item(const manifest* self, manifest_item_func func, void* user_data);
 bool manifest_list_stale(const manifest* self, text_list* out);
 text manifest_find_setting(const manifest* self, const char* key);
 
@@ -63,8 +65,8 @@ const char* manifest_find(const manifest* self, const input* in);
    cannot be written: then they must not change. */
 const char* manifest_begin_item(manifest* self, const char* stem);
 /* They are whole. decoder, encoder: which codecs made them, for who reads the list. */
-void manifest_add(manifest* self, const input* in, const char* output_bytes, const char* decoder,
-                  const char* encoder);
+void manifest_add(manifest* self, const input* in, const char* output_bytes, const char* output_times,
+                  const char* decoder, const char* encoder);
 /* The same as manifest_begin_item for a file that becomes an output's of the runs that made the directory's list; without
    a list nothing. */
 const char* manifest_withdraw(const char* directory, const char* tag, const char* stem);

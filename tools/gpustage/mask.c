@@ -52,45 +52,54 @@ uint32_t mask_set_pixels(const gpst_image* from, const gpst_image* to) {
     return found;
 }
 
-/* As its EXIF says, as frames are; in memory of its own. */
-static gpst_result mask_orient(const text* file, gpst_image* picture) {
+/* As its EXIF says, as frames are. */
+static gpst_result mask_plan_turn(codec* worker, const void* data, size_t bytes, mask_plan* plan, char* reason) {
     gpst_metadata metadata;
     gpst_placement placement;
-    gpst_image turned = *picture;
-    size_t bytes = 0;
-    gpst_result result = gpst_metadata_read(file->data, file->bytes, &metadata);
+    gpst_result result = gpst_metadata_read(data, bytes, &metadata);
     if (!GPST_FAILED(result))
-        result = gpst_placement_of(NULL, &metadata, picture, &placement);
+        result = gpst_placement_of(NULL, &metadata, &plan->stored, &placement);
     if (GPST_FAILED(result) || !placement.moves)
         return result;
-    turned.width = placement.width;
-    turned.height = placement.height;
-    turned.pitch_bytes = (int64_t)gpst_image_row_bytes(&turned);
-    result = gpst_image_bytes(&turned, &bytes);
-    turned.data = GPST_FAILED(result) ? NULL : malloc(bytes);
-    if (!turned.data)
-        return GPST_ERROR_MEMORY;
-    result = gpst_image_orient(picture, placement.orientation, &turned);
-    free(picture->data);
-    *picture = turned;
+    plan->orientation = placement.orientation;
+    plan->turned.width = placement.width;
+    plan->turned.height = placement.height;
+    plan->turned.pitch_bytes = (int64_t)gpst_image_row_bytes(&plan->turned);
+    return codec_check_made(worker, &plan->turned, plan->bytes, reason);
+}
+
+#define MASK_ALIGN 64 /* of the second picture in the room */
+
+gpst_result mask_plan_of(codec* worker, const void* data, size_t bytes, bool orients, mask_plan* out, char* reason) {
+    size_t turned_bytes = 0;
+    memset(out, 0, sizeof *out);
+    out->orientation = 1;
+    gpst_result result = codec_read_header(worker, data, bytes, NULL, &out->kind, &out->stored, reason);
+    if (GPST_FAILED(result))
+        return result;
+    out->stored.pitch_bytes = (int64_t)gpst_image_row_bytes(&out->stored);
+    out->turned = out->stored;
+    result = gpst_image_bytes(&out->stored, &out->bytes);
+    if (!GPST_FAILED(result) && orients)
+        result = mask_plan_turn(worker, data, bytes, out, reason);
+    if (!GPST_FAILED(result) && out->orientation != 1)
+        result = gpst_image_bytes(&out->turned, &turned_bytes);
+    out->bytes += turned_bytes > 0 ? MASK_ALIGN + turned_bytes : 0;
     return result;
 }
 
-gpst_result mask_decode(codec* worker, const text* file, bool orients, gpst_image* picture, char* reason) {
-    codec_raw raw;
-    codec_kind kind = CODEC_UNKNOWN;
-    size_t bytes = 0;
-    memset(&raw, 0, sizeof raw);
-    gpst_result result = codec_read_header(worker, file->data, file->bytes, &raw, &kind, picture, reason);
-    if (GPST_FAILED(result))
+gpst_result mask_decode(codec* worker, const void* data, size_t bytes, const mask_plan* plan, void* room,
+                        gpst_image* picture, char* reason) {
+    gpst_image stored = plan->stored;
+    stored.data = room;
+    *picture = stored;
+    const gpst_result result = codec_decode(worker, data, bytes, plan->kind, &stored, reason);
+    if (GPST_FAILED(result) || plan->orientation == 1)
         return result;
-    picture->pitch_bytes = (int64_t)gpst_image_row_bytes(picture);
-    result = gpst_image_bytes(picture, &bytes);
-    picture->data = GPST_FAILED(result) ? NULL : malloc(bytes);
-    if (!picture->data)
-        return GPST_ERROR_MEMORY;
-    result = codec_decode(worker, file->data, file->bytes, kind, picture, reason);
-    return GPST_FAILED(result) || !orients ? result : mask_orient(file, picture);
+    const size_t stored_bytes = (size_t)stored.pitch_bytes * stored.height;
+    *picture = plan->turned;
+    picture->data = (uint8_t*)room + (stored_bytes + MASK_ALIGN - 1) / MASK_ALIGN * MASK_ALIGN;
+    return gpst_image_orient(&stored, plan->orientation, picture);
 }
 
 void mask_remark(const char* path, uint32_t found) {
@@ -110,25 +119,44 @@ void mask_remark_view(const char* name, const gpst_image* view) {
         remarks_add("view_keeps_none", name, "the mask keeps no pixel of the view");
 }
 
+/* File, decoded picture and mask. */
+static gpst_result mask_check_budget(const options* asked, uint64_t bytes, char* reason) {
+    char found[CODEC_AMOUNT_BYTES], most[CODEC_AMOUNT_BYTES];
+    if (asked->max_host_bytes == 0 || bytes <= asked->max_host_bytes)
+        return GPST_OK;
+    codec_format_amount(bytes, true, found);
+    codec_format_amount(asked->max_host_bytes, false, most);
+    snprintf(reason, CODEC_REASON_BYTES, "takes %s; at most %s here (--max-host-bytes)", found, most);
+    return GPST_ERROR_BUDGET;
+}
+
 static gpst_result mask_take(mask* self, const options* asked, codec* worker, const text* file, char* reason) {
     gpst_image picture = GPST_ZERO;
-    gpst_result result = mask_decode(worker, file, !asked->ignore_orientation, &picture, reason);
+    mask_plan plan;
+    gpst_result result = mask_plan_of(worker, file->data, file->bytes, !asked->ignore_orientation, &plan, reason);
+    if (GPST_FAILED(result))
+        return result;
+    const size_t pixels = (size_t)plan.turned.width * plan.turned.height;
+    result = mask_check_budget(asked, (uint64_t)file->bytes + plan.bytes + pixels, reason);
+    if (GPST_FAILED(result))
+        return result;
+    void* const room = malloc(plan.bytes);
     self->image.format = GPST_FORMAT_GRAY;
-    self->image.width = picture.width;
-    self->image.height = picture.height;
-    self->image.pitch_bytes = picture.width;
-    if (!GPST_FAILED(result)) {
-        self->image.data = malloc((size_t)picture.width * picture.height);
-        result = self->image.data ? GPST_OK : GPST_ERROR_MEMORY;
-    }
+    self->image.width = plan.turned.width;
+    self->image.height = plan.turned.height;
+    self->image.pitch_bytes = plan.turned.width;
+    self->image.data = malloc(pixels);
+    result = GPST_ERROR_MEMORY;
+    if (room && self->image.data)
+        result = mask_decode(worker, file->data, file->bytes, &plan, room, &picture, reason);
     if (!GPST_FAILED(result))
         mask_remark(asked->mask, mask_set_pixels(&picture, &self->image));
-    free(picture.data);
+    free(room);
     return result;
 }
 
 /* What is no regular file may never end. */
-const char* mask_read(const char* path, const codec_limits* limits, text* out) {
+static const char* mask_read(const char* path, const codec_limits* limits, text* out) {
     file_info info;
     const char* const problem = files_query(path, &info);
     if (problem)

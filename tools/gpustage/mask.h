@@ -30,10 +30,19 @@ gpst_result mask_make_turned(const mask* self, const options* asked, const gpst_
                              gpst_image* out);
 void mask_free(mask* self);
 
-/* The parts, for a mask of one frame. The file, at most as large as the limits say: NULL, or why it cannot be read. */
-const char* mask_read(const char* path, const codec_limits* limits, text* out);
-/* Its picture, of any format, turned as its EXIF says if orients; free its data, on failure, too. */
-gpst_result mask_decode(codec* worker, const text* file, bool orients, gpst_image* picture, char* reason);
+/* The parts, for a mask of one frame. What its file says, and what decoding it takes. */
+typedef struct mask_plan {
+    codec_kind kind;
+    uint32_t orientation;
+    gpst_image stored, turned; /* with orientation 1 the same */
+    size_t bytes;              /* of room for both */
+} mask_plan;
+
+/* orients: it is turned as its EXIF says. */
+gpst_result mask_plan_of(codec* worker, const void* data, size_t bytes, bool orients, mask_plan* out, char* reason);
+/* Its picture, of any format, in room of plan->bytes. */
+gpst_result mask_decode(codec* worker, const void* data, size_t bytes, const mask_plan* plan, void* room,
+                        gpst_image* picture, char* reason);
 /* 255 where a colour channel is not zero, else 0, into GRAY U8 of the same size. Returns mask_found. */
 uint32_t mask_set_pixels(const gpst_image* from, const gpst_image* to);
 /* Remarks what few masks are meant to be. From any thread. */

@@ -6,6 +6,7 @@
 #include "files.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- names --------------------------------------------------------------------- */
@@ -44,7 +45,7 @@ bool outputs_path(const outputs* self, const char* stem, uint32_t index, bool ma
     return outputs_name(self, stem, index, mask, out + bytes + 1, OUTPUTS_PATH_BYTES - bytes - 1);
 }
 
-text outputs_sizes(const outputs* self, const input* in) {
+text outputs_sizes(const outputs* self, const input* in, text* times) {
     text sizes = GPST_ZERO;
     char path[OUTPUTS_PATH_BYTES];
     file_info info;
@@ -56,10 +57,16 @@ text outputs_sizes(const outputs* self, const input* in) {
             return sizes;
         }
         text_format(&sizes, "%s%llu", i ? "," : "", (unsigned long long)info.bytes);
+        if (times)
+            text_format(times, "%s%lld", i ? "," : "", (long long)info.mtime_ns);
     }
-    if (in->mask)
+    char* const mask = in->mask && in->mask_mtime_ns >= 0 ? files_real_path(in->mask) : NULL;
+    if (mask)
         text_format(&sizes, ",mask:%llu:%lld:%s", (unsigned long long)in->mask_bytes, (long long)in->mask_mtime_ns,
-                    files_base_name(in->mask));
+                    mask);
+    else if (in->mask) /* nothing says which it is */
+        text_free(&sizes);
+    free(mask);
     return sizes;
 }
 

@@ -27,8 +27,8 @@ typedef struct outputs {
 bool outputs_name(const outputs* self, const char* stem, uint32_t index, bool mask, char* out, size_t bytes);
 bool outputs_path(const outputs* self, const char* stem, uint32_t index, bool mask, char out[OUTPUTS_PATH_BYTES]);
 /* Sizes of the files of an item as "n,n,..." and, where it has a mask of its own, which that was; empty when one is not
-   there. text_free. */
-text outputs_sizes(const outputs* self, const input* in);
+   there, or when nothing tells that mask from another. times: when they were changed last, as "n,n,..."; may be NULL. text_free both. */
+text outputs_sizes(const outputs* self, const input* in, text* times);
 /* The folders that the masks of views go to. NULL, or why one cannot be made. */
 const char* outputs_make_mask_folders(const outputs* self, const input_list* inputs);
 

@@ -5,6 +5,7 @@
 #include "console.h"
 #include "files.h"
 #include "job.h"
+#include "remarks.h"
 #include "rig.h"
 
 #include <string.h>
@@ -83,11 +84,15 @@ static rig_views reproject_views(const options* asked, const gpst_warp* warp) {
 }
 
 /* Transforms name what is whole, and that is known at the end: until then there are none. */
-static int reproject_write_rig(const options* asked, const gpst_warp* warp) {
-    const rig_views views = reproject_views(asked, warp);
+static int reproject_write_rig(const options* asked, const job* run) {
+    const rig_views views = reproject_views(asked, run->desc.warp);
     const bool suffixes = asked->tree != (int)LAYOUT_COLMAP;
     if (asked->transforms)
         files_remove(asked->transforms);
+    for (size_t i = 0; asked->transforms && i < run->inputs.count; i++)
+        if (!transforms_can_name(&run->names, run->inputs.items[i].stem))
+            remarks_add("not_in_transforms", run->inputs.items[i].path,
+                        "its views are left out of transforms.json, which cannot name them: their names are no UTF-8");
     if (!asked->rig)
         return EXIT_DONE;
     text rig = rig_make_json(&views, codec_extension((codec_kind)asked->format), suffixes);
@@ -120,7 +125,7 @@ static int reproject_run(const options* asked, const mask* mask_used, const gpst
     if (status == EXIT_DONE) {
         status = job_open(&run, &desc);
         if (status == EXIT_DONE)
-            status = reproject_write_rig(asked, warp);
+            status = reproject_write_rig(asked, &run);
         if (status == EXIT_DONE) {
             status = job_run(&run);
             if (status != EXIT_MACHINE && reproject_write_transforms(asked, &run) != EXIT_DONE && status == EXIT_DONE)

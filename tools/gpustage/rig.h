@@ -25,7 +25,9 @@ double rig_round(double pixels); /* to a billionth: 960, not 960.00000000000011 
 /* rig_config.json. suffixes: in one folder the views of a camera are told by how they end, which COLMAP does not do. */
 text rig_make_json(const rig_views* self, const char* extension, bool suffixes);
 
-/* transforms.c: transforms.json with a frame for each view of the inputs that are whole. */
+/* transforms.c: transforms.json with a frame for each view of the inputs that are whole, but for those whose files it
+   cannot name: JSON is UTF-8. */
+bool transforms_can_name(const outputs* names, const char* stem);
 text transforms_make_json(const rig_views* self, const outputs* names, const input_list* inputs);
 
 #endif

@@ -33,11 +33,14 @@ static void run_lock_describe(text* out, const char* settings) {
 
 #define RUN_LOCK_DEPTH 64 /* of folders below */
 
-/* The library's files of the run whose lock this was, here and in the folders below; listed now, when no more can come.
-   False: not all of them. */
-static bool run_lock_remove_files(const char* directory, const char* lock_name, int depth) {
+/* The library's files of the run whose lock this was, here and in the folders below, also where a link stands for one that
+   was moved; listed now, when no more can come. False: not all of them. */
+static bool run_lock_remove_files(const char* directory, const char* lock_name, int depth, folder_set* entered) {
     const size_t tag_bytes = strlen(lock_name) - strlen(RUN_LOCK_END);
     text_list names = GPST_ZERO;
+    file_info info;
+    if (!files_enter(entered, directory))
+        return !entered->failed;
     bool all = !files_list(directory, &names) || depth > 0; /* what cannot be listed below was no place for a run */
     for (size_t i = 0; i < names.count; i++) {
         const char* const name = names.items[i];
@@ -47,8 +50,8 @@ static bool run_lock_remove_files(const char* directory, const char* lock_name, 
         all = all && path.data;
         if (path.data && is_temporary)
             files_remove(path.data);
-        else if (path.data && depth < RUN_LOCK_DEPTH && files_is_folder(path.data))
-            all = run_lock_remove_files(path.data, lock_name, depth + 1) && all;
+        else if (path.data && depth < RUN_LOCK_DEPTH && !files_query(path.data, &info) && info.is_directory)
+            all = run_lock_remove_files(path.data, lock_name, depth + 1, entered) && all;
         text_free(&path);
     }
     text_list_free(&names);
@@ -57,13 +60,15 @@ static bool run_lock_remove_files(const char* directory, const char* lock_name, 
 
 /* True: nobody has it, and what it stood for is gone. */
 static bool run_lock_bury(const char* directory, const char* name, const char* path) {
+    folder_set entered = GPST_ZERO;
     open_file file;
     if (!files_take_abandoned(path, &file))
         return false;
-    if (run_lock_ends(name, RUN_LOCK_END) && !run_lock_remove_files(directory, name, 0))
+    if (run_lock_ends(name, RUN_LOCK_END) && !run_lock_remove_files(directory, name, 0, &entered))
         files_close(&file); /* the next run tries again */
     else
         files_discard(&file, path);
+    free(entered.items);
     return true;
 }
 
@@ -168,8 +173,20 @@ int run_lock_open(run_lock* self, const char* directory, const char* tag, const 
     return status;
 }
 
-void run_lock_close(run_lock* self) {
-    if (self->path.data && self->file.descriptor >= 0)
+static void run_lock_remove_own(const run_lock* self) {
+    folder_set entered = GPST_ZERO;
+    text directory = files_parent(self->path.data);
+    if (directory.data)
+        (void)run_lock_remove_files(directory.data, files_base_name(self->path.data), 0, &entered);
+    free(entered.items);
+    text_free(&directory);
+}
+
+void run_lock_close(run_lock* self, bool failed) {
+    if (self->path.data && self->file.descriptor >= 0) {
+        if (failed)
+            run_lock_remove_own(self);
         files_discard(&self->file, self->path.data);
+    }
     text_free(&self->path);
 }

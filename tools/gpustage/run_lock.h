@@ -16,7 +16,9 @@ typedef struct run_lock {
 /* Locks the directory for runs of these settings, and removes what dead runs left. tag: of the process's temporary
    files. EXIT_DONE, or an exit status with the sentence printed: another run with other settings is at work. */
 int run_lock_open(run_lock* self, const char* directory, const char* tag, const char* settings);
-void run_lock_close(run_lock* self); /* all-zero: a no-op */
+/* failed: not all went well, so files of its own may be left, as where the directory was not there for a moment: removed.
+   All-zero: a no-op. */
+void run_lock_close(run_lock* self, bool failed);
 
 /* Is no other run at work there now? Of a disk without locks it says so, too. */
 bool run_lock_is_alone(const run_lock* self, const char* directory);

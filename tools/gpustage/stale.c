@@ -14,8 +14,12 @@ static bool stale_has(const text_list* sorted, const char* name) {
 
 /* Somebody may have written into the list: nothing leads out of the directory. */
 static bool stale_is_below(const char* name) {
-    if (!*name || *name == '/' || strpbrk(name, "\\:"))
+    if (!*name || *name == '/')
         return false;
+#if defined(_WIN32)
+    if (strpbrk(name, "\\:"))
+        return false;
+#endif
     for (const char* part = name; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL)
         if (!strncmp(part, "..", 2) && (part[2] == '/' || !part[2]))
             return false;
@@ -32,7 +36,13 @@ static bool stale_is_inside(const char* directory, const char* name) {
     return true;
 }
 
-/* Names of the outputs of an item. False: out of memory. */
+const char* stale_name(const char* stale) {
+    for (int i = 0; i < 2; i++)
+        stale += strcspn(stale, " ") + (strchr(stale, ' ') ? 1 : 0);
+    return stale;
+}
+
+/* The names of the outputs of an item; false: out of memory. */
 static bool stale_add_names(const outputs* self, const char* stem, text_list* out) {
     const uint32_t kinds = self->mask_names ? 2 : 1;
     char name[OUTPUTS_PATH_BYTES];
@@ -40,6 +50,36 @@ static bool stale_add_names(const outputs* self, const char* stem, text_list* ou
         if (outputs_name(self, stem, o / kinds, o % kinds != 0, name, sizeof name) && !text_list_add(out, name))
             return false;
     return true;
+}
+
+/* What manifest_each_item's functions are called with. */
+typedef struct stale_items {
+    outputs names; /* of their outputs */
+    text_list* out;
+} stale_items;
+
+static bool stale_add_item_names(void* user_data, const manifest_entry* item) {
+    const stale_items* const self = (const stale_items*)user_data;
+    return stale_add_names(&self->names, item->stem, self->out);
+}
+
+/* The outputs of an item as the list has them. */
+static bool stale_add_made(void* user_data, const manifest_entry* item) {
+    const stale_items* const self = (const stale_items*)user_data;
+    const char *bytes = item->output_bytes, *time = item->output_times;
+    text_list names = GPST_ZERO;
+    bool added = stale_add_names(&self->names, item->stem, &names);
+    for (size_t i = 0; added && i < names.count && *bytes && *time; i++) {
+        text made = GPST_ZERO;
+        text_format(&made, "%.*s %.*s %s", (int)strcspn(bytes, ","), bytes, (int)strcspn(time, ","), time,
+                    names.items[i]);
+        added = made.data && text_list_add(self->out, made.data);
+        text_free(&made);
+        bytes += strcspn(bytes, ",") + (strchr(bytes, ',') ? 1 : 0);
+        time += strcspn(time, ",") + (strchr(time, ',') ? 1 : 0);
+    }
+    text_list_free(&names);
+    return added;
 }
 
 /* How outputs were named by the list's settings. The texts hold what out points to; false: it has no such settings. */
@@ -61,30 +101,40 @@ static bool stale_read_names(const manifest* list, text values[5], outputs* out)
     return values[0].data != NULL;
 }
 
-/* Of the stems under the settings of the list, where they are not this run's. */
-static bool stale_add_old(const manifest* list, const text_list* stems, text_list* out) {
+/* What its runs made, where their settings are not this run's. */
+static bool stale_add_old(const manifest* list, text_list* out) {
     text values[5];
-    outputs was;
-    bool added = true;
-    const bool is_known = stale_read_names(list, values, &was);
-    for (size_t i = 0; is_known && added && i < stems->count; i++)
-        added = stale_add_names(&was, stems->items[i], out);
+    stale_items was;
+    was.out = out;
+    const bool added = !stale_read_names(list, values, &was.names) || manifest_each_item(list, stale_add_made, &was);
     for (int i = 0; i < 5; i++)
         text_free(&values[i]);
     return added;
 }
 
-/* Under the settings of this run: what it writes, and what others of the same settings wrote. */
-static bool stale_add_current(const manifest* list, const outputs* names, const input_list* inputs,
-                              const text_list* stems, text_list* out) {
+/* Names of what this run writes, and of what others of the same settings wrote. */
+static bool stale_add_current(const manifest* list, const outputs* names, const input_list* inputs, text_list* out) {
+    stale_items same = {*names, out};
     bool added = true;
     for (size_t i = 0; added && i < inputs->count; i++)
         added = stale_add_names(names, inputs->items[i].stem, out);
-    for (size_t i = 0; list->same && added && i < stems->count; i++)
-        added = stale_add_names(names, stems->items[i], out);
+    if (added && list->same)
+        added = manifest_each_item(list, stale_add_item_names, &same);
     if (out->count > 1)
         qsort(out->items, out->count, sizeof *out->items, stale_compare);
     return added;
+}
+
+/* Is it the very file that the run made? What has no time could be any. */
+static bool stale_is_there(const char* path, const char* stale) {
+    file_info info;
+    text now = GPST_ZERO;
+    if (files_query(path, &info) || !info.is_regular || info.mtime_ns < 0)
+        return false;
+    text_format(&now, "%llu %lld %s", (unsigned long long)info.bytes, (long long)info.mtime_ns, stale_name(stale));
+    const bool same = now.data && !strcmp(now.data, stale);
+    text_free(&now);
+    return same;
 }
 
 /* Of the candidates those that are there and are nobody's. */
@@ -92,41 +142,45 @@ static bool stale_choose(const char* directory, const text_list* candidates, con
                          const read_files* read, text_list* out) {
     bool added = true;
     for (size_t i = 0; added && i < candidates->count; i++) {
-        const char* const name = candidates->items[i];
+        const char* const name = stale_name(candidates->items[i]);
         char path[2 * OUTPUTS_PATH_BYTES];
-        file_info info;
         if (stale_is_below(name) && stale_is_inside(directory, name) && !stale_has(current, name) &&
-            (i == 0 || strcmp(name, candidates->items[i - 1]) != 0) &&
-            snprintf(path, sizeof path, "%s/%s", directory, name) < (int)sizeof path && !files_query(path, &info) &&
-            info.is_regular && !outputs_find_read(read, path))
-            added = text_list_add(out, name);
+            (i == 0 || strcmp(candidates->items[i], candidates->items[i - 1]) != 0) &&
+            snprintf(path, sizeof path, "%s/%s", directory, name) < (int)sizeof path &&
+            stale_is_there(path, candidates->items[i]) && !outputs_find_read(read, path))
+            added = text_list_add(out, candidates->items[i]);
     }
     return added;
 }
 
+static int stale_compare_names(const void* a, const void* b) {
+    return strcmp(stale_name(*(char* const*)a), stale_name(*(char* const*)b));
+}
+
 const char* stale_find(const manifest* list, const outputs* names, const input_list* inputs, const options* asked,
                        text_list* out) {
-    text_list stems = GPST_ZERO, candidates = GPST_ZERO, current = GPST_ZERO;
+    text_list candidates = GPST_ZERO, current = GPST_ZERO;
     read_files read = {NULL, 0};
-    bool done = manifest_list_stale(list, &candidates) && manifest_list_stems(list, &stems);
+    bool done = manifest_list_stale(list, &candidates);
     if (done && !list->same)
-        done = stale_add_old(list, &stems, &candidates);
+        done = stale_add_old(list, &candidates);
     if (candidates.count > 1)
         qsort(candidates.items, candidates.count, sizeof *candidates.items, stale_compare);
     if (done && candidates.count > 0)
-        done = stale_add_current(list, names, inputs, &stems, &current) && outputs_list_read(inputs, asked, &read) &&
+        done = stale_add_current(list, names, inputs, &current) && outputs_list_read(inputs, asked, &read) &&
                stale_choose(names->directory, &candidates, &current, &read, out);
+    if (out->count > 1)
+        qsort(out->items, out->count, sizeof *out->items, stale_compare_names); /* as they are told */
     free(read.items);
     text_list_free(&current);
     text_list_free(&candidates);
-    text_list_free(&stems);
     return done ? NULL : text_out_of_memory;
 }
 
 void stale_remove(const char* directory, const text_list* stale) {
     for (size_t i = 0; i < stale->count; i++) {
         text path = GPST_ZERO;
-        text_format(&path, "%s/%s", directory, stale->items[i]);
+        text_format(&path, "%s/%s", directory, stale_name(stale->items[i]));
         if (path.data)
             files_remove(path.data);
         for (size_t end = path.data ? path.bytes : 0; end > strlen(directory) + 1; end--)

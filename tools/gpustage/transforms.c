@@ -35,6 +35,14 @@ static bool transforms_differ(const rig_views* self) {
     return false;
 }
 
+bool transforms_can_name(const outputs* names, const char* stem) {
+    char name[OUTPUTS_PATH_BYTES];
+    for (int mask = 0; mask < (names->mask_names ? 2 : 1); mask++)
+        if (outputs_name(names, stem, 0, mask != 0, name, sizeof name) && !json_can_hold(name))
+            return false;
+    return true;
+}
+
 static bool transforms_write_frame(json* self, const rig_views* views, const outputs* names, const char* stem,
                                    uint32_t index, bool own_camera) {
     char name[OUTPUTS_PATH_BYTES];
@@ -66,9 +74,12 @@ text transforms_make_json(const rig_views* self, const outputs* names, const inp
     if (!differ)
         transforms_write_camera(&writer, self, 0);
     json_open(&writer, "frames", '[');
-    for (size_t i = 0; i < inputs->count; i++)
-        for (uint32_t v = 0; (inputs->items[i].skip || inputs->items[i].done) && v < self->n_views; v++)
-            writer.out.failed |= !transforms_write_frame(&writer, self, names, inputs->items[i].stem, v, differ);
+    for (size_t i = 0; i < inputs->count; i++) {
+        const input* const in = &inputs->items[i];
+        const bool is_told = (in->skip || in->done) && transforms_can_name(names, in->stem);
+        for (uint32_t v = 0; is_told && v < self->n_views; v++)
+            writer.out.failed |= !transforms_write_frame(&writer, self, names, in->stem, v, differ);
+    }
     json_close(&writer, ']');
     json_close(&writer, '}');
     return writer.out;
