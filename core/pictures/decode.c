@@ -60,13 +60,11 @@ GPSTI_INTERN gpst_result gpsti_decode_check_jpeg(const gpst_decode_desc* desc, c
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_decode_placement(const gpst_decode_desc* desc, const void* data, size_t bytes,
+GPSTI_INTERN gpst_result gpsti_decode_placement(const gpst_decode_desc* desc, const gpst_metadata* metadata,
                                                 const gpst_jpeg_info* info, gpst_placement* out) {
-    gpst_metadata metadata;
     gpst_image stored = GPST_ZERO;
     stored.width = info->width, stored.height = info->height;
-    GPSTI_TRY(gpst_metadata_read(data, bytes, &metadata));
-    GPSTI_TRY(gpst_placement_of(desc ? &desc->placement : NULL, &metadata, &stored, out));
+    GPSTI_TRY(gpst_placement_of(desc ? &desc->placement : NULL, metadata, &stored, out));
     const uint64_t placed_bytes = (uint64_t)out->width * out->height * gpst_format_channels(info->format);
     GPSTI_TRY(gpsti_decode_check_pixels(desc, "JPEG", out->width, out->height));
     GPSTI_FAIL_IF(!gpsti_decode_fits(desc, placed_bytes), GPST_ERROR_BUDGET,
@@ -79,10 +77,12 @@ GPSTI_INTERN gpst_result gpsti_decode_placement(const gpst_decode_desc* desc, co
 
 GPSTI_PRIVATE gpst_result gpsti_decode_plan_jpeg(const gpst_decode_desc* desc, const void* data, size_t bytes,
                                                  gpsti_decode_plan* out) {
+    gpst_metadata metadata;
     gpst_jpeg_info info;
     GPSTI_TRY(gpst_jpeg_read_header(data, bytes, &info));
     GPSTI_TRY(gpsti_decode_check_jpeg(desc, &info, bytes));
-    GPSTI_TRY(gpsti_decode_placement(desc, data, bytes, &info, &out->placement));
+    GPSTI_TRY(gpst_metadata_read(data, bytes, &metadata));
+    GPSTI_TRY(gpsti_decode_placement(desc, &metadata, &info, &out->placement));
     out->decoder_bytes = info.decoder_bytes;
     return out->placement.orientation != 1 ? gpst_image_bytes(&out->stored, &out->turned_bytes) : GPST_OK;
 }

@@ -20,7 +20,7 @@ GPSTI_INTERN gpst_result gpsti_decode_check_pixels(const gpst_decode_desc* desc,
 GPSTI_INTERN gpst_result gpsti_decode_check_jpeg(const gpst_decode_desc* desc, const gpst_jpeg_info* info,
                                                  uint64_t file_bytes);
 /* Where its metadata puts the pixels of a JPEG. */
-GPSTI_INTERN gpst_result gpsti_decode_placement(const gpst_decode_desc* desc, const void* data, size_t bytes,
+GPSTI_INTERN gpst_result gpsti_decode_placement(const gpst_decode_desc* desc, const gpst_metadata* metadata,
                                                 const gpst_jpeg_info* info, gpst_placement* out);
 
 /* What a file becomes, by its header. */

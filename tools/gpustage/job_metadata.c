@@ -55,6 +55,7 @@ static const char* job_kind_of(const char* note) {
                                            {"GPano: its projection", "gpano_ignored"},
                                            {"GPano: the camera", "pose"},
                                            {" placed at ", "placed"},
+                                           {"not read: ", "metadata_not_read"},
                                            {"others are not read", "pages"}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strstr(note, kinds[i][0]))

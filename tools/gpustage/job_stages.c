@@ -34,15 +34,13 @@ void job_worker_term(void* user_data, uint32_t worker_index, void* worker_state)
 }
 
 /* Where the file's metadata puts its pixels; of what has none only the shape says something. */
-static gpst_result job_find_place(const job* self, const gpst_item* item, const codec* worker, codec_kind kind,
+static gpst_result job_find_place(const job* self, gpst_task* task, const codec* worker, codec_kind kind,
                                   const gpst_image* shape, gpst_placement* out) {
     const gpst_placement_desc desc = job_make_placement(self);
     char reason[CODEC_REASON_BYTES] = "";
-    gpst_metadata metadata = GPST_ZERO;
+    const gpst_metadata none = GPST_ZERO;
     gpst_image placed = *shape;
-    gpst_result result = kind == CODEC_RAW ? GPST_OK : gpst_metadata_read(item->file_data, item->file_bytes, &metadata);
-    if (!GPST_FAILED(result))
-        result = gpst_placement_of(&desc, &metadata, shape, out);
+    gpst_result result = gpst_placement_of(&desc, kind == CODEC_RAW ? &none : gpst_task_metadata(task), shape, out);
     if (GPST_FAILED(result) || !out->moves)
         return result;
     placed.width = out->width;
@@ -64,7 +62,7 @@ gpst_result job_decode(void* user_data, gpst_task* task) {
                                            &shape, reason);
     if (GPST_FAILED(result))
         return gpst_task_fail(task, result, "%s", reason);
-    result = job_find_place(self, item, worker, kind, &shape, &placement);
+    result = job_find_place(self, task, worker, kind, &shape, &placement);
     if (GPST_FAILED(result))
         return result;
     if (kind == CODEC_RAW) { /* used where the file was read to */
@@ -117,13 +115,11 @@ static gpst_result job_encode_picture(codec_kind kind, gpst_task* task, const gp
 /* How a frame was turned when it was taken; its size does not matter here. */
 static bool job_find_pose(const job* self, const gpst_item* item, gpst_view* out) {
     const gpst_placement_desc desc = job_make_placement(self);
-    gpst_metadata metadata;
     gpst_placement placement;
     gpst_image pixel = GPST_ZERO;
     pixel.width = pixel.height = 1;
-    if (self->desc.asked->raw.width > 0 ||
-        GPST_FAILED(gpst_metadata_read(item->file_data, item->file_bytes, &metadata)) ||
-        GPST_FAILED(gpst_placement_of(&desc, &metadata, &pixel, &placement)))
+    if (self->desc.asked->raw.width > 0 || !item->metadata ||
+        GPST_FAILED(gpst_placement_of(&desc, item->metadata, &pixel, &placement)))
         return false;
     *out = placement.pose;
     return placement.has_pose;
@@ -189,7 +185,7 @@ static gpst_result job_place_mask(const job* self, gpst_task* task, codec* worke
     gpst_result result = codec_read_header(worker, item->file_data, item->file_bytes, &self->desc.asked->raw, &kind,
                                            &frame, reason);
     if (!GPST_FAILED(result))
-        result = job_find_place(self, item, worker, kind, &frame, &placement);
+        result = job_find_place(self, task, worker, kind, &frame, &placement);
     if (GPST_FAILED(result))
         return result;
     room = *picture;
