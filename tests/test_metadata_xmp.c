@@ -56,9 +56,9 @@ static void forms_that_are_read(void** state) {
         /* what is no element: comments, instructions, character data */
         "<!-- <d " NAMESPACE "GPano:ProjectionType='cubic'/> --><?x <d " NAMESPACE "GPano:ProjectionType='cubic'/>?>"
         "<![CDATA[<d " NAMESPACE "GPano:ProjectionType='cubic'/>]]><!x <d " NAMESPACE "><d " NAMESPACE ">"
-        "<!-- <GPano:ProjectionType>cubic</GPano:ProjectionType> --><a b=\"<GPano:ProjectionType>cubic<\"/>"
+        "<!-- > <GPano:ProjectionType>cubic</GPano:ProjectionType> --><a b=\"<GPano:ProjectionType>cubic<\"/>"
         "<GPano:ProjectionType><!-- a --> <!-- b -->equirectangular</GPano:ProjectionType>"
-        "<GPano:FullPanoWidthPixels>8000</GPano:FullPanoWidthPixels><!-- <GPano:PoseHeadingDegrees>90</"
+        "<GPano:FullPanoWidthPixels>8000</GPano:FullPanoWidthPixels><!-- > <GPano:PoseHeadingDegrees>90</"
         "GPano:PoseHeadingDegrees> --><GPano:PoseHeadingDegrees>12.5</GPano:PoseHeadingDegrees></d>",
         /* two packets, of which each says a part, by another prefix */
         "<?xpacket begin=''?><d " NAMESPACE "GPano:FullPanoWidthPixels='8000' /><?xpacket end='w'?><?xpacket?>"

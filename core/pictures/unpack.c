@@ -130,8 +130,11 @@ GPSTI_PRIVATE bool gpsti_inflate_copy(gpsti_inflate* self, uint32_t symbol) {
     const size_t distance = 1 + base + gpsti_inflate_bits(self, far_more);
     if (self->failed || distance > self->bytes || length > self->room - self->bytes)
         return false;
-    for (size_t i = 0; i < length; i++, self->bytes++)
-        self->out[self->bytes] = self->out[self->bytes - distance];
+    uint8_t* const to = self->out + self->bytes;
+    const uint8_t* const from = to - distance;
+    for (size_t i = 0; i < length; i++) /* they may overlap: the first ones are then copied again */
+        to[i] = from[i];
+    self->bytes += length;
     return true;
 }
 
@@ -183,9 +186,14 @@ GPSTI_PRIVATE bool gpsti_inflate_blocks(gpsti_inflate* self) {
 /* Adler's sum of what came out stands behind it. */
 GPSTI_PRIVATE bool gpsti_inflate_is_whole(const gpsti_inflate* self) {
     uint32_t low = 1, high = 0;
-    for (size_t i = 0; i < self->bytes; i++) {
-        low = (low + self->out[i]) % 65521;
-        high = (high + low) % 65521;
+    for (size_t i = 0; i < self->bytes;) {
+        const size_t end = self->bytes - i < 5552 ? self->bytes : i + 5552; /* more would not fit into high */
+        for (; i < end; i++) {
+            low += self->out[i];
+            high += low;
+        }
+        low %= 65521;
+        high %= 65521;
     }
     return self->end - self->at >= 4 && (uint32_t)(self->at[0] << 8 | self->at[1]) == high &&
            (uint32_t)(self->at[2] << 8 | self->at[3]) == low;

@@ -192,7 +192,9 @@ GPSTI_PRIVATE void gpsti_xmp_skip(gpsti_xmp* self, const char* text) {
 GPSTI_PRIVATE bool gpsti_xmp_skip_other(gpsti_xmp* self) {
     static const char* const others[][2] = {
         {"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}, {"<!", ">"}, {"</", ">"}};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    const char next = self->end - self->at > 1 ? self->at[1] : '\0';
+    const bool is_other = next == '!' || next == '?' || next == '/';
+    for (size_t i = 0; is_other && i < sizeof others / sizeof others[0]; i++)
         if (gpsti_xmp_take(self, others[i][0])) {
             gpsti_xmp_skip(self, others[i][1]);
             return true;

@@ -170,7 +170,7 @@ GPST_API gpst_result gpst_task_map_picture(gpst_task* task, uint32_t set, uint32
    Threads      within a callback of this task only
    Blocking     as gpst_metadata_read
    Device       none
-   Source       core/pipeline/placing.c       Tests  tests/test_pipeline_placement.c          Since 0.1
+   Source       core/pipeline/placing.c       Tests  tests/test_job_hooks.c          Since 0.1
 */
 GPST_API const gpst_metadata* gpst_task_metadata(gpst_task* task);
 /* gpst_task_set_pose -- how the item's panorama was turned when it was taken: WARP stages with EQUIRECT behind this one
